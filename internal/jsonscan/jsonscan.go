@@ -1,0 +1,452 @@
+// Package jsonscan reads and writes JSON text byte by byte for the wire adapters, whose decoding is most of what a run
+// costs. It builds no tree, uses no reflection and allocates only the strings its caller asks for.
+//
+// A Cursor walks a document once, from left to right. The caller asks for what it knows and says nothing about the rest:
+// a value that was not read is skipped.
+//
+//	c := jsonscan.New(data)
+//	if c.Object() {
+//		for key, ok := c.Key(); ok; key, ok = c.Key() {
+//			switch string(key) {
+//			case "id":
+//				id = c.String()
+//			case "choices":
+//				for c.Array(); c.More(); {
+//					…
+//				}
+//			}
+//		}
+//	}
+//	if err := c.End(); err != nil { … }
+//
+// Cursor is lenient where a provider's answer is better read than refused: a value of another kind than asked for reads
+// as the zero value, a string may hold raw control characters, and what is skipped is checked for balance only.
+// Valid is strict, and says the same as encoding/json.
+//
+// Nothing here panics on any input, and everything takes time linear in its size.
+package jsonscan
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strconv"
+)
+
+// MaxDepth bounds the nesting of objects and arrays; it is that of encoding/json.
+const MaxDepth = 10000
+
+// Kind is the kind of a JSON value, named by its first byte.
+type Kind byte
+
+// The kinds of values. None stands for no value: the end of the text, or text that is not JSON.
+const (
+	None   Kind = 0
+	Object Kind = '{'
+	Array  Kind = '['
+	String Kind = '"'
+	Number Kind = '0'
+	True   Kind = 't'
+	False  Kind = 'f'
+	Null   Kind = 'n'
+)
+
+// ErrSyntax is wrapped by every error of a Cursor.
+var ErrSyntax = errors.New("not valid JSON")
+
+// Cursor reads one JSON document. After an error every method reports no value, so that callers check once, at the end.
+// The zero Cursor reads the empty text.
+type Cursor struct {
+	b       []byte
+	i       int
+	value   int  // where the value stands that Key or More announced, plus one; 0: none
+	first   bool // an object or array was entered and nothing of it was read
+	depth   int
+	err     error
+	scratch []byte // for keys with escapes
+}
+
+// New returns a Cursor at the start of data. Slices that the Cursor returns point into data.
+func New(data []byte) Cursor { return Cursor{b: data} }
+
+// Err returns the first error, or nil.
+func (c *Cursor) Err() error { return c.err }
+
+// End returns the first error, or one if anything but white space follows.
+func (c *Cursor) End() error {
+	if c.err == nil {
+		if c.space(); c.i < len(c.b) {
+			c.fail("text after the value")
+		}
+	}
+	return c.err
+}
+
+func (c *Cursor) fail(what string) {
+	if c.err == nil {
+		c.err = fmt.Errorf("%w: %s at offset %d", ErrSyntax, what, c.i)
+	}
+	c.i = len(c.b)
+}
+
+func (c *Cursor) space() {
+	for c.i < len(c.b) {
+		switch c.b[c.i] {
+		case ' ', '\n', '\r', '\t':
+			c.i++
+		default:
+			return
+		}
+	}
+}
+
+// Kind returns the kind of the next value without reading it.
+func (c *Cursor) Kind() Kind {
+	c.space()
+	if c.i >= len(c.b) || c.err != nil {
+		return None
+	}
+	switch b := c.b[c.i]; b {
+	case '{', '[', '"', 't', 'f', 'n':
+		return Kind(b)
+	case '-', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9':
+		return Number
+	}
+	return None
+}
+
+// Object enters the next value and reports true if it is an object; read its members with Key until that reports false.
+// Any other value is skipped.
+func (c *Cursor) Object() bool { return c.enter('{') }
+
+// Array enters the next value and reports true if it is an array; More must then be called until it reports false.
+// Any other value is skipped, and More then reports false as well, so that `for c.Array(); c.More();` is safe.
+func (c *Cursor) Array() bool { return c.enter('[') }
+
+// notEntered makes More report false once, after an Array that was none.
+const notEntered = -1
+
+func (c *Cursor) enter(open Kind) bool {
+	if c.Kind() != open {
+		c.Skip()
+		if open == '[' {
+			c.value = notEntered
+		}
+		return false
+	}
+	if c.depth++; c.depth > MaxDepth {
+		c.fail("nested too deeply")
+		return false
+	}
+	c.i++
+	c.first = true
+	c.value = 0
+	return true
+}
+
+// next steps over the comma before the next member or element, or over the closing byte.
+func (c *Cursor) next(end byte) bool {
+	if c.err != nil {
+		return false
+	}
+	if c.value == c.i+1 {
+		c.Skip() // the caller did not want it
+		if c.err != nil {
+			return false
+		}
+	}
+	c.space()
+	if c.i >= len(c.b) {
+		c.fail("unexpected end")
+		return false
+	}
+	switch b := c.b[c.i]; {
+	case b == end:
+		c.i++
+		c.depth--
+		c.first = false
+		c.value = 0
+		return false
+	case c.first:
+		c.first = false
+	case b == ',':
+		c.i++
+		c.space()
+	default:
+		c.fail("no comma")
+		return false
+	}
+	return true
+}
+
+// Key reads the name of the next member of the object that was entered last, and stands at its value then. It reports
+// false at the end of the object. The bytes are valid until the next call.
+func (c *Cursor) Key() (key []byte, ok bool) {
+	if !c.next('}') {
+		return nil, false
+	}
+	if c.i >= len(c.b) || c.b[c.i] != '"' {
+		c.fail("no member name")
+		return nil, false
+	}
+	raw, escaped := c.str()
+	if c.err != nil {
+		return nil, false
+	}
+	c.space()
+	if c.i >= len(c.b) || c.b[c.i] != ':' {
+		c.fail("no colon")
+		return nil, false
+	}
+	c.i++
+	c.space()
+	c.value = c.i + 1
+	if escaped {
+		c.scratch = appendUnquoted(c.scratch[:0], raw)
+		raw = c.scratch
+	}
+	return raw, true
+}
+
+// More stands at the next element of the array that was entered last. It reports false at its end.
+func (c *Cursor) More() bool {
+	if c.value == notEntered {
+		c.value = 0
+		return false
+	}
+	if !c.next(']') {
+		return false
+	}
+	c.value = c.i + 1
+	return true
+}
+
+// str reads the string at the cursor and returns what stands between the quotes.
+func (c *Cursor) str() (raw []byte, escaped bool) {
+	start := c.i + 1
+	i := start
+	for {
+		k := bytes.IndexByte(c.b[i:], '"')
+		if k < 0 {
+			c.fail("string without an end")
+			return nil, false
+		}
+		i += k
+		n := 0
+		for i-n > start && c.b[i-n-1] == '\\' {
+			n++
+		}
+		if n%2 == 0 {
+			break
+		}
+		i++
+	}
+	raw = c.b[start:i]
+	c.i = i + 1
+	return raw, bytes.IndexByte(raw, '\\') >= 0
+}
+
+// AppendString appends the next value to dst, unquoted, if it is a string. Escapes are resolved; what is no valid
+// UTF-8 or UTF-16 becomes U+FFFD, as in encoding/json. Any other value is skipped.
+func (c *Cursor) AppendString(dst []byte) []byte {
+	if c.Kind() != String {
+		c.Skip()
+		return dst
+	}
+	raw, escaped := c.str()
+	if !escaped {
+		return appendValid(dst, raw)
+	}
+	return appendUnquoted(dst, raw)
+}
+
+// String returns the next value, unquoted, if it is a string, else "".
+func (c *Cursor) String() string {
+	if c.Kind() != String {
+		c.Skip()
+		return ""
+	}
+	raw, escaped := c.str()
+	return unquoted(raw, escaped)
+}
+
+// Bytes is AppendString into a slice of its own. A string gives at least an empty slice, any other value nil.
+func (c *Cursor) Bytes() []byte {
+	if c.Kind() != String {
+		c.Skip()
+		return nil
+	}
+	raw, escaped := c.str()
+	dst := make([]byte, 0, len(raw))
+	if !escaped {
+		return appendValid(dst, raw)
+	}
+	return appendUnquoted(dst, raw)
+}
+
+// Text returns the bytes between the quotes of the next value if it is a string without escapes, pointing into the data;
+// of one with escapes it returns a copy without them, and nil of any other value. It serves short words that are
+// compared: types, reasons, states.
+func (c *Cursor) Text() []byte {
+	if c.Kind() != String {
+		c.Skip()
+		return nil
+	}
+	raw, escaped := c.str()
+	if escaped {
+		return appendUnquoted(nil, raw)
+	}
+	return raw
+}
+
+// Int returns the next value if it is a number, cut to an integer within the bounds of int64. Any other value is skipped
+// and reads as 0 and false.
+func (c *Cursor) Int() (int64, bool) {
+	if c.Kind() != Number {
+		c.Skip()
+		return 0, false
+	}
+	t := c.word()
+	var n int64
+	for i, b := range t {
+		if b < '0' || b > '9' || i > 17 {
+			if n, err := strconv.ParseInt(string(t), 10, 64); err == nil {
+				return n, true
+			}
+			f, err := strconv.ParseFloat(string(t), 64)
+			switch {
+			case err != nil && f == 0:
+				c.fail("number")
+				return 0, false
+			case f >= 1<<63:
+				return 1<<63 - 1, true
+			case f < -1<<63:
+				return -1 << 63, true
+			}
+			return int64(f), true
+		}
+		n = n*10 + int64(b-'0')
+	}
+	return n, true
+}
+
+// Float returns the next value if it is a number. Any other value is skipped and reads as 0 and false.
+func (c *Cursor) Float() (float64, bool) {
+	if c.Kind() != Number {
+		c.Skip()
+		return 0, false
+	}
+	f, err := strconv.ParseFloat(string(c.word()), 64)
+	if err != nil && f == 0 {
+		c.fail("number")
+		return 0, false
+	}
+	return f, true
+}
+
+// Bool reports whether the next value is true. Any other value is skipped.
+func (c *Cursor) Bool() bool {
+	is := c.Kind() == True
+	c.Skip()
+	return is
+}
+
+// Null reads the next value and reports true if it is null. It leaves any other value where it is.
+func (c *Cursor) Null() bool {
+	if c.Kind() != Null {
+		return false
+	}
+	c.Skip()
+	return true
+}
+
+// Raw skips the next value and returns its text, which points into the data. The text is balanced, but whoever keeps
+// it as JSON should ask Valid.
+func (c *Cursor) Raw() []byte {
+	c.space()
+	start := c.i
+	c.Skip()
+	if c.err != nil {
+		return nil
+	}
+	return c.b[start:c.i]
+}
+
+// Skip steps over the next value.
+func (c *Cursor) Skip() {
+	if c.err != nil {
+		return
+	}
+	switch c.Kind() {
+	case None:
+		if c.i >= len(c.b) {
+			c.fail("unexpected end")
+		} else {
+			c.fail("no value")
+		}
+	case String:
+		c.str()
+	case Object, Array:
+		c.balance()
+	default:
+		c.word()
+	}
+}
+
+// word reads a number or a literal: everything up to a delimiter.
+func (c *Cursor) word() []byte {
+	start := c.i
+	for c.i < len(c.b) && inWord(c.b[c.i]) {
+		c.i++
+	}
+	w := c.b[start:c.i]
+	switch w[0] {
+	case 't':
+		if string(w) != "true" {
+			c.fail("literal")
+		}
+	case 'f':
+		if string(w) != "false" {
+			c.fail("literal")
+		}
+	case 'n':
+		if string(w) != "null" {
+			c.fail("literal")
+		}
+	}
+	return w
+}
+
+func inWord(b byte) bool {
+	return b >= '0' && b <= '9' || b|0x20 >= 'a' && b|0x20 <= 'z' || b == '-' || b == '+' || b == '.'
+}
+
+// balance steps over an object or array, looking at brackets and strings only.
+func (c *Cursor) balance() {
+	var small [32]byte
+	stack := small[:0]
+	for c.i < len(c.b) {
+		switch b := c.b[c.i]; b {
+		case '"':
+			c.str()
+			continue
+		case '{', '[':
+			if len(stack)+c.depth >= MaxDepth {
+				c.fail("nested too deeply")
+				return
+			}
+			stack = append(stack, b+2) // '{'+2 is '}', '['+2 is ']'
+		case '}', ']':
+			if stack[len(stack)-1] != b {
+				c.fail("brackets do not match")
+				return
+			}
+			if stack = stack[:len(stack)-1]; len(stack) == 0 {
+				c.i++
+				return
+			}
+		}
+		c.i++
+	}
+	c.fail("unexpected end")
+}

@@ -1,0 +1,283 @@
+// Package sse reads the event streams of the WHATWG (text/event-stream), in which providers send replies in fragments
+// and pawl's server sends events.
+//
+//	r := sse.NewReader(body)
+//	for {
+//		ev, err := r.Next()
+//		if err == io.EOF { break }
+//		…
+//		use(ev.Data) // valid until the next call of Next
+//	}
+//
+// A Reader keeps one buffer, which it fills from the stream and from which it cuts the events: the data of an event of
+// one line is not copied at all. Lines may end in \n, \r\n or \r, a byte order mark in front is dropped, comments and
+// unknown fields are skipped.
+//
+// One thing goes beyond the standard: an event that the end of the stream cut off before its blank line is given to
+// the caller, with Event.Unended set. The standard drops it; providers exist that end their streams so, and a
+// caller that wants the standard drops it in one line.
+package sse
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"time"
+)
+
+// MaxEvent is the default bound on the size of one event, in bytes.
+const MaxEvent = 32 << 20
+
+const bom = "\ufeff"
+
+// ErrTooLong is wrapped by the error of an event, or a line, over the bound.
+var ErrTooLong = errors.New("event too long")
+
+// Event is one event of a stream. Its slices are valid until the next call of Next.
+type Event struct {
+	Type    []byte        // the event field; empty stands for "message"
+	Data    []byte        // the data lines, joined by newlines
+	ID      []byte        // the last id that the stream named, in this event or before
+	Retry   time.Duration // the reconnection time, where this event names one; else 0
+	Unended bool          // the stream ended before the blank line that ends an event
+}
+
+// Reader reads events from a stream. It is not safe for concurrent use.
+type Reader struct {
+	// Max bounds the size of one event; 0: MaxEvent.
+	Max int
+
+	r    io.Reader
+	err  error // of r, once what came before it is read
+	buf  []byte
+	pos  int // start of the line that is read next
+	stop int // end of the line that was read last, without its \n or \r
+	end  int // end of what was read from r
+	lf   int // position of the first \n at or after pos; -1: none before lfTo
+	lfTo int
+	crTo int  // there is no \r between pos and here
+	bom  bool // the start of the stream was looked at
+	skip bool // the last line ended in a \r at the end of the buffer: drop a \n that follows
+
+	data, dataEnd int // the data of the event so far stands in buf[data:dataEnd]
+	has           bool
+	typ, id       []byte
+	retry         time.Duration
+}
+
+// NewReader returns a Reader of r.
+func NewReader(r io.Reader) *Reader {
+	x := new(Reader)
+	x.Reset(r)
+	return x
+}
+
+// Reset makes x read from r, and keeps its buffer. A nil r lets go of the last one.
+func (x *Reader) Reset(r io.Reader) {
+	*x = Reader{Max: x.Max, r: r, buf: x.buf, lf: -1, typ: x.typ[:0], id: x.id[:0]}
+}
+
+// Size returns the bytes of memory that x holds, for whoever keeps Readers.
+func (x *Reader) Size() int { return cap(x.buf) }
+
+// Next returns the next event that has data. At the end of the stream the error is io.EOF; any other error is that of
+// the stream, or wraps ErrTooLong.
+func (x *Reader) Next() (Event, error) {
+	x.has, x.retry, x.typ = false, 0, x.typ[:0]
+	for {
+		line, err := x.line()
+		if err != nil {
+			if err == io.EOF && x.has {
+				x.has = false
+				return x.event(true), nil
+			}
+			return Event{}, err
+		}
+		if len(line) > 0 {
+			if err := x.field(line); err != nil {
+				return Event{}, err
+			}
+			continue
+		}
+		if x.has {
+			return x.event(false), nil
+		}
+		x.typ = x.typ[:0] // an event without data is none
+	}
+}
+
+func (x *Reader) event(unended bool) Event {
+	return Event{Type: x.typ, Data: x.buf[x.data:x.dataEnd:x.dataEnd], ID: x.id, Retry: x.retry, Unended: unended}
+}
+
+// field takes one line that is not empty; it is the last that line returned.
+func (x *Reader) field(line []byte) error {
+	k := bytes.IndexByte(line, ':')
+	if k == 0 {
+		return nil // a comment
+	}
+	name, value := line, line[len(line):]
+	if k > 0 {
+		name, value = line[:k], line[k+1:]
+		if len(value) > 0 && value[0] == ' ' {
+			value = value[1:]
+		}
+	}
+	switch string(name) {
+	case "data":
+		if !x.has {
+			x.has = true
+			x.data, x.dataEnd = x.stop-len(value), x.stop
+			break
+		}
+		// The lines before end at least a line end and a field name earlier, so that there is room for the newline.
+		x.buf[x.dataEnd] = '\n'
+		x.dataEnd += 1 + copy(x.buf[x.dataEnd+1:], value)
+	case "event":
+		x.typ = append(x.typ[:0], value...)
+	case "id":
+		if bytes.IndexByte(value, 0) < 0 {
+			x.id = append(x.id[:0], value...)
+		}
+	case "retry":
+		for _, b := range value {
+			if b < '0' || b > '9' {
+				return nil
+			}
+		}
+		if ms, err := strconv.ParseInt(string(value), 10, 32); err == nil {
+			x.retry = time.Duration(ms) * time.Millisecond
+		}
+	}
+	return nil
+}
+
+// line returns the next line without its end. It points into the buffer.
+func (x *Reader) line() ([]byte, error) {
+	for {
+		if x.skip && x.pos < x.end {
+			x.skip = false
+			if x.buf[x.pos] == '\n' {
+				x.pos++
+			}
+		}
+		if !x.bom && (x.end-x.pos >= 3 || x.err != nil || x.end > x.pos && x.buf[x.pos] != bom[0]) {
+			x.bom = true
+			if bytes.HasPrefix(x.buf[x.pos:x.end], []byte(bom)) {
+				x.pos += 3
+			}
+		}
+		if x.bom {
+			if line, ok := x.cut(); ok {
+				return line, nil
+			}
+		}
+		if x.err != nil {
+			if x.err == io.EOF && x.bom && x.pos < x.end {
+				line := x.buf[x.pos:x.end]
+				x.pos, x.stop = x.end, x.end
+				return line, nil
+			}
+			return nil, x.err
+		}
+		if err := x.fill(); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// cut takes the line at pos if its end is in the buffer. What was searched once is not searched again.
+func (x *Reader) cut() ([]byte, bool) {
+	if x.lf < x.pos {
+		x.lf = -1
+		from := max(x.pos, x.lfTo)
+		if k := bytes.IndexByte(x.buf[from:x.end], '\n'); k >= 0 {
+			x.lf = from + k
+		}
+		x.lfTo = x.end
+		if x.lf >= 0 {
+			x.lfTo = x.lf
+		}
+	}
+	limit := x.end
+	if x.lf >= 0 {
+		limit = x.lf
+	}
+	from := max(x.pos, x.crTo)
+	stop, next := limit, limit+1
+	if k := bytes.IndexByte(x.buf[from:limit], '\r'); k >= 0 {
+		stop = from + k
+		next = stop + 1
+		if next == x.lf {
+			next++
+		} else if next == x.end {
+			x.skip = true
+		}
+	} else if x.lf < 0 {
+		x.crTo = x.end
+		return nil, false
+	}
+	x.crTo, x.stop = stop, stop
+	line := x.buf[x.pos:stop]
+	x.pos = next
+	return line, true
+}
+
+// fill reads more from the stream. It first moves what is still needed to the front of the buffer, and grows the buffer
+// where that is not enough.
+func (x *Reader) fill() error {
+	limit := x.Max
+	if limit <= 0 {
+		limit = MaxEvent
+	}
+	if keep := x.end - x.pos + x.held(); keep > limit {
+		return fmt.Errorf("%w: over %d bytes", ErrTooLong, limit)
+	}
+	if x.end == len(x.buf) {
+		x.shift()
+		if free := len(x.buf) - x.end; free < len(x.buf)/4 || free == 0 {
+			buf := make([]byte, max(4<<10, 2*len(x.buf)))
+			copy(buf, x.buf[:x.end])
+			x.buf = buf
+		}
+	}
+	for range 100 {
+		n, err := x.r.Read(x.buf[x.end:])
+		x.end += max(n, 0)
+		if x.err = err; n > 0 || err != nil {
+			return nil
+		}
+	}
+	x.err = io.ErrNoProgress
+	return nil
+}
+
+// held is the size of the data of the event so far.
+func (x *Reader) held() int {
+	if x.has {
+		return x.dataEnd - x.data
+	}
+	return 0
+}
+
+func (x *Reader) shift() {
+	to := 0
+	if x.has {
+		to = copy(x.buf, x.buf[x.data:x.dataEnd]) + 1 // room for a newline
+		x.data, x.dataEnd = 0, to-1
+	}
+	by := x.pos - to
+	if by <= 0 {
+		return
+	}
+	copy(x.buf[to:], x.buf[x.pos:x.end])
+	x.pos -= by
+	x.end -= by
+	x.lfTo = max(x.lfTo-by, 0)
+	x.crTo = max(x.crTo-by, 0)
+	if x.lf >= 0 {
+		x.lf -= by
+	}
+}
