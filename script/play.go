@@ -1,0 +1,173 @@
+package script
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"unicode/utf8"
+
+	"github.com/pawl-go/pawl"
+)
+
+// play yields turn as the reply to req. number names the turn in ids.
+func play(ctx context.Context, turn Turn, req *pawl.Request, number string, yield func(pawl.Delta, error) bool) {
+	next := turn.deltas(req, number)
+	held := turn.Hold == nil
+	for d := range next {
+		if ctx.Err() != nil {
+			yield(pawl.Delta{}, context.Cause(ctx))
+			return
+		}
+		if !yield(d, nil) {
+			return
+		}
+		if !held {
+			held = true
+			select {
+			case <-turn.Hold:
+			case <-ctx.Done():
+			}
+		}
+	}
+	switch {
+	case ctx.Err() != nil && turn.Err != nil:
+		yield(pawl.Delta{}, context.Cause(ctx))
+	case turn.Err != nil:
+		yield(pawl.Delta{}, turn.Err)
+	}
+}
+
+// deltas writes a turn as a model would send it.
+func (t Turn) deltas(req *pawl.Request, number string) iter.Seq[pawl.Delta] {
+	return func(yield func(pawl.Delta) bool) {
+		if t.Deltas != nil {
+			for _, d := range t.Deltas {
+				if !yield(d) {
+					return
+				}
+			}
+			return
+		}
+		calls := 0
+		for i, p := range t.Parts {
+			if c, ok := p.(pawl.ToolCall); ok {
+				if c.ID == "" {
+					c.ID = fmt.Sprintf("call_%s_%d", number, calls)
+				}
+				p = c
+				calls++
+			}
+			for d := range fragments(i, p, req.Whole) {
+				if !yield(d) {
+					return
+				}
+			}
+		}
+		if t.Err != nil {
+			return
+		}
+		end := pawl.Delta{Finish: t.Finish, Usage: t.Usage, Model: "script", ID: "script_" + number}
+		if end.Finish == "" {
+			end.Finish = pawl.FinishStop
+			if calls > 0 {
+				end.Finish = pawl.FinishToolCalls
+			}
+		}
+		if end.Usage == nil {
+			end.Usage = &pawl.Usage{Input: tokens(req.Messages...), Output: tokens(pawl.Message{Parts: t.Parts})}
+		}
+		yield(end)
+	}
+}
+
+// fragments cuts a part at fixed places: at the first rune that begins at or after every eighth byte, or a sixty-fourth of
+// longer ones. A call's name comes before its arguments, as with real providers.
+func fragments(index int, part pawl.Part, whole bool) iter.Seq[pawl.Delta] {
+	return func(yield func(pawl.Delta) bool) {
+		if whole {
+			yield(pawl.Delta{Index: index, Part: part, Done: true})
+			return
+		}
+		switch p := part.(type) {
+		case pawl.Text:
+			for s, last := range pieces(p.Text) {
+				d := pawl.Text{Text: s}
+				if last {
+					d.Opaque = p.Opaque
+				}
+				if !yield(pawl.Delta{Index: index, Part: d, Done: last}) {
+					return
+				}
+			}
+		case pawl.Reasoning:
+			for s, last := range pieces(p.Text) {
+				d := pawl.Reasoning{Text: s}
+				if last {
+					d.Opaque = p.Opaque
+				}
+				if !yield(pawl.Delta{Index: index, Part: d, Done: last}) {
+					return
+				}
+			}
+		case pawl.ToolCall:
+			if !yield(pawl.Delta{Index: index, Part: pawl.ToolCall{ID: p.ID, Name: p.Name, Opaque: p.Opaque}}) {
+				return
+			}
+			for s, last := range pieces(string(p.Args)) {
+				if !yield(pawl.Delta{Index: index, Part: pawl.ToolCall{Args: json.RawMessage(s)}, Done: last}) {
+					return
+				}
+			}
+		default:
+			yield(pawl.Delta{Index: index, Part: part, Done: true})
+		}
+	}
+}
+
+// pieces cuts s between runes; the last piece has true beside it. An empty s is one empty piece.
+func pieces(s string) iter.Seq2[string, bool] {
+	size := max(8, len(s)/64)
+	return func(yield func(string, bool) bool) {
+		for len(s) > size {
+			n := size
+			for n < len(s) && !utf8.RuneStart(s[n]) {
+				n++
+			}
+			if n == len(s) {
+				break
+			}
+			if !yield(s[:n], false) {
+				return
+			}
+			s = s[n:]
+		}
+		yield(s, true)
+	}
+}
+
+// tokens counts what messages say, four bytes a token.
+func tokens(messages ...pawl.Message) int {
+	n := 0
+	var count func([]pawl.Part)
+	count = func(parts []pawl.Part) {
+		for _, p := range parts {
+			switch p := p.(type) {
+			case pawl.Text:
+				n += len(p.Text)
+			case pawl.Reasoning:
+				n += len(p.Text)
+			case pawl.Media:
+				n += len(p.URL) + len(p.Data)
+			case pawl.ToolCall:
+				n += len(p.Name) + len(p.Args)
+			case pawl.ToolResult:
+				count(p.Parts)
+			}
+		}
+	}
+	for _, m := range messages {
+		count(m.Parts)
+	}
+	return (n + 3) / 4
+}

@@ -1,0 +1,126 @@
+// Package script is a model that plays written turns: for tests, demos and rehearsals, without a key and without a network.
+//
+//	m := script.New(
+//		script.Call("weather", `{"city":"Oslo"}`),
+//		script.Func(func(req *pawl.Request) script.Turn {
+//			return script.Say("In Oslo: " + script.Results(req)[0].Text())
+//		}),
+//	)
+//	agent := &pawl.Agent{Model: m, Tools: []pawl.Toolset{weather}}
+//
+// A turn is one reply. Say, Think, Call and Fail write simple ones; Together puts several into one reply, which is how parallel
+// calls, or words beside a call, are written; Func decides when its turn comes, with all results in sight; Loop repeats for
+// ever; Flaky fails before it works. A Turn's fields say the rest: another finish reason, usage, fragments just so.
+//
+// Which turn is played depends on the request alone: the first to a conversation without replies, the second to one
+// with one reply, and so on. So one Model serves many runs at once, a run that is resumed from its transcript goes on where it
+// stood, and a request that is sent again gets the same reply. Conversations that begin with replies by somebody
+// else are told to the Model with Skip. A scripted model obeys nothing but its script: with tool choice none it
+// still makes the calls of its turn, as real models sometimes do.
+//
+// A reply comes in fragments, cut at fixed places, or whole where the request asks for that (Request.Whole). Played
+// out, the Model answers *ExhaustedError.
+package script
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"slices"
+	"strconv"
+	"sync"
+
+	"github.com/pawl-go/pawl"
+)
+
+// Model plays Turns. The zero value is exhausted from the start. Set the fields before the first use; after that a Model
+// may be used concurrently.
+type Model struct {
+	Turns []Turn
+	Skip  int  // replies at the head of the conversation that are not of this script; 0: none
+	Quiet bool // do not keep the requests: for long loads
+
+	mu       sync.Mutex
+	requests []*pawl.Request
+}
+
+var _ pawl.Model = (*Model)(nil)
+
+// New returns a Model that plays turns in order.
+func New(turns ...Turn) *Model { return &Model{Turns: turns} }
+
+// ExhaustedError says that the script was asked for a turn that is not written.
+type ExhaustedError struct {
+	Turn  int // the turn that was asked for, from 1
+	Turns int // how many are written
+}
+
+// Error names the turn.
+func (e *ExhaustedError) Error() string {
+	return fmt.Sprintf("script: turn %d was asked for, %d are written", e.Turn, e.Turns)
+}
+
+// Stream plays the turn that follows the replies in req. It fails with *ExhaustedError when there is none, with the turn's
+// own Err, or with the cause of ctx when that ends.
+func (m *Model) Stream(ctx context.Context, req *pawl.Request) iter.Seq2[pawl.Delta, error] {
+	return func(yield func(pawl.Delta, error) bool) {
+		m.keep(req)
+		n := -m.Skip
+		for _, msg := range req.Messages {
+			if msg.Role == pawl.RoleAssistant {
+				n++
+			}
+		}
+		turn, ok := at(m.Turns, max(n, 0), false)
+		if !ok {
+			yield(pawl.Delta{}, &ExhaustedError{max(n, 0) + 1, len(m.Turns)})
+			return
+		}
+		for turn.next != nil {
+			turn = turn.next(req)
+		}
+		if turn.loop != nil {
+			turn, _ = at(turn.loop, 0, true)
+		}
+		play(ctx, turn, req, strconv.Itoa(max(n, 0)+1), yield)
+	}
+}
+
+// Requests returns copies of the requests so far, in the order they came. With Quiet there are none.
+func (m *Model) Requests() []*pawl.Request {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Clone(m.requests)
+}
+
+// keep logs a copy, since a request belongs to its sender.
+func (m *Model) keep(req *pawl.Request) {
+	if m.Quiet {
+		return
+	}
+	c := *req
+	c.Messages = slices.Clone(req.Messages)
+	for i := range c.Messages {
+		c.Messages[i].Parts = slices.Clone(c.Messages[i].Parts)
+	}
+	c.Tools = slices.Clone(req.Tools)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.requests = append(m.requests, &c)
+}
+
+// at returns turn n of turns, from 0. What stands after a Loop is never reached.
+func at(turns []Turn, n int, again bool) (Turn, bool) {
+	for i, t := range turns {
+		switch {
+		case t.loop != nil:
+			return at(t.loop, n-i, true)
+		case i == n:
+			return t, true
+		}
+	}
+	if again {
+		return at(turns, n%len(turns), false)
+	}
+	return Turn{}, false
+}

@@ -1,0 +1,159 @@
+package script
+
+import (
+	"encoding/json"
+	"fmt"
+	"sync"
+
+	"github.com/pawl-go/pawl"
+)
+
+// Turn is one written reply. The functions of this package make the usual ones; fill in, or change, the fields for the
+// rest. The zero Turn is an empty answer.
+type Turn struct {
+	Parts  []pawl.Part       // what the reply holds, in order; a ToolCall without ID gets one that is unique in the conversation
+	Finish pawl.FinishReason // "": stop, or tool_calls where Parts hold calls
+	Usage  *pawl.Usage       // nil: one token for every four bytes asked and answered, the last ones counted whole
+	Err    error             // the reply fails with it after Parts, so without Parts at once; nil: it does not
+
+	// Deltas, when not nil, are played as they are, streamed or whole, in place of Parts, Finish and Usage: for replies
+	// that break the rules.
+	Deltas []pawl.Delta
+
+	// Hold, when not nil, stops a reply after its first fragment until it is closed or the context ends.
+	Hold <-chan struct{}
+
+	loop []Turn
+	next func(*pawl.Request) Turn
+}
+
+// Say answers with text.
+func Say(text string) Turn { return Turn{Parts: []pawl.Part{pawl.Text{Text: text}}} }
+
+// Think reasons before the rest of a reply; see Together.
+func Think(text string) Turn { return Turn{Parts: []pawl.Part{pawl.Reasoning{Text: text}}} }
+
+// Call calls a tool. A string, []byte or json.RawMessage is what the model writes, byte for byte, JSON or not; nil is {};
+// anything else is written as JSON. Call panics on args that have no JSON form.
+func Call(name string, args any) Turn {
+	call := pawl.ToolCall{Name: name}
+	switch a := args.(type) {
+	case nil:
+		call.Args = json.RawMessage("{}")
+	case string:
+		call.Args = json.RawMessage(a)
+	case []byte:
+		call.Args = a
+	case json.RawMessage:
+		call.Args = a
+	default:
+		b, err := json.Marshal(args)
+		if err != nil {
+			panic(fmt.Sprintf("script.Call %s: arguments: %v", name, err))
+		}
+		call.Args = b
+	}
+	return Turn{Parts: []pawl.Part{call}}
+}
+
+// Together makes one reply of several turns: their parts in order, the last Finish, Usage and Hold that are set, and the
+// first Err. It panics on turns that are no plain reply (Func, Loop, Flaky, or with Deltas).
+func Together(turns ...Turn) Turn {
+	var all Turn
+	for _, t := range turns {
+		if t.next != nil || t.loop != nil || t.Deltas != nil {
+			panic("script.Together: only plain replies can be put together")
+		}
+		all.Parts = append(all.Parts, t.Parts...)
+		if t.Finish != "" {
+			all.Finish = t.Finish
+		}
+		if t.Usage != nil {
+			all.Usage = t.Usage
+		}
+		if t.Hold != nil {
+			all.Hold = t.Hold
+		}
+		if all.Err == nil {
+			all.Err = t.Err
+		}
+	}
+	return all
+}
+
+// Fail answers with err in place of a reply. Put after others in Together, it breaks the reply off there.
+func Fail(err error) Turn { return Turn{Err: err} }
+
+// Cut is t ended by the token limit: its finish reason is length, so none of its calls may run.
+func Cut(t Turn) Turn {
+	t.Finish = pawl.FinishLength
+	return t
+}
+
+// Loop plays turns again and again. What stands after a Loop is never reached. It panics without turns.
+func Loop(turns ...Turn) Turn {
+	if len(turns) == 0 {
+		panic("script.Loop: no turns")
+	}
+	return Turn{loop: turns}
+}
+
+// Func is decided when its turn comes, from the request. f must not change or keep the request, and may be called
+// concurrently. When a request is sent again, f is asked again.
+func Func(f func(req *pawl.Request) Turn) Turn { return Turn{next: f} }
+
+// Flaky fails with errs, one each time it is asked, and plays t after that. It is the one turn that remembers: the count is
+// its own and goes over all runs.
+func Flaky(t Turn, errs ...error) Turn {
+	var mu sync.Mutex
+	return Func(func(*pawl.Request) Turn {
+		mu.Lock()
+		defer mu.Unlock()
+		if len(errs) == 0 {
+			return t
+		}
+		err := errs[0]
+		errs = errs[1:]
+		return Fail(err)
+	})
+}
+
+// Results returns the results that came after the last reply of req, in call order; nil when it made no calls.
+func Results(req *pawl.Request) []pawl.ToolResult {
+	var results []pawl.ToolResult
+	for _, m := range req.Messages {
+		if m.Role == pawl.RoleAssistant {
+			results = nil
+		}
+		for _, p := range m.Parts {
+			if r, ok := p.(pawl.ToolResult); ok {
+				results = append(results, r)
+			}
+		}
+	}
+	return results
+}
+
+// ResultOf returns the latest result of a call of the tool name in req, or nil.
+func ResultOf(req *pawl.Request, name string) *pawl.ToolResult {
+	var last *pawl.ToolResult
+	called := map[string]bool{} // ids of calls of the tool in the reply at hand; ids may come again in later ones
+	for _, m := range req.Messages {
+		if m.Role == pawl.RoleAssistant {
+			clear(called)
+		}
+		for _, p := range m.Parts {
+			switch p := p.(type) {
+			case pawl.ToolCall:
+				if p.Name == name {
+					called[p.ID] = true
+				}
+			case pawl.ToolResult:
+				if called[p.CallID] {
+					last = &p
+				}
+			}
+		}
+	}
+	return last
+}
