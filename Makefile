@@ -1,0 +1,30 @@
+# Everything the project can do to itself. `make help` lists it.
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint docs fuzz bench bench-check bench-update
+
+help: ## list the targets
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)$$/  make \1\t\2/' | expand -t 24
+
+demo: ## an agent at work, without a key and without a network
+	go run ./cmd/pawl demo
+
+test: ## set up, then gofmt, vet, staticcheck, and every test under the race detector; what CI runs
+	@scripts/test
+
+lint: ## only the checks of test that run no test: gofmt, vet, staticcheck; and the house rules
+	@scripts/test -lint
+
+docs: ## write the generated parts of README.md and docs/ again, from the code
+	go test ./internal/docgen -run Test -update
+
+fuzz: ## every fuzz target for a short time; FUZZTIME=10s
+	@scripts/fuzz
+
+bench: ## speed beside loops written by hand; ROWS=regexp picks rows; needs PAWL_BENCH or ../shared/bench
+	@scripts/bench $(if $(ROWS),-rows '$(ROWS)')
+
+bench-check: ## fail when a ratio fell by more than 15 % against bench/ratios.json
+	@scripts/bench -check $(if $(ROWS),-rows '$(ROWS)')
+
+bench-update: ## measure, and write bench/ratios.json
+	@scripts/bench -update $(if $(ROWS),-rows '$(ROWS)')

@@ -1,0 +1,51 @@
+// Command testreport reads what `go test -json` writes and tells a person what happened: the output of failed tests in
+// full, go test's closing line of each package, the skipped tests with their reasons, and at the very end the line
+//
+//	N passed, N failed, N skipped
+//
+// Subtests are counted like tests. A package that failed without a failed test (it did not compile, or its process died)
+// counts as one failure. With -strict, a skip for any other reason than absent corpora counts as a failure too: on
+// a machine where everything can be installed, a test that did not run is a test that is missing.
+//
+// The exit status is 0 when nothing failed, 1 when something did, 2 when the input is no test output.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"io"
+	"os"
+)
+
+func main() { os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
+
+func run(args []string, in io.Reader, out, errs io.Writer) int {
+	flags := flag.NewFlagSet("testreport", flag.ContinueOnError)
+	flags.SetOutput(errs)
+	strict := flags.Bool("strict", false, "a skip for another reason than absent corpora is a failure")
+	steps := flags.String("steps", "", "file with a line a step that ran before the tests; lines that begin with FAILED are failures")
+	stderr := flags.String("stderr", "", "file with what go test wrote on its standard error; shown at the end")
+	if err := flags.Parse(args); err != nil {
+		return 2
+	}
+	r := newReport(out, *strict)
+	if err := r.read(in); err != nil {
+		fmt.Fprintf(errs, "testreport: %v\n", err)
+		return 2
+	}
+	for path, take := range map[string]func(string){*steps: r.addSteps, *stderr: r.addStderr} {
+		if path == "" {
+			continue
+		}
+		b, err := os.ReadFile(path)
+		if err != nil {
+			fmt.Fprintf(errs, "testreport: %v\n", err)
+			return 2
+		}
+		take(string(b))
+	}
+	if !r.close() {
+		return 1
+	}
+	return 0
+}
