@@ -1,0 +1,118 @@
+package archtest
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// arrow is a line of the picture in docs/design.md: what the packages that match from may import, by their paths within the
+// module. A name that ends in /... stands for itself and all below it. What a package needs beyond std and the
+// module stands in modules.
+type arrow struct {
+	from    string
+	to      []string
+	modules []string
+}
+
+// The JSON modules that the core is built on.
+const (
+	jsonModule   = "github.com/go-json-experiment/json"
+	inferModule  = "github.com/google/jsonschema-go"
+	schemaModule = "github.com/santhosh-tekuri/jsonschema/v6"
+	textModule   = "golang.org/x/text" // brought by the validator, for its messages
+)
+
+// arrows is the picture. Dependencies point to the core: packages that know one job know the core and nothing of each
+// other, packages that join things know them all. The first line that matches a package counts; a package that none matches is
+// refused until somebody has said here, and in docs/design.md, where it belongs.
+var arrows = []arrow{
+	// the core
+	{from: ".", to: helpers, modules: []string{jsonModule, inferModule, schemaModule}},
+
+	// helpers: they know nothing of the project
+	{from: "internal/jsonscan"},
+	{from: "internal/sse"},
+	{from: "internal/jsonrepair", to: []string{"internal/jsonscan"}},
+	{from: "internal/schema", to: []string{"internal/jsonscan"}, modules: []string{jsonModule}},
+	{from: "internal/retry"},
+
+	// what checks the project itself
+	{from: "internal/archtest"},
+	{from: "internal/docgen"},
+	{from: "internal/testreport"},
+
+	// one job each
+	{from: "provider", to: []string{".", "provider/...", "internal/..."}},
+	{from: "provider/...", to: append([]string{"."}, helpers...), modules: []string{jsonModule}},
+	{from: "react", to: append([]string{"."}, helpers...), modules: []string{jsonModule}},
+	{from: "script", to: []string{"."}},
+	{from: "tools/...", to: []string{".", "sandbox", "store"}},
+	{from: "sandbox", modules: []string{"golang.org/x/sys", "github.com/landlock-lsm/go-landlock"}},
+	{from: "mcp", to: []string{"."}, modules: []string{"github.com/modelcontextprotocol/go-sdk"}},
+	{from: "team", to: []string{"."}},
+	{from: "store", to: []string{"."}},
+	{from: "store/sqlite", to: []string{".", "store"}, modules: []string{"modernc.org/sqlite"}},
+	{from: "store/postgres", to: []string{".", "store"}, modules: []string{"github.com/jackc/pgx/v5"}},
+	{from: "store/storetest", to: []string{".", "store"}},
+	{from: "durable", to: []string{".", "store"}},
+	{from: "durable/temporal", to: []string{".", "store", "durable"}, modules: []string{"go.temporal.io/sdk", "go.temporal.io/api"}},
+	{from: "telemetry", to: []string{"."}, modules: []string{"go.opentelemetry.io/otel"}},
+	{from: "server", to: []string{".", "store"}},
+	{from: "pawltest", to: []string{".", "script", "internal/sse"}, modules: []string{jsonModule}},
+
+	// joins things
+	{from: "config", to: []string{".", "provider/...", "react", "script", "tools/...", "mcp", "team", "store/..."},
+		modules: []string{"go.yaml.in/yaml/v3"}},
+	// As long as there is no config, the command joins what config will: providers, scripts and tools.
+	{from: "cmd/pawl/...", to: []string{".", "config", "server", "durable/temporal", "telemetry", "pawltest", "provider/...", "script", "tools/..."},
+		modules: []string{"github.com/alecthomas/kong", "golang.org/x/term"}},
+	{from: "examples/...", to: []string{".", "provider/...", "react", "script", "tools/...", "mcp", "team", "pawltest"}},
+}
+
+// helpers are the internal packages that read bytes and know nothing of the project. Any package may use them.
+var helpers = []string{"internal/jsonscan", "internal/sse", "internal/jsonrepair", "internal/schema", "internal/retry"}
+
+// coreModules are all modules that reach a program through the core.
+var coreModules = []string{jsonModule, inferModule, schemaModule, textModule}
+
+// checkArrows returns what is wrong with the imports of the package from, whose path is within the module. imports are
+// full import paths.
+func checkArrows(from string, imports []string) []string {
+	i := slices.IndexFunc(arrows, func(a arrow) bool { return matches(a.from, from) })
+	if i < 0 {
+		return []string{fmt.Sprintf("%s: no line of internal/archtest/arrows.go names this package. Say there what it may import, and add it to the picture in docs/design.md", from)}
+	}
+	a := arrows[i]
+	var bad []string
+	for _, path := range imports {
+		switch {
+		case path == module || strings.HasPrefix(path, module+"/"):
+			to := relative(path)
+			if !slices.ContainsFunc(a.to, func(pattern string) bool { return matches(pattern, to) }) {
+				bad = append(bad, fmt.Sprintf("%s imports %s: not an arrow of the picture. Dependencies point to the core, and packages that know one job know nothing of each other; "+
+					"a new arrow is a decision: change internal/archtest/arrows.go and docs/design.md in one commit, or cut the packages differently", from, to))
+			}
+		case standard(path):
+		default:
+			if !slices.ContainsFunc(a.modules, func(m string) bool { return path == m || strings.HasPrefix(path, m+"/") }) {
+				bad = append(bad, fmt.Sprintf("%s imports %s: this package may use std and %q. A module costs every user of the package: "+
+					"say in docs/design.md what it saves and who maintains it, then add it to internal/archtest/arrows.go", from, path, a.modules))
+			}
+		}
+	}
+	return bad
+}
+
+func matches(pattern, path string) bool {
+	if base, ok := strings.CutSuffix(pattern, "/..."); ok {
+		return path == base || strings.HasPrefix(path, base+"/")
+	}
+	return path == pattern
+}
+
+// standard reports whether path is of the standard library: its first element has no dot.
+func standard(path string) bool {
+	first, _, _ := strings.Cut(path, "/")
+	return !strings.Contains(first, ".")
+}

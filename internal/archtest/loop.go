@@ -1,0 +1,88 @@
+package archtest
+
+import (
+	"go/ast"
+	"go/token"
+	"go/types"
+)
+
+// longest is how many lines a function of the loop may have, so that a reader can hold it in his head.
+const longest = 90
+
+// The loop runs in memory, over a journal, and as a workflow that is replayed. It makes the same decisions each time only if
+// nothing but messages, replies and executions decides. So these are refused in its file, by import path and name; "" is the
+// whole package.
+var refused = map[string]map[string]string{
+	"time": {"Now": clock, "Since": clock, "Until": clock, "After": clock, "AfterFunc": clock, "Tick": clock, "NewTimer": clock,
+		"NewTicker": clock, "Sleep": clock},
+	"context": {"WithTimeout": clock, "WithTimeoutCause": clock, "WithDeadline": clock, "WithDeadlineCause": clock,
+		"AfterFunc": "it starts a goroutine; goroutines live in executors"},
+	"iter":         {"Pull": "it starts a coroutine; range over the sequence", "Pull2": "it starts a coroutine; range over the sequence"},
+	"maps":         {"Keys": order, "Values": order, "All": order, "Collect": order},
+	"math/rand":    {"": chance},
+	"math/rand/v2": {"": chance},
+	"crypto/rand":  {"": chance},
+	"os":           {"": "the loop does not look at the machine"},
+	"sync":         {"": "the loop is sequential; locks belong to executors"},
+	"sync/atomic":  {"": "the loop is sequential; atomics belong to executors"},
+}
+
+const (
+	clock  = "the loop reads no clock; whoever has one cancels the context with cause ErrTime"
+	chance = "the loop draws no random number; keys are made from the transcript"
+	order  = "the order of a map differs from run to run"
+)
+
+// checkLoop returns what in file would make the loop differ between two runs over the same replies, and functions too long to
+// be read.
+func checkLoop(fset *token.FileSet, file *ast.File, info *types.Info) []string {
+	c := &complaints{fset: fset}
+	ast.Inspect(file, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.GoStmt:
+			c.add(n.Pos(), "a go statement: the loop is sequential; goroutines live in executors, servers and stores")
+		case *ast.SelectStmt:
+			c.add(n.Pos(), "select: the loop is sequential and does not wait on channels; executors and models do")
+		case *ast.SendStmt:
+			c.add(n.Pos(), "a channel send: the loop is sequential; what happens leaves it through its iter.Seq2")
+		case *ast.UnaryExpr:
+			if n.Op == token.ARROW {
+				c.add(n.Pos(), "a channel receive: the loop is sequential; what it needs comes by ranging over a sequence")
+			}
+		case *ast.RangeStmt:
+			switch core(info.TypeOf(n.X)).(type) {
+			case *types.Map:
+				c.add(n.Pos(), "range over a map: %s, so a replay would differ; range over a slice", order)
+			case *types.Chan:
+				c.add(n.Pos(), "range over a channel: the loop is sequential; what it needs comes by ranging over a sequence")
+			}
+		case *ast.Ident:
+			obj := info.Uses[n]
+			if obj == nil || obj.Pkg() == nil || obj.Parent() != obj.Pkg().Scope() {
+				return true // a local, a field or a method
+			}
+			names := refused[obj.Pkg().Path()]
+			why, ok := names[""]
+			if !ok {
+				why, ok = names[obj.Name()]
+			}
+			if ok {
+				c.add(n.Pos(), "%s.%s: %s", obj.Pkg().Name(), obj.Name(), why)
+			}
+		case *ast.FuncDecl:
+			lines := fset.Position(n.End()).Line - fset.Position(n.Pos()).Line + 1
+			if lines > longest {
+				c.add(n.Pos(), "%s has %d lines; a function of the loop has at most %d, so that a reader can hold it in his head", n.Name.Name, lines, longest)
+			}
+		}
+		return true
+	})
+	return c.list
+}
+
+func core(t types.Type) types.Type {
+	if t == nil {
+		return nil
+	}
+	return t.Underlying()
+}

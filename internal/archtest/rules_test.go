@@ -1,0 +1,175 @@
+package archtest
+
+import (
+	"go/ast"
+	"go/importer"
+	"go/parser"
+	"go/token"
+	"strings"
+	"testing"
+)
+
+// The tests of this file show each rule a small source that breaks it, and one that does not.
+
+type source struct {
+	name string
+	src  string // without the package clause
+	want string // part of the only complaint; "": there is none
+}
+
+func parseSource(t *testing.T, src string) (*token.FileSet, *ast.File) {
+	t.Helper()
+	fset := token.NewFileSet()
+	f, err := parser.ParseFile(fset, "x.go", src, parser.ParseComments|parser.SkipObjectResolution)
+	if err != nil {
+		t.Fatalf("%v in\n%s", err, src)
+	}
+	return fset, f
+}
+
+func wantComplaint(t *testing.T, got []string, want string) {
+	t.Helper()
+	switch {
+	case want == "" && len(got) > 0:
+		t.Errorf("got %q, want no complaint", got)
+	case want != "" && (len(got) != 1 || !strings.Contains(got[0], want)):
+		t.Errorf("got %q, want one complaint with %q", got, want)
+	}
+}
+
+func TestCheckArrows(t *testing.T) {
+	for _, tt := range []struct{ from, imports, want string }{
+		{".", "fmt", ""},
+		{".", module + "/internal/jsonscan", ""},
+		{".", "github.com/santhosh-tekuri/jsonschema/v6", ""},
+		{".", "github.com/go-json-experiment/json/jsontext", ""},
+		{".", module + "/script", "not an arrow"},
+		{".", "github.com/alecthomas/kong", "may use std and"},
+		{"provider/openai", module, ""},
+		{"provider/openai", module + "/provider/gemini", "not an arrow"},
+		{"provider", module + "/provider/gemini", ""},
+		{"tools/file", module + "/tools/data", "not an arrow"},
+		{"script", module + "/provider/openai", "not an arrow"},
+		{"server", module + "/config", "not an arrow"},
+		{"cmd/pawl", "github.com/alecthomas/kong", ""},
+		{"cmd/pawl", "github.com/spf13/cobra", "may use std and"},
+		{"internal/sse", module, "not an arrow"},
+		{"helpers", "fmt", "no line of"},
+		{"providers/x", module, "no line of"},
+	} {
+		t.Run(tt.from+" to "+tt.imports, func(t *testing.T) {
+			wantComplaint(t, checkArrows(tt.from, []string{tt.imports}), tt.want)
+		})
+	}
+}
+
+func TestCheckLoop(t *testing.T) {
+	long := "func f() {\n" + strings.Repeat("\t_ = 1\n", longest-1) + "}"
+	for _, tt := range []source{
+		{"sequential", "import \"context\"\nfunc f(ctx context.Context, xs []int) error { for range xs { }; return context.Cause(ctx) }", ""},
+		{"range over func", "import \"iter\"\nfunc f(seq iter.Seq[int]) { for range seq { } }", ""},
+		{"clock as data", "import \"time\"\nfunc f(d time.Duration, t time.Time) bool { return d > time.Second && t.IsZero() }", ""},
+		{"go", "func f() { go f() }", "go statement"},
+		{"send", "func f(c chan int) { c <- 1 }", "channel send"},
+		{"receive", "func f(c chan int) { <-c }", "channel receive"},
+		{"select", "func f() { select {} }", "select"},
+		{"range over chan", "func f(c chan int) { for range c { } }", "range over a channel"},
+		{"range over map", "func f(m map[string]int) { for range m { } }", "range over a map"},
+		{"range over named map", "type values map[string]int\nfunc f(m values) { for range m { } }", "range over a map"},
+		{"maps.Keys", "import \"maps\"\nfunc f(m map[string]int) { for range maps.Keys(m) { } }", "maps.Keys"},
+		{"now", "import \"time\"\nvar t = time.Now()", "time.Now"},
+		{"renamed import", "import clock \"time\"\nvar t = clock.Now()", "time.Now"},
+		{"as a value", "import \"time\"\nvar now = time.Now", "time.Now"},
+		{"since", "import \"time\"\nfunc f(t time.Time) time.Duration { return time.Since(t) }", "time.Since"},
+		{"timer", "import \"time\"\nvar t = time.After(1)", "time.After"},
+		{"timeout", "import (\"context\"; \"time\")\nfunc f(ctx context.Context) { context.WithTimeout(ctx, time.Second) }", "context.WithTimeout"},
+		{"rand", "import \"math/rand/v2\"\nvar n = rand.Int()", "random number"},
+		{"pull", "import \"iter\"\nfunc f(s iter.Seq[int]) { iter.Pull(s) }", "coroutine"},
+		{"mutex", "import \"sync\"\nvar mu sync.Mutex", "locks belong to executors"},
+		{"91 lines", long, "has 91 lines"},
+		{"90 lines", strings.Replace(long, "\t_ = 1\n", "", 1), ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			fset, f := parseSource(t, "package x\n"+tt.src+"\n")
+			info, err := check(fset, "x", []*ast.File{f}, importer.Default())
+			if err != nil {
+				t.Fatal(err)
+			}
+			wantComplaint(t, checkLoop(fset, f, info), tt.want)
+		})
+	}
+}
+
+func TestCheckComments(t *testing.T) {
+	const head = "// Package x is an example.\npackage x\n"
+	for _, tt := range []source{
+		{"told", head + "// F does it.\nfunc F() {}\n", ""},
+		{"unexported", head + "func f() {}\ntype t int\nfunc (t) M() {}\n", ""},
+		{"no package comment", "package x\n", "no package comment"},
+		{"another package comment", "// Here begins the package.\npackage x\n", "no package comment"},
+		{"command", "// Command x does it.\npackage main\nfunc F() {}\n", ""},
+		{"command untold", "package main\n", `"Command "`},
+		{"function", head + "func F() {}\n", "F has no comment"},
+		{"method", head + "// T is a type.\ntype T[A any] int\nfunc (*T[A]) M() {}\n", "M has no comment"},
+		{"type", head + "type T int\n", "T has no comment"},
+		{"type in a group", head + "// Types of it.\ntype (\n\tT int\n)\n", "T has no comment"},
+		{"const", head + "const C = 1\n", "C has no comment"},
+		{"group of constants", head + "// The sizes.\nconst (\n\tA = 1\n\tB = 2\n)\n", ""},
+		{"line comments", head + "const (\n\tA = 1 // one\n)\n", ""},
+		{"group untold", head + "const (\n\tA = 1\n)\n", "neither has its group"},
+		{"another beginning", head + "// This does it.\nfunc F() {}\n", `begins "This"`},
+		{"longer name", head + "// Fast does it.\nfunc F() {}\n", `begins "Fast"`},
+		{"name alone", head + "// F\nfunc F() {}\n", "begins"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			fset, f := parseSource(t, tt.src)
+			wantComplaint(t, checkComments(fset, []*ast.File{f}), tt.want)
+		})
+	}
+}
+
+func TestCheckState(t *testing.T) {
+	for _, tt := range []source{
+		{"table", "var m = map[string]int{\"a\": 1}\nfunc f() int { return m[\"a\"] }", ""},
+		{"sentinel", "import \"errors\"\nvar ErrX = errors.New(\"x\")", ""},
+		{"pool", "import \"sync\"\nvar p sync.Pool\nfunc f() { p.Put(1) }", ""},
+		{"local", "func f() { n := 1; n++; n = 2; _ = n }", ""},
+		{"shadow", "var n = 1\nfunc f() { n := n; n++; _ = n }", ""},
+		{"field", "type t struct{ n int }\nfunc (t *t) f() { t.n++ }", ""},
+		{"assign", "var n int\nfunc f() { n = 1 }", "variable n is changed"},
+		{"increment", "var n int\nfunc f() { n++ }", "variable n is changed"},
+		{"element", "var m = map[string]int{}\nfunc f() { m[\"a\"] = 1 }", "variable m is changed"},
+		{"delete", "var m = map[string]int{}\nfunc f() { delete(m, \"a\") }", "variable m is changed"},
+		{"field of it", "var t struct{ n int }\nfunc f() { t.n = 1 }", "variable t is changed"},
+		{"mutex", "import \"sync\"\nvar mu sync.Mutex", "is a sync.Mutex"},
+		{"atomic", "import \"sync/atomic\"\nvar n atomic.Int64", "is a sync/atomic.Int64"},
+		{"init", "func init() {}", "func init"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			fset, f := parseSource(t, "package x\n"+tt.src+"\n")
+			info, err := check(fset, "x", []*ast.File{f}, importer.Default())
+			if err != nil {
+				t.Fatal(err)
+			}
+			wantComplaint(t, checkState(fset, []*ast.File{f}, info), tt.want)
+		})
+	}
+}
+
+func TestCheckText(t *testing.T) {
+	for _, tt := range []struct{ name, text, want string }{
+		{"relative", "see ../shared/data and testdata/root/x", ""},
+		{"address", "https://example.com/work/items", ""},
+		{"absolute elsewhere", "/etc/passwd and /usr/bin/python3", ""},
+		{"binary", "/wo" + "rk/main\x00", ""},
+		{"checkout", "cd /wo" + "rk/main", "path of one machine"},
+		{"home", `open("/ro` + `ot/.ssh/id")`, "path of one machine"},
+		{"scratch", "cat /tm" + "p/run7/out", "scratch folder"},
+		{"scratch of nobody", "cat /tm" + "p/x", ""},
+		{"registry", "GOPROXY=https://proxy.gol" + "ang.org", "host of a registry"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			wantComplaint(t, checkText("x", []byte(tt.text)), tt.want)
+		})
+	}
+}
