@@ -1,0 +1,214 @@
+package pawl
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"time"
+)
+
+// Agent is a model with tools, instructions and limits. Fill in a literal; only Model is required. An Agent may be used by many
+// runs at once and must not be changed meanwhile.
+type Agent struct {
+	Name         string          // for events and records; "": "agent"
+	Instructions string          // put in front of the conversation as a system message; "": none
+	Model        Model           // what decides
+	Tools        []Toolset       // what it may call, in the order it sees them
+	Choice       ToolChoice      // for the first request of a run; then a forced choice is auto
+	Output       json.RawMessage // JSON Schema that the answer must fit, where the provider can enforce it; nil: free text
+	Limits       Limits          // zero: 20 rounds
+	Executor     Executor        // nil: Parallel{}
+	Middleware   []Middleware    // around model requests and calls; the first is outermost
+	Approve      Approver        // nil: every call is allowed
+	Settings     Settings        // sent with each request
+}
+
+// Limits bound a run, the calls and runs inside it included. What was used survives Resume. Reaching a limit is never
+// reported as success: the run stops with StopLimit, and Result.Cause names the limit.
+type Limits struct {
+	Rounds       int           // steps whose calls are carried out; 0: 20 (Run), 1 (Generate); NoRounds: none. N rounds make at most N+1 requests
+	Calls        int           // calls begun; those past it are answered with a result that says so; 0: no limit
+	CallsPerStep int           // calls of one reply that are carried out; the rest are answered so; 0: no limit
+	Tokens       int           // input and output, over all requests; 0: no limit
+	Cost         float64       // US dollars, where Usage.Cost is known; 0: no limit
+	Time         time.Duration // from the start of Run, Stream or Resume; 0: no limit
+	AtLimit      AtLimit       // what happens when the rounds are used up
+}
+
+// NoRounds as Limits.Rounds: no call is ever run.
+const NoRounds = -1
+
+const defaultRounds = 20
+
+// AtLimit is what a run does with its last request when the rounds are used up.
+type AtLimit int
+
+const (
+	AtLimitDefault AtLimit = iota // Answer for Run and Stream, Return for Generate
+	Answer                        // ask with tool choice none, so that there is an answer
+	Return                        // ask as usual, and hand the calls back to the caller, not run
+)
+
+// rounds returns the number of rounds; n is the default.
+func (l Limits) rounds(n int) int {
+	switch {
+	case l.Rounds < 0:
+		return 0
+	case l.Rounds == 0:
+		return n
+	}
+	return l.Rounds
+}
+
+// Runner is whatever carries out a task and tells of it: an Agent, a team, a durable or a remote run. The sequence ends after
+// run_ended, which carries the Result, or with an error; a run that fails yields both, the event first.
+// Breaking out of the loop ends the run; what it left open stays open.
+type Runner interface {
+	Stream(ctx context.Context, msgs ...Message) iter.Seq2[Event, error]
+}
+
+var _ Runner = (*Agent)(nil)
+
+// Run carries out the task in msgs, a transcript or a single message, and returns how it ended. Replies are asked for whole.
+//
+// The error is not nil when the run failed (the model did, a tool aborted it, msgs are no conversation) or ctx ended with a
+// cause other than ErrCancelled. The Result is there all the same, unless nothing was begun: it can be resumed.
+func (a *Agent) Run(ctx context.Context, msgs ...Message) (*Result, error) {
+	return a.run(ctx, nil, msgs, runOptions{whole: true})
+}
+
+// Stream carries out the same run as Run, and tells of it as it happens. Replies are streamed.
+func (a *Agent) Stream(ctx context.Context, msgs ...Message) iter.Seq2[Event, error] {
+	return a.stream(ctx, nil, msgs)
+}
+
+// Resume goes on from a Result: open calls are settled first, with the Decisions and results in msgs; other messages follow them.
+// What was spent counts on. Messages that are neither cannot be given while calls still pend unanswered: the error says which.
+func (a *Agent) Resume(ctx context.Context, from *Result, msgs ...Message) (*Result, error) {
+	return a.run(ctx, from, msgs, runOptions{whole: true})
+}
+
+// ResumeStream is Resume, told as it happens.
+func (a *Agent) ResumeStream(ctx context.Context, from *Result, msgs ...Message) iter.Seq2[Event, error] {
+	return a.stream(ctx, from, msgs)
+}
+
+// Generate is the client-level call: a run of a with one round at most, whose further calls are handed back, unless
+// a.Limits says otherwise. The Result has every step and the summed usage.
+func Generate(ctx context.Context, a *Agent, msgs ...Message) (*Result, error) {
+	g := *a
+	g.Limits.Rounds = max(g.Limits.rounds(1), 0)
+	if g.Limits.Rounds == 0 {
+		g.Limits.Rounds = NoRounds
+	}
+	if g.Limits.AtLimit == AtLimitDefault {
+		g.Limits.AtLimit = Return
+	}
+	return g.Run(ctx, msgs...)
+}
+
+var errBroken = errors.New("the caller broke off")
+
+func (a *Agent) stream(ctx context.Context, from *Result, msgs []Message) iter.Seq2[Event, error] {
+	return func(yield func(Event, error) bool) {
+		ctx, cancel := context.WithCancelCause(ctx)
+		defer cancel(nil)
+		more := true
+		_, err := a.run(ctx, from, msgs, runOptions{emit: func(e Event) {
+			if more && !yield(e, nil) {
+				more = false
+				cancel(errBroken)
+			}
+		}})
+		if err != nil && more {
+			yield(Event{}, err)
+		}
+	}
+}
+
+// runOptions is what differs between the ways to start a run.
+type runOptions struct {
+	whole  bool
+	emit   func(Event) // nil: nobody watches
+	inside *Invocation // the call that the run is made in; nil: none
+	key    Key         // name of the run; "": "run"
+}
+
+// run prepares a run, goes through the loop, and closes it.
+func (a *Agent) run(ctx context.Context, from *Result, msgs []Message, o runOptions) (*Result, error) {
+	r, err := a.prepare(ctx, from, msgs, o)
+	if err != nil {
+		return nil, err
+	}
+	if d := a.Limits.Time; d > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, d, ErrTime)
+		defer cancel()
+	}
+	r.emit(Event{Kind: EventRunStarted, Agent: r.name})
+	stop, err := r.loop(ctx)
+	r.res.Stop = stop
+	ended := Event{Kind: EventRunEnded, Result: r.res}
+	if err != nil {
+		ended.Error = err.Error()
+		if r.res.Cause == "" {
+			r.res.Cause = err.Error()
+		}
+	}
+	r.emit(ended)
+	return r.res, err
+}
+
+func (a *Agent) prepare(ctx context.Context, from *Result, msgs []Message, o runOptions) (*run, error) {
+	if a.Model == nil {
+		return nil, errors.New("agent has no model")
+	}
+	tools, err := Toolsets(a.Tools).Tools(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("tools: %w", err)
+	}
+	for _, t := range tools {
+		if err := t.Check(); err != nil {
+			return nil, err
+		}
+	}
+	if len(tools) > 0 {
+		if err := a.Choice.Check(tools); err != nil {
+			return nil, err
+		}
+	}
+	r := &run{agent: a, name: a.Name, key: o.key, whole: o.whole, sink: o.emit, limits: a.Limits, res: &Result{}, rounds: a.Limits.rounds(defaultRounds)}
+	if r.name == "" {
+		r.name = "agent"
+	}
+	if r.key == "" {
+		r.key = "run"
+	}
+	if from != nil {
+		r.res.Spent, r.res.Values = from.Spent, from.Values
+	}
+	if err := r.take(from, msgs); err != nil {
+		return nil, err
+	}
+	r.scope = scope{tools: tools, approve: a.Approve, executor: a.Executor, waits: true, whole: o.whole}
+	if r.scope.executor == nil {
+		r.scope.executor = Parallel{}
+	}
+	r.model, r.scope.wrap = wrapped(a.Model, a.Middleware)
+	if o.inside != nil {
+		outer := o.inside.pipe.task.scope
+		r.scope.slots, r.scope.depth, r.scope.waits = outer.slots, outer.depth+1, false
+		r.inherit(o.inside)
+	} else {
+		limit := defaultParallel
+		if p, ok := r.scope.executor.(Parallel); ok {
+			limit = p.limit()
+		}
+		r.scope.slots = make(chan struct{}, limit)
+		r.scope.budget = &budget{limit: int64(a.Limits.Calls)}
+		r.scope.budget.begun.Store(int64(r.res.Spent.Calls))
+	}
+	return r, nil
+}

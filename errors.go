@@ -1,0 +1,145 @@
+package pawl
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Causes of a cancelled context, by context.WithCancelCause, that a run tells apart.
+var (
+	// ErrCancelled says that the task was given up: running calls are ended, every open call gets a result that says
+	// so, and the run ends with StopCancelled. Any other cause leaves open calls open, for Resume.
+	ErrCancelled = errors.New("cancelled")
+	// ErrTime says that Limits.Time has passed. The run ends with StopLimit.
+	ErrTime = errors.New("the time limit was reached")
+)
+
+// Code is what went wrong at a provider, from a closed list.
+type Code string
+
+// The codes of a ProviderError.
+const (
+	CodeAuthentication Code = "authentication"  // the key is missing or wrong
+	CodePermission     Code = "permission"      // the key may not do this
+	CodeNotFound       Code = "not_found"       // no such model or address
+	CodeInvalidRequest Code = "invalid_request" // the provider refused the request as it is
+	CodeContextLength  Code = "context_length"  // the conversation is too long for the model
+	CodeContentFilter  Code = "content_filter"  // refused for its content
+	CodeRateLimit      Code = "rate_limit"      // too many requests; later may work
+	CodeQuota          Code = "quota"           // nothing left to spend
+	CodeOverloaded     Code = "overloaded"      // the provider has no room now
+	CodeServer         Code = "server"          // the provider failed
+	CodeTimeout        Code = "timeout"         // no answer in time
+	CodeNetwork        Code = "network"         // the connection failed
+	CodeStream         Code = "stream"          // the reply broke off or could not be read
+	CodeUnsupported    Code = "unsupported"     // the provider cannot do what was asked; nothing was sent
+)
+
+// ProviderError is the error of a request to a provider, whatever the provider. Its text never holds a key.
+type ProviderError struct {
+	Provider   string        // "openai"
+	Status     int           // HTTP status; 0 when there was none
+	Code       Code          // what went wrong
+	Message    string        // in the provider's words, or ours
+	Retryable  bool          // the same request may work later
+	RetryAfter time.Duration // what the provider asked to wait; 0: it did not say
+	Err        error         // the cause; may be nil
+}
+
+// Error returns "openai: rate_limit (429): …".
+func (e *ProviderError) Error() string {
+	var b strings.Builder
+	if e.Provider != "" {
+		b.WriteString(e.Provider + ": ")
+	}
+	b.WriteString(string(e.Code))
+	if e.Status != 0 {
+		fmt.Fprintf(&b, " (%d)", e.Status)
+	}
+	if e.Message != "" {
+		b.WriteString(": " + e.Message)
+	} else if e.Err != nil {
+		b.WriteString(": " + e.Err.Error())
+	}
+	return b.String()
+}
+
+// Unwrap returns the cause.
+func (e *ProviderError) Unwrap() error { return e.Err }
+
+// ToolError is the error of a run that failed because a call did: the executor has FailFast, or the tool asked for it
+// with Abort.
+type ToolError struct {
+	Execution Execution
+	Err       error // what the tool returned; nil when it came from elsewhere as plain data
+}
+
+// Error names the tool and says what it did.
+func (e *ToolError) Error() string {
+	text := e.Execution.Error
+	if text == "" && e.Err != nil {
+		text = e.Err.Error()
+	}
+	return fmt.Sprintf("tool %s: %s", e.Execution.Call.Name, text)
+}
+
+// Unwrap returns what the tool returned.
+func (e *ToolError) Unwrap() error { return e.Err }
+
+// TranscriptError says that the messages given to a run are no conversation that a model can continue.
+type TranscriptError struct {
+	Index int    // the message, from 0
+	Text  string // what is wrong with it, and what would be right
+}
+
+// Error names the message and what is wrong with it.
+func (e *TranscriptError) Error() string { return fmt.Sprintf("message %d: %s", e.Index, e.Text) }
+
+// ExecutionError is an error that carries an execution for the failed step: a driver that could not read a decision leaves
+// the failed attempt on record so. The loop records it.
+type ExecutionError interface {
+	error
+	FailedExecution() Execution
+}
+
+// A control error tells the pipeline what a tool or a middleware wants done beside its result.
+type control struct {
+	ends   Ends
+	result ToolResult
+	err    error
+}
+
+func (c *control) Error() string {
+	if c.err != nil {
+		return c.err.Error()
+	}
+	return "finished: " + c.result.Text()
+}
+
+func (c *control) Unwrap() error { return c.err }
+
+// Abort returns the error by which a tool or a middleware ends the run as failed. The other calls of the step are
+// finished and recorded first. The run's error unwraps to err.
+func Abort(err error) error { return &control{ends: EndsFailed, err: err} }
+
+// Finish returns the error by which a tool or a middleware ends the run well: its call is answered with result, the other
+// calls of the step are finished and recorded, and the run stops with StopFinished before the model is asked again.
+func Finish(result ToolResult) error { return &control{ends: EndsFinished, result: result} }
+
+// Block returns the error by which a middleware refuses a call. The model is told the reason; nothing runs.
+func Block(reason string) error { return &blocked{reason} }
+
+type blocked struct{ reason string }
+
+func (b *blocked) Error() string { return b.reason }
+
+// Retryable marks err as a fault of the infrastructure that may pass (a lost connection, a busy server). The pipeline
+// repeats the call where the tool's Effect allows it, and tells the model only when that did not help.
+func Retryable(err error) error { return &retryable{err} }
+
+type retryable struct{ err error }
+
+func (r *retryable) Error() string { return r.err.Error() }
+func (r *retryable) Unwrap() error { return r.err }

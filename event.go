@@ -1,0 +1,187 @@
+package pawl
+
+import (
+	stdjson "encoding/json"
+	"fmt"
+
+	"github.com/go-json-experiment/json"
+)
+
+// EventKind names what an Event tells.
+type EventKind string
+
+// The kinds of events, in the order in which a run emits them. What each carries stands in docs/events.md.
+const (
+	EventRunStarted       EventKind = "run_started"       // the run takes its first step; once a run
+	EventStepStarted      EventKind = "step_started"      // a step begins: open calls are carried out, or the model is asked
+	EventRequestStarted   EventKind = "request_started"   // a request goes to the model
+	EventText             EventKind = "text"              // a fragment of the answer
+	EventTextRetracted    EventKind = "text_retracted"    // text that was told turns out to be no answer but a call written as text; forget it
+	EventReasoning        EventKind = "reasoning"         // a fragment of what the model thinks
+	EventCallDelta        EventKind = "call_delta"        // a fragment of a call's arguments; they may not be JSON yet
+	EventCallReady        EventKind = "call_ready"        // a call is whole; it is not checked yet
+	EventResponseReceived EventKind = "response_received" // the reply is whole
+	EventCallStarted      EventKind = "call_started"      // the tool begins; a call that is refused before has no such event
+	EventProgress         EventKind = "progress"          // word from a tool at work
+	EventCallCompleted    EventKind = "call_completed"    // a call is done with, however it ended; exactly one for each call
+	EventNotice           EventKind = "notice"            // something to know that is not part of the conversation
+	EventStep             EventKind = "step"              // a step is complete
+	EventRunEnded         EventKind = "run_ended"         // the run is over, with its Result; the last event
+)
+
+// Event is one thing that happened in a run. All that happens leaves a run as events, through one sequence. Which
+// fields are set depends on Kind; the JSON form of an event holds those of its kind and no others.
+//
+// Events of a run that goes on inside a call carry that run's name in Run and keys under the call's in Path. What an Event
+// points to must not be changed.
+type Event struct {
+	Kind EventKind
+	Run  Key   // the run: "run", or "run/3/0/clerk" for one inside a call
+	Step int   // number of the step, from 1: the replies so far, the one being made included
+	Seq  int64 // position in the outermost run's sequence, from 1
+	Path Key   // the call or request it belongs to; "" elsewhere
+
+	Agent     string             // run_started: the agent's name
+	Model     string             // request_started: the overriding model name, if any
+	Messages  int                // request_started: how many messages are sent
+	Tools     int                // request_started: how many tools are offered
+	Choice    *ToolChoice        // request_started
+	Index     int                // text, reasoning, call_delta, call_ready: the part of the reply
+	Text      string             // text, reasoning: the fragment; call_delta: of the arguments; text_retracted: what is taken back; progress, notice: words
+	Code      string             // notice: what kind, for programs
+	Data      stdjson.RawMessage // progress, notice: more, for programs
+	Call      *ToolCall          // call_delta: id and name so far; call_ready, call_started: the call
+	Attempt   int                // call_started: 1 for the first
+	Response  *Response          // response_received
+	Execution *Execution         // call_completed
+	Outcomes  []Outcome          // step: of its calls, in call order
+	Spent     *Spent             // step: by the run so far
+	Result    *Result            // run_ended; in JSON without its steps, which were told
+	Error     string             // run_ended: with StopFailed
+
+	Record *Step // step: the whole of it; not part of the JSON form
+}
+
+// eventFields is the closed list of what each kind carries, by JSON name. The docs and both directions of the JSON
+// form are made from it.
+var eventFields = map[EventKind][]string{
+	EventRunStarted:       {"agent"},
+	EventStepStarted:      {},
+	EventRequestStarted:   {"model", "messages", "tools", "choice"},
+	EventText:             {"index", "text"},
+	EventTextRetracted:    {"index", "text"},
+	EventReasoning:        {"index", "text"},
+	EventCallDelta:        {"index", "call", "text"},
+	EventCallReady:        {"index", "call"},
+	EventResponseReceived: {"response"},
+	EventCallStarted:      {"call", "attempt"},
+	EventProgress:         {"text", "data"},
+	EventCallCompleted:    {"execution"},
+	EventNotice:           {"code", "text", "data"},
+	EventStep:             {"outcomes", "spent"},
+	EventRunEnded:         {"result", "error"},
+}
+
+type eventJSON struct {
+	Event     EventKind          `json:"event"`
+	Run       Key                `json:"run"`
+	Step      int                `json:"step"`
+	Seq       int64              `json:"seq"`
+	Path      Key                `json:"path,omitzero"`
+	Agent     *string            `json:"agent,omitzero"`
+	Model     *string            `json:"model,omitzero"`
+	Messages  *int               `json:"messages,omitzero"`
+	Tools     *int               `json:"tools,omitzero"`
+	Choice    *ToolChoice        `json:"choice,omitzero"`
+	Index     *int               `json:"index,omitzero"`
+	Code      *string            `json:"code,omitzero"`
+	Text      *string            `json:"text,omitzero"`
+	Data      stdjson.RawMessage `json:"data,omitzero"`
+	Call      *ToolCall          `json:"call,omitzero"`
+	Attempt   *int               `json:"attempt,omitzero"`
+	Response  *Response          `json:"response,omitzero"`
+	Execution *Execution         `json:"execution,omitzero"`
+	Outcomes  []Outcome          `json:"outcomes,omitzero"`
+	Spent     *Spent             `json:"spent,omitzero"`
+	Result    *Result            `json:"result,omitzero"`
+	Error     *string            `json:"error,omitzero"`
+}
+
+// MarshalJSON writes {"event","run","step","seq","path"?, …} with the fields of the event's kind.
+func (e Event) MarshalJSON() ([]byte, error) {
+	fields, ok := eventFields[e.Kind]
+	if !ok {
+		return nil, fmt.Errorf("unknown event kind %q", e.Kind)
+	}
+	w := eventJSON{Event: e.Kind, Run: e.Run, Step: e.Step, Seq: e.Seq, Path: e.Path}
+	for _, f := range fields {
+		switch f {
+		case "agent":
+			w.Agent = &e.Agent
+		case "model":
+			if e.Model != "" {
+				w.Model = &e.Model
+			}
+		case "messages":
+			w.Messages = &e.Messages
+		case "tools":
+			w.Tools = &e.Tools
+		case "choice":
+			w.Choice = e.Choice
+		case "index":
+			w.Index = &e.Index
+		case "code":
+			w.Code = &e.Code
+		case "text":
+			w.Text = &e.Text
+		case "data":
+			w.Data = e.Data
+		case "call":
+			w.Call = e.Call
+		case "attempt":
+			w.Attempt = &e.Attempt
+		case "response":
+			w.Response = e.Response
+		case "execution":
+			w.Execution = e.Execution
+		case "outcomes":
+			w.Outcomes = e.Outcomes
+		case "spent":
+			w.Spent = e.Spent
+		case "result":
+			if e.Result != nil {
+				r := *e.Result
+				r.Steps = nil
+				w.Result = &r
+			}
+		case "error":
+			if e.Error != "" {
+				w.Error = &e.Error
+			}
+		}
+	}
+	return json.Marshal(w, lenient)
+}
+
+// UnmarshalJSON reads what MarshalJSON writes. A kind, or a field, that is not on the list is an error.
+func (e *Event) UnmarshalJSON(b []byte) error {
+	var w eventJSON
+	if err := json.Unmarshal(b, &w, strict); err != nil {
+		return err
+	}
+	if _, ok := eventFields[w.Event]; !ok {
+		return fmt.Errorf("unknown event kind %q", w.Event)
+	}
+	*e = Event{Kind: w.Event, Run: w.Run, Step: w.Step, Seq: w.Seq, Path: w.Path, Agent: deref(w.Agent), Model: deref(w.Model),
+		Messages: deref(w.Messages), Tools: deref(w.Tools), Choice: w.Choice, Index: deref(w.Index), Text: deref(w.Text),
+		Code: deref(w.Code), Data: w.Data, Call: w.Call, Attempt: deref(w.Attempt), Response: w.Response, Execution: w.Execution,
+		Outcomes: w.Outcomes, Spent: w.Spent, Result: w.Result, Error: deref(w.Error)}
+	return nil
+}
+
+func deref[T any](p *T) (v T) {
+	if p != nil {
+		v = *p
+	}
+	return v
+}

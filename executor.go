@@ -1,0 +1,205 @@
+package pawl
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"sync"
+	"sync/atomic"
+)
+
+// Task is one call to be carried out. Its exported fields are plain data and may travel; Do needs the run that made it.
+type Task struct {
+	Agent     string     `json:"agent"`
+	Run       Key        `json:"run"`
+	Step      int        `json:"step"`
+	Key       Key        `json:"key"`
+	Index     int        `json:"index"` // the call's place among its step's open calls; Execution.Index repeats it
+	Call      ToolCall   `json:"call"`
+	Decisions []Decision `json:"decisions,omitzero"` // what was said of this call
+	Values    Values     `json:"values,omitzero"`    // the run's, at the start of the step
+	Refuse    string     `json:"refuse,omitzero"`    // why the call must not run, for the model; "": it may
+	Attempt   int        `json:"attempt,omitzero"`   // how often the call was begun before
+	Asked     Outcome    `json:"asked,omitzero"`     // OutcomeUnknown: the call was interrupted, and waits for somebody who knows
+
+	scope  *scope
+	inline bool // on the goroutine that ranges over the executor's events
+}
+
+// Executor carries out the calls of one step. Execute yields what happens, and for each task one call_completed event with its
+// Execution; it yields on the goroutine that ranges over it, and all calls have ended before it returns. When the
+// caller breaks off, running calls are cancelled and waited for. An Executor may be used concurrently.
+//
+// Parallel is the one to use. Others wrap tasks: they run Task.Do where and when they like, and yield Completed.
+type Executor interface {
+	Execute(ctx context.Context, tasks []Task) iter.Seq[Event]
+}
+
+// Completed returns the call_completed event for what Do returned.
+func (t Task) Completed(x Execution) Event {
+	return Event{Kind: EventCallCompleted, Run: t.Run, Step: t.Step, Path: t.Key, Execution: &x}
+}
+
+// Parallel carries out the calls of a step together. A single call runs on the caller's goroutine. Calls with the same Serial
+// key run one after another, in call order.
+type Parallel struct {
+	Limit    int  // how many tools run at once in a run, inner calls included; 0: 10
+	FailFast bool // at the first failed call begin no other, cancel those that run, and fail the run with *ToolError
+
+	// StopOnBlock: a blocked call ends the step. The calls after it are skipped, and the run goes on. So that this means the
+	// same each time, calls are then carried out one after another.
+	StopOnBlock bool
+}
+
+var _ Executor = Parallel{}
+
+const defaultParallel = 10
+
+func (p Parallel) limit() int {
+	if p.Limit > 0 {
+		return p.Limit
+	}
+	return defaultParallel
+}
+
+// errFailFast is the cause with which FailFast cancels the other calls of a step.
+var errFailFast = errors.New("another call of this step failed")
+
+// Execute carries out tasks.
+func (p Parallel) Execute(ctx context.Context, tasks []Task) iter.Seq[Event] {
+	return func(yield func(Event) bool) {
+		if len(tasks) == 1 || p.StopOnBlock {
+			p.inOrder(ctx, tasks, yield)
+		} else if len(tasks) > 1 {
+			p.together(ctx, tasks, yield)
+		}
+	}
+}
+
+// inOrder carries out tasks one after another on this goroutine.
+func (p Parallel) inOrder(ctx context.Context, tasks []Task, yield func(Event) bool) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var mu sync.Mutex // a tool may emit from goroutines of its own
+	more := true
+	emit := func(e Event) {
+		mu.Lock()
+		defer mu.Unlock()
+		if more && !yield(e) {
+			more = false
+			cancel(nil)
+		}
+	}
+	for i, t := range tasks {
+		t.inline = true
+		x := t.Do(ctx, emit)
+		if p.FailFast && x.Outcome.Failed() && x.Ends == "" {
+			x.Ends = EndsFailed
+			cancel(errFailFast)
+		}
+		emit(t.Completed(x))
+		if p.StopOnBlock && x.Outcome == OutcomeBlocked {
+			for j := range tasks[i+1:] {
+				tasks[i+1+j].Refuse = "Not run: the call before it, " + t.Call.Name + ", was blocked."
+			}
+		}
+	}
+}
+
+// together carries out tasks on up to Limit goroutines, which have all ended when it returns.
+func (p Parallel) together(ctx context.Context, tasks []Task, yield func(Event) bool) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var (
+		next   atomic.Int64
+		events = make(chan Event, len(tasks))
+		turns  = serialTurns(tasks)
+	)
+	work := func() {
+		for i := next.Add(1) - 1; int(i) < len(tasks); i = next.Add(1) - 1 {
+			t := tasks[i]
+			if turns != nil {
+				turns[i].wait()
+			}
+			x := t.Do(ctx, func(e Event) { events <- e })
+			if p.FailFast && x.Outcome.Failed() && x.Ends == "" {
+				x.Ends = EndsFailed
+				cancel(errFailFast)
+			}
+			if turns != nil {
+				turns[i].pass()
+			}
+			events <- t.Completed(x)
+		}
+	}
+	for range min(p.limit(), len(tasks)) {
+		go work()
+	}
+	more := true
+	for left := len(tasks); left > 0; {
+		e := <-events
+		if e.Kind == EventCallCompleted && ownTask(tasks, e.Execution) {
+			left--
+		}
+		if more && !yield(e) {
+			more = false
+			cancel(nil)
+		}
+	}
+}
+
+// ownTask reports whether x is of one of tasks, and not of a call made inside one.
+func ownTask(tasks []Task, x *Execution) bool {
+	return x.Index < len(tasks) && tasks[x.Index].Key == x.Key
+}
+
+// turn orders a task after the one before it with the same Serial key.
+type turn struct{ before, done chan struct{} }
+
+func (t turn) wait() {
+	if t.before != nil {
+		<-t.before
+	}
+}
+
+func (t turn) pass() {
+	if t.done != nil {
+		close(t.done)
+	}
+}
+
+// serialTurns returns nil when no task has a Serial key. Workers take tasks in order, so the task waited for was taken
+// before the one that waits: there is no deadlock.
+func serialTurns(tasks []Task) []turn {
+	var turns []turn
+	var last map[string]chan struct{}
+	for i := range tasks {
+		key := tasks[i].serialKey()
+		if key == "" {
+			continue
+		}
+		if turns == nil {
+			turns = make([]turn, len(tasks))
+			last = map[string]chan struct{}{}
+		}
+		turns[i] = turn{last[key], make(chan struct{})}
+		last[key] = turns[i].done
+	}
+	return turns
+}
+
+func (t Task) serialKey() (key string) {
+	if t.scope == nil {
+		return ""
+	}
+	tool := find(t.scope.tools, t.Call.Name)
+	if tool == nil || tool.Serial == nil {
+		return ""
+	}
+	defer func() {
+		if recover() != nil {
+			key = "" // the arguments are not checked yet; the pipeline will say what is wrong with them
+		}
+	}()
+	return tool.Serial(t.Call.Args)
+}

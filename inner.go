@@ -1,0 +1,52 @@
+package pawl
+
+import (
+	"context"
+	"fmt"
+)
+
+// Tool returns a as a tool for another agent: it takes a task in words, runs a inside the call, and gives its answer. The tool's name is
+// the agent's. The inner run shares the outer one's slots and what is left of its budget; its events carry keys under the call's.
+func (a *Agent) Tool(description string) *Tool {
+	name := a.Name
+	if name == "" {
+		name = "agent"
+	}
+	type input struct {
+		Task string `json:"task" jsonschema:"What to do, with all that is needed to do it: nothing else of this conversation is known there"`
+	}
+	t := Func(name, description, func(ctx context.Context, in input) (ToolResult, error) {
+		v := InvocationFrom(ctx)
+		if v == nil {
+			res, err := a.Run(ctx, User(in.Task))
+			return innerResult(name, res, err)
+		}
+		outer := v.pipe.task.scope
+		if outer.depth >= maxDepth {
+			return ErrorResult(fmt.Sprintf("Not run: agents and calls are nested more than %d deep.", maxDepth)), nil
+		}
+		res, err := a.run(ctx, nil, []Message{User(in.Task)}, runOptions{whole: outer.whole, emit: v.send, inside: v, key: v.Key + "/" + Key(name)})
+		if res != nil {
+			v.mu.Lock()
+			v.spent.Add(res.Spent)
+			v.mu.Unlock()
+		}
+		return innerResult(name, res, err)
+	})
+	t.Effect, t.Timeout = Compose, -1
+	return t
+}
+
+func innerResult(name string, res *Result, err error) (ToolResult, error) {
+	switch {
+	case err != nil:
+		return ErrorResult(fmt.Sprintf("%s failed: %v", name, err)), nil
+	case res.Stop == StopAnswer || res.Stop == StopFinished:
+		return TextResult(res.Text()), nil
+	}
+	text := fmt.Sprintf("%s stopped without an answer (%s): %s", name, res.Stop, res.Cause)
+	if t := res.Text(); t != "" {
+		text += "\nIts last words: " + t
+	}
+	return ErrorResult(text), nil
+}

@@ -1,0 +1,160 @@
+package pawl
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"strconv"
+	"sync"
+)
+
+// Invocation is what a tool, or the middleware around it, can know and do beside its arguments. InvocationFrom finds it. It
+// may be used concurrently, until the call has ended.
+type Invocation struct {
+	Key     Key      // where in the run; a stable key for the call's effect
+	Agent   string   // whose run it is
+	Call    ToolCall // the call, validated
+	Attempt int      // 1 when the tool is begun for the first time
+
+	pipe  *pipe
+	mu    sync.Mutex
+	set   Values
+	spent Spent
+	inner int // calls made so far by Do
+
+	emitting sync.Mutex
+	ended    bool
+}
+
+type invocationKey struct{}
+
+// InvocationFrom returns the call that ctx belongs to; nil outside one.
+func InvocationFrom(ctx context.Context) *Invocation {
+	v, _ := ctx.Value(invocationKey{}).(*Invocation)
+	return v
+}
+
+// Messages returns the conversation as it was when the step began: read only.
+func (v *Invocation) Messages() []Message { return v.pipe.task.scope.messages }
+
+// Tools returns the tools of the run: read only.
+func (v *Invocation) Tools() []*Tool { return v.pipe.task.scope.tools }
+
+// Get reads the run's value of that name into the variable that into points to, and reports whether there is one. A call sees the values
+// as they were when its step began, and what it set itself.
+func (v *Invocation) Get(name string, into any) (bool, error) {
+	v.mu.Lock()
+	b, ok := v.set[name]
+	v.mu.Unlock()
+	if !ok {
+		if b, ok = v.pipe.task.Values[name]; !ok {
+			return false, nil
+		}
+	}
+	if err := json.Unmarshal(b, into); err != nil {
+		return true, fmt.Errorf("value %q: %w", name, err)
+	}
+	return true, nil
+}
+
+// Set sets a value of the run. Later steps see it; of several calls in one step the last in call order wins.
+func (v *Invocation) Set(name string, value any) error {
+	b, err := json.Marshal(value)
+	if err != nil {
+		return fmt.Errorf("value %q: %w", name, err)
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.set == nil {
+		v.set = Values{}
+	}
+	v.set[name] = b
+	return nil
+}
+
+// Emit tells whoever watches the run how the call is getting on. data may be nil. Words emitted after the call has ended are
+// dropped.
+func (v *Invocation) Emit(text string, data json.RawMessage) {
+	v.send(Event{Kind: EventProgress, Run: v.pipe.task.Run, Step: v.pipe.task.Step, Path: v.Key, Text: text, Data: data})
+}
+
+func (v *Invocation) send(e Event) {
+	v.emitting.Lock() // held while the event is taken, so that none is on its way when the call has ended
+	defer v.emitting.Unlock()
+	if !v.ended {
+		v.pipe.emit(e)
+	}
+}
+
+func (v *Invocation) close() {
+	v.emitting.Lock()
+	v.ended = true
+	v.emitting.Unlock()
+}
+
+// Do carries out calls of the run's tools inside this one, together, each through the whole pipeline, and returns their
+// executions in order. What fails is in them; the error is that of ctx, or says that calls are nested too deep. A call
+// that would have to wait for a person is refused where nothing can wait.
+//
+// A tool that calls tools has the effect Compose, and fans out by one Do rather than by goroutines.
+func (v *Invocation) Do(ctx context.Context, calls ...ToolCall) ([]Execution, error) {
+	t := v.pipe.task
+	if t.scope.depth >= maxDepth {
+		return nil, fmt.Errorf("calls are nested more than %d deep", maxDepth)
+	}
+	inner := *t.scope
+	inner.depth++
+	inner.waits = false
+	v.mu.Lock()
+	first := v.inner
+	v.inner += len(calls)
+	values := t.Values
+	if len(v.set) > 0 {
+		values = maps.Clone(t.Values)
+		if values == nil {
+			values = Values{}
+		}
+		maps.Copy(values, v.set)
+	}
+	v.mu.Unlock()
+	tasks := make([]Task, len(calls))
+	for i, c := range calls {
+		key := v.Key + Key("/s"+strconv.Itoa(first+i))
+		if c.ID == "" {
+			c.ID = "s" + strconv.Itoa(first+i)
+		}
+		tasks[i] = Task{Agent: t.Agent, Run: t.Run, Step: t.Step, Key: key, Index: i, Call: c, Values: values, scope: &inner}
+	}
+	out := make([]Execution, len(calls))
+	for e := range t.scope.executor.Execute(ctx, tasks) {
+		if x := e.Execution; x != nil && ownTask(tasks, x) {
+			out[x.Index] = *x
+		}
+		v.send(e)
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for i := range out {
+		v.spent.Calls += counted(out[i].Outcome)
+		v.spent.Add(out[i].Spent)
+		if len(out[i].Values) > 0 {
+			if v.set == nil {
+				v.set = Values{}
+			}
+			maps.Copy(v.set, out[i].Values)
+		}
+	}
+	return out, ctx.Err()
+}
+
+// counted is 1 for a call that counts as carried out.
+func counted(o Outcome) int {
+	switch o {
+	case OutcomeSkipped, OutcomePending, OutcomeUnknown:
+		return 0
+	}
+	return 1
+}
+
+const maxDepth = 3

@@ -1,0 +1,356 @@
+package pawl
+
+import (
+	stdjson "encoding/json"
+	"fmt"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// The JSON forms are a contract: the command, journals, the server and tests read them. Names are exact, unknown
+// and repeated names are errors. Text that is not UTF-8 is written with replacement characters.
+//
+// The forms keep what was said, not its spacing: arguments that are JSON come back compact. Arguments that
+// are no JSON are kept byte for byte as args_text.
+var (
+	strict  = json.JoinOptions(json.RejectUnknownMembers(true), jsontext.AllowInvalidUTF8(true))
+	lenient = json.JoinOptions(jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true))
+)
+
+type (
+	messageJSON struct {
+		Role  Role             `json:"role"`
+		Parts []jsontext.Value `json:"parts"`
+	}
+	textJSON struct {
+		Type   string  `json:"type"`
+		Text   string  `json:"text"`
+		Opaque *Opaque `json:"opaque,omitzero"`
+	}
+	mediaJSON struct {
+		Type string `json:"type"`
+		MIME string `json:"mime,omitzero"`
+		URL  string `json:"url,omitzero"`
+		Data []byte `json:"data,omitzero"`
+	}
+	callJSON struct {
+		Type     string             `json:"type"`
+		ID       string             `json:"id"`
+		Name     string             `json:"name"`
+		Args     stdjson.RawMessage `json:"args,omitzero"`
+		ArgsText *string            `json:"args_text,omitzero"`
+		Opaque   *Opaque            `json:"opaque,omitzero"`
+	}
+	toolResultJSON struct {
+		Type    string             `json:"type"`
+		CallID  string             `json:"call_id"`
+		Parts   []jsontext.Value   `json:"parts"`
+		IsError bool               `json:"is_error,omitzero"`
+		Data    stdjson.RawMessage `json:"data,omitzero"`
+		Key     Key                `json:"key,omitzero"`
+	}
+	decisionJSON struct {
+		Type    string      `json:"type"`
+		Key     Key         `json:"key"`
+		Digest  string      `json:"digest"`
+		Approve bool        `json:"approve"`
+		By      string      `json:"by"`
+		Reason  string      `json:"reason"`
+		Result  *ToolResult `json:"result,omitzero"`
+	}
+)
+
+func partsJSON(parts []Part) ([]jsontext.Value, error) {
+	out := make([]jsontext.Value, len(parts))
+	for i, p := range parts {
+		b, err := json.Marshal(p, lenient)
+		if err != nil {
+			return nil, fmt.Errorf("part %d: %w", i, err)
+		}
+		out[i] = b
+	}
+	return out, nil
+}
+
+func parsePart(b []byte) (Part, error) {
+	var head struct {
+		Type string `json:"type"`
+	}
+	if err := json.Unmarshal(b, &head, lenient); err != nil {
+		return nil, err
+	}
+	switch head.Type {
+	case "text":
+		var p textJSON
+		err := json.Unmarshal(b, &p, strict)
+		return Text{p.Text, p.Opaque}, err
+	case "reasoning":
+		var p textJSON
+		err := json.Unmarshal(b, &p, strict)
+		return Reasoning{p.Text, p.Opaque}, err
+	case "media":
+		var p mediaJSON
+		if err := json.Unmarshal(b, &p, strict); err != nil {
+			return nil, err
+		}
+		if (p.URL == "") == (len(p.Data) == 0) {
+			return nil, fmt.Errorf("media needs exactly one of url and data")
+		}
+		return Media{p.MIME, p.URL, p.Data}, nil
+	case "tool_call":
+		var p ToolCall
+		err := p.UnmarshalJSON(b)
+		return p, err
+	case "tool_result":
+		var p ToolResult
+		err := p.UnmarshalJSON(b)
+		return p, err
+	case "decision":
+		var p Decision
+		err := p.UnmarshalJSON(b)
+		return p, err
+	case "":
+		return nil, fmt.Errorf(`a part needs a "type"`)
+	}
+	return nil, fmt.Errorf("unknown part type %q; known: text, reasoning, media, tool_call, tool_result, decision", head.Type)
+}
+
+func parseParts(in []jsontext.Value) ([]Part, error) {
+	out := make([]Part, len(in))
+	for i, b := range in {
+		p, err := parsePart(b)
+		if err != nil {
+			return nil, fmt.Errorf("part %d: %w", i, err)
+		}
+		out[i] = p
+	}
+	return out, nil
+}
+
+// MarshalJSON writes {"role","parts"}.
+func (m Message) MarshalJSON() ([]byte, error) {
+	parts, err := partsJSON(m.Parts)
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(messageJSON{m.Role, parts}, lenient)
+}
+
+// UnmarshalJSON reads what MarshalJSON writes; unknown names, roles and part types are errors.
+func (m *Message) UnmarshalJSON(b []byte) error {
+	var w messageJSON
+	if err := json.Unmarshal(b, &w, strict); err != nil {
+		return err
+	}
+	switch w.Role {
+	case RoleSystem, RoleDeveloper, RoleUser, RoleAssistant, RoleTool:
+	default:
+		return fmt.Errorf("unknown role %q; known: system, developer, user, assistant, tool", w.Role)
+	}
+	parts, err := parseParts(w.Parts)
+	if err != nil {
+		return err
+	}
+	*m = Message{w.Role, parts}
+	return nil
+}
+
+// MarshalJSON writes {"type":"text","text","opaque"?}.
+func (t Text) MarshalJSON() ([]byte, error) {
+	return json.Marshal(textJSON{"text", t.Text, t.Opaque}, lenient)
+}
+
+// MarshalJSON writes {"type":"reasoning","text","opaque"?}.
+func (t Reasoning) MarshalJSON() ([]byte, error) {
+	return json.Marshal(textJSON{"reasoning", t.Text, t.Opaque}, lenient)
+}
+
+// MarshalJSON writes {"type":"media","mime","url"|"data"}; data is base64.
+func (m Media) MarshalJSON() ([]byte, error) {
+	return json.Marshal(mediaJSON{"media", m.MIME, m.URL, m.Data}, lenient)
+}
+
+// MarshalJSON writes {"type":"tool_call","id","name","args","opaque"?}, with args_text in place of args where the
+// model's bytes are no JSON.
+func (c ToolCall) MarshalJSON() ([]byte, error) {
+	w := callJSON{Type: "tool_call", ID: c.ID, Name: c.Name, Opaque: c.Opaque}
+	if jsontext.Value(c.Args).IsValid(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)) {
+		w.Args = c.Args
+	} else {
+		s := string(c.Args)
+		w.ArgsText = &s
+	}
+	return json.Marshal(w, lenient)
+}
+
+// UnmarshalJSON reads what MarshalJSON writes; "type" may be left out.
+func (c *ToolCall) UnmarshalJSON(b []byte) error {
+	var w callJSON
+	if err := json.Unmarshal(b, &w, strict, jsontext.AllowDuplicateNames(true)); err != nil {
+		return err
+	}
+	switch {
+	case w.Type != "" && w.Type != "tool_call":
+		return fmt.Errorf("type is %q, want tool_call", w.Type)
+	case w.Args != nil && w.ArgsText != nil:
+		return fmt.Errorf("tool_call has both args and args_text")
+	case w.ArgsText != nil:
+		w.Args = stdjson.RawMessage(*w.ArgsText)
+	}
+	*c = ToolCall{w.ID, w.Name, w.Args, w.Opaque}
+	return nil
+}
+
+// MarshalJSON writes {"type":"tool_result","call_id","parts","is_error"?,"data"?,"key"?}.
+func (r ToolResult) MarshalJSON() ([]byte, error) {
+	parts, err := partsJSON(r.Parts)
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(toolResultJSON{"tool_result", r.CallID, parts, r.IsError, r.Data, r.Key}, lenient)
+}
+
+// UnmarshalJSON reads what MarshalJSON writes; "type" may be left out.
+func (r *ToolResult) UnmarshalJSON(b []byte) error {
+	var w toolResultJSON
+	if err := json.Unmarshal(b, &w, strict); err != nil {
+		return err
+	}
+	if w.Type != "" && w.Type != "tool_result" {
+		return fmt.Errorf("type is %q, want tool_result", w.Type)
+	}
+	parts, err := parseParts(w.Parts)
+	if err != nil {
+		return err
+	}
+	*r = ToolResult{w.CallID, parts, w.IsError, w.Data, w.Key}
+	return nil
+}
+
+// MarshalJSON writes {"type":"decision","key","digest","approve","by","reason","result"?}.
+func (d Decision) MarshalJSON() ([]byte, error) {
+	return json.Marshal(decisionJSON{"decision", d.Key, d.Digest, d.Approve, d.By, d.Reason, d.Result}, lenient)
+}
+
+// UnmarshalJSON reads what MarshalJSON writes; "type" may be left out.
+func (d *Decision) UnmarshalJSON(b []byte) error {
+	var w decisionJSON
+	if err := json.Unmarshal(b, &w, strict); err != nil {
+		return err
+	}
+	if w.Type != "" && w.Type != "decision" {
+		return fmt.Errorf("type is %q, want decision", w.Type)
+	}
+	*d = Decision{w.Key, w.Digest, w.Approve, w.By, w.Reason, w.Result}
+	return nil
+}
+
+// MarshalJSON writes "auto", "none", "required" or {"named":[…]}.
+func (c ToolChoice) MarshalJSON() ([]byte, error) {
+	if c.Mode == ToolNamed {
+		return json.Marshal(map[string][]string{"named": c.Names}, lenient)
+	}
+	return json.Marshal(c.Mode.String())
+}
+
+// UnmarshalJSON reads what MarshalJSON writes.
+func (c *ToolChoice) UnmarshalJSON(b []byte) error {
+	var s string
+	if json.Unmarshal(b, &s) == nil {
+		for m := ToolAuto; m < ToolNamed; m++ {
+			if m.String() == s {
+				*c = ToolChoice{Mode: m}
+				return nil
+			}
+		}
+		return fmt.Errorf(`unknown tool choice %q; known: auto, none, required, {"named":[…]}`, s)
+	}
+	var w struct {
+		Named []string `json:"named"`
+	}
+	if err := json.Unmarshal(b, &w, strict); err != nil {
+		return fmt.Errorf(`tool choice: %w; want "auto", "none", "required" or {"named":[…]}`, err)
+	}
+	if len(w.Named) == 0 {
+		return fmt.Errorf(`tool choice: "named" needs at least one name`)
+	}
+	*c = Named(w.Named...)
+	return nil
+}
+
+// String returns auto, none, required or named.
+func (m ToolMode) String() string {
+	switch m {
+	case ToolAuto:
+		return "auto"
+	case ToolNone:
+		return "none"
+	case ToolRequired:
+		return "required"
+	case ToolNamed:
+		return "named"
+	}
+	return fmt.Sprintf("ToolMode(%d)", int(m))
+}
+
+type (
+	requestJSON struct {
+		Model    string             `json:"model"`
+		Messages []Message          `json:"messages"`
+		Tools    []toolJSON         `json:"tools,omitzero"`
+		Choice   ToolChoice         `json:"choice,omitzero"`
+		Output   stdjson.RawMessage `json:"output,omitzero"`
+		Settings Settings           `json:"settings,omitzero"`
+	}
+	toolJSON struct {
+		Name        string             `json:"name"`
+		Description string             `json:"description"`
+		Input       stdjson.RawMessage `json:"input"`
+		Output      stdjson.RawMessage `json:"output,omitzero"`
+	}
+	responseJSON struct {
+		Message Message      `json:"message"`
+		Finish  FinishReason `json:"finish"`
+		Usage   Usage        `json:"usage"`
+		Model   string       `json:"model"`
+		ID      string       `json:"id"`
+	}
+)
+
+// MarshalJSON writes {"model","messages","tools","choice","output"?,"settings"?}. Key and Whole are not part of the form.
+func (r Request) MarshalJSON() ([]byte, error) {
+	w := requestJSON{Model: r.Model, Messages: r.Messages, Choice: r.Choice, Output: r.Output, Settings: r.Settings}
+	for _, t := range r.Tools {
+		w.Tools = append(w.Tools, toolJSON{t.Name, t.Description, t.Input, t.Output})
+	}
+	return json.Marshal(w, lenient)
+}
+
+// UnmarshalJSON reads what MarshalJSON writes. The tools are passive: they have no function to run.
+func (r *Request) UnmarshalJSON(b []byte) error {
+	var w requestJSON
+	if err := json.Unmarshal(b, &w, strict); err != nil {
+		return err
+	}
+	*r = Request{Model: w.Model, Messages: w.Messages, Choice: w.Choice, Output: w.Output, Settings: w.Settings}
+	for _, t := range w.Tools {
+		r.Tools = append(r.Tools, &Tool{Name: t.Name, Description: t.Description, Input: t.Input, Output: t.Output, Passive: true})
+	}
+	return nil
+}
+
+// MarshalJSON writes {"message","finish","usage","model","id"}.
+func (r Response) MarshalJSON() ([]byte, error) {
+	return json.Marshal(responseJSON{r.Message, r.Finish, r.Usage, r.Model, r.ID}, lenient)
+}
+
+// UnmarshalJSON reads what MarshalJSON writes.
+func (r *Response) UnmarshalJSON(b []byte) error {
+	var w responseJSON
+	if err := json.Unmarshal(b, &w, strict); err != nil {
+		return err
+	}
+	*r = Response{Message: w.Message, Finish: w.Finish, Usage: w.Usage, Model: w.Model, ID: w.ID}
+	return nil
+}

@@ -1,0 +1,194 @@
+package pawl
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+)
+
+// loop is THE LOOP: act, observe, decide, until there is an answer or another cause to stop. It acts first, so that
+// starting, resuming after a crash, going on with a pending run and going on with a new message are one path.
+//
+// It starts no goroutine, reads no clock, draws no random number, and looks at messages, replies and executions and at nothing else. So
+// the same loop runs in memory, over a journal, and as a workflow: an engine supplies the model and the executor.
+func (r *run) loop(ctx context.Context) (Stop, error) {
+	var resp *Response // nil until this run has asked: calls that are open then are an earlier run's
+	for {
+		// Act: carry out the calls that have no result yet.
+		if tasks := r.open(resp); len(tasks) > 0 {
+			if r.exhausted() && r.limits.AtLimit == Return {
+				r.record(resp, nil)
+				return r.limit("the rounds are used up; the calls of the last reply are handed back")
+			}
+			execs := make([]Execution, len(tasks))
+			for ev := range r.scope.executor.Execute(ctx, tasks) {
+				if x := ev.Execution; x != nil && ownTask(tasks, x) {
+					execs[x.Index] = *x // the model's order, not the clock's
+				}
+				r.emit(ev)
+			}
+
+			// Observe: put the results into the transcript.
+			r.observe(ctx, execs)
+			r.record(resp, execs)
+			if x := ending(execs); x != nil && x.Ends == EndsFailed {
+				return StopFailed, &ToolError{Execution: *x, Err: x.err}
+			} else if x != nil {
+				return StopFinished, nil
+			}
+			switch {
+			case ctx.Err() != nil:
+				return r.interrupted(ctx)
+			case len(r.res.Pending) > 0:
+				return r.pending()
+			case r.exhausted():
+				return r.limit("the rounds are used up, and the model went on calling")
+			case r.stall.over:
+				return r.stalled()
+			}
+			r.res.Spent.Rounds++
+		} else if resp != nil {
+			r.record(resp, nil)
+			return r.answered(resp)
+		}
+		if ctx.Err() != nil {
+			return r.interrupted(ctx)
+		}
+		if why := r.overspent(); why != "" {
+			return r.limit(why)
+		}
+
+		// Decide: ask the model what comes next.
+		req := r.request()
+		resp = new(Response)
+		for d, err := range r.model.Stream(ctx, req) {
+			if err == nil {
+				err = resp.Add(d)
+			}
+			if err != nil {
+				return r.broken(ctx, req, err)
+			}
+			r.tell(resp, d)
+		}
+		if err := resp.ended(); err != nil {
+			return r.broken(ctx, req, err)
+		}
+		r.accept(req, resp)
+	}
+}
+
+// open makes the tasks for the calls of the last reply that have no result. Those that must not run carry the reason.
+func (r *run) open(resp *Response) []Task {
+	calls, at := openCalls(r.res.Messages)
+	if len(calls) == 0 {
+		return nil
+	}
+	r.scope.messages = r.res.Messages
+	r.scope.left = r.left()
+	all := r.res.Messages[at].Calls()
+	tasks := make([]Task, 0, len(calls))
+	for place, c := range all {
+		if !hasCall(calls, c.ID) {
+			continue
+		}
+		t := Task{Agent: r.name, Run: r.key, Step: r.replies, Key: r.replyKey() + Key("/"+strconv.Itoa(place)), Index: len(tasks), Call: c,
+			Values: r.res.Values, Refuse: r.refusal(resp, place), scope: &r.scope}
+		for _, d := range r.decisions {
+			if d.Key == t.Key {
+				t.Decisions = append(t.Decisions, d)
+			}
+		}
+		if i := slices.IndexFunc(r.waiting, func(w Waiting) bool { return w.Key == t.Key }); i >= 0 {
+			t.Attempt, t.Asked = r.waiting[i].Attempt, r.waiting[i].Outcome
+		}
+		tasks = append(tasks, t)
+	}
+	return tasks
+}
+
+// refusal says why the call at place must not run, for the model; "" if it may.
+func (r *run) refusal(resp *Response, place int) string {
+	switch {
+	case r.exhausted():
+		return fmt.Sprintf("Not run: the limit of %d rounds was reached.", r.rounds)
+	case resp != nil && resp.Finish.Cut():
+		return fmt.Sprintf("Not run: your reply was cut (%s), so this call may not be what you meant. Send it again, shorter if need be.", resp.Finish)
+	case r.limits.CallsPerStep > 0 && place >= r.limits.CallsPerStep:
+		return fmt.Sprintf("Not run: at most %d calls of one reply are carried out. Send it again if it is still needed.", r.limits.CallsPerStep)
+	}
+	return ""
+}
+
+// observe puts the results of settled calls into the transcript, in call order, and notes the ones that wait. A call that ended because
+// the context did stays open, unless the task was given up.
+func (r *run) observe(ctx context.Context, execs []Execution) {
+	r.res.Pending = nil
+	results := make([]Part, 0, len(execs))
+	for i := range execs {
+		x := &execs[i]
+		r.res.Values = merged(r.res.Values, x.Values)
+		if !x.Outcome.Settled() {
+			r.res.Pending = append(r.res.Pending, x.Waiting...)
+			continue
+		}
+		r.res.Spent.Calls += counted(x.Outcome)
+		r.res.Spent.Add(x.Spent)
+		if x.Outcome == OutcomeCancelled && ctx.Err() != nil && context.Cause(ctx) != ErrCancelled {
+			continue
+		}
+		r.stall.see(x)
+		results = append(results, x.Result)
+	}
+	_, at := openCalls(r.res.Messages)
+	r.res.Messages = answered(r.res.Messages, at, results)
+}
+
+// ending returns the execution that ends the run, a failure before a finish; nil when none does.
+func ending(execs []Execution) *Execution {
+	var end *Execution
+	for i := range execs {
+		if x := &execs[i]; x.Ends == EndsFailed || x.Ends == EndsFinished && end == nil {
+			if end = x; x.Ends == EndsFailed {
+				break
+			}
+		}
+	}
+	return end
+}
+
+// request makes the next request: instructions, transcript, and the choice. A forced choice holds for the first one only, or the run could
+// not end. The last one asks for an answer.
+func (r *run) request() *Request {
+	r.res.Messages = append(r.res.Messages, r.then...)
+	r.then = nil
+	a := r.agent
+	req := &Request{Key: r.key + Key("/"+strconv.Itoa(r.replies)+"/model"), Messages: r.view(), Tools: r.scope.tools, Output: a.Output,
+		Settings: a.Settings, Whole: r.whole}
+	if len(req.Tools) > 0 {
+		req.Choice = a.Choice
+		if r.res.Spent.Requests > 0 && req.Choice.Mode != ToolNone {
+			req.Choice = ToolChoice{}
+		}
+		if r.exhausted() && r.limits.AtLimit != Return {
+			req.Choice = ToolChoice{Mode: ToolNone}
+		}
+	}
+	if r.sink != nil {
+		r.emit(Event{Kind: EventStepStarted, Step: r.replies + 1})
+		r.emit(Event{Kind: EventRequestStarted, Step: r.replies + 1, Path: req.Key, Model: req.Model, Messages: len(req.Messages),
+			Tools: len(req.Tools), Choice: &req.Choice})
+	}
+	return req
+}
+
+// accept takes a whole reply into the transcript.
+func (r *run) accept(req *Request, resp *Response) {
+	r.retract(resp)
+	r.replies++
+	r.asked = req
+	r.res.Messages = append(r.res.Messages, resp.Message)
+	r.res.Spent.Requests++
+	r.res.Spent.Usage.Add(resp.Usage)
+	r.emit(Event{Kind: EventResponseReceived, Path: req.Key, Response: resp})
+}

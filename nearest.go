@@ -1,0 +1,50 @@
+package pawl
+
+// nearest returns the word most like s, or "" when none is near: at most a third of the letters differ.
+func nearest(s string, words []string) string {
+	best, bestD := "", max(2, len(s)/3)+1
+	for _, w := range words {
+		if d := distance(s, w, bestD); d < bestD {
+			best, bestD = w, d
+		}
+	}
+	return best
+}
+
+// distance is the edit distance of a and b with letter case, '-' and '_' taken as equal; it gives up at limit.
+func distance(a, b string, limit int) int {
+	if len(a) > 128 || len(b) > 128 || len(a)-len(b) >= limit || len(b)-len(a) >= limit {
+		return limit
+	}
+	prev := make([]int, len(b)+1)
+	for j := range prev {
+		prev[j] = j
+	}
+	for i := range len(a) {
+		diag := prev[0]
+		prev[0] = i + 1
+		low := prev[0]
+		for j := range len(b) {
+			d := diag
+			if fold(a[i]) != fold(b[j]) {
+				d = 1 + min(diag, prev[j], prev[j+1])
+			}
+			diag, prev[j+1] = prev[j+1], d
+			low = min(low, d)
+		}
+		if low >= limit {
+			return limit
+		}
+	}
+	return prev[len(b)]
+}
+
+func fold(c byte) byte {
+	switch {
+	case c >= 'A' && c <= 'Z':
+		return c + 'a' - 'A'
+	case c == '-' || c == '.' || c == ' ':
+		return '_'
+	}
+	return c
+}

@@ -1,0 +1,162 @@
+package pawl
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// Outcome says how a call ended, from a closed list.
+type Outcome string
+
+// The outcomes. Every one but OutcomePending and OutcomeUnknown settles the call: it has its result.
+const (
+	OutcomeOK          Outcome = "ok"           // it ran, and did what was asked
+	OutcomeError       Outcome = "error"        // it ran, and told of a failure
+	OutcomeInvalid     Outcome = "invalid"      // the arguments do not fit; it did not run
+	OutcomeUnknownTool Outcome = "unknown_tool" // there is no such tool
+	OutcomeBlocked     Outcome = "blocked"      // a middleware refused it
+	OutcomeDenied      Outcome = "denied"       // a person or a policy refused it
+	OutcomeTimeout     Outcome = "timeout"      // it did not end in time
+	OutcomeCancelled   Outcome = "cancelled"    // it was ended, or not begun, because the run was
+	OutcomePanicked    Outcome = "panicked"     // the tool's code failed
+	OutcomeSkipped     Outcome = "skipped"      // not begun: its reply was cut, a limit was reached, or another call stopped the step
+	OutcomePending     Outcome = "pending"      // it waits for a person or for the caller
+	OutcomeUnknown     Outcome = "unknown"      // it was interrupted and may have happened; it waits for somebody who knows
+)
+
+// Settled reports whether a call with this outcome has its result.
+func (o Outcome) Settled() bool { return o != OutcomePending && o != OutcomeUnknown }
+
+// Failed reports whether o is a failure of the call itself, which FailFast stops for. Blocks and denials are decisions, not
+// failures.
+func (o Outcome) Failed() bool {
+	switch o {
+	case OutcomeError, OutcomeInvalid, OutcomeUnknownTool, OutcomeTimeout, OutcomePanicked:
+		return true
+	}
+	return false
+}
+
+// Ends says that a call ends the run.
+type Ends string
+
+// How a call can end the run once the step's calls are done.
+const (
+	EndsFailed   Ends = "failed"   // by Abort, or by FailFast
+	EndsFinished Ends = "finished" // by Finish
+)
+
+// Execution is the record of a call carried out. It is plain data: it may be stored and sent.
+type Execution struct {
+	Key      Key        `json:"key"`
+	Index    int        `json:"index"` // the call's place among the calls of its step, or of its Invocation.Do
+	Call     ToolCall   `json:"call"`  // as it ran: a middleware may have changed it
+	Outcome  Outcome    `json:"outcome"`
+	Result   ToolResult `json:"result"`
+	Error    string     `json:"error,omitzero"`   // what went wrong, for the record; the model reads Result
+	Ends     Ends       `json:"ends,omitzero"`    // "": the run goes on
+	Repairs  []string   `json:"repairs,omitzero"` // what was mended in the arguments
+	Waiting  []Waiting  `json:"waiting,omitzero"` // with OutcomePending and OutcomeUnknown: the questions
+	Values   Values     `json:"values,omitzero"`  // what the call set
+	Spent    Spent      `json:"spent,omitzero"`   // by the calls and requests made inside this call
+	Attempts int        `json:"attempts"`         // how often the tool was begun
+	Decision *Decision  `json:"decision,omitzero"`
+	Started  time.Time  `json:"started,omitzero"` // when the pipeline took the call
+	Ended    time.Time  `json:"ended,omitzero"`
+
+	err error // what the tool returned, for errors.Is within the process
+}
+
+// Waiting is an open call and the question it waits with. Answer it with a Decision that has the same Key and Digest.
+type Waiting struct {
+	Key     Key      `json:"key"`
+	Call    ToolCall `json:"call"`
+	Outcome Outcome  `json:"outcome"`          // OutcomePending: may it run, or what is the result? OutcomeUnknown: did it happen?
+	Digest  string   `json:"digest"`           // binds the answer to question, attempt, tool, schema and arguments
+	Attempt int      `json:"attempt"`          // how often the call was begun before
+	Why     string   `json:"why,omitzero"`     // for the person who decides
+	Passive bool     `json:"passive,omitzero"` // only a result answers it: there is nothing to run
+}
+
+// Approve returns the decision that lets the call run.
+func (w Waiting) Approve(by string) Decision {
+	return Decision{Key: w.Key, Digest: w.Digest, Approve: true, By: by}
+}
+
+// Deny returns the decision that refuses the call; the model is told the reason.
+func (w Waiting) Deny(by, reason string) Decision {
+	return Decision{Key: w.Key, Digest: w.Digest, By: by, Reason: reason}
+}
+
+// Answer returns the decision that gives the call's result.
+func (w Waiting) Answer(by string, r ToolResult) Decision {
+	return Decision{Key: w.Key, Digest: w.Digest, By: by, Result: &r}
+}
+
+// Values is data of a run that tools and middleware share, by name. A call sees the run's values as they were when its
+// step began, with its own changes; changes are merged in call order.
+type Values map[string]json.RawMessage
+
+// Spent is what a run has used, inner runs included. It survives Resume.
+type Spent struct {
+	Rounds   int   `json:"rounds"`   // steps whose calls were carried out
+	Requests int   `json:"requests"` // model requests answered
+	Calls    int   `json:"calls"`    // calls carried out, those made inside calls included
+	Usage    Usage `json:"usage"`
+}
+
+// Add adds what v says, except Rounds: an inner run's rounds are its own.
+func (s *Spent) Add(v Spent) {
+	s.Requests += v.Requests
+	s.Calls += v.Calls
+	s.Usage.Add(v.Usage)
+}
+
+// Stop is why a run ended.
+type Stop string
+
+// The stop causes. Only StopAnswer and StopFinished are success.
+const (
+	StopAnswer    Stop = "answer"    // the model answered
+	StopFinished  Stop = "finished"  // a tool said that the task is done
+	StopPending   Stop = "pending"   // calls wait for a person or for the caller
+	StopLimit     Stop = "limit"     // a limit was reached, whether or not there is an answer
+	StopStalled   Stop = "stalled"   // the model repeats the same call to the same result
+	StopCancelled Stop = "cancelled" // the context was cancelled
+	StopFailed    Stop = "failed"    // an error ended it
+)
+
+// Step is one decision and what came of it. Response is nil in the first step of a run that began with open calls.
+type Step struct {
+	Request    *Request    `json:"-"` // shares the transcript's memory; nil after a Result was stored
+	Response   *Response   `json:"response,omitzero"`
+	Executions []Execution `json:"executions,omitzero"` // in call order
+}
+
+// Result is how a run ended. It is plain data: store it as JSON, and go on from it with Agent.Resume.
+type Result struct {
+	Messages []Message `json:"messages"`         // the transcript, without instructions
+	Steps    []Step    `json:"steps,omitzero"`   // of this run
+	Spent    Spent     `json:"spent"`            // of this run and those it resumed
+	Stop     Stop      `json:"stop"`             // the cause, in a word
+	Cause    string    `json:"cause,omitzero"`   // the cause, in a sentence; "" with StopAnswer
+	Pending  []Waiting `json:"pending,omitzero"` // the calls that wait, in call order
+	Values   Values    `json:"values,omitzero"`  // as the run left them
+}
+
+// Text returns the text of the last reply: the answer, when Stop is StopAnswer.
+func (r *Result) Text() string {
+	for i := len(r.Messages) - 1; i >= 0; i-- {
+		if m := r.Messages[i]; m.Role == RoleAssistant {
+			return m.Text()
+		}
+	}
+	return ""
+}
+
+// Calls returns the calls of the last reply that have no result yet, in call order. With AtLimit Return they are what is
+// handed back to the caller.
+func (r *Result) Calls() []ToolCall {
+	open, _ := openCalls(r.Messages)
+	return open
+}

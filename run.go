@@ -1,0 +1,305 @@
+package pawl
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// run is one run of an agent: what loop works on.
+type run struct {
+	agent  *Agent
+	name   string
+	key    Key // "run", or the key of the call it is made in and the agent's name
+	whole  bool
+	sink   func(Event)
+	limits Limits
+	rounds int
+	model  Model // inside its middleware
+	scope  scope
+	res    *Result
+
+	replies   int // in the transcript
+	decisions []Decision
+	waiting   []Waiting // what the run that is resumed left pending
+	then      []Message // messages that follow once no call is open
+	sent      []Message // instructions and transcript, as last sent
+	asked     *Request  // the request that the last reply answers
+	ready     []int     // parts of the reply being made that were announced as ready calls
+	stall     stall
+	seq       int64
+}
+
+// emit tells whoever watches.
+func (r *run) emit(e Event) {
+	if r.sink == nil {
+		return
+	}
+	if e.Run == "" {
+		e.Run = r.key
+		if e.Step == 0 {
+			e.Step = r.replies
+		}
+	}
+	r.seq++
+	e.Seq = r.seq
+	r.sink(e)
+}
+
+// take sorts what the run is given: the transcript, and what is said of its open calls.
+func (r *run) take(from *Result, msgs []Message) error {
+	var in intake
+	n := 0
+	if from != nil {
+		in.msgs = make([]Message, 0, len(from.Messages)+len(msgs)+8)
+		for _, m := range from.Messages {
+			if err := in.add(n, m); err != nil {
+				return fmt.Errorf("resume: %w", err)
+			}
+			n++
+		}
+		r.waiting = from.Pending
+	} else {
+		in.msgs = make([]Message, 0, len(msgs)+8)
+	}
+	for _, m := range msgs {
+		if err := in.add(n, m); err != nil {
+			return err
+		}
+		n++
+	}
+	if len(in.then) > 0 {
+		for _, w := range r.waiting {
+			decided := slices.ContainsFunc(in.decisions, func(d Decision) bool { return d.Key == w.Key })
+			if hasCall(in.open, w.Call.ID) && !decided {
+				return fmt.Errorf("call %s (%s) still waits; answer or deny it before a new message", w.Call.ID, w.Call.Name)
+			}
+		}
+	}
+	if len(in.msgs)+len(in.then) == 0 {
+		return errors.New("there is no message to answer")
+	}
+	for _, m := range in.msgs {
+		if m.Role == RoleAssistant {
+			r.replies++
+		}
+	}
+	if last := len(in.msgs) - 1; len(in.then) == 0 && in.msgs[last].Role == RoleAssistant && len(in.open) == 0 {
+		return &TranscriptError{Index: last, Text: "the conversation ends with an answer; add a message to go on"}
+	}
+	r.res.Messages, r.decisions, r.then = in.msgs, in.decisions, in.then
+	return nil
+}
+
+func (r *run) replyKey() Key { return r.key + Key("/"+strconv.Itoa(r.replies)) }
+
+// view returns what is sent: instructions in front of the transcript. The part that was sent before is kept as it is.
+func (r *run) view() []Message {
+	if r.agent.Instructions == "" {
+		return slices.Clip(r.res.Messages)
+	}
+	if len(r.sent) == 0 {
+		r.sent = make([]Message, 1, len(r.res.Messages)+16)
+		r.sent[0] = System(r.agent.Instructions)
+	}
+	r.sent = append(r.sent[:len(r.sent):cap(r.sent)], r.res.Messages[len(r.sent)-1:]...)
+	return slices.Clip(r.sent)
+}
+
+// exhausted reports whether the rounds are used up.
+func (r *run) exhausted() bool { return r.res.Spent.Rounds >= r.rounds }
+
+// overspent names the limit that forbids another request; "" if none does.
+func (r *run) overspent() string {
+	u, l := r.res.Spent.Usage, r.limits
+	switch {
+	case l.Tokens > 0 && u.Total() >= l.Tokens:
+		return fmt.Sprintf("%d tokens of %d are used up", u.Total(), l.Tokens)
+	case l.Cost > 0 && u.Cost >= l.Cost:
+		return fmt.Sprintf("$%.4f of $%.4f are spent", u.Cost, l.Cost)
+	}
+	return ""
+}
+
+// left is what the runs made inside the next step may use.
+func (r *run) left() Limits {
+	var l Limits
+	if r.limits.Tokens > 0 {
+		l.Tokens = max(1, r.limits.Tokens-r.res.Spent.Usage.Total())
+	}
+	if r.limits.Cost > 0 {
+		l.Cost = max(1e-9, r.limits.Cost-r.res.Spent.Usage.Cost)
+	}
+	return l
+}
+
+// record keeps the step and tells of it.
+func (r *run) record(resp *Response, execs []Execution) {
+	s := Step{Request: r.asked, Response: resp, Executions: execs}
+	r.asked = nil
+	r.res.Steps = append(r.res.Steps, s)
+	if r.sink == nil {
+		return
+	}
+	outcomes := make([]Outcome, len(execs))
+	for i := range execs {
+		outcomes[i] = execs[i].Outcome
+	}
+	spent := r.res.Spent
+	r.emit(Event{Kind: EventStep, Outcomes: outcomes, Spent: &spent, Record: &s})
+}
+
+// tell turns a fragment of the reply into events.
+func (r *run) tell(resp *Response, d Delta) {
+	if r.sink == nil {
+		return
+	}
+	step := r.replies + 1
+	if d.Notice != nil {
+		r.emit(Event{Kind: EventNotice, Step: step, Code: d.Notice.Code, Text: d.Notice.Text, Data: d.Notice.Data})
+	}
+	switch p := d.Part.(type) {
+	case Text:
+		if p.Text != "" {
+			r.emit(Event{Kind: EventText, Step: step, Index: d.Index, Text: p.Text})
+		}
+	case Reasoning:
+		if p.Text != "" {
+			r.emit(Event{Kind: EventReasoning, Step: step, Index: d.Index, Text: p.Text})
+		}
+	case ToolCall:
+		c := resp.Message.Parts[d.Index].(ToolCall)
+		r.emit(Event{Kind: EventCallDelta, Step: step, Index: d.Index, Call: &ToolCall{ID: c.ID, Name: c.Name}, Text: string(p.Args)})
+	}
+	if d.Done {
+		r.callReady(resp, d.Index)
+	}
+	if d.Finish != "" {
+		for i := range resp.Message.Parts {
+			r.callReady(resp, i)
+		}
+		r.ready = r.ready[:0]
+	}
+}
+
+func (r *run) callReady(resp *Response, i int) {
+	c, ok := resp.part(i).(ToolCall)
+	if !ok || slices.Contains(r.ready, i) {
+		return
+	}
+	r.ready = append(r.ready, i)
+	r.emit(Event{Kind: EventCallReady, Step: r.replies + 1, Index: i, Call: &c})
+}
+
+// retract drops text that only echoes a call's arguments.
+func (r *run) retract(resp *Response) {
+	for i := 0; i < len(resp.Message.Parts); i++ {
+		t, ok := resp.Message.Parts[i].(Text)
+		if !ok || !echoes(t.Text, resp.Message) {
+			continue
+		}
+		r.emit(Event{Kind: EventTextRetracted, Step: r.replies + 1, Index: i, Text: t.Text})
+		resp.Message.Parts = slices.Delete(slices.Clone(resp.Message.Parts), i, i+1)
+		i--
+	}
+}
+
+// answered stops at a reply without calls.
+func (r *run) answered(resp *Response) (Stop, error) {
+	switch {
+	case resp.Finish == FinishLength:
+		return r.limit("the answer was cut at the bound of the model's output")
+	case resp.Finish == FinishContentFilter:
+		return StopFailed, &ProviderError{Code: CodeContentFilter, Message: cmpOr(resp.Message.Text(), "the reply was withheld")}
+	case resp.Finish == FinishError:
+		return StopFailed, &ProviderError{Code: CodeServer, Message: cmpOr(resp.Message.Text(), "the provider ended the reply with an error")}
+	case r.exhausted() && r.limits.AtLimit != Return && len(r.scope.tools) > 0:
+		return r.limit("the rounds are used up; the model was asked to answer")
+	case strings.TrimSpace(resp.Message.Text()) == "":
+		r.res.Cause = "the answer is empty"
+	}
+	return StopAnswer, nil
+}
+
+func cmpOr(a, b string) string {
+	if a != "" {
+		return a
+	}
+	return b
+}
+
+func (r *run) limit(cause string) (Stop, error) {
+	r.res.Cause = cause
+	return StopLimit, nil
+}
+
+func (r *run) pending() (Stop, error) {
+	names := make([]string, len(r.res.Pending))
+	for i, w := range r.res.Pending {
+		names[i] = w.Call.Name
+	}
+	r.res.Cause = "calls wait for an answer: " + strings.Join(names, ", ")
+	return StopPending, nil
+}
+
+func (r *run) stalled() (Stop, error) {
+	r.res.Cause = "the model repeats the call of " + r.stall.name + " although its result does not change"
+	return StopStalled, nil
+}
+
+// interrupted stops a run whose context has ended.
+func (r *run) interrupted(ctx context.Context) (Stop, error) {
+	switch cause := context.Cause(ctx); cause {
+	case ErrTime:
+		return r.limit(fmt.Sprintf("the time of %v is used up", r.limits.Time))
+	case ErrCancelled:
+		r.res.Cause = "the run was cancelled"
+		return StopCancelled, nil
+	default:
+		r.res.Cause = "interrupted: " + cause.Error()
+		return StopCancelled, cause
+	}
+}
+
+// broken stops a run whose model failed. What it had said is dropped; the transcript is as it was before the request.
+func (r *run) broken(ctx context.Context, req *Request, err error) (Stop, error) {
+	if ctx.Err() != nil {
+		return r.interrupted(ctx)
+	}
+	var ee ExecutionError
+	if errors.As(err, &ee) {
+		r.replies++ // the failed step has a number of its own
+		r.asked = req
+		r.record(nil, []Execution{ee.FailedExecution()})
+	}
+	return StopFailed, fmt.Errorf("%s: %w", req.Key, err)
+}
+
+// inherit bounds a run inside a call by what the outer run has left.
+func (r *run) inherit(v *Invocation) {
+	outer := v.pipe.task.scope
+	r.scope.budget = &budget{limit: int64(r.limits.Calls), outer: outer.budget}
+	if left := outer.left.Tokens; left > 0 && (r.limits.Tokens == 0 || left < r.limits.Tokens) {
+		r.limits.Tokens = left
+	}
+	if left := outer.left.Cost; left > 0 && (r.limits.Cost == 0 || left < r.limits.Cost) {
+		r.limits.Cost = left
+	}
+}
+
+// merged returns old with the changes of a call, and leaves old as it is.
+func merged(old, changes Values) Values {
+	if len(changes) == 0 {
+		return old
+	}
+	out := maps.Clone(old)
+	if out == nil {
+		out = Values{}
+	}
+	maps.Copy(out, changes)
+	return out
+}

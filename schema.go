@@ -1,0 +1,334 @@
+package pawl
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math/big"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/santhosh-tekuri/jsonschema/v6/kind"
+)
+
+// schema is a tool's input schema, compiled. It is read only and may be used concurrently.
+type schema struct {
+	full *jsonschema.Schema
+	fast *fastSchema // accepts the plain cases without decoding; nil: none
+}
+
+const emptyObject = `{"type":"object","properties":{}}`
+
+// compileSchema compiles a JSON Schema of draft 2020-12, or the one its $schema names. Formats are checked. Nothing is loaded
+// from elsewhere: a $ref out of the schema is an error.
+func compileSchema(src json.RawMessage) (*schema, error) {
+	if len(src) == 0 {
+		src = json.RawMessage(emptyObject)
+	}
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(src))
+	if err != nil {
+		return nil, fmt.Errorf("no JSON: %w", err)
+	}
+	m, ok := doc.(map[string]any)
+	if !ok {
+		return nil, fmt.Errorf("want a JSON object, got %s", jsonKind(doc))
+	}
+	if t, ok := m["type"]; ok && t != "object" {
+		return nil, fmt.Errorf(`"type" must be "object", since arguments are an object; got %v`, t)
+	}
+	c := jsonschema.NewCompiler()
+	c.DefaultDraft(jsonschema.Draft2020)
+	c.AssertFormat()
+	c.UseLoader(noLoader{})
+	const url = "mem:tool"
+	if err := c.AddResource(url, doc); err != nil {
+		return nil, err
+	}
+	full, err := c.Compile(url)
+	if err != nil {
+		return nil, err
+	}
+	return &schema{full: full, fast: compileFast(m)}, nil
+}
+
+type noLoader struct{}
+
+func (noLoader) Load(url string) (any, error) {
+	return nil, fmt.Errorf("a tool's schema stands alone; %s is not loaded", url)
+}
+
+// fault is one way in which arguments do not fit.
+type fault struct {
+	path []string // from the root
+	text string   // "expected integer, got string \"ten\""
+}
+
+// check reports what is wrong with args; nil when they fit. An error means that args are no JSON object.
+func (s *schema) check(args json.RawMessage) ([]fault, error) {
+	if s.fast != nil && s.fast.accepts(args) {
+		return nil, nil
+	}
+	v, err := jsonschema.UnmarshalJSON(bytes.NewReader(args))
+	if err != nil {
+		return nil, err
+	}
+	err = s.full.Validate(v)
+	if err == nil {
+		return nil, nil
+	}
+	ve, ok := err.(*jsonschema.ValidationError)
+	if !ok {
+		return nil, err
+	}
+	return faults(ve, v), nil
+}
+
+// faults flattens the library's tree to its leaves, in the order of the paths.
+func faults(ve *jsonschema.ValidationError, root any) []fault {
+	var out []fault
+	var walk func(e *jsonschema.ValidationError)
+	walk = func(e *jsonschema.ValidationError) {
+		switch e.ErrorKind.(type) {
+		case *kind.Schema, *kind.Group, *kind.Reference, *kind.AllOf:
+			for _, c := range e.Causes {
+				walk(c)
+			}
+			return
+		}
+		out = append(out, fault{e.InstanceLocation, faultText(e, at(root, e.InstanceLocation))})
+	}
+	walk(ve)
+	slices.SortStableFunc(out, func(a, b fault) int { return slices.Compare(a.path, b.path) })
+	return slices.CompactFunc(out, func(a, b fault) bool { return slices.Equal(a.path, b.path) && a.text == b.text })
+}
+
+// faultText says what was expected and what came, for the model.
+func faultText(e *jsonschema.ValidationError, got any) string {
+	switch k := e.ErrorKind.(type) {
+	case *kind.Type:
+		return "expected " + strings.Join(k.Want, " or ") + ", got " + describe(got)
+	case *kind.Required:
+		return "missing required " + plural(len(k.Missing), "field ", "fields ") + quoteAll(k.Missing)
+	case *kind.AdditionalProperties:
+		return "unknown " + plural(len(k.Properties), "field ", "fields ") + quoteAll(k.Properties)
+	case *kind.Enum:
+		return "expected one of " + list(k.Want) + ", got " + describe(got) + nearestOf(got, k.Want)
+	case *kind.Const:
+		return "expected " + show(k.Want) + ", got " + describe(got)
+	case *kind.Format:
+		return fmt.Sprintf("expected a %s, got %s", k.Want, describe(got))
+	case *kind.Minimum:
+		return "expected at least " + rat(k.Want) + ", got " + describe(got)
+	case *kind.Maximum:
+		return "expected at most " + rat(k.Want) + ", got " + describe(got)
+	case *kind.ExclusiveMinimum:
+		return "expected more than " + rat(k.Want) + ", got " + describe(got)
+	case *kind.ExclusiveMaximum:
+		return "expected less than " + rat(k.Want) + ", got " + describe(got)
+	case *kind.MultipleOf:
+		return "expected a multiple of " + rat(k.Want) + ", got " + describe(got)
+	case *kind.MinLength:
+		return fmt.Sprintf("expected at least %d characters, got %d", k.Want, k.Got)
+	case *kind.MaxLength:
+		return fmt.Sprintf("expected at most %d characters, got %d", k.Want, k.Got)
+	case *kind.MinItems:
+		return fmt.Sprintf("expected at least %d items, got %d", k.Want, k.Got)
+	case *kind.MaxItems:
+		return fmt.Sprintf("expected at most %d items, got %d", k.Want, k.Got)
+	case *kind.MinProperties:
+		return fmt.Sprintf("expected at least %d fields, got %d", k.Want, k.Got)
+	case *kind.MaxProperties:
+		return fmt.Sprintf("expected at most %d fields, got %d", k.Want, k.Got)
+	case *kind.UniqueItems:
+		return fmt.Sprintf("items %d and %d are equal; each may be there once", k.Duplicates[0], k.Duplicates[1])
+	case *kind.Pattern:
+		return fmt.Sprintf("expected text that matches %s, got %s", k.Want, describe(got))
+	case *kind.FalseSchema:
+		return "nothing is allowed here"
+	case *kind.AnyOf, *kind.OneOf:
+		if one, ok := k.(*kind.OneOf); ok && len(one.Subschemas) > 0 {
+			return "fits several of the allowed forms, must fit one; got " + describe(got)
+		}
+		return "fits none of the allowed forms; got " + describe(got) + forms(e, got)
+	case *kind.Not:
+		return "is a form that is not allowed; got " + describe(got)
+	case *kind.DependentRequired:
+		return fmt.Sprintf("field %q needs %s too", k.Prop, quoteAll(k.Missing))
+	}
+	return strings.ReplaceAll(fmt.Sprint(e.ErrorKind.KeywordPath()), " ", "/") + " is not met; got " + describe(got)
+}
+
+// forms says what each branch of an anyOf or oneOf missed, in short.
+func forms(e *jsonschema.ValidationError, got any) string {
+	var b strings.Builder
+	for i, c := range e.Causes {
+		if i == 3 {
+			b.WriteString("; …")
+			break
+		}
+		for len(c.Causes) > 0 {
+			c = c.Causes[0]
+		}
+		where := ""
+		if n := len(c.InstanceLocation); n > len(e.InstanceLocation) {
+			where = "field " + path(c.InstanceLocation) + " "
+			got := at(got, c.InstanceLocation[len(e.InstanceLocation):])
+			fmt.Fprintf(&b, "; form %d: %s%s", i+1, where, faultText(c, got))
+			continue
+		}
+		fmt.Fprintf(&b, "; form %d: %s", i+1, faultText(c, got))
+	}
+	return b.String()
+}
+
+// message words faults for the model: at most eight, then how many more.
+func message(fs []fault) string {
+	var b strings.Builder
+	for i, f := range fs {
+		if i == 8 {
+			fmt.Fprintf(&b, "\n- and %d more", len(fs)-i)
+			break
+		}
+		b.WriteString("\n- ")
+		if len(f.path) > 0 {
+			b.WriteString("field " + path(f.path) + ": ")
+		}
+		b.WriteString(f.text)
+	}
+	return b.String()
+}
+
+// path renders ["items","0","id"] as items[0].id.
+func path(p []string) string {
+	var b strings.Builder
+	for i, s := range p {
+		if _, err := strconv.Atoi(s); err == nil && i > 0 {
+			b.WriteString("[" + s + "]")
+			continue
+		}
+		if i > 0 {
+			b.WriteByte('.')
+		}
+		b.WriteString(s)
+	}
+	return b.String()
+}
+
+// at returns the value at p inside v; nil when there is none.
+func at(v any, p []string) any {
+	for _, s := range p {
+		switch x := v.(type) {
+		case map[string]any:
+			v = x[s]
+		case []any:
+			i, err := strconv.Atoi(s)
+			if err != nil || i < 0 || i >= len(x) {
+				return nil
+			}
+			v = x[i]
+		default:
+			return nil
+		}
+	}
+	return v
+}
+
+func jsonKind(v any) string {
+	switch v.(type) {
+	case nil:
+		return "null"
+	case bool:
+		return "boolean"
+	case string:
+		return "string"
+	case []any:
+		return "array"
+	case map[string]any:
+		return "object"
+	}
+	return "number"
+}
+
+// describe names the kind of v and shows it, cut short.
+func describe(v any) string {
+	switch v.(type) {
+	case nil:
+		return "null"
+	case []any, map[string]any:
+		return jsonKind(v)
+	}
+	return jsonKind(v) + " " + show(v)
+}
+
+func show(v any) string {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return jsonKind(v)
+	}
+	return clip(string(b), 80)
+}
+
+// clip cuts s to n bytes at a rune's start.
+func clip(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	for n > 0 && s[n]&0xC0 == 0x80 {
+		n--
+	}
+	return s[:n] + "…"
+}
+
+func list(vs []any) string {
+	out := make([]string, 0, len(vs))
+	for i, v := range vs {
+		if i == 20 {
+			out = append(out, fmt.Sprintf("and %d more", len(vs)-i))
+			break
+		}
+		out = append(out, show(v))
+	}
+	return strings.Join(out, ", ")
+}
+
+func nearestOf(got any, want []any) string {
+	s, ok := got.(string)
+	if !ok {
+		return ""
+	}
+	var words []string
+	for _, w := range want {
+		if w, ok := w.(string); ok {
+			words = append(words, w)
+		}
+	}
+	if n := nearest(s, words); n != "" {
+		return fmt.Sprintf(" (did you mean %q?)", n)
+	}
+	return ""
+}
+
+func quoteAll(s []string) string {
+	q := make([]string, len(s))
+	for i, v := range s {
+		q[i] = strconv.Quote(clip(v, 80))
+	}
+	return strings.Join(q, ", ")
+}
+
+func plural(n int, one, many string) string {
+	if n == 1 {
+		return one
+	}
+	return many
+}
+
+func rat(r *big.Rat) string {
+	if r.IsInt() {
+		return r.Num().String()
+	}
+	f, _ := r.Float64()
+	return strconv.FormatFloat(f, 'g', -1, 64)
+}

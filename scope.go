@@ -1,0 +1,83 @@
+package pawl
+
+import (
+	"context"
+	"sync/atomic"
+)
+
+// scope is what the calls of a run share.
+type scope struct {
+	tools    []*Tool
+	wrap     func(ToolFunc) ToolFunc // the middleware; nil: none
+	approve  Approver
+	executor Executor
+	slots    chan struct{} // one semaphore a run, inner calls and inner runs included
+	budget   *budget
+	messages []Message // at the start of the step
+	depth    int       // of calls inside calls
+	waits    bool      // whether a call may pend here
+	whole    bool      // whether replies are asked for whole
+	left     Limits    // what inner runs may use
+}
+
+// budget counts the calls that are begun against Limits.Calls, inner ones included.
+type budget struct {
+	begun atomic.Int64
+	limit int64   // 0: none
+	outer *budget // of the run that this one is inside; nil: none
+}
+
+func (b *budget) take() error {
+	if b == nil {
+		return nil
+	}
+	if err := b.outer.take(); err != nil {
+		return err
+	}
+	if n := b.begun.Add(1); b.limit > 0 && n > b.limit {
+		return fail(OutcomeSkipped, "Not run: the limit of %d calls was reached. Answer with what you have.", b.limit)
+	}
+	return nil
+}
+
+// Verdict is an Approver's word on a call.
+type Verdict int
+
+// The verdicts. Anything else counts as Deny.
+const (
+	Allow Verdict = iota + 1 // run it
+	Ask                      // a person or the caller must say: the call pends until a Decision answers it
+	Deny                     // refuse it, whatever was decided elsewhere
+)
+
+// Approval is a verdict with its reason: told to the model with Deny, to the person with Ask.
+type Approval struct {
+	Verdict Verdict
+	Reason  string
+}
+
+// Approver says whether a validated call may run. It is asked for every active call; tool is read only. It may be
+// called concurrently, and may take its time: an approver that asks at a terminal answers Allow or Deny itself.
+type Approver func(ctx context.Context, call ToolCall, tool *Tool) Approval
+
+// AskBeforeWrites asks before every call whose effect is Write, and allows the rest.
+func AskBeforeWrites(_ context.Context, _ ToolCall, tool *Tool) Approval {
+	if tool.Effect == Write {
+		return Approval{Ask, "it may change the world"}
+	}
+	return Approval{Verdict: Allow}
+}
+
+// Execute carries out one call of a tool of set, outside a run, through the same pipeline. Whatever goes wrong is in the
+// Execution. A passive tool is refused: there is nobody to wait for.
+func Execute(ctx context.Context, set Toolset, call ToolCall) Execution {
+	const key = "execute"
+	t := Task{Key: key, Call: call, inline: true}
+	tools, err := set.Tools(ctx)
+	if err != nil {
+		return Execution{Key: key, Call: call, Outcome: OutcomeError, Error: err.Error(), err: err,
+			Result: ToolResult{CallID: call.ID, Key: key, IsError: true, Parts: []Part{Text{Text: err.Error()}}}}
+	}
+	t.scope = &scope{tools: tools, executor: Parallel{}, slots: make(chan struct{}, defaultParallel)}
+	return t.Do(ctx, func(Event) {})
+}

@@ -1,0 +1,67 @@
+package pawl
+
+import "bytes"
+
+const (
+	stallWindow = 6 // calls looked back at, the one just made included
+	stallCount  = 3 // equal ones among them are a repetition
+)
+
+// stall finds a model that turns in circles: the same call with the same canonical arguments and the same result, three
+// times in six. The third is answered with an error that says so; three more end the run. Polling whose result changes is not stalled.
+type stall struct {
+	recent  [stallWindow]seen
+	n       int
+	strikes []seen // repetitions that were told, with how often
+	over    bool
+	name    string // of the call that is repeated
+}
+
+type seen struct {
+	name   string
+	args   []byte
+	result string
+	failed bool
+	told   int
+}
+
+func (a *seen) equal(b *seen) bool {
+	return a.name == b.name && a.failed == b.failed && a.result == b.result &&
+		(bytes.Equal(a.args, b.args) || bytes.Equal(canonical(a.args), canonical(b.args)))
+}
+
+// see notes a settled call, and words its result anew when it is a repetition.
+func (s *stall) see(x *Execution) {
+	if x.Outcome == OutcomeSkipped || x.Outcome == OutcomeCancelled {
+		return
+	}
+	c := seen{name: x.Call.Name, args: x.Call.Args, result: x.Result.Text(), failed: x.Result.IsError}
+	s.recent[s.n%stallWindow] = c
+	s.n++
+	count := 0
+	for i := range min(s.n, stallWindow) {
+		if s.recent[i].equal(&c) {
+			count++
+		}
+	}
+	if count < stallCount {
+		return
+	}
+	told := 0
+	for i := range s.strikes {
+		if s.strikes[i].equal(&c) {
+			s.strikes[i].told++
+			told = s.strikes[i].told
+		}
+	}
+	if told == 0 {
+		s.strikes = append(s.strikes, c)
+	}
+	if told >= stallCount {
+		s.over, s.name = true, c.name
+	}
+	x.Result.IsError = true
+	x.Result.Data = nil
+	x.Result.Parts = []Part{Text{Text: "This call was made before with the same arguments, and its result does not change: " +
+		clip(c.result, 500) + "\nDo something else, or answer with what you have."}}
+}

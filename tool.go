@@ -1,0 +1,174 @@
+package pawl
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"sync"
+	"time"
+
+	infer "github.com/google/jsonschema-go/jsonschema"
+)
+
+// Tool is something the model may call. Fill in a literal, or let Func make one from a typed function.
+//
+// A Tool is a Toolset of one. It may be used by many runs at once and must not be changed or copied after its
+// first use; Clone makes a copy that may be changed.
+type Tool struct {
+	Name        string          // what the model calls it; letters, digits and underscores travel to every provider unchanged
+	Description string          // what it does and when to use it, written for the model
+	Input       json.RawMessage // JSON Schema of the arguments (2020-12, or the draft its $schema names); nil: an object without properties
+	Output      json.RawMessage // JSON Schema of ToolResult.Data; nil: not stated
+
+	// Run carries out a call whose arguments fit Input. What the model should read, business errors included, is a result; an
+	// error is told to the model too, unless it is Abort, Finish or Retryable. Run must end when ctx does.
+	Run ToolFunc
+
+	Passive   bool          // the caller of the run carries out the call: it pends, validated, and Run is not used
+	Effect    Effect        // what a call may do to the world
+	Timeout   time.Duration // for one attempt; 0: 60 s; negative: none
+	MaxResult int           // bytes of text told to the model, head and tail of longer ones; 0: 32 KiB; negative: no bound
+
+	// Serial, when not nil, gives calls a key from their arguments: calls of one step with the same key run one after
+	// another, in call order. "" means no key.
+	Serial func(args json.RawMessage) string
+
+	compiled struct {
+		once   sync.Once
+		schema *schema
+		err    error
+	}
+}
+
+// ToolFunc carries out a call. It is also what tool middleware wraps.
+type ToolFunc func(ctx context.Context, call ToolCall) (ToolResult, error)
+
+// Effect says what a call may do to the world. It decides what may be retried, cached, started early, or repeated
+// after a crash.
+type Effect int
+
+// The effects. Unknown means Write.
+const (
+	Write      Effect = iota // may change the world; never repeated in silence
+	Idempotent               // may change the world, but twice is as good as once
+	Read                     // looks at the world
+	Pure                     // depends on its arguments alone
+	Compose                  // acts only through its Invocation: plans, code, agents
+)
+
+// String returns write, idempotent, read, pure or compose.
+func (e Effect) String() string {
+	if e < Write || e > Compose {
+		return fmt.Sprintf("Effect(%d)", int(e))
+	}
+	return [...]string{"write", "idempotent", "read", "pure", "compose"}[e]
+}
+
+// MarshalText writes what String returns.
+func (e Effect) MarshalText() ([]byte, error) { return []byte(e.String()), nil }
+
+// UnmarshalText reads what MarshalText writes.
+func (e *Effect) UnmarshalText(b []byte) error {
+	for f := Write; f <= Compose; f++ {
+		if f.String() == string(b) {
+			*e = f
+			return nil
+		}
+	}
+	return fmt.Errorf("unknown effect %q; known: write, idempotent, read, pure, compose", b)
+}
+
+// Func makes a tool from a typed function. The input schema is inferred from In, which must be a struct or a map with
+// string keys: json tags name the fields, omitempty makes them optional, jsonschema tags describe them. Out may be a
+// string (told as it is), a ToolResult (taken as it is), or any value that has a JSON form (told as JSON, and kept as Data with
+// its schema as Output). An error is told to the model.
+//
+// The tool's Effect is Write; set the fields of the returned tool before its first use. Func panics when no schema can
+// be inferred from In: that is a mistake in the program.
+func Func[In, Out any](name, description string, fn func(context.Context, In) (Out, error)) *Tool {
+	in, err := inferSchema[In]()
+	if err != nil {
+		panic(fmt.Sprintf("pawl.Func %s: input: %v", name, err))
+	}
+	t := &Tool{Name: name, Description: description, Input: in}
+	data := false
+	switch reflect.TypeFor[Out]() {
+	case reflect.TypeFor[string](), reflect.TypeFor[ToolResult]():
+	default:
+		data = true
+		if reflect.TypeFor[Out]().Kind() != reflect.Interface {
+			if t.Output, err = inferSchema[Out](); err != nil {
+				panic(fmt.Sprintf("pawl.Func %s: output: %v", name, err))
+			}
+		}
+	}
+	t.Run = func(ctx context.Context, call ToolCall) (ToolResult, error) {
+		var args In
+		if err := json.Unmarshal(call.Args, &args); err != nil {
+			return ToolResult{}, fmt.Errorf("arguments: %w", err)
+		}
+		out, err := fn(ctx, args)
+		if err != nil {
+			return ToolResult{}, err
+		}
+		if data {
+			b, err := json.Marshal(out)
+			if err != nil {
+				return ToolResult{}, fmt.Errorf("result has no JSON form: %w", err)
+			}
+			return ToolResult{Parts: []Part{Text{Text: string(b)}}, Data: b}, nil
+		}
+		switch out := any(out).(type) {
+		case ToolResult:
+			return out, nil
+		case string:
+			return TextResult(out), nil
+		}
+		panic("unreachable")
+	}
+	if err := t.Check(); err != nil {
+		panic(fmt.Sprintf("pawl.Func: %v", err))
+	}
+	return t
+}
+
+func inferSchema[T any]() (json.RawMessage, error) {
+	s, err := infer.For[T](nil)
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(s)
+}
+
+// Tools returns t alone, which makes a Tool a Toolset.
+func (t *Tool) Tools(context.Context) ([]*Tool, error) { return []*Tool{t}, nil }
+
+// Clone returns a copy that may be changed until its first use.
+func (t *Tool) Clone() *Tool {
+	return &Tool{Name: t.Name, Description: t.Description, Input: t.Input, Output: t.Output, Run: t.Run, Passive: t.Passive,
+		Effect: t.Effect, Timeout: t.Timeout, MaxResult: t.MaxResult, Serial: t.Serial}
+}
+
+// Check reports whether t can be offered to a model: it has a name, its input is a JSON Schema that describes an object,
+// and it has a function to run or is passive. The schema is compiled once, here or at the first use.
+func (t *Tool) Check() error {
+	switch {
+	case t.Name == "":
+		return fmt.Errorf("a tool has no name")
+	case t.Run == nil && !t.Passive:
+		return fmt.Errorf("tool %s has neither Run nor Passive", t.Name)
+	}
+	_, err := t.schema()
+	return err
+}
+
+func (t *Tool) schema() (*schema, error) {
+	t.compiled.once.Do(func() {
+		t.compiled.schema, t.compiled.err = compileSchema(t.Input)
+		if t.compiled.err != nil {
+			t.compiled.err = fmt.Errorf("tool %s: input schema: %w", t.Name, t.compiled.err)
+		}
+	})
+	return t.compiled.schema, t.compiled.err
+}

@@ -1,0 +1,209 @@
+package pawl
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// Toolset supplies tools: a *Tool, a Registry, an MCP server, or yours. Tools is called when a run begins; the order it
+// gives is the order the model sees. It may be called concurrently.
+type Toolset interface {
+	Tools(ctx context.Context) ([]*Tool, error)
+}
+
+// Toolsets is several toolsets as one.
+type Toolsets []Toolset
+
+// Tools returns the tools of all sets in order. Two tools of one name are an error that names it.
+func (s Toolsets) Tools(ctx context.Context) ([]*Tool, error) {
+	var all []*Tool
+	seen := map[string]bool{}
+	for _, set := range s {
+		tools, err := set.Tools(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, t := range tools {
+			if seen[t.Name] {
+				return nil, fmt.Errorf("two tools are named %q; rename one, or put a Prefix around its toolset", t.Name)
+			}
+			seen[t.Name] = true
+			all = append(all, t)
+		}
+	}
+	return all, nil
+}
+
+// Filter returns the tools of set that keep says yes to.
+func Filter(set Toolset, keep func(*Tool) bool) Toolset {
+	return toolsetFunc(func(ctx context.Context) ([]*Tool, error) {
+		tools, err := set.Tools(ctx)
+		return slices.DeleteFunc(slices.Clone(tools), func(t *Tool) bool { return !keep(t) }), err
+	})
+}
+
+// Prefix returns the tools of set with prefix before their names, so that two sets can stand side by side.
+func Prefix(prefix string, set Toolset) Toolset {
+	var mu sync.Mutex
+	made := map[*Tool]*Tool{} // so that a tool keeps its compiled schema from run to run
+	return toolsetFunc(func(ctx context.Context) ([]*Tool, error) {
+		tools, err := set.Tools(ctx)
+		if err != nil {
+			return nil, err
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		fresh := make(map[*Tool]*Tool, len(tools))
+		out := make([]*Tool, len(tools))
+		for i, t := range tools {
+			c := made[t]
+			if c == nil {
+				c = t.Clone()
+				c.Name = prefix + t.Name
+				run := t.Run
+				name := t.Name
+				if run != nil {
+					c.Run = func(ctx context.Context, call ToolCall) (ToolResult, error) {
+						call.Name = name
+						return run(ctx, call)
+					}
+				}
+			}
+			fresh[t], out[i] = c, c
+		}
+		made = fresh
+		return out, nil
+	})
+}
+
+type toolsetFunc func(context.Context) ([]*Tool, error)
+
+func (f toolsetFunc) Tools(ctx context.Context) ([]*Tool, error) { return f(ctx) }
+
+// Errors of a Registry.
+var (
+	ErrDuplicate = errors.New("a tool of that name is there already")
+	ErrReserved  = errors.New("the name is reserved")
+	ErrNoTool    = errors.New("no such tool")
+)
+
+// Registry is a Toolset that can change while runs go on; a run sees the tools that were there when it began. The zero
+// value is empty and ready. It may be used concurrently.
+type Registry struct {
+	mu    sync.RWMutex
+	tools []*Tool
+}
+
+var _ Toolset = (*Registry)(nil)
+
+// Reserved reports why name cannot be used by a tool of effect e; "" means it can. The names of pawl's own records can
+// be used by none, those of its composing tools by composing tools only.
+func reserved(name string, e Effect) string {
+	switch name {
+	case "decision_extraction", "decision_validation":
+		return "it stands for a decision that could not be read"
+	case "execute_plan", "execute_code":
+		if e != Compose {
+			return "it is that of a tool that composes calls"
+		}
+	}
+	return ""
+}
+
+// Add adds tools in order, or none of them: a name that is taken is ErrDuplicate, a name that pawl uses itself is
+// ErrReserved, a tool that fails Check is its error.
+func (r *Registry) Add(tools ...*Tool) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	all := slices.Clone(r.tools)
+	for _, t := range tools {
+		if err := t.Check(); err != nil {
+			return err
+		}
+		if why := reserved(t.Name, t.Effect); why != "" {
+			return fmt.Errorf("add tool %q: %w: %s", t.Name, ErrReserved, why)
+		}
+		if find(all, t.Name) != nil {
+			return fmt.Errorf("add tool %q: %w; Replace replaces it", t.Name, ErrDuplicate)
+		}
+		all = append(all, t)
+	}
+	r.tools = all
+	return nil
+}
+
+// Replace puts t in the place of the tool of its name. ErrNoTool if there is none.
+func (r *Registry) Replace(t *Tool) error {
+	if err := t.Check(); err != nil {
+		return err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	i := slices.IndexFunc(r.tools, func(o *Tool) bool { return o.Name == t.Name })
+	if i < 0 {
+		return fmt.Errorf("replace tool %q: %w", t.Name, ErrNoTool)
+	}
+	if why := reserved(t.Name, t.Effect); why != "" {
+		return fmt.Errorf("replace tool %q: %w: %s", t.Name, ErrReserved, why)
+	}
+	r.tools = slices.Clone(r.tools)
+	r.tools[i] = t
+	return nil
+}
+
+// Remove takes the tool of that name away and reports whether it was there.
+func (r *Registry) Remove(name string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	n := len(r.tools)
+	r.tools = slices.DeleteFunc(slices.Clone(r.tools), func(t *Tool) bool { return t.Name == name })
+	return len(r.tools) < n
+}
+
+// Lookup returns the tool of that name, or nil.
+func (r *Registry) Lookup(name string) *Tool {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	return find(r.tools, name)
+}
+
+// Tools returns the tools in the order they were added.
+func (r *Registry) Tools(context.Context) ([]*Tool, error) {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	return slices.Clone(r.tools), nil
+}
+
+// Execute carries out one call outside a run, through the same pipeline: an unknown name, bad arguments, a failure and a panic
+// are in the Execution. A passive tool is refused: there is nobody to wait for.
+func (r *Registry) Execute(ctx context.Context, name string, args json.RawMessage) Execution {
+	return Execute(ctx, r, ToolCall{ID: "call_0", Name: name, Args: args})
+}
+
+func find(tools []*Tool, name string) *Tool {
+	for _, t := range tools {
+		if t.Name == name {
+			return t
+		}
+	}
+	return nil
+}
+
+func names(tools []*Tool) string {
+	var b strings.Builder
+	for i, t := range tools {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		b.WriteString(t.Name)
+	}
+	if b.Len() == 0 {
+		return "none"
+	}
+	return b.String()
+}

@@ -1,0 +1,196 @@
+package pawl
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// openCalls returns the calls of the last reply that have no result, and the index of that reply (-1: there is none, or all its
+// calls are answered).
+func openCalls(msgs []Message) ([]ToolCall, int) {
+	for i := len(msgs) - 1; i >= 0; i-- {
+		if msgs[i].Role != RoleAssistant {
+			continue
+		}
+		if !msgs[i].HasCalls() {
+			return nil, -1
+		}
+		var answers Message
+		if i+1 < len(msgs) && msgs[i+1].Role == RoleTool {
+			answers = msgs[i+1]
+		}
+		var open []ToolCall
+		for _, p := range msgs[i].Parts {
+			if c, ok := p.(ToolCall); ok && answers.result(c.ID) == nil {
+				open = append(open, c)
+			}
+		}
+		if len(open) == 0 {
+			return nil, -1
+		}
+		return open, i
+	}
+	return nil, -1
+}
+
+// answered puts results, which stand in call order, into the one results message after the reply at index i, and returns the
+// transcript. No message of the old one is changed.
+func answered(msgs []Message, i int, results []Part) []Message {
+	if len(results) == 0 {
+		return msgs
+	}
+	if i+1 >= len(msgs) || msgs[i+1].Role != RoleTool {
+		return append(msgs, Message{RoleTool, results})
+	}
+	byCall := map[string]Part{}
+	for _, p := range append(msgs[i+1].Parts[:len(msgs[i+1].Parts):len(msgs[i+1].Parts)], results...) {
+		byCall[p.(ToolResult).CallID] = p
+	}
+	m := Message{Role: RoleTool, Parts: make([]Part, 0, len(byCall))}
+	for _, c := range msgs[i].Calls() {
+		if p, ok := byCall[c.ID]; ok {
+			m.Parts = append(m.Parts, p)
+		}
+	}
+	return append(msgs[:i+1:i+1], m)
+}
+
+// intake sorts what a run is given: the transcript so far, decisions on its open calls, and the messages that follow once those are
+// settled.
+type intake struct {
+	msgs      []Message
+	decisions []Decision
+	then      []Message
+
+	open []ToolCall // of the last reply in msgs
+	at   int        // where it is
+}
+
+// add takes one message more; n is its number, for errors.
+func (in *intake) add(n int, m Message) error {
+	bad := func(format string, args ...any) error {
+		return &TranscriptError{Index: n, Text: fmt.Sprintf(format, args...)}
+	}
+	decisions := 0
+	for _, p := range m.Parts {
+		if err := allowed(m.Role, p); err != nil {
+			return bad("%v", err)
+		}
+		if d, ok := p.(Decision); ok {
+			decisions++
+			in.decisions = append(in.decisions, d)
+		}
+	}
+	if decisions > 0 {
+		if decisions == len(m.Parts) {
+			return nil
+		}
+		m.Parts = slices.DeleteFunc(slices.Clone(m.Parts), func(p Part) bool { _, ok := p.(Decision); return ok })
+	}
+	switch m.Role {
+	case RoleTool:
+		return in.results(m, bad)
+	case RoleAssistant:
+		if len(in.open) > 0 {
+			return bad("a reply follows calls that have no result: %s", callIDs(in.open))
+		}
+		if err := uniqueIDs(m); err != nil {
+			return bad("%v", err)
+		}
+		in.msgs = append(in.msgs, m)
+		in.open, in.at = openCalls(in.msgs)
+	case RoleSystem, RoleDeveloper, RoleUser:
+		in.then = append(in.then, m)
+		in.flush()
+	default:
+		return bad("unknown role %q; known: system, developer, user, assistant, tool", m.Role)
+	}
+	return nil
+}
+
+func (in *intake) results(m Message, bad func(string, ...any) error) error {
+	given := map[string]Part{}
+	for _, p := range m.Parts {
+		r := p.(ToolResult)
+		switch {
+		case !hasCall(in.open, r.CallID):
+			return bad("the result for call %q answers no open call; open: %s", r.CallID, callIDs(in.open))
+		case given[r.CallID] != nil:
+			return bad("call %q has two results", r.CallID)
+		}
+		given[r.CallID] = r
+	}
+	var ordered []Part
+	for _, c := range in.open {
+		if p := given[c.ID]; p != nil {
+			ordered = append(ordered, p)
+		}
+	}
+	in.msgs = answered(in.msgs, in.at, ordered)
+	in.open, in.at = openCalls(in.msgs)
+	in.flush()
+	return nil
+}
+
+// flush lets the messages that were held back follow, once no call is open.
+func (in *intake) flush() {
+	if len(in.open) == 0 {
+		in.msgs = append(in.msgs, in.then...)
+		in.then = nil
+	}
+}
+
+// allowed says which parts a message may hold.
+func allowed(role Role, p Part) error {
+	ok := false
+	switch p.(type) {
+	case Text, Media:
+		ok = role != RoleTool
+	case Reasoning, ToolCall:
+		ok = role == RoleAssistant
+	case ToolResult:
+		ok = role == RoleTool
+	case Decision:
+		ok = true
+	case nil:
+		return fmt.Errorf("a part is nil")
+	}
+	if !ok {
+		return fmt.Errorf("a %s message cannot hold %s", role, strings.ToLower(strings.TrimPrefix(fmt.Sprintf("%T", p), "pawl.")))
+	}
+	return nil
+}
+
+func uniqueIDs(m Message) error {
+	seen := map[string]bool{}
+	for _, p := range m.Parts {
+		if c, ok := p.(ToolCall); ok {
+			if c.ID == "" || seen[c.ID] {
+				return fmt.Errorf("call id %q is empty or there twice; each call of a reply needs its own", c.ID)
+			}
+			seen[c.ID] = true
+		}
+	}
+	return nil
+}
+
+func hasCall(calls []ToolCall, id string) bool {
+	for _, c := range calls {
+		if c.ID == id {
+			return true
+		}
+	}
+	return false
+}
+
+func callIDs(calls []ToolCall) string {
+	if len(calls) == 0 {
+		return "none"
+	}
+	ids := make([]string, len(calls))
+	for i, c := range calls {
+		ids[i] = c.ID + " (" + c.Name + ")"
+	}
+	return strings.Join(ids, ", ")
+}
