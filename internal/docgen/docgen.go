@@ -1,0 +1,104 @@
+// Package docgen keeps the parts of the documents that are made from code equal to the code. Its tests compare, and with
+//
+//	go test ./internal/docgen -run Test -update
+//
+// they write. There are two such parts: docs/events.md, the closed list of events, which is made from event.go; and the Go
+// blocks of README.md and docs/*.md that stand below a line
+//
+//	<!-- code: examples/quickstart/main.go -->
+//	<!-- code: examples/quickstart/main.go#agent -->
+//
+// which are copies of that file, or of the lines in it between "// begin agent" and "// end agent". So what a reader copies from
+// a page compiles.
+package docgen
+
+import (
+	"fmt"
+	"path"
+	"regexp"
+	"strings"
+)
+
+var (
+	markerLine = regexp.MustCompile(`^<!-- code: ([^ #]+)(?:#([\w-]+))? -->\s*$`)
+	goFence    = "```go"
+	fence      = "```"
+)
+
+// Fill returns page with each Go block below a marker replaced by what the marker names; read returns the content of a
+// file by its path within the module. A Go block without a marker, and a marker without a block, are errors that
+// name the line.
+func Fill(page string, read func(path string) (string, error)) (string, error) {
+	var out strings.Builder
+	lines := strings.SplitAfter(page, "\n")
+	marker := []string(nil) // of the line before
+	for i := 0; i < len(lines); i++ {
+		line := strings.TrimRight(lines[i], "\n")
+		out.WriteString(lines[i])
+		if m := markerLine.FindStringSubmatch(line); m != nil {
+			if i+1 >= len(lines) || strings.TrimRight(lines[i+1], "\n") != goFence {
+				return "", fmt.Errorf("line %d: no %s on the next line, so there is nothing to fill", i+1, goFence)
+			}
+			marker = m
+			continue
+		}
+		if line != goFence {
+			continue
+		}
+		if marker == nil {
+			return "", fmt.Errorf("line %d: Go code without a line <!-- code: FILE --> above it: nothing checks that it compiles", i+1)
+		}
+		src, err := read(marker[1])
+		if err != nil {
+			return "", fmt.Errorf("line %d: %w", i, err)
+		}
+		if marker[2] != "" {
+			if src, err = region(src, marker[2]); err != nil {
+				return "", fmt.Errorf("line %d: %s: %w", i, path.Clean(marker[1]), err)
+			}
+		}
+		out.WriteString(strings.TrimRight(src, "\n") + "\n")
+		for i++; i < len(lines) && strings.TrimRight(lines[i], "\n") != fence; i++ {
+		}
+		if i == len(lines) {
+			return "", fmt.Errorf("a block of Go code is not closed")
+		}
+		out.WriteString(lines[i])
+		marker = nil
+	}
+	return out.String(), nil
+}
+
+// region returns the lines between "// begin NAME" and "// end NAME", moved to the left margin.
+func region(src, name string) (string, error) {
+	var lines []string
+	inside, found := false, false
+	for line := range strings.Lines(src) {
+		switch strings.TrimSpace(line) {
+		case "// begin " + name:
+			inside, found = true, true
+			continue
+		case "// end " + name:
+			inside = false
+		}
+		if inside {
+			lines = append(lines, line)
+		}
+	}
+	switch {
+	case !found:
+		return "", fmt.Errorf("no line \"// begin %s\"", name)
+	case inside:
+		return "", fmt.Errorf("no line \"// end %s\"", name)
+	}
+	margin := -1
+	for _, l := range lines {
+		if n := len(l) - len(strings.TrimLeft(l, "\t")); strings.TrimSpace(l) != "" && (margin < 0 || n < margin) {
+			margin = n
+		}
+	}
+	for i, l := range lines {
+		lines[i] = l[min(max(margin, 0), len(l)-len(strings.TrimLeft(l, "\t"))):]
+	}
+	return strings.Join(lines, ""), nil
+}

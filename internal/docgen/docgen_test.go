@@ -1,0 +1,154 @@
+package docgen
+
+import (
+	"errors"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var update = flag.Bool("update", false, "write the generated parts instead of comparing them")
+
+const root = "../.."
+
+func read(name string) (string, error) {
+	b, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(name)))
+	return string(b), err
+}
+
+// current compares the file name with want, or writes it.
+func current(t *testing.T, name, want string) {
+	t.Helper()
+	got, err := read(name)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		t.Fatal(err)
+	}
+	if got == want {
+		return
+	}
+	if *update {
+		if err := os.WriteFile(filepath.Join(root, name), []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		t.Logf("wrote %s", name)
+		return
+	}
+	t.Errorf("%s is not what the code says; make docs writes it again (-in the file +from the code):\n%s", name, cmp.Diff(got, want))
+}
+
+// TestEventsPage keeps docs/events.md equal to event.go.
+func TestEventsPage(t *testing.T) {
+	src, err := read("event.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := Events(src)
+	if err != nil {
+		t.Fatal(err)
+	}
+	current(t, "docs/events.md", want)
+}
+
+// TestPages keeps the Go blocks of README.md and docs/*.md equal to the files they are copied from.
+func TestPages(t *testing.T) {
+	pages, err := filepath.Glob(filepath.Join(root, "docs", "*.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, p := range pages {
+		pages[i] = "docs/" + filepath.Base(p)
+	}
+	for _, name := range append(pages, "README.md") {
+		t.Run(name, func(t *testing.T) {
+			page, err := read(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want, err := Fill(page, read)
+			if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			current(t, name, want)
+		})
+	}
+}
+
+func TestFill(t *testing.T) {
+	files := map[string]string{
+		"a.go": "package a\n",
+		"b.go": "package b\n\nfunc f() {\n\t// begin x\n\tif true {\n\t\tg()\n\t}\n\n\tg()\n\t// end x\n}\n",
+		"c.go": "// begin x\n",
+	}
+	open := func(name string) (string, error) {
+		if s, ok := files[name]; ok {
+			return s, nil
+		}
+		return "", os.ErrNotExist
+	}
+	for _, tt := range []struct{ name, page, want, err string }{
+		{"no code", "# Title\n\ntext\n", "# Title\n\ntext\n", ""},
+		{"other code", "```sh\ngo run .\n```\n", "```sh\ngo run .\n```\n", ""},
+		{"file", "<!-- code: a.go -->\n```go\nold\n```\nend\n", "<!-- code: a.go -->\n```go\npackage a\n```\nend\n", ""},
+		{"region", "<!-- code: b.go#x -->\n```go\n```\n", "<!-- code: b.go#x -->\n```go\nif true {\n\tg()\n}\n\ng()\n```\n", ""},
+		{"no marker", "```go\nx := 1\n```\n", "", "line 1: Go code without"},
+		{"marker too far", "<!-- code: a.go -->\n\n```go\n```\n", "", "line 1: no ```go on the next line"},
+		{"no file", "<!-- code: z.go -->\n```go\n```\n", "", "file does not exist"},
+		{"no region", "<!-- code: a.go#x -->\n```go\n```\n", "", `no line "// begin x"`},
+		{"open region", "<!-- code: c.go#x -->\n```go\n```\n", "", `no line "// end x"`},
+		{"open block", "<!-- code: a.go -->\n```go\nold\n", "", "not closed"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got, err := Fill(tt.page, open)
+			if tt.err != "" {
+				if err == nil || !strings.Contains(err.Error(), tt.err) {
+					t.Errorf("got error %v, want one with %q", err, tt.err)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(got, tt.want); diff != "" {
+				t.Errorf("(-got +want):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestEvents shows that the page follows the source: each of these changes to event.go is seen or refused.
+func TestEvents(t *testing.T) {
+	src, err := read("event.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	was, err := Events(src)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct{ name, old, new, err string }{
+		{"another field", `EventNotice:           {"code", `, `EventNotice:           {"index", "code", `, ""},
+		{"another comment", "// a step is complete", "// a step is through", ""},
+		{"a field without a JSON name", `EventNotice:           {"code", `, `EventNotice:           {"cod", `, `carries "cod"`},
+		{"a kind without a comment", "// a step is complete", "", "has no comment"},
+		{"a kind without fields", "\tEventStepStarted:      {},\n", "", "its shape has changed"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if !strings.Contains(src, tt.old) {
+				t.Fatalf("event.go has no %q: change this test with it", tt.old)
+			}
+			got, err := Events(strings.Replace(src, tt.old, tt.new, 1))
+			switch {
+			case tt.err == "" && err != nil:
+				t.Fatal(err)
+			case tt.err == "" && got == was:
+				t.Error("the page did not change with the source")
+			case tt.err != "" && (err == nil || !strings.Contains(err.Error(), tt.err)):
+				t.Errorf("got error %v, want one with %q", err, tt.err)
+			}
+		})
+	}
+}
