@@ -55,19 +55,20 @@ func relative(path string) string {
 // tree is the module as it stands on disk.
 type tree struct {
 	root string           // its folder
-	ours []*unit          // the packages of the module
+	ours []*unit          // the packages of the module that compile
+	bad  []string         // what is wrong with those that do not
 	all  map[string]*unit // and all they need, by import path
 	fset *token.FileSet
 }
 
-// load lists the module that the working directory is in. It fails when a package does not compile.
+// load lists the module that the working directory is in.
 func load() (*tree, error) {
 	mod, err := run("", "go", "env", "GOMOD")
 	if err != nil {
 		return nil, err
 	}
 	t := &tree{root: filepath.Dir(strings.TrimSpace(string(mod))), all: map[string]*unit{}, fset: token.NewFileSet()}
-	out, err := run(t.root, "go", "list", "-export", "-deps",
+	out, err := run(t.root, "go", "list", "-e", "-export", "-deps",
 		"-json=ImportPath,Name,Dir,Export,Standard,GoFiles,TestGoFiles,XTestGoFiles,Imports,Deps,Module,Error", "./...")
 	if err != nil {
 		return nil, err
@@ -79,11 +80,15 @@ func load() (*tree, error) {
 		} else if err != nil {
 			return nil, err
 		}
-		if u.Error != nil {
-			return nil, fmt.Errorf("%s: %s", u.ImportPath, u.Error.Err)
-		}
 		t.all[u.ImportPath] = u
-		if u.Module != nil && u.Module.Path == module {
+		switch {
+		case u.Error != nil || u.Export == "" && u.ImportPath != "unsafe" && len(u.GoFiles) > 0:
+			why := "it does not compile"
+			if u.Error != nil {
+				why = u.Error.Err
+			}
+			t.bad = append(t.bad, u.ImportPath+": "+why)
+		case u.Module != nil && u.Module.Path == module:
 			t.ours = append(t.ours, u)
 		}
 	}

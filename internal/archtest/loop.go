@@ -4,6 +4,7 @@ import (
 	"go/ast"
 	"go/token"
 	"go/types"
+	"strings"
 )
 
 // longest is how many lines a function of the loop may have, so that a reader can hold it in his head.
@@ -55,6 +56,10 @@ func checkLoop(fset *token.FileSet, file *ast.File, info *types.Info) []string {
 				c.add(n.Pos(), "range over a map: %s, so a replay would differ; range over a slice", order)
 			case *types.Chan:
 				c.add(n.Pos(), "range over a channel: the loop is sequential; what it needs comes by ranging over a sequence")
+			}
+		case *ast.SelectorExpr:
+			if t := info.TypeOf(n.X); t != nil && strings.TrimPrefix(types.TypeString(t, func(*types.Package) string { return "" }), "*") == "Tool" {
+				c.add(n.Pos(), "%s of a tool: the loop never looks at a tool, so that engines can supply their own; the pipeline does", n.Sel.Name)
 			}
 		case *ast.Ident:
 			obj := info.Uses[n]

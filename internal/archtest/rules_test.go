@@ -86,6 +86,8 @@ func TestCheckLoop(t *testing.T) {
 		{"rand", "import \"math/rand/v2\"\nvar n = rand.Int()", "random number"},
 		{"pull", "import \"iter\"\nfunc f(s iter.Seq[int]) { iter.Pull(s) }", "coroutine"},
 		{"mutex", "import \"sync\"\nvar mu sync.Mutex", "locks belong to executors"},
+		{"tools passed on", "type Tool struct{ Name string }\nfunc f(ts []*Tool) int { return len(ts) }", ""},
+		{"a look at a tool", "type Tool struct{ Name string }\nfunc f(t *Tool) string { return t.Name }", "never looks at a tool"},
 		{"91 lines", long, "has 91 lines"},
 		{"90 lines", strings.Replace(long, "\t_ = 1\n", "", 1), ""},
 	} {
