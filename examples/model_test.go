@@ -1,0 +1,79 @@
+package examples
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"strings"
+
+	"github.com/pawl-go/pawl"
+)
+
+// begin model
+
+// Keyword is a model without a network: it calls the tool whose name occurs in the question, and answers with what
+// the tool said. It shows all that a Model owes: fragments in order, and a finish reason on the last.
+type Keyword struct{}
+
+var _ pawl.Model = Keyword{}
+
+// Stream yields one reply. An error would be yielded in place of a fragment, and nothing after it.
+func (Keyword) Stream(ctx context.Context, req *pawl.Request) iter.Seq2[pawl.Delta, error] {
+	return func(yield func(pawl.Delta, error) bool) {
+		if err := context.Cause(ctx); err != nil {
+			yield(pawl.Delta{}, err)
+			return
+		}
+		if len(req.Messages) == 0 {
+			yield(pawl.Delta{}, errors.New("keyword: nothing was asked"))
+			return
+		}
+		last := req.Messages[len(req.Messages)-1]
+		if last.Role != pawl.RoleTool {
+			for _, t := range req.Tools {
+				if strings.Contains(last.Text(), t.Name) {
+					call := pawl.ToolCall{ID: "call_1", Name: t.Name, Args: []byte(`{}`)}
+					_ = yield(pawl.Delta{Part: call, Done: true}, nil) &&
+						yield(pawl.Delta{Finish: pawl.FinishToolCalls}, nil)
+					return
+				}
+			}
+		}
+		var words []string
+		for _, p := range last.Parts {
+			if r, ok := p.(pawl.ToolResult); ok {
+				words = append(words, r.Text())
+			}
+		}
+		for i, w := range words { // a fragment at a time; the first one opens the part
+			if i > 0 {
+				w = " " + w
+			}
+			if !yield(pawl.Delta{Part: pawl.Text{Text: w}}, nil) {
+				return // the caller has heard enough
+			}
+		}
+		yield(pawl.Delta{Finish: pawl.FinishStop, Usage: &pawl.Usage{Input: len(req.Messages), Output: len(words)}}, nil)
+	}
+}
+
+// end model
+
+// A Model of your own works with every tool, limit and middleware, since an agent knows its model by this one method.
+func Example_model() {
+	clock := pawl.Func("clock", "Tells the time.", func(context.Context, struct{}) (string, error) {
+		return "It is noon.", nil
+	})
+	agent := &pawl.Agent{Model: Keyword{}, Tools: []pawl.Toolset{clock}}
+	res, err := agent.Run(context.Background(), pawl.User("What does the clock say?"))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(res.Text())
+	fmt.Println(res.Stop, res.Spent.Requests, "requests")
+	// Output:
+	// It is noon.
+	// answer 2 requests
+}
