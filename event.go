@@ -50,7 +50,7 @@ type Event struct {
 	Text      string             // text, reasoning: the fragment; call_delta: of the arguments; text_retracted: what is taken back; progress, notice: words
 	Code      string             // notice: what kind, for programs
 	Data      stdjson.RawMessage // progress, notice: more, for programs
-	Call      *ToolCall          // call_delta: id and name so far; call_ready, call_started: the call
+	Call      *ToolCall          // call_delta: its id and name so far; call_ready, call_started: the call
 	Attempt   int                // call_started: 1 for the first
 	Response  *Response          // response_received
 	Execution *Execution         // call_completed
@@ -71,7 +71,7 @@ var eventFields = map[EventKind][]string{
 	EventText:             {"index", "text"},
 	EventTextRetracted:    {"index", "text"},
 	EventReasoning:        {"index", "text"},
-	EventCallDelta:        {"index", "call", "text"},
+	EventCallDelta:        {"index", "id", "name", "text"},
 	EventCallReady:        {"index", "call"},
 	EventResponseReceived: {"response"},
 	EventCallStarted:      {"call", "attempt"},
@@ -97,6 +97,8 @@ type eventJSON struct {
 	Code      *string            `json:"code,omitzero"`
 	Text      *string            `json:"text,omitzero"`
 	Data      stdjson.RawMessage `json:"data,omitzero"`
+	ID        *string            `json:"id,omitzero"`
+	Name      *string            `json:"name,omitzero"`
 	Call      *ToolCall          `json:"call,omitzero"`
 	Attempt   *int               `json:"attempt,omitzero"`
 	Response  *Response          `json:"response,omitzero"`
@@ -136,6 +138,10 @@ func (e Event) MarshalJSON() ([]byte, error) {
 			w.Text = &e.Text
 		case "data":
 			w.Data = e.Data
+		case "id":
+			w.ID = &e.Call.ID
+		case "name":
+			w.Name = &e.Call.Name
 		case "call":
 			w.Call = e.Call
 		case "attempt":
@@ -176,6 +182,9 @@ func (e *Event) UnmarshalJSON(b []byte) error {
 		Messages: deref(w.Messages), Tools: deref(w.Tools), Choice: w.Choice, Index: deref(w.Index), Text: deref(w.Text),
 		Code: deref(w.Code), Data: w.Data, Call: w.Call, Attempt: deref(w.Attempt), Response: w.Response, Execution: w.Execution,
 		Outcomes: w.Outcomes, Spent: w.Spent, Result: w.Result, Error: deref(w.Error)}
+	if e.Kind == EventCallDelta {
+		e.Call = &ToolCall{ID: deref(w.ID), Name: deref(w.Name)}
+	}
 	return nil
 }
 

@@ -1,10 +1,252 @@
 package pawl
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"slices"
+	"strconv"
 
-// fastSchema accepts the plain cases of a schema straight from the bytes.
-type fastSchema struct{}
+	"github.com/pawl-go/pawl/internal/jsonscan"
+)
 
-func compileFast(map[string]any) *fastSchema { return nil }
+// fastSchema accepts the plain cases of a schema straight from the bytes, without decoding them: objects of named fields, lists,
+// words from a list, numbers within bounds, which is what most tools take. It only ever says yes: whatever it does not
+// understand is left to the full validator, which also words what is wrong. A property test holds it to that.
+type fastSchema struct {
+	kinds    uint8 // allowed kinds, by bit; 0: any
+	props    []fastProp
+	required uint64      // bits of props
+	closed   bool        // no other fields
+	others   *fastSchema // what other fields hold; nil: anything
+	items    *fastSchema // nil: anything
+	enum     []string    // allowed strings; nil: any
+	min, max int64       // of integers, when bounded
+	bounded  bool
+}
 
-func (*fastSchema) accepts(json.RawMessage) bool { return false }
+type fastProp struct {
+	name   string
+	schema *fastSchema // nil: anything
+}
+
+const (
+	kindNull uint8 = 1 << iota
+	kindBool
+	kindString
+	kindInteger
+	kindNumber
+	kindArray
+	kindObject
+)
+
+var fastKinds = map[string]uint8{"null": kindNull, "boolean": kindBool, "string": kindString, "integer": kindInteger,
+	"number": kindNumber | kindInteger, "array": kindArray, "object": kindObject}
+
+// compileFast returns nil when s says something that only the full validator understands.
+func compileFast(s map[string]any) *fastSchema {
+	f := &fastSchema{}
+	for k, v := range s {
+		ok := true
+		switch k {
+		case "title", "description", "default", "examples", "$comment", "deprecated", "readOnly", "writeOnly":
+		case "$schema":
+			ok = v == "https://json-schema.org/draft/2020-12/schema" || v == "http://json-schema.org/draft-07/schema#"
+		case "type":
+			ok = f.addKinds(v)
+		case "properties", "required":
+			// below, together
+		case "additionalProperties":
+			switch v := v.(type) {
+			case bool:
+				f.closed = !v
+			case map[string]any:
+				f.others = compileFast(v)
+				ok = f.others != nil
+			default:
+				ok = false
+			}
+		case "items":
+			m, isMap := v.(map[string]any)
+			if ok = isMap; ok {
+				f.items = compileFast(m)
+				ok = f.items != nil
+			}
+		case "enum":
+			list, _ := v.([]any)
+			for _, e := range list {
+				word, isWord := e.(string)
+				if !isWord {
+					return nil
+				}
+				f.enum = append(f.enum, word)
+			}
+			ok = len(f.enum) > 0
+		case "minimum", "maximum":
+			// below, together
+		default:
+			ok = false
+		}
+		if !ok {
+			return nil
+		}
+	}
+	if len(f.enum) > 0 && f.kinds != kindString {
+		return nil
+	}
+	if !f.addBounds(s) || !f.addProps(s) {
+		return nil
+	}
+	return f
+}
+
+func (f *fastSchema) addKinds(v any) bool {
+	list, ok := v.([]any)
+	if !ok {
+		list = []any{v}
+	}
+	for _, k := range list {
+		name, _ := k.(string)
+		bits := fastKinds[name]
+		if bits == 0 {
+			return false
+		}
+		f.kinds |= bits
+	}
+	return f.kinds != 0
+}
+
+func (f *fastSchema) addBounds(s map[string]any) bool {
+	low, hasLow := s["minimum"]
+	high, hasHigh := s["maximum"]
+	if !hasLow && !hasHigh {
+		return true
+	}
+	if f.kinds != kindInteger {
+		return false
+	}
+	f.bounded, f.min, f.max = true, -1<<62, 1<<62
+	return (!hasLow || exactInt(low, &f.min)) && (!hasHigh || exactInt(high, &f.max))
+}
+
+func exactInt(v any, into *int64) bool {
+	n, ok := v.(json.Number)
+	if !ok {
+		return false
+	}
+	i, err := strconv.ParseInt(string(n), 10, 62)
+	*into = i
+	return err == nil
+}
+
+func (f *fastSchema) addProps(s map[string]any) bool {
+	props, _ := s["properties"].(map[string]any)
+	required, _ := s["required"].([]any)
+	if s["properties"] != nil && props == nil || s["required"] != nil && required == nil || len(props) > 64 {
+		return false
+	}
+	for name, v := range props {
+		p := fastProp{name: name}
+		switch v := v.(type) {
+		case map[string]any:
+			if p.schema = compileFast(v); p.schema == nil {
+				return false
+			}
+		case bool:
+			if !v {
+				return false
+			}
+		default:
+			return false
+		}
+		f.props = append(f.props, p)
+	}
+	for _, v := range required {
+		i := slices.IndexFunc(f.props, func(p fastProp) bool { return p.name == v })
+		if i < 0 {
+			return false
+		}
+		f.required |= 1 << i
+	}
+	return true
+}
+
+// accepts reports that args certainly fit.
+func (f *fastSchema) accepts(args json.RawMessage) bool {
+	if !jsonscan.Valid(args) {
+		return false
+	}
+	c := jsonscan.New(args)
+	return f.value(&c) && c.Err() == nil
+}
+
+func (f *fastSchema) value(c *jsonscan.Cursor) bool {
+	if f == nil {
+		c.Skip()
+		return true
+	}
+	switch c.Kind() {
+	case jsonscan.Object:
+		return f.allows(kindObject) && f.object(c)
+	case jsonscan.Array:
+		if !f.allows(kindArray) {
+			return false
+		}
+		for c.Array(); c.More(); {
+			if !f.items.value(c) {
+				return false
+			}
+		}
+		return true
+	case jsonscan.String:
+		if !f.allows(kindString) {
+			return false
+		}
+		if f.enum == nil {
+			c.Skip()
+			return true
+		}
+		word := c.Text()
+		return slices.ContainsFunc(f.enum, func(e string) bool { return e == string(word) })
+	case jsonscan.Number:
+		return f.number(c.Raw())
+	case jsonscan.True, jsonscan.False:
+		c.Skip()
+		return f.allows(kindBool)
+	case jsonscan.Null:
+		c.Skip()
+		return f.allows(kindNull)
+	}
+	return false
+}
+
+func (f *fastSchema) allows(kind uint8) bool { return f.kinds == 0 || f.kinds&kind != 0 }
+
+func (f *fastSchema) object(c *jsonscan.Cursor) bool {
+	var seen uint64
+	c.Object()
+	for name, ok := c.Key(); ok; name, ok = c.Key() {
+		i := slices.IndexFunc(f.props, func(p fastProp) bool { return p.name == string(name) })
+		if i < 0 {
+			if f.closed || !f.others.value(c) {
+				return false
+			}
+			continue
+		}
+		seen |= 1 << i
+		if !f.props[i].schema.value(c) {
+			return false
+		}
+	}
+	return seen&f.required == f.required
+}
+
+// number accepts a plain integer, and any number where all are allowed; 1.0 and 1e3 are for the full validator to judge as integers.
+func (f *fastSchema) number(raw []byte) bool {
+	if f.allows(kindNumber) && !f.bounded {
+		return true
+	}
+	if !f.allows(kindInteger) || len(raw) > 18 {
+		return false
+	}
+	n, err := strconv.ParseInt(string(raw), 10, 64)
+	return err == nil && (!f.bounded || n >= f.min && n <= f.max)
+}

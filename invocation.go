@@ -17,11 +17,12 @@ type Invocation struct {
 	Call    ToolCall // the call, validated
 	Attempt int      // 1 when the tool is begun for the first time
 
-	pipe  *pipe
-	mu    sync.Mutex
-	set   Values
-	spent Spent
-	inner int // calls made so far by Do
+	pipe   *pipe
+	mu     sync.Mutex
+	set    Values
+	spent  Spent
+	inner  int // calls made so far by Do
+	sealed bool
 
 	emitting sync.Mutex
 	ended    bool
@@ -66,6 +67,9 @@ func (v *Invocation) Set(name string, value any) error {
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	if v.sealed {
+		return fmt.Errorf("value %q: the call has ended", name)
+	}
 	if v.set == nil {
 		v.set = Values{}
 	}
@@ -87,10 +91,14 @@ func (v *Invocation) send(e Event) {
 	}
 }
 
+// close ends what the call can do beside returning; a tool that did not end with its context may still try.
 func (v *Invocation) close() {
 	v.emitting.Lock()
 	v.ended = true
 	v.emitting.Unlock()
+	v.mu.Lock()
+	v.sealed = true
+	v.mu.Unlock()
 }
 
 // Do carries out calls of the run's tools inside this one, together, each through the whole pipeline, and returns their
@@ -136,6 +144,9 @@ func (v *Invocation) Do(ctx context.Context, calls ...ToolCall) ([]Execution, er
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	for i := range out {
+		if v.sealed {
+			break
+		}
 		v.spent.Calls += counted(out[i].Outcome)
 		v.spent.Add(out[i].Spent)
 		if len(out[i].Values) > 0 {

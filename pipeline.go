@@ -42,6 +42,7 @@ type pipe struct {
 	tool *Tool
 	inv  *Invocation
 	ok   ToolCall // the call as it was last validated
+	left bool     // the tool did not end when it should, and was left behind
 }
 
 // failure is an error of the pipeline itself, with its outcome and its words for the model.
@@ -260,7 +261,7 @@ func (p *pipe) attempts(ctx context.Context, c ToolCall) (ToolResult, error) {
 		p.inv.Attempt = p.x.Attempts
 		p.event(Event{Kind: EventCallStarted, Call: &c, Attempt: p.x.Attempts})
 		res, err := p.attempt(ctx, c)
-		if err == nil || try == retries || ctx.Err() != nil || !mayPass(err) {
+		if err == nil || try == retries || p.left || ctx.Err() != nil || !mayPass(err) {
 			return res, err
 		}
 		p.notice("retry", fmt.Sprintf("attempt %d failed: %v", p.x.Attempts, err))
@@ -384,7 +385,7 @@ func (p *pipe) runApart(ctx context.Context, c ToolCall) (ToolResult, error) {
 	case e := <-done:
 		return e.res, e.err
 	case <-t.C:
-		p.inv.close()
+		p.left = true
 		return ToolResult{}, context.Cause(ctx)
 	}
 }

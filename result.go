@@ -144,8 +144,13 @@ type Result struct {
 	Values   Values    `json:"values,omitzero"`  // as the run left them
 }
 
-// Text returns the text of the last reply: the answer, when Stop is StopAnswer.
+// Text returns the answer: the text of the last reply, or with StopFinished the result that ended the run.
 func (r *Result) Text() string {
+	if r.Stop == StopFinished && len(r.Steps) > 0 {
+		if x := ending(r.Steps[len(r.Steps)-1].Executions); x != nil {
+			return x.Result.Text()
+		}
+	}
 	for i := len(r.Messages) - 1; i >= 0; i-- {
 		if m := r.Messages[i]; m.Role == RoleAssistant {
 			return m.Text()
