@@ -1,0 +1,72 @@
+package file
+
+import (
+	"context"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"strings"
+
+	"github.com/pawl-go/pawl"
+)
+
+//go:embed delete.md
+var deleteText string
+
+func (s *Set) deleteTool() *pawl.Tool {
+	return &pawl.Tool{
+		Name:        "file_delete",
+		Description: strings.TrimSpace(deleteText),
+		Input: json.RawMessage(`{"type":"object","properties":{` +
+			`"path":{"type":"string","description":"The file or the empty directory, relative to the root."}` +
+			`},"required":["path"],"additionalProperties":false}`),
+		Output: json.RawMessage(`{"type":"object","properties":{"path":{"type":"string"}},"required":["path"],"additionalProperties":false}`),
+		Effect: pawl.Write,
+		Serial: serial,
+		Run:    run(s.delete),
+	}
+}
+
+type deleteArgs struct {
+	Path string `json:"path"`
+}
+
+func (s *Set) delete(ctx context.Context, a deleteArgs) (pawl.ToolResult, error) {
+	name, err := clean(a.Path)
+	if err != nil {
+		return pawl.ToolResult{}, err
+	}
+	if name == "." {
+		return pawl.ToolResult{}, refuse("the root itself cannot be deleted; give the path of something in it")
+	}
+	s.commit.Lock()
+	defer s.commit.Unlock()
+	if err := ctx.Err(); err != nil {
+		return pawl.ToolResult{}, err
+	}
+	info, err := s.root.Lstat(name) // of a link, the link itself is deleted
+	if err != nil {
+		return pawl.ToolResult{}, s.explain(name, err)
+	}
+	switch mode := info.Mode(); {
+	case mode.IsDir():
+		if names := s.names(name); len(names) > 0 {
+			return pawl.ToolResult{}, refuse("%q is a directory that is not empty: it has %d entries (%s); delete them first", name, len(names), some(names))
+		}
+	case !mode.IsRegular() && mode&fs.ModeSymlink == 0:
+		return pawl.ToolResult{}, refuse("%q is a %s; only regular files, links and empty directories can be deleted", name, special(mode))
+	}
+	if err := s.root.Remove(name); err != nil {
+		return pawl.ToolResult{}, s.explain(name, err)
+	}
+	return result(fmt.Sprintf("Deleted %s", name), deleteArgs{Path: name})
+}
+
+// some joins the first names.
+func some(names []string) string {
+	if len(names) > 5 {
+		return strings.Join(names[:5], ", ") + ", …"
+	}
+	return strings.Join(names, ", ")
+}

@@ -1,0 +1,160 @@
+package file
+
+import (
+	"cmp"
+	"context"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/pawl-go/pawl"
+)
+
+//go:embed list.md
+var listText string
+
+const (
+	listEntries = 1000
+	listBytes   = 30 << 10 // so that the marker fits within what a result may have
+)
+
+func (s *Set) listTool() *pawl.Tool {
+	return &pawl.Tool{
+		Name:        "file_list",
+		Description: strings.TrimSpace(listText),
+		Input: json.RawMessage(`{"type":"object","properties":{` +
+			`"path":{"type":"string","description":"The directory, relative to the root. Default: the root itself."},` +
+			`"after":{"type":"string","description":"List only names that sort after this one: to go on in a long directory."}` +
+			`},"additionalProperties":false}`),
+		Output: json.RawMessage(`{"type":"object","properties":{` +
+			`"path":{"type":"string"},"total":{"type":"integer"},` +
+			`"entries":{"type":"array","items":{"type":"object","properties":{"type":{"type":"string"},"name":{"type":"string"},"note":{"type":"string"}},` +
+			`"required":["type","name"],"additionalProperties":false}},` +
+			`"next":{"type":"object","properties":{"path":{"type":"string"},"after":{"type":"string"}},"required":["path","after"],"additionalProperties":false}` +
+			`},"required":["path","total","entries"],"additionalProperties":false}`),
+		Effect: pawl.Read,
+		Run:    run(s.list),
+	}
+}
+
+type listArgs struct {
+	Path  string `json:"path"`
+	After string `json:"after"`
+}
+
+type listData struct {
+	Path    string    `json:"path"`
+	Total   int       `json:"total"` // in the directory
+	Entries []entry   `json:"entries"`
+	Next    *listArgs `json:"next,omitempty"`
+}
+
+type entry struct {
+	Type string `json:"type"` // file, dir, link (one that cannot be followed) or other
+	Name string `json:"name"`
+	Note string `json:"note,omitempty"`
+}
+
+func (s *Set) list(ctx context.Context, a listArgs) (pawl.ToolResult, error) {
+	name, err := clean(a.Path)
+	if err != nil {
+		return pawl.ToolResult{}, err
+	}
+	info, err := s.root.Stat(name)
+	if err != nil {
+		return pawl.ToolResult{}, s.explain(name, err)
+	}
+	if !info.IsDir() {
+		what := "file; file_read reads it"
+		if !info.Mode().IsRegular() {
+			what = special(info.Mode())
+		}
+		return pawl.ToolResult{}, refuse("%s is not a directory but a %s", shown(name), what)
+	}
+	found, err := s.entries(ctx, name)
+	if err != nil {
+		return pawl.ToolResult{}, s.explain(name, err)
+	}
+	data := listData{Path: name, Total: len(found), Entries: []entry{}}
+	from, again := slices.BinarySearchFunc(found, a.After, func(e fs.DirEntry, s string) int { return cmp.Compare(e.Name(), s) })
+	if again {
+		from++
+	}
+	var text strings.Builder
+	for _, d := range found[from:] {
+		e := s.entry(name, d)
+		line := e.Type + "\t" + plain(e.Name)
+		if e.Note != "" {
+			line += "\t" + e.Note
+		}
+		if len(data.Entries) == listEntries || text.Len()+len(line) >= listBytes {
+			last := data.Entries[len(data.Entries)-1].Name
+			data.Next = &listArgs{Path: name, After: last}
+			next, _ := marshal(data.Next)
+			fmt.Fprintf(&text, "[%d of %d entries; list on with %s]", len(data.Entries), len(found), next)
+			break
+		}
+		text.WriteString(line + "\n")
+		data.Entries = append(data.Entries, e)
+	}
+	switch {
+	case len(found) == 0:
+		fmt.Fprintf(&text, "[%s is empty]", shown(name))
+	case len(data.Entries) == 0:
+		fmt.Fprintf(&text, "[none of the %d entries sorts after %q]", len(found), a.After)
+	}
+	return result(strings.TrimSuffix(text.String(), "\n"), data)
+}
+
+// entries returns what is in the directory, sorted by name.
+func (s *Set) entries(ctx context.Context, name string) ([]fs.DirEntry, error) {
+	f, err := s.root.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	var all []fs.DirEntry
+	for {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		some, err := f.ReadDir(1000)
+		all = append(all, some...)
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	slices.SortFunc(all, func(a, b fs.DirEntry) int { return cmp.Compare(a.Name(), b.Name()) })
+	return all, nil
+}
+
+// entry says what d is. A link is what it leads to, marked; where it leads is not told when that is outside.
+func (s *Set) entry(dir string, d fs.DirEntry) entry {
+	e := entry{Name: d.Name()}
+	mode := d.Type()
+	if mode&fs.ModeSymlink != 0 {
+		info, err := s.root.Stat(path.Join(dir, d.Name()))
+		if err != nil {
+			e.Type, e.Note = "link", "broken, or leads outside the root"
+			return e
+		}
+		e.Note, mode = "link", info.Mode()
+	}
+	switch {
+	case mode.IsDir():
+		e.Type = "dir"
+	case mode.IsRegular():
+		e.Type = "file"
+	default:
+		e.Type, e.Note = "other", special(mode)
+	}
+	return e
+}

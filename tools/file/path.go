@@ -1,0 +1,268 @@
+package file
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+)
+
+// A refusal is an error that the model should read.
+type refusal string
+
+func (r refusal) Error() string { return string(r) }
+
+func refuse(format string, args ...any) error { return refusal(fmt.Sprintf(format, args...)) }
+
+// clean checks a path as the model wrote it and returns it in its shortest form, "." for the root. It looks at the text
+// alone: what links do is for os.Root to stop.
+func clean(p string) (string, error) {
+	slashed := filepath.ToSlash(p)
+	switch {
+	case strings.ContainsRune(p, 0):
+		return "", refuse("the path %q has a NUL character in it", p)
+	case strings.HasPrefix(slashed, "/") || filepath.IsAbs(p):
+		return "", refuse("absolute paths not allowed: %q; give a path relative to the root, such as %q, or %q for the root itself",
+			p, example(slashed), ".")
+	}
+	name := path.Clean(slashed)
+	if name == ".." || strings.HasPrefix(name, "../") {
+		return "", refuse("path traversal not allowed: %q leads out of the root by \"..\"; give a path below the root", p)
+	}
+	if !filepath.IsLocal(filepath.FromSlash(name)) {
+		return "", refuse("the path %q cannot be used here; give a path relative to the root", p)
+	}
+	return name, nil
+}
+
+// example is what an absolute path may have meant.
+func example(slashed string) string {
+	name := path.Base(path.Clean(slashed))
+	if name == "/" || !filepath.IsLocal(name) {
+		return "notes.txt"
+	}
+	return name
+}
+
+// shown is how a text names a cleaned path.
+func shown(name string) string {
+	if name == "." {
+		return "the root"
+	}
+	return fmt.Sprintf("%q", name)
+}
+
+// explain words err, which an access to name gave, for the model. Errors of os name paths of their own (temporary files,
+// for one), so none is passed on as it is.
+func (s *Set) explain(name string, err error) error {
+	var r refusal
+	switch {
+	case err == nil, errors.As(err, &r), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return err
+	case errors.Is(err, os.ErrClosed):
+		return refuse("the file tools are closed")
+	case errors.Is(err, syscall.ENOTDIR): // before ErrNotExist: one system has them equal
+		return s.missing(name)
+	case errors.Is(err, fs.ErrNotExist):
+		return s.missing(name)
+	case errors.Is(err, fs.ErrPermission):
+		return refuse("permission denied: %s", shown(name))
+	case strings.HasSuffix(err.Error(), "path escapes from parent"): // os exports no value for it
+		return refuse("%s leads outside the root through a symbolic link; only files below the root can be used", shown(name))
+	case errors.Is(err, syscall.ELOOP), strings.HasSuffix(err.Error(), "too many symlinks"):
+		return refuse("%s goes round in a circle of symbolic links", shown(name))
+	case errors.Is(err, syscall.ENAMETOOLONG):
+		return refuse("the name is too long: %d bytes, with parts of up to %d; file systems take about 255 a part",
+			len(name), longest(strings.Split(name, "/")))
+	case errors.Is(err, syscall.ENOSPC):
+		return refuse("no space is left for %s; nothing was changed", shown(name))
+	case errors.Is(err, syscall.EROFS):
+		return refuse("%s cannot be changed: the file system is read-only", shown(name))
+	case errors.Is(err, syscall.EISDIR):
+		return refuse("%s is a directory", shown(name))
+	}
+	var errno syscall.Errno
+	if errors.As(err, &errno) {
+		return refuse("%s: %s", shown(name), errno.Error())
+	}
+	return refuse("%s could not be used", shown(name))
+}
+
+func longest(parts []string) int {
+	n := 0
+	for _, p := range parts {
+		n = max(n, len(p))
+	}
+	return n
+}
+
+// missing says which part of name is not there and what is there instead.
+func (s *Set) missing(name string) error {
+	dir, rest := ".", strings.Split(name, "/")
+	for len(rest) > 0 {
+		next := path.Join(dir, rest[0])
+		info, err := s.root.Stat(next)
+		if err != nil {
+			if l, lerr := s.root.Lstat(next); lerr == nil && l.Mode()&fs.ModeSymlink != 0 {
+				return refuse("%s is a symbolic link to something that is not there", shown(next))
+			}
+			break
+		}
+		if !info.IsDir() && len(rest) > 1 {
+			return refuse("no such file: %q, because %q is a file, not a directory", name, next)
+		}
+		dir, rest = next, rest[1:]
+	}
+	if len(rest) == 0 {
+		return refuse("no such file: %q", name) // it came to be meanwhile
+	}
+	names := s.names(dir)
+	what := "file"
+	if len(rest) > 1 {
+		what = "directory"
+	}
+	text := fmt.Sprintf("no such %s: %q", what, path.Join(dir, rest[0]))
+	if near := nearest(rest[0], names); near != "" {
+		hint := path.Join(dir, near)
+		if whole := path.Join(append([]string{hint}, rest[1:]...)...); len(rest) > 1 && s.exists(whole) {
+			hint = whole
+		}
+		return refuse("%s; the nearest there is: %q", text, hint)
+	}
+	switch n := len(names); {
+	case n == 0:
+		text += fmt.Sprintf("; %s is empty", shown(dir))
+	case n <= 12:
+		text += fmt.Sprintf("; %s has: %s", shown(dir), strings.Join(names, ", "))
+	default:
+		text += fmt.Sprintf("; %s has %d entries, which file_list lists", shown(dir), n)
+	}
+	return refusal(text)
+}
+
+func (s *Set) exists(name string) bool {
+	_, err := s.root.Stat(name)
+	return err == nil
+}
+
+// names returns the first 2,000 names in dir, sorted; none when it cannot be read.
+func (s *Set) names(dir string) []string {
+	f, err := s.root.Open(dir)
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	names, _ := f.Readdirnames(2000)
+	slices.Sort(names)
+	for i, n := range names {
+		names[i] = plain(n)
+	}
+	return names
+}
+
+// plain is a name as a line of text can hold it: quoted where it has control characters.
+func plain(name string) string {
+	if strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == 0x7f || r == '\uFFFD' }) {
+		return fmt.Sprintf("%q", name)
+	}
+	return name
+}
+
+// nearest returns the word that is most like s, or "" when none is like it. Case does not count.
+func nearest(s string, words []string) string {
+	low := strings.ToLower(s)
+	best, least := "", len(s)/3+1
+	for _, w := range words {
+		if d := distance(low, strings.ToLower(w), least); d < least || d == least && best == "" {
+			best, least = w, d
+		}
+	}
+	if best != "" {
+		return best
+	}
+	stem := strings.TrimSuffix(low, path.Ext(low)) // sales for sales.csv, sales-2024.csv for sales
+	for _, w := range words {
+		if len(stem) >= 3 && strings.Contains(strings.ToLower(w), stem) {
+			return w
+		}
+	}
+	return ""
+}
+
+// distance is how many letters must be put in, left out or changed to make b of a; bound+1 when it is more than bound.
+func distance(a, b string, bound int) int {
+	if len(a)-len(b) > bound || len(b)-len(a) > bound {
+		return bound + 1
+	}
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := diagonal
+			if a[i] != b[j] {
+				cost = min(diagonal, row[j], row[j+1]) + 1
+			}
+			diagonal, row[j+1] = row[j+1], cost
+		}
+	}
+	return min(row[len(b)], bound+1)
+}
+
+// regular refuses what is no regular file. A pipe or a device must not even be opened: that may block, or act.
+func regular(name string, info fs.FileInfo) error {
+	switch {
+	case info.IsDir():
+		return refuse("%s is a directory; file_list lists it", shown(name))
+	case !info.Mode().IsRegular():
+		return refuse("%s is a %s; only regular files can be used", shown(name), special(info.Mode()))
+	}
+	return nil
+}
+
+func special(m fs.FileMode) string {
+	switch {
+	case m&fs.ModeNamedPipe != 0:
+		return "pipe"
+	case m&fs.ModeSocket != 0:
+		return "socket"
+	case m&fs.ModeDevice != 0:
+		return "device"
+	case m&fs.ModeSymlink != 0:
+		return "symbolic link"
+	}
+	return "special file"
+}
+
+// open opens the regular file name for reading.
+func (s *Set) open(name string) (*os.File, fs.FileInfo, error) {
+	info, err := s.root.Stat(name)
+	if err == nil {
+		err = regular(name, info)
+	}
+	if err != nil {
+		return nil, nil, s.explain(name, err)
+	}
+	// Another process may put a pipe in its place now: then NONBLOCK keeps the open from waiting, and the second look refuses it.
+	f, err := s.root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, nil, s.explain(name, err)
+	}
+	if info, err = f.Stat(); err == nil {
+		err = regular(name, info)
+	}
+	if err != nil {
+		f.Close()
+		return nil, nil, s.explain(name, err)
+	}
+	return f, info, nil
+}

@@ -1,0 +1,245 @@
+package file
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/pawl-go/pawl"
+)
+
+//go:embed read.md
+var readText string
+
+const (
+	pageLines = 2000
+	pageBytes = 64 << 10
+)
+
+func (s *Set) readTool() *pawl.Tool {
+	return &pawl.Tool{
+		Name:        "file_read",
+		Description: strings.TrimSpace(readText),
+		Input: json.RawMessage(`{"type":"object","properties":{` +
+			`"path":{"type":"string","description":"The file, relative to the root."},` +
+			`"offset":{"type":"integer","minimum":0,"description":"The line to start at; the first line is 1. Default 1."},` +
+			`"limit":{"type":"integer","minimum":0,"description":"How many lines to read. Default and at most 2000."},` +
+			`"column":{"type":"integer","minimum":0,"description":"The byte of the first line to start at, from 1. Only needed to go on within a line that is longer than a page."}` +
+			`},"required":["path"],"additionalProperties":false}`),
+		Output: json.RawMessage(`{"type":"object","properties":{` +
+			`"path":{"type":"string"},"size":{"type":"integer"},"offset":{"type":"integer"},"lines":{"type":"integer"},` +
+			`"next":{"type":"object","properties":{"path":{"type":"string"},"offset":{"type":"integer"},"column":{"type":"integer"},"limit":{"type":"integer"}},` +
+			`"required":["path","offset"],"additionalProperties":false}` +
+			`},"required":["path","size","offset","lines"],"additionalProperties":false}`),
+		Effect:    pawl.Read,
+		MaxResult: -1, // a page is the bound
+		Run:       run(s.read),
+	}
+}
+
+type readArgs struct {
+	Path   string `json:"path"`
+	Offset int    `json:"offset,omitzero"`
+	Column int    `json:"column,omitzero"`
+	Limit  int    `json:"limit,omitzero"`
+}
+
+// readData is the Data of a page: what a program needs to go on. The content is the first part of the result.
+type readData struct {
+	Path   string    `json:"path"`
+	Size   int64     `json:"size"`
+	Offset int       `json:"offset"`
+	Lines  int       `json:"lines"`
+	Next   *readArgs `json:"next,omitempty"`
+}
+
+func (s *Set) read(ctx context.Context, a readArgs) (pawl.ToolResult, error) {
+	name, err := clean(a.Path)
+	if err != nil {
+		return pawl.ToolResult{}, err
+	}
+	f, info, err := s.open(name)
+	if err != nil {
+		return pawl.ToolResult{}, err
+	}
+	defer f.Close()
+	r := bufio.NewReaderSize(f, pageBytes)
+	head, err := r.Peek(8 << 10)
+	if err != nil && err != io.EOF {
+		return pawl.ToolResult{}, s.explain(name, err)
+	}
+	if kind := binary(head); kind != "" {
+		return pawl.ToolResult{}, refuse("%s is not text: it is %s, %d bytes", shown(name), kind, info.Size())
+	}
+	limit := a.Limit
+	if limit <= 0 || limit > pageLines {
+		limit = pageLines
+	}
+	p, err := readPage(ctx, r, max(a.Offset, 1), max(a.Column, 1), limit)
+	if err != nil {
+		return pawl.ToolResult{}, s.explain(name, err)
+	}
+	switch {
+	case p.empty() && p.total == 0 && a.Offset <= 1 && a.Column <= 1:
+		return result(fmt.Sprintf("[%s is empty]", name), readData{Path: name, Offset: 1})
+	case p.empty() && p.short > 0:
+		return pawl.ToolResult{}, refuse("column %d is past the end: line %d of %s has %d bytes", a.Column, a.Offset, shown(name), p.short-1)
+	case p.empty():
+		return pawl.ToolResult{}, refuse("offset %d is past the end: %s has %d lines", a.Offset, shown(name), p.total)
+	case bytes.IndexByte(p.text, 0) >= 0:
+		return pawl.ToolResult{}, refuse("%s is not text: lines %d-%d have NUL bytes; %d bytes in all", shown(name), p.first, p.last, info.Size())
+	}
+	data := readData{Path: name, Size: info.Size(), Offset: p.first, Lines: p.last - p.first + 1}
+	var note strings.Builder
+	if !p.end || p.start > 0 {
+		fmt.Fprintf(&note, "lines %d-%d, bytes %d-%d of %d", p.first, p.last, p.start+1, p.start+int64(len(p.text)), max(info.Size(), p.start+int64(len(p.text))))
+		if p.end {
+			note.WriteString("; this is the end of the file")
+		} else {
+			data.Next = &readArgs{Path: name, Offset: p.next, Column: p.nextColumn, Limit: a.Limit}
+			next, _ := json.Marshal(data.Next)
+			fmt.Fprintf(&note, "; read on with %s", next)
+		}
+	}
+	text := p.text
+	if !utf8.Valid(text) {
+		text = bytes.ToValidUTF8(text, []byte("\uFFFD"))
+		if note.Len() > 0 {
+			note.WriteString("; ")
+		}
+		note.WriteString("some bytes are not UTF-8 and stand here as \uFFFD")
+	}
+	res, err := result(string(text), data)
+	if note.Len() > 0 {
+		sep := "\n"
+		if text[len(text)-1] == '\n' {
+			sep = ""
+		}
+		res.Parts = append(res.Parts, pawl.Text{Text: sep + "[" + note.String() + "]"})
+	}
+	return res, err
+}
+
+// result is text for the model and data for programs.
+func result(text string, data any) (pawl.ToolResult, error) {
+	b, err := marshal(data)
+	return pawl.ToolResult{Parts: []pawl.Part{pawl.Text{Text: text}}, Data: b}, err
+}
+
+// marshal writes compact JSON that leaves <, > and & as they are.
+func marshal(v any) (json.RawMessage, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+}
+
+// A page is some whole lines of a file, or a piece of a line that is longer than a page.
+type page struct {
+	text        []byte
+	start       int64 // where text begins in the file
+	first, last int   // lines, from 1
+	end         bool  // nothing follows
+	next        int   // else: where to read on
+	nextColumn  int   // 0: at the beginning of the line
+	total       int   // when text is empty: how many lines there are
+	short       int   // when text is empty because the line is shorter than column: its length and one
+}
+
+func (p *page) empty() bool { return len(p.text) == 0 }
+
+// readPage reads up to limit lines, or pageBytes, from line offset, and there from byte column. It holds no more than the page
+// and the reader's buffer, whatever the file is.
+func readPage(ctx context.Context, r *bufio.Reader, offset, column, limit int) (*page, error) {
+	p := &page{first: offset, last: offset - 1}
+	var (
+		line, col = 1, 1 // of the next byte
+		at        int64  // the same, from 0, in the file
+		whole     int    // bytes of text that are whole lines
+		before    []byte // the last bytes that column leaves out, should one be part of a rune
+		some      bool   // the line has a byte
+	)
+	for {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		b, err := r.ReadSlice('\n')
+		if err != nil && !errors.Is(err, bufio.ErrBufferFull) && err != io.EOF {
+			return nil, err
+		}
+		some = some || len(b) > 0
+		ended := len(b) > 0 && b[len(b)-1] == '\n'
+		if line >= offset {
+			skip := 0
+			if line == offset && col < column {
+				skip = min(column-col, len(b))
+				before = append(before, b[max(0, skip-utf8.UTFMax+1):skip]...)
+				if skip == len(b) && (ended || err == io.EOF) {
+					p.short = col + len(b)
+					return p, nil
+				}
+			}
+			if p.empty() && len(b) > skip {
+				joined := append(bytes.Clone(before), b[skip:]...)
+				from := runeStart(joined, len(before))
+				p.text = append(p.text, joined[from:]...)
+				p.start = at + int64(skip-len(before)+from)
+			} else {
+				p.text = append(p.text, b[skip:]...)
+			}
+		}
+		at += int64(len(b))
+		col += len(b)
+		if len(p.text) > pageBytes {
+			if whole == 0 { // one line is more than a page
+				whole = runeStart(p.text, pageBytes)
+				p.last = line
+				p.nextColumn = col - (len(p.text) - whole)
+			}
+			p.text, p.next = p.text[:whole], line
+			return p, nil
+		}
+		if err == io.EOF {
+			if !some {
+				line--
+			}
+			p.end, p.last, p.total = true, line, line
+			return p, nil
+		}
+		if !ended {
+			continue
+		}
+		if line >= offset {
+			p.last, whole = line, len(p.text)
+		}
+		line, col, some = line+1, 1, false
+		if p.last-offset+1 >= limit {
+			_, err := r.Peek(1)
+			p.end, p.next = err == io.EOF, line
+			return p, nil
+		}
+	}
+}
+
+// runeStart returns i, or, when a rune of b reaches across i, where that begins.
+func runeStart(b []byte, i int) int {
+	for j := i - 1; j >= 0 && i-j < utf8.UTFMax; j-- {
+		if utf8.RuneStart(b[j]) {
+			if _, n := utf8.DecodeRune(b[j:]); j+n > i || !utf8.FullRune(b[j:]) {
+				return j
+			}
+			break
+		}
+	}
+	return i
+}

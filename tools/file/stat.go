@@ -1,0 +1,80 @@
+package file
+
+import (
+	"context"
+	_ "embed"
+	"encoding/json"
+	"io/fs"
+	"path"
+	"strings"
+	"time"
+
+	"github.com/pawl-go/pawl"
+)
+
+//go:embed stat.md
+var statText string
+
+const hashedBytes = 8 << 20 // larger files are told without SHA-256: reading them takes longer than the rest
+
+func (s *Set) statTool() *pawl.Tool {
+	return &pawl.Tool{
+		Name:        "file_stat",
+		Description: strings.TrimSpace(statText),
+		Input: json.RawMessage(`{"type":"object","properties":{` +
+			`"path":{"type":"string","description":"The file or directory, relative to the root."}` +
+			`},"required":["path"],"additionalProperties":false}`),
+		Output: json.RawMessage(`{"type":"object","properties":{` +
+			`"name":{"type":"string"},"size":{"type":"integer"},"type":{"type":"string"},"modified":{"type":"string"},` +
+			`"sha256":{"type":"string"},"link":{"type":"boolean"}` +
+			`},"required":["name","size","type","modified"],"additionalProperties":false}`),
+		Effect: pawl.Read,
+		Run:    run(s.stat),
+	}
+}
+
+type statArgs struct {
+	Path string `json:"path"`
+}
+
+type statData struct {
+	Name     string `json:"name"`
+	Size     int64  `json:"size"`
+	Type     string `json:"type"` // file, directory, pipe, socket, device or special file
+	Modified string `json:"modified"`
+	SHA256   string `json:"sha256,omitempty"`
+	Link     bool   `json:"link,omitempty"`
+}
+
+func (s *Set) stat(ctx context.Context, a statArgs) (pawl.ToolResult, error) {
+	name, err := clean(a.Path)
+	if err != nil {
+		return pawl.ToolResult{}, err
+	}
+	link, err := s.root.Lstat(name)
+	if err != nil {
+		return pawl.ToolResult{}, s.explain(name, err)
+	}
+	info, err := s.root.Stat(name)
+	if err != nil {
+		return pawl.ToolResult{}, s.explain(name, err)
+	}
+	data := statData{Name: path.Base(name), Size: info.Size(), Modified: info.ModTime().UTC().Format(time.RFC3339),
+		Link: link.Mode()&fs.ModeSymlink != 0}
+	switch {
+	case info.IsDir():
+		data.Type = "directory"
+	case info.Mode().IsRegular():
+		data.Type = "file"
+		if info.Size() <= hashedBytes {
+			// A file that may be looked at but not read still has the rest.
+			if data.SHA256, err = s.hash(ctx, name); err != nil && ctx.Err() != nil {
+				return pawl.ToolResult{}, err
+			}
+		}
+	default:
+		data.Type = special(info.Mode())
+	}
+	b, err := marshal(data)
+	return pawl.ToolResult{Parts: []pawl.Part{pawl.Text{Text: string(b)}}, Data: b}, err
+}

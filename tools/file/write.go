@@ -1,0 +1,242 @@
+package file
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	_ "embed"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"strings"
+
+	"github.com/pawl-go/pawl"
+)
+
+//go:embed write.md
+var writeText string
+
+func (s *Set) writeTool() *pawl.Tool {
+	return &pawl.Tool{
+		Name:        "file_write",
+		Description: strings.TrimSpace(writeText),
+		Input: json.RawMessage(`{"type":"object","properties":{` +
+			`"path":{"type":"string","description":"The file, relative to the root."},` +
+			`"content":{"type":"string","description":"All of the file's new content."},` +
+			`"expect":{"type":"string","pattern":"^([0-9a-fA-F]{64})?$","description":"Write only if the file's present content has this SHA-256 (in hexadecimal, as file_stat tells it). The empty string: only if there is no such file. Leave it out to write in any case."}` +
+			`},"required":["path","content"],"additionalProperties":false}`),
+		Output: json.RawMessage(`{"type":"object","properties":{` +
+			`"path":{"type":"string"},"bytes":{"type":"integer"},"sha256":{"type":"string"},"created":{"type":"boolean"}` +
+			`},"required":["path","bytes","sha256","created"],"additionalProperties":false}`),
+		Effect: pawl.Write,
+		Serial: serial,
+		Run:    run(s.write),
+	}
+}
+
+type writeArgs struct {
+	Path    string  `json:"path"`
+	Content string  `json:"content"`
+	Expect  *string `json:"expect"` // nil: in any case
+}
+
+type writeData struct {
+	Path    string `json:"path"`
+	Bytes   int    `json:"bytes"`
+	SHA256  string `json:"sha256"`
+	Created bool   `json:"created"`
+}
+
+// write puts the content into a new file beside the old one and renames it: a reader sees the old content or the new,
+// and a crash leaves one of them. The precondition holds against the other calls of this Set; against other programs it
+// holds up to the moment between check and rename.
+func (s *Set) write(ctx context.Context, a writeArgs) (pawl.ToolResult, error) {
+	name, err := clean(a.Path)
+	if err != nil {
+		return pawl.ToolResult{}, err
+	}
+	if name == "." || strings.HasSuffix(a.Path, "/") {
+		return pawl.ToolResult{}, refuse("%q names a directory; give the path of a file", a.Path)
+	}
+	target, err := s.target(name)
+	if err != nil {
+		return pawl.ToolResult{}, s.cannotMake(name, err)
+	}
+	if _, err := s.replaced(name, target); err != nil { // before directories are made
+		return pawl.ToolResult{}, err
+	}
+	dir, _ := split(target)
+	if err := s.root.MkdirAll(dir, 0o755); err != nil {
+		return pawl.ToolResult{}, s.cannotMake(name, err)
+	}
+	temp := dir + "/.pawl-" + rand.Text() + ".tmp"
+	if err := s.create(temp, a.Content); err != nil {
+		return pawl.ToolResult{}, s.explain(name, err)
+	}
+	created, err := s.place(ctx, name, temp, target, a.Expect)
+	if err != nil {
+		s.root.Remove(temp)
+		return pawl.ToolResult{}, s.explain(name, err)
+	}
+	sum := sha256.Sum256([]byte(a.Content))
+	return result(fmt.Sprintf("Written %d bytes to %s", len(a.Content), name),
+		writeData{Path: name, Bytes: len(a.Content), SHA256: hex.EncodeToString(sum[:]), Created: created})
+}
+
+// target returns what name stands for: itself, or where its symbolic links lead, so that a link is written through and not
+// replaced.
+func (s *Set) target(asked string) (string, error) {
+	name := asked
+	for range 32 {
+		info, err := s.root.Lstat(name)
+		if errors.Is(err, fs.ErrNotExist) || err == nil && info.Mode()&fs.ModeSymlink == 0 {
+			return name, nil
+		}
+		if err != nil {
+			return "", err
+		}
+		link, err := s.root.Readlink(name)
+		if err != nil {
+			return "", err
+		}
+		if path.IsAbs(link) || !strings.ContainsRune(link, '/') && (link == "." || link == "..") || strings.HasSuffix(link, "/") {
+			_, err := s.root.Stat(name) // a link out, or to a directory: let os.Root say which
+			if err == nil {
+				err = refuse("%q is a symbolic link to a directory; give the path of a file", asked)
+			}
+			return "", err
+		}
+		dir, _ := split(name)
+		name = dir + "/" + link // not cleaned: "a/../b" is not "b" where a is a link
+	}
+	return "", refuse("%q goes round in a circle of symbolic links", asked)
+}
+
+// split cuts name before its last part, without cleaning it.
+func split(name string) (dir, base string) {
+	if i := strings.LastIndexByte(name, '/'); i >= 0 {
+		return name[:i], name[i+1:]
+	}
+	return ".", name
+}
+
+// replaced returns the file that a write to target would replace, nil when there is none.
+func (s *Set) replaced(name, target string) (fs.FileInfo, error) {
+	info, err := s.root.Lstat(target)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, nil
+	case err != nil:
+		return nil, s.cannotMake(name, err)
+	case info.IsDir():
+		return nil, refuse("%s is a directory; give the path of a file", shown(name))
+	case !info.Mode().IsRegular():
+		return nil, refuse("%s is a %s; only regular files can be written", shown(name), special(info.Mode()))
+	case info.Mode().Perm()&0o222 == 0:
+		return nil, refuse("permission denied: %s is read-only", shown(name)) // a rename would not ask
+	}
+	return info, nil
+}
+
+// cannotMake explains why there can be no directory for name; the usual reason is a file in its place.
+func (s *Set) cannotMake(name string, err error) error {
+	for dir, _ := split(name); dir != "."; dir, _ = split(dir) {
+		if info, serr := s.root.Stat(dir); serr == nil && !info.IsDir() {
+			return refuse("%q cannot be written: %q is a file, not a directory", name, dir)
+		}
+	}
+	return s.explain(name, err)
+}
+
+func (s *Set) create(temp, content string) error {
+	f, err := s.root.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = io.WriteString(f, content)
+	if serr := f.Sync(); err == nil {
+		err = serr // without it, a crash after the rename could leave an empty file
+	}
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	if err != nil {
+		s.root.Remove(temp)
+	}
+	return err
+}
+
+// place checks the precondition and renames temp to target.
+func (s *Set) place(ctx context.Context, name, temp, target string, expect *string) (created bool, err error) {
+	s.commit.Lock()
+	defer s.commit.Unlock()
+	if err := ctx.Err(); err != nil {
+		return false, err
+	}
+	old, err := s.replaced(name, target)
+	if err != nil {
+		return false, err
+	}
+	if expect != nil {
+		if err := s.check(ctx, name, old, *expect); err != nil {
+			return false, err
+		}
+	}
+	if old != nil {
+		if err := s.root.Chmod(temp, old.Mode().Perm()); err != nil {
+			return false, err
+		}
+	}
+	return old == nil, s.root.Rename(temp, target)
+}
+
+func (s *Set) check(ctx context.Context, name string, old fs.FileInfo, expect string) error {
+	switch {
+	case expect == "" && old == nil:
+		return nil
+	case expect == "":
+		return refuse("not written: %q is there already (%d bytes); choose another path, or leave expect out to replace it", name, old.Size())
+	case old == nil:
+		return refuse("not written: expect names a content, but there is no file %q; with expect \"\" it is made", name)
+	}
+	sum, err := s.hash(ctx, name)
+	if err != nil {
+		return err
+	}
+	if !strings.EqualFold(sum, expect) {
+		return refuse("not written: %q has changed; its SHA-256 is %s, expect says %s. Read it again before you write", name, sum, strings.ToLower(expect))
+	}
+	return nil
+}
+
+// hash returns the SHA-256 of the file name in hexadecimal.
+func (s *Set) hash(ctx context.Context, name string) (string, error) {
+	f, _, err := s.open(name)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	h := sha256.New()
+	if _, err := io.Copy(h, reader{ctx, f}); err != nil {
+		return "", s.explain(name, err)
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}
+
+// reader is r until ctx ends.
+type reader struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+func (r reader) Read(b []byte) (int, error) {
+	if err := r.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return r.r.Read(b)
+}
