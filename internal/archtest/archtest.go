@@ -5,6 +5,7 @@
 //	loop.go      the loop of the core is sequential and deterministic, and short
 //	comments.go  every exported name states its contract, every package tells its story
 //	state.go     no package keeps state of its own
+//	tools.go     what a model is told of a tool stands in a page beside it
 //	text.go      the files say nothing about the machine they were written on
 //
 // Each rule is a function from source to complaints, so that its tests can show it a small wrong source and see it complain:

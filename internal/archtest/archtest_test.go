@@ -113,6 +113,31 @@ func TestState(t *testing.T) {
 	}
 }
 
+// TestToolPages wants a page of prose beside each tool that ships with the project.
+func TestToolPages(t *testing.T) {
+	tr := theTree(t)
+	for _, u := range tr.ours {
+		if !strings.HasPrefix(u.rel(), "tools/") {
+			continue
+		}
+		files, err := tr.parse(u)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pages, err := filepath.Glob(filepath.Join(u.Dir, "*.md"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, p := range pages {
+			pages[i] = filepath.Base(p)
+		}
+		if len(pages) == 0 {
+			t.Errorf("%s has no page: a family of tools has one for each", u.rel())
+		}
+		report(t, checkToolPages(tr.fset, files, pages))
+	}
+}
+
 // TestText looks for places of one machine in all files of the project.
 func TestText(t *testing.T) {
 	root := theTree(t).root

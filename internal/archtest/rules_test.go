@@ -158,6 +158,33 @@ func TestCheckState(t *testing.T) {
 	}
 }
 
+func TestCheckToolPages(t *testing.T) {
+	const (
+		literal  = "package x\nvar t = &pawl.Tool{Name: \"x\"}\n"
+		typed    = "package x\nvar t = pawl.Func(\"x\", page, f)\n"
+		explicit = "package x\nvar t = pawl.Func[In, Out](\"x\", page, f)\n"
+		none     = "package x\nfunc all() []*pawl.Tool { return []*pawl.Tool{a, b} }\n"
+	)
+	for _, tt := range []struct {
+		name, src string
+		pages     []string
+		want      string
+	}{
+		{"literal", literal, []string{"x.md"}, ""},
+		{"typed", typed, []string{"x.md", "README.md"}, ""},
+		{"no tool", none, nil, ""},
+		{"literal without a page", literal, nil, "no x.md beside it"},
+		{"typed without a page", typed, nil, "no x.md beside it"},
+		{"explicit without a page", explicit, nil, "no x.md beside it"},
+		{"page without a tool", none, []string{"y.md"}, "no tool is made in y.go"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			fset, f := parseSource(t, tt.src)
+			wantComplaint(t, checkToolPages(fset, []*ast.File{f}, tt.pages), tt.want)
+		})
+	}
+}
+
 func TestCheckText(t *testing.T) {
 	for _, tt := range []struct{ name, text, want string }{
 		{"relative", "see ../shared/data and testdata/root/x", ""},
