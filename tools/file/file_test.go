@@ -144,6 +144,7 @@ func TestRead(t *testing.T) {
 		{`{"path":"a.txt/x"}`, `error: no such file: "a.txt/x", because "a.txt" is a file, not a directory`},
 		{`{"path":"a\u0000b"}`, `error: the path "a\x00b" has a NUL character in it`},
 		{`{"path":"` + strings.Repeat("n", 300) + `"}`, `error: the name is too long: 300 bytes, with parts of up to 300; file systems take about 255 a part`},
+		{`{"path":"` + strings.Repeat("n/", 101) + `"}`, `error: the path has 101 parts; at most 100 can be used`},
 		{`{"path":7}`, `error: invalid args: json: cannot unmarshal number into Go struct field readArgs.path of type string`},
 	} {
 		if diff := cmp.Diff(tt.want, call(t, set.Read, tt.args)); diff != "" {

@@ -20,6 +20,9 @@ func (r refusal) Error() string { return string(r) }
 
 func refuse(format string, args ...any) error { return refusal(fmt.Sprintf(format, args...)) }
 
+// maxDepth bounds the parts of a path: an os.Root opens every directory on the way, each time.
+const maxDepth = 100
+
 // clean checks a path as the model wrote it and returns it in its shortest form, "." for the root. It looks at the text
 // alone: what links do is for os.Root to stop.
 func clean(p string) (string, error) {
@@ -32,6 +35,9 @@ func clean(p string) (string, error) {
 			p, example(slashed), ".")
 	}
 	name := path.Clean(slashed)
+	if depth := strings.Count(name, "/") + 1; depth > maxDepth {
+		return "", refuse("the path has %d parts; at most %d can be used", depth, maxDepth)
+	}
 	if name == ".." || strings.HasPrefix(name, "../") {
 		return "", refuse("path traversal not allowed: %q leads out of the root by \"..\"; give a path below the root", p)
 	}
