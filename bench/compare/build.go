@@ -1,0 +1,141 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// built is what a measurement needs: the programs of both sides, and the server, which runs.
+type built struct {
+	dir    string // scratch folder, removed by close
+	raw    string
+	driver string
+	url    string
+	server *exec.Cmd
+}
+
+// build compiles the three programs and starts the server on a free loopback port.
+func build(ctx context.Context, o options) (b *built, err error) {
+	dir, err := os.MkdirTemp("", "pawl-bench-")
+	if err != nil {
+		return nil, err
+	}
+	b = &built{dir: dir, raw: filepath.Join(dir, "raw"), driver: filepath.Join(dir, "driver")}
+	defer func() {
+		if err != nil {
+			b.close()
+		}
+	}()
+	work := filepath.Join(dir, "go.work")
+	text := fmt.Sprintf("go 1.26.0\n\nuse (\n\t%s\n\t%s\n\t%s\n)\n",
+		strconv.Quote(o.root), strconv.Quote(filepath.Join(o.root, "bench")), strconv.Quote(filepath.Join(o.bench, "harness")))
+	if err := os.WriteFile(work, []byte(text), 0o644); err != nil {
+		return nil, err
+	}
+	for _, p := range []struct{ from, to, work string }{
+		{filepath.Join(o.bench, "server"), filepath.Join(dir, "server"), "off"},
+		{filepath.Join(o.bench, "raw"), b.raw, "off"},
+		{filepath.Join(o.root, "bench", "driver"), b.driver, work},
+	} {
+		if p.to == b.driver && o.self {
+			continue
+		}
+		c := exec.CommandContext(ctx, "go", "build", "-o", p.to, ".")
+		c.Dir = p.from
+		c.Env = append(os.Environ(), "GOWORK="+p.work)
+		if text, err := c.CombinedOutput(); err != nil {
+			return nil, fmt.Errorf("build %s: %w\n%s", p.from, err, text)
+		}
+	}
+	b.server = exec.Command(filepath.Join(dir, "server"), "-addr", "127.0.0.1:0")
+	b.server.Stderr = os.Stderr
+	stdout, err := b.server.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := b.server.Start(); err != nil {
+		b.server = nil
+		return nil, err
+	}
+	address, err := bufio.NewReader(stdout).ReadString('\n')
+	if err != nil {
+		return nil, fmt.Errorf("the server did not tell its address: %w", err)
+	}
+	b.url = "http://" + strings.TrimSpace(address)
+	return b, nil
+}
+
+// close ends the server and removes the scratch folder.
+func (b *built) close() {
+	if b.server != nil {
+		b.server.Process.Kill()
+		b.server.Wait()
+	}
+	os.RemoveAll(b.dir)
+}
+
+// report is what the harness prints of one measurement: figures of one run, except for the memory, which is of the process.
+type report struct {
+	Runs   int64   `json:"runs"`
+	CPU    float64 `json:"cpu_us"`
+	Allocs float64 `json:"allocs"`
+	Bytes  float64 `json:"bytes"`
+	Wall   float64 `json:"wall_us"` // elapsed time divided by runs
+	P50    float64 `json:"p50_us"`
+	P99    float64 `json:"p99_us"`
+	RSS    float64 `json:"rss_kb"`
+	Err    string  `json:"err,omitempty"`
+}
+
+// one makes one measurement of one side.
+func (b *built) one(ctx context.Context, o options, program, peer string, r row) (report, error) {
+	c := exec.CommandContext(ctx, program, "-peer", peer, "-url", b.url, "-model", r.Model, "-c", strconv.Itoa(r.Conc),
+		"-stream="+strconv.FormatBool(r.Stream), "-hist", strconv.Itoa(r.Hist), "-dur", o.dur.String(), "-warm", o.warm.String())
+	var words strings.Builder
+	c.Stderr = &words
+	text, err := c.Output()
+	var rep report
+	if jsonErr := json.Unmarshal(text, &rep); jsonErr != nil {
+		return rep, fmt.Errorf("%s: %w %s", peer, errors.Join(err, jsonErr), words.String())
+	}
+	if rep.Err != "" || err != nil {
+		return rep, fmt.Errorf("%s: %s %s", peer, rep.Err, words.String())
+	}
+	return rep, nil
+}
+
+// measure makes o.pairs pairs of measurements of r, each side going first in turn, and adds them to those of before, if any.
+func (b *built) measure(ctx context.Context, o options, r row, before *comparison) (comparison, error) {
+	c := comparison{Row: r.Name}
+	if before != nil {
+		c = *before
+	}
+	raw := map[string]string{"chat": "raw", "responses": "raw-responses"}[r.Wire]
+	for i := range o.pairs {
+		var pair [2]report
+		for k := range 2 {
+			side := (i + k) % 2
+			program, peer := b.driver, "pawl-"+r.Wire
+			if side == 1 || o.self {
+				program, peer = b.raw, raw
+			}
+			rep, err := b.one(ctx, o, program, peer, r)
+			if err != nil {
+				return c, err
+			}
+			pair[side] = rep
+		}
+		c.Pawl = append(c.Pawl, pair[0])
+		c.Hand = append(c.Hand, pair[1])
+	}
+	c.Ratios = ratiosOf(c.Pawl, c.Hand)
+	return c, nil
+}

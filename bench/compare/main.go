@@ -1,0 +1,171 @@
+// Command compare measures pawl beside loops written by hand: the same job, the same server, in one sitting.
+//
+// It builds the benchmark's server and its loops unchanged from the folder that PAWL_BENCH names (default ../shared/bench beside the
+// module), and a driver for pawl in a workspace made for the occasion; starts the server as a process of its own on a free
+// loopback port; and runs each row of the table in turns, one side and then the other, so that whatever else the machine
+// does falls on both. A figure is the median over the pairs of pawl's value divided by that of the loop by hand; beside it
+// stand the least and the greatest of the pairs. Below 1.00, pawl costs less.
+//
+//	compare                   measure, print the table, write bench/out/latest.json
+//	compare -rows 'chat/.*3x5' only these
+//	compare -check            compare with bench/ratios.json; fail where a ratio rose by more than 15 %
+//	compare -update           measure, and write bench/ratios.json
+//	compare -build            build everything, measure nothing
+//	compare -self             the loop by hand on both sides: what the measurement itself is worth
+//
+// Where the folder is absent it says so and exits 0; with -check too, since nothing was compared.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"regexp"
+	"syscall"
+	"time"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, os.Args[1:], os.Stdout, os.Stderr); err != nil {
+		if !errors.Is(err, flag.ErrHelp) {
+			fmt.Fprintln(os.Stderr, "compare:", err)
+		}
+		os.Exit(1)
+	}
+}
+
+type options struct {
+	root, bench string
+	rows        *regexp.Regexp
+	pairs       int
+	dur, warm   time.Duration
+	check       bool
+	update      bool
+	self        bool
+	build       bool
+}
+
+func run(ctx context.Context, args []string, out, errs io.Writer) error {
+	flags := flag.NewFlagSet("compare", flag.ContinueOnError)
+	flags.SetOutput(errs)
+	var o options
+	pattern := flags.String("rows", "", "only rows whose name matches this regular expression")
+	flags.StringVar(&o.root, "root", ".", "folder of the module pawl")
+	flags.IntVar(&o.pairs, "n", 5, "pairs of measurements a row")
+	flags.DurationVar(&o.dur, "dur", 400*time.Millisecond, "measuring time of one measurement")
+	flags.DurationVar(&o.warm, "warm", 50*time.Millisecond, "warm-up before it")
+	flags.BoolVar(&o.check, "check", false, "compare with bench/ratios.json")
+	flags.BoolVar(&o.update, "update", false, "write bench/ratios.json")
+	flags.BoolVar(&o.build, "build", false, "build everything, measure nothing")
+	flags.BoolVar(&o.self, "self", false, "measure the loop by hand against itself")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	if o.pairs < 1 || o.check && o.update || o.self && (o.check || o.update) {
+		return errors.New("-n is at least 1, and -check, -update and -self exclude each other")
+	}
+	var err error
+	if o.rows, err = regexp.Compile(*pattern); err != nil {
+		return fmt.Errorf("-rows: %w", err)
+	}
+	if o.root, err = filepath.Abs(o.root); err != nil {
+		return err
+	}
+	o.bench = os.Getenv("PAWL_BENCH")
+	if o.bench == "" {
+		o.bench = filepath.Join(o.root, "..", "shared", "bench")
+	}
+	if o.bench, err = filepath.Abs(o.bench); err != nil {
+		return err
+	}
+	if _, err := os.Stat(filepath.Join(o.bench, "harness")); err != nil {
+		fmt.Fprintf(out, "corpora absent: no benchmark at %s, so nothing was measured; PAWL_BENCH names its folder\n", o.bench)
+		return nil
+	}
+	var picked []row
+	for _, r := range rows() {
+		if o.rows.MatchString(r.Name) {
+			picked = append(picked, r)
+		}
+	}
+	if len(picked) == 0 {
+		return fmt.Errorf("no row matches %q", *pattern)
+	}
+	return measureAll(ctx, o, picked, out)
+}
+
+func measureAll(ctx context.Context, o options, picked []row, out io.Writer) error {
+	committed, err := readRatios(filepath.Join(o.root, "bench", "ratios.json"))
+	if err != nil && (o.check || o.update && !errors.Is(err, os.ErrNotExist)) {
+		return err
+	}
+	b, err := build(ctx, o)
+	if err != nil {
+		return err
+	}
+	defer b.close()
+	if o.build {
+		fmt.Fprintln(out, "the benchmark builds")
+		return nil
+	}
+
+	begin := time.Now()
+	fmt.Fprintf(out, "pawl beside loops by hand: median of %d pairs (least to greatest), pawl / by hand; below 1.00 pawl costs less\n\n", o.pairs)
+	fmt.Fprintln(out, head)
+	var all []comparison
+	var worse []string
+	for _, r := range picked {
+		c, err := b.measure(ctx, o, r, nil)
+		if err != nil {
+			return fmt.Errorf("%s: %w", r.Name, err)
+		}
+		want, known := committed[r.Name]
+		for again := 0; o.check && known && again < 2 && len(fallen(c.Ratios, want)) > 0; again++ {
+			fmt.Fprintf(out, "%-32s is above what is committed; measured again\n", r.Name)
+			if c, err = b.measure(ctx, o, r, &c); err != nil {
+				return fmt.Errorf("%s: %w", r.Name, err)
+			}
+		}
+		all = append(all, c)
+		fmt.Fprintln(out, c.line())
+		if o.check {
+			if !known {
+				worse = append(worse, r.Name+": not in bench/ratios.json; make bench-update writes it")
+			}
+			for _, w := range fallen(c.Ratios, want) {
+				worse = append(worse, r.Name+": "+w)
+			}
+		}
+	}
+	fmt.Fprintln(out)
+	summary(out, all, time.Since(begin))
+	if err := writeJSON(filepath.Join(o.root, "bench", "out", "latest.json"), all); err != nil {
+		return err
+	}
+	if o.update {
+		if committed == nil {
+			committed = map[string]ratios{}
+		}
+		for _, c := range all {
+			committed[c.Row] = c.Ratios
+		}
+		return writeJSON(filepath.Join(o.root, "bench", "ratios.json"), committed)
+	}
+	if len(worse) > 0 {
+		for _, w := range worse {
+			fmt.Fprintln(out, "FAILED", w)
+		}
+		return fmt.Errorf("%d ratios fell by more than %.0f %%", len(worse), (slack-1)*100)
+	}
+	if o.check {
+		fmt.Fprintf(out, "%d rows are within %.0f %% of bench/ratios.json\n", len(all), (slack-1)*100)
+	}
+	return nil
+}

@@ -1,0 +1,155 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+)
+
+// slack is how much greater than the committed one a ratio may be.
+const slack = 1.15
+
+// comparison is what was measured of a row.
+type comparison struct {
+	Row    string   `json:"row"`
+	Ratios ratios   `json:"ratios"`
+	Pawl   []report `json:"pawl"`
+	Hand   []report `json:"by_hand"`
+}
+
+// ratios are medians over pairs of pawl's figure divided by that of the loop by hand.
+type ratios struct {
+	CPU    float64 `json:"cpu"`
+	Least  float64 `json:"cpu_least"`
+	Most   float64 `json:"cpu_most"`
+	Allocs float64 `json:"allocs"`
+	Bytes  float64 `json:"bytes"`
+	P50    float64 `json:"p50"`
+	P99    float64 `json:"p99"`
+	RSS    float64 `json:"rss"`
+}
+
+func ratiosOf(pawl, hand []report) ratios {
+	of := func(f func(report) float64) []float64 {
+		var rs []float64
+		for i := range pawl {
+			rs = append(rs, f(pawl[i])/f(hand[i]))
+		}
+		slices.Sort(rs)
+		return rs
+	}
+	cpu := of(func(r report) float64 { return r.CPU })
+	return ratios{
+		CPU: round(middle(cpu)), Least: round(cpu[0]), Most: round(cpu[len(cpu)-1]),
+		Allocs: round(middle(of(func(r report) float64 { return r.Allocs }))),
+		Bytes:  round(middle(of(func(r report) float64 { return r.Bytes }))),
+		P50:    round(middle(of(func(r report) float64 { return r.P50 }))),
+		P99:    round(middle(of(func(r report) float64 { return r.P99 }))),
+		RSS:    round(middle(of(func(r report) float64 { return r.RSS }))),
+	}
+}
+
+// middle returns the median of sorted values.
+func middle(sorted []float64) float64 {
+	n := len(sorted)
+	if n%2 == 1 {
+		return sorted[n/2]
+	}
+	return (sorted[n/2-1] + sorted[n/2]) / 2
+}
+
+func median(rs []report, f func(report) float64) float64 {
+	var vs []float64
+	for _, r := range rs {
+		vs = append(vs, f(r))
+	}
+	slices.Sort(vs)
+	return middle(vs)
+}
+
+func round(f float64) float64 { return float64(int(f*1000+0.5)) / 1000 }
+
+// fallen says which of got is more than slack above want. Wall time and peak memory are printed, not compared: they depend more on
+// what else the machine does than on the code.
+func fallen(got, want ratios) []string {
+	var bad []string
+	for _, f := range []struct {
+		name      string
+		got, want float64
+	}{{"CPU", got.CPU, want.CPU}, {"allocations", got.Allocs, want.Allocs}, {"bytes", got.Bytes, want.Bytes}} {
+		if f.want > 0 && f.got > f.want*slack {
+			bad = append(bad, fmt.Sprintf("%s: %.2f of the loop by hand; %.2f is committed", f.name, f.got, f.want))
+		}
+	}
+	return bad
+}
+
+const head = "row                                CPU µs pawl   by hand  CPU                    allocs   bytes    p50    p99  RSS MB (ratio)"
+
+func (c comparison) line() string {
+	cpu := func(r report) float64 { return r.CPU }
+	rss := func(r report) float64 { return r.RSS / 1024 }
+	q := c.Ratios
+	return fmt.Sprintf("%-34s %11.0f %9.0f  %.2f (%.2f to %.2f)   %6.2f  %6.2f  %5.2f  %5.2f  %6.0f (%.2f)",
+		c.Row, median(c.Pawl, cpu), median(c.Hand, cpu), q.CPU, q.Least, q.Most, q.Allocs, q.Bytes, q.P50, q.P99, median(c.Pawl, rss), q.RSS)
+}
+
+// summary says how the table looks as a whole, names the rows above 1.00, and tells how cost grows with the size of arguments.
+func summary(out io.Writer, all []comparison, took time.Duration) {
+	var cpu []float64
+	over := 0
+	for _, c := range all {
+		cpu = append(cpu, c.Ratios.CPU)
+		if c.Ratios.CPU > 1 {
+			fmt.Fprintf(out, "above 1.00: %s %.2f\n", c.Row, c.Ratios.CPU)
+			over++
+		}
+	}
+	slices.Sort(cpu)
+	fmt.Fprintf(out, "%d rows in %s: CPU %.2f to %.2f of the loops by hand, median %.2f; %d rows above 1.00\n",
+		len(all), took.Round(time.Second), cpu[0], cpu[len(cpu)-1], middle(cpu), over)
+	for _, wire := range []string{"chat", "responses"} {
+		small, large := find(all, wire+"/streamed/args16KiB/c8"), find(all, wire+"/streamed/args256KiB/c8")
+		if small == nil || large == nil {
+			continue
+		}
+		cpu := func(r report) float64 { return r.CPU }
+		fmt.Fprintf(out, "%s: 16 times the arguments (16 to 256 KiB) cost %.1f times the CPU (by hand %.1f)\n", wire,
+			median(large.Pawl, cpu)/median(small.Pawl, cpu), median(large.Hand, cpu)/median(small.Hand, cpu))
+	}
+}
+
+func find(all []comparison, name string) *comparison {
+	i := slices.IndexFunc(all, func(c comparison) bool { return c.Row == name })
+	if i < 0 {
+		return nil
+	}
+	return &all[i]
+}
+
+func readRatios(path string) (map[string]ratios, error) {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	var m map[string]ratios
+	if err := json.Unmarshal(b, &m); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return m, nil
+}
+
+func writeJSON(path string, v any) error {
+	b, err := json.MarshalIndent(v, "", "\t")
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	return os.WriteFile(path, append(b, '\n'), 0o644)
+}

@@ -1,0 +1,80 @@
+// Command driver does the benchmark's job with pawl: an agent with ten tools over one of OpenAI's two APIs, measured by the
+// same harness as the loops written by hand. It is built by compare.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/provider/openai"
+	"peerbench/harness"
+)
+
+func main() {
+	harness.Main(map[string]func(*harness.Env) (harness.Run, error){
+		"pawl-chat":      driver(openai.NewChat),
+		"pawl-responses": driver(openai.New),
+	})
+}
+
+// driver returns what makes one run: Agent.Run where replies are asked for whole, Agent.Stream, drained, where they
+// are streamed. Everything but the tools and the limit on rounds is pawl's default.
+func driver(open func(string, *openai.Options) *openai.Model) func(*harness.Env) (harness.Run, error) {
+	return func(e *harness.Env) (harness.Run, error) {
+		agent := &pawl.Agent{
+			Instructions: e.System,
+			Model:        open(e.Model, &openai.Options{BaseURL: e.BaseURL, Key: "sk-mock"}),
+			Limits:       pawl.Limits{Rounds: e.MaxIter},
+		}
+		for _, t := range e.Tools {
+			agent.Tools = append(agent.Tools, &pawl.Tool{
+				Name: t.Name, Description: t.Desc, Input: json.RawMessage(harness.SchemaJSON),
+				Run: func(_ context.Context, call pawl.ToolCall) (pawl.ToolResult, error) {
+					s, err := e.CallJSON(t.Name, call.Args)
+					return pawl.TextResult(s), err
+				},
+			})
+		}
+		messages := func() []pawl.Message {
+			msgs := make([]pawl.Message, 0, len(e.History)+1)
+			for _, m := range e.History {
+				if m.Role == "assistant" {
+					msgs = append(msgs, pawl.Assistant(pawl.Text{Text: m.Text}))
+				} else {
+					msgs = append(msgs, pawl.User(m.Text))
+				}
+			}
+			return append(msgs, pawl.User(e.Task))
+		}
+		if e.Stream {
+			return func(ctx context.Context) (string, error) {
+				var res *pawl.Result
+				for ev, err := range agent.Stream(ctx, messages()...) {
+					if err != nil {
+						return "", err
+					}
+					if ev.Kind == pawl.EventRunEnded {
+						res = ev.Result
+					}
+				}
+				return answer(res)
+			}, nil
+		}
+		return func(ctx context.Context) (string, error) {
+			res, err := agent.Run(ctx, messages()...)
+			if err != nil {
+				return "", err
+			}
+			return answer(res)
+		}, nil
+	}
+}
+
+func answer(res *pawl.Result) (string, error) {
+	if res == nil || res.Stop != pawl.StopAnswer {
+		return "", fmt.Errorf("the run did not end with an answer: %+v", res)
+	}
+	return res.Text(), nil
+}
