@@ -108,6 +108,20 @@ func (x *Reader) Next() (Event, error) {
 	}
 }
 
+// Peek reads until something other than white space is in the buffer, and returns what is there without consuming it. It
+// serves to tell a stream of events from a body of another kind; call it before the first Next. At the end
+// of the stream the error is io.EOF, beside what there was.
+func (x *Reader) Peek() ([]byte, error) {
+	for {
+		if len(bytes.TrimLeft(x.buf[x.pos:x.end], " \t\r\n")) > 0 || x.err != nil {
+			return x.buf[x.pos:x.end], x.err
+		}
+		if err := x.fill(); err != nil {
+			return nil, err
+		}
+	}
+}
+
 func (x *Reader) event(unended bool) Event {
 	return Event{Type: x.typ, Data: x.buf[x.data:x.dataEnd:x.dataEnd], ID: x.id, Retry: x.retry, Unended: unended}
 }

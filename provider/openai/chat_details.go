@@ -1,0 +1,178 @@
+package openai
+
+import (
+	"encoding/json"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/jsonscan"
+)
+
+// chatDetails collects OpenRouter's reasoning_details, which hold the signatures and encrypted reasoning of the model behind it
+// and must be sent back with the results. In a stream they come in pieces: those of one index are one entry.
+type chatDetails struct {
+	part    int // the reasoning part that carries them
+	entries []detail
+}
+
+type detail struct {
+	index   int64
+	members []member
+}
+
+type member struct {
+	key string
+	raw []byte // its JSON, when nothing was added to it
+	buf []byte // the text so far, when it came in pieces
+}
+
+// addDetails takes the elements of one reasoning_details array.
+func (d *chatDecoder) addDetails(raw []byte) error {
+	if d.sealing { // whole: byte for byte
+		if !jsonscan.Valid(raw) {
+			return d.broken("reasoning_details are not valid JSON")
+		}
+		return d.beginDetails(raw)
+	}
+	if d.details == nil {
+		if err := d.beginDetails(nil); err != nil {
+			return err
+		}
+	}
+	c := jsonscan.New(raw)
+	for c.Array(); c.More(); {
+		one := jsonscan.New(c.Raw())
+		d.details.add(&one)
+	}
+	return nil
+}
+
+// beginDetails lets the open reasoning, or a new one, carry details.
+func (d *chatDecoder) beginDetails(whole []byte) error {
+	if whole != nil {
+		d.details = &chatDetails{part: closed, entries: nil}
+		// The text of the reasoning stands in a member of its own; one part carries both.
+		data := append(append([]byte(`{"reasoning_details":`), whole...), '}')
+		i, err := d.begin(pawl.Reasoning{Opaque: &pawl.Opaque{Provider: d.tag, Data: data}})
+		d.thought, d.details.part = i, i
+		return err
+	}
+	if d.thought == closed {
+		if err := d.closeText(); err != nil {
+			return err
+		}
+		i, err := d.begin(pawl.Reasoning{})
+		if err != nil {
+			return err
+		}
+		d.thought = i
+	}
+	d.details = &chatDetails{part: d.thought}
+	return nil
+}
+
+// add merges one element into the entry of its index.
+func (x *chatDetails) add(c *jsonscan.Cursor) {
+	if !c.Object() {
+		return
+	}
+	index := int64(noIndex)
+	var members []member
+	for k, ok := c.Key(); ok; k, ok = c.Key() {
+		key := string(k)
+		raw := c.Raw()
+		if key == "index" {
+			n := jsonscan.New(raw)
+			if i, ok := n.Int(); ok {
+				index = i
+			}
+		}
+		members = append(members, member{key: key, raw: append([]byte(nil), raw...)})
+	}
+	if c.Err() != nil {
+		return
+	}
+	if index != noIndex {
+		for i := len(x.entries) - 1; i >= 0; i-- {
+			if e := &x.entries[i]; e.index == index && e.typ() == typeOf(members) {
+				e.merge(members)
+				return
+			}
+		}
+	}
+	x.entries = append(x.entries, detail{index, members})
+}
+
+func (e *detail) typ() string { return typeOf(e.members) }
+
+func typeOf(members []member) string {
+	for _, m := range members {
+		if m.key == "type" {
+			return string(m.raw)
+		}
+	}
+	return ""
+}
+
+// merge appends texts and takes over every other member that says something.
+func (e *detail) merge(members []member) {
+next:
+	for _, m := range members {
+		for i := range e.members {
+			have := &e.members[i]
+			if have.key != m.key {
+				continue
+			}
+			switch {
+			case string(m.raw) == "null":
+			case (m.key == "text" || m.key == "summary") && have.raw[0] == '"' && m.raw[0] == '"':
+				if have.buf == nil {
+					have.buf = []byte(asText(have.raw))
+				}
+				c := jsonscan.New(m.raw)
+				have.buf = c.AppendString(have.buf)
+			default:
+				have.raw, have.buf = m.raw, nil
+			}
+			continue next
+		}
+		e.members = append(e.members, m)
+	}
+}
+
+// opaque returns all entries as what is sent back.
+func (x *chatDetails) opaque() json.RawMessage {
+	out := []byte(`{"reasoning_details":[`)
+	for i, e := range x.entries {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = append(out, '{')
+		for j, m := range e.members {
+			if j > 0 {
+				out = append(out, ',')
+			}
+			out = jsonscan.AppendString(out, m.key)
+			out = append(out, ':')
+			if m.buf != nil {
+				out = jsonscan.AppendString(out, m.buf)
+			} else {
+				out = append(out, m.raw...)
+			}
+		}
+		out = append(out, '}')
+	}
+	return append(out, `]}`...)
+}
+
+// closeDetails puts what was collected into its part.
+func (d *chatDecoder) closeDetails() error {
+	x := d.details
+	if x == nil || x.entries == nil {
+		return nil
+	}
+	data := x.opaque()
+	if !jsonscan.Valid(data) {
+		return d.broken("reasoning_details are not valid JSON")
+	}
+	return d.send(pawl.Delta{Index: x.part, Part: pawl.Reasoning{Opaque: &pawl.Opaque{Provider: d.tag, Data: data}}, Done: true})
+}

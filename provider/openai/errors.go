@@ -1,0 +1,246 @@
+package openai
+
+import (
+	"errors"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/jsonscan"
+)
+
+// failure is what a provider says of an error, in any of the forms that are seen:
+//
+//	{"error":{"message","type","param","code"}}     code may be a string, a number or null
+//	{"error":{…,"metadata":{"raw"}}}                OpenRouter: what the provider behind it said
+//	{"error":"…"}  {"detail":"…"}  {"message":"…"}  {"error_type":"…","message":"…"}  [{"error":{…}}]  plain text
+type failure struct {
+	message, typ, code string
+	upstream           string
+	generation         string // Groq: what the model wrote instead of a call
+	status             int    // a code that is an HTTP status
+}
+
+func readFailure(body []byte) failure {
+	var f failure
+	c := jsonscan.New(body)
+	f.read(&c)
+	if f.message == "" && c.Err() != nil || c.Kind() == jsonscan.None && f == (failure{}) {
+		f.message = excerpt(body)
+	}
+	return f
+}
+
+func (f *failure) read(c *jsonscan.Cursor) {
+	switch c.Kind() {
+	case jsonscan.String:
+		f.message = c.String()
+		return
+	case jsonscan.Array:
+		for c.Array(); c.More(); {
+			f.read(c)
+		}
+		return
+	}
+	if !c.Object() {
+		return
+	}
+	for k, ok := c.Key(); ok; k, ok = c.Key() {
+		switch string(k) {
+		case "error":
+			if c.Kind() != jsonscan.Null {
+				f.read(c)
+			}
+		case "errors":
+			if c.Kind() == jsonscan.Array {
+				f.read(c)
+			}
+		case "message", "detail":
+			if c.Kind() == jsonscan.String {
+				f.message = c.String()
+			} else if c.Kind() == jsonscan.Array || c.Kind() == jsonscan.Object {
+				if raw := c.Raw(); f.message == "" {
+					f.message = excerpt(raw)
+				}
+			}
+		case "type", "error_type":
+			if s := c.String(); s != "error" {
+				f.typ = s
+			}
+		case "code":
+			if c.Kind() == jsonscan.Number {
+				n, _ := c.Int()
+				f.status = int(n)
+			} else {
+				f.code = c.String()
+			}
+		case "failed_generation":
+			f.generation = c.String()
+		case "metadata":
+			if !c.Object() {
+				continue
+			}
+			for k, ok := c.Key(); ok; k, ok = c.Key() {
+				if string(k) == "raw" {
+					if c.Kind() == jsonscan.String {
+						f.upstream = c.String()
+					} else {
+						f.upstream = excerpt(c.Raw())
+					}
+				}
+			}
+		}
+	}
+}
+
+// toError makes the error of an answer with an HTTP status.
+func (d *dialect) toError(status int, h http.Header, body []byte, now time.Time) *pawl.ProviderError {
+	f := readFailure(body)
+	e := d.classify(status, f)
+	if status == http.StatusTooManyRequests || status >= 500 {
+		e.RetryAfter = retryAfter(h, now)
+	}
+	switch h.Get("X-Should-Retry") {
+	case "true":
+		e.Retryable = true
+	case "false":
+		e.Retryable = false
+	}
+	return e
+}
+
+// toStreamError makes the error of a failure inside a reply, which came with status 200.
+func (d *dialect) toStreamError(raw []byte) error {
+	f := readFailure(raw)
+	e := d.classify(f.status, f)
+	e.Status = f.status
+	return e
+}
+
+// classify maps a status and what the body says to a code. The body is the better witness: providers send a spent
+// quota as 400 or 429, and a conversation that is too long as 400 or 413.
+func (d *dialect) classify(status int, f failure) *pawl.ProviderError {
+	e := &pawl.ProviderError{Provider: d.provider, Status: status, Message: f.text()}
+	word := strings.ToLower(f.code + " " + f.typ)
+	text := strings.ToLower(f.message)
+	says := func(s string, words ...string) bool {
+		for _, w := range words {
+			if strings.Contains(s, w) {
+				return true
+			}
+		}
+		return false
+	}
+	client := status == 0 || status >= 400 && status < 500
+	switch {
+	case client && (says(word, "insufficient_quota", "billing", "credit") || says(text, "exceeded your current quota", "insufficient credits", "insufficient balance")):
+		e.Code = pawl.CodeQuota
+	case client && (says(word, "context_length", "too_many_tokens", "too_many_prompt_tokens", "string_above_max_length") ||
+		says(text, "context length", "context window", "too many tokens", "maximum number of tokens", "prompt is too long", "length of all messages is too long")):
+		e.Code = pawl.CodeContextLength
+	case client && says(word, "content_filter", "content_policy", "moderation", "responsibleai"):
+		e.Code = pawl.CodeContentFilter
+	case status == 401:
+		e.Code = pawl.CodeAuthentication
+	case status == 402:
+		e.Code = pawl.CodeQuota
+	case status == 403:
+		e.Code = pawl.CodePermission
+	case status == 404 || status == 410:
+		e.Code = pawl.CodeNotFound
+	case status == 408 || status == 504:
+		e.Code, e.Retryable = pawl.CodeTimeout, true
+	case status == 409 || status == 425:
+		e.Code, e.Retryable = pawl.CodeServer, true // another request holds what this one needs
+	case status == 413:
+		e.Code = pawl.CodeContextLength
+	case status == 429:
+		e.Code, e.Retryable = pawl.CodeRateLimit, true
+	case status == 503 || status == 529:
+		e.Code, e.Retryable = pawl.CodeOverloaded, true
+	case status >= 500:
+		e.Code, e.Retryable = pawl.CodeServer, true
+	case says(word, "invalid_api_key", "authentication"):
+		e.Code = pawl.CodeAuthentication
+	case says(word, "model_not_found", "not_found"):
+		e.Code = pawl.CodeNotFound
+	case status >= 400:
+		e.Code = pawl.CodeInvalidRequest
+	case says(word, "rate_limit", "too_many_requests"):
+		e.Code, e.Retryable = pawl.CodeRateLimit, true
+	case says(word, "overloaded"):
+		e.Code, e.Retryable = pawl.CodeOverloaded, true
+	case says(word, "timeout"):
+		e.Code, e.Retryable = pawl.CodeTimeout, true
+	case says(word, "invalid_prompt", "invalid_request", "image_parse", "invalid_image", "invalid_base64"):
+		e.Code = pawl.CodeInvalidRequest
+	case status >= 300:
+		e.Code = pawl.CodeNotFound // a redirect: this is not the address of the API
+		if e.Message == "" {
+			e.Message = "the server answered with a redirect; is the base URL right?"
+		}
+	default:
+		e.Code, e.Retryable = pawl.CodeServer, true // said in a stream, without a word that we know
+	}
+	return e
+}
+
+// text is the provider's message, with what makes it useful.
+func (f *failure) text() string {
+	t := f.message
+	if f.upstream != "" {
+		t += " (" + excerpt([]byte(f.upstream)) + ")"
+	}
+	if f.generation != "" {
+		t += "; the model wrote: " + excerpt([]byte(f.generation))
+	}
+	if t == "" {
+		t = strings.TrimSpace(f.code + " " + f.typ)
+	}
+	return t
+}
+
+// excerpt shortens text of unknown size for a message.
+func excerpt(b []byte) string {
+	const most = 500
+	s := strings.TrimSpace(string(b[:min(len(b), 8*most)]))
+	if len(s) > most {
+		s = s[:most]
+		for len(s) > 0 && !utf8.ValidString(s[max(0, len(s)-4):]) && !utf8.RuneStart(s[len(s)-1]) {
+			s = s[:len(s)-1]
+		}
+		s = strings.ToValidUTF8(s, "") + "…"
+	}
+	return strings.ToValidUTF8(s, "\uFFFD")
+}
+
+// retryAfter reads how long the provider asks to wait: in milliseconds, in seconds, or until a date.
+func retryAfter(h http.Header, now time.Time) time.Duration {
+	if ms, err := strconv.ParseFloat(h.Get("Retry-After-Ms"), 64); err == nil && ms >= 0 && ms < 1e9 {
+		return time.Duration(ms * float64(time.Millisecond))
+	}
+	v := strings.TrimSpace(h.Get("Retry-After"))
+	if v == "" {
+		return 0
+	}
+	if s, err := strconv.ParseFloat(v, 64); err == nil {
+		if s >= 0 && s < 1e6 {
+			return time.Duration(s * float64(time.Second))
+		}
+		return 0
+	}
+	if t, err := http.ParseTime(v); err == nil {
+		return max(0, t.Sub(now))
+	}
+	return 0
+}
+
+// retryable reports whether the request that err ended may work when it is repeated.
+func retryable(err error) (*pawl.ProviderError, bool) {
+	var e *pawl.ProviderError
+	ok := errors.As(err, &e) && e.Retryable
+	return e, ok
+}

@@ -1,0 +1,194 @@
+// Package openai asks models behind OpenAI's two APIs: Responses (New), and Chat Completions (NewChat), which almost
+// every other server speaks as well: Ollama, vLLM, llama.cpp, LM Studio, OpenRouter, Groq, Mistral, DeepSeek, xAI.
+//
+//	m := openai.New("gpt-5-mini", nil) // OPENAI_API_KEY, OPENAI_BASE_URL
+//	m := openai.NewChat("qwen3:4b", &openai.Options{BaseURL: "http://localhost:11434/v1"})
+//
+// The package only translates. One direction makes a body of a pawl.Request, the other makes pawl.Deltas of what comes
+// back; retries are the one thing it does beside that.
+//
+//	pawl.Request ─▶ fromRequest, fromMessage, fromTool ─▶ bytes ─▶ net/http
+//	pawl.Delta   ◀─ toDelta, toUsage, toFinish, toError ◀─ bytes ◀─ a stream of events, or one body
+//
+// Each API has its request file and its reply file: request.go and response.go for Responses, chat_request.go and
+// chat_response.go for Chat Completions. A whole reply and a streamed one go through the same functions.
+// EncodeResponses, DecodeResponses, EncodeChat and DecodeChat do the same without a network.
+//
+// What the APIs have no word for is refused with CodeUnsupported before anything is sent. What a server wrote that
+// only it can read (encrypted reasoning, blocks of its own tools) is kept in Opaque, tagged with the API and the
+// host, returned to that host byte for byte, and left out elsewhere.
+//
+// Nothing is decoded by reflection: an adapter is most of what a run costs.
+package openai
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/pawl-go/pawl"
+)
+
+// DefaultBaseURL is where OpenAI itself answers.
+const DefaultBaseURL = "https://api.openai.com/v1"
+
+// Options tune a Model. Nil, and every zero field, stands for the default.
+type Options struct {
+	// BaseURL is the address before "/responses" and "/chat/completions"; it usually ends in /v1. A query
+	// (Azure's api-version) is kept. Empty: OPENAI_BASE_URL, else DefaultBaseURL.
+	BaseURL string
+
+	// Key is sent as a bearer token. Empty: OPENAI_API_KEY. Without a key, requests to api.openai.com fail with
+	// CodeAuthentication before anything is sent; requests to other hosts go without one.
+	Key string
+
+	// Header is sent with each request, for organisations, projects and gateways.
+	Header http.Header
+
+	// HTTP carries the requests. Nil: one transport that all Models share, with enough idle connections for a busy
+	// host. Redirects are not followed.
+	HTTP http.RoundTripper
+
+	// Retries is how often a failed request is repeated as long as no fragment of its reply was seen. 0: 2;
+	// negative: never.
+	Retries int
+}
+
+// Model is a pawl.Model over one of OpenAI's APIs. Create it with New or NewChat; it may be used concurrently.
+type Model struct {
+	dialect
+	name    string
+	url     *url.URL
+	header  http.Header
+	http    http.RoundTripper
+	retries int
+	err     error // a mistake in the options, told on the first request
+	tools   toolCache
+}
+
+var _ pawl.Model = (*Model)(nil)
+
+// New returns the named model behind the Responses API. A mistake in the options is reported by the first request.
+func New(model string, o *Options) *Model { return newModel(responsesAPI, model, o) }
+
+// NewChat returns the named model behind the Chat Completions API. A mistake in the options is reported by the first request.
+func NewChat(model string, o *Options) *Model { return newModel(chatAPI, model, o) }
+
+func newModel(a *api, model string, o *Options) *Model {
+	if o == nil {
+		o = new(Options)
+	}
+	m := &Model{name: model, http: o.HTTP, retries: o.Retries}
+	if m.http == nil {
+		m.http = sharedTransport()
+	}
+	if m.retries == 0 {
+		m.retries = 2
+	}
+	base, key := o.BaseURL, o.Key
+	if base == "" {
+		base = os.Getenv("OPENAI_BASE_URL")
+	}
+	if base == "" {
+		base = DefaultBaseURL
+	}
+	if key == "" {
+		key = os.Getenv("OPENAI_API_KEY")
+	}
+	u, err := url.Parse(strings.TrimSpace(base))
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		// The address is not repeated: it may hold a key.
+		m.dialect = newDialect(a, "")
+		m.err = &pawl.ProviderError{Provider: a.provider, Code: pawl.CodeInvalidRequest,
+			Message: "the base URL is not an http or https address such as " + DefaultBaseURL}
+		return m
+	}
+	m.dialect = newDialect(a, u.Hostname())
+	m.url = u.JoinPath(a.path)
+	m.header = o.Header.Clone()
+	if m.header == nil {
+		m.header = http.Header{}
+	}
+	m.header.Set("Content-Type", "application/json")
+	if m.header.Get("User-Agent") == "" {
+		m.header.Set("User-Agent", "pawl")
+	}
+	switch {
+	case key != "":
+		m.header.Set("Authorization", "Bearer "+key)
+	case !m.compatible && m.header.Get("Authorization") == "":
+		m.err = &pawl.ProviderError{Provider: a.provider, Code: pawl.CodeAuthentication,
+			Message: "no API key: set OPENAI_API_KEY or Options.Key (or OPENAI_BASE_URL, for a server that needs none)"}
+	}
+	return m
+}
+
+// api is what differs between the two APIs beside the form of their bodies.
+type api struct {
+	provider string // in errors, in Settings.Options, and in front of Opaque tags
+	path     string
+	maxID    int // the longest call id that is accepted
+	encode   func(e *encoder, req *pawl.Request)
+	fromTool func(dst []byte, name string, t *pawl.Tool, schema []byte) []byte
+	decoder  func(out *emitter) decoder
+}
+
+// decoder makes deltas of one reply. It is used for one reply and not concurrently.
+type decoder interface {
+	event(data []byte) error // one event of a stream
+	whole(body []byte) error // a whole reply
+	end(cut bool) error      // after the last event; cut: the stream ended without saying so
+}
+
+// A dialect is how one server speaks an API.
+type dialect struct {
+	*api
+	tag        string // of Opaque
+	compatible bool   // not OpenAI's own server
+	mistral    bool   // call ids of nine letters and digits, nothing else
+}
+
+func newDialect(a *api, host string) dialect {
+	d := dialect{api: a, tag: a.provider}
+	if host != "" && host != "api.openai.com" {
+		d.tag += "@" + host
+		d.compatible = !strings.HasSuffix(host, ".openai.com") && !strings.HasSuffix(host, ".openai.azure.com")
+		d.mistral = strings.HasSuffix(host, ".mistral.ai")
+	}
+	return d
+}
+
+// unsupported is the refusal of something that the API has no form for.
+func (d *dialect) unsupported(field, format string, args ...any) error {
+	return &pawl.ProviderError{Provider: d.provider, Code: pawl.CodeUnsupported, Message: field + ": " + fmt.Sprintf(format, args...)}
+}
+
+func (d *dialect) invalid(field, format string, args ...any) error {
+	return &pawl.ProviderError{Provider: d.provider, Code: pawl.CodeInvalidRequest, Message: field + ": " + fmt.Sprintf(format, args...)}
+}
+
+// broken is the error of a reply that cannot be read. The same request may well be answered better.
+func (d *dialect) broken(format string, args ...any) error {
+	return &pawl.ProviderError{Provider: d.provider, Code: pawl.CodeStream, Message: fmt.Sprintf(format, args...), Retryable: true}
+}
+
+// sharedTransport keeps as many idle connections as runs are likely to be open. The default transport keeps two a host,
+// which costs a third more CPU under load.
+var sharedTransport = sync.OnceValue(func() http.RoundTripper {
+	return &http.Transport{
+		Proxy:                 http.ProxyFromEnvironment,
+		DialContext:           (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
+		ForceAttemptHTTP2:     true,
+		MaxIdleConns:          4096,
+		MaxIdleConnsPerHost:   1024,
+		IdleConnTimeout:       90 * time.Second,
+		TLSHandshakeTimeout:   10 * time.Second,
+		ExpectContinueTimeout: time.Second,
+		DisableCompression:    true, // replies are small, and compressed streams arrive late
+	}
+})

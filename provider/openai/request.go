@@ -1,0 +1,383 @@
+package openai
+
+import (
+	"strings"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/jsonscan"
+)
+
+// fromRequest writes the members of a Responses body after its model. Requests carry the whole conversation and ask the
+// server to keep nothing.
+func fromRequest(e *encoder, req *pawl.Request) {
+	messages := req.Messages
+	lead := 0
+	for lead < len(messages) && messages[lead].Role == pawl.RoleSystem && onlyText(messages[lead].Parts) {
+		lead++
+	}
+	if lead > 0 && e.key("instructions") {
+		if lead == 1 {
+			e.string(messages[0].Text())
+		} else {
+			texts := make([]string, lead)
+			for i := range texts {
+				texts[i] = messages[i].Text()
+			}
+			e.string(strings.Join(texts, "\n\n"))
+		}
+	}
+	if e.key("input") {
+		e.raw("[")
+		types := map[string]string(nil)
+		for i := lead; i < len(messages); i++ {
+			fromMessage(e, i, &messages[i], &types)
+		}
+		e.raw("]")
+	}
+	if len(req.Tools) > 0 {
+		if e.key("tools") {
+			e.b = append(e.b, e.tools.body...)
+		}
+		if e.key("tool_choice") {
+			fromChoice(e, req.Choice)
+		}
+	}
+	s := &req.Settings
+	if s.MaxTokens > 0 && e.key("max_output_tokens") {
+		e.int(s.MaxTokens)
+	}
+	e.sampling(s, len(req.Tools) > 0)
+	if len(s.Stop) > 0 {
+		e.fail(e.unsupported("settings.stop", "the Responses API has no stop sequences; openai-chat has them"))
+	}
+	if s.Effort != "" && e.key("reasoning") {
+		e.raw(`{"effort":`)
+		e.string(s.Effort)
+		e.raw(`}`)
+	}
+	if len(req.Output) > 0 && e.key("text") {
+		e.raw(`{"format":{"type":"json_schema","name":"output","strict":`)
+		e.bool(strict(req.Output))
+		e.raw(`,"schema":`)
+		e.b = append(e.b, req.Output...)
+		e.raw(`}}`)
+	}
+	if e.key("store") {
+		e.raw("false")
+	}
+	if (s.Effort != "" && s.Effort != "none" || reasons(e.model)) && e.key("include") {
+		// Without it, reasoning that the server does not keep could not be returned, and its calls would be refused.
+		e.raw(`["reasoning.encrypted_content"]`)
+	}
+	if !req.Whole && e.key("stream") {
+		e.raw("true")
+	}
+}
+
+// reasons reports whether a model thinks before it answers, as far as its name tells. Models that do not refuse to be
+// asked for encrypted reasoning.
+func reasons(model string) bool {
+	if _, after, ok := strings.Cut(model, "/"); ok {
+		model = after
+	}
+	has := func(s string) bool { return strings.HasPrefix(model, s) }
+	switch {
+	case strings.Contains(model, "-chat"), strings.Contains(model, "non-reasoning"):
+		return false
+	case len(model) > 1 && model[0] == 'o' && model[1] >= '1' && model[1] <= '9':
+		return true
+	case has("gpt-") && len(model) > 4 && model[4] >= '5' && model[4] <= '9':
+		return true
+	}
+	return has("codex") || has("gpt-oss") || has("grok-4") || has("grok-3-mini") || has("computer-use")
+}
+
+func onlyText(parts []pawl.Part) bool {
+	for _, p := range parts {
+		if _, ok := p.(pawl.Text); !ok {
+			return false
+		}
+	}
+	return true
+}
+
+// fromTool appends the definition of a tool, flat as Responses has it. Strict must be refused in so many words: the API
+// would else rewrite the schema and make optional arguments required.
+func fromTool(dst []byte, name string, t *pawl.Tool, schema []byte) []byte {
+	dst = append(dst, `{"type":"function","name":`...)
+	dst = jsonscan.AppendString(dst, name)
+	if t.Description != "" {
+		dst = append(dst, `,"description":`...)
+		dst = jsonscan.AppendString(dst, t.Description)
+	}
+	dst = append(dst, `,"parameters":`...)
+	dst = append(dst, schema...)
+	return append(dst, `,"strict":false}`...)
+}
+
+func fromChoice(e *encoder, c pawl.ToolChoice) {
+	switch {
+	case c.Mode == pawl.ToolAuto:
+		e.raw(`"auto"`)
+		return
+	case c.Mode == pawl.ToolNone:
+		e.raw(`"none"`)
+		return
+	case c.Mode == pawl.ToolRequired:
+		e.raw(`"required"`)
+		return
+	case len(c.Names) > 1:
+		e.raw(`{"type":"allowed_tools","mode":"required","tools":[`)
+	}
+	for i, n := range c.Names {
+		if i > 0 {
+			e.raw(",")
+		}
+		e.raw(`{"type":"function","name":`)
+		e.string(e.tools.toWire(n))
+		e.raw(`}`)
+	}
+	if len(c.Names) > 1 {
+		e.raw(`]}`)
+	}
+}
+
+// fromMessage writes the input items of message i. types remembers, by call id, the calls that are not plain functions,
+// for their results have types of their own.
+func fromMessage(e *encoder, i int, m *pawl.Message, types *map[string]string) {
+	switch m.Role {
+	case pawl.RoleAssistant:
+		fromReply(e, i, m, types)
+		return
+	case pawl.RoleTool:
+		for j, p := range m.Parts {
+			r, ok := p.(pawl.ToolResult)
+			if !ok {
+				e.fail(e.invalid(field(i, j), "%T has no place among results", p))
+				return
+			}
+			fromResult(e, i, j, &r, (*types)[r.CallID])
+		}
+		return
+	case pawl.RoleSystem, pawl.RoleDeveloper, pawl.RoleUser:
+	default:
+		e.fail(e.invalid("messages", "message %d has the unknown role %q", i, m.Role))
+	}
+	e.comma()
+	e.raw(`{"type":"message","role":"`)
+	e.raw(string(m.Role))
+	e.raw(`","content":`)
+	if t, ok := single(m.Parts); ok {
+		e.string(t)
+	} else {
+		e.raw("[")
+		for j, p := range m.Parts {
+			fromPart(e, i, j, p)
+		}
+		e.raw("]")
+	}
+	e.raw(`}`)
+}
+
+// single returns the text of parts that are one text.
+func single(parts []pawl.Part) (string, bool) {
+	if len(parts) != 1 {
+		return "", false
+	}
+	t, ok := parts[0].(pawl.Text)
+	return t.Text, ok
+}
+
+func fromPart(e *encoder, message, i int, p pawl.Part) {
+	e.comma()
+	switch p := p.(type) {
+	case pawl.Text:
+		e.raw(`{"type":"input_text","text":`)
+		e.string(p.Text)
+		e.raw(`}`)
+	case pawl.Media:
+		fromMedia(e, field(message, i), p)
+	default:
+		e.fail(e.invalid(field(message, i), "%T has no place in this message", p))
+	}
+}
+
+func fromMedia(e *encoder, where string, m pawl.Media) {
+	switch kind := mediaKind(m); {
+	case kind == "image":
+		e.raw(`{"type":"input_image","image_url":`)
+		if m.URL != "" {
+			e.string(m.URL)
+		} else {
+			e.dataURI(m.MIME, m.Data)
+		}
+		e.raw(`}`)
+	case kind == "file" && m.URL != "":
+		e.raw(`{"type":"input_file","file_url":`)
+		e.string(m.URL)
+		e.raw(`}`)
+	case kind == "file":
+		e.raw(`{"type":"input_file","filename":"`)
+		e.raw(fileName(m.MIME))
+		e.raw(`","file_data":`)
+		e.dataURI(m.MIME, m.Data)
+		e.raw(`}`)
+	default:
+		e.fail(e.unsupported(where, "the Responses API cannot take media of type %q", m.MIME))
+	}
+}
+
+// fromReply writes the items of an assistant message in their order. Reasoning at the end of a message that has nothing after it
+// (a reply that was cut) is left out: the server refuses reasoning without the item it led to.
+func fromReply(e *encoder, message int, m *pawl.Message, types *map[string]string) {
+	last := len(m.Parts) - 1
+	for last >= 0 {
+		r, ok := m.Parts[last].(pawl.Reasoning)
+		if !ok || r.Opaque != nil && r.Opaque.Provider == e.tag && opaqueType(r.Opaque, e.tag) != "reasoning" {
+			break
+		}
+		last--
+	}
+	for i, p := range m.Parts[:last+1] {
+		switch p := p.(type) {
+		case pawl.Text:
+			if p.Text == "" {
+				continue
+			}
+			e.comma()
+			e.raw(`{"type":"message","role":"assistant","content":`)
+			e.string(p.Text)
+			e.extra(p.Opaque)
+			e.raw(`}`)
+		case pawl.Reasoning:
+			if p.Opaque != nil && p.Opaque.Provider == e.tag && returnable(e, p.Opaque.Data) {
+				e.comma()
+				e.b = append(e.b, p.Opaque.Data...)
+			}
+		case pawl.ToolCall:
+			fromCall(e, &p, types)
+		default:
+			e.fail(e.unsupported(field(message, i), "the Responses API cannot take %T in an assistant message", p))
+		}
+	}
+}
+
+// returnable reports whether an item can be sent back. Reasoning that the server neither kept nor handed out, encrypted or
+// plain, is an id that it will not find.
+func returnable(e *encoder, item []byte) bool {
+	reasoning, content := false, false
+	c := jsonscan.New(item)
+	c.Object()
+	for k, ok := c.Key(); ok; k, ok = c.Key() {
+		switch string(k) {
+		case "type":
+			reasoning = string(c.Text()) == "reasoning"
+		case "encrypted_content":
+			content = content || c.Kind() == jsonscan.String
+		case "content":
+			content = content || c.Kind() == jsonscan.Array
+		}
+	}
+	if !reasoning || content {
+		return true
+	}
+	for _, k := range e.keys {
+		if k == "store" || k == "conversation" || k == "previous_response_id" {
+			return true // the caller has the server keep things
+		}
+	}
+	return false
+}
+
+// extra appends the members of an Opaque that is an object to the one being written.
+func (e *encoder) extra(o *pawl.Opaque) {
+	if o == nil || o.Provider != e.tag {
+		return
+	}
+	if n := len(o.Data); n > 2 && o.Data[0] == '{' && o.Data[n-1] == '}' {
+		e.comma()
+		e.b = append(e.b, o.Data[1:n-1]...)
+	}
+}
+
+// The calls that are not plain functions: the type of the item, and that of its result.
+var outputType = map[string]string{
+	customType:         "custom_tool_call_output",
+	"local_shell_call": "local_shell_call_output",
+	"shell_call":       "shell_call_output",
+	"apply_patch_call": "apply_patch_call_output",
+}
+
+func fromCall(e *encoder, c *pawl.ToolCall, types *map[string]string) {
+	e.comma()
+	if t := opaqueType(c.Opaque, e.tag); t != "" {
+		if *types == nil {
+			*types = map[string]string{}
+		}
+		(*types)[c.ID] = t
+		e.b = append(e.b, c.Opaque.Data...)
+		return
+	}
+	e.raw(`{"type":"function_call","call_id":`)
+	e.id(c.ID)
+	e.raw(`,"name":`)
+	e.string(e.tools.toWire(c.Name))
+	e.raw(`,"arguments":`)
+	if len(c.Args) == 0 {
+		e.raw(`"{}"`)
+	} else {
+		e.bytes(c.Args)
+	}
+	e.extra(c.Opaque)
+	e.raw(`}`)
+}
+
+// fromResult writes the result of a call whose item had type of; "" is a function_call.
+func fromResult(e *encoder, message, part int, r *pawl.ToolResult, of string) {
+	e.comma()
+	out := outputType[of]
+	if out == "" {
+		out = "function_call_output"
+	}
+	e.raw(`{"type":"`)
+	e.raw(out)
+	e.raw(`","call_id":`)
+	e.id(r.CallID)
+	switch of {
+	case "apply_patch_call":
+		if r.IsError {
+			e.raw(`,"status":"failed"`)
+		} else {
+			e.raw(`,"status":"completed"`)
+		}
+	case "shell_call":
+		e.raw(`,"output":[{"stdout":`)
+		e.string(r.Text())
+		e.raw(`,"stderr":"","outcome":{"type":"exit","exit_code":`)
+		if r.IsError {
+			e.raw(`1}}]}`)
+		} else {
+			e.raw(`0}}]}`)
+		}
+		return
+	}
+	e.raw(`,"output":`)
+	media := false
+	for _, p := range r.Parts {
+		_, ok := p.(pawl.Media)
+		media = media || ok
+	}
+	if !media {
+		e.resultText(r)
+		e.raw(`}`)
+		return
+	}
+	e.raw("[")
+	if r.IsError {
+		e.raw(`{"type":"input_text","text":"Error"}`)
+	}
+	for _, p := range r.Parts {
+		fromPart(e, message, part, p)
+	}
+	e.raw(`]}`)
+}

@@ -1,0 +1,394 @@
+package openai
+
+import (
+	"encoding/json"
+	"strconv"
+	"strings"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/jsonscan"
+)
+
+var responsesAPI = &api{
+	provider: "openai",
+	path:     "responses",
+	maxID:    64,
+	encode:   fromRequest,
+	fromTool: fromTool,
+	decoder:  func(out *emitter) decoder { return &responseDecoder{emitter: out} },
+}
+
+// responseDecoder makes deltas of a Responses reply: of the items of a whole one (this file), or of the events of a
+// stream (stream.go).
+type responseDecoder struct {
+	*emitter
+	slots []slot // the items of a stream, in the order in which they appeared
+	ended bool   // a last event came
+}
+
+// item is one output item. Its members are raw JSON until its type is known.
+type item struct {
+	raw                                         []byte
+	typ                                         []byte
+	callID, name, phase                         string
+	args, input, action, operation, environment []byte
+	content, summary, namespace, caller         []byte
+	index                                       int64 // output_index, where a server puts it inside; else noIndex
+}
+
+func readItem(raw []byte) item {
+	it := item{raw: raw, index: noIndex}
+	c := jsonscan.New(raw)
+	c.Object()
+	for k, ok := c.Key(); ok; k, ok = c.Key() {
+		switch string(k) {
+		case "type":
+			it.typ = c.Text()
+		case "call_id":
+			it.callID = c.String()
+		case "name":
+			it.name = c.String()
+		case "phase":
+			it.phase = c.String()
+		case "arguments":
+			it.args = c.Raw()
+		case "input":
+			it.input = c.Raw()
+		case "action":
+			it.action = c.Raw()
+		case "operation":
+			it.operation = c.Raw()
+		case "environment":
+			it.environment = c.Raw()
+		case "content":
+			it.content = c.Raw()
+		case "summary":
+			it.summary = c.Raw()
+		case "namespace":
+			it.namespace = c.Raw()
+		case "caller":
+			it.caller = c.Raw()
+		case "output_index":
+			if n, ok := c.Int(); ok {
+				it.index = n
+			}
+		}
+	}
+	return it
+}
+
+// The kinds of items: how each becomes parts of the reply.
+type kind int
+
+const (
+	kindOpaque    kind = iota // something of the server's own: kept and sent back
+	kindMessage               // text
+	kindReasoning             // reasoning
+	kindFunction              // a call
+	kindCustom                // a call with free text
+	kindHosted                // a call of a tool that the API defines and the caller runs
+)
+
+func (it *item) kind() kind {
+	switch string(it.typ) {
+	case "message":
+		return kindMessage
+	case "reasoning":
+		return kindReasoning
+	case "function_call":
+		return kindFunction
+	case customType:
+		if strings.HasPrefix(it.callID, "xs_") {
+			return kindOpaque // xAI's own searches, already carried out
+		}
+		return kindCustom
+	case "local_shell_call", "apply_patch_call":
+		return kindHosted
+	case "shell_call":
+		if c := jsonscan.New(it.environment); c.Object() {
+			for k, ok := c.Key(); ok; k, ok = c.Key() {
+				if string(k) == "type" && strings.HasPrefix(c.String(), "container") {
+					return kindOpaque // run in the server's own container
+				}
+			}
+		}
+		return kindHosted
+	}
+	return kindOpaque
+}
+
+func (d *responseDecoder) whole(body []byte) error {
+	c := jsonscan.New(body)
+	if !c.Object() {
+		return d.broken("the reply is not a JSON object: %s", excerpt(body))
+	}
+	return d.response(body, true)
+}
+
+func (d *responseDecoder) end(cut bool) error {
+	if !d.ended {
+		return d.broken("the stream ended before the response was completed")
+	}
+	return nil
+}
+
+// response reads a response object: what it says of itself, and, where the items did not come as events, its output.
+func (d *responseDecoder) response(raw []byte, items bool) error {
+	var status, reason string
+	var output, failure []byte
+	c := jsonscan.New(raw)
+	c.Object()
+	for k, ok := c.Key(); ok; k, ok = c.Key() {
+		switch string(k) {
+		case "status":
+			status = c.String()
+		case "output":
+			output = c.Raw()
+		case "id":
+			d.id = c.String()
+		case "model":
+			d.model = c.String()
+		case "usage":
+			if c.Kind() == jsonscan.Object {
+				d.usage = toUsage(c.Raw())
+			}
+		case "error":
+			if c.Kind() != jsonscan.Null {
+				failure = c.Raw()
+			}
+		case "incomplete_details":
+			if !c.Object() {
+				continue
+			}
+			for k, ok := c.Key(); ok; k, ok = c.Key() {
+				if string(k) == "reason" {
+					reason = c.String()
+				}
+			}
+		}
+	}
+	switch {
+	case c.End() != nil:
+		return d.broken("the reply cannot be read: %v", c.Err())
+	case failure != nil:
+		return d.toStreamError(failure)
+	case len(output) == 0 || output[0] != '[':
+		if items || status == "failed" {
+			return d.broken("the reply has no output: %s", excerpt(raw))
+		}
+	}
+	finish, err := d.toFinish(status, reason)
+	if err != nil {
+		return err
+	}
+	if items {
+		list := jsonscan.New(output)
+		for list.Array(); list.More(); {
+			it := readItem(list.Raw())
+			if err := d.item(&it); err != nil {
+				return err
+			}
+		}
+	}
+	d.ended = true
+	return d.finish(finish)
+}
+
+// toFinish maps the status of a response. The API has no word for calls: Response.Add sees them.
+func (d *responseDecoder) toFinish(status, reason string) (pawl.FinishReason, error) {
+	switch status {
+	case "completed", "complete", "": // compaction has no status
+		return pawl.FinishStop, nil
+	case "incomplete":
+		switch reason {
+		case "max_output_tokens", "max_tokens", "length":
+			return pawl.FinishLength, nil
+		case "content_filter":
+			return pawl.FinishContentFilter, nil
+		}
+		return pawl.FinishOther, nil
+	case "queued", "in_progress":
+		// Background mode would have to be asked for by the request's options, and then polled for.
+		return "", &pawl.ProviderError{Provider: d.provider, Code: pawl.CodeUnsupported,
+			Message: "the response is " + status + ": background mode is not supported"}
+	}
+	return "", &pawl.ProviderError{Provider: d.provider, Code: pawl.CodeServer, Message: "the response has the status " + strconv.Quote(status)}
+}
+
+// item yields a whole item: of a whole reply, or one of a stream of which no fragment came.
+func (d *responseDecoder) item(it *item) error {
+	switch it.kind() {
+	case kindMessage:
+		return d.message(it)
+	case kindReasoning:
+		o, err := d.keep(it.raw)
+		if err != nil {
+			return err
+		}
+		return d.part(pawl.Reasoning{Text: reasoningText(it), Opaque: o})
+	case kindOpaque:
+		o, err := d.keep(it.raw)
+		if err != nil {
+			return err
+		}
+		return d.part(pawl.Reasoning{Opaque: o})
+	}
+	call, err := d.toCall(it)
+	if err != nil {
+		return err
+	}
+	if d.wrapped(call.Name) {
+		return d.unwrap(call)
+	}
+	return d.part(call)
+}
+
+// toCall makes a call of an item. What the neutral form has no place for goes back in Opaque: for function calls the members
+// that say where the tool was found and who called, for others the item.
+func (d *responseDecoder) toCall(it *item) (pawl.ToolCall, error) {
+	call := pawl.ToolCall{ID: it.callID, Name: d.tools.fromWire(it.name)}
+	var err error
+	switch it.kind() {
+	case kindFunction:
+		call.Args = asArgs(it.args)
+		if it.namespace != nil || it.caller != nil {
+			b := []byte{'{'}
+			for _, m := range [...]struct {
+				key string
+				raw []byte
+			}{{"namespace", it.namespace}, {"caller", it.caller}} {
+				if m.raw == nil {
+					continue
+				}
+				if len(b) > 1 {
+					b = append(b, ',')
+				}
+				b = append(jsonscan.AppendString(b, m.key), ':')
+				b = append(b, m.raw...)
+			}
+			call.Opaque, err = d.keep(append(b, '}'))
+		}
+		return call, err
+	case kindCustom:
+		call.Args = asArgs(it.input)
+	default:
+		call.Name = string(it.typ)
+		args := it.action
+		if args == nil {
+			args = it.operation
+		}
+		call.Args = append(json.RawMessage(nil), args...)
+	}
+	call.Opaque, err = d.keep(it.raw)
+	return call, err
+}
+
+func (d *responseDecoder) message(it *item) error {
+	opaque, err := d.phase(it)
+	if err != nil {
+		return err
+	}
+	c := jsonscan.New(it.content)
+	for c.Array(); c.More(); {
+		var text []byte
+		refusal := false
+		if !c.Object() {
+			continue
+		}
+		for k, ok := c.Key(); ok; k, ok = c.Key() {
+			switch string(k) {
+			case "text":
+				text = c.Raw()
+			case "refusal":
+				if c.Kind() == jsonscan.String {
+					text, refusal = c.Raw(), true
+				}
+			}
+		}
+		if !filled(text) {
+			continue
+		}
+		d.refused = d.refused || refusal
+		if err := d.part(pawl.Text{Text: asText(text), Opaque: opaque}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// phase keeps whether a message is commentary or the final answer, which models want back.
+func (d *responseDecoder) phase(it *item) (*pawl.Opaque, error) {
+	if it.phase == "" {
+		return nil, nil
+	}
+	return d.keep(append(jsonscan.AppendString([]byte(`{"phase":`), it.phase), '}'))
+}
+
+// reasoningText is the summary of a reasoning item, or, from servers that show it, the reasoning.
+func reasoningText(it *item) string {
+	for _, raw := range [...][]byte{it.summary, it.content} {
+		if len(raw) <= 2 {
+			continue
+		}
+		var texts []string
+		c := jsonscan.New(raw)
+		for c.Array(); c.More(); {
+			if !c.Object() {
+				continue
+			}
+			for k, ok := c.Key(); ok; k, ok = c.Key() {
+				if string(k) == "text" {
+					texts = append(texts, c.String())
+				}
+			}
+		}
+		if s := strings.Join(texts, "\n\n"); s != "" {
+			return s
+		}
+	}
+	return ""
+}
+
+// wrapped reports whether a call is the pseudo tool by which some models wrap several calls into one.
+func (d *responseDecoder) wrapped(name string) bool {
+	return (name == "parallel" || name == "multi_tool_use.parallel") && (d.tools.names == nil || !d.tools.offered(d.tools.toWire(name)))
+}
+
+// unwrap yields the calls inside a wrapped call, or the call itself where it has another form.
+func (d *responseDecoder) unwrap(call pawl.ToolCall) error {
+	var calls []pawl.ToolCall
+	c := jsonscan.New(call.Args)
+	if jsonscan.IsObject(call.Args) && c.Object() {
+		for k, ok := c.Key(); ok; k, ok = c.Key() {
+			if string(k) != "tool_uses" {
+				continue
+			}
+			for c.Array(); c.More(); {
+				inner := pawl.ToolCall{ID: call.ID + "_" + strconv.Itoa(len(calls))}
+				if !c.Object() {
+					continue
+				}
+				for k, ok := c.Key(); ok; k, ok = c.Key() {
+					switch string(k) {
+					case "recipient_name":
+						inner.Name = d.tools.fromWire(strings.TrimPrefix(c.String(), "functions."))
+					case "parameters":
+						inner.Args = append(json.RawMessage(nil), c.Raw()...)
+					}
+				}
+				if inner.Name != "" {
+					calls = append(calls, inner)
+				}
+			}
+		}
+	}
+	if len(calls) == 0 {
+		return d.part(call)
+	}
+	for _, inner := range calls {
+		if err := d.part(inner); err != nil {
+			return err
+		}
+	}
+	return nil
+}

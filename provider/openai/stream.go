@@ -1,0 +1,300 @@
+package openai
+
+import (
+	"bytes"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/jsonscan"
+)
+
+// slot is an item of a stream under way. Items are told apart by output_index: some servers change their ids between events.
+type slot struct {
+	index   int64
+	kind    kind
+	call    pawl.ToolCall // the call without its arguments
+	opaque  *pawl.Opaque  // of the texts of a message
+	part    int           // the open part, or closed
+	content int64         // which content or summary part is open
+	any     bool          // something of the item was yielded
+	sealed  bool          // the call or the reasoning is complete
+	hold    []byte        // the arguments of a call that may have to be unwrapped
+	raw     bool          // reasoning: the text is the reasoning itself, not its summary
+}
+
+// event reads one event of a stream. The name of the event is taken from its data: some servers send no other.
+func (d *responseDecoder) event(data []byte) error {
+	if string(data) == "[DONE]" || d.ended {
+		return nil
+	}
+	var typ, delta, text, args, input, item, response, failure []byte
+	output, content := int64(noIndex), int64(0)
+	c := jsonscan.New(data)
+	if !c.Object() {
+		return d.broken("an event is not a JSON object: %s", excerpt(data))
+	}
+	for k, ok := c.Key(); ok; k, ok = c.Key() {
+		switch string(k) {
+		case "type":
+			if typ = c.Text(); ignored(typ) {
+				return nil
+			}
+		case "output_index":
+			output, _ = c.Int()
+		case "content_index", "summary_index":
+			content, _ = c.Int()
+		case "delta":
+			delta = c.Raw()
+		case "text", "refusal":
+			text = c.Raw()
+		case "arguments":
+			args = c.Raw()
+		case "input":
+			input = c.Raw()
+		case "item":
+			item = c.Raw()
+		case "response":
+			response = c.Raw()
+		case "error":
+			if c.Kind() != jsonscan.Null {
+				failure = c.Raw()
+			}
+		}
+	}
+	switch string(typ) {
+	case "response.completed", "response.incomplete", "response.failed", "response.cancelled", "response.done":
+		if response != nil { // what follows it does not matter
+			return d.response(response, d.next == 0)
+		}
+	}
+	if err := c.End(); err != nil {
+		return d.broken("an event cannot be read: %v", err)
+	}
+	if failure != nil || string(typ) == "error" {
+		if failure == nil {
+			failure = data
+		}
+		return d.toStreamError(failure)
+	}
+	switch string(typ) {
+	case "response.output_item.added":
+		return d.added(output, item)
+	case "response.output_item.done":
+		return d.itemDone(output, item)
+	case "response.output_text.delta":
+		return d.say(output, content, delta)
+	case "response.refusal.delta":
+		d.refused = true
+		return d.say(output, content, delta)
+	case "response.output_text.done", "response.refusal.done":
+		if s := d.slot(output); s.part == closed || s.content != content {
+			d.refused = d.refused || string(typ) == "response.refusal.done"
+			return d.say(output, content, text)
+		}
+	case "response.reasoning_summary_text.delta", "response.reasoning_summary.delta":
+		return d.think(output, content, delta, false)
+	case "response.reasoning_text.delta", "response.reasoning.delta":
+		return d.think(output, content, delta, true)
+	case "response.function_call_arguments.delta", "response.custom_tool_call_input.delta":
+		return d.addArgs(output, delta)
+	case "response.function_call_arguments.done":
+		return d.argsDone(output, args)
+	case "response.custom_tool_call_input.done":
+		return d.argsDone(output, input)
+	}
+	return nil
+}
+
+// ignored reports events that say nothing which others do not say: they are many, and long.
+func ignored(typ []byte) bool {
+	t, ok := bytes.CutPrefix(typ, []byte("response."))
+	if !ok {
+		return false
+	}
+	switch string(t) {
+	case "created", "in_progress", "queued", "content_part.added", "content_part.done", "output_text.annotation.added",
+		"reasoning_summary_part.added", "reasoning_summary_part.done", "reasoning_summary_text.done", "reasoning_text.done":
+		return true
+	}
+	return false
+}
+
+// slot returns the item of an index, and makes it where it is new. Without an index the last one is meant.
+func (d *responseDecoder) slot(index int64) *slot {
+	for i := len(d.slots) - 1; i >= 0; i-- {
+		if d.slots[i].index == index || index == noIndex {
+			return &d.slots[i]
+		}
+	}
+	d.slots = append(d.slots, slot{index: index, part: closed, kind: kindMessage})
+	return &d.slots[len(d.slots)-1]
+}
+
+func (d *responseDecoder) added(index int64, raw []byte) error {
+	it := readItem(raw)
+	if index == noIndex {
+		index = it.index
+	}
+	if index == noIndex {
+		index = int64(len(d.slots))
+	}
+	s := d.slot(index)
+	s.kind = it.kind()
+	switch s.kind {
+	case kindMessage:
+		var err error
+		s.opaque, err = d.phase(&it)
+		return err
+	case kindFunction, kindCustom:
+		call, err := d.toCall(&it)
+		if err != nil {
+			return err
+		}
+		if s.kind == kindCustom {
+			call.Opaque = nil // comes with the whole item
+		}
+		s.call = call
+		s.call.Args = nil
+		if d.wrapped(call.Name) {
+			s.hold = []byte{}
+			return nil
+		}
+		s.any = len(call.Args) > 0
+		s.part, err = d.begin(call)
+		return err
+	}
+	return nil
+}
+
+func (d *responseDecoder) say(index, content int64, delta []byte) error {
+	if !filled(delta) {
+		return nil
+	}
+	s := d.slot(index)
+	s.any = true
+	if s.part != closed && s.content == content {
+		return d.more(s.part, pawl.Text{Text: asText(delta)})
+	}
+	if err := d.sealSlot(s); err != nil {
+		return err
+	}
+	s.content = content
+	var err error
+	s.part, err = d.begin(pawl.Text{Text: asText(delta), Opaque: s.opaque})
+	return err
+}
+
+// think yields reasoning. A server that sends both the reasoning and its summary is believed in what it sends first.
+func (d *responseDecoder) think(index, content int64, delta []byte, raw bool) error {
+	if !filled(delta) {
+		return nil
+	}
+	s := d.slot(index)
+	text := asText(delta)
+	if s.part == closed {
+		s.kind, s.any, s.raw, s.content = kindReasoning, true, raw, content
+		var err error
+		s.part, err = d.begin(pawl.Reasoning{Text: text})
+		return err
+	}
+	if s.raw != raw {
+		return nil
+	}
+	if s.content != content {
+		s.content = content
+		text = "\n\n" + text
+	}
+	return d.more(s.part, pawl.Reasoning{Text: text})
+}
+
+func (d *responseDecoder) addArgs(index int64, delta []byte) error {
+	s := d.slot(index)
+	if s.kind != kindFunction && s.kind != kindCustom || s.sealed || !filled(delta) {
+		return nil // of something that the server runs itself
+	}
+	if s.hold != nil {
+		c := jsonscan.New(delta)
+		s.hold = c.AppendString(s.hold)
+		return nil
+	}
+	s.any = true
+	return d.more(s.part, pawl.ToolCall{Args: asArgs(delta)})
+}
+
+// argsDone seals a function call as soon as its arguments are complete, so that it can start. raw is them all.
+func (d *responseDecoder) argsDone(index int64, raw []byte) error {
+	s := d.slot(index)
+	if s.kind != kindFunction && s.kind != kindCustom || s.sealed {
+		return nil
+	}
+	if s.hold != nil {
+		if len(s.hold) == 0 {
+			s.hold = asArgs(raw)
+		}
+		s.sealed = true
+		s.call.Args = s.hold
+		return d.unwrap(s.call)
+	}
+	if !s.any && filled(raw) {
+		s.any = true
+		if err := d.more(s.part, pawl.ToolCall{Args: asArgs(raw)}); err != nil {
+			return err
+		}
+	}
+	if s.kind == kindCustom {
+		return nil // its item is kept, and comes next
+	}
+	s.sealed = true
+	return d.seal(s.part)
+}
+
+func (d *responseDecoder) sealSlot(s *slot) error {
+	if s.part == closed {
+		return nil
+	}
+	i := s.part
+	s.part = closed
+	return d.seal(i)
+}
+
+// itemDone completes an item. What its fragments did not bring is taken from the whole item.
+func (d *responseDecoder) itemDone(index int64, raw []byte) error {
+	if index != noIndex {
+		if s := d.slot(index); s.sealed {
+			return nil // the common case: a call whose arguments are complete
+		}
+	}
+	it := readItem(raw)
+	if index == noIndex {
+		index = it.index
+	}
+	s := d.slot(index)
+	switch kind := it.kind(); {
+	case s.sealed:
+		return nil
+	case s.part == closed && !s.any && s.hold == nil:
+		s.sealed = true
+		return d.item(&it)
+	case kind == kindMessage:
+		return d.sealSlot(s)
+	case kind == kindReasoning:
+		o, err := d.keep(raw)
+		if err != nil {
+			return err
+		}
+		s.sealed = true
+		return d.send(pawl.Delta{Index: s.part, Part: pawl.Reasoning{Opaque: o}, Done: true})
+	case kind == kindCustom:
+		call, err := d.toCall(&it)
+		if err != nil {
+			return err
+		}
+		if s.any {
+			call.Args = nil
+		}
+		s.sealed = true
+		return d.send(pawl.Delta{Index: s.part, Part: pawl.ToolCall{Args: call.Args, Opaque: call.Opaque}, Done: true})
+	case kind == kindFunction:
+		return d.argsDone(index, it.args)
+	}
+	return nil
+}

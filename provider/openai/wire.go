@@ -1,0 +1,57 @@
+package openai
+
+import (
+	"bytes"
+	"time"
+
+	"github.com/pawl-go/pawl"
+)
+
+// EncodeResponses returns the body that New(req.Model, nil) sends for req. Errors are those of Stream.
+func EncodeResponses(req *pawl.Request) ([]byte, error) { return encodeBody(responsesAPI, req) }
+
+// EncodeChat returns the body that NewChat(req.Model, nil) sends for req. Errors are those of Stream.
+func EncodeChat(req *pawl.Request) ([]byte, error) { return encodeBody(chatAPI, req) }
+
+// DecodeResponses returns the reply in the body of a Responses answer, or the error in it, which is a
+// *pawl.ProviderError. With sse the body is a stream of events; a body of the other kind than said is read as what it is.
+func DecodeResponses(status int, sse bool, body []byte) (*pawl.Response, error) {
+	return decodeBody(responsesAPI, status, sse, body)
+}
+
+// DecodeChat does the same for a Chat Completions answer.
+func DecodeChat(status int, sse bool, body []byte) (*pawl.Response, error) {
+	return decodeBody(chatAPI, status, sse, body)
+}
+
+func encodeBody(a *api, req *pawl.Request) ([]byte, error) {
+	d := newDialect(a, "")
+	tools := noTools
+	if len(req.Tools) > 0 {
+		var err error
+		if tools, err = newToolset(&d, req.Tools); err != nil {
+			return nil, err
+		}
+	}
+	return d.encode(nil, "", tools, req)
+}
+
+func decodeBody(a *api, status int, sse bool, body []byte) (*pawl.Response, error) {
+	d := newDialect(a, "")
+	if status != 0 && (status < 200 || status > 299) {
+		return nil, d.toError(status, nil, body, time.Time{})
+	}
+	res := new(pawl.Response)
+	var bad error
+	out := &emitter{dialect: &d, tools: noTools, yield: func(delta pawl.Delta, _ error) bool {
+		bad = res.Add(delta)
+		return bad == nil
+	}}
+	if err := d.read(bytes.NewReader(body), int64(len(body)), !sse, out); err != nil && err != errStopped {
+		return nil, err
+	}
+	if bad != nil {
+		return nil, d.broken("%v", bad)
+	}
+	return res, nil
+}
