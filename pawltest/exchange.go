@@ -1,0 +1,140 @@
+package pawltest
+
+import (
+	"bufio"
+	"compress/gzip"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+)
+
+// Exchange is one recorded request and its response. Its JSON form is a line of a recording.
+type Exchange struct {
+	Cassette  string `json:"cassette"` // the recording it belongs to
+	Seq       int    `json:"seq"`      // its place there, from 0
+	Provider  string `json:"provider"`
+	API       string `json:"api"`    // Chat, Responses, or another
+	Method    string `json:"method"` // of HTTP
+	Path      string `json:"path"`
+	Streaming bool   `json:"streaming"`
+	Continues *int   `json:"continues"` // Seq of the exchange whose calls this one answers; nil: none
+	Loop      bool   `json:"loop"`      // the recording has an exchange that continues another
+	Request   *struct {
+		Body json.RawMessage `json:"body"`
+	} `json:"request"` // nil: not recorded
+	Response struct {
+		Status   int               `json:"status"`
+		Headers  map[string]string `json:"headers"` // lower-case names
+		Body     string            `json:"body"`
+		BodyB64  string            `json:"body_b64"` // in place of Body where that is no text
+		Fidelity string            `json:"fidelity"`
+		Trimmed  json.RawMessage   `json:"trimmed_b64"` // not nil: long base64 text was cut
+	} `json:"response"`
+	Info struct {
+		Model     string         `json:"model"`
+		ToolCalls []RecordedCall `json:"tool_calls"`
+		Finish    []string       `json:"finish"`
+		Tags      []string       `json:"tags"`
+	} `json:"info"` // what the recorder read in it
+}
+
+// RecordedCall is a call as the recorder read it.
+type RecordedCall struct {
+	ID   string          `json:"id"`
+	Name string          `json:"name"`
+	Args json.RawMessage `json:"args"` // a JSON string of what the model wrote (OpenAI), or an object
+}
+
+// Name names the exchange: "cassette#seq".
+func (e *Exchange) Name() string { return fmt.Sprintf("%s#%d", e.Cassette, e.Seq) }
+
+// Body returns the response's body.
+func (e *Exchange) Body() ([]byte, error) {
+	if e.Response.BodyB64 == "" {
+		return []byte(e.Response.Body), nil
+	}
+	b, err := base64.StdEncoding.DecodeString(e.Response.BodyB64)
+	if err != nil {
+		return nil, fmt.Errorf("%s: body_b64: %w", e.Name(), err)
+	}
+	return b, nil
+}
+
+// Cassette is the exchanges of one recording, in order.
+type Cassette struct {
+	Name      string
+	Exchanges []Exchange
+}
+
+// LoadCassettes reads the recordings of api from dir/api.jsonl.gz: gzipped JSON lines, the exchanges of one recording one
+// after another. Where the file does not exist the error is fs.ErrNotExist.
+func LoadCassettes(dir, api string) ([]Cassette, error) {
+	f, err := os.Open(filepath.Join(dir, api+".jsonl.gz"))
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	z, err := gzip.NewReader(f)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", f.Name(), err)
+	}
+	var all []Cassette
+	r := bufio.NewReaderSize(z, 1<<16)
+	for n := 1; ; n++ {
+		line, err := r.ReadBytes('\n')
+		if len(line) > 0 {
+			var e Exchange
+			if err := json.Unmarshal(line, &e); err != nil {
+				return nil, fmt.Errorf("%s: line %d: %w", f.Name(), n, err)
+			}
+			if len(all) == 0 || all[len(all)-1].Name != e.Cassette {
+				all = append(all, Cassette{Name: e.Cassette})
+			}
+			last := &all[len(all)-1]
+			last.Exchanges = append(last.Exchanges, e)
+		}
+		if err == io.EOF {
+			return all, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: line %d: %w", f.Name(), n, err)
+		}
+	}
+}
+
+// Loops returns the tool loops of the recording: every path from an exchange that continues nothing, over the
+// exchanges that continue it, to one that nothing continues. A recording in which a step was tried twice has a path for
+// each try. Exchanges outside a loop are left out.
+func (c Cassette) Loops() [][]Exchange {
+	next := make([][]int, len(c.Exchanges))
+	at := map[int]int{}
+	for i, e := range c.Exchanges {
+		at[e.Seq] = i
+	}
+	var roots []int
+	for i, e := range c.Exchanges {
+		if e.Continues == nil {
+			roots = append(roots, i)
+		} else if from, ok := at[*e.Continues]; ok && from < i {
+			next[from] = append(next[from], i)
+		}
+	}
+	var loops [][]Exchange
+	var walk func(path []Exchange, i int)
+	walk = func(path []Exchange, i int) {
+		path = append(path[:len(path):len(path)], c.Exchanges[i])
+		for _, j := range next[i] {
+			walk(path, j)
+		}
+		if len(next[i]) == 0 && len(path) > 1 {
+			loops = append(loops, path)
+		}
+	}
+	for _, i := range roots {
+		walk(nil, i)
+	}
+	return loops
+}

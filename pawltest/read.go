@@ -1,0 +1,189 @@
+package pawltest
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/pawl-go/pawl"
+)
+
+// ReadRequest reads the body of a request to api (Chat or Responses) into the neutral form, as the provider would understand
+// it. It shares no code with the adapters. It checks no pairing: that is Check's work. The tools are passive. What has
+// no neutral form (hosted tools, items of hosted tools without text) is left out, or kept as Reasoning with the item as Opaque
+// where it holds a place in a reply.
+func ReadRequest(api string, body []byte) (*pawl.Request, error) {
+	switch api {
+	case Chat:
+		return readChat(body)
+	case Responses:
+		return readResponses(body)
+	}
+	return nil, fmt.Errorf("unknown API %q; known: %s, %s", api, Chat, Responses)
+}
+
+// wireTool is a function, nested or flat.
+type wireTool struct {
+	Type     string        `json:"type"`
+	Function *wireFunction `json:"function"`
+	wireFunction
+}
+
+type wireFunction struct {
+	Name        string          `json:"name"`
+	Description string          `json:"description"`
+	Parameters  json.RawMessage `json:"parameters"`
+}
+
+// readTools reads the functions among tools; others run at the provider.
+func readTools(list []wireTool) []*pawl.Tool {
+	var tools []*pawl.Tool
+	for _, t := range list {
+		f := t.wireFunction
+		if t.Function != nil {
+			f = *t.Function
+		} else if t.Type != "function" {
+			continue
+		}
+		if bytes.Equal(f.Parameters, []byte("null")) {
+			f.Parameters = nil
+		}
+		tools = append(tools, &pawl.Tool{Name: f.Name, Description: f.Description, Input: f.Parameters, Passive: true})
+	}
+	return tools
+}
+
+// readChoice reads tool_choice in any of its shapes.
+func readChoice(raw json.RawMessage) (pawl.ToolChoice, error) {
+	if len(raw) == 0 || string(raw) == "null" {
+		return pawl.ToolChoice{}, nil
+	}
+	var word string
+	if json.Unmarshal(raw, &word) == nil {
+		switch word {
+		case "auto":
+			return pawl.ToolChoice{}, nil
+		case "none":
+			return pawl.ToolChoice{Mode: pawl.ToolNone}, nil
+		case "required", "any":
+			return pawl.ToolChoice{Mode: pawl.ToolRequired}, nil
+		}
+		return pawl.ToolChoice{}, fmt.Errorf("unknown tool_choice %q", word)
+	}
+	type allowed struct {
+		Mode  string     `json:"mode"`
+		Tools []wireTool `json:"tools"`
+	}
+	var c struct {
+		wireTool
+		allowed
+		Allowed *allowed `json:"allowed_tools"`
+	}
+	if err := json.Unmarshal(raw, &c); err != nil {
+		return pawl.ToolChoice{}, fmt.Errorf("tool_choice: %w", err)
+	}
+	set := c.allowed
+	if c.Allowed != nil {
+		set = *c.Allowed
+	}
+	switch {
+	case c.Type == "allowed_tools" && set.Mode == "auto":
+		return pawl.ToolChoice{}, nil
+	case c.Type == "allowed_tools":
+		var names []string
+		for _, t := range readTools(set.Tools) {
+			names = append(names, t.Name)
+		}
+		return pawl.Named(names...), nil
+	case c.Function != nil:
+		return pawl.Named(c.Function.Name), nil
+	}
+	return pawl.Named(c.Name), nil
+}
+
+// wirePart is a piece of content, of either API.
+type wirePart struct {
+	Type     string          `json:"type"`
+	Text     string          `json:"text"`
+	Refusal  string          `json:"refusal"`
+	ImageURL json.RawMessage `json:"image_url"` // {"url"} or a string
+	FileURL  string          `json:"file_url"`
+	FileData string          `json:"file_data"`
+	Audio    struct {
+		Data, Format string
+	} `json:"input_audio"`
+	File struct {
+		FileData string `json:"file_data"`
+	} `json:"file"`
+}
+
+// readContent reads a string, a list of parts, or null.
+func readContent(raw json.RawMessage) ([]pawl.Part, error) {
+	if len(raw) == 0 || string(raw) == "null" {
+		return nil, nil
+	}
+	var s string
+	if json.Unmarshal(raw, &s) == nil {
+		if s == "" {
+			return nil, nil
+		}
+		return []pawl.Part{pawl.Text{Text: s}}, nil
+	}
+	var list []wirePart
+	if err := json.Unmarshal(raw, &list); err != nil {
+		return nil, err
+	}
+	var parts []pawl.Part
+	for _, p := range list {
+		switch p.Type {
+		case "text", "input_text", "output_text":
+			parts = append(parts, pawl.Text{Text: p.Text})
+		case "refusal":
+			parts = append(parts, pawl.Text{Text: p.Refusal})
+		case "image_url", "input_image":
+			var url string
+			if json.Unmarshal(p.ImageURL, &url) != nil {
+				var o struct{ URL string }
+				if err := json.Unmarshal(p.ImageURL, &o); err != nil {
+					return nil, fmt.Errorf("image_url: %w", err)
+				}
+				url = o.URL
+			}
+			parts = append(parts, media(url, ""))
+		case "input_audio":
+			parts = append(parts, media("data:audio/"+p.Audio.Format+";base64,"+p.Audio.Data, ""))
+		case "file", "input_file":
+			url := p.FileURL
+			if p.FileData != "" {
+				url = p.FileData
+			} else if p.File.FileData != "" {
+				url = p.File.FileData
+			}
+			parts = append(parts, media(url, "application/pdf"))
+		}
+	}
+	return parts, nil
+}
+
+// media reads a URL, with the data in it where it is a data URL.
+func media(url, mime string) pawl.Media {
+	if head, data, ok := strings.Cut(url, ";base64,"); ok && strings.HasPrefix(head, "data:") {
+		if b, err := base64.StdEncoding.DecodeString(data); err == nil {
+			return pawl.Media{MIME: strings.TrimPrefix(head, "data:"), Data: b}
+		}
+	}
+	return pawl.Media{MIME: mime, URL: url}
+}
+
+// joiner puts a flat history together: replies in one message, results in one message.
+type joiner struct{ messages []pawl.Message }
+
+func (j *joiner) add(role pawl.Role, parts ...pawl.Part) {
+	if n := len(j.messages); n > 0 && j.messages[n-1].Role == role && (role == pawl.RoleAssistant || role == pawl.RoleTool) {
+		j.messages[n-1].Parts = append(j.messages[n-1].Parts, parts...)
+		return
+	}
+	j.messages = append(j.messages, pawl.Message{Role: role, Parts: parts})
+}

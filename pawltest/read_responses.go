@@ -1,0 +1,120 @@
+package pawltest
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/pawl-go/pawl"
+)
+
+type responsesRequest struct {
+	Model        string          `json:"model"`
+	Instructions string          `json:"instructions"`
+	Input        json.RawMessage `json:"input"`
+	Tools        []wireTool      `json:"tools"`
+	ToolChoice   json.RawMessage `json:"tool_choice"`
+	Text         struct {
+		Format struct {
+			Schema json.RawMessage `json:"schema"`
+		} `json:"format"`
+	} `json:"text"`
+	Reasoning struct {
+		Effort string `json:"effort"`
+	} `json:"reasoning"`
+	Stream      bool     `json:"stream"`
+	MaxTokens   int      `json:"max_output_tokens"`
+	Temperature *float64 `json:"temperature"`
+	TopP        *float64 `json:"top_p"`
+	Parallel    *bool    `json:"parallel_tool_calls"`
+}
+
+type inputItem struct {
+	Type      string          `json:"type"`
+	ID        string          `json:"id"`
+	Role      pawl.Role       `json:"role"`
+	Content   json.RawMessage `json:"content"`
+	CallID    string          `json:"call_id"`
+	Name      string          `json:"name"`
+	Arguments json.RawMessage `json:"arguments"`
+	Output    json.RawMessage `json:"output"`
+	Encrypted string          `json:"encrypted_content"`
+	Summary   []struct {
+		Text string `json:"text"`
+	} `json:"summary"`
+}
+
+func readResponses(body []byte) (*pawl.Request, error) {
+	var w responsesRequest
+	if err := json.Unmarshal(body, &w); err != nil {
+		return nil, err
+	}
+	var j joiner
+	if w.Instructions != "" {
+		j.add(pawl.RoleSystem, pawl.Text{Text: w.Instructions})
+	}
+	var raw []json.RawMessage
+	if len(w.Input) > 0 && json.Unmarshal(w.Input, &raw) != nil {
+		var one string
+		if err := json.Unmarshal(w.Input, &one); err != nil {
+			return nil, fmt.Errorf("input: want a string or a list of items")
+		}
+		j.add(pawl.RoleUser, pawl.Text{Text: one})
+	}
+	for i, raw := range raw {
+		if err := readItem(&j, raw); err != nil {
+			return nil, fmt.Errorf("item %d: %w", i, err)
+		}
+	}
+	choice, err := readChoice(w.ToolChoice)
+	if err != nil {
+		return nil, err
+	}
+	return &pawl.Request{Model: w.Model, Messages: j.messages, Tools: readTools(w.Tools), Choice: choice,
+		Output: w.Text.Format.Schema, Whole: !w.Stream,
+		Settings: pawl.Settings{MaxTokens: w.MaxTokens, Temperature: w.Temperature, TopP: w.TopP,
+			Effort: w.Reasoning.Effort, Parallel: w.Parallel}}, nil
+}
+
+func readItem(j *joiner, raw json.RawMessage) error {
+	var item inputItem
+	if err := json.Unmarshal(raw, &item); err != nil {
+		return err
+	}
+	switch item.Type {
+	case "message", "":
+		parts, err := readContent(item.Content)
+		if err != nil {
+			return fmt.Errorf("content: %w", err)
+		}
+		switch item.Role {
+		case "system", "developer", "user", "assistant":
+			j.add(item.Role, parts...)
+		default:
+			return fmt.Errorf("unknown role %q", item.Role)
+		}
+	case "function_call":
+		var args string
+		if err := json.Unmarshal(item.Arguments, &args); err != nil {
+			return fmt.Errorf("arguments: %w", err)
+		}
+		j.add(pawl.RoleAssistant, pawl.ToolCall{ID: item.CallID, Name: item.Name, Args: json.RawMessage(args)})
+	case "function_call_output":
+		parts, err := readContent(item.Output)
+		if err != nil {
+			return fmt.Errorf("output: %w", err)
+		}
+		j.add(pawl.RoleTool, pawl.ToolResult{CallID: item.CallID, Parts: parts})
+	case "reasoning":
+		text, ours := unseal(item.Encrypted)
+		for _, s := range item.Summary {
+			if !ours {
+				text += s.Text
+			}
+		}
+		j.add(pawl.RoleAssistant, pawl.Reasoning{Text: text, Opaque: &pawl.Opaque{Provider: "openai", Data: raw}})
+	case "item_reference", "compaction", "additional_tools":
+	default: // of a hosted tool
+		j.add(pawl.RoleAssistant, pawl.Reasoning{Opaque: &pawl.Opaque{Provider: "openai", Data: raw}})
+	}
+	return nil
+}

@@ -1,0 +1,358 @@
+package pawltest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/script"
+)
+
+// T is what the suites need of a test; *testing.T has it.
+type T[Self any] interface {
+	Helper()
+	Errorf(format string, args ...any)
+	Fatalf(format string, args ...any)
+	Cleanup(f func())
+	Context() context.Context
+	Run(name string, f func(t Self)) bool
+}
+
+// TestModel runs the suite that every pawl.Model must pass. open returns the Model to test, set up so that what it answers
+// is what behind answers: an adapter is opened on a Simulator of behind, a script is behind itself. It must not
+// repeat requests that fail.
+//
+//	pawltest.TestModel(t, func(t *testing.T, behind pawl.Model) pawl.Model { return behind })
+func TestModel[TT T[TT]](t TT, open func(t TT, behind pawl.Model) pawl.Model) {
+	for name, turn := range replies() {
+		t.Run("reply/"+name, func(t TT) { testReply(t, open(t, script.New(turn)), turn) })
+	}
+	t.Run("conversation", func(t TT) { testConversation(t, open) })
+	t.Run("errors", func(t TT) { testErrors(t, open) })
+	t.Run("cancel", func(t TT) { testCancel(t, open) })
+	t.Run("break", func(t TT) { testBreak(t, open) })
+	t.Run("concurrent", func(t TT) { testConcurrent(t, open) })
+}
+
+// replies are the turns that a Model must hand on unharmed.
+func replies() map[string]script.Turn {
+	long := strings.Repeat("Grüße, 世界 🌍 \"quoted\" \\ {braces}\n", 200)
+	object := `{"text":` + string(marshal(long)) + `,"n":[1,2.5e3,-0],"ok":true}`
+	return map[string]script.Turn{
+		"text":                  script.Say("Hello."),
+		"long text":             script.Say(long),
+		"call":                  script.Call("look", `{"at":"the sky"}`),
+		"long arguments":        script.Call("look", object),
+		"escaped arguments":     script.Call("look", `{"at":"\u00e9\ud83c\udf0d\n"}`),
+		"empty object":          script.Call("look", `{}`),
+		"broken arguments":      script.Call("look", `{"at": [1, 2`),
+		"parallel calls":        script.Together(script.Call("look", `{"at":"a"}`), script.Call("find", `{"at":"b"}`), script.Call("look", `{"at":"a"}`)),
+		"text beside calls":     script.Together(script.Say("I look."), script.Call("look", `{"at":"a"}`)),
+		"reasoning, then text":  script.Together(script.Think("Let me see."), script.Say("Yes.")),
+		"reasoning, then calls": script.Together(script.Think("Let me see."), script.Call("look", `{"at":"a"}`), script.Call("find", `{"at":"b"}`)),
+		"cut text":              script.Cut(script.Say("And then")),
+		"cut call":              script.Cut(script.Call("look", `{"at":"th`)),
+		"filtered":              {Parts: []pawl.Part{pawl.Text{Text: "I "}}, Finish: pawl.FinishContentFilter},
+		"usage": {Parts: []pawl.Part{pawl.Text{Text: "x"}},
+			Usage: &pawl.Usage{Input: 1000, Output: 200, Reasoning: 150, CacheRead: 900}},
+	}
+}
+
+// question is a request that begins a conversation.
+func question() *pawl.Request {
+	schema := json.RawMessage(`{"type":"object","properties":{"at":{"type":"string"}}}`)
+	return &pawl.Request{
+		Model:    "test-model",
+		Messages: []pawl.Message{pawl.System("Be brief."), pawl.User("What is there?")},
+		Tools: []*pawl.Tool{
+			{Name: "look", Description: "Looks.", Input: schema, Passive: true},
+			{Name: "find", Description: "Finds.", Input: schema, Passive: true},
+		},
+	}
+}
+
+// streamed asks m and checks the contract of Delta on the way.
+func streamed[TT T[TT]](t TT, m pawl.Model, req *pawl.Request) (*pawl.Response, error) {
+	t.Helper()
+	resp := new(pawl.Response)
+	sealed := map[int]bool{}
+	next := 0
+	for d, err := range m.Stream(t.Context(), req) {
+		if err != nil {
+			return resp, err
+		}
+		if resp.Finish != "" {
+			t.Errorf("a delta came after the one with Finish: %+v", d)
+		}
+		if d.Part != nil {
+			switch {
+			case d.Index > next || d.Index < 0:
+				t.Errorf("part %d came when part %d was next", d.Index, next)
+			case d.Index == next:
+				next++
+			}
+			if sealed[d.Index] {
+				t.Errorf("part %d was continued after it was sealed", d.Index)
+			}
+		}
+		sealed[d.Index] = sealed[d.Index] || d.Done
+		if err := resp.Add(d); err != nil {
+			t.Fatalf("the joiner refuses %+v: %v", d, err)
+		}
+	}
+	if resp.Finish == "" {
+		t.Errorf("the reply ended without a delta with Finish, and without an error")
+	}
+	return resp, nil
+}
+
+// testReply asks for one reply, in fragments and whole: both must be what the turn says.
+func testReply[TT T[TT]](t TT, m pawl.Model, turn script.Turn) {
+	req := question()
+	before := form(req)
+	inPieces, err := streamed(t, m, req)
+	if err != nil {
+		t.Fatalf("streamed: %v", err)
+	}
+	whole, err := pawl.Complete(t.Context(), m, req)
+	if err != nil {
+		t.Fatalf("whole: %v", err)
+	}
+	if got, want := form(whole), form(inPieces); got != want {
+		t.Errorf("whole and streamed differ:\nwhole:    %s\nstreamed: %s", got, want)
+	}
+	if got := form(req); got != before {
+		t.Errorf("the request was changed:\nbefore: %s\nafter:  %s", before, got)
+	}
+	var got, want []string
+	for _, p := range inPieces.Message.Parts {
+		got = append(got, partForm(p))
+	}
+	for _, p := range turn.Parts {
+		want = append(want, partForm(p))
+	}
+	if fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("got parts:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	ids := map[string]bool{}
+	for _, c := range inPieces.Message.Calls() {
+		if c.ID == "" || ids[c.ID] {
+			t.Errorf("the id %q of a call is empty or not unique", c.ID)
+		}
+		ids[c.ID] = true
+	}
+	finish := turn.Finish
+	if finish == "" {
+		finish = pawl.FinishStop
+		if len(ids) > 0 {
+			finish = pawl.FinishToolCalls
+		}
+	}
+	if inPieces.Finish != finish {
+		t.Errorf("got finish %q, want %q", inPieces.Finish, finish)
+	}
+	if turn.Usage != nil {
+		u := inPieces.Usage
+		u.Raw = nil
+		if fmt.Sprintf("%+v", u) != fmt.Sprintf("%+v", *turn.Usage) {
+			t.Errorf("got usage %+v, want %+v", u, *turn.Usage)
+		}
+	}
+}
+
+// partForm is what a reader sees of a part: ids and opaque data are the provider's business.
+func partForm(p pawl.Part) string {
+	switch p := p.(type) {
+	case pawl.Text:
+		return "text " + p.Text
+	case pawl.Reasoning:
+		return "reasoning " + p.Text
+	case pawl.ToolCall:
+		return "call " + p.Name + " " + string(p.Args)
+	}
+	return fmt.Sprintf("%T", p)
+}
+
+func form(v any) string {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err.Error()
+	}
+	return string(b)
+}
+
+// testConversation carries replies back into requests: what the model behind sees must be what was said.
+func testConversation[TT T[TT]](t TT, open func(TT, pawl.Model) pawl.Model) {
+	behind := script.New(
+		script.Together(script.Think("First both."), script.Say("I look. "), script.Call("look", `{"at":"a"}`), script.Call("find", `{"at":"b"}`)),
+		script.Together(script.Think("Once more."), script.Call("look", `{"at":"c"}`)),
+		script.Func(func(req *pawl.Request) script.Turn { return script.Say("There is " + script.Results(req)[0].Text()) }),
+	)
+	for _, whole := range []bool{false, true} {
+		m := open(t, behind)
+		req := question()
+		req.Whole = whole
+		for i := range 3 {
+			resp, err := streamed(t, m, req)
+			if err != nil {
+				t.Fatalf("whole %t, reply %d: %v", whole, i+1, err)
+			}
+			req.Messages = append(req.Messages, resp.Message)
+			if calls := resp.Message.Calls(); len(calls) > 0 {
+				results := make([]pawl.ToolResult, len(calls))
+				for j, c := range calls {
+					results[j] = pawl.TextResult(fmt.Sprintf("%s of %s", c.Name, c.Args))
+					results[j].CallID = c.ID
+				}
+				req.Messages = append(req.Messages, pawl.Results(results...))
+			} else if got, want := resp.Message.Text(), `There is look of {"at":"c"}`; got != want {
+				t.Errorf("whole %t: got the answer %q, want %q", whole, got, want)
+			}
+		}
+	}
+}
+
+func testErrors[TT T[TT]](t TT, open func(TT, pawl.Model) pawl.Model) {
+	for name, turn := range map[string]script.Turn{
+		"refused":    script.Fail(&pawl.ProviderError{Status: 400, Code: pawl.CodeInvalidRequest, Message: "no such thing"}),
+		"broken off": script.Together(script.Say("A long answer that breaks off, and "), script.Fail(errors.New("line down"))),
+		"broken call": script.Together(script.Call("look", `{"at":"the end of the line`),
+			script.Fail(errors.New("line down"))),
+	} {
+		for _, whole := range []bool{false, true} {
+			req := question()
+			req.Whole = whole
+			resp, err := streamed(t, open(t, script.New(turn)), req)
+			if err == nil {
+				t.Errorf("%s, whole %t: no error, but %s", name, whole, form(resp))
+			}
+			if resp.Finish != "" {
+				t.Errorf("%s, whole %t: a reply that failed has finish %q", name, whole, resp.Finish)
+			}
+		}
+	}
+	if _, err := streamed(t, open(t, script.New()), question()); err == nil {
+		t.Errorf("a script without turns: no error")
+	}
+}
+
+// watched tells when a reply of its model has ended, on whatever way.
+type watched struct {
+	pawl.Model
+	ended chan struct{}
+}
+
+func (w watched) Stream(ctx context.Context, req *pawl.Request) iter.Seq2[pawl.Delta, error] {
+	return func(yield func(pawl.Delta, error) bool) {
+		defer close(w.ended)
+		w.Model.Stream(ctx, req)(yield)
+	}
+}
+
+// held is a model whose reply stops after its first fragment until it is given up.
+func held() watched {
+	turn := script.Say("A long answer that does not come to its end for now.")
+	turn.Hold = make(chan struct{})
+	return watched{script.New(turn), make(chan struct{})}
+}
+
+// patience is how long a suite waits for what should happen at once.
+const patience = 20 * time.Second
+
+func testCancel[TT T[TT]](t TT, open func(TT, pawl.Model) pawl.Model) {
+	behind := held()
+	m := open(t, behind)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	inner, stop := context.WithCancel(ctx)
+	defer stop()
+	var last error
+	fragments := 0
+	for d, err := range m.Stream(inner, question()) {
+		if last = err; err == nil && d.Part != nil {
+			fragments++
+			stop()
+		}
+	}
+	switch {
+	case ctx.Err() != nil:
+		t.Errorf("cancelling did not end the reply")
+	case fragments == 0:
+		t.Errorf("no fragment came before the end: %v", last)
+	case last == nil:
+		t.Errorf("a cancelled reply ended without an error")
+	case !errors.Is(last, context.Canceled):
+		t.Errorf("got error %v, want one that is context.Canceled", last)
+	}
+	expectEnded(t, behind)
+
+	dead, kill := context.WithCancel(t.Context())
+	kill()
+	for d, err := range open(t, script.New(script.Say("x"))).Stream(dead, question()) {
+		if err == nil {
+			t.Errorf("a request with a cancelled context was answered: %+v", d)
+		}
+	}
+}
+
+func testBreak[TT T[TT]](t TT, open func(TT, pawl.Model) pawl.Model) {
+	behind := held()
+	m := open(t, behind)
+	for _, err := range m.Stream(t.Context(), question()) {
+		if err != nil {
+			t.Fatalf("%v", err)
+		}
+		break
+	}
+	expectEnded(t, behind)
+}
+
+func expectEnded[TT T[TT]](t TT, w watched) {
+	t.Helper()
+	select {
+	case <-w.ended:
+	case <-time.After(patience):
+		t.Errorf("the provider still answers, though nobody listens")
+	}
+}
+
+func testConcurrent[TT T[TT]](t TT, open func(TT, pawl.Model) pawl.Model) {
+	m := open(t, &script.Model{Quiet: true, Turns: []script.Turn{script.Func(func(req *pawl.Request) script.Turn {
+		return script.Call("look", `{"at":"`+req.Messages[len(req.Messages)-1].Text()+`"}`)
+	})}})
+	var wg sync.WaitGroup
+	failures := make(chan string, 64)
+	for i := range 32 {
+		wg.Go(func() {
+			req := question()
+			req.Whole = i%2 == 0
+			text := fmt.Sprintf("number %d", i)
+			req.Messages = append(req.Messages, pawl.User(text))
+			resp := new(pawl.Response)
+			for d, err := range m.Stream(t.Context(), req) {
+				if err == nil {
+					err = resp.Add(d)
+				}
+				if err != nil {
+					failures <- fmt.Sprintf("request %d: %v", i, err)
+					return
+				}
+			}
+			calls := resp.Message.Calls()
+			if want := `{"at":"` + text + `"}`; len(calls) != 1 || string(calls[0].Args) != want {
+				failures <- fmt.Sprintf("request %d: got %s, want a call with %s", i, form(resp), want)
+			}
+		})
+	}
+	wg.Wait()
+	close(failures)
+	for f := range failures {
+		t.Errorf("%s", f)
+	}
+}

@@ -1,0 +1,143 @@
+package pawltest_test
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/pawltest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func TestScriptPassesTheSuite(t *testing.T) {
+	pawltest.TestModel(t, func(_ *testing.T, behind pawl.Model) pawl.Model { return behind })
+}
+
+// recorder stands in for *testing.T where a suite is expected to fail.
+type recorder struct {
+	ctx context.Context
+	mu  *sync.Mutex
+	log *[]string
+}
+
+func newRecorder(t *testing.T) recorder { return recorder{t.Context(), new(sync.Mutex), new([]string)} }
+
+func (r recorder) Helper()                  {}
+func (r recorder) Cleanup(f func())         {}
+func (r recorder) Context() context.Context { return r.ctx }
+func (r recorder) Errorf(format string, args ...any) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	*r.log = append(*r.log, fmt.Sprintf(format, args...))
+}
+func (r recorder) Fatalf(format string, args ...any) {
+	r.Errorf(format, args...)
+	runtime.Goexit()
+}
+func (r recorder) Run(_ string, f func(recorder)) bool {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		f(r)
+	}()
+	<-done
+	return true
+}
+
+// mapped changes the deltas of a model.
+type mapped struct {
+	pawl.Model
+	change func(req *pawl.Request, yield func(pawl.Delta, error) bool) func(pawl.Delta, error) bool
+}
+
+func (m mapped) Stream(ctx context.Context, req *pawl.Request) iter.Seq2[pawl.Delta, error] {
+	return func(yield func(pawl.Delta, error) bool) { m.Model.Stream(ctx, req)(m.change(req, yield)) }
+}
+
+// The negative control: a model with a fault does not pass.
+func TestFaultyModelsFailTheSuite(t *testing.T) {
+	type yielder = func(pawl.Delta, error) bool
+	for name, test := range map[string]struct {
+		change func(req *pawl.Request, yield yielder) yielder
+		want   string
+	}{
+		"loses a fragment": {func(_ *pawl.Request, yield yielder) yielder {
+			n := 0
+			return func(d pawl.Delta, err error) bool {
+				if n++; n == 3 && d.Finish == "" && !d.Done && err == nil {
+					return true
+				}
+				return yield(d, err)
+			}
+		}, "want:"},
+		"finishes twice": {func(_ *pawl.Request, yield yielder) yielder {
+			return func(d pawl.Delta, err error) bool {
+				if d.Finish != "" && !yield(d, err) {
+					return false
+				}
+				return yield(d, err)
+			}
+		}, "after the one with Finish"},
+		"never finishes": {func(_ *pawl.Request, yield yielder) yielder {
+			return func(d pawl.Delta, err error) bool {
+				d.Finish = ""
+				return yield(d, err)
+			}
+		}, "without a delta with Finish"},
+		"skips a part": {func(_ *pawl.Request, yield yielder) yielder {
+			return func(d pawl.Delta, err error) bool {
+				if d.Part != nil {
+					d.Index++
+				}
+				return yield(d, err)
+			}
+		}, "was next"},
+		"swallows errors": {func(_ *pawl.Request, yield yielder) yielder {
+			return func(d pawl.Delta, err error) bool {
+				if err != nil {
+					return yield(pawl.Delta{Finish: pawl.FinishStop}, nil)
+				}
+				return yield(d, err)
+			}
+		}, "a cancelled reply ended without an error"},
+		"differs when whole": {func(req *pawl.Request, yield yielder) yielder {
+			return func(d pawl.Delta, err error) bool {
+				if req.Whole && d.Usage != nil {
+					d.Usage = &pawl.Usage{Input: 1}
+				}
+				return yield(d, err)
+			}
+		}, "differ"},
+		"changes the request": {func(req *pawl.Request, yield yielder) yielder {
+			req.Messages = append(req.Messages, pawl.User("more"))
+			return yield
+		}, "request was changed"},
+		"wrong finish": {func(_ *pawl.Request, yield yielder) yielder {
+			return func(d pawl.Delta, err error) bool {
+				if d.Finish == pawl.FinishLength {
+					d.Finish = pawl.FinishStop
+				}
+				return yield(d, err)
+			}
+		}, "finish"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRecorder(t)
+			pawltest.TestModel(r, func(_ recorder, behind pawl.Model) pawl.Model { return mapped{behind, test.change} })
+			if len(*r.log) == 0 {
+				t.Fatal("the suite found nothing wrong")
+			}
+			if all := strings.Join(*r.log, "\n"); !strings.Contains(all, test.want) {
+				t.Errorf("the suite says nothing of %q:\n%s", test.want, all)
+			}
+		})
+	}
+}
