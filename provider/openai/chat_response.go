@@ -153,7 +153,7 @@ func (d *chatDecoder) choice(c *jsonscan.Cursor) error {
 	if index != 0 {
 		return nil
 	}
-	if delta == nil { // Perplexity sends both, where the message is what came so far
+	if delta == nil || d.sealing && message != nil { // Perplexity sends both; in a stream the message is what came so far
 		delta = message
 	}
 	if delta != nil {

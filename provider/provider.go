@@ -1,0 +1,123 @@
+// Package provider opens models by name: "openai:gpt-5-mini" is the model gpt-5-mini behind OpenAI's Responses API.
+//
+//	m, err := provider.Open("openai-chat:qwen3:4b", &provider.Options{BaseURL: "http://localhost:11434/v1"})
+//
+// What stands before the first colon names the adapter, the rest is the provider's own name of the model and is not
+// looked at. Keys and addresses come from the environment where Options do not have them; each adapter's
+// package says which variables. A program that knows its provider can do without this package, and call that of the
+// adapter.
+package provider
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/provider/openai"
+)
+
+// Options tune the model that Open returns. Nil, and every zero field, stands for the adapter's default.
+type Options struct {
+	BaseURL string            // the address of the API; for OpenAI's it ends in /v1
+	Key     string            // the API key
+	Header  http.Header       // sent with each request
+	HTTP    http.RoundTripper // carries the requests
+	Retries int               // 0: 2; negative: never
+}
+
+// adapter is one way to reach models.
+type adapter struct {
+	name, example string
+	open          func(model string, o *Options) pawl.Model
+}
+
+// adapters are all that Open knows.
+var adapters = []adapter{
+	{"openai", "openai:gpt-5-mini", func(model string, o *Options) pawl.Model { return openai.New(model, fromOptions(o)) }},
+	{"openai-chat", "openai-chat:gpt-5-mini", func(model string, o *Options) pawl.Model { return openai.NewChat(model, fromOptions(o)) }},
+}
+
+func fromOptions(o *Options) *openai.Options {
+	return &openai.Options{BaseURL: o.BaseURL, Key: o.Key, Header: o.Header, HTTP: o.HTTP, Retries: o.Retries}
+}
+
+// Open returns the model that name stands for, "PROVIDER:MODEL". Nothing is sent: a missing key or a wrong address shows on the
+// first request. The error of a name that cannot be opened says what would be right.
+func Open(name string, o *Options) (pawl.Model, error) {
+	if o == nil {
+		o = new(Options)
+	}
+	prefix, model, found := strings.Cut(name, ":")
+	if !found || model == "" || prefix == "" {
+		return nil, fmt.Errorf("model %q: want PROVIDER:MODEL, such as %s%s", name, adapters[0].example, guess(name))
+	}
+	for _, a := range adapters {
+		if a.name == prefix {
+			return a.open(model, o), nil
+		}
+	}
+	return nil, fmt.Errorf("model %q: unknown provider %q; known: %s%s", name, prefix, strings.Join(Names(), ", "), didYouMean(prefix, model))
+}
+
+// Names returns the providers that Open knows.
+func Names() []string {
+	names := make([]string, len(adapters))
+	for i, a := range adapters {
+		names[i] = a.name
+	}
+	return names
+}
+
+// guess completes a name without a provider, or without a model.
+func guess(name string) string {
+	if name = strings.Trim(name, ":"); name == "" {
+		return ""
+	}
+	for _, a := range adapters {
+		if a.name == name {
+			return "; a model's name follows " + name + ":"
+		}
+	}
+	if strings.ContainsAny(name, "/ ") {
+		return ""
+	}
+	return fmt.Sprintf("; did you mean openai:%s?", name)
+}
+
+// didYouMean names the provider that is most like the one asked for.
+func didYouMean(prefix, model string) string {
+	best, least := "", max(2, len(prefix)/3)+1
+	for _, a := range adapters {
+		if d := distance(strings.ToLower(prefix), a.name); d < least {
+			best, least = a.name, d
+		}
+	}
+	if best == "" {
+		return ""
+	}
+	return fmt.Sprintf("; did you mean %s:%s?", best, model)
+}
+
+// distance is the number of letters to change, add or take away to make b of a.
+func distance(a, b string) int {
+	if len(a) > 64 {
+		return len(a)
+	}
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			d := diagonal
+			if a[i] != b[j] {
+				d = 1 + min(diagonal, row[j], row[j+1])
+			}
+			diagonal, row[j+1] = row[j+1], d
+		}
+	}
+	return row[len(b)]
+}
