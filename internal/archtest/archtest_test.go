@@ -66,6 +66,20 @@ func TestCorePullsInFewModules(t *testing.T) {
 	t.Logf("the core pulls in %d modules: %s", len(got), strings.Join(got, ", "))
 }
 
+// TestModulesAreExplained wants a line in the design's table for each module of go.mod.
+func TestModulesAreExplained(t *testing.T) {
+	root := theTree(t).root
+	mod, err := os.ReadFile(filepath.Join(root, "go.mod"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	page, err := os.ReadFile(filepath.Join(root, "docs", "design.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	report(t, unexplained(string(mod), string(page)))
+}
+
 // TestLoop keeps the loop sequential, deterministic and short.
 func TestLoop(t *testing.T) {
 	tr := theTree(t)

@@ -116,3 +116,18 @@ func standard(path string) bool {
 	first, _, _ := strings.Cut(path, "/")
 	return !strings.Contains(first, ".")
 }
+
+// unexplained returns the modules that goMod requires and that have no line of their own in the table of page.
+func unexplained(goMod, page string) []string {
+	var bad []string
+	for line := range strings.Lines(goMod) {
+		f := strings.Fields(strings.TrimPrefix(strings.TrimSpace(line), "require "))
+		if len(f) < 2 || !strings.HasPrefix(f[1], "v") || !strings.Contains(f[0], ".") {
+			continue
+		}
+		if !strings.Contains(page, "\n| `"+f[0]+"` |") {
+			bad = append(bad, fmt.Sprintf("go.mod requires %s, and docs/design.md has no line for it: each module needs a sentence that says what it saves, who maintains it and what it pulls in", f[0]))
+		}
+	}
+	return bad
+}

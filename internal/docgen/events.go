@@ -1,6 +1,7 @@
 package docgen
 
 import (
+	"cmp"
 	"fmt"
 	"go/ast"
 	"go/parser"
@@ -18,12 +19,12 @@ type kind struct {
 
 // field is a field of the JSON form of an event.
 type field struct {
-	json, goType, comment string
-	optional              bool
+	json, words string
+	meaning     string // where the JSON form itself says it; "": where Event does
 }
 
 // Events returns the text of docs/events.md, made from the source of event.go: the kinds, which fields each carries (eventFields),
-// the JSON names (eventJSON) and what they mean (the comments of Event).
+// the JSON names (eventJSON) and what they mean (the comments of Event, and of eventJSON where that has one).
 func Events(src string) (string, error) {
 	file, err := parser.ParseFile(token.NewFileSet(), "event.go", src, parser.ParseComments|parser.SkipObjectResolution)
 	if err != nil {
@@ -122,8 +123,8 @@ func jsonForm(st *ast.StructType) []field {
 		if err != nil {
 			panic(err) // the parser has seen a string there
 		}
-		name, options, _ := strings.Cut(reflect.StructTag(tag).Get("json"), ",")
-		fields = append(fields, field{json: name, goType: f.Names[0].Name, comment: typeWords(f.Type), optional: options != ""})
+		name, _, _ := strings.Cut(reflect.StructTag(tag).Get("json"), ",")
+		fields = append(fields, field{json: name, words: typeWords(f.Type), meaning: text(f.Comment)})
 	}
 	return fields
 }
@@ -188,7 +189,7 @@ a kind carries may be left out where it is empty.
 		if f.json == "event" {
 			meaning = "what happened: one of the kinds below"
 		}
-		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", f.json, f.comment, cell(meaning))
+		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", f.json, f.words, cell(meaning))
 	}
 	b.WriteString("\n## Kinds\n\nIn the order in which a run emits them.\n\n| event | what happened | carries |\n|---|---|---|\n")
 	for _, k := range kinds {
@@ -209,11 +210,11 @@ a kind carries may be left out where it is empty.
 		if !carried[f.json] {
 			continue
 		}
-		meaning, ok := meanings[strings.ReplaceAll(f.json, "_", "")]
-		if !ok || meaning == "" {
-			return "", fmt.Errorf("event.go: the field %s of Event has no comment", f.json)
+		meaning := cmp.Or(f.meaning, meanings[f.json])
+		if meaning == "" {
+			return "", fmt.Errorf("event.go: the field %s has no comment, in Event or in eventJSON", f.json)
 		}
-		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", f.json, f.comment, cell(meaning))
+		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", f.json, f.words, cell(meaning))
 	}
 	b.WriteString("\nTypes in `code` are those of the Go package, in the JSON form that `go doc pawl TYPE` and its `MarshalJSON` describe.\n")
 	return b.String(), nil
