@@ -97,8 +97,8 @@ type eventJSON struct {
 	Code      *string            `json:"code,omitzero"`
 	Text      *string            `json:"text,omitzero"`
 	Data      stdjson.RawMessage `json:"data,omitzero"`
-	ID        *string            `json:"id,omitzero"`
-	Name      *string            `json:"name,omitzero"`
+	ID        *string            `json:"id,omitzero"`   // call_delta: the call's id so far
+	Name      *string            `json:"name,omitzero"` // call_delta: the tool's name so far
 	Call      *ToolCall          `json:"call,omitzero"`
 	Attempt   *int               `json:"attempt,omitzero"`
 	Response  *Response          `json:"response,omitzero"`
