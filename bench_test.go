@@ -1,0 +1,139 @@
+package pawl_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/pawl-go/pawl"
+)
+
+// What the core costs by itself, without a provider: joining fragments, one call through the pipeline, and whole runs.
+// The cost beside loops written by hand, over HTTP, is measured by make bench.
+
+// fixed is a model that makes calls calls a reply until it has seen rounds replies, then answers. Its replies come whole, so that
+// nothing but the core is measured.
+type fixed struct {
+	rounds, calls int
+	args          json.RawMessage
+	ids           []string
+}
+
+func newFixed(rounds, calls int) *fixed {
+	f := &fixed{rounds: rounds, calls: calls, args: json.RawMessage(`{"path":"/a/b","limit":10,"query":"abcdefghij klmnopqrst"}`)}
+	for i := range calls {
+		f.ids = append(f.ids, fmt.Sprintf("call_%03d", i))
+	}
+	return f
+}
+
+func (f *fixed) Stream(_ context.Context, req *pawl.Request) iter.Seq2[pawl.Delta, error] {
+	return func(yield func(pawl.Delta, error) bool) {
+		replies := 0
+		for _, m := range req.Messages {
+			if m.Role == pawl.RoleAssistant {
+				replies++
+			}
+		}
+		if replies < f.rounds {
+			for i := range f.calls {
+				if !yield(pawl.Delta{Index: i, Part: pawl.ToolCall{ID: f.ids[i], Name: "look", Args: f.args}, Done: true}, nil) {
+					return
+				}
+			}
+			yield(pawl.Delta{Finish: pawl.FinishToolCalls}, nil)
+			return
+		}
+		if yield(pawl.Delta{Part: pawl.Text{Text: "DONE"}, Done: true}, nil) {
+			yield(pawl.Delta{Finish: pawl.FinishStop}, nil)
+		}
+	}
+}
+
+const lookSchema = `{"type":"object","properties":{"path":{"type":"string"},"query":{"type":"string"},"limit":{"type":"integer"}},"required":["path","query","limit"],"additionalProperties":false}`
+
+// look returns a tool whose result differs each time, so that a run of many rounds is not taken for a stalled one.
+func look() *pawl.Tool {
+	result := strings.Repeat("result-line 0123456789 abcdefgh\n", 8)
+	var n atomic.Int64
+	return &pawl.Tool{Name: "look", Input: json.RawMessage(lookSchema), Effect: pawl.Read,
+		Run: func(context.Context, pawl.ToolCall) (pawl.ToolResult, error) {
+			return pawl.TextResult(result[:len(result)-int(n.Add(1)%8)]), nil
+		}}
+}
+
+func BenchmarkResponseAdd(b *testing.B) {
+	for _, kib := range []int{1, 16, 64, 256} {
+		b.Run(fmt.Sprintf("%dKiB", kib), func(b *testing.B) {
+			fragment := json.RawMessage(strings.Repeat("x", 64))
+			b.SetBytes(int64(kib) << 10)
+			b.ReportAllocs()
+			for b.Loop() {
+				var r pawl.Response
+				if err := r.Add(pawl.Delta{Part: pawl.ToolCall{ID: "c", Name: "look"}}); err != nil {
+					b.Fatal(err)
+				}
+				for range kib << 10 / len(fragment) {
+					if err := r.Add(pawl.Delta{Part: pawl.ToolCall{Args: fragment}}); err != nil {
+						b.Fatal(err)
+					}
+				}
+				if err := r.Add(pawl.Delta{Finish: pawl.FinishToolCalls}); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+func BenchmarkPipeline(b *testing.B) {
+	tool := look()
+	for _, c := range []struct{ name, args string }{
+		{"valid", `{"path":"/a/b","limit":10,"query":"abcdefghij klmnopqrst"}`},
+		{"invalid", `{"path":"/a/b","limit":"ten"}`},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			call := pawl.ToolCall{ID: "c", Name: "look", Args: json.RawMessage(c.args)}
+			b.ReportAllocs()
+			for b.Loop() {
+				if x := pawl.Execute(b.Context(), tool, call); (x.Outcome == pawl.OutcomeOK) != (c.name == "valid") {
+					b.Fatalf("outcome %s: %s", x.Outcome, x.Error)
+				}
+			}
+		})
+	}
+}
+
+func BenchmarkRun(b *testing.B) {
+	for _, shape := range []struct{ rounds, calls int }{{1, 1}, {3, 5}, {10, 1}, {1, 20}} {
+		agent := &pawl.Agent{Model: newFixed(shape.rounds, shape.calls), Tools: []pawl.Toolset{look()}, Instructions: "Be brief."}
+		b.Run(fmt.Sprintf("%dx%d", shape.rounds, shape.calls), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				res, err := agent.Run(b.Context(), pawl.User("look"))
+				if err != nil || res.Text() != "DONE" {
+					b.Fatalf("%+v %v", res, err)
+				}
+			}
+		})
+		b.Run(fmt.Sprintf("%dx%d/streamed", shape.rounds, shape.calls), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				var last pawl.Event
+				for e, err := range agent.Stream(b.Context(), pawl.User("look")) {
+					if err != nil {
+						b.Fatal(err)
+					}
+					last = e
+				}
+				if last.Kind != pawl.EventRunEnded || last.Result.Text() != "DONE" {
+					b.Fatalf("%+v", last)
+				}
+			}
+		})
+	}
+}
