@@ -52,7 +52,7 @@ func (r *Response) Add(d Delta) error {
 			return err
 		}
 	} else if d.Done {
-		if d.Index >= len(r.Message.Parts) {
+		if d.Index < 0 || d.Index >= len(r.Message.Parts) {
 			return fmt.Errorf("part %d was sealed before it began", d.Index)
 		}
 		r.seal(d.Index)
@@ -180,7 +180,7 @@ func (r *Response) seal(i int) {
 // identify gives a call without an id, or with that of an earlier call of the reply, one of its own.
 func (r *Response) identify(i int) {
 	c, ok := r.Message.Parts[i].(ToolCall)
-	if !ok || c.ID != "" && !r.used(c.ID, i) {
+	if !ok || c.ID != "" && !used(r.Message.Parts[:i], c.ID) {
 		return
 	}
 	base := c.ID
@@ -188,15 +188,15 @@ func (r *Response) identify(i int) {
 		base = "call"
 	}
 	for n := i; ; n++ {
-		if c.ID = base + "_" + strconv.Itoa(n); !r.used(c.ID, i) {
+		if c.ID = base + "_" + strconv.Itoa(n); !used(r.Message.Parts, c.ID) { // a later call may be sealed already
 			break
 		}
 	}
 	r.Message.Parts[i] = c
 }
 
-func (r *Response) used(id string, before int) bool {
-	for _, p := range r.Message.Parts[:before] {
+func used(parts []Part, id string) bool {
+	for _, p := range parts {
 		if c, ok := p.(ToolCall); ok && c.ID == id {
 			return true
 		}

@@ -1,0 +1,345 @@
+package pawl_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"pgregory.net/rapid"
+
+	"github.com/pawl-go/pawl"
+)
+
+var sameReply = cmpopts.IgnoreUnexported(pawl.Response{})
+
+func text(s string) pawl.Text { return pawl.Text{Text: s} }
+
+func args(s string) pawl.ToolCall { return pawl.ToolCall{Args: json.RawMessage(s)} }
+
+// joined adds ds to a fresh Response.
+func joined(ds ...pawl.Delta) (*pawl.Response, error) {
+	r := new(pawl.Response)
+	for _, d := range ds {
+		if err := r.Add(d); err != nil {
+			return r, err
+		}
+	}
+	return r, nil
+}
+
+func TestAddJoinsFragments(t *testing.T) {
+	sig := &pawl.Opaque{Provider: "p", Data: json.RawMessage(`"s"`)}
+	got, err := joined(
+		pawl.Delta{Index: 0, Part: pawl.Reasoning{Text: "let me "}, Model: "m-1", ID: "r-1"},
+		pawl.Delta{Index: 1, Part: text("Hel")},
+		pawl.Delta{Index: 0, Part: pawl.Reasoning{Text: "see", Opaque: sig}, Done: true},
+		pawl.Delta{Index: 2, Part: pawl.ToolCall{ID: "c", Name: "look"}, Usage: &pawl.Usage{Input: 3}},
+		pawl.Delta{Index: 1, Part: text("lo")},
+		pawl.Delta{Index: 3, Part: pawl.Media{MIME: "image/png", URL: "https://example.org/x.png"}},
+		pawl.Delta{Index: 2, Part: args(`{"a":`)},
+		pawl.Delta{Index: 2, Part: pawl.ToolCall{ID: "late", Name: "late", Args: json.RawMessage(`1}`), Opaque: sig}},
+		pawl.Delta{Index: 2, Done: true},
+		pawl.Delta{Usage: &pawl.Usage{Input: 3, Output: 4}, Finish: pawl.FinishStop},
+	)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := &pawl.Response{Message: pawl.Assistant(
+		pawl.Reasoning{Text: "let me see", Opaque: sig},
+		text("Hello"),
+		pawl.ToolCall{ID: "c", Name: "look", Args: json.RawMessage(`{"a":1}`), Opaque: sig},
+		pawl.Media{MIME: "image/png", URL: "https://example.org/x.png"},
+	), Finish: pawl.FinishToolCalls, Usage: pawl.Usage{Input: 3, Output: 4}, Model: "m-1", ID: "r-1"}
+	if diff := cmp.Diff(got, want, sameReply); diff != "" {
+		t.Errorf("got -, want +\n%s", diff)
+	}
+}
+
+// A model that breaks the contract of Delta gets an error, and never a panic.
+func TestAddRefusesWhatBreaksTheContract(t *testing.T) {
+	for name, test := range map[string]struct {
+		deltas []pawl.Delta
+		want   string
+	}{
+		"skipped part":        {[]pawl.Delta{{Index: 1, Part: text("a")}}, "part 1 came when part 0 was next"},
+		"negative part":       {[]pawl.Delta{{Index: -1, Part: text("a")}}, "part -1"},
+		"sealed too early":    {[]pawl.Delta{{Index: 0, Done: true}}, "part 0 was sealed before it began"},
+		"negative seal":       {[]pawl.Delta{{Index: 0, Part: text("a")}, {Index: -1, Done: true}}, "part -1"},
+		"negative whole seal": {[]pawl.Delta{{Index: 0, Part: text("a"), Done: true}, {Index: -1, Done: true}}, "part -1"},
+		"continued":           {[]pawl.Delta{{Index: 0, Part: text("a"), Done: true}, {Index: 0, Part: text("b")}}, "part 0 was continued after it was sealed"},
+		"continued media":     {[]pawl.Delta{{Index: 0, Part: pawl.Media{URL: "u"}}, {Index: 0, Part: pawl.Media{URL: "v"}}}, "part 0 was continued"},
+		"text to call":        {[]pawl.Delta{{Index: 0, Part: text("a")}, {Index: 0, Part: args("b")}}, "part 0 changed"},
+		"call to text":        {[]pawl.Delta{{Index: 0, Part: args("a")}, {Index: 0, Part: text("b")}}, "part 0 changed"},
+		"call to reasoning":   {[]pawl.Delta{{Index: 0, Part: args("a")}, {Index: 0, Part: pawl.Reasoning{}}}, "part 0 changed"},
+		"text to media":       {[]pawl.Delta{{Index: 0, Part: text("a")}, {Index: 0, Part: pawl.Media{}}}, "cannot come in fragments"},
+		"result in a reply":   {[]pawl.Delta{{Index: 0, Part: pawl.ToolResult{}}}, "a reply cannot hold"},
+		"decision in a reply": {[]pawl.Delta{{Index: 0, Part: pawl.Decision{}, Done: true}}, "a reply cannot hold"},
+		"after the end":       {[]pawl.Delta{{Finish: pawl.FinishStop}, {Part: text("a")}}, "after the reply had ended"},
+		"finished twice":      {[]pawl.Delta{{Finish: pawl.FinishStop}, {Finish: pawl.FinishStop}}, "after the reply had ended"},
+	} {
+		_, err := joined(test.deltas...)
+		if err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s: got %v, want %q", name, err, test.want)
+		}
+	}
+}
+
+func TestFinishRules(t *testing.T) {
+	for _, test := range []struct {
+		said  pawl.FinishReason
+		calls bool
+		want  pawl.FinishReason
+		cut   bool
+	}{
+		{pawl.FinishStop, true, pawl.FinishToolCalls, false},
+		{pawl.FinishOther, true, pawl.FinishToolCalls, false},
+		{pawl.FinishToolCalls, true, pawl.FinishToolCalls, false},
+		{pawl.FinishLength, true, pawl.FinishLength, true},
+		{pawl.FinishContentFilter, true, pawl.FinishContentFilter, true},
+		{pawl.FinishError, true, pawl.FinishError, true},
+		{pawl.FinishToolCalls, false, pawl.FinishStop, false},
+		{pawl.FinishStop, false, pawl.FinishStop, false},
+		{pawl.FinishOther, false, pawl.FinishOther, false},
+		{pawl.FinishLength, false, pawl.FinishLength, true},
+	} {
+		ds := []pawl.Delta{{Index: 0, Part: text("x"), Done: true}}
+		if test.calls {
+			ds = append(ds, pawl.Delta{Index: 1, Part: call("c", "f", "{}"), Done: true})
+		}
+		r, err := joined(append(ds, pawl.Delta{Finish: test.said})...)
+		if err != nil || r.Finish != test.want || r.Finish.Cut() != test.cut {
+			t.Errorf("said %s, calls %t: got %s, cut %t, error %v; want %s, cut %t", test.said, test.calls, r.Finish, r.Finish.Cut(), err, test.want, test.cut)
+		}
+	}
+	empty, err := joined(pawl.Delta{Finish: pawl.FinishStop})
+	if err != nil || empty.Message.Role != pawl.RoleAssistant {
+		t.Errorf("an empty reply: got role %q, %v", empty.Message.Role, err)
+	}
+}
+
+// Whatever ids a model gives its calls, and in whatever order the calls are sealed, each call of a reply ends with an id of its
+// own, and a good id is kept.
+func TestCallsGetIDsOfTheirOwn(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(1, 6).Draw(t, "calls")
+		given := make([]string, n)
+		seen := map[string]int{}
+		var ds []pawl.Delta
+		for i := range n {
+			given[i] = rapid.SampledFrom([]string{"", "", "a", "call_0", "call_1", "call_2", "a_1"}).Draw(t, "id")
+			seen[given[i]]++
+			ds = append(ds, pawl.Delta{Index: i, Part: call(given[i], "f", "{}"), Done: rapid.Bool().Draw(t, "whole")})
+		}
+		order := rapid.Permutation(ds).Draw(t, "order of sealing")
+		for _, d := range order {
+			if !d.Done && rapid.Bool().Draw(t, "sealed") {
+				ds = append(ds, pawl.Delta{Index: d.Index, Done: true})
+			}
+		}
+		r, err := joined(append(ds, pawl.Delta{Finish: pawl.FinishToolCalls})...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := map[string]bool{}
+		for i, c := range r.Message.Calls() {
+			if c.ID == "" || got[c.ID] {
+				t.Fatalf("given %q: call %d has id %q, which is empty or taken", given, i, c.ID)
+			}
+			got[c.ID] = true
+		}
+	})
+	r, err := joined(pawl.Delta{Index: 0, Part: call("x", "f", ""), Done: true}, pawl.Delta{Index: 1, Part: call("y", "f", "")},
+		pawl.Delta{Index: 2, Part: call("x", "f", ""), Done: true}, pawl.Delta{Finish: pawl.FinishStop})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c := r.Message.Calls(); c[0].ID != "x" || c[1].ID != "y" || c[2].ID == "x" {
+		t.Errorf("got ids %q, %q, %q", c[0].ID, c[1].ID, c[2].ID)
+	}
+}
+
+// cut draws a way to tell parts in fragments, interleaved as a provider may.
+func cut(t *rapid.T, parts []pawl.Part) []pawl.Delta {
+	var queues [][]pawl.Delta
+	for i, p := range parts {
+		pieces := func(s string, part func(string) pawl.Part) []pawl.Delta {
+			var q []pawl.Delta
+			for s != "" && rapid.Bool().Draw(t, "cut") {
+				n := rapid.IntRange(0, len(s)).Draw(t, "at")
+				q = append(q, pawl.Delta{Index: i, Part: part(s[:n])})
+				s = s[n:]
+			}
+			return append(q, pawl.Delta{Index: i, Part: part(s)})
+		}
+		var q []pawl.Delta
+		switch p := p.(type) {
+		case pawl.Text:
+			q = pieces(p.Text, func(s string) pawl.Part { return text(s) })
+		case pawl.Reasoning:
+			q = pieces(p.Text, func(s string) pawl.Part { return pawl.Reasoning{Text: s} })
+		case pawl.ToolCall:
+			first := true
+			q = pieces(string(p.Args), func(s string) pawl.Part {
+				c := args(s)
+				if first {
+					c.ID, c.Name = p.ID, p.Name
+				}
+				first = false
+				return c
+			})
+		}
+		switch rapid.IntRange(0, 2).Draw(t, "seal") {
+		case 0:
+			q[len(q)-1].Done = true
+		case 1:
+			q = append(q, pawl.Delta{Index: i, Done: true})
+		}
+		queues = append(queues, q)
+	}
+	var ds []pawl.Delta
+	began := 0
+	for {
+		var ready []int
+		for i := range queues {
+			if len(queues[i]) > 0 && i <= began {
+				ready = append(ready, i)
+			}
+		}
+		if len(ready) == 0 {
+			return append(ds, pawl.Delta{Finish: pawl.FinishStop})
+		}
+		i := rapid.SampledFrom(ready).Draw(t, "next")
+		ds = append(ds, queues[i][0])
+		queues[i] = queues[i][1:]
+		began = max(began, i+1)
+	}
+}
+
+// However a reply is cut into fragments, and however these are interleaved, it joins to the same reply.
+func TestAnyCutJoinsToTheSameReply(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(0, 5).Draw(t, "parts")
+		parts := make([]pawl.Part, n)
+		for i := range n {
+			s := rapid.StringN(0, 40, -1).Draw(t, "text")
+			switch rapid.IntRange(0, 2).Draw(t, "kind") {
+			case 0:
+				parts[i] = text(s)
+			case 1:
+				parts[i] = pawl.Reasoning{Text: s}
+			default:
+				parts[i] = call(fmt.Sprint("c", i), "f", s)
+			}
+		}
+		var whole []pawl.Delta
+		for i, p := range parts {
+			whole = append(whole, pawl.Delta{Index: i, Part: p, Done: true})
+		}
+		want, err := joined(append(whole, pawl.Delta{Finish: pawl.FinishStop})...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ds := cut(t, parts)
+		got, err := joined(ds...)
+		if err != nil {
+			t.Fatalf("%v in %+v", err, ds)
+		}
+		if diff := cmp.Diff(got, want, sameReply, cmpopts.EquateEmpty()); diff != "" {
+			t.Fatalf("got -, want +\n%s", diff)
+		}
+		again := new(pawl.Response)
+		for d, err := range got.Deltas() {
+			if err == nil {
+				err = again.Add(d)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		if diff := cmp.Diff(again, got, sameReply); diff != "" {
+			t.Fatalf("played again: got -, want +\n%s", diff)
+		}
+	})
+}
+
+// Joining is linear in the size of the arguments: what it allocates grows as they do, in any number of fragments.
+// Bytes are counted rather than time, which depends on the machine.
+func TestJoiningIsLinear(t *testing.T) {
+	spent := func(size, fragment int) uint64 {
+		piece := json.RawMessage(strings.Repeat("x", fragment))
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		r := new(pawl.Response)
+		for range size / fragment {
+			if err := r.Add(pawl.Delta{Part: pawl.ToolCall{Args: piece}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := r.Add(pawl.Delta{Finish: pawl.FinishStop}); err != nil {
+			t.Fatal(err)
+		}
+		runtime.ReadMemStats(&after)
+		if n := len(r.Message.Calls()[0].Args); n != size {
+			t.Fatalf("%d bytes were joined, want %d", n, size)
+		}
+		return after.TotalAlloc - before.TotalAlloc
+	}
+	const mib = 1 << 20
+	for _, fragment := range []int{1, 16, 4096} {
+		if got := spent(mib, fragment); got > 10*mib {
+			// Each Delta boxes its part: 80 bytes a fragment, which is not the joiner's doing.
+			if boxed := uint64(mib / fragment * 96); got > 10*mib+boxed {
+				t.Errorf("1 MiB in fragments of %d: %d bytes allocated", fragment, got)
+			}
+		}
+		small, large := spent(mib/4, fragment), spent(mib, fragment)
+		if large > 8*small {
+			t.Errorf("fragments of %d: four times the size took %d bytes in place of %d", fragment, large, small)
+		}
+	}
+}
+
+func TestCompleteAsksOnceAndWhole(t *testing.T) {
+	boom := errors.New("boom")
+	var seen *pawl.Request
+	reply := func(ds ...pawl.Delta) pawl.Model {
+		return modelFunc(func(_ context.Context, req *pawl.Request) iter.Seq2[pawl.Delta, error] {
+			seen = req
+			return func(yield func(pawl.Delta, error) bool) {
+				for _, d := range ds {
+					if !yield(d, nil) {
+						return
+					}
+				}
+				if len(ds) == 0 {
+					yield(pawl.Delta{}, boom)
+				}
+			}
+		})
+	}
+	req := &pawl.Request{Messages: []pawl.Message{pawl.User("hi")}}
+	res, err := pawl.Complete(t.Context(), reply(pawl.Delta{Part: text("ho"), Finish: pawl.FinishStop}), req)
+	if err != nil || res.Message.Text() != "ho" {
+		t.Errorf("got %v, %v", res, err)
+	}
+	if !seen.Whole || req.Whole {
+		t.Errorf("Whole: sent %t, the caller's request has %t; want true and false", seen.Whole, req.Whole)
+	}
+	if _, err := pawl.Complete(t.Context(), reply(), req); err != boom {
+		t.Errorf("got %v, want the model's error", err)
+	}
+	if _, err := pawl.Complete(t.Context(), reply(pawl.Delta{Index: 3, Part: text("ho")}), req); err == nil {
+		t.Error("a broken contract gave no error")
+	}
+	var pe *pawl.ProviderError
+	if _, err := pawl.Complete(t.Context(), reply(pawl.Delta{Part: text("ho")}), req); !errors.As(err, &pe) || pe.Code != pawl.CodeStream || !pe.Retryable {
+		t.Errorf("a reply that broke off: got %v", err)
+	}
+}
