@@ -1,0 +1,331 @@
+package pawltest_test
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"regexp"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/pawltest"
+	"github.com/pawl-go/pawl/provider/openai"
+)
+
+// rehearsal is a recorded loop made ready to be played again: the conversation and the tools of its first request, and the
+// results that its later requests held.
+type rehearsal struct {
+	exchanges []pawltest.Exchange
+	requests  []*pawl.Request     // as recorded
+	results   map[string][]string // by tool, in the order in which they were given
+}
+
+func rehearse(loop []pawltest.Exchange) (*rehearsal, error) {
+	r := &rehearsal{exchanges: loop, results: map[string][]string{}}
+	for i, e := range loop {
+		if e.Request == nil {
+			return nil, fmt.Errorf("%s: the request was not recorded", e.Name())
+		}
+		req, err := pawltest.ReadRequest(e.API, e.Request.Body)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", e.Name(), err)
+		}
+		r.requests = append(r.requests, req)
+		if i == 0 {
+			continue
+		}
+		// The calls are in the reply before, their results in this request.
+		names := map[string]string{}
+		for _, c := range loop[i-1].Info.ToolCalls {
+			names[c.ID] = c.Name
+		}
+		for _, m := range req.Messages[min(len(r.requests[i-1].Messages), len(req.Messages)):] {
+			for _, p := range m.Parts {
+				if res, ok := p.(pawl.ToolResult); ok && names[res.CallID] != "" {
+					name := names[res.CallID]
+					r.results[name] = append(r.results[name], res.Text())
+				}
+			}
+		}
+	}
+	return r, nil
+}
+
+// tools are those of the first request, answering what was answered when it was recorded. What was not offered
+// stays unknown, and what was not recorded is answered with a word.
+func (r *rehearsal) tools(used *atomic.Int64) []pawl.Toolset {
+	var set []pawl.Toolset
+	seen := map[string]bool{}
+	for _, req := range r.requests { // some clients offer more later
+		for _, t := range req.Tools {
+			if seen[t.Name] {
+				continue
+			}
+			seen[t.Name] = true
+			t = t.Clone()
+			t.Passive, t.Effect = false, pawl.Read
+			left := make(chan string, len(r.results[t.Name])+1)
+			for _, s := range r.results[t.Name] {
+				left <- s
+			}
+			t.Run = func(context.Context, pawl.ToolCall) (pawl.ToolResult, error) {
+				select {
+				case s := <-left:
+					used.Add(1)
+					return pawl.TextResult(s), nil
+				default:
+					return pawl.TextResult("done"), nil
+				}
+			}
+			if t.Check() != nil {
+				t.Input = nil // a schema that describes no object: the call is what matters here
+			}
+			set = append(set, t)
+		}
+	}
+	return set
+}
+
+// Each recorded tool loop plays again through an agent: it ends, every call is answered once, and the checker accepts every request.
+func TestRecordedLoops(t *testing.T) {
+	for _, api := range []struct {
+		name string
+		open func(string, *openai.Options) *openai.Model
+	}{{pawltest.Chat, openai.NewChat}, {pawltest.Responses, openai.New}} {
+		t.Run(api.name, func(t *testing.T) {
+			var s tally
+			for _, c := range corpus(t, api.name) {
+				if !c.Exchanges[0].Loop {
+					continue
+				}
+				s.cassettes++
+				loops := c.Loops()
+				if len(loops) == 0 {
+					loops = [][]pawltest.Exchange{c.Exchanges}
+				}
+				for _, loop := range loops {
+					name := fmt.Sprintf("%s#%d-%d", c.Name, loop[0].Seq, loop[len(loop)-1].Seq)
+					if err := replayLoop(t, loop, api.open, &s); err != nil {
+						t.Errorf("%s: %v", name, err)
+					}
+				}
+			}
+			t.Logf("%+v", s)
+			if s.cassettes < 50 || s.requests < s.loops {
+				t.Errorf("only %+v", s)
+			}
+		})
+	}
+}
+
+// tally counts what was played.
+type tally struct {
+	cassettes, loops, runs, requests, streamed int
+	calls, results, handedBack                 int
+	refused                                    int // runs that end as recorded: with an error of the provider
+	recorded                                   int // results that are those of the recording
+	stops                                      map[pawl.Stop]int
+	outcomes                                   map[pawl.Outcome]int
+}
+
+func replayLoop(t *testing.T, loop []pawltest.Exchange, open func(string, *openai.Options) *openai.Model, s *tally) error {
+	r, err := rehearse(loop)
+	if err != nil {
+		return err
+	}
+	server, err := pawltest.NewReplay(loop)
+	if err != nil {
+		return err
+	}
+	defer server.Close()
+	tr := &http.Transport{}
+	defer tr.CloseIdleConnections()
+	first := r.requests[0]
+	var used atomic.Int64
+	agent := &pawl.Agent{
+		Model:  open(cmp.Or(first.Model, "named-by-the-url"), &openai.Options{BaseURL: server.URL, Key: "none", Retries: -1, HTTP: tr}),
+		Tools:  r.tools(&used),
+		Choice: first.Choice,
+		Output: first.Output,
+		Limits: pawl.Limits{AtLimit: pawl.Return},
+	}
+	if len(agent.Tools) == 0 || first.Choice.Check(first.Tools) != nil {
+		agent.Choice = pawl.ToolChoice{}
+	}
+	s.loops++
+	msgs := first.Messages
+	if msgs[len(msgs)-1].Role == pawl.RoleAssistant {
+		msgs = append(msgs, pawl.User("Go on.")) // the recorded request ends with items that have no neutral form
+	}
+	var res *pawl.Result
+	// A loop may hold several tasks: where a reply has no calls, the person went on, and so do we, with a new run.
+	for server.Left() > 0 {
+		done := len(loop) - server.Left()
+		if done > 0 {
+			msgs = append(res.Messages, followUp(r.requests[done])...)
+		}
+		agent.Limits.Rounds = server.Left() - 1
+		if agent.Limits.Rounds == 0 {
+			agent.Limits.Rounds = pawl.NoRounds
+		}
+		streaming := loop[done].Streaming
+		res, err = runAgent(t.Context(), agent, msgs, streaming)
+		var refused *pawl.ProviderError
+		last := loop[len(loop)-1].Response.Status
+		if errors.As(err, &refused) && last >= 400 && refused.Status == last && server.Left() == 0 && res != nil {
+			s.refused++
+		} else if err != nil {
+			return fmt.Errorf("after %d of %d replies: %w", len(loop)-server.Left(), len(loop), err)
+		}
+		s.runs++
+		if s.stops == nil {
+			s.stops, s.outcomes = map[pawl.Stop]int{}, map[pawl.Outcome]int{}
+		}
+		s.stops[res.Stop]++
+		for _, step := range res.Steps {
+			for _, x := range step.Executions {
+				s.outcomes[x.Outcome]++
+			}
+		}
+		if len(loop)-server.Left() == done {
+			return fmt.Errorf("a run asked nothing: %s %s", res.Stop, res.Cause)
+		}
+		if err := answeredOnce(res, s); err != nil {
+			return err
+		}
+	}
+	s.recorded += int(used.Load())
+	for i, got := range server.Received() {
+		s.requests++
+		if loop[i].Streaming {
+			s.streamed++
+		}
+		if len(got.Violations) > 0 {
+			return fmt.Errorf("request %d: the checker refuses it: %v\n%s", i+1, got.Violations, got.Body)
+		}
+	}
+	return nil
+}
+
+// followUp is what the person said before a recorded request: its last messages that are neither replies nor results.
+func followUp(req *pawl.Request) []pawl.Message {
+	n := len(req.Messages)
+	for n > 0 && (req.Messages[n-1].Role == pawl.RoleUser || req.Messages[n-1].Role == pawl.RoleSystem) {
+		n--
+	}
+	if n == len(req.Messages) {
+		return []pawl.Message{pawl.User("Go on.")}
+	}
+	return req.Messages[n:]
+}
+
+func runAgent(ctx context.Context, a *pawl.Agent, msgs []pawl.Message, streaming bool) (*pawl.Result, error) {
+	if !streaming {
+		return a.Run(ctx, msgs...)
+	}
+	var res *pawl.Result
+	for ev, err := range a.Stream(ctx, msgs...) {
+		if err != nil {
+			return res, err // after run_ended
+		}
+		if ev.Kind == pawl.EventRunEnded {
+			res = ev.Result
+		}
+	}
+	if res == nil {
+		return nil, errors.New("the stream ended without run_ended")
+	}
+	return res, nil
+}
+
+// answeredOnce checks the transcript with eyes of its own: every call but those handed back has one result, in the message after it.
+func answeredOnce(res *pawl.Result, s *tally) error {
+	open := map[string]bool{}
+	for _, c := range res.Calls() {
+		open[c.ID] = true
+	}
+	for i, m := range res.Messages {
+		last := i == len(res.Messages)-1
+		for _, p := range m.Parts {
+			c, ok := p.(pawl.ToolCall)
+			if !ok {
+				continue
+			}
+			s.calls++
+			n := 0
+			if !last {
+				for _, p := range res.Messages[i+1].Parts {
+					if r, ok := p.(pawl.ToolResult); ok && r.CallID == c.ID {
+						n++
+					}
+				}
+			}
+			s.results += n
+			if last && open[c.ID] && n == 0 {
+				s.handedBack++
+			} else if n != 1 {
+				return fmt.Errorf("message %d: the call %s of %s has %d results", i, c.ID, c.Name, n)
+			}
+		}
+	}
+	switch res.Stop {
+	case pawl.StopAnswer, pawl.StopLimit, pawl.StopFailed: // a failure was looked at by the caller
+		return nil
+	}
+	return fmt.Errorf("it ended with %s: %s", res.Stop, strings.TrimSpace(res.Cause))
+}
+
+// spoiled takes something out of each request.
+type spoiled struct {
+	http.RoundTripper
+	what *regexp.Regexp
+}
+
+func (s spoiled) RoundTrip(r *http.Request) (*http.Response, error) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return nil, err
+	}
+	r.Body.Close()
+	body = s.what.ReplaceAll(body, nil)
+	r = r.Clone(r.Context())
+	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+	return s.RoundTripper.RoundTrip(r)
+}
+
+// The negative control: an adapter that loses a result, or a call, does not get through.
+func TestLoopsFindBrokenRequests(t *testing.T) {
+	loop := exchanges(t, `[
+		{"cassette":"c","seq":0,"api":"openai-chat","loop":true,"request":{"body":{"model":"m","messages":[{"role":"user","content":"Oslo?"}],
+			"tools":[{"type":"function","function":{"name":"look","parameters":{"type":"object"}}}]}},
+			"response":{"status":200,"headers":{"content-type":"application/json"},
+			"body":"{\"choices\":[{\"index\":0,\"finish_reason\":\"tool_calls\",\"message\":{\"content\":null,\"tool_calls\":[{\"id\":\"a\",\"type\":\"function\",\"function\":{\"name\":\"look\",\"arguments\":\"{}\"}}]}}]}"},
+			"info":{"tool_calls":[{"id":"a","name":"look","args":"{}"}]}},
+		{"cassette":"c","seq":1,"api":"openai-chat","loop":true,"continues":0,"request":{"body":{"model":"m","messages":[{"role":"user","content":"Oslo?"},
+			{"role":"assistant","content":null,"tool_calls":[{"id":"a","type":"function","function":{"name":"look","arguments":"{}"}}]},
+			{"role":"tool","tool_call_id":"a","content":"rain"}]}},
+			"response":{"status":200,"headers":{"content-type":"application/json"},
+			"body":"{\"choices\":[{\"index\":0,\"finish_reason\":\"stop\",\"message\":{\"content\":\"Rain.\"}}]}"}}]`)
+	play := func(what string) error {
+		return replayLoop(t, loop, func(name string, o *openai.Options) *openai.Model {
+			if what != "" {
+				o.HTTP = spoiled{o.HTTP, regexp.MustCompile(what)}
+			}
+			return openai.NewChat(name, o)
+		}, new(tally))
+	}
+	if err := play(""); err != nil {
+		t.Fatalf("the loop as it is: %v", err)
+	}
+	for _, what := range []string{`,\{"role":"tool"[^}]*\}`, `"tool_call_id":"a",?`, `,\{"role":"assistant".*?\}\]\}`} {
+		if err := play(what); err == nil || !strings.Contains(err.Error(), "the checker refuses it") {
+			t.Errorf("without %s: got %v, want the checker to refuse it", what, err)
+		}
+	}
+}
