@@ -55,13 +55,15 @@ func (d *chatDecoder) event(data []byte) error {
 	return d.chunk(data)
 }
 
+func (d *chatDecoder) over() bool { return d.done }
+
 func (d *chatDecoder) whole(body []byte) error {
 	d.sealing = true
 	if err := d.chunk(body); err != nil {
 		return err
 	}
 	d.done = true
-	return d.end(false)
+	return d.end()
 }
 
 // chunk reads one chunk of a stream, or a whole body.
@@ -493,7 +495,7 @@ func (d *chatDecoder) sealCalls() error {
 
 // end finishes the reply. A server may leave out [DONE] after a finish reason, or, with [DONE], the reason; a stream without
 // either was cut.
-func (d *chatDecoder) end(cut bool) error {
+func (d *chatDecoder) end() error {
 	if len(d.reason) == 0 && !d.done {
 		return d.broken("the stream ended without a finish reason")
 	}

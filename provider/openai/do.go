@@ -157,7 +157,7 @@ func (d *dialect) read(body io.Reader, size int64, whole bool, out *emitter) err
 	for {
 		ev, err := events.Next()
 		if err == io.EOF {
-			return dec.end(true)
+			return dec.end()
 		}
 		if err != nil {
 			return d.cut(err)
@@ -165,6 +165,23 @@ func (d *dialect) read(body io.Reader, size int64, whole bool, out *emitter) err
 		if err := dec.event(ev.Data); err != nil {
 			return err
 		}
+		if dec.over() {
+			if err := dec.end(); err != nil {
+				return err
+			}
+			drain(body)
+			return nil
+		}
+	}
+}
+
+// drain reads to the end of a body whose reply is complete: only then can its connection be used again. The end
+// has usually come with the last event; for a server that keeps the connection open it is not waited long.
+func drain(body io.Reader) {
+	if c, ok := body.(io.Closer); ok {
+		t := time.AfterFunc(100*time.Millisecond, func() { c.Close() })
+		defer t.Stop()
+		io.Copy(io.Discard, io.LimitReader(body, 64<<10))
 	}
 }
 

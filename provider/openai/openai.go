@@ -109,6 +109,9 @@ func newModel(a *api, model string, o *Options) *Model {
 		return m
 	}
 	m.dialect = newDialect(a, u.Hostname())
+	if u.Path == "" {
+		u.Path = "/"
+	}
 	m.url = u.JoinPath(a.path)
 	m.header = o.Header.Clone()
 	if m.header == nil {
@@ -141,8 +144,9 @@ type api struct {
 // decoder makes deltas of one reply. It is used for one reply and not concurrently.
 type decoder interface {
 	event(data []byte) error // one event of a stream
+	over() bool              // that event was the last one, as the API says it
+	end() error              // the stream is over, or ended without saying so
 	whole(body []byte) error // a whole reply
-	end(cut bool) error      // after the last event; cut: the stream ended without saying so
 }
 
 // A dialect is how one server speaks an API.

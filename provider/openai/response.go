@@ -125,7 +125,9 @@ func (d *responseDecoder) whole(body []byte) error {
 	return d.response(body, true)
 }
 
-func (d *responseDecoder) end(cut bool) error {
+func (d *responseDecoder) over() bool { return d.ended }
+
+func (d *responseDecoder) end() error {
 	if !d.ended {
 		return d.broken("the stream ended before the response was completed")
 	}

@@ -23,7 +23,7 @@ type slot struct {
 
 // event reads one event of a stream. The name of the event is taken from its data: some servers send no other.
 func (d *responseDecoder) event(data []byte) error {
-	if string(data) == "[DONE]" || d.ended {
+	if string(data) == "[DONE]" {
 		return nil
 	}
 	var typ, delta, text, args, input, item, response, failure []byte
