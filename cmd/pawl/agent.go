@@ -1,0 +1,195 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/provider"
+)
+
+// agentFlags is what run and chat share: the flags that make an agent, and those that keep its transcript.
+type agentFlags struct {
+	Model      string   `placeholder:"PROVIDER:NAME" help:"The model: openai:gpt-5-mini (Responses), or openai-chat:NAME (Chat Completions, which most servers speak)."`
+	BaseURL    string   `name:"base-url" placeholder:"URL" help:"Where the provider's API is; usually ends in /v1. Default: OPENAI_BASE_URL, then the provider's own."`
+	System     string   `placeholder:"TEXT" help:"Instructions that stand in front of the conversation."`
+	Tools      []string `placeholder:"SET" help:"Sets of built-in tools: file, data."`
+	Root       string   `default:"." placeholder:"DIR" help:"What the file tools see. Default: the current directory."`
+	Passive    string   `placeholder:"FILE" help:"Tools that the caller carries out, so their calls are pending: a JSON list of {\"name\",\"description\",\"parameters\"}."`
+	ToolsFile  string   `name:"tools-file" placeholder:"FILE" help:"A rehearsal: a JSON list of {\"name\",\"description\",\"parameters\",\"results\":[…]}. The n-th call that reaches a tool gets its n-th result."`
+	ToolChoice string   `name:"tool-choice" placeholder:"CHOICE" help:"auto, none, required or a tool's name, for the first request. Default: OPENAI_TOOL_CHOICE, then auto."`
+	MaxRounds  *int     `name:"max-rounds" placeholder:"N" help:"Rounds of calls at most; 0 runs no call and hands them back. Default: 20."`
+	Output     string   `placeholder:"SCHEMA.json" help:"A JSON Schema that the answer must fit, where the provider can hold the model to it."`
+	Yes        bool     `short:"y" help:"Run calls that may change the world without asking."`
+	Save       string   `placeholder:"FILE" help:"Where to keep the result, transcript included, however the run ends. JSON."`
+	Messages   string   `placeholder:"FILE" help:"Go on from this: what --save wrote, or a JSON list of messages."`
+}
+
+// setup is an agent made from the flags, and what is to be let go of after its last run.
+type setup struct {
+	agent *pawl.Agent
+	tools []*pawl.Tool
+	close func()
+}
+
+// setup makes the agent. Everything that can be wrong with flags and files is found here, before anything is sent.
+func (f *agentFlags) setup(ctx context.Context, sys *system) (s *setup, err error) {
+	if f.Model == "" {
+		return nil, usage("--model openai:gpt-5-mini, or --model openai-chat:NAME --base-url URL for a server of your own", "no model is named")
+	}
+	model, err := provider.Open(f.Model, &provider.Options{BaseURL: f.BaseURL})
+	if err != nil {
+		return nil, &failure{statusUsage, err, "--model openai:gpt-5-mini, or --model openai-chat:NAME"}
+	}
+	sets, closeSets, err := builtin(f.Tools, f.Root)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			closeSets()
+		}
+	}()
+	all := make([]pawl.Toolset, 0, len(sets)+2)
+	for _, set := range sets {
+		all = append(all, set.tools)
+	}
+	if f.Passive != "" {
+		tools, err := passiveTools(f.Passive)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, tools)
+	}
+	if f.ToolsFile != "" {
+		tools, err := rehearsal(f.ToolsFile)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, tools)
+	}
+	a := &pawl.Agent{Name: "pawl", Instructions: f.System, Model: model, Tools: all}
+	if f.Output != "" {
+		if a.Output, err = schemaFile(f.Output); err != nil {
+			return nil, err
+		}
+	}
+	if n := f.MaxRounds; n != nil {
+		switch {
+		case *n < 0:
+			return nil, usage("0 runs no call; without the flag there are 20 rounds", "--max-rounds %d is less than 0", *n)
+		case *n == 0:
+			a.Limits.Rounds, a.Limits.AtLimit = pawl.NoRounds, pawl.Return
+		default:
+			a.Limits.Rounds = *n
+		}
+	}
+	tools, err := pawl.Toolsets(all).Tools(ctx)
+	if err != nil {
+		return nil, &failure{status: statusUsage, err: err}
+	}
+	for _, t := range tools {
+		if err := t.Check(); err != nil {
+			return nil, &failure{status: statusUsage, err: err}
+		}
+	}
+	if a.Choice, err = toolChoice(f.ToolChoice, "", sys.env("OPENAI_TOOL_CHOICE"), tools); err != nil {
+		return nil, err
+	}
+	return &setup{a, tools, closeSets}, nil
+}
+
+// toolChoice finds the choice: the flag, then a file's, then the environment, then auto; "" stands for not given. A name that no tool has is
+// an error, but the environment may name one where no tools are offered at all: then no choice is sent.
+func toolChoice(flag, file, env string, tools []*pawl.Tool) (pawl.ToolChoice, error) {
+	text, from := flag, "--tool-choice"
+	if text == "" {
+		text, from = file, "the file's tool choice"
+	}
+	if text == "" {
+		text, from = strings.TrimSpace(env), "OPENAI_TOOL_CHOICE"
+		if len(tools) == 0 {
+			text = ""
+		}
+	}
+	var c pawl.ToolChoice
+	switch text {
+	case "", "auto":
+	case "none":
+		c.Mode = pawl.ToolNone
+	case "required":
+		c.Mode = pawl.ToolRequired
+	default:
+		c = pawl.Named(text)
+	}
+	if err := c.Check(tools); err != nil {
+		return c, usage("auto, none, required, or the name of an offered tool", "%s: %s", from, strings.TrimPrefix(err.Error(), "tool choice: "))
+	}
+	return c, nil
+}
+
+// readFile reads a file that the person named.
+func readFile(flag, path string) ([]byte, error) {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return nil, usage("", "%s: %s", flag, plain(err))
+	}
+	return b, nil
+}
+
+// plain words an error about a file without the name of the system call.
+func plain(err error) string {
+	if p, ok := err.(*os.PathError); ok {
+		return p.Path + ": " + p.Err.Error()
+	}
+	return err.Error()
+}
+
+// schemaFile reads a JSON Schema.
+func schemaFile(path string) (json.RawMessage, error) {
+	b, err := readFile("--output", path)
+	if err != nil {
+		return nil, err
+	}
+	var object map[string]any
+	if err := json.Unmarshal(b, &object); err != nil {
+		return nil, usage("a JSON Schema is an object", "--output %s: %s", path, jsonFault(b, err))
+	}
+	return b, nil
+}
+
+// jsonFault words an error of reading JSON, with the line it is in.
+func jsonFault(b []byte, err error) string {
+	offset := int64(-1)
+	switch e := err.(type) {
+	case *json.SyntaxError:
+		offset = e.Offset
+	case *json.UnmarshalTypeError:
+		offset = e.Offset
+		err = fmt.Errorf("got a JSON %s where %s belongs", e.Value, kindName(e))
+	}
+	text := strings.TrimPrefix(err.Error(), "json: ")
+	if offset < 0 || offset > int64(len(b)) {
+		return text
+	}
+	return fmt.Sprintf("line %d: %s", 1+strings.Count(string(b[:offset]), "\n"), text)
+}
+
+func kindName(e *json.UnmarshalTypeError) string {
+	what := "another value"
+	switch e.Type.Kind().String() {
+	case "slice", "array":
+		what = "a list"
+	case "struct", "map":
+		what = "an object"
+	case "string":
+		what = "a string"
+	}
+	if e.Field != "" {
+		what += " (" + e.Field + ")"
+	}
+	return what
+}

@@ -1,0 +1,105 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"unicode/utf8"
+
+	"github.com/pawl-go/pawl"
+)
+
+// asker asks a person before a call that may change the world. Calls that run together ask one after another.
+type asker struct {
+	in    *lines
+	out   *screen
+	style style
+	width int
+
+	mu     sync.Mutex
+	always map[string]bool // tools that were allowed once and for all
+}
+
+var _ pawl.Approver = (*asker)(nil).approve
+
+// approve asks about a Write call, and lets others pass.
+func (a *asker) approve(ctx context.Context, call pawl.ToolCall, tool *pawl.Tool) pawl.Approval {
+	if tool.Effect != pawl.Write {
+		return pawl.Approval{Verdict: pawl.Allow}
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.always[tool.Name] {
+		return pawl.Approval{Verdict: pawl.Allow}
+	}
+	done := a.out.hold() // what the run tells meanwhile waits, so that the question stays in sight
+	defer done()
+	fmt.Fprintf(a.out.w, "\n%s\n", a.style.yellow("  may "+line(call.Name, 60)+" run? It may change things:"))
+	for _, l := range wholeArgs(string(call.Args), a.width-6) {
+		fmt.Fprintf(a.out.w, "      %s\n", l)
+	}
+	for range 3 {
+		fmt.Fprint(a.out.w, "  y: yes, n: no, a: yes, always for this tool > ")
+		answer, err := a.in.next(ctx)
+		if err != nil {
+			fmt.Fprintln(a.out.w)
+			if ctx.Err() != nil {
+				return pawl.Approval{Verdict: pawl.Deny, Reason: "The run was interrupted before anybody answered."}
+			}
+			return pawl.Approval{Verdict: pawl.Ask, Reason: "nobody answered"}
+		}
+		switch strings.ToLower(strings.TrimSpace(answer)) {
+		case "y", "yes":
+			return pawl.Approval{Verdict: pawl.Allow}
+		case "a", "always":
+			a.always[tool.Name] = true
+			return pawl.Approval{Verdict: pawl.Allow}
+		case "n", "no":
+			return pawl.Approval{Verdict: pawl.Deny, Reason: "The person at the terminal said no."}
+		}
+	}
+	return pawl.Approval{Verdict: pawl.Ask, Reason: "the question was not answered"}
+}
+
+// wholeArgs shows arguments to the person who decides on them: all of them, made harmless, or a head and how much is left out.
+func wholeArgs(args string, width int) []string {
+	const most = 40
+	var out []string
+	rest := visible(args)
+	for rest != "" && len(out) < most {
+		l, more, _ := strings.Cut(rest, "\n")
+		if utf8.RuneCountInString(l) > width {
+			r := []rune(l)
+			out = append(out, string(r[:width]))
+			rest = rest[len(string(r[:width])):]
+			continue
+		}
+		out = append(out, l)
+		rest = more
+	}
+	if rest != "" {
+		out = append(out, fmt.Sprintf("… %d bytes more: say n to see the call whole with --save", len(rest)))
+	}
+	return out
+}
+
+// screen is a writer that can be held, so that a question is not written over.
+type screen struct {
+	mu sync.Mutex
+	w  io.Writer
+}
+
+// Write waits while the screen is held.
+func (s *screen) Write(b []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.w.Write(b)
+}
+
+// hold keeps others from writing until the returned function is called.
+func (s *screen) hold() func() {
+	s.mu.Lock()
+	return s.mu.Unlock
+}

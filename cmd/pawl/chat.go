@@ -1,0 +1,206 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/pawl-go/pawl"
+)
+
+// chatCmd is a conversation, line by line.
+type chatCmd struct {
+	agentFlags
+}
+
+// Help says what can be typed.
+func (*chatCmd) Help() string {
+	return `Each line is a message; a line that ends in a backslash goes on in the next one. Lines that begin with a slash are commands:
+
+    /tools             what the model may call
+    /save FILE         keep the conversation
+    /approve           let the calls that wait run
+    /deny REASON       refuse them; the model is told the reason
+    /quit              end, as does the end of the input
+
+Ctrl-C ends what the model is doing; at the prompt it ends the chat. With --save the conversation is kept after each turn. The status is that of the last turn.`
+}
+
+// chat is a conversation under way.
+type chat struct {
+	*chatCmd
+	sys   *system
+	in    *lines
+	out   *screen // for what is not the model's
+	setup *setup
+	res   *pawl.Result // how the last turn ended; empty at first
+	last  error        // what the last turn came to
+}
+
+// Run reads lines until the input ends.
+func (c *chatCmd) Run(sys *system) error {
+	from := new(pawl.Result)
+	if c.Messages != "" {
+		var err error
+		if from, err = loadTranscript(c.Messages); err != nil {
+			return err
+		}
+	}
+	if err := savable(c.Save); err != nil {
+		return err
+	}
+	s, err := c.setup(context.Background(), sys)
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	t := &chat{chatCmd: c, sys: sys, in: newLines(sys.in), out: &screen{w: sys.err}, setup: s, res: from}
+	s.agent.Approve = c.approver(sys, t.out, t.in)
+	if sys.inTerm {
+		fmt.Fprintf(t.out, "%s with %s; /quit ends, /tools lists them\n", visible(c.Model), count(len(s.tools), "tool"))
+	}
+	for {
+		text, err := t.read()
+		switch {
+		case errors.Is(err, io.EOF):
+			if sys.inTerm {
+				fmt.Fprintln(t.out)
+			}
+			return t.last
+		case errors.Is(err, pawl.ErrCancelled):
+			return &failure{status: statusInterrupted}
+		case err != nil:
+			return usage("", "standard input: %v", err)
+		case strings.TrimSpace(text) == "":
+		case strings.HasPrefix(text, "/"):
+			if done := t.command(text); done {
+				return t.last
+			}
+		case len(t.waiting()) > 0:
+			t.say("calls wait: %s; /approve or /deny REASON comes first", keys(t.waiting()))
+		default:
+			fresh := *t.res
+			fresh.Spent = pawl.Spent{} // a message has a budget of its own
+			t.turn(&fresh, pawl.User(text))
+		}
+	}
+}
+
+// read reads a message, which may go over several lines.
+func (t *chat) read() (string, error) {
+	ctx, stop := interruptible(context.Background(), t.sys.err)
+	defer stop()
+	var text strings.Builder
+	prompt := "> "
+	for {
+		if t.sys.inTerm {
+			fmt.Fprint(t.out, prompt)
+		}
+		l, err := t.in.next(ctx)
+		if err != nil {
+			if err == io.EOF && text.Len() > 0 {
+				return text.String(), nil
+			}
+			return "", err
+		}
+		more := strings.HasSuffix(l, `\`)
+		text.WriteString(strings.TrimSuffix(l, `\`))
+		if !more {
+			return text.String(), nil
+		}
+		text.WriteByte('\n')
+		prompt = "… "
+	}
+}
+
+// turn lets the agent go on from from with msgs.
+func (t *chat) turn(from *pawl.Result, msgs ...pawl.Message) {
+	ctx, stop := interruptible(context.Background(), t.sys.err)
+	defer stop()
+	r := &renderer{w: t.out, style: t.sys.colours(t.sys.errTerm), width: t.sys.width, live: t.sys.outTerm && t.sys.errTerm}
+	res, err := follow(t.setup.agent.ResumeStream(ctx, from, msgs...), r.event)
+	if res == nil {
+		t.last = failed(err)
+		tell(t.sys.err, t.last)
+		return
+	}
+	t.res = res
+	if t.last = t.ended(res, err); t.last != nil {
+		var f *failure
+		if errors.As(t.last, &f) && f.status == statusPending {
+			f.hint = "/approve, or /deny REASON"
+		}
+		tell(t.sys.err, t.last)
+		t.last = &failure{status: statusOf(t.last)} // it was told
+	}
+	if err := printAnswer(t.sys, res, r.live); err != nil {
+		t.last = err
+	}
+	if err := save(t.Save, res); err != nil {
+		t.last = &failure{status: statusFailed}
+		fmt.Fprintf(t.sys.err, "pawl: error: %s\n", visible(err.Error()))
+	}
+}
+
+func statusOf(err error) int {
+	var f *failure
+	if errors.As(err, &f) {
+		return f.status
+	}
+	return statusFailed
+}
+
+func (t *chat) waiting() []openCall {
+	var open []openCall
+	for _, o := range openCalls(t.res) {
+		if o.waiting != nil {
+			open = append(open, o)
+		}
+	}
+	return open
+}
+
+func (t *chat) say(format string, args ...any) {
+	fmt.Fprintf(t.out, "pawl: %s\n", visible(fmt.Sprintf(format, args...)))
+}
+
+// command carries out a line that begins with a slash, and reports whether the chat is over.
+func (t *chat) command(text string) (done bool) {
+	name, rest, _ := strings.Cut(strings.TrimSpace(text), " ")
+	rest = strings.TrimSpace(rest)
+	switch name {
+	case "/quit", "/exit":
+		return true
+	case "/tools":
+		for _, tool := range t.setup.tools {
+			fmt.Fprintf(t.out, "  %-18s %-10s %s\n", line(tool.Name, 40), tool.Effect, firstSentence(tool.Description, 48))
+		}
+		if len(t.setup.tools) == 0 {
+			t.say("no tools; --tools file,data offers the built-in ones")
+		}
+	case "/save":
+		if rest == "" {
+			t.say("where to? /save FILE")
+		} else if err := saveTranscript(rest, t.res); err != nil {
+			t.say("%v", err)
+		} else {
+			t.say("saved %s", rest)
+		}
+	case "/approve", "/deny":
+		settle := settleFlags{Approve: []string{"all"}}
+		if name == "/deny" {
+			settle = settleFlags{Deny: []string{"all=" + rest}}
+		}
+		msgs, err := settle.messages(t.res)
+		if err != nil {
+			t.say("%v", err)
+		} else {
+			t.turn(t.res, msgs...)
+		}
+	default:
+		t.say("there is no %s; there are /tools, /save FILE, /approve, /deny REASON and /quit", name)
+	}
+	return false
+}

@@ -1,0 +1,101 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/alecthomas/kong"
+	"golang.org/x/term"
+)
+
+// grammar is the command line. Each field is a command, in the file of its name.
+type grammar struct {
+	Demo    demoCmd    `cmd:"" help:"Watch an agent do a real task: no key, no network."`
+	Run     runCmd     `cmd:"" help:"Carry out one task."`
+	Chat    chatCmd    `cmd:"" help:"Talk with an agent, line by line."`
+	Tools   toolsCmd   `cmd:"" help:"List, show and call the built-in tools."`
+	Wire    wireCmd    `cmd:"" help:"Translate requests and replies to and from a provider's form."`
+	Version versionCmd `cmd:"" help:"Print the version."`
+}
+
+const about = `Runs agents that call tools.
+
+Begin with: pawl demo
+
+Exit status: 0 answered; 1 failed, or turned in circles; 2 the command line, a file or the configuration is wrong; ` +
+	`3 calls wait for a person or the caller; 4 a limit was reached; 130 interrupted.`
+
+// system is what a command has of the world around it, so that tests can give it another one.
+type system struct {
+	in       io.Reader
+	out, err io.Writer
+	env      func(string) string
+	inTerm   bool // in is a terminal
+	outTerm  bool // out is one
+	errTerm  bool // err is one
+	width    int  // columns
+}
+
+// here is the system the program was started in.
+func here() *system {
+	s := &system{in: os.Stdin, out: os.Stdout, err: os.Stderr, env: os.Getenv, width: 80,
+		inTerm: term.IsTerminal(int(os.Stdin.Fd())), outTerm: term.IsTerminal(int(os.Stdout.Fd())), errTerm: term.IsTerminal(int(os.Stderr.Fd()))}
+	for _, f := range []*os.File{os.Stdout, os.Stderr} {
+		if w, _, err := term.GetSize(int(f.Fd())); err == nil && w > 0 {
+			s.width = max(40, min(w, 120))
+			break
+		}
+	}
+	return s
+}
+
+// colours returns the style for a stream: colours on a terminal, unless NO_COLOR or a dumb terminal forbids them.
+func (s *system) colours(terminal bool) style {
+	return style{terminal && s.env("NO_COLOR") == "" && s.env("TERM") != "dumb"}
+}
+
+// execute parses the command line, carries the command out, tells what went wrong, and returns the exit status.
+func execute(args []string, sys *system) (status int) {
+	defer func() {
+		if v := recover(); v != nil { // a stack trace is no message for a person
+			status = tell(sys.err, &failure{statusFailed, fmt.Errorf("internal error: %v", v), "this is a mistake in pawl; PAWL_TRACE=1 shows where"})
+			if sys.env("PAWL_TRACE") != "" {
+				panic(v)
+			}
+		}
+	}()
+	k, err := parser(sys)
+	if err != nil {
+		return tell(sys.err, err)
+	}
+	ctx, err := k.Parse(args)
+	if err != nil {
+		return tell(sys.err, misused(err))
+	}
+	return tell(sys.err, ctx.Run(sys))
+}
+
+func parser(sys *system) (*kong.Kong, error) {
+	return kong.New(&grammar{}, kong.Name("pawl"), kong.Description(about), kong.Writers(sys.out, sys.err),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true, WrapUpperBound: 100}))
+}
+
+// misused words a mistake on the command line, and points to the help of the command that was meant.
+func misused(err error) error {
+	path := "pawl"
+	var p *kong.ParseError
+	if errors.As(err, &p) && p.Context != nil {
+		if node := p.Context.Selected(); node != nil {
+			path = node.FullPath()
+		} else if path = strings.TrimSpace("pawl " + p.Context.Command()); p.Context.Command() == "" {
+			path = "pawl"
+		}
+	}
+	if path == "pawl" && strings.HasPrefix(err.Error(), "expected one of") {
+		return usage("begin with: pawl demo; or see: pawl --help", "there is no command; there are demo, run, chat, tools, wire, version")
+	}
+	return usage(path+" --help", "%s", strings.TrimSuffix(err.Error(), "."))
+}

@@ -1,0 +1,101 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/pawl-go/pawl"
+)
+
+// The exit statuses. They are part of the command's contract.
+const (
+	statusAnswered    = 0   // there is an answer, or the command did what it was told
+	statusFailed      = 1   // the run failed or turned in circles; the tool that was called gave no good result
+	statusUsage       = 2   // the command line, a file it names, or the configuration is wrong
+	statusPending     = 3   // calls wait for a person or for the caller
+	statusLimit       = 4   // a limit was reached, whether or not there is an answer
+	statusInterrupted = 130 // by Ctrl-C, as shells have it
+)
+
+// failure is an error with the exit status and the advice that go with it.
+type failure struct {
+	status int
+	err    error  // nil: all was said already
+	hint   string // what to do about it; "": nothing to say
+}
+
+func (f *failure) Error() string {
+	if f.err == nil {
+		return fmt.Sprintf("exit status %d", f.status)
+	}
+	return f.err.Error()
+}
+
+func (f *failure) Unwrap() error { return f.err }
+
+// usage is a failure of what the person typed or configured.
+func usage(hint, format string, args ...any) error {
+	return &failure{statusUsage, fmt.Errorf(format, args...), hint}
+}
+
+// tell writes err for a person, and returns the exit status. What it says may come from a provider or a tool, so it is
+// made harmless for a terminal.
+func tell(w io.Writer, err error) int {
+	if err == nil {
+		return statusAnswered
+	}
+	var f *failure
+	if !errors.As(err, &f) {
+		f = &failure{status: statusFailed, err: err}
+	}
+	if f.err != nil {
+		fmt.Fprintf(w, "pawl: error: %s\n", indented(visible(f.err.Error())))
+	}
+	if f.hint != "" {
+		fmt.Fprintf(w, "pawl: hint: %s\n", indented(visible(f.hint)))
+	}
+	return f.status
+}
+
+// indented puts the lines after the first under it.
+func indented(s string) string { return strings.ReplaceAll(strings.TrimSpace(s), "\n", "\n    ") }
+
+// failed says what a run's error means for the person: a configuration that cannot work is told apart from a run that failed.
+func failed(err error) error {
+	var p *pawl.ProviderError
+	var t *pawl.TranscriptError
+	var f *failure
+	switch {
+	case errors.As(err, &f):
+		return err
+	case errors.As(err, &t):
+		return &failure{statusUsage, err, "the messages are no conversation that can go on; mend the file, or leave --messages out"}
+	case !errors.As(err, &p):
+		return &failure{status: statusFailed, err: err}
+	}
+	err = p // where in the run it happened can be seen above
+	switch p.Code {
+	case pawl.CodeAuthentication:
+		if p.Status == 0 {
+			return &failure{statusUsage, fmt.Errorf("%s: there is no API key", p.Provider), "set OPENAI_API_KEY; or give --base-url, for a server that needs no key"}
+		}
+		return &failure{statusUsage, err, "the server does not accept this OPENAI_API_KEY"}
+	case pawl.CodePermission:
+		return &failure{statusUsage, err, "this key may not use the model; try another --model"}
+	case pawl.CodeNotFound:
+		return &failure{statusUsage, err, "the server knows no such model, or answers at another --base-url"}
+	case pawl.CodeUnsupported:
+		return &failure{status: statusUsage, err: err}
+	case pawl.CodeContextLength:
+		return &failure{statusFailed, err, "the conversation is too long for the model; begin a new one, or choose a model with more room"}
+	case pawl.CodeRateLimit, pawl.CodeOverloaded, pawl.CodeServer, pawl.CodeNetwork, pawl.CodeTimeout, pawl.CodeStream:
+		hint := "the same command may work later"
+		if p.Code == pawl.CodeNetwork {
+			hint = "is the address right, and the server there?"
+		}
+		return &failure{statusFailed, err, hint}
+	}
+	return &failure{status: statusFailed, err: err}
+}

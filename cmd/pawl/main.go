@@ -1,0 +1,18 @@
+// Command pawl runs agents that call tools, from the shell.
+//
+//	pawl demo                                   an agent at work, without a key and without a network
+//	pawl run --model openai:gpt-5-mini "task"   one task, from first message to stop
+//	pawl chat --model openai:gpt-5-mini         a conversation, line by line
+//	pawl tools list|show|call                   the built-in tools
+//	pawl wire encode|decode                     requests and replies as providers write them
+//	pawl version
+//
+// Each command has a file of its name. cli.go is the grammar, failure.go says how errors are told, and render.go makes events
+// readable; what run and chat share is in agent.go.
+package main
+
+import "os"
+
+func main() {
+	os.Exit(execute(os.Args[1:], here()))
+}

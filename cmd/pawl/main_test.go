@@ -1,0 +1,179 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/pawltest"
+	"github.com/pawl-go/pawl/script"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"pawl": main})
+}
+
+// The files in testdata read as the manual of the command. They know three commands of their own:
+//
+//	simulate FILE      starts a provider on loopback that answers with the turns in FILE, and points OPENAI_BASE_URL to it
+//	received FILE      writes the bodies that the provider was sent, one a line
+//	status N pawl …    runs pawl and expects the exit status N
+//	interrupt pawl …   runs pawl, presses Ctrl-C once the provider was asked, and expects status 130
+func TestManual(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir:                "testdata",
+		RequireUniqueNames: true,
+		Setup: func(e *testscript.Env) error {
+			e.Setenv("OPENAI_API_KEY", "test-key")
+			e.Values[simulatorKey{}] = new(*pawltest.Simulator)
+			return nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"simulate": simulate, "received": received, "status": status, "interrupt": interrupt,
+		},
+	})
+}
+
+type simulatorKey struct{}
+
+// turn is a reply as a test writes it.
+type turn struct {
+	Say    string                       `json:"say"`
+	Think  string                       `json:"think"`
+	Call   []map[string]json.RawMessage `json:"call"`   // each {"name": args}
+	Echo   bool                         `json:"echo"`   // say what the results were
+	Status int                          `json:"status"` // fail with it
+	Cut    bool                         `json:"cut"`
+	Hang   bool                         `json:"hang"` // say, and never end
+	Loop   bool                         `json:"loop"` // again and again
+}
+
+func (w turn) script() script.Turn {
+	if w.Echo {
+		return script.Func(func(req *pawl.Request) script.Turn {
+			var all []string
+			for _, r := range script.Results(req) {
+				all = append(all, r.Text())
+			}
+			return script.Say(w.Say + strings.Join(all, " | "))
+		})
+	}
+	var parts []script.Turn
+	if w.Think != "" {
+		parts = append(parts, script.Think(w.Think))
+	}
+	if w.Say != "" {
+		parts = append(parts, script.Say(w.Say))
+	}
+	for _, c := range w.Call {
+		for name, args := range c {
+			parts = append(parts, script.Call(name, args))
+		}
+	}
+	if w.Status != 0 {
+		parts = append(parts, script.Fail(&pawl.ProviderError{Status: w.Status, Message: "made to fail"}))
+	}
+	t := script.Together(parts...)
+	if w.Cut {
+		t = script.Cut(t)
+	}
+	if w.Hang {
+		t.Hold = make(chan struct{})
+	}
+	if w.Loop {
+		t = script.Loop(t)
+	}
+	return t
+}
+
+func simulate(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: simulate FILE")
+	}
+	var turns []turn
+	if err := json.Unmarshal([]byte(ts.ReadFile(args[0])), &turns); err != nil {
+		ts.Fatalf("%s: %v", args[0], err)
+	}
+	m := new(script.Model)
+	for _, t := range turns {
+		m.Turns = append(m.Turns, t.script())
+	}
+	sim, err := pawltest.NewSimulator(m, nil)
+	ts.Check(err)
+	ts.Defer(func() { sim.Close() })
+	*ts.Value(simulatorKey{}).(**pawltest.Simulator) = sim
+	ts.Setenv("OPENAI_BASE_URL", sim.URL)
+}
+
+func received(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: received FILE")
+	}
+	var all strings.Builder
+	for _, r := range (*ts.Value(simulatorKey{}).(**pawltest.Simulator)).Received() {
+		fmt.Fprintf(&all, "%s %s\n", r.Path, r.Body)
+	}
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(all.String()), 0o644))
+}
+
+func status(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: status N pawl …")
+	}
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	got := 0
+	if err := ts.Exec(args[1], args[2:]...); err != nil {
+		var exit *exec.ExitError
+		if !errors.As(err, &exit) {
+			ts.Fatalf("%v", err)
+		}
+		got = exit.ExitCode()
+	}
+	if got != want {
+		ts.Fatalf("got exit status %d, want %d", got, want)
+	}
+}
+
+func interrupt(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 1 {
+		ts.Fatalf("usage: interrupt pawl …")
+	}
+	sim := *ts.Value(simulatorKey{}).(**pawltest.Simulator)
+	before := len(sim.Received())
+	cmd := exec.Command(args[0], args[1:]...)
+	cmd.Dir = ts.MkAbs(".")
+	for _, name := range []string{"PATH", "HOME", "OPENAI_BASE_URL", "OPENAI_API_KEY"} {
+		cmd.Env = append(cmd.Env, name+"="+ts.Getenv(name))
+	}
+	var out strings.Builder
+	cmd.Stdout, cmd.Stderr = &out, &out
+	ts.Check(cmd.Start())
+	done := make(chan error, 1)
+	go func() { done <- cmd.Wait() }()
+	asked := time.NewTicker(time.Millisecond)
+	defer asked.Stop()
+	for len(sim.Received()) == before {
+		select {
+		case err := <-done:
+			ts.Fatalf("it ended before it asked: %v\n%s", err, out.String())
+		case <-asked.C:
+		}
+	}
+	ts.Check(cmd.Process.Signal(os.Interrupt))
+	err := <-done
+	ts.Logf("%s", out.String())
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) || exit.ExitCode() != statusInterrupted {
+		ts.Fatalf("got %v, want exit status %d", err, statusInterrupted)
+	}
+}

@@ -1,0 +1,242 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/pawl-go/pawl"
+)
+
+// renderer makes the events of a run readable, one after another. Nothing that a model or a tool says reaches the writer but
+// through visible, so no control character does.
+//
+//	step 2 ──────────────────────────
+//	I read both files.
+//	  → 2.1 file_read {"path":"a.csv"}
+//	  → 2.2 file_read {"path":"b.csv"}
+//	  ✓ 2.2 file_read  0.2 ms  id,amount (+11 lines)
+//	  ✗ 2.1 file_read  0.3 ms  error
+//	      a.csv: no such file; did you mean "A.csv"?
+type renderer struct {
+	w     io.Writer
+	style style
+	width int
+	live  bool // write the text of a reply as it comes; otherwise only the text beside calls, once it is whole
+
+	open    bool // the last line is not ended
+	dim     bool // the open line is reasoning
+	step    int
+	told    int               // the step whose header is written
+	calls   int               // announced in this step
+	labels  map[string]string // of this step's calls, by id
+	pending []pawl.Waiting
+}
+
+// event writes what there is to see of e.
+func (r *renderer) event(e pawl.Event) {
+	if e.Run != "" && strings.Contains(string(e.Run), "/") && e.Kind != pawl.EventCallCompleted {
+		return // of a run inside a call: only what its calls came to is shown
+	}
+	switch e.Kind {
+	case pawl.EventStepStarted:
+		r.begin(e.Step)
+	case pawl.EventText:
+		if r.live {
+			r.text(e.Text, false)
+		}
+	case pawl.EventReasoning:
+		if r.live {
+			r.text(e.Text, true)
+		}
+	case pawl.EventTextRetracted:
+		if r.live {
+			r.line(r.style.dim("(forget that: it was no answer but a call written as text)"))
+		}
+	case pawl.EventCallReady:
+		r.announce(e.Step, e.Call)
+	case pawl.EventResponseReceived:
+		if t := e.Response.Message.Text(); !r.live && t != "" && e.Response.Message.HasCalls() {
+			r.line(strings.TrimRight(visible(t), "\n"))
+		}
+		r.end()
+	case pawl.EventCallStarted:
+		if r.labels[e.Call.ID] == "" && !strings.Contains(string(e.Path), "/s") {
+			r.announce(e.Step, e.Call)
+		}
+		if e.Attempt > 1 {
+			r.line(fmt.Sprintf("  → %s again, attempt %d", r.label(e.Path, e.Call), e.Attempt))
+		}
+	case pawl.EventProgress:
+		r.line("      " + r.style.dim(line(e.Text, r.width-6)))
+	case pawl.EventNotice:
+		r.line(r.style.yellow("  ! " + line(e.Code+": "+e.Text, r.width-4)))
+	case pawl.EventCallCompleted:
+		r.completed(e.Execution)
+	case pawl.EventRunEnded:
+		r.end()
+	}
+}
+
+func (r *renderer) begin(step int) {
+	if step != r.step {
+		r.step, r.calls, r.labels = step, 0, map[string]string{}
+	}
+}
+
+// header writes the head of the step, once there is something to put under it.
+func (r *renderer) header() {
+	if r.told == r.step {
+		return
+	}
+	r.told = r.step
+	r.end()
+	title := "step " + strconv.Itoa(r.step) + " "
+	fmt.Fprintf(r.w, "\n%s%s\n", r.style.bold(title), r.style.dim(strings.Repeat("─", max(0, r.width-len(title)))))
+}
+
+// text writes a fragment. The line stays open.
+func (r *renderer) text(s string, dim bool) {
+	if r.open && r.dim != dim {
+		r.end()
+	}
+	s = visible(s)
+	if s == "" {
+		return
+	}
+	r.header()
+	r.open, r.dim = !strings.HasSuffix(s, "\n"), dim
+	if dim {
+		s = r.style.dim(s)
+	}
+	io.WriteString(r.w, s)
+}
+
+// end ends an open line.
+func (r *renderer) end() {
+	if r.open {
+		io.WriteString(r.w, "\n")
+		r.open = false
+	}
+}
+
+func (r *renderer) line(s string) {
+	r.header()
+	r.end()
+	io.WriteString(r.w, s+"\n")
+}
+
+// announce shows that the model wants a call.
+func (r *renderer) announce(step int, c *pawl.ToolCall) {
+	r.begin(step)
+	r.calls++
+	label := fmt.Sprintf("%d.%d", step, r.calls)
+	r.labels[c.ID] = label
+	head := "  → " + label + " " + line(c.Name, 40) + " "
+	args := line(string(c.Args), r.width-utf8.RuneCountInString(head))
+	r.line(head + r.style.dim(args))
+}
+
+func (r *renderer) label(path pawl.Key, c *pawl.ToolCall) string {
+	if l := r.labels[c.ID]; l != "" && !strings.Contains(string(path), "/s") {
+		return l + " " + line(c.Name, 40)
+	}
+	return strings.TrimPrefix(string(path), "run/") + " " + line(c.Name, 40)
+}
+
+// completed shows what a call came to.
+func (r *renderer) completed(x *pawl.Execution) {
+	mark, note := r.style.green("✓"), ""
+	switch x.Outcome {
+	case pawl.OutcomeOK:
+	case pawl.OutcomePending, pawl.OutcomeUnknown:
+		mark, note = r.style.yellow("?"), "  "+r.style.yellow(string(x.Outcome))
+		r.pending = append(r.pending, x.Waiting...)
+	case pawl.OutcomeSkipped, pawl.OutcomeCancelled, pawl.OutcomeDenied, pawl.OutcomeBlocked:
+		mark, note = r.style.yellow("–"), "  "+r.style.yellow(string(x.Outcome))
+	default:
+		mark, note = r.style.red("✗"), "  "+r.style.red(string(x.Outcome))
+	}
+	label := r.label(x.Key, &x.Call)
+	took := short(x.Ended.Sub(x.Started))
+	head := fmt.Sprintf("  %s %s  %s%s", mark, label, r.style.dim(took), note)
+	used := 4 + utf8.RuneCountInString(label) + 2 + utf8.RuneCountInString(took)
+	text := strings.TrimSpace(x.Result.Text())
+	if x.Outcome == pawl.OutcomeOK {
+		if text != "" {
+			head += "  " + summary(text, max(20, r.width-used-2))
+		}
+		r.line(head)
+		return
+	}
+	r.line(head)
+	const most = 8
+	lines := strings.Split(text, "\n")
+	for i, l := range lines {
+		if i == most {
+			r.line(r.style.dim(fmt.Sprintf("      … %s more", count(len(lines)-most, "line"))))
+			break
+		}
+		for _, l := range folded(visible(l), r.width-6, 3) {
+			if l != "" {
+				r.line("      " + l)
+			}
+		}
+	}
+}
+
+// summary shows the head of a result in width runes, and how much more there is.
+func summary(text string, width int) string {
+	first, rest, more := strings.Cut(text, "\n")
+	if !more {
+		return line(first, width)
+	}
+	tail := fmt.Sprintf(" (+%s)", count(strings.Count(rest, "\n")+1, "line"))
+	return line(first, width-utf8.RuneCountInString(tail)) + tail
+}
+
+// folded breaks a line between words into at most most lines of width runes; what is left over is cut.
+func folded(s string, width, most int) []string {
+	var out []string
+	r := []rune(s)
+	for len(r) > width && len(out) < most-1 {
+		n := width
+		for n > width/2 && r[n] != ' ' {
+			n--
+		}
+		if r[n] != ' ' {
+			n = width
+		}
+		out = append(out, strings.TrimRight(string(r[:n]), " "))
+		r = []rune(strings.TrimLeft(string(r[n:]), " "))
+	}
+	return append(out, line(string(r), width))
+}
+
+// short writes a duration for people.
+func short(d time.Duration) string {
+	switch {
+	case d <= 0:
+		return "0 ms"
+	case d < 10*time.Millisecond:
+		return fmt.Sprintf("%.1f ms", float64(d)/float64(time.Millisecond))
+	case d < time.Second:
+		return fmt.Sprintf("%d ms", d.Milliseconds())
+	case d < time.Minute:
+		return fmt.Sprintf("%.1f s", d.Seconds())
+	}
+	return d.Round(time.Second).String()
+}
+
+// totals says in a line what a run used.
+func totals(s pawl.Spent, took time.Duration) string {
+	u := s.Usage
+	t := fmt.Sprintf("%s, %s, %s", count(s.Requests, "request"), count(s.Rounds, "round"), count(s.Calls, "call"))
+	if u.Total() > 0 {
+		t += fmt.Sprintf(", %s tokens in, %s out", grouped(u.Input), grouped(u.Output))
+	}
+	return t + ", " + short(took)
+}

@@ -1,0 +1,272 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/pawl-go/pawl"
+)
+
+// runCmd carries out one task.
+type runCmd struct {
+	Task string `arg:"" optional:"" help:"What to do; - reads it from standard input. Left out, --messages goes on as it stands."`
+	agentFlags
+	settleFlags
+	JSON bool `name:"json" help:"Print the events, one JSON object a line, and nothing else."`
+}
+
+// Help says what the flags cannot.
+func (*runCmd) Help() string {
+	return `The answer goes to standard output, what happens on the way to standard error.
+
+Before a call that may change the world (file_write, file_delete) pawl asks, if there is a terminal to ask at. Elsewhere, and for tools of --passive, the call is pending: the open calls are printed, one JSON object a line, and the status is 3. Go on with what --save kept:
+
+    pawl run … --save run.json "task"
+    pawl run … --messages run.json --save run.json --approve run/1/0
+
+--yes lets all calls run. --approve and --deny take a key or the word all.
+
+With --max-rounds 0 no call is run: the calls are handed back, which is status 3 too. A run that uses up its rounds is asked for an answer with what it has, and its status is 4.`
+}
+
+// Run carries the task out, prints what came of it, and saves the transcript whatever that was.
+func (c *runCmd) Run(sys *system) error {
+	ctx, stop := interruptible(context.Background(), sys.err)
+	defer stop()
+	from, msgs, err := c.start(sys)
+	if err != nil {
+		return err
+	}
+	if err := savable(c.Save); err != nil {
+		return err
+	}
+	s, err := c.setup(ctx, sys)
+	if err != nil {
+		return err
+	}
+	defer s.close()
+
+	out := &screen{w: sys.err}
+	s.agent.Approve = c.approver(sys, out, nil)
+	show := func(pawl.Event) {}
+	r := &renderer{w: out, style: sys.colours(sys.errTerm), width: sys.width}
+	switch {
+	case c.JSON:
+		show = eventLines(sys.out)
+	case sys.outTerm && sys.errTerm: // one terminal: the answer is told as it comes
+		r.live = true
+		show = r.event
+	default:
+		show = r.event
+	}
+	started := time.Now()
+	res, err := follow(s.agent.ResumeStream(ctx, from, msgs...), show)
+	if res == nil {
+		return failed(err)
+	}
+	saved := save(c.Save, res)
+	if !c.JSON {
+		if res.Spent.Requests > 0 {
+			fmt.Fprintf(out, "\n%s\n", r.style.dim(totals(res.Spent, time.Since(started))))
+		}
+		if err := printEnd(sys, res, r.live); err != nil {
+			return errors.Join(err, saved)
+		}
+	}
+	if saved != nil {
+		fmt.Fprintf(sys.err, "pawl: error: %s\n", visible(saved.Error()))
+	}
+	if end := c.ended(res, err); end != nil {
+		return end
+	}
+	if saved != nil {
+		return &failure{status: statusFailed}
+	}
+	return nil
+}
+
+// start finds what the run begins with: a transcript to go on from, and what is said now.
+func (c *runCmd) start(sys *system) (*pawl.Result, []pawl.Message, error) {
+	from := new(pawl.Result)
+	if c.Messages != "" {
+		var err error
+		if from, err = loadTranscript(c.Messages); err != nil {
+			return nil, nil, err
+		}
+	} else if !c.settleFlags.empty() {
+		return nil, nil, usage("--messages FILE, with what --save wrote", "--approve, --deny and --answer are about the open calls of an earlier run, and none is given")
+	}
+	msgs, err := c.settleFlags.messages(from)
+	if err != nil {
+		return nil, nil, err
+	}
+	task := c.Task
+	switch {
+	case task == "-" || task == "" && c.Messages == "" && !sys.inTerm:
+		b, err := io.ReadAll(sys.in)
+		if err != nil {
+			return nil, nil, usage("", "the task could not be read from standard input: %v", err)
+		}
+		task = string(b)
+		if strings.TrimSpace(task) == "" {
+			return nil, nil, usage(`pawl run --model … "what to do"`, "there is no task: standard input is empty")
+		}
+	case c.Messages == "" && strings.TrimSpace(task) == "":
+		return nil, nil, usage(`pawl run --model … "what to do"`, "there is no task")
+	}
+	if strings.TrimSpace(task) != "" {
+		fresh := *from // a new task has a budget of its own
+		fresh.Spent = pawl.Spent{}
+		from = &fresh
+		msgs = append(msgs, pawl.User(task))
+	}
+	return from, msgs, nil
+}
+
+// approver says who decides about calls that may change the world. With nobody to ask they pend. in may be nil.
+func (f *agentFlags) approver(sys *system, out *screen, in *lines) pawl.Approver {
+	switch {
+	case f.Yes:
+		return nil
+	case !sys.inTerm || !sys.errTerm:
+		return pawl.AskBeforeWrites
+	}
+	if in == nil {
+		in = newLines(sys.in)
+	}
+	a := &asker{in: in, out: out, style: sys.colours(sys.errTerm), width: sys.width, always: map[string]bool{}}
+	return a.approve
+}
+
+// follow shows the events of a run and returns how it ended. The Result is nil when nothing was begun.
+func follow(events iter.Seq2[pawl.Event, error], show func(pawl.Event)) (res *pawl.Result, err error) {
+	for e, failed := range events {
+		if failed != nil {
+			err = failed
+			break
+		}
+		if e.Kind == pawl.EventRunEnded && !strings.Contains(string(e.Run), "/") {
+			res = e.Result
+		}
+		show(e)
+	}
+	return res, err
+}
+
+// eventLines prints events as JSON, one a line.
+func eventLines(w io.Writer) func(pawl.Event) {
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	return func(ev pawl.Event) {
+		if err := e.Encode(ev); err != nil {
+			fmt.Fprintf(os.Stderr, "pawl: error: %v\n", err)
+		}
+	}
+}
+
+func save(path string, res *pawl.Result) error {
+	if path == "" {
+		return nil
+	}
+	return saveTranscript(path, res)
+}
+
+// printEnd prints what the run gave: the answer, or the calls that are open, one JSON object a line.
+func printEnd(sys *system, res *pawl.Result, told bool) error {
+	if open := openCalls(res); len(open) > 0 && (res.Stop == pawl.StopPending || res.Stop == pawl.StopLimit) {
+		e := json.NewEncoder(sys.out)
+		e.SetEscapeHTML(false)
+		for _, o := range open {
+			if err := e.Encode(o); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return printAnswer(sys, res, told)
+}
+
+// printAnswer prints the answer, unless it was told as it came.
+func printAnswer(sys *system, res *pawl.Result, told bool) error {
+	text := ""
+	switch res.Stop {
+	case pawl.StopAnswer, pawl.StopFinished, pawl.StopLimit:
+		text = res.Text()
+	}
+	if text == "" || told && res.Stop != pawl.StopFinished {
+		return nil
+	}
+	if sys.outTerm {
+		text = visible(text)
+	}
+	if !strings.HasSuffix(text, "\n") {
+		text += "\n"
+	}
+	_, err := io.WriteString(sys.out, text)
+	return err
+}
+
+// ended turns how the run stopped into the exit status and what there is to say about it.
+func (f *agentFlags) ended(res *pawl.Result, err error) error {
+	open := openCalls(res)
+	goOn := "go on with: --messages " + f.Save
+	if f.Save == "" {
+		goOn = "with --save FILE the run can be gone on with: --messages FILE"
+	}
+	switch res.Stop {
+	case pawl.StopAnswer, pawl.StopFinished:
+		return nil
+	case pawl.StopPending:
+		return &failure{statusPending, fmt.Errorf("%s for an answer: %s", waits(len(open)), keys(open)), goOn + settling(open)}
+	case pawl.StopLimit:
+		if len(open) > 0 {
+			return &failure{statusPending, fmt.Errorf("%s: %s", res.Cause, keys(open)), goOn + ", and --answer KEY=TEXT for each call, or --max-rounds N to run them"}
+		}
+		return &failure{statusLimit, fmt.Errorf("limit: %s", res.Cause), "--max-rounds N allows more rounds"}
+	case pawl.StopCancelled:
+		hint := ""
+		if f.Save != "" {
+			hint = goOn
+		}
+		return &failure{statusInterrupted, errors.New(res.Cause), hint}
+	case pawl.StopStalled:
+		return &failure{statusFailed, errors.New(res.Cause), "other instructions (--system) or another model may help"}
+	}
+	if err == nil {
+		err = errors.New(res.Cause)
+	}
+	return failed(err)
+}
+
+func waits(n int) string {
+	if n == 1 {
+		return "1 call waits"
+	}
+	return count(n, "call") + " wait"
+}
+
+// settling names the flags that settle open calls.
+func settling(open []openCall) string {
+	approve, answer := false, false
+	for _, o := range open {
+		if o.waiting != nil && o.waiting.Passive {
+			answer = true
+		} else {
+			approve = true
+		}
+	}
+	switch {
+	case approve && answer:
+		return ", and --approve KEY, --deny KEY or --answer KEY=TEXT for each call"
+	case answer:
+		return ", and --answer KEY=TEXT for each call"
+	}
+	return ", and --approve KEY or --deny KEY for each call; or --yes from the start"
+}

@@ -1,0 +1,216 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/tools/data"
+	"github.com/pawl-go/pawl/tools/file"
+)
+
+// toolsCmd is about the built-in tools.
+type toolsCmd struct {
+	List toolsListCmd `cmd:"" help:"List them."`
+	Show toolsShowCmd `cmd:"" help:"Show one: what the model is told of it."`
+	Call toolsCallCmd `cmd:"" help:"Call one, as a model would: arguments are checked, the result is what a model would be told."`
+}
+
+// toolset is a family of built-in tools under the name --tools knows it by.
+type toolset struct {
+	name  string
+	tools pawl.Toolset
+}
+
+const setNames = "file, data"
+
+// builtin makes the named sets, each once. Close them.
+func builtin(names []string, root string) (sets []toolset, closeSets func(), err error) {
+	var closers []io.Closer
+	closeAll := func() {
+		for _, c := range closers {
+			c.Close()
+		}
+	}
+	defer func() {
+		if err != nil {
+			closeAll()
+		}
+	}()
+	seen := map[string]bool{}
+	for _, name := range names {
+		if name = strings.TrimSpace(name); name == "" || seen[name] {
+			continue
+		}
+		seen[name] = true
+		switch name {
+		case "file":
+			set, err := file.New(root, nil)
+			if err != nil {
+				return nil, nil, usage("--root takes a directory that is there", "--root %s: %s", root, cause(err))
+			}
+			closers = append(closers, set)
+			sets = append(sets, toolset{name, set})
+		case "data":
+			sets = append(sets, toolset{name, data.New()})
+		default:
+			return nil, nil, usage("there are: "+setNames, "--tools: no set of tools is named %q", name)
+		}
+	}
+	return sets, closeAll, nil
+}
+
+// shownTool is a tool as list --json prints it.
+type shownTool struct {
+	Set         string          `json:"set"`
+	Name        string          `json:"name"`
+	Description string          `json:"description"`
+	Effect      pawl.Effect     `json:"effect"`
+	Input       json.RawMessage `json:"input"`
+	Output      json.RawMessage `json:"output,omitempty"`
+}
+
+// builtinTools returns every built-in tool, and what must be closed when no call runs any more.
+func builtinTools(ctx context.Context, root string) ([]shownTool, *pawl.Registry, func(), error) {
+	sets, closeSets, err := builtin(strings.Split(setNames, ","), root)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	all, registry := []shownTool{}, new(pawl.Registry)
+	for _, s := range sets {
+		tools, err := s.tools.Tools(ctx)
+		if err == nil {
+			err = registry.Add(tools...)
+		}
+		if err != nil {
+			closeSets()
+			return nil, nil, nil, err
+		}
+		for _, t := range tools {
+			all = append(all, shownTool{s.name, t.Name, t.Description, t.Effect, t.Input, t.Output})
+		}
+	}
+	return all, registry, closeSets, nil
+}
+
+type toolsListCmd struct {
+	JSON bool `name:"json" help:"Print a JSON list with descriptions and schemas."`
+}
+
+// Run lists the built-in tools.
+func (c *toolsListCmd) Run(sys *system) error {
+	all, _, closeSets, err := builtinTools(context.Background(), ".")
+	if err != nil {
+		return err
+	}
+	defer closeSets()
+	if c.JSON {
+		return printJSON(sys.out, all)
+	}
+	w := tabwriter.NewWriter(sys.out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "SET\tNAME\tEFFECT\tWHAT IT DOES")
+	for _, t := range all {
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", t.Set, t.Name, t.Effect, firstSentence(t.Description, 50))
+	}
+	return w.Flush()
+}
+
+func firstSentence(s string, width int) string {
+	s, _, _ = strings.Cut(s, "\n")
+	if i := strings.IndexAny(s, ".:"); i > 0 {
+		s = s[:i]
+	}
+	return line(s, width)
+}
+
+type toolsShowCmd struct {
+	Name string `arg:"" help:"The tool."`
+}
+
+// Run shows one tool.
+func (c *toolsShowCmd) Run(sys *system) error {
+	all, _, closeSets, err := builtinTools(context.Background(), ".")
+	if err != nil {
+		return err
+	}
+	defer closeSets()
+	var names []string
+	for _, t := range all {
+		names = append(names, t.Name)
+		if t.Name != c.Name {
+			continue
+		}
+		fmt.Fprintf(sys.out, "%s (set %s, effect %s)\n\n%s\n\ninput:\n%s\n", t.Name, t.Set, t.Effect, t.Description, pretty(t.Input))
+		if t.Output != nil {
+			fmt.Fprintf(sys.out, "\noutput:\n%s\n", pretty(t.Output))
+		}
+		return nil
+	}
+	return usage("there are: "+strings.Join(names, ", "), "no tool is named %q", c.Name)
+}
+
+func pretty(b json.RawMessage) string {
+	var out bytes.Buffer
+	if json.Indent(&out, b, "", "  ") != nil {
+		return string(b)
+	}
+	return out.String()
+}
+
+type toolsCallCmd struct {
+	Name string `arg:"" help:"The tool."`
+	Args string `arg:"" optional:"" name:"JSON" help:"Its arguments, a JSON object; - reads them from standard input. Default: {}."`
+	Root string `default:"." placeholder:"DIR" help:"What the file tools see. Default: the current directory."`
+	JSON bool   `name:"json" help:"Print the whole execution: outcome, result, times."`
+}
+
+// Run calls the tool. A call that does not end well is status 1; its result says why, in the words that a model would read.
+func (c *toolsCallCmd) Run(sys *system) error {
+	ctx, stop := interruptible(context.Background(), sys.err)
+	defer stop()
+	args := []byte(c.Args)
+	if c.Args == "-" {
+		var err error
+		if args, err = io.ReadAll(sys.in); err != nil {
+			return usage("", "the arguments could not be read from standard input: %v", err)
+		}
+	}
+	_, registry, closeSets, err := builtinTools(ctx, c.Root)
+	if err != nil {
+		return err
+	}
+	defer closeSets()
+	x := registry.Execute(ctx, c.Name, args)
+	if c.JSON {
+		if err := printJSON(sys.out, x); err != nil {
+			return err
+		}
+	} else if text := x.Result.Text(); x.Outcome == pawl.OutcomeOK {
+		if sys.outTerm {
+			text = visible(text)
+		}
+		fmt.Fprintln(sys.out, strings.TrimSuffix(text, "\n"))
+	}
+	switch {
+	case x.Outcome == pawl.OutcomeOK:
+		return nil
+	case x.Outcome == pawl.OutcomeCancelled && ctx.Err() != nil:
+		return &failure{status: statusInterrupted, err: fmt.Errorf("%s: %s", x.Outcome, x.Result.Text())}
+	case c.JSON:
+		return &failure{status: statusFailed}
+	}
+	return &failure{status: statusFailed, err: fmt.Errorf("%s: %s", x.Outcome, x.Result.Text())}
+}
+
+// printJSON prints v, indented.
+func printJSON(w io.Writer, v any) error {
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	return e.Encode(v)
+}

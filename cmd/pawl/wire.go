@@ -1,0 +1,238 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/provider/openai"
+)
+
+// wireCmd translates, without a network and without a key.
+type wireCmd struct {
+	Encode wireEncodeCmd `cmd:"" help:"Print the body that a provider would be sent for a request."`
+	Decode wireDecodeCmd `cmd:"" help:"Print the response in a provider's reply, or the error in it."`
+}
+
+// wire is how one API is written and read.
+type wire struct {
+	encode func(*pawl.Request) ([]byte, error)
+	decode func(status int, sse bool, body []byte) (*pawl.Response, error)
+}
+
+// wireOf finds an API by its name.
+func wireOf(api string) (wire, error) {
+	switch api {
+	case "openai-responses":
+		return wire{openai.EncodeResponses, openai.DecodeResponses}, nil
+	case "openai-chat":
+		return wire{openai.EncodeChat, openai.DecodeChat}, nil
+	}
+	return wire{}, fmt.Errorf("unknown api %q; known: openai-responses, openai-chat", api)
+}
+
+type wireEncodeCmd struct {
+	API    string `required:"" name:"api" enum:"openai-responses,openai-chat" placeholder:"API" help:"openai-responses or openai-chat."`
+	Stream bool   `help:"As for a streamed reply."`
+}
+
+// Help says what goes in.
+func (*wireEncodeCmd) Help() string {
+	return `Reads a request from standard input: {"model","messages","tools","choice","output","settings"}. What the API has no form for is an error, status 2.`
+}
+
+// Run reads a request and prints the body.
+func (c *wireEncodeCmd) Run(sys *system) error {
+	w, err := wireOf(c.API)
+	if err != nil {
+		return &failure{status: statusUsage, err: err}
+	}
+	in, err := io.ReadAll(sys.in)
+	if err != nil {
+		return usage("", "the request could not be read from standard input: %v", err)
+	}
+	req := new(pawl.Request)
+	if err := json.Unmarshal(in, req); err != nil {
+		return usage(`{"model":"…","messages":[{"role":"user","parts":[{"type":"text","text":"…"}]}]}`, "the request on standard input: %s", jsonFault(in, err))
+	}
+	req.Whole = !c.Stream
+	body, err := w.encode(req)
+	if err != nil {
+		return &failure{status: statusUsage, err: err}
+	}
+	_, err = sys.out.Write(append(body, '\n'))
+	return err
+}
+
+type wireDecodeCmd struct {
+	API    string `name:"api" placeholder:"API" help:"openai-responses or openai-chat. With --lines: for lines that do not say."`
+	SSE    bool   `name:"sse" help:"The body is a stream of events."`
+	Status int    `default:"200" placeholder:"N" help:"The HTTP status of the reply. Default: 200."`
+	Lines  bool   `help:"Read {\"id\",\"api\",\"streaming\",\"status\",\"content_type\",\"body\"|\"body_b64\"} a line, and print a line for each."`
+}
+
+// Help says what comes out.
+func (*wireDecodeCmd) Help() string {
+	return `Reads a reply's body from standard input, and prints the response as one line of JSON, or the error in it: {"error":{"code","status","retryable","retry_after","message"}}, with retry_after in seconds.
+
+With --lines it prints {"id","response"} or {"id","error"} for each line, in order. A line that is no such object gives an error too, and does not stop the rest.
+
+An error in a reply is what was asked for, so the status is 0 either way; it is 2 when the input cannot be read.`
+}
+
+// wireError is an error as decode prints it.
+type wireError struct {
+	Code       string  `json:"code"`
+	Status     int     `json:"status"`
+	Retryable  bool    `json:"retryable"`
+	RetryAfter float64 `json:"retry_after"` // seconds; 0: not said
+	Message    string  `json:"message"`
+}
+
+func toWireError(err error, status int) *wireError {
+	var p *pawl.ProviderError
+	if !errors.As(err, &p) {
+		return &wireError{Code: string(pawl.CodeStream), Status: status, Message: err.Error()}
+	}
+	e := &wireError{Code: string(p.Code), Status: p.Status, Retryable: p.Retryable, RetryAfter: p.RetryAfter.Seconds(), Message: p.Message}
+	if e.Status == 0 {
+		e.Status = status
+	}
+	if e.Message == "" && p.Err != nil {
+		e.Message = p.Err.Error()
+	}
+	return e
+}
+
+// Run reads one body, or a line for each of many.
+func (c *wireDecodeCmd) Run(sys *system) error {
+	if c.API != "" || !c.Lines {
+		if _, err := wireOf(c.API); err != nil {
+			return usage("--api openai-responses, or --api openai-chat", "--api: %v", err)
+		}
+	}
+	out := bufio.NewWriter(sys.out)
+	e := json.NewEncoder(out)
+	e.SetEscapeHTML(false)
+	if c.Lines {
+		if err := c.lines(sys.in, e); err != nil {
+			out.Flush()
+			return err
+		}
+		return out.Flush()
+	}
+	body, err := io.ReadAll(sys.in)
+	if err != nil {
+		return usage("", "the reply could not be read from standard input: %v", err)
+	}
+	w, err := wireOf(c.API)
+	if err != nil {
+		return err
+	}
+	resp, err := w.decode(c.Status, c.SSE, body)
+	if err != nil {
+		err = e.Encode(map[string]any{"error": toWireError(err, c.Status)})
+	} else {
+		err = e.Encode(resp)
+	}
+	return errors.Join(err, out.Flush())
+}
+
+// wireLine is a line of a log.
+type wireLine struct {
+	ID          json.RawMessage `json:"id"`
+	API         string          `json:"api"`
+	Streaming   bool            `json:"streaming"`
+	Status      int             `json:"status"`
+	ContentType string          `json:"content_type"`
+	Body        *string         `json:"body"`
+	BodyB64     *string         `json:"body_b64"`
+}
+
+type wireAnswer struct {
+	ID       json.RawMessage `json:"id"`
+	Response *pawl.Response  `json:"response,omitempty"`
+	Error    *wireError      `json:"error,omitempty"`
+}
+
+// lines answers each line of in, whatever is in it.
+func (c *wireDecodeCmd) lines(in io.Reader, out *json.Encoder) error {
+	r := bufio.NewReaderSize(in, 1<<16)
+	for {
+		text, err := r.ReadBytes('\n')
+		if len(bytes.TrimSpace(text)) > 0 {
+			if err := out.Encode(c.line(text)); err != nil {
+				return err
+			}
+		}
+		if err == io.EOF {
+			return nil
+		} else if err != nil {
+			return usage("", "standard input: %v", err)
+		}
+	}
+}
+
+// line decodes one line.
+func (c *wireDecodeCmd) line(text []byte) (a wireAnswer) {
+	a.ID = json.RawMessage("null")
+	bad := func(status int, format string, args ...any) wireAnswer {
+		a.Error = &wireError{Code: string(pawl.CodeInvalidRequest), Status: status, Message: "line: " + fmt.Sprintf(format, args...)}
+		return a
+	}
+	var l wireLine
+	if err := json.Unmarshal(text, &l); err != nil {
+		var id struct {
+			ID json.RawMessage `json:"id"`
+		}
+		if json.Unmarshal(text, &id) == nil && id.ID != nil {
+			a.ID = id.ID
+		}
+		return bad(0, "%s", strings.TrimPrefix(jsonFault(text, err), "line 1: "))
+	}
+	if l.ID != nil {
+		a.ID = l.ID
+	}
+	api := l.API
+	if api == "" {
+		api = c.API
+	}
+	w, err := wireOf(api)
+	if err != nil {
+		return bad(l.Status, "%v", err)
+	}
+	var body []byte
+	switch {
+	case l.Body != nil && l.BodyB64 != nil:
+		return bad(l.Status, "both body and body_b64")
+	case l.Body != nil:
+		body = []byte(*l.Body)
+	case l.BodyB64 != nil:
+		if body, err = base64.StdEncoding.DecodeString(*l.BodyB64); err != nil {
+			return bad(l.Status, "body_b64: %v", err)
+		}
+	default:
+		return bad(l.Status, "neither body nor body_b64")
+	}
+	status := l.Status
+	if status == 0 {
+		status = 200
+	}
+	sse := l.Streaming
+	if l.ContentType != "" {
+		sse = strings.HasPrefix(strings.ToLower(strings.TrimSpace(l.ContentType)), "text/event-stream")
+	}
+	resp, err := w.decode(status, sse, body)
+	if err != nil {
+		a.Error = toWireError(err, status)
+	} else {
+		a.Response = resp
+	}
+	return a
+}
