@@ -6,6 +6,7 @@ import (
 	"iter"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // Task is one call to be carried out. Its exported fields are plain data and may travel; Do needs the run that made it.
@@ -22,8 +23,8 @@ type Task struct {
 	Attempt   int        `json:"attempt,omitzero"`   // how often the call was begun before
 	Asked     Outcome    `json:"asked,omitzero"`     // OutcomeUnknown: the call was interrupted, and waits for somebody who knows
 
-	scope  *scope
-	inline bool // on the goroutine that ranges over the executor's events
+	scope *scope
+	lease *lease // nil: the call is waited for, however long it takes
 }
 
 // Executor carries out the calls of one step. Execute yields what happens, and for each task one call_completed event with its
@@ -91,7 +92,6 @@ func (p Parallel) inOrder(ctx context.Context, tasks []Task, yield func(Event) b
 		}
 	}
 	for i, t := range tasks {
-		t.inline = true
 		x := t.Do(ctx, emit)
 		if p.FailFast && x.Outcome.Failed() && x.Ends == "" {
 			x.Ends = EndsFailed
@@ -106,44 +106,86 @@ func (p Parallel) inOrder(ctx context.Context, tasks []Task, yield func(Event) b
 	}
 }
 
-// together carries out tasks on up to Limit goroutines, which have all ended when it returns.
+// together carries out tasks on up to Limit goroutines. They have all ended when it returns, but for a tool that did not end when its
+// context did: after a grace period the step goes on without it.
 func (p Parallel) together(ctx context.Context, tasks []Task, yield func(Event) bool) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	var (
-		next   atomic.Int64
-		events = make(chan Event, len(tasks))
-		turns  = serialTurns(tasks)
-	)
-	work := func() {
-		for i := next.Add(1) - 1; int(i) < len(tasks); i = next.Add(1) - 1 {
-			t := tasks[i]
-			if turns != nil {
-				turns[i].wait()
-			}
-			x := t.Do(ctx, func(e Event) { events <- e })
-			if p.FailFast && x.Outcome.Failed() && x.Ends == "" {
-				x.Ends = EndsFailed
-				cancel(errFailFast)
-			}
-			if turns != nil {
-				turns[i].pass()
-			}
-			events <- t.Completed(x)
-		}
-	}
+	b := batch{Parallel: p, ctx: ctx, cancel: cancel, tasks: tasks, leases: make([]lease, len(tasks)), turns: serialTurns(tasks),
+		events: make(chan Event, len(tasks)), over: make(chan struct{})}
+	defer close(b.over)
+	defer context.AfterFunc(ctx, b.hurry)()
 	for range min(p.limit(), len(tasks)) {
-		go work()
+		go b.work()
 	}
 	more := true
 	for left := len(tasks); left > 0; {
-		e := <-events
+		e := <-b.events
 		if e.Kind == EventCallCompleted && ownTask(tasks, e.Execution) {
 			left--
 		}
 		if more && !yield(e) {
 			more = false
 			cancel(nil)
+		}
+	}
+}
+
+// batch is one step's tasks on their way.
+type batch struct {
+	Parallel
+	ctx    context.Context // of this batch alone; it ends with together
+	cancel context.CancelCauseFunc
+	tasks  []Task
+	leases []lease
+	turns  []turn // nil: no Serial keys
+	next   atomic.Int64
+	events chan Event
+	over   chan struct{}
+}
+
+// work carries out the tasks that nobody has taken, in order.
+func (b *batch) work() {
+	for i := int(b.next.Add(1)) - 1; i < len(b.tasks); i = int(b.next.Add(1)) - 1 {
+		if b.turns != nil {
+			b.turns[i].wait()
+		}
+		l := &b.leases[i]
+		l.batch, l.index = b, i
+		t := b.tasks[i]
+		t.lease = l
+		x := t.Do(b.ctx, b.emit)
+		if !l.state.CompareAndSwap(leaseRuns, leaseEnded) {
+			return // left behind, and this goroutine was replaced
+		}
+		b.done(i, x)
+	}
+}
+
+func (b *batch) emit(e Event) { b.events <- e }
+
+func (b *batch) done(i int, x Execution) {
+	if b.FailFast && x.Outcome.Failed() && x.Ends == "" {
+		x.Ends = EndsFailed
+		b.cancel(errFailFast)
+	}
+	if b.turns != nil {
+		b.turns[i].pass()
+	}
+	b.events <- b.tasks[i].Completed(x)
+}
+
+// hurry is called when the context ends: what has not ended a grace period later is left behind.
+func (b *batch) hurry() {
+	t := time.NewTimer(grace)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-b.over:
+	}
+	for i := range b.leases {
+		if l := &b.leases[i]; l.state.Load() == leaseRuns {
+			l.leave(nil)
 		}
 	}
 }

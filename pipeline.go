@@ -27,9 +27,10 @@ const (
 //
 // emit is called with what happens on the way, from goroutines of the call too, but never after Do returned.
 func (t Task) Do(ctx context.Context, emit func(Event)) Execution {
-	p := pipe{task: t, emit: emit, x: Execution{Key: t.Key, Index: t.Index, Call: t.Call, Attempts: t.Attempt, Started: time.Now()}}
+	now := time.Now()
+	p := &pipe{task: t, emit: emit, started: now, x: Execution{Key: t.Key, Index: t.Index, Call: t.Call, Attempts: t.Attempt, Started: now}}
 	res, err := p.checked(ctx)
-	p.settle(ctx, res, err)
+	p.settle(res, err)
 	p.x.Ended = time.Now()
 	return p.x
 }
@@ -42,7 +43,8 @@ type pipe struct {
 	tool *Tool
 	inv  *Invocation
 	ok   ToolCall // the call as it was last validated
-	left bool     // the tool did not end when it should, and was left behind
+
+	started time.Time
 }
 
 // failure is an error of the pipeline itself, with its outcome and its words for the model.
@@ -164,12 +166,14 @@ func (p *pipe) admitted(ctx context.Context, c ToolCall) (ToolResult, error) {
 		return ToolResult{}, err
 	}
 	if p.tool.Effect != Compose { // it acts through inner calls, and they take slots
-		select {
-		case s.slots <- struct{}{}:
-			defer func() { <-s.slots }()
-		case <-ctx.Done():
+		release, ok := p.task.lease.take(ctx, s)
+		if !ok {
 			return ToolResult{}, notBegun(ctx)
 		}
+		defer release()
+	}
+	if ctx.Err() != nil {
+		return ToolResult{}, notBegun(ctx)
 	}
 	return p.attempts(ctx, c)
 }
@@ -261,7 +265,7 @@ func (p *pipe) attempts(ctx context.Context, c ToolCall) (ToolResult, error) {
 		p.inv.Attempt = p.x.Attempts
 		p.event(Event{Kind: EventCallStarted, Call: &c, Attempt: p.x.Attempts})
 		res, err := p.attempt(ctx, c)
-		if err == nil || try == retries || p.left || ctx.Err() != nil || !mayPass(err) {
+		if err == nil || try == retries || ctx.Err() != nil || !mayPass(err) {
 			return res, err
 		}
 		p.notice("retry", fmt.Sprintf("attempt %d failed: %v", p.x.Attempts, err))
@@ -290,20 +294,15 @@ func wait(ctx context.Context, d time.Duration) bool {
 
 // attempt runs the tool once, for no longer than its timeout.
 func (p *pipe) attempt(ctx context.Context, c ToolCall) (res ToolResult, err error) {
-	limit := p.tool.Timeout
-	if limit == 0 && p.tool.Effect != Compose {
-		limit = defaultTimeout
-	}
+	limit := p.tool.timeout()
 	if limit > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeoutCause(ctx, limit, errTimeout)
 		defer cancel()
 	}
-	if p.task.inline || p.tool.Effect == Compose {
-		res, err = p.run(ctx, c)
-	} else {
-		res, err = p.runApart(ctx, c)
-	}
+	watched := p.task.lease.begin(p, c, limit)
+	res, err = p.run(ctx, c)
+	watched()
 	if err == nil || ctx.Err() == nil {
 		return res, err
 	}
@@ -312,12 +311,32 @@ func (p *pipe) attempt(ctx context.Context, c ToolCall) (res ToolResult, err err
 		return res, err
 	}
 	if context.Cause(ctx) == errTimeout {
-		return res, &failure{outcome: OutcomeTimeout, text: fmt.Sprintf("%s did not end within %v%s", p.tool.Name, limit, p.mayHaveHappened()), err: err, repeat: true}
+		return res, p.timedOut(err)
 	}
 	return res, p.interrupted(ctx, err)
 }
 
-var errTimeout = errors.New("the tool's time is over")
+var (
+	errTimeout = errors.New("the tool's time is over")
+	errLeft    = errors.New("it did not end when it was told to, and was left behind")
+)
+
+// timeout is how long one attempt may take; 0: as long as it likes.
+func (t *Tool) timeout() time.Duration {
+	switch {
+	case t.Timeout < 0, t.Timeout == 0 && t.Effect == Compose:
+		return 0
+	case t.Timeout == 0:
+		return defaultTimeout
+	}
+	return t.Timeout
+}
+
+// timedOut is the error of a call that took too long.
+func (p *pipe) timedOut(err error) error {
+	return &failure{outcome: OutcomeTimeout, err: err, repeat: true,
+		text: fmt.Sprintf("%s did not end within %v%s", p.tool.Name, p.tool.timeout(), p.mayHaveHappened())}
+}
 
 // interrupted is the error of a call that was begun and then cancelled.
 func (p *pipe) interrupted(ctx context.Context, err error) error {
@@ -362,41 +381,13 @@ func (p *pipe) run(ctx context.Context, c ToolCall) (res ToolResult, err error) 
 	return p.tool.Run(ctx, c)
 }
 
-// runApart calls the tool on a goroutine of its own, so that one that does not end when it should cannot hold the run: after
-// ctx it has a grace period, then the run goes on without it.
-func (p *pipe) runApart(ctx context.Context, c ToolCall) (ToolResult, error) {
-	type ended struct {
-		res ToolResult
-		err error
-	}
-	done := make(chan ended, 1)
-	go func() {
-		res, err := p.run(ctx, c)
-		done <- ended{res, err}
-	}()
-	select {
-	case e := <-done:
-		return e.res, e.err
-	case <-ctx.Done():
-	}
-	t := time.NewTimer(grace)
-	defer t.Stop()
-	select {
-	case e := <-done:
-		return e.res, e.err
-	case <-t.C:
-		p.left = true
-		return ToolResult{}, context.Cause(ctx)
-	}
-}
-
 // panicked keeps the panic for the record and its text, stack and paths from the model.
 func panicked(v any) error {
 	return &failure{outcome: OutcomePanicked, text: "The tool failed unexpectedly and gave no result.", err: fmt.Errorf("panic: %v", v)}
 }
 
 // settle turns what came back through the middleware into the outcome and the result.
-func (p *pipe) settle(ctx context.Context, res ToolResult, err error) {
+func (p *pipe) settle(res ToolResult, err error) {
 	x := &p.x
 	if p.inv != nil {
 		p.inv.close()
@@ -451,7 +442,7 @@ func (p *pipe) settle(ctx context.Context, res ToolResult, err error) {
 
 func (p *pipe) event(e Event) {
 	e.Run, e.Step, e.Path = p.task.Run, p.task.Step, p.task.Key
-	p.emit(e)
+	p.inv.send(e)
 }
 
 func (p *pipe) notice(code, text string) { p.event(Event{Kind: EventNotice, Code: code, Text: text}) }

@@ -72,7 +72,7 @@ func AskBeforeWrites(_ context.Context, _ ToolCall, tool *Tool) Approval {
 // Execution. A passive tool is refused: there is nobody to wait for.
 func Execute(ctx context.Context, set Toolset, call ToolCall) Execution {
 	const key = "execute"
-	t := Task{Key: key, Call: call, inline: true}
+	t := Task{Key: key, Call: call}
 	tools, err := set.Tools(ctx)
 	if err != nil {
 		return Execution{Key: key, Call: call, Outcome: OutcomeError, Error: err.Error(), err: err,
