@@ -1,0 +1,142 @@
+package data
+
+import (
+	"context"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/pawl-go/pawl"
+)
+
+//go:embed filter.md
+var filterText string
+
+var filterOps = []string{"==", "!=", ">", "<", ">=", "<=", "contains", "in"}
+
+func filterTool() *pawl.Tool {
+	return &pawl.Tool{
+		Name:        "data_filter",
+		Description: strings.TrimSpace(filterText),
+		Input: json.RawMessage(`{"type":"object","properties":{"records":` + recordsSchema + `,` +
+			`"where":{"type":"array","minItems":1,"description":"The conditions; a record must meet all of them.","items":{"type":"object","properties":{` +
+			`"column":{"type":"string"},` +
+			`"op":{"type":"string","enum":["==","!=",">","<",">=","<=","contains","in"]},` +
+			`"value":{"type":["string","number","boolean","null","array"],"items":{"type":["string","number","boolean","null"]},` +
+			`"description":"What to compare with: a string, a number, true, false or null; for op in, an array of them."}` +
+			`},"required":["column","op","value"],"additionalProperties":false}}` +
+			`},"required":["records","where"],"additionalProperties":false}`),
+		Output: json.RawMessage(`{"type":"object","properties":{` + commonOutput + `,"records":` + recordsOutput +
+			`},"required":["count","records"],"additionalProperties":false}`),
+		Effect:    pawl.Pure,
+		MaxResult: -1, // an answer is bounded
+		Run:       run(filterRecords),
+	}
+}
+
+type filterArgs struct {
+	Records json.RawMessage `json:"records"`
+	Where   []struct {
+		Column string          `json:"column"`
+		Op     string          `json:"op"`
+		Value  json.RawMessage `json:"value"`
+	} `json:"where"`
+}
+
+// A condition is one of where, ready to be asked.
+type condition struct {
+	column int
+	op     string
+	value  value
+	among  []value // of op in
+}
+
+func filterRecords(ctx context.Context, a filterArgs) ([]byte, error) {
+	if len(a.Where) == 0 {
+		return nil, refuse("where conditions are required")
+	}
+	t, err := tableOf(ctx, a.Records)
+	if err != nil {
+		return nil, err
+	}
+	conds := make([]condition, len(a.Where))
+	for i, w := range a.Where {
+		where := fmt.Sprintf("where[%d]", i)
+		if conds[i], err = newCondition(t, where, w.Column, w.Op, w.Value); err != nil {
+			return nil, err
+		}
+	}
+	c := t.cursor()
+	kept := slices.DeleteFunc(t.rows, func(r row) bool {
+		c.load(r)
+		return slices.ContainsFunc(conds, func(cond condition) bool { return !cond.met(c) })
+	})
+	return (&answer{
+		list: "records", total: len(kept), most: -1, notes: t.notes,
+		record: func(b []byte, i int) []byte { return appendRow(b, kept[i], t.columns) },
+	}).json()
+}
+
+func newCondition(t *table, where, column, op string, raw json.RawMessage) (condition, error) {
+	if !slices.Contains(filterOps, op) {
+		return condition{}, refuse("%s: unknown op %s; the ops are %s", where, clip(op), strings.Join(filterOps, " "))
+	}
+	i, err := t.need(column, where)
+	if err != nil {
+		return condition{}, err
+	}
+	if len(raw) == 0 {
+		return condition{}, refuse("%s: value is required", where)
+	}
+	c := condition{column: i, op: op, value: valueOf(raw)}
+	switch kind := c.value.kind; op {
+	case "in":
+		var all []json.RawMessage
+		if json.Unmarshal(raw, &all) != nil || kind != list {
+			return condition{}, refuse("%s: op in needs an array as its value, such as [\"a\",\"b\"]; got %s", where, kind)
+		}
+		for _, v := range all {
+			c.among = append(c.among, valueOf(v))
+		}
+	case "<", ">", "<=", ">=":
+		if kind != number && kind != text {
+			return condition{}, refuse("%s: op %s needs a number or a text as its value; got %s", where, op, kind)
+		}
+	case "contains":
+		if kind == null || kind == list || kind == object {
+			return condition{}, refuse("%s: op contains needs a text as its value; got %s", where, kind)
+		}
+		c.value = value{text, strings.ToLower(c.value.s)}
+	}
+	return c, nil
+}
+
+// met reports whether the row that c is at meets the condition. A record without the column meets none, except == null.
+func (w *condition) met(c *cursor) bool {
+	v, ok := c.get(w.column)
+	if !ok {
+		return w.op == "==" && w.value.kind == null
+	}
+	switch w.op {
+	case "==":
+		return equal(v, w.value)
+	case "!=":
+		return !equal(v, w.value)
+	case "in":
+		return slices.ContainsFunc(w.among, func(a value) bool { return equal(v, a) })
+	case "contains":
+		return v.kind != null && strings.Contains(strings.ToLower(v.s), w.value.s)
+	}
+	n, ok := compare(v, w.value)
+	switch w.op {
+	case "<":
+		return ok && n < 0
+	case "<=":
+		return ok && n <= 0
+	case ">":
+		return ok && n > 0
+	}
+	return ok && n >= 0
+}

@@ -1,0 +1,165 @@
+package data
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"strings"
+)
+
+type kind uint8
+
+const (
+	null kind = iota
+	boolean
+	number
+	text
+	list
+	object
+)
+
+// String names the kind as a text for the model does.
+func (k kind) String() string {
+	return [...]string{"null", "a boolean", "a number", "a text", "an array", "an object"}[k]
+}
+
+// A value is a cell: for text, the text; else its JSON, compact, with numbers as they were written.
+type value struct {
+	kind kind
+	s    string
+}
+
+// valueOf returns the value of valid JSON.
+func valueOf(raw json.RawMessage) value {
+	raw = bytes.TrimSpace(raw)
+	switch raw[0] {
+	case 'n':
+		return value{}
+	case 't', 'f':
+		return value{boolean, string(raw)}
+	case '"':
+		var s string
+		json.Unmarshal(raw, &s)
+		return value{text, s}
+	case '[', '{':
+		var b bytes.Buffer
+		json.Compact(&b, raw)
+		if raw[0] == '[' {
+			return value{list, b.String()}
+		}
+		return value{object, b.String()}
+	}
+	return value{number, string(raw)}
+}
+
+// append appends v as JSON.
+func (v value) append(b []byte) []byte {
+	switch v.kind {
+	case null:
+		return append(b, "null"...)
+	case text:
+		return appendText(b, v.s)
+	}
+	return append(b, v.s...)
+}
+
+// appendText appends s as a JSON string. It leaves <, > and & as they are, for they are read and not put in a page.
+func appendText(b []byte, s string) []byte {
+	const hex = "0123456789abcdef"
+	b = append(b, '"')
+	start := 0
+	for i := 0; i < len(s); i++ {
+		c := s[i]
+		if c >= ' ' && c != '"' && c != '\\' {
+			continue
+		}
+		b = append(b, s[start:i]...)
+		start = i + 1
+		switch c {
+		case '"', '\\':
+			b = append(b, '\\', c)
+		case '\n':
+			b = append(b, '\\', 'n')
+		case '\r':
+			b = append(b, '\\', 'r')
+		case '\t':
+			b = append(b, '\\', 't')
+		default:
+			b = append(b, '\\', 'u', '0', '0', hex[c>>4], hex[c&15])
+		}
+	}
+	return append(append(b, s[start:]...), '"')
+}
+
+// decimal returns v as a number, if it is numeric.
+func (v value) decimal() (decimal, bool) {
+	if v.kind != number && v.kind != text {
+		return decimal{}, false
+	}
+	return parseDecimal(v.s)
+}
+
+// equal reports whether a and b are the same value.
+func equal(a, b value) bool {
+	if x, ok := a.decimal(); ok {
+		if y, ok := b.decimal(); ok {
+			return x.cmp(y) == 0
+		}
+	}
+	switch {
+	case a.kind == b.kind:
+		return a.s == b.s
+	case a.kind == boolean && b.kind == text, a.kind == text && b.kind == boolean:
+		return strings.EqualFold(a.s, b.s)
+	}
+	return false
+}
+
+// compare says which of a and b comes first; ok is false when they are in no order.
+func compare(a, b value) (order int, ok bool) {
+	if x, ok := a.decimal(); ok {
+		if y, ok := b.decimal(); ok {
+			return x.cmp(y), true
+		}
+	}
+	if a.kind == text && b.kind == text {
+		return strings.Compare(a.s, b.s), true
+	}
+	return 0, false
+}
+
+// empty reports whether v is no value: null, or the text that an empty cell of CSV is.
+func (v value) empty() bool { return v.kind == null || v.kind == text && v.s == "" }
+
+// rank puts values of different nature in one order for sorting: numeric, text, boolean, the rest, and what is empty last.
+func (v value) rank() int {
+	if v.empty() {
+		return 4
+	}
+	if _, ok := v.decimal(); ok {
+		return 0
+	}
+	switch v.kind {
+	case text:
+		return 1
+	case boolean:
+		return 2
+	}
+	return 3
+}
+
+// order is a total order of values by rank, and within a rank upwards, or downwards: "n/a" is behind the numbers either way.
+func order(a, b value, down bool) int {
+	i, j := a.rank(), b.rank()
+	if i != j {
+		return cmp.Compare(i, j)
+	}
+	n, ok := compare(a, b)
+	if !ok {
+		n = strings.Compare(a.s, b.s)
+	}
+	if down {
+		return -n
+	}
+	return n
+}
