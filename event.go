@@ -3,6 +3,7 @@ package pawl
 import (
 	stdjson "encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/go-json-experiment/json"
 )
@@ -82,6 +83,9 @@ var eventFields = map[EventKind][]string{
 	EventRunEnded:         {"result", "error"},
 }
 
+// everyEvent is what all kinds carry.
+var everyEvent = []string{"event", "run", "step", "seq", "path"}
+
 type eventJSON struct {
 	Event     EventKind          `json:"event"`
 	Run       Key                `json:"run"`
@@ -139,9 +143,13 @@ func (e Event) MarshalJSON() ([]byte, error) {
 		case "data":
 			w.Data = e.Data
 		case "id":
-			w.ID = &e.Call.ID
+			if e.Call != nil {
+				w.ID = &e.Call.ID
+			}
 		case "name":
-			w.Name = &e.Call.Name
+			if e.Call != nil {
+				w.Name = &e.Call.Name
+			}
 		case "call":
 			w.Call = e.Call
 		case "attempt":
@@ -172,11 +180,21 @@ func (e Event) MarshalJSON() ([]byte, error) {
 // UnmarshalJSON reads what MarshalJSON writes. A kind, or a field, that is not on the list is an error.
 func (e *Event) UnmarshalJSON(b []byte) error {
 	var w eventJSON
-	if err := json.Unmarshal(b, &w, strict); err != nil {
+	if err := read(b, &w); err != nil {
 		return err
 	}
-	if _, ok := eventFields[w.Event]; !ok {
+	fields, ok := eventFields[w.Event]
+	if !ok {
 		return fmt.Errorf("unknown event kind %q", w.Event)
+	}
+	names, err := members(b)
+	if err != nil {
+		return err
+	}
+	for name := range names {
+		if !slices.Contains(everyEvent, name) && !slices.Contains(fields, name) {
+			return fmt.Errorf("an event %s has no field %q", w.Event, name)
+		}
 	}
 	*e = Event{Kind: w.Event, Run: w.Run, Step: w.Step, Seq: w.Seq, Path: w.Path, Agent: deref(w.Agent), Model: deref(w.Model),
 		Messages: deref(w.Messages), Tools: deref(w.Tools), Choice: w.Choice, Index: deref(w.Index), Text: deref(w.Text),

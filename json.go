@@ -1,6 +1,7 @@
 package pawl
 
 import (
+	"bytes"
 	stdjson "encoding/json"
 	"fmt"
 
@@ -14,7 +15,7 @@ import (
 // The forms keep what was said, not its spacing: arguments that are JSON come back compact. Arguments that
 // are no JSON are kept byte for byte as args_text.
 var (
-	strict  = json.JoinOptions(json.RejectUnknownMembers(true), jsontext.AllowInvalidUTF8(true))
+	strict  = json.JoinOptions(json.RejectUnknownMembers(true), jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true))
 	lenient = json.JoinOptions(jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true))
 )
 
@@ -61,9 +62,45 @@ type (
 	}
 )
 
+// read decodes one form. A name that is unknown or there twice is an error; what lies in args, data and the like is somebody
+// else's, and is taken as it is.
+func read(b []byte, into any) error {
+	if _, err := members(b); err != nil {
+		return err
+	}
+	return json.Unmarshal(b, into, strict)
+}
+
+// members returns the names of the object in b, or none when it is something else.
+func members(b []byte) (map[string]bool, error) {
+	d := jsontext.NewDecoder(bytes.NewBuffer(b), strict)
+	if d.PeekKind() != '{' {
+		return nil, nil
+	}
+	names := map[string]bool{}
+	for _, err := d.ReadToken(); ; {
+		if err != nil || d.PeekKind() == '}' {
+			return names, err
+		}
+		var name jsontext.Token
+		if name, err = d.ReadToken(); err != nil {
+			return names, err
+		}
+		n := name.String()
+		if names[n] {
+			return names, fmt.Errorf("%q is there twice", n)
+		}
+		names[n] = true
+		err = d.SkipValue()
+	}
+}
+
 func partsJSON(parts []Part) ([]jsontext.Value, error) {
 	out := make([]jsontext.Value, len(parts))
 	for i, p := range parts {
+		if p == nil {
+			return nil, fmt.Errorf("part %d is nil", i)
+		}
 		b, err := json.Marshal(p, lenient)
 		if err != nil {
 			return nil, fmt.Errorf("part %d: %w", i, err)
@@ -83,15 +120,15 @@ func parsePart(b []byte) (Part, error) {
 	switch head.Type {
 	case "text":
 		var p textJSON
-		err := json.Unmarshal(b, &p, strict)
+		err := read(b, &p)
 		return Text{p.Text, p.Opaque}, err
 	case "reasoning":
 		var p textJSON
-		err := json.Unmarshal(b, &p, strict)
+		err := read(b, &p)
 		return Reasoning{p.Text, p.Opaque}, err
 	case "media":
 		var p mediaJSON
-		if err := json.Unmarshal(b, &p, strict); err != nil {
+		if err := read(b, &p); err != nil {
 			return nil, err
 		}
 		if (p.URL == "") == (len(p.Data) == 0) {
@@ -140,7 +177,7 @@ func (m Message) MarshalJSON() ([]byte, error) {
 // UnmarshalJSON reads what MarshalJSON writes; unknown names, roles and part types are errors.
 func (m *Message) UnmarshalJSON(b []byte) error {
 	var w messageJSON
-	if err := json.Unmarshal(b, &w, strict); err != nil {
+	if err := read(b, &w); err != nil {
 		return err
 	}
 	switch w.Role {
@@ -187,7 +224,7 @@ func (c ToolCall) MarshalJSON() ([]byte, error) {
 // UnmarshalJSON reads what MarshalJSON writes; "type" may be left out.
 func (c *ToolCall) UnmarshalJSON(b []byte) error {
 	var w callJSON
-	if err := json.Unmarshal(b, &w, strict, jsontext.AllowDuplicateNames(true)); err != nil {
+	if err := read(b, &w); err != nil {
 		return err
 	}
 	switch {
@@ -214,7 +251,7 @@ func (r ToolResult) MarshalJSON() ([]byte, error) {
 // UnmarshalJSON reads what MarshalJSON writes; "type" may be left out.
 func (r *ToolResult) UnmarshalJSON(b []byte) error {
 	var w toolResultJSON
-	if err := json.Unmarshal(b, &w, strict); err != nil {
+	if err := read(b, &w); err != nil {
 		return err
 	}
 	if w.Type != "" && w.Type != "tool_result" {
@@ -236,7 +273,7 @@ func (d Decision) MarshalJSON() ([]byte, error) {
 // UnmarshalJSON reads what MarshalJSON writes; "type" may be left out.
 func (d *Decision) UnmarshalJSON(b []byte) error {
 	var w decisionJSON
-	if err := json.Unmarshal(b, &w, strict); err != nil {
+	if err := read(b, &w); err != nil {
 		return err
 	}
 	if w.Type != "" && w.Type != "decision" {
@@ -269,7 +306,7 @@ func (c *ToolChoice) UnmarshalJSON(b []byte) error {
 	var w struct {
 		Named []string `json:"named"`
 	}
-	if err := json.Unmarshal(b, &w, strict); err != nil {
+	if err := read(b, &w); err != nil {
 		return fmt.Errorf(`tool choice: %w; want "auto", "none", "required" or {"named":[…]}`, err)
 	}
 	if len(w.Named) == 0 {
@@ -298,8 +335,8 @@ type (
 	requestJSON struct {
 		Model    string             `json:"model"`
 		Messages []Message          `json:"messages"`
-		Tools    []toolJSON         `json:"tools,omitzero"`
-		Choice   ToolChoice         `json:"choice,omitzero"`
+		Tools    []toolJSON         `json:"tools"`
+		Choice   ToolChoice         `json:"choice"`
 		Output   stdjson.RawMessage `json:"output,omitzero"`
 		Settings Settings           `json:"settings,omitzero"`
 	}
@@ -322,7 +359,11 @@ type (
 func (r Request) MarshalJSON() ([]byte, error) {
 	w := requestJSON{Model: r.Model, Messages: r.Messages, Choice: r.Choice, Output: r.Output, Settings: r.Settings}
 	for _, t := range r.Tools {
-		w.Tools = append(w.Tools, toolJSON{t.Name, t.Description, t.Input, t.Output})
+		j := toolJSON{t.Name, t.Description, t.Input, t.Output}
+		if j.Input == nil {
+			j.Input = stdjson.RawMessage(emptyObject)
+		}
+		w.Tools = append(w.Tools, j)
 	}
 	return json.Marshal(w, lenient)
 }
@@ -330,7 +371,7 @@ func (r Request) MarshalJSON() ([]byte, error) {
 // UnmarshalJSON reads what MarshalJSON writes. The tools are passive: they have no function to run.
 func (r *Request) UnmarshalJSON(b []byte) error {
 	var w requestJSON
-	if err := json.Unmarshal(b, &w, strict); err != nil {
+	if err := read(b, &w); err != nil {
 		return err
 	}
 	*r = Request{Model: w.Model, Messages: w.Messages, Choice: w.Choice, Output: w.Output, Settings: w.Settings}
@@ -348,7 +389,7 @@ func (r Response) MarshalJSON() ([]byte, error) {
 // UnmarshalJSON reads what MarshalJSON writes.
 func (r *Response) UnmarshalJSON(b []byte) error {
 	var w responseJSON
-	if err := json.Unmarshal(b, &w, strict); err != nil {
+	if err := read(b, &w); err != nil {
 		return err
 	}
 	*r = Response{Message: w.Message, Finish: w.Finish, Usage: w.Usage, Model: w.Model, ID: w.ID}
