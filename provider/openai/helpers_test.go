@@ -163,3 +163,10 @@ func checkEncode(t *testing.T, name string, encode func(*pawl.Request) ([]byte, 
 		t.Errorf("%s: the same request gave other bytes", name)
 	}
 }
+
+func checkJSON(t *testing.T, b []byte) {
+	t.Helper()
+	if !json.Valid(b) {
+		t.Fatalf("not valid JSON: %q", b)
+	}
+}

@@ -137,8 +137,8 @@ func (d *responseDecoder) added(index int64, raw []byte) error {
 	if index == noIndex {
 		index = int64(len(d.slots))
 	}
-	s := d.slot(index)
-	s.kind = it.kind()
+	d.slots = append(d.slots, slot{index: index, part: closed, kind: it.kind()})
+	s := &d.slots[len(d.slots)-1]
 	switch s.kind {
 	case kindMessage:
 		var err error
@@ -170,6 +170,9 @@ func (d *responseDecoder) say(index, content int64, delta []byte) error {
 		return nil
 	}
 	s := d.slot(index)
+	if s.kind != kindMessage {
+		return nil
+	}
 	s.any = true
 	if s.part != closed && s.content == content {
 		return d.more(s.part, pawl.Text{Text: asText(delta)})
@@ -189,6 +192,9 @@ func (d *responseDecoder) think(index, content int64, delta []byte, raw bool) er
 		return nil
 	}
 	s := d.slot(index)
+	if s.sealed || s.part != closed && s.kind != kindReasoning {
+		return nil
+	}
 	text := asText(delta)
 	if s.part == closed {
 		s.kind, s.any, s.raw, s.content = kindReasoning, true, raw, content
@@ -253,6 +259,9 @@ func (d *responseDecoder) sealSlot(s *slot) error {
 	}
 	i := s.part
 	s.part = closed
+	if s.kind != kindMessage {
+		s.sealed = true
+	}
 	return d.seal(i)
 }
 
@@ -274,7 +283,9 @@ func (d *responseDecoder) itemDone(index int64, raw []byte) error {
 	case s.part == closed && !s.any && s.hold == nil:
 		s.sealed = true
 		return d.item(&it)
-	case kind == kindMessage:
+	case s.hold != nil:
+		return d.argsDone(index, it.args)
+	case kind == kindMessage || kind != s.kind:
 		return d.sealSlot(s)
 	case kind == kindReasoning:
 		o, err := d.keep(raw)
@@ -282,6 +293,9 @@ func (d *responseDecoder) itemDone(index int64, raw []byte) error {
 			return err
 		}
 		s.sealed = true
+		if s.part == closed { // of a slot that changed its mind
+			return d.part(pawl.Reasoning{Opaque: o})
+		}
 		return d.send(pawl.Delta{Index: s.part, Part: pawl.Reasoning{Opaque: o}, Done: true})
 	case kind == kindCustom:
 		call, err := d.toCall(&it)

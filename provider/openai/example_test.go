@@ -1,0 +1,43 @@
+package openai_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/provider/openai"
+)
+
+// The server stands for any that speaks Chat Completions; against OpenAI itself nil options and a key in the environment
+// are enough.
+func Example() {
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		io.WriteString(w, `data: {"choices":[{"index":0,"delta":{"content":"Take an "}}]}`+"\n\n"+
+			`data: {"choices":[{"index":0,"delta":{"content":"umbrella."},"finish_reason":"stop"}]}`+"\n\n"+"data: [DONE]\n\n")
+	}))
+	defer srv.Close()
+
+	m := openai.NewChat("qwen3:4b", &openai.Options{BaseURL: srv.URL + "/v1"})
+	req := &pawl.Request{Messages: []pawl.Message{pawl.User("Do I need an umbrella in Oslo?")}}
+	for d, err := range m.Stream(context.Background(), req) {
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		if t, ok := d.Part.(pawl.Text); ok {
+			fmt.Print(t.Text)
+		}
+	}
+	// Output: Take an umbrella.
+}
+
+// EncodeChat shows what would be sent.
+func ExampleEncodeChat() {
+	body, err := openai.EncodeChat(&pawl.Request{Model: "gpt-5-mini", Whole: true, Messages: []pawl.Message{pawl.User("hi")}})
+	fmt.Println(string(body), err)
+	// Output: {"model":"gpt-5-mini","messages":[{"role":"user","content":"hi"}]} <nil>
+}
