@@ -113,7 +113,7 @@ func (p Parallel) together(ctx context.Context, tasks []Task, yield func(Event) 
 	defer cancel(nil)
 	b := batch{Parallel: p, ctx: ctx, cancel: cancel, tasks: tasks, leases: make([]lease, len(tasks)), turns: serialTurns(tasks),
 		events: make(chan Event, len(tasks)), over: make(chan struct{})}
-	defer close(b.over)
+	defer b.close()
 	defer context.AfterFunc(ctx, b.hurry)()
 	for range min(p.limit(), len(tasks)) {
 		go b.work()
@@ -142,6 +142,11 @@ type batch struct {
 	next   atomic.Int64
 	events chan Event
 	over   chan struct{}
+
+	mu     sync.Mutex
+	timer  *time.Timer
+	looks  int64 // when the timer fires; 0: it does not
+	closed bool
 }
 
 // work carries out the tasks that nobody has taken, in order.

@@ -13,7 +13,8 @@ type lease struct {
 	index int
 	state atomic.Int32
 	begun atomic.Pointer[begun]
-	slot  atomic.Bool // a slot is held
+	slot  atomic.Bool  // a slot is held
+	until atomic.Int64 // when the tool is left behind, in Unix nanoseconds; 0: not watched
 }
 
 const (
@@ -29,17 +30,72 @@ type begun struct {
 	attempt int
 }
 
-// begin notes that the tool begins, and leaves it behind once the limit and a grace period have passed. stop ends the watch. A nil lease
-// watches nothing.
-func (l *lease) begin(p *pipe, c ToolCall, limit time.Duration) (stop func() bool) {
+// begin notes that the tool begins. Once limit, if there is one, and a grace period have passed it is left behind, unless end was
+// called. A nil lease does nothing.
+func (l *lease) begin(p *pipe, c ToolCall, limit time.Duration) {
 	if l == nil {
-		return func() bool { return true }
+		return
 	}
 	l.begun.Store(&begun{p, c, p.x.Attempts})
-	if limit <= 0 {
-		return func() bool { return true }
+	if limit > 0 {
+		until := time.Now().Add(limit + grace).UnixNano()
+		l.until.Store(until)
+		l.batch.watch(until)
 	}
-	return time.AfterFunc(limit+grace, func() { l.leave(errTimeout) }).Stop
+}
+
+func (l *lease) end() {
+	if l != nil {
+		l.until.Store(0)
+	}
+}
+
+// watch sees to it that late looks at the leases at the given time, or before it. One timer serves the batch.
+func (b *batch) watch(until int64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.looks != 0 && b.looks <= until || b.closed {
+		return
+	}
+	b.looks = until
+	d := time.Until(time.Unix(0, until))
+	if b.timer == nil {
+		b.timer = time.AfterFunc(d, b.late)
+	} else {
+		b.timer.Reset(d)
+	}
+}
+
+// late leaves behind what is over its time, and looks again when the next one will be.
+func (b *batch) late() {
+	b.mu.Lock()
+	b.looks = 0
+	b.mu.Unlock()
+	now := time.Now().UnixNano()
+	var next int64
+	for i := range b.leases {
+		switch until := b.leases[i].until.Load(); {
+		case until == 0:
+		case until <= now:
+			b.leases[i].leave(errTimeout)
+		case next == 0 || until < next:
+			next = until
+		}
+	}
+	if next != 0 {
+		b.watch(next)
+	}
+}
+
+// close ends the watch.
+func (b *batch) close() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.closed = true
+	if b.timer != nil {
+		b.timer.Stop()
+	}
+	close(b.over)
 }
 
 // leave gives the call its result without waiting for the tool. why is errTimeout, or nil when the batch's context ended.

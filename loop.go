@@ -80,17 +80,27 @@ func (r *run) loop(ctx context.Context) (Stop, error) {
 
 // open makes the tasks for the calls of the last reply that have no result. Those that must not run carry the reason.
 func (r *run) open(resp *Response) []Task {
-	calls, at := openCalls(r.res.Messages)
-	if len(calls) == 0 {
+	reply, answers := lastReply(r.res.Messages)
+	if reply < 0 {
 		return nil
 	}
 	r.scope.messages = r.res.Messages
 	r.scope.left = r.left()
-	all := r.res.Messages[at].Calls()
-	tasks := make([]Task, 0, len(calls))
-	for place, c := range all {
-		if !hasCall(calls, c.ID) {
+	r.reply = reply
+	var tasks []Task
+	parts := r.res.Messages[reply].Parts
+	place := -1
+	for i, p := range parts {
+		c, ok := p.(ToolCall)
+		if !ok {
 			continue
+		}
+		place++
+		if answers.answers(c.ID) {
+			continue
+		}
+		if tasks == nil {
+			tasks = make([]Task, 0, len(parts)-i)
 		}
 		t := Task{Agent: r.name, Run: r.key, Step: r.replies, Key: r.replyKey() + Key("/"+strconv.Itoa(place)), Index: len(tasks), Call: c,
 			Values: r.res.Values, Refuse: r.refusal(resp, place), scope: &r.scope}
@@ -140,8 +150,7 @@ func (r *run) observe(ctx context.Context, execs []Execution) {
 		r.stall.see(x)
 		results = append(results, x.Result)
 	}
-	_, at := openCalls(r.res.Messages)
-	r.res.Messages = answered(r.res.Messages, at, results)
+	r.res.Messages = answered(r.res.Messages, r.reply, results)
 }
 
 // ending returns the execution that ends the run, a failure before a finish; nil when none does.

@@ -180,12 +180,12 @@ func (m Message) HasCalls() bool {
 	return slices.ContainsFunc(m.Parts, func(p Part) bool { _, ok := p.(ToolCall); return ok })
 }
 
-// result returns the result that answers the call id in m, or nil.
-func (m Message) result(id string) *ToolResult {
+// answers reports whether m has the result of the call id.
+func (m Message) answers(id string) bool {
 	for _, p := range m.Parts {
 		if r, ok := p.(ToolResult); ok && r.CallID == id {
-			return &r
+			return true
 		}
 	}
-	return nil
+	return false
 }

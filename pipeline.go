@@ -300,9 +300,9 @@ func (p *pipe) attempt(ctx context.Context, c ToolCall) (res ToolResult, err err
 		ctx, cancel = context.WithTimeoutCause(ctx, limit, errTimeout)
 		defer cancel()
 	}
-	watched := p.task.lease.begin(p, c, limit)
+	p.task.lease.begin(p, c, limit)
 	res, err = p.run(ctx, c)
-	watched()
+	p.task.lease.end()
 	if err == nil || ctx.Err() == nil {
 		return res, err
 	}

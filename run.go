@@ -24,6 +24,7 @@ type run struct {
 	res    *Result
 
 	replies   int // in the transcript
+	reply     int // where the last one with calls stands
 	decisions []Decision
 	waiting   []Waiting // what the run that is resumed left pending
 	then      []Message // messages that follow once no call is open

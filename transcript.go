@@ -6,32 +6,33 @@ import (
 	"strings"
 )
 
-// openCalls returns the calls of the last reply that have no result, and the index of that reply (-1: there is none, or all its
-// calls are answered).
-func openCalls(msgs []Message) ([]ToolCall, int) {
-	for i := len(msgs) - 1; i >= 0; i-- {
-		if msgs[i].Role != RoleAssistant {
-			continue
-		}
-		if !msgs[i].HasCalls() {
-			return nil, -1
-		}
-		var answers Message
-		if i+1 < len(msgs) && msgs[i+1].Role == RoleTool {
-			answers = msgs[i+1]
-		}
-		var open []ToolCall
-		for _, p := range msgs[i].Parts {
-			if c, ok := p.(ToolCall); ok && answers.result(c.ID) == nil {
-				open = append(open, c)
-			}
-		}
-		if len(open) == 0 {
-			return nil, -1
-		}
-		return open, i
+// lastReply returns where the last reply stands, -1 if there is none or it has no calls, and the message with its results.
+func lastReply(msgs []Message) (at int, answers Message) {
+	at = len(msgs) - 1
+	for at >= 0 && msgs[at].Role != RoleAssistant {
+		at--
 	}
-	return nil, -1
+	if at < 0 || !msgs[at].HasCalls() {
+		return -1, answers
+	}
+	if at+1 < len(msgs) && msgs[at+1].Role == RoleTool {
+		answers = msgs[at+1]
+	}
+	return at, answers
+}
+
+// openCalls returns the calls of the last reply that have no result, and where that reply stands.
+func openCalls(msgs []Message) (open []ToolCall, at int) {
+	at, answers := lastReply(msgs)
+	if at < 0 {
+		return nil, at
+	}
+	for _, p := range msgs[at].Parts {
+		if c, ok := p.(ToolCall); ok && !answers.answers(c.ID) {
+			open = append(open, c)
+		}
+	}
+	return open, at
 }
 
 // answered puts results, which stand in call order, into the one results message after the reply at index i, and returns the
