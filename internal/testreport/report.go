@@ -109,8 +109,10 @@ func (r *report) add(e event) {
 			return
 		}
 		r.failed++
+		if !r.failing[e.Package] || !bare(r.output[t]) {
+			fmt.Fprintf(r.out, "\n--- in %s\n%s\n", e.Package, strings.Join(r.output[t], ""))
+		}
 		r.failing[e.Package] = true
-		fmt.Fprintf(r.out, "\n--- in %s\n%s\n", e.Package, strings.Join(r.output[t], ""))
 		delete(r.output, t)
 	}
 }
@@ -129,6 +131,16 @@ func (r *report) failPackage(pkg string) {
 			delete(r.output, t)
 		}
 	}
+}
+
+// bare reports whether a test said nothing itself: it failed because a subtest did, which was told already.
+func bare(output []string) bool {
+	for _, line := range output {
+		if line = strings.TrimSpace(line); !strings.HasPrefix(line, "=== ") && !strings.HasPrefix(line, "--- ") {
+			return false
+		}
+	}
+	return true
 }
 
 // closing reports whether line is one of go test's closing lines of a package.
