@@ -193,6 +193,7 @@ var sharedTransport = sync.OnceValue(func() http.RoundTripper {
 		IdleConnTimeout:       90 * time.Second,
 		TLSHandshakeTimeout:   10 * time.Second,
 		ExpectContinueTimeout: time.Second,
-		DisableCompression:    true, // replies are small, and compressed streams arrive late
+		WriteBufferSize:       16 << 10, // most requests leave in one write
+		DisableCompression:    true,     // replies are small, and compressed streams arrive late
 	}
 })
