@@ -23,6 +23,7 @@ import (
 	"go/token"
 	"go/types"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -150,13 +151,24 @@ func check(fset *token.FileSet, path string, files []*ast.File, imp types.Import
 }
 
 // tracked returns the files that belong to the project, relative to root, with slashes: those git tracks, and new ones that it
-// does not ignore.
+// does not ignore. In a tree without git, all files but those that tools leave behind.
 func tracked(root string) ([]string, error) {
-	out, err := run(root, "git", "ls-files", "-z", "--cached", "--others", "--exclude-standard")
-	if err != nil {
-		return nil, err
+	if out, err := run(root, "git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"); err == nil {
+		return strings.FieldsFunc(string(out), func(r rune) bool { return r == 0 }), nil
 	}
-	return strings.FieldsFunc(string(out), func(r rune) bool { return r == 0 }), nil
+	var files []string
+	err := fs.WalkDir(os.DirFS(root), ".", func(name string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && (name == ".git" || name == ".bin" || name == "bench/out"):
+			return fs.SkipDir
+		case d.Type().IsRegular():
+			files = append(files, name)
+		}
+		return nil
+	})
+	return files, err
 }
 
 // complaints collects what a rule finds, each with its place.

@@ -5,6 +5,9 @@ import (
 	"go/importer"
 	"go/parser"
 	"go/token"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -208,5 +211,26 @@ func TestCheckText(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			wantComplaint(t, checkText("x", []byte(tt.text)), tt.want)
 		})
+	}
+}
+
+// TestTracked lists a tree that git knows nothing of.
+func TestTracked(t *testing.T) {
+	root := t.TempDir()
+	for _, name := range []string{"a.go", "b/c.md", ".bin/tool", "bench/out/latest.json"} {
+		path := filepath.Join(root, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte("x"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := tracked(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"a.go", "b/c.md"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }
