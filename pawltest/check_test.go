@@ -78,6 +78,7 @@ func TestCheckResponses(t *testing.T) {
 		"text beside calls":        {[]string{user, thought, answer, itemA, outputA}, ""},
 		"ids again in a new turn":  {[]string{user, itemA, outputA, itemA, outputA}, ""},
 		"reasoning before an item": {[]string{user, thought, thought, answer}, ""},
+		"xAI's own searches":       {[]string{user, `{"type":"custom_tool_call","call_id":"xs_call_1","name":"x_search","input":"{}"}`, answer, user}, ""},
 		"hosted items":             {[]string{user, thought, `{"type":"web_search_call","id":"ws_1","status":"completed"}`, answer, user}, ""},
 
 		"dangling call at the end":       {[]string{user, itemA}, `/input/1: the call "a" has no result before the end`},
