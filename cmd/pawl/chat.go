@@ -122,7 +122,7 @@ func (t *chat) turn(from *pawl.Result, msgs ...pawl.Message) {
 	r := &renderer{w: t.out, style: t.sys.colours(t.sys.errTerm), width: t.sys.width, live: t.sys.outTerm && t.sys.errTerm}
 	res, err := follow(t.setup.agent.ResumeStream(ctx, from, msgs...), r.event)
 	if res == nil {
-		t.last = failed(err)
+		t.last = notBegun(err)
 		tell(t.sys.err, t.last)
 		return
 	}

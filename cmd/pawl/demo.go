@@ -92,7 +92,7 @@ write files, the check of every call, and the answer to a wrong one.
 	started := time.Now()
 	res, err := follow(agent.Stream(ctx, pawl.User(demoTask)), r.event)
 	if res == nil {
-		return failed(err)
+		return notBegun(err)
 	}
 	fmt.Fprintf(sys.out, "\n%s\n%s\n", s.dim(strings.Repeat("─", sys.width)), totals(res.Spent, time.Since(started)))
 	f := agentFlags{}

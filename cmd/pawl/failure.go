@@ -62,6 +62,16 @@ func tell(w io.Writer, err error) int {
 // indented puts the lines after the first under it.
 func indented(s string) string { return strings.ReplaceAll(strings.TrimSpace(s), "\n", "\n    ") }
 
+// notBegun is what a run's error means that could not take its first step: something it was given is wrong.
+func notBegun(err error) error {
+	err = failed(err)
+	var f *failure
+	if errors.As(err, &f) {
+		f.status = statusUsage
+	}
+	return err
+}
+
 // failed says what a run's error means for the person: a configuration that cannot work is told apart from a run that failed.
 func failed(err error) error {
 	var p *pawl.ProviderError

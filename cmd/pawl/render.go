@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"io"
 	"strconv"
@@ -57,14 +59,16 @@ func (r *renderer) event(e pawl.Event) {
 			r.line(r.style.dim("(forget that: it was no answer but a call written as text)"))
 		}
 	case pawl.EventCallReady:
-		r.announce(e.Step, e.Call)
+		if r.live {
+			r.announce(e.Step, e.Call)
+		}
 	case pawl.EventResponseReceived:
-		if t := e.Response.Message.Text(); !r.live && t != "" && e.Response.Message.HasCalls() {
-			r.line(strings.TrimRight(visible(t), "\n"))
+		if !r.live {
+			r.whole(e)
 		}
 		r.end()
 	case pawl.EventCallStarted:
-		if r.labels[e.Call.ID] == "" && !strings.Contains(string(e.Path), "/s") {
+		if r.labels[e.Call.ID] == "" && direct(e.Path) {
 			r.announce(e.Step, e.Call)
 		}
 		if e.Attempt > 1 {
@@ -75,7 +79,7 @@ func (r *renderer) event(e pawl.Event) {
 	case pawl.EventNotice:
 		r.line(r.style.yellow("  ! " + line(e.Code+": "+e.Text, r.width-4)))
 	case pawl.EventCallCompleted:
-		r.completed(e.Execution)
+		r.completed(e)
 	case pawl.EventRunEnded:
 		r.end()
 	}
@@ -115,6 +119,21 @@ func (r *renderer) text(s string, dim bool) {
 	io.WriteString(r.w, s)
 }
 
+// whole shows a reply that was not shown as it came. An answer is left to whoever prints it.
+func (r *renderer) whole(e pawl.Event) {
+	calls := e.Response.Message.Calls()
+	if len(calls) == 0 {
+		return
+	}
+	r.begin(e.Step)
+	if t := strings.TrimSpace(e.Response.Message.Text()); t != "" {
+		r.line(visible(t))
+	}
+	for i := range calls {
+		r.announce(e.Step, &calls[i])
+	}
+}
+
 // end ends an open line.
 func (r *renderer) end() {
 	if r.open {
@@ -136,19 +155,31 @@ func (r *renderer) announce(step int, c *pawl.ToolCall) {
 	label := fmt.Sprintf("%d.%d", step, r.calls)
 	r.labels[c.ID] = label
 	head := "  → " + label + " " + line(c.Name, 40) + " "
-	args := line(string(c.Args), r.width-utf8.RuneCountInString(head))
+	shown := string(c.Args)
+	var b bytes.Buffer
+	if len(c.Args) < 1<<16 && json.Compact(&b, c.Args) == nil {
+		shown = b.String()
+	}
+	args := line(shown, r.width-utf8.RuneCountInString(head))
 	r.line(head + r.style.dim(args))
 }
 
+// direct reports whether the call at path was made by the run that is shown, and not inside another call.
+func direct(path pawl.Key) bool { return strings.Count(string(path), "/") == 2 }
+
 func (r *renderer) label(path pawl.Key, c *pawl.ToolCall) string {
-	if l := r.labels[c.ID]; l != "" && !strings.Contains(string(path), "/s") {
+	if l := r.labels[c.ID]; l != "" && direct(path) {
 		return l + " " + line(c.Name, 40)
 	}
 	return strings.TrimPrefix(string(path), "run/") + " " + line(c.Name, 40)
 }
 
 // completed shows what a call came to.
-func (r *renderer) completed(x *pawl.Execution) {
+func (r *renderer) completed(e pawl.Event) {
+	x := e.Execution
+	if _, known := r.labels[x.Call.ID]; !known && direct(x.Key) { // refused before it began, and not of a reply that was shown
+		r.announce(e.Step, &x.Call)
+	}
 	mark, note := r.style.green("✓"), ""
 	switch x.Outcome {
 	case pawl.OutcomeOK:

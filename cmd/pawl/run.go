@@ -69,7 +69,7 @@ func (c *runCmd) Run(sys *system) error {
 	started := time.Now()
 	res, err := follow(s.agent.ResumeStream(ctx, from, msgs...), show)
 	if res == nil {
-		return failed(err)
+		return notBegun(err)
 	}
 	saved := save(c.Save, res)
 	if !c.JSON {
