@@ -34,6 +34,7 @@ type Limits struct {
 	Tokens       int           // input and output, over all requests; 0: no limit
 	Cost         float64       // US dollars, where Usage.Cost is known; 0: no limit
 	Time         time.Duration // from the start of Run, Stream or Resume; 0: no limit
+	Repeats      int           // equal calls with equal results, of the last six, that are told to the model; as often again ends the run; 0: 3; negative: never
 	AtLimit      AtLimit       // what happens when the rounds are used up
 }
 
@@ -179,7 +180,8 @@ func (a *Agent) prepare(ctx context.Context, from *Result, msgs []Message, o run
 			return nil, err
 		}
 	}
-	r := &run{agent: a, name: a.Name, key: o.key, whole: o.whole, sink: o.emit, limits: a.Limits, res: &Result{}, rounds: a.Limits.rounds(defaultRounds)}
+	r := &run{agent: a, name: a.Name, key: o.key, whole: o.whole, sink: o.emit, limits: a.Limits, res: &Result{}, rounds: a.Limits.rounds(defaultRounds),
+		stall: stall{limit: a.Limits.Repeats}}
 	if r.name == "" {
 		r.name = "agent"
 	}

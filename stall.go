@@ -4,12 +4,13 @@ import "bytes"
 
 const (
 	stallWindow = 6 // calls looked back at, the one just made included
-	stallCount  = 3 // equal ones among them are a repetition
+	stallCount  = 3 // equal ones among them are a repetition, unless Limits.Repeats says otherwise
 )
 
 // stall finds a model that turns in circles: the same call with the same canonical arguments and the same result, three
 // times in six. The third is answered with an error that says so; three more end the run. Polling whose result changes is not stalled.
 type stall struct {
+	limit   int // Limits.Repeats
 	recent  [stallWindow]seen
 	n       int
 	strikes []seen // repetitions that were told, with how often
@@ -32,8 +33,12 @@ func (a *seen) equal(b *seen) bool {
 
 // see notes a settled call, and words its result anew when it is a repetition.
 func (s *stall) see(x *Execution) {
-	if x.Outcome == OutcomeSkipped || x.Outcome == OutcomeCancelled {
+	if s.limit < 0 || x.Outcome == OutcomeSkipped || x.Outcome == OutcomeCancelled {
 		return
+	}
+	limit := s.limit
+	if limit == 0 {
+		limit = stallCount
 	}
 	c := seen{name: x.Call.Name, args: x.Call.Args, result: x.Result.Text(), failed: x.Result.IsError}
 	s.recent[s.n%stallWindow] = c
@@ -44,7 +49,7 @@ func (s *stall) see(x *Execution) {
 			count++
 		}
 	}
-	if count < stallCount {
+	if count < min(limit, stallWindow) {
 		return
 	}
 	told := 0
@@ -57,7 +62,7 @@ func (s *stall) see(x *Execution) {
 	if told == 0 {
 		s.strikes = append(s.strikes, c)
 	}
-	if told >= stallCount {
+	if told >= limit {
 		s.over, s.name = true, c.name
 	}
 	x.Result.IsError = true

@@ -20,13 +20,13 @@ func main() {
 }
 
 // driver returns what makes one run: Agent.Run where replies are asked for whole, Agent.Stream, drained, where they
-// are streamed. Everything but the tools and the limit on rounds is pawl's default.
+// are streamed. Everything is pawl's default but the tools, the limit on rounds, and the watch for repeated calls: this job is made of them.
 func driver(open func(string, *openai.Options) *openai.Model) func(*harness.Env) (harness.Run, error) {
 	return func(e *harness.Env) (harness.Run, error) {
 		agent := &pawl.Agent{
 			Instructions: e.System,
 			Model:        open(e.Model, &openai.Options{BaseURL: e.BaseURL, Key: "sk-mock"}),
-			Limits:       pawl.Limits{Rounds: e.MaxIter},
+			Limits:       pawl.Limits{Rounds: e.MaxIter, Repeats: -1},
 		}
 		for _, t := range e.Tools {
 			agent.Tools = append(agent.Tools, &pawl.Tool{
