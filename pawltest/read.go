@@ -12,7 +12,7 @@ import (
 
 // ReadRequest reads the body of a request to api (Chat or Responses) into the neutral form, as the provider would understand
 // it. It shares no code with the adapters. It checks no pairing: that is Check's work. The tools are passive. What has
-// no neutral form (hosted tools, items of hosted tools without text) is left out, or kept as Reasoning with the item as Opaque
+// no neutral form (hosted tools, uploaded files, items of hosted tools) is left out, or kept as Reasoning with the item as Opaque
 // where it holds a place in a reply.
 func ReadRequest(api string, body []byte) (*pawl.Request, error) {
 	switch api {
@@ -109,12 +109,14 @@ type wirePart struct {
 	Text     string          `json:"text"`
 	Refusal  string          `json:"refusal"`
 	ImageURL json.RawMessage `json:"image_url"` // {"url"} or a string
+	FileID   string          `json:"file_id"` // uploaded before: the provider alone has it
 	FileURL  string          `json:"file_url"`
 	FileData string          `json:"file_data"`
 	Audio    struct {
 		Data, Format string
 	} `json:"input_audio"`
 	File struct {
+		FileID   string `json:"file_id"`
 		FileData string `json:"file_data"`
 	} `json:"file"`
 }
@@ -143,6 +145,9 @@ func readContent(raw json.RawMessage) ([]pawl.Part, error) {
 		case "refusal":
 			parts = append(parts, pawl.Text{Text: p.Refusal})
 		case "image_url", "input_image":
+			if p.FileID != "" {
+				break
+			}
 			var url string
 			if json.Unmarshal(p.ImageURL, &url) != nil {
 				var o struct{ URL string }
@@ -155,6 +160,9 @@ func readContent(raw json.RawMessage) ([]pawl.Part, error) {
 		case "input_audio":
 			parts = append(parts, media("data:audio/"+p.Audio.Format+";base64,"+p.Audio.Data, ""))
 		case "file", "input_file":
+			if p.FileID != "" || p.File.FileID != "" {
+				break
+			}
 			url := p.FileURL
 			if p.FileData != "" {
 				url = p.FileData
