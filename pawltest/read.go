@@ -109,7 +109,7 @@ type wirePart struct {
 	Text     string          `json:"text"`
 	Refusal  string          `json:"refusal"`
 	ImageURL json.RawMessage `json:"image_url"` // {"url"} or a string
-	FileID   string          `json:"file_id"` // uploaded before: the provider alone has it
+	FileID   string          `json:"file_id"`   // uploaded before: the provider alone has it
 	FileURL  string          `json:"file_url"`
 	FileData string          `json:"file_data"`
 	Audio    struct {
