@@ -1,10 +1,15 @@
 package pawl
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"math"
 	"reflect"
+	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -105,8 +110,8 @@ func Func[In, Out any](name, description string, fn func(context.Context, In) (O
 	}
 	t.Run = func(ctx context.Context, call ToolCall) (ToolResult, error) {
 		var args In
-		if err := json.Unmarshal(call.Args, &args); err != nil {
-			return ToolResult{}, fmt.Errorf("arguments: %w", err)
+		if err := decodeArgs(name, call.Args, &args); err != nil {
+			return ToolResult{}, err
 		}
 		out, err := fn(ctx, args)
 		if err != nil {
@@ -131,6 +136,67 @@ func Func[In, Out any](name, description string, fn func(context.Context, In) (O
 		panic(fmt.Sprintf("pawl.Func: %v", err))
 	}
 	return t
+}
+
+// decodeArgs reads arguments that fit the schema into a Go value. The schema takes more than Go does: 3.0 and 3e0 are integers there,
+// and integers have no bounds. The first is mended; the second is told to the model in its own words.
+func decodeArgs(tool string, args json.RawMessage, into any) error {
+	err := json.Unmarshal(args, into)
+	if err == nil {
+		return nil
+	}
+	if plain := plainIntegers(args); plain != nil {
+		reflect.ValueOf(into).Elem().SetZero()
+		if err = json.Unmarshal(plain, into); err == nil {
+			return nil
+		}
+	}
+	text := err.Error()
+	var te *json.UnmarshalTypeError
+	if errors.As(err, &te) {
+		text = "field " + te.Field + ": " + te.Value + " is out of range"
+		if !strings.HasPrefix(te.Value, "number") {
+			text = "field " + te.Field + ": unexpected " + te.Value
+		}
+	}
+	return &failure{outcome: OutcomeInvalid, text: "The arguments of " + tool + " cannot be used: " + text, err: err}
+}
+
+// plainIntegers returns args with integers that are written as 3.0 or 3e0 written plainly; nil when there are none.
+func plainIntegers(args json.RawMessage) json.RawMessage {
+	d := json.NewDecoder(bytes.NewReader(args))
+	d.UseNumber()
+	var v any
+	if d.Decode(&v) != nil {
+		return nil
+	}
+	changed := false
+	var walk func(v any) any
+	walk = func(v any) any {
+		switch x := v.(type) {
+		case map[string]any:
+			for k, e := range x {
+				x[k] = walk(e)
+			}
+		case []any:
+			for i, e := range x {
+				x[i] = walk(e)
+			}
+		case json.Number:
+			f, err := x.Float64()
+			if err == nil && f == math.Trunc(f) && math.Abs(f) < 1<<53 && strings.ContainsAny(string(x), ".eE") {
+				changed = true
+				return json.Number(strconv.FormatInt(int64(f), 10))
+			}
+		}
+		return v
+	}
+	v = walk(v)
+	out, err := json.Marshal(v)
+	if err != nil || !changed {
+		return nil
+	}
+	return out
 }
 
 func inferSchema[T any]() (json.RawMessage, error) {
