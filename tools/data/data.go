@@ -33,6 +33,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
+	"strconv"
 	"strings"
 
 	"github.com/pawl-go/pawl"
@@ -125,4 +127,20 @@ func clip(name string) string {
 		}
 	}
 	return fmt.Sprintf("%q", name)
+}
+
+// A whole is an integer argument. JSON Schema takes 2.0 for an integer too, and some models write it.
+type whole int
+
+// UnmarshalJSON reads a number without a fraction; one that is too large becomes the largest.
+func (w *whole) UnmarshalJSON(b []byte) error {
+	f, err := strconv.ParseFloat(string(b), 64)
+	if string(b) == "null" {
+		return nil
+	}
+	if f != math.Trunc(f) || err != nil && !errors.Is(err, strconv.ErrRange) {
+		return fmt.Errorf("%s is no whole number", b)
+	}
+	*w = whole(max(min(f, 1<<53), -1<<53))
+	return nil
 }

@@ -176,6 +176,7 @@ func TestRegistry(t *testing.T) {
 		{"data_filter", `{"records":[{"a":null}],"where":[{"column":"a","op":"==","value":null}]}`, pawl.OutcomeOK, `"count":1`},
 		{"data_filter", `{"records":[{"a":2}],"where":[{"column":"a","op":"in","value":[1,"2",null,true]}]}`, pawl.OutcomeOK, `"count":1`},
 		{"data_aggregate", `{"records":"a\n1\n2","metrics":[{"column":"a","op":"sum"}]}`, pawl.OutcomeOK, `{"count":1,"groups":[{"sum_a":3}]}`},
+		{"data_parse", `{"content":"a\n1\n2\n3","offset":1.0,"limit":1e0}`, pawl.OutcomeOK, `"next_offset":2,"columns":["a"],"records":[{"a":"2"}]}`},
 		{"data_transform", `{"records":[{"a":9007199254740993}]}`, pawl.OutcomeOK, `9007199254740993`},
 		{"data_filter", `{"records":[{"a":1}],"where":[{"column":"b","op":"==","value":1}]}`, pawl.OutcomeError, `the columns are "a"`},
 		{"data_filter", `{"records":[{"a":1}],"where":[{"column":"a","op":"=","value":1}]}`, pawl.OutcomeInvalid, `contains`},

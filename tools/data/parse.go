@@ -38,8 +38,8 @@ func parseTool() *pawl.Tool {
 type parseArgs struct {
 	Content string `json:"content"`
 	Format  string `json:"format"`
-	Limit   int    `json:"limit"`
-	Offset  int    `json:"offset"`
+	Limit   whole  `json:"limit"`
+	Offset  whole  `json:"offset"`
 }
 
 func parseRecords(ctx context.Context, a parseArgs) ([]byte, error) {
@@ -47,16 +47,16 @@ func parseRecords(ctx context.Context, a parseArgs) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if a.Offset < 0 || a.Offset > 0 && a.Offset >= len(t.rows) {
-		return nil, refuse("offset %d is out of range: there are %d records", a.Offset, len(t.rows))
+	offset, limit := int(a.Offset), int(a.Limit)
+	if offset < 0 || offset > 0 && offset >= len(t.rows) {
+		return nil, refuse("offset %d is out of range: there are %d records", offset, len(t.rows))
 	}
-	limit := a.Limit
 	if limit <= 0 {
 		limit = parseLimit
 	}
 	columns := texts(t.shownColumns())
 	return (&answer{
-		list: "records", total: len(t.rows), from: a.Offset, most: limit, next: true,
+		list: "records", total: len(t.rows), from: offset, most: limit, next: true,
 		fields: append([]byte(`,"columns":`), columns...), notes: t.notes,
 		record: func(b []byte, i int) []byte { return appendRow(b, t.rows[i], t.columns) },
 	}).json()

@@ -39,7 +39,7 @@ type transformArgs struct {
 	Rename   map[string]string `json:"rename"`
 	SortBy   string            `json:"sort_by"`
 	SortDesc bool              `json:"sort_desc"`
-	Limit    int               `json:"limit"`
+	Limit    whole             `json:"limit"`
 }
 
 // transformRecords selects, renames, sorts and limits, in this order.
@@ -62,8 +62,8 @@ func transformRecords(ctx context.Context, a transformArgs) ([]byte, error) {
 	case a.SortDesc:
 		return nil, refuse("sort_desc needs sort_by: the column to sort by")
 	}
-	if a.Limit > 0 && a.Limit < len(t.rows) {
-		t.rows = t.rows[:a.Limit]
+	if limit := int(a.Limit); limit > 0 && limit < len(t.rows) {
+		t.rows = t.rows[:limit]
 	}
 	return (&answer{
 		list: "records", total: len(t.rows), most: -1, notes: t.notes,

@@ -167,6 +167,7 @@ func TestOutside(t *testing.T) {
 		for _, tt := range []struct{ path, want string }{
 			{"/etc/passwd", `absolute paths not allowed: "/etc/passwd"; give a path relative to the root, such as "passwd", or "." for the root itself`},
 			{"/", `absolute paths not allowed: "/"; give a path relative to the root, such as "notes.txt", or "." for the root itself`},
+			{"~/notes.txt", `there is no home directory here: "~/notes.txt"; give a path relative to the root`},
 			{"..", `path traversal not allowed: ".." leads out of the root by ".."; give a path below the root`},
 			{"../outside.txt", `path traversal not allowed: "../outside.txt" leads out of the root by ".."; give a path below the root`},
 			{"in/../../outside.txt", `path traversal not allowed: "in/../../outside.txt" leads out of the root by ".."; give a path below the root`},
@@ -601,6 +602,8 @@ func TestRegistry(t *testing.T) {
 		{"file_list", `{}`, pawl.OutcomeOK, "file\ta.txt\ndir\tb\nfile\tbig.txt"},
 		{"file_stat", `{"path":"b"}`, pawl.OutcomeOK, `{"name":"b",`},
 		{"file_delete", `{"path":"b/c.txt"}`, pawl.OutcomeOK, "Deleted b/c.txt"},
+		{"file_read", `{"path":"a.txt","offset":1.0,"limit":1e30}`, pawl.OutcomeOK, "hello\n"},
+		{"file_read", `{"path":"a.txt","offset":1.5}`, pawl.OutcomeInvalid, ""},
 		{"file_read", `{"path":"c.txt"}`, pawl.OutcomeError, `no such file: "c.txt"; the nearest there is: "a.txt"`},
 		{"file_read", `{"file":"a.txt"}`, pawl.OutcomeInvalid, ""},
 		{"file_read", `{"path":"a.txt","offset":"x"}`, pawl.OutcomeInvalid, ""},

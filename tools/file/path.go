@@ -34,6 +34,9 @@ func clean(p string) (string, error) {
 		return "", refuse("absolute paths not allowed: %q; give a path relative to the root, such as %q, or %q for the root itself",
 			p, example(slashed), ".")
 	}
+	if slashed == "~" || strings.HasPrefix(slashed, "~/") {
+		return "", refuse("there is no home directory here: %q; give a path relative to the root", p)
+	}
 	name := path.Clean(slashed)
 	if depth := strings.Count(name, "/") + 1; depth > maxDepth {
 		return "", refuse("the path has %d parts; at most %d can be used", depth, maxDepth)

@@ -46,9 +46,9 @@ func (s *Set) readTool() *pawl.Tool {
 
 type readArgs struct {
 	Path   string `json:"path"`
-	Offset int    `json:"offset,omitzero"`
-	Column int    `json:"column,omitzero"`
-	Limit  int    `json:"limit,omitzero"`
+	Offset whole  `json:"offset,omitzero"`
+	Column whole  `json:"column,omitzero"`
+	Limit  whole  `json:"limit,omitzero"`
 }
 
 // readData is the Data of a page: what a program needs to go on. The content is the first part of the result.
@@ -78,11 +78,11 @@ func (s *Set) read(ctx context.Context, a readArgs) (pawl.ToolResult, error) {
 	if kind := binary(head); kind != "" {
 		return pawl.ToolResult{}, refuse("%s is not text: it is %s, %d bytes", shown(name), kind, info.Size())
 	}
-	limit := a.Limit
+	limit := int(a.Limit)
 	if limit <= 0 || limit > pageLines {
 		limit = pageLines
 	}
-	p, err := readPage(ctx, r, max(a.Offset, 1), max(a.Column, 1), limit)
+	p, err := readPage(ctx, r, max(int(a.Offset), 1), max(int(a.Column), 1), limit)
 	if err != nil {
 		return pawl.ToolResult{}, s.explain(name, err)
 	}
@@ -103,7 +103,7 @@ func (s *Set) read(ctx context.Context, a readArgs) (pawl.ToolResult, error) {
 		if p.end {
 			note.WriteString("; this is the end of the file")
 		} else {
-			data.Next = &readArgs{Path: name, Offset: p.next, Column: p.nextColumn, Limit: a.Limit}
+			data.Next = &readArgs{Path: name, Offset: whole(p.next), Column: whole(p.nextColumn), Limit: a.Limit}
 			next, _ := json.Marshal(data.Next)
 			fmt.Fprintf(&note, "; read on with %s", next)
 		}
@@ -165,7 +165,7 @@ func readPage(ctx context.Context, r *bufio.Reader, offset, column, limit int) (
 	var (
 		line, col = 1, 1 // of the next byte
 		at        int64  // the same, from 0, in the file
-		whole     int    // bytes of text that are whole lines
+		full     int    // bytes of text that are whole lines
 		before    []byte // the last bytes that column leaves out, should one be part of a rune
 		some      bool   // the line has a byte
 	)
@@ -201,12 +201,12 @@ func readPage(ctx context.Context, r *bufio.Reader, offset, column, limit int) (
 		at += int64(len(b))
 		col += len(b)
 		if len(p.text) > pageBytes {
-			if whole == 0 { // one line is more than a page
-				whole = runeStart(p.text, pageBytes)
+			if full == 0 { // one line is more than a page
+				full = runeStart(p.text, pageBytes)
 				p.last = line
-				p.nextColumn = col - (len(p.text) - whole)
+				p.nextColumn = col - (len(p.text) - full)
 			}
-			p.text, p.next = p.text[:whole], line
+			p.text, p.next = p.text[:full], line
 			return p, nil
 		}
 		if err == io.EOF {
@@ -220,7 +220,7 @@ func readPage(ctx context.Context, r *bufio.Reader, offset, column, limit int) (
 			continue
 		}
 		if line >= offset {
-			p.last, whole = line, len(p.text)
+			p.last, full = line, len(p.text)
 		}
 		line, col, some = line+1, 1, false
 		if p.last-offset+1 >= limit {
