@@ -165,7 +165,7 @@ func readPage(ctx context.Context, r *bufio.Reader, offset, column, limit int) (
 	var (
 		line, col = 1, 1 // of the next byte
 		at        int64  // the same, from 0, in the file
-		full     int    // bytes of text that are whole lines
+		full      int    // bytes of text that are whole lines
 		before    []byte // the last bytes that column leaves out, should one be part of a rune
 		some      bool   // the line has a byte
 	)
