@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -155,6 +156,9 @@ func checkFirst(t *testing.T, name, api, body, want string) {
 	}
 }
 
+// corpora keeps what corpus has loaded.
+var corpora sync.Map
+
 // corpus loads the recordings of api, or skips.
 func corpus(t *testing.T, api string) []pawltest.Cassette {
 	t.Helper()
@@ -162,7 +166,10 @@ func corpus(t *testing.T, api string) []pawltest.Cassette {
 	if root == "" {
 		root = filepath.Join("..", "..", "shared", "data")
 	}
-	all, err := pawltest.LoadCassettes(filepath.Join(root, "provider-traffic", "dev"), api)
+	load, _ := corpora.LoadOrStore(api, sync.OnceValues(func() ([]pawltest.Cassette, error) {
+		return pawltest.LoadCassettes(filepath.Join(root, "provider-traffic", "dev"), api)
+	}))
+	all, err := load.(func() ([]pawltest.Cassette, error))()
 	if errors.Is(err, fs.ErrNotExist) {
 		t.Skipf("corpora absent: %v", err)
 	}

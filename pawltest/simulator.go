@@ -356,6 +356,9 @@ type host struct {
 	cancel  context.CancelFunc
 	done    chan struct{}
 	serving sync.WaitGroup
+
+	mu     sync.Mutex
+	closed bool
 }
 
 // start listens on a free port and returns the URL.
@@ -369,7 +372,9 @@ func (h *host) start(serve http.HandlerFunc) (string, error) {
 	h.server = &http.Server{
 		BaseContext: func(net.Listener) context.Context { return ctx },
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			h.serving.Add(1)
+			if !h.enter() {
+				panic(http.ErrAbortHandler)
+			}
 			defer h.serving.Done()
 			serve(w, r)
 		}),
@@ -381,10 +386,23 @@ func (h *host) start(serve http.HandlerFunc) (string, error) {
 	return "http://" + l.Addr().String(), nil
 }
 
+// enter counts a request that is being served, unless the host is closed.
+func (h *host) enter() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !h.closed {
+		h.serving.Add(1)
+	}
+	return !h.closed
+}
+
 func (h *host) close() error {
 	if h.server == nil {
 		return nil
 	}
+	h.mu.Lock()
+	h.closed = true
+	h.mu.Unlock()
 	h.cancel()
 	err := h.server.Close()
 	<-h.done

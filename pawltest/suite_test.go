@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"os/exec"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -139,5 +141,22 @@ func TestFaultyModelsFailTheSuite(t *testing.T) {
 				t.Errorf("the suite says nothing of %q:\n%s", test.want, all)
 			}
 		})
+	}
+}
+
+// A program with a Simulator inside has no test framework inside.
+func TestTestingIsNotImported(t *testing.T) {
+	out, err := exec.CommandContext(t.Context(), "go", "list", "-deps", ".").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	deps := strings.Fields(string(out))
+	if !slices.Contains(deps, "github.com/pawl-go/pawl/pawltest") {
+		t.Fatalf("go list answered %q", out)
+	}
+	for _, bad := range []string{"testing", "net/http/httptest", "github.com/pawl-go/pawl/provider/openai"} {
+		if slices.Contains(deps, bad) {
+			t.Errorf("pawltest imports %s", bad)
+		}
 	}
 }
