@@ -57,6 +57,7 @@ func (c *chatCmd) Run(sys *system) error {
 	}
 	defer s.close()
 	t := &chat{chatCmd: c, sys: sys, in: newLines(sys.in), out: &screen{w: sys.err}, setup: s, res: from}
+	defer t.in.stop()
 	s.agent.Approve = c.approver(sys, t.out, t.in)
 	if sys.inTerm {
 		fmt.Fprintf(t.out, "%s with %s; /quit ends, /tools lists them\n", visible(c.Model), count(len(s.tools), "tool"))

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/alecthomas/kong"
@@ -33,10 +34,19 @@ type system struct {
 	in       io.Reader
 	out, err io.Writer
 	env      func(string) string
-	inTerm   bool // in is a terminal
-	outTerm  bool // out is one
-	errTerm  bool // err is one
-	width    int  // columns
+	inTerm   bool   // in is a terminal
+	outTerm  bool   // out is one
+	errTerm  bool   // err is one
+	width    int    // columns
+	name     string // what the person types to start the program; "": pawl
+}
+
+// self is how the program is started, for advice.
+func (s *system) self() string {
+	if s.name == "" {
+		return "pawl"
+	}
+	return s.name
 }
 
 // here is the system the program was started in.
@@ -48,6 +58,9 @@ func here() *system {
 			s.width = max(40, min(w, 120))
 			break
 		}
+	}
+	if strings.Contains(filepath.ToSlash(os.Args[0]), "/go-build") { // by go run
+		s.name = "go run ./cmd/pawl"
 	}
 	return s
 }

@@ -106,11 +106,12 @@ write files, the check of every call, and the answer to a wrong one.
 	fmt.Fprintf(sys.out, `
   report  %s
 
-Next, with your own files:           pawl demo --data DIR
-with a model (set OPENAI_API_KEY):   pawl run --model openai:gpt-5-mini \
-                                       --tools file,data "What is in here?"
-one call, checked like a model's:    pawl tools call file_read '{"path":7}'
-`, s.bold(visible(report)))
+Next:
+  your own files                   %[2]s demo --data DIR
+  one call, checked like a model's %[2]s tools call file_read '{"path":7}'
+  a real model, OPENAI_API_KEY set %[2]s run --model openai:gpt-5-mini \
+                                     --tools file,data "What is in here?"
+`, s.bold(visible(report)), sys.self())
 	return nil
 }
 

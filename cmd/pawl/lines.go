@@ -10,7 +10,8 @@ import (
 // lines reads lines for a person's sake: a wait for one ends with the context, and the line that comes later is not lost but the next
 // one's. It may be used by one reader at a time.
 type lines struct {
-	got chan typed
+	got  chan typed
+	done chan struct{}
 }
 
 type typed struct {
@@ -18,30 +19,47 @@ type typed struct {
 	err  error
 }
 
-// newLines reads from in on a goroutine that ends with in: nothing can wake a read from a terminal.
+// newLines reads from in on a goroutine that ends when in does, or with the first line after stop: nothing can wake a read from a
+// terminal.
 func newLines(in io.Reader) *lines {
-	l := &lines{make(chan typed)}
+	l := &lines{make(chan typed), make(chan struct{})}
 	go func() {
+		defer close(l.got)
+		send := func(t typed) bool {
+			select {
+			case l.got <- t:
+				return true
+			case <-l.done:
+				return false
+			}
+		}
 		r := bufio.NewReader(in)
 		for {
 			s, err := r.ReadString('\n')
-			if s != "" {
-				l.got <- typed{text: strings.TrimRight(s, "\r\n")}
+			if s != "" && !send(typed{text: strings.TrimRight(s, "\r\n")}) {
+				return
 			}
 			if err != nil {
-				for {
-					l.got <- typed{err: err}
+				if err != io.EOF {
+					send(typed{err: err})
 				}
+				return
 			}
 		}
 	}()
 	return l
 }
 
+// stop says that no line is wanted any more.
+func (l *lines) stop() { close(l.done) }
+
 // next returns the next line without its end. The error is io.EOF at the end of the input, or the cause of ctx.
 func (l *lines) next(ctx context.Context) (string, error) {
 	select {
-	case t := <-l.got:
+	case t, more := <-l.got:
+		if !more {
+			return "", io.EOF
+		}
 		return t.text, t.err
 	case <-ctx.Done():
 		return "", context.Cause(ctx)

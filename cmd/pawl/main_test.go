@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+	"go.uber.org/goleak"
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/pawltest"
@@ -19,7 +20,19 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"pawl": main})
+	testscript.Main(unleaked{m}, map[string]func(){"pawl": main})
+}
+
+// unleaked fails tests that leave goroutines behind.
+type unleaked struct{ *testing.M }
+
+func (m unleaked) Run() int {
+	status := m.M.Run()
+	if err := goleak.Find(); status == 0 && err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return status
 }
 
 // The files in testdata read as the manual of the command. They know three commands of their own:

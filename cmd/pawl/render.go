@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -153,15 +154,32 @@ func (r *renderer) announce(step int, c *pawl.ToolCall) {
 	r.begin(step)
 	r.calls++
 	label := fmt.Sprintf("%d.%d", step, r.calls)
+	if r.labels == nil {
+		r.labels = map[string]string{}
+	}
 	r.labels[c.ID] = label
 	head := "  → " + label + " " + line(c.Name, 40) + " "
-	shown := string(c.Args)
-	var b bytes.Buffer
-	if len(c.Args) < 1<<16 && json.Compact(&b, c.Args) == nil {
-		shown = b.String()
-	}
-	args := line(shown, r.width-utf8.RuneCountInString(head))
+	args := line(shortArgs(c.Args), r.width-utf8.RuneCountInString(head))
 	r.line(head + r.style.dim(args))
+}
+
+// longText is a JSON string of more than 32 bytes, escapes included.
+var longText = regexp.MustCompile(`"(?:[^"\\]|\\.){33,}"`)
+
+// shortArgs writes arguments on a line, with long texts cut so that what stands beside them can be seen. Arguments that are no JSON stay
+// as they are.
+func shortArgs(args json.RawMessage) string {
+	var b bytes.Buffer
+	if json.Compact(&b, args) != nil {
+		return string(args)
+	}
+	return longText.ReplaceAllStringFunc(b.String(), func(s string) string {
+		n := 24
+		for n > 0 && (!utf8.RuneStart(s[n]) || s[n-1] == '\\') {
+			n--
+		}
+		return s[:n] + `…"`
+	})
 }
 
 // direct reports whether the call at path was made by the run that is shown, and not inside another call.

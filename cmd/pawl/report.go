@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -121,17 +122,31 @@ func conclusion(tables []*table, written *exchange) string {
 			fmt.Fprintf(&b, "- %s was left out; the report says why.\n", t.file)
 		default:
 			fmt.Fprintf(&b, "- %s: %s", t.file, count(t.rows, "record"))
-			if len(t.numbers) > 0 {
-				c := t.numbers[len(t.numbers)-1]
-				fmt.Fprintf(&b, ", %s %s in all", c, figure(t.all.Groups[0]["sum_"+c]))
+			if c := t.main(); c != "" {
+				fmt.Fprintf(&b, "; %s %s", c, figure(t.all.Groups[0]["sum_"+c]))
 				if best := t.most(c); best != nil {
 					fmt.Fprintf(&b, ", most in %s (%s)", figure(best[t.group]), figure(best["sum_"+c]))
 				}
 			}
-			b.WriteString(".\n")
+			b.WriteString("\n")
 		}
 	}
 	return b.String()
+}
+
+var money = regexp.MustCompile(`(?i)amount|total|price|cost|refund|revenue|sales|value`)
+
+// main returns the column of numbers that matters most, as far as names tell; "" when there is none.
+func (t *table) main() string {
+	for _, c := range t.numbers {
+		if money.MatchString(c) {
+			return c
+		}
+	}
+	if len(t.numbers) > 0 {
+		return t.numbers[0]
+	}
+	return ""
 }
 
 // most returns the group with the greatest sum of column c; nil without groups.
