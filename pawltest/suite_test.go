@@ -25,16 +25,16 @@ func TestScriptPassesTheSuite(t *testing.T) {
 
 // recorder stands in for *testing.T where a suite is expected to fail.
 type recorder struct {
-	ctx context.Context
+	t   *testing.T
 	mu  *sync.Mutex
 	log *[]string
 }
 
-func newRecorder(t *testing.T) recorder { return recorder{t.Context(), new(sync.Mutex), new([]string)} }
+func newRecorder(t *testing.T) recorder { return recorder{t, new(sync.Mutex), new([]string)} }
 
 func (r recorder) Helper()                  {}
-func (r recorder) Cleanup(f func())         {}
-func (r recorder) Context() context.Context { return r.ctx }
+func (r recorder) Cleanup(f func())         { r.t.Cleanup(f) }
+func (r recorder) Context() context.Context { return r.t.Context() }
 func (r recorder) Errorf(format string, args ...any) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
