@@ -69,6 +69,16 @@ type Cursor struct {
 // New returns a Cursor at the start of data. Slices that the Cursor returns point into data.
 func New(data []byte) Cursor { return Cursor{b: data} }
 
+// Resume returns a Cursor that stands at the value of a member at offset, inside depth objects and arrays, as if it had come
+// there with Key. It serves readers of many documents that begin with the same bytes: what those bytes say is known.
+// Offset tells where such a value stands.
+func Resume(data []byte, offset, depth int) Cursor {
+	return Cursor{b: data, i: offset, value: offset + 1, depth: depth}
+}
+
+// Offset returns where in the data the Cursor stands.
+func (c *Cursor) Offset() int { return c.i }
+
 // Err returns the first error, or nil.
 func (c *Cursor) Err() error { return c.err }
 
@@ -224,26 +234,37 @@ func (c *Cursor) More() bool {
 // str reads the string at the cursor and returns what stands between the quotes.
 func (c *Cursor) str() (raw []byte, escaped bool) {
 	start := c.i + 1
-	i := start
-	for {
-		k := bytes.IndexByte(c.b[i:], '"')
-		if k < 0 {
-			c.fail("string without an end")
-			return nil, false
+	quote := -1 // the next one at or after i, where it was looked for
+	for i := start; i <= len(c.b); {
+		// Most strings are short: look at eight bytes at once for a while, and only then call the searches that are fastest
+		// in long ones.
+		const few = 48
+		end := i + stop(c.b[i:min(i+few, len(c.b))])
+		if end == i+few {
+			if quote < i {
+				k := bytes.IndexByte(c.b[i:], '"')
+				if k < 0 {
+					break
+				}
+				quote = i + k
+			}
+			end = quote
+			if k := bytes.IndexByte(c.b[i:quote], '\\'); k >= 0 {
+				end = i + k
+			}
 		}
-		i += k
-		n := 0
-		for i-n > start && c.b[i-n-1] == '\\' {
-			n++
-		}
-		if n%2 == 0 {
+		if end >= len(c.b) {
 			break
 		}
-		i++
+		if c.b[end] == '"' {
+			c.i = end + 1
+			return c.b[start:end], escaped
+		}
+		escaped = true
+		i = end + 2
 	}
-	raw = c.b[start:i]
-	c.i = i + 1
-	return raw, bytes.IndexByte(raw, '\\') >= 0
+	c.fail("string without an end")
+	return nil, false
 }
 
 // AppendString appends the next value to dst, unquoted, if it is a string. Escapes are resolved; what is no valid

@@ -19,6 +19,8 @@ var texts = []string{
 	`"\u00"`, `"\ud83d\ude00"`, `"\ud83d"`, `"\ude00"`, `"\ud83d\u0041"`, `"\ud83dx"`, `"é"`, "\"\xff\"", "\"a\x00b\"", "\"\n\"", `"\/"`,
 	`{"a":1}`, `{"a":1,}`, `{"a" : [1, 2 ,{"b":null}] }`, `{"a"}`, `{a:1}`, `{"a":1 "b":2}`, `[1,2`, `[1 2]`, `[1,]`, `[,1]`, `{"a":1}}`,
 	`{"a":1} x`, "\ufeff{}", `[}`, `{]`, `{"\u0061":2}`, "\t{\r\n\"x\":\"y\"}\n", strings.Repeat("[", 10000) + strings.Repeat("]", 10000),
+	`"` + strings.Repeat("x", 60) + `\n` + strings.Repeat("y", 60) + `\"` + strings.Repeat("z", 100) + `"`, `"` + strings.Repeat("x", 48) + `"`,
+	`"` + strings.Repeat("x", 47) + `\"`, `"` + strings.Repeat("x", 48) + `\`, `"` + strings.Repeat("x", 60) + `\`, `{"a":"` + strings.Repeat("x", 100) + `","b":"\\"}`,
 	strings.Repeat("[", 10001) + strings.Repeat("]", 10001), strings.Repeat("[", 1<<20), strings.Repeat(`{"a":`, 1<<18),
 }
 
@@ -151,6 +153,34 @@ func TestCursorReadsOtherKindsAsZero(t *testing.T) {
 	}
 	if err := c.End(); err != nil {
 		t.Error(err)
+	}
+}
+
+func TestResume(t *testing.T) {
+	doc := []byte(`{"a":1,"b":[{"c":{"d":"x"},"e":2}],"f":3}`)
+	first := jsonscan.New(doc)
+	first.Object()
+	first.Key()
+	first.Key()
+	first.Array()
+	first.More()
+	first.Object()
+	first.Key()
+	c := jsonscan.Resume(doc, first.Offset(), 3)
+	var got []string
+	if !c.Object() {
+		t.Fatal("the value is no object")
+	}
+	for range 3 { // the value, the object that it is a member of, and, after the array, the document
+		for k, ok := c.Key(); ok; k, ok = c.Key() {
+			got = append(got, string(k))
+		}
+		if len(got) == 2 && c.More() {
+			t.Error("the array goes on")
+		}
+	}
+	if err := c.End(); err != nil || strings.Join(got, "") != "def" {
+		t.Errorf("got %v, %v; want d e f", got, err)
 	}
 }
 

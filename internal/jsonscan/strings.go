@@ -145,6 +145,27 @@ func appendInside(dst, b []byte) []byte {
 	return dst
 }
 
+// stop counts the bytes before the first quote or backslash of b.
+func stop(b []byte) int {
+	const ones, high = 0x0101010101010101, 0x8080808080808080
+	i := 0
+	for ; i+8 <= len(b); i += 8 {
+		w := binary.LittleEndian.Uint64(b[i:])
+		quote := w ^ ones*'"'
+		slash := w ^ ones*'\\'
+		// The lowest high bit is that of the first zero byte.
+		if hit := ((quote-ones)&^quote | (slash-ones)&^slash) & high; hit != 0 {
+			return i + bits.TrailingZeros64(hit)/8
+		}
+	}
+	for ; i < len(b); i++ {
+		if b[i] == '"' || b[i] == '\\' {
+			break
+		}
+	}
+	return i
+}
+
 // plain counts the bytes at the start of b that stand for themselves: ASCII without controls, quotes and backslashes. It
 // looks at eight bytes at once, for quoting is most of what encoding a long history costs.
 func plain(b []byte) int {

@@ -17,6 +17,9 @@ var chatAPI = &api{
 	decoder:  func(out *emitter) decoder { return &chatDecoder{emitter: out, text: closed, thought: closed} },
 }
 
+// chunkDepth is how deep a delta stands: in a choice, in the choices, in a chunk.
+const chunkDepth = 3
+
 // closed stands for the index of a part that is not open.
 const closed = -1
 
@@ -30,6 +33,12 @@ type chatDecoder struct {
 	reason  []byte       // the finish reason, once there is one
 	done    bool         // [DONE] came
 	sealing bool         // this is a whole reply: parts come sealed
+
+	// The chunks of a stream differ in little more than their delta. What stands before and after it is read once.
+	before []byte // the last chunk up to its delta; nil: not known
+	delta  int    // where the delta of this chunk stands; 0: nowhere
+	after  []byte // what followed a delta and said nothing
+	tries  int    // how often after was set
 }
 
 // chatCall is a call under way.
@@ -58,7 +67,7 @@ func (d *chatDecoder) event(data []byte) error {
 func (d *chatDecoder) over() bool { return d.done }
 
 func (d *chatDecoder) whole(body []byte) error {
-	d.sealing = true
+	d.sealing, d.emitter.whole = true, true
 	if err := d.chunk(body); err != nil {
 		return err
 	}
@@ -68,29 +77,58 @@ func (d *chatDecoder) whole(body []byte) error {
 
 // chunk reads one chunk of a stream, or a whole body.
 func (d *chatDecoder) chunk(data []byte) error {
-	c := jsonscan.New(data)
-	if !c.Object() {
-		return d.broken("the reply is not a JSON object: %s", excerpt(data))
-	}
+	var c jsonscan.Cursor
 	choices := false
+	rest := 0 // where that begins which follows a delta and may say nothing; 0: it says something
+	if d.before != nil && bytes.HasPrefix(data, d.before) {
+		c = jsonscan.Resume(data, len(d.before), chunkDepth)
+		choices = true
+		if err := d.toDelta(&c); err != nil {
+			return err
+		}
+		rest = c.Offset()
+		if d.after != nil && c.Err() == nil && bytes.Equal(data[rest:], d.after) {
+			return nil
+		}
+		if err := d.members(&c, 0, true); err != nil {
+			return err
+		}
+		for c.More() {
+			rest = 0
+			if err := d.choice(&c); err != nil {
+				return err
+			}
+		}
+	} else {
+		c = jsonscan.New(data)
+		if !c.Object() {
+			return d.broken("the reply is not a JSON object: %s", excerpt(data))
+		}
+	}
 	var failure []byte
 	for k, ok := c.Key(); ok; k, ok = c.Key() {
 		switch string(k) {
 		case "choices":
+			d.delta = 0
 			for c.Array(); c.More(); {
 				choices = true
 				if err := d.choice(&c); err != nil {
 					return err
 				}
 			}
+			if d.delta > 0 {
+				d.before = append(d.before[:0], data[:d.delta]...)
+			}
 		case "usage":
 			if c.Kind() == jsonscan.Object {
 				if u := toUsage(c.Raw()); u != nil {
 					d.usage = u
 				}
+				rest = 0
 			}
 		case "x_groq":
 			d.groq(&c)
+			rest = 0
 		case "id":
 			if d.id == "" {
 				d.id = c.String()
@@ -110,6 +148,10 @@ func (d *chatDecoder) chunk(data []byte) error {
 	}
 	if err := c.End(); err != nil {
 		return d.broken("a chunk of the reply cannot be read: %v", err)
+	}
+	if rest > 0 && len(d.reason) == 0 && d.tries < 8 { // padding that is always new is not learned for ever
+		d.tries++
+		d.after = append(d.after[:0], data[rest:]...)
 	}
 	if d.sealing && !choices {
 		return d.broken("the reply has no choices: %s", excerpt(data))
@@ -136,14 +178,26 @@ func (d *chatDecoder) choice(c *jsonscan.Cursor) error {
 	if !c.Object() {
 		return nil
 	}
-	var index int64
+	return d.members(c, noIndex, false)
+}
+
+// members reads the rest of a choice; read says that its delta was read already.
+func (d *chatDecoder) members(c *jsonscan.Cursor, index int64, read bool) error {
 	var delta, message, reason []byte
 	for k, ok := c.Key(); ok; k, ok = c.Key() {
 		switch string(k) {
 		case "index":
 			index, _ = c.Int()
 		case "delta":
-			delta = c.Raw()
+			if index != 0 || d.sealing || read {
+				delta = c.Raw()
+				continue
+			}
+			read = true
+			d.delta = c.Offset()
+			if err := d.toDelta(c); err != nil {
+				return err
+			}
 		case "message":
 			message = c.Raw()
 		case "finish_reason":
@@ -152,14 +206,15 @@ func (d *chatDecoder) choice(c *jsonscan.Cursor) error {
 			}
 		}
 	}
-	if index != 0 {
-		return nil
+	if index > 0 || c.Err() != nil {
+		return nil // the chunk reports the error
 	}
 	if delta == nil || d.sealing && message != nil { // Perplexity sends both; in a stream the message is what came so far
 		delta = message
 	}
-	if delta != nil {
-		if err := d.toDelta(delta); err != nil {
+	if delta != nil && !read {
+		inner := jsonscan.New(delta)
+		if err := d.toDelta(&inner); err != nil {
 			return err
 		}
 	}
@@ -171,26 +226,38 @@ func (d *chatDecoder) choice(c *jsonscan.Cursor) error {
 }
 
 // toDelta reads a message, or a fragment of one. Its members are taken in the order in which a model writes, whatever theirs.
-func (d *chatDecoder) toDelta(raw []byte) error {
-	var content, refusal, thinking, plain, details, calls, function []byte
-	c := jsonscan.New(raw)
+func (d *chatDecoder) toDelta(c *jsonscan.Cursor) error {
+	var text, refusal, thinking, plain string
+	var list, details, calls, function []byte
 	if !c.Object() {
 		return nil
 	}
 	for k, ok := c.Key(); ok; k, ok = c.Key() {
 		switch string(k) {
 		case "content":
-			content = c.Raw()
+			if c.Kind() == jsonscan.Array {
+				list = c.Raw()
+			} else {
+				text = d.string(c)
+			}
 		case "refusal":
-			refusal = c.Raw()
+			refusal = d.string(c)
 		case reasoningContent:
-			thinking = c.Raw()
+			thinking = d.string(c)
 		case reasoningPlain:
-			plain = c.Raw()
+			plain = d.string(c)
 		case reasoningDetails:
 			details = c.Raw()
 		case "tool_calls":
-			calls = c.Raw()
+			if d.sealing || text != "" || refusal != "" || thinking != "" || plain != "" || list != nil || details != nil {
+				calls = c.Raw()
+				continue
+			}
+			for c.Array(); c.More(); {
+				if err := d.call(c); err != nil {
+					return err
+				}
+			}
 		case "function_call":
 			function = c.Raw()
 		}
@@ -199,7 +266,7 @@ func (d *chatDecoder) toDelta(raw []byte) error {
 		return nil // the chunk reports it
 	}
 	form := reasoningContent
-	if !filled(thinking) {
+	if thinking == "" {
 		thinking, form = plain, reasoningPlain
 	}
 	if len(details) > 2 && details[0] == '[' {
@@ -207,26 +274,25 @@ func (d *chatDecoder) toDelta(raw []byte) error {
 			return err
 		}
 	}
-	if filled(thinking) {
-		if err := d.reasoning(asText(thinking), form); err != nil {
-			return err
-		}
+	if err := d.reasoning(thinking, form); err != nil {
+		return err
 	}
-	if len(content) > 2 {
-		if err := d.content(content); err != nil {
-			return err
-		}
+	if err := d.content(list); err != nil {
+		return err
 	}
-	if filled(refusal) {
+	if err := d.say(text); err != nil {
+		return err
+	}
+	if refusal != "" {
 		d.refused = true
-		if err := d.say(asText(refusal)); err != nil {
+		if err := d.say(refusal); err != nil {
 			return err
 		}
 	}
 	if len(calls) > 2 && calls[0] == '[' {
-		list := jsonscan.New(calls)
-		for list.Array(); list.More(); {
-			if err := d.call(&list); err != nil {
+		inner := jsonscan.New(calls)
+		for inner.Array(); inner.More(); {
+			if err := d.call(&inner); err != nil {
 				return err
 			}
 		}
@@ -237,10 +303,10 @@ func (d *chatDecoder) toDelta(raw []byte) error {
 	return nil
 }
 
-// content reads text, or a list of typed parts.
+// content reads a list of typed parts; nil is none.
 func (d *chatDecoder) content(raw []byte) error {
-	if raw[0] == '"' {
-		return d.say(asText(raw))
+	if raw == nil {
+		return nil
 	}
 	c := jsonscan.New(raw)
 	for c.Array(); c.More(); {
@@ -358,7 +424,7 @@ func (d *chatDecoder) call(c *jsonscan.Cursor) error {
 	}
 	index := int64(noIndex)
 	var id, name string
-	var args []byte
+	var args json.RawMessage
 	custom := false
 	for k, ok := c.Key(); ok; k, ok = c.Key() {
 		switch string(k) {
@@ -378,7 +444,7 @@ func (d *chatDecoder) call(c *jsonscan.Cursor) error {
 				case "name":
 					name = c.String()
 				case "arguments", "input":
-					args = c.Raw()
+					args = d.args(c)
 				}
 			}
 		}
@@ -392,7 +458,7 @@ func (d *chatDecoder) call(c *jsonscan.Cursor) error {
 // legacy reads function_call, which was there before tool_calls and has no id. Empty, it is no call.
 func (d *chatDecoder) legacy(raw []byte) error {
 	var name string
-	var args []byte
+	var args json.RawMessage
 	c := jsonscan.New(raw)
 	c.Object()
 	for k, ok := c.Key(); ok; k, ok = c.Key() {
@@ -400,10 +466,10 @@ func (d *chatDecoder) legacy(raw []byte) error {
 		case "name":
 			name = c.String()
 		case "arguments":
-			args = c.Raw()
+			args = d.args(&c)
 		}
 	}
-	if name == "" && !filled(args) {
+	if name == "" && len(args) == 0 {
 		return nil
 	}
 	return d.fragment(legacyIndex, "", name, args, false)
@@ -433,8 +499,7 @@ func (d *chatDecoder) find(index int64, id, name string) *chatCall {
 	return nil
 }
 
-func (d *chatDecoder) fragment(index int64, id, name string, raw []byte, custom bool) error {
-	args := asArgs(raw)
+func (d *chatDecoder) fragment(index int64, id, name string, args json.RawMessage, custom bool) error {
 	call := d.find(index, id, name)
 	if call == nil {
 		return d.newCall(index, id, name, args, custom)

@@ -83,6 +83,8 @@ func TestChatReplies(t *testing.T) {
 		{"content_filter wins over calls", whole("content_filter", `{"tool_calls":[{"id":"a","function":{"name":"f","arguments":"{}"}}]}`), `call a f {}; content_filter`},
 		{"reasoning that is not in the total", `{"choices":[{"message":{"content":"hi"},"finish_reason":"stop"}],"usage":{"prompt_tokens":10,"completion_tokens":5,"total_tokens":115,"completion_tokens_details":{"reasoning_tokens":100}}}`, `text "hi"; stop; in 10 out 105 reasoning 100`},
 		{"DeepSeek's cache", `{"choices":[{"message":{"content":"hi"},"finish_reason":"stop"}],"usage":{"prompt_tokens":10,"completion_tokens":5,"prompt_cache_hit_tokens":7,"prompt_cache_miss_tokens":3}}`, `text "hi"; stop; in 10 out 5 read 7`},
+		{"chunks that are equal but for their delta, and then are not", deltas("stop", `{"content":"a"}`, `{"content":"b"}`, `{"content":"c"}`) + "", `text "abc"; stop`},
+		{"news after a delta that had none before", events(`{"choices":[{"index":0,"delta":{"content":"a"}}]}`, `{"choices":[{"index":0,"delta":{"content":"b"}}]}`, `{"choices":[{"index":0,"delta":{"content":"c"}}],"usage":{"prompt_tokens":1,"completion_tokens":2}}`, `{"choices":[{"index":0,"delta":{"content":"d"}}]}`, `{"choices":[{"index":0,"delta":{"content":"e"},"finish_reason":"stop"},{"index":1,"delta":{"content":"no"}}]}`, "[DONE]"), `text "abcde"; stop; in 1 out 2`},
 		{"an empty answer", whole("stop", `{"content":""}`), `stop`},
 		{"an error with status 200", `{"error":{"message":"overloaded","code":503}}`, `error overloaded 503 retryable: overloaded`},
 		{"an error that says nothing of itself", `{"error":{"message":"oops"}}`, `error server retryable: oops`},

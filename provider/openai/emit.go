@@ -3,6 +3,7 @@ package openai
 import (
 	"encoding/json"
 	"errors"
+	"unsafe"
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/jsonscan"
@@ -23,6 +24,9 @@ type emitter struct {
 	model, id string
 	usage     *pawl.Usage
 	refused   bool // some of the text is a refusal
+
+	whole bool   // the reply comes whole: its parts are kept as they are
+	block []byte // fragments of a stream are cut from here: one allocation for many of them
 }
 
 func (o *emitter) send(d pawl.Delta) error {
@@ -131,6 +135,44 @@ func toUsage(raw []byte) *pawl.Usage {
 func count(c *jsonscan.Cursor) int {
 	n, _ := c.Int()
 	return int(max(n, 0))
+}
+
+// bytes reads a string into memory that is written once.
+func (o *emitter) bytes(c *jsonscan.Cursor) []byte {
+	if o.whole {
+		return c.Bytes()
+	}
+	if c.Kind() != jsonscan.String {
+		c.Skip()
+		return nil
+	}
+	if cap(o.block)-len(o.block) < 64 {
+		o.block = make([]byte, 0, 1024)
+	}
+	free := o.block[len(o.block):]
+	b := c.AppendString(free)
+	if len(b) <= cap(free) { // else append has moved it
+		o.block = o.block[:len(o.block)+len(b)]
+	}
+	return b[:len(b):len(b)]
+}
+
+// string is bytes as a string.
+func (o *emitter) string(c *jsonscan.Cursor) string {
+	if o.whole {
+		return c.String()
+	}
+	b := o.bytes(c)
+	return unsafe.String(unsafe.SliceData(b), len(b)) // written once
+}
+
+// args reads arguments: the inside of a string, or, from servers that send the value itself, its text.
+func (o *emitter) args(c *jsonscan.Cursor) json.RawMessage {
+	switch c.Kind() {
+	case jsonscan.Object, jsonscan.Array:
+		return append(json.RawMessage(nil), c.Raw()...)
+	}
+	return o.bytes(c)
 }
 
 // asText returns the text of a raw JSON string.

@@ -122,6 +122,7 @@ func (d *responseDecoder) whole(body []byte) error {
 	if !c.Object() {
 		return d.broken("the reply is not a JSON object: %s", excerpt(body))
 	}
+	d.emitter.whole = true
 	return d.response(body, true)
 }
 

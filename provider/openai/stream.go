@@ -175,7 +175,8 @@ func (d *responseDecoder) say(index, content int64, delta []byte) error {
 	}
 	s.any = true
 	if s.part != closed && s.content == content {
-		return d.more(s.part, pawl.Text{Text: asText(delta)})
+		c := jsonscan.New(delta)
+		return d.more(s.part, pawl.Text{Text: d.string(&c)})
 	}
 	if err := d.sealSlot(s); err != nil {
 		return err
@@ -223,7 +224,8 @@ func (d *responseDecoder) addArgs(index int64, delta []byte) error {
 		return nil
 	}
 	s.any = true
-	return d.more(s.part, pawl.ToolCall{Args: asArgs(delta)})
+	c := jsonscan.New(delta)
+	return d.more(s.part, pawl.ToolCall{Args: d.args(&c)})
 }
 
 // argsDone seals a function call as soon as its arguments are complete, so that it can start. raw is them all.
