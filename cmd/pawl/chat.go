@@ -91,7 +91,7 @@ func (c *chatCmd) Run(sys *system) error {
 
 // read reads a message, which may go over several lines.
 func (t *chat) read() (string, error) {
-	ctx, stop := interruptible(context.Background(), t.sys.err)
+	ctx, stop := interruptible(context.Background(), io.Discard)
 	defer stop()
 	var text strings.Builder
 	prompt := "> "

@@ -73,7 +73,10 @@ func (s *system) colours(terminal bool) style {
 // execute parses the command line, carries the command out, tells what went wrong, and returns the exit status.
 func execute(args []string, sys *system) (status int) {
 	defer func() {
-		if v := recover(); v != nil { // a stack trace is no message for a person
+		v := recover()
+		if e, ok := v.(exited); ok {
+			status = int(e)
+		} else if v != nil { // a stack trace is no message for a person
 			status = tell(sys.err, &failure{statusFailed, fmt.Errorf("internal error: %v", v), "this is a mistake in pawl; PAWL_TRACE=1 shows where"})
 			if sys.env("PAWL_TRACE") != "" {
 				panic(v)
@@ -91,8 +94,12 @@ func execute(args []string, sys *system) (status int) {
 	return tell(sys.err, ctx.Run(sys))
 }
 
+// exited is how kong ends the program after it has shown help.
+type exited int
+
 func parser(sys *system) (*kong.Kong, error) {
 	return kong.New(&grammar{}, kong.Name("pawl"), kong.Description(about), kong.Writers(sys.out, sys.err),
+		kong.Exit(func(status int) { panic(exited(status)) }),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true, WrapUpperBound: 100}))
 }
 

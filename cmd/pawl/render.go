@@ -33,9 +33,10 @@ type renderer struct {
 	open    bool // the last line is not ended
 	dim     bool // the open line is reasoning
 	step    int
-	told    int               // the step whose header is written
-	calls   int               // announced in this step
-	labels  map[string]string // of this step's calls, by id
+	told    int                    // the step whose header is written
+	calls   int                    // announced in this step
+	labels  map[string]string      // of this step's calls, by id
+	begun   map[pawl.Key]time.Time // when the tools of this step began; a call's own time counts the wait for a person too
 	pending []pawl.Waiting
 }
 
@@ -72,6 +73,9 @@ func (r *renderer) event(e pawl.Event) {
 		if r.labels[e.Call.ID] == "" && direct(e.Path) {
 			r.announce(e.Step, e.Call)
 		}
+		if _, again := r.begun[e.Path]; !again && r.begun != nil {
+			r.begun[e.Path] = time.Now()
+		}
 		if e.Attempt > 1 {
 			r.line(fmt.Sprintf("  → %s again, attempt %d", r.label(e.Path, e.Call), e.Attempt))
 		}
@@ -88,7 +92,7 @@ func (r *renderer) event(e pawl.Event) {
 
 func (r *renderer) begin(step int) {
 	if step != r.step {
-		r.step, r.calls, r.labels = step, 0, map[string]string{}
+		r.step, r.calls, r.labels, r.begun = step, 0, map[string]string{}, map[pawl.Key]time.Time{}
 	}
 }
 
@@ -211,6 +215,9 @@ func (r *renderer) completed(e pawl.Event) {
 	}
 	label := r.label(x.Key, &x.Call)
 	took := short(x.Ended.Sub(x.Started))
+	if begun, ok := r.begun[x.Key]; ok && begun.Before(x.Ended) && begun.After(x.Started) {
+		took = short(x.Ended.Sub(begun))
+	}
 	head := fmt.Sprintf("  %s %s  %s%s", mark, label, r.style.dim(took), note)
 	used := 4 + utf8.RuneCountInString(label) + 2 + utf8.RuneCountInString(took)
 	text := strings.TrimSpace(x.Result.Text())

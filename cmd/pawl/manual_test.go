@@ -1,0 +1,55 @@
+package main
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var update = flag.Bool("update", false, "write docs/cli.md again")
+
+// docs/cli.md is what --help says, command after command. go test ./cmd/pawl -run CLI -update writes it.
+func TestCLIPage(t *testing.T) {
+	t.Setenv("COLUMNS", "")
+	var page strings.Builder
+	page.WriteString("<!-- Made from the help of cmd/pawl. Change it there, then: go test ./cmd/pawl -run CLI -update -->\n\n# The command\n")
+	for _, command := range []string{"", "demo", "run", "chat", "tools", "tools list", "tools show", "tools call", "wire", "wire encode", "wire decode", "version"} {
+		var out bytes.Buffer
+		sys := &system{out: &out, err: &out, env: func(string) string { return "" }}
+		if status := execute(append(strings.Fields(command), "--help"), sys); status != 0 {
+			t.Errorf("pawl %s --help: exit status %d", command, status)
+		}
+		fmt.Fprintf(&page, "\n## %s\n\n```\n%s\n```\n", strings.TrimSpace("pawl "+command), strings.TrimSpace(out.String()))
+	}
+	path := filepath.Join("..", "..", "docs", "cli.md")
+	if *update {
+		if err := os.WriteFile(path, []byte(page.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(b), page.String()); diff != "" {
+		t.Errorf("docs/cli.md is not what --help says; -update writes it. Got -, want +\n%s", diff)
+	}
+}
+
+// A mistake in the program is a line and a status, not a stack trace.
+func TestInternalError(t *testing.T) {
+	var out bytes.Buffer
+	sys := &system{out: &out, err: &out, env: func(string) string { return "" }} // no standard input: reading it panics
+	if status := execute([]string{"wire", "decode", "--lines"}, sys); status != statusFailed {
+		t.Errorf("got exit status %d, want %d", status, statusFailed)
+	}
+	if !strings.HasPrefix(out.String(), "pawl: error: internal error: ") || strings.Contains(out.String(), "goroutine") {
+		t.Errorf("got %q", out.String())
+	}
+}
