@@ -1,0 +1,164 @@
+package openai
+
+import (
+	"encoding/json"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/jsonscan"
+)
+
+// chatCall is a call under way.
+type chatCall struct {
+	index  int64 // on the wire; noIndex, legacyIndex
+	id     string
+	name   string
+	part   int
+	filled bool // some of its arguments came
+	sealed bool
+}
+
+const (
+	noIndex     = -1 // the server numbers no calls
+	legacyIndex = -2 // the one call of function_call
+)
+
+// call reads one element of tool_calls: a whole call, the start of one, or more of its arguments.
+func (d *chatDecoder) call(c *jsonscan.Cursor) error {
+	if !c.Object() {
+		return nil
+	}
+	index := int64(noIndex)
+	var id, name string
+	var args json.RawMessage
+	custom := false
+	for k, ok := c.Key(); ok; k, ok = c.Key() {
+		switch string(k) {
+		case "index":
+			if n, ok := c.Int(); ok {
+				index = n
+			}
+		case "id":
+			id = c.String()
+		case "function", "custom":
+			custom = string(k) == "custom"
+			if !c.Object() {
+				continue
+			}
+			for k, ok := c.Key(); ok; k, ok = c.Key() {
+				switch string(k) {
+				case "name":
+					name = c.String()
+				case "arguments", "input":
+					args = d.args(c)
+				}
+			}
+		}
+	}
+	if c.Err() != nil {
+		return nil // the chunk reports it
+	}
+	return d.fragment(index, id, name, args, custom)
+}
+
+// legacy reads function_call, which was there before tool_calls and has no id. Empty, it is no call.
+func (d *chatDecoder) legacy(raw []byte) error {
+	var name string
+	var args json.RawMessage
+	c := jsonscan.New(raw)
+	c.Object()
+	for k, ok := c.Key(); ok; k, ok = c.Key() {
+		switch string(k) {
+		case "name":
+			name = c.String()
+		case "arguments":
+			args = d.args(&c)
+		}
+	}
+	if name == "" && len(args) == 0 {
+		return nil
+	}
+	return d.fragment(legacyIndex, "", name, args, false)
+}
+
+// find returns the call that a fragment continues, or nil where it begins one. Servers number calls from 0 or from 1, all
+// with 0, or not at all; they repeat ids and names, or send them empty.
+func (d *chatDecoder) find(index int64, id, name string) *chatCall {
+	if d.sealing && index != legacyIndex {
+		return nil // a whole reply has whole calls
+	}
+	for i := len(d.calls) - 1; i >= 0; i-- {
+		call := &d.calls[i]
+		switch {
+		case call.index != index:
+			continue
+		case id != "" && call.id != "" && id != call.id:
+			if index == noIndex {
+				continue // an earlier call may have this id
+			}
+			return nil // another call under the same number
+		case id == "" && name != "" && call.name != "" && (name != call.name || index == noIndex):
+			return nil // without an id, a name begins a call
+		}
+		return call
+	}
+	return nil
+}
+
+func (d *chatDecoder) fragment(index int64, id, name string, args json.RawMessage, custom bool) error {
+	call := d.find(index, id, name)
+	if call == nil {
+		return d.newCall(index, id, name, args, custom)
+	}
+	var part pawl.ToolCall
+	if call.id == "" && id != "" {
+		call.id, part.ID = id, id
+	}
+	if call.name == "" && name != "" {
+		call.name, part.Name = name, d.tools.fromWire(name)
+	}
+	part.Args = args
+	if len(args) == 0 && part.ID == "" && part.Name == "" {
+		return nil
+	}
+	if call.sealed {
+		return d.broken("the arguments of call %q went on after the next call had begun", call.id)
+	}
+	call.filled = call.filled || len(args) > 0
+	return d.more(call.part, part)
+}
+
+func (d *chatDecoder) newCall(index int64, id, name string, args json.RawMessage, custom bool) error {
+	if err := d.closeThought(); err != nil {
+		return err
+	}
+	if err := d.closeText(); err != nil {
+		return err
+	}
+	if err := d.sealCalls(); err != nil {
+		return err
+	}
+	part := pawl.ToolCall{ID: id, Name: d.tools.fromWire(name), Args: args}
+	if custom {
+		part.Opaque = &pawl.Opaque{Provider: d.tag, Data: json.RawMessage(`{"type":"` + customType + `"}`)}
+	}
+	if d.sealing {
+		return d.part(part)
+	}
+	i, err := d.begin(part)
+	d.calls = append(d.calls, chatCall{index: index, id: id, name: name, part: i, filled: len(args) > 0})
+	return err
+}
+
+// sealCalls seals the calls so far: another one begins, or the reply ends. A call without any arguments is left open: some
+// servers list the calls first.
+func (d *chatDecoder) sealCalls() error {
+	for i := range d.calls {
+		if call := &d.calls[i]; !call.sealed && call.filled {
+			call.sealed = true
+			if err := d.seal(call.part); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,206 @@
+package openai
+
+import (
+	"bytes"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/jsonscan"
+)
+
+func (d *chatDecoder) event(data []byte) error {
+	if string(data) == "[DONE]" {
+		d.done = true
+		return nil
+	}
+	return d.chunk(data)
+}
+
+func (d *chatDecoder) over() bool { return d.done }
+
+func (d *chatDecoder) whole(body []byte) error {
+	d.sealing, d.emitter.whole = true, true
+	if err := d.chunk(body); err != nil {
+		return err
+	}
+	d.done = true
+	return d.end()
+}
+
+// chunk reads one chunk of a stream, or a whole body.
+func (d *chatDecoder) chunk(data []byte) error {
+	var c jsonscan.Cursor
+	choices := false
+	rest := 0 // where that begins which follows a delta and may say nothing; 0: it says something
+	if d.before != nil && bytes.HasPrefix(data, d.before) {
+		c = jsonscan.Resume(data, len(d.before), chunkDepth)
+		choices = true
+		if err := d.toDelta(&c); err != nil {
+			return err
+		}
+		rest = c.Offset()
+		if d.after != nil && c.Err() == nil && bytes.Equal(data[rest:], d.after) {
+			return nil
+		}
+		if err := d.members(&c, 0, true); err != nil {
+			return err
+		}
+		for c.More() {
+			rest = 0
+			if err := d.choice(&c); err != nil {
+				return err
+			}
+		}
+	} else {
+		c = jsonscan.New(data)
+		if !c.Object() {
+			return d.broken("the reply is not a JSON object: %s", excerpt(data))
+		}
+	}
+	var failure []byte
+	for k, ok := c.Key(); ok; k, ok = c.Key() {
+		switch string(k) {
+		case "choices":
+			d.delta = 0
+			for c.Array(); c.More(); {
+				choices = true
+				if err := d.choice(&c); err != nil {
+					return err
+				}
+			}
+			if d.delta > 0 {
+				d.before = append(d.before[:0], data[:d.delta]...)
+			}
+		case "usage":
+			if c.Kind() == jsonscan.Object {
+				if u := toUsage(c.Raw()); u != nil {
+					d.usage = u
+				}
+				rest = 0
+			}
+		case "x_groq":
+			d.groq(&c)
+			rest = 0
+		case "id":
+			if d.id == "" {
+				d.id = c.String()
+			}
+		case "model":
+			if d.model == "" {
+				d.model = c.String()
+			}
+		case "error":
+			if c.Kind() != jsonscan.Null {
+				failure = c.Raw()
+			}
+		}
+	}
+	if failure != nil {
+		return d.toStreamError(failure)
+	}
+	if err := c.End(); err != nil {
+		return d.broken("a chunk of the reply cannot be read: %v", err)
+	}
+	if rest > 0 && len(d.reason) == 0 && d.tries < 8 { // padding that is always new is not learned for ever
+		d.tries++
+		d.after = append(d.after[:0], data[rest:]...)
+	}
+	if d.sealing && !choices {
+		return d.broken("the reply has no choices: %s", excerpt(data))
+	}
+	return nil
+}
+
+// groq reads the usage that Groq hides in a member of its own; the plain one, which comes with it or later, wins.
+func (d *chatDecoder) groq(c *jsonscan.Cursor) {
+	if !c.Object() {
+		return
+	}
+	for k, ok := c.Key(); ok; k, ok = c.Key() {
+		if string(k) == "usage" && c.Kind() == jsonscan.Object {
+			if u := toUsage(c.Raw()); u != nil && d.usage == nil {
+				d.usage = u
+			}
+		}
+	}
+}
+
+// choice reads one choice. Of several (n > 1) the first one counts; they may be interleaved.
+func (d *chatDecoder) choice(c *jsonscan.Cursor) error {
+	if !c.Object() {
+		return nil
+	}
+	return d.members(c, noIndex, false)
+}
+
+// members reads the rest of a choice; read says that its delta was read already.
+func (d *chatDecoder) members(c *jsonscan.Cursor, index int64, read bool) error {
+	var delta, message, reason []byte
+	for k, ok := c.Key(); ok; k, ok = c.Key() {
+		switch string(k) {
+		case "index":
+			index, _ = c.Int()
+		case "delta":
+			if index != 0 || d.sealing || read {
+				delta = c.Raw()
+				continue
+			}
+			read = true
+			d.delta = c.Offset()
+			if err := d.toDelta(c); err != nil {
+				return err
+			}
+		case "message":
+			message = c.Raw()
+		case "finish_reason":
+			if c.Kind() == jsonscan.String {
+				reason = c.Text()
+			}
+		}
+	}
+	if index > 0 || c.Err() != nil {
+		return nil // the chunk reports the error
+	}
+	if delta == nil || d.sealing && message != nil { // Perplexity sends both; in a stream the message is what came so far
+		delta = message
+	}
+	if delta != nil && !read {
+		inner := jsonscan.New(delta)
+		if err := d.toDelta(&inner); err != nil {
+			return err
+		}
+	}
+	if len(reason) > 0 {
+		d.reason = append(d.reason[:0], reason...)
+		return d.sealCalls()
+	}
+	return nil
+}
+
+// end finishes the reply. A server may leave out [DONE] after a finish reason, or, with [DONE], the reason; a stream without
+// either was cut.
+func (d *chatDecoder) end() error {
+	if len(d.reason) == 0 && !d.done {
+		return d.broken("the stream ended without a finish reason")
+	}
+	if err := d.closeDetails(); err != nil {
+		return err
+	}
+	return d.finish(toChatFinish(d.reason))
+}
+
+// toFinish maps the reasons of OpenAI, and those that other servers use beside them.
+func toChatFinish(reason []byte) pawl.FinishReason {
+	switch string(bytes.ToLower(reason)) {
+	case "stop", "eos", "eos_token", "end_turn", "stop_sequence", "complete", "completed":
+		return pawl.FinishStop
+	case "length", "max_tokens", "model_length", "max_output_tokens":
+		return pawl.FinishLength
+	case "tool_calls", "tool_call", "function_call", "tool_use":
+		return pawl.FinishToolCalls
+	case "content_filter", "safety", "refusal", "recitation":
+		return pawl.FinishContentFilter
+	case "error", "malformed_function_call":
+		return pawl.FinishError
+	}
+	return pawl.FinishOther
+}
