@@ -395,7 +395,7 @@ func TestNamesAreMappedAndMappedBack(t *testing.T) {
 		if c.Name != names[i] {
 			t.Errorf("%q came back as %q", names[i], c.Name)
 		}
-		if w := wire[i]; seen[w] || len(w) > 64 || strings.Trim(w, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") != "" || strings.IndexAny(w[:1], "_0123456789") >= 0 {
+		if w := wire[i]; seen[w] || len(w) > 64 || strings.Trim(w, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") != "" || strings.ContainsAny(w[:1], "_0123456789") {
 			t.Errorf("%q went out as %q", names[i], w)
 		}
 		seen[wire[i]] = true

@@ -194,6 +194,7 @@ var sharedTransport = sync.OnceValue(func() http.RoundTripper {
 		TLSHandshakeTimeout:   10 * time.Second,
 		ExpectContinueTimeout: time.Second,
 		WriteBufferSize:       16 << 10, // most requests leave in one write
+		ReadBufferSize:        16 << 10, // a streamed reply in few reads
 		DisableCompression:    true,     // replies are small, and compressed streams arrive late
 	}
 })
