@@ -47,6 +47,7 @@ func TestManual(t *testing.T) {
 		RequireUniqueNames: true,
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("OPENAI_API_KEY", "test-key")
+			e.Setenv("GORACE", "atexit_sleep_ms=0") // or each command of a race-detecting build waits a second when it ends
 			e.Values[simulatorKey{}] = new(*pawltest.Simulator)
 			return nil
 		},
@@ -165,7 +166,7 @@ func interrupt(ts *testscript.TestScript, neg bool, args []string) {
 	before := len(sim.Received())
 	cmd := exec.Command(args[0], args[1:]...)
 	cmd.Dir = ts.MkAbs(".")
-	for _, name := range []string{"PATH", "HOME", "OPENAI_BASE_URL", "OPENAI_API_KEY"} {
+	for _, name := range []string{"PATH", "HOME", "OPENAI_BASE_URL", "OPENAI_API_KEY", "GORACE"} {
 		cmd.Env = append(cmd.Env, name+"="+ts.Getenv(name))
 	}
 	var out strings.Builder

@@ -55,16 +55,11 @@ func (c *runCmd) Run(sys *system) error {
 
 	out := &screen{w: sys.err}
 	s.agent.Approve = c.approver(sys, out, nil)
-	show := func(pawl.Event) {}
 	r := &renderer{w: out, style: sys.colours(sys.errTerm), width: sys.width}
-	switch {
-	case c.JSON:
+	r.live = sys.outTerm && sys.errTerm // one terminal: the answer is told as it comes
+	show := r.event
+	if c.JSON {
 		show = eventLines(sys.out)
-	case sys.outTerm && sys.errTerm: // one terminal: the answer is told as it comes
-		r.live = true
-		show = r.event
-	default:
-		show = r.event
 	}
 	started := time.Now()
 	res, err := follow(s.agent.ResumeStream(ctx, from, msgs...), show)

@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"io"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -103,15 +102,4 @@ func count(n int, what string) string {
 		what += "s"
 	}
 	return grouped(n) + " " + what
-}
-
-// visibleWriter makes what is written to w harmless for a terminal. A rune that is split between two writes is shown as
-// bytes.
-type visibleWriter struct{ w io.Writer }
-
-func (v visibleWriter) Write(b []byte) (int, error) {
-	if _, err := io.WriteString(v.w, visible(string(b))); err != nil {
-		return 0, err
-	}
-	return len(b), nil
 }
