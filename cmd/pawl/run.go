@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"iter"
-	"os"
 	"strings"
 	"time"
 
@@ -40,6 +39,7 @@ With --max-rounds 0 no call is run: the calls are handed back, which is status 3
 func (c *runCmd) Run(sys *system) error {
 	ctx, stop := interruptible(context.Background(), sys.err)
 	defer stop()
+	ctx, sys = attended(ctx, sys)
 	from, msgs, err := c.start(sys)
 	if err != nil {
 		return err
@@ -155,13 +155,14 @@ func follow(events iter.Seq2[pawl.Event, error], show func(pawl.Event)) (res *pa
 	return res, err
 }
 
-// eventLines prints events as JSON, one a line.
+// eventLines prints events as JSON, one a line. When a line cannot be written, the rest is not tried.
 func eventLines(w io.Writer) func(pawl.Event) {
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)
+	var failed error
 	return func(ev pawl.Event) {
-		if err := e.Encode(ev); err != nil {
-			fmt.Fprintf(os.Stderr, "pawl: error: %v\n", err)
+		if failed == nil {
+			failed = e.Encode(ev)
 		}
 	}
 }
