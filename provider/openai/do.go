@@ -9,6 +9,7 @@ import (
 	"iter"
 	"math/rand/v2"
 	"net/http"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -49,7 +50,7 @@ func (m *Model) stream(ctx context.Context, req *pawl.Request, yield func(pawl.D
 		if ctx.Err() != nil {
 			return fmt.Errorf("%s: %w", m.provider, context.Cause(ctx))
 		}
-		e, again := retryable(err)
+		e, again := m.retryable(err)
 		if !again || out.began || attempt >= m.retries {
 			return err
 		}
@@ -73,6 +74,20 @@ func (m *Model) stream(ctx context.Context, req *pawl.Request, yield func(pawl.D
 		}
 		*out = emitter{dialect: out.dialect, tools: tools, yield: yield}
 	}
+}
+
+// retryable reports whether the request that err ended may work when it is repeated. It takes the key out of the text, where
+// a server or a proxy has repeated it.
+func (m *Model) retryable(err error) (*pawl.ProviderError, bool) {
+	var e *pawl.ProviderError
+	if !errors.As(err, &e) {
+		return nil, false
+	}
+	if m.key != "" && strings.Contains(e.Message, m.key) {
+		e.Message = strings.ReplaceAll(e.Message, m.key, "[key]")
+		e.Err = nil // its text may hold it as well
+	}
+	return e, e.Retryable
 }
 
 // maxWait is the longest wait before a repeated request.

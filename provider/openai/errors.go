@@ -1,7 +1,6 @@
 package openai
 
 import (
-	"errors"
 	"net/http"
 	"strconv"
 	"strings"
@@ -236,11 +235,4 @@ func retryAfter(h http.Header, now time.Time) time.Duration {
 		return max(0, t.Sub(now))
 	}
 	return 0
-}
-
-// retryable reports whether the request that err ended may work when it is repeated.
-func retryable(err error) (*pawl.ProviderError, bool) {
-	var e *pawl.ProviderError
-	ok := errors.As(err, &e) && e.Retryable
-	return e, ok
 }

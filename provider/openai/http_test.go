@@ -204,6 +204,25 @@ func TestErrors(t *testing.T) {
 	}
 }
 
+func TestKeysStayOutOfErrors(t *testing.T) {
+	for name, f := range map[string]transport{
+		"said by the server": func(*http.Request) (*http.Response, error) {
+			return reply(401, `{"error":{"message":"Incorrect API key provided: sk-secret."}}`), nil
+		},
+		"said by a proxy": func(*http.Request) (*http.Response, error) {
+			return nil, errors.New("proxy: bad header Bearer sk-secret")
+		},
+		"said in a reply": func(*http.Request) (*http.Response, error) {
+			return reply(200, `{"error":{"message":"sk-secret","code":"invalid_api_key"}}`), nil
+		},
+	} {
+		m := openai.New("m", &openai.Options{Key: "sk-secret", HTTP: f, Retries: -1})
+		if _, err := pawl.Complete(t.Context(), m, user("go")); err == nil || strings.Contains(fmt.Sprintf("%v %+v", err, err), "sk-secret") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 func TestRetries(t *testing.T) {
 	ok := func() (*http.Response, error) { return reply(200, whole("stop", `{"content":"hi"}`)), nil }
 	status := func(status int, header ...string) func() (*http.Response, error) {

@@ -65,6 +65,7 @@ type Model struct {
 	name    string
 	url     *url.URL
 	header  http.Header
+	key     string // only to keep it out of errors
 	http    http.RoundTripper
 	retries int
 	err     error // a mistake in the options, told on the first request
@@ -123,6 +124,7 @@ func newModel(a *api, model string, o *Options) *Model {
 	}
 	switch {
 	case key != "":
+		m.key = key
 		m.header.Set("Authorization", "Bearer "+key)
 	case !m.compatible && m.header.Get("Authorization") == "":
 		m.err = &pawl.ProviderError{Provider: a.provider, Code: pawl.CodeAuthentication,

@@ -119,11 +119,11 @@ func (it *item) kind() kind {
 
 func (d *responseDecoder) whole(body []byte) error {
 	c := jsonscan.New(body)
-	if !c.Object() {
+	if c.Kind() != jsonscan.Object {
 		return d.broken("the reply is not a JSON object: %s", excerpt(body))
 	}
 	d.emitter.whole = true
-	return d.response(body, true)
+	return d.response(&c, true)
 }
 
 func (d *responseDecoder) over() bool { return d.ended }
@@ -136,10 +136,9 @@ func (d *responseDecoder) end() error {
 }
 
 // response reads a response object: what it says of itself, and, where the items did not come as events, its output.
-func (d *responseDecoder) response(raw []byte, items bool) error {
-	var status, reason string
+func (d *responseDecoder) response(c *jsonscan.Cursor, items bool) error {
+	var status, reason, object string
 	var output, failure []byte
-	c := jsonscan.New(raw)
 	c.Object()
 	for k, ok := c.Key(); ok; k, ok = c.Key() {
 		switch string(k) {
@@ -147,6 +146,8 @@ func (d *responseDecoder) response(raw []byte, items bool) error {
 			status = c.String()
 		case "output":
 			output = c.Raw()
+		case "object":
+			object = c.String()
 		case "id":
 			d.id = c.String()
 		case "model":
@@ -171,13 +172,13 @@ func (d *responseDecoder) response(raw []byte, items bool) error {
 		}
 	}
 	switch {
-	case c.End() != nil:
+	case c.Err() != nil:
 		return d.broken("the reply cannot be read: %v", c.Err())
 	case failure != nil:
 		return d.toStreamError(failure)
 	case len(output) == 0 || output[0] != '[':
 		if items || status == "failed" {
-			return d.broken("the reply has no output: %s", excerpt(raw))
+			return d.broken("the reply has no output; it is %q", object)
 		}
 	}
 	finish, err := d.toFinish(status, reason)
@@ -185,6 +186,9 @@ func (d *responseDecoder) response(raw []byte, items bool) error {
 		return err
 	}
 	if items {
+		if err := c.End(); d.emitter.whole && err != nil {
+			return d.broken("the reply cannot be read: %v", err)
+		}
 		list := jsonscan.New(output)
 		for list.Array(); list.More(); {
 			it := readItem(list.Raw())

@@ -27,6 +27,7 @@ func (d *responseDecoder) event(data []byte) error {
 		return nil
 	}
 	var typ, delta, text, args, input, item, response, failure []byte
+	// Members that repeat at length what fragments have brought are not even read, where the ones before tell.
 	output, content := int64(noIndex), int64(0)
 	c := jsonscan.New(data)
 	if !c.Object() {
@@ -45,14 +46,30 @@ func (d *responseDecoder) event(data []byte) error {
 		case "delta":
 			delta = c.Raw()
 		case "text", "refusal":
+			if string(typ) == "response.output_text.done" {
+				if s := d.slot(output); s.part != closed && s.content == content {
+					return nil
+				}
+			}
 			text = c.Raw()
 		case "arguments":
+			if output != noIndex && string(typ) == "response.function_call_arguments.done" {
+				if s := d.slot(output); s.any && s.hold == nil {
+					return d.argsDone(output, nil)
+				}
+			}
 			args = c.Raw()
 		case "input":
 			input = c.Raw()
 		case "item":
+			if output != noIndex && string(typ) == "response.output_item.done" && d.slot(output).sealed {
+				return nil
+			}
 			item = c.Raw()
 		case "response":
+			if last(typ) {
+				return d.response(&c, d.next == 0) // what follows it does not matter
+			}
 			response = c.Raw()
 		case "error":
 			if c.Kind() != jsonscan.Null {
@@ -60,11 +77,9 @@ func (d *responseDecoder) event(data []byte) error {
 			}
 		}
 	}
-	switch string(typ) {
-	case "response.completed", "response.incomplete", "response.failed", "response.cancelled", "response.done":
-		if response != nil { // what follows it does not matter
-			return d.response(response, d.next == 0)
-		}
+	if response != nil && last(typ) {
+		inner := jsonscan.New(response)
+		return d.response(&inner, d.next == 0)
 	}
 	if err := c.End(); err != nil {
 		return d.broken("an event cannot be read: %v", err)
@@ -102,6 +117,15 @@ func (d *responseDecoder) event(data []byte) error {
 		return d.argsDone(output, input)
 	}
 	return nil
+}
+
+// last reports the events that end a stream.
+func last(typ []byte) bool {
+	switch string(typ) {
+	case "response.completed", "response.incomplete", "response.failed", "response.cancelled", "response.done":
+		return true
+	}
+	return false
 }
 
 // ignored reports events that say nothing which others do not say: they are many, and long.
