@@ -84,7 +84,7 @@ write files, the check of every call, and the answer to a wrong one.
   files   %s
           in %s
   task    %s
-`, s.bold("pawl demo: an agent at work"), sim.URL, strings.Join(names, ", "), visible(dir), strings.Join(folded(demoTask, sys.width-10, 3), "\n          "))
+`, s.bold("pawl demo: an agent at work"), sim.URL, strings.Join(folded(visible(strings.Join(names, ", ")), sys.width-10, 5), "\n          "), visible(dir), strings.Join(folded(demoTask, sys.width-10, 3), "\n          "))
 	for _, note := range skipped {
 		fmt.Fprintf(sys.out, "  note    %s\n", s.yellow(visible(note)))
 	}

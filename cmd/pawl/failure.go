@@ -98,6 +98,10 @@ func failed(err error) error {
 		return &failure{statusUsage, err, "the server knows no such model, or answers at another --base-url"}
 	case pawl.CodeUnsupported:
 		return &failure{status: statusUsage, err: err}
+	case pawl.CodeInvalidRequest:
+		if p.Status == 0 { // nothing was sent
+			return &failure{status: statusUsage, err: err}
+		}
 	case pawl.CodeContextLength:
 		return &failure{statusFailed, err, "the conversation is too long for the model; begin a new one, or choose a model with more room"}
 	case pawl.CodeRateLimit, pawl.CodeOverloaded, pawl.CodeServer, pawl.CodeNetwork, pawl.CodeTimeout, pawl.CodeStream:
