@@ -302,3 +302,23 @@ func BenchmarkAppendString(b *testing.B) {
 		buf = jsonscan.AppendString(buf[:0], s)
 	}
 }
+
+func Example() {
+	c := jsonscan.New([]byte(`{"id":"a","list":[1,2,3],"more":{"b":[]}}`))
+	var id string
+	var sum int64
+	c.Object()
+	for key, ok := c.Key(); ok; key, ok = c.Key() {
+		switch string(key) {
+		case "id":
+			id = c.String()
+		case "list":
+			for c.Array(); c.More(); {
+				n, _ := c.Int()
+				sum += n
+			}
+		}
+	}
+	fmt.Println(id, sum, c.End())
+	// Output: a 6 <nil>
+}

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -263,4 +264,33 @@ func BenchmarkReader(b *testing.B) {
 			}
 		}
 	}
+}
+
+func TestPeek(t *testing.T) {
+	for in, want := range map[string]string{" \n\n  {\"a\":1}": "{\"a\":1}", "data: a\n\n": "data: a", "\r\n \t": "", "": ""} {
+		x := sse.NewReader(iotest.HalfReader(strings.NewReader(in)))
+		head, err := x.Peek()
+		if got := strings.TrimSpace(string(head)); !strings.HasPrefix(want, got) || want != "" && got == "" || err != nil && err != io.EOF {
+			t.Errorf("Peek of %q = %q, %v; want the start of %q", in, head, err, want)
+		}
+	}
+	x := sse.NewReader(strings.NewReader("\n\ndata: a\n\n"))
+	if _, err := x.Peek(); err != nil {
+		t.Fatal(err)
+	}
+	if e, err := x.Next(); err != nil || string(e.Data) != "a" {
+		t.Errorf("after Peek: %q, %v; want the first event", e.Data, err)
+	}
+}
+
+func Example() {
+	r := sse.NewReader(strings.NewReader(": keep-alive\n\nevent: greeting\ndata: hello\ndata: world\n\n"))
+	for {
+		ev, err := r.Next()
+		if err == io.EOF {
+			break
+		}
+		fmt.Printf("%s: %q\n", ev.Type, ev.Data)
+	}
+	// Output: greeting: "hello\nworld"
 }
