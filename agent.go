@@ -194,7 +194,7 @@ func (a *Agent) prepare(ctx context.Context, from *Result, msgs []Message, o run
 	if err := r.take(from, msgs); err != nil {
 		return nil, err
 	}
-	r.scope = scope{tools: tools, approve: a.Approve, executor: a.Executor, waits: true, whole: o.whole}
+	r.scope = scope{tools: tools, approve: a.Approve, executor: a.Executor, waits: true, whole: o.whole, quiet: o.emit == nil}
 	if r.scope.executor == nil {
 		r.scope.executor = Parallel{}
 	}

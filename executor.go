@@ -37,8 +37,10 @@ type Executor interface {
 }
 
 // Completed returns the call_completed event for what Do returned.
-func (t Task) Completed(x Execution) Event {
-	return Event{Kind: EventCallCompleted, Run: t.Run, Step: t.Step, Path: t.Key, Execution: &x}
+func (t Task) Completed(x Execution) Event { return t.completed(&x) }
+
+func (t *Task) completed(x *Execution) Event {
+	return Event{Kind: EventCallCompleted, Run: t.Run, Step: t.Step, Path: t.Key, Execution: x}
 }
 
 // Parallel carries out the calls of a step together. A single call runs on the caller's goroutine. Calls with the same Serial
@@ -91,13 +93,14 @@ func (p Parallel) inOrder(ctx context.Context, tasks []Task, yield func(Event) b
 			cancel(nil)
 		}
 	}
-	for i, t := range tasks {
-		x := t.Do(ctx, emit)
+	for i := range tasks {
+		t := &tasks[i]
+		x := t.do(ctx, emit)
 		if p.FailFast && x.Outcome.Failed() && x.Ends == "" {
 			x.Ends = EndsFailed
 			cancel(errFailFast)
 		}
-		emit(t.Completed(x))
+		emit(t.completed(x))
 		if p.StopOnBlock && x.Outcome == OutcomeBlocked {
 			for j := range tasks[i+1:] {
 				tasks[i+1+j].Refuse = "Not run: the call before it, " + t.Call.Name + ", was blocked."
@@ -113,6 +116,11 @@ func (p Parallel) together(ctx context.Context, tasks []Task, yield func(Event) 
 	defer cancel(nil)
 	b := batch{Parallel: p, ctx: ctx, cancel: cancel, tasks: tasks, leases: make([]lease, len(tasks)), turns: serialTurns(tasks),
 		events: make(chan Event, len(tasks)), over: make(chan struct{})}
+	b.emit = b.send
+	for i := range b.leases {
+		b.leases[i].batch, b.leases[i].index = &b, i
+		tasks[i].lease = &b.leases[i]
+	}
 	defer b.close()
 	defer context.AfterFunc(ctx, b.hurry)()
 	for range min(p.limit(), len(tasks)) {
@@ -141,6 +149,7 @@ type batch struct {
 	turns  []turn // nil: no Serial keys
 	next   atomic.Int64
 	events chan Event
+	emit   func(Event) // send, made once
 	over   chan struct{}
 
 	mu     sync.Mutex
@@ -155,21 +164,38 @@ func (b *batch) work() {
 		if b.turns != nil {
 			b.turns[i].wait()
 		}
-		l := &b.leases[i]
-		l.batch, l.index = b, i
-		t := b.tasks[i]
-		t.lease = l
-		x := t.Do(b.ctx, b.emit)
-		if !l.state.CompareAndSwap(leaseRuns, leaseEnded) {
+		if !b.carryOut(i) {
 			return // left behind, and this goroutine was replaced
 		}
-		b.done(i, x)
 	}
 }
 
-func (b *batch) emit(e Event) { b.events <- e }
+// carryOut carries out task i, and reports whether the batch still waited for it.
+func (b *batch) carryOut(i int) (inTime bool) {
+	l := &b.leases[i]
+	returned := false
+	defer func() {
+		if !returned { // the tool ended the goroutine, as t.FailNow does
+			l.leave(errGone)
+		}
+	}()
+	x := b.tasks[i].do(b.ctx, b.emit)
+	returned = true
+	if !l.state.CompareAndSwap(leaseRuns, leaseEnded) {
+		return false
+	}
+	b.done(i, x)
+	return true
+}
 
-func (b *batch) done(i int, x Execution) {
+func (b *batch) send(e Event) {
+	select {
+	case b.events <- e:
+	case <-b.over: // whoever ranged over the events has panicked
+	}
+}
+
+func (b *batch) done(i int, x *Execution) {
 	if b.FailFast && x.Outcome.Failed() && x.Ends == "" {
 		x.Ends = EndsFailed
 		b.cancel(errFailFast)
@@ -177,7 +203,7 @@ func (b *batch) done(i int, x Execution) {
 	if b.turns != nil {
 		b.turns[i].pass()
 	}
-	b.events <- b.tasks[i].Completed(x)
+	b.send(b.tasks[i].completed(x))
 }
 
 // hurry is called when the context ends: what has not ended a grace period later is left behind.

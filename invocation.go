@@ -3,6 +3,7 @@ package pawl
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"strconv"
@@ -84,6 +85,9 @@ func (v *Invocation) Emit(text string, data json.RawMessage) {
 }
 
 func (v *Invocation) send(e Event) {
+	if v.pipe.task.scope.quiet {
+		return
+	}
 	v.emitting.Lock() // held while the event is taken, so that none is on its way when the call has ended
 	defer v.emitting.Unlock()
 	if !v.ended {
@@ -115,6 +119,10 @@ func (v *Invocation) Do(ctx context.Context, calls ...ToolCall) ([]Execution, er
 	inner.depth++
 	inner.waits = false
 	v.mu.Lock()
+	if v.sealed {
+		v.mu.Unlock()
+		return nil, errors.New("the call has ended, and can make no others")
+	}
 	first := v.inner
 	v.inner += len(calls)
 	values := t.Values

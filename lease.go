@@ -32,11 +32,11 @@ type begun struct {
 
 // begin notes that the tool begins. Once limit, if there is one, and a grace period have passed it is left behind, unless end was
 // called. A nil lease does nothing.
-func (l *lease) begin(p *pipe, c ToolCall, limit time.Duration) {
+func (l *lease) begin(b *begun, limit time.Duration) {
 	if l == nil {
 		return
 	}
-	l.begun.Store(&begun{p, c, p.x.Attempts})
+	l.begun.Store(b)
 	if limit > 0 {
 		until := time.Now().Add(limit + grace).UnixNano()
 		l.until.Store(until)
@@ -98,51 +98,54 @@ func (b *batch) close() {
 	close(b.over)
 }
 
-// leave gives the call its result without waiting for the tool. why is errTimeout, or nil when the batch's context ended.
+// leave gives the call its result without waiting for the tool. why is errTimeout, errGone, or nil when the batch's context ended.
 func (l *lease) leave(why error) {
 	if !l.state.CompareAndSwap(leaseRuns, leaseLeft) {
 		return
 	}
 	b := l.batch
-	p := pipe{task: b.tasks[l.index]}
+	p := &pipe{task: b.tasks[l.index]}
 	p.x = Execution{Key: p.task.Key, Index: p.task.Index, Call: p.task.Call, Attempts: p.task.Attempt, Started: time.Now()}
 	err := notBegun(b.ctx)
 	if was := l.begun.Load(); was != nil {
 		was.pipe.inv.close()
 		p.tool, p.x.Call, p.x.Attempts, p.x.Started = was.pipe.tool, was.call, was.attempt, was.pipe.started
-		if why == errTimeout {
+		switch why {
+		case errTimeout:
 			err = p.timedOut(errLeft)
-		} else {
+		case errGone:
+			err = panicked("the tool ended its goroutine")
+		default:
 			err = p.interrupted(b.ctx, errLeft)
 		}
 	}
 	p.settle(ToolResult{}, err)
 	p.x.Ended = time.Now()
-	l.release(p.task.scope)
+	p.task.scope.release(l)
 	go b.work() // in place of the goroutine that is lost
-	b.done(l.index, p.x)
+	b.done(l.index, &p.x)
 }
 
-// take takes one of the run's slots and returns what gives it back; false when ctx ended first.
-func (l *lease) take(ctx context.Context, s *scope) (release func(), ok bool) {
+// take takes one of the run's slots, which release gives back; false when ctx ended first.
+func (s *scope) take(ctx context.Context, l *lease) bool {
 	select {
 	case s.slots <- struct{}{}:
 	default:
 		select {
 		case s.slots <- struct{}{}:
 		case <-ctx.Done():
-			return nil, false
+			return false
 		}
 	}
-	if l == nil {
-		return func() { <-s.slots }, true
+	if l != nil {
+		l.slot.Store(true)
 	}
-	l.slot.Store(true)
-	return func() { l.release(s) }, true
+	return true
 }
 
-func (l *lease) release(s *scope) {
-	if l.slot.CompareAndSwap(true, false) {
+// release gives the slot of a call back, once, whether the call ended or was left behind.
+func (s *scope) release(l *lease) {
+	if l == nil || l.slot.CompareAndSwap(true, false) {
 		<-s.slots
 	}
 }

@@ -84,12 +84,12 @@ func (r *run) open(resp *Response) []Task {
 	if reply < 0 {
 		return nil
 	}
-	r.scope.messages = r.res.Messages
-	r.scope.left = r.left()
 	r.reply = reply
 	var tasks []Task
+	var shared *scope // by the calls of this step; one that is left behind may look at it for longer
 	parts := r.res.Messages[reply].Parts
 	place := -1
+	prefix := r.replyKey() + "/"
 	for i, p := range parts {
 		c, ok := p.(ToolCall)
 		if !ok {
@@ -101,9 +101,12 @@ func (r *run) open(resp *Response) []Task {
 		}
 		if tasks == nil {
 			tasks = make([]Task, 0, len(parts)-i)
+			s := r.scope
+			s.messages, s.left = r.res.Messages, r.left()
+			shared = &s
 		}
-		t := Task{Agent: r.name, Run: r.key, Step: r.replies, Key: r.replyKey() + Key("/"+strconv.Itoa(place)), Index: len(tasks), Call: c,
-			Values: r.res.Values, Refuse: r.refusal(resp, place), scope: &r.scope}
+		t := Task{Agent: r.name, Run: r.key, Step: r.replies, Key: prefix + Key(strconv.Itoa(place)), Index: len(tasks), Call: c,
+			Values: r.res.Values, Refuse: r.refusal(resp, place), scope: shared}
 		for _, d := range r.decisions {
 			if d.Key == t.Key {
 				t.Decisions = append(t.Decisions, d)

@@ -26,13 +26,16 @@ const (
 //	▶ slot ▶ timeout, retry ▶ run, recover ▶ after-middleware ▶ cap ▶ result
 //
 // emit is called with what happens on the way, from goroutines of the call too, but never after Do returned.
-func (t Task) Do(ctx context.Context, emit func(Event)) Execution {
+func (t Task) Do(ctx context.Context, emit func(Event)) Execution { return *t.do(ctx, emit) }
+
+// do is Do without a copy of the Execution, which nobody changes any more.
+func (t *Task) do(ctx context.Context, emit func(Event)) *Execution {
 	now := time.Now()
-	p := &pipe{task: t, emit: emit, started: now, x: Execution{Key: t.Key, Index: t.Index, Call: t.Call, Attempts: t.Attempt, Started: now}}
+	p := &pipe{task: *t, emit: emit, started: now, x: Execution{Key: t.Key, Index: t.Index, Call: t.Call, Attempts: t.Attempt, Started: now}}
 	res, err := p.checked(ctx)
 	p.settle(res, err)
 	p.x.Ended = time.Now()
-	return p.x
+	return &p.x
 }
 
 // pipe is one call on its way through the pipeline.
@@ -41,7 +44,7 @@ type pipe struct {
 	emit func(Event)
 	x    Execution
 	tool *Tool
-	inv  *Invocation
+	inv  Invocation
 	ok   ToolCall // the call as it was last validated
 
 	started time.Time
@@ -82,17 +85,17 @@ func (p *pipe) checked(ctx context.Context) (res ToolResult, err error) {
 	if p.ok, err = p.validate(p.task.Call); err != nil {
 		return res, err
 	}
-	p.inv = &Invocation{Key: p.task.Key, Agent: p.task.Agent, Call: p.ok, pipe: p}
+	p.inv.Key, p.inv.Agent, p.inv.Call, p.inv.pipe = p.task.Key, p.task.Agent, p.ok, p
 	defer func() {
 		if v := recover(); v != nil {
 			err = panicked(v)
 		}
 	}()
-	run := ToolFunc(p.admitted)
+	ctx = context.WithValue(ctx, invocationKey{}, &p.inv)
 	if s.wrap != nil {
-		run = s.wrap(run)
+		return s.wrap(p.admitted)(ctx, p.ok)
 	}
-	return run(context.WithValue(ctx, invocationKey{}, p.inv), p.ok)
+	return p.admitted(ctx, p.ok)
 }
 
 // validate finds the call's tool and checks the arguments in full against its own schema.
@@ -166,11 +169,10 @@ func (p *pipe) admitted(ctx context.Context, c ToolCall) (ToolResult, error) {
 		return ToolResult{}, err
 	}
 	if p.tool.Effect != Compose { // it acts through inner calls, and they take slots
-		release, ok := p.task.lease.take(ctx, s)
-		if !ok {
+		if !s.take(ctx, p.task.lease) {
 			return ToolResult{}, notBegun(ctx)
 		}
-		defer release()
+		defer s.release(p.task.lease)
 	}
 	if ctx.Err() != nil {
 		return ToolResult{}, notBegun(ctx)
@@ -263,8 +265,9 @@ func (p *pipe) attempts(ctx context.Context, c ToolCall) (ToolResult, error) {
 	for try := 0; ; try++ {
 		p.x.Attempts = p.task.Attempt + try + 1
 		p.inv.Attempt = p.x.Attempts
-		p.event(Event{Kind: EventCallStarted, Call: &c, Attempt: p.x.Attempts})
-		res, err := p.attempt(ctx, c)
+		b := &begun{p, c, p.x.Attempts}
+		p.event(Event{Kind: EventCallStarted, Call: &b.call, Attempt: b.attempt})
+		res, err := p.attempt(ctx, b)
 		if err == nil || try == retries || ctx.Err() != nil || !mayPass(err) {
 			return res, err
 		}
@@ -293,15 +296,15 @@ func wait(ctx context.Context, d time.Duration) bool {
 }
 
 // attempt runs the tool once, for no longer than its timeout.
-func (p *pipe) attempt(ctx context.Context, c ToolCall) (res ToolResult, err error) {
+func (p *pipe) attempt(ctx context.Context, b *begun) (res ToolResult, err error) {
 	limit := p.tool.timeout()
 	if limit > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeoutCause(ctx, limit, errTimeout)
 		defer cancel()
 	}
-	p.task.lease.begin(p, c, limit)
-	res, err = p.run(ctx, c)
+	p.task.lease.begin(b, limit)
+	res, err = p.run(ctx, b.call)
 	p.task.lease.end()
 	if err == nil || ctx.Err() == nil {
 		return res, err
@@ -318,6 +321,7 @@ func (p *pipe) attempt(ctx context.Context, c ToolCall) (res ToolResult, err err
 
 var (
 	errTimeout = errors.New("the tool's time is over")
+	errGone    = errors.New("the tool's goroutine is gone")
 	errLeft    = errors.New("it did not end when it was told to, and was left behind")
 )
 
@@ -389,7 +393,7 @@ func panicked(v any) error {
 // settle turns what came back through the middleware into the outcome and the result.
 func (p *pipe) settle(res ToolResult, err error) {
 	x := &p.x
-	if p.inv != nil {
+	if p.inv.pipe != nil {
 		p.inv.close()
 		x.Values, x.Spent = p.inv.set, p.inv.spent
 	}

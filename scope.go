@@ -14,6 +14,7 @@ type scope struct {
 	slots    chan struct{} // one semaphore a run, inner calls and inner runs included
 	budget   *budget
 	messages []Message // at the start of the step
+	quiet    bool      // nobody watches: only call_completed matters
 	depth    int       // of calls inside calls
 	waits    bool      // whether a call may pend here
 	whole    bool      // whether replies are asked for whole

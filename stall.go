@@ -21,6 +21,7 @@ type stall struct {
 type seen struct {
 	name   string
 	args   []byte
+	canon  []byte // canonical args; nil until somebody asked
 	result string
 	failed bool
 	told   int
@@ -28,7 +29,14 @@ type seen struct {
 
 func (a *seen) equal(b *seen) bool {
 	return a.name == b.name && a.failed == b.failed && a.result == b.result &&
-		(bytes.Equal(a.args, b.args) || bytes.Equal(canonical(a.args), canonical(b.args)))
+		(bytes.Equal(a.args, b.args) || bytes.Equal(a.canonical(), b.canonical()))
+}
+
+func (a *seen) canonical() []byte {
+	if a.canon == nil {
+		a.canon = canonical(a.args)
+	}
+	return a.canon
 }
 
 // see notes a settled call, and words its result anew when it is a repetition.
