@@ -1,0 +1,608 @@
+package pawl_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/script"
+)
+
+// together is a model that makes calls in its first reply and then answers.
+func together(calls ...pawl.ToolCall) *script.Model {
+	parts := make([]pawl.Part, len(calls))
+	for i, c := range calls {
+		if c.ID == "" {
+			c.ID = "c" + strconv.Itoa(i)
+		}
+		if c.Args == nil {
+			c.Args = json.RawMessage("{}")
+		}
+		parts[i] = c
+	}
+	return script.New(script.Turn{Parts: parts}, script.Say("done"))
+}
+
+func named(names ...string) []pawl.ToolCall {
+	calls := make([]pawl.ToolCall, len(names))
+	for i, n := range names {
+		calls[i].Name = n
+	}
+	return calls
+}
+
+// step runs one step of calls and checks what holds for all of them: one call_completed a call, and a valid transcript.
+func step(t testing.TB, ctx context.Context, a *pawl.Agent) (*pawl.Result, error) {
+	t.Helper()
+	events, res, err := collect(a.Stream(ctx, pawl.User("go")))
+	if res == nil {
+		t.Fatalf("no result: %v", err)
+	}
+	mustBeValid(t, res)
+	completed := map[pawl.Key]int{}
+	for _, e := range events {
+		if e.Kind == pawl.EventCallCompleted {
+			completed[e.Path]++
+		}
+	}
+	for _, s := range res.Steps {
+		for i, x := range s.Executions {
+			if completed[x.Key] != 1 {
+				t.Errorf("call %s was completed %d times", x.Key, completed[x.Key])
+			}
+			if x.Index != i {
+				t.Errorf("execution %d has index %d", i, x.Index)
+			}
+		}
+	}
+	return res, err
+}
+
+func outcomes(res *pawl.Result) []pawl.Outcome {
+	var out []pawl.Outcome
+	for _, s := range res.Steps {
+		for _, x := range s.Executions {
+			out = append(out, x.Outcome)
+		}
+	}
+	return out
+}
+
+func TestResultsStandInCallOrder(t *testing.T) {
+	const n = 30
+	turn := make([]chan struct{}, n+1) // the calls end in the reverse of their order
+	for i := range turn {
+		turn[i] = make(chan struct{})
+	}
+	close(turn[n])
+	tool := pawl.Func("f", "", func(_ context.Context, in struct {
+		I int `json:"i"`
+	}) (string, error) {
+		<-turn[in.I+1]
+		close(turn[in.I])
+		return fmt.Sprint("r", in.I), nil
+	})
+	var calls []pawl.ToolCall
+	for i := range n {
+		calls = append(calls, pawl.ToolCall{Name: "f", Args: json.RawMessage(fmt.Sprintf(`{"i":%d}`, i))})
+	}
+	res, err := step(t, t.Context(), &pawl.Agent{Model: together(calls...), Tools: []pawl.Toolset{tool}, Executor: pawl.Parallel{Limit: n}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, p := range res.Messages[2].Parts {
+		if r := p.(pawl.ToolResult); r.CallID != fmt.Sprint("c", i) || r.Text() != fmt.Sprint("r", i) || r.Key != pawl.Key(fmt.Sprint("run/1/", i)) {
+			t.Errorf("result %d: got %+v", i, r)
+		}
+	}
+}
+
+// gauge counts how many are inside at once.
+type gauge struct{ now, most atomic.Int64 }
+
+func (g *gauge) enter() func() {
+	n := g.now.Add(1)
+	for {
+		m := g.most.Load()
+		if n <= m || g.most.CompareAndSwap(m, n) {
+			break
+		}
+	}
+	return func() { g.now.Add(-1) }
+}
+
+// At most Limit tools run at once in a run: ten plans of ten calls, each call a millisecond long, are a hundred calls that share
+// ten slots.
+func TestTenPlansOfTenShareTenSlots(t *testing.T) {
+	for _, limit := range []int{0, 1, 3} {
+		synctest.Test(t, func(t *testing.T) {
+			var g gauge
+			leaf := does("leaf", func(context.Context, pawl.ToolCall) (pawl.ToolResult, error) {
+				defer g.enter()()
+				time.Sleep(time.Millisecond)
+				return pawl.TextResult("ok"), nil
+			})
+			plan := does("plan", func(ctx context.Context, _ pawl.ToolCall) (pawl.ToolResult, error) {
+				calls := make([]pawl.ToolCall, 10)
+				for i := range calls {
+					calls[i] = call("", "leaf", "{}")
+				}
+				xs, err := pawl.InvocationFrom(ctx).Do(ctx, calls...)
+				for i, x := range xs {
+					if x.Outcome != pawl.OutcomeOK || x.Index != i || x.Call.ID != fmt.Sprint("s", i) {
+						t.Errorf("inner call %d: %+v", i, x)
+					}
+				}
+				return pawl.TextResult(strconv.Itoa(len(xs))), err
+			})
+			plan.Effect = pawl.Compose
+			plans := make([]pawl.ToolCall, 10)
+			for i := range plans {
+				plans[i] = pawl.ToolCall{Name: "plan", Args: json.RawMessage(fmt.Sprintf(`{"i":%d}`, i))}
+			}
+			begin := time.Now()
+			res, err := step(t, t.Context(), &pawl.Agent{Model: together(plans...),
+				Tools: []pawl.Toolset{leaf, plan}, Executor: pawl.Parallel{Limit: limit}})
+			if err != nil || res.Stop != pawl.StopAnswer {
+				t.Fatalf("got %s, %v", res.Stop, err)
+			}
+			want := int64(limit)
+			if limit == 0 {
+				want = 10
+			}
+			if g.most.Load() != want {
+				t.Errorf("limit %d: %d at once, want %d", limit, g.most.Load(), want)
+			}
+			if took := time.Since(begin); took != time.Duration(100/want+min(1, 100%want))*time.Millisecond {
+				t.Errorf("limit %d: took %v", limit, took)
+			}
+			if res.Spent.Calls != 110 {
+				t.Errorf("%d calls are counted, want 110", res.Spent.Calls)
+			}
+		})
+	}
+}
+
+func goroutine() string {
+	b := make([]byte, 64)
+	return strings.Fields(string(b[:runtime.Stack(b, false)]))[1]
+}
+
+func TestASingleCallRunsOnTheCallersGoroutine(t *testing.T) {
+	var ran []string
+	var mu sync.Mutex
+	tool := does("f", func(context.Context, pawl.ToolCall) (pawl.ToolResult, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		ran = append(ran, goroutine())
+		return pawl.TextResult(""), nil
+	})
+	if _, err := (&pawl.Agent{Model: together(named("f")...), Tools: []pawl.Toolset{tool}}).Run(t.Context(), pawl.User("")); err != nil {
+		t.Fatal(err)
+	}
+	if ran[0] != goroutine() {
+		t.Error("a single call ran on another goroutine")
+	}
+	if _, err := (&pawl.Agent{Model: together(named("f", "f")...), Tools: []pawl.Toolset{tool}}).Run(t.Context(), pawl.User("")); err != nil {
+		t.Fatal(err)
+	}
+	if slices.Contains(ran[1:], goroutine()) {
+		t.Error("of two calls one ran on the caller's goroutine, so it could hold the run")
+	}
+}
+
+func TestSerialKeysRunOneAfterAnotherInCallOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
+		var order []string
+		inside := map[string]*gauge{"a": {}, "b": {}}
+		tool := pawl.Func("f", "", func(_ context.Context, in struct {
+			Key string `json:"key"`
+			I   int    `json:"i"`
+		}) (string, error) {
+			if g := inside[in.Key]; g != nil {
+				defer g.enter()()
+			}
+			time.Sleep(time.Duration(20-in.I) * time.Millisecond) // the later, the faster
+			mu.Lock()
+			defer mu.Unlock()
+			order = append(order, in.Key+strconv.Itoa(in.I))
+			return "", nil
+		})
+		tool.Serial = func(args json.RawMessage) string {
+			var in struct{ Key string }
+			if err := json.Unmarshal(args, &in); err != nil {
+				panic(err) // a call whose arguments are not checked yet may be anything
+			}
+			return in.Key
+		}
+		var calls []pawl.ToolCall
+		for i, k := range []string{"a", "b", "", "a", "a", "b", "", "a"} {
+			calls = append(calls, pawl.ToolCall{Name: "f", Args: json.RawMessage(fmt.Sprintf(`{"key":%q,"i":%d}`, k, i))})
+		}
+		calls = append(calls, pawl.ToolCall{Name: "f", Args: json.RawMessage(`{"key":`)})
+		res, err := step(t, t.Context(), &pawl.Agent{Model: together(calls...), Tools: []pawl.Toolset{tool}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for k, want := range map[string][]string{"a": {"a0", "a3", "a4", "a7"}, "b": {"b1", "b5"}} {
+			got := slices.DeleteFunc(slices.Clone(order), func(s string) bool { return !strings.HasPrefix(s, k) })
+			if diff := cmp.Diff(got, want); diff != "" || inside[k].most.Load() != 1 {
+				t.Errorf("key %s, %d at once: %s", k, inside[k].most.Load(), diff)
+			}
+		}
+		if order[0] != "6" { // it slept least, and has no key to wait for
+			t.Errorf("the call without a key waited: %v", order)
+		}
+		if got := outcomes(res); got[8] != pawl.OutcomeInvalid {
+			t.Errorf("got %v", got)
+		}
+	})
+}
+
+func TestFailFast(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		boom := errors.New("boom")
+		var began atomic.Int64
+		bad := does("bad", func(context.Context, pawl.ToolCall) (pawl.ToolResult, error) {
+			time.Sleep(time.Second)
+			return pawl.ToolResult{}, boom
+		})
+		slow := does("slow", func(ctx context.Context, _ pawl.ToolCall) (pawl.ToolResult, error) {
+			began.Add(1)
+			<-ctx.Done()
+			return pawl.ToolResult{}, ctx.Err()
+		})
+		a := &pawl.Agent{Model: together(named("slow", "bad", "slow", "slow", "slow")...), Tools: []pawl.Toolset{bad, slow},
+			Executor: pawl.Parallel{Limit: 3, FailFast: true}}
+		begin := time.Now()
+		res, err := step(t, t.Context(), a)
+		var te *pawl.ToolError
+		if !errors.As(err, &te) || te.Execution.Call.Name != "bad" || !errors.Is(err, boom) || err.Error() != "tool bad: boom" {
+			t.Errorf("got error %v", err)
+		}
+		if time.Since(begin) != time.Second || began.Load() != 2 {
+			t.Errorf("%d slow calls were begun in %v; want 2 in 1 s", began.Load(), time.Since(begin))
+		}
+		if res.Stop != pawl.StopFailed || res.Spent.Requests != 1 {
+			t.Errorf("got %s after %d requests", res.Stop, res.Spent.Requests)
+		}
+		if diff := cmp.Diff(outcomes(res), []pawl.Outcome{pawl.OutcomeCancelled, pawl.OutcomeError, pawl.OutcomeCancelled, pawl.OutcomeSkipped, pawl.OutcomeSkipped}); diff != "" {
+			t.Error(diff)
+		}
+		if n := len(res.Messages[2].Parts); n != 5 {
+			t.Errorf("%d results, want one for each call", n)
+		}
+		if got := res.Messages[2].Parts[3].(pawl.ToolResult).Text(); got != "Not run: another call of this step failed." {
+			t.Errorf("got %q", got)
+		}
+	})
+}
+
+// Once a call has failed, no other begins: not even one that the middleware had in its hands, or that waited for a slot.
+func TestFailFastBeginsNothingThatWasOnItsWay(t *testing.T) {
+	for range 50 { // a choice between a free slot and an ended context is made at random
+		began := false
+		bad := does("bad", func(context.Context, pawl.ToolCall) (pawl.ToolResult, error) { return pawl.ErrorResult("no"), nil })
+		late := does("late", func(context.Context, pawl.ToolCall) (pawl.ToolResult, error) {
+			began = true
+			return pawl.TextResult(""), nil
+		})
+		wait := pawl.Before(func(ctx context.Context, c pawl.ToolCall) (pawl.ToolCall, error) {
+			if c.Name == "late" {
+				<-ctx.Done()
+			}
+			return c, nil
+		})
+		res, err := step(t, t.Context(), &pawl.Agent{Model: together(named("late", "bad")...), Tools: []pawl.Toolset{bad, late},
+			Middleware: []pawl.Middleware{wait}, Executor: pawl.Parallel{FailFast: true}})
+		if err == nil || began || outcomes(res)[0] != pawl.OutcomeSkipped {
+			t.Fatalf("begun: %t, outcomes %v, error %v", began, outcomes(res), err)
+		}
+	}
+}
+
+func TestFailFastOfASingleCall(t *testing.T) {
+	bad := does("bad", func(context.Context, pawl.ToolCall) (pawl.ToolResult, error) { return pawl.ErrorResult("no"), nil })
+	res, err := step(t, t.Context(), &pawl.Agent{Model: together(named("bad")...), Tools: []pawl.Toolset{bad}, Executor: pawl.Parallel{FailFast: true}})
+	var te *pawl.ToolError
+	if !errors.As(err, &te) || res.Stop != pawl.StopFailed || res.Steps[0].Executions[0].Ends != pawl.EndsFailed {
+		t.Errorf("got %s, %v", res.Stop, err)
+	}
+}
+
+func TestStopOnBlock(t *testing.T) {
+	var ran []string
+	tool := func(name string) *pawl.Tool {
+		return does(name, func(context.Context, pawl.ToolCall) (pawl.ToolResult, error) {
+			ran = append(ran, name)
+			return pawl.TextResult(""), nil
+		})
+	}
+	guard := pawl.Before(func(_ context.Context, c pawl.ToolCall) (pawl.ToolCall, error) {
+		if c.Name == "b" {
+			return c, pawl.Block("not on Sundays")
+		}
+		return c, nil
+	})
+	a := &pawl.Agent{Model: together(named("a", "b", "c", "a")...), Tools: []pawl.Toolset{tool("a"), tool("b"), tool("c")},
+		Middleware: []pawl.Middleware{guard}, Executor: pawl.Parallel{StopOnBlock: true}}
+	res, err := step(t, t.Context(), a)
+	if err != nil || res.Stop != pawl.StopAnswer {
+		t.Errorf("the run is to go on: got %s, %v", res.Stop, err)
+	}
+	if diff := cmp.Diff(outcomes(res), []pawl.Outcome{pawl.OutcomeOK, pawl.OutcomeBlocked, pawl.OutcomeSkipped, pawl.OutcomeSkipped}); diff != "" || !slices.Equal(ran, []string{"a"}) {
+		t.Errorf("ran %v, outcomes %s", ran, diff)
+	}
+	want := "tool: c0 = \ntool: c1 = error: Blocked: not on Sundays\ntool: c2 = error: Not run: the call before it, b, was blocked.\ntool: c3 = error: Not run: the call before it, b, was blocked.\n"
+	if got := say(res.Messages[2:3]); got != want {
+		t.Errorf("got\n%swant\n%s", got, want)
+	}
+	a.Executor = pawl.Parallel{} // a block does not stop the others otherwise
+	ran = nil
+	a.Executor = pawl.Parallel{Limit: 1}
+	if res, _ = step(t, t.Context(), a); !slices.Equal(ran, []string{"a", "c", "a"}) {
+		t.Errorf("ran %v, outcomes %v", ran, outcomes(res))
+	}
+}
+
+// A tool that ignores its context does not hold a step of several calls for ever: after a grace period the run goes on, and
+// what the tool does later has no effect on it.
+func TestAToolThatIgnoresItsContextIsLeftBehind(t *testing.T) {
+	for _, limit := range []int{1, 2, 10} { // 1 and 2: calls that nobody has taken yet when the others are left
+		synctest.Test(t, func(t *testing.T) {
+			ctx, cancel := context.WithCancelCause(t.Context())
+			defer cancel(nil)
+			release := make(chan struct{})
+			var after error
+			deaf := does("deaf", func(ctx context.Context, _ pawl.ToolCall) (pawl.ToolResult, error) {
+				v := pawl.InvocationFrom(ctx)
+				<-release
+				v.Emit("still here", nil)
+				after = v.Set("x", 1)
+				_ = v.Messages()
+				if xs, err := v.Do(context.WithoutCancel(ctx), call("", "other", "{}")); err == nil {
+					t.Errorf("a call that had ended made another: %+v", xs)
+				}
+				return pawl.TextResult("too late"), nil
+			})
+			other := says("other", "fine")
+			a := &pawl.Agent{Model: together(named("deaf", "other", "other", "other")...), Tools: []pawl.Toolset{deaf, other}, Executor: pawl.Parallel{Limit: limit}}
+			time.AfterFunc(time.Second, func() { cancel(pawl.ErrCancelled) })
+			begin := time.Now()
+			res, err := step(t, ctx, a)
+			if took := time.Since(begin); took != 6*time.Second {
+				t.Errorf("limit %d: went on after %v, want 1 s and the grace of 5 s", limit, took)
+			}
+			if err != nil || res.Stop != pawl.StopCancelled || len(res.Calls()) > 0 {
+				t.Errorf("limit %d: got %s, %v, open calls %v", limit, res.Stop, err, res.Calls())
+			}
+			if x := res.Steps[0].Executions[0]; x.Outcome != pawl.OutcomeCancelled || x.Result.Text() != "Cancelled while it ran. What it does may have happened." || x.Attempts != 1 {
+				t.Errorf("limit %d: got %+v", limit, x)
+			}
+			close(release)
+			synctest.Wait()
+			if after == nil {
+				t.Error("a value was set after the call had ended")
+			}
+		})
+	}
+}
+
+func TestAToolThatOutlivesItsTimeoutIsLeftBehind(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		deaf := does("deaf", func(ctx context.Context, _ pawl.ToolCall) (pawl.ToolResult, error) {
+			v := pawl.InvocationFrom(ctx)
+			<-release
+			_, _ = v.Messages(), v.Tools()
+			return pawl.TextResult("too late"), nil
+		})
+		deaf.Timeout = time.Second
+		free := does("free", func(context.Context, pawl.ToolCall) (pawl.ToolResult, error) {
+			time.Sleep(time.Minute)
+			return pawl.TextResult("fine"), nil
+		})
+		// The next step runs while the tool that was left behind looks at the run.
+		m := script.New(script.Turn{Parts: []pawl.Part{call("c0", "deaf", "{}"), call("c1", "deaf", "{}"), call("c2", "free", "{}")}},
+			script.Func(func(*pawl.Request) script.Turn { close(release); return script.Call("free", nil) }), script.Say("done"))
+		begin := time.Now()
+		res, err := step(t, t.Context(), &pawl.Agent{Model: m, Tools: []pawl.Toolset{deaf, free}, Executor: pawl.Parallel{Limit: 2}})
+		if took := time.Since(begin); err != nil || took != 6*time.Second+2*time.Minute {
+			t.Errorf("took %v, %v", took, err)
+		}
+		if diff := cmp.Diff(outcomes(res), []pawl.Outcome{pawl.OutcomeTimeout, pawl.OutcomeTimeout, pawl.OutcomeOK, pawl.OutcomeOK}); diff != "" {
+			t.Error(diff)
+		}
+		if got := res.Steps[0].Executions[0].Result.Text(); got != "deaf did not end within 1s. What it does may have happened." {
+			t.Errorf("got %q", got)
+		}
+		synctest.Wait()
+	})
+}
+
+// A tool that ends its goroutine, as t.FailNow does, ends its call and nothing else.
+func TestAToolThatEndsItsGoroutine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		quits := does("quits", func(context.Context, pawl.ToolCall) (pawl.ToolResult, error) {
+			runtime.Goexit()
+			return pawl.ToolResult{}, nil
+		})
+		quits.Timeout = -1
+		res, err := step(t, t.Context(), &pawl.Agent{Model: together(named("quits", "ok", "quits", "ok")...), Tools: []pawl.Toolset{quits, says("ok", "")},
+			Executor: pawl.Parallel{Limit: 1}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(outcomes(res), []pawl.Outcome{pawl.OutcomePanicked, pawl.OutcomeOK, pawl.OutcomePanicked, pawl.OutcomeOK}); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
+// Breaking out of the events cancels what runs and waits for it. A consumer that panics does too, and leaves no goroutine.
+func TestConsumersThatBreakOff(t *testing.T) {
+	for _, how := range []string{"break", "panic"} {
+		for _, n := range []int{1, 5} {
+			var began, ended atomic.Int64
+			slow := does("slow", func(ctx context.Context, _ pawl.ToolCall) (pawl.ToolResult, error) {
+				v := pawl.InvocationFrom(ctx)
+				began.Add(1)
+				for range 100 {
+					v.Emit("tick", nil)
+				}
+				<-ctx.Done()
+				for range 100 {
+					v.Emit("tock", nil)
+				}
+				ended.Add(1)
+				return pawl.ToolResult{}, ctx.Err()
+			})
+			a := &pawl.Agent{Model: together(named(slices.Repeat([]string{"slow"}, n)...)...), Tools: []pawl.Toolset{slow}}
+			func() {
+				defer func() { _ = recover() }()
+				for e, err := range a.Stream(t.Context(), pawl.User("go")) {
+					if err != nil {
+						t.Error(err)
+					}
+					if e.Kind == pawl.EventProgress {
+						if how == "panic" {
+							panic("the consumer's own fault")
+						}
+						break
+					}
+				}
+			}()
+			if how == "break" && (began.Load() == 0 || ended.Load() != began.Load()) {
+				t.Errorf("%s: of %d calls that were begun %d had ended", how, began.Load(), ended.Load())
+			}
+		}
+	}
+}
+
+// The events of an executor are yielded in an order that makes sense, whatever runs beside.
+func TestEventsOfACallStandInOrder(t *testing.T) {
+	talks := does("talks", func(ctx context.Context, _ pawl.ToolCall) (pawl.ToolResult, error) {
+		v := pawl.InvocationFrom(ctx)
+		var wg sync.WaitGroup
+		for range 5 {
+			wg.Go(func() { v.Emit("word", json.RawMessage(`1`)) })
+		}
+		wg.Wait()
+		return pawl.TextResult(""), nil
+	})
+	for _, n := range []int{1, 20} {
+		got := map[pawl.Key]string{}
+		seq := int64(0)
+		for e, err := range (&pawl.Agent{Model: together(named(slices.Repeat([]string{"talks"}, n)...)...), Tools: []pawl.Toolset{talks}}).Stream(t.Context(), pawl.User("")) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if seq++; e.Seq != seq {
+				t.Errorf("event %d has number %d", seq, e.Seq)
+			}
+			switch e.Kind {
+			case pawl.EventCallStarted, pawl.EventProgress, pawl.EventCallCompleted:
+				got[e.Path] += string(e.Kind)[:6] + " "
+			}
+		}
+		if len(got) != n {
+			t.Errorf("%d calls told of themselves, want %d", len(got), n)
+		}
+		for k, v := range got {
+			if v != "call_s progre progre progre progre progre call_c " {
+				t.Errorf("%s: %s", k, v)
+			}
+		}
+	}
+}
+
+// An executor of one's own gets tasks that are plain data, and may carry them out how it likes.
+func TestAnExecutorOfOnesOwn(t *testing.T) {
+	var seen []string
+	a := &pawl.Agent{Name: "ann", Model: together(named("a", "b")...), Tools: []pawl.Toolset{says("a", "1"), says("b", "2")}, Executor: backwards(func(task pawl.Task) {
+		var back pawl.Task
+		if err := json.Unmarshal([]byte(jsonOf(t, task)), &back); err != nil {
+			t.Error(err)
+		}
+		seen = append(seen, fmt.Sprint(back.Agent, " ", back.Run, " ", back.Step, " ", back.Key, " ", back.Index, " ", back.Call.Name))
+		if x := back.Do(t.Context(), func(pawl.Event) {}); x.Outcome != pawl.OutcomeError || x.Result.Text() == "" {
+			t.Errorf("a task away from its run: got %+v", x)
+		}
+	})}
+	res, err := step(t, t.Context(), a)
+	if err != nil || res.Stop != pawl.StopAnswer {
+		t.Errorf("got %s, %v", res.Stop, err)
+	}
+	if diff := cmp.Diff(seen, []string{"ann run 1 run/1/1 1 b", "ann run 1 run/1/0 0 a"}); diff != "" {
+		t.Error(diff)
+	}
+	if got := say(res.Messages[2:3]); got != "tool: c0 = 1\ntool: c1 = 2\n" {
+		t.Errorf("got %s", got)
+	}
+}
+
+// backwards carries out tasks from the last to the first.
+type backwards func(pawl.Task)
+
+func (b backwards) Execute(ctx context.Context, tasks []pawl.Task) iter.Seq[pawl.Event] {
+	return func(yield func(pawl.Event) bool) {
+		more := true
+		for i := len(tasks) - 1; i >= 0; i-- {
+			b(tasks[i])
+			x := tasks[i].Do(ctx, func(e pawl.Event) { more = more && yield(e) })
+			more = more && yield(tasks[i].Completed(x))
+		}
+	}
+}
+
+// Nothing that several calls share is touched without care: run with -race.
+func TestManyRunsOfOneAgentAtOnce(t *testing.T) {
+	tool := does("f", func(ctx context.Context, c pawl.ToolCall) (pawl.ToolResult, error) {
+		v := pawl.InvocationFrom(ctx)
+		if err := v.Set(c.ID, c.ID); err != nil {
+			return pawl.ToolResult{}, err
+		}
+		v.Emit(c.ID, nil)
+		_, err := v.Get("c0", new(string))
+		return pawl.TextResult(fmt.Sprint(len(v.Messages()), len(v.Tools()), v.Agent, v.Key)), err
+	})
+	parts := make([]pawl.Part, 12)
+	for i := range parts {
+		parts[i] = call(fmt.Sprint("c", i), "f", "{}")
+	}
+	m := script.New(script.Turn{Parts: parts}, script.Turn{Parts: parts}, script.Say("done"))
+	var set pawl.Registry
+	if err := set.Add(tool); err != nil {
+		t.Fatal(err)
+	}
+	a := &pawl.Agent{Model: m, Tools: []pawl.Toolset{&set}}
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			res, err := a.Run(t.Context(), pawl.User("go"))
+			if err != nil || res.Text() != "done" || len(res.Values) != 12 {
+				t.Errorf("got %+v, %v", res, err)
+			}
+		})
+		wg.Go(func() {
+			set.Remove("f")
+			_ = set.Add(tool)
+		})
+	}
+	wg.Wait()
+}
