@@ -82,20 +82,36 @@ func (p *pipe) checked(ctx context.Context) (res ToolResult, err error) {
 	case ctx.Err() != nil:
 		return res, notBegun(ctx)
 	}
-	if p.ok, err = p.validate(p.task.Call); err != nil {
-		return res, err
-	}
-	p.inv.Key, p.inv.Agent, p.inv.Call, p.inv.pipe = p.task.Key, p.task.Agent, p.ok, p
 	defer func() {
 		if v := recover(); v != nil {
 			err = panicked(v)
 		}
 	}()
-	ctx = context.WithValue(ctx, invocationKey{}, &p.inv)
-	if s.wrap != nil {
-		return s.wrap(p.admitted)(ctx, p.ok)
+	if p.ok, err = p.validate(p.task.Call); err != nil {
+		return res, err
 	}
-	return p.admitted(ctx, p.ok)
+	p.inv.Key, p.inv.Agent, p.inv.Call, p.inv.pipe = p.task.Key, p.task.Agent, p.ok, p
+	ctx = context.WithValue(ctx, invocationKey{}, &p.inv)
+	if s.wrap == nil {
+		return p.admitted(ctx, p.ok)
+	}
+	res, err = s.wrap(p.admitted)(ctx, p.ok)
+	if err != nil && ctx.Err() != nil && (errors.Is(err, ctx.Err()) || errors.Is(err, context.Cause(ctx))) && !ours(err) {
+		if err = notBegun(ctx); p.x.Attempts > p.task.Attempt { // a middleware gave up because the run ends
+			err = p.interrupted(ctx, err)
+		}
+	}
+	return res, err
+}
+
+// ours reports whether err says how the call ended.
+func ours(err error) bool {
+	var (
+		f   *failure
+		ctl *control
+		b   *blocked
+	)
+	return errors.As(err, &f) || errors.As(err, &ctl) || errors.As(err, &b)
 }
 
 // validate finds the call's tool and checks the arguments in full against its own schema.
@@ -160,6 +176,7 @@ func (p *pipe) admitted(ctx context.Context, c ToolCall) (ToolResult, error) {
 		}
 		p.ok = c
 	}
+	c.ID = p.task.Call.ID // whatever a middleware made of it
 	p.x.Call, p.inv.Call = c, c
 	if res, err, done := p.approved(ctx, c); done {
 		return res, err
@@ -193,6 +210,9 @@ func (p *pipe) approved(ctx context.Context, c ToolCall) (res ToolResult, err er
 		return res, nil, false
 	default:
 		a := s.approve(ctx, c, p.tool)
+		if ctx.Err() != nil {
+			return res, notBegun(ctx), true // it may have answered for that reason alone
+		}
 		switch a.Verdict {
 		case Allow:
 			return res, nil, false
@@ -223,7 +243,7 @@ func (p *pipe) approved(ctx context.Context, c ToolCall) (res ToolResult, err er
 		return res, fail(OutcomeDenied, "Not run: %s needs an answer from outside, and a call made inside another call cannot wait for one here. Call it directly.", p.tool.Name), true
 	}
 	p.x.Waiting = []Waiting{w}
-	return res, nil, true
+	return res, fail(question, "It waits for an answer."), true // an error, so that no middleware takes it for done
 }
 
 func denied(reason string) error {
@@ -263,7 +283,7 @@ func (p *pipe) attempts(ctx context.Context, c ToolCall) (ToolResult, error) {
 		retries = maxRetries
 	}
 	for try := 0; ; try++ {
-		p.x.Attempts = p.task.Attempt + try + 1
+		p.x.Attempts++
 		p.inv.Attempt = p.x.Attempts
 		b := &begun{p, c, p.x.Attempts}
 		p.event(Event{Kind: EventCallStarted, Call: &b.call, Attempt: b.attempt})
@@ -423,6 +443,9 @@ func (p *pipe) settle(res ToolResult, err error) {
 		x.Outcome, x.Error, res = OutcomeBlocked, b.reason, ErrorResult("Blocked: "+b.reason)
 	case errors.As(err, &f):
 		x.Outcome, x.Error, res = f.outcome, f.Error(), ErrorResult(f.text)
+		if p.task.Asked == OutcomeUnknown && x.Attempts == p.task.Attempt && (f.outcome == OutcomeCancelled || f.outcome == OutcomeSkipped) {
+			res = ErrorResult(f.text + " It was begun before and interrupted: what it does may have happened.")
+		}
 		if f.outcome == OutcomeUnknown {
 			w := Waiting{Key: p.task.Key, Call: x.Call, Outcome: OutcomeUnknown, Attempt: x.Attempts, Why: f.text}
 			w.Digest = digest(w, p.tool)
@@ -435,6 +458,7 @@ func (p *pipe) settle(res ToolResult, err error) {
 	if len(res.Parts) == 0 && res.Data != nil {
 		res.Parts = []Part{Text{Text: string(res.Data)}}
 	}
+	res.Parts = tellable(res.Parts)
 	limit := defaultMaxResult
 	if p.tool != nil && p.tool.MaxResult != 0 {
 		limit = p.tool.MaxResult
@@ -450,47 +474,3 @@ func (p *pipe) event(e Event) {
 }
 
 func (p *pipe) notice(code, text string) { p.event(Event{Kind: EventNotice, Code: code, Text: text}) }
-
-// capped bounds the text of a result: the head and the tail of what is longer, with a mark between. limit < 0 is none.
-func capped(parts []Part, limit int) []Part {
-	if limit < 0 {
-		return parts
-	}
-	total := 0
-	for _, p := range parts {
-		if t, ok := p.(Text); ok {
-			total += len(t.Text)
-		}
-	}
-	if total <= limit {
-		return parts
-	}
-	out := make([]Part, len(parts))
-	for i, p := range parts {
-		t, ok := p.(Text)
-		if !ok {
-			out[i] = p
-			continue
-		}
-		share := int(int64(limit) * int64(len(t.Text)) / int64(total))
-		out[i] = Text{Text: headTail(t.Text, share)}
-	}
-	return out
-}
-
-// headTail keeps n bytes of s, mark included, and cuts at runes.
-func headTail(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	mark := fmt.Sprintf("\n[… %d bytes left out; ask for less at a time …]\n", len(s)-n)
-	keep := max(0, n-len(mark))
-	head, tail := keep*2/3, len(s)-(keep-keep*2/3)
-	for head > 0 && s[head]&0xC0 == 0x80 {
-		head--
-	}
-	for tail < len(s) && s[tail]&0xC0 == 0x80 {
-		tail++
-	}
-	return s[:head] + mark + s[tail:]
-}

@@ -50,7 +50,11 @@ func compileSchema(src json.RawMessage) (*schema, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &schema{full: full, fast: compileFast(m)}, nil
+	fast := compileFast(m)
+	if fast != nil {
+		fast.kinds = kindObject // arguments are an object, whether or not the schema says so
+	}
+	return &schema{full: full, fast: fast}, nil
 }
 
 type noLoader struct{}
@@ -74,6 +78,12 @@ func (s *schema) check(args json.RawMessage) ([]fault, error) {
 	if err != nil {
 		return nil, err
 	}
+	if _, ok := v.(map[string]any); !ok {
+		return []fault{{nil, "expected object, got " + describe(v)}}, nil
+	}
+	if huge := hugeNumbers(nil, nil, v); huge != nil {
+		return huge, nil
+	}
 	err = s.full.Validate(v)
 	if err == nil {
 		return nil, nil
@@ -83,6 +93,29 @@ func (s *schema) check(args json.RawMessage) ([]fault, error) {
 		return nil, err
 	}
 	return faults(ve, v), nil
+}
+
+// hugeNumbers finds the numbers that could not be compared with a bound in reasonable time, or at all.
+func hugeNumbers(found []fault, at []string, v any) []fault {
+	switch x := v.(type) {
+	case map[string]any:
+		for k, e := range x {
+			found = hugeNumbers(found, append(at[:len(at):len(at)], k), e)
+		}
+	case []any:
+		for i, e := range x {
+			found = hugeNumbers(found, append(at[:len(at):len(at)], strconv.Itoa(i)), e)
+		}
+	case json.Number:
+		digits, exp := string(x), "0"
+		if i := strings.IndexAny(digits, "eE"); i >= 0 {
+			digits, exp = digits[:i], digits[i+1:]
+		}
+		if n, err := strconv.Atoi(exp); err != nil || n > 1000 || n < -1000 || len(digits) > 1000 {
+			found = append(found, fault{at, "expected a number of at most 1000 digits, got " + describe(v)})
+		}
+	}
+	return found
 }
 
 // faults flattens the library's tree to its leaves, in the order of the paths.

@@ -1,0 +1,85 @@
+package pawl
+
+import (
+	"fmt"
+	"slices"
+	"unicode/utf8"
+)
+
+// tellable leaves out of a result what is neither Text nor Media: no provider could send it.
+func tellable(parts []Part) []Part {
+	odd := func(p Part) bool {
+		switch p.(type) {
+		case Text, Media:
+			return false
+		}
+		return true
+	}
+	if slices.ContainsFunc(parts, odd) {
+		parts = slices.DeleteFunc(slices.Clone(parts), odd)
+	}
+	return parts
+}
+
+// capped bounds the text of a result to limit bytes: the head and the tail of what is longer, with a mark between. limit < 0 is
+// none.
+func capped(parts []Part, limit int) []Part {
+	total := 0
+	for _, p := range parts {
+		if t, ok := p.(Text); ok {
+			total += len(t.Text)
+		}
+	}
+	if limit < 0 || total <= limit {
+		return parts
+	}
+	const mark = "\n[… %d bytes left out; ask for less at a time …]\n"
+	keep := max(0, limit-len(fmt.Sprintf(mark, total)))
+	head := keep * 2 / 3
+	tail := total - (keep - head) // where it begins
+	out := make([]Part, 0, len(parts))
+	at, lost, marked := 0, 0, -1
+	for _, p := range parts {
+		t, ok := p.(Text)
+		if !ok {
+			out = append(out, p)
+			continue
+		}
+		n := len(t.Text)
+		a := runeBefore(t.Text, min(max(head-at, 0), n))
+		b := max(a, runeAfter(t.Text, min(max(tail-at, 0), n)))
+		at += n
+		lost += b - a
+		switch {
+		case b == a:
+			out = append(out, t)
+		case marked < 0: // the first that is cut
+			marked = len(out)
+			out = append(out, Text{Text: t.Text[:a]}, Text{Text: t.Text[b:]})
+		case a > 0 || b < n:
+			out = append(out, Text{Text: t.Text[:a] + t.Text[b:]})
+		}
+	}
+	first, second := out[marked].(Text), out[marked+1].(Text)
+	out[marked] = Text{Text: first.Text + fmt.Sprintf(mark, lost) + second.Text}
+	return slices.Delete(out, marked+1, marked+2)
+}
+
+// runeBefore and runeAfter move a place in s to the start of a rune, at most three bytes.
+func runeBefore(s string, i int) int {
+	for n := i; n > i-utf8.UTFMax && n >= 0; n-- {
+		if n == len(s) || utf8.RuneStart(s[n]) {
+			return n
+		}
+	}
+	return i
+}
+
+func runeAfter(s string, i int) int {
+	for n := i; n < i+utf8.UTFMax && n <= len(s); n++ {
+		if n == len(s) || utf8.RuneStart(s[n]) {
+			return n
+		}
+	}
+	return i
+}
