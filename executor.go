@@ -115,7 +115,7 @@ func (p Parallel) together(ctx context.Context, tasks []Task, yield func(Event) 
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	b := batch{Parallel: p, ctx: ctx, cancel: cancel, tasks: tasks, leases: make([]lease, len(tasks)), turns: serialTurns(tasks),
-		events: make(chan Event, len(tasks)), over: make(chan struct{})}
+		events: make(chan Event, len(tasks)), over: make(chan struct{}), all: make(chan struct{})}
 	b.emit = b.send
 	for i := range b.leases {
 		b.leases[i].batch, b.leases[i].index = &b, i
@@ -123,8 +123,10 @@ func (p Parallel) together(ctx context.Context, tasks []Task, yield func(Event) 
 	}
 	defer b.close()
 	defer context.AfterFunc(ctx, b.hurry)()
-	for range min(p.limit(), len(tasks)) {
-		go b.work()
+	b.left.Store(int64(len(tasks)))
+	b.start()
+	if s := tasks[0].scope; s != nil && s.quiet {
+		<-b.all // nobody watches: one wake-up does
 	}
 	more := true
 	for left := len(tasks); left > 0; {
@@ -148,6 +150,9 @@ type batch struct {
 	leases []lease
 	turns  []turn // nil: no Serial keys
 	next   atomic.Int64
+	begun  atomic.Int64  // workers started
+	left   atomic.Int64  // tasks without their completion
+	all    chan struct{} // closed when none is left
 	events chan Event
 	emit   func(Event) // send, made once
 	over   chan struct{}
@@ -158,9 +163,20 @@ type batch struct {
 	closed bool
 }
 
-// work carries out the tasks that nobody has taken, in order.
+// start starts a worker more, up to the limit.
+func (b *batch) start() {
+	if b.begun.Add(1) <= int64(b.limit()) {
+		go b.work()
+	}
+}
+
+// work carries out the tasks that nobody has taken, in order. With each it takes, it starts another worker for the next: short calls are
+// over before many were started.
 func (b *batch) work() {
 	for i := int(b.next.Add(1)) - 1; i < len(b.tasks); i = int(b.next.Add(1)) - 1 {
+		if i+1 < len(b.tasks) {
+			b.start()
+		}
 		if b.turns != nil {
 			b.turns[i].wait()
 		}
@@ -204,6 +220,9 @@ func (b *batch) done(i int, x *Execution) {
 		b.turns[i].pass()
 	}
 	b.send(b.tasks[i].completed(x))
+	if b.left.Add(-1) == 0 {
+		close(b.all)
+	}
 }
 
 // hurry is called when the context ends: what has not ended a grace period later is left behind.

@@ -418,42 +418,19 @@ func (p *pipe) settle(res ToolResult, err error) {
 		x.Values, x.Spent = p.inv.set, p.inv.spent
 	}
 	x.err = err
-	var (
-		f   *failure
-		ctl *control
-		b   *blocked
-	)
 	switch {
 	case len(x.Waiting) > 0:
 		x.Outcome = x.Waiting[0].Outcome
 		return
-	case err == nil:
+	case err != nil:
+		if res = p.failed(err); len(x.Waiting) > 0 {
+			return
+		}
+	default:
 		x.Outcome = OutcomeOK
 		if res.IsError {
 			x.Outcome, x.Error = OutcomeError, clip(res.Text(), 500)
 		}
-	case errors.As(err, &ctl):
-		x.Ends = ctl.ends
-		if ctl.ends == EndsFinished {
-			x.Outcome, res = OutcomeOK, ctl.result
-			break
-		}
-		x.Outcome, x.Error, res = OutcomeError, ctl.Error(), ErrorResult("Stopped: "+ctl.Error())
-	case errors.As(err, &b):
-		x.Outcome, x.Error, res = OutcomeBlocked, b.reason, ErrorResult("Blocked: "+b.reason)
-	case errors.As(err, &f):
-		x.Outcome, x.Error, res = f.outcome, f.Error(), ErrorResult(f.text)
-		if p.task.Asked == OutcomeUnknown && x.Attempts == p.task.Attempt && (f.outcome == OutcomeCancelled || f.outcome == OutcomeSkipped) {
-			res = ErrorResult(f.text + " It was begun before and interrupted: what it does may have happened.")
-		}
-		if f.outcome == OutcomeUnknown {
-			w := Waiting{Key: p.task.Key, Call: x.Call, Outcome: OutcomeUnknown, Attempt: x.Attempts, Why: f.text}
-			w.Digest = digest(w, p.tool)
-			x.Waiting = []Waiting{w}
-			return
-		}
-	default:
-		x.Outcome, x.Error, res = OutcomeError, err.Error(), ErrorResult(err.Error())
 	}
 	if len(res.Parts) == 0 && res.Data != nil {
 		res.Parts = []Part{Text{Text: string(res.Data)}}
@@ -466,6 +443,42 @@ func (p *pipe) settle(res ToolResult, err error) {
 	res.Parts = capped(res.Parts, limit)
 	res.CallID, res.Key = p.task.Call.ID, p.task.Key
 	x.Result = res
+}
+
+// failed notes how the call failed, and words it for the model.
+func (p *pipe) failed(err error) ToolResult {
+	x := &p.x
+	var (
+		f   *failure
+		ctl *control
+		b   *blocked
+	)
+	switch {
+	case errors.As(err, &ctl):
+		x.Ends = ctl.ends
+		if ctl.ends == EndsFinished {
+			x.Outcome = OutcomeOK
+			return ctl.result
+		}
+		x.Outcome, x.Error = OutcomeError, ctl.Error()
+		return ErrorResult("Stopped: " + ctl.Error())
+	case errors.As(err, &b):
+		x.Outcome, x.Error = OutcomeBlocked, b.reason
+		return ErrorResult("Blocked: " + b.reason)
+	case errors.As(err, &f):
+		x.Outcome, x.Error = f.outcome, f.Error()
+		if p.task.Asked == OutcomeUnknown && x.Attempts == p.task.Attempt && (f.outcome == OutcomeCancelled || f.outcome == OutcomeSkipped) {
+			return ErrorResult(f.text + " It was begun before and interrupted: what it does may have happened.")
+		}
+		if f.outcome == OutcomeUnknown {
+			w := Waiting{Key: p.task.Key, Call: x.Call, Outcome: OutcomeUnknown, Attempt: x.Attempts, Why: f.text}
+			w.Digest = digest(w, p.tool)
+			x.Waiting = []Waiting{w}
+		}
+		return ErrorResult(f.text)
+	}
+	x.Outcome, x.Error = OutcomeError, err.Error()
+	return ErrorResult(err.Error())
 }
 
 func (p *pipe) event(e Event) {
