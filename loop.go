@@ -150,7 +150,7 @@ func (r *run) observe(ctx context.Context, execs []Execution) {
 		if x.Outcome == OutcomeCancelled && ctx.Err() != nil && context.Cause(ctx) != ErrCancelled {
 			continue
 		}
-		r.stall.see(x)
+		r.stall.see(x, r.replies)
 		results = append(results, x.Result)
 	}
 	r.res.Messages = answered(r.res.Messages, r.reply, results)

@@ -198,14 +198,21 @@ func (r *run) callReady(resp *Response, i int) {
 
 // retract drops text that only echoes a call's arguments.
 func (r *run) retract(resp *Response) {
-	for i := 0; i < len(resp.Message.Parts); i++ {
-		t, ok := resp.Message.Parts[i].(Text)
-		if !ok || !echoes(t.Text, resp.Message) {
+	var kept []Part // nil: all
+	for i, p := range resp.Message.Parts {
+		if t, ok := p.(Text); ok && echoes(t.Text, resp.Message) {
+			r.emit(Event{Kind: EventTextRetracted, Step: r.replies + 1, Index: i, Text: t.Text})
+			if kept == nil {
+				kept = append(make([]Part, 0, len(resp.Message.Parts)), resp.Message.Parts[:i]...)
+			}
 			continue
 		}
-		r.emit(Event{Kind: EventTextRetracted, Step: r.replies + 1, Index: i, Text: t.Text})
-		resp.Message.Parts = slices.Delete(slices.Clone(resp.Message.Parts), i, i+1)
-		i--
+		if kept != nil {
+			kept = append(kept, p)
+		}
+	}
+	if kept != nil {
+		resp.Message.Parts = kept
 	}
 }
 
@@ -220,6 +227,8 @@ func (r *run) answered(resp *Response) (Stop, error) {
 		return StopFailed, &ProviderError{Code: CodeServer, Message: cmpOr(resp.Message.Text(), "the provider ended the reply with an error")}
 	case r.exhausted() && r.limits.AtLimit != Return && len(r.scope.tools) > 0:
 		return r.limit("the rounds are used up; the model was asked to answer")
+	case r.scope.budget.refused.Load():
+		return r.limit(fmt.Sprintf("the limit of %d calls was reached", r.limits.Calls))
 	case strings.TrimSpace(resp.Message.Text()) == "":
 		r.res.Cause = "the answer is empty"
 	}
@@ -256,6 +265,9 @@ func (r *run) stalled() (Stop, error) {
 func (r *run) interrupted(ctx context.Context) (Stop, error) {
 	switch cause := context.Cause(ctx); cause {
 	case ErrTime:
+		if r.limits.Time == 0 {
+			return r.limit("the time is used up") // somebody else's clock
+		}
 		return r.limit(fmt.Sprintf("the time of %v is used up", r.limits.Time))
 	case ErrCancelled:
 		r.res.Cause = "the run was cancelled"

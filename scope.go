@@ -23,20 +23,22 @@ type scope struct {
 
 // budget counts the calls that are begun against Limits.Calls, inner ones included.
 type budget struct {
-	begun atomic.Int64
-	limit int64   // 0: none
-	outer *budget // of the run that this one is inside; nil: none
+	begun   atomic.Int64
+	limit   int64       // 0: none
+	refused atomic.Bool // whether a call was
+	outer   *budget     // of the run that this one is inside; nil: none
 }
 
 func (b *budget) take() error {
-	if b == nil {
-		return nil
-	}
-	if err := b.outer.take(); err != nil {
-		return err
-	}
-	if n := b.begun.Add(1); b.limit > 0 && n > b.limit {
-		return fail(OutcomeSkipped, "Not run: the limit of %d calls was reached. Answer with what you have.", b.limit)
+	for o := b; o != nil; o = o.outer {
+		if n := o.begun.Add(1); o.limit > 0 && n > o.limit {
+			o.refused.Store(true)
+			for u := b; ; u = u.outer { // nothing was begun
+				if u.begun.Add(-1); u == o {
+					return fail(OutcomeSkipped, "Not run: the limit of %d calls was reached. Answer with what you have.", o.limit)
+				}
+			}
+		}
 	}
 	return nil
 }

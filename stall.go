@@ -24,7 +24,8 @@ type seen struct {
 	canon  []byte // canonical args; nil until somebody asked
 	result string
 	failed bool
-	told   int
+	step   int // in which it was told
+	told   int // how often it was made again since
 }
 
 func (a *seen) equal(b *seen) bool {
@@ -40,7 +41,7 @@ func (a *seen) canonical() []byte {
 }
 
 // see notes a settled call, and words its result anew when it is a repetition.
-func (s *stall) see(x *Execution) {
+func (s *stall) see(x *Execution, step int) {
 	if s.limit < 0 || x.Outcome == OutcomeSkipped || x.Outcome == OutcomeCancelled {
 		return
 	}
@@ -60,18 +61,23 @@ func (s *stall) see(x *Execution) {
 	if count < min(limit, stallWindow) {
 		return
 	}
-	told := 0
+	known := false
 	for i := range s.strikes {
-		if s.strikes[i].equal(&c) {
-			s.strikes[i].told++
-			told = s.strikes[i].told
+		k := &s.strikes[i]
+		if !k.equal(&c) {
+			continue
+		}
+		known = true
+		if k.step < step { // calls of one reply cannot know of each other
+			k.told++
+		}
+		if k.told >= limit {
+			s.over, s.name = true, c.name
 		}
 	}
-	if told == 0 {
+	if !known {
+		c.step = step
 		s.strikes = append(s.strikes, c)
-	}
-	if told >= limit {
-		s.over, s.name = true, c.name
 	}
 	x.Result.IsError = true
 	x.Result.Data = nil
