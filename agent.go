@@ -151,6 +151,7 @@ func (a *Agent) run(ctx context.Context, from *Result, msgs []Message, o runOpti
 	r.emit(Event{Kind: EventRunStarted, Agent: r.name})
 	stop, err := r.loop(ctx)
 	r.res.Stop = stop
+	r.res.Messages = append(r.res.Messages, r.then...) // what still waits for open calls is not lost
 	ended := Event{Kind: EventRunEnded, Result: r.res}
 	if err != nil {
 		ended.Error = err.Error()

@@ -596,12 +596,13 @@ func TestManyRunsOfOneAgentAtOnce(t *testing.T) {
 		wg.Go(func() {
 			res, err := a.Run(t.Context(), pawl.User("go"))
 			if err != nil || res.Text() != "done" || len(res.Values) != 12 {
-				t.Errorf("got %+v, %v", res, err)
+				t.Errorf("got %q, %d values, %v", res.Text(), len(res.Values), err)
 			}
 		})
 		wg.Go(func() {
-			set.Remove("f")
-			_ = set.Add(tool)
+			if err := set.Replace(tool); err != nil || set.Lookup("f") == nil {
+				t.Error(err)
+			}
 		})
 	}
 	wg.Wait()

@@ -155,7 +155,7 @@ func (v *Invocation) Do(ctx context.Context, calls ...ToolCall) ([]Execution, er
 		if v.sealed {
 			break
 		}
-		v.spent.Calls += counted(out[i].Outcome)
+		v.spent.Calls += begunBeside(&out[i], nil)
 		v.spent.Add(out[i].Spent)
 		if len(out[i].Values) > 0 {
 			if v.set == nil {
@@ -165,15 +165,6 @@ func (v *Invocation) Do(ctx context.Context, calls ...ToolCall) ([]Execution, er
 		}
 	}
 	return out, ctx.Err()
-}
-
-// counted is 1 for a call that counts as carried out.
-func counted(o Outcome) int {
-	switch o {
-	case OutcomeSkipped, OutcomePending, OutcomeUnknown:
-		return 0
-	}
-	return 1
 }
 
 const maxDepth = 3

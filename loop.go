@@ -3,7 +3,6 @@ package pawl
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strconv"
 )
 
@@ -17,7 +16,9 @@ func (r *run) loop(ctx context.Context) (Stop, error) {
 	for {
 		// Act: carry out the calls that have no result yet.
 		if tasks := r.open(resp); len(tasks) > 0 {
-			if r.exhausted() && r.limits.AtLimit == Return {
+			over := r.exhausted()
+			if over && r.limits.AtLimit == Return {
+				r.stillWait(tasks)
 				r.record(resp, nil)
 				return r.limit("the rounds are used up; the calls of the last reply are handed back")
 			}
@@ -42,12 +43,11 @@ func (r *run) loop(ctx context.Context) (Stop, error) {
 				return r.interrupted(ctx)
 			case len(r.res.Pending) > 0:
 				return r.pending()
-			case r.exhausted():
+			case over:
 				return r.limit("the rounds are used up, and the model went on calling")
 			case r.stall.over:
 				return r.stalled()
 			}
-			r.res.Spent.Rounds++
 		} else if resp != nil {
 			r.record(resp, nil)
 			return r.answered(resp)
@@ -70,6 +70,9 @@ func (r *run) loop(ctx context.Context) (Stop, error) {
 				return r.broken(ctx, req, err)
 			}
 			r.tell(resp, d)
+			if ctx.Err() != nil && d.Finish == "" {
+				return r.interrupted(ctx) // whether or not the model has noticed
+			}
 		}
 		if err := resp.ended(); err != nil {
 			return r.broken(ctx, req, err)
@@ -101,6 +104,9 @@ func (r *run) open(resp *Response) []Task {
 		}
 		if tasks == nil {
 			tasks = make([]Task, 0, len(parts)-i)
+			if resp == nil {
+				r.emit(Event{Kind: EventStepStarted})
+			}
 			s := r.scope
 			s.messages, s.left = r.res.Messages, r.left()
 			shared = &s
@@ -112,8 +118,8 @@ func (r *run) open(resp *Response) []Task {
 				t.Decisions = append(t.Decisions, d)
 			}
 		}
-		if i := slices.IndexFunc(r.waiting, func(w Waiting) bool { return w.Key == t.Key }); i >= 0 {
-			t.Attempt, t.Asked = r.waiting[i].Attempt, r.waiting[i].Outcome
+		if w := r.waitsFor(t.Key); w != nil {
+			t.Attempt, t.Asked = w.Attempt, w.Outcome
 		}
 		tasks = append(tasks, t)
 	}
@@ -133,25 +139,38 @@ func (r *run) refusal(resp *Response, place int) string {
 	return ""
 }
 
-// observe puts the results of settled calls into the transcript, in call order, and notes the ones that wait. A call that ended because
-// the context did stays open, unless the task was given up.
+// observe puts the results of settled calls into the transcript, in call order, and notes the ones that wait. When the task was given up,
+// those are answered too. A call that ended because the context did stays open otherwise, and what it waited for before, it
+// waits for still.
 func (r *run) observe(ctx context.Context, execs []Execution) {
+	over := r.exhausted()
+	ended := ctx.Err() != nil
+	givenUp := ended && context.Cause(ctx) == ErrCancelled
 	r.res.Pending = nil
 	results := make([]Part, 0, len(execs))
 	for i := range execs {
 		x := &execs[i]
+		before := r.waitsFor(x.Key)
 		r.res.Values = merged(r.res.Values, x.Values)
-		if !x.Outcome.Settled() {
+		r.res.Spent.Calls += begunBeside(x, before)
+		r.res.Spent.Add(x.Spent)
+		switch {
+		case !x.Outcome.Settled() && givenUp:
+			x.giveUp()
+		case !x.Outcome.Settled():
 			r.res.Pending = append(r.res.Pending, x.Waiting...)
 			continue
-		}
-		r.res.Spent.Calls += counted(x.Outcome)
-		r.res.Spent.Add(x.Spent)
-		if x.Outcome == OutcomeCancelled && ctx.Err() != nil && context.Cause(ctx) != ErrCancelled {
+		case x.Outcome == OutcomeCancelled && ended && !givenUp:
+			if before != nil {
+				r.res.Pending = append(r.res.Pending, *before)
+			}
 			continue
 		}
 		r.stall.see(x, r.replies)
 		results = append(results, x.Result)
+	}
+	if !over && len(results) == len(execs) {
+		r.res.Spent.Rounds++
 	}
 	r.res.Messages = answered(r.res.Messages, r.reply, results)
 }

@@ -477,7 +477,7 @@ func TestStall(t *testing.T) {
 	}
 	// Equal calls side by side in one reply cannot know of each other: they do not end the run before the model has been told.
 	many := slices.Repeat([]pawl.Part{call("", "f", "{}")}, 12)
-	res, err = (&pawl.Agent{Model: script.New(script.Turn{Parts: many}, script.Say("I see")), Tools: []pawl.Toolset{same}}).Run(t.Context(), pawl.User("go"))
+	res, err = (&pawl.Agent{Model: script.New(script.Turn{Parts: many}, script.Say("I see")), Tools: []pawl.Toolset{says("f", "nothing new")}}).Run(t.Context(), pawl.User("go"))
 	if err != nil || res.Stop != pawl.StopAnswer {
 		t.Errorf("side by side: got %v, %s, %q", err, res.Stop, res.Cause)
 	}

@@ -67,6 +67,25 @@ type Execution struct {
 	err error // what the tool returned, for errors.Is within the process
 }
 
+// begunBeside is 1 for a call that was begun since it waited for before; nil: since ever. Those count as carried out.
+func begunBeside(x *Execution, before *Waiting) int {
+	if before != nil && x.Attempts <= before.Attempt || x.Attempts == 0 {
+		return 0
+	}
+	return 1
+}
+
+// giveUp answers a call that waits, because nobody will.
+func (x *Execution) giveUp() {
+	text := "Not run: the run was cancelled."
+	if x.Outcome == OutcomeUnknown {
+		text = "Cancelled. It was begun and interrupted: what it does may have happened."
+	}
+	id, key := x.Call.ID, x.Key
+	x.Outcome, x.Waiting, x.Error, x.Result = OutcomeCancelled, nil, text, ErrorResult(text)
+	x.Result.CallID, x.Result.Key = id, key
+}
+
 // Waiting is an open call and the question it waits with. Answer it with a Decision that has the same Key and Digest.
 type Waiting struct {
 	Key     Key      `json:"key"`
@@ -101,7 +120,7 @@ type Values map[string]json.RawMessage
 type Spent struct {
 	Rounds   int   `json:"rounds"`   // steps whose calls were carried out
 	Requests int   `json:"requests"` // model requests answered
-	Calls    int   `json:"calls"`    // calls carried out, those made inside calls included
+	Calls    int   `json:"calls"`    // calls begun, those made inside calls included
 	Usage    Usage `json:"usage"`
 }
 

@@ -54,7 +54,7 @@ func (r *run) emit(e Event) {
 // take sorts what the run is given: the transcript, and what is said of its open calls.
 func (r *run) take(from *Result, msgs []Message) error {
 	var in intake
-	n := 0
+	n, opened := 0, false
 	if from != nil {
 		in.msgs = make([]Message, 0, len(from.Messages)+len(msgs)+8)
 		for _, m := range from.Messages {
@@ -64,16 +64,18 @@ func (r *run) take(from *Result, msgs []Message) error {
 			n++
 		}
 		r.waiting = from.Pending
+		opened = len(in.open) > 0
 	} else {
 		in.msgs = make([]Message, 0, len(msgs)+8)
 	}
+	held := len(in.then)
 	for _, m := range msgs {
 		if err := in.add(n, m); err != nil {
 			return err
 		}
 		n++
 	}
-	if len(in.then) > 0 {
+	if len(in.then) > held {
 		for _, w := range r.waiting {
 			decided := slices.ContainsFunc(in.decisions, func(d Decision) bool { return d.Key == w.Key })
 			if hasCall(in.open, w.Call.ID) && !decided {
@@ -92,8 +94,30 @@ func (r *run) take(from *Result, msgs []Message) error {
 	if last := len(in.msgs) - 1; len(in.then) == 0 && in.msgs[last].Role == RoleAssistant && len(in.open) == 0 {
 		return &TranscriptError{Index: last, Text: "the conversation ends with an answer; add a message to go on"}
 	}
+	if opened && len(in.open) == 0 && !r.exhausted() {
+		r.res.Spent.Rounds++ // its calls were carried out by the caller
+	}
 	r.res.Messages, r.decisions, r.then = in.msgs, in.decisions, in.then
 	return nil
+}
+
+// waitsFor returns what the call at key waited for when the run was resumed; nil: nothing.
+func (r *run) waitsFor(key Key) *Waiting {
+	for i := range r.waiting {
+		if r.waiting[i].Key == key {
+			return &r.waiting[i]
+		}
+	}
+	return nil
+}
+
+// stillWait notes that none of tasks was carried out.
+func (r *run) stillWait(tasks []Task) {
+	for i := range tasks {
+		if w := r.waitsFor(tasks[i].Key); w != nil {
+			r.res.Pending = append(r.res.Pending, *w)
+		}
+	}
 }
 
 func (r *run) replyKey() Key { return r.key + Key("/"+strconv.Itoa(r.replies)) }

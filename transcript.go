@@ -145,22 +145,47 @@ func (in *intake) flush() {
 // allowed says which parts a message may hold.
 func allowed(role Role, p Part) error {
 	ok := false
-	switch p.(type) {
+	switch p := p.(type) {
 	case Text, Media:
 		ok = role != RoleTool
 	case Reasoning, ToolCall:
 		ok = role == RoleAssistant
 	case ToolResult:
 		ok = role == RoleTool
+		for _, q := range p.Parts {
+			switch q.(type) {
+			case Text, Media:
+			default:
+				return fmt.Errorf("a result cannot hold %s", partName(q))
+			}
+		}
 	case Decision:
 		ok = true
 	case nil:
 		return fmt.Errorf("a part is nil")
 	}
 	if !ok {
-		return fmt.Errorf("a %s message cannot hold %s", role, strings.ToLower(strings.TrimPrefix(fmt.Sprintf("%T", p), "pawl.")))
+		return fmt.Errorf("a message of the role %s cannot hold %s", role, partName(p))
 	}
 	return nil
+}
+
+func partName(p Part) string {
+	switch p.(type) {
+	case Text:
+		return "text"
+	case Reasoning:
+		return "reasoning"
+	case Media:
+		return "media"
+	case ToolCall:
+		return "a call"
+	case ToolResult:
+		return "a result"
+	case Decision:
+		return "a decision"
+	}
+	return "nothing"
 }
 
 func uniqueIDs(m Message) error {

@@ -1,0 +1,278 @@
+package pawl_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/script"
+)
+
+var errShutdown = errors.New("the machine goes down")
+
+// interrupted runs an agent whose calls are cut short by cause while they run, and returns how it ended.
+func interrupted(t testing.TB, cause error, tools ...pawl.Toolset) (*pawl.Result, *script.Model, error) {
+	t.Helper()
+	ctx, cancel := context.WithCancelCause(t.Context())
+	defer cancel(nil)
+	m := script.New(script.Turn{Parts: []pawl.Part{call("w", "write", "{}"), call("r", "read", "{}"), call("q", "quick", "{}"), call("p", "person", "{}")}}, script.Say("done"))
+	a := &pawl.Agent{Model: m, Tools: append(tools, passive("person"))}
+	var began atomic.Int64
+	for _, name := range []string{"write", "read"} {
+		tool := does(name, func(ctx context.Context, _ pawl.ToolCall) (pawl.ToolResult, error) {
+			if began.Add(1) == 2 {
+				cancel(cause)
+			}
+			<-ctx.Done()
+			return pawl.ToolResult{}, ctx.Err()
+		})
+		if name == "read" {
+			tool.Effect = pawl.Read
+		}
+		a.Tools = append(a.Tools, tool)
+	}
+	a.Tools = append(a.Tools, does("quick", func(context.Context, pawl.ToolCall) (pawl.ToolResult, error) { return pawl.TextResult("fine"), nil }))
+	res, err := a.Run(ctx, pawl.User("go"))
+	if res == nil {
+		t.Fatal(err)
+	}
+	if err := valid(res.Messages); err != nil {
+		t.Errorf("%v in\n%s", err, say(res.Messages))
+	}
+	if n := len(m.Requests()); n != 1 {
+		t.Errorf("%d requests were made, want no other after the end", n)
+	}
+	return res, m, err
+}
+
+// Giving a task up answers every open call, the ones that wait for a person included, so that the conversation can always go on.
+func TestCancelDuringCalls(t *testing.T) {
+	res, _, err := interrupted(t, pawl.ErrCancelled)
+	if err != nil || res.Stop != pawl.StopCancelled || len(res.Calls()) != 0 || len(res.Pending) != 0 {
+		t.Errorf("got %v, %s, open %v, pending %v", err, res.Stop, res.Calls(), res.Pending)
+	}
+	got := strings.Split(strings.TrimSpace(say(res.Messages[2:])), "\n")
+	if got[2] != "tool: q = fine" && got[2] != "tool: q = error: Not run: the run was cancelled." {
+		t.Errorf("got %s", got[2])
+	}
+	got[2] = ""
+	want := []string{"tool: w = error: Cancelled while it ran. What it does may have happened.", "tool: r = error: Cancelled while it ran.", "",
+		"tool: p = error: Not run: the run was cancelled."}
+	if diff := cmp.Diff(got, want); diff != "" {
+		t.Error(diff)
+	}
+	a := &pawl.Agent{Model: script.New(script.Turn{}, script.Say("welcome back"))}
+	if res, err = a.Resume(t.Context(), res, pawl.User("go on")); err != nil || res.Text() != "welcome back" {
+		t.Errorf("going on: %v", err)
+	}
+}
+
+// Any other cause leaves open calls open; Resume carries them out, except a Write that had begun, which waits for somebody who knows.
+func TestShutdownDuringCalls(t *testing.T) {
+	res, m, err := interrupted(t, errShutdown)
+	if err != errShutdown || res.Stop != pawl.StopCancelled || res.Cause != "interrupted: "+errShutdown.Error() {
+		t.Errorf("got %v, %s, %q", err, res.Stop, res.Cause)
+	}
+	for _, c := range res.Calls() {
+		if c.ID == "q" {
+			continue // it may have been too late
+		}
+		if !strings.Contains("wrp", c.ID) {
+			t.Errorf("call %s is open", c.ID)
+		}
+	}
+	waits := map[string]pawl.Waiting{}
+	for _, w := range res.Pending {
+		waits[w.Call.ID] = w
+	}
+	if w := waits["w"]; w.Outcome != pawl.OutcomeUnknown || w.Attempt != 1 || w.Why != "Interrupted. What it does may have happened." {
+		t.Errorf("the write: got %+v", w)
+	}
+	var ran []string
+	a := &pawl.Agent{Model: m}
+	for _, name := range []string{"write", "read", "quick"} {
+		a.Tools = append(a.Tools, does(name, func(ctx context.Context, _ pawl.ToolCall) (pawl.ToolResult, error) {
+			ran = append(ran, fmt.Sprint(name, pawl.InvocationFrom(ctx).Attempt))
+			return pawl.TextResult("again"), nil
+		}))
+	}
+	a.Tools = append(a.Tools, passive("person"))
+	a.Executor = pawl.Parallel{Limit: 1}
+	ran = nil
+	again, err := a.Resume(t.Context(), roundTrip(t, res))
+	if err != nil || again.Stop != pawl.StopPending || slices.Contains(ran, "write1") || slices.Contains(ran, "write2") || !slices.Contains(ran, "read1") {
+		t.Fatalf("got %v, %s, ran %v", err, again.Stop, ran)
+	}
+	if len(again.Pending) != 2 || again.Pending[0].Outcome != pawl.OutcomeUnknown || again.Pending[0].Digest != waits["w"].Digest {
+		t.Fatalf("got %+v", again.Pending)
+	}
+	// A yes to running is a yes to this attempt; a result says what happened.
+	w, p := again.Pending[0], again.Pending[1]
+	ran = nil
+	done, err := a.Resume(t.Context(), roundTrip(t, again), pawl.Decide(w.Approve("ann"), p.Answer("ann", pawl.TextResult("me"))))
+	if err != nil || done.Stop != pawl.StopAnswer || !slices.Equal(ran, []string{"write2"}) {
+		t.Errorf("run again: got %v, %s, ran %v", err, done.Stop, ran)
+	}
+	ran = nil
+	done, err = a.Resume(t.Context(), roundTrip(t, again), pawl.Decide(w.Answer("ann", pawl.TextResult("it was written")), p.Deny("ann", "")))
+	if err != nil || done.Stop != pawl.StopAnswer || ran != nil {
+		t.Errorf("it happened: got %v, %s, ran %v", err, done.Stop, ran)
+	}
+	if got := say(done.Messages[2:3]); !strings.HasPrefix(got, "tool: w = it was written\n") || !strings.HasSuffix(got, "tool: p = error: Denied: this call may not run. Do not repeat it.\n") {
+		t.Errorf("got %s", got)
+	}
+	if p.Attempt != 0 || !p.Passive {
+		t.Errorf("got %+v", p)
+	}
+	early := pawl.Decide(pawl.Decision{Key: w.Key, Digest: "of another attempt", Approve: true})
+	ran = nil
+	if done, err = a.Resume(t.Context(), roundTrip(t, again), early); err != nil || done.Stop != pawl.StopPending || ran != nil {
+		t.Errorf("a yes to another attempt: got %v, %s, ran %v", err, done.Stop, ran)
+	}
+}
+
+// An interrupted Write waits until somebody says what happened: a second interruption before that does not make it run.
+func TestAnUnknownCallStaysUnknown(t *testing.T) {
+	first, _, _ := interrupted(t, errShutdown)
+	ran := 0
+	a := &pawl.Agent{Model: script.New(script.Turn{}, script.Say("done")), Tools: []pawl.Toolset{says("read", ""), says("quick", ""), passive("person"),
+		does("write", func(context.Context, pawl.ToolCall) (pawl.ToolResult, error) { ran++; return pawl.TextResult(""), nil })}}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(errShutdown)
+	second, err := a.Resume(ctx, roundTrip(t, first))
+	if err != errShutdown || ran != 0 {
+		t.Fatalf("got %v, ran %d times", err, ran)
+	}
+	third, err := a.Resume(t.Context(), roundTrip(t, second))
+	if err != nil || ran != 0 || third.Stop != pawl.StopPending || len(third.Pending) == 0 || third.Pending[0].Outcome != pawl.OutcomeUnknown {
+		t.Errorf("the interrupted write ran %d times in silence; %v, %s, pending %+v", ran, err, third.Stop, third.Pending)
+	}
+	// Given up, it is said that it may have happened.
+	ctx, cancel = context.WithCancelCause(t.Context())
+	cancel(pawl.ErrCancelled)
+	given, err := a.Resume(ctx, roundTrip(t, first))
+	if err != nil || len(given.Calls()) != 0 || ran != 0 {
+		t.Fatalf("got %v, open %v, ran %d times", err, given.Calls(), ran)
+	}
+	if got := given.Messages[2].Parts[0].(pawl.ToolResult); got.CallID != "w" || !strings.Contains(got.Text(), "may have happened") {
+		t.Errorf("the model is told %q of a call that had begun", got.Text())
+	}
+	// The same where another call of the step fails, or is blocked.
+	a.Tools = append(a.Tools[:1:1], a.Tools[2:]...) // quick is gone: unknown tool
+	for _, ex := range []pawl.Parallel{{FailFast: true, StopOnBlock: true}, {StopOnBlock: true}} {
+		a.Executor = ex
+		a.Middleware = []pawl.Middleware{pawl.Before(func(_ context.Context, c pawl.ToolCall) (pawl.ToolCall, error) {
+			if c.Name == "read" {
+				return c, pawl.Block("no")
+			}
+			return c, nil
+		})}
+		res, _ := a.Resume(t.Context(), roundTrip(t, first))
+		if ran != 0 {
+			t.Errorf("%+v: the write ran in silence", ex)
+		}
+		if err := valid(res.Messages); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestCancelBeforeARequest(t *testing.T) {
+	for _, cause := range []error{pawl.ErrCancelled, errShutdown} {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		cancel(cause)
+		m := script.New(script.Say("hi"))
+		res, err := (&pawl.Agent{Model: m}).Run(ctx, pawl.User("go"))
+		if res.Stop != pawl.StopCancelled || len(m.Requests()) != 0 || (err == nil) != (cause == pawl.ErrCancelled) || err != nil && err != cause {
+			t.Errorf("%v: got %v, %s, %d requests", cause, err, res.Stop, len(m.Requests()))
+		}
+		if len(res.Messages) != 1 {
+			t.Errorf("%v: transcript\n%s", cause, say(res.Messages))
+		}
+	}
+}
+
+func TestCancelDuringARequest(t *testing.T) {
+	for _, cause := range []error{pawl.ErrCancelled, errShutdown} {
+		for name, m := range map[string]pawl.Model{
+			"a model that heeds": script.New(script.Turn{Parts: []pawl.Part{text("a long answer, held")}, Hold: make(chan struct{})}),
+			"a deaf one":         tail(),
+		} {
+			ctx, cancel := context.WithCancelCause(t.Context())
+			events, res, err := collect(func(yield func(pawl.Event, error) bool) {
+				(&pawl.Agent{Model: m}).Stream(ctx, pawl.User("go"))(func(e pawl.Event, err error) bool {
+					if e.Kind == pawl.EventText {
+						cancel(cause)
+					}
+					return yield(e, err)
+				})
+			})
+			if res == nil || res.Stop != pawl.StopCancelled || len(res.Messages) != 1 || (err == nil) != (cause == pawl.ErrCancelled) {
+				t.Errorf("%s, %v: got %v, %+v", name, cause, err, res)
+			}
+			if last := events[len(events)-1]; last.Kind != pawl.EventRunEnded {
+				t.Errorf("%s: the last event is %s", name, last.Kind)
+			}
+			cancel(nil)
+		}
+	}
+}
+
+// Breaking out of a stream ends the run: no request follows, nothing is left running, and what was open stays open.
+func TestBreakingOutOfAStream(t *testing.T) {
+	m := script.New(script.Together(script.Say("I look at two things."), script.Call("f", nil), script.Call("f", `{"a":1}`)), script.Say("done"))
+	kinds := map[pawl.EventKind]bool{}
+	tool := does("f", func(ctx context.Context, _ pawl.ToolCall) (pawl.ToolResult, error) {
+		pawl.InvocationFrom(ctx).Emit("working", nil)
+		return pawl.TextResult("x"), nil
+	})
+	for e, err := range (&pawl.Agent{Model: m, Tools: []pawl.Toolset{tool}}).Stream(t.Context(), pawl.User("go")) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		kinds[e.Kind] = true
+	}
+	if len(kinds) < 10 {
+		t.Fatalf("only %d kinds of events to break at", len(kinds))
+	}
+	for kind := range kinds {
+		m := &script.Model{Turns: m.Turns}
+		after := 0
+		for e, err := range (&pawl.Agent{Model: m, Tools: []pawl.Toolset{tool}}).Stream(t.Context(), pawl.User("go")) {
+			if after > 0 || err != nil {
+				t.Errorf("after breaking at %s: %+v, %v", kind, e, err)
+			}
+			if e.Kind == kind {
+				after++
+				break
+			}
+		}
+		n := len(m.Requests())
+		switch kind {
+		case pawl.EventRunStarted:
+			if n != 0 {
+				t.Errorf("breaking at %s: %d requests", kind, n)
+			}
+		case pawl.EventRunEnded:
+		default:
+			if n > 1 {
+				t.Errorf("breaking at %s: %d requests", kind, n)
+			}
+		}
+	}
+	for range (&pawl.Agent{Model: tail()}).Stream(t.Context(), pawl.User("go")) {
+		break // a model that never ends does not hold the reader who leaves
+	}
+	for e := range (&pawl.Agent{Model: tail()}).Stream(t.Context(), pawl.User("go")) {
+		if e.Kind == pawl.EventText {
+			break
+		}
+	}
+}

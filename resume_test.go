@@ -1,0 +1,336 @@
+package pawl_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/script"
+)
+
+// roundTrip stores a Result as JSON and reads it again.
+func roundTrip(t testing.TB, res *pawl.Result) *pawl.Result {
+	t.Helper()
+	back := new(pawl.Result)
+	if err := json.Unmarshal([]byte(jsonOf(t, res)), back); err != nil {
+		t.Fatal(err)
+	}
+	return back
+}
+
+// mixed is an agent whose first reply has calls of active and of passive tools.
+func mixed(ran *[]string) *pawl.Agent {
+	active := does("active", func(_ context.Context, c pawl.ToolCall) (pawl.ToolResult, error) {
+		*ran = append(*ran, c.ID)
+		return pawl.TextResult("did " + c.ID), nil
+	})
+	return &pawl.Agent{Tools: []pawl.Toolset{active, passive("ask")}, Executor: pawl.Parallel{Limit: 1},
+		Model: script.New(script.Turn{Parts: []pawl.Part{call("p1", "ask", `{"q":1}`), call("a1", "active", "{}"), call("p2", "ask", `{"q":2}`), call("a2", "active", "{}")}},
+			script.Func(func(req *pawl.Request) script.Turn {
+				var all []string
+				for _, r := range script.Results(req) {
+					all = append(all, r.CallID+"="+r.Text())
+				}
+				return script.Say(strings.Join(all, " "))
+			}))}
+}
+
+// The active calls run, the passive ones pend; Resume takes results in any order, all at once or by and by.
+func TestMixedActiveAndPassiveCalls(t *testing.T) {
+	var ran []string
+	a := mixed(&ran)
+	res, err := step(t, t.Context(), a)
+	if err != nil || res.Stop != pawl.StopPending || !slices.Equal(ran, []string{"a1", "a2"}) || res.Spent.Rounds != 0 {
+		t.Fatalf("got %v, %s, ran %v, spent %+v", err, res.Stop, ran, res.Spent)
+	}
+	if got := say(res.Messages[2:]); got != "tool: a1 = did a1\ntool: a2 = did a2\n" {
+		t.Errorf("got %s", got)
+	}
+	if len(res.Pending) != 2 || res.Pending[0].Call.ID != "p1" || res.Pending[1].Key != "run/1/2" || !res.Pending[0].Passive || res.Cause != "calls wait for an answer: ask, ask" {
+		t.Fatalf("got %+v, %q", res.Pending, res.Cause)
+	}
+	const want = "p1=one a1=did a1 p2=two a2=did a2"
+	w1, w2 := res.Pending[0], res.Pending[1]
+	for name, msgs := range map[string][]pawl.Message{
+		"results in order":     {pawl.Results(answer("p1", "one"), answer("p2", "two"))},
+		"results out of order": {pawl.Results(answer("p2", "two"), answer("p1", "one"))},
+		"two messages":         {pawl.Results(answer("p2", "two")), pawl.Results(answer("p1", "one"))},
+		"decisions":            {pawl.Decide(w2.Answer("ann", pawl.TextResult("two")), w1.Answer("ann", pawl.TextResult("one")))},
+		"one of each":          {pawl.Results(answer("p2", "two")), pawl.Decide(w1.Answer("ann", pawl.TextResult("one")))},
+		"in one message":       {{Role: pawl.RoleTool, Parts: []pawl.Part{answer("p2", "two"), w1.Answer("ann", pawl.TextResult("one"))}}},
+	} {
+		for _, stored := range []bool{false, true} {
+			from := res
+			if stored {
+				from = roundTrip(t, res)
+			}
+			before := say(from.Messages)
+			ran = nil
+			got, err := a.Resume(t.Context(), from, msgs...)
+			if err != nil || got.Stop != pawl.StopAnswer || got.Text() != want || ran != nil {
+				t.Errorf("%s, stored %t: got %v, %q, ran %v", name, stored, err, got.Text(), ran)
+				continue
+			}
+			mustBeValid(t, got)
+			if say(from.Messages) != before {
+				t.Errorf("%s: the Result that was resumed has changed", name)
+			}
+			if got.Spent.Rounds != 1 || got.Spent.Requests != 2 {
+				t.Errorf("%s: spent %+v", name, got.Spent)
+			}
+		}
+	}
+	// One by one: what is still open pends again.
+	part, err := a.Resume(t.Context(), roundTrip(t, res), pawl.Results(answer("p2", "two")))
+	if err != nil || part.Stop != pawl.StopPending || len(part.Pending) != 1 || part.Pending[0].Call.ID != "p1" || part.Pending[0].Digest != w1.Digest {
+		t.Fatalf("got %v, %+v", err, part)
+	}
+	got, err := a.Resume(t.Context(), roundTrip(t, part), pawl.Decide(w1.Answer("ann", pawl.TextResult("one"))))
+	if err != nil || got.Text() != want {
+		t.Errorf("got %v, %q", err, got.Text())
+	}
+	// A message that is no answer must wait for the answers.
+	if _, err = a.Resume(t.Context(), roundTrip(t, res), pawl.User("hello?")); err == nil || !strings.Contains(err.Error(), "call p1 (ask) still waits; answer or deny it before a new message") {
+		t.Errorf("got %v", err)
+	}
+	got, err = a.Resume(t.Context(), roundTrip(t, res), pawl.User("and be brief"), pawl.Results(answer("p2", "two"), answer("p1", "one")))
+	if err != nil || got.Messages[3].Text() != "and be brief" || got.Messages[3].Role != pawl.RoleUser {
+		t.Errorf("results and a message: got %v\n%s", err, say(got.Messages))
+	}
+}
+
+// What a person says while calls are open follows once they are settled, however often the run stops before that.
+func TestMessagesThatWaitAreNotLost(t *testing.T) {
+	var ran []string
+	a := mixed(&ran)
+	history := []pawl.Message{pawl.User("go"), pawl.Assistant(call("p1", "ask", "{}")), pawl.User("and be brief")}
+	res, err := a.Run(t.Context(), history...)
+	if err != nil || res.Stop != pawl.StopPending {
+		t.Fatalf("got %v, %s", err, res.Stop)
+	}
+	if err := valid(res.Messages); err != nil {
+		t.Error(err)
+	}
+	res, err = a.Resume(t.Context(), roundTrip(t, res), pawl.Decide(res.Pending[0].Answer("ann", pawl.TextResult("one"))))
+	if err != nil || res.Stop != pawl.StopAnswer {
+		t.Fatalf("got %v, %s", err, res.Stop)
+	}
+	if got := say(res.Messages[1:4]); got != "assistant: p1 ask {}\ntool: p1 = one\nuser: and be brief\n" {
+		t.Errorf("got %s", got)
+	}
+}
+
+// A run that is stored at every stop ends as one that is not.
+func TestResumeAfterStorageGivesTheSame(t *testing.T) {
+	turns := []script.Turn{script.Call("read", `{"a":1}`), script.Together(script.Call("write", `{"b":2}`), script.Call("ask", "{}")),
+		script.Together(script.Call("write", `{"b":3}`), script.Call("read", `{"a":`)), script.Say("done")}
+	run := func(store func(*pawl.Result) *pawl.Result) (*pawl.Result, []*pawl.Request) {
+		read := says("read", "fine")
+		read.Effect = pawl.Read
+		counts := does("write", func(ctx context.Context, _ pawl.ToolCall) (pawl.ToolResult, error) {
+			v, n := pawl.InvocationFrom(ctx), 0
+			_, err := v.Get("n", &n)
+			_ = v.Set("n", n+1)
+			return pawl.TextResult(fmt.Sprint("written ", n+1)), err
+		})
+		m := script.New(turns...)
+		a := &pawl.Agent{Model: m, Instructions: "Be brief.", Tools: []pawl.Toolset{read, counts, passive("ask")}, Approve: pawl.AskBeforeWrites}
+		res, err := a.Run(t.Context(), pawl.User("go"))
+		for stops := 0; err == nil && res.Stop == pawl.StopPending; stops++ {
+			if stops > 5 {
+				t.Fatal("it never ends")
+			}
+			var ds []pawl.Decision
+			for _, w := range res.Pending {
+				d := w.Approve("ann")
+				if w.Passive {
+					d = w.Answer("ann", pawl.TextResult("me"))
+				}
+				ds = append(ds, d)
+			}
+			res, err = a.Resume(t.Context(), store(res), pawl.Decide(ds...))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return res, m.Requests()
+	}
+	plain, asked := run(func(r *pawl.Result) *pawl.Result { return r })
+	stored, askedStored := run(func(r *pawl.Result) *pawl.Result { return roundTrip(t, r) })
+	mustBeValid(t, stored)
+	if plain.Text() != "done" || string(plain.Values["n"]) != "2" {
+		t.Fatalf("got %q, %s", plain.Text(), plain.Values)
+	}
+	if diff := cmp.Diff(jsonOf(t, stored.Messages), jsonOf(t, plain.Messages)); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff(stored.Spent, plain.Spent); diff != "" {
+		t.Error(diff)
+	}
+	for i := range asked {
+		if diff := cmp.Diff(jsonOf(t, askedStored[i]), jsonOf(t, asked[i])); diff != "" || asked[i].Key != askedStored[i].Key {
+			t.Errorf("request %d: %s", i, diff)
+		}
+	}
+}
+
+// A caller may hand a run open calls of a transcript it has from elsewhere: they are carried out first.
+func TestARunBeginsWithOpenCalls(t *testing.T) {
+	var ran []string
+	a := mixed(&ran)
+	res, err := a.Run(t.Context(), pawl.User("go"), pawl.Assistant(call("x", "active", "{}"), call("y", "active", "{}")), pawl.Results(answer("x", "given")))
+	if err != nil || !slices.Equal(ran, []string{"y"}) || res.Text() != "x=given y=did y" {
+		t.Errorf("got %v, ran %v, %q", err, ran, res.Text())
+	}
+	mustBeValid(t, res)
+	if s := res.Steps[0]; s.Response != nil || len(s.Executions) != 1 || s.Executions[0].Key != "run/1/1" {
+		t.Errorf("the first step: %+v", s)
+	}
+	events, _, _ := collect(a.Stream(t.Context(), pawl.User("go"), pawl.Assistant(call("x", "active", "{}"))))
+	if len(events) < 3 || events[1].Kind != pawl.EventStepStarted || events[1].Step != 1 || events[2].Kind != pawl.EventCallStarted {
+		t.Errorf("a step that begins with open calls is not told: %v", kinds(events))
+	}
+}
+
+func kinds(events []pawl.Event) (out []pawl.EventKind) {
+	for _, e := range events {
+		out = append(out, e.Kind)
+	}
+	return out
+}
+
+// Counters go on, and limits with them.
+func TestResumeKeepsCounting(t *testing.T) {
+	ran := 0
+	tool := does("f", func(context.Context, pawl.ToolCall) (pawl.ToolResult, error) {
+		ran++
+		return pawl.TextResult(fmt.Sprint(ran)), nil
+	})
+	invalid := &pawl.Tool{Name: "strict", Input: json.RawMessage(`{"type":"object","required":["a"]}`), Run: tool.Run}
+	a := &pawl.Agent{Model: script.New(script.Together(script.Call("f", nil), script.Call("strict", nil), script.Call("none", nil)), script.Say("one"),
+		script.Together(script.Call("f", nil), script.Call("f", `{"a":1}`)), script.Say("two")), Tools: []pawl.Toolset{tool, invalid}, Limits: pawl.Limits{Calls: 2}}
+	res, err := a.Run(t.Context(), pawl.User("go"))
+	if err != nil || res.Stop != pawl.StopAnswer || res.Spent.Calls != 1 || res.Spent.Rounds != 1 {
+		t.Fatalf("got %v, %s, %+v; a call that was not begun does not count", err, res.Stop, res.Spent)
+	}
+	res, err = a.Resume(t.Context(), roundTrip(t, res), pawl.User("more"))
+	if err != nil || ran != 2 || res.Spent.Calls != 2 || res.Spent.Requests != 4 || res.Stop != pawl.StopLimit {
+		t.Errorf("got %v, %s, ran %d, %+v", err, res.Stop, ran, res.Spent)
+	}
+	a = &pawl.Agent{Model: caller(), Tools: []pawl.Toolset{tool}, Limits: pawl.Limits{Rounds: 2, AtLimit: pawl.Return}}
+	res, _ = a.Run(t.Context(), pawl.User("go"))
+	n := ran
+	if res, err = a.Resume(t.Context(), roundTrip(t, res)); err != nil || ran != n || res.Stop != pawl.StopLimit || len(res.Calls()) != 1 {
+		t.Errorf("rounds that are used up: got %v, %s, %d calls more, open %v", err, res.Stop, ran-n, res.Calls())
+	}
+}
+
+func TestEndedStepsCountAsRounds(t *testing.T) {
+	finishes := does("f", func(context.Context, pawl.ToolCall) (pawl.ToolResult, error) {
+		return pawl.ToolResult{}, pawl.Finish(pawl.TextResult("x"))
+	})
+	events, res, err := collect((&pawl.Agent{Model: script.New(script.Call("f", nil)), Tools: []pawl.Toolset{finishes}}).Stream(t.Context(), pawl.User("go")))
+	if err != nil || res.Spent.Rounds != 1 {
+		t.Errorf("got %v, %+v", err, res.Spent)
+	}
+	for _, e := range events {
+		if e.Kind == pawl.EventStep && e.Spent.Rounds != 1 {
+			t.Errorf("the step tells %+v", e.Spent)
+		}
+	}
+}
+
+func TestTranscriptErrors(t *testing.T) {
+	ask, one := pawl.User("go"), pawl.Assistant(call("a", "active", "{}"))
+	done := pawl.Results(answer("a", "x"))
+	part := func(role pawl.Role, parts ...pawl.Part) pawl.Message { return pawl.Message{Role: role, Parts: parts} }
+	for name, test := range map[string]struct {
+		msgs []pawl.Message
+		at   int
+		want string
+	}{
+		"result without a call":   {[]pawl.Message{ask, done}, 1, `the result for call "a" answers no open call; open: none`},
+		"result of another call":  {[]pawl.Message{ask, one, pawl.Results(answer("b", ""))}, 2, `the result for call "b" answers no open call; open: a (active)`},
+		"answered twice":          {[]pawl.Message{ask, one, done, done}, 3, "answers no open call"},
+		"twice in one":            {[]pawl.Message{ask, one, pawl.Results(answer("a", ""), answer("a", ""))}, 2, `call "a" has two results`},
+		"dangling":                {[]pawl.Message{ask, one, pawl.Assistant(text("hi"))}, 2, "a reply follows calls that have no result: a (active)"},
+		"dangling, with a word":   {[]pawl.Message{ask, one, ask, pawl.Assistant(text("hi"))}, 3, "a reply follows calls that have no result"},
+		"answered too late":       {[]pawl.Message{ask, one, done, pawl.Assistant(text("hi")), done}, 4, "answers no open call"},
+		"same id in a reply":      {[]pawl.Message{ask, pawl.Assistant(call("a", "f", ""), call("a", "g", ""))}, 1, `call id "a" is empty or there twice`},
+		"no id":                   {[]pawl.Message{ask, pawl.Assistant(call("", "f", ""))}, 1, `call id "" is empty`},
+		"unknown role":            {[]pawl.Message{part("human", text("a"))}, 0, `unknown role "human"`},
+		"no role":                 {[]pawl.Message{{}}, 0, `unknown role ""`},
+		"call by the user":        {[]pawl.Message{part(pawl.RoleUser, call("a", "f", ""))}, 0, "a message of the role user cannot hold a call"},
+		"reasoning by the user":   {[]pawl.Message{part(pawl.RoleUser, pawl.Reasoning{})}, 0, "a message of the role user cannot hold reasoning"},
+		"result by the user":      {[]pawl.Message{ask, one, part(pawl.RoleUser, answer("a", ""))}, 2, "a message of the role user cannot hold a result"},
+		"result in a reply":       {[]pawl.Message{ask, part(pawl.RoleAssistant, answer("a", ""))}, 1, "a message of the role assistant cannot hold a result"},
+		"text among results":      {[]pawl.Message{ask, one, part(pawl.RoleTool, text("x"))}, 2, "a message of the role tool cannot hold text"},
+		"nil part":                {[]pawl.Message{part(pawl.RoleUser, nil)}, 0, "a part is nil"},
+		"ends with an answer":     {[]pawl.Message{ask, pawl.Assistant(text("hi"))}, 1, "ends with an answer"},
+		"ends with an empty one":  {[]pawl.Message{ask, pawl.Assistant()}, 1, "ends with an answer"},
+		"results within a result": {[]pawl.Message{ask, one, pawl.Results(pawl.ToolResult{CallID: "a", Parts: []pawl.Part{call("x", "f", "")}})}, 2, "a result cannot hold a call"},
+	} {
+		m := script.New(script.Loop(script.Say("hi")))
+		_, err := (&pawl.Agent{Model: m, Tools: []pawl.Toolset{says("active", "")}}).Run(t.Context(), test.msgs...)
+		var te *pawl.TranscriptError
+		if !errors.As(err, &te) || te.Index != test.at || !strings.Contains(te.Text, test.want) {
+			t.Errorf("%s: got %v, want message %d: %s", name, err, test.at, test.want)
+		}
+		if len(m.Requests()) > 0 {
+			t.Errorf("%s: the model was asked", name)
+		}
+	}
+	for name, msgs := range map[string][]pawl.Message{
+		"ids come again in another reply": {ask, one, done, one, done, pawl.User("and?")},
+		"results in two messages":         {ask, pawl.Assistant(call("a", "active", ""), call("b", "active", "")), pawl.Results(answer("b", "")), done},
+		"a word before the results":       {ask, one, ask, done},
+		"reasoning and media":             {part(pawl.RoleUser, text("see"), pawl.Media{URL: "u"}), pawl.Assistant(pawl.Reasoning{}, text("I see")), part(pawl.RoleDeveloper, text("go on"))},
+		"two questions":                   {ask, ask},
+	} {
+		res, err := (&pawl.Agent{Model: &script.Model{Turns: []script.Turn{script.Loop(script.Say("hi"))}}, Tools: []pawl.Toolset{says("active", "")}}).Run(t.Context(), msgs...)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		mustBeValid(t, res)
+	}
+}
+
+func ExampleAgent_Resume() {
+	remove := pawl.Func("remove", "Remove a file.", func(_ context.Context, in struct {
+		Path string `json:"path"`
+	}) (string, error) {
+		return in.Path + " is gone", nil
+	})
+	agent := &pawl.Agent{
+		Model: script.New(script.Call("remove", `{"path":"old.txt"}`), script.Func(func(req *pawl.Request) script.Turn {
+			return script.Say("Done: " + script.Results(req)[0].Text())
+		})),
+		Tools:   []pawl.Toolset{remove},
+		Approve: pawl.AskBeforeWrites,
+	}
+	ctx := context.Background()
+	res, err := agent.Run(ctx, pawl.User("Clean up."))
+	fmt.Println(res.Stop, err)
+
+	stored, _ := json.Marshal(res) // a Result is plain data: the process may end here
+
+	var later pawl.Result
+	_ = json.Unmarshal(stored, &later)
+	for _, w := range later.Pending {
+		fmt.Printf("may %s run with %s? %s\n", w.Call.Name, w.Call.Args, w.Why)
+	}
+	res, err = agent.Resume(ctx, &later, pawl.Decide(later.Pending[0].Approve("ann")))
+	fmt.Println(res.Stop, res.Text(), err)
+	// Output:
+	// pending <nil>
+	// may remove run with {"path":"old.txt"}? it may change the world
+	// answer Done: old.txt is gone <nil>
+}
