@@ -203,6 +203,7 @@ func (a *Agent) prepare(ctx context.Context, from *Result, msgs []Message, o run
 	if o.inside != nil {
 		outer := o.inside.pipe.task.scope
 		r.scope.slots, r.scope.depth, r.scope.waits = outer.slots, outer.depth+1, false
+		r.scope.within = o.inside
 		r.inherit(o.inside)
 	} else {
 		limit := defaultParallel

@@ -31,6 +31,9 @@ func (a *Agent) Tool(description string) *Tool {
 			v.spent.Add(res.Spent)
 			v.mu.Unlock()
 		}
+		if ctx.Err() != nil && (res == nil || res.Stop != StopAnswer && res.Stop != StopFinished) {
+			return ToolResult{}, context.Cause(ctx) // it is no answer: the call was interrupted
+		}
 		return innerResult(name, res, err)
 	})
 	t.Effect, t.Timeout = Compose, -1

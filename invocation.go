@@ -8,6 +8,7 @@ import (
 	"maps"
 	"strconv"
 	"sync"
+	"sync/atomic"
 )
 
 // Invocation is what a tool, or the middleware around it, can know and do beside its arguments. InvocationFrom finds it. It
@@ -27,6 +28,9 @@ type Invocation struct {
 
 	emitting sync.Mutex
 	ended    bool
+
+	busy  atomic.Bool // the tool is at work
+	wrote atomic.Bool // a Write was begun inside this call
 }
 
 type invocationKey struct{}
@@ -112,11 +116,15 @@ func (v *Invocation) close() {
 // A tool that calls tools has the effect Compose, and fans out by one Do rather than by goroutines.
 func (v *Invocation) Do(ctx context.Context, calls ...ToolCall) ([]Execution, error) {
 	t := v.pipe.task
+	if v.busy.Load() && v.pipe.tool.Effect != Compose {
+		return nil, fmt.Errorf("%s makes calls, so its Effect must be Compose: it holds a slot that its calls need", v.pipe.tool.Name)
+	}
 	if t.scope.depth >= maxDepth {
 		return nil, fmt.Errorf("calls are nested more than %d deep", maxDepth)
 	}
 	inner := *t.scope
 	inner.depth++
+	inner.within = v
 	inner.waits = false
 	v.mu.Lock()
 	if v.sealed {

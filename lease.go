@@ -109,6 +109,7 @@ func (l *lease) leave(why error) {
 	err := notBegun(b.ctx)
 	if was := l.begun.Load(); was != nil {
 		was.pipe.inv.close()
+		p.inv.wrote.Store(was.pipe.inv.wrote.Load())
 		p.tool, p.x.Call, p.x.Attempts, p.x.Started = was.pipe.tool, was.call, was.attempt, was.pipe.started
 		switch why {
 		case errTimeout:

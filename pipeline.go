@@ -284,6 +284,11 @@ func (p *pipe) attempts(ctx context.Context, c ToolCall) (ToolResult, error) {
 	}
 	for try := 0; ; try++ {
 		p.x.Attempts++
+		if p.tool.Effect == Write {
+			for v := p.task.scope.within; v != nil; v = v.pipe.task.scope.within {
+				v.wrote.Store(true)
+			}
+		}
 		p.inv.Attempt = p.x.Attempts
 		b := &begun{p, c, p.x.Attempts}
 		p.event(Event{Kind: EventCallStarted, Call: &b.call, Attempt: b.attempt})
@@ -372,7 +377,8 @@ func (p *pipe) interrupted(ctx context.Context, err error) error {
 		f.text = "Ended because another call of this step failed" + p.mayHaveHappened()
 	default:
 		f.text = "Interrupted" + p.mayHaveHappened()
-		if p.tool.Effect == Write {
+		// A call that composes would repeat the Writes inside it. An engine that records finds them done instead.
+		if p.tool.Effect == Write || p.inv.wrote.Load() {
 			f.outcome = OutcomeUnknown
 		}
 	}
@@ -402,6 +408,8 @@ func (p *pipe) run(ctx context.Context, c ToolCall) (res ToolResult, err error) 
 			err = panicked(v)
 		}
 	}()
+	p.inv.busy.Store(true)
+	defer p.inv.busy.Store(false)
 	return p.tool.Run(ctx, c)
 }
 

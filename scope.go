@@ -13,12 +13,13 @@ type scope struct {
 	executor Executor
 	slots    chan struct{} // one semaphore a run, inner calls and inner runs included
 	budget   *budget
-	messages []Message // at the start of the step
-	quiet    bool      // nobody watches: only call_completed matters
-	depth    int       // of calls inside calls
-	waits    bool      // whether a call may pend here
-	whole    bool      // whether replies are asked for whole
-	left     Limits    // what inner runs may use
+	messages []Message   // at the start of the step
+	quiet    bool        // nobody watches: only call_completed matters
+	depth    int         // of calls inside calls
+	within   *Invocation // the call that these calls are made in; nil: none
+	waits    bool        // whether a call may pend here
+	whole    bool        // whether replies are asked for whole
+	left     Limits      // what inner runs may use
 }
 
 // budget counts the calls that are begun against Limits.Calls, inner ones included.

@@ -1,0 +1,236 @@
+package pawl_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/script"
+)
+
+// composes returns a tool that acts through its Invocation.
+func composes(name string, run func(context.Context, *pawl.Invocation) (pawl.ToolResult, error)) *pawl.Tool {
+	t := does(name, func(ctx context.Context, _ pawl.ToolCall) (pawl.ToolResult, error) {
+		return run(ctx, pawl.InvocationFrom(ctx))
+	})
+	t.Effect = pawl.Compose
+	return t
+}
+
+func TestInvocationKnowsItsCall(t *testing.T) {
+	if v := pawl.InvocationFrom(t.Context()); v != nil {
+		t.Errorf("outside a call: got %+v", v)
+	}
+	tool := does("look", func(ctx context.Context, c pawl.ToolCall) (pawl.ToolResult, error) {
+		v := pawl.InvocationFrom(ctx)
+		return pawl.TextResult(fmt.Sprint(v.Key, " ", v.Agent, " ", v.Call.Name, " ", v.Attempt, " ", len(v.Messages()), " ", v.Messages()[0].Text(), " ", len(v.Tools()))), nil
+	})
+	res, err := (&pawl.Agent{Name: "ann", Instructions: "Be brief.", Model: script.New(script.Call("look", nil), script.Call("look", `{"a":1}`), script.Say("done")),
+		Tools: []pawl.Toolset{tool}}).Run(t.Context(), pawl.User("go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := "tool: call_1_0 = run/1/0 ann look 1 2 go 1\ntool: call_2_0 = run/2/0 ann look 1 4 go 1\n"
+	if got := say([]pawl.Message{res.Messages[2], res.Messages[4]}); got != want {
+		t.Errorf("got\n%swant\n%s", got, want)
+	}
+}
+
+// A call sees the run's values as they were when its step began, and its own changes; these merge in call order, whatever order the
+// calls end in.
+func TestValuesMergeInCallOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tool := pawl.Func("set", "", func(ctx context.Context, in struct {
+			I int `json:"i"`
+		}) (string, error) {
+			v := pawl.InvocationFrom(ctx)
+			var before, own int
+			was, err := v.Get("n", &before)
+			if err != nil {
+				return "", err
+			}
+			time.Sleep(time.Duration(10-in.I) * time.Millisecond) // the last in order is the first to end
+			if err := v.Set("n", in.I); err != nil {
+				return "", err
+			}
+			_, err = v.Get("n", &own)
+			return fmt.Sprint(was, before, own), err
+		})
+		m := script.New(script.Together(script.Call("set", `{"i":1}`), script.Call("set", `{"i":2}`), script.Call("set", `{"i":3}`)),
+			script.Together(script.Call("set", `{"i":4}`), script.Call("set", `{"i":5}`)), script.Say("done"))
+		res, err := (&pawl.Agent{Model: m, Tools: []pawl.Toolset{tool}}).Run(t.Context(), pawl.User("go"))
+		if err != nil || string(res.Values["n"]) != "5" {
+			t.Fatalf("got %v, %s", err, res.Values)
+		}
+		want := "tool: call_1_0 = false 0 1\ntool: call_1_1 = false 0 2\ntool: call_1_2 = false 0 3\ntool: call_2_0 = true 3 4\ntool: call_2_1 = true 3 5\n"
+		if got := say([]pawl.Message{res.Messages[2], res.Messages[4]}); got != want {
+			t.Errorf("got\n%swant\n%s", got, want)
+		}
+	})
+	x := execute(t, does("f", func(ctx context.Context, _ pawl.ToolCall) (pawl.ToolResult, error) {
+		v := pawl.InvocationFrom(ctx)
+		if err := v.Set("bad", func() {}); err == nil || !strings.Contains(err.Error(), `value "bad"`) {
+			t.Errorf("a value without JSON form: got %v", err)
+		}
+		if err := v.Set("text", "x"); err != nil {
+			t.Error(err)
+		}
+		if ok, err := v.Get("text", new(int)); !ok || err == nil {
+			t.Errorf("a value of another type: got %t, %v", ok, err)
+		}
+		return pawl.TextResult(""), nil
+	}), `{}`)
+	if string(x.Values["text"]) != `"x"` {
+		t.Errorf("got %s", x.Values)
+	}
+}
+
+func TestCallsInsideACall(t *testing.T) {
+	adds := does("adds", func(ctx context.Context, c pawl.ToolCall) (pawl.ToolResult, error) {
+		v, n := pawl.InvocationFrom(ctx), 0
+		_, err := v.Get("n", &n)
+		_ = v.Set("n", n+1)
+		return pawl.TextResult(fmt.Sprint(v.Key, " ", n+1)), err
+	})
+	bad := does("bad", func(context.Context, pawl.ToolCall) (pawl.ToolResult, error) {
+		return pawl.ToolResult{}, errors.New("no")
+	})
+	var xs []pawl.Execution
+	plan := composes("plan", func(ctx context.Context, v *pawl.Invocation) (pawl.ToolResult, error) {
+		_ = v.Set("n", 10)
+		first, err := v.Do(ctx, call("", "adds", "{}"), call("mine", "bad", "{}"), call("", "nope", "{}"), call("", "person", "{}"), call("", "adds", `[]`))
+		if err != nil {
+			return pawl.ToolResult{}, err
+		}
+		second, err := v.Do(ctx, call("", "adds", "{}"))
+		xs = append(first, second...)
+		none, err2 := v.Do(ctx)
+		if len(none) != 0 || err2 != nil {
+			t.Errorf("no calls: got %v, %v", none, err2)
+		}
+		return pawl.TextResult("planned"), err
+	})
+	a := &pawl.Agent{Model: script.New(script.Call("plan", nil), script.Say("done")), Tools: []pawl.Toolset{adds, bad, plan, passive("person")}}
+	events, res, err := collect(a.Stream(t.Context(), pawl.User("go")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, x := range xs {
+		got = append(got, fmt.Sprint(x.Key, " ", x.Call.ID, " ", x.Outcome, " ", x.Index))
+	}
+	if diff := cmp.Diff(got, []string{"run/1/0/s0 s0 ok 0", "run/1/0/s1 mine error 1", "run/1/0/s2 s2 unknown_tool 2", "run/1/0/s3 s3 denied 3", "run/1/0/s4 s4 invalid 4",
+		"run/1/0/s5 s5 ok 0"}); diff != "" {
+		t.Error(diff)
+	}
+	if xs[0].Result.Text() != "run/1/0/s0 11" || xs[5].Result.Text() != "run/1/0/s5 12" || string(res.Values["n"]) != "12" {
+		t.Errorf("values: got %q, %q, %s", xs[0].Result.Text(), xs[5].Result.Text(), res.Values)
+	}
+	if !strings.Contains(xs[3].Result.Text(), "a call made inside another call cannot wait") {
+		t.Errorf("a call that would have to wait: got %q", xs[3].Result.Text())
+	}
+	if res.Spent.Calls != 4 { // plan, adds, bad, adds: what was begun
+		t.Errorf("spent %+v", res.Spent)
+	}
+	inner := map[pawl.Key][]pawl.EventKind{}
+	for _, e := range events {
+		if strings.Contains(string(e.Path), "/s") {
+			inner[e.Path] = append(inner[e.Path], e.Kind)
+		}
+	}
+	if diff := cmp.Diff(inner["run/1/0/s0"], []pawl.EventKind{pawl.EventCallStarted, pawl.EventCallCompleted}); diff != "" || len(inner) != 6 {
+		t.Errorf("events of %d inner calls; %s", len(inner), diff)
+	}
+	if len(res.Steps[0].Executions) != 1 || len(res.Messages) != 4 {
+		t.Errorf("inner calls are in the transcript:\n%s", say(res.Messages))
+	}
+}
+
+// Calls nest three deep and no deeper.
+func TestNesting(t *testing.T) {
+	deepest := 0
+	var deep *pawl.Tool
+	deep = composes("deep", func(ctx context.Context, v *pawl.Invocation) (pawl.ToolResult, error) {
+		deepest = max(deepest, strings.Count(string(v.Key), "/s"))
+		xs, err := v.Do(ctx, call("", "deep", "{}"))
+		if err != nil {
+			return pawl.ErrorResult(err.Error()), nil
+		}
+		return xs[0].Result, nil
+	})
+	x := execute(t, deep, `{}`)
+	if x.Result.Text() != "calls are nested more than 3 deep" || deepest != 3 {
+		t.Errorf("got %q, %d deep", x.Result.Text(), deepest)
+	}
+}
+
+// A tool that calls tools composes. One that does not say so would hold a slot while its calls wait for one, and
+// in the end hold all of them: it is told.
+func TestOnlyToolsThatComposeMakeCalls(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var fault error
+		wrong := composes("wrong", func(ctx context.Context, v *pawl.Invocation) (pawl.ToolResult, error) {
+			_, fault = v.Do(ctx, call("", "leaf", "{}"))
+			return pawl.TextResult(""), fault
+		})
+		wrong.Effect = pawl.Write
+		begin := time.Now()
+		x, _, _ := one(t, t.Context(), &pawl.Agent{Tools: []pawl.Toolset{wrong, says("leaf", "")}, Executor: pawl.Parallel{Limit: 1}}, call("", "wrong", "{}"))
+		if fault == nil || !strings.Contains(fault.Error(), "Compose") || x.Outcome != pawl.OutcomeError || time.Since(begin) != 0 {
+			t.Errorf("got %v, %s after %v", fault, x.Outcome, time.Since(begin))
+		}
+		// A middleware stands outside the slot, and may.
+		var xs []pawl.Execution
+		asks := pawl.Before(func(ctx context.Context, c pawl.ToolCall) (pawl.ToolCall, error) {
+			var err error
+			if c.Name == "wrong" {
+				xs, err = pawl.InvocationFrom(ctx).Do(ctx, call("", "leaf", "{}"))
+			}
+			return c, err
+		})
+		one(t, t.Context(), &pawl.Agent{Tools: []pawl.Toolset{wrong, says("leaf", "")}, Executor: pawl.Parallel{Limit: 1}, Middleware: []pawl.Middleware{asks}}, call("", "wrong", "{}"))
+		if len(xs) != 1 || xs[0].Outcome != pawl.OutcomeOK {
+			t.Errorf("a middleware's call: got %+v", xs)
+		}
+	})
+}
+
+// Once a call has ended it can do nothing more.
+func TestAfterTheCallHasEnded(t *testing.T) {
+	var kept *pawl.Invocation
+	var keptCtx context.Context
+	leaf := 0
+	tool := composes("f", func(ctx context.Context, v *pawl.Invocation) (pawl.ToolResult, error) {
+		kept, keptCtx = v, ctx
+		return pawl.TextResult(""), nil
+	})
+	events, res, err := collect((&pawl.Agent{Model: script.New(script.Call("f", nil), script.Func(func(*pawl.Request) script.Turn {
+		kept.Emit("late", json.RawMessage(`1`))
+		if err := kept.Set("n", 1); err == nil {
+			t.Error("a value was set")
+		}
+		if xs, err := kept.Do(context.WithoutCancel(keptCtx), call("", "leaf", "{}")); err == nil {
+			t.Errorf("a call was made: %+v", xs)
+		}
+		return script.Say("done")
+	})), Tools: []pawl.Toolset{tool, does("leaf", func(context.Context, pawl.ToolCall) (pawl.ToolResult, error) {
+		leaf++
+		return pawl.TextResult(""), nil
+	})}}).Stream(t.Context(), pawl.User("go")))
+	if err != nil || len(res.Values) != 0 || leaf != 0 {
+		t.Errorf("got %v, values %s, %d calls", err, res.Values, leaf)
+	}
+	for _, e := range events {
+		if e.Kind == pawl.EventProgress {
+			t.Errorf("got %+v", e)
+		}
+	}
+}
