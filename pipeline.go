@@ -31,7 +31,7 @@ func (t Task) Do(ctx context.Context, emit func(Event)) Execution { return *t.do
 // do is Do without a copy of the Execution, which nobody changes any more.
 func (t *Task) do(ctx context.Context, emit func(Event)) *Execution {
 	now := time.Now()
-	p := &pipe{task: *t, emit: emit, started: now, x: Execution{Key: t.Key, Index: t.Index, Call: t.Call, Attempts: t.Attempt, Started: now}}
+	p := &pipe{task: t, emit: emit, started: now, x: Execution{Key: t.Key, Index: t.Index, Call: t.Call, Attempts: t.Attempt, Started: now}}
 	res, err := p.checked(ctx)
 	p.settle(res, err)
 	p.x.Ended = time.Now()
@@ -40,7 +40,7 @@ func (t *Task) do(ctx context.Context, emit func(Event)) *Execution {
 
 // pipe is one call on its way through the pipeline.
 type pipe struct {
-	task Task
+	task *Task
 	emit func(Event)
 	x    Execution
 	tool *Tool
@@ -48,6 +48,8 @@ type pipe struct {
 	ok   ToolCall // the call as it was last validated
 
 	started time.Time
+	first   begun   // the first attempt
+	ctx     callCtx // of the first attempt
 }
 
 // failure is an error of the pipeline itself, with its outcome and its words for the model.
@@ -91,7 +93,9 @@ func (p *pipe) checked(ctx context.Context) (res ToolResult, err error) {
 		return res, err
 	}
 	p.inv.Key, p.inv.Agent, p.inv.Call, p.inv.pipe = p.task.Key, p.task.Agent, p.ok, p
-	ctx = context.WithValue(ctx, invocationKey{}, &p.inv)
+	if s.wrap != nil || s.approve != nil { // the tool finds it in its callCtx
+		ctx = context.WithValue(ctx, invocationKey{}, &p.inv)
+	}
 	if s.wrap == nil {
 		return p.admitted(ctx, p.ok)
 	}
@@ -290,7 +294,11 @@ func (p *pipe) attempts(ctx context.Context, c ToolCall) (ToolResult, error) {
 			}
 		}
 		p.inv.Attempt = p.x.Attempts
-		b := &begun{p, c, p.x.Attempts}
+		b := &p.first
+		if b.pipe != nil {
+			b = new(begun) // the first stays as it is
+		}
+		*b = begun{p, c, p.x.Attempts}
 		p.event(Event{Kind: EventCallStarted, Call: &b.call, Attempt: b.attempt})
 		res, err := p.attempt(ctx, b)
 		if err == nil || try == retries || ctx.Err() != nil || !mayPass(err) {
@@ -322,23 +330,31 @@ func wait(ctx context.Context, d time.Duration) bool {
 
 // attempt runs the tool once, for no longer than its timeout.
 func (p *pipe) attempt(ctx context.Context, b *begun) (res ToolResult, err error) {
+	c := &p.ctx
+	if c.inv != nil {
+		c = new(callCtx) // the first attempt's stays over
+	}
+	c.Context, c.inv = ctx, &p.inv
 	limit := p.tool.timeout()
 	if limit > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, limit, errTimeout)
-		defer cancel()
+		c.deadline = time.Now().Add(limit)
 	}
 	p.task.lease.begin(b, limit)
-	res, err = p.run(ctx, b.call)
+	res, err = p.run(c, b.call)
 	p.task.lease.end()
-	if err == nil || ctx.Err() == nil {
+	cause := error(nil)
+	if err != nil && c.Err() != nil {
+		cause = context.Cause(c)
+	}
+	c.end()
+	if cause == nil {
 		return res, err
 	}
 	var ctl *control
 	if errors.As(err, &ctl) {
 		return res, err
 	}
-	if context.Cause(ctx) == errTimeout {
+	if cause == errTimeout {
 		return res, p.timedOut(err)
 	}
 	return res, p.interrupted(ctx, err)
