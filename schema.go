@@ -151,7 +151,7 @@ func faultText(e *jsonschema.ValidationError, got any) string {
 	case *kind.Const:
 		return "expected " + show(k.Want) + ", got " + describe(got)
 	case *kind.Format:
-		return fmt.Sprintf("expected a %s, got %s", k.Want, describe(got))
+		return fmt.Sprintf("expected text of the format %v, got %s", k.Want, describe(got))
 	case *kind.Minimum:
 		return "expected at least " + rat(k.Want) + ", got " + describe(got)
 	case *kind.Maximum:
@@ -187,10 +187,18 @@ func faultText(e *jsonschema.ValidationError, got any) string {
 		return "fits none of the allowed forms; got " + describe(got) + forms(e, got)
 	case *kind.Not:
 		return "is a form that is not allowed; got " + describe(got)
+	case *kind.PropertyNames:
+		text := fmt.Sprintf("the field name %q is not allowed", clip(k.Property, 80))
+		if len(e.Causes) > 0 {
+			text += ": " + faultText(e.Causes[0], k.Property)
+		}
+		return text
+	case *kind.Dependency:
+		return fmt.Sprintf("field %q needs %s too", k.Prop, quoteAll(k.Missing))
 	case *kind.DependentRequired:
 		return fmt.Sprintf("field %q needs %s too", k.Prop, quoteAll(k.Missing))
 	}
-	return strings.ReplaceAll(fmt.Sprint(e.ErrorKind.KeywordPath()), " ", "/") + " is not met; got " + describe(got)
+	return strings.Join(e.ErrorKind.KeywordPath(), "/") + " is not met; got " + describe(got)
 }
 
 // forms says what each branch of an anyOf or oneOf missed, in short.
