@@ -37,6 +37,9 @@ var arrows = []arrow{
 	{from: "internal/schema", to: []string{"internal/jsonscan"}, modules: []string{jsonModule}},
 	{from: "internal/retry"},
 
+	// what the adapters of all providers share
+	{from: "internal/wire", to: append([]string{"."}, helpers...)},
+
 	// what checks the project itself
 	{from: "internal/archtest"},
 	{from: "internal/docgen"},
@@ -44,7 +47,7 @@ var arrows = []arrow{
 
 	// one job each
 	{from: "provider", to: []string{".", "provider/...", "internal/..."}},
-	{from: "provider/...", to: append([]string{"."}, helpers...), modules: []string{jsonModule}},
+	{from: "provider/...", to: append([]string{".", "internal/wire"}, helpers...), modules: []string{jsonModule}},
 	{from: "react", to: append([]string{"."}, helpers...), modules: []string{jsonModule}},
 	{from: "script", to: []string{"."}},
 	{from: "tools/...", to: []string{".", "sandbox", "store"}},

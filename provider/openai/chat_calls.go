@@ -49,7 +49,7 @@ func (d *chatDecoder) call(c *jsonscan.Cursor) error {
 				case "name":
 					name = c.String()
 				case "arguments", "input":
-					args = d.args(c)
+					args = d.Args(c)
 				}
 			}
 		}
@@ -71,7 +71,7 @@ func (d *chatDecoder) legacy(raw []byte) error {
 		case "name":
 			name = c.String()
 		case "arguments":
-			args = d.args(&c)
+			args = d.Args(&c)
 		}
 	}
 	if name == "" && len(args) == 0 {
@@ -114,7 +114,7 @@ func (d *chatDecoder) fragment(index int64, id, name string, args json.RawMessag
 		call.id, part.ID = id, id
 	}
 	if call.name == "" && name != "" {
-		call.name, part.Name = name, d.tools.fromWire(name)
+		call.name, part.Name = name, d.Tools.FromWire(name)
 	}
 	part.Args = args
 	if len(args) == 0 && part.ID == "" && part.Name == "" {
@@ -124,7 +124,7 @@ func (d *chatDecoder) fragment(index int64, id, name string, args json.RawMessag
 		return d.broken("the arguments of call %q went on after the next call had begun", call.id)
 	}
 	call.filled = call.filled || len(args) > 0
-	return d.more(call.part, part)
+	return d.More(call.part, part)
 }
 
 func (d *chatDecoder) newCall(index int64, id, name string, args json.RawMessage, custom bool) error {
@@ -137,14 +137,14 @@ func (d *chatDecoder) newCall(index int64, id, name string, args json.RawMessage
 	if err := d.sealCalls(); err != nil {
 		return err
 	}
-	part := pawl.ToolCall{ID: id, Name: d.tools.fromWire(name), Args: args}
+	part := pawl.ToolCall{ID: id, Name: d.Tools.FromWire(name), Args: args}
 	if custom {
 		part.Opaque = &pawl.Opaque{Provider: d.tag, Data: json.RawMessage(`{"type":"` + customType + `"}`)}
 	}
 	if d.sealing {
-		return d.part(part)
+		return d.Part(part)
 	}
-	i, err := d.begin(part)
+	i, err := d.Begin(part)
 	d.calls = append(d.calls, chatCall{index: index, id: id, name: name, part: i, filled: len(args) > 0})
 	return err
 }
@@ -155,7 +155,7 @@ func (d *chatDecoder) sealCalls() error {
 	for i := range d.calls {
 		if call := &d.calls[i]; !call.sealed && call.filled {
 			call.sealed = true
-			if err := d.seal(call.part); err != nil {
+			if err := d.Seal(call.part); err != nil {
 				return err
 			}
 		}

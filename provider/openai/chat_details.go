@@ -5,6 +5,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/jsonscan"
+	"github.com/pawl-go/pawl/internal/wire"
 )
 
 // chatDetails collects OpenRouter's reasoning_details, which hold the signatures and encrypted reasoning of the model behind it
@@ -52,7 +53,7 @@ func (d *chatDecoder) beginDetails(whole []byte) error {
 		d.details = &chatDetails{part: closed, entries: nil}
 		// The text of the reasoning stands in a member of its own; one part carries both.
 		data := append(append([]byte(`{"reasoning_details":`), whole...), '}')
-		i, err := d.begin(pawl.Reasoning{Opaque: &pawl.Opaque{Provider: d.tag, Data: data}})
+		i, err := d.Begin(pawl.Reasoning{Opaque: &pawl.Opaque{Provider: d.tag, Data: data}})
 		d.thought, d.details.part = i, i
 		return err
 	}
@@ -60,7 +61,7 @@ func (d *chatDecoder) beginDetails(whole []byte) error {
 		if err := d.closeText(); err != nil {
 			return err
 		}
-		i, err := d.begin(pawl.Reasoning{})
+		i, err := d.Begin(pawl.Reasoning{})
 		if err != nil {
 			return err
 		}
@@ -126,7 +127,7 @@ next:
 			case string(m.raw) == "null":
 			case (m.key == "text" || m.key == "summary") && have.raw[0] == '"' && m.raw[0] == '"':
 				if have.buf == nil {
-					have.buf = []byte(asText(have.raw))
+					have.buf = []byte(wire.AsText(have.raw))
 				}
 				c := jsonscan.New(m.raw)
 				have.buf = c.AppendString(have.buf)
@@ -174,5 +175,5 @@ func (d *chatDecoder) closeDetails() error {
 	if !jsonscan.Valid(data) {
 		return d.broken("reasoning_details are not valid JSON")
 	}
-	return d.send(pawl.Delta{Index: x.part, Part: pawl.Reasoning{Opaque: &pawl.Opaque{Provider: d.tag, Data: data}}, Done: true})
+	return d.Send(pawl.Delta{Index: x.part, Part: pawl.Reasoning{Opaque: &pawl.Opaque{Provider: d.tag, Data: data}}, Done: true})
 }

@@ -9,18 +9,18 @@ import (
 
 // fromRequest writes the members of a Chat Completions body after its model.
 func fromChatRequest(e *encoder, req *pawl.Request) {
-	if e.key("messages") {
-		e.raw("[")
+	if e.Key("messages") {
+		e.Raw("[")
 		for i := range req.Messages {
 			fromChatMessage(e, i, &req.Messages[i])
 		}
-		e.raw("]")
+		e.Raw("]")
 	}
 	if len(req.Tools) > 0 {
-		if e.key("tools") {
-			e.b = append(e.b, e.tools.body...)
+		if e.Key("tools") {
+			e.B = append(e.B, e.tools.Body...)
 		}
-		if e.key("tool_choice") {
+		if e.Key("tool_choice") {
 			fromChatChoice(e, req.Choice)
 		}
 	}
@@ -32,35 +32,35 @@ func fromChatRequest(e *encoder, req *pawl.Request) {
 		if e.compatible {
 			name = "max_tokens"
 		}
-		if e.key(name) {
-			e.int(s.MaxTokens)
+		if e.Key(name) {
+			e.Int(s.MaxTokens)
 		}
 	}
 	e.sampling(s, len(req.Tools) > 0)
-	if len(s.Stop) > 0 && e.key("stop") {
-		e.raw("[")
+	if len(s.Stop) > 0 && e.Key("stop") {
+		e.Raw("[")
 		for _, stop := range s.Stop {
-			e.comma()
-			e.string(stop)
+			e.Comma()
+			e.String(stop)
 		}
-		e.raw("]")
+		e.Raw("]")
 	}
-	if s.Effort != "" && e.key("reasoning_effort") {
-		e.string(s.Effort)
+	if s.Effort != "" && e.Key("reasoning_effort") {
+		e.String(s.Effort)
 	}
-	if len(req.Output) > 0 && e.key("response_format") {
-		e.raw(`{"type":"json_schema","json_schema":{"name":"output","strict":`)
-		e.bool(strict(req.Output))
-		e.raw(`,"schema":`)
-		e.b = append(e.b, req.Output...)
-		e.raw(`}}`)
+	if len(req.Output) > 0 && e.Key("response_format") {
+		e.Raw(`{"type":"json_schema","json_schema":{"name":"output","strict":`)
+		e.Bool(strict(req.Output))
+		e.Raw(`,"schema":`)
+		e.B = append(e.B, req.Output...)
+		e.Raw(`}}`)
 	}
 	if !req.Whole {
-		if e.key("stream") {
-			e.raw("true")
+		if e.Key("stream") {
+			e.Raw("true")
 		}
-		if e.key("stream_options") {
-			e.raw(`{"include_usage":true}`)
+		if e.Key("stream_options") {
+			e.Raw(`{"include_usage":true}`)
 		}
 	}
 }
@@ -81,27 +81,27 @@ func fromChatTool(dst []byte, name string, t *pawl.Tool, schema []byte) []byte {
 func fromChatChoice(e *encoder, c pawl.ToolChoice) {
 	switch {
 	case c.Mode == pawl.ToolAuto:
-		e.raw(`"auto"`)
+		e.Raw(`"auto"`)
 		return
 	case c.Mode == pawl.ToolNone:
-		e.raw(`"none"`)
+		e.Raw(`"none"`)
 		return
 	case c.Mode == pawl.ToolRequired:
-		e.raw(`"required"`)
+		e.Raw(`"required"`)
 		return
 	case len(c.Names) > 1:
-		e.raw(`{"type":"allowed_tools","allowed_tools":{"mode":"required","tools":[`)
+		e.Raw(`{"type":"allowed_tools","allowed_tools":{"mode":"required","tools":[`)
 	}
 	for i, n := range c.Names {
 		if i > 0 {
-			e.raw(",")
+			e.Raw(",")
 		}
-		e.raw(`{"type":"function","function":{"name":`)
-		e.string(e.tools.toWire(n))
-		e.raw(`}}`)
+		e.Raw(`{"type":"function","function":{"name":`)
+		e.String(e.tools.ToWire(n))
+		e.Raw(`}}`)
 	}
 	if len(c.Names) > 1 {
-		e.raw(`]}}`)
+		e.Raw(`]}}`)
 	}
 }
 
@@ -115,66 +115,66 @@ func fromChatMessage(e *encoder, i int, m *pawl.Message) {
 		fromChatResults(e, i, m)
 		return
 	}
-	e.comma()
-	e.raw(`{"role":"`)
+	e.Comma()
+	e.Raw(`{"role":"`)
 	switch m.Role {
 	case pawl.RoleSystem, pawl.RoleUser:
-		e.raw(string(m.Role))
+		e.Raw(string(m.Role))
 	case pawl.RoleDeveloper:
 		if e.compatible {
-			e.raw("system") // only OpenAI knows the role
+			e.Raw("system") // only OpenAI knows the role
 		} else {
-			e.raw("developer")
+			e.Raw("developer")
 		}
 	default:
-		e.fail(e.invalid("messages", "message %d has the unknown role %q", i, m.Role))
+		e.Fail(e.invalid("messages", "message %d has the unknown role %q", i, m.Role))
 	}
-	e.raw(`","content":`)
+	e.Raw(`","content":`)
 	fromChatContent(e, i, m.Parts)
-	e.raw(`}`)
+	e.Raw(`}`)
 }
 
 func fromChatContent(e *encoder, message int, parts []pawl.Part) {
 	if len(parts) == 0 {
-		e.raw(`""`)
+		e.Raw(`""`)
 		return
 	}
 	if t, ok := parts[0].(pawl.Text); ok && len(parts) == 1 {
-		e.string(t.Text)
+		e.String(t.Text)
 		return
 	}
-	e.raw("[")
+	e.Raw("[")
 	for i, p := range parts {
 		fromChatPart(e, message, i, p)
 	}
-	e.raw("]")
+	e.Raw("]")
 }
 
 func fromChatPart(e *encoder, message, i int, p pawl.Part) {
 	switch p := p.(type) {
 	case pawl.Text:
-		e.comma()
-		e.raw(`{"type":"text","text":`)
-		e.string(p.Text)
-		e.raw(`}`)
+		e.Comma()
+		e.Raw(`{"type":"text","text":`)
+		e.String(p.Text)
+		e.Raw(`}`)
 	case pawl.Media:
-		e.comma()
+		e.Comma()
 		fromChatMedia(e, field(message, i), p)
 	default:
-		e.fail(e.invalid(field(message, i), "%T has no place in this message", p))
+		e.Fail(e.invalid(field(message, i), "%T has no place in this message", p))
 	}
 }
 
 func fromChatMedia(e *encoder, where string, m pawl.Media) {
 	switch kind := mediaKind(m); {
 	case kind == "image":
-		e.raw(`{"type":"image_url","image_url":{"url":`)
+		e.Raw(`{"type":"image_url","image_url":{"url":`)
 		if m.URL != "" {
-			e.string(m.URL)
+			e.String(m.URL)
 		} else {
 			e.dataURI(m.MIME, m.Data)
 		}
-		e.raw(`}}`)
+		e.Raw(`}}`)
 	case kind == "audio" && m.URL == "":
 		format := ""
 		switch m.MIME {
@@ -183,30 +183,30 @@ func fromChatMedia(e *encoder, where string, m pawl.Media) {
 		case "audio/mpeg", "audio/mp3":
 			format = "mp3"
 		default:
-			e.fail(e.unsupported(where, "audio must be audio/wav or audio/mpeg, not %s", m.MIME))
+			e.Fail(e.unsupported(where, "audio must be audio/wav or audio/mpeg, not %s", m.MIME))
 		}
-		e.raw(`{"type":"input_audio","input_audio":{"data":"`)
-		e.base64(m.Data)
-		e.raw(`","format":"`)
-		e.raw(format)
-		e.raw(`"}}`)
+		e.Raw(`{"type":"input_audio","input_audio":{"data":"`)
+		e.Base64(m.Data)
+		e.Raw(`","format":"`)
+		e.Raw(format)
+		e.Raw(`"}}`)
 	case kind == "file" && m.URL == "":
-		e.raw(`{"type":"file","file":{"filename":"`)
-		e.raw(fileName(m.MIME))
-		e.raw(`","file_data":`)
+		e.Raw(`{"type":"file","file":{"filename":"`)
+		e.Raw(fileName(m.MIME))
+		e.Raw(`","file_data":`)
 		e.dataURI(m.MIME, m.Data)
-		e.raw(`}}`)
+		e.Raw(`}}`)
 	case m.URL != "":
-		e.fail(e.unsupported(where, "Chat Completions takes %s by value only, not by URL", m.MIME))
+		e.Fail(e.unsupported(where, "Chat Completions takes %s by value only, not by URL", m.MIME))
 	default:
-		e.fail(e.unsupported(where, "Chat Completions cannot take media of type %q", m.MIME))
+		e.Fail(e.unsupported(where, "Chat Completions cannot take media of type %q", m.MIME))
 	}
 }
 
 // fromReply writes an assistant message: its texts as one string, its calls, and what this server wants back of its reasoning.
 func fromChatReply(e *encoder, message int, m *pawl.Message) {
-	e.comma()
-	e.raw(`{"role":"assistant","content":`)
+	e.Comma()
+	e.Raw(`{"role":"assistant","content":`)
 	texts, calls, thoughts := 0, 0, 0
 	for i, p := range m.Parts {
 		switch p := p.(type) {
@@ -221,7 +221,7 @@ func fromChatReply(e *encoder, message int, m *pawl.Message) {
 				thoughts++
 			}
 		default:
-			e.fail(e.unsupported(field(message, i), "Chat Completions cannot take %T in an assistant message", p))
+			e.Fail(e.unsupported(field(message, i), "Chat Completions cannot take %T in an assistant message", p))
 		}
 	}
 	switch {
@@ -229,48 +229,48 @@ func fromChatReply(e *encoder, message int, m *pawl.Message) {
 	case texts == 1:
 		for _, p := range m.Parts {
 			if t, ok := p.(pawl.Text); ok && t.Text != "" {
-				e.string(t.Text)
+				e.String(t.Text)
 			}
 		}
 	case texts > 1:
-		e.string(m.Text())
+		e.String(m.Text())
 	case calls > 0:
-		e.raw("null")
+		e.Raw("null")
 	default:
-		e.raw(`""`)
+		e.Raw(`""`)
 	}
 	if thoughts > 0 {
 		fromChatReasoning(e, m)
 	}
 	if calls > 0 {
-		e.raw(`,"tool_calls":[`)
+		e.Raw(`,"tool_calls":[`)
 		for _, p := range m.Parts {
 			if c, ok := p.(pawl.ToolCall); ok {
 				fromChatCall(e, &c)
 			}
 		}
-		e.raw(`]`)
+		e.Raw(`]`)
 	}
-	e.raw(`}`)
+	e.Raw(`}`)
 }
 
 func fromChatCall(e *encoder, c *pawl.ToolCall) {
-	e.comma()
-	e.raw(`{"id":`)
+	e.Comma()
+	e.Raw(`{"id":`)
 	e.id(c.ID)
 	if opaqueType(c.Opaque, e.tag) == customType {
-		e.raw(`,"type":"custom","custom":{"name":`)
-		e.string(e.tools.toWire(c.Name))
-		e.raw(`,"input":`)
-		e.bytes(c.Args)
-		e.raw(`}}`)
+		e.Raw(`,"type":"custom","custom":{"name":`)
+		e.String(e.tools.ToWire(c.Name))
+		e.Raw(`,"input":`)
+		e.Bytes(c.Args)
+		e.Raw(`}}`)
 		return
 	}
-	e.raw(`,"type":"function","function":{"name":`)
-	e.string(e.tools.toWire(c.Name))
-	e.raw(`,"arguments":`)
+	e.Raw(`,"type":"function","function":{"name":`)
+	e.String(e.tools.ToWire(c.Name))
+	e.Raw(`,"arguments":`)
 	fromChatArgs(e, c.Args)
-	e.raw(`}}`)
+	e.Raw(`}}`)
 }
 
 // fromChatArgs writes arguments as a string of JSON. OpenAI takes back whatever its model wrote. Other servers parse the
@@ -279,12 +279,12 @@ func fromChatArgs(e *encoder, args []byte) {
 	n := len(args)
 	switch {
 	case n == 0:
-		e.raw(`"{}"`)
+		e.Raw(`"{}"`)
 	case !e.compatible || args[0] == '{' && args[n-1] == '}' || jsonscan.Valid(args):
-		e.bytes(args)
+		e.Bytes(args)
 	default:
 		wrapped := jsonscan.AppendString([]byte(`{"invalid_arguments":`), args)
-		e.bytes(append(wrapped, '}'))
+		e.Bytes(append(wrapped, '}'))
 	}
 }
 
@@ -295,15 +295,15 @@ func fromChatResults(e *encoder, message int, m *pawl.Message) {
 	for i, p := range m.Parts {
 		r, ok := p.(pawl.ToolResult)
 		if !ok {
-			e.fail(e.invalid(field(message, i), "%T has no place among results", p))
+			e.Fail(e.invalid(field(message, i), "%T has no place among results", p))
 			return
 		}
-		e.comma()
-		e.raw(`{"role":"tool","tool_call_id":`)
+		e.Comma()
+		e.Raw(`{"role":"tool","tool_call_id":`)
 		e.id(r.CallID)
-		e.raw(`,"content":`)
+		e.Raw(`,"content":`)
 		e.resultText(&r)
-		e.raw(`}`)
+		e.Raw(`}`)
 		for _, p := range r.Parts {
 			_, ok := p.(pawl.Media)
 			media = media || ok
@@ -312,21 +312,21 @@ func fromChatResults(e *encoder, message int, m *pawl.Message) {
 	if !media {
 		return
 	}
-	e.comma()
-	e.raw(`{"role":"user","content":[`)
+	e.Comma()
+	e.Raw(`{"role":"user","content":[`)
 	for i, p := range m.Parts {
 		r := p.(pawl.ToolResult)
 		for _, p := range r.Parts {
 			if md, ok := p.(pawl.Media); ok {
-				e.comma()
-				e.raw(`{"type":"text","text":`)
-				e.string("From the result of call " + r.CallID + ":")
-				e.raw(`},`)
+				e.Comma()
+				e.Raw(`{"type":"text","text":`)
+				e.String("From the result of call " + r.CallID + ":")
+				e.Raw(`},`)
 				fromChatMedia(e, field(message, i), md)
 			}
 		}
 	}
-	e.raw(`]}`)
+	e.Raw(`]}`)
 }
 
 // The forms in which servers of this API send reasoning. They are the Data of Opaque: {"field":"reasoning_content"}, or the
@@ -372,21 +372,21 @@ func fromChatThinking(e *encoder, m *pawl.Message) bool {
 	if !found {
 		return false
 	}
-	e.raw("[")
+	e.Raw("[")
 	for _, p := range m.Parts {
 		switch p := p.(type) {
 		case pawl.Text:
 			fromChatPart(e, 0, 0, p)
 		case pawl.Reasoning:
 			if form, _ := readOpaque(p.Opaque, e.tag); form == reasoningList {
-				e.comma()
-				e.raw(`{"type":"thinking","thinking":[{"type":"text","text":`)
-				e.string(p.Text)
-				e.raw(`}]}`)
+				e.Comma()
+				e.Raw(`{"type":"thinking","thinking":[{"type":"text","text":`)
+				e.String(p.Text)
+				e.Raw(`}]}`)
 			}
 		}
 	}
-	e.raw("]")
+	e.Raw("]")
 	return true
 }
 
@@ -404,8 +404,8 @@ func fromChatReasoning(e *encoder, m *pawl.Message) {
 			}
 		}
 		if found {
-			e.raw(`,"` + form + `":`)
-			e.string(text.String())
+			e.Raw(`,"` + form + `":`)
+			e.String(text.String())
 		}
 	}
 	found := false
@@ -416,16 +416,16 @@ func fromChatReasoning(e *encoder, m *pawl.Message) {
 		}
 		if _, details := readOpaque(r.Opaque, e.tag); len(details) > 0 {
 			if !found {
-				e.raw(`,"reasoning_details":[`)
+				e.Raw(`,"reasoning_details":[`)
 				found = true
 			} else {
-				e.comma()
+				e.Comma()
 			}
-			e.b = append(e.b, details...)
+			e.B = append(e.B, details...)
 		}
 	}
 	if found {
-		e.raw(`]`)
+		e.Raw(`]`)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/jsonscan"
+	"github.com/pawl-go/pawl/internal/wire"
 )
 
 var chatAPI = &api{
@@ -13,7 +14,9 @@ var chatAPI = &api{
 	maxID:    40,
 	encode:   fromChatRequest,
 	fromTool: fromChatTool,
-	decoder:  func(out *emitter) decoder { return &chatDecoder{emitter: out, text: closed, thought: closed} },
+	decoder: func(d *dialect, out *wire.Emitter) wire.Decoder {
+		return &chatDecoder{dialect: d, Emitter: out, text: closed, thought: closed}
+	},
 }
 
 // chunkDepth is how deep a delta stands: in a choice, in the choices, in a chunk.
@@ -24,7 +27,8 @@ const closed = -1
 
 // chatDecoder makes deltas of a Chat Completions reply. A whole message is read as the one delta of a stream.
 type chatDecoder struct {
-	*emitter
+	*dialect
+	*wire.Emitter
 	text    int // the open text, or closed
 	thought int // the open reasoning, or closed
 	calls   []chatCall
@@ -53,14 +57,14 @@ func (d *chatDecoder) toDelta(c *jsonscan.Cursor) error {
 			if c.Kind() == jsonscan.Array {
 				list = c.Raw()
 			} else {
-				text = d.string(c)
+				text = d.String(c)
 			}
 		case "refusal":
-			refusal = d.string(c)
+			refusal = d.String(c)
 		case reasoningContent:
-			thinking = d.string(c)
+			thinking = d.String(c)
 		case reasoningPlain:
-			plain = d.string(c)
+			plain = d.String(c)
 		case reasoningDetails:
 			details = c.Raw()
 		case "tool_calls":
@@ -99,7 +103,7 @@ func (d *chatDecoder) toDelta(c *jsonscan.Cursor) error {
 		return err
 	}
 	if refusal != "" {
-		d.refused = true
+		d.Refused = true
 		if err := d.say(refusal); err != nil {
 			return err
 		}
@@ -144,8 +148,8 @@ func (d *chatDecoder) content(raw []byte) error {
 			if err := d.thinking(thinking); err != nil {
 				return err
 			}
-		case filled(text):
-			if err := d.say(asText(text)); err != nil {
+		case wire.Filled(text):
+			if err := d.say(wire.AsText(text)); err != nil {
 				return err
 			}
 		}
@@ -156,7 +160,7 @@ func (d *chatDecoder) content(raw []byte) error {
 // thinking reads Mistral's thinking: text, or a list of text parts.
 func (d *chatDecoder) thinking(raw []byte) error {
 	if raw[0] == '"' {
-		return d.reasoning(asText(raw), reasoningList)
+		return d.reasoning(wire.AsText(raw), reasoningList)
 	}
 	c := jsonscan.New(raw)
 	for c.Array(); c.More(); {
@@ -184,12 +188,12 @@ func (d *chatDecoder) say(s string) error {
 		return err
 	}
 	if d.text != closed {
-		return d.more(d.text, pawl.Text{Text: s})
+		return d.More(d.text, pawl.Text{Text: s})
 	}
 	if d.sealing && s != "" {
-		return d.part(pawl.Text{Text: s})
+		return d.Part(pawl.Text{Text: s})
 	}
-	i, err := d.begin(pawl.Text{Text: s})
+	i, err := d.Begin(pawl.Text{Text: s})
 	d.text = i
 	return err
 }
@@ -199,16 +203,16 @@ func (d *chatDecoder) reasoning(s, form string) error {
 		return nil
 	}
 	if d.thought != closed {
-		return d.more(d.thought, pawl.Reasoning{Text: s})
+		return d.More(d.thought, pawl.Reasoning{Text: s})
 	}
 	if err := d.closeText(); err != nil {
 		return err
 	}
 	part := pawl.Reasoning{Text: s, Opaque: &pawl.Opaque{Provider: d.tag, Data: json.RawMessage(`{"field":"` + form + `"}`)}}
 	if d.sealing {
-		return d.part(part)
+		return d.Part(part)
 	}
-	i, err := d.begin(part)
+	i, err := d.Begin(part)
 	d.thought = i
 	return err
 }
@@ -219,7 +223,7 @@ func (d *chatDecoder) closeText() error {
 	}
 	i := d.text
 	d.text = closed
-	return d.seal(i)
+	return d.Seal(i)
 }
 
 // closeThought seals the open reasoning, but for one that has details: they may go on until the end.
@@ -229,5 +233,5 @@ func (d *chatDecoder) closeThought() error {
 	}
 	i := d.thought
 	d.thought = closed
-	return d.seal(i)
+	return d.Seal(i)
 }

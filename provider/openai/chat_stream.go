@@ -5,9 +5,10 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/jsonscan"
+	"github.com/pawl-go/pawl/internal/wire"
 )
 
-func (d *chatDecoder) event(data []byte) error {
+func (d *chatDecoder) Event(data []byte) error {
 	if string(data) == "[DONE]" {
 		d.done = true
 		return nil
@@ -15,15 +16,15 @@ func (d *chatDecoder) event(data []byte) error {
 	return d.chunk(data)
 }
 
-func (d *chatDecoder) over() bool { return d.done }
+func (d *chatDecoder) Over() bool { return d.done }
 
-func (d *chatDecoder) whole(body []byte) error {
-	d.sealing, d.emitter.whole = true, true
+func (d *chatDecoder) Whole(body []byte) error {
+	d.sealing, d.Emitter.Whole = true, true
 	if err := d.chunk(body); err != nil {
 		return err
 	}
 	d.done = true
-	return d.end()
+	return d.End()
 }
 
 // chunk reads one chunk of a stream, or a whole body.
@@ -53,7 +54,7 @@ func (d *chatDecoder) chunk(data []byte) error {
 	} else {
 		c = jsonscan.New(data)
 		if !c.Object() {
-			return d.broken("the reply is not a JSON object: %s", excerpt(data))
+			return d.broken("the reply is not a JSON object: %s", wire.Excerpt(data))
 		}
 	}
 	var failure []byte
@@ -73,7 +74,7 @@ func (d *chatDecoder) chunk(data []byte) error {
 		case "usage":
 			if c.Kind() == jsonscan.Object {
 				if u := toUsage(c.Raw()); u != nil {
-					d.usage = u
+					d.Usage = u
 				}
 				rest = 0
 			}
@@ -81,12 +82,12 @@ func (d *chatDecoder) chunk(data []byte) error {
 			d.groq(&c)
 			rest = 0
 		case "id":
-			if d.id == "" {
-				d.id = c.String()
+			if d.ID == "" {
+				d.ID = c.String()
 			}
 		case "model":
-			if d.model == "" {
-				d.model = c.String()
+			if d.Model == "" {
+				d.Model = c.String()
 			}
 		case "error":
 			if c.Kind() != jsonscan.Null {
@@ -105,7 +106,7 @@ func (d *chatDecoder) chunk(data []byte) error {
 		d.after = append(d.after[:0], data[rest:]...)
 	}
 	if d.sealing && !choices {
-		return d.broken("the reply has no choices: %s", excerpt(data))
+		return d.broken("the reply has no choices: %s", wire.Excerpt(data))
 	}
 	return nil
 }
@@ -117,8 +118,8 @@ func (d *chatDecoder) groq(c *jsonscan.Cursor) {
 	}
 	for k, ok := c.Key(); ok; k, ok = c.Key() {
 		if string(k) == "usage" && c.Kind() == jsonscan.Object {
-			if u := toUsage(c.Raw()); u != nil && d.usage == nil {
-				d.usage = u
+			if u := toUsage(c.Raw()); u != nil && d.Usage == nil {
+				d.Usage = u
 			}
 		}
 	}
@@ -178,14 +179,14 @@ func (d *chatDecoder) members(c *jsonscan.Cursor, index int64, read bool) error 
 
 // end finishes the reply. A server may leave out [DONE] after a finish reason, or, with [DONE], the reason; a stream without
 // either was cut.
-func (d *chatDecoder) end() error {
+func (d *chatDecoder) End() error {
 	if len(d.reason) == 0 && !d.done {
 		return d.broken("the stream ended without a finish reason")
 	}
 	if err := d.closeDetails(); err != nil {
 		return err
 	}
-	return d.finish(toChatFinish(d.reason))
+	return d.Finish(toChatFinish(d.reason))
 }
 
 // toFinish maps the reasons of OpenAI, and those that other servers use beside them.

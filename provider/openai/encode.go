@@ -1,34 +1,28 @@
 package openai
 
 import (
-	"encoding/base64"
-	"hash/fnv"
-	"math"
 	"strconv"
 	"strings"
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/jsonscan"
+	"github.com/pawl-go/pawl/internal/wire"
 )
 
-// encoder appends a body. The same request always gives the same bytes, and a longer conversation begins with the bytes of
-// the shorter one, so that providers' prompt caches hit.
+// encoder appends a body.
 type encoder struct {
 	*dialect
+	wire.Writer
 	model string
-	tools *toolset
-	b     []byte
-	own   []byte   // the members of the request's provider options
-	keys  []string // their names, which win over ours
-	err   error
+	tools *wire.Toolset
 }
 
 // encode appends the body of req to dst.
-func (d *dialect) encode(dst []byte, name string, tools *toolset, req *pawl.Request) ([]byte, error) {
+func (d *dialect) encode(dst []byte, name string, tools *wire.Toolset, req *pawl.Request) ([]byte, error) {
 	if req.Model != "" {
 		name = req.Model
 	}
-	e := encoder{dialect: d, model: name, tools: tools, b: dst}
+	e := encoder{dialect: d, Writer: wire.Writer{Provider: d.provider, B: dst}, model: name, tools: tools}
 	if name == "" {
 		return dst, d.invalid("model", "no model is named")
 	}
@@ -38,109 +32,36 @@ func (d *dialect) encode(dst []byte, name string, tools *toolset, req *pawl.Requ
 	if len(req.Output) > 0 && !jsonscan.IsObject(req.Output) {
 		return dst, d.invalid("output", "the schema is not a JSON object")
 	}
-	if o := req.Settings.Options[d.provider]; len(o) > 0 {
-		e.options(o)
-	}
-	e.b = append(e.b, '{')
-	if e.key("model") {
-		e.string(name)
+	e.Begin(req.Settings.Options[d.provider])
+	if e.Key("model") {
+		e.String(name)
 	}
 	d.api.encode(&e, req)
-	if e.own != nil {
-		e.comma()
-		e.b = append(e.b, e.own...)
-	}
-	e.b = append(e.b, '}')
-	return e.b, e.err
-}
-
-// options takes the members of a JSON object that go into the body as they are.
-func (e *encoder) options(o []byte) {
-	if !jsonscan.IsObject(o) {
-		e.fail(e.invalid("settings.options."+e.provider, "not a JSON object"))
-		return
-	}
-	c := jsonscan.New(o)
-	c.Object()
-	for k, ok := c.Key(); ok; k, ok = c.Key() {
-		e.keys = append(e.keys, string(k))
-	}
-	if len(e.keys) > 0 {
-		s := strings.TrimSpace(string(o))
-		e.own = []byte(strings.TrimSpace(s[1 : len(s)-1]))
-	}
-}
-
-func (e *encoder) fail(err error) {
-	if e.err == nil {
-		e.err = err
-	}
-}
-
-// key begins a member of the body, and reports false where the request's options have it.
-func (e *encoder) key(name string) bool {
-	for _, k := range e.keys {
-		if k == name {
-			return false
-		}
-	}
-	e.comma()
-	e.b = append(e.b, '"')
-	e.b = append(e.b, name...)
-	e.b = append(e.b, '"', ':')
-	return true
-}
-
-// comma separates members and elements: it is left out after an opening bracket.
-func (e *encoder) comma() {
-	switch e.b[len(e.b)-1] {
-	case '{', '[':
-	default:
-		e.b = append(e.b, ',')
-	}
-}
-
-func (e *encoder) raw(s string) { e.b = append(e.b, s...) }
-
-func (e *encoder) string(s string) { e.b = jsonscan.AppendString(e.b, s) }
-
-func (e *encoder) bytes(s []byte) { e.b = jsonscan.AppendString(e.b, s) }
-
-func (e *encoder) int(n int) { e.b = strconv.AppendInt(e.b, int64(n), 10) }
-
-func (e *encoder) bool(v bool) { e.b = strconv.AppendBool(e.b, v) }
-
-func (e *encoder) float(field string, f float64) {
-	if math.IsNaN(f) || math.IsInf(f, 0) {
-		e.fail(e.invalid(field, "%v is no number", f))
-	}
-	e.b = strconv.AppendFloat(e.b, f, 'f', -1, 64)
+	return e.Finish()
 }
 
 // sampling writes the settings that both APIs name alike.
 func (e *encoder) sampling(s *pawl.Settings, tools bool) {
-	if s.Temperature != nil && e.key("temperature") {
-		e.float("settings.temperature", *s.Temperature)
+	if s.Temperature != nil && e.Key("temperature") {
+		e.Float("settings.temperature", *s.Temperature)
 	}
-	if s.TopP != nil && e.key("top_p") {
-		e.float("settings.top_p", *s.TopP)
+	if s.TopP != nil && e.Key("top_p") {
+		e.Float("settings.top_p", *s.TopP)
 	}
-	if s.Parallel != nil && tools && e.key("parallel_tool_calls") {
-		e.bool(*s.Parallel)
+	if s.Parallel != nil && tools && e.Key("parallel_tool_calls") {
+		e.Bool(*s.Parallel)
 	}
 }
 
 // dataURI appends a string that holds data itself.
 func (e *encoder) dataURI(mime string, data []byte) {
-	e.raw(`"data:`)
+	e.Raw(`"data:`)
 	q := jsonscan.AppendString(nil, mime)
-	e.b = append(e.b, q[1:len(q)-1]...)
-	e.raw(`;base64,`)
-	e.base64(data)
-	e.raw(`"`)
+	e.B = append(e.B, q[1:len(q)-1]...)
+	e.Raw(`;base64,`)
+	e.Base64(data)
+	e.Raw(`"`)
 }
-
-func (e *encoder) base64(data []byte) { e.b = base64.StdEncoding.AppendEncode(e.b, data) }
 
 // id writes a call id as the server takes it. Longer or stranger ones are replaced by a hash, the same for the call and
 // for its result, and different for different ids.
@@ -149,14 +70,14 @@ func (e *encoder) id(id string) {
 	case e.mistral && !nineLetters(id):
 		const letters = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 		var short [9]byte
-		for i, h := 0, hash(id); i < len(short); i, h = i+1, h/62 {
+		for i, h := 0, wire.Hash(id); i < len(short); i, h = i+1, h/62 {
 			short[i] = letters[h%62]
 		}
 		id = string(short[:])
 	case len(id) > e.maxID:
-		id = "call_" + strconv.FormatUint(hash(id), 36)
+		id = "call_" + strconv.FormatUint(wire.Hash(id), 36)
 	}
-	e.string(id)
+	e.String(id)
 }
 
 func nineLetters(s string) bool {
@@ -168,20 +89,14 @@ func nineLetters(s string) bool {
 	return len(s) == 9
 }
 
-func hash(s string) uint64 {
-	h := fnv.New64a()
-	h.Write([]byte(s))
-	return h.Sum64()
-}
-
 // resultText writes the texts of a result as one string. The APIs have no field for errors, so the text says it.
 func (e *encoder) resultText(r *pawl.ToolResult) {
 	text := r.Text()
 	if !r.IsError {
-		e.string(text)
+		e.String(text)
 		return
 	}
-	e.string(errorText(text))
+	e.String(errorText(text))
 }
 
 func errorText(text string) string {

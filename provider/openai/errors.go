@@ -2,13 +2,12 @@ package openai
 
 import (
 	"net/http"
-	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/jsonscan"
+	"github.com/pawl-go/pawl/internal/wire"
 )
 
 // failure is what a provider says of an error, in any of the forms that are seen:
@@ -28,7 +27,7 @@ func readFailure(body []byte) failure {
 	c := jsonscan.New(body)
 	f.read(&c)
 	if f.message == "" && c.Err() != nil || c.Kind() == jsonscan.None && f == (failure{}) {
-		f.message = excerpt(body)
+		f.message = wire.Excerpt(body)
 	}
 	return f
 }
@@ -62,7 +61,7 @@ func (f *failure) read(c *jsonscan.Cursor) {
 				f.message = c.String()
 			} else if c.Kind() == jsonscan.Array || c.Kind() == jsonscan.Object {
 				if raw := c.Raw(); f.message == "" {
-					f.message = excerpt(raw)
+					f.message = wire.Excerpt(raw)
 				}
 			}
 		case "type", "error_type":
@@ -87,7 +86,7 @@ func (f *failure) read(c *jsonscan.Cursor) {
 					if c.Kind() == jsonscan.String {
 						f.upstream = c.String()
 					} else {
-						f.upstream = excerpt(c.Raw())
+						f.upstream = wire.Excerpt(c.Raw())
 					}
 				}
 			}
@@ -100,7 +99,7 @@ func (d *dialect) toError(status int, h http.Header, body []byte, now time.Time)
 	f := readFailure(body)
 	e := d.classify(status, f)
 	if status == http.StatusTooManyRequests || status >= 500 {
-		e.RetryAfter = retryAfter(h, now)
+		e.RetryAfter = wire.RetryAfter(h, now)
 	}
 	switch h.Get("X-Should-Retry") {
 	case "true":
@@ -191,48 +190,13 @@ func (d *dialect) classify(status int, f failure) *pawl.ProviderError {
 func (f *failure) text() string {
 	t := f.message
 	if f.upstream != "" {
-		t += " (" + excerpt([]byte(f.upstream)) + ")"
+		t += " (" + wire.Excerpt([]byte(f.upstream)) + ")"
 	}
 	if f.generation != "" {
-		t += "; the model wrote: " + excerpt([]byte(f.generation))
+		t += "; the model wrote: " + wire.Excerpt([]byte(f.generation))
 	}
 	if t == "" {
 		t = strings.TrimSpace(f.code + " " + f.typ)
 	}
 	return t
-}
-
-// excerpt shortens text of unknown size for a message.
-func excerpt(b []byte) string {
-	const most = 500
-	s := strings.TrimSpace(string(b[:min(len(b), 8*most)]))
-	if len(s) > most {
-		s = s[:most]
-		for len(s) > 0 && !utf8.ValidString(s[max(0, len(s)-4):]) && !utf8.RuneStart(s[len(s)-1]) {
-			s = s[:len(s)-1]
-		}
-		s = strings.ToValidUTF8(s, "") + "…"
-	}
-	return strings.ToValidUTF8(s, "\uFFFD")
-}
-
-// retryAfter reads how long the provider asks to wait: in milliseconds, in seconds, or until a date.
-func retryAfter(h http.Header, now time.Time) time.Duration {
-	if ms, err := strconv.ParseFloat(h.Get("Retry-After-Ms"), 64); err == nil && ms >= 0 && ms < 1e9 {
-		return time.Duration(ms * float64(time.Millisecond))
-	}
-	v := strings.TrimSpace(h.Get("Retry-After"))
-	if v == "" {
-		return 0
-	}
-	if s, err := strconv.ParseFloat(v, 64); err == nil {
-		if s >= 0 && s < 1e6 {
-			return time.Duration(s * float64(time.Second))
-		}
-		return 0
-	}
-	if t, err := http.ParseTime(v); err == nil {
-		return max(0, t.Sub(now))
-	}
-	return 0
 }

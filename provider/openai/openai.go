@@ -23,15 +23,13 @@ package openai
 
 import (
 	"fmt"
-	"net"
 	"net/http"
 	"net/url"
 	"os"
 	"strings"
-	"sync"
-	"time"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/wire"
 )
 
 // DefaultBaseURL is where OpenAI itself answers.
@@ -62,14 +60,11 @@ type Options struct {
 // Model is a pawl.Model over one of OpenAI's APIs. Create it with New or NewChat; it may be used concurrently.
 type Model struct {
 	dialect
-	name    string
-	url     *url.URL
-	header  http.Header
-	key     string // only to keep it out of errors
-	http    http.RoundTripper
-	retries int
-	err     error // a mistake in the options, told on the first request
-	tools   toolCache
+	name   string
+	url    *url.URL
+	client wire.Client
+	err    error // a mistake in the options, told on the first request
+	tools  wire.ToolCache
 }
 
 var _ pawl.Model = (*Model)(nil)
@@ -84,13 +79,7 @@ func newModel(a *api, model string, o *Options) *Model {
 	if o == nil {
 		o = new(Options)
 	}
-	m := &Model{name: model, http: o.HTTP, retries: o.Retries}
-	if m.http == nil {
-		m.http = sharedTransport()
-	}
-	if m.retries == 0 {
-		m.retries = 2
-	}
+	m := &Model{name: model}
 	base, key := o.BaseURL, o.Key
 	if base == "" {
 		base = os.Getenv("OPENAI_BASE_URL")
@@ -114,19 +103,12 @@ func newModel(a *api, model string, o *Options) *Model {
 		u.Path = "/"
 	}
 	m.url = u.JoinPath(a.path)
-	m.header = o.Header.Clone()
-	if m.header == nil {
-		m.header = http.Header{}
-	}
-	m.header.Set("Content-Type", "application/json")
-	if m.header.Get("User-Agent") == "" {
-		m.header.Set("User-Agent", "pawl")
-	}
+	m.client = wire.Client{Provider: a.provider, Header: wire.Header(o.Header), Key: key, HTTP: o.HTTP, Retries: wire.Retries(o.Retries), Decoder: m.decode, ToError: m.toError}
+	m.tools.Form = m.form()
 	switch {
 	case key != "":
-		m.key = key
-		m.header.Set("Authorization", "Bearer "+key)
-	case !m.compatible && m.header.Get("Authorization") == "":
+		m.client.Header.Set("Authorization", "Bearer "+key)
+	case !m.compatible && m.client.Header.Get("Authorization") == "":
 		m.err = &pawl.ProviderError{Provider: a.provider, Code: pawl.CodeAuthentication,
 			Message: "no API key: set OPENAI_API_KEY or Options.Key (or OPENAI_BASE_URL, for a server that needs none)"}
 	}
@@ -140,15 +122,7 @@ type api struct {
 	maxID    int // the longest call id that is accepted
 	encode   func(e *encoder, req *pawl.Request)
 	fromTool func(dst []byte, name string, t *pawl.Tool, schema []byte) []byte
-	decoder  func(out *emitter) decoder
-}
-
-// decoder makes deltas of one reply. It is used for one reply and not concurrently.
-type decoder interface {
-	event(data []byte) error // one event of a stream
-	over() bool              // that event was the last one, as the API says it
-	end() error              // the stream is over, or ended without saying so
-	whole(body []byte) error // a whole reply
+	decoder  func(d *dialect, out *wire.Emitter) wire.Decoder
 }
 
 // A dialect is how one server speaks an API.
@@ -169,34 +143,34 @@ func newDialect(a *api, host string) dialect {
 	return d
 }
 
+// form is how the dialect has tools.
+func (d *dialect) form() wire.ToolForm {
+	return wire.ToolForm{Provider: d.provider, FromTool: func(dst []byte, name string, t *pawl.Tool) ([]byte, error) {
+		schema, err := fromSchema(t.Input)
+		if err != nil {
+			return nil, fmt.Errorf("input: %w", err)
+		}
+		return d.fromTool(dst, name, t, schema), nil
+	}}
+}
+
+func (d *dialect) emitter(tools *wire.Toolset, yield func(pawl.Delta, error) bool) *wire.Emitter {
+	return &wire.Emitter{Provider: d.provider, Tag: d.tag, Tools: tools, Yield: yield}
+}
+
+// decode returns what makes deltas of one reply.
+func (d *dialect) decode(out *wire.Emitter) wire.Decoder { return d.decoder(d, out) }
+
 // unsupported is the refusal of something that the API has no form for.
 func (d *dialect) unsupported(field, format string, args ...any) error {
-	return &pawl.ProviderError{Provider: d.provider, Code: pawl.CodeUnsupported, Message: field + ": " + fmt.Sprintf(format, args...)}
+	return wire.Unsupported(d.provider, field, format, args...)
 }
 
 func (d *dialect) invalid(field, format string, args ...any) error {
-	return &pawl.ProviderError{Provider: d.provider, Code: pawl.CodeInvalidRequest, Message: field + ": " + fmt.Sprintf(format, args...)}
+	return wire.Invalid(d.provider, field, format, args...)
 }
 
-// broken is the error of a reply that cannot be read. The same request may well be answered better.
+// broken is the error of a reply that cannot be read.
 func (d *dialect) broken(format string, args ...any) error {
-	return &pawl.ProviderError{Provider: d.provider, Code: pawl.CodeStream, Message: fmt.Sprintf(format, args...), Retryable: true}
+	return wire.Broken(d.provider, format, args...)
 }
-
-// sharedTransport keeps as many idle connections as runs are likely to be open. The default transport keeps two a host,
-// which costs a third more CPU under load.
-var sharedTransport = sync.OnceValue(func() http.RoundTripper {
-	return &http.Transport{
-		Proxy:                 http.ProxyFromEnvironment,
-		DialContext:           (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
-		ForceAttemptHTTP2:     true,
-		MaxIdleConns:          4096,
-		MaxIdleConnsPerHost:   1024,
-		IdleConnTimeout:       90 * time.Second,
-		TLSHandshakeTimeout:   10 * time.Second,
-		ExpectContinueTimeout: time.Second,
-		WriteBufferSize:       16 << 10, // most requests leave in one write
-		ReadBufferSize:        16 << 10, // a streamed reply in few reads
-		DisableCompression:    true,     // replies are small, and compressed streams arrive late
-	}
-})

@@ -15,62 +15,62 @@ func fromRequest(e *encoder, req *pawl.Request) {
 	for lead < len(messages) && messages[lead].Role == pawl.RoleSystem && onlyText(messages[lead].Parts) {
 		lead++
 	}
-	if lead > 0 && e.key("instructions") {
+	if lead > 0 && e.Key("instructions") {
 		if lead == 1 {
-			e.string(messages[0].Text())
+			e.String(messages[0].Text())
 		} else {
 			texts := make([]string, lead)
 			for i := range texts {
 				texts[i] = messages[i].Text()
 			}
-			e.string(strings.Join(texts, "\n\n"))
+			e.String(strings.Join(texts, "\n\n"))
 		}
 	}
-	if e.key("input") {
-		e.raw("[")
+	if e.Key("input") {
+		e.Raw("[")
 		types := map[string]string(nil)
 		for i := lead; i < len(messages); i++ {
 			fromMessage(e, i, &messages[i], &types)
 		}
-		e.raw("]")
+		e.Raw("]")
 	}
 	if len(req.Tools) > 0 {
-		if e.key("tools") {
-			e.b = append(e.b, e.tools.body...)
+		if e.Key("tools") {
+			e.B = append(e.B, e.tools.Body...)
 		}
-		if e.key("tool_choice") {
+		if e.Key("tool_choice") {
 			fromChoice(e, req.Choice)
 		}
 	}
 	s := &req.Settings
-	if s.MaxTokens > 0 && e.key("max_output_tokens") {
-		e.int(s.MaxTokens)
+	if s.MaxTokens > 0 && e.Key("max_output_tokens") {
+		e.Int(s.MaxTokens)
 	}
 	e.sampling(s, len(req.Tools) > 0)
 	if len(s.Stop) > 0 {
-		e.fail(e.unsupported("settings.stop", "the Responses API has no stop sequences; openai-chat has them"))
+		e.Fail(e.unsupported("settings.stop", "the Responses API has no stop sequences; openai-chat has them"))
 	}
-	if s.Effort != "" && e.key("reasoning") {
-		e.raw(`{"effort":`)
-		e.string(s.Effort)
-		e.raw(`}`)
+	if s.Effort != "" && e.Key("reasoning") {
+		e.Raw(`{"effort":`)
+		e.String(s.Effort)
+		e.Raw(`}`)
 	}
-	if len(req.Output) > 0 && e.key("text") {
-		e.raw(`{"format":{"type":"json_schema","name":"output","strict":`)
-		e.bool(strict(req.Output))
-		e.raw(`,"schema":`)
-		e.b = append(e.b, req.Output...)
-		e.raw(`}}`)
+	if len(req.Output) > 0 && e.Key("text") {
+		e.Raw(`{"format":{"type":"json_schema","name":"output","strict":`)
+		e.Bool(strict(req.Output))
+		e.Raw(`,"schema":`)
+		e.B = append(e.B, req.Output...)
+		e.Raw(`}}`)
 	}
-	if e.key("store") {
-		e.raw("false")
+	if e.Key("store") {
+		e.Raw("false")
 	}
-	if (s.Effort != "" && s.Effort != "none" || reasons(e.model)) && e.key("include") {
+	if (s.Effort != "" && s.Effort != "none" || reasons(e.model)) && e.Key("include") {
 		// Without it, reasoning that the server does not keep could not be returned, and its calls would be refused.
-		e.raw(`["reasoning.encrypted_content"]`)
+		e.Raw(`["reasoning.encrypted_content"]`)
 	}
-	if !req.Whole && e.key("stream") {
-		e.raw("true")
+	if !req.Whole && e.Key("stream") {
+		e.Raw("true")
 	}
 }
 
@@ -118,27 +118,27 @@ func fromTool(dst []byte, name string, t *pawl.Tool, schema []byte) []byte {
 func fromChoice(e *encoder, c pawl.ToolChoice) {
 	switch {
 	case c.Mode == pawl.ToolAuto:
-		e.raw(`"auto"`)
+		e.Raw(`"auto"`)
 		return
 	case c.Mode == pawl.ToolNone:
-		e.raw(`"none"`)
+		e.Raw(`"none"`)
 		return
 	case c.Mode == pawl.ToolRequired:
-		e.raw(`"required"`)
+		e.Raw(`"required"`)
 		return
 	case len(c.Names) > 1:
-		e.raw(`{"type":"allowed_tools","mode":"required","tools":[`)
+		e.Raw(`{"type":"allowed_tools","mode":"required","tools":[`)
 	}
 	for i, n := range c.Names {
 		if i > 0 {
-			e.raw(",")
+			e.Raw(",")
 		}
-		e.raw(`{"type":"function","name":`)
-		e.string(e.tools.toWire(n))
-		e.raw(`}`)
+		e.Raw(`{"type":"function","name":`)
+		e.String(e.tools.ToWire(n))
+		e.Raw(`}`)
 	}
 	if len(c.Names) > 1 {
-		e.raw(`]}`)
+		e.Raw(`]}`)
 	}
 }
 
@@ -153,7 +153,7 @@ func fromMessage(e *encoder, i int, m *pawl.Message, types *map[string]string) {
 		for j, p := range m.Parts {
 			r, ok := p.(pawl.ToolResult)
 			if !ok {
-				e.fail(e.invalid(field(i, j), "%T has no place among results", p))
+				e.Fail(e.invalid(field(i, j), "%T has no place among results", p))
 				return
 			}
 			fromResult(e, i, j, &r, (*types)[r.CallID])
@@ -161,22 +161,22 @@ func fromMessage(e *encoder, i int, m *pawl.Message, types *map[string]string) {
 		return
 	case pawl.RoleSystem, pawl.RoleDeveloper, pawl.RoleUser:
 	default:
-		e.fail(e.invalid("messages", "message %d has the unknown role %q", i, m.Role))
+		e.Fail(e.invalid("messages", "message %d has the unknown role %q", i, m.Role))
 	}
-	e.comma()
-	e.raw(`{"type":"message","role":"`)
-	e.raw(string(m.Role))
-	e.raw(`","content":`)
+	e.Comma()
+	e.Raw(`{"type":"message","role":"`)
+	e.Raw(string(m.Role))
+	e.Raw(`","content":`)
 	if t, ok := single(m.Parts); ok {
-		e.string(t)
+		e.String(t)
 	} else {
-		e.raw("[")
+		e.Raw("[")
 		for j, p := range m.Parts {
 			fromPart(e, i, j, p)
 		}
-		e.raw("]")
+		e.Raw("]")
 	}
-	e.raw(`}`)
+	e.Raw(`}`)
 }
 
 // single returns the text of parts that are one text.
@@ -189,41 +189,41 @@ func single(parts []pawl.Part) (string, bool) {
 }
 
 func fromPart(e *encoder, message, i int, p pawl.Part) {
-	e.comma()
+	e.Comma()
 	switch p := p.(type) {
 	case pawl.Text:
-		e.raw(`{"type":"input_text","text":`)
-		e.string(p.Text)
-		e.raw(`}`)
+		e.Raw(`{"type":"input_text","text":`)
+		e.String(p.Text)
+		e.Raw(`}`)
 	case pawl.Media:
 		fromMedia(e, field(message, i), p)
 	default:
-		e.fail(e.invalid(field(message, i), "%T has no place in this message", p))
+		e.Fail(e.invalid(field(message, i), "%T has no place in this message", p))
 	}
 }
 
 func fromMedia(e *encoder, where string, m pawl.Media) {
 	switch kind := mediaKind(m); {
 	case kind == "image":
-		e.raw(`{"type":"input_image","image_url":`)
+		e.Raw(`{"type":"input_image","image_url":`)
 		if m.URL != "" {
-			e.string(m.URL)
+			e.String(m.URL)
 		} else {
 			e.dataURI(m.MIME, m.Data)
 		}
-		e.raw(`}`)
+		e.Raw(`}`)
 	case kind == "file" && m.URL != "":
-		e.raw(`{"type":"input_file","file_url":`)
-		e.string(m.URL)
-		e.raw(`}`)
+		e.Raw(`{"type":"input_file","file_url":`)
+		e.String(m.URL)
+		e.Raw(`}`)
 	case kind == "file":
-		e.raw(`{"type":"input_file","filename":"`)
-		e.raw(fileName(m.MIME))
-		e.raw(`","file_data":`)
+		e.Raw(`{"type":"input_file","filename":"`)
+		e.Raw(fileName(m.MIME))
+		e.Raw(`","file_data":`)
 		e.dataURI(m.MIME, m.Data)
-		e.raw(`}`)
+		e.Raw(`}`)
 	default:
-		e.fail(e.unsupported(where, "the Responses API cannot take media of type %q", m.MIME))
+		e.Fail(e.unsupported(where, "the Responses API cannot take media of type %q", m.MIME))
 	}
 }
 
@@ -244,20 +244,20 @@ func fromReply(e *encoder, message int, m *pawl.Message, types *map[string]strin
 			if p.Text == "" {
 				continue
 			}
-			e.comma()
-			e.raw(`{"type":"message","role":"assistant","content":`)
-			e.string(p.Text)
+			e.Comma()
+			e.Raw(`{"type":"message","role":"assistant","content":`)
+			e.String(p.Text)
 			e.extra(p.Opaque)
-			e.raw(`}`)
+			e.Raw(`}`)
 		case pawl.Reasoning:
 			if p.Opaque != nil && p.Opaque.Provider == e.tag && returnable(e, p.Opaque.Data) {
-				e.comma()
-				e.b = append(e.b, p.Opaque.Data...)
+				e.Comma()
+				e.B = append(e.B, p.Opaque.Data...)
 			}
 		case pawl.ToolCall:
 			fromCall(e, &p, types)
 		default:
-			e.fail(e.unsupported(field(message, i), "the Responses API cannot take %T in an assistant message", p))
+			e.Fail(e.unsupported(field(message, i), "the Responses API cannot take %T in an assistant message", p))
 		}
 	}
 }
@@ -281,7 +281,7 @@ func returnable(e *encoder, item []byte) bool {
 	if !reasoning || content {
 		return true
 	}
-	for _, k := range e.keys {
+	for _, k := range e.Keys {
 		if k == "store" || k == "conversation" || k == "previous_response_id" {
 			return true // the caller has the server keep things
 		}
@@ -295,8 +295,8 @@ func (e *encoder) extra(o *pawl.Opaque) {
 		return
 	}
 	if n := len(o.Data); n > 2 && o.Data[0] == '{' && o.Data[n-1] == '}' {
-		e.comma()
-		e.b = append(e.b, o.Data[1:n-1]...)
+		e.Comma()
+		e.B = append(e.B, o.Data[1:n-1]...)
 	}
 }
 
@@ -309,59 +309,59 @@ var outputType = map[string]string{
 }
 
 func fromCall(e *encoder, c *pawl.ToolCall, types *map[string]string) {
-	e.comma()
+	e.Comma()
 	if t := opaqueType(c.Opaque, e.tag); t != "" {
 		if *types == nil {
 			*types = map[string]string{}
 		}
 		(*types)[c.ID] = t
-		e.b = append(e.b, c.Opaque.Data...)
+		e.B = append(e.B, c.Opaque.Data...)
 		return
 	}
-	e.raw(`{"type":"function_call","call_id":`)
+	e.Raw(`{"type":"function_call","call_id":`)
 	e.id(c.ID)
-	e.raw(`,"name":`)
-	e.string(e.tools.toWire(c.Name))
-	e.raw(`,"arguments":`)
+	e.Raw(`,"name":`)
+	e.String(e.tools.ToWire(c.Name))
+	e.Raw(`,"arguments":`)
 	if len(c.Args) == 0 {
-		e.raw(`"{}"`)
+		e.Raw(`"{}"`)
 	} else {
-		e.bytes(c.Args)
+		e.Bytes(c.Args)
 	}
 	e.extra(c.Opaque)
-	e.raw(`}`)
+	e.Raw(`}`)
 }
 
 // fromResult writes the result of a call whose item had type of; "" is a function_call.
 func fromResult(e *encoder, message, part int, r *pawl.ToolResult, of string) {
-	e.comma()
+	e.Comma()
 	out := outputType[of]
 	if out == "" {
 		out = "function_call_output"
 	}
-	e.raw(`{"type":"`)
-	e.raw(out)
-	e.raw(`","call_id":`)
+	e.Raw(`{"type":"`)
+	e.Raw(out)
+	e.Raw(`","call_id":`)
 	e.id(r.CallID)
 	switch of {
 	case "apply_patch_call":
 		if r.IsError {
-			e.raw(`,"status":"failed"`)
+			e.Raw(`,"status":"failed"`)
 		} else {
-			e.raw(`,"status":"completed"`)
+			e.Raw(`,"status":"completed"`)
 		}
 	case "shell_call":
-		e.raw(`,"output":[{"stdout":`)
-		e.string(r.Text())
-		e.raw(`,"stderr":"","outcome":{"type":"exit","exit_code":`)
+		e.Raw(`,"output":[{"stdout":`)
+		e.String(r.Text())
+		e.Raw(`,"stderr":"","outcome":{"type":"exit","exit_code":`)
 		if r.IsError {
-			e.raw(`1}}]}`)
+			e.Raw(`1}}]}`)
 		} else {
-			e.raw(`0}}]}`)
+			e.Raw(`0}}]}`)
 		}
 		return
 	}
-	e.raw(`,"output":`)
+	e.Raw(`,"output":`)
 	media := false
 	for _, p := range r.Parts {
 		_, ok := p.(pawl.Media)
@@ -369,15 +369,15 @@ func fromResult(e *encoder, message, part int, r *pawl.ToolResult, of string) {
 	}
 	if !media {
 		e.resultText(r)
-		e.raw(`}`)
+		e.Raw(`}`)
 		return
 	}
-	e.raw("[")
+	e.Raw("[")
 	if r.IsError {
-		e.raw(`{"type":"input_text","text":"Error"}`)
+		e.Raw(`{"type":"input_text","text":"Error"}`)
 	}
 	for _, p := range r.Parts {
 		fromPart(e, message, part, p)
 	}
-	e.raw(`]}`)
+	e.Raw(`]}`)
 }

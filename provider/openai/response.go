@@ -7,6 +7,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/jsonscan"
+	"github.com/pawl-go/pawl/internal/wire"
 )
 
 var responsesAPI = &api{
@@ -15,13 +16,14 @@ var responsesAPI = &api{
 	maxID:    64,
 	encode:   fromRequest,
 	fromTool: fromTool,
-	decoder:  func(out *emitter) decoder { return &responseDecoder{emitter: out} },
+	decoder:  func(d *dialect, out *wire.Emitter) wire.Decoder { return &responseDecoder{dialect: d, Emitter: out} },
 }
 
 // responseDecoder makes deltas of a Responses reply: of the items of a whole one (this file), or of the events of a
 // stream (stream.go).
 type responseDecoder struct {
-	*emitter
+	*dialect
+	*wire.Emitter
 	slots []slot // the items of a stream, in the order in which they appeared
 	ended bool   // a last event came
 }
@@ -117,18 +119,18 @@ func (it *item) kind() kind {
 	return kindOpaque
 }
 
-func (d *responseDecoder) whole(body []byte) error {
+func (d *responseDecoder) Whole(body []byte) error {
 	c := jsonscan.New(body)
 	if c.Kind() != jsonscan.Object {
-		return d.broken("the reply is not a JSON object: %s", excerpt(body))
+		return d.broken("the reply is not a JSON object: %s", wire.Excerpt(body))
 	}
-	d.emitter.whole = true
+	d.Emitter.Whole = true
 	return d.response(&c, true)
 }
 
-func (d *responseDecoder) over() bool { return d.ended }
+func (d *responseDecoder) Over() bool { return d.ended }
 
-func (d *responseDecoder) end() error {
+func (d *responseDecoder) End() error {
 	if !d.ended {
 		return d.broken("the stream ended before the response was completed")
 	}
@@ -149,12 +151,12 @@ func (d *responseDecoder) response(c *jsonscan.Cursor, items bool) error {
 		case "object":
 			object = c.String()
 		case "id":
-			d.id = c.String()
+			d.ID = c.String()
 		case "model":
-			d.model = c.String()
+			d.Model = c.String()
 		case "usage":
 			if c.Kind() == jsonscan.Object {
-				d.usage = toUsage(c.Raw())
+				d.Usage = toUsage(c.Raw())
 			}
 		case "error":
 			if c.Kind() != jsonscan.Null {
@@ -186,7 +188,7 @@ func (d *responseDecoder) response(c *jsonscan.Cursor, items bool) error {
 		return err
 	}
 	if items {
-		if err := c.End(); d.emitter.whole && err != nil {
+		if err := c.End(); d.Emitter.Whole && err != nil {
 			return d.broken("the reply cannot be read: %v", err)
 		}
 		list := jsonscan.New(output)
@@ -198,7 +200,7 @@ func (d *responseDecoder) response(c *jsonscan.Cursor, items bool) error {
 		}
 	}
 	d.ended = true
-	return d.finish(finish)
+	return d.Finish(finish)
 }
 
 // toFinish maps the status of a response. The API has no word for calls: Response.Add sees them.
@@ -228,17 +230,17 @@ func (d *responseDecoder) item(it *item) error {
 	case kindMessage:
 		return d.message(it)
 	case kindReasoning:
-		o, err := d.keep(it.raw)
+		o, err := d.Keep(it.raw)
 		if err != nil {
 			return err
 		}
-		return d.part(pawl.Reasoning{Text: reasoningText(it), Opaque: o})
+		return d.Part(pawl.Reasoning{Text: reasoningText(it), Opaque: o})
 	case kindOpaque:
-		o, err := d.keep(it.raw)
+		o, err := d.Keep(it.raw)
 		if err != nil {
 			return err
 		}
-		return d.part(pawl.Reasoning{Opaque: o})
+		return d.Part(pawl.Reasoning{Opaque: o})
 	}
 	call, err := d.toCall(it)
 	if err != nil {
@@ -247,17 +249,17 @@ func (d *responseDecoder) item(it *item) error {
 	if d.wrapped(call.Name) {
 		return d.unwrap(call)
 	}
-	return d.part(call)
+	return d.Part(call)
 }
 
 // toCall makes a call of an item. What the neutral form has no place for goes back in Opaque: for function calls the members
 // that say where the tool was found and who called, for others the item.
 func (d *responseDecoder) toCall(it *item) (pawl.ToolCall, error) {
-	call := pawl.ToolCall{ID: it.callID, Name: d.tools.fromWire(it.name)}
+	call := pawl.ToolCall{ID: it.callID, Name: d.Tools.FromWire(it.name)}
 	var err error
 	switch it.kind() {
 	case kindFunction:
-		call.Args = asArgs(it.args)
+		call.Args = wire.AsArgs(it.args)
 		if it.namespace != nil || it.caller != nil {
 			b := []byte{'{'}
 			for _, m := range [...]struct {
@@ -273,11 +275,11 @@ func (d *responseDecoder) toCall(it *item) (pawl.ToolCall, error) {
 				b = append(jsonscan.AppendString(b, m.key), ':')
 				b = append(b, m.raw...)
 			}
-			call.Opaque, err = d.keep(append(b, '}'))
+			call.Opaque, err = d.Keep(append(b, '}'))
 		}
 		return call, err
 	case kindCustom:
-		call.Args = asArgs(it.input)
+		call.Args = wire.AsArgs(it.input)
 	default:
 		call.Name = string(it.typ)
 		args := it.action
@@ -286,7 +288,7 @@ func (d *responseDecoder) toCall(it *item) (pawl.ToolCall, error) {
 		}
 		call.Args = append(json.RawMessage(nil), args...)
 	}
-	call.Opaque, err = d.keep(it.raw)
+	call.Opaque, err = d.Keep(it.raw)
 	return call, err
 }
 
@@ -312,11 +314,11 @@ func (d *responseDecoder) message(it *item) error {
 				}
 			}
 		}
-		if !filled(text) {
+		if !wire.Filled(text) {
 			continue
 		}
-		d.refused = d.refused || refusal
-		if err := d.part(pawl.Text{Text: asText(text), Opaque: opaque}); err != nil {
+		d.Refused = d.Refused || refusal
+		if err := d.Part(pawl.Text{Text: wire.AsText(text), Opaque: opaque}); err != nil {
 			return err
 		}
 	}
@@ -328,7 +330,7 @@ func (d *responseDecoder) phase(it *item) (*pawl.Opaque, error) {
 	if it.phase == "" {
 		return nil, nil
 	}
-	return d.keep(append(jsonscan.AppendString([]byte(`{"phase":`), it.phase), '}'))
+	return d.Keep(append(jsonscan.AppendString([]byte(`{"phase":`), it.phase), '}'))
 }
 
 // reasoningText is the summary of a reasoning item, or, from servers that show it, the reasoning.
@@ -358,7 +360,7 @@ func reasoningText(it *item) string {
 
 // wrapped reports whether a call is the pseudo tool by which some models wrap several calls into one.
 func (d *responseDecoder) wrapped(name string) bool {
-	return (name == "parallel" || name == "multi_tool_use.parallel") && (d.tools.names == nil || !d.tools.offered(d.tools.toWire(name)))
+	return (name == "parallel" || name == "multi_tool_use.parallel") && (!d.Tools.Known() || !d.Tools.Offered(d.Tools.ToWire(name)))
 }
 
 // unwrap yields the calls inside a wrapped call, or the call itself where it has another form.
@@ -378,7 +380,7 @@ func (d *responseDecoder) unwrap(call pawl.ToolCall) error {
 				for k, ok := c.Key(); ok; k, ok = c.Key() {
 					switch string(k) {
 					case "recipient_name":
-						inner.Name = d.tools.fromWire(strings.TrimPrefix(c.String(), "functions."))
+						inner.Name = d.Tools.FromWire(strings.TrimPrefix(c.String(), "functions."))
 					case "parameters":
 						inner.Args = append(json.RawMessage(nil), c.Raw()...)
 					}
@@ -390,10 +392,10 @@ func (d *responseDecoder) unwrap(call pawl.ToolCall) error {
 		}
 	}
 	if len(calls) == 0 {
-		return d.part(call)
+		return d.Part(call)
 	}
 	for _, inner := range calls {
-		if err := d.part(inner); err != nil {
+		if err := d.Part(inner); err != nil {
 			return err
 		}
 	}

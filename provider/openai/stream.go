@@ -5,6 +5,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/jsonscan"
+	"github.com/pawl-go/pawl/internal/wire"
 )
 
 // slot is an item of a stream under way. Items are told apart by output_index: some servers change their ids between events.
@@ -22,7 +23,7 @@ type slot struct {
 }
 
 // event reads one event of a stream. The name of the event is taken from its data: some servers send no other.
-func (d *responseDecoder) event(data []byte) error {
+func (d *responseDecoder) Event(data []byte) error {
 	if string(data) == "[DONE]" {
 		return nil
 	}
@@ -31,7 +32,7 @@ func (d *responseDecoder) event(data []byte) error {
 	output, content := int64(noIndex), int64(0)
 	c := jsonscan.New(data)
 	if !c.Object() {
-		return d.broken("an event is not a JSON object: %s", excerpt(data))
+		return d.broken("an event is not a JSON object: %s", wire.Excerpt(data))
 	}
 	for k, ok := c.Key(); ok; k, ok = c.Key() {
 		switch string(k) {
@@ -68,7 +69,7 @@ func (d *responseDecoder) event(data []byte) error {
 			item = c.Raw()
 		case "response":
 			if last(typ) {
-				return d.response(&c, d.next == 0) // what follows it does not matter
+				return d.response(&c, d.Next == 0) // what follows it does not matter
 			}
 			response = c.Raw()
 		case "error":
@@ -79,7 +80,7 @@ func (d *responseDecoder) event(data []byte) error {
 	}
 	if response != nil && last(typ) {
 		inner := jsonscan.New(response)
-		return d.response(&inner, d.next == 0)
+		return d.response(&inner, d.Next == 0)
 	}
 	if err := c.End(); err != nil {
 		return d.broken("an event cannot be read: %v", err)
@@ -98,11 +99,11 @@ func (d *responseDecoder) event(data []byte) error {
 	case "response.output_text.delta":
 		return d.say(output, content, delta)
 	case "response.refusal.delta":
-		d.refused = true
+		d.Refused = true
 		return d.say(output, content, delta)
 	case "response.output_text.done", "response.refusal.done":
 		if s := d.slot(output); s.part == closed || s.content != content {
-			d.refused = d.refused || string(typ) == "response.refusal.done"
+			d.Refused = d.Refused || string(typ) == "response.refusal.done"
 			return d.say(output, content, text)
 		}
 	case "response.reasoning_summary_text.delta", "response.reasoning_summary.delta":
@@ -183,14 +184,14 @@ func (d *responseDecoder) added(index int64, raw []byte) error {
 			return nil
 		}
 		s.any = len(call.Args) > 0
-		s.part, err = d.begin(call)
+		s.part, err = d.Begin(call)
 		return err
 	}
 	return nil
 }
 
 func (d *responseDecoder) say(index, content int64, delta []byte) error {
-	if !filled(delta) {
+	if !wire.Filled(delta) {
 		return nil
 	}
 	s := d.slot(index)
@@ -200,31 +201,31 @@ func (d *responseDecoder) say(index, content int64, delta []byte) error {
 	s.any = true
 	if s.part != closed && s.content == content {
 		c := jsonscan.New(delta)
-		return d.more(s.part, pawl.Text{Text: d.string(&c)})
+		return d.More(s.part, pawl.Text{Text: d.String(&c)})
 	}
 	if err := d.sealSlot(s); err != nil {
 		return err
 	}
 	s.content = content
 	var err error
-	s.part, err = d.begin(pawl.Text{Text: asText(delta), Opaque: s.opaque})
+	s.part, err = d.Begin(pawl.Text{Text: wire.AsText(delta), Opaque: s.opaque})
 	return err
 }
 
 // think yields reasoning. A server that sends both the reasoning and its summary is believed in what it sends first.
 func (d *responseDecoder) think(index, content int64, delta []byte, raw bool) error {
-	if !filled(delta) {
+	if !wire.Filled(delta) {
 		return nil
 	}
 	s := d.slot(index)
 	if s.sealed || s.part != closed && s.kind != kindReasoning {
 		return nil
 	}
-	text := asText(delta)
+	text := wire.AsText(delta)
 	if s.part == closed {
 		s.kind, s.any, s.raw, s.content = kindReasoning, true, raw, content
 		var err error
-		s.part, err = d.begin(pawl.Reasoning{Text: text})
+		s.part, err = d.Begin(pawl.Reasoning{Text: text})
 		return err
 	}
 	if s.raw != raw {
@@ -234,12 +235,12 @@ func (d *responseDecoder) think(index, content int64, delta []byte, raw bool) er
 		s.content = content
 		text = "\n\n" + text
 	}
-	return d.more(s.part, pawl.Reasoning{Text: text})
+	return d.More(s.part, pawl.Reasoning{Text: text})
 }
 
 func (d *responseDecoder) addArgs(index int64, delta []byte) error {
 	s := d.slot(index)
-	if s.kind != kindFunction && s.kind != kindCustom || s.sealed || !filled(delta) {
+	if s.kind != kindFunction && s.kind != kindCustom || s.sealed || !wire.Filled(delta) {
 		return nil // of something that the server runs itself
 	}
 	if s.hold != nil {
@@ -249,7 +250,7 @@ func (d *responseDecoder) addArgs(index int64, delta []byte) error {
 	}
 	s.any = true
 	c := jsonscan.New(delta)
-	return d.more(s.part, pawl.ToolCall{Args: d.args(&c)})
+	return d.More(s.part, pawl.ToolCall{Args: d.Args(&c)})
 }
 
 // argsDone seals a function call as soon as its arguments are complete, so that it can start. raw is them all.
@@ -260,15 +261,15 @@ func (d *responseDecoder) argsDone(index int64, raw []byte) error {
 	}
 	if s.hold != nil {
 		if len(s.hold) == 0 {
-			s.hold = asArgs(raw)
+			s.hold = wire.AsArgs(raw)
 		}
 		s.sealed = true
 		s.call.Args = s.hold
 		return d.unwrap(s.call)
 	}
-	if !s.any && filled(raw) {
+	if !s.any && wire.Filled(raw) {
 		s.any = true
-		if err := d.more(s.part, pawl.ToolCall{Args: asArgs(raw)}); err != nil {
+		if err := d.More(s.part, pawl.ToolCall{Args: wire.AsArgs(raw)}); err != nil {
 			return err
 		}
 	}
@@ -276,7 +277,7 @@ func (d *responseDecoder) argsDone(index int64, raw []byte) error {
 		return nil // its item is kept, and comes next
 	}
 	s.sealed = true
-	return d.seal(s.part)
+	return d.Seal(s.part)
 }
 
 func (d *responseDecoder) sealSlot(s *slot) error {
@@ -288,7 +289,7 @@ func (d *responseDecoder) sealSlot(s *slot) error {
 	if s.kind != kindMessage {
 		s.sealed = true
 	}
-	return d.seal(i)
+	return d.Seal(i)
 }
 
 // itemDone completes an item. What its fragments did not bring is taken from the whole item.
@@ -314,15 +315,15 @@ func (d *responseDecoder) itemDone(index int64, raw []byte) error {
 	case kind == kindMessage || kind != s.kind:
 		return d.sealSlot(s)
 	case kind == kindReasoning:
-		o, err := d.keep(raw)
+		o, err := d.Keep(raw)
 		if err != nil {
 			return err
 		}
 		s.sealed = true
 		if s.part == closed { // of a slot that changed its mind
-			return d.part(pawl.Reasoning{Opaque: o})
+			return d.Part(pawl.Reasoning{Opaque: o})
 		}
-		return d.send(pawl.Delta{Index: s.part, Part: pawl.Reasoning{Opaque: o}, Done: true})
+		return d.Send(pawl.Delta{Index: s.part, Part: pawl.Reasoning{Opaque: o}, Done: true})
 	case kind == kindCustom:
 		call, err := d.toCall(&it)
 		if err != nil {
@@ -332,7 +333,7 @@ func (d *responseDecoder) itemDone(index int64, raw []byte) error {
 			call.Args = nil
 		}
 		s.sealed = true
-		return d.send(pawl.Delta{Index: s.part, Part: pawl.ToolCall{Args: call.Args, Opaque: call.Opaque}, Done: true})
+		return d.Send(pawl.Delta{Index: s.part, Part: pawl.ToolCall{Args: call.Args, Opaque: call.Opaque}, Done: true})
 	case kind == kindFunction:
 		return d.argsDone(index, it.args)
 	}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/wire"
 )
 
 // EncodeResponses returns the body that New(req.Model, nil) sends for req. Errors are those of Stream.
@@ -26,10 +27,10 @@ func DecodeChat(status int, sse bool, body []byte) (*pawl.Response, error) {
 
 func encodeBody(a *api, req *pawl.Request) ([]byte, error) {
 	d := newDialect(a, "")
-	tools := noTools
+	tools := wire.NoTools
 	if len(req.Tools) > 0 {
 		var err error
-		if tools, err = newToolset(&d, req.Tools); err != nil {
+		if tools, err = wire.NewToolset(d.form(), req.Tools); err != nil {
 			return nil, err
 		}
 	}
@@ -43,11 +44,11 @@ func decodeBody(a *api, status int, sse bool, body []byte) (*pawl.Response, erro
 	}
 	res := new(pawl.Response)
 	var bad error
-	out := &emitter{dialect: &d, tools: noTools, yield: func(delta pawl.Delta, _ error) bool {
+	out := d.emitter(wire.NoTools, func(delta pawl.Delta, _ error) bool {
 		bad = res.Add(delta)
 		return bad == nil
-	}}
-	if err := d.read(bytes.NewReader(body), int64(len(body)), !sse, out); err != nil && err != errStopped {
+	})
+	if err := wire.Read(d.provider, bytes.NewReader(body), int64(len(body)), !sse, d.decode(out)); err != nil && err != wire.ErrStopped {
 		return nil, err
 	}
 	if bad != nil {

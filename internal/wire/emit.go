@@ -1,0 +1,137 @@
+package wire
+
+import (
+	"encoding/json"
+	"unsafe"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/jsonscan"
+)
+
+// Emitter numbers the parts of a reply in the order in which they appear, and yields their fragments.
+type Emitter struct {
+	Provider string // in errors
+	Tag      string // of what is kept in Opaque
+	Tools    *Toolset
+	Yield    func(pawl.Delta, error) bool
+	Next     int  // the index of the next new part
+	Began    bool // a fragment was yielded, so that the request cannot be repeated
+
+	// What is told with the last delta.
+	Model, ID string
+	Usage     *pawl.Usage
+	Refused   bool // some of the text is a refusal
+
+	Whole bool   // the reply comes whole: its parts are kept as they are
+	block []byte // fragments of a stream are cut from here: one allocation for many of them
+}
+
+// Send yields one delta.
+func (o *Emitter) Send(d pawl.Delta) error {
+	o.Began = true
+	if !o.Yield(d, nil) {
+		return ErrStopped
+	}
+	return nil
+}
+
+// Part yields a whole part.
+func (o *Emitter) Part(p pawl.Part) error {
+	i := o.Next
+	o.Next++
+	return o.Send(pawl.Delta{Index: i, Part: p, Done: true})
+}
+
+// Begin yields the first fragment of a part and returns its index.
+func (o *Emitter) Begin(p pawl.Part) (int, error) {
+	i := o.Next
+	o.Next++
+	return i, o.Send(pawl.Delta{Index: i, Part: p})
+}
+
+// More yields a further fragment of part i.
+func (o *Emitter) More(i int, p pawl.Part) error { return o.Send(pawl.Delta{Index: i, Part: p}) }
+
+// Seal says that part i is complete.
+func (o *Emitter) Seal(i int) error { return o.Send(pawl.Delta{Index: i, Done: true}) }
+
+// Finish yields the last delta.
+func (o *Emitter) Finish(f pawl.FinishReason) error {
+	if o.Refused && f == pawl.FinishStop {
+		f = pawl.FinishContentFilter
+	}
+	return o.Send(pawl.Delta{Usage: o.Usage, Finish: f, Model: o.Model, ID: o.ID})
+}
+
+// Keep returns an Opaque of one JSON value of this server, or an error where it is none.
+func (o *Emitter) Keep(raw []byte) (*pawl.Opaque, error) {
+	if !jsonscan.Valid(raw) {
+		return nil, Broken(o.Provider, "an item of the reply is not valid JSON")
+	}
+	return &pawl.Opaque{Provider: o.Tag, Data: append(json.RawMessage(nil), raw...)}, nil
+}
+
+// Count reads a number of tokens.
+func Count(c *jsonscan.Cursor) int {
+	n, _ := c.Int()
+	return int(max(n, 0))
+}
+
+// Bytes reads a string into memory that is written once.
+func (o *Emitter) Bytes(c *jsonscan.Cursor) []byte {
+	if o.Whole {
+		return c.Bytes()
+	}
+	if c.Kind() != jsonscan.String {
+		c.Skip()
+		return nil
+	}
+	if cap(o.block)-len(o.block) < 64 {
+		o.block = make([]byte, 0, 1024)
+	}
+	free := o.block[len(o.block):]
+	b := c.AppendString(free)
+	if len(b) <= cap(free) { // else append has moved it
+		o.block = o.block[:len(o.block)+len(b)]
+	}
+	return b[:len(b):len(b)]
+}
+
+// String is Bytes as a string.
+func (o *Emitter) String(c *jsonscan.Cursor) string {
+	if o.Whole {
+		return c.String()
+	}
+	b := o.Bytes(c)
+	return unsafe.String(unsafe.SliceData(b), len(b)) // written once
+}
+
+// Args reads arguments: the inside of a string, or, from servers that send the value itself, its text.
+func (o *Emitter) Args(c *jsonscan.Cursor) json.RawMessage {
+	switch c.Kind() {
+	case jsonscan.Object, jsonscan.Array:
+		return append(json.RawMessage(nil), c.Raw()...)
+	}
+	return o.Bytes(c)
+}
+
+// AsText returns the text of a raw JSON string.
+func AsText(raw []byte) string {
+	c := jsonscan.New(raw)
+	return c.String()
+}
+
+// AsArgs returns the arguments of a call: the inside of a JSON string, or, from servers that send the value itself, its text.
+func AsArgs(raw []byte) json.RawMessage {
+	c := jsonscan.New(raw)
+	switch c.Kind() {
+	case jsonscan.String:
+		return c.Bytes()
+	case jsonscan.Object, jsonscan.Array:
+		return append(json.RawMessage(nil), raw...)
+	}
+	return nil
+}
+
+// Filled reports whether a raw JSON string has something in it.
+func Filled(raw []byte) bool { return len(raw) > 2 && raw[0] == '"' }

@@ -1,0 +1,144 @@
+package wire
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/pawl-go/pawl"
+)
+
+// Client sends the requests of one Model. It may be used concurrently, once set up.
+type Client struct {
+	Provider string
+	Header   http.Header       // of each request; nobody writes into it
+	Key      string            // only to keep it out of errors
+	HTTP     http.RoundTripper // nil: Transport
+	Retries  int               // how often a failed request is repeated; 0: never
+
+	// Decoder makes the decoder of one reply, for each attempt.
+	Decoder func(*Emitter) Decoder
+
+	// ToError makes the error of an answer whose status is none of success.
+	ToError func(status int, h http.Header, body []byte, now time.Time) *pawl.ProviderError
+}
+
+// Send posts p to u and lets a decoder yield the reply through out. A request that failed before a
+// fragment of its reply was seen is repeated where that may help, after a Delta with a Notice that says so. Errors are
+// *pawl.ProviderError, or wrap the cause of a cancelled ctx, or are ErrStopped.
+func (c *Client) Send(ctx context.Context, u *url.URL, p *Payload, whole bool, out *Emitter) error {
+	first := *out
+	for attempt := 0; ; attempt++ {
+		err := c.once(ctx, u, p, whole, out)
+		if err == nil || err == ErrStopped {
+			return err
+		}
+		if ctx.Err() != nil {
+			return fmt.Errorf("%s: %w", c.Provider, context.Cause(ctx))
+		}
+		e, again := c.retryable(err)
+		if !again || out.Began || attempt >= c.Retries {
+			return err
+		}
+		wait := backoff(attempt)
+		if e.RetryAfter > 0 {
+			wait = e.RetryAfter
+		}
+		if wait > maxWait {
+			return err // longer than a caller should be kept without a word
+		}
+		notice := &pawl.Notice{Code: "retry", Text: fmt.Sprintf("attempt %d of %d in %v: %v", attempt+2, c.Retries+1, wait.Round(time.Millisecond), err)}
+		if !out.Yield(pawl.Delta{Notice: notice}, nil) {
+			return ErrStopped
+		}
+		t := time.NewTimer(wait)
+		select {
+		case <-t.C:
+		case <-ctx.Done():
+			t.Stop()
+			return fmt.Errorf("%s: %w", c.Provider, context.Cause(ctx))
+		}
+		*out = first
+	}
+}
+
+// retryable reports whether the request that err ended may work when it is repeated. It takes the key out of the text, where
+// a server or a proxy has repeated it.
+func (c *Client) retryable(err error) (*pawl.ProviderError, bool) {
+	var e *pawl.ProviderError
+	if !errors.As(err, &e) {
+		return nil, false
+	}
+	if c.Key != "" && strings.Contains(e.Message, c.Key) {
+		e.Message = strings.ReplaceAll(e.Message, c.Key, "[key]")
+		e.Err = nil // its text may hold it as well
+	}
+	return e, e.Retryable
+}
+
+// maxWait is the longest wait before a repeated request.
+const maxWait = time.Minute
+
+// backoff is 1 s, 2 s, 4 s …, each between half and one and a half of it, so that clients do not come back together.
+func backoff(attempt int) time.Duration {
+	base := time.Second << min(attempt, 6)
+	return base/2 + rand.N(base)
+}
+
+// once sends the request one time.
+func (c *Client) once(ctx context.Context, u *url.URL, p *Payload, whole bool, out *Emitter) error {
+	r := (&http.Request{
+		Method: http.MethodPost, URL: u, Host: u.Host, Header: c.Header,
+		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Body: p.reader(), ContentLength: int64(len(p.Buf)),
+		GetBody: func() (io.ReadCloser, error) { return p.reader(), nil },
+	}).WithContext(ctx)
+	carrier := c.HTTP
+	if carrier == nil {
+		carrier = sharedTransport()
+	} else {
+		r.Header = c.Header.Clone() // a RoundTripper of the caller's may write into the headers
+	}
+	res, err := carrier.RoundTrip(r)
+	if err != nil {
+		code := pawl.CodeNetwork
+		var t interface{ Timeout() bool }
+		if errors.As(err, &t) && t.Timeout() {
+			code = pawl.CodeTimeout
+		}
+		return &pawl.ProviderError{Provider: c.Provider, Code: code, Message: err.Error(), Retryable: true, Err: err}
+	}
+	defer res.Body.Close()
+	if res.StatusCode < 200 || res.StatusCode > 299 {
+		body, _ := io.ReadAll(io.LimitReader(res.Body, 1<<20))
+		return c.ToError(res.StatusCode, res.Header, body, time.Now())
+	}
+	return Read(c.Provider, res.Body, res.ContentLength, whole, c.Decoder(out))
+}
+
+// Header returns the headers of a Client's requests: a copy of the caller's, with what all APIs want.
+func Header(of http.Header) http.Header {
+	h := of.Clone()
+	if h == nil {
+		h = http.Header{}
+	}
+	h.Set("Content-Type", "application/json")
+	if h.Get("User-Agent") == "" {
+		h.Set("User-Agent", "pawl")
+	}
+	return h
+}
+
+// Retries returns how often a Client repeats a request for the number in an adapter's Options: 0 stands for 2, less for never.
+func Retries(n int) int {
+	if n == 0 {
+		return 2
+	}
+	return max(n, 0)
+}

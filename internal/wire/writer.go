@@ -1,0 +1,120 @@
+package wire
+
+import (
+	"encoding/base64"
+	"hash/fnv"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/pawl-go/pawl/internal/jsonscan"
+)
+
+// Writer appends a body. The same request always gives the same bytes, and a longer conversation begins with the bytes of
+// the shorter one, so that providers' prompt caches hit.
+type Writer struct {
+	Provider string
+	B        []byte
+	Keys     []string // the names in the request's provider options, which win over the adapter's
+	Err      error    // the first thing that could not be written
+	own      []byte   // the members of the options
+}
+
+// Begin opens the body. options are the request's for this provider: an object whose members go into the body as they
+// are; empty: none.
+func (w *Writer) Begin(options []byte) {
+	if len(options) > 0 {
+		w.options(options)
+	}
+	w.B = append(w.B, '{')
+}
+
+// Finish closes the body.
+func (w *Writer) Finish() ([]byte, error) {
+	if w.own != nil {
+		w.Comma()
+		w.B = append(w.B, w.own...)
+	}
+	w.B = append(w.B, '}')
+	return w.B, w.Err
+}
+
+// options takes the members of a JSON object that go into the body as they are.
+func (w *Writer) options(o []byte) {
+	if !jsonscan.IsObject(o) {
+		w.Fail(Invalid(w.Provider, "settings.options."+w.Provider, "not a JSON object"))
+		return
+	}
+	c := jsonscan.New(o)
+	c.Object()
+	for k, ok := c.Key(); ok; k, ok = c.Key() {
+		w.Keys = append(w.Keys, string(k))
+	}
+	if len(w.Keys) > 0 {
+		s := strings.TrimSpace(string(o))
+		w.own = []byte(strings.TrimSpace(s[1 : len(s)-1]))
+	}
+}
+
+// Fail keeps the first error.
+func (w *Writer) Fail(err error) {
+	if w.Err == nil {
+		w.Err = err
+	}
+}
+
+// Key begins a member of the body, and reports false where the request's options have it.
+func (w *Writer) Key(name string) bool {
+	for _, k := range w.Keys {
+		if k == name {
+			return false
+		}
+	}
+	w.Comma()
+	w.B = append(w.B, '"')
+	w.B = append(w.B, name...)
+	w.B = append(w.B, '"', ':')
+	return true
+}
+
+// Comma separates members and elements: it is left out after an opening bracket.
+func (w *Writer) Comma() {
+	switch w.B[len(w.B)-1] {
+	case '{', '[':
+	default:
+		w.B = append(w.B, ',')
+	}
+}
+
+// Raw appends s as it is.
+func (w *Writer) Raw(s string) { w.B = append(w.B, s...) }
+
+// String appends s as a JSON string.
+func (w *Writer) String(s string) { w.B = jsonscan.AppendString(w.B, s) }
+
+// Bytes appends s as a JSON string.
+func (w *Writer) Bytes(s []byte) { w.B = jsonscan.AppendString(w.B, s) }
+
+// Int appends a number.
+func (w *Writer) Int(n int) { w.B = strconv.AppendInt(w.B, int64(n), 10) }
+
+// Bool appends true or false.
+func (w *Writer) Bool(v bool) { w.B = strconv.AppendBool(w.B, v) }
+
+// Float appends a number; field names it in the error of one that JSON does not have.
+func (w *Writer) Float(field string, f float64) {
+	if math.IsNaN(f) || math.IsInf(f, 0) {
+		w.Fail(Invalid(w.Provider, field, "%v is no number", f))
+	}
+	w.B = strconv.AppendFloat(w.B, f, 'f', -1, 64)
+}
+
+// Base64 appends data in base64, without quotes.
+func (w *Writer) Base64(data []byte) { w.B = base64.StdEncoding.AppendEncode(w.B, data) }
+
+// Hash is 64 bits of s, the same every time.
+func Hash(s string) uint64 {
+	h := fnv.New64a()
+	h.Write([]byte(s))
+	return h.Sum64()
+}
