@@ -106,7 +106,6 @@ const (
 )
 
 var (
-	bodies   = sync.Pool{New: func() any { return new(bytes.Buffer) }}
-	streams  = sync.Pool{New: func() any { return sse.NewReader(nil) }}
-	payloads = sync.Pool{New: func() any { return new(Payload) }}
+	bodies  = sync.Pool{New: func() any { return new(bytes.Buffer) }}
+	streams = sync.Pool{New: func() any { return sse.NewReader(nil) }}
 )

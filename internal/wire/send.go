@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/pawl-go/pawl"
@@ -27,15 +29,26 @@ type Client struct {
 
 	// ToError makes the error of an answer whose status is none of success.
 	ToError func(status int, h http.Header, body []byte, now time.Time) *pawl.ProviderError
+
+	size atomic.Int64 // of the last request
 }
 
-// Send posts p to u and lets a decoder yield the reply through out. A request that failed before a
+// Body returns an empty buffer for a request's body, of the size that the last one had and some more. It is not used again: a
+// transport may read it longer than the request lasts, and net/http writes headers and body at once only where
+// it knows the reader, which leaves no place to notice that it is done.
+func (c *Client) Body() []byte {
+	size := int(c.size.Load())
+	return make([]byte, 0, size+size/8+512)
+}
+
+// Send posts body to u and lets a decoder yield the reply through out. A request that failed before a
 // fragment of its reply was seen is repeated where that may help, after a Delta with a Notice that says so. Errors are
 // *pawl.ProviderError, or wrap the cause of a cancelled ctx, or are ErrStopped.
-func (c *Client) Send(ctx context.Context, u *url.URL, p *Payload, whole bool, out *Emitter) error {
+func (c *Client) Send(ctx context.Context, u *url.URL, body []byte, whole bool, out *Emitter) error {
+	c.size.Store(int64(len(body)))
 	first := *out
 	for attempt := 0; ; attempt++ {
-		err := c.once(ctx, u, p, whole, out)
+		err := c.once(ctx, u, body, whole, out)
 		if err == nil || err == ErrStopped {
 			return err
 		}
@@ -92,12 +105,12 @@ func backoff(attempt int) time.Duration {
 }
 
 // once sends the request one time.
-func (c *Client) once(ctx context.Context, u *url.URL, p *Payload, whole bool, out *Emitter) error {
+func (c *Client) once(ctx context.Context, u *url.URL, body []byte, whole bool, out *Emitter) error {
 	r := (&http.Request{
 		Method: http.MethodPost, URL: u, Host: u.Host, Header: c.Header,
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-		Body: p.reader(), ContentLength: int64(len(p.Buf)),
-		GetBody: func() (io.ReadCloser, error) { return p.reader(), nil },
+		Body: io.NopCloser(bytes.NewReader(body)), ContentLength: int64(len(body)),
+		GetBody: func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil },
 	}).WithContext(ctx)
 	carrier := c.HTTP
 	if carrier == nil {

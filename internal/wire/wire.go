@@ -1,7 +1,7 @@
 // Package wire is what the adapters of all providers share: everything between a body of bytes and a body of bytes that has
 // nothing to do with what a provider's API looks like.
 //
-//	pawl.Request ─▶ adapter ─ Writer, Toolset ─▶ Payload ─▶ Client.Send ─▶ net/http
+//	pawl.Request ─▶ adapter ─ Writer, Toolset ─▶ Client.Send ─▶ net/http
 //	pawl.Delta   ◀─ adapter ◀─ Emitter ◀─ Decoder ◀─ Read ◀─ a stream of events, or one body
 //
 // Client sends a request, repeats it while that is safe, and keeps its timeouts. Read tells a stream from a whole body, whatever

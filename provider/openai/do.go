@@ -26,10 +26,9 @@ func (m *Model) stream(ctx context.Context, req *pawl.Request, yield func(pawl.D
 	if err != nil {
 		return err
 	}
-	p := wire.NewPayload()
-	defer p.Release()
-	if p.Buf, err = m.dialect.encode(p.Buf[:0], m.name, tools, req); err != nil {
+	body, err := m.dialect.encode(m.client.Body(), m.name, tools, req)
+	if err != nil {
 		return err
 	}
-	return m.client.Send(ctx, m.url, p, req.Whole, m.emitter(tools, yield))
+	return m.client.Send(ctx, m.url, body, req.Whole, m.emitter(tools, yield))
 }
