@@ -97,7 +97,7 @@ func strs(m map[string]json.RawMessage) map[string]string {
 	return out
 }
 
-func jsonOf(t testing.TB, v any) string {
+func jsonOf(t fataler, v any) string {
 	t.Helper()
 	b, err := json.Marshal(v)
 	if err != nil {

@@ -31,7 +31,7 @@ func (r *run) loop(ctx context.Context) (Stop, error) {
 			}
 
 			// Observe: put the results into the transcript.
-			r.observe(ctx, execs)
+			ended := r.observe(ctx, execs)
 			r.record(resp, execs)
 			if x := ending(execs); x != nil && x.Ends == EndsFailed {
 				return StopFailed, &ToolError{Execution: *x, Err: x.err}
@@ -39,7 +39,7 @@ func (r *run) loop(ctx context.Context) (Stop, error) {
 				return StopFinished, nil
 			}
 			switch {
-			case ctx.Err() != nil:
+			case ended:
 				return r.interrupted(ctx)
 			case len(r.res.Pending) > 0:
 				return r.pending()
@@ -141,10 +141,10 @@ func (r *run) refusal(resp *Response, place int) string {
 
 // observe puts the results of settled calls into the transcript, in call order, and notes the ones that wait. When the task was given up,
 // those are answered too. A call that ended because the context did stays open otherwise, and what it waited for before, it
-// waits for still.
-func (r *run) observe(ctx context.Context, execs []Execution) {
+// waits for still. It reports whether the context had ended.
+func (r *run) observe(ctx context.Context, execs []Execution) (ended bool) {
 	over := r.exhausted()
-	ended := ctx.Err() != nil
+	ended = ctx.Err() != nil
 	givenUp := ended && context.Cause(ctx) == ErrCancelled
 	r.res.Pending = nil
 	results := make([]Part, 0, len(execs))
@@ -173,6 +173,7 @@ func (r *run) observe(ctx context.Context, execs []Execution) {
 		r.res.Spent.Rounds++
 	}
 	r.res.Messages = answered(r.res.Messages, r.reply, results)
+	return ended
 }
 
 // ending returns the execution that ends the run, a failure before a finish; nil when none does.

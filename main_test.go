@@ -51,6 +51,12 @@ func answer(id, text string) pawl.ToolResult {
 	return pawl.ToolResult{CallID: id, Parts: []pawl.Part{pawl.Text{Text: text}}}
 }
 
+// fataler is what helpers need of a test, and of a property.
+type fataler interface {
+	Helper()
+	Fatal(...any)
+}
+
 // collect drains a run: its events, its Result and its error.
 func collect(seq iter.Seq2[pawl.Event, error]) (events []pawl.Event, res *pawl.Result, err error) {
 	for e, fault := range seq {

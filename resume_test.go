@@ -16,7 +16,7 @@ import (
 )
 
 // roundTrip stores a Result as JSON and reads it again.
-func roundTrip(t testing.TB, res *pawl.Result) *pawl.Result {
+func roundTrip(t fataler, res *pawl.Result) *pawl.Result {
 	t.Helper()
 	back := new(pawl.Result)
 	if err := json.Unmarshal([]byte(jsonOf(t, res)), back); err != nil {
