@@ -3,8 +3,10 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/pawl-go/pawl"
@@ -21,7 +23,7 @@ type agentFlags struct {
 	Passive    string   `placeholder:"FILE" help:"Tools that the caller carries out, so their calls are pending: a JSON list of {\"name\",\"description\",\"parameters\"}."`
 	ToolsFile  string   `name:"tools-file" placeholder:"FILE" help:"A rehearsal: a JSON list of {\"name\",\"description\",\"parameters\",\"results\":[…]}. The n-th call that reaches a tool gets its n-th result."`
 	ToolChoice string   `name:"tool-choice" placeholder:"CHOICE" help:"auto, none, required or a tool's name, for the first request. Default: OPENAI_TOOL_CHOICE, then auto."`
-	MaxRounds  *int     `name:"max-rounds" placeholder:"N" help:"Rounds of calls at most; 0 runs no call and hands them back. Default: 20."`
+	MaxRounds  *whole   `name:"max-rounds" placeholder:"N" help:"Rounds of calls at most; 0 runs no call and hands them back. Default: 20."`
 	Output     string   `placeholder:"SCHEMA.json" help:"A JSON Schema that the answer must fit, where the provider can hold the model to it."`
 	Yes        bool     `short:"y" help:"Run calls that may change the world without asking."`
 	Save       string   `placeholder:"FILE" help:"Where to keep the result, transcript included, however the run ends. JSON."`
@@ -84,12 +86,13 @@ func (f *agentFlags) setup(ctx context.Context, sys *system) (s *setup, err erro
 		case *n == 0:
 			a.Limits.Rounds, a.Limits.AtLimit = pawl.NoRounds, pawl.Return
 		default:
-			a.Limits.Rounds = *n
+			a.Limits.Rounds = int(*n)
 		}
 	}
 	tools, err := pawl.Toolsets(all).Tools(ctx)
-	if err != nil {
-		return nil, &failure{status: statusUsage, err: err}
+	if err != nil { // two of one name: those of a file can be renamed
+		text, _, _ := strings.Cut(err.Error(), ";")
+		return nil, usage("rename the one in --passive or --tools-file", "%s", text)
 	}
 	for _, t := range tools {
 		if err := t.Check(); err != nil {
@@ -155,41 +158,22 @@ func schemaFile(path string) (json.RawMessage, error) {
 		return nil, err
 	}
 	var object map[string]any
-	if err := json.Unmarshal(b, &object); err != nil {
+	err = decode(b, &object)
+	if err == nil && object == nil {
+		err = errors.New("got null where an object belongs")
+	}
+	if err != nil {
 		return nil, usage("a JSON Schema is an object", "--output %s: %s", path, jsonFault(b, err))
 	}
+	kinds := []string{"object", "array", "string", "number", "integer", "boolean", "null"}
+	switch kind, _ := object["type"].(string); {
+	case kind == "object" || object["type"] == nil:
+		err = (&pawl.Tool{Name: "output", Input: b, Passive: true}).Check() // compiles it
+	case kind != "" && !slices.Contains(kinds, kind):
+		err = fmt.Errorf("there is no type %q; there are %s", kind, strings.Join(kinds, ", "))
+	}
+	if err != nil {
+		return nil, usage("", "--output %s: %s", path, strings.TrimPrefix(err.Error(), "tool output: input schema: "))
+	}
 	return b, nil
-}
-
-// jsonFault words an error of reading JSON, with the line it is in.
-func jsonFault(b []byte, err error) string {
-	offset := int64(-1)
-	switch e := err.(type) {
-	case *json.SyntaxError:
-		offset = e.Offset
-	case *json.UnmarshalTypeError:
-		offset = e.Offset
-		err = fmt.Errorf("got a JSON %s where %s belongs", e.Value, kindName(e))
-	}
-	text := strings.TrimPrefix(err.Error(), "json: ")
-	if offset < 0 || offset > int64(len(b)) {
-		return text
-	}
-	return fmt.Sprintf("line %d: %s", 1+strings.Count(string(b[:offset]), "\n"), text)
-}
-
-func kindName(e *json.UnmarshalTypeError) string {
-	what := "another value"
-	switch e.Type.Kind().String() {
-	case "slice", "array":
-		what = "a list"
-	case "struct", "map":
-		what = "an object"
-	case "string":
-		what = "a string"
-	}
-	if e.Field != "" {
-		what += " (" + e.Field + ")"
-	}
-	return what
 }

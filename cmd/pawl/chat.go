@@ -194,7 +194,7 @@ func (t *chat) command(text string) (done bool) {
 		if name == "/deny" {
 			settle = settleFlags{Deny: []string{"all=" + rest}}
 		}
-		msgs, err := settle.messages(t.res)
+		msgs, _, err := settle.messages(t.res)
 		if err != nil {
 			t.say("%v", err)
 		} else {

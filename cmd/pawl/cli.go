@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"github.com/alecthomas/kong"
@@ -114,8 +115,31 @@ func misused(err error) error {
 			path = "pawl"
 		}
 	}
-	if path == "pawl" && strings.HasPrefix(err.Error(), "expected one of") {
+	text := strings.TrimSuffix(err.Error(), ".")
+	switch {
+	case path == "pawl" && strings.HasPrefix(text, "expected one of"):
 		return usage("begin with: pawl demo; or see: pawl --help", "there is no command; there are demo, run, chat, tools, wire, version")
+	case path == "pawl" && strings.HasPrefix(text, "unexpected argument"):
+		return usage("there are demo, run, chat, tools, wire, version; see: pawl --help", "%s", text)
+	case strings.HasPrefix(text, `expected "<`):
+		text = "an argument is missing: " + strings.ToUpper(strings.Trim(strings.TrimPrefix(text, "expected "), `"<>`))
 	}
-	return usage(path+" --help", "%s", strings.TrimSuffix(err.Error(), "."))
+	return usage(path+" --help", "%s", text)
+}
+
+// whole is a whole number on the command line. One below 0 is read like any other, so that whoever takes it can say what is wrong with it.
+type whole int
+
+// Decode reads the number.
+func (n *whole) Decode(ctx *kong.DecodeContext) error {
+	if ctx.Scan.Peek().IsEOL() {
+		return errors.New("a whole number is missing")
+	}
+	text := fmt.Sprint(ctx.Scan.Pop().Value)
+	v, err := strconv.Atoi(text)
+	if err != nil {
+		return fmt.Errorf("want a whole number, got %q", text)
+	}
+	*n = whole(v)
+	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"sync"
 
@@ -21,22 +22,32 @@ type toolDef struct {
 
 // toolDefs reads the list of tools in a file.
 func toolDefs(flag, path string, results bool) ([]toolDef, error) {
-	const hint = `a JSON list of {"name","description","parameters"}`
+	hint := `a JSON list of {"name","description","parameters"}`
+	if results {
+		hint = `a JSON list of {"name","description","parameters","results":[…]}`
+	}
 	b, err := readFile(flag, path)
 	if err != nil {
 		return nil, err
 	}
-	var defs []toolDef
-	d := json.NewDecoder(bytes.NewReader(b))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&defs); err != nil {
+	if len(bytes.TrimSpace(b)) == 0 {
+		return nil, usage(hint, "%s %s: the file is empty", flag, path)
+	}
+	var forms []json.RawMessage
+	if err := decode(b, &forms); err != nil {
 		return nil, usage(hint, "%s %s: %s", flag, path, jsonFault(b, err))
+	} else if forms == nil {
+		return nil, usage(hint, "%s %s: got null where a list belongs", flag, path)
 	}
-	if _, err := d.Token(); err == nil {
-		return nil, usage(hint, "%s %s: there is more after the list", flag, path)
-	}
-	for i := range defs {
-		switch t := &defs[i]; {
+	defs := make([]toolDef, len(forms))
+	for i, form := range forms {
+		t := &defs[i]
+		if err := decode(form, t); err != nil {
+			return nil, usage(hint, "%s %s: tool %d: %s", flag, path, i+1, jsonFault(form, err))
+		}
+		switch twice := repeated(form); {
+		case twice != "":
+			return nil, usage(hint, "%s %s: tool %d: %q is there twice", flag, path, i+1, twice)
 		case t.Name == "":
 			return nil, usage(hint, "%s %s: tool %d has no name", flag, path, i+1)
 		case t.Parameters != nil && t.Input != nil:
@@ -73,7 +84,10 @@ func rehearsal(path string) (pawl.Toolset, error) {
 func registry(flag, path string, defs []toolDef, tool func(toolDef) *pawl.Tool) (pawl.Toolset, error) {
 	r := new(pawl.Registry)
 	for _, d := range defs {
-		if err := r.Add(tool(d)); err != nil {
+		switch err := r.Add(tool(d)); {
+		case errors.Is(err, pawl.ErrDuplicate):
+			return nil, usage("a tool's name stands for it alone; rename one", "%s %s: two tools are named %q", flag, path, d.Name)
+		case err != nil:
 			return nil, usage("", "%s %s: %v", flag, path, err)
 		}
 	}
@@ -108,7 +122,7 @@ func rehearsed(d toolDef) *pawl.Tool {
 				return pawl.ErrorResult(fmt.Sprintf("The rehearsal has no more results for %s: this is call %d, and %d are written.", d.Name, n+1, len(d.Results))), nil
 			}
 			var text string
-			if json.Unmarshal(d.Results[n], &text) == nil {
+			if d.Results[n][0] == '"' && json.Unmarshal(d.Results[n], &text) == nil {
 				return pawl.TextResult(text), nil
 			}
 			var b bytes.Buffer

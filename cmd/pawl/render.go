@@ -62,7 +62,7 @@ func (r *renderer) event(e pawl.Event) {
 		}
 	case pawl.EventCallReady:
 		if r.live {
-			r.announce(e.Step, e.Call)
+			r.announce(e.Step, e.Call, "")
 		}
 	case pawl.EventResponseReceived:
 		if !r.live {
@@ -71,7 +71,7 @@ func (r *renderer) event(e pawl.Event) {
 		r.end()
 	case pawl.EventCallStarted:
 		if r.labels[e.Call.ID] == "" && direct(e.Path) {
-			r.announce(e.Step, e.Call)
+			r.announce(e.Step, e.Call, e.Path)
 		}
 		if _, again := r.begun[e.Path]; !again && r.begun != nil {
 			r.begun[e.Path] = time.Now()
@@ -82,7 +82,11 @@ func (r *renderer) event(e pawl.Event) {
 	case pawl.EventProgress:
 		r.line("      " + r.style.dim(line(e.Text, r.width-6)))
 	case pawl.EventNotice:
-		r.line(r.style.yellow("  ! " + line(e.Code+": "+e.Text, r.width-4)))
+		mark := "  ! "
+		for _, l := range folded(visible(e.Code+": "+e.Text), r.width-len(mark), 3) {
+			r.line(r.style.yellow(mark + l))
+			mark = "    "
+		}
 	case pawl.EventCallCompleted:
 		r.completed(e)
 	case pawl.EventRunEnded:
@@ -135,7 +139,7 @@ func (r *renderer) whole(e pawl.Event) {
 		r.line(visible(t))
 	}
 	for i := range calls {
-		r.announce(e.Step, &calls[i])
+		r.announce(e.Step, &calls[i], "")
 	}
 }
 
@@ -153,11 +157,17 @@ func (r *renderer) line(s string) {
 	io.WriteString(r.w, s+"\n")
 }
 
-// announce shows that the model wants a call.
-func (r *renderer) announce(step int, c *pawl.ToolCall) {
+// announce shows that the model wants a call. Its label counts the calls of the reply from 1; of a call that an earlier run left open, path says
+// which it was.
+func (r *renderer) announce(step int, c *pawl.ToolCall, path pawl.Key) {
 	r.begin(step)
 	r.calls++
 	label := fmt.Sprintf("%d.%d", step, r.calls)
+	if _, place, ok := strings.Cut(strings.TrimPrefix(string(path), "run/"), "/"); ok {
+		if n, err := strconv.Atoi(place); err == nil {
+			label = fmt.Sprintf("%d.%d", step, n+1)
+		}
+	}
 	if r.labels == nil {
 		r.labels = map[string]string{}
 	}
@@ -200,7 +210,7 @@ func (r *renderer) label(path pawl.Key, c *pawl.ToolCall) string {
 func (r *renderer) completed(e pawl.Event) {
 	x := e.Execution
 	if _, known := r.labels[x.Call.ID]; !known && direct(x.Key) { // refused before it began, and not of a reply that was shown
-		r.announce(e.Step, &x.Call)
+		r.announce(e.Step, &x.Call, x.Key)
 	}
 	mark, note := r.style.green("✓"), ""
 	switch x.Outcome {

@@ -58,8 +58,9 @@ func (c *runCmd) Run(sys *system) error {
 	r := &renderer{w: out, style: sys.colours(sys.errTerm), width: sys.width}
 	r.live = sys.outTerm && sys.errTerm // one terminal: the answer is told as it comes
 	show := r.event
+	var unwritten error
 	if c.JSON {
-		show = eventLines(sys.out)
+		show = eventLines(sys.out, &unwritten)
 	}
 	started := time.Now()
 	res, err := follow(s.agent.ResumeStream(ctx, from, msgs...), show)
@@ -84,7 +85,7 @@ func (c *runCmd) Run(sys *system) error {
 	if saved != nil {
 		return &failure{status: statusFailed}
 	}
-	return nil
+	return unwritten
 }
 
 // start finds what the run begins with: a transcript to go on from, and what is said now.
@@ -98,7 +99,7 @@ func (c *runCmd) start(sys *system) (*pawl.Result, []pawl.Message, error) {
 	} else if !c.settleFlags.empty() {
 		return nil, nil, usage("--messages FILE, with what --save wrote", "--approve, --deny and --answer are about the open calls of an earlier run, and none is given")
 	}
-	msgs, err := c.settleFlags.messages(from)
+	msgs, waiting, err := c.settleFlags.messages(from)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -117,6 +118,9 @@ func (c *runCmd) start(sys *system) (*pawl.Result, []pawl.Message, error) {
 		return nil, nil, usage(`pawl run --model … "what to do"`, "there is no task")
 	}
 	if strings.TrimSpace(task) != "" {
+		if len(waiting) > 0 {
+			return nil, nil, usage("first "+strings.TrimPrefix(settling(waiting), ", and "), "%s for an answer before a new message: %s", waits(len(waiting)), keys(waiting))
+		}
 		fresh := *from // a new task has a budget of its own
 		fresh.Spent = pawl.Spent{}
 		from = &fresh
@@ -155,14 +159,13 @@ func follow(events iter.Seq2[pawl.Event, error], show func(pawl.Event)) (res *pa
 	return res, err
 }
 
-// eventLines prints events as JSON, one a line. When a line cannot be written, the rest is not tried.
-func eventLines(w io.Writer) func(pawl.Event) {
+// eventLines prints events as JSON, one a line. When a line cannot be written, the rest is not tried, and failed says why.
+func eventLines(w io.Writer, failed *error) func(pawl.Event) {
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)
-	var failed error
 	return func(ev pawl.Event) {
-		if failed == nil {
-			failed = e.Encode(ev)
+		if *failed == nil {
+			*failed = e.Encode(ev)
 		}
 	}
 }
@@ -225,7 +228,11 @@ func (f *agentFlags) ended(res *pawl.Result, err error) error {
 		if len(open) > 0 {
 			return &failure{statusPending, fmt.Errorf("%s: %s", res.Cause, keys(open)), goOn + ", and --answer KEY=TEXT for each call, or --max-rounds N to run them"}
 		}
-		return &failure{statusLimit, fmt.Errorf("limit: %s", res.Cause), "--max-rounds N allows more rounds"}
+		hint := "--max-rounds N allows more rounds"
+		if n := len(res.Steps); n > 0 && res.Steps[n-1].Response != nil && res.Steps[n-1].Response.Finish == pawl.FinishLength {
+			hint = "a shorter answer may fit; ask for one, or choose a model that writes more"
+		}
+		return &failure{statusLimit, fmt.Errorf("limit: %s", res.Cause), hint}
 	case pawl.StopCancelled:
 		hint := ""
 		if f.Save != "" {
@@ -246,23 +253,4 @@ func waits(n int) string {
 		return "1 call waits"
 	}
 	return count(n, "call") + " wait"
-}
-
-// settling names the flags that settle open calls.
-func settling(open []openCall) string {
-	approve, answer := false, false
-	for _, o := range open {
-		if o.waiting != nil && o.waiting.Passive {
-			answer = true
-		} else {
-			approve = true
-		}
-	}
-	switch {
-	case approve && answer:
-		return ", and --approve KEY, --deny KEY or --answer KEY=TEXT for each call"
-	case answer:
-		return ", and --answer KEY=TEXT for each call"
-	}
-	return ", and --approve KEY or --deny KEY for each call; or --yes from the start"
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -196,15 +197,20 @@ func (c *toolsCallCmd) Run(sys *system) error {
 		}
 		fmt.Fprintln(sys.out, strings.TrimSuffix(text, "\n"))
 	}
+	told := errors.New(x.Result.Text())
 	switch {
 	case x.Outcome == pawl.OutcomeOK:
 		return nil
 	case x.Outcome == pawl.OutcomeCancelled && ctx.Err() != nil:
-		return &failure{status: statusInterrupted, err: fmt.Errorf("%s: %s", x.Outcome, x.Result.Text())}
+		return &failure{status: statusInterrupted, err: told}
 	case c.JSON:
 		return &failure{status: statusFailed}
+	case x.Outcome == pawl.OutcomeUnknownTool:
+		return &failure{status: statusFailed, err: told, hint: "pawl tools list"}
+	case x.Outcome == pawl.OutcomeInvalid:
+		return &failure{status: statusFailed, err: told, hint: "pawl tools show " + c.Name}
 	}
-	return &failure{status: statusFailed, err: fmt.Errorf("%s: %s", x.Outcome, x.Result.Text())}
+	return &failure{status: statusFailed, err: told}
 }
 
 // printJSON prints v, indented.

@@ -21,20 +21,44 @@ func loadTranscript(path string) (*pawl.Result, error) {
 	}
 	const hint = `what --save wrote, or a list like [{"role":"user","parts":[{"type":"text","text":"…"}]}]`
 	from := new(pawl.Result)
-	switch trimmed := bytes.TrimSpace(b); {
+	trimmed := bytes.TrimSpace(b)
+	switch {
 	case len(trimmed) == 0:
 		return nil, usage(hint, "--messages %s: the file is empty", path)
 	case trimmed[0] == '[':
-		err = json.Unmarshal(b, &from.Messages)
+		err = decode(b, &from.Messages)
+	case trimmed[0] == '{' && repeated(b) != "":
+		err = fmt.Errorf("%q is there twice", repeated(b))
+	case string(trimmed) == "null":
+		err = errors.New("got null where an object or a list belongs")
 	default:
-		d := json.NewDecoder(bytes.NewReader(b))
-		d.DisallowUnknownFields()
-		err = d.Decode(from)
+		err = decode(b, from)
 	}
 	if err != nil {
-		return nil, usage(hint, "--messages %s: %s", path, jsonFault(b, err))
+		text := jsonFault(b, err)
+		if strings.HasPrefix(text, "[") {
+			text = "messages" + text
+		}
+		return nil, usage(hint, "--messages %s: %s", path, text)
+	}
+	for i := range from.Messages { // the file is indented for people; what the model is sent of it is not
+		for j, p := range from.Messages[i].Parts {
+			if c, ok := p.(pawl.ToolCall); ok {
+				c.Args = compact(c.Args)
+				from.Messages[i].Parts[j] = c
+			}
+		}
 	}
 	return from, nil
+}
+
+// compact returns JSON without its spacing; what is no JSON stays as it is.
+func compact(b json.RawMessage) json.RawMessage {
+	var out bytes.Buffer
+	if json.Compact(&out, b) != nil {
+		return b
+	}
+	return out.Bytes()
 }
 
 // saveTranscript writes res to path, atomically: the file has its old content or its new one.
@@ -66,17 +90,16 @@ func writeFile(path string, content []byte) (err error) {
 	}
 	f, err := os.CreateTemp(filepath.Dir(target), "."+filepath.Base(target)+".*")
 	if err != nil {
-		return fmt.Errorf("save %s", plain(err))
+		return fmt.Errorf("save %s: %s", path, cause(err))
 	}
 	defer func() {
 		if err != nil {
 			os.Remove(f.Name())
-			err = fmt.Errorf("save %s: %w", path, err)
+			err = fmt.Errorf("save %s: %s", path, cause(err))
 		}
 	}()
 	_, err = f.Write(content)
-	err = errors.Join(err, f.Chmod(mode), f.Sync(), f.Close())
-	if err != nil {
+	if err := errors.Join(err, f.Chmod(mode), f.Sync(), f.Close()); err != nil {
 		return err
 	}
 	return os.Rename(f.Name(), target)
@@ -87,15 +110,28 @@ func savable(path string) error {
 	if path == "" {
 		return nil
 	}
-	if info, err := os.Stat(path); err == nil && info.IsDir() {
+	info, err := os.Stat(path)
+	switch {
+	case err == nil && info.IsDir():
 		return usage("name a file", "--save %s: this is a directory", path)
+	case err == nil && !info.Mode().IsRegular():
+		return nil // a pipe, /dev/stdout: what it takes is seen when it is written
 	}
-	if info, err := os.Stat(filepath.Dir(path)); err != nil {
+	dir := filepath.Dir(path)
+	if resolved, err := filepath.EvalSymlinks(path); err == nil {
+		dir = filepath.Dir(resolved)
+	}
+	if info, err := os.Stat(dir); err != nil {
 		return usage("make the directory first", "--save %s", plain(err))
 	} else if !info.IsDir() {
-		return usage("", "--save %s: %s is not a directory", path, filepath.Dir(path))
+		return usage("name a file in a directory", "--save %s: %s is not a directory", path, dir)
 	}
-	return nil
+	f, err := os.CreateTemp(dir, "."+filepath.Base(path)+".*")
+	if err != nil {
+		return usage("name a file in a directory that can be written to", "--save %s: %v", path, cause(err))
+	}
+	f.Close()
+	return os.Remove(f.Name())
 }
 
 // openCall is a call without a result, under the key by which a person names it.
@@ -137,125 +173,4 @@ func openCalls(res *pawl.Result) []openCall {
 		}
 	}
 	return open
-}
-
-// settleFlags say what becomes of calls that an earlier run left open.
-type settleFlags struct {
-	Approve []string          `sep:"none" placeholder:"KEY" help:"Let the call with this key run, or all that wait for it. With --messages."`
-	Deny    []string          `sep:"none" placeholder:"KEY[=REASON]" help:"Refuse the call, or all; the model is told the reason. With --messages."`
-	Answer  map[string]string `mapsep:"none" placeholder:"KEY=TEXT" help:"Give the call's result. With --messages."`
-}
-
-func (f *settleFlags) empty() bool { return len(f.Approve)+len(f.Deny)+len(f.Answer) == 0 }
-
-// messages makes the messages that settle the open calls of from as the flags say.
-func (f *settleFlags) messages(from *pawl.Result) ([]pawl.Message, error) {
-	if f.empty() {
-		return nil, nil
-	}
-	open := openCalls(from)
-	if len(open) == 0 {
-		return nil, usage("", "no call of this transcript is open, so there is nothing to approve, deny or answer")
-	}
-	said := map[pawl.Key]string{}
-	var decisions []pawl.Decision
-	var results []pawl.ToolResult
-	each := func(flag, key string, all bool, do func(o openCall) error) error {
-		found := false
-		for _, o := range open {
-			if string(o.Key) != key && o.ID != key && !(all && key == "all" && o.waiting != nil && !o.waiting.Passive) {
-				continue
-			}
-			found = true
-			if said[o.Key] != "" {
-				return usage("say one thing of a call", "%s %s: %s says something of it already", flag, key, said[o.Key])
-			}
-			said[o.Key] = flag
-			if err := do(o); err != nil {
-				return err
-			}
-		}
-		if !found {
-			return usage("open: "+keys(open), "%s %s: no open call has this key", flag, key)
-		}
-		return nil
-	}
-	const by = "the command line"
-	for _, key := range f.Approve {
-		err := each("--approve", key, true, func(o openCall) error {
-			switch {
-			case o.waiting == nil:
-				return usage("a run without --approve goes on with it", "--approve %s: the call was handed back, and waits for nobody's word", key)
-			case o.waiting.Passive:
-				return usage("--answer "+key+"=TEXT gives its result", "--approve %s: %s has nothing to run", key, o.Name)
-			}
-			decisions = append(decisions, o.waiting.Approve(by))
-			return nil
-		})
-		if err != nil {
-			return nil, err
-		}
-	}
-	for _, text := range f.Deny {
-		key, reason, _ := strings.Cut(text, "=")
-		err := each("--deny", key, true, func(o openCall) error {
-			if o.waiting != nil {
-				decisions = append(decisions, o.waiting.Deny(by, reason))
-				return nil
-			}
-			r := pawl.ErrorResult(strings.TrimSpace("Denied: " + reason))
-			r.CallID = o.ID
-			results = append(results, r)
-			return nil
-		})
-		if err != nil {
-			return nil, err
-		}
-	}
-	for _, o := range open { // in call order, whatever the order of the map
-		for key, text := range f.Answer {
-			if key != string(o.Key) && key != o.ID {
-				continue
-			}
-			err := each("--answer", key, false, func(o openCall) error {
-				r := pawl.TextResult(text)
-				r.CallID = o.ID
-				results = append(results, r)
-				return nil
-			})
-			if err != nil {
-				return nil, err
-			}
-		}
-	}
-	for key := range f.Answer {
-		if err := known(open, key); err != nil {
-			return nil, err
-		}
-	}
-	var msgs []pawl.Message
-	if len(results) > 0 {
-		msgs = append(msgs, pawl.Results(results...))
-	}
-	if len(decisions) > 0 {
-		msgs = append(msgs, pawl.Decide(decisions...))
-	}
-	return msgs, nil
-}
-
-func known(open []openCall, key string) error {
-	for _, o := range open {
-		if key == string(o.Key) || key == o.ID {
-			return nil
-		}
-	}
-	return usage("open: "+keys(open), "--answer %s: no open call has this key", key)
-}
-
-func keys(open []openCall) string {
-	out := make([]string, len(open))
-	for i, o := range open {
-		out[i] = fmt.Sprintf("%s (%s)", o.Key, o.Name)
-	}
-	return strings.Join(out, ", ")
 }

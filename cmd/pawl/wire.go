@@ -58,7 +58,7 @@ func (c *wireEncodeCmd) Run(sys *system) error {
 		return usage("", "the request could not be read from standard input: %v", err)
 	}
 	req := new(pawl.Request)
-	if err := json.Unmarshal(in, req); err != nil {
+	if err := decode(in, req); err != nil {
 		return usage(`{"model":"…","messages":[{"role":"user","parts":[{"type":"text","text":"…"}]}]}`, "the request on standard input: %s", jsonFault(in, err))
 	}
 	req.Whole = !c.Stream
@@ -73,7 +73,7 @@ func (c *wireEncodeCmd) Run(sys *system) error {
 type wireDecodeCmd struct {
 	API    string `name:"api" placeholder:"API" help:"openai-responses or openai-chat. With --lines: for lines that do not say."`
 	SSE    bool   `name:"sse" help:"The body is a stream of events."`
-	Status int    `default:"200" placeholder:"N" help:"The HTTP status of the reply. Default: 200."`
+	Status whole  `default:"200" placeholder:"N" help:"The HTTP status of the reply. Default: 200."`
 	Lines  bool   `help:"Read {\"id\",\"api\",\"streaming\",\"status\",\"content_type\",\"body\"|\"body_b64\"} a line, and print a line for each."`
 }
 
@@ -117,6 +117,9 @@ func (c *wireDecodeCmd) Run(sys *system) error {
 			return usage("--api openai-responses, or --api openai-chat", "--api: %v", err)
 		}
 	}
+	if c.Status < 100 || c.Status > 599 {
+		return usage("such as 200, 429 or 500", "--status %d is no HTTP status", c.Status)
+	}
 	out := bufio.NewWriter(sys.out)
 	e := json.NewEncoder(out)
 	e.SetEscapeHTML(false)
@@ -135,9 +138,9 @@ func (c *wireDecodeCmd) Run(sys *system) error {
 	if err != nil {
 		return err
 	}
-	resp, err := w.decode(c.Status, c.SSE, body)
+	resp, err := w.decode(int(c.Status), c.SSE, body)
 	if err != nil {
-		err = e.Encode(map[string]any{"error": toWireError(err, c.Status)})
+		err = e.Encode(map[string]any{"error": toWireError(err, int(c.Status))})
 	} else {
 		err = e.Encode(resp)
 	}
@@ -187,7 +190,7 @@ func (c *wireDecodeCmd) line(text []byte) (a wireAnswer) {
 		return a
 	}
 	var l wireLine
-	if err := json.Unmarshal(text, &l); err != nil {
+	if err := lenient(text, &l); err != nil {
 		var id struct {
 			ID json.RawMessage `json:"id"`
 		}

@@ -69,7 +69,7 @@ var arrows = []arrow{
 		modules: []string{"go.yaml.in/yaml/v3"}},
 	// As long as there is no config, the command joins what config will: providers, scripts and tools.
 	{from: "cmd/pawl/...", to: []string{".", "config", "server", "durable/temporal", "telemetry", "pawltest", "provider/...", "script", "tools/..."},
-		modules: []string{"github.com/alecthomas/kong", "golang.org/x/term"}},
+		modules: []string{"github.com/alecthomas/kong", "golang.org/x/term", jsonModule}},
 	{from: "examples/...", to: []string{".", "provider/...", "react", "script", "tools/...", "mcp", "team", "pawltest"}},
 }
 
