@@ -107,5 +107,6 @@ const (
 
 var (
 	bodies  = sync.Pool{New: func() any { return new(bytes.Buffer) }}
+	scratch = sync.Pool{New: func() any { return new([]byte) }}
 	streams = sync.Pool{New: func() any { return sse.NewReader(nil) }}
 )

@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/pawl-go/pawl"
@@ -29,23 +28,28 @@ type Client struct {
 
 	// ToError makes the error of an answer whose status is none of success.
 	ToError func(status int, h http.Header, body []byte, now time.Time) *pawl.ProviderError
-
-	size atomic.Int64 // of the last request
 }
 
-// Body returns an empty buffer for a request's body, of the size that the last one had and some more. It is not used again: a
-// transport may read it longer than the request lasts, and net/http writes headers and body at once only where
-// it knows the reader, which leaves no place to notice that it is done.
-func (c *Client) Body() []byte {
-	size := int(c.size.Load())
-	return make([]byte, 0, size+size/8+512)
+// Body returns the body of a request that encode appends. encode works in a buffer that is used again; what it made is copied out, since a
+// transport may read a body longer than the request lasts. net/http writes headers and body at once only where it knows
+// the body's reader, which leaves no place to notice that it is done.
+func Body(encode func(dst []byte) ([]byte, error)) ([]byte, error) {
+	p := scratch.Get().(*[]byte)
+	b, err := encode((*p)[:0])
+	if cap(b) <= keepBuffer {
+		*p = b
+		defer scratch.Put(p)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return bytes.Clone(b), nil
 }
 
 // Send posts body to u and lets a decoder yield the reply through out. A request that failed before a
 // fragment of its reply was seen is repeated where that may help, after a Delta with a Notice that says so. Errors are
 // *pawl.ProviderError, or wrap the cause of a cancelled ctx, or are ErrStopped.
 func (c *Client) Send(ctx context.Context, u *url.URL, body []byte, whole bool, out *Emitter) error {
-	c.size.Store(int64(len(body)))
 	first := *out
 	for attempt := 0; ; attempt++ {
 		err := c.once(ctx, u, body, whole, out)

@@ -26,7 +26,7 @@ func (m *Model) stream(ctx context.Context, req *pawl.Request, yield func(pawl.D
 	if err != nil {
 		return err
 	}
-	body, err := m.dialect.encode(m.client.Body(), m.name, tools, req)
+	body, err := wire.Body(func(dst []byte) ([]byte, error) { return m.dialect.encode(dst, m.name, tools, req) })
 	if err != nil {
 		return err
 	}
