@@ -14,11 +14,11 @@ import (
 
 var update = flag.Bool("update", false, "write docs/cli.md again")
 
-// docs/cli.md is what --help says, command after command. go test ./cmd/pawl -run CLI -update writes it.
+// docs/cli.md is what --help says, command after command. make docs writes it.
 func TestCLIPage(t *testing.T) {
 	t.Setenv("COLUMNS", "")
 	var page strings.Builder
-	page.WriteString("<!-- Made from the help of cmd/pawl. Change it there, then: go test ./cmd/pawl -run CLI -update -->\n\n# The command\n")
+	page.WriteString("<!-- Made from the help of cmd/pawl. Change it there, then: make docs -->\n\n# The command\n")
 	for _, command := range []string{"", "demo", "run", "chat", "tools", "tools list", "tools show", "tools call", "wire", "wire encode", "wire decode", "version"} {
 		var out bytes.Buffer
 		sys := &system{out: &out, err: &out, env: func(string) string { return "" }}
@@ -38,7 +38,7 @@ func TestCLIPage(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(string(b), page.String()); diff != "" {
-		t.Errorf("docs/cli.md is not what --help says; -update writes it. Got -, want +\n%s", diff)
+		t.Errorf("docs/cli.md is not what --help says; make docs writes it. Got -, want +\n%s", diff)
 	}
 }
 
