@@ -1,0 +1,729 @@
+package dialect
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/big"
+	"slices"
+	"strings"
+)
+
+// The functions of this file make schemas for dialects in which every schema has one type, and in which only some keywords are
+// known. They take a schema whose references and allOf are joined, and return nil when nothing fits it.
+
+// typed makes the schema of a value. left are keywords that were lost in joining.
+func (c *compiler) typed(w *object, left []*object) (*object, *back) {
+	if c.nodes++; c.nodes > maxNodes {
+		c.fail(w.ptr, "$ref", RefsInlined, "with its references inlined it has more than %d parts", maxNodes)
+	}
+	if c.err != nil {
+		return newObject(w.ptr), nil
+	}
+	var hints []string
+	for _, l := range left {
+		hints = append(hints, c.lost(l, l.keys, Keywords)...)
+	}
+	if no, ok := w.get("not").(*object); ok && onlyAnnotated(no) || w.get("not") == true {
+		return nil, nil
+	}
+	for _, k := range w.keys {
+		if !slices.Contains(vocabulary, k) && !slices.Contains(annotations, k) && !slices.Contains(scaffolding, k) {
+			c.lose(w.ptr, k, Note, Keywords, "it is no keyword of JSON Schema and is not sent")
+		}
+	}
+	for _, k := range []string{"anyOf", "oneOf"} {
+		if list := w.list(k); list != nil {
+			if k == "anyOf" && w.has("oneOf") {
+				hints = append(hints, c.lost(w, []string{"oneOf"}, Keywords)...)
+				w = w.clone()
+				w.remove("oneOf")
+			}
+			return c.alternatives(w, k, list, hints)
+		}
+	}
+	hints = append(hints, c.lost(w, []string{"if", "not"}, Keywords)...)
+
+	types, null := c.typesOf(w)
+	values, fixed := c.values(w, &types, &null)
+	if fixed && len(values) == 0 && !null {
+		return nil, nil
+	}
+	if types != nil && len(types) == 0 && !null {
+		return nil, nil
+	}
+	switch {
+	case types == nil:
+		return c.anything(w, hints)
+	case len(types) == 0:
+		return c.nothing(w, hints), nil
+	case len(types) == 1:
+		out, b := c.ofType(w, types[0], values, hints)
+		if out == nil {
+			if null {
+				return c.nothing(w, hints), nil
+			}
+			return nil, nil
+		}
+		if null {
+			out = c.orNull(out)
+		}
+		return out, b
+	}
+	// Several types: each gets what the schema says about it.
+	plain := w.clone()
+	plain.remove(annotations...)
+	var outs []*object
+	var backs []*back
+	for _, t := range types {
+		var own []any
+		for _, v := range values {
+			if typeOf(v) == t || t == "number" && typeOf(v) == "integer" {
+				own = append(own, v)
+			}
+		}
+		if out, b := c.ofType(plain, t, own, nil); out != nil {
+			outs, backs = append(outs, out), append(backs, b)
+		}
+	}
+	return c.combine(w, outs, backs, null, hints)
+}
+
+// typesOf returns the types that a schema states, number standing for integer too, and whether null is one of them. nil: it states
+// none, and what it says does not tell.
+func (c *compiler) typesOf(w *object) (types []string, null bool) {
+	if w.has("type") {
+		types = []string{}
+		for _, t := range typesOf(w.get("type")) {
+			switch s, _ := t.(string); {
+			case s == "null":
+				null = true
+			case s == "integer" && slices.Contains(types, "number"):
+			case s == "number" && slices.Contains(types, "integer"):
+				types[slices.Index(types, "integer")] = "number"
+			case slices.Contains(jsonTypes, s) && !slices.Contains(types, s):
+				types = append(types, s)
+			}
+		}
+		return types, null
+	}
+	if w.has("enum") || w.has("const") {
+		return nil, false
+	}
+	for _, guess := range []struct {
+		t    string
+		keys []string
+	}{
+		{"object", []string{"properties", "required", "additionalProperties", "patternProperties", "minProperties", "maxProperties", "propertyNames", "dependentRequired", "dependentSchemas", "unevaluatedProperties"}},
+		{"array", []string{"items", "prefixItems", "minItems", "maxItems", "uniqueItems", "contains", "unevaluatedItems"}},
+		{"string", []string{"pattern", "minLength", "maxLength", "format"}},
+		{"number", []string{"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"}},
+	} {
+		if slices.ContainsFunc(guess.keys, w.has) {
+			types = append(types, guess.t)
+		}
+	}
+	if len(types) > 0 {
+		c.lose(w.ptr, "type", Stricter, TypeNeeded, "no type is stated; %s is taken as meant", strings.Join(types, " or "))
+	}
+	return types, false
+}
+
+// values returns what enum and const allow, of the types that are allowed, and whether there is such a keyword. Without a stated
+// type the values tell it. null is taken out and said in null.
+func (c *compiler) values(w *object, types *[]string, null *bool) (values []any, fixed bool) {
+	list, fixed := w.get("enum").([]any)
+	if v, ok := w.vals["const"]; ok {
+		if !fixed || slices.ContainsFunc(list, func(u any) bool { return equal(u, v) }) {
+			list = []any{v}
+		} else {
+			list = []any{}
+		}
+		fixed = true
+	}
+	if !fixed {
+		return nil, false
+	}
+	stated, nullable := *types, false
+	var found []string
+	for _, v := range list {
+		t := typeOf(v)
+		if t == "null" {
+			nullable = nullable || stated == nil || *null
+			continue
+		}
+		if stated != nil && !slices.Contains(stated, t) && !(t == "integer" && slices.Contains(stated, "number")) {
+			continue
+		}
+		if t == "integer" && (stated != nil && slices.Contains(stated, "number")) {
+			t = "number"
+		}
+		if slices.ContainsFunc(values, func(u any) bool { return equal(u, v) }) {
+			continue
+		}
+		values = append(values, v)
+		if !slices.Contains(found, t) {
+			found = append(found, t)
+		}
+	}
+	if slices.Contains(found, "number") {
+		found = slices.DeleteFunc(found, func(t string) bool { return t == "integer" })
+	}
+	if found == nil {
+		found = []string{}
+	}
+	*types, *null = found, nullable
+	return values, true
+}
+
+// typeOf returns the type of a JSON value; integer for whole numbers.
+func typeOf(v any) string {
+	switch v := v.(type) {
+	case nil:
+		return "null"
+	case bool:
+		return "boolean"
+	case string:
+		return "string"
+	case []any:
+		return "array"
+	case *object:
+		return "object"
+	case json.Number:
+		if r, ok := rat(v); ok && r.IsInt() {
+			return "integer"
+		}
+	}
+	return "number"
+}
+
+// ofType makes the schema of values of one type.
+func (c *compiler) ofType(w *object, t string, values []any, hints []string) (*object, *back) {
+	switch t {
+	case "object":
+		if values != nil {
+			hints = append(hints, c.lost(w, []string{"enum", "const"}, Keywords)...)
+		}
+		return c.object(w, hints)
+	case "array":
+		if values != nil {
+			hints = append(hints, c.lost(w, []string{"enum", "const"}, Keywords)...)
+		}
+		return c.array(w, hints)
+	}
+	out := schemaOf(w.ptr, "type", c.typeName(t))
+	switch t {
+	case "string":
+		hints = append(hints, c.keep(out, w, "pattern", "minLength", "maxLength", "format")...)
+	case "integer", "number":
+		hints = append(hints, c.keep(out, w, "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "format")...)
+	}
+	if values != nil {
+		hints = append(hints, c.enum(out, w, t, values)...)
+	}
+	c.finish(out, w, hints)
+	return out, nil
+}
+
+func (c *compiler) typeName(t string) string {
+	if c.d.has(UpperTypes) {
+		return strings.ToUpper(t)
+	}
+	return t
+}
+
+// enum sends the values of a scalar type.
+func (c *compiler) enum(out, w *object, t string, values []any) (hints []string) {
+	keyword := "enum"
+	if w.has("const") {
+		keyword = "const"
+	}
+	if !c.d.has(StringEnums) {
+		out.set("enum", values)
+		return nil
+	}
+	if t == "string" {
+		filled := slices.DeleteFunc(slices.Clone(values), func(v any) bool { return v == "" })
+		if len(filled) == len(values) {
+			out.set("enum", values)
+			return nil
+		}
+		if len(filled) > 0 {
+			c.lose(w.ptr, keyword, Stricter, FilledEnums, "the empty text cannot be one of the values")
+			out.set("enum", filled)
+			return nil
+		}
+	}
+	hints = c.lost(w, []string{keyword}, StringEnums)
+	if t == "boolean" {
+		return hints
+	}
+	for _, v := range values { // at least the range is enforced
+		if _, ok := rat(v); !ok {
+			return hints
+		}
+		if lo := out.get("minimum"); lo == nil || v == values[0] {
+			out.set("minimum", v)
+			out.set("maximum", v)
+		} else {
+			out.set("minimum", bound(lo, v, -1))
+			out.set("maximum", bound(out.get("maximum"), v, 1))
+		}
+	}
+	return hints
+}
+
+// keep sends the keywords that the dialect takes, and reports the others.
+func (c *compiler) keep(out, w *object, keywords ...string) (hints []string) {
+	for _, k := range keywords {
+		if !w.has(k) {
+			continue
+		}
+		v := w.get(k)
+		switch {
+		case k == "format":
+			hints = append(hints, c.format(out, w)...)
+		case k == "pattern" && c.d.has(PlainPatterns) && looksAround(w.text(k)):
+			hints = append(hints, c.lost(w, []string{k}, PlainPatterns)...)
+		case c.d.takes(k):
+			if b, ok := out.get(k).(json.Number); ok && (k == "minimum" || k == "maximum") {
+				v = bound(b, v, map[string]int{"minimum": 1, "maximum": -1}[k])
+			}
+			out.set(k, v)
+		case k == "exclusiveMinimum" && c.inclusive(out, w, k, "minimum", 1), k == "exclusiveMaximum" && c.inclusive(out, w, k, "maximum", -1):
+		default:
+			hints = append(hints, c.lost(w, []string{k}, Keywords)...)
+		}
+	}
+	return hints
+}
+
+// inclusive says an exclusive bound of integers as an inclusive one.
+func (c *compiler) inclusive(out, w *object, exclusive, inclusive string, step int64) bool {
+	r, ok := rat(w.get(exclusive))
+	if !ok || out.text("type") != c.typeName("integer") {
+		return false
+	}
+	n := new(big.Int).Div(r.Num(), r.Denom()) // the floor
+	if step > 0 || r.IsInt() {
+		n.Add(n, big.NewInt(step))
+	}
+	var v any = json.Number(n.String())
+	if b := w.get(inclusive); b != nil {
+		v = bound(b, v, int(step))
+	}
+	out.set(inclusive, v)
+	return true
+}
+
+func looksAround(pattern string) bool {
+	for _, s := range []string{"(?=", "(?!", "(?<=", "(?<!"} {
+		if strings.Contains(pattern, s) {
+			return true
+		}
+	}
+	return false
+}
+
+// checkedFormats are those that validators check; others only explain.
+var checkedFormats = []string{"date", "time", "date-time", "duration", "period", "semver", "email", "idn-email", "hostname", "idn-hostname", "ipv4", "ipv6", "uri", "uri-reference",
+	"iri", "iri-reference", "uri-template", "uuid", "json-pointer", "relative-json-pointer", "regex"}
+
+func (c *compiler) format(out, w *object) []string {
+	f := w.text("format")
+	if f == "" {
+		return nil
+	}
+	r := c.d.rule(Formats)
+	if r == nil || slices.Contains(r.Words, strings.ToLower(out.text("type"))+":"+f) {
+		out.set("format", f)
+		return nil
+	}
+	if out.text("type") == c.typeName("string") && slices.Contains(checkedFormats, f) {
+		return c.lost(w, []string{"format"}, Formats)
+	}
+	c.lose(w.ptr, "format", Note, Formats, "%s is no format that is taken", f)
+	if out.text("type") == c.typeName("string") && f != "string" && f != "enum" {
+		return []string{"format: " + f}
+	}
+	return nil
+}
+
+// object makes the schema of an object.
+func (c *compiler) object(w *object, hints []string) (*object, *back) {
+	out := schemaOf(w.ptr, "type", c.typeName("object"))
+	b := &back{props: map[string]*member{}}
+	props, need, more := w.object("properties"), w.words("required"), w.get("additionalProperties")
+	if !w.has("additionalProperties") && w.get("unevaluatedProperties") == false {
+		more = false
+	}
+	if o, ok := more.(*object); ok && onlyAnnotated(o) {
+		more = true
+	}
+	if props == nil {
+		props = newObject(join(w.ptr, "properties"))
+	}
+	if c.d.has(RequiredDefined) {
+		props = c.define(w, props, need, more)
+	}
+	sent := newObject(props.ptr)
+	for _, name := range props.keys {
+		ptr := ptrOf(props.vals[name], join(props.ptr, name))
+		x, sub := c.node(props.vals[name], ptr)
+		required := slices.Contains(need, name)
+		if x == nil {
+			if required {
+				c.unfit = ptr
+				return nil, nil
+			}
+			if !c.d.has(Closed) {
+				c.lose(ptr, "not", Looser, Keywords, "the field is never allowed, which is not enforced")
+			}
+			continue
+		}
+		m := &member{name: name, back: sub}
+		if list := x.list("enum"); len(list) > 0 {
+			m.only = list
+		}
+		if c.d.has(AllRequired) && !required {
+			if c.takesNull(x) {
+				c.lose(ptr, "required", Stricter, AllRequired, "the field cannot be left out; null can be sent")
+			} else {
+				x = c.orNull(x)
+				m.null, c.reshaped = true, true
+				c.lose(ptr, "required", Reshaped, AllRequired, "null stands for leaving the field out")
+			}
+		}
+		sent.set(name, x)
+		b.props[name] = m
+	}
+	free := more == true || w.object("patternProperties") != nil || isObject(more)
+	switch {
+	case c.d.has(Closed):
+		if len(sent.keys) == 0 && (free || more == nil && !w.has("properties")) {
+			c.fail(w.ptr, "additionalProperties", Closed, "an object whose fields are not named cannot be said")
+		}
+		if more != false || w.object("patternProperties") != nil {
+			c.lose(w.ptr, "additionalProperties", Stricter, Closed, "only the named fields can be sent")
+		}
+	case more == false && !c.d.takes("additionalProperties"):
+		c.lose(w.ptr, "additionalProperties", Looser, Keywords, "fields that are not named are not refused")
+	case isObject(more):
+		hints = append(hints, c.lost(w, []string{"additionalProperties"}, Keywords)...)
+	}
+	if !c.d.has(Closed) || free && len(sent.keys) > 0 {
+		hints = append(hints, c.lost(w, []string{"patternProperties"}, Keywords)...)
+	}
+	hints = append(hints, c.keep(out, w, "minProperties", "maxProperties")...)
+	hints = append(hints, c.lost(w, []string{"dependentRequired", "dependentSchemas", "propertyNames"}, Keywords)...)
+	if isObject(w.get("unevaluatedProperties")) {
+		hints = append(hints, c.lost(w, []string{"unevaluatedProperties"}, Keywords)...)
+	}
+	c.finish(out, w, hints)
+	if len(sent.keys) > 0 || c.d.has(PropertiesNeeded) || w.ptr == "" {
+		out.set("properties", sent)
+	}
+	required := []any{}
+	for _, name := range sent.keys {
+		if c.d.has(AllRequired) || slices.Contains(need, name) {
+			required = append(required, name)
+		}
+	}
+	if len(required) > 0 || c.d.has(AllRequired) {
+		out.set("required", required)
+	}
+	if c.d.has(Closed) {
+		out.set("additionalProperties", false)
+	}
+	return out, b
+}
+
+// define adds properties for what is required and not described.
+func (c *compiler) define(w, props *object, need []string, more any) *object {
+	out := props
+	for _, name := range need {
+		if props.has(name) {
+			continue
+		}
+		if out == props {
+			out = props.clone()
+		}
+		var v any = true
+		if more != nil {
+			v = more
+		}
+		c.lose(w.ptr, "required", Note, RequiredDefined, "%s is required and not described; a property is made for it", name)
+		out.set(name, v)
+	}
+	return out
+}
+
+func isObject(v any) bool { _, ok := v.(*object); return ok }
+
+// array makes the schema of an array. A tuple becomes an array of whatever any of its places may hold.
+func (c *compiler) array(w *object, hints []string) (*object, *back) {
+	out, b := schemaOf(w.ptr, "type", c.typeName("array")), &back{}
+	hints = append(hints, c.keep(out, w, "minItems", "maxItems", "uniqueItems")...)
+	hints = append(hints, c.lost(w, []string{"contains", "unevaluatedItems"}, Keywords)...)
+	prefix, rest := w.list("prefixItems"), w.get("items")
+	var items *object
+	var sub *back
+	switch {
+	case len(prefix) > 0:
+		var forms []any
+		for _, v := range prefix {
+			if v != false && !slices.ContainsFunc(forms, func(u any) bool { return equal(u, v) }) {
+				forms = append(forms, v)
+			}
+		}
+		full := false
+		if most, ok := rat(w.get("maxItems")); ok {
+			full = most.Cmp(big.NewRat(int64(len(prefix)), 1)) <= 0
+		}
+		if o, ok := rest.(*object); ok && !full {
+			if !onlyAnnotated(o) || refOf(o) != "" {
+				forms, full = append(forms, o), true
+			}
+		} else if rest == false {
+			full = true
+			if !out.has("maxItems") && c.d.takes("maxItems") {
+				out.set("maxItems", len(prefix))
+			}
+		}
+		c.lose(w.ptr, "prefixItems", Looser, Keywords, "which item stands where is not enforced")
+		if !full {
+			c.lose(w.ptr, "prefixItems", Stricter, Keywords, "items after the %d described have one of their forms", len(prefix))
+		}
+		hints = append(hints, tuple(prefix))
+		if len(forms) == 1 {
+			items, sub = c.node(forms[0], join(w.ptr, "prefixItems/0"))
+		} else {
+			items, sub = c.node(schemaOf(w.ptr, "anyOf", forms), w.ptr)
+		}
+	case w.has("items"):
+		items, sub = c.node(rest, join(w.ptr, "items"))
+	default:
+		items, sub = c.node(true, join(w.ptr, "items"))
+	}
+	if items == nil { // only the empty array fits
+		items, _ = c.node(true, join(w.ptr, "items"))
+		out.set("maxItems", 0)
+	}
+	if sub != nil {
+		b.items = []*back{sub}
+	}
+	c.finish(out, w, hints)
+	out.set("items", items)
+	return out, b
+}
+
+// alternatives makes an anyOf.
+func (c *compiler) alternatives(w *object, keyword string, list []any, hints []string) (*object, *back) {
+	base := w.clone()
+	base.remove(keyword)
+	if keyword == "oneOf" {
+		c.lose(w.ptr, keyword, Looser, Keywords, "sent as anyOf: that only one of the forms fits is not enforced")
+	}
+	// Alternatives that only choose between required fields of one object are told, not sent: what is sent would repeat the object.
+	if base.object("properties") != nil {
+		var need [][]string
+		for _, v := range list {
+			o, ok := v.(*object)
+			if !ok || !onlyAnnotated(o, "required", "type") || o.has("type") && o.get("type") != "object" {
+				need = nil
+				break
+			}
+			need = append(need, o.words("required"))
+		}
+		if need != nil {
+			c.lose(w.ptr, keyword, Looser, Keywords, "which of the fields are required together is not enforced")
+			if h := choices(need, base.list("required")); h != "" {
+				hints = append(hints, h)
+			}
+			out, b := c.typed(base, nil)
+			describe(out, hints)
+			return out, b
+		}
+	}
+	limits := base.clone()
+	limits.remove(annotations...)
+	limits.remove(scaffolding...)
+	null := false
+	var outs []*object
+	var backs []*back
+	for i, v := range list {
+		ptr := fmt.Sprintf("%s/%s/%d", w.ptr, keyword, i)
+		if !onlyAnnotated(limits) && v != false {
+			o, ok := v.(*object)
+			if !ok {
+				o = newObject(ptr)
+			}
+			v = schemaOf(ptr, "allOf", []any{o, limits})
+		}
+		if o, ok := v.(*object); ok && isNull(o) {
+			null = true
+			continue
+		}
+		if out, b := c.node(v, ptr); out != nil {
+			outs, backs = append(outs, out), append(backs, b)
+		}
+	}
+	return c.combine(w, outs, backs, null, hints)
+}
+
+// isNull reports whether only null fits o.
+func isNull(o *object) bool {
+	if v, ok := o.vals["const"]; ok {
+		return v == nil
+	}
+	if list := o.list("enum"); len(list) == 1 {
+		return list[0] == nil
+	}
+	return o.get("type") == "null" || len(o.list("type")) == 1 && o.list("type")[0] == "null"
+}
+
+// combine makes one schema of several, of which one must fit.
+func (c *compiler) combine(w *object, outs []*object, backs []*back, null bool, hints []string) (*object, *back) {
+	var forms []any
+	b := &back{}
+	for i, o := range outs {
+		inner := []any{o}
+		if list := o.list("anyOf"); list != nil && !o.has("description") && !o.has("title") {
+			inner = list
+		}
+		for _, v := range inner {
+			if f := v.(*object); f.get("type") == "null" && len(f.keys) == 1 {
+				null = true
+			} else if !slices.ContainsFunc(forms, func(u any) bool { return equal(u, v) }) {
+				forms = append(forms, v)
+			}
+		}
+		if backs[i] != nil {
+			b.alts = append(b.alts, backs[i])
+		}
+	}
+	var out *object
+	switch len(forms) {
+	case 0:
+		if null {
+			return c.nothing(w, hints), nil
+		}
+		return nil, nil
+	case 1:
+		out = forms[0].(*object).clone()
+		if out.has("$ref") && c.d.has(RefAlone) {
+			if text, title := c.annotate(w, hints); text != "" || title != "" || null {
+				out = schemaOf(w.ptr, "anyOf", []any{out})
+			}
+		}
+	default:
+		out = schemaOf(w.ptr, "anyOf", forms)
+	}
+	if null {
+		out = c.orNull(out)
+	}
+	c.finish(out, w, hints)
+	return out, b
+}
+
+// orNull lets null pass too.
+func (c *compiler) orNull(o *object) *object {
+	if c.takesNull(o) {
+		return o
+	}
+	o = o.clone()
+	list := o.list("anyOf")
+	switch {
+	case c.d.has(NullableFlag) && list != nil: // nothing may stand beside anyOf
+		list = slices.Clone(list)
+		list[0] = c.orNull(list[0].(*object))
+		o.set("anyOf", list)
+	case c.d.has(NullableFlag):
+		o.set("nullable", true)
+	case list != nil:
+		o.set("anyOf", append(slices.Clone(list), schemaOf(o.ptr, "type", "null")))
+	case o.has("$ref"):
+		o = schemaOf(o.ptr, "anyOf", []any{o, schemaOf(o.ptr, "type", "null")})
+	default:
+		o.set("type", []any{o.get("type"), "null"})
+		if list := o.list("enum"); list != nil {
+			o.set("enum", append(slices.Clone(list), nil))
+		}
+	}
+	return o
+}
+
+func (c *compiler) takesNull(o *object) bool {
+	if o.get("nullable") == true || slices.Contains(typesOf(o.get("type")), any("null")) {
+		return true
+	}
+	if name, ok := strings.CutPrefix(o.text("$ref"), "#/$defs/"); ok {
+		target := c.defs.object(name)
+		return target != nil && !target.has("$ref") && c.takesNull(target)
+	}
+	return slices.ContainsFunc(o.list("anyOf"), func(v any) bool { return c.takesNull(v.(*object)) })
+}
+
+// anything makes a schema for a value of any type, as far as there is one.
+func (c *compiler) anything(w *object, hints []string) (*object, *back) {
+	scalars := func() []any {
+		list := []any{}
+		for _, t := range []string{"string", "number", "boolean"} {
+			list = append(list, schemaOf(w.ptr, "type", c.typeName(t)))
+		}
+		if c.d.has(Closed) {
+			return list
+		}
+		return append(list, schemaOf(w.ptr, "type", c.typeName("object")))
+	}
+	items := c.orNull(schemaOf(w.ptr, "anyOf", scalars()))
+	out := c.orNull(schemaOf(w.ptr, "anyOf", append(scalars(), schemaOf(w.ptr, "type", c.typeName("array"), "items", items))))
+	what := "an array inside an array"
+	if c.d.has(Closed) {
+		what = "an object, or an array inside an array,"
+	}
+	c.lose(w.ptr, "type", Stricter, TypeNeeded, "no type is stated; %s cannot be sent", what)
+	c.finish(out, w, hints)
+	return out, nil
+}
+
+// nothing makes the schema of null.
+func (c *compiler) nothing(w *object, hints []string) *object {
+	if !c.d.has(NullableFlag) {
+		out := schemaOf(w.ptr, "type", "null")
+		c.finish(out, w, hints)
+		return out
+	}
+	c.lose(w.ptr, "type", Looser, NullableFlag, "that only null is allowed is not enforced")
+	out := schemaOf(w.ptr, "type", c.typeName("string"), "nullable", true)
+	c.finish(out, w, append(hints, "always null"))
+	return out
+}
+
+// cut ends a recursion: of what would follow only the type is sent.
+func (c *compiler) cut(w *object) *object {
+	c.lose(w.ptr, "$ref", Looser, RecursionCut, "it contains itself; after %d levels only its type is sent", c.levels)
+	types, null := c.typesOf(w)
+	var forms []any
+	for _, t := range types {
+		o := schemaOf(w.ptr, "type", c.typeName(t))
+		if t == "array" {
+			items, _ := c.anything(newObject(w.ptr), nil)
+			o.set("items", items)
+		}
+		forms = append(forms, o)
+	}
+	var out *object
+	switch len(forms) {
+	case 0:
+		out, _ = c.anything(newObject(w.ptr), nil)
+	case 1:
+		out = forms[0].(*object)
+	default:
+		out = schemaOf(w.ptr, "anyOf", forms)
+	}
+	if null {
+		out = c.orNull(out)
+	}
+	c.finish(out, w, []string{"goes on as above"})
+	return out
+}
