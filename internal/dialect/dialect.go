@@ -17,6 +17,7 @@
 package dialect
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"regexp"
@@ -140,11 +141,7 @@ type Loss struct {
 
 // String returns "path: keyword: means".
 func (l Loss) String() string {
-	path := l.Path
-	if path == "" {
-		path = "/"
-	}
-	return fmt.Sprintf("%s: %s: %s", path, l.Keyword, l.Means)
+	return fmt.Sprintf("%s: %s: %s", cmp.Or(l.Path, "/"), l.Keyword, l.Means)
 }
 
 // Error says why a schema cannot be said in a dialect. Every error of Compile is one.

@@ -34,9 +34,9 @@ func hint(keyword string, v any) string {
 	text := clip(show(v), 120)
 	switch keyword {
 	case "minLength":
-		return fmt.Sprintf("at least %s characters", text)
+		return "at least " + count(text, "character")
 	case "maxLength":
-		return fmt.Sprintf("at most %s characters", text)
+		return "at most " + count(text, "character")
 	case "pattern":
 		s, _ := v.(string)
 		return "matches " + clip(s, 120)
@@ -54,15 +54,15 @@ func hint(keyword string, v any) string {
 	case "multipleOf":
 		return "a multiple of " + text
 	case "minItems":
-		return fmt.Sprintf("at least %s items", text)
+		return "at least " + count(text, "item")
 	case "maxItems":
-		return fmt.Sprintf("at most %s items", text)
+		return "at most " + count(text, "item")
 	case "uniqueItems":
 		return "no item twice"
 	case "minProperties":
-		return fmt.Sprintf("at least %s fields", text)
+		return "at least " + count(text, "field")
 	case "maxProperties":
-		return fmt.Sprintf("at most %s fields", text)
+		return "at most " + count(text, "field")
 	case "const":
 		return "always " + text
 	case "enum":
@@ -119,6 +119,13 @@ func hint(keyword string, v any) string {
 		return strings.Join(parts, ", ")
 	}
 	return ""
+}
+
+func count(n, what string) string {
+	if n == "1" {
+		return n + " " + what
+	}
+	return n + " " + what + "s"
 }
 
 // kind words what a schema is in two or three words; "" where they do not say it.
