@@ -58,6 +58,7 @@ type compiler struct {
 	d        *Dialect
 	refs     *refs
 	losses   []Loss
+	united   int           // alternatives of the root that are being united, one inside the other
 	seen     map[Loss]bool // by path, keyword and kind
 	err      *Error        // the first; what is made after it is not used
 	nodes    int
@@ -97,8 +98,12 @@ const (
 // flat follows the references of o and joins its allOf into one schema. left are keywords that found no place; the caller
 // reports them. entered are references that count as under way until leave.
 func (c *compiler) flat(o *object) (w *object, left []*object, entered []string, st outcome) {
+	return c.flatten(o, map[string]bool{})
+}
+
+// flatten is flat within a schema that has followed some references: to follow one again says nothing new.
+func (c *compiler) flatten(o *object, following map[string]bool) (w *object, left []*object, entered []string, st outcome) {
 	w = o.clone()
-	following := map[string]bool{}
 	for {
 		if ref := refOf(w); ref != "" {
 			w = w.clone()
@@ -108,7 +113,7 @@ func (c *compiler) flat(o *object) (w *object, left []*object, entered []string,
 				c.fail(o.ptr, "$ref", RefsTop, "%v", err)
 				return w, left, entered, fits
 			}
-			if following[ptr] { // it refers to itself and says nothing
+			if following[ptr] {
 				continue
 			}
 			following[ptr] = true
@@ -144,7 +149,7 @@ func (c *compiler) flat(o *object) (w *object, left []*object, entered []string,
 				}
 				continue
 			}
-			b, more, in, s := c.flat(b)
+			b, more, in, s := c.flatten(b, following)
 			left, entered = append(left, more...), append(entered, in...)
 			if s != fits {
 				return both(w, b), left, entered, s
@@ -230,6 +235,11 @@ func (c *compiler) root(o *object) (*object, *back) {
 
 // unite says alternatives of the root as one object that has the properties of all.
 func (c *compiler) unite(w *object, keyword string, list []any, hints *[]string) *object {
+	if c.united++; c.united > 8 {
+		c.fail(w.ptr, keyword, RootWithout, "alternatives inside alternatives go on for more than 8 levels")
+		return w
+	}
+	defer func() { c.united-- }()
 	props := newObject(join(w.ptr, "properties"))
 	base := w.object("properties")
 	if base != nil {
@@ -259,6 +269,10 @@ func (c *compiler) unite(w *object, keyword string, list []any, hints *[]string)
 				b.remove(k)
 				b = c.unite(b, k, inner, &unused)
 			}
+		}
+		if c.err != nil {
+			c.leave(entered)
+			return w
 		}
 		c.leave(entered)
 		objects++

@@ -72,7 +72,7 @@ func each(o *object, f func(any) any) {
 					v.vals[name] = f(v.vals[name])
 				}
 			}
-		case bool:
+		case bool, string:
 			if slices.Contains(oneSchema, k) {
 				o.vals[k] = f(v)
 			}
@@ -107,6 +107,12 @@ func (n *normalizer) schema(v any) any {
 	n.empties(o)
 	n.types(o)
 	n.required(o)
+	for _, k := range []string{"items", "type", "exclusiveMinimum", "exclusiveMaximum", "dependencies"} {
+		if v := o.get(k); o.has(k) && (k == "type" && !isText(v) && !isList(v) || k == "items" && !isSchema(v) || strings.HasPrefix(k, "ex") && !shaped(k, v) || k == "dependencies") {
+			n.change(o.ptr, "%s: %s has no meaning and is left out", k, clip(show(v), 40))
+			o.remove(k)
+		}
+	}
 	each(o, n.schema)
 	return o
 }
@@ -186,11 +192,45 @@ func (n *normalizer) empties(o *object) {
 		case (k == "enum" && n.meant || k == "anyOf" || k == "oneOf" || k == "allOf") && isList && len(list) == 0:
 			n.change(o.ptr, "%s: [] is left out", k)
 			o.remove(k)
-		case (k == "title" || k == "description") && !isText(v):
-			n.change(o.ptr, "%s is no text and is left out", k)
+		case k == "items" || k == "type" || k == "required" || k == "dependencies" || strings.HasPrefix(k, "exclusiveM"): // older and foreign forms are read elsewhere
+		case !shaped(k, v):
+			n.change(o.ptr, "%s: %s has no meaning and is left out", k, clip(show(v), 40))
 			o.remove(k)
 		}
 	}
+}
+
+// shaped reports whether v is of the kind that the keyword wants.
+func shaped(keyword string, v any) bool {
+	_, isObject := v.(*object)
+	_, isList := v.([]any)
+	_, isNumber := v.(json.Number)
+	_, isBool := v.(bool)
+	switch {
+	case slices.Contains(mapSchemas, keyword), keyword == "dependentRequired":
+		return isObject
+	case slices.Contains(listSchemas, keyword), keyword == "enum", keyword == "required":
+		return isList
+	case slices.Contains(oneSchema, keyword):
+		return isObject || isBool || isText(v) || keyword == "items"
+	case strings.HasPrefix(keyword, "min"), strings.HasPrefix(keyword, "max"), strings.HasPrefix(keyword, "exclusiveM"), keyword == "multipleOf":
+		return isNumber || !slices.Contains(vocabulary, keyword)
+	case keyword == "uniqueItems":
+		return isBool
+	case slices.Contains([]string{"title", "description", "pattern", "format", "$ref", "$dynamicRef", "$recursiveRef", "$schema", "contentEncoding", "contentMediaType"}, keyword):
+		return isText(v)
+	}
+	return true
+}
+
+func isList(v any) bool { _, ok := v.([]any); return ok }
+
+func isSchema(v any) bool {
+	switch v.(type) {
+	case *object, bool, string:
+		return true
+	}
+	return false
 }
 
 func isText(v any) bool { _, ok := v.(string); return ok }

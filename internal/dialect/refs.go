@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"cmp"
 	"fmt"
 	"net/url"
 	"slices"
@@ -47,8 +48,8 @@ func walk(v any, f func(*object)) {
 // refOf returns the reference that o makes; "" when it makes none.
 func refOf(o *object) string {
 	for _, k := range []string{"$ref", "$dynamicRef", "$recursiveRef"} {
-		if s := o.text(k); s != "" {
-			return s
+		if s, ok := o.vals[k].(string); ok {
+			return cmp.Or(s, "#") // the empty reference is to the document
 		}
 	}
 	return ""
@@ -87,7 +88,7 @@ func (r *refs) resolve(ref string) (target any, ptr string, err error) {
 	}
 	var v any = r.root
 	for name := range strings.SplitSeq(frag[1:], "/") {
-		name = strings.NewReplacer("~1", "/", "~0", "~").Replace(name)
+		name = unescape.Replace(name)
 		switch x := v.(type) {
 		case *object:
 			if !x.has(name) {

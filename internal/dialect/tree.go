@@ -130,8 +130,14 @@ func parseValue(d *json.Decoder, ptr string, depth int) (any, error) {
 
 // join adds a name to a JSON Pointer.
 func join(ptr, name string) string {
-	return ptr + "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(name)
+	return ptr + "/" + escape.Replace(name)
 }
+
+// How names are written in a JSON Pointer.
+var (
+	escape   = strings.NewReplacer("~", "~0", "/", "~1")
+	unescape = strings.NewReplacer("~1", "/", "~0", "~")
+)
 
 // appendJSON writes v on one line.
 func appendJSON(b []byte, v any) []byte {
