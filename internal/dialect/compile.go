@@ -58,7 +58,6 @@ type compiler struct {
 	d        *Dialect
 	refs     *refs
 	losses   []Loss
-	united   int           // alternatives of the root that are being united, one inside the other
 	seen     map[Loss]bool // by path, keyword and kind
 	err      *Error        // the first; what is made after it is not used
 	nodes    int
@@ -105,14 +104,13 @@ func (c *compiler) flat(o *object) (w *object, left []*object, entered []string,
 func (c *compiler) flatten(o *object, following map[string]bool) (w *object, left []*object, entered []string, st outcome) {
 	w = o.clone()
 	for {
-		if ref := refOf(w); ref != "" {
-			w = w.clone()
-			w.remove("$ref", "$dynamicRef", "$recursiveRef")
-			t, ptr, err := c.refs.resolve(ref)
-			if err != nil {
-				c.fail(o.ptr, "$ref", RefsTop, "%v", err)
+		if refOf(w) != "" {
+			t, ptr, ok := c.resolve(w)
+			if !ok {
 				return w, left, entered, fits
 			}
+			w = w.clone()
+			w.remove("$ref", "$dynamicRef", "$recursiveRef")
 			if following[ptr] {
 				continue
 			}
@@ -217,6 +215,9 @@ func (c *compiler) root(o *object) (*object, *back) {
 			w.remove(k)
 		}
 	}
+	if c.d.has(TypeNeeded) {
+		hints = append(hints, c.lost(w, []string{"if", "not"}, Keywords)...)
+	}
 	if !w.has("properties") {
 		w.set("properties", newObject(join(w.ptr, "properties")))
 	}
@@ -235,11 +236,6 @@ func (c *compiler) root(o *object) (*object, *back) {
 
 // unite says alternatives of the root as one object that has the properties of all.
 func (c *compiler) unite(w *object, keyword string, list []any, hints *[]string) *object {
-	if c.united++; c.united > 8 {
-		c.fail(w.ptr, keyword, RootWithout, "alternatives inside alternatives go on for more than 8 levels")
-		return w
-	}
-	defer func() { c.united-- }()
 	props := newObject(join(w.ptr, "properties"))
 	base := w.object("properties")
 	if base != nil {
@@ -364,10 +360,9 @@ func (c *compiler) node(v any, ptr string) (*object, *back) {
 		}
 		o = newObject(ptr)
 	}
-	if ref := refOf(o); ref != "" && onlyAnnotated(o, "$ref", "$dynamicRef", "$recursiveRef") && !c.d.has(RecursionCut) {
-		t, p, err := c.refs.resolve(ref)
-		if err != nil {
-			c.fail(o.ptr, "$ref", RefsTop, "%v", err)
+	if refOf(o) != "" && onlyAnnotated(o, "$ref", "$dynamicRef", "$recursiveRef") && !c.d.has(RecursionCut) {
+		t, p, ok := c.resolve(o)
+		if !ok {
 			return newObject(ptr), nil
 		}
 		if target, ok := t.(*object); ok && (!c.d.has(RefsInlined) || c.refs.leadsBack(target, p)) && c.saysMore(target) {
@@ -381,11 +376,7 @@ func (c *compiler) node(v any, ptr string) (*object, *back) {
 		if onlyAnnotated(o, "$ref", "$dynamicRef", "$recursiveRef") {
 			return c.inline(o, ptr)
 		}
-		// The reference moves into an allOf, where it stands alone.
-		w := o.clone()
-		w.remove("$ref", "$dynamicRef", "$recursiveRef")
-		w.set("allOf", append([]any{schemaOf(o.ptr, "$ref", refOf(o))}, o.list("allOf")...))
-		return c.light(w)
+		return c.light(beside(o))
 	}
 	w, left, entered, st := c.flat(o)
 	defer c.leave(entered)
@@ -400,38 +391,44 @@ func (c *compiler) node(v any, ptr string) (*object, *back) {
 
 // inline puts the target of a reference that stands alone in its place.
 func (c *compiler) inline(o *object, ptr string) (*object, *back) {
-	t, _, err := c.refs.resolve(refOf(o))
-	if err != nil {
-		c.fail(o.ptr, "$ref", RefsTop, "%v", err)
+	t, _, ok := c.resolve(o)
+	if !ok {
 		return newObject(ptr), nil
 	}
 	w := o.clone()
 	w.remove("$ref", "$dynamicRef", "$recursiveRef")
-	switch target, ok := t.(*object); {
-	case t == false:
+	if t == false {
 		return nil, nil
-	case ok && !c.circular(target):
+	}
+	if target, ok := t.(*object); ok {
 		w = c.join(w, target)
 	}
 	return c.node(w, ptr)
 }
 
-// circular reports whether a definition is nothing but a reference that leads to itself: anything fits it.
-func (c *compiler) circular(o *object) bool {
-	seen := map[*object]bool{}
-	for !c.saysMore(o) {
-		if seen[o] {
-			return true
-		}
-		seen[o] = true
-		t, _, err := c.refs.resolve(refOf(o))
-		next, ok := t.(*object)
-		if err != nil || !ok {
-			return false
-		}
-		o = next
+// resolve returns what o refers to, and its place; false after an error.
+func (c *compiler) resolve(o *object) (any, string, bool) {
+	t, ptr, err := c.refs.resolve(refOf(o))
+	switch {
+	case err != nil:
+		c.fail(o.ptr, "$ref", RefsTop, "%v", err)
+		return nil, "", false
+	case c.refs.loops(t, ptr):
+		c.fail(o.ptr, "$ref", "", "it leads back to itself without a step inside, so nothing can be checked against it")
+		return nil, "", false
 	}
-	return false
+	return t, ptr, true
+}
+
+// beside returns o with its reference in an allOf, where it stands alone.
+func beside(o *object) *object {
+	if refOf(o) == "" {
+		return o
+	}
+	w := o.clone()
+	w.remove("$ref", "$dynamicRef", "$recursiveRef")
+	w.set("allOf", append([]any{schemaOf(o.ptr, "$ref", refOf(o))}, o.list("allOf")...))
+	return w
 }
 
 // saysMore reports whether a definition is more than a reference to another one.
@@ -480,7 +477,7 @@ func (c *compiler) reference(o, target *object, ptr string) (*object, *back) {
 
 func (c *compiler) defined(target *object) (*object, *back) {
 	if !c.d.has(TypeNeeded) {
-		return c.light(target)
+		return c.light(beside(target))
 	}
 	w, left, entered, st := c.flat(target)
 	defer c.leave(entered)

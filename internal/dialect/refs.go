@@ -12,12 +12,13 @@ import (
 // refs finds what references point to, and which lead back to themselves.
 type refs struct {
 	root      *object
-	anchors   map[string]any // by $anchor, $dynamicAnchor and $id
-	recursive map[string]bool
+	anchors   map[string]any  // by $anchor, $dynamicAnchor and $id
+	recursive map[string]bool // what leadsBack found, by place
+	looping   map[string]bool // what loops found, by place
 }
 
 func newRefs(root *object) *refs {
-	r := &refs{root: root, anchors: map[string]any{}, recursive: map[string]bool{}}
+	r := &refs{root: root, anchors: map[string]any{}, recursive: map[string]bool{}, looping: map[string]bool{}}
 	walk(root, func(o *object) {
 		for _, k := range []string{"$anchor", "$dynamicAnchor"} {
 			if s := o.text(k); s != "" {
@@ -150,6 +151,55 @@ func (r *refs) leadsBack(target any, ptr string) bool {
 	}
 	r.recursive[ptr] = visit(target)
 	return r.recursive[ptr]
+}
+
+// loops reports whether the schema at ptr leads back to itself in one place: by references and alternatives alone, without
+// going to a property or an item.
+func (r *refs) loops(target any, ptr string) bool {
+	if loops, ok := r.looping[ptr]; ok {
+		return loops
+	}
+	seen := map[string]bool{}
+	var visit func(v any) bool
+	visit = func(v any) bool {
+		o, ok := v.(*object)
+		if !ok {
+			return false
+		}
+		if refOf(o) != "" {
+			if t, p, err := r.resolve(refOf(o)); err == nil {
+				if p == ptr {
+					return true
+				}
+				if !seen[p] {
+					seen[p] = true
+					if visit(t) {
+						return true
+					}
+				}
+			}
+		}
+		for _, k := range []string{"allOf", "anyOf", "oneOf"} {
+			if slices.ContainsFunc(o.list(k), visit) {
+				return true
+			}
+		}
+		for _, k := range []string{"not", "if", "then", "else"} {
+			if visit(o.get(k)) {
+				return true
+			}
+		}
+		if deps := o.object("dependentSchemas"); deps != nil {
+			for _, k := range deps.keys {
+				if visit(deps.vals[k]) {
+					return true
+				}
+			}
+		}
+		return false
+	}
+	r.looping[ptr] = visit(target)
+	return r.looping[ptr]
 }
 
 // defName makes a name for a definition out of its place: the last part that is a name.
