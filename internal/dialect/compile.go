@@ -149,6 +149,9 @@ func (c *compiler) flatten(o *object, following map[string]bool) (w *object, lef
 			}
 			b, more, in, s := c.flatten(b, following)
 			left, entered = append(left, more...), append(entered, in...)
+			if c.err != nil {
+				return newObject(o.ptr), left, entered, fits
+			}
 			if s != fits {
 				return both(w, b), left, entered, s
 			}
@@ -244,7 +247,7 @@ func (c *compiler) unite(w *object, keyword string, list []any, hints *[]string)
 	var need [][]string // what each alternative requires
 	forms := map[string][]any{}
 	var order []string
-	closed, partial, objects := true, false, 0
+	closed, partial, objects, evaluates := true, false, 0, false
 	for _, v := range list {
 		b, ok := v.(*object)
 		if !ok {
@@ -274,6 +277,7 @@ func (c *compiler) unite(w *object, keyword string, list []any, hints *[]string)
 		objects++
 		need = append(need, b.words("required"))
 		closed = closed && b.get("additionalProperties") == false
+		evaluates = evaluates || b.has("patternProperties") || b.has("additionalProperties") && b.get("additionalProperties") != false
 		p := b.object("properties")
 		if p == nil {
 			continue
@@ -317,6 +321,9 @@ func (c *compiler) unite(w *object, keyword string, list []any, hints *[]string)
 	}
 	if closed && !w.has("additionalProperties") {
 		w.set("additionalProperties", false)
+	}
+	if evaluates {
+		w.remove("unevaluatedProperties") // an alternative lets other fields pass
 	}
 	c.lose(w.ptr, keyword, Looser, RootWithout, "the fields of the alternatives are sent as one object; which of them go together is not enforced")
 	if partial && !closed {

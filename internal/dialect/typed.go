@@ -570,15 +570,18 @@ func (c *compiler) alternatives(w *object, keyword string, list []any, hints []s
 	return c.combine(w, outs, backs, null, hints)
 }
 
-// isNull reports whether only null fits o.
+// isNull reports whether o says that only null fits, and nothing else.
 func isNull(o *object) bool {
+	if !onlyAnnotated(o, "type", "const", "enum") || o.has("type") && !slices.Contains(typesOf(o.get("type")), any("null")) {
+		return false
+	}
 	if v, ok := o.vals["const"]; ok {
-		return v == nil
+		return v == nil && !o.has("enum")
 	}
-	if list := o.list("enum"); len(list) == 1 {
-		return list[0] == nil
+	if o.has("enum") {
+		return len(o.list("enum")) == 1 && o.list("enum")[0] == nil
 	}
-	return o.get("type") == "null" || len(o.list("type")) == 1 && o.list("type")[0] == "null"
+	return o.get("type") == "null" || len(o.list("type")) == 1
 }
 
 // combine makes one schema of several, of which one must fit.
