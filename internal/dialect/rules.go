@@ -6,15 +6,14 @@ import "regexp"
 // quotes the provider's own error message.
 const (
 	openAIGuide    = "https://developers.openai.com/api/docs/guides/structured-outputs#supported-schemas"
-	openAIRoot     = "https://github.com/langchain-ai/langchainjs/issues/9804"  // report: not have 'oneOf'/'anyOf'/'allOf'/'enum'/'not' at the top level
-	openAIConst    = "https://github.com/goruck/home-generative-agent/pull/545" // report: the same, with 'const'
-	openAIProps    = "https://github.com/bnb-chain/bnbchain-mcp/issues/68"      // report: object schema missing properties
-	openAIItems    = "https://github.com/sigoden/aichat/pull/1049"              // report: array schema missing items
-	openAITuple    = "https://github.com/PrefectHQ/fastmcp/issues/2464"         // report: the same, with prefixItems
-	openAIRefTop   = "https://github.com/dotnet/extensions/issues/6918"         // report: reference can only point to definitions defined at the top level
-	openAIRelay    = "https://github.com/vectorize-io/hindsight/issues/3225"    // report: servers between that do not resolve $ref
-	openAIRefAlone = "https://github.com/docker/docker-agent/pull/4155"         // report: a $ref with siblings is refused
-	openAIType     = "https://github.com/can1357/oh-my-pi/issues/211"           // report: schema must have a 'type' key
+	openAIRoot     = "https://github.com/langchain-ai/langchainjs/issues/9804" // report: not have 'oneOf'/'anyOf'/'allOf'/'enum'/'not' at the top level
+	openAIProps    = "https://github.com/bnb-chain/bnbchain-mcp/issues/68"     // report: object schema missing properties
+	openAIItems    = "https://github.com/sigoden/aichat/pull/1049"             // report: array schema missing items
+	openAITuple    = "https://github.com/PrefectHQ/fastmcp/issues/2464"        // report: the same, with prefixItems
+	openAIRefTop   = "https://github.com/dotnet/extensions/issues/6918"        // report: reference can only point to definitions defined at the top level
+	openAIRelay    = "https://github.com/vectorize-io/hindsight/issues/3225"   // report: servers between that do not resolve $ref
+	openAIRefAlone = "https://github.com/docker/docker-agent/pull/4155"        // report: a $ref with siblings is refused
+	openAIType     = "https://github.com/can1357/oh-my-pi/issues/211"          // report: schema must have a 'type' key
 	openAIEnum     = "https://community.openai.com/t/500-enums-limitation-in-structured-output/974416"
 	openAIPattern  = "https://github.com/pydantic/pydantic-ai/blob/009b91a4e959809d3107494e10f3346d7be0910c/pydantic_ai_slim/pydantic_ai/profiles/openai.py"
 

@@ -278,3 +278,37 @@ func TestEveryRuleHasASource(t *testing.T) {
 		t.Error("ByName of an unknown name is not nil")
 	}
 }
+
+// TestRefused shows the reader of this package's tests that it refuses: what each provider's own error was about.
+func TestRefused(t *testing.T) {
+	for _, tt := range []struct{ dialect, schema, want string }{
+		{"openai", `{"type":"object","properties":{},"anyOf":[{}]}`, "anyOf at the root"},
+		{"openai", `{"type":"object"}`, "without properties"},
+		{"openai", `{"type":"object","properties":{"a":{"type":["array","null"]}}}`, "array without items"},
+		{"openai", `{"type":"object","properties":{"a":{"$ref":"#/properties/b"},"b":{}}}`, "$ref #/properties/b"},
+		{"openai", `{"type":"object","properties":null}`, "without properties"},
+		{"anthropic", `{"type":"object","properties":{"$a":{}}}`, `property "$a"`},
+		{"anthropic", `{"properties":{}}`, "root type"},
+		{"anthropic", `{"type":"object","properties":{},"oneOf":[]}`, "oneOf at the root"},
+		{"openai-strict", `{"type":"object","properties":{"a":{"type":"string"}},"required":[],"additionalProperties":false}`, "a is not required"},
+		{"openai-strict", `{"type":"object","properties":{},"required":[]}`, "not closed"},
+		{"openai-strict", `{"type":"object","properties":{"a":{}},"required":["a"],"additionalProperties":false}`, "no type"},
+		{"openai-strict", `{"type":"object","properties":{"a":{"type":"string","minLength":1}},"required":["a"],"additionalProperties":false}`, "keyword minLength"},
+		{"openai-strict", `{"type":"object","properties":{"a":{"type":"string","format":"uri"}},"required":["a"],"additionalProperties":false}`, "format uri"},
+		{"openai-strict", `{"type":"object","properties":{"a":{"$ref":"#/$defs/a","description":"d"}},"required":["a"],"additionalProperties":false,"$defs":{"a":{"type":"string"}}}`, "siblings"},
+		{"openai-strict", `{"type":"object","properties":{},"required":["a"],"additionalProperties":false}`, "a is required and not defined"},
+		{"gemini", `{"type":"OBJECT","properties":{"a":{"type":"STRING","const":"x"}}}`, "keyword const"},
+		{"gemini", `{"type":"OBJECT","properties":{"a":{"type":["STRING","NULL"]}}}`, "type [STRING NULL]"},
+		{"gemini", `{"type":"OBJECT","properties":{"a":{"anyOf":[{"type":"STRING"}],"description":"d"}}}`, "siblings of anyOf"},
+		{"gemini", `{"type":"OBJECT","properties":{"a":{"type":"INTEGER","enum":["1"]}}}`, "enum of INTEGER"},
+		{"gemini", `{"type":"OBJECT","properties":{"a":{"type":"STRING","enum":[""]}}}`, "enum value"},
+		{"gemini", `{"type":"OBJECT","properties":{"a":{"type":"ARRAY"}}}`, "no items"},
+		{"gemini", `{"type":"OBJECT","properties":{"a":{"type":"STRING","format":"uri"}}}`, "format uri"},
+		{"gemini", `{"type":"OBJECT","properties":{},"required":["a"]}`, "a is required"},
+		{"gemini", `{"type":"object","properties":{}}`, "root type"},
+	} {
+		if got := refused(tt.dialect, []byte(tt.schema)); !strings.Contains(strings.Join(got, "\n"), tt.want) {
+			t.Errorf("%s: %s: got %q, want %q", tt.dialect, tt.schema, got, tt.want)
+		}
+	}
+}
