@@ -252,7 +252,7 @@ func TestCorpusGroundTruth(t *testing.T) {
 						}
 						root := decode(c.Schema).(node)
 						say := any(args)
-						if d.Name == "openai-strict" || d.Name == "gemini" {
+						if enforced(d.Name) {
 							if say = spellOut(root, root, args); !takes(root, root, say) {
 								lost[d.Name]++
 								continue

@@ -26,7 +26,7 @@ import (
 
 // Dialect is what one provider accepts, as data.
 type Dialect struct {
-	Name  string // as on the command line: openai, openai-strict, anthropic, gemini
+	Name  string // as on the command line: openai-strict
 	Title string // for people
 	Rules []Rule
 }
@@ -67,6 +67,7 @@ const (
 	StringEnums      Trait = "string-enums"      // enum is for strings alone
 	FilledEnums      Trait = "filled-enums"      // none of the strings of an enum is empty
 	PlainPatterns    Trait = "plain-patterns"    // a pattern does not look around
+	MaxMinItems      Trait = "max-min-items"     // minItems is at most this
 	MaxDepth         Trait = "max-depth"         // levels of objects and arrays
 	MaxProperties    Trait = "max-properties"    // properties of all objects together
 	MaxEnum          Trait = "max-enum"          // values of all enums together
@@ -75,7 +76,7 @@ const (
 )
 
 // All returns the dialects, in a fixed order.
-func All() []*Dialect { return []*Dialect{OpenAI, OpenAIStrict, Anthropic, Gemini} }
+func All() []*Dialect { return []*Dialect{OpenAI, OpenAIStrict, Anthropic, AnthropicStrict, Gemini} }
 
 // ByName returns the dialect of that name; nil when there is none.
 func ByName(name string) *Dialect {

@@ -266,17 +266,17 @@ func (r *Report) Text(w io.Writer, verbose bool) error {
 			}
 			switch {
 			case v.Error != "":
-				fmt.Fprintf(&b, "  %-14s cannot be said: %s\n", v.Dialect, v.Error)
+				fmt.Fprintf(&b, "  %-16s cannot be said: %s\n", v.Dialect, v.Error)
 				if verbose && v.Source != "" {
 					fmt.Fprintf(&b, "    %-8s %s\n", "", v.Source)
 				}
 				continue
 			case len(shown) == 0 && notes == 0:
-				fmt.Fprintf(&b, "  %-14s ok\n", v.Dialect)
+				fmt.Fprintf(&b, "  %-16s ok\n", v.Dialect)
 			case len(shown) == 0:
-				fmt.Fprintf(&b, "  %-14s ok; %d explanation%s told in another way\n", v.Dialect, notes, plural(notes))
+				fmt.Fprintf(&b, "  %-16s ok; %d explanation%s told in another way\n", v.Dialect, notes, plural(notes))
 			default:
-				fmt.Fprintf(&b, "  %-14s with losses\n", v.Dialect)
+				fmt.Fprintf(&b, "  %-16s with losses\n", v.Dialect)
 			}
 			for len(shown) > 0 {
 				l := shown[0]

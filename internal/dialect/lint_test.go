@@ -105,18 +105,22 @@ func TestLintReport(t *testing.T) {
 	}
 	const want = `post
   no JSON Schema: /: type "dict" is read as object
-  openai         ok
-  openai-strict  with losses
+  openai           ok
+  openai-strict    with losses
     looser   minLength: not enforced, but told: at least 1 character: /text
     reshaped required: null stands for leaving the field out: /at
     stricter additionalProperties: only the named fields can be sent: /
-  anthropic      ok
-  gemini         ok; 1 explanation told in another way
+  anthropic        ok
+  anthropic-strict with losses
+    looser   minLength: not enforced, but told: at least 1 character: /text
+    stricter additionalProperties: only the named fields can be sent: /
+  gemini           ok; 1 explanation told in another way
 call
-  openai         ok
-  openai-strict  cannot be said: additionalProperties: an object whose fields are not named cannot be said
-  anthropic      ok
-  gemini         ok
+  openai           ok
+  openai-strict    cannot be said: additionalProperties: an object whose fields are not named cannot be said
+  anthropic        ok
+  anthropic-strict cannot be said: additionalProperties: an object whose fields are not named cannot be said
+  gemini           ok
 `
 	if diff := cmp.Diff(want, b.String()); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)

@@ -38,6 +38,7 @@ func TestRestore(t *testing.T) {
 			`{"WIRE":3,"in":{"WIRE":4,"x":{"a_b_WIRE2":5},"y":6}}`, `{"$top":3,"in":{"$top":4,"x":{"a b":5},"y":6}}`},
 		{"names in all forms", dialect.Anthropic, `{"type":"object","properties":{"f":{"oneOf":[{"properties":{"$top":{}}},{"prefixItems":[{"properties":{"$top":{}}}]}]}}}`,
 			`{"f":[{"WIRE":3}]}`, `{"f":[{"$top":3}]}`},
+		{"names in the strict form", dialect.AnthropicStrict, `{"type":"object","properties":{"$top":{"type":"integer"}},"required":["$top"]}`, `{"WIRE":3}`, `{"$top":3}`},
 		{"no JSON", dialect.OpenAIStrict, `{"type":"object","properties":{"a":{"type":"string"}}}`, `{"a":nul`, ""},
 		{"no object", dialect.OpenAIStrict, `{"type":"object","properties":{"a":{"type":"string"}}}`, `[null]`, ""},
 		{"numbers keep their digits", dialect.OpenAIStrict, `{"type":"object","properties":{"a":{"type":"string"},"n":{"type":"number"}}}`,

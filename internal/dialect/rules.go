@@ -22,6 +22,10 @@ const (
 	claudeNames = "https://github.com/n8n-io/n8n/issues/30590"                               // report: Property keys should match pattern
 	claudeRefs  = "https://platform.claude.com/docs/en/managed-agents/self-hosted-sandboxes" // says: inline what generators factor into $defs
 
+	claudeStrict    = "https://platform.claude.com/docs/en/build-with-claude/structured-outputs"
+	claudeClosed    = "https://github.com/vercel/ai/issues/20681" // report: 'additionalProperties' must be explicitly set to false
+	claudeTransform = "https://github.com/anthropics/anthropic-sdk-python/blob/00f1c336d10701c3235feb5359b9e385591027e6/src/anthropic/lib/_parse/_transform.py"
+
 	geminiSchema = "https://ai.google.dev/api/caching#Schema"
 	geminiAPI    = "https://hexdocs.pm/geminix/Geminix.V1beta.Schema.html" // the same type, generated from the discovery document
 
@@ -83,6 +87,25 @@ var Anthropic = &Dialect{Name: "anthropic", Title: "Anthropic", Rules: []Rule{
 	{Trait: PropertyNames, Pattern: regexp.MustCompile(`^[a-zA-Z0-9_.-]{1,64}$`), Says: "names of properties fit a pattern", Source: claudeNames},
 	{Trait: RefsTop, Says: "definitions stand at the root", Source: claudeRefs},
 	{Trait: RefsInlined, Says: "definitions are better inlined", Source: claudeRefs},
+}}
+
+// AnthropicStrict is the form of tools with strict: true, and of structured output. What is sent is enforced while the model
+// writes. (A request takes 20 such tools, and 24 optional properties in all; who sends it must count.)
+var AnthropicStrict = &Dialect{Name: "anthropic-strict", Title: "Anthropic, strict", Rules: []Rule{
+	{Trait: RootObject, Says: "the root is an object", Source: claudeGuide},
+	{Trait: RootWithout, Words: []string{"anyOf", "oneOf", "allOf", "enum", "const", "not"}, Says: "the root has no anyOf, oneOf or allOf", Source: claudeRoot},
+	{Trait: Keywords, Words: []string{"type", "properties", "required", "additionalProperties", "items", "anyOf", "enum", "const", "title", "description", "format", "minItems"},
+		Says: "these keywords are known", Source: claudeStrict},
+	{Trait: Formats, Words: []string{"string:date-time", "string:time", "string:date", "string:duration", "string:email", "string:hostname", "string:uri", "string:ipv4", "string:ipv6", "string:uuid"},
+		Says: "these formats are known", Source: claudeStrict},
+	{Trait: TypeNeeded, Says: "a schema has a type, an enum or an anyOf", Source: claudeTransform},
+	{Trait: PropertiesNeeded, Says: "an object has properties", Source: claudeTransform},
+	{Trait: ItemsNeeded, Says: "an array has items", Source: claudeTransform},
+	{Trait: Closed, Says: "additionalProperties is false in every object", Source: claudeClosed},
+	{Trait: RequiredDefined, Says: "what is required is among the properties", Source: claudeClosed},
+	{Trait: PropertyNames, Pattern: regexp.MustCompile(`^[a-zA-Z0-9_.-]{1,64}$`), Says: "names of properties fit a pattern", Source: claudeNames},
+	{Trait: RecursionCut, Says: "a schema does not contain itself", Source: claudeStrict},
+	{Trait: MaxMinItems, Limit: 1, Says: "minItems is 0 or 1", Source: claudeStrict},
 }}
 
 // Gemini is the form of a function declaration's parameters: a subset of OpenAPI 3.0, read as a protocol buffer that knows no

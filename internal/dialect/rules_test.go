@@ -134,6 +134,32 @@ func TestAnthropic(t *testing.T) {
 	})
 }
 
+func TestAnthropicStrict(t *testing.T) {
+	wrap := func(f string) string {
+		return `{"type":"object","properties":{"f":` + f + `},"required":["f"],"additionalProperties":false}`
+	}
+	runRules(t, dialect.AnthropicStrict, wrap, []ruleCase{
+		{name: "as it is", schema: `{"type":"string","format":"uri","enum":["a:b"]}`},
+		{name: "optional stays", schema: `{"type":"object","properties":{"a":{"type":["string","null"]}},"additionalProperties":false}`,
+			want: `{"type":"object","properties":{"a":{"type":["string","null"]}},"additionalProperties":false}`},
+		{name: "open", schema: `{"type":"object","properties":{"a":{"type":"string"}}}`,
+			want: `{"type":"object","properties":{"a":{"type":"string"}},"additionalProperties":false}`, losses: []string{"stricter additionalProperties"}},
+		{name: "free", schema: `{"type":"object"}`, err: "fields are not named"},
+		{name: "bounds", schema: `{"type":"integer","minimum":1,"maximum":9}`, want: `{"type":"integer","description":"at least 1; at most 9"}`, losses: []string{"looser minimum", "looser maximum"}},
+		{name: "pattern", schema: `{"type":"string","pattern":"^a"}`, want: `{"type":"string","description":"matches ^a"}`, losses: []string{"looser pattern"}},
+		{name: "one item", schema: `{"type":"array","items":{"type":"string"},"minItems":1}`, want: `{"type":"array","minItems":1,"items":{"type":"string"}}`},
+		{name: "two items", schema: `{"type":"array","items":{"type":"string"},"minItems":2}`, want: `{"type":"array","minItems":1,"description":"at least 2 items","items":{"type":"string"}}`,
+			losses: []string{"looser minItems"}},
+		{name: "names", schema: `root {"properties":{"$top":{"type":"integer"}},"required":["$top"],"additionalProperties":false}`,
+			want: `root {"type":"object","properties":{"_top_k12t9m":{"type":"integer"}},"required":["_top_k12t9m"],"additionalProperties":false}`, losses: []string{"reshaped /properties/$top properties"}},
+		{name: "recursion", schema: `root {"properties":{"a":{"$ref":"#/$defs/A"}},"required":["a"],"additionalProperties":false,"$defs":{"A":{"type":"array","items":{"$ref":"#/$defs/A"}}}}`,
+			want: `root {"type":"object","properties":{"a":{"type":"array","items":{"type":"array","description":"always empty","items":` +
+				`{"anyOf":[{"type":"string"},{"type":"number"},{"type":"boolean"},{"type":"array","items":{"anyOf":[{"type":"string"},{"type":"number"},{"type":"boolean"},{"type":"null"}]}},{"type":"null"}]}}}},` +
+				`"required":["a"],"additionalProperties":false}`,
+			losses: []string{"stricter /$defs/A/items $ref", "stricter /$defs/A/items type", "looser /$defs/A items"}},
+	})
+}
+
 func TestOpenAIStrict(t *testing.T) {
 	wrap := func(f string) string {
 		return `{"type":"object","properties":{"f":` + f + `},"required":["f"],"additionalProperties":false}`

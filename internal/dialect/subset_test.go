@@ -76,6 +76,37 @@ func refused(dialect string, schema []byte) []string {
 			}
 			r.needed(path, s)
 		})
+	case "anthropic-strict":
+		r.root(root, "object", "anyOf", "oneOf", "allOf")
+		known := strings.Fields("type properties required additionalProperties items anyOf enum const title description format minItems")
+		key := regexp.MustCompile(`^[a-zA-Z0-9_.-]{1,64}$`)
+		r.each(root, "", func(path string, s node) {
+			r.known(path, s, known)
+			r.items(path, s)
+			r.needed(path, s)
+			if s["type"] == nil && s["anyOf"] == nil && s["enum"] == nil {
+				r.say(path, "no type")
+			}
+			if is(s, "object") && s["additionalProperties"] != false {
+				r.say(path, "not closed")
+			}
+			for name := range sub(s, "properties") {
+				if !key.MatchString(name) {
+					r.say(path, "property %q", name)
+				}
+			}
+			if m, ok := s["minItems"].(float64); ok && m > 1 {
+				r.say(path, "minItems %v", m)
+			}
+			if f, ok := s["format"]; ok && !slices.Contains(strings.Fields("date-time time date duration email hostname uri ipv4 ipv6 uuid"), f.(string)) {
+				r.say(path, "format %v", f)
+			}
+			for _, v := range list(s["enum"]) {
+				if _, bad := v.(node); bad {
+					r.say(path, "enum value %v", v)
+				}
+			}
+		})
 	case "gemini":
 		r.root(root, "OBJECT", "anyOf")
 		known := strings.Fields("type format title description nullable enum maxItems minItems properties required minProperties maxProperties minLength maxLength pattern example anyOf propertyOrdering default items minimum maximum")
@@ -338,4 +369,9 @@ func spellOut(s, root node, v any) any {
 		return out
 	}
 	return v
+}
+
+// enforced reports whether a provider holds the model to what is sent.
+func enforced(dialect string) bool {
+	return dialect == "gemini" || strings.HasSuffix(dialect, "-strict")
 }

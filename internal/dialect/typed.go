@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/big"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -284,6 +285,11 @@ func (c *compiler) keep(out, w *object, keywords ...string) (hints []string) {
 			hints = append(hints, c.format(out, w)...)
 		case k == "pattern" && c.d.has(PlainPatterns) && looksAround(w.text(k)):
 			hints = append(hints, c.lost(w, []string{k}, PlainPatterns)...)
+		case k == "minItems" && c.d.has(MaxMinItems):
+			most := json.Number(strconv.Itoa(c.d.rule(MaxMinItems).Limit))
+			if out.set(k, bound(v, most, -1)); !equal(out.get(k), v) {
+				hints = append(hints, c.lost(w, []string{k}, MaxMinItems)...)
+			}
 		case c.d.takes(k):
 			if b, ok := out.get(k).(json.Number); ok && (k == "minimum" || k == "maximum") {
 				v = bound(b, v, map[string]int{"minimum": 1, "maximum": -1}[k])
@@ -300,7 +306,7 @@ func (c *compiler) keep(out, w *object, keywords ...string) (hints []string) {
 // inclusive says an exclusive bound of integers as an inclusive one.
 func (c *compiler) inclusive(out, w *object, exclusive, inclusive string, step int64) bool {
 	r, ok := rat(w.get(exclusive))
-	if !ok || out.text("type") != c.typeName("integer") {
+	if !ok || out.text("type") != c.typeName("integer") || !c.d.takes(inclusive) {
 		return false
 	}
 	n := new(big.Int).Div(r.Num(), r.Denom()) // the floor
@@ -365,7 +371,7 @@ func (c *compiler) object(w *object, hints []string) (*object, *back) {
 	if c.d.has(RequiredDefined) {
 		props = c.define(w, props, need, more)
 	}
-	sent := newObject(props.ptr)
+	sent, demanded := newObject(props.ptr), []any{}
 	for _, name := range props.keys {
 		ptr := ptrOf(props.vals[name], join(props.ptr, name))
 		x, sub := c.node(props.vals[name], ptr)
@@ -393,8 +399,12 @@ func (c *compiler) object(w *object, hints []string) (*object, *back) {
 				c.lose(ptr, "required", Reshaped, AllRequired, "null stands for leaving the field out")
 			}
 		}
-		sent.set(name, x)
-		b.props[name] = m
+		wire := c.wireName(props.ptr, name)
+		sent.set(wire, x)
+		b.props[wire] = m
+		if required || c.d.has(AllRequired) {
+			demanded = append(demanded, wire)
+		}
 	}
 	free := more == true || w.object("patternProperties") != nil || isObject(more)
 	switch {
@@ -422,14 +432,8 @@ func (c *compiler) object(w *object, hints []string) (*object, *back) {
 	if len(sent.keys) > 0 || c.d.has(PropertiesNeeded) || w.ptr == "" {
 		out.set("properties", sent)
 	}
-	required := []any{}
-	for _, name := range sent.keys {
-		if c.d.has(AllRequired) || slices.Contains(need, name) {
-			required = append(required, name)
-		}
-	}
-	if len(required) > 0 || c.d.has(AllRequired) {
-		out.set("required", required)
+	if len(demanded) > 0 || c.d.has(AllRequired) {
+		out.set("required", demanded)
 	}
 	if c.d.has(Closed) {
 		out.set("additionalProperties", false)
@@ -506,7 +510,12 @@ func (c *compiler) array(w *object, hints []string) (*object, *back) {
 	}
 	if items == nil { // only the empty array fits
 		items, _ = c.node(true, join(w.ptr, "items"))
-		out.set("maxItems", 0)
+		if c.d.takes("maxItems") {
+			out.set("maxItems", 0)
+		} else {
+			c.lose(w.ptr, "items", Looser, Keywords, "not enforced, but told: always empty")
+			hints = append(hints, "always empty")
+		}
 	}
 	if sub != nil {
 		b.items = []*back{sub}
@@ -702,8 +711,12 @@ func (c *compiler) nothing(w *object, hints []string) *object {
 	return out
 }
 
-// cut ends a recursion: of what would follow only the type is sent.
+// cut ends a recursion: of what would follow only the type is sent, or nothing where every field must be named.
 func (c *compiler) cut(w *object) *object {
+	if c.d.has(Closed) {
+		c.lose(w.ptr, "$ref", Stricter, RecursionCut, "it contains itself; more than %d levels cannot be sent", c.levels)
+		return nil
+	}
 	c.lose(w.ptr, "$ref", Looser, RecursionCut, "it contains itself; after %d levels only its type is sent", c.levels)
 	types, null := c.typesOf(w)
 	var forms []any
