@@ -150,7 +150,7 @@ func (d *draw) keyword(s node, depth int) {
 // TestRandomSchemas compiles random schemas: what comes out is taken by the provider, and means what the original means but for the
 // losses that are told. That the comparison can fail is shown by the counts: without its losses, it does.
 func TestRandomSchemas(t *testing.T) {
-	n := 4000
+	n := 1500
 	if testing.Short() {
 		n = 400
 	}
