@@ -7,8 +7,9 @@
 //
 // The original is never changed, and calls are still checked against it: a lost limit is caught locally, and the model is told of
 // it in a description. What a dialect is stands in rules.go as data, each rule with the page or the error message that it was
-// learned from; compile.go carries the rules out. Where a schema cannot be said at all (a free-form object in OpenAI's strict
-// form), Compile returns an *Error, so that this tool alone is left out or sent in another form.
+// learned from. compile.go carries the rules out, with light.go for dialects that take nearly all of JSON Schema, and typed.go for
+// those that take little. Where a schema cannot be said at all (a free-form object in OpenAI's strict form), Compile returns an
+// *Error, so that this tool alone is left out or sent in another form.
 //
 // Normalize turns the documents that circulate as tool descriptions without being JSON Schema (type "dict", "float", "ArrayList",
 // required: true) into JSON Schema. Lint does all of it for a list of tools and looks at their names and descriptions, too.
