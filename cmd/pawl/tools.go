@@ -18,6 +18,7 @@ import (
 // toolsCmd is about the built-in tools.
 type toolsCmd struct {
 	List toolsListCmd `cmd:"" help:"List them."`
+	Lint toolsLintCmd `cmd:"" help:"Report what providers do not take of the schemas in a file, and what makes tools hard to choose."`
 	Show toolsShowCmd `cmd:"" help:"Show one: what the model is told of it."`
 	Call toolsCallCmd `cmd:"" help:"Call one, as a model would: arguments are checked, the result is what a model would be told."`
 }

@@ -36,6 +36,7 @@ var arrows = []arrow{
 	{from: "internal/jsonrepair", to: []string{"internal/jsonscan"}},
 	{from: "internal/schema", to: []string{"internal/jsonscan"}, modules: []string{jsonModule}},
 	{from: "internal/retry"},
+	{from: "internal/dialect"},
 
 	// what the adapters of all providers share
 	{from: "internal/wire", to: append([]string{"."}, helpers...)},
@@ -68,13 +69,13 @@ var arrows = []arrow{
 	{from: "config", to: []string{".", "provider/...", "react", "script", "tools/...", "mcp", "team", "store/..."},
 		modules: []string{"go.yaml.in/yaml/v3"}},
 	// As long as there is no config, the command joins what config will: providers, scripts and tools.
-	{from: "cmd/pawl/...", to: []string{".", "config", "server", "durable/temporal", "telemetry", "pawltest", "provider/...", "script", "tools/..."},
+	{from: "cmd/pawl/...", to: []string{".", "config", "server", "durable/temporal", "telemetry", "pawltest", "provider/...", "script", "tools/...", "internal/dialect"},
 		modules: []string{"github.com/alecthomas/kong", "golang.org/x/term", jsonModule}},
 	{from: "examples/...", to: []string{".", "provider/...", "react", "script", "tools/...", "mcp", "team", "pawltest"}},
 }
 
 // helpers are the internal packages that read bytes and know nothing of the project. Any package may use them.
-var helpers = []string{"internal/jsonscan", "internal/sse", "internal/jsonrepair", "internal/schema", "internal/retry"}
+var helpers = []string{"internal/jsonscan", "internal/sse", "internal/jsonrepair", "internal/schema", "internal/retry", "internal/dialect"}
 
 // coreModules are all modules that reach a program through the core.
 var coreModules = []string{jsonModule, inferModule, schemaModule, textModule}

@@ -1,0 +1,67 @@
+package main
+
+import (
+	"io"
+	"os"
+	"strings"
+
+	"github.com/pawl-go/pawl/internal/dialect"
+)
+
+type toolsLintCmd struct {
+	File     string   `arg:"" help:"A JSON Schema, a tool, or a list of tools, in any of the forms in which MCP servers and requests have them; - reads standard input."`
+	Provider []string `default:"all" placeholder:"NAME" help:"Whose form: openai, openai-strict, anthropic, anthropic-strict, gemini, or all. Default: all."`
+	Verbose  bool     `short:"v" help:"Explanations that are told in another way too, and where each rule was learned."`
+	JSON     bool     `name:"json" help:"Print the report as JSON, with the schemas that are sent."`
+}
+
+// Run reports what each provider's form of the schemas loses, and what makes the tools hard to choose. A tool that cannot be said
+// is status 1.
+func (c *toolsLintCmd) Run(sys *system) error {
+	var dialects []*dialect.Dialect
+	for _, name := range c.Provider {
+		d := dialect.ByName(name)
+		switch {
+		case name == "all":
+			dialects = append(dialects, dialect.All()...)
+		case d == nil:
+			return usage("there are: openai, openai-strict, anthropic, anthropic-strict, gemini, all", "--provider: no provider is named %q", name)
+		default:
+			dialects = append(dialects, d)
+		}
+	}
+	var b []byte
+	var err error
+	if c.File == "-" {
+		b, err = io.ReadAll(sys.in)
+	} else {
+		b, err = os.ReadFile(c.File)
+	}
+	if err != nil {
+		return usage("", "%s: %s", c.File, cause(err))
+	}
+	tools, err := dialect.ReadTools(b)
+	if err != nil {
+		return usage("", "%s: %v", c.File, err)
+	}
+	if len(tools) == 0 {
+		return usage("", "%s: there is no tool in it", c.File)
+	}
+	r := dialect.Lint(tools, dialects...)
+	if c.JSON {
+		err = printJSON(sys.out, r)
+	} else {
+		var text strings.Builder
+		if err = r.Text(&text, c.Verbose); err == nil {
+			s := text.String()
+			if sys.outTerm {
+				s = visible(s)
+			}
+			_, err = io.WriteString(sys.out, s)
+		}
+	}
+	if err == nil && !r.OK() {
+		return &failure{status: statusFailed}
+	}
+	return err
+}

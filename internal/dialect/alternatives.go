@@ -1,0 +1,157 @@
+package dialect
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// alternatives makes an anyOf.
+func (c *compiler) alternatives(w *object, keyword string, list []any, hints []string) (*object, *back) {
+	base := w.clone()
+	base.remove(keyword)
+	if keyword == "oneOf" {
+		c.lose(w.ptr, keyword, Looser, Keywords, "sent as anyOf: that only one of the forms fits is not enforced")
+	}
+	// Alternatives that only choose between required fields of one object are told, not sent: what is sent would repeat the object.
+	if base.object("properties") != nil {
+		var need [][]string
+		for _, v := range list {
+			o, ok := v.(*object)
+			if !ok || !onlyAnnotated(o, "required", "type") || o.has("type") && o.get("type") != "object" {
+				need = nil
+				break
+			}
+			need = append(need, o.words("required"))
+		}
+		if need != nil {
+			c.lose(w.ptr, keyword, Looser, Keywords, "which of the fields are required together is not enforced")
+			if h := choices(need, base.list("required")); h != "" {
+				hints = append(hints, h)
+			}
+			out, b := c.typed(base, nil)
+			describe(out, hints)
+			return out, b
+		}
+	}
+	limits := base.clone()
+	limits.remove(annotations...)
+	limits.remove(scaffolding...)
+	null := false
+	var outs []*object
+	var backs []*back
+	for i, v := range list {
+		ptr := fmt.Sprintf("%s/%s/%d", w.ptr, keyword, i)
+		if !onlyAnnotated(limits) && v != false {
+			o, ok := v.(*object)
+			if !ok {
+				o = newObject(ptr)
+			}
+			v = schemaOf(ptr, "allOf", []any{o, limits})
+		}
+		if o, ok := v.(*object); ok && isNull(o) {
+			null = true
+			continue
+		}
+		if out, b := c.node(v, ptr); out != nil {
+			outs, backs = append(outs, out), append(backs, b)
+		}
+	}
+	return c.combine(w, outs, backs, null, hints)
+}
+
+// isNull reports whether o says that only null fits, and nothing else.
+func isNull(o *object) bool {
+	if !onlyAnnotated(o, "type", "const", "enum") || o.has("type") && !slices.Contains(typesOf(o.get("type")), any("null")) {
+		return false
+	}
+	if v, ok := o.vals["const"]; ok {
+		return v == nil && !o.has("enum")
+	}
+	if o.has("enum") {
+		return len(o.list("enum")) == 1 && o.list("enum")[0] == nil
+	}
+	return o.get("type") == "null" || len(o.list("type")) == 1
+}
+
+// combine makes one schema of several, of which one must fit.
+func (c *compiler) combine(w *object, outs []*object, backs []*back, null bool, hints []string) (*object, *back) {
+	var forms []any
+	b := &back{}
+	for i, o := range outs {
+		inner := []any{o}
+		if list := o.list("anyOf"); list != nil && !o.has("description") && !o.has("title") {
+			inner = list
+		}
+		for _, v := range inner {
+			if f := v.(*object); f.get("type") == "null" && len(f.keys) == 1 {
+				null = true
+			} else if !slices.ContainsFunc(forms, func(u any) bool { return equal(u, v) }) {
+				forms = append(forms, v)
+			}
+		}
+		if backs[i] != nil {
+			b.alts = append(b.alts, backs[i])
+		}
+	}
+	var out *object
+	switch len(forms) {
+	case 0:
+		if null {
+			return c.nothing(w, hints), nil
+		}
+		return nil, nil
+	case 1:
+		out = forms[0].(*object).clone()
+		if out.has("$ref") && c.d.has(RefAlone) {
+			if text, title := c.annotate(w, hints); text != "" || title != "" || null {
+				out = schemaOf(w.ptr, "anyOf", []any{out})
+			}
+		}
+	default:
+		out = schemaOf(w.ptr, "anyOf", forms)
+	}
+	if null {
+		out = c.orNull(out)
+	}
+	c.finish(out, w, hints)
+	return out, b
+}
+
+// orNull lets null pass too.
+func (c *compiler) orNull(o *object) *object {
+	if c.takesNull(o) {
+		return o
+	}
+	o = o.clone()
+	list := o.list("anyOf")
+	switch {
+	case c.d.has(NullableFlag) && list != nil: // nothing may stand beside anyOf
+		list = slices.Clone(list)
+		list[0] = c.orNull(list[0].(*object))
+		o.set("anyOf", list)
+	case c.d.has(NullableFlag):
+		o.set("nullable", true)
+	case list != nil:
+		o.set("anyOf", append(slices.Clone(list), schemaOf(o.ptr, "type", "null")))
+	case o.has("$ref"):
+		o = schemaOf(o.ptr, "anyOf", []any{o, schemaOf(o.ptr, "type", "null")})
+	default:
+		o.set("type", []any{o.get("type"), "null"})
+		if list := o.list("enum"); list != nil {
+			o.set("enum", append(slices.Clone(list), nil))
+		}
+	}
+	return o
+}
+
+func (c *compiler) takesNull(o *object) bool {
+	if o.get("nullable") == true || slices.Contains(typesOf(o.get("type")), any("null")) {
+		return true
+	}
+	if name, ok := strings.CutPrefix(o.text("$ref"), "#/$defs/"); ok {
+		target := c.defs.object(name)
+		return target != nil && !target.has("$ref") && c.takesNull(target)
+	}
+	return slices.ContainsFunc(o.list("anyOf"), func(v any) bool { return c.takesNull(v.(*object)) })
+}

@@ -1,0 +1,383 @@
+package dialect
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+)
+
+// maxNodes bounds what inlined references may grow to.
+const maxNodes = 20000
+
+// Compile says schema in the dialect. nil stands for an object without properties. Types and older drafts are read as Normalize
+// reads them; what would change the meaning of valid JSON Schema (nullable, an enum of another type) is not. An error is an
+// *Error: the schema cannot be said.
+func (d *Dialect) Compile(schema json.RawMessage) (*Compiled, error) {
+	if len(schema) == 0 {
+		schema = json.RawMessage(`{"type":"object","properties":{}}`)
+	}
+	// Recursion that must be cut is cut as late as the size allows.
+	for levels := 2; ; levels-- {
+		v, err := parse(schema)
+		if err != nil {
+			return nil, &Error{Dialect: d.Name, Why: err.Error()}
+		}
+		root, ok := v.(*object)
+		if !ok {
+			return nil, &Error{Dialect: d.Name, Why: fmt.Sprintf("a schema of arguments is an object, got %s", clip(show(v), 40))}
+		}
+		n := normalizer{}
+		n.schema(root)
+		c := &compiler{d: d, refs: newRefs(root), levels: levels, depth: map[string]int{}, defs: newObject(""), defNames: map[string]string{}, backs: map[string]*back{},
+			seen: map[Loss]bool{}}
+		out, b := c.root(root)
+		if c.nodes > maxNodes && levels > 0 && d.has(RecursionCut) {
+			continue
+		}
+		if c.err == nil {
+			c.limits(out)
+		}
+		if c.err != nil {
+			return nil, c.err
+		}
+		if len(c.defs.keys) > 0 {
+			out.set("$defs", c.defs)
+		}
+		res := &Compiled{Schema: appendJSON(nil, out), Losses: c.losses}
+		if c.reshaped {
+			res.back, res.defs = b, c.backs
+		}
+		return res, nil
+	}
+}
+
+// compiler carries out the rules of one dialect on one schema.
+type compiler struct {
+	d        *Dialect
+	refs     *refs
+	losses   []Loss
+	seen     map[Loss]bool // by path, keyword and kind
+	err      *Error        // the first; what is made after it is not used
+	nodes    int
+	levels   int            // how often a recursive schema is inlined in itself where recursion is cut
+	depth    map[string]int // how often each is being inlined now
+	defs     *object        // what is sent as $defs
+	defNames map[string]string
+	backs    map[string]*back // of defs
+	reshaped bool             // Restore has something to do
+	unfit    string           // the last required field that takes no value
+}
+
+func (c *compiler) lose(ptr, keyword string, kind Kind, t Trait, format string, args ...any) {
+	key := Loss{Path: ptr, Keyword: keyword, Kind: kind}
+	if c.seen[key] {
+		return
+	}
+	c.seen[key] = true
+	c.losses = append(c.losses, Loss{ptr, keyword, kind, fmt.Sprintf(format, args...), c.d.source(t)})
+}
+
+func (c *compiler) fail(ptr, keyword string, t Trait, format string, args ...any) {
+	if c.err == nil {
+		c.err = &Error{c.d.Name, ptr, keyword, fmt.Sprintf(format, args...), c.d.source(t)}
+	}
+}
+
+// outcome says what flat found.
+type outcome int
+
+const (
+	fits  outcome = iota
+	never         // nothing fits the schema
+	cut           // the schema goes on inside itself, and is not followed further
+)
+
+// flat follows the references of o and joins its allOf into one schema. left are keywords that found no place; the caller
+// reports them. entered are references that count as under way until leave.
+func (c *compiler) flat(o *object) (w *object, left []*object, entered []string, st outcome) {
+	return c.flatten(o, map[string]bool{})
+}
+
+// flatten is flat within a schema that has followed some references: to follow one again says nothing new.
+func (c *compiler) flatten(o *object, following map[string]bool) (w *object, left []*object, entered []string, st outcome) {
+	w = o.clone()
+	for {
+		if refOf(w) != "" {
+			t, ptr, ok := c.resolve(w)
+			if !ok {
+				return w, left, entered, fits
+			}
+			w = w.clone()
+			w.remove("$ref", "$dynamicRef", "$recursiveRef")
+			if following[ptr] {
+				continue
+			}
+			following[ptr] = true
+			target, ok := t.(*object)
+			if !ok {
+				if t == false {
+					return w, left, entered, never
+				}
+				continue
+			}
+			if c.d.has(RecursionCut) && c.refs.leadsBack(target, ptr) {
+				if c.depth[ptr] >= c.levels {
+					w = both(w, target)
+					return w, left, entered, cut
+				}
+				c.depth[ptr]++
+				entered = append(entered, ptr)
+			}
+			w = c.join(w, target)
+			continue
+		}
+		all := w.list("allOf")
+		if all == nil {
+			return w, left, entered, st
+		}
+		w = w.clone()
+		w.remove("allOf")
+		for _, v := range all {
+			b, ok := v.(*object)
+			if !ok {
+				if v == false {
+					return w, left, entered, never
+				}
+				continue
+			}
+			b, more, in, s := c.flatten(b, following)
+			left, entered = append(left, more...), append(entered, in...)
+			if c.err != nil {
+				return newObject(o.ptr), left, entered, fits
+			}
+			if s != fits {
+				return both(w, b), left, entered, s
+			}
+			if len(all) == 1 && onlyAnnotated(w) {
+				w = c.join(w, b)
+			} else {
+				w = both(w, b)
+			}
+			for _, v := range w.list("allOf") {
+				left = append(left, v.(*object))
+			}
+			w.remove("allOf")
+		}
+	}
+}
+
+// join is both for a schema and the target of its reference: what they say of themselves is the nearer one's, and paths of what
+// only the target says are the target's.
+func (c *compiler) join(w, target *object) *object {
+	if onlyAnnotated(w) {
+		out := target.clone()
+		for _, k := range w.keys {
+			if slices.Contains(annotations, k) {
+				out.set(k, w.vals[k])
+			}
+		}
+		return out
+	}
+	return both(w, target)
+}
+
+func (c *compiler) leave(entered []string) {
+	for _, ptr := range entered {
+		c.depth[ptr]--
+	}
+}
+
+// node makes the schema of a value; nil when nothing fits. ptr is its place where v has none of its own.
+func (c *compiler) node(v any, ptr string) (*object, *back) {
+	if c.nodes++; c.nodes > maxNodes {
+		c.fail(ptr, "$ref", RefsInlined, "with its references inlined it has more than %d parts", maxNodes)
+	}
+	if c.err != nil {
+		return newObject(ptr), nil
+	}
+	o, ok := v.(*object)
+	if !ok {
+		if v == false {
+			return nil, nil
+		}
+		o = newObject(ptr)
+	}
+	if refOf(o) != "" && onlyAnnotated(o, "$ref", "$dynamicRef", "$recursiveRef") && !c.d.has(RecursionCut) {
+		t, p, ok := c.resolve(o)
+		if !ok {
+			return newObject(ptr), nil
+		}
+		if target, ok := t.(*object); ok && (!c.d.has(RefsInlined) || c.refs.leadsBack(target, p)) && c.saysMore(target) {
+			return c.reference(o, target, p)
+		}
+	}
+	if !c.d.has(TypeNeeded) {
+		if refOf(o) == "" {
+			return c.light(o)
+		}
+		if onlyAnnotated(o, "$ref", "$dynamicRef", "$recursiveRef") {
+			return c.inline(o, ptr)
+		}
+		return c.light(beside(o))
+	}
+	w, left, entered, st := c.flat(o)
+	defer c.leave(entered)
+	switch st {
+	case never:
+		return nil, nil
+	case cut:
+		return c.cut(w), nil
+	}
+	return c.typed(w, left)
+}
+
+// inline puts the target of a reference that stands alone in its place.
+func (c *compiler) inline(o *object, ptr string) (*object, *back) {
+	t, _, ok := c.resolve(o)
+	if !ok {
+		return newObject(ptr), nil
+	}
+	w := o.clone()
+	w.remove("$ref", "$dynamicRef", "$recursiveRef")
+	if t == false {
+		return nil, nil
+	}
+	if target, ok := t.(*object); ok {
+		w = c.join(w, target)
+	}
+	return c.node(w, ptr)
+}
+
+// resolve returns what o refers to, and its place; false after an error.
+func (c *compiler) resolve(o *object) (any, string, bool) {
+	t, ptr, err := c.refs.resolve(refOf(o))
+	switch {
+	case err != nil:
+		c.fail(o.ptr, "$ref", RefsTop, "%v", err)
+		return nil, "", false
+	case c.refs.loops(t, ptr):
+		c.fail(o.ptr, "$ref", "", "it leads back to itself without a step inside, so nothing can be checked against it")
+		return nil, "", false
+	}
+	return t, ptr, true
+}
+
+// beside returns o with its reference in an allOf, where it stands alone.
+func beside(o *object) *object {
+	if refOf(o) == "" {
+		return o
+	}
+	w := o.clone()
+	w.remove("$ref", "$dynamicRef", "$recursiveRef")
+	w.set("allOf", append([]any{schemaOf(o.ptr, "$ref", refOf(o))}, o.list("allOf")...))
+	return w
+}
+
+// saysMore reports whether a definition is more than a reference to another one.
+func (c *compiler) saysMore(o *object) bool { return refOf(o) == "" || !onlyAnnotated(o, "$ref") }
+
+// reference sends a $ref, and its target among the definitions.
+func (c *compiler) reference(o, target *object, ptr string) (*object, *back) {
+	name, ok := c.defNames[ptr]
+	if !ok {
+		name = defName(ptr, c.defs.keys)
+		c.defNames[ptr] = name
+		c.defs.set(name, newObject(ptr)) // holds the place while the target is made
+		out, b := c.defined(target)
+		if out == nil {
+			c.fail(ptr, "$ref", TypeNeeded, "nothing fits the definition")
+			out = newObject(ptr)
+		}
+		c.defs.set(name, out)
+		c.backs[name] = b
+	}
+	ref := schemaOf(o.ptr, "$ref", "#/$defs/"+name)
+	b := &back{ref: name}
+	if !c.d.has(TypeNeeded) {
+		for _, k := range o.keys {
+			if slices.Contains(annotations, k) {
+				ref.set(k, o.vals[k])
+			}
+		}
+		return ref, b
+	}
+	text, title := c.annotate(o, nil)
+	if text == "" && title == "" {
+		return ref, b
+	}
+	if c.d.has(RefAlone) {
+		ref = schemaOf(o.ptr, "anyOf", []any{ref})
+	}
+	if title != "" {
+		ref.set("title", title)
+	}
+	if text != "" {
+		ref.set("description", text)
+	}
+	return ref, b
+}
+
+func (c *compiler) defined(target *object) (*object, *back) {
+	if !c.d.has(TypeNeeded) {
+		return c.light(beside(target))
+	}
+	w, left, entered, st := c.flat(target)
+	defer c.leave(entered)
+	if st == never {
+		return nil, nil
+	}
+	return c.typed(w, left)
+}
+
+// limits checks what is sent against the sizes that the dialect allows.
+func (c *compiler) limits(out *object) {
+	most := func(t Trait) int {
+		if r := c.d.rule(t); r != nil {
+			return r.Limit
+		}
+		return 0
+	}
+	var props, enums, chars, deepest int
+	var visit func(v any, depth int)
+	visit = func(v any, depth int) {
+		o, ok := v.(*object)
+		if !ok {
+			return
+		}
+		if o.has("properties") || o.has("items") {
+			depth++
+			deepest = max(deepest, depth)
+		}
+		if p := o.object("properties"); p != nil {
+			props += len(p.keys)
+			for _, k := range p.keys {
+				chars += len(k)
+			}
+		}
+		if list := o.list("enum"); list != nil {
+			size := 0
+			for _, v := range list {
+				size += len(show(v))
+			}
+			enums, chars = enums+len(list), chars+size
+			if m := most(MaxEnumText); m > 0 && len(list) > 250 && size > m {
+				c.fail(o.ptr, "enum", MaxEnumText, "the %d values have %d characters, at most %d are taken", len(list), size, m)
+			}
+		}
+		each(o, func(v any) any { visit(v, depth); return v })
+	}
+	visit(out, 0)
+	for _, name := range c.defs.keys {
+		chars += len(name)
+		visit(c.defs.vals[name], 0)
+	}
+	for _, l := range []struct {
+		t    Trait
+		n    int
+		what string
+	}{{MaxDepth, deepest, "levels of nesting"}, {MaxProperties, props, "properties"}, {MaxEnum, enums, "enum values"}, {MaxText, chars, "characters of names and values"}} {
+		if m := most(l.t); m > 0 && l.n > m {
+			c.fail("", "", l.t, "it has %d %s, at most %d are taken", l.n, l.what, m)
+		}
+	}
+}

@@ -1,0 +1,283 @@
+package dialect_test
+
+import (
+	"bufio"
+	"compress/gzip"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/pawl-go/pawl/internal/dialect"
+)
+
+// corpus reads the lines of a file of the shared corpora, and skips the test where they are not.
+func corpus[T any](t *testing.T, name string) []T {
+	t.Helper()
+	dir := os.Getenv("PAWL_CORPORA")
+	if dir == "" {
+		dir = "../../../shared/data"
+	}
+	f, err := os.Open(filepath.Join(dir, name))
+	if errors.Is(err, os.ErrNotExist) {
+		t.Skipf("corpora absent: %s", filepath.Join(dir, name))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	z, err := gzip.NewReader(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []T
+	sc := bufio.NewScanner(z)
+	sc.Buffer(nil, 64<<20)
+	for sc.Scan() {
+		var v T
+		if err := json.Unmarshal(sc.Bytes(), &v); err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, v)
+	}
+	if err := sc.Err(); err != nil {
+		t.Fatal(err)
+	}
+	if len(out) == 0 {
+		t.Fatalf("%s is empty", name)
+	}
+	return out
+}
+
+type record struct {
+	ID     string
+	Names  []string
+	Schema json.RawMessage
+}
+
+// TestCorpusToolSchemas compiles every tool schema to every dialect. What comes out must be what the provider takes, must mean what the
+// original means but for the losses that are told, and must be the same bytes each time.
+func TestCorpusToolSchemas(t *testing.T) {
+	records := corpus[record](t, "tool-schemas/dev.jsonl.gz")
+	for _, d := range dialect.All() {
+		t.Run(d.Name, func(t *testing.T) {
+			t.Parallel()
+			var sum tally
+			kinds := map[dialect.Kind]int{}
+			exact, lossy, failed := 0, 0, map[string]int{}
+			for i, r := range records {
+				c, err := d.Compile(r.Schema)
+				if err != nil {
+					var e *dialect.Error
+					if !errors.As(err, &e) {
+						t.Fatalf("%s: %v is no *dialect.Error", r.ID, err)
+					}
+					failed[e.Why]++
+					continue
+				}
+				if bad := refused(d.Name, c.Schema); bad != nil {
+					t.Errorf("%s: refused for %q\n%s\n%s", r.ID, bad, r.Schema, c.Schema)
+				}
+				if again, _ := d.Compile(r.Schema); string(again.Schema) != string(c.Schema) {
+					t.Errorf("%s: not the same bytes twice\n%s\n%s", r.ID, c.Schema, again.Schema)
+				}
+				seen := map[dialect.Kind]bool{}
+				for _, l := range c.Losses {
+					seen[l.Kind] = true
+				}
+				for k := range seen {
+					kinds[k]++
+				}
+				if seen[dialect.Looser] || seen[dialect.Stricter] {
+					lossy++
+				} else {
+					exact++
+				}
+				compare(t, d, r.Schema, 2, uint64(i), &sum)
+			}
+			t.Logf("%d schemas: %d say the same, %d with losses, cannot be said: %v; schemas with a loss of a kind: %v", len(records), exact, lossy, failed, kinds)
+			t.Logf("meaning: %d schemas, %d values, %d fit one side, %d only what is sent, %d only the original", sum.schemas, sum.values, sum.fit, sum.looser, sum.stricter)
+		})
+	}
+}
+
+// TestCorpusSuite takes the schemas of the JSON Schema test suite as those of a field, with the suite's own values.
+func TestCorpusSuite(t *testing.T) {
+	type group struct {
+		File, Description string
+		Optional          bool
+		Schema            json.RawMessage
+		Tests             []struct{ Data any }
+	}
+	for _, draft := range []string{"draft7", "draft2020-12"} {
+		groups := corpus[group](t, "json-schema-suite/"+draft+".jsonl.gz")
+		for _, d := range dialect.All() {
+			t.Run(draft+"/"+d.Name, func(t *testing.T) {
+				var sum tally
+				exact, lossy, skipped, failed := 0, 0, 0, map[string]int{}
+				for i, g := range groups {
+					if g.Optional {
+						continue
+					}
+					schema, ok := asField(decode(g.Schema))
+					if !ok {
+						skipped++
+						continue
+					}
+					c, err := d.Compile(schema)
+					var e *dialect.Error
+					switch {
+					case errors.As(err, &e):
+						failed[e.Why]++
+						continue
+					case err != nil:
+						t.Fatal(err)
+					}
+					if slices.ContainsFunc(c.Losses, func(l dialect.Loss) bool { return l.Kind != dialect.Note }) {
+						lossy++
+					} else {
+						exact++
+					}
+					if bad := refused(d.Name, c.Schema); bad != nil {
+						t.Errorf("%s, %s: refused for %q\n%s\n%s", g.File, g.Description, bad, schema, c.Schema)
+					}
+					var given []any
+					for _, x := range g.Tests {
+						given = append(given, node{"v": x.Data})
+					}
+					compare(t, d, schema, 4, uint64(i), &sum, given...)
+				}
+				t.Logf("%d say the same, %d with losses, %d not of one piece, cannot be said: %v", exact, lossy, skipped, failed)
+				t.Logf("meaning: %d schemas, %d values, %d fit one side, %d only what is sent, %d only the original", sum.schemas, sum.values, sum.fit, sum.looser, sum.stricter)
+			})
+		}
+	}
+}
+
+// asField makes a schema that of the field v of an object. Its references move with it; schemas that have names of their own or
+// refer to other documents stay out.
+func asField(v any) ([]byte, bool) {
+	ok := true
+	var move func(v any) any
+	move = func(v any) any {
+		switch v := v.(type) {
+		case node:
+			for k, x := range v {
+				if s, isText := x.(string); isText && k == "$ref" {
+					if !strings.HasPrefix(s, "#") {
+						ok = false
+					}
+					v[k] = "#/properties/v" + strings.TrimPrefix(s, "#")
+					continue
+				}
+				if strings.Contains(" $id id $anchor $dynamicRef $dynamicAnchor $recursiveRef ", " "+k+" ") {
+					if _, isText := x.(string); isText {
+						ok = false
+					}
+				}
+				if k != "enum" && k != "const" {
+					v[k] = move(x)
+				}
+			}
+		case []any:
+			for i := range v {
+				v[i] = move(v[i])
+			}
+		}
+		return v
+	}
+	v = move(v)
+	root := node{"type": "object", "properties": node{"v": v}, "required": []any{"v"}, "additionalProperties": false}
+	if s, isObject := v.(node); isObject {
+		if draft := s["$schema"]; draft != nil {
+			delete(s, "$schema")
+			root["$schema"] = draft
+		}
+	}
+	b, err := json.Marshal(root)
+	return b, ok && err == nil
+}
+
+// TestCorpusGroundTruth takes the right calls of the function-calling leaderboard through each dialect: said as the provider has it
+// and restored, the arguments are the same again.
+func TestCorpusGroundTruth(t *testing.T) {
+	type entry struct {
+		ID        string
+		Functions []struct {
+			Name       string
+			Parameters json.RawMessage
+		}
+		Truth []struct {
+			Name string
+			Args map[string][]any `json:"args_allowed"`
+		} `json:"ground_truth"`
+	}
+	calls, same, lost, unsaid, misfit := 0, map[string]int{}, map[string]int{}, map[string]int{}, 0
+	for _, file := range []string{"simple_python", "simple_java", "simple_javascript", "multiple", "parallel", "parallel_multiple", "live_simple", "live_multiple", "live_parallel", "live_parallel_multiple"} {
+		for _, e := range corpus[entry](t, "bfcl/dev/"+file+".jsonl.gz") {
+			for _, f := range e.Functions {
+				schema, _, err := dialect.Normalize(f.Parameters)
+				if err != nil {
+					t.Fatalf("%s: %v", e.ID, err)
+				}
+				original, err := validator(schema)
+				if err != nil {
+					t.Errorf("%s: %s: %v", e.ID, f.Name, err)
+					continue
+				}
+				for _, call := range e.Truth {
+					if call.Name != f.Name {
+						continue
+					}
+					args := node{}
+					for name, allowed := range call.Args {
+						if len(allowed) > 0 && allowed[0] != "" {
+							args[name] = allowed[0]
+						}
+					}
+					if original.Validate(args) != nil {
+						misfit++ // nested values have lists of their own; the core would refuse them
+						continue
+					}
+					calls++
+					for _, d := range dialect.All() {
+						c, err := d.Compile(schema)
+						if err != nil {
+							unsaid[d.Name]++
+							continue
+						}
+						root := decode(c.Schema).(node)
+						say := any(args)
+						if enforced(d.Name) {
+							if say = spellOut(root, root, args); !takes(root, root, say) {
+								lost[d.Name]++
+								continue
+							}
+						}
+						b, err := json.Marshal(say)
+						if err != nil {
+							t.Fatal(err)
+						}
+						back := decode(c.Restore(b))
+						switch {
+						case reflect.DeepEqual(back, any(args)):
+							same[d.Name]++
+						case len(c.Losses) == 0:
+							t.Errorf("%s: %s: %v is said as %s and comes back as %v", e.ID, d.Name, args, b, back)
+						}
+					}
+				}
+			}
+		}
+	}
+	t.Logf("%d calls (%d more do not fit their own schema); the same again: %v; cannot be sent: %v; the tool cannot be said: %v", calls, misfit, same, lost, unsaid)
+	for _, d := range dialect.All() {
+		if said := calls - unsaid[d.Name]; said == 0 || same[d.Name] < said*99/100 {
+			t.Errorf("%s: of %d calls only %d come back the same", d.Name, said, same[d.Name])
+		}
+	}
+}

@@ -1,0 +1,156 @@
+package dialect
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+)
+
+var jsonTypes = []string{"string", "number", "integer", "boolean", "object", "array", "null"}
+
+// foreignTypes are the names that other languages have for the types of JSON, in small letters.
+var foreignTypes = map[string]string{
+	"str": "string", "text": "string", "char": "string", "character": "string", "charsequence": "string", "varchar": "string", "enum": "string",
+	"date": "string", "datetime": "string", "date-time": "string", "time": "string", "timestamp": "string", "uuid": "string", "guid": "string",
+	"uri": "string", "url": "string", "email": "string", "path": "string", "bytes": "string", "byte[]": "string", "password": "string", "regex": "string", "literal": "string",
+	"float": "number", "float32": "number", "float64": "number", "double": "number", "decimal": "number", "bigdecimal": "number", "real": "number", "numeric": "number", "num": "number",
+	"int": "integer", "int8": "integer", "int16": "integer", "int32": "integer", "int64": "integer", "uint": "integer", "uint8": "integer", "uint16": "integer",
+	"uint32": "integer", "uint64": "integer", "long": "integer", "short": "integer", "byte": "integer", "bigint": "integer", "biginteger": "integer",
+	"bool": "boolean",
+	"dict": "object", "dictionary": "object", "map": "object", "hashmap": "object", "hashtable": "object", "treemap": "object", "record": "object", "struct": "object",
+	"json": "object", "mapping": "object", "typeddict": "object", "jsonobject": "object",
+	"list": "array", "arraylist": "array", "linkedlist": "array", "tuple": "array", "set": "array", "hashset": "array", "frozenset": "array", "vector": "array",
+	"vec": "array", "slice": "array", "sequence": "array", "iterable": "array", "collection": "array", "queue": "array", "stack": "array",
+	"none": "null", "nil": "null", "nonetype": "null", "void": "null", "undefined": "null",
+	"any": "", "mixed": "", "unknown": "", "variant": "", "dynamic": "", "type_unspecified": "", "anything": "", "value": "",
+}
+
+// typeName reads a type of another language; nil when it is not known. No member "type" means any type.
+func (n *normalizer) typeName(s string, depth int) *object {
+	s = strings.TrimSpace(s)
+	if depth > 8 || s == "" {
+		return nil
+	}
+	low := strings.ToLower(s)
+	if slices.Contains(jsonTypes, low) {
+		return schemaOf("", "type", low)
+	}
+	if t, ok := foreignTypes[low]; ok {
+		if t == "" {
+			return newObject("")
+		}
+		return schemaOf("", "type", t)
+	}
+	if inner, ok := strings.CutSuffix(low, "?"); ok {
+		return orNull(n.typeName(inner, depth+1))
+	}
+	if inner, ok := strings.CutSuffix(low, "[]"); ok {
+		return arrayOf(n.typeName(inner, depth+1))
+	}
+	if parts := split(low, '|'); len(parts) > 1 {
+		return n.union(parts, depth)
+	}
+	base, args, ok := generic(low)
+	if !ok {
+		return nil
+	}
+	switch base {
+	case "optional", "nullable":
+		if len(args) == 1 {
+			return orNull(n.typeName(args[0], depth+1))
+		}
+		return nil
+	case "union":
+		return n.union(args, depth)
+	case "tuple":
+		return schemaOf("", "type", "array")
+	}
+	switch foreignTypes[base] {
+	case "array":
+		if len(args) == 1 {
+			return arrayOf(n.typeName(args[0], depth+1))
+		}
+		return schemaOf("", "type", "array")
+	case "object":
+		o := schemaOf("", "type", "object")
+		if len(args) == 2 {
+			if v := n.typeName(args[1], depth+1); v != nil && len(v.keys) > 0 {
+				o.set("additionalProperties", v)
+			}
+		}
+		return o
+	}
+	if base == "array" && len(args) == 1 {
+		return arrayOf(n.typeName(args[0], depth+1))
+	}
+	return nil
+}
+
+func (n *normalizer) union(parts []string, depth int) *object {
+	var names []any
+	for _, p := range parts {
+		o := n.typeName(p, depth+1)
+		if o == nil || o.text("type") == "" {
+			return newObject("")
+		}
+		if t := o.get("type"); !slices.Contains(names, t) {
+			names = append(names, t)
+		}
+	}
+	if len(names) == 1 {
+		return schemaOf("", "type", names[0])
+	}
+	return schemaOf("", "type", names)
+}
+
+func orNull(o *object) *object {
+	if o != nil && o.text("type") != "" && o.text("type") != "null" {
+		o.set("type", []any{o.text("type"), "null"})
+	}
+	return o
+}
+
+func arrayOf(item *object) *object {
+	o := schemaOf("", "type", "array")
+	if item != nil && len(item.keys) > 0 {
+		o.set("items", item)
+	}
+	return o
+}
+
+// generic reads list<int>, list[int] and list(int).
+func generic(s string) (base string, args []string, ok bool) {
+	i := strings.IndexAny(s, "<[(")
+	if i <= 0 || !strings.ContainsRune(">])", rune(s[len(s)-1])) {
+		return "", nil, false
+	}
+	return strings.TrimSpace(s[:i]), split(s[i+1:len(s)-1], ','), true
+}
+
+// split cuts s at sep outside of brackets.
+func split(s string, sep byte) []string {
+	var out []string
+	depth, from := 0, 0
+	for i := range len(s) {
+		switch s[i] {
+		case '<', '[', '(':
+			depth++
+		case '>', ']', ')':
+			depth--
+		case sep:
+			if depth == 0 {
+				out, from = append(out, s[from:i]), i+1
+			}
+		}
+	}
+	return append(out, s[from:])
+}
+
+// protoType reads a number of the enumeration in Google's protocol buffers.
+func protoType(n json.Number) *object {
+	names := map[json.Number]string{"1": "string", "2": "number", "3": "integer", "4": "boolean", "5": "array", "6": "object", "7": "null"}
+	if names[n] == "" {
+		return nil
+	}
+	return schemaOf("", "type", names[n])
+}

@@ -1,0 +1,259 @@
+package dialect
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// A keyword that cannot be sent is told to the model in words, as part of the description: it is not enforced by the provider then,
+// but known.
+
+// lost reports keywords of o as not enforced, those that it has, and returns what to tell the model of them.
+func (c *compiler) lost(o *object, keywords []string, t Trait) (hints []string) {
+	for _, k := range slices.Clone(keywords) {
+		if !o.has(k) || slices.Contains(annotations, k) || slices.Contains(scaffolding, k) || k == "then" || k == "else" || !slices.Contains(vocabulary, k) {
+			continue
+		}
+		if k == "uniqueItems" && o.get(k) == false {
+			continue
+		}
+		h := hint(k, o.get(k))
+		if h == "" {
+			c.lose(o.ptr, k, Looser, t, "not enforced")
+			continue
+		}
+		c.lose(o.ptr, k, Looser, t, "not enforced, but told: %s", h)
+		hints = append(hints, h)
+	}
+	return hints
+}
+
+// hint words a keyword for the model; "" where no short sentence says it.
+func hint(keyword string, v any) string {
+	text := clip(show(v), 120)
+	switch keyword {
+	case "minLength":
+		return "at least " + count(text, "character")
+	case "maxLength":
+		return "at most " + count(text, "character")
+	case "pattern":
+		s, _ := v.(string)
+		return "matches " + clip(s, 120)
+	case "format":
+		s, _ := v.(string)
+		return "format: " + s
+	case "minimum":
+		return "at least " + text
+	case "maximum":
+		return "at most " + text
+	case "exclusiveMinimum":
+		return "more than " + text
+	case "exclusiveMaximum":
+		return "less than " + text
+	case "multipleOf":
+		return "a multiple of " + text
+	case "minItems":
+		return "at least " + count(text, "item")
+	case "maxItems":
+		return "at most " + count(text, "item")
+	case "uniqueItems":
+		return "no item twice"
+	case "minProperties":
+		return "at least " + count(text, "field")
+	case "maxProperties":
+		return "at most " + count(text, "field")
+	case "const":
+		return "always " + text
+	case "enum":
+		list, _ := v.([]any)
+		words := make([]string, 0, len(list))
+		for i, x := range list {
+			if i == 20 {
+				words = append(words, fmt.Sprintf("or %d more", len(list)-i))
+				break
+			}
+			words = append(words, clip(show(x), 60))
+		}
+		return "one of " + strings.Join(words, ", ")
+	case "not":
+		if o, ok := v.(*object); ok && len(o.keys) == 1 {
+			if h := hint(o.keys[0], o.vals[o.keys[0]]); h != "" {
+				return "not: " + h
+			}
+			if list := o.words("required"); len(list) > 0 {
+				return "not with " + strings.Join(list, " and ")
+			}
+		}
+	case "additionalProperties":
+		if o, ok := v.(*object); ok {
+			if t := kind(o); t != "" {
+				return "fields of any name, each " + t
+			}
+		}
+	case "patternProperties":
+		if o, ok := v.(*object); ok {
+			return "fields whose names match " + clip(strings.Join(o.keys, " or "), 120)
+		}
+	case "propertyNames":
+		if o, ok := v.(*object); ok && o.text("pattern") != "" {
+			return "field names match " + clip(o.text("pattern"), 120)
+		}
+	case "contains":
+		if o, ok := v.(*object); ok {
+			if t := kind(o); t != "" {
+				return "with " + t + " among the items"
+			}
+		}
+	case "dependentRequired":
+		o, ok := v.(*object)
+		if !ok {
+			return ""
+		}
+		var parts []string
+		for _, k := range o.keys {
+			if list := o.words(k); len(list) > 0 && len(parts) < 5 {
+				parts = append(parts, k+" needs "+strings.Join(list, " and "))
+			}
+		}
+		return strings.Join(parts, ", ")
+	}
+	return ""
+}
+
+func count(n, what string) string {
+	if n == "1" {
+		return n + " " + what
+	}
+	return n + " " + what + "s"
+}
+
+// kind words what a schema is in two or three words; "" where they do not say it.
+func kind(o *object) string {
+	switch t := o.text("type"); t {
+	case "integer", "array", "object":
+		return "an " + t
+	case "string", "number", "boolean":
+		return "a " + t
+	}
+	if v, ok := o.vals["const"]; ok {
+		return clip(show(v), 60)
+	}
+	return ""
+}
+
+// tuple words the places of a tuple.
+func tuple(prefix []any) string {
+	var parts []string
+	for _, v := range prefix {
+		o, _ := v.(*object)
+		if o == nil {
+			o = newObject("")
+		}
+		p := kind(o)
+		if d := o.text("title") + o.text("description"); p == "" || d != "" && len(d) < 40 {
+			p = strings.TrimSpace(p + " " + d)
+		}
+		if p == "" {
+			p = "anything"
+		}
+		parts = append(parts, p)
+	}
+	return "items in this order: " + clip(strings.Join(parts, ", "), 200)
+}
+
+// annotate returns the description and the title to send, with what the model is told of lost keywords.
+func (c *compiler) annotate(w *object, hints []string) (text, title string) {
+	text, title = w.text("description"), w.text("title")
+	if title != "" && !c.d.takes("title") {
+		c.lose(w.ptr, "title", Note, Keywords, "not sent")
+		if text == "" && !sameName(title, w.ptr) {
+			text = title
+		}
+		title = ""
+	}
+	if w.has("default") && !c.d.takes("default") {
+		c.lose(w.ptr, "default", Note, Keywords, "told in the description")
+		if v := w.get("default"); v != nil && !strings.Contains(strings.ToLower(text), "default") {
+			hints = append(hints, "default: "+clip(show(v), 80))
+		}
+	}
+	for _, k := range []string{"examples", "example"} {
+		if w.has(k) && !c.d.takes(k) {
+			c.lose(w.ptr, k, Note, Keywords, "told in the description")
+			v := w.get(k)
+			if list, ok := v.([]any); ok && k == "examples" {
+				if len(list) == 0 {
+					continue
+				}
+				v = list[0]
+			}
+			hints = append(hints, "example: "+clip(show(v), 80))
+		}
+	}
+	if w.get("deprecated") == true && !c.d.takes("deprecated") {
+		c.lose(w.ptr, "deprecated", Note, Keywords, "told in the description")
+		hints = append(hints, "deprecated")
+	}
+	return withHints(text, hints), title
+}
+
+// sameName reports whether a title only repeats the name of its property: Max Results for max_results.
+func sameName(title, ptr string) bool {
+	fold := func(s string) string {
+		return strings.ToLower(strings.NewReplacer(" ", "", "_", "", "-", "").Replace(s))
+	}
+	return fold(title) == fold(ptr[strings.LastIndexByte(ptr, '/')+1:])
+}
+
+func withHints(text string, hints []string) string {
+	var fresh []string
+	for _, h := range hints {
+		if h != "" && !slices.Contains(fresh, h) && !strings.Contains(text, h) {
+			fresh = append(fresh, h)
+		}
+	}
+	add := strings.Join(fresh, "; ")
+	switch {
+	case add == "":
+		return text
+	case text == "":
+		return add
+	}
+	return text + " (" + add + ")"
+}
+
+// describe adds hints to what out says of itself.
+func describe(out *object, hints []string) {
+	if out == nil {
+		return
+	}
+	if text := withHints(out.text("description"), hints); text != "" {
+		out.set("description", text)
+	}
+}
+
+// finish gives out the annotations of w. Where nothing may stand beside anyOf, the first alternative carries them.
+func (c *compiler) finish(out, w *object, hints []string) {
+	text, title := c.annotate(w, hints)
+	at := out
+	if list := out.list("anyOf"); list != nil && c.d.has(AnyOfAlone) {
+		first := list[0].(*object).clone()
+		list = slices.Clone(list)
+		list[0] = first
+		out.set("anyOf", list)
+		if own := first.text("description"); own != "" && text != "" {
+			text += " Here: " + own
+		}
+		at = first
+	}
+	if title != "" {
+		at.set("title", title)
+	}
+	if text != "" {
+		if own := at.text("description"); own != "" && at == out && own != text {
+			text = withHints(text, []string{own})
+		}
+		at.set("description", text)
+	}
+}

@@ -1,0 +1,336 @@
+package dialect
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+)
+
+// Tool is what Lint looks at: a tool as a model is told of it.
+type Tool struct {
+	Name        string
+	Description string
+	Input       json.RawMessage // nil: no arguments
+}
+
+// Report is what Lint found.
+type Report struct {
+	Tools    []ToolReport `json:"tools"`
+	Warnings []Warning    `json:"warnings"`
+}
+
+// ToolReport is what Lint found about one tool.
+type ToolReport struct {
+	Name     string    `json:"name"`
+	Changes  []Change  `json:"changes,omitempty"` // what Normalize would write in another way
+	Verdicts []Verdict `json:"verdicts"`          // one for each dialect, in their order
+}
+
+// Verdict is how a tool's schema fares in one dialect.
+type Verdict struct {
+	Dialect string          `json:"dialect"`
+	Error   string          `json:"error,omitempty"` // why the schema cannot be said; the rest is empty then
+	Source  string          `json:"source,omitempty"`
+	Losses  []Loss          `json:"losses,omitempty"`
+	Schema  json.RawMessage `json:"schema,omitempty"`
+}
+
+// Warning is something that makes tools hard to choose, or a name that has to be changed.
+type Warning struct {
+	Tools []string `json:"tools"`
+	Text  string   `json:"text"`
+}
+
+// OK reports whether every tool can be said in every dialect. Losses and warnings do not count.
+func (r *Report) OK() bool {
+	for _, t := range r.Tools {
+		for _, v := range t.Verdicts {
+			if v.Error != "" {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// Lint compiles the schema of each tool in each dialect, all of them when none is given, and looks at what a model chooses by: names
+// and descriptions. The report is in the order of the tools.
+func Lint(tools []Tool, dialects ...*Dialect) *Report {
+	if len(dialects) == 0 {
+		dialects = All()
+	}
+	r := &Report{Tools: []ToolReport{}, Warnings: []Warning{}}
+	for _, t := range tools {
+		tr := ToolReport{Name: t.Name}
+		input := t.Input
+		if len(input) > 0 {
+			if fixed, changes, err := Normalize(input); err == nil && len(changes) > 0 {
+				input, tr.Changes = fixed, changes
+			}
+		}
+		for _, d := range dialects {
+			v := Verdict{Dialect: d.Name}
+			if c, err := d.Compile(input); err != nil {
+				e := err.(*Error) //nolint:errorlint // Compile returns nothing else
+				v.Error, v.Source = strings.TrimPrefix(e.Error(), d.Name+": "), e.Source
+			} else {
+				v.Losses, v.Schema = c.Losses, c.Schema
+			}
+			tr.Verdicts = append(tr.Verdicts, v)
+		}
+		r.Tools = append(r.Tools, tr)
+	}
+	r.Warnings = append(r.Warnings, names(tools)...)
+	r.Warnings = append(r.Warnings, short(tools)...)
+	r.Warnings = append(r.Warnings, alike(tools)...)
+	return r
+}
+
+var plainName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_]{0,63}$`)
+
+// names warns of names that are sent in another form, and of those that differ too little.
+func names(tools []Tool) (out []Warning) {
+	var mapped []string
+	defer func() {
+		if mapped != nil {
+			out = append(out, Warning{mapped, "sent under another name: every provider takes a letter, then letters, digits and underscores, 64 in all, and not every one takes more"})
+		}
+	}()
+	seen, folded := map[string]bool{}, map[string]string{}
+	for _, t := range tools {
+		switch fold := strings.ToLower(strings.NewReplacer("_", "", "-", "", ".", "").Replace(t.Name)); {
+		case t.Name == "":
+			if len(tools) > 1 {
+				out = append(out, Warning{[]string{""}, "a tool has no name"})
+			}
+			continue
+		case seen[t.Name]:
+			out = append(out, Warning{[]string{t.Name}, "two tools have this name"})
+		case folded[fold] != "":
+			out = append(out, Warning{[]string{folded[fold], t.Name}, "the names differ only in case and punctuation"})
+		default:
+			folded[fold] = t.Name
+		}
+		seen[t.Name] = true
+		if !plainName.MatchString(t.Name) {
+			mapped = append(mapped, t.Name)
+		}
+	}
+	return out
+}
+
+// A description is too short to choose by when it has fewer words than fewest, or none that the name does not have.
+const fewest = 4
+
+// short warns of descriptions that say too little, and of arguments without any.
+func short(tools []Tool) (out []Warning) {
+	for _, t := range tools {
+		words := wordsOf(t.Description)
+		news := slices.DeleteFunc(slices.Clone(words), func(w string) bool { return slices.Contains(wordsOf(t.Name), w) || slices.Contains(filler, w) })
+		switch {
+		case t.Name == "" && t.Description == "": // a schema alone
+		case strings.TrimSpace(t.Description) == "":
+			out = append(out, Warning{[]string{t.Name}, "it has no description: a model chooses by it"})
+		case len(words) < fewest:
+			out = append(out, Warning{[]string{t.Name}, fmt.Sprintf("the description has %d word%s: say what the tool does, and when to use it", len(words), map[bool]string{true: "", false: "s"}[len(words) == 1])})
+		case len(news) == 0:
+			out = append(out, Warning{[]string{t.Name}, "the description says no more than the name"})
+		}
+		if v, err := parse(t.Input); err == nil {
+			if bare := undescribed(v); len(bare) > 0 {
+				out = append(out, Warning{[]string{t.Name}, "arguments without a description: " + clip(strings.Join(bare, ", "), 200)})
+			}
+		}
+	}
+	return out
+}
+
+// undescribed returns the top-level arguments that say nothing of what they mean. Lists of values speak for themselves.
+func undescribed(v any) (out []string) {
+	o, _ := v.(*object)
+	if o == nil || o.object("properties") == nil {
+		return nil
+	}
+	for _, name := range o.object("properties").keys {
+		p := o.object("properties").object(name)
+		if p == nil || p.text("description") == "" && !p.has("enum") && !p.has("const") && refOf(p) == "" {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+// filler are words that do not tell tools apart.
+var filler = strings.Fields("a an the of for to in on with and or by from as at is are be it this that which tool function given specified using use used")
+
+// wordsOf returns the words of a text in small letters; names are taken apart at underscores and capitals.
+func wordsOf(s string) []string {
+	var b strings.Builder
+	var last rune
+	for _, r := range s {
+		if unicode.IsUpper(r) && unicode.IsLower(last) {
+			b.WriteByte(' ')
+		}
+		if !unicode.IsLetter(r) && !unicode.IsDigit(r) {
+			r = ' '
+		}
+		b.WriteRune(unicode.ToLower(r))
+		last = r
+	}
+	return strings.Fields(b.String())
+}
+
+// alike warns of pairs whose descriptions share nearly all their words.
+func alike(tools []Tool) (out []Warning) {
+	sets := make([]map[string]bool, len(tools))
+	for i, t := range tools {
+		sets[i] = map[string]bool{}
+		for _, w := range wordsOf(t.Description) {
+			if !slices.Contains(filler, w) {
+				sets[i][w] = true
+			}
+		}
+	}
+	for i := range tools {
+		for j := range i {
+			a, b := sets[j], sets[i]
+			if len(a) == 0 || len(b) == 0 || tools[i].Name == tools[j].Name {
+				continue
+			}
+			only := func(s, other map[string]bool) (words []string) {
+				for w := range s {
+					if !other[w] {
+						words = append(words, w)
+					}
+				}
+				slices.Sort(words)
+				return words
+			}
+			x, y := only(a, b), only(b, a)
+			common, pair := len(a)-len(x), []string{tools[j].Name, tools[i].Name}
+			switch {
+			case len(x) == 0 && len(y) == 0:
+				out = append(out, Warning{pair, "the descriptions say the same: a model has only the names to choose by"})
+			case common >= 5 && 10*common >= 8*(common+len(x)+len(y)):
+				out = append(out, Warning{pair, fmt.Sprintf("the descriptions differ by %s alone: say when to use which", differ(x, y))})
+			}
+		}
+	}
+	return out
+}
+
+func differ(x, y []string) string {
+	quote := func(words []string) string {
+		if len(words) == 0 {
+			return "nothing"
+		}
+		return quoted(words)
+	}
+	return quote(x) + " and " + quote(y)
+}
+
+func quoted(words []string) string {
+	out := make([]string, len(words))
+	for i, w := range words {
+		out[i] = fmt.Sprintf("%q", w)
+	}
+	return clip(strings.Join(out, ", "), 120)
+}
+
+// Text writes the report for people. Losses of kind Note are counted; verbose lists them, and the rules' sources.
+func (r *Report) Text(w io.Writer, verbose bool) error {
+	var b bytes.Buffer
+	for _, t := range r.Tools {
+		name := t.Name
+		if name == "" {
+			name = "schema"
+		}
+		fmt.Fprintf(&b, "%s\n", name)
+		for _, c := range t.Changes {
+			fmt.Fprintf(&b, "  no JSON Schema: %s\n", c)
+		}
+		for _, v := range t.Verdicts {
+			notes := 0
+			var shown []Loss
+			for _, l := range v.Losses {
+				if l.Kind == Note && !verbose {
+					notes++
+				} else {
+					shown = append(shown, l)
+				}
+			}
+			switch {
+			case v.Error != "":
+				fmt.Fprintf(&b, "  %-16s cannot be said: %s\n", v.Dialect, v.Error)
+				if verbose && v.Source != "" {
+					fmt.Fprintf(&b, "    %-8s %s\n", "", v.Source)
+				}
+				continue
+			case len(shown) == 0 && notes == 0:
+				fmt.Fprintf(&b, "  %-16s ok\n", v.Dialect)
+			case len(shown) == 0:
+				fmt.Fprintf(&b, "  %-16s ok; %d explanation%s told in another way\n", v.Dialect, notes, plural(notes))
+			default:
+				fmt.Fprintf(&b, "  %-16s with losses\n", v.Dialect)
+			}
+			for len(shown) > 0 {
+				l := shown[0]
+				var paths []string
+				shown = slices.DeleteFunc(shown, func(m Loss) bool {
+					same := m.Kind == l.Kind && m.Keyword == l.Keyword && m.Means == l.Means
+					if same {
+						paths = append(paths, place(m.Path))
+					}
+					return same
+				})
+				if more := len(paths) - 3; more > 0 && !verbose {
+					paths = append(paths[:3], fmt.Sprintf("and %d more", more))
+				}
+				fmt.Fprintf(&b, "    %-8s %s: %s: %s\n", l.Kind, l.Keyword, l.Means, strings.Join(paths, ", "))
+				if verbose && l.Source != "" {
+					fmt.Fprintf(&b, "    %-8s %s\n", "", l.Source)
+				}
+			}
+		}
+	}
+	if len(r.Warnings) > 0 {
+		b.WriteString("warnings\n")
+	}
+	for _, x := range r.Warnings {
+		names := strings.Join(x.Tools, ", ")
+		if names != "" {
+			names += ": "
+		}
+		fmt.Fprintf(&b, "  %s%s\n", names, x.Text)
+	}
+	_, err := w.Write(b.Bytes())
+	return err
+}
+
+// place shortens a JSON Pointer into a schema to what it is about: /files/items/path for /properties/files/items/properties/path.
+func place(ptr string) string {
+	if ptr == "" {
+		return "/"
+	}
+	var out []string
+	parts := strings.Split(ptr, "/")[1:]
+	for i := 0; i < len(parts); i++ {
+		if parts[i] == "properties" && i+1 < len(parts) {
+			i++
+		}
+		out = append(out, parts[i])
+	}
+	return "/" + strings.Join(out, "/")
+}
+
+func plural(n int) string {
+	if n == 1 {
+		return ""
+	}
+	return "s"
+}

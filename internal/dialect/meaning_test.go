@@ -1,0 +1,121 @@
+package dialect_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/pawl-go/pawl/internal/dialect"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+)
+
+// validator checks values as the core does: 2020-12, with formats, nothing loaded.
+func validator(schema []byte) (*jsonschema.Schema, error) {
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(schema))
+	if err != nil {
+		return nil, err
+	}
+	c := jsonschema.NewCompiler()
+	c.DefaultDraft(jsonschema.Draft2020)
+	c.AssertFormat()
+	if err := c.AddResource("mem:tool", doc); err != nil {
+		return nil, err
+	}
+	return c.Compile("mem:tool")
+}
+
+// tally counts what was compared.
+type tally struct{ schemas, values, fit, looser, stricter int }
+
+// compare makes n values for a schema and as many for what is sent of it, and values near them, adds those given, and checks both ways: what
+// the sent form takes and the original refuses needs a Looser loss, what the original takes and cannot be sent needs a Stricter one.
+func compare(t *testing.T, d *dialect.Dialect, schema []byte, n int, seed uint64, sum *tally, given ...any) {
+	t.Helper()
+	original, err := validator(schema)
+	if err != nil {
+		return // the core refuses the tool
+	}
+	c, err := d.Compile(schema)
+	if err != nil {
+		return
+	}
+	root, sentRoot := decode(schema).(node), decode(c.Schema).(node)
+	sentTakes := func(v any) bool { return takes(sentRoot, sentRoot, v) }
+	if !enforced(d.Name) {
+		sent, err := validator(c.Schema)
+		if err != nil {
+			t.Errorf("%s: what is sent is no JSON Schema: %v\n%s\n%s", d.Name, err, schema, c.Schema)
+			return
+		}
+		sentTakes = func(v any) bool { return sent.Validate(v) == nil }
+	}
+	has := func(k dialect.Kind) bool {
+		return slices.ContainsFunc(c.Losses, func(l dialect.Loss) bool { return l.Kind == k })
+	}
+	for _, l := range c.Losses {
+		if l.Keyword == "properties" { // a field has another name; TestRestore looks at these
+			return
+		}
+	}
+	looser, stricter := has(dialect.Looser), has(dialect.Stricter)
+	sum.schemas++
+	r := rand.New(rand.NewPCG(seed, 7))
+	from, to := &maker{r, root}, &maker{r, sentRoot}
+	for i := range len(given) + n*4 {
+		var v any
+		if i%2 == 0 {
+			v = from.value(root, 0)
+		} else {
+			v = to.value(sentRoot, 0)
+		}
+		for range (i / 2) % 3 {
+			v = from.near(v)
+		}
+		if i < len(given) {
+			v = given[i]
+		}
+		if _, ok := v.(node); !ok {
+			continue
+		}
+		sum.values++
+		b, err := json.Marshal(v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if sentTakes(v) {
+			sum.fit++
+			restored := c.Restore(b)
+			if original.Validate(decode(restored)) != nil {
+				sum.looser++
+				if !looser {
+					t.Errorf("%s: %s fits what is sent, %s not the original, and no loss says so\noriginal %s\nsent     %s\nlosses   %v\n%v",
+						d.Name, b, restored, schema, c.Schema, c.Losses, original.Validate(decode(restored)))
+					return
+				}
+			}
+		}
+		if original.Validate(v) == nil {
+			sum.fit++
+			say := v
+			if enforced(d.Name) {
+				say = spellOut(sentRoot, sentRoot, v)
+			}
+			if !sentTakes(say) {
+				sum.stricter++
+				if !stricter {
+					t.Errorf("%s: %s fits the original, cannot be sent, and no loss says so\noriginal %s\nsent     %s\nlosses   %v", d.Name, b, schema, c.Schema, c.Losses)
+					return
+				}
+				continue
+			}
+			if s, err := json.Marshal(say); err != nil {
+				t.Fatal(err)
+			} else if back := c.Restore(s); original.Validate(decode(back)) != nil && !looser {
+				t.Errorf("%s: %s is said as %s and comes back as %s", d.Name, b, s, back)
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,226 @@
+package dialect
+
+import (
+	"cmp"
+	"fmt"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// refs finds what references point to, and which lead back to themselves.
+type refs struct {
+	root      *object
+	anchors   map[string]any  // by $anchor, $dynamicAnchor and $id
+	recursive map[string]bool // what leadsBack found, by place
+	looping   map[string]bool // what loops found, by place
+}
+
+func newRefs(root *object) *refs {
+	r := &refs{root: root, anchors: map[string]any{}, recursive: map[string]bool{}, looping: map[string]bool{}}
+	walk(root, func(o *object) {
+		for _, k := range []string{"$anchor", "$dynamicAnchor"} {
+			if s := o.text(k); s != "" {
+				r.anchors["#"+s] = o
+			}
+		}
+		for _, k := range []string{"$id", "id"} {
+			if s := o.text(k); s != "" {
+				if _, ok := r.anchors[s]; !ok {
+					r.anchors[s] = o
+				}
+			}
+		}
+	})
+	return r
+}
+
+// walk calls f with o and every schema inside it.
+func walk(v any, f func(*object)) {
+	o, ok := v.(*object)
+	if !ok {
+		return
+	}
+	f(o)
+	each(o, func(v any) any { walk(v, f); return v })
+}
+
+// refOf returns the reference that o makes; "" when it makes none.
+func refOf(o *object) string {
+	for _, k := range []string{"$ref", "$dynamicRef", "$recursiveRef"} {
+		if s, ok := o.vals[k].(string); ok {
+			return cmp.Or(s, "#") // the empty reference is to the document
+		}
+	}
+	return ""
+}
+
+// resolve returns what ref points to, and its place as a JSON Pointer.
+func (r *refs) resolve(ref string) (target any, ptr string, err error) {
+	if v, ok := r.anchors[ref]; ok {
+		return v, v.(*object).ptr, nil
+	}
+	id := r.root.text("$id")
+	if id == "" {
+		id = r.root.text("id")
+	}
+	if rest, ok := strings.CutPrefix(ref, id); ok && id != "" {
+		ref = rest
+		if ref == "" {
+			ref = "#"
+		}
+	}
+	frag, ok := strings.CutPrefix(ref, "#")
+	if !ok {
+		return nil, "", fmt.Errorf("%s is not part of the schema, and nothing is loaded from elsewhere", ref)
+	}
+	if v, ok := r.anchors[ref]; ok {
+		return v, v.(*object).ptr, nil
+	}
+	if s, err := url.PathUnescape(frag); err == nil {
+		frag = s
+	}
+	if frag == "" {
+		return r.root, "", nil
+	}
+	if frag[0] != '/' {
+		return nil, "", fmt.Errorf("there is no $anchor %s", frag)
+	}
+	var v any = r.root
+	for name := range strings.SplitSeq(frag[1:], "/") {
+		name = unescape.Replace(name)
+		switch x := v.(type) {
+		case *object:
+			if !x.has(name) {
+				// Draft 7 writes definitions where 2020-12 writes $defs; both are met in one document.
+				if other := map[string]string{"definitions": "$defs", "$defs": "definitions"}[name]; other != "" && x.has(other) {
+					name = other
+				} else if name == "items" && x.has("prefixItems") {
+					name = "prefixItems" // moved there by normalizer.drafts
+				} else {
+					return nil, "", fmt.Errorf("%s points to nothing", ref)
+				}
+			}
+			v = x.get(name)
+		case []any:
+			i, err := strconv.Atoi(name)
+			if err != nil || i < 0 || i >= len(x) {
+				return nil, "", fmt.Errorf("%s points to nothing", ref)
+			}
+			v = x[i]
+		default:
+			return nil, "", fmt.Errorf("%s points to nothing", ref)
+		}
+	}
+	switch v := v.(type) {
+	case *object:
+		return v, v.ptr, nil
+	case bool:
+		return v, frag, nil
+	}
+	return nil, "", fmt.Errorf("%s points to what is no schema", ref)
+}
+
+// leadsBack reports whether the schema at ptr has a reference, of its own or of what it refers to, that leads to it again.
+func (r *refs) leadsBack(target any, ptr string) bool {
+	if back, ok := r.recursive[ptr]; ok {
+		return back
+	}
+	seen := map[string]bool{}
+	var visit func(v any) bool
+	visit = func(v any) bool {
+		found := false
+		walk(v, func(o *object) {
+			if found || refOf(o) == "" {
+				return
+			}
+			t, p, err := r.resolve(refOf(o))
+			if err != nil || seen[p] {
+				found = found || p == ptr && err == nil
+				return
+			}
+			if p == ptr {
+				found = true
+				return
+			}
+			seen[p] = true
+			found = visit(t)
+		})
+		return found
+	}
+	r.recursive[ptr] = visit(target)
+	return r.recursive[ptr]
+}
+
+// loops reports whether the schema at ptr leads back to itself in one place: by references and alternatives alone, without
+// going to a property or an item.
+func (r *refs) loops(target any, ptr string) bool {
+	if loops, ok := r.looping[ptr]; ok {
+		return loops
+	}
+	seen := map[string]bool{}
+	var visit func(v any) bool
+	visit = func(v any) bool {
+		o, ok := v.(*object)
+		if !ok {
+			return false
+		}
+		if refOf(o) != "" {
+			if t, p, err := r.resolve(refOf(o)); err == nil {
+				if p == ptr {
+					return true
+				}
+				if !seen[p] {
+					seen[p] = true
+					if visit(t) {
+						return true
+					}
+				}
+			}
+		}
+		for _, k := range []string{"allOf", "anyOf", "oneOf"} {
+			if slices.ContainsFunc(o.list(k), visit) {
+				return true
+			}
+		}
+		for _, k := range []string{"not", "if", "then", "else"} {
+			if visit(o.get(k)) {
+				return true
+			}
+		}
+		if deps := o.object("dependentSchemas"); deps != nil {
+			for _, k := range deps.keys {
+				if visit(deps.vals[k]) {
+					return true
+				}
+			}
+		}
+		return false
+	}
+	r.looping[ptr] = visit(target)
+	return r.looping[ptr]
+}
+
+// defName makes a name for a definition out of its place: the last part that is a name.
+func defName(ptr string, taken []string) string {
+	parts := strings.Split(ptr, "/")
+	name := "root"
+	for _, p := range slices.Backward(parts) {
+		if _, err := strconv.Atoi(p); err != nil && p != "" && p != "items" && p != "properties" {
+			name = p
+			break
+		}
+	}
+	b := []byte(clip(name, 48))
+	for i, c := range b {
+		if !(c|0x20 >= 'a' && c|0x20 <= 'z' || c >= '0' && c <= '9' || c == '_' || c == '-') {
+			b[i] = '_'
+		}
+	}
+	name = string(b)
+	for i := 2; slices.Contains(taken, name); i++ {
+		name = string(b) + "_" + strconv.Itoa(i)
+	}
+	return name
+}
