@@ -138,6 +138,35 @@ func TestShutdownDuringCalls(t *testing.T) {
 	}
 }
 
+// A call that waits when the task is given up is answered too, whichever question it waits with.
+func TestCancelAnswersTheCallsThatWait(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	m := script.New(script.Together(script.Call("person", nil), script.Call("last", nil)), script.Say("done"))
+	last := does("last", func(context.Context, pawl.ToolCall) (pawl.ToolResult, error) {
+		cancel(pawl.ErrCancelled)
+		return pawl.TextResult("fine"), nil
+	})
+	res, err := step(t, ctx, &pawl.Agent{Model: m, Tools: []pawl.Toolset{passive("person"), last}, Executor: pawl.Parallel{Limit: 1}})
+	if err != nil || res.Stop != pawl.StopCancelled || len(res.Pending) != 0 {
+		t.Errorf("got %v, %s, pending %v", err, res.Stop, res.Pending)
+	}
+	if got := say(res.Messages[2:]); got != "tool: call_1_0 = error: Not run: the run was cancelled.\ntool: call_1_1 = fine\n" {
+		t.Errorf("got %s", got)
+	}
+	first, _, _ := interrupted(t, errShutdown) // its write is unknown
+	ctx, cancel = context.WithCancelCause(t.Context())
+	read := last.Clone()
+	read.Name = "read"
+	res, err = (&pawl.Agent{Model: script.New(), Tools: []pawl.Toolset{says("write", ""), read, says("quick", ""), passive("person")}, Executor: pawl.Parallel{Limit: 1}}).Resume(ctx, first)
+	if err != nil || len(res.Calls()) != 0 || len(res.Pending) != 0 {
+		t.Errorf("got %v, open %v, pending %v", err, res.Calls(), res.Pending)
+	}
+	if got := res.Messages[2].Parts[0].(pawl.ToolResult); got.CallID != "w" || got.Text() != "Cancelled. It was begun and interrupted: what it does may have happened." {
+		t.Errorf("got %q", got.Text())
+	}
+	cancel(nil)
+}
+
 // An interrupted Write waits until somebody says what happened: a second interruption before that does not make it run.
 func TestAnUnknownCallStaysUnknown(t *testing.T) {
 	first, _, _ := interrupted(t, errShutdown)

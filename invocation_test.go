@@ -157,8 +157,7 @@ func TestCallsInsideACall(t *testing.T) {
 // Calls nest three deep and no deeper.
 func TestNesting(t *testing.T) {
 	deepest := 0
-	var deep *pawl.Tool
-	deep = composes("deep", func(ctx context.Context, v *pawl.Invocation) (pawl.ToolResult, error) {
+	deep := composes("deep", func(ctx context.Context, v *pawl.Invocation) (pawl.ToolResult, error) {
 		deepest = max(deepest, strings.Count(string(v.Key), "/s"))
 		xs, err := v.Do(ctx, call("", "deep", "{}"))
 		if err != nil {

@@ -42,10 +42,8 @@ func TestOutcomes(t *testing.T) {
 	tells := does("tells", func(context.Context, pawl.ToolCall) (pawl.ToolResult, error) {
 		return pawl.ErrorResult("no such file"), nil
 	})
-	panics := does("panics", func(context.Context, pawl.ToolCall) (pawl.ToolResult, error) {
-		var m map[string]int
-		m["a"] = 1
-		return pawl.ToolResult{}, nil
+	panics := does("panics", func(_ context.Context, c pawl.ToolCall) (pawl.ToolResult, error) {
+		return pawl.ToolResult{Parts: make([]pawl.Part, 0)[len(c.Args):]}, nil
 	})
 	slow := does("slow", func(ctx context.Context, _ pawl.ToolCall) (pawl.ToolResult, error) {
 		<-ctx.Done()
@@ -103,7 +101,7 @@ func TestOutcomes(t *testing.T) {
 		{"file_read", `{"path":"nothing"}`, pawl.OutcomeDenied, "Denied: this call may not run. Do not repeat it.", "", 0},
 		{"slow", `{}`, pawl.OutcomeTimeout, "slow did not end within 1s. What it does may have happened.", "deadline", 1},
 		{"slow_read", `{}`, pawl.OutcomeTimeout, "slow_read did not end within 1s.", "deadline", 3},
-		{"panics", `{}`, pawl.OutcomePanicked, "The tool failed unexpectedly and gave no result.", "assignment to entry in nil map", 1},
+		{"panics", `{}`, pawl.OutcomePanicked, "The tool failed unexpectedly and gave no result.", "slice bounds out of range", 1},
 		{"file_read", `{"path":"boom"}`, pawl.OutcomePanicked, "The tool failed unexpectedly and gave no result.", "guard", 0},
 		{"file_read", `{"path":"fault"}`, pawl.OutcomePanicked, "The tool failed unexpectedly and gave no result.", "approver", 0},
 		{"file_read", `{"path":"ask"}`, pawl.OutcomePending, "", "", 0},
@@ -136,7 +134,7 @@ func TestOutcomes(t *testing.T) {
 // noInternals fails when a text for the model holds what it cannot use and should not see.
 func noInternals(t testing.TB, text string) {
 	t.Helper()
-	for _, word := range []string{"goroutine", ".go:", "pawl.", "runtime", "/work", "/home", "/usr", "0x", "main.", "struct", "nil map"} {
+	for _, word := range []string{"goroutine", ".go:", "pawl.", "runtime", "/work", "/home", "/usr", "0x", "main.", "struct", "out of range"} {
 		if strings.Contains(text, word) {
 			t.Errorf("the model is told %q, which says %q", text, word)
 		}
@@ -633,6 +631,58 @@ func TestTimeouts(t *testing.T) {
 		compose.Effect = pawl.Compose
 		if execute(t, compose, `{}`); limit.Load() != -1 {
 			t.Errorf("a tool that composes had %v; its calls have limits of their own", time.Duration(limit.Load()))
+		}
+	})
+}
+
+// The context of a call behaves like any other: what is derived from it ends with it, for its reason, and it is over when the call is.
+func TestTheContextOfACall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		type key struct{}
+		outer := context.WithValue(t.Context(), key{}, "value")
+		var kept context.Context
+		tool := does("f", func(ctx context.Context, c pawl.ToolCall) (pawl.ToolResult, error) {
+			kept = ctx
+			if ctx.Value(key{}) != "value" || ctx.Err() != nil {
+				t.Errorf("got %v, %v", ctx.Value(key{}), ctx.Err())
+			}
+			child, cancel := context.WithTimeout(ctx, time.Hour)
+			defer cancel()
+			if d, ok := child.Deadline(); !ok || time.Until(d) != time.Second {
+				t.Errorf("the derived deadline is in %v", time.Until(d))
+			}
+			ended := make(chan error, 1)
+			stop := context.AfterFunc(ctx, func() { ended <- ctx.Err() })
+			defer stop()
+			if pawl.InvocationFrom(child) == nil || pawl.InvocationFrom(child).Call.Name != "f" {
+				t.Error("a derived context has no invocation")
+			}
+			if string(c.Args) == `{"quick":true}` {
+				return pawl.TextResult(""), nil
+			}
+			<-child.Done()
+			if !errors.Is(child.Err(), context.DeadlineExceeded) || context.Cause(child) == nil || context.Cause(child) != context.Cause(ctx) {
+				t.Errorf("got %v because of %v", child.Err(), context.Cause(child))
+			}
+			if err := <-ended; !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("AfterFunc saw %v", err)
+			}
+			return pawl.ToolResult{}, child.Err()
+		})
+		tool.Timeout = time.Second
+		if x := pawl.Execute(outer, tool, call("", "f", "{}")); x.Outcome != pawl.OutcomeTimeout {
+			t.Errorf("got %s", x.Outcome)
+		}
+		if x := pawl.Execute(outer, tool, call("", "f", `{"quick":true}`)); x.Outcome != pawl.OutcomeOK {
+			t.Errorf("got %s", x.Outcome)
+		}
+		select {
+		case <-kept.Done():
+		default:
+			t.Error("the context outlives the call")
+		}
+		if kept.Err() == nil {
+			t.Error("the context has no error after the call")
 		}
 	})
 }
