@@ -162,6 +162,7 @@ func TestArgumentsFromHell(t *testing.T) {
 	for _, args := range []string{`{"n":1e400}`, `{"n":1e2000000}`, `{"n":-1e99999999999999999999}`, `{"n":1e-2000000}`, `{"f":1e99999999}`, `{"f":-0}`,
 		`{"u":[1e99999999,1e99999999]}`, `{"e":1e99999999}`, `{"c":1e99999999}`, `{"n":` + strings.Repeat("9", 100000) + `}`,
 		deep, `{"x":` + deep + strings.Repeat("]", 1<<20) + `}`, strings.Repeat(`{"a":`, 20000) + `1` + strings.Repeat(`}`, 20000),
+		strings.Repeat(`{"a":`, 9000) + `1` + strings.Repeat(`}`, 9000), `{"u":[` + strings.Repeat(`1e5000,`, 5000) + `1]}`,
 		"\x00", "\xff\xfe", `{"n":NaN}`, `{"a":1,}`, `{"\ud800":1}`, strings.Repeat(" ", 1<<20), `{"u":[` + strings.Repeat(`{},`, 5000) + `1]}`} {
 		x := execute(t, tool, args)
 		if x.Outcome != pawl.OutcomeOK && x.Outcome != pawl.OutcomeInvalid {

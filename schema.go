@@ -81,7 +81,7 @@ func (s *schema) check(args json.RawMessage) ([]fault, error) {
 	if _, ok := v.(map[string]any); !ok {
 		return []fault{{nil, "expected object, got " + describe(v)}}, nil
 	}
-	if huge := hugeNumbers(nil, nil, v); huge != nil {
+	if huge := hugeNumbers(v); huge != nil {
 		return huge, nil
 	}
 	err = s.full.Validate(v)
@@ -96,26 +96,41 @@ func (s *schema) check(args json.RawMessage) ([]fault, error) {
 }
 
 // hugeNumbers finds the numbers that could not be compared with a bound in reasonable time, or at all.
-func hugeNumbers(found []fault, at []string, v any) []fault {
-	switch x := v.(type) {
-	case map[string]any:
-		for k, e := range x {
-			found = hugeNumbers(found, append(at[:len(at):len(at)], k), e)
-		}
-	case []any:
-		for i, e := range x {
-			found = hugeNumbers(found, append(at[:len(at):len(at)], strconv.Itoa(i)), e)
-		}
-	case json.Number:
-		digits, exp := string(x), "0"
-		if i := strings.IndexAny(digits, "eE"); i >= 0 {
-			digits, exp = digits[:i], digits[i+1:]
-		}
-		if n, err := strconv.Atoi(exp); err != nil || n > 1000 || n < -1000 || len(digits) > 1000 {
-			found = append(found, fault{at, "expected a number of at most 1000 digits, got " + describe(v)})
+func hugeNumbers(v any) (found []fault) {
+	var at []string // where walk is
+	var walk func(v any)
+	walk = func(v any) {
+		switch x := v.(type) {
+		case map[string]any:
+			for k, e := range x {
+				at = append(at, k)
+				walk(e)
+				at = at[:len(at)-1]
+			}
+		case []any:
+			for i, e := range x {
+				at = append(at, strconv.Itoa(i))
+				walk(e)
+				at = at[:len(at)-1]
+			}
+		case json.Number:
+			if huge(string(x)) {
+				found = append(found, fault{slices.Clone(at), "expected a number of at most 1000 digits, got " + describe(v)})
+			}
 		}
 	}
+	walk(v)
+	slices.SortFunc(found, func(a, b fault) int { return slices.Compare(a.path, b.path) })
 	return found
+}
+
+func huge(number string) bool {
+	digits, exp := number, "0"
+	if i := strings.IndexAny(digits, "eE"); i >= 0 {
+		digits, exp = digits[:i], digits[i+1:]
+	}
+	n, err := strconv.Atoi(exp)
+	return err != nil || n > 1000 || n < -1000 || len(digits) > 1000
 }
 
 // faults flattens the library's tree to its leaves, in the order of the paths.
