@@ -35,6 +35,7 @@ type chatDecoder struct {
 	details *chatDetails // OpenRouter's reasoning_details; nil: none came
 	reason  []byte       // the finish reason, once there is one
 	done    bool         // [DONE] came
+	some    bool         // there was a chunk
 	sealing bool         // this is a whole reply: parts come sealed
 
 	// The chunks of a stream differ in little more than their delta. What stands before and after it is read once.

@@ -29,6 +29,7 @@ func (d *chatDecoder) Whole(body []byte) error {
 
 // chunk reads one chunk of a stream, or a whole body.
 func (d *chatDecoder) chunk(data []byte) error {
+	d.some = true
 	var c jsonscan.Cursor
 	choices := false
 	rest := 0 // where that begins which follows a delta and may say nothing; 0: it says something
@@ -177,10 +178,10 @@ func (d *chatDecoder) members(c *jsonscan.Cursor, index int64, read bool) error 
 	return nil
 }
 
-// end finishes the reply. A server may leave out [DONE] after a finish reason, or, with [DONE], the reason; a stream without
-// either was cut.
+// End finishes the reply. A server may leave out [DONE] after a finish reason, or, with [DONE], the reason; a stream without
+// either was cut, and one of [DONE] alone is no reply.
 func (d *chatDecoder) End() error {
-	if len(d.reason) == 0 && !d.done {
+	if len(d.reason) == 0 && !(d.done && d.some) {
 		return d.broken("the stream ended without a finish reason")
 	}
 	if err := d.closeDetails(); err != nil {
@@ -189,7 +190,7 @@ func (d *chatDecoder) End() error {
 	return d.Finish(toChatFinish(d.reason))
 }
 
-// toFinish maps the reasons of OpenAI, and those that other servers use beside them.
+// toChatFinish maps the reasons of OpenAI, and those that other servers use beside them.
 func toChatFinish(reason []byte) pawl.FinishReason {
 	switch string(bytes.ToLower(reason)) {
 	case "stop", "eos", "eos_token", "end_turn", "stop_sequence", "complete", "completed":

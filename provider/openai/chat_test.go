@@ -91,6 +91,7 @@ func TestChatReplies(t *testing.T) {
 		{"no choices", `{"id":"x"}`, `error stream retryable: the reply has no choices: {"id":"x"}`},
 		{"no JSON", `<html>`, `error stream retryable: the stream ended without a finish reason`},
 		{"cut JSON", `{"choices":[{"message":{"content":"h`, `error stream retryable: a chunk of the reply cannot be read: not valid JSON: string without an end at offset 34`},
+		{"[DONE] and nothing else", events("[DONE]"), `error stream retryable: the stream ended without a finish reason`},
 		{"nothing", ``, `error stream retryable: the stream ended without a finish reason`},
 		{"a chunk that is cut", events(`{"choices":[{"index":0,"delta":{"content":"h`), `error stream retryable: a chunk of the reply cannot be read: not valid JSON: string without an end at offset 42`},
 		{"no blank line at the end", strings.TrimSuffix(deltas("stop", `{"content":"hi"}`), "\n"), `text "hi"; stop`},

@@ -98,6 +98,9 @@ func (f *failure) read(c *jsonscan.Cursor) {
 func (d *dialect) toError(status int, h http.Header, body []byte, now time.Time) *pawl.ProviderError {
 	f := readFailure(body)
 	e := d.classify(status, f)
+	if e.Message == "" {
+		e.Message = http.StatusText(status)
+	}
 	if status == http.StatusTooManyRequests || status >= 500 {
 		e.RetryAfter = wire.RetryAfter(h, now)
 	}

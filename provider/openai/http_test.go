@@ -107,6 +107,28 @@ func TestConnectionsAreUsedAgain(t *testing.T) {
 	}
 }
 
+// A key that no header can hold is a mistake in the configuration, told at once and not repeated. White space around the one of the environment
+// is none of it: files of secrets end in a line break.
+func TestBrokenKey(t *testing.T) {
+	t.Setenv("OPENAI_API_KEY", "")
+	none := transport(func(*http.Request) (*http.Response, error) { panic("nothing may be sent") })
+	_, err := pawl.Complete(t.Context(), openai.New("m", &openai.Options{HTTP: none, Key: "sk-a\nsk-b"}), &pawl.Request{Messages: []pawl.Message{pawl.User("hi")}})
+	var e *pawl.ProviderError
+	if !errors.As(err, &e) || e.Code != pawl.CodeAuthentication || strings.Contains(err.Error(), "sk-") {
+		t.Errorf("with a key of two lines: %v; want an authentication error without the key", err)
+	}
+	t.Setenv("OPENAI_API_KEY", " sk-env\n")
+	got := ""
+	look := transport(func(r *http.Request) (*http.Response, error) {
+		got = r.Header.Get("Authorization")
+		return nil, errors.New("seen")
+	})
+	pawl.Complete(t.Context(), openai.New("m", &openai.Options{HTTP: look, Retries: -1}), &pawl.Request{Messages: []pawl.Message{pawl.User("hi")}})
+	if got != "Bearer sk-env" {
+		t.Errorf("got %q sent, want Bearer sk-env", got)
+	}
+}
+
 func TestNoKey(t *testing.T) {
 	t.Setenv("OPENAI_API_KEY", "")
 	t.Setenv("OPENAI_BASE_URL", "")
@@ -171,7 +193,7 @@ func TestErrors(t *testing.T) {
 		{"quirk 38: error_type", 400, `{"error_type":"TOO_MANY_TOKENS","message":"size limit exceeded"}`, nil, `error context_length 400: size limit exceeded`},
 		{"quirk 38: a string", 400, `{"error":"bad"}`, nil, `error invalid_request 400: bad`},
 		{"quirk 38: an array", 500, `[{"error":{"message":"bad"}}]`, nil, `error server 500 retryable: bad`},
-		{"quirk 38: nothing", 502, ``, nil, `error server 502 retryable: `},
+		{"quirk 38: nothing", 502, ``, nil, `error server 502 retryable: Bad Gateway`},
 		{"quirk 39: no quota, 400", 400, `{"error":{"message":"You exceeded your current quota","type":"insufficient_quota","code":"insufficient_quota"}}`, nil, `error quota 400: You exceeded your current quota`},
 		{"quirk 39: no quota, 429", 429, `{"error":{"message":"no","code":"insufficient_quota"}}`, []string{"Retry-After", "5"}, `error quota 429 after 5s: no`},
 		{"quirk 37: failed_generation", 400, `{"error":{"message":"Tool choice is required","code":"tool_use_failed","failed_generation":"maybe"}}`, nil, `error invalid_request 400: Tool choice is required; the model wrote: maybe`},

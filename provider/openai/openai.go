@@ -27,6 +27,7 @@ import (
 	"net/url"
 	"os"
 	"strings"
+	"unicode"
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/wire"
@@ -41,7 +42,7 @@ type Options struct {
 	// (Azure's api-version) is kept. Empty: OPENAI_BASE_URL, else DefaultBaseURL.
 	BaseURL string
 
-	// Key is sent as a bearer token. Empty: OPENAI_API_KEY. Without a key, requests to api.openai.com fail with
+	// Key is sent as a bearer token. Empty: OPENAI_API_KEY, without white space around it. Without a key, requests to api.openai.com fail with
 	// CodeAuthentication before anything is sent; requests to other hosts go without one.
 	Key string
 
@@ -88,7 +89,7 @@ func newModel(a *api, model string, o *Options) *Model {
 		base = DefaultBaseURL
 	}
 	if key == "" {
-		key = os.Getenv("OPENAI_API_KEY")
+		key = strings.TrimSpace(os.Getenv("OPENAI_API_KEY")) // files of secrets end in a line break
 	}
 	u, err := url.Parse(strings.TrimSpace(base))
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
@@ -106,6 +107,9 @@ func newModel(a *api, model string, o *Options) *Model {
 	m.client = wire.Client{Provider: a.provider, Header: wire.Header(o.Header), Key: key, HTTP: o.HTTP, Retries: wire.Retries(o.Retries), Decoder: m.decode, ToError: m.toError}
 	m.tools.Form = m.form()
 	switch {
+	case strings.ContainsFunc(key, unicode.IsControl):
+		m.err = &pawl.ProviderError{Provider: a.provider, Code: pawl.CodeAuthentication,
+			Message: "the API key has a control character in it, such as a line break"}
 	case key != "":
 		m.client.Header.Set("Authorization", "Bearer "+key)
 	case !m.compatible && m.client.Header.Get("Authorization") == "":

@@ -3,6 +3,7 @@ package openai
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 
 	"github.com/pawl-go/pawl/internal/jsonscan"
 )
@@ -20,7 +21,7 @@ func fromSchema(schema json.RawMessage) ([]byte, error) {
 	c := jsonscan.New(out)
 	members := 0
 	if !c.Object() {
-		return out, nil
+		return nil, errors.New("the schema is not a JSON object")
 	}
 	for k, ok := c.Key(); ok; k, ok = c.Key() {
 		members++
