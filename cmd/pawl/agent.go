@@ -8,6 +8,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/provider"
@@ -41,6 +42,9 @@ type setup struct {
 func (f *agentFlags) setup(ctx context.Context, sys *system) (s *setup, err error) {
 	if f.Model == "" {
 		return nil, usage("--model openai:gpt-5-mini, or --model openai-chat:NAME --base-url URL for a server of your own", "no model is named")
+	}
+	if strings.ContainsFunc(strings.TrimSpace(sys.env("OPENAI_API_KEY")), unicode.IsControl) {
+		return nil, usage("set it again, to one line", "OPENAI_API_KEY has a control character in it, such as a line break")
 	}
 	model, err := provider.Open(f.Model, &provider.Options{BaseURL: f.BaseURL})
 	if err != nil {

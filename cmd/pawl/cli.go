@@ -56,7 +56,7 @@ func here() *system {
 		inTerm: term.IsTerminal(int(os.Stdin.Fd())), outTerm: term.IsTerminal(int(os.Stdout.Fd())), errTerm: term.IsTerminal(int(os.Stderr.Fd()))}
 	for _, f := range []*os.File{os.Stdout, os.Stderr} {
 		if w, _, err := term.GetSize(int(f.Fd())); err == nil && w > 0 {
-			s.width = max(40, min(w, 120))
+			s.width = max(24, min(w, 120))
 			break
 		}
 	}
