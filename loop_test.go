@@ -483,6 +483,22 @@ func TestStall(t *testing.T) {
 	}
 }
 
+func TestRepeats(t *testing.T) {
+	for _, test := range []struct{ repeats, told, ran int }{{-1, 0, 20}, {0, 3, 6}, {2, 2, 4}, {5, 5, 10}} {
+		res, err := (&pawl.Agent{Model: script.New(script.Loop(script.Call("f", nil))), Tools: []pawl.Toolset{says("f", "x")},
+			Limits: pawl.Limits{Repeats: test.repeats}}).Run(t.Context(), pawl.User("go"))
+		told := 0
+		for i, s := range res.Steps {
+			if strings.HasPrefix(s.Executions[0].Result.Text(), "This call was made before") && told == 0 {
+				told = i + 1
+			}
+		}
+		if err != nil || told != test.told || res.Spent.Calls != test.ran || (res.Stop == pawl.StopStalled) != (test.repeats >= 0) {
+			t.Errorf("Repeats %d: got %v, %s, first told at call %d, ended after %d", test.repeats, err, res.Stop, told, res.Spent.Calls)
+		}
+	}
+}
+
 func TestModelErrors(t *testing.T) {
 	boom := &pawl.ProviderError{Provider: "openai", Status: 529, Code: pawl.CodeOverloaded, Message: "busy"}
 	for way, run := range ways {
