@@ -1,0 +1,133 @@
+package pawl_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/pawl-go/pawl"
+)
+
+func TestApproval(t *testing.T) {
+	ran := 0
+	tool := &pawl.Tool{Name: "write", Input: json.RawMessage(`{"type":"object"}`), Run: func(context.Context, pawl.ToolCall) (pawl.ToolResult, error) {
+		ran++
+		return pawl.TextResult("written"), nil
+	}}
+	read := says("read", "fine")
+	read.Effect = pawl.Read
+	newAgent := func() *pawl.Agent {
+		return &pawl.Agent{Tools: []pawl.Toolset{tool, read}, Approve: pawl.AskBeforeWrites,
+			Model: together(call("w", "write", `{"b": 1, "a": 2}`), call("r", "read", `{}`))}
+	}
+	a := newAgent()
+	pending, err := step(t, t.Context(), a)
+	if err != nil || pending.Stop != pawl.StopPending || ran != 0 || len(pending.Pending) != 1 {
+		t.Fatalf("got %+v, %v", pending, err)
+	}
+	w := pending.Pending[0]
+	if w.Key != "run/1/0" || w.Call.ID != "w" || w.Outcome != pawl.OutcomePending || w.Why != "it may change the world" || w.Digest == "" || w.Passive || w.Attempt != 0 {
+		t.Errorf("got %+v", w)
+	}
+	if got := say(pending.Messages[2:]); got != "tool: r = fine\n" {
+		t.Errorf("the call that needs no approval is to run: got %s", got)
+	}
+	settle := func(d pawl.Decision) (*pawl.Result, []pawl.Event) {
+		t.Helper()
+		ran = 0
+		events, res, err := collect(a.ResumeStream(t.Context(), pending, pawl.Decide(d)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		mustBeValid(t, res)
+		return res, events
+	}
+	if res, _ := settle(w.Approve("ann")); res.Stop != pawl.StopAnswer || ran != 1 || res.Steps[0].Executions[0].Decision.By != "ann" {
+		t.Errorf("approved: got %s, ran %d times", res.Stop, ran)
+	} else if got := say(res.Messages[2:3]); got != "tool: w = written\ntool: r = fine\n" {
+		t.Errorf("approved: got %s", got)
+	}
+	if res, _ := settle(w.Deny("ann", "not today")); res.Stop != pawl.StopAnswer || ran != 0 || res.Steps[0].Executions[0].Outcome != pawl.OutcomeDenied {
+		t.Errorf("denied: got %s, ran %d times", res.Stop, ran)
+	} else if got := say(res.Messages[2:3]); got != "tool: w = error: Denied: not today\ntool: r = fine\n" {
+		t.Errorf("denied: got %s", got)
+	}
+	if res, _ := settle(w.Answer("ann", pawl.TextResult("by hand"))); ran != 0 || res.Steps[0].Executions[0].Outcome != pawl.OutcomeOK {
+		t.Errorf("answered: ran %d times, %+v", ran, res.Steps[0].Executions[0])
+	} else if got := say(res.Messages[2:3]); got != "tool: w = by hand\ntool: r = fine\n" {
+		t.Errorf("answered: got %s", got)
+	}
+	wrong := w.Approve("eve")
+	wrong.Digest = strings.Repeat("0", len(w.Digest))
+	res, events := settle(wrong)
+	if res.Stop != pawl.StopPending || ran != 0 || res.Pending[0].Digest != w.Digest {
+		t.Errorf("wrong digest: got %s, ran %d times", res.Stop, ran)
+	}
+	if !slices.ContainsFunc(events, func(e pawl.Event) bool { return e.Kind == pawl.EventNotice && e.Code == "decision_refused" }) {
+		t.Error("wrong digest: nobody was told")
+	}
+	// The digest binds the arguments in their canonical form, the tool's schema, and the place.
+	a.Model = together(call("w", "write", `{"a":2,"b":1}`), call("r", "read", `{}`))
+	if same, _ := step(t, t.Context(), a); same.Pending[0].Digest != w.Digest {
+		t.Error("the same arguments in another order have another digest")
+	}
+	a.Model = together(call("w", "write", `{"a":2,"b":1.0}`), call("r", "read", `{}`))
+	if other, _ := step(t, t.Context(), a); other.Pending[0].Digest == w.Digest {
+		t.Error("other arguments have the same digest")
+	}
+	a.Model = together(call("r", "read", `{}`), call("w", "write", `{"a":2,"b":1}`))
+	if other, _ := step(t, t.Context(), a); other.Pending[0].Digest == w.Digest {
+		t.Error("another place has the same digest")
+	}
+	a = newAgent()
+	changed := tool.Clone()
+	changed.Input = json.RawMessage(`{"type":"object","properties":{"a":{"type":"integer"}}}`)
+	a.Tools[0] = changed
+	if res, _ := settle(w.Approve("ann")); res.Stop != pawl.StopPending || ran != 0 {
+		t.Errorf("another schema: got %s, ran %d times", res.Stop, ran)
+	}
+	// A call that a middleware changes after it was approved needs a new word.
+	a = newAgent()
+	a.Middleware = []pawl.Middleware{pawl.Before(func(_ context.Context, c pawl.ToolCall) (pawl.ToolCall, error) {
+		c.Args = json.RawMessage(`{"changed":true}`)
+		return c, nil
+	})}
+	res, _ = settle(w.Approve("ann"))
+	if res.Stop != pawl.StopPending || ran != 0 || string(res.Pending[0].Call.Args) != `{"changed":true}` {
+		t.Errorf("changed: got %s, ran %d times, %+v", res.Stop, ran, res.Pending)
+	}
+}
+
+// An approver that answers because the run ends has denied nothing.
+func TestAnApproverWhoseRunEndsDecidesNothing(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	a := &pawl.Agent{Tools: []pawl.Toolset{says("f", "")}, Approve: func(ctx context.Context, _ pawl.ToolCall, _ *pawl.Tool) pawl.Approval {
+		cancel(errors.New("shut down"))
+		<-ctx.Done()
+		return pawl.Approval{Verdict: pawl.Deny, Reason: "nobody is there"}
+	}}
+	x, res, err := one(t, ctx, a, call("", "f", "{}"))
+	if err == nil || x.Outcome != pawl.OutcomeCancelled || len(res.Calls()) != 1 {
+		t.Errorf("got %s, %v, transcript\n%s", x.Outcome, err, say(res.Messages))
+	}
+}
+
+// A middleware that gives up because the run ends leaves its call open, as if it had not been taken.
+func TestAMiddlewareWhoseRunEndsLeavesItsCallOpen(t *testing.T) {
+	for _, cause := range []error{errors.New("shut down"), pawl.ErrCancelled} {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		limiter := pawl.Before(func(ctx context.Context, c pawl.ToolCall) (pawl.ToolCall, error) {
+			cancel(cause)
+			<-ctx.Done()
+			return c, fmt.Errorf("wait for a turn: %w", ctx.Err())
+		})
+		x, res, _ := one(t, ctx, &pawl.Agent{Tools: []pawl.Toolset{says("f", "")}, Middleware: []pawl.Middleware{limiter}}, call("", "f", "{}"))
+		if open := len(res.Calls()); x.Outcome != pawl.OutcomeCancelled || (open == 1) != (cause != pawl.ErrCancelled) {
+			t.Errorf("%v: got %s, open %d, transcript\n%s", cause, x.Outcome, open, say(res.Messages))
+		}
+	}
+}

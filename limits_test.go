@@ -1,0 +1,292 @@
+package pawl_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/script"
+)
+
+// caller always calls, whatever it is asked; with each reply the arguments change.
+func caller() *script.Model {
+	return script.New(script.Loop(script.Func(func(req *pawl.Request) script.Turn {
+		return script.Call("f", fmt.Sprintf(`{"n":%d}`, len(req.Messages)))
+	})))
+}
+
+// obedient calls until it is told to answer.
+func obedient() *script.Model {
+	return script.New(script.Loop(script.Func(func(req *pawl.Request) script.Turn {
+		if req.Choice.Mode == pawl.ToolNone {
+			return script.Say("the answer")
+		}
+		return script.Call("f", fmt.Sprintf(`{"n":%d}`, len(req.Messages)))
+	})))
+}
+
+// N rounds make at most N+1 requests; with Answer the last one has the tool choice none, with Return its calls are handed back.
+func TestRounds(t *testing.T) {
+	for _, test := range []struct {
+		rounds  int // as outside: 0 is never
+		atLimit pawl.AtLimit
+		model   func() *script.Model
+
+		requests int
+		ran      int
+		stop     pawl.Stop
+		open     int
+		results  int // in the last message, of calls that were not run
+		text     string
+		last     pawl.ToolMode // choice of the last request
+	}{
+		{0, pawl.Answer, caller, 1, 0, pawl.StopLimit, 0, 1, "", pawl.ToolNone},
+		{1, pawl.Answer, caller, 2, 1, pawl.StopLimit, 0, 1, "", pawl.ToolNone},
+		{3, pawl.Answer, caller, 4, 3, pawl.StopLimit, 0, 1, "", pawl.ToolNone},
+		{0, pawl.Return, caller, 1, 0, pawl.StopLimit, 1, 0, "", pawl.ToolAuto},
+		{1, pawl.Return, caller, 2, 1, pawl.StopLimit, 1, 0, "", pawl.ToolAuto},
+		{3, pawl.Return, caller, 4, 3, pawl.StopLimit, 1, 0, "", pawl.ToolAuto},
+		{0, pawl.Answer, obedient, 1, 0, pawl.StopLimit, 0, 0, "the answer", pawl.ToolNone},
+		{1, pawl.Answer, obedient, 2, 1, pawl.StopLimit, 0, 0, "the answer", pawl.ToolNone},
+		{3, pawl.Answer, obedient, 4, 3, pawl.StopLimit, 0, 0, "the answer", pawl.ToolNone},
+		{0, pawl.Return, obedient, 1, 0, pawl.StopLimit, 1, 0, "", pawl.ToolAuto},
+		{3, pawl.Return, obedient, 4, 3, pawl.StopLimit, 1, 0, "", pawl.ToolAuto},
+		{0, pawl.Answer, func() *script.Model { return script.New(script.Say("hi")) }, 1, 0, pawl.StopLimit, 0, 0, "hi", pawl.ToolNone},
+		{3, pawl.Answer, func() *script.Model { return script.New(script.Call("f", nil), script.Say("hi")) }, 2, 1, pawl.StopAnswer, 0, 0, "hi", pawl.ToolAuto},
+		{3, pawl.Return, func() *script.Model { return script.New(script.Call("f", nil), script.Say("hi")) }, 2, 1, pawl.StopAnswer, 0, 0, "hi", pawl.ToolAuto},
+		{1, pawl.Return, func() *script.Model { return script.New(script.Call("f", nil), script.Say("hi")) }, 2, 1, pawl.StopAnswer, 0, 0, "hi", pawl.ToolAuto},
+	} {
+		for way, run := range ways {
+			name := fmt.Sprintf("%d rounds, %v, %s", test.rounds, test.atLimit, way)
+			ran := 0
+			m := test.model()
+			limit := test.rounds
+			if limit == 0 {
+				limit = pawl.NoRounds
+			}
+			a := &pawl.Agent{Model: m, Limits: pawl.Limits{Rounds: limit, AtLimit: test.atLimit}, Tools: []pawl.Toolset{
+				does("f", func(context.Context, pawl.ToolCall) (pawl.ToolResult, error) {
+					ran++
+					return pawl.TextResult(fmt.Sprint(ran)), nil
+				})}}
+			res, err := run(t.Context(), a, pawl.User("go"))
+			if err != nil {
+				t.Errorf("%s: %v", name, err)
+				continue
+			}
+			reqs := m.Requests()
+			if len(reqs) != test.requests || ran != test.ran || res.Stop != test.stop || len(res.Calls()) != test.open || res.Text() != test.text {
+				t.Errorf("%s: got %d requests, %d calls run, %s, %d open, %q\nwant %+v", name, len(reqs), ran, res.Stop, len(res.Calls()), res.Text(), test)
+			}
+			if res.Spent.Requests != len(reqs) || res.Spent.Rounds != ran || res.Spent.Calls != ran {
+				t.Errorf("%s: spent %+v", name, res.Spent)
+			}
+			last := reqs[len(reqs)-1]
+			if last.Choice.Mode != test.last || len(last.Tools) != 1 || last.Whole != (way == "whole") {
+				t.Errorf("%s: the last request has choice %v, %d tools, whole %t", name, last.Choice, len(last.Tools), last.Whole)
+			}
+			if test.stop == pawl.StopLimit && res.Cause == "" {
+				t.Errorf("%s: no cause is stated", name)
+			}
+			end := res.Messages[len(res.Messages)-1]
+			skipped := 0
+			for _, p := range end.Parts {
+				if r, ok := p.(pawl.ToolResult); ok && strings.HasPrefix(r.Text(), "Not run: the limit of ") {
+					skipped++
+				}
+			}
+			if skipped != test.results {
+				t.Errorf("%s: %d calls were answered as not run, want %d:\n%s", name, skipped, test.results, say(res.Messages))
+			}
+			if err := valid(res.Messages); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+	}
+}
+
+func TestRoundsByDefault(t *testing.T) {
+	for way, run := range ways {
+		m := caller()
+		n := 0
+		a := &pawl.Agent{Model: m, Tools: []pawl.Toolset{does("f", func(context.Context, pawl.ToolCall) (pawl.ToolResult, error) {
+			n++
+			return pawl.TextResult(fmt.Sprint(n)), nil
+		})}}
+		if res, err := run(t.Context(), a, pawl.User("go")); err != nil || res.Stop != pawl.StopLimit || n != 20 || len(m.Requests()) != 21 {
+			t.Errorf("%s: got %v, %d rounds, %d requests", way, err, n, len(m.Requests()))
+		}
+	}
+	m := caller()
+	res, err := pawl.Generate(t.Context(), &pawl.Agent{Model: m, Tools: []pawl.Toolset{says("f", "x")}}, pawl.User("go"))
+	if err != nil || len(m.Requests()) != 2 || len(res.Calls()) != 1 || len(res.Steps) != 2 || res.Stop != pawl.StopLimit {
+		t.Errorf("Generate: got %v, %d requests, calls %v, %d steps", err, len(m.Requests()), res.Calls(), len(res.Steps))
+	}
+	var sum pawl.Usage
+	for _, s := range res.Steps {
+		sum.Add(s.Response.Usage)
+	}
+	if diff := cmp.Diff(res.Spent.Usage, sum); diff != "" || sum.Total() == 0 {
+		t.Errorf("Generate's usage is not that of its steps: %s", diff)
+	}
+	m = caller()
+	if _, err := pawl.Generate(t.Context(), &pawl.Agent{Model: m, Tools: []pawl.Toolset{says("f", "x")}, Limits: pawl.Limits{Rounds: pawl.NoRounds}}, pawl.User("go")); err != nil || len(m.Requests()) != 1 {
+		t.Errorf("Generate without rounds: %v, %d requests", err, len(m.Requests()))
+	}
+}
+
+func TestLimits(t *testing.T) {
+	use := func(turn script.Turn, u pawl.Usage) script.Turn {
+		turn.Usage = &u
+		return turn
+	}
+	three := script.Together(script.Call("f", `{"n":1}`), script.Call("f", `{"n":2}`), script.Call("f", `{"n":3}`))
+	for _, test := range []struct {
+		name     string
+		limits   pawl.Limits
+		turns    []script.Turn
+		requests int
+		ran      int64
+		stop     pawl.Stop
+		cause    string
+		results  string
+	}{
+		{"calls", pawl.Limits{Calls: 2}, []script.Turn{three, script.Say("enough")}, 2, 2, pawl.StopLimit, "the limit of 2 calls was reached", "Not run: the limit of 2 calls was reached. Answer with what you have."},
+		{"calls, not reached", pawl.Limits{Calls: 3}, []script.Turn{three, script.Say("enough")}, 2, 3, pawl.StopAnswer, "", ""},
+		{"calls per step", pawl.Limits{CallsPerStep: 2}, []script.Turn{three, script.Say("enough")}, 2, 2, pawl.StopAnswer, "", "Not run: at most 2 calls of one reply are carried out. Send it again if it is still needed."},
+		{"tokens", pawl.Limits{Tokens: 10}, []script.Turn{use(script.Call("f", nil), pawl.Usage{Input: 8, Output: 2}), script.Say("no")}, 1, 1, pawl.StopLimit, "10 tokens of 10 are used up", ""},
+		{"tokens, not reached", pawl.Limits{Tokens: 11}, []script.Turn{use(script.Call("f", nil), pawl.Usage{Input: 8, Output: 2}), script.Say("yes")}, 2, 1, pawl.StopAnswer, "", ""},
+		{"cost", pawl.Limits{Cost: 0.5}, []script.Turn{use(script.Call("f", nil), pawl.Usage{Cost: 0.5}), script.Say("no")}, 1, 1, pawl.StopLimit, "$0.5000 of $0.5000 are spent", ""},
+	} {
+		for way, run := range ways {
+			var ran atomic.Int64
+			m := script.New(test.turns...)
+			a := &pawl.Agent{Model: m, Limits: test.limits, Executor: pawl.Parallel{Limit: 1}, Tools: []pawl.Toolset{
+				does("f", func(context.Context, pawl.ToolCall) (pawl.ToolResult, error) {
+					ran.Add(1)
+					return pawl.TextResult("x"), nil
+				})}}
+			res, err := run(t.Context(), a, pawl.User("go"))
+			if err != nil || len(m.Requests()) != test.requests || ran.Load() != test.ran || res.Stop != test.stop || res.Cause != test.cause {
+				t.Errorf("%s, %s: got %v, %d requests, %d run, %s, %q", test.name, way, err, len(m.Requests()), ran.Load(), res.Stop, res.Cause)
+			}
+			mustBeValid(t, res)
+			if test.results != "" {
+				last := res.Messages[2].Parts[2].(pawl.ToolResult)
+				if last.Text() != test.results || !last.IsError {
+					t.Errorf("%s, %s: the last call was told %q", test.name, way, last.Text())
+				}
+			}
+		}
+	}
+}
+
+func TestTimeLimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tool := does("f", func(ctx context.Context, _ pawl.ToolCall) (pawl.ToolResult, error) {
+			select {
+			case <-time.After(30 * time.Second):
+				return pawl.TextResult("x"), nil
+			case <-ctx.Done():
+				return pawl.ToolResult{}, ctx.Err()
+			}
+		})
+		tool.Effect = pawl.Read
+		m := caller()
+		a := &pawl.Agent{Model: m, Tools: []pawl.Toolset{tool}, Limits: pawl.Limits{Time: 70 * time.Second}}
+		begin := time.Now()
+		res, err := a.Run(t.Context(), pawl.User("go"))
+		if err != nil || res.Stop != pawl.StopLimit || res.Cause != "the time of 1m10s is used up" || time.Since(begin) != 70*time.Second || len(m.Requests()) != 3 {
+			t.Errorf("got %v, %s, %q after %v and %d requests", err, res.Stop, res.Cause, time.Since(begin), len(m.Requests()))
+		}
+		if err := valid(res.Messages); err != nil || len(res.Calls()) != 1 {
+			t.Errorf("%v, open %v", err, res.Calls())
+		}
+		// The call that was interrupted is open, and is made when the run goes on.
+		if res, err = a.Resume(t.Context(), res); res.Spent.Rounds < 3 {
+			t.Errorf("got %+v, %v", res.Spent, err)
+		}
+	})
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(pawl.ErrTime) // by whoever has a clock
+	res, err := (&pawl.Agent{Model: script.New()}).Run(ctx, pawl.User("go"))
+	if err != nil || res.Stop != pawl.StopLimit || res.Cause != "the time is used up" {
+		t.Errorf("got %v, %s, %q", err, res.Stop, res.Cause)
+	}
+}
+
+func TestStall(t *testing.T) {
+	// The same call, args spelled in two ways, to the same result: the third is told, three more end the run.
+	turns := []script.Turn{}
+	for i := range 10 {
+		turns = append(turns, script.Call("f", []string{`{"a":1,"b":2}`, `{"b":2, "a":1}`}[i%2]))
+	}
+	m := script.New(turns...)
+	ran := 0
+	same := does("f", func(context.Context, pawl.ToolCall) (pawl.ToolResult, error) {
+		ran++
+		return pawl.TextResult("nothing new"), nil
+	})
+	res, err := (&pawl.Agent{Model: m, Tools: []pawl.Toolset{same}}).Run(t.Context(), pawl.User("go"))
+	if err != nil || res.Stop != pawl.StopStalled || ran != 6 || len(m.Requests()) != 6 || !strings.Contains(res.Cause, "f") {
+		t.Errorf("got %v, %s, %q after %d calls", err, res.Stop, res.Cause, ran)
+	}
+	mustBeValid(t, res)
+	for i, s := range res.Steps {
+		r := s.Executions[0].Result
+		if told := strings.HasPrefix(r.Text(), "This call was made before with the same arguments, and its result does not change: nothing new"); told != (i >= 2) || r.IsError != told {
+			t.Errorf("call %d: told %q", i+1, r.Text())
+		}
+	}
+	// Polling whose result changes is not stalled, nor is a call whose arguments change.
+	for name, tool := range map[string]pawl.ToolFunc{
+		"polling": func(context.Context, pawl.ToolCall) (pawl.ToolResult, error) {
+			ran++
+			return pawl.TextResult(fmt.Sprint(ran)), nil
+		},
+	} {
+		res, err = (&pawl.Agent{Model: script.New(script.Loop(script.Call("f", nil))), Tools: []pawl.Toolset{does("f", tool)}}).Run(t.Context(), pawl.User("go"))
+		if err != nil || res.Stop != pawl.StopLimit || res.Spent.Rounds != 20 {
+			t.Errorf("%s: got %v, %s, %q after %d rounds", name, err, res.Stop, res.Cause, res.Spent.Rounds)
+		}
+	}
+	res, err = (&pawl.Agent{Model: caller(), Tools: []pawl.Toolset{same}}).Run(t.Context(), pawl.User("go"))
+	if err != nil || res.Stop != pawl.StopLimit {
+		t.Errorf("other arguments: got %v, %s", err, res.Stop)
+	}
+	// Two calls in turn are a repetition as well; a run that recovers is not ended.
+	res, err = (&pawl.Agent{Model: script.New(script.Loop(script.Call("f", nil), script.Call("g", nil))), Tools: []pawl.Toolset{same, says("g", "no")}}).Run(t.Context(), pawl.User("go"))
+	if err != nil || res.Stop != pawl.StopStalled || res.Spent.Requests > 12 {
+		t.Errorf("two in turn: got %v, %s after %d requests", err, res.Stop, res.Spent.Requests)
+	}
+	// Equal calls side by side in one reply cannot know of each other: they do not end the run before the model has been told.
+	many := slices.Repeat([]pawl.Part{call("", "f", "{}")}, 12)
+	res, err = (&pawl.Agent{Model: script.New(script.Turn{Parts: many}, script.Say("I see")), Tools: []pawl.Toolset{says("f", "nothing new")}}).Run(t.Context(), pawl.User("go"))
+	if err != nil || res.Stop != pawl.StopAnswer {
+		t.Errorf("side by side: got %v, %s, %q", err, res.Stop, res.Cause)
+	}
+}
+
+func TestRepeats(t *testing.T) {
+	for _, test := range []struct{ repeats, told, ran int }{{-1, 0, 20}, {0, 3, 6}, {2, 2, 4}, {5, 5, 10}} {
+		res, err := (&pawl.Agent{Model: script.New(script.Loop(script.Call("f", nil))), Tools: []pawl.Toolset{says("f", "x")},
+			Limits: pawl.Limits{Repeats: test.repeats}}).Run(t.Context(), pawl.User("go"))
+		told := 0
+		for i, s := range res.Steps {
+			if strings.HasPrefix(s.Executions[0].Result.Text(), "This call was made before") && told == 0 {
+				told = i + 1
+			}
+		}
+		if err != nil || told != test.told || res.Spent.Calls != test.ran || (res.Stop == pawl.StopStalled) != (test.repeats >= 0) {
+			t.Errorf("Repeats %d: got %v, %s, first told at call %d, ended after %d", test.repeats, err, res.Stop, told, res.Spent.Calls)
+		}
+	}
+}
