@@ -30,7 +30,7 @@ Before a call that may change the world (file_write, file_delete) pawl asks, if 
     pawl run … --save run.json "task"
     pawl run … --messages run.json --save run.json --approve run/1/0
 
---yes lets all calls run. --approve and --deny take a key or the word all.
+--yes lets all calls run. --approve and --deny take a key or the word all, which means every call of which nothing else is said.
 
 With --max-rounds 0 no call is run: the calls are handed back, which is status 3 too. A run that uses up its rounds is asked for an answer with what it has, and its status is 4.`
 }

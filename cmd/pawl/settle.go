@@ -81,8 +81,10 @@ func (f *settleFlags) messages(from *pawl.Result) (msgs []pawl.Message, waiting 
 		errs = append(errs, say("--answer", key, f.Answer[key]))
 	}
 	if slices.Contains(f.Approve, all) {
-		errs = append(errs, rest("--approve", "", func(o openCall) bool { return o.waiting != nil && !o.waiting.Passive },
-			"open: "+keys(open)+"; --answer KEY=TEXT gives a result"))
+		mayRun := func(o openCall) bool {
+			return o.waiting != nil && !o.waiting.Passive && o.waiting.Outcome == pawl.OutcomePending // a yes to all is none to running again
+		}
+		errs = append(errs, rest("--approve", "", mayRun, "open: "+keys(open)+"; --answer KEY=TEXT gives a result"))
 	}
 	for _, text := range f.Deny {
 		if key, reason, _ := strings.Cut(text, "="); key == all {
@@ -139,6 +141,9 @@ func asked(open []openCall) []openCall {
 func settling(open []openCall) string {
 	approve, answer := false, false
 	for _, o := range open {
+		if o.waiting != nil && o.waiting.Outcome == pawl.OutcomeUnknown {
+			return ", and --answer KEY=TEXT for a call that happened, --approve KEY to run it again, or --deny KEY"
+		}
 		if o.waiting != nil && o.waiting.Passive {
 			answer = true
 		} else {

@@ -142,6 +142,8 @@ type openCall struct {
 	Args json.RawMessage `json:"args"`
 	Why  string          `json:"why,omitempty"`
 
+	Outcome pawl.Outcome `json:"outcome,omitempty"` // unknown: it was interrupted and may have happened; "": it was not begun
+
 	waiting *pawl.Waiting // the question it waits with; nil: it was handed back, not asked about
 }
 
@@ -167,6 +169,9 @@ func openCalls(res *pawl.Result) []openCall {
 			for i, w := range res.Pending {
 				if w.Call.ID == c.ID {
 					o.Key, o.Why, o.waiting = w.Key, w.Why, &res.Pending[i]
+					if w.Outcome == pawl.OutcomeUnknown {
+						o.Outcome = w.Outcome
+					}
 				}
 			}
 			open = append(open, o)

@@ -1,0 +1,81 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/pawl-go/pawl"
+)
+
+// Four calls are open: one waits for a yes, one for the caller's result, one for somebody who knows whether it happened, and one
+// was handed back.
+func fourOpen() *pawl.Result {
+	call := func(id string) pawl.ToolCall { return pawl.ToolCall{ID: id, Name: id, Args: []byte(`{}`)} }
+	return &pawl.Result{Stop: pawl.StopPending,
+		Messages: []pawl.Message{pawl.User("go"), pawl.Assistant(call("write"), call("ask"), call("cut"), call("back"))},
+		Pending: []pawl.Waiting{
+			{Key: "run/1/0", Call: call("write"), Outcome: pawl.OutcomePending, Digest: "w"},
+			{Key: "run/1/1", Call: call("ask"), Outcome: pawl.OutcomePending, Digest: "a", Passive: true},
+			{Key: "run/1/2", Call: call("cut"), Outcome: pawl.OutcomeUnknown, Digest: "c"},
+		}}
+}
+
+func TestSettle(t *testing.T) {
+	for _, test := range []struct {
+		name  string
+		flags settleFlags
+		said  string // approved keys with +, denied with -, results by call id
+		waits string
+		err   string
+	}{
+		{"nothing is said", settleFlags{}, "", "run/1/0 (write), run/1/1 (ask), run/1/2 (cut)", ""},
+		{"by key", settleFlags{Approve: []string{"run/1/0"}}, "+run/1/0", "run/1/1 (ask), run/1/2 (cut)", ""},
+		{"by id", settleFlags{Deny: []string{"write=no"}}, "-run/1/0:no", "run/1/1 (ask), run/1/2 (cut)", ""},
+		{"a yes to all runs nothing again", settleFlags{Approve: []string{"all"}}, "+run/1/0", "run/1/1 (ask), run/1/2 (cut)", ""},
+		{"unless it is named", settleFlags{Approve: []string{"run/1/2"}}, "+run/1/2", "run/1/0 (write), run/1/1 (ask)", ""},
+		{"all is the rest", settleFlags{Approve: []string{"write"}, Deny: []string{"all=stop"}, Answer: map[string]string{"ask": "blue"}},
+			"ask=blue back=Denied: stop +run/1/0 -run/1/2:stop", "", ""},
+		{"all without a reason", settleFlags{Deny: []string{"all"}}, "back=Denied -run/1/0: -run/1/1: -run/1/2:", "", ""},
+		{"twice", settleFlags{Approve: []string{"run/1/0"}, Answer: map[string]string{"write": "x"}}, "", "", "--answer write: --approve says something of it already"},
+		{"no such call", settleFlags{Answer: map[string]string{"run/1/9": "x"}}, "", "", "--answer run/1/9: no open call has this key"},
+		{"nothing to run", settleFlags{Approve: []string{"ask"}}, "", "", "--approve ask: ask has nothing to run"},
+		{"handed back", settleFlags{Approve: []string{"back"}}, "", "", "--approve back: the call was handed back"},
+		{"nothing left", settleFlags{Approve: []string{"all"}, Deny: []string{"write"}}, "", "", "--approve all: no open call is left"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			msgs, waiting, err := test.flags.messages(fourOpen())
+			if test.err != "" {
+				if err == nil || !strings.HasPrefix(err.Error(), test.err) {
+					t.Fatalf("got error %v, want %q", err, test.err)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			var said []string
+			for _, m := range msgs {
+				for _, p := range m.Parts {
+					switch p := p.(type) {
+					case pawl.ToolResult:
+						said = append(said, p.CallID+"="+p.Text())
+					case pawl.Decision:
+						if p.Approve {
+							said = append(said, "+"+string(p.Key))
+						} else {
+							said = append(said, "-"+string(p.Key)+":"+p.Reason)
+						}
+					}
+				}
+			}
+			if diff := cmp.Diff(strings.Join(said, " "), test.said); diff != "" {
+				t.Errorf("got -, want +\n%s", diff)
+			}
+			if diff := cmp.Diff(keys(waiting), test.waits); diff != "" {
+				t.Errorf("still waiting: got -, want +\n%s", diff)
+			}
+		})
+	}
+}
