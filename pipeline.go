@@ -491,7 +491,7 @@ func (p *pipe) failed(err error) ToolResult {
 		return ErrorResult("Blocked: " + b.reason)
 	case errors.As(err, &f):
 		x.Outcome, x.Error = f.outcome, f.Error()
-		if p.task.Asked == OutcomeUnknown && x.Attempts == p.task.Attempt && (f.outcome == OutcomeCancelled || f.outcome == OutcomeSkipped) {
+		if p.task.Asked == OutcomeUnknown && x.Attempts == p.task.Attempt && f.outcome != OutcomeUnknown {
 			return ErrorResult(f.text + " It was begun before and interrupted: what it does may have happened.")
 		}
 		if f.outcome == OutcomeUnknown {

@@ -94,10 +94,34 @@ func (r *run) take(from *Result, msgs []Message) error {
 	if last := len(in.msgs) - 1; len(in.then) == 0 && in.msgs[last].Role == RoleAssistant && len(in.open) == 0 {
 		return &TranscriptError{Index: last, Text: "the conversation ends with an answer; add a message to go on"}
 	}
+	if err := r.answerable(&in); err != nil {
+		return err
+	}
 	if opened && len(in.open) == 0 && !r.exhausted() {
 		r.res.Spent.Rounds++ // its calls were carried out by the caller
 	}
 	r.res.Messages, r.decisions, r.then = in.msgs, in.decisions, in.then
+	return nil
+}
+
+// answerable reports a decision that answers no open call: it would be lost in silence.
+func (r *run) answerable(in *intake) error {
+	if len(in.decisions) == 0 {
+		return nil
+	}
+	var keys []string
+	if len(in.open) > 0 {
+		for place, c := range in.msgs[in.at].Calls() {
+			if hasCall(in.open, c.ID) {
+				keys = append(keys, string(r.replyKey())+"/"+strconv.Itoa(place))
+			}
+		}
+	}
+	for _, d := range in.decisions {
+		if !slices.ContainsFunc(keys, func(k string) bool { return string(d.Key) == k || strings.HasPrefix(string(d.Key), k+"/") }) {
+			return fmt.Errorf("the decision for %q answers no open call; open: %s", d.Key, cmpOr(strings.Join(keys, ", "), "none"))
+		}
+	}
 	return nil
 }
 
