@@ -103,7 +103,7 @@ write files, the check of every call, and the answer to a wrong one.
 	if _, err := os.Stat(report); err != nil {
 		return fmt.Errorf("the run ended without a report: %s", plain(err))
 	}
-	fmt.Fprintf(sys.out, `
+	_, err = fmt.Fprintf(sys.out, `
   report  %s
 
 Next:
@@ -112,7 +112,7 @@ Next:
   a real model, OPENAI_API_KEY set %[2]s run --model openai:gpt-5-mini \
                                      --tools file,data "What is in here?"
 `, s.bold(visible(report)), sys.self())
-	return nil
+	return err
 }
 
 // prepare copies the data files into the directory that the agent will see. skipped says which ones were left out, and why.
