@@ -1,0 +1,176 @@
+package jsonrepair
+
+import (
+	"bytes"
+	"encoding/json"
+	"reflect"
+
+	"github.com/pawl-go/pawl/internal/jsonscan"
+)
+
+// document reads the whole text: one value, and what may stand around it.
+func (p *parser) document() bool {
+	if p.has(0, "\uFEFF") {
+		p.i = len("\uFEFF")
+		p.note("removed a byte order mark")
+	}
+	if p.at(p.i) != '#' {
+		p.space()
+	}
+	if p.has(p.i, "```") {
+		p.i += 3
+		for c := p.at(p.i); c|0x20 >= 'a' && c|0x20 <= 'z' || c >= '0' && c <= '9'; c = p.at(p.i) {
+			p.i++
+		}
+		p.space()
+		p.note("removed a code fence")
+	}
+	switch r := p.first(); {
+	case r == end:
+		return p.fail("there is nothing in it")
+	case r == '{' && p.escaped():
+		return p.unescape()
+	case r == '{' || r == '[' || closing(r) != 0:
+	case !p.prose():
+		return false
+	}
+	if !p.value() || !p.rest() {
+		return false
+	}
+	if p.out[0] == '"' && (len(p.out) < 3 || p.out[1] != '{' && p.out[1] != '[') {
+		return p.fail("it is a string, and no JSON stands in it")
+	}
+	if !jsonscan.Valid(p.out) {
+		return p.fail("it cannot be read as JSON")
+	}
+	return true
+}
+
+// prose steps over text in front of an object.
+func (p *parser) prose() bool {
+	start := p.i
+	if !p.brace() {
+		p.i = start
+		return p.fail("there is no JSON object in it: %s", clip(p.text[start:]))
+	}
+	before := bytes.TrimRight(p.text[start:p.i], " \t\r\n")
+	p.steps += len(before)
+	switch last := before[len(before)-1]; {
+	case last == ',' || last == '[' || last == '{',
+		last == ':' && len(before) > 1 && (before[len(before)-2] == '"' || before[len(before)-2] == '\''):
+		return p.fail("the text before the object is part of something")
+	}
+	p.note("removed the text before the object")
+	return true
+}
+
+// brace steps to the next { that may begin an object, over placeholders like {name}.
+func (p *parser) brace() bool {
+	for ; ; p.i++ {
+		switch p.at(p.i) {
+		case end:
+			return false
+		case '{':
+			k := p.i + 1
+			for c := p.at(k); c == '_' || c|0x20 >= 'a' && c|0x20 <= 'z' || c >= '0' && c <= '9'; c = p.at(k) {
+				k++
+			}
+			if k == p.i+1 || p.at(k) != '}' {
+				return true
+			}
+			p.i = k
+		case '}':
+			return false
+		}
+	}
+}
+
+// rest reads what follows the value: nothing that says more than it.
+func (p *parser) rest() bool {
+	first := p.out[:len(p.out):len(p.out)]
+	object := first[0] == '{'
+	for {
+		p.space()
+		switch c := p.at(p.i); {
+		case c == end:
+			return true
+		case object && (c == '}' || c == ']' || c == ')'):
+			p.note("removed a closing bracket after the end")
+		case c == ',' || c == ';':
+			p.note("removed a comma after the end")
+			p.i++
+			if p.space(); p.at(p.i) != end && p.at(p.i) != '{' && !p.has(p.i, "```") {
+				return p.fail("it goes on after its end")
+			}
+			continue
+		case p.has(p.i, "```"):
+			p.note("removed a code fence")
+			p.i += 2
+		case c == '{' && object:
+			if !p.again(first) {
+				return false
+			}
+			continue
+		case !object || closing(p.first()) != 0 || c == ':' || c == '[':
+			return p.fail("it goes on after its end")
+		default:
+			start := p.i
+			found := p.brace()
+			p.steps += p.i - start
+			if after := p.text[start:p.i]; !found && p.i < len(p.text) || bytes.Contains(after, []byte(`":`)) {
+				return p.fail("it goes on after its end")
+			}
+			p.note("removed the text after the object")
+			continue
+		}
+		p.i++
+	}
+}
+
+// again reads a further object, which must be the first one once more.
+func (p *parser) again(first []byte) bool {
+	p.out = p.out[len(p.out):]
+	if !p.value() {
+		return false
+	}
+	if !bytes.Equal(first, p.out) {
+		var a, b any
+		if !decode(first, &a) || !decode(p.out, &b) || !reflect.DeepEqual(a, b) {
+			return p.fail("there are two objects, and they differ")
+		}
+	}
+	p.out = first
+	p.note("removed a copy of the object")
+	return true
+}
+
+func decode(b []byte, v any) bool {
+	d := json.NewDecoder(bytes.NewReader(b))
+	d.UseNumber()
+	return d.Decode(v) == nil
+}
+
+// escaped reports whether the object's first name begins with \".
+func (p *parser) escaped() bool {
+	k := p.i + 1
+	for c := p.at(k); c == ' ' || c == '\\' && p.at(k+1) == 'n'; c = p.at(k) {
+		if k++; c == '\\' {
+			k++
+		}
+	}
+	return p.has(k, `\"`)
+}
+
+// unescape reads a document whose every quote is escaped, as if it were the inside of a string.
+func (p *parser) unescape() bool {
+	text := bytes.TrimSpace(p.text[p.i:])
+	p.steps += len(text)
+	quoted := append(append([]byte{'"'}, text...), '"')
+	var s string
+	if json.Unmarshal(quoted, &s) != nil || !jsonscan.Valid([]byte(s)) {
+		return p.fail("its quotes are escaped, but not all")
+	}
+	p.out = []byte(s)
+	p.note("removed one level of escapes")
+	return true
+}

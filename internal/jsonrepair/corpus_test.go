@@ -1,0 +1,78 @@
+package jsonrepair_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/pawl-go/pawl/internal/jsonrepair"
+)
+
+type malformed struct {
+	Source, Case, Kind, Input string
+	Expected                  json.RawMessage
+	Disagree                  bool `json:"projects_disagree"`
+}
+
+// The suites of two projects that mend more than this one does: what is mended must be what they expect, and the rest be refused.
+func TestCorpus(t *testing.T) {
+	var valid, mended, refused int
+	for _, c := range corpus(t, "dev.jsonl") {
+		fixed, repairs, err := jsonrepair.Repair([]byte(c.Input))
+		switch {
+		case json.Valid([]byte(c.Input)):
+			if valid++; err != nil || len(repairs) > 0 || string(fixed) != c.Input {
+				t.Errorf("%q is valid, but became %q, %v, %v", c.Input, fixed, repairs, err)
+			}
+		case err != nil:
+			refused++
+			t.Logf("refused %.100q: %v", c.Input, err)
+		case c.Kind == "reject" || c.Expected == nil:
+			t.Errorf("%q: became %s, want it refused", c.Input, fixed)
+		default:
+			mended++
+			if diff := cmp.Diff(decoded(t, fixed), decoded(t, c.Expected)); diff != "" && !c.Disagree {
+				t.Errorf("%s: %q became %s, want %s", c.Source, c.Input, fixed, c.Expected)
+			}
+			if len(repairs) == 0 {
+				t.Errorf("%q was changed, and nothing says how", c.Input)
+			}
+		}
+	}
+	t.Logf("%d valid and left alone, %d mended, %d refused", valid, mended, refused)
+	if mended < 55 {
+		t.Errorf("only %d texts were mended", mended)
+	}
+}
+
+func decoded(t *testing.T, b []byte) (v any) {
+	t.Helper()
+	if err := json.Unmarshal(b, &v); err != nil {
+		t.Fatalf("%q: %v", b, err)
+	}
+	return v
+}
+
+func corpus(t *testing.T, name string) (out []malformed) {
+	t.Helper()
+	root := os.Getenv("PAWL_CORPORA")
+	if root == "" {
+		root = filepath.Join("..", "..", "..", "shared", "data")
+	}
+	b, err := os.ReadFile(filepath.Join(root, "malformed-json", name))
+	if err != nil {
+		t.Skip("corpora absent:", err)
+	}
+	for line := range bytes.Lines(b) {
+		var c malformed
+		if err := json.Unmarshal(line, &c); err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, c)
+	}
+	return out
+}

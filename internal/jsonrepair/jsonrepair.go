@@ -1,0 +1,146 @@
+// Package jsonrepair mends text that a model wrote where JSON was wanted. It never invents a value: what it returns says
+// what the text says, or it returns an error.
+//
+//	{path: 'a.txt', "lines": [1, 2,], "force": True}   // as you asked
+//	{"path":"a.txt","lines":[1,2],"force":true}
+//
+// It mends what has one reading:
+//
+//   - commas too many or missing; closing brackets after the end;
+//   - single, typographic and back quotes; names without quotes;
+//   - Python's True, False and None; numbers written +1, .5 or 2.;
+//   - comments, byte order marks, odd spaces, code fences, and prose around one object;
+//   - raw line breaks and tabs in strings, unknown escapes, "strings" + "joined";
+//   - a document that was escaped once too often.
+//
+// It refuses what has none, or several: text that ends too early (ErrCut), values that are missing (undefined, NaN, an ellipsis,
+// words without quotes), quotes inside strings that may or may not end them, two objects that differ, one name with two
+// values. A string whose content is JSON is returned as that string: whether the content was meant, a schema decides.
+//
+// Nothing here panics on any input, and everything takes time linear in its size.
+package jsonrepair
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"unicode/utf8"
+
+	"github.com/pawl-go/pawl/internal/jsonscan"
+)
+
+// ErrCut is wrapped by the error for text that ends inside a value. What is missing is not known, so it is never mended.
+var ErrCut = errors.New("it ends too early")
+
+// maxDepth bounds the nesting of what is mended.
+const maxDepth = 1000
+
+// maxNotes bounds how many different repairs are named.
+const maxNotes = 16
+
+// Repair returns text as one valid JSON value, and what had to be mended, in short sentences for the record. Valid JSON is returned
+// as it is, with no repairs; what was mended is returned compact, without the white space between values. An error says why
+// the text has no reading, or more than one, in words that a model can use; it wraps ErrCut if the text ends too early.
+func Repair(text []byte) (fixed []byte, repairs []string, err error) {
+	if jsonscan.Valid(text) {
+		return text, nil, nil
+	}
+	p := parser{text: text}
+	if !p.document() {
+		return nil, nil, p.err
+	}
+	return p.out, p.notes, nil
+}
+
+// parser reads text once, from left to right, and writes what it read as JSON. Its methods report false when they failed; err is set then.
+type parser struct {
+	text  []byte
+	i     int    // the next byte
+	out   []byte // what was read, as JSON
+	notes []string
+	err   error
+	depth int
+	steps int // how often a byte was looked at, for the test that this is linear
+}
+
+const end = -1
+
+// at returns the byte at i, or end.
+func (p *parser) at(i int) int {
+	p.steps++
+	if i >= len(p.text) {
+		return end
+	}
+	return int(p.text[i])
+}
+
+// rune returns the character at i and its size; end and 0 after the last.
+func (p *parser) rune(i int) (rune, int) {
+	p.steps++
+	if i >= len(p.text) {
+		return end, 0
+	}
+	if c := p.text[i]; c < utf8.RuneSelf {
+		return rune(c), 1
+	}
+	return utf8.DecodeRune(p.text[i:])
+}
+
+func (p *parser) has(i int, word string) bool {
+	p.steps += len(word)
+	return len(p.text)-i >= len(word) && string(p.text[i:i+len(word)]) == word
+}
+
+func (p *parser) note(format string, args ...any) {
+	s := fmt.Sprintf(format, args...)
+	switch {
+	case slices.Contains(p.notes, s):
+	case len(p.notes) < maxNotes:
+		p.notes = append(p.notes, s)
+	case len(p.notes) == maxNotes:
+		p.notes = append(p.notes, "mended more of the kind")
+	}
+}
+
+func (p *parser) fail(format string, args ...any) bool {
+	if p.err == nil {
+		p.err = fmt.Errorf("%s, at byte %d", fmt.Sprintf(format, args...), p.i)
+	}
+	return false
+}
+
+func (p *parser) cut(what string) bool {
+	if p.err == nil {
+		p.err = fmt.Errorf("%w: %s is not closed", ErrCut, what)
+	}
+	return false
+}
+
+// space steps over white space and comments. It reports whether there was any, and whether there was a line break.
+func (p *parser) space() (some, line bool) {
+	for start := p.i; ; {
+		r, n := p.rune(p.i)
+		switch {
+		case r == '\n' || r == '\r':
+			line = true
+		case r == ' ' || r == '\t' || r == '\v' || r == '\f':
+		case r == 0xA0 || r == 0xFEFF || r == 0x3000 || r >= 0x2000 && r <= 0x200B || r == 0x2028 || r == 0x2029 || r == 0x202F || r == 0x205F:
+			p.note("removed an odd space")
+		case r == '#', r == '/' && p.at(p.i+1) == '/':
+			for c := p.at(p.i); c != '\n' && c != end; c = p.at(p.i) {
+				p.i++
+			}
+			p.note("removed a comment")
+			continue
+		case r == '/' && p.at(p.i+1) == '*':
+			for p.i += 2; p.at(p.i) != end && !(p.at(p.i) == '*' && p.at(p.i+1) == '/'); {
+				p.i++
+			}
+			p.i, n = min(p.i, len(p.text)), min(2, len(p.text)-min(p.i, len(p.text)))
+			p.note("removed a comment")
+		default:
+			return p.i > start, line
+		}
+		p.i += n
+	}
+}

@@ -1,0 +1,169 @@
+package jsonrepair
+
+import (
+	"unicode"
+	"unicode/utf8"
+)
+
+// closing returns the quote that ends a string begun with r; 0 if r begins none.
+func closing(r rune) rune {
+	switch r {
+	case '"', '\'', '`':
+		return r
+	case '“':
+		return '”'
+	case '‘':
+		return '’'
+	}
+	return 0
+}
+
+// str reads a string, and those that are joined to it with +.
+func (p *parser) str() bool {
+	if !p.quoted() {
+		return false
+	}
+	for {
+		after := p.i
+		if p.space(); p.at(p.i) != '+' {
+			p.i = after // who comes next wants to know about line breaks
+			return true
+		}
+		p.i++
+		p.space()
+		if r := p.first(); r == end {
+			return p.cut("an object or a list")
+		} else if closing(r) == 0 {
+			return p.fail("something that is no string is joined to a string")
+		}
+		p.out = p.out[:len(p.out)-1] // its closing quote
+		at := len(p.out)
+		if !p.quoted() {
+			return false
+		}
+		p.out = append(p.out[:at], p.out[at+1:]...)
+		p.note("joined strings written with +")
+	}
+}
+
+// quoted reads one string, whatever its quotes.
+func (p *parser) quoted() bool {
+	open, n := p.rune(p.i)
+	shut := closing(open)
+	switch open {
+	case '\'':
+		p.note("replaced single quotes")
+	case '“', '‘':
+		p.note("replaced typographic quotes")
+	case '`':
+		if p.has(p.i, "```") {
+			return p.fail("there is a code fence in the middle")
+		}
+		p.note("replaced back quotes")
+	}
+	p.i += n
+	p.out = append(p.out, '"')
+	var before rune           // the character before
+	var control, unknown bool // an escape that makes a control character; one that JSON does not know
+	for {
+		r, n := p.rune(p.i)
+		switch {
+		case r == end:
+			return p.cut("a string")
+		case r == shut && !p.apostrophe(before, p.i+n):
+			p.i += n
+			p.out = append(p.out, '"')
+			if control && unknown { // C:\Users\new
+				return p.fail("a string has backslashes that may or may not be escapes; write \\\\ for a backslash")
+			}
+			return true
+		case r == '\\':
+			c, u, ok := p.escape(shut)
+			if !ok {
+				return false
+			}
+			control, unknown = control || c, unknown || u
+			before = r
+			continue
+		case r == '"':
+			p.out = append(p.out, '\\', '"')
+		case r == '$' && open == '`' && p.at(p.i+1) == '{':
+			return p.fail("a template is no value")
+		case r < 0x20 && controls[r] == "":
+			return p.fail("there is a control character in a string")
+		case r < 0x20:
+			p.out = append(p.out, controls[r]...)
+			p.note("escaped a line break or a tab in a string")
+		default:
+			p.out = append(p.out, p.text[p.i:p.i+n]...)
+		}
+		before = r
+		p.i += n
+	}
+}
+
+// apostrophe reports whether a quote stands inside a word: it ends no string then, for nothing could follow that does.
+func (p *parser) apostrophe(before rune, next int) bool {
+	if p.text[next-1] == '"' || p.text[next-1] == '`' || !unicode.IsLetter(before) {
+		return false
+	}
+	after, _ := p.rune(next)
+	return unicode.IsLetter(after)
+}
+
+// escape reads a backslash and what follows, in a string that shut ends.
+func (p *parser) escape(shut rune) (control, unknown, ok bool) {
+	r, n := p.rune(p.i + 1)
+	switch r {
+	case end:
+		return false, false, p.cut("a string")
+	case '"', '\\', '/':
+		p.out = append(p.out, '\\', byte(r))
+	case 'b', 'f', 'n', 'r', 't':
+		p.out = append(p.out, '\\', byte(r))
+		control = true
+	case 'u':
+		for k := range 4 {
+			switch c := p.at(p.i + 2 + k); {
+			case c == end:
+				return false, false, p.cut("a string")
+			case c >= '0' && c <= '9' || c|0x20 >= 'a' && c|0x20 <= 'f':
+			default:
+				return false, false, p.fail("\\u needs four hexadecimal digits; write \\\\ for a backslash")
+			}
+		}
+		p.out = append(p.out, p.text[p.i:p.i+6]...)
+		p.i += 6
+		return true, false, true
+	case '\'', '`', '’', '”':
+		if r != '\'' && r != shut {
+			return false, false, p.fail("JSON has no escape \\%c", r)
+		}
+		p.out = utf8.AppendRune(p.out, r)
+		p.note("removed the backslash from an escaped quote")
+	default:
+		if !literal(r) {
+			return false, false, p.fail("JSON has no escape \\%c, and it may mean two things; write \\\\ for a backslash", r)
+		}
+		p.out = append(p.out, '\\', '\\', byte(r))
+		p.note("wrote an unknown escape as the backslash it is")
+		unknown = true
+	}
+	p.i += 1 + n
+	return control, unknown, true
+}
+
+// literal reports whether a backslash before r can only be meant as one, as in regular expressions and paths. Others are
+// escapes in some language (\x41 \0 \e \v, a line continuation), or Markdown's and the shell's way to write the character itself.
+func literal(r rune) bool {
+	switch r {
+	case 'a', 'e', 'v', 'x', 'o', 'N', 'U':
+		return false
+	case '.', '(', ')', '[', ']', '{', '}', '?', '^', '|':
+		return true
+	}
+	return r|0x20 >= 'a' && r|0x20 <= 'z'
+}
+
+// controls holds how the control characters are written that have a place in text.
+var controls = [0x20]string{'\n': `\n`, '\t': `\t`, '\r': `\r`, '\f': `\f`, '\b': `\b`}
