@@ -293,5 +293,5 @@ func (t Task) serialKey() (key string) {
 			key = "" // the arguments are not checked yet; the pipeline will say what is wrong with them
 		}
 	}()
-	return tool.Serial(t.Call.Args)
+	return tool.Serial(tool.meant(t.Call.Args))
 }

@@ -118,7 +118,8 @@ func ours(err error) bool {
 	return errors.As(err, &f) || errors.As(err, &ctl) || errors.As(err, &b)
 }
 
-// validate finds the call's tool and checks the arguments in full against its own schema.
+// validate finds the call's tool and checks the arguments in full against its own schema. What nearly fits is mended, if it can
+// mean one thing only and the tool allows it; what was mended is on the Execution.
 func (p *pipe) validate(c ToolCall) (ToolCall, error) {
 	s := p.task.scope
 	tool := find(s.tools, c.Name)
@@ -135,16 +136,24 @@ func (p *pipe) validate(c ToolCall) (ToolCall, error) {
 		c.Args = json.RawMessage("{}") // only where the schema allows it: it is checked like any other
 	}
 	faults, err := sch.check(c.Args)
+	if err == nil && len(faults) == 0 {
+		return c, nil
+	}
+	if !tool.NoRepair && !empty {
+		var repairs []string
+		if c.Args, repairs, faults, err = sch.mend(c.Args, faults, err); err == nil && len(faults) == 0 {
+			p.x.Repairs = append(p.x.Repairs, repairs...)
+			return c, nil
+		}
+	}
 	switch {
 	case err != nil:
-		return c, fail(OutcomeInvalid, "The arguments of %s are not valid JSON: %s. Send one JSON object that fits the tool's schema. You sent: %s",
-			tool.Name, syntaxText(err), clip(string(c.Args), 200))
-	case len(faults) > 0 && empty:
-		return c, fail(OutcomeInvalid, "The call of %s has no arguments, but it needs them:%s", tool.Name, message(faults))
-	case len(faults) > 0:
-		return c, fail(OutcomeInvalid, "The arguments of %s do not fit its schema:%s", tool.Name, message(faults))
+		return c, fail(OutcomeInvalid, "The arguments of %s are not valid JSON: %s. Send one JSON object that fits the tool's schema%s You sent: %s",
+			tool.Name, syntaxText(err), sch.example(", for example: %s.", "."), clip(string(p.task.Call.Args), 200))
+	case empty:
+		return c, fail(OutcomeInvalid, "The call of %s has no arguments, but it needs them:%s%s", tool.Name, message(faults), sch.example("\nArguments of the right form, with your own values: %s", ""))
 	}
-	return c, nil
+	return c, fail(OutcomeInvalid, "The arguments of %s do not fit its schema:%s%s", tool.Name, message(faults), sch.example("\nArguments of the right form, with your own values: %s", ""))
 }
 
 // syntaxText says what is wrong with text that is no JSON, without the decoder's name.

@@ -13,10 +13,12 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
 )
 
-// schema is a tool's input schema, compiled. It is read only and may be used concurrently.
+// schema is a tool's input schema, compiled. It may be used concurrently.
 type schema struct {
 	full *jsonschema.Schema
 	fast *fastSchema // accepts the plain cases without decoding; nil: none
+
+	shown shown
 }
 
 const emptyObject = `{"type":"object","properties":{}}`

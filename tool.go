@@ -33,6 +33,7 @@ type Tool struct {
 	Passive   bool          // the caller of the run carries out the call: it pends, validated, and Run is not used
 	Effect    Effect        // what a call may do to the world
 	Timeout   time.Duration // for one attempt; 0: 60 s; negative: none
+	NoRepair  bool          // arguments that nearly fit are refused, where else they are mended when they can mean one thing only
 	MaxResult int           // bytes of text told to the model, head and tail of longer ones; 0: 32 KiB; negative: no bound
 
 	// Serial, when not nil, gives calls a key from their arguments: calls of one step with the same key run one after
@@ -213,7 +214,7 @@ func (t *Tool) Tools(context.Context) ([]*Tool, error) { return []*Tool{t}, nil 
 // Clone returns a copy that may be changed until its first use.
 func (t *Tool) Clone() *Tool {
 	return &Tool{Name: t.Name, Description: t.Description, Input: t.Input, Output: t.Output, Run: t.Run, Passive: t.Passive,
-		Effect: t.Effect, Timeout: t.Timeout, MaxResult: t.MaxResult, Serial: t.Serial}
+		Effect: t.Effect, Timeout: t.Timeout, NoRepair: t.NoRepair, MaxResult: t.MaxResult, Serial: t.Serial}
 }
 
 // Check reports whether t can be offered to a model: it has a name, its input is a JSON Schema that describes an object,

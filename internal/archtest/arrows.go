@@ -28,12 +28,13 @@ const (
 // refused until somebody has said here, and in docs/design.md, where it belongs.
 var arrows = []arrow{
 	// the core
-	{from: ".", to: helpers, modules: []string{jsonModule, inferModule, schemaModule}},
+	{from: ".", to: append([]string{"internal/fit"}, helpers...), modules: []string{jsonModule, inferModule, schemaModule}},
 
 	// helpers: they know nothing of the project
 	{from: "internal/jsonscan"},
 	{from: "internal/sse"},
 	{from: "internal/jsonrepair", to: []string{"internal/jsonscan"}},
+	{from: "internal/fit", to: []string{"internal/jsonscan", "internal/jsonrepair"}, modules: []string{schemaModule}},
 	{from: "internal/schema", to: []string{"internal/jsonscan"}, modules: []string{jsonModule}},
 	{from: "internal/retry"},
 	{from: "internal/dialect"},

@@ -1,0 +1,275 @@
+package fit
+
+import (
+	"encoding/json"
+	"maps"
+	"math/big"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+)
+
+// maxExample bounds the bytes of an example: a longer one teaches nothing.
+const maxExample = 1500
+
+// Example returns the smallest arguments it can think of that fit s: required fields only, with values from the schema's own examples,
+// defaults and lists where there are some. It is nil if what it thought of does not fit, or is long.
+func Example(s *jsonschema.Schema) []byte {
+	e := exampler{left: maxChecks}
+	v, ok := e.value(s, 0)
+	if !ok || s.Validate(v) != nil {
+		return nil
+	}
+	if b := encode(v); len(b) <= maxExample {
+		return b
+	}
+	return nil
+}
+
+type exampler struct{ left int } // how many schemas it may still look at
+
+// value returns something that fits s.
+func (e *exampler) value(s *jsonschema.Schema, depth int) (any, bool) {
+	if e.left--; e.left < 0 || depth > maxDepth {
+		return nil, false
+	}
+	rules := flatten(s)
+	fits := func(v any, ok bool) bool {
+		_, object := v.(map[string]any)
+		return ok && (object || depth > 0) && s.Validate(v) == nil
+	}
+	for _, v := range offered(rules) {
+		if fits(v, true) {
+			return v, true
+		}
+	}
+	kinds := types(rules)
+	switch {
+	case depth == 0:
+		kinds = wanted{"object"} // arguments are one, whatever the schema says
+	case kinds == nil:
+		kinds = wanted{"object", "string", "number", "array", "boolean", "null"}
+		if !slices.ContainsFunc(rules, func(r *jsonschema.Schema) bool { return r.Properties != nil || r.Required != nil }) {
+			kinds = append(kinds[1:], "object")
+		}
+	}
+	// A branch is tried as part of the whole: its rules hold beside those around it.
+	sets := [][]*jsonschema.Schema{rules}
+	for _, r := range rules {
+		for _, b := range slices.Concat(r.AnyOf, r.OneOf) {
+			sets = append(sets, slices.Concat(rules, flatten(b)))
+		}
+	}
+	for _, set := range sets {
+		for _, v := range offered(set) {
+			if fits(v, true) {
+				return v, true
+			}
+		}
+		within := kinds
+		if t := types(set); t != nil && depth > 0 {
+			within = t
+		}
+		for _, kind := range within {
+			if kind == "null" && len(within) > 1 {
+				continue
+			}
+			if v, ok := e.plain(kind, set, depth); fits(v, ok) {
+				return v, true
+			}
+		}
+	}
+	return nil, false
+}
+
+// offered returns the values that the schema itself names.
+func offered(rules []*jsonschema.Schema) (out []any) {
+	for _, r := range rules {
+		if r.Const != nil {
+			out = append(out, *r.Const)
+		}
+		if r.Enum != nil {
+			out = append(out, r.Enum.Values...)
+		}
+		out = append(out, r.Examples...)
+		if r.Default != nil && *r.Default != nil {
+			out = append(out, *r.Default)
+		}
+	}
+	return out
+}
+
+func (e *exampler) plain(kind string, rules []*jsonschema.Schema, depth int) (any, bool) {
+	switch kind {
+	case "object":
+		return e.object(rules, depth)
+	case "array":
+		return e.list(rules, depth)
+	case "string":
+		return text(rules), true
+	case "integer", "number":
+		return number(rules, kind == "integer"), true
+	case "boolean":
+		return true, true
+	}
+	return nil, true
+}
+
+func (e *exampler) object(rules []*jsonschema.Schema, depth int) (any, bool) {
+	out := map[string]any{}
+	names := map[string]bool{}
+	least := 0
+	for _, r := range rules {
+		for _, name := range r.Required {
+			names[name] = true
+		}
+		if r.MinProperties != nil {
+			least = max(least, *r.MinProperties)
+		}
+	}
+	for _, r := range rules {
+		for _, name := range slices.Sorted(maps.Keys(r.Properties)) {
+			if len(names) < least {
+				names[name] = true
+			}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		subs, _ := members(rules, name)
+		if out[name] = "text"; len(subs) == 0 {
+			continue
+		}
+		v, ok := e.value(subs[0], depth+1)
+		if !ok {
+			return nil, false
+		}
+		out[name] = v
+	}
+	for i := 1; len(out) < least && i <= 8; i++ {
+		name := "name" + strconv.Itoa(i)
+		if out[name] = "text"; true {
+			if subs, _ := members(rules, name); len(subs) > 0 {
+				out[name], _ = e.value(subs[0], depth+1)
+			}
+		}
+	}
+	return out, true
+}
+
+func (e *exampler) list(rules []*jsonschema.Schema, depth int) (any, bool) {
+	least := 0
+	for _, r := range rules {
+		if r.MinItems != nil {
+			least = max(least, *r.MinItems)
+		}
+		least = max(least, len(r.PrefixItems))
+	}
+	if least > 8 {
+		return nil, false
+	}
+	if least == 0 && depth > 0 && depth < 4 {
+		least = 1 // an empty list shows nothing
+	}
+	out := []any{}
+	for i := range least {
+		var v any = "text"
+		if subs := itemRules(rules, i); len(subs) > 0 {
+			var ok bool
+			if v, ok = e.value(subs[0], depth+1); !ok {
+				if i == 0 {
+					break // it may be empty
+				}
+				return nil, false
+			}
+		}
+		if s, ok := v.(string); ok && i > 0 && v == out[0] {
+			v = s + strconv.Itoa(i+1) // items may have to differ
+		}
+		out = append(out, v)
+	}
+	return out, true
+}
+
+// samples are texts of the formats that validators know.
+var samples = map[string]string{"date": "2025-01-31", "time": "12:30:00Z", "date-time": "2025-01-31T12:30:00Z", "email": "name@example.com", "uri": "https://example.com/",
+	"uri-reference": "/path", "iri": "https://example.com/", "hostname": "example.com", "ipv4": "192.0.2.1", "ipv6": "2001:db8::1",
+	"uuid": "123e4567-e89b-42d3-a456-426614174000", "duration": "PT1H", "json-pointer": "/name", "regex": "^a+$", "idn-email": "name@example.com"}
+
+func text(rules []*jsonschema.Schema) string {
+	s := "text"
+	for _, r := range rules {
+		if r.Format != nil && samples[r.Format.Name] != "" {
+			s = samples[r.Format.Name]
+		}
+	}
+	for _, r := range rules {
+		if r.MinLength != nil && len(s) < *r.MinLength && *r.MinLength <= 200 {
+			s += strings.Repeat("x", *r.MinLength-len(s))
+		}
+		if r.MaxLength != nil && len(s) > *r.MaxLength && *r.MaxLength >= 0 {
+			s = s[:*r.MaxLength]
+		}
+		if r.Pattern != nil && !r.Pattern.MatchString(s) {
+			for _, guess := range []string{"a", "A", "abc", "ABC", "Abc", "1", "12", "123", "1234", "12345", "2025-01-31", "12:30", "abc-123", "ABC-123", "a1", "A1", "1.0", "1.0.0", "#aabbcc", "/path", "https://example.com/"} {
+				if r.Pattern.MatchString(guess) {
+					s = guess
+					break
+				}
+			}
+		}
+	}
+	return s
+}
+
+// number returns the number nearest to 1 within all bounds.
+func number(rules []*jsonschema.Schema, integer bool) json.Number {
+	one := big.NewRat(1, 1)
+	v, step := big.NewRat(1, 1), big.NewRat(1, 1)
+	for _, r := range rules {
+		if r.MultipleOf != nil && r.MultipleOf.Sign() > 0 {
+			step.Set(r.MultipleOf)
+			v.Set(step)
+		}
+	}
+	if !integer && slices.ContainsFunc(rules, func(r *jsonschema.Schema) bool {
+		return r.Maximum != nil && r.Maximum.Cmp(one) < 0 || r.ExclusiveMaximum != nil
+	}) && step.Cmp(one) == 0 {
+		step.SetFrac64(1, 10)
+	}
+	// grid returns the multiple of step that is not below, or not above, r.
+	grid := func(r *big.Rat, up bool) *big.Rat {
+		q := new(big.Rat).Quo(r, step)
+		n := new(big.Int).Div(q.Num(), q.Denom()) // rounds down
+		if up && !q.IsInt() {
+			n.Add(n, big.NewInt(1))
+		}
+		return new(big.Rat).Mul(new(big.Rat).SetInt(n), step)
+	}
+	for _, r := range rules {
+		if r.Minimum != nil && v.Cmp(r.Minimum) < 0 {
+			v = grid(r.Minimum, true)
+		}
+		if r.ExclusiveMinimum != nil && v.Cmp(r.ExclusiveMinimum) <= 0 {
+			v = grid(r.ExclusiveMinimum, true)
+			if v.Cmp(r.ExclusiveMinimum) == 0 {
+				v.Add(v, step)
+			}
+		}
+		if r.Maximum != nil && v.Cmp(r.Maximum) > 0 {
+			v = grid(r.Maximum, false)
+		}
+		if r.ExclusiveMaximum != nil && v.Cmp(r.ExclusiveMaximum) >= 0 {
+			v = grid(r.ExclusiveMaximum, false)
+			if v.Cmp(r.ExclusiveMaximum) == 0 {
+				v.Sub(v, step)
+			}
+		}
+	}
+	if v.IsInt() {
+		return json.Number(v.Num().String())
+	}
+	f, _ := v.Float64()
+	return json.Number(strconv.FormatFloat(f, 'f', -1, 64))
+}

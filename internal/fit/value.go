@@ -1,0 +1,170 @@
+package fit
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/pawl-go/pawl/internal/jsonrepair"
+	"github.com/pawl-go/pawl/internal/jsonscan"
+)
+
+// wanted is the set of types that all rules allow. Nothing is stated in an empty one.
+type wanted []string
+
+func types(rules []*jsonschema.Schema) (out wanted) {
+	for _, r := range rules {
+		if r.Types == nil {
+			continue
+		}
+		these := r.Types.ToStrings()
+		if out == nil {
+			out = these
+			continue
+		}
+		out = slices.DeleteFunc(out, func(t string) bool { return !slices.Contains(these, t) })
+	}
+	return out
+}
+
+func (w wanted) has(kinds ...string) bool {
+	return slices.ContainsFunc(kinds, func(k string) bool { return slices.Contains(w, k) })
+}
+
+// rewrites returns what v may stand for under rules, changed inside or as a whole. Not all of it fits.
+func (c *coercer) rewrites(rules []*jsonschema.Schema, v any, at string, depth int) []reading {
+	want := types(rules)
+	var out []reading
+	switch v := v.(type) {
+	case map[string]any:
+		out = append(out, c.object(rules, v, at, depth))
+		if r, ok := c.unwrapped(rules, v, at, depth); ok {
+			out = append(out, r)
+		}
+	case []any:
+		out = append(out, c.list(rules, v, at, depth))
+	case string:
+		out = append(out, reading{value: v})
+		out = append(out, scalars(want, rules, v, at)...)
+		out = append(out, words(rules, v, at)...)
+	default:
+		out = append(out, reading{value: v})
+	}
+	if want.has("array") && v != nil {
+		if s, ok := v.(string); ok && (strings.TrimSpace(s) == "" || jsonText(s) && !want.has("string")) {
+			return out // nothing, or a list as text: no lone value
+		}
+		r := c.list(rules, []any{v}, at, depth)
+		r.notes = append([]string{note(at, "put the lone value in a list")}, r.notes...)
+		if !manyWords(rules, r.value) {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// manyWords reports whether a list of one string may have been meant as several.
+func manyWords(rules []*jsonschema.Schema, list any) bool {
+	s, ok := list.([]any)[0].(string)
+	if !ok || !strings.ContainsAny(s, ",;|\n") {
+		return false
+	}
+	for _, item := range itemRules(rules, 0) {
+		for _, r := range flatten(item) {
+			if r.Enum != nil || r.Const != nil {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// scalars reads text as the number or the boolean that it exactly is.
+func scalars(want wanted, rules []*jsonschema.Schema, s, at string) (out []reading) {
+	if want == nil && !slices.ContainsFunc(rules, func(r *jsonschema.Schema) bool { return r.Enum != nil || r.Const != nil }) || want.has("string") {
+		return nil
+	}
+	number := func(n string) {
+		out = append(out, reading{json.Number(n), []string{note(at, "read the text %q as the number %s", clip(s), n)}})
+	}
+	if isNumber(s) {
+		whole, fraction, _ := strings.Cut(s, ".")
+		switch integral := strings.Trim(fraction, "0") == "" && !strings.ContainsAny(whole, "eE"); {
+		case want == nil || want.has("number"):
+			number(s)
+		case want.has("integer") && integral:
+			number(whole)
+		}
+	}
+	if want == nil || want.has("boolean") {
+		switch strings.ToLower(s) {
+		case "true":
+			out = append(out, reading{true, []string{note(at, "read the text %q as true", s)}})
+		case "false":
+			out = append(out, reading{false, []string{note(at, "read the text %q as false", s)}})
+		}
+	}
+	return out
+}
+
+// isNumber reports whether s is a JSON number and nothing else, of a size that somebody may have meant.
+func isNumber(s string) bool {
+	if len(s) == 0 || len(s) > 32 || s[0] != '-' && (s[0] < '0' || s[0] > '9') || !jsonscan.Valid([]byte(s)) || strings.TrimSpace(s) != s {
+		return false
+	}
+	e := strings.IndexAny(s, "eE")
+	return e < 0 || len(s)-e <= 5
+}
+
+// words reads text as the allowed word that differs in case and white space alone.
+func words(rules []*jsonschema.Schema, s, at string) (out []reading) {
+	for _, r := range rules {
+		var allowed []any
+		if r.Enum != nil {
+			allowed = r.Enum.Values
+		} else if r.Const != nil {
+			allowed = []any{*r.Const}
+		}
+		for _, a := range allowed {
+			if w, ok := a.(string); ok && w != s && strings.EqualFold(spaced(w), spaced(s)) {
+				out = append(out, reading{w, []string{note(at, "read %q as %q", clip(s), clip(w))}})
+			}
+		}
+	}
+	return out
+}
+
+func spaced(s string) string { return strings.Join(strings.Fields(s), " ") }
+
+// jsonText reports whether s looks like an object or a list.
+func jsonText(s string) bool {
+	s = strings.TrimSpace(s)
+	return s != "" && (s[0] == '{' || s[0] == '[')
+}
+
+// texts reads text as the JSON that it is, where text is not wanted.
+func (c *coercer) texts(rules []*jsonschema.Schema, v any, at string, depth int) (out []reading) {
+	s, ok := v.(string)
+	want := types(rules)
+	if !ok || want.has("string") || !want.has("object", "array") && (at != "" || want != nil) || at != "" && !jsonText(s) {
+		return nil
+	}
+	fixed, notes, err := jsonrepair.Repair([]byte(s))
+	if err != nil {
+		return nil
+	}
+	inner, ok := decode(fixed)
+	if _, same := inner.(string); !ok || same && inner == v {
+		return nil
+	}
+	for i, n := range notes {
+		notes[i] = note(at, "%s", n)
+	}
+	notes = append([]string{note(at, "read the text as the JSON that it is")}, notes...)
+	for _, r := range c.readings(rules[0], inner, at, depth+1) {
+		out = append(out, reading{r.value, slices.Concat(notes, r.notes)})
+	}
+	return out
+}
