@@ -10,47 +10,51 @@ import (
 	"github.com/pawl-go/pawl/internal/jsonrepair"
 )
 
-// mend reads args, which check found wrong with faults or err, as the ones that were meant: it mends their syntax where that has one
-// reading, and then what does not fit, where the schema leaves one reading. What comes out has passed check; where nothing fits,
-// faults or err say what is wrong with what the model wrote.
-func (s *schema) mend(args json.RawMessage, faults []fault, err error) (json.RawMessage, []string, []fault, error) {
-	var repairs []string
-	fixed := args
+// read checks args, and returns them as they are, or with mending as what they were meant to be if they can mean one thing only: their
+// syntax is mended, then what does not fit is read as what the schema wants. What comes out has passed the full check. Where it
+// has not, faults or err say what is wrong with what the model wrote.
+func (s *schema) read(args json.RawMessage, mending bool) (fixed json.RawMessage, repairs []string, faults []fault, err error) {
+	if s.fast != nil && s.fast.accepts(args) {
+		return args, nil, nil, nil
+	}
+	if faults, err = s.check(args); !mending {
+		return args, nil, faults, err
+	}
+	if err == nil && len(faults) == 0 {
+		if meant, notes, ok := fit.Names(s.full, args); ok && s.fits(meant) {
+			return meant, notes, nil, nil
+		}
+		return args, nil, nil, nil
+	}
+	fixed = args
 	if err != nil {
-		text, notes, why := jsonrepair.Repair(args)
-		if why != nil {
-			return args, nil, nil, why
-		}
-		fixed, repairs = text, notes
-		if faults, err = s.check(fixed); err == nil && len(faults) == 0 {
-			return fixed, repairs, nil, nil
-		}
-		if err != nil {
+		if fixed, repairs, err = jsonrepair.Repair(args); err != nil {
 			return args, nil, nil, err
 		}
+		if faults, err = s.check(fixed); err != nil {
+			return args, nil, nil, err
+		}
+		if len(faults) == 0 {
+			return fixed, repairs, nil, nil
+		}
 	}
-	meant, notes, ok := fit.Coerce(s.full, fixed)
-	if !ok {
-		return args, nil, faults, nil
+	if meant, notes, ok := fit.Coerce(s.full, fixed); ok && s.fits(meant) {
+		return meant, slices.Concat(repairs, notes), nil, nil
 	}
-	if left, err := s.check(meant); err != nil || len(left) > 0 {
-		return args, nil, faults, nil
-	}
-	return meant, slices.Concat(repairs, notes), nil, nil
+	return args, nil, faults, nil
 }
 
-// meant returns args as the pipeline will read them: mended where they are.
-func (t *Tool) meant(args json.RawMessage) json.RawMessage {
-	s, err := t.schema()
-	if err != nil || t.NoRepair || len(args) == 0 {
-		return args
-	}
+func (s *schema) fits(args json.RawMessage) bool {
 	faults, err := s.check(args)
-	if err == nil && len(faults) == 0 {
-		return args
+	return err == nil && len(faults) == 0
+}
+
+// meant returns args as a call of t would be run with them.
+func (t *Tool) meant(args json.RawMessage) json.RawMessage {
+	if s, err := t.schema(); err == nil && !t.NoRepair && len(args) > 0 {
+		args, _, _, _ = s.read(args, true)
 	}
-	fixed, _, _, _ := s.mend(args, faults, err)
-	return fixed
+	return args
 }
 
 // example words the smallest arguments that fit for the model, or returns otherwise when none can be made.

@@ -135,16 +135,11 @@ func (p *pipe) validate(c ToolCall) (ToolCall, error) {
 	if empty {
 		c.Args = json.RawMessage("{}") // only where the schema allows it: it is checked like any other
 	}
-	faults, err := sch.check(c.Args)
+	args, repairs, faults, err := sch.read(c.Args, !tool.NoRepair && !empty)
 	if err == nil && len(faults) == 0 {
+		c.Args = args
+		p.x.Repairs = append(p.x.Repairs, repairs...)
 		return c, nil
-	}
-	if !tool.NoRepair && !empty {
-		var repairs []string
-		if c.Args, repairs, faults, err = sch.mend(c.Args, faults, err); err == nil && len(faults) == 0 {
-			p.x.Repairs = append(p.x.Repairs, repairs...)
-			return c, nil
-		}
 	}
 	switch {
 	case err != nil:

@@ -205,4 +205,5 @@ func ExampleFunc() {
 	// invalid The arguments of weather do not fit its schema:
 	// - missing required field "name"
 	// - unknown field "city"
+	// Arguments of the right form, with your own values: {"name":"text"}
 }

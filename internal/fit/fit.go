@@ -30,6 +30,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/pawl-go/pawl/internal/jsonscan"
 )
 
 const (
@@ -62,10 +64,30 @@ func Coerce(s *jsonschema.Schema, args []byte) (fixed []byte, repairs []string, 
 	return encode(found[0].value), found[0].notes, true
 }
 
+// Names is Coerce for args that fit a schema which allows fields that it does not know: one that differs from a declared and absent field in
+// case, hyphens and underscores alone is read as that field, which a tool would miss otherwise. ok is false if there is nothing of the kind.
+func Names(s *jsonschema.Schema, args []byte) (fixed []byte, repairs []string, ok bool) {
+	rules := flatten(s)
+	if closed(rules) || len(args) > maxSize || !utf8.Valid(args) {
+		return nil, nil, false
+	}
+	v, _ := decode(args)
+	object, ok := v.(map[string]any)
+	if !ok {
+		return nil, nil, false
+	}
+	notes := rename(rules, object, "", true)
+	if len(notes) == 0 {
+		return nil, nil, false
+	}
+	fixed, repairs, ok = Coerce(s, encode(object))
+	return fixed, slices.Concat(notes, repairs), ok
+}
+
 func decode(b []byte) (v any, ok bool) {
 	d := json.NewDecoder(bytes.NewReader(b))
 	d.UseNumber()
-	return v, d.Decode(&v) == nil && !d.More() && !huge(v)
+	return v, jsonscan.Valid(b) && d.Decode(&v) == nil && !huge(v)
 }
 
 // huge reports whether there is a number in v that a validator would need long for: it reckons with every digit of 1e999999999.

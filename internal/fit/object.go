@@ -12,7 +12,7 @@ import (
 // object reads the members of v as what rules want there. What cannot be read otherwise stays as it is.
 func (c *coercer) object(rules []*jsonschema.Schema, v map[string]any, at string, depth int) reading {
 	out := maps.Clone(v)
-	notes := rename(rules, out, at)
+	notes := rename(rules, out, at, closed(rules))
 	for _, name := range slices.Sorted(maps.Keys(out)) {
 		subs, declared := members(rules, name)
 		where := join(at, name)
@@ -74,9 +74,9 @@ func closed(rules []*jsonschema.Schema) bool {
 	})
 }
 
-// rename gives members of v the declared names that they differ from in case, hyphens and underscores alone. It does so only where the name
-// as written would not do: it is refused, or the declared one is required.
-func rename(rules []*jsonschema.Schema, v map[string]any, at string) (notes []string) {
+// rename gives members of v the declared names that they differ from in case, hyphens and underscores alone: those that are required, or with
+// optional any.
+func rename(rules []*jsonschema.Schema, v map[string]any, at string, optional bool) (notes []string) {
 	wrote := map[string][]string{} // by folded name
 	for name := range v {
 		if _, declared := members(rules, name); !declared {
@@ -94,13 +94,12 @@ func rename(rules []*jsonschema.Schema, v map[string]any, at string) (notes []st
 			}
 		}
 	}
-	shut := closed(rules)
 	for _, f := range slices.Sorted(maps.Keys(wrote)) {
 		if len(wrote[f]) != 1 || len(meant[f]) != 1 {
 			continue
 		}
 		from, to := wrote[f][0], meant[f][0]
-		if _, there := v[to]; there || !shut && !required(rules, to) {
+		if _, there := v[to]; there || !optional && !required(rules, to) {
 			continue
 		}
 		v[to] = v[from]
