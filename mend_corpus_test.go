@@ -18,20 +18,6 @@ import (
 	"github.com/pawl-go/pawl"
 )
 
-// corpora returns the folder of recorded data, or skips the test where it is absent.
-func corpora(t testing.TB, name string) string {
-	t.Helper()
-	root := os.Getenv("PAWL_CORPORA")
-	if root == "" {
-		root = filepath.Join("..", "shared", "data")
-	}
-	dir := filepath.Join(root, name)
-	if _, err := os.Stat(dir); err != nil {
-		t.Skipf("corpora absent: %v (set PAWL_CORPORA)", err)
-	}
-	return dir
-}
-
 // Real calls that broke their tool's schema: each is mended into what fits, or answered with the field that is wrong.
 func TestCallsThatBreakTheSchema(t *testing.T) {
 	b, err := os.ReadFile(filepath.Join(corpora(t, "malformed-json"), "schema-violating-calls.dev.jsonl"))

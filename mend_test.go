@@ -125,6 +125,26 @@ func TestMendedCallsInARun(t *testing.T) {
 	}
 }
 
+// What a middleware makes of a call is checked and not mended: a hook decides on what would really run.
+func TestArgumentsOfAMiddlewareAreNotMended(t *testing.T) {
+	var ran []string
+	change := pawl.Middleware{Tool: func(next pawl.ToolFunc) pawl.ToolFunc {
+		return func(ctx context.Context, c pawl.ToolCall) (pawl.ToolResult, error) {
+			c.Args = json.RawMessage(`{"city":"Oslo","days":"4"}`)
+			return next(ctx, c)
+		}
+	}}
+	a := &pawl.Agent{Model: script.New(script.Call("probe", `{"city":"Oslo","days":"3"}`), script.Say("ok")), Tools: []pawl.Toolset{probe(trip, &ran)},
+		Middleware: []pawl.Middleware{change}}
+	res, err := a.Run(t.Context(), pawl.User("go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if x := res.Steps[0].Executions[0]; x.Outcome != pawl.OutcomeInvalid || len(ran) > 0 {
+		t.Errorf("%s, ran with %q", x.Outcome, ran)
+	}
+}
+
 // The Serial key of a call is made from what it runs with, not from what was written.
 func TestSerialSeesMendedArguments(t *testing.T) {
 	var ran, keys []string

@@ -22,7 +22,7 @@ const (
 // Do carries out the call: THE PIPELINE, the same for every call, whoever made it. It never fails; what went wrong is in the
 // Execution, and in its Result, worded for the model.
 //
-//	known? ▶ arguments parse ▶ validate ▶ before-middleware (change, block) ▶ validate again ▶ approval ▶ budget
+//	known? ▶ arguments parse, repair ▶ coerce, validate ▶ before-middleware (change, block) ▶ validate again ▶ approval ▶ budget
 //	▶ slot ▶ timeout, retry ▶ run, recover ▶ after-middleware ▶ cap ▶ result
 //
 // emit is called with what happens on the way, from goroutines of the call too, but never after Do returned.
@@ -89,7 +89,7 @@ func (p *pipe) checked(ctx context.Context) (res ToolResult, err error) {
 			err = panicked(v)
 		}
 	}()
-	if p.ok, err = p.validate(p.task.Call); err != nil {
+	if p.ok, err = p.validate(p.task.Call, true); err != nil {
 		return res, err
 	}
 	p.inv.Key, p.inv.Agent, p.inv.Call, p.inv.pipe = p.task.Key, p.task.Agent, p.ok, p
@@ -118,9 +118,9 @@ func ours(err error) bool {
 	return errors.As(err, &f) || errors.As(err, &ctl) || errors.As(err, &b)
 }
 
-// validate finds the call's tool and checks the arguments in full against its own schema. What nearly fits is mended, if it can
-// mean one thing only and the tool allows it; what was mended is on the Execution.
-func (p *pipe) validate(c ToolCall) (ToolCall, error) {
+// validate finds the call's tool and checks the arguments in full against its own schema. With mending, what nearly fits is mended if
+// it can mean one thing only and the tool allows it; what was mended is on the Execution.
+func (p *pipe) validate(c ToolCall, mending bool) (ToolCall, error) {
 	s := p.task.scope
 	tool := find(s.tools, c.Name)
 	if tool == nil {
@@ -135,7 +135,7 @@ func (p *pipe) validate(c ToolCall) (ToolCall, error) {
 	if empty {
 		c.Args = json.RawMessage("{}") // only where the schema allows it: it is checked like any other
 	}
-	args, repairs, faults, err := sch.read(c.Args, !tool.NoRepair && !empty)
+	args, repairs, faults, err := sch.read(c.Args, mending && !tool.NoRepair && !empty)
 	if err == nil && len(faults) == 0 {
 		c.Args = args
 		p.x.Repairs = append(p.x.Repairs, repairs...)
@@ -144,7 +144,7 @@ func (p *pipe) validate(c ToolCall) (ToolCall, error) {
 	switch {
 	case err != nil:
 		return c, fail(OutcomeInvalid, "The arguments of %s are not valid JSON: %s. Send one JSON object that fits the tool's schema%s You sent: %s",
-			tool.Name, syntaxText(err), sch.example(", for example: %s.", "."), clip(string(p.task.Call.Args), 200))
+			tool.Name, syntaxText(err), sch.example(", for example: %s.", "."), clip(string(c.Args), 200))
 	case empty:
 		return c, fail(OutcomeInvalid, "The call of %s has no arguments, but it needs them:%s%s", tool.Name, message(faults), sch.example("\nArguments of the right form, with your own values: %s", ""))
 	}
@@ -179,7 +179,7 @@ func unknownTool(name string, tools []*Tool) string {
 func (p *pipe) admitted(ctx context.Context, c ToolCall) (ToolResult, error) {
 	if c.Name != p.ok.Name || !bytes.Equal(c.Args, p.ok.Args) {
 		var err error
-		if c, err = p.validate(c); err != nil {
+		if c, err = p.validate(c, false); err != nil {
 			return ToolResult{}, err
 		}
 		p.ok = c

@@ -103,7 +103,8 @@ func TestRegistryExecute(t *testing.T) {
 		text       string
 	}{
 		{"double", `{"n":4}`, pawl.OutcomeOK, "8"},
-		{"double", `{"n":"4"}`, pawl.OutcomeInvalid, "The arguments of double do not fit its schema:\n- field n: expected integer, got string \"4\""},
+		{"double", `{"n":"four"}`, pawl.OutcomeInvalid, "The arguments of double do not fit its schema:\n- field n: expected integer, got string \"four\"\nArguments of the right form, with your own values: {\"n\":1}"},
+		{"double", `{"n":"4"}`, pawl.OutcomeOK, "8"},
 		{"double", `{"n":13}`, pawl.OutcomePanicked, "The tool failed unexpectedly and gave no result."},
 		{"dbl", `{}`, pawl.OutcomeUnknownTool, `Unknown tool "dbl". Available tools: double, ask`},
 		{"ask", `{}`, pawl.OutcomeDenied, "Not run: ask needs an answer from outside, and a call made inside another call cannot wait for one here. Call it directly."},

@@ -129,6 +129,7 @@ func TestCoerce(t *testing.T) {
 		{`{"properties":{"a":{"type":"string"}},"required":["a"]}`, `{"a":null}`, left},
 		{`{"properties":{"a":{"type":["string","null"]},"n":{"type":"integer"}}}`, `{"a":null,"n":"1"}`, `{"a":null,"n":1} | n: read the text "1" as the number 1`},
 		{`{"properties":{"l":{"type":"array","items":{"type":"string"}}}}`, `{"l":["a",null]}`, left},
+		{`{"patternProperties":{"a":{"type":"string"}}}`, `{"a":null}`, left},
 
 		// words from a list
 		{`{"properties":{"u":{"type":"string","enum":["celsius","fahrenheit"]}}}`, `{"u":" Celsius "}`, `{"u":"celsius"} | u: read " Celsius " as "celsius"`},

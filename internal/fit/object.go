@@ -14,9 +14,10 @@ func (c *coercer) object(rules []*jsonschema.Schema, v map[string]any, at string
 	out := maps.Clone(v)
 	notes := rename(rules, out, at, closed(rules))
 	for _, name := range slices.Sorted(maps.Keys(out)) {
-		subs, declared := members(rules, name)
+		subs, _ := members(rules, name)
 		where := join(at, name)
-		if out[name] == nil && declared && !required(rules, name) && slices.ContainsFunc(subs, func(s *jsonschema.Schema) bool { return !c.fits(s, nil) }) {
+		listed := slices.ContainsFunc(rules, func(r *jsonschema.Schema) bool { return r.Properties[name] != nil })
+		if out[name] == nil && listed && !required(rules, name) && slices.ContainsFunc(subs, func(s *jsonschema.Schema) bool { return !c.fits(s, nil) }) {
 			delete(out, name)
 			notes = append(notes, note(where, "left out, since it was null"))
 			continue
