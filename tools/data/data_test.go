@@ -184,7 +184,7 @@ func TestRegistry(t *testing.T) {
 		{"data_filter", `{"records":[{"a":1}],"where":[{"column":"a","op":"=="}]}`, pawl.OutcomeInvalid, `value`},
 		{"data_filter", `{"records":[1],"where":[{"column":"a","op":"==","value":1}]}`, pawl.OutcomeInvalid, `object`},
 		{"data_aggregate", `{"records":[{"a":1}],"metrics":[]}`, pawl.OutcomeInvalid, `metrics`},
-		{"data_transform", `{"records":[{"a":1}],"sortby":"a"}`, pawl.OutcomeInvalid, `sortby`},
+		{"data_transform", `{"records":[{"a":1}],"sorting":"a"}`, pawl.OutcomeInvalid, `sorting`},
 		{"data_parse", `{"content":"a","limit":-1}`, pawl.OutcomeInvalid, `limit`},
 	} {
 		e := reg.Execute(t.Context(), tt.name, json.RawMessage(tt.args))
