@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/pawl-go/pawl/internal/jsonscan"
 )
@@ -227,7 +226,7 @@ func (f *fastSchema) object(c *jsonscan.Cursor) bool {
 	for name, ok := c.Key(); ok; name, ok = c.Key() {
 		i := slices.IndexFunc(f.props, func(p fastProp) bool { return p.name == string(name) })
 		if i < 0 {
-			if f.closed || f.nearly(name) || !f.others.value(c) {
+			if f.closed || !f.others.value(c) {
 				return false
 			}
 			continue
@@ -239,16 +238,6 @@ func (f *fastSchema) object(c *jsonscan.Cursor) bool {
 	}
 	return seen&f.required == f.required
 }
-
-// nearly reports whether an unknown field may have been meant as one of props: mend decides that.
-func (f *fastSchema) nearly(name []byte) bool {
-	return slices.ContainsFunc(f.props, func(p fastProp) bool {
-		a, b := p.name, string(name)
-		return a != "" && b != "" && strings.EqualFold(fieldWord.Replace(a), fieldWord.Replace(b))
-	})
-}
-
-var fieldWord = strings.NewReplacer("_", "", "-", "", " ", "", ".", "")
 
 // number accepts a plain integer, and any number where all are allowed; 1.0 and 1e3 are for the full validator to judge as integers.
 func (f *fastSchema) number(raw []byte) bool {

@@ -14,17 +14,8 @@ import (
 // syntax is mended, then what does not fit is read as what the schema wants. What comes out has passed the full check. Where it
 // has not, faults or err say what is wrong with what the model wrote.
 func (s *schema) read(args json.RawMessage, mending bool) (fixed json.RawMessage, repairs []string, faults []fault, err error) {
-	if s.fast != nil && s.fast.accepts(args) {
-		return args, nil, nil, nil
-	}
-	if faults, err = s.check(args); !mending {
+	if faults, err = s.check(args); !mending || err == nil && len(faults) == 0 {
 		return args, nil, faults, err
-	}
-	if err == nil && len(faults) == 0 {
-		if meant, notes, ok := fit.Names(s.full, args); ok && s.fits(meant) {
-			return meant, notes, nil, nil
-		}
-		return args, nil, nil, nil
 	}
 	fixed = args
 	if err != nil {

@@ -44,17 +44,14 @@ func TestArgumentsAreMended(t *testing.T) {
 	}
 }
 
-// A schema that is not closed takes any field, but a tool would miss one whose name is only spelled otherwise.
-func TestNamesAreMendedInOpenSchemas(t *testing.T) {
+// A schema that is not closed takes any field: what fits is carried out as it was written.
+func TestArgumentsThatFitAreNotMended(t *testing.T) {
 	const open = `{"type":"object","properties":{"city":{"type":"string"},"max_days":{"type":"integer"}},"required":["city"]}`
-	for args, want := range map[string]string{
-		`{"city":"Oslo","maxDays":3}`: `{"city":"Oslo","max_days":3} | maxDays: read as max_days`,
-		`{"city":"Oslo","other":3}`:   `{"city":"Oslo","other":3}`,
-	} {
+	for _, args := range []string{`{"city":"Oslo","maxDays":3}`, `{"city":"Oslo","other":3}`} {
 		var ran []string
 		x := execute(t, probe(open, &ran), args)
-		if got := strings.Join(append(ran, x.Repairs...), " | "); x.Outcome != pawl.OutcomeOK || got != want {
-			t.Errorf("%s: %s, got %s, want %s", args, x.Outcome, got, want)
+		if got := strings.Join(append(ran, x.Repairs...), " | "); x.Outcome != pawl.OutcomeOK || got != args {
+			t.Errorf("%s: %s, got %s, want it as it is", args, x.Outcome, got)
 		}
 	}
 }

@@ -64,26 +64,6 @@ func Coerce(s *jsonschema.Schema, args []byte) (fixed []byte, repairs []string, 
 	return encode(found[0].value), found[0].notes, true
 }
 
-// Names is Coerce for args that fit a schema which allows fields that it does not know: one that differs from a declared and absent field in
-// case, hyphens and underscores alone is read as that field, which a tool would miss otherwise. ok is false if there is nothing of the kind.
-func Names(s *jsonschema.Schema, args []byte) (fixed []byte, repairs []string, ok bool) {
-	rules := flatten(s)
-	if closed(rules) || len(args) > maxSize || !utf8.Valid(args) {
-		return nil, nil, false
-	}
-	v, _ := decode(args)
-	object, ok := v.(map[string]any)
-	if !ok {
-		return nil, nil, false
-	}
-	notes := rename(rules, object, "", true)
-	if len(notes) == 0 {
-		return nil, nil, false
-	}
-	fixed, repairs, ok = Coerce(s, encode(object))
-	return fixed, slices.Concat(notes, repairs), ok
-}
-
 func decode(b []byte) (v any, ok bool) {
 	d := json.NewDecoder(bytes.NewReader(b))
 	d.UseNumber()

@@ -179,28 +179,6 @@ func TestCoerce(t *testing.T) {
 	}
 }
 
-func TestNames(t *testing.T) {
-	const left = "left"
-	for _, test := range [][3]string{
-		{`{"properties":{"max_results":{"type":"integer"}}}`, `{"maxResults":"5"}`, `{"max_results":5} | maxResults: read as max_results | max_results: read the text "5" as the number 5`},
-		{`{"properties":{"a":{"type":"integer"}}}`, `{"A":"x"}`, left},
-		{`{"properties":{"a":{}}}`, `{"a":1,"A":2}`, left},
-		{`{"properties":{"a":{}}}`, `{"A":1,"_a":2}`, left},
-		{`{"properties":{"a":{}}}`, `{"b":1}`, left},
-		{`{"properties":{"a":{}},"patternProperties":{"^[A-Z]$":{}}}`, `{"A":1}`, left},
-		{`{"properties":{"a":{"type":"integer"}},"required":["a"]}`, `{"a":1}`, left},
-	} {
-		fixed, repairs, ok := fit.Names(compile(t, test[0]), []byte(test[1]))
-		got := left
-		if ok {
-			got = strings.Join(append([]string{string(fixed)}, repairs...), " | ")
-		}
-		if diff := cmp.Diff(got, test[2]); diff != "" {
-			t.Errorf("%s\n%s: got -, want +\n%s", test[0], test[1], diff)
-		}
-	}
-}
-
 // A schema that refers to itself in several branches makes the number of readings grow with every level; they are given up.
 func TestCoerceEnds(t *testing.T) {
 	schema := compile(t, `{"$defs":{"t":{"anyOf":[{"type":"object","properties":{"k":{"$ref":"#/$defs/t"}},"required":["x"]},
