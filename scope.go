@@ -44,34 +44,6 @@ func (b *budget) take() error {
 	return nil
 }
 
-// Verdict is an Approver's word on a call.
-type Verdict int
-
-// The verdicts. Anything else counts as Deny.
-const (
-	Allow Verdict = iota + 1 // run it
-	Ask                      // a person or the caller must say: the call pends until a Decision answers it
-	Deny                     // refuse it, whatever was decided elsewhere
-)
-
-// Approval is a verdict with its reason: told to the model with Deny, to the person with Ask.
-type Approval struct {
-	Verdict Verdict
-	Reason  string
-}
-
-// Approver says whether a validated call may run. It is asked for every active call; tool is read only. It may be
-// called concurrently, and may take its time: an approver that asks at a terminal answers Allow or Deny itself.
-type Approver func(ctx context.Context, call ToolCall, tool *Tool) Approval
-
-// AskBeforeWrites asks before every call whose effect is Write, and allows the rest.
-func AskBeforeWrites(_ context.Context, _ ToolCall, tool *Tool) Approval {
-	if tool.Effect == Write {
-		return Approval{Ask, "it may change the world"}
-	}
-	return Approval{Verdict: Allow}
-}
-
 // Execute carries out one call of a tool of set, outside a run, through the same pipeline. Whatever goes wrong is in the
 // Execution. A passive tool is refused: there is nobody to wait for.
 func Execute(ctx context.Context, set Toolset, call ToolCall) Execution {

@@ -1,0 +1,85 @@
+package pawl
+
+import (
+	"errors"
+)
+
+const defaultMaxResult = 32 << 10
+
+// settle turns what came back through the middleware into the outcome and the result.
+func (p *pipe) settle(res ToolResult, err error) {
+	x := &p.x
+	if p.inv.pipe != nil {
+		p.inv.close()
+		x.Values, x.Spent = p.inv.set, p.inv.spent
+	}
+	x.err = err
+	switch {
+	case len(x.Waiting) > 0:
+		x.Outcome = x.Waiting[0].Outcome
+		return
+	case err != nil:
+		if res = p.failed(err); len(x.Waiting) > 0 {
+			return
+		}
+	default:
+		x.Outcome = OutcomeOK
+		if res.IsError {
+			x.Outcome, x.Error = OutcomeError, clip(res.Text(), 500)
+		}
+	}
+	if len(res.Parts) == 0 && res.Data != nil {
+		res.Parts = []Part{Text{Text: string(res.Data)}}
+	}
+	res.Parts = tellable(res.Parts)
+	limit := defaultMaxResult
+	if p.tool != nil && p.tool.MaxResult != 0 {
+		limit = p.tool.MaxResult
+	}
+	res.Parts = capped(res.Parts, limit)
+	res.CallID, res.Key = p.task.Call.ID, p.task.Key
+	x.Result = res
+}
+
+// failed notes how the call failed, and words it for the model.
+func (p *pipe) failed(err error) ToolResult {
+	x := &p.x
+	var (
+		f   *failure
+		ctl *control
+		b   *blocked
+	)
+	switch {
+	case errors.As(err, &ctl):
+		x.Ends = ctl.ends
+		if ctl.ends == EndsFinished {
+			x.Outcome = OutcomeOK
+			return ctl.result
+		}
+		x.Outcome, x.Error = OutcomeError, ctl.Error()
+		return ErrorResult("Stopped: " + ctl.Error())
+	case errors.As(err, &b):
+		x.Outcome, x.Error = OutcomeBlocked, b.reason
+		return ErrorResult("Blocked: " + b.reason)
+	case errors.As(err, &f):
+		x.Outcome, x.Error = f.outcome, f.Error()
+		if p.task.Asked == OutcomeUnknown && x.Attempts == p.task.Attempt && f.outcome != OutcomeUnknown {
+			return ErrorResult(f.text + " It was begun before and interrupted: what it does may have happened.")
+		}
+		if f.outcome == OutcomeUnknown {
+			w := Waiting{Key: p.task.Key, Call: x.Call, Outcome: OutcomeUnknown, Attempt: x.Attempts, Why: f.text}
+			w.Digest = digest(w, p.tool)
+			x.Waiting = []Waiting{w}
+		}
+		return ErrorResult(f.text)
+	}
+	x.Outcome, x.Error = OutcomeError, err.Error()
+	return ErrorResult(err.Error())
+}
+
+func (p *pipe) event(e Event) {
+	e.Run, e.Step, e.Path = p.task.Run, p.task.Step, p.task.Key
+	p.inv.send(e)
+}
+
+func (p *pipe) notice(code, text string) { p.event(Event{Kind: EventNotice, Code: code, Text: text}) }
