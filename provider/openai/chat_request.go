@@ -79,33 +79,10 @@ func fromChatTool(dst []byte, name string, t *pawl.Tool, schema []byte) []byte {
 }
 
 func fromChatChoice(e *encoder, c pawl.ToolChoice) {
-	switch {
-	case c.Mode == pawl.ToolAuto:
-		e.Raw(`"auto"`)
-		return
-	case c.Mode == pawl.ToolNone:
-		e.Raw(`"none"`)
-		return
-	case c.Mode == pawl.ToolRequired:
-		e.Raw(`"required"`)
-		return
-	case len(c.Names) > 1:
-		e.Raw(`{"type":"allowed_tools","allowed_tools":{"mode":"required","tools":[`)
-	}
-	for i, n := range c.Names {
-		if i > 0 {
-			e.Raw(",")
-		}
-		e.Raw(`{"type":"function","function":{"name":`)
-		e.String(e.tools.ToWire(n))
-		e.Raw(`}}`)
-	}
-	if len(c.Names) > 1 {
-		e.Raw(`]}}`)
-	}
+	e.choice(c, `{"type":"function","function":{"name":`, `}}`, `{"type":"allowed_tools","allowed_tools":{"mode":"required","tools":[`, `]}}`)
 }
 
-// fromMessage writes message i: one object, or, for results, one for each and one more for their media.
+// fromChatMessage writes message i: one object, or, for results, one for each and one more for their media.
 func fromChatMessage(e *encoder, i int, m *pawl.Message) {
 	switch m.Role {
 	case pawl.RoleAssistant:

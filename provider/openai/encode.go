@@ -197,3 +197,32 @@ func strictValue(c *jsonscan.Cursor) bool {
 	}
 	return ok
 }
+
+// choice writes a tool choice: a word, one tool between its begin and end, or several of them within those of a set.
+func (e *encoder) choice(c pawl.ToolChoice, begin, end, beginSet, endSet string) {
+	switch c.Mode {
+	case pawl.ToolAuto:
+		e.Raw(`"auto"`)
+		return
+	case pawl.ToolNone:
+		e.Raw(`"none"`)
+		return
+	case pawl.ToolRequired:
+		e.Raw(`"required"`)
+		return
+	}
+	if len(c.Names) > 1 {
+		e.Raw(beginSet)
+	}
+	for i, n := range c.Names {
+		if i > 0 {
+			e.Raw(",")
+		}
+		e.Raw(begin)
+		e.String(e.tools.ToWire(n))
+		e.Raw(end)
+	}
+	if len(c.Names) > 1 {
+		e.Raw(endSet)
+	}
+}

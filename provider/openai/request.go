@@ -116,30 +116,7 @@ func fromTool(dst []byte, name string, t *pawl.Tool, schema []byte) []byte {
 }
 
 func fromChoice(e *encoder, c pawl.ToolChoice) {
-	switch {
-	case c.Mode == pawl.ToolAuto:
-		e.Raw(`"auto"`)
-		return
-	case c.Mode == pawl.ToolNone:
-		e.Raw(`"none"`)
-		return
-	case c.Mode == pawl.ToolRequired:
-		e.Raw(`"required"`)
-		return
-	case len(c.Names) > 1:
-		e.Raw(`{"type":"allowed_tools","mode":"required","tools":[`)
-	}
-	for i, n := range c.Names {
-		if i > 0 {
-			e.Raw(",")
-		}
-		e.Raw(`{"type":"function","name":`)
-		e.String(e.tools.ToWire(n))
-		e.Raw(`}`)
-	}
-	if len(c.Names) > 1 {
-		e.Raw(`]}`)
-	}
+	e.choice(c, `{"type":"function","name":`, `}`, `{"type":"allowed_tools","mode":"required","tools":[`, `]}`)
 }
 
 // fromMessage writes the input items of message i. types remembers, by call id, the calls that are not plain functions,
