@@ -76,6 +76,9 @@ func (c *runCmd) Run(sys *system) error {
 			return errors.Join(err, saved)
 		}
 	}
+	if why := unfit(ctx, s.agent.Output, res); why != "" {
+		fmt.Fprintf(sys.err, "pawl: warning: the answer does not fit --output: %s\n", indented(visible(why)))
+	}
 	if saved != nil {
 		fmt.Fprintf(sys.err, "pawl: error: %s\n", visible(saved.Error()))
 	}
@@ -86,6 +89,33 @@ func (c *runCmd) Run(sys *system) error {
 		return &failure{status: statusFailed}
 	}
 	return unwritten
+}
+
+// unfit says why the answer does not fit its schema; "" if it does, or if there is none. Providers hold their models to a schema, most
+// servers of your own do not; the run has its answer all the same. Arguments of a tool are checked against a schema, so the answer is
+// given to one.
+func unfit(ctx context.Context, schema json.RawMessage, res *pawl.Result) string {
+	if schema == nil || res.Stop != pawl.StopAnswer {
+		return ""
+	}
+	look := &pawl.Tool{Name: "the answer", Input: schema, Effect: pawl.Pure,
+		Run: func(context.Context, pawl.ToolCall) (pawl.ToolResult, error) { return pawl.TextResult(""), nil }}
+	if look.Check() != nil {
+		return "" // its root is no object: not what a tool's schema can be
+	}
+	if x := pawl.Execute(ctx, look, pawl.ToolCall{ID: "answer", Name: look.Name, Args: json.RawMessage(res.Text())}); x.Outcome == pawl.OutcomeInvalid {
+		var faults []string
+		for l := range strings.Lines(x.Result.Text()) {
+			if fault, ok := strings.CutPrefix(strings.TrimSpace(l), "- "); ok {
+				faults = append(faults, fault)
+			}
+		}
+		if faults == nil {
+			return "it is no JSON"
+		}
+		return strings.Join(faults, "; ")
+	}
+	return ""
 }
 
 // start finds what the run begins with: a transcript to go on from, and what is said now.
