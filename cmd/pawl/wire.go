@@ -81,7 +81,7 @@ type wireDecodeCmd struct {
 func (*wireDecodeCmd) Help() string {
 	return `Reads a reply's body from standard input, and prints the response as one line of JSON, or the error in it: {"error":{"code","status","retryable","retry_after","message"}}, with retry_after in seconds.
 
-With --lines it prints {"id","response"} or {"id","error"} for each line, in order. A line that is no such object gives an error too, and does not stop the rest.
+With --lines it prints {"id","response"} or {"id","error"} for each line, in order. A line that is no such object gives an error too, and does not stop the rest; what else a line of a log has is passed over.
 
 An error in a reply is what was asked for, so the status is 0 either way; it is 2 when the input cannot be read.`
 }
