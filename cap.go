@@ -6,12 +6,15 @@ import (
 	"unicode/utf8"
 )
 
-// tellable leaves out of a result what is neither Text nor Media: no provider could send it.
+// tellable leaves out of a result what is neither Text nor Media with something in it: no provider could send it, and a stored
+// transcript could not be read.
 func tellable(parts []Part) []Part {
 	odd := func(p Part) bool {
-		switch p.(type) {
-		case Text, Media:
+		switch p := p.(type) {
+		case Text:
 			return false
+		case Media:
+			return (p.URL == "") == (len(p.Data) == 0)
 		}
 		return true
 	}

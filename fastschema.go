@@ -231,6 +231,9 @@ func (f *fastSchema) object(c *jsonscan.Cursor) bool {
 			}
 			continue
 		}
+		if seen&(1<<i) != 0 {
+			return false // written twice
+		}
 		seen |= 1 << i
 		if !f.props[i].schema.value(c) {
 			return false

@@ -82,9 +82,12 @@ func (v *Invocation) Set(name string, value any) error {
 	return nil
 }
 
-// Emit tells whoever watches the run how the call is getting on. data may be nil. Words emitted after the call has ended are
-// dropped.
+// Emit tells whoever watches the run how the call is getting on. data may be nil; what is no JSON is dropped, and so are words
+// emitted after the call has ended.
 func (v *Invocation) Emit(text string, data json.RawMessage) {
+	if !json.Valid(data) {
+		data = nil
+	}
 	v.send(Event{Kind: EventProgress, Run: v.pipe.task.Run, Step: v.pipe.task.Step, Path: v.Key, Text: text, Data: data})
 }
 

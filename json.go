@@ -261,6 +261,13 @@ func (r *ToolResult) UnmarshalJSON(b []byte) error {
 	if err != nil {
 		return err
 	}
+	for i, p := range parts {
+		switch p.(type) {
+		case Text, Media:
+		default:
+			return fmt.Errorf("part %d: a tool_result holds text and media only", i)
+		}
+	}
 	*r = ToolResult{w.CallID, parts, w.IsError, w.Data, w.Key}
 	return nil
 }
@@ -391,6 +398,14 @@ func (r *Response) UnmarshalJSON(b []byte) error {
 	var w responseJSON
 	if err := read(b, &w); err != nil {
 		return err
+	}
+	switch w.Finish {
+	case FinishStop, FinishLength, FinishToolCalls, FinishContentFilter, FinishError, FinishOther:
+	default:
+		return fmt.Errorf("unknown finish %q; known: stop, length, tool_calls, content_filter, error, other", w.Finish)
+	}
+	if w.Message.Role != RoleAssistant {
+		return fmt.Errorf("a reply has the role %q, want assistant", w.Message.Role)
 	}
 	*r = Response{Message: w.Message, Finish: w.Finish, Usage: w.Usage, Model: w.Model, ID: w.ID}
 	return nil

@@ -130,7 +130,7 @@ func (r *run) open(resp *Response) []Task {
 func (r *run) refusal(resp *Response, place int) string {
 	switch {
 	case r.exhausted():
-		return fmt.Sprintf("Not run: the limit of %d rounds was reached.", r.rounds)
+		return fmt.Sprintf("Not run: the limit of %d %s was reached.", r.rounds, plural(r.rounds, "round", "rounds"))
 	case resp != nil && resp.Finish.Cut():
 		return fmt.Sprintf("Not run: your reply was cut (%s), so this call may not be what you meant. Send it again, shorter if need be.", resp.Finish)
 	case r.limits.CallsPerStep > 0 && place >= r.limits.CallsPerStep:

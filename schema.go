@@ -3,12 +3,14 @@ package pawl
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/big"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
 )
@@ -77,6 +79,9 @@ func (s *schema) check(args json.RawMessage) ([]fault, error) {
 		return nil, nil
 	}
 	v, err := jsonschema.UnmarshalJSON(bytes.NewReader(args))
+	if err == nil {
+		err = repeatedName(args)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -95,6 +100,17 @@ func (s *schema) check(args json.RawMessage) ([]fault, error) {
 		return nil, err
 	}
 	return faults(ve, v), nil
+}
+
+// repeatedName reports a field that is written twice: a person who approves the call and the tool that runs it might not see
+// the same one.
+func repeatedName(args []byte) error {
+	d := jsontext.NewDecoder(bytes.NewReader(args), jsontext.AllowInvalidUTF8(true))
+	var se *jsontext.SyntacticError
+	if err := d.SkipValue(); errors.As(err, &se) && errors.Is(err, jsontext.ErrDuplicateName) {
+		return fmt.Errorf("the field %q is there twice", clip(se.JSONPointer.LastToken(), 80))
+	}
+	return nil
 }
 
 // hugeNumbers finds the numbers that could not be compared with a bound in reasonable time, or at all.

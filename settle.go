@@ -2,6 +2,8 @@ package pawl
 
 import (
 	"errors"
+
+	"github.com/pawl-go/pawl/internal/jsonscan"
 )
 
 const defaultMaxResult = 32 << 10
@@ -30,6 +32,10 @@ func (p *pipe) settle(res ToolResult, err error) {
 	}
 	if len(res.Parts) == 0 && res.Data != nil {
 		res.Parts = []Part{Text{Text: string(res.Data)}}
+	}
+	if res.Data != nil && !jsonscan.Valid(res.Data) {
+		res.Data = nil // the transcript could not be stored with it
+		x.Error = "the tool's data was no JSON and was left out"
 	}
 	res.Parts = tellable(res.Parts)
 	limit := defaultMaxResult

@@ -1,0 +1,67 @@
+package pawl_test
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/script"
+)
+
+// Whatever a tool gives back, the transcript can be stored and read.
+func TestAnyResultCanBeStored(t *testing.T) {
+	for name, res := range map[string]pawl.ToolResult{
+		"data that is no JSON":       {Data: json.RawMessage("{bad")},
+		"data beside words":          {Parts: []pawl.Part{pawl.Text{Text: "fine"}}, Data: json.RawMessage("{bad")},
+		"media without content":      {Parts: []pawl.Part{pawl.Media{}, pawl.Text{Text: "fine"}}},
+		"media by URL and by value":  {Parts: []pawl.Part{pawl.Media{URL: "https://example.com/a.png", Data: []byte("x")}}},
+		"parts that are not results": {Parts: []pawl.Part{pawl.ToolCall{ID: "c"}, pawl.Decision{}, pawl.Text{Text: "fine"}}},
+		"text that is not UTF-8":     {Parts: []pawl.Part{pawl.Text{Text: "a\xffb"}}},
+	} {
+		odd := &pawl.Tool{Name: "odd", Run: func(ctx context.Context, _ pawl.ToolCall) (pawl.ToolResult, error) {
+			pawl.InvocationFrom(ctx).Emit("on the way", json.RawMessage("{bad"))
+			return res, nil
+		}}
+		a := &pawl.Agent{Model: script.New(script.Call("odd", `{}`), script.Say("done")), Tools: []pawl.Toolset{odd}}
+		for ev, err := range a.Stream(t.Context(), pawl.User("go")) {
+			if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			b, err := json.Marshal(ev)
+			if err != nil {
+				t.Errorf("%s: %s has no JSON form: %v", name, ev.Kind, err)
+				continue
+			}
+			if err := json.Unmarshal(b, new(pawl.Event)); err != nil {
+				t.Errorf("%s: %s cannot be read again: %v\n%s", name, ev.Kind, err, b)
+			}
+		}
+	}
+}
+
+// A field that is written twice is one thing to the person who approves and may be another to the tool.
+func TestAFieldWrittenTwiceIsRefused(t *testing.T) {
+	ran := 0
+	tool := func(schema string) *pawl.Tool {
+		return &pawl.Tool{Name: "f", Input: json.RawMessage(schema), Run: func(context.Context, pawl.ToolCall) (pawl.ToolResult, error) {
+			ran++
+			return pawl.TextResult("ran"), nil
+		}}
+	}
+	for _, schema := range []string{
+		`{"type":"object","properties":{"path":{"type":"string"}},"additionalProperties":false}`,
+		`{"type":"object","properties":{"path":{"type":"string","minLength":1}}}`,
+	} {
+		for _, args := range []string{`{"path":"a","path":"b"}`, `{"path":"a","p\u0061th":"a"}`} {
+			x := pawl.Execute(t.Context(), tool(schema), pawl.ToolCall{ID: "c", Name: "f", Args: json.RawMessage(args)})
+			if x.Outcome != pawl.OutcomeInvalid || !strings.Contains(x.Result.Text(), `"path" is there twice`) {
+				t.Errorf("%s: %s %q, want invalid, and the field named", args, x.Outcome, x.Result.Text())
+			}
+		}
+	}
+	if ran > 0 {
+		t.Errorf("the tool ran %d times", ran)
+	}
+}
