@@ -290,8 +290,9 @@ func (e *encoder) id(id string) {
 	e.Raw(",")
 }
 
-// made reports whether an id is one of Response.Add's: call_N.
+// made reports whether an id is one of Response.Add's: call_N, with the place of the part in its reply. Gemini's own can look like it,
+// but are longer; one that is not goes unsent with its result, and loses nothing but the name.
 func made(id string) bool {
 	n, ok := strings.CutPrefix(id, "call_")
-	return ok && n != "" && len(n) < 7 && strings.Trim(n, "0123456789") == ""
+	return ok && n != "" && len(n) <= 3 && strings.Trim(n, "0123456789") == ""
 }
