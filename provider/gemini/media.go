@@ -2,6 +2,7 @@ package gemini
 
 import (
 	"encoding/base64"
+	"errors"
 	"net/url"
 	"strconv"
 	"strings"
@@ -48,7 +49,10 @@ func fromMedia(e *encoder, where string, m pawl.Media, local bool) {
 		e.Raw("}")
 		return
 	}
-	if m.MIME == "" {
+	switch {
+	case len(m.Data) == 0:
+		e.Fail(invalid(where, "the media have neither data nor an address"))
+	case m.MIME == "":
 		e.Fail(unsupported(where, "Gemini wants to know the type of media"))
 	}
 	e.Raw(`{"inlineData":{"mimeType":`)
@@ -62,7 +66,7 @@ func fromMedia(e *encoder, where string, m pawl.Media, local bool) {
 func readDataURI(s string) (pawl.Media, error) {
 	head, data, ok := strings.Cut(s, ",")
 	if !ok {
-		return pawl.Media{}, strconv.ErrSyntax
+		return pawl.Media{}, errors.New("a data: address has no comma")
 	}
 	mime, encoded := strings.CutSuffix(head, ";base64")
 	if mime == "" {

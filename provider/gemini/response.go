@@ -60,6 +60,9 @@ func (d *decoder) chunk(c *jsonscan.Cursor) error {
 		return nil
 	}
 	if !c.Object() {
+		if c.Err() != nil {
+			return broken("the reply cannot be read: %v", c.Err())
+		}
 		return broken("the reply is not a JSON object")
 	}
 	for k, ok := c.Key(); ok; k, ok = c.Key() {
