@@ -310,3 +310,53 @@ func TestComparisonFindsDifferences(t *testing.T) {
 		t.Error("a signature on another part is not found")
 	}
 }
+
+// The recorded errors, and those that were reported, have the code that their status stands for.
+func TestRecordedErrors(t *testing.T) {
+	codes := map[int]string{400: "invalid_request", 401: "authentication", 403: "permission", 404: "not_found", 429: "rate_limit retryable", 500: "server retryable", 503: "overloaded retryable"}
+	n := 0
+	for _, name := range []string{filepath.Join("dev", "gemini.jsonl"), filepath.Join("dev", "vertex.jsonl"), "reported-shapes.jsonl"} {
+		b, err := os.ReadFile(filepath.Join(corpora(), "errors", name))
+		if errors.Is(err, fs.ErrNotExist) {
+			t.Skipf("corpora absent: %v", err)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, line := range strings.Split(strings.TrimSpace(string(b)), "\n") {
+			var e struct {
+				Provider string
+				Status   int
+				Body     json.RawMessage
+			}
+			if err := json.Unmarshal([]byte(line), &e); err != nil {
+				t.Fatal(err)
+			}
+			if e.Provider != "gemini" && e.Provider != "vertex" || e.Status < 300 {
+				continue
+			}
+			n++
+			body := []byte(e.Body)
+			var text string
+			if json.Unmarshal(e.Body, &text) == nil {
+				body = []byte(text)
+			}
+			_, err := gemini.DecodeGenerate(e.Status, false, body)
+			var p *pawl.ProviderError
+			if !errors.As(err, &p) {
+				t.Errorf("%s: %v", line, err)
+				continue
+			}
+			got := string(p.Code)
+			if p.Retryable {
+				got += " retryable"
+			}
+			if got != codes[e.Status] || p.Status != e.Status || p.Message == "" || strings.HasPrefix(p.Message, "{") {
+				t.Errorf("%s:\n got %s, %v\nwant %s", line, got, p, codes[e.Status])
+			}
+		}
+	}
+	if n < 8 {
+		t.Errorf("only %d errors were found", n)
+	}
+}
