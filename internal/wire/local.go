@@ -18,7 +18,7 @@ const maxLocal = 20 << 20
 func IsLocal(address string) bool {
 	for _, prefix := range [...]string{"/", "./", "../", "~/", "file:///"} {
 		if strings.HasPrefix(address, prefix) {
-			return true
+			return !strings.HasPrefix(address, "//")
 		}
 	}
 	return false

@@ -27,6 +27,7 @@ import (
 	"net/url"
 	"os"
 	"strings"
+	"unicode"
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/wire"
@@ -81,7 +82,7 @@ func New(model string, o *Options) *Model {
 	}
 	m := &Model{name: model}
 	base := first(o.BaseURL, os.Getenv("GEMINI_BASE_URL"), DefaultBaseURL)
-	key := first(o.Key, os.Getenv("GEMINI_API_KEY"), os.Getenv("GOOGLE_API_KEY"))
+	key := first(o.Key, strings.TrimSpace(os.Getenv("GEMINI_API_KEY")), strings.TrimSpace(os.Getenv("GOOGLE_API_KEY"))) // files of secrets end in a line break
 	u, err := url.Parse(strings.TrimSpace(base))
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		// The address is not repeated: it may hold a key.
@@ -97,6 +98,9 @@ func New(model string, o *Options) *Model {
 	m.client = wire.Client{Provider: provider, Header: wire.Header(o.Header), Key: key, HTTP: o.HTTP, Retries: wire.Retries(o.Retries), Decoder: newDecoder, ToError: toError}
 	m.tools.Form = form
 	switch {
+	case strings.ContainsFunc(key, unicode.IsControl):
+		m.err = &pawl.ProviderError{Provider: provider, Code: pawl.CodeAuthentication,
+			Message: "the API key has a control character in it, such as a line break"}
 	case key != "":
 		m.client.Header.Set("X-Goog-Api-Key", key)
 	case m.google && m.client.Header.Get("Authorization") == "":
@@ -149,17 +153,16 @@ func (m *Model) stream(ctx context.Context, req *pawl.Request, yield func(pawl.D
 	if err != nil {
 		return err
 	}
-	p := wire.NewPayload()
-	defer p.Release()
 	name := first(req.Model, m.name)
-	if p.Buf, err = m.encode(p.Buf[:0], name, tools, req); err != nil {
+	body, err := wire.Body(func(dst []byte) ([]byte, error) { return m.encode(dst, name, tools, req) })
+	if err != nil {
 		return err
 	}
 	u, err := m.address(name, req.Whole)
 	if err != nil {
 		return err
 	}
-	return m.client.Send(ctx, u, p, req.Whole, emitter(m.tag, tools, yield))
+	return m.client.Send(ctx, u, body, req.Whole, emitter(m.tag, tools, yield))
 }
 
 // address is where a request for the named model goes.

@@ -94,6 +94,7 @@ func TestKeys(t *testing.T) {
 		{name: "none", refused: true},
 		{name: "GEMINI_API_KEY", gemini: "a", google: "b", key: "a"},
 		{name: "GOOGLE_API_KEY", google: "b", key: "b"},
+		{name: "with a line break", gemini: " a\n", key: "a"},
 		{name: "the option", gemini: "a", o: gemini.Options{Key: "c"}, key: "c"},
 		{name: "a token", o: gemini.Options{Header: http.Header{"Authorization": {"Bearer t"}}}},
 		{name: "Vertex without a token", o: gemini.Options{BaseURL: "https://us-central1-aiplatform.googleapis.com/v1/publishers/google"}, refused: true},
