@@ -195,7 +195,7 @@ func classify(status int, f *failure) *pawl.ProviderError {
 		e.Code = pawl.CodeQuota
 	case client && (says(word, "context_length") || says(text, "exceeds the maximum number of tokens", "input token count", "input context is too long", "context length", "context window", "too many tokens")):
 		e.Code = pawl.CodeContextLength
-	case client && (says(word, "content_filter") || says(text, "prohibited_content", "safety settings")):
+	case client && (says(word, "content_filter") || says(text, "blocked") && says(text, "safety", "prohibited")):
 		e.Code = pawl.CodeContentFilter
 	default:
 		e.Code, e.Retryable = byStatus(status, f.status)

@@ -67,6 +67,7 @@ var replies = []struct {
 		`error stream retryable: arguments cannot be read: $.a.y came when the model had gone on from there`},
 	{"quirk 76: no arguments", events(chunk("", `{"functionCall":{"name":"look","willContinue":true}}`), chunk("STOP", `{"functionCall":{}}`)), `call call_0 look {}; tool_calls`},
 	{"quirk 76: a call without arguments is whole", events(chunk("", `{"functionCall":{"name":"theme"}}`), chunk("STOP", look)), `call call_0 theme {}; call call_1 look {"at":"x"}; tool_calls`},
+	{"quirk 76: a piece for no call", events(chunk("", look), chunk("STOP", `{"functionCall":{"partialArgs":[{"jsonPath":"$.at","stringValue":"A"}]}}`)), `error stream retryable: a piece of arguments came where no call was open`},
 	{"quirk 77: CRLF", events(chunk("STOP", hi)), `text "hi"; stop`},
 	{"quirk 77: LF", strings.ReplaceAll(events(chunk("STOP", hi)), "\r\n", "\n"), `text "hi"; stop`},
 	{"quirk 78: one JSON array", "[" + chunk("", `{"text":"h"}`) + "\n,\r\n" + chunk("STOP", `{"text":"i"}`) + "\n]\n", `text "hi"; stop`},

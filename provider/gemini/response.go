@@ -372,6 +372,9 @@ func (d *decoder) toCall(p *part) error {
 	if f.name == "" && f.id == "" && f.args == nil && f.partial == nil && o == nil {
 		return nil // an end mark of a call that was whole before
 	}
+	if f.name == "" && f.args == nil {
+		return broken("a piece of arguments came where no call was open")
+	}
 	if err := d.closeCall(); err != nil {
 		return err
 	}
