@@ -77,9 +77,9 @@ var pathStep = regexp.MustCompile(`\.(\w+)|\[(\d+)\]`)
 func set(root map[string]any, path string, value any) {
 	var at any = root
 	steps := pathStep.FindAllStringSubmatch(path, -1)
-	store := func(any) {}
 	for i, s := range steps {
 		var child any
+		var store func(any)
 		if s[1] != "" {
 			m := at.(map[string]any)
 			child = m[s[1]]
