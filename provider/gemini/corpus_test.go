@@ -152,17 +152,14 @@ func compare(e *pawltest.Exchange, body []byte, resp *pawl.Response, err error) 
 		}
 		var kept struct {
 			Signature string `json:"thoughtSignature"`
-			Part      struct {
+			Media     struct {
 				Signature string `json:"thoughtSignature"`
-			}
-			Media struct {
-				Signature string `json:"thoughtSignature"`
-			}
+			} `json:"ofMedia"`
 		}
 		if err := json.Unmarshal(o.Data, &kept); err != nil || o.Provider != "gemini" {
 			diffs = append(diffs, "part "+string(rune('0'+i))+" keeps what is no object of gemini's")
 		}
-		if s := kept.Signature + kept.Part.Signature + kept.Media.Signature; s != "" {
+		if s := kept.Signature + kept.Media.Signature; s != "" {
 			signatures = append(signatures, s)
 		}
 	}

@@ -1,6 +1,7 @@
 package gemini
 
 import (
+	"bytes"
 	"encoding/base64"
 	"errors"
 	"net/url"
@@ -76,8 +77,20 @@ func readDataURI(s string) (pawl.Media, error) {
 		text, err := url.PathUnescape(data)
 		return pawl.Media{MIME: mime, Data: []byte(text)}, err
 	}
-	b, err := base64.StdEncoding.DecodeString(data)
+	b, err := decodeBase64([]byte(data))
 	return pawl.Media{MIME: mime, Data: b}, err
+}
+
+// decodeBase64 reads any of its forms: some clients write the one that is meant for addresses, or leave the padding out.
+func decodeBase64(data []byte) ([]byte, error) {
+	data = bytes.TrimRight(data, "=")
+	b, err := base64.RawStdEncoding.AppendDecode(nil, data)
+	if err != nil {
+		if url, e := base64.RawURLEncoding.AppendDecode(nil, data); e == nil {
+			return url, nil
+		}
+	}
+	return b, err
 }
 
 // fitsResult reports whether media of a type may be part of a result for Gemini 3.

@@ -187,13 +187,15 @@ func fromReply(e *encoder, i int, m *pawl.Message) {
 			e.end(kept)
 		case pawl.Reasoning:
 			kept := e.kept(p.Opaque)
-			if part := member(kept, "part"); part != nil { // only the provider can read it
-				e.part("model")
-				e.B = append(e.B, part...)
-			} else if kept != nil && member(kept, "media") == nil {
+			switch {
+			case kept == nil || member(kept, ofMedia) != nil:
+			case isThought(kept):
 				e.part("model")
 				e.text(p.Text)
 				e.end(kept)
+			default: // only the provider can read it
+				e.part("model")
+				e.B = append(e.B, kept...)
 			}
 		case pawl.Media:
 			e.part("model")
@@ -201,7 +203,7 @@ func fromReply(e *encoder, i int, m *pawl.Message) {
 			var kept []byte
 			if j+1 < len(m.Parts) {
 				if r, ok := m.Parts[j+1].(pawl.Reasoning); ok {
-					kept = member(e.kept(r.Opaque), "media")
+					kept = member(e.kept(r.Opaque), ofMedia)
 				}
 			}
 			e.end(kept)
@@ -219,8 +221,8 @@ func fromReply(e *encoder, i int, m *pawl.Message) {
 //
 //	{"thoughtSignature":…}   of a text or a call: its other members, as they were written
 //	{"thought":true,…}       of a Reasoning with text: the same
-//	{"part":{…}}             of a Reasoning without: the whole part
-//	{"media":{…}}            of a Reasoning after a Media, which has no Opaque: the members of that
+//	{"executableCode":…,…}   of a Reasoning without: the whole part
+//	{"ofMedia":{…}}          of a Reasoning after a Media, which has no Opaque: the members of that
 //
 // kept returns the object where this host wrote it, else nil.
 func (e *encoder) kept(o *pawl.Opaque) []byte {
@@ -229,6 +231,9 @@ func (e *encoder) kept(o *pawl.Opaque) []byte {
 	}
 	return o.Data
 }
+
+// ofMedia is the member under which what came with a Media is kept.
+const ofMedia = "ofMedia"
 
 // member returns the value of a member of an object; nil where there is none.
 func member(object []byte, name string) []byte {
@@ -242,11 +247,44 @@ func member(object []byte, name string) []byte {
 	return nil
 }
 
-// end appends the members of an object to the part being written, and closes it.
+// signed reports whether what came with a part has a signature, in either of the spellings that the API takes.
+func signed(object []byte) bool {
+	return member(object, "thoughtSignature") != nil || member(object, "thought_signature") != nil
+}
+
+// isThought reports whether an object is what came with a thought, and not a whole part.
+func isThought(object []byte) bool {
+	thought := false
+	c := jsonscan.New(object)
+	c.Object()
+	for k, ok := c.Key(); ok; k, ok = c.Key() {
+		switch string(k) {
+		case "thought":
+			thought = true
+		case "text", "thoughtSignature", "thought_signature", "partMetadata":
+		default:
+			return false
+		}
+	}
+	return thought
+}
+
+// end appends the members of an object to the part being written, and closes it. Members that are the content itself are left
+// out: it may have been changed since.
 func (e *encoder) end(object []byte) {
-	if members := trim(object); len(members) > 0 {
-		e.Comma()
-		e.B = append(e.B, members...)
+	c := jsonscan.New(object)
+	if len(object) > 0 {
+		c.Object()
+		for k, ok := c.Key(); ok; k, ok = c.Key() {
+			switch string(k) {
+			case "text", "functionCall", "function_call", "inlineData", "inline_data", "fileData", "file_data":
+				continue
+			}
+			e.Comma()
+			e.Bytes(k)
+			e.Raw(":")
+			e.B = append(e.B, c.Raw()...)
+		}
 	}
 	e.Raw("}")
 }
@@ -271,7 +309,7 @@ func fromCall(e *encoder, c *pawl.ToolCall) {
 	}
 	e.Raw("}")
 	kept := e.kept(c.Opaque)
-	if e.missing && member(kept, "thoughtSignature") == nil {
+	if e.missing && !signed(kept) {
 		e.Comma()
 		e.Raw(skipSignature)
 	}

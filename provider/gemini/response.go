@@ -2,7 +2,6 @@ package gemini
 
 import (
 	"bytes"
-	"encoding/base64"
 	"encoding/json"
 
 	"github.com/pawl-go/pawl"
@@ -242,7 +241,11 @@ func (d *decoder) toPart(raw []byte) error {
 		return err
 	}
 	if p.kind == "other" {
-		return d.keepPart("part", p.raw)
+		o, err := d.keep(bytes.Clone(p.raw))
+		if err != nil {
+			return err
+		}
+		return d.Part(pawl.Reasoning{Opaque: o})
 	}
 	m, err := toMedia(p.content)
 	if err != nil {
@@ -251,21 +254,15 @@ func (d *decoder) toPart(raw []byte) error {
 	if err := d.Part(m); err != nil || p.members == nil {
 		return err
 	}
-	return d.keepPart("media", p.members)
-}
-
-// keepPart yields something that only the provider can read.
-func (d *decoder) keepPart(name string, raw []byte) error {
-	o, err := d.keep(append(append(append([]byte(`{"`), name...), `":`...), raw...), '}')
+	o, err := d.keep(append(append([]byte(`{"`+ofMedia+`":`), p.members...), '}'))
 	if err != nil {
 		return err
 	}
 	return d.Part(pawl.Reasoning{Opaque: o})
 }
 
-// keep returns an Opaque of an object that the caller gives away, and may append to.
-func (d *decoder) keep(object []byte, end ...byte) (*pawl.Opaque, error) {
-	object = append(object, end...)
+// keep returns an Opaque of an object that the caller gives away.
+func (d *decoder) keep(object []byte) (*pawl.Opaque, error) {
 	if !jsonscan.Valid(object) {
 		return nil, broken("a part of the reply is not valid JSON")
 	}
@@ -284,11 +281,7 @@ func toMedia(raw []byte) (pawl.Media, error) {
 		case "fileUri":
 			m.URL = c.String()
 		case "data":
-			text := c.Bytes()
-			b, err := base64.StdEncoding.AppendDecode(nil, text)
-			if err != nil {
-				b, err = base64.URLEncoding.AppendDecode(nil, text)
-			}
+			b, err := decodeBase64(c.Bytes())
 			if err != nil {
 				return m, broken("media in the reply are not base64: %v", err)
 			}
