@@ -37,12 +37,9 @@ func fromMedia(e *encoder, where string, m pawl.Media, local bool) {
 	}
 	if m.URL != "" {
 		e.Raw(`{"fileData":{`)
-		if m.MIME == "" {
-			m.MIME = wire.MIMEByName(m.URL)
-		}
-		if m.MIME != "" {
+		if kind := typeOf(m); kind != "" {
 			e.Raw(`"mimeType":`)
-			e.String(m.MIME)
+			e.String(kind)
 			e.Raw(",")
 		}
 		e.Raw(`"fileUri":`)
@@ -79,6 +76,17 @@ func readDataURI(s string) (pawl.Media, error) {
 	}
 	b, err := decodeBase64([]byte(data))
 	return pawl.Media{MIME: mime, Data: b}, err
+}
+
+// typeOf is the type of media, as far as they say.
+func typeOf(m pawl.Media) string {
+	if m.MIME != "" {
+		return m.MIME
+	}
+	if rest, ok := strings.CutPrefix(m.URL, "data:"); ok {
+		return rest[:max(0, strings.IndexAny(rest, ";,"))]
+	}
+	return wire.MIMEByName(m.URL)
 }
 
 // decodeBase64 reads any of its forms: some clients write the one that is meant for addresses, or leave the padding out.
