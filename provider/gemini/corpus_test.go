@@ -1,9 +1,13 @@
 package gemini_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
+	"io"
 	"io/fs"
+	"math/rand/v2"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -356,4 +360,71 @@ func TestRecordedErrors(t *testing.T) {
 	if n < 8 {
 		t.Errorf("only %d errors were found", n)
 	}
+}
+
+// A recorded stream with other line ends, or in other pieces, is the same reply; one that is cut is the reply or an error, and never has a
+// call that the whole one has not.
+func TestRecordedStreamsInPieces(t *testing.T) {
+	streams, cuts := 0, 0
+	random := rand.New(rand.NewPCG(1, 2))
+	for _, c := range corpus(t) {
+		for _, e := range c.Exchanges {
+			body, err := e.Body()
+			if err != nil {
+				t.Fatal(err)
+			}
+			whole, err := gemini.DecodeGenerate(200, true, body)
+			if !e.Streaming || err != nil {
+				continue
+			}
+			streams++
+			want := render(whole)
+			if got := outcome(gemini.DecodeGenerate(200, true, bytes.ReplaceAll(body, []byte("\r\n"), []byte("\n")))); got != want {
+				t.Errorf("%s: with LF: got %s\nwant %s", e.Name(), got, want)
+			}
+			m := gemini.New("m", &gemini.Options{HTTP: transport(func(*http.Request) (*http.Response, error) {
+				res := reply(200, string(body))
+				res.Body = io.NopCloser(&pieces{body, random})
+				return res, nil
+			}), Key: "k"})
+			if got, _, err := ask(t.Context(), m, user("go"), true); outcome(got, err) != want {
+				t.Errorf("%s: in pieces: got %s\nwant %s", e.Name(), outcome(got, err), want)
+			}
+			calls := whole.Message.Calls()
+			for n := 0; n < len(body); n += 1 + random.IntN(1+len(body)/200) {
+				cuts++
+				cut, err := gemini.DecodeGenerate(200, true, body[:n])
+				var p *pawl.ProviderError
+				switch {
+				case err != nil && !errors.As(err, &p):
+					t.Errorf("%s: cut at %d: %v", e.Name(), n, err)
+				case err == nil:
+					for i, c := range cut.Message.Calls() {
+						if i >= len(calls) || c.Name != calls[i].Name || string(c.Args) != string(calls[i].Args) {
+							t.Errorf("%s: cut at %d it calls %s %s", e.Name(), n, c.Name, c.Args)
+						}
+					}
+				}
+			}
+		}
+	}
+	t.Logf("%d streams, cut %d times", streams, cuts)
+	if streams < 50 {
+		t.Errorf("only %d streams were found", streams)
+	}
+}
+
+// pieces reads a body in pieces of any size.
+type pieces struct {
+	left   []byte
+	random *rand.Rand
+}
+
+func (p *pieces) Read(b []byte) (int, error) {
+	if len(p.left) == 0 {
+		return 0, io.EOF
+	}
+	n := copy(b, p.left[:1+p.random.IntN(min(len(p.left), 100))])
+	p.left = p.left[n:]
+	return n, nil
 }
