@@ -36,7 +36,7 @@ type Exchange struct {
 	Info struct {
 		Model     string         `json:"model"`
 		ToolCalls []RecordedCall `json:"tool_calls"`
-		Finish    []string       `json:"finish"`
+		Finish    []any          `json:"finish"` // words, or the numbers for which they stand
 		Tags      []string       `json:"tags"`
 	} `json:"info"` // what the recorder read in it
 }

@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/provider/gemini"
 	"github.com/pawl-go/pawl/provider/openai"
 )
 
@@ -36,6 +37,9 @@ type adapter struct {
 var adapters = []adapter{
 	{"openai", "openai:gpt-5-mini", func(model string, o *Options) pawl.Model { return openai.New(model, fromOptions(o)) }},
 	{"openai-chat", "openai-chat:gpt-5-mini", func(model string, o *Options) pawl.Model { return openai.NewChat(model, fromOptions(o)) }},
+	{"gemini", "gemini:gemini-3-flash-preview", func(model string, o *Options) pawl.Model {
+		return gemini.New(model, &gemini.Options{BaseURL: o.BaseURL, Key: o.Key, Header: o.Header, HTTP: o.HTTP, Retries: o.Retries})
+	}},
 }
 
 func fromOptions(o *Options) *openai.Options {
@@ -81,6 +85,11 @@ func guess(name string) string {
 	}
 	if strings.ContainsAny(name, "/ ") {
 		return ""
+	}
+	for _, a := range adapters {
+		if strings.HasPrefix(name, a.name+"-") {
+			return fmt.Sprintf("; did you mean %s:%s?", a.name, name)
+		}
 	}
 	return fmt.Sprintf("; did you mean openai:%s?", name)
 }

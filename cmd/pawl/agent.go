@@ -16,7 +16,7 @@ import (
 
 // agentFlags is what run and chat share: the flags that make an agent, and those that keep its transcript.
 type agentFlags struct {
-	Model      string   `placeholder:"PROVIDER:NAME" help:"The model: openai:gpt-5-mini (Responses), or openai-chat:NAME (Chat Completions, which most servers speak)."`
+	Model      string   `placeholder:"PROVIDER:NAME" help:"The model: openai:gpt-5-mini (Responses), openai-chat:NAME (Chat Completions, which most servers speak), or gemini:NAME."`
 	BaseURL    string   `name:"base-url" placeholder:"URL" help:"Where the provider's API is; usually ends in /v1. Default: OPENAI_BASE_URL, then the provider's own."`
 	System     string   `placeholder:"TEXT" help:"Instructions that stand in front of the conversation."`
 	Tools      []string `placeholder:"SET" help:"Sets of built-in tools: file, data."`

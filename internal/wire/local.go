@@ -1,0 +1,83 @@
+package wire
+
+import (
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/pawl-go/pawl"
+)
+
+// maxLocal bounds a local file that is sent inside a request: no provider takes more.
+const maxLocal = 20 << 20
+
+// IsLocal reports whether the address of a Media names a file of this machine: /x, ./x, ../x, ~/x or file:///x. Adapters read it for
+// messages of the user alone: what a tool or a model writes must not be able to name files.
+func IsLocal(address string) bool {
+	for _, prefix := range [...]string{"/", "./", "../", "~/", "file:///"} {
+		if strings.HasPrefix(address, prefix) {
+			return !strings.HasPrefix(address, "//")
+		}
+	}
+	return false
+}
+
+// ReadLocal returns m with the bytes of the file that it names, of at most 20 MiB. Its type is told from the ending of
+// the name where m does not say. Other Media are returned as they are.
+func ReadLocal(m pawl.Media) (pawl.Media, error) {
+	if !IsLocal(m.URL) {
+		return m, nil
+	}
+	path := m.URL
+	if strings.HasPrefix(path, "file:") {
+		u, err := url.Parse(path)
+		if err != nil {
+			return m, err
+		}
+		path = filepath.FromSlash(u.Path)
+	}
+	if rest, ok := strings.CutPrefix(path, "~/"); ok {
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return m, err
+		}
+		path = filepath.Join(home, rest)
+	}
+	if m.MIME == "" {
+		if m.MIME = MIMEByName(path); m.MIME == "" {
+			return m, fmt.Errorf("the type of %s cannot be told from its name", filepath.Base(path))
+		}
+	}
+	switch info, err := os.Stat(path); {
+	case err != nil:
+		return m, err
+	case !info.Mode().IsRegular():
+		return m, fmt.Errorf("%s is no file", filepath.Base(path))
+	case info.Size() > maxLocal:
+		return m, fmt.Errorf("%s has %d bytes, more than the %d that can be sent", filepath.Base(path), info.Size(), maxLocal)
+	}
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return m, err
+	}
+	return pawl.Media{MIME: m.MIME, Data: b}, nil
+}
+
+// MIMEByName tells the type of media from the ending of a path or an address; "" where it does not say. It knows the
+// same endings on every machine.
+func MIMEByName(name string) string {
+	if i := strings.IndexAny(name, "?#"); i >= 0 && !IsLocal(name) {
+		name = name[:i]
+	}
+	ext := strings.ToLower(filepath.Ext(name))
+	return byEnding[ext]
+}
+
+var byEnding = map[string]string{
+	".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".gif": "image/gif", ".webp": "image/webp", ".heic": "image/heic", ".heif": "image/heif",
+	".pdf": "application/pdf", ".txt": "text/plain", ".md": "text/markdown", ".csv": "text/csv", ".html": "text/html", ".json": "application/json", ".xml": "text/xml",
+	".wav": "audio/wav", ".mp3": "audio/mpeg", ".flac": "audio/flac", ".ogg": "audio/ogg", ".aac": "audio/aac", ".aiff": "audio/aiff", ".m4a": "audio/mp4",
+	".mp4": "video/mp4", ".webm": "video/webm", ".mov": "video/quicktime", ".mpeg": "video/mpeg",
+}

@@ -1,0 +1,276 @@
+package gemini
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/pawl-go/pawl/internal/jsonscan"
+)
+
+// argsWriter writes arguments that come value by value, each with its path, as the JSON text that they make:
+//
+//	{"jsonPath":"$.to[0].name","stringValue":"An","willContinue":true}
+//	{"jsonPath":"$.to[0].name","stringValue":"na"}
+//	{"jsonPath":"$.to[0].age","numberValue":7}            {"to":[{"name":"Anna","age":7
+//
+// The model writes arguments from front to back, so the text can be passed on while it grows. A value for a place that is behind
+// would need what was passed on to be taken back: it ends the reply with an error.
+type argsWriter struct {
+	out   []byte
+	stack []level // the open objects and arrays, from the outermost
+	open  string  // the path of a string that goes on; "": none
+}
+
+// level is an open object or array.
+type level struct {
+	array bool
+	keys  []string // of an object: those written
+	n     int      // of an array: how many values
+}
+
+// step is one step of a path: into an object, or into an array.
+type step struct {
+	key   string
+	index int // -1: it is a key
+}
+
+// take returns what was written since it was called last.
+func (w *argsWriter) take() json.RawMessage {
+	out := w.out
+	w.out = nil
+	return out
+}
+
+// add takes an array of pieces.
+func (w *argsWriter) add(pieces []byte) error {
+	c := jsonscan.New(pieces)
+	if len(pieces) == 0 {
+		return nil
+	}
+	for c.Array(); c.More(); {
+		var path string
+		var kind string
+		var value []byte
+		goesOn := false
+		if !c.Object() {
+			continue
+		}
+		for k, ok := c.Key(); ok; k, ok = c.Key() {
+			switch string(k) {
+			case "jsonPath":
+				path = c.String()
+			case "willContinue":
+				goesOn = c.Bool()
+			case "stringValue", "numberValue", "boolValue", "nullValue":
+				kind, value = string(k), c.Raw()
+			}
+		}
+		if c.Err() != nil {
+			break
+		}
+		if err := w.piece(path, kind, value, goesOn); err != nil {
+			return err
+		}
+	}
+	if c.Err() != nil {
+		return broken("pieces of arguments cannot be read: %v", c.Err())
+	}
+	return nil
+}
+
+func (w *argsWriter) piece(path, kind string, value []byte, goesOn bool) error {
+	if w.open != "" && path == w.open {
+		if kind == "stringValue" {
+			w.string(value)
+		} else if kind != "" {
+			return broken("arguments cannot be read: the text at %s went on as another value", path)
+		}
+		if !goesOn {
+			w.closeString()
+		}
+		return nil
+	}
+	w.closeString() // another value has begun, so it was whole
+	if kind == "" {
+		return nil
+	}
+	steps, ok := parsePath(path)
+	if !ok {
+		return broken("arguments cannot be read: the path %q", path)
+	}
+	if err := w.move(path, steps); err != nil {
+		return err
+	}
+	switch kind {
+	case "stringValue":
+		w.out = append(w.out, '"')
+		w.string(value)
+		w.open = path
+		if !goesOn {
+			w.closeString()
+		}
+	case "nullValue":
+		w.out = append(w.out, "null"...)
+	default:
+		if !jsonscan.Valid(value) {
+			return broken("arguments cannot be read: the value %s", value)
+		}
+		w.out = append(w.out, value...)
+	}
+	return nil
+}
+
+// string appends the inside of a raw JSON string.
+func (w *argsWriter) string(raw []byte) {
+	c := jsonscan.New(raw)
+	q := jsonscan.AppendString(nil, c.Bytes())
+	w.out = append(w.out, q[1:len(q)-1]...)
+}
+
+func (w *argsWriter) closeString() {
+	if w.open != "" {
+		w.open = ""
+		w.out = append(w.out, '"')
+	}
+}
+
+// move closes and opens objects and arrays until the value at steps is next.
+func (w *argsWriter) move(path string, steps []step) error {
+	if len(w.stack) == 0 {
+		w.stack = []level{{}}
+		w.out = append(w.out, '{')
+	}
+	depth := 0 // of the deepest open level that the path goes through
+	for depth < len(w.stack)-1 && depth < len(steps)-1 && w.stack[depth].last(steps[depth]) {
+		depth++
+	}
+	w.pop(depth + 1)
+	for i := depth; ; i++ {
+		top := &w.stack[i]
+		s := steps[i]
+		if top.array != (s.index >= 0) {
+			return broken("arguments cannot be read: %s is no place in what came before", path)
+		}
+		if top.n > 0 {
+			w.out = append(w.out, ',')
+		}
+		if top.array {
+			if s.index != top.n {
+				return broken("arguments cannot be read: %s came when [%d] was next", path, top.n)
+			}
+		} else {
+			if slices.Contains(top.keys, s.key) {
+				return broken("arguments cannot be read: %s came when the model had gone on from there", path)
+			}
+			top.keys = append(top.keys, s.key)
+			w.out = append(jsonscan.AppendString(w.out, s.key), ':')
+		}
+		top.n++
+		if i == len(steps)-1 {
+			return nil
+		}
+		next := level{array: steps[i+1].index >= 0}
+		w.stack = append(w.stack, next)
+		w.out = append(w.out, next.bracket())
+	}
+}
+
+// last reports whether s is where the level was written last.
+func (l *level) last(s step) bool {
+	if l.array {
+		return s.index == l.n-1
+	}
+	return s.index < 0 && l.n > 0 && l.keys[l.n-1] == s.key
+}
+
+func (l *level) bracket() byte {
+	if l.array {
+		return '['
+	}
+	return '{'
+}
+
+// pop closes levels until n are open.
+func (w *argsWriter) pop(n int) {
+	for len(w.stack) > n {
+		w.out = append(w.out, w.stack[len(w.stack)-1].bracket()+2) // ']' and '}' stand two after
+		w.stack = w.stack[:len(w.stack)-1]
+	}
+}
+
+// end closes what is open. A text that was announced to go on did not: what the model meant is not known.
+func (w *argsWriter) end() error {
+	if w.open != "" {
+		return broken("the arguments of a call broke off inside %s", w.open)
+	}
+	if len(w.stack) == 0 {
+		w.out = append(w.out, "{}"...)
+	}
+	w.pop(0)
+	return nil
+}
+
+// parsePath reads a JSONPath to one value: $, then .key, ['key'], ["key"] or [0]. It reports false for anything else.
+func parsePath(path string) ([]step, bool) {
+	rest, ok := strings.CutPrefix(path, "$")
+	if !ok || rest == "" {
+		return nil, false
+	}
+	var steps []step
+	for rest != "" {
+		switch {
+		case rest[0] == '.':
+			rest = rest[1:]
+			end := strings.IndexAny(rest, ".[")
+			if end < 0 {
+				end = len(rest)
+			}
+			if end == 0 {
+				return nil, false
+			}
+			steps = append(steps, step{rest[:end], -1})
+			rest = rest[end:]
+		case len(rest) > 2 && (rest[1] == '\'' || rest[1] == '"'):
+			key, n, ok := quoted(rest[1:])
+			if !ok || 1+n >= len(rest) || rest[1+n] != ']' {
+				return nil, false
+			}
+			steps = append(steps, step{key, -1})
+			rest = rest[n+2:]
+		case rest[0] == '[':
+			end := strings.IndexByte(rest, ']')
+			if end < 0 {
+				return nil, false
+			}
+			n, err := strconv.Atoi(rest[1:end])
+			if err != nil || n < 0 {
+				return nil, false
+			}
+			steps = append(steps, step{"", n})
+			rest = rest[end+1:]
+		default:
+			return nil, false
+		}
+	}
+	return steps, true
+}
+
+// quoted reads a key in quotes of either kind, and returns how many bytes it takes.
+func quoted(s string) (key string, n int, ok bool) {
+	var b bytes.Buffer
+	for i := 1; i < len(s); i++ {
+		switch {
+		case s[i] == '\\' && i+1 < len(s):
+			i++
+			b.WriteByte(s[i])
+		case s[i] == s[0]:
+			return b.String(), i + 1, true
+		default:
+			b.WriteByte(s[i])
+		}
+	}
+	return "", 0, false
+}

@@ -1,0 +1,227 @@
+package gemini
+
+import (
+	"bytes"
+	"strconv"
+	"strings"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/jsonscan"
+)
+
+// options are the members of the body that the caller wrote himself. They go into the body untouched. Most stand alone; into
+// three of them the adapter's own members are joined, or asking for safety settings would cost the caller his temperature.
+type options struct {
+	tools      []byte   // the inside of an array: built-in tools beside ours
+	toolConfig inside   // an object
+	generation inside   // an object: generationConfig
+	rest       []byte   // an object of the others; nil: none
+	keys       []string // of rest
+}
+
+// inside is the inside of an object: its members as they are, and their names.
+type inside struct {
+	members []byte
+	keys    []string
+}
+
+func (o *inside) has(name string) bool {
+	for _, k := range o.keys {
+		if k == name {
+			return true
+		}
+	}
+	return false
+}
+
+func readOptions(raw []byte) (options, error) {
+	var o options
+	if len(raw) == 0 {
+		return o, nil
+	}
+	if !jsonscan.IsObject(raw) {
+		return o, invalid("settings.options."+provider, "not a JSON object")
+	}
+	rest := []byte{'{'}
+	c := jsonscan.New(raw)
+	c.Object()
+	for k, ok := c.Key(); ok; k, ok = c.Key() {
+		key := string(k)
+		value := c.Raw()
+		kind := jsonscan.Kind(value[0])
+		switch {
+		case key == "tools" && kind == jsonscan.Array:
+			o.tools = trim(value)
+		case key == "toolConfig" && kind == jsonscan.Object:
+			o.toolConfig = readInside(value)
+		case key == "generationConfig" && kind == jsonscan.Object:
+			o.generation = readInside(value)
+		default:
+			if len(rest) > 1 {
+				rest = append(rest, ',')
+			}
+			rest = append(jsonscan.AppendString(rest, key), ':')
+			rest = append(rest, value...)
+			o.keys = append(o.keys, key)
+		}
+	}
+	if len(rest) > 1 {
+		o.rest = append(rest, '}')
+	}
+	return o, nil
+}
+
+func readInside(object []byte) inside {
+	in := inside{members: trim(object)}
+	c := jsonscan.New(object)
+	c.Object()
+	for k, ok := c.Key(); ok; k, ok = c.Key() {
+		in.keys = append(in.keys, string(k))
+	}
+	return in
+}
+
+// trim returns what stands between the brackets of a value; nil has nothing there.
+func trim(value []byte) []byte {
+	if value = bytes.TrimSpace(value); len(value) < 2 {
+		return nil
+	}
+	return bytes.TrimSpace(value[1 : len(value)-1])
+}
+
+// fromTools writes the tools and how they may be used.
+func fromTools(e *encoder, req *pawl.Request) {
+	if (len(req.Tools) > 0 || len(e.opts.tools) > 0) && e.Key("tools") {
+		e.Raw("[")
+		if len(req.Tools) > 0 {
+			e.Raw(`{"functionDeclarations":`)
+			e.B = append(e.B, e.tools.Body...)
+			e.Raw("}")
+		}
+		if len(e.opts.tools) > 0 {
+			e.Comma()
+			e.B = append(e.B, e.opts.tools...)
+		}
+		e.Raw("]")
+	}
+	own := len(req.Tools) > 0 && !e.opts.toolConfig.has("functionCallingConfig")
+	if (own || len(e.opts.toolConfig.members) > 0) && e.Key("toolConfig") {
+		e.Raw("{")
+		if own {
+			e.Raw(`"functionCallingConfig":`)
+			fromChoice(e, req.Choice)
+		}
+		e.join(e.opts.toolConfig)
+		e.Raw("}")
+	}
+	if p := req.Settings.Parallel; p != nil && !*p && len(req.Tools) > 0 {
+		e.Fail(unsupported("settings.parallel_calls", "Gemini cannot be told to make one call at a time"))
+	}
+}
+
+// join appends the caller's members to the object being written.
+func (e *encoder) join(in inside) {
+	if len(in.members) > 0 {
+		e.Comma()
+		e.B = append(e.B, in.members...)
+	}
+}
+
+// fromSettings writes generationConfig, or nothing where it would be empty.
+func fromSettings(e *encoder, req *pawl.Request) {
+	s, own := &req.Settings, e.opts.generation
+	if e.Has("generationConfig") {
+		return // the caller has written something that is no object there: the API says what it thinks of it
+	}
+	start := len(e.B)
+	e.Key("generationConfig")
+	e.Raw("{")
+	empty := len(e.B)
+	key := func(name string) bool {
+		if own.has(name) {
+			return false
+		}
+		e.Comma()
+		e.Raw(`"` + name + `":`)
+		return true
+	}
+	if s.MaxTokens > 0 && key("maxOutputTokens") {
+		e.Int(s.MaxTokens)
+	}
+	if s.Temperature != nil && key("temperature") {
+		e.Float("settings.temperature", *s.Temperature)
+	}
+	if s.TopP != nil && key("topP") {
+		e.Float("settings.top_p", *s.TopP)
+	}
+	if len(s.Stop) > 0 && key("stopSequences") {
+		e.Raw("[")
+		for _, stop := range s.Stop {
+			e.Comma()
+			e.String(stop)
+		}
+		e.Raw("]")
+	}
+	if s.Effort != "" && key("thinkingConfig") {
+		fromEffort(e, s.Effort)
+	}
+	if e.native(req) {
+		if key("responseMimeType") {
+			e.Raw(`"application/json"`)
+		}
+		if !own.has("responseSchema") && key("responseJsonSchema") {
+			e.B = append(e.B, req.Output...)
+		}
+	}
+	e.join(own)
+	if len(e.B) == empty {
+		e.B = e.B[:start]
+		return
+	}
+	e.Raw("}")
+}
+
+// native reports whether the model can be held to the schema of the output. Older ones refuse JSON beside tools; they
+// are told in the instructions, and the reply is checked like any other.
+func (e *encoder) native(req *pawl.Request) bool {
+	return len(req.Output) > 0 && (len(req.Tools) == 0 || e.version == 0 || e.version >= 3)
+}
+
+// fromEffort writes how much the model may think. Gemini 3 knows levels, its predecessors a number of tokens; a number is taken as
+// such a budget, and words become the budgets for which they stand in Google's own compatibility layer.
+func fromEffort(e *encoder, effort string) {
+	budget := effort
+	if _, err := strconv.Atoi(effort); err != nil {
+		if e.version == 0 || e.version >= 3 {
+			if effort == "none" {
+				e.Fail(unsupported("settings.effort", `%s cannot be kept from thinking; "minimal" is the least it knows`, e.model))
+			}
+			e.Raw(`{"thinkingLevel":`)
+			e.String(effort)
+			e.Raw("}")
+			return
+		}
+		switch strings.ToLower(effort) {
+		case "none":
+			budget = "0"
+		case "minimal", "low":
+			budget = "1024"
+		case "medium":
+			budget = "8192"
+		case "high":
+			budget = "24576"
+		case "dynamic":
+			budget = "-1"
+		default:
+			e.Fail(unsupported("settings.effort", "%s thinks by a budget: a number of tokens, or none, minimal, low, medium, high or dynamic; not %q", e.model, effort))
+		}
+	} else {
+		budget = strconv.Itoa(atoi(effort))
+	}
+	e.Raw(`{"thinkingBudget":` + budget + `}`)
+}
+
+func atoi(s string) int {
+	n, _ := strconv.Atoi(s)
+	return n
+}

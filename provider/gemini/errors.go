@@ -1,0 +1,272 @@
+package gemini
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/jsonscan"
+	"github.com/pawl-go/pawl/internal/wire"
+)
+
+// failure is what the provider says of an error:
+//
+//	{"error":{"code":429,"message":"…","status":"RESOURCE_EXHAUSTED","details":[{"@type":…}]}}
+//
+// in an array, from a stream that was not asked for as events; or inside the message of another one, from a gateway.
+type failure struct {
+	message, status string
+	code            int           // the HTTP status in the body
+	reason          string        // of ErrorInfo
+	quotas          []string      // of QuotaFailure: which quotas are used up
+	retry           time.Duration // of RetryInfo
+}
+
+func readFailure(body []byte) failure {
+	var f failure
+	c := jsonscan.New(body)
+	f.read(&c)
+	switch inner := strings.TrimSpace(f.message); {
+	case strings.HasPrefix(inner, "{") && jsonscan.IsObject([]byte(inner)):
+		if g := readFailure([]byte(inner)); g.status != "" {
+			return g
+		}
+	case f.message == "" && f.status == "":
+		f.message = page(body)
+	}
+	return f
+}
+
+// page is an error that is no JSON: the title of a page, or its text.
+func page(body []byte) string {
+	s := string(body[:min(len(body), 4096)])
+	if lower := strings.ToLower(s); strings.Contains(lower, "<html") || strings.HasPrefix(strings.TrimSpace(lower), "<!doctype") {
+		if _, after, ok := strings.Cut(lower, "<title>"); ok && len(lower) == len(s) {
+			from := len(s) - len(after)
+			if to := strings.Index(after, "</title>"); to > 0 {
+				return "an HTML page: " + strings.TrimSpace(s[from:from+to])
+			}
+		}
+	}
+	return wire.Excerpt(body)
+}
+
+func (f *failure) read(c *jsonscan.Cursor) {
+	switch c.Kind() {
+	case jsonscan.String:
+		f.message = c.String()
+		return
+	case jsonscan.Array:
+		for c.Array(); c.More(); {
+			f.read(c)
+		}
+		return
+	}
+	if !c.Object() {
+		return
+	}
+	for k, ok := c.Key(); ok; k, ok = c.Key() {
+		switch string(k) {
+		case "error":
+			if c.Kind() != jsonscan.Null {
+				f.read(c)
+			}
+		case "message":
+			if s := c.String(); s != "" {
+				f.message = s
+			}
+		case "status":
+			if s := c.String(); s != "" {
+				f.status = s
+			}
+		case "code":
+			if c.Kind() == jsonscan.Number {
+				n, _ := c.Int()
+				f.code = int(n)
+			} else if s := c.String(); s != "" && f.reason == "" {
+				f.reason = s
+			}
+		case "details":
+			for c.Array(); c.More(); {
+				f.detail(c)
+			}
+		}
+	}
+}
+
+// detail reads one of the typed details of an error.
+func (f *failure) detail(c *jsonscan.Cursor) {
+	if !c.Object() {
+		return
+	}
+	for k, ok := c.Key(); ok; k, ok = c.Key() {
+		switch string(k) {
+		case "reason":
+			f.reason = c.String()
+		case "retryDelay": // "34.07s"; in the older form of durations an object
+			f.retry = toDuration(c)
+		case "violations":
+			for c.Array(); c.More(); {
+				if !c.Object() {
+					continue
+				}
+				for k, ok := c.Key(); ok; k, ok = c.Key() {
+					if string(k) == "quotaId" {
+						f.quotas = append(f.quotas, c.String())
+					}
+				}
+			}
+		}
+	}
+}
+
+func toDuration(c *jsonscan.Cursor) time.Duration {
+	var seconds, nanos float64
+	if c.Kind() == jsonscan.Object {
+		c.Object()
+		for k, ok := c.Key(); ok; k, ok = c.Key() {
+			switch string(k) {
+			case "seconds":
+				if c.Kind() == jsonscan.String {
+					seconds, _ = strconv.ParseFloat(c.String(), 64)
+				} else {
+					seconds, _ = c.Float()
+				}
+			case "nanos":
+				nanos, _ = c.Float()
+			}
+		}
+	} else {
+		seconds, _ = strconv.ParseFloat(strings.TrimSuffix(c.String(), "s"), 64)
+	}
+	if s := seconds + nanos/1e9; s > 0 && s < 1e6 {
+		return time.Duration(s * float64(time.Second))
+	}
+	return 0
+}
+
+// toError makes the error of an answer with an HTTP status.
+func toError(status int, h http.Header, body []byte, now time.Time) *pawl.ProviderError {
+	f := readFailure(body)
+	e := classify(status, &f)
+	if status == http.StatusTooManyRequests || status >= 500 {
+		if e.RetryAfter = wire.RetryAfter(h, now); e.RetryAfter == 0 {
+			e.RetryAfter = f.retry
+		}
+	}
+	return e
+}
+
+// toStreamError makes the error of a failure inside a reply, which came with status 200.
+func toStreamError(raw []byte) error {
+	f := readFailure(raw)
+	e := classify(f.code, &f)
+	e.Status = f.code
+	e.RetryAfter = f.retry
+	return e
+}
+
+// classify maps an error to a code: by what its words say where they say more than its status, then by the status of the call
+// (the body's, and where it has none that of HTTP).
+func classify(status int, f *failure) *pawl.ProviderError {
+	e := &pawl.ProviderError{Provider: provider, Status: status, Message: f.message}
+	if e.Message == "" {
+		e.Message = strings.TrimSpace(f.status + " " + f.reason)
+	}
+	text := strings.ToLower(f.message)
+	word := strings.ToLower(f.reason + " " + f.status)
+	says := func(s string, words ...string) bool {
+		for _, w := range words {
+			if strings.Contains(s, w) {
+				return true
+			}
+		}
+		return false
+	}
+	client := status == 0 || status >= 400 && status < 500
+	switch {
+	case client && (says(word, "api_key_invalid", "api_key_expired", "access_token_expired") || says(text, "api key not valid", "api key expired")):
+		e.Code = pawl.CodeAuthentication
+	case client && (says(word, "insufficient_quota", "billing_disabled") || f.spent() || says(text, "credits are depleted", "billing")) && status != 429:
+		e.Code = pawl.CodeQuota
+	case status == 429 && (says(word, "insufficient_quota") || f.spent() || says(text, "credits are depleted")):
+		e.Code = pawl.CodeQuota
+	case client && (says(word, "context_length") || says(text, "exceeds the maximum number of tokens", "input token count", "input context is too long", "context length", "context window", "too many tokens")):
+		e.Code = pawl.CodeContextLength
+	case client && (says(word, "content_filter") || says(text, "blocked") && says(text, "safety", "prohibited")):
+		e.Code = pawl.CodeContentFilter
+	default:
+		e.Code, e.Retryable = byStatus(status, f.status)
+	}
+	if e.Code == pawl.CodeNotFound && status >= 300 && status < 400 && e.Message == "" {
+		e.Message = "the server answered with a redirect; is the base URL right?"
+	}
+	return e
+}
+
+// spent reports whether a quota is used up for longer than a run should wait: for the day, or because it is nothing at all. What
+// is counted by the minute is a rate limit, though the words are the same.
+func (f *failure) spent() bool {
+	for _, q := range f.quotas {
+		if strings.Contains(q, "PerDay") {
+			return true
+		}
+	}
+	return strings.Contains(f.message, "limit: 0,") || strings.HasSuffix(strings.TrimSpace(f.message), "limit: 0")
+}
+
+// byStatus maps the names of google.rpc.Code, and the statuses of HTTP. Where both are there HTTP's comes first: the
+// name is often made from it on the way.
+func byStatus(status int, name string) (code pawl.Code, retryable bool) {
+	switch status {
+	case 401:
+		return pawl.CodeAuthentication, false
+	case 402:
+		return pawl.CodeQuota, false
+	case 403:
+		return pawl.CodePermission, false
+	case 404, 410:
+		return pawl.CodeNotFound, false
+	case 408, 504:
+		return pawl.CodeTimeout, true
+	case 409, 425, 499:
+		return pawl.CodeServer, true
+	case 413:
+		return pawl.CodeContextLength, false
+	case 429:
+		return pawl.CodeRateLimit, true
+	case 503, 529:
+		return pawl.CodeOverloaded, true
+	}
+	switch name {
+	case "INVALID_ARGUMENT", "OUT_OF_RANGE", "UNIMPLEMENTED":
+		return pawl.CodeInvalidRequest, false
+	case "FAILED_PRECONDITION": // a place from which the API may not be used
+		return pawl.CodePermission, false
+	case "UNAUTHENTICATED":
+		return pawl.CodeAuthentication, false
+	case "PERMISSION_DENIED":
+		return pawl.CodePermission, false
+	case "NOT_FOUND":
+		return pawl.CodeNotFound, false
+	case "RESOURCE_EXHAUSTED":
+		return pawl.CodeRateLimit, true
+	case "UNAVAILABLE":
+		return pawl.CodeOverloaded, true
+	case "DEADLINE_EXCEEDED":
+		return pawl.CodeTimeout, true
+	case "INTERNAL", "UNKNOWN", "DATA_LOSS", "ABORTED", "CANCELLED", "ALREADY_EXISTS":
+		return pawl.CodeServer, true
+	}
+	switch {
+	case status >= 500 || status == 0:
+		return pawl.CodeServer, true
+	case status >= 400:
+		return pawl.CodeInvalidRequest, false
+	case status >= 300:
+		return pawl.CodeNotFound, false // a redirect: this is not the address of the API
+	}
+	return pawl.CodeServer, true
+}

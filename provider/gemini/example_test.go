@@ -1,0 +1,42 @@
+package gemini_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/provider/gemini"
+)
+
+// The server stands for Google's; against that, nil options and a key in the environment are enough.
+func Example() {
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		io.WriteString(w, `data: {"candidates":[{"content":{"role":"model","parts":[{"text":"Take an "}]}}]}`+"\r\n\r\n"+
+			`data: {"candidates":[{"content":{"role":"model","parts":[{"text":"umbrella."}]},"finishReason":"STOP"}]}`+"\r\n\r\n")
+	}))
+	defer srv.Close()
+
+	m := gemini.New("gemini-3-flash-preview", &gemini.Options{BaseURL: srv.URL})
+	req := &pawl.Request{Messages: []pawl.Message{pawl.User("Do I need an umbrella in Oslo?")}}
+	for d, err := range m.Stream(context.Background(), req) {
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		if t, ok := d.Part.(pawl.Text); ok {
+			fmt.Print(t.Text)
+		}
+	}
+	// Output: Take an umbrella.
+}
+
+// EncodeGenerate shows what would be sent. The name of the model goes into the address.
+func ExampleEncodeGenerate() {
+	body, err := gemini.EncodeGenerate(&pawl.Request{Model: "gemini-3-flash-preview", Messages: []pawl.Message{pawl.System("Be brief."), pawl.User("hi")}})
+	fmt.Println(string(body), err)
+	// Output: {"systemInstruction":{"parts":[{"text":"Be brief."}]},"contents":[{"role":"user","parts":[{"text":"hi"}]}]} <nil>
+}

@@ -1,0 +1,226 @@
+// Package gemini asks Google's Gemini models, behind the Gemini API or behind Vertex AI.
+//
+//	m := gemini.New("gemini-3-flash-preview", nil) // GEMINI_API_KEY, GEMINI_BASE_URL
+//
+// The package only translates, between pawl.Request and the body of generateContent, and between what comes back, whole or
+// as the events of streamGenerateContent, and pawl.Deltas.
+//
+//	pawl.Request ─▶ fromRequest, fromMessage, fromTool ─▶ bytes ─▶ net/http
+//	pawl.Delta   ◀─ toPart, toUsage, toFinish, toError ◀─ bytes ◀─ a stream of events, or one body
+//
+// EncodeGenerate and DecodeGenerate do the same without a network.
+//
+// The wire is that of protocol buffers in JSON, and some of it shows. Turns alternate between user and model, so messages that
+// follow each other from one side are one content. Results name the function, not the call: the name is looked up in the
+// history, and results stand in the order of their calls. Arguments and results are objects: a result is sent as {"result": …}
+// or {"error": …}. A signature belongs to the part that it came with, and goes back on that part, byte for byte; a call from
+// elsewhere gets the placeholder that Google documents where the model demands a signature. Names are told from the
+// version in the model's name: what only Gemini 3 has is not sent to older models.
+//
+// What the API has no word for is refused with CodeUnsupported before anything is sent.
+package gemini
+
+import (
+	"context"
+	"iter"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"unicode"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/wire"
+)
+
+// DefaultBaseURL is where the Gemini API answers.
+const DefaultBaseURL = "https://generativelanguage.googleapis.com/v1beta"
+
+// provider is the name in errors and in Settings.Options.
+const provider = "gemini"
+
+// Options tune a Model. Nil, and every zero field, stands for the default.
+type Options struct {
+	// BaseURL is the address before "/models/NAME:generateContent"; without a path, /v1beta is added. For Vertex AI it ends in
+	// /publishers/google. A query is kept. Empty: GEMINI_BASE_URL, else DefaultBaseURL.
+	BaseURL string
+
+	// Key is sent in the header x-goog-api-key, never in the address. Empty: GEMINI_API_KEY, else GOOGLE_API_KEY. Without a
+	// key, and without a header Authorization, requests to Google fail with CodeAuthentication before anything is sent;
+	// requests to other hosts go without one.
+	Key string
+
+	// Header is sent with each request. Vertex AI wants an Authorization with a bearer token.
+	Header http.Header
+
+	// HTTP carries the requests. Nil: one transport that all Models share, with enough idle connections for a busy
+	// host. Redirects are not followed.
+	HTTP http.RoundTripper
+
+	// Retries is how often a failed request is repeated as long as no fragment of its reply was seen. 0: 2;
+	// negative: never.
+	Retries int
+}
+
+// Model is a pawl.Model over generateContent. Create it with New; it may be used concurrently.
+type Model struct {
+	dialect
+	name   string
+	base   *url.URL
+	client wire.Client
+	err    error // a mistake in the options, told on the first request
+	tools  wire.ToolCache
+}
+
+var _ pawl.Model = (*Model)(nil)
+
+// New returns the named model. A name with a slash (tunedModels/x, models/x) is taken as the path that it is. A mistake in the
+// options is reported by the first request.
+func New(model string, o *Options) *Model {
+	if o == nil {
+		o = new(Options)
+	}
+	m := &Model{name: model}
+	base := first(o.BaseURL, os.Getenv("GEMINI_BASE_URL"), DefaultBaseURL)
+	key := first(o.Key, strings.TrimSpace(os.Getenv("GEMINI_API_KEY")), strings.TrimSpace(os.Getenv("GOOGLE_API_KEY"))) // files of secrets end in a line break
+	u, err := url.Parse(strings.TrimSpace(base))
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		// The address is not repeated: it may hold a key.
+		m.err = &pawl.ProviderError{Provider: provider, Code: pawl.CodeInvalidRequest,
+			Message: "the base URL is not an http or https address such as " + DefaultBaseURL}
+		return m
+	}
+	if strings.Trim(u.Path, "/") == "" {
+		u.Path = "/v1beta"
+	}
+	m.base = u
+	m.dialect = newDialect(u.Hostname())
+	m.client = wire.Client{Provider: provider, Header: wire.Header(o.Header), Key: key, HTTP: o.HTTP, Retries: wire.Retries(o.Retries), Decoder: newDecoder, ToError: toError}
+	m.tools.Form = form
+	switch {
+	case strings.ContainsFunc(key, unicode.IsControl):
+		m.err = &pawl.ProviderError{Provider: provider, Code: pawl.CodeAuthentication,
+			Message: "the API key has a control character in it, such as a line break"}
+	case key != "":
+		m.client.Header.Set("X-Goog-Api-Key", key)
+	case m.google && m.client.Header.Get("Authorization") == "":
+		m.err = &pawl.ProviderError{Provider: provider, Code: pawl.CodeAuthentication,
+			Message: "no API key: set GEMINI_API_KEY or Options.Key (or GEMINI_BASE_URL, for a server that needs none)"}
+	}
+	return m
+}
+
+func first(values ...string) string {
+	for _, v := range values {
+		if v != "" {
+			return v
+		}
+	}
+	return ""
+}
+
+// A dialect is what the host makes a difference to.
+type dialect struct {
+	tag    string // of Opaque: signatures are read only where they were written
+	google bool   // one of Google's own
+}
+
+func newDialect(host string) dialect {
+	switch {
+	case host == "" || host == "generativelanguage.googleapis.com":
+		return dialect{tag: provider, google: true}
+	case strings.HasSuffix(host, "aiplatform.googleapis.com"): // all regions
+		return dialect{tag: provider + "@aiplatform.googleapis.com", google: true}
+	}
+	return dialect{tag: provider + "@" + host, google: strings.HasSuffix(host, ".googleapis.com")}
+}
+
+// Stream sends req and yields the reply. A request that fails before a fragment of its reply was seen is repeated where
+// that may help, after a Delta with a Notice that says so. Errors are *pawl.ProviderError; a cancelled ctx gives its cause.
+func (m *Model) Stream(ctx context.Context, req *pawl.Request) iter.Seq2[pawl.Delta, error] {
+	return func(yield func(pawl.Delta, error) bool) {
+		if err := m.stream(ctx, req, yield); err != nil && err != wire.ErrStopped {
+			yield(pawl.Delta{}, err)
+		}
+	}
+}
+
+func (m *Model) stream(ctx context.Context, req *pawl.Request, yield func(pawl.Delta, error) bool) error {
+	if m.err != nil {
+		return m.err
+	}
+	tools, err := m.tools.Get(req.Tools)
+	if err != nil {
+		return err
+	}
+	name := first(req.Model, m.name)
+	body, err := wire.Body(func(dst []byte) ([]byte, error) { return m.encode(dst, name, tools, req) })
+	if err != nil {
+		return err
+	}
+	u, err := m.address(name, req.Whole)
+	if err != nil {
+		return err
+	}
+	return m.client.Send(ctx, u, body, req.Whole, emitter(m.tag, tools, yield))
+}
+
+// address is where a request for the named model goes.
+func (m *Model) address(name string, whole bool) (*url.URL, error) {
+	path := []string{"models"}
+	if strings.Contains(name, "/") {
+		path = nil
+	}
+	for _, s := range strings.Split(name, "/") {
+		if s == "" || s == "." || s == ".." {
+			return nil, invalid("model", "%q is no name of a model", name)
+		}
+		path = append(path, url.PathEscape(s))
+	}
+	if whole {
+		path[len(path)-1] += ":generateContent"
+		return m.base.JoinPath(path...), nil
+	}
+	path[len(path)-1] += ":streamGenerateContent"
+	u := m.base.JoinPath(path...)
+	if u.RawQuery != "" {
+		u.RawQuery += "&"
+	}
+	u.RawQuery += "alt=sse"
+	return u, nil
+}
+
+// emitter yields the deltas of one reply.
+func emitter(tag string, tools *wire.Toolset, yield func(pawl.Delta, error) bool) *wire.Emitter {
+	return &wire.Emitter{Provider: provider, Tag: tag, Tools: tools, Yield: yield}
+}
+
+// unsupported is the refusal of something that the API has no form for.
+func unsupported(field, format string, args ...any) error {
+	return wire.Unsupported(provider, field, format, args...)
+}
+
+func invalid(field, format string, args ...any) error {
+	return wire.Invalid(provider, field, format, args...)
+}
+
+// broken is the error of a reply that cannot be read.
+func broken(format string, args ...any) error { return wire.Broken(provider, format, args...) }
+
+// version is the generation of a model, told from its name: 3 for gemini-3-pro-preview, 2 for gemini-2.5-flash, 0 where the
+// name does not say. The names that move with the newest model have been at 3 or above since there is a 3.
+func version(model string) int {
+	name, ok := strings.CutPrefix(model[strings.LastIndexByte(model, '/')+1:], "gemini-")
+	if !ok {
+		return 0
+	}
+	n, digits := 0, 0
+	for digits < len(name) && digits < 3 && name[digits] >= '0' && name[digits] <= '9' {
+		n = n*10 + int(name[digits]-'0')
+		digits++
+	}
+	if digits == 0 && strings.HasSuffix(name, "-latest") {
+		return 3
+	}
+	return n
+}

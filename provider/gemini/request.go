@@ -1,0 +1,336 @@
+package gemini
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/jsonscan"
+	"github.com/pawl-go/pawl/internal/wire"
+)
+
+// skipSignature is what Google documents for calls that another model made: it takes the place of the signature that Gemini 3 demands.
+const skipSignature = `"thoughtSignature":"skip_thought_signature_validator"`
+
+// encoder appends a body.
+type encoder struct {
+	wire.Writer
+	dialect
+	model   string
+	version int // of the model; 0: not known
+	tools   *wire.Toolset
+	opts    options
+
+	role    string          // of the content that is being written; "": none
+	calls   []pawl.ToolCall // of the last replies, which the next results answer
+	missing bool            // the last content of the model has a call, and its first one has no signature yet
+}
+
+// encode appends the body of req to dst. The model stands in the address, not in the body, but says what may be in it.
+func (d *dialect) encode(dst []byte, name string, tools *wire.Toolset, req *pawl.Request) ([]byte, error) {
+	if name == "" {
+		return dst, invalid("model", "no model is named")
+	}
+	if err := req.Choice.Check(req.Tools); err != nil {
+		return dst, &pawl.ProviderError{Provider: provider, Code: pawl.CodeInvalidRequest, Message: err.Error(), Err: err}
+	}
+	if len(req.Output) > 0 && !jsonscan.IsObject(req.Output) {
+		return dst, invalid("output", "the schema is not a JSON object")
+	}
+	opts, err := readOptions(req.Settings.Options[provider])
+	if err != nil {
+		return dst, err
+	}
+	e := encoder{Writer: wire.Writer{Provider: provider, B: dst}, dialect: *d, model: name, version: version(name), tools: tools, opts: opts}
+	e.Begin(opts.rest)
+	fromRequest(&e, req)
+	return e.Finish()
+}
+
+// Has reports whether the caller's options have a member of the body.
+func (e *encoder) Has(name string) bool { return slices.Contains(e.opts.keys, name) }
+
+// fromRequest writes the members of the body.
+func fromRequest(e *encoder, req *pawl.Request) {
+	fromInstructions(e, req)
+	if e.Key("contents") {
+		e.Raw("[")
+		for i := 0; i < len(req.Messages); i++ {
+			if req.Messages[i].Role == pawl.RoleTool {
+				i = fromResults(e, req.Messages, i)
+			} else {
+				fromMessage(e, i, &req.Messages[i])
+			}
+		}
+		if e.role == "" {
+			e.Fail(invalid("messages", "Gemini wants at least one message that is no instruction"))
+		}
+		e.close()
+		e.Raw("]")
+	}
+	fromTools(e, req)
+	fromSettings(e, req)
+}
+
+// fromInstructions writes the system and developer messages, wherever they stand: the API has one place for them.
+func fromInstructions(e *encoder, req *pawl.Request) {
+	tell := len(req.Output) > 0 && !e.native(req)
+	if !tell && !slices.ContainsFunc(req.Messages, func(m pawl.Message) bool { return instructs(&m) }) || !e.Key("systemInstruction") {
+		return
+	}
+	e.Raw(`{"parts":[`)
+	for i := range req.Messages {
+		m := &req.Messages[i]
+		if !instructs(m) {
+			continue
+		}
+		for j, p := range m.Parts {
+			t, ok := p.(pawl.Text)
+			if !ok {
+				e.Fail(unsupported(field(i, j), "instructions are text; Gemini cannot take %T there", p))
+			}
+			e.Comma()
+			e.text(t.Text)
+			e.Raw("}")
+		}
+		if len(m.Parts) == 0 {
+			e.Comma()
+			e.Raw(`{"text":""}`)
+		}
+	}
+	if tell {
+		e.Comma()
+		e.text("When you answer without calling a function, answer with one JSON value that fits this JSON Schema, and nothing else:\n" + string(req.Output))
+		e.Raw("}")
+	}
+	e.Raw(`]}`)
+}
+
+func instructs(m *pawl.Message) bool {
+	return m.Role == pawl.RoleSystem || m.Role == pawl.RoleDeveloper
+}
+
+// part begins a part of a content of role. Contents alternate: what follows from the same side goes into the same one.
+func (e *encoder) part(role string) {
+	if e.role == role {
+		e.Comma()
+		return
+	}
+	e.close()
+	e.Comma()
+	e.Raw(`{"role":"`)
+	e.Raw(role)
+	e.Raw(`","parts":[`)
+	e.role = role
+	e.missing = role == "model" && e.version >= 3
+}
+
+// close ends the content that is being written.
+func (e *encoder) close() {
+	if e.role != "" {
+		e.Raw("]}")
+		e.role = ""
+	}
+}
+
+// text begins a text part; the caller closes it.
+func (e *encoder) text(s string) {
+	e.Raw(`{"text":`)
+	e.String(s)
+}
+
+// fromMessage writes message i, unless it holds results or instructions.
+func fromMessage(e *encoder, i int, m *pawl.Message) {
+	switch m.Role {
+	case pawl.RoleSystem, pawl.RoleDeveloper:
+	case pawl.RoleAssistant:
+		fromReply(e, i, m)
+	case pawl.RoleUser:
+		e.calls = nil
+		for j, p := range m.Parts {
+			switch p := p.(type) {
+			case pawl.Text:
+				if p.Text == "" && len(m.Parts) > 1 {
+					continue // the API refuses parts without anything in them
+				}
+				e.part("user")
+				e.text(p.Text)
+				e.Raw("}")
+			case pawl.Media:
+				e.part("user")
+				fromMedia(e, field(i, j), p, true)
+				e.Raw("}")
+			default:
+				e.Fail(invalid(field(i, j), "%T has no place in this message", p))
+			}
+		}
+	default:
+		e.Fail(invalid("messages", "message %d has the unknown role %q", i, m.Role))
+	}
+}
+
+// fromReply writes the parts of an assistant message, each with what came with it. What another provider's model thought
+// is left out.
+func fromReply(e *encoder, i int, m *pawl.Message) {
+	if e.role != "model" {
+		e.calls = nil
+	}
+	for j, p := range m.Parts {
+		switch p := p.(type) {
+		case pawl.Text:
+			kept := e.kept(p.Opaque)
+			if p.Text == "" && kept == nil {
+				continue
+			}
+			e.part("model")
+			e.text(p.Text)
+			e.end(kept)
+		case pawl.Reasoning:
+			kept := e.kept(p.Opaque)
+			switch {
+			case kept == nil || member(kept, ofMedia) != nil:
+			case isThought(kept):
+				e.part("model")
+				e.text(p.Text)
+				e.end(kept)
+			default: // only the provider can read it
+				e.part("model")
+				e.B = append(e.B, kept...)
+			}
+		case pawl.Media:
+			e.part("model")
+			fromMedia(e, field(i, j), p, false)
+			var kept []byte
+			if j+1 < len(m.Parts) {
+				if r, ok := m.Parts[j+1].(pawl.Reasoning); ok {
+					kept = member(e.kept(r.Opaque), ofMedia)
+				}
+			}
+			e.end(kept)
+		case pawl.ToolCall:
+			e.calls = append(e.calls, p)
+			e.part("model")
+			fromCall(e, &p)
+		default:
+			e.Fail(unsupported(field(i, j), "Gemini cannot take %T in an assistant message", p))
+		}
+	}
+}
+
+// What came with a part beside its content goes back with it. It is the Data of Opaque, an object:
+//
+//	{"thoughtSignature":…}   of a text or a call: its other members, as they were written
+//	{"thought":true,…}       of a Reasoning with text: the same
+//	{"executableCode":…,…}   of a Reasoning without: the whole part
+//	{"ofMedia":{…}}          of a Reasoning after a Media, which has no Opaque: the members of that
+//
+// kept returns the object where this host wrote it, else nil.
+func (e *encoder) kept(o *pawl.Opaque) []byte {
+	if o == nil || o.Provider != e.tag || !jsonscan.IsObject(o.Data) {
+		return nil
+	}
+	return o.Data
+}
+
+// ofMedia is the member under which what came with a Media is kept.
+const ofMedia = "ofMedia"
+
+// member returns the value of a member of an object; nil where there is none.
+func member(object []byte, name string) []byte {
+	c := jsonscan.New(object)
+	c.Object()
+	for k, ok := c.Key(); ok; k, ok = c.Key() {
+		if string(k) == name {
+			return c.Raw()
+		}
+	}
+	return nil
+}
+
+// signed reports whether what came with a part has a signature, in either of the spellings that the API takes.
+func signed(object []byte) bool {
+	return member(object, "thoughtSignature") != nil || member(object, "thought_signature") != nil
+}
+
+// isThought reports whether an object is what came with a thought, and not a whole part.
+func isThought(object []byte) bool {
+	thought := false
+	c := jsonscan.New(object)
+	c.Object()
+	for k, ok := c.Key(); ok; k, ok = c.Key() {
+		switch string(k) {
+		case "thought":
+			thought = true
+		case "text", "thoughtSignature", "thought_signature", "partMetadata":
+		default:
+			return false
+		}
+	}
+	return thought
+}
+
+// end appends the members of an object to the part being written, and closes it. Members that are the content itself are left
+// out: it may have been changed since.
+func (e *encoder) end(object []byte) {
+	c := jsonscan.New(object)
+	if len(object) > 0 {
+		c.Object()
+		for k, ok := c.Key(); ok; k, ok = c.Key() {
+			switch string(k) {
+			case "text", "functionCall", "function_call", "inlineData", "inline_data", "fileData", "file_data":
+				continue
+			}
+			e.Comma()
+			e.Bytes(k)
+			e.Raw(":")
+			e.B = append(e.B, c.Raw()...)
+		}
+	}
+	e.Raw("}")
+}
+
+// fromCall writes a call. Gemini 3 demands a signature on the first call of a content, so one that has none, for it
+// was made elsewhere, gets the documented placeholder.
+func fromCall(e *encoder, c *pawl.ToolCall) {
+	e.Raw(`{"functionCall":{`)
+	e.id(c.ID)
+	e.Raw(`"name":`)
+	e.String(e.tools.ToWire(c.Name))
+	e.Raw(`,"args":`)
+	switch {
+	case len(c.Args) == 0:
+		e.Raw("{}")
+	case jsonscan.IsObject(c.Args):
+		e.B = append(e.B, c.Args...)
+	default: // the API has no other form
+		e.Raw(`{"invalid_arguments":`)
+		e.Bytes(c.Args)
+		e.Raw("}")
+	}
+	e.Raw("}")
+	kept := e.kept(c.Opaque)
+	if e.missing && !signed(kept) {
+		e.Comma()
+		e.Raw(skipSignature)
+	}
+	e.missing = false
+	e.end(kept)
+}
+
+// id writes the id of a call, unless pawl made it because the model gave none: call_0 is in every reply, and would tell the
+// API less than the order does.
+func (e *encoder) id(id string) {
+	if id == "" || made(id) {
+		return
+	}
+	e.Raw(`"id":`)
+	e.String(id)
+	e.Raw(",")
+}
+
+// made reports whether an id is one of Response.Add's: call_N, with the place of the part in its reply. Gemini's own can look like it,
+// but are longer; one that is not goes unsent with its result, and loses nothing but the name.
+func made(id string) bool {
+	n, ok := strings.CutPrefix(id, "call_")
+	return ok && n != "" && len(n) <= 3 && strings.Trim(n, "0123456789") == ""
+}

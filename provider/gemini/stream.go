@@ -1,0 +1,175 @@
+package gemini
+
+import (
+	"encoding/json"
+	"strconv"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/jsonscan"
+)
+
+// closed stands for no open part.
+const closed = -1
+
+// Event reads one event of a stream.
+func (d *decoder) Event(data []byte) error {
+	if string(data) == "[DONE]" { // some gateways write it
+		return nil
+	}
+	c := jsonscan.New(data)
+	if err := d.chunk(&c); err != nil {
+		return err
+	}
+	if err := c.End(); err != nil {
+		return broken("an event cannot be read: %v", err)
+	}
+	return nil
+}
+
+// Over is always false: the API marks no event as the last one. Older models give a finish reason in each.
+func (d *decoder) Over() bool { return false }
+
+// End completes the reply.
+func (d *decoder) End() error {
+	finish := toFinish(d.reason)
+	switch {
+	case d.reason == "" && d.blocked != "":
+		d.reason, d.message = "blocked", "the prompt was not answered: "+d.blocked
+		finish = pawl.FinishContentFilter
+	case d.reason == "" && !d.seen:
+		return broken("the reply has no candidates")
+	case d.reason == "":
+		return broken("the stream ended without a finish reason")
+	}
+	if d.call != nil && !finish.Cut() {
+		if err := d.closeCall(); err != nil {
+			return err
+		}
+	}
+	if finish.Cut() && finish != pawl.FinishLength {
+		text := d.message
+		if text == "" {
+			text = "the reply ended with " + d.reason
+		}
+		notice := &pawl.Notice{Code: "finish", Text: text, Data: json.RawMessage(`{"reason":` + strconv.Quote(d.reason) + `}`)}
+		if err := d.Send(pawl.Delta{Notice: notice}); err != nil {
+			return err
+		}
+	}
+	if d.usage != nil {
+		d.Usage = toUsage(d.usage)
+	}
+	return d.Finish(finish)
+}
+
+// say yields text.
+func (d *decoder) say(text string) error {
+	if d.Emitter.Whole {
+		return d.Part(pawl.Text{Text: text})
+	}
+	if d.text != closed {
+		return d.More(d.text, pawl.Text{Text: text})
+	}
+	if err := d.closeText(); err != nil {
+		return err
+	}
+	var err error
+	d.text, err = d.Begin(pawl.Text{Text: text})
+	return err
+}
+
+// think yields a thought.
+func (d *decoder) think(text string) error {
+	if d.thinking == nil {
+		d.thinking = &pawl.Opaque{Provider: d.Tag, Data: json.RawMessage(`{"thought":true}`)}
+	}
+	if d.Emitter.Whole {
+		return d.Part(pawl.Reasoning{Text: text, Opaque: d.thinking})
+	}
+	if d.thought != closed {
+		return d.More(d.thought, pawl.Reasoning{Text: text})
+	}
+	if err := d.closeText(); err != nil {
+		return err
+	}
+	var err error
+	d.thought, err = d.Begin(pawl.Reasoning{Text: text, Opaque: d.thinking})
+	return err
+}
+
+// closeText seals the open text or thought: something else comes.
+func (d *decoder) closeText() error {
+	for _, open := range [...]*int{&d.text, &d.thought} {
+		if i := *open; i != closed {
+			*open = closed
+			if err := d.Seal(i); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// openCall is a call whose arguments come in parts.
+type openCall struct {
+	id   string
+	part int
+	args argsWriter
+}
+
+// beginCall yields a call whose arguments follow.
+func (d *decoder) beginCall(c pawl.ToolCall, f *call) error {
+	open := &openCall{id: f.id}
+	if err := open.args.add(f.partial); err != nil {
+		return err
+	}
+	c.Args = open.args.take()
+	var err error
+	if open.part, err = d.Begin(c); err != nil {
+		return err
+	}
+	d.call = open
+	if !f.goesOn {
+		return d.closeCall()
+	}
+	return nil
+}
+
+// goOn yields more of the open call. A piece that announces no other is the last; it may be nothing but that.
+func (d *decoder) goOn(f *call, o *pawl.Opaque) error {
+	if f.args != nil {
+		return broken("the call %s got its arguments in parts and as a whole", d.call.id)
+	}
+	if f.id != "" && f.id != d.call.id {
+		return broken("the call %q was continued as %q", d.call.id, f.id)
+	}
+	if err := d.call.args.add(f.partial); err != nil {
+		return err
+	}
+	if args := d.call.args.take(); len(args) > 0 || o != nil {
+		if err := d.More(d.call.part, pawl.ToolCall{Args: args, Opaque: o}); err != nil {
+			return err
+		}
+	}
+	if !f.goesOn {
+		return d.closeCall()
+	}
+	return nil
+}
+
+// closeCall seals the open call. The end mark can be missing: then the next call, or the end of the whole reply, is one, but
+// only where no value is left open.
+func (d *decoder) closeCall() error {
+	if d.call == nil {
+		return nil
+	}
+	open := d.call
+	d.call = nil
+	if err := open.args.end(); err != nil {
+		return err
+	}
+	if args := open.args.take(); len(args) > 0 {
+		return d.Send(pawl.Delta{Index: open.part, Part: pawl.ToolCall{Args: args}, Done: true})
+	}
+	return d.Seal(open.part)
+}

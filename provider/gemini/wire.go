@@ -1,0 +1,45 @@
+package gemini
+
+import (
+	"bytes"
+	"time"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/wire"
+)
+
+// EncodeGenerate returns the body that New(req.Model, nil) sends for req, whether the reply is to be streamed or not. Errors
+// are those of Stream.
+func EncodeGenerate(req *pawl.Request) ([]byte, error) {
+	d := newDialect("")
+	tools := wire.NoTools
+	if len(req.Tools) > 0 {
+		var err error
+		if tools, err = wire.NewToolset(form, req.Tools); err != nil {
+			return nil, err
+		}
+	}
+	return d.encode(nil, req.Model, tools, req)
+}
+
+// DecodeGenerate returns the reply in the body of an answer to generateContent or streamGenerateContent, or the error in it,
+// which is a *pawl.ProviderError. With sse the body is a stream of events; a body of the other kind than said, or a stream
+// that came as one JSON array, is read as what it is.
+func DecodeGenerate(status int, sse bool, body []byte) (*pawl.Response, error) {
+	if status != 0 && (status < 200 || status > 299) {
+		return nil, toError(status, nil, body, time.Time{})
+	}
+	res := new(pawl.Response)
+	var bad error
+	out := emitter(newDialect("").tag, wire.NoTools, func(delta pawl.Delta, _ error) bool {
+		bad = res.Add(delta)
+		return bad == nil
+	})
+	if err := wire.Read(provider, bytes.NewReader(body), int64(len(body)), !sse, newDecoder(out)); err != nil && err != wire.ErrStopped {
+		return nil, err
+	}
+	if bad != nil {
+		return nil, broken("%v", bad)
+	}
+	return res, nil
+}
