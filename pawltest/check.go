@@ -5,17 +5,28 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 )
 
-// Check returns what is wrong with the body of a request to api (Chat or Responses): the pairing and order of calls and
-// results, and whether tools and tool choice have the shape that the API wants and fit each other. Nil means nothing was found.
+// Check returns what is wrong with the body of a request to api: the pairing and order of calls and results, and whether
+// tools and tool choice have the shape that the API wants and fit each other. Nil means nothing was found.
 //
 // A history is right when every call has exactly one result, results come directly after the reply that made the calls
 // and before anything else, no result answers a call that was not made, no two calls of a reply share an id, arguments are
 // strings, and (Responses) every reasoning item is followed by the item it belongs to. With previous_response_id or
 // conversation the head of the history lies at the provider, so results may answer calls that are not in the body.
-func Check(api string, body []byte) []Violation {
-	c := &checker{}
+//
+// Anthropic wants more: the results of a reply come first in the one user message right after it, ids are unique in the whole
+// history, thinking keeps its signature and its place, replies and user messages take turns (the API itself would put two
+// user messages together; not every server that speaks it does), and a choice that forces a call excludes thinking. Gemini wants as many
+// functionResponses as there were calls, for the same names, in the one content right after them, and a thoughtSignature
+// beside the first call of every step of the turn at hand if beside any (whether the model demands them at all, its
+// name says: see Simulator).
+func Check(api string, body []byte) []Violation { return check(api, body, false) }
+
+// check is Check; signed says that the model demands a signature for each step (Gemini).
+func check(api string, body []byte, signed bool) []Violation {
+	c := &checker{signed: signed}
 	dec := json.NewDecoder(bytes.NewReader(body))
 	var root map[string]any
 	if err := dec.Decode(&root); err != nil {
@@ -30,8 +41,12 @@ func Check(api string, body []byte) []Violation {
 		c.chat(root)
 	case Responses:
 		c.responses(root)
+	case Anthropic:
+		c.anthropic(root)
+	case Gemini:
+		c.gemini(root)
 	default:
-		c.add("", "unknown API %q; known: %s, %s", api, Chat, Responses)
+		c.add("", "unknown API %q; known: %s", api, strings.Join(APIs(), ", "))
 	}
 	return c.found
 }
@@ -43,6 +58,7 @@ type checker struct {
 	answered bool       // a result of the last reply was seen
 	before   bool       // the head of the history is not in the body
 	later    bool       // tools are also given inside the history
+	signed   bool       // Gemini: the model demands signatures
 }
 
 type openCall struct {
