@@ -19,14 +19,15 @@ import (
 // Anthropic wants more: the results of a reply come first in the one user message right after it, ids are unique in the whole
 // history, thinking keeps its signature and its place, replies and user messages take turns (the API itself would put two
 // user messages together; not every server that speaks it does), and a choice that forces a call excludes thinking. Gemini wants as many
-// functionResponses as there were calls, for the same names, in the one content right after them, and a thoughtSignature
-// beside the first call of every step of the turn at hand if beside any (whether the model demands them at all, its
-// name says: see Simulator).
-func Check(api string, body []byte) []Violation { return check(api, body, false) }
+// functionResponses as there were calls, for the same names, in the one content right after them (newer models would put split
+// contents together), and a signature beside the first of parallel calls, not a later one. Models from 3 on want one beside
+// the first call of every step of the turn at hand: see CheckModel.
+func Check(api string, body []byte) []Violation { return CheckModel(api, "", body) }
 
-// check is Check; signed says that the model demands a signature for each step (Gemini).
-func check(api string, body []byte, signed bool) []Violation {
-	c := &checker{signed: signed}
+// CheckModel is Check for a request to model, where that is not in the body: what Gemini's models demand of signatures
+// depends on it. "" is a model that demands nothing.
+func CheckModel(api, model string, body []byte) []Violation {
+	c := &checker{signed: demandsSignatures(model)}
 	dec := json.NewDecoder(bytes.NewReader(body))
 	var root map[string]any
 	if err := dec.Decode(&root); err != nil {

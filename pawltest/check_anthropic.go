@@ -173,6 +173,7 @@ func (m *messagesChecker) checkMessages(root map[string]any) {
 			if len(m.calls) > 0 {
 				m.unanswered(nil, "a system message")
 			}
+			before = role
 			continue
 		default:
 			m.add(place+"/role", "want user or assistant, got %q", role)

@@ -98,7 +98,7 @@ func (c *checker) gemini(root map[string]any) {
 		if role == "user" && results == nil {
 			turn = nil
 		} else if len(calls) > 0 {
-			turn = append(turn, step{calls[0].place, signed(parts)})
+			turn = append(turn, step{calls[0].place, g.signed(parts, calls)})
 		}
 		g.calls, before = calls, role
 	}
@@ -145,7 +145,7 @@ func (g *contentsChecker) parts(parts []any, role, place string) (calls, results
 				g.add(at, "the model gives no results")
 			}
 			results = append(results, g.call(res, "functionResponse", "response", at))
-			if _, ok := res["response"].(map[string]any); !ok {
+			if x := res["response"]; x != nil && kindOf(x) != "an object" {
 				g.add(at+"/functionResponse/response", "want an object, got %s", kindOf(res["response"]))
 			}
 		}
@@ -200,27 +200,33 @@ func (g *contentsChecker) pair(results []geminiCall, place string) {
 // step is a content with calls in the turn at hand.
 type step struct {
 	place  string
-	signed bool // there is a signature at or before its first call
+	signed bool // there is a signature beside its first call
 }
 
-// signed reports whether the first call among parts has a signature beside it.
-func signed(parts []any) bool {
+// signed reports whether the first call among parts has a signature beside it. A signature beside a later call alone is
+// reported.
+func (g *contentsChecker) signed(parts []any, calls []geminiCall) bool {
+	n, first := 0, false
 	for _, v := range parts {
 		part, _ := v.(map[string]any)
-		if child(part, "functionCall") != nil {
-			return text(either(part, "thoughtSignature")) != ""
+		if child(part, "functionCall") == nil {
+			continue
 		}
+		has := text(either(part, "thoughtSignature")) != ""
+		if n == 0 {
+			first = has
+		} else if has && !first {
+			g.add(calls[n].place, "the first of parallel calls bears the signature, not a later one")
+		}
+		n++
 	}
-	return false
+	return first
 }
 
 // signatures checks that a model that signs its steps got each signature back.
 func (g *contentsChecker) signatures(turn []step) {
-	if !g.checker.signed && !slices.ContainsFunc(turn, func(s step) bool { return s.signed }) {
-		return
-	}
 	for _, s := range turn {
-		if !s.signed {
+		if g.checker.signed && !s.signed {
 			g.add(s.place, "the call is missing its thoughtSignature")
 		}
 	}
@@ -304,7 +310,7 @@ func (g *contentsChecker) schema(v any, place string) {
 		switch {
 		case !known:
 			g.add(place, "unknown name %q: no field of a schema", k)
-		case k == "type" && kindOf(v) != "a string":
+		case k == "type" && kindOf(v) != "a string" && kindOf(v) != "a number": // the number of an enum
 			g.add(place+"/type", "want one type, got %s", kindOf(v))
 		case k == "properties":
 			props, _ := v.(map[string]any)

@@ -55,13 +55,7 @@ type anthropicBlock struct {
 	Content   json.RawMessage `json:"content"`
 	IsError   bool            `json:"is_error"`
 	Thinking  string          `json:"thinking"`
-	Source    struct {
-		Type      string          `json:"type"`
-		MediaType string          `json:"media_type"`
-		Data      string          `json:"data"`
-		URL       string          `json:"url"`
-		Content   json.RawMessage `json:"content"`
-	} `json:"source"`
+	Source    json.RawMessage `json:"source"`
 }
 
 func readAnthropic(body []byte) (*pawl.Request, error) {
@@ -182,21 +176,35 @@ func readBlock(raw json.RawMessage) (pawl.Part, error) {
 		parts, err := readBlocks(b.Content)
 		return pawl.ToolResult{CallID: b.ToolUseID, Parts: parts, IsError: b.IsError}, err
 	case "image", "document":
-		switch b.Source.Type {
-		case "base64":
-			return media("data:"+b.Source.MediaType+";base64,"+b.Source.Data, ""), nil
-		case "url":
-			mime := ""
-			if b.Type == "document" {
-				mime = "application/pdf"
-			}
-			return pawl.Media{MIME: mime, URL: b.Source.URL}, nil
-		case "text":
-			return pawl.Media{MIME: b.Source.MediaType, Data: []byte(b.Source.Data)}, nil
-		}
-		return nil, nil // uploaded before: the provider alone has it
+		return readSource(b.Source, b.Type)
 	case "container_upload", "search_result", "tool_reference", "tool_addition", "tool_removal":
 		return nil, nil
 	}
 	return pawl.Reasoning{Opaque: own}, nil // redacted thinking, and blocks of the provider's own tools
+}
+
+// readSource reads where an image or a document is; nil where the provider alone has it.
+func readSource(raw json.RawMessage, kind string) (pawl.Part, error) {
+	var source struct {
+		Type      string `json:"type"`
+		MediaType string `json:"media_type"`
+		Data      string `json:"data"`
+		URL       string `json:"url"`
+	}
+	if err := json.Unmarshal(raw, &source); err != nil {
+		return nil, fmt.Errorf("source: %w", err)
+	}
+	switch source.Type {
+	case "base64":
+		return media("data:"+source.MediaType+";base64,"+source.Data, ""), nil
+	case "url":
+		mime := ""
+		if kind == "document" {
+			mime = "application/pdf"
+		}
+		return pawl.Media{MIME: mime, URL: source.URL}, nil
+	case "text":
+		return pawl.Media{MIME: source.MediaType, Data: []byte(source.Data)}, nil
+	}
+	return nil, nil
 }

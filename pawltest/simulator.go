@@ -239,7 +239,7 @@ func receive(r *http.Request) (*Received, error) {
 		}
 	}
 	if got.API != "" && r.Method == http.MethodPost {
-		got.Violations = check(got.API, body, demandsSignatures(at.model))
+		got.Violations = CheckModel(got.API, at.model, body)
 		got.Request, _ = ReadRequest(got.API, body)
 		if got.Request != nil && at.model != "" {
 			got.Request.Model, got.Request.Whole = at.model, !at.stream
