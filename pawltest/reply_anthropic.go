@@ -59,7 +59,7 @@ func (r *reply) anthropicEvents(d pawl.Delta) []event {
 	if d.Part != nil {
 		p, fragment, begins := r.part(d)
 		if begins {
-			r.anthropicClose(emit)
+			r.anthropicClose(p, emit)
 			p.call = r.calls
 			r.calls++
 			var block any
@@ -96,11 +96,11 @@ func (r *reply) anthropicEvents(d pawl.Delta) []event {
 			emit("content_block_delta", object{"index": p.call, "delta": delta})
 		}
 		if d.Done {
-			r.anthropicClose(emit)
+			r.anthropicClose(nil, emit)
 		}
 	}
 	if d.Finish != "" {
-		r.anthropicClose(emit)
+		r.anthropicClose(nil, emit)
 		if d.Finish == pawl.FinishError {
 			return append(out, r.anthropicFailed(&apiError{Status: 500, Message: "The model failed."})...)
 		}
@@ -111,10 +111,10 @@ func (r *reply) anthropicEvents(d pawl.Delta) []event {
 	return out
 }
 
-// anthropicClose ends the blocks that are still open.
-func (r *reply) anthropicClose(emit func(string, object)) {
+// anthropicClose ends the blocks that are still open, but for that of next.
+func (r *reply) anthropicClose(next *partOut, emit func(string, object)) {
 	for _, p := range r.parts {
-		if p == nil || p.done {
+		if p == nil || p.done || p == next {
 			continue
 		}
 		p.done = true

@@ -154,17 +154,15 @@ func (s *Simulator) refuse(got *Received, r *http.Request, fault *Fault) *apiErr
 
 // keyOf returns the key of a request, from where its API has it.
 func keyOf(api string, r *http.Request) string {
+	key := ""
 	switch api {
-	case Anthropic:
-		return r.Header.Get("X-Api-Key")
+	case Anthropic: // newer clients bear it
+		key = r.Header.Get("X-Api-Key")
 	case Gemini:
 		return or(r.Header.Get("X-Goog-Api-Key"), r.URL.Query().Get("key"))
 	}
-	key, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
-	if !ok {
-		return ""
-	}
-	return key
+	bearer, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+	return or(key, bearer)
 }
 
 func wrongKey(api string) *apiError {
