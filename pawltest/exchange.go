@@ -36,23 +36,9 @@ type Exchange struct {
 	Info struct {
 		Model     string         `json:"model"`
 		ToolCalls []RecordedCall `json:"tool_calls"`
-		Finish    words          `json:"finish"`
+		Finish    []any          `json:"finish"` // words, or the numbers for which they stand
 		Tags      []string       `json:"tags"`
 	} `json:"info"` // what the recorder read in it
-}
-
-// words is a list of strings; where a number stands for one, its digits.
-type words []string
-
-func (w *words) UnmarshalJSON(b []byte) error {
-	var all []any
-	if err := json.Unmarshal(b, &all); err != nil {
-		return err
-	}
-	for _, v := range all {
-		*w = append(*w, fmt.Sprint(v))
-	}
-	return nil
 }
 
 // RecordedCall is a call as the recorder read it.
