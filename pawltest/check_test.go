@@ -196,7 +196,7 @@ func TestRecordedRequestsAreAccepted(t *testing.T) {
 		n, seen := 0, map[string]int{}
 		for _, c := range corpus(t, api) {
 			for _, e := range c.Exchanges {
-				if e.Request == nil || e.Method != "POST" || e.API != api || !asks(e.Path) {
+				if e.Request == nil || e.Method != "POST" || e.API != api || !answersOn(e.Path) {
 					continue
 				}
 				n++
@@ -222,8 +222,8 @@ func TestRecordedRequestsAreAccepted(t *testing.T) {
 	}
 }
 
-// asks reports whether a path is one that a model answers on.
-func asks(path string) bool {
+// answersOn reports whether a path is one that a model answers on.
+func answersOn(path string) bool {
 	for _, end := range []string{"/completions", "/responses", "/messages", "awPredict", "/invoke", "enerateContent"} {
 		if strings.HasSuffix(path, end) {
 			return true

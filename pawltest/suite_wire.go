@@ -116,6 +116,11 @@ func requestForm(api string, r *pawl.Request) string {
 	return form(&c)
 }
 
+// told reports whether the instructions hold text.
+func told(messages []pawl.Message, text string) bool {
+	return messages[0].Role == pawl.RoleSystem && strings.Contains(messages[0].Text(), text)
+}
+
 // ordinals numbers the calls of each reply in place of their ids.
 func ordinals(messages []pawl.Message) {
 	var ids map[string]string
