@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -22,10 +23,13 @@ func sdkTurns() pawl.Model {
 	usage := &pawl.Usage{Input: 30, Output: 12, Reasoning: 5}
 	return &script.Model{Turns: []script.Turn{script.Loop(script.Func(func(req *pawl.Request) script.Turn {
 		if results := script.Results(req); results != nil {
-			return script.Say("There is " + results[0].Text() + " and " + results[1].Text() + ".")
+			return script.Say("There is " + results[0].Text() + " and " + results[1].Text() + images(results[1].Parts) + ".")
 		}
 		var turn script.Turn
-		switch req.Messages[len(req.Messages)-1].Text() {
+		last := req.Messages[len(req.Messages)-1]
+		switch last.Text() {
+		case "image":
+			turn = script.Say("I see it" + images(last.Parts) + ".")
 		case "text":
 			turn = script.Say("Grüße, 世界. A text that comes in pieces.")
 		case "calls":
@@ -39,6 +43,16 @@ func sdkTurns() pawl.Model {
 		turn.Usage = usage
 		return turn
 	}))}}
+}
+
+// images says what is among parts.
+func images(parts []pawl.Part) (said string) {
+	for _, p := range parts {
+		if m, ok := p.(pawl.Media); ok {
+			said += fmt.Sprintf(", %d bytes of %s", len(m.Data), m.MIME)
+		}
+	}
+	return said
 }
 
 type sdkReply struct {
@@ -94,14 +108,15 @@ func TestOfficialClients(t *testing.T) {
 			if err := json.Unmarshal(out, &got); err != nil {
 				t.Fatalf("%v: %s", err, out)
 			}
-			if len(got) != 12 {
-				t.Errorf("%d answers, want 12: %s", len(got), out)
+			if len(got) != 14 {
+				t.Errorf("%d answers, want 14: %s", len(got), out)
 			}
 			calls := `[{"name":"look","args":{"at":"the sky"}},{"name":"find","args":{"at":"a \"cloud\" in it"}}]`
 			for mode, refused := range map[string]string{"whole": test.refused, "streamed": test.refusedInStreams} {
 				for name, want := range map[string]string{
 					"text":  `{"text":"Grüße, 世界. A text that comes in pieces.","calls":[],"usage":[30,12],"finish":"` + test.stop + `"}`,
 					"calls": `{"text":"I look.","calls":` + calls + `,"usage":[30,12],"finish":"` + test.calls + `"}`,
+					"image": `{"text":"I see it, 8 bytes of image/png.","calls":[],"usage":[30,12],"finish":"` + test.stop + `"}`,
 					"cut":   `{"text":"And then","calls":[],"usage":[30,12],"finish":"` + test.cut + `"}`,
 				} {
 					var w sdkReply
@@ -113,7 +128,11 @@ func TestOfficialClients(t *testing.T) {
 					}
 				}
 				loop := decode[sdkReply](t, got[mode+" loop"])
-				if loop.Text != "There is one and two." || loop.Finish != test.stop {
+				want := "There is one and two, 8 bytes of image/png."
+				if test.script == "chat.mjs" { // whose results are text
+					want = "There is one and two."
+				}
+				if loop.Text != want || loop.Finish != test.stop {
 					t.Errorf("%s loop: got %+v", mode, loop)
 				}
 				if diff := cmp.Diff(decode[sdkError](t, got[mode+" refused"]), sdkError{Status: 429, Name: refused}); diff != "" {

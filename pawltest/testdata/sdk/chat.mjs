@@ -1,5 +1,5 @@
 import OpenAI from 'openai';
-import { report, root, schema } from './report.mjs';
+import { png, report, root, schema } from './report.mjs';
 
 const client = new OpenAI({ apiKey: 'test-key', baseURL: root + '/v1', maxRetries: 0 });
 const tools = ['look', 'find'].map((name) => ({ type: 'function', function: { name, parameters: schema } }));
@@ -23,6 +23,8 @@ function read(reply) {
 
 await report({
 	ask: async (text, stream) => read(await send([{ role: 'user', content: text }], stream)),
+	see: async (stream) =>
+		read(await send([{ role: 'user', content: [{ type: 'text', text: 'image' }, { type: 'image_url', image_url: { url: 'data:image/png;base64,' + png } }] }], stream)),
 	go: async (text, results, stream) => {
 		const messages = [{ role: 'user', content: text }];
 		const { message } = (await send(messages, stream)).choices[0];

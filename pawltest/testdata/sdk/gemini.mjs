@@ -1,5 +1,5 @@
 import { GoogleGenAI } from '@google/genai';
-import { report, root, schema } from './report.mjs';
+import { png, report, root, schema } from './report.mjs';
 
 const client = new GoogleGenAI({ apiKey: 'test-key', httpOptions: { baseUrl: root } });
 const model = process.argv[3] ?? 'gemini-3-flash-preview';
@@ -30,15 +30,17 @@ function read({ parts, finish, usage }) {
 	};
 }
 
+const image = { inlineData: { mimeType: 'image/png', data: png } };
 const user = (...parts) => ({ role: 'user', parts });
 
 await report({
 	ask: async (text, stream) => read(await send([user({ text })], stream)),
+	see: async (stream) => read(await send([user({ text: 'image' }, image)], stream)),
 	go: async (text, results, stream) => {
 		const { parts } = await send([user({ text })], stream);
 		const answers = parts
 			.filter((p) => p.functionCall && results[p.functionCall.name])
-			.map(({ functionCall: { id, name } }) => ({ functionResponse: { id, name, response: { result: results[name] } } }));
+			.map(({ functionCall: { id, name } }) => ({ functionResponse: { id, name, response: { result: results[name] }, ...(name === 'find' && { parts: [image] }) } }));
 		return read(await send([user({ text }), { role: 'model', parts }, user(...answers)], stream));
 	},
 });

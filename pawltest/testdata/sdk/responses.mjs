@@ -1,7 +1,8 @@
 import OpenAI from 'openai';
-import { report, root, schema } from './report.mjs';
+import { png, report, root, schema } from './report.mjs';
 
 const client = new OpenAI({ apiKey: 'test-key', baseURL: root + '/v1', maxRetries: 0 });
+const image = { type: 'input_image', detail: 'auto', image_url: 'data:image/png;base64,' + png };
 const tools = ['look', 'find'].map((name) => ({ type: 'function', name, parameters: schema, strict: false }));
 
 async function send(input, stream) {
@@ -22,6 +23,7 @@ function read(reply) {
 
 await report({
 	ask: async (text, stream) => read(await send(text, stream)),
+	see: async (stream) => read(await send([{ role: 'user', content: [{ type: 'input_text', text: 'image' }, image] }], stream)),
 	go: async (text, results, stream) => {
 		const { output } = await send(text, stream);
 		const input = [{ role: 'user', content: text }];
@@ -30,7 +32,9 @@ await report({
 			input.push(plain);
 		}
 		for (const c of output) {
-			if (results[c.name]) input.push({ type: 'function_call_output', call_id: c.call_id, output: results[c.name] });
+			if (!results[c.name]) continue;
+			const said = { type: 'input_text', text: results[c.name] };
+			input.push({ type: 'function_call_output', call_id: c.call_id, output: c.name === 'find' ? [said, image] : results[c.name] });
 		}
 		return read(await send(input, stream));
 	},
