@@ -27,8 +27,9 @@ type reply struct {
 	usage bool   // Chat: a chunk with the usage was asked for
 	id    string // the reply's number in the conversation, for ids
 
-	noIDs bool // Gemini: calls have no ids
-	array bool // Gemini: a stream is one JSON array
+	noIDs  bool // Gemini: calls have no ids
+	array  bool // Gemini: a stream is one JSON array
+	pieces bool // Gemini: a stream has arguments in pieces
 
 	began     bool
 	seq       int        // Responses: number of the next event
@@ -55,6 +56,7 @@ func newReply(got *Received, noIDs bool) *reply {
 		}
 	}
 	r := &reply{api: got.API, req: got.Request, id: fmt.Sprintf("sim_%d", n), noIDs: noIDs}
+	r.pieces = got.API == Gemini && streamsArgs(got.Body)
 	var w chatRequest
 	if got.API == Chat && json.Unmarshal(got.Body, &w) == nil {
 		r.usage = w.StreamOptions.IncludeUsage

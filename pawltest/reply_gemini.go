@@ -55,7 +55,7 @@ func (r *reply) geminiPart(p *partOut, text string, last bool) any {
 	return out
 }
 
-// geminiEvents writes responses, one a chunk. Calls come whole.
+// geminiEvents writes responses, one a chunk. Calls come whole, unless the request asks for pieces.
 func (r *reply) geminiEvents(d pawl.Delta) []event {
 	var out []event
 	write := func(parts []any, finish pawl.FinishReason) {
@@ -65,10 +65,7 @@ func (r *reply) geminiEvents(d pawl.Delta) []event {
 		p, fragment, _ := r.part(d)
 		if _, ok := p.part.(pawl.ToolCall); ok {
 			if d.Done && !p.done {
-				p.done = true
-				if part := r.geminiPart(p, p.buf.String(), true); part != nil {
-					write([]any{part}, "")
-				}
+				r.geminiCall(p, write)
 			}
 		} else if part := r.geminiPart(p, fragment, d.Done); part != nil {
 			write([]any{part}, "")
@@ -81,15 +78,35 @@ func (r *reply) geminiEvents(d pawl.Delta) []event {
 		if p == nil || p.done {
 			continue
 		}
-		p.done = true
 		if _, ok := p.part.(pawl.ToolCall); ok {
-			if part := r.geminiPart(p, p.buf.String(), true); part != nil {
-				write([]any{part}, "")
-			}
+			r.geminiCall(p, write)
 		}
 	}
 	write([]any{object{"text": ""}}, d.Finish)
 	return out
+}
+
+// geminiCall writes a call: whole, or, where the request asks for that, its head, the pieces of its arguments, and an empty
+// call as the end mark.
+func (r *reply) geminiCall(p *partOut, write func([]any, pawl.FinishReason)) {
+	p.done = true
+	part, _ := r.geminiPart(p, p.buf.String(), true).(object)
+	if part == nil {
+		return
+	}
+	pieces, ok := partialArgs(p.buf.String())
+	if !r.pieces || !ok {
+		write([]any{part}, "")
+		return
+	}
+	head := part["functionCall"].(object)
+	delete(head, "args")
+	head["willContinue"] = true
+	write([]any{part}, "")
+	for _, piece := range pieces {
+		write([]any{object{"functionCall": object{"partialArgs": []object{piece}, "willContinue": true}}}, "")
+	}
+	write([]any{object{"functionCall": object{}}}, "")
 }
 
 // geminiResponse is a response, or a chunk of one; finish "" goes on.

@@ -21,7 +21,8 @@ import (
 //	/responses                                        Responses
 //	/messages                                         Anthropic; also /models/NAME:rawPredict and :streamRawPredict
 //	/models/NAME:generateContent                      Gemini
-//	/models/NAME:streamGenerateContent?alt=sse        Gemini, streamed; without alt as a JSON array
+//	/models/NAME:streamGenerateContent?alt=sse        Gemini, streamed; without alt as a JSON array, and with
+//	                                                  streamFunctionCallArguments with arguments in pieces
 //
 // A history that Check finds fault with is refused with status 400, as are a body that cannot be read, a model that is not
 // named, and reasoning or a signature that the Simulator did not write, or that comes back changed or on another part. Gemini

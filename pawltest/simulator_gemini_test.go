@@ -107,6 +107,35 @@ func TestGeminiWholeAndStreamed(t *testing.T) {
 	}
 }
 
+func TestGeminiArgumentsInPieces(t *testing.T) {
+	s := simulate(t, script.New(script.Together(script.Call("look", `{"at":"sky","in":[1,{"b":true}],"x":null}`), script.Call("find", `{}`))), nil)
+	_, body, err := send(t, s.Root+"/v1beta/models/m:"+streamGemini, `{`+declared+`,"contents":[`+asks+`],
+		"toolConfig":{"functionCallingConfig":{"streamFunctionCallArguments":true}}}`, http.Header{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	parts, _, _ := partsOf(events(t, body))
+	var got []string
+	for _, p := range parts {
+		if c := dig(p, "functionCall"); c != nil {
+			b, _ := json.Marshal(c)
+			got = append(got, string(b))
+		}
+	}
+	if diff := cmp.Diff(got, []string{
+		`{"id":"call_1_0","name":"look","willContinue":true}`,
+		`{"partialArgs":[{"jsonPath":"$.at","stringValue":"sky","willContinue":true}],"willContinue":true}`,
+		`{"partialArgs":[{"jsonPath":"$.at","stringValue":""}],"willContinue":true}`,
+		`{"partialArgs":[{"jsonPath":"$.in[0]","numberValue":1}],"willContinue":true}`,
+		`{"partialArgs":[{"boolValue":true,"jsonPath":"$.in[1].b"}],"willContinue":true}`,
+		`{"partialArgs":[{"jsonPath":"$.x","nullValue":"NULL_VALUE"}],"willContinue":true}`,
+		`{}`,
+		`{"args":{},"id":"call_1_1","name":"find"}`,
+	}); diff != "" {
+		t.Errorf("got -, want +\n%s", diff)
+	}
+}
+
 func TestGeminiEnds(t *testing.T) {
 	for _, test := range []struct {
 		turn   script.Turn

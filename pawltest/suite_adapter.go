@@ -38,6 +38,7 @@ func TestAdapter[TT T[TT]](t TT, open func(t TT, url string) pawl.Model) {
 	t.Run("model", func(t TT) { testModel(t, api, plain(SimulatorOptions{})) })
 	if api == Gemini {
 		t.Run("calls without ids", func(t TT) { testConversation(t, plain(SimulatorOptions{NoIDs: true})) })
+		t.Run("arguments in pieces", func(t TT) { testPieces(t, plain(SimulatorOptions{})) })
 	}
 	t.Run("request", func(t TT) {
 		behind := script.New(script.Loop(script.Say("yes")))

@@ -259,6 +259,31 @@ func testSignatures[TT T[TT]](t TT, api string, m pawl.Model, s *Simulator) {
 	}
 }
 
+// testPieces asks for arguments in pieces, which mean the same.
+func testPieces[TT T[TT]](t TT, open func(TT, pawl.Model) pawl.Model) {
+	written := []string{`{"at":"the \"sky\"","n":[1,2.5,{"deep":null}],"ok":true,"empty":""}`, `{}`, `{"none":[]}`}
+	var turns []script.Turn
+	for _, args := range written {
+		turns = append(turns, script.Call("look", args))
+	}
+	req := question()
+	req.Settings.Options = map[string]json.RawMessage{
+		"gemini": json.RawMessage(`{"toolConfig":{"functionCallingConfig":{"mode":"AUTO","streamFunctionCallArguments":true}}}`)}
+	resp, err := streamed(t, open(t, script.New(script.Together(turns...))), req)
+	if err != nil {
+		t.Fatalf("%v", err)
+	}
+	calls := resp.Message.Calls()
+	if len(calls) != len(written) {
+		t.Fatalf("%d calls, want %d: %s", len(calls), len(written), form(resp))
+	}
+	for i, c := range calls {
+		if got := sorted(string(c.Args)); got != sorted(written[i]) {
+			t.Errorf("call %d: got %s, want %s", i, c.Args, written[i])
+		}
+	}
+}
+
 // answer is a result for each call of m; nil when it has none.
 func answer(m pawl.Message) *pawl.Message {
 	calls := m.Calls()
