@@ -17,8 +17,8 @@ import (
 	"github.com/pawl-go/pawl/script"
 )
 
-// claude asks as a client of Anthropic's does.
-func claude(t *testing.T, root, rest string) (*http.Response, string, error) {
+// askClaude asks as a client of Anthropic's does.
+func askClaude(t *testing.T, root, rest string) (*http.Response, string, error) {
 	t.Helper()
 	return send(t, root+"/v1/messages", `{"model":"claude","max_tokens":100,`+claudeTools+`,`+rest+`}`,
 		http.Header{"X-Api-Key": {"sesame"}, "Anthropic-Version": {"2023-06-01"}})
@@ -58,7 +58,7 @@ var everything = script.Together(script.Think("Let me see it."), script.Say("I l
 
 func TestAnthropicWholeAndStreamed(t *testing.T) {
 	s := simulate(t, script.New(everything), &pawltest.SimulatorOptions{Key: "sesame"})
-	res, body, err := claude(t, s.Root, claudeAsks)
+	res, body, err := askClaude(t, s.Root, claudeAsks)
 	if err != nil || res.StatusCode != 200 || res.Header.Get("Content-Type") != "application/json" {
 		t.Fatal(res, err, body)
 	}
@@ -79,7 +79,7 @@ func TestAnthropicWholeAndStreamed(t *testing.T) {
 		t.Errorf("stop_reason %v; got -, want +\n%s", whole["stop_reason"], diff)
 	}
 
-	_, body, err = claude(t, s.Root, `"stream":true,`+claudeAsks)
+	_, body, err = askClaude(t, s.Root, `"stream":true,`+claudeAsks)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -142,14 +142,14 @@ func TestAnthropicEnds(t *testing.T) {
 		{script.Together(script.Say("x"), script.Fail(errors.New("line down"))), "", "error", "line down"},
 	} {
 		s := simulate(t, script.New(test.turn), nil)
-		res, body, err := claude(t, s.Root, claudeAsks)
+		res, body, err := askClaude(t, s.Root, claudeAsks)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if got, _ := object(t, body)["stop_reason"].(string); got != test.whole || (res.StatusCode == 200) != (test.whole != "") {
 			t.Errorf("%+v: got %d %s", test.turn, res.StatusCode, body)
 		}
-		_, body, err = claude(t, s.Root, `"stream":true,`+claudeAsks)
+		_, body, err = askClaude(t, s.Root, `"stream":true,`+claudeAsks)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -166,7 +166,7 @@ func TestAnthropicServerTools(t *testing.T) {
 	s := simulate(t, script.New(script.Turn{Parts: []pawl.Part{
 		pawl.Reasoning{Opaque: &pawl.Opaque{Provider: "anthropic", Data: json.RawMessage(block)}}, pawl.Reasoning{}, pawl.Text{Text: "Rain."}}},
 		script.Say("more")), nil)
-	_, body, err := claude(t, s.Root, claudeAsks)
+	_, body, err := askClaude(t, s.Root, claudeAsks)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -177,12 +177,12 @@ func TestAnthropicServerTools(t *testing.T) {
 	if dig(whole, "content", 1, "type") != "redacted_thinking" {
 		t.Errorf("reasoning without text is %v", dig(whole, "content", 1))
 	}
-	_, streamed, err := claude(t, s.Root, `"stream":true,`+claudeAsks)
+	_, streamed, err := askClaude(t, s.Root, `"stream":true,`+claudeAsks)
 	if err != nil || !strings.Contains(streamed, `"content_block":`+block) || !strings.Contains(streamed, `"content_block":{"data":`) {
 		t.Errorf("%v: %s", err, streamed)
 	}
 	content, _ := json.Marshal(whole["content"])
-	res, body, err := claude(t, s.Root, `"messages":[`+user+`,{"role":"assistant","content":`+string(content)+`},`+user+`]`)
+	res, body, err := askClaude(t, s.Root, `"messages":[`+user+`,{"role":"assistant","content":`+string(content)+`},`+user+`]`)
 	if err != nil || res.StatusCode != 200 || !strings.Contains(body, "more") {
 		t.Errorf("sent back: %v %s", err, body)
 	}
@@ -190,7 +190,7 @@ func TestAnthropicServerTools(t *testing.T) {
 
 func TestAnthropicRefusals(t *testing.T) {
 	s := simulate(t, script.New(everything, script.Say("yes")), &pawltest.SimulatorOptions{Key: "sesame"})
-	_, body, err := claude(t, s.Root, claudeAsks)
+	_, body, err := askClaude(t, s.Root, claudeAsks)
 	if err != nil {
 		t.Fatal(err)
 	}

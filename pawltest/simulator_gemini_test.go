@@ -13,7 +13,7 @@ import (
 	"github.com/pawl-go/pawl/script"
 )
 
-func gemini(t *testing.T, s *pawltest.Simulator, model, method string, contents ...string) (*http.Response, string) {
+func askGemini(t *testing.T, s *pawltest.Simulator, model, method string, contents ...string) (*http.Response, string) {
 	t.Helper()
 	res, body, err := send(t, s.Root+"/v1beta/models/"+model+":"+method, `{`+declared+`,"contents":[`+strings.Join(contents, ",")+`]}`,
 		http.Header{"X-Goog-Api-Key": {"sesame"}})
@@ -43,7 +43,7 @@ func partsOf(chunks []map[string]any) (parts []any, finish, usage any) {
 func TestGeminiWholeAndStreamed(t *testing.T) {
 	for _, noIDs := range []bool{false, true} {
 		s := simulate(t, script.New(everything), &pawltest.SimulatorOptions{Key: "sesame", NoIDs: noIDs})
-		res, body := gemini(t, s, "gemini-3", "generateContent", asks)
+		res, body := askGemini(t, s, "gemini-3", "generateContent", asks)
 		if res.StatusCode != 200 || res.Header.Get("Content-Type") != "application/json" {
 			t.Fatal(res, body)
 		}
@@ -71,7 +71,7 @@ func TestGeminiWholeAndStreamed(t *testing.T) {
 			t.Errorf("finish %v\n%s", finish, diff)
 		}
 
-		res, body = gemini(t, s, "gemini-3", streamGemini, asks)
+		res, body = askGemini(t, s, "gemini-3", streamGemini, asks)
 		if strings.Count(body, "\r\n\r\n") != strings.Count(body, "data: ") || res.Header.Get("Content-Type") != "text/event-stream" {
 			t.Errorf("lines do not end in CRLF: %q", body)
 		}
@@ -96,7 +96,7 @@ func TestGeminiWholeAndStreamed(t *testing.T) {
 			t.Error(diff)
 		}
 		// Without alt=sse a stream is one JSON array.
-		_, body = gemini(t, s, "gemini-3", "streamGenerateContent", asks)
+		_, body = askGemini(t, s, "gemini-3", "streamGenerateContent", asks)
 		var array []map[string]any
 		if err := json.Unmarshal([]byte(body), &array); err != nil {
 			t.Fatalf("%v: %s", err, body)
@@ -151,11 +151,11 @@ func TestGeminiEnds(t *testing.T) {
 		{script.Call("look", `{"at": [1`), "MALFORMED_FUNCTION_CALL", "Malformed function call: look("},
 	} {
 		s := simulate(t, script.New(test.turn), nil)
-		_, body := gemini(t, s, "m", "generateContent", asks)
+		_, body := askGemini(t, s, "m", "generateContent", asks)
 		if _, finish, _ := partsOf([]map[string]any{object(t, body)}); finish != test.finish || !strings.Contains(body, test.want) {
 			t.Errorf("%+v: got %s", test.turn, body)
 		}
-		_, body = gemini(t, s, "m", streamGemini, asks)
+		_, body = askGemini(t, s, "m", streamGemini, asks)
 		if _, finish, _ := partsOf(events(t, body)); finish != test.finish || !strings.Contains(body, test.want) {
 			t.Errorf("%+v: streamed %s", test.turn, body)
 		}
@@ -167,7 +167,7 @@ func TestGeminiEnds(t *testing.T) {
 
 func TestGeminiRefusals(t *testing.T) {
 	s := simulate(t, script.New(everything, script.Say("yes")), &pawltest.SimulatorOptions{Key: "sesame"})
-	_, body := gemini(t, s, "gemini-3-pro-preview", "generateContent", asks)
+	_, body := askGemini(t, s, "gemini-3-pro-preview", "generateContent", asks)
 	parts, _, _ := partsOf([]map[string]any{object(t, body)})
 	first, _ := json.Marshal(parts[2])
 	onText, _ := json.Marshal(parts[1])
@@ -193,7 +193,7 @@ func TestGeminiRefusals(t *testing.T) {
 		"fewer results":          {"gemini-3-pro", []string{asks, callsBoth, answerLook}, 400, "2 calls, but 1 results"},
 		"text of another, moved": {"gemini-2.5-pro", []string{asks, strings.Replace(says, `"so"`, `"so","thoughtSignature":"`+signature+`"`, 1), asks}, 400, "Corrupted"},
 	} {
-		res, body := gemini(t, s, test.model, "generateContent", test.contents...)
+		res, body := askGemini(t, s, test.model, "generateContent", test.contents...)
 		if res.StatusCode != test.status || !strings.Contains(body, test.want) {
 			t.Errorf("%s: got %d %s, want %d with %q", name, res.StatusCode, body, test.status, test.want)
 		}
