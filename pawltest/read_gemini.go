@@ -108,10 +108,13 @@ func readGemini(body []byte) (*pawl.Request, error) {
 	}
 	config := w.object("generationConfig")
 	for name, v := range map[string]any{"maxOutputTokens": &req.Settings.MaxTokens, "temperature": &req.Settings.Temperature,
-		"topP": &req.Settings.TopP, "stopSequences": &req.Settings.Stop, "responseSchema": &req.Output, "responseJsonSchema": &req.Output} {
+		"topP": &req.Settings.TopP, "stopSequences": &req.Settings.Stop, "responseJsonSchema": &req.Output} {
 		if err := config.into(name, v); err != nil {
 			return nil, fmt.Errorf("generationConfig: %w", err)
 		}
+	}
+	if open := config.get("responseSchema"); open != nil {
+		req.Output = jsonSchema(open)
 	}
 	req.Settings.Effort = strings.ToLower(config.object("thinkingConfig").text("thinkingLevel"))
 	return req, nil
@@ -130,8 +133,8 @@ func geminiTools(w fields) ([]*pawl.Tool, error) {
 		}
 		for _, f := range declared {
 			schema := f.get("parametersJsonSchema")
-			if schema == nil {
-				schema = f.get("parameters")
+			if open := f.get("parameters"); schema == nil && open != nil {
+				schema = jsonSchema(open)
 			}
 			all = append(all, &pawl.Tool{Name: f.text("name"), Description: f.text("description"), Input: schema, Passive: true})
 		}
@@ -261,4 +264,56 @@ func geminiAnswer(f fields) (pawl.Part, error) {
 	media, err := new(geminiReader).parts(f)
 	res.Parts = append(res.Parts, media...)
 	return res, err
+}
+
+// jsonSchema turns a schema in OpenAPI's form, as this API has it, into JSON Schema: types in small letters, a list with null
+// for nullable, numbers for numbers in quotes. What cannot be read stays as it is.
+func jsonSchema(open json.RawMessage) json.RawMessage {
+	var v any
+	if json.Unmarshal(open, &v) != nil {
+		return open
+	}
+	openSchema(v)
+	return marshal(v)
+}
+
+// schemaTypes are the types by their number in the protocol.
+var schemaTypes = []string{"", "string", "number", "integer", "boolean", "array", "object", "null"}
+
+func openSchema(v any) {
+	m, ok := v.(map[string]any)
+	if !ok {
+		return
+	}
+	delete(m, "propertyOrdering")
+	delete(m, "property_ordering")
+	switch kind := m["type"].(type) {
+	case string:
+		m["type"] = strings.ToLower(kind)
+	case float64:
+		if n := int(kind); n > 0 && n < len(schemaTypes) {
+			m["type"] = schemaTypes[n]
+		}
+	}
+	if m["type"] == "type_unspecified" {
+		delete(m, "type")
+	}
+	if nullable, _ := m["nullable"].(bool); nullable && m["type"] != nil {
+		m["type"] = []any{m["type"], "null"}
+	}
+	delete(m, "nullable")
+	for _, k := range []string{"minItems", "maxItems", "minLength", "maxLength", "minProperties", "maxProperties"} {
+		if s, ok := m[k].(string); ok {
+			m[k] = json.Number(s)
+		}
+	}
+	props, _ := m["properties"].(map[string]any)
+	for _, p := range props {
+		openSchema(p)
+	}
+	openSchema(m["items"])
+	choices, _ := m["anyOf"].([]any)
+	for _, p := range choices {
+		openSchema(p)
+	}
 }
