@@ -5,17 +5,29 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 )
 
-// Check returns what is wrong with the body of a request to api (Chat or Responses): the pairing and order of calls and
-// results, and whether tools and tool choice have the shape that the API wants and fit each other. Nil means nothing was found.
+// Check returns what is wrong with the body of a request to api: the pairing and order of calls and results, and whether
+// tools and tool choice have the shape that the API wants and fit each other. Nil means nothing was found.
 //
 // A history is right when every call has exactly one result, results come directly after the reply that made the calls
 // and before anything else, no result answers a call that was not made, no two calls of a reply share an id, arguments are
 // strings, and (Responses) every reasoning item is followed by the item it belongs to. With previous_response_id or
 // conversation the head of the history lies at the provider, so results may answer calls that are not in the body.
-func Check(api string, body []byte) []Violation {
-	c := &checker{}
+//
+// Anthropic wants more: the results of a reply come first in the one user message right after it, ids are unique in the whole
+// history, thinking keeps its signature and its place, replies and user messages take turns (the API itself would put two
+// user messages together; not every server that speaks it does), and a choice that forces a call excludes thinking. Gemini wants as many
+// functionResponses as there were calls, for the same names, in the one content right after them (newer models would put split
+// contents together), and a signature beside the first of parallel calls, not a later one. Models from 3 on want one beside
+// the first call of every step of the turn at hand: see CheckModel.
+func Check(api string, body []byte) []Violation { return CheckModel(api, "", body) }
+
+// CheckModel is Check for a request to model, where that is not in the body: what Gemini's models demand of signatures
+// depends on it. "" is a model that demands nothing.
+func CheckModel(api, model string, body []byte) []Violation {
+	c := &checker{signed: demandsSignatures(model)}
 	dec := json.NewDecoder(bytes.NewReader(body))
 	var root map[string]any
 	if err := dec.Decode(&root); err != nil {
@@ -30,8 +42,12 @@ func Check(api string, body []byte) []Violation {
 		c.chat(root)
 	case Responses:
 		c.responses(root)
+	case Anthropic:
+		c.anthropic(root)
+	case Gemini:
+		c.gemini(root)
 	default:
-		c.add("", "unknown API %q; known: %s, %s", api, Chat, Responses)
+		c.add("", "unknown API %q; known: %s", api, strings.Join(APIs(), ", "))
 	}
 	return c.found
 }
@@ -43,6 +59,7 @@ type checker struct {
 	answered bool       // a result of the last reply was seen
 	before   bool       // the head of the history is not in the body
 	later    bool       // tools are also given inside the history
+	signed   bool       // Gemini: the model demands signatures
 }
 
 type openCall struct {

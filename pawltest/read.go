@@ -10,8 +10,9 @@ import (
 	"github.com/pawl-go/pawl"
 )
 
-// ReadRequest reads the body of a request to api (Chat or Responses) into the neutral form, as the provider would understand
-// it. It shares no code with the adapters. It checks no pairing: that is Check's work. The tools are passive. What has
+// ReadRequest reads the body of a request to api into the neutral form, as the provider would understand
+// it. Gemini says in the address, not in the body, which model is asked and whether to stream: there Model is "" and
+// Whole true. It shares no code with the adapters. It checks no pairing: that is Check's work. The tools are passive. What has
 // no neutral form (hosted tools, uploaded files, items of hosted tools) is left out, or kept as Reasoning with the item as Opaque
 // where it holds a place in a reply.
 func ReadRequest(api string, body []byte) (*pawl.Request, error) {
@@ -20,8 +21,12 @@ func ReadRequest(api string, body []byte) (*pawl.Request, error) {
 		return readChat(body)
 	case Responses:
 		return readResponses(body)
+	case Anthropic:
+		return readAnthropic(body)
+	case Gemini:
+		return readGemini(body)
 	}
-	return nil, fmt.Errorf("unknown API %q; known: %s, %s", api, Chat, Responses)
+	return nil, fmt.Errorf("unknown API %q; known: %s", api, strings.Join(APIs(), ", "))
 }
 
 // wireTool is a function, nested or flat.

@@ -12,7 +12,8 @@ import (
 // is looked through by Check; the answer does not depend on what it finds. A request beyond the recording
 // gets status 410. A Replay may be used concurrently, but who gets which response is then a matter of chance.
 type Replay struct {
-	URL string // where it is, ending in /v1
+	URL  string // where it is, ending in /v1
+	Root string // the same without /v1
 
 	host      host
 	exchanges []Exchange
@@ -24,7 +25,7 @@ type Replay struct {
 func NewReplay(exchanges []Exchange) (*Replay, error) {
 	r := &Replay{exchanges: exchanges}
 	url, err := r.host.start(r.serve)
-	r.URL = url + "/v1"
+	r.URL, r.Root = url+"/v1", url
 	return r, err
 }
 
@@ -56,13 +57,13 @@ func (r *Replay) serve(w http.ResponseWriter, req *http.Request) {
 	r.mu.Unlock()
 	if n >= len(r.exchanges) {
 		e := &apiError{Status: http.StatusGone, Message: fmt.Sprintf("request %d, but only %d are recorded", n+1, len(r.exchanges))}
-		e.write(w, &Fault{})
+		e.write(w, got.API, &Fault{})
 		return
 	}
 	e := &r.exchanges[n]
 	body, err := e.Body()
 	if err != nil {
-		(&apiError{Status: 500, Message: err.Error()}).write(w, &Fault{})
+		(&apiError{Status: 500, Message: err.Error()}).write(w, got.API, &Fault{})
 		return
 	}
 	for _, name := range []string{"content-type", "retry-after", "retry-after-ms"} {

@@ -1,12 +1,9 @@
 package pawltest
 
 import (
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"hash/crc32"
-	"io"
 	"strings"
 
 	"github.com/pawl-go/pawl"
@@ -20,13 +17,7 @@ type object = map[string]any
 type event struct {
 	name string // "": no event line
 	data string
-}
-
-func (e event) write(w io.Writer) {
-	if e.name != "" {
-		fmt.Fprintf(w, "event: %s\n", e.name)
-	}
-	fmt.Fprintf(w, "data: %s\n\n", e.data)
+	crlf bool // lines end in CRLF
 }
 
 // reply writes one reply in the words of its API.
@@ -36,29 +27,36 @@ type reply struct {
 	usage bool   // Chat: a chunk with the usage was asked for
 	id    string // the reply's number in the conversation, for ids
 
-	began  bool
-	seq    int        // Responses: number of the next event
-	parts  []*partOut // by Delta.Index
-	calls  int        // Chat: index of the next call
-	figure pawl.Usage
+	noIDs  bool // Gemini: calls have no ids
+	array  bool // Gemini: a stream is one JSON array
+	pieces bool // Gemini: a stream has arguments in pieces
+
+	began     bool
+	seq       int        // Responses: number of the next event
+	parts     []*partOut // by Delta.Index
+	calls     int        // Chat: index of the next call; Anthropic: of the next block; Gemini: calls so far
+	thought   bool       // Gemini: a thought came
+	malformed string     // Gemini: the complaint about a call that is none
+	figure    pawl.Usage
 }
 
 // partOut is what was written of a part.
 type partOut struct {
 	part pawl.Part       // kind, id and name; the text is in buf
 	buf  strings.Builder // text or arguments
-	call int             // Chat: index of the call
+	call int             // Chat: index of the call; Anthropic: of the block
 	done bool
 }
 
-func newReply(got *Received) *reply {
+func newReply(got *Received, noIDs bool) *reply {
 	n := 1
 	for _, m := range got.Request.Messages {
 		if m.Role == pawl.RoleAssistant {
 			n++
 		}
 	}
-	r := &reply{api: got.API, req: got.Request, id: fmt.Sprintf("sim_%d", n)}
+	r := &reply{api: got.API, req: got.Request, id: fmt.Sprintf("sim_%d", n), noIDs: noIDs}
+	r.pieces = got.API == Gemini && streamsArgs(got.Body)
 	var w chatRequest
 	if got.API == Chat && json.Unmarshal(got.Body, &w) == nil {
 		r.usage = w.StreamOptions.IncludeUsage
@@ -67,7 +65,7 @@ func newReply(got *Received) *reply {
 }
 
 func (r *reply) contentType() string {
-	if r.req.Whole {
+	if r.req.Whole || r.array {
 		return "application/json"
 	}
 	return "text/event-stream"
@@ -75,8 +73,13 @@ func (r *reply) contentType() string {
 
 // body is the reply in one piece.
 func (r *reply) body(resp *pawl.Response) []byte {
-	if r.api == Chat {
+	switch r.api {
+	case Chat:
 		return r.chatBody(resp)
+	case Anthropic:
+		return r.anthropicBody(resp)
+	case Gemini:
+		return r.geminiBody(resp)
 	}
 	return r.responsesBody(resp)
 }
@@ -86,16 +89,26 @@ func (r *reply) events(d pawl.Delta) []event {
 	if d.Usage != nil {
 		r.figure = *d.Usage
 	}
-	if r.api == Chat {
+	switch r.api {
+	case Chat:
 		return r.chatEvents(d)
+	case Anthropic:
+		return r.anthropicEvents(d)
+	case Gemini:
+		return r.geminiEvents(d)
 	}
 	return r.responsesEvents(d)
 }
 
 // failed is the end of a stream that broke in the middle.
 func (r *reply) failed(e *apiError) []event {
-	if r.api == Chat {
-		return []event{{data: string(marshal(object{"error": e}))}}
+	switch r.api {
+	case Chat:
+		return []event{{data: string(e.body(Chat))}}
+	case Anthropic:
+		return r.anthropicFailed(e)
+	case Gemini:
+		return []event{{data: string(e.body(Gemini)), crlf: true}}
 	}
 	return r.responsesFailed(e)
 }
@@ -120,21 +133,6 @@ func (r *reply) part(d pawl.Delta) (p *partOut, fragment string, begins bool) {
 	}
 	p.buf.WriteString(fragment)
 	return p, fragment, begins
-}
-
-// seal makes the encrypted content of a reasoning item: text that comes back unchanged or not at all.
-func seal(text string) string {
-	return fmt.Sprintf("sim_%s.%08x", base64.RawURLEncoding.EncodeToString([]byte(text)), crc32.ChecksumIEEE([]byte(text)))
-}
-
-// unseal reads what seal made.
-func unseal(s string) (text string, ok bool) {
-	b64, _, _ := strings.Cut(strings.TrimPrefix(s, "sim_"), ".")
-	b, err := base64.RawURLEncoding.DecodeString(b64)
-	if err != nil || seal(string(b)) != s {
-		return "", false
-	}
-	return string(b), true
 }
 
 func isExhausted(err error) bool {

@@ -89,7 +89,7 @@ func (r *reply) responsesEvents(d pawl.Delta) []event {
 	emit := func(name string, fields object) {
 		fields["type"], fields["sequence_number"] = name, r.seq
 		r.seq++
-		out = append(out, event{name, string(marshal(fields))})
+		out = append(out, event{name: name, data: string(marshal(fields))})
 	}
 	if !r.began {
 		r.began = true
@@ -182,8 +182,8 @@ func (r *reply) close(i int, emit func(string, object)) {
 // responsesFailed writes the end of a stream that broke.
 func (r *reply) responsesFailed(e *apiError) []event {
 	o := r.response("", nil)
-	o["status"], o["error"] = "failed", object{"code": e.Code, "message": e.Message}
+	o["status"], o["error"] = "failed", object{"code": or(e.Code, e.Reason, "server_error"), "message": e.Message}
 	n := r.seq
 	r.seq++
-	return []event{{"response.failed", string(marshal(object{"type": "response.failed", "sequence_number": n, "response": o}))}}
+	return []event{{name: "response.failed", data: string(marshal(object{"type": "response.failed", "sequence_number": n, "response": o}))}}
 }

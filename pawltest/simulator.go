@@ -1,31 +1,42 @@
 package pawltest
 
 import (
+	"cmp"
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 
 	"github.com/pawl-go/pawl"
 )
 
-// Simulator is a provider on loopback. It answers POSTs to URL+"/chat/completions" and URL+"/responses" with what its
-// model says to the request, streamed or whole as was asked.
+// Simulator is a provider on loopback. It answers POSTs with what its model says to the request, streamed or whole as was
+// asked. The end of the path says which API is spoken, whatever stands before it:
+//
+//	/chat/completions                                 Chat
+//	/responses                                        Responses
+//	/messages                                         Anthropic; also /models/NAME:rawPredict and :streamRawPredict
+//	/models/NAME:generateContent                      Gemini
+//	/models/NAME:streamGenerateContent?alt=sse        Gemini, streamed; without alt as a JSON array, and with
+//	                                                  streamFunctionCallArguments with arguments in pieces
 //
 // A history that Check finds fault with is refused with status 400, as are a body that cannot be read, a model that is not
-// named, and encrypted reasoning that the Simulator did not write. Errors of the model become errors of the API: a
-// *pawl.ProviderError keeps its status and code; a script that is played out is status 400; others are status 500.
+// named, and reasoning or a signature that the Simulator did not write, or that comes back changed or on another part. Gemini
+// models from 3 on also refuse calls of the turn at hand whose signature is missing. Errors of the model become errors of
+// the API, in its own shape: a *pawl.ProviderError keeps its status and, on OpenAI's APIs, its code; a script that is played out
+// is status 400; others are status 500.
+//
+// What only one API has, a script can say in its words: a pawl.Reasoning with an Opaque of provider "anthropic" or "gemini"
+// is written as that block or part (a server-side tool's, say), and a finish reason that is none of pawl's (pause_turn) as it is.
 //
 // A Simulator may be used concurrently.
 type Simulator struct {
-	URL string // where it is, ending in /v1
+	URL  string // where it is, ending in /v1
+	Root string // the same without /v1
 
 	model pawl.Model
 	opts  SimulatorOptions
@@ -39,45 +50,17 @@ type Simulator struct {
 type SimulatorOptions struct {
 	Key   string                          // the key that requests must bear, or get status 401; "": any or none
 	Fault func(n int, r *Received) *Fault // what goes wrong with request n, from 1; nil, or a nil Fault: nothing
+	NoIDs bool                            // Gemini: calls have no ids, as those of models before Gemini 3
 }
 
 // Received is a request that a server got.
 type Received struct {
-	API        string        // Chat, Responses, or "" for a path that is neither's
+	API        string        // Chat, Responses, Anthropic or Gemini; "" for a path that is none of theirs
 	Path       string        // of the URL
 	Header     http.Header   // without keys and cookies
 	Body       []byte        // as sent
 	Request    *pawl.Request // read from Body; nil when it could not be read
 	Violations []Violation   // what Check found
-}
-
-// Fault is what goes wrong with one request. Fields can be combined; the zero Fault changes nothing.
-type Fault struct {
-	Hold <-chan struct{} // the answer waits until it is closed, or the client leaves
-
-	// Status, when not 0, answers with an error of that status in place of the reply.
-	Status     int
-	Code       string // the error's code; "": one that fits Status
-	Message    string // the error's message; "": "made to fail"
-	RetryAfter string // Retry-After, in seconds or as a date; "": none
-
-	Body        []byte // this body in place of the reply, or of the error's; nil: none
-	ContentType string // its content type; "": what the reply would have had
-
-	// Break breaks the connection: of a stream after After events, of a whole reply after half of its body.
-	Break bool
-	After int
-	Raw   string // written into a stream after After events; the stream then ends there, with the connection unbroken. "": nothing
-}
-
-// Faults returns a Fault function that gives faults to the first requests, in order; nil stands for none.
-func Faults(faults ...*Fault) func(int, *Received) *Fault {
-	return func(n int, _ *Received) *Fault {
-		if n > len(faults) {
-			return nil
-		}
-		return faults[n-1]
-	}
 }
 
 // NewSimulator starts a Simulator on a free port of loopback that answers with what model says. Close it.
@@ -87,7 +70,7 @@ func NewSimulator(model pawl.Model, opts *SimulatorOptions) (*Simulator, error) 
 		s.opts = *opts
 	}
 	url, err := s.host.start(s.serve)
-	s.URL = url + "/v1"
+	s.URL, s.Root = url+"/v1", url
 	return s, err
 }
 
@@ -120,10 +103,11 @@ func (s *Simulator) serve(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if refusal := s.refuse(got, r, fault); refusal != nil {
-		refusal.write(w, fault)
+		refusal.write(w, got.API, fault)
 		return
 	}
-	reply := newReply(got)
+	reply := newReply(got, s.opts.NoIDs)
+	reply.array = got.API == Gemini && r.URL.Query().Get("alt") != "sse"
 	if fault.Body != nil {
 		raw(w, http.StatusOK, reply.contentType(), fault, fault.Body)
 		return
@@ -140,15 +124,17 @@ func (s *Simulator) refuse(got *Received, r *http.Request, fault *Fault) *apiErr
 	switch {
 	case fault.Status != 0:
 		return &apiError{Status: fault.Status, Code: fault.Code, Message: or(fault.Message, "made to fail")}
-	case s.opts.Key != "" && r.Header.Get("Authorization") != "Bearer "+s.opts.Key:
-		return &apiError{Status: 401, Code: "invalid_api_key", Message: "Incorrect API key provided."}
+	case s.opts.Key != "" && s.opts.Key != keyOf(got.API, r):
+		return wrongKey(got.API)
 	case got.API == "":
 		return &apiError{Status: 404, Message: "Invalid URL (" + r.Method + " " + r.URL.Path + ")"}
 	case r.Method != http.MethodPost:
 		return &apiError{Status: 405, Message: "Not allowed to " + r.Method + " on " + r.URL.Path + "."}
+	case got.API == Anthropic && r.Header.Get("Anthropic-Version") == "" && !strings.Contains(string(got.Body), `"anthropic_version"`):
+		return &apiError{Status: 400, Message: "anthropic-version: header is required"}
 	case len(got.Violations) > 0:
 		v := got.Violations[0]
-		return &apiError{Status: 400, Param: v.Place, Message: "Invalid request: " + v.Text + "."}
+		return &apiError{Status: 400, Param: v.Place, Message: "Invalid request: " + v.String() + "."}
 	case got.Request == nil:
 		return &apiError{Status: 400, Message: "We could not parse the JSON body of your request."}
 	case got.Request.Model == "":
@@ -156,22 +142,38 @@ func (s *Simulator) refuse(got *Received, r *http.Request, fault *Fault) *apiErr
 	case got.API == Responses && strings.Contains(string(got.Body), `"previous_response_id":"`):
 		return &apiError{Status: 400, Code: "previous_response_not_found", Param: "previous_response_id", Message: "Previous response not found: nothing is stored here."}
 	}
-	for _, m := range got.Request.Messages {
-		for _, p := range m.Parts {
-			if p, ok := p.(pawl.Reasoning); ok && p.Opaque != nil {
-				var item struct {
-					ID        string `json:"id"`
-					Encrypted string `json:"encrypted_content"`
-				}
-				json.Unmarshal(p.Opaque.Data, &item)
-				if _, ok := unseal(item.Encrypted); !ok && item.Encrypted != "" {
-					return &apiError{Status: 400, Code: "invalid_encrypted_content",
-						Message: "The encrypted content for item " + item.ID + " could not be verified."}
-				}
-			}
-		}
+	switch got.API {
+	case Responses:
+		return unsealed(got.Request)
+	case Anthropic:
+		return unsigned(got.Request)
+	case Gemini:
+		return corrupted(got.Request)
 	}
 	return nil
+}
+
+// keyOf returns the key of a request, from where its API has it.
+func keyOf(api string, r *http.Request) string {
+	key := ""
+	switch api {
+	case Anthropic: // newer clients bear it
+		key = r.Header.Get("X-Api-Key")
+	case Gemini:
+		return or(r.Header.Get("X-Goog-Api-Key"), r.URL.Query().Get("key"))
+	}
+	bearer, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+	return or(key, bearer)
+}
+
+func wrongKey(api string) *apiError {
+	switch api {
+	case Anthropic:
+		return &apiError{Status: 401, Message: "invalid x-api-key"}
+	case Gemini: // 400, as it is
+		return &apiError{Status: 400, Reason: keyInvalid, Message: "API key not valid. Please pass a valid API key."}
+	}
+	return &apiError{Status: 401, Code: "invalid_api_key", Message: "Incorrect API key provided."}
 }
 
 // whole answers with one body.
@@ -182,7 +184,7 @@ func (s *Simulator) whole(w http.ResponseWriter, ctx context.Context, reply *rep
 			err = resp.Add(d)
 		}
 		if err != nil {
-			toAPIError(err).write(w, fault)
+			toAPIError(err).write(w, reply.api, fault)
 			return
 		}
 	}
@@ -194,28 +196,8 @@ func (s *Simulator) whole(w http.ResponseWriter, ctx context.Context, reply *rep
 
 // stream answers with server-sent events.
 func (s *Simulator) stream(w http.ResponseWriter, ctx context.Context, reply *reply, fault *Fault) {
-	flusher := w.(http.Flusher)
-	written := 0
-	send := func(events []event) {
-		for _, e := range events {
-			if written == 0 {
-				w.Header().Set("Content-Type", or(fault.ContentType, reply.contentType()))
-			}
-			if (fault.Break || fault.Raw != "") && written == fault.After {
-				if fault.Raw != "" {
-					io.WriteString(w, fault.Raw)
-					flusher.Flush()
-				}
-				if fault.Break {
-					panic(http.ErrAbortHandler)
-				}
-				panic(errEnded)
-			}
-			e.write(w)
-			flusher.Flush()
-			written++
-		}
-	}
+	out := &stream{w: w, fault: fault, gone: ctx.Done(), array: reply.array}
+	w.Header().Set("Content-Type", or(fault.ContentType, reply.contentType()))
 	defer func() {
 		if v := recover(); v != nil && v != errEnded {
 			panic(v)
@@ -224,90 +206,21 @@ func (s *Simulator) stream(w http.ResponseWriter, ctx context.Context, reply *re
 	ended := false
 	for d, err := range s.model.Stream(ctx, reply.req) {
 		if err != nil {
-			if written == 0 {
-				toAPIError(err).write(w, fault)
-			} else {
-				send(reply.failed(toAPIError(err)))
+			if out.events == 0 {
+				toAPIError(err).write(w, reply.api, fault)
+				return
 			}
+			out.send(reply.failed(toAPIError(err)))
+			out.end()
 			return
 		}
-		send(reply.events(d))
+		out.send(reply.events(d))
 		ended = ended || d.Finish != ""
 	}
 	if !ended {
 		panic(http.ErrAbortHandler)
 	}
-}
-
-// errEnded is what ends a stream early and in order.
-var errEnded = errors.New("ended by a fault")
-
-// apiError is an error as OpenAI's APIs write it.
-type apiError struct {
-	Status  int    `json:"-"`
-	Message string `json:"message"`
-	Type    string `json:"type"`
-	Param   string `json:"param,omitempty"`
-	Code    string `json:"code,omitempty"`
-}
-
-func toAPIError(err error) *apiError {
-	e := &apiError{Status: 500, Message: err.Error()}
-	var p *pawl.ProviderError
-	if errors.As(err, &p) {
-		e.Message = p.Message
-		e.Code = string(p.Code)
-		if p.Status != 0 {
-			e.Status = p.Status
-		}
-	}
-	if isExhausted(err) {
-		e.Status = 400
-	}
-	e.complete()
-	return e
-}
-
-func (e *apiError) complete() {
-	kind, code := "invalid_request_error", ""
-	switch {
-	case e.Status == 401:
-		code = "invalid_api_key"
-	case e.Status == 404:
-		code = "not_found"
-	case e.Status == 429:
-		kind, code = "requests", "rate_limit_exceeded"
-	case e.Status >= 500:
-		kind, code = "server_error", "server_error"
-	}
-	e.Type, e.Code = or(e.Type, kind), or(e.Code, code)
-}
-
-func (e *apiError) write(w http.ResponseWriter, fault *Fault) {
-	e.complete()
-	if fault.RetryAfter != "" {
-		w.Header().Set("Retry-After", fault.RetryAfter)
-	}
-	body := marshal(map[string]any{"error": e})
-	if fault.Body != nil {
-		body = fault.Body
-	}
-	f := *fault
-	f.Break = false
-	raw(w, e.Status, "application/json", &f, body)
-}
-
-// raw writes a whole body, or half of it where the fault says so.
-func raw(w http.ResponseWriter, status int, contentType string, fault *Fault, body []byte) {
-	w.Header().Set("Content-Type", or(fault.ContentType, contentType))
-	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
-	w.WriteHeader(status)
-	if fault.Break {
-		w.Write(body[:len(body)/2])
-		w.(http.Flusher).Flush()
-		panic(http.ErrAbortHandler)
-	}
-	w.Write(body)
+	out.end()
 }
 
 // receive reads a request and looks it through.
@@ -316,7 +229,8 @@ func receive(r *http.Request) (*Received, error) {
 	if err != nil {
 		return nil, err
 	}
-	got := &Received{API: apiOf(r.URL.Path), Path: r.URL.Path, Header: r.Header.Clone(), Body: body}
+	at := endpointOf(r.URL.Path)
+	got := &Received{API: at.api, Path: r.URL.Path, Header: r.Header.Clone(), Body: body}
 	for name := range got.Header {
 		switch name {
 		case "Authorization", "Api-Key", "X-Api-Key", "X-Goog-Api-Key", "Cookie", "Proxy-Authorization":
@@ -324,8 +238,11 @@ func receive(r *http.Request) (*Received, error) {
 		}
 	}
 	if got.API != "" && r.Method == http.MethodPost {
-		got.Violations = Check(got.API, body)
+		got.Violations = CheckModel(got.API, at.model, body)
 		got.Request, _ = ReadRequest(got.API, body)
+		if got.Request != nil && at.model != "" {
+			got.Request.Model, got.Request.Whole = at.model, !at.stream
+		}
 	}
 	return got, nil
 }
@@ -343,12 +260,8 @@ func wait(ctx context.Context, hold <-chan struct{}) bool {
 	}
 }
 
-func or(a, b string) string {
-	if a != "" {
-		return a
-	}
-	return b
-}
+// or returns the first that is not empty.
+func or(all ...string) string { return cmp.Or(all...) }
 
 // host is an HTTP server on loopback.
 type host struct {

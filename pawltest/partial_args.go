@@ -1,0 +1,69 @@
+package pawltest
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strings"
+)
+
+// partialArgs cuts the arguments of a call into the pieces in which Gemini streams them where it is asked to
+// (streamFunctionCallArguments): a value a piece, with its path; strings in two, the second empty. ok is false for arguments
+// that have no such form: empty lists and objects, and names that a path would have to quote. Those come whole.
+func partialArgs(args string) (pieces []object, ok bool) {
+	dec := json.NewDecoder(strings.NewReader(args))
+	dec.UseNumber()
+	if tok, err := dec.Token(); err != nil || tok != json.Delim('{') {
+		return nil, false
+	}
+	return cutValues(dec, "$", false, nil)
+}
+
+var plainKey = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
+// cutValues cuts what stands in the list or object that dec has opened at path.
+func cutValues(dec *json.Decoder, path string, inList bool, pieces []object) ([]object, bool) {
+	n := 0
+	for ; dec.More(); n++ {
+		at := fmt.Sprintf("%s[%d]", path, n)
+		if !inList {
+			key, err := dec.Token()
+			if err != nil || !plainKey.MatchString(key.(string)) {
+				return nil, false
+			}
+			at = path + "." + key.(string)
+		}
+		tok, err := dec.Token()
+		if err != nil {
+			return nil, false
+		}
+		piece := object{"jsonPath": at}
+		switch v := tok.(type) {
+		case json.Delim:
+			var ok bool
+			if pieces, ok = cutValues(dec, at, v == '[', pieces); !ok {
+				return nil, false
+			}
+			continue
+		case string:
+			pieces = append(pieces, object{"jsonPath": at, "stringValue": v, "willContinue": true})
+			piece["stringValue"] = ""
+		case json.Number:
+			piece["numberValue"] = v
+		case bool:
+			piece["boolValue"] = v
+		case nil:
+			piece["nullValue"] = "NULL_VALUE"
+		}
+		pieces = append(pieces, piece)
+	}
+	dec.Token() // the end of the list or object
+	return pieces, n > 0
+}
+
+// streamsArgs reports whether a Gemini request asks for arguments in pieces.
+func streamsArgs(body []byte) bool {
+	var w fields
+	json.Unmarshal(body, &w) // what cannot be read was refused before
+	return string(w.object("toolConfig").object("functionCallingConfig").get("streamFunctionCallArguments")) == "true"
+}

@@ -1,0 +1,155 @@
+package pawltest
+
+import (
+	"encoding/json"
+
+	"github.com/pawl-go/pawl"
+)
+
+// anthropicBody writes a message. A call whose arguments are no object has the input {}: this API has no other word for it,
+// while a stream shows what the model wrote.
+func (r *reply) anthropicBody(resp *pawl.Response) []byte {
+	content := []any{}
+	for _, p := range resp.Message.Parts {
+		content = append(content, r.anthropicBlock(p, partText(p)))
+	}
+	m := r.anthropicMessage(content)
+	m["stop_reason"] = anthropicStop(resp.Finish)
+	m["usage"] = anthropicUsage(resp.Usage)
+	return marshal(m)
+}
+
+func (r *reply) anthropicMessage(content []any) object {
+	return object{"id": "msg_" + r.id, "type": "message", "role": "assistant", "model": r.req.Model, "content": content,
+		"stop_reason": nil, "stop_sequence": nil, "usage": anthropicUsage(r.figure)}
+}
+
+// anthropicBlock writes a part whose text is text.
+func (r *reply) anthropicBlock(part pawl.Part, text string) any {
+	switch p := part.(type) {
+	case pawl.ToolCall:
+		input := json.RawMessage("{}")
+		if isObject(text) {
+			input = json.RawMessage(text)
+		}
+		return object{"type": "tool_use", "id": p.ID, "name": p.Name, "input": input}
+	case pawl.Reasoning:
+		if own := verbatim(p, "anthropic"); own != nil {
+			return own
+		}
+		if text == "" {
+			return object{"type": "redacted_thinking", "data": sign("")}
+		}
+		return object{"type": "thinking", "thinking": text, "signature": sign(text)}
+	}
+	return object{"type": "text", "text": text}
+}
+
+// anthropicEvents writes the events of a fragment. One block is open at a time, so a part ends where the next begins.
+func (r *reply) anthropicEvents(d pawl.Delta) []event {
+	var out []event
+	emit := func(name string, fields object) {
+		fields["type"] = name
+		out = append(out, event{name: name, data: string(marshal(fields))})
+	}
+	if !r.began {
+		r.began = true
+		emit("message_start", object{"message": r.anthropicMessage([]any{})})
+	}
+	if d.Part != nil {
+		p, fragment, begins := r.part(d)
+		if begins {
+			r.anthropicClose(p, emit)
+			p.call = r.calls
+			r.calls++
+			var block any
+			switch part := d.Part.(type) {
+			case pawl.ToolCall:
+				block = object{"type": "tool_use", "id": part.ID, "name": part.Name, "input": object{}}
+			case pawl.Reasoning:
+				block = object{"type": "thinking", "thinking": "", "signature": ""}
+				if own := verbatim(part, "anthropic"); own != nil {
+					block = own
+				} else if fragment == "" {
+					block = r.anthropicBlock(part, "")
+				}
+			default:
+				block = object{"type": "text", "text": ""}
+			}
+			emit("content_block_start", object{"index": p.call, "content_block": block})
+			if p.call == 0 {
+				emit("ping", object{})
+			}
+		}
+		var delta object
+		switch p.part.(type) {
+		case pawl.Text:
+			delta = object{"type": "text_delta", "text": fragment}
+		case pawl.Reasoning:
+			if fragment != "" {
+				delta = object{"type": "thinking_delta", "thinking": fragment}
+			}
+		case pawl.ToolCall:
+			delta = object{"type": "input_json_delta", "partial_json": fragment}
+		}
+		if delta != nil {
+			emit("content_block_delta", object{"index": p.call, "delta": delta})
+		}
+		if d.Done {
+			r.anthropicClose(nil, emit)
+		}
+	}
+	if d.Finish != "" {
+		r.anthropicClose(nil, emit)
+		if d.Finish == pawl.FinishError {
+			return append(out, r.anthropicFailed(&apiError{Status: 500, Message: "The model failed."})...)
+		}
+		emit("message_delta", object{"delta": object{"stop_reason": anthropicStop(d.Finish), "stop_sequence": nil},
+			"usage": anthropicUsage(r.figure)})
+		emit("message_stop", object{})
+	}
+	return out
+}
+
+// anthropicClose ends the blocks that are still open, but for that of next.
+func (r *reply) anthropicClose(next *partOut, emit func(string, object)) {
+	for _, p := range r.parts {
+		if p == nil || p.done || p == next {
+			continue
+		}
+		p.done = true
+		if text := p.buf.String(); text != "" {
+			if _, ok := p.part.(pawl.Reasoning); ok {
+				emit("content_block_delta", object{"index": p.call, "delta": object{"type": "signature_delta", "signature": sign(text)}})
+			}
+		}
+		emit("content_block_stop", object{"index": p.call})
+	}
+}
+
+// anthropicFailed is the error event that ends a stream.
+func (r *reply) anthropicFailed(e *apiError) []event {
+	return []event{{name: "error", data: string(e.body(Anthropic))}}
+}
+
+// anthropicUsage writes figures of which input excludes what came from a cache or went into it.
+func anthropicUsage(u pawl.Usage) object {
+	return object{"input_tokens": u.Input - u.CacheRead - u.CacheWrite, "cache_read_input_tokens": u.CacheRead,
+		"cache_creation_input_tokens": u.CacheWrite, "output_tokens": u.Output,
+		"output_tokens_details": object{"thinking_tokens": u.Reasoning}}
+}
+
+// anthropicStop is the word for f; what is none of pawl's own (pause_turn) stays as the script has it.
+func anthropicStop(f pawl.FinishReason) string {
+	switch f {
+	case pawl.FinishStop:
+		return "end_turn"
+	case pawl.FinishLength:
+		return "max_tokens"
+	case pawl.FinishToolCalls:
+		return "tool_use"
+	case pawl.FinishContentFilter:
+		return "refusal"
+	}
+	return string(f)
+}

@@ -1,0 +1,147 @@
+package pawltest
+
+import (
+	"encoding/json"
+
+	"github.com/pawl-go/pawl"
+)
+
+// geminiBody writes a GenerateContentResponse.
+func (r *reply) geminiBody(resp *pawl.Response) []byte {
+	r.figure = resp.Usage
+	parts := []any{}
+	for i, p := range resp.Message.Parts {
+		out, _, _ := r.part(pawl.Delta{Index: i, Part: p})
+		if part := r.geminiPart(out, partText(p), true); part != nil {
+			parts = append(parts, part)
+		}
+	}
+	return marshal(r.geminiResponse(parts, resp.Finish))
+}
+
+// geminiPart writes a part of the reply, or a fragment of one; nil where there is nothing to write. The first call of a
+// reply bears a signature, and so does the end of a text that follows thoughts.
+func (r *reply) geminiPart(p *partOut, text string, last bool) any {
+	switch part := p.part.(type) {
+	case pawl.ToolCall:
+		if !isObject(text) {
+			r.malformed = "Malformed function call: " + part.Name + "(" + text + ")"
+			return nil
+		}
+		call := object{"name": part.Name, "args": json.RawMessage(text)}
+		if !r.noIDs {
+			call["id"] = part.ID
+		}
+		out := object{"functionCall": call}
+		if r.calls == 0 {
+			out["thoughtSignature"] = sign("call " + part.Name)
+		}
+		r.calls++
+		return out
+	case pawl.Reasoning:
+		if own := verbatim(part, "gemini"); own != nil {
+			return own
+		}
+		r.thought = true
+		if text == "" {
+			return nil // this API shows thoughts or does not, and signs what follows
+		}
+		return object{"text": text, "thought": true}
+	}
+	out := object{"text": text}
+	if r.thought && last {
+		out["thoughtSignature"] = sign("text")
+	}
+	return out
+}
+
+// geminiEvents writes responses, one a chunk. Calls come whole, unless the request asks for pieces.
+func (r *reply) geminiEvents(d pawl.Delta) []event {
+	var out []event
+	write := func(parts []any, finish pawl.FinishReason) {
+		out = append(out, event{data: string(marshal(r.geminiResponse(parts, finish))), crlf: true})
+	}
+	if d.Part != nil {
+		p, fragment, _ := r.part(d)
+		if _, ok := p.part.(pawl.ToolCall); ok {
+			if d.Done && !p.done {
+				r.geminiCall(p, write)
+			}
+		} else if part := r.geminiPart(p, fragment, d.Done); part != nil {
+			write([]any{part}, "")
+		}
+	}
+	if d.Finish == "" {
+		return out
+	}
+	for _, p := range r.parts {
+		if p == nil || p.done {
+			continue
+		}
+		if _, ok := p.part.(pawl.ToolCall); ok {
+			r.geminiCall(p, write)
+		}
+	}
+	write([]any{object{"text": ""}}, d.Finish)
+	return out
+}
+
+// geminiCall writes a call: whole, or, where the request asks for that, its head, the pieces of its arguments, and an empty
+// call as the end mark.
+func (r *reply) geminiCall(p *partOut, write func([]any, pawl.FinishReason)) {
+	p.done = true
+	part, _ := r.geminiPart(p, p.buf.String(), true).(object)
+	if part == nil {
+		return
+	}
+	pieces, ok := partialArgs(p.buf.String())
+	if !r.pieces || !ok {
+		write([]any{part}, "")
+		return
+	}
+	head := part["functionCall"].(object)
+	delete(head, "args")
+	head["willContinue"] = true
+	write([]any{part}, "")
+	for _, piece := range pieces {
+		write([]any{object{"functionCall": object{"partialArgs": []object{piece}, "willContinue": true}}}, "")
+	}
+	write([]any{object{"functionCall": object{}}}, "")
+}
+
+// geminiResponse is a response, or a chunk of one; finish "" goes on.
+func (r *reply) geminiResponse(parts []any, finish pawl.FinishReason) object {
+	candidate := object{"content": object{"role": "model", "parts": parts}, "index": 0}
+	o := object{"candidates": []any{candidate}, "modelVersion": r.req.Model, "responseId": r.id}
+	if finish == "" {
+		return o
+	}
+	candidate["finishReason"] = geminiFinish(finish)
+	if r.malformed != "" && !finish.Cut() {
+		candidate["finishReason"], candidate["finishMessage"] = "MALFORMED_FUNCTION_CALL", r.malformed
+	}
+	if len(parts) == 0 {
+		candidate["content"] = object{}
+	}
+	u := r.figure
+	o["usageMetadata"] = object{"promptTokenCount": u.Input, "candidatesTokenCount": u.Output - u.Reasoning,
+		"thoughtsTokenCount": u.Reasoning, "cachedContentTokenCount": u.CacheRead, "totalTokenCount": u.Input + u.Output}
+	return o
+}
+
+// geminiFinish is the word for f; what is none of pawl's own stays as the script has it.
+func geminiFinish(f pawl.FinishReason) string {
+	switch f {
+	case pawl.FinishStop, pawl.FinishToolCalls:
+		return "STOP"
+	case pawl.FinishLength:
+		return "MAX_TOKENS"
+	case pawl.FinishContentFilter:
+		return "SAFETY"
+	case pawl.FinishError:
+		return "MALFORMED_FUNCTION_CALL"
+	case pawl.FinishOther:
+		return "OTHER"
+	}
+	return string(f)
+}

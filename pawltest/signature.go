@@ -1,0 +1,143 @@
+package pawltest
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"hash/crc32"
+	"regexp"
+	"strings"
+
+	"github.com/pawl-go/pawl"
+)
+
+// seal makes the encrypted content of a reasoning item: text that comes back unchanged or not at all.
+func seal(text string) string {
+	return fmt.Sprintf("sim_%s.%08x", base64.RawURLEncoding.EncodeToString([]byte(text)), crc32.ChecksumIEEE([]byte(text)))
+}
+
+// unseal reads what seal made.
+func unseal(s string) (text string, ok bool) {
+	b64, _, _ := strings.Cut(strings.TrimPrefix(s, "sim_"), ".")
+	b, err := base64.RawURLEncoding.DecodeString(b64)
+	if err != nil || seal(string(b)) != s {
+		return "", false
+	}
+	return string(b), true
+}
+
+// sign makes the signature of a thinking block or of a Gemini part, in base64 as those are: it holds what it signs.
+func sign(text string) string { return base64.StdEncoding.EncodeToString([]byte(seal(text))) }
+
+// signs reads what sign made.
+func signs(signature string) (text string, ok bool) {
+	b, err := base64.StdEncoding.DecodeString(signature)
+	if err != nil {
+		return "", false
+	}
+	return unseal(string(b))
+}
+
+// isObject reports whether s is a JSON object.
+func isObject(s string) bool {
+	return strings.HasPrefix(strings.TrimSpace(s), "{") && json.Valid([]byte(s))
+}
+
+// verbatim returns the block or part that a script wrote in the words of provider; nil where it did not.
+func verbatim(p pawl.Reasoning, provider string) any {
+	if p.Opaque == nil || p.Opaque.Provider != provider || !isObject(string(p.Opaque.Data)) {
+		return nil
+	}
+	return p.Opaque.Data
+}
+
+// demandsSignatures reports whether a Gemini model refuses calls of the turn at hand that come back unsigned.
+func demandsSignatures(model string) bool { return signing.MatchString(model) }
+
+var signing = regexp.MustCompile(`gemini-([3-9]|[1-9][0-9])`)
+
+// unsealed refuses encrypted reasoning that was not written here.
+func unsealed(req *pawl.Request) *apiError {
+	for _, m := range req.Messages {
+		for _, p := range m.Parts {
+			if p, ok := p.(pawl.Reasoning); ok && p.Opaque != nil {
+				var item struct {
+					ID        string `json:"id"`
+					Encrypted string `json:"encrypted_content"`
+				}
+				json.Unmarshal(p.Opaque.Data, &item)
+				if _, ok := unseal(item.Encrypted); !ok && item.Encrypted != "" {
+					return &apiError{Status: 400, Code: "invalid_encrypted_content",
+						Message: "The encrypted content for item " + item.ID + " could not be verified."}
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// unsigned refuses thinking that came back changed.
+func unsigned(req *pawl.Request) *apiError {
+	for i, m := range req.Messages {
+		for _, p := range m.Parts {
+			r, ok := p.(pawl.Reasoning)
+			if !ok || r.Opaque == nil {
+				continue
+			}
+			var block struct{ Type, Thinking, Signature, Data string }
+			json.Unmarshal(r.Opaque.Data, &block)
+			switch block.Type {
+			case "thinking":
+				if text, ok := signs(block.Signature); !ok || block.Thinking != "" && block.Thinking != text {
+					return &apiError{Status: 400, Message: fmt.Sprintf("messages.%d: Invalid `signature` in `thinking` block", i)}
+				}
+			case "redacted_thinking":
+				if _, ok := signs(block.Data); !ok {
+					return &apiError{Status: 400, Message: fmt.Sprintf("messages.%d: Invalid `data` in `redacted_thinking` block", i)}
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// corrupted refuses signatures that were not given for the part they stand beside. A documented placeholder stands for
+// the signature of a call that another model made.
+func corrupted(req *pawl.Request) *apiError {
+	for i, m := range req.Messages {
+		for _, p := range m.Parts {
+			var own *pawl.Opaque
+			want := "text"
+			switch p := p.(type) {
+			case pawl.Text:
+				own = p.Opaque
+			case pawl.ToolCall:
+				own, want = p.Opaque, "call "+p.Name
+			case pawl.Reasoning:
+				own = p.Opaque
+			}
+			if own == nil {
+				continue
+			}
+			var part fields
+			json.Unmarshal(own.Data, &part)
+			signature := part.text("thoughtSignature")
+			if signature == "" || placeholder(signature) {
+				continue
+			}
+			if got, ok := signs(signature); !ok || got != want {
+				return &apiError{Status: 400, Message: fmt.Sprintf("Corrupted thought signature (turn %d).", i)}
+			}
+		}
+	}
+	return nil
+}
+
+func placeholder(signature string) bool {
+	if b, err := base64.StdEncoding.DecodeString(signature); err == nil {
+		if placeholder(string(b)) {
+			return true
+		}
+	}
+	return signature == "skip_thought_signature_validator" || signature == "context_engineering_is_the_way_to_go"
+}

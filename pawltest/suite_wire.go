@@ -1,0 +1,300 @@
+package pawltest
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/script"
+)
+
+// requests are changes to question that must arrive at api.
+func requests(api string) map[string]func(*pawl.Request) {
+	temperature, topP, parallel := 0.5, 0.9, false
+	all := map[string]func(*pawl.Request){
+		"plain":    func(*pawl.Request) {},
+		"no tools": func(r *pawl.Request) { r.Tools = nil },
+		"none":     func(r *pawl.Request) { r.Choice = pawl.ToolChoice{Mode: pawl.ToolNone} },
+		"required": func(r *pawl.Request) { r.Choice = pawl.ToolChoice{Mode: pawl.ToolRequired} },
+		"named":    func(r *pawl.Request) { r.Choice = pawl.Named("find") },
+		"output": func(r *pawl.Request) {
+			r.Output = json.RawMessage(`{"additionalProperties":false,"properties":{"n":{"type":"integer"}},"required":["n"],"type":"object"}`)
+		},
+		"image": func(r *pawl.Request) {
+			r.Messages = append(r.Messages, pawl.Message{Role: pawl.RoleUser, Parts: []pawl.Part{
+				pawl.Text{Text: "What is this?"}, pawl.Media{MIME: "image/png", Data: []byte("\x89PNG")}, pawl.Media{URL: "https://example.com/a.png"}}})
+		},
+		"parallel results": func(r *pawl.Request) {
+			r.Messages = append(r.Messages,
+				pawl.Assistant(pawl.Text{Text: "I look."}, pawl.ToolCall{ID: "a", Name: "look", Args: []byte(`{"at":"x"}`)},
+					pawl.ToolCall{ID: "b", Name: "find", Args: []byte(`{}`)}),
+				pawl.Results(pawl.ToolResult{CallID: "a", Parts: []pawl.Part{pawl.Text{Text: "one"}}},
+					pawl.ToolResult{CallID: "b", Parts: []pawl.Part{pawl.Text{Text: "two"}}}))
+		},
+		"same ids in two replies": func(r *pawl.Request) {
+			for range 2 {
+				r.Messages = append(r.Messages, pawl.Assistant(pawl.ToolCall{ID: "call_0", Name: "look", Args: []byte(`{}`)}),
+					pawl.Results(pawl.ToolResult{CallID: "call_0", Parts: []pawl.Part{pawl.Text{Text: "one"}}}))
+			}
+		},
+		"others' reasoning": func(r *pawl.Request) {
+			r.Messages = append(r.Messages, pawl.Assistant(pawl.Text{Text: "Hm."}), pawl.User("Go on."))
+			r.Messages[2].Parts = append([]pawl.Part{pawl.Reasoning{Text: "secret", Opaque: &pawl.Opaque{Provider: "other", Data: []byte(`"x"`)}}},
+				r.Messages[2].Parts...)
+		},
+	}
+	set := func(name string, s pawl.Settings) { all[name] = func(r *pawl.Request) { r.Settings = s } }
+	switch api {
+	case Anthropic:
+		set("temperature", pawl.Settings{MaxTokens: 500, Temperature: &temperature})
+		set("top_p, stop", pawl.Settings{MaxTokens: 500, TopP: &topP, Stop: []string{"END"}})
+		set("one call at a time", pawl.Settings{MaxTokens: 500, Parallel: &parallel})
+		all["failed result, with words after it"] = func(r *pawl.Request) {
+			r.Messages = append(r.Messages, pawl.Assistant(pawl.ToolCall{ID: "a", Name: "look", Args: []byte(`{}`)}),
+				pawl.Results(pawl.ToolResult{CallID: "a", Parts: []pawl.Part{pawl.Text{Text: "no such place"}}, IsError: true}), pawl.User("Hm?"))
+		}
+	case Gemini:
+		set("settings", pawl.Settings{MaxTokens: 500, Temperature: &temperature, TopP: &topP, Stop: []string{"END"}})
+		all["calls of another model, to one that demands signatures"] = func(r *pawl.Request) {
+			all["parallel results"](r)
+			r.Model = "gemini-3-pro-preview"
+		}
+	default:
+		set("settings", pawl.Settings{MaxTokens: 500, Temperature: &temperature, TopP: &topP, Effort: "low", Parallel: &parallel})
+	}
+	return all
+}
+
+// requestForm is what must arrive of a request to api. Reasoning by others stays at home; names of media are the API's; messages of
+// one speaker may come as one.
+func requestForm(api string, r *pawl.Request) string {
+	c := *r
+	c.Messages = nil
+	for _, m := range r.Messages {
+		n := pawl.Message{Role: m.Role}
+		if n.Role == pawl.RoleDeveloper {
+			n.Role = pawl.RoleSystem
+		}
+		for _, p := range m.Parts {
+			switch q := p.(type) {
+			case pawl.Reasoning:
+				continue
+			case pawl.Text:
+				p = pawl.Text{Text: q.Text}
+			case pawl.Media:
+				if q.URL != "" {
+					p = pawl.Media{URL: q.URL}
+				}
+			case pawl.ToolCall:
+				q.Opaque = nil
+				p = q
+			}
+			n.Parts = append(n.Parts, p)
+		}
+		if last := len(c.Messages) - 1; last >= 0 && c.Messages[last].Role == n.Role && n.Role != pawl.RoleAssistant {
+			c.Messages[last].Parts = append(c.Messages[last].Parts, n.Parts...)
+			continue
+		}
+		c.Messages = append(c.Messages, n)
+	}
+	c.Tools = nil
+	for _, t := range r.Tools {
+		t = t.Clone()
+		t.Input = schemaForm(api, t.Input)
+		c.Tools = append(c.Tools, t)
+	}
+	c.Output = schemaForm(api, r.Output)
+	if api == Anthropic || api == Gemini { // ids are the API's, or ours; what matters is who answers whom
+		ordinals(c.Messages)
+		if p := c.Settings.Parallel; p != nil && *p {
+			c.Settings.Parallel = nil
+		}
+	}
+	return form(&c)
+}
+
+// told reports whether the instructions hold text.
+func told(messages []pawl.Message, text string) bool {
+	return messages[0].Role == pawl.RoleSystem && strings.Contains(messages[0].Text(), text)
+}
+
+// ordinals numbers the calls of each reply in place of their ids.
+func ordinals(messages []pawl.Message) {
+	var ids map[string]string
+	for _, m := range messages {
+		if m.Role == pawl.RoleAssistant {
+			ids = map[string]string{}
+		}
+		for i, p := range m.Parts {
+			switch p := p.(type) {
+			case pawl.ToolCall:
+				if ids != nil {
+					ids[p.ID] = fmt.Sprint(len(ids))
+				}
+				p.ID = ids[p.ID]
+				m.Parts[i] = p
+			case pawl.ToolResult:
+				p.CallID = ids[p.CallID]
+				m.Parts[i] = p
+			}
+		}
+	}
+}
+
+// schemaForm is a schema with its keys in order; of Gemini's without what its dialect writes otherwise.
+func schemaForm(api string, schema json.RawMessage) json.RawMessage {
+	var v any
+	if json.Unmarshal(schema, &v) != nil {
+		return schema
+	}
+	if api == Gemini {
+		plainSchema(v)
+	}
+	return marshal(v)
+}
+
+func plainSchema(v any) {
+	m, ok := v.(map[string]any)
+	if !ok {
+		return
+	}
+	delete(m, "additionalProperties")
+	delete(m, "propertyOrdering")
+	if kind, ok := m["type"].(string); ok {
+		m["type"] = strings.ToLower(kind)
+	}
+	props, _ := m["properties"].(map[string]any)
+	for _, p := range props {
+		plainSchema(p)
+	}
+	plainSchema(m["items"])
+}
+
+type faultCase struct {
+	fault     Fault
+	code      pawl.Code // "": any
+	retryable bool
+	after     time.Duration
+}
+
+// faults are what can go wrong at api, in its own words.
+func faults(api string) map[string]faultCase {
+	all := map[string]faultCase{
+		"rate limit":      {Fault{Status: 429, RetryAfter: "7"}, pawl.CodeRateLimit, true, 7 * time.Second},
+		"no auth":         {Fault{Status: 401}, pawl.CodeAuthentication, false, 0},
+		"forbidden":       {Fault{Status: 403}, pawl.CodePermission, false, 0},
+		"no such model":   {Fault{Status: 404}, pawl.CodeNotFound, false, 0},
+		"bad request":     {Fault{Status: 400}, pawl.CodeInvalidRequest, false, 0},
+		"server error":    {Fault{Status: 500}, pawl.CodeServer, true, 0},
+		"HTML":            {Fault{Status: 502, Body: []byte("<html>Bad Gateway</html>"), ContentType: "text/html"}, "", true, 0},
+		"an empty error":  {Fault{Status: 500, Body: []byte{}}, pawl.CodeServer, true, 0},
+		"HTML as a reply": {Fault{Body: []byte("<html>Hello</html>"), ContentType: "text/html"}, "", true, 0},
+		"an empty reply":  {Fault{Body: []byte{}}, "", true, 0},
+		"broken":          {Fault{Break: true, After: 3}, "", true, 0},
+		"broken at once":  {Fault{Break: true}, "", true, 0},
+		"broken in bytes": {Fault{Break: true, Bytes: 40}, "", true, 0},
+	}
+	switch api {
+	case Anthropic:
+		all["quota"] = faultCase{Fault{Status: 402}, pawl.CodeQuota, false, 0}
+		all["too long"] = faultCase{Fault{Status: 400, Message: "prompt is too long: 208310 tokens > 200000 maximum"}, pawl.CodeContextLength, false, 0}
+		all["overloaded"] = faultCase{Fault{Status: 529}, pawl.CodeOverloaded, true, 0}
+	case Gemini:
+		all["too long"] = faultCase{Fault{Status: 400, Message: "The input token count (1200000) exceeds the maximum number of tokens allowed (1048576)."},
+			pawl.CodeContextLength, false, 0}
+		all["overloaded"] = faultCase{Fault{Status: 503, Message: "The model is overloaded. Please try again later."}, pawl.CodeOverloaded, true, 0}
+	default:
+		all["quota"] = faultCase{Fault{Status: 429, Code: "insufficient_quota"}, pawl.CodeQuota, false, 0}
+		all["too long"] = faultCase{Fault{Status: 400, Code: "context_length_exceeded"}, pawl.CodeContextLength, false, 0}
+		all["overloaded"] = faultCase{Fault{Status: 503}, pawl.CodeOverloaded, true, 0}
+	}
+	return all
+}
+
+// unspeakable says whether api cannot carry the calls of turn: those whose arguments are no object, where arguments are
+// objects. A stream of Anthropic's can, and a whole reply cannot.
+func unspeakable(api string, turn script.Turn, whole bool) bool {
+	if api != Gemini && (api != Anthropic || !whole) {
+		return false
+	}
+	for _, p := range turn.Parts {
+		if c, ok := p.(pawl.ToolCall); ok && !isObject(string(c.Args)) {
+			return true
+		}
+	}
+	return false
+}
+
+// testSignatures carries signed replies back into requests of a model that demands the signatures.
+func testSignatures[TT T[TT]](t TT, api string, m pawl.Model, s *Simulator) {
+	mark := map[string]string{Anthropic: `"signature":`, Gemini: `"thoughtSignature":`, Responses: `"encrypted_content":"`}[api]
+	for _, whole := range []bool{false, true} {
+		req := question()
+		req.Whole = whole
+		switch api {
+		case Anthropic:
+			req.Settings = pawl.Settings{MaxTokens: 4096, Options: map[string]json.RawMessage{
+				"anthropic": json.RawMessage(`{"thinking":{"type":"enabled","budget_tokens":1024}}`)}}
+		case Gemini:
+			req.Model = "gemini-3-pro-preview"
+		}
+		for i := range 3 {
+			resp, err := streamed(t, m, req)
+			if err != nil {
+				t.Errorf("whole %t, reply %d: %v", whole, i+1, err)
+				return
+			}
+			req.Messages = append(req.Messages, resp.Message)
+			if results := answer(resp.Message); results != nil {
+				req.Messages = append(req.Messages, *results)
+			}
+		}
+		all := s.Received()
+		if n := bytes.Count(all[len(all)-1].Body, []byte(mark)); n != 2 {
+			t.Errorf("whole %t: two replies were signed, %d signatures came back: %s", whole, n, all[len(all)-1].Body)
+		}
+	}
+}
+
+// testPieces asks for arguments in pieces, which mean the same.
+func testPieces[TT T[TT]](t TT, open func(TT, pawl.Model) pawl.Model) {
+	written := []string{`{"at":"the \"sky\"","n":[1,2.5,{"deep":null}],"ok":true,"empty":""}`, `{}`, `{"none":[]}`}
+	var turns []script.Turn
+	for _, args := range written {
+		turns = append(turns, script.Call("look", args))
+	}
+	req := question()
+	req.Settings.Options = map[string]json.RawMessage{
+		"gemini": json.RawMessage(`{"toolConfig":{"functionCallingConfig":{"mode":"AUTO","streamFunctionCallArguments":true}}}`)}
+	resp, err := streamed(t, open(t, script.New(script.Together(turns...))), req)
+	if err != nil {
+		t.Fatalf("%v", err)
+	}
+	calls := resp.Message.Calls()
+	if len(calls) != len(written) {
+		t.Fatalf("%d calls, want %d: %s", len(calls), len(written), form(resp))
+	}
+	for i, c := range calls {
+		if got := sorted(string(c.Args)); got != sorted(written[i]) {
+			t.Errorf("call %d: got %s, want %s", i, c.Args, written[i])
+		}
+	}
+}
+
+// answer is a result for each call of m; nil when it has none.
+func answer(m pawl.Message) *pawl.Message {
+	calls := m.Calls()
+	if len(calls) == 0 {
+		return nil
+	}
+	results := make([]pawl.ToolResult, len(calls))
+	for i, c := range calls {
+		results[i] = pawl.TextResult(fmt.Sprintf("%s of %s", c.Name, c.Args))
+		results[i].CallID = c.ID
+	}
+	message := pawl.Results(results...)
+	return &message
+}
