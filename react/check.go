@@ -1,0 +1,184 @@
+package react
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/jsonrepair"
+)
+
+// check says what is wrong with d, for the model, or returns its calls.
+func (m *Model) check(req *pawl.Request, d *Decision) (calls []pawl.ToolCall, faults []string) {
+	fault := func(format string, args ...any) { faults = append(faults, fmt.Sprintf(format, args...)) }
+	switch d.Type {
+	case FinalAnswer:
+		switch {
+		case strings.TrimSpace(d.Answer) == "" && !m.opts.FinalViaInference:
+			fault("Answer is required when type=final_answer.")
+		case req.Choice.Mode == pawl.ToolRequired && len(req.Tools) > 0:
+			fault("A tool must be called now; the final answer comes later.")
+		case req.Choice.Mode == pawl.ToolNamed && len(req.Tools) > 0:
+			fault("One of these tools must be called now: %s.", strings.Join(req.Choice.Names, ", "))
+		}
+		return nil, faults
+	case CallTool:
+	default:
+		fault("Decision type must be call_tool or final_answer.")
+		return nil, faults
+	}
+	if req.Choice.Mode == pawl.ToolNone {
+		fault("No tool may be called now. Give the final answer.")
+		return nil, faults
+	}
+	number := countCalls(req.Messages)
+	for _, c := range d.calls() {
+		tool := findTool(req.Tools, c.Tool)
+		switch {
+		case c.Tool == "":
+			fault("Tool name is required when type=call_tool.")
+			continue
+		case tool == nil && !m.opts.Lenient:
+			fault("Requested tool is not available: %q. Available tools: %s.", clip(c.Tool, 80), toolNames(req.Tools))
+			continue
+		case req.Choice.Mode == pawl.ToolNamed && !slices.Contains(req.Choice.Names, c.Tool):
+			fault("One of these tools must be called now: %s.", strings.Join(req.Choice.Names, ", "))
+			continue
+		}
+		args, notes, err := fitArgs(tool, c.Args)
+		if err != nil && !m.opts.Lenient {
+			fault("%s", err)
+			continue
+		}
+		d.Notes = append(d.Notes, notes...)
+		number++
+		calls = append(calls, pawl.ToolCall{ID: freeID(req.Messages, number), Name: c.Tool, Args: args})
+	}
+	return calls, faults
+}
+
+// fitArgs reads what a model wrote for arguments as those of tool, which may be nil. With an error, args are what was written.
+func fitArgs(tool *pawl.Tool, raw json.RawMessage) (args json.RawMessage, notes []string, err error) {
+	raw = bytes.TrimSpace(raw)
+	if len(raw) == 0 || string(raw) == "null" {
+		if tool != nil {
+			err = tool.Validate(nil)
+		}
+		return json.RawMessage("{}"), nil, err
+	}
+	args = raw
+	var inside string
+	quoted := json.Unmarshal(raw, &inside) == nil
+	switch {
+	case quoted && isObject([]byte(strings.TrimSpace(inside))):
+		args, notes = json.RawMessage(strings.TrimSpace(inside)), []string{"took the arguments out of a text"}
+	case !json.Valid(raw):
+		if fixed, repairs, rerr := jsonrepair.Repair(raw); rerr == nil && isObject(fixed) {
+			args, notes = fixed, repairs
+		}
+	}
+	if tool == nil {
+		return args, notes, nil
+	}
+	if !isObject(args) {
+		if !quoted {
+			inside = string(raw)
+		}
+		if name := onlyText(tool); name != "" && raw[0] != '{' && raw[0] != '[' {
+			args, _ = json.Marshal(map[string]string{name: inside}) // a string has a JSON form
+			notes = append(notes, "took the text for the only parameter, "+name)
+		}
+	}
+	if err := tool.Validate(args); err != nil {
+		if raw[0] == '[' && json.Valid(raw) {
+			err = fmt.Errorf("The arguments of %s must be a JSON object keyed by parameter name, not a list.", tool.Name)
+		}
+		return raw, nil, err
+	}
+	return args, notes, nil
+}
+
+// onlyText returns the name of tool's only parameter if that takes text, else "".
+func onlyText(tool *pawl.Tool) string {
+	var schema struct {
+		Properties map[string]struct {
+			Type any `json:"type"`
+		} `json:"properties"`
+	}
+	if json.Unmarshal(tool.Input, &schema) != nil || len(schema.Properties) != 1 {
+		return ""
+	}
+	for name, p := range schema.Properties {
+		if p.Type == "string" {
+			return name
+		}
+	}
+	return ""
+}
+
+// choiceHint tells the model of a choice that is not auto; "" if there is nothing to tell.
+func choiceHint(req *pawl.Request) string {
+	if len(req.Tools) == 0 {
+		return ""
+	}
+	switch req.Choice.Mode {
+	case pawl.ToolNone:
+		return "Call no tool now. Give the final answer with what you know."
+	case pawl.ToolRequired:
+		return "Call a tool now. The final answer comes later."
+	case pawl.ToolNamed:
+		return "Call one of these tools now: " + strings.Join(req.Choice.Names, ", ") + "."
+	}
+	return ""
+}
+
+func countCalls(msgs []pawl.Message) int {
+	n := 0
+	for _, m := range msgs {
+		for _, p := range m.Parts {
+			if _, ok := p.(pawl.ToolCall); ok {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// freeID returns an id that no call of the conversation has: made from the transcript, so that a repeated request gives the same.
+func freeID(msgs []pawl.Message, number int) string {
+	id := "call_" + strconv.Itoa(number)
+	for _, m := range msgs {
+		for _, p := range m.Parts {
+			if c, ok := p.(pawl.ToolCall); ok && c.ID == id {
+				return "react_" + id // its own calls are numbered on, so this one is another driver's
+			}
+		}
+	}
+	return id
+}
+
+func findTool(tools []*pawl.Tool, name string) *pawl.Tool {
+	for _, t := range tools {
+		if t.Name == name {
+			return t
+		}
+	}
+	return nil
+}
+
+func toolNames(tools []*pawl.Tool) string {
+	names := make([]string, len(tools))
+	for i, t := range tools {
+		names[i] = t.Name
+	}
+	if len(names) == 0 {
+		return "none"
+	}
+	return strings.Join(names, ", ")
+}
+
+func isObject(b []byte) bool { return len(b) > 0 && b[0] == '{' && json.Valid(b) }
