@@ -339,10 +339,8 @@ var callNumber = regexp.MustCompile(`[ \t]*\(#\d+\)[ \t\r]*$`)
 // readPlain reads format Plain, in which a reply without a call is the answer.
 func readPlain(text string) (Decision, error) {
 	sections := labelSections(text, plainLabels)
-	for _, s := range sections {
-		if s.kind == callKind {
-			return assemble(sections, text)
-		}
+	if len(sections) > 1 && sections[1].kind == callKind {
+		return assemble(sections, text)
 	}
 	d := Decision{Type: FinalAnswer, Answer: strings.TrimSpace(text)}
 	if len(sections) > 1 {
@@ -357,13 +355,15 @@ func readPlain(text string) (Decision, error) {
 
 // cutThinking splits off what a model thought between <think> tags. Thinking that does not end leaves nothing.
 func cutThinking(text string) (thought, rest string) {
-	if i := strings.Index(text, "</think>"); i >= 0 && !strings.Contains(text[:i], "{\"") {
-		return strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(text[:i]), "<think>")), text[i+len("</think>"):]
+	s, opened := strings.CutPrefix(strings.TrimSpace(text), "<think>")
+	i := strings.Index(s, "</think>")
+	switch {
+	case i < 0 && opened:
+		return strings.TrimSpace(s), ""
+	case i < 0 || !opened && strings.Contains(s[:i], `{"`): // a decision that speaks of the tag
+		return "", text
 	}
-	if s := strings.TrimSpace(text); strings.HasPrefix(s, "<think>") && !strings.Contains(s, "</think>") {
-		return strings.TrimSpace(strings.TrimPrefix(s, "<think>")), ""
-	}
-	return "", text
+	return strings.TrimSpace(s[:i]), s[i+len("</think>"):]
 }
 
 // splitThinking returns what the model thought outside of its decision, and its text without that.
