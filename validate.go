@@ -10,7 +10,7 @@ import (
 // model can use; nil when they fit. Empty args stand for {}. It is for drivers that ask the model again before there is a call: calls of a
 // run are validated by the pipeline, whoever made them.
 func (t *Tool) Validate(args json.RawMessage) error {
-	p := pipe{task: Task{scope: &scope{tools: []*Tool{t}}}}
+	p := pipe{task: &Task{scope: &scope{tools: []*Tool{t}}}}
 	if len(bytes.TrimSpace(args)) == 0 {
 		args = nil
 	}

@@ -69,8 +69,8 @@ var arrows = []arrow{
 	// joins things
 	{from: "config", to: []string{".", "provider/...", "react", "script", "tools/...", "mcp", "team", "store/..."},
 		modules: []string{"go.yaml.in/yaml/v3"}},
-	// As long as there is no config, the command joins what config will: providers, scripts and tools.
-	{from: "cmd/pawl/...", to: []string{".", "config", "server", "durable/temporal", "telemetry", "pawltest", "provider/...", "script", "tools/...", "internal/dialect"},
+	// As long as there is no config, the command joins what config will: providers, react, scripts and tools.
+	{from: "cmd/pawl/...", to: []string{".", "config", "server", "durable/temporal", "telemetry", "pawltest", "provider/...", "react", "script", "tools/...", "internal/dialect"},
 		modules: []string{"github.com/alecthomas/kong", "golang.org/x/term", jsonModule}},
 	{from: "examples/...", to: []string{".", "provider/...", "react", "script", "tools/...", "mcp", "team", "pawltest"}},
 }
