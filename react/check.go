@@ -95,7 +95,7 @@ func fitArgs(tool *pawl.Tool, raw json.RawMessage) (args json.RawMessage, notes 
 	}
 	if err := tool.Validate(args); err != nil {
 		if raw[0] == '[' && json.Valid(raw) {
-			err = fmt.Errorf("The arguments of %s must be a JSON object keyed by parameter name, not a list.", tool.Name)
+			err = fmt.Errorf("the arguments of %s must be a JSON object keyed by parameter name, not a list", tool.Name)
 		}
 		return raw, nil, err
 	}

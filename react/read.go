@@ -37,20 +37,20 @@ func Read(text string, f Format) (Decision, error) {
 		return assemble(labelSections(text, labels), text)
 	}
 	if strings.TrimSpace(text) == "" {
-		return Decision{}, errors.New("The reply is empty.")
+		return Decision{}, errors.New("the reply is empty")
 	}
 	switch f {
 	case XML:
-		return Decision{}, errors.New("The reply holds neither <tool> nor <answer>.")
+		return Decision{}, errors.New("the reply holds neither <tool> nor <answer>")
 	case Text:
-		return Decision{}, errors.New("The reply holds neither Action: nor Final Answer:.")
+		return Decision{}, errors.New("the reply has neither an Action: line nor a Final Answer: line")
 	}
 	if i := strings.IndexByte(text, '{'); i >= 0 {
 		if _, _, err := jsonrepair.Repair([]byte(text[i:])); err != nil {
-			return Decision{}, errors.New("The reply is no JSON object that can be read: " + err.Error() + ".")
+			return Decision{}, errors.New("the reply is no JSON object that can be read: " + err.Error())
 		}
 	}
-	return Decision{}, errors.New("The reply holds no JSON object that is a decision.")
+	return Decision{}, errors.New("the reply holds no JSON object that is a decision")
 }
 
 // kind is what a section of a reply is.
@@ -186,7 +186,7 @@ func balanced(s string) int {
 	return 0
 }
 
-var errBoth = errors.New("The reply holds both an action and a final answer. Give one of them: the action, if its result is needed first.")
+var errBoth = errors.New("the reply holds both an action and a final answer; give one of them: the action, if its result is needed first")
 
 // assemble makes a decision of the sections of text.
 func assemble(sections []section, text string) (d Decision, err error) {
@@ -227,7 +227,7 @@ loop:
 			}
 		case inputKind:
 			if len(calls) == 0 {
-				return d, errors.New("The reply has an Action Input, but no Action before it.")
+				return d, errors.New("the reply has an Action Input, but no Action before it")
 			}
 			c := &calls[len(calls)-1]
 			if c.Args == nil {
@@ -276,7 +276,7 @@ loop:
 			d.More = nil
 		}
 	default:
-		return d, errors.New("The reply holds neither an action nor a final answer.")
+		return d, errors.New("the reply holds neither an action nor a final answer")
 	}
 	return d, nil
 }
@@ -348,7 +348,7 @@ func readPlain(text string) (Decision, error) {
 		d.Notes = []string{"cut off a result that the model wrote itself"}
 	}
 	if d.Answer == "" {
-		return d, errors.New("The reply is empty.")
+		return d, errors.New("the reply is empty")
 	}
 	return d, nil
 }

@@ -82,7 +82,7 @@ func readForm(text string, f *Form) (Decision, error) {
 		}
 	}
 	if first == nil {
-		first = errors.New("The reply holds no JSON that can be read.")
+		first = errors.New("the reply holds no JSON that can be read")
 	}
 	return Decision{}, first
 }
