@@ -190,3 +190,33 @@ func TestMutations(t *testing.T) {
 		t.Error("too few")
 	}
 }
+
+// Whatever a model writes, reading it ends, without a panic, in a decision or in words about what is missing.
+func FuzzRead(f *testing.F) {
+	for _, form := range react.Formats() {
+		m := pawl.Assistant(pawl.Reasoning{Text: "so"}, pawl.ToolCall{ID: "x", Name: "weather", Args: json.RawMessage(`{"city":"Oslo"}`)})
+		for _, mut := range mutations() {
+			f.Add(mut.do(say(form, m), rand.New(rand.NewPCG(1, 2))))
+		}
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		for _, form := range react.Formats() {
+			d, err := react.Read(text, form)
+			if err != nil && err.Error() == "" {
+				t.Errorf("%s: %q: an error without words", form, text)
+			}
+			if err == nil && d.Type == react.FinalAnswer && d.Tool != "" {
+				t.Errorf("%s: %q: both an answer and a call: %+v", form, text, d)
+			}
+		}
+	})
+}
+
+func TestReadTakesLinearTime(t *testing.T) {
+	for _, piece := range []string{"{", "[", `{"a":`, "Action Input: {\n", "Action: {'a\n", "<args>{", "```\n", "<tool>", "Observation:\n", "{x}"} {
+		text := strings.Repeat(piece, 1<<18/len(piece))
+		for _, form := range react.Formats() {
+			react.Read(text, form) // minutes, if it were not
+		}
+	}
+}

@@ -116,6 +116,7 @@ func labelSections(text string, re *regexp.Regexp) []section {
 	var out []section
 	pos := 0
 	last := section{}
+	failed := 0
 	for {
 		loc := re.FindStringSubmatchIndex(text[pos:])
 		if loc == nil {
@@ -132,8 +133,13 @@ func labelSections(text string, re *regexp.Regexp) []section {
 				line, _, _ := strings.Cut(text[body:], "\n")
 				from += max(0, strings.IndexByte(line, '{'))
 			}
+			if failed == maxFailed {
+				continue
+			}
 			if _, n := leadingJSON(text[from:]); n > 0 {
 				pos = from + n
+			} else {
+				failed++
 			}
 		}
 	}

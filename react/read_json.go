@@ -15,15 +15,20 @@ type candidate struct {
 	notes []string
 }
 
+// maxFailed bounds how often reading JSON is tried in one text, so that no text takes long.
+const maxFailed = 64
+
 // candidates returns the outermost objects and lists in text, those that had to be mended among them, in order.
 func candidates(text string) []candidate {
 	var out []candidate
-	for i := 0; i < len(text); i++ {
+	failed := 0 // each costs a look at the rest of the text
+	for i := 0; i < len(text) && failed < maxFailed; i++ {
 		if text[i] != '{' && text[i] != '[' {
 			continue
 		}
 		n := balanced(text[i:])
 		if n == 0 {
+			failed++
 			continue
 		}
 		raw := []byte(text[i : i+n])
@@ -33,8 +38,10 @@ func candidates(text string) []candidate {
 		} else if fixed, notes, err := jsonrepair.Repair(raw); err == nil && (fixed[0] == '{' || fixed[0] == '[') {
 			out = append(out, candidate{i, fixed, notes})
 			i += n - 1
+		} else {
+			failed++
 		}
-		if len(out) == 64 {
+		if len(out) == maxFailed {
 			return out
 		}
 	}

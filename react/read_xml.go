@@ -14,7 +14,7 @@ var xmlOpen = regexp.MustCompile(`(?i)<(thought|tool|action|args|action_input|to
 // xmlSections cuts text at its tags. A tag that is not closed ends where the next one begins.
 func xmlSections(text string) []section {
 	var out []section
-	pos := 0
+	pos, failed := 0, 0
 	if loc := xmlOpen.FindStringIndex(text); loc != nil && loc[0] > 0 {
 		out = append(out, section{text: text[:loc[0]]})
 	}
@@ -27,8 +27,8 @@ func xmlSections(text string) []section {
 		if loc[2] < 0 {
 			return append(out, s)
 		}
-		name := strings.ToLower(text[pos+loc[2] : pos+loc[3]])
-		switch name {
+		name := text[pos+loc[2] : pos+loc[3]]
+		switch strings.ToLower(name) {
 		case "thought":
 			s.kind = thoughtKind
 		case "tool", "action":
@@ -40,13 +40,21 @@ func xmlSections(text string) []section {
 		}
 		rest := text[s.body:]
 		value, n := "", 0
-		if s.kind == inputKind {
-			value, n = leadingJSON(rest)
+		if s.kind == inputKind && failed < maxFailed {
+			if value, n = leadingJSON(rest); n == 0 {
+				failed++
+			}
+		}
+		end := -1
+		if n == 0 && failed < maxFailed {
+			if end = strings.Index(rest, "</"+name+">"); end < 0 {
+				failed++
+			}
 		}
 		if n > 0 {
 			s.text, pos = value, s.body+n
-		} else if i := strings.Index(strings.ToLower(rest), "</"+name+">"); i >= 0 {
-			s.text, pos = rest[:i], s.body+i
+		} else if end >= 0 {
+			s.text, pos = rest[:end], s.body+end
 		} else if next := xmlOpen.FindStringIndex(rest); next != nil {
 			s.text, pos = rest[:next[0]], s.body+next[0]
 		} else {
