@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/pawl-go/pawl"
-	"github.com/pawl-go/pawl/internal/jsonrepair"
 )
 
 // check says what is wrong with d, for the model, or returns its calls.
@@ -61,45 +60,37 @@ func (m *Model) check(req *pawl.Request, d *Decision) (calls []pawl.ToolCall, fa
 	return calls, faults
 }
 
-// fitArgs reads what a model wrote for arguments as those of tool, which may be nil. With an error, args are what was written.
+// fitArgs reads what a model wrote for arguments as those of tool, which may be nil. What nearly fits is left as it was written: the
+// pipeline mends it, as in native calling, and records that. With an error, args are what was written.
 func fitArgs(tool *pawl.Tool, raw json.RawMessage) (args json.RawMessage, notes []string, err error) {
-	raw = bytes.TrimSpace(raw)
-	if len(raw) == 0 || string(raw) == "null" {
-		if tool != nil {
-			err = tool.Validate(nil)
-		}
-		return json.RawMessage("{}"), nil, err
-	}
-	args = raw
-	var inside string
-	quoted := json.Unmarshal(raw, &inside) == nil
-	switch {
-	case quoted && isObject([]byte(strings.TrimSpace(inside))):
-		args, notes = json.RawMessage(strings.TrimSpace(inside)), []string{"took the arguments out of a text"}
-	case !json.Valid(raw):
-		if fixed, repairs, rerr := jsonrepair.Repair(raw); rerr == nil && isObject(fixed) {
-			args, notes = fixed, repairs
-		}
+	if raw = bytes.TrimSpace(raw); len(raw) == 0 || string(raw) == "null" {
+		args = json.RawMessage("{}")
+		raw = nil
+	} else {
+		args = raw
 	}
 	if tool == nil {
-		return args, notes, nil
+		return args, nil, nil
 	}
-	if !isObject(args) {
-		if !quoted {
-			inside = string(raw)
-		}
-		if name := onlyText(tool); name != "" && raw[0] != '{' && raw[0] != '[' {
-			args, _ = json.Marshal(map[string]string{name: inside}) // a string has a JSON form
-			notes = append(notes, "took the text for the only parameter, "+name)
-		}
+	if err = tool.Validate(raw); err == nil || raw == nil {
+		return args, nil, err
 	}
-	if err := tool.Validate(args); err != nil {
-		if raw[0] == '[' && json.Valid(raw) {
+	switch raw[0] {
+	case '{':
+	case '[':
+		if json.Valid(raw) {
 			err = fmt.Errorf("the arguments of %s must be a JSON object keyed by parameter name, not a list", tool.Name)
 		}
-		return raw, nil, err
+	default:
+		if name := onlyText(tool); name != "" {
+			text := string(raw)
+			_ = json.Unmarshal(raw, &text) // where it is a JSON string; else it is taken as it is
+			if wrapped, _ := json.Marshal(map[string]string{name: text}); tool.Validate(wrapped) == nil {
+				return wrapped, []string{"took the text for the only parameter, " + name}, nil
+			}
+		}
 	}
-	return args, notes, nil
+	return raw, nil, err
 }
 
 // onlyText returns the name of tool's only parameter if that takes text, else "".
@@ -180,5 +171,3 @@ func toolNames(tools []*pawl.Tool) string {
 	}
 	return strings.Join(names, ", ")
 }
-
-func isObject(b []byte) bool { return len(b) > 0 && b[0] == '{' && json.Valid(b) }
