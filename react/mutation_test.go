@@ -214,7 +214,7 @@ func FuzzRead(f *testing.F) {
 
 func TestReadTakesLinearTime(t *testing.T) {
 	for _, piece := range []string{"{", "[", `{"a":`, "Action Input: {\n", "Action: {'a\n", "<args>{", "```\n", "<tool>", "Observation:\n", "{x}"} {
-		text := strings.Repeat(piece, 1<<18/len(piece))
+		text := strings.Repeat(piece, 1<<16/len(piece))
 		for _, form := range react.Formats() {
 			react.Read(text, form) // minutes, if it were not
 		}

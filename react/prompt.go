@@ -100,21 +100,25 @@ func compact(b json.RawMessage) []byte {
 }
 
 // schema is the JSON Schema of a decision.
-func (m *Model) schema(tools []*pawl.Tool) json.RawMessage {
+func (m *Model) schema(req *pawl.Request) json.RawMessage {
 	if m.opts.Decision != nil {
 		return m.opts.Decision.Schema
 	}
 	var names []byte
-	for _, t := range tools {
+	for _, t := range req.Tools {
 		b, _ := json.Marshal(t.Name) // a string has a JSON form
 		names = append(append(names, b...), ',')
 	}
 	var b bytes.Buffer
 	fmt.Fprintf(&b, `{"type":"object","properties":{"thought":{"type":"string"},"type":{"type":"string","enum":["call_tool","final_answer"]},`+
 		`"tool":{"enum":[%snull]},"args":{"type":"object"},`, names)
-	if m.opts.Parallel {
-		fmt.Fprintf(&b, `"calls":{"type":"array","items":{"type":"object","properties":{"tool":{"enum":[%snull]},"args":{"type":"object"}},"required":["tool","args"]}},`, names)
+	if m.opts.Parallel && len(names) > 0 {
+		fmt.Fprintf(&b, `"calls":{"type":"array","items":{"type":"object","properties":{"tool":{"enum":[%s]},"args":{"type":"object"}},"required":["tool","args"]}},`, bytes.TrimSuffix(names, []byte(",")))
 	}
-	b.WriteString(`"answer":{"type":["string","null"]}},"required":["thought","type"]}`)
+	answer := `{"type":["string","null"]}`
+	if len(req.Output) > 0 {
+		answer = `{}` // a value of any kind; whether it fits is for whoever asked for it
+	}
+	b.WriteString(`"answer":` + answer + `},"required":["thought","type"]}`)
 	return b.Bytes()
 }

@@ -182,7 +182,7 @@ func (m *Model) run(ctx context.Context, req *pawl.Request, out *reply) error {
 func (m *Model) request(req *pawl.Request) (*pawl.Request, error) {
 	inner := &pawl.Request{Key: req.Key, Model: req.Model, Settings: req.Settings, Whole: req.Whole}
 	inner.Settings.Parallel = nil // about native calls
-	schema := m.schema(req.Tools)
+	schema := m.schema(req)
 	prompt, err := m.page.prompt(req, schema)
 	if err != nil {
 		return nil, err
