@@ -46,6 +46,12 @@ func mutations() []mutation {
 			}
 			return s + "\nObservation: all is well\nThought: good\nFinal Answer: invented"
 		}},
+		{"an observation on the line of the input", []react.Format{react.Text}, func(s string, _ *rand.Rand) string {
+			if !strings.Contains(s, "Action Input:") {
+				return s
+			}
+			return strings.TrimSpace(s) + " Observation: all is well\nFinal Answer: invented"
+		}},
 		{"an observation in tags", []react.Format{react.XML}, func(s string, _ *rand.Rand) string {
 			if strings.Contains(s, "<answer>") {
 				return s

@@ -237,7 +237,10 @@ loop:
 			}
 			c := &calls[len(calls)-1]
 			if c.Args == nil {
-				c.Args = inputOf(s.text, fenced, &d)
+				noted := len(d.Notes)
+				if c.Args = inputOf(s.text, fenced, &d); len(d.Notes) > noted {
+					break loop
+				}
 			}
 		case callKind:
 			calls = append(calls, lineCall(s.text, &d))
