@@ -149,7 +149,7 @@ func mutations() []mutation {
 // meant: what the model decided, and nothing that it made up.
 func TestMutations(t *testing.T) {
 	pick := rand.New(rand.NewPCG(5, 28))
-	argsOf := []string{`{}`, `{"city":"Oslo"}`, `{"q":"a \"quoted\" word, {braces} and [lists]"}`, `{"text":"line one\nObservation: not one\nAction: none"}`,
+	argsOf := []string{`{}`, `{"city":"Oslo"}`, `{"q":"a \"quoted\" word, {braces} and [lists]"}`, `{"text":"line one\nObservation: not one\nTool: none"}`,
 		`{"n":12345678901234567890,"f":1.50,"b":true,"z":null}`, `{"deep":{"list":[1,{"x":"y"}],"s":"</args> or ` + "```" + ` inside"}}`, `{"köy":"Ørsta 北京 🎈"}`}
 	answers := []string{"42", "Take an umbrella: it rains in Oslo.", "Two lines:\n- one\n- two", `He said "yes", {"so": "what"}.`, "Ørsta 北京 🎈"}
 	read, by := 0, map[react.Format]int{}
