@@ -335,7 +335,9 @@ func (r *run) broken(ctx context.Context, req *Request, err error) (Stop, error)
 	if errors.As(err, &ee) {
 		r.replies++ // the failed step has a number of its own
 		r.asked = req
-		r.record(nil, []Execution{ee.FailedExecution()})
+		x := ee.FailedExecution()
+		r.res.Spent.Add(x.Spent) // the attempts were paid for
+		r.record(nil, []Execution{x})
 	}
 	return StopFailed, fmt.Errorf("%s: %w", req.Key, err)
 }

@@ -12,12 +12,15 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/provider"
+	"github.com/pawl-go/pawl/react"
 )
 
 // agentFlags is what run and chat share: the flags that make an agent, and those that keep its transcript.
 type agentFlags struct {
 	Model      string   `placeholder:"PROVIDER:NAME" help:"The model: openai:gpt-5-mini (Responses), openai-chat:NAME (Chat Completions, which most servers speak), or gemini:NAME."`
 	BaseURL    string   `name:"base-url" placeholder:"URL" help:"Where the provider's API is; usually ends in /v1. Default: OPENAI_BASE_URL, then the provider's own."`
+	Driver     string   `enum:"native,react,auto" default:"native" placeholder:"DRIVER" help:"How the model calls tools: native (its own function calling), react (decisions written as text, for models without it), or auto. Default: native."`
+	Format     string   `name:"react-format" enum:"json,text,xml,plain," default:"" placeholder:"FORMAT" help:"How decisions of --driver react are written: json, text, xml or plain. Default: json."`
 	System     string   `placeholder:"TEXT" help:"Instructions that stand in front of the conversation."`
 	Tools      []string `placeholder:"SET" help:"Sets of built-in tools: file, data."`
 	Root       string   `default:"." placeholder:"DIR" help:"What the file tools see. Default: the current directory."`
@@ -49,6 +52,9 @@ func (f *agentFlags) setup(ctx context.Context, sys *system) (s *setup, err erro
 	model, err := provider.Open(f.Model, &provider.Options{BaseURL: f.BaseURL})
 	if err != nil {
 		return nil, &failure{statusUsage, err, "--model openai:gpt-5-mini, or --model openai-chat:NAME"}
+	}
+	if model, err = f.driven(model, sys); err != nil {
+		return nil, err
 	}
 	sets, closeSets, err := builtin(f.Tools, f.Root)
 	if err != nil {
@@ -107,6 +113,20 @@ func (f *agentFlags) setup(ctx context.Context, sys *system) (s *setup, err erro
 		return nil, err
 	}
 	return &setup{a, tools, closeSets}, nil
+}
+
+// driven puts the driver around the model.
+func (f *agentFlags) driven(model pawl.Model, sys *system) (pawl.Model, error) {
+	if f.Format != "" && f.Driver != "react" {
+		return nil, usage("--driver react --react-format "+f.Format, "--react-format is about --driver react, not %s", f.Driver)
+	}
+	switch f.Driver {
+	case "react":
+		return react.New(model, &react.Options{Format: react.Format(f.Format)}), nil
+	case "auto":
+		fmt.Fprintln(sys.err, "pawl: driver: native, since nothing is known of what this model can do; --driver react is for models without function calling")
+	}
+	return model, nil
 }
 
 // toolChoice finds the choice: the flag, then a file's, then the environment, then auto; "" stands for not given. A name that no tool has is

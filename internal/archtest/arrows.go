@@ -51,6 +51,7 @@ var arrows = []arrow{
 	{from: "provider", to: []string{".", "provider/...", "internal/..."}},
 	{from: "provider/...", to: append([]string{".", "internal/wire"}, helpers...), modules: []string{jsonModule}},
 	{from: "react", to: append([]string{"."}, helpers...), modules: []string{jsonModule}},
+	{from: "leak", to: append([]string{"."}, helpers...)},
 	{from: "script", to: []string{"."}},
 	{from: "tools/...", to: []string{".", "sandbox", "store"}},
 	{from: "sandbox", modules: []string{"golang.org/x/sys", "github.com/landlock-lsm/go-landlock"}},
@@ -69,10 +70,10 @@ var arrows = []arrow{
 	// joins things
 	{from: "config", to: []string{".", "provider/...", "react", "script", "tools/...", "mcp", "team", "store/..."},
 		modules: []string{"go.yaml.in/yaml/v3"}},
-	// As long as there is no config, the command joins what config will: providers, scripts and tools.
-	{from: "cmd/pawl/...", to: []string{".", "config", "server", "durable/temporal", "telemetry", "pawltest", "provider/...", "script", "tools/...", "internal/dialect"},
+	// As long as there is no config, the command joins what config will: providers, react, scripts and tools.
+	{from: "cmd/pawl/...", to: []string{".", "config", "server", "durable/temporal", "telemetry", "pawltest", "provider/...", "react", "script", "tools/...", "internal/dialect"},
 		modules: []string{"github.com/alecthomas/kong", "golang.org/x/term", jsonModule}},
-	{from: "examples/...", to: []string{".", "provider/...", "react", "script", "tools/...", "mcp", "team", "pawltest"}},
+	{from: "examples/...", to: []string{".", "provider/...", "react", "leak", "script", "tools/...", "mcp", "team", "pawltest"}},
 }
 
 // helpers are the internal packages that read bytes and know nothing of the project. Any package may use them.

@@ -1,0 +1,469 @@
+package leak
+
+import (
+	"bytes"
+	"encoding/json"
+	"html"
+	"regexp"
+	"strings"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/jsonrepair"
+)
+
+// mark is what a family of models puts around calls. ends are what closes it, the first of them to come; the end of the text does so too.
+type mark struct {
+	open string
+	ends []string
+}
+
+// marks are all that are known. Where one begins like another, the longer one stands first.
+var marks = []mark{
+	{"<tool_calls>", []string{"</tool_calls>"}},                              // Jamba
+	{"<tool_call>", []string{"</tool_call>"}},                                // Hermes, Qwen, GLM
+	{"<function_calls>", []string{"</function_calls>"}},                      // Claude-like, OLMo
+	{"<function_call>", []string{"</function_call>"}},                        //
+	{"<functioncall>", []string{"</functioncall>", "<|endoftext|>"}},         // Glaive
+	{"<function=", []string{"</function>"}},                                  // Llama, Qwen coder
+	{"<invoke name=", []string{"</invoke>"}},                                 // Claude-like
+	{"<tool_use>", []string{"</tool_use>"}},                                  //
+	{"<TOOLCALL>", []string{"</TOOLCALL>"}},                                  // Nemotron
+	{"<minimax:tool_call>", []string{"</minimax:tool_call>"}},                // MiniMax
+	{"<seed:tool_call>", []string{"</seed:tool_call>"}},                      // Seed
+	{"<|tool_call|>", []string{"<|/tool_call|>", "</tool_call>"}},            // Granite, Phi
+	{"<|tool_call_start|>", []string{"<|tool_call_end|>"}},                   // LFM
+	{"<|tool_calls_section_begin|>", []string{"<|tool_calls_section_end|>"}}, // Kimi
+	{"<|START_ACTION|>", []string{"<|END_ACTION|>"}},                         // Cohere
+	{"<|action_start|>", []string{"<|action_end|>"}},                         // InternLM
+	{"<|python_tag|>", []string{"<|eom_id|>", "<|eot_id|>"}},                 // Llama
+	{"<|channel|>commentary to=", []string{"<|call|>"}},                      // gpt-oss
+	{"<｜tool▁calls▁begin｜>", []string{"<｜tool▁calls▁end｜>"}},                 // DeepSeek
+	{"<｜tool▁call▁begin｜>", []string{"<｜tool▁call▁end｜>"}},                   // DeepSeek, the outer mark lost
+	{"<｜DSML｜function_calls>", []string{"</｜DSML｜function_calls>"}},          // DeepSeek
+	{"[TOOL_CALLS]", []string{"</s>"}},                                       // Mistral
+	{"[TOOL_REQUEST]", []string{"[END_TOOL_REQUEST]"}},                       // LM Studio
+	{"functools[", nil},        // Firefunction, Phi
+	{"```", []string{"\n```"}}, // fenced
+}
+
+// mayBegin returns how much of s cannot be part of a call: up to the first place where one may begin. atStart says that s is the
+// beginning of the reply.
+func mayBegin(s string, atStart bool) int {
+	if t := strings.TrimLeft(s, " \t\r\n"); atStart && (t == "" || t[0] == '{' || t[0] == '[') {
+		return 0
+	}
+	for i := range s {
+		switch s[i] {
+		case '<', '[', '`', 'f':
+			rest := s[i:]
+			for _, m := range marks {
+				if (strings.HasPrefix(m.open, rest) || strings.HasPrefix(rest, m.open)) && !otherCode(rest) {
+					return i
+				}
+			}
+		}
+	}
+	return len(s)
+}
+
+// otherCode reports whether s begins with a fence of a language that no call is written in.
+func otherCode(s string) bool {
+	lang, _, whole := strings.Cut(strings.TrimPrefix(s, "```"), "\n")
+	return strings.HasPrefix(s, "```") && whole && !callFence(lang)
+}
+
+func callFence(lang string) bool {
+	switch strings.TrimSpace(lang) {
+	case "", "json", "tool", "tool_call", "tool_calls", "tool_code", "function_call":
+		return true
+	}
+	return false
+}
+
+// find is Find; whole says that text is the whole of the reply, so that it may be a call without marks.
+func find(text string, tools []*pawl.Tool, whole bool) (rest string, calls []pawl.ToolCall) {
+	if whole {
+		if t := strings.TrimSpace(text); t != "" && (t[0] == '{' || t[0] == '[') {
+			if found := inside(t, tools, false); found != nil {
+				return "", found
+			}
+		}
+	}
+	var kept strings.Builder
+	pos := 0
+	for pos < len(text) {
+		i := pos + mayBegin(text[pos:], false)
+		if i >= len(text) {
+			break
+		}
+		n := 0
+		var found []pawl.ToolCall
+		for _, m := range marks {
+			if strings.HasPrefix(text[i:], m.open) {
+				n, found = marked(text[i:], m, tools)
+				break
+			}
+		}
+		if found == nil {
+			_, size := firstRune(text[i:])
+			kept.WriteString(text[pos : i+size])
+			pos = i + size
+			continue
+		}
+		kept.WriteString(text[pos:i])
+		calls = append(calls, found...)
+		pos = i + n
+	}
+	if len(calls) == 0 {
+		return text, nil
+	}
+	kept.WriteString(text[pos:])
+	return strings.TrimSpace(kept.String()), calls
+}
+
+func firstRune(s string) (rune, int) {
+	for i, r := range s {
+		if i > 0 {
+			return r, i
+		}
+	}
+	return 0, len(s)
+}
+
+// marked reads the calls in the mark that s begins with, and where it ends.
+func marked(s string, m mark, tools []*pawl.Tool) (n int, calls []pawl.ToolCall) {
+	body := s[len(m.open):]
+	fence := m.open == "```"
+	if fence {
+		lang, rest, ok := strings.Cut(body, "\n")
+		if !ok || !callFence(lang) {
+			return 0, nil
+		}
+		body = rest
+	}
+	end, size := len(body), 0
+	for _, e := range m.ends {
+		if i := strings.Index(body, e); i >= 0 && i < end {
+			end, size = i, len(e)
+		}
+	}
+	if fence && size == 0 {
+		return 0, nil // a fence that does not end
+	}
+	n = len(s) - len(body) + end + size
+	content := body[:end]
+	switch m.open {
+	case "<function=", "<invoke name=", "functools[", "<|channel|>commentary to=", "<｜tool▁call▁begin｜>":
+		content = s[:len(m.open)] + content
+	}
+	if m.open == "functools[" {
+		content = content[len("functools"):]
+	}
+	return n, inside(content, tools, !fence)
+}
+
+var (
+	block     = regexp.MustCompile(`(?s)<(?:｜DSML｜)?(?:function=|invoke name=)["']?([\w.:-]+)["']?>(.*?)(?:</(?:｜DSML｜)?(?:function|invoke)>|$)`)
+	parameter = regexp.MustCompile(`(?s)<(?:｜DSML｜)?parameter(?:=| name=)["']?([^"'>\s]+)["']?([^>]*)>(.*?)</(?:｜DSML｜)?parameter>`)
+	argPair   = regexp.MustCompile(`(?s)<arg_key>(.*?)</arg_key>\s*<arg_value>(.*?)</arg_value>`)
+	named     = regexp.MustCompile("(?s)([A-Za-z_][\\w.-]*)(?::\\d+)?(?:\\s|```|json\\b|function\\b|<[^<>{}]*>|\\[ARGS\\]|\\[CALL_ID\\][\\w-]*|:)*\\{")
+	python    = regexp.MustCompile(`^(?:print\()?(?:default_api\.|functions\.)?([A-Za-z_]\w*)(\.call)?\(`)
+)
+
+// inside reads what stands in marks. It is nil unless all of it is calls of offered tools. loose allows the forms that are not JSON; in a
+// fence those are code.
+func inside(s string, tools []*pawl.Tool, loose bool) []pawl.ToolCall {
+	s = strings.TrimSpace(s)
+	if calls := jsonCalls(s, tools); calls != nil {
+		return calls
+	}
+	if !loose {
+		return pythonCalls(s, tools)
+	}
+	for _, read := range []func(string, []*pawl.Tool) []pawl.ToolCall{blockCalls, pairCalls, namedCalls, pythonCalls} {
+		if calls := read(s, tools); calls != nil {
+			return calls
+		}
+	}
+	return nil
+}
+
+// jsonCalls reads {"name", "arguments"}, a list of them, or several one after another.
+func jsonCalls(s string, tools []*pawl.Tool) []pawl.ToolCall {
+	s = strings.TrimPrefix(s, "<|plugin|>")
+	var calls []pawl.ToolCall
+	for s = strings.TrimSpace(s); s != ""; s = strings.Trim(s, " \t\r\n;,") {
+		if s[0] != '{' && s[0] != '[' {
+			return nil
+		}
+		n := balanced(s)
+		if n == 0 {
+			return nil
+		}
+		fixed, _, err := jsonrepair.Repair([]byte(s[:n]))
+		if err != nil {
+			return nil
+		}
+		list := []json.RawMessage{fixed}
+		if fixed[0] == '[' && json.Unmarshal(fixed, &list) != nil || len(list) == 0 {
+			return nil
+		}
+		for _, raw := range list {
+			c := jsonCall(raw, tools)
+			if c == nil {
+				return nil
+			}
+			calls = append(calls, *c)
+		}
+		s = s[n:]
+	}
+	return calls
+}
+
+// jsonCall reads one object as a call: a name, arguments, and nothing else but an id and a type.
+func jsonCall(raw json.RawMessage, tools []*pawl.Tool) *pawl.ToolCall {
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(raw, &fields) != nil {
+		return nil
+	}
+	if f, ok := fields["function"]; ok && len(f) > 0 && f[0] == '{' {
+		return jsonCall(f, tools)
+	}
+	var name string
+	var args json.RawMessage
+	for k, v := range fields {
+		switch k {
+		case "name", "tool_name", "function", "tool":
+			if json.Unmarshal(v, &name) != nil {
+				return nil
+			}
+		case "arguments", "parameters", "args", "input":
+			args = v
+		case "id", "type", "tool_call_id", "index":
+		default:
+			return nil
+		}
+	}
+	if args == nil {
+		return nil
+	}
+	var text string
+	if json.Unmarshal(args, &text) == nil {
+		args = json.RawMessage(text)
+	}
+	return callOf(name, args, tools)
+}
+
+// callOf is the call of an offered tool, or nil.
+func callOf(name string, args []byte, tools []*pawl.Tool) *pawl.ToolCall {
+	args = bytes.TrimSpace(args)
+	if len(args) == 0 || string(args) == "null" {
+		args = []byte("{}")
+	}
+	if args[0] != '{' || !json.Valid(args) {
+		return nil
+	}
+	for _, n := range []string{name, strings.TrimPrefix(name, "functions.")} {
+		for _, t := range tools {
+			if t.Name == n {
+				return &pawl.ToolCall{Name: n, Args: args}
+			}
+		}
+	}
+	return nil
+}
+
+// blockCalls reads <function=NAME> and <invoke name="NAME"> with JSON or parameters inside.
+func blockCalls(s string, tools []*pawl.Tool) []pawl.ToolCall {
+	var calls []pawl.ToolCall
+	for _, m := range block.FindAllStringSubmatch(s, -1) {
+		args := []byte(strings.TrimSpace(m[2]))
+		if len(args) == 0 || args[0] != '{' {
+			var keys, values []string
+			for _, p := range parameter.FindAllStringSubmatch(m[2], -1) {
+				keys, values = append(keys, p[1]), append(values, p[3])
+			}
+			if len(keys) == 0 && len(args) > 0 {
+				return nil
+			}
+			args = object(m[1], keys, values, tools)
+		} else if fixed, _, err := jsonrepair.Repair(args); err == nil {
+			args = fixed
+		}
+		c := callOf(m[1], args, tools)
+		if c == nil {
+			return nil
+		}
+		calls = append(calls, *c)
+	}
+	return calls
+}
+
+// pairCalls reads GLM's NAME followed by keys and values.
+func pairCalls(s string, tools []*pawl.Tool) []pawl.ToolCall {
+	name, _, ok := strings.Cut(s, "<arg_key>")
+	if !ok {
+		return nil
+	}
+	name = strings.TrimSpace(name)
+	var keys, values []string
+	for _, p := range argPair.FindAllStringSubmatch(s, -1) {
+		keys, values = append(keys, strings.TrimSpace(p[1])), append(values, p[2])
+	}
+	if c := callOf(name, object(name, keys, values, tools), tools); c != nil {
+		return []pawl.ToolCall{*c}
+	}
+	return nil
+}
+
+// object makes arguments of parameters written as text: text where the tool wants text, else JSON where it is that.
+func object(tool string, keys, values []string, tools []*pawl.Tool) []byte {
+	var schema struct {
+		Properties map[string]struct {
+			Type any `json:"type"`
+		} `json:"properties"`
+	}
+	for _, t := range tools {
+		if t.Name == tool {
+			_ = json.Unmarshal(t.Input, &schema) // without a schema, what is JSON is taken for it
+		}
+	}
+	args := map[string]json.RawMessage{}
+	for i, k := range keys {
+		v := html.UnescapeString(strings.TrimSuffix(strings.TrimPrefix(values[i], "\n"), "\n"))
+		if schema.Properties[k].Type != "string" && json.Valid([]byte(v)) {
+			args[k] = json.RawMessage(v)
+		} else {
+			args[k], _ = json.Marshal(v) // a string has a JSON form
+		}
+	}
+	b, err := json.Marshal(args)
+	if err != nil {
+		return nil
+	}
+	return b
+}
+
+// namedCalls reads a name with an object after it, whatever marks stand between: DeepSeek, Kimi, Mistral, gpt-oss.
+func namedCalls(s string, tools []*pawl.Tool) []pawl.ToolCall {
+	var calls []pawl.ToolCall
+	for {
+		m := named.FindStringSubmatchIndex(s)
+		if m == nil {
+			return calls
+		}
+		n := balanced(s[m[1]-1:])
+		if n == 0 {
+			return nil
+		}
+		fixed, _, err := jsonrepair.Repair([]byte(s[m[1]-1 : m[1]-1+n]))
+		if err != nil {
+			return nil
+		}
+		c := callOf(s[m[2]:m[3]], fixed, tools)
+		if c == nil {
+			return nil
+		}
+		calls = append(calls, *c)
+		s = s[m[1]-1+n:]
+	}
+}
+
+// pythonCalls reads NAME(key=value, …), alone, one a line, or in a list.
+func pythonCalls(s string, tools []*pawl.Tool) []pawl.ToolCall {
+	if t, ok := strings.CutPrefix(s, "["); ok && strings.HasSuffix(t, "]") {
+		s = strings.TrimSuffix(t, "]")
+	}
+	var calls []pawl.ToolCall
+	for s = strings.TrimSpace(s); s != ""; s = strings.Trim(s, " \t\r\n;,") {
+		m := python.FindStringSubmatchIndex(s)
+		if m == nil {
+			return nil
+		}
+		n := balanced(s[m[1]-1:])
+		if n == 0 {
+			return nil
+		}
+		args, ok := keywords(s[m[1] : m[1]-2+n])
+		c := callOf(s[m[2]:m[3]], args, tools)
+		if !ok || c == nil {
+			return nil
+		}
+		calls = append(calls, *c)
+		s = s[m[1]-1+n:]
+		if rest, ok := strings.CutPrefix(strings.TrimLeft(s, " "), ")"); ok { // of print(
+			s = rest
+		}
+	}
+	return calls
+}
+
+var keyword = regexp.MustCompile(`^\s*([A-Za-z_]\w*)\s*=\s*`)
+
+// keywords makes an object of key=value, ….
+func keywords(s string) ([]byte, bool) {
+	var b strings.Builder
+	b.WriteByte('{')
+	for first := true; strings.TrimSpace(s) != ""; first = false {
+		m := keyword.FindStringSubmatchIndex(s)
+		if m == nil {
+			return nil, false
+		}
+		end := valueEnd(s[m[1]:])
+		if !first {
+			b.WriteByte(',')
+		}
+		b.WriteString(`"` + s[m[2]:m[3]] + `":` + s[m[1]:m[1]+end])
+		s = strings.TrimPrefix(s[m[1]+end:], ",")
+	}
+	b.WriteByte('}')
+	fixed, _, err := jsonrepair.Repair([]byte(b.String()))
+	return fixed, err == nil
+}
+
+// valueEnd returns where the Python value at the start of s ends: at a comma outside of brackets and quotes, or at the end.
+func valueEnd(s string) int {
+	depth := 0
+	quote := byte(0)
+	for i := 0; i < len(s); i++ {
+		switch c := s[i]; {
+		case quote != 0 && c == '\\':
+			i++
+		case quote != 0:
+			if c == quote {
+				quote = 0
+			}
+		case c == '"' || c == '\'':
+			quote = c
+		case c == '(' || c == '[' || c == '{':
+			depth++
+		case c == ')' || c == ']' || c == '}':
+			depth--
+		case c == ',' && depth == 0:
+			return i
+		}
+	}
+	return len(s)
+}
+
+// balanced returns where the brackets that s begins with close, with an eye for strings; 0 if they do not.
+func balanced(s string) int {
+	depth := 0
+	inString := false
+	for i := 0; i < len(s); i++ {
+		switch c := s[i]; {
+		case inString && c == '\\':
+			i++
+		case c == '"':
+			inString = !inString
+		case inString:
+		case c == '{' || c == '[' || c == '(':
+			depth++
+		case c == '}' || c == ']' || c == ')':
+			if depth--; depth == 0 {
+				return i + 1
+			}
+		}
+	}
+	return 0
+}

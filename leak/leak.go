@@ -1,0 +1,154 @@
+// Package leak finds calls that a model with function calling wrote as text, and makes calls of them.
+//
+//	agent := &pawl.Agent{Model: m, Tools: tools, Middleware: []pawl.Middleware{leak.Calls()}}
+//
+// Servers read a model's own marks for calls and turn them into calls; where the template, the parser or the model is a little off, the
+// marks arrive as text, the run ends, and the user reads <tool_call>{"name": …}. Calls is the middleware against that: it knows
+// the marks of the common families (Hermes and Qwen, Llama, Mistral, DeepSeek, GLM, Kimi, Granite, Phi, Cohere, InternLM, Gemma and
+// gpt-oss, and what Claude-like models write), fenced {"name", "arguments"}, and replies that are such an object as a whole.
+//
+// It never guesses. A call must stand in such marks, name a tool that was offered, and have arguments that can be read as an object
+// (marks that hold anything else are left as they are). A reply that has real calls, or was cut, is passed on
+// unchanged. Whether the arguments fit is asked by the pipeline, as of every call.
+package leak
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"strings"
+
+	"github.com/pawl-go/pawl"
+)
+
+// NoticeLeaked is the code of the notice about calls that were found in text.
+const NoticeLeaked = "CallsLeaked"
+
+// Calls returns the middleware that makes calls of calls written as text. Text that cannot begin a call streams on as it comes.
+func Calls() pawl.Middleware {
+	return pawl.Middleware{Model: func(m pawl.Model) pawl.Model { return model{m} }}
+}
+
+type model struct{ inner pawl.Model }
+
+// Stream asks the inner model, and holds back what may be a call until it is known.
+func (m model) Stream(ctx context.Context, req *pawl.Request) iter.Seq2[pawl.Delta, error] {
+	if len(req.Tools) == 0 {
+		return m.inner.Stream(ctx, req)
+	}
+	return func(yield func(pawl.Delta, error) bool) {
+		f := filter{tools: req.Tools, at: map[int]int{}, yield: yield}
+		for d, err := range m.inner.Stream(ctx, req) {
+			if err != nil {
+				yield(pawl.Delta{}, err)
+				return
+			}
+			if !f.add(d) {
+				return
+			}
+		}
+	}
+}
+
+// filter passes deltas on, but for text that may be a call.
+type filter struct {
+	tools []*pawl.Tool
+	yield func(pawl.Delta, error) bool
+	at    map[int]int // the inner model's parts to ours
+	next  int         // our next part
+
+	held  strings.Builder // of the text part at hand, not passed on
+	part  int             // that part, of the inner model's
+	holds bool
+	calls bool // the reply has real calls: nothing is looked for
+	left  bool // nobody listens
+}
+
+func (f *filter) add(d pawl.Delta) bool {
+	text, isText := d.Part.(pawl.Text)
+	_, isCall := d.Part.(pawl.ToolCall)
+	f.calls = f.calls || isCall
+	if f.holds && (d.Finish != "" || d.Part != nil && (!isText || d.Index != f.part)) {
+		f.flush(!f.calls && !d.Finish.Cut())
+	}
+	if isText && text.Opaque == nil && !f.calls {
+		if !f.holds {
+			f.part, f.holds = d.Index, true
+		}
+		f.held.WriteString(text.Text)
+		f.release()
+		d.Part, d.Done = nil, false
+		if d.Usage == nil && d.Finish == "" && d.Model == "" && d.ID == "" && d.Notice == nil {
+			return !f.left
+		}
+	} else if d.Part == nil && d.Done && f.holds && d.Index == f.part {
+		return !f.left // sealed when it is flushed
+	}
+	if d.Part != nil || d.Done {
+		d.Index = f.index(d.Index)
+	}
+	f.send(d)
+	return !f.left
+}
+
+// index returns our number of the inner model's part i.
+func (f *filter) index(i int) int {
+	n, ok := f.at[i]
+	if !ok {
+		n = f.next
+		f.at[i] = n
+		f.next++
+	}
+	return n
+}
+
+func (f *filter) send(d pawl.Delta) {
+	if !f.left && !f.yield(d, nil) {
+		f.left = true
+	}
+}
+
+// release passes on the held text up to where a call may begin.
+func (f *filter) release() {
+	s := f.held.String()
+	n := mayBegin(s, !f.began())
+	if n == 0 {
+		return
+	}
+	f.held.Reset()
+	f.held.WriteString(s[n:])
+	f.send(pawl.Delta{Index: f.index(f.part), Part: pawl.Text{Text: s[:n]}})
+}
+
+func (f *filter) began() bool { _, ok := f.at[f.part]; return ok }
+
+// flush ends the text at hand: with look, the calls in it are made.
+func (f *filter) flush(look bool) {
+	s := f.held.String()
+	f.held.Reset()
+	f.holds = false
+	rest, calls := s, []pawl.ToolCall(nil)
+	if look {
+		rest, calls = find(s, f.tools, !f.began())
+	}
+	if rest != "" || f.began() {
+		f.send(pawl.Delta{Index: f.index(f.part), Part: pawl.Text{Text: rest}, Done: true})
+	} else if len(calls) == 0 {
+		f.send(pawl.Delta{Index: f.index(f.part), Part: pawl.Text{}, Done: true})
+	}
+	if len(calls) == 0 {
+		return
+	}
+	f.send(pawl.Delta{Notice: &pawl.Notice{Code: NoticeLeaked, Text: fmt.Sprintf("made %d of what the model wrote as text: %s", len(calls), calls[0].Name),
+		Data: json.RawMessage(fmt.Sprintf(`{"calls":%d}`, len(calls)))}})
+	for _, c := range calls {
+		f.send(pawl.Delta{Index: f.next, Part: c, Done: true})
+		f.next++
+	}
+}
+
+// Find returns the calls to tools in text, and the text without them, trimmed. Without calls, text is returned as it is.
+func Find(text string, tools []*pawl.Tool) (rest string, calls []pawl.ToolCall) {
+	return find(text, tools, true)
+}

@@ -1,0 +1,173 @@
+package react
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/pawl-go/pawl"
+)
+
+// check says what is wrong with d, for the model, or returns its calls.
+func (m *Model) check(req *pawl.Request, d *Decision) (calls []pawl.ToolCall, faults []string) {
+	fault := func(format string, args ...any) { faults = append(faults, fmt.Sprintf(format, args...)) }
+	switch d.Type {
+	case FinalAnswer:
+		switch {
+		case strings.TrimSpace(d.Answer) == "" && !m.opts.FinalViaInference:
+			fault("Answer is required when type=final_answer.")
+		case req.Choice.Mode == pawl.ToolRequired && len(req.Tools) > 0:
+			fault("A tool must be called now; the final answer comes later.")
+		case req.Choice.Mode == pawl.ToolNamed && len(req.Tools) > 0:
+			fault("One of these tools must be called now: %s.", strings.Join(req.Choice.Names, ", "))
+		}
+		return nil, faults
+	case CallTool:
+	default:
+		fault("Decision type must be call_tool or final_answer.")
+		return nil, faults
+	}
+	if req.Choice.Mode == pawl.ToolNone {
+		fault("No tool may be called now. Give the final answer.")
+		return nil, faults
+	}
+	number := countCalls(req.Messages)
+	for _, c := range d.calls() {
+		tool := findTool(req.Tools, c.Tool)
+		switch {
+		case c.Tool == "":
+			fault("Tool name is required when type=call_tool.")
+			continue
+		case tool == nil && !m.opts.Lenient:
+			fault("Requested tool is not available: %q. Available tools: %s.", clip(c.Tool, 80), toolNames(req.Tools))
+			continue
+		case req.Choice.Mode == pawl.ToolNamed && !slices.Contains(req.Choice.Names, c.Tool):
+			fault("One of these tools must be called now: %s.", strings.Join(req.Choice.Names, ", "))
+			continue
+		}
+		args, notes, err := fitArgs(tool, c.Args)
+		if err != nil && !m.opts.Lenient {
+			fault("%s", err)
+			continue
+		}
+		d.Notes = append(d.Notes, notes...)
+		number++
+		calls = append(calls, pawl.ToolCall{ID: freeID(req.Messages, number), Name: c.Tool, Args: args})
+	}
+	return calls, faults
+}
+
+// fitArgs reads what a model wrote for arguments as those of tool, which may be nil. What nearly fits is left as it was written: the
+// pipeline mends it, as in native calling, and records that. With an error, args are what was written.
+func fitArgs(tool *pawl.Tool, raw json.RawMessage) (args json.RawMessage, notes []string, err error) {
+	if raw = bytes.TrimSpace(raw); len(raw) == 0 || string(raw) == "null" {
+		args = json.RawMessage("{}")
+		raw = nil
+	} else {
+		args = raw
+	}
+	if tool == nil {
+		return args, nil, nil
+	}
+	if err = tool.Validate(raw); err == nil || raw == nil {
+		return args, nil, err
+	}
+	switch raw[0] {
+	case '{':
+	case '[':
+		if json.Valid(raw) {
+			err = fmt.Errorf("the arguments of %s must be a JSON object keyed by parameter name, not a list", tool.Name)
+		}
+	default:
+		if name := onlyText(tool); name != "" {
+			text := string(raw)
+			_ = json.Unmarshal(raw, &text) // where it is a JSON string; else it is taken as it is
+			if wrapped, _ := json.Marshal(map[string]string{name: text}); tool.Validate(wrapped) == nil {
+				return wrapped, []string{"took the text for the only parameter, " + name}, nil
+			}
+		}
+	}
+	return raw, nil, err
+}
+
+// onlyText returns the name of tool's only parameter if that takes text, else "".
+func onlyText(tool *pawl.Tool) string {
+	var schema struct {
+		Properties map[string]struct {
+			Type any `json:"type"`
+		} `json:"properties"`
+	}
+	if json.Unmarshal(tool.Input, &schema) != nil || len(schema.Properties) != 1 {
+		return ""
+	}
+	for name, p := range schema.Properties {
+		if p.Type == "string" {
+			return name
+		}
+	}
+	return ""
+}
+
+// choiceHint tells the model of a choice that is not auto; "" if there is nothing to tell.
+func choiceHint(req *pawl.Request) string {
+	if len(req.Tools) == 0 {
+		return ""
+	}
+	switch req.Choice.Mode {
+	case pawl.ToolNone:
+		return "Call no tool now. Give the final answer with what you know."
+	case pawl.ToolRequired:
+		return "Call a tool now. The final answer comes later."
+	case pawl.ToolNamed:
+		return "Call one of these tools now: " + strings.Join(req.Choice.Names, ", ") + "."
+	}
+	return ""
+}
+
+func countCalls(msgs []pawl.Message) int {
+	n := 0
+	for _, m := range msgs {
+		for _, p := range m.Parts {
+			if _, ok := p.(pawl.ToolCall); ok {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// freeID returns an id that no call of the conversation has: made from the transcript, so that a repeated request gives the same.
+func freeID(msgs []pawl.Message, number int) string {
+	id := "call_" + strconv.Itoa(number)
+	for _, m := range msgs {
+		for _, p := range m.Parts {
+			if c, ok := p.(pawl.ToolCall); ok && c.ID == id {
+				return "react_" + id // its own calls are numbered on, so this one is another driver's
+			}
+		}
+	}
+	return id
+}
+
+func findTool(tools []*pawl.Tool, name string) *pawl.Tool {
+	for _, t := range tools {
+		if t.Name == name {
+			return t
+		}
+	}
+	return nil
+}
+
+func toolNames(tools []*pawl.Tool) string {
+	names := make([]string, len(tools))
+	for i, t := range tools {
+		names[i] = t.Name
+	}
+	if len(names) == 0 {
+		return "none"
+	}
+	return strings.Join(names, ", ")
+}

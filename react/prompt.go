@@ -1,0 +1,124 @@
+package react
+
+import (
+	"bytes"
+	"embed"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"text/template"
+
+	"github.com/pawl-go/pawl"
+)
+
+//go:embed prompt/*.md
+var pages embed.FS
+
+// PromptData is what Options.Prompt is a template over.
+type PromptData struct {
+	Tools    []ToolData // in the order of the request
+	Schema   string     // JSON Schema of a decision; of use with format JSON
+	Parallel bool       // several calls in one decision are allowed
+	Output   string     // JSON Schema that the answer must fit; "": any text
+}
+
+// ToolData is what a prompt may say of a tool.
+type ToolData struct {
+	Name        string
+	Description string
+	Schema      string // JSON Schema of the arguments, compact
+}
+
+// page makes what the model is told.
+type page struct {
+	text     *template.Template
+	parallel bool
+	retryMD  string
+	finalMD  string
+}
+
+func newPage(o *Options) (page, error) {
+	p := page{parallel: o.Parallel, retryMD: mustPage("retry"), finalMD: mustPage("final")}
+	text := o.Prompt
+	if text == "" {
+		name := string(o.Format)
+		if o.Decision != nil {
+			name = "form"
+		}
+		text = mustPage(name) + `{{template "tools" .}}`
+	}
+	var err error
+	p.text = template.Must(template.New("tools").Parse("\n\n" + mustPage("tools")))
+	if p.text, err = p.text.New("prompt").Parse(text); err != nil {
+		return p, fmt.Errorf("react: %w", err)
+	}
+	return p, nil
+}
+
+func mustPage(name string) string {
+	b, err := pages.ReadFile("prompt/" + name + ".md")
+	if err != nil {
+		panic(err) // embedded: a mistake in this package
+	}
+	return strings.TrimSpace(string(b))
+}
+
+// prompt tells the model of the tools, and how to decide.
+func (p *page) prompt(req *pawl.Request, schema json.RawMessage) (string, error) {
+	data := PromptData{Schema: string(schema), Parallel: p.parallel, Output: string(compact(req.Output))}
+	for _, t := range req.Tools {
+		in := t.Input
+		if len(in) == 0 {
+			in = json.RawMessage(`{"type":"object","properties":{}}`)
+		}
+		data.Tools = append(data.Tools, ToolData{t.Name, strings.TrimSpace(t.Description), string(compact(in))})
+	}
+	var b strings.Builder
+	if err := p.text.Execute(&b, data); err != nil {
+		return "", fmt.Errorf("react: prompt: %w", err)
+	}
+	return strings.TrimSpace(b.String()), nil
+}
+
+// retry tells the model what was wrong with its reply.
+func (p *page) retry(faults []string, cut bool) string {
+	if cut {
+		faults = append(faults[:len(faults):len(faults)], "The reply was cut at the bound of its length. Write less.")
+	}
+	return strings.Replace(p.retryMD, "FAULTS", "- "+strings.Join(faults, "\n- "), 1)
+}
+
+// final asks for the answer alone.
+func (p *page) final() string { return p.finalMD }
+
+func compact(b json.RawMessage) []byte {
+	var out bytes.Buffer
+	if json.Compact(&out, b) != nil {
+		return b
+	}
+	return out.Bytes()
+}
+
+// schema is the JSON Schema of a decision.
+func (m *Model) schema(req *pawl.Request) json.RawMessage {
+	if m.opts.Decision != nil {
+		return m.opts.Decision.Schema
+	}
+	var names []byte
+	for _, t := range req.Tools {
+		b, _ := json.Marshal(t.Name) // a string has a JSON form
+		names = append(append(names, b...), ',')
+	}
+	var b bytes.Buffer
+	fmt.Fprintf(&b, `{"type":"object","properties":{"thought":{"type":"string"},"type":{"type":"string","enum":["call_tool","final_answer"]},`+
+		`"tool":{"enum":[%snull]},"args":{"type":"object"},`, names)
+	if m.opts.Parallel && len(names) > 0 {
+		fmt.Fprintf(&b, `"calls":{"type":"array","items":{"type":"object","properties":{"tool":{"enum":[%s]},"args":{"type":"object"}},"required":["tool","args"]}},`, bytes.TrimSuffix(names, []byte(",")))
+	}
+	answer := `{"type":["string","null"]}`
+	if len(req.Output) > 0 {
+		answer = `{}` // a value of any kind; whether it fits is for whoever asked for it
+	}
+	b.WriteString(`"answer":` + answer + `},"required":["thought","type"]}`)
+	return b.Bytes()
+}

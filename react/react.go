@@ -1,0 +1,277 @@
+// Package react lets a model that only writes text use tools: New makes a pawl.Model over a pawl.Model without function calling.
+//
+//	m := react.New(openai.NewChat("a-small-model", &openai.Options{BaseURL: url}), nil)
+//	agent := &pawl.Agent{Model: m, Tools: []pawl.Toolset{weather}}
+//
+// Each request asks for one decision: why (thought), what (call_tool or final_answer), and the tool with its arguments or the
+// answer. The text is read, the decision checked, and given back as the reply of a model with function calling would be:
+//
+//	request ─▶ prompt, history as text ─▶ text ─▶ read ─▶ check ─▶ Reasoning, ToolCall | Text
+//	                     ▲                          │       │
+//	                     └──────── what was wrong ──┴───────┘        MaxRetries times, then *DecisionError
+//
+// So the transcript is neutral: calls and results as everywhere, thoughts as Reasoning. A run may begin with one driver and go
+// on with another. Only what is sent is text: the call of a reply as thought and action, its result as a message of
+// the user that begins "Observation: ".
+//
+// What models write is messy, and Read is patient with it: fences around everything, prose before and after, Markdown in labels,
+// arguments as text inside JSON. It is not patient with what was made up: what follows the first action was written before its
+// result was known, so it is cut there, and an observation that the model wrote itself is never believed.
+//
+// A decision that cannot be read or carried out leaves a notice, DecisionExtractionFailed or DecisionValidationFailed, and is told
+// to the model. Unknown tools and bad arguments are told so too; with Lenient they are calls like any other, and the
+// pipeline answers them.
+package react
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/pawl-go/pawl"
+)
+
+// Codes of the notices that a Model gives. Their Data is {"attempt","attempts","faults","reply"}, of NoticeMended {"notes"}.
+const (
+	NoticeExtraction = "DecisionExtractionFailed" // a reply held no decision
+	NoticeValidation = "DecisionValidationFailed" // a decision could not be carried out
+	NoticeMended     = "DecisionMended"           // a decision was read by mending it, or by cutting off what followed it
+)
+
+// Format is how decisions are written.
+type Format string
+
+// The formats. All but Plain show the history as Thought, Action, Action Input and Observation, XML with tags for the first three.
+const (
+	JSON  Format = "json"  // one JSON object: thought, type, tool, args, answer
+	Text  Format = "text"  // Thought: … Action: … Action Input: … or Final Answer: …
+	XML   Format = "xml"   // <thought>, <tool>, <args>, <answer>
+	Plain Format = "plain" // Calling tool: NAME with args: {…}; any other reply is the answer
+)
+
+// Formats returns all formats, the default first.
+func Formats() []Format { return []Format{JSON, Text, XML, Plain} }
+
+// Options tune a Model. Nil, and every zero field, stands for the default.
+type Options struct {
+	Format     Format // how decisions are written; "": JSON
+	MaxRetries int    // how often the model is asked again after a bad decision; 0: 2; negative: never
+	Parallel   bool   // one decision may have several calls; false: what follows the first is cut off
+	Lenient    bool   // unknown tools and bad arguments are calls, answered by the pipeline as in native calling
+
+	// Enforce sends the decision's JSON Schema as the request's Output, for providers that can hold a model to one. Format
+	// JSON only.
+	Enforce bool
+
+	// Prompt is put in the place of the page that tells the model how to decide: a text/template over PromptData, in which
+	// {{template "tools" .}} lists the tools. "": the page of the format.
+	Prompt string
+
+	// Decision puts a form of your own in the place of the five fields. Format JSON only. Nil: the five fields.
+	Decision *Form
+
+	// FinalViaInference asks once more, over the whole conversation, when the model has decided to answer; what it writes
+	// then is the answer. FinalModel and FinalSettings are for that request; nil: those of the others.
+	FinalViaInference bool
+	FinalModel        pawl.Model
+	FinalSettings     *pawl.Settings
+}
+
+// Model is a pawl.Model over one that only writes text. It may be used concurrently.
+type Model struct {
+	inner pawl.Model
+	opts  Options
+	page  page
+	err   error // what is wrong with the options; told on the first request
+}
+
+var _ pawl.Model = (*Model)(nil)
+
+// New returns a Model over model. What is wrong with opts, which may be nil, is the error of its first request.
+func New(model pawl.Model, opts *Options) *Model {
+	m := &Model{inner: model}
+	if opts != nil {
+		m.opts = *opts
+	}
+	o := &m.opts
+	if o.Format == "" {
+		o.Format = JSON
+	}
+	if o.MaxRetries == 0 {
+		o.MaxRetries = 2
+	}
+	switch {
+	case !slices.Contains(Formats(), o.Format):
+		m.err = fmt.Errorf("react: unknown format %q; known: %v", o.Format, Formats())
+	case o.Format != JSON && (o.Decision != nil || o.Enforce):
+		m.err = fmt.Errorf("react: Decision and Enforce are for format %s, not for %s", JSON, o.Format)
+	case o.Decision != nil && o.Decision.Read == nil:
+		m.err = fmt.Errorf("react: Decision has no Read")
+	default:
+		m.page, m.err = newPage(o)
+	}
+	return m
+}
+
+// Stream asks for a decision until there is one that can be carried out, and yields it as a reply: the thought as Reasoning, the calls as
+// calls, the answer as text. Usage is that of all requests it took. It fails with *DecisionError when no attempt
+// gave a decision, or with the error of the inner model.
+func (m *Model) Stream(ctx context.Context, req *pawl.Request) iter.Seq2[pawl.Delta, error] {
+	return func(yield func(pawl.Delta, error) bool) {
+		if m.err != nil {
+			yield(pawl.Delta{}, m.err)
+			return
+		}
+		if err := m.run(ctx, req, &reply{yield: yield}); err != nil && err != errLeft {
+			yield(pawl.Delta{}, err)
+		}
+	}
+}
+
+// run makes one reply.
+func (m *Model) run(ctx context.Context, req *pawl.Request, out *reply) error {
+	started := time.Now()
+	inner, err := m.request(req)
+	if err != nil {
+		return err
+	}
+	for attempt := 1; ; attempt++ {
+		if attempt > 1 && req.Key != "" {
+			inner.Key = req.Key + pawl.Key("/retry"+strconv.Itoa(attempt-1))
+		}
+		resp, err := out.ask(ctx, m.inner, inner, nil)
+		if err != nil {
+			return err
+		}
+		text := resp.Message.Text()
+		if resp.Finish == pawl.FinishContentFilter || resp.Finish == pawl.FinishError {
+			return out.end(resp, pawl.Text{Text: text})
+		}
+		stage, d, calls, faults := m.decide(req, resp)
+		if stage == "" {
+			if len(d.Notes) > 0 {
+				if err := out.notice(NoticeMended, d.Notes[0], map[string]any{"notes": d.Notes}); err != nil {
+					return err
+				}
+			}
+			return m.finish(ctx, req, resp, d, calls, out)
+		}
+		attempts := max(0, m.opts.MaxRetries) + 1
+		code := NoticeExtraction
+		if stage == Validation {
+			code = NoticeValidation
+		}
+		if err := out.notice(code, faults[0], map[string]any{"attempt": attempt, "attempts": attempts, "faults": faults, "reply": clip(text, 2000)}); err != nil {
+			return err
+		}
+		if attempt >= attempts {
+			return &DecisionError{Stage: stage, Attempts: attempt, Faults: faults, Reply: text, Usage: out.usage, Key: req.Key, started: started, ended: time.Now()}
+		}
+		if text != "" {
+			inner.Messages = append(inner.Messages, pawl.Assistant(pawl.Text{Text: text}))
+		}
+		inner.Messages = append(inner.Messages, pawl.User(m.page.retry(faults, resp.Finish.Cut())))
+	}
+}
+
+// request is what the inner model is asked: the prompt, and the conversation as text.
+func (m *Model) request(req *pawl.Request) (*pawl.Request, error) {
+	inner := &pawl.Request{Key: req.Key, Model: req.Model, Settings: req.Settings, Whole: req.Whole}
+	inner.Settings.Parallel = nil // about native calls
+	schema := m.schema(req)
+	prompt, err := m.page.prompt(req, schema)
+	if err != nil {
+		return nil, err
+	}
+	inner.Messages = m.opts.Format.history(req.Messages, prompt)
+	if hint := choiceHint(req); hint != "" {
+		inner.Messages = append(inner.Messages, pawl.User(hint))
+	}
+	if m.opts.Enforce {
+		inner.Output = schema
+	}
+	return inner, nil
+}
+
+// decide reads a reply and checks what it says. stage is "" when calls or the answer can be taken; else faults says what is wrong.
+func (m *Model) decide(req *pawl.Request, resp *pawl.Response) (stage string, d Decision, calls []pawl.ToolCall, faults []string) {
+	d, err := m.read(resp.Message.Text())
+	if err != nil {
+		return Extraction, d, nil, []string{err.Error()}
+	}
+	if len(d.More) > 0 && !m.opts.Parallel {
+		d.More = nil
+		d.Notes = append(d.Notes, "cut off the calls after the first")
+	}
+	calls, faults = m.check(req, &d)
+	if len(faults) > 0 {
+		stage = Validation
+	}
+	return stage, d, calls, faults
+}
+
+func (m *Model) read(text string) (Decision, error) {
+	if f := m.opts.Decision; f != nil {
+		return readForm(text, f)
+	}
+	return Read(text, m.opts.Format)
+}
+
+// finish gives the decision back as a reply.
+func (m *Model) finish(ctx context.Context, req *pawl.Request, resp *pawl.Response, d Decision, calls []pawl.ToolCall, out *reply) error {
+	own, _ := splitThinking(resp.Message)
+	parts := make([]pawl.Part, 0, len(calls)+2)
+	if own != "" {
+		parts = append(parts, pawl.Reasoning{Text: own, Opaque: ownReasoning})
+	}
+	if d.Thought != "" {
+		parts = append(parts, pawl.Reasoning{Text: d.Thought})
+	}
+	if len(calls) > 0 {
+		for _, c := range calls {
+			parts = append(parts, c)
+		}
+		return out.end(resp, parts...)
+	}
+	if !m.opts.FinalViaInference {
+		return out.end(resp, append(parts, pawl.Text{Text: d.Answer})...)
+	}
+	if err := out.parts(parts...); err != nil {
+		return err
+	}
+	final := &pawl.Request{Model: req.Model, Messages: m.opts.Format.history(req.Messages, m.page.final()), Output: req.Output,
+		Settings: req.Settings, Whole: req.Whole}
+	final.Settings.Parallel = nil
+	if req.Key != "" {
+		final.Key = req.Key + "/final"
+	}
+	model := m.inner
+	if m.opts.FinalModel != nil {
+		model, final.Model = m.opts.FinalModel, ""
+	}
+	if m.opts.FinalSettings != nil {
+		final.Settings = *m.opts.FinalSettings
+	}
+	resp, err := out.ask(ctx, model, final, out.text)
+	if err != nil {
+		return err
+	}
+	return out.end(resp)
+}
+
+// ownReasoning marks what a model thought on its own, outside of its decision. It is shown, and not sent back.
+var ownReasoning = &pawl.Opaque{Provider: "react", Data: json.RawMessage(`"own"`)}
+
+func clip(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	for n > 0 && s[n]&0xC0 == 0x80 {
+		n--
+	}
+	return s[:n] + "…"
+}

@@ -1,0 +1,387 @@
+package react
+
+import (
+	"encoding/json"
+	"errors"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/jsonrepair"
+)
+
+// Read returns the decision in text, written in format f or nearly so. It does not know the tools, so that whether the
+// decision can be carried out is another question. An error says what is missing, worded for the model.
+//
+// In every format the first decision counts. What follows an action up to the end, an observation that the model wrote itself above all,
+// is cut off, unless it is a further action of the same decision, without an observation between. An action and a final
+// answer with nothing between them are no decision.
+func Read(text string, f Format) (Decision, error) {
+	_, text = cutThinking(text)
+	switch f {
+	case Plain:
+		return readPlain(text)
+	case XML:
+		if xmlTag.MatchString(text) {
+			return assemble(xmlSections(text), text)
+		}
+	}
+	// JSON and labels are read in both formats: models that see their history with labels write them, whatever they were told. The
+	// first to come is the decision.
+	label := firstLabel(text)
+	if at, d, err := readJSON(text); at >= 0 && (label < 0 || at < label) {
+		return d, err
+	}
+	if label >= 0 {
+		return assemble(labelSections(text, labels), text)
+	}
+	if strings.TrimSpace(text) == "" {
+		return Decision{}, errors.New("the reply is empty")
+	}
+	switch f {
+	case XML:
+		return Decision{}, errors.New("the reply holds neither <tool> nor <answer>")
+	case Text:
+		return Decision{}, errors.New("the reply has neither an Action: line nor a Final Answer: line")
+	}
+	if i := strings.IndexByte(text, '{'); i >= 0 {
+		if _, _, err := jsonrepair.Repair([]byte(text[i:])); err != nil {
+			return Decision{}, errors.New("the reply is no JSON object that can be read: " + err.Error())
+		}
+	}
+	return Decision{}, errors.New("the reply holds no JSON object that is a decision")
+}
+
+// kind is what a section of a reply is.
+type kind int
+
+const (
+	noKind kind = iota
+	thoughtKind
+	actionKind
+	inputKind
+	callKind // a call in one line: NAME with args: {…}
+	observationKind
+	answerKind
+)
+
+// section is a labelled piece of a reply.
+type section struct {
+	kind  kind
+	text  string
+	start int // of the label in the reply
+	body  int // of what follows the label
+}
+
+var (
+	labels = regexp.MustCompile(`(?im)^[ \t>*_#-]*(thought|action[ _]?input|action|observation|final[ _]answer|answer|calling tool|tool result)` +
+		`[ \t]*(?:#?\d+)?[ \t]*[*_]*:[*_]*[ \t]*`)
+	plainLabels = regexp.MustCompile(`(?im)^[ \t>*_#-]*(calling tool|tool result|observation)[ \t]*:[*_]*[ \t]*`)
+	fenceOpen   = regexp.MustCompile("^[ \t\r\n]*```[a-zA-Z]*[ \t]*\r?\n")
+	observed    = regexp.MustCompile(`(?i)[ \t\r\n][>*_#-]*(observation|tool result)[*_]*:`)
+)
+
+func kindOf(label string) kind {
+	switch l := strings.ToLower(strings.ReplaceAll(label, "_", " ")); l {
+	case "thought":
+		return thoughtKind
+	case "action":
+		return actionKind
+	case "action input", "actioninput":
+		return inputKind
+	case "calling tool":
+		return callKind
+	case "observation", "tool result":
+		return observationKind
+	default:
+		return answerKind
+	}
+}
+
+// firstLabel returns where the first label stands that makes a decision; -1 if there is none.
+func firstLabel(text string) int {
+	for _, s := range labelSections(text, labels) {
+		switch s.kind {
+		case actionKind, callKind, answerKind:
+			return s.start
+		}
+	}
+	return -1
+}
+
+// labelSections cuts text at its labels. JSON that begins right after a label is stepped over whole, whatever its strings
+// say. What stands before the first label is a section of no kind.
+func labelSections(text string, re *regexp.Regexp) []section {
+	var out []section
+	pos := 0
+	last := section{}
+	failed := 0
+	for {
+		loc := re.FindStringSubmatchIndex(text[pos:])
+		if loc == nil {
+			break
+		}
+		start, body := pos+loc[0], pos+loc[1]
+		last.text = text[last.body:start]
+		out = append(out, last)
+		last = section{kind: kindOf(text[pos+loc[2] : pos+loc[3]]), start: start, body: body}
+		pos = body
+		if last.kind == inputKind || last.kind == actionKind || last.kind == callKind {
+			from := body
+			if last.kind == callKind {
+				line, _, _ := strings.Cut(text[body:], "\n")
+				from += max(0, strings.IndexByte(line, '{'))
+			}
+			if failed == maxFailed {
+				continue
+			}
+			if _, n := leadingJSON(text[from:]); n > 0 {
+				pos = from + n
+			} else {
+				failed++
+			}
+		}
+	}
+	last.text = text[last.body:]
+	return append(out, last)
+}
+
+// leadingJSON returns the object or list that s begins with, fences aside, and where it ends; 0 if there is none that can be read.
+func leadingJSON(s string) (value string, end int) {
+	start := len(s) - len(strings.TrimLeft(s, " \t\r\n"))
+	if loc := fenceOpen.FindStringIndex(s); loc != nil {
+		start = loc[1]
+	}
+	start += len(s[start:]) - len(strings.TrimLeft(s[start:], " \t\r\n"))
+	if start == len(s) || s[start] != '{' && s[start] != '[' {
+		return "", 0
+	}
+	n := balanced(s[start:])
+	if n == 0 {
+		return "", 0
+	}
+	value = s[start : start+n]
+	if !json.Valid([]byte(value)) {
+		if _, _, err := jsonrepair.Repair([]byte(value)); err != nil {
+			return "", 0
+		}
+	}
+	return value, start + n
+}
+
+// balanced returns where the object or list at the start of s ends, with an eye for strings; 0 if it does not.
+func balanced(s string) int {
+	depth := 0
+	inString := false
+	for i := 0; i < len(s); i++ {
+		switch c := s[i]; {
+		case inString && c == '\\':
+			i++
+		case c == '"':
+			inString = !inString
+		case inString:
+		case c == '{' || c == '[':
+			depth++
+		case c == '}' || c == ']':
+			if depth--; depth == 0 {
+				return i + 1
+			}
+		}
+	}
+	return 0
+}
+
+var errBoth = errors.New("the reply holds both an action and a final answer; give one of them: the action, if its result is needed first")
+
+// assemble makes a decision of the sections of text.
+func assemble(sections []section, text string) (d Decision, err error) {
+	fenced := fenceOpen.MatchString(text)
+	var calls []Call
+	answered := false
+	final := hasFinal(sections, text)
+loop:
+	for i, s := range sections {
+		body := strings.TrimSpace(s.text)
+		switch s.kind {
+		case noKind:
+			d.Thought = strings.TrimSpace(fenceOpen.ReplaceAllString(s.text, ""))
+			if strings.Trim(d.Thought, "`") == "" {
+				d.Thought = ""
+			}
+		case thoughtKind:
+			if len(calls) == 0 {
+				d.Thought = strings.TrimSpace(d.Thought + "\n" + body)
+			}
+		case actionKind:
+			if value, n := leadingJSON(s.text); n > 0 { // Action: {"action": …, "action_input": …}
+				inner, ok := decisionOf([]byte(value))
+				if ok {
+					inner.Thought = strings.TrimSpace(d.Thought + "\n" + inner.Thought)
+					return inner, nil
+				}
+			}
+			name, _, _ := strings.Cut(body, "\n")
+			if strings.Contains(strings.TrimSpace(name), " ") && i+1 < len(sections) && sections[i+1].kind == actionKind {
+				d.Thought = strings.TrimSpace(d.Thought + "\n" + body) // words about the action that follows
+				continue
+			}
+			calls = append(calls, Call{Tool: strings.Trim(name, " \t\r\"'`*.")})
+			if strings.EqualFold(calls[len(calls)-1].Tool, "final answer") && i+1 < len(sections) && sections[i+1].kind == inputKind {
+				d.Type, d.Answer = FinalAnswer, strings.TrimSpace(sections[i+1].text)
+				return d, nil
+			}
+		case inputKind:
+			if len(calls) == 0 {
+				return d, errors.New("the reply has an Action Input, but no Action before it")
+			}
+			c := &calls[len(calls)-1]
+			if c.Args == nil {
+				noted := len(d.Notes)
+				if c.Args = inputOf(s.text, fenced, &d); len(d.Notes) > noted {
+					break loop
+				}
+			}
+		case callKind:
+			calls = append(calls, lineCall(s.text, &d))
+		case observationKind:
+			d.Notes = append(d.Notes, "cut off an observation that the model wrote itself")
+			break loop
+		case answerKind:
+			if final && !isFinal(text[s.start:s.body]) || len(calls) == 0 && actsLater(sections[i+1:]) {
+				d.Thought = strings.TrimSpace(d.Thought + "\n" + body)
+				continue
+			}
+			if len(calls) > 0 {
+				return d, errBoth
+			}
+			answer := text[s.body:]
+			if strings.HasPrefix(text[s.start:s.body], "<") {
+				answer = s.text
+			} else {
+				for _, later := range sections[i+1:] {
+					if later.kind == observationKind {
+						answer = text[s.body:later.start]
+						d.Notes = append(d.Notes, "cut off an observation that the model wrote itself")
+						break
+					}
+				}
+			}
+			answer = strings.TrimSpace(answer)
+			if fenced && strings.Count(answer, "```")%2 == 1 {
+				answer = strings.TrimSpace(strings.TrimSuffix(answer, "```"))
+			}
+			d.Answer, answered = answer, true
+			break loop
+		}
+	}
+	d.Thought = strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(d.Thought), "```"))
+	switch {
+	case answered:
+		d.Type = FinalAnswer
+	case len(calls) > 0:
+		d.Type, d.Tool, d.Args, d.More = CallTool, calls[0].Tool, calls[0].Args, calls[1:]
+		if len(d.More) == 0 {
+			d.More = nil
+		}
+	default:
+		return d, errors.New("the reply holds neither an action nor a final answer")
+	}
+	return d, nil
+}
+
+// hasFinal reports whether there is a final answer, so that "Answer:" alone is part of a thought.
+func hasFinal(sections []section, text string) bool {
+	return slices.ContainsFunc(sections, func(s section) bool { return s.kind == answerKind && isFinal(text[s.start:s.body]) })
+}
+
+// actsLater reports whether a whole action follows before any observation: what was called an answer leads up to it.
+func actsLater(sections []section) bool {
+	for i, s := range sections {
+		switch {
+		case s.kind == observationKind:
+			return false
+		case s.kind == actionKind && i+1 < len(sections) && sections[i+1].kind == inputKind:
+			return true
+		}
+	}
+	return false
+}
+
+func isFinal(label string) bool { return strings.Contains(strings.ToLower(label), "final") }
+
+// inputOf reads what stands after "Action Input:".
+func inputOf(text string, fenced bool, d *Decision) json.RawMessage {
+	if value, n := leadingJSON(text); n > 0 {
+		return json.RawMessage(value)
+	}
+	if loc := observed.FindStringIndex(" " + text); loc != nil { // on the line of the input
+		text = text[:max(0, loc[0]-1)]
+		d.Notes = append(d.Notes, "cut off an observation that the model wrote itself")
+	}
+	raw := strings.TrimSpace(text)
+	if fenced && !strings.HasPrefix(raw, "```") {
+		raw = strings.TrimSpace(strings.TrimSuffix(raw, "```"))
+	}
+	return json.RawMessage(raw)
+}
+
+// lineCall reads "NAME with args: {…}".
+func lineCall(text string, d *Decision) Call {
+	line, _, _ := strings.Cut(text, "\n")
+	i := strings.Index(strings.ToLower(line), " with arg")
+	if i < 0 {
+		if j := strings.IndexByte(line, '{'); j >= 0 {
+			return Call{strings.Trim(line[:j], " \t:\"'`*("), inputOf(text[j:], false, d)}
+		}
+		return Call{Tool: strings.Trim(callNumber.ReplaceAllString(line, ""), " \t\r\"'`*.")}
+	}
+	_, rest, _ := strings.Cut(text[i:], ":")
+	if _, n := leadingJSON(rest); n == 0 {
+		rest = callNumber.ReplaceAllString(strings.TrimSpace(rest), "")
+	}
+	return Call{strings.Trim(line[:i], " \t\"'`*"), inputOf(rest, false, d)}
+}
+
+var callNumber = regexp.MustCompile(`[ \t]*\(#\d+\)[ \t\r]*$`)
+
+// readPlain reads format Plain, in which a reply without a call is the answer.
+func readPlain(text string) (Decision, error) {
+	sections := labelSections(text, plainLabels)
+	if len(sections) > 1 && sections[1].kind == callKind {
+		return assemble(sections, text)
+	}
+	d := Decision{Type: FinalAnswer, Answer: strings.TrimSpace(text)}
+	if len(sections) > 1 {
+		d.Answer = strings.TrimSpace(sections[0].text)
+		d.Notes = []string{"cut off a result that the model wrote itself"}
+	}
+	if d.Answer == "" {
+		return d, errors.New("the reply is empty")
+	}
+	return d, nil
+}
+
+// cutThinking splits off what a model thought between <think> tags. Thinking that does not end leaves nothing.
+func cutThinking(text string) (thought, rest string) {
+	s, opened := strings.CutPrefix(strings.TrimSpace(text), "<think>")
+	i := strings.Index(s, "</think>")
+	switch {
+	case i < 0 && opened:
+		return strings.TrimSpace(s), ""
+	case i < 0 || !opened && strings.Contains(s[:i], `{"`): // a decision that speaks of the tag
+		return "", text
+	}
+	return strings.TrimSpace(s[:i]), s[i+len("</think>"):]
+}
+
+// splitThinking returns what the model thought outside of its decision, and its text without that.
+func splitThinking(m pawl.Message) (thought, rest string) {
+	thought, rest = cutThinking(m.Text())
+	for _, p := range m.Parts {
+		if r, ok := p.(pawl.Reasoning); ok {
+			thought = strings.TrimSpace(r.Text + "\n" + thought)
+		}
+	}
+	return thought, rest
+}

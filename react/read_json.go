@@ -1,0 +1,216 @@
+package react
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+
+	"github.com/pawl-go/pawl/internal/jsonrepair"
+)
+
+// candidate is a piece of a text that may be JSON.
+type candidate struct {
+	start int
+	value json.RawMessage
+	notes []string
+}
+
+// maxFailed bounds how often reading JSON is tried in one text, so that no text takes long.
+const maxFailed = 64
+
+// candidates returns the outermost objects and lists in text, those that had to be mended among them, in order.
+func candidates(text string) []candidate {
+	var out []candidate
+	failed := 0 // each costs a look at the rest of the text
+	for i := 0; i < len(text) && failed < maxFailed; i++ {
+		if text[i] != '{' && text[i] != '[' {
+			continue
+		}
+		n := balanced(text[i:])
+		if n == 0 {
+			failed++
+			continue
+		}
+		raw := []byte(text[i : i+n])
+		if json.Valid(raw) {
+			out = append(out, candidate{i, raw, nil})
+			i += n - 1
+		} else if fixed, notes, err := jsonrepair.Repair(raw); err == nil && (fixed[0] == '{' || fixed[0] == '[') {
+			out = append(out, candidate{i, fixed, notes})
+			i += n - 1
+		} else {
+			failed++
+		}
+		if len(out) == maxFailed {
+			return out
+		}
+	}
+	if i := strings.IndexAny(text, "{["); len(out) == 0 && i >= 0 {
+		if fixed, notes, err := jsonrepair.Repair([]byte(text)); err == nil && fixed[0] == '{' {
+			out = append(out, candidate{i, fixed, notes})
+		}
+	}
+	return out
+}
+
+// readJSON finds the first decision in text, and where it begins; -1 if there is none.
+func readJSON(text string) (at int, d Decision, err error) {
+	at = -1
+	var odd Decision // reads as a decision, but of no known type
+	for _, c := range candidates(text) {
+		got, ok := decisionOf(c.value)
+		if !ok {
+			continue
+		}
+		got.Notes = append(c.notes, got.Notes...)
+		switch got.Type {
+		case CallTool, FinalAnswer:
+			return c.start, got, nil
+		}
+		if at < 0 {
+			at, odd = c.start, got
+		}
+	}
+	return at, odd, nil
+}
+
+// readForm reads a decision of a form of the user's own: the first JSON value in text that the form can read.
+func readForm(text string, f *Form) (Decision, error) {
+	_, text = cutThinking(text)
+	var first error
+	for _, c := range candidates(text) {
+		d, err := f.Read(c.value)
+		if err == nil {
+			d.Notes = append(c.notes, d.Notes...)
+			return d, nil
+		}
+		if first == nil {
+			first = err
+		}
+	}
+	if first == nil {
+		first = errors.New("the reply holds no JSON that can be read")
+	}
+	return Decision{}, first
+}
+
+// The names that models use for the five fields, ours first.
+var (
+	typeNames    = []string{"type"}
+	thoughtNames = []string{"thought", "thoughts", "reasoning"}
+	toolFields   = []string{"tool", "action", "tool_name", "name"}
+	argsNames    = []string{"args", "action_input", "arguments", "tool_input", "input", "parameters"}
+	answerNames  = []string{"answer", "final_answer"}
+	callsNames   = []string{"calls", "tool_calls", "actions"}
+)
+
+// decisionOf reads value as a decision in the five fields, or the names that other runtimes have for them. ok is false if it is none.
+func decisionOf(value []byte) (d Decision, ok bool) {
+	if value = []byte(strings.TrimSpace(string(value))); len(value) > 0 && value[0] == '[' {
+		return listOf(value)
+	}
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(value, &fields) != nil || fields == nil {
+		return d, false
+	}
+	get := func(names []string) (v json.RawMessage, name string) {
+		for _, n := range names {
+			if v, ok := fields[n]; ok {
+				return v, n
+			}
+		}
+		return nil, ""
+	}
+	rawType, typed := get(typeNames)
+	tool, toolName := get(toolFields)
+	args, argsName := get(argsNames)
+	answer, answerName := get(answerNames)
+	calls, callsName := get(callsNames)
+	if toolName == "name" && argsName == "" {
+		tool, toolName = nil, ""
+	}
+	if typed == "" && toolName == "" && answerName == "" && callsName == "" {
+		return d, false
+	}
+	d.Thought = strings.TrimSpace(textOf(first(get(thoughtNames))))
+	d.Tool = strings.TrimSpace(textOf(tool))
+	d.Answer = textOf(answer)
+	d.Type = Type(strings.ToLower(strings.TrimSpace(textOf(rawType))))
+	isCall := d.Tool != "" || len(calls) > 0 && string(calls) != "null"
+	switch {
+	case typed != "" && (d.Type == CallTool || d.Type == FinalAnswer):
+	case typed != "" && !isCall && answerName == "" && fields["properties"] != nil:
+		return d, false // a schema, said again
+	case typed != "":
+		d.Type = Type(textOf(rawType))
+		return d, true
+	case strings.EqualFold(d.Tool, "final answer") || strings.EqualFold(d.Tool, "final_answer"):
+		d.Type, d.Answer = FinalAnswer, textOf(args)
+	case isCall && strings.TrimSpace(d.Answer) == "":
+		d.Type = CallTool
+	case !isCall && answerName != "":
+		d.Type = FinalAnswer
+	}
+	if d.Type != CallTool {
+		d.Tool = ""
+		return d, true
+	}
+	d.Answer, d.Args = "", args
+	var list []json.RawMessage
+	if json.Unmarshal(calls, &list) == nil {
+		for _, raw := range list {
+			c, _ := decisionOf(unwrapFunction(raw))
+			if d.Tool == "" {
+				d.Tool, d.Args = c.Tool, c.Args
+			} else if !(c.Tool == d.Tool && string(c.Args) == string(d.Args)) { // said twice, as tool and among calls
+				d.More = append(d.More, Call{c.Tool, c.Args})
+			}
+		}
+	}
+	return d, true
+}
+
+// listOf reads a list of calls as one decision.
+func listOf(value []byte) (d Decision, ok bool) {
+	var list []json.RawMessage
+	if json.Unmarshal(value, &list) != nil || len(list) == 0 {
+		return d, false
+	}
+	for i, raw := range list {
+		c, ok := decisionOf(unwrapFunction(raw))
+		if !ok || raw[0] == '[' || len(list) > 1 && c.Type != CallTool {
+			return Decision{}, false
+		}
+		if i == 0 {
+			d = c
+		} else {
+			d.More = append(d.More, Call{c.Tool, c.Args})
+		}
+	}
+	return d, true
+}
+
+// unwrapFunction takes {"function":{"name","arguments"}} apart.
+func unwrapFunction(raw json.RawMessage) json.RawMessage {
+	var w struct {
+		Function json.RawMessage `json:"function"`
+	}
+	if json.Unmarshal(raw, &w) == nil && len(w.Function) > 0 && w.Function[0] == '{' {
+		return w.Function
+	}
+	return raw
+}
+
+func first(v json.RawMessage, _ string) json.RawMessage { return v }
+
+// textOf returns the text of a JSON string, and any other value but null as JSON.
+func textOf(v json.RawMessage) string {
+	var s string
+	if len(v) == 0 || string(v) == "null" {
+		return ""
+	}
+	if json.Unmarshal(v, &s) == nil {
+		return s
+	}
+	return string(compact(v))
+}

@@ -1,0 +1,128 @@
+package react
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/pawl-go/pawl"
+)
+
+// history is the conversation as text, under one system message of the instructions and prompt. Everything that was said is
+// there, in its order, so the task is in every request. Messages without calls and results are sent as they are.
+func (f Format) history(msgs []pawl.Message, prompt string) []pawl.Message {
+	out := make([]pawl.Message, 1, len(msgs)+4)
+	var instructions []string
+	for len(msgs) > 0 && msgs[0].Role == pawl.RoleSystem {
+		instructions = append(instructions, msgs[0].Text())
+		msgs = msgs[1:]
+	}
+	out[0] = pawl.System(strings.Join(append(instructions, prompt), "\n\n"))
+	number := 0 // of the last call
+	var calls []pawl.ToolCall
+	for _, m := range msgs {
+		switch m.Role {
+		case pawl.RoleAssistant:
+			calls = m.Calls()
+			out = append(out, pawl.Assistant(pawl.Text{Text: f.said(m, calls, number)}))
+			number += len(calls)
+		case pawl.RoleTool:
+			for _, p := range m.Parts {
+				if r, ok := p.(pawl.ToolResult); ok {
+					out = append(out, f.observed(r, calls, number-len(calls)))
+				}
+			}
+		default:
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
+// said is a reply as text. before is how many calls were made before it.
+func (f Format) said(m pawl.Message, calls []pawl.ToolCall, before int) string {
+	var thoughts []string
+	for _, p := range m.Parts {
+		text := ""
+		switch p := p.(type) {
+		case pawl.Text:
+			if len(calls) > 0 {
+				text = p.Text // words beside a call
+			}
+		case pawl.Reasoning:
+			if p.Opaque == nil {
+				text = p.Text // else it belongs to whoever wrote it
+			}
+		}
+		if text = strings.TrimSpace(text); text != "" {
+			thoughts = append(thoughts, text)
+		}
+	}
+	var b strings.Builder
+	if thought := strings.Join(thoughts, "\n"); thought != "" {
+		switch f {
+		case XML:
+			fmt.Fprintf(&b, "<thought>%s</thought>\n", thought)
+		case Plain:
+			if len(calls) > 0 {
+				b.WriteString(thought + "\n")
+			}
+		default:
+			fmt.Fprintf(&b, "Thought: %s\n", thought)
+		}
+	}
+	for i, c := range calls {
+		args := strings.TrimSpace(string(c.Args))
+		if args == "" {
+			args = "{}"
+		}
+		switch f {
+		case XML:
+			fmt.Fprintf(&b, "<tool>%s</tool>\n<args>%s</args>\n", c.Name, args)
+		case Plain:
+			fmt.Fprintf(&b, "Calling tool: %s with args: %s (#%d)\n", c.Name, args, before+i+1)
+		default:
+			fmt.Fprintf(&b, "Action: %s\nAction Input: %s\n", c.Name, args)
+		}
+	}
+	if len(calls) == 0 {
+		switch f {
+		case XML:
+			fmt.Fprintf(&b, "<answer>%s</answer>", m.Text())
+		case Plain:
+			b.WriteString(m.Text())
+		default:
+			b.WriteString("Final Answer: " + m.Text())
+		}
+	}
+	return strings.TrimRight(b.String(), "\n")
+}
+
+// observed is a result as a message of the user. Where there are several calls it says whose it is.
+func (f Format) observed(r pawl.ToolResult, calls []pawl.ToolCall, before int) pawl.Message {
+	var b strings.Builder
+	place := 0
+	for i, c := range calls {
+		if c.ID == r.CallID {
+			place = i
+		}
+	}
+	switch {
+	case f == Plain:
+		fmt.Fprintf(&b, "Tool result: (#%d) ", before+place+1)
+	case len(calls) > 1:
+		fmt.Fprintf(&b, "Observation: (%d of %d, %s) ", place+1, len(calls), calls[place].Name)
+	default:
+		b.WriteString("Observation: ")
+	}
+	if r.IsError {
+		b.WriteString("ERROR - ")
+	}
+	b.WriteString(r.Text())
+	m := pawl.User(b.String())
+	for _, p := range r.Parts {
+		if media, ok := p.(pawl.Media); ok {
+			m.Parts = append(m.Parts, media)
+		}
+	}
+	return m
+}

@@ -1,0 +1,87 @@
+package react
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+
+	"github.com/pawl-go/pawl"
+)
+
+// errLeft says that nobody listens any more.
+var errLeft = errors.New("the caller broke off")
+
+// reply is the reply being made, of one or more of the inner model's.
+type reply struct {
+	yield func(pawl.Delta, error) bool
+	usage pawl.Usage // of the inner requests so far
+	index int        // of the next part
+}
+
+func (r *reply) send(d pawl.Delta) error {
+	if !r.yield(d, nil) {
+		return errLeft
+	}
+	return nil
+}
+
+func (r *reply) notice(code, text string, data map[string]any) error {
+	b, err := json.Marshal(data)
+	if err != nil {
+		return err
+	}
+	return r.send(pawl.Delta{Notice: &pawl.Notice{Code: code, Text: text, Data: b}})
+}
+
+// ask sends req and joins what comes. Notices are passed on, and text as it comes where told is not nil.
+func (r *reply) ask(ctx context.Context, m pawl.Model, req *pawl.Request, told func(string) error) (*pawl.Response, error) {
+	resp := new(pawl.Response)
+	for d, err := range m.Stream(ctx, req) {
+		if err == nil {
+			err = resp.Add(d)
+		}
+		if err == nil && d.Notice != nil {
+			err = r.send(pawl.Delta{Notice: d.Notice})
+		}
+		if t, ok := d.Part.(pawl.Text); ok && err == nil && told != nil {
+			err = told(t.Text)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	if resp.Finish == "" {
+		return nil, &pawl.ProviderError{Code: pawl.CodeStream, Message: "the reply ended without a finish reason", Retryable: true}
+	}
+	r.usage.Add(resp.Usage)
+	return resp, nil
+}
+
+// parts sends whole parts.
+func (r *reply) parts(parts ...pawl.Part) error {
+	for _, p := range parts {
+		if err := r.send(pawl.Delta{Index: r.index, Part: p, Done: true}); err != nil {
+			return err
+		}
+		r.index++
+	}
+	return nil
+}
+
+// text sends a fragment of the last part.
+func (r *reply) text(s string) error {
+	return r.send(pawl.Delta{Index: r.index, Part: pawl.Text{Text: s}})
+}
+
+// end sends the last parts, and the end: that of the inner model's last reply, with the usage of all.
+func (r *reply) end(resp *pawl.Response, parts ...pawl.Part) error {
+	if err := r.parts(parts...); err != nil {
+		return err
+	}
+	u := r.usage
+	finish := resp.Finish
+	if finish == pawl.FinishToolCalls {
+		finish = pawl.FinishStop // Response.Add says which it is
+	}
+	return r.send(pawl.Delta{Usage: &u, Finish: finish, Model: resp.Model, ID: resp.ID})
+}
