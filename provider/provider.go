@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/provider/openai"
@@ -24,6 +25,11 @@ type Options struct {
 	Header  http.Header       // sent with each request
 	HTTP    http.RoundTripper // carries the requests
 	Retries int               // 0: 2; negative: never
+
+	// What is waited for without a sign of life; 0: the default; negative: without end.
+	ConnectTimeout   time.Duration // for a connection; 10 s. It is not for an HTTP of your own
+	FirstByteTimeout time.Duration // for the head of the answer; 120 s
+	SilenceTimeout   time.Duration // for the next piece of the reply; 120 s
 }
 
 // adapter is one way to reach models.
@@ -39,7 +45,8 @@ var adapters = []adapter{
 }
 
 func fromOptions(o *Options) *openai.Options {
-	return &openai.Options{BaseURL: o.BaseURL, Key: o.Key, Header: o.Header, HTTP: o.HTTP, Retries: o.Retries}
+	return &openai.Options{BaseURL: o.BaseURL, Key: o.Key, Header: o.Header, HTTP: o.HTTP, Retries: o.Retries,
+		ConnectTimeout: o.ConnectTimeout, FirstByteTimeout: o.FirstByteTimeout, SilenceTimeout: o.SilenceTimeout}
 }
 
 // Open returns the model that name stands for, "PROVIDER:MODEL". Nothing is sent: a missing key or a wrong address shows on the
