@@ -40,7 +40,7 @@ func (d *events) End() error              { return nil }
 func (d *events) Whole(body []byte) error { return nil }
 
 // ask sends a request through carrier and returns its error and how long it took.
-func ask(t *testing.T, limits Timeouts, carrier http.RoundTripper) (error, time.Duration) {
+func ask(t *testing.T, limits Timeouts, carrier http.RoundTripper) (time.Duration, error) {
 	t.Helper()
 	u, _ := url.Parse("http://local.test/v1")
 	c := &Client{Provider: "test", Header: Header(nil), HTTP: carrier, Timeouts: limits,
@@ -50,7 +50,7 @@ func ask(t *testing.T, limits Timeouts, carrier http.RoundTripper) (error, time.
 		}}
 	start := time.Now()
 	err := c.Send(t.Context(), u, []byte("{}"), false, &Emitter{Provider: "test", Yield: func(pawl.Delta, error) bool { return true }})
-	return err, time.Since(start)
+	return time.Since(start), err
 }
 
 // stream answers with a body that write fills. Like that of net/http, the body ends with the context of its request.
@@ -118,7 +118,7 @@ func TestTimeouts(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				err, took := ask(t, c.limits, c.carrier)
+				took, err := ask(t, c.limits, c.carrier)
 				if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 					t.Errorf("error %v, want %q", err, c.want)
 				}
@@ -165,7 +165,7 @@ func TestConnectTimeout(t *testing.T) {
 				return nil, ctx.Err()
 			})
 			tr.Proxy = nil
-			err, took := ask(t, Timeouts{}, tr)
+			took, err := ask(t, Timeouts{}, tr)
 			var e *pawl.ProviderError
 			if !errors.As(err, &e) || e.Code != pawl.CodeTimeout || !strings.Contains(e.Message, "no connection within") {
 				t.Errorf("got %v, want a timeout", err)
