@@ -55,9 +55,14 @@ func Body(encode func(dst []byte) ([]byte, error)) ([]byte, error) {
 // fragment of its reply was seen is repeated where that may help, after a Delta with a Notice that says so. Errors are
 // *pawl.ProviderError, or wrap the cause of a cancelled ctx, or are ErrStopped.
 func (c *Client) Send(ctx context.Context, u *url.URL, body []byte, whole bool, out *Emitter) error {
+	return c.SendHeader(ctx, u, c.Header, body, whole, out)
+}
+
+// SendHeader is Send with headers of this request's own, in place of the Client's.
+func (c *Client) SendHeader(ctx context.Context, u *url.URL, h http.Header, body []byte, whole bool, out *Emitter) error {
 	first := *out
 	for attempt := 0; ; attempt++ {
-		err := c.exchange(ctx, u, body, whole, out)
+		err := c.exchange(ctx, u, h, body, whole, out)
 		if err == nil || err == ErrStopped {
 			return err
 		}
@@ -114,14 +119,14 @@ func backoff(attempt int) time.Duration {
 }
 
 // exchange sends the request one time.
-func (c *Client) exchange(ctx context.Context, u *url.URL, body []byte, whole bool, out *Emitter) error {
+func (c *Client) exchange(ctx context.Context, u *url.URL, h http.Header, body []byte, whole bool, out *Emitter) error {
 	t := c.Timeouts.limits()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	w := newWatch(cancel, t.FirstByte)
 	defer w.stop()
 	r := (&http.Request{
-		Method: http.MethodPost, URL: u, Host: u.Host, Header: c.Header,
+		Method: http.MethodPost, URL: u, Host: u.Host, Header: h,
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 		Body: io.NopCloser(bytes.NewReader(body)), ContentLength: int64(len(body)),
 		GetBody: func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil },
@@ -130,7 +135,7 @@ func (c *Client) exchange(ctx context.Context, u *url.URL, body []byte, whole bo
 	if carrier == nil {
 		carrier = c.transport(t.Connect)
 	} else {
-		r.Header = c.Header.Clone() // a RoundTripper of the caller's may write into the headers
+		r.Header = h.Clone() // a RoundTripper of the caller's may write into the headers
 	}
 	res, err := carrier.RoundTrip(r)
 	if err != nil {
