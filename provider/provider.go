@@ -1,4 +1,5 @@
-// Package provider opens models by name: "openai:gpt-5-mini" is the model gpt-5-mini behind OpenAI's Responses API.
+// Package provider opens models by name: "openai:gpt-5-mini" is the model gpt-5-mini behind OpenAI's Responses API,
+// "anthropic:claude-sonnet-4-5" that model behind Anthropic's Messages API.
 //
 //	m, err := provider.Open("openai-chat:qwen3:4b", &provider.Options{BaseURL: "http://localhost:11434/v1"})
 //
@@ -15,6 +16,7 @@ import (
 	"time"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/provider/anthropic"
 	"github.com/pawl-go/pawl/provider/openai"
 )
 
@@ -42,6 +44,10 @@ type adapter struct {
 var adapters = []adapter{
 	{"openai", "openai:gpt-5-mini", func(model string, o *Options) pawl.Model { return openai.New(model, fromOptions(o)) }},
 	{"openai-chat", "openai-chat:gpt-5-mini", func(model string, o *Options) pawl.Model { return openai.NewChat(model, fromOptions(o)) }},
+	{"anthropic", "anthropic:claude-sonnet-4-5", func(model string, o *Options) pawl.Model {
+		return anthropic.New(model, &anthropic.Options{BaseURL: o.BaseURL, Key: o.Key, Header: o.Header, HTTP: o.HTTP, Retries: o.Retries,
+			ConnectTimeout: o.ConnectTimeout, FirstByteTimeout: o.FirstByteTimeout, SilenceTimeout: o.SilenceTimeout})
+	}},
 }
 
 func fromOptions(o *Options) *openai.Options {

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/provider/anthropic"
 	"github.com/pawl-go/pawl/provider/openai"
 )
 
@@ -33,12 +34,14 @@ func wireOf(api string) (wire, error) {
 		return wire{openai.EncodeResponses, openai.DecodeResponses}, nil
 	case "openai-chat":
 		return wire{openai.EncodeChat, openai.DecodeChat}, nil
+	case "anthropic-messages":
+		return wire{anthropic.EncodeMessages, anthropic.DecodeMessages}, nil
 	}
-	return wire{}, fmt.Errorf("unknown api %q; known: openai-responses, openai-chat", api)
+	return wire{}, fmt.Errorf("unknown api %q; known: openai-responses, openai-chat, anthropic-messages", api)
 }
 
 type wireEncodeCmd struct {
-	API    string `required:"" name:"api" enum:"openai-responses,openai-chat" placeholder:"API" help:"openai-responses or openai-chat."`
+	API    string `required:"" name:"api" enum:"openai-responses,openai-chat,anthropic-messages" placeholder:"API" help:"openai-responses, openai-chat or anthropic-messages."`
 	Stream bool   `help:"As for a streamed reply."`
 }
 
@@ -71,7 +74,7 @@ func (c *wireEncodeCmd) Run(sys *system) error {
 }
 
 type wireDecodeCmd struct {
-	API    string `name:"api" placeholder:"API" help:"openai-responses or openai-chat. With --lines: for lines that do not say."`
+	API    string `name:"api" placeholder:"API" help:"openai-responses, openai-chat or anthropic-messages. With --lines: for lines that do not say."`
 	SSE    bool   `name:"sse" help:"The body is a stream of events."`
 	Status whole  `default:"200" placeholder:"N" help:"The HTTP status of the reply. Default: 200."`
 	Lines  bool   `help:"Read {\"id\",\"api\",\"streaming\",\"status\",\"content_type\",\"body\"|\"body_b64\"} a line, and print a line for each."`
@@ -114,7 +117,7 @@ func toWireError(err error, status int) *wireError {
 func (c *wireDecodeCmd) Run(sys *system) error {
 	if c.API != "" || !c.Lines {
 		if _, err := wireOf(c.API); err != nil {
-			return usage("--api openai-responses, or --api openai-chat", "--api: %v", err)
+			return usage("--api openai-responses, --api openai-chat, or --api anthropic-messages", "--api: %v", err)
 		}
 	}
 	if c.Status < 100 || c.Status > 599 {

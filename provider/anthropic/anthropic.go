@@ -42,6 +42,7 @@ import (
 	"os"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/wire"
@@ -152,6 +153,9 @@ func New(model string, o *Options) *Model {
 		h.Set("Anthropic-Beta", b)
 	}
 	switch {
+	case strings.ContainsFunc(key, unicode.IsControl):
+		m.err = &pawl.ProviderError{Provider: provider, Code: pawl.CodeAuthentication,
+			Message: "the API key has a control character in it, such as a line break"}
 	case key != "" && m.vertex:
 		h.Set("Authorization", "Bearer "+key)
 	case key != "":
