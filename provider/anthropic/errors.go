@@ -96,6 +96,9 @@ func classify(status int, f failure) *pawl.ProviderError {
 	if e.Message == "" {
 		e.Message = f.typ
 	}
+	if e.Message == "" && (status < 300 || status > 399) {
+		e.Message = http.StatusText(status)
+	}
 	text := strings.ToLower(f.message)
 	says := func(words ...string) bool {
 		for _, w := range words {

@@ -156,7 +156,7 @@ func TestFailures(t *testing.T) {
 		{429, `[{"error":{"code":429,"message":"Quota exceeded","status":"RESOURCE_EXHAUSTED"}}]`, "error rate_limit 429 retryable: Quota exceeded"},
 		{400, `{"error":{"code":400,"message":"bad","status":"INVALID_ARGUMENT"}}`, "error invalid_request 400: bad"},
 		{502, "<html><body>Bad gateway</body></html>", "error server 502 retryable: <html>"},
-		{503, "", "error overloaded 503 retryable: "},
+		{503, "", "error overloaded 503 retryable: Service Unavailable"},
 		{408, "", "error timeout 408 retryable: "},
 		{301, "", "error not_found 301: the server answered with a redirect"},
 		{200, anth("overloaded_error", "Overloaded"), "error overloaded retryable: Overloaded"},
