@@ -46,6 +46,9 @@ func (m *Model) stream(ctx context.Context, req *pawl.Request, yield func(pawl.D
 	if err != nil {
 		return err
 	}
+	if !tools.Tell(yield) {
+		return wire.ErrStopped
+	}
 	u := m.address(req)
 	if own.empty() { // a turn is paused only for tools of the server, which come by the options
 		out := m.emitter(tools, yield)

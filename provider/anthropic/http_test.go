@@ -347,3 +347,38 @@ func TestReasoningStaysWithItsServer(t *testing.T) {
 		t.Errorf("sent to another server: %s", body)
 	}
 }
+
+// Arguments come back in the form of the tool's own schema, and what cannot be offered is told.
+func TestSchemasOfAnotherForm(t *testing.T) {
+	odd := &pawl.Tool{Name: "f", Input: raw(`{"type":"object","properties":{"b c":{"type":"string"}},"required":["b c"]}`), Passive: true}
+	for _, whole1 := range []bool{true, false} {
+		m := anthropic.New("m", &anthropic.Options{BaseURL: "http://local.test", HTTP: transport(func(r *http.Request) (*http.Response, error) {
+			var body struct {
+				Tools []struct {
+					Schema struct{ Properties map[string]any } `json:"input_schema"`
+				}
+			}
+			b, _ := io.ReadAll(r.Body)
+			if err := json.Unmarshal(b, &body); err != nil || len(body.Tools) != 1 {
+				t.Errorf("%v: %s", err, b)
+			}
+			for sent := range body.Tools[0].Schema.Properties {
+				if whole1 {
+					return reply(200, whole("tool_use", `{"type":"tool_use","id":"a","name":"f","input":{"`+sent+`":"v"}}`)), nil
+				}
+				return reply(200, stream("tool_use", opens(0, `{"type":"tool_use","id":"a","name":"f","input":{}}`), adds(0, `{"partial_json":"{\"`+sent+`\":"}`), adds(0, `{"partial_json":"\"v\"}"}`), closes(0))), nil
+			}
+			return nil, io.EOF
+		})})
+		req := user("hi")
+		req.Whole = whole1
+		req.Tools = []*pawl.Tool{odd, {Name: "g", Input: raw(`{"type":"string"}`)}}
+		res, notices, err := drain(m, req)
+		if got, want := outcome(res, err), `call a f {"b c":"v"}; tool_calls`+used; got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+		if len(notices) != 1 || !strings.HasPrefix(notices[0], "tool_left_out: anthropic: the tool g is not offered: ") {
+			t.Errorf("notices %q", notices)
+		}
+	}
+}

@@ -1,7 +1,10 @@
 package anthropic
 
 import (
+	"slices"
+
 	"github.com/pawl-go/pawl"
+	dialects "github.com/pawl-go/pawl/internal/dialect"
 	"github.com/pawl-go/pawl/internal/jsonscan"
 	"github.com/pawl-go/pawl/internal/wire"
 )
@@ -59,13 +62,13 @@ func fromRequest(e *encoder, req *pawl.Request) {
 	e.cache = e.toMarks(req.Messages)
 	native := nativeOutput(e, req.Output)
 	lead := fromSystem(e, req, native)
-	hasTools := len(e.tools.Body) > 0 || len(e.own.tools) > 0
-	if hasTools && e.Key("tools") {
+	offered := len(e.tools.Body) > 2 // else each was left out
+	if (offered || len(e.own.tools) > 0) && e.Key("tools") {
 		e.B = append(e.B, '[')
-		if len(e.tools.Body) > 0 {
+		if offered {
 			e.B = append(e.B, e.tools.Body[1:len(e.tools.Body)-1]...)
 		}
-		if e.cache.on && len(e.tools.Body) > 0 {
+		if e.cache.on && offered {
 			e.mark() // before the options' tools: they may have marks of their own
 		}
 		if len(e.own.tools) > 0 {
@@ -79,7 +82,7 @@ func fromRequest(e *encoder, req *pawl.Request) {
 		fromMessages(e, req.Messages, lead)
 		e.Raw("]")
 	}
-	if len(req.Tools) > 0 && e.Key("tool_choice") {
+	if len(req.Tools) > 0 && (offered || len(e.own.tools) > 0) && e.Key("tool_choice") {
 		fromChoice(e, req.Choice, req, t.on)
 	}
 	if s.Temperature != nil && e.Key("temperature") {
@@ -126,7 +129,7 @@ func fromRequest(e *encoder, req *pawl.Request) {
 }
 
 // toolForm is how the API has tools.
-var toolForm = wire.ToolForm{Provider: provider, FromTool: fromTool}
+var toolForm = wire.ToolForm{Provider: provider, Dialect: dialects.Anthropic, FromTool: fromTool}
 
 // fromTool appends the definition of a tool.
 func fromTool(dst []byte, name string, t *pawl.Tool) ([]byte, error) {
@@ -151,6 +154,11 @@ func fromChoice(e *encoder, c pawl.ToolChoice, req *pawl.Request, thinks bool) {
 	if forced && thinks {
 		e.Fail(unsupported("tool_choice", "Anthropic refuses a forced call (required or named) while the model thinks: what it thinks is to decide whether "+
 			"it calls a tool. Let the choice be auto, or ask for no thinking (settings.effort, options.thinking)"))
+	}
+	for _, n := range c.Names {
+		if w := e.tools.ToWire(n); c.Mode == pawl.ToolNamed && !e.tools.Offered(w) && !slices.Contains(e.own.names, n) {
+			e.Fail(unsupported("tool_choice", "%s is not offered: Anthropic cannot express its input schema", n))
+		}
 	}
 	switch {
 	case c.Mode == pawl.ToolNone:

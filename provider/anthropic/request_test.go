@@ -158,7 +158,18 @@ func TestRequestMembers(t *testing.T) {
 		{"two tools of a name", with(func(r *pawl.Request) { r.Tools = []*pawl.Tool{tool("f"), tool("f")} }), `error invalid_request: tools: two tools are named "f"`},
 		{"a name that does not fit", with(func(r *pawl.Request) { r.Tools = []*pawl.Tool{tool("a.b")} }), `"tools":[{"name":"a_b_`},
 		{"a tool without arguments", with(func(r *pawl.Request) { r.Tools = []*pawl.Tool{{Name: "now"}} }), `"tools":[{"name":"now","input_schema":{"type":"object","properties":{}}}]`},
-		{"a schema without a type", with(func(r *pawl.Request) { r.Tools = []*pawl.Tool{{Name: "now", Input: raw(`{"properties":{}}`)}} }), `"input_schema":{"type":"object","properties":{}}`},
+		{"a schema without a type", with(func(r *pawl.Request) { r.Tools = []*pawl.Tool{{Name: "now", Input: raw(`{"properties":{}}`)}} }), `"input_schema":{"properties":{},"type":"object"}`},
+		{"a schema with a choice at its root", with(func(r *pawl.Request) {
+			r.Tools = []*pawl.Tool{{Name: "f", Input: raw(`{"oneOf":[{"properties":{"a":{"type":"string"}}},{"properties":{"b":{"type":"string"}}}]}`)}}
+		}), `"input_schema":{"type":"object","properties":{"a":{"type":"string"},"b":{"type":"string"}}}`},
+		{"a tool that cannot be expressed is left out alone", with(func(r *pawl.Request) { r.Tools = []*pawl.Tool{{Name: "g", Input: raw(`{"type":"string"}`)}, tool("f")} }), tools},
+		{"and if it is the only one", with(func(r *pawl.Request) { r.Tools = []*pawl.Tool{{Name: "g", Input: raw(`{"type":"string"}`)}} }), `"max_tokens":16384,` + hi + `}`},
+		{"and if it is named", with(func(r *pawl.Request) {
+			r.Tools, r.Choice = []*pawl.Tool{{Name: "g", Input: raw(`{"type":"string"}`)}, tool("f")}, pawl.Named("g")
+		}), "error unsupported: tool_choice: g is not offered"},
+		{"structured output with a limit that is not known", with(func(r *pawl.Request) {
+			r.Output = raw(`{"type":"object","properties":{"a":{"type":"integer","minimum":3}},"required":["a"]}`)
+		}), `"schema":{"type":"object","properties":{"a":{"type":"integer","description":"at least 3"}},"required":["a"],"additionalProperties":false}`},
 	} {
 		got := unmarked(encode(t, c.req))
 		if !strings.Contains(got, c.want) {

@@ -4,8 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"slices"
 
+	dialects "github.com/pawl-go/pawl/internal/dialect"
 	"github.com/pawl-go/pawl/internal/jsonscan"
 )
 
@@ -39,58 +39,21 @@ func fromSchema(schema json.RawMessage) ([]byte, error) {
 	return append([]byte(`{"type":"object",`), out[1:]...), nil
 }
 
-// nativeOutput returns the schema of the reply where the server can hold the model to it: on Claude from 4.5 on, where every
-// object is closed and no keyword is one that the API refuses. Else the system prompt asks for it.
+// nativeOutput returns the schema of the reply as the server can hold the model to it: on Claude from 4.5 on, where what is sent
+// needs no turning back. Else the system prompt asks for it.
 func nativeOutput(e *encoder, schema []byte) []byte {
 	if len(schema) == 0 || !e.newest() || e.version < 405 {
 		return nil
 	}
-	c := jsonscan.New(schema)
-	if !held(&c, 0) || c.End() != nil {
+	c, err := dialects.AnthropicStrict.Compile(schema)
+	if err != nil {
 		return nil
 	}
-	return schema
-}
-
-// The keywords that the API takes in the schema of a reply.
-// https://docs.claude.com/en/docs/build-with-claude/structured-outputs#json-schema-limitations
-var outputWords = []string{"type", "properties", "required", "additionalProperties", "items", "enum", "const", "anyOf", "allOf",
-	"$ref", "$defs", "definitions", "title", "description", "default", "format", "$schema"}
-
-func held(c *jsonscan.Cursor, depth int) bool {
-	if depth > 64 || !c.Object() {
-		return false
-	}
-	ok, object, closed := true, false, false
-	for k, more := c.Key(); more; k, more = c.Key() {
-		word := string(k)
-		if !slices.Contains(outputWords, word) {
-			ok = false
-		}
-		switch word {
-		case "type":
-			if c.Kind() == jsonscan.String {
-				object = object || string(c.Text()) == "object"
-			} else {
-				for c.Array(); c.More(); {
-					object = object || c.Kind() == jsonscan.String && string(c.Text()) == "object"
-				}
-			}
-		case "properties", "$defs", "definitions":
-			object = object || word == "properties"
-			c.Object()
-			for _, more := c.Key(); more; _, more = c.Key() {
-				ok = held(c, depth+1) && ok
-			}
-		case "additionalProperties":
-			closed = c.Kind() == jsonscan.False
-		case "items":
-			ok = held(c, depth+1) && ok
-		case "anyOf", "allOf":
-			for c.Array(); c.More(); {
-				ok = held(c, depth+1) && ok
-			}
+	for _, l := range c.Losses {
+		// A map of any names would become the empty object, and nothing could be said.
+		if l.Kind == dialects.Reshaped || l.Kind == dialects.Stricter && bytes.Contains(c.Schema, []byte(`"properties":{}`)) {
+			return nil
 		}
 	}
-	return ok && (closed || !object)
+	return c.Schema
 }
