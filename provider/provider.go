@@ -1,4 +1,5 @@
-// Package provider opens models by name: "openai:gpt-5-mini" is the model gpt-5-mini behind OpenAI's Responses API.
+// Package provider opens models by name: "openai:gpt-5-mini" is the model gpt-5-mini behind OpenAI's Responses API,
+// "anthropic:claude-sonnet-4-5" that model behind Anthropic's Messages API.
 //
 //	m, err := provider.Open("openai-chat:qwen3:4b", &provider.Options{BaseURL: "http://localhost:11434/v1"})
 //
@@ -12,8 +13,10 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/provider/anthropic"
 	"github.com/pawl-go/pawl/provider/gemini"
 	"github.com/pawl-go/pawl/provider/openai"
 )
@@ -25,6 +28,11 @@ type Options struct {
 	Header  http.Header       // sent with each request
 	HTTP    http.RoundTripper // carries the requests
 	Retries int               // 0: 2; negative: never
+
+	// What is waited for without a sign of life; 0: the default; negative: without end.
+	ConnectTimeout   time.Duration // for a connection; 10 s. It is not for an HTTP of your own
+	FirstByteTimeout time.Duration // for the head of the answer; 120 s
+	SilenceTimeout   time.Duration // for the next piece of the reply; 120 s
 }
 
 // adapter is one way to reach models.
@@ -37,13 +45,19 @@ type adapter struct {
 var adapters = []adapter{
 	{"openai", "openai:gpt-5-mini", func(model string, o *Options) pawl.Model { return openai.New(model, fromOptions(o)) }},
 	{"openai-chat", "openai-chat:gpt-5-mini", func(model string, o *Options) pawl.Model { return openai.NewChat(model, fromOptions(o)) }},
+	{"anthropic", "anthropic:claude-sonnet-4-5", func(model string, o *Options) pawl.Model {
+		return anthropic.New(model, &anthropic.Options{BaseURL: o.BaseURL, Key: o.Key, Header: o.Header, HTTP: o.HTTP, Retries: o.Retries,
+			ConnectTimeout: o.ConnectTimeout, FirstByteTimeout: o.FirstByteTimeout, SilenceTimeout: o.SilenceTimeout})
+	}},
 	{"gemini", "gemini:gemini-3-flash-preview", func(model string, o *Options) pawl.Model {
-		return gemini.New(model, &gemini.Options{BaseURL: o.BaseURL, Key: o.Key, Header: o.Header, HTTP: o.HTTP, Retries: o.Retries})
+		return gemini.New(model, &gemini.Options{BaseURL: o.BaseURL, Key: o.Key, Header: o.Header, HTTP: o.HTTP, Retries: o.Retries,
+			ConnectTimeout: o.ConnectTimeout, FirstByteTimeout: o.FirstByteTimeout, SilenceTimeout: o.SilenceTimeout})
 	}},
 }
 
 func fromOptions(o *Options) *openai.Options {
-	return &openai.Options{BaseURL: o.BaseURL, Key: o.Key, Header: o.Header, HTTP: o.HTTP, Retries: o.Retries}
+	return &openai.Options{BaseURL: o.BaseURL, Key: o.Key, Header: o.Header, HTTP: o.HTTP, Retries: o.Retries,
+		ConnectTimeout: o.ConnectTimeout, FirstByteTimeout: o.FirstByteTimeout, SilenceTimeout: o.SilenceTimeout}
 }
 
 // Open returns the model that name stands for, "PROVIDER:MODEL". Nothing is sent: a missing key or a wrong address shows on the

@@ -9,7 +9,7 @@ import (
 )
 
 func TestOpenKnowsItsProviders(t *testing.T) {
-	for _, name := range []string{"openai:gpt-5-mini", "openai-chat:gpt-5-mini", "openai-chat:qwen3:4b", "openai-chat:meta-llama/llama-3.3-70b:free", "gemini:gemini-3-flash-preview"} {
+	for _, name := range []string{"openai:gpt-5-mini", "openai-chat:gpt-5-mini", "openai-chat:qwen3:4b", "openai-chat:meta-llama/llama-3.3-70b:free", "anthropic:claude-sonnet-4-5", "gemini:gemini-3-flash-preview"} {
 		if m, err := provider.Open(name, nil); err != nil || m == nil {
 			t.Errorf("Open(%q) = %v, %v", name, m, err)
 		}
@@ -24,10 +24,10 @@ func TestOpenSaysWhatWouldBeRight(t *testing.T) {
 		"openai":          "a model's name follows openai:",
 		"openai:":         "a model's name follows openai:",
 		":gpt-5":          "did you mean openai:gpt-5?",
-		"opneai:gpt-5":    `unknown provider "opneai"; known: openai, openai-chat, gemini; did you mean openai:gpt-5?`,
+		"opneai:gpt-5":    `unknown provider "opneai"; known: openai, openai-chat, anthropic, gemini; did you mean openai:gpt-5?`,
 		"OpenAI:gpt-5":    "did you mean openai:gpt-5?",
 		"openai_chat:x":   "did you mean openai-chat:x?",
-		"mainframe:cobol": `unknown provider "mainframe"; known: openai, openai-chat, gemini`,
+		"mainframe:cobol": `unknown provider "mainframe"; known: openai, openai-chat, anthropic, gemini`,
 	} {
 		m, err := provider.Open(name, nil)
 		if err == nil || m != nil || !strings.Contains(err.Error(), want) {
@@ -39,5 +39,5 @@ func TestOpenSaysWhatWouldBeRight(t *testing.T) {
 func ExampleOpen() {
 	_, err := provider.Open("opneai:gpt-5-mini", nil)
 	fmt.Println(err)
-	// Output: model "opneai:gpt-5-mini": unknown provider "opneai"; known: openai, openai-chat, gemini; did you mean openai:gpt-5-mini?
+	// Output: model "opneai:gpt-5-mini": unknown provider "opneai"; known: openai, openai-chat, anthropic, gemini; did you mean openai:gpt-5-mini?
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/provider/anthropic"
 	"github.com/pawl-go/pawl/provider/gemini"
 	"github.com/pawl-go/pawl/provider/openai"
 )
@@ -34,14 +35,16 @@ func wireOf(api string) (wire, error) {
 		return wire{openai.EncodeResponses, openai.DecodeResponses}, nil
 	case "openai-chat":
 		return wire{openai.EncodeChat, openai.DecodeChat}, nil
+	case "anthropic-messages":
+		return wire{anthropic.EncodeMessages, anthropic.DecodeMessages}, nil
 	case "gemini":
 		return wire{gemini.EncodeGenerate, gemini.DecodeGenerate}, nil
 	}
-	return wire{}, fmt.Errorf("unknown api %q; known: openai-responses, openai-chat, gemini", api)
+	return wire{}, fmt.Errorf("unknown api %q; known: openai-responses, openai-chat, anthropic-messages, gemini", api)
 }
 
 type wireEncodeCmd struct {
-	API    string `required:"" name:"api" enum:"openai-responses,openai-chat,gemini" placeholder:"API" help:"openai-responses, openai-chat or gemini."`
+	API    string `required:"" name:"api" enum:"openai-responses,openai-chat,anthropic-messages,gemini" placeholder:"API" help:"openai-responses, openai-chat, anthropic-messages or gemini."`
 	Stream bool   `help:"As for a streamed reply."`
 }
 
@@ -74,7 +77,7 @@ func (c *wireEncodeCmd) Run(sys *system) error {
 }
 
 type wireDecodeCmd struct {
-	API    string `name:"api" placeholder:"API" help:"openai-responses, openai-chat or gemini. With --lines: for lines that do not say."`
+	API    string `name:"api" placeholder:"API" help:"openai-responses, openai-chat, anthropic-messages or gemini. With --lines: for lines that do not say."`
 	SSE    bool   `name:"sse" help:"The body is a stream of events."`
 	Status whole  `default:"200" placeholder:"N" help:"The HTTP status of the reply. Default: 200."`
 	Lines  bool   `help:"Read {\"id\",\"api\",\"streaming\",\"status\",\"content_type\",\"body\"|\"body_b64\"} a line, and print a line for each."`
@@ -117,7 +120,7 @@ func toWireError(err error, status int) *wireError {
 func (c *wireDecodeCmd) Run(sys *system) error {
 	if c.API != "" || !c.Lines {
 		if _, err := wireOf(c.API); err != nil {
-			return usage("--api openai-responses, --api openai-chat, or --api gemini", "--api: %v", err)
+			return usage("--api openai-responses, --api openai-chat, --api anthropic-messages, or --api gemini", "--api: %v", err)
 		}
 	}
 	if c.Status < 100 || c.Status > 599 {

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/pawl-go/pawl"
@@ -20,14 +21,18 @@ type Client struct {
 	Provider string
 	Header   http.Header       // of each request; nobody writes into it
 	Key      string            // only to keep it out of errors
-	HTTP     http.RoundTripper // nil: Transport
+	HTTP     http.RoundTripper // nil: a transport that all Clients share, or one of its own where its connect timeout is
 	Retries  int               // how often a failed request is repeated; 0: never
+	Timeouts Timeouts          // zero fields for the defaults, negative ones for none
 
 	// Decoder makes the decoder of one reply, for each attempt.
 	Decoder func(*Emitter) Decoder
 
 	// ToError makes the error of an answer whose status is none of success.
 	ToError func(status int, h http.Header, body []byte, now time.Time) *pawl.ProviderError
+
+	once sync.Once
+	own  http.RoundTripper // with a connect timeout of its own
 }
 
 // Body returns the body of a request that encode appends. encode works in a buffer that is used again; what it made is copied out, since a
@@ -50,9 +55,14 @@ func Body(encode func(dst []byte) ([]byte, error)) ([]byte, error) {
 // fragment of its reply was seen is repeated where that may help, after a Delta with a Notice that says so. Errors are
 // *pawl.ProviderError, or wrap the cause of a cancelled ctx, or are ErrStopped.
 func (c *Client) Send(ctx context.Context, u *url.URL, body []byte, whole bool, out *Emitter) error {
+	return c.SendHeader(ctx, u, c.Header, body, whole, out)
+}
+
+// SendHeader is Send with headers of this request's own, in place of the Client's.
+func (c *Client) SendHeader(ctx context.Context, u *url.URL, h http.Header, body []byte, whole bool, out *Emitter) error {
 	first := *out
 	for attempt := 0; ; attempt++ {
-		err := c.once(ctx, u, body, whole, out)
+		err := c.exchange(ctx, u, h, body, whole, out)
 		if err == nil || err == ErrStopped {
 			return err
 		}
@@ -108,35 +118,53 @@ func backoff(attempt int) time.Duration {
 	return base/2 + rand.N(base)
 }
 
-// once sends the request one time.
-func (c *Client) once(ctx context.Context, u *url.URL, body []byte, whole bool, out *Emitter) error {
+// exchange sends the request one time.
+func (c *Client) exchange(ctx context.Context, u *url.URL, h http.Header, body []byte, whole bool, out *Emitter) error {
+	t := c.Timeouts.limits()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	w := newWatch(cancel, t.FirstByte)
+	defer w.stop()
 	r := (&http.Request{
-		Method: http.MethodPost, URL: u, Host: u.Host, Header: c.Header,
+		Method: http.MethodPost, URL: u, Host: u.Host, Header: h,
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 		Body: io.NopCloser(bytes.NewReader(body)), ContentLength: int64(len(body)),
 		GetBody: func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil },
 	}).WithContext(ctx)
 	carrier := c.HTTP
 	if carrier == nil {
-		carrier = sharedTransport()
+		carrier = c.transport(t.Connect)
 	} else {
-		r.Header = c.Header.Clone() // a RoundTripper of the caller's may write into the headers
+		r.Header = h.Clone() // a RoundTripper of the caller's may write into the headers
 	}
 	res, err := carrier.RoundTrip(r)
 	if err != nil {
-		code := pawl.CodeNetwork
-		var t interface{ Timeout() bool }
-		if errors.As(err, &t) && t.Timeout() {
-			code = pawl.CodeTimeout
-		}
-		return &pawl.ProviderError{Provider: c.Provider, Code: code, Message: err.Error(), Retryable: true, Err: err}
+		return c.failed(ctx, pawl.CodeNetwork, err)
 	}
 	defer res.Body.Close()
+	reply := w.read(res.Body, t.Silence)
 	if res.StatusCode < 200 || res.StatusCode > 299 {
-		body, _ := io.ReadAll(io.LimitReader(res.Body, 1<<20))
-		return c.ToError(res.StatusCode, res.Header, body, time.Now())
+		all, _ := io.ReadAll(io.LimitReader(reply, 1<<20))
+		return c.ToError(res.StatusCode, res.Header, all, time.Now())
 	}
-	return Read(c.Provider, res.Body, res.ContentLength, whole, c.Decoder(out))
+	err = Read(c.Provider, reply, res.ContentLength, whole, c.Decoder(out))
+	if err != nil && err != ErrStopped && ctx.Err() != nil {
+		return c.failed(ctx, pawl.CodeStream, err)
+	}
+	return err
+}
+
+// failed is the error of an exchange that err ended, which may have been caused by a timeout.
+func (c *Client) failed(ctx context.Context, code pawl.Code, err error) error {
+	var late *timeoutError
+	if errors.As(context.Cause(ctx), &late) {
+		err = late
+	}
+	var t interface{ Timeout() bool }
+	if errors.As(err, &t) && t.Timeout() {
+		code = pawl.CodeTimeout
+	}
+	return &pawl.ProviderError{Provider: c.Provider, Code: code, Message: err.Error(), Retryable: true, Err: err}
 }
 
 // Header returns the headers of a Client's requests: a copy of the caller's, with what all APIs want.

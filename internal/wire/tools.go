@@ -1,11 +1,15 @@
 package wire
 
 import (
+	"encoding/json"
+	"errors"
+	"fmt"
 	"slices"
 	"strconv"
 	"sync"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/dialect"
 )
 
 // Toolset is the wire form of the tools of a request: the array of their definitions, encoded once, and their names.
@@ -15,6 +19,9 @@ type Toolset struct {
 	wire  map[string]string // what a tool is called on the wire; only names that differ
 	back  map[string]string // the other way round
 	names map[string]bool   // what is offered, by wire name; nil: not known
+
+	Notices []pawl.Notice // of tools that are left out
+	restore map[string]func(json.RawMessage) json.RawMessage
 }
 
 // NoTools is the toolset of requests without tools, and of decoding without a request.
@@ -79,6 +86,7 @@ func fitted(name string) string {
 // ToolForm is how a provider has a tool.
 type ToolForm struct {
 	Provider string
+	Dialect  *dialect.Dialect                                            // what FromTool is given the input schema in; nil: as it is
 	FromTool func(dst []byte, name string, t *pawl.Tool) ([]byte, error) // appends its definition under a name that fits
 }
 
@@ -119,7 +127,7 @@ func (c *ToolCache) Get(tools []*pawl.Tool) (*Toolset, error) {
 // NewToolset encodes tools.
 func NewToolset(form ToolForm, tools []*pawl.Tool) (*Toolset, error) {
 	s := &Toolset{tools: slices.Clone(tools), Body: []byte{'['}, names: map[string]bool{}}
-	for i, t := range tools {
+	for _, t := range tools {
 		name := t.Name
 		if !Fits(name) {
 			name = fitted(name)
@@ -128,18 +136,66 @@ func NewToolset(form ToolForm, tools []*pawl.Tool) (*Toolset, error) {
 			}
 			s.wire[t.Name], s.back[name] = name, t.Name
 		}
-		if s.names[name] {
+		if s.seen(name) {
 			return nil, Invalid(form.Provider, "tools", "two tools are named %q", t.Name)
 		}
-		s.names[name] = true
-		if i > 0 {
+		sent, err := s.compile(form, t, name)
+		if err != nil {
+			return nil, Invalid(form.Provider, "tools", "%s: input: %v", t.Name, err)
+		}
+		s.names[name] = sent != nil
+		if sent == nil {
+			continue
+		}
+		if len(s.Body) > 1 {
 			s.Body = append(s.Body, ',')
 		}
-		var err error
-		if s.Body, err = form.FromTool(s.Body, name, t); err != nil {
+		if s.Body, err = form.FromTool(s.Body, name, sent); err != nil {
 			return nil, Invalid(form.Provider, "tools", "%s: %v", t.Name, err)
 		}
 	}
 	s.Body = append(s.Body, ']')
 	return s, nil
+}
+
+func (s *Toolset) seen(name string) bool {
+	_, ok := s.names[name]
+	return ok
+}
+
+// compile returns the tool with its schema as the provider takes it. One that cannot be said at all is left out alone: then there is
+// a notice, and no tool.
+func (s *Toolset) compile(form ToolForm, t *pawl.Tool, name string) (*pawl.Tool, error) {
+	if form.Dialect == nil || len(t.Input) == 0 {
+		return t, nil
+	}
+	c, err := form.Dialect.Compile(t.Input)
+	var cannot *dialect.Error
+	switch {
+	case errors.As(err, &cannot):
+		s.Notices = append(s.Notices, pawl.Notice{Code: "tool_left_out", Text: fmt.Sprintf("%s: the tool %s is not offered: %v", form.Provider, t.Name, err)})
+		return nil, nil
+	case err != nil:
+		return nil, err
+	}
+	if slices.ContainsFunc(c.Losses, func(l dialect.Loss) bool { return l.Kind == dialect.Reshaped }) {
+		if s.restore == nil {
+			s.restore = map[string]func(json.RawMessage) json.RawMessage{}
+		}
+		s.restore[name] = c.Restore
+	}
+	return &pawl.Tool{Name: t.Name, Description: t.Description, Input: c.Schema}, nil
+}
+
+// Restore returns what turns arguments of the tool with that wire name into those that its own schema asks for; nil: they are.
+func (s *Toolset) Restore(name string) func(json.RawMessage) json.RawMessage { return s.restore[name] }
+
+// Tell yields the notices about tools that are not offered, and reports whether the consumer wants more.
+func (s *Toolset) Tell(yield func(pawl.Delta, error) bool) bool {
+	for i := range s.Notices {
+		if !yield(pawl.Delta{Notice: &s.Notices[i]}, nil) {
+			return false
+		}
+	}
+	return true
 }

@@ -1,26 +1,55 @@
 package wire
 
 import (
+	"context"
 	"net"
 	"net/http"
 	"sync"
 	"time"
 )
 
-// sharedTransport keeps as many idle connections as runs are likely to be open. The default transport keeps two a host,
+// sharedTransport is the transport of all Clients with the default connect timeout.
+var sharedTransport = sync.OnceValue(func() http.RoundTripper { return newTransport(connectTimeout, dial) })
+
+func dial(ctx context.Context, network, address string) (net.Conn, error) {
+	d := net.Dialer{KeepAlive: 30 * time.Second}
+	return d.DialContext(ctx, network, address)
+}
+
+// transport returns what carries the requests of a Client that was given no RoundTripper.
+func (c *Client) transport(connect time.Duration) http.RoundTripper {
+	if connect == connectTimeout {
+		return sharedTransport()
+	}
+	c.once.Do(func() { c.own = newTransport(connect, dial) })
+	return c.own
+}
+
+// newTransport keeps as many idle connections as runs are likely to be open. The default transport keeps two a host,
 // which costs a third more CPU under load.
-var sharedTransport = sync.OnceValue(func() http.RoundTripper {
+func newTransport(connect time.Duration, dial func(ctx context.Context, network, address string) (net.Conn, error)) *http.Transport {
 	return &http.Transport{
-		Proxy:                 http.ProxyFromEnvironment,
-		DialContext:           (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
+		Proxy: http.ProxyFromEnvironment,
+		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+			if connect > 0 {
+				var cancel context.CancelFunc
+				ctx, cancel = context.WithTimeoutCause(ctx, connect, &timeoutError{"no connection within " + connect.String()})
+				defer cancel()
+			}
+			conn, err := dial(ctx, network, address)
+			if err != nil && ctx.Err() != nil {
+				err = context.Cause(ctx)
+			}
+			return conn, err
+		},
 		ForceAttemptHTTP2:     true,
 		MaxIdleConns:          4096,
 		MaxIdleConnsPerHost:   1024,
 		IdleConnTimeout:       90 * time.Second,
-		TLSHandshakeTimeout:   10 * time.Second,
+		TLSHandshakeTimeout:   connect,
 		ExpectContinueTimeout: time.Second,
 		WriteBufferSize:       16 << 10, // most requests leave in one write
 		ReadBufferSize:        16 << 10, // a streamed reply in few reads
 		DisableCompression:    true,     // replies are small, and compressed streams arrive late
 	}
-})
+}

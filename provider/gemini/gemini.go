@@ -27,6 +27,7 @@ import (
 	"net/url"
 	"os"
 	"strings"
+	"time"
 	"unicode"
 
 	"github.com/pawl-go/pawl"
@@ -60,6 +61,12 @@ type Options struct {
 	// Retries is how often a failed request is repeated as long as no fragment of its reply was seen. 0: 2;
 	// negative: never.
 	Retries int
+
+	// How long to wait for the server. 0: the default, negative: without end. A request that is answered may take as long as it
+	// wants, as long as something comes. What did not come in time is CodeTimeout, and counts as a failed request.
+	ConnectTimeout   time.Duration // for a connection; 10 s. It is not for an HTTP of your own
+	FirstByteTimeout time.Duration // for the head of the answer, which comes with a whole reply only at its end; 120 s
+	SilenceTimeout   time.Duration // for the next piece of the reply; 120 s
 }
 
 // Model is a pawl.Model over generateContent. Create it with New; it may be used concurrently.
@@ -95,7 +102,8 @@ func New(model string, o *Options) *Model {
 	}
 	m.base = u
 	m.dialect = newDialect(u.Hostname())
-	m.client = wire.Client{Provider: provider, Header: wire.Header(o.Header), Key: key, HTTP: o.HTTP, Retries: wire.Retries(o.Retries), Decoder: newDecoder, ToError: toError}
+	m.client = wire.Client{Provider: provider, Header: wire.Header(o.Header), Key: key, HTTP: o.HTTP, Retries: wire.Retries(o.Retries), Decoder: newDecoder, ToError: toError,
+		Timeouts: wire.Timeouts{Connect: o.ConnectTimeout, FirstByte: o.FirstByteTimeout, Silence: o.SilenceTimeout}}
 	m.tools.Form = form
 	switch {
 	case strings.ContainsFunc(key, unicode.IsControl):

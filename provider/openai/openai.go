@@ -27,6 +27,7 @@ import (
 	"net/url"
 	"os"
 	"strings"
+	"time"
 	"unicode"
 
 	"github.com/pawl-go/pawl"
@@ -56,6 +57,12 @@ type Options struct {
 	// Retries is how often a failed request is repeated as long as no fragment of its reply was seen. 0: 2;
 	// negative: never.
 	Retries int
+
+	// What is waited for without a sign of life; 0: the default; negative: without end. A reply may take as long as it
+	// wants, as long as something comes. What did not come in time is CodeTimeout, and counts as a failed request.
+	ConnectTimeout   time.Duration // for a connection; 10 s. It is not for an HTTP of your own
+	FirstByteTimeout time.Duration // for the head of the answer, which many servers send with a whole reply only; 120 s
+	SilenceTimeout   time.Duration // for the next piece of the reply; a stream's pings are pieces; 120 s
 }
 
 // Model is a pawl.Model over one of OpenAI's APIs. Create it with New or NewChat; it may be used concurrently.
@@ -104,7 +111,9 @@ func newModel(a *api, model string, o *Options) *Model {
 		u.Path = "/"
 	}
 	m.url = u.JoinPath(a.path)
-	m.client = wire.Client{Provider: a.provider, Header: wire.Header(o.Header), Key: key, HTTP: o.HTTP, Retries: wire.Retries(o.Retries), Decoder: m.decode, ToError: m.toError}
+	m.client = wire.Client{Provider: a.provider, Header: wire.Header(o.Header), Key: key, HTTP: o.HTTP, Retries: wire.Retries(o.Retries),
+		Timeouts: wire.Timeouts{Connect: o.ConnectTimeout, FirstByte: o.FirstByteTimeout, Silence: o.SilenceTimeout},
+		Decoder:  m.decode, ToError: m.toError}
 	m.tools.Form = m.form()
 	switch {
 	case strings.ContainsFunc(key, unicode.IsControl):

@@ -1,0 +1,227 @@
+package anthropic_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+)
+
+// reading is what the independent reader finds in a recorded answer. The reader follows the API documents' paths with
+// encoding/json and its own structs, joins streams itself, and shares nothing with the adapter: where the two differ,
+// one of them is wrong.
+type reading struct {
+	text, reasoning string
+	opaque          []string // the types of the blocks that are to be sent back as they are
+	finish          string   // in the neutral words
+	usage           counts
+	calls           []string // "id name arguments", canonical
+	err             string   // the answer is an error: what it says; "": it is a reply
+	broken          bool     // the answer has no end that can be trusted
+}
+
+type counts struct{ Input, Output, Reasoning, CacheRead, CacheWrite int }
+
+type wireUsage struct {
+	Input      *int `json:"input_tokens"`
+	Output     *int `json:"output_tokens"`
+	CacheRead  *int `json:"cache_read_input_tokens"`
+	CacheWrite *int `json:"cache_creation_input_tokens"`
+	Details    *struct {
+		Thinking int `json:"thinking_tokens"`
+	} `json:"output_tokens_details"`
+}
+
+// over puts the later figures over the earlier ones.
+func (u *wireUsage) over(later *wireUsage) {
+	if later == nil {
+		return
+	}
+	for _, f := range []struct{ to, from **int }{{&u.Input, &later.Input}, {&u.Output, &later.Output}, {&u.CacheRead, &later.CacheRead}, {&u.CacheWrite, &later.CacheWrite}} {
+		if *f.from != nil {
+			*f.to = *f.from
+		}
+	}
+	if later.Details != nil {
+		u.Details = later.Details
+	}
+}
+
+func (u *wireUsage) counts() (c counts) {
+	n := func(p *int) int {
+		if p == nil {
+			return 0
+		}
+		return *p
+	}
+	c = counts{Output: n(u.Output), CacheRead: n(u.CacheRead), CacheWrite: n(u.CacheWrite)}
+	c.Input = n(u.Input) + c.CacheRead + c.CacheWrite
+	if u.Details != nil {
+		c.Reasoning = u.Details.Thinking
+	}
+	return c
+}
+
+type wireBlock struct {
+	Type      string          `json:"type"`
+	Text      string          `json:"text"`
+	Thinking  string          `json:"thinking"`
+	Signature string          `json:"signature"`
+	ID        string          `json:"id"`
+	Name      string          `json:"name"`
+	Input     json.RawMessage `json:"input"`
+	Caller    *struct {
+		Type string `json:"type"`
+	} `json:"caller"`
+	partial string
+}
+
+type wireMessage struct {
+	Type       string          `json:"type"`
+	Content    []wireBlock     `json:"content"`
+	StopReason string          `json:"stop_reason"`
+	Usage      *wireUsage      `json:"usage"`
+	Error      json.RawMessage `json:"error"`
+	Container  *struct {
+		ID string `json:"id"`
+	} `json:"container"`
+}
+
+func errorText(body []byte) string {
+	var e struct {
+		Error   struct{ Message string }
+		Message string
+	}
+	if json.Unmarshal(body, &e) != nil {
+		return strings.TrimSpace(string(body))
+	}
+	return e.Error.Message + e.Message
+}
+
+// read reads an answer.
+func read(streaming bool, body string) (reading, error) {
+	var m wireMessage
+	if !streaming {
+		if err := json.Unmarshal([]byte(body), &m); err != nil {
+			return reading{}, err
+		}
+		if m.Usage == nil {
+			m.Usage = &wireUsage{}
+		}
+		return decide(m), nil
+	}
+	var blocks []*wireBlock
+	open := map[int]*wireBlock{}
+	stopped := false
+	m.Usage = &wireUsage{}
+	body = strings.ReplaceAll(strings.ReplaceAll(body, "\r\n", "\n"), "\r", "\n")
+	for i, line := range strings.Split(body, "\n") {
+		doc, ok := strings.CutPrefix(line, "data:")
+		if !ok {
+			continue
+		}
+		var e struct {
+			Type    string
+			Index   int
+			Message *wireMessage
+			Block   *wireBlock `json:"content_block"`
+			Delta   struct {
+				Text, Thinking, Signature string
+				Partial                   string `json:"partial_json"`
+				StopReason                string `json:"stop_reason"`
+				Container                 *struct{ ID string }
+			}
+			Usage *wireUsage
+		}
+		if err := json.Unmarshal([]byte(doc), &e); err != nil {
+			return reading{}, fmt.Errorf("line %d: %w", i, err)
+		}
+		switch e.Type {
+		case "message_start":
+			blocks, open = nil, map[int]*wireBlock{} // a second one: what came before does not count
+			m.Usage = &wireUsage{}
+			m.Usage.over(e.Message.Usage)
+			m.Container = e.Message.Container
+		case "content_block_start":
+			blocks = append(blocks, e.Block)
+			open[e.Index] = e.Block
+		case "content_block_delta":
+			b := open[e.Index]
+			b.Text += e.Delta.Text
+			b.Thinking += e.Delta.Thinking
+			b.Signature += e.Delta.Signature
+			b.partial += e.Delta.Partial
+		case "message_delta":
+			m.StopReason = e.Delta.StopReason
+			m.Usage.over(e.Usage)
+			if e.Delta.Container != nil {
+				m.Container = &struct {
+					ID string `json:"id"`
+				}{e.Delta.Container.ID}
+			}
+		case "message_stop":
+			stopped = true
+		case "error":
+			return reading{err: errorText([]byte(doc))}, nil
+		}
+	}
+	for _, b := range blocks {
+		if b.partial != "" {
+			b.Input = json.RawMessage(b.partial)
+		}
+		m.Content = append(m.Content, *b)
+	}
+	r := decide(m)
+	r.broken = !stopped
+	return r, nil
+}
+
+func decide(m wireMessage) reading {
+	r := reading{usage: m.Usage.counts()}
+	if m.Type == "error" {
+		r.err = "an error"
+		return r
+	}
+	for _, b := range m.Content {
+		switch b.Type {
+		case "text":
+			r.text += b.Text
+		case "thinking":
+			r.reasoning += b.Thinking
+			if b.Signature != "" {
+				r.opaque = append(r.opaque, b.Type)
+			}
+		case "tool_use":
+			if b.Caller != nil && b.Caller.Type != "direct" && m.StopReason != "tool_use" {
+				r.opaque = append(r.opaque, b.Type)
+				continue
+			}
+			r.calls = append(r.calls, b.ID+" "+b.Name+" "+canonical(b.Input))
+		default:
+			r.opaque = append(r.opaque, b.Type)
+		}
+	}
+	if m.Container != nil && m.Container.ID != "" {
+		r.opaque = append(r.opaque, "container "+m.Container.ID)
+	}
+	r.finish = map[string]string{"end_turn": "stop", "stop_sequence": "stop", "max_tokens": "length", "tool_use": "tool_calls", "refusal": "content_filter"}[m.StopReason]
+	if r.finish == "" {
+		r.finish = "other"
+	}
+	if len(r.calls) > 0 && (r.finish == "stop" || r.finish == "other") {
+		r.finish = "tool_calls"
+	}
+	return r
+}
+
+// canonical writes a JSON value with its names sorted and without spaces.
+func canonical(raw []byte) string {
+	if len(raw) == 0 {
+		raw = []byte("{}")
+	}
+	var v any
+	if err := json.Unmarshal(raw, &v); err != nil {
+		return "no JSON: " + string(raw)
+	}
+	b, _ := json.Marshal(v)
+	return string(b)
+}

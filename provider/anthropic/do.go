@@ -1,0 +1,125 @@
+package anthropic
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"net/http"
+	"net/url"
+	"slices"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/wire"
+)
+
+// Stream sends req and yields the reply. A request that fails before a fragment of its reply was seen is repeated where
+// that may help, after a Delta with a Notice that says so. Errors are *pawl.ProviderError; a cancelled ctx gives its cause.
+func (m *Model) Stream(ctx context.Context, req *pawl.Request) iter.Seq2[pawl.Delta, error] {
+	return func(yield func(pawl.Delta, error) bool) {
+		if err := m.stream(ctx, req, yield); err != nil && err != wire.ErrStopped {
+			yield(pawl.Delta{}, err)
+		}
+	}
+}
+
+// errPaused unwinds a decoder whose reply goes on with another request.
+var errPaused = errors.New("paused")
+
+func (m *Model) stream(ctx context.Context, req *pawl.Request, yield func(pawl.Delta, error) bool) error {
+	if m.err != nil {
+		return m.err
+	}
+	own, err := readOptions(req.Settings.Options[provider])
+	if err != nil {
+		return err
+	}
+	tools, err := m.toolset(req, own)
+	if err != nil {
+		return err
+	}
+	h := m.client.Header
+	if len(own.betas) > 0 {
+		h = h.Clone()
+		h.Set("Anthropic-Beta", m.betaHeader(own.betas))
+	}
+	body, err := wire.Body(func(dst []byte) ([]byte, error) { return m.encode(dst, m.name, tools, req, own) })
+	if err != nil {
+		return err
+	}
+	if !tools.Tell(yield) {
+		return wire.ErrStopped
+	}
+	u := m.address(req)
+	if own.empty() { // a turn is paused only for tools of the server, which come by the options
+		out := m.emitter(tools, yield)
+		if err = m.client.SendHeader(ctx, u, h, body, req.Whole, out); err == errPaused {
+			err = out.Finish(pawl.FinishOther)
+		}
+		return err
+	}
+	return m.turns(ctx, u, h, body, tools, req, own, yield)
+}
+
+// turns sends a request, and again with what came, for as long as the server pauses its turn. All of it is one reply.
+func (m *Model) turns(ctx context.Context, u *url.URL, h http.Header, body []byte, tools *wire.Toolset, req *pawl.Request, own options, yield func(pawl.Delta, error) bool) error {
+	var soFar pawl.Response
+	var spent pawl.Usage
+	out := m.emitter(tools, func(d pawl.Delta, err error) bool {
+		if d.Usage != nil && spent.Total() > 0 {
+			raw := d.Usage.Raw
+			sum := *d.Usage
+			sum.Add(spent)
+			sum.Raw = raw // of the last request
+			d.Usage = &sum
+		}
+		soFar.Add(d) // whoever joins what is yielded sees the same errors
+		return yield(d, err)
+	})
+	for n := 0; ; n++ {
+		err := m.client.SendHeader(ctx, u, h, body, req.Whole, out)
+		if err != errPaused {
+			return err
+		}
+		if n == MaxContinuations || soFar.Message.HasCalls() || len(soFar.Message.Parts) == 0 {
+			return out.Finish(pawl.FinishOther)
+		}
+		if out.Usage != nil {
+			spent.Add(*out.Usage)
+		}
+		out.Usage, out.Began = nil, false
+		next := *req
+		next.Messages = append(slices.Clip(req.Messages), pawl.Message{Role: pawl.RoleAssistant, Parts: slices.Clone(soFar.Message.Parts)})
+		body, err = wire.Body(func(dst []byte) ([]byte, error) { return m.encode(dst, m.name, tools, &next, own) })
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// toolset returns the tools of a request, less those that its options define in their own way.
+func (m *Model) toolset(req *pawl.Request, own options) (*wire.Toolset, error) {
+	if own.tools == nil {
+		return m.tools.Get(req.Tools)
+	}
+	tools := own.without(req.Tools)
+	if len(tools) == 0 {
+		return wire.NoTools, nil
+	}
+	return wire.NewToolset(toolForm, tools)
+}
+
+// address is where a request goes.
+func (m *Model) address(req *pawl.Request) *url.URL {
+	if !m.vertex {
+		return m.url
+	}
+	name := m.name
+	if req.Model != "" {
+		name = req.Model
+	}
+	verb := ":streamRawPredict"
+	if req.Whole {
+		verb = ":rawPredict"
+	}
+	return m.url.JoinPath(url.PathEscape(name) + verb)
+}

@@ -1,0 +1,178 @@
+package anthropic
+
+import (
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/jsonscan"
+	"github.com/pawl-go/pawl/internal/wire"
+)
+
+// failure is what a server says of an error, in any of the forms that are seen:
+//
+//	{"type":"error","error":{"type","message"},"request_id"}     Anthropic
+//	{"error":{"code":400,"message","status"}}  [{"error":{…}}]   Vertex AI
+//	{"message":"…"}  {"error":"…"}  {"detail":"…"}  plain text   gateways
+type failure struct {
+	message, typ string
+	status       int // a code that is an HTTP status
+}
+
+func readFailure(body []byte) failure {
+	var f failure
+	c := jsonscan.New(body)
+	f.read(&c)
+	if f.message == "" && (c.Err() != nil || f == (failure{})) {
+		f.message = wire.Excerpt(body)
+	}
+	return f
+}
+
+func (f *failure) read(c *jsonscan.Cursor) {
+	switch c.Kind() {
+	case jsonscan.String:
+		f.message = c.String()
+		return
+	case jsonscan.Array:
+		for c.Array(); c.More(); {
+			f.read(c)
+		}
+		return
+	}
+	if !c.Object() {
+		return
+	}
+	for k, ok := c.Key(); ok; k, ok = c.Key() {
+		switch string(k) {
+		case "error":
+			if c.Kind() != jsonscan.Null {
+				f.read(c)
+			}
+		case "message", "detail", "Message":
+			if c.Kind() == jsonscan.String {
+				f.message = c.String()
+			} else if raw := c.Raw(); f.message == "" {
+				f.message = wire.Excerpt(raw)
+			}
+		case "type", "status":
+			if s := c.String(); s != "" && s != "error" && s != "message" {
+				f.typ = s
+			}
+		case "code":
+			if n, ok := c.Int(); ok {
+				f.status = int(n)
+			}
+		}
+	}
+}
+
+// toError makes the error of an answer with an HTTP status.
+func toError(status int, h http.Header, body []byte, now time.Time) *pawl.ProviderError {
+	e := classify(status, readFailure(body))
+	if status == http.StatusTooManyRequests || status >= 500 {
+		e.RetryAfter = wire.RetryAfter(h, now)
+	}
+	switch h.Get("X-Should-Retry") {
+	case "true":
+		e.Retryable = true
+	case "false":
+		e.Retryable = false
+	}
+	return e
+}
+
+// toStreamError makes the error of a failure inside a reply, which came with status 200.
+func toStreamError(raw []byte) error {
+	f := readFailure(raw)
+	return classify(f.status, f)
+}
+
+// classify maps a status and what the body says to a code. The body is the better witness: a spent quota, a conversation that
+// is too long and a filter are all 400.
+func classify(status int, f failure) *pawl.ProviderError {
+	e := &pawl.ProviderError{Provider: provider, Status: status, Message: f.message}
+	if e.Message == "" {
+		e.Message = f.typ
+	}
+	if e.Message == "" && (status < 300 || status > 399) {
+		e.Message = http.StatusText(status)
+	}
+	text := strings.ToLower(f.message)
+	says := func(words ...string) bool {
+		for _, w := range words {
+			if strings.Contains(text, w) {
+				return true
+			}
+		}
+		return false
+	}
+	client := status == 0 || status >= 400 && status < 500
+	set := func(code pawl.Code, again bool) *pawl.ProviderError {
+		e.Code, e.Retryable = code, again
+		return e
+	}
+	if client {
+		switch {
+		case says("credit balance", "usage limits", "spend limit"):
+			return set(pawl.CodeQuota, false)
+		case says("prompt is too long", "exceed context limit", "context window", "context length", "too many tokens", "input is too long"):
+			return set(pawl.CodeContextLength, false)
+		case says("content filtering policy", "blocked by content filter"):
+			return set(pawl.CodeContentFilter, false)
+		}
+	}
+	switch f.typ {
+	case "overloaded_error":
+		return set(pawl.CodeOverloaded, true)
+	case "rate_limit_error", "RESOURCE_EXHAUSTED":
+		return set(pawl.CodeRateLimit, true)
+	case "timeout_error", "DEADLINE_EXCEEDED":
+		return set(pawl.CodeTimeout, true)
+	case "authentication_error", "UNAUTHENTICATED":
+		return set(pawl.CodeAuthentication, false)
+	case "permission_error", "PERMISSION_DENIED":
+		return set(pawl.CodePermission, false)
+	case "not_found_error", "NOT_FOUND":
+		return set(pawl.CodeNotFound, false)
+	case "request_too_large":
+		return set(pawl.CodeContextLength, false)
+	case "billing_error":
+		return set(pawl.CodeQuota, false)
+	case "invalid_request_error", "INVALID_ARGUMENT", "FAILED_PRECONDITION":
+		return set(pawl.CodeInvalidRequest, false)
+	case "UNAVAILABLE":
+		return set(pawl.CodeOverloaded, true)
+	}
+	switch {
+	case status == 401:
+		return set(pawl.CodeAuthentication, false)
+	case status == 402:
+		return set(pawl.CodeQuota, false)
+	case status == 403:
+		return set(pawl.CodePermission, false)
+	case status == 404 || status == 410:
+		return set(pawl.CodeNotFound, false)
+	case status == 408 || status == 504 || status == 524:
+		return set(pawl.CodeTimeout, true)
+	case status == 409 || status == 425:
+		return set(pawl.CodeServer, true) // another request holds what this one needs
+	case status == 413:
+		return set(pawl.CodeContextLength, false)
+	case status == 429:
+		return set(pawl.CodeRateLimit, true)
+	case status == 503 || status == 529:
+		return set(pawl.CodeOverloaded, true)
+	case status >= 500:
+		return set(pawl.CodeServer, true)
+	case status >= 400:
+		return set(pawl.CodeInvalidRequest, false)
+	case status >= 300:
+		if e.Message == "" {
+			e.Message = "the server answered with a redirect; is the base URL right?"
+		}
+		return set(pawl.CodeNotFound, false)
+	}
+	return set(pawl.CodeServer, true) // said in a stream, without a word that we know: api_error and the like
+}

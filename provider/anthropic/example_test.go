@@ -1,0 +1,47 @@
+package anthropic_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/provider/anthropic"
+)
+
+// The server stands for Anthropic's; there, nil options and a key in the environment are enough.
+func Example() {
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		io.WriteString(w, `data: {"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}`+"\n\n"+
+			`data: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"Take an umbrella."}}`+"\n\n"+
+			`data: {"type":"message_delta","delta":{"stop_reason":"end_turn"}}`+"\n\n"+`data: {"type":"message_stop"}`+"\n\n")
+	}))
+	defer srv.Close()
+	carrier := &http.Transport{}
+	defer carrier.CloseIdleConnections()
+
+	m := anthropic.New("claude-sonnet-4-5", &anthropic.Options{BaseURL: srv.URL, HTTP: carrier})
+	req := &pawl.Request{Messages: []pawl.Message{pawl.User("Do I need an umbrella in Oslo?")}}
+	for d, err := range m.Stream(context.Background(), req) {
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		if t, ok := d.Part.(pawl.Text); ok {
+			fmt.Print(t.Text)
+		}
+	}
+	// Output: Take an umbrella.
+}
+
+// EncodeMessages shows what would be sent.
+func ExampleEncodeMessages() {
+	body, err := anthropic.EncodeMessages(&pawl.Request{Model: "claude-sonnet-4-5", Whole: true, Messages: []pawl.Message{pawl.User("hi")},
+		Settings: pawl.Settings{MaxTokens: 100, Options: map[string]json.RawMessage{"anthropic": json.RawMessage(`{"cache_control":{"type":"ephemeral"}}`)}}})
+	fmt.Println(string(body), err)
+	// Output: {"model":"claude-sonnet-4-5","max_tokens":100,"messages":[{"role":"user","content":[{"type":"text","text":"hi"}]}],"cache_control":{"type":"ephemeral"}} <nil>
+}

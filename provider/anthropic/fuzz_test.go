@@ -1,0 +1,129 @@
+package anthropic_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/provider/anthropic"
+)
+
+// Whatever a server sends, decoding does not panic, fails with a *pawl.ProviderError or ends with a finish reason, and
+// what it read can be sent back.
+func FuzzReply(f *testing.F) {
+	for _, body := range []string{
+		stream("tool_use", opens(0, `{"type":"tool_use","id":"a","name":"f","input":{}}`), adds(0, `{"type":"input_json_delta","partial_json":"{\"x\":1}"}`), closes(0)),
+		stream("end_turn", opens(0, `{"type":"thinking","thinking":"a"}`), adds(0, `{"type":"signature_delta","signature":"s"}`), opens(1, `{"type":"x","y":["z"]}`), adds(1, `{"type":"w","y":"v"}`)),
+		stream("end_turn", opens(0, `{"type":"tool_use","id":"a","caller":{"type":"code"}}`), adds(0, `{"partial_json":"{"}`)),
+		events(begin, begin, stop),
+	} {
+		f.Add(true, []byte(body))
+	}
+	f.Add(false, []byte(whole("tool_use", `{"type":"tool_use","id":"a","name":"f","input":"{}"}`, `{"type":"text","text":"x","citations":[1]}`, `{"type":"new"}`)))
+	f.Add(false, []byte(`{"type":"error","error":"x"}`))
+	f.Fuzz(func(t *testing.T, sse bool, body []byte) {
+		res, err := anthropic.DecodeMessages(200, sse, body)
+		if err != nil {
+			var e *pawl.ProviderError
+			if !errors.As(err, &e) || e.Code == "" || e.Provider == "" {
+				t.Fatalf("%q: %v is not a whole ProviderError", body, err)
+			}
+			if e.Code == pawl.CodeStream && strings.Contains(e.Message, "part ") {
+				t.Fatalf("%q: the adapter broke the contract of deltas: %v", body, err)
+			}
+			return
+		}
+		if res.Finish == "" {
+			t.Fatalf("%q: no finish", body)
+		}
+		b, err := anthropic.EncodeMessages(&pawl.Request{Model: "m", Messages: []pawl.Message{pawl.User("a"), res.Message}})
+		if err != nil || !json.Valid(b) {
+			t.Fatalf("%q: what was read cannot be sent back: %v: %s", body, err, b)
+		}
+	})
+}
+
+// Events in any order, of blocks that change their minds: a server can send nothing that breaks the contract of deltas.
+func TestStreamsOfAnyShape(t *testing.T) {
+	block := rapid.SampledFrom([]string{`{"type":"text","text":""}`, `{"type":"text","text":"t","citations":[{"a":1}]}`, `{"type":"thinking","thinking":"h","signature":"s"}`, `{"type":"thinking"}`,
+		`{"type":"tool_use","id":"a","name":"f","input":{}}`, `{"type":"tool_use","id":"b","name":"f","input":{"x":1},"caller":{"type":"code"}}`, `{"type":"server_tool_use","id":"c","input":{}}`, `{"type":"x","y":["z"],"text":"q"}`, `{}`})
+	delta := rapid.SampledFrom([]string{`{"type":"text_delta","text":"d"}`, `{"type":"thinking_delta","thinking":"d"}`, `{"type":"signature_delta","signature":"d"}`, `{"type":"input_json_delta","partial_json":"{}"}`,
+		`{"type":"input_json_delta","partial_json":"{"}`, `{"type":"citations_delta","citation":{"b":2}}`, `{"y":"w"}`, `{"y":1}`, `null`})
+	event := rapid.Custom(func(t *rapid.T) string {
+		i := rapid.IntRange(0, 2).Draw(t, "index")
+		switch rapid.IntRange(0, 9).Draw(t, "event") {
+		case 0, 1, 2:
+			return opens(i, block.Draw(t, "block"))
+		case 3, 4, 5, 6:
+			return adds(i, delta.Draw(t, "delta"))
+		case 7, 8:
+			return closes(i)
+		}
+		return rapid.SampledFrom([]string{`{"type":"ping"}`, begin, `{"type":"message_delta","delta":{},"usage":{"input_tokens":9}}`, `{"type":"new"}`}).Draw(t, "other")
+	})
+	rapid.Check(t, func(t *rapid.T) {
+		evs := rapid.SliceOfN(event, 0, 14).Draw(t, "events")
+		res, err := anthropic.DecodeMessages(200, true, []byte(stream(rapid.SampledFrom([]string{"end_turn", "tool_use", "pause_turn"}).Draw(t, "reason"), evs...)))
+		if err != nil && !strings.Contains(err.Error(), "a block of the reply has no type") {
+			t.Fatalf("%v", err)
+		}
+		if err == nil && res.Finish == "" {
+			t.Fatal("no finish")
+		}
+		if err == nil {
+			b, err := anthropic.EncodeMessages(&pawl.Request{Model: "m", Messages: []pawl.Message{pawl.User("a"), res.Message}})
+			if err != nil || !json.Valid(b) {
+				t.Fatalf("what was read cannot be sent back: %v: %s", err, b)
+			}
+		}
+	})
+}
+
+// Any conversation gives a body that is JSON, and whose messages alternate.
+func TestConversationsOfAnyShape(t *testing.T) {
+	part := rapid.Custom(func(t *rapid.T) pawl.Part {
+		s := rapid.StringN(0, 6, -1).Draw(t, "text")
+		return rapid.SampledFrom([]pawl.Part{pawl.Text{Text: s}, pawl.Text{Text: " "}, pawl.Text{Text: "a"}}).Draw(t, "part")
+	})
+	message := rapid.Custom(func(t *rapid.T) pawl.Message {
+		m := pawl.Message{Role: rapid.SampledFrom([]pawl.Role{pawl.RoleSystem, pawl.RoleDeveloper, pawl.RoleUser, pawl.RoleAssistant, pawl.RoleTool}).Draw(t, "role")}
+		m.Parts = rapid.SliceOfN(part, 0, 3).Draw(t, "parts")
+		switch id := fmt.Sprint(rapid.IntRange(0, 2).Draw(t, "id"), rapid.SampledFrom([]string{"", ".", "_"}).Draw(t, "form")); m.Role {
+		case pawl.RoleAssistant:
+			m.Parts = append(m.Parts, pawl.ToolCall{ID: id, Name: "f", Args: raw(rapid.SampledFrom([]string{"", "{}", `{"a":1}`, `{"a":`, "\xff"}).Draw(t, "args"))})
+		case pawl.RoleTool:
+			m.Parts = append(m.Parts, pawl.ToolResult{CallID: id, Parts: m.Parts})
+		}
+		return m
+	})
+	rapid.Check(t, func(t *rapid.T) {
+		b, err := anthropic.EncodeMessages(&pawl.Request{Model: "m", Messages: rapid.SliceOfN(message, 0, 8).Draw(t, "messages")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var body struct {
+			Messages []struct {
+				Role    string
+				Content []struct{ Type, Text string }
+			}
+		}
+		if err := json.Unmarshal(b, &body); err != nil {
+			t.Fatalf("%v: %s", err, b)
+		}
+		for i, m := range body.Messages {
+			if i > 0 && m.Role == body.Messages[i-1].Role || len(m.Content) == 0 {
+				t.Fatalf("message %d does not alternate, or is empty: %s", i, b)
+			}
+			for _, c := range m.Content {
+				if c.Type == "text" && strings.TrimSpace(c.Text) == "" {
+					t.Fatalf("message %d has empty text: %s", i, b)
+				}
+			}
+		}
+	})
+}

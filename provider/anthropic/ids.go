@@ -1,0 +1,50 @@
+package anthropic
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/pawl-go/pawl/internal/wire"
+)
+
+// callIDs are the ids of calls as the API takes them: of letters, digits, _ and -, and each once in a conversation. Other
+// providers' ids are of any form, and some begin anew with each reply. Those that do not fit are replaced by a hash, the same for
+// the call and for its result, and different for different ids. Anthropic's own are left alone.
+type callIDs struct {
+	seen map[string]int // how often an id of another provider named a call
+}
+
+func (x *callIDs) ofCall(id string) string {
+	if strings.HasPrefix(id, "toolu_") {
+		return fitting(id, 0)
+	}
+	if x.seen == nil {
+		x.seen = map[string]int{}
+	}
+	n := x.seen[id]
+	x.seen[id] = n + 1
+	return fitting(id, n)
+}
+
+// ofResult returns the id of the call that was written last under that id.
+func (x *callIDs) ofResult(id string) string { return fitting(id, max(0, x.seen[id]-1)) }
+
+// fitting returns the id of the call that is the n-th, from 0, to have it.
+func fitting(id string, n int) string {
+	if n == 0 && fits(id) {
+		return id
+	}
+	if n > 0 {
+		id += "#" + strconv.Itoa(n)
+	}
+	return "call_" + strconv.FormatUint(wire.Hash(id), 36)
+}
+
+func fits(id string) bool {
+	for _, c := range []byte(id) {
+		if !(c|0x20 >= 'a' && c|0x20 <= 'z' || c >= '0' && c <= '9' || c == '_' || c == '-') {
+			return false
+		}
+	}
+	return id != "" && len(id) <= 128
+}

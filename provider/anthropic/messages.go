@@ -1,0 +1,210 @@
+package anthropic
+
+import (
+	"strings"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/jsonscan"
+)
+
+// fromMessages writes the messages after the first lead ones, merged so that the sides alternate.
+func fromMessages(e *encoder, messages []pawl.Message, lead int) {
+	for i := lead; i < len(messages); {
+		if messages[i].Role == pawl.RoleAssistant {
+			fromReply(e, i, &messages[i], i == len(messages)-1)
+			i++
+			continue
+		}
+		end := i + 1
+		for end < len(messages) && messages[end].Role != pawl.RoleAssistant {
+			end++
+		}
+		fromMessage(e, messages, i, end)
+		if e.cache.at(end-1, i == lead) && e.markable && e.role == "user" {
+			e.mark()
+		}
+		i = end
+	}
+	e.close()
+}
+
+// block begins a block of a message of role.
+func (e *encoder) block(role string) {
+	if e.role != role {
+		e.close()
+		e.Comma()
+		e.Raw(`{"role":"`)
+		e.Raw(role)
+		e.Raw(`","content":[`)
+		e.role = role
+	}
+	e.Comma()
+	e.markable = true
+}
+
+// close ends the message that is being written.
+func (e *encoder) close() {
+	if e.role != "" {
+		e.Raw(`]}`)
+		e.role = ""
+	}
+}
+
+// fromMessage writes messages[from:to], which are all from the user's side. Results must come before all else, and all those of
+// a reply in one message.
+func fromMessage(e *encoder, messages []pawl.Message, from, to int) {
+	for i := from; i < to; i++ {
+		for j, p := range messages[i].Parts {
+			if r, ok := p.(pawl.ToolResult); ok {
+				fromResult(e, i, j, &r)
+			}
+		}
+	}
+	for i := from; i < to; i++ {
+		m := &messages[i]
+		switch m.Role {
+		case pawl.RoleUser, pawl.RoleTool:
+		case pawl.RoleSystem, pawl.RoleDeveloper:
+			if !onlyText(m.Parts) {
+				e.Fail(unsupported("messages", "message %d: Anthropic takes nothing but text in a system message", i))
+			}
+			if text := m.Text(); strings.TrimSpace(text) != "" {
+				e.block("user")
+				e.Raw(`{"type":"text","text":`)
+				e.String("<system>\n" + text + "\n</system>")
+				e.Raw(`}`)
+			}
+			continue
+		default:
+			e.Fail(invalid("messages", "message %d has the unknown role %q", i, m.Role))
+			return
+		}
+		for j, p := range m.Parts {
+			switch p := p.(type) {
+			case pawl.ToolResult:
+			case pawl.Text:
+				fromText(e, "user", &p)
+			case pawl.Media:
+				e.block("user")
+				fromMedia(e, field(i, j), p, true)
+			default:
+				e.Fail(invalid(field(i, j), "%T has no place in this message", p))
+			}
+		}
+	}
+}
+
+func onlyText(parts []pawl.Part) bool {
+	for _, p := range parts {
+		if _, ok := p.(pawl.Text); !ok {
+			return false
+		}
+	}
+	return true
+}
+
+// fromText writes a text block. The API refuses text of white space alone.
+func fromText(e *encoder, role string, t *pawl.Text) {
+	if strings.TrimSpace(t.Text) == "" {
+		return
+	}
+	e.block(role)
+	e.Raw(`{"type":"text","text":`)
+	e.String(t.Text)
+	e.extra(t.Opaque)
+	e.Raw(`}`)
+}
+
+// extra appends the members of an Opaque that is an object to the one being written.
+func (e *encoder) extra(o *pawl.Opaque) {
+	if o == nil || o.Provider != e.tag {
+		return
+	}
+	if n := len(o.Data); n > 2 && o.Data[0] == '{' && o.Data[n-1] == '}' {
+		e.Comma()
+		e.B = append(e.B, o.Data[1:n-1]...)
+	}
+}
+
+// fromReply writes the blocks of an assistant message in their order; last says that it ends the conversation.
+func fromReply(e *encoder, message int, m *pawl.Message, last bool) {
+	for i, p := range m.Parts {
+		switch p := p.(type) {
+		case pawl.Text:
+			if last && i == len(m.Parts)-1 {
+				p.Text = strings.TrimRight(p.Text, " \t\r\n") // the API refuses to go on from white space
+			}
+			fromText(e, "assistant", &p)
+		case pawl.Reasoning:
+			if p.Opaque != nil && p.Opaque.Provider == e.tag && member(p.Opaque.Data, "type") != "" {
+				e.block("assistant")
+				e.B = append(e.B, p.Opaque.Data...)
+			}
+		case pawl.ToolCall:
+			fromCall(e, &p)
+		default:
+			e.Fail(unsupported(field(message, i), "Anthropic cannot take %T in an assistant message", p))
+		}
+	}
+}
+
+// fromCall writes a call. Its input is an object, whatever the model wrote, and is never left out.
+func fromCall(e *encoder, c *pawl.ToolCall) {
+	e.block("assistant")
+	e.Raw(`{"type":"tool_use","id":`)
+	e.String(e.ids.ofCall(c.ID))
+	e.Raw(`,"name":`)
+	e.String(e.tools.ToWire(c.Name))
+	e.Raw(`,"input":`)
+	switch {
+	case len(c.Args) == 0:
+		e.Raw(`{}`)
+	case jsonscan.IsObject(c.Args):
+		e.B = append(e.B, c.Args...)
+	default:
+		e.Raw(`{"raw_arguments":`)
+		e.Bytes(c.Args)
+		e.Raw(`}`)
+	}
+	e.extra(c.Opaque)
+	e.Raw(`}`)
+}
+
+// fromResult writes the result of a call.
+func fromResult(e *encoder, message, part int, r *pawl.ToolResult) {
+	e.block("user")
+	e.Raw(`{"type":"tool_result","tool_use_id":`)
+	e.String(e.ids.ofResult(r.CallID))
+	e.Raw(`,"content":`)
+	if onlyText(r.Parts) {
+		text := r.Text()
+		if r.IsError && text == "" {
+			text = "Error" // the API refuses an error that says nothing
+		}
+		e.String(text)
+	} else {
+		e.Raw("[")
+		for i, p := range r.Parts {
+			switch p := p.(type) {
+			case pawl.Text:
+				if strings.TrimSpace(p.Text) == "" {
+					continue
+				}
+				e.Comma()
+				e.Raw(`{"type":"text","text":`)
+				e.String(p.Text)
+				e.Raw(`}`)
+			case pawl.Media:
+				e.Comma()
+				fromMedia(e, field(message, part), p, false)
+			default:
+				e.Fail(invalid(field(message, part), "part %d: %T has no place in a result", i, p))
+			}
+		}
+		e.Raw("]")
+	}
+	if r.IsError {
+		e.Raw(`,"is_error":true`)
+	}
+	e.Raw(`}`)
+}

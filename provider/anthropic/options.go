@@ -1,0 +1,100 @@
+package anthropic
+
+import (
+	"slices"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/jsonscan"
+)
+
+// options are a request's own for this provider.
+type options struct {
+	body     []byte // an object: what goes into the body as it is
+	betas    []string
+	tools    []byte   // the inside of the array
+	names    []string // of those tools
+	thinking string   // the type of its thinking; "": it says nothing
+	cached   bool     // it marks its cache itself
+}
+
+func (o *options) empty() bool { return o.body == nil && o.tools == nil }
+
+// readOptions takes out of the object what does not go into the body as it is.
+func readOptions(raw []byte) (options, error) {
+	var o options
+	if len(raw) == 0 {
+		return o, nil
+	}
+	bad := func(name, want string) error { return invalid("settings.options.anthropic"+name, "not %s", want) }
+	if !jsonscan.IsObject(raw) {
+		return o, bad("", "a JSON object")
+	}
+	body, members := []byte{'{'}, 0
+	c := jsonscan.New(raw)
+	c.Object()
+	for k, ok := c.Key(); ok; k, ok = c.Key() {
+		name := string(k)
+		members++
+		value := c.Raw()
+		v := jsonscan.New(value)
+		switch name {
+		case "betas":
+			if v.Kind() != jsonscan.Array {
+				return o, bad(".betas", "an array of strings")
+			}
+			for v.Array(); v.More(); {
+				o.betas = append(o.betas, v.String())
+			}
+			continue
+		case "tools":
+			if v.Kind() != jsonscan.Array {
+				return o, bad(".tools", "an array")
+			}
+			o.tools = []byte{}
+			for v.Array(); v.More(); {
+				tool := v.Raw()
+				if len(o.tools) > 0 {
+					o.tools = append(o.tools, ',')
+				}
+				o.tools = append(o.tools, tool...)
+				o.names = append(o.names, member(tool, "name"))
+			}
+			continue
+		case "thinking":
+			o.thinking = member(value, "type")
+		case "cache_control":
+			o.cached = true
+		}
+		if len(body) > 1 {
+			body = append(body, ',')
+		}
+		body = append(jsonscan.AppendString(body, name), ':')
+		body = append(body, value...)
+	}
+	if len(body) > 1 {
+		o.body = append(body, '}')
+	}
+	return o, nil
+}
+
+// without returns the tools that the options do not define.
+func (o *options) without(tools []*pawl.Tool) []*pawl.Tool {
+	if !slices.ContainsFunc(tools, func(t *pawl.Tool) bool { return slices.Contains(o.names, t.Name) }) {
+		return tools
+	}
+	return slices.DeleteFunc(slices.Clone(tools), func(t *pawl.Tool) bool { return slices.Contains(o.names, t.Name) })
+}
+
+// member returns a string member of an object; "" where there is none.
+func member(object []byte, name string) string {
+	c := jsonscan.New(object)
+	if !c.Object() {
+		return ""
+	}
+	for k, ok := c.Key(); ok; k, ok = c.Key() {
+		if string(k) == name {
+			return c.String()
+		}
+	}
+	return ""
+}

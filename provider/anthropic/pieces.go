@@ -1,0 +1,108 @@
+package anthropic
+
+import "github.com/pawl-go/pawl/internal/jsonscan"
+
+// pieces joins a block whose inside is the server's own business: its members as the block began with them, and what fragments add.
+type pieces struct{ members []piece }
+
+type piece struct {
+	key string
+	raw []byte // its JSON, where nothing was added
+	buf []byte // what came in fragments: the inside of a string, of an array, or a value
+	was added
+}
+
+// added says how what came in fragments becomes a value.
+type added int
+
+const (
+	nothing added = iota
+	asString
+	asList
+	asValue
+)
+
+func newPieces(raw []byte) *pieces {
+	x := new(pieces)
+	c := jsonscan.New(raw)
+	c.Object()
+	for k, ok := c.Key(); ok; k, ok = c.Key() {
+		key := string(k)
+		x.members = append(x.members, piece{key: key, raw: append([]byte(nil), c.Raw()...)})
+	}
+	return x
+}
+
+func (x *pieces) member(key string) *piece {
+	for i := range x.members {
+		if x.members[i].key == key {
+			return &x.members[i]
+		}
+	}
+	x.members = append(x.members, piece{key: key})
+	return &x.members[len(x.members)-1]
+}
+
+// add takes a fragment: input_json_delta is text of the input, citations_delta one more of the citations, any other adds its
+// strings to those of the same name, and replaces what is no string.
+func (x *pieces) add(delta []byte) {
+	c := jsonscan.New(delta)
+	c.Object()
+	for k, ok := c.Key(); ok; k, ok = c.Key() {
+		switch key := string(k); {
+		case key == "type":
+		case key == "partial_json":
+			p := x.member("input")
+			if s := c.Bytes(); len(s) > 0 {
+				p.was = asValue
+				p.buf = append(p.buf, s...)
+			}
+		case key == "citation":
+			p := x.member("citations")
+			if p.was != asList {
+				p.was, p.buf = asList, nil
+				if n := len(p.raw); n > 2 && p.raw[0] == '[' {
+					p.buf = append(p.buf, p.raw[1:n-1]...)
+				}
+			}
+			if len(p.buf) > 0 {
+				p.buf = append(p.buf, ',')
+			}
+			p.buf = append(p.buf, c.Raw()...)
+		case c.Kind() == jsonscan.String:
+			p := x.member(key)
+			if p.was != asString {
+				old := jsonscan.New(p.raw)
+				p.was, p.buf = asString, old.AppendString(nil)
+			}
+			p.buf = c.AppendString(p.buf)
+		default:
+			p := x.member(key)
+			p.was, p.raw = nothing, append([]byte(nil), c.Raw()...)
+		}
+	}
+}
+
+// join returns the block. The input of a call that is no JSON, cut off perhaps, is sent back as a text.
+func (x *pieces) join() []byte {
+	out := []byte{'{'}
+	for i, p := range x.members {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = append(jsonscan.AppendString(out, p.key), ':')
+		switch {
+		case p.was == asString:
+			out = jsonscan.AppendString(out, p.buf)
+		case p.was == asList:
+			out = append(append(append(out, '['), p.buf...), ']')
+		case p.was == asValue && jsonscan.Valid(p.buf):
+			out = append(out, p.buf...)
+		case p.was == asValue:
+			out = append(jsonscan.AppendString(append(out, `{"raw_arguments":`...), p.buf), '}')
+		default:
+			out = append(out, p.raw...)
+		}
+	}
+	return append(out, '}')
+}

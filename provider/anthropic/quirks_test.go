@@ -1,0 +1,118 @@
+package anthropic_test
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/pawl-go/pawl/provider/anthropic"
+)
+
+var update = flag.Bool("update", false, "write docs/anthropic-quirks.md again")
+
+// quirks are what servers of the API were seen to do beyond, or against, the documents, each with a stream or a body that does it. The
+// numbers go on from those of provider/openai.
+var quirks = []struct {
+	servers, pawl string
+	cases         []quirk
+}{
+	{"begin a call with an empty fragment, or send none at all", "arguments {} where none came", []quirk{
+		{"an empty fragment first", stream("tool_use", opens(0, `{"type":"tool_use","id":"a","name":"f","input":{}}`), adds(0, `{"type":"input_json_delta","partial_json":""}`), adds(0, `{"type":"input_json_delta","partial_json":"{\"x\":1}"}`), closes(0)), `call a f {"x":1}; tool_calls` + used},
+		{"an empty fragment alone", stream("tool_use", opens(0, `{"type":"tool_use","id":"a","name":"f","input":{}}`), adds(0, `{"type":"input_json_delta","partial_json":""}`), closes(0)), `call a f {}; tool_calls` + used},
+		{"no fragment", stream("tool_use", opens(0, `{"type":"tool_use","id":"a","name":"f","input":{}}`), closes(0)), `call a f {}; tool_calls` + used},
+	}},
+	{"pad events with spaces before the last brace", "spaces are white space", []quirk{
+		{"padding", strings.ReplaceAll(stream("end_turn", opens(0, `{"type":"text","text":""}`), adds(0, `{"type":"text_delta","text":"A"}`), closes(0)), "}\n\n", "      }\n\n"), `text "A"; stop` + used},
+	}},
+	{"ping inside an open block", "skipped; it counts as a sign of life", []quirk{
+		{"a ping in a block", stream("end_turn", opens(0, `{"type":"text","text":""}`), adds(0, `{"type":"text_delta","text":"A"}`), `{"type": "ping"}`, adds(0, `{"type":"text_delta","text":"B"}`), closes(0)), `text "AB"; stop` + used},
+	}},
+	{"sign thinking in an event of its own, show none of it, or hand it out encrypted", "Reasoning with the block in Opaque, sent back as it was, in its place", []quirk{
+		{"a signature without text", stream("end_turn", opens(0, `{"type":"thinking","thinking":"","signature":""}`), adds(0, `{"type":"signature_delta","signature":"s=="}`), closes(0)), `reasoning "" [anthropic {"type":"thinking","thinking":"","signature":"s=="}]; stop` + used},
+		{"redacted", stream("end_turn", opens(0, `{"type":"redacted_thinking","data":"x/y+z=="}`), closes(0)), `reasoning "" [anthropic {"type":"redacted_thinking","data":"x/y+z=="}]; stop` + used},
+	}},
+	{"write text before a call", "text, then the call", []quirk{
+		{"text and a call", whole("tool_use", `{"type":"text","text":"I look."}`, `{"type":"tool_use","id":"a","name":"f","input":{"x":1}}`), `text "I look."; call a f {"x":1}; tool_calls` + used},
+	}},
+	{"answer with nothing", "an empty reply, finish stop; it is left out of the next request", []quirk{
+		{"no content", whole("end_turn"), `stop` + used},
+		{"no block in a stream", stream("end_turn"), `stop` + used},
+	}},
+	{"pause a long turn, with more input than it began with", "the adapter goes on with it; the later figures are totals", []quirk{
+		{"pause_turn", events(begin, `{"type":"message_delta","delta":{"stop_reason":"pause_turn"},"usage":{"input_tokens":404500,"output_tokens":943}}`, stop), `other; in 404505 out 943 read 3 write 2`},
+	}},
+	{"refuse with part of an answer, or none", "finish content_filter, and a notice with the explanation", []quirk{
+		{"part of an answer", stream("refusal", opens(0, `{"type":"text","text":"A"}`), closes(0)), `text "A"; content_filter` + used},
+		{"nothing", whole("refusal"), `content_filter` + used},
+	}},
+	{"put blocks of their own tools between text and calls", "kept in their place and sent back, never run", []quirk{
+		{"a search before a call", whole("tool_use", `{"type":"server_tool_use","id":"s","name":"web_search","input":{}}`, `{"type":"web_search_tool_result","tool_use_id":"s","content":[]}`, `{"type":"tool_use","id":"a","name":"f","input":{}}`),
+			`reasoning "" [anthropic {"type":"server_tool_use","id":"s","name":"web_search","input":{}}]; reasoning "" [anthropic {"type":"web_search_tool_result","tool_use_id":"s","content":[]}]; call a f {}; tool_calls` + used},
+		{"no input at all", stream("end_turn", opens(0, `{"type":"server_tool_use","id":"s","name":"advisor","input":{}}`), closes(0)), `reasoning "" [anthropic {"type":"server_tool_use","id":"s","name":"advisor","input":{}}]; stop` + used},
+	}},
+	{"say who made a call, and list calls that code has made and settled", "calls, unless code made them and the turn has ended: then they are kept and sent back", []quirk{
+		{"the model", whole("tool_use", `{"type":"tool_use","id":"a","name":"f","input":{},"caller":{"type":"direct"}}`), `call a f {}; tool_calls` + used},
+		{"code that waits", stream("tool_use", opens(0, `{"type":"tool_use","id":"a","name":"f","input":{},"caller":{"type":"code","tool_id":"s"}}`), adds(0, `{"type":"input_json_delta","partial_json":"{\"x\":1}"}`), closes(0)), `call a f {"x":1} [anthropic {"caller":{"type":"code","tool_id":"s"}}]; tool_calls` + used},
+		{"code that has its result", whole("end_turn", `{"type":"tool_use","id":"a","name":"f","input":{},"caller":{"type":"code"}}`, `{"type":"text","text":"B"}`), `reasoning "" [anthropic {"type":"tool_use","id":"a","name":"f","input":{},"caller":{"type":"code"}}]; text "B"; stop` + used},
+	}},
+	{"name the container that code ran in", "sent again with the next request", []quirk{
+		{"a container", events(begin, `{"type":"message_delta","delta":{"stop_reason":"end_turn","container":{"id":"c_1","expires_at":"x"}},"usage":{"output_tokens":7},"context_management":{"applied_edits":[]}}`, stop), `reasoning "" [anthropic {"container":"c_1"}]; stop` + used},
+	}},
+	{"begin a message a second time in one stream", "what came before does not count; a consumer who has seen it gets an error that can be retried", []quirk{
+		{"begun again", events(begin, opens(0, `{"type":"tool_use","id":"a","name":"f","input":{}}`), adds(0, `{"type":"input_json_delta","partial_json":"{"}`), begin, opens(0, `{"type":"text","text":"B"}`), closes(0), ends("end_turn"), stop), `text "B"; stop` + used},
+	}},
+	{"repeat the input's figures at the end", "the later ones are totals", []quirk{
+		{"cumulative", events(begin, `{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"input_tokens":10,"cache_read_input_tokens":3,"cache_creation_input_tokens":2,"output_tokens":7}}`, stop), `stop` + used},
+	}},
+	{"speak the API on Vertex AI, and, in frames of its own, on Bedrock", "Vertex AI: by its address; Bedrock's frames are not read", []quirk{
+		{"an unknown event", stream("end_turn", `{"type":"vertex_event"}`, opens(0, `{"type":"text","text":"A"}`), closes(0)), `text "A"; stop` + used},
+		{"an error of a cloud", `[{"error":{"code":429,"message":"later","status":"RESOURCE_EXHAUSTED"}}]`, `error rate_limit 429 retryable: later`},
+	}},
+}
+
+type quirk struct{ name, body, want string }
+
+// firstQuirk is the number of the first line.
+const firstQuirk = 58
+
+// Every quirk is read as said, and docs/anthropic-quirks.md lists them.
+func TestQuirks(t *testing.T) {
+	var b strings.Builder
+	b.WriteString(`# What servers of the Messages API do
+
+This is what was seen in recorded traffic beyond the documents, what pawl makes of it, and the cases of TestQuirks in package
+` + "`provider/anthropic`" + ` that show it. The test writes this page (` + "`go test ./provider/anthropic -run TestQuirks -update`" + `). The
+numbers go on from those of [openai-quirks.md](openai-quirks.md).
+
+| | servers | pawl | shown by |
+|---|---|---|---|
+`)
+	for i, q := range quirks {
+		var names []string
+		for _, c := range q.cases {
+			names = append(names, c.name)
+			sse := !strings.HasPrefix(c.body, "{") && !strings.HasPrefix(c.body, "[")
+			if got := outcome(anthropic.DecodeMessages(200, sse, []byte(c.body))); got != c.want {
+				t.Errorf("quirk %d: %s:\n got %s\nwant %s", firstQuirk+i, c.name, got, c.want)
+			}
+		}
+		fmt.Fprintf(&b, "| %d | %s | %s | %s |\n", firstQuirk+i, q.servers, q.pawl, strings.Join(names, "; "))
+	}
+	const page = "../../docs/anthropic-quirks.md"
+	if *update {
+		if err := os.WriteFile(page, []byte(b.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	have, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(have), b.String()); diff != "" {
+		t.Errorf("docs/anthropic-quirks.md is not what the test shows; write it with -update. Got -, want +\n%s", diff)
+	}
+}

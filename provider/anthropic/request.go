@@ -1,0 +1,192 @@
+package anthropic
+
+import (
+	"slices"
+
+	"github.com/pawl-go/pawl"
+	dialects "github.com/pawl-go/pawl/internal/dialect"
+	"github.com/pawl-go/pawl/internal/jsonscan"
+	"github.com/pawl-go/pawl/internal/wire"
+)
+
+// encoder appends a body.
+type encoder struct {
+	*dialect
+	wire.Writer
+	model   string
+	version int // of the model; see version
+	tools   *wire.Toolset
+	own     options
+	ids     callIDs
+	cache   marks
+
+	role     string // of the message that is being written; "": none
+	markable bool   // the block written last may carry a cache mark
+}
+
+// encode appends the body of req to dst.
+func (d *dialect) encode(dst []byte, name string, tools *wire.Toolset, req *pawl.Request, own options) ([]byte, error) {
+	if req.Model != "" {
+		name = req.Model
+	}
+	if name == "" {
+		return dst, invalid("model", "no model is named")
+	}
+	if err := req.Choice.Check(req.Tools); err != nil {
+		return dst, &pawl.ProviderError{Provider: provider, Code: pawl.CodeInvalidRequest, Message: err.Error(), Err: err}
+	}
+	if len(req.Output) > 0 && !jsonscan.IsObject(req.Output) {
+		return dst, invalid("output", "the schema is not a JSON object")
+	}
+	e := encoder{dialect: d, Writer: wire.Writer{Provider: provider, B: dst}, model: name, version: version(name), tools: tools, own: own}
+	e.Begin(own.body)
+	fromRequest(&e, req)
+	return e.Finish()
+}
+
+// fromRequest writes the members of a body. What stays the same in a conversation comes first, then the messages, then what
+// changes, so that the body of a turn begins with that of the turn before.
+func fromRequest(e *encoder, req *pawl.Request) {
+	if e.vertex {
+		if e.Key("anthropic_version") {
+			e.Raw(`"vertex-2023-10-16"`)
+		}
+	} else if e.Key("model") {
+		e.String(e.model)
+	}
+	s := &req.Settings
+	t := e.toThinking(s)
+	if e.Key("max_tokens") {
+		e.Int(t.maxTokens)
+	}
+	e.cache = e.toMarks(req.Messages)
+	native := nativeOutput(e, req.Output)
+	lead := fromSystem(e, req, native)
+	offered := len(e.tools.Body) > 2 // else each was left out
+	if (offered || len(e.own.tools) > 0) && e.Key("tools") {
+		e.B = append(e.B, '[')
+		if offered {
+			e.B = append(e.B, e.tools.Body[1:len(e.tools.Body)-1]...)
+		}
+		if e.cache.on && offered {
+			e.mark() // before the options' tools: they may have marks of their own
+		}
+		if len(e.own.tools) > 0 {
+			e.Comma()
+			e.B = append(e.B, e.own.tools...)
+		}
+		e.B = append(e.B, ']')
+	}
+	if e.Key("messages") {
+		e.Raw("[")
+		fromMessages(e, req.Messages, lead)
+		e.Raw("]")
+	}
+	if len(req.Tools) > 0 && (offered || len(e.own.tools) > 0) && e.Key("tool_choice") {
+		fromChoice(e, req.Choice, req, t.on)
+	}
+	if s.Temperature != nil && e.Key("temperature") {
+		if t.on && *s.Temperature != 1 {
+			e.Fail(unsupported("settings.temperature", "Anthropic takes no temperature but 1 while the model thinks"))
+		}
+		e.Float("settings.temperature", *s.Temperature)
+	}
+	if s.TopP != nil && e.Key("top_p") {
+		e.Float("settings.top_p", *s.TopP)
+	}
+	if len(s.Stop) > 0 && e.Key("stop_sequences") {
+		e.Raw("[")
+		for _, stop := range s.Stop {
+			e.Comma()
+			e.String(stop)
+		}
+		e.Raw("]")
+	}
+	fromThinking(e, t)
+	if (t.effort != "" || native != nil) && e.Key("output_config") {
+		e.Raw("{")
+		if t.effort != "" {
+			e.Raw(`"effort":`)
+			e.String(t.effort)
+		}
+		if native != nil {
+			e.Comma()
+			e.Raw(`"format":{"type":"json_schema","schema":`)
+			e.B = append(e.B, native...)
+			e.Raw(`}`)
+		}
+		e.Raw("}")
+	}
+	if e.cache.top && e.Key("cache_control") {
+		e.Raw(cacheMark)
+	}
+	if id := container(e.tag, req.Messages); id != "" && e.Key("container") {
+		e.String(id)
+	}
+	if !req.Whole && e.Key("stream") {
+		e.Raw("true")
+	}
+}
+
+// toolForm is how the API has tools.
+var toolForm = wire.ToolForm{Provider: provider, Dialect: dialects.Anthropic, FromTool: fromTool}
+
+// fromTool appends the definition of a tool.
+func fromTool(dst []byte, name string, t *pawl.Tool) ([]byte, error) {
+	schema, err := fromSchema(t.Input)
+	if err != nil {
+		return nil, err
+	}
+	dst = append(dst, `{"name":`...)
+	dst = jsonscan.AppendString(dst, name)
+	if t.Description != "" {
+		dst = append(dst, `,"description":`...)
+		dst = jsonscan.AppendString(dst, t.Description)
+	}
+	dst = append(dst, `,"input_schema":`...)
+	dst = append(dst, schema...)
+	return append(dst, '}'), nil
+}
+
+// fromChoice writes the choice. None keeps the tools: without them the cache of the conversation's beginning would be lost.
+func fromChoice(e *encoder, c pawl.ToolChoice, req *pawl.Request, thinks bool) {
+	forced := c.Mode == pawl.ToolRequired || c.Mode == pawl.ToolNamed
+	if forced && thinks {
+		e.Fail(unsupported("tool_choice", "Anthropic refuses a forced call (required or named) while the model thinks: what it thinks is to decide whether "+
+			"it calls a tool. Let the choice be auto, or ask for no thinking (settings.effort, options.thinking)"))
+	}
+	for _, n := range c.Names {
+		if w := e.tools.ToWire(n); c.Mode == pawl.ToolNamed && !e.tools.Offered(w) && !slices.Contains(e.own.names, n) {
+			e.Fail(unsupported("tool_choice", "%s is not offered: Anthropic cannot express its input schema", n))
+		}
+	}
+	switch {
+	case c.Mode == pawl.ToolNone:
+		e.Raw(`{"type":"none"}`)
+		return
+	case c.Mode == pawl.ToolRequired:
+		e.Raw(`{"type":"any"`)
+	case c.Mode == pawl.ToolNamed && len(c.Names) == 1:
+		e.Raw(`{"type":"tool","name":`)
+		e.String(e.tools.ToWire(c.Names[0]))
+	case c.Mode == pawl.ToolNamed && all(c.Names, req.Tools) && len(e.own.tools) == 0:
+		e.Raw(`{"type":"any"`)
+	case c.Mode == pawl.ToolNamed:
+		e.Fail(unsupported("tool_choice", "Anthropic can force one named tool, or any of all tools, but not one of some: name one tool, or offer only those to be chosen from and ask for required"))
+	default:
+		e.Raw(`{"type":"auto"`)
+	}
+	if p := req.Settings.Parallel; p != nil && !*p {
+		e.Raw(`,"disable_parallel_tool_use":true`)
+	}
+	e.Raw(`}`)
+}
+
+// all reports whether names are those of all tools.
+func all(names []string, tools []*pawl.Tool) bool {
+	named := map[string]bool{}
+	for _, n := range names {
+		named[n] = true
+	}
+	return len(named) == len(tools) // each name is offered, as Check has seen
+}

@@ -1,0 +1,334 @@
+package anthropic
+
+import (
+	"encoding/json"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/jsonscan"
+	"github.com/pawl-go/pawl/internal/wire"
+)
+
+// decoder makes deltas of a reply: of the blocks of a whole one (this file), or of the events of a stream (stream.go).
+type decoder struct {
+	*wire.Emitter
+	*dialect
+	restart func() // forgets what was yielded; nil: it cannot be taken back
+
+	slots   []slot // the blocks of a stream, in the order in which they appeared
+	started bool
+	ended   bool
+	holding bool     // a call came that may have been carried out already: what follows waits for the stop reason
+	held    [][]byte // blocks that wait
+
+	stop, explanation string
+	container         string
+	figures           figures
+}
+
+// Whole reads a whole reply.
+func (d *decoder) Whole(body []byte) error {
+	d.Emitter.Whole = true
+	c := jsonscan.New(body)
+	if c.Kind() == jsonscan.Array {
+		return toStreamError(body) // Vertex AI puts an error in an array
+	}
+	if !c.Object() {
+		return broken("the reply is not a JSON object: %s", wire.Excerpt(body))
+	}
+	var typ string
+	var content, failure []byte
+	for k, ok := c.Key(); ok; k, ok = c.Key() {
+		switch string(k) {
+		case "type":
+			typ = c.String()
+		case "content":
+			content = c.Raw()
+		case "error":
+			if c.Kind() != jsonscan.Null {
+				failure = c.Raw()
+			}
+		default:
+			d.message(k, &c)
+		}
+	}
+	switch {
+	case failure != nil || typ == "error":
+		return toStreamError(body)
+	case c.End() != nil:
+		return broken("the reply cannot be read: %v", c.End())
+	case len(content) == 0 || content[0] != '[':
+		return broken("the reply has no content: %s", wire.Excerpt(body))
+	}
+	list := jsonscan.New(content)
+	for list.Array(); list.More(); {
+		if err := d.block(list.Raw()); err != nil {
+			return err
+		}
+	}
+	return d.finish()
+}
+
+// message reads a member of a message, of the one that opens a stream too.
+func (d *decoder) message(k []byte, c *jsonscan.Cursor) {
+	switch string(k) {
+	case "id":
+		d.ID = c.String()
+	case "model":
+		d.Model = c.String()
+	case "usage":
+		if c.Kind() == jsonscan.Object {
+			d.figures.add(c.Raw())
+		}
+	default:
+		d.ending(k, c)
+	}
+}
+
+// ending reads a member of what is said at the end of a message.
+func (d *decoder) ending(k []byte, c *jsonscan.Cursor) {
+	switch string(k) {
+	case "stop_reason":
+		if s := c.String(); s != "" {
+			d.stop = s
+		}
+	case "stop_details":
+		if s := member(c.Raw(), "explanation"); s != "" {
+			d.explanation = s
+		}
+	case "container":
+		if s := member(c.Raw(), "id"); s != "" {
+			d.container = s
+		}
+	}
+}
+
+// content is one content block. Its members are raw JSON until its type is known.
+type content struct {
+	raw, typ                          []byte
+	id, name                          string
+	text, thinking, signature, caller []byte
+	input, citations                  []byte
+}
+
+func readContent(raw []byte) content {
+	b := content{raw: raw}
+	c := jsonscan.New(raw)
+	c.Object()
+	for k, ok := c.Key(); ok; k, ok = c.Key() {
+		switch string(k) {
+		case "type":
+			b.typ = c.Text()
+		case "id":
+			b.id = c.String()
+		case "name":
+			b.name = c.String()
+		case "text":
+			b.text = c.Raw()
+		case "thinking":
+			b.thinking = c.Raw()
+		case "signature":
+			b.signature = c.Raw()
+		case "caller":
+			b.caller = c.Raw()
+		case "input":
+			b.input = c.Raw()
+		case "citations":
+			b.citations = c.Raw()
+		}
+	}
+	return b
+}
+
+// block yields a whole block.
+func (d *decoder) block(raw []byte) error {
+	b := readContent(raw)
+	switch string(b.typ) {
+	case "":
+		return broken("a block of the reply has no type: %s", wire.Excerpt(raw))
+	case "text":
+		opaque, err := d.cited(b.citations)
+		if err != nil || !wire.Filled(b.text) && opaque == nil {
+			return err
+		}
+		return d.Part(pawl.Text{Text: wire.AsText(b.text), Opaque: opaque})
+	case "thinking":
+		return d.thought(wire.AsText(b.thinking), raw, wire.Filled(b.signature))
+	case "tool_use":
+		if foreign(b.caller) && d.stop != "tool_use" {
+			break // code in the server's container has called it, and has its result
+		}
+		call, err := d.toCall(&b)
+		if err != nil {
+			return err
+		}
+		call.Args = toArgs(b.input)
+		if restore := d.Tools.Restore(b.name); restore != nil {
+			call.Args = restore(call.Args)
+		}
+		return d.Part(call)
+	}
+	opaque, err := d.Keep(raw)
+	if err != nil {
+		return err
+	}
+	return d.Part(pawl.Reasoning{Opaque: opaque})
+}
+
+// thought yields whole thinking. Anthropic signs what it has finished: without a signature it would refuse to have it back.
+func (d *decoder) thought(text string, raw []byte, signed bool) error {
+	p := pawl.Reasoning{Text: text}
+	if signed || d.compatible {
+		var err error
+		if p.Opaque, err = d.Keep(raw); err != nil {
+			return err
+		}
+	} else if text == "" {
+		return nil
+	}
+	return d.Part(p)
+}
+
+// cited keeps the citations of a text, which belong to it when it is sent back.
+func (d *decoder) cited(list []byte) (*pawl.Opaque, error) {
+	if len(list) <= 2 || list[0] != '[' {
+		return nil, nil
+	}
+	return d.Keep(append(append([]byte(`{"citations":`), list...), '}'))
+}
+
+// foreign reports whether a call was made by something else than the model itself.
+func foreign(caller []byte) bool {
+	t := member(caller, "type")
+	return t != "" && t != "direct"
+}
+
+// toCall makes a call of a block, without its arguments.
+func (d *decoder) toCall(b *content) (pawl.ToolCall, error) {
+	call := pawl.ToolCall{ID: b.id, Name: d.Tools.FromWire(b.name)}
+	if !foreign(b.caller) {
+		return call, nil
+	}
+	var err error
+	call.Opaque, err = d.Keep(append(append([]byte(`{"caller":`), b.caller...), '}'))
+	return call, err
+}
+
+// toArgs returns the arguments of a call, which are an object here; none at all stand for the empty one.
+func toArgs(input []byte) json.RawMessage {
+	if args := wire.AsArgs(input); len(args) > 0 {
+		return args
+	}
+	return json.RawMessage(`{}`)
+}
+
+// finish ends the reply, or the part of it that came before a pause.
+func (d *decoder) finish() error {
+	for _, raw := range d.held {
+		if err := d.block(raw); err != nil {
+			return err
+		}
+	}
+	if d.container != "" {
+		data := append(jsonscan.AppendString([]byte(`{"container":`), d.container), '}')
+		if err := d.Part(pawl.Reasoning{Opaque: &pawl.Opaque{Provider: d.tag, Data: data}}); err != nil {
+			return err
+		}
+	}
+	d.Usage = d.figures.toUsage()
+	if d.stop == "pause_turn" || d.stop == "compaction" {
+		return errPaused
+	}
+	if d.stop == "refusal" && d.explanation != "" {
+		d.Began = true
+		if !d.Yield(pawl.Delta{Notice: &pawl.Notice{Code: "refusal", Text: d.explanation}}, nil) {
+			return wire.ErrStopped
+		}
+	}
+	return d.Finish(toFinish(d.stop))
+}
+
+// toFinish maps the stop reasons.
+func toFinish(reason string) pawl.FinishReason {
+	switch reason {
+	case "end_turn", "stop_sequence":
+		return pawl.FinishStop
+	case "max_tokens", "model_context_window_exceeded":
+		return pawl.FinishLength
+	case "tool_use":
+		return pawl.FinishToolCalls
+	case "refusal":
+		return pawl.FinishContentFilter
+	}
+	return pawl.FinishOther
+}
+
+// container returns the id of the container in which the server ran code for the last reply that had one; "" when there is none.
+func container(tag string, messages []pawl.Message) string {
+	for i := len(messages) - 1; i >= 0; i-- {
+		if messages[i].Role != pawl.RoleAssistant {
+			continue
+		}
+		for j := len(messages[i].Parts) - 1; j >= 0; j-- {
+			r, ok := messages[i].Parts[j].(pawl.Reasoning)
+			if !ok || r.Opaque == nil || r.Opaque.Provider != tag || r.Text != "" {
+				continue
+			}
+			if id := member(r.Opaque.Data, "container"); id != "" && member(r.Opaque.Data, "type") == "" {
+				return id
+			}
+		}
+	}
+	return ""
+}
+
+// figures are the counts of a reply. Those of a stream come in two parts: the later ones are totals, not more.
+type figures struct {
+	input, output, thinking, read, write int
+	raw                                  json.RawMessage
+}
+
+func (f *figures) add(raw []byte) {
+	c := jsonscan.New(raw)
+	if !c.Object() {
+		return
+	}
+	whole := false
+	set := func(n *int, c *jsonscan.Cursor) {
+		if v := wire.Count(c); v > 0 {
+			*n = v
+		}
+	}
+	for k, ok := c.Key(); ok; k, ok = c.Key() {
+		switch string(k) {
+		case "input_tokens":
+			whole = true
+			set(&f.input, &c)
+		case "output_tokens":
+			set(&f.output, &c)
+		case "cache_read_input_tokens":
+			set(&f.read, &c)
+		case "cache_creation_input_tokens":
+			set(&f.write, &c)
+		case "output_tokens_details":
+			if !c.Object() {
+				continue
+			}
+			for k, ok := c.Key(); ok; k, ok = c.Key() {
+				if string(k) == "thinking_tokens" {
+					set(&f.thinking, &c)
+				}
+			}
+		}
+	}
+	if c.Err() == nil && (whole || f.raw == nil) {
+		f.raw = append(json.RawMessage(nil), raw...)
+	}
+}
+
+// toUsage normalises the figures: Anthropic counts what the cache read and wrote beside the input.
+func (f *figures) toUsage() *pawl.Usage {
+	if f.raw == nil {
+		return nil
+	}
+	return &pawl.Usage{Input: f.input + f.read + f.write, Output: f.output, Reasoning: f.thinking, CacheRead: f.read, CacheWrite: f.write, Raw: f.raw}
+}

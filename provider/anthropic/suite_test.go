@@ -1,0 +1,18 @@
+package anthropic_test
+
+import (
+	"net/http"
+	"testing"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/pawltest"
+	"github.com/pawl-go/pawl/provider/anthropic"
+)
+
+func TestSuite(t *testing.T) {
+	pawltest.TestAdapter(t, func(t *testing.T, url string) pawl.Model {
+		tr := &http.Transport{}
+		t.Cleanup(tr.CloseIdleConnections)
+		return anthropic.New("another-model", &anthropic.Options{BaseURL: url, Key: "test-key", Retries: -1, HTTP: tr})
+	})
+}

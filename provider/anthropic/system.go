@@ -1,0 +1,58 @@
+package anthropic
+
+import (
+	"strings"
+
+	"github.com/pawl-go/pawl"
+)
+
+// fromSystem writes the system prompt, a block a message, and returns how many messages it is made of. A wish for
+// structured output that the API cannot be told otherwise stands at its end.
+func fromSystem(e *encoder, req *pawl.Request, native []byte) int {
+	lead := 0
+	for lead < len(req.Messages) {
+		m := &req.Messages[lead]
+		if m.Role != pawl.RoleSystem && m.Role != pawl.RoleDeveloper {
+			break
+		}
+		if !onlyText(m.Parts) {
+			e.Fail(unsupported("messages", "message %d: Anthropic takes nothing but text in a system message", lead))
+		}
+		lead++
+	}
+	wish := ""
+	if len(req.Output) > 0 && native == nil {
+		wish = outputWish + string(req.Output)
+	}
+	any := wish != ""
+	for _, m := range req.Messages[:lead] {
+		any = any || strings.TrimSpace(m.Text()) != ""
+	}
+	if !any || !e.Key("system") {
+		return lead
+	}
+	e.Raw("[")
+	for _, m := range req.Messages[:lead] {
+		if text := m.Text(); strings.TrimSpace(text) != "" {
+			fromSystemText(e, text)
+		}
+	}
+	if wish != "" {
+		fromSystemText(e, wish)
+	}
+	if e.cache.on {
+		e.mark()
+	}
+	e.Raw("]")
+	return lead
+}
+
+func fromSystemText(e *encoder, text string) {
+	e.Comma()
+	e.Raw(`{"type":"text","text":`)
+	e.String(text)
+	e.Raw(`}`)
+}
+
+// outputWish is how structured output is asked for where the API cannot hold the model to it; pawl checks the reply either way.
+const outputWish = "When you give your final answer, give one JSON value and nothing else: no explanation, no code fence. It must fit this JSON Schema:\n"

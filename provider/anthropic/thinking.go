@@ -1,0 +1,127 @@
+package anthropic
+
+import (
+	"strings"
+
+	"github.com/pawl-go/pawl"
+)
+
+// thinking is how a request lets the model think.
+type thinking struct {
+	on        bool   // as far as the request says
+	adaptive  bool   // the model decides how much; else up to budget
+	budget    int    // tokens; 0: nothing is sent
+	effort    string // of output_config; "": not sent
+	maxTokens int
+}
+
+// The thinking budgets of the efforts, for models that do not know the word. With the room for the answer they stay below the
+// 32,000 tokens that the oldest of these models can write.
+var budgets = map[string]int{"minimal": 1024, "low": 2048, "medium": 8192, "high": 16384, "xhigh": 23000, "max": 23000}
+
+// toThinking reads the effort. Models from 4.6 on take the word, and decide themselves how much to think; those before
+// are given a budget, and those before 3.7 do not think.
+func (e *encoder) toThinking(s *pawl.Settings) thinking {
+	t := thinking{maxTokens: s.MaxTokens}
+	if t.maxTokens == 0 {
+		t.maxTokens = defaultMaxTokens(e.version)
+	}
+	switch e.own.thinking {
+	case "", "disabled":
+	default:
+		t.on = true
+	}
+	switch {
+	case s.Effort == "" || s.Effort == "none":
+		return t
+	case e.version != unknown && e.version < 307:
+		e.Fail(unsupported("settings.effort", "%s does not think", e.model))
+		return t
+	case e.version >= 406:
+		t.on, t.adaptive, t.effort = e.own.thinking != "disabled", true, s.Effort
+		return t
+	}
+	budget, ok := budgets[s.Effort]
+	if !ok {
+		e.Fail(invalid("settings.effort", "%q is none of none, minimal, low, medium, high, xhigh, max", s.Effort))
+		return t
+	}
+	if e.version == 405 && strings.Contains(e.model, "opus") {
+		t.effort = s.Effort
+	}
+	if e.own.thinking != "" {
+		return t // the options' own budget
+	}
+	t.on, t.budget = true, budget
+	if s.MaxTokens == 0 {
+		t.maxTokens = budget + 8192
+		return t
+	}
+	if t.budget = min(budget, s.MaxTokens*3/4); t.budget < 1024 {
+		if t.budget = 1024; s.MaxTokens <= t.budget {
+			e.Fail(invalid("settings.max_tokens", "%d leaves no room for an answer after the least thinking there is, 1024 tokens", s.MaxTokens))
+		}
+	}
+	return t
+}
+
+func fromThinking(e *encoder, t thinking) {
+	if !t.adaptive && t.budget == 0 || !e.Key("thinking") {
+		return
+	}
+	if t.adaptive {
+		e.Raw(`{"type":"adaptive"}`)
+		return
+	}
+	e.Raw(`{"type":"enabled","budget_tokens":`)
+	e.Int(t.budget)
+	e.Raw(`}`)
+}
+
+// defaultMaxTokens is the bound on the reply where the request has none, since the API asks for one. It is what every model of
+// a version can write.
+func defaultMaxTokens(version int) int {
+	switch {
+	case version == unknown, version >= 305 && version < 307:
+		return 8192
+	case version < 305:
+		return 4096
+	}
+	return 16384
+}
+
+// unknown is the version of a model that is none of Claude's.
+const unknown = -1
+
+// version reads the version out of a model's name: 405 for claude-sonnet-4-5-20250929, 307 for claude-3-7-sonnet. A Claude
+// without a number is taken for a new one.
+func version(model string) int {
+	_, name, ok := strings.Cut(model, "claude")
+	if !ok {
+		return unknown
+	}
+	v, digits := 0, 0
+	for _, word := range strings.FieldsFunc(name, func(r rune) bool { return r == '-' || r == '.' || r == '@' || r == ':' }) {
+		n := 0
+		for _, c := range []byte(word) {
+			if c < '0' || c > '9' || len(word) > 2 {
+				n = -1
+				break
+			}
+			n = n*10 + int(c-'0')
+		}
+		switch {
+		case n < 0 && digits > 0:
+			return v // the number has ended
+		case n < 0:
+		case digits == 0:
+			v, digits = n*100, 1
+		default:
+			return v + n
+		}
+	}
+	if digits == 0 {
+		return 9900
+	}
+	return v
+}
