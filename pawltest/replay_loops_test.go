@@ -137,7 +137,9 @@ func TestRecordedLoops(t *testing.T) {
 					loops = [][]pawltest.Exchange{c.Exchanges}
 				}
 				for _, loop := range loops {
-					if slices.ContainsFunc(loop, func(x pawltest.Exchange) bool { return strings.Contains(x.Response.Headers["content-type"], "vnd.amazon.eventstream") }) {
+					if slices.ContainsFunc(loop, func(x pawltest.Exchange) bool {
+						return strings.Contains(x.Response.Headers["content-type"], "vnd.amazon.eventstream")
+					}) {
 						s.excluded++ // Bedrock's framing, which no adapter speaks
 						continue
 					}
