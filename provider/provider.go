@@ -105,6 +105,9 @@ func guess(name string) string {
 			return fmt.Sprintf("; did you mean %s:%s?", a.name, name)
 		}
 	}
+	if strings.HasPrefix(name, "claude") {
+		return fmt.Sprintf("; did you mean anthropic:%s?", name)
+	}
 	return fmt.Sprintf("; did you mean openai:%s?", name)
 }
 

@@ -20,6 +20,7 @@ func TestOpenSaysWhatWouldBeRight(t *testing.T) {
 	for name, want := range map[string]string{
 		"":                "want PROVIDER:MODEL, such as openai:gpt-5-mini",
 		"gpt-5-mini":      "did you mean openai:gpt-5-mini?",
+		"claude-opus-4-6": "did you mean anthropic:claude-opus-4-6?",
 		"gemini-3-pro":    "did you mean gemini:gemini-3-pro?",
 		"openai":          "a model's name follows openai:",
 		"openai:":         "a model's name follows openai:",

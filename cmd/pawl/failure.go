@@ -116,8 +116,11 @@ func failed(err error) error {
 
 // keyName is the variable of the environment that has a provider's key.
 func keyName(provider string) string {
-	if provider == "anthropic" {
+	switch provider {
+	case "anthropic":
 		return "ANTHROPIC_API_KEY"
+	case "gemini":
+		return "GEMINI_API_KEY"
 	}
 	return "OPENAI_API_KEY"
 }

@@ -148,12 +148,13 @@ func fromTool(dst []byte, name string, t *pawl.Tool) ([]byte, error) {
 	return append(dst, '}'), nil
 }
 
-// fromChoice writes the choice. None keeps the tools: without them the cache of the conversation's beginning would be lost.
+// fromChoice writes the choice. None keeps the tools: without them the cache of the conversation's beginning would be lost. A
+// forced choice and thinking with a budget exclude each other; adaptive thinking gives way, as recorded traffic shows.
 func fromChoice(e *encoder, c pawl.ToolChoice, req *pawl.Request, thinks bool) {
 	forced := c.Mode == pawl.ToolRequired || c.Mode == pawl.ToolNamed
 	if forced && thinks {
 		e.Fail(unsupported("tool_choice", "Anthropic refuses a forced call (required or named) while the model thinks: what it thinks is to decide whether "+
-			"it calls a tool. Let the choice be auto, or ask for no thinking (settings.effort, options.thinking)"))
+			"it calls a tool. Let the choice be auto, ask for no thinking (settings.effort, options.thinking), or take a model that decides itself when to think (Claude from 4.6 on)"))
 	}
 	for _, n := range c.Names {
 		if w := e.tools.ToWire(n); c.Mode == pawl.ToolNamed && !e.tools.Offered(w) && !slices.Contains(e.own.names, n) {

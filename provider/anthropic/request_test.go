@@ -122,8 +122,11 @@ func TestRequestMembers(t *testing.T) {
 			r.Tools, r.Choice, r.Settings.Effort = []*pawl.Tool{tool("f")}, pawl.ToolChoice{Mode: pawl.ToolRequired}, "high"
 		}), "error unsupported: tool_choice: Anthropic refuses a forced call (required or named) while the model thinks"},
 		{"forced while thinking by options", with(func(r *pawl.Request) {
-			r.Tools, r.Choice, r.Settings.Options = []*pawl.Tool{tool("f")}, pawl.Named("f"), options(`{"thinking":{"type":"adaptive"}}`)
+			r.Tools, r.Choice, r.Settings.Options = []*pawl.Tool{tool("f")}, pawl.Named("f"), options(`{"thinking":{"type":"enabled","budget_tokens":1024}}`)
 		}), "error unsupported: tool_choice: Anthropic refuses a forced call"},
+		{"forced, and the model decides whether it thinks", with(func(r *pawl.Request) {
+			r.Model, r.Tools, r.Choice, r.Settings.Effort = "claude-opus-4-6", []*pawl.Tool{tool("f")}, pawl.ToolChoice{Mode: pawl.ToolRequired}, "high"
+		}), `"tool_choice":{"type":"any"},"thinking":{"type":"adaptive"},"output_config":{"effort":"high"}}`},
 		{"forced, thinking off", with(func(r *pawl.Request) {
 			r.Tools, r.Choice, r.Settings.Options = []*pawl.Tool{tool("f")}, pawl.Named("f"), options(`{"thinking":{"type":"disabled"}}`)
 		}), `"tool_choice":{"type":"tool","name":"f"}`},

@@ -8,7 +8,7 @@ import (
 
 // thinking is how a request lets the model think.
 type thinking struct {
-	on        bool   // as far as the request says
+	on        bool   // it thinks whatever comes; where it decides itself, it may also not think, and calls may be forced
 	adaptive  bool   // the model decides how much; else up to budget
 	budget    int    // tokens; 0: nothing is sent
 	effort    string // of output_config; "": not sent
@@ -26,11 +26,7 @@ func (e *encoder) toThinking(s *pawl.Settings) thinking {
 	if t.maxTokens == 0 {
 		t.maxTokens = defaultMaxTokens(e.version)
 	}
-	switch e.own.thinking {
-	case "", "disabled":
-	default:
-		t.on = true
-	}
+	t.on = e.own.thinking == "enabled"
 	switch {
 	case s.Effort == "" || s.Effort == "none":
 		return t
@@ -38,7 +34,7 @@ func (e *encoder) toThinking(s *pawl.Settings) thinking {
 		e.Fail(unsupported("settings.effort", "%s does not think", e.model))
 		return t
 	case e.version >= 406:
-		t.on, t.adaptive, t.effort = e.own.thinking != "disabled", true, s.Effort
+		t.adaptive, t.effort = true, s.Effort
 		return t
 	}
 	budget, ok := budgets[s.Effort]
