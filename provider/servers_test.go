@@ -4,11 +4,13 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/provider"
+	"github.com/pawl-go/pawl/provider/catalog"
 )
 
 // transport answers every request and keeps the last.
@@ -149,5 +151,15 @@ func TestOpenAIKeepsItsEnvironment(t *testing.T) {
 	}
 	if got, want := r.URL.String()+" "+keys(r), "https://openai.example/v1/chat/completions Authorization: Bearer key-of-openai"; got != want {
 		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+// Each provider of the catalogue can be opened, so that its names are worth copying. (The adapter of Anthropic's own API is not there yet.)
+func TestCatalogueNamesProviders(t *testing.T) {
+	known := append(provider.Names(), "anthropic")
+	for _, m := range catalog.Default().Models("") {
+		if !slices.Contains(known, m.Provider) {
+			t.Errorf("%s: there is no provider %q", m.Name(), m.Provider)
+		}
 	}
 }
