@@ -38,8 +38,8 @@ type adapter struct {
 
 // adapters are all that Open knows.
 var adapters = withServers(
-	adapter{"openai", "openai:gpt-5-mini", func(model string, o *Options) pawl.Model { return openai.New(model, fromOptions(o)) }},
-	adapter{"openai-chat", "openai-chat:gpt-5-mini", func(model string, o *Options) pawl.Model { return openai.NewChat(model, fromOptions(o)) }},
+	adapter{"openai", "openai:gpt-5-mini", func(model string, o *Options) pawl.Model { return openai.New(model, toServer(o)) }},
+	adapter{"openai-chat", "openai-chat:gpt-5-mini", func(model string, o *Options) pawl.Model { return openai.NewChat(model, toServer(o)) }},
 	adapter{"gemini", "gemini:gemini-3-flash-preview", func(model string, o *Options) pawl.Model {
 		return gemini.New(model, &gemini.Options{BaseURL: o.BaseURL, Key: o.Key, Header: o.Header, HTTP: o.HTTP, Retries: o.Retries})
 	}},

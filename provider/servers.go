@@ -1,6 +1,9 @@
 package provider
 
 import (
+	"net/url"
+	"strings"
+
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/provider/openai"
 )
@@ -43,6 +46,24 @@ func (s server) adapter() adapter {
 		opts.Server = &s.Server
 		return openai.NewChat(model, opts)
 	}}
+}
+
+// toServer are the options of a model under OpenAI's own names. A base URL at a server of the list brings that server's key variable along:
+// OpenAI's key must not go there. OPENAI_BASE_URL is not looked at, as whoever sets it sets OPENAI_API_KEY to go with it.
+func toServer(o *Options) *openai.Options {
+	opts := fromOptions(o)
+	u, err := url.Parse(strings.TrimSpace(o.BaseURL))
+	if err != nil || u.Host == "" {
+		return opts
+	}
+	host := strings.ToLower(u.Hostname())
+	for _, s := range servers {
+		own, err := url.Parse(s.BaseURL)
+		if err == nil && !s.Keyless && own.Hostname() == host || s.Name == "azure" && strings.HasSuffix(host, ".openai.azure.com") {
+			opts.Server = &s.Server
+		}
+	}
+	return opts
 }
 
 // withServers appends an adapter for each server.

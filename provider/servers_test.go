@@ -163,3 +163,25 @@ func TestCatalogueNamesProviders(t *testing.T) {
 		}
 	}
 }
+
+// OpenAI's key does not go to another provider under OpenAI's own names either.
+func TestBaseURLOfAnotherProvider(t *testing.T) {
+	environment(t, "")
+	for _, name := range []string{"openai:m", "openai-chat:m"} {
+		r, err := ask(t, name, provider.Options{BaseURL: "https://API.groq.com/openai/v1"})
+		if r == nil {
+			t.Fatalf("%s: nothing was sent: %v", name, err)
+		}
+		if got, want := keys(r), "Authorization: Bearer key-of-groq"; got != want {
+			t.Errorf("%s: sent %q, want %q alone", name, got, want)
+		}
+		r, _ = ask(t, name, provider.Options{BaseURL: "https://r.openai.azure.com/openai/v1"})
+		if got, want := keys(r), "Api-Key: key-of-azure"; got != want {
+			t.Errorf("%s at Azure: sent %q, want %q alone", name, got, want)
+		}
+		r, _ = ask(t, name, provider.Options{BaseURL: "https://gateway.example/v1"})
+		if got, want := keys(r), "Authorization: Bearer key-of-openai"; got != want {
+			t.Errorf("%s at a gateway: sent %q, want %q", name, got, want)
+		}
+	}
+}
