@@ -3,6 +3,9 @@
 //
 //	m, err := provider.Open("openai-chat:qwen3:4b", &provider.Options{BaseURL: "http://localhost:11434/v1"})
 //
+// Servers that speak Chat Completions have names of their own, with their addresses and the variables of their keys: "ollama:qwen3:4b" asks
+// the Ollama of this machine, "groq:openai/gpt-oss-120b" Groq with GROQ_API_KEY. No server is sent the key of another.
+//
 // What stands before the first colon names the adapter, the rest is the provider's own name of the model and is not
 // looked at. Keys and addresses come from the environment where Options do not have them; each adapter's
 // package says which variables. A program that knows its provider can do without this package, and call that of the
@@ -42,18 +45,18 @@ type adapter struct {
 }
 
 // adapters are all that Open knows.
-var adapters = []adapter{
-	{"openai", "openai:gpt-5-mini", func(model string, o *Options) pawl.Model { return openai.New(model, fromOptions(o)) }},
-	{"openai-chat", "openai-chat:gpt-5-mini", func(model string, o *Options) pawl.Model { return openai.NewChat(model, fromOptions(o)) }},
-	{"anthropic", "anthropic:claude-sonnet-4-5", func(model string, o *Options) pawl.Model {
+var adapters = withServers(
+	adapter{"openai", "openai:gpt-5-mini", func(model string, o *Options) pawl.Model { return openai.New(model, toServer(o)) }},
+	adapter{"openai-chat", "openai-chat:gpt-5-mini", func(model string, o *Options) pawl.Model { return openai.NewChat(model, toServer(o)) }},
+	adapter{"anthropic", "anthropic:claude-sonnet-4-5", func(model string, o *Options) pawl.Model {
 		return anthropic.New(model, &anthropic.Options{BaseURL: o.BaseURL, Key: o.Key, Header: o.Header, HTTP: o.HTTP, Retries: o.Retries,
 			ConnectTimeout: o.ConnectTimeout, FirstByteTimeout: o.FirstByteTimeout, SilenceTimeout: o.SilenceTimeout})
 	}},
-	{"gemini", "gemini:gemini-3-flash-preview", func(model string, o *Options) pawl.Model {
+	adapter{"gemini", "gemini:gemini-3-flash-preview", func(model string, o *Options) pawl.Model {
 		return gemini.New(model, &gemini.Options{BaseURL: o.BaseURL, Key: o.Key, Header: o.Header, HTTP: o.HTTP, Retries: o.Retries,
 			ConnectTimeout: o.ConnectTimeout, FirstByteTimeout: o.FirstByteTimeout, SilenceTimeout: o.SilenceTimeout})
 	}},
-}
+)
 
 func fromOptions(o *Options) *openai.Options {
 	return &openai.Options{BaseURL: o.BaseURL, Key: o.Key, Header: o.Header, HTTP: o.HTTP, Retries: o.Retries,

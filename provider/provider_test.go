@@ -25,10 +25,10 @@ func TestOpenSaysWhatWouldBeRight(t *testing.T) {
 		"openai":          "a model's name follows openai:",
 		"openai:":         "a model's name follows openai:",
 		":gpt-5":          "did you mean openai:gpt-5?",
-		"opneai:gpt-5":    `unknown provider "opneai"; known: openai, openai-chat, anthropic, gemini; did you mean openai:gpt-5?`,
+		"opneai:gpt-5":    `unknown provider "opneai"; known: openai, openai-chat, anthropic, gemini, ollama, vllm, llamacpp, lmstudio, openrouter, groq, mistral, deepseek, xai, azure; did you mean openai:gpt-5?`,
 		"OpenAI:gpt-5":    "did you mean openai:gpt-5?",
 		"openai_chat:x":   "did you mean openai-chat:x?",
-		"mainframe:cobol": `unknown provider "mainframe"; known: openai, openai-chat, anthropic, gemini`,
+		"mainframe:cobol": `unknown provider "mainframe"; known: openai, openai-chat, anthropic, gemini, ollama, vllm, llamacpp, lmstudio, openrouter, groq, mistral, deepseek, xai, azure`,
 	} {
 		m, err := provider.Open(name, nil)
 		if err == nil || m != nil || !strings.Contains(err.Error(), want) {
@@ -40,5 +40,5 @@ func TestOpenSaysWhatWouldBeRight(t *testing.T) {
 func ExampleOpen() {
 	_, err := provider.Open("opneai:gpt-5-mini", nil)
 	fmt.Println(err)
-	// Output: model "opneai:gpt-5-mini": unknown provider "opneai"; known: openai, openai-chat, anthropic, gemini; did you mean openai:gpt-5-mini?
+	// Output: model "opneai:gpt-5-mini": unknown provider "opneai"; known: openai, openai-chat, anthropic, gemini, ollama, vllm, llamacpp, lmstudio, openrouter, groq, mistral, deepseek, xai, azure; did you mean openai:gpt-5-mini?
 }

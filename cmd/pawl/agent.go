@@ -17,8 +17,8 @@ import (
 
 // agentFlags is what run and chat share: the flags that make an agent, and those that keep its transcript.
 type agentFlags struct {
-	Model      string   `placeholder:"PROVIDER:NAME" help:"The model: openai:gpt-5-mini (Responses), anthropic:claude-sonnet-4-5, gemini:NAME, or openai-chat:NAME (Chat Completions, which most servers speak)."`
-	BaseURL    string   `name:"base-url" placeholder:"URL" help:"Where the provider's API is; usually ends in /v1. Default: OPENAI_BASE_URL, then the provider's own."`
+	Model      string   `placeholder:"PROVIDER:NAME" help:"The model: openai:gpt-5-mini (Responses), anthropic:claude-sonnet-4-5, gemini:NAME, openai-chat:NAME (Chat Completions, which most servers speak), or the name of a server: ollama:NAME, groq:NAME and so on; pawl models list has some."`
+	BaseURL    string   `name:"base-url" placeholder:"URL" help:"Where the provider's API is; usually ends in /v1. Default: OPENAI_BASE_URL for openai and openai-chat, then the provider's own."`
 	Driver     string   `enum:"native,react,auto" default:"native" placeholder:"DRIVER" help:"How the model calls tools: native (its own function calling), react (decisions written as text, for models without it), or auto. Default: native."`
 	Format     string   `name:"react-format" enum:"json,text,xml,plain," default:"" placeholder:"FORMAT" help:"How decisions of --driver react are written: json, text, xml or plain. Default: json."`
 	System     string   `placeholder:"TEXT" help:"Instructions that stand in front of the conversation."`
@@ -46,7 +46,7 @@ func (f *agentFlags) setup(ctx context.Context, sys *system) (s *setup, err erro
 	if f.Model == "" {
 		return nil, usage("--model openai:gpt-5-mini, --model anthropic:claude-sonnet-4-5, or --model openai-chat:NAME --base-url URL for a server of your own", "no model is named")
 	}
-	if strings.ContainsFunc(strings.TrimSpace(sys.env("OPENAI_API_KEY")), unicode.IsControl) {
+	if strings.HasPrefix(f.Model, "openai") && strings.ContainsFunc(strings.TrimSpace(sys.env("OPENAI_API_KEY")), unicode.IsControl) {
 		return nil, usage("set it again, to one line", "OPENAI_API_KEY has a control character in it, such as a line break")
 	}
 	model, err := provider.Open(f.Model, &provider.Options{BaseURL: f.BaseURL})

@@ -19,6 +19,7 @@ type grammar struct {
 	Run     runCmd     `cmd:"" help:"Carry out one task."`
 	Chat    chatCmd    `cmd:"" help:"Talk with an agent, line by line."`
 	Tools   toolsCmd   `cmd:"" help:"List, show and call the built-in tools."`
+	Models  modelsCmd  `cmd:"" help:"List what is known of models."`
 	Wire    wireCmd    `cmd:"" help:"Translate requests and replies to and from a provider's form."`
 	Version versionCmd `cmd:"" help:"Print the version."`
 }
@@ -118,9 +119,9 @@ func misused(err error) error {
 	text := strings.TrimSuffix(err.Error(), ".")
 	switch {
 	case path == "pawl" && strings.HasPrefix(text, "expected one of"):
-		return usage("begin with: pawl demo; or see: pawl --help", "there is no command; there are demo, run, chat, tools, wire, version")
+		return usage("begin with: pawl demo; or see: pawl --help", "there is no command; there are demo, run, chat, tools, models, wire, version")
 	case path == "pawl" && strings.HasPrefix(text, "unexpected argument"):
-		return usage("there are demo, run, chat, tools, wire, version; see: pawl --help", "%s", text)
+		return usage("there are demo, run, chat, tools, models, wire, version; see: pawl --help", "%s", text)
 	case strings.HasPrefix(text, `expected "<`):
 		text = "an argument is missing: " + strings.ToUpper(strings.Trim(strings.TrimPrefix(text, "expected "), `"<>`))
 	}

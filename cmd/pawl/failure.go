@@ -89,9 +89,12 @@ func failed(err error) error {
 	switch p.Code {
 	case pawl.CodeAuthentication:
 		if p.Status == 0 {
-			return &failure{statusUsage, fmt.Errorf("%s: there is no API key", p.Provider), "set " + keyName(p.Provider) + "; or give --base-url, for a server that needs no key"}
+			if strings.Contains(p.Message, "OPENAI_BASE_URL") {
+				return &failure{statusUsage, fmt.Errorf("%s: there is no API key", p.Provider), "set OPENAI_API_KEY; or give --base-url, for a server that needs no key"}
+			}
+			return &failure{status: statusUsage, err: err} // it names the variable
 		}
-		return &failure{statusUsage, err, "the server does not accept this " + keyName(p.Provider)}
+		return &failure{statusUsage, err, "the server does not accept this API key"}
 	case pawl.CodePermission:
 		return &failure{statusUsage, err, "this key may not use the model; try another --model"}
 	case pawl.CodeNotFound:
@@ -112,15 +115,4 @@ func failed(err error) error {
 		return &failure{statusFailed, err, hint}
 	}
 	return &failure{status: statusFailed, err: err}
-}
-
-// keyName is the variable of the environment that has a provider's key.
-func keyName(provider string) string {
-	switch provider {
-	case "anthropic":
-		return "ANTHROPIC_API_KEY"
-	case "gemini":
-		return "GEMINI_API_KEY"
-	}
-	return "OPENAI_API_KEY"
 }

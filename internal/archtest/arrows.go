@@ -49,6 +49,7 @@ var arrows = []arrow{
 
 	// one job each
 	{from: "provider", to: []string{".", "provider/...", "internal/..."}},
+	{from: "provider/catalog"},
 	{from: "provider/...", to: append([]string{".", "internal/wire"}, helpers...), modules: []string{jsonModule}},
 	{from: "react", to: append([]string{"."}, helpers...), modules: []string{jsonModule}},
 	{from: "leak", to: append([]string{"."}, helpers...)},

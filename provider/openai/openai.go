@@ -22,6 +22,7 @@
 package openai
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -47,6 +48,10 @@ type Options struct {
 	// CodeAuthentication before anything is sent; requests to other hosts go without one.
 	Key string
 
+	// Server is the server that is asked, where it is not OpenAI's own: what Key and BaseURL default to. Nothing of the
+	// environment that is meant for OpenAI is read then, so that its key cannot reach somebody else. Nil: OpenAI.
+	Server *Server
+
 	// Header is sent with each request, for organisations, projects and gateways.
 	Header http.Header
 
@@ -63,6 +68,16 @@ type Options struct {
 	ConnectTimeout   time.Duration // for a connection; 10 s. It is not for an HTTP of your own
 	FirstByteTimeout time.Duration // for the head of the answer, which many servers send with a whole reply only; 120 s
 	SilenceTimeout   time.Duration // for the next piece of the reply; a stream's pings are pieces; 120 s
+}
+
+// Server is how another server than OpenAI's wants to be asked. Package provider has a list of them.
+type Server struct {
+	Name      string // in errors, and for what only this server does
+	BaseURL   string // "": there is no default, the person must give one
+	BaseEnv   string // the environment variable with the address; "": there is none
+	KeyEnv    string // the environment variable with the key; "": there is none
+	KeyHeader string // the header that carries the key alone; "": Authorization, as a bearer token
+	Keyless   bool   // it may be asked without a key
 }
 
 // Model is a pawl.Model over one of OpenAI's APIs. Create it with New or NewChat; it may be used concurrently.
@@ -88,15 +103,16 @@ func newModel(a *api, model string, o *Options) *Model {
 		o = new(Options)
 	}
 	m := &Model{name: model}
-	base, key := o.BaseURL, o.Key
-	if base == "" {
-		base = os.Getenv("OPENAI_BASE_URL")
+	server := o.Server
+	if server == nil {
+		server = &Server{BaseURL: DefaultBaseURL, BaseEnv: "OPENAI_BASE_URL", KeyEnv: "OPENAI_API_KEY"}
 	}
+	base, key := cmp.Or(o.BaseURL, environment(server.BaseEnv), server.BaseURL), cmp.Or(o.Key, environment(server.KeyEnv))
 	if base == "" {
-		base = DefaultBaseURL
-	}
-	if key == "" {
-		key = strings.TrimSpace(os.Getenv("OPENAI_API_KEY")) // files of secrets end in a line break
+		m.dialect = newDialect(a, "")
+		m.err = &pawl.ProviderError{Provider: a.provider, Code: pawl.CodeInvalidRequest,
+			Message: "no base URL: " + server.Name + " has no address of its own; give one, or set " + server.BaseEnv}
+		return m
 	}
 	u, err := url.Parse(strings.TrimSpace(base))
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
@@ -107,6 +123,8 @@ func newModel(a *api, model string, o *Options) *Model {
 		return m
 	}
 	m.dialect = newDialect(a, u.Hostname())
+	m.mistral = m.mistral || server.Name == "mistral" // behind a gateway, too
+	keyless := server.Keyless || o.Server == nil && m.compatible
 	if u.Path == "" {
 		u.Path = "/"
 	}
@@ -119,13 +137,26 @@ func newModel(a *api, model string, o *Options) *Model {
 	case strings.ContainsFunc(key, unicode.IsControl):
 		m.err = &pawl.ProviderError{Provider: a.provider, Code: pawl.CodeAuthentication,
 			Message: "the API key has a control character in it, such as a line break"}
+	case key != "" && server.KeyHeader != "":
+		m.client.Header.Set(server.KeyHeader, key)
 	case key != "":
 		m.client.Header.Set("Authorization", "Bearer "+key)
-	case !m.compatible && m.client.Header.Get("Authorization") == "":
-		m.err = &pawl.ProviderError{Provider: a.provider, Code: pawl.CodeAuthentication,
-			Message: "no API key: set OPENAI_API_KEY or Options.Key (or OPENAI_BASE_URL, for a server that needs none)"}
+	case !keyless && m.client.Header.Get("Authorization") == "" && (server.KeyHeader == "" || m.client.Header.Get(server.KeyHeader) == ""):
+		message := "no API key: set " + server.KeyEnv + " or Options.Key"
+		if o.Server == nil {
+			message += " (or OPENAI_BASE_URL, for a server that needs none)"
+		}
+		m.err = &pawl.ProviderError{Provider: a.provider, Code: pawl.CodeAuthentication, Message: message}
 	}
 	return m
+}
+
+// environment is the variable's value without the white space around it: files of secrets end in a line break.
+func environment(name string) string {
+	if name == "" {
+		return ""
+	}
+	return strings.TrimSpace(os.Getenv(name))
 }
 
 // api is what differs between the two APIs beside the form of their bodies.

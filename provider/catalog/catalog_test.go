@@ -1,0 +1,105 @@
+package catalog_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/pawl-go/pawl/provider/catalog"
+)
+
+// Every record that comes with the program says where and when it was read. Parse checks the rest.
+func TestDefault(t *testing.T) {
+	models := catalog.Default().Models("")
+	if len(models) == 0 {
+		t.Fatal("the catalogue is empty")
+	}
+	for _, m := range models {
+		if !strings.HasPrefix(m.Source, "https://") || m.Date == "" {
+			t.Errorf("%s: source %q, date %q; want both", m.Name(), m.Source, m.Date)
+		}
+		if got, _ := catalog.Default().Lookup(m.Name()); got.Window != m.Window || got.Source != m.Source {
+			t.Errorf("%s is not found by its name", m.Name())
+		}
+	}
+}
+
+const small = `[
+	{"provider":"openai","id":"a","aliases":["a-latest"],"calling":true,"window":10,"price":{"input":1,"output":2},"source":"https://example.com","date":"2026-01-02"},
+	{"provider":"openai","id":"b","calling":false},
+	{"provider":"gemini","id":"a","window":20}
+]`
+
+func TestLookup(t *testing.T) {
+	c, err := catalog.Parse([]byte(small))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		name    string
+		window  int
+		calling bool
+		priced  bool
+		assumed []string
+	}{
+		{"openai:a", 10, true, true, nil},
+		{"openai-chat:a", 10, true, true, nil},
+		{"openai:a-latest", 10, true, true, nil},
+		{"openai:b", 0, false, false, nil},
+		{"openai:a-2026-01-02", 10, true, true, []string{"it is taken to be like openai:a, whose snapshot its name says it is"}},
+		{"openai:a-20260102", 10, true, true, []string{"it is taken to be like openai:a, whose snapshot its name says it is"}},
+		{"openai:a-mini", 0, true, false, []string{"the catalogue does not know it", "it is taken to call tools"}},
+		{"gemini:a", 20, true, false, []string{"it is taken to call tools"}},
+		{"openrouter:openai/a", 10, true, false, []string{"it is taken to be like openai:a; its price here is not known"}},
+		{"groq:openai/a", 0, true, false, []string{"the catalogue does not know it", "it is taken to call tools"}},
+		{"ollama:qwen3:4b", 0, true, false, []string{"the catalogue does not know it", "it is taken to call tools"}},
+	} {
+		m, assumed := c.Lookup(test.name)
+		if m.Name() != test.name || m.Window != test.window || *m.Calling != test.calling || (m.Price != nil) != test.priced {
+			t.Errorf("Lookup(%q) = %+v", test.name, m)
+		}
+		if diff := cmp.Diff(assumed, test.assumed); diff != "" {
+			t.Errorf("Lookup(%q), assumptions got -, want +\n%s", test.name, diff)
+		}
+	}
+	if m, _ := c.Lookup("openai:a"); m.Price == nil {
+		t.Error("a lookup took the price away from the catalogue")
+	}
+	if got := len(c.Models("openai-chat")); got != 2 {
+		t.Errorf("got %d models of openai-chat, want 2", got)
+	}
+}
+
+func TestParseSaysWhatIsWrong(t *testing.T) {
+	for data, want := range map[string]string{
+		`{}`:                                "want a JSON list",
+		`[] []`:                             "nothing after it",
+		`[{"provider":"p"}]`:                "an id",
+		`[{"provider":"p:q","id":"a"}]`:     "without a colon",
+		`[{"provider":"p","id":"a","x":1}]`: `unknown field "x"`,
+		`[{"provider":"p","id":"a"},{"provider":"p","id":"b","aliases":["a"]}]`: "p:a stands there twice",
+		`[{"provider":"p","id":"a","window":1,"max_output":2}]`:                 "max_output is more than window",
+		`[{"provider":"p","id":"a","window":-1}]`:                               "not less than 0",
+		`[{"provider":"p","id":"a","price":{"input":1,"output":1}}]`:            "its source and date",
+		`[{"provider":"p","id":"a","price":{"input":-1,"output":1}}]`:           "less than 0",
+		`[{"provider":"p","id":"a","date":"today"}]`:                            "2006-01-02",
+		`[{"provider":"p","id":"a","source":"hearsay"}]`:                        "want an address",
+		`[{"provider":"p","id":"a","calling":false,"parallel":true}]`:           "in parallel",
+	} {
+		if _, err := catalog.Parse([]byte(data)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("Parse(%s): %v; want an error with %q", data, err, want)
+		}
+	}
+}
+
+func Example() {
+	m, assumed := catalog.Default().Lookup("openai:gpt-5-mini")
+	fmt.Println(m.Window, *m.Calling, assumed)
+	_, assumed = catalog.Default().Lookup("ollama:qwen3:4b")
+	fmt.Println(strings.Join(assumed, "; "))
+	// Output:
+	// 400000 true []
+	// the catalogue does not know it; it is taken to call tools
+}

@@ -1,0 +1,75 @@
+package provider
+
+import (
+	"net/url"
+	"strings"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/provider/openai"
+)
+
+// server is a server other than OpenAI's that speaks Chat Completions.
+type server struct {
+	openai.Server
+	example string // a model's name there
+	source  string // where the address and the variable are written down
+}
+
+// servers are all that Open knows. A local server takes a key where it was started with one; it needs none.
+var servers = []server{
+	{openai.Server{Name: "ollama", BaseURL: "http://localhost:11434/v1", KeyEnv: "OLLAMA_API_KEY", Keyless: true},
+		"qwen3:4b", "https://docs.ollama.com/api/openai-compatibility"},
+	{openai.Server{Name: "vllm", BaseURL: "http://localhost:8000/v1", KeyEnv: "VLLM_API_KEY", Keyless: true},
+		"Qwen/Qwen3-4B", "https://docs.vllm.ai/en/latest/serving/openai_compatible_server.html"},
+	{openai.Server{Name: "llamacpp", BaseURL: "http://localhost:8080/v1", KeyEnv: "LLAMA_API_KEY", Keyless: true},
+		"default", "https://github.com/ggml-org/llama.cpp/blob/master/tools/server/README.md"},
+	{openai.Server{Name: "lmstudio", BaseURL: "http://localhost:1234/v1", KeyEnv: "LM_API_TOKEN", Keyless: true},
+		"qwen3-4b", "https://lmstudio.ai/docs/developer/core/authentication"},
+	{openai.Server{Name: "openrouter", BaseURL: "https://openrouter.ai/api/v1", KeyEnv: "OPENROUTER_API_KEY"},
+		"openai/gpt-4o", "https://openrouter.ai/docs/quick-start"},
+	{openai.Server{Name: "groq", BaseURL: "https://api.groq.com/openai/v1", KeyEnv: "GROQ_API_KEY"},
+		"openai/gpt-oss-120b", "https://console.groq.com/docs/openai"},
+	{openai.Server{Name: "mistral", BaseURL: "https://api.mistral.ai/v1", KeyEnv: "MISTRAL_API_KEY"},
+		"mistral-large-latest", "https://docs.mistral.ai/api/"},
+	{openai.Server{Name: "deepseek", BaseURL: "https://api.deepseek.com/v1", KeyEnv: "DEEPSEEK_API_KEY"},
+		"deepseek-v4-flash", "https://api-docs.deepseek.com/"},
+	{openai.Server{Name: "xai", BaseURL: "https://api.x.ai/v1", KeyEnv: "XAI_API_KEY"},
+		"grok-4.6", "https://docs.x.ai/developers/quickstart"},
+	// The address ends in /openai/v1, or in /openai/deployments/NAME with an api-version in its query.
+	{openai.Server{Name: "azure", BaseEnv: "AZURE_OPENAI_BASE_URL", KeyEnv: "AZURE_OPENAI_API_KEY", KeyHeader: "api-key"},
+		"DEPLOYMENT", "https://learn.microsoft.com/azure/ai-foundry/openai/api-version-lifecycle"},
+}
+
+func (s server) adapter() adapter {
+	return adapter{s.Name, s.Name + ":" + s.example, func(model string, o *Options) pawl.Model {
+		opts := fromOptions(o)
+		opts.Server = &s.Server
+		return openai.NewChat(model, opts)
+	}}
+}
+
+// toServer are the options of a model under OpenAI's own names. A base URL at a server of the list brings that server's key variable along:
+// OpenAI's key must not go there. OPENAI_BASE_URL is not looked at, as whoever sets it sets OPENAI_API_KEY to go with it.
+func toServer(o *Options) *openai.Options {
+	opts := fromOptions(o)
+	u, err := url.Parse(strings.TrimSpace(o.BaseURL))
+	if err != nil || u.Host == "" {
+		return opts
+	}
+	host := strings.ToLower(u.Hostname())
+	for _, s := range servers {
+		own, err := url.Parse(s.BaseURL)
+		if err == nil && !s.Keyless && own.Hostname() == host || s.Name == "azure" && strings.HasSuffix(host, ".openai.azure.com") {
+			opts.Server = &s.Server
+		}
+	}
+	return opts
+}
+
+// withServers appends an adapter for each server.
+func withServers(all ...adapter) []adapter {
+	for _, s := range servers {
+		all = append(all, s.adapter())
+	}
+	return all
+}

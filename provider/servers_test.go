@@ -1,0 +1,187 @@
+package provider_test
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/provider"
+	"github.com/pawl-go/pawl/provider/catalog"
+)
+
+// transport answers every request and keeps the last.
+type transport struct{ last *http.Request }
+
+func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
+	t.last = r
+	body := `{"choices":[{"index":0,"message":{"role":"assistant","content":"hi"},"finish_reason":"stop"}]}`
+	return &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(body)), Request: r}, nil
+}
+
+var serverCases = []struct{ name, env, url, header string }{
+	{"ollama", "OLLAMA_API_KEY", "http://localhost:11434/v1/chat/completions", "Authorization"},
+	{"vllm", "VLLM_API_KEY", "http://localhost:8000/v1/chat/completions", "Authorization"},
+	{"llamacpp", "LLAMA_API_KEY", "http://localhost:8080/v1/chat/completions", "Authorization"},
+	{"lmstudio", "LM_API_TOKEN", "http://localhost:1234/v1/chat/completions", "Authorization"},
+	{"openrouter", "OPENROUTER_API_KEY", "https://openrouter.ai/api/v1/chat/completions", "Authorization"},
+	{"groq", "GROQ_API_KEY", "https://api.groq.com/openai/v1/chat/completions", "Authorization"},
+	{"mistral", "MISTRAL_API_KEY", "https://api.mistral.ai/v1/chat/completions", "Authorization"},
+	{"deepseek", "DEEPSEEK_API_KEY", "https://api.deepseek.com/v1/chat/completions", "Authorization"},
+	{"xai", "XAI_API_KEY", "https://api.x.ai/v1/chat/completions", "Authorization"},
+	{"azure", "AZURE_OPENAI_API_KEY", "https://r.openai.azure.com/openai/deployments/d/chat/completions?api-version=2024-10-21", "Api-Key"},
+}
+
+// environment gives every provider a key of its own but the one in without, and an address to OpenAI alone.
+func environment(t *testing.T, without string) {
+	t.Setenv("OPENAI_API_KEY", "key-of-openai")
+	t.Setenv("OPENAI_BASE_URL", "https://openai.example/v1")
+	t.Setenv("AZURE_OPENAI_BASE_URL", "https://r.openai.azure.com/openai/deployments/d?api-version=2024-10-21")
+	for _, c := range serverCases {
+		if t.Setenv(c.env, "key-of-"+c.name); c.name == without {
+			t.Setenv(c.env, "")
+		}
+	}
+}
+
+func ask(t *testing.T, name string, o provider.Options) (*http.Request, error) {
+	t.Helper()
+	seen := new(transport)
+	o.HTTP, o.Retries = seen, -1
+	m, err := provider.Open(name, &o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = pawl.Complete(t.Context(), m, &pawl.Request{Messages: []pawl.Message{pawl.User("hi")}})
+	return seen.last, err
+}
+
+// keys are all the keys in the headers and the address of a request.
+func keys(r *http.Request) string {
+	var found []string
+	for name, values := range r.Header {
+		for _, v := range values {
+			if strings.Contains(v, "key-of-") {
+				found = append(found, name+": "+v)
+			}
+		}
+	}
+	if strings.Contains(r.URL.String(), "key-of-") {
+		found = append(found, r.URL.String())
+	}
+	return strings.Join(found, ", ")
+}
+
+func TestServers(t *testing.T) {
+	if got, want := len(provider.Names()), 4+len(serverCases); got != want {
+		t.Errorf("there are %d names, and cases for %d", got, want)
+	}
+	for _, c := range serverCases {
+		t.Run(c.name, func(t *testing.T) {
+			environment(t, "")
+			want := c.header + ": key-of-" + c.name
+			if c.header == "Authorization" {
+				want = "Authorization: Bearer key-of-" + c.name
+			}
+			r, err := ask(t, c.name+":m", provider.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if r.URL.String() != c.url {
+				t.Errorf("got %s, want %s", r.URL, c.url)
+			}
+			if got := keys(r); got != want {
+				t.Errorf("sent %q, want %q alone", got, want)
+			}
+			r, err = ask(t, c.name+":m", provider.Options{BaseURL: "https://gateway.example/x?api-version=1"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got, want := r.URL.String(), "https://gateway.example/x/chat/completions?api-version=1"; got != want {
+				t.Errorf("with a base URL: got %s, want %s", got, want)
+			}
+		})
+	}
+}
+
+// Without its own key a hosted server is not asked at all, and a local one without any: never with OpenAI's.
+func TestServersWithoutKey(t *testing.T) {
+	for _, c := range serverCases {
+		t.Run(c.name, func(t *testing.T) {
+			environment(t, c.name)
+			r, err := ask(t, c.name+":m", provider.Options{})
+			if strings.Contains(c.url, "localhost") {
+				if err != nil {
+					t.Fatal(err)
+				}
+				if got := keys(r); got != "" {
+					t.Errorf("sent %q, want no key", got)
+				}
+				return
+			}
+			var e *pawl.ProviderError
+			if !errors.As(err, &e) || e.Code != pawl.CodeAuthentication || !strings.Contains(e.Message, c.env) {
+				t.Errorf("got %v, want an authentication error that names %s", err, c.env)
+			}
+			if r != nil {
+				t.Errorf("a request was sent to %s", r.URL)
+			}
+		})
+	}
+}
+
+func TestAzureWithoutAddress(t *testing.T) {
+	environment(t, "")
+	t.Setenv("AZURE_OPENAI_BASE_URL", "")
+	r, err := ask(t, "azure:m", provider.Options{})
+	if r != nil || err == nil || !strings.Contains(err.Error(), "AZURE_OPENAI_BASE_URL") {
+		t.Errorf("got %v, want an error that names AZURE_OPENAI_BASE_URL", err)
+	}
+}
+
+// OpenAI's own names go on reading OpenAI's variables: what the tests above find absent would be found.
+func TestOpenAIKeepsItsEnvironment(t *testing.T) {
+	environment(t, "")
+	r, err := ask(t, "openai-chat:m", provider.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := r.URL.String()+" "+keys(r), "https://openai.example/v1/chat/completions Authorization: Bearer key-of-openai"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+// Each provider of the catalogue can be opened, so that its names are worth copying. (The adapter of Anthropic's own API is not there yet.)
+func TestCatalogueNamesProviders(t *testing.T) {
+	known := provider.Names()
+	for _, m := range catalog.Default().Models("") {
+		if !slices.Contains(known, m.Provider) {
+			t.Errorf("%s: there is no provider %q", m.Name(), m.Provider)
+		}
+	}
+}
+
+// OpenAI's key does not go to another provider under OpenAI's own names either.
+func TestBaseURLOfAnotherProvider(t *testing.T) {
+	environment(t, "")
+	for _, name := range []string{"openai:m", "openai-chat:m"} {
+		r, err := ask(t, name, provider.Options{BaseURL: "https://API.groq.com/openai/v1"})
+		if r == nil {
+			t.Fatalf("%s: nothing was sent: %v", name, err)
+		}
+		if got, want := keys(r), "Authorization: Bearer key-of-groq"; got != want {
+			t.Errorf("%s: sent %q, want %q alone", name, got, want)
+		}
+		r, _ = ask(t, name, provider.Options{BaseURL: "https://r.openai.azure.com/openai/v1"})
+		if got, want := keys(r), "Api-Key: key-of-azure"; got != want {
+			t.Errorf("%s at Azure: sent %q, want %q alone", name, got, want)
+		}
+		r, _ = ask(t, name, provider.Options{BaseURL: "https://gateway.example/v1"})
+		if got, want := keys(r), "Authorization: Bearer key-of-openai"; got != want {
+			t.Errorf("%s at a gateway: sent %q, want %q", name, got, want)
+		}
+	}
+}
