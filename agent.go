@@ -149,6 +149,7 @@ func (a *Agent) run(ctx context.Context, from *Result, msgs []Message, o runOpti
 		defer cancel()
 	}
 	r.emit(Event{Kind: EventRunStarted, Agent: r.name})
+	r.tellMends()
 	stop, err := r.loop(ctx)
 	r.res.Stop = stop
 	r.res.Messages = append(r.res.Messages, r.then...) // what still waits for open calls is not lost

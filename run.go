@@ -2,6 +2,7 @@ package pawl
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -26,6 +27,7 @@ type run struct {
 	replies   int // in the transcript
 	reply     int // where the last one with calls stands
 	decisions []Decision
+	mends     []Mend    // to what was stored
 	waiting   []Waiting // what the run that is resumed left pending
 	then      []Message // messages that follow once no call is open
 	sent      []Message // instructions and transcript, as last sent
@@ -51,23 +53,31 @@ func (r *run) emit(e Event) {
 	r.sink(e)
 }
 
-// take sorts what the run is given: the transcript, and what is said of its open calls.
+// take sorts what the run is given: the transcript, and what is said of its open calls. What was stored is healed: the messages of the
+// Result that is resumed, or those up to the last reply. What the caller says now must be right.
 func (r *run) take(from *Result, msgs []Message) error {
 	var in intake
-	n, opened := 0, false
+	stored, n := msgs[:lastOf(msgs, RoleAssistant)+1], 0
 	if from != nil {
-		in.msgs = make([]Message, 0, len(from.Messages)+len(msgs)+8)
-		for _, m := range from.Messages {
-			if err := in.add(n, m); err != nil {
-				return fmt.Errorf("resume: %w", err)
-			}
-			n++
-		}
+		stored = from.Messages
 		r.waiting = from.Pending
-		opened = len(in.open) > 0
 	} else {
-		in.msgs = make([]Message, 0, len(msgs)+8)
+		msgs = msgs[len(stored):]
 	}
+	in.msgs = make([]Message, 0, len(stored)+len(msgs)+8)
+	healed, mends, lost := Rules{}.heal(stored)
+	if len(lost) > 0 {
+		return &TranscriptError{Index: lost[0].Message, Text: lost[0].Text}
+	}
+	r.mends = mends
+	for _, m := range healed {
+		if err := in.add(n, m); err != nil {
+			return fmt.Errorf("stored messages: %w", err)
+		}
+		n++
+	}
+	n = len(stored)
+	opened := from != nil && len(in.open) > 0
 	held := len(in.then)
 	for _, m := range msgs {
 		if err := in.add(n, m); err != nil {
@@ -92,6 +102,11 @@ func (r *run) take(from *Result, msgs []Message) error {
 		}
 	}
 	if last := len(in.msgs) - 1; len(in.then) == 0 && in.msgs[last].Role == RoleAssistant && len(in.open) == 0 {
+		if i := lastOf(msgs, RoleAssistant); i >= 0 {
+			last = len(stored) + i
+		} else {
+			last = lastOf(stored, RoleAssistant) // where it was given, not where healing has put it
+		}
 		return &TranscriptError{Index: last, Text: "the conversation ends with an answer; add a message to go on"}
 	}
 	if err := r.answerable(&in); err != nil {
@@ -200,6 +215,15 @@ func (r *run) record(resp *Response, execs []Execution) {
 	}
 	spent := r.res.Spent
 	r.emit(Event{Kind: EventStep, Outcomes: outcomes, Spent: &spent, Record: &s})
+}
+
+// tellMends tells what was put right in the messages that the run was given.
+func (r *run) tellMends() {
+	for i := 0; r.sink != nil && i < len(r.mends); i++ {
+		m := &r.mends[i]
+		data, _ := json.Marshal(m) // strings and numbers
+		r.emit(Event{Kind: EventNotice, Code: "healed", Text: fmt.Sprintf("message %d: %s; %s", m.Message, m.Fault.Text, m.Did), Data: data})
+	}
 }
 
 // tell turns a fragment of the reply into events.

@@ -20,6 +20,7 @@ import (
 type wireCmd struct {
 	Encode wireEncodeCmd `cmd:"" help:"Print the body that a provider would be sent for a request."`
 	Decode wireDecodeCmd `cmd:"" help:"Print the response in a provider's reply, or the error in it."`
+	Check  wireCheckCmd  `cmd:"" help:"Print what is wrong with a history, and the history mended."`
 }
 
 // wire is how one API is written and read.
