@@ -40,7 +40,8 @@ type Rules struct {
 	NotLast   []string // types of a reasoning part's Opaque.Data that cannot end a reply
 }
 
-// RulesOf returns the rules of an API: openai-chat, openai-responses, anthropic or gemini. An API that is not known has none.
+// RulesOf returns the rules of an API: openai-chat, openai-responses, anthropic-messages (or anthropic) or gemini. An API that is not
+// known has none.
 func RulesOf(api string) Rules {
 	switch api {
 	case "anthropic-messages", "anthropic":
