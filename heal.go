@@ -189,7 +189,7 @@ func (h *mending) name(k int) {
 			h.calls[c.ID] = same
 		}
 		if c.ID == "" || len(same.places) > 0 {
-			was, base, n := c.ID, cmpOr(c.ID, "call"), tried[c.ID]
+			was, base, n := c.ID, cmp.Or(c.ID, "call"), tried[c.ID]
 			for n++; ; n++ {
 				if c.ID = base + "_" + strconv.Itoa(n); !taken[c.ID] {
 					break

@@ -136,14 +136,7 @@ func (v *Invocation) Do(ctx context.Context, calls ...ToolCall) ([]Execution, er
 	}
 	first := v.inner
 	v.inner += len(calls)
-	values := t.Values
-	if len(v.set) > 0 {
-		values = maps.Clone(t.Values)
-		if values == nil {
-			values = Values{}
-		}
-		maps.Copy(values, v.set)
-	}
+	values := merged(t.Values, v.set)
 	v.mu.Unlock()
 	tasks := make([]Task, len(calls))
 	for i, c := range calls {

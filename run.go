@@ -1,6 +1,7 @@
 package pawl
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -134,7 +135,7 @@ func (r *run) answerable(in *intake) error {
 	}
 	for _, d := range in.decisions {
 		if !slices.ContainsFunc(keys, func(k string) bool { return string(d.Key) == k || strings.HasPrefix(string(d.Key), k+"/") }) {
-			return fmt.Errorf("the decision for %q answers no open call; open: %s", d.Key, cmpOr(strings.Join(keys, ", "), "none"))
+			return fmt.Errorf("the decision for %q answers no open call; open: %s", d.Key, cmp.Or(strings.Join(keys, ", "), "none"))
 		}
 	}
 	return nil
@@ -294,9 +295,9 @@ func (r *run) answered(resp *Response) (Stop, error) {
 	case resp.Finish == FinishLength:
 		return r.limit("the answer was cut at the bound of the model's output")
 	case resp.Finish == FinishContentFilter:
-		return StopFailed, &ProviderError{Code: CodeContentFilter, Message: cmpOr(resp.Message.Text(), "the reply was withheld")}
+		return StopFailed, &ProviderError{Code: CodeContentFilter, Message: cmp.Or(resp.Message.Text(), "the reply was withheld")}
 	case resp.Finish == FinishError:
-		return StopFailed, &ProviderError{Code: CodeServer, Message: cmpOr(resp.Message.Text(), "the provider ended the reply with an error")}
+		return StopFailed, &ProviderError{Code: CodeServer, Message: cmp.Or(resp.Message.Text(), "the provider ended the reply with an error")}
 	case r.exhausted() && r.limits.AtLimit != Return && len(r.scope.tools) > 0:
 		return r.limit("the rounds are used up; the model was asked to answer")
 	case r.scope.budget.refused.Load():
@@ -305,13 +306,6 @@ func (r *run) answered(resp *Response) (Stop, error) {
 		r.res.Cause = "the answer is empty"
 	}
 	return StopAnswer, nil
-}
-
-func cmpOr(a, b string) string {
-	if a != "" {
-		return a
-	}
-	return b
 }
 
 func (r *run) limit(cause string) (Stop, error) {

@@ -1,6 +1,7 @@
 package pawl
 
 import (
+	"cmp"
 	"errors"
 
 	"github.com/pawl-go/pawl/internal/jsonscan"
@@ -35,7 +36,7 @@ func (p *pipe) settle(res ToolResult, err error) {
 	}
 	if res.Data != nil && !jsonscan.Valid(res.Data) {
 		res.Data = nil // the transcript could not be stored with it
-		x.Error = "the tool's data was no JSON and was left out"
+		x.Error = cmp.Or(x.Error, "the tool's data was no JSON and was left out")
 	}
 	res.Parts = tellable(res.Parts)
 	limit := defaultMaxResult

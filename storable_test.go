@@ -41,6 +41,17 @@ func TestAnyResultCanBeStored(t *testing.T) {
 	}
 }
 
+// Data that cannot be kept does not hide why the call failed.
+func TestBadDataDoesNotHideTheError(t *testing.T) {
+	odd := &pawl.Tool{Name: "odd", Run: func(context.Context, pawl.ToolCall) (pawl.ToolResult, error) {
+		return pawl.ToolResult{Parts: []pawl.Part{pawl.Text{Text: "no such city"}}, IsError: true, Data: json.RawMessage("{bad")}, nil
+	}}
+	x := pawl.Execute(t.Context(), odd, pawl.ToolCall{ID: "c", Name: "odd", Args: json.RawMessage(`{}`)})
+	if x.Outcome != pawl.OutcomeError || x.Error != "no such city" || x.Result.Data != nil {
+		t.Errorf("%s %q with data %q, want error %q without data", x.Outcome, x.Error, x.Result.Data, "no such city")
+	}
+}
+
 // A field that is written twice is one thing to the person who approves and may be another to the tool.
 func TestAFieldWrittenTwiceIsRefused(t *testing.T) {
 	ran := 0
