@@ -148,7 +148,7 @@ func (a *Agent) run(ctx context.Context, from *Result, msgs []Message, o runOpti
 		ctx, cancel = context.WithTimeoutCause(ctx, d, ErrTime)
 		defer cancel()
 	}
-	r.emit(Event{Kind: EventRunStarted, Agent: r.name})
+	r.emit(Event{Kind: EventRunStarted, Agent: r.name, Offered: r.scope.tools})
 	r.tellMends()
 	stop, err := r.loop(ctx)
 	r.res.Stop = stop

@@ -112,7 +112,7 @@ func (r *run) open(resp *Response) []Task {
 			shared = &s
 		}
 		t := Task{Agent: r.name, Run: r.key, Step: r.replies, Key: prefix + Key(strconv.Itoa(place)), Index: len(tasks), Call: c,
-			Values: r.res.Values, Refuse: r.refusal(resp, place), scope: shared}
+			Values: r.res.Values, Refuse: r.refusal(resp, place, c), scope: shared}
 		for _, d := range r.decisions {
 			if d.Key == t.Key {
 				t.Decisions = append(t.Decisions, d)
@@ -127,12 +127,14 @@ func (r *run) open(resp *Response) []Task {
 }
 
 // refusal says why the call at place must not run, for the model; "" if it may.
-func (r *run) refusal(resp *Response, place int) string {
+func (r *run) refusal(resp *Response, place int, c ToolCall) string {
 	switch {
 	case r.exhausted():
 		return fmt.Sprintf("Not run: the limit of %d %s was reached.", r.rounds, plural(r.rounds, "round", "rounds"))
 	case resp != nil && resp.Finish.Cut():
 		return fmt.Sprintf("Not run: your reply was cut (%s), so this call may not be what you meant. Send it again, shorter if need be.", resp.Finish)
+	case resp == nil && hidden(c.Args):
+		return "Not run: its arguments hold a secret that was not stored with them. Send it again, with all of its arguments."
 	case r.limits.CallsPerStep > 0 && place >= r.limits.CallsPerStep:
 		return fmt.Sprintf("Not run: at most %d calls of one reply are carried out. Send it again if it is still needed.", r.limits.CallsPerStep)
 	}
