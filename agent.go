@@ -21,7 +21,6 @@ type Agent struct {
 	Limits       Limits          // zero: 20 rounds
 	Executor     Executor        // nil: Parallel{}
 	Middleware   []Middleware    // around model requests and calls; the first is outermost
-	Approve      Approver        // nil: every call is allowed
 	Settings     Settings        // sent with each request
 }
 
@@ -182,6 +181,13 @@ func (a *Agent) prepare(ctx context.Context, from *Result, msgs []Message, o run
 			return nil, err
 		}
 	}
+	for _, w := range a.Middleware {
+		if w.Check != nil {
+			if err := w.Check(tools); err != nil {
+				return nil, err
+			}
+		}
+	}
 	r := &run{agent: a, name: a.Name, key: o.key, whole: o.whole, sink: o.emit, limits: a.Limits, res: &Result{}, rounds: a.Limits.rounds(defaultRounds),
 		stall: stall{limit: a.Limits.Repeats}}
 	if r.name == "" {
@@ -196,11 +202,11 @@ func (a *Agent) prepare(ctx context.Context, from *Result, msgs []Message, o run
 	if err := r.take(from, msgs); err != nil {
 		return nil, err
 	}
-	r.scope = scope{tools: tools, approve: a.Approve, executor: a.Executor, waits: true, whole: o.whole, quiet: o.emit == nil}
+	r.scope = scope{tools: tools, executor: a.Executor, waits: true, whole: o.whole, quiet: o.emit == nil}
 	if r.scope.executor == nil {
 		r.scope.executor = Parallel{}
 	}
-	r.model, r.scope.wrap = wrapped(a.Model, a.Middleware)
+	r.model, r.scope.layers = wrapped(a.Model, a.Middleware)
 	if o.inside != nil {
 		outer := o.inside.pipe.task.scope
 		r.scope.slots, r.scope.depth, r.scope.waits = outer.slots, outer.depth+1, false

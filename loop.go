@@ -119,7 +119,7 @@ func (r *run) open(resp *Response) []Task {
 			}
 		}
 		if w := r.waitsFor(t.Key); w != nil {
-			t.Attempt, t.Asked = w.Attempt, w.Outcome
+			t.Attempt, t.Question = w.Attempt, w
 		}
 		tasks = append(tasks, t)
 	}
