@@ -52,7 +52,7 @@ var _ Approver = AskBeforeWrites
 
 // approved settles the question whether the call may run. done means that it may not, or need not: res or err, or an open
 // question on the Execution, is how it ended.
-func (p *pipe) approved(ctx context.Context, c ToolCall) (_ ToolCall, res ToolResult, err error, done bool) {
+func (p *pipe) approved(ctx context.Context, c ToolCall) (_ ToolCall, res ToolResult, done bool, err error) {
 	w := Waiting{Key: p.task.Key, Call: c, Outcome: OutcomePending, Attempt: p.task.Attempt, Passive: p.tool.Passive}
 	within := time.Duration(-1)
 	if p.task.interrupted() && !p.tool.Passive {
@@ -61,10 +61,10 @@ func (p *pipe) approved(ctx context.Context, c ToolCall) (_ ToolCall, res ToolRe
 		a, err := p.judged(ctx, c)
 		switch {
 		case err != nil:
-			return c, res, err, true
+			return c, res, true, err
 		case p.tool.Passive:
 		case a.Verdict == Allow:
-			return c, res, nil, false
+			return c, res, false, nil
 		default:
 			w.Why, within = a.Reason, a.Within
 		}
@@ -72,33 +72,33 @@ func (p *pipe) approved(ctx context.Context, c ToolCall) (_ ToolCall, res ToolRe
 	w.Digest = digest(w, p.tool)
 	w.Expires = p.expires(w, within)
 	for _, d := range p.task.Decisions {
-		if c, res, err, done, used := p.decided(ctx, w, d); used {
-			return c, res, err, done
+		if c, res, done, used, err := p.decided(ctx, w, d); used {
+			return c, res, done, err
 		}
 	}
 	if !p.task.scope.waits {
-		return c, res, fail(OutcomeDenied, "Not run: %s needs an answer from outside, and a call made inside another call cannot wait for one here. Call it directly.", p.tool.Name), true
+		return c, res, true, fail(OutcomeDenied, "Not run: %s needs an answer from outside, and a call made inside another call cannot wait for one here. Call it directly.", p.tool.Name)
 	}
 	p.x.Waiting = []Waiting{w}
-	return c, res, fail(w.Outcome, "It waits for an answer."), true // an error, so that no middleware takes it for done
+	return c, res, true, fail(w.Outcome, "It waits for an answer.") // an error, so that no middleware takes it for done
 }
 
 // decided carries d out if it answers the question w. A decision that does not, or comes too late, is not used: the question stays.
-func (p *pipe) decided(ctx context.Context, w Waiting, d Decision) (c ToolCall, res ToolResult, err error, done, used bool) {
+func (p *pipe) decided(ctx context.Context, w Waiting, d Decision) (c ToolCall, res ToolResult, done, used bool, err error) {
 	c = w.Call
-	refuse := func(code, why string) (ToolCall, ToolResult, error, bool, bool) {
+	refuse := func(code, why string) (ToolCall, ToolResult, bool, bool, error) {
 		p.notice(code, "the decision by "+d.By+" "+why)
-		return w.Call, res, nil, false, false
+		return w.Call, res, false, false, nil
 	}
 	switch {
 	case d.Digest != w.Digest:
 		return refuse("decision_refused", "answers another question: tool, arguments, attempt or question differ")
 	case d.Result != nil:
 		p.x.Decision = &d
-		return c, *d.Result, nil, true, true
+		return c, *d.Result, true, true, nil
 	case !d.Approve:
 		p.x.Decision = &d
-		return c, res, denied(d.Reason), true, true
+		return c, res, true, true, denied(d.Reason)
 	case p.tool.Passive:
 		return refuse("decision_refused", "approves a call that the caller carries out: only a result answers it")
 	case p.tooLate(w):
@@ -112,11 +112,11 @@ func (p *pipe) decided(ctx context.Context, w Waiting, d Decision) (c ToolCall, 
 	}
 	if d.Args != nil || w.Outcome == OutcomeUnknown { // the policies have not seen it
 		if _, err := p.judged(ctx, c); err != nil {
-			return c, res, err, true, true
+			return c, res, true, true, err
 		}
 	}
 	p.x.Decision = &d
-	return c, res, nil, false, true
+	return c, res, false, true, nil
 }
 
 // judged asks the policies about the call; the strictest word counts. The error says that it may not run. A policy that fails, denies.

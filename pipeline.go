@@ -172,7 +172,7 @@ func unknownTool(name string, tools []*Tool) string {
 
 // admitted is what the middleware wraps: it asks whether the call may run, and runs it.
 func (p *pipe) admitted(ctx context.Context, c ToolCall) (ToolResult, error) {
-	c, res, err, done := p.cleared(ctx, c)
+	c, res, done, err := p.cleared(ctx, c)
 	switch around := p.task.scope.layers.approved; {
 	case done:
 		return res, err
@@ -184,17 +184,17 @@ func (p *pipe) admitted(ctx context.Context, c ToolCall) (ToolResult, error) {
 
 // cleared checks a changed call again, and asks whether it may run. done means that it may not, or need not: res or err, or an open
 // question on the Execution, is how it ended.
-func (p *pipe) cleared(ctx context.Context, c ToolCall) (_ ToolCall, res ToolResult, err error, done bool) {
+func (p *pipe) cleared(ctx context.Context, c ToolCall) (_ ToolCall, res ToolResult, done bool, err error) {
 	if p.changed(c) {
 		if c, err = p.validate(c, false); err != nil {
-			return c, res, err, true
+			return c, res, true, err
 		}
 	}
 	c.ID = p.task.Call.ID // whatever a middleware made of it
 	p.take(c)
-	c, res, err, done = p.approved(ctx, c)
+	c, res, done, err = p.approved(ctx, c)
 	p.take(c)
-	return c, res, err, done
+	return c, res, done, err
 }
 
 func (p *pipe) changed(c ToolCall) bool {
@@ -207,14 +207,10 @@ func (p *pipe) take(c ToolCall) { p.ok, p.x.Call, p.inv.Call = c, c, c }
 // carriedOut runs a call that was approved. What a middleware has changed since is a new call to decide on.
 func (p *pipe) carriedOut(ctx context.Context, c ToolCall) (ToolResult, error) {
 	if p.changed(c) {
-		var res ToolResult
-		var err error
-		var done bool
-		if c, res, err, done = p.cleared(ctx, c); done {
+		if _, res, done, err := p.cleared(ctx, c); done {
 			return res, err
 		}
 	}
-	c = p.ok
 	s := p.task.scope
 	if err := s.budget.take(); err != nil {
 		return ToolResult{}, err
@@ -228,5 +224,5 @@ func (p *pipe) carriedOut(ctx context.Context, c ToolCall) (ToolResult, error) {
 	if ctx.Err() != nil {
 		return ToolResult{}, notBegun(ctx)
 	}
-	return p.attempts(ctx, c)
+	return p.attempts(ctx, p.ok)
 }
