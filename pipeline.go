@@ -212,8 +212,10 @@ func (p *pipe) carriedOut(ctx context.Context, c ToolCall) (ToolResult, error) {
 		}
 	}
 	s := p.task.scope
-	if err := s.budget.take(); err != nil {
-		return ToolResult{}, err
+	if p.tool != s.answer {
+		if err := s.budget.take(); err != nil {
+			return ToolResult{}, err
+		}
 	}
 	if p.tool.Effect != Compose { // it acts through inner calls, and they take slots
 		if !s.take(ctx, p.task.lease) {

@@ -8,6 +8,7 @@ import (
 // scope is what the calls of a run share.
 type scope struct {
 	tools    []*Tool
+	answer   *Tool  // one of tools, by which the answer is given; nil: as text
 	layers   layers // the middleware around calls
 	executor Executor
 	slots    chan struct{} // one semaphore a run, inner calls and inner runs included
