@@ -136,7 +136,9 @@ func cross(t *testing.T, a, b wire, c talk, stream bool) {
 
 // The negative control of the comparison above: what an adapter could lose, or say wrong, is found.
 func TestChangedRequestsAreFound(t *testing.T) {
-	byName := func(name string) wire { return wires[slices.IndexFunc(wires, func(w wire) bool { return w.name == name })] }
+	byName := func(name string) wire {
+		return wires[slices.IndexFunc(wires, func(w wire) bool { return w.name == name })]
+	}
 	for _, test := range []struct{ wire, from, talk, old, new string }{
 		{"Anthropic", "Gemini", "error result", `,"is_error":true`, ``},
 		{"Anthropic", "Gemini", "image", `"data":"`, `"data":"AAAA`},
