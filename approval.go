@@ -46,7 +46,7 @@ func (p *pipe) approved(ctx context.Context, c ToolCall) (res ToolResult, err er
 	case p.tool.Passive:
 	case p.task.Asked == OutcomeUnknown:
 		question = OutcomeUnknown
-	case s.approve == nil:
+	case s.approve == nil, p.tool == s.answer: // to answer is no act
 		return res, nil, false
 	default:
 		a := s.approve(ctx, c, p.tool)

@@ -180,8 +180,10 @@ func (p *pipe) admitted(ctx context.Context, c ToolCall) (ToolResult, error) {
 		return res, err
 	}
 	s := p.task.scope
-	if err := s.budget.take(); err != nil {
-		return ToolResult{}, err
+	if p.tool != s.answer {
+		if err := s.budget.take(); err != nil {
+			return ToolResult{}, err
+		}
 	}
 	if p.tool.Effect != Compose { // it acts through inner calls, and they take slots
 		if !s.take(ctx, p.task.lease) {

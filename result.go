@@ -122,9 +122,11 @@ type Spent struct {
 	Requests int   `json:"requests"` // model requests answered
 	Calls    int   `json:"calls"`    // calls begun, those made inside calls included
 	Usage    Usage `json:"usage"`
+
+	Corrections int `json:"corrections,omitzero"` // answers that did not fit Agent.Output and were sent back
 }
 
-// Add adds what v says, except Rounds: an inner run's rounds are its own.
+// Add adds what v says, except Rounds and Corrections: an inner run's are its own.
 func (s *Spent) Add(v Spent) {
 	s.Requests += v.Requests
 	s.Calls += v.Calls
@@ -161,10 +163,18 @@ type Result struct {
 	Cause    string    `json:"cause,omitzero"`   // the cause, in a sentence; "" with StopAnswer
 	Pending  []Waiting `json:"pending,omitzero"` // the calls that wait, in call order
 	Values   Values    `json:"values,omitzero"`  // as the run left them
+
+	// Output is the answer as JSON that fits Agent.Output in full; nil when there is none, or no Output. Repairs says what was mended in
+	// what the model wrote to read it so: a code fence taken off, a number that was text.
+	Output  json.RawMessage `json:"output,omitzero"`
+	Repairs []string        `json:"repairs,omitzero"`
 }
 
-// Text returns the answer: the text of the last reply, or with StopFinished the result that ended the run.
+// Text returns the answer: Output where there is one, else the text of the last reply, or with StopFinished the result that ended the run.
 func (r *Result) Text() string {
+	if r.Output != nil {
+		return string(r.Output)
+	}
 	if r.Stop == StopFinished && len(r.Steps) > 0 {
 		if x := ending(r.Steps[len(r.Steps)-1].Executions); x != nil {
 			return x.Result.Text()

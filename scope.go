@@ -8,6 +8,7 @@ import (
 // scope is what the calls of a run share.
 type scope struct {
 	tools    []*Tool
+	answer   *Tool                   // one of tools, by which the answer is given; nil: as text
 	wrap     func(ToolFunc) ToolFunc // the middleware; nil: none
 	approve  Approver
 	executor Executor

@@ -29,6 +29,10 @@ func (m *Model) stream(ctx context.Context, req *pawl.Request, yield func(pawl.D
 	if m.err != nil {
 		return m.err
 	}
+	req, more := rules.Heal(req, req.Settings.Options[provider], yield)
+	if !more {
+		return wire.ErrStopped
+	}
 	own, err := readOptions(req.Settings.Options[provider])
 	if err != nil {
 		return err
@@ -48,7 +52,7 @@ func (m *Model) stream(ctx context.Context, req *pawl.Request, yield func(pawl.D
 	if err != nil {
 		return err
 	}
-	if !tools.Tell(yield) {
+	if !tools.Tell(yield) || !m.tellUnthought(req, own, yield) {
 		return wire.ErrStopped
 	}
 	u := m.address(req)

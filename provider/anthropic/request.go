@@ -9,6 +9,9 @@ import (
 	"github.com/pawl-go/pawl/internal/wire"
 )
 
+// rules are what the API wants of messages.
+var rules = wire.Rules{Rules: pawl.RulesOf("anthropic-messages")}
+
 // encoder appends a body.
 type encoder struct {
 	*dialect
@@ -62,7 +65,7 @@ func fromRequest(e *encoder, req *pawl.Request) {
 		e.String(e.model)
 	}
 	s := &req.Settings
-	t := e.toThinking(s)
+	t := e.toThinking(s, req.Messages)
 	if e.Key("max_tokens") {
 		e.Int(t.maxTokens)
 	}

@@ -8,7 +8,8 @@ import (
 	"github.com/pawl-go/pawl/internal/wire"
 )
 
-// EncodeMessages returns the body that New(req.Model, nil) sends for req. Errors are those of Stream.
+// EncodeMessages returns the body that New(req.Model, nil) sends for req. Errors are those of Stream, which heals
+// messages first (pawl.RulesOf); here they are taken as they are.
 func EncodeMessages(req *pawl.Request) ([]byte, error) {
 	d := newDialect(nil, false)
 	own, err := readOptions(req.Settings.Options[provider])

@@ -166,6 +166,10 @@ func (m *Model) stream(ctx context.Context, req *pawl.Request, yield func(pawl.D
 	if m.err != nil {
 		return m.err
 	}
+	req, more := rules.Heal(req, req.Settings.Options[provider], yield)
+	if !more {
+		return wire.ErrStopped
+	}
 	tools, err := m.tools.Get(req.Tools)
 	if err != nil {
 		return err

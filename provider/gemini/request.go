@@ -12,6 +12,9 @@ import (
 // skipSignature is what Google documents for calls that another model made: it takes the place of the signature that Gemini 3 demands.
 const skipSignature = `"thoughtSignature":"skip_thought_signature_validator"`
 
+// rules are what the API wants of messages.
+var rules = wire.Rules{Rules: pawl.RulesOf("gemini"), Heads: []string{"cachedContent", "cached_content"}}
+
 // encoder appends a body.
 type encoder struct {
 	wire.Writer

@@ -22,6 +22,10 @@ func (m *Model) stream(ctx context.Context, req *pawl.Request, yield func(pawl.D
 	if m.err != nil {
 		return m.err
 	}
+	req, more := m.rules.Heal(req, req.Settings.Options[m.provider], yield)
+	if !more {
+		return wire.ErrStopped
+	}
 	tools, err := m.tools.Get(req.Tools)
 	if err != nil {
 		return err

@@ -175,6 +175,7 @@ type api struct {
 	provider string // in errors, in Settings.Options, and in front of Opaque tags
 	path     string
 	maxID    int // the longest call id that is accepted
+	rules    *wire.Rules
 	encode   func(e *encoder, req *pawl.Request)
 	fromTool func(dst []byte, name string, t *pawl.Tool, schema json.RawMessage, strict bool) []byte
 	decoder  func(d *dialect, out *wire.Emitter) wire.Decoder
