@@ -3,7 +3,6 @@ package pawl
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -227,9 +226,8 @@ func (r *run) record(resp *Response, execs []Execution) {
 // tellMends tells what was put right in the messages that the run was given.
 func (r *run) tellMends() {
 	for i := 0; r.sink != nil && i < len(r.mends); i++ {
-		m := &r.mends[i]
-		data, _ := json.Marshal(m) // strings and numbers
-		r.emit(Event{Kind: EventNotice, Code: "healed", Text: fmt.Sprintf("message %d: %s; %s", m.Message, m.Fault.Text, m.Did), Data: data})
+		n := r.mends[i].Notice()
+		r.emit(Event{Kind: EventNotice, Code: n.Code, Text: n.Text, Data: n.Data})
 	}
 }
 
