@@ -340,13 +340,13 @@ func TestHiddenArgumentsAreNotRun(t *testing.T) {
 	var r pawl.Redactor
 	r.AddTools(tool)
 	a := &pawl.Agent{Model: script.New(script.Turn{Parts: []pawl.Part{call("c", "probe", `{"user":"ann","password":"hunter2!"}`), call("d", "probe", `{"user":"bob"}`)}}, script.Say("done")),
-		Tools: []pawl.Toolset{tool}, Approve: pawl.AskBeforeWrites}
+		Tools: []pawl.Toolset{tool}, Middleware: []pawl.Middleware{pawl.Approve(pawl.AskBeforeWrites)}}
 	res, err := a.Run(t.Context(), pawl.User("go"))
 	if err != nil || res.Stop != pawl.StopPending {
 		t.Fatal(res, err)
 	}
 	stored := r.Result(res)
-	a.Approve = nil
+	a.Middleware = nil
 	if res, err = a.Resume(t.Context(), stored); err != nil || res.Stop != pawl.StopAnswer {
 		t.Fatal(res, err)
 	}

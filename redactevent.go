@@ -265,7 +265,7 @@ func (x *redaction) part(p Part) Part {
 	case ToolResult:
 		return x.toolResult(p)
 	case Decision:
-		return *x.decision(&p)
+		return *x.decision(&p, nil)
 	}
 	return p
 }
@@ -275,12 +275,13 @@ func (x *redaction) toolResult(r ToolResult) ToolResult {
 	return r
 }
 
-func (x *redaction) decision(d *Decision) *Decision {
+// decision hides in the arguments that a call was given by a person what m marks.
+func (x *redaction) decision(d *Decision, m *mark) *Decision {
 	if d == nil {
 		return nil
 	}
 	c := *d
-	c.By, c.Reason = x.text(d.By), x.text(d.Reason)
+	c.By, c.Reason, c.Args = x.text(d.By), x.text(d.Reason), x.json(d.Args, m)
 	if d.Result != nil {
 		r := x.toolResult(*d.Result)
 		c.Result = &r
@@ -297,7 +298,7 @@ func (x *redaction) execution(e *Execution) *Execution {
 			c.Repairs[i] = x.repair(s, x.markOf(e.Call.Name))
 		}
 	}
-	c.Waiting, c.Values, c.Decision, c.err = x.waiting(e.Waiting), x.values(e.Values), x.decision(e.Decision), x.error(e.err)
+	c.Waiting, c.Values, c.Decision, c.err = x.waiting(e.Waiting), x.values(e.Values), x.decision(e.Decision, x.markOf(e.Call.Name)), x.error(e.err)
 	return &c
 }
 
@@ -353,7 +354,11 @@ func (x *redaction) result(r *Result) *Result {
 	for i, s := range r.Steps {
 		c.Steps[i] = x.step(s)
 	}
-	c.Cause, c.Pending, c.Values = x.text(r.Cause), x.waiting(r.Pending), x.values(r.Values)
+	c.Cause, c.Pending, c.Values, c.Output = x.text(r.Cause), x.waiting(r.Pending), x.values(r.Values), x.json(r.Output, nil)
+	c.Repairs = slices.Clone(r.Repairs)
+	for i, s := range c.Repairs {
+		c.Repairs[i] = x.text(s)
+	}
 	return &c
 }
 
