@@ -48,12 +48,8 @@ func (r *run) loop(ctx context.Context) (Stop, error) {
 			case !r.fitting(execs):
 				return r.unfit()
 			}
-		} else if resp != nil {
-			again := r.corrected(resp)
-			r.record(resp, nil)
-			if !again {
-				return r.answered(resp)
-			}
+		} else if resp != nil && !r.askAgain(resp) {
+			return r.answered(resp)
 		}
 		if ctx.Err() != nil {
 			return r.interrupted(ctx)
