@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"time"
 )
 
@@ -151,6 +152,7 @@ func (a *Agent) run(ctx context.Context, from *Result, msgs []Message, o runOpti
 	r.emit(Event{Kind: EventRunStarted, Agent: r.name})
 	r.tellMends()
 	stop, err := r.loop(ctx)
+	r.ahead.drop()
 	r.res.Stop = stop
 	r.res.Messages = append(r.res.Messages, r.then...) // what still waits for open calls is not lost
 	ended := Event{Kind: EventRunEnded, Result: r.res}
@@ -199,6 +201,9 @@ func (a *Agent) prepare(ctx context.Context, from *Result, msgs []Message, o run
 	r.scope = scope{tools: tools, approve: a.Approve, executor: a.Executor, waits: true, whole: o.whole, quiet: o.emit == nil}
 	if r.scope.executor == nil {
 		r.scope.executor = Parallel{}
+	}
+	if b, ok := r.scope.executor.(Beginner); ok && !o.whole && slices.ContainsFunc(tools, headStart) {
+		r.beginner = b
 	}
 	r.model, r.scope.wrap = wrapped(a.Model, a.Middleware)
 	if o.inside != nil {

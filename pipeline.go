@@ -20,6 +20,9 @@ func (t Task) Do(ctx context.Context, emit func(Event)) Execution { return *t.do
 
 // do is Do without a copy of the Execution, which nobody changes any more.
 func (t *Task) do(ctx context.Context, emit func(Event)) *Execution {
+	if t.begun != nil {
+		return t.begun.follow(ctx, t, emit)
+	}
 	now := time.Now()
 	p := &pipe{task: t, emit: emit, started: now, x: Execution{Key: t.Key, Index: t.Index, Call: t.Call, Attempts: t.Attempt, Started: now}}
 	res, err := p.checked(ctx)
@@ -174,6 +177,9 @@ func (p *pipe) admitted(ctx context.Context, c ToolCall) (ToolResult, error) {
 		}
 		p.ok = c
 	}
+	if e := p.task.early; e != nil && !headStart(p.tool) && !e.whole() { // a middleware made another call of it
+		return ToolResult{}, notBegun(ctx)
+	}
 	c.ID = p.task.Call.ID // whatever a middleware made of it
 	p.x.Call, p.inv.Call = c, c
 	if res, err, done := p.approved(ctx, c); done {
@@ -185,6 +191,7 @@ func (p *pipe) admitted(ctx context.Context, c ToolCall) (ToolResult, error) {
 	}
 	if p.tool.Effect != Compose { // it acts through inner calls, and they take slots
 		if !s.take(ctx, p.task.lease) {
+			s.budget.giveBack()
 			return ToolResult{}, notBegun(ctx)
 		}
 		defer s.release(p.task.lease)
