@@ -67,7 +67,7 @@ func (a *ahead) mayBegin(t *Task, limit int) bool {
 	}
 	tool := find(t.scope.tools, t.Call.Name)
 	switch {
-	case tool == nil || !headStart(tool), tool.Effect == Read && a.writes, !t.scope.budget.leaves(t.Index + 1), a.running() >= limit:
+	case tool == nil || tool == t.scope.answer || !headStart(tool), tool.Effect == Read && a.writes, !t.scope.budget.leaves(t.Index + 1), a.running() >= limit:
 		return false
 	case tool.Serial != nil:
 		return !a.serial[t.serialKey()]
@@ -137,7 +137,7 @@ func (r *run) begin(ctx context.Context, resp *Response, d Delta) {
 		}
 		place := len(a.tasks)
 		t := r.task(r.replies+1, place, c, a.scope)
-		t.Refuse, t.Index, t.ahead = r.refusal(resp, place), place, a
+		t.Refuse, t.Index, t.ahead = r.refusal(resp, c, place), place, a
 		a.tasks = append(a.tasks, t)
 		a.tasks[place] = r.beginner.Begin(ctx, t)
 	}

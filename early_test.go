@@ -158,12 +158,7 @@ func TestWhatBeginsEarly(t *testing.T) {
 		{"StopOnBlock", []pawl.Part{read}, func(a *pawl.Agent) { a.Executor = pawl.Parallel{StopOnBlock: true} }, map[string]time.Duration{"r": late}},
 		{"an executor that has no Begin", []pawl.Part{read}, func(a *pawl.Agent) { a.Executor = executorFunc(pawl.Parallel{}.Execute) }, map[string]time.Duration{"r": late}},
 		{"what is not approved", []pawl.Part{read, pure}, func(a *pawl.Agent) {
-			a.Approve = func(_ context.Context, c pawl.ToolCall, _ *pawl.Tool) pawl.Approval {
-				if c.ID == "r" {
-					return pawl.Approval{Verdict: pawl.Deny}
-				}
-				return pawl.Approval{Verdict: pawl.Allow}
-			}
+			a.Middleware = []pawl.Middleware{denies(func(c pawl.ToolCall) bool { return c.ID == "r" })}
 		}, map[string]time.Duration{"p": 0}},
 		{"what a middleware made a write", []pawl.Part{read, pure}, func(a *pawl.Agent) {
 			a.Middleware = []pawl.Middleware{pawl.Before(func(_ context.Context, c pawl.ToolCall) (pawl.ToolCall, error) {
@@ -198,6 +193,16 @@ func TestWhatBeginsEarly(t *testing.T) {
 			}
 		})
 	}
+}
+
+// denies returns the policy that denies the calls that which picks, and allows the rest.
+func denies(which func(pawl.ToolCall) bool) pawl.Middleware {
+	return pawl.Approve(func(_ context.Context, c pawl.ToolCall, _ *pawl.Tool) (pawl.Approval, error) {
+		if which(c) {
+			return pawl.Approval{Verdict: pawl.Deny}, nil
+		}
+		return pawl.Approval{Verdict: pawl.Allow}, nil
+	})
 }
 
 type executorFunc func(context.Context, []pawl.Task) iter.Seq[pawl.Event]
@@ -372,12 +377,7 @@ func TestEarlyStartChangesNothingButTheTime(t *testing.T) {
 					limits.Calls = rnd.IntN(6)
 				}
 				a := &pawl.Agent{Model: slowly(replies...), Tools: tools, Limits: limits, Executor: ex,
-					Approve: func(_ context.Context, c pawl.ToolCall, _ *pawl.Tool) pawl.Approval {
-						if c.Name == "denied" {
-							return pawl.Approval{Verdict: pawl.Deny}
-						}
-						return pawl.Approval{Verdict: pawl.Allow}
-					}}
+					Middleware: []pawl.Middleware{denies(func(c pawl.ToolCall) bool { return c.Name == "denied" })}}
 				begin := time.Now()
 				events, res, err := collect(a.Stream(t.Context(), pawl.User("go")))
 				took[i] = time.Since(begin)

@@ -21,7 +21,7 @@ type Task struct {
 	Values    Values     `json:"values,omitzero"`    // the run's, at the start of the step
 	Refuse    string     `json:"refuse,omitzero"`    // why the call must not run, for the model; "": it may
 	Attempt   int        `json:"attempt,omitzero"`   // how often the call was begun before
-	Asked     Outcome    `json:"asked,omitzero"`     // OutcomeUnknown: the call was interrupted, and waits for somebody who knows
+	Question  *Waiting   `json:"question,omitzero"`  // what it waited for when the run was resumed; nil: nothing
 
 	scope *scope
 	lease *lease // nil: the call is waited for, however long it takes

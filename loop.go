@@ -16,7 +16,7 @@ func (r *run) loop(ctx context.Context) (Stop, error) {
 	for {
 		// Act: carry out the calls that have no result yet.
 		if tasks := r.open(resp); len(tasks) > 0 {
-			over := r.exhausted()
+			over := r.exhausted() && !r.onlyAnswers(tasks)
 			if over && r.limits.AtLimit == Return {
 				r.stillWait(tasks)
 				r.record(resp, nil)
@@ -33,10 +33,8 @@ func (r *run) loop(ctx context.Context) (Stop, error) {
 			// Observe: put the results into the transcript.
 			ended := r.observe(ctx, execs)
 			r.record(resp, execs)
-			if x := ending(execs); x != nil && x.Ends == EndsFailed {
-				return StopFailed, &ToolError{Execution: *x, Err: x.err}
-			} else if x != nil {
-				return StopFinished, nil
+			if x := ending(execs); x != nil {
+				return r.finished(x)
 			}
 			switch {
 			case ended:
@@ -47,10 +45,15 @@ func (r *run) loop(ctx context.Context) (Stop, error) {
 				return r.limit("the rounds are used up, and the model went on calling")
 			case r.stall.over:
 				return r.stalled()
+			case !r.fitting(execs):
+				return r.unfit()
 			}
 		} else if resp != nil {
+			again := r.corrected(resp)
 			r.record(resp, nil)
-			return r.answered(resp)
+			if !again {
+				return r.answered(resp)
+			}
 		}
 		if ctx.Err() != nil {
 			return r.interrupted(ctx)
@@ -112,7 +115,7 @@ func (r *run) open(resp *Response) []Task {
 			shared = &s
 		}
 		t := r.task(r.replies, place, c, shared)
-		t.Index, t.Refuse = len(tasks), r.refusal(resp, place)
+		t.Index, t.Refuse = len(tasks), r.refusal(resp, c, place)
 		t.begun = r.ahead.take(&t)
 		for _, d := range r.decisions {
 			if d.Key == t.Key {
@@ -120,7 +123,7 @@ func (r *run) open(resp *Response) []Task {
 			}
 		}
 		if w := r.waitsFor(t.Key); w != nil {
-			t.Attempt, t.Asked = w.Attempt, w.Outcome
+			t.Attempt, t.Question = w.Attempt, w
 		}
 		tasks = append(tasks, t)
 	}
@@ -134,10 +137,10 @@ func (r *run) task(reply, place int, c ToolCall, s *scope) Task {
 		Values: r.res.Values, scope: s}
 }
 
-// refusal says why the call at place must not run, for the model; "" if it may.
-func (r *run) refusal(resp *Response, place int) string {
+// refusal says why the call c at place must not run, for the model; "" if it may.
+func (r *run) refusal(resp *Response, c ToolCall, place int) string {
 	switch {
-	case r.exhausted():
+	case r.exhausted() && !r.answers(c):
 		return fmt.Sprintf("Not run: the limit of %d %s was reached.", r.rounds, plural(r.rounds, "round", "rounds"))
 	case resp != nil && resp.Finish.Cut():
 		return fmt.Sprintf("Not run: your reply was cut (%s), so this call may not be what you meant. Send it again, shorter if need be.", resp.Finish)
@@ -200,11 +203,17 @@ func ending(execs []Execution) *Execution {
 // request makes the next request: instructions, transcript, and the choice. A forced choice holds for the first one only, or the run could
 // not end. The last one asks for an answer.
 func (r *run) request() *Request {
+	if i := lastOf(r.then, RoleUser); i >= 0 {
+		r.turn = len(r.res.Messages) + i
+	}
 	r.res.Messages = append(r.res.Messages, r.then...)
 	r.then = nil
 	a := r.agent
 	req := &Request{Key: r.key + Key("/"+strconv.Itoa(r.replies)+"/model"), Messages: r.view(), Tools: r.scope.tools, Output: a.Output,
-		Settings: a.Settings, Whole: r.whole}
+		Settings: a.Settings, Whole: r.whole, Turn: r.turn}
+	if a.Instructions != "" {
+		req.Turn++
+	}
 	if len(req.Tools) > 0 {
 		req.Choice = a.Choice
 		if r.res.Spent.Requests > 0 && req.Choice.Mode != ToolNone {
@@ -213,6 +222,9 @@ func (r *run) request() *Request {
 		if r.exhausted() && r.limits.AtLimit != Return {
 			req.Choice = ToolChoice{Mode: ToolNone}
 		}
+	}
+	if r.output.offered(req.Choice) {
+		req.Output = nil // the tool has it
 	}
 	if r.sink != nil {
 		r.emit(Event{Kind: EventStepStarted, Step: r.replies + 1})

@@ -8,8 +8,8 @@ import (
 // scope is what the calls of a run share.
 type scope struct {
 	tools    []*Tool
-	wrap     func(ToolFunc) ToolFunc // the middleware; nil: none
-	approve  Approver
+	answer   *Tool  // one of tools, by which the answer is given; nil: as text
+	layers   layers // the middleware around calls
 	executor Executor
 	slots    chan struct{} // one semaphore a run, inner calls and inner runs included
 	budget   *budget
