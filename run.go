@@ -3,7 +3,6 @@ package pawl
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -36,6 +35,8 @@ type run struct {
 	sent      []Message // instructions and transcript, as last sent
 	asked     *Request  // the request that the last reply answers
 	ready     []int     // parts of the reply being made that were announced as ready calls
+	beginner  Beginner  // begins calls early; nil: nobody does, or nothing may
+	ahead     ahead
 	stall     stall
 	seq       int64
 }
@@ -136,7 +137,10 @@ func (r *run) answerable(in *intake) error {
 			}
 		}
 	}
-	for _, d := range in.decisions {
+	for i, d := range in.decisions {
+		if slices.ContainsFunc(in.decisions[:i], func(o Decision) bool { return o.Key == d.Key && o.Digest == d.Digest }) {
+			return fmt.Errorf("there are two decisions for %q; a call is decided on once", d.Key)
+		}
 		if !slices.ContainsFunc(keys, func(k string) bool { return string(d.Key) == k || strings.HasPrefix(string(d.Key), k+"/") }) {
 			return fmt.Errorf("the decision for %q answers no open call; open: %s", d.Key, cmp.Or(strings.Join(keys, ", "), "none"))
 		}
@@ -224,9 +228,8 @@ func (r *run) record(resp *Response, execs []Execution) {
 // tellMends tells what was put right in the messages that the run was given.
 func (r *run) tellMends() {
 	for i := 0; r.sink != nil && i < len(r.mends); i++ {
-		m := &r.mends[i]
-		data, _ := json.Marshal(m) // strings and numbers
-		r.emit(Event{Kind: EventNotice, Code: "healed", Text: fmt.Sprintf("message %d: %s; %s", m.Message, m.Fault.Text, m.Did), Data: data})
+		n := r.mends[i].Notice()
+		r.emit(Event{Kind: EventNotice, Code: n.Code, Text: n.Text, Data: n.Data})
 	}
 }
 
