@@ -169,7 +169,7 @@ func TestLimits(t *testing.T) {
 		for way, run := range ways {
 			var ran atomic.Int64
 			m := script.New(test.turns...)
-			a := &pawl.Agent{Model: m, Limits: test.limits, Executor: pawl.Parallel{Limit: 1}, Tools: []pawl.Toolset{
+			a := &pawl.Agent{Model: pawl.Price{Input: 1, Output: 1}.Of(m), Limits: test.limits, Executor: pawl.Parallel{Limit: 1}, Tools: []pawl.Toolset{
 				does("f", func(context.Context, pawl.ToolCall) (pawl.ToolResult, error) {
 					ran.Add(1)
 					return pawl.TextResult("x"), nil

@@ -52,11 +52,10 @@ func (r *run) loop(ctx context.Context) (Stop, error) {
 		} else if resp != nil && !r.askAgain(resp) {
 			return r.answered(resp)
 		}
-		if ctx.Err() != nil {
-			return r.interrupted(ctx)
-		}
-		if why := r.overspent(); why != "" {
+		if why := r.admit(ctx); why != "" {
 			return r.limit(why)
+		} else if ctx.Err() != nil {
+			return r.interrupted(ctx)
 		}
 
 		// Decide: ask the model what comes next.
@@ -108,7 +107,7 @@ func (r *run) open(resp *Response) []Task {
 				r.emit(Event{Kind: EventStepStarted})
 			}
 			s := r.scope
-			s.messages, s.left = r.res.Messages, r.left()
+			s.messages = r.res.Messages
 			shared = &s
 		}
 		t := r.task(r.replies, place, c, shared)
@@ -163,8 +162,8 @@ func (r *run) observe(ctx context.Context, execs []Execution) (ended bool) {
 		x := &execs[i]
 		before := r.waitsFor(x.Key)
 		r.res.Values = merged(r.res.Values, x.Values)
-		r.res.Spent.Calls += begunBeside(x, before)
-		r.res.Spent.Add(x.Spent)
+		r.spend(Spent{Calls: begunBeside(x, before)})
+		r.spend(x.Spent)
 		switch {
 		case !x.Outcome.Settled() && givenUp:
 			x.giveUp()
@@ -240,7 +239,7 @@ func (r *run) accept(req *Request, resp *Response) {
 	r.replies++
 	r.asked = req
 	r.res.Messages = append(r.res.Messages, resp.Message)
-	r.res.Spent.Requests++
-	r.res.Spent.Usage.Add(resp.Usage)
+	r.spend(Spent{Requests: 1, Usage: resp.Usage})
+	r.paid(resp.Usage)
 	r.emit(Event{Kind: EventResponseReceived, Path: req.Key, Response: resp})
 }
