@@ -28,9 +28,10 @@ const (
 // refused until somebody has said here, and in docs/design.md, where it belongs.
 var arrows = []arrow{
 	// the core
-	{from: ".", to: append([]string{"internal/fit"}, helpers...), modules: []string{jsonModule, inferModule, schemaModule}},
+	{from: ".", to: append([]string{"internal/fit", "internal/secret"}, helpers...), modules: []string{jsonModule, inferModule, schemaModule}},
 
 	// helpers: they know nothing of the project
+	{from: "internal/secret"},
 	{from: "internal/jsonscan"},
 	{from: "internal/sse"},
 	{from: "internal/jsonrepair", to: []string{"internal/jsonscan"}},
@@ -38,6 +39,8 @@ var arrows = []arrow{
 	{from: "internal/schema", to: []string{"internal/jsonscan"}, modules: []string{jsonModule}},
 	{from: "internal/retry"},
 	{from: "internal/dialect"},
+	{from: "internal/netguard"},
+	{from: "internal/webpage", modules: []string{"codeberg.org/readeck/go-readability/v2", "github.com/JohannesKaufmann/html-to-markdown/v2", "golang.org/x/net"}},
 
 	// what the adapters of all providers share
 	{from: "internal/wire", to: append([]string{"."}, helpers...)},
@@ -54,7 +57,7 @@ var arrows = []arrow{
 	{from: "react", to: append([]string{"."}, helpers...), modules: []string{jsonModule}},
 	{from: "leak", to: append([]string{"."}, helpers...)},
 	{from: "script", to: []string{"."}},
-	{from: "tools/...", to: []string{".", "sandbox", "store"}},
+	{from: "tools/...", to: append([]string{".", "sandbox", "store", "internal/netguard", "internal/webpage"}, helpers...)},
 	{from: "sandbox", modules: []string{"golang.org/x/sys", "github.com/landlock-lsm/go-landlock"}},
 	{from: "mcp", to: []string{"."}, modules: []string{"github.com/modelcontextprotocol/go-sdk"}},
 	{from: "team", to: []string{"."}},
