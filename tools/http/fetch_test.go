@@ -136,7 +136,7 @@ func TestRedirects(t *testing.T) {
 	hop = serve(t, func(w nethttp.ResponseWriter, r *nethttp.Request) {
 		q := r.URL.Query()
 		if n := q.Get("then"); n != "" {
-			nethttp.Redirect(w, r, "http://"+hop+"/?code="+q.Get("code")+"&to="+url.QueryEscape(q.Get("to")), 302)
+			nethttp.Redirect(w, r, "http://"+hop+"/?code="+q.Get("code")+"&to="+url.QueryEscape(q.Get("to")), nethttp.StatusFound)
 			return
 		}
 		code := 302
@@ -165,7 +165,7 @@ func TestRedirects(t *testing.T) {
 		want(t, x, pawl.OutcomeError, text)
 	}
 	loop := ""
-	loop = serve(t, func(w nethttp.ResponseWriter, r *nethttp.Request) { nethttp.Redirect(w, r, "http://"+loop+"/", 302) })
+	loop = serve(t, func(w nethttp.ResponseWriter, r *nethttp.Request) { nethttp.Redirect(w, r, "http://"+loop+"/", nethttp.StatusFound) })
 	want(t, fetch(t, &http.Options{Allow: []string{loop}}, `{"url":"http://`+loop+`"}`), pawl.OutcomeError, "redirects more than 9 times")
 }
 
@@ -175,7 +175,7 @@ func TestHeadersStayWithTheirHost(t *testing.T) {
 	other := serve(t, func(w nethttp.ResponseWriter, r *nethttp.Request) { got = r.Header })
 	first := serve(t, func(w nethttp.ResponseWriter, r *nethttp.Request) {
 		if got = r.Header; r.URL.Path == "/away" {
-			nethttp.Redirect(w, r, "http://"+other, 307)
+			nethttp.Redirect(w, r, "http://"+other, nethttp.StatusTemporaryRedirect)
 		}
 	})
 	o := &http.Options{Allow: []string{first, other}, Methods: []string{"GET", "POST"}}
