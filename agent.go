@@ -149,9 +149,10 @@ func (a *Agent) run(ctx context.Context, from *Result, msgs []Message, o runOpti
 		ctx, cancel = context.WithTimeoutCause(ctx, d, ErrTime)
 		defer cancel()
 	}
-	r.emit(Event{Kind: EventRunStarted, Agent: r.name})
+	r.emit(Event{Kind: EventRunStarted, Agent: r.name, Offered: r.scope.tools})
 	r.tellMends()
 	stop, err := r.loop(ctx)
+	r.ahead.drop()
 	r.res.Stop = stop
 	r.res.Messages = append(r.res.Messages, r.then...) // what still waits for open calls is not lost
 	ended := Event{Kind: EventRunEnded, Result: r.res}
@@ -213,6 +214,9 @@ func (a *Agent) prepare(ctx context.Context, from *Result, msgs []Message, o run
 	r.scope = scope{tools: tools, answer: r.output.answerTool(), executor: a.Executor, waits: true, whole: o.whole, quiet: o.emit == nil}
 	if r.scope.executor == nil {
 		r.scope.executor = Parallel{}
+	}
+	if b, ok := r.scope.executor.(Beginner); ok && !o.whole && slices.ContainsFunc(tools, headStart) {
+		r.beginner = b
 	}
 	r.model, r.scope.layers = wrapped(a.Model, a.Middleware)
 	if o.inside != nil {

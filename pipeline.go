@@ -22,6 +22,9 @@ func (t Task) Do(ctx context.Context, emit func(Event)) Execution { return *t.do
 
 // do is Do without a copy of the Execution, which nobody changes any more.
 func (t *Task) do(ctx context.Context, emit func(Event)) *Execution {
+	if t.begun != nil {
+		return t.begun.follow(ctx, t, emit)
+	}
 	now := time.Now()
 	p := &pipe{task: t, emit: emit, started: now, x: Execution{Key: t.Key, Index: t.Index, Call: t.Call, Attempts: t.Attempt, Started: now}}
 	res, err := p.checked(ctx)
@@ -192,6 +195,9 @@ func (p *pipe) cleared(ctx context.Context, c ToolCall) (_ ToolCall, res ToolRes
 			return c, res, true, err
 		}
 	}
+	if e := p.task.early; e != nil && !headStart(p.tool) && !e.whole() { // a middleware made another call of it
+		return c, res, true, notBegun(ctx)
+	}
 	c.ID = p.task.Call.ID // whatever a middleware made of it
 	p.take(c)
 	c, res, done, err = p.approved(ctx, c)
@@ -221,6 +227,9 @@ func (p *pipe) carriedOut(ctx context.Context, c ToolCall) (ToolResult, error) {
 	}
 	if p.tool.Effect != Compose { // it acts through inner calls, and they take slots
 		if !s.take(ctx, p.task.lease) {
+			if p.tool != s.answer {
+				s.budget.giveBack()
+			}
 			return ToolResult{}, notBegun(ctx)
 		}
 		defer s.release(p.task.lease)

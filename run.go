@@ -35,6 +35,8 @@ type run struct {
 	sent      []Message // instructions and transcript, as last sent
 	asked     *Request  // the request that the last reply answers
 	ready     []int     // parts of the reply being made that were announced as ready calls
+	beginner  Beginner  // begins calls early; nil: nobody does, or nothing may
+	ahead     ahead
 	stall     stall
 	seq       int64
 }

@@ -44,6 +44,23 @@ func (b *budget) take() error {
 	return nil
 }
 
+// leaves reports whether n further calls may begin, whatever else goes on.
+func (b *budget) leaves(n int) bool {
+	for ; b != nil; b = b.outer {
+		if b.limit > 0 && b.begun.Load()+int64(n) > b.limit {
+			return false
+		}
+	}
+	return true
+}
+
+// giveBack undoes take: the call counts as never begun.
+func (b *budget) giveBack() {
+	for ; b != nil; b = b.outer {
+		b.begun.Add(-1)
+	}
+}
+
 // Execute carries out one call of a tool of set, outside a run, through the same pipeline. Whatever goes wrong is in the
 // Execution. A passive tool is refused: there is nobody to wait for.
 func Execute(ctx context.Context, set Toolset, call ToolCall) Execution {
