@@ -22,7 +22,6 @@ type Agent struct {
 	Limits       Limits          // zero: 20 rounds
 	Executor     Executor        // nil: Parallel{}
 	Middleware   []Middleware    // around model requests and calls; the first is outermost
-	Approve      Approver        // nil: every call is allowed
 	Settings     Settings        // sent with each request
 }
 
@@ -150,9 +149,10 @@ func (a *Agent) run(ctx context.Context, from *Result, msgs []Message, o runOpti
 		ctx, cancel = context.WithTimeoutCause(ctx, d, ErrTime)
 		defer cancel()
 	}
-	r.emit(Event{Kind: EventRunStarted, Agent: r.name})
+	r.emit(Event{Kind: EventRunStarted, Agent: r.name, Offered: r.scope.tools})
 	r.tellMends()
 	stop, err := r.loop(ctx)
+	r.ahead.drop()
 	r.res.Stop = stop
 	r.res.Messages = append(r.res.Messages, r.then...) // what still waits for open calls is not lost
 	ended := Event{Kind: EventRunEnded, Result: r.res}
@@ -184,6 +184,13 @@ func (a *Agent) prepare(ctx context.Context, from *Result, msgs []Message, o run
 			return nil, err
 		}
 	}
+	for _, w := range a.Middleware {
+		if w.Check != nil {
+			if err := w.Check(tools); err != nil {
+				return nil, err
+			}
+		}
+	}
 	r := &run{agent: a, name: a.Name, key: o.key, whole: o.whole, sink: o.emit, limits: a.Limits, res: &Result{}, rounds: a.Limits.rounds(defaultRounds),
 		stall: stall{limit: a.Limits.Repeats}}
 	if r.name == "" {
@@ -204,11 +211,14 @@ func (a *Agent) prepare(ctx context.Context, from *Result, msgs []Message, o run
 	if r.output != nil && r.output.tool != nil {
 		tools = append(slices.Clip(tools), r.output.tool)
 	}
-	r.scope = scope{tools: tools, answer: r.output.answerTool(), approve: a.Approve, executor: a.Executor, waits: true, whole: o.whole, quiet: o.emit == nil}
+	r.scope = scope{tools: tools, answer: r.output.answerTool(), executor: a.Executor, waits: true, whole: o.whole, quiet: o.emit == nil}
 	if r.scope.executor == nil {
 		r.scope.executor = Parallel{}
 	}
-	r.model, r.scope.wrap = wrapped(a.Model, a.Middleware)
+	if b, ok := r.scope.executor.(Beginner); ok && !o.whole && slices.ContainsFunc(tools, headStart) {
+		r.beginner = b
+	}
+	r.model, r.scope.layers = wrapped(a.Model, a.Middleware)
 	if o.inside != nil {
 		outer := o.inside.pipe.task.scope
 		r.scope.slots, r.scope.depth, r.scope.waits = outer.slots, outer.depth+1, false

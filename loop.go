@@ -3,6 +3,7 @@ package pawl
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 )
 
@@ -48,12 +49,8 @@ func (r *run) loop(ctx context.Context) (Stop, error) {
 			case !r.fitting(execs):
 				return r.unfit()
 			}
-		} else if resp != nil {
-			again := r.corrected(resp)
-			r.record(resp, nil)
-			if !again {
-				return r.answered(resp)
-			}
+		} else if resp != nil && !r.askAgain(resp) {
+			return r.answered(resp)
 		}
 		if ctx.Err() != nil {
 			return r.interrupted(ctx)
@@ -73,6 +70,7 @@ func (r *run) loop(ctx context.Context) (Stop, error) {
 				return r.broken(ctx, req, err)
 			}
 			r.tell(resp, d)
+			r.begin(ctx, resp, d)
 			if ctx.Err() != nil && d.Finish == "" {
 				return r.interrupted(ctx) // whether or not the model has noticed
 			}
@@ -95,7 +93,6 @@ func (r *run) open(resp *Response) []Task {
 	var shared *scope // by the calls of this step; one that is left behind may look at it for longer
 	parts := r.res.Messages[reply].Parts
 	place := -1
-	prefix := r.replyKey() + "/"
 	for i, p := range parts {
 		c, ok := p.(ToolCall)
 		if !ok {
@@ -114,19 +111,30 @@ func (r *run) open(resp *Response) []Task {
 			s.messages, s.left = r.res.Messages, r.left()
 			shared = &s
 		}
-		t := Task{Agent: r.name, Run: r.key, Step: r.replies, Key: prefix + Key(strconv.Itoa(place)), Index: len(tasks), Call: c,
-			Values: r.res.Values, Refuse: r.refusal(resp, c, place), scope: shared}
+		t := r.task(r.replies, place, c, shared)
+		t.Index, t.Refuse = len(tasks), r.refusal(resp, c, place)
+		t.begun = r.ahead.take(&t)
 		for _, d := range r.decisions {
 			if d.Key == t.Key {
 				t.Decisions = append(t.Decisions, d)
 			}
 		}
+		if t.Refuse == "" && resp == nil && hidden(c.Args) && !slices.ContainsFunc(t.Decisions, func(d Decision) bool { return d.Result != nil }) {
+			t.Refuse = "Not run: its arguments hold a secret that was not stored with them. Send it again, with all of its arguments."
+		}
 		if w := r.waitsFor(t.Key); w != nil {
-			t.Attempt, t.Asked = w.Attempt, w.Outcome
+			t.Attempt, t.Question = w.Attempt, w
 		}
 		tasks = append(tasks, t)
 	}
+	r.ahead.drop()
 	return tasks
+}
+
+// task is the call at place among those of a reply.
+func (r *run) task(reply, place int, c ToolCall, s *scope) Task {
+	return Task{Agent: r.name, Run: r.key, Step: reply, Key: r.key + Key("/"+strconv.Itoa(reply)+"/"+strconv.Itoa(place)), Call: c,
+		Values: r.res.Values, scope: s}
 }
 
 // refusal says why the call c at place must not run, for the model; "" if it may.

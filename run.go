@@ -35,6 +35,8 @@ type run struct {
 	sent      []Message // instructions and transcript, as last sent
 	asked     *Request  // the request that the last reply answers
 	ready     []int     // parts of the reply being made that were announced as ready calls
+	beginner  Beginner  // begins calls early; nil: nobody does, or nothing may
+	ahead     ahead
 	stall     stall
 	seq       int64
 }
@@ -135,7 +137,10 @@ func (r *run) answerable(in *intake) error {
 			}
 		}
 	}
-	for _, d := range in.decisions {
+	for i, d := range in.decisions {
+		if slices.ContainsFunc(in.decisions[:i], func(o Decision) bool { return o.Key == d.Key && o.Digest == d.Digest }) {
+			return fmt.Errorf("there are two decisions for %q; a call is decided on once", d.Key)
+		}
 		if !slices.ContainsFunc(keys, func(k string) bool { return string(d.Key) == k || strings.HasPrefix(string(d.Key), k+"/") }) {
 			return fmt.Errorf("the decision for %q answers no open call; open: %s", d.Key, cmp.Or(strings.Join(keys, ", "), "none"))
 		}

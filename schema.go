@@ -13,6 +13,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
+
+	"github.com/pawl-go/pawl/internal/nearest"
 )
 
 // schema is a tool's input schema, compiled. It may be used concurrently.
@@ -389,7 +391,7 @@ func nearestOf(got any, want []any) string {
 			words = append(words, w)
 		}
 	}
-	if n := nearest(s, words); n != "" {
+	if n := nearest.Word(s, words); n != "" {
 		return fmt.Sprintf(" (did you mean %q?)", n)
 	}
 	return ""

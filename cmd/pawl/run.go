@@ -56,7 +56,7 @@ func (c *runCmd) Run(sys *system) error {
 	defer s.close()
 
 	out := &screen{w: sys.err}
-	s.agent.Approve = c.approver(sys, out, nil)
+	c.approve(s.agent, sys, out, nil, decided(msgs))
 	r := &renderer{w: out, style: sys.colours(sys.errTerm), width: sys.width}
 	r.live = sys.outTerm && sys.errTerm // one terminal: the answer is told as it comes
 	show := r.event
@@ -131,19 +131,33 @@ func (c *runCmd) start(sys *system) (*pawl.Result, []pawl.Message, error) {
 	return from, msgs, nil
 }
 
-// approver says who decides about calls that may change the world. With nobody to ask they pend. in may be nil.
-func (f *agentFlags) approver(sys *system, out *screen, in *lines) pawl.Approver {
-	switch {
-	case f.Yes:
-		return nil
-	case !sys.inTerm || !sys.errTerm:
-		return pawl.AskBeforeWrites
+// approve sets who decides about calls that may change the world. With nobody to ask they pend. in may be nil.
+func (f *agentFlags) approve(agent *pawl.Agent, sys *system, out *screen, in *lines, decided map[pawl.Key]bool) {
+	if f.Yes {
+		return
 	}
-	if in == nil {
-		in = newLines(sys.in)
+	policy := pawl.AskBeforeWrites
+	if sys.inTerm && sys.errTerm {
+		if in == nil {
+			in = newLines(sys.in)
+		}
+		a := &asker{policy: policy, decided: decided, in: in, out: out, style: sys.colours(sys.errTerm), width: sys.width, always: map[string]bool{}}
+		policy = a.approve
 	}
-	a := &asker{in: in, out: out, style: sys.colours(sys.errTerm), width: sys.width, always: map[string]bool{}}
-	return a.approve
+	agent.Middleware = append(agent.Middleware, pawl.Approve(policy))
+}
+
+// decided returns the calls that msgs decide on.
+func decided(msgs []pawl.Message) map[pawl.Key]bool {
+	keys := map[pawl.Key]bool{}
+	for _, m := range msgs {
+		for _, p := range m.Parts {
+			if d, ok := p.(pawl.Decision); ok {
+				keys[d.Key] = true
+			}
+		}
+	}
+	return keys
 }
 
 // follow shows the events of a run and returns how it ended. The Result is nil when nothing was begun.
