@@ -165,7 +165,9 @@ func TestRedirects(t *testing.T) {
 		want(t, x, pawl.OutcomeError, text)
 	}
 	loop := ""
-	loop = serve(t, func(w nethttp.ResponseWriter, r *nethttp.Request) { nethttp.Redirect(w, r, "http://"+loop+"/", nethttp.StatusFound) })
+	loop = serve(t, func(w nethttp.ResponseWriter, r *nethttp.Request) {
+		nethttp.Redirect(w, r, "http://"+loop+"/", nethttp.StatusFound)
+	})
 	want(t, fetch(t, &http.Options{Allow: []string{loop}}, `{"url":"http://`+loop+`"}`), pawl.OutcomeError, "redirects more than 9 times")
 }
 
