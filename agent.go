@@ -36,7 +36,7 @@ type Limits struct {
 	Time         time.Duration // from the start of Run, Stream or Resume; 0: no limit
 	Corrections  int           // answers that do not fit Agent.Output and are sent back, each a request more; 0: 2; negative: none
 	Repeats      int           // equal calls with equal results, of the last six, that are told to the model; as often again ends the run; 0: 3; negative: never
-	AtLimit      AtLimit       // what happens when the rounds are used up
+	AtLimit      AtLimit       // what the last request is when a limit is reached
 }
 
 // NoRounds as Limits.Rounds: no call is ever run.
@@ -44,7 +44,8 @@ const NoRounds = -1
 
 const defaultRounds = 20
 
-// AtLimit is what a run does with its last request when the rounds are used up.
+// AtLimit is what a run does with its last request: when the rounds are used up, when a call was refused for Limits.Calls, and when one more request like
+// the last would reach Limits.Tokens or Limits.Cost.
 type AtLimit int
 
 const (

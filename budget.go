@@ -170,9 +170,9 @@ func (b *budget) settle(n, used use) {
 	l.freed = make(chan struct{})
 }
 
-// near names the limit that another request like the last one would reach; "" if none.
+// near names the limit that another request like the last one would reach; "" if none, or none was made.
 func (b *budget) near(last use) string {
-	if b.ledger == nil {
+	if b.ledger == nil || last == (use{}) {
 		return ""
 	}
 	b.ledger.mu.Lock()

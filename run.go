@@ -40,7 +40,8 @@ type run struct {
 	inside    *Invocation // the call that the run is made in; nil: none
 	asking    bool        // need is reserved for a request
 	need      use
-	last      use // what the last request has used
+	last      use    // what the last request has used
+	lastTurn  string // why the last request asks for an answer and nothing else; "": it does not
 	stall     stall
 	seq       int64
 }
@@ -294,8 +295,8 @@ func (r *run) answered(resp *Response) (Stop, error) {
 		return StopFailed, &ProviderError{Code: CodeServer, Message: cmp.Or(resp.Message.Text(), "the provider ended the reply with an error")}
 	case r.output.unfit():
 		return r.unfit()
-	case r.exhausted() && r.limits.AtLimit != Return && len(r.scope.tools) > 0:
-		return r.limit("the rounds are used up; the model was asked to answer")
+	case r.lastTurn != "":
+		return r.limit(r.lastTurn + "; the model was asked to answer")
 	case r.scope.budget.callsRefused() > 0:
 		return r.limit(fmt.Sprintf("the limit of %d calls was reached", r.scope.budget.callsRefused()))
 	case strings.TrimSpace(resp.Message.Text()) == "":
@@ -311,8 +312,8 @@ func (r *run) finished(x *Execution) (Stop, error) {
 		return StopFailed, &ToolError{Execution: *x, Err: x.err}
 	case r.answers(x.Call):
 		r.res.Output, r.res.Repairs = x.Call.Args, x.Repairs
-		if r.exhausted() && !r.output.asked {
-			return r.limit("the rounds are used up; the model was asked to answer")
+		if r.lastTurn != "" && !r.output.asked {
+			return r.limit(r.lastTurn + "; the model was asked to answer")
 		}
 		return StopAnswer, nil
 	}
