@@ -19,7 +19,7 @@ import (
 
 // sampled is how many bytes of cut streams a wire's test reads where PAWL_FULL is not set. At the speed of the race detector that is some
 // seconds.
-const sampled = 160 << 20
+const sampled = 64 << 20
 
 // Streams proves that a stream is read the same however it arrives: with CRLF or LF, in pieces of any size; and that one which is cut, at any
 // byte, is the same reply or a *pawl.ProviderError, and has no call that the whole one has not, neither in its reply nor sealed

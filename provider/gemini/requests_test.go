@@ -143,7 +143,9 @@ var spelling = wiretest.Spelling{
 	Known:    []string{"model", "systemInstruction", "system_instruction", "contents", "tools", "toolConfig", "tool_config", "generationConfig", "generation_config"},
 	Verbatim: []string{"args", "response", "parameters", "responseSchema", "responseJsonSchema", "parametersJsonSchema"},
 	Dropped: map[string]string{
-		"tools[].functionDeclarations[].responseJsonSchema*": "what a function gives back has no schema on the wire; the model sees its results",
+		"tools[].functionDeclarations[].parametersJsonSchema*": "schemas go in the API's dialect; what it cannot say is reported, and held to here (internal/dialect)",
+		"generationConfig.responseJsonSchema*":                 "the same",
+		"tools[].functionDeclarations[].responseJsonSchema*":   "what a function gives back has no schema on the wire; the model sees its results",
 		"contents[].role": "contents of one side that follow each other are one, and results have the user's",
 	},
 	Otherwise: map[string]string{
