@@ -24,6 +24,7 @@ type Invocation struct {
 	set    Values
 	spent  Spent
 	inner  int // calls made so far by Do
+	kept   bool
 	sealed bool
 
 	emitting sync.Mutex
@@ -55,6 +56,16 @@ func (v *Invocation) Messages() []Message {
 
 // Tools returns the tools of the run: read only.
 func (v *Invocation) Tools() []*Tool { return v.pipe.task.scope.tools }
+
+// Tool returns the tool that is called: read only.
+func (v *Invocation) Tool() *Tool { return v.pipe.tool }
+
+// FromCache notes on the record that the call was answered with what an earlier one gave: Execution.Cached.
+func (v *Invocation) FromCache() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.kept = true
+}
 
 // Get reads the run's value of that name into the variable that into points to, and reports whether there is one. A call sees the values
 // as they were when its step began, and what it set itself.
