@@ -14,7 +14,6 @@ import (
 type transport = wiretest.Transport
 
 var (
-	render  = wiretest.Render
 	outcome = wiretest.Outcome
 	reply   = wiretest.Reply
 	tool    = wiretest.Tool
