@@ -152,7 +152,7 @@ func (a *Agent) run(ctx context.Context, from *Result, msgs []Message, o runOpti
 	}
 	r.emit(Event{Kind: EventRunStarted, Agent: r.name})
 	r.tellMends()
-	stop, err := r.loop(ctx)
+	stop, err := r.loop(context.WithValue(ctx, proofKey{}, &r.proof))
 	r.res.Stop = stop
 	r.res.Messages = append(r.res.Messages, r.then...) // what still waits for open calls is not lost
 	ended := Event{Kind: EventRunEnded, Result: r.res}
