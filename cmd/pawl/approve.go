@@ -9,7 +9,48 @@ import (
 	"unicode/utf8"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/policy"
 )
+
+// rules are what the flags say about approval. With --yes every call runs that --ask-tool and --deny-tool are not about.
+func (f *agentFlags) rules() policy.Rules {
+	r := policy.Rules{Deny: f.DenyTool, Ask: f.AskTool, Allow: f.AllowTool, Within: f.Within}
+	if f.Within == 0 {
+		r.Within = -1
+	}
+	if f.Yes {
+		r.Else = pawl.Allow
+	}
+	return r
+}
+
+// approve sets who decides about calls: the rules, and where they ask the person at the terminal. With nobody to ask they pend. in may be nil;
+// decided are the calls that flags say something of.
+func (f *agentFlags) approve(agent *pawl.Agent, sys *system, out *screen, in *lines, decided map[pawl.Key]bool) {
+	rules := f.rules()
+	if !sys.inTerm || !sys.errTerm {
+		agent.Middleware = append(agent.Middleware, rules.Middleware())
+		return
+	}
+	if in == nil {
+		in = newLines(sys.in)
+	}
+	a := &asker{policy: rules.Approve, decided: decided, in: in, out: out, style: sys.colours(sys.errTerm), width: sys.width, always: map[string]bool{}}
+	agent.Middleware = append(agent.Middleware, pawl.Approve(a.approve))
+}
+
+// decided returns the calls that msgs decide on.
+func decided(msgs []pawl.Message) map[pawl.Key]bool {
+	keys := map[pawl.Key]bool{}
+	for _, m := range msgs {
+		for _, p := range m.Parts {
+			if d, ok := p.(pawl.Decision); ok {
+				keys[d.Key] = true
+			}
+		}
+	}
+	return keys
+}
 
 // asker asks a person where a policy says Ask. Calls that run together ask one after another.
 type asker struct {
