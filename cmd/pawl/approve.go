@@ -6,14 +6,24 @@ import (
 	"io"
 	"strings"
 	"sync"
+	"time"
 	"unicode/utf8"
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/policy"
 )
 
+// ruleFlags say which calls run, which wait for a person, and which never run.
+type ruleFlags struct {
+	Yes       bool          `short:"y" help:"Run calls that may change the world without asking."`
+	AllowTool []string      `name:"allow-tool" placeholder:"TOOL" help:"Run calls of these tools without asking: a name, a pattern (file_*) or an effect (effect:write)."`
+	AskTool   []string      `name:"ask-tool" placeholder:"TOOL" help:"Ask before calls of these tools, with --yes too."`
+	DenyTool  []string      `name:"deny-tool" placeholder:"TOOL" help:"Never run calls of these tools. Wins over all else."`
+	Within    time.Duration `name:"approve-within" default:"30m" placeholder:"TIME" help:"How long an approval is good for; 0: for ever. Default: 30m."`
+}
+
 // rules are what the flags say about approval. With --yes every call runs that --ask-tool and --deny-tool are not about.
-func (f *agentFlags) rules() policy.Rules {
+func (f *ruleFlags) rules() policy.Rules {
 	r := policy.Rules{Deny: f.DenyTool, Ask: f.AskTool, Allow: f.AllowTool, Within: f.Within}
 	if f.Within == 0 {
 		r.Within = -1
@@ -26,7 +36,7 @@ func (f *agentFlags) rules() policy.Rules {
 
 // approve sets who decides about calls: the rules, and where they ask the person at the terminal. With nobody to ask they pend. in may be nil;
 // decided are the calls that flags say something of.
-func (f *agentFlags) approve(agent *pawl.Agent, sys *system, out *screen, in *lines, decided map[pawl.Key]bool) {
+func (f *ruleFlags) approve(agent *pawl.Agent, sys *system, out *screen, in *lines, decided map[pawl.Key]bool) {
 	rules := f.rules()
 	if !sys.inTerm || !sys.errTerm {
 		agent.Middleware = append(agent.Middleware, rules.Middleware())
