@@ -50,7 +50,7 @@ type Event struct {
 	Choice    *ToolChoice        // request_started
 	Index     int                // text, reasoning, call_delta, call_ready: the part of the reply
 	Text      string             // text, reasoning: the fragment; call_delta: of the arguments; text_retracted: what is taken back; progress, notice: words; gap: why, where it is not that they came too fast
-	Code      string             // notice: what kind, for programs
+	Code      string             // notice: what kind, for programs: retry, healed, output_unfit, output_mended, and what models and tools have of their own
 	Data      stdjson.RawMessage // progress, notice: more, for programs
 	Call      *ToolCall          // call_delta: its id and name so far; call_ready, call_started: the call
 	Attempt   int                // call_started: 1 for the first
@@ -62,7 +62,8 @@ type Event struct {
 	Error     string             // run_ended: with StopFailed
 	Lost      map[EventKind]int  // gap: how many events were missed, by kind
 
-	Record *Step // step: the whole of it; not part of the JSON form
+	Record  *Step   // step: the whole of it; not part of the JSON form
+	Offered []*Tool // run_started: what the run may call, read only; not part of the JSON form
 }
 
 // eventFields is the closed list of what each kind carries, by JSON name. The docs and both directions of the JSON

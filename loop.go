@@ -1,8 +1,10 @@
 package pawl
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 )
 
@@ -16,7 +18,7 @@ func (r *run) loop(ctx context.Context) (Stop, error) {
 	for {
 		// Act: carry out the calls that have no result yet.
 		if tasks := r.open(resp); len(tasks) > 0 {
-			over := r.exhausted() && !r.onlyAnswers(tasks)
+			over := (r.exhausted() || r.lastTurn != "") && !r.onlyAnswers(tasks)
 			if over && r.limits.AtLimit == Return {
 				r.stillWait(tasks)
 				r.record(resp, nil)
@@ -42,24 +44,19 @@ func (r *run) loop(ctx context.Context) (Stop, error) {
 			case len(r.res.Pending) > 0:
 				return r.pending()
 			case over:
-				return r.limit("the rounds are used up, and the model went on calling")
+				return r.limit(cmp.Or(r.lastTurn, roundsUsedUp) + ", and the model went on calling")
 			case r.stall.over:
 				return r.stalled()
 			case !r.fitting(execs):
 				return r.unfit()
 			}
-		} else if resp != nil {
-			again := r.corrected(resp)
-			r.record(resp, nil)
-			if !again {
-				return r.answered(resp)
-			}
+		} else if resp != nil && !r.askAgain(resp) {
+			return r.answered(resp)
 		}
-		if ctx.Err() != nil {
-			return r.interrupted(ctx)
-		}
-		if why := r.overspent(); why != "" {
+		if why := r.admit(ctx); why != "" {
 			return r.limit(why)
+		} else if ctx.Err() != nil {
+			return r.interrupted(ctx)
 		}
 
 		// Decide: ask the model what comes next.
@@ -73,6 +70,7 @@ func (r *run) loop(ctx context.Context) (Stop, error) {
 				return r.broken(ctx, req, err)
 			}
 			r.tell(resp, d)
+			r.begin(ctx, resp, d)
 			if ctx.Err() != nil && d.Finish == "" {
 				return r.interrupted(ctx) // whether or not the model has noticed
 			}
@@ -95,7 +93,6 @@ func (r *run) open(resp *Response) []Task {
 	var shared *scope // by the calls of this step; one that is left behind may look at it for longer
 	parts := r.res.Messages[reply].Parts
 	place := -1
-	prefix := r.replyKey() + "/"
 	for i, p := range parts {
 		c, ok := p.(ToolCall)
 		if !ok {
@@ -111,22 +108,33 @@ func (r *run) open(resp *Response) []Task {
 				r.emit(Event{Kind: EventStepStarted})
 			}
 			s := r.scope
-			s.messages, s.left = r.res.Messages, r.left()
+			s.messages = r.res.Messages
 			shared = &s
 		}
-		t := Task{Agent: r.name, Run: r.key, Step: r.replies, Key: prefix + Key(strconv.Itoa(place)), Index: len(tasks), Call: c,
-			Values: r.res.Values, Refuse: r.refusal(resp, c, place), scope: shared}
+		t := r.task(r.replies, place, c, shared)
+		t.Index, t.Refuse = len(tasks), r.refusal(resp, c, place)
+		t.begun = r.ahead.take(&t)
 		for _, d := range r.decisions {
 			if d.Key == t.Key {
 				t.Decisions = append(t.Decisions, d)
 			}
 		}
+		if t.Refuse == "" && resp == nil && hidden(c.Args) && !slices.ContainsFunc(t.Decisions, func(d Decision) bool { return d.Result != nil }) {
+			t.Refuse = "Not run: its arguments hold a secret that was not stored with them. Send it again, with all of its arguments."
+		}
 		if w := r.waitsFor(t.Key); w != nil {
-			t.Attempt, t.Asked = w.Attempt, w.Outcome
+			t.Attempt, t.Question = w.Attempt, w
 		}
 		tasks = append(tasks, t)
 	}
+	r.ahead.drop()
 	return tasks
+}
+
+// task is the call at place among those of a reply.
+func (r *run) task(reply, place int, c ToolCall, s *scope) Task {
+	return Task{Agent: r.name, Run: r.key, Step: reply, Key: r.key + Key("/"+strconv.Itoa(reply)+"/"+strconv.Itoa(place)), Call: c,
+		Values: r.res.Values, scope: s}
 }
 
 // refusal says why the call c at place must not run, for the model; "" if it may.
@@ -134,6 +142,8 @@ func (r *run) refusal(resp *Response, c ToolCall, place int) string {
 	switch {
 	case r.exhausted() && !r.answers(c):
 		return fmt.Sprintf("Not run: the limit of %d %s was reached.", r.rounds, plural(r.rounds, "round", "rounds"))
+	case r.lastTurn != "" && !r.answers(c):
+		return "Not run: " + r.lastTurn + "."
 	case resp != nil && resp.Finish.Cut():
 		return fmt.Sprintf("Not run: your reply was cut (%s), so this call may not be what you meant. Send it again, shorter if need be.", resp.Finish)
 	case r.limits.CallsPerStep > 0 && place >= r.limits.CallsPerStep:
@@ -146,7 +156,7 @@ func (r *run) refusal(resp *Response, c ToolCall, place int) string {
 // those are answered too. A call that ended because the context did stays open otherwise, and what it waited for before, it
 // waits for still. It reports whether the context had ended.
 func (r *run) observe(ctx context.Context, execs []Execution) (ended bool) {
-	over := r.exhausted()
+	over := r.exhausted() || r.lastTurn != ""
 	ended = ctx.Err() != nil
 	givenUp := ended && context.Cause(ctx) == ErrCancelled
 	r.res.Pending = nil
@@ -155,8 +165,8 @@ func (r *run) observe(ctx context.Context, execs []Execution) (ended bool) {
 		x := &execs[i]
 		before := r.waitsFor(x.Key)
 		r.res.Values = merged(r.res.Values, x.Values)
-		r.res.Spent.Calls += begunBeside(x, before)
-		r.res.Spent.Add(x.Spent)
+		r.spend(Spent{Calls: begunBeside(x, before)})
+		r.spend(x.Spent)
 		switch {
 		case !x.Outcome.Settled() && givenUp:
 			x.giveUp()
@@ -212,8 +222,11 @@ func (r *run) request() *Request {
 		if r.res.Spent.Requests > 0 && req.Choice.Mode != ToolNone {
 			req.Choice = ToolChoice{}
 		}
-		if r.exhausted() && r.limits.AtLimit != Return {
+		if r.lastTurn = r.whyLast(); r.lastTurn != "" {
 			req.Choice = ToolChoice{Mode: ToolNone}
+			if last := len(req.Messages) - 1; req.Messages[last].Role == RoleTool { // it may not know yet
+				req.Messages = append(req.Messages, User("No more calls are carried out: "+r.lastTurn+". Answer now with what you have, and say what is missing."))
+			}
 		}
 	}
 	if r.output.offered(req.Choice) {
@@ -227,13 +240,29 @@ func (r *run) request() *Request {
 	return req
 }
 
+const roundsUsedUp = "the rounds are used up"
+
+// whyLast says why the next request is the last one, which asks for an answer; "" if it need not be.
+func (r *run) whyLast() string {
+	switch {
+	case r.limits.AtLimit == Return:
+		return ""
+	case r.exhausted():
+		return roundsUsedUp
+	}
+	if n := r.scope.budget.callsRefused(); n > 0 {
+		return fmt.Sprintf("the limit of %d calls was reached", n)
+	}
+	return r.scope.budget.near(r.last)
+}
+
 // accept takes a whole reply into the transcript.
 func (r *run) accept(req *Request, resp *Response) {
 	r.retract(resp)
 	r.replies++
 	r.asked = req
 	r.res.Messages = append(r.res.Messages, resp.Message)
-	r.res.Spent.Requests++
-	r.res.Spent.Usage.Add(resp.Usage)
+	r.spend(Spent{Requests: 1, Usage: resp.Usage})
+	r.paid(resp.Usage)
 	r.emit(Event{Kind: EventResponseReceived, Path: req.Key, Response: resp})
 }

@@ -102,8 +102,9 @@ func (r *run) fitting(execs []Execution) bool {
 	return true
 }
 
-// corrected reads the answer of a reply without calls. One that does not fit is told so, and the model is asked again, which it reports.
-func (r *run) corrected(resp *Response) (again bool) {
+// askAgain takes a reply without calls, and reports whether it is no answer yet: it does not fit, the model was told, and is asked again.
+func (r *run) askAgain(resp *Response) (again bool) {
+	defer r.record(resp, nil)
 	o := r.output
 	if o == nil || resp.Finish.Cut() { // what was cut is no answer, even if it fits
 		return false

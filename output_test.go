@@ -80,12 +80,12 @@ func TestOutput(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			m := script.New(tt.turns...)
 			a := &pawl.Agent{Model: m, Output: json.RawMessage(weatherOutput), Limits: tt.limits, Choice: tt.choice,
-				Approve: func(_ context.Context, c pawl.ToolCall, _ *pawl.Tool) pawl.Approval {
+				Middleware: policies(func(_ context.Context, c pawl.ToolCall, _ *pawl.Tool) (pawl.Approval, error) {
 					if c.Name == "final_answer" {
 						t.Error("somebody was asked whether the model may answer")
 					}
-					return pawl.Approval{Verdict: pawl.Allow}
-				}}
+					return pawl.Approval{Verdict: pawl.Allow}, nil
+				})}
 			if tt.tools {
 				a.Tools = []pawl.Toolset{glance()}
 			}

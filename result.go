@@ -61,6 +61,7 @@ type Execution struct {
 	Spent    Spent      `json:"spent,omitzero"`   // by the calls and requests made inside this call
 	Attempts int        `json:"attempts"`         // how often the tool was begun
 	Decision *Decision  `json:"decision,omitzero"`
+	Cached   bool       `json:"cached,omitzero"`  // answered with what an earlier call gave; nothing ran
 	Started  time.Time  `json:"started,omitzero"` // when the pipeline took the call
 	Ended    time.Time  `json:"ended,omitzero"`
 
@@ -88,18 +89,26 @@ func (x *Execution) giveUp() {
 
 // Waiting is an open call and the question it waits with. Answer it with a Decision that has the same Key and Digest.
 type Waiting struct {
-	Key     Key      `json:"key"`
-	Call    ToolCall `json:"call"`
-	Outcome Outcome  `json:"outcome"`          // OutcomePending: may it run, or what is the result? OutcomeUnknown: did it happen?
-	Digest  string   `json:"digest"`           // binds the answer to question, attempt, tool, schema and arguments
-	Attempt int      `json:"attempt"`          // how often the call was begun before
-	Why     string   `json:"why,omitzero"`     // for the person who decides
-	Passive bool     `json:"passive,omitzero"` // only a result answers it: there is nothing to run
+	Key     Key       `json:"key"`
+	Call    ToolCall  `json:"call"`
+	Outcome Outcome   `json:"outcome"`          // OutcomePending: may it run, or what is the result? OutcomeUnknown: did it happen?
+	Digest  string    `json:"digest"`           // binds the answer to question, attempt, tool, schema and arguments
+	Attempt int       `json:"attempt"`          // how often the call was begun before
+	Why     string    `json:"why,omitzero"`     // for the person who decides
+	Passive bool      `json:"passive,omitzero"` // only a result answers it: there is nothing to run
+	Expires time.Time `json:"expires,omitzero"` // after that a yes comes too late, and the question is asked anew; zero: never
 }
 
 // Approve returns the decision that lets the call run.
 func (w Waiting) Approve(by string) Decision {
 	return Decision{Key: w.Key, Digest: w.Digest, Approve: true, By: by}
+}
+
+// Edit returns the decision that lets the call run with other arguments, which must fit the tool's schema; the model is told.
+func (w Waiting) Edit(by string, args json.RawMessage) Decision {
+	d := w.Approve(by)
+	d.Args = args
+	return d
 }
 
 // Deny returns the decision that refuses the call; the model is told the reason.

@@ -30,7 +30,9 @@ Before a call that may change the world (file_write, file_delete) pawl asks, if 
     pawl run … --save run.json "task"
     pawl run … --messages run.json --save run.json --approve run/1/0
 
---yes lets all calls run. --approve and --deny take a key or the word all, which means every call of which nothing else is said.
+--allow-tool, --ask-tool and --deny-tool say what other calls run, are asked about, or never run, by name (file_write), pattern (file_*) or effect (effect:write); a denial wins, then a question. --yes lets all calls run that neither of the last two is about. An approval is good for 30 minutes (--approve-within); what comes later is asked anew.
+
+--approve and --deny take a key or the word all, which means every call of which nothing else is said. --approve 'run/1/0={"path":"b.txt"}' lets the call run with other arguments, which the model is told.
 
 With --output the answer is the JSON value that fits the schema, and nothing else goes to standard output. An answer that does not fit is sent back with what is wrong with it, twice at most; after that the status is 1.
 
@@ -56,7 +58,7 @@ func (c *runCmd) Run(sys *system) error {
 	defer s.close()
 
 	out := &screen{w: sys.err}
-	s.agent.Approve = c.approver(sys, out, nil)
+	c.approve(s.agent, sys, out, nil, decided(msgs))
 	r := &renderer{w: out, style: sys.colours(sys.errTerm), width: sys.width}
 	r.live = sys.outTerm && sys.errTerm // one terminal: the answer is told as it comes
 	show := r.event
@@ -129,21 +131,6 @@ func (c *runCmd) start(sys *system) (*pawl.Result, []pawl.Message, error) {
 		msgs = append(msgs, pawl.User(task))
 	}
 	return from, msgs, nil
-}
-
-// approver says who decides about calls that may change the world. With nobody to ask they pend. in may be nil.
-func (f *agentFlags) approver(sys *system, out *screen, in *lines) pawl.Approver {
-	switch {
-	case f.Yes:
-		return nil
-	case !sys.inTerm || !sys.errTerm:
-		return pawl.AskBeforeWrites
-	}
-	if in == nil {
-		in = newLines(sys.in)
-	}
-	a := &asker{in: in, out: out, style: sys.colours(sys.errTerm), width: sys.width, always: map[string]bool{}}
-	return a.approve
 }
 
 // follow shows the events of a run and returns how it ended. The Result is nil when nothing was begun.

@@ -30,9 +30,14 @@ func (m *Model) stream(ctx context.Context, req *pawl.Request, yield func(pawl.D
 	if err != nil {
 		return err
 	}
-	body, err := wire.Body(func(dst []byte) ([]byte, error) { return m.dialect.encode(dst, m.name, tools, req) })
+	body, err := wire.Body(func(dst []byte) ([]byte, error) {
+		return m.dialect.encode(dst, m.name, tools, m.output.Get(req.Output), req)
+	})
 	if err != nil {
 		return err
+	}
+	if !tools.Tell(yield) {
+		return wire.ErrStopped
 	}
 	return m.client.Send(ctx, m.url, body, req.Whole, m.emitter(tools, yield))
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/pawl-go/pawl"
+	dialects "github.com/pawl-go/pawl/internal/dialect"
 	"github.com/pawl-go/pawl/internal/jsonscan"
 	"github.com/pawl-go/pawl/internal/wire"
 )
@@ -13,16 +14,18 @@ import (
 type encoder struct {
 	*dialect
 	wire.Writer
-	model string
-	tools *wire.Toolset
+	model  string
+	tools  *wire.Toolset
+	output wire.Output
+	local  bool // a user's message is being written, which may name files of this machine
 }
 
 // encode appends the body of req to dst.
-func (d *dialect) encode(dst []byte, name string, tools *wire.Toolset, req *pawl.Request) ([]byte, error) {
+func (d *dialect) encode(dst []byte, name string, tools *wire.Toolset, output wire.Output, req *pawl.Request) ([]byte, error) {
 	if req.Model != "" {
 		name = req.Model
 	}
-	e := encoder{dialect: d, Writer: wire.Writer{Provider: d.provider, B: dst}, model: name, tools: tools}
+	e := encoder{dialect: d, Writer: wire.Writer{Provider: d.provider, B: dst}, model: name, tools: tools, output: output}
 	if name == "" {
 		return dst, d.invalid("model", "no model is named")
 	}
@@ -31,6 +34,9 @@ func (d *dialect) encode(dst []byte, name string, tools *wire.Toolset, req *pawl
 	}
 	if len(req.Output) > 0 && !jsonscan.IsObject(req.Output) {
 		return dst, d.invalid("output", "the schema is not a JSON object")
+	}
+	if err := tools.Refuse(d.provider, req.Choice); err != nil {
+		return dst, err
 	}
 	e.Begin(req.Settings.Options[d.provider])
 	if e.Key("model") {
@@ -109,6 +115,30 @@ func errorText(text string) string {
 	return "Error: " + text
 }
 
+// read returns media with the bytes of the file that they name, where a user's message may do that.
+func (e *encoder) read(where string, m pawl.Media) pawl.Media {
+	if !wire.IsLocal(m.URL) {
+		return m
+	}
+	if !e.local {
+		e.Fail(e.invalid(where, "only a user's message can name a local file"))
+		return m
+	}
+	m, err := wire.ReadLocal(m)
+	if err != nil {
+		e.Fail(e.invalid(where, "%v", err))
+	}
+	return m
+}
+
+// uploaded writes the id of a file that was uploaded to this provider.
+func (e *encoder) uploaded(where, id string) {
+	if !e.compatible && strings.HasPrefix(id, "file_") {
+		e.Fail(e.unsupported(where, "%s is a file at Anthropic; those at OpenAI begin with file-", id))
+	}
+	e.String(id)
+}
+
 // mediaKind says how media is sent: "image", "audio", "file", or "" where its type is unknown.
 func mediaKind(m pawl.Media) string {
 	switch kind, _, _ := strings.Cut(m.MIME, "/"); kind {
@@ -148,54 +178,12 @@ func field(message, part int) string {
 	return "messages[" + strconv.Itoa(message) + "].parts[" + strconv.Itoa(part) + "]"
 }
 
-// strict reports whether the provider can hold a reply to the schema exactly: every object closes itself and requires
-// all its properties. Other schemas are sent as a wish, and pawl checks the reply either way.
-func strict(schema []byte) bool {
-	c := jsonscan.New(schema)
-	return strictValue(&c) && c.End() == nil
-}
-
-func strictValue(c *jsonscan.Cursor) bool {
-	ok := true
-	switch c.Kind() {
-	case jsonscan.Array:
-		for c.Array(); c.More(); {
-			ok = strictValue(c) && ok
-		}
-	case jsonscan.Object:
-		c.Object()
-		properties, required, closed, object := 0, 0, false, false
-		for k, more := c.Key(); more; k, more = c.Key() {
-			switch string(k) {
-			case "type":
-				object = object || c.Kind() == jsonscan.String && string(c.Text()) == "object"
-			case "properties":
-				object = true
-				if !c.Object() {
-					return false
-				}
-				for _, more := c.Key(); more; _, more = c.Key() {
-					properties++
-					ok = strictValue(c) && ok
-				}
-			case "required":
-				for c.Array(); c.More(); {
-					required++
-				}
-			case "additionalProperties":
-				closed = c.Kind() == jsonscan.False
-			case "enum", "const", "default", "examples":
-			default:
-				ok = strictValue(c) && ok
-			}
-		}
-		if object {
-			ok = ok && closed && properties == required
-		}
-	default:
-		c.Skip()
-	}
-	return ok
+// schema writes the members of a format that holds the reply to a schema.
+func (e *encoder) schema() {
+	e.Raw(`"name":"output","strict":`)
+	e.Bool(e.output.Dialect == dialects.OpenAIStrict)
+	e.Raw(`,"schema":`)
+	e.B = append(e.B, e.output.Schema...)
 }
 
 // choice writes a tool choice: a word, one tool between its begin and end, or several of them within those of a set.

@@ -32,11 +32,11 @@ func encodeBody(a *api, req *pawl.Request) ([]byte, error) {
 	tools := wire.NoTools
 	if len(req.Tools) > 0 {
 		var err error
-		if tools, err = wire.NewToolset(d.form(), req.Tools); err != nil {
+		if tools, err = wire.NewToolset(d.form(false), req.Tools); err != nil {
 			return nil, err
 		}
 	}
-	return d.encode(nil, "", tools, req)
+	return d.encode(nil, "", tools, wire.NewOutput(outputForm, req.Output), req)
 }
 
 func decodeBody(a *api, status int, sse bool, body []byte) (*pawl.Response, error) {
