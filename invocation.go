@@ -2,6 +2,8 @@ package pawl
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -40,6 +42,17 @@ type invocationKey struct{}
 func InvocationFrom(ctx context.Context) *Invocation {
 	v, _ := ctx.Value(invocationKey{}).(*Invocation)
 	return v
+}
+
+// IdempotencyKey returns a key for what the call does: the same for each attempt of this call, in another process too, and another for any other
+// call, or for other arguments. It is made of the tool's name, the canonical arguments, the call's ID and its place in the run, 32
+// hexadecimal digits.
+func (v *Invocation) IdempotencyKey() string {
+	h := sha256.New()
+	for _, part := range [][]byte{[]byte(v.Call.Name), canonical(v.Call.Args), []byte(v.Call.ID), []byte(v.Key)} {
+		fmt.Fprintf(h, "%d:%s", len(part), part)
+	}
+	return hex.EncodeToString(h.Sum(nil)[:16])
 }
 
 // Messages returns the conversation as it was when the step began, the reply with the call included: read only. In a call that began early it

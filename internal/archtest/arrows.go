@@ -39,6 +39,8 @@ var arrows = []arrow{
 	{from: "internal/schema", to: []string{"internal/jsonscan"}, modules: []string{jsonModule}},
 	{from: "internal/retry"},
 	{from: "internal/dialect"},
+	{from: "internal/netguard"},
+	{from: "internal/webpage", modules: []string{"codeberg.org/readeck/go-readability/v2", "github.com/JohannesKaufmann/html-to-markdown/v2", "golang.org/x/net"}},
 	{from: "internal/nearest"},
 
 	// what the adapters of all providers share
@@ -57,7 +59,7 @@ var arrows = []arrow{
 	{from: "policy", to: []string{".", "internal/nearest"}},
 	{from: "leak", to: append([]string{"."}, helpers...)},
 	{from: "script", to: []string{"."}},
-	{from: "tools/...", to: []string{".", "sandbox", "store"}},
+	{from: "tools/...", to: append([]string{".", "sandbox", "store", "internal/netguard", "internal/webpage"}, helpers...)},
 	{from: "sandbox", modules: []string{"golang.org/x/sys", "github.com/landlock-lsm/go-landlock"}},
 	{from: "mcp", to: []string{"."}, modules: []string{"github.com/modelcontextprotocol/go-sdk"}},
 	{from: "team", to: []string{"."}},
