@@ -50,6 +50,7 @@ var arrows = []arrow{
 	{from: "internal/archtest"},
 	{from: "internal/docgen"},
 	{from: "internal/testreport"},
+	{from: "internal/wiretest", to: []string{".", "pawltest"}},
 
 	// one job each
 	{from: "provider", to: []string{".", "provider/...", "internal/..."}},

@@ -28,6 +28,10 @@ func fromMedia(e *encoder, where string, m pawl.Media, local bool) {
 		e.Fail(invalid(where, "%v", err))
 		return
 	}
+	if wire.FileID(m.URL) {
+		e.Fail(unsupported(where, "%s is a file at another provider; Gemini names its own by an address, https://…/files/NAME", m.URL))
+		return
+	}
 	if m.URL != "" {
 		e.Raw(`{"fileData":{`)
 		if kind := typeOf(m); kind != "" {

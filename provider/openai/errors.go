@@ -52,7 +52,9 @@ func (d *dialect) toError(status int, h http.Header, body []byte, now time.Time)
 		e.Message = http.StatusText(status)
 	}
 	if status == http.StatusTooManyRequests || status >= 500 {
-		e.RetryAfter = wire.RetryAfter(h, now)
+		if e.RetryAfter = wire.RetryAfter(h, now); e.RetryAfter == 0 {
+			e.RetryAfter = wire.RetryIn(f.Message)
+		}
 	}
 	switch h.Get("X-Should-Retry") {
 	case "true":
@@ -68,6 +70,9 @@ func (d *dialect) toStreamError(raw []byte) error {
 	f := readFailure(raw)
 	e := d.classify(f.Status, f)
 	e.Status = f.Status
+	if e.Retryable {
+		e.RetryAfter = wire.RetryIn(f.Message)
+	}
 	return e
 }
 
