@@ -20,6 +20,7 @@ type scope struct {
 	waits    bool        // whether a call may pend here
 	whole    bool        // whether replies are asked for whole
 	left     Limits      // what inner runs may use
+	shelf    *shelf      // where what is too large for the model is kept; nil: nowhere
 }
 
 // budget counts the calls that are begun against Limits.Calls, inner ones included.
