@@ -19,6 +19,7 @@ type asker struct {
 	out     *screen
 	style   style
 	width   int
+	secrets *pawl.Redactor // hides them in what is shown
 
 	mu     sync.Mutex
 	always map[string]bool // tools that were allowed once and for all
@@ -46,6 +47,7 @@ func (a *asker) approve(ctx context.Context, call pawl.ToolCall, tool *pawl.Tool
 
 // ask asks the person at the terminal.
 func (a *asker) ask(ctx context.Context, call pawl.ToolCall, why string) pawl.Approval {
+	call = a.secrets.Call(call)
 	done := a.out.hold() // what the run tells meanwhile waits, so that the question stays in sight
 	defer done()
 	fmt.Fprintf(a.out.w, "\n%s\n", a.style.yellow("  may "+line(call.Name, 60)+" run? "+line(why, 200)+":"))

@@ -56,7 +56,7 @@ func (c *runCmd) Run(sys *system) error {
 	defer s.close()
 
 	out := &screen{w: sys.err}
-	c.approve(s.agent, sys, out, nil, decided(msgs))
+	c.approve(s, sys, out, nil, decided(msgs))
 	r := &renderer{w: out, style: sys.colours(sys.errTerm), width: sys.width}
 	r.live = sys.outTerm && sys.errTerm // one terminal: the answer is told as it comes
 	show := r.event
@@ -65,7 +65,7 @@ func (c *runCmd) Run(sys *system) error {
 		show = eventLines(sys.out, &unwritten)
 	}
 	started := time.Now()
-	res, err := follow(s.agent.ResumeStream(ctx, from, msgs...), show)
+	res, _, err := s.follow(ctx, from, msgs, show)
 	if res == nil {
 		return notBegun(err)
 	}
@@ -132,7 +132,7 @@ func (c *runCmd) start(sys *system) (*pawl.Result, []pawl.Message, error) {
 }
 
 // approve sets who decides about calls that may change the world. With nobody to ask they pend. in may be nil.
-func (f *agentFlags) approve(agent *pawl.Agent, sys *system, out *screen, in *lines, decided map[pawl.Key]bool) {
+func (f *agentFlags) approve(s *setup, sys *system, out *screen, in *lines, decided map[pawl.Key]bool) {
 	if f.Yes {
 		return
 	}
@@ -141,10 +141,11 @@ func (f *agentFlags) approve(agent *pawl.Agent, sys *system, out *screen, in *li
 		if in == nil {
 			in = newLines(sys.in)
 		}
-		a := &asker{policy: policy, decided: decided, in: in, out: out, style: sys.colours(sys.errTerm), width: sys.width, always: map[string]bool{}}
+		a := &asker{policy: policy, decided: decided, in: in, out: out, style: sys.colours(sys.errTerm), width: sys.width, always: map[string]bool{},
+			secrets: s.secrets}
 		policy = a.approve
 	}
-	agent.Middleware = append(agent.Middleware, pawl.Approve(policy))
+	s.agent.Middleware = append(s.agent.Middleware, pawl.Approve(policy))
 }
 
 // decided returns the calls that msgs decide on.
