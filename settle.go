@@ -16,7 +16,7 @@ func (p *pipe) settle(ctx context.Context, res ToolResult, err error) {
 	x := &p.x
 	if p.inv.pipe != nil {
 		p.inv.close()
-		x.Values, x.Spent = p.inv.set, p.inv.spent
+		x.Values, x.Spent, x.Cached = p.inv.set, p.inv.spent, p.inv.kept
 	}
 	x.err = err
 	switch {

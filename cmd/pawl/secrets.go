@@ -39,3 +39,14 @@ func (s *setup) follow(ctx context.Context, from *pawl.Result, msgs []pawl.Messa
 	told, err = follow(pawl.Redact(seen, s.secrets).Stream(ctx, msgs...), show)
 	return told, truth, err
 }
+
+// handed returns the open calls as they are printed: whole for whoever is to carry them out, without secrets for whoever only decides.
+func (s *setup) handed(truth *pawl.Result) []openCall {
+	open := openCalls(truth)
+	for i := range open {
+		if o := &open[i]; o.waiting != nil && !o.waiting.Passive {
+			o.Args = s.secrets.Call(pawl.ToolCall{Name: o.Name, Args: o.Args}).Args
+		}
+	}
+	return open
+}
