@@ -204,4 +204,13 @@ func (v *Invocation) Do(ctx context.Context, calls ...ToolCall) ([]Execution, er
 	return out, ctx.Err()
 }
 
+// spend counts what was used inside of the call.
+func (v *Invocation) spend(s Spent) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if !v.sealed {
+		v.spent.Add(s)
+	}
+}
+
 const maxDepth = 3
