@@ -155,7 +155,7 @@ func (a *Agent) run(ctx context.Context, from *Result, msgs []Message, o runOpti
 	r.tellMends()
 	stop, err := StopFailed, r.affordable()
 	if err == nil {
-		stop, err = r.loop(ctx)
+		stop, err = r.loop(context.WithValue(ctx, proofKey{}, &r.proof))
 	}
 	r.ahead.drop()
 	r.paid(Usage{})
