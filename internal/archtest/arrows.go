@@ -52,6 +52,7 @@ var arrows = []arrow{
 	{from: "provider/catalog"},
 	{from: "provider/...", to: append([]string{".", "internal/wire"}, helpers...), modules: []string{jsonModule}},
 	{from: "react", to: append([]string{"."}, helpers...), modules: []string{jsonModule}},
+	{from: "compile", to: []string{"."}},
 	{from: "leak", to: append([]string{"."}, helpers...)},
 	{from: "script", to: []string{"."}},
 	{from: "tools/...", to: []string{".", "sandbox", "store"}},
@@ -72,7 +73,7 @@ var arrows = []arrow{
 	{from: "config", to: []string{".", "provider/...", "react", "script", "tools/...", "mcp", "team", "store/..."},
 		modules: []string{"go.yaml.in/yaml/v3"}},
 	// As long as there is no config, the command joins what config will: providers, react, scripts and tools.
-	{from: "cmd/pawl/...", to: []string{".", "config", "server", "durable/temporal", "telemetry", "pawltest", "provider/...", "react", "script", "tools/...", "internal/dialect"},
+	{from: "cmd/pawl/...", to: []string{".", "config", "server", "durable/temporal", "telemetry", "pawltest", "provider/...", "react", "compile", "script", "tools/...", "internal/dialect"},
 		modules: []string{"github.com/alecthomas/kong", "golang.org/x/term", jsonModule}},
 	{from: "examples/...", to: []string{".", "provider/...", "react", "leak", "script", "tools/...", "mcp", "team", "pawltest"}},
 }
