@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/pawl-go/pawl/internal/nearest"
 )
 
 // Do carries out the call: THE PIPELINE, the same for every call, whoever made it. It never fails; what went wrong is in the
@@ -26,7 +28,7 @@ func (t *Task) do(ctx context.Context, emit func(Event)) *Execution {
 	now := time.Now()
 	p := &pipe{task: t, emit: emit, started: now, x: Execution{Key: t.Key, Index: t.Index, Call: t.Call, Attempts: t.Attempt, Started: now}}
 	res, err := p.checked(ctx)
-	p.settle(res, err)
+	p.settle(ctx, res, err)
 	p.x.Ended = time.Now()
 	return &p.x
 }
@@ -167,7 +169,7 @@ func unknownTool(name string, tools []*Tool) string {
 	for i, t := range tools {
 		all[i] = t.Name
 	}
-	if n := nearest(name, all); n != "" {
+	if n := nearest.Word(name, all); n != "" {
 		text += fmt.Sprintf(". Did you mean %q?", n)
 	}
 	return text

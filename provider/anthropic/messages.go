@@ -19,10 +19,18 @@ func fromMessages(e *encoder, messages []pawl.Message, lead int) {
 		for end < len(messages) && messages[end].Role != pawl.RoleAssistant {
 			end++
 		}
-		fromMessage(e, messages, i, end)
+		told := end
+		for e.instructs() && told > i && instructs(&messages[told-1]) {
+			told--
+		}
+		if told == i {
+			told = end // no turn of the user's that they could follow
+		}
+		fromMessage(e, messages, i, told)
 		if e.cache.at(end-1, i == lead) && e.markable && e.role == "user" {
 			e.mark()
 		}
+		fromInstructions(e, messages, told, end)
 		i = end
 	}
 	e.close()
@@ -60,6 +68,7 @@ func fromMessage(e *encoder, messages []pawl.Message, from, to int) {
 			}
 		}
 	}
+	fromBeside(e, messages, from, to)
 	for i := from; i < to; i++ {
 		m := &messages[i]
 		switch m.Role {
@@ -91,6 +100,24 @@ func fromMessage(e *encoder, messages []pawl.Message, from, to int) {
 				e.Fail(invalid(field(i, j), "%T has no place in this message", p))
 			}
 		}
+	}
+}
+
+func instructs(m *pawl.Message) bool {
+	return m.Role == pawl.RoleSystem || m.Role == pawl.RoleDeveloper
+}
+
+// instructs reports whether the model takes instructions among the messages, after a turn of the user's and before one of its own: Claude from
+// Opus 4.8 on, at Anthropic (platform.claude.com, mid-conversation system messages).
+func (e *encoder) instructs() bool { return e.newest() && e.version >= 408 }
+
+// fromInstructions writes messages[from:to], which are instructions after a turn of the user's, as a turn of their own.
+func fromInstructions(e *encoder, messages []pawl.Message, from, to int) {
+	for i := from; i < to; i++ {
+		if !onlyText(messages[i].Parts) {
+			e.Fail(unsupported("messages", "message %d: Anthropic takes nothing but text in a system message", i))
+		}
+		fromText(e, "system", &pawl.Text{Text: messages[i].Text()})
 	}
 }
 
@@ -170,13 +197,40 @@ func fromCall(e *encoder, c *pawl.ToolCall) {
 	e.Raw(`}`)
 }
 
-// fromResult writes the result of a call.
+// fromBeside writes the media of failed results, which the API takes beside a result that is an error, but not in it. They follow
+// all results, each after a line that says which call it belongs to.
+func fromBeside(e *encoder, messages []pawl.Message, from, to int) {
+	for i := from; i < to; i++ {
+		for j, p := range messages[i].Parts {
+			r, ok := p.(pawl.ToolResult)
+			if !ok || !r.IsError {
+				continue
+			}
+			for n, p := range r.Parts {
+				switch p := p.(type) {
+				case pawl.Text:
+				case pawl.Media:
+					e.block("user")
+					e.Raw(`{"type":"text","text":`)
+					e.String("From the result of call " + e.ids.ofResult(r.CallID) + ":")
+					e.Raw(`}`)
+					e.block("user")
+					fromMedia(e, field(i, j), p, false)
+				default:
+					e.Fail(invalid(field(i, j), "part %d: %T has no place in a result", n, p))
+				}
+			}
+		}
+	}
+}
+
+// fromResult writes the result of a call. That of an error is text.
 func fromResult(e *encoder, message, part int, r *pawl.ToolResult) {
 	e.block("user")
 	e.Raw(`{"type":"tool_result","tool_use_id":`)
 	e.String(e.ids.ofResult(r.CallID))
 	e.Raw(`,"content":`)
-	if onlyText(r.Parts) {
+	if r.IsError || onlyText(r.Parts) {
 		text := r.Text()
 		if r.IsError && text == "" {
 			text = "Error" // the API refuses an error that says nothing
