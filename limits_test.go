@@ -159,17 +159,21 @@ func TestLimits(t *testing.T) {
 		cause    string
 		results  string
 	}{
-		{"calls", pawl.Limits{Calls: 2}, []script.Turn{three, script.Say("enough")}, 2, 2, pawl.StopLimit, "the limit of 2 calls was reached", "Not run: the limit of 2 calls was reached. Answer with what you have."},
+		{"calls", pawl.Limits{Calls: 2}, []script.Turn{three, script.Say("enough")}, 2, 2, pawl.StopLimit, "the limit of 2 calls was reached; the model was asked to answer", "Not run: the limit of 2 calls was reached. Answer with what you have."},
 		{"calls, not reached", pawl.Limits{Calls: 3}, []script.Turn{three, script.Say("enough")}, 2, 3, pawl.StopAnswer, "", ""},
 		{"calls per step", pawl.Limits{CallsPerStep: 2}, []script.Turn{three, script.Say("enough")}, 2, 2, pawl.StopAnswer, "", "Not run: at most 2 calls of one reply are carried out. Send it again if it is still needed."},
 		{"tokens", pawl.Limits{Tokens: 10}, []script.Turn{use(script.Call("f", nil), pawl.Usage{Input: 8, Output: 2}), script.Say("no")}, 1, 1, pawl.StopLimit, "10 tokens of 10 are used up", ""},
-		{"tokens, not reached", pawl.Limits{Tokens: 11}, []script.Turn{use(script.Call("f", nil), pawl.Usage{Input: 8, Output: 2}), script.Say("yes")}, 2, 1, pawl.StopAnswer, "", ""},
+		{"tokens, nearly", pawl.Limits{Tokens: 11}, []script.Turn{use(script.Call("f", nil), pawl.Usage{Input: 8, Output: 2}), script.Say("all I know")}, 2, 1, pawl.StopLimit, "10 tokens of 11 are used up; the model was asked to answer", ""},
+		{"tokens, nearly, and the model goes on", pawl.Limits{Tokens: 15}, []script.Turn{use(script.Call("f", nil), pawl.Usage{Input: 8, Output: 2}), script.Call("f", nil)}, 2, 1, pawl.StopLimit, "10 tokens of 15 are used up, and the model went on calling", ""},
+		{"tokens, nearly, with Return", pawl.Limits{Tokens: 11, AtLimit: pawl.Return}, []script.Turn{use(script.Call("f", nil), pawl.Usage{Input: 8, Output: 2}), script.Say("yes")}, 2, 1, pawl.StopAnswer, "", ""},
+		{"cost, nearly", pawl.Limits{Cost: 0.9}, []script.Turn{use(script.Call("f", nil), pawl.Usage{Cost: 0.5}), script.Say("all I know")}, 2, 1, pawl.StopLimit, "$0.5000 of $0.9000 are spent; the model was asked to answer", ""},
+		{"tokens, not reached", pawl.Limits{Tokens: 21}, []script.Turn{use(script.Call("f", nil), pawl.Usage{Input: 8, Output: 2}), script.Say("yes")}, 2, 1, pawl.StopAnswer, "", ""},
 		{"cost", pawl.Limits{Cost: 0.5}, []script.Turn{use(script.Call("f", nil), pawl.Usage{Cost: 0.5}), script.Say("no")}, 1, 1, pawl.StopLimit, "$0.5000 of $0.5000 are spent", ""},
 	} {
 		for way, run := range ways {
 			var ran atomic.Int64
 			m := script.New(test.turns...)
-			a := &pawl.Agent{Model: m, Limits: test.limits, Executor: pawl.Parallel{Limit: 1}, Tools: []pawl.Toolset{
+			a := &pawl.Agent{Model: pawl.Price{Input: 1, Output: 1}.Of(m), Limits: test.limits, Executor: pawl.Parallel{Limit: 1}, Tools: []pawl.Toolset{
 				does("f", func(context.Context, pawl.ToolCall) (pawl.ToolResult, error) {
 					ran.Add(1)
 					return pawl.TextResult("x"), nil
@@ -179,6 +183,14 @@ func TestLimits(t *testing.T) {
 				t.Errorf("%s, %s: got %v, %d requests, %d run, %s, %q", test.name, way, err, len(m.Requests()), ran.Load(), res.Stop, res.Cause)
 			}
 			mustBeValid(t, res)
+			if strings.HasSuffix(test.cause, "asked to answer") { // it was told, in the last request and nowhere else
+				req := m.Requests()[1]
+				note := req.Messages[len(req.Messages)-1]
+				why, _, _ := strings.Cut(test.cause, ";")
+				if req.Choice.Mode != pawl.ToolNone || note.Role != pawl.RoleUser || !strings.Contains(note.Text(), why) || strings.Contains(say(res.Messages), note.Text()) {
+					t.Errorf("%s, %s: the last request has choice %v and ends with %q", test.name, way, req.Choice, note.Text())
+				}
+			}
 			if test.results != "" {
 				last := res.Messages[2].Parts[2].(pawl.ToolResult)
 				if last.Text() != test.results || !last.IsError {
@@ -272,6 +284,90 @@ func TestStall(t *testing.T) {
 	res, err = (&pawl.Agent{Model: script.New(script.Turn{Parts: many}, script.Say("I see")), Tools: []pawl.Toolset{says("f", "nothing new")}}).Run(t.Context(), pawl.User("go"))
 	if err != nil || res.Stop != pawl.StopAnswer {
 		t.Errorf("side by side: got %v, %s, %q", err, res.Stop, res.Cause)
+	}
+}
+
+// Two calls in turn: the model is told which.
+func TestBackAndForth(t *testing.T) {
+	for _, repeats := range []int{0, 4} {
+		m := script.New(script.Loop(script.Call("open", nil), script.Call("shut", nil)))
+		a := &pawl.Agent{Model: m, Tools: []pawl.Toolset{says("open", "is open"), says("shut", "is shut")}, Limits: pawl.Limits{Repeats: repeats, Rounds: 40}}
+		events, res, err := collect(a.Stream(t.Context(), pawl.User("go")))
+		n := max(repeats, 3)
+		if err != nil || res.Stop != pawl.StopStalled || res.Cause != "the model goes back and forth between calls of shut and open although their results do not change" || res.Spent.Calls != 4*n-1 {
+			t.Errorf("Repeats %d: got %v, %s, %q after %d calls", repeats, err, res.Stop, res.Cause, res.Spent.Calls)
+		}
+		told := res.Steps[2*n-2].Executions[0].Result.Text()
+		if told != "You go back and forth between this call and one of shut, with the same arguments, and neither result changes. This one is: is open\nDo something else, or answer with what you have." {
+			t.Errorf("Repeats %d: told %q", repeats, told)
+		}
+		var noticed []string // what call_completed could not say yet
+		for _, e := range events {
+			if e.Kind == pawl.EventNotice && e.Code == "stalling" {
+				noticed = append(noticed, string(e.Path)+" "+e.Text)
+			}
+		}
+		if len(noticed) == 0 || noticed[0] != fmt.Sprintf("run/%d/0 %s", 2*n-1, told) {
+			t.Errorf("Repeats %d: noticed %q", repeats, noticed)
+		}
+	}
+}
+
+// A tool that fails whatever it is given: told after three steps, ended after nine; something that works between them begins the count anew, and calls
+// of one reply are one step.
+func TestFailingWithVariedArguments(t *testing.T) {
+	fails := func(n int) *pawl.Tool {
+		return does("find", func(_ context.Context, c pawl.ToolCall) (pawl.ToolResult, error) {
+			if n--; n < 0 {
+				return pawl.TextResult("found " + string(c.Args)), nil
+			}
+			return pawl.ErrorResult("nothing for " + string(c.Args)), nil
+		})
+	}
+	calls := func(names ...string) (turns []script.Turn) {
+		for i, n := range names {
+			turns = append(turns, script.Call(n, fmt.Sprintf(`{"n":%d}`, i)))
+		}
+		return append(turns, script.Say("done"))
+	}
+	many := slices.Repeat([]string{"find"}, 15)
+	for _, test := range []struct {
+		name  string
+		turns []script.Turn
+		fails int
+		limit int
+		stop  pawl.Stop
+		calls int
+		told  int // the first that was
+	}{
+		{"always", calls(many...), 99, 0, pawl.StopStalled, 9, 3},
+		{"always, Repeats 2", calls(many...), 99, 2, pawl.StopStalled, 6, 2},
+		{"always, and nobody minds", calls(many...), 99, -1, pawl.StopAnswer, 15, 0},
+		{"until it works", calls(many...), 8, 0, pawl.StopAnswer, 15, 3},
+		{"with something that works between", calls("find", "find", "ok", "find", "find", "ok", "find", "find", "ok", "find", "find", "ok"), 99, 0, pawl.StopAnswer, 12, 0},
+		{"with something else that fails between", calls("find", "nope", "find", "nope", "find"), 99, 0, pawl.StopAnswer, 3, 5},
+		{"in one reply", []script.Turn{script.Together(calls(many...)[:15]...), script.Say("done")}, 99, 0, pawl.StopAnswer, 15, 0},
+	} {
+		for way, run := range ways {
+			res, err := run(t.Context(), &pawl.Agent{Model: script.New(test.turns...), Tools: []pawl.Toolset{fails(test.fails), says("ok", "fine")}, Limits: pawl.Limits{Repeats: test.limit}, Executor: pawl.Parallel{Limit: 1}}, pawl.User("go"))
+			told := 0
+			for i, s := range res.Steps {
+				if len(s.Executions) > 0 && strings.Contains(s.Executions[0].Result.Text(), "nothing worked in between") && told == 0 {
+					told = i + 1
+				}
+			}
+			if err != nil || res.Stop != test.stop || res.Spent.Calls != test.calls || told != test.told {
+				t.Errorf("%s, %s: got %v, %s, %q after %d calls, first told at %d; want %s after %d, told at %d", test.name, way, err, res.Stop, res.Cause, res.Spent.Calls, told, test.stop, test.calls, test.told)
+			}
+			if test.stop == pawl.StopStalled && !strings.HasPrefix(res.Cause, "calls of find failed in ") {
+				t.Errorf("%s: %q", test.name, res.Cause)
+			}
+			if told > 0 {
+				if got := res.Steps[told-1].Executions[0].Result.Text(); !strings.HasPrefix(got, "nothing for {") {
+					t.Errorf("%s: the tool's own words are gone: %q", test.name, got)
+				}
+			}
+		}
 	}
 }
 
