@@ -23,10 +23,15 @@ type Agent struct {
 	Executor     Executor        // nil: Parallel{}
 	Middleware   []Middleware    // around model requests and calls; the first is outermost
 	Settings     Settings        // sent with each request
+	Artifacts    Artifacts       // keeps what results are too long to tell, and offers result_read to read it; nil: it is lost, or kept by the run around
 }
 
 // Limits bound a run, the calls and runs inside it included. What was used survives Resume. Reaching a limit is never
 // reported as success: the run stops with StopLimit, and Result.Cause names the limit.
+//
+// A model turns in a circle when it makes the same call to the same result, Repeats times among twice as many calls, or when calls of one tool
+// fail in as many steps with nothing between them that worked. It is told so in the result; a call made as often again, or failures in three
+// times as many steps, end the run with StopStalled.
 type Limits struct {
 	Rounds       int           // steps whose calls are carried out; 0: 20 (Run), 1 (Generate); NoRounds: none. N rounds make at most N+1 requests
 	Calls        int           // calls begun; those past it are answered with a result that says so; 0: no limit
@@ -35,7 +40,7 @@ type Limits struct {
 	Cost         float64       // US dollars; the Model must be a Pricer, or the run fails at once; 0: no limit
 	Time         time.Duration // from the start of Run, Stream or Resume; 0: no limit
 	Corrections  int           // answers that do not fit Agent.Output and are sent back, each a request more; 0: 2; negative: none
-	Repeats      int           // equal calls with equal results, of the last six, that are told to the model; as often again ends the run; 0: 3; negative: never
+	Repeats      int           // how often a model may turn in a circle before it is told so, see below; 0: 3; at most 50; negative: for ever
 	AtLimit      AtLimit       // what the last request is when a limit is reached
 }
 
@@ -154,7 +159,7 @@ func (a *Agent) run(ctx context.Context, from *Result, msgs []Message, o runOpti
 	r.tellMends()
 	stop, err := StopFailed, r.affordable()
 	if err == nil {
-		stop, err = r.loop(ctx)
+		stop, err = r.loop(context.WithValue(ctx, proofKey{}, &r.proof))
 	}
 	r.ahead.drop()
 	r.paid(Usage{})
@@ -210,13 +215,23 @@ func (a *Agent) prepare(ctx context.Context, from *Result, msgs []Message, o run
 	if err := r.take(from, msgs); err != nil {
 		return nil, err
 	}
+	place, err := r.shelf(o.inside)
+	if err != nil {
+		return nil, err
+	}
+	if place != nil {
+		if find(tools, resultRead) != nil {
+			return nil, fmt.Errorf("tool %s: an agent with Artifacts needs the name; rename the tool", resultRead)
+		}
+		tools = append(slices.Clip(tools), resultReader())
+	}
 	if r.output, err = a.output(tools); err != nil {
 		return nil, err
 	}
 	if r.output != nil && r.output.tool != nil {
 		tools = append(slices.Clip(tools), r.output.tool)
 	}
-	r.scope = scope{tools: tools, answer: r.output.answerTool(), executor: a.Executor, waits: true, whole: o.whole, quiet: o.emit == nil}
+	r.scope = scope{tools: tools, answer: r.output.answerTool(), executor: a.Executor, waits: true, whole: o.whole, quiet: o.emit == nil, shelf: place}
 	if r.scope.executor == nil {
 		r.scope.executor = Parallel{}
 	}

@@ -33,6 +33,7 @@ type run struct {
 	turn      int       // where the user's last message stands
 	output    *output   // what the answer must fit; nil: free text
 	sent      []Message // instructions and transcript, as last sent
+	proof     proof     // of what is sent
 	asked     *Request  // the request that the last reply answers
 	ready     []int     // parts of the reply being made that were announced as ready calls
 	beginner  Beginner  // begins calls early; nil: nobody does, or nothing may
@@ -335,7 +336,7 @@ func (r *run) pending() (Stop, error) {
 }
 
 func (r *run) stalled() (Stop, error) {
-	r.res.Cause = "the model repeats the call of " + r.stall.name + " although its result does not change"
+	r.res.Cause = r.stall.cause
 	return StopStalled, nil
 }
 

@@ -2,6 +2,7 @@ package pawl
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"slices"
 
@@ -11,11 +12,15 @@ import (
 const defaultMaxResult = 32 << 10
 
 // settle turns what came back through the middleware into the outcome and the result.
-func (p *pipe) settle(res ToolResult, err error) {
+func (p *pipe) settle(ctx context.Context, res ToolResult, err error) {
 	x := &p.x
 	if p.inv.pipe != nil {
 		p.inv.close()
 		x.Values, x.Spent, x.Cached = p.inv.set, p.inv.spent, p.inv.kept
+		var ctl *control
+		if in := p.inv.ends; in != nil && !errors.As(err, &ctl) { // a call inside ended the run, whatever the tool makes of it
+			err = in.control()
+		}
 	}
 	x.err = err
 	switch {
@@ -47,7 +52,7 @@ func (p *pipe) settle(res ToolResult, err error) {
 	if p.tool != nil && p.tool.MaxResult != 0 {
 		limit = p.tool.MaxResult
 	}
-	res.Parts = capped(res.Parts, limit)
+	res.Parts = p.told(ctx, res.Parts, limit)
 	res.CallID, res.Key = p.task.Call.ID, p.task.Key
 	x.Result = res
 }

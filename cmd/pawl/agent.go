@@ -29,16 +29,17 @@ type agentFlags struct {
 	ToolChoice string `name:"tool-choice" placeholder:"CHOICE" help:"auto, none, required or a tool's name, for the first request. Default: OPENAI_TOOL_CHOICE, then auto."`
 	MaxRounds  *whole `name:"max-rounds" placeholder:"N" help:"Rounds of calls at most; 0 runs no call and hands them back. Default: 20."`
 	Output     string `placeholder:"SCHEMA.json" help:"A JSON Schema that the answer must fit. An answer that does not is sent back to the model, twice at most."`
-	Yes        bool   `short:"y" help:"Run calls that may change the world without asking."`
-	Save       string `placeholder:"FILE" help:"Where to keep the result, transcript included, however the run ends. JSON."`
-	Messages   string `placeholder:"FILE" help:"Go on from this: what --save wrote, or a JSON list of messages."`
+	ruleFlags
+	Save     string `placeholder:"FILE" help:"Where to keep the result, transcript included, however the run ends. JSON."`
+	Messages string `placeholder:"FILE" help:"Go on from this: what --save wrote, or a JSON list of messages."`
 }
 
 // setup is an agent made from the flags, and what is to be let go of after its last run.
 type setup struct {
-	agent *pawl.Agent
-	tools []*pawl.Tool
-	close func()
+	agent   *pawl.Agent
+	tools   []*pawl.Tool
+	secrets *pawl.Redactor // hides them in all that is printed and saved
+	close   func()
 }
 
 // setup makes the agent. Everything that can be wrong with flags and files is found here, before anything is sent.
@@ -112,7 +113,10 @@ func (f *agentFlags) setup(ctx context.Context, sys *system) (s *setup, err erro
 	if a.Choice, err = toolChoice(f.ToolChoice, "", sys.env("OPENAI_TOOL_CHOICE"), tools); err != nil {
 		return nil, err
 	}
-	return &setup{a, tools, closeSets}, nil
+	if err := f.rules().Check(tools); err != nil {
+		return nil, &failure{status: statusUsage, err: err, hint: "--allow-tool, --ask-tool and --deny-tool take names, patterns (file_*) and effects (effect:write)"}
+	}
+	return &setup{a, tools, secrets(sys.env, tools), closeSets}, nil
 }
 
 // driven puts the driver around the model.

@@ -9,11 +9,13 @@ import (
 	"strings"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/compile"
 )
 
 // chatCmd is a conversation, line by line.
 type chatCmd struct {
 	agentFlags
+	Keep int `placeholder:"N" help:"Send the last N turns only (up to half of N more, so that the beginning stays the same for a while). What is saved is whole. Default: all."`
 }
 
 // Help says what can be typed.
@@ -50,6 +52,9 @@ func (c *chatCmd) Run(sys *system) error {
 			return err
 		}
 	}
+	if c.Keep < 0 {
+		return usage("without the flag all turns are sent", "--keep %d is less than 0", c.Keep)
+	}
 	if err := savable(c.Save); err != nil {
 		return err
 	}
@@ -60,7 +65,10 @@ func (c *chatCmd) Run(sys *system) error {
 	defer s.close()
 	t := &chat{chatCmd: c, sys: sys, in: newLines(sys.in), out: &screen{w: sys.err}, setup: s, res: from, decided: map[pawl.Key]bool{}}
 	defer t.in.stop()
-	c.approve(s.agent, sys, t.out, t.in, t.decided)
+	if c.Keep > 0 {
+		s.agent.Middleware = append(s.agent.Middleware, compile.LastTurns(c.Keep))
+	}
+	c.approve(s, sys, t.out, t.in, t.decided)
 	if sys.inTerm {
 		fmt.Fprintf(t.out, "%s with %s; /quit ends, /tools lists them\n", visible(c.Model), count(len(s.tools), "tool"))
 	}
@@ -124,13 +132,13 @@ func (t *chat) turn(from *pawl.Result, msgs ...pawl.Message) {
 	defer stop()
 	r := &renderer{w: t.out, style: t.sys.colours(t.sys.errTerm), width: t.sys.width, live: t.sys.outTerm && t.sys.errTerm}
 	maps.Copy(t.decided, decided(msgs))
-	res, err := follow(t.setup.agent.ResumeStream(ctx, from, msgs...), r.event)
+	res, truth, err := t.setup.follow(ctx, from, msgs, r.event)
 	if res == nil {
 		t.last = notBegun(err)
 		tell(t.sys.err, t.last)
 		return
 	}
-	t.res = res
+	t.res = truth
 	if t.last = t.ended(res, err); t.last != nil {
 		var f *failure
 		if errors.As(t.last, &f) && f.status == statusPending {
@@ -187,7 +195,7 @@ func (t *chat) command(text string) (done bool) {
 	case "/save":
 		if rest == "" {
 			t.say("where to? /save FILE")
-		} else if err := saveTranscript(rest, t.res); err != nil {
+		} else if err := saveTranscript(rest, t.setup.secrets.Result(t.res)); err != nil {
 			t.say("%v", err)
 		} else {
 			t.say("saved %s", rest)
