@@ -5,7 +5,6 @@ import (
 	"math/rand/v2"
 	"strings"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/pawl-go/pawl/store"
 )
 
@@ -15,16 +14,12 @@ func (s *suite) documents() {
 	if d.Chunks != 2 || d.Created.IsZero() {
 		s.Errorf("kept as %+v", d)
 	}
-	if diff := cmp.Diff(d, must(s.db.Document(s.ctx, alice, "handbook"))); diff != "" {
-		s.Error(diff)
-	}
+	s.same(d, must(s.db.Document(s.ctx, alice, "handbook")))
 	got := must(s.db.Chunks(s.ctx, alice, "handbook", 0, 0))
 	for i := range chunks {
 		chunks[i].Document, chunks[i].Index = "handbook", i
 	}
-	if diff := cmp.Diff(chunks, got); diff != "" {
-		s.Error(diff)
-	}
+	s.same(chunks, got)
 	if part := must(s.db.Chunks(s.ctx, alice, "handbook", 1, 5)); len(part) != 1 || part[0].ID() != "handbook#1" {
 		s.Errorf("from chunk 1: %+v", part)
 	}
@@ -116,9 +111,7 @@ func (s *suite) vectors() {
 		for _, h := range hits {
 			got = append(got, h.Index)
 		}
-		if diff := cmp.Diff(want[:7], got); diff != "" {
-			s.Fatalf("against brute force: %s", diff)
-		}
+		s.same(want[:7], got)
 	}
 	if hits := must(s.db.SearchChunks(s.ctx, bob, store.Query{Vector: store.Vector{Model: "m", Values: random(16)}})); len(hits) > 0 {
 		s.Errorf("Bob found %d chunks of Alice's", len(hits))
@@ -149,9 +142,7 @@ func (s *suite) memories() {
 	if !added || m.ID == "" || m.Created.IsZero() {
 		s.Errorf("added %v: %+v", added, m)
 	}
-	if diff := cmp.Diff(m, must(s.db.Memory(s.ctx, alice, m.ID))); diff != "" {
-		s.Error(diff)
-	}
+	s.same(m, must(s.db.Memory(s.ctx, alice, m.ID)))
 	old, added, err := s.db.AddMemory(s.ctx, alice, store.Memory{Text: " likes  TEA.\n"})
 	if s.ok(err); added || old.ID != m.ID {
 		s.Errorf("the same again is %+v, added %v", old, added)
@@ -200,9 +191,7 @@ func (s *suite) skills() {
 	if first := must(s.db.Skill(s.ctx, alice, "brew", 1)); first.Text != "Grind, pour, wait." {
 		s.Errorf("version 1 is %+v", first)
 	}
-	if diff := cmp.Diff(k2, must(s.db.Skill(s.ctx, alice, "brew", 0))); diff != "" {
-		s.Error(diff)
-	}
+	s.same(k2, must(s.db.Skill(s.ctx, alice, "brew", 0)))
 	must(s.db.PutSkill(s.ctx, bob, store.Skill{Name: "brew", Text: "Bob's way"}))
 	if list := must(s.db.Skills(s.ctx, alice, store.Page{})); len(list) != 1 || list[0].Version != 2 || list[0].Text != "" {
 		s.Errorf("listed as %+v", list)

@@ -7,7 +7,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/store"
 )
@@ -21,9 +20,7 @@ func (s *suite) schedules() {
 	if v.ID == "" || v.Version != 1 {
 		s.Errorf("kept as %+v", v)
 	}
-	if diff := cmp.Diff(v, must(s.db.Schedule(s.ctx, alice, v.ID))); diff != "" {
-		s.Error(diff)
-	}
+	s.same(v, must(s.db.Schedule(s.ctx, alice, v.ID)))
 	change := v
 	change.Enabled, change.Next = false, time.Time{}
 	changed := must(s.db.PutSchedule(s.ctx, alice, change))
@@ -42,9 +39,7 @@ func (s *suite) schedules() {
 	for _, d := range must(s.db.DueSchedules(s.ctx, noon, 0)) {
 		due = append(due, d.Scope.User+"/"+d.Schedule.ID)
 	}
-	if diff := cmp.Diff([]string{"bob/early", "bob/now"}, due); diff != "" {
-		s.Error(diff)
-	}
+	s.same([]string{"bob/early", "bob/now"}, due)
 	if list := must(s.db.Schedules(s.ctx, alice, store.Page{})); len(list) != 2 {
 		s.Errorf("Alice has %+v", list)
 	}
@@ -136,9 +131,7 @@ func (s *suite) traces() {
 		after = list[0].ID
 		order = append(order, after)
 	}
-	if diff := cmp.Diff([]string{"r3", "r1", "r2"}, order); diff != "" {
-		s.Error(diff)
-	}
+	s.same([]string{"r3", "r1", "r2"}, order)
 	events := []pawl.Event{{Kind: pawl.EventRunStarted, Seq: 1, Agent: "a"}, {Kind: pawl.EventText, Seq: 2, Text: "héllo"}, {Kind: pawl.EventText, Seq: 3, Text: "<b>"}}
 	s.ok(s.db.AppendEvents(s.ctx, alice, "r1", events[:2]...))
 	s.ok(s.db.AppendEvents(s.ctx, alice, "r1", events...))

@@ -66,6 +66,14 @@ func (s *suite) is(err, kind error, what string) {
 	}
 }
 
+// same wants two values to be alike as JSON.
+func (s *suite) same(want, got any) {
+	s.Helper()
+	if a, b := asJSON(s, want), asJSON(s, got); a != b {
+		s.Errorf("got %s\nwant %s", b, a)
+	}
+}
+
 // failed is what must panics with.
 type failed struct{ err error }
 

@@ -3,7 +3,6 @@ package storetest
 import (
 	"encoding/json"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/store"
 )
@@ -27,7 +26,7 @@ func (s *suite) threads() {
 		got = append(got, m.Message)
 	}
 	if a, b := asJSON(s, msgs), asJSON(s, got); a != b {
-		s.Errorf("the messages came back changed:\n%s", cmp.Diff(a, b))
+		s.Errorf("the messages came back changed: %s, want %s", b, a)
 	}
 	if part := must(s.db.Messages(s.ctx, alice, "t1", 1, 2)); len(part) != 2 || part[0].Seq != 1 || part[1].Seq != 2 {
 		s.Errorf("messages 1 and 2 are %+v", part)
