@@ -69,7 +69,8 @@ type Options struct {
 	// that of Vertex AI, whose bodies and addresses differ. Empty: ANTHROPIC_BASE_URL, else DefaultBaseURL.
 	BaseURL string
 
-	// Key is sent as x-api-key, or, to Vertex AI, as a bearer token. Empty: ANTHROPIC_API_KEY. Without a key, requests to
+	// Key is sent as x-api-key, or, to Vertex AI, as a bearer token. Empty: ANTHROPIC_API_KEY; but where BaseURL is given, only to Anthropic's
+	// own hosts, to that of ANTHROPIC_BASE_URL, and to this machine: it is not meant for others. Without a key, requests to
 	// api.anthropic.com fail with CodeAuthentication before anything is sent; requests to other hosts go without one.
 	Key string
 
@@ -124,7 +125,7 @@ func New(model string, o *Options) *Model {
 	if base == "" {
 		base = DefaultBaseURL
 	}
-	if key == "" {
+	if key == "" && (o.BaseURL == "" || wire.MayHaveKey(o.BaseURL, os.Getenv("ANTHROPIC_BASE_URL"), DefaultBaseURL)) {
 		key = os.Getenv("ANTHROPIC_API_KEY")
 	}
 	u, err := url.Parse(strings.TrimSpace(base))

@@ -45,7 +45,8 @@ type Options struct {
 	// (Azure's api-version) is kept. Empty: OPENAI_BASE_URL, else DefaultBaseURL.
 	BaseURL string
 
-	// Key is sent as a bearer token. Empty: OPENAI_API_KEY, without white space around it. Without a key, requests to api.openai.com fail with
+	// Key is sent as a bearer token. Empty: OPENAI_API_KEY, without white space around it; but where BaseURL is given, only to OpenAI's own
+	// hosts, to that of OPENAI_BASE_URL, and to this machine: it is not meant for others. Without a key, requests to api.openai.com fail with
 	// CodeAuthentication before anything is sent; requests to other hosts go without one.
 	Key string
 
@@ -117,7 +118,10 @@ func newModel(a *api, model string, o *Options) *Model {
 	if server == nil {
 		server = &Server{BaseURL: DefaultBaseURL, BaseEnv: "OPENAI_BASE_URL", KeyEnv: "OPENAI_API_KEY"}
 	}
-	base, key := cmp.Or(o.BaseURL, environment(server.BaseEnv), server.BaseURL), cmp.Or(o.Key, environment(server.KeyEnv))
+	base, key := cmp.Or(o.BaseURL, environment(server.BaseEnv), server.BaseURL), o.Key
+	if key == "" && (o.BaseURL == "" || server.BaseURL == "" || wire.MayHaveKey(o.BaseURL, environment(server.BaseEnv), server.BaseURL)) {
+		key = environment(server.KeyEnv)
+	}
 	if base == "" {
 		m.dialect = newDialect(a, "")
 		m.err = &pawl.ProviderError{Provider: a.provider, Code: pawl.CodeInvalidRequest,
@@ -154,6 +158,9 @@ func newModel(a *api, model string, o *Options) *Model {
 		m.client.Header.Set("Authorization", "Bearer "+key)
 	case !keyless && m.client.Header.Get("Authorization") == "" && (server.KeyHeader == "" || m.client.Header.Get(server.KeyHeader) == ""):
 		message := "no API key: set " + server.KeyEnv + " or Options.Key"
+		if environment(server.KeyEnv) != "" {
+			message = "no API key for " + u.Hostname() + ": " + server.KeyEnv + " is not sent to an address that is not its provider's; give the key with the address (Options.Key)"
+		}
 		if o.Server == nil {
 			message += " (or OPENAI_BASE_URL, for a server that needs none)"
 		}
