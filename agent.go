@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"time"
 )
 
@@ -17,11 +18,10 @@ type Agent struct {
 	Model        Model           // what decides
 	Tools        []Toolset       // what it may call, in the order it sees them
 	Choice       ToolChoice      // for the first request of a run; then a forced choice is auto
-	Output       json.RawMessage // JSON Schema that the answer must fit, where the provider can enforce it; nil: free text
+	Output       json.RawMessage // JSON Schema that the answer must fit: see Result.Output; nil: free text
 	Limits       Limits          // zero: 20 rounds
 	Executor     Executor        // nil: Parallel{}
 	Middleware   []Middleware    // around model requests and calls; the first is outermost
-	Approve      Approver        // nil: every call is allowed
 	Settings     Settings        // sent with each request
 }
 
@@ -34,6 +34,7 @@ type Limits struct {
 	Tokens       int           // input and output, over all requests; 0: no limit
 	Cost         float64       // US dollars, where Usage.Cost is known; 0: no limit
 	Time         time.Duration // from the start of Run, Stream or Resume; 0: no limit
+	Corrections  int           // answers that do not fit Agent.Output and are sent back, each a request more; 0: 2; negative: none
 	Repeats      int           // equal calls with equal results, of the last six, that are told to the model; as often again ends the run; 0: 3; negative: never
 	AtLimit      AtLimit       // what happens when the rounds are used up
 }
@@ -148,9 +149,10 @@ func (a *Agent) run(ctx context.Context, from *Result, msgs []Message, o runOpti
 		ctx, cancel = context.WithTimeoutCause(ctx, d, ErrTime)
 		defer cancel()
 	}
-	r.emit(Event{Kind: EventRunStarted, Agent: r.name})
+	r.emit(Event{Kind: EventRunStarted, Agent: r.name, Offered: r.scope.tools})
 	r.tellMends()
 	stop, err := r.loop(ctx)
+	r.ahead.drop()
 	r.res.Stop = stop
 	r.res.Messages = append(r.res.Messages, r.then...) // what still waits for open calls is not lost
 	ended := Event{Kind: EventRunEnded, Result: r.res}
@@ -182,6 +184,13 @@ func (a *Agent) prepare(ctx context.Context, from *Result, msgs []Message, o run
 			return nil, err
 		}
 	}
+	for _, w := range a.Middleware {
+		if w.Check != nil {
+			if err := w.Check(tools); err != nil {
+				return nil, err
+			}
+		}
+	}
 	r := &run{agent: a, name: a.Name, key: o.key, whole: o.whole, sink: o.emit, limits: a.Limits, res: &Result{}, rounds: a.Limits.rounds(defaultRounds),
 		stall: stall{limit: a.Limits.Repeats}}
 	if r.name == "" {
@@ -196,11 +205,20 @@ func (a *Agent) prepare(ctx context.Context, from *Result, msgs []Message, o run
 	if err := r.take(from, msgs); err != nil {
 		return nil, err
 	}
-	r.scope = scope{tools: tools, approve: a.Approve, executor: a.Executor, waits: true, whole: o.whole, quiet: o.emit == nil}
+	if r.output, err = a.output(tools); err != nil {
+		return nil, err
+	}
+	if r.output != nil && r.output.tool != nil {
+		tools = append(slices.Clip(tools), r.output.tool)
+	}
+	r.scope = scope{tools: tools, answer: r.output.answerTool(), executor: a.Executor, waits: true, whole: o.whole, quiet: o.emit == nil}
 	if r.scope.executor == nil {
 		r.scope.executor = Parallel{}
 	}
-	r.model, r.scope.wrap = wrapped(a.Model, a.Middleware)
+	if b, ok := r.scope.executor.(Beginner); ok && !o.whole && slices.ContainsFunc(tools, headStart) {
+		r.beginner = b
+	}
+	r.model, r.scope.layers = wrapped(a.Model, a.Middleware)
 	if o.inside != nil {
 		outer := o.inside.pipe.task.scope
 		r.scope.slots, r.scope.depth, r.scope.waits = outer.slots, outer.depth+1, false

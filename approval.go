@@ -6,10 +6,12 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"time"
 )
 
-// Verdict is an Approver's word on a call.
+// Verdict is a policy's word on a call.
 type Verdict int
 
 // The verdicts. Anything else counts as Deny.
@@ -23,68 +25,173 @@ const (
 type Approval struct {
 	Verdict Verdict
 	Reason  string
+	Within  time.Duration // with Ask: how long a yes is good for; 0: 30 min; negative: for ever
 }
 
-// Approver says whether a validated call may run. It is asked for every active call; tool is read only. It may be
-// called concurrently, and may take its time: an approver that asks at a terminal answers Allow or Deny itself.
-type Approver func(ctx context.Context, call ToolCall, tool *Tool) Approval
+const defaultWithin = 30 * time.Minute
+
+// Approver is a policy: it says whether a validated call may run. It is asked for every call, just before the call would run; of one
+// to a passive tool, which its caller carries out, only Deny counts. tool is read only. It may be called concurrently, and may
+// take its time: one that asks at a terminal answers Allow or Deny itself. One that returns an error or panics denies the call, but an
+// Abort ends the run.
+type Approver func(ctx context.Context, call ToolCall, tool *Tool) (Approval, error)
+
+// Approve returns the middleware by which p decides which calls may run. Of several the strictest word counts: Deny, then Ask, then
+// Allow; after a Deny the policies behind it are not asked.
+func Approve(p Approver) Middleware { return Middleware{approve: p} }
 
 // AskBeforeWrites asks before every call whose effect is Write, and allows the rest.
-func AskBeforeWrites(_ context.Context, _ ToolCall, tool *Tool) Approval {
+func AskBeforeWrites(_ context.Context, _ ToolCall, tool *Tool) (Approval, error) {
 	if tool.Effect == Write {
-		return Approval{Ask, "it may change the world"}
+		return Approval{Verdict: Ask, Reason: "it may change the world"}, nil
 	}
-	return Approval{Verdict: Allow}
+	return Approval{Verdict: Allow}, nil
 }
+
+var _ Approver = AskBeforeWrites
 
 // approved settles the question whether the call may run. done means that it may not, or need not: res or err, or an open
 // question on the Execution, is how it ended.
-func (p *pipe) approved(ctx context.Context, c ToolCall) (res ToolResult, err error, done bool) {
-	why := ""
-	question := OutcomePending
-	switch s := p.task.scope; {
-	case p.tool.Passive:
-	case p.task.Asked == OutcomeUnknown:
-		question = OutcomeUnknown
-	case s.approve == nil:
-		return res, nil, false
-	default:
-		a := s.approve(ctx, c, p.tool)
-		if ctx.Err() != nil {
-			return res, notBegun(ctx), true // it may have answered for that reason alone
-		}
-		switch a.Verdict {
-		case Allow:
-			return res, nil, false
-		case Ask:
-			why = a.Reason
+func (p *pipe) approved(ctx context.Context, c ToolCall) (_ ToolCall, res ToolResult, done bool, err error) {
+	w := Waiting{Key: p.task.Key, Call: c, Outcome: OutcomePending, Attempt: p.task.Attempt, Passive: p.tool.Passive}
+	within := time.Duration(-1)
+	if p.task.interrupted() && !p.tool.Passive {
+		w.Outcome = OutcomeUnknown // first somebody says what happened
+	} else {
+		a, err := p.judged(ctx, c)
+		switch {
+		case err != nil:
+			return c, res, true, err
+		case p.tool.Passive:
+		case a.Verdict == Allow:
+			return c, res, false, nil
 		default:
-			return res, denied(a.Reason), true
+			w.Why, within = a.Reason, a.Within
 		}
 	}
-	w := Waiting{Key: p.task.Key, Call: c, Outcome: question, Attempt: p.task.Attempt, Why: why, Passive: p.tool.Passive}
 	w.Digest = digest(w, p.tool)
+	w.Expires = p.expires(w, within)
 	for _, d := range p.task.Decisions {
-		if d.Digest != w.Digest {
-			p.notice("decision_refused", "the decision by "+d.By+" answers another question: tool, arguments, attempt or question differ")
-			continue
-		}
-		p.x.Decision = &d
-		switch {
-		case d.Result != nil:
-			return *d.Result, nil, true
-		case !d.Approve:
-			return res, denied(d.Reason), true
-		case !p.tool.Passive:
-			return res, nil, false
+		if c, res, done, used, err := p.decided(ctx, w, d); used {
+			return c, res, done, err
 		}
 	}
 	if !p.task.scope.waits {
-		return res, fail(OutcomeDenied, "Not run: %s needs an answer from outside, and a call made inside another call cannot wait for one here. Call it directly.", p.tool.Name), true
+		return c, res, true, fail(OutcomeDenied, "Not run: %s needs an answer from outside, and a call made inside another call cannot wait for one here. Call it directly.", p.tool.Name)
 	}
 	p.x.Waiting = []Waiting{w}
-	return res, fail(question, "It waits for an answer."), true // an error, so that no middleware takes it for done
+	return c, res, true, fail(w.Outcome, "It waits for an answer.") // an error, so that no middleware takes it for done
 }
+
+// decided carries d out if it answers the question w. A decision that does not, or comes too late, is not used: the question stays.
+func (p *pipe) decided(ctx context.Context, w Waiting, d Decision) (c ToolCall, res ToolResult, done, used bool, err error) {
+	c = w.Call
+	refuse := func(code, why string) (ToolCall, ToolResult, bool, bool, error) {
+		p.notice(code, "the decision by "+d.By+" "+why)
+		return w.Call, res, false, false, nil
+	}
+	switch {
+	case d.Digest != w.Digest:
+		return refuse("decision_refused", "answers another question: tool, arguments, attempt or question differ")
+	case d.Result != nil:
+		p.x.Decision = &d
+		return c, *d.Result, true, true, nil
+	case !d.Approve:
+		p.x.Decision = &d
+		return c, res, true, true, denied(d.Reason)
+	case p.tool.Passive:
+		return refuse("decision_refused", "approves a call that the caller carries out: only a result answers it")
+	case p.tooLate(w):
+		return refuse("decision_expired", "came after "+p.task.Question.Expires.Format(time.RFC3339)+"; the question is asked anew")
+	}
+	if d.Args != nil {
+		c.Args = d.Args
+		if c, err = p.validate(c, false); err != nil {
+			return refuse("decision_refused", "changes the arguments to some that cannot be used: "+err.Error())
+		}
+	}
+	if d.Args != nil || w.Outcome == OutcomeUnknown { // the policies have not seen it
+		if _, err := p.judged(ctx, c); err != nil {
+			return c, res, true, true, err
+		}
+	}
+	p.x.Decision = &d
+	return c, res, false, true, nil
+}
+
+// judged asks the policies about the call; the strictest word counts. The error says that it may not run. A policy that fails, denies.
+func (p *pipe) judged(ctx context.Context, c ToolCall) (Approval, error) {
+	all := Approval{Verdict: Allow}
+	if p.tool == p.task.scope.answer {
+		return all, nil // to answer is no act
+	}
+	for _, policy := range p.task.scope.layers.policies {
+		a, err := ask(ctx, policy, c, p.tool)
+		var ctl *control
+		switch {
+		case ctx.Err() != nil:
+			return all, notBegun(ctx) // it may have answered for that reason alone
+		case errors.As(err, &ctl):
+			return all, err
+		case err != nil:
+			return all, &failure{outcome: OutcomeDenied, err: fmt.Errorf("approval policy: %w", err),
+				text: "Denied: it could not be found out whether this call may run. Do not repeat it."}
+		case a.Verdict == Allow:
+		case a.Verdict == Ask:
+			all = asks(all, a)
+		default:
+			return all, denied(a.Reason)
+		}
+	}
+	return all, nil
+}
+
+// asks adds the question of one more policy; the shortest time counts.
+func asks(all, a Approval) Approval {
+	if a.Within == 0 {
+		a.Within = defaultWithin
+	}
+	if all.Verdict != Ask {
+		return a
+	}
+	if a.Reason != "" && all.Reason != "" {
+		a.Reason = "; " + a.Reason
+	}
+	all.Reason += a.Reason
+	if a.Within > 0 && (all.Within < 0 || a.Within < all.Within) {
+		all.Within = a.Within
+	}
+	return all
+}
+
+func ask(ctx context.Context, policy Approver, c ToolCall, t *Tool) (a Approval, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = fmt.Errorf("panic: %v", v)
+		}
+	}()
+	return policy(ctx, c, t)
+}
+
+// expires says until when a yes to w is good. A question that was asked before, and is not too old, keeps its time.
+func (p *pipe) expires(w Waiting, within time.Duration) time.Time {
+	if q := p.task.Question; q != nil && q.Digest == w.Digest && !p.tooLate(w) {
+		return q.Expires
+	}
+	if within < 0 {
+		return time.Time{}
+	}
+	return time.Now().Add(within).UTC().Truncate(time.Second)
+}
+
+// tooLate reports whether the time to say yes to w, as it was asked, is over.
+func (p *pipe) tooLate(w Waiting) bool {
+	q := p.task.Question
+	return q != nil && q.Digest == w.Digest && !q.Expires.IsZero() && time.Now().After(q.Expires)
+}
+
+// interrupted reports whether the call was begun and nobody knows whether it happened.
+func (t *Task) interrupted() bool { return t.Question != nil && t.Question.Outcome == OutcomeUnknown }
 
 func denied(reason string) error {
 	if reason == "" {
@@ -95,9 +202,18 @@ func denied(reason string) error {
 
 // digest binds an answer to the question, the attempt, the tool with its schema, and the canonical arguments.
 func digest(w Waiting, t *Tool) string {
+	return sum("%s\x00%s\x00%d\x00%s", w.Key, w.Outcome, w.Attempt, t.Digest(w.Call.Args))
+}
+
+// Digest names a call by what it is: the tool's name, its schema and args in their canonical form (names sorted, no spaces, numbers as
+// they were written). Calls with the same digest ask for the same. It does not look at whether args fit.
+func (t *Tool) Digest(args json.RawMessage) string {
+	return sum("%s\x00%s\x00%s", t.Name, canonical(t.Input), canonical(args))
+}
+
+func sum(format string, args ...any) string {
 	h := sha256.New()
-	fmt.Fprintf(h, "%s\x00%s\x00%d\x00%s\x00%s\x00", w.Key, w.Outcome, w.Attempt, t.Name, canonical(t.Input))
-	h.Write(canonical(w.Call.Args))
+	fmt.Fprintf(h, format, args...)
 	return hex.EncodeToString(h.Sum(nil)[:16])
 }
 

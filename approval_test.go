@@ -12,6 +12,15 @@ import (
 	"github.com/pawl-go/pawl"
 )
 
+// policies is the middleware of several policies.
+func policies(all ...pawl.Approver) []pawl.Middleware {
+	out := make([]pawl.Middleware, len(all))
+	for i, p := range all {
+		out[i] = pawl.Approve(p)
+	}
+	return out
+}
+
 func TestApproval(t *testing.T) {
 	ran := 0
 	tool := &pawl.Tool{Name: "write", Input: json.RawMessage(`{"type":"object"}`), Run: func(context.Context, pawl.ToolCall) (pawl.ToolResult, error) {
@@ -21,7 +30,7 @@ func TestApproval(t *testing.T) {
 	read := says("read", "fine")
 	read.Effect = pawl.Read
 	newAgent := func() *pawl.Agent {
-		return &pawl.Agent{Tools: []pawl.Toolset{tool, read}, Approve: pawl.AskBeforeWrites,
+		return &pawl.Agent{Tools: []pawl.Toolset{tool, read}, Middleware: policies(pawl.AskBeforeWrites),
 			Model: together(call("w", "write", `{"b": 1, "a": 2}`), call("r", "read", `{}`))}
 	}
 	a := newAgent()
@@ -92,7 +101,7 @@ func TestApproval(t *testing.T) {
 	}
 	// A call that a middleware changes after it was approved needs a new word.
 	a = newAgent()
-	a.Middleware = []pawl.Middleware{pawl.Before(func(_ context.Context, c pawl.ToolCall) (pawl.ToolCall, error) {
+	a.Middleware = []pawl.Middleware{pawl.Approve(pawl.AskBeforeWrites), pawl.Before(func(_ context.Context, c pawl.ToolCall) (pawl.ToolCall, error) {
 		c.Args = json.RawMessage(`{"changed":true}`)
 		return c, nil
 	})}
@@ -105,11 +114,11 @@ func TestApproval(t *testing.T) {
 // An approver that answers because the run ends has denied nothing.
 func TestAnApproverWhoseRunEndsDecidesNothing(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
-	a := &pawl.Agent{Tools: []pawl.Toolset{says("f", "")}, Approve: func(ctx context.Context, _ pawl.ToolCall, _ *pawl.Tool) pawl.Approval {
+	a := &pawl.Agent{Tools: []pawl.Toolset{says("f", "")}, Middleware: policies(func(ctx context.Context, _ pawl.ToolCall, _ *pawl.Tool) (pawl.Approval, error) {
 		cancel(errors.New("shut down"))
 		<-ctx.Done()
-		return pawl.Approval{Verdict: pawl.Deny, Reason: "nobody is there"}
-	}}
+		return pawl.Approval{Verdict: pawl.Deny, Reason: "nobody is there"}, nil
+	})}
 	x, res, err := one(t, ctx, a, call("", "f", "{}"))
 	if err == nil || x.Outcome != pawl.OutcomeCancelled || len(res.Calls()) != 1 {
 		t.Errorf("got %s, %v, transcript\n%s", x.Outcome, err, say(res.Messages))

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // Fault is one thing that keeps a list of messages from being a valid transcript (see Message), or from being one that an API takes.
@@ -36,18 +37,22 @@ const (
 // Rules are what one API wants of a transcript beyond what makes it valid, as far as its adapter does not see to it: forms of ids,
 // alternation and empty texts are the adapter's to translate. The zero value is what every transcript must keep.
 type Rules struct {
+	Settled   bool     // no call may be open: calls of the last reply have their results, too
 	UserFirst bool     // whoever speaks first, instructions aside, is the user
 	NotLast   []string // types of a reasoning part's Opaque.Data that cannot end a reply
 }
 
-// RulesOf returns the rules of an API: openai-chat, openai-responses, anthropic-messages (or anthropic) or gemini. An API that is not
-// known has none.
+// RulesOf returns the rules that an API has for the messages of a request: openai-chat, openai-responses, anthropic-messages (or
+// anthropic) or gemini. An API that is not known has none. The adapters of this module keep their own API's: what a Request holds is
+// checked before it is sent, and what is mended is told by a Notice with the code "healed".
 func RulesOf(api string) Rules {
 	switch api {
 	case "anthropic-messages", "anthropic":
-		return Rules{UserFirst: true, NotLast: []string{"thinking", "redacted_thinking"}}
+		return Rules{Settled: true, UserFirst: true, NotLast: []string{"thinking", "redacted_thinking"}}
 	case "gemini":
-		return Rules{UserFirst: true}
+		return Rules{Settled: true, UserFirst: true}
+	case "openai-chat", "openai-responses":
+		return Rules{Settled: true}
 	}
 	return Rules{}
 }
@@ -70,9 +75,12 @@ func (r Rules) Check(msgs []Message) []Fault {
 	return faults
 }
 
-// sound reports whether msgs have no fault. It is what every run pays, so it allocates nothing.
+// sound reports whether msgs have no fault. It is what every request pays, so it allocates nothing.
 func (r Rules) sound(msgs []Message) bool {
-	last := lastOf(msgs, RoleAssistant)
+	last := lastOf(msgs, RoleAssistant) // the reply whose calls may be open
+	if r.Settled {
+		last = -1
+	}
 	begun := false
 	for i := range msgs {
 		m := &msgs[i]
@@ -89,7 +97,7 @@ func (r Rules) sound(msgs []Message) bool {
 			if !distinctIDs(m) || r.cutBefore(m) < len(m.Parts) {
 				return false
 			}
-			if i != last && m.HasCalls() && msgs[i+1].Role != RoleTool {
+			if i != last && m.HasCalls() && (i+1 == len(msgs) || msgs[i+1].Role != RoleTool) {
 				return false
 			}
 		case RoleTool:
@@ -100,11 +108,27 @@ func (r Rules) sound(msgs []Message) bool {
 		default:
 			return false
 		}
-		if r.UserFirst && !begun && m.Role != RoleSystem && m.Role != RoleDeveloper {
+		if r.UserFirst && !begun && begins(m) {
 			if begun = true; m.Role != RoleUser {
 				return false
 			}
 		}
+	}
+	return true
+}
+
+// begins reports whether m can be what a conversation begins with: instructions stand outside of it, and the user's silence is not sent.
+func begins(m *Message) bool {
+	switch m.Role {
+	case RoleSystem, RoleDeveloper:
+		return false
+	case RoleUser:
+		for _, p := range m.Parts {
+			if t, ok := p.(Text); !ok || strings.TrimSpace(t.Text) != "" {
+				return true
+			}
+		}
+		return false
 	}
 	return true
 }

@@ -26,6 +26,7 @@ const (
 	EventProgress         EventKind = "progress"          // word from a tool at work
 	EventCallCompleted    EventKind = "call_completed"    // a call is done with, however it ended; exactly one for each call
 	EventNotice           EventKind = "notice"            // something to know that is not part of the conversation
+	EventGap              EventKind = "gap"               // an observer missed events: how many, by kind; only observers are told (Tap, On)
 	EventStep             EventKind = "step"              // a step is complete
 	EventRunEnded         EventKind = "run_ended"         // the run is over, with its Result; the last event
 )
@@ -48,8 +49,8 @@ type Event struct {
 	Tools     int                // request_started: how many tools are offered
 	Choice    *ToolChoice        // request_started
 	Index     int                // text, reasoning, call_delta, call_ready: the part of the reply
-	Text      string             // text, reasoning: the fragment; call_delta: of the arguments; text_retracted: what is taken back; progress, notice: words
-	Code      string             // notice: what kind, for programs
+	Text      string             // text, reasoning: the fragment; call_delta: of the arguments; text_retracted: what is taken back; progress, notice: words; gap: why, where it is not that they came too fast
+	Code      string             // notice: what kind, for programs: retry, healed, output_unfit, output_mended, and what models and tools have of their own
 	Data      stdjson.RawMessage // progress, notice: more, for programs
 	Call      *ToolCall          // call_delta: its id and name so far; call_ready, call_started: the call
 	Attempt   int                // call_started: 1 for the first
@@ -59,8 +60,10 @@ type Event struct {
 	Spent     *Spent             // step: by the run so far
 	Result    *Result            // run_ended; in JSON without its steps, which were told
 	Error     string             // run_ended: with StopFailed
+	Lost      map[EventKind]int  // gap: how many events were missed, by kind
 
-	Record *Step // step: the whole of it; not part of the JSON form
+	Record  *Step   // step: the whole of it; not part of the JSON form
+	Offered []*Tool // run_started: what the run may call, read only; not part of the JSON form
 }
 
 // eventFields is the closed list of what each kind carries, by JSON name. The docs and both directions of the JSON
@@ -79,6 +82,7 @@ var eventFields = map[EventKind][]string{
 	EventProgress:         {"text", "data"},
 	EventCallCompleted:    {"execution"},
 	EventNotice:           {"code", "text", "data"},
+	EventGap:              {"lost", "text"},
 	EventStep:             {"outcomes", "spent"},
 	EventRunEnded:         {"result", "error"},
 }
@@ -111,6 +115,7 @@ type eventJSON struct {
 	Spent     *Spent             `json:"spent,omitzero"`
 	Result    *Result            `json:"result,omitzero"`
 	Error     *string            `json:"error,omitzero"`
+	Lost      map[EventKind]int  `json:"lost,omitzero"`
 }
 
 // MarshalJSON writes {"event","run","step","seq","path"?, …} with the fields of the event's kind.
@@ -158,6 +163,8 @@ func (e Event) MarshalJSON() ([]byte, error) {
 			w.Response = e.Response
 		case "execution":
 			w.Execution = e.Execution
+		case "lost":
+			w.Lost = e.Lost
 		case "outcomes":
 			w.Outcomes = e.Outcomes
 		case "spent":
@@ -199,7 +206,8 @@ func (e *Event) UnmarshalJSON(b []byte) error {
 	*e = Event{Kind: w.Event, Run: w.Run, Step: w.Step, Seq: w.Seq, Path: w.Path, Agent: deref(w.Agent), Model: deref(w.Model),
 		Messages: deref(w.Messages), Tools: deref(w.Tools), Choice: w.Choice, Index: deref(w.Index), Text: deref(w.Text),
 		Code: deref(w.Code), Data: w.Data, Call: w.Call, Attempt: deref(w.Attempt), Response: w.Response, Execution: w.Execution,
-		Outcomes: w.Outcomes, Spent: w.Spent, Result: w.Result, Error: deref(w.Error)}
+		Outcomes: w.Outcomes, Spent: w.Spent, Result: w.Result, Error: deref(w.Error),
+		Lost: w.Lost}
 	if e.Kind == EventCallDelta {
 		e.Call = &ToolCall{ID: deref(w.ID), Name: deref(w.Name)}
 	}

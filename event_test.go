@@ -51,6 +51,7 @@ func everyEvent() []struct {
 				`"spent":{"rounds":1,"requests":2,"calls":3,"usage":{"input":4,"output":0,"reasoning":0,"cache_read":0,"cache_write":0,"cost":0.5}},"attempts":2,` +
 				`"decision":{"type":"decision","key":"run/1/0","digest":"","approve":false,"by":"ann","reason":""},"started":"2026-01-02T03:04:05Z","ended":"2026-01-02T03:04:06Z"}`},
 		{pawl.Event{Kind: pawl.EventNotice, Code: "retry", Text: "again", Data: json.RawMessage(`{}`)}, `"code":"retry","text":"again","data":{}`},
+		{pawl.Event{Kind: pawl.EventGap, Text: "t", Lost: map[pawl.EventKind]int{pawl.EventText: 2}}, `"lost":{"text":2},"text":"t"`},
 		{pawl.Event{Kind: pawl.EventStep, Outcomes: []pawl.Outcome{pawl.OutcomeOK, pawl.OutcomeSkipped}, Spent: &pawl.Spent{Rounds: 1}},
 			`"outcomes":["ok","skipped"],"spent":{"rounds":1,"requests":0,"calls":0,"usage":` + noUsage + `}`},
 		{pawl.Event{Kind: pawl.EventRunEnded, Error: "e", Result: &pawl.Result{Messages: []pawl.Message{pawl.User("a")}, Stop: pawl.StopFailed, Cause: "c"}},

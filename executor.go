@@ -21,10 +21,13 @@ type Task struct {
 	Values    Values     `json:"values,omitzero"`    // the run's, at the start of the step
 	Refuse    string     `json:"refuse,omitzero"`    // why the call must not run, for the model; "": it may
 	Attempt   int        `json:"attempt,omitzero"`   // how often the call was begun before
-	Asked     Outcome    `json:"asked,omitzero"`     // OutcomeUnknown: the call was interrupted, and waits for somebody who knows
+	Question  *Waiting   `json:"question,omitzero"`  // what it waited for when the run was resumed; nil: nothing
 
 	scope *scope
 	lease *lease // nil: the call is waited for, however long it takes
+	ahead *ahead // with Begin: the reply as far as it is known
+	begun *early // what Begin began of it; nil: nothing
+	early *early // the call is begun while its reply is being written; nil: it is not
 }
 
 // Executor carries out the calls of one step. Execute yields what happens, and for each task one call_completed event with its
@@ -52,6 +55,9 @@ type Parallel struct {
 	// StopOnBlock: a blocked call ends the step. The calls after it are skipped, and the run goes on. So that this means the
 	// same each time, calls are then carried out one after another.
 	StopOnBlock bool
+
+	// NoEarly: no call begins before its reply is whole. Else those that only look do, while the model still writes (see Begin).
+	NoEarly bool
 }
 
 var _ Executor = Parallel{}
@@ -71,9 +77,9 @@ var errFailFast = errors.New("another call of this step failed")
 // Execute carries out tasks.
 func (p Parallel) Execute(ctx context.Context, tasks []Task) iter.Seq[Event] {
 	return func(yield func(Event) bool) {
-		if len(tasks) == 1 || p.StopOnBlock {
+		if len(tasks) == 1 && tasks[0].begun == nil || p.StopOnBlock {
 			p.inOrder(ctx, tasks, yield)
-		} else if len(tasks) > 1 {
+		} else if len(tasks) > 0 {
 			p.together(ctx, tasks, yield)
 		}
 	}
@@ -219,7 +225,7 @@ func (b *batch) done(i int, x *Execution) {
 	if b.turns != nil {
 		b.turns[i].pass()
 	}
-	b.send(b.tasks[i].completed(x))
+	b.emit(b.tasks[i].completed(x))
 	if b.left.Add(-1) == 0 {
 		close(b.all)
 	}
@@ -234,7 +240,7 @@ func (b *batch) hurry() {
 	case <-b.over:
 	}
 	for i := range b.leases {
-		if l := &b.leases[i]; l.state.Load() == leaseRuns {
+		if l := &b.leases[i]; l.state.Load() == leaseRuns && b.tasks[i].begun == nil { // what was begun early has a lease of its own
 			l.leave(nil)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -50,46 +51,48 @@ func TestConversations(t *testing.T) {
 			turns: []script.Turn{script.Call("weather", `{"city":"Oslo"}`), script.Together(script.Say("Take"), script.Fail(errors.New("the connection was lost")))}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			a := &pawl.Agent{Name: "ann", Model: script.New(test.turns...), Tools: []pawl.Toolset{weather, remove}, Limits: test.limits,
-				Approve: pawl.AskBeforeWrites, Executor: pawl.Parallel{Limit: 1}}
-			var events bytes.Buffer
-			var res *pawl.Result
-			seen := func(e pawl.Event) {
-				if x := e.Execution; x != nil {
-					timeless := *x
-					timeless.Started, timeless.Ended = time.Time{}, time.Time{}
-					e.Execution = &timeless
+			synctest.Test(t, func(t *testing.T) { // its clock starts at the same time each time
+				a := &pawl.Agent{Name: "ann", Model: script.New(test.turns...), Tools: []pawl.Toolset{weather, remove}, Limits: test.limits,
+					Middleware: []pawl.Middleware{pawl.Approve(pawl.AskBeforeWrites)}, Executor: pawl.Parallel{Limit: 1}}
+				var events bytes.Buffer
+				var res *pawl.Result
+				seen := func(e pawl.Event) {
+					if x := e.Execution; x != nil {
+						timeless := *x
+						timeless.Started, timeless.Ended = time.Time{}, time.Time{}
+						e.Execution = &timeless
+					}
+					if e.Kind == pawl.EventRunEnded {
+						res = e.Result
+					}
+					fmt.Fprintln(&events, jsonOf(t, e))
 				}
-				if e.Kind == pawl.EventRunEnded {
-					res = e.Result
+				run := a.Stream(t.Context(), pawl.User("Do I need an umbrella in Oslo?"))
+				var fault error
+				for e, err := range run {
+					if fault = err; err == nil {
+						seen(e)
+					}
 				}
-				fmt.Fprintln(&events, jsonOf(t, e))
-			}
-			run := a.Stream(t.Context(), pawl.User("Do I need an umbrella in Oslo?"))
-			var fault error
-			for e, err := range run {
-				if fault = err; err == nil {
-					seen(e)
+				got := txtar.Archive{Comment: []byte(test.what + "\n"), Files: []txtar.File{{Name: "events", Data: events.Bytes()}, {Name: "transcript", Data: []byte(say(res.Messages))}}}
+				if fault != nil {
+					got.Files = append(got.Files, txtar.File{Name: "error", Data: []byte(fault.Error() + "\n")})
 				}
-			}
-			got := txtar.Archive{Comment: []byte(test.what + "\n"), Files: []txtar.File{{Name: "events", Data: events.Bytes()}, {Name: "transcript", Data: []byte(say(res.Messages))}}}
-			if fault != nil {
-				got.Files = append(got.Files, txtar.File{Name: "error", Data: []byte(fault.Error() + "\n")})
-			}
-			path := filepath.Join("testdata", name+".txtar")
-			if *update {
-				if err := os.WriteFile(path, txtar.Format(&got), 0o644); err != nil {
+				path := filepath.Join("testdata", name+".txtar")
+				if *update {
+					if err := os.WriteFile(path, txtar.Format(&got), 0o644); err != nil {
+						t.Fatal(err)
+					}
+				}
+				want, err := os.ReadFile(path)
+				if err != nil {
 					t.Fatal(err)
 				}
-			}
-			want, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(strings.Split(string(txtar.Format(&got)), "\n"), strings.Split(string(want), "\n")); diff != "" {
-				t.Errorf("%s: got -, want +\n%s", path, diff)
-			}
-			mustBeValid(t, res)
+				if diff := cmp.Diff(strings.Split(string(txtar.Format(&got)), "\n"), strings.Split(string(want), "\n")); diff != "" {
+					t.Errorf("%s: got -, want +\n%s", path, diff)
+				}
+				mustBeValid(t, res)
+			})
 		})
 	}
 }

@@ -2,6 +2,8 @@ package pawl
 
 import (
 	"cmp"
+	"encoding/json"
+	"fmt"
 	"slices"
 	"strconv"
 )
@@ -10,6 +12,12 @@ import (
 type Mend struct {
 	Fault
 	Did string `json:"did"` // what was done, for people
+}
+
+// Notice returns what an observer is told of m: the code "healed", a sentence, and m itself as Data.
+func (m Mend) Notice() *Notice {
+	data, _ := json.Marshal(m) // strings and numbers
+	return &Notice{Code: "healed", Text: fmt.Sprintf("message %d: %s; %s", m.Message, m.Fault.Text, m.Did), Data: data}
 }
 
 // Heal returns msgs as a valid transcript, and what was done to them: as little as makes them one. Whatever was said stays as it is:
@@ -24,8 +32,8 @@ type Mend struct {
 // itself. msgs are never changed; what is returned shares what it has in common with them.
 func Heal(msgs []Message) (healed []Message, mends []Mend) { return Rules{}.Heal(msgs) }
 
-// Heal is the function Heal with the rules of an API: where the user must speak first a message that says what is missing is put in front,
-// and reasoning that cannot end a reply is dropped.
+// Heal is the function Heal with the rules of an API: open calls of the last reply are answered as the others are, where the user must
+// speak first a message that says what is missing is put in front, and reasoning that cannot end a reply is dropped.
 func (r Rules) Heal(msgs []Message) (healed []Message, mends []Mend) {
 	healed, mends, _ = r.heal(msgs)
 	return healed, mends
@@ -247,7 +255,7 @@ func (h *mending) joined() []Message {
 		if m.Role == RoleTool || len(m.Parts) == 0 && m.Role != RoleAssistant {
 			continue
 		}
-		if !begun && m.Role != RoleSystem && m.Role != RoleDeveloper {
+		if !begun && begins(&m.Message) {
 			if begun = true; m.Role != RoleUser {
 				h.did(newFault(FaultStart, m.at, -1, "the API wants the user to speak first"), "a message that says what is missing is put in front")
 				out = append(out, User(notFromStart))
@@ -259,7 +267,7 @@ func (h *mending) joined() []Message {
 			}
 		}
 		out = append(out, m.Message)
-		if results := h.resultsOf(m, k == last); len(results) > 0 {
+		if results := h.resultsOf(m, k == last && !h.rules.Settled); len(results) > 0 {
 			out = append(out, Message{RoleTool, results})
 		}
 	}

@@ -174,6 +174,11 @@ func mustHeal(t fataler, msgs []pawl.Message, r pawl.Rules) {
 	if err := valid(healed); err != nil {
 		t.Fatal(err, "in\n"+say(healed)+"from\n"+say(msgs))
 	}
+	if r.Settled { // as what follows another reply
+		if err := valid(append(slices.Clip(healed), pawl.Assistant(text("end")))); err != nil {
+			t.Fatal(err, "in\n"+say(healed)+"from\n"+say(msgs))
+		}
+	}
 	if again, more := r.Heal(healed); len(more) > 0 || len(again) != len(healed) {
 		t.Fatal("healed again:", more, "in\n"+say(healed))
 	}
@@ -205,7 +210,7 @@ func mustHeal(t fataler, msgs []pawl.Message, r pawl.Rules) {
 
 func TestAnyHistoryHeals(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		mustHeal(t, anyHistory(t), pawl.RulesOf(rapid.SampledFrom([]string{"", "anthropic", "gemini"}).Draw(t, "api")))
+		mustHeal(t, anyHistory(t), pawl.RulesOf(rapid.SampledFrom([]string{"", "openai-chat", "anthropic", "gemini"}).Draw(t, "api")))
 	})
 }
 
@@ -215,6 +220,7 @@ func TestCutAndShuffledHistoriesHeal(t *testing.T) {
 	for from := range whole {
 		for to := from; to <= len(whole); to++ {
 			mustHeal(t, whole[from:to], pawl.Rules{})
+			mustHeal(t, whole[from:to], pawl.RulesOf("openai-responses"))
 			if from == 0 { // a crash: everything that was said is kept
 				if healed, mends := pawl.Heal(whole[:to]); len(mends) > 0 {
 					t.Errorf("cut at %d: %v\n%s", to, mends, say(healed))
@@ -327,4 +333,33 @@ func ExampleHeal() {
 	// Output:
 	// message 1: call "c1" has no result: it is answered with an error that says so
 	// 5 tool
+}
+
+// What an API wants beyond a valid transcript, and the smallest mend of each.
+func TestRulesOfEachAPI(t *testing.T) {
+	ask, hi, open := pawl.User("go"), pawl.Assistant(text("hi")), pawl.Assistant(call("a", "x", "{}"))
+	thought := pawl.Reasoning{Text: "hm", Opaque: &pawl.Opaque{Provider: "anthropic", Data: json.RawMessage(`{"type":"thinking"}`)}}
+	for _, test := range []struct {
+		name string
+		msgs []pawl.Message
+		want map[string]string // codes, by API
+	}{
+		{"sound", []pawl.Message{pawl.System("s"), ask, hi}, nil},
+		{"an open call", []pawl.Message{ask, open}, map[string]string{"openai-chat": "no_result", "openai-responses": "no_result", "anthropic": "no_result", "gemini": "no_result"}},
+		{"the model first", []pawl.Message{pawl.System("s"), hi, ask}, map[string]string{"anthropic": "start", "gemini": "start"}},
+		{"the user's silence first", []pawl.Message{pawl.User(" "), hi, ask}, map[string]string{"anthropic": "start", "gemini": "start"}},
+		{"silence alone", []pawl.Message{pawl.User("")}, nil},
+		{"a thought at the end", []pawl.Message{ask, pawl.Assistant(text("hi"), thought), ask}, map[string]string{"anthropic": "reply_end"}},
+	} {
+		for _, api := range []string{"", "openai-chat", "openai-responses", "anthropic", "gemini"} {
+			got := ""
+			for _, f := range pawl.RulesOf(api).Check(test.msgs) {
+				got += string(f.Code)
+			}
+			if got != test.want[api] {
+				t.Errorf("%s, %q: got %q, want %q", test.name, api, got, test.want[api])
+			}
+			mustHeal(t, test.msgs, pawl.RulesOf(api))
+		}
+	}
 }

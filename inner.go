@@ -36,7 +36,7 @@ func (a *Agent) Tool(description string) *Tool {
 		}
 		return innerResult(name, res, err)
 	})
-	t.Effect, t.Timeout = Compose, -1
+	t.Effect, t.Timeout, t.Output = Compose, -1, a.Output
 	return t
 }
 
@@ -45,7 +45,9 @@ func innerResult(name string, res *Result, err error) (ToolResult, error) {
 	case err != nil:
 		return ErrorResult(fmt.Sprintf("%s failed: %v", name, err)), nil
 	case res.Stop == StopAnswer || res.Stop == StopFinished:
-		return TextResult(res.Text()), nil
+		answer := TextResult(res.Text())
+		answer.Data = res.Output
+		return answer, nil
 	}
 	text := fmt.Sprintf("%s stopped without an answer (%s): %s", name, res.Stop, res.Cause)
 	if t := res.Text(); t != "" {

@@ -41,8 +41,17 @@ func InvocationFrom(ctx context.Context) *Invocation {
 	return v
 }
 
-// Messages returns the conversation as it was when the step began: read only.
-func (v *Invocation) Messages() []Message { return v.pipe.task.scope.messages }
+// Messages returns the conversation as it was when the step began, the reply with the call included: read only. In a call that began early it
+// waits until that reply is whole; nil: there will be none, and the call is being dropped.
+func (v *Invocation) Messages() []Message {
+	if e := v.pipe.task.early; e != nil {
+		if !e.whole() {
+			return nil
+		}
+		return e.scope.messages
+	}
+	return v.pipe.task.scope.messages
+}
 
 // Tools returns the tools of the run: read only.
 func (v *Invocation) Tools() []*Tool { return v.pipe.task.scope.tools }

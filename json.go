@@ -52,13 +52,14 @@ type (
 		Key     Key                `json:"key,omitzero"`
 	}
 	decisionJSON struct {
-		Type    string      `json:"type"`
-		Key     Key         `json:"key"`
-		Digest  string      `json:"digest"`
-		Approve bool        `json:"approve"`
-		By      string      `json:"by"`
-		Reason  string      `json:"reason"`
-		Result  *ToolResult `json:"result,omitzero"`
+		Type    string             `json:"type"`
+		Key     Key                `json:"key"`
+		Digest  string             `json:"digest"`
+		Approve bool               `json:"approve"`
+		Args    stdjson.RawMessage `json:"args,omitzero"`
+		By      string             `json:"by"`
+		Reason  string             `json:"reason"`
+		Result  *ToolResult        `json:"result,omitzero"`
 	}
 )
 
@@ -272,9 +273,9 @@ func (r *ToolResult) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// MarshalJSON writes {"type":"decision","key","digest","approve","by","reason","result"?}.
+// MarshalJSON writes {"type":"decision","key","digest","approve","args"?,"by","reason","result"?}.
 func (d Decision) MarshalJSON() ([]byte, error) {
-	return json.Marshal(decisionJSON{"decision", d.Key, d.Digest, d.Approve, d.By, d.Reason, d.Result}, lenient)
+	return json.Marshal(decisionJSON{"decision", d.Key, d.Digest, d.Approve, d.Args, d.By, d.Reason, d.Result}, lenient)
 }
 
 // UnmarshalJSON reads what MarshalJSON writes; "type" may be left out.
@@ -286,7 +287,7 @@ func (d *Decision) UnmarshalJSON(b []byte) error {
 	if w.Type != "" && w.Type != "decision" {
 		return fmt.Errorf("type is %q, want decision", w.Type)
 	}
-	*d = Decision{w.Key, w.Digest, w.Approve, w.By, w.Reason, w.Result}
+	*d = Decision{w.Key, w.Digest, w.Approve, w.Args, w.By, w.Reason, w.Result}
 	return nil
 }
 

@@ -111,6 +111,7 @@ func (l *lease) leave(why error) {
 		was.pipe.inv.close()
 		p.inv.wrote.Store(was.pipe.inv.wrote.Load())
 		p.tool, p.x.Call, p.x.Attempts, p.x.Started = was.pipe.tool, was.call, was.attempt, was.pipe.started
+		p.x.Decision = was.pipe.x.Decision
 		switch why {
 		case errTimeout:
 			err = p.timedOut(errLeft)

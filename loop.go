@@ -3,6 +3,7 @@ package pawl
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 )
 
@@ -16,7 +17,7 @@ func (r *run) loop(ctx context.Context) (Stop, error) {
 	for {
 		// Act: carry out the calls that have no result yet.
 		if tasks := r.open(resp); len(tasks) > 0 {
-			over := r.exhausted()
+			over := r.exhausted() && !r.onlyAnswers(tasks)
 			if over && r.limits.AtLimit == Return {
 				r.stillWait(tasks)
 				r.record(resp, nil)
@@ -33,10 +34,8 @@ func (r *run) loop(ctx context.Context) (Stop, error) {
 			// Observe: put the results into the transcript.
 			ended := r.observe(ctx, execs)
 			r.record(resp, execs)
-			if x := ending(execs); x != nil && x.Ends == EndsFailed {
-				return StopFailed, &ToolError{Execution: *x, Err: x.err}
-			} else if x != nil {
-				return StopFinished, nil
+			if x := ending(execs); x != nil {
+				return r.finished(x)
 			}
 			switch {
 			case ended:
@@ -47,9 +46,10 @@ func (r *run) loop(ctx context.Context) (Stop, error) {
 				return r.limit("the rounds are used up, and the model went on calling")
 			case r.stall.over:
 				return r.stalled()
+			case !r.fitting(execs):
+				return r.unfit()
 			}
-		} else if resp != nil {
-			r.record(resp, nil)
+		} else if resp != nil && !r.askAgain(resp) {
 			return r.answered(resp)
 		}
 		if ctx.Err() != nil {
@@ -70,6 +70,7 @@ func (r *run) loop(ctx context.Context) (Stop, error) {
 				return r.broken(ctx, req, err)
 			}
 			r.tell(resp, d)
+			r.begin(ctx, resp, d)
 			if ctx.Err() != nil && d.Finish == "" {
 				return r.interrupted(ctx) // whether or not the model has noticed
 			}
@@ -92,7 +93,6 @@ func (r *run) open(resp *Response) []Task {
 	var shared *scope // by the calls of this step; one that is left behind may look at it for longer
 	parts := r.res.Messages[reply].Parts
 	place := -1
-	prefix := r.replyKey() + "/"
 	for i, p := range parts {
 		c, ok := p.(ToolCall)
 		if !ok {
@@ -111,25 +111,36 @@ func (r *run) open(resp *Response) []Task {
 			s.messages, s.left = r.res.Messages, r.left()
 			shared = &s
 		}
-		t := Task{Agent: r.name, Run: r.key, Step: r.replies, Key: prefix + Key(strconv.Itoa(place)), Index: len(tasks), Call: c,
-			Values: r.res.Values, Refuse: r.refusal(resp, place), scope: shared}
+		t := r.task(r.replies, place, c, shared)
+		t.Index, t.Refuse = len(tasks), r.refusal(resp, c, place)
+		t.begun = r.ahead.take(&t)
 		for _, d := range r.decisions {
 			if d.Key == t.Key {
 				t.Decisions = append(t.Decisions, d)
 			}
 		}
+		if t.Refuse == "" && resp == nil && hidden(c.Args) && !slices.ContainsFunc(t.Decisions, func(d Decision) bool { return d.Result != nil }) {
+			t.Refuse = "Not run: its arguments hold a secret that was not stored with them. Send it again, with all of its arguments."
+		}
 		if w := r.waitsFor(t.Key); w != nil {
-			t.Attempt, t.Asked = w.Attempt, w.Outcome
+			t.Attempt, t.Question = w.Attempt, w
 		}
 		tasks = append(tasks, t)
 	}
+	r.ahead.drop()
 	return tasks
 }
 
-// refusal says why the call at place must not run, for the model; "" if it may.
-func (r *run) refusal(resp *Response, place int) string {
+// task is the call at place among those of a reply.
+func (r *run) task(reply, place int, c ToolCall, s *scope) Task {
+	return Task{Agent: r.name, Run: r.key, Step: reply, Key: r.key + Key("/"+strconv.Itoa(reply)+"/"+strconv.Itoa(place)), Call: c,
+		Values: r.res.Values, scope: s}
+}
+
+// refusal says why the call c at place must not run, for the model; "" if it may.
+func (r *run) refusal(resp *Response, c ToolCall, place int) string {
 	switch {
-	case r.exhausted():
+	case r.exhausted() && !r.answers(c):
 		return fmt.Sprintf("Not run: the limit of %d %s was reached.", r.rounds, plural(r.rounds, "round", "rounds"))
 	case resp != nil && resp.Finish.Cut():
 		return fmt.Sprintf("Not run: your reply was cut (%s), so this call may not be what you meant. Send it again, shorter if need be.", resp.Finish)
@@ -192,11 +203,17 @@ func ending(execs []Execution) *Execution {
 // request makes the next request: instructions, transcript, and the choice. A forced choice holds for the first one only, or the run could
 // not end. The last one asks for an answer.
 func (r *run) request() *Request {
+	if i := lastOf(r.then, RoleUser); i >= 0 {
+		r.turn = len(r.res.Messages) + i
+	}
 	r.res.Messages = append(r.res.Messages, r.then...)
 	r.then = nil
 	a := r.agent
 	req := &Request{Key: r.key + Key("/"+strconv.Itoa(r.replies)+"/model"), Messages: r.view(), Tools: r.scope.tools, Output: a.Output,
-		Settings: a.Settings, Whole: r.whole}
+		Settings: a.Settings, Whole: r.whole, Turn: r.turn}
+	if a.Instructions != "" {
+		req.Turn++
+	}
 	if len(req.Tools) > 0 {
 		req.Choice = a.Choice
 		if r.res.Spent.Requests > 0 && req.Choice.Mode != ToolNone {
@@ -205,6 +222,9 @@ func (r *run) request() *Request {
 		if r.exhausted() && r.limits.AtLimit != Return {
 			req.Choice = ToolChoice{Mode: ToolNone}
 		}
+	}
+	if r.output.offered(req.Choice) {
+		req.Output = nil // the tool has it
 	}
 	if r.sink != nil {
 		r.emit(Event{Kind: EventStepStarted, Step: r.replies + 1})

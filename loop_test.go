@@ -127,8 +127,8 @@ func TestAnswers(t *testing.T) {
 }
 
 func TestInstructionsStandInFrontAndNotInTheTranscript(t *testing.T) {
-	m := script.New(script.Call("f", nil), script.Say("done"))
-	res, err := (&pawl.Agent{Model: m, Instructions: "Be brief.", Tools: []pawl.Toolset{says("f", "x")}, Output: json.RawMessage(`{}`),
+	m := script.New(script.Call("f", nil), script.Say("1"))
+	res, err := (&pawl.Agent{Model: holder{m}, Instructions: "Be brief.", Tools: []pawl.Toolset{says("f", "x")}, Output: json.RawMessage(`{}`),
 		Settings: pawl.Settings{MaxTokens: 9}}).Run(t.Context(), pawl.User("go"))
 	if err != nil {
 		t.Fatal(err)

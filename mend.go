@@ -29,7 +29,7 @@ func (s *schema) read(args json.RawMessage, mending bool) (fixed json.RawMessage
 			return fixed, repairs, nil, nil
 		}
 	}
-	if meant, notes, ok := fit.Coerce(s.full, fixed); ok && s.fits(meant) {
+	if meant, notes, ok := fit.Coerce(s.full, fixed); ok && !s.any && s.fits(meant) {
 		return meant, slices.Concat(repairs, notes), nil, nil
 	}
 	return args, nil, faults, nil

@@ -75,13 +75,15 @@ type ToolResult struct {
 // Decision is a person's or a caller's word on an open call. It is input to a run (in a message of any role) and never part
 // of a transcript. Approve true lets the call run; false refuses it; Result, when not nil, answers the call
 // without running it. Digest must be that of the Waiting it answers: it binds the decision to the question, the
-// attempt, the tool with its schema, and the canonical arguments.
+// attempt, the tool with its schema, and the canonical arguments. So it is used once: a call that has its result is
+// not open, and one that was begun asks again under another digest. A yes is good until Waiting.Expires; a no and a result are always.
 type Decision struct {
 	Key     Key
 	Digest  string
 	Approve bool
-	By      string // who decided; for the record
-	Reason  string // told to the model when the call is refused
+	Args    json.RawMessage // with Approve: run it with these in place of the model's, which is told; they must fit the schema; nil: as asked
+	By      string          // who decided; for the record
+	Reason  string          // told to the model when the call is refused
 	Result  *ToolResult
 }
 

@@ -8,9 +8,23 @@ import "context"
 // A tool wrapper sees validated calls. It may change the call it passes on (which is then validated again, and needs its own
 // approval), refuse it with Block, answer it without passing it on, and change the result. What it panics with fails
 // the call, which then does not run.
+//
+// Approve makes the middleware that decides which calls may run. It has its place in the pipeline, wherever it stands in the list: after
+// Tool, whose changes it sees, and before Approved, whose timers so never count a person's time.
 type Middleware struct {
-	Model func(Model) Model
-	Tool  func(ToolFunc) ToolFunc
+	Model    func(Model) Model
+	Tool     func(ToolFunc) ToolFunc
+	Approved func(ToolFunc) ToolFunc   // wraps calls that may run, before they count and take a slot, their repeats included; a change needs a new approval
+	Check    func(tools []*Tool) error // sees the tools of a run before it begins; an error ends it there
+
+	approve Approver
+}
+
+// layers are the parts of an agent's middleware that go around a call, outermost first; nil: nothing.
+type layers struct {
+	tool     func(ToolFunc) ToolFunc // around the check and the approval of what it made of the call
+	policies []Approver
+	approved func(ToolFunc) ToolFunc // around what was approved
 }
 
 // Before returns the middleware that sees each validated call before approval. It returns the call to carry out in its place, or
@@ -37,24 +51,31 @@ func After(fn func(ctx context.Context, call ToolCall, res ToolResult, err error
 	}}
 }
 
-// wrapped puts the middleware around m, and returns what goes around calls; nil when nothing does.
-func wrapped(m Model, ws []Middleware) (Model, func(ToolFunc) ToolFunc) {
-	var tool func(ToolFunc) ToolFunc
+// wrapped puts the middleware around m, and returns what goes around calls.
+func wrapped(m Model, ws []Middleware) (Model, layers) {
+	var l layers
 	for i := len(ws) - 1; i >= 0; i-- {
 		w := ws[i]
 		if w.Model != nil {
 			m = w.Model(m)
 		}
-		if w.Tool == nil {
-			continue
-		}
-		inner := tool
-		tool = func(f ToolFunc) ToolFunc {
-			if inner != nil {
-				f = inner(f)
-			}
-			return w.Tool(f)
+		l.tool, l.approved = around(w.Tool, l.tool), around(w.Approved, l.approved)
+	}
+	for _, w := range ws {
+		if w.approve != nil {
+			l.policies = append(l.policies, w.approve)
 		}
 	}
-	return m, tool
+	return m, l
+}
+
+// around puts outer around inner; nil wraps nothing.
+func around(outer, inner func(ToolFunc) ToolFunc) func(ToolFunc) ToolFunc {
+	if outer == nil || inner == nil {
+		if outer == nil {
+			return inner
+		}
+		return outer
+	}
+	return func(f ToolFunc) ToolFunc { return outer(inner(f)) }
 }

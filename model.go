@@ -28,6 +28,14 @@ type Request struct {
 	Output   json.RawMessage // JSON Schema that the final text must fit; nil: free text
 	Settings Settings
 	Whole    bool // the caller wants no fragments: answer without streaming
+	Turn     int  // where in Messages the turn at hand begins, the user's last message; never sent
+}
+
+// OutputHolder is what a Model has that says whether its provider can hold the reply to req to req.Output while req.Tools are offered,
+// or asks for it by means of its own. Where it can, req.Output is sent; where it cannot, and with a Model that does not say, a run with tools and an
+// output offers the tool final_answer instead. Without tools the output is always sent. A Model that wraps another passes the question on.
+type OutputHolder interface {
+	HoldsOutput(req *Request) bool
 }
 
 // Settings tune a request. The zero value leaves everything to the provider.

@@ -12,14 +12,17 @@ import (
 // Do carries out the call: THE PIPELINE, the same for every call, whoever made it. It never fails; what went wrong is in the
 // Execution, and in its Result, worded for the model.
 //
-//	known? ▶ arguments parse, repair ▶ coerce, validate ▶ before-middleware (change, block) ▶ validate again ▶ approval ▶ budget
-//	▶ slot ▶ timeout, retry ▶ run, recover ▶ after-middleware ▶ cap ▶ result
+//	known? ▶ arguments parse, repair ▶ coerce, validate ▶ before-middleware (change, block) ▶ validate again ▶ approval
+//	▶ middleware around approved calls ▶ budget ▶ slot ▶ timeout, retry ▶ run, recover ▶ after-middleware ▶ cap ▶ result
 //
 // emit is called with what happens on the way, from goroutines of the call too, but never after Do returned.
 func (t Task) Do(ctx context.Context, emit func(Event)) Execution { return *t.do(ctx, emit) }
 
 // do is Do without a copy of the Execution, which nobody changes any more.
 func (t *Task) do(ctx context.Context, emit func(Event)) *Execution {
+	if t.begun != nil {
+		return t.begun.follow(ctx, t, emit)
+	}
 	now := time.Now()
 	p := &pipe{task: t, emit: emit, started: now, x: Execution{Key: t.Key, Index: t.Index, Call: t.Call, Attempts: t.Attempt, Started: now}}
 	res, err := p.checked(ctx)
@@ -83,13 +86,18 @@ func (p *pipe) checked(ctx context.Context) (res ToolResult, err error) {
 		return res, err
 	}
 	p.inv.Key, p.inv.Agent, p.inv.Call, p.inv.pipe = p.task.Key, p.task.Agent, p.ok, p
-	if s.wrap != nil || s.approve != nil { // the tool finds it in its callCtx
+	l := &s.layers
+	if l.tool != nil || l.policies != nil || l.approved != nil { // the tool finds it in its callCtx
 		ctx = context.WithValue(ctx, invocationKey{}, &p.inv)
 	}
-	if s.wrap == nil {
+	switch {
+	case l.tool != nil:
+		res, err = l.tool(p.admitted)(ctx, p.ok)
+	case l.approved != nil:
+		res, err = p.admitted(ctx, p.ok)
+	default:
 		return p.admitted(ctx, p.ok)
 	}
-	res, err = s.wrap(p.admitted)(ctx, p.ok)
 	if err != nil && ctx.Err() != nil && (errors.Is(err, ctx.Err()) || errors.Is(err, context.Cause(ctx))) && !ours(err) {
 		if err = notBegun(ctx); p.x.Attempts > p.task.Attempt { // a middleware gave up because the run ends
 			err = p.interrupted(ctx, err)
@@ -165,26 +173,61 @@ func unknownTool(name string, tools []*Tool) string {
 	return text
 }
 
-// admitted is what the middleware wraps: it checks a changed call again, asks whether it may run, and runs it.
+// admitted is what the middleware wraps: it asks whether the call may run, and runs it.
 func (p *pipe) admitted(ctx context.Context, c ToolCall) (ToolResult, error) {
-	if c.Name != p.ok.Name || !bytes.Equal(c.Args, p.ok.Args) {
-		var err error
+	c, res, done, err := p.cleared(ctx, c)
+	switch around := p.task.scope.layers.approved; {
+	case done:
+		return res, err
+	case around != nil:
+		return around(p.carriedOut)(ctx, c)
+	}
+	return p.carriedOut(ctx, c)
+}
+
+// cleared checks a changed call again, and asks whether it may run. done means that it may not, or need not: res or err, or an open
+// question on the Execution, is how it ended.
+func (p *pipe) cleared(ctx context.Context, c ToolCall) (_ ToolCall, res ToolResult, done bool, err error) {
+	if p.changed(c) {
 		if c, err = p.validate(c, false); err != nil {
-			return ToolResult{}, err
+			return c, res, true, err
 		}
-		p.ok = c
+	}
+	if e := p.task.early; e != nil && !headStart(p.tool) && !e.whole() { // a middleware made another call of it
+		return c, res, true, notBegun(ctx)
 	}
 	c.ID = p.task.Call.ID // whatever a middleware made of it
-	p.x.Call, p.inv.Call = c, c
-	if res, err, done := p.approved(ctx, c); done {
-		return res, err
+	p.take(c)
+	c, res, done, err = p.approved(ctx, c)
+	p.take(c)
+	return c, res, done, err
+}
+
+func (p *pipe) changed(c ToolCall) bool {
+	return c.Name != p.ok.Name || !bytes.Equal(c.Args, p.ok.Args)
+}
+
+// take makes c the call that is carried out.
+func (p *pipe) take(c ToolCall) { p.ok, p.x.Call, p.inv.Call = c, c, c }
+
+// carriedOut runs a call that was approved. What a middleware has changed since is a new call to decide on.
+func (p *pipe) carriedOut(ctx context.Context, c ToolCall) (ToolResult, error) {
+	if p.changed(c) {
+		if _, res, done, err := p.cleared(ctx, c); done {
+			return res, err
+		}
 	}
 	s := p.task.scope
-	if err := s.budget.take(); err != nil {
-		return ToolResult{}, err
+	if p.tool != s.answer {
+		if err := s.budget.take(); err != nil {
+			return ToolResult{}, err
+		}
 	}
 	if p.tool.Effect != Compose { // it acts through inner calls, and they take slots
 		if !s.take(ctx, p.task.lease) {
+			if p.tool != s.answer {
+				s.budget.giveBack()
+			}
 			return ToolResult{}, notBegun(ctx)
 		}
 		defer s.release(p.task.lease)
@@ -192,5 +235,5 @@ func (p *pipe) admitted(ctx context.Context, c ToolCall) (ToolResult, error) {
 	if ctx.Err() != nil {
 		return ToolResult{}, notBegun(ctx)
 	}
-	return p.attempts(ctx, c)
+	return p.attempts(ctx, p.ok)
 }

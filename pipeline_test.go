@@ -59,18 +59,18 @@ func TestOutcomes(t *testing.T) {
 		}
 		return c, nil
 	})
-	approve := func(_ context.Context, c pawl.ToolCall, _ *pawl.Tool) pawl.Approval {
+	approve := func(_ context.Context, c pawl.ToolCall, _ *pawl.Tool) (pawl.Approval, error) {
 		switch s := string(c.Args); {
 		case strings.Contains(s, "denied"):
-			return pawl.Approval{Verdict: pawl.Deny, Reason: "not this file"}
+			return pawl.Approval{Verdict: pawl.Deny, Reason: "not this file"}, nil
 		case strings.Contains(s, "nothing"):
-			return pawl.Approval{}
+			return pawl.Approval{}, nil
 		case strings.Contains(s, "ask"):
-			return pawl.Approval{Verdict: pawl.Ask, Reason: "who knows"}
+			return pawl.Approval{Verdict: pawl.Ask, Reason: "who knows"}, nil
 		case strings.Contains(s, "fault"):
 			panic("approver")
 		}
-		return pawl.Approval{Verdict: pawl.Allow}
+		return pawl.Approval{Verdict: pawl.Allow}, nil
 	}
 	for _, test := range []struct {
 		name     string
@@ -100,12 +100,12 @@ func TestOutcomes(t *testing.T) {
 		{"slow_read", `{}`, pawl.OutcomeTimeout, "slow_read did not end within 1s.", "deadline", 3},
 		{"panics", `{}`, pawl.OutcomePanicked, "The tool failed unexpectedly and gave no result.", "slice bounds out of range", 1},
 		{"file_read", `{"path":"boom"}`, pawl.OutcomePanicked, "The tool failed unexpectedly and gave no result.", "guard", 0},
-		{"file_read", `{"path":"fault"}`, pawl.OutcomePanicked, "The tool failed unexpectedly and gave no result.", "approver", 0},
+		{"file_read", `{"path":"fault"}`, pawl.OutcomeDenied, "Denied: it could not be found out whether this call may run. Do not repeat it.", "approval policy: panic: approver", 0},
 		{"file_read", `{"path":"ask"}`, pawl.OutcomePending, "", "", 0},
 		{"person", `{}`, pawl.OutcomePending, "", "", 0},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			x, res, err := one(t, t.Context(), &pawl.Agent{Tools: set, Middleware: []pawl.Middleware{guard}, Approve: approve}, call("", test.name, test.args))
+			x, res, err := one(t, t.Context(), &pawl.Agent{Tools: set, Middleware: []pawl.Middleware{guard, pawl.Approve(approve)}}, call("", test.name, test.args))
 			if err != nil {
 				t.Errorf("%s %s: the run failed: %v", test.name, test.args, err)
 			}

@@ -88,16 +88,15 @@ func TestEveryRunEndsWell(t *testing.T) {
 					xs, err := v.Do(ctx, call("", "ok", "{}"), call("", "slow", "{}"), call("", "person", "{}"))
 					return pawl.TextResult(fmt.Sprint(len(xs))), err
 				})},
-			Approve: func(_ context.Context, c pawl.ToolCall, _ *pawl.Tool) pawl.Approval {
+			Middleware: []pawl.Middleware{pawl.Approve(func(_ context.Context, c pawl.ToolCall, _ *pawl.Tool) (pawl.Approval, error) {
 				switch c.Name {
 				case "denied":
-					return pawl.Approval{Verdict: pawl.Deny}
+					return pawl.Approval{Verdict: pawl.Deny}, nil
 				case "ask":
-					return pawl.Approval{Verdict: pawl.Ask}
+					return pawl.Approval{Verdict: pawl.Ask}, nil
 				}
-				return pawl.Approval{Verdict: pawl.Allow}
-			},
-			Middleware: []pawl.Middleware{pawl.Before(func(_ context.Context, c pawl.ToolCall) (pawl.ToolCall, error) {
+				return pawl.Approval{Verdict: pawl.Allow}, nil
+			}), pawl.Before(func(_ context.Context, c pawl.ToolCall) (pawl.ToolCall, error) {
 				if c.Name == "blocked" {
 					return c, pawl.Block("no")
 				}

@@ -88,18 +88,26 @@ func (x *Execution) giveUp() {
 
 // Waiting is an open call and the question it waits with. Answer it with a Decision that has the same Key and Digest.
 type Waiting struct {
-	Key     Key      `json:"key"`
-	Call    ToolCall `json:"call"`
-	Outcome Outcome  `json:"outcome"`          // OutcomePending: may it run, or what is the result? OutcomeUnknown: did it happen?
-	Digest  string   `json:"digest"`           // binds the answer to question, attempt, tool, schema and arguments
-	Attempt int      `json:"attempt"`          // how often the call was begun before
-	Why     string   `json:"why,omitzero"`     // for the person who decides
-	Passive bool     `json:"passive,omitzero"` // only a result answers it: there is nothing to run
+	Key     Key       `json:"key"`
+	Call    ToolCall  `json:"call"`
+	Outcome Outcome   `json:"outcome"`          // OutcomePending: may it run, or what is the result? OutcomeUnknown: did it happen?
+	Digest  string    `json:"digest"`           // binds the answer to question, attempt, tool, schema and arguments
+	Attempt int       `json:"attempt"`          // how often the call was begun before
+	Why     string    `json:"why,omitzero"`     // for the person who decides
+	Passive bool      `json:"passive,omitzero"` // only a result answers it: there is nothing to run
+	Expires time.Time `json:"expires,omitzero"` // after that a yes comes too late, and the question is asked anew; zero: never
 }
 
 // Approve returns the decision that lets the call run.
 func (w Waiting) Approve(by string) Decision {
 	return Decision{Key: w.Key, Digest: w.Digest, Approve: true, By: by}
+}
+
+// Edit returns the decision that lets the call run with other arguments, which must fit the tool's schema; the model is told.
+func (w Waiting) Edit(by string, args json.RawMessage) Decision {
+	d := w.Approve(by)
+	d.Args = args
+	return d
 }
 
 // Deny returns the decision that refuses the call; the model is told the reason.
@@ -122,9 +130,11 @@ type Spent struct {
 	Requests int   `json:"requests"` // model requests answered
 	Calls    int   `json:"calls"`    // calls begun, those made inside calls included
 	Usage    Usage `json:"usage"`
+
+	Corrections int `json:"corrections,omitzero"` // answers that did not fit Agent.Output and were sent back
 }
 
-// Add adds what v says, except Rounds: an inner run's rounds are its own.
+// Add adds what v says, except Rounds and Corrections: an inner run's are its own.
 func (s *Spent) Add(v Spent) {
 	s.Requests += v.Requests
 	s.Calls += v.Calls
@@ -161,10 +171,18 @@ type Result struct {
 	Cause    string    `json:"cause,omitzero"`   // the cause, in a sentence; "" with StopAnswer
 	Pending  []Waiting `json:"pending,omitzero"` // the calls that wait, in call order
 	Values   Values    `json:"values,omitzero"`  // as the run left them
+
+	// Output is the answer as JSON that fits Agent.Output in full; nil when there is none, or no Output. Repairs says what was mended in
+	// what the model wrote to read it so: a code fence taken off, a number that was text.
+	Output  json.RawMessage `json:"output,omitzero"`
+	Repairs []string        `json:"repairs,omitzero"`
 }
 
-// Text returns the answer: the text of the last reply, or with StopFinished the result that ended the run.
+// Text returns the answer: Output where there is one, else the text of the last reply, or with StopFinished the result that ended the run.
 func (r *Result) Text() string {
+	if r.Output != nil {
+		return string(r.Output)
+	}
 	if r.Stop == StopFinished && len(r.Steps) > 0 {
 		if x := ending(r.Steps[len(r.Steps)-1].Executions); x != nil {
 			return x.Result.Text()

@@ -141,7 +141,7 @@ func TestResumeAfterStorageGivesTheSame(t *testing.T) {
 			return pawl.TextResult(fmt.Sprint("written ", n+1)), err
 		})
 		m := script.New(turns...)
-		a := &pawl.Agent{Model: m, Instructions: "Be brief.", Tools: []pawl.Toolset{read, counts, passive("ask")}, Approve: pawl.AskBeforeWrites}
+		a := &pawl.Agent{Model: m, Instructions: "Be brief.", Tools: []pawl.Toolset{read, counts, passive("ask")}, Middleware: []pawl.Middleware{pawl.Approve(pawl.AskBeforeWrites)}}
 		res, err := a.Run(t.Context(), pawl.User("go"))
 		for stops := 0; err == nil && res.Stop == pawl.StopPending; stops++ {
 			if stops > 5 {
@@ -311,8 +311,8 @@ func ExampleAgent_Resume() {
 		Model: script.New(script.Call("remove", `{"path":"old.txt"}`), script.Func(func(req *pawl.Request) script.Turn {
 			return script.Say("Done: " + script.Results(req)[0].Text())
 		})),
-		Tools:   []pawl.Toolset{remove},
-		Approve: pawl.AskBeforeWrites,
+		Tools:      []pawl.Toolset{remove},
+		Middleware: []pawl.Middleware{pawl.Approve(pawl.AskBeforeWrites)},
 	}
 	ctx := context.Background()
 	res, err := agent.Run(ctx, pawl.User("Clean up."))

@@ -3,7 +3,6 @@ package pawl
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -31,9 +30,13 @@ type run struct {
 	mends     []Mend    // to what was stored
 	waiting   []Waiting // what the run that is resumed left pending
 	then      []Message // messages that follow once no call is open
+	turn      int       // where the user's last message stands
+	output    *output   // what the answer must fit; nil: free text
 	sent      []Message // instructions and transcript, as last sent
 	asked     *Request  // the request that the last reply answers
 	ready     []int     // parts of the reply being made that were announced as ready calls
+	beginner  Beginner  // begins calls early; nil: nobody does, or nothing may
+	ahead     ahead
 	stall     stall
 	seq       int64
 }
@@ -117,6 +120,7 @@ func (r *run) take(from *Result, msgs []Message) error {
 		r.res.Spent.Rounds++ // its calls were carried out by the caller
 	}
 	r.res.Messages, r.decisions, r.then = in.msgs, in.decisions, in.then
+	r.turn = max(0, lastOf(in.msgs, RoleUser))
 	return nil
 }
 
@@ -133,7 +137,10 @@ func (r *run) answerable(in *intake) error {
 			}
 		}
 	}
-	for _, d := range in.decisions {
+	for i, d := range in.decisions {
+		if slices.ContainsFunc(in.decisions[:i], func(o Decision) bool { return o.Key == d.Key && o.Digest == d.Digest }) {
+			return fmt.Errorf("there are two decisions for %q; a call is decided on once", d.Key)
+		}
 		if !slices.ContainsFunc(keys, func(k string) bool { return string(d.Key) == k || strings.HasPrefix(string(d.Key), k+"/") }) {
 			return fmt.Errorf("the decision for %q answers no open call; open: %s", d.Key, cmp.Or(strings.Join(keys, ", "), "none"))
 		}
@@ -221,9 +228,8 @@ func (r *run) record(resp *Response, execs []Execution) {
 // tellMends tells what was put right in the messages that the run was given.
 func (r *run) tellMends() {
 	for i := 0; r.sink != nil && i < len(r.mends); i++ {
-		m := &r.mends[i]
-		data, _ := json.Marshal(m) // strings and numbers
-		r.emit(Event{Kind: EventNotice, Code: "healed", Text: fmt.Sprintf("message %d: %s; %s", m.Message, m.Fault.Text, m.Did), Data: data})
+		n := r.mends[i].Notice()
+		r.emit(Event{Kind: EventNotice, Code: n.Code, Text: n.Text, Data: n.Data})
 	}
 }
 
@@ -298,6 +304,8 @@ func (r *run) answered(resp *Response) (Stop, error) {
 		return StopFailed, &ProviderError{Code: CodeContentFilter, Message: cmp.Or(resp.Message.Text(), "the reply was withheld")}
 	case resp.Finish == FinishError:
 		return StopFailed, &ProviderError{Code: CodeServer, Message: cmp.Or(resp.Message.Text(), "the provider ended the reply with an error")}
+	case r.output.unfit():
+		return r.unfit()
 	case r.exhausted() && r.limits.AtLimit != Return && len(r.scope.tools) > 0:
 		return r.limit("the rounds are used up; the model was asked to answer")
 	case r.scope.budget.refused.Load():
@@ -306,6 +314,21 @@ func (r *run) answered(resp *Response) (Stop, error) {
 		r.res.Cause = "the answer is empty"
 	}
 	return StopAnswer, nil
+}
+
+// finished stops at a call that ends the run.
+func (r *run) finished(x *Execution) (Stop, error) {
+	switch {
+	case x.Ends == EndsFailed:
+		return StopFailed, &ToolError{Execution: *x, Err: x.err}
+	case r.answers(x.Call):
+		r.res.Output, r.res.Repairs = x.Call.Args, x.Repairs
+		if r.exhausted() && !r.output.asked {
+			return r.limit("the rounds are used up; the model was asked to answer")
+		}
+		return StopAnswer, nil
+	}
+	return StopFinished, nil
 }
 
 func (r *run) limit(cause string) (Stop, error) {

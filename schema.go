@@ -19,6 +19,7 @@ import (
 type schema struct {
 	full *jsonschema.Schema
 	fast *fastSchema // accepts the plain cases without decoding; nil: none
+	any  bool        // the value need not be an object
 
 	shown shown
 }
@@ -42,12 +43,17 @@ func compileSchema(src json.RawMessage) (*schema, error) {
 	if t, ok := m["type"]; ok && t != "object" {
 		return nil, fmt.Errorf(`"type" must be "object", since arguments are an object; got %v`, t)
 	}
+	return compileDoc(m, false)
+}
+
+// compileDoc compiles a schema that was read. With any, what it describes need not be an object.
+func compileDoc(m map[string]any, any bool) (*schema, error) {
 	c := jsonschema.NewCompiler()
 	c.DefaultDraft(jsonschema.Draft2020)
 	c.AssertFormat()
 	c.UseLoader(noLoader{})
 	const url = "mem:tool"
-	if err := c.AddResource(url, doc); err != nil {
+	if err := c.AddResource(url, m); err != nil {
 		return nil, err
 	}
 	full, err := c.Compile(url)
@@ -55,10 +61,10 @@ func compileSchema(src json.RawMessage) (*schema, error) {
 		return nil, err
 	}
 	fast := compileFast(m)
-	if fast != nil {
+	if fast != nil && !any {
 		fast.kinds = kindObject // arguments are an object, whether or not the schema says so
 	}
-	return &schema{full: full, fast: fast}, nil
+	return &schema{full: full, fast: fast, any: any}, nil
 }
 
 type noLoader struct{}
@@ -85,7 +91,7 @@ func (s *schema) check(args json.RawMessage) ([]fault, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, ok := v.(map[string]any); !ok {
+	if _, ok := v.(map[string]any); !ok && !s.any {
 		return []fault{{nil, "expected object, got " + describe(v)}}, nil
 	}
 	if huge := hugeNumbers(v); huge != nil {

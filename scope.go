@@ -8,8 +8,8 @@ import (
 // scope is what the calls of a run share.
 type scope struct {
 	tools    []*Tool
-	wrap     func(ToolFunc) ToolFunc // the middleware; nil: none
-	approve  Approver
+	answer   *Tool  // one of tools, by which the answer is given; nil: as text
+	layers   layers // the middleware around calls
 	executor Executor
 	slots    chan struct{} // one semaphore a run, inner calls and inner runs included
 	budget   *budget
@@ -42,6 +42,23 @@ func (b *budget) take() error {
 		}
 	}
 	return nil
+}
+
+// leaves reports whether n further calls may begin, whatever else goes on.
+func (b *budget) leaves(n int) bool {
+	for ; b != nil; b = b.outer {
+		if b.limit > 0 && b.begun.Load()+int64(n) > b.limit {
+			return false
+		}
+	}
+	return true
+}
+
+// giveBack undoes take: the call counts as never begun.
+func (b *budget) giveBack() {
+	for ; b != nil; b = b.outer {
+		b.begun.Add(-1)
+	}
 }
 
 // Execute carries out one call of a tool of set, outside a run, through the same pipeline. Whatever goes wrong is in the

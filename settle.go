@@ -3,6 +3,7 @@ package pawl
 import (
 	"cmp"
 	"errors"
+	"slices"
 
 	"github.com/pawl-go/pawl/internal/jsonscan"
 )
@@ -39,6 +40,9 @@ func (p *pipe) settle(res ToolResult, err error) {
 		x.Error = cmp.Or(x.Error, "the tool's data was no JSON and was left out")
 	}
 	res.Parts = tellable(res.Parts)
+	if d := x.Decision; d != nil && d.Approve && d.Args != nil {
+		res.Parts = slices.Insert(slices.Clone(res.Parts), 0, Part(Text{Text: "(Not run as you asked: who approved the call changed its arguments to " + clip(string(d.Args), 1000) + ")\n"}))
+	}
 	limit := defaultMaxResult
 	if p.tool != nil && p.tool.MaxResult != 0 {
 		limit = p.tool.MaxResult
@@ -70,7 +74,7 @@ func (p *pipe) failed(err error) ToolResult {
 		return ErrorResult("Blocked: " + b.reason)
 	case errors.As(err, &f):
 		x.Outcome, x.Error = f.outcome, f.Error()
-		if p.task.Asked == OutcomeUnknown && x.Attempts == p.task.Attempt && f.outcome != OutcomeUnknown {
+		if p.task.interrupted() && x.Attempts == p.task.Attempt && f.outcome != OutcomeUnknown {
 			return ErrorResult(f.text + " It was begun before and interrupted: what it does may have happened.")
 		}
 		if f.outcome == OutcomeUnknown {

@@ -111,8 +111,8 @@ func Func[In, Out any](name, description string, fn func(context.Context, In) (O
 	}
 	t.Run = func(ctx context.Context, call ToolCall) (ToolResult, error) {
 		var args In
-		if err := decodeArgs(name, call.Args, &args); err != nil {
-			return ToolResult{}, err
+		if f := decodeArgs(name, call.Args, &args); f != nil {
+			return ToolResult{}, f
 		}
 		out, err := fn(ctx, args)
 		if err != nil {
@@ -141,7 +141,7 @@ func Func[In, Out any](name, description string, fn func(context.Context, In) (O
 
 // decodeArgs reads arguments that fit the schema into a Go value. The schema takes more than Go does: 3.0 and 3e0 are integers there,
 // and integers have no bounds. The first is mended; the second is told to the model in its own words.
-func decodeArgs(tool string, args json.RawMessage, into any) error {
+func decodeArgs(tool string, args json.RawMessage, into any) *failure {
 	err := json.Unmarshal(args, into)
 	if err == nil {
 		return nil

@@ -31,7 +31,7 @@ var servers = []server{
 		"openai/gpt-oss-120b", "https://console.groq.com/docs/openai"},
 	{openai.Server{Name: "mistral", BaseURL: "https://api.mistral.ai/v1", KeyEnv: "MISTRAL_API_KEY"},
 		"mistral-large-latest", "https://docs.mistral.ai/api/"},
-	{openai.Server{Name: "deepseek", BaseURL: "https://api.deepseek.com/v1", KeyEnv: "DEEPSEEK_API_KEY"},
+	{openai.Server{Name: "deepseek", BaseURL: "https://api.deepseek.com/v1", KeyEnv: "DEEPSEEK_API_KEY", JSONObject: true},
 		"deepseek-v4-flash", "https://api-docs.deepseek.com/"},
 	{openai.Server{Name: "xai", BaseURL: "https://api.x.ai/v1", KeyEnv: "XAI_API_KEY"},
 		"grok-4.6", "https://docs.x.ai/developers/quickstart"},

@@ -89,7 +89,10 @@ type Model struct {
 	err   error // what is wrong with the options; told on the first request
 }
 
-var _ pawl.Model = (*Model)(nil)
+var (
+	_ pawl.Model        = (*Model)(nil)
+	_ pawl.OutputHolder = (*Model)(nil)
+)
 
 // New returns a Model over model. What is wrong with opts, which may be nil, is the error of its first request.
 func New(model pawl.Model, opts *Options) *Model {
@@ -116,6 +119,9 @@ func New(model pawl.Model, opts *Options) *Model {
 	}
 	return m
 }
+
+// HoldsOutput reports true: the page that tells the model how to decide has the schema of the answer, whatever the tools.
+func (m *Model) HoldsOutput(*pawl.Request) bool { return true }
 
 // Stream asks for a decision until there is one that can be carried out, and yields it as a reply: the thought as Reasoning, the calls as
 // calls, the answer as text. Usage is that of all requests it took. It fails with *DecisionError when no attempt

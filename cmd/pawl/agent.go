@@ -28,7 +28,7 @@ type agentFlags struct {
 	ToolsFile  string   `name:"tools-file" placeholder:"FILE" help:"A rehearsal: a JSON list of {\"name\",\"description\",\"parameters\",\"results\":[…]}. The n-th call that reaches a tool gets its n-th result."`
 	ToolChoice string   `name:"tool-choice" placeholder:"CHOICE" help:"auto, none, required or a tool's name, for the first request. Default: OPENAI_TOOL_CHOICE, then auto."`
 	MaxRounds  *whole   `name:"max-rounds" placeholder:"N" help:"Rounds of calls at most; 0 runs no call and hands them back. Default: 20."`
-	Output     string   `placeholder:"SCHEMA.json" help:"A JSON Schema that the answer must fit. It is the provider who holds the model to it; an answer that does not fit is told on standard error."`
+	Output     string   `placeholder:"SCHEMA.json" help:"A JSON Schema that the answer must fit. An answer that does not is sent back to the model, twice at most."`
 	Yes        bool     `short:"y" help:"Run calls that may change the world without asking."`
 	Save       string   `placeholder:"FILE" help:"Where to keep the result, transcript included, however the run ends. JSON."`
 	Messages   string   `placeholder:"FILE" help:"Go on from this: what --save wrote, or a JSON list of messages."`

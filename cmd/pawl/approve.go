@@ -11,12 +11,14 @@ import (
 	"github.com/pawl-go/pawl"
 )
 
-// asker asks a person before a call that may change the world. Calls that run together ask one after another.
+// asker asks a person where a policy says Ask. Calls that run together ask one after another.
 type asker struct {
-	in    *lines
-	out   *screen
-	style style
-	width int
+	policy  pawl.Approver
+	decided map[pawl.Key]bool // calls that flags say something of
+	in      *lines
+	out     *screen
+	style   style
+	width   int
 
 	mu     sync.Mutex
 	always map[string]bool // tools that were allowed once and for all
@@ -24,19 +26,29 @@ type asker struct {
 
 var _ pawl.Approver = (*asker)(nil).approve
 
-// approve asks about a Write call, and lets others pass.
-func (a *asker) approve(ctx context.Context, call pawl.ToolCall, tool *pawl.Tool) pawl.Approval {
-	if tool.Effect != pawl.Write {
-		return pawl.Approval{Verdict: pawl.Allow}
+// approve asks about the calls that the policy wants asked about. A call to a passive tool takes no answer, and one that was decided
+// on by a flag needs none.
+func (a *asker) approve(ctx context.Context, call pawl.ToolCall, tool *pawl.Tool) (pawl.Approval, error) {
+	said, err := a.policy(ctx, call, tool)
+	if err != nil || said.Verdict != pawl.Ask || tool.Passive {
+		return said, err
+	}
+	if v := pawl.InvocationFrom(ctx); v != nil && a.decided[v.Key] {
+		return said, nil
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.always[tool.Name] {
-		return pawl.Approval{Verdict: pawl.Allow}
+		return pawl.Approval{Verdict: pawl.Allow}, nil
 	}
+	return a.ask(ctx, call, said.Reason), nil
+}
+
+// ask asks the person at the terminal.
+func (a *asker) ask(ctx context.Context, call pawl.ToolCall, why string) pawl.Approval {
 	done := a.out.hold() // what the run tells meanwhile waits, so that the question stays in sight
 	defer done()
-	fmt.Fprintf(a.out.w, "\n%s\n", a.style.yellow("  may "+line(call.Name, 60)+" run? It may change things:"))
+	fmt.Fprintf(a.out.w, "\n%s\n", a.style.yellow("  may "+line(call.Name, 60)+" run? "+line(why, 200)+":"))
 	for _, l := range wholeArgs(string(call.Args), a.width-6) {
 		fmt.Fprintf(a.out.w, "      %s\n", l)
 	}
@@ -54,7 +66,7 @@ func (a *asker) approve(ctx context.Context, call pawl.ToolCall, tool *pawl.Tool
 		case "y", "yes":
 			return pawl.Approval{Verdict: pawl.Allow}
 		case "a", "always":
-			a.always[tool.Name] = true
+			a.always[call.Name] = true
 			return pawl.Approval{Verdict: pawl.Allow}
 		case "n", "no":
 			return pawl.Approval{Verdict: pawl.Deny, Reason: "The person at the terminal said no."}

@@ -17,7 +17,7 @@ func terminal(t *testing.T, typed string) (*asker, *bytes.Buffer) {
 	var shown bytes.Buffer
 	in := newLines(strings.NewReader(typed))
 	t.Cleanup(in.stop)
-	return &asker{in: in, out: &screen{w: &shown}, width: 60, always: map[string]bool{}}, &shown
+	return &asker{policy: pawl.AskBeforeWrites, in: in, out: &screen{w: &shown}, width: 60, always: map[string]bool{}}, &shown
 }
 
 func TestAsking(t *testing.T) {
@@ -31,7 +31,7 @@ func TestAsking(t *testing.T) {
 		"y":            pawl.Allow, // the last line may lack its end
 	} {
 		a, shown := terminal(t, typed)
-		if got := a.approve(t.Context(), call("c", "write", `{"text":"hello"}`), write); got.Verdict != want {
+		if got, _ := a.approve(t.Context(), call("c", "write", `{"text":"hello"}`), write); got.Verdict != want {
 			t.Errorf("typed %q: got verdict %d (%s), want %d", typed, got.Verdict, got.Reason, want)
 		}
 		if !strings.Contains(shown.String(), `{"text":"hello"}`) || !strings.Contains(shown.String(), "may write run?") {
@@ -50,7 +50,7 @@ func TestAskingOnce(t *testing.T) {
 		{&pawl.Tool{Name: "look", Effect: pawl.Read}, pawl.Allow}, // takes no answer
 		{one, pawl.Allow}, {one, pawl.Allow}, {two, pawl.Deny}, // always is of one tool
 	} {
-		if got := a.approve(t.Context(), call("c", test.tool.Name, `{}`), test.tool); got.Verdict != test.want {
+		if got, _ := a.approve(t.Context(), call("c", test.tool.Name, `{}`), test.tool); got.Verdict != test.want {
 			t.Errorf("%s: got %v, want verdict %d", test.tool.Name, got, test.want)
 		}
 	}
@@ -62,7 +62,7 @@ func TestAskingOnce(t *testing.T) {
 // What is shown to the person who decides cannot be used to deceive: nothing is obeyed, and long arguments say how much is not shown.
 func TestAskingHarmless(t *testing.T) {
 	a, shown := terminal(t, "n\n")
-	a.approve(t.Context(), call("c", "wri\x1b[2Jte", `{"text":"`+"\x1b[1A\u202e"+strings.Repeat("long", 5000)+`"}`), &pawl.Tool{Name: "x"})
+	_, _ = a.approve(t.Context(), call("c", "wri\x1b[2Jte", `{"text":"`+"\x1b[1A\u202e"+strings.Repeat("long", 5000)+`"}`), &pawl.Tool{Name: "x"})
 	if strings.ContainsAny(shown.String(), "\x1b\u202e") {
 		t.Errorf("got %q", shown)
 	}
@@ -74,10 +74,13 @@ func TestAskingHarmless(t *testing.T) {
 func TestAskingInterrupted(t *testing.T) {
 	in, typing := io.Pipe()
 	defer typing.Close()
-	a := &asker{in: newLines(in), out: &screen{w: io.Discard}, width: 60, always: map[string]bool{}}
+	a := &asker{policy: pawl.AskBeforeWrites, in: newLines(in), out: &screen{w: io.Discard}, width: 60, always: map[string]bool{}}
 	ctx, cancel := context.WithCancelCause(t.Context())
 	done := make(chan pawl.Approval)
-	go func() { done <- a.approve(ctx, call("c", "write", `{}`), &pawl.Tool{Name: "write"}) }()
+	go func() {
+		got, _ := a.approve(ctx, call("c", "write", `{}`), &pawl.Tool{Name: "write"})
+		done <- got
+	}()
 	cancel(pawl.ErrCancelled)
 	if got := <-done; got.Verdict == pawl.Allow {
 		t.Errorf("got %v for a question that was interrupted", got)
@@ -98,7 +101,7 @@ func TestAskingInARun(t *testing.T) {
 		return pawl.TextResult("written"), nil
 	}}
 	agent := &pawl.Agent{Model: script.New(script.Together(script.Call("write", nil), script.Call("write", nil)), script.Say("ok")),
-		Tools: []pawl.Toolset{tool}, Approve: a.approve}
+		Tools: []pawl.Toolset{tool}, Middleware: []pawl.Middleware{pawl.Approve(a.approve)}}
 	r := &renderer{w: a.out, width: 60, live: true}
 	res, err := follow(agent.Stream(t.Context(), pawl.User("go")), r.event)
 	if err != nil || res.Stop != pawl.StopAnswer || ran != 1 {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"strings"
 
 	"github.com/pawl-go/pawl"
@@ -31,12 +32,13 @@ Ctrl-C ends what the model is doing; at the prompt it ends the chat. With --save
 // chat is a conversation under way.
 type chat struct {
 	*chatCmd
-	sys   *system
-	in    *lines
-	out   *screen // for what is not the model's
-	setup *setup
-	res   *pawl.Result // how the last turn ended; empty at first
-	last  error        // what the last turn came to
+	sys     *system
+	in      *lines
+	out     *screen // for what is not the model's
+	setup   *setup
+	res     *pawl.Result      // how the last turn ended; empty at first
+	last    error             // what the last turn came to
+	decided map[pawl.Key]bool // calls that were approved or denied
 }
 
 // Run reads lines until the input ends.
@@ -56,9 +58,9 @@ func (c *chatCmd) Run(sys *system) error {
 		return err
 	}
 	defer s.close()
-	t := &chat{chatCmd: c, sys: sys, in: newLines(sys.in), out: &screen{w: sys.err}, setup: s, res: from}
+	t := &chat{chatCmd: c, sys: sys, in: newLines(sys.in), out: &screen{w: sys.err}, setup: s, res: from, decided: map[pawl.Key]bool{}}
 	defer t.in.stop()
-	s.agent.Approve = c.approver(sys, t.out, t.in)
+	c.approve(s.agent, sys, t.out, t.in, t.decided)
 	if sys.inTerm {
 		fmt.Fprintf(t.out, "%s with %s; /quit ends, /tools lists them\n", visible(c.Model), count(len(s.tools), "tool"))
 	}
@@ -121,6 +123,7 @@ func (t *chat) turn(from *pawl.Result, msgs ...pawl.Message) {
 	ctx, stop := interruptible(context.Background(), t.sys.err)
 	defer stop()
 	r := &renderer{w: t.out, style: t.sys.colours(t.sys.errTerm), width: t.sys.width, live: t.sys.outTerm && t.sys.errTerm}
+	maps.Copy(t.decided, decided(msgs))
 	res, err := follow(t.setup.agent.ResumeStream(ctx, from, msgs...), r.event)
 	if res == nil {
 		t.last = notBegun(err)

@@ -77,9 +77,12 @@ func failed(err error) error {
 	var p *pawl.ProviderError
 	var t *pawl.TranscriptError
 	var f *failure
+	var o *pawl.OutputError
 	switch {
 	case errors.As(err, &f):
 		return err
+	case errors.As(err, &o):
+		return &failure{statusFailed, err, "the answer was: " + line(o.Text, 200)}
 	case errors.As(err, &t):
 		return &failure{statusUsage, err, "the messages are no conversation that can go on; mend the file, or leave --messages out"}
 	case !errors.As(err, &p):

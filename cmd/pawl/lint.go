@@ -10,7 +10,7 @@ import (
 
 type toolsLintCmd struct {
 	File     string   `arg:"" help:"A JSON Schema, a tool, or a list of tools, in any of the forms in which MCP servers and requests have them; - reads standard input."`
-	Provider []string `default:"all" placeholder:"NAME" help:"Whose form: openai, openai-strict, anthropic, anthropic-strict, gemini, or all. Default: all."`
+	Provider []string `default:"all" placeholder:"NAME" help:"Whose form: openai, openai-strict, anthropic, anthropic-strict, gemini, gemini-json, or all. Default: all."`
 	Verbose  bool     `short:"v" help:"Explanations that are told in another way too, and where each rule was learned."`
 	JSON     bool     `name:"json" help:"Print the report as JSON, with the schemas that are sent."`
 }
@@ -25,7 +25,7 @@ func (c *toolsLintCmd) Run(sys *system) error {
 		case name == "all":
 			dialects = append(dialects, dialect.All()...)
 		case d == nil:
-			return usage("there are: openai, openai-strict, anthropic, anthropic-strict, gemini, all", "--provider: no provider is named %q", name)
+			return usage("there are: openai, openai-strict, anthropic, anthropic-strict, gemini, gemini-json, all", "--provider: no provider is named %q", name)
 		default:
 			dialects = append(dialects, d)
 		}

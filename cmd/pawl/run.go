@@ -32,6 +32,8 @@ Before a call that may change the world (file_write, file_delete) pawl asks, if 
 
 --yes lets all calls run. --approve and --deny take a key or the word all, which means every call of which nothing else is said.
 
+With --output the answer is the JSON value that fits the schema, and nothing else goes to standard output. An answer that does not fit is sent back with what is wrong with it, twice at most; after that the status is 1.
+
 With --max-rounds 0 no call is run: the calls are handed back, which is status 3 too. A run that uses up its rounds is asked for an answer with what it has, and its status is 4.`
 }
 
@@ -54,7 +56,7 @@ func (c *runCmd) Run(sys *system) error {
 	defer s.close()
 
 	out := &screen{w: sys.err}
-	s.agent.Approve = c.approver(sys, out, nil)
+	c.approve(s.agent, sys, out, nil, decided(msgs))
 	r := &renderer{w: out, style: sys.colours(sys.errTerm), width: sys.width}
 	r.live = sys.outTerm && sys.errTerm // one terminal: the answer is told as it comes
 	show := r.event
@@ -76,9 +78,6 @@ func (c *runCmd) Run(sys *system) error {
 			return errors.Join(err, saved)
 		}
 	}
-	if why := unfit(ctx, s.agent.Output, res); why != "" {
-		fmt.Fprintf(sys.err, "pawl: warning: the answer does not fit --output: %s\n", indented(visible(why)))
-	}
 	if saved != nil {
 		fmt.Fprintf(sys.err, "pawl: error: %s\n", visible(saved.Error()))
 	}
@@ -89,33 +88,6 @@ func (c *runCmd) Run(sys *system) error {
 		return &failure{status: statusFailed}
 	}
 	return unwritten
-}
-
-// unfit says why the answer does not fit its schema; "" if it does, or if there is none. Providers hold their models to a schema, most
-// servers of your own do not; the run has its answer all the same. Arguments of a tool are checked against a schema, so the answer is
-// given to one.
-func unfit(ctx context.Context, schema json.RawMessage, res *pawl.Result) string {
-	if schema == nil || res.Stop != pawl.StopAnswer {
-		return ""
-	}
-	look := &pawl.Tool{Name: "the answer", Input: schema, Effect: pawl.Pure,
-		Run: func(context.Context, pawl.ToolCall) (pawl.ToolResult, error) { return pawl.TextResult(""), nil }}
-	if look.Check() != nil {
-		return "" // its root is no object: not what a tool's schema can be
-	}
-	if x := pawl.Execute(ctx, look, pawl.ToolCall{ID: "answer", Name: look.Name, Args: json.RawMessage(res.Text())}); x.Outcome == pawl.OutcomeInvalid {
-		var faults []string
-		for l := range strings.Lines(x.Result.Text()) {
-			if fault, ok := strings.CutPrefix(strings.TrimSpace(l), "- "); ok {
-				faults = append(faults, fault)
-			}
-		}
-		if faults == nil {
-			return "it is no JSON"
-		}
-		return strings.Join(faults, "; ")
-	}
-	return ""
 }
 
 // start finds what the run begins with: a transcript to go on from, and what is said now.
@@ -159,19 +131,33 @@ func (c *runCmd) start(sys *system) (*pawl.Result, []pawl.Message, error) {
 	return from, msgs, nil
 }
 
-// approver says who decides about calls that may change the world. With nobody to ask they pend. in may be nil.
-func (f *agentFlags) approver(sys *system, out *screen, in *lines) pawl.Approver {
-	switch {
-	case f.Yes:
-		return nil
-	case !sys.inTerm || !sys.errTerm:
-		return pawl.AskBeforeWrites
+// approve sets who decides about calls that may change the world. With nobody to ask they pend. in may be nil.
+func (f *agentFlags) approve(agent *pawl.Agent, sys *system, out *screen, in *lines, decided map[pawl.Key]bool) {
+	if f.Yes {
+		return
 	}
-	if in == nil {
-		in = newLines(sys.in)
+	policy := pawl.AskBeforeWrites
+	if sys.inTerm && sys.errTerm {
+		if in == nil {
+			in = newLines(sys.in)
+		}
+		a := &asker{policy: policy, decided: decided, in: in, out: out, style: sys.colours(sys.errTerm), width: sys.width, always: map[string]bool{}}
+		policy = a.approve
 	}
-	a := &asker{in: in, out: out, style: sys.colours(sys.errTerm), width: sys.width, always: map[string]bool{}}
-	return a.approve
+	agent.Middleware = append(agent.Middleware, pawl.Approve(policy))
+}
+
+// decided returns the calls that msgs decide on.
+func decided(msgs []pawl.Message) map[pawl.Key]bool {
+	keys := map[pawl.Key]bool{}
+	for _, m := range msgs {
+		for _, p := range m.Parts {
+			if d, ok := p.(pawl.Decision); ok {
+				keys[d.Key] = true
+			}
+		}
+	}
+	return keys
 }
 
 // follow shows the events of a run and returns how it ended. The Result is nil when nothing was begun.
@@ -229,7 +215,7 @@ func printAnswer(sys *system, res *pawl.Result, told bool) error {
 	case pawl.StopAnswer, pawl.StopFinished, pawl.StopLimit:
 		text = res.Text()
 	}
-	if text == "" || told && res.Stop != pawl.StopFinished {
+	if text == "" || told && res.Stop != pawl.StopFinished && res.Output == nil { // what was told may not be JSON yet
 		return nil
 	}
 	if sys.outTerm {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -11,7 +12,7 @@ import (
 
 // settleFlags say what becomes of calls that an earlier run left open.
 type settleFlags struct {
-	Approve []string          `sep:"none" placeholder:"KEY" help:"Let the call with this key run, or all that wait for it. With --messages."`
+	Approve []string          `sep:"none" placeholder:"KEY[=ARGS]" help:"Let the call with this key run, or all that wait for it; ARGS are JSON to run it with in place of the model's. With --messages."`
 	Deny    []string          `sep:"none" placeholder:"KEY[=REASON]" help:"Refuse the call, or all; the model is told the reason. With --messages."`
 	Answer  map[string]string `mapsep:"none" placeholder:"KEY=TEXT" help:"Give the call's result. With --messages."`
 }
@@ -21,7 +22,7 @@ func (f *settleFlags) empty() bool { return len(f.Approve)+len(f.Deny)+len(f.Ans
 // word is what was said of an open call.
 type word struct {
 	flag string // "": nothing yet
-	text string // the reason, or the result
+	text string // the reason, the result, or other arguments
 }
 
 // all stands for every open call of which nothing else was said.
@@ -48,6 +49,8 @@ func (f *settleFlags) messages(from *pawl.Result) (msgs []pawl.Message, waiting 
 			return usage("say one thing of a call", "%s %s: %s says something of it already", flag, key, words[i].flag)
 		case flag == "--approve" && open[i].waiting == nil:
 			return usage("a run without --approve goes on with it", "--approve %s: the call was handed back, and waits for nobody's word", key)
+		case flag == "--approve" && text != "" && !json.Valid([]byte(text)):
+			return usage("--approve "+key+`='{"name": "value"}'`, "--approve %s: the arguments are no JSON: %s", key, text)
 		case flag == "--approve" && open[i].waiting.Passive:
 			return usage("--answer "+key+"=TEXT gives its result", "--approve %s: %s has nothing to run", key, open[i].Name)
 		}
@@ -67,9 +70,9 @@ func (f *settleFlags) messages(from *pawl.Result) (msgs []pawl.Message, waiting 
 		return nil
 	}
 	var errs []error
-	for _, key := range f.Approve {
-		if key != all {
-			errs = append(errs, say("--approve", key, ""))
+	for _, text := range f.Approve {
+		if key, args, _ := strings.Cut(text, "="); key != all || args != "" {
+			errs = append(errs, say("--approve", key, args))
 		}
 	}
 	for _, text := range f.Deny {
@@ -112,7 +115,11 @@ func settled(open []openCall, words []word) (msgs []pawl.Message, waiting []open
 	for i, o := range open {
 		switch w := words[i]; {
 		case w.flag == "--approve":
-			decisions = append(decisions, o.waiting.Approve(by))
+			d := o.waiting.Approve(by)
+			if w.text != "" {
+				d.Args = json.RawMessage(w.text)
+			}
+			decisions = append(decisions, d)
 		case w.flag == "--answer":
 			result(o, pawl.TextResult(w.text))
 		case w.flag == "--deny" && o.waiting != nil:

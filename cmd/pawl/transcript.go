@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/pawl-go/pawl"
 )
@@ -142,6 +143,9 @@ type openCall struct {
 	Args json.RawMessage `json:"args"`
 	Why  string          `json:"why,omitempty"`
 
+	Digest  string    `json:"digest,omitempty"` // of the question: an answer is bound to it
+	Expires time.Time `json:"expires,omitzero"` // after that a yes comes too late, and the call asks anew
+
 	Outcome pawl.Outcome `json:"outcome,omitempty"` // unknown: it was interrupted and may have happened; "": it was not begun
 
 	waiting *pawl.Waiting // the question it waits with; nil: it was handed back, not asked about
@@ -168,7 +172,7 @@ func openCalls(res *pawl.Result) []openCall {
 			}
 			for i, w := range res.Pending {
 				if w.Call.ID == c.ID {
-					o.Key, o.Why, o.waiting = w.Key, w.Why, &res.Pending[i]
+					o.Key, o.Why, o.Digest, o.Expires, o.waiting = w.Key, w.Why, w.Digest, w.Expires, &res.Pending[i]
 					if w.Outcome == pawl.OutcomeUnknown {
 						o.Outcome = w.Outcome
 					}

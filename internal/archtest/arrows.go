@@ -28,9 +28,10 @@ const (
 // refused until somebody has said here, and in docs/design.md, where it belongs.
 var arrows = []arrow{
 	// the core
-	{from: ".", to: append([]string{"internal/fit"}, helpers...), modules: []string{jsonModule, inferModule, schemaModule}},
+	{from: ".", to: append([]string{"internal/fit", "internal/secret"}, helpers...), modules: []string{jsonModule, inferModule, schemaModule}},
 
 	// helpers: they know nothing of the project
+	{from: "internal/secret"},
 	{from: "internal/jsonscan"},
 	{from: "internal/sse"},
 	{from: "internal/jsonrepair", to: []string{"internal/jsonscan"}},

@@ -12,7 +12,14 @@ const maxNodes = 20000
 // Compile says schema in the dialect. nil stands for an object without properties. Types and older drafts are read as Normalize
 // reads them; what would change the meaning of valid JSON Schema (nullable, an enum of another type) is not. An error is an
 // *Error: the schema cannot be said.
-func (d *Dialect) Compile(schema json.RawMessage) (*Compiled, error) {
+func (d *Dialect) Compile(schema json.RawMessage) (*Compiled, error) { return d.compile(schema, false) }
+
+// CompileValue is Compile for a schema of any value, which need not be an object, where a provider has such a place.
+func (d *Dialect) CompileValue(schema json.RawMessage) (*Compiled, error) {
+	return d.compile(schema, true)
+}
+
+func (d *Dialect) compile(schema json.RawMessage, value bool) (*Compiled, error) {
 	if len(schema) == 0 {
 		schema = json.RawMessage(`{"type":"object","properties":{}}`)
 	}
@@ -24,13 +31,21 @@ func (d *Dialect) Compile(schema json.RawMessage) (*Compiled, error) {
 		}
 		root, ok := v.(*object)
 		if !ok {
-			return nil, &Error{Dialect: d.Name, Why: fmt.Sprintf("a schema of arguments is an object, got %s", clip(show(v), 40))}
+			return nil, &Error{Dialect: d.Name, Why: fmt.Sprintf("a schema is an object, got %s", clip(show(v), 40))}
 		}
 		n := normalizer{}
 		n.schema(root)
 		c := &compiler{d: d, refs: newRefs(root), levels: levels, depth: map[string]int{}, defs: newObject(""), defNames: map[string]string{}, backs: map[string]*back{},
 			seen: map[Loss]bool{}}
-		out, b := c.root(root)
+		var out *object
+		var b *back
+		if value && !slices.Contains(typesOf(root.get("type")), any("object")) {
+			if out, b = c.node(root, ""); out == nil {
+				return nil, &Error{Dialect: d.Name, Why: "no value can fit"}
+			}
+		} else {
+			out, b = c.root(root)
+		}
 		if c.nodes > maxNodes && levels > 0 && d.has(RecursionCut) {
 			continue
 		}

@@ -77,7 +77,9 @@ const (
 )
 
 // All returns the dialects, in a fixed order.
-func All() []*Dialect { return []*Dialect{OpenAI, OpenAIStrict, Anthropic, AnthropicStrict, Gemini} }
+func All() []*Dialect {
+	return []*Dialect{OpenAI, OpenAIStrict, Anthropic, AnthropicStrict, Gemini, GeminiJSON}
+}
 
 // ByName returns the dialect of that name; nil when there is none.
 func ByName(name string) *Dialect {

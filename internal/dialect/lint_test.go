@@ -115,12 +115,14 @@ func TestLintReport(t *testing.T) {
     looser   minLength: not enforced, but told: at least 1 character: /text
     stricter additionalProperties: only the named fields can be sent: /
   gemini           ok; 1 explanation told in another way
+  gemini-json      ok
 call
   openai           ok
   openai-strict    cannot be said: additionalProperties: an object whose fields are not named cannot be said
   anthropic        ok
   anthropic-strict cannot be said: additionalProperties: an object whose fields are not named cannot be said
   gemini           ok
+  gemini-json      ok
 `
 	if diff := cmp.Diff(want, b.String()); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)

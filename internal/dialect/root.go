@@ -20,7 +20,10 @@ func (c *compiler) root(o *object) (*object, *back) {
 		c.fail("", "type", RootObject, "arguments are an object, the schema wants %s", show(t))
 	}
 	w.set("type", "object")
-	without := c.d.rule(RootWithout).Words
+	var without []string
+	if r := c.d.rule(RootWithout); r != nil {
+		without = r.Words
+	}
 	for _, k := range []string{"anyOf", "oneOf"} {
 		if list := w.list(k); list != nil && slices.Contains(without, k) {
 			w = w.clone()

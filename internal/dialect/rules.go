@@ -29,6 +29,9 @@ const (
 	geminiSchema = "https://ai.google.dev/api/caching#Schema"
 	geminiAPI    = "https://hexdocs.pm/geminix/Geminix.V1beta.Schema.html" // the same type, generated from the discovery document
 
+	geminiDeclare = "https://ai.google.dev/api/caching#FunctionDeclaration"                  // says: the schema must describe an object
+	geminiJSON    = "https://ai.google.dev/api/generate-content#FIELDS.response_json_schema" // lists what is read of JSON Schema
+
 	geminiType   = "https://github.com/danny-avila/LibreChat/issues/6971"              // report: type: must be specified when not using one_of, any_of or all_of
 	geminiRoot   = "https://github.com/diegosouzapw/OmniRoute/pull/3360"               // report: parameters schema should be of type OBJECT
 	geminiAnyOf  = "https://github.com/anomalyco/opencode/issues/15795"                // report: When using any_of, it must be the only field set
@@ -109,7 +112,7 @@ var AnthropicStrict = &Dialect{Name: "anthropic-strict", Title: "Anthropic, stri
 }}
 
 // Gemini is the form of a function declaration's parameters: a subset of OpenAPI 3.0, read as a protocol buffer that knows no
-// other names. (parametersJsonSchema takes more, but not in every version of the API.)
+// other names. (GeminiJSON takes more, but not in every version of the API.)
 var Gemini = &Dialect{Name: "gemini", Title: "Gemini", Rules: []Rule{
 	{Trait: RootObject, Says: "the root has type OBJECT", Source: geminiRoot},
 	{Trait: RootWithout, Words: []string{"anyOf", "oneOf", "allOf", "enum", "const", "not"}, Says: "the root has type OBJECT, so it is no anyOf", Source: geminiRoot},
@@ -127,4 +130,13 @@ var Gemini = &Dialect{Name: "gemini", Title: "Gemini", Rules: []Rule{
 	{Trait: UpperTypes, Says: "types are written in capitals", Source: geminiSchema},
 	{Trait: StringEnums, Says: "an enum is of strings", Source: geminiEnum},
 	{Trait: FilledEnums, Says: "no value of an enum is empty", Source: geminiEmpty},
+}}
+
+// GeminiJSON is the form of parametersJsonSchema and responseJsonSchema, which take JSON Schema. Recursion stays as it is: it is
+// followed for some levels.
+var GeminiJSON = &Dialect{Name: "gemini-json", Title: "Gemini, JSON Schema", Rules: []Rule{
+	{Trait: RootObject, Says: "the root is an object", Source: geminiDeclare},
+	{Trait: ItemsNeeded, Says: "an array has items", Source: geminiItems},
+	{Trait: RefsTop, Says: "definitions stand at the root", Source: geminiJSON},
+	{Trait: RefsInlined, Says: "what stands beside a $ref is refused, so definitions are better inlined", Source: geminiJSON},
 }}

@@ -35,6 +35,9 @@ func refused(dialect string, schema []byte) []string {
 	case "openai":
 		r.root(root, "object", "anyOf", "oneOf", "allOf", "enum", "const", "not")
 		r.each(root, "", func(path string, s node) { r.refTop(path, s, root); r.items(path, s); r.properties(path, s) })
+	case "gemini-json":
+		r.root(root, "object")
+		r.each(root, "", func(path string, s node) { r.refTop(path, s, root); r.items(path, s) })
 	case "anthropic":
 		r.root(root, "object", "anyOf", "oneOf", "allOf")
 		key := regexp.MustCompile(`^[a-zA-Z0-9_.-]{1,64}$`)

@@ -138,6 +138,8 @@ func typeWords(e ast.Expr) string {
 		return "list of " + typeWords(x.Elt)
 	case *ast.SelectorExpr:
 		return "any JSON"
+	case *ast.MapType:
+		return typeWords(x.Value) + " by " + typeWords(x.Key)
 	case *ast.Ident:
 		switch x.Name {
 		case "string", "Key", "EventKind", "Outcome":

@@ -24,10 +24,18 @@ type Emitter struct {
 
 	Whole bool   // the reply comes whole: its parts are kept as they are
 	block []byte // fragments of a stream are cut from here: one allocation for many of them
+	held  map[int]*held
 }
 
-// Send yields one delta.
+// Send yields one delta. The arguments of a tool whose schema was changed for the provider are held until they can be turned back.
 func (o *Emitter) Send(d pawl.Delta) error {
+	if len(o.Tools.restore) > 0 && d.Notice == nil {
+		return o.restored(d)
+	}
+	return o.yield(d)
+}
+
+func (o *Emitter) yield(d pawl.Delta) error {
 	o.Began = true
 	if !o.Yield(d, nil) {
 		return ErrStopped
@@ -60,7 +68,12 @@ func (o *Emitter) Finish(f pawl.FinishReason) error {
 	if o.Refused && f == pawl.FinishStop {
 		f = pawl.FinishContentFilter
 	}
-	return o.Send(pawl.Delta{Usage: o.Usage, Finish: f, Model: o.Model, ID: o.ID})
+	if o.held != nil {
+		if err := o.flush(); err != nil {
+			return err
+		}
+	}
+	return o.yield(pawl.Delta{Usage: o.Usage, Finish: f, Model: o.Model, ID: o.ID})
 }
 
 // Keep returns an Opaque of one JSON value of this server, or an error where it is none.

@@ -2,7 +2,6 @@ package wire
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -10,6 +9,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/dialect"
+	"github.com/pawl-go/pawl/internal/jsonscan"
 )
 
 // Toolset is the wire form of the tools of a request: the array of their definitions, encoded once, and their names.
@@ -86,8 +86,12 @@ func fitted(name string) string {
 // ToolForm is how a provider has a tool.
 type ToolForm struct {
 	Provider string
-	Dialect  *dialect.Dialect                                            // what FromTool is given the input schema in; nil: as it is
-	FromTool func(dst []byte, name string, t *pawl.Tool) ([]byte, error) // appends its definition under a name that fits
+	Dialect  *dialect.Dialect // what the input schema is said in
+	Strict   *dialect.Dialect // what is tried before it, where the caller asked for that; nil: nothing
+
+	// FromTool appends the definition of a tool under a name that fits. schema is its input in one of the dialects, on one
+	// line; strict says that it is Strict.
+	FromTool func(dst []byte, name string, t *pawl.Tool, schema json.RawMessage, strict bool) []byte
 }
 
 // ToolCache keeps the toolsets that a Model met last. Runs of one agent share one; tools must not change after their
@@ -139,20 +143,25 @@ func NewToolset(form ToolForm, tools []*pawl.Tool) (*Toolset, error) {
 		if s.seen(name) {
 			return nil, Invalid(form.Provider, "tools", "two tools are named %q", t.Name)
 		}
-		sent, err := s.compile(form, t, name)
-		if err != nil {
-			return nil, Invalid(form.Provider, "tools", "%s: input: %v", t.Name, err)
+		if len(t.Input) > 0 && !jsonscan.IsObject(t.Input) {
+			return nil, Invalid(form.Provider, "tools", "%s: input: the schema is not a JSON object", t.Name)
 		}
-		s.names[name] = sent != nil
-		if sent == nil {
+		sent, strict, err := form.compile(t)
+		s.names[name] = err == nil
+		if err != nil { // this tool alone is left out
+			s.Notices = append(s.Notices, pawl.Notice{Code: "tool_left_out", Text: fmt.Sprintf("%s: the tool %s is not offered: %v", form.Provider, t.Name, err)})
 			continue
+		}
+		if reshaped(sent) {
+			if s.restore == nil {
+				s.restore = map[string]func(json.RawMessage) json.RawMessage{}
+			}
+			s.restore[t.Name] = sent.Restore
 		}
 		if len(s.Body) > 1 {
 			s.Body = append(s.Body, ',')
 		}
-		if s.Body, err = form.FromTool(s.Body, name, sent); err != nil {
-			return nil, Invalid(form.Provider, "tools", "%s: %v", t.Name, err)
-		}
+		s.Body = form.FromTool(s.Body, name, t, sent.Schema, strict)
 	}
 	s.Body = append(s.Body, ']')
 	return s, nil
@@ -163,32 +172,40 @@ func (s *Toolset) seen(name string) bool {
 	return ok
 }
 
-// compile returns the tool with its schema as the provider takes it. One that cannot be said at all is left out alone: then there is
-// a notice, and no tool.
-func (s *Toolset) compile(form ToolForm, t *pawl.Tool, name string) (*pawl.Tool, error) {
-	if form.Dialect == nil || len(t.Input) == 0 {
-		return t, nil
-	}
-	c, err := form.Dialect.Compile(t.Input)
-	var cannot *dialect.Error
-	switch {
-	case errors.As(err, &cannot):
-		s.Notices = append(s.Notices, pawl.Notice{Code: "tool_left_out", Text: fmt.Sprintf("%s: the tool %s is not offered: %v", form.Provider, t.Name, err)})
-		return nil, nil
-	case err != nil:
-		return nil, err
-	}
-	if slices.ContainsFunc(c.Losses, func(l dialect.Loss) bool { return l.Kind == dialect.Reshaped }) {
-		if s.restore == nil {
-			s.restore = map[string]func(json.RawMessage) json.RawMessage{}
+// compile returns the schema of a tool as the provider takes it.
+func (f *ToolForm) compile(t *pawl.Tool) (c *dialect.Compiled, strict bool, err error) {
+	if f.Strict != nil {
+		if c, err = f.Strict.Compile(t.Input); err == nil {
+			return c, true, nil
 		}
-		s.restore[name] = c.Restore
 	}
-	return &pawl.Tool{Name: t.Name, Description: t.Description, Input: c.Schema}, nil
+	c, err = f.Dialect.Compile(t.Input)
+	return c, false, err
 }
 
-// Restore returns what turns arguments of the tool with that wire name into those that its own schema asks for; nil: they are.
-func (s *Toolset) Restore(name string) func(json.RawMessage) json.RawMessage { return s.restore[name] }
+// reshaped reports whether what fits the schema that is sent has to be turned back.
+func reshaped(c *dialect.Compiled) bool {
+	return slices.ContainsFunc(c.Losses, func(l dialect.Loss) bool { return l.Kind == dialect.Reshaped })
+}
+
+// Empty reports whether there is no tool to offer: none was given, or each was left out.
+func (s *Toolset) Empty() bool { return len(s.Body) <= len("[]") }
+
+// Refuse returns why a choice that Check accepts cannot be sent: a tool that it needs was left out. own are the names of tools that the
+// request's options bring. nil: it can be sent.
+func (s *Toolset) Refuse(provider string, c pawl.ToolChoice, own ...string) error {
+	switch {
+	case c.Mode == pawl.ToolRequired && s.Empty() && len(s.Notices) > 0 && len(own) == 0:
+		return Unsupported(provider, "tool_choice", "no tool is offered: %s", s.Notices[0].Text)
+	case c.Mode == pawl.ToolNamed:
+		for _, n := range c.Names {
+			if !s.Offered(s.ToWire(n)) && !slices.Contains(own, n) {
+				return Unsupported(provider, "tool_choice", "%s is not offered: its input schema cannot be said to this provider", n)
+			}
+		}
+	}
+	return nil
+}
 
 // Tell yields the notices about tools that are not offered, and reports whether the consumer wants more.
 func (s *Toolset) Tell(yield func(pawl.Delta, error) bool) bool {

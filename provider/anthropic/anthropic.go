@@ -105,6 +105,7 @@ type Model struct {
 	client wire.Client
 	err    error // a mistake in the options, told on the first request
 	tools  wire.ToolCache
+	output wire.OutputCache
 }
 
 var _ pawl.Model = (*Model)(nil)
@@ -147,7 +148,7 @@ func New(model string, o *Options) *Model {
 	m.client = wire.Client{Provider: provider, Header: wire.Header(o.Header), Key: key, HTTP: o.HTTP, Retries: wire.Retries(o.Retries),
 		Timeouts: wire.Timeouts{Connect: o.ConnectTimeout, FirstByte: o.FirstByteTimeout, Silence: o.SilenceTimeout},
 		Decoder:  m.decode, ToError: toError}
-	m.tools.Form = toolForm
+	m.tools.Form, m.output.Form = toolForm, outputForm
 	h := m.client.Header
 	if h.Get("Anthropic-Version") == "" && !m.vertex {
 		h.Set("Anthropic-Version", Version)

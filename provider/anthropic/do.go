@@ -29,6 +29,10 @@ func (m *Model) stream(ctx context.Context, req *pawl.Request, yield func(pawl.D
 	if m.err != nil {
 		return m.err
 	}
+	req, more := rules.Heal(req, req.Settings.Options[provider], yield)
+	if !more {
+		return wire.ErrStopped
+	}
 	own, err := readOptions(req.Settings.Options[provider])
 	if err != nil {
 		return err
@@ -42,11 +46,13 @@ func (m *Model) stream(ctx context.Context, req *pawl.Request, yield func(pawl.D
 		h = h.Clone()
 		h.Set("Anthropic-Beta", m.betaHeader(own.betas))
 	}
-	body, err := wire.Body(func(dst []byte) ([]byte, error) { return m.encode(dst, m.name, tools, req, own) })
+	body, err := wire.Body(func(dst []byte) ([]byte, error) {
+		return m.encode(dst, m.name, tools, m.output.Get(req.Output), req, own)
+	})
 	if err != nil {
 		return err
 	}
-	if !tools.Tell(yield) {
+	if !tools.Tell(yield) || !m.tellUnthought(req, own, yield) {
 		return wire.ErrStopped
 	}
 	u := m.address(req)
@@ -89,7 +95,9 @@ func (m *Model) turns(ctx context.Context, u *url.URL, h http.Header, body []byt
 		out.Usage, out.Began = nil, false
 		next := *req
 		next.Messages = append(slices.Clip(req.Messages), pawl.Message{Role: pawl.RoleAssistant, Parts: slices.Clone(soFar.Message.Parts)})
-		body, err = wire.Body(func(dst []byte) ([]byte, error) { return m.encode(dst, m.name, tools, &next, own) })
+		body, err = wire.Body(func(dst []byte) ([]byte, error) {
+			return m.encode(dst, m.name, tools, m.output.Get(next.Output), &next, own)
+		})
 		if err != nil {
 			return err
 		}

@@ -1,13 +1,16 @@
 package anthropic
 
 import (
-	"slices"
+	"encoding/json"
 
 	"github.com/pawl-go/pawl"
 	dialects "github.com/pawl-go/pawl/internal/dialect"
 	"github.com/pawl-go/pawl/internal/jsonscan"
 	"github.com/pawl-go/pawl/internal/wire"
 )
+
+// rules are what the API wants of messages.
+var rules = wire.Rules{Rules: pawl.RulesOf("anthropic-messages")}
 
 // encoder appends a body.
 type encoder struct {
@@ -16,6 +19,7 @@ type encoder struct {
 	model   string
 	version int // of the model; see version
 	tools   *wire.Toolset
+	output  []byte // the schema of the reply, where the server can hold the model to it; nil: it is asked for in words
 	own     options
 	ids     callIDs
 	cache   marks
@@ -25,7 +29,7 @@ type encoder struct {
 }
 
 // encode appends the body of req to dst.
-func (d *dialect) encode(dst []byte, name string, tools *wire.Toolset, req *pawl.Request, own options) ([]byte, error) {
+func (d *dialect) encode(dst []byte, name string, tools *wire.Toolset, output wire.Output, req *pawl.Request, own options) ([]byte, error) {
 	if req.Model != "" {
 		name = req.Model
 	}
@@ -35,10 +39,16 @@ func (d *dialect) encode(dst []byte, name string, tools *wire.Toolset, req *pawl
 	if err := req.Choice.Check(req.Tools); err != nil {
 		return dst, &pawl.ProviderError{Provider: provider, Code: pawl.CodeInvalidRequest, Message: err.Error(), Err: err}
 	}
+	if err := tools.Refuse(provider, req.Choice, own.names...); err != nil {
+		return dst, err
+	}
 	if len(req.Output) > 0 && !jsonscan.IsObject(req.Output) {
 		return dst, invalid("output", "the schema is not a JSON object")
 	}
 	e := encoder{dialect: d, Writer: wire.Writer{Provider: provider, B: dst}, model: name, version: version(name), tools: tools, own: own}
+	if e.newest() && e.version >= 405 {
+		e.output = output.Schema
+	}
 	e.Begin(own.body)
 	fromRequest(&e, req)
 	return e.Finish()
@@ -55,14 +65,13 @@ func fromRequest(e *encoder, req *pawl.Request) {
 		e.String(e.model)
 	}
 	s := &req.Settings
-	t := e.toThinking(s)
+	t := e.toThinking(s, req.Messages)
 	if e.Key("max_tokens") {
 		e.Int(t.maxTokens)
 	}
 	e.cache = e.toMarks(req.Messages)
-	native := nativeOutput(e, req.Output)
-	lead := fromSystem(e, req, native)
-	offered := len(e.tools.Body) > 2 // else each was left out
+	lead := fromSystem(e, req)
+	offered := !e.tools.Empty() // else each was left out
 	if (offered || len(e.own.tools) > 0) && e.Key("tools") {
 		e.B = append(e.B, '[')
 		if offered {
@@ -103,16 +112,16 @@ func fromRequest(e *encoder, req *pawl.Request) {
 		e.Raw("]")
 	}
 	fromThinking(e, t)
-	if (t.effort != "" || native != nil) && e.Key("output_config") {
+	if (t.effort != "" || e.output != nil) && e.Key("output_config") {
 		e.Raw("{")
 		if t.effort != "" {
 			e.Raw(`"effort":`)
 			e.String(t.effort)
 		}
-		if native != nil {
+		if e.output != nil {
 			e.Comma()
 			e.Raw(`"format":{"type":"json_schema","schema":`)
-			e.B = append(e.B, native...)
+			e.B = append(e.B, e.output...)
 			e.Raw(`}`)
 		}
 		e.Raw("}")
@@ -128,15 +137,14 @@ func fromRequest(e *encoder, req *pawl.Request) {
 	}
 }
 
+// outputForm is what the server can hold a reply to: Claude from 4.5 on. Older ones, and what cannot be said, are asked in the system prompt.
+var outputForm = wire.OutputForm{Dialects: []*dialects.Dialect{dialects.AnthropicStrict}}
+
 // toolForm is how the API has tools.
 var toolForm = wire.ToolForm{Provider: provider, Dialect: dialects.Anthropic, FromTool: fromTool}
 
 // fromTool appends the definition of a tool.
-func fromTool(dst []byte, name string, t *pawl.Tool) ([]byte, error) {
-	schema, err := fromSchema(t.Input)
-	if err != nil {
-		return nil, err
-	}
+func fromTool(dst []byte, name string, t *pawl.Tool, schema json.RawMessage, _ bool) []byte {
 	dst = append(dst, `{"name":`...)
 	dst = jsonscan.AppendString(dst, name)
 	if t.Description != "" {
@@ -145,7 +153,7 @@ func fromTool(dst []byte, name string, t *pawl.Tool) ([]byte, error) {
 	}
 	dst = append(dst, `,"input_schema":`...)
 	dst = append(dst, schema...)
-	return append(dst, '}'), nil
+	return append(dst, '}')
 }
 
 // fromChoice writes the choice. None keeps the tools: without them the cache of the conversation's beginning would be lost. A
@@ -155,11 +163,6 @@ func fromChoice(e *encoder, c pawl.ToolChoice, req *pawl.Request, thinks bool) {
 	if forced && thinks {
 		e.Fail(unsupported("tool_choice", "Anthropic refuses a forced call (required or named) while the model thinks: what it thinks is to decide whether "+
 			"it calls a tool. Let the choice be auto, ask for no thinking (settings.effort, options.thinking), or take a model that decides itself when to think (Claude from 4.6 on)"))
-	}
-	for _, n := range c.Names {
-		if w := e.tools.ToWire(n); c.Mode == pawl.ToolNamed && !e.tools.Offered(w) && !slices.Contains(e.own.names, n) {
-			e.Fail(unsupported("tool_choice", "%s is not offered: Anthropic cannot express its input schema", n))
-		}
 	}
 	switch {
 	case c.Mode == pawl.ToolNone:

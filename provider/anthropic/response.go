@@ -162,9 +162,6 @@ func (d *decoder) block(raw []byte) error {
 			return err
 		}
 		call.Args = toArgs(b.input)
-		if restore := d.Tools.Restore(b.name); restore != nil {
-			call.Args = restore(call.Args)
-		}
 		return d.Part(call)
 	}
 	opaque, err := d.Keep(raw)

@@ -1,8 +1,6 @@
 package anthropic
 
 import (
-	"encoding/json"
-
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/jsonscan"
 	"github.com/pawl-go/pawl/internal/wire"
@@ -12,13 +10,12 @@ import (
 type slot struct {
 	index     int64
 	kind      kind
-	part      int                                   // the open part, or closed
-	text      []byte                                // of thinking, so far, or of the arguments that are held back
-	signature []byte                                // of thinking
-	citations []byte                                // of a text, so far: the inside of an array
-	input     []byte                                // of a call: what it began with
-	filled    bool                                  // some of the arguments came in fragments
-	restore   func(json.RawMessage) json.RawMessage // of a call whose arguments are written in another form; nil: they are not
+	part      int    // the open part, or closed
+	text      []byte // of thinking, so far, or of the arguments that are held back
+	signature []byte // of thinking
+	citations []byte // of a text, so far: the inside of an array
+	input     []byte // of a call: what it began with
+	filled    bool   // some of the arguments came in fragments
 	block     *pieces
 	done      bool
 }
@@ -185,7 +182,6 @@ func (d *decoder) begin(index int64, raw []byte) error {
 		if err != nil {
 			return err
 		}
-		s.restore = d.Tools.Restore(b.name)
 		s.part, err = d.Begin(call)
 		return err
 	default:
@@ -230,9 +226,7 @@ func (d *decoder) toDelta(c *jsonscan.Cursor, index int64) error {
 		case s.kind == kindThinking && string(k) == "signature":
 			s.signature = c.AppendString(s.signature)
 		case s.kind == kindCall && string(k) == "partial_json":
-			if s.restore != nil {
-				s.text = c.AppendString(s.text)
-			} else if args := d.Args(c); len(args) > 0 {
+			if args := d.Args(c); len(args) > 0 {
 				s.filled = true
 				err = d.More(s.part, pawl.ToolCall{Args: args})
 			}
@@ -303,12 +297,6 @@ func (d *decoder) end(s *slot) error {
 		}
 		return d.Send(pawl.Delta{Index: s.part, Part: pawl.Reasoning{Opaque: &pawl.Opaque{Provider: d.tag, Data: raw}}, Done: true})
 	case kindCall:
-		if s.restore != nil {
-			if len(s.text) > 0 {
-				s.input = s.text
-			}
-			s.input = s.restore(orEmpty(s.input))
-		}
 		if !s.filled {
 			return d.Send(pawl.Delta{Index: s.part, Part: pawl.ToolCall{Args: orEmpty(s.input)}, Done: true})
 		}

@@ -4,11 +4,12 @@ import (
 	"strings"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/wire"
 )
 
 // fromSystem writes the system prompt, a block a message, and returns how many messages it is made of. A wish for
 // structured output that the API cannot be told otherwise stands at its end.
-func fromSystem(e *encoder, req *pawl.Request, native []byte) int {
+func fromSystem(e *encoder, req *pawl.Request) int {
 	lead := 0
 	for lead < len(req.Messages) {
 		m := &req.Messages[lead]
@@ -21,8 +22,8 @@ func fromSystem(e *encoder, req *pawl.Request, native []byte) int {
 		lead++
 	}
 	wish := ""
-	if len(req.Output) > 0 && native == nil {
-		wish = outputWish + string(req.Output)
+	if len(req.Output) > 0 && e.output == nil {
+		wish = wire.Wish(req.Output)
 	}
 	any := wish != ""
 	for _, m := range req.Messages[:lead] {
@@ -53,6 +54,3 @@ func fromSystemText(e *encoder, text string) {
 	e.String(text)
 	e.Raw(`}`)
 }
-
-// outputWish is how structured output is asked for where the API cannot hold the model to it; pawl checks the reply either way.
-const outputWish = "When you give your final answer, give one JSON value and nothing else: no explanation, no code fence. It must fit this JSON Schema:\n"

@@ -21,7 +21,7 @@ var budgets = map[string]int{"minimal": 1024, "low": 2048, "medium": 8192, "high
 
 // toThinking reads the effort. Models from 4.6 on take the word, and decide themselves how much to think; those before
 // are given a budget, and those before 3.7 do not think.
-func (e *encoder) toThinking(s *pawl.Settings) thinking {
+func (e *encoder) toThinking(s *pawl.Settings, messages []pawl.Message) thinking {
 	t := thinking{maxTokens: s.MaxTokens}
 	if t.maxTokens == 0 {
 		t.maxTokens = defaultMaxTokens(e.version)
@@ -51,6 +51,12 @@ func (e *encoder) toThinking(s *pawl.Settings) thinking {
 	t.on, t.budget = true, budget
 	if s.MaxTokens == 0 {
 		t.maxTokens = budget + 8192
+	}
+	if e.unthought(messages) {
+		t.on, t.budget = false, 0
+		return t
+	}
+	if s.MaxTokens == 0 {
 		return t
 	}
 	if t.budget = min(budget, s.MaxTokens*3/4); t.budget < 1024 {
@@ -59,6 +65,59 @@ func (e *encoder) toThinking(s *pawl.Settings) thinking {
 		}
 	}
 	return t
+}
+
+// unthought reports whether messages go on from calls that were made without a thought of this server's model, because another model made
+// them or because it was not asked to think. Such a turn must be ended as it was begun, so no budget is sent with it.
+// https://docs.claude.com/en/docs/build-with-claude/extended-thinking, "Toggling thinking modes in conversations".
+func (d *dialect) unthought(messages []pawl.Message) bool {
+	found := false
+	for i := len(messages) - 1; i >= 0; i-- {
+		m := &messages[i]
+		switch {
+		case m.Role == pawl.RoleTool:
+		case m.Role != pawl.RoleAssistant:
+			if found {
+				return true // here the turn began
+			}
+		case !found && !m.HasCalls(), d.thinks(m):
+			return false
+		default:
+			found = true
+		}
+	}
+	return found
+}
+
+// thinks reports whether a reply begins with a thought that goes back to this server.
+func (d *dialect) thinks(m *pawl.Message) bool {
+	for _, p := range m.Parts {
+		r, ok := p.(pawl.Reasoning)
+		if !ok {
+			return false
+		}
+		if r.Opaque != nil && r.Opaque.Provider == d.tag {
+			kind := member(r.Opaque.Data, "type")
+			return kind == "thinking" || kind == "redacted_thinking"
+		}
+	}
+	return false
+}
+
+// tellUnthought says that a reply is asked for without the thinking that the settings want.
+func (m *Model) tellUnthought(req *pawl.Request, own options, yield func(pawl.Delta, error) bool) bool {
+	if req.Settings.Effort == "" || req.Settings.Effort == "none" || own.thinking != "" {
+		return true
+	}
+	name := m.name
+	if req.Model != "" {
+		name = req.Model
+	}
+	if v := version(name); v >= 406 || v != unknown && v < 307 || !m.unthought(req.Messages) {
+		return true
+	}
+	return yield(pawl.Delta{Notice: &pawl.Notice{Code: "thinking_off",
+		Text: "anthropic: the model does not think in this reply: it goes on from calls that were made without its thinking. It thinks again from the next message on"}}, nil)
 }
 
 func fromThinking(e *encoder, t thinking) {

@@ -8,7 +8,8 @@ import (
 	"github.com/pawl-go/pawl/internal/wire"
 )
 
-// EncodeMessages returns the body that New(req.Model, nil) sends for req. Errors are those of Stream.
+// EncodeMessages returns the body that New(req.Model, nil) sends for req. Errors are those of Stream, which heals
+// messages first (pawl.RulesOf); here they are taken as they are.
 func EncodeMessages(req *pawl.Request) ([]byte, error) {
 	d := newDialect(nil, false)
 	own, err := readOptions(req.Settings.Options[provider])
@@ -21,7 +22,7 @@ func EncodeMessages(req *pawl.Request) ([]byte, error) {
 			return nil, err
 		}
 	}
-	return d.encode(nil, "", tools, req, own)
+	return d.encode(nil, "", tools, wire.NewOutput(outputForm, req.Output), req, own)
 }
 
 // DecodeMessages returns the reply in the body of an answer, or the error in it, which is a *pawl.ProviderError. With

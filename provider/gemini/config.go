@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/pawl-go/pawl"
+	dialects "github.com/pawl-go/pawl/internal/dialect"
 	"github.com/pawl-go/pawl/internal/jsonscan"
 )
 
@@ -91,9 +92,10 @@ func trim(value []byte) []byte {
 
 // fromTools writes the tools and how they may be used.
 func fromTools(e *encoder, req *pawl.Request) {
-	if (len(req.Tools) > 0 || len(e.opts.tools) > 0) && e.Key("tools") {
+	offered := !e.tools.Empty()
+	if (offered || len(e.opts.tools) > 0) && e.Key("tools") {
 		e.Raw("[")
-		if len(req.Tools) > 0 {
+		if offered {
 			e.Raw(`{"functionDeclarations":`)
 			e.B = append(e.B, e.tools.Body...)
 			e.Raw("}")
@@ -104,7 +106,7 @@ func fromTools(e *encoder, req *pawl.Request) {
 		}
 		e.Raw("]")
 	}
-	own := len(req.Tools) > 0 && !e.opts.toolConfig.has("functionCallingConfig")
+	own := offered && !e.opts.toolConfig.has("functionCallingConfig")
 	if (own || len(e.opts.toolConfig.members) > 0) && e.Key("toolConfig") {
 		e.Raw("{")
 		if own {
@@ -114,7 +116,7 @@ func fromTools(e *encoder, req *pawl.Request) {
 		e.join(e.opts.toolConfig)
 		e.Raw("}")
 	}
-	if p := req.Settings.Parallel; p != nil && !*p && len(req.Tools) > 0 {
+	if p := req.Settings.Parallel; p != nil && !*p && offered {
 		e.Fail(unsupported("settings.parallel_calls", "Gemini cannot be told to make one call at a time"))
 	}
 }
@@ -169,8 +171,12 @@ func fromSettings(e *encoder, req *pawl.Request) {
 		if key("responseMimeType") {
 			e.Raw(`"application/json"`)
 		}
-		if !own.has("responseSchema") && key("responseJsonSchema") {
-			e.B = append(e.B, req.Output...)
+		field := "responseJsonSchema"
+		if e.output.Dialect == dialects.Gemini {
+			field = "responseSchema"
+		}
+		if !own.has("responseSchema") && key(field) {
+			e.B = append(e.B, e.output.Schema...)
 		}
 	}
 	e.join(own)
@@ -181,10 +187,10 @@ func fromSettings(e *encoder, req *pawl.Request) {
 	e.Raw("}")
 }
 
-// native reports whether the model can be held to the schema of the output. Older ones refuse JSON beside tools; they
-// are told in the instructions, and the reply is checked like any other.
+// native reports whether the model can be held to the schema of the output. Models before Gemini 3 refuse JSON beside tools; they
+// are told in the instructions, as all are where the schema is none of an object, and the reply is checked like any other.
 func (e *encoder) native(req *pawl.Request) bool {
-	return len(req.Output) > 0 && (len(req.Tools) == 0 || e.version == 0 || e.version >= 3)
+	return e.output.Schema != nil && (e.tools.Empty() || e.version == 0 || e.version >= 3)
 }
 
 // fromEffort writes how much the model may think. Gemini 3 knows levels, its predecessors a number of tokens; a number is taken as

@@ -62,6 +62,11 @@ type Options struct {
 	// negative: never.
 	Retries int
 
+	// Subset sends schemas in the API's older fields, parameters and responseSchema, which take a subset of OpenAPI, for a server that
+	// does not know parametersJsonSchema and responseJsonSchema. What the subset has no word for is still checked here; a tool
+	// that cannot be said in it is left out, with a notice.
+	Subset bool
+
 	// How long to wait for the server. 0: the default, negative: without end. A request that is answered may take as long as it
 	// wants, as long as something comes. What did not come in time is CodeTimeout, and counts as a failed request.
 	ConnectTimeout   time.Duration // for a connection; 10 s. It is not for an HTTP of your own
@@ -77,6 +82,7 @@ type Model struct {
 	client wire.Client
 	err    error // a mistake in the options, told on the first request
 	tools  wire.ToolCache
+	output wire.OutputCache
 }
 
 var _ pawl.Model = (*Model)(nil)
@@ -104,7 +110,10 @@ func New(model string, o *Options) *Model {
 	m.dialect = newDialect(u.Hostname())
 	m.client = wire.Client{Provider: provider, Header: wire.Header(o.Header), Key: key, HTTP: o.HTTP, Retries: wire.Retries(o.Retries), Decoder: newDecoder, ToError: toError,
 		Timeouts: wire.Timeouts{Connect: o.ConnectTimeout, FirstByte: o.FirstByteTimeout, Silence: o.SilenceTimeout}}
-	m.tools.Form = form
+	m.tools.Form, m.output.Form = form, outputForm
+	if o.Subset {
+		m.tools.Form, m.output.Form = subsetForm, subsetOutputForm
+	}
 	switch {
 	case strings.ContainsFunc(key, unicode.IsControl):
 		m.err = &pawl.ProviderError{Provider: provider, Code: pawl.CodeAuthentication,
@@ -157,14 +166,21 @@ func (m *Model) stream(ctx context.Context, req *pawl.Request, yield func(pawl.D
 	if m.err != nil {
 		return m.err
 	}
+	req, more := rules.Heal(req, req.Settings.Options[provider], yield)
+	if !more {
+		return wire.ErrStopped
+	}
 	tools, err := m.tools.Get(req.Tools)
 	if err != nil {
 		return err
 	}
 	name := first(req.Model, m.name)
-	body, err := wire.Body(func(dst []byte) ([]byte, error) { return m.encode(dst, name, tools, req) })
+	body, err := wire.Body(func(dst []byte) ([]byte, error) { return m.encode(dst, name, tools, m.output.Get(req.Output), req) })
 	if err != nil {
 		return err
+	}
+	if !tools.Tell(yield) {
+		return wire.ErrStopped
 	}
 	u, err := m.address(name, req.Whole)
 	if err != nil {

@@ -12,6 +12,9 @@ import (
 // skipSignature is what Google documents for calls that another model made: it takes the place of the signature that Gemini 3 demands.
 const skipSignature = `"thoughtSignature":"skip_thought_signature_validator"`
 
+// rules are what the API wants of messages.
+var rules = wire.Rules{Rules: pawl.RulesOf("gemini"), Heads: []string{"cachedContent", "cached_content"}}
+
 // encoder appends a body.
 type encoder struct {
 	wire.Writer
@@ -19,6 +22,7 @@ type encoder struct {
 	model   string
 	version int // of the model; 0: not known
 	tools   *wire.Toolset
+	output  wire.Output
 	opts    options
 
 	role    string          // of the content that is being written; "": none
@@ -27,7 +31,7 @@ type encoder struct {
 }
 
 // encode appends the body of req to dst. The model stands in the address, not in the body, but says what may be in it.
-func (d *dialect) encode(dst []byte, name string, tools *wire.Toolset, req *pawl.Request) ([]byte, error) {
+func (d *dialect) encode(dst []byte, name string, tools *wire.Toolset, output wire.Output, req *pawl.Request) ([]byte, error) {
 	if name == "" {
 		return dst, invalid("model", "no model is named")
 	}
@@ -37,11 +41,14 @@ func (d *dialect) encode(dst []byte, name string, tools *wire.Toolset, req *pawl
 	if len(req.Output) > 0 && !jsonscan.IsObject(req.Output) {
 		return dst, invalid("output", "the schema is not a JSON object")
 	}
+	if err := tools.Refuse(provider, req.Choice); err != nil {
+		return dst, err
+	}
 	opts, err := readOptions(req.Settings.Options[provider])
 	if err != nil {
 		return dst, err
 	}
-	e := encoder{Writer: wire.Writer{Provider: provider, B: dst}, dialect: *d, model: name, version: version(name), tools: tools, opts: opts}
+	e := encoder{Writer: wire.Writer{Provider: provider, B: dst}, dialect: *d, model: name, version: version(name), tools: tools, output: output, opts: opts}
 	e.Begin(opts.rest)
 	fromRequest(&e, req)
 	return e.Finish()
@@ -100,7 +107,7 @@ func fromInstructions(e *encoder, req *pawl.Request) {
 	}
 	if tell {
 		e.Comma()
-		e.text("When you answer without calling a function, answer with one JSON value that fits this JSON Schema, and nothing else:\n" + string(req.Output))
+		e.text(wire.Wish(req.Output))
 		e.Raw("}")
 	}
 	e.Raw(`]}`)

@@ -112,7 +112,7 @@ func TestRequests(t *testing.T) {
 		{"choice of what is not there", with(asked(u), func(r *pawl.Request) { r.Tools = []*pawl.Tool{tool("f")}; r.Choice = pawl.Named("g") }), `error invalid_request: tool choice: no tool "g" is offered; offered: f`},
 		{"one call at a time", with(asked(u), func(r *pawl.Request) { r.Tools = []*pawl.Tool{tool("f")}; r.Settings.Parallel = &no }), `error unsupported: settings.parallel_calls: Gemini cannot be told to make one call at a time`},
 		{"several calls at a time", with(asked(u), func(r *pawl.Request) { r.Tools = []*pawl.Tool{tool("f")}; r.Settings.Parallel = &yes }), `"tools"`},
-		{"a schema that is no JSON", with(asked(u), func(r *pawl.Request) { r.Tools = []*pawl.Tool{{Name: "f", Input: []byte(`{`)}} }), `error invalid_request: tools: f: input: unexpected end of JSON input`},
+		{"a schema that is no JSON", with(asked(u), func(r *pawl.Request) { r.Tools = []*pawl.Tool{{Name: "f", Input: []byte(`{`)}} }), `error invalid_request: tools: f: input: the schema is not a JSON object`},
 
 		{"settings", with(asked(u), func(r *pawl.Request) {
 			r.Settings = pawl.Settings{MaxTokens: 9, Temperature: &half, TopP: &half, Stop: []string{"x", "y"}, Effort: "low"}
@@ -122,9 +122,9 @@ func TestRequests(t *testing.T) {
 		{"effort as a number", with(with(asked(u), newer), func(r *pawl.Request) { r.Settings.Effort = "0512" }), `{"thinkingBudget":512}`},
 		{"no effort, before Gemini 3", with(asked(u), func(r *pawl.Request) { r.Settings.Effort = "none" }), `{"thinkingBudget":0}`},
 		{"effort in unknown words", with(asked(u), func(r *pawl.Request) { r.Settings.Effort = "xhigh" }), `error unsupported: settings.effort: gemini-2.5-flash thinks by a budget: a number of tokens, or none, minimal, low, medium, high or dynamic; not "xhigh"`},
-		{"output", with(asked(u), func(r *pawl.Request) { r.Output = []byte(`{"type":"object"}`) }), `"generationConfig":{"responseMimeType":"application/json","responseJsonSchema":{"type":"object"}}}`},
-		{"output beside tools, Gemini 3", with(with(asked(u), newer), func(r *pawl.Request) { r.Tools = []*pawl.Tool{tool("f")}; r.Output = []byte(`{"type":"object"}`) }), `"responseJsonSchema":{"type":"object"}`},
-		{"output beside tools, before Gemini 3", with(asked(u), func(r *pawl.Request) { r.Tools = []*pawl.Tool{tool("f")}; r.Output = []byte(`{"type":"object"}`) }), `{"systemInstruction":{"parts":[{"text":"When you answer without calling a function, answer with one JSON value that fits this JSON Schema, and nothing else:\n{\"type\":\"object\"}"}]},"contents":[{"role":"user","parts":[{"text":"u"}]}],"tools":[{"functionDeclarations":[{"name":"f","description":"Does f.","parametersJsonSchema":{"type":"object","properties":{"x":{"type":"integer"}},"required":["x"]}}]}],"toolConfig":{"functionCallingConfig":{"mode":"AUTO"}}}`},
+		{"output", with(asked(u), func(r *pawl.Request) { r.Output = []byte(`{"type":"object"}`) }), `"generationConfig":{"responseMimeType":"application/json","responseJsonSchema":{"type":"object","properties":{}}}}`},
+		{"output beside tools, Gemini 3", with(with(asked(u), newer), func(r *pawl.Request) { r.Tools = []*pawl.Tool{tool("f")}; r.Output = []byte(`{"type":"object"}`) }), `"responseJsonSchema":{"type":"object","properties":{}}`},
+		{"output beside tools, before Gemini 3", with(asked(u), func(r *pawl.Request) { r.Tools = []*pawl.Tool{tool("f")}; r.Output = []byte(`{"type":"object"}`) }), `{"systemInstruction":{"parts":[{"text":"When you give your final answer, give one JSON value and nothing else: no explanation, no code fence. It must fit this JSON Schema:\n{\"type\":\"object\"}"}]},"contents":[{"role":"user","parts":[{"text":"u"}]}],"tools":[{"functionDeclarations":[{"name":"f","description":"Does f.","parametersJsonSchema":{"type":"object","properties":{"x":{"type":"integer"}},"required":["x"]}}]}],"toolConfig":{"functionCallingConfig":{"mode":"AUTO"}}}`},
 		{"output that is no schema", with(asked(u), func(r *pawl.Request) { r.Output = []byte(`7`) }), `error invalid_request: output: the schema is not a JSON object`},
 		{"options", with(asked(u), func(r *pawl.Request) {
 			r.Tools = []*pawl.Tool{tool("f")}

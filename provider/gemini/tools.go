@@ -1,35 +1,42 @@
 package gemini
 
 import (
-	"bytes"
 	"encoding/json"
-	"fmt"
 
 	"github.com/pawl-go/pawl"
+	dialects "github.com/pawl-go/pawl/internal/dialect"
 	"github.com/pawl-go/pawl/internal/jsonscan"
 	"github.com/pawl-go/pawl/internal/wire"
 )
 
-// form is how the API has tools. The schema goes as JSON Schema, which both of Google's hosts take beside the older
-// field for a subset of OpenAPI: nothing has to be taken out of it, and nothing is lost on the way.
-var form = wire.ToolForm{Provider: provider, FromTool: fromTool}
+// form is how the API has tools: with a JSON Schema, which both of Google's hosts take beside the older field for a subset of OpenAPI;
+// little has to be taken out of it.
+var form = wire.ToolForm{Provider: provider, Dialect: dialects.GeminiJSON,
+	FromTool: func(dst []byte, name string, t *pawl.Tool, schema json.RawMessage, _ bool) []byte {
+		return fromTool(dst, name, t, "parametersJsonSchema", schema)
+	}}
 
-// fromTool appends the declaration of a function.
-func fromTool(dst []byte, name string, t *pawl.Tool) ([]byte, error) {
+// subsetForm is how a server has tools that knows the older field alone.
+var subsetForm = wire.ToolForm{Provider: provider, Dialect: dialects.Gemini,
+	FromTool: func(dst []byte, name string, t *pawl.Tool, schema json.RawMessage, _ bool) []byte {
+		return fromTool(dst, name, t, "parameters", schema)
+	}}
+
+// What a reply can be held to, in each of the two.
+var (
+	outputForm       = wire.OutputForm{Dialects: []*dialects.Dialect{dialects.GeminiJSON}, Any: true}
+	subsetOutputForm = wire.OutputForm{Dialects: []*dialects.Dialect{dialects.Gemini}, Any: true}
+)
+
+// fromTool appends the declaration of a function, with its schema under the name of the field for it.
+func fromTool(dst []byte, name string, t *pawl.Tool, field string, schema json.RawMessage) []byte {
 	dst = append(dst, `{"name":`...)
 	dst = jsonscan.AppendString(dst, name)
 	dst = append(dst, `,"description":`...) // the API wants one, even if there is nothing in it
 	dst = jsonscan.AppendString(dst, t.Description)
-	dst = append(dst, `,"parametersJsonSchema":`...)
-	if len(t.Input) == 0 {
-		return append(dst, `{"type":"object","properties":{}}}`...), nil
-	}
-	var b bytes.Buffer
-	if err := json.Compact(&b, t.Input); err != nil {
-		return nil, fmt.Errorf("input: %w", err)
-	}
-	dst = append(dst, b.Bytes()...)
-	return append(dst, '}'), nil
+	dst = append(append(append(dst, `,"`...), field...), `":`...)
+	dst = append(dst, schema...)
+	return append(dst, '}')
 }
 
 // fromChoice writes the function calling config.

@@ -8,8 +8,8 @@ import (
 	"github.com/pawl-go/pawl/internal/wire"
 )
 
-// EncodeGenerate returns the body that New(req.Model, nil) sends for req, whether the reply is to be streamed or not. Errors
-// are those of Stream.
+// EncodeGenerate returns the body that New(req.Model, nil) sends for req, whether the reply is to be streamed or not. Errors are those of
+// Stream, which heals messages first (pawl.RulesOf); here they are taken as they are.
 func EncodeGenerate(req *pawl.Request) ([]byte, error) {
 	d := newDialect("")
 	tools := wire.NoTools
@@ -19,7 +19,7 @@ func EncodeGenerate(req *pawl.Request) ([]byte, error) {
 			return nil, err
 		}
 	}
-	return d.encode(nil, req.Model, tools, req)
+	return d.encode(nil, req.Model, tools, wire.NewOutput(outputForm, req.Output), req)
 }
 
 // DecodeGenerate returns the reply in the body of an answer to generateContent or streamGenerateContent, or the error in it,

@@ -1,22 +1,31 @@
 package openai
 
 import (
+	"encoding/json"
 	"strings"
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/jsonscan"
+	"github.com/pawl-go/pawl/internal/wire"
 )
 
 // fromRequest writes the members of a Chat Completions body after its model.
 func fromChatRequest(e *encoder, req *pawl.Request) {
 	if e.Key("messages") {
 		e.Raw("[")
+		lead := leading(req.Messages)
 		for i := range req.Messages {
+			if i == lead {
+				fromChatWish(e, req)
+			}
 			fromChatMessage(e, i, &req.Messages[i])
+		}
+		if lead == len(req.Messages) {
+			fromChatWish(e, req)
 		}
 		e.Raw("]")
 	}
-	if len(req.Tools) > 0 {
+	if !e.tools.Empty() {
 		if e.Key("tools") {
 			e.B = append(e.B, e.tools.Body...)
 		}
@@ -36,7 +45,7 @@ func fromChatRequest(e *encoder, req *pawl.Request) {
 			e.Int(s.MaxTokens)
 		}
 	}
-	e.sampling(s, len(req.Tools) > 0)
+	e.sampling(s, !e.tools.Empty())
 	if len(s.Stop) > 0 && e.Key("stop") {
 		e.Raw("[")
 		for _, stop := range s.Stop {
@@ -48,11 +57,16 @@ func fromChatRequest(e *encoder, req *pawl.Request) {
 	if s.Effort != "" && e.Key("reasoning_effort") {
 		e.String(s.Effort)
 	}
-	if len(req.Output) > 0 && e.Key("response_format") {
-		e.Raw(`{"type":"json_schema","json_schema":{"name":"output","strict":`)
-		e.Bool(strict(req.Output))
-		e.Raw(`,"schema":`)
-		e.B = append(e.B, req.Output...)
+	switch {
+	case len(req.Output) == 0:
+	case e.jsonObject:
+		// The schema stands in the instructions. Beside tools JSON could not be asked for: a call comes with text.
+		if e.tools.Empty() && e.Key("response_format") {
+			e.Raw(`{"type":"json_object"}`)
+		}
+	case e.output.Schema != nil && e.Key("response_format"):
+		e.Raw(`{"type":"json_schema","json_schema":{`)
+		e.schema()
 		e.Raw(`}}`)
 	}
 	if !req.Whole {
@@ -65,8 +79,27 @@ func fromChatRequest(e *encoder, req *pawl.Request) {
 	}
 }
 
-// fromTool appends the definition of a tool, nested as Chat Completions has it.
-func fromChatTool(dst []byte, name string, t *pawl.Tool, schema []byte) []byte {
+// leading returns how many messages at the beginning are instructions.
+func leading(messages []pawl.Message) int {
+	n := 0
+	for n < len(messages) && (messages[n].Role == pawl.RoleSystem || messages[n].Role == pawl.RoleDeveloper) {
+		n++
+	}
+	return n
+}
+
+// fromChatWish asks for a reply that fits a schema in words, where the server cannot be told in another way.
+func fromChatWish(e *encoder, req *pawl.Request) {
+	if len(req.Output) > 0 && (e.jsonObject || e.output.Schema == nil) {
+		e.Comma()
+		e.Raw(`{"role":"system","content":`)
+		e.String(wire.Wish(req.Output))
+		e.Raw(`}`)
+	}
+}
+
+// fromChatTool appends the definition of a tool, nested as Chat Completions has it.
+func fromChatTool(dst []byte, name string, t *pawl.Tool, schema json.RawMessage, strict bool) []byte {
 	dst = append(dst, `{"type":"function","function":{"name":`...)
 	dst = jsonscan.AppendString(dst, name)
 	if t.Description != "" {
@@ -75,6 +108,9 @@ func fromChatTool(dst []byte, name string, t *pawl.Tool, schema []byte) []byte {
 	}
 	dst = append(dst, `,"parameters":`...)
 	dst = append(dst, schema...)
+	if strict {
+		dst = append(dst, `,"strict":true`...)
+	}
 	return append(dst, `}}`...)
 }
 

@@ -12,6 +12,7 @@ var chatAPI = &api{
 	provider: "openai-chat",
 	path:     "chat/completions",
 	maxID:    40,
+	rules:    &wire.Rules{Rules: pawl.RulesOf("openai-chat")},
 	encode:   fromChatRequest,
 	fromTool: fromChatTool,
 	decoder: func(d *dialect, out *wire.Emitter) wire.Decoder {

@@ -22,13 +22,22 @@ func (m *Model) stream(ctx context.Context, req *pawl.Request, yield func(pawl.D
 	if m.err != nil {
 		return m.err
 	}
+	req, more := m.rules.Heal(req, req.Settings.Options[m.provider], yield)
+	if !more {
+		return wire.ErrStopped
+	}
 	tools, err := m.tools.Get(req.Tools)
 	if err != nil {
 		return err
 	}
-	body, err := wire.Body(func(dst []byte) ([]byte, error) { return m.dialect.encode(dst, m.name, tools, req) })
+	body, err := wire.Body(func(dst []byte) ([]byte, error) {
+		return m.dialect.encode(dst, m.name, tools, m.output.Get(req.Output), req)
+	})
 	if err != nil {
 		return err
+	}
+	if !tools.Tell(yield) {
+		return wire.ErrStopped
 	}
 	return m.client.Send(ctx, m.url, body, req.Whole, m.emitter(tools, yield))
 }

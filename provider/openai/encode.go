@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/pawl-go/pawl"
+	dialects "github.com/pawl-go/pawl/internal/dialect"
 	"github.com/pawl-go/pawl/internal/jsonscan"
 	"github.com/pawl-go/pawl/internal/wire"
 )
@@ -13,16 +14,17 @@ import (
 type encoder struct {
 	*dialect
 	wire.Writer
-	model string
-	tools *wire.Toolset
+	model  string
+	tools  *wire.Toolset
+	output wire.Output
 }
 
 // encode appends the body of req to dst.
-func (d *dialect) encode(dst []byte, name string, tools *wire.Toolset, req *pawl.Request) ([]byte, error) {
+func (d *dialect) encode(dst []byte, name string, tools *wire.Toolset, output wire.Output, req *pawl.Request) ([]byte, error) {
 	if req.Model != "" {
 		name = req.Model
 	}
-	e := encoder{dialect: d, Writer: wire.Writer{Provider: d.provider, B: dst}, model: name, tools: tools}
+	e := encoder{dialect: d, Writer: wire.Writer{Provider: d.provider, B: dst}, model: name, tools: tools, output: output}
 	if name == "" {
 		return dst, d.invalid("model", "no model is named")
 	}
@@ -31,6 +33,9 @@ func (d *dialect) encode(dst []byte, name string, tools *wire.Toolset, req *pawl
 	}
 	if len(req.Output) > 0 && !jsonscan.IsObject(req.Output) {
 		return dst, d.invalid("output", "the schema is not a JSON object")
+	}
+	if err := tools.Refuse(d.provider, req.Choice); err != nil {
+		return dst, err
 	}
 	e.Begin(req.Settings.Options[d.provider])
 	if e.Key("model") {
@@ -148,54 +153,12 @@ func field(message, part int) string {
 	return "messages[" + strconv.Itoa(message) + "].parts[" + strconv.Itoa(part) + "]"
 }
 
-// strict reports whether the provider can hold a reply to the schema exactly: every object closes itself and requires
-// all its properties. Other schemas are sent as a wish, and pawl checks the reply either way.
-func strict(schema []byte) bool {
-	c := jsonscan.New(schema)
-	return strictValue(&c) && c.End() == nil
-}
-
-func strictValue(c *jsonscan.Cursor) bool {
-	ok := true
-	switch c.Kind() {
-	case jsonscan.Array:
-		for c.Array(); c.More(); {
-			ok = strictValue(c) && ok
-		}
-	case jsonscan.Object:
-		c.Object()
-		properties, required, closed, object := 0, 0, false, false
-		for k, more := c.Key(); more; k, more = c.Key() {
-			switch string(k) {
-			case "type":
-				object = object || c.Kind() == jsonscan.String && string(c.Text()) == "object"
-			case "properties":
-				object = true
-				if !c.Object() {
-					return false
-				}
-				for _, more := c.Key(); more; _, more = c.Key() {
-					properties++
-					ok = strictValue(c) && ok
-				}
-			case "required":
-				for c.Array(); c.More(); {
-					required++
-				}
-			case "additionalProperties":
-				closed = c.Kind() == jsonscan.False
-			case "enum", "const", "default", "examples":
-			default:
-				ok = strictValue(c) && ok
-			}
-		}
-		if object {
-			ok = ok && closed && properties == required
-		}
-	default:
-		c.Skip()
-	}
-	return ok
+// schema writes the members of a format that holds the reply to a schema.
+func (e *encoder) schema() {
+	e.Raw(`"name":"output","strict":`)
+	e.Bool(e.output.Dialect == dialects.OpenAIStrict)
+	e.Raw(`,"schema":`)
+	e.B = append(e.B, e.output.Schema...)
 }
 
 // choice writes a tool choice: a word, one tool between its begin and end, or several of them within those of a set.

@@ -23,7 +23,7 @@ package openai
 
 import (
 	"cmp"
-	"fmt"
+	"encoding/json"
 	"net/http"
 	"net/url"
 	"os"
@@ -32,6 +32,7 @@ import (
 	"unicode"
 
 	"github.com/pawl-go/pawl"
+	dialects "github.com/pawl-go/pawl/internal/dialect"
 	"github.com/pawl-go/pawl/internal/wire"
 )
 
@@ -63,6 +64,11 @@ type Options struct {
 	// negative: never.
 	Retries int
 
+	// Strict asks the server to hold the model to the schemas of tools while it writes. It is done for each tool whose schema can be said
+	// in OpenAI's strict form (what is optional takes null there, and is turned back); the others are sent as without it. What the form has
+	// no word for is still checked here. Only the Responses API and servers that know "strict" make a difference of it.
+	Strict bool
+
 	// What is waited for without a sign of life; 0: the default; negative: without end. A reply may take as long as it
 	// wants, as long as something comes. What did not come in time is CodeTimeout, and counts as a failed request.
 	ConnectTimeout   time.Duration // for a connection; 10 s. It is not for an HTTP of your own
@@ -78,6 +84,9 @@ type Server struct {
 	KeyEnv    string // the environment variable with the key; "": there is none
 	KeyHeader string // the header that carries the key alone; "": Authorization, as a bearer token
 	Keyless   bool   // it may be asked without a key
+
+	// JSONObject: its response_format knows json_object and no json_schema, so that a schema for the reply is asked for in words.
+	JSONObject bool
 }
 
 // Model is a pawl.Model over one of OpenAI's APIs. Create it with New or NewChat; it may be used concurrently.
@@ -88,6 +97,7 @@ type Model struct {
 	client wire.Client
 	err    error // a mistake in the options, told on the first request
 	tools  wire.ToolCache
+	output wire.OutputCache
 }
 
 var _ pawl.Model = (*Model)(nil)
@@ -132,7 +142,8 @@ func newModel(a *api, model string, o *Options) *Model {
 	m.client = wire.Client{Provider: a.provider, Header: wire.Header(o.Header), Key: key, HTTP: o.HTTP, Retries: wire.Retries(o.Retries),
 		Timeouts: wire.Timeouts{Connect: o.ConnectTimeout, FirstByte: o.FirstByteTimeout, Silence: o.SilenceTimeout},
 		Decoder:  m.decode, ToError: m.toError}
-	m.tools.Form = m.form()
+	m.jsonObject = server.JSONObject
+	m.tools.Form, m.output.Form = m.form(o.Strict), outputForm
 	switch {
 	case strings.ContainsFunc(key, unicode.IsControl):
 		m.err = &pawl.ProviderError{Provider: a.provider, Code: pawl.CodeAuthentication,
@@ -164,8 +175,9 @@ type api struct {
 	provider string // in errors, in Settings.Options, and in front of Opaque tags
 	path     string
 	maxID    int // the longest call id that is accepted
+	rules    *wire.Rules
 	encode   func(e *encoder, req *pawl.Request)
-	fromTool func(dst []byte, name string, t *pawl.Tool, schema []byte) []byte
+	fromTool func(dst []byte, name string, t *pawl.Tool, schema json.RawMessage, strict bool) []byte
 	decoder  func(d *dialect, out *wire.Emitter) wire.Decoder
 }
 
@@ -175,6 +187,7 @@ type dialect struct {
 	tag        string // of Opaque
 	compatible bool   // not OpenAI's own server
 	mistral    bool   // call ids of nine letters and digits, nothing else
+	jsonObject bool   // no schemas for replies
 }
 
 func newDialect(a *api, host string) dialect {
@@ -188,15 +201,16 @@ func newDialect(a *api, host string) dialect {
 }
 
 // form is how the dialect has tools.
-func (d *dialect) form() wire.ToolForm {
-	return wire.ToolForm{Provider: d.provider, FromTool: func(dst []byte, name string, t *pawl.Tool) ([]byte, error) {
-		schema, err := fromSchema(t.Input)
-		if err != nil {
-			return nil, fmt.Errorf("input: %w", err)
-		}
-		return d.fromTool(dst, name, t, schema), nil
-	}}
+func (d *dialect) form(strict bool) wire.ToolForm {
+	f := wire.ToolForm{Provider: d.provider, Dialect: dialects.OpenAI, FromTool: d.fromTool}
+	if strict {
+		f.Strict = dialects.OpenAIStrict
+	}
+	return f
 }
+
+// outputForm is what a reply can be held to: exactly, or as a wish that the server knows of.
+var outputForm = wire.OutputForm{Dialects: []*dialects.Dialect{dialects.OpenAIStrict, dialects.OpenAI}}
 
 func (d *dialect) emitter(tools *wire.Toolset, yield func(pawl.Delta, error) bool) *wire.Emitter {
 	return &wire.Emitter{Provider: d.provider, Tag: d.tag, Tools: tools, Yield: yield}

@@ -1,10 +1,13 @@
 package openai
 
 import (
+	"encoding/json"
+	"strconv"
 	"strings"
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/jsonscan"
+	"github.com/pawl-go/pawl/internal/wire"
 )
 
 // fromRequest writes the members of a Responses body after its model. Requests carry the whole conversation and ask the
@@ -15,13 +18,17 @@ func fromRequest(e *encoder, req *pawl.Request) {
 	for lead < len(messages) && messages[lead].Role == pawl.RoleSystem && onlyText(messages[lead].Parts) {
 		lead++
 	}
-	if lead > 0 && e.Key("instructions") {
-		if lead == 1 {
+	wish := len(req.Output) > 0 && e.output.Schema == nil
+	if (lead > 0 || wish) && e.Key("instructions") {
+		if lead == 1 && !wish {
 			e.String(messages[0].Text())
 		} else {
-			texts := make([]string, lead)
+			texts := make([]string, lead, lead+1)
 			for i := range texts {
 				texts[i] = messages[i].Text()
+			}
+			if wish {
+				texts = append(texts, wire.Wish(req.Output))
 			}
 			e.String(strings.Join(texts, "\n\n"))
 		}
@@ -34,7 +41,7 @@ func fromRequest(e *encoder, req *pawl.Request) {
 		}
 		e.Raw("]")
 	}
-	if len(req.Tools) > 0 {
+	if !e.tools.Empty() {
 		if e.Key("tools") {
 			e.B = append(e.B, e.tools.Body...)
 		}
@@ -46,7 +53,7 @@ func fromRequest(e *encoder, req *pawl.Request) {
 	if s.MaxTokens > 0 && e.Key("max_output_tokens") {
 		e.Int(s.MaxTokens)
 	}
-	e.sampling(s, len(req.Tools) > 0)
+	e.sampling(s, !e.tools.Empty())
 	if len(s.Stop) > 0 {
 		e.Fail(e.unsupported("settings.stop", "the Responses API has no stop sequences; openai-chat has them"))
 	}
@@ -55,11 +62,9 @@ func fromRequest(e *encoder, req *pawl.Request) {
 		e.String(s.Effort)
 		e.Raw(`}`)
 	}
-	if len(req.Output) > 0 && e.Key("text") {
-		e.Raw(`{"format":{"type":"json_schema","name":"output","strict":`)
-		e.Bool(strict(req.Output))
-		e.Raw(`,"schema":`)
-		e.B = append(e.B, req.Output...)
+	if e.output.Schema != nil && e.Key("text") {
+		e.Raw(`{"format":{"type":"json_schema",`)
+		e.schema()
 		e.Raw(`}}`)
 	}
 	if e.Key("store") {
@@ -103,7 +108,7 @@ func onlyText(parts []pawl.Part) bool {
 
 // fromTool appends the definition of a tool, flat as Responses has it. Strict must be refused in so many words: the API
 // would else rewrite the schema and make optional arguments required.
-func fromTool(dst []byte, name string, t *pawl.Tool, schema []byte) []byte {
+func fromTool(dst []byte, name string, t *pawl.Tool, schema json.RawMessage, strict bool) []byte {
 	dst = append(dst, `{"type":"function","name":`...)
 	dst = jsonscan.AppendString(dst, name)
 	if t.Description != "" {
@@ -112,7 +117,8 @@ func fromTool(dst []byte, name string, t *pawl.Tool, schema []byte) []byte {
 	}
 	dst = append(dst, `,"parameters":`...)
 	dst = append(dst, schema...)
-	return append(dst, `,"strict":false}`...)
+	dst = append(dst, `,"strict":`...)
+	return append(strconv.AppendBool(dst, strict), '}')
 }
 
 func fromChoice(e *encoder, c pawl.ToolChoice) {

@@ -14,6 +14,7 @@ var responsesAPI = &api{
 	provider: "openai",
 	path:     "responses",
 	maxID:    64,
+	rules:    &wire.Rules{Rules: pawl.RulesOf("openai-responses"), Heads: []string{"previous_response_id", "conversation"}},
 	encode:   fromRequest,
 	fromTool: fromTool,
 	decoder:  func(d *dialect, out *wire.Emitter) wire.Decoder { return &responseDecoder{dialect: d, Emitter: out} },

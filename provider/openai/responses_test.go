@@ -117,7 +117,7 @@ func TestResponsesRequests(t *testing.T) {
 		{"options that are no object", with(func(r *pawl.Request) {
 			r.Settings.Options = map[string]json.RawMessage{"openai": json.RawMessage(`[1]`)}
 		}), `error invalid_request: settings.options.openai: not a JSON object`},
-		{"output", with(func(r *pawl.Request) { r.Output = []byte(`{"type":"object"}`) }), start + `,"text":{"format":{"type":"json_schema","name":"output","strict":false,"schema":{"type":"object"}}},"store":false}`},
+		{"output", with(func(r *pawl.Request) { r.Output = []byte(`{"type":"object"}`) }), start + `,"text":{"format":{"type":"json_schema","name":"output","strict":false,"schema":{"type":"object","properties":{}}}},"store":false}`},
 		{"instructions and roles", messages(pawl.System("s"), pawl.System("t"), pawl.User("u"), pawl.System("later"), pawl.Message{Role: pawl.RoleDeveloper, Parts: []pawl.Part{pawl.Text{Text: "d"}}}, pawl.Assistant(pawl.Text{Text: "a"})),
 			`{"model":"m","instructions":"s\n\nt","input":[{"type":"message","role":"user","content":"u"},{"type":"message","role":"system","content":"later"},{"type":"message","role":"developer","content":"d"},{"type":"message","role":"assistant","content":"a"}],"store":false}`},
 		{"reasoning, text, calls and results in order", messages(pawl.User("u"), pawl.Assistant(

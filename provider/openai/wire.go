@@ -8,10 +8,12 @@ import (
 	"github.com/pawl-go/pawl/internal/wire"
 )
 
-// EncodeResponses returns the body that New(req.Model, nil) sends for req. Errors are those of Stream.
+// EncodeResponses returns the body that New(req.Model, nil) sends for req. Errors are those of Stream, which heals
+// messages first (pawl.RulesOf); here they are taken as they are.
 func EncodeResponses(req *pawl.Request) ([]byte, error) { return encodeBody(responsesAPI, req) }
 
-// EncodeChat returns the body that NewChat(req.Model, nil) sends for req. Errors are those of Stream.
+// EncodeChat returns the body that NewChat(req.Model, nil) sends for req. Errors are those of Stream, which heals
+// messages first (pawl.RulesOf); here they are taken as they are.
 func EncodeChat(req *pawl.Request) ([]byte, error) { return encodeBody(chatAPI, req) }
 
 // DecodeResponses returns the reply in the body of a Responses answer, or the error in it, which is a
@@ -30,11 +32,11 @@ func encodeBody(a *api, req *pawl.Request) ([]byte, error) {
 	tools := wire.NoTools
 	if len(req.Tools) > 0 {
 		var err error
-		if tools, err = wire.NewToolset(d.form(), req.Tools); err != nil {
+		if tools, err = wire.NewToolset(d.form(false), req.Tools); err != nil {
 			return nil, err
 		}
 	}
-	return d.encode(nil, "", tools, req)
+	return d.encode(nil, "", tools, wire.NewOutput(outputForm, req.Output), req)
 }
 
 func decodeBody(a *api, status int, sse bool, body []byte) (*pawl.Response, error) {

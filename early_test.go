@@ -1,0 +1,436 @@
+package pawl_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/pawl-go/pawl"
+)
+
+// written is a reply as it comes: its parts, each sealed after a time.
+type written struct {
+	parts  []pawl.Part
+	after  []time.Duration // before each part, and before the end
+	finish pawl.FinishReason
+	err    error // in place of the end
+}
+
+// slowly is a model that writes replies, one for each request, in real time.
+func slowly(replies ...written) modelFunc {
+	return func(ctx context.Context, req *pawl.Request) iter.Seq2[pawl.Delta, error] {
+		n := 0
+		for _, m := range req.Messages {
+			if m.Role == pawl.RoleAssistant {
+				n++
+			}
+		}
+		return func(yield func(pawl.Delta, error) bool) {
+			if n >= len(replies) {
+				if yield(pawl.Delta{Part: text("done"), Done: true}, nil) {
+					yield(pawl.Delta{Finish: pawl.FinishStop}, nil)
+				}
+				return
+			}
+			r := replies[n]
+			for i := 0; i <= len(r.parts); i++ {
+				if i < len(r.after) {
+					select {
+					case <-time.After(r.after[i]):
+					case <-ctx.Done():
+						yield(pawl.Delta{}, ctx.Err())
+						return
+					}
+				}
+				if i < len(r.parts) && !yield(pawl.Delta{Index: i, Part: r.parts[i], Done: true}, nil) {
+					return
+				}
+			}
+			if r.err != nil {
+				yield(pawl.Delta{}, r.err)
+				return
+			}
+			finish := r.finish
+			if finish == "" {
+				finish = pawl.FinishToolCalls
+			}
+			yield(pawl.Delta{Finish: finish, Usage: &pawl.Usage{Input: 10, Output: 5}}, nil)
+		}
+	}
+}
+
+// lasting returns a tool that takes a time and notes when it began, from the start of the test.
+func lasting(name string, effect pawl.Effect, d time.Duration, began map[string]time.Duration) *pawl.Tool {
+	begin := time.Now()
+	t := does(name, func(ctx context.Context, c pawl.ToolCall) (pawl.ToolResult, error) {
+		beganMu.Lock()
+		began[c.ID] = time.Since(begin)
+		beganMu.Unlock()
+		select {
+		case <-time.After(d):
+			return pawl.TextResult(name + " " + string(c.Args)), nil
+		case <-ctx.Done():
+			return pawl.ToolResult{}, ctx.Err()
+		}
+	})
+	t.Effect = effect
+	return t
+}
+
+var beganMu sync.Mutex // several tools note in one map
+
+const ms = time.Millisecond
+
+// Two calls are sealed 300 ms apart in a reply that takes 600 ms, and each takes 300 ms: with early start all is over when the reply is, without
+// it the calls come on top.
+func TestEarlyStart(t *testing.T) {
+	took := map[bool]time.Duration{}
+	for _, early := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			began := map[string]time.Duration{}
+			a := &pawl.Agent{Model: slowly(written{parts: []pawl.Part{call("a", "look", "{}"), call("b", "look", "{}")}, after: []time.Duration{0, 300 * ms, 300 * ms}}),
+				Tools: []pawl.Toolset{lasting("look", pawl.Read, 300*ms, began)}, Executor: pawl.Parallel{NoEarly: !early}}
+			begin := time.Now()
+			events, res, err := collect(a.Stream(t.Context(), pawl.User("go")))
+			took[early] = time.Since(begin)
+			if err != nil || res.Text() != "done" || res.Spent.Calls != 2 {
+				t.Fatalf("got %v, %+v", err, res)
+			}
+			want := map[string]time.Duration{"a": 600 * ms, "b": 600 * ms}
+			if early {
+				want = map[string]time.Duration{"a": 0, "b": 300 * ms}
+			}
+			if diff := cmp.Diff(began, want); diff != "" {
+				t.Error(diff)
+			}
+			var kinds []string
+			for _, e := range events {
+				if e.Path != "" {
+					kinds = append(kinds, string(e.Kind)+" "+string(e.Path))
+				}
+			}
+			if diff := cmp.Diff(kinds[:3], []string{"request_started run/0/model", "response_received run/0/model", "call_started run/1/0"}); diff != "" && early {
+				t.Error(diff)
+			}
+		})
+	}
+	t.Logf("with early start %v, without %v", took[true], took[false])
+	if took[true] != 600*ms || took[false] != 900*ms {
+		t.Errorf("took %v with early start and %v without, want 600ms and 900ms", took[true], took[false])
+	}
+}
+
+// What may begin early, and what may not.
+func TestWhatBeginsEarly(t *testing.T) {
+	write, read, pure := call("w", "write", "{}"), call("r", "read", "{}"), call("p", "pure", "{}")
+	serial := func(id string) pawl.ToolCall { return call(id, "serial", `{}`) }
+	const late = time.Second // the reply is whole
+	for _, test := range []struct {
+		name   string
+		calls  []pawl.Part
+		change func(*pawl.Agent)
+		want   map[string]time.Duration
+	}{
+		{"looks", []pawl.Part{read, pure}, nil, map[string]time.Duration{"r": 0, "p": 0}},
+		{"a write does not, nor a read behind it", []pawl.Part{write, read, pure}, nil, map[string]time.Duration{"w": late, "r": late, "p": 0}},
+		{"a read before a write does", []pawl.Part{read, write}, nil, map[string]time.Duration{"r": 0, "w": late}},
+		{"words are passed over", []pawl.Part{text("let me see"), read}, nil, map[string]time.Duration{"r": 0}},
+		{"one Serial key", []pawl.Part{serial("s"), serial("t"), read}, nil, map[string]time.Duration{"s": 0, "t": late, "r": 0}},
+		{"a call that waits outside is no barrier", []pawl.Part{call("q", "person", "{}"), read}, nil, map[string]time.Duration{"r": 0}},
+		{"no round is left", []pawl.Part{read}, func(a *pawl.Agent) { a.Limits.Rounds = pawl.NoRounds }, map[string]time.Duration{}},
+		{"calls of one reply", []pawl.Part{read, pure}, func(a *pawl.Agent) { a.Limits.CallsPerStep = 1 }, map[string]time.Duration{"r": 0}},
+		{"calls that may not suffice", []pawl.Part{write, pure}, func(a *pawl.Agent) { a.Limits.Calls = 1; a.Executor = pawl.Parallel{Limit: 1} }, map[string]time.Duration{"w": late}},
+		{"no more than run at once", []pawl.Part{read, pure}, func(a *pawl.Agent) { a.Executor = pawl.Parallel{Limit: 1} }, map[string]time.Duration{"r": 0, "p": late}},
+		{"off", []pawl.Part{read}, func(a *pawl.Agent) { a.Executor = pawl.Parallel{NoEarly: true} }, map[string]time.Duration{"r": late}},
+		{"FailFast", []pawl.Part{read}, func(a *pawl.Agent) { a.Executor = pawl.Parallel{FailFast: true} }, map[string]time.Duration{"r": late}},
+		{"StopOnBlock", []pawl.Part{read}, func(a *pawl.Agent) { a.Executor = pawl.Parallel{StopOnBlock: true} }, map[string]time.Duration{"r": late}},
+		{"an executor that has no Begin", []pawl.Part{read}, func(a *pawl.Agent) { a.Executor = executorFunc(pawl.Parallel{}.Execute) }, map[string]time.Duration{"r": late}},
+		{"what is not approved", []pawl.Part{read, pure}, func(a *pawl.Agent) {
+			a.Middleware = []pawl.Middleware{denies(func(c pawl.ToolCall) bool { return c.ID == "r" })}
+		}, map[string]time.Duration{"p": 0}},
+		{"what a middleware made a write", []pawl.Part{read, pure}, func(a *pawl.Agent) {
+			a.Middleware = []pawl.Middleware{pawl.Before(func(_ context.Context, c pawl.ToolCall) (pawl.ToolCall, error) {
+				if c.Name == "read" {
+					c.Name = "write"
+				}
+				return c, nil
+			})}
+		}, map[string]time.Duration{"r": late, "p": 0}},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			began := map[string]time.Duration{}
+			one := lasting("serial", pawl.Read, 10*ms, began)
+			one.Serial = func(json.RawMessage) string { return "k" }
+			after := make([]time.Duration, len(test.calls)+1)
+			after[len(test.calls)] = late
+			a := &pawl.Agent{Model: slowly(written{parts: test.calls, after: after}), Tools: []pawl.Toolset{lasting("write", pawl.Write, 0, began), lasting("read", pawl.Read, 0, began),
+				lasting("pure", pawl.Pure, 0, began), one, passive("person")}}
+			if test.change != nil {
+				test.change(a)
+			}
+			if _, _, err := collect(a.Stream(t.Context(), pawl.User("go"))); err != nil {
+				t.Errorf("%s: %v", test.name, err)
+			}
+			for id, at := range began { // a call that follows another one in the same step
+				if at > late {
+					began[id] = late
+				}
+			}
+			if diff := cmp.Diff(began, test.want); diff != "" {
+				t.Errorf("%s: %s", test.name, diff)
+			}
+		})
+	}
+}
+
+// denies returns the policy that denies the calls that which picks, and allows the rest.
+func denies(which func(pawl.ToolCall) bool) pawl.Middleware {
+	return pawl.Approve(func(_ context.Context, c pawl.ToolCall, _ *pawl.Tool) (pawl.Approval, error) {
+		if which(c) {
+			return pawl.Approval{Verdict: pawl.Deny}, nil
+		}
+		return pawl.Approval{Verdict: pawl.Allow}, nil
+	})
+}
+
+type executorFunc func(context.Context, []pawl.Task) iter.Seq[pawl.Event]
+
+func (f executorFunc) Execute(ctx context.Context, tasks []pawl.Task) iter.Seq[pawl.Event] {
+	return f(ctx, tasks)
+}
+
+// What was begun of a reply that comes to nothing is ended and waited for, and leaves no trace.
+func TestWhatWasBegunEarlyIsDropped(t *testing.T) {
+	lost := errors.New("connection lost")
+	for _, test := range []struct {
+		name  string
+		reply written
+		deaf  bool
+		took  time.Duration
+		stop  pawl.Stop
+	}{
+		{"cut", written{finish: pawl.FinishLength}, false, time.Second, pawl.StopAnswer},
+		{"cut, and deaf", written{finish: pawl.FinishLength}, true, 6 * time.Second, pawl.StopAnswer},
+		{"lost", written{err: lost}, false, time.Second, pawl.StopFailed},
+		{"lost, and deaf", written{err: lost}, true, 6 * time.Second, pawl.StopFailed},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			began, ended := 0, 0
+			release := make(chan struct{})
+			look := does("look", func(ctx context.Context, _ pawl.ToolCall) (pawl.ToolResult, error) {
+				began++
+				v := pawl.InvocationFrom(ctx)
+				v.Emit("looking", nil)
+				<-ctx.Done()
+				if v.Messages() != nil {
+					t.Error("there is no reply, and yet a conversation with it")
+				}
+				if test.deaf {
+					<-release
+				}
+				ended++
+				return pawl.TextResult("x"), nil
+			})
+			look.Effect, look.Timeout = pawl.Read, -1
+			reply := test.reply
+			reply.parts, reply.after = []pawl.Part{call("a", "look", "{}")}, []time.Duration{0, time.Second}
+			a := &pawl.Agent{Model: slowly(reply), Tools: []pawl.Toolset{look}, Limits: pawl.Limits{Calls: 1}}
+			begin := time.Now()
+			events, res, err := collect(a.Stream(t.Context(), pawl.User("go")))
+			if took := time.Since(begin); took != test.took || res.Stop != test.stop || (err != nil) != (test.stop == pawl.StopFailed) || began != 1 {
+				t.Errorf("%s: %v, %s, %v, begun %d times", test.name, took, res.Stop, err, began)
+			}
+			if !test.deaf && ended != 1 {
+				t.Errorf("%s: the run ended before the call that it had begun", test.name)
+			}
+			if res.Spent.Calls != 0 {
+				t.Errorf("%s: spent %+v", test.name, res.Spent)
+			}
+			for _, e := range events {
+				if e.Kind == pawl.EventCallStarted || e.Kind == pawl.EventProgress {
+					t.Errorf("%s: %s of a call that was dropped", test.name, e.Kind)
+				}
+			}
+			close(release)
+			synctest.Wait()
+		})
+	}
+}
+
+// Events of a call that began early are told once its reply is whole, and a tool may look at the conversation with that reply.
+func TestWhatAnEarlyCallTells(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		look := does("look", func(ctx context.Context, _ pawl.ToolCall) (pawl.ToolResult, error) {
+			v := pawl.InvocationFrom(ctx)
+			for i := range 150 { // more than are held back
+				v.Emit(fmt.Sprint(i), nil)
+			}
+			return pawl.TextResult(say(v.Messages())), nil
+		})
+		look.Effect = pawl.Read
+		a := &pawl.Agent{Model: slowly(written{parts: []pawl.Part{call("a", "look", "{}"), text("behind")}, after: []time.Duration{0, 0, time.Second}}), Tools: []pawl.Toolset{look}}
+		events, res, err := collect(a.Stream(t.Context(), pawl.User("go")))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := res.Steps[0].Executions[0].Result.Text(); got != "user: go\nassistant: a look {}\nassistant: behind\n" {
+			t.Errorf("the tool saw\n%s", got)
+		}
+		n, whole := 0, false
+		for _, e := range events {
+			whole = whole || e.Kind == pawl.EventResponseReceived
+			if e.Kind == pawl.EventProgress {
+				if e.Text != fmt.Sprint(n) || !whole {
+					t.Errorf("progress %q at place %d, the reply whole: %t", e.Text, n, whole)
+				}
+				n++
+			}
+		}
+		if n != 150 {
+			t.Errorf("%d words of 150", n)
+		}
+	})
+}
+
+// Whatever the schedule, a run with early start leaves the same transcript and the same executions as one without it.
+func TestEarlyStartChangesNothingButTheTime(t *testing.T) {
+	type outcome struct {
+		transcript string
+		execs      []pawl.Execution
+		spent      pawl.Spent
+		stop       pawl.Stop
+		err        string
+	}
+	sooner, saved := 0, time.Duration(0)
+	for seed := range uint64(100) {
+		var got [2]outcome
+		var took [2]time.Duration
+		for i, early := range []bool{true, false} {
+			synctest.Test(t, func(t *testing.T) {
+				rnd := rand.New(rand.NewPCG(seed, 1))
+				pause := func() time.Duration { return time.Duration(rnd.IntN(40)) * ms }
+				var mu sync.Mutex
+				store := map[string]string{}
+				tool := func(name string, effect pawl.Effect, d time.Duration, run func(c pawl.ToolCall) string) *pawl.Tool {
+					tl := does(name, func(ctx context.Context, c pawl.ToolCall) (pawl.ToolResult, error) {
+						pawl.InvocationFrom(ctx).Emit("at it", nil)
+						select {
+						case <-time.After(d):
+						case <-ctx.Done():
+							return pawl.ToolResult{}, ctx.Err()
+						}
+						mu.Lock()
+						defer mu.Unlock()
+						return pawl.TextResult(run(c)), nil
+					})
+					tl.Effect = effect
+					return tl
+				}
+				keyed := func(tl *pawl.Tool) *pawl.Tool {
+					tl.Serial = func(json.RawMessage) string { return "store" }
+					return tl
+				}
+				tools := []pawl.Toolset{
+					tool("pure", pawl.Pure, pause(), func(c pawl.ToolCall) string { return "pure " + string(c.Args) }),
+					tool("read", pawl.Read, pause(), func(c pawl.ToolCall) string { return "read " + string(c.Args) }),
+					keyed(tool("get", pawl.Read, pause(), func(pawl.ToolCall) string { return store["x"] })),
+					keyed(tool("set", pawl.Write, pause(), func(c pawl.ToolCall) string { store["x"] += c.ID; return "set" })),
+					tool("denied", pawl.Read, pause(), func(pawl.ToolCall) string { return "never" }),
+					&pawl.Tool{Name: "strict", Effect: pawl.Pure, Input: json.RawMessage(`{"type":"object","required":["n"]}`), Run: says("", "never").Run},
+				}
+				names := []string{"pure", "read", "get", "set", "denied", "strict", "unknown"}
+				var replies []written
+				for range 1 + rnd.IntN(3) {
+					var w written
+					for range 1 + rnd.IntN(5) {
+						if rnd.IntN(4) == 0 {
+							w.parts = append(w.parts, text("well"))
+						} else {
+							w.parts = append(w.parts, call(fmt.Sprint("c", len(replies), "_", len(w.parts)), names[rnd.IntN(len(names))], fmt.Sprintf(`{"k":%d}`, rnd.IntN(5))))
+						}
+						w.after = append(w.after, pause())
+					}
+					w.after = append(w.after, pause())
+					switch rnd.IntN(12) {
+					case 0:
+						w.finish = pawl.FinishLength
+					case 1:
+						w.err = errors.New("lost")
+					}
+					replies = append(replies, w)
+				}
+				limits := pawl.Limits{CallsPerStep: rnd.IntN(5), Rounds: 1 + rnd.IntN(4)}
+				ex := pawl.Parallel{Limit: 1 + rnd.IntN(4), NoEarly: !early}
+				if ex.Limit == 1 {
+					limits.Calls = rnd.IntN(6)
+				}
+				a := &pawl.Agent{Model: slowly(replies...), Tools: tools, Limits: limits, Executor: ex,
+					Middleware: []pawl.Middleware{denies(func(c pawl.ToolCall) bool { return c.Name == "denied" })}}
+				begin := time.Now()
+				events, res, err := collect(a.Stream(t.Context(), pawl.User("go")))
+				took[i] = time.Since(begin)
+				b, _ := json.Marshal(res.Messages)
+				got[i] = outcome{transcript: string(b), spent: res.Spent, stop: res.Stop, err: fmt.Sprint(err)}
+				for _, s := range res.Steps {
+					got[i].execs = append(got[i].execs, s.Executions...)
+				}
+				if err := valid(res.Messages); err != nil {
+					t.Errorf("seed %d: %v", seed, err)
+				}
+				begun := map[pawl.Key]bool{}
+				for _, e := range events {
+					switch e.Kind {
+					case pawl.EventCallStarted:
+						if !slices.ContainsFunc(events, func(r pawl.Event) bool {
+							return r.Kind == pawl.EventResponseReceived && r.Seq < e.Seq && r.Step == e.Step
+						}) {
+							t.Errorf("seed %d: %s was started before its reply was told", seed, e.Path)
+						}
+						begun[e.Path] = true
+					case pawl.EventProgress:
+						if !begun[e.Path] {
+							t.Errorf("seed %d: %s had something to tell before it was started", seed, e.Path)
+						}
+					}
+				}
+			})
+		}
+		if diff := cmp.Diff(got[0], got[1], cmp.AllowUnexported(outcome{}), cmpopts.IgnoreUnexported(pawl.Execution{}), cmpopts.IgnoreFields(pawl.Execution{}, "Started", "Ended")); diff != "" {
+			t.Errorf("seed %d: with early start (-) and without (+):\n%s", seed, diff)
+		}
+		if took[0] > took[1] {
+			t.Errorf("seed %d: %v with early start, %v without", seed, took[0], took[1])
+		}
+		if saved += took[1] - took[0]; took[0] < took[1] {
+			sooner++
+		}
+	}
+	t.Logf("%d of 100 schedules were sooner, by %v in all", sooner, saved)
+	if sooner < 20 {
+		t.Errorf("only %d of 100 schedules were sooner: the test shows nothing", sooner)
+	}
+}
+
+// A run that streams nothing begins nothing early.
+func TestWholeRepliesBeginNothingEarly(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began := map[string]time.Duration{}
+		a := &pawl.Agent{Model: slowly(written{parts: []pawl.Part{call("a", "look", "{}")}, after: []time.Duration{0, time.Second}}), Tools: []pawl.Toolset{lasting("look", pawl.Read, 0, began)}}
+		res, err := a.Run(t.Context(), pawl.User("go"))
+		if err != nil || began["a"] != time.Second || !strings.HasPrefix(res.Text(), "done") {
+			t.Errorf("got %v, begun after %v", err, began["a"])
+		}
+	})
+}

@@ -1,0 +1,55 @@
+package pawl_test
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/script"
+)
+
+type Verdict struct {
+	Sentiment string `json:"sentiment" jsonschema:"positive, negative or mixed"`
+	Score     int    `json:"score" jsonschema:"from 1 to 5"`
+}
+
+// An answer as a Go value. The model's first answer does not fit; it is told why, and answers again.
+func ExampleInto() {
+	agent := &pawl.Agent{Model: script.New( // in place of openai.New("gpt-5-mini", nil)
+		script.Say(`{"sentiment":"mixed","score":"three or so"}`),
+		script.Say("```json\n{\"sentiment\":\"mixed\",\"score\":3}\n```"),
+	)}
+	v, res, err := pawl.Into[Verdict](context.Background(), agent, pawl.User("Judge: it works, mostly."))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Printf("%+v\n", v)
+	fmt.Println(res.Messages[2].Text())
+	// Output:
+	// {Sentiment:mixed Score:3}
+	// The answer does not fit its schema:
+	// - field score: expected integer, got string "three or so"
+	// An answer of the right form, with your own values: {"score":1,"sentiment":"text"}
+	// Give the whole answer again, corrected: one JSON value, and nothing before or after it.
+}
+
+// The answer while it is being written.
+func ExamplePartial() {
+	agent := &pawl.Agent{Output: pawl.SchemaFor[Verdict](), Model: script.New(script.Say(`{"sentiment":"positive","score":5}`))}
+	var form pawl.Partial[Verdict]
+	for e, err := range agent.Stream(context.Background(), pawl.User("Judge: it works.")) {
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		if v, ok := form.Add(e); ok {
+			fmt.Printf("%s: %+v\n", e.Kind, v)
+		}
+	}
+	// Output:
+	// text: {Sentiment: Score:0}
+	// text: {Sentiment:positive Score:0}
+	// text: {Sentiment:positive Score:5}
+	// run_ended: {Sentiment:positive Score:5}
+}

@@ -1,0 +1,47 @@
+package wire
+
+import (
+	"slices"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/jsonscan"
+)
+
+// Rules are what an API wants of the messages of a request.
+type Rules struct {
+	pawl.Rules
+	Heads []string // options that say that the beginning of the conversation lies at the provider: what came before is not known then
+}
+
+// Heal returns req with messages that the rules allow: a copy where they had to be mended, else req itself. It tells each mend through
+// yield, and reports whether the consumer wants more. What has no mend is left for the encoder to refuse. options are the request's for
+// this provider.
+func (r *Rules) Heal(req *pawl.Request, options []byte, yield func(pawl.Delta, error) bool) (*pawl.Request, bool) {
+	healed, mends := r.Rules.Heal(req.Messages)
+	if len(mends) == 0 || r.continues(options) {
+		return req, true
+	}
+	sent := *req
+	sent.Messages = healed
+	for _, m := range mends {
+		if !yield(pawl.Delta{Notice: m.Notice()}, nil) {
+			return &sent, false
+		}
+	}
+	return &sent, true
+}
+
+// continues reports whether options name one of Heads.
+func (r *Rules) continues(options []byte) bool {
+	if len(r.Heads) == 0 || !jsonscan.IsObject(options) {
+		return false
+	}
+	c := jsonscan.New(options)
+	c.Object()
+	for k, ok := c.Key(); ok; k, ok = c.Key() {
+		if slices.Contains(r.Heads, string(k)) {
+			return true
+		}
+	}
+	return false
+}

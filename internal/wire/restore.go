@@ -1,0 +1,59 @@
+package wire
+
+import (
+	"encoding/json"
+
+	"github.com/pawl-go/pawl"
+)
+
+// held are the arguments of a call whose tool was sent with another schema than its own. They can be turned back only when all of
+// them are there.
+type held struct {
+	restore func(json.RawMessage) json.RawMessage
+	args    []byte
+}
+
+// restored yields d with arguments as the tool's own schema has them.
+func (o *Emitter) restored(d pawl.Delta) error {
+	call, ok := d.Part.(pawl.ToolCall)
+	h := o.held[d.Index]
+	if h == nil && ok {
+		if restore := o.Tools.restore[call.Name]; restore != nil {
+			h = &held{restore: restore}
+			if o.held == nil {
+				o.held = map[int]*held{}
+			}
+			o.held[d.Index] = h
+		}
+	}
+	if h == nil || d.Part == nil && !d.Done {
+		return o.yield(d)
+	}
+	h.args = append(h.args, call.Args...)
+	call.Args = nil
+	if d.Done {
+		delete(o.held, d.Index)
+		if call.Args = h.restore(h.args); len(call.Args) == 0 && !ok {
+			return o.yield(d)
+		}
+		d.Part = call
+		return o.yield(d)
+	}
+	if d.Part = call; call.ID == "" && call.Name == "" && call.Opaque == nil {
+		return nil // there is nothing to tell
+	}
+	return o.yield(d)
+}
+
+// flush yields what was held of calls that never ended, as it came: nobody carries them out.
+func (o *Emitter) flush() error {
+	for i := range o.Next {
+		if h := o.held[i]; h != nil && len(h.args) > 0 {
+			if err := o.yield(pawl.Delta{Index: i, Part: pawl.ToolCall{Args: h.args}}); err != nil {
+				return err
+			}
+		}
+	}
+	o.held = nil
+	return nil
+}

@@ -1,0 +1,221 @@
+package pawl
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+)
+
+// answerTool is what the model gives its answer by where its provider cannot hold text to a schema while tools are offered.
+const answerTool = "final_answer"
+
+const answerToolText = "Gives the final answer: the arguments are the answer. Call it once, when nothing is left to do, and in place of an answer as text."
+
+const defaultCorrections = 2
+
+// output is what the answer of a run must fit. Its methods may be called on nil, which is free text.
+type output struct {
+	schema *schema
+	tool   *Tool  // offered beside the others, for the answer; nil: the answer is text
+	asked  bool   // the last request offered it, and did not forbid calls
+	text   string // the last answer that did not fit
+	faults []string
+}
+
+// output compiles what the answer must fit, and finds out how the model is told. tools are those of the agent.
+func (a *Agent) output(tools []*Tool) (*output, error) {
+	if len(a.Output) == 0 {
+		return nil, nil
+	}
+	if find(tools, answerTool) != nil {
+		return nil, fmt.Errorf("tool %s: an agent with an Output needs the name for its answer; rename the tool", answerTool)
+	}
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(a.Output))
+	m, ok := doc.(map[string]any)
+	if err == nil && !ok {
+		err = fmt.Errorf("want a JSON object, got %s", jsonKind(doc))
+	}
+	object := ok && m["type"] == "object"
+	o := new(output)
+	if err == nil {
+		o.schema, err = compileDoc(m, !object)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("agent's output: schema: %w", err)
+	}
+	if object && len(tools) > 0 {
+		h, ok := a.Model.(OutputHolder)
+		if !ok || !h.HoldsOutput(&Request{Tools: tools, Choice: a.Choice, Output: a.Output, Settings: a.Settings}) {
+			o.tool = &Tool{Name: answerTool, Description: answerToolText, Input: a.Output, Effect: Pure, Timeout: -1,
+				Run: func(context.Context, ToolCall) (ToolResult, error) {
+					return ToolResult{}, Finish(TextResult("This is the answer."))
+				}}
+		}
+	}
+	return o, nil
+}
+
+func (o *output) answerTool() *Tool {
+	if o == nil {
+		return nil
+	}
+	return o.tool
+}
+
+// offered notes whether a request with choice c can be answered by a call, and reports it.
+func (o *output) offered(c ToolChoice) bool {
+	if o == nil || o.tool == nil {
+		return false
+	}
+	o.asked = c.Mode != ToolNone
+	return o.asked
+}
+
+// unfit reports whether the last answer does not fit.
+func (o *output) unfit() bool { return o != nil && len(o.faults) > 0 }
+
+// answers reports whether c gives the answer.
+func (r *run) answers(c ToolCall) bool { return r.scope.answer != nil && c.Name == answerTool }
+
+// onlyAnswers reports whether tasks are nothing but the answer, for which a run that has used up its rounds still has room.
+func (r *run) onlyAnswers(tasks []Task) bool {
+	for i := range tasks {
+		if !r.answers(tasks[i].Call) {
+			return false
+		}
+	}
+	return true
+}
+
+// fitting reports whether the run goes on after execs. It does not when the answer was given by a call once too often in a form that
+// does not fit; the model was told what is wrong by the call's result.
+func (r *run) fitting(execs []Execution) bool {
+	for i := range execs {
+		if x := &execs[i]; r.answers(x.Call) && x.Outcome == OutcomeInvalid {
+			return r.sentBack(string(x.Call.Args), faultLines(x.Result.Text()))
+		}
+	}
+	return true
+}
+
+// askAgain takes a reply without calls, and reports whether it is no answer yet: it does not fit, the model was told, and is asked again.
+func (r *run) askAgain(resp *Response) (again bool) {
+	defer r.record(resp, nil)
+	o := r.output
+	if o == nil || resp.Finish.Cut() { // what was cut is no answer, even if it fits
+		return false
+	}
+	text := resp.Message.Text()
+	value, repairs, faults, err := o.schema.read(json.RawMessage(text), true)
+	if err == nil && len(faults) == 0 {
+		r.res.Output, r.res.Repairs = bytes.TrimSpace(value), repairs
+		if o.faults = nil; len(repairs) > 0 {
+			r.emit(Event{Kind: EventNotice, Code: "output_mended", Text: strings.Join(repairs, "; ")})
+		}
+		return false
+	}
+	words := o.wording(text, faults, err)
+	lines := []string{"it is no JSON"}
+	switch {
+	case strings.TrimSpace(text) == "":
+		lines[0] = "it is empty"
+	case err != nil:
+		lines[0] += ": " + syntaxText(err)
+	default:
+		lines = faultLines(words)
+	}
+	if again = r.sentBack(text, lines); again {
+		r.res.Messages = append(r.res.Messages, User(words))
+	}
+	return again
+}
+
+// sentBack notes an answer that does not fit, and reports whether there is a correction left for it.
+func (r *run) sentBack(text string, faults []string) bool {
+	o := r.output
+	o.text, o.faults = text, faults
+	most := r.limits.Corrections
+	if most == 0 {
+		most = defaultCorrections
+	}
+	again := r.res.Spent.Corrections < most
+	if again {
+		r.res.Spent.Corrections++
+	}
+	if r.sink != nil {
+		data, _ := json.Marshal(struct { // strings and numbers
+			Faults      []string `json:"faults"`
+			Corrections int      `json:"corrections"`
+			Again       bool     `json:"again"`
+		}{faults, r.res.Spent.Corrections, again})
+		r.emit(Event{Kind: EventNotice, Code: "output_unfit", Text: "the answer does not fit: " + strings.Join(faults, "; "), Data: data})
+	}
+	return again
+}
+
+// unfit stops a run whose answer did not come to fit.
+func (r *run) unfit() (Stop, error) {
+	return StopFailed, &OutputError{Text: r.output.text, Faults: r.output.faults, Result: r.res}
+}
+
+// wording tells the model what is wrong with its answer, and what would be right.
+func (o *output) wording(text string, faults []fault, err error) string {
+	again := "\nGive the whole answer again, corrected: one JSON value, and nothing before or after it."
+	if o.asked {
+		again = "\nCall " + answerTool + " with the whole answer, corrected."
+	}
+	switch {
+	case strings.TrimSpace(text) == "":
+		return "There was no answer. It must be JSON that fits the schema" + o.schema.example(", for example: %s.", ".") + again
+	case err != nil && o.asked:
+		return "That is text and no answer yet: call " + answerTool + ". Its arguments are the answer" + o.schema.example(", for example: %s.", ".")
+	case err != nil:
+		return fmt.Sprintf("The answer must be JSON that fits the schema, and yours is not valid JSON: %s%s You sent: %s%s",
+			syntaxText(err), o.schema.example(". An answer of the right form, with your own values: %s.", "."), clip(text, 200), again)
+	}
+	return "The answer does not fit its schema:" + message(faults) + o.schema.example("\nAn answer of the right form, with your own values: %s", "") + again
+}
+
+// faultLines takes the listed faults out of what the model was told.
+func faultLines(words string) []string {
+	var lines []string
+	for l := range strings.Lines(words) {
+		if f, ok := strings.CutPrefix(strings.TrimSpace(l), "- "); ok {
+			lines = append(lines, f)
+		}
+	}
+	if lines == nil {
+		first, _, _ := strings.Cut(words, "\n")
+		lines = []string{first}
+	}
+	return lines
+}
+
+// OutputError is the error of a run whose answer does not fit Agent.Output although the model was told what is wrong, or of Into when the run
+// ended without an answer. The transcript in Result ends with what the model said last, and can be gone on with.
+type OutputError struct {
+	Text   string   // the answer, as the model gave it
+	Faults []string // what is wrong with it; none when there was no answer
+	Result *Result  // of the run; its Stop says how it ended
+}
+
+// Error says what is wrong with the answer, or why there is none.
+func (e *OutputError) Error() string {
+	if len(e.Faults) > 0 {
+		return "the answer does not fit: " + strings.Join(e.Faults, "; ")
+	}
+	text := "the run ended without a whole answer"
+	if e.Result != nil {
+		text += " (" + string(e.Result.Stop) + ")"
+		if e.Result.Cause != "" {
+			text += ": " + e.Result.Cause
+		}
+	}
+	return text
+}
+
+var _ error = (*OutputError)(nil)

@@ -1,0 +1,98 @@
+package pawltest_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/pawltest"
+	"github.com/pawl-go/pawl/provider/anthropic"
+	"github.com/pawl-go/pawl/provider/gemini"
+	"github.com/pawl-go/pawl/provider/openai"
+	"github.com/pawl-go/pawl/script"
+)
+
+// wire is an API with the adapter that speaks it.
+type wire struct {
+	name   string // as docs/providers.md has it
+	api    string
+	native bool // is_error has a form of its own
+	open   func(url string, tr http.RoundTripper, retries int) pawl.Model
+	encode func(*pawl.Request) ([]byte, error)
+}
+
+var wires = []wire{
+	{"OpenAI Responses", pawltest.Responses, false, func(url string, tr http.RoundTripper, retries int) pawl.Model {
+		return openai.New("gpt-5-mini", &openai.Options{BaseURL: url, Key: "test-key", HTTP: tr, Retries: retries})
+	}, openai.EncodeResponses},
+	{"Chat Completions", pawltest.Chat, false, func(url string, tr http.RoundTripper, retries int) pawl.Model {
+		return openai.NewChat("gpt-5-mini", &openai.Options{BaseURL: url, Key: "test-key", HTTP: tr, Retries: retries})
+	}, openai.EncodeChat},
+	{"Anthropic", pawltest.Anthropic, true, func(url string, tr http.RoundTripper, retries int) pawl.Model {
+		return anthropic.New("claude-sonnet-4-5", &anthropic.Options{BaseURL: url, Key: "test-key", HTTP: tr, Retries: retries})
+	}, anthropic.EncodeMessages},
+	{"Gemini", pawltest.Gemini, true, func(url string, tr http.RoundTripper, retries int) pawl.Model {
+		return gemini.New("gemini-3-flash-preview", &gemini.Options{BaseURL: strings.TrimSuffix(url, "/v1"), Key: "test-key", HTTP: tr, Retries: retries})
+	}, gemini.EncodeGenerate},
+}
+
+// on is a model of w over a Simulator of behind, which does not repeat requests.
+func (w wire) on(t *testing.T, behind pawl.Model, opts pawltest.SimulatorOptions) (pawl.Model, *pawltest.Simulator) {
+	t.Helper()
+	opts.Key = "test-key"
+	s := simulate(t, behind, &opts)
+	tr := &http.Transport{}
+	t.Cleanup(tr.CloseIdleConnections)
+	return w.open(s.URL, tr, -1), s
+}
+
+// lookAt is a schema that every dialect has.
+var lookAt = json.RawMessage(`{"type":"object","properties":{"at":{"type":"string"}},"required":["at"]}`)
+
+// passive are two tools that the caller carries out.
+func passive() []pawl.Toolset {
+	return []pawl.Toolset{&pawl.Tool{Name: "look", Description: "Looks.", Input: lookAt, Passive: true},
+		&pawl.Tool{Name: "find", Description: "Finds.", Input: lookAt, Passive: true}}
+}
+
+// run goes on from a stored Result (nil: begins) with msgs, streamed or whole, and returns the Result as it is after having been stored,
+// and the codes of its notices.
+func run(t *testing.T, m pawl.Model, effort string, stream bool, from *pawl.Result, msgs ...pawl.Message) (*pawl.Result, []string) {
+	t.Helper()
+	a := &pawl.Agent{Model: m, Instructions: "Be brief.", Tools: passive(), Settings: pawl.Settings{Effort: effort}}
+	if from == nil {
+		from = &pawl.Result{}
+	}
+	var res *pawl.Result
+	var err error
+	var notices []string
+	if stream {
+		for e, bad := range a.ResumeStream(t.Context(), from, msgs...) {
+			if err = bad; bad == nil && e.Kind == pawl.EventNotice {
+				notices = append(notices, e.Code)
+			}
+			if e.Result != nil {
+				res = e.Result
+			}
+		}
+	} else {
+		res, err = a.Resume(t.Context(), from, msgs...)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := json.Marshal(res)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stored := new(pawl.Result)
+	if err := json.Unmarshal(b, stored); err != nil {
+		t.Fatalf("%v: %s", err, b)
+	}
+	return stored, notices
+}
+
+// say is a model that says the same to everything.
+func say(text string) pawl.Model { return script.New(script.Loop(script.Say(text))) }

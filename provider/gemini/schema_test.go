@@ -1,0 +1,96 @@
+package gemini_test
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/provider/gemini"
+)
+
+// A tool whose schema cannot be said is left out alone. What can be goes as JSON Schema, or, where the server knows no more, in the subset
+// of OpenAPI.
+func TestSchemas(t *testing.T) {
+	const schema = `{"type":"object","properties":{"at":{"$ref":"#/$defs/place"},"n":{"type":["integer","null"],"exclusiveMinimum":1},"m":{"type":"dict"}},"required":["at"],
+		"additionalProperties":false,"$defs":{"place":{"const":"here"}}}`
+	tools := []*pawl.Tool{{Name: "f", Input: json.RawMessage(schema)}, {Name: "bad", Input: json.RawMessage(`{"type":"string"}`)}}
+	for _, tt := range []struct {
+		name   string
+		subset bool
+		want   string
+	}{
+		{"JSON Schema", false, `"functionDeclarations":[{"name":"f","description":"","parametersJsonSchema":{"type":"object","properties":{"at":{"const":"here"},"n":{"type":["integer","null"],"exclusiveMinimum":1},"m":{"type":"object"}},"required":["at"],"additionalProperties":false}}]`},
+		{"subset", true, `"functionDeclarations":[{"name":"f","description":"","parameters":{"type":"OBJECT","properties":{"at":{"type":"STRING","enum":["here"]},"n":{"type":"INTEGER"`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			body, notices := sent(t, &gemini.Options{Subset: tt.subset}, &pawl.Request{Messages: []pawl.Message{pawl.User("hi")}, Tools: tools})
+			if !strings.Contains(body, tt.want) {
+				t.Errorf("got %s\nwant %s", body, tt.want)
+			}
+			if strings.Contains(body, `"bad"`) || tt.subset && (strings.Contains(body, "$ref") || strings.Contains(body, "additionalProperties")) {
+				t.Errorf("got %s", body)
+			}
+			if len(notices) != 1 || notices[0].Code != "tool_left_out" || !strings.Contains(notices[0].Text, "the tool bad is not offered") {
+				t.Errorf("notices %v", notices)
+			}
+		})
+	}
+	if string(tools[0].Input) != schema {
+		t.Errorf("the tool's own schema has changed: %s", tools[0].Input)
+	}
+}
+
+// With no tool left there is no list of tools, and what was forced cannot be.
+func TestNoToolIsLeft(t *testing.T) {
+	req := user("hi")
+	req.Tools = []*pawl.Tool{{Name: "bad", Input: json.RawMessage(`{"type":"string"}`)}}
+	if body := mustEncode(t, req); strings.Contains(body, "tool") {
+		t.Errorf("got %s", body)
+	}
+	for _, c := range []pawl.ToolChoice{pawl.Named("bad"), {Mode: pawl.ToolRequired}} {
+		req.Choice = c
+		if _, err := gemini.EncodeGenerate(req); !strings.HasPrefix(outcome(nil, err), "error unsupported: tool_choice: ") {
+			t.Errorf("%v: got %v", c, err)
+		}
+	}
+}
+
+// The schema of a reply may be that of any value; the subset has a field of its own.
+func TestOutputs(t *testing.T) {
+	for _, tt := range []struct {
+		subset       bool
+		schema, want string
+	}{
+		{false, `{"type":"array","items":{"type":"string"}}`, `"responseJsonSchema":{"type":"array","items":{"type":"string"}}`},
+		{false, `{"anyOf":[{"type":"string"},{"$ref":"#/$defs/n"}],"$defs":{"n":{"type":"integer"}}}`, `"responseJsonSchema":{`},
+		{true, `{"type":"array","items":{"type":"string","minLength":1}}`, `"responseSchema":{"type":"ARRAY","items":{"type":"STRING","minLength":1}}`},
+		{true, `{"type":"object","properties":{"a":{"type":"boolean"}},"additionalProperties":false}`, `"responseSchema":{"type":"OBJECT","properties":{"a":{"type":"BOOLEAN"}}}`},
+	} {
+		req := user("hi")
+		req.Output = json.RawMessage(tt.schema)
+		if body, _ := sent(t, &gemini.Options{Subset: tt.subset}, req); !strings.Contains(body, tt.want) || strings.Contains(body, "$ref") {
+			t.Errorf("%s: got %s\nwant %s", tt.schema, body, tt.want)
+		}
+	}
+}
+
+// sent returns the body of a request and the notices that came of it.
+func sent(t *testing.T, o *gemini.Options, req *pawl.Request) (string, []pawl.Notice) {
+	t.Helper()
+	var body string
+	o.BaseURL = "http://local.test"
+	o.HTTP = transport(func(r *http.Request) (*http.Response, error) {
+		b, _ := io.ReadAll(r.Body)
+		body = string(b)
+		return reply(200, chunk("STOP", `{"text":"ok"}`)), nil
+	})
+	res, notices, err := ask(context.Background(), gemini.New("m", o), req, false)
+	if err != nil || res.Message.Text() != "ok" {
+		t.Fatalf("%v: %s", err, outcome(res, err))
+	}
+	return body, notices
+}

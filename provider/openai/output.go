@@ -1,0 +1,9 @@
+package openai
+
+import "github.com/pawl-go/pawl"
+
+var _ pawl.OutputHolder = (*Model)(nil)
+
+// HoldsOutput reports whether the server is OpenAI's own, which lets a model call tools that must end with JSON of a schema. Others often hold
+// the whole reply to the schema's grammar (vLLM, llama.cpp), which leaves no room for a call.
+func (m *Model) HoldsOutput(*pawl.Request) bool { return !m.compatible }

@@ -1,0 +1,227 @@
+package pawl
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/pawl-go/pawl/internal/secret"
+)
+
+// Redactor hides secrets from whoever watches a run: in events, results, errors, and what is made of them (logs, journals, traces). Models and
+// tools still get the truth. Every hidden piece is told as [redacted].
+//
+// What it hides: the secrets given to Add, as they are and in base64, URL and JSON form, wherever they stand; and arguments that a tool's schema
+// marks with "writeOnly": true or "x-secret": true, in calls, and text of 6 bytes and more from them wherever else it stands.
+//
+// The zero value hides nothing; so does nil. A Redactor may be used concurrently, and added to at any time.
+type Redactor struct {
+	mu    sync.Mutex
+	state atomic.Pointer[redaction]
+}
+
+// Add adds secrets. The error says that one is shorter than 4 bytes, which would be found everywhere; it is not added, and not told. An empty
+// secret is none.
+func (r *Redactor) Add(secrets ...string) (err error) {
+	var forms []string
+	for _, s := range secrets {
+		switch {
+		case s == "":
+		case len(s) < secret.MinForm:
+			err = fmt.Errorf("a secret of %d bytes is too short to be told from other text", len(s))
+		default:
+			forms = append(forms, secret.Forms(s)...)
+		}
+	}
+	r.change(func(x *redaction) { x.learn(forms) })
+	return err
+}
+
+// AddTools adds the arguments that the schemas of tools mark as secret. Redact does so by itself for the tools of the runs that it sees.
+func (r *Redactor) AddTools(tools ...*Tool) {
+	marks := marksOf(tools)
+	r.change(func(x *redaction) { x.mark(marks) })
+}
+
+func (r *Redactor) change(f func(*redaction)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	x := r.now().clone()
+	f(x)
+	r.state.Store(x)
+}
+
+func (r *Redactor) now() *redaction {
+	if r == nil {
+		return nil
+	}
+	return r.state.Load()
+}
+
+// String returns s without secrets.
+func (r *Redactor) String(s string) string { return r.now().text(s) }
+
+// JSON returns b without secrets, in names too. What is no JSON is taken as text. A number that is a secret becomes text.
+func (r *Redactor) JSON(b json.RawMessage) json.RawMessage { return r.now().json(b, nil) }
+
+// Result returns res without secrets, and leaves res as it is. Its steps have no Request. A run can go on from it, but not with an open call whose
+// arguments were hidden: the model is told to make that call again.
+func (r *Redactor) Result(res *Result) *Result {
+	x := r.now()
+	if x == nil || res == nil {
+		return res
+	}
+	w := watch{redactor: r, redaction: x}
+	w.learnMessages(res.Messages)
+	for _, s := range res.Steps {
+		w.learnExecutions(s.Executions)
+	}
+	return w.result(res)
+}
+
+// Error returns err without secrets: errors.Is finds what it found before, errors.As finds *ProviderError, *ToolError and *TranscriptError, which are
+// without secrets too, and nothing else. An error with nothing to hide may be returned as it is. nil gives nil.
+func (r *Redactor) Error(err error) error { return r.now().error(err) }
+
+// Redact returns r with the secrets of a Redactor hidden in all that it tells: put it innermost, around the run, so that every other observer
+// sees what it lets through. Secrets that come in several fragments are hidden too, and so text that may be the beginning of one is held
+// back until it is known not to be; the end of a part may come as a fragment of its own. Arguments of a call that are marked as secret come as one fragment
+// when the call is whole.
+func Redact(r Runner, secrets *Redactor) Runner {
+	return RunnerFunc(func(ctx context.Context, msgs ...Message) iter.Seq2[Event, error] {
+		return func(yield func(Event, error) bool) {
+			w := watch{redactor: secrets, redaction: secrets.now()}
+			for e, err := range r.Stream(ctx, msgs...) {
+				if err != nil {
+					w.current()
+					if !yield(Event{}, w.error(err)) {
+						return
+					}
+					continue
+				}
+				if !w.tell(e, func(e Event) bool { return yield(e, nil) }) {
+					return
+				}
+			}
+		}
+	})
+}
+
+// redaction is what is hidden. It does not change once it is in use; nil hides nothing.
+type redaction struct {
+	forms []string // sorted
+	find  *secret.Matcher
+	marks map[string]*mark // by folded name of the tool
+}
+
+func (x *redaction) clone() *redaction {
+	if x == nil {
+		return &redaction{}
+	}
+	c := *x
+	return &c
+}
+
+func (x *redaction) learn(forms []string) {
+	if len(forms) == 0 {
+		return
+	}
+	x.forms = slices.Concat(x.forms, forms)
+	slices.Sort(x.forms)
+	x.forms = slices.Compact(x.forms)
+	x.find = secret.New(x.forms)
+}
+
+func (x *redaction) text(s string) string {
+	if x == nil {
+		return s
+	}
+	return x.find.Replace(s)
+}
+
+func (x *redaction) error(err error) error {
+	if x == nil || err == nil || x.find == nil && len(x.marks) == 0 {
+		return err
+	}
+	text := err.Error()
+	hidden := x.text(text)
+	safe := &redactedError{text: hidden, err: err}
+	var pe *ProviderError
+	var te *ToolError
+	var tr *TranscriptError
+	switch {
+	case errors.As(err, &pe):
+		c := *pe
+		c.Message, c.Err = x.text(pe.Message), x.error(pe.Err)
+		safe.provider = &c
+		if err == error(pe) {
+			return &c
+		}
+	case errors.As(err, &te):
+		c := *te
+		c.Execution, c.Err = *x.execution(&te.Execution), x.error(te.Err)
+		safe.tool = &c
+		if err == error(te) {
+			return &c
+		}
+	case errors.As(err, &tr):
+		c := *tr
+		c.Text = x.text(tr.Text)
+		safe.transcript = &c
+	case hidden == text && !x.within(err):
+		return err
+	}
+	return safe
+}
+
+// within reports whether an error inside of err has a secret in its text.
+func (x *redaction) within(err error) bool {
+	switch e := err.(type) {
+	case interface{ Unwrap() error }:
+		inner := e.Unwrap()
+		return inner != nil && (x.find.Find(inner.Error()) || x.within(inner))
+	case interface{ Unwrap() []error }:
+		return slices.ContainsFunc(e.Unwrap(), func(inner error) bool {
+			return inner != nil && (x.find.Find(inner.Error()) || x.within(inner))
+		})
+	}
+	return false
+}
+
+// redactedError stands for an error that may hold a secret.
+type redactedError struct {
+	text       string
+	err        error // never given away
+	provider   *ProviderError
+	tool       *ToolError
+	transcript *TranscriptError
+}
+
+func (e *redactedError) Error() string        { return e.text }
+func (e *redactedError) Is(target error) bool { return errors.Is(e.err, target) }
+
+func (e *redactedError) As(target any) bool {
+	switch t := target.(type) {
+	case **ProviderError:
+		if e.provider != nil {
+			*t = e.provider
+			return true
+		}
+	case **ToolError:
+		if e.tool != nil {
+			*t = e.tool
+			return true
+		}
+	case **TranscriptError:
+		if e.transcript != nil {
+			*t = e.transcript
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,388 @@
+package pawl_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"log/slog"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/script"
+)
+
+const canary = `cAnary/7f3+"k\9?`
+
+// canaries are the ways in which the canary travels.
+func canaries() []string {
+	quoted, _ := json.Marshal(canary)
+	out := []string{canary, url.QueryEscape(canary), url.PathEscape(canary), string(quoted[1 : len(quoted)-1])}
+	for _, before := range []string{"", "u", "u:"} {
+		text := base64.StdEncoding.EncodeToString([]byte(before + canary + "xyz"))
+		out = append(out, text[4:20], strings.NewReplacer("+", "-", "/", "_").Replace(text[4:20]))
+	}
+	return out
+}
+
+func mustHide(t testing.TB, where, text string) {
+	t.Helper()
+	for _, c := range canaries() {
+		if strings.Contains(text, c) {
+			t.Errorf("%s tells %q: %s", where, c, text)
+		}
+	}
+}
+
+// planted is a run with the canary in every place that a model or a tool can put it.
+func planted() (*pawl.Agent, *[]string) {
+	var ran []string
+	look := func(name string, run func() (pawl.ToolResult, error)) *pawl.Tool {
+		return does(name, func(ctx context.Context, c pawl.ToolCall) (pawl.ToolResult, error) {
+			ran = append(ran, string(c.Args))
+			v := pawl.InvocationFrom(ctx)
+			v.Emit("at work with "+canary, json.RawMessage(jsonOf(noFatal{}, map[string]string{"key": canary})))
+			_ = v.Set("key", map[string]string{"k": canary})
+			return run()
+		})
+	}
+	basic := base64.StdEncoding.EncodeToString([]byte("u:" + canary))
+	quoted, _ := json.Marshal(canary)
+	a := &pawl.Agent{Model: script.New(
+		script.Turn{Parts: []pawl.Part{
+			pawl.Reasoning{Text: "the key is " + canary, Opaque: &pawl.Opaque{Provider: "p", Data: json.RawMessage(`{"k":` + string(quoted) + `}`)}},
+			text("I use " + canary), call("a", "result", `{"key":`+string(quoted)+`}`), call("b", "error", `{"key":"`+url.QueryEscape(canary)+`"}`),
+			call("c", "panic", `{"auth":"`+basic+`"}`), call("d", "data", `{}`), call("e", canary, `{}`), call("f", "strict", `{"n":`+string(quoted)+`}`),
+			call("g", "strict", `{"n": `+canary)}},
+		script.Say("it was "+canary+".")),
+		Tools: []pawl.Toolset{
+			look("result", func() (pawl.ToolResult, error) {
+				return pawl.ToolResult{Parts: []pawl.Part{text("got " + canary), pawl.Media{MIME: "text/plain", Data: []byte(canary)}, pawl.Media{URL: "https://x/?k=" + url.QueryEscape(canary)}}}, nil
+			}),
+			look("error", func() (pawl.ToolResult, error) {
+				return pawl.ToolResult{}, fmt.Errorf("refused: Authorization: Bearer %s", canary)
+			}),
+			look("panic", func() (pawl.ToolResult, error) { panic("with " + canary) }),
+			look("data", func() (pawl.ToolResult, error) {
+				return pawl.ToolResult{Data: json.RawMessage(`{"\u0063Anary/7f3+\"k\\9?":[` + string(quoted) + `]}`)}, nil
+			}),
+			&pawl.Tool{Name: "strict", Input: json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer"}}}`), Run: says("", "").Run},
+		}}
+	return a, &ran
+}
+
+type noFatal struct{}
+
+func (noFatal) Helper()           {}
+func (noFatal) Fatal(args ...any) { panic(fmt.Sprint(args...)) }
+
+// A secret that is planted in arguments, results, errors, panics, headers, text and reasoning is in nothing that leaves, and the model and the tools
+// get it as it is.
+func TestNoSecretLeaves(t *testing.T) {
+	var r pawl.Redactor
+	if err := r.Add(canary); err != nil {
+		t.Fatal(err)
+	}
+	bare, _ := planted()
+	var open bytes.Buffer // the control: without redaction each kind of sink tells it
+	for e := range bare.Stream(t.Context(), pawl.User("with "+canary)) {
+		open.WriteString(jsonOf(t, e))
+	}
+	for _, c := range []string{canaries()[0], canaries()[1]} {
+		quoted, _ := json.Marshal(c)
+		if !strings.Contains(open.String(), string(quoted[1:len(quoted)-1])) {
+			t.Errorf("the control does not tell %s", c)
+		}
+	}
+
+	a, ran := planted()
+	var logged bytes.Buffer
+	log := slog.New(slog.NewJSONHandler(&logged, nil))
+	told := map[string]string{}
+	var seq int64
+	for e, err := range pawl.Redact(a, &r).Stream(t.Context(), pawl.User("with "+canary)) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if seq++; e.Seq != seq {
+			t.Fatalf("event %d has the number %d", seq, e.Seq)
+		}
+		log.Info("event", "event", e)
+		mustHide(t, string(e.Kind), jsonOf(t, e))
+		mustHide(t, string(e.Kind)+" in Go", fmt.Sprintf("%+v %+v %+v", e, e.Execution, e.Record))
+		switch e.Kind {
+		case pawl.EventText, pawl.EventReasoning, pawl.EventCallDelta:
+			key := fmt.Sprint(e.Kind, e.Step, e.Index)
+			told[key] += e.Text
+		case pawl.EventRunEnded:
+			mustHide(t, "the result", jsonOf(t, e.Result))
+		}
+	}
+	mustHide(t, "a log", logged.String())
+	for key, text := range told {
+		mustHide(t, key, text)
+		if strings.HasPrefix(key, "text") && text != "I use [redacted]" && text != "it was [redacted]." {
+			t.Errorf("%s was told as %q", key, text)
+		}
+	}
+	if len(*ran) != 4 || !strings.Contains(strings.Join(*ran, " "), jsonOf(t, canary)) {
+		t.Errorf("the tools got %q", *ran)
+	}
+
+	a, _ = planted()
+	var sent []pawl.Message
+	a.Middleware = []pawl.Middleware{{Model: func(m pawl.Model) pawl.Model {
+		return modelFunc(func(ctx context.Context, req *pawl.Request) iter.Seq2[pawl.Delta, error] {
+			sent = req.Messages
+			return m.Stream(ctx, req)
+		})
+	}}}
+	res, err := a.Run(t.Context(), pawl.User("with "+canary))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(say(sent), "got "+canary) {
+		t.Error("the model does not get the truth")
+	}
+	before := jsonOf(t, res)
+	mustHide(t, "Redactor.Result", jsonOf(t, r.Result(res)))
+	if jsonOf(t, res) != before {
+		t.Error("the Result itself was changed")
+	}
+	if err := valid(r.Result(res).Messages); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestErrorsTellNoSecrets(t *testing.T) {
+	var r pawl.Redactor
+	r.Add(canary)
+	inner := errors.New("dial with " + canary)
+	pe := &pawl.ProviderError{Provider: "p", Status: 401, Code: pawl.CodeAuthentication, Message: "bad key " + canary, Err: inner}
+	te := &pawl.ToolError{Execution: pawl.Execution{Error: canary, Call: call("a", "f", `{"k":"`+url.QueryEscape(canary)+`"}`)}, Err: inner}
+	for _, err := range []error{pe, te, fmt.Errorf("step 1: %w", pe), fmt.Errorf("step 1: %w", te), inner, errors.Join(inner, context.Canceled),
+		&pawl.TranscriptError{Text: canary}, &pawl.ProviderError{Message: "said little", Err: inner}} {
+		safe := r.Error(err)
+		var p *pawl.ProviderError
+		var o *pawl.ToolError
+		var tr *pawl.TranscriptError
+		told := fmt.Sprintf("%v %+v %v", safe, safe, errors.Unwrap(safe))
+		if errors.As(safe, &p) != errors.As(err, new(*pawl.ProviderError)) || errors.As(safe, &o) != errors.As(err, new(*pawl.ToolError)) || errors.As(safe, &tr) != errors.As(err, new(*pawl.TranscriptError)) {
+			t.Errorf("%v: errors.As finds something else in %v", err, safe)
+		}
+		if p != nil {
+			told += fmt.Sprintf("%+v %v", p, p.Err)
+		}
+		if o != nil {
+			told += fmt.Sprintf("%+v %v", o, o.Err)
+		}
+		mustHide(t, "an error", told)
+		if errors.Is(safe, context.Canceled) != errors.Is(err, context.Canceled) {
+			t.Errorf("%v: errors.Is says something else", safe)
+		}
+	}
+	if plain := errors.New("nothing"); r.Error(plain) != plain || r.Error(nil) != nil {
+		t.Error("an error without secrets was changed")
+	}
+
+	a := &pawl.Agent{Model: script.New(script.Turn{Err: pe})}
+	for e, err := range pawl.Redact(a, &r).Stream(t.Context(), pawl.User("go")) {
+		mustHide(t, "a run that failed", jsonOrNone(e)+fmt.Sprint(err))
+		var p *pawl.ProviderError
+		if err != nil && (!errors.As(err, &p) || p.Code != pawl.CodeAuthentication) {
+			t.Errorf("the code is lost: %v", err)
+		}
+	}
+}
+
+func jsonOrNone(e pawl.Event) string {
+	b, _ := json.Marshal(e)
+	return string(b)
+}
+
+// However a reply is cut into fragments, no run of them tells a secret, what is told is what is told of the whole, and nothing is held back at the end.
+func TestFragmentsTellNoSecrets(t *testing.T) {
+	var r pawl.Redactor
+	r.Add(canary, "cAnary/7f3-other", "second-secret")
+	rapid.Check(t, func(t *rapid.T) {
+		pieces := []string{canary, canary[:7], "cAnary/7f3-other", "second-", "second-secret", "second-second-secret", " and ", "é", "x"}
+		draw := func(name string) string {
+			return strings.Join(rapid.SliceOfN(rapid.SampledFrom(pieces), 0, 8).Draw(t, name), "")
+		}
+		reply, thought, arg := draw("text"), draw("reasoning"), jsonOf(noFatal{}, map[string]string{"a": draw("args")})
+		var deltas []pawl.Delta
+		rest := map[int]string{0: thought, 1: reply, 2: arg}
+		deltas = append(deltas, pawl.Delta{Index: 2, Part: pawl.ToolCall{ID: "c", Name: "f"}})
+		deltas = append(deltas, pawl.Delta{Index: 0, Part: pawl.Reasoning{}}, pawl.Delta{Index: 1, Part: pawl.Text{}})
+		deltas = deltas[1:]
+		started := false
+		for len(rest) > 0 {
+			i := rapid.IntRange(0, 2).Draw(t, "part")
+			if rest[i] == "" {
+				delete(rest, i)
+				continue
+			}
+			n := rapid.IntRange(1, len(rest[i])).Draw(t, "bytes")
+			switch piece := rest[i][:n]; i {
+			case 0:
+				deltas = append(deltas, pawl.Delta{Index: i, Part: pawl.Reasoning{Text: piece}})
+			case 1:
+				deltas = append(deltas, pawl.Delta{Index: i, Part: pawl.Text{Text: piece}})
+			case 2:
+				c := pawl.ToolCall{Args: json.RawMessage(piece)}
+				if !started {
+					c.ID, c.Name, started = "c", "f", true
+				}
+				deltas = append(deltas, pawl.Delta{Index: i, Part: c})
+			}
+			rest[i] = rest[i][n:]
+		}
+		deltas = append(deltas, pawl.Delta{Finish: pawl.FinishToolCalls})
+		a := &pawl.Agent{Model: script.New(script.Turn{Deltas: deltas}, script.Say("done")), Tools: []pawl.Toolset{says("f", "1")}}
+		told := map[int]string{}
+		for e, err := range pawl.Redact(a, &r).Stream(context.Background(), pawl.User("go")) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if e.Kind == pawl.EventResponseReceived {
+				break
+			}
+			switch e.Kind {
+			case pawl.EventText, pawl.EventReasoning, pawl.EventCallDelta:
+				told[e.Index] += e.Text
+			}
+		}
+		for i, want := range map[int]string{0: r.String(thought), 1: r.String(reply), 2: r.String(arg)} {
+			if told[i] != want {
+				t.Fatalf("part %d: told %q, want %q", i, told[i], want)
+			}
+		}
+	})
+}
+
+const login = `{"type":"object","properties":{"user":{"type":"string"},"password":{"type":"string","writeOnly":true},"pin":{"type":"integer","x-secret":true},
+	"keys":{"type":"array","items":{"$ref":"#/$defs/key"}}},"$defs":{"key":{"type":"object","properties":{"value":{"type":"string","x-secret":true},"name":{"type":"string"}}}},"required":["user"]}`
+
+// Arguments that the schema marks are hidden wherever the call stands, in fragments too, and what they hold wherever else it turns up.
+func TestMarkedArgumentsAreHidden(t *testing.T) {
+	for args, want := range map[string]string{
+		`{"user":"ann","password":"hunter2!","pin":1234}`:                   `{"user":"ann","password":"[redacted]","pin":"[redacted]"}`,
+		`{"user":"ann","Password":"hunter2!"}`:                              `{"user":"ann","Password":"[redacted]"}`,
+		`{"user":"ann","keys":[{"name":"a","value":"hunter2!"}]}`:           `{"user":"ann","keys":[{"name":"a","value":"[redacted]"}]}`,
+		`{"user":"ann","keys":{"name":"a","value":"hunter2!"}}`:             `{"user":"ann","keys":{"name":"[redacted]","value":"[redacted]"}}`,
+		`{"user":"ann","keys":"[{\"value\":\"hunter2!\"}]"}`:                `{"user":"ann","keys":"[redacted]"}`,
+		`{"arguments":{"user":"ann","password":"hunter2!"}}`:                `{"arguments":{"user":"ann","password":"[redacted]"}}`,
+		`"{\"user\":\"ann\",\"password\":\"hunter2!\"}"`:                    `"[redacted]"`,
+		`{"user":"ann","password":"hunter2!",}`:                             `[redacted]`,
+		`{"user":"ann"}`:                                                    `{"user":"ann"}`,
+		`{"user":"ann","password":null}`:                                    `{"user":"ann","password":null}`,
+		`{"user":"ann","password":"hunter2!","note":"hunter2! is my word"}`: `{"user":"ann","password":"[redacted]","note":"[redacted] is my word"}`,
+	} {
+		got := ""
+		tool := &pawl.Tool{Name: "login", Input: json.RawMessage(login), Run: func(_ context.Context, c pawl.ToolCall) (pawl.ToolResult, error) {
+			got = string(c.Args)
+			if strings.Contains(got, "hunter2!") {
+				return pawl.TextResult("welcome; your password is hunter2!"), nil
+			}
+			return pawl.TextResult("welcome"), nil
+		}}
+		var fragments []pawl.Delta
+		fragments = append(fragments, pawl.Delta{Part: pawl.ToolCall{ID: "c", Name: "login"}})
+		for i := range len(args) {
+			fragments = append(fragments, pawl.Delta{Part: pawl.ToolCall{Args: json.RawMessage(args[i : i+1])}})
+		}
+		a := &pawl.Agent{Model: script.New(script.Turn{Deltas: append(fragments, pawl.Delta{Finish: pawl.FinishToolCalls})}, script.Say("in")), Tools: []pawl.Toolset{tool}}
+		var r pawl.Redactor
+		delta, ready := "", ""
+		for e, err := range pawl.Redact(a, &r).Stream(t.Context(), pawl.User("go")) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if text := jsonOf(t, e); strings.Contains(text, "hunter2!") || strings.Contains(text, "1234") {
+				t.Errorf("%s: %s tells it: %s", args, e.Kind, text)
+			}
+			switch e.Kind {
+			case pawl.EventCallDelta:
+				delta += e.Text
+			case pawl.EventCallReady:
+				ready = string(e.Call.Args)
+			}
+		}
+		if diff := cmp.Diff([]string{delta, ready}, []string{want, want}); diff != "" {
+			t.Errorf("%s: got -, want +\n%s", args, diff)
+		}
+		if strings.Contains(args, `hunter2!"`) && !strings.Contains(got, "hunter2!") {
+			t.Errorf("%s: the tool got %s", args, got)
+		}
+		res, err := (&pawl.Agent{Model: script.New(script.Turn{Parts: []pawl.Part{call("c", "login", args)}}, script.Say("in")), Tools: []pawl.Toolset{tool}}).Run(t.Context(), pawl.User("go"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.AddTools(tool)
+		if text := jsonOf(t, r.Result(res)); strings.Contains(text, "hunter2!") {
+			t.Errorf("%s: the Result tells it: %s", args, text)
+		}
+	}
+}
+
+// A call whose arguments were hidden when it was stored is not run with what stands in their place.
+func TestHiddenArgumentsAreNotRun(t *testing.T) {
+	var ran []string
+	tool := probe(login, &ran)
+	var r pawl.Redactor
+	r.AddTools(tool)
+	a := &pawl.Agent{Model: script.New(script.Turn{Parts: []pawl.Part{call("c", "probe", `{"user":"ann","password":"hunter2!"}`), call("d", "probe", `{"user":"bob"}`)}}, script.Say("done")),
+		Tools: []pawl.Toolset{tool}, Middleware: []pawl.Middleware{pawl.Approve(pawl.AskBeforeWrites)}}
+	res, err := a.Run(t.Context(), pawl.User("go"))
+	if err != nil || res.Stop != pawl.StopPending {
+		t.Fatal(res, err)
+	}
+	stored := r.Result(res)
+	a.Middleware = nil
+	if res, err = a.Resume(t.Context(), stored); err != nil || res.Stop != pawl.StopAnswer {
+		t.Fatal(res, err)
+	}
+	if len(ran) != 1 || ran[0] != `{"user":"bob"}` || !strings.Contains(say(res.Messages), "Send it again, with all of its arguments") {
+		t.Errorf("ran %q\n%s", ran, say(res.Messages))
+	}
+}
+
+func TestRedactorOfNothing(t *testing.T) {
+	var none *pawl.Redactor
+	var zero pawl.Redactor
+	if err := zero.Add("", "abc"); err == nil || strings.Contains(err.Error(), "abc") {
+		t.Errorf("a short secret: %v", err)
+	}
+	a := &pawl.Agent{Model: script.New(script.Say("abc"), script.Say("abc"), script.Say("abc"))}
+	for _, r := range []*pawl.Redactor{none, &zero} {
+		if r.String("abc") != "abc" || string(r.JSON(json.RawMessage(`{"a": 1}`))) != `{"a": 1}` || r.Error(errBlock) != errBlock {
+			t.Error("something was hidden")
+		}
+		_, res, err := collect(pawl.Redact(a, r).Stream(t.Context(), pawl.User("go")))
+		if err != nil || res.Text() != "abc" {
+			t.Error(res, err)
+		}
+	}
+}
+
+var errBlock = errors.New("a block")
+
+func ExampleRedact() {
+	a := &pawl.Agent{Model: script.New(script.Say("the key is sk-12345678, keep it"))}
+	var secrets pawl.Redactor
+	secrets.Add("sk-12345678")
+	for e, err := range pawl.Redact(a, &secrets).Stream(context.Background(), pawl.User("what is the key?")) {
+		if err == nil && e.Kind == pawl.EventRunEnded {
+			fmt.Println(e.Result.Text())
+		}
+	}
+	// Output: the key is [redacted], keep it
+}

@@ -1,0 +1,366 @@
+package pawl
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/pawl-go/pawl/internal/secret"
+)
+
+// watch is a redaction along one run. What the run's calls pass as secret arguments is hidden from then on.
+type watch struct {
+	*redaction
+	redactor *Redactor
+	base     *redaction // of the Redactor, when redaction was made of it
+	marks    map[string]*mark
+	learnt   []string
+	parts    []*partText
+	seq      int64
+}
+
+const (
+	minLearnt = 6   // bytes of an argument that is looked for elsewhere
+	maxLearnt = 256 // arguments of a run that are
+)
+
+// partText is a part of a reply that comes in fragments.
+type partText struct {
+	last   Event // the fragment that came last, without its text
+	stream *secret.Stream
+	whole  []byte // arguments that are told when they are whole
+}
+
+// current brings what is hidden up to date.
+func (w *watch) current() {
+	base := w.redactor.now()
+	if base == w.base {
+		return
+	}
+	w.base = base
+	w.rebuild()
+}
+
+func (w *watch) rebuild() {
+	if w.redaction = w.base; len(w.learnt) == 0 && len(w.marks) == 0 {
+		return
+	}
+	x := w.base.clone()
+	x.mark(w.marks)
+	var forms []string
+	for _, s := range w.learnt {
+		forms = append(forms, secret.Forms(s)...)
+	}
+	x.learn(forms)
+	w.redaction = x
+}
+
+// learn notes the secret arguments of a call.
+func (w *watch) learn(c *ToolCall) {
+	m := w.markOf(c.Name)
+	if m == nil {
+		return
+	}
+	n := len(w.learnt)
+	for _, s := range w.secretsIn(c.Args, m) {
+		if len(s) >= minLearnt && len(w.learnt) < maxLearnt && s != secret.Mask && !slices.Contains(w.learnt, s) {
+			w.learnt = append(w.learnt, s)
+		}
+	}
+	if len(w.learnt) > n {
+		w.rebuild()
+	}
+}
+
+func (w *watch) learnMessages(msgs []Message) {
+	if w.redaction == nil || len(w.redaction.marks) == 0 {
+		return
+	}
+	if w.base == nil {
+		w.base = w.redaction
+	}
+	for _, m := range msgs {
+		for _, c := range m.Calls() {
+			w.learn(&c)
+		}
+	}
+}
+
+func (w *watch) learnExecutions(xs []Execution) {
+	for i := range xs {
+		w.learn(&xs[i].Call)
+	}
+}
+
+// tell redacts e, and yields it after what was held back before it.
+func (w *watch) tell(e Event, yield func(Event) bool) bool {
+	w.current()
+	if e.Kind == EventRunStarted && len(e.Offered) > 0 {
+		if marks := marksOf(e.Offered); len(marks) > 0 {
+			x := redaction{marks: w.marks}
+			x.mark(marks)
+			w.marks = x.marks
+			w.rebuild()
+		}
+	}
+	more := true
+	send := func(e Event) {
+		if more {
+			w.seq++
+			e.Seq = w.seq
+			more = yield(e)
+		}
+	}
+	if w.redaction == nil {
+		send(e)
+		return more
+	}
+	switch e.Kind {
+	case EventText, EventReasoning, EventCallDelta:
+		send(w.fragment(e))
+		return more
+	case EventCallReady:
+		w.learn(e.Call)
+		w.end(e.Run, func(p *partText) bool { return p.last.Index == e.Index && p.last.Kind == EventCallDelta }, send)
+	case EventTextRetracted:
+		w.end(e.Run, func(p *partText) bool { return p.last.Index == e.Index && p.last.Kind == EventText }, send)
+	case EventResponseReceived, EventRequestStarted, EventStep, EventRunEnded:
+		w.end(e.Run, func(*partText) bool { return true }, send)
+	}
+	send(w.event(e))
+	return more
+}
+
+// fragment returns e with the text that may be told.
+func (w *watch) fragment(e Event) Event {
+	var p *partText
+	for _, o := range w.parts {
+		if o.last.Run == e.Run && o.last.Kind == e.Kind && o.last.Index == e.Index {
+			p = o
+		}
+	}
+	if p == nil {
+		p = &partText{stream: w.find.Stream()}
+		w.parts = append(w.parts, p)
+	}
+	text := e.Text
+	if e.Call != nil {
+		c := w.call(*e.Call)
+		e.Call = &c
+	}
+	e.Text = ""
+	p.last = e
+	if e.Kind == EventCallDelta && len(w.redaction.marks) > 0 && (p.whole != nil || e.Call.Name == "" || w.markOf(e.Call.Name) != nil) {
+		if p.whole = append(p.whole, text...); e.Call.Name != "" && w.markOf(e.Call.Name) == nil {
+			text, p.whole = string(p.whole), nil // the name came late
+		} else {
+			return e
+		}
+	}
+	e.Text = p.stream.Write(text)
+	return e
+}
+
+// end tells what is left of the parts of run that are over.
+func (w *watch) end(run Key, over func(*partText) bool, send func(Event)) {
+	w.parts = slices.DeleteFunc(w.parts, func(p *partText) bool {
+		if p.last.Run != run || !over(p) {
+			return false
+		}
+		e := p.last
+		if e.Text = p.stream.Flush(); p.whole != nil {
+			e.Text = string(w.json(p.whole, w.markOf(e.Call.Name)))
+		}
+		if e.Text != "" {
+			send(e)
+		}
+		return true
+	})
+}
+
+// event returns e without secrets; fragments are not its business.
+func (w *watch) event(e Event) Event {
+	switch e.Kind {
+	case EventCallStarted:
+		w.learn(e.Call)
+	case EventCallCompleted:
+		w.learn(&e.Execution.Call)
+	case EventResponseReceived:
+		w.learnMessages([]Message{e.Response.Message})
+	}
+	e.Text, e.Error, e.Data = w.text(e.Text), w.text(e.Error), w.json(e.Data, nil)
+	if e.Call != nil {
+		c := w.call(*e.Call)
+		e.Call = &c
+	}
+	if e.Response != nil {
+		e.Response = w.response(e.Response)
+	}
+	if e.Execution != nil {
+		e.Execution = w.execution(e.Execution)
+	}
+	if e.Result != nil {
+		w.learnMessages(e.Result.Messages)
+		e.Result = w.result(e.Result)
+	}
+	if e.Record != nil {
+		s := w.step(*e.Record)
+		e.Record = &s
+	}
+	return e
+}
+
+func (x *redaction) call(c ToolCall) ToolCall {
+	c.Args = x.json(c.Args, x.markOf(c.Name))
+	c.ID, c.Name, c.Opaque = x.text(c.ID), x.text(c.Name), x.opaque(c.Opaque)
+	return c
+}
+
+func (x *redaction) opaque(o *Opaque) *Opaque {
+	if o == nil {
+		return nil
+	}
+	if data := x.json(o.Data, nil); !bytes.Equal(data, o.Data) {
+		o = &Opaque{o.Provider, data}
+	}
+	return o
+}
+
+func (x *redaction) response(r *Response) *Response {
+	c := Response{Message: x.message(r.Message), Finish: r.Finish, Usage: r.Usage, Model: x.text(r.Model), ID: x.text(r.ID)}
+	return &c
+}
+
+func (x *redaction) message(m Message) Message {
+	m.Parts = x.partsOf(m.Parts)
+	return m
+}
+
+func (x *redaction) partsOf(parts []Part) []Part {
+	if parts == nil {
+		return nil
+	}
+	out := make([]Part, len(parts))
+	for i, p := range parts {
+		out[i] = x.part(p)
+	}
+	return out
+}
+
+func (x *redaction) part(p Part) Part {
+	switch p := p.(type) {
+	case Text:
+		return Text{x.text(p.Text), x.opaque(p.Opaque)}
+	case Reasoning:
+		return Reasoning{x.text(p.Text), x.opaque(p.Opaque)}
+	case Media:
+		p.URL = x.text(p.URL)
+		if x.find.Find(string(p.Data)) {
+			p.Data = []byte(x.text(string(p.Data)))
+		}
+		return p
+	case ToolCall:
+		return x.call(p)
+	case ToolResult:
+		return x.toolResult(p)
+	case Decision:
+		return *x.decision(&p, nil)
+	}
+	return p
+}
+
+func (x *redaction) toolResult(r ToolResult) ToolResult {
+	r.Parts, r.CallID, r.Data = x.partsOf(r.Parts), x.text(r.CallID), x.json(r.Data, nil)
+	return r
+}
+
+// decision hides in the arguments that a call was given by a person what m marks.
+func (x *redaction) decision(d *Decision, m *mark) *Decision {
+	if d == nil {
+		return nil
+	}
+	c := *d
+	c.By, c.Reason, c.Args = x.text(d.By), x.text(d.Reason), x.json(d.Args, m)
+	if d.Result != nil {
+		r := x.toolResult(*d.Result)
+		c.Result = &r
+	}
+	return &c
+}
+
+func (x *redaction) execution(e *Execution) *Execution {
+	c := *e
+	c.Call, c.Result, c.Error = x.call(e.Call), x.toolResult(e.Result), x.text(e.Error)
+	if e.Repairs != nil {
+		c.Repairs = make([]string, len(e.Repairs))
+		for i, s := range e.Repairs {
+			c.Repairs[i] = x.repair(s, x.markOf(e.Call.Name))
+		}
+	}
+	c.Waiting, c.Values, c.Decision, c.err = x.waiting(e.Waiting), x.values(e.Values), x.decision(e.Decision, x.markOf(e.Call.Name)), x.error(e.err)
+	return &c
+}
+
+// repair hides what was done to a field that is marked, and says only that something was.
+func (x *redaction) repair(s string, m *mark) string {
+	if field, _, ok := strings.Cut(s, ": "); ok && m != nil {
+		for name := range strings.FieldsFuncSeq(field, func(c rune) bool { return c == '.' || c == '[' }) {
+			if m = m.of(strings.TrimSuffix(name, "]")); m != nil && m.whole {
+				return x.text(field) + ": " + secret.Mask
+			}
+		}
+	}
+	return x.text(s)
+}
+
+func (x *redaction) waiting(ws []Waiting) []Waiting {
+	ws = slices.Clone(ws)
+	for i := range ws {
+		ws[i].Call, ws[i].Why = x.call(ws[i].Call), x.text(ws[i].Why)
+	}
+	return ws
+}
+
+func (x *redaction) values(vs Values) Values {
+	if vs == nil {
+		return nil
+	}
+	out := make(Values, len(vs))
+	for name, v := range vs {
+		out[name] = x.json(v, nil)
+	}
+	return out
+}
+
+func (x *redaction) step(s Step) Step {
+	out := Step{Executions: make([]Execution, len(s.Executions))}
+	if s.Response != nil {
+		out.Response = x.response(s.Response)
+	}
+	for i := range s.Executions {
+		out.Executions[i] = *x.execution(&s.Executions[i])
+	}
+	return out
+}
+
+func (x *redaction) result(r *Result) *Result {
+	c := *r
+	c.Messages = make([]Message, len(r.Messages))
+	for i, m := range r.Messages {
+		c.Messages[i] = x.message(m)
+	}
+	c.Steps = make([]Step, len(r.Steps))
+	for i, s := range r.Steps {
+		c.Steps[i] = x.step(s)
+	}
+	c.Cause, c.Pending, c.Values, c.Output = x.text(r.Cause), x.waiting(r.Pending), x.values(r.Values), x.json(r.Output, nil)
+	c.Repairs = slices.Clone(r.Repairs)
+	for i, s := range c.Repairs {
+		c.Repairs[i] = x.text(s)
+	}
+	return &c
+}
+
+// hidden reports whether args had a secret in them that was not stored.
+func hidden(args json.RawMessage) bool { return bytes.Contains(args, []byte(secret.Mask)) }
