@@ -36,7 +36,7 @@ type agentPlay struct {
 
 func (a *agentPlay) agent() *pawl.Agent {
 	s := a.job.Behaviour.Setup
-	agent := &pawl.Agent{Name: "kit", Model: a.model, Approve: a.approve,
+	agent := &pawl.Agent{Settings: pawl.Settings{Effort: s.Effort}, Name: "kit", Model: a.model, Middleware: []pawl.Middleware{pawl.Approve(a.approve)},
 		Limits: pawl.Limits{Rounds: s.Rounds, Calls: s.Calls, CallsPerStep: s.CallsPerStep, Tokens: s.Tokens, Time: s.Time}}
 	for _, t := range a.job.Tools {
 		agent.Tools = append(agent.Tools, a.tool(t))
@@ -129,17 +129,19 @@ func (a *agentPlay) plan(ctx context.Context, inv *pawl.Invocation, call pawl.To
 }
 
 // approve is the policy of the kit.
-func (a *agentPlay) approve(_ context.Context, call pawl.ToolCall, _ *pawl.Tool) pawl.Approval {
+func (a *agentPlay) approve(_ context.Context, call pawl.ToolCall, _ *pawl.Tool) (pawl.Approval, error) {
 	for _, t := range a.job.Tools {
 		switch {
 		case t.Name != call.Name:
 		case t.Deny:
-			return pawl.Approval{Verdict: pawl.Deny, Reason: "the policy forbids " + t.Name}
+			return pawl.Approval{Verdict: pawl.Deny, Reason: "the policy forbids " + t.Name}, nil
 		case t.Ask:
-			return pawl.Approval{Verdict: pawl.Ask, Reason: "a person must allow this"}
+			return pawl.Approval{Verdict: pawl.Ask, Reason: "a person must allow this"}, nil
+		case t.Lost:
+			return pawl.Approval{}, errors.New("the policy's server is down")
 		}
 	}
-	return pawl.Approval{Verdict: pawl.Allow}
+	return pawl.Approval{Verdict: pawl.Allow}, nil
 }
 
 // play makes the run, and goes on with it where that is asked, each time from what was stored.
@@ -184,6 +186,9 @@ func (a *agentPlay) part(ctx context.Context, from *pawl.Result) (*pawl.Result, 
 		msgs = nil
 		if d := a.decisions(from); d != nil {
 			msgs = append(msgs, d...)
+		}
+		if word := a.job.Behaviour.Setup.Word; word != "" {
+			msgs = append(msgs, pawl.User(word))
 		}
 	}
 	if !a.job.Stream {

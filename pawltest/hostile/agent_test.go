@@ -40,6 +40,9 @@ func TestAgent(t *testing.T) {
 	}
 	for _, r := range rows {
 		for _, s := range r.Scores {
+			if s.Millis > 3000 {
+				t.Logf("%s %s %s took %d ms", r.ID, s.API, s.Mode, s.Millis)
+			}
 			if len(s.Wrong) > 0 {
 				t.Errorf("%s, %s, %s: %v", r.ID, s.API, s.Mode, s.Wrong)
 			}

@@ -50,7 +50,9 @@ type Setup struct {
 	Tokens       int           `json:"tokens,omitempty"`         // in all; 0: the default
 	Time         time.Duration `json:"time,omitempty"`           // for the run, in nanoseconds; 0: the default
 	Silence      time.Duration `json:"silence,omitempty"`        // how long the server may be silent, in nanoseconds; 0: the default
+	Effort       string        `json:"effort,omitempty"`         // of reasoning; "": the default
 	FromText     bool          `json:"from_text,omitempty"`      // calls that are written as text are to be carried out
+	Word         string        `json:"word,omitempty"`           // the user says this when the run is taken up again
 	GoOn         bool          `json:"go_on,omitempty"`          // what was stored of a run that stopped is taken up again: approved, answered, resumed
 }
 
@@ -94,23 +96,23 @@ func (c Call) MarshalJSON() ([]byte, error) {
 // Want is what must come of a Behaviour. Every conversation must also be valid in every request, hold the task, offer the same tools
 // in the same bytes, keep the key out of the address, and show no stack traces; errors that are shown must be short.
 type Want struct {
-	Results  []Shown  `json:"results"`            // of every call, in call order
-	Stop     string   `json:"stop"`               // how the run stops, as pawl says it; several with | between: any of them; "": answer
-	Requests [2]int   `json:"requests,omitzero"`  // fewest and most; zero: one a turn, and one more
-	Ran      int      `json:"ran,omitempty"`      // how often tools ran in all, where Results cannot say it; 0: as Results say
-	Peak     int      `json:"peak,omitempty"`     // most tools that may run at once; 0: any number
-	Keeps    []string `json:"keeps,omitempty"`    // words that the transcript must hold outside of results
-	Lacks    []string `json:"lacks,omitempty"`    // words that the transcript must not hold
-	Loose    bool     `json:"loose,omitempty"`    // any results will do, as long as nothing ran, or ran again, that is not in Results
-	Last     string   `json:"last,omitempty"`     // tool choice of the last request: auto or none; "": any
-	Events   bool     `json:"events,omitempty"`   // progress from inside the calls reaches who watches
-	Settings string   `json:"settings,omitempty"` // "offered N": so many tools are offered
+	Results  []Shown  `json:"results"`           // of every call, in call order
+	Stop     string   `json:"stop"`              // how the run stops, as pawl says it; several with | between: any of them; "": answer
+	Requests [2]int   `json:"requests,omitzero"` // fewest and most; zero: one a turn, and one more
+	Ran      int      `json:"ran,omitempty"`     // how often tools ran in all, where Results cannot say it; 0: as Results say
+	Peak     int      `json:"peak,omitempty"`    // most tools that may run at once; 0: any number
+	Keeps    []string `json:"keeps,omitempty"`   // words that the transcript must hold outside of results
+	Lacks    []string `json:"lacks,omitempty"`   // words that the transcript must not hold
+	Loose    bool     `json:"loose,omitempty"`   // any results will do, as long as nothing ran, or ran again, that is not in Results
+	Last     string   `json:"last,omitempty"`    // tool choice of the last request: auto or none; "": any
+	Events   bool     `json:"events,omitempty"`  // progress from inside the calls reaches who watches
 }
 
 // Shown is what must have come of one call, or of several in a row.
 type Shown struct {
 	Ran   string   `json:"ran,omitempty"`   // NAME ARGUMENTS: it ran, once, with these, or with any where they are *; "": it did not run
 	Says  []string `json:"says,omitempty"`  // words that the result holds, in any case; alternatives with | between
+	Hides []string `json:"hides,omitempty"` // words that the result must not hold
 	Or    []string `json:"or,omitempty"`    // instead of having run, it may say these words
 	Alter string   `json:"alter,omitempty"` // or it may have run with these arguments
 	Fails bool     `json:"fails,omitempty"` // it ran, and its result is an error

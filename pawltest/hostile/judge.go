@@ -323,6 +323,11 @@ func (w Shown) judge(p pair, flags bool) string {
 	if len(text) > most {
 		return fmt.Sprintf("the result is %d bytes long, %d at most", len(text), most)
 	}
+	for _, word := range w.Hides {
+		if strings.Contains(text, word) {
+			return fmt.Sprintf("the result repeats %q: %s", word, head)
+		}
+	}
 	receipt := func(call string) bool { return call != "" && strings.HasPrefix(text, "ran "+expand(call)) }
 	switch {
 	case w.Ran != "" && w.Mute && !ran:
@@ -358,6 +363,10 @@ func (j *judge) words() {
 		if m.Role == pawl.RoleAssistant {
 			all.WriteString(said(m) + "\n")
 		}
+	}
+	word := j.b.Setup.Word
+	if word != "" && !slices.ContainsFunc(msgs, func(m pawl.Message) bool { return m.Role == pawl.RoleUser && strings.Contains(m.Text(), word) }) {
+		j.wrong("what the user said later is lost")
 	}
 	for _, w := range j.b.Want.Keeps {
 		if !strings.Contains(all.String(), w) {

@@ -111,6 +111,7 @@ func arguments() []Behaviour {
 		row("args-fraction", "sends a fraction where a whole number is wanted", "D3", `weather {"city":"Oslo","days":2.5}`, told("days", "integer")),
 		row("args-whole-float", "writes a whole number as 3.0", "D3", `weather {"city":"Oslo","days":3.0}`, ran(`weather {"city":"Oslo","days":3}`)),
 		row("args-many-faults", "sends 10,000 wrong values at once", "D3 IA-T33", "order "+manyFaults, told("tags")),
+		row("args-secret", "sends a secret beside a value that does not fit", "IA-T40 D3", `order {"id":"seven","note":"hunter2"}`, Shown{Says: []string{"id"}, Hides: []string{"hunter2"}}),
 		row("args-echo-schema", "sends the schema in place of values", "D3", `weather {"type":"object","properties":{"city":"Oslo"},"required":["city"]}`, told("city")),
 		row("args-wrapped", "wraps the arguments in a call", "D3 IA-T38", `weather {"name":"weather","arguments":{"city":"Oslo"}}`, ran(inOslo).or("city")),
 		row("args-big-integer", "sends a whole number that no float64 holds", "IA-T39", `order {"id":9007199254740993}`, ran(`order {"id":9007199254740993}`)),

@@ -33,9 +33,9 @@ func many() []Behaviour {
 		return w
 	}
 	return []Behaviour{
-		{ID: "calls-300", Title: "makes 300 calls in one turn", Meets: meets("T1.0-9 D17 IA-T60 OA-D21"), Tools: []string{"wait"}, Turns: turns(hundreds), Want: Want{Results: all, Peak: 10}},
+		{ID: "calls-300", Title: "makes 300 calls in one turn", Meets: meets("T1.0-9 D17 IA-T60 OA-D21 IA-T6"), Tools: []string{"wait"}, Turns: turns(hundreds), Want: Want{Results: all, Peak: 10}},
 		{ID: "calls-300-capped", Title: "makes 300 calls in one turn where five are allowed", Meets: meets("T1.0-9 OA-D5 D24"), Tools: []string{"wait"}, Setup: Setup{CallsPerStep: 5}, Turns: turns(hundreds), Want: Want{Results: capped}},
-		{ID: "calls-order", Title: "makes three calls of which the first takes longest", Meets: meets("T1.0-10 D17 IA-T22"), Tools: []string{"wait"}, Turns: turns(calls(`wait {"ms":60}`, `wait {"ms":30}`, `wait {"ms":1}`)),
+		{ID: "calls-order", Title: "makes three calls of which the first takes longest", Meets: meets("T1.0-10 D17 IA-T22 OA-D2"), Tools: []string{"wait"}, Turns: turns(calls(`wait {"ms":60}`, `wait {"ms":30}`, `wait {"ms":1}`)),
 			Want: shown(ran(`wait {"ms":60}`), ran(`wait {"ms":30}`), ran(`wait {"ms":1}`))},
 		{ID: "calls-twice-in-reply", Title: "makes the same call twice in one turn", Meets: meets("D16 IA-T69"), Turns: turns(calls(inOslo, inOslo)), Want: shown(ran(inOslo).times(2))},
 		{ID: "calls-with-text", Title: "talks before, and then calls", Meets: meets("IA-T22"), Turns: turns(calls(inOslo, inBergen).saying("Let me look at both cities first.")),
@@ -74,6 +74,9 @@ func choices() []Behaviour {
 	fence := "```"
 	return []Behaviour{
 		{ID: "choice-forced", Title: "calls as long as it is forced to", Meets: meets("D9 IA-T11 OA-D16"), Setup: Setup{Choice: "weather"}, Turns: turns(forced), Want: Want{Results: []Shown{ran(inOslo)}, Requests: [2]int{2, 2}, Last: "auto"}},
+		{ID: "choice-forced-thinking", Title: "is forced to call while it thinks", Meets: meets("D9 IA-T10"), Only: []string{chat, responses, gemini}, Setup: Setup{Choice: "weather", Effort: "high"}, Turns: turns(Turn{Think: "Hm.", Calls: calls(inOslo).Calls}), Want: Want{Results: []Shown{ran(inOslo)}, Last: "auto"}},
+		{ID: "choice-forced-thinking-clash", Title: "is forced to call while it thinks, where the API refuses that", Meets: meets("D9 IA-T10"), Only: []string{anthropic}, Setup: Setup{Choice: "weather", Effort: "high"}, Turns: turns(Turn{Think: "Hm.", Calls: calls(inOslo).Calls}),
+			Want: Want{Loose: true, Results: []Shown{ran(inOslo)}, Stop: "answer|failed", Requests: [2]int{0, 2}}},
 		{ID: "choice-required", Title: "calls as long as a call is required", Meets: meets("D9 IA-T11 OA-D16 OA-D15"), Setup: Setup{Choice: "required"}, Turns: turns(forced), Want: Want{Results: []Shown{ran(inOslo)}, Requests: [2]int{2, 2}, Last: "auto"}},
 		{ID: "choice-forced-ignored", Title: "answers where a call is forced", Meets: meets("D9"), Setup: Setup{Choice: "weather"}, Turns: turns(say("It rains.")), Want: shown().after(1, 1)},
 		{ID: "choice-forced-other", Title: "calls another tool than the one that is forced", Meets: meets("D9"), Setup: Setup{Choice: "weather"}, Tools: []string{"weather", "ping"}, Turns: turns(calls("ping {}")), Want: shown(ran("ping {}").or("weather"))},
@@ -86,6 +89,7 @@ func choices() []Behaviour {
 		text("text-call-json", "writes its call as a JSON object", "D30", `{"name":"weather","arguments":{"city":"Oslo"}}`),
 		text("text-call-fence", "writes its call as fenced JSON", "D30", fence+"json\n{\"name\":\"weather\",\"arguments\":{\"city\":\"Oslo\"}}\n"+fence),
 		text("text-call-mistral", "writes its call as text, in Mistral's marks", "D30", `[TOOL_CALLS][{"name":"weather","arguments":{"city":"Oslo"}}]`),
+		{ID: "text-call-broken", Title: "writes a call as text, and breaks off", Meets: meets("D30 OA-D19 D15"), Setup: Setup{FromText: true}, Turns: turns(say("<tool_call>\n{\"name\": \"weather\", \"arguments\": {\"city\": \"Os")), Want: Want{Requests: [2]int{1, 1}, Keeps: []string{"<tool_call>"}}},
 		{ID: "text-call-unknown", Title: "writes JSON as text that is no call", Meets: meets("D30"), Setup: Setup{FromText: true}, Turns: turns(say(`{"name":"Oslo","population":700000}`)), Want: Want{Requests: [2]int{1, 1}, Keeps: []string{`{"name":"Oslo","population":700000}`}}},
 		{ID: "text-call-quoted", Title: "explains in a sentence how it would call", Meets: meets("D30 OA-D12"), Turns: turns(say(`Success: you could call weather with {"city":"Oslo"}; done.`)), Want: Want{Requests: [2]int{1, 1}, Keeps: []string{"you could call weather"}}},
 		{ID: "done-word", Title: "says that all is done, and calls", Meets: meets("OA-D12"), Turns: turns(calls(inOslo).saying("Success. FINAL ANSWER: done."), calls(inBergen)), Want: shown(both()...)},
@@ -97,14 +101,16 @@ func people() []Behaviour {
 	return []Behaviour{
 		{ID: "passive-mixed", Title: "calls a tool that the caller answers beside one that runs", Meets: meets("D25 IA-T24"), Tools: []string{"weather", "ask"}, Turns: turns(calls(inOslo, `ask {"city":"Oslo"}`)),
 			Want: Want{Results: []Shown{ran(inOslo), {Open: true}}, Stop: "pending", Requests: [2]int{1, 1}}},
-		{ID: "passive-answered", Title: "calls a tool that the caller answers, and goes on with the answer", Meets: meets("D25 OA-D28 OA-D60"), Tools: []string{"weather", "ask"}, Setup: Setup{GoOn: true}, Turns: turns(calls(inOslo, `ask {"city":"Oslo"}`)),
+		{ID: "passive-answered", Title: "calls a tool that the caller answers, and goes on with the answer", Meets: meets("D25 OA-D28 OA-D60 IA-T19 IA-T2"), Tools: []string{"weather", "ask"}, Setup: Setup{GoOn: true}, Turns: turns(calls(inOslo, `ask {"city":"Oslo"}`)),
 			Want: Want{Results: []Shown{ran(inOslo), {Ran: `ask {"city":"Oslo"}`}}, Requests: [2]int{2, 2}, Ran: 1}},
 		{ID: "passive-invalid", Title: "calls a tool that the caller answers with arguments that do not fit", Meets: meets("D25 D3"), Tools: []string{"ask"}, Turns: turns(calls("ask {}")), Want: shown(told("city"))},
 		{ID: "denied", Title: "calls a tool that a policy forbids, beside one that it allows", Meets: meets("D10 IA-T55 OA-D26"), Tools: []string{"weather", "danger"}, Turns: turns(calls("danger {}", inOslo)), Want: shown(told("den|forbid|refuse|not allowed"), ran(inOslo))},
+		{ID: "policy-fails", Title: "calls a tool whose policy cannot be asked", Meets: meets("D10 D20"), Tools: []string{"vague", "weather"}, Turns: turns(calls("vague {}", inOslo)), Want: shown(Shown{}, ran(inOslo))},
 		{ID: "denied-again", Title: "goes on calling what was forbidden", Meets: meets("D10 OA-D26"), Tools: []string{"danger"}, Turns: turns(calls("danger {}"), calls(`danger {"n":1}`), calls(`danger {"n":2}`)), Want: shown(told("den|forbid|refuse|not allowed").times(3))},
 		{ID: "denied-invalid", Title: "calls what is forbidden with arguments that do not fit", Meets: meets("D10 D11"), Tools: []string{"danger"}, Turns: turns(calls(`danger {"n":"all"}`)), Want: shown(Shown{})},
 		{ID: "approval-waits", Title: "calls a tool that a person must allow", Meets: meets("D10 OA-D25"), Tools: []string{"pay", "weather"}, Turns: turns(calls(`pay {"n":1}`, inOslo)), Want: Want{Results: []Shown{{Open: true}, ran(inOslo)}, Stop: "pending", Requests: [2]int{1, 1}}},
 		{ID: "approval-given", Title: "calls a tool that a person allows later, from what was stored", Meets: meets("D10 D11 D12 OA-D27 OA-D28"), Tools: []string{"pay"}, Setup: Setup{GoOn: true}, Turns: turns(calls(`pay {"n":1}`)), Want: shown(ran(`pay {"n":1}`))},
+		{ID: "word-between", Title: "makes a call that waits, and the user says something before it is answered", Meets: meets("IA-T27 D6 D10"), Tools: []string{"pay"}, Setup: Setup{GoOn: true, Word: "And hurry."}, Turns: turns(calls(`pay {"n":1}`)), Want: shown(ran(`pay {"n":1}`))},
 		{ID: "approval-once", Title: "makes two calls of which a person allows one", Meets: meets("D11 OA-D27"), Tools: []string{"pay"}, Setup: Setup{GoOn: true}, Turns: turns(calls(`pay {"n":1}`, `pay {"n":1000}`)), Want: shown(ran(`pay {"n":1}`), told("den|refuse|not allowed|enough"))},
 		{ID: "approval-not-reused", Title: "makes a call again that a person had allowed once", Meets: meets("D11 OA-D27"), Tools: []string{"pay"}, Setup: Setup{GoOn: true}, Turns: turns(calls(`pay {"n":1}`), calls(`pay {"n":1}`)), Want: shown(ran(`pay {"n":1}`), told("den|refuse|not allowed|enough"))},
 		{ID: "cancelled-in-batch", Title: "is called off while three calls run", Meets: meets("D6 D20 IA-T24 IA-T62 OA-D3 OA-D22"), Tools: []string{"weather", "cancels", "patient"}, Turns: turns(calls("patient {}", "cancels {}", inOslo)),
@@ -185,7 +191,7 @@ func setups() []Behaviour {
 		names = append(names, fmt.Sprintf("tool_%03d", i))
 	}
 	return []Behaviour{
-		{ID: "tools-300", Title: "has 300 tools, and calls the 288th", Meets: meets("D22 IA-T78"), Tools: names, Turns: turns(calls("tool_287 {}", `tool_000 {"n":3}`), calls("tool_300 {}")), Want: Want{Results: []Shown{ran("tool_287 {}"), ran(`tool_000 {"n":3}`), told("tool_")}}},
+		{ID: "tools-300", Title: "has 300 tools, and calls the 288th", Meets: meets("D22 IA-T78 IA-T1"), Tools: names, Turns: turns(calls("tool_287 {}", `tool_000 {"n":3}`), calls("tool_300 {}")), Want: Want{Results: []Shown{ran("tool_287 {}"), ran(`tool_000 {"n":3}`), told("tool_")}}},
 		{ID: "requests-stable", Title: "calls three times; each request repeats the one before, byte for byte", Meets: meets("D23 D29 IA-T78"), Tools: names[:40], Repl: true, Turns: turns(calls("tool_001 {}"), calls("tool_002 {}"), calls("tool_003 {}")), Want: shown(ran("tool_001 {}"), ran("tool_002 {}"), ran("tool_003 {}"))},
 		{ID: "schema-odd", Title: "breaks what its provider's dialect cannot say of a schema", Meets: meets("D4 IA-T14"), Tools: []string{"odd"}, Turns: turns(calls(`odd {"at":{"lat":100,"lon":10},"when":"May"}`), calls(`odd {"at":{"lat":60,"lon":10},"when":"2026-05"}`)),
 			Want: shown(told("lat|when"), ran(`odd {"at":{"lat":60,"lon":10},"when":"2026-05"}`))},
