@@ -32,11 +32,11 @@ type Limits struct {
 	Calls        int           // calls begun; those past it are answered with a result that says so; 0: no limit
 	CallsPerStep int           // calls of one reply that are carried out; the rest are answered so; 0: no limit
 	Tokens       int           // input and output, over all requests; 0: no limit
-	Cost         float64       // US dollars, where Usage.Cost is known; 0: no limit
+	Cost         float64       // US dollars; the Model must be a Pricer, or the run fails at once; 0: no limit
 	Time         time.Duration // from the start of Run, Stream or Resume; 0: no limit
 	Corrections  int           // answers that do not fit Agent.Output and are sent back, each a request more; 0: 2; negative: none
 	Repeats      int           // equal calls with equal results, of the last six, that are told to the model; as often again ends the run; 0: 3; negative: never
-	AtLimit      AtLimit       // what happens when the rounds are used up
+	AtLimit      AtLimit       // what the last request is when a limit is reached
 }
 
 // NoRounds as Limits.Rounds: no call is ever run.
@@ -44,7 +44,8 @@ const NoRounds = -1
 
 const defaultRounds = 20
 
-// AtLimit is what a run does with its last request when the rounds are used up.
+// AtLimit is what a run does with its last request: when the rounds are used up, when a call was refused for Limits.Calls, and when one more request like
+// the last would reach Limits.Tokens or Limits.Cost.
 type AtLimit int
 
 const (
@@ -151,8 +152,12 @@ func (a *Agent) run(ctx context.Context, from *Result, msgs []Message, o runOpti
 	}
 	r.emit(Event{Kind: EventRunStarted, Agent: r.name, Offered: r.scope.tools})
 	r.tellMends()
-	stop, err := r.loop(ctx)
+	stop, err := StopFailed, r.affordable()
+	if err == nil {
+		stop, err = r.loop(ctx)
+	}
 	r.ahead.drop()
+	r.paid(Usage{})
 	r.res.Stop = stop
 	r.res.Messages = append(r.res.Messages, r.then...) // what still waits for open calls is not lost
 	ended := Event{Kind: EventRunEnded, Result: r.res}
@@ -222,16 +227,15 @@ func (a *Agent) prepare(ctx context.Context, from *Result, msgs []Message, o run
 	if o.inside != nil {
 		outer := o.inside.pipe.task.scope
 		r.scope.slots, r.scope.depth, r.scope.waits = outer.slots, outer.depth+1, false
-		r.scope.within = o.inside
-		r.inherit(o.inside)
+		r.scope.within, r.inside = o.inside, o.inside
+		r.scope.budget = newBudget(a.Limits, r.res.Spent, outer.budget)
 	} else {
 		limit := defaultParallel
 		if p, ok := r.scope.executor.(Parallel); ok {
 			limit = p.limit()
 		}
 		r.scope.slots = make(chan struct{}, limit)
-		r.scope.budget = &budget{limit: int64(a.Limits.Calls)}
-		r.scope.budget.begun.Store(int64(r.res.Spent.Calls))
+		r.scope.budget = newBudget(a.Limits, r.res.Spent, nil)
 	}
 	return r, nil
 }

@@ -36,7 +36,7 @@ func (p *pipe) attempts(ctx context.Context, c ToolCall) (ToolResult, error) {
 		*b = begun{p, c, p.x.Attempts}
 		p.event(Event{Kind: EventCallStarted, Call: &b.call, Attempt: b.attempt})
 		res, err := p.attempt(ctx, b)
-		if err == nil || try == retries || ctx.Err() != nil || !mayPass(err) {
+		if err == nil || try == retries || ctx.Err() != nil || !IsRetryable(err) {
 			return res, err
 		}
 		p.notice("retry", fmt.Sprintf("attempt %d failed: %v", p.x.Attempts, err))
@@ -44,12 +44,6 @@ func (p *pipe) attempts(ctx context.Context, c ToolCall) (ToolResult, error) {
 			return res, err
 		}
 	}
-}
-
-func mayPass(err error) bool {
-	var r *retryable
-	var f *failure
-	return errors.As(err, &r) || errors.As(err, &f) && f.repeat
 }
 
 func wait(ctx context.Context, d time.Duration) bool {

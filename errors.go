@@ -139,6 +139,14 @@ func (b *blocked) Error() string { return b.reason }
 // repeats the call where the tool's Effect allows it, and tells the model only when that did not help.
 func Retryable(err error) error { return &retryable{err} }
 
+// IsRetryable reports whether err says that a call failed for a fault that may pass: Retryable was said of it, or its time was over. It is for
+// middleware that sees what a call gave.
+func IsRetryable(err error) bool {
+	var r *retryable
+	var f *failure
+	return errors.As(err, &r) || errors.As(err, &f) && f.repeat
+}
+
 type retryable struct{ err error }
 
 func (r *retryable) Error() string { return r.err.Error() }

@@ -26,11 +26,6 @@ func (a *Agent) Tool(description string) *Tool {
 			return ErrorResult(fmt.Sprintf("Not run: agents and calls are nested more than %d deep.", maxDepth)), nil
 		}
 		res, err := a.run(ctx, nil, []Message{User(in.Task)}, runOptions{whole: outer.whole, emit: v.send, inside: v, key: v.Key + "/" + Key(name)})
-		if res != nil {
-			v.mu.Lock()
-			v.spent.Add(res.Spent)
-			v.mu.Unlock()
-		}
 		if ctx.Err() != nil && (res == nil || res.Stop != StopAnswer && res.Stop != StopFinished) {
 			return ToolResult{}, context.Cause(ctx) // it is no answer: the call was interrupted
 		}

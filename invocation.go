@@ -2,6 +2,8 @@ package pawl
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -24,6 +26,7 @@ type Invocation struct {
 	set    Values
 	spent  Spent
 	inner  int // calls made so far by Do
+	kept   bool
 	sealed bool
 
 	emitting sync.Mutex
@@ -41,6 +44,17 @@ func InvocationFrom(ctx context.Context) *Invocation {
 	return v
 }
 
+// IdempotencyKey returns a key for what the call does: the same for each attempt of this call, in another process too, and another for any other
+// call, or for other arguments. It is made of the tool's name, the canonical arguments, the call's ID and its place in the run, 32
+// hexadecimal digits.
+func (v *Invocation) IdempotencyKey() string {
+	h := sha256.New()
+	for _, part := range [][]byte{[]byte(v.Call.Name), canonical(v.Call.Args), []byte(v.Call.ID), []byte(v.Key)} {
+		fmt.Fprintf(h, "%d:%s", len(part), part)
+	}
+	return hex.EncodeToString(h.Sum(nil)[:16])
+}
+
 // Messages returns the conversation as it was when the step began, the reply with the call included: read only. In a call that began early it
 // waits until that reply is whole; nil: there will be none, and the call is being dropped.
 func (v *Invocation) Messages() []Message {
@@ -55,6 +69,16 @@ func (v *Invocation) Messages() []Message {
 
 // Tools returns the tools of the run: read only.
 func (v *Invocation) Tools() []*Tool { return v.pipe.task.scope.tools }
+
+// Tool returns the tool that is called: read only.
+func (v *Invocation) Tool() *Tool { return v.pipe.tool }
+
+// FromCache notes on the record that the call was answered with what an earlier one gave: Execution.Cached.
+func (v *Invocation) FromCache() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.kept = true
+}
 
 // Get reads the run's value of that name into the variable that into points to, and reports whether there is one. A call sees the values
 // as they were when its step began, and what it set itself.
@@ -178,6 +202,15 @@ func (v *Invocation) Do(ctx context.Context, calls ...ToolCall) ([]Execution, er
 		}
 	}
 	return out, ctx.Err()
+}
+
+// spend counts what was used inside of the call.
+func (v *Invocation) spend(s Spent) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if !v.sealed {
+		v.spent.Add(s)
+	}
 }
 
 const maxDepth = 3

@@ -108,7 +108,9 @@ func (l *lease) leave(why error) {
 	p.x = Execution{Key: p.task.Key, Index: p.task.Index, Call: p.task.Call, Attempts: p.task.Attempt, Started: time.Now()}
 	err := notBegun(b.ctx)
 	if was := l.begun.Load(); was != nil {
-		was.pipe.inv.close()
+		inv := &was.pipe.inv
+		inv.close()
+		p.x.Values, p.x.Spent = inv.set, inv.spent // nobody changes them any more
 		p.inv.wrote.Store(was.pipe.inv.wrote.Load())
 		p.tool, p.x.Call, p.x.Attempts, p.x.Started = was.pipe.tool, was.call, was.attempt, was.pipe.started
 		p.x.Decision = was.pipe.x.Decision

@@ -159,17 +159,21 @@ func TestLimits(t *testing.T) {
 		cause    string
 		results  string
 	}{
-		{"calls", pawl.Limits{Calls: 2}, []script.Turn{three, script.Say("enough")}, 2, 2, pawl.StopLimit, "the limit of 2 calls was reached", "Not run: the limit of 2 calls was reached. Answer with what you have."},
+		{"calls", pawl.Limits{Calls: 2}, []script.Turn{three, script.Say("enough")}, 2, 2, pawl.StopLimit, "the limit of 2 calls was reached; the model was asked to answer", "Not run: the limit of 2 calls was reached. Answer with what you have."},
 		{"calls, not reached", pawl.Limits{Calls: 3}, []script.Turn{three, script.Say("enough")}, 2, 3, pawl.StopAnswer, "", ""},
 		{"calls per step", pawl.Limits{CallsPerStep: 2}, []script.Turn{three, script.Say("enough")}, 2, 2, pawl.StopAnswer, "", "Not run: at most 2 calls of one reply are carried out. Send it again if it is still needed."},
 		{"tokens", pawl.Limits{Tokens: 10}, []script.Turn{use(script.Call("f", nil), pawl.Usage{Input: 8, Output: 2}), script.Say("no")}, 1, 1, pawl.StopLimit, "10 tokens of 10 are used up", ""},
-		{"tokens, not reached", pawl.Limits{Tokens: 11}, []script.Turn{use(script.Call("f", nil), pawl.Usage{Input: 8, Output: 2}), script.Say("yes")}, 2, 1, pawl.StopAnswer, "", ""},
+		{"tokens, nearly", pawl.Limits{Tokens: 11}, []script.Turn{use(script.Call("f", nil), pawl.Usage{Input: 8, Output: 2}), script.Say("all I know")}, 2, 1, pawl.StopLimit, "10 tokens of 11 are used up; the model was asked to answer", ""},
+		{"tokens, nearly, and the model goes on", pawl.Limits{Tokens: 15}, []script.Turn{use(script.Call("f", nil), pawl.Usage{Input: 8, Output: 2}), script.Call("f", nil)}, 2, 1, pawl.StopLimit, "10 tokens of 15 are used up, and the model went on calling", ""},
+		{"tokens, nearly, with Return", pawl.Limits{Tokens: 11, AtLimit: pawl.Return}, []script.Turn{use(script.Call("f", nil), pawl.Usage{Input: 8, Output: 2}), script.Say("yes")}, 2, 1, pawl.StopAnswer, "", ""},
+		{"cost, nearly", pawl.Limits{Cost: 0.9}, []script.Turn{use(script.Call("f", nil), pawl.Usage{Cost: 0.5}), script.Say("all I know")}, 2, 1, pawl.StopLimit, "$0.5000 of $0.9000 are spent; the model was asked to answer", ""},
+		{"tokens, not reached", pawl.Limits{Tokens: 21}, []script.Turn{use(script.Call("f", nil), pawl.Usage{Input: 8, Output: 2}), script.Say("yes")}, 2, 1, pawl.StopAnswer, "", ""},
 		{"cost", pawl.Limits{Cost: 0.5}, []script.Turn{use(script.Call("f", nil), pawl.Usage{Cost: 0.5}), script.Say("no")}, 1, 1, pawl.StopLimit, "$0.5000 of $0.5000 are spent", ""},
 	} {
 		for way, run := range ways {
 			var ran atomic.Int64
 			m := script.New(test.turns...)
-			a := &pawl.Agent{Model: m, Limits: test.limits, Executor: pawl.Parallel{Limit: 1}, Tools: []pawl.Toolset{
+			a := &pawl.Agent{Model: pawl.Price{Input: 1, Output: 1}.Of(m), Limits: test.limits, Executor: pawl.Parallel{Limit: 1}, Tools: []pawl.Toolset{
 				does("f", func(context.Context, pawl.ToolCall) (pawl.ToolResult, error) {
 					ran.Add(1)
 					return pawl.TextResult("x"), nil
@@ -179,6 +183,14 @@ func TestLimits(t *testing.T) {
 				t.Errorf("%s, %s: got %v, %d requests, %d run, %s, %q", test.name, way, err, len(m.Requests()), ran.Load(), res.Stop, res.Cause)
 			}
 			mustBeValid(t, res)
+			if strings.HasSuffix(test.cause, "asked to answer") { // it was told, in the last request and nowhere else
+				req := m.Requests()[1]
+				note := req.Messages[len(req.Messages)-1]
+				why, _, _ := strings.Cut(test.cause, ";")
+				if req.Choice.Mode != pawl.ToolNone || note.Role != pawl.RoleUser || !strings.Contains(note.Text(), why) || strings.Contains(say(res.Messages), note.Text()) {
+					t.Errorf("%s, %s: the last request has choice %v and ends with %q", test.name, way, req.Choice, note.Text())
+				}
+			}
 			if test.results != "" {
 				last := res.Messages[2].Parts[2].(pawl.ToolResult)
 				if last.Text() != test.results || !last.IsError {

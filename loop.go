@@ -1,6 +1,7 @@
 package pawl
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -17,7 +18,7 @@ func (r *run) loop(ctx context.Context) (Stop, error) {
 	for {
 		// Act: carry out the calls that have no result yet.
 		if tasks := r.open(resp); len(tasks) > 0 {
-			over := r.exhausted() && !r.onlyAnswers(tasks)
+			over := (r.exhausted() || r.lastTurn != "") && !r.onlyAnswers(tasks)
 			if over && r.limits.AtLimit == Return {
 				r.stillWait(tasks)
 				r.record(resp, nil)
@@ -43,7 +44,7 @@ func (r *run) loop(ctx context.Context) (Stop, error) {
 			case len(r.res.Pending) > 0:
 				return r.pending()
 			case over:
-				return r.limit("the rounds are used up, and the model went on calling")
+				return r.limit(cmp.Or(r.lastTurn, roundsUsedUp) + ", and the model went on calling")
 			case r.stall.over:
 				return r.stalled()
 			case !r.fitting(execs):
@@ -52,11 +53,10 @@ func (r *run) loop(ctx context.Context) (Stop, error) {
 		} else if resp != nil && !r.askAgain(resp) {
 			return r.answered(resp)
 		}
-		if ctx.Err() != nil {
-			return r.interrupted(ctx)
-		}
-		if why := r.overspent(); why != "" {
+		if why := r.admit(ctx); why != "" {
 			return r.limit(why)
+		} else if ctx.Err() != nil {
+			return r.interrupted(ctx)
 		}
 
 		// Decide: ask the model what comes next.
@@ -108,7 +108,7 @@ func (r *run) open(resp *Response) []Task {
 				r.emit(Event{Kind: EventStepStarted})
 			}
 			s := r.scope
-			s.messages, s.left = r.res.Messages, r.left()
+			s.messages = r.res.Messages
 			shared = &s
 		}
 		t := r.task(r.replies, place, c, shared)
@@ -142,6 +142,8 @@ func (r *run) refusal(resp *Response, c ToolCall, place int) string {
 	switch {
 	case r.exhausted() && !r.answers(c):
 		return fmt.Sprintf("Not run: the limit of %d %s was reached.", r.rounds, plural(r.rounds, "round", "rounds"))
+	case r.lastTurn != "" && !r.answers(c):
+		return "Not run: " + r.lastTurn + "."
 	case resp != nil && r.agent.Choice.Mode == ToolNone && !r.answers(c):
 		return "Not run: no tool may be called now. Answer with what you have."
 	case resp != nil && resp.Finish.Cut():
@@ -156,7 +158,7 @@ func (r *run) refusal(resp *Response, c ToolCall, place int) string {
 // those are answered too. A call that ended because the context did stays open otherwise, and what it waited for before, it
 // waits for still. It reports whether the context had ended.
 func (r *run) observe(ctx context.Context, execs []Execution) (ended bool) {
-	over := r.exhausted()
+	over := r.exhausted() || r.lastTurn != ""
 	ended = ctx.Err() != nil
 	givenUp := ended && context.Cause(ctx) == ErrCancelled
 	r.res.Pending = nil
@@ -165,8 +167,8 @@ func (r *run) observe(ctx context.Context, execs []Execution) (ended bool) {
 		x := &execs[i]
 		before := r.waitsFor(x.Key)
 		r.res.Values = merged(r.res.Values, x.Values)
-		r.res.Spent.Calls += begunBeside(x, before)
-		r.res.Spent.Add(x.Spent)
+		r.spend(Spent{Calls: begunBeside(x, before)})
+		r.spend(x.Spent)
 		switch {
 		case !x.Outcome.Settled() && givenUp:
 			x.giveUp()
@@ -221,8 +223,11 @@ func (r *run) request() *Request {
 		if r.res.Spent.Requests > 0 && req.Choice.Mode != ToolNone {
 			req.Choice = ToolChoice{}
 		}
-		if r.exhausted() && r.limits.AtLimit != Return {
+		if r.lastTurn = r.whyLast(); r.lastTurn != "" {
 			req.Choice = ToolChoice{Mode: ToolNone}
+			if last := len(req.Messages) - 1; req.Messages[last].Role == RoleTool { // it may not know yet
+				req.Messages = append(req.Messages, User("No more calls are carried out: "+r.lastTurn+". Answer now with what you have, and say what is missing."))
+			}
 		}
 	}
 	if r.output.offered(req.Choice) {
@@ -236,13 +241,29 @@ func (r *run) request() *Request {
 	return req
 }
 
+const roundsUsedUp = "the rounds are used up"
+
+// whyLast says why the next request is the last one, which asks for an answer; "" if it need not be.
+func (r *run) whyLast() string {
+	switch {
+	case r.limits.AtLimit == Return:
+		return ""
+	case r.exhausted():
+		return roundsUsedUp
+	}
+	if n := r.scope.budget.callsRefused(); n > 0 {
+		return fmt.Sprintf("the limit of %d calls was reached", n)
+	}
+	return r.scope.budget.near(r.last)
+}
+
 // accept takes a whole reply into the transcript.
 func (r *run) accept(req *Request, resp *Response) {
 	r.retract(resp)
 	r.replies++
 	r.asked = req
 	r.res.Messages = append(r.res.Messages, resp.Message)
-	r.res.Spent.Requests++
-	r.res.Spent.Usage.Add(resp.Usage)
+	r.spend(Spent{Requests: 1, Usage: resp.Usage})
+	r.paid(resp.Usage)
 	r.emit(Event{Kind: EventResponseReceived, Path: req.Key, Response: resp})
 }

@@ -29,7 +29,10 @@ func (s *schema) read(args json.RawMessage, mending bool) (fixed json.RawMessage
 			return fixed, repairs, nil, nil
 		}
 	}
-	if meant, notes, ok := fit.Coerce(s.full, fixed); ok && !s.any && s.fits(meant) {
+	var meant []byte
+	var notes []string
+	ok := false
+	if s.meter.run(len(fixed), func() { meant, notes, ok = fit.Coerce(s.full, fixed) }) && ok && !s.any && s.fits(meant) {
 		return meant, slices.Concat(repairs, notes), nil, nil
 	}
 	return args, nil, faults, nil
@@ -50,7 +53,7 @@ func (t *Tool) meant(args json.RawMessage) json.RawMessage {
 
 // example words the smallest arguments that fit for the model, or returns otherwise when none can be made.
 func (s *schema) example(format, otherwise string) string {
-	s.shown.once.Do(func() { s.shown.args = fit.Example(s.full) })
+	s.shown.once.Do(func() { s.meter.run(0, func() { s.shown.args = fit.Example(s.full) }) })
 	if len(s.shown.args) <= len("{}") {
 		return otherwise
 	}

@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/pawl-go/pawl/internal/nearest"
 )
 
 // Do carries out the call: THE PIPELINE, the same for every call, whoever made it. It never fails; what went wrong is in the
@@ -167,7 +169,7 @@ func unknownTool(name string, tools []*Tool) string {
 	for i, t := range tools {
 		all[i] = t.Name
 	}
-	if n := nearest(name, all); n != "" {
+	if n := nearest.Word(name, all); n != "" {
 		text += fmt.Sprintf(". Did you mean %q?", n)
 	}
 	return text

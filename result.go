@@ -61,6 +61,7 @@ type Execution struct {
 	Spent    Spent      `json:"spent,omitzero"`   // by the calls and requests made inside this call
 	Attempts int        `json:"attempts"`         // how often the tool was begun
 	Decision *Decision  `json:"decision,omitzero"`
+	Cached   bool       `json:"cached,omitzero"`  // answered with what an earlier call gave; nothing ran
 	Started  time.Time  `json:"started,omitzero"` // when the pipeline took the call
 	Ended    time.Time  `json:"ended,omitzero"`
 

@@ -37,6 +37,11 @@ type run struct {
 	ready     []int     // parts of the reply being made that were announced as ready calls
 	beginner  Beginner  // begins calls early; nil: nobody does, or nothing may
 	ahead     ahead
+	inside    *Invocation // the call that the run is made in; nil: none
+	asking    bool        // need is reserved for a request
+	need      use
+	last      use    // what the last request has used
+	lastTurn  string // why the last request asks for an answer and nothing else; "": it does not
 	stall     stall
 	seq       int64
 }
@@ -185,28 +190,12 @@ func (r *run) view() []Message {
 // exhausted reports whether the rounds are used up.
 func (r *run) exhausted() bool { return r.res.Spent.Rounds >= r.rounds }
 
-// overspent names the limit that forbids another request; "" if none does.
-func (r *run) overspent() string {
-	u, l := r.res.Spent.Usage, r.limits
-	switch {
-	case l.Tokens > 0 && u.Total() >= l.Tokens:
-		return fmt.Sprintf("%d tokens of %d are used up", u.Total(), l.Tokens)
-	case l.Cost > 0 && u.Cost >= l.Cost:
-		return fmt.Sprintf("$%.4f of $%.4f are spent", u.Cost, l.Cost)
+// spend counts what was used, in the call that the run is made in too.
+func (r *run) spend(s Spent) {
+	r.res.Spent.Add(s)
+	if r.inside != nil {
+		r.inside.spend(s)
 	}
-	return ""
-}
-
-// left is what the runs made inside the next step may use.
-func (r *run) left() Limits {
-	var l Limits
-	if r.limits.Tokens > 0 {
-		l.Tokens = max(1, r.limits.Tokens-r.res.Spent.Usage.Total())
-	}
-	if r.limits.Cost > 0 {
-		l.Cost = max(1e-9, r.limits.Cost-r.res.Spent.Usage.Cost)
-	}
-	return l
 }
 
 // record keeps the step and tells of it.
@@ -306,10 +295,10 @@ func (r *run) answered(resp *Response) (Stop, error) {
 		return StopFailed, &ProviderError{Code: CodeServer, Message: cmp.Or(resp.Message.Text(), "the provider ended the reply with an error")}
 	case r.output.unfit():
 		return r.unfit()
-	case r.exhausted() && r.limits.AtLimit != Return && len(r.scope.tools) > 0:
-		return r.limit("the rounds are used up; the model was asked to answer")
-	case r.scope.budget.refused.Load():
-		return r.limit(fmt.Sprintf("the limit of %d calls was reached", r.limits.Calls))
+	case r.lastTurn != "":
+		return r.limit(r.lastTurn + "; the model was asked to answer")
+	case r.scope.budget.callsRefused() > 0:
+		return r.limit(fmt.Sprintf("the limit of %d calls was reached", r.scope.budget.callsRefused()))
 	case strings.TrimSpace(resp.Message.Text()) == "":
 		r.res.Cause = "the answer is empty"
 	}
@@ -323,8 +312,8 @@ func (r *run) finished(x *Execution) (Stop, error) {
 		return StopFailed, &ToolError{Execution: *x, Err: x.err}
 	case r.answers(x.Call):
 		r.res.Output, r.res.Repairs = x.Call.Args, x.Repairs
-		if r.exhausted() && !r.output.asked {
-			return r.limit("the rounds are used up; the model was asked to answer")
+		if r.lastTurn != "" && !r.output.asked {
+			return r.limit(r.lastTurn + "; the model was asked to answer")
 		}
 		return StopAnswer, nil
 	}
@@ -377,22 +366,11 @@ func (r *run) broken(ctx context.Context, req *Request, err error) (Stop, error)
 		r.replies++ // the failed step has a number of its own
 		r.asked = req
 		x := ee.FailedExecution()
-		r.res.Spent.Add(x.Spent) // the attempts were paid for
+		r.spend(x.Spent) // the attempts were paid for
+		r.paid(x.Spent.Usage)
 		r.record(nil, []Execution{x})
 	}
 	return StopFailed, fmt.Errorf("%s: %w", req.Key, err)
-}
-
-// inherit bounds a run inside a call by what the outer run has left.
-func (r *run) inherit(v *Invocation) {
-	outer := v.pipe.task.scope
-	r.scope.budget = &budget{limit: int64(r.limits.Calls), outer: outer.budget}
-	if left := outer.left.Tokens; left > 0 && (r.limits.Tokens == 0 || left < r.limits.Tokens) {
-		r.limits.Tokens = left
-	}
-	if left := outer.left.Cost; left > 0 && (r.limits.Cost == 0 || left < r.limits.Cost) {
-		r.limits.Cost = left
-	}
 }
 
 // merged returns old with the changes of a call, and leaves old as it is.

@@ -13,6 +13,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
+
+	"github.com/pawl-go/pawl/internal/nearest"
 )
 
 // schema is a tool's input schema, compiled. It may be used concurrently.
@@ -21,6 +23,7 @@ type schema struct {
 	fast *fastSchema // accepts the plain cases without decoding; nil: none
 	any  bool        // the value need not be an object
 
+	meter *meter // of full
 	shown shown
 }
 
@@ -52,11 +55,10 @@ func compileDoc(m map[string]any, any bool) (*schema, error) {
 	c.DefaultDraft(jsonschema.Draft2020)
 	c.AssertFormat()
 	c.UseLoader(noLoader{})
-	const url = "mem:tool"
-	if err := c.AddResource(url, m); err != nil {
+	if err := c.AddResource(schemaURL, m); err != nil {
 		return nil, err
 	}
-	full, err := c.Compile(url)
+	full, err := c.Compile(schemaURL)
 	if err != nil {
 		return nil, err
 	}
@@ -64,8 +66,11 @@ func compileDoc(m map[string]any, any bool) (*schema, error) {
 	if fast != nil && !any {
 		fast.kinds = kindObject // arguments are an object, whether or not the schema says so
 	}
-	return &schema{full: full, fast: fast, any: any}, nil
+	return &schema{full: full, fast: fast, any: any, meter: newMeter(full)}, nil
 }
+
+// schemaURL is what a tool's schema is called inside.
+const schemaURL = "mem:tool"
 
 type noLoader struct{}
 
@@ -97,7 +102,9 @@ func (s *schema) check(args json.RawMessage) ([]fault, error) {
 	if huge := hugeNumbers(v); huge != nil {
 		return huge, nil
 	}
-	err = s.full.Validate(v)
+	if !s.meter.run(len(args), func() { err = s.full.Validate(v) }) {
+		return []fault{{nil, "they cannot be checked in reasonable time: nested values fit none of the allowed forms, and there are too many ways to read them; nest less deeply"}}, nil
+	}
 	if err == nil {
 		return nil, nil
 	}
@@ -384,7 +391,7 @@ func nearestOf(got any, want []any) string {
 			words = append(words, w)
 		}
 	}
-	if n := nearest(s, words); n != "" {
+	if n := nearest.Word(s, words); n != "" {
 		return fmt.Sprintf(" (did you mean %q?)", n)
 	}
 	return ""

@@ -1,9 +1,7 @@
 package pawl_test
 
 import (
-	"bufio"
 	"bytes"
-	"compress/gzip"
 	"encoding/json"
 	"errors"
 	"io/fs"
@@ -121,80 +119,6 @@ func corpora(t testing.TB, path string) string {
 		t.Skipf("corpora absent: %s", filepath.Base(path))
 	}
 	return path
-}
-
-// The official suite: what it calls valid runs, what it calls invalid does not. It has schemas and data of all kinds; here are those
-// that a tool can have, which are objects, and data that is an object.
-func TestJSONSchemaSuite(t *testing.T) {
-	for draft, uri := range map[string]string{"draft2020-12": "https://json-schema.org/draft/2020-12/schema", "draft7": "http://json-schema.org/draft-07/schema#"} {
-		f, err := os.Open(corpora(t, "json-schema-suite/"+draft+".jsonl.gz"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer f.Close()
-		z, err := gzip.NewReader(f)
-		if err != nil {
-			t.Fatal(err)
-		}
-		agreed, refused := 0, 0
-		lines := bufio.NewScanner(z)
-		lines.Buffer(nil, 1<<24)
-		for lines.Scan() {
-			var group struct {
-				File, Description string
-				Optional          bool
-				Schema            json.RawMessage
-				Tests             []struct {
-					Description string
-					Data        json.RawMessage
-					Valid       bool
-				}
-			}
-			if err := json.Unmarshal(lines.Bytes(), &group); err != nil {
-				t.Fatal(err)
-			}
-			var schema map[string]json.RawMessage
-			if group.Optional || json.Unmarshal(group.Schema, &schema) != nil || schema == nil {
-				continue
-			}
-			if kind := string(schema["type"]); kind != "" && kind != `"object"` {
-				continue
-			}
-			if schema["$schema"] == nil {
-				schema["$schema"] = json.RawMessage(`"` + uri + `"`)
-			}
-			b, _ := json.Marshal(schema)
-			tool := takes(string(b))
-			if err := tool.Check(); err != nil {
-				if !strings.Contains(err.Error(), "is not loaded") && !strings.Contains(err.Error(), "tool's schema stands alone") {
-					t.Errorf("%s, %s, %s: %v", draft, group.File, group.Description, err)
-				}
-				refused++ // it refers to schemas elsewhere, and a tool's stands alone
-				continue
-			}
-			if strings.HasPrefix(group.File, "format") {
-				continue // formats are checked here, and only annotations in the suite
-			}
-			for _, test := range group.Tests {
-				if len(test.Data) == 0 || test.Data[0] != '{' {
-					continue
-				}
-				x := execute(t, tool, string(test.Data))
-				if got := x.Outcome == pawl.OutcomeOK; got != test.Valid || !got && x.Outcome != pawl.OutcomeInvalid {
-					t.Errorf("%s, %s, %s, %s: got %s, want valid %t\n%s\n%s", draft, group.File, group.Description, test.Description, x.Outcome, test.Valid, x.Result.Text(), x.Error)
-					continue
-				}
-				agreed++
-			}
-		}
-		if err := lines.Err(); err != nil {
-			t.Fatal(err)
-		}
-		t.Logf("%s: %d tests agree, %d groups refer to schemas elsewhere", draft, agreed, refused)
-		if agreed < 200 {
-			t.Errorf("%s: only %d tests were looked at", draft, agreed)
-		}
-	}
 }
 
 // FuzzArguments shows that no arguments get through that do not fit, and none bring the pipeline down.

@@ -1,9 +1,6 @@
 package pawl
 
-import (
-	"context"
-	"sync/atomic"
-)
+import "context"
 
 // scope is what the calls of a run share.
 type scope struct {
@@ -19,46 +16,6 @@ type scope struct {
 	within   *Invocation // the call that these calls are made in; nil: none
 	waits    bool        // whether a call may pend here
 	whole    bool        // whether replies are asked for whole
-	left     Limits      // what inner runs may use
-}
-
-// budget counts the calls that are begun against Limits.Calls, inner ones included.
-type budget struct {
-	begun   atomic.Int64
-	limit   int64       // 0: none
-	refused atomic.Bool // whether a call was
-	outer   *budget     // of the run that this one is inside; nil: none
-}
-
-func (b *budget) take() error {
-	for o := b; o != nil; o = o.outer {
-		if n := o.begun.Add(1); o.limit > 0 && n > o.limit {
-			o.refused.Store(true)
-			for u := b; ; u = u.outer { // nothing was begun
-				if u.begun.Add(-1); u == o {
-					return fail(OutcomeSkipped, "Not run: the limit of %d calls was reached. Answer with what you have.", o.limit)
-				}
-			}
-		}
-	}
-	return nil
-}
-
-// leaves reports whether n further calls may begin, whatever else goes on.
-func (b *budget) leaves(n int) bool {
-	for ; b != nil; b = b.outer {
-		if b.limit > 0 && b.begun.Load()+int64(n) > b.limit {
-			return false
-		}
-	}
-	return true
-}
-
-// giveBack undoes take: the call counts as never begun.
-func (b *budget) giveBack() {
-	for ; b != nil; b = b.outer {
-		b.begun.Add(-1)
-	}
 }
 
 // Execute carries out one call of a tool of set, outside a run, through the same pipeline. Whatever goes wrong is in the

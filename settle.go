@@ -15,7 +15,7 @@ func (p *pipe) settle(res ToolResult, err error) {
 	x := &p.x
 	if p.inv.pipe != nil {
 		p.inv.close()
-		x.Values, x.Spent = p.inv.set, p.inv.spent
+		x.Values, x.Spent, x.Cached = p.inv.set, p.inv.spent, p.inv.kept
 	}
 	x.err = err
 	switch {

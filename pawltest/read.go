@@ -112,6 +112,7 @@ func readChoice(raw json.RawMessage) (pawl.ToolChoice, error) {
 type wirePart struct {
 	Type     string          `json:"type"`
 	Text     string          `json:"text"`
+	Thinking []wirePart      `json:"thinking"` // of Mistral's models
 	Refusal  string          `json:"refusal"`
 	ImageURL json.RawMessage `json:"image_url"` // {"url"} or a string
 	FileID   string          `json:"file_id"`   // uploaded before: the provider alone has it
@@ -147,10 +148,17 @@ func readContent(raw json.RawMessage) ([]pawl.Part, error) {
 		switch p.Type {
 		case "text", "input_text", "output_text":
 			parts = append(parts, pawl.Text{Text: p.Text})
+		case "thinking":
+			var thought string
+			for _, t := range p.Thinking {
+				thought += t.Text
+			}
+			parts = append(parts, pawl.Reasoning{Text: thought, Opaque: &pawl.Opaque{Provider: Chat, Data: json.RawMessage(`{"field":"thinking"}`)}})
 		case "refusal":
 			parts = append(parts, pawl.Text{Text: p.Refusal})
 		case "image_url", "input_image":
 			if p.FileID != "" {
+				parts = append(parts, pawl.Media{MIME: "image/*", URL: p.FileID})
 				break
 			}
 			var url string
@@ -165,7 +173,8 @@ func readContent(raw json.RawMessage) ([]pawl.Part, error) {
 		case "input_audio":
 			parts = append(parts, media("data:audio/"+p.Audio.Format+";base64,"+p.Audio.Data, ""))
 		case "file", "input_file":
-			if p.FileID != "" || p.File.FileID != "" {
+			if id := p.FileID + p.File.FileID; id != "" {
+				parts = append(parts, pawl.Media{URL: id})
 				break
 			}
 			url := p.FileURL
@@ -183,7 +192,8 @@ func readContent(raw json.RawMessage) ([]pawl.Part, error) {
 // media reads a URL, with the data in it where it is a data URL.
 func media(url, mime string) pawl.Media {
 	if head, data, ok := strings.Cut(url, ";base64,"); ok && strings.HasPrefix(head, "data:") {
-		if b, err := base64.StdEncoding.DecodeString(data); err == nil {
+		plain := strings.NewReplacer("-", "+", "_", "/").Replace(strings.TrimRight(data, "=")) // some write the form for addresses
+		if b, err := base64.RawStdEncoding.DecodeString(plain); err == nil {
 			return pawl.Media{MIME: strings.TrimPrefix(head, "data:"), Data: b}
 		}
 	}

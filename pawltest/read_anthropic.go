@@ -56,6 +56,8 @@ type anthropicBlock struct {
 	IsError   bool            `json:"is_error"`
 	Thinking  string          `json:"thinking"`
 	Source    json.RawMessage `json:"source"`
+	Citations json.RawMessage `json:"citations"`
+	Caller    json.RawMessage `json:"caller"`
 }
 
 func readAnthropic(body []byte) (*pawl.Request, error) {
@@ -108,6 +110,14 @@ func readAnthropic(body []byte) (*pawl.Request, error) {
 		req.Settings.Parallel = &parallel
 	}
 	return req, nil
+}
+
+// ofAnthropic is what the API wants back with a block: a member of it; nil where there is none.
+func ofAnthropic(name string, value json.RawMessage) *pawl.Opaque {
+	if s := string(value); s == "" || s == "null" || s == "[]" {
+		return nil
+	}
+	return &pawl.Opaque{Provider: "anthropic", Data: marshal(map[string]any{name: value})}
 }
 
 // splitResults makes one or two messages of a user message: its results, and what the user said with them.
@@ -167,9 +177,9 @@ func readBlock(raw json.RawMessage) (pawl.Part, error) {
 	own := &pawl.Opaque{Provider: "anthropic", Data: raw}
 	switch b.Type {
 	case "text":
-		return pawl.Text{Text: b.Text}, nil
+		return pawl.Text{Text: b.Text, Opaque: ofAnthropic("citations", b.Citations)}, nil
 	case "tool_use":
-		return pawl.ToolCall{ID: b.ID, Name: b.Name, Args: b.Input}, nil
+		return pawl.ToolCall{ID: b.ID, Name: b.Name, Args: b.Input, Opaque: ofAnthropic("caller", b.Caller)}, nil
 	case "thinking":
 		return pawl.Reasoning{Text: b.Thinking, Opaque: own}, nil
 	case "tool_result":
@@ -190,6 +200,7 @@ func readSource(raw json.RawMessage, kind string) (pawl.Part, error) {
 		MediaType string `json:"media_type"`
 		Data      string `json:"data"`
 		URL       string `json:"url"`
+		FileID    string `json:"file_id"`
 	}
 	if err := json.Unmarshal(raw, &source); err != nil {
 		return nil, fmt.Errorf("source: %w", err)
@@ -203,6 +214,12 @@ func readSource(raw json.RawMessage, kind string) (pawl.Part, error) {
 			mime = "application/pdf"
 		}
 		return pawl.Media{MIME: mime, URL: source.URL}, nil
+	case "file":
+		mime := ""
+		if kind == "image" {
+			mime = "image/*"
+		}
+		return pawl.Media{MIME: mime, URL: source.FileID}, nil
 	case "text":
 		return pawl.Media{MIME: source.MediaType, Data: []byte(source.Data)}, nil
 	}

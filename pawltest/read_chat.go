@@ -14,6 +14,7 @@ type chatRequest struct {
 		Content          json.RawMessage `json:"content"`
 		ReasoningContent string          `json:"reasoning_content"`
 		Reasoning        json.RawMessage `json:"reasoning"`
+		ReasoningDetails json.RawMessage `json:"reasoning_details"`
 		ToolCallID       string          `json:"tool_call_id"`
 		Name             string          `json:"name"`
 		ToolCalls        []struct {
@@ -65,14 +66,9 @@ func readChat(body []byte) (*pawl.Request, error) {
 		case "function":
 			j.add(pawl.RoleTool, pawl.ToolResult{CallID: "function " + m.Name, Parts: parts})
 		case "assistant":
-			thought := m.ReasoningContent
-			if thought == "" {
-				json.Unmarshal(m.Reasoning, &thought) // not a string: nothing we know
-			}
-			var all []pawl.Part
-			if thought != "" {
-				all = append(all, pawl.Reasoning{Text: thought})
-			}
+			var thought string
+			json.Unmarshal(m.Reasoning, &thought) // not a string: nothing we know
+			all := readThoughts(m.ReasoningContent, thought, m.ReasoningDetails)
 			all = append(all, parts...)
 			for _, c := range m.ToolCalls {
 				all = append(all, pawl.ToolCall{ID: c.ID, Name: c.Function.Name, Args: json.RawMessage(c.Function.Arguments)})
@@ -106,4 +102,19 @@ func readChat(body []byte) (*pawl.Request, error) {
 		req.Settings.Stop = []string{one}
 	}
 	return req, nil
+}
+
+// readThoughts reads reasoning under the names that servers have for it, each kept so that it can go back under its name.
+func readThoughts(content, plain string, details json.RawMessage) (all []pawl.Part) {
+	kept := func(data string) *pawl.Opaque { return &pawl.Opaque{Provider: Chat, Data: json.RawMessage(data)} }
+	if content != "" {
+		all = append(all, pawl.Reasoning{Text: content, Opaque: kept(`{"field":"reasoning_content"}`)})
+	}
+	if plain != "" {
+		all = append(all, pawl.Reasoning{Text: plain, Opaque: kept(`{"field":"reasoning"}`)})
+	}
+	if len(details) > 0 && details[0] == '[' {
+		all = append(all, pawl.Reasoning{Opaque: kept(`{"reasoning_details":` + string(details) + `}`)})
+	}
+	return all
 }

@@ -37,6 +37,9 @@ type inputItem struct {
 	Name      string          `json:"name"`
 	Arguments json.RawMessage `json:"arguments"`
 	Output    json.RawMessage `json:"output"`
+	Phase     string          `json:"phase"`
+	Namespace string          `json:"namespace"`
+	Caller    json.RawMessage `json:"caller"`
 	Encrypted string          `json:"encrypted_content"`
 	Summary   []struct {
 		Text string `json:"text"`
@@ -86,6 +89,9 @@ func readItem(j *joiner, raw json.RawMessage) error {
 		if err != nil {
 			return fmt.Errorf("content: %w", err)
 		}
+		if text, ok := single(parts); ok && item.Phase != "" {
+			parts = []pawl.Part{pawl.Text{Text: text, Opaque: ofResponses(map[string]any{"phase": item.Phase})}}
+		}
 		switch item.Role {
 		case "system", "developer", "user", "assistant":
 			j.add(item.Role, parts...)
@@ -97,7 +103,18 @@ func readItem(j *joiner, raw json.RawMessage) error {
 		if err := json.Unmarshal(item.Arguments, &args); err != nil {
 			return fmt.Errorf("arguments: %w", err)
 		}
-		j.add(pawl.RoleAssistant, pawl.ToolCall{ID: item.CallID, Name: item.Name, Args: json.RawMessage(args)})
+		call := pawl.ToolCall{ID: item.CallID, Name: item.Name, Args: json.RawMessage(args)}
+		extra := map[string]any{}
+		if item.Namespace != "" {
+			extra["namespace"] = item.Namespace
+		}
+		if item.Caller != nil {
+			extra["caller"] = item.Caller
+		}
+		if len(extra) > 0 {
+			call.Opaque = ofResponses(extra)
+		}
+		j.add(pawl.RoleAssistant, call)
 	case "function_call_output":
 		parts, err := readContent(item.Output)
 		if err != nil {
@@ -112,9 +129,22 @@ func readItem(j *joiner, raw json.RawMessage) error {
 			}
 		}
 		j.add(pawl.RoleAssistant, pawl.Reasoning{Text: text, Opaque: &pawl.Opaque{Provider: "openai", Data: raw}})
-	case "item_reference", "compaction", "additional_tools":
-	default: // of a hosted tool
+	default: // of a hosted tool, a compaction, or what else only the API knows
 		j.add(pawl.RoleAssistant, pawl.Reasoning{Opaque: &pawl.Opaque{Provider: "openai", Data: raw}})
 	}
 	return nil
+}
+
+// ofResponses is what the API wants back with a part.
+func ofResponses(members map[string]any) *pawl.Opaque {
+	return &pawl.Opaque{Provider: "openai", Data: marshal(members)}
+}
+
+// single returns the text of parts that are one text.
+func single(parts []pawl.Part) (string, bool) {
+	if len(parts) != 1 {
+		return "", false
+	}
+	t, ok := parts[0].(pawl.Text)
+	return t.Text, ok
 }

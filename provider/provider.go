@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/nearest"
 	"github.com/pawl-go/pawl/provider/anthropic"
 	"github.com/pawl-go/pawl/provider/gemini"
 	"github.com/pawl-go/pawl/provider/openai"
@@ -116,37 +117,13 @@ func guess(name string) string {
 
 // didYouMean names the provider that is most like the one asked for.
 func didYouMean(prefix, model string) string {
-	best, least := "", max(2, len(prefix)/3)+1
-	for _, a := range adapters {
-		if d := distance(strings.ToLower(prefix), a.name); d < least {
-			best, least = a.name, d
-		}
+	all := make([]string, len(adapters))
+	for i, a := range adapters {
+		all[i] = a.name
 	}
+	best := nearest.Word(prefix, all)
 	if best == "" {
 		return ""
 	}
 	return fmt.Sprintf("; did you mean %s:%s?", best, model)
-}
-
-// distance is the number of letters to change, add or take away to make b of a.
-func distance(a, b string) int {
-	if len(a) > 64 {
-		return len(a)
-	}
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			d := diagonal
-			if a[i] != b[j] {
-				d = 1 + min(diagonal, row[j], row[j+1])
-			}
-			diagonal, row[j+1] = row[j+1], d
-		}
-	}
-	return row[len(b)]
 }

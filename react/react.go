@@ -120,6 +120,18 @@ func New(model pawl.Model, opts *Options) *Model {
 	return m
 }
 
+var _ pawl.Pricer = (*Model)(nil)
+
+// MaxCost returns what all attempts at one decision, and the final answer, can cost where the inner model knows its price.
+func (m *Model) MaxCost(req *pawl.Request) (dollars float64, known bool) {
+	p, ok := m.inner.(pawl.Pricer)
+	if !ok {
+		return 0, false
+	}
+	dollars, known = p.MaxCost(req)
+	return dollars * float64(max(0, m.opts.MaxRetries)+2), known
+}
+
 // HoldsOutput reports true: the page that tells the model how to decide has the schema of the answer, whatever the tools.
 func (m *Model) HoldsOutput(*pawl.Request) bool { return true }
 

@@ -17,21 +17,21 @@ import (
 
 // agentFlags is what run and chat share: the flags that make an agent, and those that keep its transcript.
 type agentFlags struct {
-	Model      string   `placeholder:"PROVIDER:NAME" help:"The model: openai:gpt-5-mini (Responses), anthropic:claude-sonnet-4-5, gemini:NAME, openai-chat:NAME (Chat Completions, which most servers speak), or the name of a server: ollama:NAME, groq:NAME and so on; pawl models list has some."`
-	BaseURL    string   `name:"base-url" placeholder:"URL" help:"Where the provider's API is; usually ends in /v1. Default: OPENAI_BASE_URL for openai and openai-chat, then the provider's own."`
-	Driver     string   `enum:"native,react,auto" default:"native" placeholder:"DRIVER" help:"How the model calls tools: native (its own function calling), react (decisions written as text, for models without it), or auto. Default: native."`
-	Format     string   `name:"react-format" enum:"json,text,xml,plain," default:"" placeholder:"FORMAT" help:"How decisions of --driver react are written: json, text, xml or plain. Default: json."`
-	System     string   `placeholder:"TEXT" help:"Instructions that stand in front of the conversation."`
-	Tools      []string `placeholder:"SET" help:"Sets of built-in tools: file, data."`
-	Root       string   `default:"." placeholder:"DIR" help:"What the file tools see. Default: the current directory."`
-	Passive    string   `placeholder:"FILE" help:"Tools that the caller carries out, so their calls are pending: a JSON list of {\"name\",\"description\",\"parameters\"}."`
-	ToolsFile  string   `name:"tools-file" placeholder:"FILE" help:"A rehearsal: a JSON list of {\"name\",\"description\",\"parameters\",\"results\":[…]}. The n-th call that reaches a tool gets its n-th result."`
-	ToolChoice string   `name:"tool-choice" placeholder:"CHOICE" help:"auto, none, required or a tool's name, for the first request. Default: OPENAI_TOOL_CHOICE, then auto."`
-	MaxRounds  *whole   `name:"max-rounds" placeholder:"N" help:"Rounds of calls at most; 0 runs no call and hands them back. Default: 20."`
-	Output     string   `placeholder:"SCHEMA.json" help:"A JSON Schema that the answer must fit. An answer that does not is sent back to the model, twice at most."`
-	Yes        bool     `short:"y" help:"Run calls that may change the world without asking."`
-	Save       string   `placeholder:"FILE" help:"Where to keep the result, transcript included, however the run ends. JSON."`
-	Messages   string   `placeholder:"FILE" help:"Go on from this: what --save wrote, or a JSON list of messages."`
+	Model   string   `placeholder:"PROVIDER:NAME" help:"The model: openai:gpt-5-mini (Responses), anthropic:claude-sonnet-4-5, gemini:NAME, openai-chat:NAME (Chat Completions, which most servers speak), or the name of a server: ollama:NAME, groq:NAME and so on; pawl models list has some."`
+	BaseURL string   `name:"base-url" placeholder:"URL" help:"Where the provider's API is; usually ends in /v1. Default: OPENAI_BASE_URL for openai and openai-chat, then the provider's own."`
+	Driver  string   `enum:"native,react,auto" default:"native" placeholder:"DRIVER" help:"How the model calls tools: native (its own function calling), react (decisions written as text, for models without it), or auto. Default: native."`
+	Format  string   `name:"react-format" enum:"json,text,xml,plain," default:"" placeholder:"FORMAT" help:"How decisions of --driver react are written: json, text, xml or plain. Default: json."`
+	System  string   `placeholder:"TEXT" help:"Instructions that stand in front of the conversation."`
+	Tools   []string `placeholder:"SET" help:"Sets of built-in tools: file, data, http."`
+	toolFlags
+	Passive    string `placeholder:"FILE" help:"Tools that the caller carries out, so their calls are pending: a JSON list of {\"name\",\"description\",\"parameters\"}."`
+	ToolsFile  string `name:"tools-file" placeholder:"FILE" help:"A rehearsal: a JSON list of {\"name\",\"description\",\"parameters\",\"results\":[…]}. The n-th call that reaches a tool gets its n-th result."`
+	ToolChoice string `name:"tool-choice" placeholder:"CHOICE" help:"auto, none, required or a tool's name, for the first request. Default: OPENAI_TOOL_CHOICE, then auto."`
+	MaxRounds  *whole `name:"max-rounds" placeholder:"N" help:"Rounds of calls at most; 0 runs no call and hands them back. Default: 20."`
+	Output     string `placeholder:"SCHEMA.json" help:"A JSON Schema that the answer must fit. An answer that does not is sent back to the model, twice at most."`
+	ruleFlags
+	Save     string `placeholder:"FILE" help:"Where to keep the result, transcript included, however the run ends. JSON."`
+	Messages string `placeholder:"FILE" help:"Go on from this: what --save wrote, or a JSON list of messages."`
 }
 
 // setup is an agent made from the flags, and what is to be let go of after its last run.
@@ -56,7 +56,7 @@ func (f *agentFlags) setup(ctx context.Context, sys *system) (s *setup, err erro
 	if model, err = f.driven(model, sys); err != nil {
 		return nil, err
 	}
-	sets, closeSets, err := builtin(f.Tools, f.Root)
+	sets, closeSets, err := builtin(f.Tools, f.toolFlags)
 	if err != nil {
 		return nil, err
 	}
@@ -111,6 +111,9 @@ func (f *agentFlags) setup(ctx context.Context, sys *system) (s *setup, err erro
 	}
 	if a.Choice, err = toolChoice(f.ToolChoice, "", sys.env("OPENAI_TOOL_CHOICE"), tools); err != nil {
 		return nil, err
+	}
+	if err := f.rules().Check(tools); err != nil {
+		return nil, &failure{status: statusUsage, err: err, hint: "--allow-tool, --ask-tool and --deny-tool take names, patterns (file_*) and effects (effect:write)"}
 	}
 	return &setup{a, tools, closeSets}, nil
 }

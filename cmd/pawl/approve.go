@@ -6,10 +6,61 @@ import (
 	"io"
 	"strings"
 	"sync"
+	"time"
 	"unicode/utf8"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/policy"
 )
+
+// ruleFlags say which calls run, which wait for a person, and which never run.
+type ruleFlags struct {
+	Yes       bool          `short:"y" help:"Run calls that may change the world without asking."`
+	AllowTool []string      `name:"allow-tool" placeholder:"TOOL" help:"Run calls of these tools without asking: a name, a pattern (file_*) or an effect (effect:write)."`
+	AskTool   []string      `name:"ask-tool" placeholder:"TOOL" help:"Ask before calls of these tools, with --yes too."`
+	DenyTool  []string      `name:"deny-tool" placeholder:"TOOL" help:"Never run calls of these tools. Wins over all else."`
+	Within    time.Duration `name:"approve-within" default:"30m" placeholder:"TIME" help:"How long an approval is good for; 0: for ever. Default: 30m."`
+}
+
+// rules are what the flags say about approval. With --yes every call runs that --ask-tool and --deny-tool are not about.
+func (f *ruleFlags) rules() policy.Rules {
+	r := policy.Rules{Deny: f.DenyTool, Ask: f.AskTool, Allow: f.AllowTool, Within: f.Within}
+	if f.Within == 0 {
+		r.Within = -1
+	}
+	if f.Yes {
+		r.Else = pawl.Allow
+	}
+	return r
+}
+
+// approve sets who decides about calls: the rules, and where they ask the person at the terminal. With nobody to ask they pend. in may be nil;
+// decided are the calls that flags say something of.
+func (f *ruleFlags) approve(agent *pawl.Agent, sys *system, out *screen, in *lines, decided map[pawl.Key]bool) {
+	rules := f.rules()
+	if !sys.inTerm || !sys.errTerm {
+		agent.Middleware = append(agent.Middleware, rules.Middleware())
+		return
+	}
+	if in == nil {
+		in = newLines(sys.in)
+	}
+	a := &asker{policy: rules.Approve, decided: decided, in: in, out: out, style: sys.colours(sys.errTerm), width: sys.width, always: map[string]bool{}}
+	agent.Middleware = append(agent.Middleware, pawl.Approve(a.approve))
+}
+
+// decided returns the calls that msgs decide on.
+func decided(msgs []pawl.Message) map[pawl.Key]bool {
+	keys := map[pawl.Key]bool{}
+	for _, m := range msgs {
+		for _, p := range m.Parts {
+			if d, ok := p.(pawl.Decision); ok {
+				keys[d.Key] = true
+			}
+		}
+	}
+	return keys
+}
 
 // asker asks a person where a policy says Ask. Calls that run together ask one after another.
 type asker struct {

@@ -215,6 +215,9 @@ func (r *renderer) completed(e pawl.Event) {
 	mark, note := r.style.green("✓"), ""
 	switch x.Outcome {
 	case pawl.OutcomeOK:
+		if x.Cached {
+			note = "  " + r.style.dim("cached")
+		}
 	case pawl.OutcomePending, pawl.OutcomeUnknown:
 		mark, note = r.style.yellow("?"), "  "+r.style.yellow(string(x.Outcome))
 		r.pending = append(r.pending, x.Waiting...)
@@ -232,6 +235,9 @@ func (r *renderer) completed(e pawl.Event) {
 	used := 4 + utf8.RuneCountInString(label) + 2 + utf8.RuneCountInString(took)
 	text := strings.TrimSpace(x.Result.Text())
 	if x.Outcome == pawl.OutcomeOK {
+		if x.Cached {
+			used += len("  cached")
+		}
 		if text != "" {
 			head += "  " + summary(text, max(20, r.width-used-2))
 		}

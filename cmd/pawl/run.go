@@ -30,7 +30,9 @@ Before a call that may change the world (file_write, file_delete) pawl asks, if 
     pawl run … --save run.json "task"
     pawl run … --messages run.json --save run.json --approve run/1/0
 
---yes lets all calls run. --approve and --deny take a key or the word all, which means every call of which nothing else is said.
+--allow-tool, --ask-tool and --deny-tool say what other calls run, are asked about, or never run, by name (file_write), pattern (file_*) or effect (effect:write); a denial wins, then a question. --yes lets all calls run that neither of the last two is about. An approval is good for 30 minutes (--approve-within); what comes later is asked anew.
+
+--approve and --deny take a key or the word all, which means every call of which nothing else is said. --approve 'run/1/0={"path":"b.txt"}' lets the call run with other arguments, which the model is told.
 
 With --output the answer is the JSON value that fits the schema, and nothing else goes to standard output. An answer that does not fit is sent back with what is wrong with it, twice at most; after that the status is 1.
 
@@ -129,35 +131,6 @@ func (c *runCmd) start(sys *system) (*pawl.Result, []pawl.Message, error) {
 		msgs = append(msgs, pawl.User(task))
 	}
 	return from, msgs, nil
-}
-
-// approve sets who decides about calls that may change the world. With nobody to ask they pend. in may be nil.
-func (f *agentFlags) approve(agent *pawl.Agent, sys *system, out *screen, in *lines, decided map[pawl.Key]bool) {
-	if f.Yes {
-		return
-	}
-	policy := pawl.AskBeforeWrites
-	if sys.inTerm && sys.errTerm {
-		if in == nil {
-			in = newLines(sys.in)
-		}
-		a := &asker{policy: policy, decided: decided, in: in, out: out, style: sys.colours(sys.errTerm), width: sys.width, always: map[string]bool{}}
-		policy = a.approve
-	}
-	agent.Middleware = append(agent.Middleware, pawl.Approve(policy))
-}
-
-// decided returns the calls that msgs decide on.
-func decided(msgs []pawl.Message) map[pawl.Key]bool {
-	keys := map[pawl.Key]bool{}
-	for _, m := range msgs {
-		for _, p := range m.Parts {
-			if d, ok := p.(pawl.Decision); ok {
-				keys[d.Key] = true
-			}
-		}
-	}
-	return keys
 }
 
 // follow shows the events of a run and returns how it ended. The Result is nil when nothing was begun.

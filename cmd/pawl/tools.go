@@ -13,6 +13,7 @@ import (
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/tools/data"
 	"github.com/pawl-go/pawl/tools/file"
+	"github.com/pawl-go/pawl/tools/http"
 )
 
 // toolsCmd is about the built-in tools.
@@ -29,10 +30,16 @@ type toolset struct {
 	tools pawl.Toolset
 }
 
-const setNames = "file, data"
+const setNames = "file, data, http"
+
+// toolFlags say what the built-in tools may reach.
+type toolFlags struct {
+	Root      string   `default:"." placeholder:"DIR" help:"What the file tools see. Default: the current directory."`
+	HTTPAllow []string `name:"http-allow" placeholder:"HOST" help:"What the http tools may reach beside public addresses: localhost:8080, *.example.com, 10.1.0.0/16."`
+}
 
 // builtin makes the named sets, each once. Close them.
-func builtin(names []string, root string) (sets []toolset, closeSets func(), err error) {
+func builtin(names []string, f toolFlags) (sets []toolset, closeSets func(), err error) {
 	var closers []io.Closer
 	closeAll := func() {
 		for _, c := range closers {
@@ -52,14 +59,20 @@ func builtin(names []string, root string) (sets []toolset, closeSets func(), err
 		seen[name] = true
 		switch name {
 		case "file":
-			set, err := file.New(root, nil)
+			set, err := file.New(f.Root, nil)
 			if err != nil {
-				return nil, nil, usage("--root takes a directory that is there", "--root %s: %s", root, cause(err))
+				return nil, nil, usage("--root takes a directory that is there", "--root %s: %s", f.Root, cause(err))
 			}
 			closers = append(closers, set)
 			sets = append(sets, toolset{name, set})
 		case "data":
 			sets = append(sets, toolset{name, data.New()})
+		case "http":
+			fetch, err := http.New(&http.Options{Allow: f.HTTPAllow})
+			if err != nil {
+				return nil, nil, usage("", "--http-allow: %s", strings.TrimPrefix(err.Error(), "http tools: allow: "))
+			}
+			sets = append(sets, toolset{name, fetch})
 		default:
 			return nil, nil, usage("there are: "+setNames, "--tools: no set of tools is named %q", name)
 		}
@@ -78,8 +91,8 @@ type shownTool struct {
 }
 
 // builtinTools returns every built-in tool, and what must be closed when no call runs any more.
-func builtinTools(ctx context.Context, root string) ([]shownTool, *pawl.Registry, func(), error) {
-	sets, closeSets, err := builtin(strings.Split(setNames, ","), root)
+func builtinTools(ctx context.Context, f toolFlags) ([]shownTool, *pawl.Registry, func(), error) {
+	sets, closeSets, err := builtin(strings.Split(setNames, ","), f)
 	if err != nil {
 		return nil, nil, nil, err
 	}
@@ -106,7 +119,7 @@ type toolsListCmd struct {
 
 // Run lists the built-in tools.
 func (c *toolsListCmd) Run(sys *system) error {
-	all, _, closeSets, err := builtinTools(context.Background(), ".")
+	all, _, closeSets, err := builtinTools(context.Background(), toolFlags{Root: "."})
 	if err != nil {
 		return err
 	}
@@ -136,7 +149,7 @@ type toolsShowCmd struct {
 
 // Run shows one tool.
 func (c *toolsShowCmd) Run(sys *system) error {
-	all, _, closeSets, err := builtinTools(context.Background(), ".")
+	all, _, closeSets, err := builtinTools(context.Background(), toolFlags{Root: "."})
 	if err != nil {
 		return err
 	}
@@ -167,8 +180,8 @@ func pretty(b json.RawMessage) string {
 type toolsCallCmd struct {
 	Name string `arg:"" help:"The tool."`
 	Args string `arg:"" optional:"" name:"JSON" help:"Its arguments, a JSON object; - reads them from standard input. Default: {}."`
-	Root string `default:"." placeholder:"DIR" help:"What the file tools see. Default: the current directory."`
 	JSON bool   `name:"json" help:"Print the whole execution: outcome, result, times."`
+	toolFlags
 }
 
 // Run calls the tool. A call that does not end well is status 1; its result says why, in the words that a model would read.
@@ -182,7 +195,7 @@ func (c *toolsCallCmd) Run(sys *system) error {
 			return usage("", "the arguments could not be read from standard input: %v", err)
 		}
 	}
-	_, registry, closeSets, err := builtinTools(ctx, c.Root)
+	_, registry, closeSets, err := builtinTools(ctx, c.toolFlags)
 	if err != nil {
 		return err
 	}

@@ -3,11 +3,13 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"strings"
 
 	"github.com/pawl-go/pawl"
@@ -27,19 +29,60 @@ type wireCmd struct {
 type wire struct {
 	encode func(*pawl.Request) ([]byte, error)
 	decode func(status int, sse bool, body []byte) (*pawl.Response, error)
+	open   func(http.RoundTripper) pawl.Model
+}
+
+// read returns the reply in an answer, or the error in it. A status of failure is read as a request would meet it, so that the headers count.
+func (w *wire) read(status int, h http.Header, sse bool, body []byte) (*pawl.Response, error) {
+	if status >= 200 && status <= 299 {
+		return w.decode(status, sse, body)
+	}
+	m := w.open(answers(func() *http.Response {
+		return &http.Response{StatusCode: status, Header: h, Body: io.NopCloser(bytes.NewReader(body)), ContentLength: int64(len(body))}
+	}))
+	return pawl.Complete(context.Background(), m, &pawl.Request{Messages: []pawl.Message{pawl.User("?")}})
+}
+
+// answers is a transport that gives one answer.
+type answers func() *http.Response
+
+func (f answers) RoundTrip(r *http.Request) (*http.Response, error) {
+	r.Body.Close()
+	return f(), nil
+}
+
+// headers reads "name: value" lines.
+func headers(lines []string) (http.Header, error) {
+	h := http.Header{}
+	for _, l := range lines {
+		name, value, ok := strings.Cut(l, ":")
+		if name = strings.TrimSpace(name); !ok || name == "" {
+			return nil, fmt.Errorf("%q is no header; want NAME: VALUE", l)
+		}
+		h.Add(name, strings.TrimSpace(value))
+	}
+	return h, nil
 }
 
 // wireOf finds an API by its name.
 func wireOf(api string) (wire, error) {
 	switch api {
 	case "openai-responses":
-		return wire{openai.EncodeResponses, openai.DecodeResponses}, nil
+		return wire{openai.EncodeResponses, openai.DecodeResponses, func(h http.RoundTripper) pawl.Model {
+			return openai.New("m", &openai.Options{BaseURL: openai.DefaultBaseURL, Key: "none", HTTP: h, Retries: -1})
+		}}, nil
 	case "openai-chat":
-		return wire{openai.EncodeChat, openai.DecodeChat}, nil
+		return wire{openai.EncodeChat, openai.DecodeChat, func(h http.RoundTripper) pawl.Model {
+			return openai.NewChat("m", &openai.Options{BaseURL: openai.DefaultBaseURL, Key: "none", HTTP: h, Retries: -1})
+		}}, nil
 	case "anthropic-messages":
-		return wire{anthropic.EncodeMessages, anthropic.DecodeMessages}, nil
+		return wire{anthropic.EncodeMessages, anthropic.DecodeMessages, func(h http.RoundTripper) pawl.Model {
+			return anthropic.New("m", &anthropic.Options{BaseURL: anthropic.DefaultBaseURL, Key: "none", HTTP: h, Retries: -1})
+		}}, nil
 	case "gemini":
-		return wire{gemini.EncodeGenerate, gemini.DecodeGenerate}, nil
+		return wire{gemini.EncodeGenerate, gemini.DecodeGenerate, func(h http.RoundTripper) pawl.Model {
+			return gemini.New("m", &gemini.Options{BaseURL: gemini.DefaultBaseURL, Key: "none", HTTP: h, Retries: -1})
+		}}, nil
 	}
 	return wire{}, fmt.Errorf("unknown api %q; known: openai-responses, openai-chat, anthropic-messages, gemini", api)
 }
@@ -78,10 +121,11 @@ func (c *wireEncodeCmd) Run(sys *system) error {
 }
 
 type wireDecodeCmd struct {
-	API    string `name:"api" placeholder:"API" help:"openai-responses, openai-chat, anthropic-messages or gemini. With --lines: for lines that do not say."`
-	SSE    bool   `name:"sse" help:"The body is a stream of events."`
-	Status whole  `default:"200" placeholder:"N" help:"The HTTP status of the reply. Default: 200."`
-	Lines  bool   `help:"Read {\"id\",\"api\",\"streaming\",\"status\",\"content_type\",\"body\"|\"body_b64\"} a line, and print a line for each."`
+	API    string   `name:"api" placeholder:"API" help:"openai-responses, openai-chat, anthropic-messages or gemini. With --lines: for lines that do not say."`
+	SSE    bool     `name:"sse" help:"The body is a stream of events."`
+	Status whole    `default:"200" placeholder:"N" help:"The HTTP status of the reply. Default: 200."`
+	Header []string `sep:"none" placeholder:"NAME: VALUE" help:"A header of the reply, such as 'retry-after: 3'; may be repeated."`
+	Lines  bool     `help:"Read {\"id\",\"api\",\"streaming\",\"status\",\"headers\",\"content_type\",\"body\"|\"body_b64\"} a line, and print a line for each."`
 }
 
 // Help says what comes out.
@@ -127,6 +171,10 @@ func (c *wireDecodeCmd) Run(sys *system) error {
 	if c.Status < 100 || c.Status > 599 {
 		return usage("such as 200, 429 or 500", "--status %d is no HTTP status", c.Status)
 	}
+	h, err := headers(c.Header)
+	if err != nil {
+		return usage("such as 'retry-after: 3'", "--header: %v", err)
+	}
 	out := bufio.NewWriter(sys.out)
 	e := json.NewEncoder(out)
 	e.SetEscapeHTML(false)
@@ -145,7 +193,7 @@ func (c *wireDecodeCmd) Run(sys *system) error {
 	if err != nil {
 		return err
 	}
-	resp, err := w.decode(int(c.Status), c.SSE, body)
+	resp, err := w.read(int(c.Status), h, c.SSE, body)
 	if err != nil {
 		err = e.Encode(map[string]any{"error": toWireError(err, int(c.Status))})
 	} else {
@@ -156,13 +204,14 @@ func (c *wireDecodeCmd) Run(sys *system) error {
 
 // wireLine is a line of a log.
 type wireLine struct {
-	ID          json.RawMessage `json:"id"`
-	API         string          `json:"api"`
-	Streaming   bool            `json:"streaming"`
-	Status      int             `json:"status"`
-	ContentType string          `json:"content_type"`
-	Body        *string         `json:"body"`
-	BodyB64     *string         `json:"body_b64"`
+	ID          json.RawMessage   `json:"id"`
+	API         string            `json:"api"`
+	Streaming   bool              `json:"streaming"`
+	Status      int               `json:"status"`
+	Headers     map[string]string `json:"headers"`
+	ContentType string            `json:"content_type"`
+	Body        *string           `json:"body"`
+	BodyB64     *string           `json:"body_b64"`
 }
 
 type wireAnswer struct {
@@ -238,7 +287,11 @@ func (c *wireDecodeCmd) line(text []byte) (a wireAnswer) {
 	if l.ContentType != "" {
 		sse = strings.HasPrefix(strings.ToLower(strings.TrimSpace(l.ContentType)), "text/event-stream")
 	}
-	resp, err := w.decode(status, sse, body)
+	h := http.Header{}
+	for name, value := range l.Headers {
+		h.Set(name, value)
+	}
+	resp, err := w.read(status, h, sse, body)
 	if err != nil {
 		a.Error = toWireError(err, status)
 	} else {

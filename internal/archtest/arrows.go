@@ -39,6 +39,9 @@ var arrows = []arrow{
 	{from: "internal/schema", to: []string{"internal/jsonscan"}, modules: []string{jsonModule}},
 	{from: "internal/retry"},
 	{from: "internal/dialect"},
+	{from: "internal/netguard"},
+	{from: "internal/webpage", modules: []string{"codeberg.org/readeck/go-readability/v2", "github.com/JohannesKaufmann/html-to-markdown/v2", "golang.org/x/net"}},
+	{from: "internal/nearest"},
 
 	// what the adapters of all providers share
 	{from: "internal/wire", to: append([]string{"."}, helpers...)},
@@ -47,15 +50,17 @@ var arrows = []arrow{
 	{from: "internal/archtest"},
 	{from: "internal/docgen"},
 	{from: "internal/testreport"},
+	{from: "internal/wiretest", to: []string{".", "pawltest"}},
 
 	// one job each
 	{from: "provider", to: []string{".", "provider/...", "internal/..."}},
 	{from: "provider/catalog"},
 	{from: "provider/...", to: append([]string{".", "internal/wire"}, helpers...), modules: []string{jsonModule}},
 	{from: "react", to: append([]string{"."}, helpers...), modules: []string{jsonModule}},
+	{from: "policy", to: []string{".", "internal/nearest"}},
 	{from: "leak", to: append([]string{"."}, helpers...)},
 	{from: "script", to: []string{"."}},
-	{from: "tools/...", to: []string{".", "sandbox", "store"}},
+	{from: "tools/...", to: append([]string{".", "sandbox", "store", "internal/netguard", "internal/webpage"}, helpers...)},
 	{from: "sandbox", modules: []string{"golang.org/x/sys", "github.com/landlock-lsm/go-landlock"}},
 	{from: "mcp", to: []string{"."}, modules: []string{"github.com/modelcontextprotocol/go-sdk"}},
 	{from: "team", to: []string{"."}},
@@ -72,16 +77,16 @@ var arrows = []arrow{
 	{from: "pawltest", to: []string{".", "script", "internal/sse"}, modules: []string{jsonModule}},
 
 	// joins things
-	{from: "config", to: []string{".", "provider/...", "react", "script", "tools/...", "mcp", "team", "store/..."},
+	{from: "config", to: []string{".", "provider/...", "policy", "react", "script", "tools/...", "mcp", "team", "store/..."},
 		modules: []string{"go.yaml.in/yaml/v3"}},
 	// As long as there is no config, the command joins what config will: providers, react, scripts and tools.
-	{from: "cmd/pawl/...", to: []string{".", "config", "server", "durable/temporal", "telemetry", "pawltest/...", "provider/...", "react", "script", "tools/...", "internal/dialect"},
+	{from: "cmd/pawl/...", to: []string{".", "config", "server", "durable/temporal", "telemetry", "pawltest/...", "provider/...", "policy", "react", "script", "tools/...", "internal/dialect"},
 		modules: []string{"github.com/alecthomas/kong", "golang.org/x/term", jsonModule}},
-	{from: "examples/...", to: []string{".", "provider/...", "react", "leak", "script", "tools/...", "mcp", "team", "pawltest"}},
+	{from: "examples/...", to: []string{".", "provider/...", "policy", "react", "leak", "script", "tools/...", "mcp", "team", "pawltest"}},
 }
 
 // helpers are the internal packages that read bytes and know nothing of the project. Any package may use them.
-var helpers = []string{"internal/jsonscan", "internal/sse", "internal/jsonrepair", "internal/schema", "internal/retry", "internal/dialect"}
+var helpers = []string{"internal/jsonscan", "internal/sse", "internal/jsonrepair", "internal/schema", "internal/retry", "internal/dialect", "internal/nearest"}
 
 // coreModules are all modules that reach a program through the core.
 var coreModules = []string{jsonModule, inferModule, schemaModule, textModule}

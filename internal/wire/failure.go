@@ -42,3 +42,31 @@ func RetryAfter(h http.Header, now time.Time) time.Duration {
 	}
 	return 0
 }
+
+// RetryIn reads how long the words of an error ask to wait, for providers that say it nowhere else: "Please try again in 1.2s", "Please retry in
+// 34.07s", "in 6m0s", "in 20 seconds". 0: they do not say.
+func RetryIn(message string) time.Duration {
+	lower := strings.ToLower(message)
+	for _, words := range [...]string{"try again in ", "retry in ", "retry after "} {
+		i := strings.LastIndex(lower, words)
+		if i < 0 {
+			continue
+		}
+		n, unit, _ := strings.Cut(strings.TrimSpace(lower[i+len(words):]), " ")
+		n = strings.TrimRight(n, ".,;)")
+		if d, err := time.ParseDuration(n); err == nil && d > 0 && d < 1000*time.Hour {
+			return d
+		}
+		if f, err := strconv.ParseFloat(n, 64); err == nil && f > 0 && f < 1e6 {
+			switch {
+			case strings.HasPrefix(unit, "second"):
+				return time.Duration(f * float64(time.Second))
+			case strings.HasPrefix(unit, "minute"):
+				return time.Duration(f * float64(time.Minute))
+			case strings.HasPrefix(unit, "millisecond"):
+				return time.Duration(f * float64(time.Millisecond))
+			}
+		}
+	}
+	return 0
+}

@@ -24,6 +24,15 @@ func IsLocal(address string) bool {
 	return false
 }
 
+// FileID reports whether the address of a Media is the id of a file that was uploaded to a provider before: letters, digits, - and _ after
+// "file-", as OpenAI has them, or after "file_", as Anthropic has.
+func FileID(address string) bool {
+	id, ok := strings.CutPrefix(address, "file")
+	return ok && len(id) > 1 && (id[0] == '-' || id[0] == '_') && !strings.ContainsFunc(id, func(c rune) bool {
+		return !(c == '-' || c == '_' || c >= '0' && c <= '9' || c|0x20 >= 'a' && c|0x20 <= 'z')
+	})
+}
+
 // ReadLocal returns m with the bytes of the file that it names, of at most 20 MiB. Its type is told from the ending of
 // the name where m does not say. Other Media are returned as they are.
 func ReadLocal(m pawl.Media) (pawl.Media, error) {

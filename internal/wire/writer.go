@@ -1,11 +1,11 @@
 package wire
 
 import (
+	"bytes"
 	"encoding/base64"
 	"hash/fnv"
 	"math"
 	"strconv"
-	"strings"
 
 	"github.com/pawl-go/pawl/internal/jsonscan"
 )
@@ -17,11 +17,12 @@ type Writer struct {
 	B        []byte
 	Keys     []string // the names in the request's provider options, which win over the adapter's
 	Err      error    // the first thing that could not be written
-	own      []byte   // the members of the options
+	Tools    []byte   // the inside of the options' list of tools, which stand beside those of the request; nil: none
+	own      []byte   // the other members of the options
 }
 
 // Begin opens the body. options are the request's for this provider: an object whose members go into the body as they
-// are; empty: none.
+// are; empty: none. Its tools, where they are a list, are left for the adapter to put beside its own.
 func (w *Writer) Begin(options []byte) {
 	if len(options) > 0 {
 		w.options(options)
@@ -45,15 +46,52 @@ func (w *Writer) options(o []byte) {
 		w.Fail(Invalid(w.Provider, "settings.options."+w.Provider, "not a JSON object"))
 		return
 	}
+	listed := false
 	c := jsonscan.New(o)
 	c.Object()
 	for k, ok := c.Key(); ok; k, ok = c.Key() {
-		w.Keys = append(w.Keys, string(k))
+		if listed = listed || string(k) == "tools" && c.Kind() == jsonscan.Array; !listed || string(k) != "tools" {
+			w.Keys = append(w.Keys, string(k))
+		}
 	}
-	if len(w.Keys) > 0 {
-		s := strings.TrimSpace(string(o))
-		w.own = []byte(strings.TrimSpace(s[1 : len(s)-1]))
+	if listed {
+		o = w.tools(o)
 	}
+	if s := bytes.TrimSpace(o); len(w.Keys) > 0 {
+		w.own = bytes.TrimSpace(bytes.Clone(s[1 : len(s)-1]))
+	}
+}
+
+// tools takes the list of tools out of an object.
+func (w *Writer) tools(o []byte) []byte {
+	rest := []byte{'{'}
+	c := jsonscan.New(o)
+	c.Object()
+	for k, ok := c.Key(); ok; k, ok = c.Key() {
+		name, value := string(k), c.Raw()
+		if name == "tools" && value[0] == '[' {
+			w.Tools = bytes.TrimSpace(bytes.Clone(value[1 : len(value)-1]))
+			continue
+		}
+		if len(rest) > 1 {
+			rest = append(rest, ',')
+		}
+		rest = append(append(jsonscan.AppendString(rest, name), ':'), value...)
+	}
+	return append(rest, '}')
+}
+
+// List appends an encoded list of tools, and those of the options after them.
+func (w *Writer) List(body []byte) {
+	w.Raw("[")
+	if len(body) > 2 {
+		w.B = append(w.B, body[1:len(body)-1]...)
+	}
+	if len(w.Tools) > 0 {
+		w.Comma()
+		w.B = append(w.B, w.Tools...)
+	}
+	w.Raw("]")
 }
 
 // Fail keeps the first error.

@@ -14,8 +14,9 @@
 //
 // # What goes where
 //
-// Leading system and developer messages are the top-level system prompt. Later ones stay where they are, as text of the user's
-// within <system> tags: moving them up would change the beginning of the conversation, and lose the prompt cache. Messages
+// Leading system and developer messages are the top-level system prompt. Later ones stay where they are: as turns of their own where the model
+// takes those (Claude from Opus 4.8 on, after a turn of the user's), else as text of the user's within <system> tags. Moving them up
+// would change the beginning of the conversation, and lose the prompt cache. Messages
 // that follow each other on one side are merged; results come before anything else of their message. Empty text is left
 // out, since the API refuses it. Arguments that are no JSON object are sent back as {"raw_arguments": "…"}.
 //

@@ -4,22 +4,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+
+	"github.com/pawl-go/pawl/internal/wiretest"
 )
-
-// reading is what the independent reader finds in a recorded answer. The reader follows the API documents' paths with
-// encoding/json and its own structs, joins streams itself, and shares nothing with the adapter: where the two differ,
-// one of them is wrong.
-type reading struct {
-	text, reasoning string
-	opaque          []string // the types of the blocks that are to be sent back as they are
-	finish          string   // in the neutral words
-	usage           counts
-	calls           []string // "id name arguments", canonical
-	err             string   // the answer is an error: what it says; "": it is a reply
-	broken          bool     // the answer has no end that can be trusted
-}
-
-type counts struct{ Input, Output, Reasoning, CacheRead, CacheWrite int }
 
 type wireUsage struct {
 	Input      *int `json:"input_tokens"`
@@ -46,14 +33,14 @@ func (u *wireUsage) over(later *wireUsage) {
 	}
 }
 
-func (u *wireUsage) counts() (c counts) {
+func (u *wireUsage) figures() (c wiretest.Figures) {
 	n := func(p *int) int {
 		if p == nil {
 			return 0
 		}
 		return *p
 	}
-	c = counts{Output: n(u.Output), CacheRead: n(u.CacheRead), CacheWrite: n(u.CacheWrite)}
+	c = wiretest.Figures{Output: n(u.Output), CacheRead: n(u.CacheRead), CacheWrite: n(u.CacheWrite)}
 	c.Input = n(u.Input) + c.CacheRead + c.CacheWrite
 	if u.Details != nil {
 		c.Reasoning = u.Details.Thinking
@@ -98,11 +85,11 @@ func errorText(body []byte) string {
 }
 
 // read reads an answer.
-func read(streaming bool, body string) (reading, error) {
+func read(streaming bool, body string) (wiretest.Reading, error) {
 	var m wireMessage
 	if !streaming {
 		if err := json.Unmarshal([]byte(body), &m); err != nil {
-			return reading{}, err
+			return wiretest.Reading{}, err
 		}
 		if m.Usage == nil {
 			m.Usage = &wireUsage{}
@@ -133,7 +120,7 @@ func read(streaming bool, body string) (reading, error) {
 			Usage *wireUsage
 		}
 		if err := json.Unmarshal([]byte(doc), &e); err != nil {
-			return reading{}, fmt.Errorf("line %d: %w", i, err)
+			return wiretest.Reading{}, fmt.Errorf("line %d: %w", i, err)
 		}
 		switch e.Type {
 		case "message_start":
@@ -161,7 +148,7 @@ func read(streaming bool, body string) (reading, error) {
 		case "message_stop":
 			stopped = true
 		case "error":
-			return reading{err: errorText([]byte(doc))}, nil
+			return wiretest.Reading{Err: errorText([]byte(doc))}, nil
 		}
 	}
 	for _, b := range blocks {
@@ -171,57 +158,45 @@ func read(streaming bool, body string) (reading, error) {
 		m.Content = append(m.Content, *b)
 	}
 	r := decide(m)
-	r.broken = !stopped
+	r.Broken = !stopped
 	return r, nil
 }
 
-func decide(m wireMessage) reading {
-	r := reading{usage: m.Usage.counts()}
+func decide(m wireMessage) wiretest.Reading {
+	thoughts := ""
+	r := wiretest.Reading{Reasoning: &thoughts, Usage: m.Usage.figures()}
 	if m.Type == "error" {
-		r.err = "an error"
+		r.Err = "an error"
 		return r
 	}
 	for _, b := range m.Content {
 		switch b.Type {
 		case "text":
-			r.text += b.Text
+			r.Text += b.Text
 		case "thinking":
-			r.reasoning += b.Thinking
+			thoughts += b.Thinking
 			if b.Signature != "" {
-				r.opaque = append(r.opaque, b.Type)
+				r.Kept = append(r.Kept, b.Type)
 			}
 		case "tool_use":
 			if b.Caller != nil && b.Caller.Type != "direct" && m.StopReason != "tool_use" {
-				r.opaque = append(r.opaque, b.Type)
+				r.Kept = append(r.Kept, b.Type)
 				continue
 			}
-			r.calls = append(r.calls, b.ID+" "+b.Name+" "+canonical(b.Input))
+			r.Calls = append(r.Calls, b.ID+" "+b.Name+" "+wiretest.Canonical(b.Input))
 		default:
-			r.opaque = append(r.opaque, b.Type)
+			r.Kept = append(r.Kept, b.Type)
 		}
 	}
 	if m.Container != nil && m.Container.ID != "" {
-		r.opaque = append(r.opaque, "container "+m.Container.ID)
+		r.Kept = append(r.Kept, "container "+m.Container.ID)
 	}
-	r.finish = map[string]string{"end_turn": "stop", "stop_sequence": "stop", "max_tokens": "length", "tool_use": "tool_calls", "refusal": "content_filter"}[m.StopReason]
-	if r.finish == "" {
-		r.finish = "other"
+	r.Finish = map[string]string{"end_turn": "stop", "stop_sequence": "stop", "max_tokens": "length", "tool_use": "tool_calls", "refusal": "content_filter"}[m.StopReason]
+	if r.Finish == "" {
+		r.Finish = "other"
 	}
-	if len(r.calls) > 0 && (r.finish == "stop" || r.finish == "other") {
-		r.finish = "tool_calls"
+	if len(r.Calls) > 0 && (r.Finish == "stop" || r.Finish == "other") {
+		r.Finish = "tool_calls"
 	}
 	return r
-}
-
-// canonical writes a JSON value with its names sorted and without spaces.
-func canonical(raw []byte) string {
-	if len(raw) == 0 {
-		raw = []byte("{}")
-	}
-	var v any
-	if err := json.Unmarshal(raw, &v); err != nil {
-		return "no JSON: " + string(raw)
-	}
-	b, _ := json.Marshal(v)
-	return string(b)
 }

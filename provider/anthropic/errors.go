@@ -70,9 +70,12 @@ func (f *failure) read(c *jsonscan.Cursor) {
 
 // toError makes the error of an answer with an HTTP status.
 func toError(status int, h http.Header, body []byte, now time.Time) *pawl.ProviderError {
-	e := classify(status, readFailure(body))
+	f := readFailure(body)
+	e := classify(status, f)
 	if status == http.StatusTooManyRequests || status >= 500 {
-		e.RetryAfter = wire.RetryAfter(h, now)
+		if e.RetryAfter = wire.RetryAfter(h, now); e.RetryAfter == 0 {
+			e.RetryAfter = max(untilReset(h, now), wire.RetryIn(f.message))
+		}
 	}
 	switch h.Get("X-Should-Retry") {
 	case "true":
@@ -81,6 +84,19 @@ func toError(status int, h http.Header, body []byte, now time.Time) *pawl.Provid
 		e.Retryable = false
 	}
 	return e
+}
+
+// untilReset is how long the limits that are used up last, by the headers in which the API tells them; 0: none is.
+func untilReset(h http.Header, now time.Time) (wait time.Duration) {
+	for _, of := range [...]string{"Requests", "Tokens", "Input-Tokens", "Output-Tokens"} {
+		if h.Get("Anthropic-Ratelimit-"+of+"-Remaining") != "0" {
+			continue
+		}
+		if t, err := time.Parse(time.RFC3339, h.Get("Anthropic-Ratelimit-"+of+"-Reset")); err == nil {
+			wait = max(wait, t.Sub(now))
+		}
+	}
+	return wait
 }
 
 // toStreamError makes the error of a failure inside a reply, which came with status 200.

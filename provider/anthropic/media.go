@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/wire"
 )
 
 var errTooLarge = errors.New("the file is larger than a request may be, 32 MiB")
@@ -60,6 +61,15 @@ func fromMedia(e *encoder, where string, m pawl.Media, local bool) {
 		}
 	}
 	switch {
+	case wire.FileID(m.URL) && strings.HasPrefix(m.URL, "file-"):
+		e.Fail(unsupported(where, "%s is a file at OpenAI; those at Anthropic begin with file_", m.URL))
+	case wire.FileID(m.URL):
+		block := "document"
+		if strings.HasPrefix(kind, "image/") {
+			block = "image"
+		}
+		e.Raw(`{"type":"` + block + `","source":{"type":"file","file_id":`)
+		e.String(m.URL)
 	case m.URL != "" && (kind == "" || strings.HasPrefix(kind, "image/")):
 		e.Raw(`{"type":"image","source":{"type":"url","url":`)
 		e.String(m.URL)

@@ -19,10 +19,18 @@ func fromMessages(e *encoder, messages []pawl.Message, lead int) {
 		for end < len(messages) && messages[end].Role != pawl.RoleAssistant {
 			end++
 		}
-		fromMessage(e, messages, i, end)
+		told := end
+		for e.instructs() && told > i && instructs(&messages[told-1]) {
+			told--
+		}
+		if told == i {
+			told = end // no turn of the user's that they could follow
+		}
+		fromMessage(e, messages, i, told)
 		if e.cache.at(end-1, i == lead) && e.markable && e.role == "user" {
 			e.mark()
 		}
+		fromInstructions(e, messages, told, end)
 		i = end
 	}
 	e.close()
@@ -91,6 +99,24 @@ func fromMessage(e *encoder, messages []pawl.Message, from, to int) {
 				e.Fail(invalid(field(i, j), "%T has no place in this message", p))
 			}
 		}
+	}
+}
+
+func instructs(m *pawl.Message) bool {
+	return m.Role == pawl.RoleSystem || m.Role == pawl.RoleDeveloper
+}
+
+// instructs reports whether the model takes instructions among the messages, after a turn of the user's and before one of its own: Claude from
+// Opus 4.8 on, at Anthropic (platform.claude.com, mid-conversation system messages).
+func (e *encoder) instructs() bool { return e.newest() && e.version >= 408 }
+
+// fromInstructions writes messages[from:to], which are instructions after a turn of the user's, as a turn of their own.
+func fromInstructions(e *encoder, messages []pawl.Message, from, to int) {
+	for i := from; i < to; i++ {
+		if !onlyText(messages[i].Parts) {
+			e.Fail(unsupported("messages", "message %d: Anthropic takes nothing but text in a system message", i))
+		}
+		fromText(e, "system", &pawl.Text{Text: messages[i].Text()})
 	}
 }
 

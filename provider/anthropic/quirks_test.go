@@ -1,18 +1,13 @@
 package anthropic_test
 
 import (
-	"flag"
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/pawl-go/pawl/internal/wiretest"
 	"github.com/pawl-go/pawl/provider/anthropic"
 )
-
-var update = flag.Bool("update", false, "write docs/anthropic-quirks.md again")
 
 // quirks are what servers of the API were seen to do beyond, or against, the documents, each with a stream or a body that does it. The
 // numbers go on from those of provider/openai.
@@ -102,17 +97,5 @@ numbers go on from those of [openai-quirks.md](openai-quirks.md).
 		}
 		fmt.Fprintf(&b, "| %d | %s | %s | %s |\n", firstQuirk+i, q.servers, q.pawl, strings.Join(names, "; "))
 	}
-	const page = "../../docs/anthropic-quirks.md"
-	if *update {
-		if err := os.WriteFile(page, []byte(b.String()), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	have, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(have), b.String()); diff != "" {
-		t.Errorf("docs/anthropic-quirks.md is not what the test shows; write it with -update. Got -, want +\n%s", diff)
-	}
+	wiretest.Page(t, "anthropic-quirks.md", b.String())
 }

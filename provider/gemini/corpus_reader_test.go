@@ -1,30 +1,20 @@
 package gemini_test
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/pawl-go/pawl/internal/wiretest"
 )
 
-// reading is what the independent reader finds in a recorded answer. The reader follows the API documents' paths with
-// encoding/json and its own structs, joins streams itself, and shares nothing with the adapter: where the two differ,
-// one of them is wrong.
+// reading is what the independent reader finds, with the parts of a whole reply, each in canonical JSON.
 type reading struct {
-	text, thoughts string
-	finish         string // in the neutral words
-	usage          figures
-	calls          []string // "id name arguments", the arguments in canonical JSON
-	signatures     []string // of all parts, in order
-	parts          []string // of a whole reply: each in canonical JSON
-	err            string   // the answer is an error: what it says; "": it is a reply
-	broken         bool     // the answer has no end that can be trusted
+	wiretest.Reading
+	parts []string
 }
-
-// figures are what a reader can check of a pawl.Usage.
-type figures struct{ Input, Output, Reasoning, CacheRead int }
 
 type generateBody struct {
 	Candidates []struct {
@@ -57,18 +47,6 @@ type generatePart struct {
 			Bool   *bool           `json:"boolValue"`
 		} `json:"partialArgs"`
 	} `json:"functionCall"`
-}
-
-// canonical is JSON with its members sorted and its numbers as they were.
-func canonical(raw []byte) string {
-	d := json.NewDecoder(bytes.NewReader(raw))
-	d.UseNumber()
-	var v any
-	if err := d.Decode(&v); err != nil {
-		return "not JSON: " + string(raw)
-	}
-	b, _ := json.Marshal(v)
-	return string(b)
 }
 
 var pathStep = regexp.MustCompile(`\.(\w+)|\[(\d+)\]`)
@@ -114,6 +92,8 @@ func set(root map[string]any, path string, value any) {
 // readAnswer reads an answer of generateContent or streamGenerateContent.
 func readAnswer(body string) (reading, error) {
 	var r reading
+	thoughts := ""
+	r.Reasoning = &thoughts
 	var docs []json.RawMessage
 	streamed := true
 	switch trimmed := strings.TrimSpace(body); {
@@ -137,7 +117,7 @@ func readAnswer(body string) (reading, error) {
 	finishOpen := func() {
 		if open != nil {
 			b, _ := json.Marshal(open)
-			r.calls = append(r.calls, " "+openName+" "+canonical(b))
+			r.Calls = append(r.Calls, " "+openName+" "+wiretest.Canonical(b))
 			open = nil
 		}
 	}
@@ -147,13 +127,14 @@ func readAnswer(body string) (reading, error) {
 			return r, fmt.Errorf("document %d: %w", i, err)
 		}
 		if len(b.Error) > 0 {
-			r.err = errorText(doc)
+			r.Err = errorText(doc)
 			return r, nil
 		}
 		blocked = blocked || b.Feedback.Block != ""
 		n := func(name string) (n int) { json.Unmarshal(b.RawUsage[name], &n); return n }
 		if b.RawUsage["promptTokenCount"] != nil {
-			r.usage = figures{n("promptTokenCount") + n("toolUsePromptTokenCount"), n("candidatesTokenCount") + n("thoughtsTokenCount"), n("thoughtsTokenCount"), n("cachedContentTokenCount")}
+			r.Usage = wiretest.Figures{Input: n("promptTokenCount") + n("toolUsePromptTokenCount"), Output: n("candidatesTokenCount") + n("thoughtsTokenCount"),
+				Reasoning: n("thoughtsTokenCount"), CacheRead: n("cachedContentTokenCount")}
 		}
 		for _, c := range b.Candidates {
 			if c.Index != 0 {
@@ -168,23 +149,23 @@ func readAnswer(body string) (reading, error) {
 					return r, fmt.Errorf("document %d: %w", i, err)
 				}
 				if !streamed {
-					r.parts = append(r.parts, canonical(raw))
+					r.parts = append(r.parts, wiretest.Canonical(raw))
 				}
 				if p.Signature != "" {
-					r.signatures = append(r.signatures, p.Signature)
+					r.Kept = append(r.Kept, p.Signature)
 				}
 				switch {
 				case p.Text != nil && p.Thought:
-					r.thoughts += *p.Text
+					thoughts += *p.Text
 				case p.Text != nil:
-					r.text += *p.Text
+					r.Text += *p.Text
 				case p.Call != nil && p.Call.Name != "" && !p.Call.More:
 					finishOpen()
 					args := p.Call.Args
 					if args == nil {
 						args = json.RawMessage("{}")
 					}
-					r.calls = append(r.calls, p.Call.ID+" "+p.Call.Name+" "+canonical(args))
+					r.Calls = append(r.Calls, p.Call.ID+" "+p.Call.Name+" "+wiretest.Canonical(args))
 				case p.Call != nil && p.Call.Name != "":
 					finishOpen()
 					open, openName = map[string]any{}, p.Call.Name
@@ -209,19 +190,19 @@ func readAnswer(body string) (reading, error) {
 	finishOpen()
 	switch reason {
 	case "STOP", "1":
-		r.finish = "stop"
-		if len(r.calls) > 0 {
-			r.finish = "tool_calls"
+		r.Finish = "stop"
+		if len(r.Calls) > 0 {
+			r.Finish = "tool_calls"
 		}
 	case "MAX_TOKENS":
-		r.finish = "length"
+		r.Finish = "length"
 	case "SAFETY":
-		r.finish = "content_filter"
+		r.Finish = "content_filter"
 	case "UNEXPECTED_TOOL_CALL", "MALFORMED_FUNCTION_CALL":
-		r.finish = "error"
+		r.Finish = "error"
 	case "":
-		r.broken = !blocked
-		r.finish = "content_filter"
+		r.Broken = !blocked
+		r.Finish = "content_filter"
 	default:
 		return r, fmt.Errorf("an unknown reason %s", reason)
 	}

@@ -153,10 +153,21 @@ func toError(status int, h http.Header, body []byte, now time.Time) *pawl.Provid
 	e := classify(status, &f)
 	if status == http.StatusTooManyRequests || status >= 500 {
 		if e.RetryAfter = wire.RetryAfter(h, now); e.RetryAfter == 0 {
-			e.RetryAfter = f.retry
+			e.RetryAfter = f.wait()
 		}
 	}
+	if e.Message == "" {
+		e.Message = http.StatusText(status)
+	}
 	return e
+}
+
+// wait is how long the error asks to wait, in its details or in its words.
+func (f *failure) wait() time.Duration {
+	if f.retry > 0 {
+		return f.retry
+	}
+	return wire.RetryIn(f.message)
 }
 
 // toStreamError makes the error of a failure inside a reply, which came with status 200.
@@ -164,7 +175,7 @@ func toStreamError(raw []byte) error {
 	f := readFailure(raw)
 	e := classify(f.code, &f)
 	e.Status = f.code
-	e.RetryAfter = f.retry
+	e.RetryAfter = f.wait()
 	return e
 }
 

@@ -2,69 +2,22 @@ package gemini_test
 
 import (
 	"encoding/json"
-	"errors"
-	"fmt"
-	"io"
-	"net/http"
 	"strings"
 	"testing"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/wiretest"
 	"github.com/pawl-go/pawl/provider/gemini"
 )
 
-// render writes a reply on one line: its parts, its finish and its usage.
-func render(r *pawl.Response) string {
-	var b strings.Builder
-	for _, p := range r.Message.Parts {
-		switch p := p.(type) {
-		case pawl.Text:
-			fmt.Fprintf(&b, "text %q%s; ", p.Text, opaque(p.Opaque))
-		case pawl.Reasoning:
-			fmt.Fprintf(&b, "reasoning %q%s; ", p.Text, opaque(p.Opaque))
-		case pawl.ToolCall:
-			fmt.Fprintf(&b, "call %s %s %s%s; ", p.ID, p.Name, p.Args, opaque(p.Opaque))
-		case pawl.Media:
-			fmt.Fprintf(&b, "media %s %q %s; ", p.MIME, p.Data, p.URL)
-		default:
-			fmt.Fprintf(&b, "%T; ", p)
-		}
-	}
-	b.WriteString(string(r.Finish))
-	if u := r.Usage; u.Total() > 0 {
-		fmt.Fprintf(&b, "; in %d out %d reasoning %d read %d", u.Input, u.Output, u.Reasoning, u.CacheRead)
-	}
-	return b.String()
-}
+// The words that the tests of all adapters share.
+type transport = wiretest.Transport
 
-func opaque(o *pawl.Opaque) string {
-	if o == nil {
-		return ""
-	}
-	return fmt.Sprintf(" [%s %s]", o.Provider, o.Data)
-}
-
-// outcome is render, or the code and text of the error.
-func outcome(r *pawl.Response, err error) string {
-	if err == nil {
-		return render(r)
-	}
-	var e *pawl.ProviderError
-	if !errors.As(err, &e) {
-		return "not a ProviderError: " + err.Error()
-	}
-	s := "error " + string(e.Code)
-	if e.Status != 0 {
-		s += fmt.Sprintf(" %d", e.Status)
-	}
-	if e.Retryable {
-		s += " retryable"
-	}
-	if e.RetryAfter > 0 {
-		s += " after " + e.RetryAfter.String()
-	}
-	return s + ": " + e.Message
-}
+var (
+	outcome = wiretest.Outcome
+	reply   = wiretest.Reply
+	tool    = wiretest.Tool
+)
 
 // events frames each text as the data of one event, with the line ends that the API uses.
 func events(data ...string) string {
@@ -82,29 +35,6 @@ func chunk(finish string, parts ...string) string {
 		s += `,"finishReason":"` + finish + `"`
 	}
 	return s + `,"index":0}],"modelVersion":"m","responseId":"r1"}`
-}
-
-// transport answers requests from a function, without a network.
-type transport func(*http.Request) (*http.Response, error)
-
-func (f transport) RoundTrip(r *http.Request) (*http.Response, error) {
-	res, err := f(r)
-	if r.Body != nil {
-		r.Body.Close()
-	}
-	return res, err
-}
-
-func reply(status int, body string, header ...string) *http.Response {
-	h := http.Header{}
-	for i := 0; i < len(header); i += 2 {
-		h.Set(header[i], header[i+1])
-	}
-	return &http.Response{StatusCode: status, Header: h, Body: io.NopCloser(strings.NewReader(body)), ContentLength: int64(len(body))}
-}
-
-func tool(name string) *pawl.Tool {
-	return &pawl.Tool{Name: name, Description: "Does " + name + ".", Input: []byte(`{"type":"object","properties":{"x":{"type":"integer"}},"required":["x"]}`), Passive: true}
 }
 
 func user(text string) *pawl.Request {

@@ -182,7 +182,7 @@ func TestErrors(t *testing.T) {
 		{"a page", 404, "<!DOCTYPE html>\n<html lang=en><head><title>Error 404 (Not Found)!!1</title></head></html>", nil, `error not_found 404: an HTML page: Error 404 (Not Found)!!1`},
 		{"a page without a title", 502, "<html><body>bad gateway</body></html>", nil, `error server 502 retryable: <html><body>bad gateway</body></html>`},
 		{"words", 404, "Not Found", nil, `error not_found 404: Not Found`},
-		{"nothing", 502, "", nil, `error server 502 retryable: `},
+		{"nothing", 502, "", nil, `error server 502 retryable: Bad Gateway`},
 		{"a redirect", 307, "", []string{"Location", "https://x"}, `error not_found 307: the server answered with a redirect; is the base URL right?`},
 	} {
 		synctest.Test(t, func(t *testing.T) {

@@ -35,6 +35,10 @@ func fromMedia(e *encoder, where string, m pawl.Media, local bool) {
 		}
 		m = read
 	}
+	if wire.FileID(m.URL) {
+		e.Fail(unsupported(where, "%s is a file at another provider; Gemini names its own by an address, https://…/files/NAME", m.URL))
+		return
+	}
 	if m.URL != "" {
 		e.Raw(`{"fileData":{`)
 		if kind := typeOf(m); kind != "" {

@@ -1,17 +1,14 @@
 package gemini_test
 
 import (
-	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
 	"testing"
-)
 
-var update = flag.Bool("update", false, "write docs/gemini-quirks.md")
+	"github.com/pawl-go/pawl/internal/wiretest"
+)
 
 // quirks are what the API was seen to do beyond, or against, its documents, from number 72 on: the names of the test cases use the
 // numbers.
@@ -66,17 +63,5 @@ the cases of TestReplies in package ` + "`provider/gemini`" + ` that show it. Te
 	for n := range found {
 		t.Errorf("there are cases of quirk %d, but no such quirk", n)
 	}
-	path := filepath.Join("..", "..", "docs", "gemini-quirks.md")
-	if *update {
-		if err := os.WriteFile(path, []byte(b.String()), 0o666); err != nil {
-			t.Fatal(err)
-		}
-	}
-	got, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatalf("%v; go test ./provider/gemini -update writes it", err)
-	}
-	if string(got) != b.String() {
-		t.Errorf("docs/gemini-quirks.md is not what the tests say; go test ./provider/gemini -run TestQuirks -update writes it")
-	}
+	wiretest.Page(t, "gemini-quirks.md", b.String())
 }

@@ -80,7 +80,7 @@ var replies = []struct {
 	{"quirk 80: UNEXPECTED_TOOL_CALL", `{"candidates":[{"content":{"parts":[` + look + `]},"finishReason":"UNEXPECTED_TOOL_CALL","finishMessage":"undeclared"}]}`, `call call_0 look {"at":"x"}; error`},
 	{"quirk 80: MALFORMED_FUNCTION_CALL", `{"candidates":[{"content":{},"finishReason":"MALFORMED_FUNCTION_CALL","finishMessage":"Malformed function call: look("}]}`, `error`},
 	{"quirk 81: invented arguments", chunk("STOP", `{"functionCall":{"name":"get_file","args":{"parameters":{}}}}`), `call call_0 get_file {"parameters":{}}; tool_calls`},
-	{"quirk 82: content without parts", `{"candidates":[{"content":{},"finishReason":"SAFETY"}],"usageMetadata":{"promptTokenCount":14,"totalTokenCount":14}}`, `content_filter; in 14 out 0 reasoning 0 read 0`},
+	{"quirk 82: content without parts", `{"candidates":[{"content":{},"finishReason":"SAFETY"}],"usageMetadata":{"promptTokenCount":14,"totalTokenCount":14}}`, `content_filter; in 14 out 0`},
 	{"quirk 83: the prompt is blocked", `{"promptFeedback":{"blockReason":"MODEL_ARMOR","blockReasonMessage":"no"},"usageMetadata":{"trafficType":"ON_DEMAND"}}`, `content_filter`},
 	{"quirk 83: the prompt is blocked, streamed", events(`{"promptFeedback":{"blockReason":"PROHIBITED_CONTENT"}}`), `content_filter`},
 	{"quirk 83: neither candidates nor a reason", `{"usageMetadata":{"promptTokenCount":1}}`, `error stream retryable: the reply has no candidates`},

@@ -25,10 +25,10 @@ func fromChatRequest(e *encoder, req *pawl.Request) {
 		}
 		e.Raw("]")
 	}
+	if (!e.tools.Empty() || len(e.Tools) > 0) && e.Key("tools") {
+		e.List(e.tools.Body)
+	}
 	if !e.tools.Empty() {
-		if e.Key("tools") {
-			e.B = append(e.B, e.tools.Body...)
-		}
 		if e.Key("tool_choice") {
 			fromChatChoice(e, req.Choice)
 		}
@@ -45,7 +45,7 @@ func fromChatRequest(e *encoder, req *pawl.Request) {
 			e.Int(s.MaxTokens)
 		}
 	}
-	e.sampling(s, !e.tools.Empty())
+	e.sampling(s, !e.tools.Empty() || len(e.Tools) > 0)
 	if len(s.Stop) > 0 && e.Key("stop") {
 		e.Raw("[")
 		for _, stop := range s.Stop {
@@ -143,7 +143,9 @@ func fromChatMessage(e *encoder, i int, m *pawl.Message) {
 		e.Fail(e.invalid("messages", "message %d has the unknown role %q", i, m.Role))
 	}
 	e.Raw(`","content":`)
+	e.local = m.Role == pawl.RoleUser
 	fromChatContent(e, i, m.Parts)
+	e.local = false
 	e.Raw(`}`)
 }
 
@@ -179,7 +181,14 @@ func fromChatPart(e *encoder, message, i int, p pawl.Part) {
 }
 
 func fromChatMedia(e *encoder, where string, m pawl.Media) {
+	m = e.read(where, m)
 	switch kind := mediaKind(m); {
+	case wire.FileID(m.URL) && (kind != "image" || m.MIME == ""):
+		e.Raw(`{"type":"file","file":{"file_id":`)
+		e.uploaded(where, m.URL)
+		e.Raw(`}}`)
+	case wire.FileID(m.URL):
+		e.Fail(e.unsupported(where, "Chat Completions takes uploaded documents by their id, but no images; the Responses API does"))
 	case kind == "image":
 		e.Raw(`{"type":"image_url","image_url":{"url":`)
 		if m.URL != "" {

@@ -5,22 +5,9 @@ import (
 	"fmt"
 	"sort"
 	"strings"
+
+	"github.com/pawl-go/pawl/internal/wiretest"
 )
-
-// reading is what the independent reader finds in a recorded answer. The reader follows the API documents' paths with
-// encoding/json and its own structs, joins streams itself, and shares nothing with the adapter: where the two differ,
-// one of them is wrong.
-type reading struct {
-	text   string
-	finish string // in the neutral words
-	usage  figures
-	calls  []string // "name arguments"
-	err    string   // the answer is an error: what it says; "": it is a reply
-	broken bool     // the answer has no end that can be trusted
-}
-
-// figures are what a reader can check of a pawl.Usage.
-type figures struct{ Input, Output, Reasoning, CacheRead int }
 
 // wireUsage is the usage of both APIs.
 type wireUsage struct {
@@ -31,10 +18,12 @@ type wireUsage struct {
 	TotalTokens      int `json:"total_tokens"`
 	CacheHit         int `json:"prompt_cache_hit_tokens"` // DeepSeek
 	PromptDetails    struct {
-		Cached int `json:"cached_tokens"`
+		Cached  int `json:"cached_tokens"`
+		Written int `json:"cache_write_tokens"`
 	} `json:"prompt_tokens_details"`
 	InputDetails struct {
-		Cached int `json:"cached_tokens"`
+		Cached  int `json:"cached_tokens"`
+		Written int `json:"cache_write_tokens"`
 	} `json:"input_tokens_details"`
 	CompletionDetails struct {
 		Reasoning int `json:"reasoning_tokens"`
@@ -44,7 +33,7 @@ type wireUsage struct {
 	} `json:"output_tokens_details"`
 }
 
-func (u *wireUsage) figures() (f figures) {
+func (u *wireUsage) figures() (f wiretest.Figures) {
 	if u == nil {
 		return
 	}
@@ -52,6 +41,7 @@ func (u *wireUsage) figures() (f figures) {
 	f.Output = u.CompletionTokens + u.OutputTokens
 	f.Reasoning = u.CompletionDetails.Reasoning + u.OutputDetails.Reasoning
 	f.CacheRead = u.PromptDetails.Cached + u.InputDetails.Cached
+	f.CacheWrite = u.PromptDetails.Written + u.InputDetails.Written
 	if f.CacheRead == 0 {
 		f.CacheRead = u.CacheHit
 	}
@@ -165,15 +155,15 @@ func errorText(body []byte) string {
 }
 
 // readChatAnswer reads an answer of Chat Completions.
-func readChatAnswer(streaming bool, body string) (reading, error) {
-	var r reading
+func readChatAnswer(streaming bool, body string) (wiretest.Reading, error) {
+	var r wiretest.Reading
 	docs := []string{body}
 	if streaming {
 		docs = dataOf(body)
 	}
 	type call struct {
-		key        int
-		name, args string
+		key            int
+		id, name, args string
 	}
 	var calls []*call
 	reason, refused, done := "", false, !streaming
@@ -196,6 +186,9 @@ func readChatAnswer(streaming bool, body string) (reading, error) {
 		if c.name == "" {
 			c.name = f.Name
 		}
+		if c.id == "" {
+			c.id = id
+		}
 		c.args += f.args()
 	}
 	for i, doc := range docs {
@@ -208,14 +201,14 @@ func readChatAnswer(streaming bool, body string) (reading, error) {
 			return r, fmt.Errorf("document %d: %w", i, err)
 		}
 		if len(b.Error) > 0 && string(b.Error) != "null" {
-			r.err = errorText([]byte(doc))
+			r.Err = errorText([]byte(doc))
 			return r, nil
 		}
 		switch {
 		case b.Usage != nil:
-			r.usage = b.Usage.figures()
+			r.Usage = b.Usage.figures()
 		case b.Groq.Usage != nil:
-			r.usage = b.Groq.Usage.figures()
+			r.Usage = b.Groq.Usage.figures()
 		}
 		for _, c := range b.Choices {
 			if c.Index != 0 {
@@ -226,7 +219,7 @@ func readChatAnswer(streaming bool, body string) (reading, error) {
 				m = c.Message
 			}
 			if m != nil {
-				r.text += contentText(m.Content) + m.Refusal
+				r.Text += contentText(m.Content) + m.Refusal
 				refused = refused || m.Refusal != ""
 				for j, tc := range m.ToolCalls {
 					key := 0
@@ -246,22 +239,22 @@ func readChatAnswer(streaming bool, body string) (reading, error) {
 		}
 	}
 	for _, c := range calls {
-		r.calls = append(r.calls, c.name+" "+c.args)
+		r.Calls = append(r.Calls, ofWire(c.id)+" "+c.name+" "+c.args)
 	}
-	r.broken = reason == "" && !done
+	r.Broken = reason == "" && !done
 	switch reason {
 	case "stop", "eos", "tool_calls", "function_call":
-		r.finish = "stop"
+		r.Finish = "stop"
 		if refused {
-			r.finish = "content_filter"
+			r.Finish = "content_filter"
 		}
 	case "length", "content_filter":
-		r.finish = reason
+		r.Finish = reason
 	default:
-		r.finish = "other"
+		r.Finish = "other"
 	}
-	if len(calls) > 0 && (r.finish == "stop" || r.finish == "other") {
-		r.finish = "tool_calls"
+	if len(calls) > 0 && (r.Finish == "stop" || r.Finish == "other") {
+		r.Finish = "tool_calls"
 	}
 	return r, nil
 }
@@ -291,18 +284,18 @@ type responseBody struct {
 }
 
 // readResponsesAnswer reads an answer of Responses.
-func readResponsesAnswer(streaming bool, body string) (reading, error) {
-	var r reading
+func readResponsesAnswer(streaming bool, body string) (wiretest.Reading, error) {
+	var r wiretest.Reading
 	if !streaming {
 		var b responseBody
 		if err := json.Unmarshal([]byte(body), &b); err != nil {
 			return r, err
 		}
-		r.response(b)
+		readResponse(&r, b)
 		for _, item := range b.Output {
-			r.item(item)
+			readItem(&r, item)
 		}
-		r.decide(b)
+		decide(&r, b)
 		return r, nil
 	}
 	// Joined from the fragments alone; the response object at the end gives usage and status.
@@ -312,7 +305,7 @@ func readResponsesAnswer(streaming bool, body string) (reading, error) {
 	}
 	texts := map[[2]int]*piece{}
 	args, items := map[int]string{}, map[int]outputItem{}
-	r.broken = true
+	r.Broken = true
 	var last responseBody
 	for i, doc := range dataOf(body) {
 		if doc == "[DONE]" {
@@ -350,12 +343,12 @@ func readResponsesAnswer(streaming bool, body string) (reading, error) {
 			e.Item.Content = nil
 			items[e.Output] = e.Item
 		case "error":
-			r.err = errorText([]byte(doc))
+			r.Err = errorText([]byte(doc))
 			return r, nil
 		case "response.completed", "response.incomplete", "response.failed":
-			r.broken = false
-			r.response(e.Response)
-			if r.err != "" {
+			r.Broken = false
+			readResponse(&r, e.Response)
+			if r.Err != "" {
 				return r, nil
 			}
 			last = e.Response
@@ -370,7 +363,7 @@ func readResponsesAnswer(streaming bool, body string) (reading, error) {
 		return a.output < b.output || a.output == b.output && a.content < b.content
 	})
 	for _, p := range pieces {
-		r.text += p.text
+		r.Text += p.text
 	}
 	var order []int
 	for i := range items {
@@ -382,58 +375,58 @@ func readResponsesAnswer(streaming bool, body string) (reading, error) {
 		if a, ok := args[i]; ok && item.Type == "function_call" {
 			item.Arguments, _ = json.Marshal(a)
 		}
-		r.item(item)
+		readItem(&r, item)
 	}
-	r.decide(last)
+	decide(&r, last)
 	return r, nil
 }
 
-// response reads what a response says of itself.
-func (r *reading) response(b responseBody) {
-	r.usage = b.Usage.figures()
+// readResponse reads what a response says of itself.
+func readResponse(r *wiretest.Reading, b responseBody) {
+	r.Usage = b.Usage.figures()
 	if len(b.Error) > 0 && string(b.Error) != "null" {
-		r.err = errorText([]byte(`{"error":` + string(b.Error) + `}`))
+		r.Err = errorText([]byte(`{"error":` + string(b.Error) + `}`))
 	}
 	if b.Status == "queued" || b.Status == "in_progress" {
-		r.broken = true
+		r.Broken = true
 	}
 }
 
-// item reads text and calls of an output item.
-func (r *reading) item(item outputItem) {
+// readItem reads text and calls of an output item.
+func readItem(r *wiretest.Reading, item outputItem) {
 	switch item.Type {
 	case "message":
 		for _, c := range item.Content {
-			r.text += c.Text + c.Refusal
+			r.Text += c.Text + c.Refusal
 			if c.Refusal != "" {
-				r.finish = "content_filter"
+				r.Finish = "content_filter"
 			}
 		}
 	case "function_call":
 		c := called{item.Name, item.Arguments}
-		r.calls = append(r.calls, item.Name+" "+c.args())
+		r.Calls = append(r.Calls, ofWire(item.CallID)+" "+item.Name+" "+c.args())
 	case "custom_tool_call":
-		r.calls = append(r.calls, item.Name+" "+item.Input)
+		r.Calls = append(r.Calls, ofWire(item.CallID)+" "+item.Name+" "+item.Input)
 	case "local_shell_call", "shell_call":
-		r.calls = append(r.calls, item.Type+" "+string(item.Action))
+		r.Calls = append(r.Calls, ofWire(item.CallID)+" "+spaceless(item.Type, string(item.Action)))
 	case "apply_patch_call":
-		r.calls = append(r.calls, item.Type+" "+string(item.Operation))
+		r.Calls = append(r.Calls, ofWire(item.CallID)+" "+spaceless(item.Type, string(item.Operation)))
 	}
 }
 
 // decide gives the finish in the neutral words.
-func (r *reading) decide(b responseBody) {
+func decide(r *wiretest.Reading, b responseBody) {
 	switch {
 	case b.Incomplete != nil && b.Incomplete.Reason == "max_output_tokens":
-		r.finish = "length"
+		r.Finish = "length"
 	case b.Incomplete != nil && b.Incomplete.Reason == "content_filter":
-		r.finish = "content_filter"
+		r.Finish = "content_filter"
 	case b.Status == "incomplete":
-		r.finish = "other"
-	case r.finish == "":
-		r.finish = "stop"
+		r.Finish = "other"
+	case r.Finish == "":
+		r.Finish = "stop"
 	}
-	if len(r.calls) > 0 && r.finish == "stop" {
-		r.finish = "tool_calls"
+	if len(r.Calls) > 0 && r.Finish == "stop" {
+		r.Finish = "tool_calls"
 	}
 }

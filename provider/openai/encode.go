@@ -17,6 +17,7 @@ type encoder struct {
 	model  string
 	tools  *wire.Toolset
 	output wire.Output
+	local  bool // a user's message is being written, which may name files of this machine
 }
 
 // encode appends the body of req to dst.
@@ -112,6 +113,30 @@ func errorText(text string) string {
 		return text
 	}
 	return "Error: " + text
+}
+
+// read returns media with the bytes of the file that they name, where a user's message may do that.
+func (e *encoder) read(where string, m pawl.Media) pawl.Media {
+	if !wire.IsLocal(m.URL) {
+		return m
+	}
+	if !e.local {
+		e.Fail(e.invalid(where, "only a user's message can name a local file"))
+		return m
+	}
+	m, err := wire.ReadLocal(m)
+	if err != nil {
+		e.Fail(e.invalid(where, "%v", err))
+	}
+	return m
+}
+
+// uploaded writes the id of a file that was uploaded to this provider.
+func (e *encoder) uploaded(where, id string) {
+	if !e.compatible && strings.HasPrefix(id, "file_") {
+		e.Fail(e.unsupported(where, "%s is a file at Anthropic; those at OpenAI begin with file-", id))
+	}
+	e.String(id)
 }
 
 // mediaKind says how media is sent: "image", "audio", "file", or "" where its type is unknown.

@@ -102,7 +102,9 @@ func (d *dialect) toError(status int, h http.Header, body []byte, now time.Time)
 		e.Message = http.StatusText(status)
 	}
 	if status == http.StatusTooManyRequests || status >= 500 {
-		e.RetryAfter = wire.RetryAfter(h, now)
+		if e.RetryAfter = wire.RetryAfter(h, now); e.RetryAfter == 0 {
+			e.RetryAfter = wire.RetryIn(f.message)
+		}
 	}
 	switch h.Get("X-Should-Retry") {
 	case "true":
@@ -118,6 +120,9 @@ func (d *dialect) toStreamError(raw []byte) error {
 	f := readFailure(raw)
 	e := d.classify(f.status, f)
 	e.Status = f.status
+	if e.Retryable {
+		e.RetryAfter = wire.RetryIn(f.message)
+	}
 	return e
 }
 

@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/wiretest"
 	"github.com/pawl-go/pawl/pawltest"
 	"github.com/pawl-go/pawl/provider/openai"
 	"github.com/pawl-go/pawl/script"
@@ -158,7 +159,7 @@ and servers compatible with it, 43 to 57 about Responses.
 	for i, list := range found {
 		t.Errorf("quirk %d is not on the list, but %v name it", i, list)
 	}
-	page(t, "openai-quirks.md", b.String())
+	wiretest.Page(t, "openai-quirks.md", b.String())
 }
 
 func cell(s string) string { return strings.ReplaceAll(s, "|", `\|`) }

@@ -41,10 +41,10 @@ func fromRequest(e *encoder, req *pawl.Request) {
 		}
 		e.Raw("]")
 	}
+	if (!e.tools.Empty() || len(e.Tools) > 0) && e.Key("tools") {
+		e.List(e.tools.Body)
+	}
 	if !e.tools.Empty() {
-		if e.Key("tools") {
-			e.B = append(e.B, e.tools.Body...)
-		}
 		if e.Key("tool_choice") {
 			fromChoice(e, req.Choice)
 		}
@@ -53,7 +53,7 @@ func fromRequest(e *encoder, req *pawl.Request) {
 	if s.MaxTokens > 0 && e.Key("max_output_tokens") {
 		e.Int(s.MaxTokens)
 	}
-	e.sampling(s, !e.tools.Empty())
+	e.sampling(s, !e.tools.Empty() || len(e.Tools) > 0)
 	if len(s.Stop) > 0 {
 		e.Fail(e.unsupported("settings.stop", "the Responses API has no stop sequences; openai-chat has them"))
 	}
@@ -146,6 +146,7 @@ func fromMessage(e *encoder, i int, m *pawl.Message, types *map[string]string) {
 	default:
 		e.Fail(e.invalid("messages", "message %d has the unknown role %q", i, m.Role))
 	}
+	e.local = m.Role == pawl.RoleUser
 	e.Comma()
 	e.Raw(`{"type":"message","role":"`)
 	e.Raw(string(m.Role))
@@ -159,6 +160,7 @@ func fromMessage(e *encoder, i int, m *pawl.Message, types *map[string]string) {
 		}
 		e.Raw("]")
 	}
+	e.local = false
 	e.Raw(`}`)
 }
 
@@ -186,7 +188,16 @@ func fromPart(e *encoder, message, i int, p pawl.Part) {
 }
 
 func fromMedia(e *encoder, where string, m pawl.Media) {
+	m = e.read(where, m)
 	switch kind := mediaKind(m); {
+	case wire.FileID(m.URL) && kind == "image" && m.MIME != "":
+		e.Raw(`{"type":"input_image","file_id":`)
+		e.uploaded(where, m.URL)
+		e.Raw(`}`)
+	case wire.FileID(m.URL):
+		e.Raw(`{"type":"input_file","file_id":`)
+		e.uploaded(where, m.URL)
+		e.Raw(`}`)
 	case kind == "image":
 		e.Raw(`{"type":"input_image","image_url":`)
 		if m.URL != "" {

@@ -2,10 +2,7 @@ package openai_test
 
 import (
 	"encoding/json"
-	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
 	"reflect"
 	"regexp"
 	"strconv"
@@ -13,28 +10,9 @@ import (
 	"testing"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/wiretest"
 	"github.com/pawl-go/pawl/provider/openai"
 )
-
-var update = flag.Bool("update", false, "write docs/openai-wire.md and docs/openai-quirks.md")
-
-// page compares a page of the documentation with what it should be, or writes it.
-func page(t *testing.T, name, want string) {
-	t.Helper()
-	path := filepath.Join("..", "..", "docs", name)
-	if *update {
-		if err := os.WriteFile(path, []byte(want), 0o666); err != nil {
-			t.Fatal(err)
-		}
-	}
-	got, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatalf("%v; go test ./provider/openai -update writes it", err)
-	}
-	if string(got) != want {
-		t.Errorf("docs/%s is not what the tests say; go test ./provider/openai -update writes it", name)
-	}
-}
 
 // put sets the value at a path such as choices[0].message.content, and makes what is missing on the way.
 func put(v any, path string, value any) any {
@@ -427,7 +405,7 @@ func TestWire(t *testing.T) {
 			}
 		}
 	}
-	page(t, "openai-wire.md", wirePage())
+	wiretest.Page(t, "openai-wire.md", wirePage())
 }
 
 func wirePage() string {

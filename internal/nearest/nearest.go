@@ -1,7 +1,8 @@
-package pawl
+// Package nearest finds the word that somebody may have meant: a tool's name that a model misspelt, a field, a value, a name in a rule.
+package nearest
 
-// nearest returns the word most like s, or "" when none is near: at most a third of the letters differ.
-func nearest(s string, words []string) string {
+// Word returns the word most like s, or "" when none is near: at most a third of the letters differ.
+func Word(s string, words []string) string {
 	best, bestD := "", max(2, len(s)/3)+1
 	for _, w := range words {
 		if d := distance(s, w, bestD); d < bestD {

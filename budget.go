@@ -1,0 +1,224 @@
+package pawl
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+)
+
+// budget is what a run may use, the runs and calls inside of it included. The budgets of a run and of those it is inside are a chain: what is used
+// counts in each of them at once, so nothing counts twice and nothing is handed out that is used elsewhere.
+//
+// Requests are let in against a reservation: the most they can use, held until it is known what they did. Where that does not fit beside
+// what others hold, a request waits for them. So runs side by side pass a limit by no more than one request, as a run by itself
+// does; and whoever wants them to ask side by side close to a limit says how long a reply may be (Settings.MaxTokens).
+type budget struct {
+	limits  Limits
+	begun   atomic.Int64 // calls
+	refused atomic.Bool  // whether a call was, for this limit
+	outer   *budget      // of the run that this one is inside; nil: none
+
+	ledger *ledger // nil: neither here nor outside is there a limit of tokens or cost
+	used   use
+	held   use // by requests under way
+	asking int // how many those are
+}
+
+// ledger is shared by the budgets of a chain.
+type ledger struct {
+	mu    sync.Mutex
+	freed chan struct{} // closed, and made anew, when a request is over
+}
+
+// use is an amount of what is limited by requests.
+type use struct {
+	tokens int
+	cost   float64
+}
+
+// newBudget returns the budget of a run inside outer, if that is not nil, which has spent from before.
+func newBudget(l Limits, spent Spent, outer *budget) *budget {
+	b := &budget{limits: l, outer: outer, used: use{spent.Usage.Total(), spent.Usage.Cost}}
+	b.begun.Store(int64(spent.Calls))
+	if outer != nil {
+		b.ledger = outer.ledger
+	}
+	if b.ledger == nil && (l.Tokens > 0 || l.Cost > 0) {
+		b.ledger = &ledger{freed: make(chan struct{})}
+	}
+	return b
+}
+
+// take counts a call that begins.
+func (b *budget) take() error {
+	for o := b; o != nil; o = o.outer {
+		if n := o.begun.Add(1); o.limits.Calls > 0 && n > int64(o.limits.Calls) {
+			o.refused.Store(true)
+			for u := b; ; u = u.outer { // nothing was begun
+				if u.begun.Add(-1); u == o {
+					return fail(OutcomeSkipped, "Not run: the limit of %d calls was reached. Answer with what you have.", o.limits.Calls)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// giveBack undoes take: the call counts as never begun.
+func (b *budget) giveBack() {
+	for ; b != nil; b = b.outer {
+		b.begun.Add(-1)
+	}
+}
+
+// leaves reports whether n further calls may begin, whatever else goes on.
+func (b *budget) leaves(n int) bool {
+	for ; b != nil; b = b.outer {
+		if b.limits.Calls > 0 && b.begun.Load()+int64(n) > int64(b.limits.Calls) {
+			return false
+		}
+	}
+	return true
+}
+
+// callsRefused returns the limit for which a call was refused; 0: none was.
+func (b *budget) callsRefused() int {
+	for ; b != nil; b = b.outer {
+		if b.refused.Load() {
+			return b.limits.Calls
+		}
+	}
+	return 0
+}
+
+// costs reports whether there is a limit on cost.
+func (b *budget) costs() bool {
+	for ; b != nil; b = b.outer {
+		if b.limits.Cost > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// spent names the limit that n more would reach; "" if none. The ledger is locked.
+func (b *budget) spent(n use) string {
+	for ; b != nil; b = b.outer {
+		switch l := b.limits; {
+		case l.Tokens > 0 && b.used.tokens+n.tokens >= l.Tokens:
+			return fmt.Sprintf("%d tokens of %d are used up", b.used.tokens, l.Tokens)
+		case l.Cost > 0 && b.used.cost+n.cost >= l.Cost:
+			return fmt.Sprintf("$%.4f of $%.4f are spent", b.used.cost, l.Cost)
+		}
+	}
+	return ""
+}
+
+// room reports whether n fits beside what is held. The ledger is locked.
+func (b *budget) room(n use) bool {
+	for ; b != nil; b = b.outer {
+		l, u, h := b.limits, b.used, b.held
+		if b.asking > 0 && (l.Tokens > 0 && u.tokens+h.tokens+n.tokens > l.Tokens || l.Cost > 0 && u.cost+h.cost+n.cost > l.Cost) {
+			return false
+		}
+	}
+	return true
+}
+
+// reserve holds n for a request, once there is room. why names the limit that forbids it. When ctx ends it returns without.
+func (b *budget) reserve(ctx context.Context, n use) (why string, ok bool) {
+	l := b.ledger
+	for {
+		l.mu.Lock()
+		why = b.spent(use{})
+		ok = why == "" && ctx.Err() == nil && b.room(n)
+		for o := b; ok && o != nil; o = o.outer {
+			o.held.tokens += n.tokens
+			o.held.cost += n.cost
+			o.asking++
+		}
+		freed := l.freed
+		l.mu.Unlock()
+		if ok || why != "" {
+			return why, ok
+		}
+		select {
+		case <-freed:
+		case <-ctx.Done():
+			return "", false
+		}
+	}
+}
+
+// settle counts what the request has used for which n was held.
+func (b *budget) settle(n, used use) {
+	l := b.ledger
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for o := b; o != nil; o = o.outer {
+		o.held.tokens -= n.tokens
+		o.held.cost -= n.cost
+		o.used.tokens += used.tokens
+		o.used.cost += used.cost
+		if o.asking--; o.asking == 0 {
+			o.held = use{} // no rounding error stays
+		}
+	}
+	close(l.freed)
+	l.freed = make(chan struct{})
+}
+
+// near names the limit that another request like the last one would reach; "" if none, or none was made.
+func (b *budget) near(last use) string {
+	if b.ledger == nil || last == (use{}) {
+		return ""
+	}
+	b.ledger.mu.Lock()
+	defer b.ledger.mu.Unlock()
+	return b.spent(last)
+}
+
+// admit reserves what the next request may use, where something is limited, and waits for those beside it where it has to. It names the limit
+// that forbids the request; "" if none does.
+func (r *run) admit(ctx context.Context) string {
+	b := r.scope.budget
+	if b.ledger == nil || ctx.Err() != nil {
+		return ""
+	}
+	req := &Request{Messages: r.res.Messages, Tools: r.scope.tools, Output: r.agent.Output, Settings: r.agent.Settings}
+	in, out := req.Bounds()
+	for _, m := range r.then {
+		in += m.bytes()
+	}
+	r.need = use{tokens: in + len(r.agent.Instructions) + out}
+	if b.costs() {
+		r.need.cost, _ = r.agent.Model.(Pricer).MaxCost(req) // it is one: see affordable
+	}
+	why, ok := b.reserve(ctx, r.need)
+	r.asking = ok
+	return why
+}
+
+// paid counts what the request under way has used; without one it does nothing.
+func (r *run) paid(u Usage) {
+	if r.asking {
+		r.asking = false
+		r.last = use{u.Total(), u.Cost}
+		r.scope.budget.settle(r.need, r.last)
+	}
+}
+
+// affordable reports a limit on cost that nobody could keep.
+func (r *run) affordable() error {
+	if !r.scope.budget.costs() {
+		return nil
+	}
+	if p, ok := r.agent.Model.(Pricer); ok {
+		if _, known := p.MaxCost(&Request{Tools: r.scope.tools, Settings: r.agent.Settings}); known {
+			return nil
+		}
+	}
+	return errors.New("the price of the agent's model is not known, so Limits.Cost cannot be kept: give it one with pawl.Price.Of, or limit Tokens instead")
+}

@@ -1,0 +1,183 @@
+package netguard
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"net/url"
+	"strconv"
+	"strings"
+)
+
+// pattern is an entry of Allow or Deny.
+type pattern struct {
+	text   string
+	host   string // "" for a network
+	suffix bool   // *.host
+	net    netip.Prefix
+	port   string // "" for all
+}
+
+type patterns []pattern
+
+func parsePatterns(list []string) (patterns, error) {
+	var ps patterns
+	for _, text := range list {
+		p, err := parsePattern(text)
+		if err != nil {
+			return nil, fmt.Errorf(`%q: %w; want a host such as "example.com", "*.example.com" or "localhost:8080", an address or a network such as "10.1.0.0/16"`, text, err)
+		}
+		ps = append(ps, p)
+	}
+	return ps, nil
+}
+
+func parsePattern(text string) (pattern, error) {
+	p := pattern{text: text}
+	s := strings.ToLower(strings.TrimSpace(text))
+	if n, err := netip.ParsePrefix(s); err == nil {
+		p.net = n.Masked()
+		return p, nil
+	}
+	if a, err := netip.ParseAddr(strings.Trim(s, "[]")); err == nil && a.Zone() == "" {
+		p.net = netip.PrefixFrom(a.Unmap(), a.Unmap().BitLen())
+		return p, nil
+	}
+	host := s
+	if h, port, err := net.SplitHostPort(s); err == nil {
+		if !validPort(port) {
+			return p, fmt.Errorf("%q is no port", port)
+		}
+		host, p.port = h, port
+	}
+	if a, err := netip.ParseAddr(host); err == nil && a.Zone() == "" {
+		p.net = netip.PrefixFrom(a.Unmap(), a.Unmap().BitLen())
+		return p, nil
+	}
+	if rest, ok := strings.CutPrefix(host, "*."); ok {
+		p.suffix, host = true, rest
+	}
+	switch {
+	case host == "":
+		return p, errors.New("it has no host")
+	case strings.ContainsAny(host, "*/:@?#[] \\"):
+		return p, errors.New("it is no host")
+	}
+	p.host = strings.TrimSuffix(host, ".")
+	return p, nil
+}
+
+// host reports whether a pattern names the host.
+func (ps patterns) host(name, port string) bool {
+	for _, p := range ps {
+		if p.host == "" || p.port != "" && p.port != port {
+			continue
+		}
+		if !p.suffix && name == p.host || p.suffix && strings.HasSuffix(name, "."+p.host) {
+			return true
+		}
+	}
+	return false
+}
+
+// addr reports whether a pattern names the address, as it is or as one of IPv4 that it carries.
+func (ps patterns) addr(a netip.Addr, port string) bool {
+	a = a.Unmap()
+	for _, p := range ps {
+		if p.host == "" && (p.port == "" || p.port == port) && p.net.Contains(a) {
+			return true
+		}
+	}
+	return false
+}
+
+// networks reports whether an address is named at all: then a host's addresses decide.
+func (ps patterns) networks() bool {
+	for _, p := range ps {
+		if p.host == "" {
+			return true
+		}
+	}
+	return false
+}
+
+// said lists the patterns, for a message.
+func (ps patterns) said() string {
+	if len(ps) == 0 {
+		return ""
+	}
+	names := make([]string, 0, len(ps))
+	for i, p := range ps {
+		if i == 10 {
+			names = append(names, "…")
+			break
+		}
+		names = append(names, p.text)
+	}
+	return ": " + strings.Join(names, ", ")
+}
+
+// canonicalHost is the name as DNS compares it.
+func canonicalHost(h string) string { return strings.TrimSuffix(strings.ToLower(h), ".") }
+
+// literal reads an address. The forms that only some programs take for one (2130706433, 0x7f.1, 0177.0.0.1, 127.1) are an error:
+// what one of them means depends on who reads it.
+func literal(host string) (netip.Addr, bool, error) {
+	if a, err := netip.ParseAddr(host); err == nil {
+		if a.Zone() != "" {
+			return a, true, errors.New("an address with a zone is one of this machine's own networks")
+		}
+		return a, true, nil
+	}
+	if strings.Contains(host, ":") {
+		return netip.Addr{}, false, errors.New("it is no IPv6 address")
+	}
+	last := host[strings.LastIndexByte(host, '.')+1:]
+	if numeric(last) {
+		return netip.Addr{}, false, errors.New("it looks like an address but is none; an IPv4 address has four decimal numbers")
+	}
+	for _, r := range host {
+		if r >= 0x80 || r <= ' ' || strings.ContainsRune(`%\/"<>^|{}`, r) {
+			return netip.Addr{}, false, errors.New("it is no host name; a name with other letters is written in its ASCII form, xn--…")
+		}
+	}
+	return netip.Addr{}, false, nil
+}
+
+// numeric reports whether the last label of a host makes it an address, by the WHATWG's rule for URLs.
+func numeric(label string) bool {
+	if label == "" {
+		return false
+	}
+	if strings.Trim(label, "0123456789") == "" {
+		return true
+	}
+	hex, ok := strings.CutPrefix(label, "0x")
+	return ok && strings.Trim(hex, "0123456789abcdef") == ""
+}
+
+// local reports whether a name is one of this machine or its network, whatever it is resolved to.
+func local(name string) bool {
+	for _, s := range []string{"localhost", "local", "localdomain", "internal", "home.arpa", "lan", "intranet"} {
+		if name == s || strings.HasSuffix(name, "."+s) {
+			return true
+		}
+	}
+	return !strings.Contains(name, ".")
+}
+
+func portOf(u *url.URL) string {
+	switch p := u.Port(); {
+	case p != "":
+		return p
+	case u.Scheme == "https":
+		return "443"
+	}
+	return "80"
+}
+
+func validPort(p string) bool {
+	n, err := strconv.Atoi(p)
+	return err == nil && 0 < n && n < 1<<16
+}

@@ -1,0 +1,257 @@
+// Package netguard carries HTTP requests to public addresses only, unless it was told of others.
+//
+//	g, err := netguard.New(netguard.Options{Allow: []string{"localhost:8080"}})
+//	client := &http.Client{Transport: g}
+//
+// A model chooses the addresses that a tool fetches, and a page chooses where it redirects to. So a name is never trusted: it is
+// resolved here, every address it has is checked, and the address that was checked is the one that is dialled, so that an
+// answer that changes between the check and the connection changes nothing. Each redirect is a request like the first.
+//
+// Refused unless allowed: loopback, private and link-local networks, shared address space (CGNAT), the metadata services of clouds,
+// multicast and everything reserved, and the IPv6 forms that carry such an IPv4 address (mapped, compatible, NAT64, 6to4, Teredo, ISATAP).
+// What is refused is a *Refused, which says why in words that may be shown to whoever asked.
+package netguard
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"slices"
+	"time"
+)
+
+// Options say what a Guard lets through. The zero value lets every public host through, and nothing else.
+type Options struct {
+	// Allow names hosts that may be reached although their addresses are not public: "localhost:8080", "wiki.example.com",
+	// "*.corp.example.com", an address "10.1.2.3", or a network "10.1.0.0/16". Without a port all ports are meant.
+	Allow []string
+	// Only turns Allow into the whole list: nothing else is reached, public or not.
+	Only bool
+	// Deny names, in the same forms, what is never reached. It wins over Allow.
+	Deny []string
+
+	Proxy   func(*http.Request) (*url.URL, error)                             // nil: http.ProxyFromEnvironment
+	Lookup  func(ctx context.Context, host string) ([]netip.Addr, error)      // nil: the system's resolver
+	Dial    func(ctx context.Context, network, addr string) (net.Conn, error) // connects to an address that was checked; nil: a net.Dialer
+	Timeout time.Duration                                                     // for a connection; 0: 10 s
+}
+
+// Guard checks requests and carries them. It may be used concurrently.
+type Guard struct {
+	allow, deny patterns
+	only        bool
+	lookup      func(ctx context.Context, host string) ([]netip.Addr, error)
+	dial        func(ctx context.Context, network, addr string) (net.Conn, error)
+	proxy       func(*http.Request) (*url.URL, error)
+
+	direct, proxied *http.Transport
+}
+
+// Refused is the error of a request that must not be sent. Its text has no address that a name was resolved to.
+type Refused struct {
+	Host   string // as it was asked for
+	Reason string // for whoever asked
+}
+
+// Error says what was refused, and why.
+func (r *Refused) Error() string { return r.Host + " is refused: " + r.Reason }
+
+// Refusal returns the words of Error; it tells this error apart from those of a connection.
+func (r *Refused) Refusal() string { return r.Error() }
+
+// New returns a Guard. The error names the pattern that is none.
+func New(o Options) (*Guard, error) {
+	g := &Guard{only: o.Only, lookup: o.Lookup, dial: o.Dial, proxy: o.Proxy}
+	var err error
+	if g.allow, err = parsePatterns(o.Allow); err != nil {
+		return nil, fmt.Errorf("allow: %w", err)
+	}
+	if g.deny, err = parsePatterns(o.Deny); err != nil {
+		return nil, fmt.Errorf("deny: %w", err)
+	}
+	if g.proxy == nil {
+		g.proxy = http.ProxyFromEnvironment
+	}
+	if g.lookup == nil {
+		g.lookup = func(ctx context.Context, host string) ([]netip.Addr, error) {
+			return net.DefaultResolver.LookupNetIP(ctx, "ip", host)
+		}
+	}
+	timeout := o.Timeout
+	if timeout <= 0 {
+		timeout = 10 * time.Second
+	}
+	if g.dial == nil {
+		g.dial = (&net.Dialer{Timeout: timeout}).DialContext
+	}
+	g.direct = &http.Transport{DialContext: g.connect}
+	g.proxied = &http.Transport{DialContext: g.dial, Proxy: func(r *http.Request) (*url.URL, error) {
+		u, _ := r.Context().Value(proxyKey{}).(*url.URL)
+		return u, nil
+	}}
+	for _, t := range []*http.Transport{g.direct, g.proxied} {
+		t.ForceAttemptHTTP2 = true
+		t.TLSHandshakeTimeout = timeout
+		t.MaxResponseHeaderBytes = 64 << 10
+		t.MaxIdleConns, t.MaxIdleConnsPerHost, t.IdleConnTimeout = 32, 4, 30*time.Second
+	}
+	return g, nil
+}
+
+type proxyKey struct{}
+
+// RoundTrip checks the request and sends it, through a proxy where one is set. It follows no redirect.
+func (g *Guard) RoundTrip(r *http.Request) (*http.Response, error) {
+	if err := g.Check(r.URL); err != nil {
+		return nil, err
+	}
+	proxy, err := g.choose(r)
+	switch {
+	case err != nil:
+		return nil, err
+	case proxy == nil:
+		return g.direct.RoundTrip(r)
+	}
+	return g.proxied.RoundTrip(r.WithContext(context.WithValue(r.Context(), proxyKey{}, proxy)))
+}
+
+// CloseIdleConnections closes what is kept for later requests.
+func (g *Guard) CloseIdleConnections() {
+	g.direct.CloseIdleConnections()
+	g.proxied.CloseIdleConnections()
+}
+
+// Check says whether a request to u may be tried: nil, or a *Refused. It resolves no name; what a name stands for is checked when it
+// is dialled.
+func (g *Guard) Check(u *url.URL) error {
+	host := u.Hostname()
+	refuse := func(format string, args ...any) error {
+		return &Refused{Host: u.Host, Reason: fmt.Sprintf(format, args...)}
+	}
+	switch {
+	case u.Scheme != "http" && u.Scheme != "https":
+		return &Refused{Host: u.Scheme + ":", Reason: "only http and https are fetched"}
+	case u.User != nil:
+		return refuse("an address must not carry a user name or password")
+	case host == "":
+		return &Refused{Host: u.String(), Reason: "the address has no host"}
+	}
+	port := portOf(u)
+	if p := u.Port(); p != "" && !validPort(p) {
+		return refuse("%q is no port", p)
+	}
+	name := canonicalHost(host)
+	ip, isIP, err := literal(name)
+	if err != nil {
+		return refuse("%v", err)
+	}
+	if isIP {
+		return g.checkAddr(u.Host, "", ip, port)
+	}
+	switch {
+	case g.deny.host(name, port):
+		return refuse("it is on the list of what is never fetched")
+	case g.allow.host(name, port):
+		return nil
+	case g.only && !g.allow.networks():
+		return refuse("it is not on the list of what may be fetched%s", g.allow.said())
+	case local(name):
+		return refuse("it names this machine or its network")
+	}
+	return nil
+}
+
+// Named reports whether Allow names the host of u, by its name or its address.
+func (g *Guard) Named(u *url.URL) bool {
+	name, port := canonicalHost(u.Hostname()), portOf(u)
+	ip, isIP, err := literal(name)
+	return err == nil && (isIP && g.allow.addr(ip, port) || !isIP && g.allow.host(name, port))
+}
+
+// checkAddr says whether addr may be dialled, for host as it was asked for; name is what was resolved, "" for an address.
+func (g *Guard) checkAddr(asked, name string, addr netip.Addr, port string) error {
+	why := special(addr)
+	switch {
+	case g.deny.addr(addr, port), slices.ContainsFunc(carried(addr.Unmap()), func(v4 netip.Addr) bool { return g.deny.addr(v4, port) }):
+		return &Refused{Host: asked, Reason: "its address is on the list of what is never fetched"}
+	case name != "" && g.allow.host(name, port), g.allow.addr(addr, port):
+		return nil
+	case g.only:
+		return &Refused{Host: asked, Reason: "it is not on the list of what may be fetched" + g.allow.said()}
+	case why != "" && name != "":
+		return &Refused{Host: asked, Reason: "the name stands for " + why}
+	case why != "":
+		return &Refused{Host: asked, Reason: "it is " + why}
+	}
+	return nil
+}
+
+// choose returns the proxy for a request. A proxy resolves names itself, so the name's addresses are checked here first, where
+// they can be known.
+func (g *Guard) choose(r *http.Request) (*url.URL, error) {
+	proxy, err := g.proxy(r)
+	if err != nil || proxy == nil {
+		return nil, err
+	}
+	name, port := canonicalHost(r.URL.Hostname()), portOf(r.URL)
+	if _, isIP, _ := literal(name); isIP || g.allow.host(name, port) {
+		return proxy, nil // Check has seen it
+	}
+	addrs, err := g.lookup(r.Context(), name)
+	if err != nil {
+		if g.only {
+			return nil, &Refused{Host: r.URL.Host, Reason: "its address is not known, and only listed ones may be fetched"}
+		}
+		return proxy, nil // only the proxy knows it
+	}
+	for _, a := range addrs {
+		if err := g.checkAddr(r.URL.Host, name, a, port); err != nil {
+			return nil, err
+		}
+	}
+	return proxy, nil
+}
+
+// connect resolves addr, checks every address it has, and dials one that was checked.
+func (g *Guard) connect(ctx context.Context, network, addr string) (net.Conn, error) {
+	host, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		return nil, err
+	}
+	name := canonicalHost(host)
+	ip, isIP, err := literal(name)
+	if err != nil {
+		return nil, &Refused{Host: host, Reason: err.Error()}
+	}
+	addrs := []netip.Addr{ip}
+	if isIP {
+		name = ""
+	} else {
+		if addrs, err = g.lookup(ctx, name); err != nil {
+			return nil, err
+		}
+		if len(addrs) == 0 {
+			return nil, &net.DNSError{Err: "no address", Name: name, IsNotFound: true}
+		}
+	}
+	for _, a := range addrs { // one that is refused is reason to trust none
+		if err := g.checkAddr(host, name, a, port); err != nil {
+			return nil, err
+		}
+	}
+	var failed []error
+	for _, a := range addrs {
+		conn, err := g.dial(ctx, network, net.JoinHostPort(a.Unmap().String(), port))
+		if err == nil {
+			return conn, nil
+		}
+		if failed = append(failed, err); ctx.Err() != nil || len(failed) == 3 {
+			break
+		}
+	}
+	return nil, errors.Join(failed...)
+}

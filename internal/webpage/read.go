@@ -1,0 +1,164 @@
+package webpage
+
+import (
+	"bytes"
+	"net/url"
+	"strings"
+	"unicode/utf8"
+
+	"codeberg.org/readeck/go-readability/v2"
+	"github.com/JohannesKaufmann/html-to-markdown/v2/converter"
+	"github.com/JohannesKaufmann/html-to-markdown/v2/plugin/base"
+	"github.com/JohannesKaufmann/html-to-markdown/v2/plugin/commonmark"
+	"github.com/JohannesKaufmann/html-to-markdown/v2/plugin/table"
+	"golang.org/x/net/html"
+	"golang.org/x/net/html/charset"
+)
+
+// maxElements bounds the work that a page can make.
+const maxElements = 100_000
+
+// Page is a Response as text.
+type Page struct {
+	Title string // "": it has none, or is no page
+	Text  string // Markdown of a page; other text as it is; "" of what is no text
+	Image bool   // the body is an image of a common kind
+}
+
+// Read makes text of a Response. Of an HTML page it is the main content where one can be told apart, else all of it.
+func Read(r *Response) Page {
+	switch kind := r.Type; {
+	case kind == "text/html", kind == "application/xhtml+xml":
+		return Markdown(r.Body, r.contentType(), r.URL)
+	case textual(kind):
+		return Page{Text: decode(r.Body, r.contentType())}
+	case kind == "image/png", kind == "image/jpeg", kind == "image/gif", kind == "image/webp":
+		return Page{Image: !r.Truncated}
+	}
+	return Page{}
+}
+
+// Source is the body as text, whatever its type; "" when it is none.
+func Source(r *Response) string {
+	if !textual(r.Type) && r.Type != "text/html" && r.Type != "application/xhtml+xml" {
+		return ""
+	}
+	return decode(r.Body, r.contentType())
+}
+
+func (r *Response) contentType() string {
+	if r.Charset == "" {
+		return r.Type
+	}
+	return r.Type + "; charset=" + r.Charset
+}
+
+func textual(kind string) bool {
+	if strings.HasPrefix(kind, "text/") || strings.HasSuffix(kind, "+json") || strings.HasSuffix(kind, "+xml") {
+		return true
+	}
+	switch kind {
+	case "application/json", "application/xml", "application/javascript", "application/ecmascript", "application/x-ndjson", "application/jsonl", "application/yaml",
+		"application/x-yaml", "application/toml", "application/sql", "application/x-sh", "application/graphql", "application/x-www-form-urlencoded":
+		return true
+	}
+	return false
+}
+
+// decode makes UTF-8 of text in the charset that its type, its first bytes or the look of it say.
+func decode(b []byte, contentType string) string {
+	if _, name, certain := charset.DetermineEncoding(b, contentType); !certain && utf8.Valid(b) || name == "utf-8" {
+		return strings.ToValidUTF8(strings.TrimPrefix(string(b), "\uFEFF"), "\uFFFD")
+	}
+	e, _, _ := charset.DetermineEncoding(b, contentType)
+	out, err := e.NewDecoder().Bytes(b)
+	if err != nil {
+		return strings.ToValidUTF8(string(b), "\uFFFD")
+	}
+	return strings.TrimPrefix(string(out), "\uFEFF")
+}
+
+// Markdown makes Markdown of an HTML page: of its main content where one can be told apart, else of all of it. Links are made whole with
+// the page's address, which may be "".
+func Markdown(page []byte, contentType, address string) (p Page) {
+	defer func() {
+		if recover() != nil { // a page that a library fails on still has its words
+			p = Page{Text: words(decode(page, contentType))}
+		}
+	}()
+	return read(page, contentType, address)
+}
+
+func read(page []byte, contentType, address string) Page {
+	doc, err := html.Parse(strings.NewReader(decode(page, contentType)))
+	if err != nil { // nested too deep: the words are there all the same
+		return Page{Text: words(decode(page, contentType))}
+	}
+	base, _ := url.Parse(address)
+	whole := Page{Title: title(doc)}
+	p := readability.NewParser()
+	p.MaxElemsToParse = maxElements
+	article, err := p.ParseDocument(doc, base)
+	if err == nil && article.Node != nil {
+		if t := strings.TrimSpace(article.Title()); t != "" {
+			whole.Title = t
+		}
+		if text := markdown(article.Node, base); len(text) >= 250 {
+			whole.Text = text
+			return whole
+		}
+	}
+	if whole.Text = markdown(doc, base); whole.Text == "" {
+		whole.Text = words(decode(page, contentType))
+	}
+	return whole
+}
+
+var toMarkdown = converter.NewConverter(converter.WithPlugins(base.NewBasePlugin(), commonmark.NewCommonmarkPlugin(), table.NewTablePlugin()))
+
+func markdown(n *html.Node, base *url.URL) string {
+	var opts []converter.ConvertOptionFunc
+	if base != nil && base.Host != "" {
+		opts = append(opts, converter.WithDomain(base.String()))
+	}
+	b, err := toMarkdown.ConvertNode(n, opts...)
+	if err != nil {
+		return ""
+	}
+	return string(bytes.TrimSpace(b))
+}
+
+func title(doc *html.Node) string {
+	for n := range doc.Descendants() {
+		if n.Type == html.ElementNode && n.Data == "title" && n.FirstChild != nil {
+			return strings.Join(strings.Fields(n.FirstChild.Data), " ")
+		}
+	}
+	return ""
+}
+
+// words is the text of a page without its marks, for pages that cannot be read as trees.
+func words(page string) string {
+	var b strings.Builder
+	skip := ""
+	z := html.NewTokenizer(strings.NewReader(page))
+	for {
+		switch z.Next() {
+		case html.ErrorToken:
+			return strings.TrimSpace(b.String())
+		case html.StartTagToken:
+			if name, _ := z.TagName(); skip == "" && (string(name) == "script" || string(name) == "style") {
+				skip = string(name)
+			}
+		case html.EndTagToken:
+			if name, _ := z.TagName(); string(name) == skip {
+				skip = ""
+			}
+		case html.TextToken:
+			if text := strings.Join(strings.Fields(string(z.Text())), " "); skip == "" && text != "" {
+				b.WriteString(text)
+				b.WriteByte('\n')
+			}
+		}
+	}
+}

@@ -1,0 +1,242 @@
+package wiretest
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/pawltest"
+)
+
+// Reading is what an independent reader finds in a recorded answer. Such a reader follows the paths of the API's documents with encoding/json
+// and its own structs, joins streams itself, and shares nothing with the adapter: where the two differ, one of them is wrong.
+type Reading struct {
+	Text      string
+	Reasoning *string // nil: the reader does not look for it
+	Finish    string  // in the neutral words
+	Usage     Figures
+	Calls     []string // as Reader.Call writes them
+	Kept      []string // what is to be sent back as it is, as Reader.Kept writes it; compared where that is not nil
+	Err       string   // the answer is an error: what it says; "": it is a reply
+	Broken    bool     // the answer has no end that can be trusted
+}
+
+// Figures are what a reader can check of a pawl.Usage.
+type Figures struct{ Input, Output, Reasoning, CacheRead, CacheWrite int }
+
+// Reader reads recorded answers independently of the adapter, and says how what the adapter made of them is written to be compared.
+type Reader struct {
+	Read  func(streaming bool, body string) (Reading, error)
+	Error func(body []byte) string                   // what an answer with a status of failure says
+	Call  func(pawl.ToolCall) string                 // a call of the adapter's
+	Noted func(pawltest.RecordedCall) string         // a call as the recorder noted it
+	Kept  func(pawl.Part) []string                   // what a part keeps to be sent back; nil: not compared
+	Back  func(body []byte, r *pawl.Response) string // how the reply differs when it is sent back; "": not at all. Nil: not compared
+}
+
+// Answers proves that every recorded answer decodes to what the reader finds in it, and to the calls that the recorder noted. known are the
+// misses that are known, by the exchange's name, each with its reason: one that is no miss any more fails, as does one that is not listed.
+func Answers(t *testing.T, w *Wire, r *Reader, atLeast int, known map[string]string) {
+	all, out := w.exchanges(t)
+	misses, errs, streams, calls, vertex := 0, 0, 0, 0, 0
+	for _, e := range all {
+		body, err := e.Body()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(e.Path, "/publishers/") {
+			vertex++
+		}
+		if e.Streaming {
+			streams++
+		}
+		resp, err := w.Decode(e.Response.Status, e.Streaming, body)
+		if err != nil {
+			errs++
+		} else {
+			calls += len(resp.Message.Calls())
+		}
+		why, reason := Compare(r, e, body, resp, err), known[e.Name()]
+		switch {
+		case why != "" && reason != "":
+			t.Logf("known miss: %s: %s: %s", e.Name(), reason, why)
+			misses++
+		case why != "":
+			t.Errorf("%s: %s", e.Name(), why)
+			misses++
+		case reason != "":
+			t.Errorf("%s is no miss any more: take it off the list", e.Name())
+		}
+	}
+	gone := 0
+	for _, n := range out {
+		gone += n
+	}
+	total := len(all) + gone
+	t.Logf("%d exchanges: %d excluded %v; %d compared (%d streamed, %d of Vertex AI, %d errors, %d calls), %d misses", total, gone, out, len(all), streams, vertex, errs, calls, misses)
+	if gone*100 > total*5 {
+		t.Errorf("%d of %d are excluded, more than 5 %%", gone, total)
+	}
+	if misses*100 > len(all) {
+		t.Errorf("%d of %d are missed, more than 1 %%", misses, len(all))
+	}
+	if total < atLeast {
+		t.Errorf("only %d exchanges were found", total)
+	}
+}
+
+// Compare returns how what the adapter made of an answer differs from what the reader and the recorder found; "" if it does not.
+func Compare(r *Reader, e *pawltest.Exchange, body []byte, resp *pawl.Response, err error) string {
+	if e.Response.Status >= 300 {
+		return compareError(e.Response.Status, r.Error(body), err)
+	}
+	streaming := e.Streaming && !strings.HasPrefix(strings.TrimSpace(string(body)), "{")
+	want, readErr := r.Read(streaming, string(body))
+	switch {
+	case readErr != nil:
+		return "the independent reader cannot read it: " + readErr.Error()
+	case want.Err != "":
+		return compareError(0, want.Err, err)
+	case want.Broken && err == nil:
+		return "it has no end, but was taken for a reply"
+	case want.Broken:
+		return ""
+	case err != nil:
+		return "not decoded: " + err.Error()
+	}
+	var diffs []string
+	differ := func(what string, got, want any) {
+		g, _ := json.Marshal(got)
+		w, _ := json.Marshal(want)
+		if string(g) != string(w) {
+			diffs = append(diffs, what+": got "+string(g)+", want "+string(w))
+		}
+	}
+	differ("text", resp.Message.Text(), want.Text)
+	differ("finish", string(resp.Finish), want.Finish)
+	u := resp.Usage
+	differ("usage", Figures{u.Input, u.Output, u.Reasoning, u.CacheRead, u.CacheWrite}, want.Usage)
+	var calls, noted, kept []string
+	reasoning := ""
+	for _, p := range resp.Message.Parts {
+		switch p := p.(type) {
+		case pawl.ToolCall:
+			calls = append(calls, r.Call(p))
+		case pawl.Reasoning:
+			reasoning += p.Text
+		}
+		if r.Kept != nil {
+			kept = append(kept, r.Kept(p)...)
+		}
+	}
+	if want.Reasoning != nil {
+		differ("reasoning", reasoning, *want.Reasoning)
+	}
+	if r.Kept != nil {
+		differ("what is kept", kept, want.Kept)
+	}
+	differ("calls by the reader", calls, want.Calls)
+	for _, c := range e.Info.ToolCalls {
+		noted = append(noted, r.Noted(c))
+	}
+	differ("calls by the recorder", calls, noted)
+	if r.Back != nil {
+		if why := r.Back(body, resp); why != "" {
+			diffs = append(diffs, why)
+		}
+	}
+	return strings.Join(diffs, "; ")
+}
+
+func compareError(status int, text string, err error) string {
+	var p *pawl.ProviderError
+	text = strings.TrimSpace(text)
+	switch {
+	case !errors.As(err, &p):
+		return "an error was not taken for one: " + text
+	case status != 0 && p.Status != status:
+		return "the error has lost its status"
+	case p.Code == "" || !strings.Contains(p.Message, text[:min(len(text), 100)]):
+		return "the error says " + p.Error() + ", not " + text
+	}
+	return ""
+}
+
+// AnswersControl is the negative control of Answers: a reply that is spoilt in any of the usual ways, or in one of more, must differ. body is a
+// whole answer with text and a call, with all figures of usage that the wire has.
+func AnswersControl(t *testing.T, w *Wire, r *Reader, body string, noted pawltest.RecordedCall, more map[string]func(*pawl.Response)) {
+	t.Helper()
+	e := &pawltest.Exchange{}
+	e.Response.Status = 200
+	e.Info.ToolCalls = []pawltest.RecordedCall{noted}
+	decode := func() *pawl.Response {
+		resp, err := w.Decode(200, false, []byte(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return resp
+	}
+	if why := Compare(r, e, []byte(body), decode(), nil); why != "" {
+		t.Fatalf("the right reading differs: %s", why)
+	}
+	call := func(change func(*pawl.ToolCall)) func(*pawl.Response) {
+		return func(r *pawl.Response) {
+			for i, p := range r.Message.Parts {
+				if c, ok := p.(pawl.ToolCall); ok {
+					change(&c)
+					r.Message.Parts[i] = c
+				}
+			}
+		}
+	}
+	spoil := map[string]func(*pawl.Response){
+		"finish":          func(r *pawl.Response) { r.Finish = pawl.FinishStop },
+		"input":           func(r *pawl.Response) { r.Usage.Input++ },
+		"output":          func(r *pawl.Response) { r.Usage.Output++ },
+		"cache read":      func(r *pawl.Response) { r.Usage.CacheRead = 0 },
+		"reasoning usage": func(r *pawl.Response) { r.Usage.Reasoning = 0 },
+		"a call's arguments": call(func(c *pawl.ToolCall) {
+			c.Args = json.RawMessage(strings.Replace(string(c.Args), "1", "2", 1))
+		}),
+		"a call's name":  call(func(c *pawl.ToolCall) { c.Name += "x" }),
+		"a call's id":    call(func(c *pawl.ToolCall) { c.ID += "x" }),
+		"a call is lost": func(r *pawl.Response) { r.Message.Parts = r.Message.Parts[:len(r.Message.Parts)-1] },
+		"text": func(r *pawl.Response) {
+			for i, p := range r.Message.Parts {
+				if text, ok := p.(pawl.Text); ok {
+					text.Text += "!"
+					r.Message.Parts[i] = text
+				}
+			}
+		},
+	}
+	for name, f := range more {
+		spoil[name] = f
+	}
+	for name, f := range spoil {
+		resp := decode()
+		f(resp)
+		if Compare(r, e, []byte(body), resp, nil) == "" {
+			t.Errorf("%s: the comparison finds nothing", name)
+		}
+	}
+	e.Response.Status = 429
+	if Compare(r, e, []byte(`{"error":{"message":"slow down"}}`), nil, &pawl.ProviderError{Code: pawl.CodeRateLimit, Status: 500, Message: "slow down"}) == "" {
+		t.Error("a lost status is not found")
+	}
+}
+
+// Canonical writes a JSON value with its names sorted and without spaces; nothing, and null, are {}.
+func Canonical(raw []byte) string {
+	if len(raw) == 0 || string(raw) == "null" {
+		raw = []byte("{}")
+	}
+	var v any
+	if err := json.Unmarshal(raw, &v); err != nil {
+		return "no JSON: " + string(raw)
+	}
+	b, _ := json.Marshal(v)
+	return string(b)
+}

@@ -1,0 +1,120 @@
+// Package wiretest is how the adapters prove their wires: the same proofs for each, so that an adapter's tests say only what is
+// particular to its wire.
+//
+//	                    ┌─ Answers    each recorded answer is what an independent reader finds in it
+//	recorded traffic ───┼─ Requests   each recorded request is encoded again, and says the same
+//	                    └─ Streams    each stream, cut anywhere and in any pieces, is the same reply or an error
+//	rows of a table ────── Replies, Requested, Failures: docs/…-wire.md, field by field
+//
+// The recordings are read where they stand, beside the project; without them the proofs over recordings are skipped, and those over the
+// streams that a test has itself remain. For words that all adapters' tests share there are Render, Outcome, Events, Transport
+// and Reply.
+package wiretest
+
+import (
+	"errors"
+	"flag"
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/pawltest"
+)
+
+// Wire is an adapter's side of one API.
+type Wire struct {
+	API      string // as pawltest names it
+	Provider string // what the adapter is called in Settings.Options and in front of Opaque tags
+	Encode   func(*pawl.Request) ([]byte, error)
+	Decode   func(status int, sse bool, body []byte) (*pawl.Response, error)
+
+	// Open returns a Model over http that asks without retries. It must tag what it keeps as Decode does.
+	Open func(http http.RoundTripper) pawl.Model
+
+	// Excluded says why a recorded exchange is no matter of the adapter; "" if it is. Nil: all are.
+	Excluded func(*pawltest.Exchange) string
+}
+
+var update = flag.Bool("update", false, "write the pages of docs that tests make")
+
+// Corpora is where the recordings are: $PAWL_CORPORA, or beside the project.
+func Corpora() string {
+	if root := os.Getenv("PAWL_CORPORA"); root != "" {
+		return root
+	}
+	dir, err := filepath.Abs(".")
+	for err == nil && dir != filepath.Dir(dir) {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			return filepath.Join(filepath.Dir(dir), "shared", "data")
+		}
+		dir = filepath.Dir(dir)
+	}
+	return filepath.Join("shared", "data")
+}
+
+// Lines returns the lines of a file of the recordings, or skips the test where there is none.
+func Lines(t *testing.T, name ...string) []string {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join(append([]string{Corpora()}, name...)...))
+	if errors.Is(err, fs.ErrNotExist) {
+		t.Skipf("corpora absent: %v", err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Split(strings.TrimSpace(string(b)), "\n")
+}
+
+// cassettes loads the recordings of the wire, or skips the test.
+func (w *Wire) cassettes(t *testing.T) []pawltest.Cassette {
+	t.Helper()
+	all, err := pawltest.LoadCassettes(filepath.Join(Corpora(), "provider-traffic", "dev"), w.API)
+	if errors.Is(err, fs.ErrNotExist) {
+		t.Skipf("corpora absent: %v", err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// exchanges loads the recorded exchanges that are the adapter's matter, or skips the test; out counts the others by their reason.
+func (w *Wire) exchanges(t *testing.T) (all []*pawltest.Exchange, out map[string]int) {
+	t.Helper()
+	out = map[string]int{}
+	for _, c := range w.cassettes(t) {
+		for i := range c.Exchanges {
+			e := &c.Exchanges[i]
+			if w.Excluded != nil {
+				if why := w.Excluded(e); why != "" {
+					out[why]++
+					continue
+				}
+			}
+			all = append(all, e)
+		}
+	}
+	return all, out
+}
+
+// Page compares a page of docs with what it should be, or writes it where the test is run with -update.
+func Page(t *testing.T, name, want string) {
+	t.Helper()
+	path := filepath.Join("..", "..", "docs", name)
+	if *update {
+		if err := os.WriteFile(path, []byte(want), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatalf("%v; go test -run %s -update writes it", err, t.Name())
+	}
+	if string(got) != want {
+		t.Errorf("docs/%s is not what the tests say; go test -run %s -update writes it", name, t.Name())
+	}
+}

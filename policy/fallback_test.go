@@ -1,0 +1,213 @@
+package policy_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/policy"
+	"github.com/pawl-go/pawl/script"
+)
+
+// named is a model that notes when it is asked, fails as err says, before or after a fragment, and else answers as its turns do.
+type named struct {
+	name  string
+	asked *[]string
+	err   func(n int) error // of the n-th request it gets, from 1; nil: it answers
+	late  bool              // it fails after a fragment
+	turns *script.Model
+	n     int
+}
+
+func (m *named) String() string { return m.name }
+
+func (m *named) Stream(ctx context.Context, req *pawl.Request) iter.Seq2[pawl.Delta, error] {
+	return func(yield func(pawl.Delta, error) bool) {
+		m.n++
+		*m.asked = append(*m.asked, m.name+req.Model)
+		if !yield(pawl.Delta{Model: m.name, ID: "id of " + m.name, Usage: &pawl.Usage{Input: 7}}, nil) {
+			return
+		}
+		if m.err != nil {
+			if err := m.err(m.n); err != nil {
+				if m.late && !yield(pawl.Delta{Part: pawl.Text{Text: "I th"}}, nil) {
+					return
+				}
+				yield(pawl.Delta{}, err)
+				return
+			}
+		}
+		for d, err := range m.turns.Stream(ctx, req) {
+			if d.Model != "" {
+				d.Model = m.name
+			}
+			if !yield(d, err) {
+				return
+			}
+		}
+	}
+}
+
+func provider(code pawl.Code, retryable bool) error {
+	return &pawl.ProviderError{Provider: "sim", Code: code, Message: "no", Retryable: retryable}
+}
+
+func always(err error) func(int) error { return func(int) error { return err } }
+
+func TestFallback(t *testing.T) {
+	busy := provider(pawl.CodeOverloaded, true)
+	for _, test := range []struct {
+		name    string
+		errs    []func(int) error // of models a, b, c; nil: answers
+		late    bool
+		asked   string
+		notices int
+		err     string
+	}{
+		{"answers", []func(int) error{nil, nil, nil}, false, "a a", 0, ""},
+		{"overloaded", []func(int) error{always(busy), nil, nil}, false, "a b b", 1, ""},
+		{"two down", []func(int) error{always(busy), always(provider(pawl.CodeQuota, false)), nil}, false, "a b c c", 2, ""},
+		{"no key", []func(int) error{always(provider(pawl.CodeAuthentication, false)), nil, nil}, false, "a b b", 1, ""},
+		{"down at the second request", []func(int) error{func(n int) error {
+			if n == 2 {
+				return busy
+			}
+			return nil
+		}, nil, nil}, false, "a a b", 1, ""},
+		{"round the corner", []func(int) error{func(n int) error {
+			if n == 1 {
+				return busy
+			}
+			return nil
+		}, func(n int) error {
+			if n == 2 {
+				return busy
+			}
+			return nil
+		}, always(busy)}, false, "a b b c a", 3, ""},
+		{"all down", []func(int) error{always(busy), always(provider(pawl.CodeTimeout, true)), always(provider(pawl.CodeQuota, false))}, false, "a b c", 2,
+			"run/0/model: 3 models failed: sim: overloaded: no\nsim: timeout: no\nsim: quota: no"},
+		{"refused", []func(int) error{always(provider(pawl.CodeInvalidRequest, false)), nil, nil}, false, "a", 0, "run/0/model: sim: invalid_request: no"},
+		{"another error", []func(int) error{always(errors.New("a bug")), nil, nil}, false, "a", 0, "run/0/model: a bug"},
+		{"after a fragment", []func(int) error{always(busy), nil, nil}, true, "a", 0, "run/0/model: sim: overloaded: no"},
+	} {
+		for _, streamed := range []bool{false, true} {
+			var asked []string
+			var ms []pawl.Model
+			for i, err := range test.errs {
+				ms = append(ms, &named{name: string(rune('a' + i)), asked: &asked, err: err, late: test.late, turns: script.New(script.Call("f", nil), script.Say("done"))})
+			}
+			agent := &pawl.Agent{Model: ms[0], Tools: []pawl.Toolset{says("f", pawl.Read)}, Middleware: []pawl.Middleware{policy.Fallback{Models: ms[1:]}.Middleware()}}
+			var res *pawl.Result
+			var err error
+			notices := 0
+			if streamed {
+				for e, failed := range agent.Stream(t.Context(), pawl.User("go")) {
+					switch {
+					case failed != nil:
+						err = failed
+					case e.Kind == pawl.EventNotice && e.Code == "fallback":
+						notices++
+					case e.Kind == pawl.EventRunEnded:
+						res = e.Result
+					}
+				}
+				if notices != test.notices {
+					t.Errorf("%s: %d notices, want %d", test.name, notices, test.notices)
+				}
+			} else {
+				res, err = agent.Run(t.Context(), pawl.User("go"))
+			}
+			if got := strings.Join(asked, " "); got != test.asked {
+				t.Errorf("%s: asked %s, want %s", test.name, got, test.asked)
+			}
+			if (err != nil) != (test.err != "") || err != nil && err.Error() != test.err {
+				t.Errorf("%s: got the error %v, want %q", test.name, err, test.err)
+				continue
+			}
+			if err != nil {
+				var pe *pawl.ProviderError
+				if strings.Contains(test.err, "sim:") && !errors.As(err, &pe) {
+					t.Errorf("%s: the provider's error is lost", test.name)
+				}
+				continue
+			}
+			last := res.Steps[len(res.Steps)-1].Response
+			if want := asked[len(asked)-1]; last.Model != want || last.ID != "id of "+want && !strings.HasPrefix(last.ID, "script") {
+				t.Errorf("%s: the reply says that it is of %q (%q), want %q", test.name, last.Model, last.ID, want)
+			}
+		}
+	}
+}
+
+func TestFallbackBeginsEachRunWithTheFirst(t *testing.T) {
+	var asked []string
+	down := true
+	a := &named{name: "a", asked: &asked, turns: script.New(script.Say("a")), err: func(int) error {
+		if down {
+			return provider(pawl.CodeServer, true)
+		}
+		return nil
+	}}
+	b := &named{name: "b", asked: &asked, turns: script.New(script.Say("b"))}
+	agent := &pawl.Agent{Model: a, Middleware: []pawl.Middleware{policy.Fallback{Models: []pawl.Model{b}}.Middleware()}}
+	for _, want := range []string{"b", "a"} {
+		res, err := agent.Run(t.Context(), pawl.User("go"))
+		if err != nil || res.Text() != want {
+			t.Errorf("got %v, %v, want %s", res, err, want)
+		}
+		down = false
+	}
+	if want := []string{"a", "b", "a"}; !slices.Equal(asked, want) {
+		t.Errorf("asked %v, want %v", asked, want)
+	}
+	// An override of the model's name is the first one's.
+	asked, down = nil, true
+	m := policy.Fallback{Models: []pawl.Model{b}}.Middleware().Model(a)
+	if resp, err := pawl.Complete(t.Context(), m, &pawl.Request{Model: "-large", Messages: []pawl.Message{pawl.User("go")}}); err != nil || resp.Message.Text() != "b" {
+		t.Errorf("got %+v, %v", resp, err)
+	}
+	if want := []string{"a-large", "b"}; !slices.Equal(asked, want) {
+		t.Errorf("asked %v, want %v", asked, want)
+	}
+	// A run that ends asks nobody else, and who breaks off is heard no more.
+	asked = nil
+	ctx, cancel := context.WithCancel(t.Context())
+	a.err = func(int) error { cancel(); return provider(pawl.CodeTimeout, true) }
+	m = policy.Fallback{Models: []pawl.Model{b}}.Middleware().Model(a)
+	if _, err := pawl.Complete(ctx, m, &pawl.Request{Messages: []pawl.Message{pawl.User("go")}}); err == nil {
+		t.Error("want an error")
+	}
+	if want := []string{"a"}; !slices.Equal(asked, want) {
+		t.Errorf("asked %v, want %v", asked, want)
+	}
+	for range m.Stream(t.Context(), &pawl.Request{Messages: []pawl.Message{pawl.User("go")}}) {
+		break
+	}
+}
+
+func ExampleFallback() {
+	down := script.New(script.Fail(&pawl.ProviderError{Provider: "first", Code: pawl.CodeOverloaded, Retryable: true}))
+	agent := &pawl.Agent{
+		Model:      down,
+		Middleware: []pawl.Middleware{policy.Fallback{Models: []pawl.Model{script.New(script.Say("It is noon."))}}.Middleware()},
+	}
+	for e, err := range agent.Stream(context.Background(), pawl.User("What time is it?")) {
+		switch {
+		case err != nil:
+			fmt.Println(err)
+		case e.Kind == pawl.EventNotice:
+			fmt.Println(e.Code+":", e.Text)
+		case e.Kind == pawl.EventRunEnded:
+			fmt.Println(e.Result.Text())
+		}
+	}
+	// Output:
+	// fallback: first: overloaded; going on with model 2 of 2
+	// It is noon.
+}

@@ -1,0 +1,99 @@
+// Package policy bounds what an agent's calls may do, and what it does when something outside fails. Each policy is a struct of plain
+// settings, as a configuration would have them, and gives the middleware that holds an agent to them:
+//
+//	agent := &pawl.Agent{
+//		Model: openai.New("gpt-5-mini", nil),
+//		Tools: []pawl.Toolset{policy.Timeouts{"http_*": 15 * time.Second}.Over(tools)},
+//		Middleware: []pawl.Middleware{
+//			policy.Rules{Deny: []string{"file_delete"}, Allow: []string{"file_write"}}.Middleware(),
+//			policy.Rate{Tools: []string{"search"}, Every: time.Second, Wait: 10 * time.Second}.Middleware(),
+//			policy.Breaker{}.Middleware(),
+//			policy.Cache{}.Middleware(),
+//			policy.Fallback{Models: []pawl.Model{anthropic.New("claude-sonnet-4-5", nil)}}.Middleware(),
+//		},
+//	}
+//
+// Rules decide about approval; the other policies for calls come after it, wherever they stand in the list, so their clocks never count the
+// time a person takes. What they refuse is told to the model in words that say when or how to go on.
+//
+// Where a policy has a list of tools, an entry is a name, a pattern (file_*, as package path has it) or an effect (effect:write). A plain name that no tool
+// of the agent has ends a run before it begins, and so does a pattern that is none: a misspelt rule would stop nothing.
+//
+// A middleware keeps its state (turns, failures, results) from run to run, and may be used by many agents and runs at once. A struct
+// gives fresh state each time it is asked for its middleware. Fallback alone keeps its state for one run.
+package policy
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/nearest"
+)
+
+const effect = "effect:"
+
+// matches reports whether entry is about t.
+func matches(entry string, t *pawl.Tool) bool {
+	if e, ok := strings.CutPrefix(entry, effect); ok {
+		return t.Effect.String() == e
+	}
+	ok, _ := path.Match(entry, t.Name)
+	return ok
+}
+
+// about reports whether one of entries is about t; nil is about every tool.
+func about(entries []string, t *pawl.Tool) bool {
+	return entries == nil || slices.ContainsFunc(entries, func(e string) bool { return matches(e, t) })
+}
+
+// plain reports whether entry is a tool's name, and neither a pattern nor an effect.
+func plain(entry string) bool {
+	return !strings.HasPrefix(entry, effect) && !strings.ContainsAny(entry, `*?[\`)
+}
+
+// check reports an entry that can be about nothing.
+func check(who string, entries []string, tools []*pawl.Tool) error {
+	for _, e := range entries {
+		var known pawl.Effect
+		name, isEffect := strings.CutPrefix(e, effect)
+		switch {
+		case isEffect:
+			if err := known.UnmarshalText([]byte(name)); err != nil {
+				return fmt.Errorf("%s: %w", who, err)
+			}
+		case plain(e):
+			if err := named(who, e, tools); err != nil {
+				return err
+			}
+		default:
+			if _, err := path.Match(e, ""); err != nil {
+				return fmt.Errorf("%s: %q is no pattern: %w", who, e, err)
+			}
+		}
+	}
+	return nil
+}
+
+func named(who, name string, tools []*pawl.Tool) error {
+	all := make([]string, len(tools))
+	for i, t := range tools {
+		if all[i] = t.Name; t.Name == name {
+			return nil
+		}
+	}
+	if near := nearest.Word(name, all); near != "" {
+		return fmt.Errorf("%s: no tool is named %q; did you mean %q?", who, name, near)
+	}
+	return fmt.Errorf("%s: no tool is named %q; there are: %s", who, name, strings.Join(all, ", "))
+}
+
+// called returns the tool of the call that v belongs to if one of entries is about it; nil otherwise.
+func called(v *pawl.Invocation, entries []string) *pawl.Tool {
+	if v == nil || !about(entries, v.Tool()) {
+		return nil
+	}
+	return v.Tool()
+}

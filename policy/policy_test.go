@@ -1,0 +1,142 @@
+package policy_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/policy"
+	"github.com/pawl-go/pawl/script"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// does returns a tool of that effect that takes any arguments.
+func does(name string, effect pawl.Effect, run pawl.ToolFunc) *pawl.Tool {
+	return &pawl.Tool{Name: name, Effect: effect, Input: json.RawMessage(`{"type":"object"}`), Run: run}
+}
+
+// says returns a tool that answers every call with its name.
+func says(name string, effect pawl.Effect) *pawl.Tool {
+	return does(name, effect, func(context.Context, pawl.ToolCall) (pawl.ToolResult, error) {
+		return pawl.TextResult(name + " ran"), nil
+	})
+}
+
+// runs carries out turns with ws and tools, and returns the executions of all steps.
+func runs(t *testing.T, tools []pawl.Toolset, ws []pawl.Middleware, turns ...script.Turn) []pawl.Execution {
+	t.Helper()
+	a := &pawl.Agent{Model: script.New(append(turns, script.Say("done"))...), Tools: tools, Middleware: ws, Limits: pawl.Limits{Repeats: -1, Rounds: 1000}}
+	res, err := a.Run(t.Context(), pawl.User("go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var xs []pawl.Execution
+	for _, s := range res.Steps {
+		xs = append(xs, s.Executions...)
+	}
+	return xs
+}
+
+// once carries out one call.
+func once(t *testing.T, tool *pawl.Tool, args string, ws ...pawl.Middleware) pawl.Execution {
+	t.Helper()
+	return runs(t, []pawl.Toolset{tool}, ws, script.Call(tool.Name, args))[0]
+}
+
+func TestARuleAboutNoToolEndsTheRunBeforeItBegins(t *testing.T) {
+	tools := pawl.Toolsets{says("file_read", pawl.Read), says("file_write", pawl.Write), says("sum", pawl.Pure)}
+	for _, test := range []struct {
+		name string
+		w    pawl.Middleware
+		want string // "": no error
+	}{
+		{"rules", policy.Rules{Deny: []string{"file_write"}, Ask: []string{"file_*", "effect:read"}, Allow: []string{"shell_*"}}.Middleware(), ""},
+		{"deny", policy.Rules{Deny: []string{"file-wirte"}}.Middleware(), `approval rules: deny: no tool is named "file-wirte"; did you mean "file_write"?`},
+		{"ask", policy.Rules{Ask: []string{"shell"}}.Middleware(), `approval rules: ask: no tool is named "shell"; there are: file_read, file_write, sum`},
+		{"effect", policy.Rules{Allow: []string{"effect:reads"}}.Middleware(), `approval rules: allow: unknown effect "reads"; known: write, idempotent, read, pure, compose`},
+		{"pattern", policy.Rules{Allow: []string{"[file"}}.Middleware(), `approval rules: allow: "[file" is no pattern: syntax error in pattern`},
+		{"rate", policy.Rate{Every: 1, Tools: []string{"sun"}}.Middleware(), `rate limit: no tool is named "sun"; did you mean "sum"?`},
+		{"rate without time", policy.Rate{}.Middleware(), `rate limit: Every is 0s, and must be longer than nothing`},
+		{"breaker", policy.Breaker{Tools: []string{"sun"}}.Middleware(), `circuit breaker: no tool is named "sun"; did you mean "sum"?`},
+		{"cache", policy.Cache{Tools: []string{"sum"}}.Middleware(), ""},
+		{"cache of a read", policy.Cache{Tools: []string{"file_read"}}.Middleware(), `cache: the effect of file_read is read, and only what a pure tool gives can be kept`},
+	} {
+		m := script.New(script.Say("hi"))
+		_, err := (&pawl.Agent{Model: m, Tools: []pawl.Toolset{tools}, Middleware: []pawl.Middleware{test.w}}).Run(t.Context(), pawl.User("go"))
+		if got := fmt.Sprint(err); err == nil != (test.want == "") || err != nil && got != test.want {
+			t.Errorf("%s: got %v, want %q", test.name, err, test.want)
+		}
+		if err != nil && len(m.Requests()) > 0 {
+			t.Errorf("%s: the model was asked all the same", test.name)
+		}
+	}
+}
+
+func TestRules(t *testing.T) {
+	read, write, remove := says("file_read", pawl.Read), says("file_write", pawl.Write), says("file_delete", pawl.Write)
+	all := []*pawl.Tool{read, write, remove}
+	for _, test := range []struct {
+		name  string
+		rules policy.Rules
+		want  string // a letter a tool: allow, ask (q), deny
+	}{
+		{"none", policy.Rules{}, "aqq"},
+		{"deny", policy.Rules{Deny: []string{"file_delete"}}, "aqd"},
+		{"deny wins", policy.Rules{Deny: []string{"*_delete"}, Ask: []string{"file_delete"}, Allow: []string{"file_*"}}, "aad"},
+		{"ask wins over allow", policy.Rules{Ask: []string{"file_delete"}, Allow: []string{"*"}}, "aaq"},
+		{"effects", policy.Rules{Deny: []string{"effect:read"}, Allow: []string{"effect:write"}}, "daa"},
+		{"else deny", policy.Rules{Allow: []string{"effect:read"}, Else: pawl.Deny}, "add"},
+		{"else ask", policy.Rules{Allow: []string{"effect:write"}, Else: pawl.Ask}, "qaa"},
+		{"else allow", policy.Rules{Deny: []string{"file_delete"}, Else: pawl.Allow}, "aad"},
+	} {
+		got := ""
+		for _, tool := range all {
+			a, err := test.rules.Approve(t.Context(), pawl.ToolCall{Name: tool.Name}, tool)
+			if err != nil || a.Verdict != pawl.Allow && a.Reason == "" {
+				t.Errorf("%s: %s: got %+v, %v", test.name, tool.Name, a, err)
+			}
+			got += map[pawl.Verdict]string{pawl.Allow: "a", pawl.Ask: "q", pawl.Deny: "d"}[a.Verdict]
+		}
+		if got != test.want {
+			t.Errorf("%s: got %s, want %s", test.name, got, test.want)
+		}
+	}
+	// In a run: denied in words, and beside a policy of one's own the strictest counts.
+	ws := []pawl.Middleware{pawl.Approve(pawl.AskBeforeWrites), policy.Rules{Deny: []string{"file_delete"}, Allow: []string{"*"}}.Middleware()}
+	x := once(t, remove, `{}`, ws...)
+	if x.Outcome != pawl.OutcomeDenied || x.Result.Text() != "Denied: the rules of this agent do not let file_delete run. Do not repeat it." {
+		t.Errorf("got %s, %q", x.Outcome, x.Result.Text())
+	}
+}
+
+func ExampleRules() {
+	tool := func(name string) *pawl.Tool {
+		return pawl.Func(name, name+" a file.", func(context.Context, struct{}) (string, error) { return name + ": done", nil })
+	}
+	agent := &pawl.Agent{
+		Model:      script.New(script.Together(script.Call("file_write", nil), script.Call("file_delete", nil), script.Call("file_move", nil)), script.Say("Done.")),
+		Tools:      []pawl.Toolset{tool("file_write"), tool("file_delete"), tool("file_move")},
+		Middleware: []pawl.Middleware{policy.Rules{Allow: []string{"file_write"}, Deny: []string{"*_delete"}}.Middleware()},
+	}
+	res, err := agent.Run(context.Background(), pawl.User("Tidy up."))
+	for _, x := range res.Steps[0].Executions {
+		fmt.Println(x.Call.Name, x.Outcome)
+	}
+	fmt.Println(res.Stop, err)
+
+	agent.Middleware = []pawl.Middleware{policy.Rules{Deny: []string{"file_remove"}}.Middleware()}
+	_, err = agent.Run(context.Background(), pawl.User("Tidy up."))
+	fmt.Println(strings.ReplaceAll(err.Error(), `"`, ""))
+	// Output:
+	// file_write ok
+	// file_delete denied
+	// file_move pending
+	// pending <nil>
+	// approval rules: deny: no tool is named file_remove; did you mean file_move?
+}

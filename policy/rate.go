@@ -1,0 +1,132 @@
+package policy
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/pawl-go/pawl"
+)
+
+// Rate bounds how often calls begin: Burst at once, and one more each time Every has passed (a token bucket). A call that would come too early waits
+// for its turn if that is within Wait; otherwise it is blocked, and the model is told when to try again. Nothing is held
+// meanwhile: neither a slot nor the budget.
+type Rate struct {
+	Tools []string      // nil: every tool
+	Every time.Duration // required: one call each
+	Burst int           // calls that may begin at once; 0: 1
+	Wait  time.Duration // the longest wait for a turn; 0: none
+
+	// Key names the bucket that the call takes its turn from; nil: one for each tool. With it calls can be bound by user, or by host.
+	Key func(ctx context.Context, call pawl.ToolCall) string
+}
+
+// Middleware returns the middleware that bounds calls to r, with full buckets.
+func (r Rate) Middleware() pawl.Middleware {
+	b := &buckets{every: r.Every, ahead: time.Duration(max(r.Burst, 1)-1) * r.Every, next: map[string]time.Time{}}
+	return pawl.Middleware{
+		Check: func(tools []*pawl.Tool) error {
+			if r.Every <= 0 {
+				return fmt.Errorf("rate limit: Every is %v, and must be longer than nothing", r.Every)
+			}
+			return check("rate limit", r.Tools, tools)
+		},
+		Approved: func(next pawl.ToolFunc) pawl.ToolFunc {
+			return func(ctx context.Context, call pawl.ToolCall) (pawl.ToolResult, error) {
+				t := called(pawl.InvocationFrom(ctx), r.Tools)
+				if t == nil {
+					return next(ctx, call)
+				}
+				key := t.Name
+				if r.Key != nil {
+					key = r.Key(ctx, call)
+				}
+				wait, ok := b.take(key, r.Wait)
+				if !ok {
+					return pawl.ToolResult{}, pawl.Block(fmt.Sprintf("%s was called too often (%s). Try again in %v, or go on without it.", t.Name, r, readable(wait)))
+				}
+				if !sleep(ctx, wait) {
+					b.giveBack(key)
+					return pawl.ToolResult{}, context.Cause(ctx)
+				}
+				return next(ctx, call)
+			}
+		},
+	}
+}
+
+// String says what is allowed: "2 at once, one more each 1s".
+func (r Rate) String() string {
+	return fmt.Sprintf("%d at once, one more each %v", max(r.Burst, 1), r.Every)
+}
+
+// buckets say for each key when its next call would begin if calls came evenly. A call may come ahead of that by what a full bucket holds.
+type buckets struct {
+	every, ahead time.Duration
+
+	mu   sync.Mutex
+	next map[string]time.Time // in the past: the bucket is full, and need not be kept
+	full int                  // keys after which full buckets are looked for
+}
+
+// take takes a turn in at most most from now, and says how long to wait for it; not ok: it was not taken, and would be had then.
+func (b *buckets) take(key string, most time.Duration) (wait time.Duration, ok bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	now := time.Now()
+	next := b.next[key]
+	if next.Before(now) {
+		next = now
+	}
+	if wait = max(0, next.Sub(now)-b.ahead); wait > most {
+		return wait, false
+	}
+	b.sweep(now)
+	b.next[key] = next.Add(b.every)
+	return wait, true
+}
+
+// giveBack gives a turn back that was not used.
+func (b *buckets) giveBack(key string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.next[key] = b.next[key].Add(-b.every)
+}
+
+// sweep forgets full buckets whenever there are twice as many keys as the last time left, so that it costs little a call.
+func (b *buckets) sweep(now time.Time) {
+	if len(b.next) < max(64, b.full) {
+		return
+	}
+	for k, next := range b.next {
+		if next.Before(now) {
+			delete(b.next, k)
+		}
+	}
+	b.full = 2 * len(b.next)
+}
+
+// sleep waits, and reports false when ctx ended first.
+func sleep(ctx context.Context, d time.Duration) bool {
+	if d <= 0 {
+		return ctx.Err() == nil
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// readable rounds a time up to what a reader wants to know.
+func readable(d time.Duration) time.Duration {
+	unit := time.Millisecond
+	if d > time.Second {
+		unit = time.Second
+	}
+	return (d + unit - 1).Truncate(unit)
+}

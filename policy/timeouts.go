@@ -1,0 +1,79 @@
+package policy
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/pawl-go/pawl"
+)
+
+// Timeouts say how long one attempt of a call may take, by entries as in lists of tools; it takes the place of Tool.Timeout. Of several entries
+// about a tool its name counts, then the longest pattern; of as long ones the first in the alphabet. Negative means no bound.
+// The clock is the pipeline's: it starts when the tool does, after approval and in its slot.
+type Timeouts map[string]time.Duration
+
+// Over returns the tools of sets with their timeouts. An entry that can be about none of them is the error of its Tools.
+func (t Timeouts) Over(sets ...pawl.Toolset) pawl.Toolset {
+	return &timed{limits: t, sets: sets, made: map[*pawl.Tool]*pawl.Tool{}}
+}
+
+type timed struct {
+	limits Timeouts
+	sets   pawl.Toolsets
+
+	mu   sync.Mutex
+	made map[*pawl.Tool]*pawl.Tool // so that a tool keeps its compiled schema from run to run
+}
+
+// Tools returns copies of the tools that an entry is about, and the others as they are.
+func (s *timed) Tools(ctx context.Context) ([]*pawl.Tool, error) {
+	tools, err := s.sets.Tools(ctx)
+	if err != nil {
+		return nil, err
+	}
+	entries := s.limits.entries()
+	if err := check("timeouts", entries, tools); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	fresh := make(map[*pawl.Tool]*pawl.Tool, len(tools))
+	out := make([]*pawl.Tool, len(tools))
+	for i, t := range tools {
+		out[i] = t
+		if e := slices.IndexFunc(entries, func(e string) bool { return matches(e, t) }); e >= 0 {
+			c := s.made[t]
+			if c == nil {
+				c = t.Clone()
+				c.Timeout = s.limits[entries[e]]
+			}
+			fresh[t], out[i] = c, c
+		}
+	}
+	s.made = fresh
+	return out, nil
+}
+
+// entries returns the entries in the order in which they count.
+func (t Timeouts) entries() []string {
+	var out []string
+	for e := range t {
+		out = append(out, e)
+	}
+	slices.SortFunc(out, func(a, b string) int {
+		if p, q := plain(a), plain(b); p != q {
+			if p {
+				return -1
+			}
+			return 1
+		}
+		if len(a) != len(b) {
+			return len(b) - len(a)
+		}
+		return strings.Compare(a, b)
+	})
+	return out
+}

@@ -1,0 +1,265 @@
+package provider_test
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/wiretest"
+	"github.com/pawl-go/pawl/provider/anthropic"
+	"github.com/pawl-go/pawl/provider/gemini"
+	"github.com/pawl-go/pawl/provider/openai"
+)
+
+// recordedError is a line of the recorded errors.
+type recordedError struct {
+	Provider string            `json:"provider"`
+	API      string            `json:"api"`
+	Status   int               `json:"status"`
+	Kind     string            `json:"kind"` // http, in-stream, body-with-http-200
+	Headers  map[string]string `json:"headers"`
+	Body     json.RawMessage   `json:"body"` // text, or the JSON itself
+	Deltas   []json.RawMessage `json:"deltas"`
+}
+
+func (e *recordedError) body() string {
+	var s string
+	if json.Unmarshal(e.Body, &s) == nil {
+		return s
+	}
+	return string(e.Body)
+}
+
+// models are the adapters that read an error: that of its API, or for other endpoints of a provider those that one asks it by.
+func (e *recordedError) models(h http.RoundTripper) map[string]pawl.Model {
+	all := map[string]pawl.Model{}
+	is := func(names ...string) bool {
+		for _, n := range names {
+			if e.API == n || (e.API == "other" || e.API == "") && e.Provider == n {
+				return true
+			}
+		}
+		return false
+	}
+	if is("anthropic-messages", "anthropic", "bedrock") {
+		all["anthropic-messages"] = anthropic.New("m", &anthropic.Options{BaseURL: "http://a.test", HTTP: h, Retries: -1})
+	}
+	if is("gemini", "vertex") {
+		all["gemini"] = gemini.New("m", &gemini.Options{BaseURL: "http://g.test", HTTP: h, Retries: -1})
+	}
+	if is("openai-responses", "openai", "azure", "bedrock") {
+		all["openai-responses"] = openai.New("m", &openai.Options{BaseURL: "http://o.test/v1", HTTP: h, Retries: -1})
+	}
+	if is("openai-chat", "openai", "azure", "cohere", "huggingface", "bedrock") {
+		all["openai-chat"] = openai.NewChat("m", &openai.Options{BaseURL: "http://o.test/v1", HTTP: h, Retries: -1})
+	}
+	return all
+}
+
+// means says what an error means: by what it says, where that is more than its status says, else by its status. It reads the whole body as
+// text, and shares nothing with the adapters.
+func (e *recordedError) means() (code pawl.Code, retryable bool) {
+	body := strings.ToLower(e.body())
+	for _, w := range []struct {
+		words string
+		code  pawl.Code
+	}{
+		{"insufficient_quota", pawl.CodeQuota},
+		{"context_length_exceeded", pawl.CodeContextLength},
+		{"maximum context length", pawl.CodeContextLength},
+		{"too many tokens", pawl.CodeContextLength},
+		{"length of all messages is too long", pawl.CodeContextLength},
+	} {
+		if strings.Contains(body, w.words) {
+			return w.code, false
+		}
+	}
+	status := e.Status
+	if status == 200 { // an error in a stream: the status stands inside
+		var in struct {
+			Error struct{ Code int } `json:"error"`
+		}
+		for line := range strings.Lines(e.body()) {
+			if doc, ok := strings.CutPrefix(line, "data: "); ok {
+				json.Unmarshal([]byte(doc), &in)
+			}
+		}
+		status = in.Error.Code
+	}
+	switch status {
+	case 400, 422:
+		return pawl.CodeInvalidRequest, false
+	case 401:
+		return pawl.CodeAuthentication, false
+	case 403:
+		return pawl.CodePermission, false
+	case 404:
+		return pawl.CodeNotFound, false
+	case 429:
+		return pawl.CodeRateLimit, true
+	case 503, 529:
+		return pawl.CodeOverloaded, true
+	}
+	return pawl.CodeServer, true
+}
+
+// Every recorded error, and every shape of one that was reported, has the code that it means at every adapter that can meet it, streamed and
+// whole; none is passed over in silence.
+func TestRecordedErrors(t *testing.T) {
+	read, asked := 0, 0
+	for _, name := range []string{"anthropic", "azure", "bedrock", "cohere", "gemini", "groq", "huggingface", "mistral", "ollama", "openai", "openrouter", "perplexity", "vertex", ""} {
+		path := []string{"errors", "dev", name + ".jsonl"}
+		if name == "" {
+			path = []string{"errors", "reported-shapes.jsonl"}
+		}
+		for i, line := range wiretest.Lines(t, path...) {
+			var e recordedError
+			if err := json.Unmarshal([]byte(line), &e); err != nil {
+				t.Fatal(err)
+			}
+			read++
+			h := wiretest.Transport(func(*http.Request) (*http.Response, error) {
+				res := wiretest.Reply(e.Status, e.body())
+				for k, v := range e.Headers {
+					res.Header.Set(k, v)
+				}
+				return res, nil
+			})
+			models := e.models(h)
+			if len(models) == 0 {
+				t.Errorf("%s %d: no adapter meets %s", name, i, line)
+			}
+			for api, m := range models {
+				for _, whole := range []bool{false, true} {
+					asked++
+					got := answered(t, m, whole)
+					code, retryable := e.means()
+					if reply := malformed(&e); reply != "" {
+						if got.Finish != reply {
+							t.Errorf("%s %d, %s: the reply is %+v, want finish %s: %s", name, i, api, got, reply, line)
+						}
+						continue
+					}
+					p := got.err
+					t.Logf("%-12s %3d %-18s %-16s retryable %-5t after %-4v %.100s", e.Provider, e.Status, api, p.Code, p.Retryable, p.RetryAfter, p.Message)
+					if p.Code != code || p.Retryable != retryable || e.Status != 200 && p.Status != e.Status || p.Message == "" || strings.HasPrefix(p.Message, "{") {
+						t.Errorf("%s %d, %s: got %s, retryable %t, status %d, %q; want %s, %t: %s", name, i, api, p.Code, p.Retryable, p.Status, p.Message, code, retryable, line)
+					}
+				}
+			}
+		}
+	}
+	t.Logf("%d errors, %d answers", read, asked)
+	if read < 50 {
+		t.Errorf("only %d errors were found", read)
+	}
+}
+
+// malformed is the finish of a reply that reports that the model wrote a call that cannot be read; "" where e is an error.
+func malformed(e *recordedError) pawl.FinishReason {
+	if e.Status == 200 && strings.Contains(e.body(), "MALFORMED_FUNCTION_CALL") {
+		return pawl.FinishError
+	}
+	return ""
+}
+
+type answer struct {
+	*pawl.Response
+	err *pawl.ProviderError
+}
+
+func answered(t *testing.T, m pawl.Model, whole bool) answer {
+	t.Helper()
+	res := new(pawl.Response)
+	for d, err := range m.Stream(t.Context(), &pawl.Request{Messages: []pawl.Message{pawl.User("go")}, Whole: whole}) {
+		if err != nil {
+			var p *pawl.ProviderError
+			if !errors.As(err, &p) {
+				t.Fatalf("not a ProviderError: %v", err)
+			}
+			return answer{res, p}
+		}
+		if err := res.Add(d); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return answer{res, &pawl.ProviderError{}}
+}
+
+// What servers, proxies and gateways answer beside the documents, at each wire, whole and streamed.
+func TestErrorsThatAreNoAnswer(t *testing.T) {
+	const page = "<html><head><title>502 Bad Gateway</title></head><body>nginx</body></html>"
+	for _, c := range []struct {
+		name      string
+		status    int
+		body      string
+		header    []string
+		code      pawl.Code
+		retryable bool
+	}{
+		{"a page", 502, page, []string{"Content-Type", "text/html"}, pawl.CodeServer, true},
+		{"a page that says wait", 503, page, []string{"Retry-After", "3"}, pawl.CodeOverloaded, true},
+		{"nothing", 500, "", nil, pawl.CodeServer, true},
+		{"nothing, for the key", 401, "", nil, pawl.CodeAuthentication, false},
+		{"a word", 404, "Not Found", nil, pawl.CodeNotFound, false},
+		{"a page for a reply", 200, page, []string{"Content-Type", "text/html"}, pawl.CodeStream, true},
+		{"nothing for a reply", 200, "", nil, pawl.CodeStream, true},
+		{"a redirect", 302, "", []string{"Location", "http://elsewhere.test/login"}, pawl.CodeNotFound, false},
+		{"half an object", 200, `{"id":"x"`, nil, pawl.CodeStream, true},
+		{"JSON of another kind", 200, `7`, nil, pawl.CodeStream, true},
+		{"a spent minute, in words", 429, `{"error":{"message":"Rate limit reached for m. Please try again in 1.5s. Visit example.com."}}`, nil, pawl.CodeRateLimit, true},
+		{"a spent minute", 429, `{"error":{"message":"slow down"}}`, []string{"Retry-After-Ms", "1500"}, pawl.CodeRateLimit, true},
+		{"a time-out of a proxy", 504, page, nil, pawl.CodeTimeout, true},
+	} {
+		h := wiretest.Transport(func(*http.Request) (*http.Response, error) { return wiretest.Reply(c.status, c.body, c.header...), nil })
+		for _, provider := range []string{"openai", "anthropic", "gemini"} {
+			for api, m := range (&recordedError{Provider: provider}).models(h) {
+				for _, whole := range []bool{false, true} {
+					p := answered(t, m, whole).err
+					if p.Code != c.code || p.Retryable != c.retryable || p.Message == "" || c.status != 200 && p.Status != c.status {
+						t.Errorf("%s, %s, whole %t: got %s, retryable %t, status %d, %q; want %s, %t", c.name, api, whole, p.Code, p.Retryable, p.Status, p.Message, c.code, c.retryable)
+					}
+					want := map[string]time.Duration{"a page that says wait": 3 * time.Second, "a spent minute": 1500 * time.Millisecond, "a spent minute, in words": 1500 * time.Millisecond}[c.name]
+					if p.RetryAfter != want {
+						t.Errorf("%s, %s: retry after %v, want %v", c.name, api, p.RetryAfter, want)
+					}
+				}
+			}
+		}
+	}
+}
+
+// The shapes of streamed calls that were reported are read as calls that are whole and apart.
+func TestReportedDeltas(t *testing.T) {
+	for _, line := range wiretest.Lines(t, "errors", "reported-delta-shapes.jsonl") {
+		var e recordedError
+		if err := json.Unmarshal([]byte(line), &e); err != nil {
+			t.Fatal(err)
+		}
+		var data []string
+		names := 0
+		for _, d := range e.Deltas {
+			data = append(data, `{"choices":[{"index":0,"delta":`+string(d)+`}]}`)
+			names += strings.Count(string(d), `"name"`)
+		}
+		data = append(data, `{"choices":[{"index":0,"delta":{},"finish_reason":"tool_calls"}]}`, "[DONE]")
+		resp, err := openai.DecodeChat(200, true, []byte(wiretest.Events(data...)))
+		if err != nil {
+			t.Errorf("%s: %v", line, err)
+			continue
+		}
+		calls := resp.Message.Calls()
+		if len(calls) != names {
+			t.Errorf("%s: %d calls, want %d", line, len(calls), names)
+		}
+		for _, c := range calls {
+			if c.Name == "" || !strings.HasPrefix(c.ID, "call_") || !json.Valid(c.Args) {
+				t.Errorf("%s: got the call %s %s %s", line, c.ID, c.Name, c.Args)
+			}
+		}
+	}
+}

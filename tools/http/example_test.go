@@ -1,0 +1,22 @@
+package http_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/tools/http"
+)
+
+// The model's addresses are checked; this one would have given a program's credentials away.
+func ExampleNew() {
+	web, err := http.New(nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	x := pawl.Execute(context.Background(), web, pawl.ToolCall{Name: "http_fetch", Args: json.RawMessage(`{"url":"http://169.254.169.254/latest/meta-data/"}`)})
+	fmt.Println(x.Result.Text())
+	// Output: 169.254.169.254 is refused: it is the metadata service of a cloud
+}

@@ -1,0 +1,250 @@
+package http
+
+import (
+	"context"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	nethttp "net/http"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/netguard"
+	"github.com/pawl-go/pawl/internal/webpage"
+)
+
+//go:embed fetch.md
+var fetchText string
+
+const (
+	pageChars = 8000
+	mostChars = 100_000
+)
+
+type fetcher struct {
+	opts  Options
+	guard *netguard.Guard
+	page  webpage.Fetcher
+}
+
+func (f *fetcher) tool() *pawl.Tool {
+	return &pawl.Tool{
+		Name:        "http_fetch",
+		Description: strings.TrimSpace(fetchText),
+		Input:       f.input(),
+		Output: json.RawMessage(`{"type":"object","properties":{"url":{"type":"string"},"status":{"type":"integer"},"type":{"type":"string"},"title":{"type":"string"},` +
+			`"bytes":{"type":"integer"},"chars":{"type":"integer"},"truncated":{"type":"boolean"},"next_offset":{"type":"integer"}},"required":["url","status","type","bytes"],"additionalProperties":false}`),
+		Effect:    f.effect(),
+		MaxResult: -1, // max_chars is the bound
+		Run:       f.run,
+	}
+}
+
+// input describes the arguments: what only a writing request needs is there only where one is allowed.
+func (f *fetcher) input() json.RawMessage {
+	method, body := "", ""
+	if len(f.opts.Methods) != 1 || f.opts.Methods[0] != "GET" {
+		list, _ := json.Marshal(f.opts.Methods) // strings
+		method = `"method":{"type":"string","enum":` + string(list) + `,"description":"Default ` + f.opts.Methods[0] + `."},`
+	}
+	if f.writes() {
+		body = `"body":{"type":"string","description":"What to send. Set the header Content-Type to say what it is; else application/json is meant if it is JSON."},`
+	}
+	return json.RawMessage(`{"type":"object","properties":{` +
+		`"url":{"type":"string","description":"The whole address, with https:// or http://."},` + method +
+		`"headers":{"type":"object","additionalProperties":{"type":"string"},"description":"Headers to send, such as Accept. They are not sent on to another host by a redirect."},` + body +
+		`"max_chars":{"type":"integer","minimum":1,"description":"How many characters of text to return. Default 8000, at most 100000."},` +
+		`"offset":{"type":"integer","minimum":0,"description":"The character to start at. Default 0."},` +
+		`"raw":{"type":"boolean","description":"Return the source of a page instead of its main content."}` +
+		`},"required":["url"],"additionalProperties":false}`)
+}
+
+func (f *fetcher) writes() bool {
+	return slices.ContainsFunc(f.opts.Methods, func(m string) bool { return m != "GET" && m != "HEAD" })
+}
+
+func (f *fetcher) effect() pawl.Effect {
+	switch {
+	case !f.writes():
+		return pawl.Read
+	case f.opts.Idempotent:
+		return pawl.Idempotent
+	}
+	return pawl.Write
+}
+
+type fetchArgs struct {
+	URL      string            `json:"url"`
+	Method   string            `json:"method"`
+	Headers  map[string]string `json:"headers"`
+	Body     string            `json:"body"`
+	MaxChars float64           `json:"max_chars"`
+	Offset   float64           `json:"offset"`
+	Raw      bool              `json:"raw"`
+}
+
+// fetchData is the Data of a result: what a program wants to know of the answer.
+type fetchData struct {
+	URL       string `json:"url"`
+	Status    int    `json:"status"`
+	Type      string `json:"type"`
+	Title     string `json:"title,omitempty"`
+	Bytes     int    `json:"bytes"`
+	Chars     int    `json:"chars,omitempty"` // of the whole text
+	Truncated bool   `json:"truncated,omitempty"`
+	Next      int    `json:"next_offset,omitempty"`
+}
+
+func (f *fetcher) run(ctx context.Context, call pawl.ToolCall) (pawl.ToolResult, error) {
+	var a fetchArgs
+	if err := json.Unmarshal(call.Args, &a); err != nil {
+		return pawl.ErrorResult("invalid args: " + err.Error()), nil
+	}
+	header, err := f.header(ctx, &a)
+	if err != nil {
+		return pawl.ErrorResult(err.Error()), nil
+	}
+	res, err := f.page.Fetch(ctx, webpage.Request{Method: a.Method, URL: a.URL, Header: header, Body: a.Body})
+	var failed *webpage.Error
+	switch {
+	case errors.As(err, &failed):
+		return pawl.ErrorResult(failed.Text), nil
+	case err != nil:
+		return pawl.ToolResult{}, err
+	}
+	return answer(res, a), nil
+}
+
+// forbidden are headers that are the connection's, or that a proxy or a server takes for the word of somebody else.
+var forbidden = []string{"Host", "Content-Length", "Transfer-Encoding", "Connection", "Keep-Alive", "Te", "Trailer", "Upgrade", "Expect", "Accept-Encoding",
+	"Forwarded", "Via", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Real-Ip", "Metadata", "Metadata-Flavor", "Idempotency-Key"}
+
+// header checks the method and the headers of a call, and adds what goes along with it.
+func (f *fetcher) header(ctx context.Context, a *fetchArgs) (nethttp.Header, error) {
+	if a.Method == "" {
+		a.Method = f.opts.Methods[0]
+	}
+	writes := a.Method != "GET" && a.Method != "HEAD"
+	if a.Body != "" && !writes {
+		return nil, fmt.Errorf("a %s request has no body; leave body out", a.Method)
+	}
+	h := nethttp.Header{}
+	for name, value := range a.Headers {
+		key := nethttp.CanonicalHeaderKey(name)
+		if slices.Contains(forbidden, key) || strings.HasPrefix(key, "Proxy-") || strings.HasPrefix(key, "X-Aws-Ec2-Metadata") || strings.HasPrefix(key, "Sec-") {
+			return nil, fmt.Errorf("the header %s cannot be set; leave it out", key)
+		}
+		if !token(name) || strings.ContainsAny(value, "\r\n\x00") {
+			return nil, fmt.Errorf("the header %q is none: a name has letters, digits and -, a value is one line", name)
+		}
+		h.Set(key, value)
+	}
+	if h.Get("Accept") == "" {
+		h.Set("Accept", "text/html, application/json;q=0.9, text/*;q=0.8, */*;q=0.5")
+	}
+	if a.Body != "" && h.Get("Content-Type") == "" {
+		h.Set("Content-Type", "text/plain; charset=utf-8")
+		if json.Valid([]byte(a.Body)) {
+			h.Set("Content-Type", "application/json")
+		}
+	}
+	if v := pawl.InvocationFrom(ctx); writes && v != nil {
+		h.Set("Idempotency-Key", v.IdempotencyKey())
+	}
+	return h, nil
+}
+
+// token reports whether s can be a header's name (RFC 9110, section 5.6.2).
+func token(s string) bool {
+	return s != "" && !strings.ContainsFunc(s, func(r rune) bool {
+		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("!#$%&'*+-.^_`|~", r))
+	})
+}
+
+// answer makes the result of what came.
+func answer(res *webpage.Response, a fetchArgs) pawl.ToolResult {
+	data := fetchData{URL: res.URL, Status: res.Status, Type: res.Type, Bytes: len(res.Body), Truncated: res.Truncated}
+	page := webpage.Read(res)
+	if a.Raw {
+		page = webpage.Page{Text: webpage.Source(res), Image: page.Image}
+	}
+	data.Title = page.Title
+	var head strings.Builder
+	fmt.Fprintf(&head, "%s %s", status(res.Status), res.Type)
+	if len(res.Redirects) > 0 {
+		fmt.Fprintf(&head, "\nredirected to %s", res.URL)
+	}
+	if page.Title != "" {
+		fmt.Fprintf(&head, "\n%s", page.Title)
+	}
+	out := pawl.ToolResult{IsError: res.Status >= 400}
+	switch {
+	case page.Image && !out.IsError:
+		out.Parts = []pawl.Part{pawl.Text{Text: head.String()}, pawl.Media{MIME: res.Type, Data: res.Body}}
+	case page.Text != "":
+		text, note := part(page.Text, a, &data)
+		if res.Truncated {
+			note += fmt.Sprintf("[only the first %d bytes were read]", len(res.Body))
+		}
+		out.Parts = []pawl.Part{pawl.Text{Text: head.String() + "\n\n" + text}}
+		if note != "" {
+			out.Parts = append(out.Parts, pawl.Text{Text: "\n" + note})
+		}
+	case len(res.Body) == 0:
+		out.Parts = []pawl.Part{pawl.Text{Text: head.String() + "\n[the body is empty]"}}
+	default:
+		out.Parts = []pawl.Part{pawl.Text{Text: fmt.Sprintf("%s\n[not text: %d bytes%s of %s are not shown]", head.String(), len(res.Body), more(res.Truncated), res.Type)}}
+	}
+	out.Data, _ = json.Marshal(data) // strings and numbers
+	return out
+}
+
+func more(truncated bool) string {
+	if truncated {
+		return " and more"
+	}
+	return ""
+}
+
+func status(code int) string {
+	return strings.TrimSpace(fmt.Sprintf("HTTP %d %s", code, nethttp.StatusText(code)))
+}
+
+// part returns the characters that were asked for, and a note when there are others.
+func part(text string, a fetchArgs, data *fetchData) (string, string) {
+	data.Chars = utf8.RuneCountInString(text)
+	limit := pageChars
+	if a.MaxChars >= 1 {
+		limit = int(min(a.MaxChars, mostChars))
+	}
+	from := int(min(a.Offset, float64(data.Chars)))
+	to := min(from+limit, data.Chars)
+	if from == 0 && to == data.Chars {
+		return text, ""
+	}
+	begin := byteAt(text, from)
+	piece := text[begin : begin+byteAt(text[begin:], to-from)]
+	if from == data.Chars {
+		return "", fmt.Sprintf("[offset %d is past the end: the text has %d characters]", from, data.Chars)
+	}
+	note := fmt.Sprintf("[characters %d-%d of %d", from, to, data.Chars)
+	if to < data.Chars {
+		data.Next = to
+		note += fmt.Sprintf("; go on with offset %d", to)
+	}
+	return piece, note + "]"
+}
+
+// byteAt returns where the n-th character of s begins.
+func byteAt(s string, n int) int {
+	for i := range s {
+		if n == 0 {
+			return i
+		}
+		n--
+	}
+	return len(s)
+}
