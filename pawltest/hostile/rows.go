@@ -89,8 +89,9 @@ func arguments() []Behaviour {
 	}
 	manyFaults := `{"id":1,"tags":[` + strings.Repeat("{},", 9_999) + "{}]}"
 	deep := `{"city":` + strings.Repeat("[", 10_000) + strings.Repeat("]", 10_000) + "}"
+	oneMB := `{"id":1,"note":"` + strings.Repeat("x", 1<<20) + `"}`
 	tenMB := `{"id":1,"note":"` + strings.Repeat("x", 10<<20) + `"}`
-	return []Behaviour{
+	all := []Behaviour{
 		row("args-empty-allowed", "sends no arguments to a tool that needs none", "D3 IA-T68", "ping ", ran("ping {}")),
 		row("args-empty-needed", "sends no arguments to a tool that needs some", "D3 IA-T36", "weather ", told("city")),
 		row("args-empty-object", "sends {} to a tool that needs more", "T1.0-5 IA-T31", "weather {}", told("city")),
@@ -120,8 +121,11 @@ func arguments() []Behaviour {
 		row("args-lone-surrogate", "sends half a character", "D3", `weather {"city":"Oslo\ud83d"}`, Shown{Ran: `weather {"city":"Oslo` + "\uFFFD" + `"}`, Or: []string{"JSON|city"}}),
 		row("args-nul", "sends a NUL in a string", "D3", `weather {"city":"Os\u0000lo"}`, ran(`weather {"city":"Os\u0000lo"}`)),
 		row("args-deep", "nests 10,000 lists", "D3", "weather "+deep, told("city|deep|nest|JSON")),
+		row("args-1mb", "sends 1 MB of arguments", "D3 IA-T64", "order "+oneMB, ran("order "+oneMB)),
 		row("args-10mb", "sends 10 MB of arguments", "D3 IA-T64", "order "+tenMB, ran("order "+tenMB)),
 	}
+	all[len(all)-1].Only = []string{chat + "/stream", anthropic + "/whole"} // two say what eight would
+	return all
 }
 
 // repairs: calls whose arguments are no JSON, or in a form that can mean one thing only. Each ends mended to what was meant, or

@@ -55,7 +55,7 @@ func many() []Behaviour {
 			Want: Want{Loose: true, Ran: 2, Stop: "limit", Requests: [2]int{1, 2}}},
 		{ID: "tokens-limit", Title: "uses more tokens than the run may have", Meets: meets("D24 OA-D18 IA-T44 IA-T50"), Setup: Setup{Tokens: 1000}, Turns: turns(calls(inOslo).using(pawl.Usage{Input: 900, Output: 200}).again()),
 			Want: Want{Loose: true, Results: []Shown{ran(inOslo)}, Stop: "limit", Requests: [2]int{1, 2}}},
-		{ID: "usage-cumulative", Title: "says cumulative figures in several events", Meets: meets("IA-T75 IA-T73"), Setup: Setup{Tokens: 5000}, Turns: turns(calls(inOslo).using(pawl.Usage{Input: 1500, Output: 900, CacheRead: 1000, Reasoning: 800}), calls(inBergen).using(pawl.Usage{Input: 1500, Output: 900, CacheRead: 1000, Reasoning: 800})),
+		{ID: "usage-cumulative", Title: "says cumulative figures in several events", Meets: meets("IA-T75 IA-T73"), Setup: Setup{Tokens: 8000}, Turns: turns(calls(inOslo).using(pawl.Usage{Input: 1500, Output: 900, CacheRead: 1000, Reasoning: 800}), calls(inBergen).using(pawl.Usage{Input: 1500, Output: 900, CacheRead: 1000, Reasoning: 800})),
 			Want: Want{Results: both(), Requests: [2]int{3, 3}}},
 	}
 }
@@ -114,7 +114,7 @@ func people() []Behaviour {
 		{ID: "approval-once", Title: "makes two calls of which a person allows one", Meets: meets("D11 OA-D27"), Tools: []string{"pay"}, Setup: Setup{GoOn: true}, Turns: turns(calls(`pay {"n":1}`, `pay {"n":1000}`)), Want: shown(ran(`pay {"n":1}`), told("den|refuse|not allowed|enough"))},
 		{ID: "approval-not-reused", Title: "makes a call again that a person had allowed once", Meets: meets("D11 OA-D27"), Tools: []string{"pay"}, Setup: Setup{GoOn: true}, Turns: turns(calls(`pay {"n":1}`), calls(`pay {"n":1}`)), Want: shown(ran(`pay {"n":1}`), told("den|refuse|not allowed|enough"))},
 		{ID: "cancelled-in-batch", Title: "is called off while three calls run", Meets: meets("D6 D20 IA-T24 IA-T62 OA-D3 OA-D22"), Tools: []string{"weather", "cancels", "patient"}, Turns: turns(calls("patient {}", "cancels {}", inOslo)),
-			Want: Want{Results: []Shown{lost("patient {}", "cancel|not run|interrupt"), lost("cancels {}"), ran(inOslo)}, Stop: "cancelled", Requests: [2]int{1, 1}}},
+			Want: Want{Results: []Shown{lost("patient {}", "cancel|not run|interrupt").or("not run|cancel"), lost("cancels {}"), ran(inOslo).or("not run|cancel")}, Stop: "cancelled", Requests: [2]int{1, 1}}},
 		{ID: "cancelled-alone", Title: "is called off while one call runs", Meets: meets("D6 OA-D22 IA-T62"), Tools: []string{"cancels"}, Turns: turns(calls("cancels {}")), Want: Want{Results: []Shown{lost("cancels {}", "cancel|interrupt")}, Stop: "cancelled", Requests: [2]int{1, 1}}},
 		{ID: "shutdown-resumed", Title: "is interrupted by a shutdown, and goes on in another process", Meets: meets("D12 D13 OA-D28 OA-D60"), Tools: []string{"weather", "stops"}, Setup: Setup{GoOn: true}, Turns: turns(calls(inOslo, "stops {}")),
 			Want: Want{Results: []Shown{ran(inOslo), ran("stops {}")}, Ran: 3, Requests: [2]int{2, 2}}},
