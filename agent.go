@@ -23,6 +23,7 @@ type Agent struct {
 	Executor     Executor        // nil: Parallel{}
 	Middleware   []Middleware    // around model requests and calls; the first is outermost
 	Settings     Settings        // sent with each request
+	Artifacts    Artifacts       // keeps what results are too long to tell, and offers result_read to read it; nil: it is lost, or kept by the run around
 }
 
 // Limits bound a run, the calls and runs inside it included. What was used survives Resume. Reaching a limit is never
@@ -154,7 +155,7 @@ func (a *Agent) run(ctx context.Context, from *Result, msgs []Message, o runOpti
 	r.tellMends()
 	stop, err := StopFailed, r.affordable()
 	if err == nil {
-		stop, err = r.loop(ctx)
+		stop, err = r.loop(context.WithValue(ctx, proofKey{}, &r.proof))
 	}
 	r.ahead.drop()
 	r.paid(Usage{})
@@ -210,13 +211,23 @@ func (a *Agent) prepare(ctx context.Context, from *Result, msgs []Message, o run
 	if err := r.take(from, msgs); err != nil {
 		return nil, err
 	}
+	place, err := r.shelf(o.inside)
+	if err != nil {
+		return nil, err
+	}
+	if place != nil {
+		if find(tools, resultRead) != nil {
+			return nil, fmt.Errorf("tool %s: an agent with Artifacts needs the name; rename the tool", resultRead)
+		}
+		tools = append(slices.Clip(tools), resultReader())
+	}
 	if r.output, err = a.output(tools); err != nil {
 		return nil, err
 	}
 	if r.output != nil && r.output.tool != nil {
 		tools = append(slices.Clip(tools), r.output.tool)
 	}
-	r.scope = scope{tools: tools, answer: r.output.answerTool(), executor: a.Executor, waits: true, whole: o.whole, quiet: o.emit == nil}
+	r.scope = scope{tools: tools, answer: r.output.answerTool(), executor: a.Executor, waits: true, whole: o.whole, quiet: o.emit == nil, shelf: place}
 	if r.scope.executor == nil {
 		r.scope.executor = Parallel{}
 	}

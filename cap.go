@@ -1,7 +1,6 @@
 package pawl
 
 import (
-	"fmt"
 	"slices"
 	"unicode/utf8"
 )
@@ -24,24 +23,25 @@ func tellable(parts []Part) []Part {
 	return parts
 }
 
-// capped bounds the text of a result to limit bytes: the head and the tail of what is longer, with a mark between. limit < 0 is
-// none.
-func capped(parts []Part, limit int) []Part {
-	total := 0
+// textLen is how many bytes of text parts have.
+func textLen(parts []Part) (n int) {
 	for _, p := range parts {
 		if t, ok := p.(Text); ok {
-			total += len(t.Text)
+			n += len(t.Text)
 		}
 	}
-	if limit < 0 || total <= limit {
-		return parts
-	}
-	const mark = "\n[… %d bytes left out; ask for less at a time …]\n"
-	keep := max(0, limit-len(fmt.Sprintf(mark, total)))
+	return n
+}
+
+// capped bounds the text of a result, which is longer, to limit bytes: its head and its tail, and between them the mark for what is lost and for
+// the place where that begins.
+func capped(parts []Part, limit int, mark func(lost, at int) string) []Part {
+	total := textLen(parts)
+	keep := max(0, limit-len(mark(total, total)))
 	head := keep * 2 / 3
 	tail := total - (keep - head) // where it begins
 	out := make([]Part, 0, len(parts))
-	at, lost, marked := 0, 0, -1
+	at, lost, cut, marked := 0, 0, 0, -1
 	for _, p := range parts {
 		t, ok := p.(Text)
 		if !ok {
@@ -57,14 +57,14 @@ func capped(parts []Part, limit int) []Part {
 		case b == a:
 			out = append(out, t)
 		case marked < 0: // the first that is cut
-			marked = len(out)
+			marked, cut = len(out), at-n+a
 			out = append(out, Text{Text: t.Text[:a]}, Text{Text: t.Text[b:]})
 		case a > 0 || b < n:
 			out = append(out, Text{Text: t.Text[:a] + t.Text[b:]})
 		}
 	}
 	first, second := out[marked].(Text), out[marked+1].(Text)
-	out[marked] = Text{Text: first.Text + fmt.Sprintf(mark, lost) + second.Text}
+	out[marked] = Text{Text: first.Text + mark(lost, cut) + second.Text}
 	return slices.Delete(out, marked+1, marked+2)
 }
 

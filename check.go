@@ -75,44 +75,96 @@ func (r Rules) Check(msgs []Message) []Fault {
 	return faults
 }
 
-// sound reports whether msgs have no fault. It is what every request pays, so it allocates nothing.
+// sound reports whether msgs have no fault. It is what every request pays, so it goes through them once and allocates nothing.
 func (r Rules) sound(msgs []Message) bool {
-	last := lastOf(msgs, RoleAssistant) // the reply whose calls may be open
-	if r.Settled {
-		last = -1
-	}
-	begun := false
+	begun := !r.UserFirst
+	open := false // the last reply has calls without a result
+	calls := 0    // of the reply right before
 	for i := range msgs {
 		m := &msgs[i]
-		if len(m.Parts) == 0 && m.Role != RoleAssistant {
-			return false
-		}
-		for _, p := range m.Parts {
-			if _, decision := p.(Decision); decision || allowed(m.Role, p) != nil {
-				return false
-			}
-		}
+		of := calls
+		calls = 0
 		switch m.Role {
+		case RoleUser, RoleSystem, RoleDeveloper:
+			if len(m.Parts) == 0 {
+				return false
+			}
+			for _, p := range m.Parts {
+				switch p.(type) {
+				case Text, Media:
+				default:
+					return false
+				}
+			}
 		case RoleAssistant:
-			if !distinctIDs(m) || r.cutBefore(m) < len(m.Parts) {
+			if open {
 				return false
 			}
-			if i != last && m.HasCalls() && (i+1 == len(msgs) || msgs[i+1].Role != RoleTool) {
+			if calls = countCalls(m.Parts); calls < 0 || len(r.NotLast) > 0 && r.cutBefore(m) < len(m.Parts) {
 				return false
 			}
+			open = calls > 0
 		case RoleTool:
-			if i == 0 || msgs[i-1].Role != RoleAssistant || !inOrder(&msgs[i-1], m, i-1 == last) {
+			if of == 0 || len(m.Parts) == 0 || len(m.Parts) > of || !inOrder(msgs[i-1].Parts, m.Parts) {
 				return false
 			}
-		case RoleSystem, RoleDeveloper, RoleUser:
+			open = len(m.Parts) < of
 		default:
 			return false
 		}
-		if r.UserFirst && !begun && begins(m) {
+		if !begun && begins(m) {
 			if begun = true; m.Role != RoleUser {
 				return false
 			}
 		}
+	}
+	return !open || !r.Settled
+}
+
+// countCalls returns how many calls a reply has; -1: a part that it cannot hold is there, or a call without an id of its own.
+func countCalls(reply []Part) int {
+	calls := 0
+	for _, p := range reply {
+		switch p := p.(type) {
+		case Text, Reasoning, Media:
+		case ToolCall:
+			if calls++; p.ID == "" {
+				return -1
+			}
+		default:
+			return -1
+		}
+	}
+	if calls > 1 && !distinctIDs(reply) {
+		return -1
+	}
+	return calls
+}
+
+// inOrder reports whether results are those of calls of reply, in their order, and hold what results can.
+func inOrder(reply, results []Part) bool {
+	at := 0
+	for _, p := range results {
+		if _, ok := p.(ToolResult); !ok {
+			return false
+		}
+		id := p.(ToolResult).CallID // so nothing else of it is copied
+		for _, q := range p.(ToolResult).Parts {
+			switch q.(type) {
+			case Text, Media:
+			default:
+				return false
+			}
+		}
+		for ; at < len(reply); at++ {
+			if _, ok := reply[at].(ToolCall); ok && reply[at].(ToolCall).ID == id {
+				break
+			}
+		}
+		if at == len(reply) {
+			return false
+		}
+		at++
 	}
 	return true
 }
@@ -142,38 +194,18 @@ func lastOf(msgs []Message, role Role) int {
 	return i
 }
 
-// inOrder reports whether results are those of the calls of reply, in their order; some may be missing where open says so.
-func inOrder(reply, results *Message, open bool) bool {
-	at := 0
-	for _, p := range reply.Parts {
-		c, ok := p.(ToolCall)
-		if !ok {
-			continue
-		}
-		if at < len(results.Parts) && results.Parts[at].(ToolResult).CallID == c.ID {
-			at++
-		} else if !open {
-			return false
-		}
-	}
-	return at == len(results.Parts)
-}
-
-// distinctIDs reports whether each call of m has an id of its own.
-func distinctIDs(m *Message) bool {
+// distinctIDs reports whether each call of a reply has an id of its own.
+func distinctIDs(reply []Part) bool {
 	const few = 32 // up to here comparing is cheaper than a map
-	if len(m.Parts) > few {
-		return uniqueIDs(*m) == nil
+	if len(reply) > few {
+		return uniqueIDs(Assistant(reply...)) == nil
 	}
-	for i, p := range m.Parts {
+	for i, p := range reply {
 		c, ok := p.(ToolCall)
 		if !ok {
 			continue
 		}
-		if c.ID == "" {
-			return false
-		}
-		for _, q := range m.Parts[:i] {
+		for _, q := range reply[:i] {
 			if d, ok := q.(ToolCall); ok && d.ID == c.ID {
 				return false
 			}

@@ -123,7 +123,7 @@ func (l *lease) leave(why error) {
 			err = p.interrupted(b.ctx, errLeft)
 		}
 	}
-	p.settle(ToolResult{}, err)
+	p.settle(b.ctx, ToolResult{}, err)
 	p.x.Ended = time.Now()
 	p.task.scope.release(l)
 	go b.work() // in place of the goroutine that is lost

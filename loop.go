@@ -215,6 +215,7 @@ func (r *run) request() *Request {
 	a := r.agent
 	req := &Request{Key: r.key + Key("/"+strconv.Itoa(r.replies)+"/model"), Messages: r.view(), Tools: r.scope.tools, Output: a.Output,
 		Settings: a.Settings, Whole: r.whole, Turn: r.turn}
+	r.proof.add(req.Messages)
 	if a.Instructions != "" {
 		req.Turn++
 	}

@@ -28,7 +28,7 @@ func (t *Task) do(ctx context.Context, emit func(Event)) *Execution {
 	now := time.Now()
 	p := &pipe{task: t, emit: emit, started: now, x: Execution{Key: t.Key, Index: t.Index, Call: t.Call, Attempts: t.Attempt, Started: now}}
 	res, err := p.checked(ctx)
-	p.settle(res, err)
+	p.settle(ctx, res, err)
 	p.x.Ended = time.Now()
 	return &p.x
 }

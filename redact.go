@@ -69,6 +69,14 @@ func (r *Redactor) String(s string) string { return r.now().text(s) }
 // JSON returns b without secrets, in names too. What is no JSON is taken as text. A number that is a secret becomes text.
 func (r *Redactor) JSON(b json.RawMessage) json.RawMessage { return r.now().json(b, nil) }
 
+// Call returns c without secrets: what a person is shown who decides about it.
+func (r *Redactor) Call(c ToolCall) ToolCall {
+	if x := r.now(); x != nil {
+		return x.call(c)
+	}
+	return c
+}
+
 // Result returns res without secrets, and leaves res as it is. Its steps have no Request. A run can go on from it, but not with an open call whose
 // arguments were hidden: the model is told to make that call again.
 func (r *Redactor) Result(res *Result) *Result {

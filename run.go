@@ -33,6 +33,7 @@ type run struct {
 	turn      int       // where the user's last message stands
 	output    *output   // what the answer must fit; nil: free text
 	sent      []Message // instructions and transcript, as last sent
+	proof     proof     // of what is sent
 	asked     *Request  // the request that the last reply answers
 	ready     []int     // parts of the reply being made that were announced as ready calls
 	beginner  Beginner  // begins calls early; nil: nobody does, or nothing may

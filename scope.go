@@ -16,6 +16,7 @@ type scope struct {
 	within   *Invocation // the call that these calls are made in; nil: none
 	waits    bool        // whether a call may pend here
 	whole    bool        // whether replies are asked for whole
+	shelf    *shelf      // where what is too large for the model is kept; nil: nowhere
 }
 
 // Execute carries out one call of a tool of set, outside a run, through the same pipeline. Whatever goes wrong is in the

@@ -2,6 +2,7 @@ package pawl
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"slices"
 
@@ -11,7 +12,7 @@ import (
 const defaultMaxResult = 32 << 10
 
 // settle turns what came back through the middleware into the outcome and the result.
-func (p *pipe) settle(res ToolResult, err error) {
+func (p *pipe) settle(ctx context.Context, res ToolResult, err error) {
 	x := &p.x
 	if p.inv.pipe != nil {
 		p.inv.close()
@@ -47,7 +48,7 @@ func (p *pipe) settle(res ToolResult, err error) {
 	if p.tool != nil && p.tool.MaxResult != 0 {
 		limit = p.tool.MaxResult
 	}
-	res.Parts = capped(res.Parts, limit)
+	res.Parts = p.told(ctx, res.Parts, limit)
 	res.CallID, res.Key = p.task.Call.ID, p.task.Key
 	x.Result = res
 }

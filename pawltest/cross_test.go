@@ -44,7 +44,11 @@ var talks = []talk{
 		return script.Together(script.Call("look", `{"at":"`+nth+`"}`), script.Call("find", `{"at":"b"}`))
 	}, func(nth, tool string) pawl.ToolResult {
 		if tool == "find" {
-			return pawl.ErrorResult("there is no " + nth)
+			r := pawl.ErrorResult("there is no " + nth)
+			if nth == "first" { // and here is a picture of it
+				r.Parts = append(r.Parts, picture)
+			}
+			return r
 		}
 		return pawl.TextResult("clear")
 	}},
@@ -288,7 +292,7 @@ func meaning(msgs []pawl.Message) (lines []string) {
 }
 
 // expected is the meaning that msgs must have on w: thoughts of others are left out, an error is worded where there is no form for it, and
-// so is which result an image belongs to.
+// so is which result an image belongs to where it cannot be in it: in none of Chat Completions, and in no error of Anthropic's.
 func expected(w wire, tag string, msgs []pawl.Message) []string {
 	var view []pawl.Message
 	for _, m := range msgs {
@@ -302,15 +306,19 @@ func expected(w wire, tag string, msgs []pawl.Message) []string {
 				sent.Parts = append(sent.Parts, p)
 			case pawl.ToolResult:
 				r := pawl.ToolResult{CallID: p.CallID, IsError: p.IsError && w.native}
+				word := ""
+				if p.IsError && !w.native {
+					word = "Error: "
+				}
+				if word != "" && len(p.Parts) > 1 && w.api == pawltest.Responses { // a list, with the word in front
+					word, r.Parts = "", saying("Error")
+				}
 				for _, q := range p.Parts {
 					switch q := q.(type) {
 					case pawl.Text:
-						if p.IsError && !w.native {
-							q.Text = "Error: " + q.Text
-						}
-						r.Parts = append(r.Parts, q)
+						r.Parts = append(r.Parts, pawl.Text{Text: word + q.Text})
 					case pawl.Media:
-						if w.api == pawltest.Chat {
+						if w.api == pawltest.Chat || w.api == pawltest.Anthropic && p.IsError {
 							beside.Parts = append(beside.Parts, pawl.Text{Text: "From the result of call " + p.CallID + ":"}, q)
 						} else {
 							r.Parts = append(r.Parts, q)

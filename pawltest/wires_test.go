@@ -43,9 +43,14 @@ func (w wire) on(t *testing.T, behind pawl.Model, opts pawltest.SimulatorOptions
 	t.Helper()
 	opts.Key = "test-key"
 	s := simulate(t, behind, &opts)
+	return w.open(s.URL, transport(t), -1), s
+}
+
+// transport keeps no connection beyond the test.
+func transport(t *testing.T) http.RoundTripper {
 	tr := &http.Transport{}
 	t.Cleanup(tr.CloseIdleConnections)
-	return w.open(s.URL, tr, -1), s
+	return tr
 }
 
 // lookAt is a schema that every dialect has.

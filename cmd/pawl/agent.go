@@ -36,9 +36,10 @@ type agentFlags struct {
 
 // setup is an agent made from the flags, and what is to be let go of after its last run.
 type setup struct {
-	agent *pawl.Agent
-	tools []*pawl.Tool
-	close func()
+	agent   *pawl.Agent
+	tools   []*pawl.Tool
+	secrets *pawl.Redactor // hides them in all that is printed and saved
+	close   func()
 }
 
 // setup makes the agent. Everything that can be wrong with flags and files is found here, before anything is sent.
@@ -115,7 +116,7 @@ func (f *agentFlags) setup(ctx context.Context, sys *system) (s *setup, err erro
 	if err := f.rules().Check(tools); err != nil {
 		return nil, &failure{status: statusUsage, err: err, hint: "--allow-tool, --ask-tool and --deny-tool take names, patterns (file_*) and effects (effect:write)"}
 	}
-	return &setup{a, tools, closeSets}, nil
+	return &setup{a, tools, secrets(sys.env, tools), closeSets}, nil
 }
 
 // driven puts the driver around the model.

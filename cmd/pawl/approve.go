@@ -36,17 +36,18 @@ func (f *ruleFlags) rules() policy.Rules {
 
 // approve sets who decides about calls: the rules, and where they ask the person at the terminal. With nobody to ask they pend. in may be nil;
 // decided are the calls that flags say something of.
-func (f *ruleFlags) approve(agent *pawl.Agent, sys *system, out *screen, in *lines, decided map[pawl.Key]bool) {
+func (f *ruleFlags) approve(s *setup, sys *system, out *screen, in *lines, decided map[pawl.Key]bool) {
 	rules := f.rules()
 	if !sys.inTerm || !sys.errTerm {
-		agent.Middleware = append(agent.Middleware, rules.Middleware())
+		s.agent.Middleware = append(s.agent.Middleware, rules.Middleware())
 		return
 	}
 	if in == nil {
 		in = newLines(sys.in)
 	}
-	a := &asker{policy: rules.Approve, decided: decided, in: in, out: out, style: sys.colours(sys.errTerm), width: sys.width, always: map[string]bool{}}
-	agent.Middleware = append(agent.Middleware, pawl.Approve(a.approve))
+	a := &asker{policy: rules.Approve, decided: decided, in: in, out: out, style: sys.colours(sys.errTerm), width: sys.width, always: map[string]bool{},
+		secrets: s.secrets}
+	s.agent.Middleware = append(s.agent.Middleware, pawl.Approve(a.approve))
 }
 
 // decided returns the calls that msgs decide on.
@@ -70,6 +71,7 @@ type asker struct {
 	out     *screen
 	style   style
 	width   int
+	secrets *pawl.Redactor // hides them in what is shown
 
 	mu     sync.Mutex
 	always map[string]bool // tools that were allowed once and for all
@@ -97,6 +99,7 @@ func (a *asker) approve(ctx context.Context, call pawl.ToolCall, tool *pawl.Tool
 
 // ask asks the person at the terminal.
 func (a *asker) ask(ctx context.Context, call pawl.ToolCall, why string) pawl.Approval {
+	call = a.secrets.Call(call)
 	done := a.out.hold() // what the run tells meanwhile waits, so that the question stays in sight
 	defer done()
 	fmt.Fprintf(a.out.w, "\n%s\n", a.style.yellow("  may "+line(call.Name, 60)+" run? "+line(why, 200)+":"))

@@ -60,7 +60,7 @@ func (c *chatCmd) Run(sys *system) error {
 	defer s.close()
 	t := &chat{chatCmd: c, sys: sys, in: newLines(sys.in), out: &screen{w: sys.err}, setup: s, res: from, decided: map[pawl.Key]bool{}}
 	defer t.in.stop()
-	c.approve(s.agent, sys, t.out, t.in, t.decided)
+	c.approve(s, sys, t.out, t.in, t.decided)
 	if sys.inTerm {
 		fmt.Fprintf(t.out, "%s with %s; /quit ends, /tools lists them\n", visible(c.Model), count(len(s.tools), "tool"))
 	}
@@ -124,13 +124,13 @@ func (t *chat) turn(from *pawl.Result, msgs ...pawl.Message) {
 	defer stop()
 	r := &renderer{w: t.out, style: t.sys.colours(t.sys.errTerm), width: t.sys.width, live: t.sys.outTerm && t.sys.errTerm}
 	maps.Copy(t.decided, decided(msgs))
-	res, err := follow(t.setup.agent.ResumeStream(ctx, from, msgs...), r.event)
+	res, truth, err := t.setup.follow(ctx, from, msgs, r.event)
 	if res == nil {
 		t.last = notBegun(err)
 		tell(t.sys.err, t.last)
 		return
 	}
-	t.res = res
+	t.res = truth
 	if t.last = t.ended(res, err); t.last != nil {
 		var f *failure
 		if errors.As(t.last, &f) && f.status == statusPending {
@@ -187,7 +187,7 @@ func (t *chat) command(text string) (done bool) {
 	case "/save":
 		if rest == "" {
 			t.say("where to? /save FILE")
-		} else if err := saveTranscript(rest, t.res); err != nil {
+		} else if err := saveTranscript(rest, t.setup.secrets.Result(t.res)); err != nil {
 			t.say("%v", err)
 		} else {
 			t.say("saved %s", rest)

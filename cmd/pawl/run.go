@@ -58,7 +58,7 @@ func (c *runCmd) Run(sys *system) error {
 	defer s.close()
 
 	out := &screen{w: sys.err}
-	c.approve(s.agent, sys, out, nil, decided(msgs))
+	c.approve(s, sys, out, nil, decided(msgs))
 	r := &renderer{w: out, style: sys.colours(sys.errTerm), width: sys.width}
 	r.live = sys.outTerm && sys.errTerm // one terminal: the answer is told as it comes
 	show := r.event
@@ -67,7 +67,7 @@ func (c *runCmd) Run(sys *system) error {
 		show = eventLines(sys.out, &unwritten)
 	}
 	started := time.Now()
-	res, err := follow(s.agent.ResumeStream(ctx, from, msgs...), show)
+	res, truth, err := s.follow(ctx, from, msgs, show)
 	if res == nil {
 		return notBegun(err)
 	}
@@ -76,7 +76,7 @@ func (c *runCmd) Run(sys *system) error {
 		if res.Spent.Requests > 0 {
 			fmt.Fprintf(out, "\n%s\n", r.style.dim(totals(res.Spent, time.Since(started))))
 		}
-		if err := printEnd(sys, res, r.live); err != nil {
+		if err := printEnd(sys, res, s.handed(truth), r.live); err != nil {
 			return errors.Join(err, saved)
 		}
 	}
@@ -167,8 +167,8 @@ func save(path string, res *pawl.Result) error {
 }
 
 // printEnd prints what the run gave: the answer, or the calls that are open, one JSON object a line.
-func printEnd(sys *system, res *pawl.Result, told bool) error {
-	if open := openCalls(res); len(open) > 0 && (res.Stop == pawl.StopPending || res.Stop == pawl.StopLimit) {
+func printEnd(sys *system, res *pawl.Result, open []openCall, told bool) error {
+	if len(open) > 0 && (res.Stop == pawl.StopPending || res.Stop == pawl.StopLimit) {
 		e := json.NewEncoder(sys.out)
 		e.SetEscapeHTML(false)
 		for _, o := range open {

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"context"
 	"slices"
 
 	"github.com/pawl-go/pawl"
@@ -16,19 +17,17 @@ type Rules struct {
 // Heal returns req with messages that the rules allow: a copy where they had to be mended, else req itself. It tells each mend through
 // yield, and reports whether the consumer wants more. What has no mend is left for the encoder to refuse. options are the request's for
 // this provider.
-func (r *Rules) Heal(req *pawl.Request, options []byte, yield func(pawl.Delta, error) bool) (*pawl.Request, bool) {
-	healed, mends := r.Rules.Heal(req.Messages)
+func (r *Rules) Heal(ctx context.Context, req *pawl.Request, options []byte, yield func(pawl.Delta, error) bool) (*pawl.Request, bool) {
+	sent, mends := r.HealRequest(ctx, req)
 	if len(mends) == 0 || r.continues(options) {
 		return req, true
 	}
-	sent := *req
-	sent.Messages = healed
 	for _, m := range mends {
 		if !yield(pawl.Delta{Notice: m.Notice()}, nil) {
-			return &sent, false
+			return sent, false
 		}
 	}
-	return &sent, true
+	return sent, true
 }
 
 // continues reports whether options name one of Heads.

@@ -29,7 +29,7 @@ func (m *Model) stream(ctx context.Context, req *pawl.Request, yield func(pawl.D
 	if m.err != nil {
 		return m.err
 	}
-	req, more := rules.Heal(req, req.Settings.Options[provider], yield)
+	req, more := rules.Heal(ctx, req, req.Settings.Options[provider], yield)
 	if !more {
 		return wire.ErrStopped
 	}

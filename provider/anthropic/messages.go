@@ -68,6 +68,7 @@ func fromMessage(e *encoder, messages []pawl.Message, from, to int) {
 			}
 		}
 	}
+	fromBeside(e, messages, from, to)
 	for i := from; i < to; i++ {
 		m := &messages[i]
 		switch m.Role {
@@ -196,13 +197,40 @@ func fromCall(e *encoder, c *pawl.ToolCall) {
 	e.Raw(`}`)
 }
 
-// fromResult writes the result of a call.
+// fromBeside writes the media of failed results, which the API takes beside a result that is an error, but not in it. They follow
+// all results, each after a line that says which call it belongs to.
+func fromBeside(e *encoder, messages []pawl.Message, from, to int) {
+	for i := from; i < to; i++ {
+		for j, p := range messages[i].Parts {
+			r, ok := p.(pawl.ToolResult)
+			if !ok || !r.IsError {
+				continue
+			}
+			for n, p := range r.Parts {
+				switch p := p.(type) {
+				case pawl.Text:
+				case pawl.Media:
+					e.block("user")
+					e.Raw(`{"type":"text","text":`)
+					e.String("From the result of call " + e.ids.ofResult(r.CallID) + ":")
+					e.Raw(`}`)
+					e.block("user")
+					fromMedia(e, field(i, j), p, false)
+				default:
+					e.Fail(invalid(field(i, j), "part %d: %T has no place in a result", n, p))
+				}
+			}
+		}
+	}
+}
+
+// fromResult writes the result of a call. That of an error is text.
 func fromResult(e *encoder, message, part int, r *pawl.ToolResult) {
 	e.block("user")
 	e.Raw(`{"type":"tool_result","tool_use_id":`)
 	e.String(e.ids.ofResult(r.CallID))
 	e.Raw(`,"content":`)
-	if onlyText(r.Parts) {
+	if r.IsError || onlyText(r.Parts) {
 		text := r.Text()
 		if r.IsError && text == "" {
 			text = "Error" // the API refuses an error that says nothing

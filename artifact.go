@@ -1,0 +1,193 @@
+package pawl
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"sync"
+)
+
+// Artifact is what a result was too large to tell: the whole of its text, or an image or a file of it.
+type Artifact struct {
+	Key  Key    // of the call; with "/m" and a number behind it for the result's n-th image or file
+	MIME string // text/plain, or what the image or file is; may be empty
+	Text string // of text
+	Data []byte // of all else
+}
+
+// Artifacts keeps what was too large for the model, so that it can be read page by page with the tool result_read, which an Agent
+// with Artifacts offers. What belongs to a run stands under a name of its own; another run does not find it. An implementation may be used
+// concurrently, and keeps what tools gave as it is, secrets included. MemoryArtifacts is one.
+type Artifacts interface {
+	// Put keeps a for run, in place of what had its Key there.
+	Put(ctx context.Context, run string, a Artifact) error
+	// Get returns what was kept, or an error that is ErrNoArtifact. It must not be changed.
+	Get(ctx context.Context, run string, key Key) (Artifact, error)
+}
+
+// ErrNoArtifact says that nothing is kept under a key, or that it is kept no longer.
+var ErrNoArtifact = errors.New("no such artifact")
+
+// MemoryArtifacts keeps artifacts in memory, and lets the oldest go when there are too many. The zero value is ready to use; it may be used
+// concurrently and must not be copied.
+type MemoryArtifacts struct {
+	Limit int // bytes kept; 0: 64 MiB
+
+	mu    sync.Mutex
+	kept  map[artifactID]Artifact
+	order []artifactID // the oldest first
+	size  int
+}
+
+type artifactID struct {
+	run string
+	key Key
+}
+
+var _ Artifacts = (*MemoryArtifacts)(nil)
+
+const defaultArtifacts = 64 << 20
+
+// Put keeps a. One that is larger than the limit is refused.
+func (m *MemoryArtifacts) Put(_ context.Context, run string, a Artifact) error {
+	limit := m.Limit
+	if limit == 0 {
+		limit = defaultArtifacts
+	}
+	if a.size() > limit {
+		return fmt.Errorf("artifact %s: %d bytes are more than the %d that can be kept", a.Key, a.size(), limit)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	id := artifactID{run, a.Key}
+	if m.kept == nil {
+		m.kept = map[artifactID]Artifact{}
+	}
+	if old, ok := m.kept[id]; ok {
+		m.size -= old.size()
+		m.order = slices.DeleteFunc(m.order, func(o artifactID) bool { return o == id })
+	}
+	m.kept[id] = a
+	m.order = append(m.order, id)
+	for m.size += a.size(); m.size > limit; m.order = m.order[1:] {
+		m.size -= m.kept[m.order[0]].size()
+		delete(m.kept, m.order[0])
+	}
+	return nil
+}
+
+// Get returns what was kept.
+func (m *MemoryArtifacts) Get(_ context.Context, run string, key Key) (Artifact, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	a, ok := m.kept[artifactID{run, key}]
+	if !ok {
+		return Artifact{}, fmt.Errorf("%s: %w", key, ErrNoArtifact)
+	}
+	return a, nil
+}
+
+func (a Artifact) size() int { return len(a.Text) + len(a.Data) }
+
+// artifactsValue is the run's value that names it in the store. It is a value so that a run that is resumed finds what it kept.
+const artifactsValue = "pawl.artifacts"
+
+// shelf is a run's place in a store; nil: it has none.
+type shelf struct {
+	store Artifacts
+	run   string
+}
+
+// shelf returns the run's place in the agent's store, or that of the run around it.
+func (r *run) shelf(inside *Invocation) (*shelf, error) {
+	store := r.agent.Artifacts
+	if store == nil {
+		if inside != nil {
+			return inside.pipe.task.scope.shelf, nil
+		}
+		return nil, nil
+	}
+	s := &shelf{store: store}
+	if b, ok := r.res.Values[artifactsValue]; ok {
+		if err := json.Unmarshal(b, &s.run); err != nil || s.run == "" {
+			return nil, fmt.Errorf("value %q is no name of a run: %s", artifactsValue, clip(string(b), 80))
+		}
+		return s, nil
+	}
+	s.run = rand.Text()
+	r.res.Values = merged(r.res.Values, Values{artifactsValue: json.RawMessage(strconv.Quote(s.run))})
+	return s, nil
+}
+
+// put keeps an artifact, also when the run was cancelled.
+func (s *shelf) put(ctx context.Context, a Artifact) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
+	defer cancel()
+	return s.store.Put(ctx, s.run, a)
+}
+
+const (
+	maxImage = 5 << 20  // bytes; what Anthropic's API takes of one image
+	maxFile  = 20 << 20 // of anything else; what the Gemini API takes of one request
+)
+
+// told makes of a result what the model is told: its text bounded to limit bytes (negative: none), its images and files to what providers take. The
+// whole of what is cut is kept where the run has a place for it.
+func (p *pipe) told(ctx context.Context, parts []Part, limit int) []Part {
+	if slices.ContainsFunc(parts, tooLarge) {
+		parts = p.withoutLargeMedia(ctx, parts)
+	}
+	if limit < 0 || textLen(parts) <= limit {
+		return parts
+	}
+	kept := p.keep(ctx, Artifact{Key: p.task.Key, MIME: "text/plain", Text: textOf(parts)})
+	return capped(parts, limit, func(lost, at int) string {
+		if !kept {
+			return fmt.Sprintf("\n[… %d bytes left out; ask for less at a time …]\n", lost)
+		}
+		return fmt.Sprintf("\n[… %d bytes left out; read the rest with %s {\"id\":%q,\"offset\":%d} …]\n", lost, resultRead, p.task.Key, at)
+	})
+}
+
+// keep reports whether a is kept. That it could not be is on the record.
+func (p *pipe) keep(ctx context.Context, a Artifact) bool {
+	s := p.task.scope
+	if s == nil || s.shelf == nil {
+		return false
+	}
+	err := s.shelf.put(ctx, a)
+	if err != nil && p.x.Error == "" {
+		p.x.Error = "what was left out of the result could not be kept: " + err.Error()
+	}
+	return err == nil
+}
+
+// tooLarge reports whether part is an image or a file that no provider would take.
+func tooLarge(part Part) bool {
+	m, ok := part.(Media)
+	return ok && (len(m.Data) > maxFile || len(m.Data) > maxImage && isImage(m.MIME))
+}
+
+func (p *pipe) withoutLargeMedia(ctx context.Context, parts []Part) []Part {
+	parts = slices.Clone(parts)
+	for i, part := range parts {
+		if !tooLarge(part) {
+			continue
+		}
+		m := part.(Media)
+		key := p.task.Key + Key("/m"+strconv.Itoa(i))
+		text := fmt.Sprintf("[%s of %d bytes is left out: it is too large to be shown", cmp.Or(m.MIME, "a file"), len(m.Data))
+		if p.keep(ctx, Artifact{Key: key, MIME: m.MIME, Data: m.Data}) {
+			text += "; it is kept as " + string(key)
+		}
+		parts[i] = Text{Text: text + "]"}
+	}
+	return parts
+}
+
+func isImage(mime string) bool { return len(mime) > 6 && mime[:6] == "image/" }

@@ -1,0 +1,183 @@
+package pawltest_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"iter"
+	"net/http"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/pawltest"
+	"github.com/pawl-go/pawl/script"
+)
+
+// canned answers requests with bodies that a provider sent before, again and again, without a network: what is left is what a run costs.
+type canned struct {
+	live   http.RoundTripper // not nil: bodies are taken from here
+	bodies [][]byte
+	head   http.Header
+	next   int
+}
+
+func (c *canned) RoundTrip(r *http.Request) (*http.Response, error) {
+	if c.live != nil {
+		res, err := c.live.RoundTrip(r)
+		if err != nil {
+			return nil, err
+		}
+		body, err := io.ReadAll(res.Body)
+		res.Body.Close()
+		c.bodies, c.head = append(c.bodies, body), res.Header
+		res.Body = io.NopCloser(bytes.NewReader(body))
+		return res, err
+	}
+	io.Copy(io.Discard, r.Body)
+	r.Body.Close()
+	body := c.bodies[c.next]
+	c.next = (c.next + 1) % len(c.bodies)
+	return &http.Response{StatusCode: 200, Header: c.head, ContentLength: -1, Body: io.NopCloser(bytes.NewReader(body)), Request: r}, nil
+}
+
+// long is a history of 200 messages.
+func long() (msgs []pawl.Message) {
+	for i := range 50 {
+		result := pawl.TextResult("Rain in the morning, and wind from the west.")
+		result.CallID = fmt.Sprint("call_", i)
+		msgs = append(msgs, pawl.User("And what of the next day, and of the one after that?"),
+			pawl.Assistant(pawl.ToolCall{ID: result.CallID, Name: "look", Args: []byte(`{"at":"the sky over Oslo"}`)}),
+			pawl.Results(result), pawl.Assistant(pawl.Text{Text: "It rains in the morning. The wind comes from the west."}))
+	}
+	return msgs
+}
+
+// loops asks three times for five calls, then answers.
+func loops() pawl.Model {
+	return script.New(script.Loop(script.Func(func(req *pawl.Request) script.Turn {
+		rounds := -100 // the replies of the history
+		for _, m := range req.Messages {
+			if m.Role == pawl.RoleAssistant {
+				rounds++
+			}
+		}
+		if rounds == 3 {
+			return script.Say("So it is.")
+		}
+		var turns []script.Turn
+		for i := range 5 {
+			turns = append(turns, script.Call("look", fmt.Sprintf(`{"at":"%d, %d"}`, rounds, i)))
+		}
+		return script.Together(turns...)
+	})))
+}
+
+// before does something with each request before it is sent.
+type before struct {
+	pawl.Model
+	do func(context.Context, *pawl.Request)
+}
+
+func (m before) Stream(ctx context.Context, req *pawl.Request) iter.Seq2[pawl.Delta, error] {
+	m.do(ctx, req)
+	return m.Model.Stream(ctx, req)
+}
+
+// spentCPU is what the process has used of the processors.
+func spentCPU(b *testing.B) time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// BenchmarkCheckShare is what checking the messages of each request costs, as a share of what the run costs: a stored history of 200
+// messages, then three rounds of five calls, streamed. More than 2 % fails.
+func BenchmarkCheckShare(b *testing.B) {
+	for _, w := range wires {
+		b.Run(w.name, func(b *testing.B) {
+			s, err := pawltest.NewSimulator(loops(), &pawltest.SimulatorOptions{Key: "test-key"})
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer s.Close()
+			tr := &http.Transport{}
+			defer tr.CloseIdleConnections()
+			carry := &canned{live: tr}
+			look := &pawl.Tool{Name: "look", Description: "Looks.", Input: lookAt, Run: func(context.Context, pawl.ToolCall) (pawl.ToolResult, error) { return pawl.TextResult("rain"), nil }}
+			a := &pawl.Agent{Model: w.open(s.URL, carry, -1), Instructions: "Be brief.", Tools: []pawl.Toolset{look}}
+			from := &pawl.Result{Messages: long()}
+			job := func(a *pawl.Agent) *pawl.Result {
+				var res *pawl.Result
+				for e, err := range a.ResumeStream(b.Context(), from, pawl.User("And now?")) {
+					if err != nil {
+						b.Fatal(err)
+					}
+					if e.Result != nil {
+						res = e.Result
+					}
+				}
+				return res
+			}
+			res := job(a)
+			carry.live = nil
+			if len(res.Steps) != 4 || len(carry.bodies) != 4 {
+				b.Fatalf("%d steps, %d replies, want 4", len(res.Steps), len(carry.bodies))
+			}
+			// A stored history is looked at when the run begins, what came of the run and what the API wants beyond before each request. It
+			// is measured in time of the processor, in turn with whole runs, since the machine may have other work.
+			const often = 20
+			measured := *a
+			rules := pawl.RulesOf(w.api)
+			var runs, checks time.Duration
+			measured.Middleware = []pawl.Middleware{{Model: func(m pawl.Model) pawl.Model {
+				return before{m, func(ctx context.Context, req *pawl.Request) {
+					began := spentCPU(b)
+					for range often {
+						if _, mends := rules.HealRequest(ctx, req); mends != nil {
+							b.Fatal(mends)
+						}
+					}
+					checks += spentCPU(b) - began
+				}}
+			}}}
+			n := 0
+			for b.Loop() {
+				began := spentCPU(b)
+				job(a)
+				runs += spentCPU(b) - began
+				job(&measured)
+				began = spentCPU(b)
+				for range often {
+					pawl.Heal(from.Messages)
+					pawl.Heal(res.Messages[len(from.Messages):])
+				}
+				checks += spentCPU(b) - began
+				n++
+			}
+			perRun, perCheck := runs/time.Duration(n), checks/time.Duration(n*often)
+			share := 100 * float64(perCheck) / float64(perRun)
+			b.ReportMetric(float64(perRun.Nanoseconds()), "run-cpu-ns")
+			b.ReportMetric(float64(perCheck.Nanoseconds()), "check-cpu-ns")
+			b.ReportMetric(share, "check-%")
+			if share > 2 {
+				b.Errorf("checking costs %v of %v, %.2f %%", perCheck, perRun, share)
+			}
+		})
+	}
+}
+
+// A history without a fault costs no memory, whatever the rules.
+func TestCheckingAllocatesNothing(t *testing.T) {
+	msgs := long()
+	for _, api := range append(pawltest.APIs(), "") {
+		rules := pawl.RulesOf(api)
+		if n := testing.AllocsPerRun(10, func() { rules.Heal(msgs) }); n != 0 {
+			t.Errorf("%q: %v allocations", api, n)
+		}
+	}
+}
