@@ -264,7 +264,7 @@ func (j *judge) results() {
 			continue
 		}
 		text := p.result.Text()
-		for _, leak := range []string{"goroutine ", ".go:", "runtime error", "nil map"} {
+		for _, leak := range []string{"goroutine ", ".go:", "runtime error", "index out of range"} {
 			if strings.Contains(text, leak) {
 				j.wrong("the model is shown the inside of the program: %s", clip(text, 100))
 			}

@@ -218,11 +218,10 @@ func tools() []*Tool {
 				}
 				return "", nil
 			}},
-		{Name: "panics", Input: json.RawMessage(anyInput), Description: "Computes something.", Does: "panics: it divides by what it did not check, it writes to a nil map",
-			run: func(context.Context, *Bench, map[string]any) (string, error) {
-				var m map[string]int
-				m["a"] = 1
-				return "", nil
+		{Name: "panics", Input: json.RawMessage(anyInput), Description: "Computes something.", Does: "panics: it takes an element of an empty list",
+			run: func(_ context.Context, _ *Bench, args map[string]any) (string, error) {
+				var rows []string
+				return rows[len(args)], nil
 			}},
 		{Name: "hangs", Input: json.RawMessage(anyInput), Timeout: 100 * time.Millisecond, Description: "Asks a slow server.",
 			Does: "returns only when its context ends", run: func(ctx context.Context, _ *Bench, _ map[string]any) (string, error) { return wait(ctx) }},
