@@ -45,7 +45,7 @@ func (r *run) loop(ctx context.Context) (Stop, error) {
 				return r.pending()
 			case over:
 				return r.limit(cmp.Or(r.lastTurn, roundsUsedUp) + ", and the model went on calling")
-			case r.stall.over:
+			case r.stall.cause != "":
 				return r.stalled()
 			case !r.fitting(execs):
 				return r.unfit()
@@ -181,7 +181,9 @@ func (r *run) observe(ctx context.Context, execs []Execution) (ended bool) {
 			}
 			continue
 		}
-		r.stall.see(x, r.replies)
+		if r.stall.see(x, r.replies) { // call_completed told what the tool gave
+			r.emit(Event{Kind: EventNotice, Path: x.Key, Code: "stalling", Text: x.Result.Text()})
+		}
 		results = append(results, x.Result)
 	}
 	if !over && len(results) == len(execs) {
