@@ -133,8 +133,6 @@ func Play(ctx context.Context, rt Runtime, all []Behaviour, opts *PlayOptions) (
 	return rows, context.Cause(ctx)
 }
 
-var plays atomic.Int64
-
 // play plays one Behaviour once, or twice where it says so, and judges what it saw.
 func play(ctx context.Context, server *Server, rt Runtime, b *Behaviour, api string, stream bool, patient time.Duration) []string {
 	seen := once(ctx, server, rt, b, api, stream, patient)
@@ -145,7 +143,7 @@ func play(ctx context.Context, server *Server, rt Runtime, b *Behaviour, api str
 }
 
 func once(ctx context.Context, server *Server, rt Runtime, b *Behaviour, api string, stream bool, patient time.Duration) *Seen {
-	name := fmt.Sprintf("%s@%d", b.ID, plays.Add(1))
+	name := fmt.Sprintf("%s@%d", b.ID, server.plays.Add(1))
 	defer server.Forget(name)
 	bench := newBench(func(error) {})
 	job := &Job{Behaviour: b, API: api, Stream: stream, Base: Base(server.Root, name, api), Task: b.task(), Bench: bench}

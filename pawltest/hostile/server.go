@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/pawltest"
@@ -30,6 +31,7 @@ type Server struct {
 	tools map[string]*Tool
 	apis  []string
 	over  chan struct{}
+	plays atomic.Int64 // by Play, for tags
 
 	mu       sync.Mutex
 	models   map[string]pawl.Model // by behaviour
