@@ -28,6 +28,10 @@ type Agent struct {
 
 // Limits bound a run, the calls and runs inside it included. What was used survives Resume. Reaching a limit is never
 // reported as success: the run stops with StopLimit, and Result.Cause names the limit.
+//
+// A model turns in a circle when it makes the same call to the same result, Repeats times among twice as many calls, or when calls of one tool
+// fail in as many steps with nothing between them that worked. It is told so in the result; a call made as often again, or failures in three
+// times as many steps, end the run with StopStalled.
 type Limits struct {
 	Rounds       int           // steps whose calls are carried out; 0: 20 (Run), 1 (Generate); NoRounds: none. N rounds make at most N+1 requests
 	Calls        int           // calls begun; those past it are answered with a result that says so; 0: no limit
@@ -36,7 +40,7 @@ type Limits struct {
 	Cost         float64       // US dollars; the Model must be a Pricer, or the run fails at once; 0: no limit
 	Time         time.Duration // from the start of Run, Stream or Resume; 0: no limit
 	Corrections  int           // answers that do not fit Agent.Output and are sent back, each a request more; 0: 2; negative: none
-	Repeats      int           // equal calls with equal results, of the last six, that are told to the model; as often again ends the run; 0: 3; negative: never
+	Repeats      int           // how often a model may turn in a circle before it is told so, see below; 0: 3; at most 50; negative: for ever
 	AtLimit      AtLimit       // what the last request is when a limit is reached
 }
 

@@ -28,6 +28,7 @@ type Invocation struct {
 	inner  int // calls made so far by Do
 	kept   bool
 	sealed bool
+	ends   *Execution // a call made inside that ends the run; nil: none
 
 	emitting sync.Mutex
 	ended    bool
@@ -72,6 +73,13 @@ func (v *Invocation) Tools() []*Tool { return v.pipe.task.scope.tools }
 
 // Tool returns the tool that is called: read only.
 func (v *Invocation) Tool() *Tool { return v.pipe.tool }
+
+// Certain waits until the reply that made the call is whole, and reports whether it was. A call that is begun early (Beginner) may still be
+// dropped, so a policy that asks a person waits for this first. For other calls it is true at once.
+func (v *Invocation) Certain() bool {
+	e := v.pipe.task.early
+	return e == nil || e.whole()
+}
 
 // FromCache notes on the record that the call was answered with what an earlier one gave: Execution.Cached.
 func (v *Invocation) FromCache() {
@@ -147,7 +155,8 @@ func (v *Invocation) close() {
 
 // Do carries out calls of the run's tools inside this one, together, each through the whole pipeline, and returns their
 // executions in order. What fails is in them; the error is that of ctx, or says that calls are nested too deep. A call
-// that would have to wait for a person is refused where nothing can wait.
+// that would have to wait for a person is refused where nothing can wait. A call that ends the run (Abort, Finish, FailFast) ends this one too,
+// and with it the run, whatever the tool makes of it: Do returns an error that says so, and carries out no other.
 //
 // A tool that calls tools has the effect Compose, and fans out by one Do rather than by goroutines.
 func (v *Invocation) Do(ctx context.Context, calls ...ToolCall) ([]Execution, error) {
@@ -166,6 +175,10 @@ func (v *Invocation) Do(ctx context.Context, calls ...ToolCall) ([]Execution, er
 	if v.sealed {
 		v.mu.Unlock()
 		return nil, errors.New("the call has ended, and can make no others")
+	}
+	if v.ends != nil {
+		defer v.mu.Unlock()
+		return nil, v.ends.control()
 	}
 	first := v.inner
 	v.inner += len(calls)
@@ -201,7 +214,26 @@ func (v *Invocation) Do(ctx context.Context, calls ...ToolCall) ([]Execution, er
 			maps.Copy(v.set, out[i].Values)
 		}
 	}
+	if x := ending(out); x != nil && !v.sealed {
+		v.ends = x
+		return out, x.control()
+	}
 	return out, ctx.Err()
+}
+
+// control is the error by which x ended the run.
+func (x *Execution) control() error {
+	if x.Ends == EndsFinished {
+		return Finish(x.Result)
+	}
+	var ctl *control
+	switch {
+	case errors.As(x.err, &ctl):
+		return x.err
+	case x.err != nil:
+		return Abort(x.err)
+	}
+	return Abort(errors.New(x.Error))
 }
 
 // spend counts what was used inside of the call.

@@ -233,3 +233,88 @@ func TestAfterTheCallHasEnded(t *testing.T) {
 		}
 	}
 }
+
+// A call inside another one ends the run as told, whatever the tool that made it does about it.
+func TestACallInsideEndsTheRun(t *testing.T) {
+	boom := errors.New("boom")
+	for _, test := range []struct {
+		name   string
+		inner  pawl.ToolFunc
+		ex     pawl.Parallel
+		stop   pawl.Stop
+		result string
+	}{
+		{"Abort", func(context.Context, pawl.ToolCall) (pawl.ToolResult, error) {
+			return pawl.ToolResult{}, pawl.Abort(boom)
+		}, pawl.Parallel{}, pawl.StopFailed, "Stopped: boom"},
+		{"Finish", func(context.Context, pawl.ToolCall) (pawl.ToolResult, error) {
+			return pawl.ToolResult{}, pawl.Finish(pawl.TextResult("enough"))
+		}, pawl.Parallel{}, pawl.StopFinished, "enough"},
+		{"FailFast", func(context.Context, pawl.ToolCall) (pawl.ToolResult, error) { return pawl.ToolResult{}, boom }, pawl.Parallel{FailFast: true}, pawl.StopFailed, "Stopped: boom"},
+	} {
+		for _, heeds := range []bool{true, false} {
+			more := 0
+			plan := composes("plan", func(ctx context.Context, v *pawl.Invocation) (pawl.ToolResult, error) {
+				xs, err := v.Do(ctx, call("", "inner", "{}"), call("", "ok", "{}"))
+				if err == nil || len(xs) != 2 {
+					t.Errorf("%s: Do returned %d executions and no error", test.name, len(xs))
+				}
+				if heeds {
+					return pawl.ToolResult{}, err
+				}
+				if _, err := v.Do(ctx, call("", "count", "{}")); err == nil {
+					t.Errorf("%s: Do went on", test.name)
+				}
+				return pawl.TextResult("never mind"), nil
+			})
+			m := script.New(script.Call("plan", nil), script.Say("done"))
+			a := &pawl.Agent{Model: m, Executor: test.ex, Tools: []pawl.Toolset{plan, says("ok", "fine"), does("inner", test.inner),
+				does("count", func(context.Context, pawl.ToolCall) (pawl.ToolResult, error) { more++; return pawl.TextResult(""), nil })}}
+			res, err := a.Run(t.Context(), pawl.User("go"))
+			if (err != nil) != (test.stop == pawl.StopFailed) || err != nil && !errors.Is(err, boom) || res.Stop != test.stop || len(m.Requests()) != 1 || more != 0 {
+				t.Errorf("%s, heeded %t: got %v, %s after %d requests, %d more calls", test.name, heeds, err, res.Stop, len(m.Requests()), more)
+			}
+			if got := res.Messages[2].Parts[0].(pawl.ToolResult); got.Text() != test.result || got.IsError != (test.stop == pawl.StopFailed) {
+				t.Errorf("%s, heeded %t: the call is answered with %q", test.name, heeds, got.Text())
+			}
+			if test.stop == pawl.StopFinished && res.Text() != "enough" {
+				t.Errorf("the answer is %q", res.Text())
+			}
+		}
+	}
+}
+
+// What a composing call has set and spent counts, also when it is left behind.
+func TestWhatACallThatWasLeftBehindHasSpent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		child := (&pawl.Agent{Name: "child", Model: script.New(script.Call("ok", nil), script.Call("deaf", nil)), Tools: []pawl.Toolset{says("ok", "fine"),
+			does("deaf", func(context.Context, pawl.ToolCall) (pawl.ToolResult, error) {
+				<-release
+				return pawl.TextResult(""), nil
+			})}}).Tool("")
+		plan := composes("plan", func(ctx context.Context, v *pawl.Invocation) (pawl.ToolResult, error) {
+			if _, err := v.Do(ctx, call("", "ok", "{}")); err != nil {
+				return pawl.ToolResult{}, err
+			}
+			if err := v.Set("x", 1); err != nil {
+				return pawl.ToolResult{}, err
+			}
+			<-release
+			return pawl.TextResult(""), nil
+		})
+		ctx, cancel := context.WithCancelCause(t.Context())
+		time.AfterFunc(time.Second, func() { cancel(pawl.ErrCancelled) })
+		a := &pawl.Agent{Model: script.New(script.Together(script.Call("plan", nil), script.Call("child", `{"task":"x"}`))), Tools: []pawl.Toolset{plan, child, says("ok", "fine")}}
+		res, err := a.Run(ctx, pawl.User("go"))
+		if err != nil || res.Stop != pawl.StopCancelled || string(res.Values["x"]) != "1" {
+			t.Errorf("got %v, %s, values %v", err, res.Stop, res.Values)
+		}
+		// The two that were left, the one inside the plan, and in the child at least the one that ended.
+		if s := res.Spent; s.Requests != 3 || s.Calls < 4 || s.Usage.Total() == 0 {
+			t.Errorf("spent %+v", s)
+		}
+		close(release)
+		synctest.Wait()
+	})
+}

@@ -287,6 +287,90 @@ func TestStall(t *testing.T) {
 	}
 }
 
+// Two calls in turn: the model is told which.
+func TestBackAndForth(t *testing.T) {
+	for _, repeats := range []int{0, 4} {
+		m := script.New(script.Loop(script.Call("open", nil), script.Call("shut", nil)))
+		a := &pawl.Agent{Model: m, Tools: []pawl.Toolset{says("open", "is open"), says("shut", "is shut")}, Limits: pawl.Limits{Repeats: repeats, Rounds: 40}}
+		events, res, err := collect(a.Stream(t.Context(), pawl.User("go")))
+		n := max(repeats, 3)
+		if err != nil || res.Stop != pawl.StopStalled || res.Cause != "the model goes back and forth between calls of shut and open although their results do not change" || res.Spent.Calls != 4*n-1 {
+			t.Errorf("Repeats %d: got %v, %s, %q after %d calls", repeats, err, res.Stop, res.Cause, res.Spent.Calls)
+		}
+		told := res.Steps[2*n-2].Executions[0].Result.Text()
+		if told != "You go back and forth between this call and one of shut, with the same arguments, and neither result changes. This one is: is open\nDo something else, or answer with what you have." {
+			t.Errorf("Repeats %d: told %q", repeats, told)
+		}
+		var noticed []string // what call_completed could not say yet
+		for _, e := range events {
+			if e.Kind == pawl.EventNotice && e.Code == "stalling" {
+				noticed = append(noticed, string(e.Path)+" "+e.Text)
+			}
+		}
+		if len(noticed) == 0 || noticed[0] != fmt.Sprintf("run/%d/0 %s", 2*n-1, told) {
+			t.Errorf("Repeats %d: noticed %q", repeats, noticed)
+		}
+	}
+}
+
+// A tool that fails whatever it is given: told after three steps, ended after nine; something that works between them begins the count anew, and calls
+// of one reply are one step.
+func TestFailingWithVariedArguments(t *testing.T) {
+	fails := func(n int) *pawl.Tool {
+		return does("find", func(_ context.Context, c pawl.ToolCall) (pawl.ToolResult, error) {
+			if n--; n < 0 {
+				return pawl.TextResult("found " + string(c.Args)), nil
+			}
+			return pawl.ErrorResult("nothing for " + string(c.Args)), nil
+		})
+	}
+	calls := func(names ...string) (turns []script.Turn) {
+		for i, n := range names {
+			turns = append(turns, script.Call(n, fmt.Sprintf(`{"n":%d}`, i)))
+		}
+		return append(turns, script.Say("done"))
+	}
+	many := slices.Repeat([]string{"find"}, 15)
+	for _, test := range []struct {
+		name  string
+		turns []script.Turn
+		fails int
+		limit int
+		stop  pawl.Stop
+		calls int
+		told  int // the first that was
+	}{
+		{"always", calls(many...), 99, 0, pawl.StopStalled, 9, 3},
+		{"always, Repeats 2", calls(many...), 99, 2, pawl.StopStalled, 6, 2},
+		{"always, and nobody minds", calls(many...), 99, -1, pawl.StopAnswer, 15, 0},
+		{"until it works", calls(many...), 8, 0, pawl.StopAnswer, 15, 3},
+		{"with something that works between", calls("find", "find", "ok", "find", "find", "ok", "find", "find", "ok", "find", "find", "ok"), 99, 0, pawl.StopAnswer, 12, 0},
+		{"with something else that fails between", calls("find", "nope", "find", "nope", "find"), 99, 0, pawl.StopAnswer, 3, 5},
+		{"in one reply", []script.Turn{script.Together(calls(many...)[:15]...), script.Say("done")}, 99, 0, pawl.StopAnswer, 15, 0},
+	} {
+		for way, run := range ways {
+			res, err := run(t.Context(), &pawl.Agent{Model: script.New(test.turns...), Tools: []pawl.Toolset{fails(test.fails), says("ok", "fine")}, Limits: pawl.Limits{Repeats: test.limit}, Executor: pawl.Parallel{Limit: 1}}, pawl.User("go"))
+			told := 0
+			for i, s := range res.Steps {
+				if len(s.Executions) > 0 && strings.Contains(s.Executions[0].Result.Text(), "nothing worked in between") && told == 0 {
+					told = i + 1
+				}
+			}
+			if err != nil || res.Stop != test.stop || res.Spent.Calls != test.calls || told != test.told {
+				t.Errorf("%s, %s: got %v, %s, %q after %d calls, first told at %d; want %s after %d, told at %d", test.name, way, err, res.Stop, res.Cause, res.Spent.Calls, told, test.stop, test.calls, test.told)
+			}
+			if test.stop == pawl.StopStalled && !strings.HasPrefix(res.Cause, "calls of find failed in ") {
+				t.Errorf("%s: %q", test.name, res.Cause)
+			}
+			if told > 0 {
+				if got := res.Steps[told-1].Executions[0].Result.Text(); !strings.HasPrefix(got, "nothing for {") {
+					t.Errorf("%s: the tool's own words are gone: %q", test.name, got)
+				}
+			}
+		}
+	}
+}
+
 func TestRepeats(t *testing.T) {
 	for _, test := range []struct{ repeats, told, ran int }{{-1, 0, 20}, {0, 3, 6}, {2, 2, 4}, {5, 5, 10}} {
 		res, err := (&pawl.Agent{Model: script.New(script.Loop(script.Call("f", nil))), Tools: []pawl.Toolset{says("f", "x")},

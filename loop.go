@@ -45,7 +45,7 @@ func (r *run) loop(ctx context.Context) (Stop, error) {
 				return r.pending()
 			case over:
 				return r.limit(cmp.Or(r.lastTurn, roundsUsedUp) + ", and the model went on calling")
-			case r.stall.over:
+			case r.stall.cause != "":
 				return r.stalled()
 			case !r.fitting(execs):
 				return r.unfit()
@@ -144,6 +144,8 @@ func (r *run) refusal(resp *Response, c ToolCall, place int) string {
 		return fmt.Sprintf("Not run: the limit of %d %s was reached.", r.rounds, plural(r.rounds, "round", "rounds"))
 	case r.lastTurn != "" && !r.answers(c):
 		return "Not run: " + r.lastTurn + "."
+	case resp != nil && r.agent.Choice.Mode == ToolNone && !r.answers(c):
+		return "Not run: no tool may be called now. Answer with what you have."
 	case resp != nil && resp.Finish.Cut():
 		return fmt.Sprintf("Not run: your reply was cut (%s), so this call may not be what you meant. Send it again, shorter if need be.", resp.Finish)
 	case r.limits.CallsPerStep > 0 && place >= r.limits.CallsPerStep:
@@ -179,7 +181,9 @@ func (r *run) observe(ctx context.Context, execs []Execution) (ended bool) {
 			}
 			continue
 		}
-		r.stall.see(x, r.replies)
+		if r.stall.see(x, r.replies) { // call_completed told what the tool gave
+			r.emit(Event{Kind: EventNotice, Path: x.Key, Code: "stalling", Text: x.Result.Text()})
+		}
 		results = append(results, x.Result)
 	}
 	if !over && len(results) == len(execs) {

@@ -151,7 +151,7 @@ const (
 	StopFinished  Stop = "finished"  // a tool said that the task is done
 	StopPending   Stop = "pending"   // calls wait for a person or for the caller
 	StopLimit     Stop = "limit"     // a limit was reached, whether or not there is an answer
-	StopStalled   Stop = "stalled"   // the model repeats the same call to the same result
+	StopStalled   Stop = "stalled"   // the model turns in circles: the same calls to the same results, or failures of one tool
 	StopCancelled Stop = "cancelled" // the context was cancelled
 	StopFailed    Stop = "failed"    // an error ended it
 )

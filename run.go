@@ -336,7 +336,7 @@ func (r *run) pending() (Stop, error) {
 }
 
 func (r *run) stalled() (Stop, error) {
-	r.res.Cause = "the model repeats the call of " + r.stall.name + " although its result does not change"
+	r.res.Cause = r.stall.cause
 	return StopStalled, nil
 }
 

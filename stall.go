@@ -1,21 +1,30 @@
 package pawl
 
-import "bytes"
-
-const (
-	stallWindow = 6 // calls looked back at, the one just made included
-	stallCount  = 3 // equal ones among them are a repetition, unless Limits.Repeats says otherwise
+import (
+	"bytes"
+	"fmt"
 )
 
-// stall finds a model that turns in circles: the same call with the same canonical arguments and the same result, three
-// times in six. The third is answered with an error that says so; three more end the run. Polling whose result changes is not stalled.
+const (
+	stallCount = 3  // equal calls that are a repetition, unless Limits.Repeats says otherwise
+	stallMost  = 50 // and what it may say at most
+)
+
+// stall finds a model that turns in circles. What it is told each time stands in the result of the call.
+//
+//   - The same call with the same canonical arguments and the same result, three times in six, or two such calls in turn: the third is told, three
+//     more end the run. Polling whose result changes is not that.
+//   - Calls of one tool that fail in three steps, whatever their arguments, with nothing between them that worked: told, and after nine
+//     the run ends. A model that tries mends its call in one or two.
+//
+// Limits.Repeats is the three.
 type stall struct {
-	limit   int // Limits.Repeats
-	recent  [stallWindow]seen
+	limit   int    // Limits.Repeats
+	recent  []seen // a ring of twice as many calls as are a repetition
 	n       int
 	strikes []seen // repetitions that were told, with how often
-	over    bool
-	name    string // of the call that is repeated
+	failing map[string]failing
+	cause   string // why the run ends; "": it goes on
 }
 
 type seen struct {
@@ -27,6 +36,9 @@ type seen struct {
 	step   int // in which it was told
 	told   int // how often it was made again since
 }
+
+// failing counts the steps in which a tool failed since a call of any worked.
+type failing struct{ steps, last int }
 
 func (a *seen) equal(b *seen) bool {
 	return a.name == b.name && a.failed == b.failed && a.result == b.result &&
@@ -40,27 +52,69 @@ func (a *seen) canonical() []byte {
 	return a.canon
 }
 
-// see notes a settled call, and words its result anew when it is a repetition.
-func (s *stall) see(x *Execution, step int) {
+// see notes a settled call, and words its result anew when the model turns in a circle, which it reports.
+func (s *stall) see(x *Execution, step int) (told bool) {
 	if s.limit < 0 || x.Outcome == OutcomeSkipped || x.Outcome == OutcomeCancelled {
-		return
+		return false
 	}
 	limit := s.limit
 	if limit == 0 {
 		limit = stallCount
 	}
+	limit = min(limit, stallMost)
+	fails := s.fails(x, step)
+	if s.repeated(x, step, limit) {
+		return true
+	}
+	if fails < limit {
+		return false
+	}
+	if fails >= 3*limit && s.cause == "" {
+		s.cause = fmt.Sprintf("calls of %s failed in %d steps, and nothing worked between them", x.Call.Name, fails)
+	}
+	x.Result.Parts = append(x.Result.Parts[:len(x.Result.Parts):len(x.Result.Parts)], Text{Text: fmt.Sprintf(
+		"\n%s has failed %d times now, and nothing worked in between. Do not try another variation: do it in another way, or answer and say what is missing.", x.Call.Name, fails)})
+	return true
+}
+
+// fails returns in how many steps the tool of x has failed without anything that worked between them, this one included; 0: it did not fail.
+func (s *stall) fails(x *Execution, step int) int {
+	switch {
+	case x.Outcome == OutcomeOK:
+		clear(s.failing)
+		return 0
+	case !x.Outcome.Failed():
+		return 0
+	case s.failing == nil:
+		s.failing = map[string]failing{}
+	}
+	f := s.failing[x.Call.Name]
+	if f.steps == 0 || f.last < step { // calls of one reply cannot know of each other
+		f = failing{f.steps + 1, step}
+		s.failing[x.Call.Name] = f
+	}
+	return f.steps
+}
+
+// repeated notes the call, and tells the model when it was made before to the same result, which it reports.
+func (s *stall) repeated(x *Execution, step, limit int) bool {
 	c := seen{name: x.Call.Name, args: x.Call.Args, result: x.Result.Text(), failed: x.Result.IsError}
-	s.recent[s.n%stallWindow] = c
+	if len(s.recent) < 2*limit {
+		s.recent = append(s.recent, c)
+	} else {
+		s.recent[s.n%len(s.recent)] = c
+	}
 	s.n++
 	count := 0
-	for i := range min(s.n, stallWindow) {
+	for i := range s.recent {
 		if s.recent[i].equal(&c) {
 			count++
 		}
 	}
-	if count < min(limit, stallWindow) {
-		return
+	if count < limit {
+		return false
 	}
+	other := s.turnsWith(&c)
 	known := false
 	for i := range s.strikes {
 		k := &s.strikes[i]
@@ -71,16 +125,36 @@ func (s *stall) see(x *Execution, step int) {
 		if k.step < step { // calls of one reply cannot know of each other
 			k.told++
 		}
-		if k.told >= limit {
-			s.over, s.name = true, c.name
+		if k.told < limit || s.cause != "" {
+			continue
+		}
+		if s.cause = "the model repeats the call of " + c.name + " although its result does not change"; other != nil {
+			s.cause = "the model goes back and forth between calls of " + other.name + " and " + c.name + " although their results do not change"
 		}
 	}
 	if !known {
 		c.step = step
 		s.strikes = append(s.strikes, c)
 	}
+	text := "This call was made before with the same arguments, and its result does not change: "
+	if other != nil {
+		text = "You go back and forth between this call and one of " + other.name + ", with the same arguments, and neither result changes. This one is: "
+	}
 	x.Result.IsError = true
 	x.Result.Data = nil
-	x.Result.Parts = []Part{Text{Text: "This call was made before with the same arguments, and its result does not change: " +
-		clip(c.result, 500) + "\nDo something else, or answer with what you have."}}
+	x.Result.Parts = []Part{Text{Text: text + clip(c.result, 500) + "\nDo something else, or answer with what you have."}}
+	return true
+}
+
+// turnsWith returns the other call when c, the last one, and it were made in turn; nil: they were not.
+func (s *stall) turnsWith(c *seen) *seen {
+	size := len(s.recent)
+	if s.n < 4 || size < 4 {
+		return nil
+	}
+	back := func(n int) *seen { return &s.recent[(s.n-1-n)%size] }
+	if other := back(1); !other.equal(c) && back(2).equal(c) && back(3).equal(other) {
+		return other
+	}
+	return nil
 }

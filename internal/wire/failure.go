@@ -6,7 +6,108 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/pawl-go/pawl/internal/jsonscan"
 )
+
+// Failure is what a server says of an error, in any of the forms that are seen:
+//
+//	{"error":{"message","type","code",…}}  {"error":{"message","code":429,"status":"RESOURCE_EXHAUSTED",…}}  {"error":"…"}
+//	{"message":"…"}  {"detail":"…"}  {"errors":[…]}  each of them in an array  a page of HTML  plain text
+type Failure struct {
+	Message string // what is said, for people; for a page its title
+	Type    string // "type"
+	Name    string // "status" where it is a word
+	Code    string // "code" where it is a word
+	Status  int    // "code" where it is a number: an HTTP status
+}
+
+// ReadFailure reads the body of an error. own reads the value of a member that only this provider has, and reports whether it did; it may
+// be nil.
+func ReadFailure(body []byte, own func(name string, c *jsonscan.Cursor) bool) Failure {
+	r := failureReader{own: own}
+	c := jsonscan.New(body)
+	r.read(&c)
+	if r.Message == "" && (c.Err() != nil || r.Failure == (Failure{}) && !r.found) {
+		r.Message = page(body)
+	}
+	return r.Failure
+}
+
+type failureReader struct {
+	Failure
+	own   func(name string, c *jsonscan.Cursor) bool
+	found bool // own has read something
+}
+
+func (r *failureReader) read(c *jsonscan.Cursor) {
+	switch c.Kind() {
+	case jsonscan.String:
+		r.Message = c.String()
+		return
+	case jsonscan.Array:
+		for c.Array(); c.More(); {
+			r.read(c)
+		}
+		return
+	}
+	if !c.Object() {
+		return
+	}
+	for k, ok := c.Key(); ok; k, ok = c.Key() {
+		switch name := string(k); name {
+		case "error":
+			if c.Kind() != jsonscan.Null {
+				r.read(c)
+			}
+		case "errors":
+			if c.Kind() == jsonscan.Array {
+				r.read(c)
+			}
+		case "message", "Message", "detail":
+			if c.Kind() == jsonscan.String {
+				if s := c.String(); s != "" {
+					r.Message = s
+				}
+			} else if c.Kind() == jsonscan.Array || c.Kind() == jsonscan.Object {
+				if raw := c.Raw(); r.Message == "" {
+					r.Message = Excerpt(raw)
+				}
+			}
+		case "type", "error_type":
+			if s := c.String(); s != "" && s != "error" && s != "message" {
+				r.Type = s
+			}
+		case "status":
+			if s := c.String(); s != "" {
+				r.Name = s
+			}
+		case "code":
+			if c.Kind() == jsonscan.Number {
+				n, _ := c.Int()
+				r.Status = int(n)
+			} else {
+				r.Code = c.String()
+			}
+		default:
+			r.found = r.own != nil && r.own(name, c) || r.found
+		}
+	}
+}
+
+// page is an error that is no JSON: the title of a page, or its text.
+func page(body []byte) string {
+	s := string(body[:min(len(body), 4096)])
+	if lower := strings.ToLower(s); strings.Contains(lower, "<html") || strings.HasPrefix(strings.TrimSpace(lower), "<!doctype") {
+		if _, after, ok := strings.Cut(lower, "<title>"); ok && len(lower) == len(s) {
+			from := len(s) - len(after)
+			if to := strings.Index(after, "</title>"); to > 0 {
+				return "an HTML page: " + strings.TrimSpace(s[from:from+to])
+			}
+		}
+	}
+	return Excerpt(body)
+}
 
 // Excerpt shortens text of unknown size for a message.
 func Excerpt(b []byte) string {

@@ -1,80 +1,22 @@
 package anthropic
 
 import (
+	"cmp"
 	"net/http"
 	"strings"
 	"time"
 
 	"github.com/pawl-go/pawl"
-	"github.com/pawl-go/pawl/internal/jsonscan"
 	"github.com/pawl-go/pawl/internal/wire"
 )
 
-// failure is what a server says of an error, in any of the forms that are seen:
-//
-//	{"type":"error","error":{"type","message"},"request_id"}     Anthropic
-//	{"error":{"code":400,"message","status"}}  [{"error":{…}}]   Vertex AI
-//	{"message":"…"}  {"error":"…"}  {"detail":"…"}  plain text   gateways
-type failure struct {
-	message, typ string
-	status       int // a code that is an HTTP status
-}
-
-func readFailure(body []byte) failure {
-	var f failure
-	c := jsonscan.New(body)
-	f.read(&c)
-	if f.message == "" && (c.Err() != nil || f == (failure{})) {
-		f.message = wire.Excerpt(body)
-	}
-	return f
-}
-
-func (f *failure) read(c *jsonscan.Cursor) {
-	switch c.Kind() {
-	case jsonscan.String:
-		f.message = c.String()
-		return
-	case jsonscan.Array:
-		for c.Array(); c.More(); {
-			f.read(c)
-		}
-		return
-	}
-	if !c.Object() {
-		return
-	}
-	for k, ok := c.Key(); ok; k, ok = c.Key() {
-		switch string(k) {
-		case "error":
-			if c.Kind() != jsonscan.Null {
-				f.read(c)
-			}
-		case "message", "detail", "Message":
-			if c.Kind() == jsonscan.String {
-				f.message = c.String()
-			} else if raw := c.Raw(); f.message == "" {
-				f.message = wire.Excerpt(raw)
-			}
-		case "type", "status":
-			if s := c.String(); s != "" && s != "error" && s != "message" {
-				f.typ = s
-			}
-		case "code":
-			if n, ok := c.Int(); ok {
-				f.status = int(n)
-			}
-		}
-	}
-}
-
 // toError makes the error of an answer with an HTTP status.
 func toError(status int, h http.Header, body []byte, now time.Time) *pawl.ProviderError {
-	f := readFailure(body)
+	f := wire.ReadFailure(body, nil)
 	e := classify(status, f)
 	if status == http.StatusTooManyRequests || status >= 500 {
 		if e.RetryAfter = wire.RetryAfter(h, now); e.RetryAfter == 0 {
-			e.RetryAfter = max(untilReset(h, now), wire.RetryIn(f.message))
+			e.RetryAfter = max(untilReset(h, now), wire.RetryIn(f.Message))
 		}
 	}
 	switch h.Get("X-Should-Retry") {
@@ -101,21 +43,22 @@ func untilReset(h http.Header, now time.Time) (wait time.Duration) {
 
 // toStreamError makes the error of a failure inside a reply, which came with status 200.
 func toStreamError(raw []byte) error {
-	f := readFailure(raw)
-	return classify(f.status, f)
+	f := wire.ReadFailure(raw, nil)
+	return classify(f.Status, f)
 }
 
 // classify maps a status and what the body says to a code. The body is the better witness: a spent quota, a conversation that
 // is too long and a filter are all 400.
-func classify(status int, f failure) *pawl.ProviderError {
-	e := &pawl.ProviderError{Provider: provider, Status: status, Message: f.message}
+func classify(status int, f wire.Failure) *pawl.ProviderError {
+	word := cmp.Or(f.Type, f.Name) // of Anthropic, or of Vertex AI
+	e := &pawl.ProviderError{Provider: provider, Status: status, Message: f.Message}
 	if e.Message == "" {
-		e.Message = f.typ
+		e.Message = word
 	}
 	if e.Message == "" && (status < 300 || status > 399) {
 		e.Message = http.StatusText(status)
 	}
-	text := strings.ToLower(f.message)
+	text := strings.ToLower(f.Message)
 	says := func(words ...string) bool {
 		for _, w := range words {
 			if strings.Contains(text, w) {
@@ -139,7 +82,7 @@ func classify(status int, f failure) *pawl.ProviderError {
 			return set(pawl.CodeContentFilter, false)
 		}
 	}
-	switch f.typ {
+	switch word {
 	case "overloaded_error":
 		return set(pawl.CodeOverloaded, true)
 	case "rate_limit_error", "RESOURCE_EXHAUSTED":

@@ -1,58 +1,32 @@
 package anthropic
 
 import (
-	"encoding/base64"
-	"errors"
-	"io"
-	"mime"
 	"net/url"
-	"os"
 	"path"
-	"path/filepath"
 	"strings"
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/wire"
 )
 
-var errTooLarge = errors.New("the file is larger than a request may be, 32 MiB")
-
-// maxFile is the size of the largest file that is read: that of a request.
-const maxFile = 32 << 20
-
 // fromMedia writes an image or a document. The URL may be an address, a data: URI, or, where the user's own words have it
 // (local), a path: one that begins with /, ./, ../ or ~/, or a file: URL.
 func fromMedia(e *encoder, where string, m pawl.Media, local bool) {
-	if file, ok := localPath(m.URL); ok {
+	if wire.IsLocal(m.URL) {
 		if !local {
 			e.Fail(unsupported(where, "a result cannot name a local file: a tool that may read it can give its bytes"))
 			return
 		}
 		var err error
-		if m, err = readFile(m.MIME, file); err != nil {
+		if m, err = wire.ReadLocal(m); err != nil {
 			e.Fail(invalid(where, "%v", err))
 			return
 		}
 	}
-	if rest, ok := strings.CutPrefix(m.URL, "data:"); ok {
-		head, data, _ := strings.Cut(rest, ",")
-		kind, isBase64 := strings.CutSuffix(head, ";base64")
-		kind, _, _ = strings.Cut(kind, ";")
-		var err error
-		if isBase64 {
-			m.Data, err = base64.StdEncoding.DecodeString(data)
-		} else {
-			var s string
-			s, err = url.PathUnescape(data)
-			m.Data = []byte(s)
-		}
-		if err != nil {
-			e.Fail(invalid(where, "the data: URI cannot be read"))
-			return
-		}
-		if m.URL = ""; m.MIME == "" {
-			m.MIME = kind
-		}
+	m, err := wire.ReadDataURI(m)
+	if err != nil {
+		e.Fail(invalid(where, "%v", err))
+		return
 	}
 	kind := m.MIME
 	if kind == "" && m.URL != "" {
@@ -97,67 +71,4 @@ func fromMedia(e *encoder, where string, m pawl.Media, local bool) {
 		e.Fail(unsupported(where, "Anthropic takes images, PDF documents and text, not media of type %q", kind))
 	}
 	e.Raw(`}}`)
-}
-
-// localPath reports whether a URL is a path of this machine.
-func localPath(s string) (string, bool) {
-	if rest, ok := strings.CutPrefix(s, "file://"); ok {
-		if p, err := url.PathUnescape(rest); err == nil {
-			rest = p
-		}
-		return strings.TrimPrefix(rest, "localhost"), true
-	}
-	for _, prefix := range []string{"/", "./", "../", "~/"} {
-		if strings.HasPrefix(s, prefix) && !strings.HasPrefix(s, "//") {
-			return s, true
-		}
-	}
-	return "", false
-}
-
-// readFile reads a file of the user's; kind is its type where that is known.
-func readFile(kind, name string) (pawl.Media, error) {
-	if rest, ok := strings.CutPrefix(name, "~/"); ok {
-		home, err := os.UserHomeDir()
-		if err != nil {
-			return pawl.Media{}, err
-		}
-		name = filepath.Join(home, rest)
-	}
-	f, err := os.Open(name)
-	if err != nil {
-		return pawl.Media{}, err
-	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
-	if err != nil {
-		return pawl.Media{}, err
-	}
-	if len(data) > maxFile {
-		return pawl.Media{}, &os.PathError{Op: "read", Path: name, Err: errTooLarge}
-	}
-	if kind == "" {
-		kind, _, _ = strings.Cut(typeOf(name), ";")
-	}
-	return pawl.Media{MIME: kind, Data: data}, nil
-}
-
-// typeOf is the type that a file's name tells. The usual ones do not depend on the machine's tables.
-func typeOf(name string) string {
-	switch ext := strings.ToLower(filepath.Ext(name)); ext {
-	case ".jpg", ".jpeg":
-		return "image/jpeg"
-	case ".png":
-		return "image/png"
-	case ".gif":
-		return "image/gif"
-	case ".webp":
-		return "image/webp"
-	case ".pdf":
-		return "application/pdf"
-	case ".txt", ".md", ".csv", ".log", ".yaml", ".yml", ".go", ".py":
-		return "text/plain"
-	default:
-		return mime.TypeByExtension(ext)
-	}
 }

@@ -207,7 +207,7 @@ func TestMedia(t *testing.T) {
 		{pawl.Media{MIME: "image/tiff", Data: []byte("a")}, `error unsupported: messages[0].parts[0]: Anthropic takes images of type`},
 		{pawl.Media{MIME: "video/mp4", URL: "https://h/v"}, `error unsupported: messages[0].parts[0]: Anthropic takes images and PDF documents by URL, not video/mp4`},
 		{pawl.Media{URL: "./c.mp3"}, `error unsupported: `},
-		{pawl.Media{URL: "./absent.png"}, `error invalid_request: messages[0].parts[0]: open ./absent.png: `},
+		{pawl.Media{URL: "./absent.png"}, `error invalid_request: messages[0].parts[0]: stat ./absent.png: `},
 	} {
 		got := unmarked(encode(t, &pawl.Request{Model: "claude", Messages: []pawl.Message{{Role: pawl.RoleUser, Parts: []pawl.Part{c.media}}}}))
 		if !strings.Contains(got, c.want) {

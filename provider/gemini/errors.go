@@ -1,6 +1,7 @@
 package gemini
 
 import (
+	"cmp"
 	"net/http"
 	"strconv"
 	"strings"
@@ -11,89 +12,32 @@ import (
 	"github.com/pawl-go/pawl/internal/wire"
 )
 
-// failure is what the provider says of an error:
-//
-//	{"error":{"code":429,"message":"…","status":"RESOURCE_EXHAUSTED","details":[{"@type":…}]}}
-//
-// in an array, from a stream that was not asked for as events; or inside the message of another one, from a gateway.
+// failure is what the provider says of an error: {"error":{"code":429,"message":"…","status":"RESOURCE_EXHAUSTED","details":[{"@type":…}]}}, in
+// an array, from a stream that was not asked for as events; or inside the message of another one, from a gateway.
 type failure struct {
-	message, status string
-	code            int           // the HTTP status in the body
-	reason          string        // of ErrorInfo
-	quotas          []string      // of QuotaFailure: which quotas are used up
-	retry           time.Duration // of RetryInfo
+	wire.Failure
+	reason string        // of ErrorInfo
+	quotas []string      // of QuotaFailure: which quotas are used up
+	retry  time.Duration // of RetryInfo
 }
 
-func readFailure(body []byte) failure {
-	var f failure
-	c := jsonscan.New(body)
-	f.read(&c)
-	switch inner := strings.TrimSpace(f.message); {
-	case strings.HasPrefix(inner, "{") && jsonscan.IsObject([]byte(inner)):
-		if g := readFailure([]byte(inner)); g.status != "" {
+func readFailure(body []byte) (f failure) {
+	f.Failure = wire.ReadFailure(body, func(name string, c *jsonscan.Cursor) bool {
+		if name != "details" {
+			return false
+		}
+		for c.Array(); c.More(); {
+			f.detail(c)
+		}
+		return true
+	})
+	f.reason = cmp.Or(f.reason, f.Code)
+	if inner := strings.TrimSpace(f.Message); len(inner) < len(body) && jsonscan.IsObject([]byte(inner)) && inner != strings.TrimSpace(string(body)) {
+		if g := readFailure([]byte(inner)); g.Name != "" {
 			return g
 		}
-	case f.message == "" && f.status == "":
-		f.message = page(body)
 	}
 	return f
-}
-
-// page is an error that is no JSON: the title of a page, or its text.
-func page(body []byte) string {
-	s := string(body[:min(len(body), 4096)])
-	if lower := strings.ToLower(s); strings.Contains(lower, "<html") || strings.HasPrefix(strings.TrimSpace(lower), "<!doctype") {
-		if _, after, ok := strings.Cut(lower, "<title>"); ok && len(lower) == len(s) {
-			from := len(s) - len(after)
-			if to := strings.Index(after, "</title>"); to > 0 {
-				return "an HTML page: " + strings.TrimSpace(s[from:from+to])
-			}
-		}
-	}
-	return wire.Excerpt(body)
-}
-
-func (f *failure) read(c *jsonscan.Cursor) {
-	switch c.Kind() {
-	case jsonscan.String:
-		f.message = c.String()
-		return
-	case jsonscan.Array:
-		for c.Array(); c.More(); {
-			f.read(c)
-		}
-		return
-	}
-	if !c.Object() {
-		return
-	}
-	for k, ok := c.Key(); ok; k, ok = c.Key() {
-		switch string(k) {
-		case "error":
-			if c.Kind() != jsonscan.Null {
-				f.read(c)
-			}
-		case "message":
-			if s := c.String(); s != "" {
-				f.message = s
-			}
-		case "status":
-			if s := c.String(); s != "" {
-				f.status = s
-			}
-		case "code":
-			if c.Kind() == jsonscan.Number {
-				n, _ := c.Int()
-				f.code = int(n)
-			} else if s := c.String(); s != "" && f.reason == "" {
-				f.reason = s
-			}
-		case "details":
-			for c.Array(); c.More(); {
-				f.detail(c)
-			}
-		}
-	}
 }
 
 // detail reads one of the typed details of an error.
@@ -167,14 +111,14 @@ func (f *failure) wait() time.Duration {
 	if f.retry > 0 {
 		return f.retry
 	}
-	return wire.RetryIn(f.message)
+	return wire.RetryIn(f.Message)
 }
 
 // toStreamError makes the error of a failure inside a reply, which came with status 200.
 func toStreamError(raw []byte) error {
 	f := readFailure(raw)
-	e := classify(f.code, &f)
-	e.Status = f.code
+	e := classify(f.Status, &f)
+	e.Status = f.Status
 	e.RetryAfter = f.wait()
 	return e
 }
@@ -182,12 +126,12 @@ func toStreamError(raw []byte) error {
 // classify maps an error to a code: by what its words say where they say more than its status, then by the status of the call
 // (the body's, and where it has none that of HTTP).
 func classify(status int, f *failure) *pawl.ProviderError {
-	e := &pawl.ProviderError{Provider: provider, Status: status, Message: f.message}
+	e := &pawl.ProviderError{Provider: provider, Status: status, Message: f.Message}
 	if e.Message == "" {
-		e.Message = strings.TrimSpace(f.status + " " + f.reason)
+		e.Message = strings.TrimSpace(f.Name + " " + f.reason)
 	}
-	text := strings.ToLower(f.message)
-	word := strings.ToLower(f.reason + " " + f.status)
+	text := strings.ToLower(f.Message)
+	word := strings.ToLower(f.reason + " " + f.Name)
 	says := func(s string, words ...string) bool {
 		for _, w := range words {
 			if strings.Contains(s, w) {
@@ -209,7 +153,7 @@ func classify(status int, f *failure) *pawl.ProviderError {
 	case client && (says(word, "content_filter") || says(text, "blocked") && says(text, "safety", "prohibited")):
 		e.Code = pawl.CodeContentFilter
 	default:
-		e.Code, e.Retryable = byStatus(status, f.status)
+		e.Code, e.Retryable = byStatus(status, f.Name)
 	}
 	if e.Code == pawl.CodeNotFound && status >= 300 && status < 400 && e.Message == "" {
 		e.Message = "the server answered with a redirect; is the base URL right?"
@@ -225,7 +169,7 @@ func (f *failure) spent() bool {
 			return true
 		}
 	}
-	return strings.Contains(f.message, "limit: 0,") || strings.HasSuffix(strings.TrimSpace(f.message), "limit: 0")
+	return strings.Contains(f.Message, "limit: 0,") || strings.HasSuffix(strings.TrimSpace(f.Message), "limit: 0")
 }
 
 // byStatus maps the names of google.rpc.Code, and the statuses of HTTP. Where both are there HTTP's comes first: the

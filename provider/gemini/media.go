@@ -1,10 +1,6 @@
 package gemini
 
 import (
-	"bytes"
-	"encoding/base64"
-	"errors"
-	"net/url"
 	"strconv"
 	"strings"
 
@@ -27,13 +23,10 @@ func fromMedia(e *encoder, where string, m pawl.Media, local bool) {
 		}
 		m = read
 	}
-	if rest, ok := strings.CutPrefix(m.URL, "data:"); ok {
-		read, err := readDataURI(rest)
-		if err != nil {
-			e.Fail(invalid(where, "%v", err))
-			return
-		}
-		m = read
+	m, err := wire.ReadDataURI(m)
+	if err != nil {
+		e.Fail(invalid(where, "%v", err))
+		return
 	}
 	if wire.FileID(m.URL) {
 		e.Fail(unsupported(where, "%s is a file at another provider; Gemini names its own by an address, https://…/files/NAME", m.URL))
@@ -64,24 +57,6 @@ func fromMedia(e *encoder, where string, m pawl.Media, local bool) {
 	e.Raw(`"}`)
 }
 
-// readDataURI reads what follows "data:".
-func readDataURI(s string) (pawl.Media, error) {
-	head, data, ok := strings.Cut(s, ",")
-	if !ok {
-		return pawl.Media{}, errors.New("a data: address has no comma")
-	}
-	mime, encoded := strings.CutSuffix(head, ";base64")
-	if mime == "" {
-		mime = "text/plain"
-	}
-	if !encoded {
-		text, err := url.PathUnescape(data)
-		return pawl.Media{MIME: mime, Data: []byte(text)}, err
-	}
-	b, err := decodeBase64([]byte(data))
-	return pawl.Media{MIME: mime, Data: b}, err
-}
-
 // typeOf is the type of media, as far as they say.
 func typeOf(m pawl.Media) string {
 	if m.MIME != "" {
@@ -91,18 +66,6 @@ func typeOf(m pawl.Media) string {
 		return rest[:max(0, strings.IndexAny(rest, ";,"))]
 	}
 	return wire.MIMEByName(m.URL)
-}
-
-// decodeBase64 reads any of its forms: some clients write the one that is meant for addresses, or leave the padding out.
-func decodeBase64(data []byte) ([]byte, error) {
-	data = bytes.TrimRight(data, "=")
-	b, err := base64.RawStdEncoding.AppendDecode(nil, data)
-	if err != nil {
-		if url, e := base64.RawURLEncoding.AppendDecode(nil, data); e == nil {
-			return url, nil
-		}
-	}
-	return b, err
 }
 
 // fitsResult reports whether media of a type may be part of a result for Gemini 3.

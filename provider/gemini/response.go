@@ -281,7 +281,7 @@ func toMedia(raw []byte) (pawl.Media, error) {
 		case "fileUri":
 			m.URL = c.String()
 		case "data":
-			b, err := decodeBase64(c.Bytes())
+			b, err := wire.DecodeBase64(c.Bytes())
 			if err != nil {
 				return m, broken("media in the reply are not base64: %v", err)
 			}

@@ -10,88 +10,38 @@ import (
 	"github.com/pawl-go/pawl/internal/wire"
 )
 
-// failure is what a provider says of an error, in any of the forms that are seen:
-//
-//	{"error":{"message","type","param","code"}}     code may be a string, a number or null
-//	{"error":{…,"metadata":{"raw"}}}                OpenRouter: what the provider behind it said
-//	{"error":"…"}  {"detail":"…"}  {"message":"…"}  {"error_type":"…","message":"…"}  [{"error":{…}}]  plain text
+// failure is what a server says of an error.
 type failure struct {
-	message, typ, code string
-	upstream           string
-	generation         string // Groq: what the model wrote instead of a call
-	status             int    // a code that is an HTTP status
+	wire.Failure
+	upstream   string // OpenRouter: what the provider behind it said, {"error":{…,"metadata":{"raw"}}}
+	generation string // Groq: what the model wrote instead of a call
 }
 
-func readFailure(body []byte) failure {
-	var f failure
-	c := jsonscan.New(body)
-	f.read(&c)
-	if f.message == "" && c.Err() != nil || c.Kind() == jsonscan.None && f == (failure{}) {
-		f.message = wire.Excerpt(body)
-	}
-	return f
-}
-
-func (f *failure) read(c *jsonscan.Cursor) {
-	switch c.Kind() {
-	case jsonscan.String:
-		f.message = c.String()
-		return
-	case jsonscan.Array:
-		for c.Array(); c.More(); {
-			f.read(c)
-		}
-		return
-	}
-	if !c.Object() {
-		return
-	}
-	for k, ok := c.Key(); ok; k, ok = c.Key() {
-		switch string(k) {
-		case "error":
-			if c.Kind() != jsonscan.Null {
-				f.read(c)
-			}
-		case "errors":
-			if c.Kind() == jsonscan.Array {
-				f.read(c)
-			}
-		case "message", "detail":
-			if c.Kind() == jsonscan.String {
-				f.message = c.String()
-			} else if c.Kind() == jsonscan.Array || c.Kind() == jsonscan.Object {
-				if raw := c.Raw(); f.message == "" {
-					f.message = wire.Excerpt(raw)
-				}
-			}
-		case "type", "error_type":
-			if s := c.String(); s != "error" {
-				f.typ = s
-			}
-		case "code":
-			if c.Kind() == jsonscan.Number {
-				n, _ := c.Int()
-				f.status = int(n)
-			} else {
-				f.code = c.String()
-			}
+func readFailure(body []byte) (f failure) {
+	f.Failure = wire.ReadFailure(body, func(name string, c *jsonscan.Cursor) bool {
+		switch name {
 		case "failed_generation":
 			f.generation = c.String()
 		case "metadata":
 			if !c.Object() {
-				continue
+				return false
 			}
 			for k, ok := c.Key(); ok; k, ok = c.Key() {
-				if string(k) == "raw" {
-					if c.Kind() == jsonscan.String {
-						f.upstream = c.String()
-					} else {
-						f.upstream = wire.Excerpt(c.Raw())
-					}
+				if string(k) != "raw" {
+					continue
+				}
+				if c.Kind() == jsonscan.String {
+					f.upstream = c.String()
+				} else {
+					f.upstream = wire.Excerpt(c.Raw())
 				}
 			}
+		default:
+			return false
 		}
-	}
+		return true
+	})
+	return f
 }
 
 // toError makes the error of an answer with an HTTP status.
@@ -103,7 +53,7 @@ func (d *dialect) toError(status int, h http.Header, body []byte, now time.Time)
 	}
 	if status == http.StatusTooManyRequests || status >= 500 {
 		if e.RetryAfter = wire.RetryAfter(h, now); e.RetryAfter == 0 {
-			e.RetryAfter = wire.RetryIn(f.message)
+			e.RetryAfter = wire.RetryIn(f.Message)
 		}
 	}
 	switch h.Get("X-Should-Retry") {
@@ -118,10 +68,10 @@ func (d *dialect) toError(status int, h http.Header, body []byte, now time.Time)
 // toStreamError makes the error of a failure inside a reply, which came with status 200.
 func (d *dialect) toStreamError(raw []byte) error {
 	f := readFailure(raw)
-	e := d.classify(f.status, f)
-	e.Status = f.status
+	e := d.classify(f.Status, f)
+	e.Status = f.Status
 	if e.Retryable {
-		e.RetryAfter = wire.RetryIn(f.message)
+		e.RetryAfter = wire.RetryIn(f.Message)
 	}
 	return e
 }
@@ -130,8 +80,8 @@ func (d *dialect) toStreamError(raw []byte) error {
 // quota as 400 or 429, and a conversation that is too long as 400 or 413.
 func (d *dialect) classify(status int, f failure) *pawl.ProviderError {
 	e := &pawl.ProviderError{Provider: d.provider, Status: status, Message: f.text()}
-	word := strings.ToLower(f.code + " " + f.typ)
-	text := strings.ToLower(f.message)
+	word := strings.ToLower(f.Code + " " + f.Type)
+	text := strings.ToLower(f.Message)
 	says := func(s string, words ...string) bool {
 		for _, w := range words {
 			if strings.Contains(s, w) {
@@ -196,7 +146,7 @@ func (d *dialect) classify(status int, f failure) *pawl.ProviderError {
 
 // text is the provider's message, with what makes it useful.
 func (f *failure) text() string {
-	t := f.message
+	t := f.Message
 	if f.upstream != "" {
 		t += " (" + wire.Excerpt([]byte(f.upstream)) + ")"
 	}
@@ -204,7 +154,7 @@ func (f *failure) text() string {
 		t += "; the model wrote: " + wire.Excerpt([]byte(f.generation))
 	}
 	if t == "" {
-		t = strings.TrimSpace(f.code + " " + f.typ)
+		t = strings.TrimSpace(f.Code + " " + f.Type)
 	}
 	return t
 }

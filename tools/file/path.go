@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+
+	"github.com/pawl-go/pawl/internal/nearest"
 )
 
 // A refusal is an error that the model should read.
@@ -137,7 +139,7 @@ func (s *Set) missing(name string) error {
 		what = "directory"
 	}
 	text := fmt.Sprintf("no such %s: %q", what, path.Join(dir, rest[0]))
-	if near := nearest(rest[0], names); near != "" {
+	if near := likely(rest[0], names); near != "" {
 		hint := path.Join(dir, near)
 		if whole := path.Join(append([]string{hint}, rest[1:]...)...); len(rest) > 1 && s.exists(whole) {
 			hint = whole
@@ -183,48 +185,20 @@ func plain(name string) string {
 	return name
 }
 
-// nearest returns the word that is most like s, or "" when none is like it. Case does not count.
-func nearest(s string, words []string) string {
+// likely returns the name that s may stand for, or "": the one most like it, or one that has it inside, as sales.csv and sales-2024.csv
+// have sales.
+func likely(s string, names []string) string {
+	if near := nearest.Word(s, names); near != "" {
+		return near
+	}
 	low := strings.ToLower(s)
-	best, least := "", len(s)/3+1
-	for _, w := range words {
-		if d := distance(low, strings.ToLower(w), least); d < least || d == least && best == "" {
-			best, least = w, d
-		}
-	}
-	if best != "" {
-		return best
-	}
-	stem := strings.TrimSuffix(low, path.Ext(low)) // sales for sales.csv, sales-2024.csv for sales
-	for _, w := range words {
-		if len(stem) >= 3 && strings.Contains(strings.ToLower(w), stem) {
-			return w
+	stem := strings.TrimSuffix(low, path.Ext(low))
+	for _, n := range names {
+		if len(stem) >= 3 && strings.Contains(strings.ToLower(n), stem) {
+			return n
 		}
 	}
 	return ""
-}
-
-// distance is how many letters must be put in, left out or changed to make b of a; bound+1 when it is more than bound.
-func distance(a, b string, bound int) int {
-	if len(a)-len(b) > bound || len(b)-len(a) > bound {
-		return bound + 1
-	}
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost = min(diagonal, row[j], row[j+1]) + 1
-			}
-			diagonal, row[j+1] = row[j+1], cost
-		}
-	}
-	return min(row[len(b)], bound+1)
 }
 
 // regular refuses what is no regular file. A pipe or a device must not even be opened: that may block, or act.

@@ -1,0 +1,61 @@
+package wire_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/jsonscan"
+	"github.com/pawl-go/pawl/internal/wire"
+)
+
+// Servers say the same in many forms; a provider's own members are read beside them.
+func TestReadFailure(t *testing.T) {
+	for body, want := range map[string]wire.Failure{
+		`{"error":{"message":"m","type":"invalid_request_error","param":null,"code":"c"}}`: {Message: "m", Type: "invalid_request_error", Code: "c"},
+		`{"type":"error","error":{"type":"overloaded_error","message":"m"}}`:               {Message: "m", Type: "overloaded_error"},
+		`[{"error":{"code":429,"message":"m","status":"RESOURCE_EXHAUSTED"}}]`:             {Message: "m", Status: 429, Name: "RESOURCE_EXHAUSTED"},
+		`{"error":"m"}`:                      {Message: "m"},
+		`"m"`:                                {Message: "m"},
+		`{"detail":[{"loc":["body"]}]}`:      {Message: `[{"loc":["body"]}]`},
+		`{"Message":"m"}`:                    {Message: "m"},
+		`{"error":null,"message":"m"}`:       {Message: "m"},
+		`{"errors":[{"message":"m"}]}`:       {Message: "m"},
+		`{"error":{"own":"x"}}`:              {},
+		`{"what":1}`:                         {Message: `{"what":1}`},
+		`{"error":{"message":"m","code":"c`:  {Message: "m"},
+		`{"error":`:                          {Message: `{"error":`},
+		"":                                   {},
+		"  upstream is down \n":              {Message: "upstream is down"},
+		"<html><head><title>502 Bad</title>": {Message: "an HTML page: 502 Bad"},
+		"<!DOCTYPE html><p>no title":         {Message: "<!DOCTYPE html><p>no title"},
+	} {
+		got := wire.ReadFailure([]byte(body), func(name string, c *jsonscan.Cursor) bool {
+			return name == "own" && c.String() == "x"
+		})
+		if d := cmp.Diff(want, got); d != "" {
+			t.Errorf("%s (-want +got):\n%s", body, d)
+		}
+	}
+}
+
+func TestReadDataURI(t *testing.T) {
+	for _, tt := range []struct{ in, want pawl.Media }{
+		{pawl.Media{URL: "https://h/a.png"}, pawl.Media{URL: "https://h/a.png"}},
+		{pawl.Media{URL: "data:image/png;base64,UE5H"}, pawl.Media{MIME: "image/png", Data: []byte("PNG")}},
+		{pawl.Media{MIME: "image/x", URL: "data:image/png;base64,-_8="}, pawl.Media{MIME: "image/x", Data: []byte{0xfb, 0xff}}},
+		{pawl.Media{URL: "data:text/html;charset=utf-8,a%20b"}, pawl.Media{MIME: "text/html", Data: []byte("a b")}},
+		{pawl.Media{URL: "data:,a"}, pawl.Media{MIME: "text/plain", Data: []byte("a")}},
+	} {
+		got, err := wire.ReadDataURI(tt.in)
+		if d := cmp.Diff(tt.want, got); d != "" || err != nil {
+			t.Errorf("%s: %v %s", tt.in.URL, err, d)
+		}
+	}
+	for _, bad := range []string{"data:image/png;base64", "data:image/png;base64,*", "data:,%zz"} {
+		if got, err := wire.ReadDataURI(pawl.Media{URL: bad}); err == nil {
+			t.Errorf("%s: %+v", bad, got)
+		}
+	}
+}
