@@ -17,6 +17,9 @@
 // elsewhere gets the placeholder that Google documents where the model demands a signature. Names are told from the
 // version in the model's name: what only Gemini 3 has is not sent to older models.
 //
+// Schemas go as JSON Schema, or with Options.Subset in the older fields. A schema for the reply is native, but for models before Gemini 3
+// beside tools: they refuse the two together, and are asked in the instructions.
+//
 // What the API has no word for is refused with CodeUnsupported before anything is sent.
 package gemini
 

@@ -97,6 +97,9 @@ func (d *chatDecoder) find(index int64, id, name string) *chatCall {
 			if index == noIndex {
 				continue // an earlier call may have this id
 			}
+			if name == "" && call.name != "" {
+				return call // a new id with every fragment: a call begins with its name
+			}
 			return nil // another call under the same number
 		case id == "" && name != "" && call.name != "" && (name != call.name || index == noIndex):
 			return nil // without an id, a name begins a call

@@ -18,6 +18,10 @@
 // only it can read (encrypted reasoning, blocks of its own tools) is kept in Opaque, tagged with the API and the
 // host, returned to that host byte for byte, and left out elsewhere.
 //
+// A schema for the reply goes into text.format or response_format: strict where its every field is required, else as a wish that
+// the server reads. What is no object, and a server whose Server.JSONObject says that it takes no schemas (DeepSeek), is asked in the
+// instructions.
+//
 // Nothing is decoded by reflection: an adapter is most of what a run costs.
 package openai
 
@@ -67,7 +71,7 @@ type Options struct {
 
 	// Strict asks the server to hold the model to the schemas of tools while it writes. It is done for each tool whose schema can be said
 	// in OpenAI's strict form (what is optional takes null there, and is turned back); the others are sent as without it. What the form has
-	// no word for is still checked here. Only the Responses API and servers that know "strict" make a difference of it.
+	// no word for is still checked here. Servers other than OpenAI's may not know the word, and ignore or refuse it.
 	Strict bool
 
 	// What is waited for without a sign of life; 0: the default; negative: without end. A reply may take as long as it
