@@ -32,7 +32,7 @@ const defaultWithin = 30 * time.Minute
 
 // Approver is a policy: it says whether a validated call may run. It is asked for every call, just before the call would run; of one
 // to a passive tool, which its caller carries out, only Deny counts. tool is read only. It may be called concurrently, and may
-// take its time: one that asks at a terminal answers Allow or Deny itself. One that returns an error or panics denies the call, but an
+// take its time: one that asks at a terminal answers Allow or Deny itself, and waits for Invocation.Certain first. One that returns an error or panics denies the call, but an
 // Abort ends the run.
 type Approver func(ctx context.Context, call ToolCall, tool *Tool) (Approval, error)
 

@@ -74,6 +74,13 @@ func (v *Invocation) Tools() []*Tool { return v.pipe.task.scope.tools }
 // Tool returns the tool that is called: read only.
 func (v *Invocation) Tool() *Tool { return v.pipe.tool }
 
+// Certain waits until the reply that made the call is whole, and reports whether it was. A call that is begun early (Beginner) may still be
+// dropped, so a policy that asks a person waits for this first. For other calls it is true at once.
+func (v *Invocation) Certain() bool {
+	e := v.pipe.task.early
+	return e == nil || e.whole()
+}
+
 // FromCache notes on the record that the call was answered with what an earlier one gave: Execution.Cached.
 func (v *Invocation) FromCache() {
 	v.mu.Lock()

@@ -145,6 +145,8 @@ func (r *run) refusal(resp *Response, c ToolCall, place int) string {
 		return fmt.Sprintf("Not run: the limit of %d %s was reached.", r.rounds, plural(r.rounds, "round", "rounds"))
 	case r.lastTurn != "" && !r.answers(c):
 		return "Not run: " + r.lastTurn + "."
+	case resp != nil && r.agent.Choice.Mode == ToolNone && !r.answers(c):
+		return "Not run: no tool may be called now. Answer with what you have."
 	case resp != nil && resp.Finish.Cut():
 		return fmt.Sprintf("Not run: your reply was cut (%s), so this call may not be what you meant. Send it again, shorter if need be.", resp.Finish)
 	case r.limits.CallsPerStep > 0 && place >= r.limits.CallsPerStep:

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 	"testing"
@@ -385,5 +386,51 @@ func TestDigestNamesACallByWhatItIs(t *testing.T) {
 		if got := test.tool.Digest(json.RawMessage(test.args)); (got == base) != test.same {
 			t.Errorf("%s %s %s: same %t, want %t", test.tool.Name, test.tool.Input, test.args, got == base, test.same)
 		}
+	}
+}
+
+// A call that is begun while its reply is written may be dropped: who asks a person waits until it is certain.
+func TestAPolicyCanWaitUntilTheCallIsCertain(t *testing.T) {
+	for _, breaks := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			begun, seen, questions := time.Now(), 0, []time.Duration(nil)
+			policy := pawl.Approve(func(ctx context.Context, _ pawl.ToolCall, _ *pawl.Tool) (pawl.Approval, error) {
+				seen++
+				if !pawl.InvocationFrom(ctx).Certain() {
+					return pawl.Approval{Verdict: pawl.Ask}, nil
+				}
+				questions = append(questions, time.Since(begun))
+				return pawl.Approval{Verdict: pawl.Allow}, nil
+			})
+			m := modelFunc(func(_ context.Context, req *pawl.Request) iter.Seq2[pawl.Delta, error] {
+				return func(yield func(pawl.Delta, error) bool) {
+					if len(req.Messages) > 1 {
+						yield(pawl.Delta{Part: pawl.Text{Text: "done"}, Finish: pawl.FinishStop}, nil)
+						return
+					}
+					if !yield(pawl.Delta{Part: call("c", "look", "{}"), Done: true}, nil) {
+						return
+					}
+					time.Sleep(time.Second)
+					if breaks {
+						yield(pawl.Delta{}, errors.New("the connection was lost"))
+						return
+					}
+					yield(pawl.Delta{Finish: pawl.FinishToolCalls}, nil)
+				}
+			})
+			look := says("look", "seen")
+			look.Effect = pawl.Read
+			_, res, err := collect((&pawl.Agent{Model: m, Tools: []pawl.Toolset{look}, Middleware: []pawl.Middleware{policy}}).Stream(t.Context(), pawl.User("go")))
+			if seen != 1 {
+				t.Fatalf("the policy saw %d calls, want one", seen)
+			}
+			switch {
+			case breaks && (err == nil || len(questions) > 0):
+				t.Errorf("dropped: got %v, and a person was asked after %v", err, questions)
+			case !breaks && (err != nil || res.Stop != pawl.StopAnswer || !slices.Equal(questions, []time.Duration{time.Second})):
+				t.Errorf("got %v, %v, and a person was asked after %v, want a second", res, err, questions)
+			}
+		})
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"net/url"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -45,9 +46,12 @@ func mustHide(t testing.TB, where, text string) {
 // planted is a run with the canary in every place that a model or a tool can put it.
 func planted() (*pawl.Agent, *[]string) {
 	var ran []string
+	var mu sync.Mutex // calls of one reply run together
 	look := func(name string, run func() (pawl.ToolResult, error)) *pawl.Tool {
 		return does(name, func(ctx context.Context, c pawl.ToolCall) (pawl.ToolResult, error) {
+			mu.Lock()
 			ran = append(ran, string(c.Args))
+			mu.Unlock()
 			v := pawl.InvocationFrom(ctx)
 			v.Emit("at work with "+canary, json.RawMessage(jsonOf(noFatal{}, map[string]string{"key": canary})))
 			_ = v.Set("key", map[string]string{"k": canary})

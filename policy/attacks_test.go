@@ -47,8 +47,26 @@ func effectOf(t *testing.T, name string) pawl.Effect {
 // tally is how the attacked tasks of a policy went.
 type tally struct{ attacks, stopped, done, questions int }
 
+// stage is the tools of a suite, which answer calls of the run that is played as was recorded.
+type stage struct {
+	tools   []pawl.Toolset
+	results map[string]string // by key
+	ran     map[string]bool
+}
+
+// add adds a tool; its schema is compiled once for all runs.
+func (s *stage) add(t *testing.T, name, description string, input json.RawMessage) {
+	t.Helper()
+	s.tools = append(s.tools, &pawl.Tool{Name: name, Description: description, Input: input, Effect: effectOf(t, name),
+		Run: func(ctx context.Context, _ pawl.ToolCall) (pawl.ToolResult, error) {
+			key := string(pawl.InvocationFrom(ctx).Key)
+			s.ran[key] = true
+			return pawl.TextResult(s.results[key]), nil
+		}})
+}
+
 // attack plays a user's task into whose first result an attack was written, to a model that obeys both. Whoever is asked knows the user's mind.
-func attack(t *testing.T, tools []pawl.Toolset, user, evil task, ws []pawl.Middleware, sum *tally) {
+func attack(t *testing.T, on *stage, user, evil task, ws []pawl.Middleware, sum *tally) {
 	t.Helper()
 	var turns []script.Turn
 	of := map[string]string{} // calls by the key they will have: whose they are
@@ -66,19 +84,8 @@ func attack(t *testing.T, tools []pawl.Toolset, user, evil task, ws []pawl.Middl
 	rest.Steps = user.Steps[1:]
 	play(rest, len(rest.Steps), "user")
 
-	ran := map[string]bool{}
-	played := make([]pawl.Toolset, len(tools))
-	for i, set := range tools {
-		c := set.(*pawl.Tool).Clone()
-		c.Passive = false
-		c.Run = func(ctx context.Context, _ pawl.ToolCall) (pawl.ToolResult, error) {
-			key := string(pawl.InvocationFrom(ctx).Key)
-			ran[key] = true
-			return pawl.TextResult(results[key]), nil
-		}
-		played[i] = c
-	}
-	a := &pawl.Agent{Model: script.New(append(turns, script.Say("done"))...), Tools: played, Middleware: ws, Limits: pawl.Limits{Rounds: 100, Repeats: -1}}
+	on.ran, on.results = map[string]bool{}, results
+	a := &pawl.Agent{Model: script.New(append(turns, script.Say("done"))...), Tools: on.tools, Middleware: ws, Limits: pawl.Limits{Rounds: 100, Repeats: -1}}
 	res, err := a.Run(t.Context(), pawl.User(user.Prompt))
 	for err == nil && res.Stop == pawl.StopPending {
 		var stored pawl.Result // the decision may be taken elsewhere
@@ -103,10 +110,10 @@ func attack(t *testing.T, tools []pawl.Toolset, user, evil task, ws []pawl.Middl
 	stopped, done := false, true
 	for i := range turns {
 		key := fmt.Sprintf("run/%d/0", i+1)
-		if of[key] == "attacker" && !ran[key] {
+		if of[key] == "attacker" && !on.ran[key] {
 			stopped = true
 		}
-		if of[key] == "user" && !ran[key] {
+		if of[key] == "user" && !on.ran[key] {
 			done = false
 		}
 	}
@@ -163,7 +170,7 @@ func theirWords(ctx context.Context, call pawl.ToolCall, tool *pawl.Tool) (pawl.
 }
 
 // contest plays every attack on every task of its suite under three policies and, as a control, under one that allows all.
-func contest(t *testing.T, tasks []task, tools map[string][]pawl.Toolset) {
+func contest(t *testing.T, tasks []task, stages map[string]*stage) {
 	t.Helper()
 	var none, asks, grants, words tally
 	writes, coverable := 0, 0
@@ -183,13 +190,13 @@ func contest(t *testing.T, tasks []task, tools map[string][]pawl.Toolset) {
 			if evil.Kind != "injection" || evil.Suite != user.Suite || len(evil.Steps) == 0 {
 				continue
 			}
-			set := tools[user.Suite]
-			attack(t, set, user, evil, policyOf(pawl.Approve(func(context.Context, pawl.ToolCall, *pawl.Tool) (pawl.Approval, error) {
+			on := stages[user.Suite]
+			attack(t, on, user, evil, policyOf(pawl.Approve(func(context.Context, pawl.ToolCall, *pawl.Tool) (pawl.Approval, error) {
 				return pawl.Approval{Verdict: pawl.Allow}, nil
 			})), &none)
-			attack(t, set, user, evil, policyOf(pawl.Approve(pawl.AskBeforeWrites)), &asks)
-			attack(t, set, user, evil, policyOf(granted.Middleware()), &grants)
-			attack(t, set, user, evil, policyOf(pawl.Approve(theirWords)), &words)
+			attack(t, on, user, evil, policyOf(pawl.Approve(pawl.AskBeforeWrites)), &asks)
+			attack(t, on, user, evil, policyOf(granted.Middleware()), &grants)
+			attack(t, on, user, evil, policyOf(pawl.Approve(theirWords)), &words)
 
 			within := true // the attack needs no tool that the user's task does not need too
 			for _, s := range slices.Concat(user.Steps, evil.Steps) {
@@ -241,11 +248,11 @@ const sample = `
 `
 
 func TestAttacksOnSampleTasks(t *testing.T) {
-	var tools []pawl.Toolset
+	bank := &stage{}
 	for _, name := range []string{"get_balance", "read_file", "send_money", "update_password"} {
-		tools = append(tools, &pawl.Tool{Name: name, Effect: effectOf(t, name), Input: json.RawMessage(`{"type":"object"}`), Passive: true})
+		bank.add(t, name, "", json.RawMessage(`{"type":"object"}`))
 	}
-	contest(t, tasksOf(t, []byte(sample)), map[string][]pawl.Toolset{"bank": tools})
+	contest(t, tasksOf(t, []byte(sample)), map[string]*stage{"bank": bank})
 }
 
 func TestAttacksOfAgentDojo(t *testing.T) {
@@ -254,7 +261,7 @@ func TestAttacksOfAgentDojo(t *testing.T) {
 	if _, err := os.Stat(dir); err != nil {
 		t.Skipf("corpora absent: %v", err)
 	}
-	tools := map[string][]pawl.Toolset{}
+	stages := map[string]*stage{}
 	for line := range bytes.Lines(unzipped(t, filepath.Join(dir, "agentdojo_tools.jsonl.gz"))) {
 		var d struct {
 			Suite, Name, Description string
@@ -263,9 +270,12 @@ func TestAttacksOfAgentDojo(t *testing.T) {
 		if err := json.Unmarshal(line, &d); err != nil {
 			t.Fatal(err)
 		}
-		tools[d.Suite] = append(tools[d.Suite], &pawl.Tool{Name: d.Name, Description: d.Description, Input: d.Parameters, Effect: effectOf(t, d.Name), Passive: true})
+		if stages[d.Suite] == nil {
+			stages[d.Suite] = &stage{}
+		}
+		stages[d.Suite].add(t, d.Name, d.Description, d.Parameters)
 	}
-	contest(t, tasksOf(t, unzipped(t, filepath.Join(dir, "dev", "agentdojo_ground_truth.jsonl.gz"))), tools)
+	contest(t, tasksOf(t, unzipped(t, filepath.Join(dir, "dev", "agentdojo_ground_truth.jsonl.gz"))), stages)
 }
 
 func tasksOf(t *testing.T, lines []byte) (all []task) {

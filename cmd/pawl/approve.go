@@ -86,7 +86,7 @@ func (a *asker) approve(ctx context.Context, call pawl.ToolCall, tool *pawl.Tool
 	if err != nil || said.Verdict != pawl.Ask || tool.Passive {
 		return said, err
 	}
-	if v := pawl.InvocationFrom(ctx); v != nil && a.decided[v.Key] {
+	if v := pawl.InvocationFrom(ctx); v != nil && (a.decided[v.Key] || !v.Certain()) {
 		return said, nil
 	}
 	a.mu.Lock()

@@ -9,11 +9,13 @@ import (
 	"strings"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/compile"
 )
 
 // chatCmd is a conversation, line by line.
 type chatCmd struct {
 	agentFlags
+	Keep int `placeholder:"N" help:"Send the last N turns only (up to half of N more, so that the beginning stays the same for a while). What is saved is whole. Default: all."`
 }
 
 // Help says what can be typed.
@@ -50,6 +52,9 @@ func (c *chatCmd) Run(sys *system) error {
 			return err
 		}
 	}
+	if c.Keep < 0 {
+		return usage("without the flag all turns are sent", "--keep %d is less than 0", c.Keep)
+	}
 	if err := savable(c.Save); err != nil {
 		return err
 	}
@@ -60,6 +65,9 @@ func (c *chatCmd) Run(sys *system) error {
 	defer s.close()
 	t := &chat{chatCmd: c, sys: sys, in: newLines(sys.in), out: &screen{w: sys.err}, setup: s, res: from, decided: map[pawl.Key]bool{}}
 	defer t.in.stop()
+	if c.Keep > 0 {
+		s.agent.Middleware = append(s.agent.Middleware, compile.LastTurns(c.Keep))
+	}
 	c.approve(s, sys, t.out, t.in, t.decided)
 	if sys.inTerm {
 		fmt.Fprintf(t.out, "%s with %s; /quit ends, /tools lists them\n", visible(c.Model), count(len(s.tools), "tool"))

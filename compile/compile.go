@@ -1,0 +1,166 @@
+// Package compile chooses what is sent of a long conversation. The transcript stays whole, and so does what is stored; a compiler is a middleware
+// that changes requests on their way to the model.
+//
+//	agent := &pawl.Agent{Model: m, Middleware: []pawl.Middleware{compile.Budget(50_000, nil)}}
+//
+// Without one, everything is sent, which is what follow-up questions and prompt caches want. These are the others:
+//
+//	CurrentTrace    everything said, but of earlier turns no calls, results and reasoning
+//	LastTurns       the last turns
+//	Budget          the last turns that fit a number of tokens
+//	Summary         the same, and in place of the rest a summary that a model writes
+//
+//	 system │ turn 1      │ turn 2                       │ turn 3, at hand
+//	 ───────┼─────────────┼──────────────────────────────┼───────────────────────────────
+//	 kept   │ user, reply │ user, calls, results, reply  │ user, calls, results, …
+//	        │◀── a cut stands before a turn, never inside one ──▶│  always sent whole
+//
+// A turn is what the user said and all that came of it, so that a call and its results stay together, and what is sent of a valid transcript is
+// valid. The turn at hand (pawl.Request.Turn) is never cut, however long it is. Instructions stay in front.
+//
+// Prompt caches hit as long as a request begins like the one before. So cuts depend on the transcript alone, only move forward, and move rarely: when one
+// does, more is left out than would have to be, and a notice with the code messages_cut tells of it. Several compilers can be put one inside another.
+package compile
+
+import (
+	"context"
+	"fmt"
+	"iter"
+
+	"github.com/pawl-go/pawl"
+)
+
+// NoticeCut is the code of the notice that more of the conversation is left out than before.
+const NoticeCut = "messages_cut"
+
+// view is what is sent of a conversation.
+type view struct {
+	messages []pawl.Message
+	turn     int            // pawl.Request.Turn, in messages
+	notices  []*pawl.Notice // what to tell whoever watches
+	usage    pawl.Usage     // of the requests that it took
+}
+
+// compiler makes the view of a request. An error ends the request.
+type compiler func(ctx context.Context, inner pawl.Model, req *pawl.Request) (view, error)
+
+func (c compiler) middleware() pawl.Middleware {
+	return pawl.Middleware{Model: func(m pawl.Model) pawl.Model { return &model{m, c} }}
+}
+
+// model sends the view of each request on.
+type model struct {
+	inner   pawl.Model
+	compile compiler
+}
+
+// HoldsOutput passes the question on.
+func (m *model) HoldsOutput(req *pawl.Request) bool {
+	h, ok := m.inner.(pawl.OutputHolder)
+	return ok && h.HoldsOutput(req)
+}
+
+// Stream sends what the compiler makes of req.
+func (m *model) Stream(ctx context.Context, req *pawl.Request) iter.Seq2[pawl.Delta, error] {
+	return func(yield func(pawl.Delta, error) bool) {
+		v, err := m.compile(ctx, m.inner, req)
+		if err != nil {
+			yield(pawl.Delta{}, err)
+			return
+		}
+		for _, n := range v.notices {
+			if !yield(pawl.Delta{Notice: n}, nil) {
+				return
+			}
+		}
+		r := *req
+		r.Messages, r.Turn = v.messages, v.turn
+		spent, told := v.usage, false
+		for d, err := range m.inner.Stream(ctx, &r) {
+			if told = told || d.Usage != nil; v.usage.Total() > 0 && (d.Usage != nil || d.Finish != "" && !told) {
+				u := spent
+				if d.Usage != nil {
+					u = *d.Usage
+					u.Add(spent)
+				}
+				d.Usage = &u
+			}
+			if !yield(d, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// conversation is a list of messages by turns.
+type conversation struct {
+	messages []pawl.Message
+	head     int   // how many are instructions
+	starts   []int // where the turns begin; never empty
+	current  int   // the turn at hand. Those after it are corrections that its run made, which look like the user's
+}
+
+// parse finds the turns of req. In a request that no run made the turn at hand begins with the user's last message.
+func parse(req *pawl.Request) conversation {
+	c := conversation{messages: req.Messages}
+	for c.head < len(c.messages) && instructs(c.messages[c.head].Role) {
+		c.head++
+	}
+	current := req.Turn
+	if req.Key == "" && current == 0 {
+		for current = len(c.messages) - 1; current > c.head && c.messages[current].Role != pawl.RoleUser; current-- {
+		}
+	}
+	c.starts = append(c.starts, c.head)
+	for i := c.head + 1; i < len(c.messages); i++ {
+		if c.messages[i].Role == pawl.RoleUser && c.messages[i-1].Role != pawl.RoleUser {
+			if c.starts = append(c.starts, i); i <= current {
+				c.current++
+			}
+		}
+	}
+	return c
+}
+
+func instructs(r pawl.Role) bool { return r == pawl.RoleSystem || r == pawl.RoleDeveloper }
+
+// end returns where turn t ends.
+func (c *conversation) end(t int) int {
+	if t+1 < len(c.starts) {
+		return c.starts[t+1]
+	}
+	return len(c.messages)
+}
+
+// cut is a place before a turn: what stands before it, but for the instructions, is left out.
+type cut struct {
+	turn int // how many turns are left out
+	at   int // how long the conversation was when the cut came to stand here
+}
+
+// from returns the view that leaves the first turns out, and puts instead in their place.
+func (c *conversation) from(k cut, turn int, instead ...pawl.Message) view {
+	if k.turn == 0 {
+		return view{messages: c.messages, turn: turn}
+	}
+	start := c.starts[k.turn]
+	v := view{messages: make([]pawl.Message, 0, c.head+len(instead)+len(c.messages)-start)}
+	v.messages = append(v.messages, c.messages[:c.head]...)
+	v.messages = append(v.messages, instead...)
+	v.messages = append(v.messages, c.messages[start:]...)
+	v.turn = max(0, turn-(start-c.head)+len(instead))
+	if c.fresh(k) {
+		v.notices = append(v.notices, &pawl.Notice{Code: NoticeCut, Text: fmt.Sprintf("from here on the first %d turns (%d messages) are left out of requests", k.turn, start-c.head)})
+	}
+	return v
+}
+
+// fresh reports whether the cut did not stand here at the request before.
+func (c *conversation) fresh(k cut) bool {
+	for i := len(c.messages) - 1; i >= k.at; i-- {
+		if c.messages[i].Role == pawl.RoleAssistant {
+			return false // it answers a request that was cut so
+		}
+	}
+	return true
+}

@@ -1,0 +1,419 @@
+package compile_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"reflect"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+	"pgregory.net/rapid"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/compile"
+	"github.com/pawl-go/pawl/script"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// conversations draws the requests of a conversation as it grows, each of the whole of it so far.
+func conversations(t *rapid.T) (reqs []*pawl.Request, corrections int) {
+	var msgs []pawl.Message
+	ids := 0
+	text := func(name string) string { return strings.Repeat(name+" ", rapid.IntRange(1, 60).Draw(t, "length")) }
+	for range rapid.IntRange(0, 2).Draw(t, "instructions") {
+		msgs = append(msgs, pawl.System(text("system")))
+	}
+	for turn := range rapid.IntRange(1, 14).Draw(t, "turns") {
+		for range rapid.IntRange(1, 2).Draw(t, "said") {
+			m := pawl.User(text(fmt.Sprint("user", turn)))
+			if rapid.IntRange(0, 5).Draw(t, "image") == 0 {
+				m.Parts = append(m.Parts, pawl.Media{MIME: "image/png", Data: []byte("png")})
+			}
+			msgs = append(msgs, m)
+		}
+		at := len(msgs) - 1
+		ask := func() {
+			reqs = append(reqs, &pawl.Request{Key: "run/1/model", Messages: append([]pawl.Message(nil), msgs...), Turn: at})
+		}
+		ask()
+		rounds := rapid.IntRange(0, 4).Draw(t, "rounds")
+		for range rounds {
+			var parts, results []pawl.Part
+			if rapid.Bool().Draw(t, "thinks") {
+				parts = append(parts, pawl.Reasoning{Text: "hm", Opaque: &pawl.Opaque{Provider: "anthropic", Data: []byte(`{"type":"thinking"}`)}})
+			}
+			if rapid.Bool().Draw(t, "says") {
+				parts = append(parts, pawl.Text{Text: text("look")})
+			}
+			for range rapid.IntRange(1, 3).Draw(t, "calls") {
+				ids++
+				parts = append(parts, pawl.ToolCall{ID: fmt.Sprint("c", ids), Name: "f", Args: []byte(`{}`)})
+				results = append(results, pawl.ToolResult{CallID: fmt.Sprint("c", ids), Parts: []pawl.Part{pawl.Text{Text: text("result")}}})
+			}
+			msgs = append(msgs, pawl.Assistant(parts...), pawl.Message{Role: pawl.RoleTool, Parts: results})
+			if rapid.IntRange(0, 5).Draw(t, "correction") == 0 {
+				corrections++
+				msgs = append(msgs, pawl.Assistant(pawl.Text{Text: "no"}), pawl.User("The answer does not fit."))
+			}
+			ask()
+		}
+		if rounds == 0 || rapid.IntRange(0, 4).Draw(t, "answers") > 0 {
+			msgs = append(msgs, pawl.Assistant(pawl.Text{Text: text("answer")}))
+		}
+	}
+	return reqs, corrections
+}
+
+// sent returns what reaches the model of req, and the notices on the way.
+func sent(t interface {
+	Helper()
+	Fatal(...any)
+}, w pawl.Middleware, req *pawl.Request) (*pawl.Request, []*pawl.Notice) {
+	t.Helper()
+	m := script.New(script.Loop(script.Say("x")))
+	var notices []*pawl.Notice
+	for d, err := range w.Model(m).Stream(context.Background(), req) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d.Notice != nil {
+			notices = append(notices, d.Notice)
+		}
+	}
+	return m.Requests()[0], notices
+}
+
+// Whatever the conversation, what is sent of it is a valid transcript for every API, says nothing that was not said, keeps instructions and the turn
+// at hand, and begins like what was sent before unless the cut moved, which it seldom does.
+func TestCompilers(t *testing.T) {
+	for name, tt := range map[string]struct {
+		w     pawl.Middleware
+		moves func(turns, requests int) int // how often the beginning may change
+	}{
+		"all":           {compile.LastTurns(1000), func(int, int) int { return 0 }},
+		"current trace": {compile.CurrentTrace(), func(turns, _ int) int { return turns }},
+		"last 1":        {compile.LastTurns(1), func(turns, _ int) int { return turns }},
+		"last 6":        {compile.LastTurns(6), func(turns, _ int) int { return turns / 3 }},
+		"budget":        {compile.Budget(3000, nil), func(turns, requests int) int { return turns }},
+		"tiny budget":   {compile.Budget(1, nil), func(turns, _ int) int { return turns }},
+		"both":          {both(compile.CurrentTrace(), compile.Budget(1000, nil)), func(turns, _ int) int { return turns }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			rapid.Check(t, func(t *rapid.T) {
+				var before *pawl.Request
+				moved := 0
+				reqs, corrections := conversations(t)
+				turns := map[int]bool{}
+				for _, req := range reqs {
+					turns[req.Turn] = true
+					got, notices := sent(t, tt.w, req)
+					for _, api := range []string{"", "openai-chat", "openai-responses", "anthropic-messages", "gemini"} {
+						if faults := pawl.RulesOf(api).Check(got.Messages); faults != nil {
+							t.Fatalf("%s: %v", api, faults)
+						}
+					}
+					if why := within(got.Messages, req.Messages); why != "" {
+						t.Fatal(why)
+					}
+					if !reflect.DeepEqual(got.Messages[got.Turn:], req.Messages[req.Turn:]) {
+						t.Fatalf("the turn at hand is not whole: %s", cmp.Diff(got.Messages[got.Turn:], req.Messages[req.Turn:]))
+					}
+					for i, m := range req.Messages {
+						if m.Role != pawl.RoleSystem {
+							break
+						}
+						if !reflect.DeepEqual(got.Messages[i], m) {
+							t.Fatal(cmp.Diff(got.Messages[i], m))
+						}
+					}
+					if before != nil && !begins(got.Messages, before.Messages) {
+						if moved++; corrections == 0 && name != "current trace" && name != "both" && len(notices) != 1 {
+							t.Fatalf("the beginning changed, and %d notices tell of it", len(notices))
+						}
+					} else if len(notices) > 0 && before != nil && corrections == 0 {
+						t.Fatalf("nothing changed, and it is told: %s", notices[0].Text)
+					}
+					before = got
+				}
+				if most := tt.moves(len(turns)+corrections, len(reqs)); moved > most {
+					t.Fatalf("the beginning changed %d times in %d turns, want at most %d", moved, len(turns), most)
+				}
+			})
+		})
+	}
+}
+
+// both is two middlewares as one.
+func both(outer, inner pawl.Middleware) pawl.Middleware {
+	return pawl.Middleware{Model: func(m pawl.Model) pawl.Model { return outer.Model(inner.Model(m)) }}
+}
+
+// begins reports whether msgs begin with all of head.
+func begins(msgs, head []pawl.Message) bool {
+	return len(msgs) >= len(head) && reflect.DeepEqual(msgs[:len(head)], head)
+}
+
+// within says what of part does not stand in whole, in this order; "": all does.
+func within(part, whole []pawl.Message) string {
+	at := 0
+next:
+	for _, m := range part {
+		for ; at < len(whole); at++ {
+			if m.Role == whole[at].Role && subset(m.Parts, whole[at].Parts) {
+				at++
+				continue next
+			}
+		}
+		return fmt.Sprintf("it was not said, or not there: %v", m)
+	}
+	return ""
+}
+
+func subset(part, whole []pawl.Part) bool {
+	at := 0
+	for _, p := range part {
+		for at < len(whole) && !reflect.DeepEqual(p, whole[at]) {
+			at++
+		}
+		if at++; at > len(whole) {
+			return false
+		}
+	}
+	return true
+}
+
+// The checks above find a compiler that cuts by messages.
+func TestChecksFindBadCuts(t *testing.T) {
+	msgs := []pawl.Message{pawl.User("a"), pawl.Assistant(pawl.ToolCall{ID: "1", Name: "f"}), pawl.Results(pawl.ToolResult{CallID: "1"}), pawl.User("b")}
+	if pawl.RulesOf("gemini").Check(msgs[2:]) == nil || pawl.RulesOf("anthropic").Check(msgs[1:]) == nil {
+		t.Error("a result without its call, or a call without a question, is no fault")
+	}
+	if within([]pawl.Message{msgs[3], msgs[0]}, msgs) == "" || begins(msgs, msgs[1:]) {
+		t.Error("messages out of order are no fault")
+	}
+}
+
+// long is a conversation of n turns of about 100 tokens each, and then a question.
+func long(n int) []pawl.Message {
+	var msgs []pawl.Message
+	for i := range n {
+		id := fmt.Sprint("c", i)
+		msgs = append(msgs, pawl.User(fmt.Sprint("question ", i)), pawl.Assistant(pawl.ToolCall{ID: id, Name: "look", Args: []byte(`{}`)}),
+			pawl.Results(pawl.ToolResult{CallID: id, Parts: []pawl.Part{pawl.Text{Text: strings.Repeat("fact", 80)}}}), pawl.Assistant(pawl.Text{Text: fmt.Sprint("answer ", i)}))
+	}
+	return append(msgs, pawl.User("and now?"))
+}
+
+// lines is what was said, a line a message.
+func lines(msgs []pawl.Message) string {
+	var b strings.Builder
+	for _, m := range msgs {
+		fmt.Fprintf(&b, "%s: %.40s\n", m.Role, m.Text())
+	}
+	return b.String()
+}
+
+func TestCurrentTrace(t *testing.T) {
+	m := script.New(script.Call("look", nil), script.Say("wrong"), script.Say(`{"n":1}`))
+	m.Skip = 1 // of the earlier replies one is sent
+	look := &pawl.Tool{Name: "look", Run: func(context.Context, pawl.ToolCall) (pawl.ToolResult, error) { return pawl.TextResult("fresh"), nil }}
+	a := &pawl.Agent{Model: m, Tools: []pawl.Toolset{look}, Instructions: "Be brief.", Output: json.RawMessage(`{"type":"object","required":["n"]}`),
+		Middleware: []pawl.Middleware{compile.CurrentTrace()}}
+	res, err := a.Run(t.Context(), long(1)...)
+	if err != nil || len(res.Messages) != 10 {
+		t.Fatalf("got %d messages, %v: the transcript itself stays whole", len(res.Messages), err)
+	}
+	reqs := m.Requests()
+	want := "system: Be brief.\nuser: question 0\nassistant: answer 0\nuser: and now?\nassistant: \ntool: \nassistant: wrong\nuser: That is text and no answer yet: call fin\n"
+	if diff := cmp.Diff(lines(reqs[len(reqs)-1].Messages), want); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestLastTurns(t *testing.T) {
+	for _, tt := range []struct{ n, turns, kept int }{{1, 5, 1}, {0, 5, 1}, {2, 5, 2}, {4, 4, 4}, {4, 5, 5}, {4, 6, 4}, {4, 7, 5}, {10, 14, 14}, {10, 15, 10}, {10, 100, 10}} {
+		got, _ := sent(t, compile.LastTurns(tt.n), &pawl.Request{Messages: long(tt.turns - 1)})
+		if n := strings.Count(lines(got.Messages), "user:"); n != tt.kept {
+			t.Errorf("of %d turns the last %d: got %d, want %d", tt.turns, tt.n, n, tt.kept)
+		}
+	}
+}
+
+func TestBudget(t *testing.T) {
+	for _, tt := range []struct{ tokens, turns, kept int }{{100_000, 20, 20}, {1000, 9, 9}, {1000, 11, 5}, {1, 5, 1}} {
+		got, _ := sent(t, compile.Budget(tt.tokens, nil), &pawl.Request{Messages: long(tt.turns - 1)})
+		n, tokens := strings.Count(lines(got.Messages), "user:"), 0
+		for _, m := range got.Messages {
+			tokens += compile.Estimate(m)
+		}
+		if n != tt.kept || tokens > tt.tokens && n > 1 {
+			t.Errorf("of %d turns within %d: got %d of %d tokens, want %d", tt.turns, tt.tokens, n, tokens, tt.kept)
+		}
+	}
+	own := &compile.Options{Estimate: func(m pawl.Message) int { return 1 }}
+	if got, _ := sent(t, compile.Budget(8, own), &pawl.Request{Messages: long(2)}); len(got.Messages) != 1 {
+		t.Errorf("by an estimate of one's own: got\n%s", lines(got.Messages))
+	}
+}
+
+func TestEstimate(t *testing.T) {
+	image := pawl.Media{MIME: "image/png", Data: make([]byte, 4_000_000)}
+	for _, tt := range []struct {
+		m    pawl.Message
+		want int
+	}{
+		{pawl.User("12345678"), 6},
+		{pawl.Message{Role: pawl.RoleUser, Parts: []pawl.Part{image, image}}, 3004},
+		{pawl.Results(pawl.ToolResult{CallID: "1234", Parts: []pawl.Part{pawl.Text{Text: "1234"}, image}}), 1506},
+		{pawl.Message{Parts: []pawl.Part{pawl.Media{MIME: "application/pdf", Data: make([]byte, 320_000)}}}, 10_004},
+		{pawl.Assistant(pawl.Reasoning{Opaque: &pawl.Opaque{Data: make([]byte, 400)}}, pawl.ToolCall{ID: "1", Name: "abc", Args: []byte("{12}")}), 106},
+	} {
+		if got := compile.Estimate(tt.m); got != tt.want {
+			t.Errorf("%.60v: got %d, want %d", tt.m, got, tt.want)
+		}
+	}
+}
+
+// grown is the requests of a conversation that grows by turns.
+func grown(turns int) []*pawl.Request {
+	var reqs []*pawl.Request
+	for i := range turns {
+		reqs = append(reqs, &pawl.Request{Key: "run/9/model", Messages: long(i), Turn: 4 * i})
+	}
+	return reqs
+}
+
+func TestSummary(t *testing.T) {
+	notes := script.New(script.Func(func(req *pawl.Request) script.Turn {
+		text := req.Messages[1].Text()
+		first := text[strings.Index(text, "question"):]
+		return script.Say(fmt.Sprintf("up to %s (before: %t)", first[:11], strings.Contains(text, "Notes of an earlier part")))
+	}))
+	w := compile.Summary(notes, 1000, nil)
+	m := script.New(script.Loop(script.Turn{Parts: []pawl.Part{pawl.Text{Text: "x"}}, Usage: &pawl.Usage{Input: 1, Output: 1}}))
+	model := w.Model(m)
+	var spent []int
+	for _, req := range append(grown(30), grown(30)[29]) {
+		resp, err := pawl.Complete(t.Context(), model, req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		spent = append(spent, resp.Usage.Total())
+	}
+	asked := len(notes.Requests())
+	if asked < 3 || asked > 6 {
+		t.Errorf("%d summaries were made in 30 turns", asked)
+	}
+	if n := strings.Count(fmt.Sprint(spent), "2 "); n < 20 || n >= 30 {
+		t.Errorf("what the summaries cost is not in what the replies cost: %v", spent)
+	}
+	reqs := m.Requests()
+	last := reqs[len(reqs)-1].Messages
+	if got := last[0].Text(); !strings.HasPrefix(got, "Notes of the conversation") || !strings.Contains(got, "(before: true)") {
+		t.Errorf("it begins: %s", got)
+	}
+	moved := 0
+	for i := 1; i < len(reqs); i++ {
+		if faults := pawl.RulesOf("anthropic").Check(reqs[i].Messages); faults != nil {
+			t.Fatal(faults)
+		}
+		if head := reqs[i-1].Messages; !begins(reqs[i].Messages, head[:len(head)-1]) {
+			moved++
+		}
+	}
+	if moved != asked {
+		t.Errorf("the beginning changed %d times, for %d summaries", moved, asked)
+	}
+	if key := notes.Requests()[0].Key; key != "run/9/model/summary" {
+		t.Errorf("the request for it has the key %s", key)
+	}
+}
+
+// Without a model of its own the summary is asked of the one that answers, and a conversation is summed up at once where no part of it was.
+func TestSummaryAtOnce(t *testing.T) {
+	m := script.New(script.Func(func(req *pawl.Request) script.Turn {
+		return script.Say("notes")
+	}), script.Loop(script.Say("x")))
+	model := compile.Summary(nil, 1000, &compile.Options{Prompt: "Sum up in WORDS words."}).Model(m)
+	if _, err := pawl.Complete(t.Context(), model, grown(40)[39]); err != nil {
+		t.Fatal(err)
+	}
+	reqs := m.Requests()
+	if len(reqs) != 2 || reqs[0].Messages[0].Text() != "Sum up in 93 words." || !strings.HasSuffix(reqs[1].Messages[0].Text(), "notes") {
+		t.Errorf("got %d requests, first\n%s", len(reqs), lines(reqs[0].Messages))
+	}
+}
+
+func TestSummaryFails(t *testing.T) {
+	boom := errors.New("boom")
+	for name, turn := range map[string]script.Turn{"error": script.Fail(boom), "cut": script.Cut(script.Say("half")), "empty": script.Say(" ")} {
+		notes := script.New(turn)
+		w := compile.Summary(notes, 1000, nil)
+		req := grown(12)[11]
+		got, notices := sent(t, w, req)
+		if len(notices) != 1 || notices[0].Code != compile.NoticeSummaryFailed || strings.HasPrefix(got.Messages[0].Text(), "Notes") {
+			t.Errorf("%s: got %v and\n%s", name, notices, lines(got.Messages))
+		}
+		notes.Turns = []script.Turn{script.Say("later")}
+		if got, _ = sent(t, w, req); !strings.HasSuffix(got.Messages[0].Text(), "later") {
+			t.Errorf("%s: tried again: got\n%s", name, lines(got.Messages))
+		}
+	}
+}
+
+// gate is a model that answers when it is told to.
+type gate struct {
+	open chan struct{}
+	mu   sync.Mutex
+	n    int
+}
+
+func (g *gate) Stream(ctx context.Context, req *pawl.Request) iter.Seq2[pawl.Delta, error] {
+	return func(yield func(pawl.Delta, error) bool) {
+		g.mu.Lock()
+		g.n++
+		g.mu.Unlock()
+		select {
+		case <-g.open:
+			for d, err := range script.New(script.Say("notes")).Stream(ctx, req) {
+				if !yield(d, err) {
+					return
+				}
+			}
+		case <-ctx.Done():
+			yield(pawl.Delta{}, context.Cause(ctx))
+		}
+	}
+}
+
+// Runs over the same beginning wait for one summary; one that gives up leaves the others theirs.
+func TestSummaryOnce(t *testing.T) {
+	g := &gate{open: make(chan struct{})}
+	model := compile.Summary(g, 1000, nil).Model(script.New(script.Loop(script.Say("x"))))
+	req := grown(12)[11]
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			if _, err := pawl.Complete(context.Background(), model, req); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := pawl.Complete(gone, model, req); !errors.Is(err, context.Canceled) {
+		t.Errorf("given up: got %v", err)
+	}
+	close(g.open)
+	wg.Wait()
+	if g.n > 2 { // the one that was given up may have begun
+		t.Errorf("%d summaries were made", g.n)
+	}
+}

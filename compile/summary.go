@@ -1,0 +1,223 @@
+package compile
+
+import (
+	"context"
+	"crypto/sha256"
+	_ "embed"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/pawl-go/pawl"
+)
+
+// NoticeSummaryFailed is the code of the notice that a summary could not be made.
+const NoticeSummaryFailed = "summary_failed"
+
+//go:embed summary.md
+var summaryPage string
+
+// Summary returns the middleware that sends what Budget does, and in place of the turns that are left out a message of the user with a summary of them, written by m; nil
+// is the model that is asked anyway. A summary is made when the cut moves, of the summary before and what was left out since; it is
+// kept by the messages that it stands for, so that it is the same in each request, is made once, and serves all runs over the same beginning. It costs a
+// request, whose usage counts with the reply's.
+//
+// When m fails or is cut short, the turns are left out with the summary there is, if any; a notice summary_failed says so, and the next request tries again.
+// The summary itself is not counted against tokens: half of them is free when it is made, and it is asked to take an eighth.
+//
+// Summaries are kept in memory, the last thousand of each middleware.
+func Summary(m pawl.Model, tokens int, o *Options) pawl.Middleware {
+	s := &summaries{model: m, page: summaryPage, tokens: tokens, kept: map[string]*summary{}}
+	if o != nil && o.Prompt != "" {
+		s.page = o.Prompt
+	}
+	s.page = strings.ReplaceAll(strings.TrimSpace(s.page), "WORDS", strconv.Itoa(max(50, tokens/8*3/4)))
+	estimate := o.estimate()
+	return compiler(func(ctx context.Context, inner pawl.Model, req *pawl.Request) (view, error) {
+		c := parse(req)
+		cuts := c.budget(tokens, estimate)
+		k := cuts[len(cuts)-1]
+		if k.turn == 0 {
+			return c.from(k, req.Turn), nil
+		}
+		text, usage, err := s.of(ctx, inner, req, &c, cuts)
+		if ctx.Err() != nil {
+			return view{}, context.Cause(ctx)
+		}
+		var instead []pawl.Message
+		if text != "" {
+			instead = append(instead, pawl.User("Notes of the conversation so far, in place of its beginning:\n\n"+text))
+		}
+		v := c.from(k, req.Turn, instead...)
+		v.usage = usage
+		if err != nil {
+			v.notices = append(v.notices, &pawl.Notice{Code: NoticeSummaryFailed, Text: "what is left out could not be summarised: " + err.Error()})
+		}
+		return v, nil
+	}).middleware()
+}
+
+const maxSummaries = 1000
+
+// summaries are those of one middleware, by what they stand for. It may be used concurrently.
+type summaries struct {
+	model  pawl.Model
+	page   string
+	tokens int
+
+	mu    sync.Mutex
+	kept  map[string]*summary
+	order []string // of kept, the oldest first
+}
+
+// summary is made by one request, while others that want it wait.
+type summary struct {
+	done chan struct{} // closed when it is made, or could not be
+	text string        // "": it could not be made
+}
+
+// of returns the summary of what the last cut leaves out. With an error it returns the latest that there is, of a part of that, or "".
+func (s *summaries) of(ctx context.Context, inner pawl.Model, req *pawl.Request, c *conversation, cuts []cut) (text string, usage pawl.Usage, err error) {
+	keys := c.keys(cuts)
+	last := len(cuts) - 1
+	before, from := "", 0
+	for i := last; i > 0; i-- {
+		if t, ok := s.lookup(ctx, keys[i]); ok && t != "" {
+			if i == last {
+				return t, usage, nil
+			}
+			before, from = t, cuts[i].turn
+			break
+		}
+	}
+	mine, begun := s.begin(keys[last])
+	if !begun { // somebody else has begun since
+		text, _ := s.lookup(ctx, keys[last])
+		return text, usage, nil
+	}
+	text, usage, err = s.write(ctx, inner, req, before, c.messages[c.starts[from]:c.starts[cuts[last].turn]])
+	s.end(keys[last], mine, text)
+	if err != nil {
+		text = before
+	}
+	return text, usage, err
+}
+
+// lookup returns the summary under key, and waits for one that is being made.
+func (s *summaries) lookup(ctx context.Context, key string) (string, bool) {
+	s.mu.Lock()
+	e := s.kept[key]
+	s.mu.Unlock()
+	if e == nil {
+		return "", false
+	}
+	select {
+	case <-e.done:
+		return e.text, true
+	case <-ctx.Done():
+		return "", false
+	}
+}
+
+func (s *summaries) begin(key string) (*summary, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.kept[key] != nil {
+		return nil, false
+	}
+	e := &summary{done: make(chan struct{})}
+	s.kept[key] = e
+	return e, true
+}
+
+// end keeps a summary; one that could not be made is forgotten, so that the next request tries again.
+func (s *summaries) end(key string, e *summary, text string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e.text = text
+	close(e.done)
+	if text == "" {
+		delete(s.kept, key)
+		return
+	}
+	if s.order = append(s.order, key); len(s.order) > maxSummaries {
+		delete(s.kept, s.order[0])
+		s.order = s.order[1:]
+	}
+}
+
+// keys names what each cut leaves out, by its content.
+func (c *conversation) keys(cuts []cut) []string {
+	keys := make([]string, len(cuts))
+	h := sha256.New()
+	e := json.NewEncoder(h)
+	at := c.head
+	for i, k := range cuts {
+		for ; at < c.starts[k.turn]; at++ {
+			_ = e.Encode(c.messages[at]) // a message has a JSON form
+		}
+		keys[i] = hex.EncodeToString(h.Sum(nil))
+	}
+	return keys
+}
+
+// write asks for a summary of messages, which follow what before sums up.
+func (s *summaries) write(ctx context.Context, inner pawl.Model, req *pawl.Request, before string, messages []pawl.Message) (string, pawl.Usage, error) {
+	var b strings.Builder
+	if before != "" {
+		fmt.Fprintf(&b, "Notes of an earlier part:\n\n%s\n\n", before)
+	}
+	b.WriteString("The part to take notes of:\n")
+	for _, m := range messages {
+		tell(&b, m)
+	}
+	b.WriteString("\nEnd of the part. Write the notes.")
+	ask := &pawl.Request{Messages: []pawl.Message{pawl.System(s.page), pawl.User(b.String())}}
+	if req.Key != "" {
+		ask.Key = req.Key + "/summary"
+	}
+	m := s.model
+	if m == nil {
+		m, ask.Model = inner, req.Model
+	}
+	resp, err := pawl.Complete(ctx, m, ask)
+	if err != nil {
+		return "", pawl.Usage{}, err
+	}
+	text := strings.TrimSpace(resp.Message.Text())
+	switch {
+	case resp.Finish.Cut():
+		return "", resp.Usage, fmt.Errorf("it was cut (%s)", resp.Finish)
+	case text == "":
+		return "", resp.Usage, fmt.Errorf("it is empty")
+	}
+	return text, resp.Usage, nil
+}
+
+const maxTold = 4 << 10 // bytes of a result that a summary is made of
+
+// tell writes m as text.
+func tell(b *strings.Builder, m pawl.Message) {
+	for _, p := range m.Parts {
+		switch p := p.(type) {
+		case pawl.Text:
+			fmt.Fprintf(b, "\n[%s] %s\n", m.Role, p.Text)
+		case pawl.Media:
+			fmt.Fprintf(b, "\n[%s] (a medium: %s %s)\n", m.Role, p.MIME, p.URL)
+		case pawl.ToolCall:
+			fmt.Fprintf(b, "\n[call] %s %s\n", p.Name, p.Args)
+		case pawl.ToolResult:
+			text, name := p.Text(), "result"
+			if p.IsError {
+				name = "failed"
+			}
+			if len(text) > maxTold {
+				text = strings.ToValidUTF8(text[:maxTold/2], "") + "\n…\n" + strings.ToValidUTF8(text[len(text)-maxTold/2:], "")
+			}
+			fmt.Fprintf(b, "\n[%s] %s\n", name, text)
+		}
+	}
+}
