@@ -17,6 +17,8 @@ lint: ## only the checks of test that run no test: gofmt, vet, staticcheck; and 
 docs: ## write the generated parts of README.md and docs/ again, from the code
 	go test ./internal/docgen -run Test -update
 	go test ./provider/openai -run 'TestWire|TestQuirks' -update
+	go test ./provider -run TestServersPage -update
+	go test ./pawltest -run 'TestParity|TestToolChoices' -update
 	go test ./cmd/pawl -run TestCLI -update
 
 fuzz: ## every fuzz target for a short time; FUZZTIME=10s

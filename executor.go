@@ -71,13 +71,23 @@ func (p Parallel) limit() int {
 	return defaultParallel
 }
 
+// timed reports whether the call's tool has a time limit of its own: whoever set it wants the run to go on after it, also when the tool
+// does not look at its context. That takes a goroutine that can be left behind.
+func (t *Task) timed() bool {
+	if t.scope == nil {
+		return false
+	}
+	tool := find(t.scope.tools, t.Call.Name)
+	return tool != nil && tool.Timeout > 0
+}
+
 // errFailFast is the cause with which FailFast cancels the other calls of a step.
 var errFailFast = errors.New("another call of this step failed")
 
 // Execute carries out tasks.
 func (p Parallel) Execute(ctx context.Context, tasks []Task) iter.Seq[Event] {
 	return func(yield func(Event) bool) {
-		if len(tasks) == 1 && tasks[0].begun == nil || p.StopOnBlock {
+		if len(tasks) == 1 && tasks[0].begun == nil && !tasks[0].timed() || p.StopOnBlock {
 			p.inOrder(ctx, tasks, yield)
 		} else if len(tasks) > 0 {
 			p.together(ctx, tasks, yield)

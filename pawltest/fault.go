@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"slices"
 	"strconv"
 )
 
@@ -33,6 +34,11 @@ type Fault struct {
 	Stall  <-chan struct{} // after After events a stream is silent until it is closed, or the client leaves; nil: it is not
 	Repeat int             // this event comes twice; 0: none
 	Swap   int             // this event and the one after it change places; 0: none
+
+	Header  map[string]string          // set on the answer
+	Rewrite func(answer []byte) []byte // changes the answer, a stream's events all at once; nil: it stays
+	Cut     float64                    // with Break: of the answer, this part comes, from 0 to 1, however long it is; 0: see Break
+	Chunk   int                        // the answer comes in pieces of so many bytes; 0: as it is made
 }
 
 // Faults returns a Fault function that gives faults to the first requests, in order; nil stands for none.
@@ -43,6 +49,14 @@ func Faults(faults ...*Fault) func(int, *Received) *Fault {
 		}
 		return faults[n-1]
 	}
+}
+
+// kept is how much of n bytes comes.
+func (f *Fault) kept(n int) int {
+	if f.Cut > 0 {
+		return int(float64(n) * f.Cut)
+	}
+	return n
 }
 
 // errEnded is what ends a stream early and in order.
@@ -57,6 +71,7 @@ type stream struct {
 	bytes  int
 	array  bool // Gemini without alt=sse: one JSON array
 	held   *event
+	later  []byte // what Rewrite is still to see
 }
 
 // send writes events. It panics with errEnded, or http.ErrAbortHandler, where a fault ends the stream.
@@ -103,7 +118,7 @@ func (s *stream) before() {
 		s.put([]byte(f.Raw))
 	}
 	switch {
-	case f.Break && f.Bytes == 0:
+	case f.Break && f.Bytes == 0 && f.Cut == 0:
 		panic(http.ErrAbortHandler)
 	case f.Raw != "":
 		panic(errEnded)
@@ -129,18 +144,43 @@ func (s *stream) end() {
 	if s.array {
 		s.put([]byte("]"))
 	}
+	if s.later == nil {
+		return
+	}
+	if s.fault.Rewrite != nil {
+		s.later = s.fault.Rewrite(s.later)
+	}
+	inPieces(s.w, s.later[:s.fault.kept(len(s.later))], s.fault.Chunk)
+	if s.fault.Cut > 0 {
+		panic(http.ErrAbortHandler)
+	}
 }
 
 // put writes bytes, as many as the fault lets through.
 func (s *stream) put(b []byte) {
+	if s.fault.Rewrite != nil || s.fault.Cut > 0 { // there is no half of what is yet to be changed
+		s.later = append(s.later, b...)
+		s.bytes += len(b)
+		return
+	}
 	if f := s.fault; f.Break && f.Bytes > 0 && s.bytes+len(b) >= f.Bytes {
 		s.w.Write(b[:f.Bytes-s.bytes])
 		s.flush()
 		panic(http.ErrAbortHandler)
 	}
-	n, _ := s.w.Write(b)
-	s.bytes += n
-	s.flush()
+	s.bytes += len(b)
+	inPieces(s.w, b, s.fault.Chunk)
+}
+
+// inPieces writes b, size bytes at a time.
+func inPieces(w http.ResponseWriter, b []byte, size int) {
+	if size <= 0 {
+		size = max(1, len(b))
+	}
+	for piece := range slices.Chunk(b, size) {
+		w.Write(piece)
+		w.(http.Flusher).Flush()
+	}
 }
 
 func (s *stream) flush() { s.w.(http.Flusher).Flush() }
@@ -159,6 +199,9 @@ func (e event) write(w io.Writer) {
 
 // raw writes a whole body, or the head of it where the fault says so.
 func raw(w http.ResponseWriter, status int, contentType string, fault *Fault, body []byte) {
+	if fault.Rewrite != nil {
+		body = fault.Rewrite(body)
+	}
 	w.Header().Set("Content-Type", or(fault.ContentType, contentType))
 	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(status)
@@ -166,10 +209,12 @@ func raw(w http.ResponseWriter, status int, contentType string, fault *Fault, bo
 		n := len(body) / 2
 		if fault.Bytes > 0 {
 			n = min(fault.Bytes, len(body))
+		} else if fault.Cut > 0 {
+			n = fault.kept(len(body))
 		}
 		w.Write(body[:n])
 		w.(http.Flusher).Flush()
 		panic(http.ErrAbortHandler)
 	}
-	w.Write(body)
+	inPieces(w, body, fault.Chunk)
 }

@@ -24,7 +24,7 @@ type Replay struct {
 // NewReplay starts a Replay of exchanges on a free port of loopback. Close it.
 func NewReplay(exchanges []Exchange) (*Replay, error) {
 	r := &Replay{exchanges: exchanges}
-	url, err := r.host.start(r.serve)
+	url, err := r.host.start("127.0.0.1:0", r.serve)
 	r.URL, r.Root = url+"/v1", url
 	return r, err
 }

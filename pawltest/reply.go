@@ -28,6 +28,7 @@ type reply struct {
 	id    string // the reply's number in the conversation, for ids
 
 	noIDs  bool // Gemini: calls have no ids
+	loose  bool // arguments that are no object go out all the same
 	array  bool // Gemini: a stream is one JSON array
 	pieces bool // Gemini: a stream has arguments in pieces
 
@@ -48,14 +49,14 @@ type partOut struct {
 	done bool
 }
 
-func newReply(got *Received, noIDs bool) *reply {
+func newReply(got *Received, opts SimulatorOptions) *reply {
 	n := 1
 	for _, m := range got.Request.Messages {
 		if m.Role == pawl.RoleAssistant {
 			n++
 		}
 	}
-	r := &reply{api: got.API, req: got.Request, id: fmt.Sprintf("sim_%d", n), noIDs: noIDs}
+	r := &reply{api: got.API, req: got.Request, id: fmt.Sprintf("sim_%d", n), noIDs: opts.NoIDs, loose: opts.Loose}
 	r.pieces = got.API == Gemini && streamsArgs(got.Body)
 	var w chatRequest
 	if got.API == Chat && json.Unmarshal(got.Body, &w) == nil {
@@ -133,6 +134,15 @@ func (r *reply) part(d pawl.Delta) (p *partOut, fragment string, begins bool) {
 	}
 	p.buf.WriteString(fragment)
 	return p, fragment, begins
+}
+
+// looseArgs writes arguments that are no object where an API wants one, as servers do that translate for others: as the JSON they
+// are, or as a string.
+func looseArgs(text string) json.RawMessage {
+	if json.Valid([]byte(text)) {
+		return json.RawMessage(text)
+	}
+	return marshal(text)
 }
 
 func isExhausted(err error) bool {

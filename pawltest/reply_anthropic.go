@@ -31,6 +31,8 @@ func (r *reply) anthropicBlock(part pawl.Part, text string) any {
 		input := json.RawMessage("{}")
 		if isObject(text) {
 			input = json.RawMessage(text)
+		} else if r.loose && text != "" {
+			input = looseArgs(text)
 		}
 		return object{"type": "tool_use", "id": p.ID, "name": p.Name, "input": input}
 	case pawl.Reasoning:

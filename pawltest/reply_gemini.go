@@ -24,11 +24,21 @@ func (r *reply) geminiBody(resp *pawl.Response) []byte {
 func (r *reply) geminiPart(p *partOut, text string, last bool) any {
 	switch part := p.part.(type) {
 	case pawl.ToolCall:
-		if !isObject(text) {
+		args := json.RawMessage(text)
+		switch {
+		case isObject(text):
+		case r.loose && text == "":
+			args = nil
+		case r.loose:
+			args = looseArgs(text)
+		default:
 			r.malformed = "Malformed function call: " + part.Name + "(" + text + ")"
 			return nil
 		}
-		call := object{"name": part.Name, "args": json.RawMessage(text)}
+		call := object{"name": part.Name}
+		if args != nil {
+			call["args"] = args
+		}
 		if !r.noIDs {
 			call["id"] = part.ID
 		}

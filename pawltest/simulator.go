@@ -42,8 +42,9 @@ type Simulator struct {
 	opts  SimulatorOptions
 	host  host
 
-	mu  sync.Mutex
-	log []*Received
+	mu    sync.Mutex
+	log   []*Received
+	count int
 }
 
 // SimulatorOptions are the optional settings of a Simulator.
@@ -51,25 +52,32 @@ type SimulatorOptions struct {
 	Key   string                          // the key that requests must bear, or get status 401; "": any or none
 	Fault func(n int, r *Received) *Fault // what goes wrong with request n, from 1; nil, or a nil Fault: nothing
 	NoIDs bool                            // Gemini: calls have no ids, as those of models before Gemini 3
+
+	Addr  string                       // where to listen; "": a free port of loopback
+	Model func(r *Received) pawl.Model // what answers r; nil, or a nil Model: the Simulator's own
+	Other http.Handler                 // answers what is on none of the APIs' paths; nil: status 404
+	Quiet bool                         // keep no log: for servers that run for long
+	Loose bool                         // Anthropic, Gemini: arguments that are no object go out as the value they are, or as a string
 }
 
 // Received is a request that a server got.
 type Received struct {
 	API        string        // Chat, Responses, Anthropic or Gemini; "" for a path that is none of theirs
 	Path       string        // of the URL
+	Query      string        // of the URL
 	Header     http.Header   // without keys and cookies
 	Body       []byte        // as sent
 	Request    *pawl.Request // read from Body; nil when it could not be read
 	Violations []Violation   // what Check found
 }
 
-// NewSimulator starts a Simulator on a free port of loopback that answers with what model says. Close it.
+// NewSimulator starts a Simulator that answers with what model says. Close it.
 func NewSimulator(model pawl.Model, opts *SimulatorOptions) (*Simulator, error) {
 	s := &Simulator{model: model}
 	if opts != nil {
 		s.opts = *opts
 	}
-	url, err := s.host.start(s.serve)
+	url, err := s.host.start(or(s.opts.Addr, "127.0.0.1:0"), s.serve)
 	s.URL, s.Root = url+"/v1", url
 	return s, err
 }
@@ -85,14 +93,15 @@ func (s *Simulator) Received() []*Received {
 }
 
 func (s *Simulator) serve(w http.ResponseWriter, r *http.Request) {
+	if s.opts.Other != nil && endpointOf(r.URL.Path).api == "" {
+		s.opts.Other.ServeHTTP(w, r)
+		return
+	}
 	got, err := receive(r)
 	if err != nil {
 		return // the client left
 	}
-	s.mu.Lock()
-	s.log = append(s.log, got)
-	n := len(s.log)
-	s.mu.Unlock()
+	n := s.note(got)
 	fault := &Fault{}
 	if s.opts.Fault != nil {
 		if f := s.opts.Fault(n, got); f != nil {
@@ -102,21 +111,46 @@ func (s *Simulator) serve(w http.ResponseWriter, r *http.Request) {
 	if !wait(r.Context(), fault.Hold) {
 		return
 	}
+	for name, value := range fault.Header {
+		w.Header().Set(name, value)
+	}
 	if refusal := s.refuse(got, r, fault); refusal != nil {
 		refusal.write(w, got.API, fault)
 		return
 	}
-	reply := newReply(got, s.opts.NoIDs)
+	reply := newReply(got, s.opts)
 	reply.array = got.API == Gemini && r.URL.Query().Get("alt") != "sse"
 	if fault.Body != nil {
 		raw(w, http.StatusOK, reply.contentType(), fault, fault.Body)
 		return
 	}
+	model := s.modelFor(got)
 	if got.Request.Whole {
-		s.whole(w, r.Context(), reply, fault)
+		oneBody(w, r.Context(), model, reply, fault)
 	} else {
-		s.stream(w, r.Context(), reply, fault)
+		eventStream(w, r.Context(), model, reply, fault)
 	}
+}
+
+// note logs a request and returns its number, from 1.
+func (s *Simulator) note(got *Received) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.count++
+	if !s.opts.Quiet {
+		s.log = append(s.log, got)
+	}
+	return s.count
+}
+
+// modelFor returns what answers got.
+func (s *Simulator) modelFor(got *Received) pawl.Model {
+	if s.opts.Model != nil {
+		if m := s.opts.Model(got); m != nil {
+			return m
+		}
+	}
+	return s.model
 }
 
 // refuse returns the error that answers a request before the model is asked, or nil.
@@ -176,10 +210,10 @@ func wrongKey(api string) *apiError {
 	return &apiError{Status: 401, Code: "invalid_api_key", Message: "Incorrect API key provided."}
 }
 
-// whole answers with one body.
-func (s *Simulator) whole(w http.ResponseWriter, ctx context.Context, reply *reply, fault *Fault) {
+// oneBody answers with one body.
+func oneBody(w http.ResponseWriter, ctx context.Context, model pawl.Model, reply *reply, fault *Fault) {
 	resp := new(pawl.Response)
-	for d, err := range s.model.Stream(ctx, reply.req) {
+	for d, err := range model.Stream(ctx, reply.req) {
 		if err == nil {
 			err = resp.Add(d)
 		}
@@ -194,8 +228,8 @@ func (s *Simulator) whole(w http.ResponseWriter, ctx context.Context, reply *rep
 	raw(w, http.StatusOK, reply.contentType(), fault, reply.body(resp))
 }
 
-// stream answers with server-sent events.
-func (s *Simulator) stream(w http.ResponseWriter, ctx context.Context, reply *reply, fault *Fault) {
+// eventStream answers with server-sent events.
+func eventStream(w http.ResponseWriter, ctx context.Context, model pawl.Model, reply *reply, fault *Fault) {
 	out := &stream{w: w, fault: fault, gone: ctx.Done(), array: reply.array}
 	w.Header().Set("Content-Type", or(fault.ContentType, reply.contentType()))
 	defer func() {
@@ -204,7 +238,7 @@ func (s *Simulator) stream(w http.ResponseWriter, ctx context.Context, reply *re
 		}
 	}()
 	ended := false
-	for d, err := range s.model.Stream(ctx, reply.req) {
+	for d, err := range model.Stream(ctx, reply.req) {
 		if err != nil {
 			if out.events == 0 {
 				toAPIError(err).write(w, reply.api, fault)
@@ -230,7 +264,7 @@ func receive(r *http.Request) (*Received, error) {
 		return nil, err
 	}
 	at := endpointOf(r.URL.Path)
-	got := &Received{API: at.api, Path: r.URL.Path, Header: r.Header.Clone(), Body: body}
+	got := &Received{API: at.api, Path: r.URL.Path, Query: r.URL.RawQuery, Header: r.Header.Clone(), Body: body}
 	for name := range got.Header {
 		switch name {
 		case "Authorization", "Api-Key", "X-Api-Key", "X-Goog-Api-Key", "Cookie", "Proxy-Authorization":
@@ -274,9 +308,9 @@ type host struct {
 	closed bool
 }
 
-// start listens on a free port and returns the URL.
-func (h *host) start(serve http.HandlerFunc) (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+// start listens at addr and returns the URL.
+func (h *host) start(addr string, serve http.HandlerFunc) (string, error) {
+	l, err := net.Listen("tcp", addr)
 	if err != nil {
 		return "", fmt.Errorf("pawltest: %w", err)
 	}

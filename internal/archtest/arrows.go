@@ -73,13 +73,15 @@ var arrows = []arrow{
 	{from: "durable/temporal", to: []string{".", "store", "durable"}, modules: []string{"go.temporal.io/sdk", "go.temporal.io/api"}},
 	{from: "telemetry", to: []string{"."}, modules: []string{"go.opentelemetry.io/otel"}},
 	{from: "server", to: []string{".", "store"}},
+	{from: "pawltest/hostile", to: []string{".", "script", "leak", "pawltest"}},
+	{from: "pawltest/hostile/internal/plain"}, // a loop as it is written by hand: it knows nothing of the project
 	{from: "pawltest", to: []string{".", "script", "internal/sse"}, modules: []string{jsonModule}},
 
 	// joins things
 	{from: "config", to: []string{".", "provider/...", "policy", "react", "script", "tools/...", "mcp", "team", "store/..."},
 		modules: []string{"go.yaml.in/yaml/v3"}},
 	// As long as there is no config, the command joins what config will: providers, react, scripts and tools.
-	{from: "cmd/pawl/...", to: []string{".", "config", "server", "durable/temporal", "telemetry", "pawltest", "provider/...", "policy", "react", "compile", "script", "tools/...", "internal/dialect"},
+	{from: "cmd/pawl/...", to: []string{".", "config", "server", "durable/temporal", "telemetry", "pawltest/...", "provider/...", "policy", "react", "compile", "script", "tools/...", "internal/dialect"},
 		modules: []string{"github.com/alecthomas/kong", "golang.org/x/term", jsonModule}},
 	{from: "examples/...", to: []string{".", "provider/...", "policy", "react", "compile", "leak", "script", "tools/...", "mcp", "team", "pawltest"}},
 }

@@ -10,6 +10,9 @@ import (
 	"github.com/pawl-go/pawl/internal/sse"
 )
 
+// byteOrderMark is what some servers begin a body with. It is no part of JSON.
+var byteOrderMark = []byte("\ufeff")
+
 // Read gives the body of an answer to dec. What was asked for, whole or a stream, does not decide what came: servers answer a
 // request for a stream with a whole body, and the other way round. size is that of the body; -1: not known.
 func Read(provider string, body io.Reader, size int64, whole bool, dec Decoder) error {
@@ -27,10 +30,11 @@ func Read(provider string, body io.Reader, size int64, whole bool, dec Decoder) 
 		if _, err := buf.ReadFrom(io.LimitReader(body, maxBody)); err != nil {
 			return cut(provider, err)
 		}
-		if looksLikeJSON(buf.Bytes()) {
-			return dec.Whole(buf.Bytes())
+		all := bytes.TrimPrefix(buf.Bytes(), byteOrderMark)
+		if looksLikeJSON(all) {
+			return dec.Whole(all)
 		}
-		body = bytes.NewReader(buf.Bytes())
+		body = bytes.NewReader(all)
 	}
 	events := streams.Get().(*sse.Reader)
 	events.Reset(body)

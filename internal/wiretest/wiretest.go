@@ -46,14 +46,7 @@ func Corpora() string {
 	if root := os.Getenv("PAWL_CORPORA"); root != "" {
 		return root
 	}
-	dir, err := filepath.Abs(".")
-	for err == nil && dir != filepath.Dir(dir) {
-		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
-			return filepath.Join(filepath.Dir(dir), "shared", "data")
-		}
-		dir = filepath.Dir(dir)
-	}
-	return filepath.Join("shared", "data")
+	return filepath.Join(filepath.Dir(module()), "shared", "data")
 }
 
 // Lines returns the lines of a file of the recordings, or skips the test where there is none.

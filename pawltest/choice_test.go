@@ -1,0 +1,93 @@
+package pawltest_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/wiretest"
+	"github.com/pawl-go/pawl/pawltest"
+)
+
+// choices are the ways to say which tool, and on which wires a way is refused: with which words.
+var choices = []struct {
+	name    string
+	choice  pawl.ToolChoice
+	effort  string
+	refused map[string]string
+}{
+	{"auto", pawl.ToolChoice{}, "", nil},
+	{"none", pawl.ToolChoice{Mode: pawl.ToolNone}, "", nil},
+	{"required", pawl.ToolChoice{Mode: pawl.ToolRequired}, "", nil},
+	{"one name", pawl.Named("find"), "", nil},
+	{"two of three names", pawl.Named("look", "find"), "", map[string]string{pawltest.Anthropic: "but not one of some: name one tool, or offer only those"}},
+	{"required, while it thinks", pawl.ToolChoice{Mode: pawl.ToolRequired}, "low", map[string]string{pawltest.Anthropic: "what it thinks is to decide whether it calls a tool"}},
+	{"one name, while it thinks", pawl.Named("find"), "low", map[string]string{pawltest.Anthropic: "refuses a forced call (required or named) while the model thinks"}},
+}
+
+// Each choice arrives as what it is, or is refused before anything is sent with a sentence that says why. With -update the table in
+// docs/providers.md is written.
+func TestToolChoices(t *testing.T) {
+	var table strings.Builder
+	table.WriteString("| choice |")
+	for _, w := range wires {
+		table.WriteString(" " + w.name + " |")
+	}
+	table.WriteString("\n|---|" + strings.Repeat("---|", len(wires)) + "\n")
+	for _, c := range choices {
+		fmt.Fprintf(&table, "| %s |", c.name)
+		for _, w := range wires {
+			word := ""
+			t.Run(c.name+"/"+w.name, func(t *testing.T) { word = sentChoice(t, w, c.choice, c.effort, c.refused[w.api]) })
+			table.WriteString(" " + word + " |")
+		}
+		table.WriteString("\n")
+	}
+	wiretest.Part(t, "providers.md", "choice", table.String())
+}
+
+// sentChoice asks w with a choice, and returns what was sent for it.
+func sentChoice(t *testing.T, w wire, choice pawl.ToolChoice, effort, refused string) string {
+	m, s := w.on(t, say("Well."), pawltest.SimulatorOptions{})
+	req := &pawl.Request{Messages: []pawl.Message{pawl.User("Go.")}, Choice: choice, Settings: pawl.Settings{Effort: effort}}
+	for _, name := range []string{"look", "find", "keep"} {
+		req.Tools = append(req.Tools, &pawl.Tool{Name: name, Input: lookAt, Passive: true})
+	}
+	_, err := pawl.Complete(t.Context(), m, req)
+	if refused != "" {
+		var got *pawl.ProviderError
+		if !errors.As(err, &got) || got.Code != pawl.CodeUnsupported || !strings.Contains(got.Message, refused) || len(s.Received()) != 0 {
+			t.Errorf("got %v and %d requests, want an error with %q before anything is sent", err, len(s.Received()), refused)
+		}
+		return "refused"
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := s.Received()[0]
+	if len(got.Violations) > 0 || got.Request.Choice.Mode != choice.Mode || !slices.Equal(got.Request.Choice.Names, choice.Names) || len(got.Request.Tools) != 3 {
+		t.Errorf("arrived as %+v, %v: %s", got.Request.Choice, got.Violations, got.Body)
+	}
+	var body struct {
+		Choice json.RawMessage `json:"tool_choice"`
+		Config struct {
+			Calling json.RawMessage `json:"functionCallingConfig"`
+		} `json:"toolConfig"`
+	}
+	if err := json.Unmarshal(got.Body, &body); err != nil {
+		t.Fatal(err)
+	}
+	sent := body.Choice
+	if sent == nil {
+		sent = body.Config.Calling
+	}
+	if sent == nil {
+		return "nothing: it is the default"
+	}
+	return "`" + string(bytes.TrimSpace(sent)) + "`"
+}

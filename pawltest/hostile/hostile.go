@@ -1,0 +1,244 @@
+// Package hostile is a kit of models that behave badly, played over four wires, and of what a runtime for tool calling should do
+// about it.
+//
+//	Behaviours ──▶ Server ──HTTP──▶ a runtime, in any language ──▶ the kit's Tools
+//	    │            │                                               │
+//	    └── Want ──▶ Judge ◀── what came over the wire ◀─────────────┘  what ran
+//
+// A Behaviour is data: what the model says turn by turn, what goes wrong with it on the wire, which tools are to be offered,
+// and what must come of it: which calls ran with exactly which arguments, what the model was shown of each, and how the run
+// stopped. Each names the demands it stands for (Demands lists them), and every demand has a Behaviour.
+//
+// Server offers the Behaviours on a port: /b/ID/v1/chat/completions plays one, / lists them all with the tools to define, and
+// /b/ID/verdict says what the runtime did, from the wire alone. Play does the same for a runtime that can be called from Go,
+// and sees more: what ran, and how the run stopped. Agent is pawl as such a runtime.
+//
+// Every tool of the kit begins what it returns with a receipt, "ran NAME ARGUMENTS", so that a result on the wire shows whether
+// the call was carried out, and with what.
+package hostile
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/script"
+)
+
+// Behaviour is one way in which a model, or the server before it, behaves badly. It is data; treat it as read only.
+type Behaviour struct {
+	ID    string   `json:"id"`
+	Title string   `json:"title"`           // what the model does, without the word "model" before it
+	Meets []string `json:"meets"`           // ids of Demands
+	Tools []string `json:"tools"`           // names of the kit's tools to offer, in this order
+	Setup Setup    `json:"setup,omitzero"`  // how the runtime is to be set up; zero: as it comes
+	Turns []Turn   `json:"turns"`           // the model's replies, by number of replies in the request; after them it says "Done."
+	Want  Want     `json:"want"`            // what must come of it
+	Only  []string `json:"only,omitempty"`  // APIs that can express it, or API/stream and API/whole; empty: all
+	Repl  bool     `json:"again,omitempty"` // the run is made twice, and its requests must be the same bytes
+}
+
+// Setup is how the runtime is set up for a Behaviour, beside its tools.
+type Setup struct {
+	Choice       string        `json:"choice,omitempty"`         // none, required, or the name of the tool that is forced
+	Rounds       int           `json:"rounds,omitempty"`         // at most so many steps whose calls are carried out; -1: none; 0: the runtime's default
+	Calls        int           `json:"calls,omitempty"`          // at most so many calls; 0: the default
+	CallsPerStep int           `json:"calls_per_step,omitempty"` // of one reply; 0: the default
+	Tokens       int           `json:"tokens,omitempty"`         // in all; 0: the default
+	Time         time.Duration `json:"time,omitempty"`           // for the run, in nanoseconds; 0: the default
+	Silence      time.Duration `json:"silence,omitempty"`        // how long the server may be silent, in nanoseconds; 0: the default
+	Effort       string        `json:"effort,omitempty"`         // of reasoning; "": the default
+	FromText     bool          `json:"from_text,omitempty"`      // calls that are written as text are to be carried out
+	Word         string        `json:"word,omitempty"`           // the user says this when the run is taken up again
+	GoOn         bool          `json:"go_on,omitempty"`          // what was stored of a run that stopped is taken up again: approved, answered, resumed
+}
+
+// Turn is one reply, and what goes wrong with it.
+type Turn struct {
+	Think  string            `json:"think,omitempty"`  // reasoning
+	Text   string            `json:"text,omitempty"`   // what it says, before its calls
+	Calls  []Call            `json:"calls,omitempty"`  // what it calls
+	Finish pawl.FinishReason `json:"finish,omitempty"` // in pawl's words; "": tool_calls with calls, else stop
+	Usage  *pawl.Usage       `json:"usage,omitempty"`
+	Wire   Wire              `json:"wire,omitzero"`   // what goes wrong on the wire
+	Often  bool              `json:"often,omitempty"` // this turn and those after it are played again and again
+	Does   string            `json:"does,omitempty"`  // what the turn does, where it depends on the request
+
+	make func(req *pawl.Request) Turn // the turn, decided when it comes; nil: this one
+	flow func() pawl.Model            // plays the turn itself; nil: a script does
+}
+
+// Call is a call as the model writes it.
+type Call struct {
+	ID   string
+	Name string
+	Args string // as written; it need not be JSON
+}
+
+// MarshalJSON writes long arguments as their head and length.
+func (c Call) MarshalJSON() ([]byte, error) {
+	cut := func(s string) string {
+		if len(s) > 300 {
+			s = fmt.Sprintf("%s… (%d bytes)", s[:60], len(s))
+		}
+		return s
+	}
+	return json.Marshal(struct {
+		ID   string `json:"id,omitempty"`
+		Name string `json:"name"`
+		Args string `json:"arguments"`
+	}{cut(c.ID), cut(c.Name), cut(c.Args)})
+}
+
+// Want is what must come of a Behaviour. Every conversation must also be valid in every request, hold the task, offer the same tools
+// in the same bytes, keep the key out of the address, and show no stack traces; errors that are shown must be short.
+type Want struct {
+	Results  []Shown  `json:"results"`           // of every call, in call order
+	Stop     string   `json:"stop"`              // how the run stops, as pawl says it; several with | between: any of them; "": answer
+	Requests [2]int   `json:"requests,omitzero"` // fewest and most; zero: one a turn, and one more
+	Ran      int      `json:"ran,omitempty"`     // how often tools ran in all, where Results cannot say it; 0: as Results say
+	Peak     int      `json:"peak,omitempty"`    // most tools that may run at once; 0: any number
+	Keeps    []string `json:"keeps,omitempty"`   // words that the transcript must hold outside of results
+	Lacks    []string `json:"lacks,omitempty"`   // words that the transcript must not hold
+	Loose    bool     `json:"loose,omitempty"`   // any results will do, as long as nothing ran, or ran again, that is not in Results
+	Last     string   `json:"last,omitempty"`    // tool choice of the last request: auto or none; "": any
+	Events   bool     `json:"events,omitempty"`  // progress from inside the calls reaches who watches
+}
+
+// Shown is what must have come of one call, or of several in a row.
+type Shown struct {
+	Ran   string   `json:"ran,omitempty"`   // NAME ARGUMENTS: it ran, once, with these, or with any where they are *; "": it did not run
+	Says  []string `json:"says,omitempty"`  // words that the result holds, in any case; alternatives with | between
+	Hides []string `json:"hides,omitempty"` // words that the result must not hold
+	Or    []string `json:"or,omitempty"`    // instead of having run, it may say these words
+	Alter string   `json:"alter,omitempty"` // or it may have run with these arguments
+	Fails bool     `json:"fails,omitempty"` // it ran, and its result is an error
+	Mute  bool     `json:"mute,omitempty"`  // it ran, but its result was lost: there is no receipt
+	Open  bool     `json:"open,omitempty"`  // it has no result: it waits
+	Most  int      `json:"most,omitempty"`  // bytes of the result; 0: 64 KiB for one that ran, 8 KiB for one that did not
+	Times int      `json:"times,omitempty"` // so many calls in a row; 0: one; -1: any number
+}
+
+// On reports whether api can express the Behaviour, streamed or whole.
+func (b *Behaviour) On(api string, stream bool) bool {
+	mode := api + "/" + Mode(stream)
+	return len(b.Only) == 0 || slices.Contains(b.Only, api) || slices.Contains(b.Only, mode) || slices.Contains(b.Only, Mode(stream))
+}
+
+// Mode is "stream" or "whole".
+func Mode(stream bool) string {
+	if stream {
+		return "stream"
+	}
+	return "whole"
+}
+
+// Find returns the Behaviour with the id, or nil.
+func Find(all []Behaviour, id string) *Behaviour {
+	i := slices.IndexFunc(all, func(b Behaviour) bool { return b.ID == id })
+	if i < 0 {
+		return nil
+	}
+	return &all[i]
+}
+
+// Behaviours returns all of them, in the order of the table. They are made anew: some are big.
+func Behaviours() []Behaviour {
+	all := slices.Concat(names(), arguments(), repairs(), finishes(), ids(), streams(), providers(), many(), choices(), people(), toolFaults(), reasonings(), setups())
+	for i := range all {
+		b := &all[i]
+		if b.Tools == nil {
+			b.Tools = []string{"weather"}
+		}
+		if b.Want.Stop == "" {
+			b.Want.Stop = string(pawl.StopAnswer)
+		}
+		if b.Want.Requests == [2]int{} {
+			b.Want.Requests = [2]int{len(b.Turns) + 1, len(b.Turns) + 1}
+		}
+	}
+	return all
+}
+
+// model returns what plays the Behaviour.
+func (b *Behaviour) model() pawl.Model {
+	var turns, loop []script.Turn
+	for _, t := range b.Turns {
+		if t.flow != nil {
+			return t.flow()
+		}
+		if t.Often || loop != nil {
+			loop = append(loop, t.script())
+		} else {
+			turns = append(turns, t.script())
+		}
+	}
+	if loop == nil {
+		loop = []script.Turn{script.Say("Done.")}
+	}
+	return &script.Model{Turns: append(turns, script.Loop(loop...)), Quiet: true}
+}
+
+// script writes the turn for package script.
+func (t Turn) script() script.Turn {
+	if t.make != nil {
+		return script.Func(func(req *pawl.Request) script.Turn { return t.make(req).script() })
+	}
+	s := script.Turn{Finish: t.Finish, Usage: t.Usage}
+	if t.Think != "" {
+		s.Parts = append(s.Parts, pawl.Reasoning{Text: t.Think})
+	}
+	if t.Text != "" {
+		s.Parts = append(s.Parts, pawl.Text{Text: t.Text})
+	}
+	for _, c := range t.Calls {
+		s.Parts = append(s.Parts, pawl.ToolCall{ID: c.ID, Name: c.Name, Args: json.RawMessage(c.Args)})
+	}
+	return s
+}
+
+// replies counts the replies in a request: the number of the turn that it asks for.
+func replies(req *pawl.Request) int {
+	n := 0
+	if req != nil {
+		for _, m := range req.Messages {
+			if m.Role == pawl.RoleAssistant {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// turn returns the turn that a request asks for; nil: the last word.
+func (b *Behaviour) turn(n int) *Turn {
+	if n < len(b.Turns) {
+		return &b.Turns[n]
+	}
+	for i := range b.Turns {
+		if b.Turns[i].Often {
+			return &b.Turns[i+(n-i)%(len(b.Turns)-i)]
+		}
+	}
+	return nil
+}
+
+// task is what the user asks in every Behaviour.
+func (b *Behaviour) task() string { return "Task " + b.ID + ": use the tools, then answer." }
+
+// said is what was said in a message, without results.
+func said(m pawl.Message) string {
+	var s strings.Builder
+	for _, p := range m.Parts {
+		switch p := p.(type) {
+		case pawl.Text:
+			s.WriteString(p.Text)
+		case pawl.Reasoning:
+			s.WriteString(p.Text)
+		}
+	}
+	return s.String()
+}

@@ -1,0 +1,27 @@
+package provider
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/pawl-go/pawl/internal/wiretest"
+)
+
+// The table of servers in docs/providers.md is made from the list that Open knows. With -update it is written.
+func TestServersPage(t *testing.T) {
+	var b strings.Builder
+	b.WriteString("| name | key | address |\n|---|---|---|\n")
+	for _, s := range servers {
+		key := "`" + s.KeyEnv + "`"
+		if s.Keyless {
+			key += ", where it wants one"
+		}
+		address := "`" + s.BaseURL + "`"
+		if s.BaseURL == "" {
+			address = "`" + s.BaseEnv + "`, or `--base-url`"
+		}
+		fmt.Fprintf(&b, "| `%s:%s` | %s | [%s](%s) |\n", s.Name, s.example, key, address, s.source)
+	}
+	wiretest.Part(t, "providers.md", "servers", b.String())
+}

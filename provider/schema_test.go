@@ -1,0 +1,143 @@
+package provider_test
+
+import (
+	"bufio"
+	"compress/gzip"
+	"context"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/pawltest"
+	"github.com/pawl-go/pawl/provider/anthropic"
+	"github.com/pawl-go/pawl/provider/gemini"
+	"github.com/pawl-go/pawl/provider/openai"
+	"github.com/pawl-go/pawl/script"
+)
+
+// On every wire a tool that cannot be said is left out alone: the run is told, and goes on with the others.
+func TestToolsThatAreLeftOut(t *testing.T) {
+	for name, model := range map[string]func(*pawltest.Simulator) pawl.Model{
+		"chat":      func(s *pawltest.Simulator) pawl.Model { return openai.NewChat("m", &openai.Options{BaseURL: s.URL}) },
+		"responses": func(s *pawltest.Simulator) pawl.Model { return openai.New("m", &openai.Options{BaseURL: s.URL}) },
+		"anthropic": func(s *pawltest.Simulator) pawl.Model {
+			return anthropic.New("m", &anthropic.Options{BaseURL: s.Root})
+		},
+		"gemini": func(s *pawltest.Simulator) pawl.Model { return gemini.New("m", &gemini.Options{BaseURL: s.Root}) },
+		"gemini, subset": func(s *pawltest.Simulator) pawl.Model {
+			return gemini.New("m", &gemini.Options{BaseURL: s.Root, Subset: true})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server, err := pawltest.NewSimulator(script.New(script.Call("look", `{"at":"x"}`), script.Say("done")), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer server.Close()
+			looked := ""
+			look := &pawl.Tool{Name: "look", Description: "Looks.", Input: json.RawMessage(`{"type":"object","properties":{"at":{"$ref":"#/$defs/at"}},"required":["at"],"$defs":{"at":{"type":"string"}}}`),
+				Run: func(_ context.Context, c pawl.ToolCall) (pawl.ToolResult, error) {
+					looked = string(c.Args)
+					return pawl.TextResult("seen"), nil
+				}}
+			never := &pawl.Tool{Name: "never", Input: json.RawMessage(`{"type":"object","allOf":[false]}`), Run: look.Run}
+			agent := &pawl.Agent{Model: model(server), Tools: []pawl.Toolset{never, look}}
+			var notices []string
+			var stop pawl.Stop
+			for e, err := range agent.Stream(t.Context(), pawl.User("look")) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				switch e.Kind {
+				case pawl.EventNotice:
+					notices = append(notices, e.Code+": "+e.Text)
+				case pawl.EventRunEnded:
+					stop = e.Result.Stop
+				}
+			}
+			if looked != `{"at":"x"}` || stop != pawl.StopAnswer {
+				t.Errorf("looked %q, stopped with %s", looked, stop)
+			}
+			if len(notices) == 0 || !strings.HasPrefix(notices[0], "tool_left_out: ") || !strings.Contains(notices[0], "the tool never is not offered") {
+				t.Errorf("notices %q", notices)
+			}
+			for _, r := range server.Received() {
+				if len(r.Violations) > 0 || strings.Contains(string(r.Body), `"never"`) || !strings.Contains(string(r.Body), `"look"`) {
+					t.Errorf("%v: %s", r.Violations, r.Body)
+				}
+			}
+		})
+	}
+}
+
+// The tools of real servers, all of them, on every wire: each is sent or left out, and what is sent is a request that the wire's checker
+// takes.
+func TestCorpusToolsOnEveryWire(t *testing.T) {
+	tools := corpusTools(t)
+	for api, encode := range map[string]func(*pawl.Request) ([]byte, error){
+		pawltest.Chat: openai.EncodeChat, pawltest.Responses: openai.EncodeResponses, pawltest.Anthropic: anthropic.EncodeMessages, pawltest.Gemini: gemini.EncodeGenerate,
+	} {
+		t.Run(api, func(t *testing.T) {
+			sent := 0
+			for from := 0; from < len(tools); from += 100 {
+				some := tools[from:min(from+100, len(tools))]
+				body, err := encode(&pawl.Request{Model: "m", Messages: []pawl.Message{pawl.User("hi")}, Tools: some})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if v := pawltest.Check(api, body); len(v) > 0 || !json.Valid(body) {
+					t.Errorf("tools from %d: %v", from, v)
+				}
+				for _, tool := range some {
+					if strings.Contains(string(body), `"`+tool.Name+`"`) {
+						sent++
+					}
+				}
+			}
+			t.Logf("%d tools, %d sent, %d left out", len(tools), sent, len(tools)-sent)
+			if sent < len(tools)*99/100 {
+				t.Error("too many are left out")
+			}
+		})
+	}
+}
+
+// corpusTools are tools with the schemas of the shared corpora; the test is skipped where they are not.
+func corpusTools(t *testing.T) (tools []*pawl.Tool) {
+	t.Helper()
+	dir := os.Getenv("PAWL_CORPORA")
+	if dir == "" {
+		dir = filepath.Join("..", "..", "shared", "data")
+	}
+	f, err := os.Open(filepath.Join(dir, "tool-schemas", "dev.jsonl.gz"))
+	if errors.Is(err, fs.ErrNotExist) {
+		t.Skip("corpora absent: tool-schemas")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	z, err := gzip.NewReader(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(z)
+	lines.Buffer(nil, 64<<20)
+	for lines.Scan() {
+		var r struct{ Schema json.RawMessage }
+		if err := json.Unmarshal(lines.Bytes(), &r); err != nil {
+			t.Fatal(err)
+		}
+		tools = append(tools, &pawl.Tool{Name: "tool_number_" + strconv.Itoa(len(tools)), Description: "Does something.", Input: r.Schema, Passive: true})
+	}
+	if err := lines.Err(); err != nil || len(tools) == 0 {
+		t.Fatalf("%d tools, %v", len(tools), err)
+	}
+	return tools
+}
