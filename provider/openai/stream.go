@@ -203,7 +203,7 @@ func (d *responseDecoder) added(index int64, raw []byte) error {
 		}
 		s.call = call
 		s.call.Args = nil
-		if d.wrapped(call.Name) {
+		if wrapped(d.Tools, call.Name) {
 			s.hold = []byte{}
 			return nil
 		}
@@ -289,7 +289,7 @@ func (d *responseDecoder) argsDone(index int64, raw []byte) error {
 		}
 		s.sealed = true
 		s.call.Args = s.hold
-		return d.unwrap(s.call)
+		return unwrap(d.Emitter, s.call)
 	}
 	if !s.any && wire.Filled(raw) {
 		s.any = true
