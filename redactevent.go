@@ -200,6 +200,10 @@ func (w *watch) event(e Event) Event {
 	if e.Execution != nil {
 		e.Execution = w.execution(e.Execution)
 	}
+	if e.Message != nil {
+		m := w.message(*e.Message)
+		e.Message = &m
+	}
 	if e.Result != nil {
 		w.learnMessages(e.Result.Messages)
 		e.Result = w.result(e.Result)
@@ -344,12 +348,17 @@ func (x *redaction) step(s Step) Step {
 	return out
 }
 
+func (x *redaction) messages(msgs []Message) []Message {
+	out := slices.Clone(msgs)
+	for i, m := range out {
+		out[i] = x.message(m)
+	}
+	return out
+}
+
 func (x *redaction) result(r *Result) *Result {
 	c := *r
-	c.Messages = make([]Message, len(r.Messages))
-	for i, m := range r.Messages {
-		c.Messages[i] = x.message(m)
-	}
+	c.Messages, c.Unread = x.messages(r.Messages), x.messages(r.Unread)
 	c.Steps = make([]Step, len(r.Steps))
 	for i, s := range r.Steps {
 		c.Steps[i] = x.step(s)
