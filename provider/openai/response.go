@@ -27,6 +27,10 @@ type responseDecoder struct {
 	*wire.Emitter
 	slots []slot // the items of a stream, in the order in which they appeared
 	ended bool   // a last event came
+
+	number   int64 // of the last event
+	numbered bool  // there was one
+	counts   bool  // numbers have grown, so they mean something
 }
 
 // item is one output item. Its members are raw JSON until its type is known.
@@ -239,6 +243,9 @@ func (d *responseDecoder) item(it *item) error {
 	case kindOpaque:
 		o, err := d.Keep(it.raw)
 		if err != nil {
+			return err
+		}
+		if err := tellImage(d.Emitter, it.typ); err != nil {
 			return err
 		}
 		return d.Part(pawl.Reasoning{Opaque: o})
