@@ -84,3 +84,30 @@ func TestWrapperThatIsATool(t *testing.T) {
 		}
 	}
 }
+
+// Pictures and sounds that a server makes are never lost without a word.
+func TestMediaOfReplies(t *testing.T) {
+	const image = `{"type":"image_generation_call","id":"ig","status":"completed","result":"eA=="}`
+	for _, c := range []struct {
+		name, body, want string
+		sse              bool
+		wire             *wiretest.Wire
+	}{
+		{"sound", whole("stop", `{"content":null,"audio":{"id":"a","data":"eA==","transcript":"hi"}}`), "left out of the reply: the server gave it beside its text, as audio", false, chatWire},
+		{"pictures", whole("stop", `{"content":"here","images":[{"type":"image_url","image_url":{"url":"data:image/png;base64,eA=="}}]}`), "as images", false, chatWire},
+		{"pictures, streamed", deltas("stop", `{"content":"here"}`, `{"images":[{"type":"image_url"}]}`, `{"images":[{"type":"image_url"}]}`), "as images", true, chatWire},
+		{"empty members", whole("stop", `{"content":"here","audio":{"data":"","id":""},"images":[]}`), "", false, chatWire},
+		{"a picture of a tool", response(image), "Reasoning.Opaque", false, responsesWire},
+		{"a picture of a tool, streamed", events(`{"type":"response.output_item.added","output_index":0,"item":{"type":"image_generation_call","id":"ig"}}`, `{"type":"response.output_item.done","output_index":0,"item":`+image+`}`,
+			`{"type":"response.completed","response":{"status":"completed","output":[]}}`), "Reasoning.Opaque", true, responsesWire},
+	} {
+		m := c.wire.Open(transport(func(*http.Request) (*http.Response, error) { return reply(200, c.body), nil }))
+		_, notices, err := ask(t.Context(), m, user("go"), c.sse)
+		if err != nil {
+			t.Fatalf("%s: %v", c.name, err)
+		}
+		if n := len(notices); c.want == "" && n > 0 || c.want != "" && (n != 1 || notices[0].Code != "media_left_out" || !strings.Contains(notices[0].Text, c.want)) {
+			t.Errorf("%s: got the notices %v, want one that says %q", c.name, notices, c.want)
+		}
+	}
+}

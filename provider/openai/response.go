@@ -245,6 +245,9 @@ func (d *responseDecoder) item(it *item) error {
 		if err != nil {
 			return err
 		}
+		if err := tellImage(d.Emitter, it.typ); err != nil {
+			return err
+		}
 		return d.Part(pawl.Reasoning{Opaque: o})
 	}
 	call, err := d.toCall(it)
