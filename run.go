@@ -314,6 +314,8 @@ func (r *run) finished(x *Execution) (Stop, error) {
 	switch {
 	case x.Ends == EndsFailed:
 		return StopFailed, &ToolError{Execution: *x, Err: x.err}
+	case r.answers(x.Call) && len(r.res.Pending) > 0:
+		return r.pending() // what the other calls come to may change it: the model is asked again then
 	case r.answers(x.Call):
 		r.res.Output, r.res.Repairs = x.Call.Args, x.Repairs
 		if r.lastTurn != "" && !r.output.asked {
