@@ -3,6 +3,7 @@ package hostile_test
 import (
 	"context"
 	"net/http"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -48,7 +49,8 @@ var played = struct{ pawl, control func() ([]hostile.Row, error) }{
 	}),
 	sync.OnceValues(func() ([]hostile.Row, error) {
 		defer http.DefaultClient.CloseIdleConnections()
-		return hostile.Play(context.Background(), byHand, hostile.Behaviours(), &hostile.PlayOptions{APIs: []string{pawltest.Chat}, Patient: 15 * time.Second})
+		all := slices.DeleteFunc(hostile.Behaviours(), func(b hostile.Behaviour) bool { return b.ID == "args-10mb" }) // slow enough to look like a hang
+		return hostile.Play(context.Background(), byHand, all, &hostile.PlayOptions{APIs: []string{pawltest.Chat}, Patient: 20 * time.Second})
 	}),
 }
 

@@ -146,6 +146,7 @@ func (j *judge) ran() {
 		}
 		j.wrong("%s did not run", clip(w.Ran, 80))
 	}
+	slices.Sort(left)
 	for _, r := range left {
 		often := slices.ContainsFunc(j.b.Want.Results, func(w Shown) bool { return w.Times < 0 && is(w.Ran, r) })
 		if !often && !j.reads(r) {

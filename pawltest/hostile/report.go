@@ -177,11 +177,16 @@ A cell is ok, fail, the one mode that failed (stream, whole), or - where the API
 // reason is why a row failed, in words that are the same each time it fails.
 func reason(r *Row) string {
 	for _, s := range r.Scores {
-		if len(s.Wrong) > 0 {
-			text, _, _ := strings.Cut(s.Wrong[0], ": ")
-			if strings.HasPrefix(text, "call ") || strings.HasPrefix(text, "request ") || strings.HasPrefix(text, "the process") {
-				text = s.Wrong[0]
-			}
+		if len(s.Wrong) == 0 {
+			continue
+		}
+		parts := strings.Split(s.Wrong[0], ": ")
+		switch text := parts[0]; {
+		case strings.HasSuffix(text, "at most may"):
+			return "too many tools ran at once"
+		case len(parts) > 1 && (strings.HasPrefix(text, "call ") || strings.HasPrefix(text, "request ")):
+			return clip(text+": "+parts[1], 90)
+		default:
 			return clip(text, 90)
 		}
 	}

@@ -37,7 +37,7 @@ type Loop struct {
 }
 
 // maxTurns is the one bound that it has.
-const maxTurns = 60
+const maxTurns = 30
 
 type message struct {
 	Role       string     `json:"role"`
@@ -176,10 +176,10 @@ func join(body io.Reader) (*message, error) {
 		for _, c := range chunk.Choices {
 			reply.Content += c.Delta.Content
 			for _, piece := range c.Delta.ToolCalls {
+				if piece.Index > len(reply.ToolCalls)+1 {
+					return nil, errors.New("a call is missing")
+				}
 				for len(reply.ToolCalls) <= piece.Index {
-					if piece.Index > 1000 {
-						return nil, errors.New("too many calls")
-					}
 					reply.ToolCalls = append(reply.ToolCalls, toolCall{Type: "function"})
 				}
 				call := &reply.ToolCalls[piece.Index]
