@@ -163,6 +163,9 @@ func (a *Agent) run(ctx context.Context, from *Result, msgs []Message, o runOpti
 	}
 	r.ahead.drop()
 	r.paid(Usage{})
+	if r.inbox != nil {
+		r.res.Unread = r.inbox.Close(ctx)
+	}
 	r.res.Stop = stop
 	r.res.Messages = append(r.res.Messages, r.then...) // what still waits for open calls is not lost
 	ended := Event{Kind: EventRunEnded, Result: r.res}
@@ -239,6 +242,7 @@ func (a *Agent) prepare(ctx context.Context, from *Result, msgs []Message, o run
 		r.beginner = b
 	}
 	r.model, r.scope.layers = wrapped(a.Model, a.Middleware)
+	r.inbox = inboxOf(ctx)
 	if o.inside != nil {
 		outer := o.inside.pipe.task.scope
 		r.scope.slots, r.scope.depth, r.scope.waits = outer.slots, outer.depth+1, false

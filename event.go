@@ -14,6 +14,7 @@ type EventKind string
 // The kinds of events, in the order in which a run emits them. What each carries stands in docs/events.md.
 const (
 	EventRunStarted       EventKind = "run_started"       // the run takes its first step; once a run
+	EventSteered          EventKind = "steered"           // a message that was sent to the run takes its place; the next request has it
 	EventStepStarted      EventKind = "step_started"      // a step begins: open calls are carried out, or the model is asked
 	EventRequestStarted   EventKind = "request_started"   // a request goes to the model
 	EventText             EventKind = "text"              // a fragment of the answer
@@ -56,6 +57,7 @@ type Event struct {
 	Attempt   int                // call_started: 1 for the first
 	Response  *Response          // response_received
 	Execution *Execution         // call_completed
+	Message   *Message           // steered
 	Outcomes  []Outcome          // step: of its calls, in call order
 	Spent     *Spent             // step: by the run so far
 	Result    *Result            // run_ended; in JSON without its steps, which were told
@@ -70,6 +72,7 @@ type Event struct {
 // form are made from it.
 var eventFields = map[EventKind][]string{
 	EventRunStarted:       {"agent"},
+	EventSteered:          {"message"},
 	EventStepStarted:      {},
 	EventRequestStarted:   {"model", "messages", "tools", "choice"},
 	EventText:             {"index", "text"},
@@ -111,6 +114,7 @@ type eventJSON struct {
 	Attempt   *int               `json:"attempt,omitzero"`
 	Response  *Response          `json:"response,omitzero"`
 	Execution *Execution         `json:"execution,omitzero"`
+	Message   *Message           `json:"message,omitzero"`
 	Outcomes  []Outcome          `json:"outcomes,omitzero"`
 	Spent     *Spent             `json:"spent,omitzero"`
 	Result    *Result            `json:"result,omitzero"`
@@ -165,6 +169,8 @@ func (e Event) MarshalJSON() ([]byte, error) {
 			w.Execution = e.Execution
 		case "lost":
 			w.Lost = e.Lost
+		case "message":
+			w.Message = e.Message
 		case "outcomes":
 			w.Outcomes = e.Outcomes
 		case "spent":
@@ -205,7 +211,7 @@ func (e *Event) UnmarshalJSON(b []byte) error {
 	}
 	*e = Event{Kind: w.Event, Run: w.Run, Step: w.Step, Seq: w.Seq, Path: w.Path, Agent: deref(w.Agent), Model: deref(w.Model),
 		Messages: deref(w.Messages), Tools: deref(w.Tools), Choice: w.Choice, Index: deref(w.Index), Text: deref(w.Text),
-		Code: deref(w.Code), Data: w.Data, Call: w.Call, Attempt: deref(w.Attempt), Response: w.Response, Execution: w.Execution,
+		Code: deref(w.Code), Data: w.Data, Call: w.Call, Attempt: deref(w.Attempt), Response: w.Response, Execution: w.Execution, Message: w.Message,
 		Outcomes: w.Outcomes, Spent: w.Spent, Result: w.Result, Error: deref(w.Error),
 		Lost: w.Lost}
 	if e.Kind == EventCallDelta {

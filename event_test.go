@@ -32,6 +32,8 @@ func everyEvent() []struct {
 		text  string
 	}{
 		{pawl.Event{Kind: pawl.EventRunStarted, Agent: "a"}, `"agent":"a"`},
+		{pawl.Event{Kind: pawl.EventSteered, Path: "run/1/model", Message: &pawl.Message{Role: pawl.RoleUser, Parts: []pawl.Part{text("a")}}},
+			`"path":"run/1/model","message":{"role":"user","parts":[{"type":"text","text":"a"}]}`},
 		{pawl.Event{Kind: pawl.EventStepStarted}, ``},
 		{pawl.Event{Kind: pawl.EventRequestStarted, Path: "run/0/model", Model: "m", Messages: 2, Tools: 1, Choice: &pawl.ToolChoice{}},
 			`"path":"run/0/model","model":"m","messages":2,"tools":1,"choice":"auto"`},

@@ -50,7 +50,7 @@ func (r *run) loop(ctx context.Context) (Stop, error) {
 			case !r.fitting(execs):
 				return r.unfit()
 			}
-		} else if resp != nil && !r.askAgain(resp) {
+		} else if resp != nil && !r.askAgain(resp) && !r.steered(ctx, resp) {
 			return r.answered(resp)
 		}
 		if why := r.admit(ctx); why != "" {
@@ -60,6 +60,7 @@ func (r *run) loop(ctx context.Context) (Stop, error) {
 		}
 
 		// Decide: ask the model what comes next.
+		r.takeMessages(ctx)
 		req := r.request()
 		resp = new(Response)
 		for d, err := range r.model.Stream(ctx, req) {
@@ -215,7 +216,7 @@ func (r *run) request() *Request {
 	r.res.Messages = append(r.res.Messages, r.then...)
 	r.then = nil
 	a := r.agent
-	req := &Request{Key: r.key + Key("/"+strconv.Itoa(r.replies)+"/model"), Messages: r.view(), Tools: r.scope.tools, Output: a.Output,
+	req := &Request{Key: r.requestKey(), Messages: r.view(), Tools: r.scope.tools, Output: a.Output,
 		Settings: a.Settings, Whole: r.whole, Turn: r.turn}
 	r.proof.add(req.Messages)
 	if a.Instructions != "" {
@@ -228,7 +229,7 @@ func (r *run) request() *Request {
 		}
 		if r.lastTurn = r.whyLast(); r.lastTurn != "" {
 			req.Choice = ToolChoice{Mode: ToolNone}
-			if last := len(req.Messages) - 1; req.Messages[last].Role == RoleTool { // it may not know yet
+			if r.res.Spent.Requests > 0 { // it may not know yet
 				req.Messages = append(req.Messages, User("No more calls are carried out: "+r.lastTurn+". Answer now with what you have, and say what is missing."))
 			}
 		}

@@ -73,7 +73,7 @@ func TestArgumentsOfNoRepairAreNotMended(t *testing.T) {
 func TestCorrection(t *testing.T) {
 	for args, want := range map[string]string{
 		`{"city":"Oslo","days":0,"units":"metrics","town":1}`: `The arguments of probe do not fit its schema:
-- unknown field "town"
+- unknown field "town"; the fields here are "city", "days", "tags", "units"
 - field days: expected at least 1, got number 0
 - field units: expected one of "metric", "imperial", got string "metrics" (did you mean "metric"?)
 Arguments of the right form, with your own values: {"city":"text","days":1}`,

@@ -172,6 +172,22 @@ func TestOutputGoesOn(t *testing.T) {
 	}
 }
 
+// An answer beside a call that waits is none yet: the model is asked again once the call has its result.
+func TestOutputBesidePending(t *testing.T) {
+	m := script.New(script.Together(script.Call("ask", nil), script.Call("final_answer", `{"rain":true}`)), script.Call("final_answer", `{"rain":false}`))
+	a := &pawl.Agent{Model: m, Output: json.RawMessage(weatherOutput), Tools: []pawl.Toolset{passive("ask")}}
+	res, err := a.Run(t.Context(), pawl.User("Does it rain?"))
+	if err != nil || res.Stop != pawl.StopPending || res.Output != nil {
+		t.Fatalf("got %s, output %s, %v", res.Stop, res.Output, err)
+	}
+	if res, err = a.Resume(t.Context(), res, pawl.Decide(res.Pending[0].Answer("ann", pawl.TextResult("dry")))); err != nil || string(res.Output) != `{"rain":false}` || res.Stop != pawl.StopAnswer {
+		t.Errorf("got %s, output %s, %v", res.Stop, res.Output, err)
+	}
+	if faults := pawl.Check(res.Messages); faults != nil {
+		t.Error(faults)
+	}
+}
+
 // A provider that holds its model to a schema beside tools gets the schema, and no tool more.
 func TestOutputHeld(t *testing.T) {
 	m := script.New(script.Call("look", nil), script.Say(`{"rain":true}`))

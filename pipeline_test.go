@@ -88,7 +88,7 @@ func TestOutcomes(t *testing.T) {
 		{"file_read", `{"path":"a"} {}`, pawl.OutcomeInvalid, "", "not valid JSON", 0},
 		{"file_read", `[]`, pawl.OutcomeInvalid, "The arguments of file_read do not fit its schema:\n- expected object, got array\nArguments of the right form, with your own values: {\"path\":\"text\"}", "", 0},
 		{"file_read", `{"path":1,"n":"x","q":2}`, pawl.OutcomeInvalid,
-			"The arguments of file_read do not fit its schema:\n- unknown field \"q\"\n- field n: expected integer, got string \"x\"\n- field path: expected string, got number 1\nArguments of the right form, with your own values: {\"path\":\"text\"}", "", 0},
+			"The arguments of file_read do not fit its schema:\n- unknown field \"q\"; the fields here are \"n\", \"path\"\n- field n: expected integer, got string \"x\"\n- field path: expected string, got number 1\nArguments of the right form, with your own values: {\"path\":\"text\"}", "", 0},
 		{"fileread", `{}`, pawl.OutcomeUnknownTool,
 			`Unknown tool "fileread". Available tools: file_read, fails, tells, panics, slow, slow_read, person. Did you mean "file_read"?`, "Unknown tool", 0},
 		{"weather", `{}`, pawl.OutcomeUnknownTool, `Unknown tool "weather". Available tools: file_read, fails, tells, panics, slow, slow_read, person`, "", 0},

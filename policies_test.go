@@ -178,6 +178,23 @@ func TestAYesExpires(t *testing.T) {
 	}
 }
 
+// A question about other arguments is a new one, and has its own time.
+func TestAChangedQuestionHasItsOwnTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		args := `{"n":1}`
+		a, res, _ := asked(t, within(0), pawl.Before(func(_ context.Context, c pawl.ToolCall) (pawl.ToolCall, error) {
+			c.Args = json.RawMessage(args)
+			return c, nil
+		}))
+		args = `{"n":2}`
+		time.Sleep(29 * time.Minute)
+		res, err := a.Resume(t.Context(), res)
+		if err != nil || len(res.Pending) != 1 || !res.Pending[0].Expires.Equal(time.Now().Add(30*time.Minute)) {
+			t.Errorf("got %v, %+v, want a question that is good for 30 minutes from %v", err, res.Pending, time.Now())
+		}
+	})
+}
+
 // A decision is used once: what it let run has its result, and what was begun and interrupted asks under another digest.
 func TestADecisionIsUsedOnce(t *testing.T) {
 	a, res, ran := asked(t, within(0))
@@ -433,4 +450,30 @@ func TestAPolicyCanWaitUntilTheCallIsCertain(t *testing.T) {
 			}
 		})
 	}
+}
+
+func ExampleWaiting_Edit() {
+	send := pawl.Func("send_money", "Send money.", func(_ context.Context, in struct {
+		Amount int `json:"amount"`
+	}) (string, error) {
+		return fmt.Sprint("sent ", in.Amount), nil
+	})
+	agent := &pawl.Agent{
+		Model: script.New(script.Call("send_money", `{"amount":900}`), script.Func(func(req *pawl.Request) script.Turn {
+			return script.Say(script.Results(req)[0].Text())
+		})),
+		Tools:      []pawl.Toolset{send},
+		Middleware: []pawl.Middleware{pawl.Approve(pawl.AskBeforeWrites)},
+	}
+	ctx := context.Background()
+	res, _ := agent.Run(ctx, pawl.User("Pay the rent."))
+	w := res.Pending[0]
+	fmt.Printf("may %s run with %s? a yes is good for %v\n", w.Call.Name, w.Call.Args, time.Until(w.Expires).Round(time.Minute))
+
+	res, _ = agent.Resume(ctx, res, pawl.Decide(w.Edit("ann", json.RawMessage(`{"amount":800}`))))
+	fmt.Println(res.Text())
+	// Output:
+	// may send_money run with {"amount":900}? a yes is good for 30m0s
+	// (Not run as you asked: who approved the call changed its arguments to {"amount":800})
+	// sent 800
 }

@@ -172,6 +172,7 @@ type Result struct {
 	Cause    string    `json:"cause,omitzero"`   // the cause, in a sentence; "" with StopAnswer
 	Pending  []Waiting `json:"pending,omitzero"` // the calls that wait, in call order
 	Values   Values    `json:"values,omitzero"`  // as the run left them
+	Unread   []Message `json:"unread,omitzero"`  // messages sent to the run that no request had (see Steering); Resume does not send them by itself
 
 	// Output is the answer as JSON that fits Agent.Output in full; nil when there is none, or no Output. Repairs says what was mended in
 	// what the model wrote to read it so: a code fence taken off, a number that was text.

@@ -36,6 +36,7 @@ type run struct {
 	proof     proof     // of what is sent
 	asked     *Request  // the request that the last reply answers
 	ready     []int     // parts of the reply being made that were announced as ready calls
+	inbox     Inbox     // nil: nobody sends messages
 	beginner  Beginner  // begins calls early; nil: nobody does, or nothing may
 	ahead     ahead
 	inside    *Invocation // the call that the run is made in; nil: none
@@ -172,6 +173,8 @@ func (r *run) stillWait(tasks []Task) {
 		}
 	}
 }
+
+func (r *run) requestKey() Key { return r.key + Key("/"+strconv.Itoa(r.replies)+"/model") }
 
 func (r *run) replyKey() Key { return r.key + Key("/"+strconv.Itoa(r.replies)) }
 
@@ -311,6 +314,8 @@ func (r *run) finished(x *Execution) (Stop, error) {
 	switch {
 	case x.Ends == EndsFailed:
 		return StopFailed, &ToolError{Execution: *x, Err: x.err}
+	case r.answers(x.Call) && len(r.res.Pending) > 0:
+		return r.pending() // what the other calls come to may change it: the model is asked again then
 	case r.answers(x.Call):
 		r.res.Output, r.res.Repairs = x.Call.Args, x.Repairs
 		if r.lastTurn != "" && !r.output.asked {

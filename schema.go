@@ -12,7 +12,6 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/santhosh-tekuri/jsonschema/v6"
-	"github.com/santhosh-tekuri/jsonschema/v6/kind"
 
 	"github.com/pawl-go/pawl/internal/nearest"
 )
@@ -20,8 +19,9 @@ import (
 // schema is a tool's input schema, compiled. It may be used concurrently.
 type schema struct {
 	full *jsonschema.Schema
-	fast *fastSchema // accepts the plain cases without decoding; nil: none
-	any  bool        // the value need not be an object
+	fast *fastSchema    // accepts the plain cases without decoding; nil: none
+	any  bool           // the value need not be an object
+	doc  map[string]any // what it was compiled from
 
 	meter *meter // of full
 	shown shown
@@ -66,7 +66,7 @@ func compileDoc(m map[string]any, any bool) (*schema, error) {
 	if fast != nil && !any {
 		fast.kinds = kindObject // arguments are an object, whether or not the schema says so
 	}
-	return &schema{full: full, fast: fast, any: any, meter: newMeter(full)}, nil
+	return &schema{full: full, fast: fast, any: any, doc: m, meter: newMeter(full)}, nil
 }
 
 // schemaURL is what a tool's schema is called inside.
@@ -112,7 +112,7 @@ func (s *schema) check(args json.RawMessage) ([]fault, error) {
 	if !ok {
 		return nil, err
 	}
-	return faults(ve, v), nil
+	return (&wording{s.doc, v}).faults(ve), nil
 }
 
 // repeatedName reports a field that is written twice: a person who approves the call and the tool that runs it might not see
@@ -162,112 +162,6 @@ func huge(number string) bool {
 	}
 	n, err := strconv.Atoi(exp)
 	return err != nil || n > 1000 || n < -1000 || len(digits) > 1000
-}
-
-// faults flattens the library's tree to its leaves, in the order of the paths.
-func faults(ve *jsonschema.ValidationError, root any) []fault {
-	var out []fault
-	var walk func(e *jsonschema.ValidationError)
-	walk = func(e *jsonschema.ValidationError) {
-		switch e.ErrorKind.(type) {
-		case *kind.Schema, *kind.Group, *kind.Reference, *kind.AllOf:
-			for _, c := range e.Causes {
-				walk(c)
-			}
-			return
-		}
-		out = append(out, fault{e.InstanceLocation, faultText(e, at(root, e.InstanceLocation))})
-	}
-	walk(ve)
-	slices.SortStableFunc(out, func(a, b fault) int { return slices.Compare(a.path, b.path) })
-	return slices.CompactFunc(out, func(a, b fault) bool { return slices.Equal(a.path, b.path) && a.text == b.text })
-}
-
-// faultText says what was expected and what came, for the model.
-func faultText(e *jsonschema.ValidationError, got any) string {
-	switch k := e.ErrorKind.(type) {
-	case *kind.Type:
-		return "expected " + strings.Join(k.Want, " or ") + ", got " + describe(got)
-	case *kind.Required:
-		return "missing required " + plural(len(k.Missing), "field ", "fields ") + quoteAll(k.Missing)
-	case *kind.AdditionalProperties:
-		return "unknown " + plural(len(k.Properties), "field ", "fields ") + quoteAll(k.Properties)
-	case *kind.Enum:
-		return "expected one of " + list(k.Want) + ", got " + describe(got) + nearestOf(got, k.Want)
-	case *kind.Const:
-		return "expected " + show(k.Want) + ", got " + describe(got)
-	case *kind.Format:
-		return fmt.Sprintf("expected text of the format %v, got %s", k.Want, describe(got))
-	case *kind.Minimum:
-		return "expected at least " + rat(k.Want) + ", got " + describe(got)
-	case *kind.Maximum:
-		return "expected at most " + rat(k.Want) + ", got " + describe(got)
-	case *kind.ExclusiveMinimum:
-		return "expected more than " + rat(k.Want) + ", got " + describe(got)
-	case *kind.ExclusiveMaximum:
-		return "expected less than " + rat(k.Want) + ", got " + describe(got)
-	case *kind.MultipleOf:
-		return "expected a multiple of " + rat(k.Want) + ", got " + describe(got)
-	case *kind.MinLength:
-		return fmt.Sprintf("expected at least %d characters, got %d", k.Want, k.Got)
-	case *kind.MaxLength:
-		return fmt.Sprintf("expected at most %d characters, got %d", k.Want, k.Got)
-	case *kind.MinItems:
-		return fmt.Sprintf("expected at least %d items, got %d", k.Want, k.Got)
-	case *kind.MaxItems:
-		return fmt.Sprintf("expected at most %d items, got %d", k.Want, k.Got)
-	case *kind.MinProperties:
-		return fmt.Sprintf("expected at least %d fields, got %d", k.Want, k.Got)
-	case *kind.MaxProperties:
-		return fmt.Sprintf("expected at most %d fields, got %d", k.Want, k.Got)
-	case *kind.UniqueItems:
-		return fmt.Sprintf("items %d and %d are equal; each may be there once", k.Duplicates[0], k.Duplicates[1])
-	case *kind.Pattern:
-		return fmt.Sprintf("expected text that matches %s, got %s", k.Want, describe(got))
-	case *kind.FalseSchema:
-		return "nothing is allowed here"
-	case *kind.AnyOf, *kind.OneOf:
-		if one, ok := k.(*kind.OneOf); ok && len(one.Subschemas) > 0 {
-			return "fits several of the allowed forms, must fit one; got " + describe(got)
-		}
-		return "fits none of the allowed forms; got " + describe(got) + forms(e, got)
-	case *kind.Not:
-		return "is a form that is not allowed; got " + describe(got)
-	case *kind.PropertyNames:
-		text := fmt.Sprintf("the field name %q is not allowed", clip(k.Property, 80))
-		if len(e.Causes) > 0 {
-			text += ": " + faultText(e.Causes[0], k.Property)
-		}
-		return text
-	case *kind.Dependency:
-		return fmt.Sprintf("field %q needs %s too", k.Prop, quoteAll(k.Missing))
-	case *kind.DependentRequired:
-		return fmt.Sprintf("field %q needs %s too", k.Prop, quoteAll(k.Missing))
-	}
-	return strings.Join(e.ErrorKind.KeywordPath(), "/") + " is not met; got " + describe(got)
-}
-
-// forms says what each branch of an anyOf or oneOf missed, in short.
-func forms(e *jsonschema.ValidationError, got any) string {
-	var b strings.Builder
-	for i, c := range e.Causes {
-		if i == 3 {
-			b.WriteString("; …")
-			break
-		}
-		for len(c.Causes) > 0 {
-			c = c.Causes[0]
-		}
-		where := ""
-		if n := len(c.InstanceLocation); n > len(e.InstanceLocation) {
-			where = "field " + path(c.InstanceLocation) + " "
-			got := at(got, c.InstanceLocation[len(e.InstanceLocation):])
-			fmt.Fprintf(&b, "; form %d: %s%s", i+1, where, faultText(c, got))
-			continue
-		}
-		fmt.Fprintf(&b, "; form %d: %s", i+1, faultText(c, got))
-	}
-	return b.String()
 }
 
 // message words faults for the model: at most eight, then how many more.

@@ -204,6 +204,6 @@ func ExampleFunc() {
 	// ok rain in Oslo
 	// invalid The arguments of weather do not fit its schema:
 	// - missing required field "name"
-	// - unknown field "city"
+	// - unknown field "city"; the only field here is "name"
 	// Arguments of the right form, with your own values: {"name":"text"}
 }

@@ -96,9 +96,12 @@ func TestServers(t *testing.T) {
 			if got := keys(r); got != want {
 				t.Errorf("sent %q, want %q alone", got, want)
 			}
-			r, err = ask(t, c.name+":m", provider.Options{BaseURL: "https://gateway.example/x?api-version=1"})
+			r, err = ask(t, c.name+":m", provider.Options{BaseURL: "https://gateway.example/x?api-version=1", Key: "key-of-gateway"})
 			if err != nil {
 				t.Fatal(err)
+			}
+			if got := keys(r); !strings.HasSuffix(got, "key-of-gateway") || strings.Contains(got, c.name) {
+				t.Errorf("with a base URL and its key: sent %q", got)
 			}
 			if got, want := r.URL.String(), "https://gateway.example/x/chat/completions?api-version=1"; got != want {
 				t.Errorf("with a base URL: got %s, want %s", got, want)
@@ -180,8 +183,32 @@ func TestBaseURLOfAnotherProvider(t *testing.T) {
 			t.Errorf("%s at Azure: sent %q, want %q alone", name, got, want)
 		}
 		r, _ = ask(t, name, provider.Options{BaseURL: "https://gateway.example/v1"})
-		if got, want := keys(r), "Authorization: Bearer key-of-openai"; got != want {
-			t.Errorf("%s at a gateway: sent %q, want %q", name, got, want)
+		if got := keys(r); got != "" {
+			t.Errorf("%s at a gateway: sent %q, want no key: the environment's is not meant for it", name, got)
 		}
+	}
+}
+
+// A key of the environment goes to the host that the environment names beside it, and not to one that is given otherwise.
+func TestKeysOfTheEnvironmentStayHome(t *testing.T) {
+	for _, c := range []struct{ name, key, base string }{
+		{"openai:m", "OPENAI_API_KEY", "OPENAI_BASE_URL"}, {"openai-chat:m", "OPENAI_API_KEY", "OPENAI_BASE_URL"},
+		{"anthropic:m", "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL"}, {"gemini:m", "GEMINI_API_KEY", "GEMINI_BASE_URL"},
+	} {
+		t.Setenv(c.key, "key-of-environment")
+		t.Setenv(c.base, "https://mine.example/v1")
+		for base, want := range map[string]bool{"": true, "https://mine.example/v2": true, "http://localhost:1/v1": true, "https://other.example/v1": false} {
+			r, err := ask(t, c.name, provider.Options{BaseURL: base})
+			if r == nil {
+				t.Fatalf("%s at %q: %v", c.name, base, err)
+			}
+			if got := keys(r) != ""; got != want {
+				t.Errorf("%s at %q: sent %q, want a key: %t", c.name, base, keys(r), want)
+			}
+		}
+	}
+	t.Setenv("GROQ_API_KEY", "key-of-groq")
+	if r, err := ask(t, "groq:m", provider.Options{BaseURL: "https://other.example/v1"}); r != nil || err == nil || !strings.Contains(err.Error(), "GROQ_API_KEY is not sent") {
+		t.Errorf("groq at another address: got %v, want an error that says why GROQ_API_KEY is not sent", err)
 	}
 }

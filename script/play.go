@@ -1,10 +1,12 @@
 package script
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"iter"
+	"time"
 	"unicode/utf8"
 
 	"github.com/pawl-go/pawl"
@@ -12,9 +14,14 @@ import (
 
 // play yields turn as the reply to req. number names the turn in ids.
 func play(ctx context.Context, turn Turn, req *pawl.Request, number string, yield func(pawl.Delta, error) bool) {
-	next := turn.deltas(req, number)
 	held := turn.Hold == nil
-	for d := range next {
+	pause := turn.Delay
+	if turn.Deltas == nil && len(turn.Parts) == 0 && turn.Err != nil {
+		wait(ctx, pause) // nothing else will
+	}
+	for d := range turn.deltas(req, number) {
+		wait(ctx, pause)
+		pause = turn.Pace
 		if ctx.Err() != nil {
 			yield(pawl.Delta{}, context.Cause(ctx))
 			return
@@ -38,6 +45,19 @@ func play(ctx context.Context, turn Turn, req *pawl.Request, number string, yiel
 	}
 }
 
+// wait takes its time, unless ctx ends.
+func wait(ctx context.Context, d time.Duration) {
+	if d <= 0 {
+		return
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-ctx.Done():
+	}
+}
+
 // deltas writes a turn as a model would send it.
 func (t Turn) deltas(req *pawl.Request, number string) iter.Seq[pawl.Delta] {
 	return func(yield func(pawl.Delta) bool) {
@@ -58,7 +78,7 @@ func (t Turn) deltas(req *pawl.Request, number string) iter.Seq[pawl.Delta] {
 				p = c
 				calls++
 			}
-			for d := range fragments(i, p, req.Whole) {
+			for d := range fragments(i, p, req.Whole, t.Size) {
 				if !yield(d) {
 					return
 				}
@@ -67,7 +87,7 @@ func (t Turn) deltas(req *pawl.Request, number string) iter.Seq[pawl.Delta] {
 		if t.Err != nil {
 			return
 		}
-		end := pawl.Delta{Finish: t.Finish, Usage: t.Usage, Model: "script", ID: "script_" + number}
+		end := pawl.Delta{Finish: t.Finish, Usage: t.Usage, Model: cmp.Or(t.Model, "script"), ID: cmp.Or(t.ID, "script_"+number)}
 		if end.Finish == "" {
 			end.Finish = pawl.FinishStop
 			if calls > 0 {
@@ -81,9 +101,9 @@ func (t Turn) deltas(req *pawl.Request, number string) iter.Seq[pawl.Delta] {
 	}
 }
 
-// fragments cuts a part at fixed places: at the first rune that begins at or after every eighth byte, or a sixty-fourth of
+// fragments cuts a part at fixed places: at the first rune that begins at or after every size bytes; 0 is eight, or a sixty-fourth of
 // longer ones. A call's name comes before its arguments, as with real providers.
-func fragments(index int, part pawl.Part, whole bool) iter.Seq[pawl.Delta] {
+func fragments(index int, part pawl.Part, whole bool, size int) iter.Seq[pawl.Delta] {
 	return func(yield func(pawl.Delta) bool) {
 		if whole {
 			yield(pawl.Delta{Index: index, Part: part, Done: true})
@@ -91,7 +111,7 @@ func fragments(index int, part pawl.Part, whole bool) iter.Seq[pawl.Delta] {
 		}
 		switch p := part.(type) {
 		case pawl.Text:
-			for s, last := range pieces(p.Text) {
+			for s, last := range pieces(p.Text, size) {
 				d := pawl.Text{Text: s}
 				if last {
 					d.Opaque = p.Opaque
@@ -101,7 +121,7 @@ func fragments(index int, part pawl.Part, whole bool) iter.Seq[pawl.Delta] {
 				}
 			}
 		case pawl.Reasoning:
-			for s, last := range pieces(p.Text) {
+			for s, last := range pieces(p.Text, size) {
 				d := pawl.Reasoning{Text: s}
 				if last {
 					d.Opaque = p.Opaque
@@ -114,7 +134,7 @@ func fragments(index int, part pawl.Part, whole bool) iter.Seq[pawl.Delta] {
 			if !yield(pawl.Delta{Index: index, Part: pawl.ToolCall{ID: p.ID, Name: p.Name, Opaque: p.Opaque}}) {
 				return
 			}
-			for s, last := range pieces(string(p.Args)) {
+			for s, last := range pieces(string(p.Args), size) {
 				if !yield(pawl.Delta{Index: index, Part: pawl.ToolCall{Args: json.RawMessage(s)}, Done: last}) {
 					return
 				}
@@ -126,8 +146,10 @@ func fragments(index int, part pawl.Part, whole bool) iter.Seq[pawl.Delta] {
 }
 
 // pieces cuts s between runes; the last piece has true beside it. An empty s is one empty piece.
-func pieces(s string) iter.Seq2[string, bool] {
-	size := max(8, len(s)/64)
+func pieces(s string, size int) iter.Seq2[string, bool] {
+	if size <= 0 {
+		size = max(8, len(s)/64)
+	}
 	return func(yield func(string, bool) bool) {
 		for len(s) > size {
 			n := size

@@ -8,9 +8,16 @@
 //	)
 //	agent := &pawl.Agent{Model: m, Tools: []pawl.Toolset{weather}}
 //
+// Turns can say what they expect of the request, and a reply can be chosen by it; what does not fit fails the run with the difference:
+//
+//	script.Expect(script.Say("rain"), script.Asked("Oslo"), script.Offered("weather"))
+//	script.First(script.Expect(script.Say("rain"), script.Asked("Oslo")), script.Say("sun"))
+//
+// A live run becomes a script by Record, and a script is kept as JSON.
+//
 // A turn is one reply. Say, Think, Call and Fail write simple ones; Together puts several into one reply, which is how parallel
 // calls, or words beside a call, are written; Func decides when its turn comes, with all results in sight; Loop repeats for
-// ever; Flaky fails before it works. A Turn's fields say the rest: another finish reason, usage, fragments just so.
+// ever; Flaky fails before it works. A Turn's fields say the rest: another finish reason, usage, how long it takes, how it is cut, fragments just so.
 //
 // Which turn is played depends on the request alone: the first to a conversation without replies, the second to one
 // with one reply, and so on. So one Model serves many runs at once, a run that is resumed from its transcript goes on where it
@@ -39,12 +46,19 @@ type Model struct {
 	Turns []Turn
 	Skip  int  // replies at the head of the conversation that are not of this script; 0: none
 	Quiet bool // do not keep the requests: for long loads
+	Holds bool // say that outputs are held to their schema beside tools (pawl.OutputHolder)
 
 	mu       sync.Mutex
 	requests []*pawl.Request
 }
 
-var _ pawl.Model = (*Model)(nil)
+var (
+	_ pawl.Model        = (*Model)(nil)
+	_ pawl.OutputHolder = (*Model)(nil)
+)
+
+// HoldsOutput returns m.Holds.
+func (m *Model) HoldsOutput(*pawl.Request) bool { return m.Holds }
 
 // New returns a Model that plays turns in order.
 func New(turns ...Turn) *Model { return &Model{Turns: turns} }
@@ -65,24 +79,42 @@ func (e *ExhaustedError) Error() string {
 func (m *Model) Stream(ctx context.Context, req *pawl.Request) iter.Seq2[pawl.Delta, error] {
 	return func(yield func(pawl.Delta, error) bool) {
 		m.keep(req)
-		n := -m.Skip
-		for _, msg := range req.Messages {
-			if msg.Role == pawl.RoleAssistant {
-				n++
-			}
-		}
+		n := replies(req) - m.Skip
 		turn, ok := at(m.Turns, max(n, 0), false)
 		if !ok {
 			yield(pawl.Delta{}, &ExhaustedError{max(n, 0) + 1, len(m.Turns)})
 			return
 		}
-		for turn.next != nil {
-			turn = turn.next(req)
-		}
-		if turn.loop != nil {
-			turn, _ = at(turn.loop, 0, true)
-		}
+		turn = turn.settled(req, max(n, 0)+1)
 		play(ctx, turn, req, strconv.Itoa(max(n, 0)+1), yield)
+	}
+}
+
+// replies counts the replies in req.
+func replies(req *pawl.Request) int {
+	n := 0
+	for i := range req.Messages {
+		if req.Messages[i].Role == pawl.RoleAssistant {
+			n++
+		}
+	}
+	return n
+}
+
+// settled returns the plain reply that t is to req.
+func (t Turn) settled(req *pawl.Request, number int) Turn {
+	for {
+		if faults := t.unmet(req); faults != nil {
+			return Fail(&UnexpectedError{number, faults})
+		}
+		switch {
+		case t.next != nil:
+			t = t.next(req)
+		case t.loop != nil:
+			t, _ = at(t.loop, 0, true)
+		default:
+			return t
+		}
 	}
 }
 

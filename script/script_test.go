@@ -322,3 +322,32 @@ func Example() {
 	// stop Oslo: rain
 	// script: turn 3 was asked for, 2 are written
 }
+
+// What a turn expects of its request is told with the difference.
+func ExampleExpect() {
+	m := script.New(script.Expect(script.Say("It rains."), script.Offered("weather"), script.Conversation(pawl.System("Be brief."), pawl.User("Oslo?"))))
+	agent := &pawl.Agent{Model: m, Instructions: "Be brief and kind."}
+	_, err := agent.Run(context.Background(), pawl.User("Oslo?"))
+	fmt.Println(err)
+	// Output:
+	// run/0/model: script: turn 1: the tools were to be ["weather"], and are []; the conversation is not as expected (- missing, + too much):
+	// - system: Be brief.
+	// + system: Be brief and kind.
+	//   user: Oslo?
+}
+
+// A run is recorded once, with a model that costs something, and played again in tests.
+func ExampleRecord() {
+	rec := script.Record(script.New(script.Say("It rains."))) // in place of openai.New("gpt-5-mini", nil)
+	if _, err := (&pawl.Agent{Model: rec}).Run(context.Background(), pawl.User("Oslo?")); err != nil {
+		fmt.Println(err)
+	}
+	written, err := rec.Script()
+	if err != nil {
+		fmt.Println(err)
+	}
+	res, err := (&pawl.Agent{Model: written}).Run(context.Background(), pawl.User("Oslo?"))
+	fmt.Println(res.Text(), err)
+	// Output:
+	// It rains. <nil>
+}

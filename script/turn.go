@@ -1,9 +1,11 @@
 package script
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/pawl-go/pawl"
 )
@@ -15,6 +17,12 @@ type Turn struct {
 	Finish pawl.FinishReason // "": stop, or tool_calls where Parts hold calls
 	Usage  *pawl.Usage       // nil: one token for every four bytes asked and answered, the last ones counted whole
 	Err    error             // the reply fails with it after Parts, so without Parts at once; nil: it does not
+	Model  string            // the name it answers under; "": "script"
+	ID     string            // the reply's id; "": made from its number
+
+	Size  int           // bytes of a fragment, at least one character; 0: eight, or a sixty-fourth of long parts
+	Delay time.Duration // before the first fragment; virtual inside a synctest bubble
+	Pace  time.Duration // between fragments
 
 	// Deltas, when not nil, are played as they are, streamed or whole, in place of Parts, Finish and Usage: for replies
 	// that break the rules.
@@ -23,6 +31,7 @@ type Turn struct {
 	// Hold, when not nil, stops a reply after its first fragment until it is closed or the context ends.
 	Hold <-chan struct{}
 
+	want []Matcher
 	loop []Turn
 	next func(*pawl.Request) Turn
 }
@@ -56,7 +65,7 @@ func Call(name string, args any) Turn {
 	return Turn{Parts: []pawl.Part{call}}
 }
 
-// Together makes one reply of several turns: their parts in order, the last Finish, Usage and Hold that are set, and the
+// Together makes one reply of several turns: their parts in order, what they expect, the last of every other field that is set, and the
 // first Err. It panics on turns that are no plain reply (Func, Loop, Flaky, or with Deltas).
 func Together(turns ...Turn) Turn {
 	var all Turn
@@ -74,6 +83,9 @@ func Together(turns ...Turn) Turn {
 		if t.Hold != nil {
 			all.Hold = t.Hold
 		}
+		all.want = append(all.want, t.want...)
+		all.Model, all.ID = cmp.Or(t.Model, all.Model), cmp.Or(t.ID, all.ID)
+		all.Size, all.Delay, all.Pace = cmp.Or(t.Size, all.Size), cmp.Or(t.Delay, all.Delay), cmp.Or(t.Pace, all.Pace)
 		if all.Err == nil {
 			all.Err = t.Err
 		}

@@ -18,7 +18,7 @@ import (
 // agentFlags is what run and chat share: the flags that make an agent, and those that keep its transcript.
 type agentFlags struct {
 	Model   string   `placeholder:"PROVIDER:NAME" help:"The model: openai:gpt-5-mini (Responses), anthropic:claude-sonnet-4-5, gemini:NAME, openai-chat:NAME (Chat Completions, which most servers speak), or the name of a server: ollama:NAME, groq:NAME and so on; pawl models list has some."`
-	BaseURL string   `name:"base-url" placeholder:"URL" help:"Where the provider's API is; usually ends in /v1. Default: OPENAI_BASE_URL for openai and openai-chat, then the provider's own."`
+	BaseURL string   `name:"base-url" placeholder:"URL" help:"Where the provider's API is; usually ends in /v1. Default: OPENAI_BASE_URL for openai and openai-chat, then the provider's own. A key of the environment goes there only if it is the provider's own host, that of the environment's address, or this machine."`
 	Driver  string   `enum:"native,react,auto" default:"native" placeholder:"DRIVER" help:"How the model calls tools: native (its own function calling), react (decisions written as text, for models without it), or auto. Default: native."`
 	Format  string   `name:"react-format" enum:"json,text,xml,plain," default:"" placeholder:"FORMAT" help:"How decisions of --driver react are written: json, text, xml or plain. Default: json."`
 	System  string   `placeholder:"TEXT" help:"Instructions that stand in front of the conversation."`

@@ -181,6 +181,7 @@ type toolsCallCmd struct {
 	Name string `arg:"" help:"The tool."`
 	Args string `arg:"" optional:"" name:"JSON" help:"Its arguments, a JSON object; - reads them from standard input. Default: {}."`
 	JSON bool   `name:"json" help:"Print the whole execution: outcome, result, times."`
+	mendFlags
 	toolFlags
 }
 
@@ -200,7 +201,13 @@ func (c *toolsCallCmd) Run(sys *system) error {
 		return err
 	}
 	defer closeSets()
-	x := registry.Execute(ctx, c.Name, args)
+	x, over, err := c.mend(ctx, sys, registry, args)
+	if err != nil || over && x.Outcome == pawl.OutcomeOK {
+		return err
+	}
+	if !over {
+		x = registry.Execute(ctx, c.Name, args)
+	}
 	if c.JSON {
 		if err := printJSON(sys.out, x); err != nil {
 			return err

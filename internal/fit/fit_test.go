@@ -107,6 +107,8 @@ func TestCoerce(t *testing.T) {
 		{`{"properties":{"l":{"type":"array","items":{"type":"integer"}}}}`, `{"l":"x"}`, left},
 		{`{"properties":{"l":{"type":"array","minItems":2}}}`, `{"l":1}`, left},
 		{`{"properties":{"l":{"type":"array","items":{"type":"array","items":{"type":"integer"}}}}}`, `{"l":[1,2]}`, left},
+		{`{"properties":{"l":{"type":"array","maxItems":2}}}`, `{"l":[1,2,3]}`, left},
+		{`{"properties":{"l":{"type":"array","uniqueItems":true,"items":{}}}}`, `{"l":[1,1]}`, left},
 		{`{"properties":{"l":{"type":"array","items":{"type":"array","minItems":2}}}}`, `{"l":[1,2]}`, `{"l":[[1,2]]} | l: put the lone value in a list`},
 		{`{"properties":{"l":{"prefixItems":[{"type":"integer"},{"type":"boolean"}]}}}`, `{"l":["1","true"]}`,
 			`{"l":[1,true]} | l[0]: read the text "1" as the number 1 | l[1]: read the text "true" as true`},

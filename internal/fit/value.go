@@ -56,6 +56,9 @@ func (c *coercer) rewrites(rules []*jsonschema.Schema, v any, at string, depth i
 		if s, ok := v.(string); ok && (strings.TrimSpace(s) == "" || jsonText(s) && !want.has("string")) {
 			return out // nothing, or a list as text: no lone value
 		}
+		if _, ok := v.([]any); ok && !slices.ContainsFunc(itemRules(rules, 0), func(s *jsonschema.Schema) bool { return types(flatten(s)).has("array") }) {
+			return out // a list that does not fit; that it may be an item of one is no reason to think so
+		}
 		r := c.list(rules, []any{v}, at, depth)
 		r.notes = append([]string{note(at, "put the lone value in a list")}, r.notes...)
 		if !manyWords(rules, r.value) {

@@ -20,7 +20,7 @@ type malformed struct {
 
 // The suites of two projects that mend more than this one does: what is mended must be what they expect, and the rest be refused.
 func TestCorpus(t *testing.T) {
-	var valid, mended, refused int
+	var valid, mended, refused, wrong int
 	for _, c := range corpus(t, "dev.jsonl") {
 		fixed, repairs, err := jsonrepair.Repair([]byte(c.Input))
 		switch {
@@ -32,10 +32,12 @@ func TestCorpus(t *testing.T) {
 			refused++
 			t.Logf("refused %.100q: %v", c.Input, err)
 		case c.Kind == "reject" || c.Expected == nil:
+			wrong++
 			t.Errorf("%q: became %s, want it refused", c.Input, fixed)
 		default:
 			mended++
 			if diff := cmp.Diff(decoded(t, fixed), decoded(t, c.Expected)); diff != "" && !c.Disagree {
+				wrong++
 				t.Errorf("%s: %q became %s, want %s", c.Source, c.Input, fixed, c.Expected)
 			}
 			if len(repairs) == 0 {
@@ -43,7 +45,7 @@ func TestCorpus(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("%d valid and left alone, %d mended, %d refused", valid, mended, refused)
+	t.Logf("%d valid and left alone, %d mended, %d refused, %d wrong values", valid, mended, refused, wrong)
 	if mended < 55 {
 		t.Errorf("only %d texts were mended", mended)
 	}

@@ -1,9 +1,17 @@
 // Package nearest finds the word that somebody may have meant: a tool's name that a model misspelt, a field, a value, a name in a rule.
 package nearest
 
-// Word returns the word most like s, or "" when none is near: at most a third of the letters differ.
+// Word returns the word most like s, or "" when none is near: in a long word at most a third of the letters differ, in one of 4 at most 2, in one of 3 one,
+// and in a shorter one none.
 func Word(s string, words []string) string {
-	best, bestD := "", max(2, len(s)/3)+1
+	most := max(2, len(s)/3)
+	if len(s) == 3 {
+		most = 1
+	}
+	if len(s) < 3 {
+		most = 0
+	}
+	best, bestD := "", most+1
 	for _, w := range words {
 		if d := distance(s, w, bestD); d < bestD {
 			best, bestD = w, d

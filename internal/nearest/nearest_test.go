@@ -17,8 +17,8 @@ func ExampleWord() {
 }
 
 func TestWord(t *testing.T) {
-	words := []string{"file_read", "file_write", "a", strings.Repeat("long", 40)}
-	for s, want := range map[string]string{"": "a", "b": "a", "FILE-READ": "file_read", "file.write": "file_write", "file_raed": "file_read", "quite another": "",
+	words := []string{"file_read", "file_write", "a", "lat", strings.Repeat("long", 40)}
+	for s, want := range map[string]string{"": "", "b": "", "A": "a", "lng": "", "FILE-READ": "file_read", "file.write": "file_write", "file_raed": "file_read", "quite another": "",
 		strings.Repeat("long", 40): "", strings.Repeat("x", 1<<16): ""} {
 		if got := nearest.Word(s, words); got != want {
 			t.Errorf("%.20q: got %q, want %q", s, got, want)

@@ -6,7 +6,8 @@
 //
 // Client sends a request, repeats it while that is safe, and keeps its timeouts. Read tells a stream from a whole body, whatever
 // was asked for, and gives the events to the adapter's Decoder. Emitter numbers the parts of the reply. Writer appends
-// JSON, Toolset keeps the names and the encoded definitions of tools.
+// JSON, Toolset keeps the names and the encoded definitions of tools, Output the schema of the reply, both in the provider's dialect; what a
+// model wrote for a changed schema is turned back by the Emitter.
 //
 // Adapters translate and do nothing else; the core joins the fragments.
 package wire

@@ -27,6 +27,9 @@
 // Prompt caching is on: tools, the system prompt, the first message and the end of the conversation are marked.
 // See Options.NoCache.
 //
+// A schema for the reply goes into output_config for Claude from 4.5 on, where its strict form can say it; older models, other servers and
+// other schemas are asked for it at the end of the system prompt.
+//
 // What the API has no form for is refused with CodeUnsupported before anything is sent. A tool whose schema cannot be expressed is
 // left out alone, with a notice (tool_left_out); arguments of a schema that had to be sent in another form come back in that
 // of the tool's own. A schema for the answer is enforced by the server on Claude from 4.5 on; elsewhere, and where it
@@ -69,7 +72,8 @@ type Options struct {
 	// that of Vertex AI, whose bodies and addresses differ. Empty: ANTHROPIC_BASE_URL, else DefaultBaseURL.
 	BaseURL string
 
-	// Key is sent as x-api-key, or, to Vertex AI, as a bearer token. Empty: ANTHROPIC_API_KEY. Without a key, requests to
+	// Key is sent as x-api-key, or, to Vertex AI, as a bearer token. Empty: ANTHROPIC_API_KEY; but where BaseURL is given, only to Anthropic's
+	// own hosts, to that of ANTHROPIC_BASE_URL, and to this machine: it is not meant for others. Without a key, requests to
 	// api.anthropic.com fail with CodeAuthentication before anything is sent; requests to other hosts go without one.
 	Key string
 
@@ -124,7 +128,7 @@ func New(model string, o *Options) *Model {
 	if base == "" {
 		base = DefaultBaseURL
 	}
-	if key == "" {
+	if key == "" && (o.BaseURL == "" || wire.MayHaveKey(o.BaseURL, os.Getenv("ANTHROPIC_BASE_URL"), DefaultBaseURL)) {
 		key = os.Getenv("ANTHROPIC_API_KEY")
 	}
 	u, err := url.Parse(strings.TrimSpace(base))

@@ -3,12 +3,15 @@ package anthropic_test
 import (
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/provider/anthropic"
@@ -310,5 +313,49 @@ func TestMapsDoNotShow(t *testing.T) {
 		if got, _ := anthropic.EncodeMessages(req); string(got) != want {
 			t.Fatalf("got %s\nwant %s", got, want)
 		}
+	}
+}
+
+// Instructions in the middle of a conversation are a turn of their own where the model takes them, after a turn of the user's, and else text.
+func TestInstructionsInTheMiddle(t *testing.T) {
+	say := []pawl.Message{pawl.User("a"), pawl.System("s"), pawl.Assistant(pawl.Text{Text: "b"}), pawl.System("t"), pawl.User("c"), pawl.System("u")}
+	for model, want := range map[string]string{
+		"claude-opus-4-8": `"messages":[{"role":"user","content":[{"type":"text","text":"a"}]},{"role":"system","content":[{"type":"text","text":"s"}]},` +
+			`{"role":"assistant","content":[{"type":"text","text":"b"}]},{"role":"user","content":[{"type":"text","text":"<system>\nt\n</system>"},{"type":"text","text":"c"}]},` +
+			`{"role":"system","content":[{"type":"text","text":"u"}]}]`,
+		"claude-opus-4-7": `"messages":[{"role":"user","content":[{"type":"text","text":"a"},{"type":"text","text":"<system>\ns\n</system>"}]},` +
+			`{"role":"assistant","content":[{"type":"text","text":"b"}]},{"role":"user","content":[{"type":"text","text":"<system>\nt\n</system>"},{"type":"text","text":"c"},{"type":"text","text":"<system>\nu\n</system>"}]}]`,
+	} {
+		if got := unmarked(encode(t, &pawl.Request{Model: model, Messages: say})); !strings.Contains(got, want) {
+			t.Errorf("%s: got %s\nwant %s", model, got, want)
+		}
+	}
+}
+
+// A file that was uploaded before goes by its id; OpenAI's are refused.
+func TestUploadedFiles(t *testing.T) {
+	for m, want := range map[*pawl.Media]string{
+		{URL: "file_1"}:                    `{"type":"document","source":{"type":"file","file_id":"file_1"}}`,
+		{URL: "file_1", MIME: "image/png"}: `{"type":"image","source":{"type":"file","file_id":"file_1"}}`,
+		{URL: "file-1"}:                    "error unsupported: messages[0].parts[0]: file-1 is a file at OpenAI; those at Anthropic begin with file_",
+	} {
+		got := unmarked(encode(t, &pawl.Request{Model: "claude-opus-4-8", Messages: []pawl.Message{{Role: pawl.RoleUser, Parts: []pawl.Part{*m}}}}))
+		if !strings.Contains(got, want) {
+			t.Errorf("%+v: got %s, want %s", *m, got, want)
+		}
+	}
+}
+
+// Where no Retry-After says it, the limits that are used up do.
+func TestWaitsUntilTheLimitsReset(t *testing.T) {
+	at := func(d time.Duration) string { return time.Now().Add(d).UTC().Format(time.RFC3339) }
+	m := anthropic.New("m", &anthropic.Options{BaseURL: "http://a.test", Retries: -1, HTTP: transport(func(*http.Request) (*http.Response, error) {
+		return reply(429, `{"type":"error","error":{"type":"rate_limit_error","message":"no"}}`, "anthropic-ratelimit-requests-remaining", "3", "anthropic-ratelimit-requests-reset", at(time.Hour),
+			"anthropic-ratelimit-tokens-remaining", "0", "anthropic-ratelimit-tokens-reset", at(time.Minute)), nil
+	})})
+	_, err := pawl.Complete(t.Context(), m, user("go"))
+	var e *pawl.ProviderError
+	if !errors.As(err, &e) || e.RetryAfter < 50*time.Second || e.RetryAfter > 70*time.Second {
+		t.Errorf("got %v, retry after %v, want about a minute", err, e.RetryAfter)
 	}
 }

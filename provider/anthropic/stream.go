@@ -17,6 +17,7 @@ type slot struct {
 	input     []byte // of a call: what it began with
 	filled    bool   // some of the arguments came in fragments
 	block     *pieces
+	head      uint64 // of the event that began it
 	done      bool
 }
 
@@ -150,17 +151,29 @@ func (d *decoder) start(c *jsonscan.Cursor) error {
 	return nil
 }
 
+// headOf tells the beginnings of blocks apart: those of calls have ids.
+func headOf(raw []byte) uint64 {
+	h := uint64(len(raw))
+	for _, c := range raw[:min(len(raw), 512)] {
+		h = (h ^ uint64(c)) * 1099511628211
+	}
+	return h
+}
+
 // begin opens a block.
 func (d *decoder) begin(index int64, raw []byte) error {
 	b := readContent(raw)
 	for i := range d.slots {
 		if d.slots[i].index == index { // used again: the first one is complete
+			if !d.slots[i].done && d.slots[i].head == headOf(raw) {
+				return nil // the event came twice
+			}
 			if err := d.end(&d.slots[i]); err != nil {
 				return err
 			}
 		}
 	}
-	d.slots = append(d.slots, slot{index: index, part: closed})
+	d.slots = append(d.slots, slot{index: index, part: closed, head: headOf(raw)})
 	s := &d.slots[len(d.slots)-1]
 	d.holding = d.holding || string(b.typ) == "tool_use" && foreign(b.caller)
 	switch {
@@ -201,8 +214,7 @@ func (d *decoder) toDelta(c *jsonscan.Cursor, index int64) error {
 		}
 	}
 	if s == nil || s.done {
-		c.Skip()
-		return nil
+		return broken("a piece of block %d came before its beginning, or after its end", index)
 	}
 	if s.kind == kindBlock {
 		s.block.add(c.Raw())

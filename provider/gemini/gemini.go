@@ -17,6 +17,9 @@
 // elsewhere gets the placeholder that Google documents where the model demands a signature. Names are told from the
 // version in the model's name: what only Gemini 3 has is not sent to older models.
 //
+// Schemas go as JSON Schema, or with Options.Subset in the older fields. A schema for the reply is native, but for models before Gemini 3
+// beside tools: they refuse the two together, and are asked in the instructions.
+//
 // What the API has no word for is refused with CodeUnsupported before anything is sent.
 package gemini
 
@@ -46,8 +49,8 @@ type Options struct {
 	// /publishers/google. A query is kept. Empty: GEMINI_BASE_URL, else DefaultBaseURL.
 	BaseURL string
 
-	// Key is sent in the header x-goog-api-key, never in the address. Empty: GEMINI_API_KEY, else GOOGLE_API_KEY. Without a
-	// key, and without a header Authorization, requests to Google fail with CodeAuthentication before anything is sent;
+	// Key is sent in the header x-goog-api-key, never in the address. Empty: GEMINI_API_KEY, else GOOGLE_API_KEY; but where
+	// BaseURL is given, only to Google's own hosts, to that of GEMINI_BASE_URL, and to this machine: it is not meant for others. Without a key, and without a header Authorization, requests to Google fail with CodeAuthentication before anything is sent;
 	// requests to other hosts go without one.
 	Key string
 
@@ -95,7 +98,10 @@ func New(model string, o *Options) *Model {
 	}
 	m := &Model{name: model}
 	base := first(o.BaseURL, os.Getenv("GEMINI_BASE_URL"), DefaultBaseURL)
-	key := first(o.Key, strings.TrimSpace(os.Getenv("GEMINI_API_KEY")), strings.TrimSpace(os.Getenv("GOOGLE_API_KEY"))) // files of secrets end in a line break
+	key := o.Key
+	if key == "" && (o.BaseURL == "" || wire.MayHaveKey(o.BaseURL, os.Getenv("GEMINI_BASE_URL"), "https://googleapis.com")) {
+		key = first(strings.TrimSpace(os.Getenv("GEMINI_API_KEY")), strings.TrimSpace(os.Getenv("GOOGLE_API_KEY"))) // files of secrets end in a line break
+	}
 	u, err := url.Parse(strings.TrimSpace(base))
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		// The address is not repeated: it may hold a key.

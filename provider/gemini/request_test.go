@@ -187,3 +187,11 @@ func TestRequestsGrowAtTheEnd(t *testing.T) {
 		}
 	}
 }
+
+// A file at another provider is refused, since its id says nothing here.
+func TestUploadedFilesOfOthers(t *testing.T) {
+	for _, id := range []string{"file-1", "file_1"} {
+		req := &pawl.Request{Model: "gemini-3-pro", Messages: []pawl.Message{{Role: pawl.RoleUser, Parts: []pawl.Part{pawl.Media{URL: id}}}}}
+		checkEncode(t, id, req, "error unsupported: messages[0].parts[0]: "+id+" is a file at another provider; Gemini names its own by an address, https://…/files/NAME")
+	}
+}

@@ -15,6 +15,8 @@ type chatCall struct {
 	part   int
 	filled bool // some of its arguments came
 	sealed bool
+	held   bool   // it may have to be unwrapped: nothing of it is yielded before it is whole
+	args   []byte // of a call that is held
 }
 
 const (
@@ -127,6 +129,10 @@ func (d *chatDecoder) fragment(index int64, id, name string, args json.RawMessag
 		return d.broken("the arguments of call %q went on after the next call had begun", call.id)
 	}
 	call.filled = call.filled || len(args) > 0
+	if call.held {
+		call.args = append(call.args, args...)
+		return nil
+	}
 	return d.More(call.part, part)
 }
 
@@ -144,7 +150,13 @@ func (d *chatDecoder) newCall(index int64, id, name string, args json.RawMessage
 	if custom {
 		part.Opaque = &pawl.Opaque{Provider: d.tag, Data: json.RawMessage(`{"type":"` + customType + `"}`)}
 	}
-	if d.sealing {
+	switch hold := wrapped(d.Tools, part.Name); {
+	case hold && d.sealing:
+		return unwrap(d.Emitter, part)
+	case hold:
+		d.calls = append(d.calls, chatCall{index: index, id: id, name: name, filled: len(args) > 0, held: true, args: append([]byte(nil), args...)})
+		return nil
+	case d.sealing:
 		return d.Part(part)
 	}
 	i, err := d.Begin(part)
@@ -158,10 +170,17 @@ func (d *chatDecoder) sealCalls() error {
 	for i := range d.calls {
 		if call := &d.calls[i]; !call.sealed && call.filled {
 			call.sealed = true
-			if err := d.Seal(call.part); err != nil {
+			if err := d.sealCall(call); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
+}
+
+func (d *chatDecoder) sealCall(call *chatCall) error {
+	if call.held {
+		return unwrap(d.Emitter, pawl.ToolCall{ID: call.id, Name: call.name, Args: call.args})
+	}
+	return d.Seal(call.part)
 }

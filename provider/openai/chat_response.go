@@ -38,6 +38,7 @@ type chatDecoder struct {
 	done    bool         // [DONE] came
 	some    bool         // there was a chunk
 	sealing bool         // this is a whole reply: parts come sealed
+	told    bool         // it was said that media are left out
 
 	// The chunks of a stream differ in little more than their delta. What stands before and after it is read once.
 	before []byte // the last chunk up to its delta; nil: not known
@@ -50,6 +51,7 @@ type chatDecoder struct {
 func (d *chatDecoder) toDelta(c *jsonscan.Cursor) error {
 	var text, refusal, thinking, plain string
 	var list, details, calls, function []byte
+	media := ""
 	if !c.Object() {
 		return nil
 	}
@@ -81,10 +83,21 @@ func (d *chatDecoder) toDelta(c *jsonscan.Cursor) error {
 			}
 		case "function_call":
 			function = c.Raw()
+		case "audio", "images":
+			media = string(k)
+			if raw := c.Raw(); !saysMedia(raw) {
+				media = ""
+			}
 		}
 	}
 	if c.Err() != nil {
 		return nil // the chunk reports it
+	}
+	if media != "" && !d.told {
+		d.told = true
+		if err := tellMedia(d.Emitter, "left out of the reply: the server gave it beside its text, as "+media); err != nil {
+			return err
+		}
 	}
 	form := reasoningContent
 	if thinking == "" {

@@ -187,6 +187,14 @@ func (d *chatDecoder) End() error {
 	if err := d.closeDetails(); err != nil {
 		return err
 	}
+	for i := range d.calls {
+		if call := &d.calls[i]; call.held && !call.sealed {
+			call.sealed = true
+			if err := d.sealCall(call); err != nil {
+				return err
+			}
+		}
+	}
 	return d.Finish(toChatFinish(d.reason))
 }
 

@@ -18,6 +18,10 @@
 // only it can read (encrypted reasoning, blocks of its own tools) is kept in Opaque, tagged with the API and the
 // host, returned to that host byte for byte, and left out elsewhere.
 //
+// A schema for the reply goes into text.format or response_format: strict where its every field is required, else as a wish that
+// the server reads. What is no object, and a server whose Server.JSONObject says that it takes no schemas (DeepSeek), is asked in the
+// instructions.
+//
 // Nothing is decoded by reflection: an adapter is most of what a run costs.
 package openai
 
@@ -45,7 +49,8 @@ type Options struct {
 	// (Azure's api-version) is kept. Empty: OPENAI_BASE_URL, else DefaultBaseURL.
 	BaseURL string
 
-	// Key is sent as a bearer token. Empty: OPENAI_API_KEY, without white space around it. Without a key, requests to api.openai.com fail with
+	// Key is sent as a bearer token. Empty: OPENAI_API_KEY, without white space around it; but where BaseURL is given, only to OpenAI's own
+	// hosts, to that of OPENAI_BASE_URL, and to this machine: it is not meant for others. Without a key, requests to api.openai.com fail with
 	// CodeAuthentication before anything is sent; requests to other hosts go without one.
 	Key string
 
@@ -66,7 +71,7 @@ type Options struct {
 
 	// Strict asks the server to hold the model to the schemas of tools while it writes. It is done for each tool whose schema can be said
 	// in OpenAI's strict form (what is optional takes null there, and is turned back); the others are sent as without it. What the form has
-	// no word for is still checked here. Only the Responses API and servers that know "strict" make a difference of it.
+	// no word for is still checked here. Servers other than OpenAI's may not know the word, and ignore or refuse it.
 	Strict bool
 
 	// What is waited for without a sign of life; 0: the default; negative: without end. A reply may take as long as it
@@ -117,7 +122,10 @@ func newModel(a *api, model string, o *Options) *Model {
 	if server == nil {
 		server = &Server{BaseURL: DefaultBaseURL, BaseEnv: "OPENAI_BASE_URL", KeyEnv: "OPENAI_API_KEY"}
 	}
-	base, key := cmp.Or(o.BaseURL, environment(server.BaseEnv), server.BaseURL), cmp.Or(o.Key, environment(server.KeyEnv))
+	base, key := cmp.Or(o.BaseURL, environment(server.BaseEnv), server.BaseURL), o.Key
+	if key == "" && (o.BaseURL == "" || server.BaseURL == "" || wire.MayHaveKey(o.BaseURL, environment(server.BaseEnv), server.BaseURL)) {
+		key = environment(server.KeyEnv)
+	}
 	if base == "" {
 		m.dialect = newDialect(a, "")
 		m.err = &pawl.ProviderError{Provider: a.provider, Code: pawl.CodeInvalidRequest,
@@ -154,6 +162,9 @@ func newModel(a *api, model string, o *Options) *Model {
 		m.client.Header.Set("Authorization", "Bearer "+key)
 	case !keyless && m.client.Header.Get("Authorization") == "" && (server.KeyHeader == "" || m.client.Header.Get(server.KeyHeader) == ""):
 		message := "no API key: set " + server.KeyEnv + " or Options.Key"
+		if environment(server.KeyEnv) != "" {
+			message = "no API key for " + u.Hostname() + ": " + server.KeyEnv + " is not sent to an address that is not its provider's; give the key with the address (Options.Key)"
+		}
 		if o.Server == nil {
 			message += " (or OPENAI_BASE_URL, for a server that needs none)"
 		}

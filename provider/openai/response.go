@@ -27,6 +27,10 @@ type responseDecoder struct {
 	*wire.Emitter
 	slots []slot // the items of a stream, in the order in which they appeared
 	ended bool   // a last event came
+
+	number   int64 // of the last event
+	numbered bool  // there was one
+	counts   bool  // numbers have grown, so they mean something
 }
 
 // item is one output item. Its members are raw JSON until its type is known.
@@ -241,14 +245,17 @@ func (d *responseDecoder) item(it *item) error {
 		if err != nil {
 			return err
 		}
+		if err := tellImage(d.Emitter, it.typ); err != nil {
+			return err
+		}
 		return d.Part(pawl.Reasoning{Opaque: o})
 	}
 	call, err := d.toCall(it)
 	if err != nil {
 		return err
 	}
-	if d.wrapped(call.Name) {
-		return d.unwrap(call)
+	if wrapped(d.Tools, call.Name) {
+		return unwrap(d.Emitter, call)
 	}
 	return d.Part(call)
 }
@@ -357,48 +364,4 @@ func reasoningText(it *item) string {
 		}
 	}
 	return ""
-}
-
-// wrapped reports whether a call is the pseudo tool by which some models wrap several calls into one.
-func (d *responseDecoder) wrapped(name string) bool {
-	return (name == "parallel" || name == "multi_tool_use.parallel") && (!d.Tools.Known() || !d.Tools.Offered(d.Tools.ToWire(name)))
-}
-
-// unwrap yields the calls inside a wrapped call, or the call itself where it has another form.
-func (d *responseDecoder) unwrap(call pawl.ToolCall) error {
-	var calls []pawl.ToolCall
-	c := jsonscan.New(call.Args)
-	if jsonscan.IsObject(call.Args) && c.Object() {
-		for k, ok := c.Key(); ok; k, ok = c.Key() {
-			if string(k) != "tool_uses" {
-				continue
-			}
-			for c.Array(); c.More(); {
-				inner := pawl.ToolCall{ID: call.ID + "_" + strconv.Itoa(len(calls))}
-				if !c.Object() {
-					continue
-				}
-				for k, ok := c.Key(); ok; k, ok = c.Key() {
-					switch string(k) {
-					case "recipient_name":
-						inner.Name = d.Tools.FromWire(strings.TrimPrefix(c.String(), "functions."))
-					case "parameters":
-						inner.Args = append(json.RawMessage(nil), c.Raw()...)
-					}
-				}
-				if inner.Name != "" {
-					calls = append(calls, inner)
-				}
-			}
-		}
-	}
-	if len(calls) == 0 {
-		return d.Part(call)
-	}
-	for _, inner := range calls {
-		if err := d.Part(inner); err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -29,7 +29,7 @@ func (d *responseDecoder) Event(data []byte) error {
 	}
 	var typ, delta, text, args, input, item, response, failure []byte
 	// Members that repeat at length what fragments have brought are not even read, where the ones before tell.
-	output, content := int64(noIndex), int64(0)
+	output, content, number := int64(noIndex), int64(0), int64(noIndex)
 	c := jsonscan.New(data)
 	if !c.Object() {
 		return d.broken("an event is not a JSON object: %s", wire.Excerpt(data))
@@ -42,6 +42,8 @@ func (d *responseDecoder) Event(data []byte) error {
 			}
 		case "output_index":
 			output, _ = c.Int()
+		case "sequence_number":
+			number, _ = c.Int()
 		case "content_index", "summary_index":
 			content, _ = c.Int()
 		case "delta":
@@ -85,6 +87,9 @@ func (d *responseDecoder) Event(data []byte) error {
 	if err := c.End(); err != nil {
 		return d.broken("an event cannot be read: %v", err)
 	}
+	if again, err := d.inOrder(number); again || err != nil {
+		return err
+	}
 	if failure != nil || string(typ) == "error" {
 		if failure == nil {
 			failure = data
@@ -118,6 +123,25 @@ func (d *responseDecoder) Event(data []byte) error {
 		return d.argsDone(output, input)
 	}
 	return nil
+}
+
+// inOrder follows the numbers of events, where a server counts them. An event with the number of the one before came twice, and is passed over;
+// one with a lower number came too late: what it has to say belongs before what was said.
+func (d *responseDecoder) inOrder(number int64) (again bool, err error) {
+	switch {
+	case number == noIndex:
+		return false, nil
+	case number > d.number:
+		d.counts = d.counts || d.numbered
+		d.number, d.numbered = number, true
+		return false, nil
+	case !d.counts:
+		d.number, d.numbered = number, true
+		return false, nil
+	case number == d.number:
+		return true, nil
+	}
+	return false, d.broken("the events of the reply are out of order: number %d came after %d", number, d.number)
 }
 
 // last reports the events that end a stream.
@@ -179,7 +203,7 @@ func (d *responseDecoder) added(index int64, raw []byte) error {
 		}
 		s.call = call
 		s.call.Args = nil
-		if d.wrapped(call.Name) {
+		if wrapped(d.Tools, call.Name) {
 			s.hold = []byte{}
 			return nil
 		}
@@ -265,7 +289,7 @@ func (d *responseDecoder) argsDone(index int64, raw []byte) error {
 		}
 		s.sealed = true
 		s.call.Args = s.hold
-		return d.unwrap(s.call)
+		return unwrap(d.Emitter, s.call)
 	}
 	if !s.any && wire.Filled(raw) {
 		s.any = true

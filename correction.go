@@ -1,0 +1,299 @@
+package pawl
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/santhosh-tekuri/jsonschema/v6/kind"
+
+	"github.com/pawl-go/pawl/internal/nearest"
+)
+
+// wording makes of what the validator found what a model is told: what was expected, what came, and what is nearest to it.
+type wording struct {
+	doc  map[string]any // the schema
+	root any            // the value
+}
+
+// faults are the validator's findings in the order of the paths. Of a value that fits none of several forms, only what is wrong in the form
+// that is nearest to it.
+func (w *wording) faults(ve *jsonschema.ValidationError) []fault {
+	out := w.of(ve, "")
+	slices.SortStableFunc(out, func(a, b fault) int { return slices.Compare(a.path, b.path) })
+	return slices.CompactFunc(out, func(a, b fault) bool { return slices.Equal(a.path, b.path) && a.text == b.text })
+}
+
+func (w *wording) of(ve *jsonschema.ValidationError, form string) (out []fault) {
+	for _, e := range leaves(ve) {
+		switch k := e.ErrorKind.(type) {
+		case *kind.AnyOf:
+			out = append(out, w.nearestForm(e, form)...)
+			continue
+		case *kind.OneOf:
+			if len(k.Subschemas) == 0 {
+				out = append(out, w.nearestForm(e, form)...)
+				continue
+			}
+		}
+		out = append(out, fault{e.InstanceLocation, form + w.text(e, at(w.root, e.InstanceLocation))})
+	}
+	return out
+}
+
+// leaves are the findings themselves, without what only groups them.
+func leaves(e *jsonschema.ValidationError) (out []*jsonschema.ValidationError) {
+	switch e.ErrorKind.(type) {
+	case *kind.Schema, *kind.Group, *kind.Reference, *kind.AllOf:
+		for _, c := range e.Causes {
+			out = append(out, leaves(c)...)
+		}
+		return out
+	}
+	return []*jsonschema.ValidationError{e}
+}
+
+// nearestForm says what is wrong with a value that fits none of the forms of an anyOf or oneOf.
+func (w *wording) nearestForm(e *jsonschema.ValidationError, form string) []fault {
+	got := at(w.root, e.InstanceLocation)
+	var types []string
+	var forms []*jsonschema.ValidationError // those of the value's own type
+	for _, c := range e.Causes {
+		if t := wrongType(c, e.InstanceLocation); t != nil {
+			types = append(types, t...)
+		} else {
+			forms = append(forms, c)
+		}
+	}
+	switch {
+	case len(e.Causes) == 0:
+		return []fault{{e.InstanceLocation, form + w.text(e, got)}}
+	case len(forms) == 0:
+		slices.Sort(types)
+		return []fault{{e.InstanceLocation, form + "expected " + strings.Join(slices.Compact(types), " or ") + ", got " + describe(got)}}
+	}
+	if path, want := decides(forms, len(e.InstanceLocation)); want != nil {
+		got := at(w.root, path)
+		return []fault{{path, form + "expected one of " + list(want) + ", got " + describe(got) + nearestOf(got, want)}}
+	}
+	best := slices.MinFunc(forms, func(a, b *jsonschema.ValidationError) int { return cmp.Compare(distance(a), distance(b)) })
+	if len(forms) > 1 && form == "" {
+		form = fmt.Sprintf("of the %d allowed forms the nearest is %s: ", len(e.Causes), w.formName(best, slices.Index(e.Causes, best)))
+	}
+	return w.of(best, form)
+}
+
+// wrongType returns the types that a form wants of the value at path, when the value is of another; nil: it is not.
+func wrongType(form *jsonschema.ValidationError, path []string) []string {
+	for _, l := range leaves(form) {
+		if t, ok := l.ErrorKind.(*kind.Type); ok && len(l.InstanceLocation) == len(path) {
+			return t.Want
+		}
+	}
+	return nil
+}
+
+// decides finds the value by which forms are told apart: the one that all of them want to be something of their own, and what. depth is that of the value
+// that has the forms. nil: there is none, or there is one form.
+func decides(forms []*jsonschema.ValidationError, depth int) (path []string, want []any) {
+	if len(forms) < 2 {
+		return nil, nil
+	}
+	for _, l := range leaves(forms[0]) {
+		if first := wanted(l); first == nil || len(l.InstanceLocation) > depth+1 {
+			continue
+		}
+		want = nil
+		all := true
+		for _, f := range forms {
+			i := slices.IndexFunc(leaves(f), func(o *jsonschema.ValidationError) bool {
+				return wanted(o) != nil && slices.Equal(o.InstanceLocation, l.InstanceLocation)
+			})
+			if all = i >= 0; !all {
+				break
+			}
+			for _, v := range wanted(leaves(f)[i]) {
+				if !slices.ContainsFunc(want, func(o any) bool { return show(o) == show(v) }) {
+					want = append(want, v)
+				}
+			}
+		}
+		if all {
+			return l.InstanceLocation, want
+		}
+	}
+	return nil, nil
+}
+
+// wanted are the values of which one was wanted; nil: it was about something else.
+func wanted(e *jsonschema.ValidationError) []any {
+	switch k := e.ErrorKind.(type) {
+	case *kind.Const:
+		return []any{k.Want}
+	case *kind.Enum:
+		return k.Want
+	}
+	return nil
+}
+
+// distance is how far a value is from a form: a value that names another form is farthest.
+func distance(form *jsonschema.ValidationError) (n int) {
+	for _, l := range leaves(form) {
+		switch k := l.ErrorKind.(type) {
+		case *kind.Const, *kind.Enum:
+			n += 100
+		case *kind.Required:
+			n += len(k.Missing)
+		case *kind.AdditionalProperties:
+			n += len(k.Properties)
+		default:
+			n++
+		}
+	}
+	return n
+}
+
+// formName names a form by its title, by what tells it apart, or by its place.
+func (w *wording) formName(form *jsonschema.ValidationError, place int) string {
+	s := w.schema(form.SchemaURL)
+	for range 8 {
+		ref, ok := s["$ref"].(string)
+		if !ok || !strings.HasPrefix(ref, "#") {
+			break
+		}
+		s = w.schema(ref)
+	}
+	if title, ok := s["title"].(string); ok && title != "" {
+		return fmt.Sprintf("%q", clip(title, 60))
+	}
+	props, _ := s["properties"].(map[string]any)
+	for _, name := range slices.Sorted(maps.Keys(props)) {
+		p, _ := props[name].(map[string]any)
+		if v, ok := p["const"]; ok {
+			return fmt.Sprintf("the one with %s %s", clip(name, 60), show(v))
+		}
+		if one, ok := p["enum"].([]any); ok && len(one) == 1 {
+			return fmt.Sprintf("the one with %s %s", clip(name, 60), show(one[0]))
+		}
+	}
+	return fmt.Sprintf("number %d", place+1)
+}
+
+// schema returns the part of the schema at a location; nil: it is no object.
+func (w *wording) schema(location string) map[string]any {
+	_, pointer, _ := strings.Cut(location, "#")
+	if plain, err := url.PathUnescape(pointer); err == nil {
+		pointer = plain
+	}
+	s, _ := pointed(w.doc, pointer).(map[string]any)
+	return s
+}
+
+// unknown words fields that the schema at location does not have: what they are near to, or what there is.
+func (w *wording) unknown(fields []string, location string) string {
+	props, _ := w.schema(location)["properties"].(map[string]any)
+	known := slices.Sorted(maps.Keys(props))
+	var b strings.Builder
+	b.WriteString("unknown " + plural(len(fields), "field ", "fields "))
+	guessed := false
+	slices.Sort(fields)
+	for i, f := range fields {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		fmt.Fprintf(&b, "%q", clip(f, 80))
+		if n := nearest.Word(f, known); n != "" {
+			fmt.Fprintf(&b, " (did you mean %q?)", n)
+			guessed = true
+		}
+	}
+	switch {
+	case guessed:
+	case len(known) == 0:
+		b.WriteString("; there are no fields here")
+	case len(known) <= 20:
+		b.WriteString("; " + plural(len(known), "the only field here is ", "the fields here are ") + quoteAll(known))
+	}
+	return b.String()
+}
+
+// text says what was expected and what came, for the model.
+func (w *wording) text(e *jsonschema.ValidationError, got any) string {
+	switch k := e.ErrorKind.(type) {
+	case *kind.Type:
+		return "expected " + strings.Join(k.Want, " or ") + ", got " + describe(got)
+	case *kind.Required:
+		return "missing required " + plural(len(k.Missing), "field ", "fields ") + quoteAll(k.Missing)
+	case *kind.AdditionalProperties:
+		return w.unknown(k.Properties, e.SchemaURL)
+	case *kind.Enum:
+		return "expected one of " + list(k.Want) + ", got " + describe(got) + nearestOf(got, k.Want)
+	case *kind.Const:
+		return "expected " + show(k.Want) + ", got " + describe(got)
+	case *kind.Format:
+		return fmt.Sprintf("expected text of the format %v, got %s", k.Want, describe(got))
+	case *kind.Minimum:
+		return "expected at least " + rat(k.Want) + ", got " + describe(got)
+	case *kind.Maximum:
+		return "expected at most " + rat(k.Want) + ", got " + describe(got)
+	case *kind.ExclusiveMinimum:
+		return "expected more than " + rat(k.Want) + ", got " + describe(got)
+	case *kind.ExclusiveMaximum:
+		return "expected less than " + rat(k.Want) + ", got " + describe(got)
+	case *kind.MultipleOf:
+		return "expected a multiple of " + rat(k.Want) + ", got " + describe(got)
+	case *kind.MinLength:
+		return fmt.Sprintf("expected at least %d characters, got %d", k.Want, k.Got)
+	case *kind.MaxLength:
+		return fmt.Sprintf("expected at most %d characters, got %d", k.Want, k.Got)
+	case *kind.MinItems:
+		return fmt.Sprintf("expected at least %d items, got %d", k.Want, k.Got)
+	case *kind.MaxItems:
+		return fmt.Sprintf("expected at most %d items, got %d", k.Want, k.Got)
+	case *kind.MinProperties:
+		return fmt.Sprintf("expected at least %d fields, got %d", k.Want, k.Got)
+	case *kind.MaxProperties:
+		return fmt.Sprintf("expected at most %d fields, got %d", k.Want, k.Got)
+	case *kind.UniqueItems:
+		return fmt.Sprintf("items %d and %d are equal; each may be there once", k.Duplicates[0], k.Duplicates[1])
+	case *kind.Pattern:
+		return fmt.Sprintf("expected text that matches %s, got %s", k.Want, describe(got))
+	case *kind.FalseSchema:
+		if n := len(e.InstanceLocation); n > 0 {
+			if _, list := at(w.root, e.InstanceLocation[:n-1]).([]any); list {
+				return "this item is not allowed; leave it out"
+			}
+		}
+		return "this field is not allowed; leave it out"
+	case *kind.AnyOf, *kind.OneOf:
+		if one, ok := k.(*kind.OneOf); ok && len(one.Subschemas) > 0 {
+			return "fits several of the allowed forms, must fit one; got " + describe(got)
+		}
+		return "fits none of the allowed forms; got " + describe(got)
+	case *kind.Not:
+		return "is a form that is not allowed; got " + describe(got)
+	case *kind.PropertyNames:
+		text := fmt.Sprintf("the field name %q is not allowed", clip(k.Property, 80))
+		if len(e.Causes) > 0 {
+			text += ": " + w.text(leaves(e.Causes[0])[0], k.Property)
+		}
+		return text
+	case *kind.Dependency:
+		return fmt.Sprintf("field %q needs %s too", k.Prop, quoteAll(k.Missing))
+	case *kind.DependentRequired:
+		return fmt.Sprintf("field %q needs %s too", k.Prop, quoteAll(k.Missing))
+	case *kind.Contains:
+		return "expected at least one item of the form that is asked for, got none"
+	case *kind.MinContains:
+		return fmt.Sprintf("expected at least %d items of the form that is asked for, got %d", k.Want, len(k.Got))
+	case *kind.MaxContains:
+		return fmt.Sprintf("expected at most %d items of the form that is counted, got %d", k.Want, len(k.Got))
+	case *kind.AdditionalItems:
+		return fmt.Sprintf("the last %d %s too many", k.Count, plural(k.Count, "item is", "items are"))
+	}
+	return strings.Join(e.ErrorKind.KeywordPath(), "/") + " is not met; got " + describe(got)
+}

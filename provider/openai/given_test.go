@@ -1,0 +1,113 @@
+package openai_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/wiretest"
+	"github.com/pawl-go/pawl/provider/openai"
+)
+
+func asks(m pawl.Media) *pawl.Request {
+	return &pawl.Request{Model: "m", Whole: true, Messages: []pawl.Message{{Role: pawl.RoleUser, Parts: []pawl.Part{m}}}}
+}
+
+// Files that were uploaded before go by their id; another provider's are refused.
+func TestUploadedFiles(t *testing.T) {
+	for _, c := range []struct {
+		wire *wiretest.Wire
+		m    pawl.Media
+		want string
+	}{
+		{responsesWire, pawl.Media{URL: "file-1"}, `{"type":"input_file","file_id":"file-1"}`},
+		{responsesWire, pawl.Media{URL: "file-1", MIME: "image/png"}, `{"type":"input_image","file_id":"file-1"}`},
+		{chatWire, pawl.Media{URL: "file-1"}, `{"type":"file","file":{"file_id":"file-1"}}`},
+		{chatWire, pawl.Media{URL: "file-1", MIME: "image/png"}, "error unsupported: messages[0].parts[0]: Chat Completions takes uploaded documents by their id, but no images; the Responses API does"},
+		{responsesWire, pawl.Media{URL: "file_1"}, "error unsupported: messages[0].parts[0]: file_1 is a file at Anthropic; those at OpenAI begin with file-"},
+		{chatWire, pawl.Media{URL: "file_1"}, "error unsupported: messages[0].parts[0]: file_1 is a file at Anthropic; those at OpenAI begin with file-"},
+	} {
+		c.wire.CheckEncode(t, c.wire.API+" "+c.m.URL+" "+c.m.MIME, asks(c.m), `{"model"`, c.want)
+	}
+}
+
+// A user's message can name a file of this machine; nothing else can.
+func TestLocalFiles(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "a.png")
+	if err := os.WriteFile(name, []byte("x"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, w := range []*wiretest.Wire{chatWire, responsesWire} {
+		w.CheckEncode(t, w.API, asks(pawl.Media{URL: name}), `{"model"`, `data:image/png;base64,eA==`)
+		if _, err := w.Encode(asks(pawl.Media{URL: name + ".none", MIME: "image/png"})); err == nil {
+			t.Errorf("%s: a file that is not there was sent", w.API)
+		}
+		req := &pawl.Request{Model: "m", Messages: []pawl.Message{pawl.User("u"), pawl.Assistant(pawl.ToolCall{ID: "a", Name: "f"}),
+			pawl.Results(pawl.ToolResult{CallID: "a", Parts: []pawl.Part{pawl.Media{URL: name}}})}}
+		if b, err := w.Encode(req); err == nil || !strings.Contains(err.Error(), "only a user's message can name a local file") {
+			t.Errorf("%s: a result names a file: got %s, %v", w.API, b, err)
+		}
+	}
+}
+
+// Tools of the provider's own stand beside the request's, and the rest of the options goes in as before.
+func TestHostedToolsBesideFunctions(t *testing.T) {
+	for _, w := range []*wiretest.Wire{chatWire, responsesWire} {
+		req := user("go")
+		req.Tools = []*pawl.Tool{tool("f")}
+		req.Settings.Options = map[string]json.RawMessage{w.Provider: []byte(`{ "tools": [ {"type":"web_search"} ], "seed" : 1 }`)}
+		w.CheckEncode(t, w.API, req, `{"model"`, `,{"type":"web_search"}]`)
+		w.CheckEncode(t, w.API, req, `{"model"`, `"name":"f"`)
+		w.CheckEncode(t, w.API, req, `{"model"`, `"seed":1}`)
+		req.Tools = nil
+		w.CheckEncode(t, w.API, req, `{"model"`, `"tools":[{"type":"web_search"}]`)
+	}
+}
+
+// A tool that is offered under the wrapper's name is a tool.
+func TestWrapperThatIsATool(t *testing.T) {
+	const body = `{"choices":[{"index":0,"message":{"tool_calls":[{"id":"p","function":{"name":"parallel","arguments":"{\"tool_uses\":[{\"recipient_name\":\"functions.f\",\"parameters\":{}}]}"}}]},"finish_reason":"tool_calls"}]}`
+	for offered, want := range map[string]string{"parallel": "parallel", "f": "f"} {
+		m := openai.NewChat("m", known(wiretest.Transport(func(*http.Request) (*http.Response, error) { return reply(200, body), nil })))
+		req := user("go")
+		req.Tools = []*pawl.Tool{tool(offered)}
+		resp, err := pawl.Complete(t.Context(), m, req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := resp.Message.Calls(); len(got) != 1 || got[0].Name != want {
+			t.Errorf("with the tool %s: got %+v, want a call of %s", offered, got, want)
+		}
+	}
+}
+
+// Pictures and sounds that a server makes are never lost without a word.
+func TestMediaOfReplies(t *testing.T) {
+	const image = `{"type":"image_generation_call","id":"ig","status":"completed","result":"eA=="}`
+	for _, c := range []struct {
+		name, body, want string
+		sse              bool
+		wire             *wiretest.Wire
+	}{
+		{"sound", whole("stop", `{"content":null,"audio":{"id":"a","data":"eA==","transcript":"hi"}}`), "left out of the reply: the server gave it beside its text, as audio", false, chatWire},
+		{"pictures", whole("stop", `{"content":"here","images":[{"type":"image_url","image_url":{"url":"data:image/png;base64,eA=="}}]}`), "as images", false, chatWire},
+		{"pictures, streamed", deltas("stop", `{"content":"here"}`, `{"images":[{"type":"image_url"}]}`, `{"images":[{"type":"image_url"}]}`), "as images", true, chatWire},
+		{"empty members", whole("stop", `{"content":"here","audio":{"data":"","id":""},"images":[]}`), "", false, chatWire},
+		{"a picture of a tool", response(image), "Reasoning.Opaque", false, responsesWire},
+		{"a picture of a tool, streamed", events(`{"type":"response.output_item.added","output_index":0,"item":{"type":"image_generation_call","id":"ig"}}`, `{"type":"response.output_item.done","output_index":0,"item":`+image+`}`,
+			`{"type":"response.completed","response":{"status":"completed","output":[]}}`), "Reasoning.Opaque", true, responsesWire},
+	} {
+		m := c.wire.Open(transport(func(*http.Request) (*http.Response, error) { return reply(200, c.body), nil }))
+		_, notices, err := ask(t.Context(), m, user("go"), c.sse)
+		if err != nil {
+			t.Fatalf("%s: %v", c.name, err)
+		}
+		if n := len(notices); c.want == "" && n > 0 || c.want != "" && (n != 1 || notices[0].Code != "media_left_out" || !strings.Contains(notices[0].Text, c.want)) {
+			t.Errorf("%s: got the notices %v, want one that says %q", c.name, notices, c.want)
+		}
+	}
+}

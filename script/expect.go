@@ -1,0 +1,210 @@
+package script
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/pawl-go/pawl"
+)
+
+// Matcher looks at a request and says what is not as expected, for people; "" where all is. It must not change or keep the request.
+type Matcher func(req *pawl.Request) string
+
+// UnexpectedError says that a request was not what its turn expects.
+type UnexpectedError struct {
+	Turn   int      // from 1
+	Faults []string // what is not as expected, with the difference
+}
+
+// Error names the turn and what was not as expected.
+func (e *UnexpectedError) Error() string {
+	return fmt.Sprintf("script: turn %d: %s", e.Turn, strings.Join(e.Faults, "; "))
+}
+
+// Expect returns t with expectations of the request that it answers. Where one is not met, the request fails with *UnexpectedError.
+func Expect(t Turn, want ...Matcher) Turn {
+	t.want = slices.Concat(t.want, want)
+	return t
+}
+
+// First plays the first of turns whose expectations are met. When none is, the request fails with *UnexpectedError, which says why for each.
+func First(turns ...Turn) Turn {
+	var t Turn
+	t.next = func(req *pawl.Request) Turn {
+		var want []Matcher
+		for i, t := range turns {
+			faults := t.unmet(req)
+			if faults == nil {
+				return t
+			}
+			want = append(want, func(*pawl.Request) string { return fmt.Sprintf("not reply %d: %s", i+1, strings.Join(faults, "; ")) })
+		}
+		return Turn{want: append(want, func(*pawl.Request) string { return "none of the replies fits" })}
+	}
+	return t
+}
+
+// unmet returns what req is not; nil: nothing is missing.
+func (t Turn) unmet(req *pawl.Request) (faults []string) {
+	for _, m := range t.want {
+		if f := m(req); f != "" {
+			faults = append(faults, f)
+		}
+	}
+	return faults
+}
+
+// Asked expects text in the last message of the user.
+func Asked(text string) Matcher {
+	return func(req *pawl.Request) string {
+		for i := len(req.Messages) - 1; i >= 0; i-- {
+			if m := req.Messages[i]; m.Role == pawl.RoleUser {
+				if strings.Contains(m.Text(), text) {
+					return ""
+				}
+				return fmt.Sprintf("the user was to say %q, and said %q", text, m.Text())
+			}
+		}
+		return fmt.Sprintf("the user was to say %q, and said nothing", text)
+	}
+}
+
+// Told expects text in the latest result of the tool name.
+func Told(name, text string) Matcher {
+	return func(req *pawl.Request) string {
+		r := ResultOf(req, name)
+		switch {
+		case r == nil:
+			return fmt.Sprintf("%s was to give %q, and there is no result of it", name, text)
+		case !strings.Contains(r.Text(), text):
+			return fmt.Sprintf("%s was to give %q, and gave %q", name, text, r.Text())
+		}
+		return ""
+	}
+}
+
+// Offered expects these tools, in this order, and no others.
+func Offered(names ...string) Matcher {
+	return func(req *pawl.Request) string {
+		got := make([]string, len(req.Tools))
+		for i, t := range req.Tools {
+			got[i] = t.Name
+		}
+		if slices.Equal(got, names) {
+			return ""
+		}
+		return fmt.Sprintf("the tools were to be %q, and are %q", names, got)
+	}
+}
+
+// Conversation expects exactly these messages, instructions included. What differs is shown line by line: - is missing, + should not be there.
+func Conversation(want ...pawl.Message) Matcher {
+	return func(req *pawl.Request) string {
+		got, expected := lines(req.Messages), lines(want)
+		if slices.Equal(got, expected) {
+			return ""
+		}
+		return "the conversation is not as expected (- missing, + too much):\n" + diff(expected, got)
+	}
+}
+
+// lines renders messages, a line a part or more.
+func lines(msgs []pawl.Message) []string {
+	var out []string
+	for _, m := range msgs {
+		if len(m.Parts) == 0 {
+			out = append(out, string(m.Role)+": (empty)")
+		}
+		for _, p := range m.Parts {
+			text := ""
+			switch p := p.(type) {
+			case pawl.Text:
+				text = p.Text
+			case pawl.Reasoning:
+				text = "(thinks) " + p.Text
+			case pawl.Media:
+				text = fmt.Sprintf("(medium %s %s, %d bytes)", p.MIME, p.URL, len(p.Data))
+			case pawl.ToolCall:
+				text = fmt.Sprintf("(call %s) %s %s", p.ID, p.Name, p.Args)
+			case pawl.ToolResult:
+				kind := "result"
+				if p.IsError {
+					kind = "failed"
+				}
+				text = fmt.Sprintf("(%s %s) %s", kind, p.CallID, p.Text())
+			}
+			for i, l := range strings.Split(text, "\n") {
+				if i == 0 {
+					l = string(m.Role) + ": " + l
+				} else {
+					l = "  " + l
+				}
+				out = append(out, l)
+			}
+		}
+	}
+	return out
+}
+
+// diff shows how b differs from a, with three equal lines before and after at most.
+func diff(a, b []string) string {
+	const around = 3
+	head := 0
+	for head < len(a) && head < len(b) && a[head] == b[head] {
+		head++
+	}
+	tail := 0
+	for tail < len(a)-head && tail < len(b)-head && a[len(a)-1-tail] == b[len(b)-1-tail] {
+		tail++
+	}
+	var out strings.Builder
+	write := func(mark string, lines []string) {
+		for _, l := range lines {
+			out.WriteString(mark + l + "\n")
+		}
+	}
+	write("  ", a[max(0, head-around):head])
+	x, y := a[head:len(a)-tail], b[head:len(b)-tail]
+	if len(x)*len(y) > 1<<20 { // too much to look for what is common
+		write("- ", x)
+		write("+ ", y)
+	} else {
+		between(x, y, write)
+	}
+	write("  ", a[len(a)-tail:min(len(a), len(a)-tail+around)])
+	return out.String()
+}
+
+// between writes the shortest way from x to y.
+func between(x, y []string, write func(mark string, lines []string)) {
+	common := make([][]int, len(x)+1) // the longest common subsequence of what is left
+	for i := range common {
+		common[i] = make([]int, len(y)+1)
+	}
+	for i := len(x) - 1; i >= 0; i-- {
+		for j := len(y) - 1; j >= 0; j-- {
+			if x[i] == y[j] {
+				common[i][j] = common[i+1][j+1] + 1
+			} else {
+				common[i][j] = max(common[i+1][j], common[i][j+1])
+			}
+		}
+	}
+	i, j := 0, 0
+	for i < len(x) && j < len(y) {
+		switch {
+		case x[i] == y[j]:
+			write("  ", x[i:i+1])
+			i, j = i+1, j+1
+		case common[i+1][j] >= common[i][j+1]:
+			write("- ", x[i:i+1])
+			i++
+		default:
+			write("+ ", y[j:j+1])
+			j++
+		}
+	}
+	write("- ", x[i:])
+	write("+ ", y[j:])
+}

@@ -1,0 +1,207 @@
+package script
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"reflect"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/pawl-go/pawl"
+)
+
+// Record returns a Model that asks m, and keeps what it answers. After the run, Script is the same conversation without m: a run with
+// it that is given the same tools and the same words has the same Result.
+//
+//	rec := script.Record(openai.New("gpt-5-mini", nil))
+//	res, err := (&pawl.Agent{Model: rec, Tools: tools}).Run(ctx, pawl.User("…"))
+//	written, err := rec.Script()
+//	b, err := json.Marshal(written) // for testdata; json.Unmarshal reads it into a Model
+func Record(m pawl.Model) *Recorder { return &Recorder{inner: m, turns: map[int]Turn{}} }
+
+// Recorder is a Model that keeps the replies of another, by how many replies came before. It records one conversation, in as many runs as
+// it likes, and may be used concurrently.
+type Recorder struct {
+	inner pawl.Model
+
+	mu    sync.Mutex
+	turns map[int]Turn // by the replies before
+	holds bool
+	err   error
+}
+
+var (
+	_ pawl.Model        = (*Recorder)(nil)
+	_ pawl.OutputHolder = (*Recorder)(nil)
+)
+
+// HoldsOutput passes the question on.
+func (r *Recorder) HoldsOutput(req *pawl.Request) bool {
+	h, ok := r.inner.(pawl.OutputHolder)
+	holds := ok && h.HoldsOutput(req)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.holds = holds
+	return holds
+}
+
+// Stream passes the reply on, and keeps it once it is whole, or has failed. Of a reply that failed the error is kept; of one that the caller broke off, nothing.
+func (r *Recorder) Stream(ctx context.Context, req *pawl.Request) iter.Seq2[pawl.Delta, error] {
+	return func(yield func(pawl.Delta, error) bool) {
+		resp := new(pawl.Response)
+		broken := false
+		for d, err := range r.inner.Stream(ctx, req) {
+			switch {
+			case err != nil && ctx.Err() == nil:
+				r.keep(req, Turn{Err: err})
+			case err == nil && !broken:
+				if broken = resp.Add(d) != nil; !broken && d.Finish != "" {
+					u := resp.Usage
+					r.keep(req, Turn{Parts: resp.Message.Parts, Finish: resp.Finish, Usage: &u, Model: resp.Model, ID: resp.ID})
+				}
+			}
+			if !yield(d, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// keep keeps a turn. A reply takes the place of a failure; another reply in the same place is of another conversation.
+func (r *Recorder) keep(req *pawl.Request, t Turn) {
+	n := replies(req)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	before, ok := r.turns[n]
+	if ok && before.Err == nil {
+		if t.Err == nil && !reflect.DeepEqual(before, t) && r.err == nil {
+			r.err = fmt.Errorf("script: two replies were recorded after %d others; record one conversation at a time", n)
+		}
+		return
+	}
+	r.turns[n] = t
+}
+
+// Script returns what was recorded so far. An error says that it is no one conversation.
+func (r *Recorder) Script() (*Model, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	places := make([]int, 0, len(r.turns))
+	for n := range r.turns {
+		places = append(places, n)
+	}
+	slices.Sort(places)
+	m := &Model{Holds: r.holds}
+	for i, n := range places {
+		if i == 0 {
+			m.Skip = n
+		}
+		if n != m.Skip+i {
+			return nil, fmt.Errorf("script: the reply after %d others was not recorded", m.Skip+i)
+		}
+		m.Turns = append(m.Turns, r.turns[n])
+	}
+	return m, r.err
+}
+
+type (
+	modelJSON struct {
+		Skip  int        `json:"skip,omitzero"`
+		Holds bool       `json:"holds,omitzero"`
+		Turns []turnJSON `json:"turns"`
+	}
+	turnJSON struct {
+		Message *pawl.Message     `json:"message,omitzero"` // nil: an empty reply
+		Args    []string          `json:"args,omitzero"`    // of its calls, where they have spacing that the form of a message has not
+		Finish  pawl.FinishReason `json:"finish,omitzero"`
+		Usage   *pawl.Usage       `json:"usage,omitzero"`
+		Model   string            `json:"model,omitzero"`
+		ID      string            `json:"id,omitzero"`
+		Error   *errorJSON        `json:"error,omitzero"`
+	}
+	errorJSON struct {
+		Provider   string        `json:"provider,omitzero"`
+		Status     int           `json:"status,omitzero"`
+		Code       pawl.Code     `json:"code,omitzero"` // "": an error that is no ProviderError
+		Message    string        `json:"message"`
+		Retryable  bool          `json:"retryable,omitzero"`
+		RetryAfter time.Duration `json:"retry_after_ns,omitzero"`
+	}
+)
+
+// MarshalJSON writes {"skip"?,"holds"?,"turns":[{"message","finish","usage","model","id","error"?}]}. Turns that decide, repeat or wait have no such form: they are
+// an error.
+func (m *Model) MarshalJSON() ([]byte, error) {
+	w := modelJSON{Skip: m.Skip, Holds: m.Holds, Turns: make([]turnJSON, len(m.Turns))}
+	for i, t := range m.Turns {
+		if t.next != nil || t.loop != nil || t.want != nil || t.Deltas != nil || t.Hold != nil || t.Delay != 0 || t.Pace != 0 || t.Size != 0 {
+			return nil, fmt.Errorf("script: turn %d is no plain reply", i+1)
+		}
+		j := turnJSON{Finish: t.Finish, Usage: t.Usage, Model: t.Model, ID: t.ID}
+		if len(t.Parts) > 0 {
+			j.Message = &pawl.Message{Role: pawl.RoleAssistant, Parts: t.Parts}
+			j.Args = spaced(j.Message.Calls())
+		}
+		var p *pawl.ProviderError
+		switch {
+		case errors.As(t.Err, &p):
+			j.Error = &errorJSON{p.Provider, p.Status, p.Code, p.Message, p.Retryable, p.RetryAfter}
+			if p.Message == "" && p.Err != nil {
+				j.Error.Message = p.Err.Error()
+			}
+		case t.Err != nil:
+			j.Error = &errorJSON{Message: t.Err.Error()}
+		}
+		w.Turns[i] = j
+	}
+	return json.Marshal(w)
+}
+
+// spaced returns the arguments of calls if some of them have spacing, and nil otherwise.
+func spaced(calls []pawl.ToolCall) []string {
+	args := make([]string, len(calls))
+	found := false
+	for i, c := range calls {
+		args[i] = string(c.Args)
+		var b bytes.Buffer
+		found = found || json.Compact(&b, c.Args) == nil && b.String() != args[i]
+	}
+	if !found {
+		return nil
+	}
+	return args
+}
+
+// UnmarshalJSON reads what MarshalJSON writes.
+func (m *Model) UnmarshalJSON(b []byte) error {
+	var w modelJSON
+	if err := json.Unmarshal(b, &w); err != nil {
+		return err
+	}
+	m.Skip, m.Holds, m.Turns = w.Skip, w.Holds, nil
+	for _, j := range w.Turns {
+		t := Turn{Finish: j.Finish, Usage: j.Usage, Model: j.Model, ID: j.ID}
+		if j.Message != nil {
+			t.Parts = j.Message.Parts
+		}
+		for n, i := 0, 0; i < len(t.Parts) && n < len(j.Args); i++ {
+			if c, ok := t.Parts[i].(pawl.ToolCall); ok {
+				c.Args = json.RawMessage(j.Args[n])
+				t.Parts[i] = c
+				n++
+			}
+		}
+		if e := j.Error; e != nil && e.Code != "" {
+			t.Err = &pawl.ProviderError{Provider: e.Provider, Status: e.Status, Code: e.Code, Message: e.Message, Retryable: e.Retryable, RetryAfter: e.RetryAfter}
+		} else if e != nil {
+			t.Err = errors.New(e.Message)
+		}
+		m.Turns = append(m.Turns, t)
+	}
+	return nil
+}

@@ -1,0 +1,220 @@
+package pawl_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/script"
+)
+
+// A message sent to a run takes its place behind the next results; when the model has answered meanwhile, the run goes on with it.
+func TestSteering(t *testing.T) {
+	for way, run := range ways {
+		var s pawl.Steering
+		work := does("work", func(ctx context.Context, c pawl.ToolCall) (pawl.ToolResult, error) {
+			if c.ID == "a" { // another call of the step is still open
+				if err := s.Steer(ctx, pawl.User("be brief"), pawl.User("and kind")); err != nil {
+					t.Error(err)
+				}
+			}
+			return pawl.TextResult("done " + c.ID), nil
+		})
+		m := script.New(script.Turn{Parts: []pawl.Part{call("a", "work", "{}"), call("b", "work", "{}")}},
+			script.Func(func(*pawl.Request) script.Turn {
+				if err := s.Steer(t.Context(), pawl.User("in English")); err != nil {
+					t.Error(err)
+				}
+				return script.Say("Voilà.")
+			}), script.Say("There."))
+		res, err := run(pawl.WithInbox(t.Context(), &s), &pawl.Agent{Model: m, Tools: []pawl.Toolset{work}}, pawl.User("go"))
+		if err != nil || res.Stop != pawl.StopAnswer || res.Spent.Rounds != 2 || len(res.Unread) > 0 {
+			t.Errorf("%s: got %v, %+v", way, err, res)
+		}
+		if diff := cmp.Diff(say(res.Messages), `user: go
+assistant: a work {}
+assistant: b work {}
+tool: a = done a
+tool: b = done b
+user: be brief
+user: and kind
+assistant: Voilà.
+user: in English
+assistant: There.
+`); diff != "" {
+			t.Errorf("%s: %s", way, diff)
+		}
+		mustBeValid(t, res)
+		if err := s.Steer(t.Context(), pawl.User("too late")); !errors.Is(err, pawl.ErrEnded) {
+			t.Errorf("after the end: %v", err)
+		}
+	}
+}
+
+func TestSteeringEvents(t *testing.T) {
+	var s pawl.Steering
+	if err := s.Steer(t.Context(), pawl.User("before it begins")); err != nil {
+		t.Fatal(err)
+	}
+	events, res, err := collect((&pawl.Agent{Model: script.New(script.Say("hi"))}).Stream(pawl.WithInbox(t.Context(), &s), pawl.User("go")))
+	if err != nil || say(res.Messages) != "user: go\nuser: before it begins\nassistant: hi\n" {
+		t.Errorf("got %v\n%s", err, say(res.Messages))
+	}
+	for i, e := range events {
+		if e.Kind == pawl.EventSteered {
+			if e.Message.Text() != "before it begins" || e.Path != "run/0/model" || e.Step != 1 || events[i+1].Step != 1 {
+				t.Errorf("got %+v", e)
+			}
+			return
+		}
+	}
+	t.Error("no event tells of the message")
+}
+
+// What no request had is handed back, whatever ends the run.
+func TestUnreadMessages(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		turns  []script.Turn
+		limits pawl.Limits
+		stop   pawl.Stop
+	}{
+		{"limit", []script.Turn{script.Call("work", nil), script.Say("done")}, pawl.Limits{Rounds: 1}, pawl.StopLimit},
+		{"failure", []script.Turn{script.Fail(errors.New("lost"))}, pawl.Limits{}, pawl.StopFailed},
+		{"pending", []script.Turn{script.Call("person", nil)}, pawl.Limits{}, pawl.StopPending},
+		{"cut", []script.Turn{script.Cut(script.Say("it is"))}, pawl.Limits{}, pawl.StopLimit},
+	} {
+		var s pawl.Steering
+		last := len(test.turns)
+		m := modelFunc(func(ctx context.Context, req *pawl.Request) iter.Seq2[pawl.Delta, error] {
+			n := 1
+			for _, m := range req.Messages {
+				if m.Role == pawl.RoleAssistant {
+					n++
+				}
+			}
+			if n == last {
+				if err := s.Steer(ctx, pawl.User("wait")); err != nil {
+					t.Error(err)
+				}
+			}
+			return script.New(test.turns...).Stream(ctx, req)
+		})
+		a := &pawl.Agent{Model: m, Tools: []pawl.Toolset{says("work", "x"), passive("person")}, Limits: test.limits}
+		res, _ := a.Run(pawl.WithInbox(t.Context(), &s), pawl.User("go"))
+		if res.Stop != test.stop || len(res.Unread) != 1 || res.Unread[0].Text() != "wait" || strings.Contains(say(res.Messages), "wait") {
+			t.Errorf("%s: got %s, unread %v\n%s", test.name, res.Stop, res.Unread, say(res.Messages))
+		}
+		if diff := cmp.Diff(roundTrip(t, res).Unread, res.Unread); diff != "" {
+			t.Error(diff)
+		}
+	}
+}
+
+// A message is for the whole: runs inside take none.
+func TestInnerRunsAreNotSteered(t *testing.T) {
+	var s pawl.Steering
+	inner := script.New(script.Say("fine"))
+	child := &pawl.Agent{Name: "child", Model: inner}
+	byHand := does("by_hand", func(ctx context.Context, _ pawl.ToolCall) (pawl.ToolResult, error) {
+		if err := s.Steer(ctx, pawl.User("for the whole")); err != nil {
+			return pawl.ToolResult{}, err
+		}
+		res, err := child.Run(ctx, pawl.User("go"))
+		return pawl.TextResult(res.Text()), err
+	})
+	a := &pawl.Agent{Model: script.New(script.Call("by_hand", nil), script.Call("child", `{"task":"x"}`), script.Say("done")), Tools: []pawl.Toolset{byHand, child.Tool("")}}
+	res, err := a.Run(pawl.WithInbox(t.Context(), &s), pawl.User("go"))
+	if err != nil || res.Stop != pawl.StopAnswer || res.Messages[3].Text() != "for the whole" {
+		t.Errorf("got %v, %s\n%s", err, res.Stop, say(res.Messages))
+	}
+	for _, req := range inner.Requests() {
+		if strings.Contains(say(req.Messages), "whole") {
+			t.Errorf("an inner run took it:\n%s", say(req.Messages))
+		}
+	}
+}
+
+func TestWhatCannotSteer(t *testing.T) {
+	var s pawl.Steering
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	for name, err := range map[string]error{
+		"an answer": s.Steer(t.Context(), pawl.User("fine"), pawl.Assistant(text("hi"))),
+		"a call":    s.Steer(t.Context(), pawl.Message{Role: pawl.RoleUser, Parts: []pawl.Part{call("a", "b", "{}")}}),
+		"nothing":   s.Steer(t.Context(), pawl.Message{Role: pawl.RoleUser}),
+		"ctx":       s.Steer(ended, pawl.User("hi")),
+	} {
+		if err == nil {
+			t.Errorf("%s was taken", name)
+		}
+	}
+	if got := s.Close(t.Context()); len(got) > 0 {
+		t.Errorf("took %v", got)
+	}
+}
+
+// Whenever messages come, each is in the transcript or unread, once and in order, and no run makes more requests than its rounds allow.
+func TestNoMessageIsLost(t *testing.T) {
+	taken, unread := 0, 0
+	for seed := range uint64(200) {
+		synctest.Test(t, func(t *testing.T) {
+			rnd := rand.New(rand.NewPCG(seed, 3))
+			var s pawl.Steering
+			var replies []written
+			for n := range rnd.IntN(4) {
+				w := written{parts: []pawl.Part{text("so")}, after: []time.Duration{time.Duration(rnd.IntN(30)) * ms}}
+				for i := range rnd.IntN(3) {
+					w.parts = append(w.parts, call(fmt.Sprint("c", n, "_", i), "work", fmt.Sprintf(`{"n":%d}`, rnd.IntN(1000))))
+				}
+				replies = append(replies, w)
+			}
+			began := map[string]time.Duration{}
+			rounds := 1 + rnd.IntN(3)
+			a := &pawl.Agent{Model: slowly(replies...), Tools: []pawl.Toolset{lasting("work", pawl.Effect(rnd.IntN(3)), 10*ms, began)}, Limits: pawl.Limits{Rounds: rounds}}
+			var want []string
+			var wg sync.WaitGroup
+			wg.Go(func() {
+				for i := range 5 {
+					time.Sleep(time.Duration(rnd.IntN(40)) * ms)
+					if err := s.Steer(t.Context(), pawl.User(fmt.Sprint("m", i))); err == nil {
+						want = append(want, fmt.Sprint("m", i))
+					} else if !errors.Is(err, pawl.ErrEnded) {
+						t.Error(err)
+					}
+				}
+			})
+			_, res, err := collect(a.Stream(pawl.WithInbox(t.Context(), &s), pawl.User("go")))
+			wg.Wait()
+			if err != nil || res.Spent.Requests > rounds+1 {
+				t.Fatalf("seed %d: %v, %d requests with %d rounds", seed, err, res.Spent.Requests, rounds)
+			}
+			var got []string
+			for _, m := range append(res.Messages[1:len(res.Messages):len(res.Messages)], res.Unread...) {
+				if m.Role == pawl.RoleUser {
+					got = append(got, m.Text())
+				}
+			}
+			if diff := cmp.Diff(got, want); diff != "" {
+				t.Errorf("seed %d: %s", seed, diff)
+			}
+			unread += len(res.Unread)
+			taken += len(got) - len(res.Unread)
+			mustBeValid(t, res)
+		})
+	}
+	t.Logf("%d messages were taken, %d were unread", taken, unread)
+	if taken < 100 || unread < 10 {
+		t.Error("the schedules are too tame")
+	}
+}

@@ -1,0 +1,154 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"encoding/binary"
+	"errors"
+	"math"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"github.com/pawl-go/pawl/store"
+)
+
+// maxTerms bounds the words of a query.
+const maxTerms = 64
+
+// indexed is text as it is given to the index: letters of scripts without spaces between words stand alone.
+func indexed(text string) string {
+	if !strings.ContainsFunc(text, spaceless) {
+		return text
+	}
+	var b strings.Builder
+	for _, r := range text {
+		if spaceless(r) {
+			b.WriteByte(' ')
+			b.WriteRune(r)
+			b.WriteByte(' ')
+		} else {
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
+
+// spaceless reports letters of scripts that put no space between words.
+func spaceless(r rune) bool {
+	return r >= 0x0E00 && unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar)
+}
+
+// terms is the query that finds what has any of the words of text; "" when it has none. Letters that stand side by side without a space
+// are looked for side by side.
+func terms(text string) string {
+	var list []string
+	for _, word := range strings.FieldsFunc(text, func(r rune) bool { return !unicode.In(r, unicode.L, unicode.N, unicode.M) }) {
+		if t := strings.TrimSpace(indexed(word)); t != "" {
+			list = append(list, `"`+strings.Join(strings.Fields(t), " ")+`"`) // a phrase, and no word of the query language
+		}
+		if len(list) == maxTerms {
+			break
+		}
+	}
+	return strings.Join(list, " OR ")
+}
+
+// searched is a kind of thing that can be found.
+type searched struct {
+	table, words string
+	id           string // an expression: what names a row of the table t, and decides between equal ones
+	from         string // joined to it, for id; may be ""
+	also         string // a condition; may be ""
+}
+
+// in fills the parts of a query in.
+func (k searched) in(query string) string {
+	return strings.NewReplacer("ID", k.id, "WORDS", k.words, "TABLE", k.table, "FROM", k.from, "ALSO", k.also).Replace(query)
+}
+
+// find returns the IDs of what a query finds in a scope, the best first, with their scores.
+func (db *DB) find(ctx context.Context, k searched, s store.Scope, q store.Query) ([]store.Ranked, error) {
+	if err := s.Check(); err != nil {
+		return nil, err
+	}
+	if err := q.Vector.Check(); err != nil {
+		return nil, err
+	}
+	deep := max(50, 4*q.Size()) // what is a little down in both rankings may be first in the end
+	var rankings [][]string
+	if match := terms(q.Text); match != "" {
+		ids, err := list(ctx, db.read, text, k.in(`select ID || ' ' || t.n from WORDS w join TABLE t on t.n = w.rowid FROM where WORDS match ? and t.tenant = ? and t.user = ? and (? = '' or t.thread = ?) ALSO
+			order by bm25(WORDS), 1 limit ?`), match, s.Tenant, s.User, s.Thread, s.Thread, deep)
+		if err != nil {
+			return nil, err
+		}
+		rankings = append(rankings, ids)
+	}
+	if v := q.Vector; v.Model != "" {
+		ids, err := list(ctx, db.read, text, k.in(`select ID || ' ' || t.n from TABLE t FROM where t.tenant = ? and t.user = ? and (? = '' or t.thread = ?) and t.model = ? and length(t.vector) = ? ALSO
+			order by vec_distance_cosine(t.vector, ?), 1 limit ?`), s.Tenant, s.User, s.Thread, s.Thread, v.Model, 4*len(v.Values), blob(v), deep)
+		if err != nil {
+			return nil, err
+		}
+		rankings = append(rankings, ids)
+	}
+	fused := store.Fuse(rankings...)
+	return fused[:min(len(fused), q.Size())], nil
+}
+
+func text(r *sql.Rows) (s string, err error) {
+	err = r.Scan(&s)
+	return s, err
+}
+
+// blob is a vector as SQLite's functions read it.
+func blob(v store.Vector) []byte {
+	if v.Model == "" {
+		return nil
+	}
+	b := make([]byte, 0, 4*len(v.Values))
+	for _, x := range v.Values {
+		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(x))
+	}
+	return b
+}
+
+func vector(model sql.NullString, b []byte) store.Vector {
+	if !model.Valid {
+		return store.Vector{}
+	}
+	v := store.Vector{Model: model.String, Values: make([]float32, len(b)/4)}
+	for i := range v.Values {
+		v.Values[i] = math.Float32frombits(binary.LittleEndian.Uint32(b[4*i:]))
+	}
+	return v
+}
+
+// null is a model's name for the table.
+func null(model string) any {
+	if model == "" {
+		return nil
+	}
+	return model
+}
+
+// load reads what was found, in the order of the ranking. read is given a row's number and its score.
+func load[T any](found []store.Ranked, err error, read func(n, score any) (T, error)) ([]T, error) {
+	out := make([]T, 0, len(found))
+	for _, r := range found {
+		n, err := strconv.ParseInt(r.ID[strings.LastIndexByte(r.ID, ' ')+1:], 10, 64)
+		if err != nil {
+			return nil, err
+		}
+		v, err := read(n, r.Score)
+		if errors.Is(err, store.ErrNotFound) {
+			continue // gone since it was found
+		}
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, v)
+	}
+	return out, err
+}

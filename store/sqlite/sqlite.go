@@ -1,0 +1,257 @@
+// Package sqlite keeps a store in one file: no server, no set-up.
+//
+//	db, err := sqlite.Open("pawl.db", nil)
+//	if err != nil { … }
+//	defer db.Close()
+//
+// The file is made when it is not there, readable by its owner only. What a method has changed is on disk when it returns: the journal is written
+// ahead (WAL) and synced at each commit. Several processes of one machine may use the file; a network file system may not hold it.
+//
+// Words are searched by FTS5, English ones by their stem, without regard to case and accents; Chinese, Japanese and Korean letter by letter. Vectors are
+// compared one by one, exactly, which for the 100,000 chunks of one user takes tenths of a second.
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/pawl-go/pawl/store"
+	_ "modernc.org/sqlite" // the driver
+	_ "modernc.org/sqlite/vec"
+)
+
+//go:embed schema.sql
+var schema string
+
+const (
+	version       = 1
+	applicationID = 0x7061776c // "pawl"
+)
+
+// DB is a store in a file. It may be used concurrently.
+type DB struct {
+	write *sql.DB // one connection: SQLite has one writer
+	read  *sql.DB
+	now   func() time.Time
+}
+
+var _ store.Store = (*DB)(nil)
+
+// Options are what Open can be told. Nil and the zero value are the defaults.
+type Options struct {
+	Now func() time.Time // the clock for Created and Updated; nil: time.Now
+}
+
+// Open opens the store in the file path, and makes it when it is not there. A file that is something else, or was written by a newer
+// version, is an error and stays as it is.
+func Open(path string, opts *Options) (*DB, error) {
+	db, err := open(path, opts)
+	if err != nil {
+		return nil, fmt.Errorf("store %s: %w", path, err)
+	}
+	return db, nil
+}
+
+func open(path string, opts *Options) (*DB, error) {
+	if path == "" {
+		return nil, errors.New("the path is empty")
+	}
+	full, err := filepath.Abs(path)
+	if err != nil {
+		return nil, err
+	}
+	f, err := os.OpenFile(full, os.O_RDWR|os.O_CREATE, 0o600) // SQLite would let others read it
+	if err != nil {
+		var pe *fs.PathError
+		if errors.As(err, &pe) {
+			err = pe.Err
+		}
+		return nil, err
+	}
+	f.Close()
+	dsn := func(more ...string) string {
+		q := url.Values{"_pragma": append([]string{"busy_timeout(10000)", "foreign_keys(1)", "synchronous(FULL)"}, more...)}
+		return (&url.URL{Scheme: "file", OmitHost: true, Path: full, RawQuery: q.Encode()}).String()
+	}
+	if err := ours(dsn("query_only(1)")); err != nil {
+		return nil, err
+	}
+	db := &DB{now: time.Now}
+	if opts != nil && opts.Now != nil {
+		db.now = opts.Now
+	}
+	if db.write, err = sql.Open("sqlite", dsn("journal_mode(WAL)")+"&_txlock=immediate"); err != nil {
+		return nil, err
+	}
+	db.write.SetMaxOpenConns(1)
+	if err := db.migrate(context.Background()); err != nil {
+		db.write.Close()
+		return nil, err
+	}
+	if db.read, err = sql.Open("sqlite", dsn("query_only(1)")); err != nil {
+		db.write.Close()
+		return nil, err
+	}
+	db.read.SetMaxOpenConns(max(4, runtime.GOMAXPROCS(0)))
+	db.read.SetMaxIdleConns(max(4, runtime.GOMAXPROCS(0)))
+	return db, nil
+}
+
+// Close ends the use of the file. Methods fail after it.
+func (db *DB) Close() error { return errors.Join(db.read.Close(), db.write.Close()) }
+
+// ours reports a file that is not for this program, before anything is written to it.
+func ours(dsn string) error {
+	db, err := sql.Open("sqlite", dsn)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	var id, have, tables int
+	err = db.QueryRow("select (select application_id from pragma_application_id), (select user_version from pragma_user_version), (select count(*) from sqlite_schema)").Scan(&id, &have, &tables)
+	switch {
+	case err != nil && strings.Contains(err.Error(), "not a database"):
+		return errors.New("the file is no SQLite database")
+	case err != nil:
+		return err
+	case tables > 0 && id != applicationID:
+		return errors.New("the file is a database of another program")
+	case have > version:
+		return fmt.Errorf("the file was written by a newer version (its form is %d, this program knows %d)", have, version)
+	}
+	return nil
+}
+
+// migrate brings the file to this version.
+func (db *DB) migrate(ctx context.Context) error {
+	return db.change(ctx, func(tx *sql.Tx) error {
+		var have int
+		if err := tx.QueryRow("pragma user_version").Scan(&have); err != nil || have == version {
+			return err
+		}
+		_, err := tx.Exec(schema + fmt.Sprintf("; pragma application_id = %d; pragma user_version = %d", applicationID, version))
+		return err
+	})
+}
+
+// change runs fn in a transaction that writes.
+func (db *DB) change(ctx context.Context, fn func(tx *sql.Tx) error) error {
+	tx, err := db.write.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	if err := fn(tx); err != nil {
+		return errors.Join(err, ignore(tx.Rollback(), sql.ErrTxDone))
+	}
+	return tx.Commit()
+}
+
+func ignore(err, what error) error {
+	if errors.Is(err, what) {
+		return nil
+	}
+	return err
+}
+
+// list reads all rows.
+func list[T any](ctx context.Context, q querier, scan func(*sql.Rows) (T, error), query string, args ...any) ([]T, error) {
+	rows, err := q.QueryContext(ctx, query, args...)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	out := []T{}
+	for rows.Next() {
+		v, err := scan(rows)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, v)
+	}
+	return out, rows.Err()
+}
+
+// one reads the one row there is; store.ErrNotFound when there is none.
+func one[T any](ctx context.Context, q querier, what string, scan func(*sql.Rows) (T, error), query string, args ...any) (T, error) {
+	all, err := list(ctx, q, scan, query, args...)
+	if err == nil && len(all) == 0 {
+		err = fmt.Errorf("%s: %w", what, store.ErrNotFound)
+	}
+	if err != nil {
+		var zero T
+		return zero, err
+	}
+	return all[0], nil
+}
+
+type querier interface {
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+}
+
+// changed turns a change that met no row into store.ErrNotFound.
+func changed(res sql.Result, err error, what string) error {
+	if err != nil {
+		return err
+	}
+	if n, err := res.RowsAffected(); err != nil || n > 0 {
+		return err
+	}
+	return fmt.Errorf("%s: %w", what, store.ErrNotFound)
+}
+
+// stamp and moment keep a time as nanoseconds; 0 is the zero time.
+func stamp(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixNano()
+}
+
+func moment(n int64) time.Time {
+	if n == 0 {
+		return time.Time{}
+	}
+	return time.Unix(0, n).UTC()
+}
+
+// jsonText keeps a JSON value, checked; nil is null.
+func jsonText(what string, b json.RawMessage) (any, error) {
+	if len(b) == 0 {
+		return nil, nil
+	}
+	if !json.Valid(b) {
+		return nil, fmt.Errorf("%s is no JSON", what)
+	}
+	return string(b), nil
+}
+
+func raw(s sql.NullString) json.RawMessage {
+	if !s.Valid {
+		return nil
+	}
+	return json.RawMessage(s.String)
+}
+
+// valid checks what a method is given.
+func valid(s store.Scope, ids ...string) error {
+	if err := s.Check(); err != nil {
+		return err
+	}
+	for _, id := range ids {
+		if err := store.CheckID(id); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,210 @@
+package storetest
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+
+	"github.com/pawl-go/pawl/store"
+)
+
+func (s *suite) documents() {
+	chunks := []store.Chunk{{Heading: "Leave > Days", Text: "Everybody has twelve days."}, {Text: "Ask your manager.", Vector: store.Vector{Model: "m", Values: []float32{1, 0.5, -2}}}}
+	d := must(s.db.PutDocument(s.ctx, alice, store.Document{ID: "handbook", Title: "Handbook", Source: "handbook.md", Kind: "text/markdown", Digest: "d1", Meta: []byte(`[1]`)}, chunks))
+	if d.Chunks != 2 || d.Created.IsZero() {
+		s.Errorf("kept as %+v", d)
+	}
+	s.same(d, must(s.db.Document(s.ctx, alice, "handbook")))
+	got := must(s.db.Chunks(s.ctx, alice, "handbook", 0, 0))
+	for i := range chunks {
+		chunks[i].Document, chunks[i].Index = "handbook", i
+	}
+	s.same(chunks, got)
+	if part := must(s.db.Chunks(s.ctx, alice, "handbook", 1, 5)); len(part) != 1 || part[0].ID() != "handbook#1" {
+		s.Errorf("from chunk 1: %+v", part)
+	}
+	again := must(s.db.PutDocument(s.ctx, alice, store.Document{ID: "handbook", Title: "Handbook 2"}, chunks[:1]))
+	if !again.Created.Equal(d.Created) || len(must(s.db.Chunks(s.ctx, alice, "handbook", 0, 0))) != 1 {
+		s.Errorf("put again: %+v", again)
+	}
+	if hits := must(s.db.SearchChunks(s.ctx, alice, store.Query{Text: "manager"})); len(hits) > 0 {
+		s.Errorf("found what is not in the document any more: %+v", hits)
+	}
+	must(s.db.PutDocument(s.ctx, alice, store.Document{ID: "empty"}, nil))
+	if list := must(s.db.Documents(s.ctx, alice, store.Page{Limit: 1})); len(list) != 1 || list[0].ID != "empty" {
+		s.Errorf("the first document is %+v", list)
+	}
+	s.ok(s.db.DeleteDocument(s.ctx, alice, "handbook"))
+	_, err := s.db.Document(s.ctx, alice, "handbook")
+	s.is(err, store.ErrNotFound, "a deleted document")
+	_, err = s.db.Chunks(s.ctx, alice, "handbook", 0, 0)
+	s.is(err, store.ErrNotFound, "its chunks")
+	s.is(s.db.DeleteDocument(s.ctx, alice, "handbook"), store.ErrNotFound, "deleting twice")
+}
+
+// put keeps texts as documents of one chunk, named by the letters from a on.
+func (s *suite) put(sc store.Scope, texts ...string) {
+	for i, text := range texts {
+		must(s.db.PutDocument(s.ctx, sc, store.Document{ID: string(rune('a' + i)), Title: "T"}, []store.Chunk{{Text: text}}))
+	}
+}
+
+func ids(hits []store.ChunkHit) string {
+	var list []string
+	for _, h := range hits {
+		list = append(list, h.Document)
+	}
+	return strings.Join(list, " ")
+}
+
+func (s *suite) search() {
+	s.put(alice, "The cat sat on the mat.", "A cat, a cat and another cat: three cats.", "Dogs chase balls.", "Crème brûlée is a dessert.", "東京の天気は晴れです。", "서울 날씨", "CAT-scan (x-ray) 2026", "running runners ran")
+	for text, want := range map[string]string{"dog": "c", "dogs": "c", "creme brulee": "d", "CRÈME": "d", "東京": "e", "天気": "e", "京天": "", "서울": "f", "2026": "g", "run": "h",
+		"nothing like it": "", "": "", "?!": "", `"cat" AND NOT`: "b a g", "cat*": "b a g", "text:cat": "b a g", "NEAR(cat mat)": "a b g", "mat cat": "a b g", "' OR 1=1 --": "", "balls; drop table chunks": "c", "ball\x00": "c"} {
+		got := ids(must(s.db.SearchChunks(s.ctx, alice, store.Query{Text: text})))
+		if text == `"cat" AND NOT` && strings.HasPrefix(got, "b") { // "and" is a word too
+			continue
+		}
+		if a, b := strings.Fields(got), strings.Fields(want); len(a) != len(b) || len(a) > 0 && len(a) < 3 && got != want || len(a) > 0 && a[0] != b[0] {
+			s.Errorf("%q finds %q, want %q", text, got, want)
+		}
+	}
+	hits := must(s.db.SearchChunks(s.ctx, alice, store.Query{Text: "cat", Limit: 2}))
+	if len(hits) != 2 || hits[0].Score != 1 || hits[1].Score >= 1 || hits[1].Score <= 0 || hits[0].Title != "T" {
+		s.Errorf("two hits at most, scored from 1 down: %+v", hits)
+	}
+	long := strings.Repeat("word ", 5000) + "cat"
+	must(s.db.SearchChunks(s.ctx, alice, store.Query{Text: long}))
+	s.put(bob, "cat", "cat", "cat", "cat")
+	for range 3 { // equal ones stand in the order of their IDs
+		if got := ids(must(s.db.SearchChunks(s.ctx, bob, store.Query{Text: "cat"}))); got != "a b c d" {
+			s.Errorf("four equal ones are found as %s", got)
+		}
+	}
+}
+
+func (s *suite) vectors() {
+	rng := rand.New(rand.NewPCG(1, 2))
+	random := func(n int) []float32 {
+		v := make([]float32, n)
+		for i := range v {
+			v[i] = float32(rng.NormFloat64())
+		}
+		return v
+	}
+	var chunks []store.Chunk
+	for i := range 200 {
+		chunks = append(chunks, store.Chunk{Text: fmt.Sprint("chunk ", i), Vector: store.Vector{Model: "m", Values: random(16)}})
+	}
+	chunks = append(chunks, store.Chunk{Text: "of another model", Vector: store.Vector{Model: "other", Values: random(16)}},
+		store.Chunk{Text: "of another size", Vector: store.Vector{Model: "m", Values: random(8)}}, store.Chunk{Text: "none"})
+	must(s.db.PutDocument(s.ctx, alice, store.Document{ID: "d"}, chunks))
+	for range 20 {
+		q := random(16)
+		var want []int
+		for i := range 200 {
+			want = append(want, i)
+		}
+		sortBy(want, func(i int) float64 { return -cosine(q, chunks[i].Vector.Values) })
+		hits := must(s.db.SearchChunks(s.ctx, alice, store.Query{Vector: store.Vector{Model: "m", Values: q}, Limit: 7}))
+		var got []int
+		for _, h := range hits {
+			got = append(got, h.Index)
+		}
+		s.same(want[:7], got)
+	}
+	if hits := must(s.db.SearchChunks(s.ctx, bob, store.Query{Vector: store.Vector{Model: "m", Values: random(16)}})); len(hits) > 0 {
+		s.Errorf("Bob found %d chunks of Alice's", len(hits))
+	}
+}
+
+// hybrid: what both rankings have stands above what only one has.
+func (s *suite) hybrid() {
+	v := func(x, y float32) store.Vector { return store.Vector{Model: "m", Values: []float32{x, y}} }
+	must(s.db.PutDocument(s.ctx, alice, store.Document{ID: "words"}, []store.Chunk{{Text: "pawl pawl pawl"}}))
+	must(s.db.PutDocument(s.ctx, alice, store.Document{ID: "meaning"}, []store.Chunk{{Text: "a catch for a ratchet", Vector: v(1, 0)}}))
+	must(s.db.PutDocument(s.ctx, alice, store.Document{ID: "both"}, []store.Chunk{{Text: "a pawl is a catch", Vector: v(0.9, 0.1)}}))
+	must(s.db.PutDocument(s.ctx, alice, store.Document{ID: "neither"}, []store.Chunk{{Text: "bananas", Vector: v(-1, 0)}}))
+	hits := must(s.db.SearchChunks(s.ctx, alice, store.Query{Text: "pawl", Vector: v(1, 0)}))
+	if ids(hits) != "both meaning words neither" && ids(hits) != "both words meaning neither" {
+		s.Errorf("found %s", ids(hits))
+	}
+	for i := 1; i < len(hits); i++ {
+		if hits[i].Score > hits[i-1].Score || hits[i].Score <= 0 {
+			s.Errorf("the scores do not fall: %v", hits)
+		}
+	}
+}
+
+func (s *suite) memories() {
+	m, added, err := s.db.AddMemory(s.ctx, alice, store.Memory{Text: "Likes tea.", Source: "said so", Vector: store.Vector{Model: "m", Values: []float32{1, 1}}})
+	s.ok(err)
+	if !added || m.ID == "" || m.Created.IsZero() {
+		s.Errorf("added %v: %+v", added, m)
+	}
+	s.same(m, must(s.db.Memory(s.ctx, alice, m.ID)))
+	old, added, err := s.db.AddMemory(s.ctx, alice, store.Memory{Text: " likes  TEA.\n"})
+	if s.ok(err); added || old.ID != m.ID {
+		s.Errorf("the same again is %+v, added %v", old, added)
+	}
+	if _, added, err := s.db.AddMemory(s.ctx, bob, store.Memory{Text: "Likes tea."}); err != nil || !added {
+		s.Errorf("Bob likes tea too: added %v, %v", added, err)
+	}
+	for i := range 5 {
+		_, _, err := s.db.AddMemory(s.ctx, alice, store.Memory{Text: fmt.Sprint("fact ", i)})
+		s.ok(err)
+	}
+	list := must(s.db.Memories(s.ctx, alice, store.Page{Limit: 3}))
+	rest := must(s.db.Memories(s.ctx, alice, store.Page{After: list[2].ID}))
+	if len(list) != 3 || len(rest) != 3 || list[1].Text != "fact 0" || rest[2].Text != "fact 4" {
+		s.Errorf("%+v and %+v are not the six in their order", list, rest)
+	}
+	if hits := must(s.db.SearchMemories(s.ctx, alice, store.Query{Text: "tea"})); len(hits) != 1 || hits[0].ID != m.ID || hits[0].Score != 1 {
+		s.Errorf("tea finds %+v", hits)
+	}
+	s.is(s.db.ForgetMemory(s.ctx, bob, m.ID), store.ErrNotFound, "Bob forgets for Alice")
+	s.ok(s.db.ForgetMemory(s.ctx, alice, m.ID))
+	if hits := must(s.db.SearchMemories(s.ctx, alice, store.Query{Text: "tea", Vector: store.Vector{Model: "m", Values: []float32{1, 1}}})); len(hits) > 0 {
+		s.Errorf("found what was forgotten: %+v", hits)
+	}
+	if again, _, err := s.db.AddMemory(s.ctx, alice, store.Memory{Text: "Likes tea."}); err != nil || again.ID == m.ID {
+		s.Errorf("learnt again it is %+v, %v; an ID is not used twice", again, err)
+	}
+}
+
+func (s *suite) skills() {
+	k := must(s.db.PutSkill(s.ctx, alice, store.Skill{Name: "brew", Description: "Makes coffee.", Text: "Grind, pour, wait.", Tags: []string{"kitchen"}}))
+	if k.Version != 1 {
+		s.Errorf("a new skill has version %d", k.Version)
+	}
+	_, err := s.db.PutSkill(s.ctx, alice, store.Skill{Name: "brew", Text: "x"})
+	s.is(err, store.ErrConflict, "a second one of that name")
+	k.Text = "Grind finely, pour, wait."
+	k2 := must(s.db.PutSkill(s.ctx, alice, k))
+	if k2.Version != 2 || !k2.Created.Equal(k.Created) {
+		s.Errorf("changed it is %+v", k2)
+	}
+	_, err = s.db.PutSkill(s.ctx, alice, k)
+	s.is(err, store.ErrConflict, "a change to an old version")
+	_, err = s.db.PutSkill(s.ctx, alice, store.Skill{Name: "none", Text: "x", Version: 3})
+	s.is(err, store.ErrNotFound, "a change to none")
+	if first := must(s.db.Skill(s.ctx, alice, "brew", 1)); first.Text != "Grind, pour, wait." {
+		s.Errorf("version 1 is %+v", first)
+	}
+	s.same(k2, must(s.db.Skill(s.ctx, alice, "brew", 0)))
+	must(s.db.PutSkill(s.ctx, bob, store.Skill{Name: "brew", Text: "Bob's way"}))
+	if list := must(s.db.Skills(s.ctx, alice, store.Page{})); len(list) != 1 || list[0].Version != 2 || list[0].Text != "" {
+		s.Errorf("listed as %+v", list)
+	}
+	for _, q := range []string{"finely", "kitchen", "coffee", "brew"} {
+		if hits := must(s.db.SearchSkills(s.ctx, alice, store.Query{Text: q})); len(hits) != 1 || hits[0].Version != 2 || hits[0].Text != "" {
+			s.Errorf("%s finds %+v", q, hits)
+		}
+	}
+	s.ok(s.db.DeleteSkill(s.ctx, alice, "brew"))
+	_, err = s.db.Skill(s.ctx, alice, "brew", 1)
+	s.is(err, store.ErrNotFound, "an old version of a deleted skill")
+	if must(s.db.Skill(s.ctx, bob, "brew", 0)).Text != "Bob's way" {
+		s.Error("Bob's skill went with Alice's")
+	}
+}

@@ -1,0 +1,97 @@
+package storetest
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/store"
+)
+
+// scopes keeps the same things under many scopes, whose names are made to be confused, and looks for all of them from each: what is
+// found is what the scope holds, no more and no less.
+func (s *suite) scopes() {
+	names := []string{"", "a", "b", "A", "a ", "ab", "%", "_", "'", "a'b", "*", "a/b"}
+	rng := rand.New(rand.NewPCG(3, 4))
+	var all []store.Scope
+	for len(all) < 24 {
+		sc := store.Scope{Tenant: names[rng.IntN(len(names))], User: names[rng.IntN(len(names))], Thread: names[rng.IntN(3)]}
+		if !slices.Contains(all, sc) {
+			all = append(all, sc)
+		}
+	}
+	where := func(sc store.Scope) string { return fmt.Sprintf("%q %q %q", sc.Tenant, sc.User, sc.Thread) }
+	v := store.Vector{Model: "m", Values: []float32{1, 2}}
+	for _, sc := range all {
+		mark := "mark " + where(sc)
+		must(s.db.PutDocument(s.ctx, sc, store.Document{ID: "d", Title: where(sc)}, []store.Chunk{{Text: mark, Vector: v}}))
+		_, _, err := s.db.AddMemory(s.ctx, sc, store.Memory{Text: mark, Source: where(sc), Vector: v})
+		s.ok(err)
+		must(s.db.PutSkill(s.ctx, sc, store.Skill{Name: "k", Text: mark, Description: where(sc)}))
+		s.schedule(sc, "v", noon)
+		s.ok(s.db.PutRun(s.ctx, sc, store.Run{ID: "r", Task: where(sc)}))
+		user, id := sc, sc.Thread
+		if user.Thread = ""; id == "" {
+			id = "none"
+		}
+		must(s.db.PutThread(s.ctx, user, store.Thread{ID: id}))
+		s.ok(s.db.AppendMessages(s.ctx, user, id, 0, pawl.User(mark)))
+	}
+	for _, sc := range all {
+		var want []string
+		for _, o := range all {
+			if sc.Holds(o) {
+				want = append(want, where(o))
+			}
+		}
+		slices.Sort(want)
+		same := func(what string, got []string) {
+			if slices.Sort(got); !slices.Equal(got, want) {
+				s.Errorf("%s from %s: found %v, want %v", what, where(sc), got, want)
+			}
+		}
+		for _, q := range []store.Query{{Text: "mark", Limit: 200}, {Vector: v, Limit: 200}, {Text: "mark", Vector: v, Limit: 200}} {
+			var got []string
+			for _, h := range must(s.db.SearchChunks(s.ctx, sc, q)) {
+				got = append(got, h.Title)
+			}
+			same("chunks", got)
+			got = nil
+			for _, h := range must(s.db.SearchMemories(s.ctx, sc, q)) {
+				got = append(got, h.Source)
+			}
+			same("memories", got)
+			if q.Text == "" {
+				continue
+			}
+			got = nil
+			for _, h := range must(s.db.SearchSkills(s.ctx, sc, q)) {
+				got = append(got, h.Description)
+			}
+			same("skills", got)
+			if hits := must(s.db.SearchMessages(s.ctx, sc, q)); len(hits) != len(want) {
+				s.Errorf("messages from %s: found %d, want %d", where(sc), len(hits), len(want))
+			}
+		}
+		// By name, a scope gets its own and nobody else's.
+		if d := must(s.db.Document(s.ctx, sc, "d")); d.Title != where(sc) {
+			s.Errorf("the document of %s is that of %s", where(sc), d.Title)
+		}
+		if k := must(s.db.Skill(s.ctx, sc, "k", 0)); k.Description != where(sc) {
+			s.Errorf("the skill of %s is that of %s", where(sc), k.Description)
+		}
+		if r := must(s.db.Run(s.ctx, sc, "r")); r.Task != where(sc) {
+			s.Errorf("the run of %s is that of %s", where(sc), r.Task)
+		}
+		for what, n := range map[string]int{"documents": len(must(s.db.Documents(s.ctx, sc, store.Page{}))), "memories": len(must(s.db.Memories(s.ctx, sc, store.Page{}))),
+			"skills": len(must(s.db.Skills(s.ctx, sc, store.Page{}))), "schedules": len(must(s.db.Schedules(s.ctx, sc, store.Page{}))), "runs": len(must(s.db.Runs(s.ctx, sc, store.Page{})))} {
+			if n != 1 {
+				s.Errorf("%s lists %d %s", where(sc), n, what)
+			}
+		}
+	}
+	if due := must(s.db.DueSchedules(s.ctx, noon, 0)); len(due) != len(all) {
+		s.Errorf("%d schedules are due, want %d", len(due), len(all))
+	}
+}

@@ -1,0 +1,77 @@
+package storetest
+
+import (
+	"encoding/json"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/store"
+)
+
+func (s *suite) threads() {
+	made := must(s.db.PutThread(s.ctx, alice, store.Thread{ID: "t1", Title: "Leave", Meta: json.RawMessage(`{"a":1}`)}))
+	if made.Messages != 0 || made.Created.IsZero() || made.Updated.IsZero() {
+		s.Errorf("a new thread is %+v", made)
+	}
+	msgs := []pawl.Message{pawl.User("How many days of leave do I have?"),
+		{Role: pawl.RoleAssistant, Parts: []pawl.Part{pawl.Text{Text: "I will look."}, pawl.ToolCall{ID: "c1", Name: "leave", Args: json.RawMessage(`{"who":"secretword"}`)}}},
+		{Role: pawl.RoleTool, Parts: []pawl.Part{pawl.ToolResult{CallID: "c1", Parts: []pawl.Part{pawl.Text{Text: "resultword 12"}}}}},
+		{Role: pawl.RoleAssistant, Parts: []pawl.Part{pawl.Text{Text: "You have twelve days of leave."}}}}
+	s.ok(s.db.AppendMessages(s.ctx, alice, "t1", 0, msgs[:2]...))
+	s.is(s.db.AppendMessages(s.ctx, alice, "t1", 1, msgs[2:]...), store.ErrConflict, "appending behind the wrong message")
+	s.ok(s.db.AppendMessages(s.ctx, alice, "t1", 2, msgs[2:]...))
+	s.is(s.db.AppendMessages(s.ctx, alice, "no", 0, msgs[0]), store.ErrNotFound, "appending to no thread")
+
+	var got []pawl.Message
+	for _, m := range must(s.db.Messages(s.ctx, alice, "t1", 0, 0)) {
+		got = append(got, m.Message)
+	}
+	if a, b := asJSON(s, msgs), asJSON(s, got); a != b {
+		s.Errorf("the messages came back changed: %s, want %s", b, a)
+	}
+	if part := must(s.db.Messages(s.ctx, alice, "t1", 1, 2)); len(part) != 2 || part[0].Seq != 1 || part[1].Seq != 2 {
+		s.Errorf("messages 1 and 2 are %+v", part)
+	}
+	if n := must(s.db.Thread(s.ctx, alice, "t1")).Messages; n != 4 {
+		s.Errorf("the thread has %d messages", n)
+	}
+	again := must(s.db.PutThread(s.ctx, alice, store.Thread{ID: "t1", Title: "Days off"}))
+	if again.Messages != 4 || again.Title != "Days off" || !again.Created.Equal(made.Created) {
+		s.Errorf("the changed thread is %+v", again)
+	}
+
+	must(s.db.PutThread(s.ctx, alice, store.Thread{ID: "t2"}))
+	s.ok(s.db.AppendMessages(s.ctx, alice, "t2", 0, pawl.User("Please leave the door open.")))
+	found := func(sc store.Scope, text string) (ids []string) {
+		for _, h := range must(s.db.SearchMessages(s.ctx, sc, store.Query{Text: text})) {
+			ids = append(ids, h.Thread+"/"+string(rune('0'+h.Seq)))
+		}
+		return ids
+	}
+	if ids := found(alice, "days leave"); len(ids) != 3 || ids[2] != "t2/0" {
+		s.Errorf("the words are in two messages of t1, one of them in t2: found %v", ids)
+	}
+	in := alice
+	if in.Thread = "t2"; len(found(in, "days leave")) != 1 {
+		s.Errorf("in t2: found %v", found(in, "days leave"))
+	}
+	if ids := append(found(alice, "secretword"), found(alice, "resultword")...); len(ids) > 0 {
+		s.Errorf("arguments and results are not searched: found %v", ids)
+	}
+	if ids := found(bob, "leave"); len(ids) > 0 {
+		s.Errorf("Bob found Alice's messages: %v", ids)
+	}
+	if list := must(s.db.Threads(s.ctx, alice, store.Page{After: "t1"})); len(list) != 1 || list[0].ID != "t2" {
+		s.Errorf("after t1 there are %+v", list)
+	}
+	s.ok(s.db.DeleteThread(s.ctx, alice, "t1"))
+	s.is(s.db.DeleteThread(s.ctx, alice, "t1"), store.ErrNotFound, "deleting twice")
+	if ids := found(alice, "twelve"); len(ids) > 0 {
+		s.Errorf("found in a thread that is gone: %v", ids)
+	}
+}
+
+func asJSON(s *suite, v any) string {
+	b, err := json.MarshalIndent(v, "", " ")
+	s.ok(err)
+	return string(b)
+}
