@@ -52,7 +52,7 @@ type Setup struct {
 	Silence      time.Duration `json:"silence,omitempty"`        // how long the server may be silent, in nanoseconds; 0: the default
 	Effort       string        `json:"effort,omitempty"`         // of reasoning; "": the default
 	FromText     bool          `json:"from_text,omitempty"`      // calls that are written as text are to be carried out
-	Word         string        `json:"word,omitempty"`           // the user says this when the run is taken up again
+	Word         string        `json:"word,omitempty"`           // the user says this when the run is taken up again, or while a tool runs
 	GoOn         bool          `json:"go_on,omitempty"`          // what was stored of a run that stopped is taken up again: approved, answered, resumed
 }
 
