@@ -78,7 +78,7 @@ func (c *hostileRunCmd) Run(sys *system) error {
 			return err
 		}
 	} else {
-		fmt.Fprintf(sys.out, "\n%d behaviours, %d plays in %.0f s: %d failed\n", len(rows), plays, time.Since(begun).Seconds(), failed)
+		fmt.Fprintf(sys.out, "\nbehaviours: %d; plays: %d in %.0f s; failed: %d\n", len(rows), plays, time.Since(begun).Seconds(), failed)
 	}
 	if failed > 0 {
 		return &failure{statusFailed, fmt.Errorf("%d of %d plays failed", failed, plays), "pawl hostile run --only ID --verbose says all of what was wrong"}
