@@ -2,12 +2,17 @@ package pawl_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -303,5 +308,87 @@ func TestBreakingOutOfAStream(t *testing.T) {
 		if e.Kind == pawl.EventText {
 			break
 		}
+	}
+}
+
+// Wherever a run is cancelled, what is saved can be gone on with: every call has its result, no request is made after it, and once the tools that heed
+// nobody have come to their own end, no goroutine is left (synctest fails where one is).
+func TestCancelAtAThousandPoints(t *testing.T) {
+	stops := map[pawl.Stop]int{}
+	late := 0
+	for seed := range uint64(1000) {
+		synctest.Test(t, func(t *testing.T) {
+			rnd := rand.New(rand.NewPCG(seed, 4))
+			pause := func() time.Duration { return time.Duration(rnd.IntN(40)) * ms }
+			names := []string{"read", "write", "set", "deaf", "plan", "child", "unknown"}
+			replies := func(calls []string) (out []written) {
+				for range 1 + rnd.IntN(3) {
+					w := written{after: []time.Duration{pause()}}
+					for range rnd.IntN(4) {
+						w.parts = append(w.parts, call(fmt.Sprint("c", len(out), "_", len(w.parts)), calls[rnd.IntN(len(calls))], fmt.Sprintf(`{"task":"%d"}`, rnd.IntN(100))))
+						w.after = append(w.after, pause())
+					}
+					if len(w.parts) == 0 {
+						w.parts = append(w.parts, text("done"))
+					}
+					out = append(out, w)
+				}
+				return out
+			}
+			var cancelled atomic.Bool
+			after := 0
+			model := func(m modelFunc) modelFunc {
+				return func(ctx context.Context, req *pawl.Request) iter.Seq2[pawl.Delta, error] {
+					if cancelled.Load() {
+						after++
+					}
+					return m(ctx, req)
+				}
+			}
+			began := map[string]time.Duration{}
+			set := lasting("set", pawl.Write, pause(), began)
+			set.Serial = func(json.RawMessage) string { return "k" }
+			deaf := does("deaf", func(context.Context, pawl.ToolCall) (pawl.ToolResult, error) {
+				time.Sleep(7 * time.Second)
+				return pawl.TextResult("at last"), nil
+			})
+			tools := []pawl.Toolset{lasting("read", pawl.Read, pause(), began), lasting("write", pawl.Write, pause(), began), set}
+			child := &pawl.Agent{Name: "child", Model: model(slowly(replies(names[:3])...)), Tools: tools}
+			plan := composes("plan", func(ctx context.Context, v *pawl.Invocation) (pawl.ToolResult, error) {
+				xs, err := v.Do(ctx, call("", "write", "{}"), call("", "read", "{}"))
+				return pawl.TextResult(fmt.Sprint(len(xs))), err
+			})
+			a := &pawl.Agent{Model: model(slowly(replies(names)...)), Tools: append(tools[:3:3], deaf, plan, child.Tool("")), Executor: pawl.Parallel{Limit: 1 + rnd.IntN(4)}}
+			ctx, cancel := context.WithCancelCause(t.Context())
+			time.AfterFunc(time.Duration(rnd.IntN(200_000))*time.Microsecond, func() { cancelled.Store(true); cancel(pawl.ErrCancelled) })
+			begin := time.Now()
+			var res *pawl.Result
+			var err error
+			if rnd.IntN(2) == 0 {
+				res, err = a.Run(ctx, pawl.User("go"))
+			} else {
+				_, res, err = collect(a.Stream(ctx, pawl.User("go")))
+			}
+			if took := time.Since(begin); took > 8*time.Second {
+				t.Errorf("seed %d: ended after %v", seed, took)
+			}
+			time.Sleep(time.Minute) // for the deaf ones
+			if err != nil || after > 0 {
+				t.Errorf("seed %d: %v, %d requests after the cancel", seed, err, after)
+			}
+			if stops[res.Stop]++; res.Stop == pawl.StopCancelled && len(res.Messages) > 2 {
+				late++
+			}
+			if faults := pawl.Check(res.Messages); len(faults) > 0 || len(res.Calls()) > 0 {
+				t.Errorf("seed %d: %v, open %v in\n%s", seed, faults, res.Calls(), say(res.Messages))
+			}
+			if err := valid(res.Messages); err != nil {
+				t.Errorf("seed %d: %v in\n%s", seed, err, say(res.Messages))
+			}
+		})
+	}
+	t.Logf("%v, %d of the cancelled ones in the middle of their work", stops, late)
+	if stops[pawl.StopCancelled] < 500 || late < 200 {
+		t.Errorf("%v, %d in the middle: the test shows too little", stops, late)
 	}
 }

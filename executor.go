@@ -46,7 +46,7 @@ func (t *Task) completed(x *Execution) Event {
 	return Event{Kind: EventCallCompleted, Run: t.Run, Step: t.Step, Path: t.Key, Execution: x}
 }
 
-// Parallel carries out the calls of a step together. A single call runs on the caller's goroutine. Calls with the same Serial
+// Parallel carries out the calls of a step together. A single call of a Pure tool runs on the caller's goroutine. Calls with the same Serial
 // key run one after another, in call order.
 type Parallel struct {
 	Limit    int  // how many tools run at once in a run, inner calls included; 0: 10
@@ -71,14 +71,14 @@ func (p Parallel) limit() int {
 	return defaultParallel
 }
 
-// timed reports whether the call's tool has a time limit of its own: whoever set it wants the run to go on after it, also when the tool
-// does not look at its context. That takes a goroutine that can be left behind.
-func (t *Task) timed() bool {
+// apart reports whether the call must be able to be left behind, when it is made by itself: all but those that only compute, which a goroutine would
+// cost more than most of them do.
+func (t *Task) apart() bool {
 	if t.scope == nil {
 		return false
 	}
 	tool := find(t.scope.tools, t.Call.Name)
-	return tool != nil && tool.Timeout > 0
+	return tool != nil && (tool.Effect != Pure || tool.Timeout > 0)
 }
 
 // errFailFast is the cause with which FailFast cancels the other calls of a step.
@@ -87,7 +87,7 @@ var errFailFast = errors.New("another call of this step failed")
 // Execute carries out tasks.
 func (p Parallel) Execute(ctx context.Context, tasks []Task) iter.Seq[Event] {
 	return func(yield func(Event) bool) {
-		if len(tasks) == 1 && tasks[0].begun == nil && !tasks[0].timed() || p.StopOnBlock {
+		if len(tasks) == 1 && tasks[0].begun == nil && !tasks[0].apart() || p.StopOnBlock {
 			p.inOrder(ctx, tasks, yield)
 		} else if len(tasks) > 0 {
 			p.together(ctx, tasks, yield)
@@ -138,15 +138,27 @@ func (p Parallel) together(ctx context.Context, tasks []Task, yield func(Event) 
 		tasks[i].lease = &b.leases[i]
 	}
 	defer b.close()
-	defer context.AfterFunc(ctx, b.hurry)()
 	b.left.Store(int64(len(tasks)))
 	b.start()
+	ended := ctx.Done()
 	if s := tasks[0].scope; s != nil && s.quiet {
-		<-b.all // nobody watches: one wake-up does
+		select { // nobody watches: one wake-up does
+		case <-b.all:
+		case <-ended:
+			ended = nil
+			go b.hurry()
+		}
 	}
 	more := true
 	for left := len(tasks); left > 0; {
-		e := <-b.events
+		var e Event
+		select {
+		case e = <-b.events:
+		case <-ended:
+			ended = nil
+			go b.hurry()
+			continue
+		}
 		if e.Kind == EventCallCompleted && ownTask(tasks, e.Execution) {
 			left--
 		}

@@ -182,6 +182,7 @@ func goroutine() string {
 	return strings.Fields(string(b[:runtime.Stack(b, false)]))[1]
 }
 
+// A call that only computes runs on the caller's goroutine when it is made by itself; another one could not be left behind there.
 func TestASingleCallRunsOnTheCallersGoroutine(t *testing.T) {
 	var ran []string
 	var mu sync.Mutex
@@ -191,6 +192,7 @@ func TestASingleCallRunsOnTheCallersGoroutine(t *testing.T) {
 		ran = append(ran, goroutine())
 		return pawl.TextResult(""), nil
 	})
+	tool.Effect = pawl.Pure
 	if _, err := (&pawl.Agent{Model: together(named("f")...), Tools: []pawl.Toolset{tool}}).Run(t.Context(), pawl.User("")); err != nil {
 		t.Fatal(err)
 	}

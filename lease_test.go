@@ -56,6 +56,33 @@ func TestAToolThatIgnoresItsContextIsLeftBehind(t *testing.T) {
 	}
 }
 
+// Nor does it hold a run by itself.
+func TestASingleToolThatIgnoresItsContextIsLeftBehind(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, cancelled := range []bool{true, false} {
+			release := make(chan struct{})
+			deaf := does("deaf", func(context.Context, pawl.ToolCall) (pawl.ToolResult, error) {
+				<-release
+				return pawl.TextResult("too late"), nil
+			})
+			ctx, cancel := context.WithCancelCause(t.Context())
+			want, took := pawl.OutcomeTimeout, 65*time.Second
+			if cancelled {
+				time.AfterFunc(time.Second, func() { cancel(pawl.ErrCancelled) })
+				want, took = pawl.OutcomeCancelled, 6*time.Second
+			}
+			begin := time.Now()
+			res, err := step(t, ctx, &pawl.Agent{Model: together(named("deaf")...), Tools: []pawl.Toolset{deaf}})
+			if err != nil || outcomes(res)[0] != want || time.Since(begin) != took {
+				t.Errorf("got %v, %v after %v, want %s after %v", err, outcomes(res), time.Since(begin), want, took)
+			}
+			close(release)
+			synctest.Wait()
+			cancel(nil)
+		}
+	})
+}
+
 func TestAToolThatOutlivesItsTimeoutIsLeftBehind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})

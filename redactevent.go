@@ -189,7 +189,12 @@ func (w *watch) event(e Event) Event {
 	case EventResponseReceived:
 		w.learnMessages([]Message{e.Response.Message})
 	}
+	e.Agent, e.Model = w.text(e.Agent), w.text(e.Model)
 	e.Text, e.Error, e.Data = w.text(e.Text), w.text(e.Error), w.json(e.Data, nil)
+	if e.Spent != nil {
+		s := w.spent(*e.Spent)
+		e.Spent = &s
+	}
 	if e.Call != nil {
 		c := w.call(*e.Call)
 		e.Call = &c
@@ -232,8 +237,18 @@ func (x *redaction) opaque(o *Opaque) *Opaque {
 }
 
 func (x *redaction) response(r *Response) *Response {
-	c := Response{Message: x.message(r.Message), Finish: r.Finish, Usage: r.Usage, Model: x.text(r.Model), ID: x.text(r.ID)}
+	c := Response{Message: x.message(r.Message), Finish: r.Finish, Usage: x.usage(r.Usage), Model: x.text(r.Model), ID: x.text(r.ID)}
 	return &c
+}
+
+func (x *redaction) usage(u Usage) Usage {
+	u.Raw = x.json(u.Raw, nil)
+	return u
+}
+
+func (x *redaction) spent(s Spent) Spent {
+	s.Usage = x.usage(s.Usage)
+	return s
 }
 
 func (x *redaction) message(m Message) Message {
@@ -296,6 +311,7 @@ func (x *redaction) decision(d *Decision, m *mark) *Decision {
 func (x *redaction) execution(e *Execution) *Execution {
 	c := *e
 	c.Call, c.Result, c.Error = x.call(e.Call), x.toolResult(e.Result), x.text(e.Error)
+	c.Spent = x.spent(e.Spent)
 	if e.Repairs != nil {
 		c.Repairs = make([]string, len(e.Repairs))
 		for i, s := range e.Repairs {
@@ -364,7 +380,7 @@ func (x *redaction) result(r *Result) *Result {
 		c.Steps[i] = x.step(s)
 	}
 	c.Cause, c.Pending, c.Values, c.Output = x.text(r.Cause), x.waiting(r.Pending), x.values(r.Values), x.json(r.Output, nil)
-	c.Repairs = slices.Clone(r.Repairs)
+	c.Spent, c.Repairs = x.spent(r.Spent), slices.Clone(r.Repairs)
 	for i, s := range c.Repairs {
 		c.Repairs[i] = x.text(s)
 	}
