@@ -63,7 +63,7 @@ var arrows = []arrow{
 	{from: "script", to: []string{"."}},
 	{from: "tools/skill", to: []string{".", "store"}, modules: []string{"go.yaml.in/yaml/v3"}},
 	{from: "tools/...", to: append([]string{".", "sandbox", "store", "internal/netguard", "internal/webpage"}, helpers...)},
-	{from: "sandbox", modules: []string{"golang.org/x/sys", "github.com/landlock-lsm/go-landlock"}},
+	{from: "sandbox", modules: []string{"golang.org/x/sys"}},
 	{from: "mcp", to: []string{"."}, modules: []string{"github.com/modelcontextprotocol/go-sdk"}},
 	{from: "team", to: []string{"."}},
 	{from: "store", to: []string{"."}},
