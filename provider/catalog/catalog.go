@@ -37,6 +37,7 @@ type Model struct {
 	Reasoning *bool    `json:"reasoning,omitempty"`
 	Thinking  Thinking `json:"thinking,omitempty"`   // how it is told to reason
 	Efforts   []string `json:"efforts,omitempty"`    // of pawl.Settings.Effort, those that it takes
+	Instructs *bool    `json:"instructs,omitempty"`  // it takes instructions in the middle of a conversation as what they are
 	Window    int      `json:"window,omitempty"`     // tokens
 	MaxOutput int      `json:"max_output,omitempty"` // tokens of one reply
 	Price     *Price   `json:"price,omitempty"`
