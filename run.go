@@ -2,7 +2,6 @@ package pawl
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -46,22 +45,6 @@ type run struct {
 	lastTurn  string // why the last request asks for an answer and nothing else; "": it does not
 	stall     stall
 	seq       int64
-}
-
-// emit tells whoever watches.
-func (r *run) emit(e Event) {
-	if r.sink == nil {
-		return
-	}
-	if e.Run == "" {
-		e.Run = r.key
-		if e.Step == 0 {
-			e.Step = r.replies
-		}
-	}
-	r.seq++
-	e.Seq = r.seq
-	r.sink(e)
 }
 
 // take sorts what the run is given: the transcript, and what is said of its open calls. What was stored is healed: the messages of the
@@ -216,167 +199,6 @@ func (r *run) record(resp *Response, execs []Execution) {
 	}
 	spent := r.res.Spent
 	r.emit(Event{Kind: EventStep, Outcomes: outcomes, Spent: &spent, Record: &s})
-}
-
-// tellMends tells what was put right in the messages that the run was given.
-func (r *run) tellMends() {
-	for i := 0; r.sink != nil && i < len(r.mends); i++ {
-		n := r.mends[i].Notice()
-		r.emit(Event{Kind: EventNotice, Code: n.Code, Text: n.Text, Data: n.Data})
-	}
-}
-
-// tell turns a fragment of the reply into events.
-func (r *run) tell(resp *Response, d Delta) {
-	if r.sink == nil {
-		return
-	}
-	step := r.replies + 1
-	if d.Notice != nil {
-		r.emit(Event{Kind: EventNotice, Step: step, Code: d.Notice.Code, Text: d.Notice.Text, Data: d.Notice.Data})
-	}
-	switch p := d.Part.(type) {
-	case Text:
-		if p.Text != "" {
-			r.emit(Event{Kind: EventText, Step: step, Index: d.Index, Text: p.Text})
-		}
-	case Reasoning:
-		if p.Text != "" {
-			r.emit(Event{Kind: EventReasoning, Step: step, Index: d.Index, Text: p.Text})
-		}
-	case ToolCall:
-		c := resp.Message.Parts[d.Index].(ToolCall)
-		r.emit(Event{Kind: EventCallDelta, Step: step, Index: d.Index, Call: &ToolCall{ID: c.ID, Name: c.Name}, Text: string(p.Args)})
-	}
-	if d.Done {
-		r.callReady(resp, d.Index)
-	}
-	if d.Finish != "" {
-		for i := range resp.Message.Parts {
-			r.callReady(resp, i)
-		}
-		r.ready = r.ready[:0]
-	}
-}
-
-func (r *run) callReady(resp *Response, i int) {
-	c, ok := resp.part(i).(ToolCall)
-	if !ok || slices.Contains(r.ready, i) {
-		return
-	}
-	r.ready = append(r.ready, i)
-	r.emit(Event{Kind: EventCallReady, Step: r.replies + 1, Index: i, Call: &c})
-}
-
-// retract drops text that only echoes a call's arguments.
-func (r *run) retract(resp *Response) {
-	var kept []Part // nil: all
-	for i, p := range resp.Message.Parts {
-		if t, ok := p.(Text); ok && echoes(t.Text, resp.Message) {
-			r.emit(Event{Kind: EventTextRetracted, Step: r.replies + 1, Index: i, Text: t.Text})
-			if kept == nil {
-				kept = append(make([]Part, 0, len(resp.Message.Parts)), resp.Message.Parts[:i]...)
-			}
-			continue
-		}
-		if kept != nil {
-			kept = append(kept, p)
-		}
-	}
-	if kept != nil {
-		resp.Message.Parts = kept
-	}
-}
-
-// answered stops at a reply without calls.
-func (r *run) answered(resp *Response) (Stop, error) {
-	switch {
-	case resp.Finish == FinishLength:
-		return r.limit("the answer was cut at the bound of the model's output")
-	case resp.Finish == FinishContentFilter:
-		return StopFailed, &ProviderError{Code: CodeContentFilter, Message: cmp.Or(resp.Message.Text(), "the reply was withheld")}
-	case resp.Finish == FinishError:
-		return StopFailed, &ProviderError{Code: CodeServer, Message: cmp.Or(resp.Message.Text(), "the provider ended the reply with an error")}
-	case r.output.unfit():
-		return r.unfit()
-	case r.lastTurn != "":
-		return r.limit(r.lastTurn + "; the model was asked to answer")
-	case r.scope.budget.callsRefused() > 0:
-		return r.limit(fmt.Sprintf("the limit of %d calls was reached", r.scope.budget.callsRefused()))
-	case strings.TrimSpace(resp.Message.Text()) == "":
-		r.res.Cause = "the answer is empty"
-	}
-	return StopAnswer, nil
-}
-
-// finished stops at a call that ends the run.
-func (r *run) finished(x *Execution) (Stop, error) {
-	switch {
-	case x.Ends == EndsFailed:
-		return StopFailed, &ToolError{Execution: *x, Err: x.err}
-	case r.answers(x.Call) && len(r.res.Pending) > 0:
-		return r.pending() // what the other calls come to may change it: the model is asked again then
-	case r.answers(x.Call):
-		r.res.Output, r.res.Repairs = x.Call.Args, x.Repairs
-		if r.lastTurn != "" && !r.output.asked {
-			return r.limit(r.lastTurn + "; the model was asked to answer")
-		}
-		return StopAnswer, nil
-	}
-	return StopFinished, nil
-}
-
-func (r *run) limit(cause string) (Stop, error) {
-	r.res.Cause = cause
-	return StopLimit, nil
-}
-
-func (r *run) pending() (Stop, error) {
-	names := make([]string, len(r.res.Pending))
-	for i, w := range r.res.Pending {
-		names[i] = w.Call.Name
-	}
-	r.res.Cause = "calls wait for an answer: " + strings.Join(names, ", ")
-	return StopPending, nil
-}
-
-func (r *run) stalled() (Stop, error) {
-	r.res.Cause = r.stall.cause
-	return StopStalled, nil
-}
-
-// interrupted stops a run whose context has ended.
-func (r *run) interrupted(ctx context.Context) (Stop, error) {
-	switch cause := context.Cause(ctx); cause {
-	case ErrTime:
-		if r.limits.Time == 0 {
-			return r.limit("the time is used up") // somebody else's clock
-		}
-		return r.limit(fmt.Sprintf("the time of %v is used up", r.limits.Time))
-	case ErrCancelled:
-		r.res.Cause = "the run was cancelled"
-		return StopCancelled, nil
-	default:
-		r.res.Cause = "interrupted: " + cause.Error()
-		return StopCancelled, cause
-	}
-}
-
-// broken stops a run whose model failed. What it had said is dropped; the transcript is as it was before the request.
-func (r *run) broken(ctx context.Context, req *Request, err error) (Stop, error) {
-	if ctx.Err() != nil {
-		return r.interrupted(ctx)
-	}
-	var ee ExecutionError
-	if errors.As(err, &ee) {
-		r.replies++ // the failed step has a number of its own
-		r.asked = req
-		x := ee.FailedExecution()
-		r.spend(x.Spent) // the attempts were paid for
-		r.paid(x.Spent.Usage)
-		r.record(nil, []Execution{x})
-	}
-	return StopFailed, fmt.Errorf("%s: %w", req.Key, err)
 }
 
 // merged returns old with the changes of a call, and leaves old as it is.

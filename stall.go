@@ -13,7 +13,7 @@ const (
 // stall finds a model that turns in circles. What it is told each time stands in the result of the call.
 //
 //   - The same call with the same canonical arguments and the same result, three times in six, or two such calls in turn: the third is told, three
-//     more end the run. Polling whose result changes is not that.
+//     more end the run. Polling whose result changes is not that, and equal calls of one reply count as one.
 //   - Calls of one tool that fail in three steps, whatever their arguments, with nothing between them that worked: told, and after nine
 //     the run ends. A model that tries mends its call in one or two.
 //
@@ -33,7 +33,7 @@ type seen struct {
 	canon  []byte // canonical args; nil until somebody asked
 	result string
 	failed bool
-	step   int // in which it was told
+	step   int // in which it was made
 	told   int // how often it was made again since
 }
 
@@ -98,7 +98,12 @@ func (s *stall) fails(x *Execution, step int) int {
 
 // repeated notes the call, and tells the model when it was made before to the same result, which it reports.
 func (s *stall) repeated(x *Execution, step, limit int) bool {
-	c := seen{name: x.Call.Name, args: x.Call.Args, result: x.Result.Text(), failed: x.Result.IsError}
+	c := seen{name: x.Call.Name, args: x.Call.Args, result: x.Result.Text(), failed: x.Result.IsError, step: step}
+	for i := range s.recent {
+		if s.recent[i].step == step && s.recent[i].equal(&c) {
+			return false // calls of one reply cannot know of each other: together they are one
+		}
+	}
 	if len(s.recent) < 2*limit {
 		s.recent = append(s.recent, c)
 	} else {
@@ -133,7 +138,6 @@ func (s *stall) repeated(x *Execution, step, limit int) bool {
 		}
 	}
 	if !known {
-		c.step = step
 		s.strikes = append(s.strikes, c)
 	}
 	text := "This call was made before with the same arguments, and its result does not change: "

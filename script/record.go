@@ -38,6 +38,7 @@ type Recorder struct {
 var (
 	_ pawl.Model        = (*Recorder)(nil)
 	_ pawl.OutputHolder = (*Recorder)(nil)
+	_ pawl.Pricer       = (*Recorder)(nil)
 )
 
 // HoldsOutput passes the question on.
@@ -48,6 +49,15 @@ func (r *Recorder) HoldsOutput(req *pawl.Request) bool {
 	defer r.mu.Unlock()
 	r.holds = holds
 	return holds
+}
+
+// MaxCost passes the question on to the model that is recorded.
+func (r *Recorder) MaxCost(req *pawl.Request) (float64, bool) {
+	p, ok := r.inner.(pawl.Pricer)
+	if !ok {
+		return 0, false
+	}
+	return p.MaxCost(req)
 }
 
 // Stream passes the reply on, and keeps it once it is whole, or has failed. Of a reply that failed the error is kept; of one that the caller broke off, nothing.

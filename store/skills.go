@@ -11,7 +11,11 @@ type Skill struct {
 	Description string    `json:"description"`
 	Text        string    `json:"text,omitzero"` // left out of lists and searches
 	Tags        []string  `json:"tags,omitzero"`
-	Version     int       `json:"version"` // from 1; each change is a new one, and the old ones stay
+	Tools       []string  `json:"tools,omitzero"`      // that it needs
+	Model       string    `json:"model,omitzero"`      // that does it best
+	References  []string  `json:"references,omitzero"` // other skills that go with it
+	By          string    `json:"by,omitzero"`         // who made it
+	Version     int       `json:"version"`             // from 1; each change is a new one, and the old ones stay
 	Created     time.Time `json:"created,omitzero"`
 	Updated     time.Time `json:"updated,omitzero"`
 }
@@ -31,6 +35,8 @@ type Skills interface {
 	Skill(ctx context.Context, s Scope, name string, version int) (Skill, error)
 	// Skills lists the newest versions by name, without their Text.
 	Skills(ctx context.Context, s Scope, p Page) ([]Skill, error)
+	// RenameSkill gives one another name, with all its versions; ErrConflict when there is one of that name.
+	RenameSkill(ctx context.Context, s Scope, name, to string) error
 	// DeleteSkill removes one with all its versions.
 	DeleteSkill(ctx context.Context, s Scope, name string) error
 	// SearchSkills finds skills by the words of name, description, tags and text, the best first. A vector in q is ignored.

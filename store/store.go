@@ -13,6 +13,7 @@
 package store
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -92,4 +93,17 @@ type Store interface {
 	Schedules
 	Traces
 	Close() error
+}
+
+type scopeKey struct{}
+
+// WithScope returns a context in which tools act for s. Whoever starts a run sets it: a server for each of its users.
+func WithScope(ctx context.Context, s Scope) context.Context {
+	return context.WithValue(ctx, scopeKey{}, s)
+}
+
+// ScopeFrom returns the scope that ctx acts for, and false when nobody said. A tool that was given no scope refuses to run then.
+func ScopeFrom(ctx context.Context) (Scope, bool) {
+	s, ok := ctx.Value(scopeKey{}).(Scope)
+	return s, ok
 }

@@ -5,6 +5,7 @@
 //	pawl chat --model openai:gpt-5-mini         a conversation, line by line
 //	pawl tools list|show|call                   the built-in tools
 //	pawl wire encode|decode                     requests and replies as providers write them
+//	pawl hostile run|serve                      models that behave badly, played to pawl or to any runtime
 //	pawl version
 //
 // Each command has a file of its name. cli.go is the grammar, failure.go says how errors are told, and render.go makes events

@@ -53,14 +53,15 @@ var arrows = []arrow{
 	{from: "internal/wiretest", to: []string{".", "pawltest"}},
 
 	// one job each
-	{from: "provider", to: []string{".", "provider/...", "internal/..."}},
+	{from: "provider", to: []string{".", "store", "provider/...", "internal/..."}},
 	{from: "provider/catalog"},
-	{from: "provider/...", to: append([]string{".", "internal/wire"}, helpers...), modules: []string{jsonModule}},
+	{from: "provider/...", to: append([]string{".", "store", "internal/wire", "provider/catalog"}, helpers...), modules: []string{jsonModule}},
 	{from: "react", to: append([]string{"."}, helpers...), modules: []string{jsonModule}},
 	{from: "compile", to: []string{"."}},
 	{from: "policy", to: []string{".", "internal/nearest"}},
 	{from: "leak", to: append([]string{"."}, helpers...)},
 	{from: "script", to: []string{"."}},
+	{from: "tools/skill", to: []string{".", "store"}, modules: []string{"go.yaml.in/yaml/v3"}},
 	{from: "tools/...", to: append([]string{".", "sandbox", "store", "internal/netguard", "internal/webpage"}, helpers...)},
 	{from: "sandbox", modules: []string{"golang.org/x/sys", "github.com/landlock-lsm/go-landlock"}},
 	{from: "mcp", to: []string{"."}, modules: []string{"github.com/modelcontextprotocol/go-sdk"}},

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"sort"
 	"strings"
@@ -371,4 +372,25 @@ func difference(got, want string) string {
 		}
 	}
 	return ""
+}
+
+// RequestsControl is the negative control of Requests, and its fixture where there are no recordings: a request is encoded again without a loss, and
+// an encoder that drops what the expression matches is found.
+func RequestsControl(t *testing.T, w *Wire, s *Spelling, request, drop string) {
+	t.Helper()
+	e := new(pawltest.Exchange)
+	if err := json.Unmarshal([]byte(`{"path":"/models/m:x","request":{"body":`+request+`}}`), e); err != nil {
+		t.Fatal(err)
+	}
+	if lost, why, err := w.reencode(s, e); len(lost) > 0 || why != "" || err != nil {
+		t.Errorf("%s: lost %q, means otherwise: %s, error %v", w.API, lost, why, err)
+	}
+	spoilt, cut := *w, regexp.MustCompile(drop)
+	spoilt.Encode = func(req *pawl.Request) ([]byte, error) {
+		b, err := w.Encode(req)
+		return cut.ReplaceAll(b, nil), err
+	}
+	if lost, why, err := spoilt.reencode(s, e); err != nil || len(lost) == 0 && why == "" {
+		t.Errorf("%s: without %s nothing is missed (error %v)", w.API, drop, err)
+	}
 }

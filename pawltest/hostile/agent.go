@@ -32,6 +32,7 @@ type agentPlay struct {
 	model    pawl.Model
 	asked    int // by the approver
 	progress int
+	steering pawl.Steering
 }
 
 func (a *agentPlay) agent() *pawl.Agent {
@@ -91,6 +92,10 @@ func (a *agentPlay) tool(t *Tool) *pawl.Tool {
 			return pawl.ToolResult{}, pawl.Retryable(err)
 		case err != nil:
 			return pawl.ToolResult{}, err
+		case t.Steers:
+			if err := a.steering.Steer(ctx, pawl.User(a.job.Behaviour.Setup.Word)); err != nil {
+				return pawl.ToolResult{}, err
+			}
 		case t.Ends:
 			return pawl.ToolResult{}, pawl.Finish(pawl.TextResult(text))
 		case t.Aborts:
@@ -180,6 +185,9 @@ func (a *agentPlay) part(ctx context.Context, from *pawl.Result) (*pawl.Result, 
 		cancel(why)
 	}
 	a.job.Bench.mu.Unlock()
+	if from == nil {
+		ctx = pawl.WithInbox(ctx, &a.steering)
+	}
 	agent := a.agent()
 	msgs := []pawl.Message{pawl.User(a.job.Task)}
 	if from != nil {

@@ -9,7 +9,6 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/pawltest"
-	"github.com/pawl-go/pawl/pawltest/hostile"
 	"github.com/pawl-go/pawl/provider/anthropic"
 	"github.com/pawl-go/pawl/provider/gemini"
 	"github.com/pawl-go/pawl/provider/openai"
@@ -34,15 +33,12 @@ func adapters(api, base string, silence time.Duration) (pawl.Model, error) {
 
 // pawl meets every behaviour on every wire.
 func TestAgent(t *testing.T) {
-	rows, err := hostile.Play(t.Context(), hostile.Agent(adapters), hostile.Behaviours(), nil)
+	rows, err := played.pawl()
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, r := range rows {
 		for _, s := range r.Scores {
-			if s.Millis > 3000 {
-				t.Logf("%s %s %s took %d ms", r.ID, s.API, s.Mode, s.Millis)
-			}
 			if len(s.Wrong) > 0 {
 				t.Errorf("%s, %s, %s: %v", r.ID, s.API, s.Mode, s.Wrong)
 			}

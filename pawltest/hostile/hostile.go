@@ -38,7 +38,7 @@ type Behaviour struct {
 	Turns []Turn   `json:"turns"`           // the model's replies, by number of replies in the request; after them it says "Done."
 	Want  Want     `json:"want"`            // what must come of it
 	Only  []string `json:"only,omitempty"`  // APIs that can express it, or API/stream and API/whole; empty: all
-	Repl  bool     `json:"again,omitempty"` // the run is made twice, and its requests must be the same bytes
+	Twice bool     `json:"twice,omitempty"` // the run is made twice, and its requests must be the same bytes
 }
 
 // Setup is how the runtime is set up for a Behaviour, beside its tools.
@@ -52,7 +52,7 @@ type Setup struct {
 	Silence      time.Duration `json:"silence,omitempty"`        // how long the server may be silent, in nanoseconds; 0: the default
 	Effort       string        `json:"effort,omitempty"`         // of reasoning; "": the default
 	FromText     bool          `json:"from_text,omitempty"`      // calls that are written as text are to be carried out
-	Word         string        `json:"word,omitempty"`           // the user says this when the run is taken up again
+	Word         string        `json:"word,omitempty"`           // the user says this when the run is taken up again, or while a tool runs
 	GoOn         bool          `json:"go_on,omitempty"`          // what was stored of a run that stopped is taken up again: approved, answered, resumed
 }
 

@@ -78,7 +78,7 @@ func lastMessages(log []*pawltest.Received) []pawl.Message {
 	return nil
 }
 
-// Judge returns what is not as the Behaviour wants it, the worst first; nil when all of what is known is right.
+// Judge returns what is not as the Behaviour wants it; nil when all of what is known is right.
 func (b *Behaviour) Judge(s *Seen) []string {
 	j := &judge{b: b, s: s}
 	switch {
@@ -87,9 +87,9 @@ func (b *Behaviour) Judge(s *Seen) []string {
 	case s.Hung:
 		j.wrong("it hangs")
 	}
+	j.stop()
 	j.ran()
 	j.requests()
-	j.stop()
 	j.results()
 	j.words()
 	return j.found
@@ -146,6 +146,7 @@ func (j *judge) ran() {
 		}
 		j.wrong("%s did not run", clip(w.Ran, 80))
 	}
+	slices.Sort(left)
 	for _, r := range left {
 		often := slices.ContainsFunc(j.b.Want.Results, func(w Shown) bool { return w.Times < 0 && is(w.Ran, r) })
 		if !often && !j.reads(r) {

@@ -67,7 +67,7 @@ func (r *Row) Why() string {
 type PlayOptions struct {
 	APIs    []string       // nil: all
 	Only    *regexp.Regexp // ids of the Behaviours to play; nil: all
-	Patient time.Duration  // how long one play may take; 0: 30 s
+	Patient time.Duration  // how long one play may take; 0: one minute
 	AtOnce  int            // plays at once; 0: 64, since most of them wait
 	Done    func(Row)      // called with each row when it is played; nil: nobody wants to know
 }
@@ -79,7 +79,7 @@ func Play(ctx context.Context, rt Runtime, all []Behaviour, opts *PlayOptions) (
 		o = *opts
 	}
 	if o.Patient == 0 {
-		o.Patient = 30 * time.Second
+		o.Patient = time.Minute
 	}
 	if o.AtOnce == 0 {
 		o.AtOnce = 64
@@ -136,7 +136,7 @@ func Play(ctx context.Context, rt Runtime, all []Behaviour, opts *PlayOptions) (
 // play plays one Behaviour once, or twice where it says so, and judges what it saw.
 func play(ctx context.Context, server *Server, rt Runtime, b *Behaviour, api string, stream bool, patient time.Duration) []string {
 	seen := once(ctx, server, rt, b, api, stream, patient)
-	if b.Repl {
+	if b.Twice {
 		seen.Again = once(ctx, server, rt, b, api, stream, patient).Log
 	}
 	return b.Judge(seen)

@@ -38,6 +38,7 @@ func many() []Behaviour {
 		{ID: "calls-order", Title: "makes three calls of which the first takes longest", Meets: meets("T1.0-10 D17 IA-T22 OA-D2"), Tools: []string{"wait"}, Turns: turns(calls(`wait {"ms":60}`, `wait {"ms":30}`, `wait {"ms":1}`)),
 			Want: shown(ran(`wait {"ms":60}`), ran(`wait {"ms":30}`), ran(`wait {"ms":1}`))},
 		{ID: "calls-twice-in-reply", Title: "makes the same call twice in one turn", Meets: meets("D16 IA-T69"), Turns: turns(calls(inOslo, inOslo)), Want: shown(ran(inOslo).times(2))},
+		{ID: "calls-six-times-in-reply", Title: "makes the same call six times in one turn", Meets: meets("D16 D8"), Turns: turns(calls(inOslo, inOslo, inOslo, inOslo, inOslo, inOslo)), Want: shown(ran(inOslo).times(6))},
 		{ID: "calls-with-text", Title: "talks before, and then calls", Meets: meets("IA-T22"), Turns: turns(calls(inOslo, inBergen).saying("Let me look at both cities first.")),
 			Want: Want{Results: both(), Keeps: []string{"Let me look at both cities first."}}},
 		{ID: "call-for-ever", Title: "makes the same call for ever", Meets: meets("T1.0-11 D8 IA-T45 OA-D17"), Turns: turns(calls(inOslo).again()), Want: endless(3, 21, "stalled|limit", inOslo)},
@@ -111,6 +112,7 @@ func people() []Behaviour {
 		{ID: "approval-waits", Title: "calls a tool that a person must allow", Meets: meets("D10 OA-D25"), Tools: []string{"pay", "weather"}, Turns: turns(calls(`pay {"n":1}`, inOslo)), Want: Want{Results: []Shown{{Open: true}, ran(inOslo)}, Stop: "pending", Requests: [2]int{1, 1}}},
 		{ID: "approval-given", Title: "calls a tool that a person allows later, from what was stored", Meets: meets("D10 D11 D12 OA-D27 OA-D28"), Tools: []string{"pay"}, Setup: Setup{GoOn: true}, Turns: turns(calls(`pay {"n":1}`)), Want: shown(ran(`pay {"n":1}`))},
 		{ID: "word-between", Title: "makes a call that waits, and the user says something before it is answered", Meets: meets("IA-T27 D6 D10"), Tools: []string{"pay"}, Setup: Setup{GoOn: true, Word: "And hurry."}, Turns: turns(calls(`pay {"n":1}`)), Want: shown(ran(`pay {"n":1}`))},
+		{ID: "steered", Title: "makes two calls, and the user says something while they run", Meets: meets("IA-T27 D6"), Tools: []string{"steers", "weather"}, Setup: Setup{Word: "Only Oslo, please."}, Turns: turns(calls("steers {}", inOslo)), Want: shown(ran("steers {}"), ran(inOslo))},
 		{ID: "approval-once", Title: "makes two calls of which a person allows one", Meets: meets("D11 OA-D27"), Tools: []string{"pay"}, Setup: Setup{GoOn: true}, Turns: turns(calls(`pay {"n":1}`, `pay {"n":1000}`)), Want: shown(ran(`pay {"n":1}`), told("den|refuse|not allowed|enough"))},
 		{ID: "approval-not-reused", Title: "makes a call again that a person had allowed once", Meets: meets("D11 OA-D27"), Tools: []string{"pay"}, Setup: Setup{GoOn: true}, Turns: turns(calls(`pay {"n":1}`), calls(`pay {"n":1}`)), Want: shown(ran(`pay {"n":1}`), told("den|refuse|not allowed|enough"))},
 		{ID: "cancelled-in-batch", Title: "is called off while three calls run", Meets: meets("D6 D20 IA-T24 IA-T62 OA-D3 OA-D22"), Tools: []string{"weather", "cancels", "patient"}, Turns: turns(calls("patient {}", "cancels {}", inOslo)),
@@ -192,7 +194,7 @@ func setups() []Behaviour {
 	}
 	return []Behaviour{
 		{ID: "tools-300", Title: "has 300 tools, and calls the 288th", Meets: meets("D22 IA-T78 IA-T1"), Tools: names, Turns: turns(calls("tool_287 {}", `tool_000 {"n":3}`), calls("tool_300 {}")), Want: Want{Results: []Shown{ran("tool_287 {}"), ran(`tool_000 {"n":3}`), told("tool_")}}},
-		{ID: "requests-stable", Title: "calls three times; each request repeats the one before, byte for byte", Meets: meets("D23 D29 IA-T78"), Tools: names[:40], Repl: true, Turns: turns(calls("tool_001 {}"), calls("tool_002 {}"), calls("tool_003 {}")), Want: shown(ran("tool_001 {}"), ran("tool_002 {}"), ran("tool_003 {}"))},
+		{ID: "requests-stable", Title: "calls three times; each request repeats the one before, byte for byte", Meets: meets("D23 D29 IA-T78"), Tools: names[:40], Twice: true, Turns: turns(calls("tool_001 {}"), calls("tool_002 {}"), calls("tool_003 {}")), Want: shown(ran("tool_001 {}"), ran("tool_002 {}"), ran("tool_003 {}"))},
 		{ID: "schema-odd", Title: "breaks what its provider's dialect cannot say of a schema", Meets: meets("D4 IA-T14"), Tools: []string{"odd"}, Turns: turns(calls(`odd {"at":{"lat":100,"lon":10},"when":"May"}`), calls(`odd {"at":{"lat":60,"lon":10},"when":"2026-05"}`)),
 			Want: shown(told("lat|when"), ran(`odd {"at":{"lat":60,"lon":10},"when":"2026-05"}`))},
 		{ID: "schema-recursive", Title: "calls a tool whose schema contains itself, beside one that is plain", Meets: meets("D4 D5 OA-D35"), Tools: []string{"tree", "weather"},

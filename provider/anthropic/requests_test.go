@@ -131,3 +131,13 @@ func TestStreamsInPieces(t *testing.T) { wiretest.Streams(t, messagesWire, strea
 func TestStreamsInPiecesFindsFaults(t *testing.T) {
 	wiretest.StreamsControl(t, messagesWire, streams[0])
 }
+
+func TestRequestsThatLoseAreFound(t *testing.T) {
+	const request = `{"model":"claude-opus-4-8","max_tokens":9,"system":"s","messages":[{"role":"user","content":"u"},
+		{"role":"assistant","content":[{"type":"thinking","thinking":"hm","signature":"s=="},{"type":"tool_use","id":"toolu_1","name":"f","input":{"x":1}}]},
+		{"role":"user","content":[{"type":"tool_result","tool_use_id":"toolu_1","content":"42","is_error":true}]}],
+		"tools":[{"name":"f","input_schema":{"type":"object","properties":{}}},{"type":"web_search_20250305","name":"web_search"}],"metadata":{"user_id":"u"}}`
+	for _, drop := range []string{`,"signature":"s=="`, `,"is_error":true`, `,\{"name":"web_search"[^}]*\}`, `,"metadata":\{"user_id":"u"\}`, `"x":1`} {
+		wiretest.RequestsControl(t, messagesWire, &spelling, request, drop)
+	}
+}

@@ -264,3 +264,13 @@ func TestStreamsInPiecesFindsFaults(t *testing.T) {
 	wiretest.StreamsControl(t, generateWire, events(chunk("", `{"functionCall":{"name":"look","willContinue":true}}`),
 		chunk("", `{"functionCall":{"partialArgs":[{"jsonPath":"$.at","stringValue":"\"on"}],"willContinue":true}}`), chunk("", `{"functionCall":{}}`), chunk("STOP")))
 }
+
+func TestRequestsThatLoseAreFound(t *testing.T) {
+	const request = `{"systemInstruction":{"parts":[{"text":"s"}]},"contents":[{"role":"user","parts":[{"text":"u"}]},
+		{"role":"model","parts":[{"functionCall":{"id":"c1","name":"f","args":{"x":1}},"thoughtSignature":"s=="}]},
+		{"role":"user","parts":[{"functionResponse":{"id":"c1","name":"f","response":{"a":2}}}]}],
+		"tools":[{"functionDeclarations":[{"name":"f","description":"Does f."}]},{"googleSearch":{}}],"generationConfig":{"temperature":0.5,"seed":7},"cachedContent":"c"}`
+	for _, drop := range []string{`,"thoughtSignature":"s=="`, `,"seed":7`, `"x":1`, `"id":"c1",`, `"temperature":0.5,`, `,"cachedContent":"c"`} {
+		wiretest.RequestsControl(t, generateWire, &spelling, request, drop)
+	}
+}

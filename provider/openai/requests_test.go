@@ -248,3 +248,19 @@ var responsesSpelling = wiretest.Spelling{
 		}
 	},
 }
+
+func TestRequestsThatLoseAreFound(t *testing.T) {
+	const chat = `{"model":"m","messages":[{"role":"system","content":"s"},{"role":"user","content":[{"type":"text","text":"u"},{"type":"image_url","image_url":{"url":"https://x"}}]},
+		{"role":"assistant","content":"t","reasoning_content":"hm","tool_calls":[{"id":"call_9","type":"function","function":{"name":"f","arguments":"{\"x\": 1}"}}]},
+		{"role":"tool","tool_call_id":"call_9","content":"42"}],"tools":[{"type":"function","function":{"name":"f","description":"Does f.","parameters":{"type":"object","properties":{}}}}],
+		"tool_choice":"required","max_tokens":5,"seed":7,"stop":"x"}`
+	for _, drop := range []string{`,\{"role":"tool"[^}]*\}`, `,"reasoning_content":"hm"`, `,"seed":7`, `,"tool_choice":"required"`, `call_9`} {
+		wiretest.RequestsControl(t, chatWire, &chatSpelling, chat, drop)
+	}
+	const responses = `{"model":"gpt-4","instructions":"s","input":[{"role":"user","content":"u"},{"type":"reasoning","id":"rs","summary":[],"encrypted_content":"gA="},
+		{"type":"function_call","call_id":"call_9","name":"f","arguments":"{}","namespace":"n"},{"type":"function_call_output","call_id":"call_9","output":"42"}],
+		"tools":[{"type":"function","name":"f","parameters":{"type":"object","properties":{}}},{"type":"web_search"}],"reasoning":{"effort":"low","summary":"auto"}}`
+	for _, drop := range []string{`,"encrypted_content":"gA="`, `,"namespace":"n"`, `,\{"type":"web_search"\}`, `,"summary":"auto"`, `"instructions":"s",`} {
+		wiretest.RequestsControl(t, responsesWire, &responsesSpelling, responses, drop)
+	}
+}

@@ -50,25 +50,18 @@ func (db *DB) AddMemory(ctx context.Context, s store.Scope, m store.Memory) (sto
 	added := false
 	folded := strings.Join(strings.Fields(strings.ToLower(m.Text)), " ")
 	err := db.change(ctx, func(tx *sql.Tx) error {
-		res, err := tx.ExecContext(ctx, "insert into memories (tenant, user, thread, body, folded, source, model, vector, created) values (?, ?, ?, ?, ?, ?, ?, ?, ?) on conflict do nothing",
-			s.Tenant, s.User, s.Thread, m.Text, folded, m.Source, null(m.Vector.Model), blob(m.Vector), stamp(m.Created))
-		if err != nil {
+		old, err := one(ctx, tx, "memory", scanMemory, "select "+memoryColumns+" from memories where tenant = ? and user = ? and thread = ? and folded = ?", s.Tenant, s.User, s.Thread, folded)
+		if !errors.Is(err, store.ErrNotFound) {
+			m = old
 			return err
 		}
-		n, err := res.RowsAffected()
-		if err != nil {
+		var n int64
+		if err := tx.QueryRowContext(ctx, "insert into memories (tenant, user, thread, body, folded, source, model, vector, created) values (?, ?, ?, ?, ?, ?, ?, ?, ?) returning n",
+			s.Tenant, s.User, s.Thread, m.Text, folded, m.Source, null(m.Vector.Model), blob(m.Vector), stamp(m.Created)).Scan(&n); err != nil {
 			return err
 		}
-		if added = n > 0; added {
-			id, err := res.LastInsertId()
-			if err != nil {
-				return err
-			}
-			if _, err := tx.ExecContext(ctx, "insert into memories_words (rowid, text) values (?, ?)", id, indexed(m.Text)); err != nil {
-				return err
-			}
-		}
-		m, err = one(ctx, tx, "memory", scanMemory, "select "+memoryColumns+" from memories where tenant = ? and user = ? and thread = ? and folded = ?", s.Tenant, s.User, s.Thread, folded)
+		added, m.ID, m.Created = true, memoryID(n), moment(stamp(m.Created))
+		_, err = tx.ExecContext(ctx, "insert into memories_words (rowid, text) values (?, ?)", n, indexed(m.Text))
 		return err
 	})
 	return m, added, err

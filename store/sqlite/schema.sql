@@ -42,7 +42,7 @@ create table memories (
 create table skills (
 	n integer primary key,
 	tenant text not null, user text not null, thread text not null, name text not null, version integer not null, newest integer not null,
-	description text not null, body text not null, tags text not null, created integer not null, updated integer not null,
+	description text not null, body text not null, more text not null, created integer not null, updated integer not null,
 	unique (tenant, user, thread, name, version)
 ) strict;
 

@@ -11,16 +11,28 @@ import (
 	"github.com/pawl-go/pawl/store"
 )
 
-const skillColumns = "name, version, description, body, tags, created, updated"
+const skillColumns = "name, version, description, body, more, created, updated"
+
+// moreOfSkill are the fields of a skill that nothing asks for alone.
+type moreOfSkill struct {
+	Tags       []string `json:"tags,omitzero"`
+	Tools      []string `json:"tools,omitzero"`
+	Model      string   `json:"model,omitzero"`
+	References []string `json:"references,omitzero"`
+	By         string   `json:"by,omitzero"`
+}
 
 func scanSkill(r *sql.Rows) (k store.Skill, err error) {
-	var tags string
+	var text string
+	var more moreOfSkill
 	var created, updated int64
-	if err = r.Scan(&k.Name, &k.Version, &k.Description, &k.Text, &tags, &created, &updated); err != nil {
+	if err = r.Scan(&k.Name, &k.Version, &k.Description, &k.Text, &text, &created, &updated); err != nil {
 		return k, err
 	}
 	k.Created, k.Updated = moment(created), moment(updated)
-	return k, json.Unmarshal([]byte(tags), &k.Tags)
+	err = json.Unmarshal([]byte(text), &more)
+	k.Tags, k.Tools, k.Model, k.References, k.By = more.Tags, more.Tools, more.Model, more.References, more.By
+	return k, err
 }
 
 func scanSummary(r *sql.Rows) (store.Skill, error) {
@@ -39,7 +51,7 @@ func (db *DB) PutSkill(ctx context.Context, s store.Scope, k store.Skill) (store
 	if strings.TrimSpace(k.Text) == "" {
 		return k, errors.New("the skill has no text")
 	}
-	tags, err := json.Marshal(k.Tags)
+	more, err := json.Marshal(moreOfSkill{k.Tags, k.Tools, k.Model, k.References, k.By})
 	if err != nil {
 		return k, err
 	}
@@ -68,12 +80,11 @@ func (db *DB) PutSkill(ctx context.Context, s store.Scope, k store.Skill) (store
 		}
 		k.Version++
 		var n int64
-		if err := tx.QueryRowContext(ctx, `insert into skills (tenant, user, thread, name, version, newest, description, body, tags, created, updated)
-			values (?, ?, ?, ?, ?, 1, ?, ?, ?, ?, ?) returning n`, s.Tenant, s.User, s.Thread, k.Name, k.Version, k.Description, k.Text, string(tags), stamp(k.Created), stamp(now)).Scan(&n); err != nil {
+		if err := tx.QueryRowContext(ctx, `insert into skills (tenant, user, thread, name, version, newest, description, body, more, created, updated)
+			values (?, ?, ?, ?, ?, 1, ?, ?, ?, ?, ?) returning n`, s.Tenant, s.User, s.Thread, k.Name, k.Version, k.Description, k.Text, string(more), stamp(k.Created), stamp(now)).Scan(&n); err != nil {
 			return err
 		}
-		words := strings.Join([]string{k.Name, strings.Join(k.Tags, " "), k.Description, k.Text}, "\n")
-		_, err = tx.ExecContext(ctx, "insert into skills_words (rowid, text) values (?, ?)", n, indexed(words))
+		_, err = tx.ExecContext(ctx, "insert into skills_words (rowid, text) values (?, ?)", n, indexed(wordsOfSkill(k)))
 		return err
 	})
 	k.Created, k.Updated = moment(stamp(k.Created)), moment(stamp(now))
@@ -95,6 +106,40 @@ func (db *DB) Skills(ctx context.Context, s store.Scope, p store.Page) ([]store.
 	}
 	return list(ctx, db.read, scanSummary, "select "+skillColumns+" from skills where tenant = ? and user = ? and thread = ? and newest = 1 and name > ? order by name limit ?",
 		s.Tenant, s.User, s.Thread, p.After, p.Size())
+}
+
+// RenameSkill gives one another name, with all its versions.
+func (db *DB) RenameSkill(ctx context.Context, s store.Scope, name, to string) error {
+	if err := valid(s, name, to); err != nil {
+		return err
+	}
+	return db.change(ctx, func(tx *sql.Tx) error {
+		switch _, err := one(ctx, tx, "", scanSkill, "select "+skillColumns+ofSkill+" and newest = 1", s.Tenant, s.User, s.Thread, to); {
+		case err == nil && to != name:
+			return fmt.Errorf("there is a skill %s already: %w", to, store.ErrConflict)
+		case err != nil && !errors.Is(err, store.ErrNotFound):
+			return err
+		}
+		k, err := one(ctx, tx, "skill "+name, scanSkill, "select "+skillColumns+ofSkill+" and newest = 1", s.Tenant, s.User, s.Thread, name)
+		if err != nil {
+			return err
+		}
+		k.Name = to
+		if _, err := tx.ExecContext(ctx, "update skills set name = ? where tenant = ? and user = ? and thread = ? and name = ?", to, s.Tenant, s.User, s.Thread, name); err != nil {
+			return err
+		}
+		number := "(select n" + ofSkill + " and newest = 1)"
+		if _, err := tx.ExecContext(ctx, "delete from skills_words where rowid = "+number, s.Tenant, s.User, s.Thread, to); err != nil {
+			return err
+		}
+		_, err = tx.ExecContext(ctx, "insert into skills_words (rowid, text) values ("+number+", ?)", s.Tenant, s.User, s.Thread, to, indexed(wordsOfSkill(k)))
+		return err
+	})
+}
+
+// wordsOfSkill is what a skill is found by.
+func wordsOfSkill(k store.Skill) string {
+	return strings.Join([]string{k.Name, strings.Join(k.Tags, " "), k.Description, k.Text}, "\n")
 }
 
 // DeleteSkill removes one with all its versions.

@@ -173,7 +173,7 @@ func (s *suite) memories() {
 }
 
 func (s *suite) skills() {
-	k := must(s.db.PutSkill(s.ctx, alice, store.Skill{Name: "brew", Description: "Makes coffee.", Text: "Grind, pour, wait.", Tags: []string{"kitchen"}}))
+	k := must(s.db.PutSkill(s.ctx, alice, store.Skill{Name: "brew", Description: "Makes coffee.", Text: "Grind, pour, wait.", Tags: []string{"kitchen"}, Tools: []string{"kettle"}, Model: "m", References: []string{"tea"}, By: "alice"}))
 	if k.Version != 1 {
 		s.Errorf("a new skill has version %d", k.Version)
 	}
@@ -201,6 +201,17 @@ func (s *suite) skills() {
 			s.Errorf("%s finds %+v", q, hits)
 		}
 	}
+	must(s.db.PutSkill(s.ctx, alice, store.Skill{Name: "tea", Text: "Steep."}))
+	s.is(s.db.RenameSkill(s.ctx, alice, "brew", "tea"), store.ErrConflict, "a name that another has")
+	s.is(s.db.RenameSkill(s.ctx, alice, "none", "some"), store.ErrNotFound, "renaming none")
+	s.ok(s.db.RenameSkill(s.ctx, alice, "brew", "espresso"))
+	if k := must(s.db.Skill(s.ctx, alice, "espresso", 1)); k.Text != "Grind, pour, wait." || k.By != "alice" {
+		s.Errorf("after the renaming version 1 is %+v", k)
+	}
+	if a, b := must(s.db.SearchSkills(s.ctx, alice, store.Query{Text: "espresso"})), must(s.db.SearchSkills(s.ctx, alice, store.Query{Text: "brew"})); len(a) != 1 || len(b) != 0 {
+		s.Errorf("its new name finds %v, its old one %v", a, b)
+	}
+	s.ok(s.db.RenameSkill(s.ctx, alice, "espresso", "brew"))
 	s.ok(s.db.DeleteSkill(s.ctx, alice, "brew"))
 	_, err = s.db.Skill(s.ctx, alice, "brew", 1)
 	s.is(err, store.ErrNotFound, "an old version of a deleted skill")

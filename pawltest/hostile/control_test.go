@@ -1,0 +1,82 @@
+package hostile_test
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/pawltest"
+	"github.com/pawl-go/pawl/pawltest/hostile"
+	"github.com/pawl-go/pawl/pawltest/hostile/internal/plain"
+)
+
+// byHand is the control as a Runtime. A panic in one of its goroutines would end the process; here it ends the play.
+func byHand(ctx context.Context, job *hostile.Job) hostile.Report {
+	var mu sync.Mutex
+	var died any
+	loop := &plain.Loop{URL: job.Base, Stream: job.Stream, Choice: job.Behaviour.Setup.Choice}
+	for _, t := range job.Tools {
+		loop.Tools = append(loop.Tools, plain.Tool{Name: t.Name, Description: t.Description, Input: t.Input, Run: func(ctx context.Context, args []byte) (string, error) {
+			defer func() {
+				if v := recover(); v != nil {
+					mu.Lock()
+					died = v
+					mu.Unlock()
+				}
+			}()
+			return t.Call(ctx, job.Bench, args)
+		}})
+	}
+	_, err := loop.Run(ctx, job.Task)
+	if died != nil {
+		panic(died)
+	}
+	r := hostile.Report{Stop: pawl.StopAnswer, Err: err}
+	if err != nil {
+		r.Stop = pawl.StopFailed
+	}
+	return r
+}
+
+// played holds the rows of pawl and of the control, which several tests look at.
+var played = struct{ pawl, control func() ([]hostile.Row, error) }{
+	sync.OnceValues(func() ([]hostile.Row, error) {
+		return hostile.Play(context.Background(), hostile.Agent(adapters), hostile.Behaviours(), nil)
+	}),
+	sync.OnceValues(func() ([]hostile.Row, error) {
+		defer http.DefaultClient.CloseIdleConnections()
+		all := slices.DeleteFunc(hostile.Behaviours(), func(b hostile.Behaviour) bool { return b.ID == "args-10mb" }) // slow enough to look like a hang
+		return hostile.Play(context.Background(), byHand, all, &hostile.PlayOptions{APIs: []string{pawltest.Chat}, Patient: 20 * time.Second})
+	}),
+}
+
+// The kit can fail: a loop that is written by hand fails the rows that loops in use were found to fail, and passes those that need nothing special.
+func TestControl(t *testing.T) {
+	rows, err := played.control()
+	if err != nil {
+		t.Fatal(err)
+	}
+	passed := map[string]string{}
+	for i := range rows {
+		passed[rows[i].ID] = rows[i].Why()
+	}
+	for _, id := range []string{
+		"unknown-tool", "tool-error", "tool-error-beside-ok", "args-enum", "args-missing-required", "args-cut", "finish-length-valid", "tool-panics", // table 1.0
+		"calls-300", "call-never-stops", // the same
+		"args-null", "args-echoed", "args-double-encoded", "choice-forced", "choice-none-calls", "id-duplicate", "id-missing", "index-same", "stream-cut-before-end", "silence",
+		"http-500-twice", "http-429", "tool-hangs", "tool-10mb", "denied", "read-after-write", "cancelled-alone", "endless-text",
+	} {
+		if why, ok := passed[id]; !ok || why == "" {
+			t.Errorf("the control passes %s, and must not: the row proves nothing", id)
+		}
+	}
+	for _, id := range []string{"calls-order", "calls-with-text", "calls-twice-in-reply", "args-unicode-escapes", "args-empty-allowed", "stream-single-bytes", "stream-comments", "tool-says-error", "tool-silent", "choice-none-text", "slow-first-byte"} {
+		if why := passed[id]; why != "" {
+			t.Errorf("the control fails %s, which any loop passes: %s", id, why)
+		}
+	}
+}

@@ -1,0 +1,198 @@
+package hostile
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+)
+
+// Short names an API in a table.
+func Short(api string) string {
+	switch api {
+	case "openai-chat":
+		return "chat"
+	case "openai-responses":
+		return "responses"
+	case "anthropic-messages":
+		return "anthropic"
+	}
+	return api
+}
+
+// Cell is how a Runtime did with one Behaviour on one API, in a word: "ok", "fail", "-" where the API cannot express it, or the mode that
+// failed where the other passed ("stream").
+func (r *Row) Cell(api string) string {
+	played, failed := 0, ""
+	for _, s := range r.Scores {
+		if s.API != api || s.Absent {
+			continue
+		}
+		played++
+		switch {
+		case len(s.Wrong) == 0:
+		case failed != "":
+			failed = "fail"
+		default:
+			failed = s.Mode
+		}
+	}
+	switch {
+	case played == 0:
+		return "-"
+	case failed == "":
+		return "ok"
+	case played == 1:
+		return "fail"
+	}
+	return failed
+}
+
+// apisOf are the APIs of a table, in order.
+func apisOf(rows []Row) []string {
+	var all []string
+	for _, r := range rows {
+		for _, s := range r.Scores {
+			if !slices.Contains(all, s.API) {
+				all = append(all, s.API)
+			}
+		}
+	}
+	return all
+}
+
+// Count returns how many plays there were, and how many of them failed.
+func Count(rows []Row) (plays, failed int) {
+	for _, r := range rows {
+		for _, s := range r.Scores {
+			if !s.Absent {
+				plays++
+			}
+			if len(s.Wrong) > 0 {
+				failed++
+			}
+		}
+	}
+	return plays, failed
+}
+
+// WriteHead and WriteRow print a table for a terminal, a line at a time.
+func WriteHead(w io.Writer, apis []string) {
+	fmt.Fprintf(w, "%-29s", "BEHAVIOUR")
+	for _, api := range apis {
+		fmt.Fprintf(w, " %-9s", strings.ToUpper(Short(api)))
+	}
+	fmt.Fprintln(w, " THE MODEL …")
+}
+
+// WriteRow prints one row: what the model does where all passed, else the first thing that was wrong.
+func WriteRow(w io.Writer, r *Row, apis []string) {
+	fmt.Fprintf(w, "%-29s", r.ID)
+	for _, api := range apis {
+		fmt.Fprintf(w, " %-9s", r.Cell(api))
+	}
+	if why := r.Why(); why != "" {
+		fmt.Fprintf(w, " FAILED: %s\n", why)
+		return
+	}
+	fmt.Fprintf(w, " %s\n", r.Title)
+}
+
+// Page writes docs/hostile.md: how Runtimes did. The first is pawl, the second the control: a loop as it is written by hand. Its column says
+// where it fails first.
+func Page(all []Behaviour, pawl, control []Row) string {
+	var b strings.Builder
+	plays, failed := Count(pawl)
+	lost := 0
+	for i := range control {
+		if !control[i].Passed() {
+			lost++
+		}
+	}
+	apis := apisOf(pawl)
+	fmt.Fprintf(&b, `<!-- Made by the test of pawltest/hostile. Change it there, then: make docs -->
+
+# Models that behave badly
+
+%d behaviours of models, and of the servers before them, played to pawl over four wires, streamed and whole: %d plays, %d of them failed. Each stands for
+something that users of such runtimes asked for, or a trap that runtimes fell into; the list of those is at the end. `+"`pawl hostile run`"+` plays them on
+your machine, in less than a minute, without a key and without a network.
+
+A behaviour passes when exactly the calls ran that were to run, with exactly the arguments; when the model was shown of each call what it needs to go
+on (a field's name, the names of the tools) and nothing of the inside of the program; when the run stopped as it must; and when every
+request held a conversation that the API takes, the task in it, and the same tools in the same bytes.
+
+The control is a loop as it is written by hand over one of the four APIs: it asks, carries out what it is told, and asks again. It is there to show
+that the kit can fail: of %d behaviours it fails %d.
+
+## Another runtime
+
+`+"`pawl hostile serve`"+` offers the behaviours on a port. Point a client of any of the four APIs at one of them, offer the tools that it names, and ask what
+the wire shows of what your runtime did:
+
+`+"```"+`
+$ pawl hostile serve --addr 127.0.0.1:4010
+$ curl -s http://127.0.0.1:4010/b/unknown-tool            # what it does, the tools to define, what must come of it
+$ OPENAI_BASE_URL=http://127.0.0.1:4010/b/unknown-tool/v1 your-agent "Task unknown-tool: use the tools, then answer."
+$ curl -s http://127.0.0.1:4010/b/unknown-tool/verdict    # {"requests":2,"valid":true,"results":[…],"wrong":[],"passed":true}
+`+"```"+`
+
+A tool of the kit returns a text that begins with its receipt, `+"`ran NAME ARGUMENTS`"+`, so that a result on the wire shows whether the call was carried out
+and with what. `+"`/index.json`"+` has all of it as data. In Go, `+"`hostile.Play`"+` takes any function as a runtime, and sees more than the wire shows.
+
+## The table
+
+A cell is ok, fail, the one mode that failed (stream, whole), or - where the API cannot express the behaviour.
+
+| behaviour | the model … | stands for |`, len(all), plays, failed, len(control), lost)
+	for _, api := range apis {
+		b.WriteString(" " + Short(api) + " |")
+	}
+	b.WriteString(" control |\n|---|---|---|")
+	b.WriteString(strings.Repeat("---|", len(apis)+1) + "\n")
+	for i := range pawl {
+		r := &pawl[i]
+		fmt.Fprintf(&b, "| `%s` | %s | %s |", r.ID, cellText(r.Title), strings.Join(r.Meets, " "))
+		for _, api := range apis {
+			b.WriteString(" " + r.Cell(api) + " |")
+		}
+		why := ""
+		for k := range control {
+			if control[k].ID != r.ID {
+				continue
+			}
+			if why = "ok"; !control[k].Passed() {
+				why = "**fails:** " + cellText(reason(&control[k]))
+			}
+		}
+		b.WriteString(" " + why + " |\n")
+	}
+	b.WriteString("\n## What they stand for\n\nT1.0 are the rows of a table in which nine runtimes were tried, D what users of such runtimes ask for most, IA and OA traps found in older ones.\n\n| id | |\n|---|---|\n")
+	for _, d := range Demands() {
+		fmt.Fprintf(&b, "| %s | %s |\n", d.ID, cellText(d.Says))
+	}
+	return b.String()
+}
+
+// reason is why a row failed, in words that are the same each time it fails.
+func reason(r *Row) string {
+	for _, s := range r.Scores {
+		if len(s.Wrong) == 0 {
+			continue
+		}
+		parts := strings.Split(s.Wrong[0], ": ")
+		switch text := parts[0]; {
+		case strings.HasSuffix(text, "at most may"):
+			return "too many tools ran at once"
+		case len(parts) > 1 && (strings.HasPrefix(text, "call ") || strings.HasPrefix(text, "request ")):
+			return clip(text+": "+parts[1], 90)
+		default:
+			return clip(text, 90)
+		}
+	}
+	return ""
+}
+
+func cellText(s string) string {
+	return strings.NewReplacer("|", "\\|", "<", "&lt;", ">", "&gt;", "\n", " ", "__", "\\_\\_").Replace(s)
+}

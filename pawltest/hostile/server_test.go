@@ -1,0 +1,72 @@
+package hostile_test
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/pawltest/hostile"
+	"github.com/pawl-go/pawl/pawltest/hostile/internal/plain"
+	"github.com/pawl-go/pawl/provider/openai"
+)
+
+// A behaviour is chosen by path or by the model's name; the verdict tells from the wire what a runtime did, and a bad one is told apart.
+func TestServer(t *testing.T) {
+	s, err := hostile.NewServer(hostile.Behaviours(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer http.DefaultClient.CloseIdleConnections()
+	defer s.Close()
+	b := hostile.Find(hostile.Behaviours(), "args-enum")
+	weather := hostile.Tools()["weather"]
+	task := "Task args-enum: use the tools, then answer."
+	ask := func(base, model string) {
+		t.Helper()
+		a := &pawl.Agent{Model: openai.NewChat(model, &openai.Options{BaseURL: base, Key: "k"}), Tools: []pawl.Toolset{&pawl.Tool{Name: weather.Name, Input: weather.Input, Passive: true}}}
+		if _, err := a.Run(t.Context(), pawl.User(task)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	verdict := func(name string) *hostile.Verdict {
+		t.Helper()
+		v, err := s.Verdict(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+	if v := verdict(b.ID); v.Passed || v.Requests != 0 {
+		t.Errorf("before a request: got %+v", v)
+	}
+	ask(hostile.Base(s.Root, b.ID, "openai-chat"), "any")
+	if v := verdict(b.ID); !v.Passed || v.Requests != 2 || len(v.Results) != 1 || !strings.Contains(v.Results[0], "unit") {
+		t.Errorf("by path: got %+v", v)
+	}
+	ask(hostile.Base(s.Root, b.ID, "openai-chat"), "any") // another conversation takes its place
+	if v := verdict(b.ID); !v.Passed || v.Requests != 2 {
+		t.Errorf("again: got %+v", v)
+	}
+	ask(s.Root+"/v1", "hostile/args-enum@tag")
+	if v := verdict("args-enum@tag"); !v.Passed {
+		t.Errorf("by the model's name: got %+v", v)
+	}
+	s.Forget("args-enum@tag")
+	if v := verdict("args-enum@tag"); v.Requests != 0 {
+		t.Errorf("forgotten: got %+v", v)
+	}
+	loop := &plain.Loop{URL: s.Root + "/b/args-enum@hand/v1", Tools: []plain.Tool{{Name: "weather", Input: weather.Input, Run: func(_ context.Context, args []byte) (string, error) {
+		return "ran weather " + string(args), nil
+	}}}}
+	if _, err := loop.Run(t.Context(), task); err != nil {
+		t.Fatal(err)
+	}
+	if v := verdict("args-enum@hand"); v.Passed || !v.Valid {
+		t.Errorf("by hand, which runs the call: got %+v", v)
+	}
+	if _, err := s.Verdict("nonsense"); err == nil {
+		t.Error("a verdict about nothing")
+	}
+}

@@ -1,0 +1,48 @@
+package remember
+
+import (
+	"context"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/store"
+)
+
+//go:embed forget.md
+var forgetText string
+
+func (s *Set) forgetTool() *pawl.Tool {
+	return &pawl.Tool{
+		Name:        "memory_forget",
+		Description: strings.TrimSpace(forgetText),
+		Input:       json.RawMessage(`{"type":"object","properties":{"id":{"type":"string","minLength":1,"description":"As memory_list shows it."}},"required":["id"],"additionalProperties":false}`),
+		Effect:      pawl.Idempotent,
+		Run:         s.forget,
+	}
+}
+
+func (s *Set) forget(ctx context.Context, call pawl.ToolCall) (pawl.ToolResult, error) {
+	var a struct{ ID string }
+	if err := json.Unmarshal(call.Args, &a); err != nil {
+		return pawl.ErrorResult("invalid args: " + err.Error()), nil
+	}
+	scope, err := s.whose(ctx)
+	if err != nil {
+		return pawl.ToolResult{}, err
+	}
+	m, err := s.db.Memory(ctx, scope, a.ID)
+	if err == nil {
+		err = s.db.ForgetMemory(ctx, scope, a.ID)
+	}
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		return pawl.ErrorResult(fmt.Sprintf("Nothing is remembered as %q. memory_list shows the ids.", a.ID)), nil
+	case err != nil:
+		return pawl.ToolResult{}, err
+	}
+	return pawl.TextResult("Forgotten: " + m.Text), nil
+}

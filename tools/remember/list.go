@@ -1,0 +1,80 @@
+package remember
+
+import (
+	"context"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/store"
+)
+
+//go:embed list.md
+var listText string
+
+func (s *Set) listTool() *pawl.Tool {
+	return &pawl.Tool{
+		Name:        "memory_list",
+		Description: strings.TrimSpace(listText),
+		Input: json.RawMessage(`{"type":"object","properties":{` +
+			`"query":{"type":"string","description":"Words to look for. Leave it out to see everything."},` +
+			`"limit":{"type":"integer","minimum":1,"maximum":100,"description":"How many to show. Default 20."},` +
+			`"after":{"type":"string","description":"Without a query: the id to go on after."}` +
+			`},"additionalProperties":false}`),
+		Effect: pawl.Read,
+		Run:    s.list,
+	}
+}
+
+func (s *Set) list(ctx context.Context, call pawl.ToolCall) (pawl.ToolResult, error) {
+	var a struct {
+		Query, After string
+		Limit        float64
+	}
+	if err := json.Unmarshal(call.Args, &a); err != nil {
+		return pawl.ErrorResult("invalid args: " + err.Error()), nil
+	}
+	scope, err := s.whose(ctx)
+	if err != nil {
+		return pawl.ToolResult{}, err
+	}
+	limit := 20
+	if a.Limit >= 1 {
+		limit = int(min(a.Limit, 100))
+	}
+	var list []store.Memory
+	more := false
+	if strings.TrimSpace(a.Query) != "" {
+		hits, err := s.db.SearchMemories(ctx, scope, store.Query{Text: a.Query, Limit: limit})
+		if err != nil {
+			return pawl.ToolResult{}, err
+		}
+		for _, h := range hits {
+			list = append(list, h.Memory)
+		}
+	} else {
+		if list, err = s.db.Memories(ctx, scope, store.Page{After: a.After, Limit: limit + 1}); err != nil {
+			return pawl.ToolResult{}, err
+		}
+		if more = len(list) > limit; more {
+			list = list[:limit]
+		}
+	}
+	if len(list) == 0 {
+		if a.Query != "" {
+			return pawl.TextResult(fmt.Sprintf("Nothing is remembered that has words of %q.", a.Query)), nil
+		}
+		return pawl.TextResult("Nothing is remembered."), nil
+	}
+	var b strings.Builder
+	for _, m := range list {
+		fmt.Fprintf(&b, "%s  %s  %s\n", m.ID, m.Created.Format(time.DateOnly), strings.Join(strings.Fields(m.Text), " "))
+	}
+	if more {
+		fmt.Fprintf(&b, "[there is more; go on with after %q]\n", list[len(list)-1].ID)
+	}
+	return pawl.TextResult(strings.TrimSuffix(b.String(), "\n")), nil
+}

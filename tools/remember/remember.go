@@ -1,0 +1,60 @@
+package remember
+
+import (
+	"context"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/store"
+)
+
+//go:embed remember.md
+var rememberText string
+
+// maxContent is how long a memory may be. More is a document.
+const maxContent = 2000
+
+func (s *Set) rememberTool() *pawl.Tool {
+	return &pawl.Tool{
+		Name:        "remember",
+		Description: strings.TrimSpace(rememberText),
+		Input: json.RawMessage(`{"type":"object","properties":{` +
+			`"content":{"type":"string","minLength":1,"maxLength":2000,"pattern":"\\S","description":"The fact, in one sentence."}` +
+			`},"required":["content"],"additionalProperties":false}`),
+		Output: json.RawMessage(`{"type":"object","properties":{"id":{"type":"string"},"new":{"type":"boolean"}},"required":["id","new"],"additionalProperties":false}`),
+		Effect: pawl.Idempotent,
+		Run:    s.remember,
+	}
+}
+
+func (s *Set) remember(ctx context.Context, call pawl.ToolCall) (pawl.ToolResult, error) {
+	var a struct{ Content string }
+	if err := json.Unmarshal(call.Args, &a); err != nil {
+		return pawl.ErrorResult("invalid args: " + err.Error()), nil
+	}
+	text := strings.TrimSpace(a.Content)
+	if text == "" || len(text) > 4*maxContent {
+		return pawl.ErrorResult("content must be one sentence that says something"), nil
+	}
+	scope, err := s.whose(ctx)
+	if err != nil {
+		return pawl.ToolResult{}, err
+	}
+	source := "said in a conversation"
+	if v := pawl.InvocationFrom(ctx); v != nil {
+		source = v.Agent
+	}
+	m, added, err := s.db.AddMemory(ctx, scope, store.Memory{Text: text, Source: source})
+	if err != nil {
+		return pawl.ToolResult{}, err
+	}
+	words := "Remembered as %s."
+	if !added {
+		words = "That is known already, as %s."
+	}
+	data, err := json.Marshal(map[string]any{"id": m.ID, "new": added})
+	return pawl.ToolResult{Parts: []pawl.Part{pawl.Text{Text: fmt.Sprintf(words, m.ID)}}, Data: data}, err
+}

@@ -1,0 +1,209 @@
+package skill
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/pawl-go/pawl/store"
+	"go.yaml.in/yaml/v3"
+)
+
+const (
+	maxFile   = 64 << 10
+	maxFolder = 1000 // skills in one folder, and files beside one
+)
+
+// folder is a skill in a folder.
+type folder struct {
+	store.Skill
+	root  *os.Root // the folder of the folders
+	dir   string   // within it
+	files []string
+	words map[string]int // how often, of all that it is found by
+}
+
+type folders struct {
+	list  []folder
+	roots []*os.Root
+}
+
+func (f *folders) close() error {
+	var errs []error
+	for _, r := range f.roots {
+		errs = append(errs, r.Close())
+	}
+	return errors.Join(errs...)
+}
+
+func (f *folders) find(name string) *folder {
+	for i := range f.list {
+		if f.list[i].Name == name {
+			return &f.list[i]
+		}
+	}
+	return nil
+}
+
+func openFolders(dirs []string) (folders, error) {
+	var f folders
+	for _, dir := range dirs {
+		if err := f.open(dir); err != nil {
+			return folders{}, errors.Join(err, f.close())
+		}
+	}
+	return f, nil
+}
+
+func (f *folders) open(dir string) error {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	f.roots = append(f.roots, root)
+	entries, err := fs.ReadDir(root.FS(), ".")
+	if err != nil {
+		return err
+	}
+	if len(entries) > maxFolder {
+		return fmt.Errorf("%s has %d entries; %d skills are the most", dir, len(entries), maxFolder)
+	}
+	for _, e := range entries {
+		text, err := readFile(root, path.Join(e.Name(), "SKILL.md"))
+		if errors.Is(err, fs.ErrNotExist) || err != nil && !e.IsDir() {
+			continue // no skill
+		}
+		if err != nil {
+			return fmt.Errorf("%s/%s/SKILL.md: %w", dir, e.Name(), err)
+		}
+		k, err := parse(text)
+		if err != nil {
+			return fmt.Errorf("%s/%s/SKILL.md: %w", dir, e.Name(), err)
+		}
+		if k.Name == "" {
+			k.Name = e.Name()
+		}
+		if f.find(k.Name) == nil {
+			f.list = append(f.list, folder{Skill: k, root: root, dir: e.Name(), files: beside(root, e.Name()), words: count(k)})
+		}
+	}
+	slices.SortFunc(f.list, func(a, b folder) int { return strings.Compare(a.Name, b.Name) })
+	return nil
+}
+
+// parse reads a SKILL.md: a head in YAML between lines of three dashes, and the text.
+func parse(text string) (store.Skill, error) {
+	text = strings.ReplaceAll(strings.TrimPrefix(text, "\uFEFF"), "\r\n", "\n")
+	rest, ok := strings.CutPrefix(text, "---\n")
+	head, body, closed := strings.Cut(rest, "\n---\n")
+	if !ok || !closed {
+		return store.Skill{}, errors.New("want a head first: a line ---, then name: and description:, then a line ---")
+	}
+	var h struct {
+		Name        string `yaml:"name"`
+		Description string `yaml:"description"`
+		Tags        []string
+	}
+	if err := yaml.Unmarshal([]byte(head), &h); err != nil {
+		return store.Skill{}, fmt.Errorf("the head is no YAML: %w", err)
+	}
+	if strings.TrimSpace(h.Description) == "" {
+		return store.Skill{}, errors.New("the head has no description: it is what a model chooses the skill by")
+	}
+	return store.Skill{Name: strings.TrimSpace(h.Name), Description: strings.TrimSpace(h.Description), Tags: h.Tags, Text: strings.TrimSpace(body), Version: 1}, nil
+}
+
+// beside lists the other files of a skill.
+func beside(root *os.Root, dir string) []string {
+	var files []string
+	fs.WalkDir(root.FS(), dir, func(name string, d fs.DirEntry, err error) error {
+		if err != nil || len(files) == maxFolder {
+			return fs.SkipAll
+		}
+		if d.Type().IsRegular() && name != path.Join(dir, "SKILL.md") {
+			files = append(files, strings.TrimPrefix(name, dir+"/"))
+		}
+		return nil
+	})
+	return files
+}
+
+func readFile(root *os.Root, name string) (string, error) {
+	info, err := root.Stat(name)
+	if err != nil {
+		return "", err
+	}
+	if !info.Mode().IsRegular() {
+		return "", errors.New("it is no file")
+	}
+	f, err := root.Open(name)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	if err != nil {
+		return "", err
+	}
+	if len(b) > maxFile {
+		return "", fmt.Errorf("it has more than %d bytes", maxFile)
+	}
+	return strings.ToValidUTF8(string(b), "\uFFFD"), nil
+}
+
+// split makes words of text, folded, without an ending s.
+func split(text string) []string {
+	list := strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+	for i, w := range list {
+		if len(w) > 3 {
+			list[i] = strings.TrimSuffix(w, "s")
+		}
+	}
+	return list
+}
+
+func count(k store.Skill) map[string]int {
+	words := map[string]int{}
+	for _, w := range split(k.Text) {
+		words[w] = 1
+	}
+	for _, w := range split(k.Description + " " + strings.Join(k.Tags, " ")) {
+		words[w] = 3
+	}
+	for _, w := range split(k.Name) {
+		words[w] = 5
+	}
+	return words
+}
+
+// search ranks the folders by the words of a query that they have.
+func (f *folders) search(query string) []string {
+	type hit struct {
+		name  string
+		score int
+	}
+	var hits []hit
+	words := split(query)
+	for i := range f.list {
+		k := &f.list[i]
+		score := 0
+		for _, w := range words {
+			score += k.words[w]
+		}
+		if score > 0 {
+			hits = append(hits, hit{k.Name, score})
+		}
+	}
+	slices.SortStableFunc(hits, func(a, b hit) int { return b.score - a.score })
+	names := make([]string, len(hits))
+	for i, h := range hits {
+		names[i] = h.name
+	}
+	return names
+}

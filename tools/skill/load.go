@@ -1,0 +1,98 @@
+package skill
+
+import (
+	"context"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/store"
+)
+
+//go:embed load.md
+var loadText string
+
+func (s *Set) loadTool() *pawl.Tool {
+	return &pawl.Tool{
+		Name:        "skill_load",
+		Description: strings.TrimSpace(loadText),
+		Input: json.RawMessage(`{"type":"object","properties":{` +
+			`"name":{"type":"string","minLength":1,"description":"As skill_search shows it."},` +
+			`"file":{"type":"string","description":"A file of the skill to read instead of its text."}` +
+			`},"required":["name"],"additionalProperties":false}`),
+		Effect:    pawl.Read,
+		MaxResult: -1, // a file's size is bounded
+		Run:       s.load,
+	}
+}
+
+func (s *Set) load(ctx context.Context, call pawl.ToolCall) (pawl.ToolResult, error) {
+	var a struct{ Name, File string }
+	if err := json.Unmarshal(call.Args, &a); err != nil {
+		return pawl.ErrorResult("invalid args: " + err.Error()), nil
+	}
+	if f := s.folders.find(a.Name); f != nil {
+		return f.load(a.File), nil
+	}
+	if s.db == nil {
+		return missing(a.Name), nil
+	}
+	scope, err := s.whose(ctx)
+	if errors.Is(err, errNoScope) && len(s.folders.list) > 0 {
+		return missing(a.Name), nil
+	}
+	if err != nil {
+		return pawl.ToolResult{}, err
+	}
+	k, err := s.db.Skill(ctx, scope, a.Name, 0)
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		return missing(a.Name), nil
+	case err != nil:
+		return pawl.ToolResult{}, err
+	case a.File != "":
+		return pawl.ErrorResult(fmt.Sprintf("The skill %s has no files; leave file out.", a.Name)), nil
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s, version %d\n\n%s", k.Name, k.Version, k.Text)
+	for _, l := range []struct {
+		what string
+		list []string
+	}{{"It needs the tools", k.Tools}, {"See also the skills", k.References}} {
+		if len(l.list) > 0 {
+			fmt.Fprintf(&b, "\n\n%s: %s", l.what, strings.Join(l.list, ", "))
+		}
+	}
+	return pawl.TextResult(b.String()), nil
+}
+
+// load returns the text of a folder, or a file of it.
+func (f *folder) load(file string) pawl.ToolResult {
+	if file == "" {
+		text := f.Name + "\n\n" + f.Text
+		if len(f.files) > 0 {
+			text += "\n\nFiles: " + strings.Join(f.files[:min(len(f.files), 100)], ", ")
+		}
+		return pawl.TextResult(text)
+	}
+	if !slices.Contains(f.files, file) {
+		return pawl.ErrorResult(fmt.Sprintf("The skill %s has no file %q. It has: %s", f.Name, file, strings.Join(f.files[:min(len(f.files), 100)], ", ")))
+	}
+	text, err := readFile(f.root, path.Join(f.dir, file))
+	if err != nil {
+		return pawl.ErrorResult(fmt.Sprintf("The file %s cannot be read: it is larger than %d bytes, or gone.", file, maxFile))
+	}
+	if strings.ContainsRune(text, 0) {
+		return pawl.ErrorResult(fmt.Sprintf("The file %s is not text.", file))
+	}
+	return pawl.TextResult(text)
+}
+
+func missing(name string) pawl.ToolResult {
+	return pawl.ErrorResult(fmt.Sprintf("There is no skill %q. skill_search finds what there is.", name))
+}

@@ -1,0 +1,82 @@
+package skill
+
+import (
+	"context"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/store"
+)
+
+//go:embed search.md
+var searchText string
+
+func (s *Set) searchTool() *pawl.Tool {
+	return &pawl.Tool{
+		Name:        "skill_search",
+		Description: strings.TrimSpace(searchText),
+		Input: json.RawMessage(`{"type":"object","properties":{` +
+			`"query":{"type":"string","minLength":1,"pattern":"\\S","description":"What is to be done, in a few words."},` +
+			`"limit":{"type":"integer","minimum":1,"maximum":50,"description":"How many to show. Default 5."}` +
+			`},"required":["query"],"additionalProperties":false}`),
+		Effect: pawl.Read,
+		Run:    s.search,
+	}
+}
+
+func (s *Set) search(ctx context.Context, call pawl.ToolCall) (pawl.ToolResult, error) {
+	var a struct {
+		Query string
+		Limit float64
+	}
+	if err := json.Unmarshal(call.Args, &a); err != nil {
+		return pawl.ErrorResult("invalid args: " + err.Error()), nil
+	}
+	limit := 5
+	if a.Limit >= 1 {
+		limit = int(min(a.Limit, 50))
+	}
+	found := map[string]store.Skill{}
+	var stored []string
+	if s.db != nil {
+		scope, err := s.whose(ctx)
+		if err != nil && (!errors.Is(err, errNoScope) || len(s.folders.list) == 0) {
+			return pawl.ToolResult{}, err
+		}
+		if err == nil {
+			hits, err := s.db.SearchSkills(ctx, scope, store.Query{Text: a.Query, Limit: limit})
+			if err != nil {
+				return pawl.ToolResult{}, err
+			}
+			for _, h := range hits {
+				found[h.Name] = h.Skill
+				stored = append(stored, h.Name)
+			}
+		}
+	}
+	inFolders := s.folders.search(a.Query)
+	for _, name := range inFolders {
+		found[name] = s.folders.find(name).Skill // a folder's name is its own
+	}
+	ranked := store.Fuse(stored, inFolders)
+	if len(ranked) == 0 {
+		return pawl.TextResult(fmt.Sprintf("No skill has words of %q.", a.Query)), nil
+	}
+	var b strings.Builder
+	for _, r := range ranked[:min(limit, len(ranked))] {
+		k := found[r.ID]
+		fmt.Fprintf(&b, "%s: %s", k.Name, strings.Join(strings.Fields(k.Description), " "))
+		if len(k.Tags) > 0 {
+			fmt.Fprintf(&b, " [%s]", strings.Join(k.Tags, ", "))
+		}
+		if k.By != "" {
+			fmt.Fprintf(&b, " (by %s)", k.By)
+		}
+		b.WriteByte('\n')
+	}
+	return pawl.TextResult(strings.TrimSuffix(b.String(), "\n")), nil
+}

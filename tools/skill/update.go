@@ -1,0 +1,103 @@
+package skill
+
+import (
+	"context"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/store"
+)
+
+//go:embed update.md
+var updateText string
+
+func (s *Set) updateTool() *pawl.Tool {
+	return &pawl.Tool{
+		Name:        "skill_update",
+		Description: strings.TrimSpace(updateText),
+		Input: json.RawMessage(`{"type":"object","properties":{` +
+			`"id":{"type":"string","minLength":1,"description":"The skill's name, as skill_search shows it."},` +
+			`"name":{"type":"string","pattern":"` + namePattern + `","description":"A new name."},` + fields +
+			`},"required":["id"],"additionalProperties":false}`),
+		Effect: pawl.Write,
+		Serial: serial,
+		Run:    s.update,
+	}
+}
+
+// updateArgs has nil for what stays as it is.
+type updateArgs struct {
+	ID                                     string
+	Name, Description, Instructions, Model *string
+	Tags, Tools, References                *[]string
+}
+
+func (s *Set) update(ctx context.Context, call pawl.ToolCall) (pawl.ToolResult, error) {
+	var a updateArgs
+	if err := json.Unmarshal(call.Args, &a); err != nil {
+		return pawl.ErrorResult("invalid args: " + err.Error()), nil
+	}
+	if s.folders.find(a.ID) != nil {
+		return pawl.ErrorResult(fmt.Sprintf("The skill %s comes with the program and cannot be changed. Make one of your own under another name.", a.ID)), nil
+	}
+	scope, err := s.whose(ctx)
+	if err != nil {
+		return pawl.ToolResult{}, err
+	}
+	k, err := s.db.Skill(ctx, scope, a.ID, 0)
+	if errors.Is(err, store.ErrNotFound) {
+		return missing(a.ID), nil
+	}
+	if err != nil {
+		return pawl.ToolResult{}, err
+	}
+	var changed []string
+	for _, f := range []struct {
+		name  string
+		value any
+		to    any
+	}{{"description", a.Description, &k.Description}, {"instructions", a.Instructions, &k.Text}, {"tags", a.Tags, &k.Tags}, {"tools", a.Tools, &k.Tools},
+		{"model", a.Model, &k.Model}, {"references", a.References, &k.References}} {
+		given := reflect.ValueOf(f.value)
+		if given.IsNil() {
+			continue
+		}
+		if to := reflect.ValueOf(f.to).Elem(); !reflect.DeepEqual(to.Interface(), given.Elem().Interface()) {
+			to.Set(given.Elem())
+			changed = append(changed, f.name)
+		}
+	}
+	if a.Name != nil && *a.Name != k.Name {
+		if s.folders.find(*a.Name) != nil {
+			return taken(*a.Name), nil
+		}
+		err := s.db.RenameSkill(ctx, scope, k.Name, *a.Name)
+		if errors.Is(err, store.ErrConflict) {
+			return taken(*a.Name), nil
+		}
+		if err != nil {
+			return pawl.ToolResult{}, err
+		}
+		k.Name = *a.Name
+		if len(changed) == 0 {
+			return kept(k, "The skill is now called %s, version %d.")
+		}
+		changed = append(changed, "name")
+	}
+	if len(changed) == 0 {
+		return pawl.ErrorResult("Nothing would change: give at least one field that differs."), nil
+	}
+	k, err = s.db.PutSkill(ctx, scope, k)
+	if errors.Is(err, store.ErrConflict) {
+		return pawl.ErrorResult("The skill was changed meanwhile. Load it again, then decide."), nil
+	}
+	if err != nil {
+		return pawl.ToolResult{}, err
+	}
+	return kept(k, "Changed "+strings.Join(changed, ", ")+". The skill %s has version %d now.")
+}
