@@ -53,9 +53,9 @@ var arrows = []arrow{
 	{from: "internal/wiretest", to: []string{".", "pawltest"}},
 
 	// one job each
-	{from: "provider", to: []string{".", "provider/...", "internal/..."}},
+	{from: "provider", to: []string{".", "store", "provider/...", "internal/..."}},
 	{from: "provider/catalog"},
-	{from: "provider/...", to: append([]string{".", "internal/wire"}, helpers...), modules: []string{jsonModule}},
+	{from: "provider/...", to: append([]string{".", "store", "internal/wire", "provider/catalog"}, helpers...), modules: []string{jsonModule}},
 	{from: "react", to: append([]string{"."}, helpers...), modules: []string{jsonModule}},
 	{from: "compile", to: []string{"."}},
 	{from: "policy", to: []string{".", "internal/nearest"}},

@@ -38,7 +38,7 @@ type Behaviour struct {
 	Turns []Turn   `json:"turns"`           // the model's replies, by number of replies in the request; after them it says "Done."
 	Want  Want     `json:"want"`            // what must come of it
 	Only  []string `json:"only,omitempty"`  // APIs that can express it, or API/stream and API/whole; empty: all
-	Repl  bool     `json:"again,omitempty"` // the run is made twice, and its requests must be the same bytes
+	Twice bool     `json:"twice,omitempty"` // the run is made twice, and its requests must be the same bytes
 }
 
 // Setup is how the runtime is set up for a Behaviour, beside its tools.

@@ -136,7 +136,7 @@ func Play(ctx context.Context, rt Runtime, all []Behaviour, opts *PlayOptions) (
 // play plays one Behaviour once, or twice where it says so, and judges what it saw.
 func play(ctx context.Context, server *Server, rt Runtime, b *Behaviour, api string, stream bool, patient time.Duration) []string {
 	seen := once(ctx, server, rt, b, api, stream, patient)
-	if b.Repl {
+	if b.Twice {
 		seen.Again = once(ctx, server, rt, b, api, stream, patient).Log
 	}
 	return b.Judge(seen)

@@ -194,7 +194,7 @@ func setups() []Behaviour {
 	}
 	return []Behaviour{
 		{ID: "tools-300", Title: "has 300 tools, and calls the 288th", Meets: meets("D22 IA-T78 IA-T1"), Tools: names, Turns: turns(calls("tool_287 {}", `tool_000 {"n":3}`), calls("tool_300 {}")), Want: Want{Results: []Shown{ran("tool_287 {}"), ran(`tool_000 {"n":3}`), told("tool_")}}},
-		{ID: "requests-stable", Title: "calls three times; each request repeats the one before, byte for byte", Meets: meets("D23 D29 IA-T78"), Tools: names[:40], Repl: true, Turns: turns(calls("tool_001 {}"), calls("tool_002 {}"), calls("tool_003 {}")), Want: shown(ran("tool_001 {}"), ran("tool_002 {}"), ran("tool_003 {}"))},
+		{ID: "requests-stable", Title: "calls three times; each request repeats the one before, byte for byte", Meets: meets("D23 D29 IA-T78"), Tools: names[:40], Twice: true, Turns: turns(calls("tool_001 {}"), calls("tool_002 {}"), calls("tool_003 {}")), Want: shown(ran("tool_001 {}"), ran("tool_002 {}"), ran("tool_003 {}"))},
 		{ID: "schema-odd", Title: "breaks what its provider's dialect cannot say of a schema", Meets: meets("D4 IA-T14"), Tools: []string{"odd"}, Turns: turns(calls(`odd {"at":{"lat":100,"lon":10},"when":"May"}`), calls(`odd {"at":{"lat":60,"lon":10},"when":"2026-05"}`)),
 			Want: shown(told("lat|when"), ran(`odd {"at":{"lat":60,"lon":10},"when":"2026-05"}`))},
 		{ID: "schema-recursive", Title: "calls a tool whose schema contains itself, beside one that is plain", Meets: meets("D4 D5 OA-D35"), Tools: []string{"tree", "weather"},

@@ -30,7 +30,6 @@ type Server struct {
 	all   []Behaviour
 	tools map[string]*Tool
 	apis  []string
-	over  chan struct{}
 	plays atomic.Int64 // by Play, for tags
 
 	mu       sync.Mutex
@@ -60,7 +59,7 @@ const (
 
 // NewServer starts a Server. Close it.
 func NewServer(all []Behaviour, opts *ServerOptions) (*Server, error) {
-	s := &Server{all: all, tools: Tools(), apis: pawltest.APIs(), over: make(chan struct{}), models: map[string]pawl.Model{}, sessions: map[string]*session{}}
+	s := &Server{all: all, tools: Tools(), apis: pawltest.APIs(), models: map[string]pawl.Model{}, sessions: map[string]*session{}}
 	addr := ""
 	if opts != nil {
 		addr = opts.Addr
@@ -77,10 +76,7 @@ func NewServer(all []Behaviour, opts *ServerOptions) (*Server, error) {
 }
 
 // Close ends what is being answered and waits for it.
-func (s *Server) Close() error {
-	close(s.over)
-	return s.sim.Close()
-}
+func (s *Server) Close() error { return s.sim.Close() }
 
 // nobody answers requests that name no behaviour.
 type nobody struct{}
@@ -138,7 +134,7 @@ func (s *Server) fault(_ int, r *pawltest.Received) *pawltest.Fault {
 	if t == nil || t.Wire.IsZero() || t.Wire.Times > 0 && attempt >= t.Wire.Times {
 		return nil
 	}
-	return t.Wire.fault(place{r.API, r.Request != nil && !r.Request.Whole, s.over})
+	return t.Wire.fault(place{r.API, r.Request != nil && !r.Request.Whole})
 }
 
 // note logs a request, and returns how often its turn was asked for before.

@@ -22,7 +22,6 @@ type Wire struct {
 type place struct {
 	api    string
 	stream bool
-	over   <-chan struct{} // closed when the server closes
 }
 
 func (w Wire) times(n int) Wire {
