@@ -93,6 +93,9 @@ func TestAYear(t *testing.T) {
 			from, to = time.Date(2011, 12, 1, 0, 0, 0, 0, time.UTC), time.Date(2012, 5, 1, 0, 0, 0, 0, time.UTC)
 		}
 		for _, r := range rules {
+			if strings.Contains(r.text, "* * * *") && name != "Australia/Lord_Howe" {
+				continue // every hour of one zone will do
+			}
 			w, err := schedule.ParseWhen(r.text, name)
 			if err != nil {
 				t.Fatal(err)
