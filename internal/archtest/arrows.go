@@ -56,7 +56,7 @@ var arrows = []arrow{
 	// one job each
 	{from: "provider", to: []string{".", "store", "provider/...", "internal/..."}},
 	{from: "provider/catalog"},
-	{from: "provider/...", to: append([]string{".", "store", "internal/wire"}, helpers...), modules: []string{jsonModule}},
+	{from: "provider/...", to: append([]string{".", "store", "internal/wire", "provider/catalog"}, helpers...), modules: []string{jsonModule}},
 	{from: "react", to: append([]string{"."}, helpers...), modules: []string{jsonModule}},
 	{from: "compile", to: []string{"."}},
 	{from: "policy", to: []string{".", "internal/nearest"}},
