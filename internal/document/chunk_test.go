@@ -34,7 +34,9 @@ func TestChunksProperties(t *testing.T) {
 		all := ""
 		for range rapid.IntRange(0, 8).Draw(t, "blocks") {
 			b := document.Block{Heading: rapid.SampledFrom([]string{"", "A", "A > B"}).Draw(t, "heading"), Form: document.Form(rapid.IntRange(0, 2).Draw(t, "form"))}
-			text := func() string { return strings.ToValidUTF8(strings.Join(rapid.SliceOfN(piece, 1, 60).Draw(t, "text"), ""), "?") }
+			text := func() string {
+				return strings.ToValidUTF8(strings.Join(rapid.SliceOfN(piece, 1, 60).Draw(t, "text"), ""), "?")
+			}
 			if b.Form == document.Rows {
 				if rapid.Bool().Draw(t, "head") {
 					b.Head = text()
