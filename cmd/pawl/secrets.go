@@ -7,17 +7,18 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/provider"
+	"github.com/pawl-go/pawl/tools/search"
 )
 
 // minKey is how long a key is at least that is hidden: what people set for servers that want none ("none", "ollama") is an ordinary word, and
 // no provider's keys are so short.
 const minKey = 8
 
-// secrets hides the keys of all providers, and the arguments that tools mark as secret.
+// secrets hides the keys of all providers and search services, and the arguments that tools mark as secret.
 func secrets(env func(string) string, tools []*pawl.Tool) *pawl.Redactor {
 	r := new(pawl.Redactor)
 	r.AddTools(tools...)
-	for _, name := range provider.KeyVariables() {
+	for _, name := range append(provider.KeyVariables(), search.KeyVariables()...) {
 		if key := strings.TrimSpace(env(name)); len(key) >= minKey {
 			_ = r.Add(key) // it is long enough
 		}
