@@ -108,6 +108,7 @@ func (c *modelsShowCmd) Run(sys *system) error {
 	row("reasons", yesNo(m.Reasoning))
 	row("is told how by", string(m.Thinking))
 	row("efforts", strings.Join(m.Efforts, ", "))
+	row("schema of a reply", yesNo(m.Schema))
 	row("instructions between", yesNo(m.Instructs))
 	row("window", tokens(m.Window))
 	row("longest reply", tokens(m.MaxOutput))

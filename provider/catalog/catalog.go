@@ -38,6 +38,7 @@ type Model struct {
 	Thinking  Thinking `json:"thinking,omitempty"`   // how it is told to reason
 	Efforts   []string `json:"efforts,omitempty"`    // of pawl.Settings.Effort, those that it takes
 	Instructs *bool    `json:"instructs,omitempty"`  // it takes instructions in the middle of a conversation as what they are
+	Schema    *bool    `json:"schema,omitempty"`     // it can be held to a schema of its reply
 	Window    int      `json:"window,omitempty"`     // tokens
 	MaxOutput int      `json:"max_output,omitempty"` // tokens of one reply
 	Price     *Price   `json:"price,omitempty"`
