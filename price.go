@@ -18,10 +18,16 @@ type Pricer interface {
 type Price struct {
 	Input, Output         float64
 	CacheRead, CacheWrite float64 // 0: as Input
+
+	Long      *Price // of a whole request whose input is more than LongAbove tokens; nil: the same
+	LongAbove int
 }
 
 // Cost returns what u costs.
 func (p Price) Cost(u Usage) float64 {
+	if p.Long != nil && u.Input > p.LongAbove {
+		return p.Long.Cost(u)
+	}
 	read, write := p.CacheRead, p.CacheWrite
 	if read == 0 {
 		read = p.Input
@@ -36,7 +42,11 @@ func (p Price) Cost(u Usage) float64 {
 // Max returns the most that req can cost.
 func (p Price) Max(req *Request) float64 {
 	in, out := req.Bounds()
-	return (float64(in)*math.Max(p.Input, p.CacheWrite) + float64(out)*p.Output) / 1e6
+	most := (float64(in)*math.Max(p.Input, p.CacheWrite) + float64(out)*p.Output) / 1e6
+	if p.Long != nil && in > p.LongAbove {
+		most = math.Max(most, p.Long.Max(req))
+	}
+	return most
 }
 
 // Of returns m at this price: Usage.Cost is set where m does not say what a reply cost, and Limits.Cost can be kept.

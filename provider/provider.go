@@ -22,6 +22,7 @@ import (
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/nearest"
 	"github.com/pawl-go/pawl/provider/anthropic"
+	"github.com/pawl-go/pawl/provider/catalog"
 	"github.com/pawl-go/pawl/provider/gemini"
 	"github.com/pawl-go/pawl/provider/openai"
 )
@@ -38,6 +39,10 @@ type Options struct {
 	ConnectTimeout   time.Duration // for a connection; 10 s. It is not for an HTTP of your own
 	FirstByteTimeout time.Duration // for the head of the answer; 120 s
 	SilenceTimeout   time.Duration // for the next piece of the reply; 120 s
+
+	// Catalog says what is known of the model: its price, and what the adapter would otherwise have to tell from its name. Nil: the one that
+	// comes with the program.
+	Catalog *catalog.Catalog
 }
 
 // adapter is one way to reach models.
@@ -52,21 +57,24 @@ var adapters = withServers(
 	adapter{"openai-chat", "openai-chat:gpt-5-mini", func(model string, o *Options) pawl.Model { return openai.NewChat(model, toServer(o)) }},
 	adapter{"anthropic", "anthropic:claude-sonnet-4-5", func(model string, o *Options) pawl.Model {
 		return anthropic.New(model, &anthropic.Options{BaseURL: o.BaseURL, Key: o.Key, Header: o.Header, HTTP: o.HTTP, Retries: o.Retries,
-			ConnectTimeout: o.ConnectTimeout, FirstByteTimeout: o.FirstByteTimeout, SilenceTimeout: o.SilenceTimeout})
+			ConnectTimeout: o.ConnectTimeout, FirstByteTimeout: o.FirstByteTimeout, SilenceTimeout: o.SilenceTimeout, Catalog: o.Catalog})
 	}},
 	adapter{"gemini", "gemini:gemini-3-flash-preview", func(model string, o *Options) pawl.Model {
 		return gemini.New(model, &gemini.Options{BaseURL: o.BaseURL, Key: o.Key, Header: o.Header, HTTP: o.HTTP, Retries: o.Retries,
-			ConnectTimeout: o.ConnectTimeout, FirstByteTimeout: o.FirstByteTimeout, SilenceTimeout: o.SilenceTimeout})
+			ConnectTimeout: o.ConnectTimeout, FirstByteTimeout: o.FirstByteTimeout, SilenceTimeout: o.SilenceTimeout, Catalog: o.Catalog})
 	}},
 )
 
 func fromOptions(o *Options) *openai.Options {
 	return &openai.Options{BaseURL: o.BaseURL, Key: o.Key, Header: o.Header, HTTP: o.HTTP, Retries: o.Retries,
-		ConnectTimeout: o.ConnectTimeout, FirstByteTimeout: o.FirstByteTimeout, SilenceTimeout: o.SilenceTimeout}
+		ConnectTimeout: o.ConnectTimeout, FirstByteTimeout: o.FirstByteTimeout, SilenceTimeout: o.SilenceTimeout, Catalog: o.Catalog}
 }
 
 // Open returns the model that name stands for, "PROVIDER:MODEL". Nothing is sent: a missing key or a wrong address shows on the
 // first request. The error of a name that cannot be opened says what would be right.
+//
+// Where the catalogue has a price, the model is a pawl.Pricer, and Usage.Cost has what each reply cost, unless the provider said that itself. It is the
+// price of the provider in the name, wherever BaseURL leads.
 func Open(name string, o *Options) (pawl.Model, error) {
 	if o == nil {
 		o = new(Options)
@@ -77,7 +85,7 @@ func Open(name string, o *Options) (pawl.Model, error) {
 	}
 	for _, a := range adapters {
 		if a.name == prefix {
-			return a.open(model, o), nil
+			return priced(a.open(model, o), name, o.Catalog), nil
 		}
 	}
 	return nil, fmt.Errorf("model %q: unknown provider %q; known: %s%s", name, prefix, strings.Join(Names(), ", "), didYouMean(name, prefix, model))

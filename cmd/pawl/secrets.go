@@ -8,6 +8,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/provider"
+	"github.com/pawl-go/pawl/tools/search"
 )
 
 // minKey is how long a key is at least that is hidden: what people set for servers that want none ("none", "ollama") is an ordinary word, and
@@ -30,12 +31,12 @@ func keyFrom(name string, env func(string) string) (string, error) {
 	return "", usage("the flag takes the name of a variable, not a key, as in --key-env MY_KEY", "%s: there is no such environment variable, or it is empty", what)
 }
 
-// secrets hides the keys of all providers, the one that --key-env names, and the arguments that tools mark as secret.
+// secrets hides the keys of all providers and search services, the one that --key-env names, and the arguments that tools mark as secret.
 func secrets(env func(string) string, tools []*pawl.Tool, key string) *pawl.Redactor {
 	r := new(pawl.Redactor)
 	r.AddTools(tools...)
 	keys := []string{key}
-	for _, name := range provider.KeyVariables() {
+	for _, name := range append(provider.KeyVariables(), search.KeyVariables()...) {
 		keys = append(keys, strings.TrimSpace(env(name)))
 	}
 	for _, key := range keys {

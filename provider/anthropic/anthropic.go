@@ -52,6 +52,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/wire"
+	"github.com/pawl-go/pawl/provider/catalog"
 )
 
 // DefaultBaseURL is where Anthropic itself answers.
@@ -98,6 +99,9 @@ type Options struct {
 	ConnectTimeout   time.Duration // for a connection; 10 s. It is not for an HTTP of your own
 	FirstByteTimeout time.Duration // for the head of the answer, which comes with a whole reply only at its end; 120 s
 	SilenceTimeout   time.Duration // for the next piece of the reply; a stream's pings are pieces; 120 s
+
+	// Catalog says what is known of models, where it would otherwise be told from their names. Nil: the one that comes with the program.
+	Catalog *catalog.Catalog
 }
 
 // Model is a pawl.Model over the Messages API. Create it with New; it may be used concurrently.
@@ -132,6 +136,7 @@ func New(model string, o *Options) *Model {
 		return m
 	}
 	m.dialect = newDialect(u, o.NoCache)
+	m.catalog, m.own = o.Catalog, toFacts(o.Catalog, model)
 	if u.Path == "" {
 		u.Path = "/"
 	}
@@ -183,6 +188,8 @@ type dialect struct {
 	compatible bool   // not Claude's own server
 	vertex     bool   // Vertex AI: the model stands in the address, the version in the body
 	noCache    bool
+	catalog    *catalog.Catalog
+	own        facts // of the model that it was made for
 }
 
 func newDialect(u *url.URL, noCache bool) dialect {

@@ -34,6 +34,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/wire"
+	"github.com/pawl-go/pawl/provider/catalog"
 )
 
 // DefaultBaseURL is where the Gemini API answers.
@@ -74,6 +75,9 @@ type Options struct {
 	ConnectTimeout   time.Duration // for a connection; 10 s. It is not for an HTTP of your own
 	FirstByteTimeout time.Duration // for the head of the answer, which comes with a whole reply only at its end; 120 s
 	SilenceTimeout   time.Duration // for the next piece of the reply; 120 s
+
+	// Catalog says what is known of models, where it would otherwise be told from their names. Nil: the one that comes with the program.
+	Catalog *catalog.Catalog
 }
 
 // Model is a pawl.Model over generateContent. Create it with New; it may be used concurrently.
@@ -113,6 +117,7 @@ func New(model string, o *Options) *Model {
 	}
 	m.base = u
 	m.dialect = newDialect(u.Hostname())
+	m.catalog, m.own = o.Catalog, toFacts(o.Catalog, model)
 	m.client = wire.Client{Provider: provider, Header: wire.Header(o.Header), Key: key, HTTP: o.HTTP, Retries: wire.Retries(o.Retries), Decoder: newDecoder, ToError: toError,
 		Timeouts: wire.Timeouts{Connect: o.ConnectTimeout, FirstByte: o.FirstByteTimeout, Silence: o.SilenceTimeout}}
 	m.tools.Form, m.output.Form = form, outputForm
@@ -135,6 +140,9 @@ func New(model string, o *Options) *Model {
 type dialect struct {
 	tag    string // of Opaque: signatures are read only where they were written
 	google bool   // one of Google's own
+
+	catalog *catalog.Catalog
+	own     facts // of the model that it was made for
 }
 
 func newDialect(host string) dialect {

@@ -16,7 +16,8 @@ type encoder struct {
 	wire.Writer
 	model  string
 	tools  *wire.Toolset
-	output wire.Output
+	output wire.Output // without a Schema, where the model is none that can be held to one
+	facts  facts
 	local  bool // a user's message is being written, which may name files of this machine
 }
 
@@ -25,7 +26,10 @@ func (d *dialect) encode(dst []byte, name string, tools *wire.Toolset, output wi
 	if req.Model != "" {
 		name = req.Model
 	}
-	e := encoder{dialect: d, Writer: wire.Writer{Provider: d.provider, B: dst}, model: name, tools: tools, output: output}
+	e := encoder{dialect: d, Writer: wire.Writer{Provider: d.provider, B: dst}, model: name, facts: d.factsOf(name), tools: tools, output: output}
+	if !e.facts.holds {
+		e.output = wire.Output{}
+	}
 	if name == "" {
 		return dst, d.invalid("model", "no model is named")
 	}

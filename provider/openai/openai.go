@@ -36,6 +36,7 @@ import (
 	"github.com/pawl-go/pawl"
 	dialects "github.com/pawl-go/pawl/internal/dialect"
 	"github.com/pawl-go/pawl/internal/wire"
+	"github.com/pawl-go/pawl/provider/catalog"
 )
 
 // DefaultBaseURL is where OpenAI itself answers.
@@ -77,6 +78,9 @@ type Options struct {
 	ConnectTimeout   time.Duration // for a connection; 10 s. It is not for an HTTP of your own
 	FirstByteTimeout time.Duration // for the head of the answer, which many servers send with a whole reply only; 120 s
 	SilenceTimeout   time.Duration // for the next piece of the reply; a stream's pings are pieces; 120 s
+
+	// Catalog says what is known of models, where it would otherwise be told from their names. Nil: the one that comes with the program.
+	Catalog *catalog.Catalog
 }
 
 // Server is how another server than OpenAI's wants to be asked. Package provider has a list of them.
@@ -139,6 +143,7 @@ func newModel(a *api, model string, o *Options) *Model {
 		return m
 	}
 	m.dialect = newDialect(a, server.Name, u.Hostname())
+	m.catalog, m.own = o.Catalog, toFacts(o.Catalog, model)
 	m.mistral = m.mistral || server.Name == "mistral" // behind a gateway, too
 	keyless := server.Keyless || o.Server == nil && m.compatible
 	if u.Path == "" {
@@ -186,6 +191,8 @@ type dialect struct {
 	compatible bool   // not OpenAI's own server
 	mistral    bool   // call ids of nine letters and digits, nothing else
 	jsonObject bool   // no schemas for replies
+	catalog    *catalog.Catalog
+	own        facts // of the model that it was made for
 }
 
 func newDialect(a *api, provider, host string) dialect {
