@@ -63,12 +63,8 @@ var arrows = []arrow{
 	{from: "leak", to: append([]string{"."}, helpers...)},
 	{from: "script", to: []string{"."}},
 	{from: "tools/skill", to: []string{".", "store"}, modules: []string{"go.yaml.in/yaml/v3"}},
-<<<<<<< HEAD
 	{from: "tools/schedule", to: []string{".", "store"}, modules: []string{"github.com/netresearch/go-cron"}},
-	{from: "tools/...", to: append([]string{".", "sandbox", "store", "internal/netguard", "internal/webpage"}, helpers...)},
-=======
 	{from: "tools/...", to: append([]string{".", "sandbox", "store", "internal/netguard", "internal/webpage", "internal/document"}, helpers...)},
->>>>>>> main
 	{from: "sandbox", modules: []string{"golang.org/x/sys", "github.com/landlock-lsm/go-landlock"}},
 	{from: "mcp", to: []string{"."}, modules: []string{"github.com/modelcontextprotocol/go-sdk"}},
 	{from: "team", to: []string{"."}},

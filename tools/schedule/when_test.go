@@ -64,7 +64,7 @@ func walk(r rule, zone *time.Location, from, to time.Time) []time.Time {
 		for wall(minute).Before(w) {
 			minute = minute.Add(time.Minute)
 		}
-		steady := wall(minute.Add(-26*time.Hour)).Add(26 * time.Hour).Equal(wall(minute)) // no clock was changed of late
+		steady := wall(minute.Add(-26 * time.Hour)).Add(26 * time.Hour).Equal(wall(minute)) // no clock was changed of late
 		for earlier := minute.Add(-26 * time.Hour); !steady && earlier.Before(minute); earlier = earlier.Add(time.Minute) {
 			if !wall(earlier).Before(w) {
 				minute = earlier
