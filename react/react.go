@@ -161,12 +161,13 @@ func (m *Model) run(ctx context.Context, req *pawl.Request, out *reply) error {
 		if attempt > 1 && req.Key != "" {
 			inner.Key = req.Key + pawl.Key("/retry"+strconv.Itoa(attempt-1))
 		}
-		resp, err := out.ask(ctx, m.inner, inner, nil)
+		telling := m.teller(req, out)
+		resp, err := out.ask(ctx, m.inner, inner, telling.part())
 		if err != nil {
 			return err
 		}
 		text := resp.Message.Text()
-		if resp.Finish == pawl.FinishContentFilter || resp.Finish == pawl.FinishError {
+		if !telling.begun() && (resp.Finish == pawl.FinishContentFilter || resp.Finish == pawl.FinishError) {
 			return out.end(resp, pawl.Text{Text: text})
 		}
 		stage, d, calls, faults := m.decide(req, resp)
@@ -175,6 +176,9 @@ func (m *Model) run(ctx context.Context, req *pawl.Request, out *reply) error {
 				if err := out.notice(NoticeMended, d.Notes[0], map[string]any{"notes": d.Notes}); err != nil {
 					return err
 				}
+			}
+			if telling.begun() {
+				return telling.end(resp, d)
 			}
 			return m.finish(ctx, req, resp, d, calls, out)
 		}
@@ -242,13 +246,7 @@ func (m *Model) read(text string) (Decision, error) {
 // finish gives the decision back as a reply.
 func (m *Model) finish(ctx context.Context, req *pawl.Request, resp *pawl.Response, d Decision, calls []pawl.ToolCall, out *reply) error {
 	own, _ := splitThinking(resp.Message)
-	parts := make([]pawl.Part, 0, len(calls)+2)
-	if own != "" {
-		parts = append(parts, pawl.Reasoning{Text: own, Opaque: ownReasoning})
-	}
-	if d.Thought != "" {
-		parts = append(parts, pawl.Reasoning{Text: d.Thought})
-	}
+	parts := thoughts(own, d.Thought)
 	if len(calls) > 0 {
 		for _, c := range calls {
 			parts = append(parts, c)
@@ -274,7 +272,7 @@ func (m *Model) finish(ctx context.Context, req *pawl.Request, resp *pawl.Respon
 	if m.opts.FinalSettings != nil {
 		final.Settings = *m.opts.FinalSettings
 	}
-	resp, err := out.ask(ctx, model, final, out.text)
+	resp, err := out.ask(ctx, model, final, out.texts)
 	if err != nil {
 		return err
 	}

@@ -19,6 +19,14 @@ import (
 // answer with nothing between them are no decision.
 func Read(text string, f Format) (Decision, error) {
 	_, text = cutThinking(text)
+	if d, ok := readOpened(text, f); ok {
+		return d, nil
+	}
+	return readAny(text, f)
+}
+
+// readAny is Read of text that has no thinking before it.
+func readAny(text string, f Format) (Decision, error) {
 	switch f {
 	case Plain:
 		return readPlain(text)
@@ -248,7 +256,7 @@ loop:
 			d.Notes = append(d.Notes, "cut off an observation that the model wrote itself")
 			break loop
 		case answerKind:
-			if final && !isFinal(text[s.start:s.body]) || len(calls) == 0 && actsLater(sections[i+1:]) {
+			if final && !isFinal(text[s.start:s.body]) || len(calls) == 0 && !strings.HasPrefix(text[s.start:s.body], "<") && actsLater(sections[i+1:]) {
 				d.Thought = strings.TrimSpace(d.Thought + "\n" + body)
 				continue
 			}
@@ -308,7 +316,10 @@ func actsLater(sections []section) bool {
 	return false
 }
 
-func isFinal(label string) bool { return strings.Contains(strings.ToLower(label), "final") }
+// isFinal reports whether label can only be that of the answer: a tag, or "Final Answer:".
+func isFinal(label string) bool {
+	return strings.HasPrefix(label, "<") || strings.Contains(strings.ToLower(label), "final")
+}
 
 // inputOf reads what stands after "Action Input:".
 func inputOf(text string, fenced bool, d *Decision) json.RawMessage {
@@ -364,12 +375,12 @@ func readPlain(text string) (Decision, error) {
 
 // cutThinking splits off what a model thought between <think> tags. Thinking that does not end leaves nothing.
 func cutThinking(text string) (thought, rest string) {
-	s, opened := strings.CutPrefix(strings.TrimSpace(text), "<think>")
+	s, opened := strings.CutPrefix(strings.TrimLeft(text, " \t\r\n"), "<think>")
 	i := strings.Index(s, "</think>")
 	switch {
 	case i < 0 && opened:
 		return strings.TrimSpace(s), ""
-	case i < 0 || !opened && strings.Contains(s[:i], `{"`): // a decision that speaks of the tag
+	case i < 0 || !opened && (strings.Contains(s[:i], `{"`) || decisionStart.MatchString(s)): // a decision that speaks of the tag
 		return "", text
 	}
 	return strings.TrimSpace(s[:i]), s[i+len("</think>"):]
@@ -378,10 +389,11 @@ func cutThinking(text string) (thought, rest string) {
 // splitThinking returns what the model thought outside of its decision, and its text without that.
 func splitThinking(m pawl.Message) (thought, rest string) {
 	thought, rest = cutThinking(m.Text())
+	own := ""
 	for _, p := range m.Parts {
 		if r, ok := p.(pawl.Reasoning); ok {
-			thought = strings.TrimSpace(r.Text + "\n" + thought)
+			own += r.Text
 		}
 	}
-	return thought, rest
+	return strings.TrimSpace(own + "\n" + thought), rest
 }
