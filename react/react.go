@@ -18,6 +18,8 @@
 // arguments as text inside JSON. It is not patient with what was made up: what follows the first action was written before its
 // result was known, so it is cut there, and an observation that the model wrote itself is never believed.
 //
+// An answer is told while it is written, in formats JSON and XML: there its beginning shows that nothing else can come of the reply.
+//
 // A decision that cannot be read or carried out leaves a notice, DecisionExtractionFailed or DecisionValidationFailed, and is told
 // to the model. Unknown tools and bad arguments are told so too; with Lenient they are calls like any other, and the
 // pipeline answers them.
@@ -30,6 +32,7 @@ import (
 	"iter"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/pawl-go/pawl"
@@ -167,7 +170,7 @@ func (m *Model) run(ctx context.Context, req *pawl.Request, out *reply) error {
 			return err
 		}
 		text := resp.Message.Text()
-		if !telling.begun() && (resp.Finish == pawl.FinishContentFilter || resp.Finish == pawl.FinishError) {
+		if broken := resp.Finish == pawl.FinishContentFilter || resp.Finish == pawl.FinishError; broken && (m.opts.FinalViaInference || !m.answers(text)) {
 			return out.end(resp, pawl.Text{Text: text})
 		}
 		stage, d, calls, faults := m.decide(req, resp)
@@ -234,6 +237,12 @@ func (m *Model) decide(req *pawl.Request, resp *pawl.Response) (stage string, d 
 		stage = Validation
 	}
 	return stage, d, calls, faults
+}
+
+// answers reports whether text is an answer, or the beginning of one that stands.
+func (m *Model) answers(text string) bool {
+	d, err := m.read(text)
+	return err == nil && d.Type == FinalAnswer && strings.TrimSpace(d.Answer) != ""
 }
 
 func (m *Model) read(text string) (Decision, error) {

@@ -43,13 +43,15 @@ func (p *pieces) Stream(context.Context, *pawl.Request) iter.Seq2[pawl.Delta, er
 	}
 }
 
+var offered = []*pawl.Tool{weather()}
+
 // spoken asks for one reply and returns it, what of its text was told before the inner model had ended, and what is wrong with that.
 func spoken(t *testing.T, text string, f react.Format, size int, end pawl.FinishReason) (resp *pawl.Response, early string, err error) {
 	t.Helper()
 	inner := &pieces{text: text, size: size, end: end}
 	resp = new(pawl.Response)
 	told := ""
-	req := &pawl.Request{Messages: []pawl.Message{pawl.User("go")}, Tools: []*pawl.Tool{weather()}}
+	req := &pawl.Request{Messages: []pawl.Message{pawl.User("go")}, Tools: offered}
 	for d, err := range react.New(inner, &react.Options{Format: f, MaxRetries: -1, Lenient: true, Parallel: true}).Stream(t.Context(), req) {
 		if err != nil {
 			return resp, early, err
@@ -71,7 +73,7 @@ func agrees(t *testing.T, text string, f react.Format) (early int) {
 	t.Helper()
 	text = strings.ToValidUTF8(text, "\uFFFD")
 	d, readErr := react.Read(text, f)
-	for _, size := range []int{1, 3, 16, 1 << 20} {
+	for _, size := range []int{1, 7, 1 << 20} {
 		resp, told, err := spoken(t, text, f, size, "")
 		switch {
 		case readErr != nil || d.Type != react.CallTool && d.Type != react.FinalAnswer || d.Type == react.FinalAnswer && strings.TrimSpace(d.Answer) == "":
@@ -170,16 +172,14 @@ func TestToldIsNeverTakenBack(t *testing.T) {
 	}
 	for _, f := range react.Formats() {
 		var said []string
-		for range 3 {
-			for _, m := range decisions(pick) {
-				for _, mut := range mutations() {
-					said = append(said, mut.do(say(f, m), pick))
-				}
+		for _, m := range decisions(pick) {
+			for _, mut := range mutations() {
+				said = append(said, mut.do(say(f, m), pick))
 			}
 		}
 		for i, s := range said {
 			check(f, s)
-			if i%5 == 0 {
+			if i%3 == 0 {
 				check(f, s+said[pick.IntN(len(said))])
 				check(f, s[:pick.IntN(len(s)+1)])
 			}
@@ -205,13 +205,13 @@ func FuzzTell(f *testing.F) {
 func TestRealTextIsNeverTakenBack(t *testing.T) {
 	n := 0
 	for _, l := range corpus[labelled](t, "malformed-json/real-model-output.dev.jsonl") {
-		for _, f := range react.Formats() {
+		for _, f := range []react.Format{react.JSON, react.XML} {
 			agrees(t, l.Input, f)
 			n++
 		}
 	}
 	t.Logf("%d readings agree in all fragments", n)
-	if n < 400 {
+	if n < 200 {
 		t.Error("the corpus is smaller than expected")
 	}
 }
