@@ -7,7 +7,8 @@ import (
 )
 
 // Pricer is a Model that knows what its requests cost: the replies it gives have Usage.Cost. Price.Of makes one. A run with Limits.Cost, or
-// inside one that has it, fails before its first request when its Model is none. A Model over a Model passes the question on.
+// inside one that has it, fails before its first request when its Model is none. A Model over a Model passes the question on. A middleware's need not, unless it
+// asks more than the one inside of it, as policy.Fallback does: the outermost Pricer counts.
 type Pricer interface {
 	// MaxCost returns the most that req can cost in US dollars, math.Inf(1) where there is no telling. known is false when the price is not
 	// known. It is asked before each request of a run whose cost is limited, and must not block.
@@ -18,10 +19,16 @@ type Pricer interface {
 type Price struct {
 	Input, Output         float64
 	CacheRead, CacheWrite float64 // 0: as Input
+
+	Long      *Price // of a whole request whose input is more than LongAbove tokens; nil: the same
+	LongAbove int
 }
 
 // Cost returns what u costs.
 func (p Price) Cost(u Usage) float64 {
+	if p.Long != nil && u.Input > p.LongAbove {
+		return p.Long.Cost(u)
+	}
 	read, write := p.CacheRead, p.CacheWrite
 	if read == 0 {
 		read = p.Input
@@ -36,7 +43,11 @@ func (p Price) Cost(u Usage) float64 {
 // Max returns the most that req can cost.
 func (p Price) Max(req *Request) float64 {
 	in, out := req.Bounds()
-	return (float64(in)*math.Max(p.Input, p.CacheWrite) + float64(out)*p.Output) / 1e6
+	most := (float64(in)*math.Max(p.Input, p.CacheWrite) + float64(out)*p.Output) / 1e6
+	if p.Long != nil && in > p.LongAbove {
+		most = math.Max(most, p.Long.Max(req))
+	}
+	return most
 }
 
 // Of returns m at this price: Usage.Cost is set where m does not say what a reply cost, and Limits.Cost can be kept.

@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,6 +14,7 @@ import (
 // modelsCmd is about the models that the catalogue knows.
 type modelsCmd struct {
 	List modelsListCmd `cmd:"" help:"List what is known of models. One that is not in the list works as well."`
+	Show modelsShowCmd `cmd:"" help:"Show what is known of one model, where it was read, and what is assumed."`
 }
 
 type modelsListCmd struct {
@@ -23,17 +23,16 @@ type modelsListCmd struct {
 	JSON     bool   `name:"json" help:"Print a JSON list with sources and dates."`
 }
 
+// Help explains the marks.
+func (*modelsListCmd) Help() string {
+	return `A question mark is what no page said, which is not the same as no. Prices are US dollars for a million tokens, cached those of input that a provider reads from its cache; a plus means that long requests cost more. READ is the day on which it was read; pawl models show NAME says where.`
+}
+
 // Run lists the models. What is not known is a question mark.
 func (c *modelsListCmd) Run(sys *system) error {
-	all := catalog.Default()
-	if c.File != "" {
-		b, err := os.ReadFile(c.File)
-		if err != nil {
-			return usage("", "--file: %s", plain(err))
-		}
-		if all, err = catalog.Parse(b); err != nil {
-			return usage("pawl models list --json prints one that is right", "--file %s: %v", c.File, err)
-		}
+	all, err := catalogue("--file", c.File)
+	if err != nil {
+		return err
 	}
 	models := all.Models(c.Provider)
 	if known := provider.Names(); c.Provider != "" && len(models) == 0 && !slices.Contains(known, c.Provider) {
@@ -47,14 +46,17 @@ func (c *modelsListCmd) Run(sys *system) error {
 		return nil
 	}
 	w := tabwriter.NewWriter(sys.out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "MODEL\tCALLS\tPARALLEL\tSEES\tREASONS\tWINDOW\tOUTPUT\t$/M IN\t$/M OUT\tREAD")
+	fmt.Fprintln(w, "MODEL\tCALLS\tPARALLEL\tSEES\tREASONS\tWINDOW\tOUTPUT\t$/M IN\tCACHED\t$/M OUT\tREAD")
 	for _, m := range models {
-		in, out := "?", "?"
+		in, cached, out := "?", "?", "?"
 		if p := m.Price; p != nil {
-			in, out = strconv.FormatFloat(p.Input, 'f', -1, 64), strconv.FormatFloat(p.Output, 'f', -1, 64)
+			in, cached, out = figured(&p.Input), figured(p.Cached), figured(&p.Output)
+			if p.Long != nil {
+				in, out = in+"+", out+"+" // more for long requests
+			}
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", visible(m.Name()), yesNo(m.Calling), yesNo(m.Parallel), yesNo(m.Vision), yesNo(m.Reasoning),
-			tokens(m.Window), tokens(m.MaxOutput), in, out, m.Date)
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", visible(m.Name()), yesNo(m.Calling), yesNo(m.Parallel), yesNo(m.Vision), yesNo(m.Reasoning),
+			tokens(m.Window), tokens(m.MaxOutput), in, cached, out, m.Date)
 	}
 	return w.Flush()
 }
@@ -74,4 +76,70 @@ func tokens(n int) string {
 		return "?"
 	}
 	return strconv.Itoa(n)
+}
+
+func figured(v *float64) string {
+	if v == nil {
+		return "?"
+	}
+	return strconv.FormatFloat(*v, 'f', -1, 64)
+}
+
+type modelsShowCmd struct {
+	Name string `arg:"" placeholder:"PROVIDER:NAME" help:"The model, as --model takes it."`
+	File string `placeholder:"FILE" help:"A catalogue of your own in place of the one inside."`
+}
+
+// Run prints a line for each thing that is known, and one for each that is assumed.
+func (c *modelsShowCmd) Run(sys *system) error {
+	all, err := catalogue("--file", c.File)
+	if err != nil {
+		return err
+	}
+	if _, err := provider.Open(c.Name, &provider.Options{Catalog: all}); err != nil {
+		return &failure{status: statusUsage, err: err}
+	}
+	m, assumed := all.Lookup(c.Name)
+	w := tabwriter.NewWriter(sys.out, 0, 0, 2, ' ', 0)
+	row := func(name, value string) {
+		if value != "" && value != "?" {
+			fmt.Fprintf(w, "%s\t%s\n", name, visible(value))
+		}
+	}
+	row("model", m.Name())
+	row("calls tools", yesNo(m.Calling))
+	row("several at once", yesNo(m.Parallel))
+	row("sees images", yesNo(m.Vision))
+	row("reasons", yesNo(m.Reasoning))
+	row("is told how by", string(m.Thinking))
+	row("efforts", strings.Join(m.Efforts, ", "))
+	row("schema of a reply", yesNo(m.Schema))
+	row("instructions between", yesNo(m.Instructs))
+	row("window", tokens(m.Window))
+	row("longest reply", tokens(m.MaxOutput))
+	if p := m.Price; p != nil {
+		row("$ per million", priceLine(p))
+		if l := p.Long; l != nil {
+			row(fmt.Sprintf("above %d in", l.Above), priceLine(&l.Price))
+		}
+	} else {
+		row("$ per million", "not known")
+	}
+	row("note", m.Note)
+	row("read", strings.TrimSpace(m.Date+" "+m.Source))
+	for _, a := range assumed {
+		row("assumed", a)
+	}
+	return w.Flush()
+}
+
+func priceLine(p *catalog.Price) string {
+	line := figured(&p.Input) + " in, " + figured(&p.Output) + " out"
+	if p.Cached != nil {
+		line += ", " + figured(p.Cached) + " cached"
+	}
+	if p.Write != nil {
+		line += ", " + figured(p.Write) + " written to the cache"
+	}
+	return line
 }

@@ -82,6 +82,9 @@ func (r *renderer) event(e pawl.Event) {
 	case pawl.EventProgress:
 		r.line("      " + r.style.dim(line(e.Text, r.width-6)))
 	case pawl.EventNotice:
+		if e.Code == driverPicked {
+			return // it was told when the command began
+		}
 		mark := "  ! "
 		for _, l := range folded(visible(e.Code+": "+e.Text), r.width-len(mark), 3) {
 			r.line(r.style.yellow(mark + l))
@@ -310,5 +313,17 @@ func totals(s pawl.Spent, took time.Duration) string {
 	if u.Total() > 0 {
 		t += fmt.Sprintf(", %s tokens in, %s out", grouped(u.Input), grouped(u.Output))
 	}
+	if u.Cost > 0 {
+		t += ", " + dollars(u.Cost)
+	}
 	return t + ", " + short(took)
+}
+
+// dollars writes an amount with cents, or with the two digits that say something of a smaller one.
+func dollars(c float64) string {
+	digits := 2
+	for least := 0.1; c < least && digits < 8; least /= 10 {
+		digits++
+	}
+	return "$" + strconv.FormatFloat(c, 'f', digits, 64)
 }

@@ -220,6 +220,8 @@ func (f *agentFlags) ended(res *pawl.Result, err error) error {
 		hint := "--max-rounds N allows more rounds"
 		if n := len(res.Steps); n > 0 && res.Steps[n-1].Response != nil && res.Steps[n-1].Response.Finish == pawl.FinishLength {
 			hint = "a shorter answer may fit; ask for one, or choose a model that writes more"
+		} else if f.MaxCost != nil && strings.Contains(res.Cause, "$") {
+			hint = "--max-cost USD allows more"
 		}
 		return &failure{statusLimit, fmt.Errorf("limit: %s", res.Cause), hint}
 	case pawl.StopCancelled:

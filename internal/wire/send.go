@@ -60,9 +60,31 @@ func (c *Client) Send(ctx context.Context, u *url.URL, body []byte, whole bool, 
 
 // SendHeader is Send with headers of this request's own, in place of the Client's.
 func (c *Client) SendHeader(ctx context.Context, u *url.URL, h http.Header, body []byte, whole bool, out *Emitter) error {
+	return c.send(ctx, u, h, body, whole, out, c.Decoder)
+}
+
+// Post posts body to u and gives the whole answer to read, which keeps nothing of it. It repeats and fails as Send does; there is nobody to
+// tell of a repetition.
+func (c *Client) Post(ctx context.Context, u *url.URL, body []byte, read func(answer []byte) error) error {
+	out := &Emitter{Provider: c.Provider, Yield: func(pawl.Delta, error) bool { return true }}
+	return c.send(ctx, u, c.Header, body, true, out, func(*Emitter) Decoder { return answer{c.Provider, read} })
+}
+
+// answer is a Decoder of what is no reply of a model, and never comes as a stream.
+type answer struct {
+	provider string
+	read     func([]byte) error
+}
+
+func (a answer) Whole(body []byte) error { return a.read(body) }
+func (a answer) Event([]byte) error      { return a.End() }
+func (a answer) Over() bool              { return false }
+func (a answer) End() error              { return Broken(a.provider, "the answer is no JSON") }
+
+func (c *Client) send(ctx context.Context, u *url.URL, h http.Header, body []byte, whole bool, out *Emitter, decoder func(*Emitter) Decoder) error {
 	first := *out
 	for attempt := 0; ; attempt++ {
-		err := c.exchange(ctx, u, h, body, whole, out)
+		err := c.exchange(ctx, u, h, body, whole, out, decoder)
 		if err == nil || err == ErrStopped {
 			return err
 		}
@@ -119,7 +141,7 @@ func backoff(attempt int) time.Duration {
 }
 
 // exchange sends the request one time.
-func (c *Client) exchange(ctx context.Context, u *url.URL, h http.Header, body []byte, whole bool, out *Emitter) error {
+func (c *Client) exchange(ctx context.Context, u *url.URL, h http.Header, body []byte, whole bool, out *Emitter, decoder func(*Emitter) Decoder) error {
 	t := c.Timeouts.limits()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -147,7 +169,7 @@ func (c *Client) exchange(ctx context.Context, u *url.URL, h http.Header, body [
 		all, _ := io.ReadAll(io.LimitReader(reply, 1<<20))
 		return c.ToError(res.StatusCode, res.Header, all, time.Now())
 	}
-	err = Read(c.Provider, reply, res.ContentLength, whole, c.Decoder(out))
+	err = Read(c.Provider, reply, res.ContentLength, whole, decoder(out))
 	if err != nil && err != ErrStopped && ctx.Err() != nil {
 		return c.failed(ctx, pawl.CodeStream, err)
 	}

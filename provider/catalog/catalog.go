@@ -16,11 +16,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -29,13 +28,17 @@ var embedded []byte
 
 // Model is what is known of one model behind one provider. A nil or zero field is not known.
 type Model struct {
-	Provider  string   `json:"provider"`          // as in front of the colon of a model's name
+	Provider  string   `json:"provider"`          // as in front of the colon of a model's name; openai-chat is read as openai, whose models it reaches
 	ID        string   `json:"id"`                // the provider's name of it
 	Aliases   []string `json:"aliases,omitempty"` // other names that the provider has for it
 	Calling   *bool    `json:"calling,omitempty"` // it calls tools natively
 	Parallel  *bool    `json:"parallel,omitempty"`
 	Vision    *bool    `json:"vision,omitempty"`
 	Reasoning *bool    `json:"reasoning,omitempty"`
+	Thinking  Thinking `json:"thinking,omitempty"`   // how it is told to reason
+	Efforts   []string `json:"efforts,omitempty"`    // of pawl.Settings.Effort, those that it takes
+	Instructs *bool    `json:"instructs,omitempty"`  // it takes instructions in the middle of a conversation as what they are
+	Schema    *bool    `json:"schema,omitempty"`     // it can be held to a schema of its reply
 	Window    int      `json:"window,omitempty"`     // tokens
 	MaxOutput int      `json:"max_output,omitempty"` // tokens of one reply
 	Price     *Price   `json:"price,omitempty"`
@@ -44,51 +47,59 @@ type Model struct {
 	Note      string   `json:"note,omitempty"`
 }
 
-// Price is in US dollars for a million tokens. Cached is nil where it is not known.
-type Price struct {
-	Input  float64  `json:"input"`
-	Output float64  `json:"output"`
-	Cached *float64 `json:"cached,omitempty"` // input that was read from a cache
-}
+// Thinking is how a model is told how much to reason, where one API has several ways. Empty: not known, or there is one way.
+type Thinking string
+
+const (
+	Adaptive Thinking = "adaptive" // Anthropic: by a word, and it decides itself
+	Level    Thinking = "level"    // Gemini: by a word
+	Budget   Thinking = "budget"   // Anthropic, Gemini: up to a number of tokens
+)
 
 // Name returns the name that provider.Open takes.
 func (m *Model) Name() string { return m.Provider + ":" + m.ID }
 
 // Catalog is a list of models. It may be used concurrently.
-type Catalog struct{ models []Model }
+type Catalog struct {
+	models []Model
+	names  map[string]int // of models, by PROVIDER:ID and by each alias
+}
 
 // Default returns the catalogue that comes with the program.
-func Default() *Catalog {
+func Default() *Catalog { return inside() }
+
+// inside is read when it is first asked for.
+var inside = sync.OnceValue(func() *Catalog {
 	c, err := Parse(embedded)
 	if err != nil {
 		panic("models.json: " + err.Error()) // a mistake in the program's own text
 	}
 	return c
-}
+})
 
 // Parse reads a catalogue: a JSON list of Models. The error says which record is wrong, and what would be right.
 func Parse(data []byte) (*Catalog, error) {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()
-	c := new(Catalog)
+	c := &Catalog{names: map[string]int{}}
 	if err := d.Decode(&c.models); err != nil {
 		return nil, fmt.Errorf("want a JSON list of models: %w", err)
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
 		return nil, errors.New("want one JSON list of models, and nothing after it")
 	}
-	seen := map[string]bool{}
 	for i := range c.models {
 		m := &c.models[i]
+		m.Provider = owner(m.Provider)
 		if err := m.check(); err != nil {
 			return nil, fmt.Errorf("model %d, %s: %w", i+1, m.Name(), err)
 		}
 		for _, id := range append([]string{m.ID}, m.Aliases...) {
-			if name := m.Provider + ":" + id; seen[name] {
+			name := m.Provider + ":" + id
+			if _, twice := c.names[name]; twice {
 				return nil, fmt.Errorf("model %d: %s stands there twice", i+1, name)
-			} else {
-				seen[name] = true
 			}
+			c.names[name] = i
 		}
 	}
 	return c, nil
@@ -107,14 +118,14 @@ func (m *Model) check() error {
 	case m.Parallel != nil && *m.Parallel && m.Calling != nil && !*m.Calling:
 		return errors.New("it cannot call in parallel without calling")
 	}
-	if p := m.Price; p != nil {
-		for _, v := range []*float64{&p.Input, &p.Output, p.Cached} {
-			if v != nil && (*v < 0 || math.IsInf(*v, 0)) {
-				return errors.New("a price is less than 0")
-			}
-		}
-		if m.Source == "" || m.Date == "" {
-			return errors.New("a price needs its source and date")
+	switch m.Thinking {
+	case "", Adaptive, Level, Budget:
+	default:
+		return fmt.Errorf("thinking %q: want %s, %s or %s", m.Thinking, Adaptive, Level, Budget)
+	}
+	if m.Price != nil {
+		if err := m.Price.check(); err != nil {
+			return err
 		}
 	}
 	if m.Date != "" {
@@ -130,7 +141,7 @@ func (m *Model) check() error {
 	return nil
 }
 
-// Models returns a copy of the list, in its order. With a provider, only its own.
+// Models returns a copy of the list, in its order. With a provider, only its own. What a Model points to must not be changed.
 func (c *Catalog) Models(provider string) []Model {
 	list := []Model{}
 	for _, m := range c.models {
@@ -141,57 +152,10 @@ func (c *Catalog) Models(provider string) []Model {
 	return list
 }
 
-// owner is the provider whose models a name of package provider reaches.
+// owner returns the provider whose models a name of package provider reaches: that of openai-chat is openai.
 func owner(provider string) string {
 	if provider == "openai-chat" {
 		return "openai" // another API to the same models
 	}
 	return provider
-}
-
-// dated is the end of a snapshot's name.
-var dated = regexp.MustCompile(`-(\d{4}-\d{2}-\d{2}|\d{8})$`)
-
-// Lookup returns what is known of the model that name, "PROVIDER:MODEL", stands for, and a sentence for each thing that was assumed: that a
-// dated snapshot is like the model it is of, that a model behind OpenRouter is like the one at its maker, or, of a model that is not known at
-// all, that it calls tools. Without assumptions it returns nil. The Model always has the Provider and ID of name.
-func (c *Catalog) Lookup(name string) (Model, []string) {
-	provider, id, _ := strings.Cut(name, ":")
-	var assumed []string
-	m, ok := c.find(owner(provider), id)
-	if !ok {
-		if base := dated.ReplaceAllString(id, ""); base != id {
-			if m, ok = c.find(owner(provider), base); ok {
-				assumed = append(assumed, "it is taken to be like "+m.Name()+", whose snapshot its name says it is")
-			}
-		}
-	}
-	if !ok && provider == "openrouter" {
-		if maker, base, found := strings.Cut(id, "/"); found {
-			if m, ok = c.find(maker, base); ok {
-				m.Price = nil
-				assumed = append(assumed, "it is taken to be like "+m.Name()+"; its price here is not known")
-			}
-		}
-	}
-	if !ok {
-		m = Model{}
-		assumed = append(assumed, "the catalogue does not know it")
-	}
-	if m.Calling == nil {
-		yes := true
-		m.Calling = &yes
-		assumed = append(assumed, "it is taken to call tools")
-	}
-	m.Provider, m.ID = provider, id
-	return m, assumed
-}
-
-func (c *Catalog) find(provider, id string) (Model, bool) {
-	for _, m := range c.models {
-		if m.Provider == provider && (m.ID == id || slices.Contains(m.Aliases, id)) {
-			return m, true
-		}
-	}
-	return Model{}, false
 }

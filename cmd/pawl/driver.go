@@ -1,0 +1,110 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"math"
+	"os"
+	"strings"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/provider/catalog"
+	"github.com/pawl-go/pawl/react"
+)
+
+// catalogue reads a catalogue that a person named, or returns the one inside.
+func catalogue(flag, path string) (*catalog.Catalog, error) {
+	if path == "" {
+		return catalog.Default(), nil
+	}
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return nil, usage("", "%s: %s", flag, plain(err))
+	}
+	c, err := catalog.Parse(b)
+	if err != nil {
+		return nil, usage("pawl models list --json prints one that is right", "%s %s: %v", flag, path, err)
+	}
+	return c, nil
+}
+
+// driverPicked is the code of the notice that says what --driver auto took.
+const driverPicked = "driver"
+
+// driven puts the driver around the model. What auto takes is told on standard error, and as a notice of the first request.
+func (f *agentFlags) driven(model pawl.Model, known *catalog.Catalog, sys *system) (pawl.Model, []pawl.Middleware, error) {
+	if f.Format != "" && f.Driver == "native" {
+		return nil, nil, usage("--driver react --react-format "+f.Format, "--react-format is about --driver react, not %s", f.Driver)
+	}
+	driver := f.Driver
+	var layers []pawl.Middleware
+	if driver == "auto" {
+		var why string
+		driver, why = pick(known, f.Model)
+		text := driver + ", since " + why
+		fmt.Fprintf(sys.err, "pawl: driver: %s\n", visible(text))
+		layers = append(layers, told(pawl.Notice{Code: driverPicked, Text: text}))
+	}
+	if driver == "react" {
+		return react.New(model, &react.Options{Format: react.Format(f.Format)}), layers, nil
+	}
+	return model, layers, nil
+}
+
+// pick chooses the driver for a model, and says why.
+func pick(known *catalog.Catalog, name string) (driver, why string) {
+	m, assumed := known.Lookup(name)
+	list := strings.Join(assumed, "; ")
+	switch {
+	case !*m.Calling && list == "":
+		return "react", "the catalogue says that " + name + " does not call tools"
+	case !*m.Calling:
+		return "react", "the catalogue says that it does not call tools: " + list
+	case list == "":
+		return "native", "the catalogue says that " + name + " calls tools"
+	}
+	return "native", list + "; --driver react is for models that do not call tools"
+}
+
+// told tells a notice before the first reply.
+func told(n pawl.Notice) pawl.Middleware {
+	return pawl.Middleware{Model: func(m pawl.Model) pawl.Model { return &telling{m, n} }}
+}
+
+// telling is made anew for each run.
+type telling struct {
+	pawl.Model
+	notice pawl.Notice
+}
+
+func (t *telling) Stream(ctx context.Context, req *pawl.Request) iter.Seq2[pawl.Delta, error] {
+	return func(yield func(pawl.Delta, error) bool) {
+		if n := t.notice; n.Code != "" {
+			t.notice = pawl.Notice{}
+			if !yield(pawl.Delta{Notice: &n}, nil) {
+				return
+			}
+		}
+		t.Model.Stream(ctx, req)(yield)
+	}
+}
+
+// maxCost is the limit on cost; 0: none. One that nobody could keep is found here, before anything is sent.
+func (f *agentFlags) maxCost(model pawl.Model) (float64, error) {
+	if f.MaxCost == nil {
+		return 0, nil
+	}
+	limit := *f.MaxCost
+	if !(limit > 0) || math.IsInf(limit, 0) {
+		return 0, usage("a number of US dollars, such as 0.50; without the flag there is no limit", "--max-cost %v is not more than 0", limit)
+	}
+	if p, ok := model.(pawl.Pricer); ok {
+		if _, known := p.MaxCost(new(pawl.Request)); known {
+			return limit, nil
+		}
+	}
+	name, id, _ := strings.Cut(f.Model, ":")
+	return 0, usage(fmt.Sprintf(`give it one with --catalog FILE: [{"provider":%q,"id":%q,"price":{"input":1.5,"output":6}}], dollars for a million tokens`,
+		name, id), "--max-cost cannot be kept: the price of %s is not known", f.Model)
+}

@@ -1,0 +1,66 @@
+package provider
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/pawl-go/pawl/provider/gemini"
+	"github.com/pawl-go/pawl/provider/ollama"
+	"github.com/pawl-go/pawl/provider/openai"
+	"github.com/pawl-go/pawl/store"
+)
+
+// OpenEmbedder returns the embedding model that name stands for, "PROVIDER:MODEL" or "PROVIDER:MODEL#DIMENSIONS" for shorter vectors than the model's own:
+// "openai:text-embedding-3-small", "gemini:gemini-embedding-001#768", "ollama:nomic-embed-text". The servers of Open that speak Chat Completions are asked
+// at /embeddings; an Ollama over its own API, or with "openai:NAME" and its /v1 address over that. Nothing is sent. The error of a name that cannot be
+// opened says what would be right.
+func OpenEmbedder(name string, o *Options) (store.Embedder, error) {
+	if o == nil {
+		o = new(Options)
+	}
+	fail := func(format string, args ...any) (store.Embedder, error) {
+		return nil, fmt.Errorf("embedding model %q: %s", name, fmt.Sprintf(format, args...))
+	}
+	prefix, model, found := strings.Cut(name, ":")
+	dimensions := 0
+	if m, d, ok := strings.Cut(model, "#"); ok {
+		n, err := strconv.Atoi(d)
+		if err != nil || n < 1 || n > 65536 {
+			return fail("after # stands how many values a vector has, such as #768")
+		}
+		model, dimensions = m, n
+	}
+	if !found || model == "" {
+		return fail("want PROVIDER:MODEL, such as openai:text-embedding-3-small")
+	}
+	switch prefix {
+	case "openai", "openai-chat":
+		return openai.NewEmbedder(model, dimensions, toServer(o)), nil
+	case "gemini":
+		return gemini.NewEmbedder(model, dimensions, &gemini.Options{BaseURL: o.BaseURL, Key: o.Key, Header: o.Header, HTTP: o.HTTP, Retries: o.Retries,
+			ConnectTimeout: o.ConnectTimeout, FirstByteTimeout: o.FirstByteTimeout, SilenceTimeout: o.SilenceTimeout}), nil
+	case "ollama":
+		return ollama.NewEmbedder(model, dimensions, &ollama.Options{BaseURL: o.BaseURL, Key: o.Key, Header: o.Header, HTTP: o.HTTP, Retries: o.Retries,
+			ConnectTimeout: o.ConnectTimeout, FirstByteTimeout: o.FirstByteTimeout, SilenceTimeout: o.SilenceTimeout}), nil
+	case "anthropic":
+		return fail("Anthropic has no embedding models")
+	}
+	for _, s := range servers {
+		if s.Name == prefix {
+			opts := fromOptions(o)
+			opts.Server = &s.Server
+			return openai.NewEmbedder(model, dimensions, opts), nil
+		}
+	}
+	return fail("unknown provider %q; known: %s", prefix, strings.Join(embedders(), ", "))
+}
+
+// embedders are the names that OpenEmbedder knows.
+func embedders() []string {
+	names := []string{"openai", "gemini"}
+	for _, s := range servers {
+		names = append(names, s.Name)
+	}
+	return names
+}

@@ -1,0 +1,166 @@
+package gemini
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/jsonscan"
+	"github.com/pawl-go/pawl/internal/wire"
+	"github.com/pawl-go/pawl/store"
+)
+
+// Embedder is a store.Embedder over batchEmbedContents of the Gemini API. Create it with NewEmbedder; it may be used concurrently.
+type Embedder struct {
+	m          *Model
+	name       string
+	dimensions int
+}
+
+var _ store.Embedder = (*Embedder)(nil)
+
+// NewEmbedder returns the named embedding model, such as gemini-embedding-001. dimensions asks for shorter vectors than the model's own (3,072); 0: its
+// own. Options are those of a Model. A mistake in them is reported by the first request.
+func NewEmbedder(model string, dimensions int, o *Options) *Embedder {
+	e := &Embedder{m: New(model, o), name: provider + ":" + model, dimensions: dimensions}
+	if dimensions > 0 {
+		e.name += fmt.Sprint("#", dimensions)
+	}
+	return e
+}
+
+// Name returns "gemini:MODEL", and "#DIMENSIONS" after it where they were asked for.
+func (e *Embedder) Name() string { return e.name }
+
+// Embed returns the vectors of texts. What they are for goes along: as the task type, or for gemini-embedding-2, which has none, as words in front of the
+// text (ai.google.dev/gemini-api/docs/embeddings). The API cuts a text that is too long and says nothing of it, so a text that is too long by our estimate
+// (four ASCII letters a token, or one of another script) is refused here, with CodeContextLength. Errors are *pawl.ProviderError, or the cause of a ctx that has ended.
+func (e *Embedder) Embed(ctx context.Context, use store.Use, texts []string) ([][]float32, error) {
+	if e.m.err != nil {
+		return nil, e.m.err
+	}
+	most := 2048
+	if e.second() {
+		most = 8192
+	}
+	for i, t := range texts {
+		if n := tokens(t); n > most {
+			return nil, &pawl.ProviderError{Provider: provider, Code: pawl.CodeContextLength,
+				Message: fmt.Sprintf("text %d has about %d tokens; %s would cut it after %d, and not say so", i, n, e.m.name, most)}
+		}
+	}
+	u, err := e.address()
+	if err != nil {
+		return nil, err
+	}
+	return wire.Embed(ctx, provider, texts, func(ctx context.Context, texts []string) ([][]float32, error) { return e.ask(ctx, u, use, texts) })
+}
+
+// tokens estimates how many a text has.
+func tokens(text string) int {
+	ascii, others := 0, 0
+	for _, r := range text {
+		if r < utf8.RuneSelf {
+			ascii++
+		} else {
+			others++
+		}
+	}
+	return ascii/4 + others
+}
+
+// second reports the models that are told their task in the text.
+func (e *Embedder) second() bool { return strings.HasPrefix(e.model(), "gemini-embedding-2") }
+
+// model is the name without a path in front of it.
+func (e *Embedder) model() string { return e.m.name[strings.LastIndexByte(e.m.name, '/')+1:] }
+
+func (e *Embedder) address() (*url.URL, error) {
+	u, err := e.m.address(e.m.name, true)
+	if err == nil {
+		u.Path = strings.TrimSuffix(u.Path, ":generateContent") + ":batchEmbedContents"
+		u.RawPath = ""
+	}
+	return u, err
+}
+
+func (e *Embedder) ask(ctx context.Context, u *url.URL, use store.Use, texts []string) ([][]float32, error) {
+	body := []byte(`{"requests":[`)
+	for i, t := range texts {
+		if i > 0 {
+			body = append(body, ',')
+		}
+		body = e.request(body, use, t)
+	}
+	var out [][]float32
+	err := e.m.client.Post(ctx, u, append(body, "]}"...), func(answer []byte) (err error) {
+		out, err = readVectors(answer, len(texts))
+		return err
+	})
+	return out, err
+}
+
+func (e *Embedder) request(b []byte, use store.Use, text string) []byte {
+	task, front := "RETRIEVAL_DOCUMENT", "title: none | text: "
+	if use == store.ForQuery {
+		task, front = "RETRIEVAL_QUERY", "task: search result | query: "
+	}
+	b = append(b, `{"model":`...)
+	b = jsonscan.AppendString(b, "models/"+e.model())
+	b = append(b, `,"content":{"parts":[{"text":`...)
+	if e.second() {
+		text = front + text
+	}
+	b = append(jsonscan.AppendString(b, text), `}]}`...)
+	if !e.second() {
+		b = append(b, `,"taskType":"`+task+`"`...)
+	}
+	if e.dimensions > 0 {
+		b = fmt.Appendf(b, `,"outputDimensionality":%d`, e.dimensions)
+	}
+	return append(b, '}')
+}
+
+// readVectors reads {"embeddings":[{"values":[…]}]}.
+func readVectors(answer []byte, want int) (out [][]float32, err error) {
+	c := jsonscan.New(answer)
+	found := false
+	for c.Object(); ; {
+		k, ok := c.Key()
+		if !ok {
+			break
+		}
+		if string(k) != "embeddings" {
+			continue
+		}
+		found = true
+		if out, err = wire.Vectors(provider, &c, want, readValues); err != nil {
+			return nil, err
+		}
+	}
+	if c.Err() != nil || !found {
+		return nil, broken("the answer is no list of vectors: %s", wire.Excerpt(answer))
+	}
+	return out, nil
+}
+
+func readValues(c *jsonscan.Cursor) (v []float32, err error) {
+	for c.Object(); ; {
+		k, ok := c.Key()
+		if !ok {
+			break
+		}
+		if string(k) == "values" {
+			if v, err = wire.Vector(provider, c); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if v == nil {
+		return nil, broken("an item has no values")
+	}
+	return v, nil
+}

@@ -1,0 +1,135 @@
+package openai
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/pawl-go/pawl/internal/jsonscan"
+	"github.com/pawl-go/pawl/internal/wire"
+	"github.com/pawl-go/pawl/store"
+)
+
+// Embedder is a store.Embedder over POST /embeddings, which OpenAI and most servers that speak Chat Completions have. Create it with NewEmbedder; it
+// may be used concurrently.
+type Embedder struct {
+	m          *Model
+	name       string
+	dimensions int
+}
+
+var _ store.Embedder = (*Embedder)(nil)
+
+// embeddingsAPI is one of which only the path and the errors are used.
+var embeddingsAPI = &api{id: "openai", path: "embeddings"}
+
+// NewEmbedder returns the named embedding model, such as text-embedding-3-small. dimensions asks for shorter vectors than the model's own; 0: its own.
+// Options are those of a Model. A mistake in them is reported by the first request.
+func NewEmbedder(model string, dimensions int, o *Options) *Embedder {
+	e := &Embedder{m: newModel(embeddingsAPI, model, o), name: "openai:" + model, dimensions: dimensions}
+	if o != nil && o.Server != nil {
+		e.name = o.Server.Name + ":" + model
+	}
+	if dimensions > 0 {
+		e.name += fmt.Sprint("#", dimensions)
+	}
+	return e
+}
+
+// Name returns "openai:MODEL", or the name of Options.Server in its place, and "#DIMENSIONS" after it where they were asked for.
+func (e *Embedder) Name() string { return e.name }
+
+// Embed returns the vectors of texts. The API knows no use. A text that is longer than the model reads (8,192 tokens at OpenAI) is refused by the
+// server, with CodeContextLength; nothing is cut. Errors are *pawl.ProviderError, or the cause of a ctx that has ended.
+func (e *Embedder) Embed(ctx context.Context, _ store.Use, texts []string) ([][]float32, error) {
+	if e.m.err != nil {
+		return nil, e.m.err
+	}
+	return wire.Embed(ctx, e.m.provider, texts, e.ask)
+}
+
+func (e *Embedder) ask(ctx context.Context, texts []string) ([][]float32, error) {
+	body := jsonscan.AppendString([]byte(`{"model":`), e.m.name)
+	body = append(body, `,"input":[`...)
+	for i, t := range texts {
+		if i > 0 {
+			body = append(body, ',')
+		}
+		body = jsonscan.AppendString(body, t)
+	}
+	body = append(body, `],"encoding_format":"float"`...)
+	if e.dimensions > 0 {
+		body = fmt.Appendf(body, `,"dimensions":%d`, e.dimensions)
+	}
+	var out [][]float32
+	err := e.m.client.Post(ctx, e.m.url, append(body, '}'), func(answer []byte) (err error) {
+		out, err = e.read(answer, len(texts))
+		return err
+	})
+	return out, err
+}
+
+// read puts each vector where its index says; a server that gives no index gives them in order.
+func (e *Embedder) read(answer []byte, want int) ([][]float32, error) {
+	c := jsonscan.New(answer)
+	out := make([][]float32, want)
+	found := false
+	for c.Object(); ; {
+		k, ok := c.Key()
+		if !ok {
+			break
+		}
+		switch string(k) {
+		case "error":
+			if c.Kind() != jsonscan.Null {
+				return nil, e.m.toStreamError(c.Raw())
+			}
+		case "data":
+			found = true
+			at := 0
+			_, err := wire.Vectors(e.m.provider, &c, want, func(c *jsonscan.Cursor) ([]float32, error) {
+				v, index, err := e.item(c, at)
+				switch {
+				case err != nil || at >= want: // too many; the count is told
+				case index < 0 || index >= want || out[index] != nil:
+					err = wire.Broken(e.m.provider, "it is for text %d, of %d texts from 0 on, or for one that has a vector already", index, want)
+				default:
+					out[index] = v
+				}
+				at++
+				return v, err
+			})
+			if err != nil {
+				return nil, err
+			}
+		}
+	}
+	if err := c.Err(); err != nil || !found {
+		return nil, wire.Broken(e.m.provider, "the answer is no list of vectors: %s", wire.Excerpt(answer))
+	}
+	return out, nil
+}
+
+// item reads {"index","embedding"}.
+func (e *Embedder) item(c *jsonscan.Cursor, at int) (v []float32, index int, err error) {
+	index = at
+	for c.Object(); ; {
+		k, ok := c.Key()
+		if !ok {
+			break
+		}
+		switch string(k) {
+		case "index":
+			if n, ok := c.Int(); ok {
+				index = int(n)
+			}
+		case "embedding":
+			if v, err = wire.Vector(e.m.provider, c); err != nil {
+				return nil, index, err
+			}
+		}
+	}
+	if v == nil {
+		return nil, index, wire.Broken(e.m.provider, "an item has no vector")
+	}
+	return v, index, nil
+}
