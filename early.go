@@ -6,6 +6,7 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"time"
 )
 
 // Beginner is an Executor that can begin a call while the model still writes the reply it is in. Parallel is one. An executor that records
@@ -30,16 +31,14 @@ func (p Parallel) Begin(ctx context.Context, t Task) Task {
 	if p.NoEarly || p.FailFast || p.StopOnBlock || t.Refuse != "" || t.scope == nil || t.ahead == nil || !t.ahead.mayBegin(&t, p.limit()) {
 		return t
 	}
-	e := &early{task: [1]Task{t}, taken: make(chan struct{})}
+	e := &early{task: [1]Task{t}}
 	b := &e.batch
 	b.Parallel = Parallel{Limit: 1}
 	b.ctx, b.cancel = context.WithCancelCause(ctx)
-	b.tasks, b.leases = e.task[:], e.lease[:]
+	b.tasks, b.leases, b.emit = e.task[:], b.one[:], e.tell
 	b.leases[0].batch = b
 	b.tasks[0].lease, b.tasks[0].early = &b.leases[0], e
-	b.over, b.all, b.emit = make(chan struct{}), make(chan struct{}), e.tell
 	b.left.Store(1)
-	e.unhook = context.AfterFunc(b.ctx, b.hurry)
 	t.begun = e
 	b.start()
 	return t
@@ -101,7 +100,7 @@ func (a *ahead) running() (n int) {
 	return n
 }
 
-// take returns what was begun of t; nil: nothing.
+// take returns what was begun of t, whose reply has turned out whole; nil: nothing.
 func (a *ahead) take(t *Task) *early {
 	if t.Refuse != "" || t.Index >= len(a.tasks) {
 		return nil
@@ -113,6 +112,7 @@ func (a *ahead) take(t *Task) *early {
 	}
 	e := was.begun
 	was.begun = nil
+	e.certain(t.scope)
 	return e
 }
 
@@ -149,98 +149,181 @@ func (a *ahead) drop() {
 	for i := range dropped {
 		dropped[i].begun.cancel(errDropped)
 	}
+	var late <-chan time.Time
+	if len(dropped) > 0 {
+		t := time.NewTimer(grace)
+		defer t.Stop()
+		late = t.C
+	}
 	for i := range dropped {
 		e := dropped[i].begun
-		<-e.all
+		select {
+		case <-e.over():
+		case <-late:
+			late = closedTime
+			e.one[0].leave(nil)
+			<-e.over()
+		}
 		if e.x.Attempts > 0 {
 			e.task[0].scope.budget.giveBack()
 		}
-		e.end()
 	}
 	*a = ahead{}
 }
+
+// closedTime is the channel of a timer that has fired, and does so for whoever asks.
+var closedTime = func() <-chan time.Time {
+	c := make(chan time.Time)
+	close(c)
+	return c
+}()
 
 var errDropped = errors.New("the reply came to nothing")
 
 // early is a call that was begun while its reply was being written: a batch of one, which holds back what it tells.
 type early struct {
 	batch
-	task   [1]Task
-	lease  [1]lease
-	unhook func() bool
-	taken  chan struct{} // closed once Execute has it
-	x      *Execution    // set when all is closed
+	task [1]Task
 
 	telling sync.Mutex
 	held    []Event
-	out     func(Event) // nil: it is not taken yet
-	scope   *scope      // of the step, once it is taken
+	scope   *scope        // of the step, once its reply is whole
+	whole   chan struct{} // closed when it is; nil until somebody waits for it
+	out     func(Event)   // nil: Execute does not have it yet
+	step    *batch        // that is told of the end; nil: nobody, or whoever waits for ended
+	place   int           // in step
+	x       *Execution    // nil: it has not ended
+	ended   chan struct{} // closed when it has; nil until somebody waits for it
 }
 
-// maxHeld bounds the events that are held back; a tool that tells more waits until it is taken.
+// maxHeld bounds the events that are held back; a tool that tells more waits until its reply is whole.
 const maxHeld = 100
 
-// tell is the call's emit.
+// tell is the call's emit, and so called for one event at a time.
 func (e *early) tell(ev Event) {
 	if ev.Kind == EventCallCompleted && ev.Path == e.task[0].Key {
-		e.x = ev.Execution
+		e.end(ev.Execution)
 		return
 	}
-	e.telling.Lock()
-	out := e.out
-	if out == nil && len(e.held) < maxHeld {
-		e.held = append(e.held, ev)
+	for {
+		e.telling.Lock()
+		out := e.out
+		hold := out == nil && (len(e.held) < maxHeld || e.scope != nil)
+		if hold {
+			e.held = append(e.held, ev)
+		}
 		e.telling.Unlock()
-		return
-	}
-	e.telling.Unlock()
-	if out == nil {
-		if !e.whole() {
+		switch {
+		case out != nil:
+			out(ev)
+			return
+		case hold || !e.isWhole():
 			return
 		}
-		e.telling.Lock()
-		out = e.out
-		e.telling.Unlock()
 	}
-	out(ev)
 }
 
-// whole waits until the reply has turned out whole, and reports whether it did.
-func (e *early) whole() bool {
+// certain notes that the reply is whole, and the call one of the step with that scope.
+func (e *early) certain(s *scope) {
+	e.telling.Lock()
+	defer e.telling.Unlock()
+	e.scope = s
+	if e.whole != nil {
+		close(e.whole)
+	}
+}
+
+// isWhole waits until the reply has turned out whole, and reports whether it did.
+func (e *early) isWhole() bool {
+	e.telling.Lock()
+	if e.scope != nil {
+		e.telling.Unlock()
+		return true
+	}
+	if e.whole == nil {
+		e.whole = make(chan struct{})
+	}
+	whole := e.whole
+	e.telling.Unlock()
 	select {
-	case <-e.taken:
+	case <-whole:
 		return true
 	case <-e.ctx.Done():
 	}
 	select {
-	case <-e.taken: // before it ended
+	case <-whole: // before it ended
 		return true
 	default:
 		return false
 	}
 }
 
-// follow is the call's way from here on, in place of the pipeline: it tells what was held back, and what comes, until the call ends.
-func (e *early) follow(ctx context.Context, t *Task, emit func(Event)) *Execution {
-	stop := context.AfterFunc(ctx, func() { e.cancel(context.Cause(ctx)) })
+// end is called once, with how the call ended.
+func (e *early) end(x *Execution) {
+	e.batch.close()
+	e.cancel(nil)
 	e.telling.Lock()
-	e.scope = t.scope
+	e.x = x
+	b, place := e.step, e.place
+	if e.ended != nil {
+		close(e.ended)
+	}
+	e.telling.Unlock()
+	if b != nil {
+		x.Index = b.tasks[place].Index
+		b.done(place, x)
+		b.relieve()
+	}
+}
+
+// over is closed when the call has ended.
+func (e *early) over() <-chan struct{} {
+	e.telling.Lock()
+	defer e.telling.Unlock()
+	if e.ended == nil {
+		e.ended = make(chan struct{})
+		if e.x != nil {
+			close(e.ended)
+		}
+	}
+	return e.ended
+}
+
+// join makes the call one of b, which is told of its further events and of its end. It returns the events held back, and how it ended if it did.
+func (e *early) join(b *batch, place int) ([]Event, *Execution) {
+	e.telling.Lock()
+	defer e.telling.Unlock()
+	held := e.held
+	e.held, e.out = nil, b.emit
+	if e.x == nil {
+		e.step, e.place = b, place
+	} else {
+		e.x.Index = b.tasks[place].Index
+	}
+	return held, e.x
+}
+
+// follow is the call's way in an executor that calls Task.Do: it tells what was held back, and what comes, until the call ends.
+func (e *early) follow(ctx context.Context, t *Task, emit func(Event)) *Execution {
+	e.telling.Lock()
 	for _, ev := range e.held {
 		emit(ev)
 	}
 	e.held, e.out = nil, emit
 	e.telling.Unlock()
-	close(e.taken)
-	<-e.all
-	stop()
-	e.end()
-	x := e.x
-	x.Index = t.Index
-	return x
-}
-
-func (e *early) end() {
-	e.unhook()
-	e.close()
-	e.cancel(nil)
+	select {
+	case <-e.over():
+	case <-ctx.Done():
+		e.cancel(context.Cause(ctx))
+		t := time.NewTimer(grace)
+		defer t.Stop()
+		select {
+		case <-e.over():
+		case <-t.C:
+			e.one[0].leave(nil)
+			<-e.over()
+		}
+	}
+	e.x.Index = t.Index
+	return e.x
 }

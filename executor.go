@@ -130,41 +130,111 @@ func (p Parallel) inOrder(ctx context.Context, tasks []Task, yield func(Event) b
 func (p Parallel) together(ctx context.Context, tasks []Task, yield func(Event) bool) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	b := batch{Parallel: p, ctx: ctx, cancel: cancel, tasks: tasks, leases: make([]lease, len(tasks)), turns: serialTurns(tasks),
-		events: make(chan Event, len(tasks)), over: make(chan struct{}), all: make(chan struct{})}
-	b.emit = b.send
+	b := batch{Parallel: p, ctx: ctx, cancel: cancel, tasks: tasks, turns: serialTurns(tasks)}
+	if b.leases = b.one[:]; len(tasks) > 1 {
+		b.leases = make([]lease, len(tasks))
+	}
 	for i := range b.leases {
 		b.leases[i].batch, b.leases[i].index = &b, i
 		tasks[i].lease = &b.leases[i]
 	}
-	defer b.close()
 	b.left.Store(int64(len(tasks)))
-	b.start()
-	ended := ctx.Done()
 	if s := tasks[0].scope; s != nil && s.quiet {
-		select { // nobody watches: one wake-up does
-		case <-b.all:
+		b.quietly(yield)
+	} else {
+		b.aloud(yield)
+	}
+}
+
+// aloud carries out the tasks, and yields what happens while it does.
+func (b *batch) aloud(yield func(Event) bool) {
+	b.events, b.over = make(chan Event, len(b.tasks)), make(chan struct{})
+	b.emit = b.send
+	defer b.end()
+	more := true
+	tell := func(e Event) {
+		if more && !yield(e) {
+			more = false
+			b.cancel(nil)
+		}
+	}
+	left := len(b.tasks)
+	b.startRest()
+	for i := range b.tasks { // what was begun early is told in call order, before anything else
+		t := &b.tasks[i]
+		if t.begun == nil {
+			continue
+		}
+		held, x := t.begun.join(b, i)
+		for _, e := range held {
+			tell(e)
+		}
+		if x != nil {
+			b.settled(i, x)
+			tell(t.completed(x))
+			left--
+			b.relieve()
+		}
+	}
+	for ended := b.ctx.Done(); left > 0; {
+		select {
+		case e := <-b.events:
+			if e.Kind == EventCallCompleted && ownTask(b.tasks, e.Execution) {
+				left--
+			}
+			tell(e)
 		case <-ended:
 			ended = nil
+			b.endEarly()
 			go b.hurry()
 		}
 	}
-	more := true
-	for left := len(tasks); left > 0; {
-		var e Event
-		select {
-		case e = <-b.events:
-		case <-ended:
-			ended = nil
-			go b.hurry()
-			continue
+}
+
+// quietly carries out the tasks, and yields how they ended: nobody watches, so one wake-up does.
+func (b *batch) quietly(yield func(Event) bool) {
+	b.over, b.all = make(chan struct{}), make(chan struct{})
+	if b.results = b.first[:]; len(b.tasks) > 1 {
+		b.results = make([]*Execution, len(b.tasks))
+	}
+	b.emit = unwatched
+	defer b.end()
+	b.startRest()
+	for i := range b.tasks {
+		if e := b.tasks[i].begun; e != nil {
+			if _, x := e.join(b, i); x != nil {
+				b.done(i, x)
+				b.relieve()
+			}
 		}
-		if e.Kind == EventCallCompleted && ownTask(tasks, e.Execution) {
-			left--
+	}
+	select {
+	case <-b.all:
+	case <-b.ctx.Done():
+		b.endEarly()
+		go b.hurry()
+		<-b.all
+	}
+	for i, x := range b.results {
+		if !yield(b.tasks[i].completed(x)) {
+			return
 		}
-		if more && !yield(e) {
-			more = false
-			cancel(nil)
+	}
+}
+
+func unwatched(Event) {}
+
+// end is called when the tasks have ended, or whoever ranges over the events has panicked.
+func (b *batch) end() {
+	b.endEarly()
+	b.close()
+}
+
+// endEarly ends the calls that were begun early, whose context is not that of the batch.
+func (b *batch) endEarly() {
+	for i := range b.tasks {
+		if e := b.tasks[i].begun; e != nil {
+			e.cancel(context.Cause(b.ctx))
 		}
 	}
 }
@@ -178,12 +248,18 @@ type batch struct {
 	leases []lease
 	turns  []turn // nil: no Serial keys
 	next   atomic.Int64
-	begun  atomic.Int64  // workers started
-	left   atomic.Int64  // tasks without their completion
-	all    chan struct{} // closed when none is left
-	events chan Event
-	emit   func(Event) // send, made once
-	over   chan struct{}
+	rest   int          // tasks that were not begun early
+	begun  atomic.Int64 // workers started, and calls begun early
+	left   atomic.Int64 // tasks without their completion
+	emit   func(Event)
+	over   chan struct{} // closed when nobody waits for more
+
+	events  chan Event    // what happens; nil: nobody watches
+	results []*Execution  // how the tasks ended, when nobody watches
+	all     chan struct{} // closed when none is left, when nobody watches
+
+	one   [1]lease // in place of a slice
+	first [1]*Execution
 
 	mu     sync.Mutex
 	timer  *time.Timer
@@ -198,12 +274,36 @@ func (b *batch) start() {
 	}
 }
 
+// startRest starts the first worker for what was not begun early. What was runs beside, and counts towards the limit until it has ended.
+func (b *batch) startRest() {
+	early := 0
+	for i := range b.tasks {
+		if b.tasks[i].begun != nil {
+			early++
+		}
+	}
+	b.begun.Store(int64(early))
+	if b.rest = len(b.tasks) - early; b.rest > 0 {
+		b.start()
+	}
+}
+
+// relieve starts a worker in place of a call that was begun early and has ended.
+func (b *batch) relieve() {
+	if b.rest > 0 && b.next.Load() < int64(len(b.tasks)) {
+		go b.work()
+	}
+}
+
 // work carries out the tasks that nobody has taken, in order. With each it takes, it starts another worker for the next: short calls are
 // over before many were started.
 func (b *batch) work() {
 	for i := int(b.next.Add(1)) - 1; i < len(b.tasks); i = int(b.next.Add(1)) - 1 {
 		if i+1 < len(b.tasks) {
 			b.start()
+		}
+		if b.tasks[i].begun != nil {
+			continue // it has joined the batch as it is
 		}
 		if b.turns != nil {
 			b.turns[i].wait()
@@ -240,16 +340,25 @@ func (b *batch) send(e Event) {
 }
 
 func (b *batch) done(i int, x *Execution) {
+	b.settled(i, x)
+	if b.results != nil {
+		b.results[i] = x
+	} else {
+		b.emit(b.tasks[i].completed(x))
+	}
+	if b.left.Add(-1) == 0 && b.all != nil {
+		close(b.all)
+	}
+}
+
+// settled lets the others know how task i ended.
+func (b *batch) settled(i int, x *Execution) {
 	if b.FailFast && x.Outcome.Failed() && x.Ends == "" {
 		x.Ends = EndsFailed
 		b.cancel(errFailFast)
 	}
 	if b.turns != nil {
 		b.turns[i].pass()
-	}
-	b.emit(b.tasks[i].completed(x))
-	if b.left.Add(-1) == 0 {
-		close(b.all)
 	}
 }
 
@@ -262,9 +371,11 @@ func (b *batch) hurry() {
 	case <-b.over:
 	}
 	for i := range b.leases {
-		if l := &b.leases[i]; l.state.Load() == leaseRuns && b.tasks[i].begun == nil { // what was begun early has a lease of its own
-			l.leave(nil)
+		l := &b.leases[i]
+		if e := b.tasks[i].begun; e != nil {
+			l = &e.one[0]
 		}
+		l.leave(nil)
 	}
 }
 

@@ -25,7 +25,11 @@ func (a *Agent) Tool(description string) *Tool {
 		if outer.depth >= maxDepth {
 			return ErrorResult(fmt.Sprintf("Not run: agents and calls are nested more than %d deep.", maxDepth)), nil
 		}
-		res, err := a.run(ctx, nil, []Message{User(in.Task)}, runOptions{whole: outer.whole, emit: v.send, inside: v, key: v.Key + "/" + Key(name)})
+		o := runOptions{whole: outer.whole, inside: v, key: v.Key + "/" + Key(name)}
+		if !outer.quiet {
+			o.emit = v.send
+		}
+		res, err := a.run(ctx, nil, []Message{User(in.Task)}, o)
 		if ctx.Err() != nil && (res == nil || res.Stop != StopAnswer && res.Stop != StopFinished) {
 			return ToolResult{}, context.Cause(ctx) // it is no answer: the call was interrupted
 		}

@@ -60,7 +60,7 @@ func (v *Invocation) IdempotencyKey() string {
 // waits until that reply is whole; nil: there will be none, and the call is being dropped.
 func (v *Invocation) Messages() []Message {
 	if e := v.pipe.task.early; e != nil {
-		if !e.whole() {
+		if !e.isWhole() {
 			return nil
 		}
 		return e.scope.messages
@@ -78,7 +78,7 @@ func (v *Invocation) Tool() *Tool { return v.pipe.tool }
 // dropped, so a policy that asks a person waits for this first. For other calls it is true at once.
 func (v *Invocation) Certain() bool {
 	e := v.pipe.task.early
-	return e == nil || e.whole()
+	return e == nil || e.isWhole()
 }
 
 // FromCache notes on the record that the call was answered with what an earlier one gave: Execution.Cached.

@@ -95,7 +95,9 @@ func (b *batch) close() {
 	if b.timer != nil {
 		b.timer.Stop()
 	}
-	close(b.over)
+	if b.over != nil {
+		close(b.over)
+	}
 }
 
 // leave gives the call its result without waiting for the tool. why is errTimeout, errGone, or nil when the batch's context ended.

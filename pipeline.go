@@ -195,7 +195,7 @@ func (p *pipe) cleared(ctx context.Context, c ToolCall) (_ ToolCall, res ToolRes
 			return c, res, true, err
 		}
 	}
-	if e := p.task.early; e != nil && !headStart(p.tool) && !e.whole() { // a middleware made another call of it
+	if e := p.task.early; e != nil && !headStart(p.tool) && !e.isWhole() { // a middleware made another call of it
 		return c, res, true, notBegun(ctx)
 	}
 	c.ID = p.task.Call.ID // whatever a middleware made of it

@@ -17,9 +17,11 @@ func (p *pipe) settle(ctx context.Context, res ToolResult, err error) {
 	if p.inv.pipe != nil {
 		p.inv.close()
 		x.Values, x.Spent, x.Cached = p.inv.set, p.inv.spent, p.inv.kept
-		var ctl *control
-		if in := p.inv.ends; in != nil && !errors.As(err, &ctl) { // a call inside ended the run, whatever the tool makes of it
-			err = in.control()
+		if in := p.inv.ends; in != nil { // a call inside ended the run, whatever the tool makes of it
+			var ctl *control
+			if !errors.As(err, &ctl) {
+				err = in.control()
+			}
 		}
 	}
 	x.err = err

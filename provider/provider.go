@@ -15,6 +15,7 @@ package provider
 import (
 	"fmt"
 	"net/http"
+	"regexp"
 	"strings"
 	"time"
 
@@ -56,17 +57,17 @@ var adapters = withServers(
 	adapter{"openai-chat", "openai-chat:gpt-5-mini", func(model string, o *Options) pawl.Model { return openai.NewChat(model, toServer(o)) }},
 	adapter{"anthropic", "anthropic:claude-sonnet-4-5", func(model string, o *Options) pawl.Model {
 		return anthropic.New(model, &anthropic.Options{BaseURL: o.BaseURL, Key: o.Key, Header: o.Header, HTTP: o.HTTP, Retries: o.Retries,
-			ConnectTimeout: o.ConnectTimeout, FirstByteTimeout: o.FirstByteTimeout, SilenceTimeout: o.SilenceTimeout})
+			ConnectTimeout: o.ConnectTimeout, FirstByteTimeout: o.FirstByteTimeout, SilenceTimeout: o.SilenceTimeout, Catalog: o.Catalog})
 	}},
 	adapter{"gemini", "gemini:gemini-3-flash-preview", func(model string, o *Options) pawl.Model {
 		return gemini.New(model, &gemini.Options{BaseURL: o.BaseURL, Key: o.Key, Header: o.Header, HTTP: o.HTTP, Retries: o.Retries,
-			ConnectTimeout: o.ConnectTimeout, FirstByteTimeout: o.FirstByteTimeout, SilenceTimeout: o.SilenceTimeout})
+			ConnectTimeout: o.ConnectTimeout, FirstByteTimeout: o.FirstByteTimeout, SilenceTimeout: o.SilenceTimeout, Catalog: o.Catalog})
 	}},
 )
 
 func fromOptions(o *Options) *openai.Options {
 	return &openai.Options{BaseURL: o.BaseURL, Key: o.Key, Header: o.Header, HTTP: o.HTTP, Retries: o.Retries,
-		ConnectTimeout: o.ConnectTimeout, FirstByteTimeout: o.FirstByteTimeout, SilenceTimeout: o.SilenceTimeout}
+		ConnectTimeout: o.ConnectTimeout, FirstByteTimeout: o.FirstByteTimeout, SilenceTimeout: o.SilenceTimeout, Catalog: o.Catalog}
 }
 
 // Open returns the model that name stands for, "PROVIDER:MODEL". Nothing is sent: a missing key or a wrong address shows on the
@@ -87,7 +88,7 @@ func Open(name string, o *Options) (pawl.Model, error) {
 			return priced(a.open(model, o), name, o.Catalog), nil
 		}
 	}
-	return nil, fmt.Errorf("model %q: unknown provider %q; known: %s%s", name, prefix, strings.Join(Names(), ", "), didYouMean(prefix, model))
+	return nil, fmt.Errorf("model %q: unknown provider %q; known: %s%s", name, prefix, strings.Join(Names(), ", "), didYouMean(name, prefix, model))
 }
 
 // Names returns the providers that Open knows.
@@ -117,21 +118,33 @@ func guess(name string) string {
 			return fmt.Sprintf("; did you mean %s:%s?", a.name, name)
 		}
 	}
-	if strings.HasPrefix(name, "claude") {
-		return fmt.Sprintf("; did you mean anthropic:%s?", name)
+	for family, provider := range families {
+		if strings.HasPrefix(name, family) {
+			return fmt.Sprintf("; did you mean %s:%s?", provider, name)
+		}
 	}
-	return fmt.Sprintf("; did you mean openai:%s?", name)
+	return fmt.Sprintf("; did you mean ollama:%s?", name) // what runs anywhere has names of many kinds
 }
 
-// didYouMean names the provider that is most like the one asked for.
-func didYouMean(prefix, model string) string {
+// families are the beginnings of models' names that tell who makes them.
+var families = map[string]string{"gpt-": "openai", "chatgpt": "openai", "o1": "openai", "o3": "openai", "o4": "openai", "claude": "anthropic", "grok": "xai",
+	"magistral": "mistral", "ministral": "mistral", "codestral": "mistral", "devstral": "mistral", "pixtral": "mistral"}
+
+// size is how Ollama marks the variants of a model: 4b, 1.5b-instruct, latest.
+var size = regexp.MustCompile(`^(\d+(\.\d+)?[bm]\b|latest$|cloud$)`)
+
+// didYouMean names the provider that is most like the one asked for. Where none is, and what follows looks like a size, the name is Ollama's form of one.
+func didYouMean(name, prefix, model string) string {
 	all := make([]string, len(adapters))
 	for i, a := range adapters {
 		all[i] = a.name
 	}
 	best := nearest.Word(prefix, all)
-	if best == "" {
-		return ""
+	switch {
+	case best != "":
+		return fmt.Sprintf("; did you mean %s:%s?", best, model)
+	case size.MatchString(model):
+		return fmt.Sprintf("; did you mean ollama:%s?", name)
 	}
-	return fmt.Sprintf("; did you mean %s:%s?", best, model)
+	return ""
 }

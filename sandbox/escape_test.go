@@ -152,6 +152,9 @@ var tight = sandbox.Limits{Time: 30 * time.Second, CPU: 10 * time.Second, Memory
 // strict skips a test, aloud, where Strict cannot be enforced.
 func strict(t *testing.T) {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("the attempts take minutes")
+	}
 	if p := sandbox.Probe().Level(sandbox.Strict); !p.OK {
 		t.Skip("this machine cannot enforce strict: " + p.Reason)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/pawl-go/pawl/tools/data"
 	"github.com/pawl-go/pawl/tools/file"
 	"github.com/pawl-go/pawl/tools/http"
+	"github.com/pawl-go/pawl/tools/search"
 )
 
 // toolsCmd is about the built-in tools.
@@ -30,16 +31,16 @@ type toolset struct {
 	tools pawl.Toolset
 }
 
-const setNames = "file, data, http"
+const setNames = "file, data, http, search"
 
 // toolFlags say what the built-in tools may reach.
 type toolFlags struct {
 	Root      string   `default:"." placeholder:"DIR" help:"What the file tools see. Default: the current directory."`
-	HTTPAllow []string `name:"http-allow" placeholder:"HOST" help:"What the http tools may reach beside public addresses: localhost:8080, *.example.com, 10.1.0.0/16."`
+	HTTPAllow []string `name:"http-allow" placeholder:"HOST" help:"What the http and search tools may reach beside public addresses: localhost:8080, *.example.com, 10.1.0.0/16."`
 }
 
 // builtin makes the named sets, each once. Close them.
-func builtin(names []string, f toolFlags) (sets []toolset, closeSets func(), err error) {
+func builtin(names []string, f toolFlags, env func(string) string) (sets []toolset, closeSets func(), err error) {
 	var closers []io.Closer
 	closeAll := func() {
 		for _, c := range closers {
@@ -73,6 +74,13 @@ func builtin(names []string, f toolFlags) (sets []toolset, closeSets func(), err
 				return nil, nil, usage("", "--http-allow: %s", strings.TrimPrefix(err.Error(), "http tools: allow: "))
 			}
 			sets = append(sets, toolset{name, fetch})
+		case "search":
+			engine, _ := search.Open(env) // nil: each call says what is missing; a run is refused beforehand
+			find, err := search.New(engine, &search.Options{Allow: f.HTTPAllow})
+			if err != nil {
+				return nil, nil, usage("", "--http-allow: %s", strings.TrimPrefix(err.Error(), "search tools: allow: "))
+			}
+			sets = append(sets, toolset{name, find})
 		default:
 			return nil, nil, usage("there are: "+setNames, "--tools: no set of tools is named %q", name)
 		}
@@ -91,8 +99,8 @@ type shownTool struct {
 }
 
 // builtinTools returns every built-in tool, and what must be closed when no call runs any more.
-func builtinTools(ctx context.Context, f toolFlags) ([]shownTool, *pawl.Registry, func(), error) {
-	sets, closeSets, err := builtin(strings.Split(setNames, ","), f)
+func builtinTools(ctx context.Context, sys *system, f toolFlags) ([]shownTool, *pawl.Registry, func(), error) {
+	sets, closeSets, err := builtin(strings.Split(setNames, ","), f, sys.env)
 	if err != nil {
 		return nil, nil, nil, err
 	}
@@ -119,7 +127,7 @@ type toolsListCmd struct {
 
 // Run lists the built-in tools.
 func (c *toolsListCmd) Run(sys *system) error {
-	all, _, closeSets, err := builtinTools(context.Background(), toolFlags{Root: "."})
+	all, _, closeSets, err := builtinTools(context.Background(), sys, toolFlags{Root: "."})
 	if err != nil {
 		return err
 	}
@@ -149,7 +157,7 @@ type toolsShowCmd struct {
 
 // Run shows one tool.
 func (c *toolsShowCmd) Run(sys *system) error {
-	all, _, closeSets, err := builtinTools(context.Background(), toolFlags{Root: "."})
+	all, _, closeSets, err := builtinTools(context.Background(), sys, toolFlags{Root: "."})
 	if err != nil {
 		return err
 	}
@@ -196,7 +204,7 @@ func (c *toolsCallCmd) Run(sys *system) error {
 			return usage("", "the arguments could not be read from standard input: %v", err)
 		}
 	}
-	_, registry, closeSets, err := builtinTools(ctx, c.toolFlags)
+	_, registry, closeSets, err := builtinTools(ctx, sys, c.toolFlags)
 	if err != nil {
 		return err
 	}

@@ -42,6 +42,7 @@ var arrows = []arrow{
 	{from: "internal/netguard"},
 	{from: "internal/webpage", modules: []string{"codeberg.org/readeck/go-readability/v2", "github.com/JohannesKaufmann/html-to-markdown/v2", "golang.org/x/net"}},
 	{from: "internal/nearest"},
+	{from: "internal/document", to: []string{"internal/webpage", "internal/jsonscan"}, modules: []string{"github.com/ledongthuc/pdf"}},
 
 	// what the adapters of all providers share
 	{from: "internal/wire", to: append([]string{"."}, helpers...)},
@@ -55,14 +56,16 @@ var arrows = []arrow{
 	// one job each
 	{from: "provider", to: []string{".", "store", "provider/...", "internal/..."}},
 	{from: "provider/catalog"},
-	{from: "provider/...", to: append([]string{".", "store", "internal/wire"}, helpers...), modules: []string{jsonModule}},
+	{from: "provider/...", to: append([]string{".", "store", "internal/wire", "provider/catalog"}, helpers...), modules: []string{jsonModule}},
 	{from: "react", to: append([]string{"."}, helpers...), modules: []string{jsonModule}},
 	{from: "compile", to: []string{"."}},
 	{from: "policy", to: []string{".", "internal/nearest"}},
 	{from: "leak", to: append([]string{"."}, helpers...)},
 	{from: "script", to: []string{"."}},
 	{from: "tools/skill", to: []string{".", "store"}, modules: []string{"go.yaml.in/yaml/v3"}},
-	{from: "tools/...", to: append([]string{".", "sandbox", "store", "internal/netguard", "internal/webpage"}, helpers...)},
+	{from: "tools/schedule", to: []string{".", "store"}, modules: []string{"github.com/netresearch/go-cron"}},
+	{from: "tools/outside", to: append([]string{".", "sandbox", "store", "internal/netguard", "internal/webpage", "internal/document"}, helpers...), modules: []string{"go.yaml.in/yaml/v3"}},
+	{from: "tools/...", to: append([]string{".", "sandbox", "store", "internal/netguard", "internal/webpage", "internal/document"}, helpers...)},
 	{from: "sandbox", modules: []string{"golang.org/x/sys"}},
 	{from: "mcp", to: []string{"."}, modules: []string{"github.com/modelcontextprotocol/go-sdk"}},
 	{from: "team", to: []string{"."}},

@@ -43,16 +43,16 @@
 package anthropic
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"net/url"
-	"os"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/wire"
+	"github.com/pawl-go/pawl/provider/catalog"
 )
 
 // DefaultBaseURL is where Anthropic itself answers.
@@ -99,6 +99,9 @@ type Options struct {
 	ConnectTimeout   time.Duration // for a connection; 10 s. It is not for an HTTP of your own
 	FirstByteTimeout time.Duration // for the head of the answer, which comes with a whole reply only at its end; 120 s
 	SilenceTimeout   time.Duration // for the next piece of the reply; a stream's pings are pieces; 120 s
+
+	// Catalog says what is known of models, where it would otherwise be told from their names. Nil: the one that comes with the program.
+	Catalog *catalog.Catalog
 }
 
 // Model is a pawl.Model over the Messages API. Create it with New; it may be used concurrently.
@@ -121,15 +124,9 @@ func New(model string, o *Options) *Model {
 		o = new(Options)
 	}
 	m := &Model{name: model, betas: o.Betas}
-	base, key := o.BaseURL, o.Key
-	if base == "" {
-		base = os.Getenv("ANTHROPIC_BASE_URL")
-	}
-	if base == "" {
-		base = DefaultBaseURL
-	}
-	if key == "" && (o.BaseURL == "" || wire.MayHaveKey(o.BaseURL, os.Getenv("ANTHROPIC_BASE_URL"), DefaultBaseURL)) {
-		key = os.Getenv("ANTHROPIC_API_KEY")
+	base, key := cmp.Or(o.BaseURL, wire.Env("ANTHROPIC_BASE_URL"), DefaultBaseURL), o.Key
+	if key == "" && (o.BaseURL == "" || wire.MayHaveKey(o.BaseURL, wire.Env("ANTHROPIC_BASE_URL"), DefaultBaseURL)) {
+		key = wire.Env("ANTHROPIC_API_KEY")
 	}
 	u, err := url.Parse(strings.TrimSpace(base))
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
@@ -139,6 +136,7 @@ func New(model string, o *Options) *Model {
 		return m
 	}
 	m.dialect = newDialect(u, o.NoCache)
+	m.catalog, m.own = o.Catalog, toFacts(o.Catalog, model)
 	if u.Path == "" {
 		u.Path = "/"
 	}
@@ -161,17 +159,16 @@ func New(model string, o *Options) *Model {
 	if b := m.betaHeader(nil); b != "" {
 		h.Set("Anthropic-Beta", b)
 	}
+	if m.err = wire.CheckKey(provider, key); m.err != nil {
+		return m
+	}
 	switch {
-	case strings.ContainsFunc(key, unicode.IsControl):
-		m.err = &pawl.ProviderError{Provider: provider, Code: pawl.CodeAuthentication,
-			Message: "the API key has a control character in it, such as a line break"}
 	case key != "" && m.vertex:
 		h.Set("Authorization", "Bearer "+key)
 	case key != "":
 		h.Set("X-Api-Key", key)
 	case !m.compatible && !m.vertex && h.Get("X-Api-Key") == "" && h.Get("Authorization") == "":
-		m.err = &pawl.ProviderError{Provider: provider, Code: pawl.CodeAuthentication,
-			Message: "no API key: set ANTHROPIC_API_KEY or Options.Key (or ANTHROPIC_BASE_URL, for a server that needs none)"}
+		m.err = wire.NoKey(provider, "ANTHROPIC_API_KEY")
 	}
 	return m
 }
@@ -191,6 +188,8 @@ type dialect struct {
 	compatible bool   // not Claude's own server
 	vertex     bool   // Vertex AI: the model stands in the address, the version in the body
 	noCache    bool
+	catalog    *catalog.Catalog
+	own        facts // of the model that it was made for
 }
 
 func newDialect(u *url.URL, noCache bool) dialect {

@@ -107,9 +107,9 @@ func instructs(m *pawl.Message) bool {
 	return m.Role == pawl.RoleSystem || m.Role == pawl.RoleDeveloper
 }
 
-// instructs reports whether the model takes instructions among the messages, after a turn of the user's and before one of its own: Claude from
-// Opus 4.8 on, at Anthropic (platform.claude.com, mid-conversation system messages).
-func (e *encoder) instructs() bool { return e.newest() && e.version >= 408 }
+// instructs reports whether the model takes instructions among the messages, after a turn of the user's and before one of its own: by its name, Claude
+// from Opus 4.8 on, at Anthropic (platform.claude.com, mid-conversation system messages).
+func (e *encoder) instructs() bool { return e.newest() && e.facts.instructs }
 
 // fromInstructions writes messages[from:to], which are instructions after a turn of the user's, as a turn of their own.
 func fromInstructions(e *encoder, messages []pawl.Message, from, to int) {

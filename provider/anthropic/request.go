@@ -16,13 +16,13 @@ var rules = wire.Rules{Rules: pawl.RulesOf("anthropic-messages")}
 type encoder struct {
 	*dialect
 	wire.Writer
-	model   string
-	version int // of the model; see version
-	tools   *wire.Toolset
-	output  []byte // the schema of the reply, where the server can hold the model to it; nil: it is asked for in words
-	own     options
-	ids     callIDs
-	cache   marks
+	model  string
+	facts  facts
+	tools  *wire.Toolset
+	output []byte // the schema of the reply, where the server can hold the model to it; nil: it is asked for in words
+	own    options
+	ids    callIDs
+	cache  marks
 
 	role     string // of the message that is being written; "": none
 	markable bool   // the block written last may carry a cache mark
@@ -45,8 +45,8 @@ func (d *dialect) encode(dst []byte, name string, tools *wire.Toolset, output wi
 	if len(req.Output) > 0 && !jsonscan.IsObject(req.Output) {
 		return dst, invalid("output", "the schema is not a JSON object")
 	}
-	e := encoder{dialect: d, Writer: wire.Writer{Provider: provider, B: dst}, model: name, version: version(name), tools: tools, own: own}
-	if e.newest() && e.version >= 405 {
+	e := encoder{dialect: d, Writer: wire.Writer{Provider: provider, B: dst}, model: name, facts: d.factsOf(name), tools: tools, own: own}
+	if e.newest() && e.facts.holds {
 		e.output = output.Schema
 	}
 	e.Begin(own.body)

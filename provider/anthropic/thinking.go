@@ -19,21 +19,21 @@ type thinking struct {
 // 32,000 tokens that the oldest of these models can write.
 var budgets = map[string]int{"minimal": 1024, "low": 2048, "medium": 8192, "high": 16384, "xhigh": 23000, "max": 23000}
 
-// toThinking reads the effort. Models from 4.6 on take the word, and decide themselves how much to think; those before
-// are given a budget, and those before 3.7 do not think.
+// toThinking reads the effort. Newer models take the word, and decide themselves how much to think; older ones are given a budget, and
+// the oldest do not think.
 func (e *encoder) toThinking(s *pawl.Settings, messages []pawl.Message) thinking {
 	t := thinking{maxTokens: s.MaxTokens}
 	if t.maxTokens == 0 {
-		t.maxTokens = defaultMaxTokens(e.version)
+		t.maxTokens = e.facts.reply
 	}
 	t.on = e.own.thinking == "enabled"
 	switch {
 	case s.Effort == "" || s.Effort == "none":
 		return t
-	case e.version != unknown && e.version < 307:
+	case !e.facts.thinks:
 		e.Fail(unsupported("settings.effort", "%s does not think", e.model))
 		return t
-	case e.version >= 406:
+	case e.facts.adaptive:
 		t.adaptive, t.effort = true, s.Effort
 		return t
 	}
@@ -42,7 +42,7 @@ func (e *encoder) toThinking(s *pawl.Settings, messages []pawl.Message) thinking
 		e.Fail(invalid("settings.effort", "%q is none of none, minimal, low, medium, high, xhigh, max", s.Effort))
 		return t
 	}
-	if e.version == 405 && strings.Contains(e.model, "opus") {
+	if e.facts.version == 405 && strings.Contains(e.model, "opus") {
 		t.effort = s.Effort
 	}
 	if e.own.thinking != "" {
@@ -113,7 +113,7 @@ func (m *Model) tellUnthought(req *pawl.Request, own options, yield func(pawl.De
 	if req.Model != "" {
 		name = req.Model
 	}
-	if v := version(name); v >= 406 || v != unknown && v < 307 || !m.unthought(req.Messages) {
+	if f := m.factsOf(name); f.adaptive || !f.thinks || !m.unthought(req.Messages) {
 		return true
 	}
 	return yield(pawl.Delta{Notice: &pawl.Notice{Code: "thinking_off",

@@ -190,7 +190,7 @@ func fromSettings(e *encoder, req *pawl.Request) {
 // native reports whether the model can be held to the schema of the output. Models before Gemini 3 refuse JSON beside tools; they
 // are told in the instructions, as all are where the schema is none of an object, and the reply is checked like any other.
 func (e *encoder) native(req *pawl.Request) bool {
-	return e.output.Schema != nil && (e.tools.Empty() || e.version == 0 || e.version >= 3)
+	return e.output.Schema != nil && (e.tools.Empty() || e.facts.version == 0 || e.facts.version >= 3)
 }
 
 // fromEffort writes how much the model may think. Gemini 3 knows levels, its predecessors a number of tokens; a number is taken as
@@ -198,7 +198,7 @@ func (e *encoder) native(req *pawl.Request) bool {
 func fromEffort(e *encoder, effort string) {
 	budget := effort
 	if _, err := strconv.Atoi(effort); err != nil {
-		if e.version == 0 || e.version >= 3 {
+		if e.facts.levels {
 			if effort == "none" {
 				e.Fail(unsupported("settings.effort", `%s cannot be kept from thinking; "minimal" is the least it knows`, e.model))
 			}

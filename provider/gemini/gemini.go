@@ -24,17 +24,17 @@
 package gemini
 
 import (
+	"cmp"
 	"context"
 	"iter"
 	"net/http"
 	"net/url"
-	"os"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/wire"
+	"github.com/pawl-go/pawl/provider/catalog"
 )
 
 // DefaultBaseURL is where the Gemini API answers.
@@ -75,6 +75,9 @@ type Options struct {
 	ConnectTimeout   time.Duration // for a connection; 10 s. It is not for an HTTP of your own
 	FirstByteTimeout time.Duration // for the head of the answer, which comes with a whole reply only at its end; 120 s
 	SilenceTimeout   time.Duration // for the next piece of the reply; 120 s
+
+	// Catalog says what is known of models, where it would otherwise be told from their names. Nil: the one that comes with the program.
+	Catalog *catalog.Catalog
 }
 
 // Model is a pawl.Model over generateContent. Create it with New; it may be used concurrently.
@@ -97,10 +100,10 @@ func New(model string, o *Options) *Model {
 		o = new(Options)
 	}
 	m := &Model{name: model}
-	base := first(o.BaseURL, os.Getenv("GEMINI_BASE_URL"), DefaultBaseURL)
+	base := cmp.Or(o.BaseURL, wire.Env("GEMINI_BASE_URL"), DefaultBaseURL)
 	key := o.Key
-	if key == "" && (o.BaseURL == "" || wire.MayHaveKey(o.BaseURL, os.Getenv("GEMINI_BASE_URL"), "https://googleapis.com")) {
-		key = first(strings.TrimSpace(os.Getenv("GEMINI_API_KEY")), strings.TrimSpace(os.Getenv("GOOGLE_API_KEY"))) // files of secrets end in a line break
+	if key == "" && (o.BaseURL == "" || wire.MayHaveKey(o.BaseURL, wire.Env("GEMINI_BASE_URL"), "https://googleapis.com")) {
+		key = cmp.Or(wire.Env("GEMINI_API_KEY"), wire.Env("GOOGLE_API_KEY"))
 	}
 	u, err := url.Parse(strings.TrimSpace(base))
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
@@ -114,38 +117,32 @@ func New(model string, o *Options) *Model {
 	}
 	m.base = u
 	m.dialect = newDialect(u.Hostname())
+	m.catalog, m.own = o.Catalog, toFacts(o.Catalog, model)
 	m.client = wire.Client{Provider: provider, Header: wire.Header(o.Header), Key: key, HTTP: o.HTTP, Retries: wire.Retries(o.Retries), Decoder: newDecoder, ToError: toError,
 		Timeouts: wire.Timeouts{Connect: o.ConnectTimeout, FirstByte: o.FirstByteTimeout, Silence: o.SilenceTimeout}}
 	m.tools.Form, m.output.Form = form, outputForm
 	if o.Subset {
 		m.tools.Form, m.output.Form = subsetForm, subsetOutputForm
 	}
+	if m.err = wire.CheckKey(provider, key); m.err != nil {
+		return m
+	}
 	switch {
-	case strings.ContainsFunc(key, unicode.IsControl):
-		m.err = &pawl.ProviderError{Provider: provider, Code: pawl.CodeAuthentication,
-			Message: "the API key has a control character in it, such as a line break"}
 	case key != "":
 		m.client.Header.Set("X-Goog-Api-Key", key)
 	case m.google && m.client.Header.Get("Authorization") == "":
-		m.err = &pawl.ProviderError{Provider: provider, Code: pawl.CodeAuthentication,
-			Message: "no API key: set GEMINI_API_KEY or Options.Key (or GEMINI_BASE_URL, for a server that needs none)"}
+		m.err = wire.NoKey(provider, "GEMINI_API_KEY (or GOOGLE_API_KEY)")
 	}
 	return m
-}
-
-func first(values ...string) string {
-	for _, v := range values {
-		if v != "" {
-			return v
-		}
-	}
-	return ""
 }
 
 // A dialect is what the host makes a difference to.
 type dialect struct {
 	tag    string // of Opaque: signatures are read only where they were written
 	google bool   // one of Google's own
+
+	catalog *catalog.Catalog
+	own     facts // of the model that it was made for
 }
 
 func newDialect(host string) dialect {
@@ -180,7 +177,7 @@ func (m *Model) stream(ctx context.Context, req *pawl.Request, yield func(pawl.D
 	if err != nil {
 		return err
 	}
-	name := first(req.Model, m.name)
+	name := cmp.Or(req.Model, m.name)
 	body, err := wire.Body(func(dst []byte) ([]byte, error) { return m.encode(dst, name, tools, m.output.Get(req.Output), req) })
 	if err != nil {
 		return err

@@ -19,11 +19,11 @@ var rules = wire.Rules{Rules: pawl.RulesOf("gemini"), Heads: []string{"cachedCon
 type encoder struct {
 	wire.Writer
 	dialect
-	model   string
-	version int // of the model; 0: not known
-	tools   *wire.Toolset
-	output  wire.Output
-	opts    options
+	model  string
+	facts  facts
+	tools  *wire.Toolset
+	output wire.Output
+	opts   options
 
 	role    string          // of the content that is being written; "": none
 	calls   []pawl.ToolCall // of the last replies, which the next results answer
@@ -48,7 +48,7 @@ func (d *dialect) encode(dst []byte, name string, tools *wire.Toolset, output wi
 	if err != nil {
 		return dst, err
 	}
-	e := encoder{Writer: wire.Writer{Provider: provider, B: dst}, dialect: *d, model: name, version: version(name), tools: tools, output: output, opts: opts}
+	e := encoder{Writer: wire.Writer{Provider: provider, B: dst}, dialect: *d, model: name, facts: d.factsOf(name), tools: tools, output: output, opts: opts}
 	e.Begin(opts.rest)
 	fromRequest(&e, req)
 	return e.Finish()
@@ -129,7 +129,7 @@ func (e *encoder) part(role string) {
 	e.Raw(role)
 	e.Raw(`","parts":[`)
 	e.role = role
-	e.missing = role == "model" && e.version >= 3
+	e.missing = role == "model" && e.facts.version >= 3
 }
 
 // close ends the content that is being written.

@@ -110,7 +110,7 @@ func fromResult(e *encoder, c *pawl.ToolCall, a *answer, media []beside) []besid
 		switch p := p.(type) {
 		case pawl.Text:
 		case pawl.Media:
-			if e.version < 3 || !fitsResult(typeOf(p)) {
+			if e.facts.version < 3 || !fitsResult(typeOf(p)) {
 				media = append(media, beside{p, c, a.where})
 				continue
 			}

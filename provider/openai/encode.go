@@ -16,7 +16,8 @@ type encoder struct {
 	wire.Writer
 	model  string
 	tools  *wire.Toolset
-	output wire.Output
+	output wire.Output // without a Schema, where the model is none that can be held to one
+	facts  facts
 	local  bool // a user's message is being written, which may name files of this machine
 }
 
@@ -25,7 +26,10 @@ func (d *dialect) encode(dst []byte, name string, tools *wire.Toolset, output wi
 	if req.Model != "" {
 		name = req.Model
 	}
-	e := encoder{dialect: d, Writer: wire.Writer{Provider: d.provider, B: dst}, model: name, tools: tools, output: output}
+	e := encoder{dialect: d, Writer: wire.Writer{Provider: d.provider, B: dst}, model: name, facts: d.factsOf(name), tools: tools, output: output}
+	if !e.facts.holds {
+		e.output = wire.Output{}
+	}
 	if name == "" {
 		return dst, d.invalid("model", "no model is named")
 	}
@@ -38,12 +42,20 @@ func (d *dialect) encode(dst []byte, name string, tools *wire.Toolset, output wi
 	if err := tools.Refuse(d.provider, req.Choice); err != nil {
 		return dst, err
 	}
-	e.Begin(req.Settings.Options[d.provider])
+	e.Begin(d.options(req))
 	if e.Key("model") {
 		e.String(name)
 	}
 	d.api.encode(&e, req)
 	return e.Finish()
+}
+
+// options are what a request says in the server's own words: under the name of the server, else under that of the API.
+func (d *dialect) options(req *pawl.Request) []byte {
+	if o, ok := req.Settings.Options[d.provider]; ok {
+		return o
+	}
+	return req.Settings.Options[d.id]
 }
 
 // sampling writes the settings that both APIs name alike.

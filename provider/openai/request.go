@@ -70,7 +70,7 @@ func fromRequest(e *encoder, req *pawl.Request) {
 	if e.Key("store") {
 		e.Raw("false")
 	}
-	if (s.Effort != "" && s.Effort != "none" || reasons(e.model)) && e.Key("include") {
+	if (s.Effort != "" && s.Effort != "none" || e.facts.reasons) && e.Key("include") {
 		// Without it, reasoning that the server does not keep could not be returned, and its calls would be refused.
 		e.Raw(`["reasoning.encrypted_content"]`)
 	}

@@ -1,0 +1,59 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// serve is a web server for scripts.
+func serve(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: serve FOLDER")
+	}
+	dir := ts.MkAbs(args[0])
+	var server *httptest.Server
+	server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasPrefix(r.URL.Path, "/echo") {
+			echo(w, r)
+			return
+		}
+		b, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(path.Clean("/"+r.URL.Path))))
+		if err != nil {
+			http.NotFound(w, r)
+			return
+		}
+		text := strings.ReplaceAll(string(b), "$SERVER", strings.TrimPrefix(server.URL, "http://"))
+		if strings.HasPrefix(text, "{") {
+			w.Header().Set("Content-Type", "application/json")
+		}
+		io.WriteString(w, text)
+	}))
+	ts.Defer(func() { server.CloseClientConnections(); server.Close() })
+	ts.Setenv("SERVER", strings.TrimPrefix(server.URL, "http://"))
+}
+
+// echo answers with what was asked, line by line: the method and the address as they came, the headers that tests look at, and the body.
+func echo(w http.ResponseWriter, r *http.Request) {
+	fmt.Fprintf(w, "%s %s\n", r.Method, r.RequestURI)
+	var names []string
+	for name := range r.Header {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		if !slices.Contains([]string{"Accept", "Accept-Encoding", "Content-Length", "User-Agent"}, name) {
+			fmt.Fprintf(w, "%s: %s\n", name, r.Header.Get(name))
+		}
+	}
+	body, _ := io.ReadAll(r.Body)
+	w.Write(body)
+}

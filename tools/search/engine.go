@@ -1,0 +1,197 @@
+package search
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"html"
+	"io"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/pawl-go/pawl"
+)
+
+const (
+	engineTimeout = 10 * time.Second
+	engineBytes   = 2 << 20
+	mostHits      = 20 // what Brave and Tavily give at once
+)
+
+// Service is where and how an engine is reached. The zero value is the service's own address, without a key.
+type Service struct {
+	Key     string            // for Brave and Tavily; SearXNG has none
+	BaseURL string            // "": the service's own; SearXNG has none and needs one
+	HTTP    http.RoundTripper // nil: http.DefaultTransport
+}
+
+// Open returns the engine that the environment sets up: the first of BRAVE_API_KEY, TAVILY_API_KEY and SEARXNG_URL that is not empty. The error is an
+// *Error that names them.
+func Open(getenv func(string) string) (Engine, error) {
+	if key := strings.TrimSpace(getenv("BRAVE_API_KEY")); key != "" {
+		return NewBrave(Service{Key: key}), nil
+	}
+	if key := strings.TrimSpace(getenv("TAVILY_API_KEY")); key != "" {
+		return NewTavily(Service{Key: key}), nil
+	}
+	if base := strings.TrimSpace(getenv("SEARXNG_URL")); base != "" {
+		return NewSearXNG(Service{BaseURL: base}), nil
+	}
+	_, err := missing{}.Search(context.Background(), "", 0)
+	return nil, err
+}
+
+// KeyVariables returns the names of the environment variables that hold keys, so that a program can hide their values.
+func KeyVariables() []string { return []string{"BRAVE_API_KEY", "TAVILY_API_KEY"} }
+
+// missing is the engine where none is set up.
+type missing struct{}
+
+func (missing) Search(context.Context, string, int) ([]Hit, error) {
+	return nil, &Error{Text: "web search is not set up: one of BRAVE_API_KEY, TAVILY_API_KEY or SEARXNG_URL has to be set where this runs. Asking again will not help; go on without it, or say that it is missing"}
+}
+
+// client asks a service.
+type client struct {
+	name     string // of the service, for messages
+	variable string // that sets it up
+	Service
+}
+
+// named is an engine that says its name in results.
+type named interface{ engineName() string }
+
+func (c *client) engineName() string { return c.name }
+
+// address returns the address of the service with path behind it.
+func (c *client) address(own, path string) (*url.URL, error) {
+	base := c.BaseURL
+	if base == "" {
+		base = own
+	}
+	u, err := url.Parse(strings.TrimRight(base, "/") + path)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return nil, c.fault(nil, "its address is not one: want https://HOST, as in %s", c.variable)
+	}
+	return u, nil
+}
+
+// keyed reports what is wrong with the key.
+func (c *client) keyed() error {
+	if c.Key == "" {
+		return c.fault(nil, "there is no key: set %s where this runs", c.variable)
+	}
+	if strings.ContainsFunc(c.Key, func(r rune) bool { return r <= ' ' || r >= 0x7f }) {
+		return c.fault(nil, "the key in %s has a character that no key has, such as a line break", c.variable)
+	}
+	return nil
+}
+
+// ask sends the request and decodes the JSON that comes.
+func (c *client) ask(ctx context.Context, req *http.Request, into any) error {
+	within, cancel := context.WithTimeout(ctx, engineTimeout)
+	defer cancel()
+	req.Header.Set("Accept", "application/json")
+	hc := &http.Client{Transport: c.HTTP, CheckRedirect: func(*http.Request, []*http.Request) error {
+		return http.ErrUseLastResponse // a key is for the service, and for nobody whom it names
+	}}
+	res, err := hc.Do(req.WithContext(within))
+	var body []byte
+	if err == nil {
+		defer res.Body.Close()
+		body, err = io.ReadAll(io.LimitReader(res.Body, engineBytes+1))
+	}
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return context.Cause(ctx)
+	case err != nil && within.Err() != nil:
+		return pawl.Retryable(c.fault(err, "it did not answer within %v", engineTimeout))
+	case err != nil:
+		return pawl.Retryable(c.fault(err, "it cannot be reached"))
+	case res.StatusCode != http.StatusOK:
+		return c.refusal(res.StatusCode, body)
+	case len(body) > engineBytes:
+		return c.fault(nil, "its answer has more than %d bytes", engineBytes)
+	}
+	if err := json.Unmarshal(body, into); err != nil {
+		return c.fault(err, "its answer is not the JSON that it should be")
+	}
+	return nil
+}
+
+// refusal says what a status means.
+func (c *client) refusal(status int, body []byte) error {
+	said := c.said(body)
+	switch {
+	case status == 401, status == 403, status == 422 && bytes.Contains(body, []byte("TOKEN")):
+		if c.variable == searxngVariable {
+			return c.fault(nil, "it refuses (status %d): its settings must allow the format json (search.formats)", status)
+		}
+		return c.fault(nil, "it does not accept the key in %s (status %d%s)", c.variable, status, said)
+	case status == 429:
+		return pawl.Retryable(c.fault(nil, "too many searches for now (status 429); wait before the next one%s", said))
+	case status == 402, status == 432, status == 433:
+		return c.fault(nil, "the plan's searches are used up (status %d%s)", status, said)
+	case status >= 500:
+		return pawl.Retryable(c.fault(nil, "it failed (status %d%s)", status, said))
+	case status >= 300 && status < 400:
+		return c.fault(nil, "it sends on to another address (status %d), which is not followed; %s should have the address itself", status, c.variable)
+	}
+	return c.fault(nil, "it refuses the search (status %d%s)", status, said)
+}
+
+// said is what a service says of its refusal, without the key.
+func (c *client) said(body []byte) string {
+	var v any
+	text := ""
+	if json.Unmarshal(body, &v) == nil {
+		text = message(v, 0)
+	}
+	if text = oneLine(text, 200); text == "" {
+		return ""
+	}
+	if c.Key != "" {
+		text = strings.ReplaceAll(text, c.Key, "[key]")
+	}
+	return ": " + text
+}
+
+// message finds the words in an error body, whatever the service calls them.
+func message(v any, depth int) string {
+	m, ok := v.(map[string]any)
+	if s, text := v.(string); text {
+		return s
+	}
+	if !ok || depth > 4 {
+		return ""
+	}
+	for _, name := range []string{"detail", "message", "error"} {
+		if text := message(m[name], depth+1); text != "" {
+			return text
+		}
+	}
+	return ""
+}
+
+func (c *client) fault(err error, format string, args ...any) error {
+	return &Error{Text: c.name + ": " + fmt.Sprintf(format, args...), Err: unaddressed(err)}
+}
+
+// unaddressed takes the address off an error of the transport: it may hold a name and a password.
+func unaddressed(err error) error {
+	var u *url.Error
+	if errors.As(err, &u) {
+		return u.Err
+	}
+	return err
+}
+
+var tag = regexp.MustCompile(`</?[a-zA-Z][^<>]*>`)
+
+// plainText makes text of a summary: services mark the words that were found.
+func plainText(s string) string { return html.UnescapeString(tag.ReplaceAllString(s, "")) }

@@ -1,0 +1,125 @@
+package search
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+	"sync"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/pawl-go/pawl/internal/webpage"
+)
+
+const (
+	mostURL     = 500 // bytes; a longer address is no page that anybody cites
+	mostTitle   = 200
+	mostSnippet = 1200
+)
+
+// page is a hit with what its page says.
+type page struct {
+	Hit
+	problem string // why it could not be read
+}
+
+// unseen returns up to n of the hits that can be pages and are not among those that were seen, each once, made harmless.
+func unseen(seen []page, hits []Hit, n int) []page {
+	known := map[string]bool{}
+	for _, p := range seen {
+		known[sameAs(p.URL)] = true
+	}
+	var out []page
+	for _, h := range hits {
+		u, err := url.Parse(h.URL)
+		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.User != nil || len(h.URL) > mostURL || len(out) == n {
+			continue
+		}
+		h.URL = u.String() // spaces and the like are escaped: it is one word
+		if key := sameAs(h.URL); !known[key] {
+			known[key] = true
+			h.Title, h.Snippet, h.Text = oneLine(h.Title, mostTitle), clip(harmless(h.Snippet), mostSnippet), harmless(h.Text)
+			out = append(out, page{Hit: h})
+		}
+	}
+	return out
+}
+
+// sameAs is what two addresses of one page have in common.
+func sameAs(address string) string {
+	address, _, _ = strings.Cut(address, "#")
+	_, address, _ = strings.Cut(address, "://")
+	return strings.TrimRight(strings.TrimPrefix(address, "www."), "/")
+}
+
+// read fetches the pages that no engine gave the text of, several at once. One that cannot be read has a problem.
+func (s *searcher) read(ctx context.Context, pages []page) []page {
+	var wait sync.WaitGroup
+	slots := make(chan struct{}, together)
+	for i := range pages {
+		if pages[i].Text != "" {
+			continue
+		}
+		slots <- struct{}{}
+		wait.Go(func() {
+			defer func() { <-slots }()
+			pages[i].fetch(ctx, &s.page)
+		})
+	}
+	wait.Wait()
+	return pages
+}
+
+func (p *page) fetch(ctx context.Context, f *webpage.Fetcher) {
+	res, err := f.Fetch(ctx, webpage.Request{URL: p.URL})
+	var failed *webpage.Error
+	switch {
+	case errors.As(err, &failed):
+		p.problem = oneLine(failed.Text, 200)
+		return
+	case err != nil:
+		p.problem = "the search was given up"
+		return
+	case res.Status >= 400:
+		p.problem = fmt.Sprintf("HTTP %d", res.Status)
+		return
+	}
+	got := webpage.Read(res)
+	if p.Text = harmless(got.Text); strings.TrimSpace(p.Text) == "" {
+		p.problem = "it has no text (" + oneLine(res.Type, 60) + ")"
+	}
+	if p.Title == "" {
+		p.Title = oneLine(got.Title, mostTitle)
+	}
+}
+
+// harmless takes from a text what a reader does not see: control characters, marks that turn the direction of writing, and tag characters.
+func harmless(s string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '\n':
+			return r
+		case r == '\t', r == '\u2028', r == '\u2029':
+			return ' '
+		case unicode.IsControl(r), r >= '\u202A' && r <= '\u202E', r >= '\u2066' && r <= '\u2069', r == '\u200B', r == '\uFEFF', r >= 0xE0000 && r <= 0xE007F:
+			return -1
+		}
+		return r
+	}, strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\r", "\n"))
+}
+
+// oneLine is a text as one line of at most n bytes.
+func oneLine(s string, n int) string { return clip(strings.Join(strings.Fields(harmless(s)), " "), n) }
+
+// clip cuts a text to n bytes, between characters.
+func clip(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	for n > 0 && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return strings.TrimSpace(s[:n]) + "…"
+}

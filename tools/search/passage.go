@@ -1,0 +1,170 @@
+package search
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/pawl-go/pawl/store"
+)
+
+const (
+	passageBytes = 600
+	shortest     = 50  // bytes; less is a heading, a menu, a date
+	mostOfPage   = 100 // passages of a page that are ranked
+	mostByModel  = 240 // passages that are embedded, the best by their words
+	goodShare    = 0.5 // of the query's words, from which a passage is taken to be about it
+)
+
+// passage is a piece of a page.
+type passage struct {
+	page, place int // the page, and where in it; -1: the engine's summary
+	text        string
+}
+
+// id names the passage so that IDs sort as the engine ranked them.
+func (p passage) id() string { return fmt.Sprintf("%03d.%05d", p.page, p.place+1) }
+
+// passages cuts pages into pieces: the engine's summary, and the paragraphs of the page put together up to a size. What stands twice counts once.
+func passages(pages []page) []passage {
+	var out []passage
+	seen := map[string]bool{}
+	add := func(p passage) {
+		if key := strings.Join(words(p.text), " "); key != "" && !seen[key] {
+			seen[key] = true
+			out = append(out, p)
+		}
+	}
+	for i, p := range pages {
+		for place, text := range pieces(p.Text) {
+			add(passage{i, place, text})
+		}
+		add(passage{i, -1, clip(p.Snippet, passageBytes)})
+	}
+	return out
+}
+
+// pieces cuts a text at its empty lines, long paragraphs at their spaces, and puts short ones together.
+func pieces(text string) []string {
+	var out []string
+	var b strings.Builder
+	flush := func() {
+		if s := strings.TrimSpace(b.String()); len(s) >= shortest && len(out) < mostOfPage {
+			out = append(out, s)
+		}
+		b.Reset()
+	}
+	for paragraph := range strings.SplitSeq(text, "\n\n") {
+		if len(out) == mostOfPage {
+			break
+		}
+		paragraph = strings.TrimSpace(paragraph)
+		if b.Len() > 0 && b.Len()+len(paragraph) > passageBytes {
+			flush()
+		}
+		for len(paragraph) > passageBytes && len(out) < mostOfPage {
+			cut := strings.LastIndexAny(paragraph[:passageBytes], " \n")
+			if cut < passageBytes/2 {
+				for cut = passageBytes; !utf8.RuneStart(paragraph[cut]); cut-- {
+				}
+			}
+			b.WriteString(paragraph[:cut])
+			flush()
+			paragraph = strings.TrimSpace(paragraph[cut:])
+		}
+		if paragraph != "" {
+			if b.Len() > 0 {
+				b.WriteString("\n")
+			}
+			b.WriteString(paragraph)
+		}
+	}
+	flush()
+	return out
+}
+
+// ranked is passages, the best first.
+type ranked struct {
+	passages []passage
+	fits     bool   // at least one is about the query
+	how      string // words, or words+meaning
+	degraded string
+}
+
+// best returns the first n.
+func (r *ranked) best(n int) []passage { return r.passages[:min(n, len(r.passages))] }
+
+// rank orders the passages of pages by their words, and by their meaning where there is an embedder. The error is that of a ctx that has ended.
+func (s *searcher) rank(ctx context.Context, query string, pages []page) (*ranked, error) {
+	all := passages(pages)
+	r := &ranked{how: "words"}
+	texts := make([]string, len(all))
+	for i, p := range all {
+		texts[i] = pages[p.page].Title + "\n" + p.text
+		r.fits = r.fits || share(query, texts[i]) >= goodShare
+	}
+	order := sorted(byWords(query, texts))
+	if s.embedder != nil && len(all) > 0 {
+		order = order[:min(mostByModel, len(order))]
+		some := make([]string, len(order))
+		for i, j := range order {
+			some[i] = texts[j]
+		}
+		scores, err := byMeaning(ctx, s.embedder, query, some)
+		switch {
+		case err != nil && ctx.Err() != nil:
+			return nil, context.Cause(ctx)
+		case err != nil:
+			r.degraded = "ranked by words alone: the embedding model failed"
+		default:
+			r.how = "words+meaning"
+			r.fits = slices.Max(scores) >= fits
+			order = fuse(all, order, sorted(scores))
+		}
+	}
+	for _, i := range order {
+		r.passages = append(r.passages, all[i])
+	}
+	if s.embedder == nil {
+		r.degraded = "ranked by words alone: no embedding model is set up"
+	}
+	return r, nil
+}
+
+// sorted returns the indexes of scores, the highest first; equal ones stand as they were.
+func sorted(scores []float64) []int {
+	order := make([]int, len(scores))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return descending(scores[a], scores[b]) })
+	return order
+}
+
+// fuse joins the ranking by words with one by meaning, whose numbers are places in the first.
+func fuse(all []passage, words, meaning []int) []int {
+	at := map[string]int{}
+	lists := [2][]string{}
+	for _, i := range words {
+		at[all[i].id()] = i
+		lists[0] = append(lists[0], all[i].id())
+	}
+	for _, k := range meaning {
+		lists[1] = append(lists[1], all[words[k]].id())
+	}
+	var order []int
+	for _, f := range store.Fuse(lists[0], lists[1]) {
+		order = append(order, at[f.ID])
+	}
+	return order
+}
+
+// inPage orders passages by page and place.
+func inPage(ps []passage) []passage {
+	out := slices.Clone(ps)
+	slices.SortStableFunc(out, func(a, b passage) int { return cmp.Or(cmp.Compare(a.page, b.page), cmp.Compare(a.place, b.place)) })
+	return out
+}

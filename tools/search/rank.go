@@ -1,0 +1,97 @@
+package search
+
+import (
+	"cmp"
+	"math"
+	"strings"
+	"unicode"
+)
+
+// The constants of BM25; the values of Robertson and Zaragoza, 2009.
+const (
+	saturation = 1.2
+	lengthPart = 0.75
+)
+
+// byWords scores texts by BM25: 0 for one that has no word of the query.
+func byWords(query string, texts []string) []float64 {
+	scores := make([]float64, len(texts))
+	terms := map[string]bool{}
+	for _, w := range words(query) {
+		terms[w] = true
+	}
+	counts, lengths, having, total := make([]map[string]int, len(texts)), make([]int, len(texts)), map[string]int{}, 0
+	for i, text := range texts {
+		counts[i] = map[string]int{}
+		all := words(text)
+		for _, w := range all {
+			if terms[w] {
+				if counts[i][w]++; counts[i][w] == 1 {
+					having[w]++
+				}
+			}
+		}
+		lengths[i] = len(all)
+		total += len(all)
+	}
+	if total == 0 {
+		return scores
+	}
+	mean := float64(total) / float64(len(texts))
+	for i := range texts {
+		for _, w := range words(query) { // in their order, so that sums are the same each time
+			if n := float64(counts[i][w]); n > 0 {
+				rare := math.Log(1 + (float64(len(texts))-float64(having[w])+0.5)/(float64(having[w])+0.5))
+				scores[i] += rare * n * (saturation + 1) / (n + saturation*(1-lengthPart+lengthPart*float64(lengths[i])/mean))
+			}
+		}
+	}
+	return scores
+}
+
+// share is how many of the query's words a text has, as a part of them.
+func share(query, text string) float64 {
+	have := map[string]bool{}
+	for _, w := range words(text) {
+		have[w] = true
+	}
+	terms, n := words(query), 0
+	for _, w := range terms {
+		if have[w] {
+			n++
+		}
+	}
+	if len(terms) == 0 {
+		return 1
+	}
+	return float64(n) / float64(len(terms))
+}
+
+// words returns the words of a text in lower case. Of scripts without spaces each character is one.
+func words(s string) []string {
+	var out []string
+	from := -1
+	flush := func(to int) {
+		if from >= 0 {
+			out = append(out, strings.ToLower(s[from:to]))
+			from = -1
+		}
+	}
+	for i, r := range s {
+		switch {
+		case unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai):
+			flush(i)
+			out = append(out, string(r))
+		case unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r):
+			if from < 0 {
+				from = i
+			}
+		default:
+			flush(i)
+		}
+	}
+	flush(len(s))
+	return out
+}
+
+func descending(a, b float64) int { return cmp.Compare(b, a) }

@@ -1,0 +1,46 @@
+package search
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"net/http"
+)
+
+type tavily struct{ client }
+
+// NewTavily returns the engine of Tavily's search API (https://docs.tavily.com/documentation/api-reference/endpoint/search). It needs a key.
+func NewTavily(s Service) Engine { return &tavily{client{"tavily", "TAVILY_API_KEY", s}} }
+
+// Search asks once; n is at most 20.
+func (t *tavily) Search(ctx context.Context, query string, n int) ([]Hit, error) {
+	if err := t.keyed(); err != nil {
+		return nil, err
+	}
+	u, err := t.address("https://api.tavily.com", "/search")
+	if err != nil {
+		return nil, err
+	}
+	body, _ := json.Marshal(map[string]any{"query": query, "max_results": min(n, mostHits)}) // a string and a number
+	req, err := http.NewRequest("POST", u.String(), bytes.NewReader(body))
+	if err != nil {
+		return nil, t.fault(err, "the request cannot be made")
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Authorization", "Bearer "+t.Key)
+	var answer struct {
+		Results []struct {
+			URL     string `json:"url"`
+			Title   string `json:"title"`
+			Content string `json:"content"`
+		} `json:"results"`
+	}
+	if err := t.ask(ctx, req, &answer); err != nil {
+		return nil, err
+	}
+	var hits []Hit
+	for _, r := range answer.Results {
+		hits = append(hits, Hit{URL: r.URL, Title: plainText(r.Title), Snippet: plainText(r.Content)})
+	}
+	return hits, nil
+}
