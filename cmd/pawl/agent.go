@@ -16,13 +16,14 @@ import (
 
 // agentFlags is what run and chat share: the flags that make an agent, and those that keep its transcript.
 type agentFlags struct {
-	Model   string   `placeholder:"PROVIDER:NAME" help:"The model: openai:gpt-5-mini (Responses), anthropic:claude-sonnet-4-5, gemini:NAME, openai-chat:NAME (Chat Completions, which most servers speak), or the name of a server: ollama:NAME, groq:NAME and so on; pawl models list has some."`
-	BaseURL string   `name:"base-url" placeholder:"URL" help:"Where the provider's API is; usually ends in /v1. Default: the provider's variable (OPENAI_BASE_URL, ANTHROPIC_BASE_URL, GEMINI_BASE_URL), then its own address. The provider's key goes there only if it is the provider's own host, that of the variable, or this machine; for others there is --key-env."`
-	KeyEnv  string   `name:"key-env" placeholder:"NAME" help:"The environment variable that holds the API key; it is sent wherever the request goes. Default: the provider's own variable, such as OPENAI_API_KEY."`
-	Driver  string   `enum:"native,react,auto" default:"native" placeholder:"DRIVER" help:"How the model calls tools: native (its own function calling), react (decisions written as text, for models without it), or auto: by what the catalogue says of the model. Default: native."`
-	Format  string   `name:"react-format" enum:"json,text,xml,plain," default:"" placeholder:"FORMAT" help:"How decisions of --driver react (or auto) are written: json, text, xml or plain. Default: json."`
-	System  string   `placeholder:"TEXT" help:"Instructions that stand in front of the conversation."`
-	Tools   []string `placeholder:"SET" help:"Sets of built-in tools: file, data, http, search (which needs BRAVE_API_KEY, TAVILY_API_KEY or SEARXNG_URL)."`
+	Model   string `placeholder:"PROVIDER:NAME" help:"The model: openai:gpt-5-mini (Responses), anthropic:claude-sonnet-4-5, gemini:NAME, openai-chat:NAME (Chat Completions, which most servers speak), or the name of a server: ollama:NAME, groq:NAME and so on; pawl models list has some."`
+	BaseURL string `name:"base-url" placeholder:"URL" help:"Where the provider's API is; usually ends in /v1. Default: the provider's variable (OPENAI_BASE_URL, ANTHROPIC_BASE_URL, GEMINI_BASE_URL), then its own address. The provider's key goes there only if it is the provider's own host, that of the variable, or this machine; for others there is --key-env."`
+	KeyEnv  string `name:"key-env" placeholder:"NAME" help:"The environment variable that holds the API key; it is sent wherever the request goes. Default: the provider's own variable, such as OPENAI_API_KEY."`
+	Driver  string `enum:"native,react,auto" default:"native" placeholder:"DRIVER" help:"How the model calls tools: native (its own function calling), react (decisions written as text, for models without it), or auto: by what the catalogue says of the model. Default: native."`
+	Format  string `name:"react-format" enum:"json,text,xml,plain," default:"" placeholder:"FORMAT" help:"How decisions of --driver react (or auto) are written: json, text, xml or plain. Default: json."`
+	driverFlags
+	System string   `placeholder:"TEXT" help:"Instructions that stand in front of the conversation."`
+	Tools  []string `placeholder:"SET" help:"Sets of built-in tools: file, data, http, search (which needs BRAVE_API_KEY, TAVILY_API_KEY or SEARXNG_URL)."`
 	toolFlags
 	outsideFlags
 	Passive    string   `placeholder:"FILE" help:"Tools that the caller carries out, so their calls are pending: a JSON list of {\"name\",\"description\",\"parameters\"}."`
