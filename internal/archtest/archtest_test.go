@@ -125,7 +125,9 @@ func TestState(t *testing.T) {
 		}
 		bad := checkState(tr.fset, files, info)
 		if u.rel() == "sandbox" { // the one init there is: a process that was started as a child is one before anything else runs
-			bad = slices.DeleteFunc(bad, func(b string) bool { return strings.Contains(b, "sandbox/child.go") && strings.Contains(b, "func init") })
+			bad = slices.DeleteFunc(bad, func(b string) bool {
+				return strings.Contains(b, "sandbox/child.go") && strings.Contains(b, "func init")
+			})
 		}
 		report(t, bad)
 	}
