@@ -106,5 +106,5 @@ func (f *agentFlags) maxCost(model pawl.Model) (float64, error) {
 	}
 	name, id, _ := strings.Cut(f.Model, ":")
 	return 0, usage(fmt.Sprintf(`give it one with --catalog FILE: [{"provider":%q,"id":%q,"price":{"input":1.5,"output":6}}], dollars for a million tokens`,
-		catalog.Owner(name), id), "--max-cost cannot be kept: the price of %s is not known", f.Model)
+		name, id), "--max-cost cannot be kept: the price of %s is not known", f.Model)
 }
