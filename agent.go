@@ -204,13 +204,6 @@ func (a *Agent) prepare(ctx context.Context, from *Result, msgs []Message, o run
 			return nil, err
 		}
 	}
-	for _, w := range a.Middleware {
-		if w.Check != nil {
-			if err := w.Check(tools); err != nil {
-				return nil, err
-			}
-		}
-	}
 	r := &run{agent: a, name: a.Name, key: o.key, whole: o.whole, sink: o.emit, limits: a.Limits, res: &Result{}, rounds: a.Limits.rounds(defaultRounds),
 		stall: stall{limit: a.Limits.Repeats}}
 	if r.name == "" {
@@ -235,6 +228,13 @@ func (a *Agent) prepare(ctx context.Context, from *Result, msgs []Message, o run
 		}
 		tools = append(slices.Clip(tools), resultReader())
 	}
+	for _, w := range a.Middleware {
+		if w.Check != nil {
+			if err := w.Check(tools); err != nil {
+				return nil, err
+			}
+		}
+	}
 	if r.output, err = a.output(tools); err != nil {
 		return nil, err
 	}
@@ -248,7 +248,7 @@ func (a *Agent) prepare(ctx context.Context, from *Result, msgs []Message, o run
 	if b, ok := r.scope.executor.(Beginner); ok && !o.whole && slices.ContainsFunc(tools, headStart) {
 		r.beginner = b
 	}
-	r.model, r.scope.layers = wrapped(a.Model, a.Middleware)
+	r.model, r.scope.layers, r.pricer = wrapped(a.Model, a.Middleware)
 	r.inbox = inboxOf(ctx)
 	if o.inside != nil {
 		outer := o.inside.pipe.task.scope

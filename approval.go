@@ -37,8 +37,13 @@ const defaultWithin = 30 * time.Minute
 type Approver func(ctx context.Context, call ToolCall, tool *Tool) (Approval, error)
 
 // Approve returns the middleware by which p decides which calls may run. Of several the strictest word counts: Deny, then Ask, then
-// Allow; after a Deny the policies behind it are not asked.
-func Approve(p Approver) Middleware { return Middleware{approve: p} }
+// Allow; after a Deny the policies behind it are not asked. With a p that is nil no run begins: what was forgotten must not allow everything.
+func Approve(p Approver) Middleware {
+	if p == nil {
+		return Middleware{Check: func([]*Tool) error { return errors.New("pawl.Approve was given no policy") }}
+	}
+	return Middleware{approve: p}
+}
 
 // AskBeforeWrites asks before every call whose effect is Write, and allows the rest.
 func AskBeforeWrites(_ context.Context, _ ToolCall, tool *Tool) (Approval, error) {

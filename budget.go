@@ -194,7 +194,7 @@ func (r *run) admit(ctx context.Context) string {
 	}
 	r.need = use{tokens: in + len(r.agent.Instructions) + out}
 	if b.costs() {
-		r.need.cost, _ = r.agent.Model.(Pricer).MaxCost(req) // it is one: see affordable
+		r.need.cost, _ = r.pricer.MaxCost(req) // there is one: see affordable
 	}
 	why, ok := b.reserve(ctx, r.need)
 	r.asking = ok
@@ -215,10 +215,10 @@ func (r *run) affordable() error {
 	if !r.scope.budget.costs() {
 		return nil
 	}
-	if p, ok := r.agent.Model.(Pricer); ok {
-		if _, known := p.MaxCost(&Request{Tools: r.scope.tools, Settings: r.agent.Settings}); known {
+	if r.pricer != nil {
+		if _, known := r.pricer.MaxCost(&Request{Tools: r.scope.tools, Settings: r.agent.Settings}); known {
 			return nil
 		}
 	}
-	return errors.New("the price of the agent's model is not known, so Limits.Cost cannot be kept: give it one with pawl.Price.Of or, where package provider opens it, in a catalogue of your own; or limit Tokens instead")
+	return errors.New("the price of the agent's model, or of one that may answer for it, is not known, so Limits.Cost cannot be kept: give it one with pawl.Price.Of or, where package provider opens it, in a catalogue of your own; or limit Tokens instead")
 }

@@ -51,13 +51,18 @@ func After(fn func(ctx context.Context, call ToolCall, res ToolResult, err error
 	}}
 }
 
-// wrapped puts the middleware around m, and returns what goes around calls.
-func wrapped(m Model, ws []Middleware) (Model, layers) {
+// wrapped puts the middleware around m, and returns what goes around calls, and who knows what a request costs: the outermost model that does;
+// nil: nobody.
+func wrapped(m Model, ws []Middleware) (Model, layers, Pricer) {
 	var l layers
+	pricer, _ := m.(Pricer)
 	for i := len(ws) - 1; i >= 0; i-- {
 		w := ws[i]
 		if w.Model != nil {
 			m = w.Model(m)
+			if p, ok := m.(Pricer); ok {
+				pricer = p
+			}
 		}
 		l.tool, l.approved = around(w.Tool, l.tool), around(w.Approved, l.approved)
 	}
@@ -66,7 +71,7 @@ func wrapped(m Model, ws []Middleware) (Model, layers) {
 			l.policies = append(l.policies, w.approve)
 		}
 	}
-	return m, l
+	return m, l, pricer
 }
 
 // around puts outer around inner; nil wraps nothing.

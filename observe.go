@@ -2,6 +2,7 @@ package pawl
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"iter"
 	"slices"
@@ -20,11 +21,35 @@ func (f RunnerFunc) Stream(ctx context.Context, msgs ...Message) iter.Seq2[Event
 	return f(ctx, msgs...)
 }
 
+// through returns the Runner whose runs are those of r, told through stream. If r can be held to an output, so can it.
+func through(r Runner, stream func(Runner) RunnerFunc) Runner {
+	f := stream(r)
+	if o, ok := r.(OutputRunner); ok {
+		return &outputThrough{f, func(schema json.RawMessage) Runner { return through(o.WithOutput(schema), stream) }}
+	}
+	return f
+}
+
+// outputThrough is a Runner around an OutputRunner.
+type outputThrough struct {
+	RunnerFunc
+	with func(schema json.RawMessage) Runner
+}
+
+var _ OutputRunner = (*outputThrough)(nil)
+
+// WithOutput returns the same Runner around what the inner one's WithOutput returns.
+func (o *outputThrough) WithOutput(schema json.RawMessage) Runner { return o.with(schema) }
+
 // Tap returns r with an observer: fn sees every event before whoever ranges over the run does, on the same goroutine, so the run waits for
 // it. When fn panics the run goes on, and before the next event fn is given a gap that counts what it missed. fn is called for one run at a
-// time, but for several runs of the Runner at once.
+// time, but for several runs of the Runner at once. If r is an OutputRunner, so is what Tap returns.
 func Tap(r Runner, fn func(Event)) Runner {
-	return RunnerFunc(func(ctx context.Context, msgs ...Message) iter.Seq2[Event, error] {
+	return through(r, func(r Runner) RunnerFunc { return tapped(r, fn) })
+}
+
+func tapped(r Runner, fn func(Event)) RunnerFunc {
+	return func(ctx context.Context, msgs ...Message) iter.Seq2[Event, error] {
 		return func(yield func(Event, error) bool) {
 			o := observer{fn: fn}
 			for e, err := range r.Stream(ctx, msgs...) {
@@ -36,7 +61,7 @@ func Tap(r Runner, fn func(Event)) Runner {
 				}
 			}
 		}
-	})
+	}
 }
 
 // On returns r with an observer on a goroutine of its own: fn sees the events of kinds (nil: all) in their order, one at a time within a
@@ -45,10 +70,14 @@ func Tap(r Runner, fn func(Event)) Runner {
 // by kind, whatever the kinds asked for; so it is for an event that fn panicked at.
 //
 // At its end the run waits until fn has seen all that waits, but no longer than ctx lives and 5 seconds; then fn goes on by itself. When
-// ctx has ended with the run, it waits 100 ms.
+// ctx has ended with the run, it waits 100 ms. If r is an OutputRunner, so is what On returns.
 func On(r Runner, kinds []EventKind, fn func(Event)) Runner {
 	kinds = slices.Clone(kinds)
-	return RunnerFunc(func(ctx context.Context, msgs ...Message) iter.Seq2[Event, error] {
+	return through(r, func(r Runner) RunnerFunc { return watched(r, kinds, fn) })
+}
+
+func watched(r Runner, kinds []EventKind, fn func(Event)) RunnerFunc {
+	return func(ctx context.Context, msgs ...Message) iter.Seq2[Event, error] {
 		return func(yield func(Event, error) bool) {
 			q := &observed{observer: observer{fn: fn}, wake: make(chan struct{}, 1), done: make(chan struct{})}
 			go q.work()
@@ -62,7 +91,7 @@ func On(r Runner, kinds []EventKind, fn func(Event)) Runner {
 				}
 			}
 		}
-	})
+	}
 }
 
 // observer calls fn, and counts what it did not see.

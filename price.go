@@ -7,7 +7,8 @@ import (
 )
 
 // Pricer is a Model that knows what its requests cost: the replies it gives have Usage.Cost. Price.Of makes one. A run with Limits.Cost, or
-// inside one that has it, fails before its first request when its Model is none. A Model over a Model passes the question on.
+// inside one that has it, fails before its first request when its Model is none. A Model over a Model passes the question on. A middleware's need not, unless it
+// asks more than the one inside of it, as policy.Fallback does: the outermost Pricer counts.
 type Pricer interface {
 	// MaxCost returns the most that req can cost in US dollars, math.Inf(1) where there is no telling. known is false when the price is not
 	// known. It is asked before each request of a run whose cost is limited, and must not block.

@@ -92,19 +92,24 @@ func (r *Redactor) Result(res *Result) *Result {
 	return w.result(res)
 }
 
-// Error returns err without secrets: errors.Is finds what it found before, errors.As finds *ProviderError, *ToolError and *TranscriptError, which are
-// without secrets too, and nothing else. An error with nothing to hide may be returned as it is. nil gives nil.
+// Error returns err without secrets: errors.Is finds what it found before, errors.As finds *ProviderError, *ToolError, *TranscriptError and
+// *OutputError, which are without secrets too, and nothing else. An error with nothing to hide may be returned as it is. nil gives nil.
 func (r *Redactor) Error(err error) error { return r.now().error(err) }
 
 // Redact returns r with the secrets of a Redactor hidden in all that it tells: put it innermost, around the run, so that every other observer
 // sees what it lets through. Secrets that come in several fragments are hidden too, and so text that may be the beginning of one is held
 // back until it is known not to be; the end of a part may come as a fragment of its own. Arguments of a call that are marked as secret come as one fragment
-// when the call is whole.
+// when the call is whole. If r is an OutputRunner, so is what Redact returns. secrets may be nil: then nothing is hidden.
 func Redact(r Runner, secrets *Redactor) Runner {
-	return RunnerFunc(func(ctx context.Context, msgs ...Message) iter.Seq2[Event, error] {
+	return through(r, func(r Runner) RunnerFunc { return secrets.over(r) })
+}
+
+// over returns inner with what is secret hidden.
+func (r *Redactor) over(inner Runner) RunnerFunc {
+	return func(ctx context.Context, msgs ...Message) iter.Seq2[Event, error] {
 		return func(yield func(Event, error) bool) {
-			w := watch{redactor: secrets, redaction: secrets.now()}
-			for e, err := range r.Stream(ctx, msgs...) {
+			w := watch{redactor: r, redaction: r.now()}
+			for e, err := range inner.Stream(ctx, msgs...) {
 				if err != nil {
 					w.current()
 					if !yield(Event{}, w.error(err)) {
@@ -117,7 +122,7 @@ func Redact(r Runner, secrets *Redactor) Runner {
 				}
 			}
 		}
-	})
+	}
 }
 
 // redaction is what is hidden. It does not change once it is in use; nil hides nothing.
@@ -162,6 +167,7 @@ func (x *redaction) error(err error) error {
 	var pe *ProviderError
 	var te *ToolError
 	var tr *TranscriptError
+	var oe *OutputError
 	switch {
 	case errors.As(err, &pe):
 		c := *pe
@@ -181,10 +187,27 @@ func (x *redaction) error(err error) error {
 		c := *tr
 		c.Text = x.text(tr.Text)
 		safe.transcript = &c
+	case errors.As(err, &oe):
+		safe.output = x.outputError(oe)
+		if err == error(oe) {
+			return safe.output
+		}
 	case hidden == text && !x.within(err):
 		return err
 	}
 	return safe
+}
+
+// outputError returns err without secrets.
+func (x *redaction) outputError(err *OutputError) *OutputError {
+	c := OutputError{Text: x.text(err.Text), Faults: slices.Clone(err.Faults)}
+	for i, f := range c.Faults {
+		c.Faults[i] = x.text(f)
+	}
+	if err.Result != nil {
+		c.Result = x.result(err.Result)
+	}
+	return &c
 }
 
 // within reports whether an error inside of err has a secret in its text.
@@ -208,6 +231,7 @@ type redactedError struct {
 	provider   *ProviderError
 	tool       *ToolError
 	transcript *TranscriptError
+	output     *OutputError
 }
 
 func (e *redactedError) Error() string        { return e.text }
@@ -223,6 +247,11 @@ func (e *redactedError) As(target any) bool {
 	case **ToolError:
 		if e.tool != nil {
 			*t = e.tool
+			return true
+		}
+	case **OutputError:
+		if e.output != nil {
+			*t = e.output
 			return true
 		}
 	case **TranscriptError:

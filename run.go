@@ -19,7 +19,8 @@ type run struct {
 	sink   func(Event)
 	limits Limits
 	rounds int
-	model  Model // inside its middleware
+	model  Model  // inside its middleware
+	pricer Pricer // knows what a request costs; nil: nobody does
 	scope  scope
 	res    *Result
 

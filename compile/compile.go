@@ -60,6 +60,15 @@ func (m *model) HoldsOutput(req *pawl.Request) bool {
 	return ok && h.HoldsOutput(req)
 }
 
+// MaxCost passes the question on. What a compiler asks by itself, a summary for example, comes on top.
+func (m *model) MaxCost(req *pawl.Request) (dollars float64, known bool) {
+	p, ok := m.inner.(pawl.Pricer)
+	if !ok {
+		return 0, false
+	}
+	return p.MaxCost(req)
+}
+
 // Stream sends what the compiler makes of req.
 func (m *model) Stream(ctx context.Context, req *pawl.Request) iter.Seq2[pawl.Delta, error] {
 	return func(yield func(pawl.Delta, error) bool) {

@@ -23,7 +23,7 @@ import (
 )
 
 // NoticeLeaked is the code of the notice about calls that were found in text.
-const NoticeLeaked = "CallsLeaked"
+const NoticeLeaked = "calls_leaked"
 
 // Calls returns the middleware that makes calls of calls written as text. Text that cannot begin a call streams on as it comes.
 func Calls() pawl.Middleware {
@@ -31,6 +31,15 @@ func Calls() pawl.Middleware {
 }
 
 type model struct{ inner pawl.Model }
+
+// MaxCost passes the question on.
+func (m model) MaxCost(req *pawl.Request) (dollars float64, known bool) {
+	p, ok := m.inner.(pawl.Pricer)
+	if !ok {
+		return 0, false
+	}
+	return p.MaxCost(req)
+}
 
 // Stream asks the inner model, and holds back what may be a call until it is known.
 func (m model) Stream(ctx context.Context, req *pawl.Request) iter.Seq2[pawl.Delta, error] {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"sync/atomic"
 
 	"github.com/pawl-go/pawl"
@@ -16,8 +17,10 @@ import (
 // names the model it came from as its adapter does. Request.Model is for the agent's own model and is not sent to another.
 //
 // What one provider marked as its own (pawl.Opaque) is left out elsewhere by every adapter, so a run can change its model at any request.
+//
+// Under pawl.Limits.Cost each of the models needs a price: the dearest counts when it is asked whether there is room for another request.
 type Fallback struct {
-	Models []pawl.Model // tried in order, after the agent's own
+	Models []pawl.Model // required: tried in order, after the agent's own
 
 	// On says which errors go to the next model; nil: those of pawl.ProviderError that are retryable, and no quota, no access (a key that is
 	// missing or wrong) and no such model. A request that a provider refuses as it is, or for its content, is refused for good.
@@ -33,6 +36,12 @@ func (f Fallback) Middleware() pawl.Middleware {
 	return pawl.Middleware{
 		Model: func(own pawl.Model) pawl.Model { // once a run
 			return &models{all: append([]pawl.Model{own}, f.Models...), on: f.On}
+		},
+		Check: func([]*pawl.Tool) error {
+			if len(f.Models) == 0 || slices.Contains(f.Models, nil) {
+				return errors.New("fallback: there is no model to fall back to, or one of Models is nil")
+			}
+			return nil
 		},
 	}
 }
@@ -57,7 +66,26 @@ type models struct {
 	last atomic.Int64 // the one that answered
 }
 
-var _ pawl.Model = (*models)(nil)
+var (
+	_ pawl.Model  = (*models)(nil)
+	_ pawl.Pricer = (*models)(nil)
+)
+
+// MaxCost returns what req can cost at the dearest of the models. Of a request that one of them fails, nothing is counted.
+func (m *models) MaxCost(req *pawl.Request) (dollars float64, known bool) {
+	for i, one := range m.all {
+		p, ok := one.(pawl.Pricer)
+		if !ok {
+			return 0, false
+		}
+		cost, known := p.MaxCost(forModel(req, i))
+		if !known {
+			return 0, false
+		}
+		dollars = max(dollars, cost)
+	}
+	return dollars, true
+}
 
 // Stream asks the models in turn, from the one that answered last.
 func (m *models) Stream(ctx context.Context, req *pawl.Request) iter.Seq2[pawl.Delta, error] {

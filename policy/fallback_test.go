@@ -211,3 +211,33 @@ func ExampleFallback() {
 	// fallback: first: overloaded; going on with model 2 of 2
 	// It is noon.
 }
+
+// A run whose cost is limited does not begin where a model that may answer has no price, also behind a middleware that knows of none.
+func TestFallbackUnderALimitOfCost(t *testing.T) {
+	price := pawl.Price{Input: 1, Output: 1}
+	down := func() pawl.Model { return script.New(script.Fail(provider(pawl.CodeOverloaded, true))) }
+	quiet := pawl.Middleware{Model: func(m pawl.Model) pawl.Model { return &struct{ pawl.Model }{m} }}
+	for _, test := range []struct {
+		name   string
+		models []pawl.Model
+		want   pawl.Stop
+	}{
+		{"all have a price", []pawl.Model{price.Of(script.New(script.Say("hi")))}, pawl.StopAnswer},
+		{"one has none", []pawl.Model{price.Of(script.New(script.Say("hi"))), script.New(script.Say("hi"))}, pawl.StopFailed},
+	} {
+		a := &pawl.Agent{Model: price.Of(down()), Limits: pawl.Limits{Cost: 1}, Middleware: []pawl.Middleware{quiet, policy.Fallback{Models: test.models}.Middleware()}}
+		res, err := a.Run(t.Context(), pawl.User("go"))
+		if res == nil || res.Stop != test.want || (res.Spent.Usage.Cost > 0) != (test.want == pawl.StopAnswer) {
+			t.Errorf("%s: got %+v, %v", test.name, res, err)
+		}
+	}
+}
+
+func TestFallbackToNothing(t *testing.T) {
+	for _, f := range []policy.Fallback{{}, {Models: []pawl.Model{nil}}} {
+		a := &pawl.Agent{Model: script.New(script.Say("x")), Middleware: []pawl.Middleware{f.Middleware()}}
+		if res, err := a.Run(t.Context(), pawl.User("go")); res != nil || err == nil || !strings.Contains(err.Error(), "fallback") {
+			t.Errorf("%+v: got %+v, %v", f, res, err)
+		}
+	}
+}

@@ -29,7 +29,10 @@ func TestFacts(t *testing.T) {
 		{"provider":"anthropic","id":"claude-dull-9","reasoning":false},
 		{"provider":"gemini","id":"gemini-2-other","thinking":"level"},
 		{"provider":"gemini","id":"gemini-9-other","thinking":"budget"},
+		{"provider":"anthropic","id":"claude-held-3-7","schema":true},
+		{"provider":"anthropic","id":"claude-free-9","schema":false},
 		{"provider":"openai","id":"my-own","reasoning":true},
+		{"provider":"openai","id":"gpt-5-free","schema":false},
 		{"provider":"openai","id":"gpt-5-dull","reasoning":false}
 	]`))
 	if err != nil {
@@ -38,6 +41,9 @@ func TestFacts(t *testing.T) {
 	high := func(r *pawl.Request) { r.Settings.Effort = "high" }
 	between := func(r *pawl.Request) {
 		r.Messages = append(r.Messages, pawl.Message{Role: pawl.RoleSystem, Parts: []pawl.Part{pawl.Text{Text: "Be brief."}}})
+	}
+	held := func(r *pawl.Request) {
+		r.Output = []byte(`{"type":"object","properties":{"a":{"type":"string"}},"required":["a"],"additionalProperties":false}`)
 	}
 	for _, test := range []struct {
 		name    string
@@ -52,6 +58,10 @@ func TestFacts(t *testing.T) {
 		{"anthropic:claude-short-9", nil, `"max_tokens":4096`, ""},
 		{"anthropic:claude-new-9", nil, `"max_tokens":16384`, ""}, // no more than without
 		{"anthropic:claude-dull-9", high, `claude-dull-9 does not think`, ""},
+		{"anthropic:claude-held-3-7", held, `"output_config"`, ""},
+		{"anthropic:claude-free-9", held, `additionalProperties`, `"output_config"`},
+		{"openai:gpt-5-free", held, `additionalProperties`, `"json_schema"`},
+		{"openai-chat:gpt-5-free", held, `additionalProperties`, `"json_schema"`},
 		{"gemini:gemini-2-other", high, `"thinkingLevel":"high"`, "Budget"},
 		{"gemini:gemini-9-other", high, `"thinkingBudget":24576`, "Level"},
 		{"openai:my-own", nil, `reasoning.encrypted_content`, ""},
@@ -62,6 +72,10 @@ func TestFacts(t *testing.T) {
 		{"anthropic:claude-other-9", between, `"role":"system"`, ""},
 		{"gemini:gemini-2-unheard", high, `"thinkingBudget":24576`, "Level"},
 		{"gemini:gemini-9-unheard", high, `"thinkingLevel":"high"`, "Budget"},
+		{"anthropic:claude-other-3-7", held, `additionalProperties`, `"output_config"`},
+		{"anthropic:claude-other-9", held, `"output_config"`, ""},
+		{"openai:gpt-5-unheard", held, `"json_schema"`, ""},
+		{"openai-chat:gpt-5-unheard", held, `"json_schema"`, ""},
 		{"openai:gpt-5-unheard", nil, `reasoning.encrypted_content`, ""},
 		{"openai:your-own", nil, `"model":"your-own"`, "encrypted"},
 	} {
@@ -75,10 +89,14 @@ func TestFacts(t *testing.T) {
 			if test.with != nil {
 				test.with(req)
 			}
+			held := test.with != nil && len(req.Output) > 0 && !strings.Contains(test.without, "json_schema") && !strings.Contains(test.without, "output_config")
 			seen := new(sent)
 			m, err := provider.Open(name, &provider.Options{Catalog: known, Key: "k", HTTP: seen, Retries: -1})
 			if err != nil {
 				t.Fatal(err)
+			}
+			if len(req.Output) > 0 && m.(pawl.OutputHolder).HoldsOutput(req) != held {
+				t.Errorf("%s %s: says that it can be held to a schema: %t", test.name, way, !held)
 			}
 			_, err = pawl.Complete(t.Context(), m, req)
 			got := seen.body

@@ -98,12 +98,18 @@ type shownTool struct {
 	Output      json.RawMessage `json:"output,omitempty"`
 }
 
-// builtinTools returns every built-in tool, and what must be closed when no call runs any more.
-func builtinTools(ctx context.Context, sys *system, f toolFlags) ([]shownTool, *pawl.Registry, func(), error) {
+// builtinTools returns every built-in tool and those of the files, and what must be closed when no call runs any more. With show, none of them will be called.
+func builtinTools(ctx context.Context, sys *system, f toolFlags, o outsideFlags, show bool) ([]shownTool, *pawl.Registry, func(), error) {
 	sets, closeSets, err := builtin(strings.Split(setNames, ","), f, sys.env)
 	if err != nil {
 		return nil, nil, nil, err
 	}
+	others, _, err := o.sets(sys, f.HTTPAllow, show)
+	if err != nil {
+		closeSets()
+		return nil, nil, nil, err
+	}
+	sets = append(sets, others...)
 	all, registry := []shownTool{}, new(pawl.Registry)
 	for _, s := range sets {
 		tools, err := s.tools.Tools(ctx)
@@ -123,11 +129,12 @@ func builtinTools(ctx context.Context, sys *system, f toolFlags) ([]shownTool, *
 
 type toolsListCmd struct {
 	JSON bool `name:"json" help:"Print a JSON list with descriptions and schemas."`
+	outsideFlags
 }
 
 // Run lists the built-in tools.
 func (c *toolsListCmd) Run(sys *system) error {
-	all, _, closeSets, err := builtinTools(context.Background(), sys, toolFlags{Root: "."})
+	all, _, closeSets, err := builtinTools(context.Background(), sys, toolFlags{Root: "."}, c.outsideFlags, true)
 	if err != nil {
 		return err
 	}
@@ -153,11 +160,12 @@ func firstSentence(s string, width int) string {
 
 type toolsShowCmd struct {
 	Name string `arg:"" help:"The tool."`
+	outsideFlags
 }
 
 // Run shows one tool.
 func (c *toolsShowCmd) Run(sys *system) error {
-	all, _, closeSets, err := builtinTools(context.Background(), sys, toolFlags{Root: "."})
+	all, _, closeSets, err := builtinTools(context.Background(), sys, toolFlags{Root: "."}, c.outsideFlags, true)
 	if err != nil {
 		return err
 	}
@@ -191,6 +199,7 @@ type toolsCallCmd struct {
 	JSON bool   `name:"json" help:"Print the whole execution: outcome, result, times."`
 	mendFlags
 	toolFlags
+	outsideFlags
 }
 
 // Run calls the tool. A call that does not end well is status 1; its result says why, in the words that a model would read.
@@ -204,7 +213,7 @@ func (c *toolsCallCmd) Run(sys *system) error {
 			return usage("", "the arguments could not be read from standard input: %v", err)
 		}
 	}
-	_, registry, closeSets, err := builtinTools(ctx, sys, c.toolFlags)
+	_, registry, closeSets, err := builtinTools(ctx, sys, c.toolFlags, c.outsideFlags, false)
 	if err != nil {
 		return err
 	}

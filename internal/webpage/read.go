@@ -31,7 +31,7 @@ func Read(r *Response) Page {
 	case kind == "text/html", kind == "application/xhtml+xml":
 		return Markdown(r.Body, r.contentType(), r.URL)
 	case textual(kind):
-		return Page{Text: decode(r.Body, r.contentType())}
+		return Page{Text: Decode(r.Body, r.contentType())}
 	case kind == "image/png", kind == "image/jpeg", kind == "image/gif", kind == "image/webp":
 		return Page{Image: !r.Truncated}
 	}
@@ -43,7 +43,7 @@ func Source(r *Response) string {
 	if !textual(r.Type) && r.Type != "text/html" && r.Type != "application/xhtml+xml" {
 		return ""
 	}
-	return decode(r.Body, r.contentType())
+	return Decode(r.Body, r.contentType())
 }
 
 func (r *Response) contentType() string {
@@ -65,8 +65,8 @@ func textual(kind string) bool {
 	return false
 }
 
-// decode makes UTF-8 of text in the charset that its type, its first bytes or the look of it say.
-func decode(b []byte, contentType string) string {
+// Decode makes UTF-8 of text in the charset that its type, its first bytes or the look of it say.
+func Decode(b []byte, contentType string) string {
 	if _, name, certain := charset.DetermineEncoding(b, contentType); !certain && utf8.Valid(b) || name == "utf-8" {
 		return strings.ToValidUTF8(strings.TrimPrefix(string(b), "\uFEFF"), "\uFFFD")
 	}
@@ -83,16 +83,16 @@ func decode(b []byte, contentType string) string {
 func Markdown(page []byte, contentType, address string) (p Page) {
 	defer func() {
 		if recover() != nil { // a page that a library fails on still has its words
-			p = Page{Text: words(decode(page, contentType))}
+			p = Page{Text: words(Decode(page, contentType))}
 		}
 	}()
 	return read(page, contentType, address)
 }
 
 func read(page []byte, contentType, address string) Page {
-	doc, err := html.Parse(strings.NewReader(decode(page, contentType)))
+	doc, err := html.Parse(strings.NewReader(Decode(page, contentType)))
 	if err != nil { // nested too deep: the words are there all the same
-		return Page{Text: words(decode(page, contentType))}
+		return Page{Text: words(Decode(page, contentType))}
 	}
 	base, _ := url.Parse(address)
 	whole := Page{Title: title(doc)}
@@ -109,7 +109,7 @@ func read(page []byte, contentType, address string) Page {
 		}
 	}
 	if whole.Text = markdown(doc, base); whole.Text == "" {
-		whole.Text = words(decode(page, contentType))
+		whole.Text = words(Decode(page, contentType))
 	}
 	return whole
 }

@@ -10,12 +10,13 @@ type facts struct {
 	thinks    bool // it can be asked to think; of a model whose name says nothing it is taken
 	adaptive  bool // it decides itself how much; else it is given a budget
 	instructs bool // it takes instructions among the messages
+	holds     bool // it can be held to the schema of a reply
 	reply     int  // the bound on a reply where the request has none: what the model can write for sure
 }
 
 func toFacts(c *catalog.Catalog, name string) facts {
 	v := version(name)
-	f := facts{name: name, version: v, thinks: v == unknown || v >= 307, adaptive: v >= 406, instructs: v >= 408, reply: defaultMaxTokens(v)}
+	f := facts{name: name, version: v, thinks: v == unknown || v >= 307, adaptive: v >= 406, instructs: v >= 408, holds: v >= 405, reply: defaultMaxTokens(v)}
 	known, ok := c.Find(provider, name)
 	if !ok {
 		return f
@@ -28,6 +29,9 @@ func toFacts(c *catalog.Catalog, name string) facts {
 	}
 	if known.Instructs != nil {
 		f.instructs = *known.Instructs
+	}
+	if known.Schema != nil {
+		f.holds = *known.Schema
 	}
 	if known.MaxOutput > 0 {
 		f.reply = min(f.reply, known.MaxOutput)

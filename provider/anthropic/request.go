@@ -46,7 +46,7 @@ func (d *dialect) encode(dst []byte, name string, tools *wire.Toolset, output wi
 		return dst, invalid("output", "the schema is not a JSON object")
 	}
 	e := encoder{dialect: d, Writer: wire.Writer{Provider: provider, B: dst}, model: name, facts: d.factsOf(name), tools: tools, own: own}
-	if e.newest() && e.facts.version >= 405 {
+	if e.newest() && e.facts.holds {
 		e.output = output.Schema
 	}
 	e.Begin(own.body)

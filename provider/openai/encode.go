@@ -16,7 +16,8 @@ type encoder struct {
 	wire.Writer
 	model  string
 	tools  *wire.Toolset
-	output wire.Output
+	output wire.Output // without a Schema, where the model is none that can be held to one
+	facts  facts
 	local  bool // a user's message is being written, which may name files of this machine
 }
 
@@ -25,7 +26,10 @@ func (d *dialect) encode(dst []byte, name string, tools *wire.Toolset, output wi
 	if req.Model != "" {
 		name = req.Model
 	}
-	e := encoder{dialect: d, Writer: wire.Writer{Provider: d.provider, B: dst}, model: name, tools: tools, output: output}
+	e := encoder{dialect: d, Writer: wire.Writer{Provider: d.provider, B: dst}, model: name, facts: d.factsOf(name), tools: tools, output: output}
+	if !e.facts.holds {
+		e.output = wire.Output{}
+	}
 	if name == "" {
 		return dst, d.invalid("model", "no model is named")
 	}
@@ -38,12 +42,20 @@ func (d *dialect) encode(dst []byte, name string, tools *wire.Toolset, output wi
 	if err := tools.Refuse(d.provider, req.Choice); err != nil {
 		return dst, err
 	}
-	e.Begin(req.Settings.Options[d.provider])
+	e.Begin(d.options(req))
 	if e.Key("model") {
 		e.String(name)
 	}
 	d.api.encode(&e, req)
 	return e.Finish()
+}
+
+// options are what a request says in the server's own words: under the name of the server, else under that of the API.
+func (d *dialect) options(req *pawl.Request) []byte {
+	if o, ok := req.Settings.Options[d.provider]; ok {
+		return o
+	}
+	return req.Settings.Options[d.id]
 }
 
 // sampling writes the settings that both APIs name alike.
@@ -69,21 +81,21 @@ func (e *encoder) dataURI(mime string, data []byte) {
 	e.Raw(`"`)
 }
 
-// id writes a call id as the server takes it. Longer or stranger ones are replaced by a hash, the same for the call and
+// fitting returns a call id as the server takes it. Longer or stranger ones are replaced by a hash, the same for the call and
 // for its result, and different for different ids.
-func (e *encoder) id(id string) {
+func (d *dialect) fitting(id string) string {
 	switch {
-	case e.mistral && !nineLetters(id):
+	case d.mistral && !nineLetters(id):
 		const letters = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 		var short [9]byte
 		for i, h := 0, wire.Hash(id); i < len(short); i, h = i+1, h/62 {
 			short[i] = letters[h%62]
 		}
-		id = string(short[:])
-	case len(id) > e.maxID:
-		id = "call_" + strconv.FormatUint(wire.Hash(id), 36)
+		return string(short[:])
+	case len(id) > d.maxID:
+		return "call_" + strconv.FormatUint(wire.Hash(id), 36)
 	}
-	e.String(id)
+	return id
 }
 
 func nineLetters(s string) bool {
@@ -115,9 +127,14 @@ func errorText(text string) string {
 	return "Error: " + text
 }
 
-// read returns media with the bytes of the file that they name, where a user's message may do that.
+// read returns media with the bytes that their address holds: those of a data: URI, or of a file of this machine, where a user's message may
+// name one.
 func (e *encoder) read(where string, m pawl.Media) pawl.Media {
 	if !wire.IsLocal(m.URL) {
+		m, err := wire.ReadDataURI(m)
+		if err != nil {
+			e.Fail(e.invalid(where, "%v", err))
+		}
 		return m
 	}
 	if !e.local {

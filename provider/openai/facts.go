@@ -6,19 +6,26 @@ import "github.com/pawl-go/pawl/provider/catalog"
 type facts struct {
 	name    string
 	reasons bool
+	holds   bool // it can be held to the schema of a reply
 }
 
 func toFacts(c *catalog.Catalog, name string) facts {
-	if known, ok := c.Find("openai", name); ok && known.Reasoning != nil {
-		return facts{name, *known.Reasoning}
+	f := facts{name: name, reasons: reasons(name), holds: true}
+	if known, ok := c.Find("openai", name); ok {
+		if known.Reasoning != nil {
+			f.reasons = *known.Reasoning
+		}
+		if known.Schema != nil {
+			f.holds = *known.Schema
+		}
 	}
-	return facts{name, reasons(name)}
+	return f
 }
 
-// reasons reports whether the model that a request is for thinks before it answers.
-func (d *dialect) reasons(name string) bool {
+// factsOf returns the facts of the model that a request is for, mostly those that are at hand.
+func (d *dialect) factsOf(name string) facts {
 	if name == d.own.name {
-		return d.own.reasons
+		return d.own
 	}
-	return toFacts(d.catalog, name).reasons
+	return toFacts(d.catalog, name)
 }

@@ -1,0 +1,113 @@
+package pawl_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/script"
+)
+
+// wrappers are the Runners around a Runner.
+func wrappers(secrets *pawl.Redactor, seen func(name string, e pawl.Event)) map[string]func(pawl.Runner) pawl.Runner {
+	return map[string]func(pawl.Runner) pawl.Runner{
+		"Tap":    func(r pawl.Runner) pawl.Runner { return pawl.Tap(r, func(e pawl.Event) { seen("Tap", e) }) },
+		"On":     func(r pawl.Runner) pawl.Runner { return pawl.On(r, nil, func(e pawl.Event) { seen("On", e) }) },
+		"Redact": func(r pawl.Runner) pawl.Runner { return pawl.Redact(r, secrets) },
+	}
+}
+
+// Whatever stands around an agent, in whatever order, Into holds it to a type, and what stands outside of Redact sees no secret.
+func TestWrappersCompose(t *testing.T) {
+	type fact struct {
+		Word string `json:"word"`
+	}
+	for _, order := range [][]string{{"Tap", "On", "Redact"}, {"Tap", "Redact", "On"}, {"On", "Tap", "Redact"}, {"On", "Redact", "Tap"}, {"Redact", "Tap", "On"}, {"Redact", "On", "Tap"}} {
+		t.Run(strings.Join(order, "(")+"(agent)))", func(t *testing.T) {
+			const plain = "hunter2hunter2"
+			var secrets pawl.Redactor
+			if err := secrets.Add(plain); err != nil {
+				t.Fatal(err)
+			}
+			var mu sync.Mutex
+			ends, told := map[string]int{}, map[string]bool{}
+			wrap := wrappers(&secrets, func(name string, e pawl.Event) {
+				mu.Lock()
+				defer mu.Unlock()
+				told[name] = told[name] || strings.Contains(jsonOrNone(e), plain)
+				if e.Kind == pawl.EventRunEnded {
+					ends[name]++
+				}
+			})
+			var r pawl.Runner = &pawl.Agent{Model: script.New(script.Say(jsonOf(t, fact{plain}))), Output: json.RawMessage(`{"type":"string"}`)}
+			for _, name := range slices.Backward(order) {
+				r = wrap[name](r)
+			}
+			got, _, err := pawl.Into[fact](t.Context(), r, pawl.User("go"))
+			if err != nil || got.Word != "[redacted]" {
+				t.Fatalf("Into gave %+v, %v", got, err)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			at := slices.Index(order, "Redact")
+			for _, name := range []string{"Tap", "On"} {
+				if inside := slices.Index(order, name) > at; ends[name] != 1 || told[name] != inside {
+					t.Errorf("%s saw the end %d times; a secret: %v, want %v", name, ends[name], told[name], inside)
+				}
+			}
+		})
+	}
+}
+
+// An answer that does not fit is an error that can be told apart behind Redact too, and tells no secret.
+func TestRedactKeepsOutputErrors(t *testing.T) {
+	var secrets pawl.Redactor
+	if err := secrets.Add(canary); err != nil {
+		t.Fatal(err)
+	}
+	a := &pawl.Agent{Model: script.New(script.Loop(script.Say(canary)))}
+	_, _, err := pawl.Into[int](t.Context(), pawl.Redact(a, &secrets), pawl.User("go"))
+	var unfit *pawl.OutputError
+	if !errors.As(err, &unfit) || unfit.Text != "[redacted]" || unfit.Result == nil {
+		t.Fatalf("got %#v", err)
+	}
+	mustHide(t, "the error", fmt.Sprintf("%v %s", err, jsonOf(t, unfit)))
+}
+
+// A Runner that cannot be held to an output is none that can because something stands around it.
+func TestWrappersPromiseNothing(t *testing.T) {
+	for name, wrap := range wrappers(nil, func(string, pawl.Event) {}) {
+		if _, ok := wrap(mute{}).(pawl.OutputRunner); ok {
+			t.Errorf("%s of a Runner without WithOutput has it", name)
+		}
+	}
+}
+
+func TestApproveWithoutAPolicyBeginsNothing(t *testing.T) {
+	model := script.New(script.Say("x"))
+	a := &pawl.Agent{Model: model, Middleware: []pawl.Middleware{pawl.Approve(nil)}}
+	if res, err := a.Run(t.Context(), pawl.User("go")); res != nil || err == nil || !strings.Contains(err.Error(), "no policy") || len(model.Requests()) > 0 {
+		t.Errorf("got %+v, %v", res, err)
+	}
+}
+
+// The checks of middleware see all tools that can be called, result_read included: a rule can be about it.
+func TestChecksSeeResultRead(t *testing.T) {
+	var names []string
+	a := &pawl.Agent{Model: script.New(script.Say("x")), Tools: []pawl.Toolset{says("f", "1")}, Artifacts: &pawl.MemoryArtifacts{},
+		Middleware: []pawl.Middleware{{Check: func(tools []*pawl.Tool) error {
+			for _, tool := range tools {
+				names = append(names, tool.Name)
+			}
+			return nil
+		}}}}
+	if _, err := a.Run(context.Background(), pawl.User("go")); err != nil || !slices.Equal(names, []string{"f", "result_read"}) {
+		t.Errorf("%v, %v", names, err)
+	}
+}

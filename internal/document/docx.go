@@ -1,0 +1,369 @@
+package document
+
+import (
+	"archive/zip"
+	"bytes"
+	"context"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+)
+
+const (
+	maxEntries = 10_000
+	maxPart    = 32 << 20 // what a part of an archive may unpack to
+	maxNesting = 256      // of elements
+)
+
+// readDOCX reads a Word file: paragraphs under the headings that their styles say, tables, and notes. Text that was deleted, and fallbacks for older
+// programs, are left out. Archives inside of it are not opened.
+func readDOCX(ctx context.Context, o *outline, data []byte) error {
+	z, err := zip.NewReader(bytes.NewReader(data), int64(len(data)))
+	if err != nil {
+		return fmt.Errorf("it is a broken archive: %w", err)
+	}
+	if len(z.File) > maxEntries {
+		return fmt.Errorf("the archive has %d entries; %d are the most", len(z.File), maxEntries)
+	}
+	parts := map[string]*zip.File{}
+	for _, f := range z.File {
+		if parts[f.Name] != nil && strings.HasPrefix(f.Name, "word/") {
+			return fmt.Errorf("the archive has %s twice", f.Name)
+		}
+		parts[f.Name] = f
+	}
+	if parts["word/document.xml"] == nil {
+		return notWord(parts)
+	}
+	w := &word{ctx: ctx, o: o, styles: map[string]int{}}
+	if err := w.part(parts["word/styles.xml"], w.style); err != nil {
+		return err
+	}
+	title := ""
+	if err := w.part(parts["docProps/core.xml"], func(d *tokens, e xml.StartElement) error {
+		if e.Name.Local == "title" {
+			title = d.text()
+		}
+		return nil
+	}); err != nil {
+		return err
+	}
+	o.d.Title = strings.Join(strings.Fields(title), " ")
+	if err := w.part(parts["word/document.xml"], w.body); err != nil {
+		return err
+	}
+	for _, name := range []string{"footnotes", "endnotes"} {
+		if parts["word/"+name+".xml"] != nil {
+			o.end()
+			o.path, o.levels, o.lone = nil, nil, false
+			w.notes = strings.ToUpper(name[:1]) + name[1:]
+			if err := w.part(parts["word/"+name+".xml"], w.body); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// notWord says what an archive is that is no Word file.
+func notWord(parts map[string]*zip.File) error {
+	nested := ""
+	for name := range parts {
+		switch {
+		case strings.HasPrefix(name, "xl/"):
+			return errors.New("it is an Excel workbook; save its sheets as CSV")
+		case strings.HasPrefix(name, "ppt/"):
+			return errors.New("it is a PowerPoint file; save it as PDF")
+		case name == "content.xml" && parts["mimetype"] != nil:
+			return errors.New("it is an OpenDocument file; save it as DOCX or PDF")
+		case name == "META-INF/container.xml":
+			return errors.New("it is an EPUB book; save it as HTML or PDF")
+		case strings.HasSuffix(strings.ToLower(name), ".zip"):
+			nested = " of archives"
+		}
+	}
+	return fmt.Errorf("it is an archive%s, and no document; unpack it", nested)
+}
+
+// tokens reads the elements of a part, within bounds.
+type tokens struct {
+	*xml.Decoder
+	depth int
+}
+
+func (t *tokens) next() (xml.Token, error) {
+	tok, err := t.Decoder.Token()
+	switch tok.(type) {
+	case xml.StartElement:
+		if t.depth++; t.depth > maxNesting {
+			return nil, fmt.Errorf("its elements are more than %d deep", maxNesting)
+		}
+	case xml.EndElement:
+		t.depth--
+	}
+	return tok, err
+}
+
+// text reads the text of the element that has begun, to its end.
+func (t *tokens) text() string {
+	var b strings.Builder
+	for level := 1; level > 0; {
+		tok, err := t.next()
+		if err != nil {
+			break
+		}
+		switch x := tok.(type) {
+		case xml.StartElement:
+			level++
+		case xml.EndElement:
+			level--
+		case xml.CharData:
+			b.Write(x)
+		}
+	}
+	return b.String()
+}
+
+func (t *tokens) skip() error {
+	for level := 1; level > 0; {
+		tok, err := t.next()
+		if err != nil {
+			return err
+		}
+		switch tok.(type) {
+		case xml.StartElement:
+			level++
+		case xml.EndElement:
+			level--
+		}
+	}
+	return nil
+}
+
+type word struct {
+	ctx    context.Context
+	o      *outline
+	styles map[string]int // which level of heading a style is
+	notes  string         // the part at work is one of notes
+}
+
+// part reads a part of the file; visit is given each element that begins. A part that is not there has none.
+func (w *word) part(f *zip.File, visit func(*tokens, xml.StartElement) error) error {
+	if f == nil {
+		return nil
+	}
+	tooMuch := fmt.Errorf("%s unpacks to more than %d MiB", f.Name, maxPart>>20)
+	if f.UncompressedSize64 > maxPart {
+		return tooMuch
+	}
+	r, err := f.Open()
+	if err != nil {
+		return fmt.Errorf("%s: %w", f.Name, err)
+	}
+	defer r.Close()
+	limited := &io.LimitedReader{R: r, N: maxPart + 1}
+	d := &tokens{Decoder: xml.NewDecoder(limited)}
+	for n := 0; ; n++ {
+		if n%1024 == 0 && w.ctx.Err() != nil {
+			return context.Cause(w.ctx)
+		}
+		tok, err := d.next()
+		if limited.N <= 0 {
+			return tooMuch
+		}
+		if err == io.EOF {
+			return nil
+		}
+		if err == nil {
+			if e, ok := tok.(xml.StartElement); ok {
+				err = visit(d, e)
+			}
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", f.Name, err)
+		}
+	}
+}
+
+func attr(e xml.StartElement, name string) string {
+	for _, a := range e.Attr {
+		if a.Name.Local == name {
+			return a.Value
+		}
+	}
+	return ""
+}
+
+// style learns which styles are headings: by their names, which Word keeps in English whatever its language, or by their outline level.
+func (w *word) style(d *tokens, e xml.StartElement) error {
+	if e.Name.Local != "style" {
+		return nil
+	}
+	id := attr(e, "styleId")
+	for level := 1; level > 0; {
+		tok, err := d.next()
+		if err != nil {
+			return err
+		}
+		switch x := tok.(type) {
+		case xml.EndElement:
+			level--
+		case xml.StartElement:
+			level++
+			switch name := strings.ToLower(attr(x, "val")); {
+			case x.Name.Local == "name" && name == "title":
+				w.styles[id] = 1
+			case x.Name.Local == "name" && strings.HasPrefix(name, "heading "):
+				if n, err := strconv.Atoi(name[len("heading "):]); err == nil && n >= 1 && n <= 9 {
+					w.styles[id] = n
+				}
+			case x.Name.Local == "outlineLvl":
+				if n, err := strconv.Atoi(name); err == nil && n >= 0 && n < 9 && w.styles[id] == 0 {
+					w.styles[id] = n + 1
+				}
+			}
+		}
+	}
+	return nil
+}
+
+func (w *word) body(d *tokens, e xml.StartElement) error {
+	switch e.Name.Local {
+	case "p":
+		p, err := w.paragraph(d)
+		if err != nil {
+			return err
+		}
+		w.put(p)
+	case "tbl":
+		return w.table(d)
+	case "Fallback":
+		return d.skip()
+	}
+	return nil
+}
+
+func (w *word) put(p paragraph) {
+	switch text := strings.TrimSpace(p.text); {
+	case text == "":
+	case w.notes != "":
+		w.o.add(Block{Heading: w.notes, Text: text})
+	case p.level > 0:
+		w.o.heading(p.level, text)
+	case p.item:
+		w.o.prose("- " + text)
+	default:
+		w.o.prose(text)
+	}
+}
+
+type paragraph struct {
+	text  string
+	level int  // of a heading
+	item  bool // of a list
+}
+
+// paragraph reads to the end of one; those of boxes inside of it are added to its text.
+func (w *word) paragraph(d *tokens) (p paragraph, err error) {
+	var b strings.Builder
+	for level := 1; level > 0; {
+		tok, err := d.next()
+		if err != nil {
+			return p, err
+		}
+		x, ok := tok.(xml.StartElement)
+		if !ok {
+			if end, ok := tok.(xml.EndElement); ok {
+				level--
+				if end.Name.Local == "p" && level > 0 {
+					b.WriteByte('\n')
+				}
+			}
+			continue
+		}
+		level++
+		switch x.Name.Local {
+		case "t":
+			b.WriteString(d.text())
+			level--
+		case "Fallback", "instrText", "delText":
+			if err := d.skip(); err != nil {
+				return p, err
+			}
+			level--
+		case "tab":
+			b.WriteByte('\t')
+		case "br", "cr":
+			b.WriteByte('\n')
+		case "noBreakHyphen":
+			b.WriteByte('-')
+		case "pStyle":
+			if b.Len() == 0 {
+				p.level = w.styles[attr(x, "val")]
+			}
+		case "outlineLvl":
+			if n, err := strconv.Atoi(attr(x, "val")); err == nil && n >= 0 && n < 9 && p.level == 0 {
+				p.level = n + 1
+			}
+		case "numPr":
+			p.item = true
+		}
+	}
+	p.text = b.String()
+	return p, nil
+}
+
+// table reads to the end of one. A table inside of a cell is part of the cell's text.
+func (w *word) table(d *tokens) error {
+	var rows []string
+	var cells []string
+	var cell []string
+	inner := 0
+	for level := 1; level > 0; {
+		tok, err := d.next()
+		if err != nil {
+			return err
+		}
+		switch x := tok.(type) {
+		case xml.StartElement:
+			level++
+			switch {
+			case x.Name.Local == "tbl":
+				inner++
+			case x.Name.Local == "tr" && inner == 0:
+				cells = nil
+			case x.Name.Local == "tc" && inner == 0:
+				cell = nil
+			case x.Name.Local == "p":
+				p, err := w.paragraph(d)
+				if err != nil {
+					return err
+				}
+				level--
+				cell = append(cell, strings.Fields(p.text)...)
+			}
+		case xml.EndElement:
+			level--
+			switch {
+			case x.Name.Local == "tbl" && level > 0:
+				inner--
+			case x.Name.Local == "tc" && inner == 0:
+				cells = append(cells, strings.ReplaceAll(strings.Join(cell, " "), "|", `\|`))
+			case x.Name.Local == "tr" && inner == 0 && strings.Join(cells, "") != "":
+				rows = append(rows, "| "+strings.Join(cells, " | ")+" |")
+			}
+		}
+	}
+	switch len(rows) {
+	case 0:
+	case 1:
+		w.o.add(Block{Form: Rows, Rows: rows})
+	default:
+		columns := strings.Count(rows[0], " | ") + 1
+		w.o.add(Block{Form: Rows, Head: rows[0] + "\n|" + strings.Repeat("---|", columns), Rows: rows[1:]})
+	}
+	return nil
+}

@@ -1,0 +1,380 @@
+package document
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"strings"
+
+	"github.com/ledongthuc/pdf"
+)
+
+const (
+	maxPages  = 10_000
+	maxNodes  = 50_000    // of the tree of pages
+	maxOps    = 5_000_000 // operators of all pages
+	maxDrawn  = 256 << 20 // bytes of all that is drawn, unpacked
+	maxForms  = 8         // how deep forms are in forms
+	pageDepth = 64
+)
+
+// readPDF reads the text of each page, in the order in which the file draws it; a page is a heading.
+func readPDF(ctx context.Context, o *outline, data []byte) error {
+	data = data[bytes.Index(data, []byte("%PDF-")):]
+	if end := bytes.LastIndex(data, []byte("%%EOF")); end >= 0 {
+		data = data[:end+len("%%EOF")] // the library takes nothing after it
+	}
+	if err := guardPDF(data); err != nil {
+		return err
+	}
+	r, err := pdf.NewReader(&pdfFile{ctx: ctx, data: data, left: 64<<20 + 256*int64(len(data))}, int64(len(data)))
+	switch {
+	case errors.Is(err, pdf.ErrInvalidPassword), err != nil && strings.Contains(strings.ToLower(err.Error()), "encrypt"):
+		return errors.New("the PDF is encrypted; take the password off")
+	case err != nil:
+		return fmt.Errorf("the PDF cannot be read: %w", err)
+	}
+	p := &pdfReader{ctx: ctx}
+	p.pages(r.Trailer().Key("Root").Key("Pages"), 0)
+	if len(p.list) == 0 {
+		return errors.New("the PDF has no pages")
+	}
+	o.d.Title = strings.Join(strings.Fields(clean(r.Trailer().Key("Info").Key("Title").Text())), " ")
+	bad, found := 0, false
+	for i, page := range p.list {
+		text, err := p.text(page)
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if err != nil {
+			bad++
+			o.d.note("page %d: %v", i+1, err)
+		}
+		if strings.TrimSpace(text) == "" {
+			continue
+		}
+		found = true
+		o.path, o.levels = []string{fmt.Sprint("page ", i+1)}, []int{1}
+		readText(o, text)
+	}
+	switch {
+	case found:
+		return nil
+	case bad > 0:
+		return fmt.Errorf("no page of the PDF can be read: %s", o.d.Notes[0])
+	}
+	return fmt.Errorf("the PDF has no text; its %d pages are pictures", len(p.list))
+}
+
+// pdfFile is the file as the library reads it, until it was read too often or ctx has ended: that ends a reference that goes in circles.
+type pdfFile struct {
+	ctx  context.Context
+	data []byte
+	left int64
+}
+
+func (f *pdfFile) ReadAt(b []byte, off int64) (int, error) {
+	if f.ctx.Err() != nil {
+		panic(context.Cause(f.ctx))
+	}
+	if f.left -= int64(len(b)); f.left < 0 {
+		panic("it goes in circles")
+	}
+	if off < 0 || off >= int64(len(f.data)) {
+		return 0, io.EOF
+	}
+	n := copy(b, f.data[off:])
+	for i := off; i < 9 && int(i-off) < n; i++ {
+		b[i-off] = "%PDF-1.7\n"[i] // the library wants one of its versions; what follows is found by its place
+	}
+	if n < len(b) {
+		return n, io.EOF
+	}
+	return n, nil
+}
+
+type pdfReader struct {
+	ctx   context.Context
+	list  []pdf.Page
+	nodes int
+	ops   int
+	drawn int64
+}
+
+// weigh unpacks a stream, or a list of them, to see that it is no bomb: the library would hold all of it.
+func (p *pdfReader) weigh(v pdf.Value) {
+	if v.Kind() == pdf.Array {
+		for i := range v.Len() {
+			p.weigh(v.Index(i))
+		}
+		return
+	}
+	if v.Kind() != pdf.Stream {
+		return
+	}
+	n, _ := io.Copy(io.Discard, io.LimitReader(v.Reader(), maxDrawn+1-p.drawn)) // a stream that is broken is told when it is drawn
+	if p.drawn += n; p.drawn > maxDrawn {
+		panic(fmt.Sprintf("the PDF unpacks to more than %d MiB", maxDrawn>>20))
+	}
+}
+
+// pages walks the tree of pages once; the library's own way is a walk for each page.
+func (p *pdfReader) pages(v pdf.Value, depth int) {
+	if p.nodes++; depth > pageDepth || p.nodes > maxNodes || len(p.list) >= maxPages {
+		panic(fmt.Sprintf("the PDF has more than %d pages, or they go in circles", maxPages))
+	}
+	if kids := v.Key("Kids"); kids.Kind() == pdf.Array {
+		for i := range kids.Len() {
+			p.pages(kids.Index(i), depth+1)
+		}
+		return
+	}
+	if v.Kind() == pdf.Dict {
+		p.list = append(p.list, pdf.Page{V: v})
+	}
+}
+
+// text is that of a page; with an error it is what could be read.
+func (p *pdfReader) text(page pdf.Page) (text string, err error) {
+	w := &pdfText{p: p}
+	defer func() {
+		if v := recover(); v != nil {
+			text, err = w.b.String(), fmt.Errorf("%v", v)
+		}
+	}()
+	contents := page.V.Key("Contents")
+	if contents.Kind() == pdf.Null {
+		return "", nil
+	}
+	w.draw(contents, page.Resources(), identity, 0)
+	return w.b.String(), nil
+}
+
+// A matrix is that of PDF: [a b c d e f].
+type matrix [6]float64
+
+var identity = matrix{1, 0, 0, 1, 0, 0}
+
+func (m matrix) times(n matrix) matrix {
+	return matrix{m[0]*n[0] + m[1]*n[2], m[0]*n[1] + m[1]*n[3], m[2]*n[0] + m[3]*n[2], m[2]*n[1] + m[3]*n[3],
+		m[4]*n[0] + m[5]*n[2] + n[4], m[4]*n[1] + m[5]*n[3] + n[5]}
+}
+
+// pdfText makes lines and words of what is drawn where.
+type pdfText struct {
+	p    *pdfReader
+	b    strings.Builder
+	x, y float64 // where the last text ended
+	size float64 // its height
+	any  bool
+}
+
+// drawing is the state of one stream.
+type drawing struct {
+	w       *pdfText
+	fonts   pdf.Value
+	forms   pdf.Value
+	cache   map[string]*pdf.Font
+	font    *pdf.Font
+	ctm     matrix
+	stack   []matrix
+	tm, tlm matrix
+	size    float64
+	leading float64
+	spacing float64 // after each letter
+	depth   int
+}
+
+func (w *pdfText) draw(stream, resources pdf.Value, ctm matrix, depth int) {
+	d := &drawing{w: w, fonts: resources.Key("Font"), forms: resources.Key("XObject"), cache: map[string]*pdf.Font{}, ctm: ctm, tm: identity, tlm: identity, size: 1, depth: depth}
+	w.p.weigh(stream)
+	pdf.Interpret(stream, func(stk *pdf.Stack, op string) {
+		if w.p.ops++; w.p.ops > maxOps {
+			panic("the PDF draws too much")
+		}
+		if w.p.ops%1024 == 0 && w.p.ctx.Err() != nil {
+			panic(context.Cause(w.p.ctx))
+		}
+		args := make([]pdf.Value, stk.Len())
+		for i := len(args) - 1; i >= 0; i-- {
+			args[i] = stk.Pop()
+		}
+		d.do(op, args)
+	})
+}
+
+func number(args []pdf.Value, i int) float64 {
+	if i >= len(args) {
+		return 0
+	}
+	return args[i].Float64()
+}
+
+func sixth(args []pdf.Value) (m matrix) {
+	for i := range m {
+		m[i] = number(args, i)
+	}
+	return m
+}
+
+func (d *drawing) do(op string, args []pdf.Value) {
+	switch op {
+	case "q":
+		if len(d.stack) < 1000 {
+			d.stack = append(d.stack, d.ctm)
+		}
+	case "Q":
+		if n := len(d.stack); n > 0 {
+			d.ctm, d.stack = d.stack[n-1], d.stack[:n-1]
+		}
+	case "cm":
+		d.ctm = sixth(args).times(d.ctm)
+	case "BT":
+		d.tm, d.tlm = identity, identity
+	case "Tf":
+		if len(args) == 2 {
+			d.font, d.size = d.named(args[0].Name()), args[1].Float64()
+		}
+	case "TL":
+		d.leading = number(args, 0)
+	case "Tc":
+		d.spacing = number(args, 0)
+	case "Tm":
+		d.tm = sixth(args)
+		d.tlm = d.tm
+	case "Td":
+		d.move(number(args, 0), number(args, 1))
+	case "TD":
+		d.leading = -number(args, 1)
+		d.move(number(args, 0), number(args, 1))
+	case "T*":
+		d.move(0, -d.leading)
+	case "Tj":
+		d.show(args)
+	case "'":
+		d.move(0, -d.leading)
+		d.show(args)
+	case `"`:
+		d.move(0, -d.leading)
+		d.show(args[min(2, len(args)):])
+	case "TJ":
+		if len(args) > 0 {
+			d.showAll(args[0])
+		}
+	case "Do":
+		if len(args) > 0 {
+			d.form(d.forms.Key(args[0].Name()))
+		}
+	}
+}
+
+func (d *drawing) form(f pdf.Value) {
+	if d.depth >= maxForms || f.Key("Subtype").Name() != "Form" {
+		return
+	}
+	m := identity
+	if v := f.Key("Matrix"); v.Len() == 6 {
+		for i := range m {
+			m[i] = v.Index(i).Float64()
+		}
+	}
+	resources := f.Key("Resources")
+	d.w.draw(f, resources, m.times(d.ctm), d.depth+1)
+}
+
+func (d *drawing) named(name string) *pdf.Font {
+	f, ok := d.cache[name]
+	if !ok {
+		if v := d.fonts.Key(name); v.Kind() == pdf.Dict {
+			if f = (&pdf.Font{V: v}); !plainMap(v.Key("ToUnicode")) {
+				panic("a font has a map that is broken")
+			}
+		}
+		d.cache[name] = f
+	}
+	return f
+}
+
+func (d *drawing) move(x, y float64) {
+	d.tlm = matrix{1, 0, 0, 1, x, y}.times(d.tlm)
+	d.tm = d.tlm
+}
+
+func (d *drawing) show(args []pdf.Value) {
+	if len(args) > 0 && args[0].Kind() == pdf.String {
+		d.draw(args[0].RawString())
+	}
+}
+
+// showAll shows strings with moves between them, in thousandths of the size.
+func (d *drawing) showAll(list pdf.Value) {
+	for i := range list.Len() {
+		switch v := list.Index(i); v.Kind() {
+		case pdf.String:
+			d.draw(v.RawString())
+		case pdf.Integer, pdf.Real:
+			d.tm = matrix{1, 0, 0, 1, -v.Float64() / 1000 * d.size, 0}.times(d.tm)
+		}
+	}
+}
+
+// draw writes text where the matrix is, and moves behind it.
+func (d *drawing) draw(raw string) {
+	if raw == "" {
+		return
+	}
+	text := raw
+	if d.font != nil {
+		text = d.font.Encoder().Decode(raw)
+	}
+	text = clean(text)
+	at := d.tm.times(d.ctm)
+	height := math.Abs(d.size) * math.Hypot(at[2], at[3])
+	d.w.put(at[4], at[5], height, text)
+	d.tm = matrix{1, 0, 0, 1, d.width(raw, text), 0}.times(d.tm)
+	end := d.tm.times(d.ctm)
+	d.w.x, d.w.y = end[4], end[5]
+}
+
+// width is how far a text moves: what the font says of its letters, or half its size a letter where it says nothing.
+func (d *drawing) width(raw, text string) float64 {
+	sum, letters := 0.0, 0
+	if d.font != nil && d.font.V.Key("Widths").Kind() == pdf.Array {
+		for i := range len(raw) {
+			sum += d.font.Width(int(raw[i]))
+		}
+		letters = len(raw)
+	}
+	if sum == 0 {
+		for range text {
+			letters++
+		}
+		sum = 500 * float64(letters)
+	}
+	return sum/1000*d.size + float64(letters)*d.spacing
+}
+
+// put decides what stands between the last text and the next: nothing, a space, a line, an empty line.
+func (w *pdfText) put(x, y, height float64, text string) {
+	if w.any {
+		line := max(height, w.size, 1)
+		switch dy, dx := math.Abs(y-w.y), x-w.x; {
+		case dy > 1.75*line:
+			w.b.WriteString("\n\n")
+		case dy > 0.4*line:
+			w.b.WriteString("\n")
+		case dx > 0.18*line || dx < -2*line:
+			if s := w.b.String(); !strings.HasSuffix(s, " ") && !strings.HasPrefix(text, " ") {
+				w.b.WriteByte(' ')
+			}
+		}
+	}
+	w.b.WriteString(text)
+	w.size, w.any = height, true
+	if w.b.Len() > maxText {
+		panic("the PDF makes too much text")
+	}
+}

@@ -1,0 +1,139 @@
+package document
+
+import (
+	"bytes"
+	"compress/zlib"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"strconv"
+
+	"github.com/ledongthuc/pdf"
+)
+
+// What the library trusts a file with, it is not given: sizes that it would make room for, lists in lists that it would read into one another until the
+// stack ends, and counts that it would go through. Neither can be caught once it has happened.
+const (
+	maxObjects = 8_388_607 // of a file; PDF 32000-1:2008, annex C
+	maxLists   = 20_000    // lists and dictionaries in one another; bytes that mean nothing come to some hundreds
+	maxInflate = 512 << 20 // bytes of all streams
+)
+
+var (
+	sizes   = regexp.MustCompile(`/(?:S|#53)(?:i|#69)(?:z|#7[aA])(?:e|#65)(?:\s|%[^\r\n]*)*(\d+)|/(?:C|#43)(?:o|#6[fF])(?:l|#6[cC])(?:u|#75)(?:m|#6[dD])(?:n|#6[eE])(?:s|#73)(?:\s|%[^\r\n]*)*(\d+)`)
+	lists   = regexp.MustCompile(`/(?:W|#57|(?:I|#49)(?:n|#6[eE])(?:d|#64)(?:e|#65)(?:x|#78))(?:\s|%[^\r\n]*)*\[([^\]]*)\]`)
+	numbers = regexp.MustCompile(`\d+`)
+	section = regexp.MustCompile(`[\r\n]\s*(\d{7,})\s+\d+\s*[\r\n]`)
+	digits  = regexp.MustCompile(`\d{6,}`)
+	hexText = regexp.MustCompile(`<[0-9A-Fa-f\s]*>`)
+)
+
+// guardPDF reports what must not be given to the library.
+func guardPDF(data []byte) error {
+	implausible := errors.New("the PDF is broken: it names sizes that no file has")
+	for _, m := range sizes.FindAllSubmatch(data, -1) {
+		if tooMany(m[1]) || tooMany(m[2]) {
+			return implausible
+		}
+	}
+	for _, m := range lists.FindAllSubmatch(data, -1) {
+		for _, n := range numbers.FindAll(m[1], -1) {
+			if tooMany(n) {
+				return implausible
+			}
+		}
+	}
+	for rest := data; ; {
+		i := bytes.Index(rest, []byte("xref"))
+		if i < 0 {
+			break
+		}
+		table, _, _ := bytes.Cut(rest[i+4:], []byte("trailer"))
+		if m := section.FindSubmatch(append([]byte("\n"), table[:min(len(table), 64<<10)]...)); m != nil && tooMany(m[1]) {
+			return implausible
+		}
+		rest = rest[i+4+len(table):]
+	}
+	if deep := new(nesting); !deep.ok(data) {
+		return errTooDeep
+	}
+	return guardStreams(data)
+}
+
+var errTooDeep = fmt.Errorf("the PDF is broken: it has more than %d lists in one another", maxLists)
+
+// guardStreams looks into all that is packed.
+func guardStreams(data []byte) error {
+	left := int64(maxInflate)
+	for rest := data; ; {
+		i := bytes.Index(rest, []byte("stream"))
+		if i < 0 {
+			return nil
+		}
+		body := bytes.TrimLeft(rest[i+len("stream"):], "\r\n")
+		rest = rest[i+len("stream"):]
+		if len(body) < 2 || body[0]&0x0f != 8 || (uint(body[0])<<8|uint(body[1]))%31 != 0 {
+			continue // not packed by zlib
+		}
+		z, err := zlib.NewReader(bytes.NewReader(body))
+		if err != nil {
+			continue
+		}
+		deep := new(nesting)
+		n, err := io.Copy(deep, io.LimitReader(z, left+1))
+		if errors.Is(err, errTooDeep) {
+			return err
+		}
+		if left -= n; left < 0 {
+			return fmt.Errorf("the PDF unpacks to more than %d MiB", maxInflate>>20)
+		}
+	}
+}
+
+func tooMany(n []byte) bool {
+	if len(n) == 0 {
+		return false
+	}
+	v, err := strconv.Atoi(string(n))
+	return err != nil || v > maxObjects
+}
+
+// nesting counts how deep lists are in one another.
+type nesting struct {
+	depth int
+	last  byte
+}
+
+func (n *nesting) ok(b []byte) bool {
+	for _, c := range b {
+		switch {
+		case c == '[', c == '<' && n.last == '<':
+			n.depth++
+		case c == ']', c == '>' && n.last == '>':
+			n.depth = max(0, n.depth-1)
+		}
+		if n.depth > maxLists {
+			return false
+		}
+		n.last = c
+	}
+	return true
+}
+
+// Write counts what comes.
+func (n *nesting) Write(b []byte) (int, error) {
+	if !n.ok(b) {
+		return 0, errTooDeep
+	}
+	return len(b), nil
+}
+
+// plainMap reports that a font's map to Unicode counts nothing that it does not have.
+func plainMap(v pdf.Value) bool {
+	if v.Kind() != pdf.Stream {
+		return true
+	}
+	b, _ := io.ReadAll(io.LimitReader(v.Reader(), 4<<20))
+	return len(b) < 4<<20 && !digits.Match(hexText.ReplaceAll(b, nil))
+}

@@ -1,0 +1,178 @@
+package document
+
+import (
+	"encoding/csv"
+	"encoding/json"
+	"strings"
+
+	"github.com/pawl-go/pawl/internal/jsonscan"
+)
+
+// readText reads paragraphs, which empty lines part.
+func readText(o *outline, text string) {
+	var b strings.Builder
+	for line := range strings.Lines(clean(text)) {
+		if strings.TrimSpace(line) == "" {
+			o.prose(b.String())
+			b.Reset()
+			continue
+		}
+		b.WriteString(strings.TrimRight(line, " \t\n"))
+		b.WriteByte('\n')
+	}
+	o.prose(b.String())
+}
+
+// readCSV reads a table whose first record names the columns. Rows are written again, so that a cell with a line break in it stays in its row.
+func readCSV(o *outline, text string) {
+	ending := ".csv"
+	comma, _ := delimiter(strings.TrimSpace(text), ending)
+	r := csv.NewReader(strings.NewReader(text))
+	r.Comma, r.LazyQuotes, r.FieldsPerRecord, r.ReuseRecord = comma, true, -1, true
+	var rows []string
+	for {
+		record, err := r.Read()
+		if err != nil {
+			break // the end: with LazyQuotes nothing else is an error
+		}
+		if row := csvLine(record); row != "" {
+			rows = append(rows, row)
+		}
+	}
+	if len(rows) > 1 {
+		o.add(Block{Form: Rows, Head: rows[0], Rows: rows[1:]})
+	} else {
+		o.add(Block{Form: Rows, Rows: rows})
+	}
+}
+
+func csvLine(record []string) string {
+	var b strings.Builder
+	w := csv.NewWriter(&b)
+	w.Write(record) // a Builder takes everything
+	w.Flush()
+	line := strings.TrimSuffix(b.String(), "\n")
+	if strings.Trim(line, `,"`) == "" {
+		return ""
+	}
+	return line
+}
+
+// Objects that are deeper than maxDepth are not looked into.
+const (
+	maxDepth = 32
+	maxItem  = 1500 // a value of at most so many bytes stays whole
+)
+
+// readJSON reads a value, or one a line. An array is its elements, an object its members; what is large is looked into, and its name is a heading.
+func readJSON(o *outline, text string) {
+	text = strings.TrimSpace(text)
+	if json.Valid([]byte(text)) {
+		w := &jsonWalk{o: o}
+		w.value(json.RawMessage(text), 0)
+		w.flush()
+		return
+	}
+	w := &jsonWalk{o: o}
+	for line := range strings.Lines(text) {
+		switch line = strings.TrimSpace(line); {
+		case line == "":
+		case json.Valid([]byte(line)):
+			w.item(compact([]byte(line)))
+		default:
+			w.item(line)
+		}
+	}
+	w.flush()
+}
+
+type jsonWalk struct {
+	o    *outline
+	rows []string
+}
+
+func (w *jsonWalk) item(s string) { w.rows = append(w.rows, s) }
+
+func (w *jsonWalk) flush() {
+	if len(w.rows) > 0 {
+		w.o.add(Block{Form: Rows, Rows: w.rows})
+	}
+	w.rows = nil
+}
+
+func (w *jsonWalk) value(raw []byte, depth int) {
+	c := jsonscan.New(raw)
+	switch {
+	case depth >= maxDepth:
+		w.item(compact(raw))
+	case c.Kind() == jsonscan.Array:
+		for c.Array(); c.More(); {
+			w.part("", c.Raw(), depth)
+		}
+	case c.Kind() == jsonscan.Object:
+		for c.Object(); ; {
+			k, ok := c.Key()
+			if !ok {
+				break
+			}
+			w.part(string(k), c.Raw(), depth)
+		}
+	case c.Kind() == jsonscan.String && len(raw) > maxItem:
+		w.flush()
+		readText(w.o, c.String())
+	default:
+		w.item(compact(raw))
+	}
+}
+
+// part is an element (name "") or a member.
+func (w *jsonWalk) part(name string, raw []byte, depth int) {
+	small := len(raw) <= maxItem
+	text := ""
+	if small {
+		text = compact(raw)
+	}
+	switch {
+	case small && name == "":
+		w.item(text)
+	case small:
+		key, _ := json.Marshal(name) // a string
+		w.item(string(key) + ": " + text)
+	case name == "":
+		w.value(raw, depth+1)
+	default:
+		w.flush()
+		above := len(w.o.path)
+		w.o.path, w.o.levels, w.o.lone = append(w.o.path, shortened(name)), append(w.o.levels, above+1), false
+		w.value(raw, depth+1)
+		w.flush()
+		w.o.path, w.o.levels = w.o.path[:above], w.o.levels[:above]
+	}
+}
+
+// shortened is a member's name as a heading.
+func shortened(name string) string {
+	if len(name) > maxHeading {
+		name = strings.ToValidUTF8(name[:maxHeading], "") + "…"
+	}
+	return name
+}
+
+// compact is a value without the spaces of its writer.
+func compact(raw []byte) string {
+	var b strings.Builder
+	inString, escaped := false, false
+	for _, c := range raw {
+		switch {
+		case inString:
+			inString = escaped || c != '"'
+			escaped = !escaped && c == '\\'
+		case c == '"':
+			inString = true
+		case c == ' ' || c == '\t' || c == '\n' || c == '\r':
+			continue
+		}
+		b.WriteByte(c)
+	}
+	return b.String()
+}

@@ -1,0 +1,64 @@
+package knowledge
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/pawl-go/pawl/store"
+)
+
+// Found is what a search found, the best first.
+type Found struct {
+	Documents []store.ChunkHit
+	Messages  []store.MessageHit // of past conversations
+	Notes     []string           // what could not be searched, in words
+}
+
+// Find searches as knowledge_search does: limit (0: 5; at most 20) is for documents and conversations each. s.Thread is the conversation that is left out.
+func (s *Set) Find(ctx context.Context, sc store.Scope, query string, limit int) (*Found, error) {
+	if limit <= 0 {
+		limit = fewHits
+	}
+	limit = min(limit, mostHits)
+	f := new(Found)
+	current := sc.Thread
+	sc.Thread = ""
+	q := store.Query{Text: query, Limit: 2 * limit} // some may say the same
+	if e := s.opts.Embedder; e != nil {
+		v, err := store.Embed(ctx, e, store.ForQuery, query)
+		switch {
+		case err == nil:
+			q.Vector = v[0]
+		case ctx.Err() != nil:
+			return nil, context.Cause(ctx)
+		default:
+			f.Notes = append(f.Notes, fmt.Sprintf("Meaning could not be searched (%s): these were found by their words only.", line(err.Error(), 300)))
+		}
+	}
+	hits, err := s.db.SearchChunks(ctx, sc, q)
+	if err != nil {
+		return nil, err
+	}
+	seen := map[string]bool{}
+	for _, h := range hits {
+		if !seen[h.Text] && len(f.Documents) < limit {
+			f.Documents = append(f.Documents, h)
+		}
+		seen[h.Text] = true
+	}
+	if s.opts.Threads == nil {
+		return f, nil
+	}
+	messages, err := s.opts.Threads.SearchMessages(ctx, sc, store.Query{Text: query, Limit: 200}) // many may be of the current conversation
+	if err != nil {
+		return nil, err
+	}
+	for _, h := range messages {
+		text := h.Message.Message.Text()
+		if h.Message.Thread != current && !seen[text] && len(f.Messages) < limit {
+			f.Messages = append(f.Messages, h)
+			seen[text] = true
+		}
+	}
+	return f, nil
+}

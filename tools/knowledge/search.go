@@ -1,0 +1,161 @@
+package knowledge
+
+import (
+	"context"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/store"
+)
+
+//go:embed search.md
+var searchText string
+
+const (
+	fewHits  = 5
+	mostHits = 20
+	maxShown = 24 << 10 // bytes of a result
+	maxWords = 800      // bytes of a message that are shown
+)
+
+func (s *Set) searchTool() *pawl.Tool {
+	return &pawl.Tool{
+		Name:        "knowledge_search",
+		Description: strings.TrimSpace(searchText),
+		Input: json.RawMessage(`{"type":"object","properties":{` +
+			`"query":{"type":"string","minLength":1,"maxLength":2000,"description":"What to look for: a question, or words."},` +
+			`"limit":{"type":"integer","minimum":1,"maximum":20,"description":"How many hits to show, of documents and of conversations each. Default 5."}` +
+			`},"required":["query"],"additionalProperties":false}`),
+		Output: json.RawMessage(`{"type":"object","properties":{` +
+			`"documents":{"type":"array","items":{"type":"object","properties":{"document":{"type":"string"},"index":{"type":"integer"},"title":{"type":"string"},"source":{"type":"string"},"heading":{"type":"string"}},"required":["document","index"]}},` +
+			`"conversations":{"type":"array","items":{"type":"object","properties":{"thread":{"type":"string"},"seq":{"type":"integer"},"role":{"type":"string"},"time":{"type":"string"}},"required":["thread","seq"]}},` +
+			`"notes":{"type":"array","items":{"type":"string"}}},"required":["documents","conversations"],"additionalProperties":false}`),
+		Effect:    pawl.Read,
+		MaxResult: -1, // maxShown is the bound
+		Run:       s.search,
+	}
+}
+
+// searchData is the Data of a result: where the hits are.
+type searchData struct {
+	Documents     []documentData `json:"documents"`
+	Conversations []messageData  `json:"conversations"`
+	Notes         []string       `json:"notes,omitempty"`
+}
+
+type documentData struct {
+	Document string `json:"document"`
+	Index    int    `json:"index"`
+	Title    string `json:"title,omitempty"`
+	Source   string `json:"source,omitempty"`
+	Heading  string `json:"heading,omitempty"`
+}
+
+type messageData struct {
+	Thread string    `json:"thread"`
+	Seq    int       `json:"seq"`
+	Role   string    `json:"role,omitempty"`
+	Time   time.Time `json:"time,omitzero"`
+}
+
+func (s *Set) search(ctx context.Context, call pawl.ToolCall) (pawl.ToolResult, error) {
+	var a struct {
+		Query string
+		Limit float64
+	}
+	if err := json.Unmarshal(call.Args, &a); err != nil {
+		return pawl.ErrorResult("invalid args: " + err.Error()), nil
+	}
+	if strings.TrimSpace(a.Query) == "" {
+		return pawl.ErrorResult("query is empty. Write what to look for: a question, or words."), nil
+	}
+	scope, err := s.whose(ctx)
+	if err != nil {
+		return pawl.ToolResult{}, err
+	}
+	found, err := s.Find(ctx, scope, a.Query, int(min(a.Limit, mostHits)))
+	if err != nil {
+		return pawl.ToolResult{}, err
+	}
+	text, data := found.shown(a.Query)
+	b, err := json.Marshal(data)
+	if err != nil {
+		return pawl.ToolResult{}, err
+	}
+	return pawl.ToolResult{Parts: []pawl.Part{pawl.Text{Text: text}}, Data: b}, nil
+}
+
+// shown writes what was found, for a model, and says where it is, for a program.
+func (f *Found) shown(query string) (string, searchData) {
+	data := searchData{Documents: []documentData{}, Conversations: []messageData{}, Notes: f.Notes}
+	var b strings.Builder
+	for _, n := range f.Notes {
+		fmt.Fprintf(&b, "[%s]\n", n)
+	}
+	left := 0
+	put := func(title, head, text string) bool {
+		entry := head + "\n" + quoted(text) + "\n"
+		if b.Len()+len(title)+len(entry) > maxShown {
+			left++
+			return false
+		}
+		b.WriteString(title + entry)
+		return true
+	}
+	title := "From documents:\n"
+	for _, h := range f.Documents {
+		if put(title, fmt.Sprintf("[%d] %s", len(data.Documents)+1, origin(h)), h.Text) {
+			data.Documents = append(data.Documents, documentData{h.Document, h.Index, h.Title, h.Source, h.Heading})
+			title = ""
+		}
+	}
+	title = "From past conversations:\n"
+	for _, h := range f.Messages {
+		m := h.Message
+		if put(title, fmt.Sprintf("[%s, %s, conversation %s]", m.Message.Role, m.Time.Format(time.DateOnly), line(m.Thread, 80)), cut(m.Message.Text(), maxWords)) {
+			data.Conversations = append(data.Conversations, messageData{m.Thread, m.Seq, string(m.Message.Role), m.Time})
+			title = ""
+		}
+	}
+	switch {
+	case left > 0:
+		fmt.Fprintf(&b, "[%d more were found; there is no room for them. Ask for less at a time, with other words.]\n", left)
+	case len(data.Documents)+len(data.Conversations) == 0:
+		fmt.Fprintf(&b, "Nothing was found for %q. Other words may find something; else it is not in the documents.\n", line(query, 200))
+	}
+	return strings.TrimSuffix(b.String(), "\n"), data
+}
+
+// origin says where a chunk is from.
+func origin(h store.ChunkHit) string {
+	name := line(h.Title, 120)
+	if name == "" {
+		name = line(h.Document, 120)
+	}
+	if h.Heading != "" && h.Heading != h.Title {
+		name += " > " + line(strings.TrimPrefix(h.Heading, h.Title+" > "), 240)
+	}
+	if h.Source != "" && h.Source != name {
+		name += " (" + line(h.Source, 240) + ")"
+	}
+	return name
+}
+
+// quoted marks each line as somebody else's words.
+func quoted(s string) string {
+	return "> " + strings.ReplaceAll(strings.TrimSpace(s), "\n", "\n> ")
+}
+
+// line is s on one line of at most so many bytes.
+func line(s string, most int) string { return cut(strings.Join(strings.Fields(s), " "), most) }
+
+func cut(s string, most int) string {
+	if len(s) <= most {
+		return s
+	}
+	return strings.ToValidUTF8(s[:most], "") + "…"
+}
