@@ -36,7 +36,7 @@ func landlockVersion() (int, error) {
 	case unix.ENOSYS:
 		return 0, errors.New("the kernel has no Landlock")
 	case unix.EOPNOTSUPP:
-		return 0, errors.New("Landlock is turned off")
+		return 0, errors.New("the kernel's Landlock is turned off")
 	}
 	return 0, e
 }
