@@ -414,7 +414,7 @@ func (w *watcher) conclude(ctx context.Context, state *os.ProcessState, err erro
 		return nil
 	case why != "":
 		r.End = why
-	case (status.Signal() == syscall.SIGKILL || status.Signal() == syscall.SIGXCPU) && r.CPU >= limits.CPU-limits.CPU/10: // the kernel's two clocks differ
+	case (status.Signal() == syscall.SIGKILL || status.Signal() == syscall.SIGXCPU) && r.CPU >= limits.CPU/2: // nobody here killed it; the kernel's clock for limits runs ahead of its clock for reports
 		r.End = UsedCPU
 	default:
 		r.End = Signalled

@@ -72,6 +72,11 @@ func (f *agentFlags) setup(ctx context.Context, sys *system) (s *setup, err erro
 			return nil, usage("set one of BRAVE_API_KEY, TAVILY_API_KEY and SEARXNG_URL", "--tools search: no search service is set up")
 		}
 	}
+	if slices.Contains(f.Tools, "shell") {
+		if err := f.enforceable(); err != nil {
+			return nil, err
+		}
+	}
 	sets, closeSets, err := builtin(f.Tools, f.toolFlags, sys.env, true)
 	if err != nil {
 		return nil, err
