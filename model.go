@@ -46,7 +46,7 @@ type Settings struct {
 	Stop        []string                   `json:"stop,omitzero"`           // sequences that end the reply
 	Effort      string                     `json:"effort,omitzero"`         // reasoning effort, in the provider's words; "": its default
 	Parallel    *bool                      `json:"parallel_calls,omitzero"` // whether one reply may have several calls; nil: the provider's default
-	Options     map[string]json.RawMessage `json:"options,omitzero"`        // provider name to a JSON object that is merged into the body untouched
+	Options     map[string]json.RawMessage `json:"options,omitzero"`        // provider name ("openai", "openai-chat", "anthropic", "gemini", or a server's: "groq") to a JSON object that is merged into the body untouched
 }
 
 // ToolMode is how a model may use tools.

@@ -30,4 +30,14 @@ func TestKeyVariables(t *testing.T) {
 	if err != nil || found < 10 {
 		t.Errorf("%d variables found: %v", found, err)
 	}
+	for _, c := range [][]string{{"openai-chat", "OPENAI_API_KEY"}, {"gemini", "GEMINI_API_KEY", "GOOGLE_API_KEY"}, {"groq", "GROQ_API_KEY"}, {"nobody"}} {
+		if got := provider.KeyVariables(c[0]); !slices.Equal(got, c[1:]) {
+			t.Errorf("%s: got %q, want %q", c[0], got, c[1:])
+		}
+	}
+	for _, p := range provider.Names() {
+		if len(provider.KeyVariables(p)) == 0 {
+			t.Errorf("%s has no variable", p)
+		}
+	}
 }

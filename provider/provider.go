@@ -15,6 +15,7 @@ package provider
 import (
 	"fmt"
 	"net/http"
+	"regexp"
 	"strings"
 	"time"
 
@@ -87,7 +88,7 @@ func Open(name string, o *Options) (pawl.Model, error) {
 			return priced(a.open(model, o), name, o.Catalog), nil
 		}
 	}
-	return nil, fmt.Errorf("model %q: unknown provider %q; known: %s%s", name, prefix, strings.Join(Names(), ", "), didYouMean(prefix, model))
+	return nil, fmt.Errorf("model %q: unknown provider %q; known: %s%s", name, prefix, strings.Join(Names(), ", "), didYouMean(name, prefix, model))
 }
 
 // Names returns the providers that Open knows.
@@ -117,21 +118,33 @@ func guess(name string) string {
 			return fmt.Sprintf("; did you mean %s:%s?", a.name, name)
 		}
 	}
-	if strings.HasPrefix(name, "claude") {
-		return fmt.Sprintf("; did you mean anthropic:%s?", name)
+	for family, provider := range families {
+		if strings.HasPrefix(name, family) {
+			return fmt.Sprintf("; did you mean %s:%s?", provider, name)
+		}
 	}
-	return fmt.Sprintf("; did you mean openai:%s?", name)
+	return fmt.Sprintf("; did you mean ollama:%s?", name) // what runs anywhere has names of many kinds
 }
 
-// didYouMean names the provider that is most like the one asked for.
-func didYouMean(prefix, model string) string {
+// families are the beginnings of models' names that tell who makes them.
+var families = map[string]string{"gpt-": "openai", "chatgpt": "openai", "o1": "openai", "o3": "openai", "o4": "openai", "claude": "anthropic", "grok": "xai",
+	"magistral": "mistral", "ministral": "mistral", "codestral": "mistral", "devstral": "mistral", "pixtral": "mistral"}
+
+// size is how Ollama marks the variants of a model: 4b, 1.5b-instruct, latest.
+var size = regexp.MustCompile(`^(\d+(\.\d+)?[bm]\b|latest$|cloud$)`)
+
+// didYouMean names the provider that is most like the one asked for. Where none is, and what follows looks like a size, the name is Ollama's form of one.
+func didYouMean(name, prefix, model string) string {
 	all := make([]string, len(adapters))
 	for i, a := range adapters {
 		all[i] = a.name
 	}
 	best := nearest.Word(prefix, all)
-	if best == "" {
-		return ""
+	switch {
+	case best != "":
+		return fmt.Sprintf("; did you mean %s:%s?", best, model)
+	case size.MatchString(model):
+		return fmt.Sprintf("; did you mean ollama:%s?", name)
 	}
-	return fmt.Sprintf("; did you mean %s:%s?", best, model)
+	return ""
 }

@@ -27,6 +27,11 @@ func TestOpenSaysWhatWouldBeRight(t *testing.T) {
 		":gpt-5":          "did you mean openai:gpt-5?",
 		"opneai:gpt-5":    `unknown provider "opneai"; known: openai, openai-chat, anthropic, gemini, ollama, vllm, llamacpp, lmstudio, openrouter, groq, mistral, deepseek, xai, azure; did you mean openai:gpt-5?`,
 		"OpenAI:gpt-5":    "did you mean openai:gpt-5?",
+		"grok-4":          "did you mean xai:grok-4?",
+		"mistral-large":   "did you mean mistral:mistral-large?",
+		"llama3.2":        "did you mean ollama:llama3.2?",
+		"qwen3:4b":        "did you mean ollama:qwen3:4b?",
+		"gpt-oss:latest":  "did you mean ollama:gpt-oss:latest?",
 		"openai_chat:x":   "did you mean openai-chat:x?",
 		"mainframe:cobol": `unknown provider "mainframe"; known: openai, openai-chat, anthropic, gemini, ollama, vllm, llamacpp, lmstudio, openrouter, groq, mistral, deepseek, xai, azure`,
 	} {

@@ -1,6 +1,7 @@
 package provider_test
 
 import (
+	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
@@ -129,6 +130,9 @@ func TestServersWithoutKey(t *testing.T) {
 			if !errors.As(err, &e) || e.Code != pawl.CodeAuthentication || !strings.Contains(e.Message, c.env) {
 				t.Errorf("got %v, want an authentication error that names %s", err, c.env)
 			}
+			if e != nil && e.Provider != c.name {
+				t.Errorf("the error is one of %s, want %s: %v", e.Provider, c.name, err)
+			}
 			if r != nil {
 				t.Errorf("a request was sent to %s", r.URL)
 			}
@@ -210,5 +214,26 @@ func TestKeysOfTheEnvironmentStayHome(t *testing.T) {
 	t.Setenv("GROQ_API_KEY", "key-of-groq")
 	if r, err := ask(t, "groq:m", provider.Options{BaseURL: "https://other.example/v1"}); r != nil || err == nil || !strings.Contains(err.Error(), "GROQ_API_KEY is not sent") {
 		t.Errorf("groq at another address: got %v, want an error that says why GROQ_API_KEY is not sent", err)
+	}
+}
+
+// A server's own options are those under its name; one that has none there takes those of the API. Nobody takes another's.
+func TestOptionsOfServers(t *testing.T) {
+	environment(t, "")
+	for _, c := range []struct{ name, want string }{{"groq:m", `"seed":1`}, {"mistral:m", `"seed":2`}, {"openai-chat:m", `"seed":2`}} {
+		seen := new(transport)
+		m, err := provider.Open(c.name, &provider.Options{HTTP: seen, Retries: -1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		req := &pawl.Request{Messages: []pawl.Message{pawl.User("hi")}, Whole: true}
+		req.Settings.Options = map[string]json.RawMessage{"groq": []byte(`{"seed":1}`), "openai-chat": []byte(`{"seed":2}`), "openai": []byte(`{"seed":3}`), "xai": []byte(`{"seed":4}`)}
+		if _, err := pawl.Complete(t.Context(), m, req); err != nil {
+			t.Fatal(err)
+		}
+		b, _ := io.ReadAll(seen.last.Body)
+		if got := string(b); !strings.Contains(got, c.want) || strings.Count(got, "seed") != 1 {
+			t.Errorf("%s: sent %s, want %s alone", c.name, got, c.want)
+		}
 	}
 }

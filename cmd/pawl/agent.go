@@ -8,7 +8,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"unicode"
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/provider"
@@ -18,7 +17,8 @@ import (
 // agentFlags is what run and chat share: the flags that make an agent, and those that keep its transcript.
 type agentFlags struct {
 	Model   string   `placeholder:"PROVIDER:NAME" help:"The model: openai:gpt-5-mini (Responses), anthropic:claude-sonnet-4-5, gemini:NAME, openai-chat:NAME (Chat Completions, which most servers speak), or the name of a server: ollama:NAME, groq:NAME and so on; pawl models list has some."`
-	BaseURL string   `name:"base-url" placeholder:"URL" help:"Where the provider's API is; usually ends in /v1. Default: OPENAI_BASE_URL for openai and openai-chat, then the provider's own. A key of the environment goes there only if it is the provider's own host, that of the environment's address, or this machine."`
+	BaseURL string   `name:"base-url" placeholder:"URL" help:"Where the provider's API is; usually ends in /v1. Default: the provider's variable (OPENAI_BASE_URL, ANTHROPIC_BASE_URL, GEMINI_BASE_URL), then its own address. The provider's key goes there only if it is the provider's own host, that of the variable, or this machine; for others there is --key-env."`
+	KeyEnv  string   `name:"key-env" placeholder:"NAME" help:"The environment variable that holds the API key; it is sent wherever the request goes. Default: the provider's own variable, such as OPENAI_API_KEY."`
 	Driver  string   `enum:"native,react,auto" default:"native" placeholder:"DRIVER" help:"How the model calls tools: native (its own function calling), react (decisions written as text, for models without it), or auto: by what the catalogue says of the model. Default: native."`
 	Format  string   `name:"react-format" enum:"json,text,xml,plain," default:"" placeholder:"FORMAT" help:"How decisions of --driver react (or auto) are written: json, text, xml or plain. Default: json."`
 	System  string   `placeholder:"TEXT" help:"Instructions that stand in front of the conversation."`
@@ -46,18 +46,19 @@ type setup struct {
 // setup makes the agent. Everything that can be wrong with flags and files is found here, before anything is sent.
 func (f *agentFlags) setup(ctx context.Context, sys *system) (s *setup, err error) {
 	if f.Model == "" {
-		return nil, usage("--model openai:gpt-5-mini, --model anthropic:claude-sonnet-4-5, or --model openai-chat:NAME --base-url URL for a server of your own", "no model is named")
+		return nil, usage("--model openai:gpt-5-mini, --model anthropic:claude-sonnet-4-5, --model ollama:qwen3:4b, or --model openai-chat:NAME --base-url URL for a server of your own", "no model is named")
 	}
-	if strings.HasPrefix(f.Model, "openai") && strings.ContainsFunc(strings.TrimSpace(sys.env("OPENAI_API_KEY")), unicode.IsControl) {
-		return nil, usage("set it again, to one line", "OPENAI_API_KEY has a control character in it, such as a line break")
+	key, err := keyFrom(f.KeyEnv, sys.env)
+	if err != nil {
+		return nil, err
 	}
 	known, err := catalogue("--catalog", f.Catalog)
 	if err != nil {
 		return nil, err
 	}
-	model, err := provider.Open(f.Model, &provider.Options{BaseURL: f.BaseURL, Catalog: known})
+	model, err := provider.Open(f.Model, &provider.Options{BaseURL: f.BaseURL, Key: key, Catalog: known})
 	if err != nil {
-		return nil, &failure{statusUsage, err, "--model openai:gpt-5-mini, --model anthropic:claude-sonnet-4-5, or --model openai-chat:NAME"}
+		return nil, &failure{statusUsage, err, "--model openai:gpt-5-mini, --model anthropic:claude-sonnet-4-5, --model ollama:qwen3:4b, and so on; pawl models list has more"}
 	}
 	var layers []pawl.Middleware
 	if model, layers, err = f.driven(model, known, sys); err != nil {
@@ -120,7 +121,7 @@ func (f *agentFlags) setup(ctx context.Context, sys *system) (s *setup, err erro
 	if err := f.rules().Check(tools); err != nil {
 		return nil, &failure{status: statusUsage, err: err, hint: "--allow-tool, --ask-tool and --deny-tool take names, patterns (file_*) and effects (effect:write)"}
 	}
-	return &setup{a, tools, secrets(sys.env, tools), closeSets}, nil
+	return &setup{a, tools, secrets(sys.env, tools, key), closeSets}, nil
 }
 
 // toolChoice finds the choice: the flag, then a file's, then the environment, then auto; "" stands for not given. A name that no tool has is

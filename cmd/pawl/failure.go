@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/provider"
 )
 
 // The exit statuses. They are part of the command's contract.
@@ -91,17 +92,15 @@ func failed(err error) error {
 	err = p // where in the run it happened can be seen above
 	switch p.Code {
 	case pawl.CodeAuthentication:
-		if p.Status == 0 {
-			if strings.Contains(p.Message, "OPENAI_BASE_URL") {
-				return &failure{statusUsage, fmt.Errorf("%s: there is no API key", p.Provider), "set OPENAI_API_KEY; or give --base-url, for a server that needs no key"}
-			}
-			return &failure{status: statusUsage, err: err} // it names the variable
+		variables := strings.Join(provider.KeyVariables(p.Provider), " or ")
+		if p.Status == 0 { // nothing was sent
+			return &failure{statusUsage, err, "put the key into " + variables + ", in one line; or say with --key-env NAME which variable has it"}
 		}
-		return &failure{statusUsage, err, "the server does not accept this API key"}
+		return &failure{statusUsage, err, "the key is wrong, or none was sent: " + variables + " goes to its provider alone; --key-env NAME says which variable has the key for another --base-url"}
 	case pawl.CodePermission:
 		return &failure{statusUsage, err, "this key may not use the model; try another --model"}
 	case pawl.CodeNotFound:
-		return &failure{statusUsage, err, "the server knows no such model, or answers at another --base-url"}
+		return &failure{statusUsage, err, "the server knows no such model, or answers at another --base-url, which usually ends in /v1; pawl models list has names"}
 	case pawl.CodeUnsupported:
 		return &failure{status: statusUsage, err: err}
 	case pawl.CodeInvalidRequest:
@@ -113,7 +112,7 @@ func failed(err error) error {
 	case pawl.CodeRateLimit, pawl.CodeOverloaded, pawl.CodeServer, pawl.CodeNetwork, pawl.CodeTimeout, pawl.CodeStream:
 		hint := "the same command may work later"
 		if p.Code == pawl.CodeNetwork {
-			hint = "is the address right, and the server there?"
+			hint = "is the server running, and the address right? --base-url gives another"
 		}
 		return &failure{statusFailed, err, hint}
 	}

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/pawl-go/pawl"
-	"github.com/pawl-go/pawl/provider/catalog"
 )
 
 // limitFlags bound a run; in a chat each turn is a run.
@@ -70,7 +69,7 @@ func (f *limitFlags) maxCost(model pawl.Model, named string) (float64, error) {
 	}
 	name, id, _ := strings.Cut(named, ":")
 	return 0, usage(fmt.Sprintf(`give it one with --catalog FILE: [{"provider":%q,"id":%q,"price":{"input":1.5,"output":6}}], dollars for a million tokens`,
-		catalog.Owner(name), id), "--max-cost cannot be kept: the price of %s is not known", named)
+		name, id), "--max-cost cannot be kept: the price of %s is not known", named)
 }
 
 // raise says which flag allows more, where a run came to a limit.

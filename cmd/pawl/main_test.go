@@ -37,7 +37,8 @@ func (m unleaked) Run() int {
 
 // The files in testdata read as the manual of the command. They know three commands of their own:
 //
-//	simulate FILE      starts a provider on loopback that answers with the turns in FILE, and points OPENAI_BASE_URL to it
+//	simulate FILE [KEY] starts a provider on loopback that answers with the turns in FILE, and points OPENAI_BASE_URL and SIMULATOR to it;
+//	                   with KEY it wants that key
 //	received FILE      writes the bodies that the provider was sent, one a line
 //	status N pawl …    runs pawl and expects the exit status N
 //	serve FOLDER       serves its files on loopback, at $SERVER, which also stands for its address in their text; /echo answers with the request
@@ -111,8 +112,12 @@ func (w turn) script() script.Turn {
 }
 
 func simulate(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) != 1 {
-		ts.Fatalf("usage: simulate FILE")
+	if neg || len(args) < 1 || len(args) > 2 {
+		ts.Fatalf("usage: simulate FILE [KEY]")
+	}
+	opts := new(pawltest.SimulatorOptions)
+	if len(args) == 2 {
+		opts.Key = args[1]
 	}
 	var turns []turn
 	if err := json.Unmarshal([]byte(ts.ReadFile(args[0])), &turns); err != nil {
@@ -122,11 +127,12 @@ func simulate(ts *testscript.TestScript, neg bool, args []string) {
 	for _, t := range turns {
 		m.Turns = append(m.Turns, t.script())
 	}
-	sim, err := pawltest.NewSimulator(m, nil)
+	sim, err := pawltest.NewSimulator(m, opts)
 	ts.Check(err)
 	ts.Defer(func() { sim.Close() })
 	*ts.Value(simulatorKey{}).(**pawltest.Simulator) = sim
 	ts.Setenv("OPENAI_BASE_URL", sim.URL)
+	ts.Setenv("SIMULATOR", sim.URL) // for providers with another variable
 }
 
 func received(ts *testscript.TestScript, neg bool, args []string) {

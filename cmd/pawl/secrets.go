@@ -4,6 +4,7 @@ import (
 	"context"
 	"iter"
 	"strings"
+	"unicode"
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/provider"
@@ -14,12 +15,32 @@ import (
 // no provider's keys are so short.
 const minKey = 8
 
-// secrets hides the keys of all providers and search services, and the arguments that tools mark as secret.
-func secrets(env func(string) string, tools []*pawl.Tool) *pawl.Redactor {
+// keyFrom reads the key that --key-env names; "" where the flag is not given. A key itself has no place on a command line, where every
+// process of the machine and the shell's history can see it: who writes one there is told so, and it is not repeated.
+func keyFrom(name string, env func(string) string) (string, error) {
+	if name == "" {
+		return "", nil
+	}
+	if key := strings.TrimSpace(env(name)); key != "" {
+		return key, nil
+	}
+	what := "--key-env " + name
+	if strings.ContainsFunc(name, func(c rune) bool { return c != '_' && !unicode.IsUpper(c) && !unicode.IsDigit(c) }) {
+		what = "--key-env"
+	}
+	return "", usage("the flag takes the name of a variable, not a key, as in --key-env MY_KEY", "%s: there is no such environment variable, or it is empty", what)
+}
+
+// secrets hides the keys of all providers and search services, the one that --key-env names, and the arguments that tools mark as secret.
+func secrets(env func(string) string, tools []*pawl.Tool, key string) *pawl.Redactor {
 	r := new(pawl.Redactor)
 	r.AddTools(tools...)
+	keys := []string{key}
 	for _, name := range append(provider.KeyVariables(), search.KeyVariables()...) {
-		if key := strings.TrimSpace(env(name)); len(key) >= minKey {
+		keys = append(keys, strings.TrimSpace(env(name)))
+	}
+	for _, key := range keys {
+		if len(key) >= minKey {
 			_ = r.Add(key) // it is long enough
 		}
 	}

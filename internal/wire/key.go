@@ -3,8 +3,41 @@ package wire
 import (
 	"net"
 	"net/url"
+	"os"
 	"strings"
+	"unicode"
+
+	"github.com/pawl-go/pawl"
 )
+
+// Env is the value of an environment variable without the white space around it: files of secrets end in a line break. The variable "" is
+// empty.
+func Env(name string) string {
+	if name == "" {
+		return ""
+	}
+	return strings.TrimSpace(os.Getenv(name))
+}
+
+// CheckKey refuses a key that no header can hold. The key is not repeated.
+func CheckKey(provider, key string) error {
+	if !strings.ContainsFunc(key, unicode.IsControl) {
+		return nil
+	}
+	return &pawl.ProviderError{Provider: provider, Code: pawl.CodeAuthentication,
+		Message: "the API key has a control character in it, such as a line break"}
+}
+
+// NoKey is the error of a Model without a key, which is told before anything is sent. variable is where its key was looked for.
+func NoKey(provider, variable string) error {
+	return &pawl.ProviderError{Provider: provider, Code: pawl.CodeAuthentication, Message: "no API key: " + variable + " is not set"}
+}
+
+// KeptKey is the error of a Model without a key for the host that it is to ask, while variable holds one for another.
+func KeptKey(provider, variable, host string) error {
+	return &pawl.ProviderError{Provider: provider, Code: pawl.CodeAuthentication,
+		Message: "no API key for " + host + ": " + variable + " is not sent to an address that is not its provider's"}
+}
 
 // MayHaveKey reports whether a key of the environment may go to an address that a program or a flag gave: to a host that is one of own (the
 // provider's, and the one that the environment names beside the key), or below it, and to this machine, whose servers are the user's. Elsewhere

@@ -1,6 +1,29 @@
 package wire
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
+
+// Whatever is wrong with a key, the error names where it is looked for, and not the key.
+func TestKeyErrors(t *testing.T) {
+	t.Setenv("A_KEY", " sk-1\n")
+	if got := Env("A_KEY") + Env(""); got != "sk-1" {
+		t.Errorf("got the key %q, want sk-1", got)
+	}
+	if err := CheckKey("p", "sk-1"); err != nil {
+		t.Error(err)
+	}
+	for want, err := range map[string]error{
+		"p: authentication: the API key has a control character in it, such as a line break":                      CheckKey("p", "sk-1\nsk-2"),
+		"p: authentication: no API key: A_KEY is not set":                                                         NoKey("p", "A_KEY"),
+		"p: authentication: no API key for x.example: A_KEY is not sent to an address that is not its provider's": KeptKey("p", "A_KEY", "x.example"),
+	} {
+		if err == nil || err.Error() != want || strings.Contains(err.Error(), "sk-1") {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+}
 
 func TestMayHaveKey(t *testing.T) {
 	for address, want := range map[string]bool{

@@ -55,10 +55,18 @@ func Read(provider string, body io.Reader, size int64, whole bool, dec Decoder) 
 		}
 		return dec.Whole(all.Bytes())
 	}
+	var title string // of what may be no stream at all; events may follow a line that is garbage
+	if isPage(head) {
+		title = page(head)
+	}
 	for {
 		ev, err := events.Next()
 		if err == io.EOF {
-			return dec.End()
+			err := dec.End()
+			if title != "" && err != nil {
+				return &pawl.ProviderError{Provider: provider, Code: pawl.CodeStream, Message: title + "; is the base URL that of the API?", Retryable: true, Err: err}
+			}
+			return err
 		}
 		if err != nil {
 			return cut(provider, err)
@@ -102,6 +110,12 @@ func looksLikeJSON(b []byte) bool {
 		}
 	}
 	return false
+}
+
+// isPage reports whether a body begins like a page for people, which proxies and portals answer with status 200, too.
+func isPage(b []byte) bool {
+	b = bytes.TrimSpace(b[:min(len(b), 512)])
+	return len(b) > 0 && b[0] == '<'
 }
 
 const (

@@ -43,13 +43,12 @@
 package anthropic
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"net/url"
-	"os"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/wire"
@@ -125,15 +124,9 @@ func New(model string, o *Options) *Model {
 		o = new(Options)
 	}
 	m := &Model{name: model, betas: o.Betas}
-	base, key := o.BaseURL, o.Key
-	if base == "" {
-		base = os.Getenv("ANTHROPIC_BASE_URL")
-	}
-	if base == "" {
-		base = DefaultBaseURL
-	}
-	if key == "" && (o.BaseURL == "" || wire.MayHaveKey(o.BaseURL, os.Getenv("ANTHROPIC_BASE_URL"), DefaultBaseURL)) {
-		key = os.Getenv("ANTHROPIC_API_KEY")
+	base, key := cmp.Or(o.BaseURL, wire.Env("ANTHROPIC_BASE_URL"), DefaultBaseURL), o.Key
+	if key == "" && (o.BaseURL == "" || wire.MayHaveKey(o.BaseURL, wire.Env("ANTHROPIC_BASE_URL"), DefaultBaseURL)) {
+		key = wire.Env("ANTHROPIC_API_KEY")
 	}
 	u, err := url.Parse(strings.TrimSpace(base))
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
@@ -166,17 +159,16 @@ func New(model string, o *Options) *Model {
 	if b := m.betaHeader(nil); b != "" {
 		h.Set("Anthropic-Beta", b)
 	}
+	if m.err = wire.CheckKey(provider, key); m.err != nil {
+		return m
+	}
 	switch {
-	case strings.ContainsFunc(key, unicode.IsControl):
-		m.err = &pawl.ProviderError{Provider: provider, Code: pawl.CodeAuthentication,
-			Message: "the API key has a control character in it, such as a line break"}
 	case key != "" && m.vertex:
 		h.Set("Authorization", "Bearer "+key)
 	case key != "":
 		h.Set("X-Api-Key", key)
 	case !m.compatible && !m.vertex && h.Get("X-Api-Key") == "" && h.Get("Authorization") == "":
-		m.err = &pawl.ProviderError{Provider: provider, Code: pawl.CodeAuthentication,
-			Message: "no API key: set ANTHROPIC_API_KEY or Options.Key (or ANTHROPIC_BASE_URL, for a server that needs none)"}
+		m.err = wire.NoKey(provider, "ANTHROPIC_API_KEY")
 	}
 	return m
 }

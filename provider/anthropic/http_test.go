@@ -158,7 +158,7 @@ func TestKeys(t *testing.T) {
 		o    anthropic.Options
 		want string
 	}{
-		{anthropic.Options{HTTP: none}, "error authentication: no API key: set ANTHROPIC_API_KEY"},
+		{anthropic.Options{HTTP: none}, "error authentication: no API key: ANTHROPIC_API_KEY is not set"},
 		{anthropic.Options{HTTP: none, Key: "a\nb"}, "error authentication: the API key has a control character"},
 		{anthropic.Options{HTTP: none, BaseURL: "ftp://k@x"}, "error invalid_request: the base URL is not an http or https address"},
 	} {

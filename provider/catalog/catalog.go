@@ -28,7 +28,7 @@ var embedded []byte
 
 // Model is what is known of one model behind one provider. A nil or zero field is not known.
 type Model struct {
-	Provider  string   `json:"provider"`          // as in front of the colon of a model's name
+	Provider  string   `json:"provider"`          // as in front of the colon of a model's name; openai-chat is read as openai, whose models it reaches
 	ID        string   `json:"id"`                // the provider's name of it
 	Aliases   []string `json:"aliases,omitempty"` // other names that the provider has for it
 	Calling   *bool    `json:"calling,omitempty"` // it calls tools natively
@@ -66,7 +66,10 @@ type Catalog struct {
 }
 
 // Default returns the catalogue that comes with the program.
-var Default = sync.OnceValue(func() *Catalog {
+func Default() *Catalog { return inside() }
+
+// inside is read when it is first asked for.
+var inside = sync.OnceValue(func() *Catalog {
 	c, err := Parse(embedded)
 	if err != nil {
 		panic("models.json: " + err.Error()) // a mistake in the program's own text
@@ -87,6 +90,7 @@ func Parse(data []byte) (*Catalog, error) {
 	}
 	for i := range c.models {
 		m := &c.models[i]
+		m.Provider = owner(m.Provider)
 		if err := m.check(); err != nil {
 			return nil, fmt.Errorf("model %d, %s: %w", i+1, m.Name(), err)
 		}
@@ -137,19 +141,19 @@ func (m *Model) check() error {
 	return nil
 }
 
-// Models returns a copy of the list, in its order. With a provider, only its own.
+// Models returns a copy of the list, in its order. With a provider, only its own. What a Model points to must not be changed.
 func (c *Catalog) Models(provider string) []Model {
 	list := []Model{}
 	for _, m := range c.models {
-		if provider == "" || m.Provider == Owner(provider) {
-			list = append(list, m) // what it points to is not written to
+		if provider == "" || m.Provider == owner(provider) {
+			list = append(list, m)
 		}
 	}
 	return list
 }
 
-// Owner returns the provider whose models a name of package provider reaches: that of openai-chat is openai.
-func Owner(provider string) string {
+// owner returns the provider whose models a name of package provider reaches: that of openai-chat is openai.
+func owner(provider string) string {
 	if provider == "openai-chat" {
 		return "openai" // another API to the same models
 	}

@@ -106,6 +106,30 @@ func TestParseSaysWhatIsWrong(t *testing.T) {
 	}
 }
 
+// Whatever file is given, it is refused or each of its models is found by all its names.
+func FuzzParse(f *testing.F) {
+	f.Add([]byte(small))
+	f.Add([]byte(`[{"provider":"openrouter","id":"openai/a","efforts":["low"],"price":{"input":1,"output":2,"long":{"above":3,"input":4,"output":5}}}]`))
+	f.Add([]byte(`[{"provider":"openai-chat","id":"a"},{"provider":"p","id":"a:b/c","aliases":["d"]}]`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		c, err := catalog.Parse(data)
+		if err != nil {
+			return
+		}
+		for _, m := range c.Models("") {
+			for _, id := range append([]string{m.ID}, m.Aliases...) {
+				got, ok := c.Find(m.Provider, id)
+				if diff := cmp.Diff(got, m); !ok || diff != "" {
+					t.Errorf("%s by the name %s, got -, want +\n%s", m.Name(), id, diff)
+				}
+				if _, assumed := c.Lookup(m.Provider + ":" + id); len(assumed) > 1 || m.Calling != nil && assumed != nil {
+					t.Errorf("%s by the name %s: assumes %q", m.Name(), id, assumed)
+				}
+			}
+		}
+	})
+}
+
 func Example() {
 	m, assumed := catalog.Default().Lookup("openai:gpt-5-mini")
 	fmt.Println(m.Window, *m.Calling, assumed)

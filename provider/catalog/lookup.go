@@ -14,7 +14,7 @@ var makers = map[string]string{"google": "gemini", "x-ai": "xai", "mistralai": "
 // Lookup returns what is known of the model that name, "PROVIDER:MODEL", stands for, and a sentence for each thing that was assumed: that a
 // dated snapshot is like the model it is of, an Ollama model like the others of its family, a model behind OpenRouter like the one at its maker, or, of
 // a model of which that is not known, that it calls tools. Without assumptions it returns nil. The Model always has the Provider and ID of name,
-// and Calling. A nil Catalog is Default.
+// and Calling; what it points to must not be changed. A nil Catalog is Default.
 func (c *Catalog) Lookup(name string) (Model, []string) {
 	provider, id, _ := strings.Cut(name, ":")
 	var assumed []string
@@ -72,7 +72,7 @@ func (c *Catalog) Find(provider, id string) (Model, bool) {
 	if c == nil {
 		c = Default()
 	}
-	if i, ok := c.names[Owner(provider)+":"+id]; ok {
+	if i, ok := c.names[owner(provider)+":"+id]; ok {
 		return c.models[i], true
 	}
 	return Model{}, false

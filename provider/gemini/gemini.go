@@ -24,14 +24,13 @@
 package gemini
 
 import (
+	"cmp"
 	"context"
 	"iter"
 	"net/http"
 	"net/url"
-	"os"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/wire"
@@ -101,10 +100,10 @@ func New(model string, o *Options) *Model {
 		o = new(Options)
 	}
 	m := &Model{name: model}
-	base := first(o.BaseURL, os.Getenv("GEMINI_BASE_URL"), DefaultBaseURL)
+	base := cmp.Or(o.BaseURL, wire.Env("GEMINI_BASE_URL"), DefaultBaseURL)
 	key := o.Key
-	if key == "" && (o.BaseURL == "" || wire.MayHaveKey(o.BaseURL, os.Getenv("GEMINI_BASE_URL"), "https://googleapis.com")) {
-		key = first(strings.TrimSpace(os.Getenv("GEMINI_API_KEY")), strings.TrimSpace(os.Getenv("GOOGLE_API_KEY"))) // files of secrets end in a line break
+	if key == "" && (o.BaseURL == "" || wire.MayHaveKey(o.BaseURL, wire.Env("GEMINI_BASE_URL"), "https://googleapis.com")) {
+		key = cmp.Or(wire.Env("GEMINI_API_KEY"), wire.Env("GOOGLE_API_KEY"))
 	}
 	u, err := url.Parse(strings.TrimSpace(base))
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
@@ -125,26 +124,16 @@ func New(model string, o *Options) *Model {
 	if o.Subset {
 		m.tools.Form, m.output.Form = subsetForm, subsetOutputForm
 	}
+	if m.err = wire.CheckKey(provider, key); m.err != nil {
+		return m
+	}
 	switch {
-	case strings.ContainsFunc(key, unicode.IsControl):
-		m.err = &pawl.ProviderError{Provider: provider, Code: pawl.CodeAuthentication,
-			Message: "the API key has a control character in it, such as a line break"}
 	case key != "":
 		m.client.Header.Set("X-Goog-Api-Key", key)
 	case m.google && m.client.Header.Get("Authorization") == "":
-		m.err = &pawl.ProviderError{Provider: provider, Code: pawl.CodeAuthentication,
-			Message: "no API key: set GEMINI_API_KEY or Options.Key (or GEMINI_BASE_URL, for a server that needs none)"}
+		m.err = wire.NoKey(provider, "GEMINI_API_KEY (or GOOGLE_API_KEY)")
 	}
 	return m
-}
-
-func first(values ...string) string {
-	for _, v := range values {
-		if v != "" {
-			return v
-		}
-	}
-	return ""
 }
 
 // A dialect is what the host makes a difference to.
@@ -188,7 +177,7 @@ func (m *Model) stream(ctx context.Context, req *pawl.Request, yield func(pawl.D
 	if err != nil {
 		return err
 	}
-	name := first(req.Model, m.name)
+	name := cmp.Or(req.Model, m.name)
 	body, err := wire.Body(func(dst []byte) ([]byte, error) { return m.encode(dst, name, tools, m.output.Get(req.Output), req) })
 	if err != nil {
 		return err

@@ -1,11 +1,15 @@
 package gemini
 
-import "github.com/pawl-go/pawl"
+import (
+	"cmp"
+
+	"github.com/pawl-go/pawl"
+)
 
 var _ pawl.OutputHolder = (*Model)(nil)
 
 // HoldsOutput reports whether the model takes a schema for its reply beside tools. Models before Gemini 3 refuse the two together.
 func (m *Model) HoldsOutput(req *pawl.Request) bool {
-	v := version(first(req.Model, m.name))
+	v := version(cmp.Or(req.Model, m.name))
 	return v == 0 || v >= 3
 }

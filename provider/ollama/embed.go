@@ -13,7 +13,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"os"
 	"strings"
 	"time"
 
@@ -70,7 +69,7 @@ func NewEmbedder(model string, dimensions int, o *Options) *Embedder {
 	}
 	key := o.Key
 	if key == "" && wire.MayHaveKey(u.String()) {
-		key = strings.TrimSpace(os.Getenv("OLLAMA_API_KEY"))
+		key = wire.Env("OLLAMA_API_KEY")
 	}
 	u.Path = strings.TrimSuffix(strings.TrimSuffix(u.Path, "/"), "/v1") + "/"
 	e.url = u.JoinPath("api", "embed")

@@ -9,7 +9,7 @@ import (
 )
 
 var chatAPI = &api{
-	provider: "openai-chat",
+	id:       "openai-chat",
 	path:     "chat/completions",
 	maxID:    40,
 	rules:    &wire.Rules{Rules: pawl.RulesOf("openai-chat")},

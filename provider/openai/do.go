@@ -22,7 +22,7 @@ func (m *Model) stream(ctx context.Context, req *pawl.Request, yield func(pawl.D
 	if m.err != nil {
 		return m.err
 	}
-	req, more := m.rules.Heal(ctx, req, req.Settings.Options[m.provider], yield)
+	req, more := m.rules.Heal(ctx, req, m.options(req), yield)
 	if !more {
 		return wire.ErrStopped
 	}

@@ -20,7 +20,7 @@ type Embedder struct {
 var _ store.Embedder = (*Embedder)(nil)
 
 // embeddingsAPI is one of which only the path and the errors are used.
-var embeddingsAPI = &api{provider: "openai", path: "embeddings"}
+var embeddingsAPI = &api{id: "openai", path: "embeddings"}
 
 // NewEmbedder returns the named embedding model, such as text-embedding-3-small. dimensions asks for shorter vectors than the model's own; 0: its own.
 // Options are those of a Model. A mistake in them is reported by the first request.

@@ -42,12 +42,20 @@ func (d *dialect) encode(dst []byte, name string, tools *wire.Toolset, output wi
 	if err := tools.Refuse(d.provider, req.Choice); err != nil {
 		return dst, err
 	}
-	e.Begin(req.Settings.Options[d.provider])
+	e.Begin(d.options(req))
 	if e.Key("model") {
 		e.String(name)
 	}
 	d.api.encode(&e, req)
 	return e.Finish()
+}
+
+// options are what a request says in the server's own words: under the name of the server, else under that of the API.
+func (d *dialect) options(req *pawl.Request) []byte {
+	if o, ok := req.Settings.Options[d.provider]; ok {
+		return o
+	}
+	return req.Settings.Options[d.id]
 }
 
 // sampling writes the settings that both APIs name alike.

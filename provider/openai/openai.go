@@ -30,10 +30,8 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/url"
-	"os"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/pawl-go/pawl"
 	dialects "github.com/pawl-go/pawl/internal/dialect"
@@ -87,7 +85,7 @@ type Options struct {
 
 // Server is how another server than OpenAI's wants to be asked. Package provider has a list of them.
 type Server struct {
-	Name      string // in errors, and for what only this server does
+	Name      string // in errors, in Settings.Options, and for what only this server does
 	BaseURL   string // "": there is no default, the person must give one
 	BaseEnv   string // the environment variable with the address; "": there is none
 	KeyEnv    string // the environment variable with the key; "": there is none
@@ -126,25 +124,25 @@ func newModel(a *api, model string, o *Options) *Model {
 	if server == nil {
 		server = &Server{BaseURL: DefaultBaseURL, BaseEnv: "OPENAI_BASE_URL", KeyEnv: "OPENAI_API_KEY"}
 	}
-	base, key := cmp.Or(o.BaseURL, environment(server.BaseEnv), server.BaseURL), o.Key
-	if key == "" && (o.BaseURL == "" || server.BaseURL == "" || wire.MayHaveKey(o.BaseURL, environment(server.BaseEnv), server.BaseURL)) {
-		key = environment(server.KeyEnv)
+	base, key := cmp.Or(o.BaseURL, wire.Env(server.BaseEnv), server.BaseURL), o.Key
+	if key == "" && (o.BaseURL == "" || server.BaseURL == "" || wire.MayHaveKey(o.BaseURL, wire.Env(server.BaseEnv), server.BaseURL)) {
+		key = wire.Env(server.KeyEnv)
 	}
 	if base == "" {
-		m.dialect = newDialect(a, "")
-		m.err = &pawl.ProviderError{Provider: a.provider, Code: pawl.CodeInvalidRequest,
+		m.dialect = newDialect(a, server.Name, "")
+		m.err = &pawl.ProviderError{Provider: m.provider, Code: pawl.CodeInvalidRequest,
 			Message: "no base URL: " + server.Name + " has no address of its own; give one, or set " + server.BaseEnv}
 		return m
 	}
 	u, err := url.Parse(strings.TrimSpace(base))
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		// The address is not repeated: it may hold a key.
-		m.dialect = newDialect(a, "")
-		m.err = &pawl.ProviderError{Provider: a.provider, Code: pawl.CodeInvalidRequest,
+		m.dialect = newDialect(a, server.Name, "")
+		m.err = &pawl.ProviderError{Provider: m.provider, Code: pawl.CodeInvalidRequest,
 			Message: "the base URL is not an http or https address such as " + DefaultBaseURL}
 		return m
 	}
-	m.dialect = newDialect(a, u.Hostname())
+	m.dialect = newDialect(a, server.Name, u.Hostname())
 	m.catalog, m.own = o.Catalog, toFacts(o.Catalog, model)
 	m.mistral = m.mistral || server.Name == "mistral" // behind a gateway, too
 	keyless := server.Keyless || o.Server == nil && m.compatible
@@ -152,43 +150,31 @@ func newModel(a *api, model string, o *Options) *Model {
 		u.Path = "/"
 	}
 	m.url = u.JoinPath(a.path)
-	m.client = wire.Client{Provider: a.provider, Header: wire.Header(o.Header), Key: key, HTTP: o.HTTP, Retries: wire.Retries(o.Retries),
+	m.client = wire.Client{Provider: m.provider, Header: wire.Header(o.Header), Key: key, HTTP: o.HTTP, Retries: wire.Retries(o.Retries),
 		Timeouts: wire.Timeouts{Connect: o.ConnectTimeout, FirstByte: o.FirstByteTimeout, Silence: o.SilenceTimeout},
 		Decoder:  m.decode, ToError: m.toError}
 	m.jsonObject = server.JSONObject
 	m.tools.Form, m.output.Form = m.form(o.Strict), outputForm
+	if m.err = wire.CheckKey(m.provider, key); m.err != nil {
+		return m
+	}
 	switch {
-	case strings.ContainsFunc(key, unicode.IsControl):
-		m.err = &pawl.ProviderError{Provider: a.provider, Code: pawl.CodeAuthentication,
-			Message: "the API key has a control character in it, such as a line break"}
 	case key != "" && server.KeyHeader != "":
 		m.client.Header.Set(server.KeyHeader, key)
 	case key != "":
 		m.client.Header.Set("Authorization", "Bearer "+key)
 	case !keyless && m.client.Header.Get("Authorization") == "" && (server.KeyHeader == "" || m.client.Header.Get(server.KeyHeader) == ""):
-		message := "no API key: set " + server.KeyEnv + " or Options.Key"
-		if environment(server.KeyEnv) != "" {
-			message = "no API key for " + u.Hostname() + ": " + server.KeyEnv + " is not sent to an address that is not its provider's; give the key with the address (Options.Key)"
+		m.err = wire.NoKey(m.provider, server.KeyEnv)
+		if wire.Env(server.KeyEnv) != "" {
+			m.err = wire.KeptKey(m.provider, server.KeyEnv, u.Hostname())
 		}
-		if o.Server == nil {
-			message += " (or OPENAI_BASE_URL, for a server that needs none)"
-		}
-		m.err = &pawl.ProviderError{Provider: a.provider, Code: pawl.CodeAuthentication, Message: message}
 	}
 	return m
 }
 
-// environment is the variable's value without the white space around it: files of secrets end in a line break.
-func environment(name string) string {
-	if name == "" {
-		return ""
-	}
-	return strings.TrimSpace(os.Getenv(name))
-}
-
 // api is what differs between the two APIs beside the form of their bodies.
 type api struct {
-	provider string // in errors, in Settings.Options, and in front of Opaque tags
+	id       string // in Settings.Options, in front of Opaque tags, and in errors of OpenAI's own
 	path     string
 	maxID    int // the longest call id that is accepted
 	rules    *wire.Rules
@@ -200,6 +186,7 @@ type api struct {
 // A dialect is how one server speaks an API.
 type dialect struct {
 	*api
+	provider   string // in errors: the server's name, where it has one
 	tag        string // of Opaque
 	compatible bool   // not OpenAI's own server
 	mistral    bool   // call ids of nine letters and digits, nothing else
@@ -208,8 +195,8 @@ type dialect struct {
 	own        facts // of the model that it was made for
 }
 
-func newDialect(a *api, host string) dialect {
-	d := dialect{api: a, tag: a.provider}
+func newDialect(a *api, provider, host string) dialect {
+	d := dialect{api: a, provider: cmp.Or(provider, a.id), tag: a.id}
 	if host != "" && host != "api.openai.com" {
 		d.tag += "@" + host
 		d.compatible = !strings.HasSuffix(host, ".openai.com") && !strings.HasSuffix(host, ".openai.azure.com")

@@ -11,7 +11,7 @@ import (
 )
 
 var responsesAPI = &api{
-	provider: "openai",
+	id:       "openai",
 	path:     "responses",
 	maxID:    64,
 	rules:    &wire.Rules{Rules: pawl.RulesOf("openai-responses"), Heads: []string{"previous_response_id", "conversation"}},

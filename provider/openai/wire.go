@@ -28,7 +28,7 @@ func DecodeChat(status int, sse bool, body []byte) (*pawl.Response, error) {
 }
 
 func encodeBody(a *api, req *pawl.Request) ([]byte, error) {
-	d := newDialect(a, "")
+	d := newDialect(a, "", "")
 	tools := wire.NoTools
 	if len(req.Tools) > 0 {
 		var err error
@@ -40,7 +40,7 @@ func encodeBody(a *api, req *pawl.Request) ([]byte, error) {
 }
 
 func decodeBody(a *api, status int, sse bool, body []byte) (*pawl.Response, error) {
-	d := newDialect(a, "")
+	d := newDialect(a, "", "")
 	if status != 0 && (status < 200 || status > 299) {
 		return nil, d.toError(status, nil, body, time.Time{})
 	}
