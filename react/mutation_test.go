@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/react"
@@ -218,11 +219,21 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
+// Reading eight times as much takes eight times as long, not 64 times: the beginnings are those that can be followed by anything.
 func TestReadTakesLinearTime(t *testing.T) {
-	for _, piece := range []string{"{", "[", `{"a":`, "Action Input: {\n", "Action: {'a\n", "<args>{", "```\n", "<tool>", "Observation:\n", "{x}"} {
-		text := strings.Repeat(piece, 1<<16/len(piece))
-		for _, form := range react.Formats() {
-			react.Read(text, form) // minutes, if it were not
+	for _, piece := range []string{"{", "[", `{"a":`, "Action Input: {\n", "Action: {'a\n", "<args>{", "```\n", "<tool>", "Observation:\n", "{x}",
+		"Thought: a\n", "Answer: a\n", "Action: a b\n", "Final Answer: x\n", "<thought>a</thought>", "<answer>", `{"thought":"a","type":"final_answer","answer":"`, "\n   "} {
+		timed := func(size int) time.Duration {
+			text := strings.Repeat(piece, size/len(piece)) + "\nAction: x\nAction Input: {}"
+			began := time.Now()
+			for _, form := range []react.Format{react.Text, react.XML} {
+				react.Read(text, form)
+			}
+			return time.Since(began)
+		}
+		small, large := timed(1<<14), timed(1<<17)
+		if large > time.Second && large > 30*small {
+			t.Errorf("%q: %v for eight times what took %v", piece, large, small)
 		}
 	}
 }

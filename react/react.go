@@ -18,6 +18,8 @@
 // arguments as text inside JSON. It is not patient with what was made up: what follows the first action was written before its
 // result was known, so it is cut there, and an observation that the model wrote itself is never believed.
 //
+// An answer is told while it is written, in formats JSON and XML: there its beginning shows that nothing else can come of the reply.
+//
 // A decision that cannot be read or carried out leaves a notice, DecisionExtractionFailed or DecisionValidationFailed, and is told
 // to the model. Unknown tools and bad arguments are told so too; with Lenient they are calls like any other, and the
 // pipeline answers them.
@@ -30,6 +32,7 @@ import (
 	"iter"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/pawl-go/pawl"
@@ -161,12 +164,13 @@ func (m *Model) run(ctx context.Context, req *pawl.Request, out *reply) error {
 		if attempt > 1 && req.Key != "" {
 			inner.Key = req.Key + pawl.Key("/retry"+strconv.Itoa(attempt-1))
 		}
-		resp, err := out.ask(ctx, m.inner, inner, nil)
+		telling := m.teller(req, out)
+		resp, err := out.ask(ctx, m.inner, inner, telling.part())
 		if err != nil {
 			return err
 		}
 		text := resp.Message.Text()
-		if resp.Finish == pawl.FinishContentFilter || resp.Finish == pawl.FinishError {
+		if broken := resp.Finish == pawl.FinishContentFilter || resp.Finish == pawl.FinishError; broken && (m.opts.FinalViaInference || !m.answers(text)) {
 			return out.end(resp, pawl.Text{Text: text})
 		}
 		stage, d, calls, faults := m.decide(req, resp)
@@ -175,6 +179,9 @@ func (m *Model) run(ctx context.Context, req *pawl.Request, out *reply) error {
 				if err := out.notice(NoticeMended, d.Notes[0], map[string]any{"notes": d.Notes}); err != nil {
 					return err
 				}
+			}
+			if telling.begun() {
+				return telling.end(resp, d)
 			}
 			return m.finish(ctx, req, resp, d, calls, out)
 		}
@@ -232,6 +239,12 @@ func (m *Model) decide(req *pawl.Request, resp *pawl.Response) (stage string, d 
 	return stage, d, calls, faults
 }
 
+// answers reports whether text is an answer, or the beginning of one that stands.
+func (m *Model) answers(text string) bool {
+	d, err := m.read(text)
+	return err == nil && d.Type == FinalAnswer && strings.TrimSpace(d.Answer) != ""
+}
+
 func (m *Model) read(text string) (Decision, error) {
 	if f := m.opts.Decision; f != nil {
 		return readForm(text, f)
@@ -242,13 +255,7 @@ func (m *Model) read(text string) (Decision, error) {
 // finish gives the decision back as a reply.
 func (m *Model) finish(ctx context.Context, req *pawl.Request, resp *pawl.Response, d Decision, calls []pawl.ToolCall, out *reply) error {
 	own, _ := splitThinking(resp.Message)
-	parts := make([]pawl.Part, 0, len(calls)+2)
-	if own != "" {
-		parts = append(parts, pawl.Reasoning{Text: own, Opaque: ownReasoning})
-	}
-	if d.Thought != "" {
-		parts = append(parts, pawl.Reasoning{Text: d.Thought})
-	}
+	parts := thoughts(own, d.Thought)
 	if len(calls) > 0 {
 		for _, c := range calls {
 			parts = append(parts, c)
@@ -274,7 +281,7 @@ func (m *Model) finish(ctx context.Context, req *pawl.Request, resp *pawl.Respon
 	if m.opts.FinalSettings != nil {
 		final.Settings = *m.opts.FinalSettings
 	}
-	resp, err := out.ask(ctx, model, final, out.text)
+	resp, err := out.ask(ctx, model, final, out.texts)
 	if err != nil {
 		return err
 	}

@@ -19,6 +19,14 @@ import (
 // answer with nothing between them are no decision.
 func Read(text string, f Format) (Decision, error) {
 	_, text = cutThinking(text)
+	if d, ok := readOpened(text, f); ok {
+		return d, nil
+	}
+	return readAny(text, f)
+}
+
+// readAny is Read of text that has no thinking before it.
+func readAny(text string, f Format) (Decision, error) {
 	switch f {
 	case Plain:
 		return readPlain(text)
@@ -198,6 +206,13 @@ var errBoth = errors.New("the reply holds both an action and a final answer; giv
 func assemble(sections []section, text string) (d Decision, err error) {
 	fenced := fenceOpen.MatchString(text)
 	var calls []Call
+	var thoughts []string
+	think := func(text string) {
+		if text = strings.TrimSpace(text); text != "" {
+			thoughts = append(thoughts, text)
+		}
+	}
+	acts := actsLater(sections)
 	answered := false
 	final := hasFinal(sections, text)
 loop:
@@ -205,30 +220,30 @@ loop:
 		body := strings.TrimSpace(s.text)
 		switch s.kind {
 		case noKind:
-			d.Thought = strings.TrimSpace(fenceOpen.ReplaceAllString(s.text, ""))
-			if strings.Trim(d.Thought, "`") == "" {
-				d.Thought = ""
+			if words := strings.TrimSpace(fenceOpen.ReplaceAllString(s.text, "")); strings.Trim(words, "`") != "" {
+				think(words)
 			}
 		case thoughtKind:
 			if len(calls) == 0 {
-				d.Thought = strings.TrimSpace(d.Thought + "\n" + body)
+				think(body)
 			}
 		case actionKind:
 			if value, n := leadingJSON(s.text); n > 0 { // Action: {"action": …, "action_input": …}
 				inner, ok := decisionOf([]byte(value))
 				if ok {
-					inner.Thought = strings.TrimSpace(d.Thought + "\n" + inner.Thought)
+					think(inner.Thought)
+					inner.Thought = strings.Join(thoughts, "\n")
 					return inner, nil
 				}
 			}
 			name, _, _ := strings.Cut(body, "\n")
 			if strings.Contains(strings.TrimSpace(name), " ") && i+1 < len(sections) && sections[i+1].kind == actionKind {
-				d.Thought = strings.TrimSpace(d.Thought + "\n" + body) // words about the action that follows
+				think(body) // words about the action that follows
 				continue
 			}
 			calls = append(calls, Call{Tool: strings.Trim(name, " \t\r\"'`*.")})
 			if strings.EqualFold(calls[len(calls)-1].Tool, "final answer") && i+1 < len(sections) && sections[i+1].kind == inputKind {
-				d.Type, d.Answer = FinalAnswer, strings.TrimSpace(sections[i+1].text)
+				d.Type, d.Answer, d.Thought = FinalAnswer, strings.TrimSpace(sections[i+1].text), strings.Join(thoughts, "\n")
 				return d, nil
 			}
 		case inputKind:
@@ -248,8 +263,8 @@ loop:
 			d.Notes = append(d.Notes, "cut off an observation that the model wrote itself")
 			break loop
 		case answerKind:
-			if final && !isFinal(text[s.start:s.body]) || len(calls) == 0 && actsLater(sections[i+1:]) {
-				d.Thought = strings.TrimSpace(d.Thought + "\n" + body)
+			if final && !isFinal(text[s.start:s.body]) || len(calls) == 0 && !strings.HasPrefix(text[s.start:s.body], "<") && acts[i] {
+				think(body)
 				continue
 			}
 			if len(calls) > 0 {
@@ -275,7 +290,7 @@ loop:
 			break loop
 		}
 	}
-	d.Thought = strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(d.Thought), "```"))
+	d.Thought = strings.TrimSpace(strings.TrimSuffix(strings.Join(thoughts, "\n"), "```"))
 	switch {
 	case answered:
 		d.Type = FinalAnswer
@@ -295,20 +310,26 @@ func hasFinal(sections []section, text string) bool {
 	return slices.ContainsFunc(sections, func(s section) bool { return s.kind == answerKind && isFinal(text[s.start:s.body]) })
 }
 
-// actsLater reports whether a whole action follows before any observation: what was called an answer leads up to it.
-func actsLater(sections []section) bool {
-	for i, s := range sections {
-		switch {
-		case s.kind == observationKind:
-			return false
-		case s.kind == actionKind && i+1 < len(sections) && sections[i+1].kind == inputKind:
-			return true
+// actsLater tells of each section whether a whole action follows it before any observation: what was called an answer there leads
+// up to it.
+func actsLater(sections []section) []bool {
+	acts := make([]bool, len(sections))
+	for i := len(sections) - 2; i >= 0; i-- {
+		switch next := sections[i+1]; {
+		case next.kind == observationKind:
+		case next.kind == actionKind && i+2 < len(sections) && sections[i+2].kind == inputKind:
+			acts[i] = true
+		default:
+			acts[i] = acts[i+1]
 		}
 	}
-	return false
+	return acts
 }
 
-func isFinal(label string) bool { return strings.Contains(strings.ToLower(label), "final") }
+// isFinal reports whether label can only be that of the answer: a tag, or "Final Answer:".
+func isFinal(label string) bool {
+	return strings.HasPrefix(label, "<") || strings.Contains(strings.ToLower(label), "final")
+}
 
 // inputOf reads what stands after "Action Input:".
 func inputOf(text string, fenced bool, d *Decision) json.RawMessage {
@@ -364,12 +385,12 @@ func readPlain(text string) (Decision, error) {
 
 // cutThinking splits off what a model thought between <think> tags. Thinking that does not end leaves nothing.
 func cutThinking(text string) (thought, rest string) {
-	s, opened := strings.CutPrefix(strings.TrimSpace(text), "<think>")
+	s, opened := strings.CutPrefix(strings.TrimLeft(text, " \t\r\n"), "<think>")
 	i := strings.Index(s, "</think>")
 	switch {
 	case i < 0 && opened:
 		return strings.TrimSpace(s), ""
-	case i < 0 || !opened && strings.Contains(s[:i], `{"`): // a decision that speaks of the tag
+	case i < 0 || !opened && (strings.Contains(s[:i], `{"`) || decisionStart.MatchString(s)): // a decision that speaks of the tag
 		return "", text
 	}
 	return strings.TrimSpace(s[:i]), s[i+len("</think>"):]
@@ -378,10 +399,11 @@ func cutThinking(text string) (thought, rest string) {
 // splitThinking returns what the model thought outside of its decision, and its text without that.
 func splitThinking(m pawl.Message) (thought, rest string) {
 	thought, rest = cutThinking(m.Text())
+	own := ""
 	for _, p := range m.Parts {
 		if r, ok := p.(pawl.Reasoning); ok {
-			thought = strings.TrimSpace(r.Text + "\n" + thought)
+			own += r.Text
 		}
 	}
-	return thought, rest
+	return strings.TrimSpace(own + "\n" + thought), rest
 }

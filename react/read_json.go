@@ -158,13 +158,22 @@ func decisionOf(value []byte) (d Decision, ok bool) {
 	d.Answer, d.Args = "", args
 	var list []json.RawMessage
 	if json.Unmarshal(calls, &list) == nil {
-		for _, raw := range list {
+		all := d.calls()
+		for i, raw := range list {
 			c, _ := decisionOf(unwrapFunction(raw))
-			if d.Tool == "" {
-				d.Tool, d.Args = c.Tool, c.Args
-			} else if !(c.Tool == d.Tool && string(c.Args) == string(d.Args)) { // said twice, as tool and among calls
-				d.More = append(d.More, Call{c.Tool, c.Args})
+			if i == 0 && c.Tool == d.Tool && string(c.Args) == string(d.Args) {
+				continue // said twice, as tool and among calls
 			}
+			if d.Tool == "" && i == 0 {
+				all = nil
+			}
+			all = append(all, Call{c.Tool, c.Args})
+		}
+		if len(all) > 0 {
+			d.Tool, d.Args, d.More = all[0].Tool, all[0].Args, all[1:len(all):len(all)]
+		}
+		if len(d.More) == 0 {
+			d.More = nil
 		}
 	}
 	return d, true

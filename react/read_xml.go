@@ -9,7 +9,10 @@ import (
 // xmlTag finds the opening tags of format XML, and those that others use in their places.
 var xmlTag = regexp.MustCompile(`(?i)<(tool|action|answer|final_answer)>`)
 
-var xmlOpen = regexp.MustCompile(`(?i)<(thought|tool|action|args|action_input|tool_input|answer|final_answer|observation)>|\n[ \t]*Observation:`)
+var xmlOpen = regexp.MustCompile(`(?i)<(thought|tool|action|args|action_input|tool_input|answer|final_answer|observation)>|\n[ \t]{0,16}Observation:`)
+
+// xmlIndent is how far an observation may stand from the beginning of its line.
+const xmlIndent = 16
 
 // xmlSections cuts text at its tags. A tag that is not closed ends where the next one begins.
 func xmlSections(text string) []section {

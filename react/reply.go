@@ -33,8 +33,8 @@ func (r *reply) notice(code, text string, data map[string]any) error {
 	return r.send(pawl.Delta{Notice: &pawl.Notice{Code: code, Text: text, Data: b}})
 }
 
-// ask sends req and joins what comes. Notices are passed on, and text as it comes where told is not nil.
-func (r *reply) ask(ctx context.Context, m pawl.Model, req *pawl.Request, told func(string) error) (*pawl.Response, error) {
+// ask sends req and joins what comes. Notices are passed on, and parts as they come where told is not nil.
+func (r *reply) ask(ctx context.Context, m pawl.Model, req *pawl.Request, told func(pawl.Part) error) (*pawl.Response, error) {
 	resp := new(pawl.Response)
 	for d, err := range m.Stream(ctx, req) {
 		if err == nil {
@@ -43,8 +43,8 @@ func (r *reply) ask(ctx context.Context, m pawl.Model, req *pawl.Request, told f
 		if err == nil && d.Notice != nil {
 			err = r.send(pawl.Delta{Notice: d.Notice})
 		}
-		if t, ok := d.Part.(pawl.Text); ok && err == nil && told != nil {
-			err = told(t.Text)
+		if d.Part != nil && err == nil && told != nil {
+			err = told(d.Part)
 		}
 		if err != nil {
 			return nil, err
@@ -71,6 +71,14 @@ func (r *reply) parts(parts ...pawl.Part) error {
 // text sends a fragment of the last part.
 func (r *reply) text(s string) error {
 	return r.send(pawl.Delta{Index: r.index, Part: pawl.Text{Text: s}})
+}
+
+// texts sends the text among what comes as fragments of the last part.
+func (r *reply) texts(p pawl.Part) error {
+	if t, ok := p.(pawl.Text); ok {
+		return r.text(t.Text)
+	}
+	return nil
 }
 
 // end sends the last parts, and the end: that of the inner model's last reply, with the usage of all.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 	"sync"
@@ -235,6 +236,14 @@ func TestSequences(t *testing.T) {
 		if want.Stop != pawl.StopAnswer {
 			t.Fatalf("%s: native calls ended as %s: %s", s.id, want.Stop, want.Cause)
 		}
+		if played == 1 { // a driver that changes calls is found out
+			lossy, effects := play(func(m pawl.Model) pawl.Model {
+				return react.New(deaf{speaker{m, react.Text}}, &react.Options{Format: react.Text})
+			}, false)
+			if neutral(t, lossy.Messages) == neutral(t, want.Messages) || cmp.Equal(effects, wantEffects) {
+				t.Fatal("the comparison does not see a changed call")
+			}
+		}
 		for i, f := range react.Formats() {
 			got, effects := play(func(m pawl.Model) pawl.Model {
 				return react.New(speaker{m, f}, &react.Options{Format: f, Parallel: true})
@@ -250,6 +259,22 @@ func TestSequences(t *testing.T) {
 	t.Logf("%d sequences in native calls and %d formats: %d with parallel calls, %d with an error result", played, len(react.Formats()), parallel, failing)
 	if played < 40 || parallel < 10 || failing < 10 {
 		t.Errorf("too few")
+	}
+}
+
+// deaf adds an argument to every call.
+type deaf struct{ pawl.Model }
+
+func (d deaf) Stream(ctx context.Context, req *pawl.Request) iter.Seq2[pawl.Delta, error] {
+	return func(yield func(pawl.Delta, error) bool) {
+		for delta, err := range d.Model.Stream(ctx, req) {
+			if t, ok := delta.Part.(pawl.Text); ok && strings.Contains(t.Text, "}") {
+				delta.Part = pawl.Text{Text: strings.Replace(t.Text, "}", `,"more":1}`, 1)}
+			}
+			if !yield(delta, err) {
+				return
+			}
+		}
 	}
 }
 

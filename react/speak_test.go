@@ -3,6 +3,7 @@ package react_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"iter"
 	"strings"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/react"
+	"github.com/pawl-go/pawl/script"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -116,4 +118,16 @@ func say(f react.Format, m pawl.Message) string {
 		}
 	}
 	return b.String()
+}
+
+// newScript says the texts in turn; it counts requests, since what it is sent has no replies that it could count.
+func newScript(texts ...string) pawl.Model {
+	n := 0
+	return script.New(script.Loop(script.Func(func(*pawl.Request) script.Turn {
+		n++
+		if n > len(texts) {
+			return script.Fail(errors.New("asked too often"))
+		}
+		return script.Say(texts[n-1])
+	})))
 }

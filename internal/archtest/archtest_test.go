@@ -131,7 +131,7 @@ func TestState(t *testing.T) {
 func TestToolPages(t *testing.T) {
 	tr := theTree(t)
 	for _, u := range tr.ours {
-		if !strings.HasPrefix(u.rel(), "tools/") {
+		if !strings.HasPrefix(u.rel(), "tools/") || u.rel() == "tools/outside" { // its tools are described by whoever defines them
 			continue
 		}
 		files, err := tr.parse(u)

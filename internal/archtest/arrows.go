@@ -63,6 +63,7 @@ var arrows = []arrow{
 	{from: "leak", to: append([]string{"."}, helpers...)},
 	{from: "script", to: []string{"."}},
 	{from: "tools/skill", to: []string{".", "store"}, modules: []string{"go.yaml.in/yaml/v3"}},
+	{from: "tools/outside", to: append([]string{".", "sandbox", "store", "internal/netguard", "internal/webpage", "internal/document"}, helpers...), modules: []string{"go.yaml.in/yaml/v3"}},
 	{from: "tools/...", to: append([]string{".", "sandbox", "store", "internal/netguard", "internal/webpage", "internal/document"}, helpers...)},
 	{from: "sandbox", modules: []string{"golang.org/x/sys", "github.com/landlock-lsm/go-landlock"}},
 	{from: "mcp", to: []string{"."}, modules: []string{"github.com/modelcontextprotocol/go-sdk"}},

@@ -1,0 +1,313 @@
+package react
+
+import (
+	"encoding/json"
+	"regexp"
+	"strconv"
+	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// opening is how a reply begins in which nothing but the answer can follow: format JSON with thought and type, final_answer, before
+// the answer's text; format XML with no tag but closed thoughts before the answer's. What is read of such an answer stands, whatever the reply goes
+// on with, so it can be told as it comes. The other formats have no such beginning: a recorded model wrote an action after its
+// "Final Answer:", and the action was what it meant; and in format plain a call may follow any words.
+type opening struct {
+	thought string
+	body    int    // where the answer's text begins
+	end     string // XML: the tag that ends it; "": JSON
+}
+
+// decisionStart finds replies that begin as a decision does, in any format. Thinking without its first tag begins otherwise.
+var decisionStart = regexp.MustCompile("(?i)^\\s*(?:```[a-z]*\\s*)?(?:\\{|<(?:thought|tool|action|answer|final_answer)>|\\**thought[ \t]*:|\\**final answer[ \t]*:)")
+
+// open returns the opening of text, which has no thinking before it. Once it has returned one, it returns the same however text goes on.
+func open(text string, f Format) (opening, bool) {
+	switch f {
+	case JSON:
+		return openJSON(text)
+	case XML:
+		return openXML(text)
+	}
+	return opening{}, false
+}
+
+func openJSON(text string) (o opening, ok bool) {
+	i := 0
+	if loc := fenceOpen.FindStringIndex(text); loc != nil {
+		i = loc[1]
+	}
+	if i = skipSpace(text, i); i == len(text) || text[i] != '{' {
+		return o, false
+	}
+	seen := map[string]bool{}
+	for i++; ; i++ {
+		key, next := scanText(text, skipSpace(text, i))
+		if i = skipSpace(text, next); next == 0 || i >= len(text) || text[i] != ':' || seen[key] {
+			return o, false
+		}
+		seen[key] = true
+		i = skipSpace(text, i+1)
+		if key == answerNames[0] {
+			o.body = i + 1
+			return o, i < len(text) && text[i] == '"' && seen[typeNames[0]] && seen[thoughtNames[0]]
+		}
+		value := ""
+		switch key {
+		case typeNames[0], thoughtNames[0]:
+			if value, next = scanText(text, i); key == thoughtNames[0] {
+				o.thought = strings.TrimSpace(value)
+			} else if Type(value) != FinalAnswer {
+				return o, false
+			}
+		default:
+			next = scanValue(text, i)
+		}
+		if i = skipSpace(text, next); next == 0 || i >= len(text) || text[i] != ',' {
+			return o, false
+		}
+	}
+}
+
+func skipSpace(s string, i int) int {
+	for i < len(s) && strings.IndexByte(" \t\r\n", s[i]) >= 0 {
+		i++
+	}
+	return i
+}
+
+// scanText reads the JSON string at i, and returns where it ends; 0 if there is none.
+func scanText(s string, i int) (value string, end int) {
+	if i >= len(s) || s[i] != '"' {
+		return "", 0
+	}
+	for j := i + 1; j < len(s); j++ {
+		switch s[j] {
+		case '\\':
+			j++
+		case '"':
+			if json.Unmarshal([]byte(s[i:j+1]), &value) != nil {
+				return "", 0
+			}
+			return value, j + 1
+		}
+	}
+	return "", 0
+}
+
+// scanValue returns where the JSON value at i ends; 0 if it does not.
+func scanValue(s string, i int) (end int) {
+	switch {
+	case i >= len(s):
+		return 0
+	case s[i] == '"':
+		_, end = scanText(s, i)
+		return end
+	case s[i] == '{' || s[i] == '[':
+		if end = i + balanced(s[i:]); end == i || !json.Valid([]byte(s[i:end])) {
+			return 0
+		}
+		return end
+	}
+	if end = i + strings.IndexAny(s[i:], ",}"); end < i || !json.Valid([]byte(s[i:end])) {
+		return 0
+	}
+	return end
+}
+
+func openXML(text string) (o opening, ok bool) {
+	for pos := 0; ; {
+		pos = skipSpace(text, pos)
+		loc := xmlOpen.FindStringSubmatchIndex(text[pos:])
+		if loc == nil || loc[0] != 0 || loc[2] < 0 {
+			return o, false
+		}
+		name, body := text[pos+loc[2]:pos+loc[3]], pos+loc[1]
+		switch strings.ToLower(name) {
+		case "answer", "final_answer":
+			o.body, o.end = body, "</"+name+">"
+			return o, true
+		case "thought":
+			n := strings.Index(text[body:], "</"+name+">")
+			if n < 0 {
+				return o, false
+			}
+			o.thought = strings.TrimSpace(o.thought + "\n" + strings.TrimSpace(text[body:body+n]))
+			pos = body + n + len("</"+name+">")
+		default:
+			return o, false
+		}
+	}
+}
+
+// take reads the answer's text as far as it is certain. n is how much of raw was read, ended whether no more will be certain. With last, nothing
+// follows raw.
+func (o opening) take(raw string, last bool) (text string, n int, ended bool) {
+	if o.end == "" {
+		return takeJSON(raw, last)
+	}
+	return o.takeXML(raw, last)
+}
+
+func takeJSON(raw string, last bool) (text string, n int, ended bool) {
+	var b strings.Builder
+	for n < len(raw) {
+		c := raw[n]
+		switch {
+		case c == '"':
+			switch closes(raw[n+1:], last) {
+			case yes:
+				return b.String(), n, true
+			case unknown:
+				return b.String(), n, false
+			}
+			b.WriteByte(c) // the model forgot that it has to be escaped
+			n++
+		case c == '\\':
+			r, size, ok := unescape(raw[n:], last)
+			if !ok {
+				return b.String(), n, true
+			}
+			if size == 0 {
+				return b.String(), n, false
+			}
+			b.WriteRune(r)
+			n += size
+		case c < utf8.RuneSelf:
+			b.WriteByte(c)
+			n++
+		default:
+			if !last && !utf8.FullRuneInString(raw[n:]) {
+				return b.String(), n, false
+			}
+			r, size := utf8.DecodeRuneInString(raw[n:])
+			b.WriteRune(r)
+			n += size
+		}
+	}
+	return b.String(), n, last
+}
+
+type verdict int
+
+const (
+	unknown verdict = iota
+	yes
+	no
+)
+
+var (
+	closing     = regexp.MustCompile(`^\s*(?:,?\s*\}|,\s*"[A-Za-z_]{1,32}"\s*:)`)
+	mayBeClosed = regexp.MustCompile(`^\s*(?:,\s*(?:"[A-Za-z_]{0,32}(?:"\s*)?)?)?$`)
+)
+
+// closes reports whether a quote before s ends the text: what follows is the end of the object, or another field.
+func closes(s string, last bool) verdict {
+	s = s[:min(len(s), 128)]
+	switch {
+	case closing.MatchString(s):
+		return yes
+	case !mayBeClosed.MatchString(s):
+		return no
+	case last || len(s) == 128:
+		return yes
+	}
+	return unknown
+}
+
+// unescape reads the escape at the start of s. size 0: more is needed; not ok: it is none.
+func unescape(s string, last bool) (r rune, size int, ok bool) {
+	if len(s) < 2 {
+		return 0, 0, !last
+	}
+	if i := strings.IndexByte(`"\/bfnrt`, s[1]); i >= 0 {
+		return rune("\"\\/\b\f\n\r\t"[i]), 2, true
+	}
+	r, ok = hexRune(s)
+	switch {
+	case s[1] != 'u' || len(s) >= 6 && !ok:
+		return 0, 0, false
+	case len(s) < 6:
+		return 0, 0, !last
+	case !utf16.IsSurrogate(r):
+		return r, 6, true
+	}
+	rest := s[6:]
+	if !last && len(rest) < 6 && strings.HasPrefix(`\u`, rest[:min(2, len(rest))]) {
+		return 0, 0, true // the other half may follow
+	}
+	if low, ok := hexRune(rest); ok {
+		if pair := utf16.DecodeRune(r, low); pair != utf8.RuneError {
+			return pair, 12, true
+		}
+	}
+	return utf8.RuneError, 6, true
+}
+
+// hexRune reads \uXXXX.
+func hexRune(s string) (rune, bool) {
+	if len(s) < 6 || s[:2] != `\u` {
+		return 0, false
+	}
+	v, err := strconv.ParseUint(s[2:6], 16, 16)
+	return rune(v), err == nil
+}
+
+// takeXML stops at the first tag that may end the answer, and at an observation: whether they do shows later.
+func (o opening) takeXML(raw string, last bool) (text string, n int, ended bool) {
+	stop := len(raw)
+	if i := strings.Index(raw, o.end); i >= 0 {
+		stop, ended = i, true
+	}
+	if loc := xmlOpen.FindStringIndex(raw[:stop]); loc != nil {
+		stop, ended = loc[0], true
+	}
+	if ended || last {
+		return raw[:stop], stop, true
+	}
+	// What stands at the end may be the beginning of either.
+	const longest = len("</final_answer>")
+	for i := max(0, stop-xmlIndent-len("\nObservation:")); i < stop; i++ {
+		tail := raw[i:]
+		switch tail[0] {
+		case '<':
+			if len(tail) < longest && !strings.ContainsAny(tail[1:], "<> \n") {
+				return raw[:i], i, false
+			}
+		case '\n':
+			word := strings.TrimLeft(tail[1:], " \t")
+			if len(word) <= len("Observation") && strings.EqualFold(word, "Observation:"[:len(word)]) {
+				return raw[:i], i, false
+			}
+		}
+	}
+	return raw, stop, false
+}
+
+// stands reads the answer of text, whose opening is o, as far as it is certain.
+func (o opening) stands(text string) string {
+	answer, _, _ := o.take(text[o.body:], true)
+	if o.end != "" {
+		answer = strings.TrimSpace(answer)
+	}
+	return answer
+}
+
+// readOpened reads a reply that opens as an answer. Where the whole reads as an answer that goes on from what stands, it is that;
+// else what stands is the answer. ok is false if text does not open so, or nothing stands.
+func readOpened(text string, f Format) (d Decision, ok bool) {
+	o, ok := open(text, f)
+	if !ok {
+		return d, false
+	}
+	answer := o.stands(text)
+	if strings.TrimSpace(answer) == "" {
+		return d, false
+	}
+	if whole, err := readAny(text, f); err == nil && whole.Type == FinalAnswer && strings.HasPrefix(whole.Answer, answer) {
+		whole.Thought = o.thought
+		return whole, true
+	}
+	return Decision{Type: FinalAnswer, Thought: o.thought, Answer: answer, Notes: []string{"read the answer as far as it was certain"}}, true
+}

@@ -1,0 +1,142 @@
+package react
+
+import (
+	"strings"
+
+	"github.com/pawl-go/pawl"
+)
+
+// teller tells an answer while it is written, once the reply has opened as one.
+type teller struct {
+	format Format
+	out    *reply
+
+	own     strings.Builder // what the model thought outside of its text
+	text    strings.Builder // until the reply has opened
+	scans   int
+	open    opening
+	pending string          // of the answer, not certain yet
+	space   strings.Builder // of the answer, held until something follows it
+	told    strings.Builder
+	opened  bool
+	ended   bool
+}
+
+// teller returns what tells an answer of req while it is written; nil where it cannot be known before the end.
+func (m *Model) teller(req *pawl.Request, out *reply) *teller {
+	forced := len(req.Tools) > 0 && (req.Choice.Mode == pawl.ToolRequired || req.Choice.Mode == pawl.ToolNamed)
+	if req.Whole || forced || m.opts.FinalViaInference || m.opts.Decision != nil || m.opts.Format == Text || m.opts.Format == Plain {
+		return nil
+	}
+	return &teller{format: m.opts.Format, out: out}
+}
+
+// part returns add; nil where nothing is told.
+func (t *teller) part() func(pawl.Part) error {
+	if t == nil {
+		return nil
+	}
+	return t.add
+}
+
+// begun reports whether something was told, so that the reply is an answer.
+func (t *teller) begun() bool { return t != nil && t.told.Len() > 0 }
+
+// end tells what is left of the answer, which the whole reply was read as.
+func (t *teller) end(resp *pawl.Response, d Decision) error {
+	if rest, ok := strings.CutPrefix(d.Answer, t.told.String()); ok && rest != "" {
+		if err := t.out.text(rest); err != nil {
+			return err
+		}
+	}
+	return t.out.end(resp)
+}
+
+// maxScans bounds how often the beginning of a reply is read again.
+const maxScans = 64
+
+// add reads the next fragment of the reply.
+func (t *teller) add(p pawl.Part) error {
+	switch p := p.(type) {
+	case pawl.Reasoning:
+		t.own.WriteString(p.Text)
+	case pawl.Text:
+		if t.ended || p.Text == "" {
+			return nil
+		}
+		if t.opened {
+			t.pending += p.Text
+			return t.tell()
+		}
+		return t.look(p.Text)
+	}
+	return nil
+}
+
+// look reads the beginning of the reply again, where the last fragment may have ended it.
+func (t *teller) look(fragment string) error {
+	from := max(0, t.text.Len()-len(`answer" : `))
+	t.text.WriteString(fragment)
+	text := t.text.String()
+	if near := strings.ToLower(text[from:]); !strings.Contains(near, `answer"`) && !strings.Contains(near, "answer>") {
+		return nil
+	}
+	if t.scans++; t.scans > maxScans {
+		t.ended = true
+		return nil
+	}
+	thought, rest := cutThinking(text)
+	o, ok := open(rest, t.format)
+	if !ok {
+		return nil
+	}
+	t.open, t.opened, t.pending = o, true, rest[o.body:]
+	if t.own.Len() > 0 {
+		thought = strings.TrimSpace(t.own.String() + "\n" + thought)
+	}
+	t.own.Reset()
+	t.own.WriteString(thought)
+	return t.tell()
+}
+
+// tell tells what is certain of the answer.
+func (t *teller) tell() error {
+	text, n, ended := t.open.take(t.pending, false)
+	t.pending, t.ended = strings.Clone(t.pending[n:]), ended
+	return t.say(text)
+}
+
+// say passes text on, but for the space at its end, and at the beginning of the answer.
+func (t *teller) say(text string) error {
+	solid := strings.TrimSpace(text)
+	if solid == "" {
+		t.space.WriteString(text)
+		return nil
+	}
+	end := strings.Index(text, solid) + len(solid)
+	held := t.space.String()
+	t.space.Reset()
+	t.space.WriteString(text[end:])
+	text = held + text[:end]
+	if t.told.Len() == 0 {
+		if t.open.end != "" {
+			text = strings.TrimSpace(text)
+		}
+		if err := t.out.parts(thoughts(t.own.String(), t.open.thought)...); err != nil {
+			return err
+		}
+	}
+	t.told.WriteString(text)
+	return t.out.text(text)
+}
+
+// thoughts are the parts that come before what was decided.
+func thoughts(own, thought string) (parts []pawl.Part) {
+	if own != "" {
+		parts = append(parts, pawl.Reasoning{Text: own, Opaque: ownReasoning})
+	}
+	if thought != "" {
+		parts = append(parts, pawl.Reasoning{Text: thought})
+	}
+	return parts
+}

@@ -1,0 +1,160 @@
+package outside
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/pawl-go/pawl"
+)
+
+const (
+	commandTimeout = 60 * time.Second
+	commandOutput  = 256 << 10
+	stderrTail     = 2 << 10
+)
+
+// Runner runs a program to its end, or to that of ctx, and leaves nothing of it behind. The error is that of a program that could not be run; a status other
+// than 0 is none. Exec is one.
+type Runner func(ctx context.Context, p Process) (Exit, error)
+
+// Process is a program to run.
+type Process struct {
+	Args  []string // the program, and its arguments
+	Env   []string // all of its environment, NAME=value
+	Dir   string   // where it runs; "": the current directory
+	Stdin []byte
+	Limit int // bytes of standard output that are kept
+}
+
+// Exit is how a program ended.
+type Exit struct {
+	Code    int    // its status; -1: a signal ended it
+	Stdout  []byte // the beginning
+	Stderr  []byte // the end
+	Dropped int64  // bytes of standard output that were not kept
+}
+
+var (
+	envName     = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+	errNoRunner = errors.New("programs are not run here: they have to be allowed (Options.Run; --allow-commands on the command line)")
+)
+
+// command makes the tool of a program.
+func (m *maker) command(d *Command) (*pawl.Tool, error) {
+	if err := described(d.Name, d.Description); err != nil {
+		return nil, err
+	}
+	if len(d.Run) == 0 || d.Run[0] == "" {
+		return nil, errors.New("run is empty: want the program and its arguments, as in [./count.py, --words]")
+	}
+	if m.opts.Run == nil {
+		return nil, errNoRunner
+	}
+	env, err := m.environment(d.Env)
+	if err != nil {
+		return nil, err
+	}
+	p := Process{Args: slices.Clone(d.Run), Env: env, Dir: m.path(d.Dir), Limit: d.MaxOutput}
+	if p.Limit <= 0 {
+		p.Limit = commandOutput
+	}
+	if strings.ContainsRune(p.Args[0], filepath.Separator) {
+		if p.Args[0], err = filepath.Abs(m.path(p.Args[0])); err != nil {
+			return nil, err
+		}
+	}
+	t := &pawl.Tool{Name: d.Name, Description: d.Description, Input: json.RawMessage(d.Input), Timeout: time.Duration(d.Timeout)}
+	if t.Timeout == 0 {
+		t.Timeout = commandTimeout
+	}
+	if d.Effect != nil {
+		t.Effect = *d.Effect
+	}
+	run := m.opts.Run
+	t.Run = func(ctx context.Context, call pawl.ToolCall) (pawl.ToolResult, error) {
+		p := p
+		if p.Stdin = call.Args; len(p.Stdin) == 0 {
+			p.Stdin = []byte("{}")
+		}
+		x, err := run(ctx, p)
+		switch {
+		case ctx.Err() != nil:
+			return pawl.ToolResult{}, context.Cause(ctx)
+		case err != nil:
+			return pawl.ErrorResult("the program of this tool could not be run: " + reason(err) + ". Calling it again will not help"), nil
+		}
+		return told(x), nil
+	}
+	return t, checked(t)
+}
+
+// path is a path of a definition, from where the definitions are.
+func (m *maker) path(p string) string {
+	if filepath.IsAbs(p) {
+		return p
+	}
+	return filepath.Join(m.opts.Dir, p)
+}
+
+// environment is PATH, and what the definition lists.
+func (m *maker) environment(list []string) ([]string, error) {
+	env := []string{"PATH=" + m.opts.Getenv("PATH")}
+	for _, entry := range list {
+		name, value, said := strings.Cut(entry, "=")
+		if !envName.MatchString(name) || strings.ContainsRune(value, 0) {
+			return nil, fmt.Errorf("env %q: want NAME, or NAME=value", entry)
+		}
+		if !said {
+			value = m.opts.Getenv(name)
+		}
+		env = append(env, name+"="+value)
+	}
+	return env, nil
+}
+
+// told is the result of a program that ended.
+func told(x Exit) pawl.ToolResult {
+	text := strings.ToValidUTF8(string(x.Stdout), "\uFFFD")
+	if x.Dropped > 0 {
+		text += fmt.Sprintf("\n[%d more bytes were left out]", x.Dropped)
+	}
+	if x.Code != 0 {
+		said := strings.TrimSpace(strings.ToValidUTF8(string(x.Stderr), ""))
+		if said == "" {
+			said = strings.TrimSpace(text)
+		}
+		if len(said) > stderrTail {
+			said = "…" + strings.ToValidUTF8(said[len(said)-stderrTail:], "")
+		}
+		head := fmt.Sprintf("the program failed with status %d", x.Code)
+		if x.Code < 0 {
+			head = "the program was ended by a signal"
+		}
+		return pawl.ErrorResult(strings.TrimSpace(head + "\n" + said))
+	}
+	out := pawl.TextResult(strings.TrimSuffix(text, "\n"))
+	if text == "" {
+		out = pawl.TextResult("(no output)")
+	}
+	if x.Dropped == 0 && json.Valid(x.Stdout) {
+		out.Data = json.RawMessage(x.Stdout)
+	}
+	return out
+}
+
+// reason is an error about a program without a path of this machine.
+func reason(err error) string {
+	for _, known := range []string{"executable file not found", "no such file or directory", "permission denied", "exec format error", "not a directory"} {
+		if strings.Contains(err.Error(), known) {
+			return known
+		}
+	}
+	return "it did not start"
+}

@@ -1,0 +1,13 @@
+//go:build !unix
+
+package outside
+
+import (
+	"context"
+	"errors"
+)
+
+// Exec is a Runner for systems with process groups; here it refuses.
+func Exec(context.Context, Process) (Exit, error) {
+	return Exit{}, errors.New("programs are not run on this system: there are no process groups, so that nothing could end what they start")
+}

@@ -1,0 +1,274 @@
+package outside
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/pawl-go/pawl"
+)
+
+var httpMethods = []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"}
+
+// http makes the tool of a request template.
+func (m *maker) http(d *HTTP) (*pawl.Tool, error) {
+	if err := described(d.Name, d.Description); err != nil {
+		return nil, err
+	}
+	r := &request{method: d.Method}
+	if r.method == "" {
+		r.method = "GET"
+		if len(d.Body) > 0 {
+			r.method = "POST"
+		}
+	}
+	switch {
+	case !slices.Contains(httpMethods, r.method):
+		return nil, fmt.Errorf("method %q: want one of %s", d.Method, strings.Join(httpMethods, ", "))
+	case len(d.Body) > 0 && reads(r.method):
+		return nil, fmt.Errorf("body: a %s request has none", r.method)
+	}
+	known, required, err := properties(d.Input)
+	if err != nil {
+		return nil, err
+	}
+	var used []string
+	use := func(name string) error {
+		if !slices.Contains(used, name) {
+			used = append(used, name)
+		}
+		if known != nil && !known[name] {
+			return fmt.Errorf("{%s} is no argument of input; {{%s}} is that text itself", name, name)
+		}
+		return nil
+	}
+	if err := r.parse(m, d, use, func(name string) bool { return known == nil || required[name] }); err != nil {
+		return nil, err
+	}
+	input := json.RawMessage(d.Input)
+	if known == nil {
+		input = derived(used)
+	}
+	if r.page, err = m.fetcher(r.origin, d.Allow, d.Timeout); err != nil {
+		return nil, err
+	}
+	t := &pawl.Tool{Name: d.Name, Description: d.Description, Input: input, Effect: effectOf(r.method), Timeout: r.page.Timeout + 5*time.Second, Run: r.run}
+	if d.Effect != nil {
+		t.Effect = *d.Effect
+	}
+	return t, checked(t)
+}
+
+// parse reads the templates of a definition. needed says of an argument whether each call has it.
+func (r *request) parse(m *maker, d *HTTP, use func(string) error, needed func(string) bool) (err error) {
+	if r.origin, err = origin(d.URL); err != nil {
+		return err
+	}
+	_, rest, _ := strings.Cut(d.URL, "://")
+	rest, _, _ = strings.Cut(rest, "#")
+	rest, query, _ := strings.Cut(rest, "?")
+	_, path, _ := strings.Cut(rest, "/")
+	for segment := range strings.SplitSeq(path, "/") {
+		t, err := segmentTemplate(segment, use)
+		if err != nil {
+			return fmt.Errorf("url: %w", err)
+		}
+		for _, name := range t.args() {
+			if !needed(name) {
+				return fmt.Errorf("url: {%s} stands in the path, so it must be required by input", name)
+			}
+		}
+		r.path = append(r.path, t)
+	}
+	if query != "" {
+		for part := range strings.SplitSeq(query, "&") {
+			name, value, _ := strings.Cut(part, "=")
+			if err := r.addQuery(unescaped(name), unescaped(value), use); err != nil {
+				return err
+			}
+		}
+	}
+	for _, name := range sortedKeys(d.Query) {
+		if err := r.addQuery(name, d.Query[name], use); err != nil {
+			return err
+		}
+	}
+	if r.headers, err = m.header(d.Headers, use); err != nil {
+		return err
+	}
+	if len(d.Body) > 0 {
+		if r.body, err = jsonBody(d.Body, use); err != nil {
+			return fmt.Errorf("body: %w", err)
+		}
+	}
+	if r.result, err = parsePointer(d.Result); err != nil {
+		return fmt.Errorf("result: %w", err)
+	}
+	return nil
+}
+
+// segmentTemplate reads a segment of a path. What is no argument is escaped as in an address, once.
+func segmentTemplate(segment string, use func(string) error) (template, error) {
+	t, err := parseTemplate(segment, use)
+	if err != nil {
+		return nil, err
+	}
+	for i, p := range t {
+		text := strings.ReplaceAll(percent(unescaped(p.text)), "%3A", ":")
+		for _, keep := range []string{"@", "!", "$", "&", "'", "(", ")", "*", "+", ",", ";", "="} { // RFC 3986, pchar
+			text = strings.ReplaceAll(text, percent(keep), keep)
+		}
+		if t[i].text = text; text == ".." || text == "." {
+			return nil, fmt.Errorf("its path has a segment %q", text)
+		}
+	}
+	return t, nil
+}
+
+func (r *request) addQuery(name, value string, use func(string) error) error {
+	if place.MatchString(name) || name == "" {
+		return fmt.Errorf("query: %q: a name is a text, and no argument can stand in it", name)
+	}
+	t, err := parseTemplate(value, use)
+	if err != nil {
+		return fmt.Errorf("query: %s: %w", name, err)
+	}
+	r.query = append(r.query, field{name: name, value: t, encode: repeated})
+	return nil
+}
+
+// repeated is a field of a query; of a list, one for each element.
+func repeated(name string, v any) []string {
+	values, ok := v.([]any)
+	if !ok {
+		values = []any{v}
+	}
+	var out []string
+	for _, v := range values {
+		out = append(out, percent(name)+"="+percent(plainText(v)))
+	}
+	return out
+}
+
+// jsonBody reads the template of a JSON body.
+func jsonBody(b JSON, use func(string) error) (func(map[string]any) (string, string, error), error) {
+	v, err := arguments(append(append(json.RawMessage(`{"body":`), b...), '}'))
+	if err != nil {
+		return nil, err
+	}
+	node, err := bodyNode(v["body"], use, 0)
+	if err != nil {
+		return nil, err
+	}
+	return func(args map[string]any) (string, string, error) {
+		v, ok := node(args)
+		if !ok {
+			return "", "", nil
+		}
+		b, err := json.Marshal(v)
+		return string(b), "application/json", err
+	}, nil
+}
+
+// bodyNode returns what makes a value of a body; false: an argument is not given, and the value is left out of what it stands in.
+func bodyNode(v any, use func(string) error, depth int) (func(args map[string]any) (any, bool), error) {
+	if depth > mostDepth {
+		return nil, fmt.Errorf("it is nested more than %d deep", mostDepth)
+	}
+	switch v := v.(type) {
+	case string:
+		t, err := parseTemplate(v, use)
+		if err != nil {
+			return nil, err
+		}
+		if name, ok := t.alone(); ok {
+			return func(args map[string]any) (any, bool) { v, ok := args[name]; return v, ok }, nil
+		}
+		return func(args map[string]any) (any, bool) {
+			s, ok, _ := t.fill(args, inText)
+			return s, ok
+		}, nil
+	case map[string]any:
+		nodes := map[string]func(map[string]any) (any, bool){}
+		for name, e := range v {
+			n, err := bodyNode(e, use, depth+1)
+			if err != nil {
+				return nil, err
+			}
+			nodes[name] = n
+		}
+		return func(args map[string]any) (any, bool) {
+			m := map[string]any{}
+			for name, n := range nodes {
+				if v, ok := n(args); ok {
+					m[name] = v
+				}
+			}
+			return m, true
+		}, nil
+	case []any:
+		var nodes []func(map[string]any) (any, bool)
+		for _, e := range v {
+			n, err := bodyNode(e, use, depth+1)
+			if err != nil {
+				return nil, err
+			}
+			nodes = append(nodes, n)
+		}
+		return func(args map[string]any) (any, bool) {
+			list := []any{}
+			for _, n := range nodes {
+				if v, ok := n(args); ok {
+					list = append(list, v)
+				}
+			}
+			return list, true
+		}, nil
+	}
+	return func(map[string]any) (any, bool) { return v, true }, nil
+}
+
+// properties returns the names of a schema's properties, and which are required; nil without a schema.
+func properties(input JSON) (known, required map[string]bool, err error) {
+	if len(input) == 0 {
+		return nil, nil, nil
+	}
+	var s struct {
+		Properties map[string]json.RawMessage `json:"properties"`
+		Required   []string                   `json:"required"`
+	}
+	if err := json.Unmarshal(input, &s); err != nil {
+		return nil, nil, errors.New("input: want a JSON Schema of an object")
+	}
+	known, required = map[string]bool{}, map[string]bool{}
+	for name := range s.Properties {
+		known[name] = true
+	}
+	for _, name := range s.Required {
+		required[name] = true
+	}
+	return known, required, nil
+}
+
+// derived is the schema of a definition without one.
+func derived(used []string) json.RawMessage {
+	props := map[string]any{}
+	for _, name := range used {
+		props[name] = map[string]string{"type": "string"}
+	}
+	if used == nil {
+		used = []string{}
+	}
+	return mustJSON(map[string]any{"type": "object", "properties": props, "required": used, "additionalProperties": false})
+}
+
+// checked says what is wrong with a tool in the words of its definition.
+func checked(t *pawl.Tool) error {
+	if err := t.Check(); err != nil {
+		return errors.New(strings.TrimPrefix(strings.TrimPrefix(err.Error(), "tool "+t.Name+": "), "input schema: "))
+	}
+	return nil
+}

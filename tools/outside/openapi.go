@@ -1,0 +1,379 @@
+package outside
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/webpage"
+	"go.yaml.in/yaml/v3"
+)
+
+const (
+	mostSpec        = 32 << 20 // bytes of a document
+	mostTools       = 128      // of a document: what providers take, and more than a model can choose among
+	mostDescription = 1000
+)
+
+// openapi makes the tools of a document.
+func (m *maker) openapi(d *OpenAPI) ([]*pawl.Tool, error) {
+	doc, err := m.document(d.Spec)
+	if err != nil {
+		return nil, err
+	}
+	s := &spec{maker: m, def: d, doc: doc, secret: map[string]bool{}, pages: map[string]*webpage.Fetcher{}}
+	if err := s.begin(); err != nil {
+		return nil, err
+	}
+	var tools []*pawl.Tool
+	names := map[string]string{}
+	chosen := 0
+	for _, op := range s.operations() {
+		if !op.chosen(d) {
+			continue
+		}
+		if chosen++; chosen > mostTools {
+			continue
+		}
+		t, err := s.tool(op)
+		if first := names[op.name]; err == nil && first != "" {
+			err = fmt.Errorf("%s has the same name, %s", first, op.name)
+		}
+		if err != nil {
+			m.set.left = append(m.set.left, LeftOut{op.String(), err.Error()})
+			continue
+		}
+		names[op.name] = op.String()
+		tools = append(tools, t)
+	}
+	switch {
+	case chosen > mostTools:
+		return nil, fmt.Errorf("%d operations are chosen; %d are the most: choose with include and exclude, by names or as in \"GET /pets*\"", chosen, mostTools)
+	case chosen == 0:
+		return nil, fmt.Errorf("no operation is chosen of the %d that there are", len(s.operations()))
+	}
+	return tools, nil
+}
+
+// document reads a document, JSON or YAML.
+func (m *maker) document(path string) (map[string]any, error) {
+	if path == "" {
+		return nil, errors.New("spec is empty: want the document's file")
+	}
+	if strings.Contains(path, "://") {
+		return nil, errors.New("spec is an address: want a file, so that what the tools do does not change behind your back; download it first")
+	}
+	f, err := os.Open(m.path(path))
+	if err != nil {
+		var p *os.PathError
+		if errors.As(err, &p) {
+			err = p.Err
+		}
+		return nil, err
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, mostSpec+1))
+	if err != nil {
+		return nil, errors.New("it cannot be read")
+	}
+	if len(b) > mostSpec {
+		return nil, fmt.Errorf("it has more than %d bytes", mostSpec)
+	}
+	return readDocument(b)
+}
+
+func readDocument(b []byte) (map[string]any, error) {
+	var v any
+	if json.Valid(b) {
+		d := json.NewDecoder(bytes.NewReader(b))
+		d.UseNumber()
+		if err := d.Decode(&v); err != nil {
+			return nil, err
+		}
+	} else {
+		var n yaml.Node
+		if err := yaml.Unmarshal(b, &n); err != nil {
+			return nil, worded(err)
+		}
+		var err error
+		if v, err = fromYAML(&n); err != nil {
+			return nil, err
+		}
+	}
+	doc, ok := v.(map[string]any)
+	if !ok {
+		return nil, errors.New("it is no OpenAPI document: want an object with openapi, info and paths")
+	}
+	return doc, nil
+}
+
+// spec is a document while tools are made of it.
+type spec struct {
+	*maker
+	def     *OpenAPI
+	doc     map[string]any
+	old     bool            // 3.0, whose schemas are not those of JSON Schema
+	headers []field         // sent with each request
+	secret  map[string]bool // "header X-Key": what the model is not asked for, since it is a credential
+	ops     []*operation
+	pages   map[string]*webpage.Fetcher // by host: operations of one server share connections
+}
+
+func (s *spec) shared(own *url.URL) (*webpage.Fetcher, error) {
+	host := ""
+	if own != nil {
+		host = own.Host
+	}
+	if s.pages[host] == nil {
+		f, err := s.fetcher(own, s.def.Allow, s.def.Timeout)
+		if err != nil {
+			return nil, err
+		}
+		s.pages[host] = f
+	}
+	return s.pages[host], nil
+}
+
+func (s *spec) begin() error {
+	version, _ := s.doc["openapi"].(string)
+	switch {
+	case strings.HasPrefix(version, "3.0"):
+		s.old = true
+	case strings.HasPrefix(version, "3."):
+	case s.doc["swagger"] != nil:
+		return errors.New("it is of Swagger 2.0: convert it to OpenAPI 3 first")
+	default:
+		return fmt.Errorf("openapi is %q: want 3.0 or 3.1", version)
+	}
+	var err error
+	s.headers, err = s.maker.header(s.def.Headers, func(name string) error {
+		return fmt.Errorf("{%s}: there are no arguments for all operations", name)
+	})
+	if err != nil {
+		return err
+	}
+	for _, h := range s.headers {
+		s.secret["header "+strings.ToLower(h.name)] = true
+	}
+	for _, name := range []string{"authorization", "proxy-authorization", "cookie"} {
+		s.secret["header "+name] = true
+	}
+	for _, scheme := range object(object(s.doc["components"])["securitySchemes"]) {
+		o := object(s.resolve(scheme))
+		if text(o["type"]) == "apiKey" {
+			name := text(o["name"])
+			if text(o["in"]) == "header" {
+				name = strings.ToLower(name)
+			}
+			s.secret[text(o["in"])+" "+name] = true
+		}
+	}
+	return nil
+}
+
+// operation is one of a document.
+type operation struct {
+	method, path string // GET, /pets/{id}
+	name         string
+	item, op     map[string]any
+}
+
+// String returns "GET /pets/{id}".
+func (o *operation) String() string { return o.method + " " + o.path }
+
+// operations returns all of them: paths in the order of their names, methods in that of httpMethods.
+func (s *spec) operations() []*operation {
+	if s.ops != nil {
+		return s.ops
+	}
+	paths := object(s.doc["paths"])
+	for _, path := range sortedKeys(paths) {
+		item := object(s.resolve(paths[path]))
+		for _, method := range httpMethods {
+			op := object(item[strings.ToLower(method)])
+			if op == nil {
+				continue
+			}
+			name := text(op["operationId"])
+			if name == "" {
+				name = strings.ToLower(method) + " " + path
+			}
+			s.ops = append(s.ops, &operation{method: method, path: path, name: s.def.Prefix + identifier(name), item: item, op: op})
+		}
+	}
+	return s.ops
+}
+
+var notInNames = regexp.MustCompile(`[^A-Za-z0-9]+`)
+
+// identifier makes a name that every provider takes: of "getPetById" itself, of "get /pets/{id}" get_pets_id.
+func identifier(s string) string {
+	s = strings.Trim(notInNames.ReplaceAllString(s, "_"), "_")
+	if s == "" || s[0] >= '0' && s[0] <= '9' {
+		s = "op_" + s
+	}
+	return s[:min(len(s), 64)]
+}
+
+// chosen reports whether include and exclude choose the operation.
+func (o *operation) chosen(d *OpenAPI) bool {
+	named := func(patterns []string) bool {
+		return slices.ContainsFunc(patterns, func(p string) bool {
+			return glob(p, o.name) || glob(p, o.String()) || glob(p, text(o.op["operationId"]))
+		})
+	}
+	return (len(d.Include) == 0 || named(d.Include)) && !named(d.Exclude)
+}
+
+// glob reports whether s fits a pattern in which * stands for anything.
+func glob(pattern, s string) bool {
+	parts := strings.Split(pattern, "*")
+	if len(parts) == 1 {
+		return pattern == s
+	}
+	rest, ok := strings.CutPrefix(s, parts[0])
+	if !ok {
+		return false
+	}
+	for _, p := range parts[1 : len(parts)-1] {
+		_, after, found := strings.Cut(rest, p)
+		if !found {
+			return false
+		}
+		rest = after
+	}
+	return strings.HasSuffix(rest, parts[len(parts)-1])
+}
+
+// tool makes the tool of an operation.
+func (s *spec) tool(o *operation) (*pawl.Tool, error) {
+	if !toolName.MatchString(o.name) {
+		return nil, fmt.Errorf("%q is no name for a tool: shorten the prefix", o.name)
+	}
+	r := &request{method: o.method, headers: slices.Clone(s.headers)}
+	base, trusted, err := s.base(o)
+	if err != nil {
+		return nil, err
+	}
+	if r.origin, err = origin(base.String()); err != nil {
+		return nil, err
+	}
+	b := &builder{spec: s, request: r, schema: newSchemas(s), where: map[string]string{}, names: map[string]bool{}}
+	if err := b.build(o, base); err != nil {
+		return nil, err
+	}
+	input, err := b.input()
+	if err != nil {
+		return nil, err
+	}
+	own := r.origin
+	if !trusted { // the document's word on where its server is opens no private network
+		own = nil
+	}
+	if r.page, err = s.shared(own); err != nil {
+		return nil, err
+	}
+	t := &pawl.Tool{Name: o.name, Description: o.description(), Input: input, Effect: effectOf(o.method), Timeout: r.page.Timeout + 5*time.Second, Run: r.run}
+	return t, checked(t)
+}
+
+func (o *operation) description() string {
+	parts := []string{}
+	for _, name := range []string{"summary", "description"} {
+		if s := strings.TrimSpace(text(o.op[name])); s != "" && !slices.Contains(parts, s) {
+			parts = append(parts, s)
+		}
+	}
+	if len(parts) == 0 {
+		parts = append(parts, o.String())
+	}
+	if o.op["deprecated"] == true {
+		parts = append(parts, "Deprecated: use another tool if one does the same.")
+	}
+	return clip(strings.Join(parts, "\n\n"), mostDescription)
+}
+
+// base returns where the operation's server is, and whether the definition says so, not the document.
+func (s *spec) base(o *operation) (*url.URL, bool, error) {
+	address, trusted := s.def.BaseURL, true
+	if address == "" {
+		trusted = false
+		for _, of := range []map[string]any{s.doc, o.item, o.op} { // the nearest counts
+			if servers, _ := of["servers"].([]any); len(servers) > 0 {
+				address = server(object(servers[0]))
+			}
+		}
+	}
+	u, err := url.Parse(strings.TrimRight(address, "/"))
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return nil, false, fmt.Errorf("its server is %q, which is no whole address: set base_url", clip(address, 100))
+	}
+	u.RawQuery, u.Fragment = "", ""
+	return u, trusted, nil
+}
+
+// server is the address of a server, its variables as they are by default.
+func server(o map[string]any) string {
+	address := text(o["url"])
+	variables := object(o["variables"])
+	for _, name := range sortedKeys(variables) {
+		address = strings.ReplaceAll(address, "{"+name+"}", text(object(variables[name])["default"]))
+	}
+	return address
+}
+
+// resolve follows references within the document to what they stand for; nil when there is no such thing, or only a circle.
+func (s *spec) resolve(v any) any {
+	for range 16 {
+		ref, ok := object(v)["$ref"].(string)
+		if !ok {
+			return v
+		}
+		if v = s.at(ref); v == nil {
+			return nil
+		}
+	}
+	return nil
+}
+
+// at returns what a reference within the document points to.
+func (s *spec) at(ref string) any {
+	path, ok := strings.CutPrefix(ref, "#")
+	if !ok {
+		return nil
+	}
+	if path, ok = unescaped(path), true; path == "" {
+		return s.doc
+	}
+	p, err := parsePointer(path)
+	if err != nil {
+		return nil
+	}
+	v, err := p.find(s.doc)
+	if err != nil {
+		return nil
+	}
+	return v
+}
+
+func object(v any) map[string]any { m, _ := v.(map[string]any); return m }
+
+func text(v any) string { s, _ := v.(string); return s }
+
+func sortedKeys[V any](m map[string]V) []string {
+	keys := make([]string, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}

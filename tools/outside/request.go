@@ -1,0 +1,303 @@
+package outside
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/netguard"
+	"github.com/pawl-go/pawl/internal/webpage"
+)
+
+const requestTimeout = 30 * time.Second
+
+// request is how the arguments of a call become a request: all that is not an argument is fixed when the tool is made.
+type request struct {
+	method  string
+	origin  *url.URL   // scheme and host
+	path    []template // its segments, escaped; the first is what stands after the first slash
+	query   []field
+	headers []field
+	body    func(args map[string]any) (text, contentType string, err error) // nil: none
+	result  pointer
+	page    *webpage.Fetcher
+}
+
+// field is a field of the query, or a header.
+type field struct {
+	name   string
+	value  template
+	encode func(name string, v any) []string // of a query's argument: its parts "name=value", escaped; nil: as text
+}
+
+// reads reports whether a method changes nothing at the server (RFC 9110, section 9.2.1).
+func reads(method string) bool { return method == "GET" || method == "HEAD" }
+
+// effectOf is what a method does by RFC 9110, section 9.2.2.
+func effectOf(method string) pawl.Effect {
+	switch method {
+	case "GET", "HEAD":
+		return pawl.Read
+	case "PUT", "DELETE":
+		return pawl.Idempotent
+	}
+	return pawl.Write
+}
+
+// origin reads the beginning of an address, which no argument can stand in.
+func origin(address string) (*url.URL, error) {
+	_, rest, _ := strings.Cut(address, "://")
+	if i := strings.IndexAny(rest, "/?#"); i >= 0 {
+		rest = rest[:i]
+	}
+	u, err := url.Parse(address)
+	switch {
+	case strings.ContainsAny(rest, "{}$"):
+		return nil, fmt.Errorf("url %q: no argument can stand in the host", address)
+	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
+		return nil, fmt.Errorf("url %q: want a whole address that begins with https:// or http:// and a host", address)
+	case u.User != nil:
+		return nil, fmt.Errorf("url %q: it has a name or a password in it; send them in a header", u.Redacted())
+	}
+	return &url.URL{Scheme: u.Scheme, Host: u.Host}, nil
+}
+
+// fetcher carries the requests of a definition. Its host is reached where it is public, or written as an address or as localhost: then it is clear what was
+// meant. Other names of private networks stand in allow.
+func (m *maker) fetcher(own *url.URL, allow []string, timeout Duration) (*webpage.Fetcher, error) {
+	allow = append(slices.Clone(m.opts.Allow), allow...)
+	if own != nil {
+		host := own.Hostname()
+		if _, err := netip.ParseAddr(host); err == nil || host == "localhost" {
+			allow = append(allow, own.Host)
+		}
+	}
+	g, err := netguard.New(netguard.Options{Allow: allow, Proxy: m.opts.Proxy, Lookup: m.opts.Lookup})
+	if err != nil {
+		return nil, err
+	}
+	t := time.Duration(timeout)
+	if t == 0 {
+		t = requestTimeout
+	}
+	return &webpage.Fetcher{Transport: g, Timeout: t}, nil
+}
+
+// address puts the arguments into the address.
+func (r *request) address(args map[string]any) (string, error) {
+	var b strings.Builder
+	b.WriteString(r.origin.Scheme + "://" + r.origin.Host)
+	for _, t := range r.path {
+		s, ok, err := t.fill(args, inPath)
+		if err != nil {
+			return "", err
+		}
+		if !ok {
+			return "", fmt.Errorf("an argument that stands in the path of the address is missing: %s", strings.Join(t.args(), ", "))
+		}
+		b.WriteString("/" + s)
+	}
+	var query []string
+	for _, f := range r.query {
+		name, only := f.value.alone()
+		if v, given := args[name]; only && f.encode != nil {
+			if given && v != nil {
+				query = append(query, f.encode(f.name, v)...)
+			}
+			continue
+		}
+		s, ok, _ := f.value.fill(args, inText)
+		if ok {
+			query = append(query, percent(f.name)+"="+percent(s))
+		}
+	}
+	if len(query) > 0 {
+		b.WriteString("?" + strings.Join(query, "&"))
+	}
+	u, err := url.Parse(b.String())
+	if err != nil || u.Scheme != r.origin.Scheme || u.Host != r.origin.Host || strings.Count(u.EscapedPath(), "/") != len(r.path) {
+		return "", errors.New("the arguments do not fit into the address") // what is escaped cannot do that; this is the second lock
+	}
+	return b.String(), nil
+}
+
+func (t template) args() []string {
+	var names []string
+	for _, p := range t {
+		if p.arg != "" {
+			names = append(names, p.arg)
+		}
+	}
+	return names
+}
+
+// run carries out a call.
+func (r *request) run(ctx context.Context, call pawl.ToolCall) (pawl.ToolResult, error) {
+	args, err := arguments(call.Args)
+	if err != nil {
+		return pawl.ErrorResult(err.Error()), nil
+	}
+	q := webpage.Request{Method: r.method, Header: http.Header{}}
+	if q.URL, err = r.address(args); err != nil {
+		return pawl.ErrorResult(err.Error()), nil
+	}
+	if r.body != nil {
+		text, kind, err := r.body(args)
+		if err != nil {
+			return pawl.ErrorResult(err.Error()), nil
+		}
+		if q.Body = text; text != "" {
+			q.Header.Set("Content-Type", kind)
+		}
+	}
+	q.Header.Set("Accept", "application/json, text/*;q=0.8, */*;q=0.5")
+	if v := pawl.InvocationFrom(ctx); v != nil && !reads(r.method) {
+		q.Header.Set("Idempotency-Key", v.IdempotencyKey())
+	}
+	for _, f := range r.headers {
+		s, ok, err := f.value.fill(args, inHeader)
+		if err != nil {
+			return pawl.ErrorResult(err.Error()), nil
+		}
+		if ok {
+			q.Header.Set(f.name, s)
+		}
+	}
+	res, err := r.page.Fetch(ctx, q)
+	var failed *webpage.Error
+	switch {
+	case errors.As(err, &failed):
+		return pawl.ErrorResult(failed.Text), nil
+	case err != nil:
+		return pawl.ToolResult{}, err
+	}
+	return r.answer(res), nil
+}
+
+// arguments reads the arguments of a call, numbers as they are written.
+func arguments(b json.RawMessage) (map[string]any, error) {
+	args := map[string]any{}
+	if len(b) == 0 {
+		return args, nil
+	}
+	d := json.NewDecoder(bytes.NewReader(b))
+	d.UseNumber()
+	if err := d.Decode(&args); err != nil {
+		return nil, errors.New("invalid args: " + err.Error())
+	}
+	return args, nil
+}
+
+// answer makes the result of what came: the part of a JSON answer that the definition points to, the text of a page, other text as it is.
+func (r *request) answer(res *webpage.Response) pawl.ToolResult {
+	status := strings.TrimSpace(fmt.Sprintf("HTTP %d %s", res.Status, http.StatusText(res.Status)))
+	note := ""
+	if res.Truncated {
+		note = fmt.Sprintf("\n[only the first %d bytes of the answer were read]", len(res.Body))
+	}
+	var out pawl.ToolResult
+	text := ""
+	switch value, isJSON := decoded(res); {
+	case isJSON && res.Status < 400:
+		part, err := r.result.find(value)
+		if err != nil {
+			return pawl.ErrorResult(status + ", but " + err.Error())
+		}
+		text, out.Data = plainText(part), mustJSON(part)
+	default:
+		page := webpage.Read(res)
+		switch text = page.Text; {
+		case len(res.Body) == 0:
+			text = status
+		case text == "" && page.Image:
+			return pawl.ToolResult{Parts: []pawl.Part{pawl.Text{Text: status + " " + res.Type}, pawl.Media{MIME: res.Type, Data: res.Body}}, IsError: res.Status >= 400}
+		case text == "":
+			text = fmt.Sprintf("%s\n[not text: %d bytes of %s are not shown]", status, len(res.Body), res.Type)
+		case res.Status >= 300:
+			text = status + "\n\n" + text
+		case r.result != nil:
+			return pawl.ErrorResult(status + ", but the answer is no JSON, so that " + r.result.String() + " cannot be found in it:\n\n" + text + note)
+		}
+	}
+	out.IsError = res.Status >= 400
+	out.Parts = []pawl.Part{pawl.Text{Text: text + note}}
+	return out
+}
+
+// decoded reads a body that is JSON, whatever its type says.
+func decoded(res *webpage.Response) (any, bool) {
+	if res.Truncated || len(res.Body) == 0 || strings.Contains(res.Type, "html") {
+		return nil, false
+	}
+	d := json.NewDecoder(bytes.NewReader(res.Body))
+	d.UseNumber()
+	var v any
+	if !json.Valid(res.Body) || d.Decode(&v) != nil {
+		return nil, false
+	}
+	return v, true
+}
+
+func mustJSON(v any) json.RawMessage {
+	b, _ := json.Marshal(v) // it was read from JSON
+	return b
+}
+
+// connectionHeaders are a connection's own. Nobody sets them.
+var connectionHeaders = []string{"Host", "Content-Length", "Transfer-Encoding", "Connection", "Keep-Alive", "Te", "Trailer", "Upgrade", "Expect", "Accept-Encoding"}
+
+var headerName = regexp.MustCompile("^[!#$%&'*+.^_`|~0-9A-Za-z-]+$") // RFC 9110, section 5.6.2
+
+var variable = regexp.MustCompile(`\$\{([A-Za-z_][A-Za-z0-9_]*)\}`)
+
+// header reads the headers of a definition: variables are put in now, arguments at each call.
+func (m *maker) header(headers map[string]string, use func(name string) error) ([]field, error) {
+	var out []field
+	for name, value := range headers {
+		key := http.CanonicalHeaderKey(name)
+		if !headerName.MatchString(name) || slices.Contains(connectionHeaders, key) {
+			return nil, fmt.Errorf("headers: %q cannot be set", name)
+		}
+		var t template
+		at := 0
+		for _, v := range variable.FindAllStringSubmatchIndex(value, -1) {
+			secret := m.opts.Getenv(value[v[2]:v[3]])
+			if strings.TrimSpace(secret) == "" {
+				return nil, fmt.Errorf("headers: %s: the variable %s of the environment is not set", name, value[v[2]:v[3]])
+			}
+			if _, err := inHeader("", secret); err != nil {
+				return nil, fmt.Errorf("headers: %s: the variable %s has a character that no header has, such as a line break", name, value[v[2]:v[3]])
+			}
+			before, err := parseTemplate(value[at:v[0]], use)
+			if err != nil {
+				return nil, fmt.Errorf("headers: %s: %w", name, err)
+			}
+			t = append(append(t, before...), piece{text: secret})
+			m.set.secrets = append(m.set.secrets, secret)
+			at = v[1]
+		}
+		rest, err := parseTemplate(value[at:], use)
+		if err != nil {
+			return nil, fmt.Errorf("headers: %s: %w", name, err)
+		}
+		t = append(t, rest...)
+		for _, p := range t {
+			if _, err := inHeader("", p.text); err != nil {
+				return nil, fmt.Errorf("headers: %s: its value is not one line of ASCII characters", name)
+			}
+		}
+		out = append(out, field{name: key, value: t})
+	}
+	slices.SortFunc(out, func(a, b field) int { return strings.Compare(a.name, b.name) })
+	return out, nil
+}

@@ -1,0 +1,200 @@
+package outside
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+const (
+	mostSchema      = 128 << 10 // bytes of an operation's schema: a model that is to fill in more is lost
+	mostSchemaNodes = 20_000
+	mostText        = 400 // bytes of a description inside of a schema
+)
+
+// schemas turns the schemas of a document into JSON Schema, for one operation. What they refer to stands in $defs, once, so that a schema may refer to itself.
+type schemas struct {
+	spec  *spec
+	names map[string]string // of $defs, by reference
+	taken map[string]bool
+	queue []string
+	nodes int
+}
+
+func newSchemas(s *spec) *schemas {
+	return &schemas{spec: s, names: map[string]string{}, taken: map[string]bool{}}
+}
+
+// of returns the JSON Schema of a schema; nil is any value.
+func (c *schemas) of(v any) (any, error) {
+	if v == nil {
+		return map[string]any{}, nil
+	}
+	return c.convert(v, 0)
+}
+
+// defs returns what the schemas that were converted refer to, and what that refers to.
+func (c *schemas) defs() (map[string]any, error) {
+	defs := map[string]any{}
+	for len(c.queue) > 0 {
+		ref := c.queue[0]
+		c.queue = c.queue[1:]
+		v := c.spec.at(ref)
+		if v == nil {
+			return nil, fmt.Errorf("%s points to nothing in the document", clip(ref, 100))
+		}
+		s, err := c.convert(v, 0)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", clip(ref, 100), err)
+		}
+		defs[c.names[ref]] = s
+	}
+	return defs, nil
+}
+
+// reference returns the name that a reference has in $defs.
+func (c *schemas) reference(ref string) (string, error) {
+	if !strings.HasPrefix(ref, "#/") {
+		return "", fmt.Errorf("%s is in another document; put them together first", clip(ref, 100))
+	}
+	if name, ok := c.names[ref]; ok {
+		return name, nil
+	}
+	base := identifier(ref[strings.LastIndexByte(ref, '/')+1:])
+	name := base
+	for n := 2; c.taken[name]; n++ {
+		name = fmt.Sprintf("%s_%d", base, n)
+	}
+	c.names[ref], c.taken[name] = name, true
+	c.queue = append(c.queue, ref)
+	return name, nil
+}
+
+// The keywords of a schema, by what they hold. Others (example, xml, discriminator, x-…) say nothing of which values fit, and are left out.
+var (
+	holdSchema = []string{"items", "additionalProperties", "not", "if", "then", "else", "contains", "propertyNames", "unevaluatedItems", "unevaluatedProperties"}
+	holdList   = []string{"allOf", "anyOf", "oneOf", "prefixItems"}
+	holdMap    = []string{"properties", "patternProperties", "dependentSchemas"}
+	holdValue  = []string{"type", "enum", "const", "default", "format", "pattern", "minLength", "maxLength", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum",
+		"multipleOf", "minItems", "maxItems", "uniqueItems", "minContains", "maxContains", "minProperties", "maxProperties", "required", "dependentRequired", "writeOnly"}
+)
+
+func (c *schemas) convert(v any, depth int) (any, error) {
+	if c.nodes++; c.nodes > mostSchemaNodes || depth > 64 {
+		return nil, fmt.Errorf("its schema is too large: at most %d parts, 64 deep", mostSchemaNodes)
+	}
+	if _, ok := v.(bool); ok {
+		return v, nil
+	}
+	m, ok := v.(map[string]any)
+	if !ok {
+		return nil, fmt.Errorf("a schema is an object; got %s", clip(plainText(v), 40))
+	}
+	out := map[string]any{}
+	if ref, ok := m["$ref"].(string); ok {
+		name, err := c.reference(ref)
+		if err != nil {
+			return nil, err
+		}
+		if out["$ref"] = "#/$defs/" + name; c.spec.old {
+			return out, nil // 3.0: what stands beside $ref is ignored
+		}
+	}
+	if m["$dynamicRef"] != nil || m["$recursiveRef"] != nil {
+		return nil, fmt.Errorf("its schema has a reference that is resolved as it is used, which is not read here")
+	}
+	for _, k := range holdValue {
+		if e, ok := m[k]; ok {
+			out[k] = e
+		}
+	}
+	if d := text(m["description"]); d != "" {
+		out["description"] = clip(d, mostText)
+	}
+	if err := c.inner(m, out, depth); err != nil {
+		return nil, err
+	}
+	if c.spec.old {
+		modern(m, out)
+	}
+	withoutReadOnly(m, out, c.spec)
+	return out, nil
+}
+
+// inner converts the schemas inside of m.
+func (c *schemas) inner(m, out map[string]any, depth int) (err error) {
+	for _, k := range holdSchema {
+		if e, ok := m[k]; ok {
+			if out[k], err = c.convert(e, depth+1); err != nil {
+				return err
+			}
+		}
+	}
+	for _, k := range holdList {
+		if list, ok := m[k].([]any); ok {
+			all := make([]any, len(list))
+			for i, e := range list {
+				if all[i], err = c.convert(e, depth+1); err != nil {
+					return err
+				}
+			}
+			out[k] = all
+		}
+	}
+	for _, k := range holdMap {
+		if o, ok := m[k].(map[string]any); ok {
+			all := map[string]any{}
+			for _, name := range sortedKeys(o) {
+				if all[name], err = c.convert(o[name], depth+1); err != nil {
+					return err
+				}
+			}
+			out[k] = all
+		}
+	}
+	return nil
+}
+
+// modern turns what 3.0 writes otherwise into JSON Schema: nullable, and bounds that are excluded by a flag.
+func modern(m, out map[string]any) {
+	for _, k := range [][2]string{{"exclusiveMinimum", "minimum"}, {"exclusiveMaximum", "maximum"}} {
+		if flag, ok := m[k[0]].(bool); ok {
+			delete(out, k[0])
+			if bound, has := out[k[1]]; flag && has {
+				out[k[0]] = bound
+				delete(out, k[1])
+			}
+		}
+	}
+	if m["nullable"] != true {
+		return
+	}
+	if t, ok := out["type"].(string); ok {
+		out["type"] = []any{t, "null"}
+	}
+	if e, ok := out["enum"].([]any); ok && !slices.Contains(e, nil) {
+		out["enum"] = append(slices.Clone(e), nil)
+	}
+}
+
+// withoutReadOnly takes from an object what only the server says.
+func withoutReadOnly(m, out map[string]any, s *spec) {
+	props, ok := out["properties"].(map[string]any)
+	if !ok {
+		return
+	}
+	from := object(m["properties"])
+	required, _ := out["required"].([]any)
+	for _, name := range sortedKeys(props) {
+		if object(s.resolve(from[name]))["readOnly"] == true {
+			delete(props, name)
+			required = slices.DeleteFunc(slices.Clone(required), func(v any) bool { return v == name })
+		}
+	}
+	if _, ok := out["required"]; ok {
+		out["required"] = required
+		if len(required) == 0 {
+			delete(out, "required")
+		}
+	}
+}

@@ -1,0 +1,161 @@
+package outside
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"regexp"
+	"strings"
+)
+
+// template is a text with places for arguments.
+type template []piece
+
+// piece is a text, or the place of an argument.
+type piece struct {
+	text string
+	arg  string // "": text
+}
+
+// place is {name}; {{name}} is the text {name}.
+var place = regexp.MustCompile(`\{\{[A-Za-z_][A-Za-z0-9_.-]*\}\}|\{[A-Za-z_][A-Za-z0-9_.-]*\}`)
+
+// parseTemplate reads a template. use is told each argument, and says whether there is one of that name.
+func parseTemplate(s string, use func(name string) error) (template, error) {
+	var t template
+	at := 0
+	for _, m := range place.FindAllStringIndex(s, -1) {
+		name := s[m[0]+1 : m[1]-1]
+		if strings.HasPrefix(name, "{") {
+			t = append(t, piece{text: s[at:m[0]] + name})
+			at = m[1]
+			continue
+		}
+		if m[0] > 0 && s[m[0]-1] == '$' {
+			return nil, fmt.Errorf("${%s}: variables of the environment are for headers", name)
+		}
+		if err := use(name); err != nil {
+			return nil, err
+		}
+		t = append(t, piece{text: s[at:m[0]]}, piece{arg: name})
+		at = m[1]
+	}
+	return append(t, piece{text: s[at:]}), nil
+}
+
+// alone returns the argument that is all there is of the template.
+func (t template) alone() (string, bool) {
+	name := ""
+	for _, p := range t {
+		if p.text != "" || p.arg != "" && name != "" {
+			return "", false
+		}
+		if p.arg != "" {
+			name = p.arg
+		}
+	}
+	return name, name != ""
+}
+
+// fill puts the arguments in, each as escape makes it; false when one of them is not given.
+func (t template) fill(args map[string]any, escape func(name string, v any) (string, error)) (string, bool, error) {
+	var b strings.Builder
+	for _, p := range t {
+		if p.arg == "" {
+			b.WriteString(p.text)
+			continue
+		}
+		v, ok := args[p.arg]
+		if !ok || v == nil {
+			return "", false, nil
+		}
+		s, err := escape(p.arg, v)
+		if err != nil {
+			return "", false, err
+		}
+		b.WriteString(s)
+	}
+	return b.String(), true, nil
+}
+
+// plainText is an argument as text: a list or an object as JSON.
+func plainText(v any) string {
+	switch v := v.(type) {
+	case string:
+		return v
+	case json.Number:
+		return v.String()
+	}
+	b, _ := json.Marshal(v) // it was read from JSON
+	return string(b)
+}
+
+// percent escapes all that is not unreserved (RFC 3986, section 2.3), so that nothing of a value has a meaning in an address.
+func percent(s string) string { return strings.ReplaceAll(url.QueryEscape(s), "+", "%20") }
+
+// inPath makes a value part of one segment of a path. A list is its elements with commas between.
+func inPath(name string, v any) (string, error) {
+	values := []any{v}
+	if list, ok := v.([]any); ok {
+		values = list
+	}
+	var out []string
+	for _, v := range values {
+		switch v.(type) {
+		case []any, map[string]any, nil:
+			return "", fmt.Errorf("%s stands in the path of an address: give a text or a number", name)
+		}
+		s := plainText(v)
+		if err := safeInPath(name, s); err != nil {
+			return "", err
+		}
+		out = append(out, percent(s))
+	}
+	if len(out) == 0 {
+		return "", fmt.Errorf("%s is empty, and it stands in the path of an address: give a value", name)
+	}
+	return strings.Join(out, ","), nil
+}
+
+// safeInPath refuses what leads to another place where a server undoes the escapes once or twice before it looks at the path.
+func safeInPath(name, s string) error {
+	if s == "" {
+		return fmt.Errorf("%s is empty, and it stands in the path of an address: give a value", name)
+	}
+	for range 4 {
+		if strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r == 0x7f }) {
+			return fmt.Errorf("%s has a control character: leave it out", name)
+		}
+		for segment := range strings.FieldsFuncSeq(s, func(r rune) bool { return r == '/' || r == '\\' }) {
+			if segment, _, _ = strings.Cut(segment, ";"); segment == "." || segment == ".." {
+				return fmt.Errorf("%s has a segment %q, which leads to another place: give the name of one thing, not a path to it", name, segment)
+			}
+		}
+		next, err := url.PathUnescape(s)
+		if err != nil || next == s {
+			return nil
+		}
+		s = next
+	}
+	return fmt.Errorf("%s is escaped again and again: give it as it is", name)
+}
+
+// inHeader makes a value part of a header's line.
+func inHeader(name string, v any) (string, error) {
+	s := plainText(v)
+	if strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r >= 0x7f }) {
+		return "", fmt.Errorf("%s is sent in a header: give it in one line, of ASCII characters", name)
+	}
+	return s, nil
+}
+
+// inText makes a value part of a text.
+func inText(_ string, v any) (string, error) { return plainText(v), nil }
+
+// unescaped undoes the escapes of a part of an address; what is no escape stays as it is.
+func unescaped(s string) string {
+	if out, err := url.PathUnescape(s); err == nil {
+		return out
+	}
+	return s
+}
