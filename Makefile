@@ -18,6 +18,7 @@ docs: ## write the generated parts of README.md and docs/ again, from the code
 	go test ./internal/docgen -run Test -update
 	go test ./provider/openai -run 'TestWire|TestQuirks' -update
 	go test ./provider -run TestServersPage -update
+	go test ./react -run TestPage -update
 	go test ./pawltest -run 'TestParity|TestToolChoices' -update
 	go test ./cmd/pawl -run TestCLI -update
 	go test ./pawltest/hostile -run TestPage -update

@@ -19,7 +19,10 @@ func ExampleInto() {
 		script.Say(`{"sentiment":"mixed","score":"three or so"}`),
 		script.Say("```json\n{\"sentiment\":\"mixed\",\"score\":3}\n```"),
 	)}
-	v, res, err := pawl.Into[Verdict](context.Background(), agent, pawl.User("Judge: it works, mostly."))
+	ctx := context.Background()
+	// begin into
+	v, res, err := pawl.Into[Verdict](ctx, agent, pawl.User("Judge: it works, mostly."))
+	// end into
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -77,14 +77,16 @@ type Schedules interface {
 
 	// DueSchedules lists enabled schedules of all scopes whose Next is not after now, the oldest first. It is for the runner, which acts for all.
 	DueSchedules(ctx context.Context, now time.Time, limit int) ([]Due, error)
-	// ClaimOccurrence claims an occurrence for owner until then; now is the owner's clock. ErrConflict when somebody else has it, or had it. An
-	// occurrence that was begun under a claim whose time is up becomes OccurrenceUnknown, and stays so.
+	// ClaimOccurrence claims an occurrence for owner until then; now is the owner's clock. ErrConflict when somebody else has it, ErrOver when it has
+	// ended. What was begun under a claim whose time is up has ended too, as OccurrenceUnknown.
 	ClaimOccurrence(ctx context.Context, s Scope, id string, due time.Time, owner string, now, until time.Time) (Claim, error)
 	// BeginOccurrence says that the work starts now. ErrConflict: the claim was lost, do nothing.
 	BeginOccurrence(ctx context.Context, c Claim, now time.Time) error
 	// RenewClaim moves the end of a claim. ErrConflict: it was lost.
 	RenewClaim(ctx context.Context, c Claim, until time.Time) (Claim, error)
-	// FinishOccurrence keeps what came of it (State, Run, Text, Began, Ended), and sets the schedule's Next to next unless it was changed to be
-	// later already; enabled false turns it off. ErrConflict: the claim was lost.
+	// FinishOccurrence keeps what came of it (State, Run, Text, Ended), of what is OccurrenceUnknown too: whoever began it may still say. It moves the
+	// schedule as MoveSchedule does. ErrConflict: the claim was lost.
 	FinishOccurrence(ctx context.Context, c Claim, o Occurrence, next time.Time, enabled bool) error
+	// MoveSchedule sets the Next of a schedule that is due at the time due or before; enabled false turns it off. One that was changed since is left alone.
+	MoveSchedule(ctx context.Context, s Scope, id string, due, next time.Time, enabled bool) error
 }

@@ -68,6 +68,8 @@ var (
 	ErrNotFound = errors.New("not found")
 	// ErrConflict is in the tree of an error for a change to what somebody else has changed meanwhile. Read it again, and decide anew.
 	ErrConflict = errors.New("changed meanwhile")
+	// ErrOver is in the tree of an error for a claim to something that is done with, well or not.
+	ErrOver = errors.New("over")
 )
 
 // Page is a part of a list. The zero Page is its beginning.

@@ -16,14 +16,16 @@ import (
 
 // agentFlags is what run and chat share: the flags that make an agent, and those that keep its transcript.
 type agentFlags struct {
-	Model   string   `placeholder:"PROVIDER:NAME" help:"The model: openai:gpt-5-mini (Responses), anthropic:claude-sonnet-4-5, gemini:NAME, openai-chat:NAME (Chat Completions, which most servers speak), or the name of a server: ollama:NAME, groq:NAME and so on; pawl models list has some."`
-	BaseURL string   `name:"base-url" placeholder:"URL" help:"Where the provider's API is; usually ends in /v1. Default: the provider's variable (OPENAI_BASE_URL, ANTHROPIC_BASE_URL, GEMINI_BASE_URL), then its own address. The provider's key goes there only if it is the provider's own host, that of the variable, or this machine; for others there is --key-env."`
-	KeyEnv  string   `name:"key-env" placeholder:"NAME" help:"The environment variable that holds the API key; it is sent wherever the request goes. Default: the provider's own variable, such as OPENAI_API_KEY."`
-	Driver  string   `enum:"native,react,auto" default:"native" placeholder:"DRIVER" help:"How the model calls tools: native (its own function calling), react (decisions written as text, for models without it), or auto: by what the catalogue says of the model. Default: native."`
-	Format  string   `name:"react-format" enum:"json,text,xml,plain," default:"" placeholder:"FORMAT" help:"How decisions of --driver react (or auto) are written: json, text, xml or plain. Default: json."`
-	System  string   `placeholder:"TEXT" help:"Instructions that stand in front of the conversation."`
-	Tools   []string `placeholder:"SET" help:"Sets of built-in tools: file, data, http, search (which needs BRAVE_API_KEY, TAVILY_API_KEY or SEARXNG_URL)."`
+	Model   string `placeholder:"PROVIDER:NAME" help:"The model: openai:gpt-5-mini (Responses), anthropic:claude-sonnet-4-5, gemini:NAME, openai-chat:NAME (Chat Completions, which most servers speak), or the name of a server: ollama:NAME, groq:NAME and so on; pawl models list has some."`
+	BaseURL string `name:"base-url" placeholder:"URL" help:"Where the provider's API is; usually ends in /v1. Default: the provider's variable (OPENAI_BASE_URL, ANTHROPIC_BASE_URL, GEMINI_BASE_URL), then its own address. The provider's key goes there only if it is the provider's own host, that of the variable, or this machine; for others there is --key-env."`
+	KeyEnv  string `name:"key-env" placeholder:"NAME" help:"The environment variable that holds the API key; it is sent wherever the request goes. Default: the provider's own variable, such as OPENAI_API_KEY."`
+	Driver  string `enum:"native,react,auto" default:"native" placeholder:"DRIVER" help:"How the model calls tools: native (its own function calling), react (decisions written as text, for models without it), or auto: by what the catalogue says of the model. Default: native."`
+	Format  string `name:"react-format" enum:"json,text,xml,plain," default:"" placeholder:"FORMAT" help:"How decisions of --driver react (or auto) are written: json, text, xml or plain. Default: json."`
+	driverFlags
+	System string   `placeholder:"TEXT" help:"Instructions that stand in front of the conversation."`
+	Tools  []string `placeholder:"SET" help:"Sets of built-in tools: file, data, http, search (which needs BRAVE_API_KEY, TAVILY_API_KEY or SEARXNG_URL), knowledge (what pawl knowledge add took in)."`
 	toolFlags
+	outsideFlags
 	Passive    string `placeholder:"FILE" help:"Tools that the caller carries out, so their calls are pending: a JSON list of {\"name\",\"description\",\"parameters\"}."`
 	ToolsFile  string `name:"tools-file" placeholder:"FILE" help:"A rehearsal: a JSON list of {\"name\",\"description\",\"parameters\",\"results\":[…]}. The n-th call that reaches a tool gets its n-th result."`
 	ToolChoice string `name:"tool-choice" placeholder:"CHOICE" help:"auto, none, required or a tool's name, for the first request. Default: OPENAI_TOOL_CHOICE, then auto."`
@@ -69,7 +71,7 @@ func (f *agentFlags) setup(ctx context.Context, sys *system) (s *setup, err erro
 			return nil, usage("set one of BRAVE_API_KEY, TAVILY_API_KEY and SEARXNG_URL", "--tools search: no search service is set up")
 		}
 	}
-	sets, closeSets, err := builtin(f.Tools, f.toolFlags, sys.env)
+	sets, closeSets, err := builtin(f.Tools, f.toolFlags, sys.env, true)
 	if err != nil {
 		return nil, err
 	}
@@ -78,6 +80,11 @@ func (f *agentFlags) setup(ctx context.Context, sys *system) (s *setup, err erro
 			closeSets()
 		}
 	}()
+	others, hidden, err := f.outsideFlags.sets(sys, f.HTTPAllow, false)
+	if err != nil {
+		return nil, err
+	}
+	sets = append(sets, others...)
 	all := make([]pawl.Toolset, 0, len(sets)+2)
 	for _, set := range sets {
 		all = append(all, set.tools)
@@ -108,7 +115,7 @@ func (f *agentFlags) setup(ctx context.Context, sys *system) (s *setup, err erro
 	tools, err := pawl.Toolsets(all).Tools(ctx)
 	if err != nil { // two of one name: those of a file can be renamed
 		text, _, _ := strings.Cut(err.Error(), ";")
-		return nil, usage("rename the one in --passive or --tools-file", "%s", text)
+		return nil, usage("rename the one in --passive, --tool-file or --tools-file", "%s", text)
 	}
 	for _, t := range tools {
 		if err := t.Check(); err != nil {
@@ -121,7 +128,7 @@ func (f *agentFlags) setup(ctx context.Context, sys *system) (s *setup, err erro
 	if err := f.rules().Check(tools); err != nil {
 		return nil, &failure{status: statusUsage, err: err, hint: "--allow-tool, --ask-tool and --deny-tool take names, patterns (file_*) and effects (effect:write)"}
 	}
-	return &setup{a, tools, secrets(sys.env, tools, key), closeSets}, nil
+	return &setup{a, tools, secrets(sys.env, tools, append(hidden, key)...), closeSets}, nil
 }
 
 // toolChoice finds the choice: the flag, then a file's, then the environment, then auto; "" stands for not given. A name that no tool has is

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/leak"
 	"github.com/pawl-go/pawl/provider/catalog"
 	"github.com/pawl-go/pawl/react"
 )
@@ -31,10 +32,29 @@ func catalogue(flag, path string) (*catalog.Catalog, error) {
 // driverPicked is the code of the notice that says what --driver auto took.
 const driverPicked = "driver"
 
+// driverFlags are the finer points of a driver.
+type driverFlags struct {
+	Parallel bool   `name:"react-parallel" help:"Decisions of --driver react may have several calls."`
+	Lenient  bool   `name:"react-lenient" help:"Unknown tools and wrong arguments in decisions of --driver react are calls with an error for a result, as native ones are; without it they are asked for again."`
+	Leaks    string `name:"leaked-calls" enum:"auto,on,off" default:"auto" placeholder:"WHEN" help:"Whether calls that a model with native calling wrote as text become calls: on, off, or auto: unless the model is openai:, anthropic: or gemini:, whose servers read their models' marks themselves. Default: auto."`
+}
+
+// leaks reports whether calls are looked for in the text of a model with native calling.
+func (f *agentFlags) leaks() bool {
+	if f.Leaks != "auto" {
+		return f.Leaks == "on"
+	}
+	name, _, _ := strings.Cut(f.Model, ":")
+	return name != "openai" && name != "anthropic" && name != "gemini"
+}
+
 // driven puts the driver around the model. What auto takes is told on standard error, and as a notice of the first request.
 func (f *agentFlags) driven(model pawl.Model, known *catalog.Catalog, sys *system) (pawl.Model, []pawl.Middleware, error) {
 	if f.Format != "" && f.Driver == "native" {
 		return nil, nil, usage("--driver react --react-format "+f.Format, "--react-format is about --driver react, not %s", f.Driver)
+	}
+	if f.Driver == "native" && (f.Parallel || f.Lenient) {
+		return nil, nil, usage("--driver react", "--react-parallel and --react-lenient are about --driver react, not native")
 	}
 	driver := f.Driver
 	var layers []pawl.Middleware
@@ -46,7 +66,10 @@ func (f *agentFlags) driven(model pawl.Model, known *catalog.Catalog, sys *syste
 		layers = append(layers, told(pawl.Notice{Code: driverPicked, Text: text}))
 	}
 	if driver == "react" {
-		return react.New(model, &react.Options{Format: react.Format(f.Format)}), layers, nil
+		return react.New(model, &react.Options{Format: react.Format(f.Format), Parallel: f.Parallel, Lenient: f.Lenient}), layers, nil
+	}
+	if f.leaks() {
+		layers = append(layers, leak.Calls())
 	}
 	return model, layers, nil
 }

@@ -140,7 +140,8 @@ func (db *DB) ClaimOccurrence(ctx context.Context, s store.Scope, id string, due
 	if err := valid(s, id, owner); err != nil {
 		return c, err
 	}
-	taken := fmt.Errorf("schedule %s at %s is somebody else's: %w", id, due.UTC().Format(time.RFC3339), store.ErrConflict)
+	at := due.UTC().Format(time.RFC3339)
+	over := fmt.Errorf("schedule %s at %s is %w", id, at, store.ErrOver)
 	var lost error // what is said although something was changed
 	err := db.change(ctx, func(tx *sql.Tx) error {
 		var n, ends int64
@@ -159,11 +160,13 @@ func (db *DB) ClaimOccurrence(ctx context.Context, s store.Scope, id string, due
 			return err
 		case err != nil:
 			return err
-		case ends > stamp(now), state != store.OccurrenceClaimed && state != store.OccurrenceBegun:
-			return taken
+		case state != store.OccurrenceClaimed && state != store.OccurrenceBegun:
+			return over
+		case ends > stamp(now):
+			return fmt.Errorf("schedule %s at %s is somebody else's: %w", id, at, store.ErrConflict)
 		case state == store.OccurrenceBegun:
-			lost = taken
-			_, err = tx.ExecContext(ctx, "update occurrences set state = ?, fence = fence + 1, text = ? where schedule = ? and due = ?", store.OccurrenceUnknown, "it was begun, and whoever did it is gone: it may have happened", n, stamp(due))
+			lost = over
+			_, err = tx.ExecContext(ctx, "update occurrences set state = ?, text = ? where schedule = ? and due = ?", store.OccurrenceUnknown, "it was begun, and whoever did it is gone: it may have happened", n, stamp(due))
 			return err
 		}
 		c.Fence++
@@ -209,11 +212,23 @@ func (db *DB) FinishOccurrence(ctx context.Context, c store.Claim, o store.Occur
 		return fmt.Errorf("an occurrence does not end as %q", o.State)
 	}
 	return db.change(ctx, func(tx *sql.Tx) error {
-		if err := held(ctx, tx, c, "state = ?, run = ?, text = ?, ended = ?", "'"+store.OccurrenceClaimed+"', '"+store.OccurrenceBegun+"'", o.State, o.Run, o.Text, stamp(o.Ended)); err != nil {
+		if err := held(ctx, tx, c, "state = ?, run = ?, text = ?, ended = ?", "'"+store.OccurrenceClaimed+"', '"+store.OccurrenceBegun+"', '"+store.OccurrenceUnknown+"'", o.State, o.Run, o.Text, stamp(o.Ended)); err != nil {
 			return err
 		}
-		_, err := tx.ExecContext(ctx, "update schedules set next = ?, enabled = enabled and ?, updated = ? where tenant = ? and user = ? and thread = ? and id = ? and next <= ?",
-			stamp(next), enabled, stamp(db.now()), c.Scope.Tenant, c.Scope.User, c.Scope.Thread, c.Schedule, stamp(c.Due))
-		return err
+		return db.move(ctx, tx, c.Scope, c.Schedule, c.Due, next, enabled)
 	})
+}
+
+// MoveSchedule sets the time of a schedule that is due.
+func (db *DB) MoveSchedule(ctx context.Context, s store.Scope, id string, due, next time.Time, enabled bool) error {
+	if err := valid(s, id); err != nil {
+		return err
+	}
+	return db.change(ctx, func(tx *sql.Tx) error { return db.move(ctx, tx, s, id, due, next, enabled) })
+}
+
+func (db *DB) move(ctx context.Context, tx *sql.Tx, s store.Scope, id string, due, next time.Time, enabled bool) error {
+	_, err := tx.ExecContext(ctx, "update schedules set next = ?, enabled = enabled and ?, version = version + 1, updated = ? where tenant = ? and user = ? and thread = ? and id = ? and next <= ?",
+		stamp(next), enabled, stamp(db.now()), s.Tenant, s.User, s.Thread, id, stamp(due))
+	return err
 }

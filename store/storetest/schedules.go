@@ -70,7 +70,7 @@ func (s *suite) occurrences() {
 	s.is(s.db.FinishOccurrence(s.ctx, first, done, next, true), store.ErrConflict, "finishing with a claim that was lost")
 	s.ok(s.db.FinishOccurrence(s.ctx, second, done, next, true))
 	_, err = claim("three", noon.Add(time.Hour))
-	s.is(err, store.ErrConflict, "a claim to what is done")
+	s.is(err, store.ErrOver, "a claim to what is done")
 	if v := must(s.db.Schedule(s.ctx, alice, "v")); !v.Next.Equal(next) || !v.Enabled {
 		s.Errorf("the schedule went on to %+v", v)
 	}
@@ -80,12 +80,26 @@ func (s *suite) occurrences() {
 	s.ok(s.db.BeginOccurrence(s.ctx, gone, next))
 	for range 2 {
 		_, err = s.db.ClaimOccurrence(s.ctx, alice, "v", next, "two", next.Add(2*minute), next.Add(3*minute))
-		s.is(err, store.ErrConflict, "a claim to what was begun")
+		s.is(err, store.ErrOver, "a claim to what was begun")
 	}
-	s.is(s.db.FinishOccurrence(s.ctx, gone, done, next.Add(time.Hour), true), store.ErrConflict, "finishing what is unknown")
+	_, err = s.db.RenewClaim(s.ctx, gone, next.Add(time.Hour))
+	s.is(err, store.ErrConflict, "renewing what is unknown")
 	list := must(s.db.Occurrences(s.ctx, alice, "v", 0))
 	if len(list) != 2 || list[0].State != store.OccurrenceUnknown || list[1].State != store.OccurrenceDone || list[1].Run != "r1" || list[1].Owner != "two" {
 		s.Errorf("the occurrences are %+v", list)
+	}
+	s.ok(s.db.FinishOccurrence(s.ctx, gone, done, next.Add(time.Hour), true)) // it was not gone after all
+	if o := must(s.db.Occurrences(s.ctx, alice, "v", 1)); o[0].State != store.OccurrenceDone {
+		s.Errorf("whoever began it says that it is done, and it is %+v", o)
+	}
+	later := noon.Add(48 * time.Hour)
+	s.ok(s.db.MoveSchedule(s.ctx, alice, "v", noon, later, true))
+	if v := must(s.db.Schedule(s.ctx, alice, "v")); v.Next.Equal(later) {
+		s.Error("a schedule was moved that is not due")
+	}
+	s.ok(s.db.MoveSchedule(s.ctx, alice, "v", next.Add(time.Hour), time.Time{}, false))
+	if v := must(s.db.Schedule(s.ctx, alice, "v")); !v.Next.IsZero() || v.Enabled {
+		s.Errorf("moved to never and off, it is %+v", v)
 	}
 	if err := s.db.FinishOccurrence(s.ctx, gone, store.Occurrence{State: "happy"}, next, true); err == nil {
 		s.Error("an occurrence ended as happy")

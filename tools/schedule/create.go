@@ -1,0 +1,226 @@
+package schedule
+
+import (
+	"context"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/store"
+)
+
+//go:embed create.md
+var createText string
+
+// timeFields are the arguments that say when; schedule_create and schedule_update share them.
+const timeFields = `"when":{"type":"string","description":"When, in one of the forms above."},` +
+	`"zone":{"type":"string","description":"An IANA zone, such as Europe/Oslo. Leave it out for the user's own."},` +
+	`"time":{"type":"string","pattern":"^[0-9]{1,2}:[0-9]{1,2}$","description":"Instead of when: hours and minutes, 24 hours, such as 08:00."},` +
+	`"recurrence":{"type":"string","enum":["once","daily","custom","weekly","monthly"],"description":"With time: how it comes again. custom is several days of the week."},` +
+	`"day":{"type":"string","description":"With weekly and custom: days of the week, such as monday,friday. With monthly: the day, 1 to 31 or last."},` +
+	`"misfire":{"type":"string","enum":["once","skip","all"],"description":"What to do about times that were missed: the last of them (once, the default), none, or all."}`
+
+func (s *Set) createTool() *pawl.Tool {
+	return &pawl.Tool{
+		Name:        "schedule_create",
+		Description: strings.TrimSpace(createText),
+		Input: json.RawMessage(`{"type":"object","properties":{` +
+			`"description":{"type":"string","minLength":1,"maxLength":500,"pattern":"\\S","description":"What it is, in a sentence: it is shown and found by it."},` + timeFields + `,` +
+			`"prompt":{"type":"string","maxLength":8000,"description":"What the agent is asked then."},` +
+			`"tools":{"type":"array","maxItems":20,"items":{"type":"object","properties":{"tool":{"type":"string"},"params":{"type":"object"}},"required":["tool"],"additionalProperties":false},"description":"Calls that are made then, in this order."},` +
+			`"synthesis_prompt":{"type":"string","maxLength":8000,"description":"The same as prompt."}` +
+			`},"required":["description"],"additionalProperties":false}`),
+		Effect: pawl.Write,
+		Serial: serial,
+		Run:    run(s.create),
+	}
+}
+
+// times are the arguments that say when. Nil is not given.
+type times struct {
+	When, Zone, Time, Recurrence, Day, Misfire *string
+}
+
+func (t *times) given() bool {
+	return t.When != nil || t.Time != nil || t.Recurrence != nil || t.Day != nil
+}
+
+func str(p *string) string {
+	if p == nil {
+		return ""
+	}
+	return strings.TrimSpace(*p)
+}
+
+type createArgs struct {
+	times
+	Description     string
+	Prompt          string
+	SynthesisPrompt string `json:"synthesis_prompt"`
+	Tools           []struct {
+		Tool   string
+		Params json.RawMessage
+	}
+}
+
+func (s *Set) create(ctx context.Context, a createArgs) (pawl.ToolResult, error) {
+	scope, err := s.whose(ctx)
+	if err != nil {
+		return pawl.ToolResult{}, err
+	}
+	task := Task{Prompt: strings.TrimSpace(a.Prompt)}
+	if task.Prompt == "" {
+		task.Prompt = strings.TrimSpace(a.SynthesisPrompt)
+	}
+	for _, c := range a.Tools {
+		if len(c.Params) == 0 {
+			c.Params = json.RawMessage("{}")
+		}
+		task.Calls = append(task.Calls, Call{Tool: c.Tool, Args: c.Params})
+	}
+	if task.Prompt == "" && len(task.Calls) == 0 {
+		return pawl.ToolResult{}, refuse("Say what is to be done: give a prompt, or tools to call.")
+	}
+	if err := s.checkCalls(ctx, task.Calls); err != nil {
+		return pawl.ToolResult{}, err
+	}
+	v := store.Schedule{Description: strings.TrimSpace(a.Description), Zone: s.opts.Zone, Misfire: str(a.Misfire), Enabled: true}
+	if a.Zone != nil {
+		v.Zone = str(a.Zone)
+	}
+	when, err := s.settle(&v, &a.times)
+	if err != nil {
+		return pawl.ToolResult{}, err
+	}
+	if v.Task, err = json.Marshal(task); err != nil {
+		return pawl.ToolResult{}, err
+	}
+	if v, err = s.db.PutSchedule(ctx, scope, v); err != nil {
+		return pawl.ToolResult{}, err
+	}
+	return s.shown("Scheduled as "+v.ID, v, when)
+}
+
+// settle writes into v what t says of when, and its next time.
+func (s *Set) settle(v *store.Schedule, t *times) (When, error) {
+	if t.given() || v.When == "" {
+		text, err := t.text()
+		if err != nil {
+			return When{}, err
+		}
+		v.When = text
+	}
+	if rest, ok := strings.CutPrefix(v.When, "once "); ok { // the seed's once: the next time that the clock shows it
+		daily, err := ParseWhen("daily "+rest, v.Zone)
+		if err != nil {
+			return When{}, refusal(err.Error())
+		}
+		v.When = daily.Next(s.opts.Now()).Format(time.RFC3339)
+	}
+	when, err := ParseWhen(v.When, v.Zone)
+	if err != nil {
+		return when, refusal(err.Error())
+	}
+	if v.Next = when.Next(s.opts.Now()); v.Next.IsZero() {
+		return when, refuse("%q has passed: it is %s now.", v.When, s.opts.Now().In(when.zone).Format("2006-01-02 15:04 MST"))
+	}
+	return when, nil
+}
+
+// text makes one of the forms of ParseWhen of the arguments.
+func (t *times) text() (string, error) {
+	if t.When != nil {
+		if t.Time != nil || t.Recurrence != nil || t.Day != nil {
+			return "", refuse("Give when alone, or time, recurrence and day; not both.")
+		}
+		return str(t.When), nil
+	}
+	clock, day := str(t.Time), str(t.Day)
+	if clock == "" {
+		if t.Recurrence == nil {
+			return "", refuse(`Say when: "daily 08:00", or the other forms of when.`)
+		}
+		clock = "08:00"
+	}
+	switch str(t.Recurrence) {
+	case "once":
+		return "once " + clock, nil
+	case "daily", "":
+		if day != "" {
+			return "", refuse("A daily time has no day; leave day out, or say recurrence weekly or monthly.")
+		}
+		return "daily " + clock, nil
+	case "custom":
+		if day == "" {
+			day = "monday,wednesday,friday"
+		}
+		return "weekly " + day + " " + clock, nil
+	case "weekly":
+		if day == "" {
+			day = "monday"
+		}
+		return "weekly " + day + " " + clock, nil
+	}
+	if day == "" {
+		day = "1"
+	}
+	return "monthly " + day + " " + clock, nil
+}
+
+// checkCalls wants each call to fit its tool, by the pipeline's own check: it is carried out by a copy that does nothing.
+func (s *Set) checkCalls(ctx context.Context, calls []Call) error {
+	if len(calls) == 0 {
+		return nil
+	}
+	if s.opts.Tools == nil {
+		return refuse("No tools can be called by a schedule here; say it as a prompt instead.")
+	}
+	tools, err := s.opts.Tools.Tools(ctx)
+	if err != nil {
+		return err
+	}
+	var idle pawl.Toolsets
+	for _, t := range tools {
+		if t.Passive {
+			continue
+		}
+		c := t.Clone()
+		c.Effect, c.Run = pawl.Pure, func(context.Context, pawl.ToolCall) (pawl.ToolResult, error) { return pawl.TextResult(""), nil }
+		idle = append(idle, c)
+	}
+	for i, c := range calls {
+		if x := pawl.Execute(ctx, idle, pawl.ToolCall{Name: c.Tool, Args: c.Args}); x.Outcome != pawl.OutcomeOK {
+			return refuse("tools/%d: %s", i, x.Result.Text())
+		}
+	}
+	return nil
+}
+
+// shown is a result with the next times of a schedule.
+func (s *Set) shown(head string, v store.Schedule, when When) (pawl.ToolResult, error) {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: %s\n%s", head, v.Description, v.When)
+	if !when.Once() {
+		fmt.Fprintf(&b, " (%s)", when.zone)
+	}
+	data := struct {
+		ID   string      `json:"id"`
+		When string      `json:"when"`
+		Zone string      `json:"zone"`
+		Next []time.Time `json:"next"`
+	}{v.ID, v.When, when.zone.String(), []time.Time{}}
+	if !v.Enabled {
+		b.WriteString("\nIt is turned off.")
+	} else {
+		b.WriteString("\nNext:")
+		for next := v.Next; !next.IsZero() && len(data.Next) < 5; next = when.Next(next) {
+			data.Next = append(data.Next, next)
+			fmt.Fprintf(&b, "\n  %s", next.In(when.zone).Format("Mon 2006-01-02 15:04 MST"))
+		}
+	}
+	body, err := json.Marshal(data)
+	return pawl.ToolResult{Parts: []pawl.Part{pawl.Text{Text: b.String()}}, Data: body}, err
+}

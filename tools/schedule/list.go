@@ -1,0 +1,58 @@
+package schedule
+
+import (
+	"context"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/pawl-go/pawl"
+)
+
+//go:embed list.md
+var listText string
+
+func (s *Set) listTool() *pawl.Tool {
+	return &pawl.Tool{
+		Name:        "schedule_list",
+		Description: strings.TrimSpace(listText),
+		Input:       json.RawMessage(`{"type":"object","properties":{},"additionalProperties":false}`),
+		Effect:      pawl.Read,
+		Run:         run(s.list),
+	}
+}
+
+func (s *Set) list(ctx context.Context, _ struct{}) (pawl.ToolResult, error) {
+	scope, err := s.whose(ctx)
+	if err != nil {
+		return pawl.ToolResult{}, err
+	}
+	list, err := s.all(ctx, scope)
+	if err != nil {
+		return pawl.ToolResult{}, err
+	}
+	if len(list) == 0 {
+		return pawl.TextResult("Nothing is scheduled."), nil
+	}
+	var b strings.Builder
+	for _, v := range list {
+		when, err := ParseWhen(v.When, v.Zone)
+		state := "off"
+		switch {
+		case err != nil:
+			state = "off: " + err.Error()
+		case v.Enabled && !v.Next.IsZero():
+			state = "next " + v.Next.In(when.zone).Format("Mon 2006-01-02 15:04 MST")
+		}
+		fmt.Fprintf(&b, "%s: %s\n  %s, %s\n", v.ID, v.Description, v.When, state)
+		last, err := s.db.Occurrences(ctx, scope, v.ID, 1)
+		if err != nil {
+			return pawl.ToolResult{}, err
+		}
+		if len(last) > 0 && when.zone != nil {
+			fmt.Fprintf(&b, "  last %s: %s\n", last[0].Due.In(when.zone).Format("Mon 2006-01-02 15:04 MST"), last[0].State)
+		}
+	}
+	return pawl.TextResult(strings.TrimSuffix(b.String(), "\n")), nil
+}

@@ -1,0 +1,305 @@
+package schedule_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/script"
+	"github.com/pawl-go/pawl/store"
+	"github.com/pawl-go/pawl/tools/schedule"
+)
+
+var alice = store.Scope{User: "alice"}
+
+func put(t testing.TB, db store.Schedules, v store.Schedule, from time.Time) store.Schedule {
+	t.Helper()
+	w, err := schedule.ParseWhen(v.When, v.Zone)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v.Next, v.Enabled = w.Next(from), true
+	v, err = db.PutSchedule(t.Context(), alice, v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+// A year of many schedules, with the runner stopped and started again, at times in the middle of its work: each time of the minute walk is done
+// once. What was interrupted in the middle is not done again, and is told apart.
+func TestAYearOfRuns(t *testing.T) {
+	db := open(t, "")
+	from := time.Date(2028, 1, 1, 0, 0, 0, 0, time.UTC)
+	to := from.AddDate(1, 0, 0)
+	type key struct {
+		id string
+		at int64
+	}
+	want, done, begun := map[key]bool{}, map[key]int{}, map[key]int{}
+	for _, name := range []string{"Europe/Oslo", "America/New_York", "Australia/Lord_Howe"} {
+		zone, err := time.LoadLocation(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range []int{0, 2, 4, 5, 6, 8, 12} {
+			v := put(t, db, store.Schedule{When: rules[r].text, Zone: name}, from)
+			for _, at := range walk(rules[r], zone, from, to) {
+				want[key{v.ID, at.Unix()}] = true
+			}
+		}
+	}
+	rng := rand.New(rand.NewPCG(5, 6))
+	crash := errors.New("crash")
+	restarts, interrupted := 0, 0
+	newRunner := func() *schedule.Runner {
+		return &schedule.Runner{DB: db, Late: 400 * 24 * time.Hour, Lease: 10 * time.Minute, Do: func(ctx context.Context, d store.Due, at time.Time) (string, error) {
+			k := key{d.Schedule.ID, at.Unix()}
+			begun[k]++
+			if rng.IntN(50) == 0 {
+				panic(crash) // as far as the store knows, the process is gone
+			}
+			done[k]++
+			return "done", nil
+		}}
+	}
+	lost := &losing{schedules: db}
+	runner := newRunner()
+	for at := from; at.Before(to); at = at.Add(time.Duration(1+rng.IntN(300)) * time.Minute) {
+		if rng.IntN(40) == 0 {
+			runner = newRunner()
+			restarts++
+		}
+		runner.DB = lost
+		lost.lose = rng.IntN(30) == 0 // FinishOccurrence does not get through: a crash after the work
+		err := runner.Tick(t.Context(), at)
+		if lost.lose && lost.lost > 0 {
+			interrupted += lost.lost
+			lost.lost = 0
+			runner = newRunner()
+			restarts++
+		} else if err != nil {
+			t.Fatal(err)
+		}
+	}
+	runner.DB = db
+	for range 3 {
+		if err := runner.Tick(t.Context(), to.Add(time.Hour)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	failed := 0
+	for k := range want {
+		if begun[k] != 1 {
+			t.Errorf("%s at %s was begun %d times", k.id, time.Unix(k.at, 0).UTC(), begun[k])
+		}
+		failed += 1 - done[k]
+	}
+	for k := range begun {
+		if !want[k] && time.Unix(k.at, 0).Before(to) {
+			t.Errorf("%s at %s was begun and is no time of it", k.id, time.Unix(k.at, 0).UTC())
+		}
+	}
+	if len(want) < 2000 || restarts < 10 || interrupted == 0 || failed == 0 {
+		t.Errorf("%d times, %d restarts, %d interrupted, %d failed: the test has lost its teeth", len(want), restarts, interrupted, failed)
+	}
+	t.Logf("%d times of 21 schedules, each begun once; %d restarts, %d of them after the work and before its record; %d failed", len(want), restarts, interrupted, failed)
+}
+
+type schedules interface{ store.Schedules }
+
+// losing is a store that a runner can lose at the worst moment.
+type losing struct {
+	schedules
+	lose bool
+	lost int
+}
+
+func (l *losing) FinishOccurrence(ctx context.Context, c store.Claim, o store.Occurrence, next time.Time, enabled bool) error {
+	if l.lose {
+		l.lost++
+		return errors.New("the process is gone")
+	}
+	return l.schedules.FinishOccurrence(ctx, c, o, next, enabled)
+}
+
+func TestMissedTimes(t *testing.T) {
+	from := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	back := from.Add(5*24*time.Hour + 12*time.Hour) // five were missed: those of 08:00, the last of them four hours ago
+	for misfire, want := range map[string]string{"": "06", schedule.MisfireOnce: "06", schedule.MisfireSkip: "", schedule.MisfireAll: "01 02 03 04 05 06"} {
+		db := open(t, "")
+		v := put(t, db, store.Schedule{When: "daily 08:00", Misfire: misfire}, from)
+		var done []string
+		r := &schedule.Runner{DB: db, Do: func(_ context.Context, _ store.Due, at time.Time) (string, error) {
+			done = append(done, at.Format("02"))
+			return "", nil
+		}}
+		for range 2 {
+			if err := r.Tick(t.Context(), back); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := strings.Join(done, " "); got != want {
+			t.Errorf("misfire %q: did %q, want %q", misfire, got, want)
+		}
+		if v, _ = db.Schedule(t.Context(), alice, v.ID); !v.Next.Equal(time.Date(2026, 1, 7, 8, 0, 0, 0, time.UTC)) {
+			t.Errorf("misfire %q: next is %s", misfire, v.Next)
+		}
+	}
+}
+
+func TestTasks(t *testing.T) {
+	db := open(t, "")
+	mails := 0
+	mail := pawl.Func("mail", "Sends a mail.", func(ctx context.Context, a struct{ To string }) (string, error) {
+		if sc, _ := store.ScopeFrom(ctx); sc != alice {
+			t.Errorf("the call acts for %+v", sc)
+		}
+		mails++
+		return "sent", nil
+	})
+	agent := &pawl.Agent{Model: script.New(script.Say("A mail was sent."))}
+	task := func(s string) store.Schedule {
+		return put(t, db, store.Schedule{When: now.Format(time.RFC3339), Task: json.RawMessage(s)}, now.Add(-time.Hour))
+	}
+	good := task(`{"calls":[{"tool":"mail","args":{"To":"x"}}],"prompt":"What happened?"}`)
+	bad := task(`{"calls":[{"tool":"mail","args":{}},{"tool":"mail","args":{"To":"x"}}]}`)
+	odd := task(`[]`)
+	r := &schedule.Runner{DB: db, Do: schedule.Do(mail, agent)}
+	if err := r.Tick(t.Context(), now); err != nil {
+		t.Fatal(err)
+	}
+	for id, want := range map[string][2]string{good.ID: {store.OccurrenceDone, "A mail was sent."}, bad.ID: {store.OccurrenceFailed, "do not fit its schema"}, odd.ID: {store.OccurrenceFailed, "task: "}} {
+		list, err := db.Occurrences(t.Context(), alice, id, 0)
+		if err != nil || len(list) != 1 || list[0].State != want[0] || !strings.Contains(list[0].Text, want[1]) {
+			t.Errorf("%v, %v; want %v", list, err, want)
+		}
+	}
+	if v, err := db.Schedule(t.Context(), alice, good.ID); err != nil || v.Enabled || !v.Next.IsZero() {
+		t.Errorf("after its one time it is %+v, %v", v, err)
+	}
+	if mails != 1 {
+		t.Errorf("%d mails", mails)
+	}
+}
+
+// runnerProcess is a runner in a process of its own: it does what is due, and writes each time down, before and after.
+func runnerProcess(path string) {
+	db, err := open2(path)
+	if err != nil {
+		fmt.Println(err)
+		os.Exit(1)
+	}
+	defer db.Close()
+	log, err := os.OpenFile(path+".log", os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
+	if err != nil {
+		fmt.Println(err)
+		os.Exit(1)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	go func() { // until its input ends
+		bufio.NewReader(os.Stdin).ReadString('\n')
+		cancel()
+	}()
+	r := &schedule.Runner{DB: db, Lease: 90 * time.Millisecond, Late: time.Hour, Poll: 5 * time.Millisecond, Do: func(_ context.Context, d store.Due, at time.Time) (string, error) {
+		fmt.Fprintf(log, "%s %d\n", d.Schedule.ID, at.Unix())
+		return "", nil
+	}}
+	r.Run(ctx)
+}
+
+// Two runners work over one store; now one, now the other is stopped for longer than its claims hold, and goes on where it was. No time is done twice.
+func TestTwoProcesses(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "pawl.db")
+	db := open(t, path)
+	start := time.Now().Truncate(time.Second)
+	const schedules, times = 4, 60
+	for range schedules { // every minute of the last hour is due: work enough for both
+		put(t, db, store.Schedule{When: "* * * * *", Misfire: schedule.MisfireAll}, start.Add(-times*time.Minute))
+	}
+	var procs []*exec.Cmd
+	var ends []func()
+	for range 2 {
+		cmd := exec.Command(os.Args[0], "-test.run=^$")
+		cmd.Env = append(os.Environ(), "PAWL_TEST_RUNNER="+path)
+		in, err := cmd.StdinPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		procs = append(procs, cmd)
+		ends = append(ends, func() { in.Close() })
+	}
+	rng := rand.New(rand.NewPCG(7, 8))
+	stops := 0
+	for deadline := time.Now().Add(20 * time.Second); ; stops++ {
+		due, err := db.DueSchedules(t.Context(), start, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(due) == 0 || time.Now().After(deadline) {
+			break
+		}
+		p := procs[rng.IntN(2)].Process
+		pause(time.Duration(rng.IntN(40)) * time.Millisecond)
+		p.Signal(syscall.SIGSTOP)
+		pause(150 * time.Millisecond) // longer than a claim holds
+		p.Signal(syscall.SIGCONT)
+	}
+	for i, cmd := range procs {
+		ends[i]()
+		if err := cmd.Wait(); err != nil {
+			t.Errorf("runner %d: %v", i, err)
+		}
+	}
+	b, err := os.ReadFile(path + ".log")
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]int{}
+	for _, line := range strings.Split(strings.TrimSpace(string(b)), "\n") {
+		if seen[line]++; seen[line] > 1 {
+			t.Errorf("%s was done %d times", line, seen[line])
+		}
+	}
+	states := map[string]int{}
+	for _, v := range mustList(t, db) {
+		list, err := db.Occurrences(t.Context(), alice, v.ID, 1000)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, o := range list {
+			states[o.State]++
+		}
+	}
+	if len(seen) < schedules*times/2 || stops < 5 {
+		t.Errorf("%d times were done, with %d stops: the test has lost its teeth", len(seen), stops)
+	}
+	t.Logf("%d times done, each once; one runner or the other was stopped %d times; %v", len(seen), stops, states)
+}
+
+func mustList(t *testing.T, db store.Schedules) []store.Schedule {
+	t.Helper()
+	list, err := db.Schedules(t.Context(), alice, store.Page{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
+// pause waits in real time: the other processes have no other.
+func pause(d time.Duration) { <-time.After(d) }
