@@ -23,8 +23,9 @@ type agentFlags struct {
 	Format  string `name:"react-format" enum:"json,text,xml,plain," default:"" placeholder:"FORMAT" help:"How decisions of --driver react (or auto) are written: json, text, xml or plain. Default: json."`
 	driverFlags
 	System string   `placeholder:"TEXT" help:"Instructions that stand in front of the conversation."`
-	Tools  []string `placeholder:"SET" help:"Sets of built-in tools: file, data, http, search (which needs BRAVE_API_KEY, TAVILY_API_KEY or SEARXNG_URL)."`
+	Tools  []string `placeholder:"SET" help:"Sets of built-in tools: file, data, http, search (which needs BRAVE_API_KEY, TAVILY_API_KEY or SEARXNG_URL), knowledge (what pawl knowledge add took in)."`
 	toolFlags
+	outsideFlags
 	Passive    string   `placeholder:"FILE" help:"Tools that the caller carries out, so their calls are pending: a JSON list of {\"name\",\"description\",\"parameters\"}."`
 	ToolsFile  string   `name:"tools-file" placeholder:"FILE" help:"A rehearsal: a JSON list of {\"name\",\"description\",\"parameters\",\"results\":[…]}. The n-th call that reaches a tool gets its n-th result."`
 	ToolChoice string   `name:"tool-choice" placeholder:"CHOICE" help:"auto, none, required or a tool's name, for the first request. Default: OPENAI_TOOL_CHOICE, then auto."`
@@ -71,7 +72,7 @@ func (f *agentFlags) setup(ctx context.Context, sys *system) (s *setup, err erro
 			return nil, usage("set one of BRAVE_API_KEY, TAVILY_API_KEY and SEARXNG_URL", "--tools search: no search service is set up")
 		}
 	}
-	sets, closeSets, err := builtin(f.Tools, f.toolFlags, sys.env)
+	sets, closeSets, err := builtin(f.Tools, f.toolFlags, sys.env, true)
 	if err != nil {
 		return nil, err
 	}
@@ -80,6 +81,11 @@ func (f *agentFlags) setup(ctx context.Context, sys *system) (s *setup, err erro
 			closeSets()
 		}
 	}()
+	others, hidden, err := f.outsideFlags.sets(sys, f.HTTPAllow, false)
+	if err != nil {
+		return nil, err
+	}
+	sets = append(sets, others...)
 	all := make([]pawl.Toolset, 0, len(sets)+2)
 	for _, set := range sets {
 		all = append(all, set.tools)
@@ -120,7 +126,7 @@ func (f *agentFlags) setup(ctx context.Context, sys *system) (s *setup, err erro
 	tools, err := pawl.Toolsets(all).Tools(ctx)
 	if err != nil { // two of one name: those of a file can be renamed
 		text, _, _ := strings.Cut(err.Error(), ";")
-		return nil, usage("rename the one in --passive or --tools-file", "%s", text)
+		return nil, usage("rename the one in --passive, --tool-file or --tools-file", "%s", text)
 	}
 	for _, t := range tools {
 		if err := t.Check(); err != nil {
@@ -133,7 +139,7 @@ func (f *agentFlags) setup(ctx context.Context, sys *system) (s *setup, err erro
 	if err := f.rules().Check(tools); err != nil {
 		return nil, &failure{status: statusUsage, err: err, hint: "--allow-tool, --ask-tool and --deny-tool take names, patterns (file_*) and effects (effect:write)"}
 	}
-	return &setup{a, tools, secrets(sys.env, tools, key), closeSets}, nil
+	return &setup{a, tools, secrets(sys.env, tools, append(hidden, key)...), closeSets}, nil
 }
 
 // toolChoice finds the choice: the flag, then a file's, then the environment, then auto; "" stands for not given. A name that no tool has is

@@ -31,11 +31,11 @@ func keyFrom(name string, env func(string) string) (string, error) {
 	return "", usage("the flag takes the name of a variable, not a key, as in --key-env MY_KEY", "%s: there is no such environment variable, or it is empty", what)
 }
 
-// secrets hides the keys of all providers and search services, the one that --key-env names, and the arguments that tools mark as secret.
-func secrets(env func(string) string, tools []*pawl.Tool, key string) *pawl.Redactor {
+// secrets hides the keys of all providers and search services, others (that of --key-env, what --tool-file puts into headers), and the arguments that tools mark as secret.
+func secrets(env func(string) string, tools []*pawl.Tool, others ...string) *pawl.Redactor {
 	r := new(pawl.Redactor)
 	r.AddTools(tools...)
-	keys := []string{key}
+	keys := others
 	for _, name := range append(provider.KeyVariables(), search.KeyVariables()...) {
 		keys = append(keys, strings.TrimSpace(env(name)))
 	}

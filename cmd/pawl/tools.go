@@ -31,16 +31,18 @@ type toolset struct {
 	tools pawl.Toolset
 }
 
-const setNames = "file, data, http, search"
+const setNames = "file, data, http, search, knowledge"
 
 // toolFlags say what the built-in tools may reach.
 type toolFlags struct {
 	Root      string   `default:"." placeholder:"DIR" help:"What the file tools see. Default: the current directory."`
 	HTTPAllow []string `name:"http-allow" placeholder:"HOST" help:"What the http and search tools may reach beside public addresses: localhost:8080, *.example.com, 10.1.0.0/16."`
+	storeFlags
+	embedFlags
 }
 
-// builtin makes the named sets, each once. Close them.
-func builtin(names []string, f toolFlags, env func(string) string) (sets []toolset, closeSets func(), err error) {
+// builtin makes the named sets, each once. Close them. What some of them are over is opened at the first call; with now, at once.
+func builtin(names []string, f toolFlags, env func(string) string, now bool) (sets []toolset, closeSets func(), err error) {
 	var closers []io.Closer
 	closeAll := func() {
 		for _, c := range closers {
@@ -81,6 +83,17 @@ func builtin(names []string, f toolFlags, env func(string) string) (sets []tools
 				return nil, nil, usage("", "--http-allow: %s", strings.TrimPrefix(err.Error(), "search tools: allow: "))
 			}
 			sets = append(sets, toolset{name, find})
+		case "knowledge":
+			d := &database{flags: f.storeFlags, env: env}
+			closers = append(closers, d)
+			find, err := knowledgeTool(d, f.embedFlags)
+			if err == nil && now {
+				_, err = d.open()
+			}
+			if err != nil {
+				return nil, nil, err
+			}
+			sets = append(sets, toolset{name, find})
 		default:
 			return nil, nil, usage("there are: "+setNames, "--tools: no set of tools is named %q", name)
 		}
@@ -98,12 +111,18 @@ type shownTool struct {
 	Output      json.RawMessage `json:"output,omitempty"`
 }
 
-// builtinTools returns every built-in tool, and what must be closed when no call runs any more.
-func builtinTools(ctx context.Context, sys *system, f toolFlags) ([]shownTool, *pawl.Registry, func(), error) {
-	sets, closeSets, err := builtin(strings.Split(setNames, ","), f, sys.env)
+// builtinTools returns every built-in tool and those of the files, and what must be closed when no call runs any more. With show, none of them will be called.
+func builtinTools(ctx context.Context, sys *system, f toolFlags, o outsideFlags, show bool) ([]shownTool, *pawl.Registry, func(), error) {
+	sets, closeSets, err := builtin(strings.Split(setNames, ","), f, sys.env, false)
 	if err != nil {
 		return nil, nil, nil, err
 	}
+	others, _, err := o.sets(sys, f.HTTPAllow, show)
+	if err != nil {
+		closeSets()
+		return nil, nil, nil, err
+	}
+	sets = append(sets, others...)
 	all, registry := []shownTool{}, new(pawl.Registry)
 	for _, s := range sets {
 		tools, err := s.tools.Tools(ctx)
@@ -123,11 +142,12 @@ func builtinTools(ctx context.Context, sys *system, f toolFlags) ([]shownTool, *
 
 type toolsListCmd struct {
 	JSON bool `name:"json" help:"Print a JSON list with descriptions and schemas."`
+	outsideFlags
 }
 
 // Run lists the built-in tools.
 func (c *toolsListCmd) Run(sys *system) error {
-	all, _, closeSets, err := builtinTools(context.Background(), sys, toolFlags{Root: "."})
+	all, _, closeSets, err := builtinTools(context.Background(), sys, toolFlags{Root: "."}, c.outsideFlags, true)
 	if err != nil {
 		return err
 	}
@@ -153,11 +173,12 @@ func firstSentence(s string, width int) string {
 
 type toolsShowCmd struct {
 	Name string `arg:"" help:"The tool."`
+	outsideFlags
 }
 
 // Run shows one tool.
 func (c *toolsShowCmd) Run(sys *system) error {
-	all, _, closeSets, err := builtinTools(context.Background(), sys, toolFlags{Root: "."})
+	all, _, closeSets, err := builtinTools(context.Background(), sys, toolFlags{Root: "."}, c.outsideFlags, true)
 	if err != nil {
 		return err
 	}
@@ -191,6 +212,7 @@ type toolsCallCmd struct {
 	JSON bool   `name:"json" help:"Print the whole execution: outcome, result, times."`
 	mendFlags
 	toolFlags
+	outsideFlags
 }
 
 // Run calls the tool. A call that does not end well is status 1; its result says why, in the words that a model would read.
@@ -204,7 +226,7 @@ func (c *toolsCallCmd) Run(sys *system) error {
 			return usage("", "the arguments could not be read from standard input: %v", err)
 		}
 	}
-	_, registry, closeSets, err := builtinTools(ctx, sys, c.toolFlags)
+	_, registry, closeSets, err := builtinTools(ctx, sys, c.toolFlags, c.outsideFlags, false)
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -181,6 +183,41 @@ func TestDefinitionErrors(t *testing.T) {
 		if _, err = outside.New(defs, options()); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "two\r") {
 			t.Errorf("%s:\n%v, want %q", text, err, want)
 		}
+	}
+}
+
+// The page about the form has no mistake in its example.
+func TestPage(t *testing.T) {
+	page, err := os.ReadFile("../../docs/outside.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(page), "```yaml\n")
+	example, _, found := strings.Cut(rest, "```")
+	if !found {
+		t.Fatal("the page has no example")
+	}
+	defs, err := outside.Parse([]byte(example))
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := options()
+	o.Dir = t.TempDir()
+	if err := os.WriteFile(filepath.Join(o.Dir, "shop.yaml"), []byte("openapi: 3.1.0\npaths: {/pets: {get: {operationId: listPet}, delete: {operationId: deletePet}}, /store/x: {get: {}, put: {}}}"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	o.Getenv = func(name string) string { return "value of " + name }
+	s, err := outside.New(defs, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	tools, _ := s.Tools(t.Context())
+	for _, tool := range tools {
+		names = append(names, tool.Name)
+	}
+	if got := strings.Join(names, " "); got != "count_words issue_close shop_listPet shop_get_store_x" {
+		t.Errorf("its tools are %s", got)
 	}
 }
 
