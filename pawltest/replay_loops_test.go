@@ -120,7 +120,10 @@ func openGemini(model, url string, carry http.RoundTripper) pawl.Model {
 }
 
 // Each recorded tool loop plays again through an agent: it ends, every call is answered once, and the checker accepts every request.
+// The line at the end of -v says how many recordings that were: some speak two APIs, and play at each.
 func TestRecordedLoops(t *testing.T) {
+	recorded, played, excluded := map[string]bool{}, map[string]bool{}, map[string]bool{}
+	failed := 0
 	for _, api := range []struct {
 		name string
 		open opener
@@ -132,6 +135,8 @@ func TestRecordedLoops(t *testing.T) {
 					continue
 				}
 				s.cassettes++
+				recorded[c.Name] = true
+				before := s.loops
 				loops := c.Loops()
 				if len(loops) == 0 {
 					loops = [][]pawltest.Exchange{c.Exchanges}
@@ -141,19 +146,42 @@ func TestRecordedLoops(t *testing.T) {
 						return strings.Contains(x.Response.Headers["content-type"], "vnd.amazon.eventstream")
 					}) {
 						s.excluded++ // Bedrock's framing, which no adapter speaks
+						excluded[c.Name] = true
 						continue
 					}
 					name := fmt.Sprintf("%s#%d-%d", c.Name, loop[0].Seq, loop[len(loop)-1].Seq)
 					if err := replayLoop(t, loop, api.open, &s); err != nil {
 						t.Errorf("%s: %v", name, err)
+						s.failed++
 					}
+				}
+				if s.loops > before {
+					played[c.Name] = true
 				}
 			}
 			t.Logf("%+v", s)
 			if s.cassettes < 40 || s.requests < s.loops {
 				t.Errorf("only %+v", s)
 			}
+			failed += s.failed
 		})
+	}
+	if len(recorded) == 0 {
+		return // there is no corpus
+	}
+	var left []string
+	for name := range recorded {
+		if !played[name] {
+			left = append(left, name)
+		}
+	}
+	slices.Sort(left)
+	t.Logf("%d recordings with a tool loop: %d play to their end, %d loops fail, %d are left out for Bedrock's framing: %s",
+		len(recorded), len(played), failed, len(left), strings.Join(left, ", "))
+	for _, name := range left {
+		if !excluded[name] {
+			t.Errorf("%s: nothing of it was played", name)
+		}
 	}
 }
 
@@ -161,6 +189,7 @@ func TestRecordedLoops(t *testing.T) {
 type tally struct {
 	cassettes, loops, runs, requests, streamed int
 	calls, results, handedBack                 int
+	failed                                     int
 	excluded                                   int // loops in a framing that no adapter speaks
 	refused                                    int // runs that end as recorded: with an error of the provider
 	recorded                                   int // results that are those of the recording

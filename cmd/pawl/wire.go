@@ -75,7 +75,7 @@ func wireOf(api string) (wire, error) {
 		return wire{openai.EncodeChat, openai.DecodeChat, func(h http.RoundTripper) pawl.Model {
 			return openai.NewChat("m", &openai.Options{BaseURL: openai.DefaultBaseURL, Key: "none", HTTP: h, Retries: -1})
 		}}, nil
-	case "anthropic-messages":
+	case "anthropic-messages", "anthropic":
 		return wire{anthropic.EncodeMessages, anthropic.DecodeMessages, func(h http.RoundTripper) pawl.Model {
 			return anthropic.New("m", &anthropic.Options{BaseURL: anthropic.DefaultBaseURL, Key: "none", HTTP: h, Retries: -1})
 		}}, nil
@@ -88,7 +88,7 @@ func wireOf(api string) (wire, error) {
 }
 
 type wireEncodeCmd struct {
-	API    string `required:"" name:"api" enum:"openai-responses,openai-chat,anthropic-messages,gemini" placeholder:"API" help:"openai-responses, openai-chat, anthropic-messages or gemini."`
+	API    string `required:"" name:"api" enum:"openai-responses,openai-chat,anthropic-messages,anthropic,gemini" placeholder:"API" help:"openai-responses, openai-chat, anthropic-messages (or anthropic) or gemini."`
 	Stream bool   `help:"As for a streamed reply."`
 }
 
@@ -121,7 +121,7 @@ func (c *wireEncodeCmd) Run(sys *system) error {
 }
 
 type wireDecodeCmd struct {
-	API    string   `name:"api" placeholder:"API" help:"openai-responses, openai-chat, anthropic-messages or gemini. With --lines: for lines that do not say."`
+	API    string   `name:"api" placeholder:"API" help:"openai-responses, openai-chat, anthropic-messages (or anthropic) or gemini. With --lines: for lines that do not say."`
 	SSE    bool     `name:"sse" help:"The body is a stream of events."`
 	Status whole    `default:"200" placeholder:"N" help:"The HTTP status of the reply. Default: 200."`
 	Header []string `sep:"none" placeholder:"NAME: VALUE" help:"A header of the reply, such as 'retry-after: 3'; may be repeated."`

@@ -7,7 +7,7 @@ import (
 	"github.com/pawl-go/pawl/internal/wire"
 )
 
-// callIDs are the ids of calls as the API takes them: of letters, digits, _ and -, and each once in a conversation. Other
+// callIDs are the ids of calls as the API takes them: of letters, digits, _ and -, 64 at most, and each once in a conversation. Other
 // providers' ids are of any form, and some begin anew with each reply. Those that do not fit are replaced by a hash, the same for
 // the call and for its result, and different for different ids. Anthropic's own are left alone.
 type callIDs struct {
@@ -46,5 +46,5 @@ func fits(id string) bool {
 			return false
 		}
 	}
-	return id != "" && len(id) <= 128
+	return id != "" && len(id) <= 64
 }

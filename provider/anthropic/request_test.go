@@ -227,7 +227,7 @@ func TestMedia(t *testing.T) {
 
 // Ids of any form and any repetition come out as the API takes them, and pairs stay pairs.
 func TestIDs(t *testing.T) {
-	ids := []string{"toolu_1", "call_1", "a.b", "a_b", "a:b", "functions.f:0", "", "é", strings.Repeat("x", 200)}
+	ids := []string{"toolu_1", "call_1", "a.b", "a_b", "a:b", "functions.f:0", "", "é", strings.Repeat("x", 65), strings.Repeat("x", 200)}
 	messages := []pawl.Message{pawl.User("a")}
 	for range 3 { // ids that begin anew in each reply
 		reply, results := pawl.Message{Role: pawl.RoleAssistant}, pawl.Message{Role: pawl.RoleTool}
@@ -252,7 +252,7 @@ func TestIDs(t *testing.T) {
 	if err := json.Unmarshal([]byte(body), &got); err != nil {
 		t.Fatal(err)
 	}
-	fits, seen := regexp.MustCompile(`^[a-zA-Z0-9_-]{1,128}$`), map[string]bool{}
+	fits, seen := regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`), map[string]bool{}
 	for i := 1; i < len(got.Messages); i += 2 {
 		for j, b := range got.Messages[i].Content {
 			if !fits.MatchString(b.ID) || seen[b.ID] {

@@ -279,7 +279,7 @@ func fromChatReply(e *encoder, message int, m *pawl.Message) {
 func fromChatCall(e *encoder, c *pawl.ToolCall) {
 	e.Comma()
 	e.Raw(`{"id":`)
-	e.id(c.ID)
+	e.String(e.fitting(c.ID))
 	if opaqueType(c.Opaque, e.tag) == customType {
 		e.Raw(`,"type":"custom","custom":{"name":`)
 		e.String(e.tools.ToWire(c.Name))
@@ -322,7 +322,7 @@ func fromChatResults(e *encoder, message int, m *pawl.Message) {
 		}
 		e.Comma()
 		e.Raw(`{"role":"tool","tool_call_id":`)
-		e.id(r.CallID)
+		e.String(e.fitting(r.CallID))
 		e.Raw(`,"content":`)
 		e.resultText(&r)
 		e.Raw(`}`)
@@ -342,7 +342,7 @@ func fromChatResults(e *encoder, message int, m *pawl.Message) {
 			if md, ok := p.(pawl.Media); ok {
 				e.Comma()
 				e.Raw(`{"type":"text","text":`)
-				e.String("From the result of call " + r.CallID + ":")
+				e.String("From the result of call " + e.fitting(r.CallID) + ":")
 				e.Raw(`},`)
 				fromChatMedia(e, field(message, i), md)
 			}

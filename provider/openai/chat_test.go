@@ -2,6 +2,9 @@ package openai_test
 
 import (
 	"encoding/json"
+	"io"
+	"net/http"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -169,6 +172,8 @@ func TestChatRequests(t *testing.T) {
 			`[{"type":"text","text":"see"},{"type":"image_url","image_url":{"url":"https://x/y.png"}},{"type":"image_url","image_url":{"url":"data:image/png;base64,YWJj"}}]`},
 		{"sound and documents", messages(pawl.Message{Role: pawl.RoleUser, Parts: []pawl.Part{pawl.Media{MIME: "audio/mpeg", Data: []byte("abc")}, pawl.Media{MIME: "application/pdf", Data: []byte("abc")}}}),
 			`[{"type":"input_audio","input_audio":{"data":"YWJj","format":"mp3"}},{"type":"file","file":{"filename":"file.pdf","file_data":"data:application/pdf;base64,YWJj"}}]`},
+		{"data: URIs are values", messages(pawl.Message{Role: pawl.RoleUser, Parts: []pawl.Part{pawl.Media{URL: "data:image/png;base64,YWJj"}, pawl.Media{URL: "data:application/pdf;base64,YWJj"}}}),
+			`[{"type":"image_url","image_url":{"url":"data:image/png;base64,YWJj"}},{"type":"file","file":{"filename":"file.pdf","file_data":"data:application/pdf;base64,YWJj"}}]`},
 		{"video is refused", messages(pawl.Message{Role: pawl.RoleUser, Parts: []pawl.Part{pawl.Text{Text: "see"}, pawl.Media{MIME: "video/mp4", Data: []byte("abc")}}}),
 			`error unsupported: messages[0].parts[1]: Chat Completions cannot take media of type "video/mp4"`},
 		{"a document by URL is refused", messages(pawl.Message{Role: pawl.RoleUser, Parts: []pawl.Part{pawl.Media{MIME: "application/pdf", URL: "https://x"}}}), `error unsupported: messages[0].parts[0]: Chat Completions takes application/pdf by value only, not by URL`},
@@ -182,5 +187,30 @@ func TestChatRequests(t *testing.T) {
 		{"a schema that is none", with(func(r *pawl.Request) { r.Output = []byte(`[]`) }), `error invalid_request: output: the schema is not a JSON object`},
 	} {
 		checkEncode(t, c.name, openai.EncodeChat, c.req, c.want)
+	}
+}
+
+// Mistral's server takes ids of nine letters and digits alone. What is said of a result's pictures names the id that was sent.
+func TestMistralIDs(t *testing.T) {
+	req := &pawl.Request{Messages: []pawl.Message{pawl.User("u"), pawl.Assistant(pawl.ToolCall{ID: "call_0", Name: "f"}, pawl.ToolCall{ID: "Abc123xyZ", Name: "f"}), pawl.Results(
+		pawl.ToolResult{CallID: "call_0", Parts: []pawl.Part{pawl.Media{MIME: "image/png", Data: []byte("abc")}}}, pawl.ToolResult{CallID: "Abc123xyZ"})}}
+	sent := ""
+	look := transport(func(r *http.Request) (*http.Response, error) {
+		b, err := io.ReadAll(r.Body)
+		sent = string(b)
+		return reply(200, whole("stop", `{"content":"hi"}`)), err
+	})
+	for _, o := range []*openai.Options{{BaseURL: "https://api.mistral.ai/v1", Key: "k", HTTP: look}, {BaseURL: "https://gateway.example/v1", Key: "k", HTTP: look, Server: &openai.Server{Name: "mistral"}}} {
+		if _, err := pawl.Complete(t.Context(), openai.NewChat("m", o), req); err != nil {
+			t.Fatal(err)
+		}
+		ids := regexp.MustCompile(`"(?:id|tool_call_id)":"([^"]*)"|result of call ([^"]*):`).FindAllStringSubmatch(sent, -1)
+		if len(ids) != 5 {
+			t.Fatalf("%s: got the ids %q in %s", o.BaseURL, ids, sent)
+		}
+		first := ids[0][1]
+		if !regexp.MustCompile(`^[0-9A-Za-z]{9}$`).MatchString(first) || ids[1][1] != "Abc123xyZ" || ids[2][1] != first || ids[3][1] != "Abc123xyZ" || ids[4][2] != first {
+			t.Errorf("%s: got the ids %q", o.BaseURL, ids)
+		}
 	}
 }

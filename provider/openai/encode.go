@@ -81,21 +81,21 @@ func (e *encoder) dataURI(mime string, data []byte) {
 	e.Raw(`"`)
 }
 
-// id writes a call id as the server takes it. Longer or stranger ones are replaced by a hash, the same for the call and
+// fitting returns a call id as the server takes it. Longer or stranger ones are replaced by a hash, the same for the call and
 // for its result, and different for different ids.
-func (e *encoder) id(id string) {
+func (d *dialect) fitting(id string) string {
 	switch {
-	case e.mistral && !nineLetters(id):
+	case d.mistral && !nineLetters(id):
 		const letters = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 		var short [9]byte
 		for i, h := 0, wire.Hash(id); i < len(short); i, h = i+1, h/62 {
 			short[i] = letters[h%62]
 		}
-		id = string(short[:])
-	case len(id) > e.maxID:
-		id = "call_" + strconv.FormatUint(wire.Hash(id), 36)
+		return string(short[:])
+	case len(id) > d.maxID:
+		return "call_" + strconv.FormatUint(wire.Hash(id), 36)
 	}
-	e.String(id)
+	return id
 }
 
 func nineLetters(s string) bool {
@@ -127,9 +127,14 @@ func errorText(text string) string {
 	return "Error: " + text
 }
 
-// read returns media with the bytes of the file that they name, where a user's message may do that.
+// read returns media with the bytes that their address holds: those of a data: URI, or of a file of this machine, where a user's message may
+// name one.
 func (e *encoder) read(where string, m pawl.Media) pawl.Media {
 	if !wire.IsLocal(m.URL) {
+		m, err := wire.ReadDataURI(m)
+		if err != nil {
+			e.Fail(e.invalid(where, "%v", err))
+		}
 		return m
 	}
 	if !e.local {

@@ -313,7 +313,7 @@ func fromCall(e *encoder, c *pawl.ToolCall, types *map[string]string) {
 		return
 	}
 	e.Raw(`{"type":"function_call","call_id":`)
-	e.id(c.ID)
+	e.String(e.fitting(c.ID))
 	e.Raw(`,"name":`)
 	e.String(e.tools.ToWire(c.Name))
 	e.Raw(`,"arguments":`)
@@ -336,7 +336,7 @@ func fromResult(e *encoder, message, part int, r *pawl.ToolResult, of string) {
 	e.Raw(`{"type":"`)
 	e.Raw(out)
 	e.Raw(`","call_id":`)
-	e.id(r.CallID)
+	e.String(e.fitting(r.CallID))
 	switch of {
 	case "apply_patch_call":
 		if r.IsError {
