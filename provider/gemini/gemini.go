@@ -6,7 +6,7 @@
 // as the events of streamGenerateContent, and pawl.Deltas.
 //
 //	pawl.Request ─▶ fromRequest, fromMessage, fromTool ─▶ bytes ─▶ net/http
-//	pawl.Delta   ◀─ toPart, toUsage, toFinish, toError ◀─ bytes ◀─ a stream of events, or one body
+//	pawl.Delta   ◀─ toDelta, toUsage, toFinish, toError ◀─ bytes ◀─ a stream of events, or one body
 //
 // EncodeGenerate and DecodeGenerate do the same without a network.
 //
