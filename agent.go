@@ -155,17 +155,14 @@ func (a *Agent) run(ctx context.Context, from *Result, msgs []Message, o runOpti
 		ctx, cancel = context.WithTimeoutCause(ctx, d, ErrTime)
 		defer cancel()
 	}
+	defer r.leave(ctx) // where a model or whoever watches panics
 	r.emit(Event{Kind: EventRunStarted, Agent: r.name, Offered: r.scope.tools})
 	r.tellMends()
 	stop, err := StopFailed, r.affordable()
 	if err == nil {
 		stop, err = r.loop(context.WithValue(ctx, proofKey{}, &r.proof))
 	}
-	r.ahead.drop()
-	r.paid(Usage{})
-	if r.inbox != nil {
-		r.res.Unread = r.inbox.Close(ctx)
-	}
+	r.leave(ctx)
 	r.res.Stop = stop
 	r.res.Messages = append(r.res.Messages, r.then...) // what still waits for open calls is not lost
 	ended := Event{Kind: EventRunEnded, Result: r.res}
@@ -177,6 +174,16 @@ func (a *Agent) run(ctx context.Context, from *Result, msgs []Message, o runOpti
 	}
 	r.emit(ended)
 	return r.res, err
+}
+
+// leave ends what the run has begun and holds; once is enough.
+func (r *run) leave(ctx context.Context) {
+	r.ahead.drop()
+	r.paid(Usage{})
+	if in := r.inbox; in != nil {
+		r.inbox = nil
+		r.res.Unread = in.Close(ctx)
+	}
 }
 
 func (a *Agent) prepare(ctx context.Context, from *Result, msgs []Message, o runOptions) (*run, error) {

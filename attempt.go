@@ -33,7 +33,7 @@ func (p *pipe) attempts(ctx context.Context, c ToolCall) (ToolResult, error) {
 		if b.pipe != nil {
 			b = new(begun) // the first stays as it is
 		}
-		*b = begun{p, c, p.x.Attempts}
+		*b = begun{p, c, p.x.Attempts, p.tool, p.x.Decision}
 		p.event(Event{Kind: EventCallStarted, Call: &b.call, Attempt: b.attempt})
 		res, err := p.attempt(ctx, b)
 		if err == nil || try == retries || ctx.Err() != nil || !IsRetryable(err) {

@@ -153,7 +153,7 @@ func TestWhatBeginsEarly(t *testing.T) {
 		{"no round is left", []pawl.Part{read}, func(a *pawl.Agent) { a.Limits.Rounds = pawl.NoRounds }, map[string]time.Duration{}},
 		{"calls of one reply", []pawl.Part{read, pure}, func(a *pawl.Agent) { a.Limits.CallsPerStep = 1 }, map[string]time.Duration{"r": 0}},
 		{"calls that may not suffice", []pawl.Part{write, pure}, func(a *pawl.Agent) { a.Limits.Calls = 1; a.Executor = pawl.Parallel{Limit: 1} }, map[string]time.Duration{"w": late}},
-		{"no more than run at once", []pawl.Part{read, pure}, func(a *pawl.Agent) { a.Executor = pawl.Parallel{Limit: 1} }, map[string]time.Duration{"r": 0, "p": late}},
+		{"no more than run at once", []pawl.Part{serial("s"), pure}, func(a *pawl.Agent) { a.Executor = pawl.Parallel{Limit: 1} }, map[string]time.Duration{"s": 0, "p": late}},
 		{"off", []pawl.Part{read}, func(a *pawl.Agent) { a.Executor = pawl.Parallel{NoEarly: true} }, map[string]time.Duration{"r": late}},
 		{"FailFast", []pawl.Part{read}, func(a *pawl.Agent) { a.Executor = pawl.Parallel{FailFast: true} }, map[string]time.Duration{"r": late}},
 		{"StopOnBlock", []pawl.Part{read}, func(a *pawl.Agent) { a.Executor = pawl.Parallel{StopOnBlock: true} }, map[string]time.Duration{"r": late}},

@@ -85,7 +85,7 @@ func (v *Invocation) Certain() bool {
 func (v *Invocation) FromCache() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.kept = true
+	v.kept = v.kept || !v.sealed
 }
 
 // Get reads the run's value of that name into the variable that into points to, and reports whether there is one. A call sees the values
@@ -163,6 +163,9 @@ func (v *Invocation) Do(ctx context.Context, calls ...ToolCall) ([]Execution, er
 	t := v.pipe.task
 	if v.busy.Load() && v.pipe.tool.Effect != Compose {
 		return nil, fmt.Errorf("%s makes calls, so its Effect must be Compose: it holds a slot that its calls need", v.pipe.tool.Name)
+	}
+	if t.early != nil && !t.early.isWhole() { // a middleware asks; what it calls may do more than look
+		return nil, errDropped
 	}
 	if t.scope.depth >= maxDepth {
 		return nil, fmt.Errorf("calls are nested more than %d deep", maxDepth)

@@ -25,9 +25,11 @@ const (
 
 // begun is what is known of a call when its tool begins. It is not changed afterwards.
 type begun struct {
-	pipe    *pipe
-	call    ToolCall
-	attempt int
+	pipe     *pipe
+	call     ToolCall
+	attempt  int
+	tool     *Tool
+	decision *Decision
 }
 
 // begin notes that the tool begins. Once limit, if there is one, and a grace period have passed it is left behind, unless end was
@@ -114,8 +116,8 @@ func (l *lease) leave(why error) {
 		inv.close()
 		p.x.Values, p.x.Spent = inv.set, inv.spent // nobody changes them any more
 		p.inv.wrote.Store(was.pipe.inv.wrote.Load())
-		p.tool, p.x.Call, p.x.Attempts, p.x.Started = was.pipe.tool, was.call, was.attempt, was.pipe.started
-		p.x.Decision = was.pipe.x.Decision
+		p.tool, p.x.Call, p.x.Attempts, p.x.Started = was.tool, was.call, was.attempt, was.pipe.started
+		p.x.Decision = was.decision
 		switch why {
 		case errTimeout:
 			err = p.timedOut(errLeft)

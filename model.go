@@ -140,6 +140,19 @@ type Usage struct {
 // Total returns Input plus Output; the rest are parts of them.
 func (u Usage) Total() int { return u.Input + u.Output }
 
+// plausible returns u without figures that no reply can have: they would take back what a budget has counted, or could not be stored.
+func (u *Usage) plausible() Usage {
+	const most = 1 << 30
+	c := *u
+	for _, n := range []*int{&c.Input, &c.Output, &c.Reasoning, &c.CacheRead, &c.CacheWrite} {
+		*n = min(max(*n, 0), most)
+	}
+	if c.Cost = min(c.Cost, most); !(c.Cost >= 0) { // not a number, too
+		c.Cost = 0
+	}
+	return c
+}
+
 // Add adds the figures of v; Raw is dropped.
 func (u *Usage) Add(v Usage) {
 	u.Input += v.Input

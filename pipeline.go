@@ -225,16 +225,14 @@ func (p *pipe) carriedOut(ctx context.Context, c ToolCall) (ToolResult, error) {
 			return ToolResult{}, err
 		}
 	}
-	if p.tool.Effect != Compose { // it acts through inner calls, and they take slots
-		if !s.take(ctx, p.task.lease) {
-			if p.tool != s.answer {
-				s.budget.giveBack()
-			}
-			return ToolResult{}, notBegun(ctx)
-		}
+	slot := p.tool.Effect != Compose && s.take(ctx, p.task.lease) // what composes acts through inner calls, and they take slots
+	if slot {
 		defer s.release(p.task.lease)
 	}
 	if ctx.Err() != nil {
+		if p.tool != s.answer {
+			s.budget.giveBack()
+		}
 		return ToolResult{}, notBegun(ctx)
 	}
 	return p.attempts(ctx, p.ok)

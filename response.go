@@ -39,7 +39,7 @@ func (r *Response) Add(d Delta) error {
 		return errAfterFinish
 	}
 	if d.Usage != nil {
-		r.Usage = *d.Usage
+		r.Usage = d.Usage.plausible()
 	}
 	if d.Model != "" {
 		r.Model = d.Model

@@ -66,7 +66,7 @@ func (v Vector) Check() error {
 
 // Query is what is searched for: words, a meaning, or both. With both, the two rankings are fused.
 type Query struct {
-	Text   string // words in any order; what has more of them, and rarer ones, comes first
+	Text   string // words in any order; what has more of them, and rarer ones, comes first. English ones that are in every text (the, is) may be passed over beside others
 	Vector Vector // zero: words only
 	Limit  int    // 0: 10; at most 200
 }

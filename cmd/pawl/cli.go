@@ -15,14 +15,15 @@ import (
 
 // grammar is the command line. Each field is a command, in the file of its name.
 type grammar struct {
-	Demo    demoCmd    `cmd:"" help:"Watch an agent do a real task: no key, no network."`
-	Run     runCmd     `cmd:"" help:"Carry out one task."`
-	Chat    chatCmd    `cmd:"" help:"Talk with an agent, line by line."`
-	Tools   toolsCmd   `cmd:"" help:"List, show and call the built-in tools."`
-	Models  modelsCmd  `cmd:"" help:"List what is known of models."`
-	Wire    wireCmd    `cmd:"" help:"Translate requests and replies to and from a provider's form."`
-	Hostile hostileCmd `cmd:"" help:"Play models that behave badly, to pawl or to any runtime."`
-	Version versionCmd `cmd:"" help:"Print the version."`
+	Demo      demoCmd      `cmd:"" help:"Watch an agent do a real task: no key, no network."`
+	Run       runCmd       `cmd:"" help:"Carry out one task."`
+	Chat      chatCmd      `cmd:"" help:"Talk with an agent, line by line."`
+	Tools     toolsCmd     `cmd:"" help:"List, show and call the built-in tools."`
+	Knowledge knowledgeCmd `cmd:"" help:"Take documents in, and search them."`
+	Models    modelsCmd    `cmd:"" help:"List what is known of models."`
+	Wire      wireCmd      `cmd:"" help:"Translate requests and replies to and from a provider's form."`
+	Hostile   hostileCmd   `cmd:"" help:"Play models that behave badly, to pawl or to any runtime."`
+	Version   versionCmd   `cmd:"" help:"Print the version."`
 }
 
 const about = `Runs agents that call tools.
@@ -120,9 +121,9 @@ func misused(err error) error {
 	text := strings.TrimSuffix(err.Error(), ".")
 	switch {
 	case path == "pawl" && strings.HasPrefix(text, "expected one of"):
-		return usage("begin with: pawl demo; or see: pawl --help", "there is no command; there are demo, run, chat, tools, models, wire, hostile, version")
+		return usage("begin with: pawl demo; or see: pawl --help", "there is no command; there are demo, run, chat, tools, knowledge, models, wire, hostile, version")
 	case path == "pawl" && strings.HasPrefix(text, "unexpected argument"):
-		return usage("there are demo, run, chat, tools, models, wire, hostile, version; see: pawl --help", "%s", text)
+		return usage("there are demo, run, chat, tools, knowledge, models, wire, hostile, version; see: pawl --help", "%s", text)
 	case strings.HasPrefix(text, `expected "<`):
 		text = "an argument is missing: " + strings.ToUpper(strings.Trim(strings.TrimPrefix(text, "expected "), `"<>`))
 	}

@@ -4,6 +4,7 @@
 //	pawl run --model openai:gpt-5-mini "task"   one task, from first message to stop
 //	pawl chat --model openai:gpt-5-mini         a conversation, line by line
 //	pawl tools list|show|call                   the built-in tools
+//	pawl knowledge add|search|list|delete       documents that a tool looks through
 //	pawl wire encode|decode                     requests and replies as providers write them
 //	pawl hostile run|serve                      models that behave badly, played to pawl or to any runtime
 //	pawl version

@@ -31,16 +31,18 @@ type toolset struct {
 	tools pawl.Toolset
 }
 
-const setNames = "file, data, http, search"
+const setNames = "file, data, http, search, knowledge"
 
 // toolFlags say what the built-in tools may reach.
 type toolFlags struct {
 	Root      string   `default:"." placeholder:"DIR" help:"What the file tools see. Default: the current directory."`
 	HTTPAllow []string `name:"http-allow" placeholder:"HOST" help:"What the http and search tools may reach beside public addresses: localhost:8080, *.example.com, 10.1.0.0/16."`
+	storeFlags
+	embedFlags
 }
 
-// builtin makes the named sets, each once. Close them.
-func builtin(names []string, f toolFlags, env func(string) string) (sets []toolset, closeSets func(), err error) {
+// builtin makes the named sets, each once. Close them. What some of them are over is opened at the first call; with now, at once.
+func builtin(names []string, f toolFlags, env func(string) string, now bool) (sets []toolset, closeSets func(), err error) {
 	var closers []io.Closer
 	closeAll := func() {
 		for _, c := range closers {
@@ -81,6 +83,17 @@ func builtin(names []string, f toolFlags, env func(string) string) (sets []tools
 				return nil, nil, usage("", "--http-allow: %s", strings.TrimPrefix(err.Error(), "search tools: allow: "))
 			}
 			sets = append(sets, toolset{name, find})
+		case "knowledge":
+			d := &database{flags: f.storeFlags, env: env}
+			closers = append(closers, d)
+			find, err := knowledgeTool(d, f.embedFlags)
+			if err == nil && now {
+				_, err = d.open()
+			}
+			if err != nil {
+				return nil, nil, err
+			}
+			sets = append(sets, toolset{name, find})
 		default:
 			return nil, nil, usage("there are: "+setNames, "--tools: no set of tools is named %q", name)
 		}
@@ -100,7 +113,7 @@ type shownTool struct {
 
 // builtinTools returns every built-in tool and those of the files, and what must be closed when no call runs any more. With show, none of them will be called.
 func builtinTools(ctx context.Context, sys *system, f toolFlags, o outsideFlags, show bool) ([]shownTool, *pawl.Registry, func(), error) {
-	sets, closeSets, err := builtin(strings.Split(setNames, ","), f, sys.env)
+	sets, closeSets, err := builtin(strings.Split(setNames, ","), f, sys.env, false)
 	if err != nil {
 		return nil, nil, nil, err
 	}

@@ -116,6 +116,30 @@ func TestStructure(t *testing.T) {
 	}
 }
 
+// Words that are put where they belong one by one, lines that are, and letters of two bytes.
+func TestPDFLayout(t *testing.T) {
+	for _, row := range []struct{ draws, want string }{
+		{"BT /F1 12 Tf 72 700 Td (Hello) Tj 31 0 Td (world) Tj 0 -14 Td (again) Tj ET", "Hello world\nagain"},
+		{"BT /F1 12 Tf 1 0 0 1 72 700 Tm [(He) 20 (llo) -278 (wor) 15 (ld)] TJ ET", "Hello world"},
+		{"q .5 0 0 -.5 0 800 cm BT /F1 24 Tf 1 0 0 -1 72 100 Tm (one) Tj 1 0 0 -1 72 128 Tm (two) Tj ET Q BT /F1 12 Tf 72 500 Td (three) Tj ET", "one\ntwo\n\nthree"},
+		{"BT /F1 12 Tf 14 TL 72 700 Td (one) Tj T* (two) Tj (three) ' 1 2 (four) \" ET", "one\ntwo\nthree\nfour"},
+		{"BT /F1 12 Tf 72 700 Td (a) Tj ET Q Q Q BT 72 686 Td (b\\(c\\)) Tj ET", "a\nb(c)"},
+	} {
+		d, err := document.Read(t.Context(), "", writePDF("", false, row.draws))
+		if err != nil {
+			t.Errorf("%s: %v", row.draws, err)
+			continue
+		}
+		var got []string
+		for _, b := range d.Blocks {
+			got = append(got, b.Text)
+		}
+		if diff := cmp.Diff(row.want, strings.Join(got, "\n\n")); diff != "" {
+			t.Errorf("%s: -want +got\n%s", row.draws, diff)
+		}
+	}
+}
+
 // What cannot be read is refused, soon, and in words for a person.
 func TestRefused(t *testing.T) {
 	zeros := strings.Repeat("0", 40<<20)

@@ -30,7 +30,7 @@ func readPDF(ctx context.Context, o *outline, data []byte) error {
 	if err := guardPDF(data); err != nil {
 		return err
 	}
-	r, err := pdf.NewReader(&pdfFile{ctx: ctx, data: data, left: 64<<20 + 256*int64(len(data))}, int64(len(data)))
+	r, err := pdf.NewReader(&pdfFile{ctx: ctx, data: data, left: 1<<30 + 256*int64(len(data))}, int64(len(data)))
 	switch {
 	case errors.Is(err, pdf.ErrInvalidPassword), err != nil && strings.Contains(strings.ToLower(err.Error()), "encrypt"):
 		return errors.New("the PDF is encrypted; take the password off")
@@ -177,8 +177,8 @@ type drawing struct {
 	w       *pdfText
 	fonts   pdf.Value
 	forms   pdf.Value
-	cache   map[string]*pdf.Font
-	font    *pdf.Font
+	cache   map[string]*font
+	font    *font
 	ctm     matrix
 	stack   []matrix
 	tm, tlm matrix
@@ -189,7 +189,7 @@ type drawing struct {
 }
 
 func (w *pdfText) draw(stream, resources pdf.Value, ctm matrix, depth int) {
-	d := &drawing{w: w, fonts: resources.Key("Font"), forms: resources.Key("XObject"), cache: map[string]*pdf.Font{}, ctm: ctm, tm: identity, tlm: identity, size: 1, depth: depth}
+	d := &drawing{w: w, fonts: resources.Key("Font"), forms: resources.Key("XObject"), cache: map[string]*font{}, ctm: ctm, tm: identity, tlm: identity, size: 1, depth: depth}
 	w.p.weigh(stream)
 	pdf.Interpret(stream, func(stk *pdf.Stack, op string) {
 		if w.p.ops++; w.p.ops > maxOps {
@@ -285,13 +285,11 @@ func (d *drawing) form(f pdf.Value) {
 	d.w.draw(f, resources, m.times(d.ctm), d.depth+1)
 }
 
-func (d *drawing) named(name string) *pdf.Font {
+func (d *drawing) named(name string) *font {
 	f, ok := d.cache[name]
 	if !ok {
 		if v := d.fonts.Key(name); v.Kind() == pdf.Dict {
-			if f = (&pdf.Font{V: v}); !plainMap(v.Key("ToUnicode")) {
-				panic("a font has a map that is broken")
-			}
+			f = newFont(v)
 		}
 		d.cache[name] = f
 	}
@@ -328,7 +326,7 @@ func (d *drawing) draw(raw string) {
 	}
 	text := raw
 	if d.font != nil {
-		text = d.font.Encoder().Decode(raw)
+		text = d.font.code.Decode(raw)
 	}
 	text = clean(text)
 	at := d.tm.times(d.ctm)
@@ -339,21 +337,9 @@ func (d *drawing) draw(raw string) {
 	d.w.x, d.w.y = end[4], end[5]
 }
 
-// width is how far a text moves: what the font says of its letters, or half its size a letter where it says nothing.
+// width is how far a text moves.
 func (d *drawing) width(raw, text string) float64 {
-	sum, letters := 0.0, 0
-	if d.font != nil && d.font.V.Key("Widths").Kind() == pdf.Array {
-		for i := range len(raw) {
-			sum += d.font.Width(int(raw[i]))
-		}
-		letters = len(raw)
-	}
-	if sum == 0 {
-		for range text {
-			letters++
-		}
-		sum = 500 * float64(letters)
-	}
+	sum, letters := d.font.measure(raw, text)
 	return sum/1000*d.size + float64(letters)*d.spacing
 }
 

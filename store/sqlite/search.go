@@ -40,18 +40,38 @@ func spaceless(r rune) bool {
 }
 
 // terms is the query that finds what has any of the words of text; "" when it has none. Letters that stand side by side without a space
-// are looked for side by side.
+// are looked for side by side. Words that stand in every English text are passed over where there are others: they find everything, slowly.
 func terms(text string) string {
-	var list []string
+	var list, frequent []string
 	for _, word := range strings.FieldsFunc(text, func(r rune) bool { return !unicode.In(r, unicode.L, unicode.N, unicode.M) }) {
 		if t := strings.TrimSpace(indexed(word)); t != "" {
-			list = append(list, `"`+strings.Join(strings.Fields(t), " ")+`"`) // a phrase, and no word of the query language
+			t = `"` + strings.Join(strings.Fields(t), " ") + `"` // a phrase, and no word of the query language
+			if everywhere[strings.ToLower(word)] {
+				frequent = append(frequent, t)
+			} else {
+				list = append(list, t)
+			}
 		}
 		if len(list) == maxTerms {
 			break
 		}
 	}
+	if len(list) == 0 {
+		list = frequent[:min(len(frequent), maxTerms)]
+	}
 	return strings.Join(list, " OR ")
+}
+
+// everywhere are words of English that say nothing of what a text is about.
+var everywhere = words("a about after all also am an and any are as at be been but by can could did do does for from had has have he her his how i if in into is it its " +
+	"me my no not of on or our she should so some than that the their them then there these they this those to was we were what when where which who why will with would you your")
+
+func words(list string) map[string]bool {
+	all := map[string]bool{}
+	for w := range strings.FieldsSeq(list) {
+		all[w] = true
+	}
+	return all
 }
 
 // searched is a kind of thing that can be found.
@@ -67,6 +87,12 @@ func (k searched) in(query string) string {
 	return strings.NewReplacer("ID", k.id, "WORDS", k.words, "TABLE", k.table, "FROM", k.from, "ALSO", k.also).Replace(query)
 }
 
+// best is the query for the IDs, and the numbers, of the rows that inner finds with their scores. Only those few are given names, which costs more than
+// a score.
+func (k searched) best(inner string) string {
+	return k.in("select ID || ' ' || t.n from (" + inner + ") f join TABLE t on t.n = f.n FROM order by f.score, 1")
+}
+
 // find returns the IDs of what a query finds in a scope, the best first, with their scores.
 func (db *DB) find(ctx context.Context, k searched, s store.Scope, q store.Query) ([]store.Ranked, error) {
 	if err := s.Check(); err != nil {
@@ -78,16 +104,16 @@ func (db *DB) find(ctx context.Context, k searched, s store.Scope, q store.Query
 	deep := max(50, 4*q.Size()) // what is a little down in both rankings may be first in the end
 	var rankings [][]string
 	if match := terms(q.Text); match != "" {
-		ids, err := list(ctx, db.read, text, k.in(`select ID || ' ' || t.n from WORDS w join TABLE t on t.n = w.rowid FROM where WORDS match ? and t.tenant = ? and t.user = ? and (? = '' or t.thread = ?) ALSO
-			order by bm25(WORDS), 1 limit ?`), match, s.Tenant, s.User, s.Thread, s.Thread, deep)
+		ids, err := list(ctx, db.read, text, k.best(`select t.n as n, bm25(WORDS) as score from WORDS w join TABLE t on t.n = w.rowid
+			where WORDS match ? and t.tenant = ? and t.user = ? and (? = '' or t.thread = ?) ALSO order by 2, 1 limit ?`), match, s.Tenant, s.User, s.Thread, s.Thread, deep)
 		if err != nil {
 			return nil, err
 		}
 		rankings = append(rankings, ids)
 	}
 	if v := q.Vector; v.Model != "" {
-		ids, err := list(ctx, db.read, text, k.in(`select ID || ' ' || t.n from TABLE t FROM where t.tenant = ? and t.user = ? and (? = '' or t.thread = ?) and t.model = ? and length(t.vector) = ? ALSO
-			order by vec_distance_cosine(t.vector, ?), 1 limit ?`), s.Tenant, s.User, s.Thread, s.Thread, v.Model, 4*len(v.Values), blob(v), deep)
+		ids, err := list(ctx, db.read, text, k.best(`select t.n as n, vec_distance_cosine(t.vector, ?) as score from TABLE t
+			where t.tenant = ? and t.user = ? and (? = '' or t.thread = ?) and t.model = ? and length(t.vector) = ? ALSO order by 2, 1 limit ?`), blob(v), s.Tenant, s.User, s.Thread, s.Thread, v.Model, 4*len(v.Values), deep)
 		if err != nil {
 			return nil, err
 		}

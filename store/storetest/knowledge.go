@@ -73,6 +73,12 @@ func (s *suite) search() {
 	if len(hits) != 2 || hits[0].Score != 1 || hits[1].Score >= 1 || hits[1].Score <= 0 || hits[0].Title != "T" {
 		s.Errorf("two hits at most, scored from 1 down: %+v", hits)
 	}
+	if hits := must(s.db.SearchChunks(s.ctx, alice, store.Query{Text: "How is the dessert that we had?"})); ids(hits) != "d" {
+		s.Errorf("words that are in every text find %s", ids(hits))
+	}
+	if hits := must(s.db.SearchChunks(s.ctx, alice, store.Query{Text: "The is a"})); len(hits) != 3 {
+		s.Errorf("words that are in every text, alone, find %s", ids(hits))
+	}
 	long := strings.Repeat("word ", 5000) + "cat"
 	must(s.db.SearchChunks(s.ctx, alice, store.Query{Text: long}))
 	s.put(bob, "cat", "cat", "cat", "cat")

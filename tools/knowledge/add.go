@@ -156,15 +156,12 @@ func ReadSource(r io.Reader) ([]byte, error) {
 
 // AddPage fetches an address and takes in what is there, under that address.
 func (s *Set) AddPage(ctx context.Context, sc store.Scope, address string) (Added, error) {
-	carrier := s.opts.HTTP
-	if carrier == nil {
-		guard, err := netguard.New(netguard.Options{})
-		if err != nil {
-			return Added{}, err
-		}
-		carrier = guard
+	guard, err := netguard.New(netguard.Options{Allow: s.opts.Allow})
+	if err != nil {
+		return Added{}, err
 	}
-	fetch := webpage.Fetcher{Transport: carrier, MaxBody: document.MaxBytes}
+	defer guard.CloseIdleConnections()
+	fetch := webpage.Fetcher{Transport: guard, MaxBody: document.MaxBytes}
 	res, err := fetch.Fetch(ctx, webpage.Request{URL: address})
 	switch {
 	case err != nil:

@@ -22,7 +22,6 @@ package knowledge
 import (
 	"context"
 	"errors"
-	"net/http"
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/store"
@@ -44,8 +43,8 @@ type Options struct {
 	Threads  store.Threads  // past conversations; nil: they are not searched
 	Embedder store.Embedder // nil: words only
 
-	// HTTP carries the requests of AddPage, and says what may be reached. Nil: public addresses, checked when they are dialled.
-	HTTP http.RoundTripper
+	// Allow names what AddPage may reach although it is not public: "localhost:8080", "*.example.com", a network such as "10.1.0.0/16".
+	Allow []string
 }
 
 // New returns the tool over db.

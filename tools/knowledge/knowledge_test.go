@@ -271,9 +271,7 @@ func TestAddPage(t *testing.T) {
 	}))
 	defer srv.Close()
 	db := open(t)
-	carrier := &http.Transport{}
-	defer carrier.CloseIdleConnections()
-	set := knowledge.New(db, &knowledge.Options{HTTP: carrier})
+	set := knowledge.New(db, &knowledge.Options{Allow: []string{strings.TrimPrefix(srv.URL, "http://")}})
 	a := must(set.AddPage(t.Context(), alice, srv.URL+"/page"))
 	if a.Title != "The page" || a.Source != srv.URL+"/page" || a.Kind != "text/html" {
 		t.Errorf("%+v", a)

@@ -89,6 +89,12 @@ func (s *Set) search(ctx context.Context, call pawl.ToolCall) (pawl.ToolResult, 
 	return pawl.ToolResult{Parts: []pawl.Part{pawl.Text{Text: text}}, Data: b}, nil
 }
 
+// Text is what was found for query, as a model is told: with its sources, and quoted.
+func (f *Found) Text(query string) string {
+	text, _ := f.shown(query)
+	return text
+}
+
 // shown writes what was found, for a model, and says where it is, for a program.
 func (f *Found) shown(query string) (string, searchData) {
 	data := searchData{Documents: []documentData{}, Conversations: []messageData{}, Notes: f.Notes}

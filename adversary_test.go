@@ -1,0 +1,181 @@
+package pawl_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"math"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/script"
+)
+
+// A model that panics gives back what its run had reserved: the runs beside it that wait for room go on.
+func TestAModelThatPanicsHoldsNoRoom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var asked atomic.Int64
+		child := &pawl.Agent{Name: "child", Model: modelFunc(func(context.Context, *pawl.Request) iter.Seq2[pawl.Delta, error] {
+			return func(yield func(pawl.Delta, error) bool) {
+				if asked.Add(1) == 1 {
+					time.Sleep(time.Second)
+					panic("the model's own fault")
+				}
+				if yield(pawl.Delta{Part: text("well"), Done: true}, nil) {
+					yield(pawl.Delta{Finish: pawl.FinishStop, Usage: &pawl.Usage{Input: 1, Output: 1}}, nil)
+				}
+			}
+		})}
+		one := func(n int) script.Turn { return script.Call("child", fmt.Sprintf(`{"task":"%d"}`, n)) }
+		a := &pawl.Agent{Model: script.New(script.Together(one(1), one(2), one(3)), script.Say("done")), Tools: []pawl.Toolset{child.Tool("")}, Limits: pawl.Limits{Tokens: 10_000}}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		begin := time.Now()
+		res, err := a.Run(ctx, pawl.User("go"))
+		if took := time.Since(begin); err != nil || took != time.Second || asked.Load() != 3 {
+			t.Fatalf("got %v after %v and %d requests", err, took, asked.Load())
+		}
+		count := map[pawl.Outcome]int{}
+		for _, o := range outcomes(res) {
+			count[o]++
+		}
+		if count[pawl.OutcomePanicked] != 1 || count[pawl.OutcomeOK] != 2 {
+			t.Errorf("got %v", count)
+		}
+	})
+}
+
+// When a model panics, or whoever watches, the one who panicked is heard, what was begun early has ended, and nobody steers the run any more.
+func TestARunThatPanicsLeavesNothing(t *testing.T) {
+	for _, who := range []string{"model", "watcher"} {
+		synctest.Test(t, func(t *testing.T) {
+			ended := false
+			look := does("look", func(ctx context.Context, _ pawl.ToolCall) (pawl.ToolResult, error) {
+				<-ctx.Done()
+				ended = true
+				return pawl.ToolResult{}, ctx.Err()
+			})
+			look.Effect = pawl.Read
+			m := modelFunc(func(context.Context, *pawl.Request) iter.Seq2[pawl.Delta, error] {
+				return func(yield func(pawl.Delta, error) bool) {
+					yield(pawl.Delta{Part: call("a", "look", "{}"), Done: true}, nil)
+					time.Sleep(time.Second)
+					if who == "model" {
+						panic(who)
+					}
+					yield(pawl.Delta{Index: 1, Part: text("x")}, nil)
+				}
+			})
+			var s pawl.Steering
+			heard := func() (v any) {
+				defer func() { v = recover() }()
+				for e := range (&pawl.Agent{Model: m, Tools: []pawl.Toolset{look}}).Stream(pawl.WithInbox(t.Context(), &s), pawl.User("go")) {
+					if e.Kind == pawl.EventText {
+						panic(who)
+					}
+				}
+				return nil
+			}()
+			if heard != who || !ended {
+				t.Errorf("%s: heard %v, the call ended: %t", who, heard, ended)
+			}
+			if err := s.Steer(t.Context(), pawl.User("hello?")); !errors.Is(err, pawl.ErrEnded) {
+				t.Errorf("%s: a message to a run that is no more: %v", who, err)
+			}
+		})
+	}
+}
+
+// A middleware that makes calls for one that began early waits for its reply: they may do more than look.
+func TestAnEarlyCallMakesNoOthersBeforeItsReplyIsWhole(t *testing.T) {
+	for _, finish := range []pawl.FinishReason{pawl.FinishToolCalls, pawl.FinishLength} {
+		synctest.Test(t, func(t *testing.T) {
+			begin, wrote := time.Now(), time.Duration(0)
+			write := does("write", func(context.Context, pawl.ToolCall) (pawl.ToolResult, error) {
+				wrote = time.Since(begin)
+				return pawl.TextResult("written"), nil
+			})
+			look := says("look", "seen")
+			look.Effect = pawl.Read
+			audit := pawl.Before(func(ctx context.Context, c pawl.ToolCall) (pawl.ToolCall, error) {
+				if c.Name == "look" {
+					_, err := pawl.InvocationFrom(ctx).Do(ctx, call("", "write", "{}"))
+					return c, err
+				}
+				return c, nil
+			})
+			a := &pawl.Agent{Model: slowly(written{parts: []pawl.Part{call("a", "look", "{}")}, after: []time.Duration{0, time.Second}, finish: finish}),
+				Tools: []pawl.Toolset{write, look}, Middleware: []pawl.Middleware{audit}}
+			_, res, err := collect(a.Stream(t.Context(), pawl.User("go")))
+			want := time.Second
+			if finish == pawl.FinishLength {
+				want = 0
+			}
+			if err != nil || wrote != want {
+				t.Errorf("%s: wrote after %v, want %v; %v, %v", finish, wrote, want, outcomes(res), err)
+			}
+		})
+	}
+}
+
+// A reply that claims to have cost less than nothing does not give a run more to spend.
+func TestUsageThatCannotBe(t *testing.T) {
+	for name, u := range map[string]pawl.Usage{
+		"less than nothing": {Input: -1_000_000, Output: 60, Cost: -5},
+		"too much":          {Input: math.MaxInt, Output: math.MaxInt, Cost: math.Inf(1)},
+		"no number":         {Input: 60, Output: math.MinInt, Cost: math.NaN()},
+	} {
+		turn := script.Call("f", `{}`)
+		turn.Usage = &u
+		m := script.New(script.Loop(turn))
+		res, err := (&pawl.Agent{Model: m, Tools: []pawl.Toolset{says("f", "x")}, Limits: pawl.Limits{Tokens: 100, Repeats: -1}}).Run(t.Context(), pawl.User("go"))
+		if err != nil || res.Stop != pawl.StopLimit || len(m.Requests()) > 3 {
+			t.Errorf("%s: got %v, %s after %d requests, spent %+v", name, err, res.Stop, len(m.Requests()), res.Spent)
+		}
+		if _, err := json.Marshal(res); err != nil {
+			t.Errorf("%s: it cannot be stored: %v", name, err)
+		}
+	}
+}
+
+// What a call has lost the right to do, it does not do in silence or beside somebody else: run with -race.
+func TestInvocationsUsedTooLate(t *testing.T) {
+	var late *pawl.Invocation
+	done := make(chan struct{})
+	stop := make(chan struct{})
+	tool := does("f", func(ctx context.Context, _ pawl.ToolCall) (pawl.ToolResult, error) {
+		late = pawl.InvocationFrom(ctx)
+		go func() {
+			defer close(done)
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+					late.FromCache()
+					late.Emit("still here", nil)
+					_ = late.Set("a", 1)
+				}
+			}
+		}()
+		return pawl.TextResult("x"), nil
+	})
+	a := &pawl.Agent{Model: together(named("f")...), Tools: []pawl.Toolset{tool}}
+	for e, err := range a.Stream(t.Context(), pawl.User("go")) {
+		if err != nil {
+			t.Error(err)
+		}
+		if e.Kind == pawl.EventStep && e.Step == 2 {
+			if err := late.Set("b", 2); err == nil {
+				t.Error("a value is set by a call that has ended")
+			}
+		}
+	}
+	close(stop)
+	<-done
+}

@@ -1,0 +1,168 @@
+package pawl_test
+
+import (
+	"context"
+	"encoding/json"
+	"iter"
+	"os"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/pawl-go/pawl"
+)
+
+// crowd is where all runs of a test meet: whoever comes waits until all have come and were let go.
+type crowd struct {
+	size    int64
+	here    atomic.Int64
+	all, on chan struct{}
+}
+
+func newCrowd(size int) *crowd {
+	return &crowd{size: int64(size), all: make(chan struct{}), on: make(chan struct{})}
+}
+
+func (c *crowd) wait() {
+	if c.here.Add(1) == c.size {
+		close(c.all)
+	}
+	<-c.on
+}
+
+// held is what the program holds, in bytes.
+func held() (heap, stacks int64) {
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapInuse), int64(m.StackInuse)
+}
+
+const (
+	crowdKey  = "canary-4b1f9c07e2d85a36" // registered as a secret
+	crowdPass = "pass phrase of run "     // in an argument that is marked
+)
+
+// gatherer is a model that logs in, repeats what it should not, meets the others, and answers.
+func gatherer(c *crowd) modelFunc {
+	return func(_ context.Context, req *pawl.Request) iter.Seq2[pawl.Delta, error] {
+		return func(yield func(pawl.Delta, error) bool) {
+			name := req.Messages[1].Text()
+			password := crowdPass + name
+			parts := []pawl.Part{pawl.Reasoning{Text: "the key is " + crowdKey}, call("c", "login", `{"user":"ann","password":"`+password+`"}`)}
+			if len(req.Messages) > 2 {
+				c.wait()
+				parts = []pawl.Part{text("I used " + crowdKey[:9]), text(crowdKey[9:] + " and " + password[:20]), text(password[20:] + ". Done.")}
+			}
+			for i, p := range parts {
+				index := i
+				if len(req.Messages) > 2 {
+					index = 0 // fragments of one text
+				}
+				if !yield(pawl.Delta{Index: index, Part: p, Done: index == i && len(req.Messages) == 2}, nil) {
+					return
+				}
+			}
+			yield(pawl.Delta{Finish: pawl.FinishStop, Usage: &pawl.Usage{Input: 100, Output: 20}}, nil)
+		}
+	}
+}
+
+// Many runs at once: each is small, none leaves a goroutine, and no observer of any sees a secret. PAWL_CROWD is how many; with 10000 it is the
+// proof of what is promised.
+func TestACrowdOfRuns(t *testing.T) {
+	size := 2000
+	if raceDetector {
+		size = 500 // it is slow, and its memory says nothing of the runs
+	}
+	if n, err := strconv.Atoi(os.Getenv("PAWL_CROWD")); err == nil {
+		size = n
+	}
+	atTools, atModel := newCrowd(size), newCrowd(size)
+	login := &pawl.Tool{Name: "login", Input: json.RawMessage(`{"type":"object","properties":{"user":{"type":"string"},"password":{"type":"string","writeOnly":true}},"required":["user","password"]}`),
+		Run: func(ctx context.Context, c pawl.ToolCall) (pawl.ToolResult, error) {
+			pawl.InvocationFrom(ctx).Emit("with "+crowdKey, json.RawMessage(`{"args":`+string(c.Args)+`}`))
+			atTools.wait()
+			return pawl.TextResult(strings.Repeat("welcome, your token is "+crowdKey+"\n", 20)), nil
+		}}
+	a := &pawl.Agent{Model: gatherer(atModel), Instructions: "Be brief.", Tools: []pawl.Toolset{login}}
+	var secrets, forResults pawl.Redactor
+	for _, r := range []*pawl.Redactor{&secrets, &forResults} {
+		if err := r.Add(crowdKey); err != nil {
+			t.Fatal(err)
+		}
+	}
+	forResults.AddTools(login) // the other one learns of it by the runs
+	var seen, leaks atomic.Int64
+	sink := func(v any) {
+		b, err := json.Marshal(v)
+		if err != nil {
+			t.Error(err)
+		}
+		seen.Add(1)
+		if s := string(b); strings.Contains(s, crowdKey) || strings.Contains(s, crowdPass) {
+			if leaks.Add(1) < 5 {
+				t.Errorf("a secret is told: %s", s)
+			}
+		}
+	}
+	event := func(e pawl.Event) { sink(e) }
+	goroutines := runtime.NumGoroutine()
+	heap, stacks := held()
+	var wg sync.WaitGroup
+	for i := range size {
+		task := pawl.User(strconv.Itoa(i))
+		wg.Go(func() {
+			if i%4 == 0 { // whole, and told afterwards
+				res, err := a.Run(t.Context(), task)
+				if err != nil || !strings.HasSuffix(res.Text(), "Done.") {
+					t.Errorf("run %d: %v, %+v", i, err, res)
+				}
+				sink(forResults.Result(res))
+				return
+			}
+			var r pawl.Runner = pawl.Redact(a, &secrets)
+			if i%4 == 1 {
+				r = pawl.On(pawl.Tap(r, event), nil, event)
+			}
+			var last pawl.Event
+			for e, err := range r.Stream(t.Context(), task) {
+				if err != nil {
+					t.Errorf("run %d: %v", i, err)
+				}
+				event(e)
+				last = e
+			}
+			if last.Kind != pawl.EventRunEnded || !strings.HasSuffix(last.Result.Text(), "Done.") {
+				t.Errorf("run %d ended with %s", i, last.Kind)
+			}
+		})
+	}
+	for _, at := range []struct {
+		where string
+		crowd *crowd
+	}{{"their tools", atTools}, {"their models", atModel}} {
+		<-at.crowd.all
+		h, s := held()
+		h, s = (h-heap)/int64(size), (s-stacks)/int64(size)
+		each := h + s
+		t.Logf("%d runs wait for %s: %.1f KiB each, %.1f of them stacks of %.1f goroutines", size, at.where, float64(each)/1024, float64(s)/1024, float64(runtime.NumGoroutine()-goroutines)/float64(size))
+		if each > 64<<10 && !raceDetector {
+			t.Errorf("a run that waits for %s holds %d bytes, want at most 64 KiB", at.where, each)
+		}
+		close(at.crowd.on)
+	}
+	wg.Wait()
+	for deadline := time.Now().Add(10 * time.Second); runtime.NumGoroutine() > goroutines && time.Now().Before(deadline); {
+		runtime.Gosched()
+	}
+	t.Logf("%d events and results seen, %d with a secret; %d goroutines before, %d after", seen.Load(), leaks.Load(), goroutines, runtime.NumGoroutine())
+	if n := runtime.NumGoroutine(); n > goroutines {
+		t.Errorf("%d goroutines before, %d after", goroutines, n)
+	}
+}

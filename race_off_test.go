@@ -1,0 +1,5 @@
+//go:build !race
+
+package pawl_test
+
+const raceDetector = false

@@ -1,0 +1,250 @@
+package pawl_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/pawl-go/pawl"
+)
+
+// toy is a store of logs by key. Nothing in it is guarded, so that the race detector sees two calls that touch one key at once; where order is
+// taken away on purpose, guard is set.
+type toy struct {
+	guard *sync.Mutex
+	cells map[string]*[]string
+}
+
+func newToy(guarded bool) *toy {
+	s := &toy{cells: map[string]*[]string{}}
+	for _, key := range toyKeys {
+		s.cells[key] = new([]string)
+	}
+	if guarded {
+		s.guard = new(sync.Mutex)
+	}
+	return s
+}
+
+var toyKeys = []string{"a", "b", "c", "p0/a", "p0/b", "p1/a", "p1/b"}
+
+func (s *toy) at(key string) (value []string) {
+	if s.guard != nil {
+		s.guard.Lock()
+		defer s.guard.Unlock()
+	}
+	return *s.cells[key]
+}
+
+func (s *toy) put(key string, value []string) {
+	if s.guard != nil {
+		s.guard.Lock()
+		defer s.guard.Unlock()
+	}
+	*s.cells[key] = value
+}
+
+func (s *toy) logs() map[string][]string {
+	out := map[string][]string{}
+	for key, cell := range s.cells {
+		if len(*cell) > 0 {
+			out[key] = *cell
+		}
+	}
+	return out
+}
+
+// act is one call of the store: what the model asks for, and what it means.
+type act struct {
+	Op    string `json:"op"` // of the tool of that name: get, add, once, sum, plan
+	Key   string `json:"key,omitempty"`
+	Mark  string `json:"mark,omitempty"`
+	Pause int    `json:"pause,omitempty"`
+	Plan  []act  `json:"plan,omitempty"`
+}
+
+func (a act) call(id string) pawl.ToolCall {
+	b, err := json.Marshal(a)
+	if err != nil {
+		panic(err)
+	}
+	return pawl.ToolCall{ID: id, Name: a.Op, Args: b}
+}
+
+// do carries a out on s. pause is called between what it reads and what it writes; inner carries out the acts of a plan.
+func (a act) do(s *toy, pause func(int), inner func([]act) []string) string {
+	switch a.Op {
+	case "get":
+		pause(a.Pause)
+		return fmt.Sprint(s.at(a.Key))
+	case "add", "once":
+		was := s.at(a.Key)
+		pause(a.Pause)
+		s.put(a.Key, append(was[:len(was):len(was)], a.Mark))
+		return fmt.Sprint(a.Mark, " is the ", len(was))
+	case "plan":
+		return fmt.Sprint(inner(a.Plan))
+	}
+	pause(a.Pause)
+	return a.Mark + "!"
+}
+
+// serially carries out acts one after another, without any runtime: what must come of them.
+func serially(s *toy, acts []act) (told []string) {
+	for _, a := range acts {
+		told = append(told, a.do(s, func(int) {}, func(plan []act) []string { return serially(s, plan) }))
+	}
+	return told
+}
+
+// drawActs draws what a model asks for at once. A plan works below a key of its own, which is its Serial key.
+func drawActs(rnd *rand.Rand, below string, mark *int, depth int) (acts []act) {
+	for range 1 + rnd.IntN(7) {
+		*mark++
+		a := act{Op: []string{"get", "add", "add", "once", "sum", "plan"}[rnd.IntN(6)], Mark: strconv.Itoa(*mark), Pause: rnd.IntN(5)}
+		switch {
+		case a.Op == "sum":
+		case a.Op == "plan" && depth == 0:
+			a.Key = "p" + strconv.Itoa(rnd.IntN(2)) + "/"
+			a.Plan = drawActs(rnd, a.Key, mark, depth+1)
+		case a.Op == "plan":
+			a.Op = "get"
+			fallthrough
+		case below != "":
+			a.Key = below + string(rune('a'+rnd.IntN(2)))
+		default:
+			a.Key = string(rune('a' + rnd.IntN(3)))
+		}
+		acts = append(acts, a)
+	}
+	return acts
+}
+
+// toyTools returns the tools of s.
+func toyTools(s *toy, serial bool) (set []pawl.Toolset) {
+	for op, effect := range map[string]pawl.Effect{"get": pawl.Read, "add": pawl.Write, "once": pawl.Idempotent, "sum": pawl.Pure, "plan": pawl.Compose} {
+		t := does(op, func(ctx context.Context, c pawl.ToolCall) (pawl.ToolResult, error) {
+			var a act
+			if err := json.Unmarshal(c.Args, &a); err != nil {
+				return pawl.ToolResult{}, err
+			}
+			var fault error
+			text := a.do(s, func(n int) { time.Sleep(time.Duration(n) * ms) }, func(plan []act) (told []string) {
+				calls := make([]pawl.ToolCall, len(plan))
+				for i, p := range plan {
+					calls[i] = p.call("")
+				}
+				xs, err := pawl.InvocationFrom(ctx).Do(ctx, calls...)
+				fault = err
+				for _, x := range xs {
+					told = append(told, x.Result.Text())
+				}
+				return told
+			})
+			return pawl.TextResult(text), fault
+		})
+		t.Effect = effect
+		if serial && op != "sum" {
+			t.Serial = func(args json.RawMessage) string {
+				var a act
+				if json.Unmarshal(args, &a) != nil {
+					return ""
+				}
+				return a.Key
+			}
+		}
+		set = append(set, t)
+	}
+	return set
+}
+
+// batches runs what the seed draws, and returns how it differs from the same done serially; "": it does not.
+func batches(t *testing.T, seed uint64, serial bool) (diff string, sooner bool) {
+	synctest.Test(t, func(t *testing.T) {
+		rnd := rand.New(rand.NewPCG(seed, 5))
+		s, want := newToy(!serial), newToy(false)
+		var replies []written
+		var told []string
+		mark := 0
+		for step := range 1 + rnd.IntN(2) {
+			acts := drawActs(rnd, "", &mark, 0)
+			w := written{after: []time.Duration{0}}
+			for i, a := range acts {
+				w.parts = append(w.parts, a.call(fmt.Sprint("c", step, "_", i)))
+				w.after = append(w.after, time.Duration(rnd.IntN(3))*ms)
+			}
+			replies = append(replies, w)
+			told = append(told, serially(want, acts)...)
+		}
+		a := &pawl.Agent{Model: slowly(replies...), Tools: toyTools(s, serial), Limits: pawl.Limits{Repeats: -1}, Executor: pawl.Parallel{Limit: 1 + rnd.IntN(5)}}
+		var res *pawl.Result
+		var err error
+		if seed%2 == 0 { // streamed, with early start
+			whole := map[int]time.Time{}
+			for e, fault := range a.Stream(t.Context(), pawl.User("go")) {
+				switch {
+				case fault != nil:
+					err = fault
+				case e.Kind == pawl.EventResponseReceived:
+					whole[e.Step] = time.Now()
+				case e.Kind == pawl.EventCallCompleted:
+					sooner = sooner || e.Execution.Started.Before(whole[e.Step])
+				case e.Kind == pawl.EventRunEnded:
+					res = e.Result
+				}
+			}
+		} else {
+			res, err = a.Run(t.Context(), pawl.User("go"))
+		}
+		if err != nil || res.Stop != pawl.StopAnswer {
+			diff = fmt.Sprintf("got %v, %s", err, res.Stop)
+			return
+		}
+		var got []string
+		for _, step := range res.Steps {
+			for _, x := range step.Executions {
+				got = append(got, x.Result.Text())
+			}
+		}
+		diff = cmp.Diff(s.logs(), want.logs()) + cmp.Diff(got, told)
+	})
+	return diff, sooner
+}
+
+// Whatever a model asks for at once, calls with one Serial key leave what they would one after another, and everybody is told the same; nested in
+// plans and begun early too. PAWL_SEEDS is how many batches are drawn: 1,000, or what it says.
+func TestBatchesEqualTheirSerialExecution(t *testing.T) {
+	seeds := uint64(1000)
+	if n, err := strconv.ParseUint(os.Getenv("PAWL_SEEDS"), 10, 64); err == nil {
+		seeds = n
+	}
+	begin, early := time.Now(), 0
+	for seed := range seeds {
+		diff, sooner := batches(t, seed, true)
+		if diff != "" {
+			t.Fatalf("seed %d: got -, one after another +\n%s", seed, diff)
+		}
+		if sooner {
+			early++
+		}
+	}
+	differ := 0
+	for seed := range uint64(200) { // the control: without Serial keys the order is the clock's
+		if diff, _ := batches(t, seed, false); diff != "" {
+			differ++
+		}
+	}
+	t.Logf("%d batches in %v, in %d calls began early; without Serial keys %d of 200 differ", seeds, time.Since(begin).Round(time.Second), early, differ)
+	if differ < 50 || early < int(seeds/20) {
+		t.Error("the batches are too tame")
+	}
+}
