@@ -11,7 +11,6 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/provider"
-	"github.com/pawl-go/pawl/tools/search"
 )
 
 // agentFlags is what run and chat share: the flags that make an agent, and those that keep its transcript.
@@ -65,11 +64,6 @@ func (f *agentFlags) setup(ctx context.Context, sys *system) (s *setup, err erro
 	var layers []pawl.Middleware
 	if model, layers, err = f.driven(model, known, sys); err != nil {
 		return nil, err
-	}
-	if slices.Contains(f.Tools, "search") {
-		if _, err := search.Open(sys.env); err != nil {
-			return nil, usage("set one of BRAVE_API_KEY, TAVILY_API_KEY and SEARXNG_URL", "--tools search: no search service is set up")
-		}
 	}
 	sets, closeSets, err := builtin(f.Tools, f.toolFlags, sys.env, true)
 	if err != nil {
