@@ -116,7 +116,7 @@ func TestEscapesAsUser(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root can become another user; TestEscapes runs as this one")
 	}
-	strict(t)
+	enforced(t, sandbox.Strict)
 	asNobody(t, "TestEscapes")
 }
 
@@ -140,7 +140,7 @@ func asNobody(t *testing.T, test string) {
 		t.Errorf("as nobody: %v\n%s", err, out)
 	}
 	for line := range strings.Lines(string(out)) {
-		if strings.Contains(line, "attempts stopped") || strings.Contains(line, "--- SKIP") {
+		if strings.Contains(line, "attempts stopped,") || strings.Contains(line, "--- SKIP") {
 			t.Log(strings.TrimSpace(line))
 		}
 	}
@@ -149,68 +149,96 @@ func asNobody(t *testing.T, test string) {
 // tight are limits that the attempts at using too much run into.
 var tight = sandbox.Limits{Time: 30 * time.Second, CPU: 10 * time.Second, Memory: 300 << 20, Processes: 40, FileSize: 8 << 20, Temp: 20 << 20, OpenFiles: 100}
 
-// strict skips a test, aloud, where Strict cannot be enforced.
-func strict(t *testing.T) {
-	t.Helper()
-	if testing.Short() {
-		t.Skip("the attempts take minutes")
-	}
-	if p := sandbox.Probe().Level(sandbox.Strict); !p.OK {
-		t.Skip("this machine cannot enforce strict: " + p.Reason)
-	}
-	if _, err := os.Stat("/usr/bin/python3"); err != nil {
-		t.Skip("python3 is missing")
-	}
-}
-
 // No attempt gets out of Strict, and each gets out where there is no sandbox: what stopped it is the sandbox and not a mistake of its own. What only root
 // can do is shown when the test runs as root.
 func TestEscapes(t *testing.T) {
+	enforced(t, sandbox.Strict)
+	escapes(t, sandbox.Strict, nil)
+}
+
+// Standard stops what it says that it stops. The page on security names what it does not: it bounds neither the number of processes nor the temporary folder, and lets
+// a program ask whether a file is there.
+func TestEscapesStandard(t *testing.T) {
+	enforced(t, sandbox.Standard)
+	if os.Geteuid() == 0 {
+		asNobody(t, "TestEscapesStandard")
+		return
+	}
+	escapes(t, sandbox.Standard, map[string]bool{"python/host_folders": true, "python/shared_memory_folder": true, "shell/cd_out": true, "shell/other_processes": true,
+		"python/temp_fill": true, "python/fork_bomb": true})
+}
+
+func escapes(t *testing.T, level sandbox.Level, known map[string]bool) {
 	if runtime.GOARCH != "amd64" {
 		t.Skip("the attempts know the numbers of the system calls of amd64")
 	}
-	strict(t)
 	g := surroundings(t)
 	stopped, controls := 0, 0
 	inside, outside := g, g
 	inside.Temp, outside.Temp = "/tmp", filepath.Dir(g.Secret)
+	if level != sandbox.Strict {
+		inside.Temp = g.Work
+	}
 	out := attempts(t, outside)
 	for i, a := range attempts(t, inside) {
 		t.Run(a.name, func(t *testing.T) {
 			empty(t, g.Work)
-			res, err := sandbox.Run(context.Background(), sandbox.Spec{Args: a.args, Write: []string{g.Work}, Read: []string{g.Read}, Limits: tight})
+			res, err := sandbox.Run(context.Background(), sandbox.Spec{Level: level, Args: a.args, Write: []string{g.Work}, Read: []string{g.Read}, Limits: tight})
 			if err != nil {
 				t.Fatal(err)
 			}
 			said := res.Stdout.String()
-			switch {
-			case strings.Contains(said, "OUT"):
+			switch got := strings.Contains(said, "OUT"); {
+			case got && known[a.name]:
+			case got:
 				t.Errorf("got out: %s%s", said, res.Stderr.String())
+			case known[a.name]:
+				t.Errorf("is stopped: %s; the page on security says that it is not", said)
 			case !strings.Contains(said, "stopped") && res.End == sandbox.Exited && res.Exit == 0:
 				t.Errorf("was not tried: %s: %q %q", res.End, said, res.Stderr.String())
 			default:
 				stopped++
 			}
-			if a.root && os.Geteuid() != 0 {
-				return
+			if level == sandbox.Strict && (!a.root || os.Geteuid() == 0) && control(t, g, a, out[i].args) {
+				controls++
 			}
-			empty(t, g.Work)
-			cmd := exec.Command(out[i].args[0], out[i].args[1:]...)
-			cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-			b, err := cmd.CombinedOutput()
-			if a.some && (strings.Contains(string(b), "OSError(38") || strings.Contains(string(b), "FileNotFoundError")) {
-				t.Logf("this kernel has no such thing: %s", b)
-				return
-			}
-			if err != nil || !strings.Contains(string(b), "OUT") {
-				t.Errorf("does not get out without a sandbox either, so it proves nothing: %v %s", err, b)
-			}
-			controls++
 		})
 	}
-	t.Logf("%d attempts stopped as uid %d, %d of them shown to work without a sandbox", stopped, os.Geteuid(), controls)
+	t.Logf("%s as uid %d: %d attempts stopped, %d not and known, %d shown to work without a sandbox", level, os.Geteuid(), stopped, len(known), controls)
 	if stopped < 60 {
 		t.Errorf("%d attempts were stopped, want at least 60", stopped)
+	}
+}
+
+// control makes an attempt without a sandbox, and reports whether it got out.
+func control(t *testing.T, g given, a attempt, args []string) bool {
+	t.Helper()
+	empty(t, g.Work)
+	cmd := exec.Command(args[0], args[1:]...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	b, err := cmd.CombinedOutput()
+	if a.some && (strings.Contains(string(b), "OSError(38") || strings.Contains(string(b), "FileNotFoundError")) {
+		t.Logf("this kernel has no such thing: %s", b)
+		return false
+	}
+	if err != nil || !strings.Contains(string(b), "OUT") {
+		t.Errorf("does not get out without a sandbox either, so it proves nothing: %v %s", err, b)
+		return false
+	}
+	return true
+}
+
+// enforced skips a test, aloud, where a level cannot be enforced.
+func enforced(t *testing.T, level sandbox.Level) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("the attempts take minutes")
+	}
+	if p := sandbox.Probe().Level(level); !p.OK {
+		t.Skip("this machine cannot enforce it: " + p.Reason)
+	}
+	if _, err := os.Stat("/usr/bin/python3"); err != nil {
+		t.Skip("python3 is missing")
 	}
 }
 

@@ -29,9 +29,10 @@ var forbidden = []uintptr{
 	unix.SYS_SEMGET, unix.SYS_SEMOP, unix.SYS_SEMCTL, unix.SYS_SEMTIMEDOP, unix.SYS_MQ_OPEN, unix.SYS_MQ_UNLINK, // memory that outlives a process
 }
 
-// away are calls by which a process could leave the group that Standard ends it by, or turn on processes outside that are the same user's.
-var away = []uintptr{unix.SYS_SETSID, unix.SYS_SETPGID, unix.SYS_SOCKET, unix.SYS_IOPRIO_SET, unix.SYS_SETPRIORITY,
-	unix.SYS_PIDFD_OPEN, unix.SYS_PIDFD_SEND_SIGNAL}
+// away are calls by which a process could leave the group that Standard ends it by, turn on processes outside that are the same user's, or
+// change who may use files of the same user: these are not Landlock's to refuse.
+var away = []uintptr{unix.SYS_SETSID, unix.SYS_SETPGID, unix.SYS_SOCKET, unix.SYS_IOPRIO_SET, unix.SYS_SETPRIORITY, unix.SYS_PIDFD_OPEN, unix.SYS_PIDFD_SEND_SIGNAL,
+	unix.SYS_FCHMODAT, unix.SYS_FCHMODAT2, unix.SYS_FCHOWNAT, unix.SYS_SETXATTR, unix.SYS_LSETXATTR, unix.SYS_REMOVEXATTR, unix.SYS_LREMOVEXATTR, unix.SYS_SETXATTRAT, unix.SYS_REMOVEXATTRAT}
 
 // others are calls whose first argument is a process, 0 being the caller: Standard lets them at the caller alone.
 var others = []uintptr{unix.SYS_PRLIMIT64, unix.SYS_SCHED_SETAFFINITY, unix.SYS_SCHED_SETPARAM, unix.SYS_SCHED_SETSCHEDULER, unix.SYS_SCHED_SETATTR}
@@ -132,7 +133,7 @@ func build(level Level) []unix.SockFilter {
 	f.jump(unix.BPF_JGT, lastCall, 0, 1) // those of x32 too
 	f.answer(unknown)
 	if level == Standard {
-		for _, n := range away {
+		for _, n := range append(away[:len(away):len(away)], awayHere...) {
 			f.call(n, refuse)
 		}
 		for _, n := range others {
