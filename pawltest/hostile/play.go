@@ -67,7 +67,7 @@ func (r *Row) Why() string {
 type PlayOptions struct {
 	APIs    []string       // nil: all
 	Only    *regexp.Regexp // ids of the Behaviours to play; nil: all
-	Patient time.Duration  // how long one play may take; 0: one minute
+	Patient time.Duration  // how long one play may take; 0: three minutes
 	AtOnce  int            // plays at once; 0: 64, since most of them wait
 	Done    func(Row)      // called with each row when it is played; nil: nobody wants to know
 }
@@ -79,7 +79,7 @@ func Play(ctx context.Context, rt Runtime, all []Behaviour, opts *PlayOptions) (
 		o = *opts
 	}
 	if o.Patient == 0 {
-		o.Patient = time.Minute
+		o.Patient = 3 * time.Minute
 	}
 	if o.AtOnce == 0 {
 		o.AtOnce = 64

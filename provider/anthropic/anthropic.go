@@ -27,12 +27,9 @@
 // Prompt caching is on: tools, the system prompt, the first message and the end of the conversation are marked.
 // See Options.NoCache.
 //
-// A schema for the reply goes into output_config for Claude from 4.5 on, where its strict form can say it; older models, other servers and
-// other schemas are asked for it at the end of the system prompt.
-//
 // What the API has no form for is refused with CodeUnsupported before anything is sent. A tool whose schema cannot be expressed is
 // left out alone, with a notice (tool_left_out); arguments of a schema that had to be sent in another form come back in that
-// of the tool's own. A schema for the answer is enforced by the server on Claude from 4.5 on; elsewhere, and where it
+// of the tool's own. A schema for the answer goes into output_config for Claude from 4.5 on, where the server holds the model to it; elsewhere, and where it
 // cannot be said there, the system prompt asks for it. pawl checks calls and answers against the originals either way.
 //
 // # Provider options

@@ -1,12 +1,12 @@
 // Package gemini asks Google's Gemini models, behind the Gemini API or behind Vertex AI.
 //
-//	m := gemini.New("gemini-3-flash-preview", nil) // GEMINI_API_KEY, GEMINI_BASE_URL
+//	m := gemini.New("gemini-3-flash-preview", nil) // GEMINI_API_KEY (or GOOGLE_API_KEY), GEMINI_BASE_URL
 //
 // The package only translates, between pawl.Request and the body of generateContent, and between what comes back, whole or
 // as the events of streamGenerateContent, and pawl.Deltas.
 //
 //	pawl.Request ─▶ fromRequest, fromMessage, fromTool ─▶ bytes ─▶ net/http
-//	pawl.Delta   ◀─ toPart, toUsage, toFinish, toError ◀─ bytes ◀─ a stream of events, or one body
+//	pawl.Delta   ◀─ toDelta, toUsage, toFinish, toError ◀─ bytes ◀─ a stream of events, or one body
 //
 // EncodeGenerate and DecodeGenerate do the same without a network.
 //
@@ -21,6 +21,9 @@
 // beside tools: they refuse the two together, and are asked in the instructions.
 //
 // What the API has no word for is refused with CodeUnsupported before anything is sent.
+//
+// Settings.Options["gemini"] is merged into the body as it is (safetySettings, cachedContent); its generationConfig, toolConfig and tools (Google
+// Search, code execution) are joined with what stands there.
 package gemini
 
 import (

@@ -152,7 +152,7 @@ func (d *decoder) candidate(raw []byte) error {
 				continue
 			}
 			for c.Array(); c.More(); {
-				if err := d.toPart(c.Raw()); err != nil {
+				if err := d.toDelta(c.Raw()); err != nil {
 					return err
 				}
 			}
@@ -223,8 +223,8 @@ func readPart(raw []byte) part {
 	return p
 }
 
-// toPart yields a part, or what there is of it.
-func (d *decoder) toPart(raw []byte) error {
+// toDelta yields a part, or what there is of it.
+func (d *decoder) toDelta(raw []byte) error {
 	p := readPart(raw)
 	if p.thought && p.kind != "text" {
 		p.kind = "other" // pictures that the model drew to think; they are no answer

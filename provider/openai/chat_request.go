@@ -264,6 +264,9 @@ func fromChatReply(e *encoder, message int, m *pawl.Message) {
 	if thoughts > 0 {
 		fromChatReasoning(e, m)
 	}
+	if e.thinks && !thought(m, e.tag) {
+		e.Raw(`,"reasoning_content":" "`) // an empty one is refused, too
+	}
 	if calls > 0 {
 		e.Raw(`,"tool_calls":[`)
 		for _, p := range m.Parts {
@@ -274,6 +277,18 @@ func fromChatReply(e *encoder, message int, m *pawl.Message) {
 		e.Raw(`]`)
 	}
 	e.Raw(`}`)
+}
+
+// thought reports whether a reply has reasoning_content of this server's.
+func thought(m *pawl.Message, tag string) bool {
+	for _, p := range m.Parts {
+		if r, ok := p.(pawl.Reasoning); ok {
+			if form, _ := readOpaque(r.Opaque, tag); form == reasoningContent {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 func fromChatCall(e *encoder, c *pawl.ToolCall) {

@@ -214,3 +214,34 @@ func TestMistralIDs(t *testing.T) {
 		}
 	}
 }
+
+// DeepSeek and Kimi refuse a conversation in which a reply has no reasoning_content, as those of other models have none.
+func TestRepliesWithoutReasoning(t *testing.T) {
+	for _, c := range []struct {
+		base string
+		want int
+	}{{"https://api.deepseek.com/v1", 2}, {"https://api.moonshot.ai/v1", 2}, {"https://api.groq.com/openai/v1", 0}} {
+		sent := ""
+		look := transport(func(r *http.Request) (*http.Response, error) {
+			b, err := io.ReadAll(r.Body)
+			sent = string(b)
+			return reply(200, whole("stop", `{"content":"hi","reasoning_content":"hm"}`)), err
+		})
+		m := openai.NewChat("m", &openai.Options{BaseURL: c.base, Key: "k", HTTP: look})
+		messages := []pawl.Message{pawl.User("u"), pawl.Assistant(pawl.Reasoning{Text: "elsewhere"}, pawl.ToolCall{ID: "a", Name: "f"}), pawl.Results(pawl.ToolResult{CallID: "a"}),
+			pawl.Assistant(pawl.Text{Text: "done"}), pawl.User("and?")}
+		res, err := pawl.Complete(t.Context(), m, &pawl.Request{Messages: messages})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Count(sent, `"reasoning_content":" "`); got != c.want || strings.Contains(sent, "elsewhere") {
+			t.Errorf("%s: %d replies with a space for their reasoning, want %d: %s", c.base, got, c.want, sent)
+		}
+		if _, err := pawl.Complete(t.Context(), m, &pawl.Request{Messages: append(messages, res.Message, pawl.User("more"))}); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(sent, `"reasoning_content":"hm"`) || strings.Count(sent, `"reasoning_content":" "`) != c.want {
+			t.Errorf("%s: its own reasoning does not go back as it came: %s", c.base, sent)
+		}
+	}
+}

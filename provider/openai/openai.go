@@ -22,6 +22,19 @@
 // the server reads. What is no object, and a server whose Server.JSONObject says that it takes no schemas (DeepSeek), is asked in the
 // instructions.
 //
+// # What goes where
+//
+// Leading system messages are the instructions of a Responses request; all others, and all of Chat Completions, stay where they are. Tool
+// messages of Chat Completions hold text alone, so the pictures of results follow in a message of the user's, which says of which call they are.
+// Reasoning goes back under the name that the server gave it. DeepSeek and Kimi, which refuse a conversation with a reply that has none, get a
+// space for those of other models (github.com/charmbracelet/crush/issues/2696).
+//
+// # Provider options
+//
+// Settings.Options["openai"], for Responses, and Settings.Options["openai-chat"] are merged into the body as they are and win over what stands
+// there; the elements of "tools" (web search, code interpreter) are put after the request's tools. A Server has options under its own Name; without
+// them it takes those of "openai-chat".
+//
 // Nothing is decoded by reflection: an adapter is most of what a run costs.
 package openai
 
@@ -145,6 +158,7 @@ func newModel(a *api, model string, o *Options) *Model {
 	m.dialect = newDialect(a, server.Name, u.Hostname())
 	m.catalog, m.own = o.Catalog, toFacts(o.Catalog, model)
 	m.mistral = m.mistral || server.Name == "mistral" // behind a gateway, too
+	m.thinks = m.thinks || server.Name == "deepseek"
 	keyless := server.Keyless || o.Server == nil && m.compatible
 	if u.Path == "" {
 		u.Path = "/"
@@ -191,6 +205,7 @@ type dialect struct {
 	compatible bool   // not OpenAI's own server
 	mistral    bool   // call ids of nine letters and digits, nothing else
 	jsonObject bool   // no schemas for replies
+	thinks     bool   // wants reasoning_content with every reply that it is sent
 	catalog    *catalog.Catalog
 	own        facts // of the model that it was made for
 }
@@ -201,6 +216,9 @@ func newDialect(a *api, provider, host string) dialect {
 		d.tag += "@" + host
 		d.compatible = !strings.HasSuffix(host, ".openai.com") && !strings.HasSuffix(host, ".openai.azure.com")
 		d.mistral = strings.HasSuffix(host, ".mistral.ai")
+		for _, of := range [...]string{".deepseek.com", ".moonshot.ai", ".moonshot.cn", ".kimi.com"} {
+			d.thinks = d.thinks || strings.HasSuffix(host, of)
+		}
 	}
 	return d
 }

@@ -96,31 +96,42 @@ func (d *responseDecoder) Event(data []byte) error {
 		}
 		return d.toStreamError(failure)
 	}
-	switch string(typ) {
+	return d.toDelta(&event{typ, delta, text, args, input, item, output, content})
+}
+
+// event holds what the events of a stream have, as raw JSON.
+type event struct {
+	typ, delta, text, args, input, item []byte
+	output, content                     int64 // its places: of the item, and of the text in it
+}
+
+// toDelta yields what one event of a stream brings.
+func (d *responseDecoder) toDelta(ev *event) error {
+	switch string(ev.typ) {
 	case "response.output_item.added":
-		return d.added(output, item)
+		return d.added(ev.output, ev.item)
 	case "response.output_item.done":
-		return d.itemDone(output, item)
+		return d.itemDone(ev.output, ev.item)
 	case "response.output_text.delta":
-		return d.say(output, content, delta)
+		return d.say(ev.output, ev.content, ev.delta)
 	case "response.refusal.delta":
 		d.Refused = true
-		return d.say(output, content, delta)
+		return d.say(ev.output, ev.content, ev.delta)
 	case "response.output_text.done", "response.refusal.done":
-		if s := d.slot(output); s.part == closed || s.content != content {
-			d.Refused = d.Refused || string(typ) == "response.refusal.done"
-			return d.say(output, content, text)
+		if s := d.slot(ev.output); s.part == closed || s.content != ev.content {
+			d.Refused = d.Refused || string(ev.typ) == "response.refusal.done"
+			return d.say(ev.output, ev.content, ev.text)
 		}
 	case "response.reasoning_summary_text.delta", "response.reasoning_summary.delta":
-		return d.think(output, content, delta, false)
+		return d.think(ev.output, ev.content, ev.delta, false)
 	case "response.reasoning_text.delta", "response.reasoning.delta":
-		return d.think(output, content, delta, true)
+		return d.think(ev.output, ev.content, ev.delta, true)
 	case "response.function_call_arguments.delta", "response.custom_tool_call_input.delta":
-		return d.addArgs(output, delta)
+		return d.addArgs(ev.output, ev.delta)
 	case "response.function_call_arguments.done":
-		return d.argsDone(output, args)
+		return d.argsDone(ev.output, ev.args)
 	case "response.custom_tool_call_input.done":
-		return d.argsDone(output, input)
+		return d.argsDone(ev.output, ev.input)
 	}
 	return nil
 }
