@@ -11,7 +11,6 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/provider"
-	"github.com/pawl-go/pawl/tools/search"
 )
 
 // agentFlags is what run and chat share: the flags that make an agent, and those that keep its transcript.
@@ -26,13 +25,12 @@ type agentFlags struct {
 	Tools  []string `placeholder:"SET" help:"Sets of built-in tools: file, data, http, search (which needs BRAVE_API_KEY, TAVILY_API_KEY or SEARXNG_URL), knowledge (what pawl knowledge add took in)."`
 	toolFlags
 	outsideFlags
-	Passive    string   `placeholder:"FILE" help:"Tools that the caller carries out, so their calls are pending: a JSON list of {\"name\",\"description\",\"parameters\"}."`
-	ToolsFile  string   `name:"tools-file" placeholder:"FILE" help:"A rehearsal: a JSON list of {\"name\",\"description\",\"parameters\",\"results\":[…]}. The n-th call that reaches a tool gets its n-th result."`
-	ToolChoice string   `name:"tool-choice" placeholder:"CHOICE" help:"auto, none, required or a tool's name, for the first request. Default: OPENAI_TOOL_CHOICE, then auto."`
-	MaxRounds  *whole   `name:"max-rounds" placeholder:"N" help:"Rounds of calls at most; 0 runs no call and hands them back. Default: 20."`
-	MaxCost    *float64 `name:"max-cost" placeholder:"USD" help:"US dollars that the run may cost, about: once one more request could pass them, it is the last. For models whose price the catalogue has."`
-	Catalog    string   `placeholder:"FILE" help:"A catalogue of models of your own in place of the one inside, with prices and what models can do. The form is that of pawl models list --json."`
-	Output     string   `placeholder:"SCHEMA.json" help:"A JSON Schema that the answer must fit. An answer that does not is sent back to the model, twice at most."`
+	Passive    string `placeholder:"FILE" help:"Tools that the caller carries out, so their calls are pending: a JSON list of {\"name\",\"description\",\"parameters\"}."`
+	ToolsFile  string `name:"tools-file" placeholder:"FILE" help:"A rehearsal: a JSON list of {\"name\",\"description\",\"parameters\",\"results\":[…]}. The n-th call that reaches a tool gets its n-th result."`
+	ToolChoice string `name:"tool-choice" placeholder:"CHOICE" help:"auto, none, required or a tool's name, for the first request. Default: OPENAI_TOOL_CHOICE, then auto."`
+	limitFlags
+	Catalog string `placeholder:"FILE" help:"A catalogue of models of your own in place of the one inside, with prices and what models can do. The form is that of pawl models list --json."`
+	Output  string `placeholder:"SCHEMA.json" help:"A JSON Schema that the answer must fit. An answer that does not is sent back to the model, twice at most."`
 	ruleFlags
 	Save     string `placeholder:"FILE" help:"Where to keep the result, transcript included, however the run ends. JSON."`
 	Messages string `placeholder:"FILE" help:"Go on from this: what --save wrote, or a JSON list of messages."`
@@ -66,11 +64,6 @@ func (f *agentFlags) setup(ctx context.Context, sys *system) (s *setup, err erro
 	var layers []pawl.Middleware
 	if model, layers, err = f.driven(model, known, sys); err != nil {
 		return nil, err
-	}
-	if slices.Contains(f.Tools, "search") {
-		if _, err := search.Open(sys.env); err != nil {
-			return nil, usage("set one of BRAVE_API_KEY, TAVILY_API_KEY and SEARXNG_URL", "--tools search: no search service is set up")
-		}
 	}
 	sets, closeSets, err := builtin(f.Tools, f.toolFlags, sys.env, true)
 	if err != nil {
@@ -110,17 +103,7 @@ func (f *agentFlags) setup(ctx context.Context, sys *system) (s *setup, err erro
 			return nil, err
 		}
 	}
-	if n := f.MaxRounds; n != nil {
-		switch {
-		case *n < 0:
-			return nil, usage("0 runs no call; without the flag there are 20 rounds", "--max-rounds %d is less than 0", *n)
-		case *n == 0:
-			a.Limits.Rounds, a.Limits.AtLimit = pawl.NoRounds, pawl.Return
-		default:
-			a.Limits.Rounds = int(*n)
-		}
-	}
-	if a.Limits.Cost, err = f.maxCost(model); err != nil {
+	if a.Limits, err = f.limits(model, f.Model); err != nil {
 		return nil, err
 	}
 	tools, err := pawl.Toolsets(all).Tools(ctx)

@@ -26,7 +26,7 @@ type knowledgeCmd struct {
 
 // embedFlags name the model that makes vectors.
 type embedFlags struct {
-	Embed    string `placeholder:"PROVIDER:MODEL" help:"The embedding model, to search by meaning too: openai:text-embedding-3-small, gemini:gemini-embedding-001#768, ollama:nomic-embed-text. The same for adding and searching. Default: none, words only."`
+	Embed    string `placeholder:"PROVIDER:MODEL" help:"The embedding model, to search documents and found pages by meaning too: openai:text-embedding-3-small, gemini:gemini-embedding-001#768, ollama:nomic-embed-text. The same for adding and searching. Default: none, words only."`
 	EmbedURL string `name:"embed-url" placeholder:"URL" help:"Where the embedding model's API is. Default: its provider's own."`
 }
 

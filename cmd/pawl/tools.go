@@ -77,8 +77,15 @@ func builtin(names []string, f toolFlags, env func(string) string, now bool) (se
 			}
 			sets = append(sets, toolset{name, fetch})
 		case "search":
-			engine, _ := search.Open(env) // nil: each call says what is missing; a run is refused beforehand
-			find, err := search.New(engine, &search.Options{Allow: f.HTTPAllow})
+			engine, err := search.Open(env) // without one each call says what is missing
+			if err != nil && now {
+				return nil, nil, usage("set one of BRAVE_API_KEY, TAVILY_API_KEY and SEARXNG_URL", "--tools search: no search service is set up")
+			}
+			ranks, err := f.embedder()
+			if err != nil {
+				return nil, nil, err
+			}
+			find, err := search.New(engine, &search.Options{Allow: f.HTTPAllow, Embedder: ranks})
 			if err != nil {
 				return nil, nil, usage("", "--http-allow: %s", strings.TrimPrefix(err.Error(), "search tools: allow: "))
 			}

@@ -317,8 +317,24 @@ func (s *spec) base(o *operation) (*url.URL, bool, error) {
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		return nil, false, fmt.Errorf("its server is %q, which is no whole address: set base_url", clip(address, 100))
 	}
+	if own := s.home(); !trusted && len(s.headers) > 0 && own != u.Host {
+		return nil, false, fmt.Errorf("its server is %s, and headers are for that of the document, %q: set base_url, or define it without headers", u.Host, own)
+	}
 	u.RawQuery, u.Fragment = "", ""
 	return u, trusted, nil
+}
+
+// home is the host of the document's first server, for which the headers of the definition are: an operation may name another one, and is not sent them.
+func (s *spec) home() string {
+	servers, _ := s.doc["servers"].([]any)
+	if len(servers) == 0 {
+		return ""
+	}
+	u, err := url.Parse(server(object(servers[0])))
+	if err != nil {
+		return ""
+	}
+	return u.Host
 }
 
 // server is the address of a server, its variables as they are by default.

@@ -187,6 +187,24 @@ func TestOpenAPIServer(t *testing.T) {
 	}
 }
 
+// Headers are for the document's server. An operation that is elsewhere does not get them.
+func TestOpenAPIElsewhere(t *testing.T) {
+	doc := "openapi: 3.1.0\nservers: [{url: 'https://api.example/v1'}]\npaths: {/a: {get: {operationId: here}, put: {operationId: there, servers: [{url: 'https://evil.example'}]}}}"
+	s, err := openapi(t, doc, ", headers: {X-Key: '${API_TOKEN}'}")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if tools, _ := s.Tools(t.Context()); len(tools) != 1 || len(s.LeftOut()) != 1 || !strings.Contains(s.LeftOut()[0].String(), "PUT /a: its server is evil.example, and headers are for that of the document") {
+		t.Errorf("%d tools, left out %v", len(tools), s.LeftOut())
+	}
+	if s, err = openapi(t, doc, ""); err != nil || len(s.LeftOut()) != 0 {
+		t.Errorf("without headers: %v, left out %v", err, s.LeftOut())
+	}
+	if s, err = openapi(t, doc, ", headers: {X-Key: '${API_TOKEN}'}, base_url: 'https://api.example/v2'"); err != nil || len(s.LeftOut()) != 0 {
+		t.Errorf("with a base_url: %v, left out %v", err, s.LeftOut())
+	}
+}
+
 func TestOpenAPIErrors(t *testing.T) {
 	for doc, want := range map[string]string{
 		"":                                      "no OpenAPI document",

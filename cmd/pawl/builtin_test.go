@@ -1,0 +1,231 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/store"
+	"github.com/pawl-go/pawl/store/sqlite"
+	"github.com/pawl-go/pawl/tools/data"
+	"github.com/pawl-go/pawl/tools/file"
+	"github.com/pawl-go/pawl/tools/http"
+	"github.com/pawl-go/pawl/tools/knowledge"
+	"github.com/pawl-go/pawl/tools/remember"
+	"github.com/pawl-go/pawl/tools/search"
+	"github.com/pawl-go/pawl/tools/skill"
+)
+
+// testdata/tools.golden is what pawl tools list --json prints: names, arguments and effects are a contract with prompts and stored runs.
+// Written again with: go test ./cmd/pawl -run CLI -update
+func TestCLITools(t *testing.T) {
+	var out bytes.Buffer
+	sys := &system{out: &out, err: &out, env: func(string) string { return "" }}
+	if status := execute([]string{"tools", "list", "--json"}, sys); status != 0 {
+		t.Fatalf("exit status %d: %s", status, out.String())
+	}
+	path := filepath.Join("testdata", "tools.golden")
+	if *update {
+		if err := os.WriteFile(path, out.Bytes(), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(b), out.String()); diff != "" {
+		t.Errorf("the built-in tools are not what testdata/tools.golden says; if that is meant, -run CLI -update writes it. Got +, want -\n%s", diff)
+	}
+}
+
+// everyTool returns all tools of the packages below tools, those that the command has no set for too.
+func everyTool(t *testing.T) map[string]*pawl.Tool {
+	t.Helper()
+	root := t.TempDir()
+	if err := os.WriteFile(filepath.Join(root, "a.txt"), []byte("hello\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	files, err := file.New(root, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { files.Close() })
+	db, err := sqlite.Open(filepath.Join(t.TempDir(), "pawl.db"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close() })
+	mine := &store.Scope{User: "alice"}
+	fetch, err := http.New(&http.Options{Methods: []string{"GET", "POST"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	find, err := search.New(search.Index{{URL: "https://example.com/", Title: "Pawl", Text: "A pawl lets a ratchet turn one way only, and no other."}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	skills, err := skill.New(db, &skill.Options{Scope: mine})
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]*pawl.Tool{}
+	for _, set := range []pawl.Toolset{files, data.New(), fetch, find, remember.New(db, &remember.Options{Scope: mine}), skills, knowledge.New(db, &knowledge.Options{Scope: mine})} {
+		tools, err := set.Tools(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, tool := range tools {
+			all[tool.Name] = tool
+		}
+	}
+	sets, _, closeSets, err := builtinTools(t.Context(), &system{env: func(string) string { return "" }}, toolFlags{Root: root}, outsideFlags{}, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer closeSets()
+	for _, s := range sets {
+		if all[s.Name] == nil {
+			t.Errorf("%s is a tool of pawl tools list and has no place in this test: give it one, and rows", s.Name)
+		}
+	}
+	return all
+}
+
+// good are calls that each schema takes: those of the project that the tools' names and arguments come from, and what pages say.
+var good = map[string][]string{
+	"file_read":        {`{"path":"a.txt"}`, `{"path":"a.txt","offset":2,"limit":10}`},
+	"file_write":       {`{"path":"b.txt","content":""}`, `{"path":"d/b.txt","content":"x","expect":""}`},
+	"file_list":        {`{}`, `{"path":"d"}`},
+	"file_delete":      {`{"path":"a.txt"}`},
+	"file_stat":        {`{"path":"a.txt"}`},
+	"data_parse":       {`{"content":"a,b\n1,2"}`, `{"content":"[]","format":"json","limit":1000}`},
+	"data_filter":      {`{"records":[{"a":1}],"where":[{"column":"a","op":"==","value":1},{"column":"a","op":"in","value":[1,"x",null]}]}`, `{"records":[{"a":true}],"where":[{"column":"a","op":"!=","value":false}]}`},
+	"data_aggregate":   {`{"records":[{"a":1}],"metrics":[{"column":"a","op":"sum"}]}`, `{"records":[{"a":1}],"group_by":["a"],"metrics":[{"column":"a","op":"avg"}]}`},
+	"data_transform":   {`{"records":[{"a":1}],"select":["a"],"rename":{"a":"b"},"sort_by":"b","sort_desc":true,"limit":5}`, `{"records":[]}`},
+	"http_fetch":       {`{"url":"https://example.com/"}`, `{"url":"https://example.com/","max_chars":8000}`, `{"url":"https://example.com/","method":"POST","headers":{"Accept":"text/plain"},"body":"x"}`},
+	"web_search":       {`{"query":"what is a pawl"}`, `{"query":"x","limit":20}`},
+	"remember":         {`{"content":"Likes tea."}`},
+	"memory_list":      {`{}`, `{"query":"tea","limit":5}`},
+	"memory_forget":    {`{"id":"m1"}`},
+	"skill_search":     {`{"query":"release notes"}`},
+	"skill_load":       {`{"name":"release-notes"}`},
+	"skill_create":     {`{"name":"release-notes","description":"Writes them.","instructions":"Do it.","tags":["a"],"tools":["file_read"],"model":"openai:gpt-5-mini","references":["b"]}`},
+	"skill_update":     {`{"id":"release-notes","instructions":"Do it well.","tags":[]}`},
+	"knowledge_search": {`{"query":"days of leave"}`},
+}
+
+// bad are calls that cannot be carried out, and what the model is told of them: which field, what is wrong, what would be right.
+var bad = []struct{ tool, args, want string }{
+	{"file_read", `{}`, `missing required field "path"`},
+	{"file_read", `{"path":"/etc/passwd"}`, "relative to the root"},
+	{"file_read", `{"path":"../x"}`, ".."},
+	{"file_read", `{"path":"gone.txt"}`, "gone.txt"},
+	{"file_read", `{"file":"a.txt"}`, `unknown field "file"`},
+	{"file_write", `{"path":"b.txt"}`, `missing required field "content"`},
+	{"file_write", `{"path":"a.txt","content":"x","expect":"12"}`, "expect"},
+	{"file_write", `{"path":"../b.txt","content":"x"}`, ".."},
+	{"file_list", `{"path":"gone"}`, "gone"},
+	{"file_list", `{"path":"a.txt"}`, "a.txt"},
+	{"file_delete", `{"path":"."}`, "root"},
+	{"file_delete", `{"path":"gone"}`, "gone"},
+	{"file_stat", `{"path":7}`, "field path: expected string, got number 7"},
+	{"file_stat", `{"path":"gone"}`, "gone"},
+	{"data_parse", `{"content":""}`, "content"},
+	{"data_parse", `{"content":"a","format":"xml"}`, `"csv", "json", "jsonl"`},
+	{"data_filter", `{"records":[{"a":1}],"where":[]}`, "where"},
+	{"data_filter", `{"records":[{"a":1}],"where":[{"column":"b","op":"==","value":1}]}`, `unknown column "b"`},
+	{"data_filter", `{"records":[{"a":1}],"where":[{"column":"a","op":"~","value":1}]}`, "op"},
+	{"data_aggregate", `{"records":[{"a":1}],"metrics":[]}`, "metrics"},
+	{"data_aggregate", `{"records":[{"a":1}],"metrics":[{"column":"b","op":"sum"}]}`, `unknown column "b"`},
+	{"data_transform", `{"records":[{"a":1}],"sort_by":"b"}`, `unknown column "b"; the columns are "a"`},
+	{"data_transform", `{"select":["a"]}`, `missing required field "records"`},
+	{"http_fetch", `{"url":"example"}`, "one begins with https:// or http://"},
+	{"http_fetch", `{"url":"file:///etc/passwd"}`, "https:// or http://"},
+	{"http_fetch", `{"url":"http://127.0.0.1/"}`, "is refused"},
+	{"http_fetch", `{"url":"https://example.com/","body":"x"}`, "a GET request has no body; leave body out"},
+	{"http_fetch", `{"url":"https://example.com/","headers":{"Host":"x"}}`, "the header Host cannot be set; leave it out"},
+	{"web_search", `{}`, `missing required field "query"`},
+	{"web_search", `{"query":""}`, "query"},
+	{"web_search", `{"query":" \n "}`, "query is empty: say in a few words what to look for"},
+	{"web_search", `{"query":"x","limit":99}`, "limit"},
+	{"remember", `{"content":""}`, "content"},
+	{"remember", `{"fact":"x"}`, `unknown field "fact"`},
+	{"memory_list", `{"limit":0}`, "limit"},
+	{"memory_list", `{"limit":"many"}`, "limit"},
+	{"memory_forget", `{}`, `missing required field "id"`},
+	{"memory_forget", `{"id":"gone"}`, "gone"},
+	{"skill_search", `{"query":""}`, "query"},
+	{"skill_search", `{"query":"x","limit":1000}`, "limit"},
+	{"skill_load", `{"name":""}`, "name"},
+	{"skill_load", `{"name":"gone"}`, "gone"},
+	{"skill_create", `{"name":"x"}`, `missing required fields "description", "instructions"`},
+	{"skill_create", `{"name":"A B/..","description":"d","instructions":"i"}`, "name"},
+	{"skill_update", `{"id":"gone","instructions":"x"}`, "gone"},
+	{"skill_update", `{"instructions":"x"}`, `missing required field "id"`},
+	{"knowledge_search", `{"query":""}`, "query"},
+	{"knowledge_search", `{"question":"x"}`, `unknown field "question"`},
+}
+
+// inside is what no model can act on: words of Go, and places of this machine.
+var inside = regexp.MustCompile(`(?i)unmarshal|go value|json: |goroutine|\bpanic|nil pointer|struct field|sql:|sqlite|/home/|` + regexp.QuoteMeta(os.TempDir()))
+
+func TestEveryTool(t *testing.T) {
+	all := everyTool(t)
+	rows := map[string]int{}
+	for _, r := range bad {
+		tool := all[r.tool]
+		if tool == nil {
+			t.Errorf("there is no tool %s", r.tool)
+			continue
+		}
+		rows[r.tool]++
+		x := pawl.Execute(t.Context(), tool, pawl.ToolCall{ID: "c1", Name: r.tool, Args: json.RawMessage(r.args)})
+		text := x.Result.Text()
+		if x.Outcome != pawl.OutcomeInvalid && x.Outcome != pawl.OutcomeError || !x.Result.IsError {
+			t.Errorf("%s %s: outcome %s: %s", r.tool, r.args, x.Outcome, text)
+		}
+		if !strings.Contains(text, r.want) || inside.MatchString(text) || len(strings.Fields(text)) < 4 {
+			t.Errorf("%s %s: the model is told %q, want %q in it", r.tool, r.args, text, r.want)
+		}
+	}
+	for name, tool := range all {
+		if rows[name] < 2 {
+			t.Errorf("%s has %d rows of bad calls, want 2 at least", name, rows[name])
+		}
+		if len(good[name]) == 0 {
+			t.Errorf("%s has no good call", name)
+		}
+		for _, args := range good[name] {
+			if err := taken(t.Context(), tool, args); err != "" {
+				t.Errorf("%s %s: %s", name, args, err)
+			}
+		}
+		// As a control: what is no object, or has a field that there is not, is taken by none.
+		for _, args := range []string{`[]`, `{"no such field":1}`} {
+			if taken(t.Context(), tool, args) == "" {
+				t.Errorf("%s takes %s", name, args)
+			}
+		}
+	}
+}
+
+// taken says what the pipeline has against arguments, before a tool is run; "" for nothing.
+func taken(ctx context.Context, tool *pawl.Tool, args string) string {
+	idle := tool.Clone()
+	idle.NoRepair = true
+	idle.Run = func(context.Context, pawl.ToolCall) (pawl.ToolResult, error) { return pawl.TextResult("taken"), nil }
+	x := pawl.Execute(ctx, idle, pawl.ToolCall{ID: "c1", Name: tool.Name, Args: json.RawMessage(args)})
+	if x.Outcome == pawl.OutcomeOK {
+		return ""
+	}
+	return x.Result.Text()
+}
