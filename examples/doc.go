@@ -3,6 +3,7 @@
 //	model_test.go      a Model of your own: whatever can continue a conversation
 //	executor_test.go   an Executor of your own: where and when calls are carried out
 //	toolset_test.go    a Toolset of your own: one object that serves three functions
+//	calls_test.go      the snippets of docs/calls.md: what is mended, effects, approval, limits, observers
 //
 // The folder quickstart holds the program of the README. Nothing imports this package.
 package examples

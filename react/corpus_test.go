@@ -266,8 +266,48 @@ func TestAgentTraces(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("%d actions, %d with empty input; %d commands", actions, empty, commands)
-	if actions < 100 || empty == 0 || commands < 100 {
+	// A model with function calling: what it called, as it would have written it. Many arguments have tags in them.
+	type talk struct {
+		Messages []struct {
+			Role    string  `json:"role"`
+			Content *string `json:"content"`
+			Calls   []struct {
+				Function struct{ Name, Arguments string } `json:"function"`
+			} `json:"tool_calls"`
+		} `json:"messages"`
+	}
+	calls := 0
+	for _, tr := range corpus[talk](t, "agent-traces/dev/livemcpbench_claude_sonnet4.jsonl.gz") {
+		for i, m := range tr.Messages {
+			for _, c := range m.Calls {
+				calls++
+				thought, after := "", ""
+				if m.Content != nil {
+					thought = *m.Content
+				}
+				if next := i + 1; next < len(tr.Messages) && tr.Messages[next].Content != nil {
+					after = *tr.Messages[next].Content
+				}
+				name, args := c.Function.Name, c.Function.Arguments
+				decision, err := json.Marshal(map[string]any{"thought": thought, "type": "call_tool", "tool": name, "args": json.RawMessage(args)})
+				if err != nil {
+					t.Fatal(err)
+				}
+				for format, text := range map[react.Format]string{
+					react.JSON: string(decision) + "\nObservation: " + after,
+					react.Text: "Thought: " + thought + "\nAction: " + name + "\nAction Input: " + args + "\nObservation: " + after,
+					react.XML:  "<thought>" + thought + "</thought>\n<tool>" + name + "</tool>\n<args>" + args + "</args>\nObservation: " + after,
+				} {
+					d, err := react.Read(text, format)
+					if err != nil || d.Tool != name || !sameJSON(d.Args, []byte(args)) {
+						t.Errorf("%v, %q:\ngot %+v, %v", format, text, d, err)
+					}
+				}
+			}
+		}
+	}
+	t.Logf("%d actions, %d with empty input; %d commands; %d calls in three formats", actions, empty, commands, calls)
+	if actions < 100 || empty == 0 || commands < 100 || calls < 300 {
 		t.Error("the corpus is smaller than expected")
 	}
 }

@@ -231,7 +231,12 @@ func TestReadTakesLinearTime(t *testing.T) {
 			}
 			return time.Since(began)
 		}
-		small, large := timed(1<<14), timed(1<<17)
+		var small, large time.Duration
+		for range 3 { // a busy machine may hold one of them up, not thrice
+			if small, large = timed(1<<14), timed(1<<17); large < time.Second || large < 30*small {
+				break
+			}
+		}
 		if large > time.Second && large > 30*small {
 			t.Errorf("%q: %v for eight times what took %v", piece, large, small)
 		}

@@ -22,16 +22,15 @@ type agentFlags struct {
 	Format  string `name:"react-format" enum:"json,text,xml,plain," default:"" placeholder:"FORMAT" help:"How decisions of --driver react (or auto) are written: json, text, xml or plain. Default: json."`
 	driverFlags
 	System string   `placeholder:"TEXT" help:"Instructions that stand in front of the conversation."`
-	Tools  []string `placeholder:"SET" help:"Sets of built-in tools: file, data, http, search (which needs BRAVE_API_KEY, TAVILY_API_KEY or SEARXNG_URL), knowledge (what pawl knowledge add took in)."`
+	Tools  []string `placeholder:"SET" help:"Sets of built-in tools: file, data, http, search (which needs BRAVE_API_KEY, TAVILY_API_KEY or SEARXNG_URL), knowledge (what pawl knowledge add took in), shell (commands, in a sandbox)."`
 	toolFlags
 	outsideFlags
-	Passive    string   `placeholder:"FILE" help:"Tools that the caller carries out, so their calls are pending: a JSON list of {\"name\",\"description\",\"parameters\"}."`
-	ToolsFile  string   `name:"tools-file" placeholder:"FILE" help:"A rehearsal: a JSON list of {\"name\",\"description\",\"parameters\",\"results\":[…]}. The n-th call that reaches a tool gets its n-th result."`
-	ToolChoice string   `name:"tool-choice" placeholder:"CHOICE" help:"auto, none, required or a tool's name, for the first request. Default: OPENAI_TOOL_CHOICE, then auto."`
-	MaxRounds  *whole   `name:"max-rounds" placeholder:"N" help:"Rounds of calls at most; 0 runs no call and hands them back. Default: 20."`
-	MaxCost    *float64 `name:"max-cost" placeholder:"USD" help:"US dollars that the run may cost, about: once one more request could pass them, it is the last. For models whose price the catalogue has."`
-	Catalog    string   `placeholder:"FILE" help:"A catalogue of models of your own in place of the one inside, with prices and what models can do. The form is that of pawl models list --json."`
-	Output     string   `placeholder:"SCHEMA.json" help:"A JSON Schema that the answer must fit. An answer that does not is sent back to the model, twice at most."`
+	Passive    string `placeholder:"FILE" help:"Tools that the caller carries out, so their calls are pending: a JSON list of {\"name\",\"description\",\"parameters\"}."`
+	ToolsFile  string `name:"tools-file" placeholder:"FILE" help:"A rehearsal: a JSON list of {\"name\",\"description\",\"parameters\",\"results\":[…]}. The n-th call that reaches a tool gets its n-th result."`
+	ToolChoice string `name:"tool-choice" placeholder:"CHOICE" help:"auto, none, required or a tool's name, for the first request. Default: OPENAI_TOOL_CHOICE, then auto."`
+	limitFlags
+	Catalog string `placeholder:"FILE" help:"A catalogue of models of your own in place of the one inside, with prices and what models can do. The form is that of pawl models list --json."`
+	Output  string `placeholder:"SCHEMA.json" help:"A JSON Schema that the answer must fit. An answer that does not is sent back to the model, twice at most."`
 	ruleFlags
 	Save     string `placeholder:"FILE" help:"Where to keep the result, transcript included, however the run ends. JSON."`
 	Messages string `placeholder:"FILE" help:"Go on from this: what --save wrote, or a JSON list of messages."`
@@ -104,17 +103,7 @@ func (f *agentFlags) setup(ctx context.Context, sys *system) (s *setup, err erro
 			return nil, err
 		}
 	}
-	if n := f.MaxRounds; n != nil {
-		switch {
-		case *n < 0:
-			return nil, usage("0 runs no call; without the flag there are 20 rounds", "--max-rounds %d is less than 0", *n)
-		case *n == 0:
-			a.Limits.Rounds, a.Limits.AtLimit = pawl.NoRounds, pawl.Return
-		default:
-			a.Limits.Rounds = int(*n)
-		}
-	}
-	if a.Limits.Cost, err = f.maxCost(model); err != nil {
+	if a.Limits, err = f.limits(model, f.Model); err != nil {
 		return nil, err
 	}
 	tools, err := pawl.Toolsets(all).Tools(ctx)

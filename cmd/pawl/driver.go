@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"iter"
-	"math"
 	"os"
 	"strings"
 
@@ -111,23 +110,4 @@ func (t *telling) Stream(ctx context.Context, req *pawl.Request) iter.Seq2[pawl.
 		}
 		t.Model.Stream(ctx, req)(yield)
 	}
-}
-
-// maxCost is the limit on cost; 0: none. One that nobody could keep is found here, before anything is sent.
-func (f *agentFlags) maxCost(model pawl.Model) (float64, error) {
-	if f.MaxCost == nil {
-		return 0, nil
-	}
-	limit := *f.MaxCost
-	if !(limit > 0) || math.IsInf(limit, 0) {
-		return 0, usage("a number of US dollars, such as 0.50; without the flag there is no limit", "--max-cost %v is not more than 0", limit)
-	}
-	if p, ok := model.(pawl.Pricer); ok {
-		if _, known := p.MaxCost(new(pawl.Request)); known {
-			return limit, nil
-		}
-	}
-	name, id, _ := strings.Cut(f.Model, ":")
-	return 0, usage(fmt.Sprintf(`give it one with --catalog FILE: [{"provider":%q,"id":%q,"price":{"input":1.5,"output":6}}], dollars for a million tokens`,
-		name, id), "--max-cost cannot be kept: the price of %s is not known", f.Model)
 }

@@ -94,7 +94,7 @@ func failed(err error) error {
 	case pawl.CodeAuthentication:
 		variables := strings.Join(provider.KeyVariables(p.Provider), " or ")
 		if p.Status == 0 { // nothing was sent
-			return &failure{statusUsage, err, "put the key into " + variables + ", in one line; or say with --key-env NAME which variable has it"}
+			return &failure{statusUsage, err, "put the key into " + variables + ", in one line; for another --base-url say with --key-env NAME which variable has it"}
 		}
 		return &failure{statusUsage, err, "the key is wrong, or none was sent: " + variables + " goes to its provider alone; --key-env NAME says which variable has the key for another --base-url"}
 	case pawl.CodePermission:

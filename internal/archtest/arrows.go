@@ -66,7 +66,7 @@ var arrows = []arrow{
 	{from: "tools/schedule", to: []string{".", "store"}, modules: []string{"github.com/netresearch/go-cron"}},
 	{from: "tools/outside", to: append([]string{".", "sandbox", "store", "internal/netguard", "internal/webpage", "internal/document"}, helpers...), modules: []string{"go.yaml.in/yaml/v3"}},
 	{from: "tools/...", to: append([]string{".", "sandbox", "store", "internal/netguard", "internal/webpage", "internal/document"}, helpers...)},
-	{from: "sandbox", modules: []string{"golang.org/x/sys", "github.com/landlock-lsm/go-landlock"}},
+	{from: "sandbox", modules: []string{"golang.org/x/sys"}},
 	{from: "mcp", to: []string{"."}, modules: []string{"github.com/modelcontextprotocol/go-sdk"}},
 	{from: "team", to: []string{"."}},
 	{from: "store", to: []string{"."}},
@@ -85,7 +85,7 @@ var arrows = []arrow{
 	{from: "config", to: []string{".", "provider/...", "policy", "react", "script", "tools/...", "mcp", "team", "store/..."},
 		modules: []string{"go.yaml.in/yaml/v3"}},
 	// As long as there is no config, the command joins what config will: providers, react, scripts and tools.
-	{from: "cmd/pawl/...", to: []string{".", "config", "server", "durable/temporal", "telemetry", "pawltest/...", "provider/...", "policy", "react", "leak", "compile", "script", "tools/...", "store", "store/sqlite", "internal/dialect"},
+	{from: "cmd/pawl/...", to: []string{".", "sandbox", "config", "server", "durable/temporal", "telemetry", "pawltest/...", "provider/...", "policy", "react", "leak", "compile", "script", "tools/...", "store", "store/sqlite", "internal/dialect"},
 		modules: []string{"github.com/alecthomas/kong", "golang.org/x/term", jsonModule}},
 	{from: "examples/...", to: []string{".", "provider/...", "policy", "react", "compile", "leak", "script", "tools/...", "mcp", "team", "pawltest"}},
 }

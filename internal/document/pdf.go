@@ -27,7 +27,7 @@ func readPDF(ctx context.Context, o *outline, data []byte) error {
 	if end := bytes.LastIndex(data, []byte("%%EOF")); end >= 0 {
 		data = data[:end+len("%%EOF")] // the library takes nothing after it
 	}
-	if err := guardPDF(data); err != nil {
+	if err := guardPDF(ctx, data, maxInflate); err != nil {
 		return err
 	}
 	r, err := pdf.NewReader(&pdfFile{ctx: ctx, data: data, left: 1<<30 + 256*int64(len(data))}, int64(len(data)))

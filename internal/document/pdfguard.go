@@ -3,6 +3,7 @@ package document
 import (
 	"bytes"
 	"compress/zlib"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -29,8 +30,8 @@ var (
 	hexText = regexp.MustCompile(`<[0-9A-Fa-f\s]*>`)
 )
 
-// guardPDF reports what must not be given to the library.
-func guardPDF(data []byte) error {
+// guardPDF reports what must not be given to the library. Its streams may unpack to inflate bytes.
+func guardPDF(ctx context.Context, data []byte, inflate int64) error {
 	implausible := errors.New("the PDF is broken: it names sizes that no file has")
 	for _, m := range sizes.FindAllSubmatch(data, -1) {
 		if tooMany(m[1]) || tooMany(m[2]) {
@@ -58,15 +59,18 @@ func guardPDF(data []byte) error {
 	if deep := new(nesting); !deep.ok(data) {
 		return errTooDeep
 	}
-	return guardStreams(data)
+	return guardStreams(ctx, data, inflate)
 }
 
 var errTooDeep = fmt.Errorf("the PDF is broken: it has more than %d lists in one another", maxLists)
 
 // guardStreams looks into all that is packed.
-func guardStreams(data []byte) error {
-	left := int64(maxInflate)
+func guardStreams(ctx context.Context, data []byte, inflate int64) error {
+	left := inflate
 	for rest := data; ; {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
 		i := bytes.Index(rest, []byte("stream"))
 		if i < 0 {
 			return nil
@@ -86,7 +90,7 @@ func guardStreams(data []byte) error {
 			return err
 		}
 		if left -= n; left < 0 {
-			return fmt.Errorf("the PDF unpacks to more than %d MiB", maxInflate>>20)
+			return fmt.Errorf("the PDF unpacks to more than %d MiB", inflate>>20)
 		}
 	}
 }

@@ -31,30 +31,34 @@ func finishes() []Behaviour {
 	setFinish := func(says string, word any) Wire {
 		return objects(says, func(a *answer, o map[string]any, _ bool) { finishAs(a.api, o, word) })
 	}
+	emptied := objects("choices, output, content or candidates are an empty list", func(_ *answer, o map[string]any, _ bool) {
+		for _, key := range []string{"choices", "output", "content", "candidates"} {
+			if _, ok := o[key]; ok {
+				o[key] = []any{}
+			}
+		}
+	})
 	return []Behaviour{
 		{ID: "finish-stop-with-calls", Title: "calls a tool, and says that it is done", Meets: meets("IA-T15 IA-T16 IA-T17"), Turns: turns(calls(inOslo).ending(pawl.FinishStop)), Want: shown(ran(inOslo))},
 		{ID: "finish-calls-without", Title: "says that it calls tools, and calls none", Meets: meets("IA-T16"), Turns: turns(say("It rains.").ending(pawl.FinishToolCalls)), Want: shown().after(1, 1)},
 		{ID: "finish-length-valid", Title: "is cut by its length in a call whose arguments are JSON all the same", Meets: meets("T1.0-7 D15 IA-T32"), Turns: turns(calls(inOslo).ending(pawl.FinishLength)), Want: cut},
 		{ID: "finish-length-two", Title: "is cut by its length after one call and in another", Meets: meets("T1.0-7 D15"), Turns: turns(calls(inOslo, `weather {"city":"Ber"}`).ending(pawl.FinishLength)), Want: shown(told("cut|not run|length"), told("cut|not run|length"))},
-		{ID: "finish-filter-with-calls", Title: "is cut by a content filter after a call", Meets: meets("T1.0-7 D15 IA-T16"), Turns: turns(calls(inOslo).ending(pawl.FinishContentFilter)), Want: cut.stops("answer|failed").after(1, 2)},
+		{ID: "finish-filter-with-calls", Title: "is cut by a content filter after a call", Meets: meets("T1.0-7 D15 IA-T16"), Turns: turns(calls(inOslo).ending(pawl.FinishContentFilter)), Want: cut},
 		{ID: "finish-refusal", Title: "refuses to answer", Meets: meets("IA-T18"), Turns: turns(say("I cannot help with that.").ending(pawl.FinishContentFilter)), Want: shown().stops("failed").after(1, 1)},
 		{ID: "finish-unknown", Title: "ends a call with a reason that nobody knows", Meets: meets("IA-T16 IA-T18"),
-			Turns: turns(calls(inOslo).with(setFinish("the finish reason is \"banana\"", "banana"))), Only: []string{chat, anthropic, gemini}, Want: Want{Loose: true, Results: []Shown{ran(inOslo)}, Requests: [2]int{1, 2}, Stop: "answer|failed"}},
+			Turns: turns(calls(inOslo).with(setFinish("the finish reason is \"banana\"", "banana"))), Only: []string{chat, anthropic, gemini}, Want: shown(ran(inOslo))},
 		{ID: "finish-null", Title: "calls a tool, and never says why it ended", Meets: meets("IA-T16 D14"),
-			Turns: turns(calls(inOslo).with(setFinish("there is no finish reason", nil))), Only: []string{"openai-chat/whole", "anthropic-messages/whole"}, Want: Want{Loose: true, Results: []Shown{ran(inOslo)}, Requests: [2]int{1, 2}, Stop: "answer|failed"}},
+			Turns: turns(calls(inOslo).with(setFinish("there is no finish reason", nil))), Only: []string{"openai-chat/whole", "anthropic-messages/whole"}, Want: shown(ran(inOslo))},
 		{ID: "finish-window-full", Title: "is cut in a call because its context window is full", Meets: meets("IA-T18 D15"), Only: []string{anthropic},
-			Turns: turns(calls(inOslo).with(setFinish("the stop reason is model_context_window_exceeded", "model_context_window_exceeded"))), Want: cut.stops("answer|failed|limit").after(1, 2)},
+			Turns: turns(calls(inOslo).with(setFinish("the stop reason is model_context_window_exceeded", "model_context_window_exceeded"))), Want: cut},
 		{ID: "finish-malformed-call", Title: "says that its call was malformed, and shows none", Meets: meets("T1.0-7 D3"), Only: []string{gemini},
 			Turns: turns(say("").ending("MALFORMED_FUNCTION_CALL").with(Wire{})), Want: Want{Loose: true, Stop: "answer|failed", Requests: [2]int{1, 4}}},
 		{ID: "empty-reply", Title: "says nothing at all", Meets: meets("OA-D58"), Turns: turns(say("")), Want: shown().after(1, 2)},
 		{ID: "empty-after-results", Title: "says nothing after it got its results", Meets: meets("OA-D58"), Turns: turns(calls(inOslo), say("")), Want: shown(ran(inOslo)).after(2, 3)},
-		{ID: "empty-choices", Title: "sends a reply without choices", Meets: meets("D14"), Turns: turns(calls(inOslo).with(objects("choices, output, content or candidates are an empty list", func(a *answer, o map[string]any, _ bool) {
-			for _, key := range []string{"choices", "output", "content", "candidates"} {
-				if _, ok := o[key]; ok {
-					o[key] = []any{}
-				}
-			}
-		}))), Only: []string{"whole"}, Want: Want{Loose: true, Stop: "answer|failed", Requests: [2]int{1, 4}}},
+		{ID: "empty-choices", Title: "sends a reply without choices", Meets: meets("D14"), Turns: turns(calls(inOslo).with(emptied)), Only: []string{"openai-chat/whole", "gemini/whole"},
+			Want: Want{Loose: true, Stop: "failed", Requests: [2]int{1, 4}}},
+		{ID: "empty-output", Title: "sends a reply with nothing in it, and says that it calls", Meets: meets("D14 OA-D58 IA-T16"), Turns: turns(calls(inOslo).with(emptied)), Only: []string{"openai-responses/whole", "anthropic-messages/whole"},
+			Want: shown().after(1, 2)},
 	}
 }
 
@@ -481,7 +485,7 @@ func providers() []Behaviour {
 		row("usage-absent", "does not say what a reply cost", "IA-T73", objects("there is no usage", func(_ *answer, o map[string]any, _ bool) { dropUsage(o) }), ok(2)),
 		row("usage-null", "says null of what a reply cost", "IA-T73", objects("usage is null", func(_ *answer, o map[string]any, _ bool) { setUsage(o, nil) }), ok(2)),
 		row("usage-absurd", "says absurd things of what a reply cost", "IA-T73 IA-T74 D24", objects("figures are negative", func(_ *answer, o map[string]any, _ bool) { setUsageFigures(o, -5) }), ok(2)),
-		row("usage-words", "says in words what a reply cost", "IA-T73", objects("figures are strings", func(_ *answer, o map[string]any, _ bool) { setUsageFigures(o, "many") }), Want{Loose: true, Results: []Shown{ran(inOslo)}, Stop: "answer|failed", Requests: [2]int{1, 4}}),
+		row("usage-words", "says in words what a reply cost", "IA-T73", objects("figures are strings", func(_ *answer, o map[string]any, _ bool) { setUsageFigures(o, "many") }), ok(2)),
 	}
 }
 

@@ -1,0 +1,178 @@
+package examples
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/policy"
+	"github.com/pawl-go/pawl/script"
+)
+
+// The snippets of docs/calls.md.
+
+// begin effect
+
+type Search struct {
+	Words string `json:"words" jsonschema:"what to look for"`
+	Limit int    `json:"limit,omitempty" jsonschema:"how many hits at most"`
+}
+
+func searchTool(find func(ctx context.Context, words string, limit int) ([]string, error)) *pawl.Tool {
+	t := pawl.Func("search", "Finds pages.", func(ctx context.Context, in Search) ([]string, error) {
+		hits, err := find(ctx, in.Words, in.Limit)
+		if err != nil {
+			return nil, pawl.Retryable(err) // the line to the index, not the question: it may work the next time
+		}
+		return hits, nil
+	})
+	t.Effect = pawl.Read                                       // it may be repeated, run beside others, and begin early
+	t.Timeout = 10 * time.Second                               // for one attempt; 0: 60 s
+	t.MaxResult = 8 << 10                                      // bytes for the model; 0: 32 KiB
+	t.Serial = func(json.RawMessage) string { return "index" } // calls with one key run one after another
+	return t
+}
+
+// end effect
+
+func Example_mended() {
+	t := searchTool(func(_ context.Context, words string, limit int) ([]string, error) {
+		return []string{fmt.Sprintf("%s %d", words, limit)}, nil
+	})
+	// begin mended
+	x := pawl.Execute(context.Background(), t, pawl.ToolCall{ID: "c", Name: "search",
+		Args: json.RawMessage("```json\n{'words': 'pawl', limit: '3',}\n```")})
+	fmt.Println(x.Outcome, x.Result.Text())
+	fmt.Println(string(x.Call.Args))
+	for _, r := range x.Repairs {
+		fmt.Println("-", r)
+	}
+	x = pawl.Execute(context.Background(), t, pawl.ToolCall{ID: "c", Name: "search", Args: json.RawMessage(`{"word":"pawl"}`)})
+	fmt.Println(x.Outcome)
+	fmt.Println(x.Result.Text())
+	// end mended
+
+	// Output:
+	// ok ["pawl 3"]
+	// {"limit":3,"words":"pawl"}
+	// - removed a code fence
+	// - replaced single quotes
+	// - quoted the name limit
+	// - removed a trailing comma
+	// - limit: read the text "3" as the number 3
+	// invalid
+	// The arguments of search do not fit its schema:
+	// - missing required field "words"
+	// - unknown field "word" (did you mean "words"?)
+	// Arguments of the right form, with your own values: {"words":"text"}
+}
+
+func pay() *pawl.Tool {
+	return pawl.Func("pay", "Pays a bill.", func(_ context.Context, in struct {
+		To    string `json:"to"`
+		Euros int    `json:"euros"`
+	}) (string, error) {
+		return fmt.Sprintf("paid %d to %s", in.Euros, in.To), nil
+	})
+}
+
+func Example_approval() {
+	model := script.New(script.Call("pay", `{"to":"Anna","euros":70}`), script.Say("Done."))
+	// begin approval
+	agent := &pawl.Agent{Model: model, Tools: []pawl.Toolset{pay()}, Middleware: []pawl.Middleware{
+		policy.Rules{Deny: []string{"*_delete"}, Allow: []string{"effect:idempotent"}}.Middleware(), // and asks before other writes
+		pawl.Approve(func(_ context.Context, call pawl.ToolCall, tool *pawl.Tool) (pawl.Approval, error) {
+			var in struct{ Euros int }
+			if err := json.Unmarshal(call.Args, &in); err != nil {
+				return pawl.Approval{}, err // an error denies
+			}
+			if in.Euros > 1000 {
+				return pawl.Approval{Verdict: pawl.Deny, Reason: "too much for a program"}, nil
+			}
+			return pawl.Approval{Verdict: pawl.Allow}, nil // the strictest of all policies counts
+		}),
+	}}
+	ctx := context.Background()
+	res, err := agent.Run(ctx, pawl.User("Pay Anna 70."))
+	if err != nil {
+		panic(err)
+	}
+	kept, err := json.Marshal(res) // the run can wait for days, and go on in another process
+	if err != nil {
+		panic(err)
+	}
+
+	var stored pawl.Result
+	if err := json.Unmarshal(kept, &stored); err != nil {
+		panic(err)
+	}
+	fmt.Println(stored.Stop, stored.Pending[0].Call.Name, string(stored.Pending[0].Call.Args))
+	res, err = agent.Resume(ctx, &stored, pawl.Decide(stored.Pending[0].Edit("tom", json.RawMessage(`{"to":"Anna","euros":7}`))))
+	// end approval
+	fmt.Println(res.Stop, res.Steps[0].Executions[0].Result.Text(), err)
+	// Output:
+	// pending pay {"to":"Anna","euros":70}
+	// answer (Not run as you asked: who approved the call changed its arguments to {"to":"Anna","euros":7})
+	// paid 7 to Anna <nil>
+}
+
+func Example_limits() {
+	price := pawl.Price{Input: 1.25, Output: 10}
+	model := script.New(script.Loop(script.Call("search", `{"words":"a"}`)))
+	n := 0
+	search := searchTool(func(context.Context, string, int) ([]string, error) { n++; return []string{fmt.Sprint(n)}, nil })
+	// begin limits
+	agent := &pawl.Agent{
+		Model: price.Of(model), // models of provider.Open bring their price with them
+		Tools: []pawl.Toolset{search},
+		Limits: pawl.Limits{
+			Rounds: 3,               // steps whose calls are carried out; 0: 20
+			Calls:  50,              // in all, those inside of calls and of inner agents included
+			Cost:   0.50,            // US dollars
+			Time:   2 * time.Minute, // of this Run or Resume
+		},
+	}
+	res, err := agent.Run(context.Background(), pawl.User("Find it."))
+	fmt.Println(res.Stop, "because", res.Cause)
+	// end limits
+	fmt.Println(res.Spent.Requests, err)
+	// Output:
+	// limit because the rounds are used up, and the model went on calling
+	// 4 <nil>
+}
+
+func Example_observers() {
+	model := script.New(script.Call("pay", `{"to":"Anna","euros":7}`), script.Say("Anna has 7. My key is sk-verysecret."))
+	agent := &pawl.Agent{Model: model, Tools: []pawl.Toolset{pay()}}
+	// begin observers
+	var secrets pawl.Redactor
+	if err := secrets.Add("sk-verysecret", os.Getenv("OPENAI_API_KEY")); err != nil {
+		panic(err)
+	}
+	var runner pawl.Runner = agent
+	runner = pawl.Redact(runner, &secrets)         // innermost: what stands outside sees what it lets through
+	runner = pawl.Tap(runner, func(e pawl.Event) { // in step with the run
+		if e.Kind == pawl.EventCallCompleted {
+			fmt.Println(e.Execution.Call.Name, e.Execution.Outcome)
+		}
+	})
+	runner = pawl.On(runner, []pawl.EventKind{pawl.EventRunEnded}, func(e pawl.Event) { // beside it, for what is slow
+		fmt.Println(e.Result.Stop, e.Result.Spent.Calls)
+	})
+	for e, err := range runner.Stream(context.Background(), pawl.User("Pay Anna 7.")) {
+		if err != nil {
+			panic(err)
+		}
+		if e.Kind == pawl.EventRunEnded {
+			fmt.Println(e.Result.Text())
+		}
+	}
+	// end observers
+	// Unordered output:
+	// pay ok
+	// answer 1
+	// Anna has 7. My key is [redacted].
+}

@@ -1,0 +1,57 @@
+package leak_test
+
+import (
+	"context"
+	"iter"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/leak"
+)
+
+// pieces says a text in fragments of size bytes.
+type pieces struct {
+	text string
+	size int
+}
+
+func (p pieces) Stream(context.Context, *pawl.Request) iter.Seq2[pawl.Delta, error] {
+	return func(yield func(pawl.Delta, error) bool) {
+		for s := p.text; s != ""; {
+			n := min(p.size, len(s))
+			if !yield(pawl.Delta{Part: pawl.Text{Text: s[:n]}}, nil) {
+				return
+			}
+			s = s[n:]
+		}
+		yield(pawl.Delta{Finish: pawl.FinishStop}, nil)
+	}
+}
+
+// Every form, alone and after words, in fragments of every size: the same calls, and none of the marks is shown.
+func TestFragments(t *testing.T) {
+	n := 0
+	for _, f := range forms {
+		for _, words := range []string{"", "Ten < twelve, I look.\n"} {
+			text := words + f.text
+			rest, calls := leak.Find(text, offered("other", "weather"))
+			if len(calls) == 0 {
+				continue // a form that must be the whole reply
+			}
+			for size := 1; size <= len(text); size++ {
+				n++
+				resp, err := pawl.Complete(t.Context(), leak.Calls().Model(pieces{text, size}), &pawl.Request{Messages: []pawl.Message{pawl.User("go")}, Tools: offered("other", "weather")})
+				if err != nil {
+					t.Fatalf("%s by %d: %v", f.name, size, err)
+				}
+				if diff := cmp.Diff(formOf(resp.Message.Calls()), formOf(calls)); diff != "" || strings.TrimSpace(resp.Message.Text()) != rest {
+					t.Errorf("%s by %d: told %q, want %q; calls: got -, want +\n%s", f.name, size, resp.Message.Text(), rest, diff)
+				}
+			}
+		}
+	}
+	t.Logf("%d forms in %d ways of coming", len(forms), n)
+}

@@ -1,0 +1,245 @@
+//go:build linux && (amd64 || arm64)
+
+package sandbox
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// The names under which a program starts itself again. They are no file's name, so nothing is started under them by chance.
+const (
+	childName  = "pawl sandbox child"
+	holderName = "pawl sandbox holder"
+)
+
+// A process that was started as a child takes its orders here, before main and before the packages that are not needed for it. It must
+// not depend on the program calling something: one that forgot to would run itself again where it meant to run a stranger.
+func init() {
+	if len(os.Args) == 0 {
+		return
+	}
+	switch os.Args[0] {
+	case childName:
+		if len(os.Args) == 2 && os.Getuid() == os.Geteuid() && os.Getgid() == os.Getegid() {
+			become(os.Args[1])
+		}
+		os.Exit(125)
+	case holderName:
+		os.Stdin.Read(make([]byte, 1)) // until its parent has what it wanted, or is gone
+		os.Exit(0)
+	}
+}
+
+// step is a wall, and the function that builds it. A step that fails is the last.
+type step struct {
+	name string
+	do   func(*child) error
+}
+
+// child is a process that becomes a program. It runs on the process's first thread, which the runtime keeps for initialisation: what holds for
+// this thread holds for the program, since all others end when the program takes over.
+type child struct {
+	order order
+	conn  *os.File
+	trees []int
+	path  string // of the program
+}
+
+// steps are all that is between a child and its program, in the order in which they must be.
+var steps = []step{
+	{"order", (*child).check},
+	{"namespaces", (*child).alone},
+	{"descriptors", (*child).descriptors},
+	{"world", (*child).world},
+	{"folder", (*child).folder},
+	{"program", (*child).program},
+	{"privileges", (*child).privileges},
+	{"Landlock", (*child).landlock},
+}
+
+// become turns the process into the program of its order. It returns only when that failed.
+func become(fd string) {
+	n, err := strconv.Atoi(fd)
+	if err != nil || n < 3 {
+		return
+	}
+	unix.CloseOnExec(n)
+	c := &child{conn: os.NewFile(uintptr(n), "sandbox parent")}
+	if c.conn == nil {
+		return
+	}
+	if c.trees, err = c.order.receive(c.conn); err != nil {
+		c.tell(reply{Step: "order", Err: err.Error()})
+		return
+	}
+	for _, s := range steps {
+		if err := s.do(c); err != nil {
+			c.tell(reply{Step: s.name, Err: err.Error()})
+			return
+		}
+	}
+	name, err := c.cross()
+	c.tell(reply{Step: name, Err: err.Error()})
+}
+
+func (c *child) tell(r reply) bool {
+	b, err := json.Marshal(r)
+	if err != nil {
+		return false
+	}
+	_, err = c.conn.Write(append(b, '\n'))
+	return err == nil
+}
+
+// check refuses an order that no parent gives.
+func (c *child) check() error {
+	o := &c.order
+	if o.Level < Strict || o.Level > None || len(o.Args) == 0 || o.Dir == "" || o.Temp == "" || o.Limits.check() != nil || o.Limits != o.Limits.complete() {
+		return errors.New("it is not whole")
+	}
+	return nil
+}
+
+// alone makes sure that what the next steps take apart is this process's own. A process that does not stand in namespaces of its own, but
+// was told to build a world, would take the machine's apart; whoever told it so, it does nothing.
+func (c *child) alone() error {
+	if c.order.Level != Strict {
+		return nil
+	}
+	if os.Getpid() != 1 {
+		return errors.New("the process is not the first of a process namespace")
+	}
+	if os.Geteuid() == 0 || os.Getegid() == 0 {
+		return errors.New("the process is root")
+	}
+	for _, file := range []string{"/proc/self/uid_map", "/proc/self/gid_map"} {
+		b, err := os.ReadFile(file)
+		if err != nil {
+			return err
+		}
+		if f := strings.Fields(string(b)); len(f) != 3 || f[0] == "0" || f[1] == "0" || f[2] != "1" {
+			return errors.New("the user namespace is not one of a single user that is not root")
+		}
+	}
+	own, err := namespaces()
+	if err != nil {
+		return err
+	}
+	for i, ns := range own {
+		if len(c.order.Parent) != len(own) || ns == "" || ns == c.order.Parent[i] {
+			return fmt.Errorf("the %s namespace is the parent's", kinds[i])
+		}
+	}
+	return nil
+}
+
+// kinds are the namespaces that a program of Strict has of its own.
+var kinds = []string{"user", "mnt", "pid", "net", "ipc", "uts", "cgroup"}
+
+// namespaces returns the names of those that this process is in.
+func namespaces() ([]string, error) {
+	var list []string
+	for _, k := range kinds {
+		name, err := os.Readlink("/proc/self/ns/" + k)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, name)
+	}
+	return list, nil
+}
+
+// descriptors makes sure that nothing is open in the program but the standard three and the Spec's files, whatever the parent had inherited.
+func (c *child) descriptors() error {
+	return unix.CloseRange(uint(c.conn.Fd()), ^uint(0)>>1&0xffffffff, unix.CLOSE_RANGE_CLOEXEC)
+}
+
+func (c *child) folder() error {
+	if err := os.Chdir(c.order.Dir); err != nil {
+		var e *os.PathError
+		if errors.As(err, &e) {
+			return fmt.Errorf("%s: %v", c.order.Dir, e.Err)
+		}
+		return err
+	}
+	return nil
+}
+
+// program finds the program's file where the walls let it see.
+func (c *child) program() error {
+	name := c.order.Args[0]
+	if c.order.Probe {
+		return nil
+	}
+	if strings.Contains(name, "/") {
+		c.path = name
+		return nil
+	}
+	for _, e := range c.order.Env {
+		list, ok := strings.CutPrefix(e, "PATH=")
+		if !ok {
+			continue
+		}
+		for _, dir := range filepath.SplitList(list) {
+			if !filepath.IsAbs(dir) {
+				continue
+			}
+			if p, err := exec.LookPath(filepath.Join(dir, name)); err == nil {
+				c.path = p
+				return nil
+			}
+		}
+	}
+	return errors.New("there is no such program in PATH")
+}
+
+// privileges gives up all that the walls were built with, and everything that could bring it back.
+func (c *child) privileges() error {
+	if c.order.Level == None {
+		return nil
+	}
+	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+		return fmt.Errorf("no_new_privs: %w", err)
+	}
+	if c.order.Level == Strict { // Standard has none: it runs as an ordinary user
+		if err := unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0); err != nil {
+			return fmt.Errorf("ambient capabilities: %w", err)
+		}
+		for cp := uintptr(0); ; cp++ {
+			if err := unix.Prctl(unix.PR_CAPBSET_DROP, cp, 0, 0, 0); err == unix.EINVAL && cp > unix.CAP_SYS_ADMIN {
+				break
+			} else if err != nil {
+				return fmt.Errorf("bounding set: %w", err)
+			}
+		}
+		const locked = 1<<0 | 1<<1 | 1<<2 | 1<<3 | 1<<5 | 1<<6 | 1<<7 // noroot, no setuid fixup, no ambient raise; each with its lock
+		if err := unix.Prctl(unix.PR_SET_SECUREBITS, locked, 0, 0, 0); err != nil {
+			return fmt.Errorf("secure bits: %w", err)
+		}
+	}
+	head := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var none [2]unix.CapUserData
+	if err := unix.Capset(&head, &none[0]); err != nil {
+		return fmt.Errorf("capabilities: %w", err)
+	}
+	var left [2]unix.CapUserData
+	if err := unix.Capget(&head, &left[0]); err != nil {
+		return fmt.Errorf("capabilities: %w", err)
+	}
+	if left != none {
+		return errors.New("capabilities are left")
+	}
+	if os.Geteuid() == 0 {
+		return errors.New("the process is root")
+	}
+	return nil
+}

@@ -1,0 +1,256 @@
+//go:build linux && (amd64 || arm64)
+
+package sandbox_test
+
+import (
+	"context"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/pawl-go/pawl/sandbox"
+)
+
+//go:embed testdata/escape.py
+var escapePy string
+
+//go:embed testdata/escape.sh
+var escapeSh string
+
+// given is what an attempt is told of the world that it is to reach.
+type given struct {
+	Work     string `json:"work"`
+	Read     string `json:"read"`
+	Temp     string `json:"temp"`
+	Secret   string `json:"secret"`
+	Socket   string `json:"socket"`
+	Abstract string `json:"abstract"`
+	Port     int    `json:"port"`
+	Victim   int    `json:"victim"`
+	Parent   int    `json:"parent"`
+	FD       int    `json:"fd"`
+}
+
+// attempt is a way out that a program tries.
+type attempt struct {
+	name string
+	root bool // only root gets out where nothing holds it
+	some bool // only some kernels have what it uses
+	args []string
+}
+
+// attempts returns all that the two files hold.
+func attempts(t *testing.T, g given) []attempt {
+	told, err := json.Marshal(g)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var list []attempt
+	for _, m := range regexp.MustCompile(`(?m)^def try_(\w+)\(\):(.*)`).FindAllStringSubmatch(escapePy, -1) {
+		list = append(list, attempt{"python/" + m[1], strings.Contains(m[2], "root"), strings.Contains(m[2], "kernel"), []string{"/usr/bin/python3", "-c", escapePy, m[1], string(told)}})
+	}
+	for _, m := range regexp.MustCompile(`(?m)^try_(\w+)\(\) \{(.*)`).FindAllStringSubmatch(escapeSh, -1) {
+		script := fmt.Sprintf("%s\nSECRET=%s WORK=%s VICTIM=%d PARENT=%d PORT=%d\nif try_%s; then echo OUT; else echo stopped: $?; fi", escapeSh, g.Secret, g.Work, g.Victim, g.Parent, g.Port, m[1])
+		list = append(list, attempt{"shell/" + m[1], strings.Contains(m[2], "root"), false, []string{"/bin/sh", "-c", script}})
+	}
+	return list
+}
+
+// surroundings makes what the attempts are after: a file of somebody else, a process, sockets, a variable, a descriptor left open.
+func surroundings(t *testing.T) given {
+	t.Helper()
+	t.Setenv("PAWL_CANARY", "canary")
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := given{Work: filepath.Join(dir, "work"), Read: filepath.Join(dir, "read"), Secret: filepath.Join(dir, "private", "secret"), Parent: os.Getpid()}
+	for _, d := range []string{g.Work, g.Read, filepath.Dir(g.Secret)} {
+		if err := os.Mkdir(d, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, f := range []string{g.Secret, filepath.Join(g.Read, "given")} {
+		if err := os.WriteFile(f, []byte("a secret"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if g.FD, err = unix.Open(g.Secret, unix.O_RDONLY, 0); err != nil { // without O_CLOEXEC: every child inherits it
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { unix.Close(g.FD) })
+	victim := exec.Command("/bin/sleep", "600")
+	if err := victim.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { victim.Process.Kill(); victim.Wait() })
+	g.Victim = victim.Process.Pid
+	g.Socket, g.Abstract = filepath.Join(dir, "private", "s"), fmt.Sprintf("pawl-%d", os.Getpid())
+	for _, a := range [][2]string{{"tcp4", "127.0.0.1:0"}, {"unix", g.Socket}, {"unix", "@" + g.Abstract}} {
+		l, err := net.Listen(a[0], a[1])
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { l.Close() })
+		if tcp, ok := l.Addr().(*net.TCPAddr); ok {
+			g.Port = tcp.Port
+		}
+	}
+	return g
+}
+
+// An attempt that fails as root may fail because root's files are mapped, and one that fails as a user because users cannot do much.
+func TestEscapesAsUser(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root can become another user; TestEscapes runs as this one")
+	}
+	enforced(t, sandbox.Strict)
+	asNobody(t, "TestEscapes")
+}
+
+// asNobody runs a test of this binary as nobody, who owns nothing but a temporary folder.
+func asNobody(t *testing.T, test string) {
+	t.Helper()
+	dir, err := os.MkdirTemp("/tmp", "pawl-nobody-") // t.TempDir is in a folder that nobody may not enter
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	if err := os.Chown(dir, 65534, 65534); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("/proc/self/exe", "-test.run=^"+test+"$", "-test.v", "-test.timeout=280s")
+	cmd.Dir = dir
+	cmd.Env = []string{"TMPDIR=" + dir, "PATH=/usr/bin:/bin", "HOME=" + dir}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+	out, err := cmd.CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "--- PASS: "+test+" ") {
+		t.Errorf("as nobody: %v\n%s", err, out)
+	}
+	for line := range strings.Lines(string(out)) {
+		if strings.Contains(line, "attempts stopped,") || strings.Contains(line, "--- SKIP") {
+			t.Log(strings.TrimSpace(line))
+		}
+	}
+}
+
+// tight are limits that the attempts at using too much run into.
+var tight = sandbox.Limits{Time: 30 * time.Second, CPU: 10 * time.Second, Memory: 300 << 20, Processes: 40, FileSize: 8 << 20, Temp: 20 << 20, OpenFiles: 100}
+
+// No attempt gets out of Strict, and each gets out where there is no sandbox: what stopped it is the sandbox and not a mistake of its own. What only root
+// can do is shown when the test runs as root.
+func TestEscapes(t *testing.T) {
+	enforced(t, sandbox.Strict)
+	escapes(t, sandbox.Strict, nil)
+}
+
+// Standard stops what it says that it stops. The page on security names what it does not: it bounds neither the number of processes nor the temporary folder, and lets
+// a program ask whether a file is there.
+func TestEscapesStandard(t *testing.T) {
+	enforced(t, sandbox.Standard)
+	if os.Geteuid() == 0 {
+		asNobody(t, "TestEscapesStandard")
+		return
+	}
+	escapes(t, sandbox.Standard, map[string]bool{"python/host_folders": true, "python/shared_memory_folder": true, "shell/cd_out": true, "shell/other_processes": true,
+		"python/temp_fill": true, "python/fork_bomb": true})
+}
+
+func escapes(t *testing.T, level sandbox.Level, known map[string]bool) {
+	if runtime.GOARCH != "amd64" {
+		t.Skip("the attempts know the numbers of the system calls of amd64")
+	}
+	g := surroundings(t)
+	stopped, controls := 0, 0
+	inside, outside := g, g
+	inside.Temp, outside.Temp = "/tmp", filepath.Dir(g.Secret)
+	if level != sandbox.Strict {
+		inside.Temp = g.Work
+	}
+	out := attempts(t, outside)
+	for i, a := range attempts(t, inside) {
+		t.Run(a.name, func(t *testing.T) {
+			empty(t, g.Work)
+			res, err := sandbox.Run(context.Background(), sandbox.Spec{Level: level, Args: a.args, Write: []string{g.Work}, Read: []string{g.Read}, Limits: tight})
+			if err != nil {
+				t.Fatal(err)
+			}
+			said := res.Stdout.String()
+			switch got := strings.Contains(said, "OUT"); {
+			case got && known[a.name]:
+			case got:
+				t.Errorf("got out: %s%s", said, res.Stderr.String())
+			case known[a.name]:
+				t.Errorf("is stopped: %s; the page on security says that it is not", said)
+			case !strings.Contains(said, "stopped") && res.End == sandbox.Exited && res.Exit == 0:
+				t.Errorf("was not tried: %s: %q %q", res.End, said, res.Stderr.String())
+			default:
+				stopped++
+			}
+			if level == sandbox.Strict && (!a.root || os.Geteuid() == 0) && control(t, g, a, out[i].args) {
+				controls++
+			}
+		})
+	}
+	t.Logf("%s as uid %d: %d attempts stopped, %d not and known, %d shown to work without a sandbox", level, os.Geteuid(), stopped, len(known), controls)
+	if stopped < 60 {
+		t.Errorf("%d attempts were stopped, want at least 60", stopped)
+	}
+}
+
+// control makes an attempt without a sandbox, and reports whether it got out.
+func control(t *testing.T, g given, a attempt, args []string) bool {
+	t.Helper()
+	empty(t, g.Work)
+	cmd := exec.Command(args[0], args[1:]...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	b, err := cmd.CombinedOutput()
+	if a.some && (strings.Contains(string(b), "OSError(38") || strings.Contains(string(b), "FileNotFoundError")) {
+		t.Logf("this kernel has no such thing: %s", b)
+		return false
+	}
+	if err != nil || !strings.Contains(string(b), "OUT") {
+		t.Errorf("does not get out without a sandbox either, so it proves nothing: %v %s", err, b)
+		return false
+	}
+	return true
+}
+
+// enforced skips a test, aloud, where a level cannot be enforced.
+func enforced(t *testing.T, level sandbox.Level) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("the attempts take minutes")
+	}
+	if p := sandbox.Probe().Level(level); !p.OK {
+		t.Skip("this machine cannot enforce it: " + p.Reason)
+	}
+	if _, err := os.Stat("/usr/bin/python3"); err != nil {
+		t.Skip("python3 is missing")
+	}
+}
+
+func empty(t *testing.T, dir string) {
+	t.Helper()
+	list, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range list {
+		if err := os.RemoveAll(filepath.Join(dir, e.Name())); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

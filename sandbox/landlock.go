@@ -1,0 +1,152 @@
+//go:build linux && (amd64 || arm64)
+
+package sandbox
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// The versions of Landlock that the levels take. To Strict it is a second wall behind the namespaces. To Standard it is the wall, and must
+// be able to keep signals in (version 6).
+const (
+	strictLandlock   = 1
+	standardLandlock = 6
+)
+
+// The rights to files, as the versions of Landlock brought them.
+const (
+	readFile   = unix.LANDLOCK_ACCESS_FS_EXECUTE | unix.LANDLOCK_ACCESS_FS_READ_FILE
+	readFolder = readFile | unix.LANDLOCK_ACCESS_FS_READ_DIR
+	version1   = 1<<13 - 1
+	writeFile  = readFile | unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_TRUNCATE
+	noDevice   = unix.LANDLOCK_ACCESS_FS_MAKE_CHAR | unix.LANDLOCK_ACCESS_FS_MAKE_BLOCK | unix.LANDLOCK_ACCESS_FS_IOCTL_DEV
+)
+
+// landlockVersion returns the version of the kernel's Landlock; the error says why there is none.
+func landlockVersion() (int, error) {
+	v, _, e := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
+	switch e {
+	case 0:
+		return int(v), nil
+	case unix.ENOSYS:
+		return 0, errors.New("the kernel has no Landlock")
+	case unix.EOPNOTSUPP:
+		return 0, errors.New("the kernel's Landlock is turned off")
+	}
+	return 0, e
+}
+
+// handled returns the rights that a version can refuse. What it does not know it would let through; the levels say which they need.
+func handled(version int) (files uint64) {
+	files = version1
+	if version >= 2 {
+		files |= unix.LANDLOCK_ACCESS_FS_REFER
+	}
+	if version >= 3 {
+		files |= unix.LANDLOCK_ACCESS_FS_TRUNCATE
+	}
+	if version >= 5 {
+		files |= unix.LANDLOCK_ACCESS_FS_IOCTL_DEV
+	}
+	return files
+}
+
+// landlock forbids everything that the order does not name: files, TCP, signals to processes outside, abstract sockets.
+func (c *child) landlock() error {
+	if c.order.Level == None {
+		return nil
+	}
+	version, err := landlockVersion()
+	if err != nil {
+		return err
+	}
+	need := strictLandlock
+	if c.order.Level == Standard {
+		need = standardLandlock
+	}
+	if version < need {
+		return fmt.Errorf("version %d is needed, the kernel has %d", need, version)
+	}
+	attr := unix.LandlockRulesetAttr{Handled_access_fs: handled(version)}
+	size := uintptr(8)
+	if version >= 4 {
+		size, attr.Handled_access_net = 16, unix.LANDLOCK_ACCESS_NET_BIND_TCP|unix.LANDLOCK_ACCESS_NET_CONNECT_TCP
+	}
+	if version >= 6 {
+		size, attr.Scoped = 24, unix.LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET|unix.LANDLOCK_SCOPE_SIGNAL
+	}
+	fd, _, e := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&attr)), size, 0)
+	if e != 0 {
+		return fmt.Errorf("rules: %w", e)
+	}
+	defer unix.Close(int(fd))
+	if err := c.rules(int(fd), attr.Handled_access_fs); err != nil {
+		return err
+	}
+	if _, _, e := unix.Syscall(unix.SYS_LANDLOCK_RESTRICT_SELF, fd, 0, 0); e != 0 {
+		return fmt.Errorf("restrict: %w", e)
+	}
+	return nil
+}
+
+// rules names what is allowed. In the world of Strict all that can be seen can be read.
+func (c *child) rules(set int, known uint64) error {
+	if c.order.Level == Strict {
+		if err := allow(set, "/", known&readFolder); err != nil {
+			return err
+		}
+	} else {
+		for _, path := range system {
+			if err := allow(set, path, known&readFolder); err != nil && !errors.Is(err, os.ErrNotExist) {
+				return err
+			}
+		}
+	}
+	for _, path := range devices {
+		if err := allow(set, path, known&writeFile); err != nil {
+			return err
+		}
+	}
+	if err := allow(set, c.order.Temp, known&^noDevice); err != nil {
+		return err
+	}
+	for _, m := range c.order.Mounts {
+		rights := known & readFolder
+		if m.Write {
+			rights = known &^ noDevice
+		}
+		if err := allow(set, m.Path, rights); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// allow gives the rights to path and all below it; of a plain file, those that make sense for one.
+func allow(set int, path string, rights uint64) error {
+	fd, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return &os.PathError{Op: "open", Path: path, Err: err}
+	}
+	defer unix.Close(fd)
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return &os.PathError{Op: "stat", Path: path, Err: err}
+	}
+	if st.Mode&unix.S_IFMT != unix.S_IFDIR {
+		rights &= writeFile
+	}
+	rule := struct { // packed in the kernel: twelve bytes
+		allowed uint64
+		parent  int32
+	}{rights, int32(fd)}
+	if _, _, e := unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, uintptr(set), unix.LANDLOCK_RULE_PATH_BENEATH, uintptr(unsafe.Pointer(&rule)), 0, 0, 0); e != 0 {
+		return fmt.Errorf("a rule for %s: %w", path, e)
+	}
+	return nil
+}

@@ -1,0 +1,115 @@
+//go:build linux && (amd64 || arm64)
+
+package sandbox
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// order is what a child is told to do. The zero value of a field allows nothing.
+type order struct {
+	Level  Level
+	Probe  bool // build the walls, run nothing
+	Args   []string
+	Env    []string
+	Dir    string
+	Parent []string // the namespaces of who gave the order: a child of Strict must be in none of them
+	Temp   string   // the program's temporary folder
+	Limits Limits
+	Mounts []mount
+}
+
+// mount is a path of the program's world.
+type mount struct {
+	Path   string
+	Write  bool
+	Folder bool
+	Sent   bool // its tree was sent as a descriptor, in the order of the mounts
+}
+
+// reply is what a child says: that it becomes the program now, or the step that failed.
+type reply struct {
+	Step, Err string
+	Ready     bool
+}
+
+// mostOrder bounds an order, arguments and environment included.
+const mostOrder = 16 << 20
+
+// socketPair returns the two ends between a parent and its child.
+func socketPair() (parent, child *os.File, err error) {
+	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, nil, os.NewSyscallError("socketpair", err)
+	}
+	return os.NewFile(uintptr(fds[0]), "sandbox parent"), os.NewFile(uintptr(fds[1]), "sandbox child"), nil
+}
+
+// send writes an order, and gives the child the descriptors of the trees.
+func (o *order) send(conn *os.File, trees []int) error {
+	body, err := json.Marshal(o)
+	if err != nil {
+		return err
+	}
+	if len(body) > mostOrder {
+		return errors.New("the arguments and the environment are too long")
+	}
+	head := binary.BigEndian.AppendUint32(nil, uint32(len(body)))
+	var rights []byte
+	if len(trees) > 0 {
+		rights = unix.UnixRights(trees...)
+	}
+	if err := unix.Sendmsg(int(conn.Fd()), head, rights, nil, unix.MSG_NOSIGNAL); err != nil {
+		return os.NewSyscallError("sendmsg", err)
+	}
+	for len(body) > 0 {
+		n, err := unix.SendmsgN(int(conn.Fd()), body, nil, nil, unix.MSG_NOSIGNAL)
+		if err == unix.EINTR {
+			continue
+		}
+		if err != nil {
+			return os.NewSyscallError("sendmsg", err)
+		}
+		body = body[n:]
+	}
+	return nil
+}
+
+// receive reads an order and the descriptors that came with it.
+func (o *order) receive(conn *os.File) (trees []int, err error) {
+	head, rights := make([]byte, 4), make([]byte, unix.CmsgSpace(4*128))
+	n, rn, flags, _, err := unix.Recvmsg(int(conn.Fd()), head, rights, unix.MSG_CMSG_CLOEXEC|unix.MSG_WAITALL)
+	if err != nil {
+		return nil, os.NewSyscallError("recvmsg", err)
+	}
+	if n != len(head) || flags&unix.MSG_CTRUNC != 0 {
+		return nil, io.ErrUnexpectedEOF
+	}
+	messages, err := unix.ParseSocketControlMessage(rights[:rn])
+	if err != nil {
+		return nil, err
+	}
+	for _, m := range messages {
+		fds, err := unix.ParseUnixRights(&m)
+		if err != nil {
+			return nil, err
+		}
+		trees = append(trees, fds...)
+	}
+	size := binary.BigEndian.Uint32(head)
+	if size > mostOrder {
+		return nil, fmt.Errorf("an order of %d bytes", size)
+	}
+	body := make([]byte, size)
+	if _, err := io.ReadFull(conn, body); err != nil {
+		return nil, err
+	}
+	return trees, json.Unmarshal(body, o)
+}

@@ -1,0 +1,71 @@
+//go:build linux && (amd64 || arm64)
+
+package sandbox
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// gives says what a level enforces.
+var gives = map[Level]string{
+	Strict:   "own user, mount, process, network, IPC and host namespaces; system call filter; Landlock; limits, memory per process; all ended together",
+	Standard: "Landlock; system call filter without sockets; limits, memory per process, no bound on processes; its group ended together",
+	None:     "no wall: limits; its group ended together",
+}
+
+func probe() *Report {
+	r := &Report{System: kernel()}
+	version, err := landlockVersion()
+	lock := fmt.Sprintf("version %d", version)
+	if err != nil {
+		lock = err.Error()
+	}
+	r.Facts = append(r.Facts, Fact{"Landlock", lock})
+	for _, name := range []string{"/proc/sys/user/max_user_namespaces", "/proc/sys/kernel/unprivileged_userns_clone", "/proc/sys/kernel/apparmor_restrict_unprivileged_userns"} {
+		if b, err := os.ReadFile(name); err == nil {
+			r.Facts = append(r.Facts, Fact{name[strings.LastIndex(name, "/")+1:], strings.TrimSpace(string(b))})
+		}
+	}
+	for l := Strict; l <= None; l++ {
+		p := Probed{Level: l, Gives: gives[l]}
+		if took, err := try(l); err != nil {
+			p.Reason = err.Error()
+		} else {
+			p.OK = true
+			r.Facts = append(r.Facts, Fact{"set-up of " + l.String(), took.Round(100 * time.Microsecond).String()})
+		}
+		r.Levels = append(r.Levels, p)
+	}
+	return r
+}
+
+// try builds the walls of a level and lets nothing run behind them.
+func try(l Level) (time.Duration, error) {
+	p, err := start(context.Background(), Spec{Level: l, Args: []string{"probe"}, Limits: Limits{Time: 10 * time.Second}}, true)
+	if err != nil {
+		return 0, err
+	}
+	res, err := p.Wait()
+	if err == nil && (res.End != Exited || res.Exit != 0) {
+		err = fmt.Errorf("sandbox: %w: the probe %s", ErrUnenforced, res.End)
+	}
+	return res.Setup, err
+}
+
+func kernel() string {
+	var u unix.Utsname
+	if err := unix.Uname(&u); err != nil {
+		return "linux"
+	}
+	who := "as a user"
+	if os.Geteuid() == 0 {
+		who = "as root"
+	}
+	return fmt.Sprintf("linux %s %s, %s", unix.ByteSliceToString(u.Release[:]), unix.ByteSliceToString(u.Machine[:]), who)
+}

@@ -1,0 +1,378 @@
+//go:build linux && (amd64 || arm64)
+
+package sandbox_test
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/pawl-go/pawl/sandbox"
+)
+
+// each runs a test at every level that the machine can enforce, and skips the others aloud.
+func each(t *testing.T, do func(t *testing.T, level sandbox.Level)) {
+	r := sandbox.Probe()
+	for l := sandbox.Strict; l <= sandbox.None; l++ {
+		t.Run(l.String(), func(t *testing.T) {
+			if p := r.Level(l); !p.OK {
+				t.Skip("this machine cannot enforce it: " + p.Reason)
+			}
+			do(t, l)
+		})
+	}
+}
+
+func run(t *testing.T, spec sandbox.Spec) *sandbox.Result {
+	t.Helper()
+	res, err := sandbox.Run(context.Background(), spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return res
+}
+
+func sh(level sandbox.Level, script string) sandbox.Spec {
+	return sandbox.Spec{Level: level, Args: []string{"sh", "-c", script}}
+}
+
+func TestResult(t *testing.T) {
+	each(t, func(t *testing.T, level sandbox.Level) {
+		spec := sh(level, `cat; echo oops >&2; exit 7`)
+		spec.Stdin = []byte("in")
+		res := run(t, spec)
+		got := []any{res.End, res.Exit, res.Signal, res.Stdout.String(), res.Stderr.String()}
+		if diff := cmp.Diff(got, []any{sandbox.Exited, 7, "", "in", "oops\n"}); diff != "" {
+			t.Error(diff)
+		}
+		if res = run(t, sh(level, `sh -c 'kill -9 $$'; echo $?`)); res.Stdout.String() != "137\n" {
+			t.Errorf("a child that was killed: %q", res.Stdout.String())
+		}
+	})
+}
+
+func TestEnvironment(t *testing.T) {
+	t.Setenv("PAWL_CANARY", "canary")
+	each(t, func(t *testing.T, level sandbox.Level) {
+		res := run(t, sandbox.Spec{Level: level, Args: []string{"env"}, Env: []string{"A=b", "HOME=/nowhere", "TMPDIR=/t"}})
+		got := strings.Split(strings.TrimSpace(res.Stdout.String()), "\n")
+		slices.Sort(got)
+		if diff := cmp.Diff(got, []string{"A=b", "HOME=/nowhere", "LANG=C.UTF-8", "PATH=/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin", "TMPDIR=/t"}); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
+// Nothing that the program started outlives it, and none of it holds up the end.
+func TestEndsWhole(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	cancelled := errors.New("enough")
+	cancel(cancelled)
+	for _, tt := range []struct {
+		name, script string
+		limits       sandbox.Limits
+		cancel       bool
+		want         sandbox.End
+	}{
+		{"background", `sleep 600 & (sleep 600 & sleep 600) & echo begun`, sandbox.Limits{}, false, sandbox.Exited},
+		{"time", `sleep 600 & echo begun; sleep 600`, sandbox.Limits{Time: 500 * time.Millisecond}, false, sandbox.TimedOut},
+		{"cpu", `sleep 600 & echo begun; while :; do :; done`, sandbox.Limits{CPU: time.Second}, false, sandbox.UsedCPU},
+		{"cancelled", `sleep 600 & echo begun; sleep 600`, sandbox.Limits{}, true, sandbox.Cancelled},
+		{"endless print", `sleep 600 & echo begun; yes`, sandbox.Limits{Time: 500 * time.Millisecond}, false, sandbox.TimedOut},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			each(t, func(t *testing.T, level sandbox.Level) {
+				r, w, err := os.Pipe()
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer r.Close()
+				spec := sh(level, `echo up >&3; `+tt.script)
+				spec.Limits, spec.Files = tt.limits, []*os.File{w}
+				p, err := sandbox.Start(context.Background(), spec)
+				if err != nil {
+					t.Fatal(err)
+				}
+				w.Close()
+				if _, err := io.ReadFull(r, make([]byte, 3)); err != nil {
+					t.Fatal(err)
+				}
+				if tt.cancel {
+					p.Kill()
+				}
+				res, err := p.Wait()
+				if err != nil {
+					t.Fatal(err)
+				}
+				r.SetReadDeadline(time.Now().Add(10 * time.Second)) // a process that still has the other end would keep this open
+				if b, err := io.ReadAll(r); err != nil || len(b) > 0 {
+					t.Errorf("something of it lives on: %q, %v", b, err)
+				}
+				if res.End != tt.want || res.Time > 30*time.Second {
+					t.Errorf("got %q after %s, want %q", res.End, res.Time, tt.want)
+				}
+				if len(res.Stdout.Head)+len(res.Stdout.Tail) > 64<<10 {
+					t.Errorf("kept %d bytes", len(res.Stdout.Head)+len(res.Stdout.Tail))
+				}
+			})
+		})
+	}
+	if _, err := sandbox.Run(ctx, sh(sandbox.None, "true")); !errors.Is(err, cancelled) {
+		t.Errorf("got %v, want the context's cause", err)
+	}
+}
+
+// The cause of a context that ends while the program runs is Run's error, beside its Result.
+func TestContext(t *testing.T) {
+	each(t, func(t *testing.T, level sandbox.Level) {
+		ctx, cancel := context.WithCancelCause(context.Background())
+		p, err := sandbox.Start(ctx, sh(level, "sleep 600"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		enough := errors.New("enough")
+		cancel(enough)
+		if res, err := p.Wait(); !errors.Is(err, enough) || res.End != sandbox.Cancelled {
+			t.Errorf("got %v, %v", res, err)
+		}
+	})
+}
+
+// A program ends when the process that runs it is killed and cannot end it.
+func TestParentKilled(t *testing.T) {
+	if os.Getenv("PAWL_SANDBOX_HELPER") != "" {
+		spec := sh(sandbox.Strict, "echo up >&3; sleep 600")
+		spec.Files = []*os.File{os.NewFile(3, "pipe")}
+		sandbox.Run(context.Background(), spec)
+		return
+	}
+	if p := sandbox.Probe().Level(sandbox.Strict); !p.OK {
+		t.Skip("this machine cannot enforce strict: " + p.Reason)
+	}
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	cmd := exec.Command("/proc/self/exe", "-test.run=^TestParentKilled$")
+	cmd.Env = []string{"PAWL_SANDBOX_HELPER=1", "TMPDIR=" + t.TempDir()}
+	cmd.ExtraFiles = []*os.File{w}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	w.Close()
+	if _, err := io.ReadFull(r, make([]byte, 3)); err != nil {
+		t.Fatal(err)
+	}
+	cmd.Process.Kill()
+	cmd.Wait()
+	r.SetReadDeadline(time.Now().Add(10 * time.Second))
+	if _, err := io.ReadAll(r); err != nil {
+		t.Errorf("the program outlives the process that ran it: %v", err)
+	}
+}
+
+// What a program wrote where it was not told to is gone with it.
+func TestNothingRemains(t *testing.T) {
+	each(t, func(t *testing.T, level sandbox.Level) {
+		if level == sandbox.Strict {
+			run(t, sh(level, "echo secret > /tmp/left"))
+		} else {
+			run(t, sh(level, `echo secret > "$TMPDIR/left"`))
+		}
+		if res := run(t, sh(level, `ls -A "$TMPDIR"`)); len(res.Stdout.Head) > 0 {
+			t.Errorf("the program before left %q", res.Stdout.String())
+		}
+	})
+}
+
+func TestWorkspace(t *testing.T) {
+	if p := sandbox.Probe().Level(sandbox.Strict); !p.OK {
+		t.Skip("this machine cannot enforce strict: " + p.Reason)
+	}
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	given := filepath.Join(dir, "given")
+	for _, f := range []string{given, filepath.Join(dir, "kept")} {
+		if err := os.WriteFile(f, []byte("old"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	work := filepath.Join(dir, "work")
+	if err := os.Mkdir(work, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	spec := sh(sandbox.Strict, `pwd; cat ../given; ls ..; echo new > made; echo new > ../given`)
+	spec.Write, spec.Read = []string{work}, []string{given}
+	res := run(t, spec)
+	if got, want := res.Stdout.String(), work+"\noldgiven\nwork\n"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	st, err := os.Stat(filepath.Join(work, "made"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if uid := int(st.Sys().(*syscall.Stat_t).Uid); uid != os.Geteuid() {
+		t.Errorf("what the program made belongs to %d, want the owner of the folder, %d", uid, os.Geteuid())
+	}
+	if b, _ := os.ReadFile(given); string(b) != "old" {
+		t.Errorf("a file to read was written: %q", b)
+	}
+}
+
+// What is wrong with a Spec is said, and is not taken for a machine that cannot enforce it.
+func TestWrongSpec(t *testing.T) {
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	link := filepath.Join(dir, "link")
+	if err := os.Symlink("/usr", link); err != nil {
+		t.Fatal(err)
+	}
+	ok := []string{"true"}
+	for _, tt := range []struct {
+		spec sandbox.Spec
+		want string
+	}{
+		{sandbox.Spec{}, "no program is named"},
+		{sandbox.Spec{Args: ok, Level: 7}, "there is no level 7"},
+		{sandbox.Spec{Args: ok, Write: []string{"work"}}, "no clean absolute path"},
+		{sandbox.Spec{Args: ok, Write: []string{dir + "/../x"}}, "no clean absolute path"},
+		{sandbox.Spec{Args: ok, Write: []string{"/"}}, "belongs to the system"},
+		{sandbox.Spec{Args: ok, Read: []string{"/proc/1"}}, "belongs to the system"},
+		{sandbox.Spec{Args: ok, Write: []string{link}}, "symbolic link"},
+		{sandbox.Spec{Args: ok, Write: []string{filepath.Join(dir, "absent")}}, "no such file"},
+		{sandbox.Spec{Args: ok, Env: []string{"A"}}, "NAME=value"},
+		{sandbox.Spec{Args: []string{"a\x00b"}}, "zero byte"},
+		{sandbox.Spec{Args: ok, Files: []*os.File{nil}}, "is nil"},
+		{sandbox.Spec{Args: ok, Limits: sandbox.Limits{Memory: -1}}, "less than 0"},
+		{sandbox.Spec{Args: []string{"pawl-no-such-program"}}, "no such program"},
+		{sandbox.Spec{Args: ok, Dir: "/nowhere"}, "the folder to start in"},
+	} {
+		if _, err := sandbox.Run(context.Background(), tt.spec); err == nil || !strings.Contains(err.Error(), tt.want) || errors.Is(err, sandbox.ErrUnenforced) {
+			t.Errorf("%+v: got %v, want %q", tt.spec, err, tt.want)
+		}
+	}
+}
+
+// Where a wall cannot be built, nothing runs: here in a user namespace that allows no other.
+func TestFailsClosed(t *testing.T) {
+	if dir := os.Getenv("PAWL_SANDBOX_HELPER"); dir != "" {
+		made := filepath.Join(dir, "made")
+		_, err := sandbox.Run(context.Background(), sandbox.Spec{Args: []string{"touch", made}, Write: []string{dir}})
+		if !errors.Is(err, sandbox.ErrUnenforced) {
+			t.Errorf("got %v, want ErrUnenforced", err)
+		}
+		if _, err := os.Stat(made); err == nil {
+			t.Error("the program ran")
+		}
+		if p := sandbox.Probe().Level(sandbox.Strict); p.OK || p.Reason == "" {
+			t.Errorf("the probe says %+v", p)
+		}
+		return
+	}
+	if p := sandbox.Probe().Level(sandbox.Strict); !p.OK {
+		t.Skip("this machine cannot enforce strict: " + p.Reason)
+	}
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("unshare", "-Ur", "sh", "-c", `echo 0 >/proc/sys/user/max_user_namespaces && exec "$0" -test.v -test.run='^TestFailsClosed$'`, executable(t))
+	cmd.Env = []string{"PAWL_SANDBOX_HELPER=" + dir, "TMPDIR=" + dir, "PATH=/usr/bin:/bin"}
+	if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "--- PASS: TestFailsClosed") {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+func executable(t *testing.T) string {
+	t.Helper()
+	path, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// Whoever starts a process under a child's name gets nothing out of it without a whole order, and does the machine no harm with one that asks for
+// walls where there are no namespaces.
+func TestBrokenOrder(t *testing.T) {
+	whole := `"Args":["true"],"Dir":"/","Temp":"/tmp","Limits":{"Time":1,"CPU":1,"Memory":1,"Processes":1,"FileSize":1,"Temp":1,"OpenFiles":1,"Output":1}`
+	for _, tt := range []struct{ order, want string }{
+		{"", ""},
+		{"\x00\x00\x00\x40{", "order"},
+		{"\xff\xff\xff\xff{}", "order"},
+		{framed("[]"), "order"},
+		{framed("{}"), "order"},
+		{framed(`{` + whole + `}`), "namespaces"},
+		{framed(`{` + whole + `,"Parent":["a","b","c","d","e","f","g"]}`), "namespaces"},
+	} {
+		fds, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ours, theirs := os.NewFile(uintptr(fds[0]), "ours"), os.NewFile(uintptr(fds[1]), "theirs")
+		if _, err := ours.WriteString(tt.order); err != nil {
+			t.Fatal(err)
+		}
+		if err := syscall.Shutdown(fds[0], syscall.SHUT_WR); err != nil {
+			t.Fatal(err)
+		}
+		cmd := exec.Command("/proc/self/exe")
+		cmd.Args = []string{"pawl sandbox child", "3"}
+		cmd.ExtraFiles = []*os.File{theirs}
+		if os.Geteuid() == 0 { // a child that does not refuse takes apart what is made for it here, and not the machine
+			cmd.SysProcAttr = &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS | syscall.CLONE_NEWUTS}
+		}
+		err = cmd.Run()
+		theirs.Close()
+		said, _ := io.ReadAll(ours)
+		ours.Close()
+		if exit := (*exec.ExitError)(nil); !errors.As(err, &exit) || exit.ExitCode() != 125 || !strings.Contains(string(said), tt.want) || strings.Contains(string(said), `"Ready":true`) {
+			t.Errorf("order %q: %v, %s, want %q", tt.order, err, said, tt.want)
+		}
+	}
+}
+
+func framed(s string) string { return string(binary.BigEndian.AppendUint32(nil, uint32(len(s)))) + s }
+
+func TestOutput(t *testing.T) {
+	spec := sh(sandbox.None, `echo first; i=0; while [ $i -lt 5000 ]; do echo xxxxxxxxx; i=$((i+1)); done; echo last`)
+	spec.Limits.Output = 100
+	res := run(t, spec)
+	if got := res.Stdout.String(); !strings.HasPrefix(got, "first\nxxx") || !strings.HasSuffix(got, "xxx\nlast\n") || !strings.Contains(got, "[… 49911 bytes left out …]") || !res.Stdout.Truncated() {
+		t.Errorf("got %q", got)
+	}
+}
+
+// What a start costs, walls and python3 included.
+func BenchmarkPython(b *testing.B) {
+	for l := sandbox.Strict; l <= sandbox.None; l++ {
+		b.Run(l.String(), func(b *testing.B) {
+			for b.Loop() {
+				res, err := sandbox.Run(context.Background(), sandbox.Spec{Level: l, Args: []string{"/usr/bin/python3", "-S", "-E", "-c", "print(6*7)"}})
+				if err != nil {
+					b.Skip(err)
+				}
+				b.ReportMetric(float64(res.Setup.Microseconds())/1000, "setup-ms")
+				if res.Stdout.String() != "42\n" {
+					b.Fatal(res.Stderr.String())
+				}
+			}
+		})
+	}
+}

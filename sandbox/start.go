@@ -1,0 +1,427 @@
+//go:build linux && (amd64 || arm64)
+
+package sandbox
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// nobody is who a program of a pawl that root started runs as.
+const nobody = 65534
+
+// Start begins to run a program; Wait ends it. What Run says of errors and of ctx holds for both together. A program that was started must be
+// waited for.
+func Start(ctx context.Context, spec Spec) (*Process, error) { return start(ctx, spec, false) }
+
+func start(ctx context.Context, spec Spec, probe bool) (*Process, error) {
+	begun := time.Now()
+	s, err := spec.complete()
+	if err != nil {
+		return nil, err
+	}
+	if err := context.Cause(ctx); err != nil {
+		return nil, err
+	}
+	l := &launch{spec: s, begun: begun, root: os.Geteuid() == 0}
+	defer l.release()
+	if err := l.prepare(probe); err != nil {
+		l.clean()
+		return nil, err
+	}
+	p, err := l.start(ctx)
+	if err != nil {
+		l.clean()
+		return nil, err
+	}
+	return p, nil
+}
+
+// launch is a program on its way.
+type launch struct {
+	spec  Spec
+	root  bool
+	begun time.Time
+	order order
+	trees []int  // sent with the order
+	temp  string // a folder that ends with the program; "": none
+
+	conn, childConn *os.File
+	stdin           *os.File    // the parent's end; nil: none
+	outs            [2]*os.File // the parent's ends of stdout and stderr
+	childEnds       []*os.File
+	proc            *os.Process
+}
+
+// release closes what only the start needs.
+func (l *launch) release() {
+	for _, f := range append(l.childEnds, l.conn, l.childConn) {
+		if f != nil {
+			f.Close()
+		}
+	}
+	for _, fd := range l.trees {
+		unix.Close(fd)
+	}
+}
+
+// clean lets go of what the program would have used.
+func (l *launch) clean() {
+	for _, f := range []*os.File{l.stdin, l.outs[0], l.outs[1]} {
+		if f != nil {
+			f.Close()
+		}
+	}
+	if l.temp != "" {
+		os.RemoveAll(l.temp)
+	}
+}
+
+// prepare makes the order.
+func (l *launch) prepare(probe bool) error {
+	s := &l.spec
+	l.order = order{Level: s.Level, Probe: probe, Args: s.Args, Dir: s.Dir, Limits: s.Limits, Temp: "/tmp"}
+	if s.Level != Strict {
+		temp, err := os.MkdirTemp("", "pawl-sandbox-")
+		if err != nil {
+			return fmt.Errorf("sandbox: a temporary folder: %w", err)
+		}
+		l.temp = temp
+		if temp, err = filepath.EvalSymlinks(temp); err != nil {
+			return fmt.Errorf("sandbox: a temporary folder: %w", err)
+		}
+		l.order.Temp = temp
+		if s.Level == Standard && l.root {
+			if err := os.Chown(temp, nobody, nobody); err != nil {
+				return fmt.Errorf("sandbox: a temporary folder: %w", err)
+			}
+		}
+	}
+	if l.order.Dir == "" {
+		l.order.Dir = l.order.Temp
+		if len(s.Write) > 0 {
+			l.order.Dir = s.Write[0]
+		}
+	}
+	l.order.Env = s.environment(l.order.Temp)
+	if s.Level == None {
+		return nil
+	}
+	if s.Level == Strict {
+		own, err := namespaces()
+		if err != nil {
+			return fmt.Errorf("sandbox: %w: %v", ErrUnenforced, err)
+		}
+		l.order.Parent = own
+	}
+	return l.paths()
+}
+
+// paths looks the Spec's paths up. Started by root, it also opens them for the child, which will not be root any more, and lets nobody own
+// there what their owner owns.
+func (l *launch) paths() error {
+	for i, list := range [][]string{l.spec.Read, l.spec.Write} {
+		for _, path := range list {
+			fd, st, err := openPath(path)
+			if err != nil {
+				return fmt.Errorf("sandbox: %s: %w", path, err)
+			}
+			m := mount{Path: path, Write: i == 1, Folder: st.Mode&unix.S_IFMT == unix.S_IFDIR}
+			switch {
+			case l.root && l.spec.Level == Strict:
+				tree, err := ownedTree(fd, int(st.Uid), int(st.Gid))
+				unix.Close(fd)
+				if err != nil {
+					return fmt.Errorf("sandbox: %w: %s: %v", ErrUnenforced, path, err)
+				}
+				m.Sent = true
+				l.trees = append(l.trees, tree)
+			default:
+				unix.Close(fd)
+				if m.Write && l.root && st.Uid != nobody {
+					return fmt.Errorf("sandbox: %w: %s is to be written and belongs to user %d; started by root, the program runs as nobody, and only strict can map the one to the other", ErrUnenforced, path, st.Uid)
+				}
+			}
+			l.order.Mounts = append(l.order.Mounts, m)
+		}
+	}
+	return nil
+}
+
+// openPath opens a path that has no symbolic link on the way, to be looked at or mounted only.
+func openPath(path string) (fd int, st unix.Stat_t, err error) {
+	fd, err = unix.Openat2(unix.AT_FDCWD, path, &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS})
+	if errors.Is(err, unix.ELOOP) {
+		err = errors.New("a symbolic link is on the way; name the place it leads to")
+	}
+	if err != nil {
+		return -1, st, err
+	}
+	if err = unix.Fstat(fd, &st); err == nil {
+		if k := st.Mode & unix.S_IFMT; k != unix.S_IFDIR && k != unix.S_IFREG {
+			err = errors.New("neither a folder nor a plain file")
+		}
+	}
+	if err != nil {
+		unix.Close(fd)
+		return -1, st, err
+	}
+	return fd, st, nil
+}
+
+// attributes are how the child is started. The walls that must stand before its first instruction are the namespaces and the user.
+func (l *launch) attributes() *syscall.SysProcAttr {
+	a := &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
+	if l.spec.Level == None {
+		return a
+	}
+	uid, gid := os.Getuid(), os.Getgid()
+	if l.root {
+		uid, gid = nobody, nobody
+		a.Credential = &syscall.Credential{Uid: nobody, Gid: nobody} // and no other group
+	}
+	if l.spec.Level == Strict {
+		a.Cloneflags = unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWNET | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP
+		a.UidMappings = []syscall.SysProcIDMap{{ContainerID: uid, HostID: uid, Size: 1}}
+		a.GidMappings = []syscall.SysProcIDMap{{ContainerID: gid, HostID: gid, Size: 1}}
+		a.GidMappingsEnableSetgroups = l.root // to leave root's groups; a user has none to give
+		a.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_SETPCAP}
+	}
+	return a
+}
+
+// start starts the child, gives it its order, and returns when it has become the program.
+func (l *launch) start(ctx context.Context) (*Process, error) {
+	files, err := l.files()
+	if err != nil {
+		return nil, fmt.Errorf("sandbox: %w", err)
+	}
+	attr := &os.ProcAttr{Dir: "/", Env: []string{"GOMAXPROCS=1", "GOGC=off"}, Files: files, Sys: l.attributes()}
+	args := []string{childName, fmt.Sprint(len(files) - 1)}
+	// The child is to end when this process does, and the kernel takes the thread for the process. A goroutine of its own runs on a thread that nobody has locked.
+	started := make(chan error)
+	go func() {
+		var err error
+		l.proc, err = os.StartProcess("/proc/self/exe", args, attr)
+		started <- err
+	}()
+	if err := <-started; err != nil {
+		if l.spec.Level == Strict {
+			return nil, fmt.Errorf("sandbox: %w: namespaces: %v", ErrUnenforced, err)
+		}
+		return nil, fmt.Errorf("sandbox: %w: %v", ErrUnenforced, err)
+	}
+	l.childConn.Close()
+	for _, f := range l.childEnds {
+		f.Close()
+	}
+	w := l.watch(ctx)
+	if err := l.handshake(); err != nil {
+		w.end(Cancelled)
+		<-w.p.done
+		if cause := context.Cause(ctx); cause != nil {
+			return nil, cause
+		}
+		return nil, err
+	}
+	w.p.res.Setup = time.Since(l.begun)
+	close(w.ready)
+	return w.p, nil
+}
+
+// files returns the child's descriptors: the standard three, the Spec's, and its end of the socket.
+func (l *launch) files() ([]*os.File, error) {
+	var err error
+	if l.conn, l.childConn, err = socketPair(); err != nil {
+		return nil, err
+	}
+	in, stdin, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	l.stdin, l.childEnds = stdin, append(l.childEnds, in)
+	files := []*os.File{in}
+	for i := range l.outs {
+		r, w, err := os.Pipe()
+		if err != nil {
+			return nil, err
+		}
+		l.outs[i], l.childEnds = r, append(l.childEnds, w)
+		files = append(files, w)
+	}
+	return append(append(files, l.spec.Files...), l.childConn), nil
+}
+
+// handshake sends the order and waits for the child to become the program: it says so, and its end of the socket closes by that.
+func (l *launch) handshake() error {
+	if err := l.order.send(l.conn, l.trees); err != nil {
+		return fmt.Errorf("sandbox: the child does not take its order: %w", err)
+	}
+	said, err := io.ReadAll(io.LimitReader(l.conn, 64<<10))
+	if err != nil {
+		return fmt.Errorf("sandbox: the child cannot be heard: %w", err)
+	}
+	var last reply
+	ready := false
+	for d := json.NewDecoder(bytes.NewReader(said)); ; {
+		var r reply
+		if err := d.Decode(&r); err != nil {
+			break
+		}
+		last, ready = r, ready || r.Ready
+	}
+	switch {
+	case last.Step == "program":
+		return fmt.Errorf("sandbox: %s: %s", l.spec.Args[0], last.Err)
+	case last.Step == "folder":
+		return fmt.Errorf("sandbox: the folder to start in: %s", last.Err)
+	case last.Step != "":
+		return fmt.Errorf("sandbox: %w: %s: %s", ErrUnenforced, last.Step, last.Err)
+	case !ready:
+		return fmt.Errorf("sandbox: %w: the child ended before it said that the walls stand", ErrUnenforced)
+	}
+	return nil
+}
+
+// watcher sees a program to its end.
+type watcher struct {
+	p     *Process
+	ready chan struct{} // the program runs
+
+	mu     sync.Mutex
+	pid    int
+	reaped bool // its number may be another's
+	why    End
+}
+
+// end ends the program and all it started, and keeps the first reason.
+func (w *watcher) end(why End) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.why == "" {
+		w.why = why
+	}
+	if !w.reaped {
+		unix.Kill(w.pid, unix.SIGKILL)  // the first process of its namespace: all others end with it
+		unix.Kill(-w.pid, unix.SIGKILL) // its group, where there is no namespace
+	}
+}
+
+// watch begins to read what the program writes, and ends it when ctx or its time ends.
+func (l *launch) watch(ctx context.Context) *watcher {
+	w := &watcher{p: &Process{done: make(chan struct{})}, pid: l.proc.Pid, ready: make(chan struct{})}
+	w.p.kill = w.end
+	exited := make(chan struct{})
+	var copies sync.WaitGroup
+	var kept [2]*capture
+	for i, r := range l.outs {
+		kept[i] = &capture{half: max(1, l.spec.Limits.Output/2)}
+		copies.Go(func() { io.Copy(kept[i], r) })
+	}
+	copies.Go(func() { // a program that does not read its input leaves an error here that says nothing
+		<-w.readyOr(exited)
+		l.stdin.Write(l.spec.Stdin)
+		l.stdin.Close()
+	})
+	go func() {
+		timer := time.NewTimer(l.spec.Limits.Time)
+		defer timer.Stop()
+		select {
+		case <-ctx.Done():
+			w.end(Cancelled)
+		case <-timer.C:
+			w.end(TimedOut)
+		case <-exited:
+		}
+	}()
+	go func() {
+		defer close(w.p.done)
+		state, err := w.reap(l.proc)
+		close(exited)
+		// All that could hold the pipes was killed. A process that left its group, which only None lets it, holds nothing up.
+		for _, r := range l.outs {
+			r.SetReadDeadline(time.Now().Add(2 * time.Second))
+		}
+		l.stdin.SetWriteDeadline(time.Now())
+		copies.Wait()
+		l.clean()
+		w.p.res.Time = time.Since(l.begun)
+		w.p.res.Stdout, w.p.res.Stderr = kept[0].output(), kept[1].output()
+		w.p.err = w.conclude(ctx, state, err, l.spec.Limits)
+	}()
+	return w
+}
+
+// readyOr returns a channel that is closed when the program runs, or has ended.
+func (w *watcher) readyOr(exited chan struct{}) chan struct{} {
+	either := make(chan struct{})
+	go func() {
+		defer close(either)
+		select {
+		case <-w.ready:
+		case <-exited:
+		}
+	}()
+	return either
+}
+
+// reap waits for the program's end, ends what is left of its group while its number is still its own, and frees the number.
+func (w *watcher) reap(proc *os.Process) (*os.ProcessState, error) {
+	for {
+		err := unix.Waitid(unix.P_PID, w.pid, nil, unix.WEXITED|unix.WNOWAIT, nil)
+		if err != unix.EINTR {
+			break
+		}
+	}
+	w.mu.Lock()
+	unix.Kill(-w.pid, unix.SIGKILL)
+	state, err := proc.Wait()
+	w.reaped = true
+	w.mu.Unlock()
+	return state, err
+}
+
+// conclude says how the program ended.
+func (w *watcher) conclude(ctx context.Context, state *os.ProcessState, err error, limits Limits) error {
+	r := &w.p.res
+	r.Exit = -1
+	if err != nil {
+		r.End = Cancelled
+		return fmt.Errorf("sandbox: wait: %w", err)
+	}
+	r.CPU = state.UserTime() + state.SystemTime()
+	if u, ok := state.SysUsage().(*syscall.Rusage); ok {
+		r.Memory = u.Maxrss << 10
+	}
+	status := state.Sys().(syscall.WaitStatus)
+	w.mu.Lock()
+	why := w.why
+	w.mu.Unlock()
+	switch {
+	case status.Exited():
+		r.End, r.Exit = Exited, status.ExitStatus() // it was quicker than whoever would have ended it
+		return nil
+	case why != "":
+		r.End = why
+	case (status.Signal() == syscall.SIGKILL || status.Signal() == syscall.SIGXCPU) && r.CPU >= limits.CPU/2: // nobody here killed it; the kernel's clock for limits runs ahead of its clock for reports
+		r.End = UsedCPU
+	default:
+		r.End = Signalled
+	}
+	r.Signal = status.Signal().String()
+	if r.End == Cancelled && ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return nil
+}

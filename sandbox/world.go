@@ -1,0 +1,215 @@
+//go:build linux && (amd64 || arm64)
+
+package sandbox
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// system is what of the machine every program sees, where it is there, and cannot write: programs, libraries, and the settings that these
+// need. What tells of the machine's users is not in it.
+var system = []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32",
+	"/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/alternatives", "/etc/localtime", "/etc/timezone", "/etc/mime.types",
+	"/etc/ssl/certs", "/etc/ssl/openssl.cnf", "/etc/ca-certificates", "/etc/python3", "/etc/python3.11", "/etc/python3.12", "/etc/python3.13"}
+
+// devices are the only ones there are.
+var devices = []string{"/dev/null", "/dev/zero", "/dev/urandom"}
+
+// base is where the new world is put together: any folder that every machine has.
+const base = "/tmp"
+
+// world replaces all that the process sees of the machine by what it may see.
+func (c *child) world() error {
+	if c.order.Level != Strict {
+		return nil
+	}
+	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
+		return fmt.Errorf("private mounts: %w", err)
+	}
+	list, err := c.collect() // before anything is covered
+	if err != nil {
+		return err
+	}
+	data := fmt.Sprintf("mode=0755,size=%d,nr_inodes=16384", 1<<20)
+	if err := unix.Mount("tmpfs", base, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, data); err != nil {
+		return fmt.Errorf("an empty world: %w", err)
+	}
+	if err := c.furnish(); err != nil {
+		return err
+	}
+	for _, t := range list {
+		if err := t.put(); err != nil {
+			return fmt.Errorf("%s: %w", t.path, err)
+		}
+	}
+	return c.enter()
+}
+
+// tree is a piece of the machine, ready to be put into the new world.
+type tree struct {
+	path   string
+	fd     int
+	folder bool
+	link   string // a symbolic link and where it leads, in place of a tree
+	attr   uint64
+}
+
+// collect opens all that the world is made of. Outer folders come before inner ones.
+func (c *child) collect() ([]tree, error) {
+	var list []tree
+	for _, path := range system {
+		st, err := os.Lstat(path)
+		if errors.Is(err, os.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		t := tree{path: path, fd: -1, folder: st.IsDir(), attr: unix.MOUNT_ATTR_RDONLY | unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV}
+		if st.Mode()&os.ModeSymlink != 0 {
+			if t.link, err = os.Readlink(path); err != nil {
+				return nil, err
+			}
+		} else if t.fd, err = clone(path); err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
+		list = append(list, t)
+	}
+	for _, path := range devices {
+		fd, err := clone(path)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
+		list = append(list, tree{path: path, fd: fd, attr: unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NOEXEC})
+	}
+	own, err := c.own()
+	if err != nil {
+		return nil, err
+	}
+	return append(list, own...), nil
+}
+
+// own opens what the Spec named: what came from the parent, and the rest by its path.
+func (c *child) own() ([]tree, error) {
+	var list []tree
+	for _, m := range c.order.Mounts {
+		t := tree{path: m.Path, folder: m.Folder, attr: unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV}
+		if !m.Write {
+			t.attr |= unix.MOUNT_ATTR_RDONLY
+		}
+		if m.Sent {
+			if len(c.trees) == 0 {
+				return nil, fmt.Errorf("%s was not sent", m.Path)
+			}
+			t.fd, c.trees = c.trees[0], c.trees[1:]
+		} else {
+			fd, _, err := openPath(m.Path)
+			if err == nil {
+				t.fd, err = unix.OpenTree(fd, "", unix.AT_EMPTY_PATH|unix.AT_RECURSIVE|unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC)
+			}
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", m.Path, err)
+			}
+		}
+		list = append(list, t)
+	}
+	slices.SortStableFunc(list, func(a, b tree) int { return strings.Count(a.path, "/") - strings.Count(b.path, "/") })
+	return list, nil
+}
+
+func clone(path string) (int, error) {
+	return unix.OpenTree(unix.AT_FDCWD, path, unix.AT_RECURSIVE|unix.AT_SYMLINK_NOFOLLOW|unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC)
+}
+
+// put hangs the tree where it belongs in the new world, with its attributes on all below it.
+func (t *tree) put() error {
+	at := base + t.path
+	if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
+		return err
+	}
+	if t.link != "" {
+		return os.Symlink(t.link, at)
+	}
+	defer unix.Close(t.fd)
+	if err := unix.MountSetattr(t.fd, "", unix.AT_EMPTY_PATH|unix.AT_RECURSIVE, &unix.MountAttr{Attr_set: t.attr}); err != nil {
+		return fmt.Errorf("mount attributes: %w", err)
+	}
+	if _, err := os.Lstat(at); errors.Is(err, os.ErrNotExist) {
+		if t.folder {
+			err = os.Mkdir(at, 0o755)
+		} else {
+			err = os.WriteFile(at, nil, 0o444)
+		}
+		if err != nil {
+			return err
+		}
+	} else if err != nil {
+		return err
+	}
+	if err := unix.MoveMount(t.fd, "", unix.AT_FDCWD, at, unix.MOVE_MOUNT_F_EMPTY_PATH); err != nil {
+		return fmt.Errorf("move_mount: %w", err)
+	}
+	return nil
+}
+
+// furnish makes what the world has of its own: /proc of its processes alone, a bounded /tmp, and names for its one user.
+func (c *child) furnish() error {
+	for _, dir := range []string{"/proc", "/dev", "/tmp", "/etc"} {
+		if err := os.Mkdir(base+dir, 0o755); err != nil {
+			return err
+		}
+	}
+	if err := unix.Mount("proc", base+"/proc", "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC|unix.MS_RDONLY, "subset=pid"); err != nil {
+		return fmt.Errorf("/proc: %w", err)
+	}
+	data := fmt.Sprintf("mode=1777,size=%d,nr_inodes=65536", c.order.Limits.Temp)
+	if err := unix.Mount("tmpfs", base+"/tmp", "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, data); err != nil {
+		return fmt.Errorf("/tmp: %w", err)
+	}
+	for _, l := range [][2]string{{"/proc/self/fd", "/dev/fd"}, {"fd/0", "/dev/stdin"}, {"fd/1", "/dev/stdout"}, {"fd/2", "/dev/stderr"}, {"urandom", "/dev/random"}, {"/tmp", "/dev/shm"}} {
+		if err := os.Symlink(l[0], base+l[1]); err != nil {
+			return err
+		}
+	}
+	for name, text := range map[string]string{
+		"passwd":        fmt.Sprintf("user:x:%d:%d::/tmp:/bin/sh\n", os.Getuid(), os.Getgid()),
+		"group":         fmt.Sprintf("user:x:%d:\n", os.Getgid()),
+		"nsswitch.conf": "passwd: files\ngroup: files\nhosts: files\n",
+		"hosts":         "127.0.0.1 localhost\n::1 localhost\n",
+	} {
+		if err := os.WriteFile(base+"/etc/"+name, []byte(text), 0o444); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// enter makes the new world the only one: the old one is let go of, and nothing leads back to it.
+func (c *child) enter() error {
+	if err := os.Chdir(base); err != nil {
+		return err
+	}
+	if err := unix.PivotRoot(".", "."); err != nil {
+		return fmt.Errorf("pivot_root: %w", err)
+	}
+	if err := unix.Unmount(".", unix.MNT_DETACH); err != nil {
+		return fmt.Errorf("the old world: %w", err)
+	}
+	if err := os.Chdir("/"); err != nil {
+		return err
+	}
+	if err := unix.MountSetattr(unix.AT_FDCWD, "/", 0, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY | unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV}); err != nil {
+		return fmt.Errorf("read-only root: %w", err)
+	}
+	if err := unix.Sethostname([]byte("sandbox")); err != nil {
+		return fmt.Errorf("host name: %w", err)
+	}
+	return unix.Setdomainname([]byte("sandbox"))
+}

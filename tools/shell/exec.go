@@ -1,0 +1,116 @@
+package shell
+
+import (
+	"context"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/sandbox"
+)
+
+//go:embed exec.md
+var execText string
+
+type shell struct {
+	dir  string
+	read []string
+	opts Options
+}
+
+func (s *shell) tool() *pawl.Tool {
+	return &pawl.Tool{
+		Name:        "shell_exec",
+		Description: strings.TrimSpace(execText),
+		Input: json.RawMessage(fmt.Sprintf(`{"type":"object","properties":{`+
+			`"command":{"type":"string","minLength":1,"description":"What the shell is to run."},`+
+			`"timeout":{"type":"integer","minimum":1,"maximum":%d,"description":"Seconds until the command is ended. Default %d, at most %d."}`+
+			`},"required":["command"],"additionalProperties":false}`, int(mostTime.Seconds()), int(s.opts.Limits.Time.Seconds()), int(mostTime.Seconds()))),
+		Output: json.RawMessage(`{"type":"object","properties":{"exit_code":{"type":"integer","description":"-1 when the command did not end by itself"},"end":{"type":"string"},"signal":{"type":"string"},` +
+			`"stdout":{"type":"string"},"stderr":{"type":"string"},"stdout_bytes":{"type":"integer"},"stderr_bytes":{"type":"integer"},"truncated":{"type":"boolean"},"milliseconds":{"type":"integer"}},` +
+			`"required":["exit_code","end","stdout","stderr","stdout_bytes","stderr_bytes","milliseconds"],"additionalProperties":false}`),
+		Effect:    pawl.Write,
+		Timeout:   mostTime + 15*time.Second, // the sandbox ends the command before
+		MaxResult: -1,                        // Limits.Output is the bound, of each stream
+		Serial:    func(json.RawMessage) string { return s.dir },
+		Run:       s.exec,
+	}
+}
+
+// execData is the Data of a result.
+type execData struct {
+	Exit        int         `json:"exit_code"`
+	End         sandbox.End `json:"end"`
+	Signal      string      `json:"signal,omitempty"`
+	Stdout      string      `json:"stdout"`
+	Stderr      string      `json:"stderr"`
+	StdoutBytes int64       `json:"stdout_bytes"`
+	StderrBytes int64       `json:"stderr_bytes"`
+	Truncated   bool        `json:"truncated,omitempty"`
+	Millis      int64       `json:"milliseconds"`
+}
+
+func (s *shell) exec(ctx context.Context, call pawl.ToolCall) (pawl.ToolResult, error) {
+	var a struct {
+		Command string  `json:"command"`
+		Timeout float64 `json:"timeout"`
+	}
+	if err := json.Unmarshal(call.Args, &a); err != nil {
+		return pawl.ErrorResult("invalid args: " + err.Error()), nil
+	}
+	if strings.ContainsRune(a.Command, 0) {
+		return pawl.ErrorResult("the command has a zero byte in it; leave it out"), nil
+	}
+	limits := s.opts.Limits
+	if a.Timeout > 0 {
+		limits.Time = min(time.Duration(a.Timeout*float64(time.Second)), mostTime)
+	}
+	res, err := sandbox.Run(ctx, sandbox.Spec{Level: s.opts.Level, Args: []string{"/bin/sh", "-c", a.Command}, Dir: s.dir, Env: s.opts.Env, Read: s.read, Write: []string{s.dir}, Limits: limits})
+	switch {
+	case ctx.Err() != nil:
+		return pawl.ToolResult{}, context.Cause(ctx)
+	case errors.Is(err, sandbox.ErrUnenforced):
+		return pawl.ErrorResult(fmt.Sprintf("The command was not run. %v. The level asked for is %s. Calling again will not help.", err, s.opts.Level)), nil
+	case err != nil:
+		return pawl.ErrorResult("The command was not run: the workspace cannot be used as it is now. Calling again will not help."), nil
+	}
+	return told(res, limits)
+}
+
+// told is what a model reads of a command that ended: stdout, then stderr under a line of its own, and how it ended where that was not well.
+func told(res *sandbox.Result, limits sandbox.Limits) (pawl.ToolResult, error) {
+	d := execData{Exit: res.Exit, End: res.End, Signal: res.Signal, Stdout: res.Stdout.String(), Stderr: res.Stderr.String(),
+		StdoutBytes: res.Stdout.Bytes, StderrBytes: res.Stderr.Bytes, Truncated: res.Stdout.Truncated() || res.Stderr.Truncated(), Millis: res.Time.Milliseconds()}
+	data, err := json.Marshal(d)
+	if err != nil {
+		return pawl.ToolResult{}, err
+	}
+	text := strings.TrimSuffix(d.Stdout, "\n")
+	if d.Stderr != "" {
+		text = strings.TrimPrefix(text+"\n--- stderr ---\n"+strings.TrimSuffix(d.Stderr, "\n"), "\n")
+	}
+	head := ""
+	switch {
+	case res.End == sandbox.TimedOut:
+		head = fmt.Sprintf("The command timed out after %s and was ended, with all it had started. What it had done until then stays.", limits.Time)
+	case res.End == sandbox.UsedCPU:
+		head = "The command used up its CPU time and was ended."
+	case res.End != sandbox.Exited:
+		head = "The command was ended by a signal: " + res.Signal
+	case res.Exit != 0:
+		head = fmt.Sprintf("exit status %d", res.Exit)
+	}
+	if text == "" {
+		text = "(no output)"
+	}
+	out := pawl.TextResult(text)
+	if head != "" {
+		out = pawl.ErrorResult(head + "\n" + text)
+	}
+	out.Data = data
+	return out, nil
+}
