@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/sandbox"
 	"github.com/pawl-go/pawl/store"
 	"github.com/pawl-go/pawl/store/sqlite"
 	"github.com/pawl-go/pawl/tools/data"
@@ -21,6 +22,7 @@ import (
 	"github.com/pawl-go/pawl/tools/knowledge"
 	"github.com/pawl-go/pawl/tools/remember"
 	"github.com/pawl-go/pawl/tools/search"
+	"github.com/pawl-go/pawl/tools/shell"
 	"github.com/pawl-go/pawl/tools/skill"
 )
 
@@ -77,8 +79,12 @@ func everyTool(t *testing.T) map[string]*pawl.Tool {
 	if err != nil {
 		t.Fatal(err)
 	}
+	run, err := shell.New(root, &shell.Options{Level: sandbox.None})
+	if err != nil {
+		t.Fatal(err)
+	}
 	all := map[string]*pawl.Tool{}
-	for _, set := range []pawl.Toolset{files, data.New(), fetch, find, remember.New(db, &remember.Options{Scope: mine}), skills, knowledge.New(db, &knowledge.Options{Scope: mine})} {
+	for _, set := range []pawl.Toolset{files, data.New(), fetch, find, run, remember.New(db, &remember.Options{Scope: mine}), skills, knowledge.New(db, &knowledge.Options{Scope: mine})} {
 		tools, err := set.Tools(t.Context())
 		if err != nil {
 			t.Fatal(err)
@@ -113,6 +119,7 @@ var good = map[string][]string{
 	"data_transform":   {`{"records":[{"a":1}],"select":["a"],"rename":{"a":"b"},"sort_by":"b","sort_desc":true,"limit":5}`, `{"records":[]}`},
 	"http_fetch":       {`{"url":"https://example.com/"}`, `{"url":"https://example.com/","max_chars":8000}`, `{"url":"https://example.com/","method":"POST","headers":{"Accept":"text/plain"},"body":"x"}`},
 	"web_search":       {`{"query":"what is a pawl"}`, `{"query":"x","limit":20}`},
+	"shell_exec":       {`{"command":"ls"}`, `{"command":"ls","timeout":300}`},
 	"remember":         {`{"content":"Likes tea."}`},
 	"memory_list":      {`{}`, `{"query":"tea","limit":5}`},
 	"memory_forget":    {`{"id":"m1"}`},
@@ -157,6 +164,10 @@ var bad = []struct{ tool, args, want string }{
 	{"web_search", `{"query":""}`, "query"},
 	{"web_search", `{"query":" \n "}`, "query is empty: say in a few words what to look for"},
 	{"web_search", `{"query":"x","limit":99}`, "limit"},
+	{"shell_exec", `{"command":""}`, "command"},
+	{"shell_exec", `{"cmd":"ls"}`, `unknown field "cmd"`},
+	{"shell_exec", `{"command":"ls","timeout":301}`, "timeout"},
+	{"shell_exec", `{"command":"a\u0000b"}`, "the command has a zero byte in it; leave it out"},
 	{"remember", `{"content":""}`, "content"},
 	{"remember", `{"fact":"x"}`, `unknown field "fact"`},
 	{"memory_list", `{"limit":0}`, "limit"},

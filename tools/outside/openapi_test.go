@@ -2,6 +2,7 @@ package outside_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -324,4 +325,46 @@ func TestOpenAPIModern(t *testing.T) {
 	if b, err := json.Marshal(tools[0].Description); err != nil || string(b) != `"GET /a"` {
 		t.Errorf("description %s", b)
 	}
+}
+
+// A document is somebody else's: whatever it says, reading it ends, and what it makes are tools that can be offered.
+func FuzzOpenAPI(f *testing.F) {
+	f.Add(strings.ReplaceAll(pets, "HOST", "pets.example"))
+	f.Add(`{"openapi":"3.1.0","servers":[{"url":"https://h.example"}],"paths":{"/{a}":{"get":{"parameters":[{"$ref":"#/paths/~1{a}/get/parameters/0"}]}}}}`)
+	f.Add("openapi: 3.1.0\npaths: &p {/a: {get: {requestBody: {content: {text/plain: {}}}}}, <<: *p}")
+	dir := f.TempDir()
+	f.Fuzz(func(t *testing.T, doc string) {
+		if err := os.WriteFile(filepath.Join(dir, "api.yaml"), []byte(doc), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		o := options()
+		o.Dir = dir
+		s, err := outside.New([]outside.Definition{{OpenAPI: &outside.OpenAPI{Spec: "api.yaml"}}}, o)
+		if err != nil {
+			return
+		}
+		tools, _ := s.Tools(t.Context())
+		for _, tool := range tools {
+			if err := tool.Check(); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add(comment)
+	f.Add(`[{"http":{"name":"a","description":"d","url":"https://e.example/{x}?a={y}","body":{"z":["{x}!"]}}}]`)
+	f.Add("- command: {name: a, description: d, run: [date], env: [A=b], timeout: 1s}")
+	f.Fuzz(func(t *testing.T, text string) {
+		defs, err := outside.Parse([]byte(text))
+		if err != nil {
+			return
+		}
+		o := options()
+		o.Run = func(context.Context, outside.Process) (outside.Exit, error) { return outside.Exit{}, nil }
+		if _, err := outside.New(defs, o); err != nil && strings.Contains(err.Error(), "token-123456") {
+			t.Errorf("the error has a secret in it: %v", err)
+		}
+	})
 }

@@ -41,7 +41,7 @@ import (
 
 // Options are what New can be told. Nil and the zero value run no programs.
 type Options struct {
-	Run Runner // runs programs; nil: command tools are refused. Exec is one without a sandbox
+	Run Runner // runs programs; nil: command tools are refused. Sandboxed makes one; Exec is one without a sandbox
 	Dir string // where relative paths of definitions begin; "": the current directory
 
 	Allow []string // what may be reached although it is not public, beside what definitions allow; the forms of tools/http

@@ -1,0 +1,58 @@
+package outside_test
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/sandbox"
+	"github.com/pawl-go/pawl/tools/outside"
+)
+
+// A program in the sandbox gets its arguments and its input, reads its own file and its folder, and nothing else of the machine.
+func TestSandboxed(t *testing.T) {
+	if p := sandbox.Probe().Level(sandbox.Strict); !p.OK {
+		t.Skip("this machine cannot enforce strict: " + p.Reason)
+	}
+	secret := filepath.Join(t.TempDir(), "secret")
+	if err := os.WriteFile(secret, []byte("secret"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		name, script, more, want string
+		outcome                  pawl.Outcome
+	}{
+		{"stdin and arguments", `printf '%s|' "$@"; cat`, "", `a b|$HOME|{x}|{"x":1}`, pawl.OutcomeOK},
+		{"its folder", "cat beside", ", dir: .", "beside it", pawl.OutcomeOK},
+		{"its folder is not written", "echo new > beside || exit 1", ", dir: .", "status 1", pawl.OutcomeError},
+		{"another's file", "cat " + secret, "", "No such file", pawl.OutcomeError},
+		{"the network", "bash -c 'exec 3<>/dev/tcp/127.0.0.1/1'", "", "status 1", pawl.OutcomeError},
+		{"long", "head -c 50000 /dev/zero | tr '\\0' x", ", max_output: 10", "xxxxxxxxxx\n[49990 more bytes were left out]", pawl.OutcomeOK},
+		{"fails", "echo why >&2; exit 3", "", "the program failed with status 3\nwhy", pawl.OutcomeError},
+	} {
+		def, o := program(t, tt.script, tt.more)
+		if err := os.WriteFile(filepath.Join(o.Dir, "beside"), []byte("beside it"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		o.Run = outside.Sandboxed(sandbox.Spec{})
+		defs, err := outside.Parse([]byte(def))
+		if err != nil {
+			t.Fatal(err)
+		}
+		set, err := outside.New(defs, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		x := pawl.Execute(context.Background(), set, pawl.ToolCall{Name: "a", Args: json.RawMessage(`{"x":1}`)})
+		if got := x.Result.Text(); x.Outcome != tt.outcome || !strings.Contains(got, tt.want) {
+			t.Errorf("%s: got %s %q, want %s %q", tt.name, x.Outcome, got, tt.outcome, tt.want)
+		}
+		if b, err := os.ReadFile(filepath.Join(o.Dir, "beside")); err != nil || string(b) != "beside it" {
+			t.Errorf("%s: the file beside is %q, %v", tt.name, b, err)
+		}
+	}
+}
