@@ -20,8 +20,7 @@ func serve(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("usage: serve FOLDER")
 	}
 	dir := ts.MkAbs(args[0])
-	var server *httptest.Server
-	server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasPrefix(r.URL.Path, "/echo") {
 			echo(w, r)
 			return
@@ -31,7 +30,7 @@ func serve(ts *testscript.TestScript, neg bool, args []string) {
 			http.NotFound(w, r)
 			return
 		}
-		text := strings.ReplaceAll(string(b), "$SERVER", strings.TrimPrefix(server.URL, "http://"))
+		text := strings.ReplaceAll(string(b), "$SERVER", r.Host)
 		if strings.HasPrefix(text, "{") {
 			w.Header().Set("Content-Type", "application/json")
 		}
