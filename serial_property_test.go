@@ -221,9 +221,12 @@ func batches(t *testing.T, seed uint64, serial bool) (diff string, sooner bool) 
 }
 
 // Whatever a model asks for at once, calls with one Serial key leave what they would one after another, and everybody is told the same; nested in
-// plans and begun early too. PAWL_SEEDS is how many batches are drawn: 1,000, or what it says.
+// plans and begun early too. PAWL_SEEDS is how many batches are drawn: 10,000, 500 in a short run, or what it says.
 func TestBatchesEqualTheirSerialExecution(t *testing.T) {
-	seeds := uint64(1000)
+	seeds := uint64(10_000)
+	if testing.Short() {
+		seeds = 500
+	}
 	if n, err := strconv.ParseUint(os.Getenv("PAWL_SEEDS"), 10, 64); err == nil {
 		seeds = n
 	}
