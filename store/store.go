@@ -109,3 +109,11 @@ func ScopeFrom(ctx context.Context) (Scope, bool) {
 	s, ok := ctx.Value(scopeKey{}).(Scope)
 	return s, ok
 }
+
+// ActingScope returns the scope that a tool acts for: fixed, or, when that is nil, the one of ctx; and false when nobody said.
+func ActingScope(ctx context.Context, fixed *Scope) (Scope, bool) {
+	if fixed != nil {
+		return *fixed, true
+	}
+	return ScopeFrom(ctx)
+}

@@ -64,10 +64,7 @@ var errNoScope = errors.New("nothing is searched here: the program did not say w
 
 // whose returns the scope that a call acts for.
 func (s *Set) whose(ctx context.Context) (store.Scope, error) {
-	if s.opts.Scope != nil {
-		return *s.opts.Scope, nil
-	}
-	if sc, ok := store.ScopeFrom(ctx); ok {
+	if sc, ok := store.ActingScope(ctx, s.opts.Scope); ok {
 		return sc, nil
 	}
 	return store.Scope{}, errNoScope

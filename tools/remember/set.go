@@ -59,10 +59,7 @@ var errNoScope = errors.New("nothing is remembered here: the program did not say
 
 // whose returns the scope that a call acts for.
 func (s *Set) whose(ctx context.Context) (store.Scope, error) {
-	if s.scope != nil {
-		return *s.scope, nil
-	}
-	if sc, ok := store.ScopeFrom(ctx); ok {
+	if sc, ok := store.ActingScope(ctx, s.scope); ok {
 		return sc, nil
 	}
 	return store.Scope{}, errNoScope

@@ -74,10 +74,7 @@ func (s *Set) Tools(context.Context) ([]*pawl.Tool, error) {
 
 // whose returns the scope that a call acts for.
 func (s *Set) whose(ctx context.Context) (store.Scope, error) {
-	if s.opts.Scope != nil {
-		return *s.opts.Scope, nil
-	}
-	if sc, ok := store.ScopeFrom(ctx); ok {
+	if sc, ok := store.ActingScope(ctx, s.opts.Scope); ok {
 		return sc, nil
 	}
 	return store.Scope{}, errors.New("nothing is scheduled here: the program did not say whose schedules they are")

@@ -77,10 +77,7 @@ var errNoScope = errors.New("there are no stored skills here: the program did no
 
 // whose returns the scope that a call acts for.
 func (s *Set) whose(ctx context.Context) (store.Scope, error) {
-	if s.scope != nil {
-		return *s.scope, nil
-	}
-	if sc, ok := store.ScopeFrom(ctx); ok {
+	if sc, ok := store.ActingScope(ctx, s.scope); ok {
 		return sc, nil
 	}
 	return store.Scope{}, errNoScope
