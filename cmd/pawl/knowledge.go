@@ -49,18 +49,6 @@ type sharedFlag struct {
 	Shared bool `help:"Search the documents that the tenant shares, too: those that were added with the same --tenant and without --user."`
 }
 
-// knowledgeTool is knowledge_search over the database.
-func knowledgeTool(d *database, f embedFlags, shared bool) (*pawl.Tool, error) {
-	e, err := f.embedder()
-	if err != nil {
-		return nil, err
-	}
-	scope := d.flags.scope()
-	return d.tool(func(db store.Store) *pawl.Tool {
-		return knowledge.New(db, &knowledge.Options{Scope: &scope, Threads: db, Embedder: e, Shared: shared}).Search
-	}), nil
-}
-
 // knowledgeFlags are those of all its commands.
 type knowledgeFlags struct {
 	storeFlags
