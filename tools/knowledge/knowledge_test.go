@@ -282,3 +282,23 @@ func TestAddPage(t *testing.T) {
 		t.Error("an address of this machine was fetched, unasked")
 	}
 }
+
+// With Shared what the tenant shares is found beside the user's own, and nothing of anybody else.
+func TestShared(t *testing.T) {
+	db := open(t)
+	for _, sc := range []store.Scope{alice, alice.Shared(), bob, carol, carol.Shared(), {}} {
+		set := knowledge.New(db, nil)
+		must(set.Add(t.Context(), sc, knowledge.Source{Name: "leave.md", Data: []byte("# Leave of " + sc.Tenant + "/" + sc.User + "\n\nTwelve days for " + sc.User + ".\n")}))
+	}
+	for _, shared := range []bool{false, true} {
+		set := knowledge.New(db, &knowledge.Options{Shared: shared})
+		x := call(t, set, alice, `{"query":"leave days"}`)
+		text := x.Result.Text()
+		if strings.Contains(text, "Leave of acme/alice") != true || strings.Contains(text, "Leave of acme/ ") != shared || strings.Contains(text, "bob") || strings.Contains(text, "other") || strings.Contains(text, "Leave of / ") {
+			t.Errorf("with Shared %v Alice is told\n%s", shared, text)
+		}
+		if strings.Contains(string(x.Result.Data), `"shared":true`) != shared {
+			t.Errorf("with Shared %v the data is %s", shared, x.Result.Data)
+		}
+	}
+}

@@ -32,7 +32,7 @@ func (s *Set) searchTool() *pawl.Tool {
 			`"limit":{"type":"integer","minimum":1,"maximum":20,"description":"How many hits to show, of documents and of conversations each. Default 5."}` +
 			`},"required":["query"],"additionalProperties":false}`),
 		Output: json.RawMessage(`{"type":"object","properties":{` +
-			`"documents":{"type":"array","items":{"type":"object","properties":{"document":{"type":"string"},"index":{"type":"integer"},"title":{"type":"string"},"source":{"type":"string"},"heading":{"type":"string"}},"required":["document","index"]}},` +
+			`"documents":{"type":"array","items":{"type":"object","properties":{"document":{"type":"string"},"index":{"type":"integer"},"title":{"type":"string"},"source":{"type":"string"},"heading":{"type":"string"},"shared":{"type":"boolean"}},"required":["document","index"]}},` +
 			`"conversations":{"type":"array","items":{"type":"object","properties":{"thread":{"type":"string"},"seq":{"type":"integer"},"role":{"type":"string"},"time":{"type":"string"}},"required":["thread","seq"]}},` +
 			`"notes":{"type":"array","items":{"type":"string"}}},"required":["documents","conversations"],"additionalProperties":false}`),
 		Effect:    pawl.Read,
@@ -54,6 +54,7 @@ type documentData struct {
 	Title    string `json:"title,omitempty"`
 	Source   string `json:"source,omitempty"`
 	Heading  string `json:"heading,omitempty"`
+	Shared   bool   `json:"shared,omitempty"`
 }
 
 type messageData struct {
@@ -114,7 +115,7 @@ func (f *Found) shown(query string) (string, searchData) {
 	title := "From documents:\n"
 	for _, h := range f.Documents {
 		if put(title, fmt.Sprintf("[%d] %s", len(data.Documents)+1, origin(h)), h.Text) {
-			data.Documents = append(data.Documents, documentData{h.Document, h.Index, h.Title, h.Source, h.Heading})
+			data.Documents = append(data.Documents, documentData{h.Document, h.Index, h.Title, h.Source, h.Heading, h.Shared})
 			title = ""
 		}
 	}
