@@ -40,6 +40,7 @@ type toolFlags struct {
 	Sandbox   string   `enum:"strict,standard,none" default:"strict" placeholder:"LEVEL" help:"How shell commands are held: strict, standard or none; docs/security.md says what each stops, pawl doctor which can be had here. Default: strict."`
 	storeFlags
 	embedFlags
+	sharedFlag
 }
 
 // builtin makes the named sets, each once. Close them. What some of them are over is opened at the first call; with now, at once.
@@ -103,7 +104,7 @@ func builtin(names []string, f toolFlags, env func(string) string, now bool) (se
 		case "knowledge":
 			d := &database{flags: f.storeFlags, env: env}
 			closers = append(closers, d)
-			find, err := knowledgeTool(d, f.embedFlags)
+			find, err := knowledgeTool(d, f.embedFlags, f.Shared)
 			if err == nil && now {
 				_, err = d.open()
 			}
