@@ -16,6 +16,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/tooltest"
 	"github.com/pawl-go/pawl/store"
 	"github.com/pawl-go/pawl/store/sqlite"
 	"github.com/pawl-go/pawl/tools/knowledge"
@@ -31,12 +32,7 @@ var (
 
 func open(t *testing.T) *sqlite.DB {
 	t.Helper()
-	db, err := sqlite.Open(filepath.Join(t.TempDir(), "pawl.db"), &sqlite.Options{Now: func() time.Time { return time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC) }})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { db.Close() })
-	return db
+	return tooltest.DB(t, &sqlite.Options{Now: func() time.Time { return time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC) }})
 }
 
 func must[T any](v T, err error) T {

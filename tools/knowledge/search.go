@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/toolrun"
 	"github.com/pawl-go/pawl/store"
 )
 
@@ -36,7 +37,7 @@ func (s *Set) searchTool() *pawl.Tool {
 			`"notes":{"type":"array","items":{"type":"string"}}},"required":["documents","conversations"],"additionalProperties":false}`),
 		Effect:    pawl.Read,
 		MaxResult: -1, // maxShown is the bound
-		Run:       s.search,
+		Run:       toolrun.Func(s.search),
 	}
 }
 
@@ -63,14 +64,12 @@ type messageData struct {
 	Time   time.Time `json:"time,omitzero"`
 }
 
-func (s *Set) search(ctx context.Context, call pawl.ToolCall) (pawl.ToolResult, error) {
-	var a struct {
-		Query string
-		Limit float64
-	}
-	if err := json.Unmarshal(call.Args, &a); err != nil {
-		return pawl.ErrorResult("invalid args: " + err.Error()), nil
-	}
+type searchArgs struct {
+	Query string
+	Limit float64
+}
+
+func (s *Set) search(ctx context.Context, a searchArgs) (pawl.ToolResult, error) {
 	if strings.TrimSpace(a.Query) == "" {
 		return pawl.ErrorResult("query is empty. Write what to look for: a question, or words."), nil
 	}

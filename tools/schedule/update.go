@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/toolrun"
 	"github.com/pawl-go/pawl/store"
 )
 
@@ -29,7 +30,7 @@ func (s *Set) updateTool() *pawl.Tool {
 			`},"additionalProperties":false}`),
 		Effect: pawl.Write,
 		Serial: serial,
-		Run:    run(s.update),
+		Run:    toolrun.Func(s.update),
 	}
 }
 
@@ -51,7 +52,7 @@ func (s *Set) update(ctx context.Context, a updateArgs) (pawl.ToolResult, error)
 		return pawl.ToolResult{}, err
 	}
 	if a.Enabled == nil && a.Description == nil && a.Zone == nil && a.Misfire == nil && !a.given() {
-		return pawl.ToolResult{}, refuse("Nothing would change: give enabled, description, or a new time.")
+		return pawl.ToolResult{}, toolrun.Refuse("Nothing would change: give enabled, description, or a new time.")
 	}
 	if a.Enabled != nil {
 		v.Enabled = *a.Enabled
@@ -75,7 +76,7 @@ func (s *Set) update(ctx context.Context, a updateArgs) (pawl.ToolResult, error)
 	}
 	v, err = s.db.PutSchedule(ctx, scope, v)
 	if errors.Is(err, store.ErrConflict) {
-		return pawl.ToolResult{}, refuse("The schedule was changed meanwhile. Look at it again with schedule_list, then decide.")
+		return pawl.ToolResult{}, toolrun.Refuse("The schedule was changed meanwhile. Look at it again with schedule_list, then decide.")
 	}
 	if err != nil {
 		return pawl.ToolResult{}, err
