@@ -96,7 +96,7 @@ func (t *times) rest(when string) error {
 	}
 	if !slices.Contains([]string{"daily", "weekdays", "weekly", "monthly"}, kind) {
 		if t.Recurrence == nil {
-			return refuse("Its times are %q now, which have no part that could be changed alone: give when, or time and recurrence.", when)
+			return toolrun.Refuse("Its times are %q now, which have no part that could be changed alone: give when, or time and recurrence.", when)
 		}
 		return nil
 	}
