@@ -30,6 +30,8 @@ type Agent struct {
 	HTTPAllow    []string                    `yaml:"http_allow" doc:"What the http and search tools may reach beside public addresses: localhost:8080, *.example.com, 10.1.0.0/16."`
 	Sandbox      string                      `yaml:"sandbox" enum:"strict,standard,none" doc:"How shell commands and command tools are held; docs/security.md says what each level stops. Default: strict."`
 	Store        Store                       `yaml:"store" doc:"Where what is kept between runs is, and whose it is."`
+	Skills       []string                    `yaml:"skills" doc:"Folders of skills for the set skill, each skill in a folder of its own with a SKILL.md. Models read them and cannot change them."`
+	Zone         string                      `yaml:"zone" doc:"The zone of schedules that name none, such as Europe/Oslo. Default: this machine's."`
 	Embed        Embed                       `yaml:"embed" doc:"The model that makes vectors, to search by meaning too. Default: none, words only."`
 	Catalog      string                      `yaml:"catalog" doc:"A file with a catalogue of models of your own, in the form of pawl models list --json. Default: the one inside."`
 	Timeouts     map[string]outside.Duration `yaml:"timeouts" doc:"How long one attempt of a call may take, by tool, pattern or effect. Default: 60s, or what the tool says."`
@@ -131,6 +133,7 @@ type Store struct {
 	DB     string `yaml:"db" doc:"The database file. Default: pawl/pawl.db where the user's data is (XDG_DATA_HOME, else ~/.local/share)."`
 	Tenant string `yaml:"tenant" doc:"Whose it is: the tenant. Default: none."`
 	User   string `yaml:"user" doc:"Whose it is: the user. Default: none."`
+	Shared bool   `yaml:"shared" doc:"Search the documents that the tenant shares, too."`
 }
 
 // Embed names an embedding model.

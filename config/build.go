@@ -38,6 +38,7 @@ type Built struct {
 	Agent  *pawl.Agent
 	Tools  []*pawl.Tool // what it offers
 	Hidden []string     // what must be seen in no output: keys, and what came from the environment into headers
+	DB     *Database    // what is kept between runs; it is opened when it is first needed
 	Close  func()
 }
 
@@ -92,7 +93,7 @@ func (b *builder) build(ctx context.Context) (built *Built, err error) {
 		return nil, err
 	}
 	layers = append(layers, more...)
-	named, closeSets, err := b.sets()
+	named, db, closeSets, err := b.sets(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -132,7 +133,7 @@ func (b *builder) build(ctx context.Context) (built *Built, err error) {
 	}
 	out.Middleware = append(append(layers, a.history()...), bounds...)
 	out.Middleware = append(out.Middleware, b.approval()...)
-	return &Built{Agent: out, Tools: tools, Hidden: append(b.hidden, a.secrets...), Close: closeSets}, nil
+	return &Built{Agent: out, Tools: tools, Hidden: append(b.hidden, a.secrets...), DB: db, Close: closeSets}, nil
 }
 
 func (b *builder) approval() []pawl.Middleware {
@@ -145,15 +146,9 @@ func (b *builder) approval() []pawl.Middleware {
 // offered lists the tools that the model will see, each of which can be offered.
 func (b *builder) offered(ctx context.Context, sets []pawl.Toolset) ([]*pawl.Tool, error) {
 	tools, err := pawl.Toolsets(sets).Tools(ctx)
-	if f := FindingsOf(err); f != nil {
-		return nil, f
-	}
-	if err != nil { // two of one name, or an entry of the timeouts
-		text, hint, _ := strings.Cut(err.Error(), ";")
-		if message, ok := strings.CutPrefix(text, "timeouts: "); ok {
-			return nil, finding(CodeUnknownTool, "timeouts", strings.TrimSpace(hint), "%s", message)
-		}
-		return nil, finding(CodeDuplicateTool, "tools", "rename one of them", "%s", text)
+	if err != nil { // an entry of the timeouts
+		text, hint, _ := strings.Cut(strings.TrimPrefix(err.Error(), "timeouts: "), "; ")
+		return nil, finding(CodeUnknownTool, "timeouts", hint, "%s", text)
 	}
 	for _, t := range tools {
 		if err := t.Check(); err != nil {

@@ -1,12 +1,14 @@
 package config
 
 import (
+	"context"
 	"errors"
 	"io"
 	"io/fs"
-	"os"
+	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/nearest"
@@ -16,12 +18,12 @@ import (
 	"github.com/pawl-go/pawl/tools/file"
 	"github.com/pawl-go/pawl/tools/http"
 	"github.com/pawl-go/pawl/tools/knowledge"
+	"github.com/pawl-go/pawl/tools/remember"
+	"github.com/pawl-go/pawl/tools/schedule"
 	"github.com/pawl-go/pawl/tools/search"
 	"github.com/pawl-go/pawl/tools/shell"
+	"github.com/pawl-go/pawl/tools/skill"
 )
-
-// SetNames returns the names of the sets of built-in tools.
-func SetNames() []string { return []string{"file", "data", "http", "search", "knowledge", "shell"} }
 
 // Set is a set of tools under the name by which it was asked for.
 type Set struct {
@@ -29,38 +31,110 @@ type Set struct {
 	Tools pawl.Toolset
 }
 
-// Builtin returns the sets of built-in tools that a names in Tools, each once, as a sets them up (Root, HTTPAllow, Sandbox, Store, Embed). Call closeSets when no
-// call runs any more. What some of them are over is opened at the first call; with now at once, and what is not set up on this machine is then an
-// error. getenv nil is os.Getenv. Errors are *Finding.
-func (a *Agent) Builtin(getenv func(string) string, now bool) (sets []Set, closeSets func(), err error) {
-	b := &builtin{agent: a, env: getenv, now: now}
-	if b.env == nil {
-		b.env = os.Getenv
-	}
-	for i, t := range a.Tools {
-		name := strings.TrimSpace(t.Set)
-		if name == "" || slices.ContainsFunc(sets, func(s Set) bool { return s.Name == name }) {
-			continue
-		}
-		set, err := b.open(name)
-		if err != nil {
-			b.close()
-			if f := new(Finding); errors.As(err, &f) && f.Path == "" {
-				f.Path = index("tools", i)
-			}
-			return nil, nil, err
-		}
-		sets = append(sets, Set{name, set})
-	}
-	return sets, b.close, nil
+// families make the sets of built-in tools, in the order in which they are listed. Those that write into the database make it where it is not there.
+var families = []struct {
+	name   string
+	writes bool
+	open   func(*builtin) (pawl.Toolset, error)
+}{
+	{"file", false, (*builtin).file},
+	{"data", false, func(*builtin) (pawl.Toolset, error) { return data.New(), nil }},
+	{"http", false, (*builtin).http},
+	{"search", false, (*builtin).search},
+	{"knowledge", false, (*builtin).knowledge},
+	{"remember", true, (*builtin).remember},
+	{"skill", true, (*builtin).skill},
+	{"schedule", true, (*builtin).schedule},
+	{"shell", false, (*builtin).shell},
 }
 
-// builtin opens sets for an agent.
+// SetNames returns the names of the sets of built-in tools, in the order in which they are listed.
+func SetNames() []string {
+	var names []string
+	for _, f := range families {
+		names = append(names, f.name)
+	}
+	return names
+}
+
+// builtin opens sets for an agent. What some of them are over is opened at the first call; with now at once, and what is not set up on this machine is then
+// an error.
 type builtin struct {
-	agent   *Agent
-	env     func(string) string
-	now     bool
-	closers []io.Closer
+	agent *Agent
+	env   func(string) string
+	now   bool
+
+	sets     []Set
+	db       *Database
+	callable *pawl.Registry // what a schedule may call
+	closers  []io.Closer
+}
+
+// builtins opens the sets that the agent names, each once, in the order of families. Close them. Errors are *Finding.
+func builtins(a *Agent, env func(string) string, now bool) (_ *builtin, err error) {
+	b := &builtin{agent: a, env: env, now: now, db: NewDatabase(a.store(), env, false), callable: new(pawl.Registry)}
+	b.closers = append(b.closers, b.db)
+	defer func() {
+		if err != nil {
+			b.close()
+		}
+	}()
+	chosen := map[string]string{} // the path of each name
+	for i, t := range a.Tools {
+		if name := strings.TrimSpace(t.Set); name != "" && chosen[name] == "" {
+			if !slices.Contains(SetNames(), name) {
+				return nil, unknownSet(name, index("tools", i))
+			}
+			chosen[name] = index("tools", i)
+		}
+	}
+	for _, f := range families {
+		b.db.create = b.db.create || now && f.writes && chosen[f.name] != ""
+	}
+	for _, f := range families {
+		if chosen[f.name] == "" {
+			continue
+		}
+		set, err := f.open(b)
+		if err != nil {
+			if f1 := new(Finding); errors.As(err, &f1) && f1.Path == "" {
+				f1.Path = chosen[f.name]
+			}
+			return nil, err
+		}
+		b.sets = append(b.sets, Set{f.name, set})
+	}
+	return b, nil
+}
+
+func unknownSet(name, path string) *Finding {
+	hint := "there are: " + strings.Join(SetNames(), ", ")
+	if near := nearest.Word(name, SetNames()); near != "" {
+		hint = "did you mean " + near + "? " + hint
+	}
+	return finding(CodeUnknownTool, path, hint, "no set of tools is named %q", name)
+}
+
+// mayCall says which tools a schedule may call: those of sets, but the ones that make schedules, and those that the caller carries out.
+func (b *builtin) mayCall(ctx context.Context, sets []Set) error {
+	for _, set := range sets {
+		if set.Name == "schedule" {
+			continue
+		}
+		tools, err := set.Tools.Tools(ctx)
+		if err != nil {
+			return err
+		}
+		for _, t := range tools {
+			if t.Passive {
+				continue
+			}
+			if err := b.callable.Add(t); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 func (b *builtin) close() {
@@ -69,40 +143,13 @@ func (b *builtin) close() {
 	}
 }
 
-// open opens one set. An error without a path is about the name.
-func (b *builtin) open(name string) (pawl.Toolset, error) {
-	switch name {
-	case "file":
-		set, err := file.New(b.agent.root(), nil)
-		if err != nil {
-			return nil, b.noRoot(err)
-		}
-		b.closers = append(b.closers, set)
-		return set, nil
-	case "data":
-		return data.New(), nil
-	case "http":
-		fetch, err := http.New(&http.Options{Allow: b.agent.HTTPAllow})
-		if err != nil {
-			return nil, finding(CodeBadValue, "http_allow", "", "%s", strings.TrimPrefix(err.Error(), "http tools: allow: "))
-		}
-		return fetch, nil
-	case "search":
-		return b.search()
-	case "shell":
-		return b.shell()
-	case "knowledge":
-		return b.knowledge()
+func (b *builtin) file() (pawl.Toolset, error) {
+	set, err := file.New(b.agent.root(), nil)
+	if err != nil {
+		return nil, b.noRoot(err)
 	}
-	return nil, unknownSet(name)
-}
-
-func unknownSet(name string) *Finding {
-	hint := "there are: " + strings.Join(SetNames(), ", ")
-	if near := nearest.Word(name, SetNames()); near != "" {
-		hint = "did you mean " + near + "? " + hint
-	}
-	return finding(CodeUnknownTool, "", hint, "no set of tools is named %q", name)
+	b.closers = append(b.closers, set)
+	return set, nil
 }
 
 func (b *builtin) noRoot(err error) error {
@@ -116,6 +163,14 @@ func cause(err error) string {
 		return p.Err.Error()
 	}
 	return err.Error()
+}
+
+func (b *builtin) http() (pawl.Toolset, error) {
+	fetch, err := http.New(&http.Options{Allow: b.agent.HTTPAllow})
+	if err != nil {
+		return nil, finding(CodeBadValue, "http_allow", "", "%s", strings.TrimPrefix(err.Error(), "http tools: allow: "))
+	}
+	return fetch, nil
 }
 
 func (b *builtin) search() (pawl.Toolset, error) {
@@ -152,21 +207,74 @@ func (b *builtin) shell() (pawl.Toolset, error) {
 }
 
 func (b *builtin) knowledge() (pawl.Toolset, error) {
-	d := NewDatabase(b.agent.store(), b.env, false)
-	b.closers = append(b.closers, d)
 	e, err := b.agent.Embed.Open()
 	if err != nil {
 		return nil, err
 	}
 	if b.now {
-		if _, err := d.Open(); err != nil {
+		if _, err := b.db.Open(); err != nil {
 			return nil, err
 		}
 	}
+	return b.db.toolset(false, func(db store.Store) (pawl.Toolset, error) {
+		scope := b.agent.Store.Scope()
+		scope.Thread = b.db.Thread
+		return knowledge.New(db, &knowledge.Options{Scope: &scope, Threads: db, Embedder: e, Shared: b.agent.Store.Shared}), nil
+	})
+}
+
+func (b *builtin) remember() (pawl.Toolset, error) {
 	scope := b.agent.Store.Scope()
-	return d.tool(func(db store.Store) *pawl.Tool {
-		return knowledge.New(db, &knowledge.Options{Scope: &scope, Threads: db, Embedder: e}).Search
-	}), nil
+	return b.db.toolset(true, func(db store.Store) (pawl.Toolset, error) {
+		return remember.New(db, &remember.Options{Scope: &scope}), nil
+	})
+}
+
+func (b *builtin) skill() (pawl.Toolset, error) {
+	scope := b.agent.Store.Scope()
+	dirs := slices.Clone(b.agent.Skills)
+	for i, d := range dirs {
+		dirs[i] = b.agent.relative("skills", d)
+	}
+	set, err := b.db.toolset(true, func(db store.Store) (pawl.Toolset, error) {
+		return skill.New(db, &skill.Options{Dirs: dirs, Scope: &scope})
+	})
+	if err != nil {
+		return nil, finding(CodeBadFile, "skills", "want a folder that has a folder with a SKILL.md for each skill", "%s", strings.TrimPrefix(plain(err), "skill tools: "))
+	}
+	return set, nil
+}
+
+func (b *builtin) schedule() (pawl.Toolset, error) {
+	zone, err := zoneOf(b.agent.Zone, b.env)
+	if err != nil {
+		return nil, err
+	}
+	scope := b.agent.Store.Scope()
+	return b.db.toolset(true, func(db store.Store) (pawl.Toolset, error) {
+		return schedule.New(db, &schedule.Options{Scope: &scope, Zone: zone, Tools: b.callable}), nil
+	})
+}
+
+// zoneOf is the IANA zone of times that name none: that of the agent, of TZ, of the machine; UTC when none says.
+func zoneOf(said string, env func(string) string) (string, error) {
+	if said != "" {
+		if _, err := time.LoadLocation(said); err != nil || said == "Local" {
+			return "", finding(CodeBadValue, "zone", "an IANA zone, such as Europe/Oslo or UTC", "there is no zone %q", said)
+		}
+		return said, nil
+	}
+	names := []string{strings.TrimPrefix(env("TZ"), ":")}
+	if path, err := filepath.EvalSymlinks("/etc/localtime"); err == nil {
+		_, name, _ := strings.Cut(filepath.ToSlash(path), "zoneinfo/")
+		names = append(names, name)
+	}
+	for _, name := range names {
+		if _, err := time.LoadLocation(name); err == nil && name != "" && name != "Local" {
+			return name, nil
+		}
+	}
+	return "UTC", nil
 }
 
 // root is the directory that the tools see.
@@ -180,9 +288,7 @@ func (a *Agent) root() string {
 // store is Store with its file where it is.
 func (a *Agent) store() Store {
 	s := a.Store
-	if s.DB != "" {
-		s.DB = a.relative("store.db", s.DB)
-	}
+	s.DB = a.relative("store.db", s.DB)
 	return s
 }
 

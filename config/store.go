@@ -3,6 +3,7 @@ package config
 import (
 	"context"
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -34,12 +35,15 @@ func (s Store) path(env func(string) string) (string, error) {
 
 // Database is a store that is opened when it is first needed. Close it. It may be used concurrently.
 type Database struct {
+	Thread string // the conversation that is under way, set before the first run; "": none that is kept
+
 	at     Store
 	env    func(string) string
 	create bool
 
-	mu sync.Mutex
-	db *sqlite.DB
+	mu      sync.Mutex
+	db      *sqlite.DB
+	closers []io.Closer // what its tools have open
 }
 
 // NewDatabase returns the database that s says; getenv nil is os.Getenv. With create it is made where it is not there. Nothing is opened yet.
@@ -53,8 +57,10 @@ func NewDatabase(s Store, getenv func(string) string, create bool) *Database {
 // Path returns the file that Open opens.
 func (d *Database) Path() (string, error) { return d.at.path(d.env) }
 
-// Open opens it, once. The error is a *Finding.
-func (d *Database) Open() (*sqlite.DB, error) {
+// Open opens it, or returns the one that is open. The error is a *Finding.
+func (d *Database) Open() (*sqlite.DB, error) { return d.opened(false) }
+
+func (d *Database) opened(create bool) (*sqlite.DB, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.db != nil {
@@ -67,7 +73,7 @@ func (d *Database) Open() (*sqlite.DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	if d.create {
+	if create || d.create {
 		if d.at.DB == "" {
 			if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 				return nil, finding(CodeBadFile, "store.db", "name another file", "%s", plain(err))
@@ -86,23 +92,73 @@ func (d *Database) Open() (*sqlite.DB, error) {
 func (d *Database) Close() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.db == nil {
-		return nil
+	var errs []error
+	for _, c := range d.closers {
+		errs = append(errs, c.Close())
 	}
-	return d.db.Close()
+	if d.db != nil {
+		errs = append(errs, d.db.Close())
+	}
+	return errors.Join(errs...)
 }
 
-// tool is a tool over the database that opens it when it is first called, so that a tool can be shown without one.
-func (d *Database) tool(of func(store.Store) *pawl.Tool) *pawl.Tool {
-	t := of(nil).Clone()
-	t.Run = func(ctx context.Context, call pawl.ToolCall) (pawl.ToolResult, error) {
-		db, err := d.Open()
-		if err != nil {
-			return pawl.ToolResult{}, err
-		}
-		return of(db).Run(ctx, call)
+// unopened stands for a store while a tool is only shown: it has no method that can be called.
+type unopened struct{ store.Store }
+
+// toolset is tools over the database, which is opened when one of them is first called, so that they can be shown without one. With create it is made
+// then where it is not there.
+func (d *Database) toolset(create bool, of func(store.Store) (pawl.Toolset, error)) (pawl.Toolset, error) {
+	set, err := of(unopened{})
+	if err != nil {
+		return nil, err
 	}
-	return t
+	d.closes(set)
+	tools, err := set.Tools(context.Background())
+	if err != nil {
+		return nil, err
+	}
+	var mu sync.Mutex
+	var real []*pawl.Tool
+	open := func(ctx context.Context) ([]*pawl.Tool, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if real != nil {
+			return real, nil
+		}
+		db, err := d.opened(create)
+		if err != nil {
+			return nil, err
+		}
+		set, err := of(db)
+		if err != nil {
+			return nil, err
+		}
+		d.closes(set)
+		real, err = set.Tools(ctx)
+		return real, err
+	}
+	var all pawl.Toolsets
+	for i, t := range tools {
+		t = t.Clone()
+		t.Run = func(ctx context.Context, call pawl.ToolCall) (pawl.ToolResult, error) {
+			tools, err := open(ctx)
+			if err != nil {
+				return pawl.ToolResult{}, err
+			}
+			return tools[i].Run(ctx, call)
+		}
+		all = append(all, t)
+	}
+	return all, nil
+}
+
+// closes keeps what must be closed with the database.
+func (d *Database) closes(set pawl.Toolset) {
+	if c, ok := set.(io.Closer); ok {
+		d.mu.Lock()
+		d.closers = append(d.closers, c)
+		d.mu.Unlock()
+	}
 }
 
 // Open opens the embedding model; without one it returns nil. The error is a *Finding.

@@ -26,34 +26,58 @@ func (a *Agent) Toolsets(o *Options) (sets []Set, hidden []string, closeSets fun
 	if b.env = b.opts.Getenv; b.env == nil {
 		b.env = os.Getenv
 	}
-	sets, closeSets, err = b.sets()
+	sets, _, closeSets, err = b.sets(context.Background())
 	return sets, b.hidden, closeSets, err
 }
 
-func (b *builder) sets() (sets []Set, closeSets func(), err error) {
-	sets, closeSets, err = b.agent.Builtin(b.env, !b.opts.Dry)
+func (b *builder) sets(ctx context.Context) (sets []Set, db *Database, closeSets func(), err error) {
+	ready, err := builtins(b.agent, b.env, !b.opts.Dry)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
+	defer func() {
+		if err != nil {
+			ready.close()
+		}
+	}()
+	sets = ready.sets
 	for _, more := range []func() ([]Set, error){b.defined, b.files} {
 		others, err := more()
 		if err != nil {
-			closeSets()
-			return nil, nil, err
+			return nil, nil, nil, err
 		}
 		sets = append(sets, others...)
 	}
-	return sets, closeSets, nil
+	for _, t := range b.opts.Tools {
+		sets = append(sets, Set{"", t})
+	}
+	if err := b.unlike(ctx, sets); err != nil {
+		return nil, nil, nil, err
+	}
+	return sets, ready.db, ready.close, ready.mayCall(ctx, sets)
 }
 
-// around puts the caller's tools beside the agent's, and around all of them their timeouts and the ends of the run.
+// unlike finds two tools of one name.
+func (b *builder) unlike(ctx context.Context, sets []Set) error {
+	all := make(pawl.Toolsets, len(sets))
+	for i, s := range sets {
+		all[i] = s.Tools
+	}
+	_, err := all.Tools(ctx)
+	if err == nil {
+		return nil
+	}
+	text, _, _ := strings.Cut(err.Error(), ";")
+	return finding(CodeDuplicateTool, "tools", "rename one of them", "%s", text)
+}
+
+// around puts around the tools their timeouts and the ends of the run.
 func (b *builder) around(sets []Set) []pawl.Toolset {
 	a := b.agent
-	all := make([]pawl.Toolset, 0, len(sets)+len(b.opts.Tools))
+	all := make([]pawl.Toolset, 0, len(sets))
 	for _, s := range sets {
 		all = append(all, s.Tools)
 	}
-	all = append(all, b.opts.Tools...)
 	if len(a.Timeouts) > 0 {
 		times := policy.Timeouts{}
 		for name, d := range a.Timeouts {

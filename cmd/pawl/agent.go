@@ -20,11 +20,11 @@ type agentFlags struct {
 	KeyEnv  string `name:"key-env" placeholder:"NAME" help:"The environment variable that holds the API key; it is sent wherever the request goes. Default: the provider's own variable, such as OPENAI_API_KEY."`
 	driverFlags
 	System string   `placeholder:"TEXT" help:"Instructions that stand in front of the conversation."`
-	Tools  []string `placeholder:"SET" help:"Sets of built-in tools: file, data, http, search (which needs BRAVE_API_KEY, TAVILY_API_KEY or SEARXNG_URL), knowledge (what pawl knowledge add took in), shell (commands, in a sandbox)."`
+	Tools  []string `placeholder:"SET" help:"Sets of built-in tools: file, data, http, search (which needs BRAVE_API_KEY, TAVILY_API_KEY or SEARXNG_URL), knowledge (what pawl knowledge add took in), remember (what was said about the user), skill, schedule (what pawl schedules run does later), shell (commands, in a sandbox); docs/tools.md has them all."`
 	toolFlags
 	outsideFlags
 	Passive    string `placeholder:"FILE" help:"Tools that the caller carries out, so their calls are pending: a JSON list of {\"name\",\"description\",\"parameters\"}."`
-	ToolsFile  string `name:"tools-file" placeholder:"FILE" help:"A rehearsal: a JSON list of {\"name\",\"description\",\"parameters\",\"results\":[…]}. The n-th call that reaches a tool gets its n-th result."`
+	Rehearse   string `placeholder:"FILE" help:"A rehearsal: a JSON list of {\"name\",\"description\",\"parameters\",\"results\":[…]}. The n-th call that reaches a tool gets its n-th result."`
 	ToolChoice string `name:"tool-choice" placeholder:"CHOICE" help:"auto, none, required or a tool's name, for the first request. Default: OPENAI_TOOL_CHOICE, then auto."`
 	limitFlags
 	Catalog string `placeholder:"FILE" help:"A catalogue of models of your own in place of the one inside, with prices and what models can do. The form is that of pawl models list --json."`
@@ -39,7 +39,8 @@ type setup struct {
 	agent   *pawl.Agent
 	rules   policy.Rules
 	tools   []*pawl.Tool
-	secrets *pawl.Redactor // hides them in all that is printed and saved
+	secrets *pawl.Redactor   // hides them in all that is printed and saved
+	db      *config.Database // what is kept between runs
 	close   func()
 }
 
@@ -55,7 +56,7 @@ func (f *agentFlags) setup(ctx context.Context, sys *system) (*setup, error) {
 	if err != nil {
 		return nil, misconfigured(err)
 	}
-	return &setup{built.Agent, a.Rules(), built.Tools, secrets(sys.env, built.Tools, built.Hidden...), built.Close}, nil
+	return &setup{built.Agent, a.Rules(), built.Tools, secrets(sys.env, built.Tools, built.Hidden...), built.DB, built.Close}, nil
 }
 
 // options are what the flags say that is no part of an agent.
@@ -65,15 +66,15 @@ func (f *agentFlags) options(sys *system) (*config.Options, error) {
 	if f.AllowCommands {
 		o.Commands = outside.Exec
 	}
-	if f.Passive != "" {
-		tools, err := passiveTools(f.Passive)
+	if f.Rehearse != "" {
+		tools, err := rehearsal(f.Rehearse)
 		if err != nil {
 			return nil, err
 		}
 		o.Tools = append(o.Tools, tools)
 	}
-	if f.ToolsFile != "" {
-		tools, err := rehearsal(f.ToolsFile)
+	if f.Passive != "" {
+		tools, err := passiveTools(f.Passive)
 		if err != nil {
 			return nil, err
 		}
@@ -134,7 +135,7 @@ var flagOf = []struct{ path, flag string }{
 	{"react", "--react-parallel, --react-lenient"}, {"tools", "--tools"}, {"tool_files", "--tool-file"}, {"tool_choice", "--tool-choice"}, {"limits.rounds", "--max-rounds"},
 	{"limits.calls", "--max-calls"}, {"limits.tokens", "--max-tokens"}, {"limits.cost", "--max-cost"}, {"limits.time", "--max-time"}, {"approve.deny", "--deny-tool"},
 	{"approve.ask", "--ask-tool"}, {"approve.allow", "--allow-tool"}, {"output", "--output"}, {"root", "--root"}, {"http_allow", "--http-allow"}, {"sandbox", "--sandbox"},
-	{"store.db", ""}, {"store", ""}, {"embed.base_url", "--embed-url"}, {"embed", "--embed"}, {"catalog", "--catalog"},
+	{"skills", "--skills"}, {"zone", "--zone"}, {"store.db", ""}, {"store", ""}, {"embed.base_url", "--embed-url"}, {"embed", "--embed"}, {"catalog", "--catalog"},
 }
 
 // misconfigured words what is wrong with an agent: by its place in a file, or by the flag.
@@ -155,7 +156,7 @@ func misconfigured(err error) error {
 				hint = "--model openai:gpt-5-mini, --model anthropic:claude-sonnet-4-5, --model ollama:qwen3:4b, or --model openai-chat:NAME --base-url URL for a server of your own"
 			}
 			if f.Code == config.CodeDuplicateTool {
-				hint, f.Path = "rename the one in --passive, --tool-file or --tools-file", ""
+				hint, f.Path = "rename the one in --passive, --tool-file or --rehearse", ""
 			}
 			for _, known := range flagOf {
 				if rest, ok := strings.CutPrefix(f.Path, known.path); ok && (rest == "" || rest[0] == '.' || rest[0] == '[') {

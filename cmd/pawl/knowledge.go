@@ -54,14 +54,19 @@ func (f *storeFlags) open(sys *system, create bool) (*config.Database, *sqlite.D
 	return d, db, nil
 }
 
+// sharedFlag widens a search of documents.
+type sharedFlag struct {
+	Shared bool `help:"Search the documents that the tenant shares, too: those that were added with the same --tenant and without --user."`
+}
+
 // knowledgeFlags are those of all its commands.
 type knowledgeFlags struct {
 	storeFlags
 	embedFlags
 }
 
-// set opens the database. Close it.
-func (f *knowledgeFlags) set(sys *system, create bool, allow []string) (*config.Database, *knowledge.Set, error) {
+// set opens the database, and makes the set that o says over it. Close the database.
+func (f *knowledgeFlags) set(sys *system, create bool, o knowledge.Options) (*config.Database, *knowledge.Set, error) {
 	e, err := config.Embed{Model: f.Embed, URL: f.EmbedURL}.Open()
 	if err != nil {
 		return nil, nil, misconfigured(err)
@@ -70,7 +75,8 @@ func (f *knowledgeFlags) set(sys *system, create bool, allow []string) (*config.
 	if err != nil {
 		return nil, nil, err
 	}
-	return d, knowledge.New(db, &knowledge.Options{Threads: db, Embedder: e, Allow: allow}), nil
+	o.Threads, o.Embedder = db, e
+	return d, knowledge.New(db, &o), nil
 }
 
 type knowledgeAddCmd struct {
@@ -84,7 +90,7 @@ type knowledgeAddCmd struct {
 func (c *knowledgeAddCmd) Run(sys *system) error {
 	ctx, stop := interruptible(context.Background(), sys.err)
 	defer stop()
-	d, set, err := c.set(sys, true, c.HTTPAllow)
+	d, set, err := c.set(sys, true, knowledge.Options{Allow: c.HTTPAllow})
 	if err != nil {
 		return err
 	}
@@ -227,6 +233,7 @@ type knowledgeSearchCmd struct {
 	Query string `arg:"" help:"What to look for."`
 	Limit int    `placeholder:"N" default:"5" help:"How many hits, of documents and of conversations each; at most 20. Default: 5."`
 	JSON  bool   `name:"json" help:"Print the hits as JSON, with their whole text."`
+	sharedFlag
 	knowledgeFlags
 }
 
@@ -234,7 +241,7 @@ type knowledgeSearchCmd struct {
 func (c *knowledgeSearchCmd) Run(sys *system) error {
 	ctx, stop := interruptible(context.Background(), sys.err)
 	defer stop()
-	d, set, err := c.set(sys, false, nil)
+	d, set, err := c.set(sys, false, knowledge.Options{Shared: c.Shared})
 	if err != nil {
 		return err
 	}

@@ -23,30 +23,6 @@ type toolsCmd struct {
 	Call toolsCallCmd `cmd:"" help:"Call one, as a model would: arguments are checked, the result is what a model would be told."`
 }
 
-// toolFlags say what the built-in tools may reach.
-type toolFlags struct {
-	Root      string   `placeholder:"DIR" help:"What the file tools see, and what shell commands may write. Default: the current directory."`
-	HTTPAllow []string `name:"http-allow" placeholder:"HOST" help:"What the http and search tools may reach beside public addresses: localhost:8080, *.example.com, 10.1.0.0/16."`
-	Sandbox   string   `enum:"strict,standard,none," default:"" placeholder:"LEVEL" help:"How shell commands are held: strict, standard or none; docs/security.md says what each stops, pawl doctor which can be had here. Default: strict."`
-	storeFlags
-	embedFlags
-}
-
-// over writes what the flags say over the agent.
-func (f *toolFlags) over(a *config.Agent) {
-	set(a, "root", &a.Root, f.Root)
-	set(a, "sandbox", &a.Sandbox, f.Sandbox)
-	if f.HTTPAllow != nil {
-		a.HTTPAllow = f.HTTPAllow
-		a.Override("http_allow")
-	}
-	set(a, "store.db", &a.Store.DB, f.DB)
-	set(a, "store.tenant", &a.Store.Tenant, f.Tenant)
-	set(a, "store.user", &a.Store.User, f.User)
-	set(a, "embed.model", &a.Embed.Model, f.Embed)
-	set(a, "embed.base_url", &a.Embed.URL, f.EmbedURL)
-}
-
 // shownTool is a tool as list --json prints it.
 type shownTool struct {
 	Set         string          `json:"set"`
