@@ -254,14 +254,15 @@ func (a *Agent) prepare(ctx context.Context, from *Result, msgs []Message, o run
 		outer := o.inside.pipe.task.scope
 		r.scope.slots, r.scope.depth, r.scope.waits = outer.slots, outer.depth+1, false
 		r.scope.within, r.inside = o.inside, o.inside
-		r.scope.budget = newBudget(a.Limits, r.res.Spent, outer.budget)
+		r.own.open(a.Limits, r.res.Spent, outer.budget)
 	} else {
 		limit := defaultParallel
 		if p, ok := r.scope.executor.(Parallel); ok {
 			limit = p.limit()
 		}
 		r.scope.slots = make(chan struct{}, limit)
-		r.scope.budget = newBudget(a.Limits, r.res.Spent, nil)
+		r.own.open(a.Limits, r.res.Spent, nil)
 	}
+	r.scope.budget = &r.own
 	return r, nil
 }
