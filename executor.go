@@ -17,11 +17,12 @@ type Task struct {
 	Key       Key        `json:"key"`
 	Index     int        `json:"index"` // the call's place among its step's open calls; Execution.Index repeats it
 	Call      ToolCall   `json:"call"`
-	Decisions []Decision `json:"decisions,omitzero"` // what was said of this call
+	Decisions []Decision `json:"decisions,omitzero"` // what was said of this call, and of those made inside of it
 	Values    Values     `json:"values,omitzero"`    // the run's, at the start of the step
 	Refuse    string     `json:"refuse,omitzero"`    // why the call must not run, for the model; "": it may
 	Attempt   int        `json:"attempt,omitzero"`   // how often the call was begun before
 	Question  *Waiting   `json:"question,omitzero"`  // what it waited for when the run was resumed; nil: nothing
+	Inside    []Waiting  `json:"inside,omitzero"`    // what calls made inside of it waited for when the run was resumed
 
 	scope *scope
 	lease *lease // nil: the call is waited for, however long it takes
