@@ -37,22 +37,28 @@ type Server struct {
 	done chan struct{} // closed when the process is gone
 }
 
-// absent is the error of a server that cannot be had on this machine.
-var absent = errors.New("absent")
+// ErrAbsent is in the tree of the error of a server that cannot be had on this machine.
+var ErrAbsent = errors.New("absent")
 
 // URL is the address of the server, as postgres://…. Where there is none to be had it says so in the test's output, and returns "": the test leaves out what needs it. A
 // server that is there and does not start fails the test.
 func (s *Server) URL(t testing.TB) string {
 	t.Helper()
-	s.once.Do(func() { s.err = s.start(s) })
-	if errors.Is(s.err, absent) {
-		t.Logf("LEFT OUT: %v", s.err)
+	url, err := s.Start()
+	if errors.Is(err, ErrAbsent) {
+		t.Logf("LEFT OUT: %v", err)
 		return ""
 	}
-	if s.err != nil {
-		t.Fatal(s.err)
+	if err != nil {
+		t.Fatal(err)
 	}
-	return s.url
+	return url
+}
+
+// Start is URL outside of a test. The error is ErrAbsent where there is no server to be had.
+func (s *Server) Start() (string, error) {
+	s.once.Do(func() { s.err = s.start(s) })
+	return s.url, s.err
 }
 
 // Stop ends the server, if it was started, and waits for it.
@@ -144,7 +150,7 @@ func Postgres() *Server {
 	return &Server{start: func(s *Server) error {
 		initdb, server := program("initdb"), program("postgres")
 		if initdb == "" || server == "" {
-			return fmt.Errorf("PostgreSQL is not installed (Debian: postgresql): %w", absent)
+			return fmt.Errorf("PostgreSQL is not installed (Debian: postgresql): %w", ErrAbsent)
 		}
 		var err error
 		if s.dir, err = os.MkdirTemp("", "pgtest"); err != nil {
@@ -198,10 +204,10 @@ func PGlite(dir string) *Server {
 		script := filepath.Join("node_modules", "@electric-sql", "pglite-socket", "dist", "scripts", "server.js")
 		node, err := exec.LookPath("node")
 		if err != nil {
-			return fmt.Errorf("PGlite needs node: %w", absent)
+			return fmt.Errorf("PGlite needs node: %w", ErrAbsent)
 		}
 		if _, err := os.Stat(filepath.Join(dir, script)); err != nil {
-			return fmt.Errorf("PGlite is not installed in %s (npm ci): %w", dir, absent)
+			return fmt.Errorf("PGlite is not installed in %s (npm ci): %w", dir, ErrAbsent)
 		}
 		port, err := freePort()
 		if err != nil {

@@ -118,7 +118,7 @@ func (db *DB) DeleteDocument(ctx context.Context, s store.Scope, id string) erro
 	return db.remove(ctx, "document "+id, "delete"+ofDocument, s.Tenant, s.User, s.Thread, id)
 }
 
-// chunkColumns are read by scanHit.
+// chunkColumns are read by scanHit, with one more: whether the chunk is another scope's.
 func (db *DB) chunkColumns() string {
 	return "t.n, d.id, t.place, t.heading, t.body, t.model, " + db.vectors.read() + ", d.title, d.source"
 }
@@ -126,7 +126,7 @@ func (db *DB) chunkColumns() string {
 func (db *DB) scanHit(r pgx.Rows) (n int64, h store.ChunkHit, err error) {
 	v := vectorField{kind: db.vectors}
 	fields := append([]any{&n, &h.Document, &h.Index, &h.Heading, &h.Text}, v.fields()...)
-	if err = r.Scan(append(fields, &h.Title, &h.Source)...); err != nil {
+	if err = r.Scan(append(fields, &h.Title, &h.Source, &h.Shared)...); err != nil {
 		return n, h, err
 	}
 	h.Vector, err = v.vector()
@@ -142,7 +142,7 @@ func (db *DB) Chunks(ctx context.Context, s store.Scope, id string, from, limit 
 		_, h, err := db.scanHit(r)
 		return h.Chunk, err
 	}
-	return list(ctx, db.pool, scan, "select "+db.chunkColumns()+` from chunks t join documents d on d.n = t.document
+	return list(ctx, db.pool, scan, "select "+db.chunkColumns()+`, false from chunks t join documents d on d.n = t.document
 		where d.tenant = $1 and d.userid = $2 and d.thread = $3 and d.id = $4 and t.place >= $5 order by t.place limit $6`, s.Tenant, s.User, s.Thread, id, from, rowsOf(limit))
 }
 
@@ -151,8 +151,8 @@ var chunks = searched{table: "chunks", id: "d.id || ' ' || to_char(t.place, 'FM0
 // SearchChunks finds chunks, the best first.
 func (db *DB) SearchChunks(ctx context.Context, s store.Scope, q store.Query) ([]store.ChunkHit, error) {
 	found, err := db.find(ctx, chunks, s, q)
-	return load(ctx, db, found, err, db.scanHit, func(h store.ChunkHit, score float64) store.ChunkHit {
+	return load(ctx, db, s, q, found, err, db.scanHit, func(h store.ChunkHit, score float64) store.ChunkHit {
 		h.Score = score
 		return h
-	}, "select "+db.chunkColumns()+" from chunks t join documents d on d.n = t.document where t.n = any($1)")
+	}, chunks.in("select "+db.chunkColumns()+", not (t.userid = $3 and ($4 = '' or t.thread = $4)) from chunks t join documents d on d.n = t.document where t.n = any($6) and WHOSE"))
 }

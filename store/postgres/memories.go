@@ -114,12 +114,13 @@ var memories = searched{table: "memories", id: "to_char(t.n, 'FM0000000000000000
 
 // SearchMemories finds memories, the best first.
 func (db *DB) SearchMemories(ctx context.Context, s store.Scope, q store.Query) ([]store.MemoryHit, error) {
+	q.Shared = false
 	found, err := db.find(ctx, memories, s, q)
-	return load(ctx, db, found, err, func(r pgx.Rows) (int64, store.MemoryHit, error) {
+	return load(ctx, db, s, q, found, err, func(r pgx.Rows) (int64, store.MemoryHit, error) {
 		n, m, err := db.scanFoundMemory(r)
 		return n, store.MemoryHit{Memory: m}, err
 	}, func(h store.MemoryHit, score float64) store.MemoryHit {
 		h.Score = score
 		return h
-	}, "select "+db.memoryColumns()+" from memories t where t.n = any($1)")
+	}, memories.in("select "+db.memoryColumns()+" from memories t where t.n = any($6) and WHOSE"))
 }

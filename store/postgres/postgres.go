@@ -8,6 +8,8 @@
 // is in no error. The tables are made in the schema pawl, or in the first of the address's search_path, so that they live beside others; two
 // processes that open a new database at once make them once.
 //
+// What a method has changed is as safe when it returns as the database's setting synchronous_commit says; by default it is on disk.
+//
 // Words are searched by PostgreSQL's own index, English ones by their stem, without regard to case and accents; Chinese, Japanese and Korean letter by
 // letter. What is found is ranked by BM25, as store/sqlite does. Of one text the words of the first 384 KiB are searched.
 //
@@ -36,7 +38,10 @@ type DB struct {
 	vectors vectorKind
 }
 
-var _ store.Store = (*DB)(nil)
+var (
+	_ store.Store   = (*DB)(nil)
+	_ store.Journal = (*DB)(nil)
+)
 
 // Options are what Open can be told. Nil and the zero value are the defaults.
 type Options struct {

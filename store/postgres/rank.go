@@ -30,11 +30,10 @@ type term struct {
 func (t term) most() float64 { return t.weight * (saturation + 1) }
 
 // counted are the terms that texts of the scope have, the rarest first, and the mean size of the texts.
-func (db *DB) counted(ctx context.Context, k searched, s store.Scope, terms []string) ([]term, float64, error) {
-	const inScope = " WORDS w where w.tenant = $1 and w.userid = $2 and ($3 = '' or w.thread = $3)"
+func (db *DB) counted(ctx context.Context, k searched, s store.Scope, q store.Query, terms []string) ([]term, float64, error) {
 	var total int
 	var mean float64
-	if err := db.pool.QueryRow(ctx, k.in("select count(*), coalesce(avg(size), 1)::float8 from"+inScope), s.Tenant, s.User, s.Thread).Scan(&total, &mean); err != nil {
+	if err := db.pool.QueryRow(ctx, k.in("select count(*), coalesce(avg(size), 1)::float8 from WORDS t where WHOSE"), seen(s, q.Shared)...).Scan(&total, &mean); err != nil {
 		return nil, 0, err
 	}
 	for i := range terms {
@@ -45,8 +44,8 @@ func (db *DB) counted(ctx context.Context, k searched, s store.Scope, terms []st
 		return t, err
 	}
 	all, err := list(ctx, db.pool, scan, k.in(`select q::text, array(select phraseto_tsquery('words', w)::text from unnest(string_to_array(text, ' ')) as w),
-		(select count(*) from`+inScope+` and w.words @@ ($4::tsquery && q))
-		from (select min(text) as text, phraseto_tsquery('words', text) as q from unnest($5::text[]) as text group by 2) x where numnode(q) > 0`), s.Tenant, s.User, s.Thread, quoted(mark(s)), terms)
+		(select count(*) from WORDS t where t.words @@ ($6::tsquery && q) and WHOSE)
+		from (select min(text) as text, phraseto_tsquery('words', text) as q from unnest($7::text[]) as text group by 2) x where numnode(q) > 0`), seen(s, q.Shared, marks(s, q.Shared), terms)...)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -64,23 +63,29 @@ func (db *DB) counted(ctx context.Context, k searched, s store.Scope, terms []st
 	return all, mean, nil
 }
 
-// quoted is a word as a query.
-func quoted(word string) string { return "'" + word + "'" }
+// marks is the query that the words of all texts in a scope fit, and few of others.
+func marks(s store.Scope, shared bool) string {
+	if shared {
+		return fmt.Sprintf("('%s' | '%s')", mark(s), mark(s.Shared()))
+	}
+	return "'" + mark(s) + "'"
+}
 
-// withWords returns the texts that have any of the terms, the best first, at most deep; the first want of them are those that a look at every text would find.
+// withWords returns the texts that have any of the terms, the best first, at most deep; the first of them, as many as the query wants, are those that a look at every text would find.
 // It looks at the texts with the rarest terms, and at those with more frequent ones too as long as one of them could be among the best: the terms that
 // are left have a bound to what they can add.
-func (db *DB) withWords(ctx context.Context, k searched, s store.Scope, words []string, want, deep int) ([]near, error) {
-	terms, mean, err := db.counted(ctx, k, s, words)
+func (db *DB) withWords(ctx context.Context, k searched, s store.Scope, q store.Query, words []string, deep int) ([]near, error) {
+	terms, mean, err := db.counted(ctx, k, s, q, words)
 	if err != nil || len(terms) == 0 {
 		return nil, err
 	}
+	want := q.Size()
 	through, looked, target := 0, 0, want
 	for {
 		for ; through < len(terms) && looked < target; through++ {
 			looked += terms[through].count
 		}
-		found, err := db.scored(ctx, k, s, terms, through, mean)
+		found, err := db.scored(ctx, k, s, q, terms, through, mean)
 		if err != nil {
 			return nil, err
 		}
@@ -97,18 +102,18 @@ func (db *DB) withWords(ctx context.Context, k searched, s store.Scope, words []
 }
 
 // scored are the texts with any of the first terms, scored by all of them. The distance is the score's negative: the nearest is the best.
-func (db *DB) scored(ctx context.Context, k searched, s store.Scope, terms []term, first int, mean float64) ([]near, error) {
-	var any, ranks []string
+func (db *DB) scored(ctx context.Context, k searched, s store.Scope, q store.Query, terms []term, through int, mean float64) ([]near, error) {
+	var first, ranks []string
 	for i, t := range terms {
-		if i < first {
-			any = append(any, "("+t.query+")")
+		if i < through {
+			first = append(first, "("+t.query+")")
 		}
 		ranks = append(ranks, t.rank())
 	}
 	// It is not prepared (QueryExecModeExec): the next one will be another.
+	match := marks(s, q.Shared) + " & (" + strings.Join(first, " | ") + ")"
 	rows, err := db.pool.Query(ctx, k.in(`select w.n, w.size, array[`+strings.Join(ranks, ", ")+`]::real[] from
-		(select n, size, words || ''::tsvector as words from WORDS where words @@ $4::tsquery and tenant = $1 and userid = $2 and ($3 = '' or thread = $3) offset 0) w`),
-		pgx.QueryExecModeExec, s.Tenant, s.User, s.Thread, quoted(mark(s))+" & ("+strings.Join(any, " | ")+")")
+		(select n, size, words || ''::tsvector as words from WORDS t where words @@ $6::tsquery and WHOSE offset 0) w`), append([]any{pgx.QueryExecModeExec}, seen(s, q.Shared, match)...)...)
 	if err != nil {
 		return nil, err
 	}

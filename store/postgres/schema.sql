@@ -92,6 +92,32 @@ create table artifacts (
 	unique (tenant, userid, thread, run, key)
 );
 
+create index artifacts_by_age on artifacts (tenant, userid, thread, n, size);
+
+create table journals (
+	n bigint generated always as identity primary key,
+	tenant text collate "C" not null, userid text collate "C" not null, thread text collate "C" not null, id text collate "C" not null,
+	agent text not null, task text not null, state text not null, summary text,
+	owner text collate "C" not null, fence bigint not null, until bigint not null,
+	records bigint not null, head text not null, created bigint not null, updated bigint not null,
+	unique (tenant, userid, thread, id)
+);
+create index journals_open on journals (updated) where state = 'open';
+
+-- A large body stands in bodies, by its digest, once a run.
+create table records (
+	journal bigint not null references journals (n) on delete cascade,
+	seq bigint not null, key text collate "C" not null, kind text not null, fence bigint not null, at bigint not null, elapsed bigint not null,
+	body text, digest text, hash text not null,
+	primary key (journal, seq), unique (journal, key)
+);
+
+create table bodies (
+	journal bigint not null references journals (n) on delete cascade,
+	digest text not null, body text not null,
+	primary key (journal, digest)
+);
+
 -- What is searched by words: a row for each row that is found by them, with the number of its words. A table of its own is narrow, which is what
 -- counting needs; the words stand outside of its rows.
 create table messages_words (

@@ -21,9 +21,21 @@ type searched struct {
 	also  string // a condition; may be ""
 }
 
+// inScope holds of the rows of t that a search sees. The second half is for what is shared, and the list of users is there for the index.
+const inScope = `t.tenant = $1 and t.userid = any($2) and (t.userid = $3 and ($4 = '' or t.thread = $4) or $5 and t.userid = '' and t.thread = '')`
+
+// seen are the arguments of inScope, and those that follow them, from $6 on.
+func seen(s store.Scope, shared bool, more ...any) []any {
+	users := []string{s.User}
+	if shared {
+		users = append(users, "")
+	}
+	return append([]any{s.Tenant, users, s.User, s.Thread, shared}, more...)
+}
+
 // in fills the parts of a query in.
 func (k searched) in(query string) string {
-	return strings.NewReplacer("WORDS", k.table+"_words", "TABLE", k.table, "FROM", k.from, "ALSO", k.also, "ID", k.id).Replace(query)
+	return strings.NewReplacer("WHOSE", inScope, "WORDS", k.table+"_words", "TABLE", k.table, "FROM", k.from, "ALSO", k.also, "ID", k.id).Replace(query)
 }
 
 // hit is a row that was found.
@@ -43,14 +55,14 @@ func (db *DB) find(ctx context.Context, k searched, s store.Scope, q store.Query
 	deep := max(50, 4*q.Size()) // what is a little down in both rankings may be first in the end
 	var lists [][]near
 	if terms := words.Terms(q.Text); len(terms) > 0 {
-		found, err := db.withWords(ctx, k, s, terms, q.Size(), deep)
+		found, err := db.withWords(ctx, k, s, q, terms, deep)
 		if err != nil {
 			return nil, err
 		}
 		lists = append(lists, found)
 	}
 	if q.Vector.Model != "" {
-		found, err := db.nearest(ctx, k, s, q.Vector, deep)
+		found, err := db.nearest(ctx, k, s, q, deep)
 		if err != nil {
 			return nil, err
 		}
@@ -99,9 +111,9 @@ func (db *DB) fused(ctx context.Context, k searched, lists [][]near, size int) (
 	return out, nil
 }
 
-// load reads what was found, in the order of the ranking. query has the numbers of the rows as its first parameter, and scan returns the number of
-// each.
-func load[T any](ctx context.Context, db *DB, found []hit, err error, scan func(pgx.Rows) (int64, T, error), hitOf func(T, float64) T, query string) ([]T, error) {
+// load reads what was found, in the order of the ranking. query is asked with the arguments of inScope, and the numbers of the rows as $6; scan returns the
+// number of each.
+func load[T any](ctx context.Context, db *DB, s store.Scope, q store.Query, found []hit, err error, scan func(pgx.Rows) (int64, T, error), hitOf func(T, float64) T, query string) ([]T, error) {
 	if err != nil || len(found) == 0 {
 		return []T{}, err
 	}
@@ -114,7 +126,7 @@ func load[T any](ctx context.Context, db *DB, found []hit, err error, scan func(
 		n, v, err := scan(r)
 		rows[n] = v
 		return n, err
-	}, query, numbers); err != nil {
+	}, query, seen(s, q.Shared, numbers)...); err != nil {
 		return nil, err
 	}
 	out := make([]T, 0, len(found))

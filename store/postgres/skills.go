@@ -162,14 +162,14 @@ var skills = searched{table: "skills", id: "t.name", also: "and t.newest"}
 
 // SearchSkills finds skills by their words, the best first.
 func (db *DB) SearchSkills(ctx context.Context, s store.Scope, q store.Query) ([]store.SkillHit, error) {
-	q.Vector = store.Vector{}
+	q.Vector, q.Shared = store.Vector{}, false
 	found, err := db.find(ctx, skills, s, q)
-	return load(ctx, db, found, err, func(r pgx.Rows) (int64, store.SkillHit, error) {
+	return load(ctx, db, s, q, found, err, func(r pgx.Rows) (int64, store.SkillHit, error) {
 		n, k, err := scanFoundSkill(r)
 		k.Text = ""
 		return n, store.SkillHit{Skill: k}, err
 	}, func(h store.SkillHit, score float64) store.SkillHit {
 		h.Score = score
 		return h
-	}, "select "+skillColumns+" from skills where n = any($1)")
+	}, skills.in("select "+skillColumns+" from skills t where n = any($6) and WHOSE"))
 }

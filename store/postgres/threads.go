@@ -154,13 +154,13 @@ var messages = searched{table: "messages", id: "t.thread || ' ' || to_char(t.seq
 
 // SearchMessages finds messages by their words.
 func (db *DB) SearchMessages(ctx context.Context, s store.Scope, q store.Query) ([]store.MessageHit, error) {
-	q.Vector = store.Vector{}
+	q.Vector, q.Shared = store.Vector{}, false
 	found, err := db.find(ctx, messages, s, q)
-	return load(ctx, db, found, err, func(r pgx.Rows) (int64, store.MessageHit, error) {
+	return load(ctx, db, s, q, found, err, func(r pgx.Rows) (int64, store.MessageHit, error) {
 		n, m, err := scanFoundMessage(r)
 		return n, store.MessageHit{Message: m}, err
 	}, func(h store.MessageHit, score float64) store.MessageHit {
 		h.Score = score
 		return h
-	}, "select "+messageColumns+" from messages where n = any($1)")
+	}, messages.in("select "+messageColumns+" from messages t where n = any($6) and WHOSE"))
 }

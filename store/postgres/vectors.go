@@ -194,17 +194,18 @@ type near struct {
 func nearer(a, b near) int { return cmp.Or(cmp.Compare(a.distance, b.distance), cmp.Compare(a.n, b.n)) }
 
 // ofVectors are the rows of a kind whose vectors can be compared with one.
-const ofVectors = " from TABLE t where t.tenant = $1 and t.userid = $2 and ($3 = '' or t.thread = $3) and t.model = $4 and t.dimensions = $5 ALSO"
+const ofVectors = " from TABLE t where WHOSE and t.model = $6 and t.dimensions = $7 ALSO"
 
-// nearest returns the rows whose vectors are nearest to v, the nearest first.
-func (db *DB) nearest(ctx context.Context, k searched, s store.Scope, v store.Vector, limit int) ([]near, error) {
-	args := []any{s.Tenant, s.User, s.Thread, v.Model, len(v.Values)}
+// nearest returns the rows whose vectors are nearest to that of q, the nearest first.
+func (db *DB) nearest(ctx context.Context, k searched, s store.Scope, q store.Query, limit int) ([]near, error) {
+	v := q.Vector
+	args := seen(s, q.Shared, v.Model, len(v.Values))
 	if db.vectors == asVector {
 		scan := func(r pgx.Rows) (x near, err error) {
 			err = r.Scan(&x.n, &x.distance)
 			return x, err
 		}
-		return list(ctx, db.pool, scan, k.in("select t.n, t.vector <=> $6::text::vector"+ofVectors+" order by 2, 1 limit $7"), append(args, db.vectors.keep(v), limit)...)
+		return list(ctx, db.pool, scan, k.in("select t.n, t.vector <=> $8::text::vector"+ofVectors+" order by 2, 1 limit $9"), append(args, db.vectors.keep(v), limit)...)
 	}
 	rows, err := db.pool.Query(ctx, k.in("select t.n, t.vector"+ofVectors), args...)
 	if err != nil {
