@@ -11,9 +11,10 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/provider"
+	"github.com/pawl-go/pawl/store"
 )
 
-// agentFlags is what run and chat share: the flags that make an agent, and those that keep its transcript.
+// agentFlags is what run, chat and schedules run share: the flags that make an agent.
 type agentFlags struct {
 	Model   string `placeholder:"PROVIDER:NAME" help:"The model: openai:gpt-5-mini (Responses), anthropic:claude-sonnet-4-5, gemini:NAME, openai-chat:NAME (Chat Completions, which most servers speak), or the name of a server: ollama:NAME, groq:NAME and so on; pawl models list has some."`
 	BaseURL string `name:"base-url" placeholder:"URL" help:"Where the provider's API is; usually ends in /v1. Default: the provider's variable (OPENAI_BASE_URL, ANTHROPIC_BASE_URL, GEMINI_BASE_URL), then its own address. The provider's key goes there only if it is the provider's own host, that of the variable, or this machine; for others there is --key-env."`
@@ -32,41 +33,45 @@ type agentFlags struct {
 	Catalog string `placeholder:"FILE" help:"A catalogue of models of your own in place of the one inside, with prices and what models can do. The form is that of pawl models list --json."`
 	Output  string `placeholder:"SCHEMA.json" help:"A JSON Schema that the answer must fit. An answer that does not is sent back to the model, twice at most."`
 	ruleFlags
+}
+
+// transcriptFlags keep a transcript in a file, and go on from one.
+type transcriptFlags struct {
 	Save     string `placeholder:"FILE" help:"Where to keep the result, transcript included, however the run ends. JSON."`
 	Messages string `placeholder:"FILE" help:"Go on from this: what --save wrote, or a JSON list of messages."`
 }
 
 // setup is an agent made from the flags, and what is to be let go of after its last run.
 type setup struct {
-	agent   *pawl.Agent
+	agent   *pawl.Agent // its Model is nil where none was named
 	tools   []*pawl.Tool
 	secrets *pawl.Redactor // hides them in all that is printed and saved
 	db      *database      // what is kept between runs
 	close   func()
 }
 
-// setup makes the agent. Everything that can be wrong with flags and files is found here, before anything is sent.
-func (f *agentFlags) setup(ctx context.Context, sys *system) (s *setup, err error) {
+// setup makes the agent of who sits at the command line. Everything that can be wrong with flags and files is found here, before anything is sent.
+func (f *agentFlags) setup(ctx context.Context, sys *system) (*setup, error) {
 	if f.Model == "" {
 		return nil, usage("--model openai:gpt-5-mini, --model anthropic:claude-sonnet-4-5, --model ollama:qwen3:4b, or --model openai-chat:NAME --base-url URL for a server of your own", "no model is named")
 	}
+	scope := f.scope()
+	return f.prepare(ctx, sys, &scope)
+}
+
+// prepare makes an agent whose tools act for scope; nil: for the scope of the context of each call.
+func (f *agentFlags) prepare(ctx context.Context, sys *system, scope *store.Scope) (s *setup, err error) {
 	key, err := keyFrom(f.KeyEnv, sys.env)
 	if err != nil {
 		return nil, err
 	}
-	known, err := catalogue("--catalog", f.Catalog)
-	if err != nil {
-		return nil, err
+	a := &pawl.Agent{Name: "pawl", Instructions: f.System}
+	if f.Model != "" {
+		if err := f.model(a, key, sys); err != nil {
+			return nil, err
+		}
 	}
-	model, err := provider.Open(f.Model, &provider.Options{BaseURL: f.BaseURL, Key: key, Catalog: known})
-	if err != nil {
-		return nil, &failure{statusUsage, err, "--model openai:gpt-5-mini, --model anthropic:claude-sonnet-4-5, --model ollama:qwen3:4b, and so on; pawl models list has more"}
-	}
-	var layers []pawl.Middleware
-	if model, layers, err = f.driven(model, known, sys); err != nil {
-		return nil, err
-	}
-	b, err := builtin(f.Tools, f.toolFlags, sys.env, true)
+	b, err := builtin(f.Tools, f.toolFlags, sys.env, true, scope)
 	if err != nil {
 		return nil, err
 	}
@@ -98,13 +103,13 @@ func (f *agentFlags) setup(ctx context.Context, sys *system) (s *setup, err erro
 		}
 		all = append(all, tools)
 	}
-	a := &pawl.Agent{Name: "pawl", Instructions: f.System, Model: model, Tools: all, Middleware: layers}
+	a.Tools = all
 	if f.Output != "" {
 		if a.Output, err = schemaFile(f.Output); err != nil {
 			return nil, err
 		}
 	}
-	if a.Limits, err = f.limits(model, f.Model); err != nil {
+	if a.Limits, err = f.limits(a.Model, f.Model); err != nil {
 		return nil, err
 	}
 	tools, err := pawl.Toolsets(all).Tools(ctx)
@@ -127,6 +132,20 @@ func (f *agentFlags) setup(ctx context.Context, sys *system) (s *setup, err erro
 		return nil, &failure{status: statusUsage, err: err, hint: "--allow-tool, --ask-tool and --deny-tool take names, patterns (file_*) and effects (effect:write)"}
 	}
 	return &setup{a, tools, secrets(sys.env, tools, append(hidden, key)...), b.db, b.close}, nil
+}
+
+// model gives the agent its model, with the driver around it.
+func (f *agentFlags) model(a *pawl.Agent, key string, sys *system) error {
+	known, err := catalogue("--catalog", f.Catalog)
+	if err != nil {
+		return err
+	}
+	model, err := provider.Open(f.Model, &provider.Options{BaseURL: f.BaseURL, Key: key, Catalog: known})
+	if err != nil {
+		return &failure{statusUsage, err, "--model openai:gpt-5-mini, --model anthropic:claude-sonnet-4-5, --model ollama:qwen3:4b, and so on; pawl models list has more"}
+	}
+	a.Model, a.Middleware, err = f.driven(model, known, sys)
+	return err
 }
 
 // toolChoice finds the choice: the flag, then a file's, then the environment, then auto; "" stands for not given. A name that no tool has is

@@ -20,6 +20,7 @@ type grammar struct {
 	Chat      chatCmd      `cmd:"" help:"Talk with an agent, line by line."`
 	Tools     toolsCmd     `cmd:"" help:"List, show and call the built-in tools."`
 	Knowledge knowledgeCmd `cmd:"" help:"Take documents in, and search them."`
+	Schedules schedulesCmd `cmd:"" help:"What is to be done later: list, show, run, delete."`
 	Models    modelsCmd    `cmd:"" help:"List what is known of models."`
 	Wire      wireCmd      `cmd:"" help:"Translate requests and replies to and from a provider's form."`
 	Hostile   hostileCmd   `cmd:"" help:"Play models that behave badly, to pawl or to any runtime."`
@@ -122,9 +123,9 @@ func misused(err error) error {
 	text := strings.TrimSuffix(err.Error(), ".")
 	switch {
 	case path == "pawl" && strings.HasPrefix(text, "expected one of"):
-		return usage("begin with: pawl demo; or see: pawl --help", "there is no command; there are demo, run, chat, tools, knowledge, models, wire, hostile, doctor, version")
+		return usage("begin with: pawl demo; or see: pawl --help", "there is no command; there are demo, run, chat, tools, knowledge, schedules, models, wire, hostile, doctor, version")
 	case path == "pawl" && strings.HasPrefix(text, "unexpected argument"):
-		return usage("there are demo, run, chat, tools, knowledge, models, wire, hostile, doctor, version; see: pawl --help", "%s", text)
+		return usage("there are demo, run, chat, tools, knowledge, schedules, models, wire, hostile, doctor, version; see: pawl --help", "%s", text)
 	case strings.HasPrefix(text, `expected "<`):
 		text = "an argument is missing: " + strings.ToUpper(strings.Trim(strings.TrimPrefix(text, "expected "), `"<>`))
 	}

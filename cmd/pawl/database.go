@@ -74,7 +74,7 @@ func (d *database) opened(create bool) (*sqlite.DB, error) {
 			}
 		}
 	} else if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-		return nil, usage("pawl knowledge add FILE makes it", "there is no database %s", path)
+		return nil, usage("pawl knowledge add FILE makes it, and so do runs with --tools remember, skill or schedule", "there is no database %s", path)
 	}
 	if d.db, err = sqlite.Open(path, nil); err != nil {
 		return nil, usage("--db takes a file of pawl's own, or one that is not there yet", "%v", err)

@@ -68,7 +68,8 @@ func familyNames() []string {
 type builtins struct {
 	flags toolFlags
 	env   func(string) string
-	now   bool // they are about to be used: what is missing is told at once, and not at the first call
+	scope *store.Scope // whom the tools act for; nil: the scope of the context of each call
+	now   bool         // they are about to be used: what is missing is told at once, and not at the first call
 
 	sets     []toolset
 	db       *database
@@ -76,9 +77,10 @@ type builtins struct {
 	closers  []io.Closer
 }
 
-// builtin makes the named sets, each once. Close them. What some of them are over is opened at the first call; with now, at once.
-func builtin(names []string, f toolFlags, env func(string) string, now bool) (_ *builtins, err error) {
-	b := &builtins{flags: f, env: env, now: now, db: &database{flags: f.storeFlags, env: env}, callable: new(pawl.Registry)}
+// builtin makes the named sets, each once, which act for scope; nil: for that of the context of each call. Close them. What some of them are over is opened at
+// the first call; with now, at once.
+func builtin(names []string, f toolFlags, env func(string) string, now bool, scope *store.Scope) (_ *builtins, err error) {
+	b := &builtins{flags: f, env: env, now: now, scope: scope, db: &database{flags: f.storeFlags, env: env}, callable: new(pawl.Registry)}
 	b.closers = append(b.closers, b.db)
 	defer func() {
 		if err != nil {
@@ -188,23 +190,23 @@ func (b *builtins) knowledge() (pawl.Toolset, error) {
 		}
 	}
 	return b.db.toolset(false, func(db store.Store) (pawl.Toolset, error) {
-		scope := b.db.flags.scope()
-		scope.Thread = b.db.thread
-		return knowledge.New(db, &knowledge.Options{Scope: &scope, Threads: db, Embedder: e, Shared: b.flags.Shared}), nil
+		scope := b.scope
+		if scope != nil { // the conversation that is under way is not searched
+			scope = &store.Scope{Tenant: scope.Tenant, User: scope.User, Thread: b.db.thread}
+		}
+		return knowledge.New(db, &knowledge.Options{Scope: scope, Threads: db, Embedder: e, Shared: b.flags.Shared}), nil
 	})
 }
 
 func (b *builtins) remember() (pawl.Toolset, error) {
-	scope := b.flags.scope()
 	return b.db.toolset(true, func(db store.Store) (pawl.Toolset, error) {
-		return remember.New(db, &remember.Options{Scope: &scope}), nil
+		return remember.New(db, &remember.Options{Scope: b.scope}), nil
 	})
 }
 
 func (b *builtins) skill() (pawl.Toolset, error) {
-	scope := b.flags.scope()
 	set, err := b.db.toolset(true, func(db store.Store) (pawl.Toolset, error) {
-		return skill.New(db, &skill.Options{Dirs: b.flags.Skills, Scope: &scope})
+		return skill.New(db, &skill.Options{Dirs: b.flags.Skills, Scope: b.scope})
 	})
 	if err != nil {
 		return nil, usage("--skills takes a folder that has a folder with a SKILL.md for each skill", "--skills: %s", strings.TrimPrefix(plain(err), "skill tools: "))
@@ -217,9 +219,8 @@ func (b *builtins) schedule() (pawl.Toolset, error) {
 	if err != nil {
 		return nil, err
 	}
-	scope := b.flags.scope()
 	return b.db.toolset(true, func(db store.Store) (pawl.Toolset, error) {
-		return schedule.New(db, &schedule.Options{Scope: &scope, Zone: zone, Tools: b.callable}), nil
+		return schedule.New(db, &schedule.Options{Scope: b.scope, Zone: zone, Tools: b.callable}), nil
 	})
 }
 

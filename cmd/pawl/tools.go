@@ -33,7 +33,8 @@ type shownTool struct {
 
 // builtinTools returns every built-in tool and those of the files, and what must be closed when no call runs any more. With show, none of them will be called.
 func builtinTools(ctx context.Context, sys *system, f toolFlags, o outsideFlags, show bool) ([]shownTool, *pawl.Registry, func(), error) {
-	b, err := builtin(familyNames(), f, sys.env, false)
+	scope := f.scope()
+	b, err := builtin(familyNames(), f, sys.env, false, &scope)
 	if err != nil {
 		return nil, nil, nil, err
 	}
