@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strconv"
 	"strings"
 
@@ -109,6 +110,15 @@ func parser(sys *system) (*kong.Kong, error) {
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true, WrapUpperBound: 100}))
 }
 
+// commandNames are the names of all commands.
+func commandNames() string {
+	var names []string
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[grammar]()) {
+		names = append(names, strings.ToLower(f.Name))
+	}
+	return strings.Join(names, ", ")
+}
+
 // misused words a mistake on the command line, and points to the help of the command that was meant.
 func misused(err error) error {
 	path := "pawl"
@@ -123,9 +133,9 @@ func misused(err error) error {
 	text := strings.TrimSuffix(err.Error(), ".")
 	switch {
 	case path == "pawl" && strings.HasPrefix(text, "expected one of"):
-		return usage("begin with: pawl demo; or see: pawl --help", "there is no command; there are demo, run, chat, tools, knowledge, schedules, models, wire, hostile, doctor, version")
+		return usage("begin with: pawl demo; or see: pawl --help", "there is no command; there are %s", commandNames())
 	case path == "pawl" && strings.HasPrefix(text, "unexpected argument"):
-		return usage("there are demo, run, chat, tools, knowledge, schedules, models, wire, hostile, doctor, version; see: pawl --help", "%s", text)
+		return usage("there are "+commandNames()+"; see: pawl --help", "%s", text)
 	case strings.HasPrefix(text, `expected "<`):
 		text = "an argument is missing: " + strings.ToUpper(strings.Trim(strings.TrimPrefix(text, "expected "), `"<>`))
 	}

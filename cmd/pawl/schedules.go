@@ -34,8 +34,7 @@ type schedulesListCmd struct {
 
 // Run lists the schedules of the user.
 func (c *schedulesListCmd) Run(sys *system) error {
-	d := &database{flags: c.storeFlags, env: sys.env}
-	db, err := d.open()
+	d, db, err := c.open(sys, false)
 	if err != nil {
 		return err
 	}
@@ -69,8 +68,7 @@ const timesShown = 10
 
 // Run shows one schedule.
 func (c *schedulesShowCmd) Run(sys *system) error {
-	d := &database{flags: c.storeFlags, env: sys.env}
-	db, err := d.open()
+	d, db, err := c.open(sys, false)
 	if err != nil {
 		return err
 	}
@@ -143,8 +141,7 @@ type schedulesDeleteCmd struct {
 
 // Run removes what it can, and tells of the first that is not there.
 func (c *schedulesDeleteCmd) Run(sys *system) error {
-	d := &database{flags: c.storeFlags, env: sys.env}
-	db, err := d.open()
+	d, db, err := c.open(sys, false)
 	if err != nil {
 		return err
 	}

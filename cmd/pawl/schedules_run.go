@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/policy"
 	"github.com/pawl-go/pawl/store"
 	"github.com/pawl-go/pawl/tools/schedule"
 )
@@ -38,14 +39,14 @@ func (c *schedulesRunCmd) Run(sys *system) error {
 	if err != nil {
 		return err
 	}
-	s, err := c.prepare(context.Background(), sys, nil)
+	s, err := c.prepare(context.Background(), sys, true)
 	if err != nil {
 		return err
 	}
 	defer s.close()
-	db, err := s.db.open()
+	db, err := s.db.Open()
 	if err != nil {
-		return err
+		return misconfigured(err)
 	}
 	r := &schedule.Runner{DB: db, Poll: c.Poll, Stop: stop, Report: func(err error) { tell(sys.err, err) }}
 	var done atomic.Int64
@@ -101,17 +102,16 @@ func (c *schedulesRunCmd) once(r *schedule.Runner, done *atomic.Int64) error {
 
 // work is what the flags let schedules do.
 func (c *schedulesRunCmd) work(s *setup, db store.Traces) *schedule.Work {
-	w := &schedule.Work{Tools: c.held(s.tools), Traces: db}
+	w := &schedule.Work{Tools: held(s.rules, s.tools), Traces: db}
 	if s.agent.Model != nil {
-		s.agent.Middleware = append(s.agent.Middleware, c.rules().Middleware())
+		s.agent.Middleware = append(s.agent.Middleware, s.rules.Middleware())
 		w.Agent = pawl.Redact(s.agent, s.secrets)
 	}
 	return w
 }
 
 // held are tools that the rules are asked about, where there is no run to ask them: what they do not let run is told.
-func (f *ruleFlags) held(tools []*pawl.Tool) pawl.Toolset {
-	rules := f.rules()
+func held(rules policy.Rules, tools []*pawl.Tool) pawl.Toolset {
 	var all pawl.Toolsets
 	for _, t := range tools {
 		h := t.Clone()
