@@ -86,9 +86,8 @@ var arrows = []arrow{
 	{from: "pawltest", to: []string{".", "script", "internal/sse"}, modules: []string{jsonModule}},
 
 	// joins things
-	{from: "config", to: []string{".", "provider/...", "policy", "react", "script", "tools/...", "mcp", "team", "store/..."},
+	{from: "config", to: []string{".", "sandbox", "provider/...", "policy", "react", "leak", "compile", "script", "tools/...", "mcp", "team", "store/...", "internal/nearest"},
 		modules: []string{"go.yaml.in/yaml/v3"}},
-	// As long as there is no config, the command joins what config will: providers, react, scripts and tools.
 	{from: "cmd/pawl/...", to: []string{".", "sandbox", "config", "server", "durable/temporal", "telemetry", "pawltest/...", "provider/...", "policy", "react", "leak", "compile", "script", "tools/...", "store", "store/sqlite", "internal/dialect"},
 		modules: []string{"github.com/alecthomas/kong", "golang.org/x/term", jsonModule}},
 	{from: "examples/...", to: []string{".", "provider/...", "policy", "react", "compile", "leak", "script", "tools/...", "mcp", "team", "pawltest"}},
