@@ -26,7 +26,7 @@ type runCmd struct {
 func (*runCmd) Help() string {
 	return `The answer goes to standard output, what happens on the way to standard error.
 
-Before a call that may change the world (file_write, file_delete) pawl asks, if there is a terminal to ask at. Elsewhere, and for tools of --passive, the call is pending: the open calls are printed, one JSON object a line, and the status is 3. Go on with what --save kept:
+Before a call that may change the world (file_write, file_edit, file_delete) pawl asks, if there is a terminal to ask at. Elsewhere, and for tools of --passive, the call is pending: the open calls are printed, one JSON object a line, and the status is 3. Go on with what --save kept:
 
     pawl run … --save run.json "task"
     pawl run … --messages run.json --save run.json --approve run/1/0
