@@ -47,6 +47,10 @@ var arrows = []arrow{
 	// what the adapters of all providers share
 	{from: "internal/wire", to: append([]string{"."}, helpers...)},
 
+	// what the tools of all families share
+	{from: "internal/toolrun", to: []string{"."}},
+	{from: "internal/tooltest", to: []string{".", "store/sqlite"}, modules: []string{schemaModule, "github.com/google/go-cmp"}},
+
 	// what checks the project itself
 	{from: "internal/archtest"},
 	{from: "internal/docgen"},
@@ -62,10 +66,10 @@ var arrows = []arrow{
 	{from: "policy", to: []string{".", "internal/nearest"}},
 	{from: "leak", to: append([]string{"."}, helpers...)},
 	{from: "script", to: []string{"."}},
-	{from: "tools/skill", to: []string{".", "store"}, modules: []string{"go.yaml.in/yaml/v3"}},
-	{from: "tools/schedule", to: []string{".", "store"}, modules: []string{"github.com/netresearch/go-cron"}},
-	{from: "tools/outside", to: append([]string{".", "sandbox", "store", "internal/netguard", "internal/webpage", "internal/document"}, helpers...), modules: []string{"go.yaml.in/yaml/v3"}},
-	{from: "tools/...", to: append([]string{".", "sandbox", "store", "internal/netguard", "internal/webpage", "internal/document"}, helpers...)},
+	{from: "tools/skill", to: []string{".", "store", "internal/toolrun"}, modules: []string{"go.yaml.in/yaml/v3"}},
+	{from: "tools/schedule", to: []string{".", "store", "internal/toolrun"}, modules: []string{"github.com/netresearch/go-cron"}},
+	{from: "tools/outside", to: append([]string{".", "internal/toolrun", "sandbox", "store", "internal/netguard", "internal/webpage", "internal/document"}, helpers...), modules: []string{"go.yaml.in/yaml/v3"}},
+	{from: "tools/...", to: append([]string{".", "internal/toolrun", "sandbox", "store", "internal/netguard", "internal/webpage", "internal/document"}, helpers...)},
 	{from: "sandbox", modules: []string{"golang.org/x/sys"}},
 	{from: "mcp", to: append([]string{".", "internal/netguard"}, helpers...), modules: []string{"github.com/modelcontextprotocol/go-sdk"}},
 	{from: "team", to: []string{"."}},
@@ -82,10 +86,9 @@ var arrows = []arrow{
 	{from: "pawltest", to: []string{".", "script", "internal/sse"}, modules: []string{jsonModule}},
 
 	// joins things
-	{from: "config", to: []string{".", "provider/...", "policy", "react", "script", "tools/...", "mcp", "team", "store/..."},
+	{from: "config", to: []string{".", "sandbox", "provider/...", "policy", "react", "leak", "compile", "script", "tools/...", "mcp", "team", "store/...", "internal/nearest"},
 		modules: []string{"go.yaml.in/yaml/v3"}},
-	// As long as there is no config, the command joins what config will: providers, react, scripts and tools.
-	{from: "cmd/pawl/...", to: []string{".", "sandbox", "config", "server", "durable/temporal", "telemetry", "pawltest/...", "provider/...", "policy", "react", "leak", "compile", "script", "tools/...", "store", "store/sqlite", "internal/dialect"},
+	{from: "cmd/pawl/...", to: []string{".", "sandbox", "config", "server", "durable/temporal", "telemetry", "pawltest/...", "provider/...", "policy", "react", "leak", "compile", "script", "tools/...", "store", "store/sqlite", "internal/dialect", "internal/nearest"},
 		modules: []string{"github.com/alecthomas/kong", "golang.org/x/term", jsonModule}},
 	{from: "examples/...", to: []string{".", "provider/...", "policy", "react", "compile", "leak", "script", "tools/...", "mcp", "team", "pawltest"}},
 }

@@ -10,6 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/tooltest"
+	"github.com/pawl-go/pawl/tools/file"
 	"pgregory.net/rapid"
 )
 
@@ -19,18 +21,18 @@ const secret = "the secret outside"
 func jail(t testing.TB) (dir, around string) {
 	around = t.TempDir()
 	dir = filepath.Join(around, "root")
-	must(t, os.MkdirAll(filepath.Join(dir, "a", "b"), 0o755))
-	must(t, os.MkdirAll(filepath.Join(around, "out"), 0o755))
-	must(t, os.WriteFile(filepath.Join(around, "f.txt"), []byte(secret), 0o644))
-	must(t, os.WriteFile(filepath.Join(around, "out", "f.txt"), []byte(secret), 0o644))
-	must(t, os.WriteFile(filepath.Join(dir, "f.txt"), []byte("inside"), 0o644))
-	must(t, os.WriteFile(filepath.Join(dir, "a", "f.txt"), []byte("inside"), 0o644))
+	tooltest.Must(t, os.MkdirAll(filepath.Join(dir, "a", "b"), 0o755))
+	tooltest.Must(t, os.MkdirAll(filepath.Join(around, "out"), 0o755))
+	tooltest.Must(t, os.WriteFile(filepath.Join(around, "f.txt"), []byte(secret), 0o644))
+	tooltest.Must(t, os.WriteFile(filepath.Join(around, "out", "f.txt"), []byte(secret), 0o644))
+	tooltest.Must(t, os.WriteFile(filepath.Join(dir, "f.txt"), []byte("inside"), 0o644))
+	tooltest.Must(t, os.WriteFile(filepath.Join(dir, "a", "f.txt"), []byte("inside"), 0o644))
 	for name, target := range map[string]string{
 		"up": "..", "abs": around, "absfile": filepath.Join(around, "f.txt"), "relfile": "../f.txt", "new": "../new.txt",
 		"same": "a", "a/up": "..", "a/upup": "../..", "a/b/upupup": "../../..", "chain": "a/upup/out", "dangling": "../out/new.txt",
 		"a/abs": filepath.Join(around, "out"), "loop": "loop", "a/root": filepath.Join("..", "..", "root"),
 	} {
-		must(t, os.Symlink(target, filepath.Join(dir, name)))
+		tooltest.Must(t, os.Symlink(target, filepath.Join(dir, name)))
 	}
 	return dir, around
 }
@@ -38,7 +40,7 @@ func jail(t testing.TB) (dir, around string) {
 // outside is everything around the root, by path, with its content.
 func outside(t testing.TB, around string) map[string]string {
 	all := map[string]string{}
-	must(t, filepath.WalkDir(around, func(path string, d fs.DirEntry, err error) error {
+	tooltest.Must(t, filepath.WalkDir(around, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || path == filepath.Join(around, "root") {
 			if d != nil && d.IsDir() && err == nil {
 				return filepath.SkipDir
@@ -63,6 +65,16 @@ var somePath = rapid.Custom(func(t *rapid.T) string {
 var ways = []string{"../f.txt", "a/../../f.txt", "./../out/f.txt", "up/f.txt", "up/out/f.txt", "abs/f.txt", "absfile", "relfile", "same/upup/f.txt",
 	"a/upup/f.txt", "a/b/upupup/f.txt", "a/b/../upup/f.txt", "chain/f.txt", "a/abs/f.txt", "a/up/up/f.txt", "same/up/abs/out/f.txt", "up/root/up/f.txt", "a/root/../f.txt"}
 
+// everyArgs are arguments by which any of the tools, told to, does something with path.
+func everyArgs(path string) string {
+	return `{"path":` + quote(path) + `,"content":"mine","edits":[{"old":"e","new":"mine","all":true}],"pattern":"."}`
+}
+
+// inOrder are the tools, those that delete last.
+func inOrder(set *file.Set) []*pawl.Tool {
+	return []*pawl.Tool{set.Read, set.List, set.Stat, set.Search, set.Edit, set.Write, set.Delete}
+}
+
 // Whatever path a call names, and whatever links there are, nothing outside is read, made, changed or deleted, and no text tells
 // where the root is.
 func TestNoPathEscapes(t *testing.T) {
@@ -72,9 +84,9 @@ func TestNoPathEscapes(t *testing.T) {
 		before := outside(t, around)
 		set := open(t, dir)
 		path := paths.Draw(rt, "path")
-		args, _ := json.Marshal(map[string]string{"path": path, "content": "mine"})
-		for _, tool := range []*pawl.Tool{set.Read, set.List, set.Stat, set.Write, set.Delete} {
-			res, err := tool.Run(t.Context(), pawl.ToolCall{Name: tool.Name, Args: args})
+		args := everyArgs(path)
+		for _, tool := range inOrder(set) {
+			res, err := tool.Run(t.Context(), pawl.ToolCall{Name: tool.Name, Args: json.RawMessage(args)})
 			if err != nil {
 				rt.Fatalf("%s %q: %v", tool.Name, path, err)
 			}
@@ -111,9 +123,9 @@ func FuzzPath(f *testing.F) {
 		dir, around := jail(t)
 		before := outside(t, around)
 		set := open(t, dir)
-		args, _ := json.Marshal(map[string]string{"path": path, "content": "mine"})
-		for _, tool := range []*pawl.Tool{set.Read, set.List, set.Stat, set.Write, set.Delete} {
-			if got := call(t, tool, string(args)); strings.Contains(got, secret) || got == "" {
+		args := everyArgs(path)
+		for _, tool := range inOrder(set) {
+			if got := tooltest.Call(t, tool, args); strings.Contains(got, secret) || got == "" {
 				t.Errorf("%s %q: %q", tool.Name, path, got)
 			}
 		}

@@ -16,6 +16,7 @@ import (
 	"strings"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/toolrun"
 )
 
 //go:embed write.md
@@ -35,7 +36,7 @@ func (s *Set) writeTool() *pawl.Tool {
 			`},"required":["path","bytes","sha256","created"],"additionalProperties":false}`),
 		Effect: pawl.Write,
 		Serial: serial,
-		Run:    run(s.write),
+		Run:    toolrun.Func(s.write),
 	}
 }
 
@@ -52,40 +53,54 @@ type writeData struct {
 	Created bool   `json:"created"`
 }
 
-// write puts the content into a new file beside the old one and renames it: a reader sees the old content or the new,
-// and a crash leaves one of them. The precondition holds against the other calls of this Set; against other programs it
-// holds up to the moment between check and rename.
 func (s *Set) write(ctx context.Context, a writeArgs) (pawl.ToolResult, error) {
-	name, err := clean(a.Path)
+	name, created, err := s.put(ctx, a.Path, a.Expect, func(w io.Writer) error {
+		_, err := io.WriteString(w, a.Content)
+		return err
+	})
 	if err != nil {
 		return pawl.ToolResult{}, err
 	}
-	if name == "." || strings.HasSuffix(a.Path, "/") {
-		return pawl.ToolResult{}, refuse("%q names a directory; give the path of a file", a.Path)
+	return toolrun.Result(fmt.Sprintf("Written %d bytes to %s", len(a.Content), name),
+		writeData{Path: name, Bytes: len(a.Content), SHA256: hexSum([]byte(a.Content)), Created: created})
+}
+
+// put writes a file by way of a new one beside it, which is then renamed: a reader sees the old content or the new, and a crash leaves one of
+// them. expect is the precondition of writeArgs; it holds against the other calls of this Set, and against other programs up to the moment between
+// check and rename. name is the path, cleaned.
+func (s *Set) put(ctx context.Context, asked string, expect *string, content func(io.Writer) error) (name string, created bool, err error) {
+	if name, err = clean(asked); err != nil {
+		return "", false, err
+	}
+	if name == "." || strings.HasSuffix(asked, "/") {
+		return "", false, toolrun.Refuse("%q names a directory; give the path of a file", asked)
 	}
 	target, err := s.target(name)
 	if err != nil {
-		return pawl.ToolResult{}, s.cannotMake(name, err)
+		return "", false, s.cannotMake(name, err)
 	}
 	if _, err := s.replaced(name, target); err != nil { // before directories are made
-		return pawl.ToolResult{}, err
+		return "", false, err
 	}
 	dir, _ := split(target)
 	if err := s.root.MkdirAll(dir, 0o755); err != nil {
-		return pawl.ToolResult{}, s.cannotMake(name, err)
+		return "", false, s.cannotMake(name, err)
 	}
 	temp := dir + "/.pawl-" + rand.Text() + ".tmp"
-	if err := s.create(temp, a.Content); err != nil {
-		return pawl.ToolResult{}, s.explain(name, err)
+	if err := s.create(temp, content); err != nil {
+		return "", false, s.explain(name, err)
 	}
-	created, err := s.place(ctx, name, temp, target, a.Expect)
+	created, err = s.place(ctx, name, temp, target, expect)
 	if err != nil {
 		s.root.Remove(temp)
-		return pawl.ToolResult{}, s.explain(name, err)
+		return "", false, s.explain(name, err)
 	}
-	sum := sha256.Sum256([]byte(a.Content))
-	return result(fmt.Sprintf("Written %d bytes to %s", len(a.Content), name),
-		writeData{Path: name, Bytes: len(a.Content), SHA256: hex.EncodeToString(sum[:]), Created: created})
+	return name, created, nil
+}
+
+func hexSum(b []byte) string {
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:])
 }
 
 // target returns what name stands for: itself, or where its symbolic links lead, so that a link is written through and not
@@ -107,14 +122,14 @@ func (s *Set) target(asked string) (string, error) {
 		if path.IsAbs(link) || !strings.ContainsRune(link, '/') && (link == "." || link == "..") || strings.HasSuffix(link, "/") {
 			_, err := s.root.Stat(name) // a link out, or to a directory: let os.Root say which
 			if err == nil {
-				err = refuse("%q is a symbolic link to a directory; give the path of a file", asked)
+				err = toolrun.Refuse("%q is a symbolic link to a directory; give the path of a file", asked)
 			}
 			return "", err
 		}
 		dir, _ := split(name)
 		name = dir + "/" + link // not cleaned: "a/../b" is not "b" where a is a link
 	}
-	return "", refuse("%q goes round in a circle of symbolic links", asked)
+	return "", toolrun.Refuse("%q goes round in a circle of symbolic links", asked)
 }
 
 // split cuts name before its last part, without cleaning it.
@@ -134,11 +149,11 @@ func (s *Set) replaced(name, target string) (fs.FileInfo, error) {
 	case err != nil:
 		return nil, s.cannotMake(name, err)
 	case info.IsDir():
-		return nil, refuse("%s is a directory; give the path of a file", shown(name))
+		return nil, toolrun.Refuse("%s is a directory; give the path of a file", shown(name))
 	case !info.Mode().IsRegular():
-		return nil, refuse("%s is a %s; only regular files can be written", shown(name), special(info.Mode()))
+		return nil, toolrun.Refuse("%s is a %s; only regular files can be written", shown(name), special(info.Mode()))
 	case info.Mode().Perm()&0o222 == 0:
-		return nil, refuse("permission denied: %s is read-only", shown(name)) // a rename would not ask
+		return nil, toolrun.Refuse("permission denied: %s is read-only", shown(name)) // a rename would not ask
 	}
 	return info, nil
 }
@@ -147,18 +162,18 @@ func (s *Set) replaced(name, target string) (fs.FileInfo, error) {
 func (s *Set) cannotMake(name string, err error) error {
 	for dir, _ := split(name); dir != "."; dir, _ = split(dir) {
 		if info, serr := s.root.Stat(dir); serr == nil && !info.IsDir() {
-			return refuse("%q cannot be written: %q is a file, not a directory", name, dir)
+			return toolrun.Refuse("%q cannot be written: %q is a file, not a directory", name, dir)
 		}
 	}
 	return s.explain(name, err)
 }
 
-func (s *Set) create(temp, content string) error {
+func (s *Set) create(temp string, content func(io.Writer) error) error {
 	f, err := s.root.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {
 		return err
 	}
-	_, err = io.WriteString(f, content)
+	err = content(f)
 	if serr := f.Sync(); err == nil {
 		err = serr // without it, a crash after the rename could leave an empty file
 	}
@@ -200,16 +215,16 @@ func (s *Set) check(ctx context.Context, name string, old fs.FileInfo, expect st
 	case expect == "" && old == nil:
 		return nil
 	case expect == "":
-		return refuse("not written: %q is there already (%d bytes); choose another path, or leave expect out to replace it", name, old.Size())
+		return toolrun.Refuse("not written: %q is there already (%d bytes); choose another path, or leave expect out to replace it", name, old.Size())
 	case old == nil:
-		return refuse("not written: expect names a content, but there is no file %q; with expect \"\" it is made", name)
+		return toolrun.Refuse("not written: expect names a content, but there is no file %q; with expect \"\" it is made", name)
 	}
 	sum, err := s.hash(ctx, name)
 	if err != nil {
 		return err
 	}
 	if !strings.EqualFold(sum, expect) {
-		return refuse("not written: %q has changed; its SHA-256 is %s, expect says %s. Read it again before you write", name, sum, strings.ToLower(expect))
+		return toolrun.Refuse("not written: %q has changed; its SHA-256 is %s, expect says %s. Read it again before you write", name, sum, strings.ToLower(expect))
 	}
 	return nil
 }
