@@ -14,6 +14,7 @@ import (
 	"github.com/pawl-go/pawl/tools/data"
 	"github.com/pawl-go/pawl/tools/file"
 	"github.com/pawl-go/pawl/tools/http"
+	"github.com/pawl-go/pawl/tools/plan"
 	"github.com/pawl-go/pawl/tools/search"
 )
 
@@ -31,16 +32,22 @@ type toolset struct {
 	tools pawl.Toolset
 }
 
-const setNames = "file, data, http, search, knowledge, shell"
+const setNames = "file, data, http, search, knowledge, shell, plan"
 
 // toolFlags say what the built-in tools may reach.
 type toolFlags struct {
 	Root      string   `default:"." placeholder:"DIR" help:"What the file tools see, and what shell commands may write. Default: the current directory."`
 	HTTPAllow []string `name:"http-allow" placeholder:"HOST" help:"What the http and search tools may reach beside public addresses: localhost:8080, *.example.com, 10.1.0.0/16."`
 	Sandbox   string   `enum:"strict,standard,none" default:"strict" placeholder:"LEVEL" help:"How shell commands are held: strict, standard or none; docs/security.md says what each stops, pawl doctor which can be had here. Default: strict."`
+	planFlags
 	storeFlags
 	embedFlags
 	sharedFlag
+}
+
+// planFlags say what the plans of the plan set can do.
+type planFlags struct {
+	DataFlow bool `name:"data-flow" help:"With the plan tool: steps can take values from steps before them. See docs/plans.md."`
 }
 
 // builtin makes the named sets, each once. Close them. What some of them are over is opened at the first call; with now, at once.
@@ -101,6 +108,8 @@ func builtin(names []string, f toolFlags, env func(string) string, now bool) (se
 				return nil, nil, err
 			}
 			sets = append(sets, toolset{name, run})
+		case "plan":
+			sets = append(sets, toolset{name, plan.New(&plan.Options{DataFlow: f.DataFlow})})
 		case "knowledge":
 			d := &database{flags: f.storeFlags, env: env}
 			closers = append(closers, d)
@@ -191,12 +200,13 @@ func firstSentence(s string, width int) string {
 
 type toolsShowCmd struct {
 	Name string `arg:"" help:"The tool."`
+	planFlags
 	outsideFlags
 }
 
 // Run shows one tool.
 func (c *toolsShowCmd) Run(sys *system) error {
-	all, _, closeSets, err := builtinTools(context.Background(), sys, toolFlags{Root: "."}, c.outsideFlags, true)
+	all, _, closeSets, err := builtinTools(context.Background(), sys, toolFlags{Root: ".", planFlags: c.planFlags}, c.outsideFlags, true)
 	if err != nil {
 		return err
 	}
