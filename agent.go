@@ -257,14 +257,15 @@ func (a *Agent) prepare(ctx context.Context, from *Result, msgs []Message, o run
 		r.scope.waits = outer.waits && outer.replays && r.scope.replays
 		r.decisions, r.waiting = o.inside.pipe.task.Decisions, o.inside.pipe.task.Inside
 		r.scope.within, r.inside = o.inside, o.inside
-		r.scope.budget = newBudget(a.Limits, r.res.Spent, outer.budget)
+		r.own.open(a.Limits, r.res.Spent, outer.budget)
 	} else {
 		limit := defaultParallel
 		if p, ok := r.scope.executor.(Parallel); ok {
 			limit = p.limit()
 		}
 		r.scope.slots = make(chan struct{}, limit)
-		r.scope.budget = newBudget(a.Limits, r.res.Spent, nil)
+		r.own.open(a.Limits, r.res.Spent, nil)
 	}
+	r.scope.budget = &r.own
 	return r, nil
 }

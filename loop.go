@@ -127,7 +127,7 @@ func (r *run) open(resp *Response) []Task {
 
 // task is the call at place among those of a reply.
 func (r *run) task(reply, place int, c ToolCall, s *scope) Task {
-	return Task{Agent: r.name, Run: r.key, Step: reply, Key: r.key + Key("/"+strconv.Itoa(reply)+"/"+strconv.Itoa(place)), Call: c,
+	return Task{Agent: r.name, Run: r.key, Step: reply, Key: r.key + "/" + Key(strconv.Itoa(reply)) + "/" + Key(strconv.Itoa(place)), Call: c,
 		Values: r.res.Values, scope: s}
 }
 

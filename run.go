@@ -22,6 +22,7 @@ type run struct {
 	model  Model  // inside its middleware
 	pricer Pricer // knows what a request costs; nil: nobody does
 	scope  scope
+	own    budget // scope's
 	res    *Result
 
 	replies   int // in the transcript
@@ -207,12 +208,12 @@ func (r *run) spend(s Spent) {
 
 // record keeps the step and tells of it.
 func (r *run) record(resp *Response, execs []Execution) {
-	s := Step{Request: r.asked, Response: resp, Executions: execs}
+	r.res.Steps = append(r.res.Steps, Step{Request: r.asked, Response: resp, Executions: execs})
 	r.asked = nil
-	r.res.Steps = append(r.res.Steps, s)
 	if r.sink == nil {
 		return
 	}
+	s := r.res.Steps[len(r.res.Steps)-1] // a copy: the Result is the caller's
 	outcomes := make([]Outcome, len(execs))
 	for i := range execs {
 		outcomes[i] = execs[i].Outcome

@@ -22,6 +22,7 @@ import (
 	"github.com/pawl-go/pawl/tools/knowledge"
 	"github.com/pawl-go/pawl/tools/plan"
 	"github.com/pawl-go/pawl/tools/remember"
+	"github.com/pawl-go/pawl/tools/schedule"
 	"github.com/pawl-go/pawl/tools/search"
 	"github.com/pawl-go/pawl/tools/shell"
 	"github.com/pawl-go/pawl/tools/skill"
@@ -50,8 +51,9 @@ func TestCLITools(t *testing.T) {
 	}
 }
 
-// everyTool returns all tools of the packages below tools, those that the command has no set for too.
-func everyTool(t *testing.T) map[string]*pawl.Tool {
+// everyTool returns all tools of the packages below tools, those that the command has no set for too. The store has a page about leave; allow is what
+// http_fetch reaches beside public addresses.
+func everyTool(t *testing.T, allow ...string) map[string]*pawl.Tool {
 	t.Helper()
 	root := t.TempDir()
 	if err := os.WriteFile(filepath.Join(root, "a.txt"), []byte("hello\n"), 0o600); err != nil {
@@ -68,7 +70,7 @@ func everyTool(t *testing.T) map[string]*pawl.Tool {
 	}
 	t.Cleanup(func() { db.Close() })
 	mine := &store.Scope{User: "alice"}
-	fetch, err := http.New(&http.Options{Methods: []string{"GET", "POST"}})
+	fetch, err := http.New(&http.Options{Methods: []string{"GET", "POST"}, Allow: allow})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,8 +86,12 @@ func everyTool(t *testing.T) map[string]*pawl.Tool {
 	if err != nil {
 		t.Fatal(err)
 	}
+	know := knowledge.New(db, &knowledge.Options{Scope: mine})
+	if _, err := know.Add(t.Context(), *mine, knowledge.Source{Name: "leave.md", Data: []byte("# Leave\n\nEverybody has twelve days.\n")}); err != nil {
+		t.Fatal(err)
+	}
 	all := map[string]*pawl.Tool{}
-	for _, set := range []pawl.Toolset{files, data.New(), plan.New(nil), fetch, find, run, remember.New(db, &remember.Options{Scope: mine}), skills, knowledge.New(db, &knowledge.Options{Scope: mine})} {
+	for _, set := range []pawl.Toolset{files, data.New(), plan.New(nil), fetch, find, run, remember.New(db, &remember.Options{Scope: mine}), skills, schedule.New(db, &schedule.Options{Scope: mine, Tools: find}), know} {
 		tools, err := set.Tools(t.Context())
 		if err != nil {
 			t.Fatal(err)
@@ -114,6 +120,8 @@ var good = map[string][]string{
 	"file_list":        {`{}`, `{"path":"d"}`},
 	"file_delete":      {`{"path":"a.txt"}`},
 	"file_stat":        {`{"path":"a.txt"}`},
+	"file_edit":        {`{"path":"a.txt","edits":[{"old":"a","new":""}]}`, `{"path":"a.txt","edits":[{"old":"a","new":"b","all":true},{"old":"c","new":"d"}],"expect":"` + strings.Repeat("0", 64) + `"}`},
+	"file_search":      {`{"pattern":"TODO"}`, `{"pattern":"a(b","literal":true,"path":"d","include":["*.go"],"exclude":["vendor/**"],"context":2,"limit":20}`, `{"include":["*.md"]}`},
 	"data_parse":       {`{"content":"a,b\n1,2"}`, `{"content":"[]","format":"json","limit":1000}`},
 	"data_filter":      {`{"records":[{"a":1}],"where":[{"column":"a","op":"==","value":1},{"column":"a","op":"in","value":[1,"x",null]}]}`, `{"records":[{"a":true}],"where":[{"column":"a","op":"!=","value":false}]}`},
 	"data_aggregate":   {`{"records":[{"a":1}],"metrics":[{"column":"a","op":"sum"}]}`, `{"records":[{"a":1}],"group_by":["a"],"metrics":[{"column":"a","op":"avg"}]}`},
@@ -130,6 +138,10 @@ var good = map[string][]string{
 	"skill_create":     {`{"name":"release-notes","description":"Writes them.","instructions":"Do it.","tags":["a"],"tools":["file_read"],"model":"openai:gpt-5-mini","references":["b"]}`},
 	"skill_update":     {`{"id":"release-notes","instructions":"Do it well.","tags":[]}`},
 	"knowledge_search": {`{"query":"days of leave"}`},
+	"schedule_create":  {`{"description":"Morning news","when":"daily 08:00","prompt":"What is new?"}`, `{"description":"Backup","when":"0 3 * * *","zone":"Europe/Oslo","misfire":"skip","tools":[{"tool":"web_search"}]}`},
+	"schedule_list":    {`{}`},
+	"schedule_update":  {`{"id":"s1","enabled":false}`, `{"description_query":"news","when":"weekdays 07:30"}`},
+	"schedule_delete":  {`{"id":"s1"}`, `{"description_query":"news"}`},
 }
 
 // bad are calls that cannot be carried out, and what the model is told of them: which field, what is wrong, what would be right.
@@ -148,6 +160,15 @@ var bad = []struct{ tool, args, want string }{
 	{"file_delete", `{"path":"gone"}`, "gone"},
 	{"file_stat", `{"path":7}`, "field path: expected string, got number 7"},
 	{"file_stat", `{"path":"gone"}`, "gone"},
+	{"file_edit", `{"path":"a.txt"}`, `missing required field "edits"`},
+	{"file_edit", `{"path":"a.txt","edits":[]}`, "edits"},
+	{"file_edit", `{"path":"a.txt","edits":[{"old":"hell","new":"heaven"},{"old":"heavenly","new":"x"}]}`, `edits[1]: "a.txt" has no text like old; nothing was changed. The nearest is in line 1: "heaveno"`},
+	{"file_edit", `{"path":"a.txt","edits":[{"old":"l","new":"x"}]}`, "old stands in \"a.txt\" 2 times (lines 1, 1); nothing was changed. Take in lines around it"},
+	{"file_edit", `{"path":"../a.txt","edits":[{"old":"l","new":"x"}]}`, ".."},
+	{"file_search", `{}`, "give pattern, what to look for in the files, or include"},
+	{"file_search", `{"pattern":"a(b"}`, `missing closing ) in "a(b"`},
+	{"file_search", `{"pattern":"a","path":"/etc"}`, "relative to the root"},
+	{"file_search", `{"include":["a[b"]}`, `include[0]: "a[b" is no glob: a [ is never closed`},
 	{"data_parse", `{"content":""}`, "content"},
 	{"data_parse", `{"content":"a","format":"xml"}`, `"csv", "json", "jsonl"`},
 	{"data_filter", `{"records":[{"a":1}],"where":[]}`, "where"},
@@ -188,6 +209,18 @@ var bad = []struct{ tool, args, want string }{
 	{"skill_update", `{"id":"gone","instructions":"x"}`, "gone"},
 	{"skill_update", `{"instructions":"x"}`, `missing required field "id"`},
 	{"knowledge_search", `{"query":""}`, "query"},
+	{"schedule_create", `{"when":"daily 08:00","prompt":"x"}`, `missing required field "description"`},
+	{"schedule_create", `{"description":"d","when":"some day","prompt":"x"}`, "some day"},
+	{"schedule_create", `{"description":"d","when":"daily 08:00"}`, "prompt"},
+	{"schedule_create", `{"description":"d","when":"daily 08:00","tools":[{"tool":"gone"}]}`, "gone"},
+	{"schedule_create", `{"description":"d","when":"daily 08:00","tools":[{"tool":"web_search","params":{"q":"x"}}]}`, `unknown field "q"`},
+	{"schedule_create", `{"description":"d","when":"daily 08:00","zone":"Mars/Olympus","prompt":"x"}`, "Mars/Olympus"},
+	{"schedule_list", `{"all":true}`, `unknown field "all"`},
+	{"schedule_list", `[]`, "object"},
+	{"schedule_update", `{"id":"gone","enabled":false}`, "schedule_list shows what there is"},
+	{"schedule_update", `{}`, "Say which one"},
+	{"schedule_delete", `{"id":"gone"}`, "schedule_list shows what there is"},
+	{"schedule_delete", `{"description_query":"*"}`, "one after another, by id"},
 	{"knowledge_search", `{"question":"x"}`, `unknown field "question"`},
 }
 

@@ -11,11 +11,8 @@ import (
 	"text/tabwriter"
 
 	"github.com/pawl-go/pawl"
-	"github.com/pawl-go/pawl/tools/data"
-	"github.com/pawl-go/pawl/tools/file"
-	"github.com/pawl-go/pawl/tools/http"
-	"github.com/pawl-go/pawl/tools/plan"
-	"github.com/pawl-go/pawl/tools/search"
+	"github.com/pawl-go/pawl/config"
+	"github.com/pawl-go/pawl/tools/outside"
 )
 
 // toolsCmd is about the built-in tools.
@@ -24,108 +21,6 @@ type toolsCmd struct {
 	Lint toolsLintCmd `cmd:"" help:"Report what providers do not take of the schemas in a file, and what makes tools hard to choose."`
 	Show toolsShowCmd `cmd:"" help:"Show one: what the model is told of it."`
 	Call toolsCallCmd `cmd:"" help:"Call one, as a model would: arguments are checked, the result is what a model would be told."`
-}
-
-// toolset is a family of built-in tools under the name --tools knows it by.
-type toolset struct {
-	name  string
-	tools pawl.Toolset
-}
-
-const setNames = "file, data, http, search, knowledge, shell, plan"
-
-// toolFlags say what the built-in tools may reach.
-type toolFlags struct {
-	Root      string   `default:"." placeholder:"DIR" help:"What the file tools see, and what shell commands may write. Default: the current directory."`
-	HTTPAllow []string `name:"http-allow" placeholder:"HOST" help:"What the http and search tools may reach beside public addresses: localhost:8080, *.example.com, 10.1.0.0/16."`
-	Sandbox   string   `enum:"strict,standard,none" default:"strict" placeholder:"LEVEL" help:"How shell commands are held: strict, standard or none; docs/security.md says what each stops, pawl doctor which can be had here. Default: strict."`
-	planFlags
-	storeFlags
-	embedFlags
-	sharedFlag
-}
-
-// planFlags say what the plans of the plan set can do.
-type planFlags struct {
-	DataFlow bool `name:"data-flow" help:"With the plan tool: steps can take values from steps before them. See docs/plans.md."`
-}
-
-// builtin makes the named sets, each once. Close them. What some of them are over is opened at the first call; with now, at once.
-func builtin(names []string, f toolFlags, env func(string) string, now bool) (sets []toolset, closeSets func(), err error) {
-	var closers []io.Closer
-	closeAll := func() {
-		for _, c := range closers {
-			c.Close()
-		}
-	}
-	defer func() {
-		if err != nil {
-			closeAll()
-		}
-	}()
-	seen := map[string]bool{}
-	for _, name := range names {
-		if name = strings.TrimSpace(name); name == "" || seen[name] {
-			continue
-		}
-		seen[name] = true
-		switch name {
-		case "file":
-			set, err := file.New(f.Root, nil)
-			if err != nil {
-				return nil, nil, usage("--root takes a directory that is there", "--root %s: %s", f.Root, cause(err))
-			}
-			closers = append(closers, set)
-			sets = append(sets, toolset{name, set})
-		case "data":
-			sets = append(sets, toolset{name, data.New()})
-		case "http":
-			fetch, err := http.New(&http.Options{Allow: f.HTTPAllow})
-			if err != nil {
-				return nil, nil, usage("", "--http-allow: %s", strings.TrimPrefix(err.Error(), "http tools: allow: "))
-			}
-			sets = append(sets, toolset{name, fetch})
-		case "search":
-			engine, err := search.Open(env) // without one each call says what is missing
-			if err != nil && now {
-				return nil, nil, usage("set one of BRAVE_API_KEY, TAVILY_API_KEY and SEARXNG_URL", "--tools search: no search service is set up")
-			}
-			ranks, err := f.embedder()
-			if err != nil {
-				return nil, nil, err
-			}
-			find, err := search.New(engine, &search.Options{Allow: f.HTTPAllow, Embedder: ranks})
-			if err != nil {
-				return nil, nil, usage("", "--http-allow: %s", strings.TrimPrefix(err.Error(), "search tools: allow: "))
-			}
-			sets = append(sets, toolset{name, find})
-		case "shell":
-			run, err := f.shell()
-			if err == nil && now {
-				err = f.enforceable()
-			}
-			if err != nil {
-				return nil, nil, err
-			}
-			sets = append(sets, toolset{name, run})
-		case "plan":
-			sets = append(sets, toolset{name, plan.New(&plan.Options{DataFlow: f.DataFlow})})
-		case "knowledge":
-			d := &database{flags: f.storeFlags, env: env}
-			closers = append(closers, d)
-			find, err := knowledgeTool(d, f.embedFlags, f.Shared)
-			if err == nil && now {
-				_, err = d.open()
-			}
-			if err != nil {
-				return nil, nil, err
-			}
-			sets = append(sets, toolset{name, find})
-		default:
-			return nil, nil, usage("there are: "+setNames, "--tools: no set of tools is named %q", name)
-		}
-	}
-	return sets, closeAll, nil
 }
 
 // shownTool is a tool as list --json prints it.
@@ -140,19 +35,23 @@ type shownTool struct {
 
 // builtinTools returns every built-in tool and those of the files, and what must be closed when no call runs any more. With show, none of them will be called.
 func builtinTools(ctx context.Context, sys *system, f toolFlags, o outsideFlags, show bool) ([]shownTool, *pawl.Registry, func(), error) {
-	sets, closeSets, err := builtin(strings.Split(setNames, ","), f, sys.env, false)
-	if err != nil {
-		return nil, nil, nil, err
+	a := new(config.Agent)
+	for _, name := range config.SetNames() {
+		a.Tools = append(a.Tools, config.Tool{Set: name})
 	}
-	others, _, err := o.sets(sys, f.HTTPAllow, show)
-	if err != nil {
-		closeSets()
-		return nil, nil, nil, err
+	f.over(a)
+	o.over(a)
+	options := &config.Options{Getenv: sys.env, Tell: sys.tell, Dry: true}
+	if o.AllowCommands || show {
+		options.Commands = outside.Exec
 	}
-	sets = append(sets, others...)
+	sets, _, closeSets, err := a.Toolsets(options)
+	if err != nil {
+		return nil, nil, nil, misconfigured(err)
+	}
 	all, registry := []shownTool{}, new(pawl.Registry)
 	for _, s := range sets {
-		tools, err := s.tools.Tools(ctx)
+		tools, err := s.Tools.Tools(ctx)
 		if err == nil {
 			err = registry.Add(tools...)
 		}
@@ -161,7 +60,7 @@ func builtinTools(ctx context.Context, sys *system, f toolFlags, o outsideFlags,
 			return nil, nil, nil, err
 		}
 		for _, t := range tools {
-			all = append(all, shownTool{s.name, t.Name, t.Description, t.Effect, t.Input, t.Output})
+			all = append(all, shownTool{s.Name, t.Name, t.Description, t.Effect, t.Input, t.Output})
 		}
 	}
 	return all, registry, closeSets, nil
@@ -174,7 +73,7 @@ type toolsListCmd struct {
 
 // Run lists the built-in tools.
 func (c *toolsListCmd) Run(sys *system) error {
-	all, _, closeSets, err := builtinTools(context.Background(), sys, toolFlags{Root: "."}, c.outsideFlags, true)
+	all, _, closeSets, err := builtinTools(context.Background(), sys, toolFlags{}, c.outsideFlags, true)
 	if err != nil {
 		return err
 	}
@@ -206,7 +105,7 @@ type toolsShowCmd struct {
 
 // Run shows one tool.
 func (c *toolsShowCmd) Run(sys *system) error {
-	all, _, closeSets, err := builtinTools(context.Background(), sys, toolFlags{Root: ".", planFlags: c.planFlags}, c.outsideFlags, true)
+	all, _, closeSets, err := builtinTools(context.Background(), sys, toolFlags{planFlags: c.planFlags}, c.outsideFlags, true)
 	if err != nil {
 		return err
 	}

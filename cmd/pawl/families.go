@@ -1,0 +1,43 @@
+package main
+
+import "github.com/pawl-go/pawl/config"
+
+// toolFlags say what the built-in tools may reach.
+type toolFlags struct {
+	Root      string   `placeholder:"DIR" help:"What the file tools see, and what shell commands may write. Default: the current directory."`
+	HTTPAllow []string `name:"http-allow" placeholder:"HOST" help:"What the http and search tools may reach beside public addresses: localhost:8080, *.example.com, 10.1.0.0/16."`
+	Sandbox   string   `enum:"strict,standard,none," default:"" placeholder:"LEVEL" help:"How shell commands are held: strict, standard or none; docs/security.md says what each stops, pawl doctor which can be had here. Default: strict."`
+	Skills    []string `sep:"none" placeholder:"DIR" help:"A folder of skills, each in a folder of its own with a SKILL.md. Models read them and cannot change them. May be given again."`
+	Zone      string   `placeholder:"ZONE" help:"The zone of schedules that name none, such as Europe/Oslo. Default: this machine's."`
+	planFlags
+	storeFlags
+	embedFlags
+	sharedFlag
+}
+
+// planFlags say what the plans of the plan set can do.
+type planFlags struct {
+	DataFlow bool `name:"data-flow" help:"With the plan tool: steps can take values from steps before them. See docs/plans.md."`
+}
+
+// over writes what the flags say over the agent.
+func (f *toolFlags) over(a *config.Agent) {
+	set(a, "root", &a.Root, f.Root)
+	set(a, "sandbox", &a.Sandbox, f.Sandbox)
+	set(a, "data_flow", &a.DataFlow, f.DataFlow)
+	if f.HTTPAllow != nil {
+		a.HTTPAllow = f.HTTPAllow
+		a.Override("http_allow")
+	}
+	if f.Skills != nil {
+		a.Skills = f.Skills
+		a.Override("skills")
+	}
+	set(a, "zone", &a.Zone, f.Zone)
+	set(a, "store.db", &a.Store.DB, f.DB)
+	set(a, "store.tenant", &a.Store.Tenant, f.Tenant)
+	set(a, "store.user", &a.Store.User, f.User)
+	set(a, "store.shared", &a.Store.Shared, f.Shared)
+	set(a, "embed.model", &a.Embed.Model, f.Embed)
+	set(a, "embed.base_url", &a.Embed.URL, f.EmbedURL)
+}
