@@ -23,6 +23,8 @@ type Options struct {
 	Getenv func(string) string // nil: os.Getenv
 	Tools  []pawl.Toolset      // offered after those of the agent
 	Dry    bool                // the agent will not run: nothing has to be set up on this machine, and no program is looked for
+	Bare   bool                // the agent may be without a model, for a program that may need its tools alone; then Built.Agent.Model is nil
+	ForAll bool                // it works for many: its tools act for the scope of each call's context (store.WithScope), not for that of Agent.Store
 	HTTP   http.RoundTripper   // carries the requests to providers; nil: the default
 
 	// Commands runs the programs of command tools. Nil: those that an agent's file speaks of run in a sandbox, as Agent.Sandbox says, and those
@@ -84,15 +86,10 @@ func (b *builder) build(ctx context.Context) (built *Built, err error) {
 	if b.known, err = ReadCatalog(a.relative("catalog", a.Catalog)); err != nil {
 		return nil, err
 	}
-	model, layers, err := b.models()
+	model, driven, layers, err := b.asked()
 	if err != nil {
 		return nil, err
 	}
-	driven, more, err := b.driven(model)
-	if err != nil {
-		return nil, err
-	}
-	layers = append(layers, more...)
 	named, db, closeSets, err := b.sets(ctx)
 	if err != nil {
 		return nil, err

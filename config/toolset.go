@@ -31,7 +31,7 @@ func (a *Agent) Toolsets(o *Options) (sets []Set, hidden []string, closeSets fun
 }
 
 func (b *builder) sets(ctx context.Context) (sets []Set, db *Database, closeSets func(), err error) {
-	ready, err := builtins(b.agent, b.env, !b.opts.Dry)
+	ready, err := builtins(b.agent, b.env, !b.opts.Dry, b.opts.ForAll)
 	if err != nil {
 		return nil, nil, nil, err
 	}
