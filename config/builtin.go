@@ -208,7 +208,7 @@ func (b *builtin) shell() (pawl.Toolset, error) {
 		return nil, b.noRoot(err)
 	}
 	if b.now { // a run whose every command would be refused is refused beforehand
-		if err := shell.Check(level); err != nil {
+		if err := sandbox.Check(level); err != nil {
 			return nil, finding(CodeUnavailable, "", "pawl doctor says what can be enforced; another sandbox level takes it, and docs/security.md says what is lost", "shell: %v", err)
 		}
 	}
