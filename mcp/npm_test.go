@@ -242,6 +242,7 @@ func newProxy(t *testing.T, to string) *lossy {
 			w.Header()[k] = v
 		}
 		w.WriteHeader(res.StatusCode)
+		w.(http.Flusher).Flush()
 		buf := make([]byte, 4096)
 		for {
 			n, err := res.Body.Read(buf)
