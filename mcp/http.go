@@ -194,7 +194,8 @@ func (w *whole) Close() error { return w.body.Close() }
 // handler gets tokens.
 func (a *OAuth) handler(o *Options, client *http.Client) (auth.OAuthHandler, error) {
 	var known *oauthex.ClientCredentials
-	if a.ClientID != "" {
+	document := strings.HasPrefix(a.ClientID, "https://")
+	if a.ClientID != "" && !document {
 		known = &oauthex.ClientCredentials{ClientID: a.ClientID}
 		if a.SecretEnv != "" {
 			secret := o.getenv(a.SecretEnv)
@@ -214,6 +215,9 @@ func (a *OAuth) handler(o *Options, client *http.Client) (auth.OAuthHandler, err
 		return nil, errors.New("a login needs redirect, the address that it leads back to")
 	}
 	c := &auth.AuthorizationCodeHandlerConfig{PreregisteredClient: known, RedirectURL: a.Redirect, Client: client}
+	if document {
+		c.ClientIDMetadataDocumentConfig = &auth.ClientIDMetadataDocumentConfig{URL: a.ClientID}
+	}
 	if known == nil {
 		c.DynamicClientRegistrationConfig = &auth.DynamicClientRegistrationConfig{Metadata: &oauthex.ClientRegistrationMetadata{
 			ClientName: "pawl", RedirectURIs: []string{a.Redirect}, TokenEndpointAuthMethod: "none"}}

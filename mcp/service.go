@@ -149,7 +149,7 @@ func (s *Service) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) e
 		return err
 	}
 	err = h.sdk.Run(ctx, &sdk.IOTransport{Reader: io.NopCloser(in), Writer: nopCloser{out}, MaxLineLength: maxBody})
-	if errors.Is(err, io.EOF) || ctx.Err() != nil {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrClosedPipe) || ctx.Err() != nil { // the client is gone
 		return nil
 	}
 	return err
