@@ -18,6 +18,8 @@ type grammar struct {
 	Demo      demoCmd      `cmd:"" help:"Watch an agent do a real task: no key, no network."`
 	Run       runCmd       `cmd:"" help:"Carry out one task."`
 	Chat      chatCmd      `cmd:"" help:"Talk with an agent, line by line."`
+	Check     checkCmd     `cmd:"" help:"Say what is wrong with an agent's file, and what it comes to."`
+	Init      initCmd      `cmd:"" help:"Write an agent's file to begin with."`
 	Tools     toolsCmd     `cmd:"" help:"List, show and call the built-in tools."`
 	Knowledge knowledgeCmd `cmd:"" help:"Take documents in, and search them."`
 	Models    modelsCmd    `cmd:"" help:"List what is known of models."`
@@ -122,9 +124,9 @@ func misused(err error) error {
 	text := strings.TrimSuffix(err.Error(), ".")
 	switch {
 	case path == "pawl" && strings.HasPrefix(text, "expected one of"):
-		return usage("begin with: pawl demo; or see: pawl --help", "there is no command; there are demo, run, chat, tools, knowledge, models, wire, hostile, doctor, version")
+		return usage("begin with: pawl demo; or see: pawl --help", "there is no command; there are demo, run, chat, check, init, tools, knowledge, models, wire, hostile, doctor, version")
 	case path == "pawl" && strings.HasPrefix(text, "unexpected argument"):
-		return usage("there are demo, run, chat, tools, knowledge, models, wire, hostile, doctor, version; see: pawl --help", "%s", text)
+		return usage("there are demo, run, chat, check, init, tools, knowledge, models, wire, hostile, doctor, version; see: pawl --help", "%s", text)
 	case strings.HasPrefix(text, `expected "<`):
 		text = "an argument is missing: " + strings.ToUpper(strings.Trim(strings.TrimPrefix(text, "expected "), `"<>`))
 	}
