@@ -23,10 +23,11 @@ type Options struct {
 	Getenv func(string) string // nil: os.Getenv
 	Tools  []pawl.Toolset      // offered after those of the agent
 	Dry    bool                // the agent will not run: nothing has to be set up on this machine, and no program is looked for
+	Bare   bool                // the agent may be without a model, for a program that may need its tools alone; then Built.Agent.Model is nil
+	ForAll bool                // it works for many: its tools act for the scope of each call's context (store.WithScope), not for that of Agent.Store
 	HTTP   http.RoundTripper   // carries the requests to providers; nil: the default
 
-	// Commands runs the programs of command tools. Nil: those that an agent's file speaks of run in a sandbox, as Agent.Sandbox says, and those
-	// of ToolFiles that no file names are refused.
+	// Commands runs the programs of command tools; outside.Exec does it with this user's rights. Nil: in a sandbox of the level of Agent.Sandbox.
 	Commands outside.Runner
 
 	Tell    func(text string)                    // hears what is worth knowing: which driver was taken, what was left out; nil: nobody
@@ -86,15 +87,10 @@ func (b *builder) build(ctx context.Context) (built *Built, err error) {
 	if b.known, err = ReadCatalog(a.relative("catalog", a.Catalog)); err != nil {
 		return nil, err
 	}
-	model, layers, err := b.models()
+	model, driven, layers, err := b.asked()
 	if err != nil {
 		return nil, err
 	}
-	driven, more, err := b.driven(model)
-	if err != nil {
-		return nil, err
-	}
-	layers = append(layers, more...)
 	named, db, closeSets, err := b.sets(ctx)
 	if err != nil {
 		return nil, err

@@ -63,6 +63,7 @@ type builtin struct {
 	agent *Agent
 	env   func(string) string
 	now   bool
+	scope *store.Scope // whom the tools act for; nil: the scope of each call's context
 
 	sets     []Set
 	db       *Database
@@ -70,10 +71,14 @@ type builtin struct {
 	closers  []io.Closer
 }
 
-// builtins opens the sets that the agent names, each once, in the order of families. Close them. Errors are *Finding.
-func builtins(a *Agent, env func(string) string, now bool) (_ *builtin, err error) {
+// builtins opens the sets that the agent names, each once, in the order of families, for one user or for all. Close them. Errors are *Finding.
+func builtins(a *Agent, env func(string) string, now, forAll bool) (_ *builtin, err error) {
 	b := &builtin{agent: a, env: env, now: now, db: NewDatabase(a.store(), env, false), callable: new(pawl.Registry)}
 	b.closers = append(b.closers, b.db)
+	if !forAll {
+		scope := a.Store.Scope()
+		b.scope = &scope
+	}
 	defer func() {
 		if err != nil {
 			b.close()
@@ -199,7 +204,7 @@ func (b *builtin) shell() (pawl.Toolset, error) {
 		return nil, b.noRoot(err)
 	}
 	if b.now { // a run whose every command would be refused is refused beforehand
-		if err := shell.Check(level); err != nil {
+		if err := sandbox.Check(level); err != nil {
 			return nil, finding(CodeUnavailable, "", "pawl doctor says what can be enforced; another sandbox level takes it, and docs/security.md says what is lost", "shell: %v", err)
 		}
 	}
@@ -217,27 +222,27 @@ func (b *builtin) knowledge() (pawl.Toolset, error) {
 		}
 	}
 	return b.db.toolset(false, func(db store.Store) (pawl.Toolset, error) {
-		scope := b.agent.Store.Scope()
-		scope.Thread = b.db.Thread
-		return knowledge.New(db, &knowledge.Options{Scope: &scope, Threads: db, Embedder: e, Shared: b.agent.Store.Shared}), nil
+		scope := b.scope
+		if scope != nil { // the conversation that is under way is not searched
+			scope = &store.Scope{Tenant: scope.Tenant, User: scope.User, Thread: b.db.Thread}
+		}
+		return knowledge.New(db, &knowledge.Options{Scope: scope, Threads: db, Embedder: e, Shared: b.agent.Store.Shared}), nil
 	})
 }
 
 func (b *builtin) remember() (pawl.Toolset, error) {
-	scope := b.agent.Store.Scope()
 	return b.db.toolset(true, func(db store.Store) (pawl.Toolset, error) {
-		return remember.New(db, &remember.Options{Scope: &scope}), nil
+		return remember.New(db, &remember.Options{Scope: b.scope}), nil
 	})
 }
 
 func (b *builtin) skill() (pawl.Toolset, error) {
-	scope := b.agent.Store.Scope()
 	dirs := slices.Clone(b.agent.Skills)
 	for i, d := range dirs {
 		dirs[i] = b.agent.relative("skills", d)
 	}
 	set, err := b.db.toolset(true, func(db store.Store) (pawl.Toolset, error) {
-		return skill.New(db, &skill.Options{Dirs: dirs, Scope: &scope})
+		return skill.New(db, &skill.Options{Dirs: dirs, Scope: b.scope})
 	})
 	if err != nil {
 		return nil, finding(CodeBadFile, "skills", "want a folder that has a folder with a SKILL.md for each skill", "%s", strings.TrimPrefix(plain(err), "skill tools: "))
@@ -250,9 +255,8 @@ func (b *builtin) schedule() (pawl.Toolset, error) {
 	if err != nil {
 		return nil, err
 	}
-	scope := b.agent.Store.Scope()
 	return b.db.toolset(true, func(db store.Store) (pawl.Toolset, error) {
-		return schedule.New(db, &schedule.Options{Scope: &scope, Zone: zone, Tools: b.callable}), nil
+		return schedule.New(db, &schedule.Options{Scope: b.scope, Zone: zone, Tools: b.callable}), nil
 	})
 }
 

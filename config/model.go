@@ -25,6 +25,18 @@ const scripted = "script:"
 const modelHint = "such as openai:gpt-5-mini, anthropic:claude-sonnet-4-5 or ollama:qwen3:4b; pawl models list has more"
 
 // models opens all of them: the first, and those to fall back to.
+// asked makes the model, and what is asked: the model behind its driver.
+func (b *builder) asked() (model, driven pawl.Model, layers []pawl.Middleware, err error) {
+	if len(b.agent.Model) == 0 && b.opts.Bare {
+		return nil, nil, nil, nil
+	}
+	if model, layers, err = b.models(); err != nil {
+		return nil, nil, nil, err
+	}
+	driven, more, err := b.driven(model)
+	return model, driven, append(layers, more...), err
+}
+
 func (b *builder) models() (pawl.Model, []pawl.Middleware, error) {
 	if len(b.agent.Model) == 0 {
 		return nil, nil, finding(CodeMissingKey, "model", modelHint, "no model is named")

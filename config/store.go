@@ -80,7 +80,7 @@ func (d *Database) opened(create bool) (*sqlite.DB, error) {
 			}
 		}
 	} else if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-		return nil, finding(CodeBadFile, "store.db", "pawl knowledge add FILE makes it", "there is no database %s", path)
+		return nil, finding(CodeBadFile, "store.db", "pawl knowledge add FILE makes it, and so do runs with the sets remember, skill or schedule", "there is no database %s", path)
 	}
 	if d.db, err = sqlite.Open(path, nil); err != nil {
 		return nil, finding(CodeBadFile, "store.db", "want a file of pawl's own, or one that is not there yet", "%v", err)

@@ -13,7 +13,7 @@ import (
 	"github.com/pawl-go/pawl/tools/outside"
 )
 
-// agentFlags is what run and chat share: the flags that make an agent, and those that keep its transcript.
+// agentFlags is what run, chat and schedules run share: the flags that make an agent.
 type agentFlags struct {
 	fileFlags
 	Model   string `placeholder:"PROVIDER:NAME" help:"The model: openai:gpt-5-mini (Responses), anthropic:claude-sonnet-4-5, gemini:NAME, openai-chat:NAME (Chat Completions, which most servers speak), or the name of a server: ollama:NAME, groq:NAME and so on; pawl models list has some."`
@@ -31,14 +31,18 @@ type agentFlags struct {
 	Catalog string `placeholder:"FILE" help:"A catalogue of models of your own in place of the one inside, with prices and what models can do. The form is that of pawl models list --json."`
 	Output  string `placeholder:"SCHEMA.json" help:"A JSON Schema that the answer must fit. An answer that does not is sent back to the model, twice at most."`
 	ruleFlags
+}
+
+// transcriptFlags keep a transcript in a file, and go on from one.
+type transcriptFlags struct {
 	Save     string `placeholder:"FILE" help:"Where to keep the result, transcript included, however the run ends. JSON."`
 	Messages string `placeholder:"FILE" help:"Go on from this: what --save wrote, or a JSON list of messages."`
 }
 
 // setup is an agent made from the flags and a file, and what is to be let go of after its last run.
 type setup struct {
-	agent   *pawl.Agent
-	model   string // its name
+	agent   *pawl.Agent // its Model is nil where none was named and none had to be
+	model   string      // its name
 	rules   policy.Rules
 	tools   []*pawl.Tool
 	secrets *pawl.Redactor   // hides them in all that is printed and saved
@@ -46,8 +50,14 @@ type setup struct {
 	close   func()
 }
 
-// setup makes the agent: that of a file, if there is one, with the flags over it. Everything that can be wrong with flags and files is found here, before anything is sent.
+// setup makes the agent of who sits at the command line: that of a file ("": none), with the flags over it. Everything that can be wrong with flags and files is found here,
+// before anything is sent.
 func (f *agentFlags) setup(ctx context.Context, sys *system, file string) (*setup, error) {
+	return f.prepare(ctx, sys, file, false)
+}
+
+// prepare makes the agent, of who sits at the command line or for all users: then a model need not be named, and tools act for the scope of each call's context.
+func (f *agentFlags) prepare(ctx context.Context, sys *system, file string, forAll bool) (*setup, error) {
 	a, err := f.read(file, sys)
 	if err != nil {
 		return nil, err
@@ -57,11 +67,16 @@ func (f *agentFlags) setup(ctx context.Context, sys *system, file string) (*setu
 	if err != nil {
 		return nil, err
 	}
+	o.Bare, o.ForAll = forAll, forAll
 	built, err := a.Build(ctx, o)
 	if err != nil {
 		return nil, misconfigured(err)
 	}
-	return &setup{built.Agent, a.Model[0].Name, a.Rules(), built.Tools, secrets(sys.env, built.Tools, built.Hidden...), built.DB, built.Close}, nil
+	name := ""
+	if len(a.Model) > 0 {
+		name = a.Model[0].Name
+	}
+	return &setup{built.Agent, name, a.Rules(), built.Tools, secrets(sys.env, built.Tools, built.Hidden...), built.DB, built.Close}, nil
 }
 
 // options are what the flags say that is no part of an agent.

@@ -275,15 +275,10 @@ func (c *knowledgeListCmd) Run(sys *system) error {
 		return err
 	}
 	defer d.Close()
-	all := []store.Document{}
-	for page := (store.Page{Limit: 1000}); ; page.After = all[len(all)-1].ID {
-		part, err := db.Documents(context.Background(), c.scope(), page)
-		if err != nil {
-			return err
-		}
-		if all = append(all, part...); len(part) < page.Limit {
-			break
-		}
+	all, err := everything(func(p store.Page) ([]store.Document, error) { return db.Documents(context.Background(), c.scope(), p) },
+		func(d store.Document) string { return d.ID })
+	if err != nil {
+		return err
 	}
 	if c.JSON {
 		return printJSON(sys.out, all)

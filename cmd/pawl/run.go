@@ -18,6 +18,7 @@ type runCmd struct {
 	File string `arg:"" optional:"" name:"FILE" help:"An agent's file, FILE.yaml: see docs/yaml.md. Flags stand over it. Without one, what stands here is the task."`
 	Task string `arg:"" optional:"" name:"TASK" help:"What to do; - reads it from standard input. Left out, --messages goes on as it stands."`
 	agentFlags
+	transcriptFlags
 	settleFlags
 	JSON bool `name:"json" help:"Print the events, one JSON object a line, and nothing else."`
 }
@@ -26,7 +27,7 @@ type runCmd struct {
 func (*runCmd) Help() string {
 	return `The answer goes to standard output, what happens on the way to standard error.
 
-Before a call that may change the world (file_write, file_delete) pawl asks, if there is a terminal to ask at. Elsewhere, and for tools of --passive, the call is pending: the open calls are printed, one JSON object a line, and the status is 3. Go on with what --save kept:
+Before a call that may change the world (file_write, file_edit, file_delete) pawl asks, if there is a terminal to ask at. Elsewhere, and for tools of --passive, the call is pending: the open calls are printed, one JSON object a line, and the status is 3. Go on with what --save kept:
 
     pawl run … --save run.json "task"
     pawl run … --messages run.json --save run.json --approve run/1/0
@@ -87,7 +88,7 @@ func (c *runCmd) Run(sys *system) error {
 	if saved != nil {
 		fmt.Fprintf(sys.err, "pawl: error: %s\n", visible(saved.Error()))
 	}
-	if end := c.ended(res, err); end != nil {
+	if end := c.ended(res, err, c.Save); end != nil {
 		return end
 	}
 	if saved != nil {
@@ -217,11 +218,11 @@ func printAnswer(sys *system, res *pawl.Result, told bool) error {
 	return err
 }
 
-// ended turns how the run stopped into the exit status and what there is to say about it.
-func (f *agentFlags) ended(res *pawl.Result, err error) error {
+// ended, for a run that was saved to a file ("": was not), turns how the run stopped into the exit status and what there is to say about it.
+func (f *agentFlags) ended(res *pawl.Result, err error, saved string) error {
 	open := openCalls(res)
-	goOn := "go on with: --messages " + f.Save
-	if f.Save == "" {
+	goOn := "go on with: --messages " + saved
+	if saved == "" {
 		goOn = "with --save FILE the run can be gone on with: --messages FILE"
 	}
 	switch res.Stop {
@@ -236,7 +237,7 @@ func (f *agentFlags) ended(res *pawl.Result, err error) error {
 		return &failure{statusLimit, fmt.Errorf("limit: %s", res.Cause), f.raise(res)}
 	case pawl.StopCancelled:
 		hint := ""
-		if f.Save != "" {
+		if saved != "" {
 			hint = goOn
 		}
 		return &failure{statusInterrupted, errors.New(res.Cause), hint}
