@@ -78,6 +78,7 @@ var arrows = []arrow{
 	{from: "store/postgres", to: []string{".", "store"}, modules: []string{"github.com/jackc/pgx/v5"}},
 	{from: "store/storetest", to: []string{".", "store"}},
 	{from: "durable", to: []string{".", "store"}},
+	{from: "durable/durabletest", to: []string{".", "store", "durable", "script"}, modules: []string{"github.com/google/go-cmp"}},
 	{from: "durable/temporal", to: []string{".", "store", "durable"}, modules: []string{"go.temporal.io/sdk", "go.temporal.io/api"}},
 	{from: "telemetry", to: []string{"."}, modules: []string{"go.opentelemetry.io/otel"}},
 	{from: "server", to: []string{".", "store"}},
