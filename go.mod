@@ -20,6 +20,7 @@ require (
 // only by tests
 require (
 	github.com/google/go-cmp v0.7.0
+	go.starlark.net v0.0.0-20260908191801-89a6a09411d5
 	github.com/rogpeppe/go-internal v1.16.0
 	go.uber.org/goleak v1.3.0
 	pgregory.net/rapid v1.3.0
