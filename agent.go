@@ -248,20 +248,24 @@ func (a *Agent) prepare(ctx context.Context, from *Result, msgs []Message, o run
 	if b, ok := r.scope.executor.(Beginner); ok && !o.whole && slices.ContainsFunc(tools, headStart) {
 		r.beginner = b
 	}
+	r.scope.replays = replays(r.scope.executor)
 	r.model, r.scope.layers, r.pricer = wrapped(a.Model, a.Middleware)
 	r.inbox = inboxOf(ctx)
 	if o.inside != nil {
 		outer := o.inside.pipe.task.scope
-		r.scope.slots, r.scope.depth, r.scope.waits = outer.slots, outer.depth+1, false
+		r.scope.slots, r.scope.depth = outer.slots, outer.depth+1
+		r.scope.waits = outer.waits && outer.replays && r.scope.replays
+		r.decisions, r.waiting = o.inside.pipe.task.Decisions, o.inside.pipe.task.Inside
 		r.scope.within, r.inside = o.inside, o.inside
-		r.scope.budget = newBudget(a.Limits, r.res.Spent, outer.budget)
+		r.own.open(a.Limits, r.res.Spent, outer.budget)
 	} else {
 		limit := defaultParallel
 		if p, ok := r.scope.executor.(Parallel); ok {
 			limit = p.limit()
 		}
 		r.scope.slots = make(chan struct{}, limit)
-		r.scope.budget = newBudget(a.Limits, r.res.Spent, nil)
+		r.own.open(a.Limits, r.res.Spent, nil)
 	}
+	r.scope.budget = &r.own
 	return r, nil
 }

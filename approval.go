@@ -77,6 +77,9 @@ func (p *pipe) approved(ctx context.Context, c ToolCall) (_ ToolCall, res ToolRe
 	w.Digest = digest(w, p.tool)
 	w.Expires = p.expires(w, within)
 	for _, d := range p.task.Decisions {
+		if d.Key != p.task.Key {
+			continue // it is for a call inside of this one
+		}
 		if c, res, done, used, err := p.decided(ctx, w, d); used {
 			return c, res, done, err
 		}
@@ -84,9 +87,14 @@ func (p *pipe) approved(ctx context.Context, c ToolCall) (_ ToolCall, res ToolRe
 	if !p.task.scope.waits {
 		return c, res, true, fail(OutcomeDenied, "Not run: %s needs an answer from outside, and a call made inside another call cannot wait for one here. Call it directly.", p.tool.Name)
 	}
-	p.x.Waiting = []Waiting{w}
-	return c, res, true, fail(w.Outcome, "It waits for an answer.") // an error, so that no middleware takes it for done
+	if p.x.Waiting = []Waiting{w}; w.Outcome == OutcomeUnknown {
+		return c, res, true, fail(w.Outcome, "It waits for an answer.")
+	}
+	return c, res, true, errWaits
 }
+
+// errWaits ends a call that waits: an error, so that no middleware takes it for done.
+var errWaits = fail(OutcomePending, "It waits for an answer.")
 
 // decided carries d out if it answers the question w. A decision that does not, or comes too late, is not used: the question stays.
 func (p *pipe) decided(ctx context.Context, w Waiting, d Decision) (c ToolCall, res ToolResult, done, used bool, err error) {

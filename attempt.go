@@ -123,7 +123,7 @@ func (p *pipe) interrupted(ctx context.Context, err error) error {
 	default:
 		f.text = "Interrupted" + p.mayHaveHappened()
 		// A call that composes would repeat the Writes inside it. An engine that records finds them done instead.
-		if p.tool.Effect == Write || p.inv.wrote.Load() {
+		if p.tool.Effect == Write || p.inv.wrote.Load() && !p.task.scope.replays {
 			f.outcome = OutcomeUnknown
 		}
 	}
@@ -155,7 +155,11 @@ func (p *pipe) run(ctx context.Context, c ToolCall) (res ToolResult, err error) 
 	}()
 	p.inv.busy.Store(true)
 	defer p.inv.busy.Store(false)
-	return p.tool.Run(ctx, c)
+	res, err = p.tool.Run(ctx, c)
+	if p.waitsInside() {
+		return ToolResult{}, errWaits
+	}
+	return res, err
 }
 
 // panicked keeps the panic for the record and its text, stack and paths from the model.

@@ -38,9 +38,9 @@ type use struct {
 	cost   float64
 }
 
-// newBudget returns the budget of a run inside outer, if that is not nil, which has spent from before.
-func newBudget(l Limits, spent Spent, outer *budget) *budget {
-	b := &budget{limits: l, outer: outer, used: use{spent.Usage.Total(), spent.Usage.Cost}}
+// open makes b the budget of a run inside outer, if that is not nil, which has spent from before.
+func (b *budget) open(l Limits, spent Spent, outer *budget) {
+	b.limits, b.outer, b.used = l, outer, use{spent.Usage.Total(), spent.Usage.Cost}
 	b.begun.Store(int64(spent.Calls))
 	if outer != nil {
 		b.ledger = outer.ledger
@@ -48,7 +48,6 @@ func newBudget(l Limits, spent Spent, outer *budget) *budget {
 	if b.ledger == nil && (l.Tokens > 0 || l.Cost > 0) {
 		b.ledger = &ledger{freed: make(chan struct{})}
 	}
-	return b
 }
 
 // take counts a call that begins.

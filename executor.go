@@ -17,11 +17,12 @@ type Task struct {
 	Key       Key        `json:"key"`
 	Index     int        `json:"index"` // the call's place among its step's open calls; Execution.Index repeats it
 	Call      ToolCall   `json:"call"`
-	Decisions []Decision `json:"decisions,omitzero"` // what was said of this call
+	Decisions []Decision `json:"decisions,omitzero"` // what was said of this call, and of those made inside of it
 	Values    Values     `json:"values,omitzero"`    // the run's, at the start of the step
 	Refuse    string     `json:"refuse,omitzero"`    // why the call must not run, for the model; "": it may
 	Attempt   int        `json:"attempt,omitzero"`   // how often the call was begun before
 	Question  *Waiting   `json:"question,omitzero"`  // what it waited for when the run was resumed; nil: nothing
+	Inside    []Waiting  `json:"inside,omitzero"`    // what calls made inside of it waited for when the run was resumed
 
 	scope *scope
 	lease *lease // nil: the call is waited for, however long it takes
@@ -128,18 +129,22 @@ func (p Parallel) inOrder(ctx context.Context, tasks []Task, yield func(Event) b
 // together carries out tasks on up to Limit goroutines. They have all ended when it returns, but for a tool that did not end when its
 // context did: after a grace period the step goes on without it.
 func (p Parallel) together(ctx context.Context, tasks []Task, yield func(Event) bool) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	b := batch{Parallel: p, ctx: ctx, cancel: cancel, tasks: tasks, turns: serialTurns(tasks)}
+	b := batch{Parallel: p, ctx: ctx, cancel: uncancelled, tasks: tasks}
+	quiet := tasks[0].scope != nil && tasks[0].scope.quiet
+	if !quiet || len(tasks) > 1 || tasks[0].begun != nil { // else nobody is there to cancel it for
+		b.ctx, b.cancel = context.WithCancelCause(ctx)
+		defer b.cancel(nil)
+	}
 	if b.leases = b.one[:]; len(tasks) > 1 {
 		b.leases = make([]lease, len(tasks))
+		b.turns = serialTurns(tasks)
 	}
 	for i := range b.leases {
 		b.leases[i].batch, b.leases[i].index = &b, i
 		tasks[i].lease = &b.leases[i]
 	}
 	b.left.Store(int64(len(tasks)))
-	if s := tasks[0].scope; s != nil && s.quiet {
+	if quiet {
 		b.quietly(yield)
 	} else {
 		b.aloud(yield)
@@ -193,7 +198,7 @@ func (b *batch) aloud(yield func(Event) bool) {
 
 // quietly carries out the tasks, and yields how they ended: nobody watches, so one wake-up does.
 func (b *batch) quietly(yield func(Event) bool) {
-	b.over, b.all = make(chan struct{}), make(chan struct{})
+	b.all = make(chan struct{})
 	if b.results = b.first[:]; len(b.tasks) > 1 {
 		b.results = make([]*Execution, len(b.tasks))
 	}
@@ -212,6 +217,7 @@ func (b *batch) quietly(yield func(Event) bool) {
 	case <-b.all:
 	case <-b.ctx.Done():
 		b.endEarly()
+		b.over = make(chan struct{})
 		go b.hurry()
 		<-b.all
 	}
@@ -223,6 +229,8 @@ func (b *batch) quietly(yield func(Event) bool) {
 }
 
 func unwatched(Event) {}
+
+func uncancelled(error) {}
 
 // end is called when the tasks have ended, or whoever ranges over the events has panicked.
 func (b *batch) end() {
@@ -242,7 +250,7 @@ func (b *batch) endEarly() {
 // batch is one step's tasks on their way.
 type batch struct {
 	Parallel
-	ctx    context.Context // of this batch alone; it ends with together
+	ctx    context.Context // it ends with together, where a call could run on
 	cancel context.CancelCauseFunc
 	tasks  []Task
 	leases []lease
@@ -298,6 +306,7 @@ func (b *batch) relieve() {
 // work carries out the tasks that nobody has taken, in order. With each it takes, it starts another worker for the next: short calls are
 // over before many were started.
 func (b *batch) work() {
+	deepen()
 	for i := int(b.next.Add(1)) - 1; i < len(b.tasks); i = int(b.next.Add(1)) - 1 {
 		if i+1 < len(b.tasks) {
 			b.start()
@@ -313,6 +322,17 @@ func (b *batch) work() {
 		}
 	}
 }
+
+// deepen makes the stack of a goroutine as large as a call needs, while there is little on it to move: it would grow in the middle of one, twice.
+//
+//go:noinline
+func deepen() {
+	var room [4 << 10]byte
+	hold(&room)
+}
+
+//go:noinline
+func hold(*[4 << 10]byte) {}
 
 // carryOut carries out task i, and reports whether the batch still waited for it.
 func (b *batch) carryOut(i int) (inTime bool) {

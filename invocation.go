@@ -29,6 +29,7 @@ type Invocation struct {
 	kept   bool
 	sealed bool
 	ends   *Execution // a call made inside that ends the run; nil: none
+	waits  []Waiting  // calls made inside that wait
 
 	emitting sync.Mutex
 	ended    bool
@@ -154,8 +155,11 @@ func (v *Invocation) close() {
 }
 
 // Do carries out calls of the run's tools inside this one, together, each through the whole pipeline, and returns their
-// executions in order. What fails is in them; the error is that of ctx, or says that calls are nested too deep. A call
-// that would have to wait for a person is refused where nothing can wait. A call that ends the run (Abort, Finish, FailFast) ends this one too,
+// executions in order. What fails is in them; the error is that of ctx, or says that calls are nested too deep.
+//
+// A call that would have to wait for a person is refused, unless the run's executor is a Replayer: then it waits, with it this one whatever the tool
+// makes of it, and once there is an answer the tool is run again from its beginning. It must make the same calls then, and finds what those that have ended
+// came to. Do returns an error that says so, and carries out no other. A call that ends the run (Abort, Finish, FailFast) ends this one too,
 // and with it the run, whatever the tool makes of it: Do returns an error that says so, and carries out no other.
 //
 // A tool that calls tools has the effect Compose, and fans out by one Do rather than by goroutines.
@@ -173,7 +177,7 @@ func (v *Invocation) Do(ctx context.Context, calls ...ToolCall) ([]Execution, er
 	inner := *t.scope
 	inner.depth++
 	inner.within = v
-	inner.waits = false
+	inner.waits = t.scope.waits && t.scope.replays
 	v.mu.Lock()
 	if v.sealed {
 		v.mu.Unlock()
@@ -182,6 +186,10 @@ func (v *Invocation) Do(ctx context.Context, calls ...ToolCall) ([]Execution, er
 	if v.ends != nil {
 		defer v.mu.Unlock()
 		return nil, v.ends.control()
+	}
+	if v.waits != nil {
+		v.mu.Unlock()
+		return nil, errWaits
 	}
 	first := v.inner
 	v.inner += len(calls)
@@ -194,6 +202,7 @@ func (v *Invocation) Do(ctx context.Context, calls ...ToolCall) ([]Execution, er
 			c.ID = "s" + strconv.Itoa(first+i)
 		}
 		tasks[i] = Task{Agent: t.Agent, Run: t.Run, Step: t.Step, Key: key, Index: i, Call: c, Values: values, scope: &inner}
+		tasks[i].goOn(t.Decisions, t.Inside)
 	}
 	out := make([]Execution, len(calls))
 	for e := range t.scope.executor.Execute(ctx, tasks) {
@@ -208,8 +217,16 @@ func (v *Invocation) Do(ctx context.Context, calls ...ToolCall) ([]Execution, er
 		if v.sealed {
 			break
 		}
-		v.spent.Calls += begunBeside(&out[i], nil)
-		v.spent.Add(out[i].Spent)
+		x := &out[i]
+		if inner.waits {
+			v.waits = append(v.waits, x.Waiting...)
+		}
+		if x.waitsInside() {
+			continue
+		}
+		v.spent.Calls += begunBeside(x, nil)
+		v.spent.Add(x.Spent)
+		t.scope.budget.replayed(x)
 		if len(out[i].Values) > 0 {
 			if v.set == nil {
 				v.set = Values{}
@@ -220,6 +237,12 @@ func (v *Invocation) Do(ctx context.Context, calls ...ToolCall) ([]Execution, er
 	if x := ending(out); x != nil && !v.sealed {
 		v.ends = x
 		return out, x.control()
+	}
+	if ctx.Err() == nil && v.waits != nil && !v.sealed {
+		return out, errWaits
+	}
+	if err := diverged(out); err != nil {
+		return out, err
 	}
 	return out, ctx.Err()
 }

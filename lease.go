@@ -109,7 +109,7 @@ func (l *lease) leave(why error) {
 	}
 	b := l.batch
 	p := &pipe{task: &b.tasks[l.index]}
-	p.x = Execution{Key: p.task.Key, Index: p.task.Index, Call: p.task.Call, Attempts: p.task.Attempt, Started: time.Now()}
+	p.x = Execution{Key: p.task.Key, Index: p.task.Index, Call: p.task.Call, Attempts: p.task.Attempt, Started: time.Now(), here: true}
 	err := notBegun(b.ctx)
 	if was := l.begun.Load(); was != nil {
 		inv := &was.pipe.inv

@@ -115,16 +115,9 @@ func (r *run) open(resp *Response) []Task {
 		t := r.task(r.replies, place, c, shared)
 		t.Index, t.Refuse = len(tasks), r.refusal(resp, c, place)
 		t.begun = r.ahead.take(&t)
-		for _, d := range r.decisions {
-			if d.Key == t.Key {
-				t.Decisions = append(t.Decisions, d)
-			}
-		}
-		if t.Refuse == "" && resp == nil && hidden(c.Args) && !slices.ContainsFunc(t.Decisions, func(d Decision) bool { return d.Result != nil }) {
+		t.goOn(r.decisions, r.waiting)
+		if t.Refuse == "" && resp == nil && hidden(c.Args) && !slices.ContainsFunc(t.Decisions, func(d Decision) bool { return d.Key == t.Key && d.Result != nil }) {
 			t.Refuse = "Not run: its arguments hold a secret that was not stored with them. Send it again, with all of its arguments."
-		}
-		if w := r.waitsFor(t.Key); w != nil {
-			t.Attempt, t.Question = w.Attempt, w
 		}
 		tasks = append(tasks, t)
 	}
@@ -134,7 +127,7 @@ func (r *run) open(resp *Response) []Task {
 
 // task is the call at place among those of a reply.
 func (r *run) task(reply, place int, c ToolCall, s *scope) Task {
-	return Task{Agent: r.name, Run: r.key, Step: reply, Key: r.key + Key("/"+strconv.Itoa(reply)+"/"+strconv.Itoa(place)), Call: c,
+	return Task{Agent: r.name, Run: r.key, Step: reply, Key: r.key + "/" + Key(strconv.Itoa(reply)) + "/" + Key(strconv.Itoa(place)), Call: c,
 		Values: r.res.Values, scope: s}
 }
 
@@ -166,10 +159,15 @@ func (r *run) observe(ctx context.Context, execs []Execution) (ended bool) {
 	results := make([]Part, 0, len(execs))
 	for i := range execs {
 		x := &execs[i]
+		if x.waitsInside() && !givenUp {
+			r.res.Pending = append(r.res.Pending, x.Waiting...)
+			continue
+		}
 		before := r.waitsFor(x.Key)
 		r.res.Values = merged(r.res.Values, x.Values)
 		r.spend(Spent{Calls: begunBeside(x, before)})
 		r.spend(x.Spent)
+		r.scope.budget.replayed(x)
 		switch {
 		case !x.Outcome.Settled() && givenUp:
 			x.giveUp()
@@ -177,9 +175,7 @@ func (r *run) observe(ctx context.Context, execs []Execution) (ended bool) {
 			r.res.Pending = append(r.res.Pending, x.Waiting...)
 			continue
 		case x.Outcome == OutcomeCancelled && ended && !givenUp:
-			if before != nil {
-				r.res.Pending = append(r.res.Pending, *before)
-			}
+			r.stillWaits(x.Key)
 			continue
 		}
 		if r.stall.see(x, r.replies) { // call_completed told what the tool gave

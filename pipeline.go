@@ -26,7 +26,7 @@ func (t *Task) do(ctx context.Context, emit func(Event)) *Execution {
 		return t.begun.follow(ctx, t, emit)
 	}
 	now := time.Now()
-	p := &pipe{task: t, emit: emit, started: now, x: Execution{Key: t.Key, Index: t.Index, Call: t.Call, Attempts: t.Attempt, Started: now}}
+	p := &pipe{task: t, emit: emit, started: now, x: Execution{Key: t.Key, Index: t.Index, Call: t.Call, Attempts: t.Attempt, Started: now, here: true}}
 	res, err := p.checked(ctx)
 	p.settle(ctx, res, err)
 	p.x.Ended = time.Now()

@@ -338,6 +338,10 @@ func (x *redaction) waiting(ws []Waiting) []Waiting {
 	ws = slices.Clone(ws)
 	for i := range ws {
 		ws[i].Call, ws[i].Why = x.call(ws[i].Call), x.text(ws[i].Why)
+		ws[i].Granted = slices.Clone(ws[i].Granted)
+		for j := range ws[i].Granted {
+			ws[i].Granted[j] = *x.decision(&ws[i].Granted[j], nil)
+		}
 	}
 	return ws
 }

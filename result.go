@@ -65,7 +65,8 @@ type Execution struct {
 	Started  time.Time  `json:"started,omitzero"` // when the pipeline took the call
 	Ended    time.Time  `json:"ended,omitzero"`
 
-	err error // what the tool returned, for errors.Is within the process
+	err  error // what the tool returned, for errors.Is within the process
+	here bool  // it went through this process' pipeline, which has counted it in the budget
 }
 
 // begunBeside is 1 for a call that was begun since it waited for before; nil: since ever. Those count as carried out.
@@ -76,10 +77,19 @@ func begunBeside(x *Execution, before *Waiting) int {
 	return 1
 }
 
+// waitsInside reports whether the call waits for calls that were made inside of it. What it spent and set is counted when it has ended: it is
+// carried out again for that, and finds what was done.
+func (x *Execution) waitsInside() bool {
+	return len(x.Waiting) > 0 && x.Waiting[0].Key != x.Key
+}
+
 // giveUp answers a call that waits, because nobody will.
 func (x *Execution) giveUp() {
 	text := "Not run: the run was cancelled."
-	if x.Outcome == OutcomeUnknown {
+	switch {
+	case x.waitsInside():
+		text = "Cancelled while calls made inside of it waited. What it does may have happened in part."
+	case x.Outcome == OutcomeUnknown:
 		text = "Cancelled. It was begun and interrupted: what it does may have happened."
 	}
 	id, key := x.Call.ID, x.Key
@@ -97,6 +107,10 @@ type Waiting struct {
 	Why     string    `json:"why,omitzero"`     // for the person who decides
 	Passive bool      `json:"passive,omitzero"` // only a result answers it: there is nothing to run
 	Expires time.Time `json:"expires,omitzero"` // after that a yes comes too late, and the question is asked anew; zero: never
+
+	// Granted has the decisions by which the calls around this one were let run, the innermost first, where it was made inside others. They hold
+	// when the run is resumed, so nobody is asked for those again.
+	Granted []Decision `json:"granted,omitzero"`
 }
 
 // Approve returns the decision that lets the call run.

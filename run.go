@@ -22,6 +22,7 @@ type run struct {
 	model  Model  // inside its middleware
 	pricer Pricer // knows what a request costs; nil: nobody does
 	scope  scope
+	own    budget // scope's
 	res    *Result
 
 	replies   int // in the transcript
@@ -80,21 +81,22 @@ func (r *run) take(from *Result, msgs []Message) error {
 		}
 		n++
 	}
+	for _, m := range in.msgs {
+		if m.Role == RoleAssistant {
+			r.replies++
+		}
+	}
 	if len(in.then) > held {
+		keys := r.openKeys(&in)
 		for _, w := range r.waiting {
 			decided := slices.ContainsFunc(in.decisions, func(d Decision) bool { return d.Key == w.Key })
-			if hasCall(in.open, w.Call.ID) && !decided {
+			if isOfAny(w.Key, keys) && !decided {
 				return fmt.Errorf("call %s (%s) still waits; answer or deny it before a new message", w.Call.ID, w.Call.Name)
 			}
 		}
 	}
 	if len(in.msgs)+len(in.then) == 0 {
 		return errors.New("there is no message to answer")
-	}
-	for _, m := range in.msgs {
-		if m.Role == RoleAssistant {
-			r.replies++
-		}
 	}
 	if last := len(in.msgs) - 1; len(in.then) == 0 && in.msgs[last].Role == RoleAssistant && len(in.open) == 0 {
 		if i := lastOf(msgs, RoleAssistant); i >= 0 {
@@ -120,23 +122,34 @@ func (r *run) answerable(in *intake) error {
 	if len(in.decisions) == 0 {
 		return nil
 	}
-	var keys []string
-	if len(in.open) > 0 {
-		for place, c := range in.msgs[in.at].Calls() {
-			if hasCall(in.open, c.ID) {
-				keys = append(keys, string(r.replyKey())+"/"+strconv.Itoa(place))
-			}
-		}
-	}
+	keys := r.openKeys(in)
 	for i, d := range in.decisions {
 		if slices.ContainsFunc(in.decisions[:i], func(o Decision) bool { return o.Key == d.Key && o.Digest == d.Digest }) {
 			return fmt.Errorf("there are two decisions for %q; a call is decided on once", d.Key)
 		}
-		if !slices.ContainsFunc(keys, func(k string) bool { return string(d.Key) == k || strings.HasPrefix(string(d.Key), k+"/") }) {
-			return fmt.Errorf("the decision for %q answers no open call; open: %s", d.Key, cmp.Or(strings.Join(keys, ", "), "none"))
+		if !isOfAny(d.Key, keys) {
+			return fmt.Errorf("the decision for %q answers no open call; open: %s", d.Key, cmp.Or(strings.ReplaceAll(strings.Trim(fmt.Sprint(keys), "[]"), " ", ", "), "none"))
 		}
 	}
 	return nil
+}
+
+// openKeys returns the keys of the open calls.
+func (r *run) openKeys(in *intake) (keys []Key) {
+	if len(in.open) == 0 {
+		return nil
+	}
+	for place, c := range in.msgs[in.at].Calls() {
+		if hasCall(in.open, c.ID) {
+			keys = append(keys, r.replyKey()+Key("/"+strconv.Itoa(place)))
+		}
+	}
+	return keys
+}
+
+// isOfAny reports whether key is of one of the calls at keys, or of one inside of it.
+func isOfAny(key Key, keys []Key) bool {
+	return slices.ContainsFunc(keys, func(k Key) bool { return inOrUnder(key, k) })
 }
 
 // waitsFor returns what the call at key waited for when the run was resumed; nil: nothing.
@@ -152,8 +165,15 @@ func (r *run) waitsFor(key Key) *Waiting {
 // stillWait notes that none of tasks was carried out.
 func (r *run) stillWait(tasks []Task) {
 	for i := range tasks {
-		if w := r.waitsFor(tasks[i].Key); w != nil {
-			r.res.Pending = append(r.res.Pending, *w)
+		r.stillWaits(tasks[i].Key)
+	}
+}
+
+// stillWaits notes that the call at key, and those inside of it, wait for what they waited for before.
+func (r *run) stillWaits(key Key) {
+	for _, w := range r.waiting {
+		if inOrUnder(w.Key, key) {
+			r.res.Pending = append(r.res.Pending, w)
 		}
 	}
 }
@@ -188,12 +208,12 @@ func (r *run) spend(s Spent) {
 
 // record keeps the step and tells of it.
 func (r *run) record(resp *Response, execs []Execution) {
-	s := Step{Request: r.asked, Response: resp, Executions: execs}
+	r.res.Steps = append(r.res.Steps, Step{Request: r.asked, Response: resp, Executions: execs})
 	r.asked = nil
-	r.res.Steps = append(r.res.Steps, s)
 	if r.sink == nil {
 		return
 	}
+	s := r.res.Steps[len(r.res.Steps)-1] // a copy: the Result is the caller's
 	outcomes := make([]Outcome, len(execs))
 	for i := range execs {
 		outcomes[i] = execs[i].Outcome

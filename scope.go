@@ -15,6 +15,7 @@ type scope struct {
 	depth    int         // of calls inside calls
 	within   *Invocation // the call that these calls are made in; nil: none
 	waits    bool        // whether a call may pend here
+	replays  bool        // whether a call that is carried out again finds what those inside of it came to
 	whole    bool        // whether replies are asked for whole
 	shelf    *shelf      // where what is too large for the model is kept; nil: nowhere
 }

@@ -27,7 +27,9 @@ func (p *pipe) settle(ctx context.Context, res ToolResult, err error) {
 	x.err = err
 	switch {
 	case len(x.Waiting) > 0:
-		x.Outcome = x.Waiting[0].Outcome
+		if x.Outcome = x.Waiting[0].Outcome; x.waitsInside() {
+			x.Outcome = OutcomePending // what happened is known: it can be carried out again
+		}
 		return
 	case err != nil:
 		if res = p.failed(err); len(x.Waiting) > 0 {

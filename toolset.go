@@ -21,22 +21,42 @@ type Toolsets []Toolset
 
 // Tools returns the tools of all sets in order. Two tools of one name are an error that names it.
 func (s Toolsets) Tools(ctx context.Context) ([]*Tool, error) {
-	var all []*Tool
-	seen := map[string]bool{}
+	all := make([]*Tool, 0, len(s))
 	for _, set := range s {
+		if t, ok := set.(*Tool); ok {
+			all = append(all, t)
+			continue
+		}
 		tools, err := set.Tools(ctx)
 		if err != nil {
 			return nil, err
 		}
-		for _, t := range tools {
-			if seen[t.Name] {
-				return nil, fmt.Errorf("two tools are named %q; rename one, or put a Prefix around its toolset", t.Name)
-			}
-			seen[t.Name] = true
-			all = append(all, t)
-		}
+		all = append(all, tools...)
+	}
+	if t := twice(all); t != nil {
+		return nil, fmt.Errorf("two tools are named %q; rename one, or put a Prefix around its toolset", t.Name)
 	}
 	return all, nil
+}
+
+// twice returns a tool whose name another one before it has; nil: none does.
+func twice(tools []*Tool) *Tool {
+	if len(tools) <= 16 { // few are compared faster than noted
+		for i, t := range tools {
+			if find(tools[:i], t.Name) != nil {
+				return t
+			}
+		}
+		return nil
+	}
+	seen := make(map[string]bool, len(tools))
+	for _, t := range tools {
+		if seen[t.Name] {
+			return t
+		}
+		seen[t.Name] = true
+	}
+	return nil
 }
 
 // Filter returns the tools of set that keep says yes to.

@@ -69,6 +69,7 @@ type Query struct {
 	Text   string // words in any order; what has more of them, and rarer ones, comes first. English ones that are in every text (the, is) may be passed over beside others
 	Vector Vector // zero: words only
 	Limit  int    // 0: 10; at most 200
+	Shared bool   // search Scope.Shared too, beside the scope's own. Documents only: memories, messages and skills are searched in their scope alone
 }
 
 // Size is how many hits there are at most.
@@ -84,7 +85,8 @@ type ChunkHit struct {
 	Chunk
 	Title  string  `json:"title,omitzero"` // of its document
 	Source string  `json:"source,omitzero"`
-	Score  float64 `json:"score"` // see Fuse
+	Score  float64 `json:"score"`           // see Fuse
+	Shared bool    `json:"shared,omitzero"` // its document is kept under Scope.Shared, and was found from another scope
 }
 
 // Knowledge keeps documents in chunks. Methods may be called concurrently.
@@ -99,7 +101,8 @@ type Knowledge interface {
 	Documents(ctx context.Context, s Scope, p Page) ([]Document, error)
 	// DeleteDocument removes one.
 	DeleteDocument(ctx context.Context, s Scope, id string) error
-	// SearchChunks finds chunks, the best first. A query with neither words nor a vector finds nothing.
+	// SearchChunks finds chunks, the best first: those that s holds, and with q.Shared those of s.Shared(). A query with neither words nor a vector finds
+	// nothing.
 	SearchChunks(ctx context.Context, s Scope, q Query) ([]ChunkHit, error)
 }
 

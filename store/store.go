@@ -7,7 +7,8 @@
 //	hits, err := db.SearchChunks(ctx, alice, store.Query{Text: "leave policy"})
 //
 // Everything is somebody's. Each method takes a Scope, and neither reads nor changes what another scope's is; there is no search over all
-// scopes. The one exception is the runner of schedules, which sees whose turn it is: see Schedules.
+// scopes. There are two exceptions: a search of documents that asks for it (Query.Shared) sees what the tenant shares with all its users beside the
+// user's own, see Scope.Shared; and the runner of schedules sees whose turn it is, see Schedules.
 //
 // A program that needs one thing asks for one interface; what implements all of them is a Store.
 package store
@@ -31,6 +32,10 @@ type Scope struct {
 func (s Scope) Holds(o Scope) bool {
 	return s.Tenant == o.Tenant && s.User == o.User && (s.Thread == "" || s.Thread == o.Thread)
 }
+
+// Shared is the scope of what the tenant shares: its own, without a user and without a thread. Who keeps something there gives it to all users of the
+// tenant, and to nobody of another tenant. They see it where a search asks for it, and can neither change nor remove it under a scope of their own.
+func (s Scope) Shared() Scope { return Scope{Tenant: s.Tenant} }
 
 // Check reports a scope whose names no store can tell apart: longer than 256 bytes, no UTF-8, or with a NUL.
 func (s Scope) Check() error {

@@ -22,11 +22,11 @@ type agentFlags struct {
 	Format  string `name:"react-format" enum:"json,text,xml,plain," default:"" placeholder:"FORMAT" help:"How decisions of --driver react (or auto) are written: json, text, xml or plain. Default: json."`
 	driverFlags
 	System string   `placeholder:"TEXT" help:"Instructions that stand in front of the conversation."`
-	Tools  []string `placeholder:"SET" help:"Sets of built-in tools: file, data, http, search (which needs BRAVE_API_KEY, TAVILY_API_KEY or SEARXNG_URL), knowledge (what pawl knowledge add took in), shell (commands, in a sandbox)."`
+	Tools  []string `placeholder:"SET" help:"Sets of built-in tools: file, data, http, search (which needs BRAVE_API_KEY, TAVILY_API_KEY or SEARXNG_URL), knowledge (what pawl knowledge add took in), remember (what was said about the user), skill, schedule (what pawl schedules run does later), shell (commands, in a sandbox); docs/tools.md has them all."`
 	toolFlags
 	outsideFlags
 	Passive    string `placeholder:"FILE" help:"Tools that the caller carries out, so their calls are pending: a JSON list of {\"name\",\"description\",\"parameters\"}."`
-	ToolsFile  string `name:"tools-file" placeholder:"FILE" help:"A rehearsal: a JSON list of {\"name\",\"description\",\"parameters\",\"results\":[…]}. The n-th call that reaches a tool gets its n-th result."`
+	Rehearse   string `placeholder:"FILE" help:"A rehearsal: a JSON list of {\"name\",\"description\",\"parameters\",\"results\":[…]}. The n-th call that reaches a tool gets its n-th result."`
 	ToolChoice string `name:"tool-choice" placeholder:"CHOICE" help:"auto, none, required or a tool's name, for the first request. Default: OPENAI_TOOL_CHOICE, then auto."`
 	limitFlags
 	Catalog string `placeholder:"FILE" help:"A catalogue of models of your own in place of the one inside, with prices and what models can do. The form is that of pawl models list --json."`
@@ -41,6 +41,7 @@ type setup struct {
 	agent   *pawl.Agent
 	tools   []*pawl.Tool
 	secrets *pawl.Redactor // hides them in all that is printed and saved
+	db      *database      // what is kept between runs
 	close   func()
 }
 
@@ -65,33 +66,33 @@ func (f *agentFlags) setup(ctx context.Context, sys *system) (s *setup, err erro
 	if model, layers, err = f.driven(model, known, sys); err != nil {
 		return nil, err
 	}
-	sets, closeSets, err := builtin(f.Tools, f.toolFlags, sys.env, true)
+	b, err := builtin(f.Tools, f.toolFlags, sys.env, true)
 	if err != nil {
 		return nil, err
 	}
 	defer func() {
 		if err != nil {
-			closeSets()
+			b.close()
 		}
 	}()
 	others, hidden, err := f.outsideFlags.sets(sys, f.HTTPAllow, false)
 	if err != nil {
 		return nil, err
 	}
-	sets = append(sets, others...)
-	all := make([]pawl.Toolset, 0, len(sets)+2)
+	sets := append(b.sets, others...)
+	if f.Rehearse != "" {
+		tools, err := rehearsal(f.Rehearse)
+		if err != nil {
+			return nil, err
+		}
+		sets = append(sets, toolset{"rehearsal", tools})
+	}
+	all := make([]pawl.Toolset, 0, len(sets)+1)
 	for _, set := range sets {
 		all = append(all, set.tools)
 	}
 	if f.Passive != "" {
 		tools, err := passiveTools(f.Passive)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, tools)
-	}
-	if f.ToolsFile != "" {
-		tools, err := rehearsal(f.ToolsFile)
 		if err != nil {
 			return nil, err
 		}
@@ -109,7 +110,10 @@ func (f *agentFlags) setup(ctx context.Context, sys *system) (s *setup, err erro
 	tools, err := pawl.Toolsets(all).Tools(ctx)
 	if err != nil { // two of one name: those of a file can be renamed
 		text, _, _ := strings.Cut(err.Error(), ";")
-		return nil, usage("rename the one in --passive, --tool-file or --tools-file", "%s", text)
+		return nil, usage("rename the one in --passive, --tool-file or --rehearse", "%s", text)
+	}
+	if err := b.mayCall(ctx, sets); err != nil {
+		return nil, err
 	}
 	for _, t := range tools {
 		if err := t.Check(); err != nil {
@@ -122,7 +126,7 @@ func (f *agentFlags) setup(ctx context.Context, sys *system) (s *setup, err erro
 	if err := f.rules().Check(tools); err != nil {
 		return nil, &failure{status: statusUsage, err: err, hint: "--allow-tool, --ask-tool and --deny-tool take names, patterns (file_*) and effects (effect:write)"}
 	}
-	return &setup{a, tools, secrets(sys.env, tools, append(hidden, key)...), closeSets}, nil
+	return &setup{a, tools, secrets(sys.env, tools, append(hidden, key)...), b.db, b.close}, nil
 }
 
 // toolChoice finds the choice: the flag, then a file's, then the environment, then auto; "" stands for not given. A name that no tool has is

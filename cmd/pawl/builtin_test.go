@@ -21,6 +21,7 @@ import (
 	"github.com/pawl-go/pawl/tools/http"
 	"github.com/pawl-go/pawl/tools/knowledge"
 	"github.com/pawl-go/pawl/tools/remember"
+	"github.com/pawl-go/pawl/tools/schedule"
 	"github.com/pawl-go/pawl/tools/search"
 	"github.com/pawl-go/pawl/tools/shell"
 	"github.com/pawl-go/pawl/tools/skill"
@@ -49,8 +50,9 @@ func TestCLITools(t *testing.T) {
 	}
 }
 
-// everyTool returns all tools of the packages below tools, those that the command has no set for too.
-func everyTool(t *testing.T) map[string]*pawl.Tool {
+// everyTool returns all tools of the packages below tools, those that the command has no set for too. The store has a page about leave; allow is what
+// http_fetch reaches beside public addresses.
+func everyTool(t *testing.T, allow ...string) map[string]*pawl.Tool {
 	t.Helper()
 	root := t.TempDir()
 	if err := os.WriteFile(filepath.Join(root, "a.txt"), []byte("hello\n"), 0o600); err != nil {
@@ -67,7 +69,7 @@ func everyTool(t *testing.T) map[string]*pawl.Tool {
 	}
 	t.Cleanup(func() { db.Close() })
 	mine := &store.Scope{User: "alice"}
-	fetch, err := http.New(&http.Options{Methods: []string{"GET", "POST"}})
+	fetch, err := http.New(&http.Options{Methods: []string{"GET", "POST"}, Allow: allow})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,8 +85,12 @@ func everyTool(t *testing.T) map[string]*pawl.Tool {
 	if err != nil {
 		t.Fatal(err)
 	}
+	know := knowledge.New(db, &knowledge.Options{Scope: mine})
+	if _, err := know.Add(t.Context(), *mine, knowledge.Source{Name: "leave.md", Data: []byte("# Leave\n\nEverybody has twelve days.\n")}); err != nil {
+		t.Fatal(err)
+	}
 	all := map[string]*pawl.Tool{}
-	for _, set := range []pawl.Toolset{files, data.New(), fetch, find, run, remember.New(db, &remember.Options{Scope: mine}), skills, knowledge.New(db, &knowledge.Options{Scope: mine})} {
+	for _, set := range []pawl.Toolset{files, data.New(), fetch, find, run, remember.New(db, &remember.Options{Scope: mine}), skills, schedule.New(db, &schedule.Options{Scope: mine, Tools: find}), know} {
 		tools, err := set.Tools(t.Context())
 		if err != nil {
 			t.Fatal(err)
@@ -128,6 +134,10 @@ var good = map[string][]string{
 	"skill_create":     {`{"name":"release-notes","description":"Writes them.","instructions":"Do it.","tags":["a"],"tools":["file_read"],"model":"openai:gpt-5-mini","references":["b"]}`},
 	"skill_update":     {`{"id":"release-notes","instructions":"Do it well.","tags":[]}`},
 	"knowledge_search": {`{"query":"days of leave"}`},
+	"schedule_create":  {`{"description":"Morning news","when":"daily 08:00","prompt":"What is new?"}`, `{"description":"Backup","when":"0 3 * * *","zone":"Europe/Oslo","misfire":"skip","tools":[{"tool":"web_search"}]}`},
+	"schedule_list":    {`{}`},
+	"schedule_update":  {`{"id":"s1","enabled":false}`, `{"description_query":"news","when":"weekdays 07:30"}`},
+	"schedule_delete":  {`{"id":"s1"}`, `{"description_query":"news"}`},
 }
 
 // bad are calls that cannot be carried out, and what the model is told of them: which field, what is wrong, what would be right.
@@ -183,6 +193,18 @@ var bad = []struct{ tool, args, want string }{
 	{"skill_update", `{"id":"gone","instructions":"x"}`, "gone"},
 	{"skill_update", `{"instructions":"x"}`, `missing required field "id"`},
 	{"knowledge_search", `{"query":""}`, "query"},
+	{"schedule_create", `{"when":"daily 08:00","prompt":"x"}`, `missing required field "description"`},
+	{"schedule_create", `{"description":"d","when":"some day","prompt":"x"}`, "some day"},
+	{"schedule_create", `{"description":"d","when":"daily 08:00"}`, "prompt"},
+	{"schedule_create", `{"description":"d","when":"daily 08:00","tools":[{"tool":"gone"}]}`, "gone"},
+	{"schedule_create", `{"description":"d","when":"daily 08:00","tools":[{"tool":"web_search","params":{"q":"x"}}]}`, `unknown field "q"`},
+	{"schedule_create", `{"description":"d","when":"daily 08:00","zone":"Mars/Olympus","prompt":"x"}`, "Mars/Olympus"},
+	{"schedule_list", `{"all":true}`, `unknown field "all"`},
+	{"schedule_list", `[]`, "object"},
+	{"schedule_update", `{"id":"gone","enabled":false}`, "schedule_list shows what there is"},
+	{"schedule_update", `{}`, "Say which one"},
+	{"schedule_delete", `{"id":"gone"}`, "schedule_list shows what there is"},
+	{"schedule_delete", `{"description_query":"*"}`, "one after another, by id"},
 	{"knowledge_search", `{"question":"x"}`, `unknown field "question"`},
 }
 

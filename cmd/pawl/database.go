@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -26,10 +27,12 @@ func (f *storeFlags) scope() store.Scope { return store.Scope{Tenant: f.Tenant, 
 type database struct {
 	flags  storeFlags
 	env    func(string) string
-	create bool // it is made where it is not there
+	create bool   // it is made where it is not there
+	thread string // the conversation that is under way; "": none that is kept
 
-	mu sync.Mutex
-	db *sqlite.DB
+	mu      sync.Mutex
+	db      *sqlite.DB
+	closers []io.Closer // what its tools have open
 }
 
 // path is where the database is.
@@ -47,7 +50,10 @@ func (d *database) path() (string, error) {
 	return filepath.Join(home, ".local", "share", "pawl", "pawl.db"), nil
 }
 
-func (d *database) open() (*sqlite.DB, error) {
+// open opens the database, or returns the one that is open.
+func (d *database) open() (*sqlite.DB, error) { return d.opened(d.create) }
+
+func (d *database) opened(create bool) (*sqlite.DB, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.db != nil {
@@ -61,7 +67,7 @@ func (d *database) open() (*sqlite.DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	if d.create {
+	if create || d.create {
 		if d.flags.DB == "" {
 			if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 				return nil, usage("--db FILE", "%s", plain(err))
@@ -80,21 +86,71 @@ func (d *database) open() (*sqlite.DB, error) {
 func (d *database) Close() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.db == nil {
-		return nil
+	var errs []error
+	for _, c := range d.closers {
+		errs = append(errs, c.Close())
 	}
-	return d.db.Close()
+	if d.db != nil {
+		errs = append(errs, d.db.Close())
+	}
+	return errors.Join(errs...)
 }
 
-// tool is a tool over the database that opens it when it is first called, so that a tool can be shown without one.
-func (d *database) tool(of func(store.Store) *pawl.Tool) *pawl.Tool {
-	t := of(nil).Clone()
-	t.Run = func(ctx context.Context, call pawl.ToolCall) (pawl.ToolResult, error) {
-		db, err := d.open()
-		if err != nil {
-			return pawl.ToolResult{}, err
-		}
-		return of(db).Run(ctx, call)
+// unopened stands for a store while a tool is only shown: it has no method that can be called.
+type unopened struct{ store.Store }
+
+// toolset is tools over the database, which is opened when one of them is first called, so that they can be shown without one. With create it is made
+// then where it is not there.
+func (d *database) toolset(create bool, of func(store.Store) (pawl.Toolset, error)) (pawl.Toolset, error) {
+	set, err := of(unopened{})
+	if err != nil {
+		return nil, err
 	}
-	return t
+	d.closes(set)
+	tools, err := set.Tools(context.Background())
+	if err != nil {
+		return nil, err
+	}
+	var mu sync.Mutex
+	var real []*pawl.Tool
+	open := func(ctx context.Context) ([]*pawl.Tool, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if real != nil {
+			return real, nil
+		}
+		db, err := d.opened(create)
+		if err != nil {
+			return nil, err
+		}
+		set, err := of(db)
+		if err != nil {
+			return nil, err
+		}
+		d.closes(set)
+		real, err = set.Tools(ctx)
+		return real, err
+	}
+	var all pawl.Toolsets
+	for i, t := range tools {
+		t = t.Clone()
+		t.Run = func(ctx context.Context, call pawl.ToolCall) (pawl.ToolResult, error) {
+			tools, err := open(ctx)
+			if err != nil {
+				return pawl.ToolResult{}, err
+			}
+			return tools[i].Run(ctx, call)
+		}
+		all = append(all, t)
+	}
+	return all, nil
+}
+
+// closes keeps what must be closed with the database.
+func (d *database) closes(set pawl.Toolset) {
+	if c, ok := set.(io.Closer); ok {
+		d.mu.Lock()
+		d.closers = append(d.closers, c)
+		d.mu.Unlock()
+	}
 }

@@ -44,16 +44,9 @@ func (f *embedFlags) embedder() (store.Embedder, error) {
 	return e, nil
 }
 
-// knowledgeTool is knowledge_search over the database.
-func knowledgeTool(d *database, f embedFlags) (*pawl.Tool, error) {
-	e, err := f.embedder()
-	if err != nil {
-		return nil, err
-	}
-	scope := d.flags.scope()
-	return d.tool(func(db store.Store) *pawl.Tool {
-		return knowledge.New(db, &knowledge.Options{Scope: &scope, Threads: db, Embedder: e}).Search
-	}), nil
+// sharedFlag widens a search of documents.
+type sharedFlag struct {
+	Shared bool `help:"Search the documents that the tenant shares, too: those that were added with the same --tenant and without --user."`
 }
 
 // knowledgeFlags are those of all its commands.
@@ -62,8 +55,8 @@ type knowledgeFlags struct {
 	embedFlags
 }
 
-// set opens the database. Close it.
-func (f *knowledgeFlags) set(sys *system, create bool, allow []string) (*database, *knowledge.Set, error) {
+// set opens the database, and makes the set that o says over it. Close the database.
+func (f *knowledgeFlags) set(sys *system, create bool, o knowledge.Options) (*database, *knowledge.Set, error) {
 	e, err := f.embedder()
 	if err != nil {
 		return nil, nil, err
@@ -73,7 +66,8 @@ func (f *knowledgeFlags) set(sys *system, create bool, allow []string) (*databas
 	if err != nil {
 		return nil, nil, err
 	}
-	return d, knowledge.New(db, &knowledge.Options{Threads: db, Embedder: e, Allow: allow}), nil
+	o.Threads, o.Embedder = db, e
+	return d, knowledge.New(db, &o), nil
 }
 
 type knowledgeAddCmd struct {
@@ -87,7 +81,7 @@ type knowledgeAddCmd struct {
 func (c *knowledgeAddCmd) Run(sys *system) error {
 	ctx, stop := interruptible(context.Background(), sys.err)
 	defer stop()
-	d, set, err := c.set(sys, true, c.HTTPAllow)
+	d, set, err := c.set(sys, true, knowledge.Options{Allow: c.HTTPAllow})
 	if err != nil {
 		return err
 	}
@@ -230,6 +224,7 @@ type knowledgeSearchCmd struct {
 	Query string `arg:"" help:"What to look for."`
 	Limit int    `placeholder:"N" default:"5" help:"How many hits, of documents and of conversations each; at most 20. Default: 5."`
 	JSON  bool   `name:"json" help:"Print the hits as JSON, with their whole text."`
+	sharedFlag
 	knowledgeFlags
 }
 
@@ -237,7 +232,7 @@ type knowledgeSearchCmd struct {
 func (c *knowledgeSearchCmd) Run(sys *system) error {
 	ctx, stop := interruptible(context.Background(), sys.err)
 	defer stop()
-	d, set, err := c.set(sys, false, nil)
+	d, set, err := c.set(sys, false, knowledge.Options{Shared: c.Shared})
 	if err != nil {
 		return err
 	}

@@ -53,7 +53,7 @@ func toolDefs(flag, path string, results bool) ([]toolDef, error) {
 		case t.Parameters != nil && t.Input != nil:
 			return nil, usage("parameters and input are two words for one thing", "%s %s: tool %s has both", flag, path, t.Name)
 		case t.Results != nil && !results:
-			return nil, usage("tools with results belong into --tools-file", "%s %s: tool %s has results, but it is the caller who gives them", flag, path, t.Name)
+			return nil, usage("tools with results belong into --rehearse", "%s %s: tool %s has results, but it is the caller who gives them", flag, path, t.Name)
 		case t.Input == nil:
 			t.Input = t.Parameters
 		}
@@ -74,11 +74,11 @@ func passiveTools(path string) (pawl.Toolset, error) {
 
 // rehearsal reads tools whose results are written down.
 func rehearsal(path string) (pawl.Toolset, error) {
-	defs, err := toolDefs("--tools-file", path, true)
+	defs, err := toolDefs("--rehearse", path, true)
 	if err != nil {
 		return nil, err
 	}
-	return registry("--tools-file", path, defs, rehearsed)
+	return registry("--rehearse", path, defs, rehearsed)
 }
 
 func registry(flag, path string, defs []toolDef, tool func(toolDef) *pawl.Tool) (pawl.Toolset, error) {

@@ -30,7 +30,7 @@ func checkRehearsal(t *testing.T) {
 		}
 		defs = append(defs, d)
 	}
-	set, err := registry("--tools-file", "x.json", defs, rehearsed)
+	set, err := registry("--rehearse", "x.json", defs, rehearsed)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,10 +11,6 @@ import (
 	"text/tabwriter"
 
 	"github.com/pawl-go/pawl"
-	"github.com/pawl-go/pawl/tools/data"
-	"github.com/pawl-go/pawl/tools/file"
-	"github.com/pawl-go/pawl/tools/http"
-	"github.com/pawl-go/pawl/tools/search"
 )
 
 // toolsCmd is about the built-in tools.
@@ -23,99 +19,6 @@ type toolsCmd struct {
 	Lint toolsLintCmd `cmd:"" help:"Report what providers do not take of the schemas in a file, and what makes tools hard to choose."`
 	Show toolsShowCmd `cmd:"" help:"Show one: what the model is told of it."`
 	Call toolsCallCmd `cmd:"" help:"Call one, as a model would: arguments are checked, the result is what a model would be told."`
-}
-
-// toolset is a family of built-in tools under the name --tools knows it by.
-type toolset struct {
-	name  string
-	tools pawl.Toolset
-}
-
-const setNames = "file, data, http, search, knowledge, shell"
-
-// toolFlags say what the built-in tools may reach.
-type toolFlags struct {
-	Root      string   `default:"." placeholder:"DIR" help:"What the file tools see, and what shell commands may write. Default: the current directory."`
-	HTTPAllow []string `name:"http-allow" placeholder:"HOST" help:"What the http and search tools may reach beside public addresses: localhost:8080, *.example.com, 10.1.0.0/16."`
-	Sandbox   string   `enum:"strict,standard,none" default:"strict" placeholder:"LEVEL" help:"How shell commands are held: strict, standard or none; docs/security.md says what each stops, pawl doctor which can be had here. Default: strict."`
-	storeFlags
-	embedFlags
-}
-
-// builtin makes the named sets, each once. Close them. What some of them are over is opened at the first call; with now, at once.
-func builtin(names []string, f toolFlags, env func(string) string, now bool) (sets []toolset, closeSets func(), err error) {
-	var closers []io.Closer
-	closeAll := func() {
-		for _, c := range closers {
-			c.Close()
-		}
-	}
-	defer func() {
-		if err != nil {
-			closeAll()
-		}
-	}()
-	seen := map[string]bool{}
-	for _, name := range names {
-		if name = strings.TrimSpace(name); name == "" || seen[name] {
-			continue
-		}
-		seen[name] = true
-		switch name {
-		case "file":
-			set, err := file.New(f.Root, nil)
-			if err != nil {
-				return nil, nil, usage("--root takes a directory that is there", "--root %s: %s", f.Root, cause(err))
-			}
-			closers = append(closers, set)
-			sets = append(sets, toolset{name, set})
-		case "data":
-			sets = append(sets, toolset{name, data.New()})
-		case "http":
-			fetch, err := http.New(&http.Options{Allow: f.HTTPAllow})
-			if err != nil {
-				return nil, nil, usage("", "--http-allow: %s", strings.TrimPrefix(err.Error(), "http tools: allow: "))
-			}
-			sets = append(sets, toolset{name, fetch})
-		case "search":
-			engine, err := search.Open(env) // without one each call says what is missing
-			if err != nil && now {
-				return nil, nil, usage("set one of BRAVE_API_KEY, TAVILY_API_KEY and SEARXNG_URL", "--tools search: no search service is set up")
-			}
-			ranks, err := f.embedder()
-			if err != nil {
-				return nil, nil, err
-			}
-			find, err := search.New(engine, &search.Options{Allow: f.HTTPAllow, Embedder: ranks})
-			if err != nil {
-				return nil, nil, usage("", "--http-allow: %s", strings.TrimPrefix(err.Error(), "search tools: allow: "))
-			}
-			sets = append(sets, toolset{name, find})
-		case "shell":
-			run, err := f.shell()
-			if err == nil && now {
-				err = f.enforceable()
-			}
-			if err != nil {
-				return nil, nil, err
-			}
-			sets = append(sets, toolset{name, run})
-		case "knowledge":
-			d := &database{flags: f.storeFlags, env: env}
-			closers = append(closers, d)
-			find, err := knowledgeTool(d, f.embedFlags)
-			if err == nil && now {
-				_, err = d.open()
-			}
-			if err != nil {
-				return nil, nil, err
-			}
-			sets = append(sets, toolset{name, find})
-		default:
-			return nil, nil, usage("there are: "+setNames, "--tools: no set of tools is named %q", name)
-		}
-	}
-	return sets, closeAll, nil
 }
 
 // shownTool is a tool as list --json prints it.
@@ -130,31 +33,35 @@ type shownTool struct {
 
 // builtinTools returns every built-in tool and those of the files, and what must be closed when no call runs any more. With show, none of them will be called.
 func builtinTools(ctx context.Context, sys *system, f toolFlags, o outsideFlags, show bool) ([]shownTool, *pawl.Registry, func(), error) {
-	sets, closeSets, err := builtin(strings.Split(setNames, ","), f, sys.env, false)
+	b, err := builtin(familyNames(), f, sys.env, false)
 	if err != nil {
 		return nil, nil, nil, err
 	}
 	others, _, err := o.sets(sys, f.HTTPAllow, show)
 	if err != nil {
-		closeSets()
+		b.close()
 		return nil, nil, nil, err
 	}
-	sets = append(sets, others...)
 	all, registry := []shownTool{}, new(pawl.Registry)
+	sets := append(b.sets, others...)
 	for _, s := range sets {
 		tools, err := s.tools.Tools(ctx)
 		if err == nil {
 			err = registry.Add(tools...)
 		}
 		if err != nil {
-			closeSets()
+			b.close()
 			return nil, nil, nil, err
 		}
 		for _, t := range tools {
 			all = append(all, shownTool{s.name, t.Name, t.Description, t.Effect, t.Input, t.Output})
 		}
 	}
-	return all, registry, closeSets, nil
+	if err := b.mayCall(ctx, sets); err != nil {
+		b.close()
+		return nil, nil, nil, err
+	}
+	return all, registry, b.close, nil
 }
 
 type toolsListCmd struct {

@@ -47,6 +47,10 @@ var arrows = []arrow{
 	// what the adapters of all providers share
 	{from: "internal/wire", to: append([]string{"."}, helpers...)},
 
+	// what the tools of all families share
+	{from: "internal/toolrun", to: []string{"."}},
+	{from: "internal/tooltest", to: []string{".", "store/sqlite"}, modules: []string{schemaModule, "github.com/google/go-cmp"}},
+
 	// what checks the project itself
 	{from: "internal/archtest"},
 	{from: "internal/docgen"},
@@ -62,10 +66,10 @@ var arrows = []arrow{
 	{from: "policy", to: []string{".", "internal/nearest"}},
 	{from: "leak", to: append([]string{"."}, helpers...)},
 	{from: "script", to: []string{"."}},
-	{from: "tools/skill", to: []string{".", "store"}, modules: []string{"go.yaml.in/yaml/v3"}},
-	{from: "tools/schedule", to: []string{".", "store"}, modules: []string{"github.com/netresearch/go-cron"}},
-	{from: "tools/outside", to: append([]string{".", "sandbox", "store", "internal/netguard", "internal/webpage", "internal/document"}, helpers...), modules: []string{"go.yaml.in/yaml/v3"}},
-	{from: "tools/...", to: append([]string{".", "sandbox", "store", "internal/netguard", "internal/webpage", "internal/document"}, helpers...)},
+	{from: "tools/skill", to: []string{".", "store", "internal/toolrun"}, modules: []string{"go.yaml.in/yaml/v3"}},
+	{from: "tools/schedule", to: []string{".", "store", "internal/toolrun"}, modules: []string{"github.com/netresearch/go-cron"}},
+	{from: "tools/outside", to: append([]string{".", "internal/toolrun", "sandbox", "store", "internal/netguard", "internal/webpage", "internal/document"}, helpers...), modules: []string{"go.yaml.in/yaml/v3"}},
+	{from: "tools/...", to: append([]string{".", "internal/toolrun", "sandbox", "store", "internal/netguard", "internal/webpage", "internal/document"}, helpers...)},
 	{from: "sandbox", modules: []string{"golang.org/x/sys"}},
 	{from: "mcp", to: []string{"."}, modules: []string{"github.com/modelcontextprotocol/go-sdk"}},
 	{from: "team", to: []string{"."}},

@@ -113,7 +113,7 @@ func (db *DB) DeleteDocument(ctx context.Context, s store.Scope, id string) erro
 func scanHit(r *sql.Rows) (h store.ChunkHit, err error) {
 	var model sql.NullString
 	var v []byte
-	err = r.Scan(&h.Document, &h.Index, &h.Heading, &h.Text, &model, &v, &h.Title, &h.Source, &h.Score)
+	err = r.Scan(&h.Document, &h.Index, &h.Heading, &h.Text, &model, &v, &h.Title, &h.Source, &h.Score, &h.Shared)
 	h.Vector = vector(model, v)
 	return h, err
 }
@@ -132,7 +132,7 @@ func (db *DB) Chunks(ctx context.Context, s store.Scope, id string, from, limit 
 		h, err := scanHit(r)
 		return h.Chunk, err
 	}
-	return list(ctx, db.read, scan, "select "+chunkColumns+", 0 from chunks t join documents d on d.n = t.document where d.tenant = ? and d.user = ? and d.thread = ? and d.id = ? and t.place >= ? order by t.place limit ?",
+	return list(ctx, db.read, scan, "select "+chunkColumns+", 0, 0 from chunks t join documents d on d.n = t.document where d.tenant = ? and d.user = ? and d.thread = ? and d.id = ? and t.place >= ? order by t.place limit ?",
 		s.Tenant, s.User, s.Thread, id, from, limit)
 }
 
@@ -140,6 +140,7 @@ func (db *DB) Chunks(ctx context.Context, s store.Scope, id string, from, limit 
 func (db *DB) SearchChunks(ctx context.Context, s store.Scope, q store.Query) ([]store.ChunkHit, error) {
 	found, err := db.find(ctx, searched{table: "chunks", words: "chunks_words", id: "d.id || ' ' || printf('%08d', t.place)", from: "join documents d on d.n = t.document"}, s, q)
 	return load(found, err, func(n, score any) (store.ChunkHit, error) {
-		return one(ctx, db.read, "chunk", scanHit, "select "+chunkColumns+", ? from chunks t join documents d on d.n = t.document where t.n = ? and t.tenant = ? and t.user = ?", score, n, s.Tenant, s.User)
+		return one(ctx, db.read, "chunk", scanHit, "select "+chunkColumns+", ?, not (t.user = ? and (? = '' or t.thread = ?)) from chunks t join documents d on d.n = t.document where t.n = ? and "+inScope,
+			append([]any{score, s.User, s.Thread, s.Thread, n}, seen(s, q.Shared)...)...)
 	})
 }

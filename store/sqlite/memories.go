@@ -100,6 +100,7 @@ func (db *DB) ForgetMemory(ctx context.Context, s store.Scope, id string) error 
 
 // SearchMemories finds memories, the best first.
 func (db *DB) SearchMemories(ctx context.Context, s store.Scope, q store.Query) ([]store.MemoryHit, error) {
+	q.Shared = false
 	found, err := db.find(ctx, searched{table: "memories", words: "memories_words", id: "printf('%010d', t.n)"}, s, q)
 	return load(found, err, func(n, score any) (store.MemoryHit, error) {
 		m, err := one(ctx, db.read, "memory", scanMemory, "select "+memoryColumns+" from memories where n = ? and tenant = ? and user = ?", n, s.Tenant, s.User)

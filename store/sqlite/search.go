@@ -82,9 +82,21 @@ type searched struct {
 	also         string // a condition; may be ""
 }
 
+// inScope holds of the rows that a search sees. The second half is for what is shared, and the list of users is there for the index.
+const inScope = `t.tenant = ? and t.user in (?, ?) and (t.user = ? and (? = '' or t.thread = ?) or ? and t.user = '' and t.thread = '')`
+
+// seen are the arguments of inScope.
+func seen(s store.Scope, shared bool) []any {
+	also := s.User
+	if shared {
+		also = ""
+	}
+	return []any{s.Tenant, s.User, also, s.User, s.Thread, s.Thread, shared}
+}
+
 // in fills the parts of a query in.
 func (k searched) in(query string) string {
-	return strings.NewReplacer("ID", k.id, "WORDS", k.words, "TABLE", k.table, "FROM", k.from, "ALSO", k.also).Replace(query)
+	return strings.NewReplacer("WHOSE", inScope, "ID", k.id, "WORDS", k.words, "TABLE", k.table, "FROM", k.from, "ALSO", k.also).Replace(query)
 }
 
 // best is the query for the IDs, and the numbers, of the rows that inner finds with their scores. Only those few are given names, which costs more than
@@ -101,11 +113,12 @@ func (db *DB) find(ctx context.Context, k searched, s store.Scope, q store.Query
 	if err := q.Vector.Check(); err != nil {
 		return nil, err
 	}
+	whose := seen(s, q.Shared)
 	deep := max(50, 4*q.Size()) // what is a little down in both rankings may be first in the end
 	var rankings [][]string
 	if match := terms(q.Text); match != "" {
 		ids, err := list(ctx, db.read, text, k.best(`select t.n as n, bm25(WORDS) as score from WORDS w join TABLE t on t.n = w.rowid
-			where WORDS match ? and t.tenant = ? and t.user = ? and (? = '' or t.thread = ?) ALSO order by 2, 1 limit ?`), match, s.Tenant, s.User, s.Thread, s.Thread, deep)
+			where WORDS match ? and WHOSE ALSO order by 2, 1 limit ?`), append(append([]any{match}, whose...), deep)...)
 		if err != nil {
 			return nil, err
 		}
@@ -113,7 +126,7 @@ func (db *DB) find(ctx context.Context, k searched, s store.Scope, q store.Query
 	}
 	if v := q.Vector; v.Model != "" {
 		ids, err := list(ctx, db.read, text, k.best(`select t.n as n, vec_distance_cosine(t.vector, ?) as score from TABLE t
-			where t.tenant = ? and t.user = ? and (? = '' or t.thread = ?) and t.model = ? and length(t.vector) = ? ALSO order by 2, 1 limit ?`), blob(v), s.Tenant, s.User, s.Thread, s.Thread, v.Model, 4*len(v.Values), deep)
+			where WHOSE and t.model = ? and length(t.vector) = ? ALSO order by 2, 1 limit ?`), append(append([]any{blob(v)}, whose...), v.Model, 4*len(v.Values), deep)...)
 		if err != nil {
 			return nil, err
 		}

@@ -153,7 +153,7 @@ func (db *DB) DeleteSkill(ctx context.Context, s store.Scope, name string) error
 
 // SearchSkills finds skills by their words, the best first.
 func (db *DB) SearchSkills(ctx context.Context, s store.Scope, q store.Query) ([]store.SkillHit, error) {
-	q.Vector = store.Vector{}
+	q.Vector, q.Shared = store.Vector{}, false
 	found, err := db.find(ctx, searched{table: "skills", words: "skills_words", id: "t.name", also: "and t.newest = 1"}, s, q)
 	return load(found, err, func(n, score any) (store.SkillHit, error) {
 		k, err := one(ctx, db.read, "skill", scanSummary, "select "+skillColumns+" from skills where n = ? and tenant = ? and user = ?", n, s.Tenant, s.User)

@@ -31,13 +31,17 @@ import (
 	_ "modernc.org/sqlite/vec"
 )
 
-//go:embed schema.sql
-var schema string
+var (
+	//go:embed schema1.sql
+	schema1 string
+	//go:embed schema2.sql
+	schema2 string
 
-const (
-	version       = 1
-	applicationID = 0x7061776c // "pawl"
+	schemas = []string{schema1, schema2} // each brings the file to the next version
+	version = len(schemas)
 )
+
+const applicationID = 0x7061776c // "pawl"
 
 // DB is a store in a file. It may be used concurrently.
 type DB struct {
@@ -140,7 +144,12 @@ func (db *DB) migrate(ctx context.Context) error {
 		if err := tx.QueryRow("pragma user_version").Scan(&have); err != nil || have == version {
 			return err
 		}
-		_, err := tx.Exec(schema + fmt.Sprintf("; pragma application_id = %d; pragma user_version = %d", applicationID, version))
+		for ; have < version; have++ {
+			if _, err := tx.Exec(schemas[have]); err != nil {
+				return err
+			}
+		}
+		_, err := tx.Exec(fmt.Sprintf("pragma application_id = %d; pragma user_version = %d", applicationID, version))
 		return err
 	})
 }

@@ -149,7 +149,7 @@ func (db *DB) Messages(ctx context.Context, s store.Scope, id string, from, limi
 
 // SearchMessages finds messages by their words.
 func (db *DB) SearchMessages(ctx context.Context, s store.Scope, q store.Query) ([]store.MessageHit, error) {
-	q.Vector = store.Vector{}
+	q.Vector, q.Shared = store.Vector{}, false
 	found, err := db.find(ctx, searched{table: "messages", words: "messages_words", id: "t.thread || ' ' || printf('%08d', t.seq)"}, s, q)
 	return load(found, err, func(n, score any) (store.MessageHit, error) {
 		m, err := one(ctx, db.read, "message", scanMessage, "select thread, seq, body, time from messages where n = ? and tenant = ? and user = ?", n, s.Tenant, s.User)

@@ -10,12 +10,15 @@ import (
 )
 
 // scopes keeps the same things under many scopes, whose names are made to be confused, and looks for all of them from each: what is
-// found is what the scope holds, no more and no less.
+// found is what the scope holds, no more and no less; of documents, where the query asks for it, also what the tenant shares.
 func (s *suite) scopes() {
 	names := []string{"", "a", "b", "A", "a ", "ab", "%", "_", "'", "a'b", "*", "a/b"}
 	rng := rand.New(rand.NewPCG(3, 4))
 	var all []store.Scope
-	for len(all) < 24 {
+	for _, tenant := range []string{"", "a", "ab", "%"} { // what these tenants share
+		all = append(all, store.Scope{Tenant: tenant})
+	}
+	for len(all) < 28 {
 		sc := store.Scope{Tenant: names[rng.IntN(len(names))], User: names[rng.IntN(len(names))], Thread: names[rng.IntN(3)]}
 		if !slices.Contains(all, sc) {
 			all = append(all, sc)
@@ -51,12 +54,18 @@ func (s *suite) scopes() {
 				s.Errorf("%s from %s: found %v, want %v", what, where(sc), got, want)
 			}
 		}
+		shared := slices.Clone(want)
+		if !sc.Holds(sc.Shared()) && slices.Contains(all, sc.Shared()) {
+			shared = append(shared, where(sc.Shared()))
+		}
 		for _, q := range []store.Query{{Text: "mark", Limit: 200}, {Vector: v, Limit: 200}, {Text: "mark", Vector: v, Limit: 200}} {
 			var got []string
 			for _, h := range must(s.db.SearchChunks(s.ctx, sc, q)) {
 				got = append(got, h.Title)
 			}
 			same("chunks", got)
+			q.Shared = true // from here on
+			s.seesShared(sc, q, where, shared)
 			got = nil
 			for _, h := range must(s.db.SearchMemories(s.ctx, sc, q)) {
 				got = append(got, h.Source)
@@ -74,7 +83,7 @@ func (s *suite) scopes() {
 				s.Errorf("messages from %s: found %d, want %d", where(sc), len(hits), len(want))
 			}
 		}
-		// By name, a scope gets its own and nobody else's.
+		// By name, a scope gets its own and nobody else's, shared or not.
 		if d := must(s.db.Document(s.ctx, sc, "d")); d.Title != where(sc) {
 			s.Errorf("the document of %s is that of %s", where(sc), d.Title)
 		}
@@ -93,5 +102,21 @@ func (s *suite) scopes() {
 	}
 	if due := must(s.db.DueSchedules(s.ctx, noon, 0)); len(due) != len(all) {
 		s.Errorf("%d schedules are due, want %d", len(due), len(all))
+	}
+}
+
+// seesShared wants a search of documents that asks for what is shared to find want, and to say of each hit whether its scope is another one.
+func (s *suite) seesShared(sc store.Scope, q store.Query, where func(store.Scope) string, want []string) {
+	var got []string
+	for _, h := range must(s.db.SearchChunks(s.ctx, sc, q)) {
+		got = append(got, h.Title)
+		if other := !sc.Holds(sc.Shared()) && h.Title == where(sc.Shared()); h.Shared != other {
+			s.Errorf("from %s the document of %s is shared: %v, want %v", where(sc), h.Title, h.Shared, other)
+		}
+	}
+	slices.Sort(got)
+	slices.Sort(want)
+	if !slices.Equal(got, want) {
+		s.Errorf("chunks, with what is shared, from %s: found %v, want %v", where(sc), got, want)
 	}
 }

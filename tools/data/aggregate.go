@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/toolrun"
 )
 
 //go:embed aggregate.md
@@ -104,7 +105,7 @@ func (t *tally) append(b []byte, op string, rows int) []byte {
 
 func aggregateRecords(ctx context.Context, a aggregateArgs) ([]byte, error) {
 	if len(a.Metrics) == 0 {
-		return nil, refuse("metrics are required")
+		return nil, toolrun.Refuse("metrics are required")
 	}
 	t, err := tableOf(ctx, a.Records)
 	if err != nil {
@@ -145,7 +146,7 @@ func (a *aggregateArgs) resolve(t *table) (by []int, metrics []*metric, err erro
 	names := map[string]string{}
 	take := func(name, where string) error {
 		if other, taken := names[name]; taken {
-			return refuse("%s: the result has a field %s already, from %s", where, clip(name), other)
+			return toolrun.Refuse("%s: the result has a field %s already, from %s", where, clip(name), other)
 		}
 		names[name] = where
 		return nil
@@ -164,7 +165,7 @@ func (a *aggregateArgs) resolve(t *table) (by []int, metrics []*metric, err erro
 	for i, m := range a.Metrics {
 		where := fmt.Sprintf("metrics[%d]", i)
 		if !slices.Contains(metricOps, m.Op) {
-			return nil, nil, refuse("%s: unknown op %s; the ops are %s", where, clip(m.Op), strings.Join(metricOps, " "))
+			return nil, nil, toolrun.Refuse("%s: unknown op %s; the ops are %s", where, clip(m.Op), strings.Join(metricOps, " "))
 		}
 		column, err := t.need(m.Column, where)
 		if err == nil {

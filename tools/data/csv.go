@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"strings"
+
+	"github.com/pawl-go/pawl/internal/toolrun"
 )
 
 // A csvReader reads comma-separated text as people and programs write it. encoding/csv is no help here: it either refuses
@@ -109,7 +111,7 @@ func (r *csvReader) quoted() (string, bool, error) {
 		}
 		b.WriteByte(c)
 	}
-	return "", false, refuse("csv parse error: line %d: a quoted field begins here and is never closed", opened)
+	return "", false, toolrun.Refuse("csv parse error: line %d: a quoted field begins here and is never closed", opened)
 }
 
 func (r *csvReader) blanks() {

@@ -30,14 +30,11 @@ package data
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"math"
-	"strconv"
 	"strings"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/toolrun"
 )
 
 // Set is the data tools. It may be used concurrently; its fields are not to be changed after the first use.
@@ -71,32 +68,18 @@ const (
 		`"notes":{"type":"array","items":{"type":"string"}}`
 )
 
-// A refusal is an error that the model should read.
-type refusal string
-
-func (r refusal) Error() string { return string(r) }
-
-func refuse(format string, args ...any) error { return refusal(fmt.Sprintf(format, args...)) }
-
-// run makes a ToolFunc of fn, which returns JSON. A refusal is told to the model; any other error is that of ctx.
+// run makes a ToolFunc of fn, which returns JSON.
 func run[Args any](fn func(context.Context, Args) ([]byte, error)) pawl.ToolFunc {
-	return func(ctx context.Context, call pawl.ToolCall) (pawl.ToolResult, error) {
-		var args Args
-		if err := json.Unmarshal(call.Args, &args); err != nil {
-			return pawl.ErrorResult("invalid args: " + err.Error()), nil
-		}
+	return toolrun.Func(func(ctx context.Context, args Args) (pawl.ToolResult, error) {
 		b, err := fn(ctx, args)
 		if err == nil {
 			err = ctx.Err()
-		}
-		if r := refusal(""); errors.As(err, &r) {
-			return pawl.ErrorResult(string(r)), nil
 		}
 		if err != nil {
 			return pawl.ToolResult{}, err
 		}
 		return pawl.ToolResult{Parts: []pawl.Part{pawl.Text{Text: string(b)}}, Data: b}, nil
-	}
+	})
 }
 
 // listed joins names for a text, each quoted and cut, the first ones of more than most.
@@ -127,20 +110,4 @@ func clip(name string) string {
 		}
 	}
 	return fmt.Sprintf("%q", name)
-}
-
-// A whole is an integer argument. JSON Schema takes 2.0 for an integer too, and some models write it.
-type whole int
-
-// UnmarshalJSON reads a number without a fraction; one that is too large becomes the largest.
-func (w *whole) UnmarshalJSON(b []byte) error {
-	f, err := strconv.ParseFloat(string(b), 64)
-	if string(b) == "null" {
-		return nil
-	}
-	if f != math.Trunc(f) || err != nil && !errors.Is(err, strconv.ErrRange) {
-		return fmt.Errorf("%s is no whole number", b)
-	}
-	*w = whole(max(min(f, 1<<53), -1<<53))
-	return nil
 }

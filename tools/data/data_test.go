@@ -12,31 +12,24 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/tooltest"
 	"github.com/pawl-go/pawl/tools/data"
 	"github.com/rogpeppe/go-internal/txtar"
-	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 // call runs tool twice and returns its text, which begins with "error: " where the result is one. It checks what holds for every answer:
-// both runs give the same bytes, text and data are the same JSON, the output schema describes it, and it is not too long.
+// both runs give the same bytes, text and data are the same JSON, and it is not too long.
 func call(t testing.TB, tool *pawl.Tool, args any) string {
 	t.Helper()
 	raw, ok := args.(string)
 	if !ok {
 		b, err := json.Marshal(args)
-		must(t, err)
+		tooltest.Must(t, err)
 		raw = string(b)
 	}
-	one, two := run(t, tool, raw), run(t, tool, raw)
+	one, two := tooltest.Run(t, tool, raw), tooltest.Run(t, tool, raw)
 	if one.Text() != two.Text() {
 		t.Fatalf("%s: two runs differ:\n%s\n%s", tool.Name, one.Text(), two.Text())
 	}
@@ -50,37 +43,12 @@ func call(t testing.TB, tool *pawl.Tool, args any) string {
 	if err := json.Compact(&compact, one.Data); err != nil || compact.Len() != len(one.Data) {
 		t.Fatalf("%s: data is no compact JSON (%v): %s", tool.Name, err, one.Data)
 	}
-	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(one.Data))
-	must(t, err)
-	if err := output(t, tool).Validate(doc); err != nil {
-		t.Fatalf("%s: %v: %s", tool.Name, err, one.Data)
-	}
 	return one.Text()
-}
-
-func run(t testing.TB, tool *pawl.Tool, args string) pawl.ToolResult {
-	t.Helper()
-	res, err := tool.Run(context.Background(), pawl.ToolCall{ID: "c", Name: tool.Name, Args: json.RawMessage(args)})
-	if err != nil {
-		t.Fatalf("%s %.200s: %v", tool.Name, args, err)
-	}
-	return res
-}
-
-func output(t testing.TB, tool *pawl.Tool) *jsonschema.Schema {
-	t.Helper()
-	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(tool.Output))
-	must(t, err)
-	c := jsonschema.NewCompiler()
-	must(t, c.AddResource("output.json", doc))
-	s, err := c.Compile("output.json")
-	must(t, err)
-	return s
 }
 
 func byName(t testing.TB) map[string]*pawl.Tool {
 	tools, err := data.New().Tools(context.Background())
-	must(t, err)
+	tooltest.Must(t, err)
 	all := map[string]*pawl.Tool{}
 	for _, tool := range tools {
 		all[tool.Name] = tool
@@ -92,7 +60,7 @@ func byName(t testing.TB) map[string]*pawl.Tool {
 // text of the section of that name.
 func TestCalls(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txt")
-	must(t, err)
+	tooltest.Must(t, err)
 	if len(files) < 5 {
 		t.Fatalf("%d files in testdata", len(files))
 	}
@@ -100,7 +68,7 @@ func TestCalls(t *testing.T) {
 	for _, file := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
 			ar, err := txtar.ParseFile(file)
-			must(t, err)
+			tooltest.Must(t, err)
 			texts := map[string]string{}
 			var got string
 			for i, f := range ar.Files {
@@ -123,7 +91,7 @@ func TestCalls(t *testing.T) {
 				}
 			}
 			if *update {
-				must(t, os.WriteFile(file, txtar.Format(ar), 0o644))
+				tooltest.Must(t, os.WriteFile(file, txtar.Format(ar), 0o644))
 			}
 		})
 	}
@@ -131,39 +99,15 @@ func TestCalls(t *testing.T) {
 
 // What the model is shown, for review as prose.
 func TestDefinitions(t *testing.T) {
-	type definition struct {
-		Name        string          `json:"name"`
-		Effect      pawl.Effect     `json:"effect"`
-		Description []string        `json:"description"`
-		Input       json.RawMessage `json:"input"`
-		Output      json.RawMessage `json:"output"`
-	}
-	tools, err := data.New().Tools(t.Context())
-	must(t, err)
-	var defs []definition
-	for _, tool := range tools {
-		must(t, tool.Check())
-		defs = append(defs, definition{tool.Name, tool.Effect, strings.Split(tool.Description, "\n"), tool.Input, tool.Output})
-	}
-	got, err := json.MarshalIndent(defs, "", "\t")
-	must(t, err)
-	golden := filepath.Join("testdata", "definitions.json")
-	if *update {
-		must(t, os.WriteFile(golden, append(got, '\n'), 0o644))
-	}
-	want, err := os.ReadFile(golden)
-	must(t, err)
-	if diff := cmp.Diff(string(want), string(got)+"\n"); diff != "" {
-		t.Errorf("the tools changed; -update rewrites %s (-want +got):\n%s", golden, diff)
-	}
+	tooltest.Definitions(t, data.New(), filepath.Join("testdata", "definitions.json"), *update)
 }
 
 // Through the whole pipeline: what the schemas let through and what they refuse.
 func TestRegistry(t *testing.T) {
 	var reg pawl.Registry
 	tools, err := data.New().Tools(t.Context())
-	must(t, err)
-	must(t, reg.Add(tools...))
+	tooltest.Must(t, err)
+	tooltest.Must(t, reg.Add(tools...))
 	for _, tt := range []struct {
 		name, args string
 		outcome    pawl.Outcome

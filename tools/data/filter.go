@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/toolrun"
 )
 
 //go:embed filter.md
@@ -55,7 +56,7 @@ type condition struct {
 
 func filterRecords(ctx context.Context, a filterArgs) ([]byte, error) {
 	if len(a.Where) == 0 {
-		return nil, refuse("where conditions are required")
+		return nil, toolrun.Refuse("where conditions are required")
 	}
 	t, err := tableOf(ctx, a.Records)
 	if err != nil {
@@ -81,32 +82,32 @@ func filterRecords(ctx context.Context, a filterArgs) ([]byte, error) {
 
 func newCondition(t *table, where, column, op string, raw json.RawMessage) (condition, error) {
 	if !slices.Contains(filterOps, op) {
-		return condition{}, refuse("%s: unknown op %s; the ops are %s", where, clip(op), strings.Join(filterOps, " "))
+		return condition{}, toolrun.Refuse("%s: unknown op %s; the ops are %s", where, clip(op), strings.Join(filterOps, " "))
 	}
 	i, err := t.need(column, where)
 	if err != nil {
 		return condition{}, err
 	}
 	if len(raw) == 0 {
-		return condition{}, refuse("%s: value is required", where)
+		return condition{}, toolrun.Refuse("%s: value is required", where)
 	}
 	c := condition{column: i, op: op, value: valueOf(raw)}
 	switch kind := c.value.kind; op {
 	case "in":
 		var all []json.RawMessage
 		if json.Unmarshal(raw, &all) != nil || kind != list {
-			return condition{}, refuse("%s: op in needs an array as its value, such as [\"a\",\"b\"]; got %s", where, kind)
+			return condition{}, toolrun.Refuse("%s: op in needs an array as its value, such as [\"a\",\"b\"]; got %s", where, kind)
 		}
 		for _, v := range all {
 			c.among = append(c.among, valueOf(v))
 		}
 	case "<", ">", "<=", ">=":
 		if kind != number && kind != text {
-			return condition{}, refuse("%s: op %s needs a number or a text as its value; got %s", where, op, kind)
+			return condition{}, toolrun.Refuse("%s: op %s needs a number or a text as its value; got %s", where, op, kind)
 		}
 	case "contains":
 		if kind == null || kind == list || kind == object {
-			return condition{}, refuse("%s: op contains needs a text as its value; got %s", where, kind)
+			return condition{}, toolrun.Refuse("%s: op contains needs a text as its value; got %s", where, kind)
 		}
 		c.value = value{text, strings.ToLower(c.value.s)}
 	}

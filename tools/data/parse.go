@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/toolrun"
 )
 
 //go:embed parse.md
@@ -36,10 +37,10 @@ func parseTool() *pawl.Tool {
 }
 
 type parseArgs struct {
-	Content string `json:"content"`
-	Format  string `json:"format"`
-	Limit   whole  `json:"limit"`
-	Offset  whole  `json:"offset"`
+	Content string        `json:"content"`
+	Format  string        `json:"format"`
+	Limit   toolrun.Whole `json:"limit"`
+	Offset  toolrun.Whole `json:"offset"`
 }
 
 func parseRecords(ctx context.Context, a parseArgs) ([]byte, error) {
@@ -49,7 +50,7 @@ func parseRecords(ctx context.Context, a parseArgs) ([]byte, error) {
 	}
 	offset, limit := int(a.Offset), int(a.Limit)
 	if offset < 0 || offset > 0 && offset >= len(t.rows) {
-		return nil, refuse("offset %d is out of range: there are %d records", offset, len(t.rows))
+		return nil, toolrun.Refuse("offset %d is out of range: there are %d records", offset, len(t.rows))
 	}
 	if limit <= 0 {
 		limit = parseLimit
@@ -82,7 +83,7 @@ func (t *table) shownColumns() []string {
 func parse(ctx context.Context, content, format string) (*table, error) {
 	content = strings.TrimPrefix(content, "\uFEFF")
 	if strings.TrimSpace(content) == "" {
-		return nil, refuse("content is required: it is empty")
+		return nil, toolrun.Refuse("content is required: it is empty")
 	}
 	if format == "" {
 		format = guess(content)
@@ -95,7 +96,7 @@ func parse(ctx context.Context, content, format string) (*table, error) {
 	case "jsonl":
 		return parseJSONL(ctx, content)
 	}
-	return nil, refuse("unknown format: %s (use csv, json, or jsonl)", clip(format))
+	return nil, toolrun.Refuse("unknown format: %s (use csv, json, or jsonl)", clip(format))
 }
 
 func guess(content string) string {
@@ -128,7 +129,7 @@ func parseJSON(ctx context.Context, content string) (*table, error) {
 		}
 	case '{':
 		if err := t.add(raw); err != nil {
-			return nil, refuse("json parse error: %s", err)
+			return nil, toolrun.Refuse("json parse error: %s", err)
 		}
 		for _, c := range t.rows[0] {
 			if c.value.kind == list && strings.HasPrefix(c.value.s, "[{") {
@@ -136,7 +137,7 @@ func parseJSON(ctx context.Context, content string) (*table, error) {
 			}
 		}
 	default:
-		return nil, refuse("json parse error: expected an array of objects, or one object; got %s", valueOf(raw).kind)
+		return nil, toolrun.Refuse("json parse error: expected an array of objects, or one object; got %s", valueOf(raw).kind)
 	}
 	return t, nil
 }
@@ -145,12 +146,12 @@ func parseJSON(ctx context.Context, content string) (*table, error) {
 func syntax(content string, err error) error {
 	var s *json.SyntaxError
 	if !errors.As(err, &s) {
-		return refuse("json parse error: %s", err)
+		return toolrun.Refuse("json parse error: %s", err)
 	}
 	before := content[:min(max(int(s.Offset)-1, 0), len(content))]
 	line := strings.Count(before, "\n") + 1
 	column := len(before) - strings.LastIndexByte(before, '\n')
-	return refuse("json parse error: line %d, column %d: %s", line, column, s)
+	return toolrun.Refuse("json parse error: line %d, column %d: %s", line, column, s)
 }
 
 // parseJSONL reads an object a line. Empty lines are passed over; any other line that is no object is an error.
@@ -172,7 +173,7 @@ func parseJSONL(ctx context.Context, content string) (*table, error) {
 			err = t.add(raw)
 		}
 		if err != nil {
-			return nil, refuse("jsonl parse error: line %d: %s", n, err)
+			return nil, toolrun.Refuse("jsonl parse error: line %d: %s", n, err)
 		}
 	}
 	return t, nil

@@ -12,6 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/pawl-go/pawl/tools/data"
 	"pgregory.net/rapid"
+
+	"github.com/pawl-go/pawl/internal/tooltest"
 )
 
 type object = map[string]any
@@ -176,9 +178,9 @@ func FuzzParseJSON(f *testing.F) {
 		var want []object
 		if strings.HasPrefix(strings.TrimSpace(s), "{") {
 			want = make([]object, 1)
-			must(t, d.Decode(&want[0]))
+			tooltest.Must(t, d.Decode(&want[0]))
 		} else {
-			must(t, d.Decode(&want))
+			tooltest.Must(t, d.Decode(&want))
 		}
 		if got.Count != len(want) {
 			t.Fatalf("%q: %d records, want %d", s, got.Count, len(want))

@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"strconv"
 	"strings"
+
+	"github.com/pawl-go/pawl/internal/toolrun"
 )
 
 // A table is records that share their columns' names. A record need not have every column, so it is held as cells.
@@ -48,14 +50,14 @@ func (t *table) need(name, where string) (int, error) {
 	case len(t.columns) == 0:
 		return -1, nil
 	}
-	return 0, refuse("%s: unknown column %s; the columns are %s", where, clip(name), listed(t.columns, 100))
+	return 0, toolrun.Refuse("%s: unknown column %s; the columns are %s", where, clip(name), listed(t.columns, 100))
 }
 
 // add adds the record raw, which is valid JSON. The error does not say where it stands.
 func (t *table) add(raw json.RawMessage) error {
 	raw = bytes.TrimSpace(raw)
 	if raw[0] != '{' {
-		return refuse("expected an object, got %s", valueOf(raw).kind)
+		return toolrun.Refuse("expected an object, got %s", valueOf(raw).kind)
 	}
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.Token()
@@ -71,7 +73,7 @@ func (t *table) add(raw json.RawMessage) error {
 		}
 		i := t.column(key.(string))
 		if t.last[i] == len(t.rows)+1 {
-			return refuse("the name %s stands twice in one object", clip(key.(string)))
+			return toolrun.Refuse("the name %s stands twice in one object", clip(key.(string)))
 		}
 		t.last[i] = len(t.rows) + 1
 		r = append(r, cell{i, valueOf(v)})
@@ -115,7 +117,7 @@ func tableOf(ctx context.Context, records json.RawMessage) (*table, error) {
 	records = bytes.TrimSpace(records)
 	switch {
 	case len(records) == 0:
-		return nil, refuse("records are required: an array of objects, or the text of a CSV, JSON or JSONL file")
+		return nil, toolrun.Refuse("records are required: an array of objects, or the text of a CSV, JSON or JSONL file")
 	case records[0] == '"':
 		var content string
 		if err := json.Unmarshal(records, &content); err != nil {
@@ -126,7 +128,7 @@ func tableOf(ctx context.Context, records json.RawMessage) (*table, error) {
 		t := newTable()
 		return t, t.addAll(ctx, records, "record")
 	}
-	return nil, refuse("records must be an array of objects, or the text of a CSV, JSON or JSONL file; got %s", valueOf(records).kind)
+	return nil, toolrun.Refuse("records must be an array of objects, or the text of a CSV, JSON or JSONL file; got %s", valueOf(records).kind)
 }
 
 // addAll adds the elements of a valid JSON array, which a text calls what.
@@ -142,7 +144,7 @@ func (t *table) addAll(ctx context.Context, array json.RawMessage, what string) 
 			return err
 		}
 		if err := t.add(raw); err != nil {
-			return refuse("%s %d: %s", what, n, err)
+			return toolrun.Refuse("%s %d: %s", what, n, err)
 		}
 	}
 	return nil
@@ -184,7 +186,7 @@ func (a *answer) json() ([]byte, error) {
 		}
 		if body = a.record(body, i); len(body) > room {
 			if i == a.from {
-				return nil, refuse("%s %d alone is %d bytes of JSON, and an answer has room for %d; leave out columns that are not needed",
+				return nil, toolrun.Refuse("%s %d alone is %d bytes of JSON, and an answer has room for %d; leave out columns that are not needed",
 					strings.TrimSuffix(a.list, "s"), i+1, len(body), max(room, 0))
 			}
 			body = body[:before]

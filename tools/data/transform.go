@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/toolrun"
 )
 
 //go:embed transform.md
@@ -39,7 +40,7 @@ type transformArgs struct {
 	Rename   map[string]string `json:"rename"`
 	SortBy   string            `json:"sort_by"`
 	SortDesc bool              `json:"sort_desc"`
-	Limit    whole             `json:"limit"`
+	Limit    toolrun.Whole     `json:"limit"`
 }
 
 // transformRecords selects, renames, sorts and limits, in this order.
@@ -60,7 +61,7 @@ func transformRecords(ctx context.Context, a transformArgs) ([]byte, error) {
 			return nil, err
 		}
 	case a.SortDesc:
-		return nil, refuse("sort_desc needs sort_by: the column to sort by")
+		return nil, toolrun.Refuse("sort_desc needs sort_by: the column to sort by")
 	}
 	if limit := int(a.Limit); limit > 0 && limit < len(t.rows) {
 		t.rows = t.rows[:limit]
@@ -84,7 +85,7 @@ func (t *table) pick(names []string) error {
 			return err
 		}
 		if _, twice := index[name]; twice {
-			return refuse("select: %s stands twice", clip(name))
+			return toolrun.Refuse("select: %s stands twice", clip(name))
 		}
 		index[name] = len(columns)
 		columns = append(columns, i)
@@ -116,7 +117,7 @@ func (t *table) rename(names map[string]string) error {
 			return err
 		}
 		if names[from] == "" {
-			return refuse("rename: the new name of %s is empty", clip(from))
+			return toolrun.Refuse("rename: the new name of %s is empty", clip(from))
 		}
 		columns[i] = names[from]
 	}
@@ -126,7 +127,7 @@ func (t *table) rename(names map[string]string) error {
 			if t.columns[i] == name {
 				i, j = j, i // the one that was renamed is at fault
 			}
-			return refuse("rename: %s cannot become %s, since there is another column of that name; the columns are %s",
+			return toolrun.Refuse("rename: %s cannot become %s, since there is another column of that name; the columns are %s",
 				clip(t.columns[i]), clip(name), listed(t.columns, 100))
 		}
 		index[name] = i
@@ -140,7 +141,7 @@ func (t *table) sort(a transformArgs) error {
 	column, err := t.need(a.SortBy, "sort_by")
 	if err != nil {
 		if to, renamed := a.Rename[a.SortBy]; renamed {
-			return refuse("sort_by: %s is now named %s; sort by that name", clip(a.SortBy), clip(to))
+			return toolrun.Refuse("sort_by: %s is now named %s; sort by that name", clip(a.SortBy), clip(to))
 		}
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/toolrun"
 )
 
 //go:embed delete.md
@@ -24,7 +25,7 @@ func (s *Set) deleteTool() *pawl.Tool {
 		Output: json.RawMessage(`{"type":"object","properties":{"path":{"type":"string"}},"required":["path"],"additionalProperties":false}`),
 		Effect: pawl.Write,
 		Serial: serial,
-		Run:    run(s.delete),
+		Run:    toolrun.Func(s.delete),
 	}
 }
 
@@ -38,7 +39,7 @@ func (s *Set) delete(ctx context.Context, a deleteArgs) (pawl.ToolResult, error)
 		return pawl.ToolResult{}, err
 	}
 	if name == "." {
-		return pawl.ToolResult{}, refuse("the root itself cannot be deleted; give the path of something in it")
+		return pawl.ToolResult{}, toolrun.Refuse("the root itself cannot be deleted; give the path of something in it")
 	}
 	s.commit.Lock()
 	defer s.commit.Unlock()
@@ -52,15 +53,15 @@ func (s *Set) delete(ctx context.Context, a deleteArgs) (pawl.ToolResult, error)
 	switch mode := info.Mode(); {
 	case mode.IsDir():
 		if names := s.names(name); len(names) > 0 {
-			return pawl.ToolResult{}, refuse("%q is a directory that is not empty: it has %d entries (%s); delete them first", name, len(names), some(names))
+			return pawl.ToolResult{}, toolrun.Refuse("%q is a directory that is not empty: it has %d entries (%s); delete them first", name, len(names), some(names))
 		}
 	case !mode.IsRegular() && mode&fs.ModeSymlink == 0:
-		return pawl.ToolResult{}, refuse("%q is a %s; only regular files, links and empty directories can be deleted", name, special(mode))
+		return pawl.ToolResult{}, toolrun.Refuse("%q is a %s; only regular files, links and empty directories can be deleted", name, special(mode))
 	}
 	if err := s.root.Remove(name); err != nil {
 		return pawl.ToolResult{}, s.explain(name, err)
 	}
-	return result(fmt.Sprintf("Deleted %s", name), deleteArgs{Path: name})
+	return toolrun.Result(fmt.Sprintf("Deleted %s", name), deleteArgs{Path: name})
 }
 
 // some joins the first names.

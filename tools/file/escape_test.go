@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/tooltest"
 	"pgregory.net/rapid"
 )
 
@@ -19,18 +20,18 @@ const secret = "the secret outside"
 func jail(t testing.TB) (dir, around string) {
 	around = t.TempDir()
 	dir = filepath.Join(around, "root")
-	must(t, os.MkdirAll(filepath.Join(dir, "a", "b"), 0o755))
-	must(t, os.MkdirAll(filepath.Join(around, "out"), 0o755))
-	must(t, os.WriteFile(filepath.Join(around, "f.txt"), []byte(secret), 0o644))
-	must(t, os.WriteFile(filepath.Join(around, "out", "f.txt"), []byte(secret), 0o644))
-	must(t, os.WriteFile(filepath.Join(dir, "f.txt"), []byte("inside"), 0o644))
-	must(t, os.WriteFile(filepath.Join(dir, "a", "f.txt"), []byte("inside"), 0o644))
+	tooltest.Must(t, os.MkdirAll(filepath.Join(dir, "a", "b"), 0o755))
+	tooltest.Must(t, os.MkdirAll(filepath.Join(around, "out"), 0o755))
+	tooltest.Must(t, os.WriteFile(filepath.Join(around, "f.txt"), []byte(secret), 0o644))
+	tooltest.Must(t, os.WriteFile(filepath.Join(around, "out", "f.txt"), []byte(secret), 0o644))
+	tooltest.Must(t, os.WriteFile(filepath.Join(dir, "f.txt"), []byte("inside"), 0o644))
+	tooltest.Must(t, os.WriteFile(filepath.Join(dir, "a", "f.txt"), []byte("inside"), 0o644))
 	for name, target := range map[string]string{
 		"up": "..", "abs": around, "absfile": filepath.Join(around, "f.txt"), "relfile": "../f.txt", "new": "../new.txt",
 		"same": "a", "a/up": "..", "a/upup": "../..", "a/b/upupup": "../../..", "chain": "a/upup/out", "dangling": "../out/new.txt",
 		"a/abs": filepath.Join(around, "out"), "loop": "loop", "a/root": filepath.Join("..", "..", "root"),
 	} {
-		must(t, os.Symlink(target, filepath.Join(dir, name)))
+		tooltest.Must(t, os.Symlink(target, filepath.Join(dir, name)))
 	}
 	return dir, around
 }
@@ -38,7 +39,7 @@ func jail(t testing.TB) (dir, around string) {
 // outside is everything around the root, by path, with its content.
 func outside(t testing.TB, around string) map[string]string {
 	all := map[string]string{}
-	must(t, filepath.WalkDir(around, func(path string, d fs.DirEntry, err error) error {
+	tooltest.Must(t, filepath.WalkDir(around, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || path == filepath.Join(around, "root") {
 			if d != nil && d.IsDir() && err == nil {
 				return filepath.SkipDir
@@ -113,7 +114,7 @@ func FuzzPath(f *testing.F) {
 		set := open(t, dir)
 		args, _ := json.Marshal(map[string]string{"path": path, "content": "mine"})
 		for _, tool := range []*pawl.Tool{set.Read, set.List, set.Stat, set.Write, set.Delete} {
-			if got := call(t, tool, string(args)); strings.Contains(got, secret) || got == "" {
+			if got := tooltest.Call(t, tool, string(args)); strings.Contains(got, secret) || got == "" {
 				t.Errorf("%s %q: %q", tool.Name, path, got)
 			}
 		}

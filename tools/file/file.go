@@ -27,11 +27,8 @@ package file
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"math"
 	"os"
-	"strconv"
 	"sync"
 
 	"github.com/pawl-go/pawl"
@@ -90,22 +87,6 @@ func (s *Set) Tools(context.Context) ([]*pawl.Tool, error) {
 // Close lets the directory go. Calls after it are answered with an error.
 func (s *Set) Close() error { return s.root.Close() }
 
-// run makes a ToolFunc of fn. A refusal is told to the model; any other error is that of ctx.
-func run[Args any](fn func(context.Context, Args) (pawl.ToolResult, error)) pawl.ToolFunc {
-	return func(ctx context.Context, call pawl.ToolCall) (pawl.ToolResult, error) {
-		var args Args
-		if err := json.Unmarshal(call.Args, &args); err != nil {
-			return pawl.ErrorResult("invalid args: " + err.Error()), nil
-		}
-		res, err := fn(ctx, args)
-		var r refusal
-		if errors.As(err, &r) {
-			return pawl.ErrorResult(string(r)), nil
-		}
-		return res, err
-	}
-}
-
 // serial is the Serial key of a tool that changes a path: the path, cleaned.
 func serial(args json.RawMessage) string {
 	var a struct{ Path string }
@@ -117,20 +98,4 @@ func serial(args json.RawMessage) string {
 		return "" // such a call changes nothing
 	}
 	return "file:" + name
-}
-
-// A whole is an integer argument. JSON Schema takes 2.0 for an integer too, and some models write it.
-type whole int
-
-// UnmarshalJSON reads a number without a fraction; one that is too large becomes the largest.
-func (w *whole) UnmarshalJSON(b []byte) error {
-	f, err := strconv.ParseFloat(string(b), 64)
-	if string(b) == "null" {
-		return nil
-	}
-	if f != math.Trunc(f) || err != nil && !errors.Is(err, strconv.ErrRange) {
-		return fmt.Errorf("%s is no whole number", b)
-	}
-	*w = whole(max(min(f, 1<<53), -1<<53))
-	return nil
 }

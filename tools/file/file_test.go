@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/tooltest"
 	"github.com/pawl-go/pawl/tools/file"
 )
 
@@ -28,11 +29,11 @@ func root(t testing.TB, files map[string]string) (string, *file.Set) {
 	for name, content := range files {
 		full := filepath.Join(dir, name)
 		if strings.HasSuffix(name, "/") {
-			must(t, os.MkdirAll(full, 0o755))
+			tooltest.Must(t, os.MkdirAll(full, 0o755))
 			continue
 		}
-		must(t, os.MkdirAll(filepath.Dir(full), 0o755))
-		must(t, os.WriteFile(full, []byte(content), 0o644))
+		tooltest.Must(t, os.MkdirAll(filepath.Dir(full), 0o755))
+		tooltest.Must(t, os.WriteFile(full, []byte(content), 0o644))
 	}
 	return dir, open(t, dir)
 }
@@ -40,38 +41,9 @@ func root(t testing.TB, files map[string]string) (string, *file.Set) {
 func open(t testing.TB, dir string) *file.Set {
 	t.Helper()
 	set, err := file.New(dir, nil)
-	must(t, err)
+	tooltest.Must(t, err)
 	t.Cleanup(func() { set.Close() })
 	return set
-}
-
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-// call runs tool and returns its text, which begins with "error: " where the result is one.
-func call(t testing.TB, tool *pawl.Tool, args string) string {
-	t.Helper()
-	res := result(t, tool, args)
-	if res.IsError {
-		return "error: " + res.Text()
-	}
-	return res.Text()
-}
-
-func result(t testing.TB, tool *pawl.Tool, args string) pawl.ToolResult {
-	t.Helper()
-	res, err := tool.Run(t.Context(), pawl.ToolCall{ID: "c", Name: tool.Name, Args: json.RawMessage(args)})
-	if err != nil {
-		t.Fatalf("%s %s: %v", tool.Name, args, err)
-	}
-	if res.Data != nil && !json.Valid(res.Data) {
-		t.Fatalf("%s %s: data is no JSON: %s", tool.Name, args, res.Data)
-	}
-	return res
 }
 
 func sum(s string) string {
@@ -100,12 +72,12 @@ func TestRead(t *testing.T) {
 		"many/0.txt":       "",
 		"unterminated.txt": "one\ntwo",
 	})
-	must(t, os.Symlink("data/sales.csv", filepath.Join(dir, "link.csv")))
-	must(t, os.Symlink("nowhere", filepath.Join(dir, "dangling")))
-	must(t, os.Symlink("loop2", filepath.Join(dir, "loop1")))
-	must(t, os.Symlink("loop1", filepath.Join(dir, "loop2")))
+	tooltest.Must(t, os.Symlink("data/sales.csv", filepath.Join(dir, "link.csv")))
+	tooltest.Must(t, os.Symlink("nowhere", filepath.Join(dir, "dangling")))
+	tooltest.Must(t, os.Symlink("loop2", filepath.Join(dir, "loop1")))
+	tooltest.Must(t, os.Symlink("loop1", filepath.Join(dir, "loop2")))
 	for i := range 20 {
-		must(t, os.WriteFile(filepath.Join(dir, "many", fmt.Sprint(i, ".txt")), nil, 0o644))
+		tooltest.Must(t, os.WriteFile(filepath.Join(dir, "many", fmt.Sprint(i, ".txt")), nil, 0o644))
 	}
 	for _, tt := range []struct{ args, want string }{
 		{`{"path":"a.txt"}`, "one\ntwo\nthree\n"},
@@ -147,7 +119,7 @@ func TestRead(t *testing.T) {
 		{`{"path":"` + strings.Repeat("n/", 101) + `"}`, `error: the path has 101 parts; at most 100 can be used`},
 		{`{"path":7}`, `error: invalid args: json: cannot unmarshal number into Go struct field readArgs.path of type string`},
 	} {
-		if diff := cmp.Diff(tt.want, call(t, set.Read, tt.args)); diff != "" {
+		if diff := cmp.Diff(tt.want, tooltest.Call(t, set.Read, tt.args)); diff != "" {
 			t.Errorf("file_read %s (-want +got):\n%s", tt.args, diff)
 		}
 	}
@@ -157,12 +129,12 @@ func TestRead(t *testing.T) {
 func TestOutside(t *testing.T) {
 	dir, set := root(t, map[string]string{"in/x.txt": "x"})
 	outside := filepath.Join(filepath.Dir(dir), "outside.txt")
-	must(t, os.WriteFile(outside, []byte("secret"), 0o644))
-	must(t, os.Symlink(outside, filepath.Join(dir, "abs")))
-	must(t, os.Symlink("../outside.txt", filepath.Join(dir, "rel")))
-	must(t, os.Symlink("../..", filepath.Join(dir, "in", "up")))
+	tooltest.Must(t, os.WriteFile(outside, []byte("secret"), 0o644))
+	tooltest.Must(t, os.Symlink(outside, filepath.Join(dir, "abs")))
+	tooltest.Must(t, os.Symlink("../outside.txt", filepath.Join(dir, "rel")))
+	tooltest.Must(t, os.Symlink("../..", filepath.Join(dir, "in", "up")))
 	tools, err := set.Tools(t.Context())
-	must(t, err)
+	tooltest.Must(t, err)
 	for _, tool := range tools {
 		for _, tt := range []struct{ path, want string }{
 			{"/etc/passwd", `absolute paths not allowed: "/etc/passwd"; give a path relative to the root, such as "passwd", or "." for the root itself`},
@@ -182,13 +154,13 @@ func TestOutside(t *testing.T) {
 			if tool == set.Write {
 				args = `{"path":` + quote(tt.path) + `,"content":"mine"}`
 			}
-			if diff := cmp.Diff("error: "+tt.want, call(t, tool, args)); diff != "" {
+			if diff := cmp.Diff("error: "+tt.want, tooltest.Call(t, tool, args)); diff != "" {
 				t.Errorf("%s %s (-want +got):\n%s", tool.Name, args, diff)
 			}
 		}
 	}
 	for _, link := range []string{"abs", "rel"} {
-		if got, want := call(t, set.Delete, `{"path":`+quote(link)+`}`), "Deleted "+link; got != want {
+		if got, want := tooltest.Call(t, set.Delete, `{"path":`+quote(link)+`}`), "Deleted "+link; got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	}
@@ -220,7 +192,7 @@ func TestPages(t *testing.T) {
 				if pages++; pages > 100 {
 					t.Fatalf("%s: more than 100 pages", name)
 				}
-				res := result(t, set.Read, string(next))
+				res := tooltest.Run(t, set.Read, string(next))
 				if res.IsError {
 					t.Fatalf("%s: %s: %s", name, next, res.Text())
 				}
@@ -233,7 +205,7 @@ func TestPages(t *testing.T) {
 				}
 				got.WriteString(text)
 				var data struct{ Next json.RawMessage }
-				must(t, json.Unmarshal(res.Data, &data))
+				tooltest.Must(t, json.Unmarshal(res.Data, &data))
 				if next = data.Next; next != nil && !strings.HasSuffix(res.Text(), "; read on with "+string(next)+"]") {
 					t.Errorf("%s: the text does not say how to read on with %s: %.100s", name, next, res.Text()[len(text):])
 				}
@@ -256,7 +228,7 @@ func TestColumnWithinRune(t *testing.T) {
 		{`{"path":"f","column":11}`, "z"},
 		{`{"path":"g","column":65538}`, "😀z"}, // a rune over the end of the reader's buffer
 	} {
-		if got := result(t, set.Read, tt.args).Parts[0].(pawl.Text).Text; got != tt.want {
+		if got := tooltest.Run(t, set.Read, tt.args).Parts[0].(pawl.Text).Text; got != tt.want {
 			t.Errorf("%s: got %q, want %q", tt.args, got, tt.want)
 		}
 	}
@@ -264,10 +236,10 @@ func TestColumnWithinRune(t *testing.T) {
 
 func TestList(t *testing.T) {
 	dir, set := root(t, map[string]string{"b.txt": "", "a/x": "", "c d.txt": "", "empty/": "", "line\nbreak": ""})
-	must(t, os.Symlink("b.txt", filepath.Join(dir, "to-file")))
-	must(t, os.Symlink("a", filepath.Join(dir, "to-dir")))
-	must(t, os.Symlink("/etc/hostname", filepath.Join(dir, "to-outside")))
-	must(t, os.Symlink("gone", filepath.Join(dir, "to-nothing")))
+	tooltest.Must(t, os.Symlink("b.txt", filepath.Join(dir, "to-file")))
+	tooltest.Must(t, os.Symlink("a", filepath.Join(dir, "to-dir")))
+	tooltest.Must(t, os.Symlink("/etc/hostname", filepath.Join(dir, "to-outside")))
+	tooltest.Must(t, os.Symlink("gone", filepath.Join(dir, "to-nothing")))
 	all := "dir\ta\nfile\tb.txt\nfile\tc d.txt\ndir\tempty\nfile\t\"line\\nbreak\"\ndir\tto-dir\tlink\nfile\tto-file\tlink\n" +
 		"link\tto-nothing\tbroken, or leads outside the root\nlink\tto-outside\tbroken, or leads outside the root"
 	for _, tt := range []struct{ args, want string }{
@@ -282,11 +254,11 @@ func TestList(t *testing.T) {
 		{`{"path":"b.txt"}`, `error: "b.txt" is not a directory but a file; file_read reads it`},
 		{`{"path":"emty"}`, `error: no such file: "emty"; the nearest there is: "empty"`},
 	} {
-		if diff := cmp.Diff(tt.want, call(t, set.List, tt.args)); diff != "" {
+		if diff := cmp.Diff(tt.want, tooltest.Call(t, set.List, tt.args)); diff != "" {
 			t.Errorf("file_list %s (-want +got):\n%s", tt.args, diff)
 		}
 	}
-	got := string(result(t, set.List, `{"path":"a"}`).Data)
+	got := string(tooltest.Run(t, set.List, `{"path":"a"}`).Data)
 	if want := `{"path":"a","total":1,"entries":[{"type":"file","name":"x"}]}`; got != want {
 		t.Errorf("data: got %s, want %s", got, want)
 	}
@@ -299,12 +271,12 @@ func TestListParts(t *testing.T) {
 	for i := range 2345 {
 		name := fmt.Sprintf("%05d-%s", i, strings.Repeat("n", i%60))
 		want = append(want, name)
-		must(t, os.WriteFile(filepath.Join(dir, name), nil, 0o644))
+		tooltest.Must(t, os.WriteFile(filepath.Join(dir, name), nil, 0o644))
 	}
 	var got []string
 	parts := 0
 	for next := `{}`; next != ""; parts++ {
-		res := result(t, set.List, next)
+		res := tooltest.Run(t, set.List, next)
 		if n := len(res.Text()); n > 32<<10 {
 			t.Errorf("a part has %d bytes", n)
 		}
@@ -313,7 +285,7 @@ func TestListParts(t *testing.T) {
 			Entries []struct{ Name string }
 			Next    json.RawMessage
 		}
-		must(t, json.Unmarshal(res.Data, &data))
+		tooltest.Must(t, json.Unmarshal(res.Data, &data))
 		for _, e := range data.Entries {
 			got = append(got, e.Name)
 		}
@@ -333,9 +305,9 @@ func TestListParts(t *testing.T) {
 func TestStat(t *testing.T) {
 	dir, set := root(t, map[string]string{"d/a.txt": "abc", "big": strings.Repeat("x", 8<<20+1)})
 	when := time.Date(2024, 3, 1, 12, 30, 15, 999, time.FixedZone("", 3600))
-	must(t, os.Symlink("d/a.txt", filepath.Join(dir, "link")))
+	tooltest.Must(t, os.Symlink("d/a.txt", filepath.Join(dir, "link")))
 	for _, name := range []string{"d/a.txt", "big", "d"} {
-		must(t, os.Chtimes(filepath.Join(dir, name), when, when))
+		tooltest.Must(t, os.Chtimes(filepath.Join(dir, name), when, when))
 	}
 	for _, tt := range []struct{ path, want string }{
 		{"d/a.txt", `{"name":"a.txt","size":3,"type":"file","modified":"2024-03-01T11:30:15Z","sha256":"` + sum("abc") + `"}`},
@@ -343,13 +315,13 @@ func TestStat(t *testing.T) {
 		{"big", `{"name":"big","size":8388609,"type":"file","modified":"2024-03-01T11:30:15Z"}`},
 		{"a.txt", `error: no such file: "a.txt"; the root has: big, d, link`},
 	} {
-		res := result(t, set.Stat, `{"path":`+quote(tt.path)+`}`)
+		res := tooltest.Run(t, set.Stat, `{"path":`+quote(tt.path)+`}`)
 		if got := strings.TrimPrefix(tt.want, "error: "); res.Text() != got || !res.IsError && string(res.Data) != res.Text() {
 			t.Errorf("file_stat %q: got %s, data %s, want %s", tt.path, res.Text(), res.Data, tt.want)
 		}
 	}
 	var got map[string]any
-	must(t, json.Unmarshal(result(t, set.Stat, `{"path":"d"}`).Data, &got))
+	tooltest.Must(t, json.Unmarshal(tooltest.Run(t, set.Stat, `{"path":"d"}`).Data, &got))
 	if got["type"] != "directory" || got["sha256"] != nil || got["modified"] != "2024-03-01T11:30:15Z" {
 		t.Errorf("a directory: %v", got)
 	}
@@ -360,7 +332,7 @@ func TestCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	tools, err := set.Tools(ctx)
-	must(t, err)
+	tooltest.Must(t, err)
 	for _, tool := range tools {
 		res, err := tool.Run(ctx, pawl.ToolCall{Args: json.RawMessage(`{"path":"f","content":"y"}`)})
 		if tool == set.List {
@@ -370,7 +342,7 @@ func TestCancelled(t *testing.T) {
 			t.Errorf("%s: %v, %v; want %v", tool.Name, res.Text(), err, context.Canceled)
 		}
 	}
-	if got := call(t, set.List, `{}`); got != "file\tf" {
+	if got := tooltest.Call(t, set.List, `{}`); got != "file\tf" {
 		t.Errorf("after cancelled calls: %s", got)
 	}
 }
@@ -378,16 +350,16 @@ func TestCancelled(t *testing.T) {
 func TestReadOnlyAndClosed(t *testing.T) {
 	dir := t.TempDir()
 	set, err := file.New(dir, &file.Options{ReadOnly: true})
-	must(t, err)
+	tooltest.Must(t, err)
 	tools, err := set.Tools(t.Context())
-	must(t, err)
+	tooltest.Must(t, err)
 	for _, tool := range tools {
 		if tool.Effect != pawl.Read {
 			t.Errorf("a read-only set offers %s, effect %s", tool.Name, tool.Effect)
 		}
 	}
-	must(t, set.Close())
-	if got := call(t, set.List, `{}`); got != "error: the file tools are closed" {
+	tooltest.Must(t, set.Close())
+	if got := tooltest.Call(t, set.List, `{}`); got != "error: the file tools are closed" {
 		t.Errorf("after Close: %s", got)
 	}
 	if _, err := file.New(filepath.Join(dir, "none"), nil); !os.IsNotExist(err) && err == nil {
@@ -398,31 +370,7 @@ func TestReadOnlyAndClosed(t *testing.T) {
 // What the model is shown, for review as prose.
 func TestDefinitions(t *testing.T) {
 	_, set := root(t, nil)
-	tools, err := set.Tools(t.Context())
-	must(t, err)
-	type definition struct {
-		Name        string          `json:"name"`
-		Effect      pawl.Effect     `json:"effect"`
-		Description []string        `json:"description"`
-		Input       json.RawMessage `json:"input"`
-		Output      json.RawMessage `json:"output"`
-	}
-	var defs []definition
-	for _, tool := range tools {
-		must(t, tool.Check())
-		defs = append(defs, definition{tool.Name, tool.Effect, strings.Split(tool.Description, "\n"), tool.Input, tool.Output})
-	}
-	got, err := json.MarshalIndent(defs, "", "\t")
-	must(t, err)
-	golden := filepath.Join("testdata", "definitions.json")
-	if *update {
-		must(t, os.WriteFile(golden, append(got, '\n'), 0o644))
-	}
-	want, err := os.ReadFile(golden)
-	must(t, err)
-	if diff := cmp.Diff(string(want), string(got)+"\n"); diff != "" {
-		t.Errorf("the tools changed; -update rewrites %s (-want +got):\n%s", golden, diff)
-	}
+	tooltest.Definitions(t, set, filepath.Join("testdata", "definitions.json"), *update)
 }
 
 // Through the whole pipeline: arguments that the schemas refuse, and calls as a model makes them.
@@ -430,8 +378,8 @@ func TestRegistry(t *testing.T) {
 	_, set := root(t, map[string]string{"a.txt": "hello\n", "big.txt": strings.Repeat("0123456789\n", 5900)})
 	var reg pawl.Registry
 	tools, err := set.Tools(t.Context())
-	must(t, err)
-	must(t, reg.Add(tools...))
+	tooltest.Must(t, err)
+	tooltest.Must(t, reg.Add(tools...))
 	for _, tt := range []struct {
 		name, args string
 		outcome    pawl.Outcome

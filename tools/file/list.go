@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/toolrun"
 )
 
 //go:embed list.md
@@ -38,7 +39,7 @@ func (s *Set) listTool() *pawl.Tool {
 			`"next":{"type":"object","properties":{"path":{"type":"string"},"after":{"type":"string"}},"required":["path","after"],"additionalProperties":false}` +
 			`},"required":["path","total","entries"],"additionalProperties":false}`),
 		Effect: pawl.Read,
-		Run:    run(s.list),
+		Run:    toolrun.Func(s.list),
 	}
 }
 
@@ -74,7 +75,7 @@ func (s *Set) list(ctx context.Context, a listArgs) (pawl.ToolResult, error) {
 		if !info.Mode().IsRegular() {
 			what = special(info.Mode())
 		}
-		return pawl.ToolResult{}, refuse("%s is not a directory but a %s", shown(name), what)
+		return pawl.ToolResult{}, toolrun.Refuse("%s is not a directory but a %s", shown(name), what)
 	}
 	found, err := s.entries(ctx, name)
 	if err != nil {
@@ -95,7 +96,7 @@ func (s *Set) list(ctx context.Context, a listArgs) (pawl.ToolResult, error) {
 		if len(data.Entries) == listEntries || text.Len()+len(line) >= listBytes {
 			last := data.Entries[len(data.Entries)-1].Name
 			data.Next = &listArgs{Path: name, After: last}
-			next, _ := marshal(data.Next)
+			next, _ := toolrun.Marshal(data.Next)
 			fmt.Fprintf(&text, "[%d of %d entries; list on with %s]", len(data.Entries), len(found), next)
 			break
 		}
@@ -108,7 +109,7 @@ func (s *Set) list(ctx context.Context, a listArgs) (pawl.ToolResult, error) {
 	case len(data.Entries) == 0:
 		fmt.Fprintf(&text, "[none of the %d entries sorts after %q]", len(found), a.After)
 	}
-	return result(strings.TrimSuffix(text.String(), "\n"), data)
+	return toolrun.Result(strings.TrimSuffix(text.String(), "\n"), data)
 }
 
 // entries returns what is in the directory, sorted by name.

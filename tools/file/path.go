@@ -13,14 +13,8 @@ import (
 	"syscall"
 
 	"github.com/pawl-go/pawl/internal/nearest"
+	"github.com/pawl-go/pawl/internal/toolrun"
 )
-
-// A refusal is an error that the model should read.
-type refusal string
-
-func (r refusal) Error() string { return string(r) }
-
-func refuse(format string, args ...any) error { return refusal(fmt.Sprintf(format, args...)) }
 
 // maxDepth bounds the parts of a path: an os.Root opens every directory on the way, each time.
 const maxDepth = 100
@@ -31,23 +25,23 @@ func clean(p string) (string, error) {
 	slashed := filepath.ToSlash(p)
 	switch {
 	case strings.ContainsRune(p, 0):
-		return "", refuse("the path %q has a NUL character in it", p)
+		return "", toolrun.Refuse("the path %q has a NUL character in it", p)
 	case strings.HasPrefix(slashed, "/") || filepath.IsAbs(p):
-		return "", refuse("absolute paths not allowed: %q; give a path relative to the root, such as %q, or %q for the root itself",
+		return "", toolrun.Refuse("absolute paths not allowed: %q; give a path relative to the root, such as %q, or %q for the root itself",
 			p, example(slashed), ".")
 	}
 	if slashed == "~" || strings.HasPrefix(slashed, "~/") {
-		return "", refuse("there is no home directory here: %q; give a path relative to the root", p)
+		return "", toolrun.Refuse("there is no home directory here: %q; give a path relative to the root", p)
 	}
 	name := path.Clean(slashed)
 	if depth := strings.Count(name, "/") + 1; depth > maxDepth {
-		return "", refuse("the path has %d parts; at most %d can be used", depth, maxDepth)
+		return "", toolrun.Refuse("the path has %d parts; at most %d can be used", depth, maxDepth)
 	}
 	if name == ".." || strings.HasPrefix(name, "../") {
-		return "", refuse("path traversal not allowed: %q leads out of the root by \"..\"; give a path below the root", p)
+		return "", toolrun.Refuse("path traversal not allowed: %q leads out of the root by \"..\"; give a path below the root", p)
 	}
 	if !filepath.IsLocal(filepath.FromSlash(name)) {
-		return "", refuse("the path %q cannot be used here; give a path relative to the root", p)
+		return "", toolrun.Refuse("the path %q cannot be used here; give a path relative to the root", p)
 	}
 	return name, nil
 }
@@ -72,37 +66,37 @@ func shown(name string) string {
 // explain words err, which an access to name gave, for the model. Errors of os name paths of their own (temporary files,
 // for one), so none is passed on as it is.
 func (s *Set) explain(name string, err error) error {
-	var r refusal
+	var r toolrun.Refusal
 	switch {
 	case err == nil, errors.As(err, &r), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return err
 	case errors.Is(err, os.ErrClosed):
-		return refuse("the file tools are closed")
+		return toolrun.Refuse("the file tools are closed")
 	case errors.Is(err, syscall.ENOTDIR): // before ErrNotExist: one system has them equal
 		return s.missing(name)
 	case errors.Is(err, fs.ErrNotExist):
 		return s.missing(name)
 	case errors.Is(err, fs.ErrPermission):
-		return refuse("permission denied: %s", shown(name))
+		return toolrun.Refuse("permission denied: %s", shown(name))
 	case strings.HasSuffix(err.Error(), "path escapes from parent"): // os exports no value for it
-		return refuse("%s leads outside the root through a symbolic link; only files below the root can be used", shown(name))
+		return toolrun.Refuse("%s leads outside the root through a symbolic link; only files below the root can be used", shown(name))
 	case errors.Is(err, syscall.ELOOP), strings.HasSuffix(err.Error(), "too many symlinks"):
-		return refuse("%s goes round in a circle of symbolic links", shown(name))
+		return toolrun.Refuse("%s goes round in a circle of symbolic links", shown(name))
 	case errors.Is(err, syscall.ENAMETOOLONG):
-		return refuse("the name is too long: %d bytes, with parts of up to %d; file systems take about 255 a part",
+		return toolrun.Refuse("the name is too long: %d bytes, with parts of up to %d; file systems take about 255 a part",
 			len(name), longest(strings.Split(name, "/")))
 	case errors.Is(err, syscall.ENOSPC):
-		return refuse("no space is left for %s; nothing was changed", shown(name))
+		return toolrun.Refuse("no space is left for %s; nothing was changed", shown(name))
 	case errors.Is(err, syscall.EROFS):
-		return refuse("%s cannot be changed: the file system is read-only", shown(name))
+		return toolrun.Refuse("%s cannot be changed: the file system is read-only", shown(name))
 	case errors.Is(err, syscall.EISDIR):
-		return refuse("%s is a directory", shown(name))
+		return toolrun.Refuse("%s is a directory", shown(name))
 	}
 	var errno syscall.Errno
 	if errors.As(err, &errno) {
-		return refuse("%s: %s", shown(name), errno.Error())
+		return toolrun.Refuse("%s: %s", shown(name), errno.Error())
 	}
-	return refuse("%s could not be used", shown(name))
+	return toolrun.Refuse("%s could not be used", shown(name))
 }
 
 func longest(parts []string) int {
@@ -121,17 +115,17 @@ func (s *Set) missing(name string) error {
 		info, err := s.root.Stat(next)
 		if err != nil {
 			if l, lerr := s.root.Lstat(next); lerr == nil && l.Mode()&fs.ModeSymlink != 0 {
-				return refuse("%s is a symbolic link to something that is not there", shown(next))
+				return toolrun.Refuse("%s is a symbolic link to something that is not there", shown(next))
 			}
 			break
 		}
 		if !info.IsDir() && len(rest) > 1 {
-			return refuse("no such file: %q, because %q is a file, not a directory", name, next)
+			return toolrun.Refuse("no such file: %q, because %q is a file, not a directory", name, next)
 		}
 		dir, rest = next, rest[1:]
 	}
 	if len(rest) == 0 {
-		return refuse("no such file: %q", name) // it came to be meanwhile
+		return toolrun.Refuse("no such file: %q", name) // it came to be meanwhile
 	}
 	names := s.names(dir)
 	what := "file"
@@ -144,7 +138,7 @@ func (s *Set) missing(name string) error {
 		if whole := path.Join(append([]string{hint}, rest[1:]...)...); len(rest) > 1 && s.exists(whole) {
 			hint = whole
 		}
-		return refuse("%s; the nearest there is: %q", text, hint)
+		return toolrun.Refuse("%s; the nearest there is: %q", text, hint)
 	}
 	switch n := len(names); {
 	case n == 0:
@@ -154,7 +148,7 @@ func (s *Set) missing(name string) error {
 	default:
 		text += fmt.Sprintf("; %s has %d entries, which file_list lists", shown(dir), n)
 	}
-	return refusal(text)
+	return toolrun.Refusal(text)
 }
 
 func (s *Set) exists(name string) bool {
@@ -205,9 +199,9 @@ func likely(s string, names []string) string {
 func regular(name string, info fs.FileInfo) error {
 	switch {
 	case info.IsDir():
-		return refuse("%s is a directory; file_list lists it", shown(name))
+		return toolrun.Refuse("%s is a directory; file_list lists it", shown(name))
 	case !info.Mode().IsRegular():
-		return refuse("%s is a %s; only regular files can be used", shown(name), special(info.Mode()))
+		return toolrun.Refuse("%s is a %s; only regular files can be used", shown(name), special(info.Mode()))
 	}
 	return nil
 }

@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/toolrun"
 )
 
 //go:embed read.md
@@ -40,15 +41,15 @@ func (s *Set) readTool() *pawl.Tool {
 			`},"required":["path","size","offset","lines"],"additionalProperties":false}`),
 		Effect:    pawl.Read,
 		MaxResult: -1, // a page is the bound
-		Run:       run(s.read),
+		Run:       toolrun.Func(s.read),
 	}
 }
 
 type readArgs struct {
-	Path   string `json:"path"`
-	Offset whole  `json:"offset,omitzero"`
-	Column whole  `json:"column,omitzero"`
-	Limit  whole  `json:"limit,omitzero"`
+	Path   string        `json:"path"`
+	Offset toolrun.Whole `json:"offset,omitzero"`
+	Column toolrun.Whole `json:"column,omitzero"`
+	Limit  toolrun.Whole `json:"limit,omitzero"`
 }
 
 // readData is the Data of a page: what a program needs to go on. The content is the first part of the result.
@@ -76,7 +77,7 @@ func (s *Set) read(ctx context.Context, a readArgs) (pawl.ToolResult, error) {
 		return pawl.ToolResult{}, s.explain(name, err)
 	}
 	if kind := binary(head); kind != "" {
-		return pawl.ToolResult{}, refuse("%s is not text: it is %s, %d bytes", shown(name), kind, info.Size())
+		return pawl.ToolResult{}, toolrun.Refuse("%s is not text: it is %s, %d bytes", shown(name), kind, info.Size())
 	}
 	limit := int(a.Limit)
 	if limit <= 0 || limit > pageLines {
@@ -88,13 +89,13 @@ func (s *Set) read(ctx context.Context, a readArgs) (pawl.ToolResult, error) {
 	}
 	switch {
 	case p.empty() && p.total == 0 && a.Offset <= 1 && a.Column <= 1:
-		return result(fmt.Sprintf("[%s is empty]", name), readData{Path: name, Offset: 1})
+		return toolrun.Result(fmt.Sprintf("[%s is empty]", name), readData{Path: name, Offset: 1})
 	case p.empty() && p.short > 0:
-		return pawl.ToolResult{}, refuse("column %d is past the end: line %d of %s has %d bytes", a.Column, a.Offset, shown(name), p.short-1)
+		return pawl.ToolResult{}, toolrun.Refuse("column %d is past the end: line %d of %s has %d bytes", a.Column, a.Offset, shown(name), p.short-1)
 	case p.empty():
-		return pawl.ToolResult{}, refuse("offset %d is past the end: %s has %d lines", a.Offset, shown(name), p.total)
+		return pawl.ToolResult{}, toolrun.Refuse("offset %d is past the end: %s has %d lines", a.Offset, shown(name), p.total)
 	case bytes.IndexByte(p.text, 0) >= 0:
-		return pawl.ToolResult{}, refuse("%s is not text: lines %d-%d have NUL bytes; %d bytes in all", shown(name), p.first, p.last, info.Size())
+		return pawl.ToolResult{}, toolrun.Refuse("%s is not text: lines %d-%d have NUL bytes; %d bytes in all", shown(name), p.first, p.last, info.Size())
 	}
 	data := readData{Path: name, Size: info.Size(), Offset: p.first, Lines: p.last - p.first + 1}
 	var note strings.Builder
@@ -103,7 +104,7 @@ func (s *Set) read(ctx context.Context, a readArgs) (pawl.ToolResult, error) {
 		if p.end {
 			note.WriteString("; this is the end of the file")
 		} else {
-			data.Next = &readArgs{Path: name, Offset: whole(p.next), Column: whole(p.nextColumn), Limit: a.Limit}
+			data.Next = &readArgs{Path: name, Offset: toolrun.Whole(p.next), Column: toolrun.Whole(p.nextColumn), Limit: a.Limit}
 			next, _ := json.Marshal(data.Next)
 			fmt.Fprintf(&note, "; read on with %s", next)
 		}
@@ -116,7 +117,7 @@ func (s *Set) read(ctx context.Context, a readArgs) (pawl.ToolResult, error) {
 		}
 		note.WriteString("some bytes are not UTF-8 and stand here as \uFFFD")
 	}
-	res, err := result(string(text), data)
+	res, err := toolrun.Result(string(text), data)
 	if note.Len() > 0 {
 		sep := "\n"
 		if text[len(text)-1] == '\n' {
@@ -125,23 +126,6 @@ func (s *Set) read(ctx context.Context, a readArgs) (pawl.ToolResult, error) {
 		res.Parts = append(res.Parts, pawl.Text{Text: sep + "[" + note.String() + "]"})
 	}
 	return res, err
-}
-
-// result is text for the model and data for programs.
-func result(text string, data any) (pawl.ToolResult, error) {
-	b, err := marshal(data)
-	return pawl.ToolResult{Parts: []pawl.Part{pawl.Text{Text: text}}, Data: b}, err
-}
-
-// marshal writes compact JSON that leaves <, > and & as they are.
-func marshal(v any) (json.RawMessage, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
 
 // A page is some whole lines of a file, or a piece of a line that is longer than a page.

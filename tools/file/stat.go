@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/toolrun"
 )
 
 //go:embed stat.md
@@ -29,7 +30,7 @@ func (s *Set) statTool() *pawl.Tool {
 			`"sha256":{"type":"string"},"link":{"type":"boolean"}` +
 			`},"required":["name","size","type","modified"],"additionalProperties":false}`),
 		Effect: pawl.Read,
-		Run:    run(s.stat),
+		Run:    toolrun.Func(s.stat),
 	}
 }
 
@@ -75,6 +76,6 @@ func (s *Set) stat(ctx context.Context, a statArgs) (pawl.ToolResult, error) {
 	default:
 		data.Type = special(info.Mode())
 	}
-	b, err := marshal(data)
+	b, err := toolrun.Marshal(data)
 	return pawl.ToolResult{Parts: []pawl.Part{pawl.Text{Text: string(b)}}, Data: b}, err
 }

@@ -16,6 +16,7 @@ import (
 	"strings"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/toolrun"
 )
 
 //go:embed write.md
@@ -35,7 +36,7 @@ func (s *Set) writeTool() *pawl.Tool {
 			`},"required":["path","bytes","sha256","created"],"additionalProperties":false}`),
 		Effect: pawl.Write,
 		Serial: serial,
-		Run:    run(s.write),
+		Run:    toolrun.Func(s.write),
 	}
 }
 
@@ -61,7 +62,7 @@ func (s *Set) write(ctx context.Context, a writeArgs) (pawl.ToolResult, error) {
 		return pawl.ToolResult{}, err
 	}
 	if name == "." || strings.HasSuffix(a.Path, "/") {
-		return pawl.ToolResult{}, refuse("%q names a directory; give the path of a file", a.Path)
+		return pawl.ToolResult{}, toolrun.Refuse("%q names a directory; give the path of a file", a.Path)
 	}
 	target, err := s.target(name)
 	if err != nil {
@@ -84,7 +85,7 @@ func (s *Set) write(ctx context.Context, a writeArgs) (pawl.ToolResult, error) {
 		return pawl.ToolResult{}, s.explain(name, err)
 	}
 	sum := sha256.Sum256([]byte(a.Content))
-	return result(fmt.Sprintf("Written %d bytes to %s", len(a.Content), name),
+	return toolrun.Result(fmt.Sprintf("Written %d bytes to %s", len(a.Content), name),
 		writeData{Path: name, Bytes: len(a.Content), SHA256: hex.EncodeToString(sum[:]), Created: created})
 }
 
@@ -107,14 +108,14 @@ func (s *Set) target(asked string) (string, error) {
 		if path.IsAbs(link) || !strings.ContainsRune(link, '/') && (link == "." || link == "..") || strings.HasSuffix(link, "/") {
 			_, err := s.root.Stat(name) // a link out, or to a directory: let os.Root say which
 			if err == nil {
-				err = refuse("%q is a symbolic link to a directory; give the path of a file", asked)
+				err = toolrun.Refuse("%q is a symbolic link to a directory; give the path of a file", asked)
 			}
 			return "", err
 		}
 		dir, _ := split(name)
 		name = dir + "/" + link // not cleaned: "a/../b" is not "b" where a is a link
 	}
-	return "", refuse("%q goes round in a circle of symbolic links", asked)
+	return "", toolrun.Refuse("%q goes round in a circle of symbolic links", asked)
 }
 
 // split cuts name before its last part, without cleaning it.
@@ -134,11 +135,11 @@ func (s *Set) replaced(name, target string) (fs.FileInfo, error) {
 	case err != nil:
 		return nil, s.cannotMake(name, err)
 	case info.IsDir():
-		return nil, refuse("%s is a directory; give the path of a file", shown(name))
+		return nil, toolrun.Refuse("%s is a directory; give the path of a file", shown(name))
 	case !info.Mode().IsRegular():
-		return nil, refuse("%s is a %s; only regular files can be written", shown(name), special(info.Mode()))
+		return nil, toolrun.Refuse("%s is a %s; only regular files can be written", shown(name), special(info.Mode()))
 	case info.Mode().Perm()&0o222 == 0:
-		return nil, refuse("permission denied: %s is read-only", shown(name)) // a rename would not ask
+		return nil, toolrun.Refuse("permission denied: %s is read-only", shown(name)) // a rename would not ask
 	}
 	return info, nil
 }
@@ -147,7 +148,7 @@ func (s *Set) replaced(name, target string) (fs.FileInfo, error) {
 func (s *Set) cannotMake(name string, err error) error {
 	for dir, _ := split(name); dir != "."; dir, _ = split(dir) {
 		if info, serr := s.root.Stat(dir); serr == nil && !info.IsDir() {
-			return refuse("%q cannot be written: %q is a file, not a directory", name, dir)
+			return toolrun.Refuse("%q cannot be written: %q is a file, not a directory", name, dir)
 		}
 	}
 	return s.explain(name, err)
@@ -200,16 +201,16 @@ func (s *Set) check(ctx context.Context, name string, old fs.FileInfo, expect st
 	case expect == "" && old == nil:
 		return nil
 	case expect == "":
-		return refuse("not written: %q is there already (%d bytes); choose another path, or leave expect out to replace it", name, old.Size())
+		return toolrun.Refuse("not written: %q is there already (%d bytes); choose another path, or leave expect out to replace it", name, old.Size())
 	case old == nil:
-		return refuse("not written: expect names a content, but there is no file %q; with expect \"\" it is made", name)
+		return toolrun.Refuse("not written: expect names a content, but there is no file %q; with expect \"\" it is made", name)
 	}
 	sum, err := s.hash(ctx, name)
 	if err != nil {
 		return err
 	}
 	if !strings.EqualFold(sum, expect) {
-		return refuse("not written: %q has changed; its SHA-256 is %s, expect says %s. Read it again before you write", name, sum, strings.ToLower(expect))
+		return toolrun.Refuse("not written: %q has changed; its SHA-256 is %s, expect says %s. Read it again before you write", name, sum, strings.ToLower(expect))
 	}
 	return nil
 }

@@ -12,16 +12,17 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/tooltest"
 )
 
 func TestWrite(t *testing.T) {
 	dir, set := root(t, map[string]string{"old.txt": "old", "run.sh": "#!", "dir/": "", "file": "", "fixed.txt": "fixed"})
-	must(t, os.Chmod(filepath.Join(dir, "run.sh"), 0o755))
-	must(t, os.Chmod(filepath.Join(dir, "fixed.txt"), 0o444))
-	must(t, os.Symlink("../old.txt", filepath.Join(dir, "dir", "link.txt")))
-	must(t, os.Symlink("dir", filepath.Join(dir, "d")))
-	must(t, os.Symlink("d/../new-through-link.txt", filepath.Join(dir, "dangling")))
-	must(t, os.Symlink("round", filepath.Join(dir, "round")))
+	tooltest.Must(t, os.Chmod(filepath.Join(dir, "run.sh"), 0o755))
+	tooltest.Must(t, os.Chmod(filepath.Join(dir, "fixed.txt"), 0o444))
+	tooltest.Must(t, os.Symlink("../old.txt", filepath.Join(dir, "dir", "link.txt")))
+	tooltest.Must(t, os.Symlink("dir", filepath.Join(dir, "d")))
+	tooltest.Must(t, os.Symlink("d/../new-through-link.txt", filepath.Join(dir, "dangling")))
+	tooltest.Must(t, os.Symlink("round", filepath.Join(dir, "round")))
 	for _, tt := range []struct{ args, want, path, content string }{
 		{`{"path":"new.txt","content":"näw"}`, "Written 4 bytes to new.txt", "new.txt", "näw"},
 		{`{"path":"./old.txt","content":"new"}`, "Written 3 bytes to old.txt", "old.txt", "new"},
@@ -50,7 +51,7 @@ func TestWrite(t *testing.T) {
 		{`{"path":"file/x/y.txt","content":"x"}`, `error: "file/x/y.txt" cannot be written: "file" is a file, not a directory`, "file", ""},
 		{`{"path":"fixed.txt","content":"x"}`, `error: permission denied: "fixed.txt" is read-only`, "fixed.txt", "fixed"},
 	} {
-		if diff := cmp.Diff(tt.want, call(t, set.Write, tt.args)); diff != "" {
+		if diff := cmp.Diff(tt.want, tooltest.Call(t, set.Write, tt.args)); diff != "" {
 			t.Errorf("file_write %s (-want +got):\n%s", tt.args, diff)
 		}
 		if tt.path != "" {
@@ -65,13 +66,13 @@ func TestWrite(t *testing.T) {
 	if info, err := os.Lstat(filepath.Join(dir, "dir", "link.txt")); err != nil || info.Mode()&fs.ModeSymlink == 0 {
 		t.Errorf("the link was replaced: %v, %v", info.Mode(), err)
 	}
-	must(t, filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+	tooltest.Must(t, filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if strings.Contains(path, ".pawl-") {
 			t.Errorf("a temporary file was left: %s", path)
 		}
 		return err
 	}))
-	got := string(result(t, set.Write, `{"path":"data.txt","content":"x"}`).Data)
+	got := string(tooltest.Run(t, set.Write, `{"path":"data.txt","content":"x"}`).Data)
 	if want := `{"path":"data.txt","bytes":1,"sha256":"` + sum("x") + `","created":true}`; got != want {
 		t.Errorf("data: got %s, want %s", got, want)
 	}
@@ -84,7 +85,7 @@ func TestWriteIsAtomic(t *testing.T) {
 	go func() {
 		defer close(done)
 		for i := range 20 {
-			call(t, set.Write, `{"path":"f","content":"`+strings.Repeat(string(rune('a'+i%2)), 200_000)+`"}`)
+			tooltest.Call(t, set.Write, `{"path":"f","content":"`+strings.Repeat(string(rune('a'+i%2)), 200_000)+`"}`)
 		}
 	}()
 	for {
@@ -106,7 +107,7 @@ func TestWriteExpectRaces(t *testing.T) {
 	won := make(chan bool)
 	for i := range 8 {
 		go func() {
-			won <- !strings.HasPrefix(call(t, set.Write, fmt.Sprintf(`{"path":"f","content":"%d","expect":""}`, i)), "error:")
+			won <- !strings.HasPrefix(tooltest.Call(t, set.Write, fmt.Sprintf(`{"path":"f","content":"%d","expect":""}`, i)), "error:")
 		}()
 	}
 	n := 0
@@ -122,8 +123,8 @@ func TestWriteExpectRaces(t *testing.T) {
 
 func TestDelete(t *testing.T) {
 	dir, set := root(t, map[string]string{"a.txt": "", "full/x": "", "full/y": "", "empty/": "", "target.txt": "kept"})
-	must(t, os.Symlink("target.txt", filepath.Join(dir, "link")))
-	must(t, os.Symlink(".", filepath.Join(dir, "self")))
+	tooltest.Must(t, os.Symlink("target.txt", filepath.Join(dir, "link")))
+	tooltest.Must(t, os.Symlink(".", filepath.Join(dir, "self")))
 	for _, tt := range []struct{ path, want string }{
 		{"a.txt", "Deleted a.txt"},
 		{"a.txt", `error: no such file: "a.txt"; the root has: empty, full, link, self, target.txt`},
@@ -136,11 +137,11 @@ func TestDelete(t *testing.T) {
 		{"self/full", `error: "self/full" is a directory that is not empty: it has 2 entries (x, y); delete them first`},
 		{"self", "Deleted self"},
 	} {
-		if got := call(t, set.Delete, `{"path":`+quote(tt.path)+`}`); got != tt.want {
+		if got := tooltest.Call(t, set.Delete, `{"path":`+quote(tt.path)+`}`); got != tt.want {
 			t.Errorf("file_delete %q: got %s, want %s", tt.path, got, tt.want)
 		}
 	}
-	if got := call(t, set.List, `{}`); got != "dir\tfull\nfile\ttarget.txt" {
+	if got := tooltest.Call(t, set.List, `{}`); got != "dir\tfull\nfile\ttarget.txt" {
 		t.Errorf("left over: %s", got)
 	}
 }
@@ -149,7 +150,7 @@ func TestDelete(t *testing.T) {
 func TestDeleteEmptyRoot(t *testing.T) {
 	dir, set := root(t, nil)
 	for _, p := range []string{"", ".", "./", "x/.."} {
-		if got := call(t, set.Delete, `{"path":`+quote(p)+`}`); !strings.HasPrefix(got, "error:") {
+		if got := tooltest.Call(t, set.Delete, `{"path":`+quote(p)+`}`); !strings.HasPrefix(got, "error:") {
 			t.Errorf("file_delete %q: %s", p, got)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/netguard"
+	"github.com/pawl-go/pawl/internal/toolrun"
 	"github.com/pawl-go/pawl/internal/webpage"
 )
 
@@ -39,7 +40,7 @@ func (f *fetcher) tool() *pawl.Tool {
 			`"bytes":{"type":"integer"},"chars":{"type":"integer"},"truncated":{"type":"boolean"},"next_offset":{"type":"integer"}},"required":["url","status","type","bytes"],"additionalProperties":false}`),
 		Effect:    f.effect(),
 		MaxResult: -1, // max_chars is the bound
-		Run:       f.run,
+		Run:       toolrun.Func(f.run),
 	}
 }
 
@@ -98,11 +99,7 @@ type fetchData struct {
 	Next      int    `json:"next_offset,omitempty"`
 }
 
-func (f *fetcher) run(ctx context.Context, call pawl.ToolCall) (pawl.ToolResult, error) {
-	var a fetchArgs
-	if err := json.Unmarshal(call.Args, &a); err != nil {
-		return pawl.ErrorResult("invalid args: " + err.Error()), nil
-	}
+func (f *fetcher) run(ctx context.Context, a fetchArgs) (pawl.ToolResult, error) {
 	header, err := f.header(ctx, &a)
 	if err != nil {
 		return pawl.ErrorResult(err.Error()), nil

@@ -23,7 +23,7 @@ func (s *Set) Find(ctx context.Context, sc store.Scope, query string, limit int)
 	f := new(Found)
 	current := sc.Thread
 	sc.Thread = ""
-	q := store.Query{Text: query, Limit: 2 * limit} // some may say the same
+	q := store.Query{Text: query, Limit: 2 * limit, Shared: s.opts.Shared} // some may say the same
 	if e := s.opts.Embedder; e != nil {
 		v, err := store.Embed(ctx, e, store.ForQuery, query)
 		switch {

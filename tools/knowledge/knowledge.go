@@ -15,7 +15,7 @@
 // result says so.
 //
 // Whose documents and conversations are searched is the program's to say, never the model's: by Options.Scope, or by the context of the run. Without
-// either, a call is refused. All threads of the user are searched but the one that the run is in, which the model sees anyway. What was found is shown as
+// either, a call is refused. With Options.Shared the documents that the tenant shares are searched beside the user's. All threads of the user are searched but the one that the run is in, which the model sees anyway. What was found is shown as
 // quoted data, not as instructions.
 package knowledge
 
@@ -42,6 +42,7 @@ type Options struct {
 	Scope    *store.Scope   // whose documents are searched, in every run; nil: store.ScopeFrom
 	Threads  store.Threads  // past conversations; nil: they are not searched
 	Embedder store.Embedder // nil: words only
+	Shared   bool           // search the documents that the user's tenant shares, too: those that were taken in under store.Scope.Shared
 
 	// Allow names what AddPage may reach although it is not public: "localhost:8080", "*.example.com", a network such as "10.1.0.0/16".
 	Allow []string

@@ -16,6 +16,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/tooltest"
 	"github.com/pawl-go/pawl/store"
 	"github.com/pawl-go/pawl/store/sqlite"
 	"github.com/pawl-go/pawl/tools/knowledge"
@@ -31,12 +32,7 @@ var (
 
 func open(t *testing.T) *sqlite.DB {
 	t.Helper()
-	db, err := sqlite.Open(filepath.Join(t.TempDir(), "pawl.db"), &sqlite.Options{Now: func() time.Time { return time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC) }})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { db.Close() })
-	return db
+	return tooltest.DB(t, &sqlite.Options{Now: func() time.Time { return time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC) }})
 }
 
 func must[T any](v T, err error) T {
@@ -284,5 +280,25 @@ func TestAddPage(t *testing.T) {
 	}
 	if _, err := knowledge.New(db, nil).AddPage(t.Context(), alice, srv.URL+"/page"); err == nil {
 		t.Error("an address of this machine was fetched, unasked")
+	}
+}
+
+// With Shared what the tenant shares is found beside the user's own, and nothing of anybody else.
+func TestShared(t *testing.T) {
+	db := open(t)
+	for _, sc := range []store.Scope{alice, alice.Shared(), bob, carol, carol.Shared(), {}} {
+		set := knowledge.New(db, nil)
+		must(set.Add(t.Context(), sc, knowledge.Source{Name: "leave.md", Data: []byte("# Leave of " + sc.Tenant + "/" + sc.User + "\n\nTwelve days for " + sc.User + ".\n")}))
+	}
+	for _, shared := range []bool{false, true} {
+		set := knowledge.New(db, &knowledge.Options{Shared: shared})
+		x := call(t, set, alice, `{"query":"leave days"}`)
+		text := x.Result.Text()
+		if strings.Contains(text, "Leave of acme/alice") != true || strings.Contains(text, "Leave of acme/ ") != shared || strings.Contains(text, "bob") || strings.Contains(text, "other") || strings.Contains(text, "Leave of / ") {
+			t.Errorf("with Shared %v Alice is told\n%s", shared, text)
+		}
+		if strings.Contains(string(x.Result.Data), `"shared":true`) != shared {
+			t.Errorf("with Shared %v the data is %s", shared, x.Result.Data)
+		}
 	}
 }

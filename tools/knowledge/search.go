@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/toolrun"
 	"github.com/pawl-go/pawl/store"
 )
 
@@ -31,12 +32,12 @@ func (s *Set) searchTool() *pawl.Tool {
 			`"limit":{"type":"integer","minimum":1,"maximum":20,"description":"How many hits to show, of documents and of conversations each. Default 5."}` +
 			`},"required":["query"],"additionalProperties":false}`),
 		Output: json.RawMessage(`{"type":"object","properties":{` +
-			`"documents":{"type":"array","items":{"type":"object","properties":{"document":{"type":"string"},"index":{"type":"integer"},"title":{"type":"string"},"source":{"type":"string"},"heading":{"type":"string"}},"required":["document","index"]}},` +
+			`"documents":{"type":"array","items":{"type":"object","properties":{"document":{"type":"string"},"index":{"type":"integer"},"title":{"type":"string"},"source":{"type":"string"},"heading":{"type":"string"},"shared":{"type":"boolean"}},"required":["document","index"]}},` +
 			`"conversations":{"type":"array","items":{"type":"object","properties":{"thread":{"type":"string"},"seq":{"type":"integer"},"role":{"type":"string"},"time":{"type":"string"}},"required":["thread","seq"]}},` +
 			`"notes":{"type":"array","items":{"type":"string"}}},"required":["documents","conversations"],"additionalProperties":false}`),
 		Effect:    pawl.Read,
 		MaxResult: -1, // maxShown is the bound
-		Run:       s.search,
+		Run:       toolrun.Func(s.search),
 	}
 }
 
@@ -53,6 +54,7 @@ type documentData struct {
 	Title    string `json:"title,omitempty"`
 	Source   string `json:"source,omitempty"`
 	Heading  string `json:"heading,omitempty"`
+	Shared   bool   `json:"shared,omitempty"`
 }
 
 type messageData struct {
@@ -62,14 +64,12 @@ type messageData struct {
 	Time   time.Time `json:"time,omitzero"`
 }
 
-func (s *Set) search(ctx context.Context, call pawl.ToolCall) (pawl.ToolResult, error) {
-	var a struct {
-		Query string
-		Limit float64
-	}
-	if err := json.Unmarshal(call.Args, &a); err != nil {
-		return pawl.ErrorResult("invalid args: " + err.Error()), nil
-	}
+type searchArgs struct {
+	Query string
+	Limit float64
+}
+
+func (s *Set) search(ctx context.Context, a searchArgs) (pawl.ToolResult, error) {
 	if strings.TrimSpace(a.Query) == "" {
 		return pawl.ErrorResult("query is empty. Write what to look for: a question, or words."), nil
 	}
@@ -115,7 +115,7 @@ func (f *Found) shown(query string) (string, searchData) {
 	title := "From documents:\n"
 	for _, h := range f.Documents {
 		if put(title, fmt.Sprintf("[%d] %s", len(data.Documents)+1, origin(h)), h.Text) {
-			data.Documents = append(data.Documents, documentData{h.Document, h.Index, h.Title, h.Source, h.Heading})
+			data.Documents = append(data.Documents, documentData{h.Document, h.Index, h.Title, h.Source, h.Heading, h.Shared})
 			title = ""
 		}
 	}

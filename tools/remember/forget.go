@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/toolrun"
 	"github.com/pawl-go/pawl/store"
 )
 
@@ -21,15 +22,13 @@ func (s *Set) forgetTool() *pawl.Tool {
 		Description: strings.TrimSpace(forgetText),
 		Input:       json.RawMessage(`{"type":"object","properties":{"id":{"type":"string","minLength":1,"description":"As memory_list shows it."}},"required":["id"],"additionalProperties":false}`),
 		Effect:      pawl.Idempotent,
-		Run:         s.forget,
+		Run:         toolrun.Func(s.forget),
 	}
 }
 
-func (s *Set) forget(ctx context.Context, call pawl.ToolCall) (pawl.ToolResult, error) {
-	var a struct{ ID string }
-	if err := json.Unmarshal(call.Args, &a); err != nil {
-		return pawl.ErrorResult("invalid args: " + err.Error()), nil
-	}
+type forgetArgs struct{ ID string }
+
+func (s *Set) forget(ctx context.Context, a forgetArgs) (pawl.ToolResult, error) {
 	scope, err := s.whose(ctx)
 	if err != nil {
 		return pawl.ToolResult{}, err

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/toolrun"
 	"github.com/pawl-go/pawl/store"
 )
 
@@ -25,18 +26,16 @@ func (s *Set) listTool() *pawl.Tool {
 			`"after":{"type":"string","description":"Without a query: the id to go on after."}` +
 			`},"additionalProperties":false}`),
 		Effect: pawl.Read,
-		Run:    s.list,
+		Run:    toolrun.Func(s.list),
 	}
 }
 
-func (s *Set) list(ctx context.Context, call pawl.ToolCall) (pawl.ToolResult, error) {
-	var a struct {
-		Query, After string
-		Limit        float64
-	}
-	if err := json.Unmarshal(call.Args, &a); err != nil {
-		return pawl.ErrorResult("invalid args: " + err.Error()), nil
-	}
+type listArgs struct {
+	Query, After string
+	Limit        float64
+}
+
+func (s *Set) list(ctx context.Context, a listArgs) (pawl.ToolResult, error) {
 	scope, err := s.whose(ctx)
 	if err != nil {
 		return pawl.ToolResult{}, err

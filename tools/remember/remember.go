@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/toolrun"
 	"github.com/pawl-go/pawl/store"
 )
 
@@ -26,15 +27,13 @@ func (s *Set) rememberTool() *pawl.Tool {
 			`},"required":["content"],"additionalProperties":false}`),
 		Output: json.RawMessage(`{"type":"object","properties":{"id":{"type":"string"},"new":{"type":"boolean"}},"required":["id","new"],"additionalProperties":false}`),
 		Effect: pawl.Idempotent,
-		Run:    s.remember,
+		Run:    toolrun.Func(s.remember),
 	}
 }
 
-func (s *Set) remember(ctx context.Context, call pawl.ToolCall) (pawl.ToolResult, error) {
-	var a struct{ Content string }
-	if err := json.Unmarshal(call.Args, &a); err != nil {
-		return pawl.ErrorResult("invalid args: " + err.Error()), nil
-	}
+type rememberArgs struct{ Content string }
+
+func (s *Set) remember(ctx context.Context, a rememberArgs) (pawl.ToolResult, error) {
 	text := strings.TrimSpace(a.Content)
 	if text == "" || len(text) > 4*maxContent {
 		return pawl.ErrorResult("content must be one sentence that says something"), nil

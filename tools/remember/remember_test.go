@@ -10,27 +10,18 @@ import (
 	"testing"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/tooltest"
 	"github.com/pawl-go/pawl/store"
 	"github.com/pawl-go/pawl/store/sqlite"
 	"github.com/pawl-go/pawl/tools/remember"
 )
-
-func open(t *testing.T) *sqlite.DB {
-	t.Helper()
-	db, err := sqlite.Open(filepath.Join(t.TempDir(), "pawl.db"), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { db.Close() })
-	return db
-}
 
 func call(ctx context.Context, set pawl.Toolset, name, args string) pawl.Execution {
 	return pawl.Execute(ctx, set, pawl.ToolCall{ID: "c", Name: name, Args: json.RawMessage(args)})
 }
 
 func TestRemember(t *testing.T) {
-	set := remember.New(open(t), nil)
+	set := remember.New(tooltest.DB(t, nil), nil)
 	alice := store.WithScope(t.Context(), store.Scope{User: "alice"})
 	bob := store.WithScope(t.Context(), store.Scope{User: "bob"})
 	for _, step := range []struct {
@@ -70,7 +61,7 @@ func TestRemember(t *testing.T) {
 
 // A fixed scope wins over that of the context.
 func TestFixedScope(t *testing.T) {
-	db := open(t)
+	db := tooltest.DB(t, nil)
 	set := remember.New(db, &remember.Options{Scope: &store.Scope{User: "alice"}})
 	if x := call(store.WithScope(t.Context(), store.Scope{User: "bob"}), set, "remember", `{"content":"x"}`); x.Outcome != pawl.OutcomeOK {
 		t.Fatal(x.Result.Text())

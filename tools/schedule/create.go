@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/toolrun"
 	"github.com/pawl-go/pawl/store"
 )
 
@@ -35,7 +36,7 @@ func (s *Set) createTool() *pawl.Tool {
 			`},"required":["description"],"additionalProperties":false}`),
 		Effect: pawl.Write,
 		Serial: serial,
-		Run:    run(s.create),
+		Run:    toolrun.Func(s.create),
 	}
 }
 
@@ -82,7 +83,7 @@ func (s *Set) create(ctx context.Context, a createArgs) (pawl.ToolResult, error)
 		task.Calls = append(task.Calls, Call{Tool: c.Tool, Args: c.Params})
 	}
 	if task.Prompt == "" && len(task.Calls) == 0 {
-		return pawl.ToolResult{}, refuse("Say what is to be done: give a prompt, or tools to call.")
+		return pawl.ToolResult{}, toolrun.Refuse("Say what is to be done: give a prompt, or tools to call.")
 	}
 	if err := s.checkCalls(ctx, task.Calls); err != nil {
 		return pawl.ToolResult{}, err
@@ -116,16 +117,16 @@ func (s *Set) settle(v *store.Schedule, t *times) (When, error) {
 	if rest, ok := strings.CutPrefix(v.When, "once "); ok { // the seed's once: the next time that the clock shows it
 		daily, err := ParseWhen("daily "+rest, v.Zone)
 		if err != nil {
-			return When{}, refusal(err.Error())
+			return When{}, toolrun.Refusal(err.Error())
 		}
 		v.When = daily.Next(s.opts.Now()).Format(time.RFC3339)
 	}
 	when, err := ParseWhen(v.When, v.Zone)
 	if err != nil {
-		return when, refusal(err.Error())
+		return when, toolrun.Refusal(err.Error())
 	}
 	if v.Next = when.Next(s.opts.Now()); v.Next.IsZero() {
-		return when, refuse("%q has passed: it is %s now.", v.When, s.opts.Now().In(when.zone).Format("2006-01-02 15:04 MST"))
+		return when, toolrun.Refuse("%q has passed: it is %s now.", v.When, s.opts.Now().In(when.zone).Format("2006-01-02 15:04 MST"))
 	}
 	return when, nil
 }
@@ -134,14 +135,14 @@ func (s *Set) settle(v *store.Schedule, t *times) (When, error) {
 func (t *times) text() (string, error) {
 	if t.When != nil {
 		if t.Time != nil || t.Recurrence != nil || t.Day != nil {
-			return "", refuse("Give when alone, or time, recurrence and day; not both.")
+			return "", toolrun.Refuse("Give when alone, or time, recurrence and day; not both.")
 		}
 		return str(t.When), nil
 	}
 	clock, day := str(t.Time), str(t.Day)
 	if clock == "" {
 		if t.Recurrence == nil {
-			return "", refuse(`Say when: "daily 08:00", or the other forms of when.`)
+			return "", toolrun.Refuse(`Say when: "daily 08:00", or the other forms of when.`)
 		}
 		clock = "08:00"
 	}
@@ -150,7 +151,7 @@ func (t *times) text() (string, error) {
 		return "once " + clock, nil
 	case "daily", "":
 		if day != "" {
-			return "", refuse("A daily time has no day; leave day out, or say recurrence weekly or monthly.")
+			return "", toolrun.Refuse("A daily time has no day; leave day out, or say recurrence weekly or monthly.")
 		}
 		return "daily " + clock, nil
 	case "custom":
@@ -176,7 +177,7 @@ func (s *Set) checkCalls(ctx context.Context, calls []Call) error {
 		return nil
 	}
 	if s.opts.Tools == nil {
-		return refuse("No tools can be called by a schedule here; say it as a prompt instead.")
+		return toolrun.Refuse("No tools can be called by a schedule here; say it as a prompt instead.")
 	}
 	tools, err := s.opts.Tools.Tools(ctx)
 	if err != nil {
@@ -193,7 +194,7 @@ func (s *Set) checkCalls(ctx context.Context, calls []Call) error {
 	}
 	for i, c := range calls {
 		if x := pawl.Execute(ctx, idle, pawl.ToolCall{Name: c.Tool, Args: c.Args}); x.Outcome != pawl.OutcomeOK {
-			return refuse("tools/%d: %s", i, x.Result.Text())
+			return toolrun.Refuse("tools/%d: %s", i, x.Result.Text())
 		}
 	}
 	return nil

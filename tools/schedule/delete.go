@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/toolrun"
 	"github.com/pawl-go/pawl/store"
 )
 
@@ -21,7 +22,7 @@ func (s *Set) deleteTool() *pawl.Tool {
 		Input:       json.RawMessage(`{"type":"object","properties":{` + which + `},"additionalProperties":false}`),
 		Effect:      pawl.Write,
 		Serial:      serial,
-		Run:         run(s.delete),
+		Run:         toolrun.Func(s.delete),
 	}
 }
 
@@ -36,7 +37,7 @@ func (s *Set) delete(ctx context.Context, a deleteArgs) (pawl.ToolResult, error)
 		return pawl.ToolResult{}, err
 	}
 	if strings.TrimSpace(a.DescriptionQuery) == "*" {
-		return pawl.ToolResult{}, refuse("All of them are not deleted at once. Delete one after another, by id.")
+		return pawl.ToolResult{}, toolrun.Refuse("All of them are not deleted at once. Delete one after another, by id.")
 	}
 	v, err := s.one(ctx, scope, a.ID, a.DescriptionQuery)
 	if err != nil {

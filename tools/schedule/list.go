@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/toolrun"
 )
 
 //go:embed list.md
@@ -19,7 +20,7 @@ func (s *Set) listTool() *pawl.Tool {
 		Description: strings.TrimSpace(listText),
 		Input:       json.RawMessage(`{"type":"object","properties":{},"additionalProperties":false}`),
 		Effect:      pawl.Read,
-		Run:         run(s.list),
+		Run:         toolrun.Func(s.list),
 	}
 }
 

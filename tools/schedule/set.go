@@ -25,11 +25,11 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"strings"
 	"time"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/toolrun"
 	"github.com/pawl-go/pawl/store"
 )
 
@@ -99,30 +99,6 @@ func (s *Set) all(ctx context.Context, scope store.Scope) ([]store.Schedule, err
 	}
 }
 
-// refusal is an error whose words are for the model.
-type refusal string
-
-// Error returns the words.
-func (r refusal) Error() string { return string(r) }
-
-func refuse(format string, args ...any) error { return refusal(fmt.Sprintf(format, args...)) }
-
-// run makes a ToolFunc of fn. A refusal is told to the model.
-func run[Args any](fn func(context.Context, Args) (pawl.ToolResult, error)) pawl.ToolFunc {
-	return func(ctx context.Context, call pawl.ToolCall) (pawl.ToolResult, error) {
-		var args Args
-		if err := json.Unmarshal(call.Args, &args); err != nil {
-			return pawl.ErrorResult("invalid args: " + err.Error()), nil
-		}
-		res, err := fn(ctx, args)
-		var r refusal
-		if errors.As(err, &r) {
-			return pawl.ErrorResult(string(r)), nil
-		}
-		return res, err
-	}
-}
-
 // one finds the schedule that a model means: by its id, or by words of its description that no other has.
 func (s *Set) one(ctx context.Context, scope store.Scope, id, query string) (store.Schedule, error) {
 	list, err := s.all(ctx, scope)
@@ -131,7 +107,7 @@ func (s *Set) one(ctx context.Context, scope store.Scope, id, query string) (sto
 	}
 	query = strings.ToLower(strings.TrimSpace(query))
 	if id == "" && query == "" {
-		return store.Schedule{}, refuse("Say which one: give its id, as schedule_list shows it, or description_query.")
+		return store.Schedule{}, toolrun.Refuse("Say which one: give its id, as schedule_list shows it, or description_query.")
 	}
 	var found []store.Schedule
 	for _, v := range list {
@@ -143,13 +119,13 @@ func (s *Set) one(ctx context.Context, scope store.Scope, id, query string) (sto
 	case len(found) == 1:
 		return found[0], nil
 	case len(found) == 0 && id != "":
-		return store.Schedule{}, refuse("No schedule has the id %q. schedule_list shows what there is.", id)
+		return store.Schedule{}, toolrun.Refuse("No schedule has the id %q. schedule_list shows what there is.", id)
 	case len(found) == 0:
-		return store.Schedule{}, refuse("No schedule's description has %q. schedule_list shows what there is.", query)
+		return store.Schedule{}, toolrun.Refuse("No schedule's description has %q. schedule_list shows what there is.", query)
 	}
 	var names []string
 	for _, v := range found[:min(len(found), 10)] {
 		names = append(names, v.ID+" ("+v.Description+")")
 	}
-	return store.Schedule{}, refuse("%d schedules fit %q: %s. Say which one by its id.", len(found), query, strings.Join(names, ", "))
+	return store.Schedule{}, toolrun.Refuse("%d schedules fit %q: %s. Say which one by its id.", len(found), query, strings.Join(names, ", "))
 }

@@ -112,3 +112,44 @@ func TestTools(t *testing.T) {
 }
 
 func open2(path string) (*sqlite.DB, error) { return sqlite.Open(path, nil) }
+
+// What an update does not say of time, recurrence and day stays as it was.
+func TestUpdateParts(t *testing.T) {
+	alice := store.Scope{User: "alice"}
+	for _, row := range []struct{ when, args, want string }{
+		{"weekly fri 08:05", `{"day":"monday"}`, "weekly monday 08:05"},
+		{"weekly fri 08:05", `{"time":"9:30"}`, "weekly fri 9:30"},
+		{"weekly mon,fri 08:05", `{"recurrence":"custom","time":"9:30"}`, "weekly mon,fri 9:30"},
+		{"weekly fri 08:05", `{"recurrence":"daily"}`, "daily 08:05"},
+		{"weekly fri 08:05", `{"recurrence":"monthly"}`, "monthly 1 08:05"},
+		{"monthly 31 or last 08:00", `{"time":"10:00"}`, "monthly 31 or last 10:00"},
+		{"monthly 2,3 08:00", `{"day":"last"}`, "monthly last 08:00"},
+		{"weekdays 08:00", `{"time":"07:00"}`, "weekdays 07:00"},
+		{"weekdays 08:00", `{"day":"sat,sun"}`, "weekly sat,sun 08:00"},
+		{"daily 08:00", `{"recurrence":"weekly","day":"tue"}`, "weekly tue 08:00"},
+		{"daily 08:00", `{"time":"07:00"}`, "daily 07:00"},
+		{"daily 08:00", `{"day":"tue"}`, "error: A daily time has no day"},
+		{"0 8 * * 1", `{"time":"07:00"}`, "error: Its times are \"0 8 * * 1\" now"},
+		{"0 8 * * 1", `{"time":"07:00","recurrence":"daily"}`, "daily 07:00"},
+		{"2026-05-01 08:00", `{"day":"tue"}`, "error: Its times are"},
+	} {
+		db := open(t, "")
+		set := schedule.New(db, &schedule.Options{Scope: &alice, Now: func() time.Time { return now }})
+		v := put(t, db, store.Schedule{When: row.when, Description: "d"}, now)
+		x := pawl.Execute(t.Context(), set, pawl.ToolCall{ID: "c", Name: "schedule_update", Args: []byte(`{"id":"` + v.ID + `",` + row.args[1:])})
+		v, err := db.Schedule(t.Context(), alice, v.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := v.When
+		if x.Result.IsError {
+			got = "error: " + x.Result.Text()
+			if v.When != row.when {
+				t.Errorf("%s, %s: refused, and changed to %s", row.when, row.args, v.When)
+			}
+		}
+		if got != row.want && !(strings.HasPrefix(row.want, "error: ") && strings.HasPrefix(got, row.want)) {
+			t.Errorf("%s, %s: got %s, want %s", row.when, row.args, got, row.want)
+		}
+	}
+}

@@ -5,9 +5,11 @@ import (
 	_ "embed"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/toolrun"
 	"github.com/pawl-go/pawl/store"
 )
 
@@ -28,7 +30,7 @@ func (s *Set) updateTool() *pawl.Tool {
 			`},"additionalProperties":false}`),
 		Effect: pawl.Write,
 		Serial: serial,
-		Run:    run(s.update),
+		Run:    toolrun.Func(s.update),
 	}
 }
 
@@ -50,7 +52,7 @@ func (s *Set) update(ctx context.Context, a updateArgs) (pawl.ToolResult, error)
 		return pawl.ToolResult{}, err
 	}
 	if a.Enabled == nil && a.Description == nil && a.Zone == nil && a.Misfire == nil && !a.given() {
-		return pawl.ToolResult{}, refuse("Nothing would change: give enabled, description, or a new time.")
+		return pawl.ToolResult{}, toolrun.Refuse("Nothing would change: give enabled, description, or a new time.")
 	}
 	if a.Enabled != nil {
 		v.Enabled = *a.Enabled
@@ -64,6 +66,9 @@ func (s *Set) update(ctx context.Context, a updateArgs) (pawl.ToolResult, error)
 	if a.Misfire != nil {
 		v.Misfire = str(a.Misfire)
 	}
+	if err := a.times.rest(v.When); err != nil {
+		return pawl.ToolResult{}, err
+	}
 	// The next time is found anew: what was missed while it was off is not made up for.
 	when, err := s.settle(&v, &a.times)
 	if err != nil && (v.Enabled || a.given()) {
@@ -71,10 +76,46 @@ func (s *Set) update(ctx context.Context, a updateArgs) (pawl.ToolResult, error)
 	}
 	v, err = s.db.PutSchedule(ctx, scope, v)
 	if errors.Is(err, store.ErrConflict) {
-		return pawl.ToolResult{}, refuse("The schedule was changed meanwhile. Look at it again with schedule_list, then decide.")
+		return pawl.ToolResult{}, toolrun.Refuse("The schedule was changed meanwhile. Look at it again with schedule_list, then decide.")
 	}
 	if err != nil {
 		return pawl.ToolResult{}, err
 	}
 	return s.shown("Changed "+v.ID, v, when)
+}
+
+// rest fills in what was not said of time, recurrence and day, from the times that the schedule has: of what is changed the rest stays.
+func (t *times) rest(when string) error {
+	if t.When != nil || t.Time == nil && t.Day == nil && t.Recurrence == nil {
+		return nil
+	}
+	words := strings.Fields(strings.ToLower(when))
+	kind, clock, day := "", "", ""
+	if n := len(words); n > 1 {
+		kind, clock, day = words[0], words[n-1], strings.Join(words[1:n-1], " ")
+	}
+	if !slices.Contains([]string{"daily", "weekdays", "weekly", "monthly"}, kind) {
+		if t.Recurrence == nil {
+			return toolrun.Refuse("Its times are %q now, which have no part that could be changed alone: give when, or time and recurrence.", when)
+		}
+		return nil
+	}
+	if t.Time == nil {
+		t.Time = &clock
+	}
+	asked := str(t.Recurrence)
+	switch same := asked == "" || asked == kind || asked == "custom" && kind == "weekly"; {
+	case kind == "weekdays" && asked == "" && t.Day == nil:
+		text := "weekdays " + str(t.Time)
+		t.When, t.Time = &text, nil
+		return nil
+	case kind == "weekdays" && asked == "":
+		kind = "weekly"
+	case same && t.Day == nil && day != "":
+		t.Day = &day
+	}
+	if asked == "" {
+		t.Recurrence = &kind
+	}
+	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/toolrun"
 	"github.com/pawl-go/pawl/internal/webpage"
 	"github.com/pawl-go/pawl/store"
 )
@@ -45,7 +46,7 @@ func (s *searcher) tool() *pawl.Tool {
 			`"unread":{"type":"string"}},"required":["number","url"],"additionalProperties":false}},` +
 			`"degraded":{"type":"array","items":{"type":"string"}}},"required":["query","ranking","sources"],"additionalProperties":false}`),
 		Effect: pawl.Read,
-		Run:    s.run,
+		Run:    toolrun.Func(s.run),
 	}
 }
 
@@ -67,14 +68,12 @@ type source struct {
 	Unread   string   `json:"unread,omitempty"` // why the page could not be read: what stands here is the engine's summary
 }
 
-func (s *searcher) run(ctx context.Context, call pawl.ToolCall) (pawl.ToolResult, error) {
-	var a struct {
-		Query string  `json:"query"`
-		Limit float64 `json:"limit"`
-	}
-	if err := json.Unmarshal(call.Args, &a); err != nil {
-		return pawl.ErrorResult("invalid args: " + err.Error()), nil
-	}
+type webArgs struct {
+	Query string  `json:"query"`
+	Limit float64 `json:"limit"`
+}
+
+func (s *searcher) run(ctx context.Context, a webArgs) (pawl.ToolResult, error) {
 	query := oneLine(a.Query, mostQuery)
 	if query == "" {
 		return pawl.ErrorResult("query is empty: say in a few words what to look for"), nil

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/toolrun"
 	"github.com/pawl-go/pawl/sandbox"
 )
 
@@ -37,7 +38,7 @@ func (s *shell) tool() *pawl.Tool {
 		Timeout:   mostTime + 15*time.Second, // the sandbox ends the command before
 		MaxResult: -1,                        // Limits.Output is the bound, of each stream
 		Serial:    func(json.RawMessage) string { return s.dir },
-		Run:       s.exec,
+		Run:       toolrun.Func(s.exec),
 	}
 }
 
@@ -54,14 +55,12 @@ type execData struct {
 	Millis      int64       `json:"milliseconds"`
 }
 
-func (s *shell) exec(ctx context.Context, call pawl.ToolCall) (pawl.ToolResult, error) {
-	var a struct {
-		Command string  `json:"command"`
-		Timeout float64 `json:"timeout"`
-	}
-	if err := json.Unmarshal(call.Args, &a); err != nil {
-		return pawl.ErrorResult("invalid args: " + err.Error()), nil
-	}
+type execArgs struct {
+	Command string  `json:"command"`
+	Timeout float64 `json:"timeout"`
+}
+
+func (s *shell) exec(ctx context.Context, a execArgs) (pawl.ToolResult, error) {
 	if strings.ContainsRune(a.Command, 0) {
 		return pawl.ErrorResult("the command has a zero byte in it; leave it out"), nil
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/toolrun"
 	"github.com/pawl-go/pawl/store"
 )
 
@@ -34,7 +35,7 @@ func (s *Set) createTool() *pawl.Tool {
 			`},"required":["name","description","instructions"],"additionalProperties":false}`),
 		Effect: pawl.Write,
 		Serial: serial,
-		Run:    s.create,
+		Run:    toolrun.Func(s.create),
 	}
 }
 
@@ -46,11 +47,7 @@ type createArgs struct {
 	Tags, Tools, References                []string
 }
 
-func (s *Set) create(ctx context.Context, call pawl.ToolCall) (pawl.ToolResult, error) {
-	var a createArgs
-	if err := json.Unmarshal(call.Args, &a); err != nil {
-		return pawl.ErrorResult("invalid args: " + err.Error()), nil
-	}
+func (s *Set) create(ctx context.Context, a createArgs) (pawl.ToolResult, error) {
 	scope, err := s.whose(ctx)
 	if err != nil {
 		return pawl.ToolResult{}, err

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/toolrun"
 	"github.com/pawl-go/pawl/store"
 )
 
@@ -27,15 +28,13 @@ func (s *Set) loadTool() *pawl.Tool {
 			`},"required":["name"],"additionalProperties":false}`),
 		Effect:    pawl.Read,
 		MaxResult: -1, // a file's size is bounded
-		Run:       s.load,
+		Run:       toolrun.Func(s.load),
 	}
 }
 
-func (s *Set) load(ctx context.Context, call pawl.ToolCall) (pawl.ToolResult, error) {
-	var a struct{ Name, File string }
-	if err := json.Unmarshal(call.Args, &a); err != nil {
-		return pawl.ErrorResult("invalid args: " + err.Error()), nil
-	}
+type loadArgs struct{ Name, File string }
+
+func (s *Set) load(ctx context.Context, a loadArgs) (pawl.ToolResult, error) {
 	if f := s.folders.find(a.Name); f != nil {
 		return f.load(a.File), nil
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/toolrun"
 	"github.com/pawl-go/pawl/store"
 )
 
@@ -24,18 +25,16 @@ func (s *Set) searchTool() *pawl.Tool {
 			`"limit":{"type":"integer","minimum":1,"maximum":50,"description":"How many to show. Default 5."}` +
 			`},"required":["query"],"additionalProperties":false}`),
 		Effect: pawl.Read,
-		Run:    s.search,
+		Run:    toolrun.Func(s.search),
 	}
 }
 
-func (s *Set) search(ctx context.Context, call pawl.ToolCall) (pawl.ToolResult, error) {
-	var a struct {
-		Query string
-		Limit float64
-	}
-	if err := json.Unmarshal(call.Args, &a); err != nil {
-		return pawl.ErrorResult("invalid args: " + err.Error()), nil
-	}
+type searchArgs struct {
+	Query string
+	Limit float64
+}
+
+func (s *Set) search(ctx context.Context, a searchArgs) (pawl.ToolResult, error) {
 	limit := 5
 	if a.Limit >= 1 {
 		limit = int(min(a.Limit, 50))

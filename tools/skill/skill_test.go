@@ -10,20 +10,11 @@ import (
 	"testing"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/tooltest"
 	"github.com/pawl-go/pawl/store"
 	"github.com/pawl-go/pawl/store/sqlite"
 	"github.com/pawl-go/pawl/tools/skill"
 )
-
-func open(t *testing.T) *sqlite.DB {
-	t.Helper()
-	db, err := sqlite.Open(filepath.Join(t.TempDir(), "pawl.db"), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { db.Close() })
-	return db
-}
 
 // folder writes files, by their names, and returns their directory.
 func folder(t *testing.T, files map[string]string) string {
@@ -56,7 +47,7 @@ func TestSkills(t *testing.T) {
 	if err := os.Symlink("/etc/hostname", filepath.Join(dir, "release", "leak")); err != nil {
 		t.Fatal(err)
 	}
-	set, err := skill.New(open(t), &skill.Options{Dirs: []string{dir}})
+	set, err := skill.New(tooltest.DB(t, nil), &skill.Options{Dirs: []string{dir}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/toolrun"
 	"github.com/pawl-go/pawl/store"
 )
 
@@ -26,7 +27,7 @@ func (s *Set) updateTool() *pawl.Tool {
 			`},"required":["id"],"additionalProperties":false}`),
 		Effect: pawl.Write,
 		Serial: serial,
-		Run:    s.update,
+		Run:    toolrun.Func(s.update),
 	}
 }
 
@@ -37,11 +38,7 @@ type updateArgs struct {
 	Tags, Tools, References                *[]string
 }
 
-func (s *Set) update(ctx context.Context, call pawl.ToolCall) (pawl.ToolResult, error) {
-	var a updateArgs
-	if err := json.Unmarshal(call.Args, &a); err != nil {
-		return pawl.ErrorResult("invalid args: " + err.Error()), nil
-	}
+func (s *Set) update(ctx context.Context, a updateArgs) (pawl.ToolResult, error) {
 	if s.folders.find(a.ID) != nil {
 		return pawl.ErrorResult(fmt.Sprintf("The skill %s comes with the program and cannot be changed. Make one of your own under another name.", a.ID)), nil
 	}

@@ -1,0 +1,84 @@
+// Package toolrun makes the function of a built-in tool from one that takes arguments as a Go value, and says no in words for a model.
+//
+//	func (s *Set) delete(ctx context.Context, a deleteArgs) (pawl.ToolResult, error) {
+//		if a.Path == "." {
+//			return pawl.ToolResult{}, toolrun.Refuse("the root itself cannot be deleted; give the path of something in it")
+//		}
+//		…
+//	}
+//
+//	&pawl.Tool{Name: "file_delete", Run: toolrun.Func(s.delete), …}
+//
+// The schema of a tool has checked its arguments before they come here, in full; what is left is what no schema says.
+package toolrun
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+
+	"github.com/pawl-go/pawl"
+)
+
+// Refusal is an error that the model should read: what was wrong, and what would be right.
+type Refusal string
+
+// Error returns the words.
+func (r Refusal) Error() string { return string(r) }
+
+// Refuse returns a Refusal.
+func Refuse(format string, args ...any) error { return Refusal(fmt.Sprintf(format, args...)) }
+
+// Func makes a ToolFunc of fn, which may be called concurrently if fn may. A Refusal, wrapped or not, becomes a result that the model reads; any
+// other error is passed on.
+func Func[Args any](fn func(context.Context, Args) (pawl.ToolResult, error)) pawl.ToolFunc {
+	return func(ctx context.Context, call pawl.ToolCall) (pawl.ToolResult, error) {
+		var args Args
+		if err := json.Unmarshal(call.Args, &args); err != nil {
+			return pawl.ErrorResult("invalid args: " + err.Error()), nil
+		}
+		res, err := fn(ctx, args)
+		var r Refusal
+		if errors.As(err, &r) {
+			return pawl.ErrorResult(string(r)), nil
+		}
+		return res, err
+	}
+}
+
+// Result is text for the model, and data, as JSON, for programs.
+func Result(text string, data any) (pawl.ToolResult, error) {
+	b, err := Marshal(data)
+	return pawl.ToolResult{Parts: []pawl.Part{pawl.Text{Text: text}}, Data: b}, err
+}
+
+// Marshal writes compact JSON that leaves <, > and & as they are: it is read, and not put in a page.
+func Marshal(v any) (json.RawMessage, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+}
+
+// Whole is an integer argument. JSON Schema takes 2.0 for an integer too, and some models write it.
+type Whole int
+
+// UnmarshalJSON reads a number without a fraction; one that is too large becomes the largest, and null changes nothing.
+func (w *Whole) UnmarshalJSON(b []byte) error {
+	f, err := strconv.ParseFloat(string(b), 64)
+	if string(b) == "null" {
+		return nil
+	}
+	if f != math.Trunc(f) || err != nil && !errors.Is(err, strconv.ErrRange) {
+		return fmt.Errorf("%s is no whole number", b)
+	}
+	*w = Whole(max(min(f, 1<<53), -1<<53))
+	return nil
+}

@@ -1,0 +1,86 @@
+package pawltest
+
+import (
+	"context"
+	"encoding/json"
+	"iter"
+	"sync"
+
+	"github.com/pawl-go/pawl"
+)
+
+// Kept is an Executor that keeps how calls ended, in memory and as JSON, and answers a call that was carried out with what it came to then:
+// what an engine does over a journal, as far as calls go. With it calls inside calls (plans, code) can wait for a decision. It is for one run
+// and its resumptions, and may be used concurrently. The zero value is ready, and carries calls out as pawl.Parallel does.
+type Kept struct {
+	Parallel pawl.Parallel
+
+	mu   sync.Mutex
+	kept map[pawl.Key]kept
+}
+
+type kept struct {
+	call pawl.ToolCall
+	x    []byte
+}
+
+var (
+	_ pawl.Executor = (*Kept)(nil)
+	_ pawl.Replayer = (*Kept)(nil)
+)
+
+// Replays returns true.
+func (*Kept) Replays() bool { return true }
+
+// Execute carries out the tasks that have not ended yet, and yields what the others came to.
+func (k *Kept) Execute(ctx context.Context, tasks []pawl.Task) iter.Seq[pawl.Event] {
+	return func(yield func(pawl.Event) bool) {
+		var open []pawl.Task
+		for _, t := range tasks {
+			k.mu.Lock()
+			was, ok := k.kept[t.Key]
+			k.mu.Unlock()
+			if !ok {
+				open = append(open, t)
+				continue
+			}
+			var x pawl.Execution
+			if err := json.Unmarshal(was.x, &x); err != nil {
+				panic("pawltest.Kept: " + err.Error()) // it was written by encoding/json
+			}
+			if !yield(t.Completed(t.Replayed(was.call, x))) {
+				return
+			}
+		}
+		for e := range k.Parallel.Execute(ctx, open) {
+			k.keep(open, e)
+			if !yield(e) {
+				return
+			}
+		}
+	}
+}
+
+// keep takes over how one of tasks ended, if e says so.
+func (k *Kept) keep(tasks []pawl.Task, e pawl.Event) {
+	x := e.Execution
+	if e.Kind != pawl.EventCallCompleted || x == nil || !x.Outcome.Settled() || x.Outcome == pawl.OutcomeCancelled {
+		return
+	}
+	for _, t := range tasks {
+		if t.Key != x.Key {
+			continue
+		}
+		b, err := json.Marshal(x)
+		if err != nil {
+			panic("pawltest.Kept: " + err.Error()) // an Execution is plain data
+		}
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		if k.kept == nil {
+			k.kept = map[pawl.Key]kept{}
+		}
+		k.kept[t.Key] = kept{t.Call, b}
+		return
+	}
+}

@@ -1,0 +1,12 @@
+package store_test
+
+import (
+	"testing"
+
+	"github.com/pawl-go/pawl/store"
+	"github.com/pawl-go/pawl/store/storetest"
+)
+
+func TestMemoryJournal(t *testing.T) {
+	storetest.RunJournal(t, func(t *testing.T) store.Journal { return new(store.MemoryJournal) })
+}

@@ -1,0 +1,262 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// MemoryJournal is a Journal that is gone with the process: for tests, and to try out what will be durable. The zero value is ready, may be
+// used concurrently, and must not be copied.
+type MemoryJournal struct {
+	mu   sync.Mutex
+	runs map[journalID]*memoryRun
+}
+
+type journalID struct {
+	scope Scope
+	id    string
+}
+
+type memoryRun struct {
+	head    JournalRun
+	records []Record
+	keys    map[string]bool
+}
+
+var _ Journal = (*MemoryJournal)(nil)
+
+// BeginJournal begins a run.
+func (m *MemoryJournal) BeginJournal(ctx context.Context, s Scope, r JournalRun, owner string, until time.Time, first ...Record) (Lease, error) {
+	l := Lease{Scope: s, Run: r.ID, Owner: owner, Fence: 1, Until: until}
+	if err := checkJournal(ctx, s, r.ID, first); err != nil {
+		return l, err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	id := journalID{s, r.ID}
+	if m.runs[id] != nil {
+		return l, fmt.Errorf("run %s is there: %w", r.ID, ErrConflict)
+	}
+	r.Scope, r.Owner, r.Fence, r.Until, r.Created, r.Updated, r.Records, r.Head = s, owner, 1, until, time.Now(), time.Now(), 0, ""
+	run := &memoryRun{head: r, keys: map[string]bool{}}
+	if err := run.add(1, first); err != nil {
+		return l, err
+	}
+	if m.runs == nil {
+		m.runs = map[journalID]*memoryRun{}
+	}
+	m.runs[id] = run
+	return l, nil
+}
+
+// add appends records, all of them or none.
+func (r *memoryRun) add(fence int64, records []Record) error {
+	for i, rec := range records {
+		if r.keys[rec.Key] || slices.ContainsFunc(records[:i], func(o Record) bool { return o.Key == rec.Key }) {
+			return fmt.Errorf("run %s: record %s is there: %w", r.head.ID, rec.Key, ErrConflict)
+		}
+	}
+	for _, rec := range records {
+		rec.Seq, rec.Fence, rec.Body = r.head.Records+1, fence, slices.Clone(rec.Body)
+		rec.Hash = rec.Chain(r.head.ID, r.head.Head)
+		r.head.Records, r.head.Head = rec.Seq, rec.Hash
+		r.records = append(r.records, rec)
+		r.keys[rec.Key] = true
+	}
+	r.head.Updated = time.Now()
+	return nil
+}
+
+func checkJournal(ctx context.Context, s Scope, id string, records []Record) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if err := s.Check(); err != nil {
+		return err
+	}
+	if err := CheckID(id); err != nil {
+		return err
+	}
+	return CheckRecords(records)
+}
+
+// find returns a run; the journal is locked.
+func (m *MemoryJournal) find(s Scope, id string) (*memoryRun, error) {
+	if r := m.runs[journalID{s, id}]; r != nil {
+		return r, nil
+	}
+	return nil, fmt.Errorf("run %s: %w", id, ErrNotFound)
+}
+
+// JournalRun returns the head of a run.
+func (m *MemoryJournal) JournalRun(ctx context.Context, s Scope, id string) (JournalRun, error) {
+	if err := checkJournal(ctx, s, id, nil); err != nil {
+		return JournalRun{}, err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	r, err := m.find(s, id)
+	if err != nil {
+		return JournalRun{}, err
+	}
+	return r.head, nil
+}
+
+// JournalRuns lists heads by ID.
+func (m *MemoryJournal) JournalRuns(ctx context.Context, s Scope, state string, p Page) ([]JournalRun, error) {
+	if err := checkJournal(ctx, s, "-", nil); err != nil {
+		return nil, err
+	}
+	return m.list(p.Size(), func(r JournalRun) bool {
+		return r.Scope == s && r.ID > p.After && (state == "" || r.State == state)
+	}, func(a, b JournalRun) int { return strings.Compare(a.ID, b.ID) }), nil
+}
+
+// AbandonedRuns lists the runs of the dead.
+func (m *MemoryJournal) AbandonedRuns(ctx context.Context, now time.Time, limit int) ([]JournalRun, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	return m.list(Page{Limit: limit}.Size(), func(r JournalRun) bool { return r.State == JournalOpen && !r.Until.After(now) },
+		func(a, b JournalRun) int { return a.Updated.Compare(b.Updated) }), nil
+}
+
+func (m *MemoryJournal) list(limit int, which func(JournalRun) bool, order func(a, b JournalRun) int) []JournalRun {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	out := []JournalRun{}
+	for _, r := range m.runs {
+		if which(r.head) {
+			out = append(out, r.head)
+		}
+	}
+	slices.SortFunc(out, order)
+	return out[:min(limit, len(out))]
+}
+
+// ClaimJournal takes the lease of a run.
+func (m *MemoryJournal) ClaimJournal(ctx context.Context, s Scope, id, owner string, now, until time.Time) (Lease, error) {
+	l := Lease{Scope: s, Run: id, Owner: owner, Until: until}
+	if err := checkJournal(ctx, s, id, nil); err != nil {
+		return l, err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	r, err := m.find(s, id)
+	if err != nil {
+		return l, err
+	}
+	if r.head.Owner != "" && r.head.Until.After(now) {
+		return l, fmt.Errorf("run %s is %s's until %s: %w", id, r.head.Owner, r.head.Until.UTC().Format(time.RFC3339), ErrConflict)
+	}
+	r.head.Fence++
+	r.head.Owner, r.head.Until = owner, until
+	l.Fence = r.head.Fence
+	return l, nil
+}
+
+// held returns the run of a lease that still holds; the journal is locked.
+func (m *MemoryJournal) held(l Lease) (*memoryRun, error) {
+	r, err := m.find(l.Scope, l.Run)
+	if err == nil && (r.head.Fence != l.Fence || r.head.Owner != l.Owner) {
+		err = fmt.Errorf("the lease of run %s was lost: %w", l.Run, ErrConflict)
+	}
+	return r, err
+}
+
+// RenewJournal moves the end of a lease.
+func (m *MemoryJournal) RenewJournal(ctx context.Context, l Lease, until time.Time) (JournalRun, error) {
+	if err := ctx.Err(); err != nil {
+		return JournalRun{}, err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	r, err := m.held(l)
+	if err != nil {
+		return JournalRun{}, err
+	}
+	if r.head.Until = until; until.IsZero() {
+		r.head.Owner = ""
+	}
+	return r.head, nil
+}
+
+// AppendJournal appends records of the owner.
+func (m *MemoryJournal) AppendJournal(ctx context.Context, l Lease, c *JournalChange, records ...Record) (int64, error) {
+	if err := checkJournal(ctx, l.Scope, l.Run, records); err != nil {
+		return 0, err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	r, err := m.held(l)
+	if err != nil {
+		return 0, err
+	}
+	if err := r.add(l.Fence, records); err != nil {
+		return 0, err
+	}
+	if c != nil {
+		if r.head.State = c.State; c.Summary != nil {
+			r.head.Summary = slices.Clone(c.Summary)
+		}
+		if c.Release {
+			r.head.Owner, r.head.Until = "", time.Time{}
+		}
+	}
+	return r.head.Records, nil
+}
+
+// AppendOutside appends records of somebody else.
+func (m *MemoryJournal) AppendOutside(ctx context.Context, s Scope, id, state string, records ...Record) error {
+	if err := checkJournal(ctx, s, id, records); err != nil {
+		return err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	r, err := m.find(s, id)
+	switch {
+	case err != nil:
+		return err
+	case r.head.State == JournalOver:
+		return fmt.Errorf("run %s is over: %w", id, ErrConflict)
+	}
+	if err := r.add(0, records); err != nil {
+		return err
+	}
+	if state != "" && r.head.State == JournalWaiting {
+		r.head.State = state
+	}
+	return nil
+}
+
+// JournalRecords returns the records of a run.
+func (m *MemoryJournal) JournalRecords(ctx context.Context, s Scope, id string, after int64) ([]Record, error) {
+	if err := checkJournal(ctx, s, id, nil); err != nil {
+		return nil, err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	r, err := m.find(s, id)
+	if err != nil {
+		return nil, err
+	}
+	return slices.Clone(r.records[min(max(after, 0), int64(len(r.records))):]), nil
+}
+
+// DeleteJournal removes a run.
+func (m *MemoryJournal) DeleteJournal(ctx context.Context, s Scope, id string) error {
+	if err := checkJournal(ctx, s, id, nil); err != nil {
+		return err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if _, err := m.find(s, id); err != nil {
+		return err
+	}
+	delete(m.runs, journalID{s, id})
+	return nil
+}
