@@ -163,7 +163,7 @@ func (b *batch) aloud(yield func(Event) bool) {
 			b.cancel(nil)
 		}
 	}
-	left := len(b.tasks)
+	left, own := len(b.tasks), b.owner()
 	b.startRest()
 	for i := range b.tasks { // what was begun early is told in call order, before anything else
 		t := &b.tasks[i]
@@ -184,7 +184,7 @@ func (b *batch) aloud(yield func(Event) bool) {
 	for ended := b.ctx.Done(); left > 0; {
 		select {
 		case e := <-b.events:
-			if e.Kind == EventCallCompleted && ownTask(b.tasks, e.Execution) {
+			if e.Kind == EventCallCompleted && own(e.Execution) {
 				left--
 			}
 			tell(e)
@@ -396,6 +396,26 @@ func (b *batch) hurry() {
 			l = &e.one[0]
 		}
 		l.leave(nil)
+	}
+}
+
+// owner returns the function that reports whether an Execution is of one of the batch's tasks. Whoever gave only some of a step's tasks on has left their Index
+// as it was: then it is no place in the batch.
+func (b *batch) owner() func(*Execution) bool {
+	var keys map[Key]bool
+	for i := range b.tasks {
+		if b.tasks[i].Index != i && keys == nil {
+			keys = make(map[Key]bool, len(b.tasks))
+			for j := range b.tasks {
+				keys[b.tasks[j].Key] = true
+			}
+		}
+	}
+	return func(x *Execution) bool {
+		if keys != nil {
+			return keys[x.Key]
+		}
+		return ownTask(b.tasks, x)
 	}
 }
 
