@@ -14,7 +14,7 @@ type outcome string
 const (
 	ok        outcome = "ok"        // it ended and had set a result
 	noResult  outcome = "no_result" // it ended and had set none
-	syntax    outcome = "syntax"    // it is no program; nothing was run
+	syntax_   outcome = "syntax"    // it is no program; nothing was run
 	failed    outcome = "error"     // it failed, in a line
 	exited    outcome = "exited"    // it ended itself with a status that is not 0, or without its end being told
 	killed    outcome = "killed"    // a signal ended it

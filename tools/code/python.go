@@ -146,7 +146,7 @@ func (p *PythonInterpreter) run(ctx context.Context, prog program, h *host) ende
 	printed := c.res.Stdout
 	e.logs = logs{printed.String(), printed.Bytes}
 	switch {
-	case e.outcome == ok || e.outcome == failed || e.outcome == syntax: // it was quicker
+	case e.outcome == ok || e.outcome == failed || e.outcome == syntax_: // it was quicker
 	case ctx.Err() != nil:
 		e.outcome = cancelled
 	case over.Load():
@@ -257,7 +257,7 @@ func (f *childFrame) ended(p program) ended {
 		}
 		return ended{outcome: exited, message: fmt.Sprintf("The program ended itself with exit status %d.", f.Status)}
 	case "syntax":
-		e.outcome, e.message = syntax, inLine(p.code, e.line, "is not valid Python", what)+"\nNothing was run. Correct it and send the whole program again."
+		e.outcome, e.message = syntax_, inLine(p.code, e.line, "is not valid Python", what)+"\nNothing was run. Correct it and send the whole program again."
 	case "memory":
 		e.outcome, e.message = memory, inLine(p.code, e.line, "ran out of memory", what)+trace+"\nLet it hold less at once."
 	case "too_large":
