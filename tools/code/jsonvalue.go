@@ -38,7 +38,7 @@ func (w *jsonWriter) write(v starlark.Value, depth int) error {
 		w.out.WriteString(v.String())
 	case starlark.Float:
 		if f := float64(v); math.IsNaN(f) || math.IsInf(f, 0) {
-			return errors.New("Out of range float values are not JSON compliant")
+			return errors.New("nan and infinity are not JSON")
 		}
 		w.out.WriteString(pythonFloat(float64(v)))
 	case starlark.String:
@@ -50,7 +50,7 @@ func (w *jsonWriter) write(v starlark.Value, depth int) error {
 	case *starlark.Dict:
 		return w.dict(v, depth)
 	default:
-		return fmt.Errorf("Object of type %s is not JSON serializable", v.Type())
+		return fmt.Errorf("a %s has none", v.Type())
 	}
 	return nil
 }

@@ -205,4 +205,3 @@ func run(t *testing.T, tool *pawl.Tool, w *world, args object) (pawl.Execution, 
 	}
 	return x, d
 }
-
