@@ -2,24 +2,22 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 	"strings"
 
 	"github.com/pawl-go/pawl"
-	"github.com/pawl-go/pawl/provider"
+	"github.com/pawl-go/pawl/config"
+	"github.com/pawl-go/pawl/policy"
+	"github.com/pawl-go/pawl/tools/outside"
 )
 
-// agentFlags is what run and chat share: the flags that make an agent, and those that keep its transcript.
+// agentFlags is what run, chat and schedules run share: the flags that make an agent.
 type agentFlags struct {
 	Model   string `placeholder:"PROVIDER:NAME" help:"The model: openai:gpt-5-mini (Responses), anthropic:claude-sonnet-4-5, gemini:NAME, openai-chat:NAME (Chat Completions, which most servers speak), or the name of a server: ollama:NAME, groq:NAME and so on; pawl models list has some."`
 	BaseURL string `name:"base-url" placeholder:"URL" help:"Where the provider's API is; usually ends in /v1. Default: the provider's variable (OPENAI_BASE_URL, ANTHROPIC_BASE_URL, GEMINI_BASE_URL), then its own address. The provider's key goes there only if it is the provider's own host, that of the variable, or this machine; for others there is --key-env."`
 	KeyEnv  string `name:"key-env" placeholder:"NAME" help:"The environment variable that holds the API key; it is sent wherever the request goes. Default: the provider's own variable, such as OPENAI_API_KEY."`
-	Driver  string `enum:"native,react,auto" default:"native" placeholder:"DRIVER" help:"How the model calls tools: native (its own function calling), react (decisions written as text, for models without it), or auto: by what the catalogue says of the model. Default: native."`
-	Format  string `name:"react-format" enum:"json,text,xml,plain," default:"" placeholder:"FORMAT" help:"How decisions of --driver react (or auto) are written: json, text, xml or plain. Default: json."`
 	driverFlags
 	System string   `placeholder:"TEXT" help:"Instructions that stand in front of the conversation."`
 	Tools  []string `placeholder:"SET" help:"Sets of built-in tools: file, data, http, search (which needs BRAVE_API_KEY, TAVILY_API_KEY or SEARXNG_URL), knowledge (what pawl knowledge add took in), remember (what was said about the user), skill, schedule (what pawl schedules run does later), shell (commands, in a sandbox); docs/tools.md has them all."`
@@ -32,130 +30,154 @@ type agentFlags struct {
 	Catalog string `placeholder:"FILE" help:"A catalogue of models of your own in place of the one inside, with prices and what models can do. The form is that of pawl models list --json."`
 	Output  string `placeholder:"SCHEMA.json" help:"A JSON Schema that the answer must fit. An answer that does not is sent back to the model, twice at most."`
 	ruleFlags
+}
+
+// transcriptFlags keep a transcript in a file, and go on from one.
+type transcriptFlags struct {
 	Save     string `placeholder:"FILE" help:"Where to keep the result, transcript included, however the run ends. JSON."`
 	Messages string `placeholder:"FILE" help:"Go on from this: what --save wrote, or a JSON list of messages."`
 }
 
-// setup is an agent made from the flags, and what is to be let go of after its last run.
+// setup is an agent made from the flags and a file, and what is to be let go of after its last run.
 type setup struct {
-	agent   *pawl.Agent
+	agent   *pawl.Agent // its Model is nil where none was named and none had to be
+	rules   policy.Rules
 	tools   []*pawl.Tool
-	secrets *pawl.Redactor // hides them in all that is printed and saved
-	db      *database      // what is kept between runs
+	secrets *pawl.Redactor   // hides them in all that is printed and saved
+	db      *config.Database // what is kept between runs
 	close   func()
 }
 
-// setup makes the agent. Everything that can be wrong with flags and files is found here, before anything is sent.
-func (f *agentFlags) setup(ctx context.Context, sys *system) (s *setup, err error) {
-	if f.Model == "" {
-		return nil, usage("--model openai:gpt-5-mini, --model anthropic:claude-sonnet-4-5, --model ollama:qwen3:4b, or --model openai-chat:NAME --base-url URL for a server of your own", "no model is named")
-	}
-	key, err := keyFrom(f.KeyEnv, sys.env)
+// setup makes the agent of who sits at the command line. Everything that can be wrong with flags and files is found here, before anything is sent.
+func (f *agentFlags) setup(ctx context.Context, sys *system) (*setup, error) {
+	return f.prepare(ctx, sys, false)
+}
+
+// prepare makes the agent, of who sits at the command line or for all users: then a model need not be named, and tools act for the scope of each call's context.
+func (f *agentFlags) prepare(ctx context.Context, sys *system, forAll bool) (*setup, error) {
+	a := new(config.Agent)
+	f.over(a)
+	o, err := f.options(sys)
 	if err != nil {
 		return nil, err
 	}
-	known, err := catalogue("--catalog", f.Catalog)
+	o.Bare, o.ForAll = forAll, forAll
+	built, err := a.Build(ctx, o)
 	if err != nil {
-		return nil, err
+		return nil, misconfigured(err)
 	}
-	model, err := provider.Open(f.Model, &provider.Options{BaseURL: f.BaseURL, Key: key, Catalog: known})
-	if err != nil {
-		return nil, &failure{statusUsage, err, "--model openai:gpt-5-mini, --model anthropic:claude-sonnet-4-5, --model ollama:qwen3:4b, and so on; pawl models list has more"}
+	return &setup{built.Agent, a.Rules(), built.Tools, secrets(sys.env, built.Tools, built.Hidden...), built.DB, built.Close}, nil
+}
+
+// options are what the flags say that is no part of an agent.
+func (f *agentFlags) options(sys *system) (*config.Options, error) {
+	o := &config.Options{Getenv: sys.env, Tell: sys.tell}
+	o.Approve = func(policy.Rules) pawl.Middleware { return pawl.Middleware{} } // added when it is known whom to ask
+	if f.AllowCommands {
+		o.Commands = outside.Exec
 	}
-	var layers []pawl.Middleware
-	if model, layers, err = f.driven(model, known, sys); err != nil {
-		return nil, err
-	}
-	b, err := builtin(f.Tools, f.toolFlags, sys.env, true)
-	if err != nil {
-		return nil, err
-	}
-	defer func() {
-		if err != nil {
-			b.close()
-		}
-	}()
-	others, hidden, err := f.outsideFlags.sets(sys, f.HTTPAllow, false)
-	if err != nil {
-		return nil, err
-	}
-	sets := append(b.sets, others...)
 	if f.Rehearse != "" {
 		tools, err := rehearsal(f.Rehearse)
 		if err != nil {
 			return nil, err
 		}
-		sets = append(sets, toolset{"rehearsal", tools})
-	}
-	all := make([]pawl.Toolset, 0, len(sets)+1)
-	for _, set := range sets {
-		all = append(all, set.tools)
+		o.Tools = append(o.Tools, tools)
 	}
 	if f.Passive != "" {
 		tools, err := passiveTools(f.Passive)
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, tools)
+		o.Tools = append(o.Tools, tools)
 	}
-	a := &pawl.Agent{Name: "pawl", Instructions: f.System, Model: model, Tools: all, Middleware: layers}
-	if f.Output != "" {
-		if a.Output, err = schemaFile(f.Output); err != nil {
-			return nil, err
-		}
-	}
-	if a.Limits, err = f.limits(model, f.Model); err != nil {
-		return nil, err
-	}
-	tools, err := pawl.Toolsets(all).Tools(ctx)
-	if err != nil { // two of one name: those of a file can be renamed
-		text, _, _ := strings.Cut(err.Error(), ";")
-		return nil, usage("rename the one in --passive, --tool-file or --rehearse", "%s", text)
-	}
-	if err := b.mayCall(ctx, sets); err != nil {
-		return nil, err
-	}
-	for _, t := range tools {
-		if err := t.Check(); err != nil {
-			return nil, &failure{status: statusUsage, err: err}
-		}
-	}
-	if a.Choice, err = toolChoice(f.ToolChoice, "", sys.env("OPENAI_TOOL_CHOICE"), tools); err != nil {
-		return nil, err
-	}
-	if err := f.rules().Check(tools); err != nil {
-		return nil, &failure{status: statusUsage, err: err, hint: "--allow-tool, --ask-tool and --deny-tool take names, patterns (file_*) and effects (effect:write)"}
-	}
-	return &setup{a, tools, secrets(sys.env, tools, append(hidden, key)...), b.db, b.close}, nil
+	return o, nil
 }
 
-// toolChoice finds the choice: the flag, then a file's, then the environment, then auto; "" stands for not given. A name that no tool has is
-// an error, but the environment may name one where no tools are offered at all: then no choice is sent.
-func toolChoice(flag, file, env string, tools []*pawl.Tool) (pawl.ToolChoice, error) {
-	text, from := flag, "--tool-choice"
-	if text == "" {
-		text, from = file, "the file's tool choice"
+// tell says on standard error what is worth knowing of an agent that is made.
+func (s *system) tell(text string) { fmt.Fprintf(s.err, "pawl: %s\n", visible(text)) }
+
+// over writes what the flags say over the agent.
+func (f *agentFlags) over(a *config.Agent) {
+	if f.Model != "" {
+		a.Model = config.Models{{Name: f.Model}}
+		a.Override("model")
 	}
-	if text == "" {
-		text, from = strings.TrimSpace(env), "OPENAI_TOOL_CHOICE"
-		if len(tools) == 0 {
-			text = ""
+	if len(a.Model) > 0 {
+		set(a, "model[0].base_url", &a.Model[0].BaseURL, f.BaseURL)
+		set(a, "model[0].key_env", &a.Model[0].KeyEnv, f.KeyEnv)
+	}
+	set(a, "instructions", &a.Instructions, f.System)
+	f.driverFlags.over(a)
+	f.toolFlags.over(a)
+	f.outsideFlags.over(a)
+	if f.Tools != nil {
+		a.Tools = nil
+		for _, name := range f.Tools {
+			a.Tools = append(a.Tools, config.Tool{Set: name})
 		}
+		a.Override("tools")
 	}
-	var c pawl.ToolChoice
-	switch text {
-	case "", "auto":
-	case "none":
-		c.Mode = pawl.ToolNone
-	case "required":
-		c.Mode = pawl.ToolRequired
-	default:
-		c = pawl.Named(text)
+	if f.ToolChoice != "" {
+		a.Choice = config.Choice{f.ToolChoice}
+		a.Override("tool_choice")
 	}
-	if err := c.Check(tools); err != nil {
-		return c, usage("auto, none, required, or the name of an offered tool", "%s: %s", from, strings.TrimPrefix(err.Error(), "tool choice: "))
+	f.limitFlags.over(a)
+	set(a, "catalog", &a.Catalog, f.Catalog)
+	if f.Output != "" {
+		a.Output = &config.Output{File: f.Output}
+		a.Override("output")
 	}
-	return c, nil
+	f.ruleFlags.over(a)
+}
+
+// set sets a field of the agent to what a flag says, if it says something.
+func set[T comparable](a *config.Agent, path string, field *T, said T) {
+	var none T
+	if said != none {
+		*field = said
+		a.Override(path)
+	}
+}
+
+// flagOf says which flag sets what is at a path of the agent. The first that fits counts.
+var flagOf = []struct{ path, flag string }{
+	{"model[0].base_url", "--base-url"}, {"model[0].key_env", "--key-env"}, {"model", ""}, {"driver", "--driver"}, {"react.format", "--react-format"},
+	{"react", "--react-parallel, --react-lenient"}, {"tools", "--tools"}, {"tool_files", "--tool-file"}, {"tool_choice", "--tool-choice"}, {"limits.rounds", "--max-rounds"},
+	{"limits.calls", "--max-calls"}, {"limits.tokens", "--max-tokens"}, {"limits.cost", "--max-cost"}, {"limits.time", "--max-time"}, {"approve.deny", "--deny-tool"},
+	{"approve.ask", "--ask-tool"}, {"approve.allow", "--allow-tool"}, {"output", "--output"}, {"root", "--root"}, {"http_allow", "--http-allow"}, {"sandbox", "--sandbox"},
+	{"skills", "--skills"}, {"zone", "--zone"}, {"store.db", ""}, {"store", ""}, {"embed.base_url", "--embed-url"}, {"embed", "--embed"}, {"catalog", "--catalog"},
+}
+
+// misconfigured words what is wrong with an agent: by its place in a file, or by the flag.
+func misconfigured(err error) error {
+	all := config.FindingsOf(err)
+	if all == nil {
+		return &failure{status: statusUsage, err: err}
+	}
+	var lines []string
+	hint := ""
+	for i, one := range all {
+		f := *one
+		if i == 0 {
+			hint, f.Hint = f.Hint, ""
+		}
+		if f.File == "" {
+			if f.Code == config.CodeMissingKey && f.Path == "model" {
+				hint = "--model openai:gpt-5-mini, --model anthropic:claude-sonnet-4-5, --model ollama:qwen3:4b, or --model openai-chat:NAME --base-url URL for a server of your own"
+			}
+			if f.Code == config.CodeDuplicateTool {
+				hint, f.Path = "rename the one in --passive, --tool-file or --rehearse", ""
+			}
+			for _, known := range flagOf {
+				if rest, ok := strings.CutPrefix(f.Path, known.path); ok && (rest == "" || rest[0] == '.' || rest[0] == '[') {
+					f.Path = known.flag
+					break
+				}
+			}
+		}
+		lines = append(lines, f.Error())
+	}
+	return &failure{statusUsage, errors.New(strings.Join(lines, "\n")), hint}
 }
 
 // readFile reads a file that the person named.
@@ -173,31 +195,4 @@ func plain(err error) string {
 		return p.Path + ": " + p.Err.Error()
 	}
 	return err.Error()
-}
-
-// schemaFile reads a JSON Schema.
-func schemaFile(path string) (json.RawMessage, error) {
-	b, err := readFile("--output", path)
-	if err != nil {
-		return nil, err
-	}
-	var object map[string]any
-	err = decode(b, &object)
-	if err == nil && object == nil {
-		err = errors.New("got null where an object belongs")
-	}
-	if err != nil {
-		return nil, usage("a JSON Schema is an object", "--output %s: %s", path, jsonFault(b, err))
-	}
-	kinds := []string{"object", "array", "string", "number", "integer", "boolean", "null"}
-	switch kind, _ := object["type"].(string); {
-	case kind == "object" || object["type"] == nil:
-		err = (&pawl.Tool{Name: "output", Input: b, Passive: true}).Check() // compiles it
-	case kind != "" && !slices.Contains(kinds, kind):
-		err = fmt.Errorf("there is no type %q; there are %s", kind, strings.Join(kinds, ", "))
-	}
-	if err != nil {
-		return nil, usage("", "--output %s: %s", path, strings.TrimPrefix(err.Error(), "tool output: input schema: "))
-	}
-	return b, nil
 }

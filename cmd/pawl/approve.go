@@ -4,40 +4,49 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 	"unicode/utf8"
 
 	"github.com/pawl-go/pawl"
-	"github.com/pawl-go/pawl/policy"
+	"github.com/pawl-go/pawl/config"
+	"github.com/pawl-go/pawl/tools/outside"
 )
 
 // ruleFlags say which calls run, which wait for a person, and which never run.
 type ruleFlags struct {
-	Yes       bool          `short:"y" help:"Run calls that may change the world without asking."`
-	AllowTool []string      `name:"allow-tool" placeholder:"TOOL" help:"Run calls of these tools without asking: a name, a pattern (file_*) or an effect (effect:write)."`
-	AskTool   []string      `name:"ask-tool" placeholder:"TOOL" help:"Ask before calls of these tools, with --yes too."`
-	DenyTool  []string      `name:"deny-tool" placeholder:"TOOL" help:"Never run calls of these tools. Wins over all else."`
-	Within    time.Duration `name:"approve-within" default:"30m" placeholder:"TIME" help:"How long an approval is good for; 0: for ever. Default: 30m."`
+	Yes       bool           `short:"y" help:"Run calls that may change the world without asking."`
+	AllowTool []string       `name:"allow-tool" placeholder:"TOOL" help:"Run calls of these tools without asking: a name, a pattern (file_*) or an effect (effect:write)."`
+	AskTool   []string       `name:"ask-tool" placeholder:"TOOL" help:"Ask before calls of these tools, with --yes too."`
+	DenyTool  []string       `name:"deny-tool" placeholder:"TOOL" help:"Never run calls of these tools. Wins over all else."`
+	Within    *time.Duration `name:"approve-within" placeholder:"TIME" help:"How long an approval is good for; 0: for ever. Default: 30m."`
 }
 
-// rules are what the flags say about approval. With --yes every call runs that --ask-tool and --deny-tool are not about.
-func (f *ruleFlags) rules() policy.Rules {
-	r := policy.Rules{Deny: f.DenyTool, Ask: f.AskTool, Allow: f.AllowTool, Within: f.Within}
-	if f.Within == 0 {
-		r.Within = -1
+// over writes what the flags say over the agent. Flags that name tools add to the lists of a file, since a rule that somebody wrote to be safe is not taken
+// away by another; with --yes every call runs that no list asks about or denies.
+func (f *ruleFlags) over(a *config.Agent) {
+	for _, l := range []struct {
+		path string
+		list *[]string
+		said []string
+	}{{"approve.deny", &a.Approve.Deny, f.DenyTool}, {"approve.ask", &a.Approve.Ask, f.AskTool}, {"approve.allow", &a.Approve.Allow, f.AllowTool}} {
+		for _, name := range l.said {
+			a.Override(fmt.Sprintf("%s[%d]", l.path, len(*l.list)))
+			*l.list = append(slices.Clip(*l.list), name)
+		}
 	}
+	set(a, "approve.within", &a.Approve.Within, (*outside.Duration)(f.Within))
 	if f.Yes {
-		r.Else = pawl.Allow
+		set(a, "approve.else", &a.Approve.Else, "allow")
 	}
-	return r
 }
 
 // approve sets who decides about calls: the rules, and where they ask the person at the terminal. With nobody to ask they pend. in may be nil;
 // decided are the calls that flags say something of.
 func (f *ruleFlags) approve(s *setup, sys *system, out *screen, in *lines, decided map[pawl.Key]bool) {
-	rules := f.rules()
+	rules := s.rules
 	if !sys.inTerm || !sys.errTerm {
 		s.agent.Middleware = append(s.agent.Middleware, rules.Middleware())
 		return

@@ -15,6 +15,7 @@ import (
 // chatCmd is a conversation, line by line.
 type chatCmd struct {
 	agentFlags
+	transcriptFlags
 	Keep int `placeholder:"N" help:"Send the last N turns only (up to half of N more, so that the beginning stays the same for a while). What is saved is whole. Default: all."`
 }
 
@@ -139,7 +140,7 @@ func (t *chat) turn(from *pawl.Result, msgs ...pawl.Message) {
 		return
 	}
 	t.res = truth
-	if t.last = t.ended(res, err); t.last != nil {
+	if t.last = t.ended(res, err, t.Save); t.last != nil {
 		var f *failure
 		if errors.As(t.last, &f) && f.status == statusPending {
 			f.hint = "/approve, or /deny REASON"

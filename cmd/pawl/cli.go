@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strconv"
 	"strings"
 
@@ -20,6 +21,7 @@ type grammar struct {
 	Chat      chatCmd      `cmd:"" help:"Talk with an agent, line by line."`
 	Tools     toolsCmd     `cmd:"" help:"List, show and call the built-in tools."`
 	Knowledge knowledgeCmd `cmd:"" help:"Take documents in, and search them."`
+	Schedules schedulesCmd `cmd:"" help:"What is to be done later: list, show, run, delete."`
 	Models    modelsCmd    `cmd:"" help:"List what is known of models."`
 	Wire      wireCmd      `cmd:"" help:"Translate requests and replies to and from a provider's form."`
 	Hostile   hostileCmd   `cmd:"" help:"Play models that behave badly, to pawl or to any runtime."`
@@ -108,6 +110,15 @@ func parser(sys *system) (*kong.Kong, error) {
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true, WrapUpperBound: 100}))
 }
 
+// commandNames are the names of all commands.
+func commandNames() string {
+	var names []string
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[grammar]()) {
+		names = append(names, strings.ToLower(f.Name))
+	}
+	return strings.Join(names, ", ")
+}
+
 // misused words a mistake on the command line, and points to the help of the command that was meant.
 func misused(err error) error {
 	path := "pawl"
@@ -122,9 +133,9 @@ func misused(err error) error {
 	text := strings.TrimSuffix(err.Error(), ".")
 	switch {
 	case path == "pawl" && strings.HasPrefix(text, "expected one of"):
-		return usage("begin with: pawl demo; or see: pawl --help", "there is no command; there are demo, run, chat, tools, knowledge, models, wire, hostile, doctor, version")
+		return usage("begin with: pawl demo; or see: pawl --help", "there is no command; there are %s", commandNames())
 	case path == "pawl" && strings.HasPrefix(text, "unexpected argument"):
-		return usage("there are demo, run, chat, tools, knowledge, models, wire, hostile, doctor, version; see: pawl --help", "%s", text)
+		return usage("there are "+commandNames()+"; see: pawl --help", "%s", text)
 	case strings.HasPrefix(text, `expected "<`):
 		text = "an argument is missing: " + strings.ToUpper(strings.Trim(strings.TrimPrefix(text, "expected "), `"<>`))
 	}

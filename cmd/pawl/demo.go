@@ -96,7 +96,7 @@ write files, the check of every call, and the answer to a wrong one.
 	}
 	fmt.Fprintf(sys.out, "\n%s\n%s\n", s.dim(strings.Repeat("─", sys.width)), totals(res.Spent, time.Since(started)))
 	f := agentFlags{}
-	if end := f.ended(res, err); end != nil {
+	if end := f.ended(res, err, ""); end != nil {
 		return end
 	}
 	report := filepath.Join(dir, reportName)

@@ -4,9 +4,7 @@ import (
 	"fmt"
 	"runtime/debug"
 
-	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/sandbox"
-	"github.com/pawl-go/pawl/tools/shell"
 )
 
 // doctorCmd says what is there of what pawl could use.
@@ -68,39 +66,6 @@ func (c *doctorCmd) Run(sys *system) error {
 			mark = "✓"
 		}
 		fmt.Fprintf(sys.out, "  %s %s: %s\n", mark, s.Name, s.For)
-	}
-	return nil
-}
-
-// shell makes the tool that runs command lines.
-func (f *toolFlags) shell() (*pawl.Tool, error) {
-	level, err := f.level()
-	if err != nil {
-		return nil, err
-	}
-	run, err := shell.New(f.Root, &shell.Options{Level: level})
-	if err != nil {
-		return nil, usage("--root takes a directory that is there", "--root %s: %s", f.Root, cause(err))
-	}
-	return run, nil
-}
-
-// level is that of --sandbox; "" is strict.
-func (f *toolFlags) level() (l sandbox.Level, err error) {
-	if f.Sandbox == "" {
-		return sandbox.Strict, nil
-	}
-	return l, l.UnmarshalText([]byte(f.Sandbox))
-}
-
-// enforceable refuses a run with shell commands beforehand where each of them would be refused.
-func (f *toolFlags) enforceable() error {
-	level, err := f.level()
-	if err != nil {
-		return err
-	}
-	if err := shell.Check(level); err != nil {
-		return usage("pawl doctor says what can be enforced; --sandbox LEVEL takes it, and docs/security.md says what is lost", "--tools shell: %v", err)
 	}
 	return nil
 }

@@ -11,8 +11,9 @@ import (
 	"time"
 
 	"github.com/pawl-go/pawl"
-	"github.com/pawl-go/pawl/provider"
+	"github.com/pawl-go/pawl/config"
 	"github.com/pawl-go/pawl/store"
+	"github.com/pawl-go/pawl/store/sqlite"
 	"github.com/pawl-go/pawl/tools/knowledge"
 )
 
@@ -30,18 +31,27 @@ type embedFlags struct {
 	EmbedURL string `name:"embed-url" placeholder:"URL" help:"Where the embedding model's API is. Default: its provider's own."`
 }
 
-func (f *embedFlags) embedder() (store.Embedder, error) {
-	if f.Embed == "" {
-		if f.EmbedURL != "" {
-			return nil, usage("--embed PROVIDER:MODEL", "--embed-url is about --embed, which is not given")
-		}
-		return nil, nil
-	}
-	e, err := provider.OpenEmbedder(f.Embed, &provider.Options{BaseURL: f.EmbedURL})
+// storeFlags say where what is kept between runs is, and whose it is.
+type storeFlags struct {
+	DB     string `name:"db" placeholder:"FILE" help:"The database with what is kept between runs. Default: pawl/pawl.db where the user's data is (XDG_DATA_HOME, else ~/.local/share)."`
+	Tenant string `placeholder:"NAME" help:"Whose it is: the tenant. Default: none."`
+	User   string `placeholder:"NAME" help:"Whose it is: the user. Default: none."`
+}
+
+func (f *storeFlags) store() config.Store {
+	return config.Store{DB: f.DB, Tenant: f.Tenant, User: f.User}
+}
+
+func (f *storeFlags) scope() store.Scope { return f.store().Scope() }
+
+// open opens the database. Close it.
+func (f *storeFlags) open(sys *system, create bool) (*config.Database, *sqlite.DB, error) {
+	d := config.NewDatabase(f.store(), sys.env, create)
+	db, err := d.Open()
 	if err != nil {
-		return nil, usage("--embed openai:text-embedding-3-small, or ollama:nomic-embed-text", "--embed: %v", err)
+		return nil, nil, misconfigured(err)
 	}
-	return e, nil
+	return d, db, nil
 }
 
 // sharedFlag widens a search of documents.
@@ -56,13 +66,12 @@ type knowledgeFlags struct {
 }
 
 // set opens the database, and makes the set that o says over it. Close the database.
-func (f *knowledgeFlags) set(sys *system, create bool, o knowledge.Options) (*database, *knowledge.Set, error) {
-	e, err := f.embedder()
+func (f *knowledgeFlags) set(sys *system, create bool, o knowledge.Options) (*config.Database, *knowledge.Set, error) {
+	e, err := config.Embed{Model: f.Embed, URL: f.EmbedURL}.Open()
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, misconfigured(err)
 	}
-	d := &database{flags: f.storeFlags, env: sys.env, create: create}
-	db, err := d.open()
+	d, db, err := f.open(sys, create)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -261,21 +270,15 @@ type knowledgeListCmd struct {
 
 // Run lists the documents by their IDs.
 func (c *knowledgeListCmd) Run(sys *system) error {
-	d := &database{flags: c.storeFlags, env: sys.env}
-	db, err := d.open()
+	d, db, err := c.open(sys, false)
 	if err != nil {
 		return err
 	}
 	defer d.Close()
-	all := []store.Document{}
-	for page := (store.Page{Limit: 1000}); ; page.After = all[len(all)-1].ID {
-		part, err := db.Documents(context.Background(), c.scope(), page)
-		if err != nil {
-			return err
-		}
-		if all = append(all, part...); len(part) < page.Limit {
-			break
-		}
+	all, err := everything(func(p store.Page) ([]store.Document, error) { return db.Documents(context.Background(), c.scope(), p) },
+		func(d store.Document) string { return d.ID })
+	if err != nil {
+		return err
 	}
 	if c.JSON {
 		return printJSON(sys.out, all)
@@ -295,8 +298,7 @@ type knowledgeDeleteCmd struct {
 
 // Run removes what it can, and tells of the rest.
 func (c *knowledgeDeleteCmd) Run(sys *system) error {
-	d := &database{flags: c.storeFlags, env: sys.env}
-	db, err := d.open()
+	d, db, err := c.open(sys, false)
 	if err != nil {
 		return err
 	}

@@ -1,12 +1,12 @@
 package main
 
 import (
-	"fmt"
-	"math"
 	"strings"
 	"time"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/config"
+	"github.com/pawl-go/pawl/tools/outside"
 )
 
 // limitFlags bound a run; in a chat each turn is a run.
@@ -18,58 +18,14 @@ type limitFlags struct {
 	MaxTime   *time.Duration `name:"max-time" placeholder:"TIME" help:"How long the run may take, such as 90s or 10m; what is under way then is ended."`
 }
 
-// limits are those that the flags set. One of 0 that is not about rounds would be no limit to the runtime, and is none that anybody means.
-func (f *limitFlags) limits(model pawl.Model, named string) (l pawl.Limits, err error) {
-	for _, n := range []struct {
-		flag string
-		from *whole
-		into *int
-	}{{"--max-calls", f.MaxCalls, &l.Calls}, {"--max-tokens", f.MaxTokens, &l.Tokens}} {
-		if n.from == nil {
-			continue
-		}
-		if *n.from <= 0 {
-			return l, usage("without the flag there is no limit; --max-rounds 0 runs no call", "%s %d is not more than 0", n.flag, *n.from)
-		}
-		*n.into = int(*n.from)
-	}
-	if t := f.MaxTime; t != nil {
-		if *t <= 0 {
-			return l, usage("a time such as 90s or 10m; without the flag there is no limit", "--max-time %v is not more than 0", *t)
-		}
-		l.Time = *t
-	}
-	if n := f.MaxRounds; n != nil {
-		switch {
-		case *n < 0:
-			return l, usage("0 runs no call; without the flag there are 20 rounds", "--max-rounds %d is less than 0", *n)
-		case *n == 0:
-			l.Rounds, l.AtLimit = pawl.NoRounds, pawl.Return
-		default:
-			l.Rounds = int(*n)
-		}
-	}
-	l.Cost, err = f.maxCost(model, named)
-	return l, err
-}
-
-// maxCost is the limit on cost; 0: none. One that nobody could keep is found here, before anything is sent.
-func (f *limitFlags) maxCost(model pawl.Model, named string) (float64, error) {
-	if f.MaxCost == nil {
-		return 0, nil
-	}
-	limit := *f.MaxCost
-	if !(limit > 0) || math.IsInf(limit, 0) {
-		return 0, usage("a number of US dollars, such as 0.50; without the flag there is no limit", "--max-cost %v is not more than 0", limit)
-	}
-	if p, ok := model.(pawl.Pricer); ok {
-		if _, known := p.MaxCost(new(pawl.Request)); known {
-			return limit, nil
-		}
-	}
-	name, id, _ := strings.Cut(named, ":")
-	return 0, usage(fmt.Sprintf(`give it one with --catalog FILE: [{"provider":%q,"id":%q,"price":{"input":1.5,"output":6}}], dollars for a million tokens`,
-		name, id), "--max-cost cannot be kept: the price of %s is not known", named)
+// over writes the limits that the flags set over those of the agent.
+func (f *limitFlags) over(a *config.Agent) {
+	l := &a.Limits
+	set(a, "limits.rounds", &l.Rounds, (*int)(f.MaxRounds))
+	set(a, "limits.calls", &l.Calls, (*int)(f.MaxCalls))
+	set(a, "limits.tokens", &l.Tokens, (*int)(f.MaxTokens))
+	set(a, "limits.cost", &l.Cost, f.MaxCost)
+	set(a, "limits.time", &l.Time, (*outside.Duration)(f.MaxTime))
 }
 
 // raise says which flag allows more, where a run came to a limit.

@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/config"
 )
 
 // renderer makes the events of a run readable, one after another. Nothing that a model or a tool says reaches the writer but
@@ -82,7 +83,7 @@ func (r *renderer) event(e pawl.Event) {
 	case pawl.EventProgress:
 		r.line("      " + r.style.dim(line(e.Text, r.width-6)))
 	case pawl.EventNotice:
-		if e.Code == driverPicked {
+		if e.Code == config.NoticeDriver {
 			return // it was told when the command began
 		}
 		mark := "  ! "

@@ -17,6 +17,7 @@ import (
 type runCmd struct {
 	Task string `arg:"" optional:"" help:"What to do; - reads it from standard input. Left out, --messages goes on as it stands."`
 	agentFlags
+	transcriptFlags
 	settleFlags
 	JSON bool `name:"json" help:"Print the events, one JSON object a line, and nothing else."`
 }
@@ -25,7 +26,7 @@ type runCmd struct {
 func (*runCmd) Help() string {
 	return `The answer goes to standard output, what happens on the way to standard error.
 
-Before a call that may change the world (file_write, file_delete) pawl asks, if there is a terminal to ask at. Elsewhere, and for tools of --passive, the call is pending: the open calls are printed, one JSON object a line, and the status is 3. Go on with what --save kept:
+Before a call that may change the world (file_write, file_edit, file_delete) pawl asks, if there is a terminal to ask at. Elsewhere, and for tools of --passive, the call is pending: the open calls are printed, one JSON object a line, and the status is 3. Go on with what --save kept:
 
     pawl run … --save run.json "task"
     pawl run … --messages run.json --save run.json --approve run/1/0
@@ -83,7 +84,7 @@ func (c *runCmd) Run(sys *system) error {
 	if saved != nil {
 		fmt.Fprintf(sys.err, "pawl: error: %s\n", visible(saved.Error()))
 	}
-	if end := c.ended(res, err); end != nil {
+	if end := c.ended(res, err, c.Save); end != nil {
 		return end
 	}
 	if saved != nil {
@@ -201,11 +202,11 @@ func printAnswer(sys *system, res *pawl.Result, told bool) error {
 	return err
 }
 
-// ended turns how the run stopped into the exit status and what there is to say about it.
-func (f *agentFlags) ended(res *pawl.Result, err error) error {
+// ended, for a run that was saved to a file ("": was not), turns how the run stopped into the exit status and what there is to say about it.
+func (f *agentFlags) ended(res *pawl.Result, err error, saved string) error {
 	open := openCalls(res)
-	goOn := "go on with: --messages " + f.Save
-	if f.Save == "" {
+	goOn := "go on with: --messages " + saved
+	if saved == "" {
 		goOn = "with --save FILE the run can be gone on with: --messages FILE"
 	}
 	switch res.Stop {
@@ -220,7 +221,7 @@ func (f *agentFlags) ended(res *pawl.Result, err error) error {
 		return &failure{statusLimit, fmt.Errorf("limit: %s", res.Cause), f.raise(res)}
 	case pawl.StopCancelled:
 		hint := ""
-		if f.Save != "" {
+		if saved != "" {
 			hint = goOn
 		}
 		return &failure{statusInterrupted, errors.New(res.Cause), hint}

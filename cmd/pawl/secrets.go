@@ -4,7 +4,6 @@ import (
 	"context"
 	"iter"
 	"strings"
-	"unicode"
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/provider"
@@ -14,22 +13,6 @@ import (
 // minKey is how long a key is at least that is hidden: what people set for servers that want none ("none", "ollama") is an ordinary word, and
 // no provider's keys are so short.
 const minKey = 8
-
-// keyFrom reads the key that --key-env names; "" where the flag is not given. A key itself has no place on a command line, where every
-// process of the machine and the shell's history can see it: who writes one there is told so, and it is not repeated.
-func keyFrom(name string, env func(string) string) (string, error) {
-	if name == "" {
-		return "", nil
-	}
-	if key := strings.TrimSpace(env(name)); key != "" {
-		return key, nil
-	}
-	what := "--key-env " + name
-	if strings.ContainsFunc(name, func(c rune) bool { return c != '_' && !unicode.IsUpper(c) && !unicode.IsDigit(c) }) {
-		what = "--key-env"
-	}
-	return "", usage("the flag takes the name of a variable, not a key, as in --key-env MY_KEY", "%s: there is no such environment variable, or it is empty", what)
-}
 
 // secrets hides the keys of all providers and search services, others (that of --key-env, what --tool-file puts into headers), and the arguments that tools mark as secret.
 func secrets(env func(string) string, tools []*pawl.Tool, others ...string) *pawl.Redactor {

@@ -11,6 +11,8 @@ import (
 	"text/tabwriter"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/config"
+	"github.com/pawl-go/pawl/tools/outside"
 )
 
 // toolsCmd is about the built-in tools.
@@ -33,35 +35,35 @@ type shownTool struct {
 
 // builtinTools returns every built-in tool and those of the files, and what must be closed when no call runs any more. With show, none of them will be called.
 func builtinTools(ctx context.Context, sys *system, f toolFlags, o outsideFlags, show bool) ([]shownTool, *pawl.Registry, func(), error) {
-	b, err := builtin(familyNames(), f, sys.env, false)
-	if err != nil {
-		return nil, nil, nil, err
+	a := new(config.Agent)
+	for _, name := range config.SetNames() {
+		a.Tools = append(a.Tools, config.Tool{Set: name})
 	}
-	others, _, err := o.sets(sys, f.HTTPAllow, show)
+	f.over(a)
+	o.over(a)
+	options := &config.Options{Getenv: sys.env, Tell: sys.tell, Dry: true}
+	if o.AllowCommands || show {
+		options.Commands = outside.Exec
+	}
+	sets, _, closeSets, err := a.Toolsets(options)
 	if err != nil {
-		b.close()
-		return nil, nil, nil, err
+		return nil, nil, nil, misconfigured(err)
 	}
 	all, registry := []shownTool{}, new(pawl.Registry)
-	sets := append(b.sets, others...)
 	for _, s := range sets {
-		tools, err := s.tools.Tools(ctx)
+		tools, err := s.Tools.Tools(ctx)
 		if err == nil {
 			err = registry.Add(tools...)
 		}
 		if err != nil {
-			b.close()
+			closeSets()
 			return nil, nil, nil, err
 		}
 		for _, t := range tools {
-			all = append(all, shownTool{s.name, t.Name, t.Description, t.Effect, t.Input, t.Output})
+			all = append(all, shownTool{s.Name, t.Name, t.Description, t.Effect, t.Input, t.Output})
 		}
 	}
-	if err := b.mayCall(ctx, sets); err != nil {
-		b.close()
-		return nil, nil, nil, err
-	}
-	return all, registry, b.close, nil
+	return all, registry, closeSets, nil
 }
 
 type toolsListCmd struct {
@@ -71,7 +73,7 @@ type toolsListCmd struct {
 
 // Run lists the built-in tools.
 func (c *toolsListCmd) Run(sys *system) error {
-	all, _, closeSets, err := builtinTools(context.Background(), sys, toolFlags{Root: "."}, c.outsideFlags, true)
+	all, _, closeSets, err := builtinTools(context.Background(), sys, toolFlags{}, c.outsideFlags, true)
 	if err != nil {
 		return err
 	}
@@ -102,7 +104,7 @@ type toolsShowCmd struct {
 
 // Run shows one tool.
 func (c *toolsShowCmd) Run(sys *system) error {
-	all, _, closeSets, err := builtinTools(context.Background(), sys, toolFlags{Root: "."}, c.outsideFlags, true)
+	all, _, closeSets, err := builtinTools(context.Background(), sys, toolFlags{}, c.outsideFlags, true)
 	if err != nil {
 		return err
 	}

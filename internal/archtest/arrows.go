@@ -72,7 +72,7 @@ var arrows = []arrow{
 	{from: "tools/code", to: []string{".", "sandbox", "internal/nearest"}, modules: []string{"go.starlark.net"}},
 	{from: "tools/...", to: append([]string{".", "internal/toolrun", "sandbox", "store", "internal/netguard", "internal/webpage", "internal/document"}, helpers...)},
 	{from: "sandbox", modules: []string{"golang.org/x/sys"}},
-	{from: "mcp", to: []string{"."}, modules: []string{"github.com/modelcontextprotocol/go-sdk"}},
+	{from: "mcp", to: append([]string{".", "internal/netguard"}, helpers...), modules: []string{"github.com/modelcontextprotocol/go-sdk"}},
 	{from: "team", to: []string{"."}},
 	{from: "store", to: []string{"."}},
 	{from: "store/sqlite", to: []string{".", "store"}, modules: []string{"modernc.org/sqlite"}},
@@ -87,10 +87,9 @@ var arrows = []arrow{
 	{from: "pawltest", to: []string{".", "script", "internal/sse"}, modules: []string{jsonModule}},
 
 	// joins things
-	{from: "config", to: []string{".", "provider/...", "policy", "react", "script", "tools/...", "mcp", "team", "store/..."},
+	{from: "config", to: []string{".", "sandbox", "provider/...", "policy", "react", "leak", "compile", "script", "tools/...", "mcp", "team", "store/...", "internal/nearest"},
 		modules: []string{"go.yaml.in/yaml/v3"}},
-	// As long as there is no config, the command joins what config will: providers, react, scripts and tools.
-	{from: "cmd/pawl/...", to: []string{".", "sandbox", "config", "server", "durable/temporal", "telemetry", "pawltest/...", "provider/...", "policy", "react", "leak", "compile", "script", "tools/...", "store", "store/sqlite", "internal/dialect"},
+	{from: "cmd/pawl/...", to: []string{".", "sandbox", "config", "server", "durable/temporal", "telemetry", "pawltest/...", "provider/...", "policy", "react", "leak", "compile", "script", "tools/...", "store", "store/sqlite", "internal/dialect", "internal/nearest"},
 		modules: []string{"github.com/alecthomas/kong", "golang.org/x/term", jsonModule}},
 	{from: "examples/...", to: []string{".", "provider/...", "policy", "react", "compile", "leak", "script", "tools/...", "mcp", "team", "pawltest"}},
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/tooltest"
+	"github.com/pawl-go/pawl/tools/file"
 	"pgregory.net/rapid"
 )
 
@@ -64,6 +65,16 @@ var somePath = rapid.Custom(func(t *rapid.T) string {
 var ways = []string{"../f.txt", "a/../../f.txt", "./../out/f.txt", "up/f.txt", "up/out/f.txt", "abs/f.txt", "absfile", "relfile", "same/upup/f.txt",
 	"a/upup/f.txt", "a/b/upupup/f.txt", "a/b/../upup/f.txt", "chain/f.txt", "a/abs/f.txt", "a/up/up/f.txt", "same/up/abs/out/f.txt", "up/root/up/f.txt", "a/root/../f.txt"}
 
+// everyArgs are arguments by which any of the tools, told to, does something with path.
+func everyArgs(path string) string {
+	return `{"path":` + quote(path) + `,"content":"mine","edits":[{"old":"e","new":"mine","all":true}],"pattern":"."}`
+}
+
+// inOrder are the tools, those that delete last.
+func inOrder(set *file.Set) []*pawl.Tool {
+	return []*pawl.Tool{set.Read, set.List, set.Stat, set.Search, set.Edit, set.Write, set.Delete}
+}
+
 // Whatever path a call names, and whatever links there are, nothing outside is read, made, changed or deleted, and no text tells
 // where the root is.
 func TestNoPathEscapes(t *testing.T) {
@@ -73,9 +84,9 @@ func TestNoPathEscapes(t *testing.T) {
 		before := outside(t, around)
 		set := open(t, dir)
 		path := paths.Draw(rt, "path")
-		args, _ := json.Marshal(map[string]string{"path": path, "content": "mine"})
-		for _, tool := range []*pawl.Tool{set.Read, set.List, set.Stat, set.Write, set.Delete} {
-			res, err := tool.Run(t.Context(), pawl.ToolCall{Name: tool.Name, Args: args})
+		args := everyArgs(path)
+		for _, tool := range inOrder(set) {
+			res, err := tool.Run(t.Context(), pawl.ToolCall{Name: tool.Name, Args: json.RawMessage(args)})
 			if err != nil {
 				rt.Fatalf("%s %q: %v", tool.Name, path, err)
 			}
@@ -112,9 +123,9 @@ func FuzzPath(f *testing.F) {
 		dir, around := jail(t)
 		before := outside(t, around)
 		set := open(t, dir)
-		args, _ := json.Marshal(map[string]string{"path": path, "content": "mine"})
-		for _, tool := range []*pawl.Tool{set.Read, set.List, set.Stat, set.Write, set.Delete} {
-			if got := tooltest.Call(t, tool, string(args)); strings.Contains(got, secret) || got == "" {
+		args := everyArgs(path)
+		for _, tool := range inOrder(set) {
+			if got := tooltest.Call(t, tool, args); strings.Contains(got, secret) || got == "" {
 				t.Errorf("%s %q: %q", tool.Name, path, got)
 			}
 		}

@@ -150,10 +150,7 @@ func TestOutside(t *testing.T) {
 			if tool == set.Delete && (tt.path == "abs" || tt.path == "rel") {
 				continue // the link itself may go
 			}
-			args := `{"path":` + quote(tt.path) + `}`
-			if tool == set.Write {
-				args = `{"path":` + quote(tt.path) + `,"content":"mine"}`
-			}
+			args := everyArgs(tt.path)
 			if diff := cmp.Diff("error: "+tt.want, tooltest.Call(t, tool, args)); diff != "" {
 				t.Errorf("%s %s (-want +got):\n%s", tool.Name, args, diff)
 			}
@@ -334,7 +331,7 @@ func TestCancelled(t *testing.T) {
 	tools, err := set.Tools(ctx)
 	tooltest.Must(t, err)
 	for _, tool := range tools {
-		res, err := tool.Run(ctx, pawl.ToolCall{Args: json.RawMessage(`{"path":"f","content":"y"}`)})
+		res, err := tool.Run(ctx, pawl.ToolCall{Args: json.RawMessage(everyArgs("f"))})
 		if tool == set.List {
 			res, err = tool.Run(ctx, pawl.ToolCall{Args: json.RawMessage(`{}`)})
 		}
@@ -389,6 +386,8 @@ func TestRegistry(t *testing.T) {
 		{"file_write", `{"path":"b/c.txt","content":"x","expect":""}`, pawl.OutcomeOK, "Written 1 bytes to b/c.txt"},
 		{"file_list", `{}`, pawl.OutcomeOK, "file\ta.txt\ndir\tb\nfile\tbig.txt"},
 		{"file_stat", `{"path":"b"}`, pawl.OutcomeOK, `{"name":"b",`},
+		{"file_edit", `{"path":"b/c.txt","edits":[{"old":"x","new":"y"}]}`, pawl.OutcomeOK, "Edited b/c.txt: 1 place, 1 bytes now\n@@ line 1 @@\n-x\n+y"},
+		{"file_search", `{"pattern":"hel+o"}`, pawl.OutcomeOK, "a.txt\n1: hello\n[1 line matches in 3 files]"},
 		{"file_delete", `{"path":"b/c.txt"}`, pawl.OutcomeOK, "Deleted b/c.txt"},
 		{"file_read", `{"path":"a.txt","offset":1.0,"limit":1e30}`, pawl.OutcomeOK, "hello\n"},
 		{"file_read", `{"path":"a.txt","offset":1.5}`, pawl.OutcomeInvalid, ""},
@@ -397,6 +396,11 @@ func TestRegistry(t *testing.T) {
 		{"file_read", `{"path":"a.txt","offset":"x"}`, pawl.OutcomeInvalid, ""},
 		{"file_write", `{"path":"a.txt","content":"x","expect":"abc"}`, pawl.OutcomeInvalid, ""},
 		{"file_list", `{"dir":"x"}`, pawl.OutcomeInvalid, ""},
+		{"file_edit", `{"path":"a.txt","edits":[]}`, pawl.OutcomeInvalid, ""},
+		{"file_edit", `{"path":"a.txt","edits":[{"old":"","new":"x"}]}`, pawl.OutcomeInvalid, ""},
+		{"file_edit", `{"path":"a.txt","old":"a","new":"x"}`, pawl.OutcomeInvalid, ""},
+		{"file_search", `{"pattern":"x","limit":-1}`, pawl.OutcomeInvalid, ""},
+		{"file_search", `{"query":"x"}`, pawl.OutcomeInvalid, ""},
 	} {
 		e := reg.Execute(t.Context(), tt.name, json.RawMessage(tt.args))
 		if e.Outcome != tt.outcome || !strings.HasPrefix(e.Result.Text(), tt.text) {

@@ -77,17 +77,13 @@ func (s *Set) list(ctx context.Context, a listArgs) (pawl.ToolResult, error) {
 		}
 		return pawl.ToolResult{}, toolrun.Refuse("%s is not a directory but a %s", shown(name), what)
 	}
-	found, err := s.entries(ctx, name)
+	found, total, err := s.entries(ctx, name, a.After, listEntries+1)
 	if err != nil {
 		return pawl.ToolResult{}, s.explain(name, err)
 	}
-	data := listData{Path: name, Total: len(found), Entries: []entry{}}
-	from, again := slices.BinarySearchFunc(found, a.After, func(e fs.DirEntry, s string) int { return cmp.Compare(e.Name(), s) })
-	if again {
-		from++
-	}
+	data := listData{Path: name, Total: total, Entries: []entry{}}
 	var text strings.Builder
-	for _, d := range found[from:] {
+	for _, d := range found {
 		e := s.entry(name, d)
 		line := e.Type + "\t" + plain(e.Name)
 		if e.Note != "" {
@@ -97,44 +93,51 @@ func (s *Set) list(ctx context.Context, a listArgs) (pawl.ToolResult, error) {
 			last := data.Entries[len(data.Entries)-1].Name
 			data.Next = &listArgs{Path: name, After: last}
 			next, _ := toolrun.Marshal(data.Next)
-			fmt.Fprintf(&text, "[%d of %d entries; list on with %s]", len(data.Entries), len(found), next)
+			fmt.Fprintf(&text, "[%d of %d entries; list on with %s]", len(data.Entries), total, next)
 			break
 		}
 		text.WriteString(line + "\n")
 		data.Entries = append(data.Entries, e)
 	}
 	switch {
-	case len(found) == 0:
+	case total == 0:
 		fmt.Fprintf(&text, "[%s is empty]", shown(name))
 	case len(data.Entries) == 0:
-		fmt.Fprintf(&text, "[none of the %d entries sorts after %q]", len(found), a.After)
+		fmt.Fprintf(&text, "[none of the %d entries sorts after %q]", total, a.After)
 	}
 	return toolrun.Result(strings.TrimSuffix(text.String(), "\n"), data)
 }
 
-// entries returns what is in the directory, sorted by name.
-func (s *Set) entries(ctx context.Context, name string) ([]fs.DirEntry, error) {
-	f, err := s.root.Open(name)
+// entries returns the first most entries of a directory whose names sort behind after, sorted, and how many entries it has in all. It
+// holds no more than some times most of them, however many there are.
+func (s *Set) entries(ctx context.Context, name, after string, most int) (first []fs.DirEntry, total int, err error) {
+	f, err := s.openDir(name)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	defer f.Close()
-	var all []fs.DirEntry
+	byName := func(a, b fs.DirEntry) int { return cmp.Compare(a.Name(), b.Name()) }
 	for {
 		if err := ctx.Err(); err != nil {
-			return nil, err
+			return nil, 0, err
 		}
 		some, err := f.ReadDir(1000)
-		all = append(all, some...)
-		if err == io.EOF {
-			break
+		if err != nil && err != io.EOF {
+			return nil, 0, err
 		}
-		if err != nil {
-			return nil, err
+		for _, d := range some {
+			if total++; after == "" || d.Name() > after {
+				first = append(first, d)
+			}
+		}
+		if err == io.EOF || len(first) >= 4*most {
+			slices.SortFunc(first, byName)
+			first = slices.Clip(first[:min(len(first), most)])
+		}
+		if err == io.EOF {
+			return first, total, nil
 		}
 	}
-	slices.SortFunc(all, func(a, b fs.DirEntry) int { return cmp.Compare(a.Name(), b.Name()) })
-	return all, nil
 }
 
 // entry says what d is. A link is what it leads to, marked; where it leads is not told when that is outside.

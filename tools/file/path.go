@@ -158,7 +158,7 @@ func (s *Set) exists(name string) bool {
 
 // names returns the first 2,000 names in dir, sorted; none when it cannot be read.
 func (s *Set) names(dir string) []string {
-	f, err := s.root.Open(dir)
+	f, err := s.openDir(dir)
 	if err != nil {
 		return nil
 	}
@@ -242,4 +242,10 @@ func (s *Set) open(name string) (*os.File, fs.FileInfo, error) {
 		return nil, nil, s.explain(name, err)
 	}
 	return f, info, nil
+}
+
+// openDir opens the directory name for reading. Should another process put a pipe in its place now, the open does not wait, and what was opened
+// gives no entries.
+func (s *Set) openDir(name string) (*os.File, error) {
+	return s.root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 }

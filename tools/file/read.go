@@ -22,6 +22,7 @@ var readText string
 const (
 	pageLines = 2000
 	pageBytes = 64 << 10
+	headBytes = 8 << 10 // that tell whether a file is text
 )
 
 func (s *Set) readTool() *pawl.Tool {
@@ -72,7 +73,7 @@ func (s *Set) read(ctx context.Context, a readArgs) (pawl.ToolResult, error) {
 	}
 	defer f.Close()
 	r := bufio.NewReaderSize(f, pageBytes)
-	head, err := r.Peek(8 << 10)
+	head, err := r.Peek(headBytes)
 	if err != nil && err != io.EOF {
 		return pawl.ToolResult{}, s.explain(name, err)
 	}

@@ -53,40 +53,54 @@ type writeData struct {
 	Created bool   `json:"created"`
 }
 
-// write puts the content into a new file beside the old one and renames it: a reader sees the old content or the new,
-// and a crash leaves one of them. The precondition holds against the other calls of this Set; against other programs it
-// holds up to the moment between check and rename.
 func (s *Set) write(ctx context.Context, a writeArgs) (pawl.ToolResult, error) {
-	name, err := clean(a.Path)
+	name, created, err := s.put(ctx, a.Path, a.Expect, func(w io.Writer) error {
+		_, err := io.WriteString(w, a.Content)
+		return err
+	})
 	if err != nil {
 		return pawl.ToolResult{}, err
 	}
-	if name == "." || strings.HasSuffix(a.Path, "/") {
-		return pawl.ToolResult{}, toolrun.Refuse("%q names a directory; give the path of a file", a.Path)
+	return toolrun.Result(fmt.Sprintf("Written %d bytes to %s", len(a.Content), name),
+		writeData{Path: name, Bytes: len(a.Content), SHA256: hexSum([]byte(a.Content)), Created: created})
+}
+
+// put writes a file by way of a new one beside it, which is then renamed: a reader sees the old content or the new, and a crash leaves one of
+// them. expect is the precondition of writeArgs; it holds against the other calls of this Set, and against other programs up to the moment between
+// check and rename. name is the path, cleaned.
+func (s *Set) put(ctx context.Context, asked string, expect *string, content func(io.Writer) error) (name string, created bool, err error) {
+	if name, err = clean(asked); err != nil {
+		return "", false, err
+	}
+	if name == "." || strings.HasSuffix(asked, "/") {
+		return "", false, toolrun.Refuse("%q names a directory; give the path of a file", asked)
 	}
 	target, err := s.target(name)
 	if err != nil {
-		return pawl.ToolResult{}, s.cannotMake(name, err)
+		return "", false, s.cannotMake(name, err)
 	}
 	if _, err := s.replaced(name, target); err != nil { // before directories are made
-		return pawl.ToolResult{}, err
+		return "", false, err
 	}
 	dir, _ := split(target)
 	if err := s.root.MkdirAll(dir, 0o755); err != nil {
-		return pawl.ToolResult{}, s.cannotMake(name, err)
+		return "", false, s.cannotMake(name, err)
 	}
 	temp := dir + "/.pawl-" + rand.Text() + ".tmp"
-	if err := s.create(temp, a.Content); err != nil {
-		return pawl.ToolResult{}, s.explain(name, err)
+	if err := s.create(temp, content); err != nil {
+		return "", false, s.explain(name, err)
 	}
-	created, err := s.place(ctx, name, temp, target, a.Expect)
+	created, err = s.place(ctx, name, temp, target, expect)
 	if err != nil {
 		s.root.Remove(temp)
-		return pawl.ToolResult{}, s.explain(name, err)
+		return "", false, s.explain(name, err)
 	}
-	sum := sha256.Sum256([]byte(a.Content))
-	return toolrun.Result(fmt.Sprintf("Written %d bytes to %s", len(a.Content), name),
-		writeData{Path: name, Bytes: len(a.Content), SHA256: hex.EncodeToString(sum[:]), Created: created})
+	return name, created, nil
+}
+
+func hexSum(b []byte) string {
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:])
 }
 
 // target returns what name stands for: itself, or where its symbolic links lead, so that a link is written through and not
@@ -154,12 +168,12 @@ func (s *Set) cannotMake(name string, err error) error {
 	return s.explain(name, err)
 }
 
-func (s *Set) create(temp, content string) error {
+func (s *Set) create(temp string, content func(io.Writer) error) error {
 	f, err := s.root.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {
 		return err
 	}
-	_, err = io.WriteString(f, content)
+	err = content(f)
 	if serr := f.Sync(); err == nil {
 		err = serr // without it, a crash after the rename could leave an empty file
 	}

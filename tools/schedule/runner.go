@@ -3,26 +3,12 @@ package schedule
 import (
 	"context"
 	"crypto/rand"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
 
-	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/store"
 )
-
-// Task is what a schedule does: calls, one after another, and a prompt. With both, the prompt is asked with what the calls gave.
-type Task struct {
-	Calls  []Call `json:"calls,omitzero"`
-	Prompt string `json:"prompt,omitzero"`
-}
-
-// Call is a call of a tool.
-type Call struct {
-	Tool string          `json:"tool"`
-	Args json.RawMessage `json:"args,omitzero"`
-}
 
 // What is done about times that were missed.
 const (
@@ -34,19 +20,27 @@ const (
 // Runner does what is due. Several runners, in several processes, may work over one store: each occurrence is done by one of them, and by none a second time.
 type Runner struct {
 	DB store.Schedules
-	// Do does one occurrence. ctx has the schedule's scope, and ends when the claim to the occurrence is lost. The text is kept with the occurrence;
-	// an error too, which makes it a failed one. See Agent and Calls.
-	Do func(ctx context.Context, d store.Due, at time.Time) (text string, err error)
+	// Do does one occurrence. ctx has the schedule's scope, and ends when the claim to the occurrence is lost. What came of it is kept with the occurrence;
+	// an error too, which makes it a failed one. Work.Do is one.
+	Do func(ctx context.Context, d store.Due, at time.Time) (Done, error)
 
 	Owner string        // who this runner is, unlike any other; "": a random name
 	Lease time.Duration // how long a claim holds without a sign of life; 0: 1 minute
 	Late  time.Duration // from when on a time counts as missed; 0: 1 minute
 	Poll  time.Duration // how often it looks; 0: 10 s
+	// Stop, when it is closed, lets the runner end well: what is under way is done, nothing else is begun, and Run returns nil. Nil: it is not stopped so.
+	Stop <-chan struct{}
 	// Report is told of what went wrong beside the occurrences: a store that cannot be read. Nil: nobody is told.
 	Report func(error)
 }
 
-// Run works until ctx ends, and returns its cause.
+// Done is what came of an occurrence.
+type Done struct {
+	Text string // for a person
+	Run  string // the ID of the run that was kept of it; "": none was
+}
+
+// Run works until ctx ends, and returns its cause; what is under way then is cancelled. See Stop for an end that waits.
 func (r *Runner) Run(ctx context.Context) error {
 	poll := r.Poll
 	if poll <= 0 {
@@ -61,6 +55,8 @@ func (r *Runner) Run(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
+		case <-r.Stop:
+			return nil
 		case <-tick.C:
 		}
 	}
@@ -74,12 +70,24 @@ func (r *Runner) Tick(ctx context.Context, now time.Time) error {
 	}
 	var errs []error
 	for _, d := range due {
-		if ctx.Err() != nil {
+		if r.ended(ctx) {
 			break
 		}
 		errs = append(errs, r.catchUp(ctx, d, now))
 	}
 	return errors.Join(errs...)
+}
+
+// ended reports whether nothing more is to be begun.
+func (r *Runner) ended(ctx context.Context) bool {
+	select {
+	case <-ctx.Done():
+		return true
+	case <-r.Stop:
+		return true
+	default:
+		return false
+	}
 }
 
 // catchUp goes through the times of one schedule up to now.
@@ -93,7 +101,7 @@ func (r *Runner) catchUp(ctx context.Context, d store.Due, now time.Time) error 
 	if late <= 0 {
 		late = time.Minute
 	}
-	for at := v.Next; !at.IsZero() && !at.After(now) && ctx.Err() == nil; {
+	for at := v.Next; !at.IsZero() && !at.After(now) && !r.ended(ctx); {
 		next := when.Next(at)
 		missed := at.Before(now.Add(-late))
 		skip := missed && (v.Misfire == MisfireSkip || v.Misfire != MisfireAll && !next.IsZero() && !next.After(now))
@@ -140,8 +148,8 @@ func (r *Runner) occurrence(ctx context.Context, d store.Due, at, now, next time
 		return false, err
 	}
 	o := store.Occurrence{State: store.OccurrenceDone}
-	text, err := r.work(ctx, d, at, claim, lease)
-	o.Text, o.Ended = text, now
+	done, err := r.work(ctx, d, at, claim, lease)
+	o.Text, o.Run, o.Ended = done.Text, done.Run, now
 	if end := time.Now(); end.After(now) {
 		o.Ended = end
 	}
@@ -159,7 +167,7 @@ func (r *Runner) occurrence(ctx context.Context, d store.Due, at, now, next time
 }
 
 // work calls Do, and keeps the claim alive meanwhile.
-func (r *Runner) work(ctx context.Context, d store.Due, at time.Time, claim store.Claim, lease time.Duration) (text string, err error) {
+func (r *Runner) work(ctx context.Context, d store.Due, at time.Time, claim store.Claim, lease time.Duration) (done Done, err error) {
 	ctx, cancel := context.WithCancelCause(store.WithScope(ctx, d.Scope))
 	defer cancel(nil)
 	over := make(chan struct{})
@@ -188,46 +196,4 @@ func (r *Runner) work(ctx context.Context, d store.Due, at time.Time, claim stor
 		}
 	}()
 	return r.Do(ctx, d, at)
-}
-
-// Do returns a Runner's Do for Tasks: calls are carried out by tools, prompts by agent. Either may be nil; a task that needs it fails then. A call that
-// fails ends the task.
-func Do(tools pawl.Toolset, agent *pawl.Agent) func(ctx context.Context, d store.Due, at time.Time) (string, error) {
-	return func(ctx context.Context, d store.Due, at time.Time) (string, error) {
-		var t Task
-		if err := json.Unmarshal(d.Schedule.Task, &t); err != nil {
-			return "", fmt.Errorf("task: %w", err)
-		}
-		text := ""
-		for i, c := range t.Calls {
-			if tools == nil {
-				return text, errors.New("there are no tools to call here")
-			}
-			// The ID is the same for the same time of the same schedule, and so is the key that a tool may pass on.
-			id := fmt.Sprintf("%s-%d-%d", d.Schedule.ID, at.Unix(), i)
-			x := pawl.Execute(ctx, tools, pawl.ToolCall{ID: id, Name: c.Tool, Args: c.Args})
-			text += fmt.Sprintf("%s: %s\n", c.Tool, x.Result.Text())
-			if x.Outcome != pawl.OutcomeOK {
-				return "", errors.New(text)
-			}
-		}
-		if t.Prompt == "" {
-			return text, nil
-		}
-		if agent == nil {
-			return "", errors.New("there is no agent to ask here")
-		}
-		prompt := t.Prompt
-		if text != "" {
-			prompt += "\n\nThis was done for it:\n" + text
-		}
-		res, err := agent.Run(ctx, pawl.User(prompt))
-		if err != nil {
-			return "", err
-		}
-		if res.Stop != pawl.StopAnswer && res.Stop != pawl.StopFinished {
-			return "", fmt.Errorf("the run ended without an answer: %s", res.Cause)
-		}
-		return res.Text(), nil
-	}
 }

@@ -64,14 +64,14 @@ func TestAYearOfRuns(t *testing.T) {
 	crash := errors.New("crash")
 	restarts, interrupted := 0, 0
 	newRunner := func() *schedule.Runner {
-		return &schedule.Runner{DB: db, Late: 400 * 24 * time.Hour, Lease: 10 * time.Minute, Do: func(ctx context.Context, d store.Due, at time.Time) (string, error) {
+		return &schedule.Runner{DB: db, Late: 400 * 24 * time.Hour, Lease: 10 * time.Minute, Do: func(ctx context.Context, d store.Due, at time.Time) (schedule.Done, error) {
 			k := key{d.Schedule.ID, at.Unix()}
 			begun[k]++
 			if rng.IntN(50) == 0 {
 				panic(crash) // as far as the store knows, the process is gone
 			}
 			done[k]++
-			return "done", nil
+			return schedule.Done{Text: "done"}, nil
 		}}
 	}
 	lost := &losing{schedules: db}
@@ -141,9 +141,9 @@ func TestMissedTimes(t *testing.T) {
 		db := open(t, "")
 		v := put(t, db, store.Schedule{When: "daily 08:00", Misfire: misfire}, from)
 		var done []string
-		r := &schedule.Runner{DB: db, Do: func(_ context.Context, _ store.Due, at time.Time) (string, error) {
+		r := &schedule.Runner{DB: db, Do: func(_ context.Context, _ store.Due, at time.Time) (schedule.Done, error) {
 			done = append(done, at.Format("02"))
-			return "", nil
+			return schedule.Done{}, nil
 		}}
 		for range 2 {
 			if err := r.Tick(t.Context(), back); err != nil {
@@ -176,7 +176,7 @@ func TestTasks(t *testing.T) {
 	good := task(`{"calls":[{"tool":"mail","args":{"To":"x"}}],"prompt":"What happened?"}`)
 	bad := task(`{"calls":[{"tool":"mail","args":{}},{"tool":"mail","args":{"To":"x"}}]}`)
 	odd := task(`[]`)
-	r := &schedule.Runner{DB: db, Do: schedule.Do(mail, agent)}
+	r := &schedule.Runner{DB: db, Do: (&schedule.Work{Tools: mail, Agent: agent, Traces: db}).Do}
 	if err := r.Tick(t.Context(), now); err != nil {
 		t.Fatal(err)
 	}
@@ -191,6 +191,55 @@ func TestTasks(t *testing.T) {
 	}
 	if mails != 1 {
 		t.Errorf("%d mails", mails)
+	}
+	// The run is kept with all it told, and the occurrence names it.
+	list, err := db.Occurrences(t.Context(), alice, good.ID, 0)
+	if err != nil || list[0].Run == "" {
+		t.Fatalf("%v, %v: the run is not named", list, err)
+	}
+	run, err := db.Run(t.Context(), alice, list[0].Run)
+	if err != nil || run.Stop != pawl.StopAnswer || run.Ended.IsZero() || !strings.HasPrefix(run.Task, "What happened?") {
+		t.Errorf("kept as %+v, %v", run, err)
+	}
+	events, err := db.Events(t.Context(), alice, run.ID, 0, 0)
+	if err != nil || len(events) < 3 || events[len(events)-1].Kind != pawl.EventRunEnded {
+		t.Errorf("%d events, %v", len(events), err)
+	}
+	if runs, err := db.Runs(t.Context(), alice, store.Page{}); err != nil || len(runs) != 1 {
+		t.Errorf("%d runs are kept, %v; calls alone are none", len(runs), err)
+	}
+}
+
+// Stop lets what is under way end, as done, and begins nothing else.
+func TestStop(t *testing.T) {
+	db := open(t, "")
+	from := time.Now().Add(-2 * time.Hour)
+	for range 3 {
+		put(t, db, store.Schedule{When: "* * * * *"}, from)
+	}
+	stop, begun := make(chan struct{}), 0
+	r := &schedule.Runner{DB: db, Stop: stop, Do: func(ctx context.Context, _ store.Due, _ time.Time) (schedule.Done, error) {
+		begun++
+		close(stop)
+		return schedule.Done{Text: "whole"}, ctx.Err()
+	}}
+	if err := r.Run(t.Context()); err != nil {
+		t.Errorf("stopped: %v", err)
+	}
+	done := 0
+	for _, v := range mustList(t, db) {
+		list, err := db.Occurrences(t.Context(), alice, v.ID, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, o := range list {
+			if done++; o.State != store.OccurrenceDone || o.Text != "whole" {
+				t.Errorf("it is %+v", o)
+			}
+		}
+	}
+	if begun != 1 || done != 1 {
+		t.Errorf("%d begun, %d done; want 1 of each", begun, done)
 	}
 }
 
@@ -212,9 +261,9 @@ func runnerProcess(path string) {
 		bufio.NewReader(os.Stdin).ReadString('\n')
 		cancel()
 	}()
-	r := &schedule.Runner{DB: db, Lease: 90 * time.Millisecond, Late: time.Hour, Poll: 5 * time.Millisecond, Do: func(_ context.Context, d store.Due, at time.Time) (string, error) {
+	r := &schedule.Runner{DB: db, Lease: 90 * time.Millisecond, Late: time.Hour, Poll: 5 * time.Millisecond, Do: func(_ context.Context, d store.Due, at time.Time) (schedule.Done, error) {
 		fmt.Fprintf(log, "%s %d\n", d.Schedule.ID, at.Unix())
-		return "", nil
+		return schedule.Done{}, nil
 	}}
 	r.Run(ctx)
 }

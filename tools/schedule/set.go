@@ -4,7 +4,8 @@
 //	schedules := schedule.New(db, &schedule.Options{Zone: "Europe/Oslo", Tools: tools})
 //	agent := &pawl.Agent{Model: model, Tools: []pawl.Toolset{schedules}}
 //	…
-//	runner := &schedule.Runner{DB: db, Do: schedule.Do(tools, agent)}
+//	work := &schedule.Work{Tools: tools, Agent: agent, Traces: db}
+//	runner := &schedule.Runner{DB: db, Do: work.Do}
 //	err = runner.Run(ctx)
 //
 // A Set is a pawl.Toolset of four tools, each of which can also be offered alone:

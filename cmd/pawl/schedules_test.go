@@ -1,0 +1,94 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/pawl-go/pawl/store"
+	"github.com/pawl-go/pawl/store/sqlite"
+)
+
+// due is a command of the scripts: it keeps a schedule that is due now, as alice's, in the database DB. With MINUTES it has been due each minute for so long, and
+// all of these times are to be done.
+func due(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 3 || len(args) > 4 {
+		ts.Fatalf("usage: due DB ID TASK [MINUTES]")
+	}
+	db, err := sqlite.Open(ts.MkAbs(args[0]), nil)
+	ts.Check(err)
+	defer db.Close()
+	at := time.Now().UTC().Truncate(time.Second).Add(-time.Second)
+	v := store.Schedule{ID: args[1], Description: "the schedule " + args[1], When: at.Format(time.RFC3339), Task: []byte(strings.ReplaceAll(args[2], "SERVER", ts.Getenv("SERVER"))), Enabled: true, Next: at}
+	if len(args) == 4 {
+		n, err := strconv.Atoi(args[3])
+		ts.Check(err)
+		v.When, v.Misfire, v.Next = "* * * * *", "all", at.Truncate(time.Minute).Add(-time.Duration(n-1)*time.Minute)
+	}
+	_, err = db.PutSchedule(context.Background(), store.Scope{User: "alice"}, v)
+	ts.Check(err)
+}
+
+// What is wrong with the flags of the commands about what is kept is told before anything is done: in a line, with what would be right.
+func TestKeptCommandsRefuse(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "pawl.db")
+	db, err := sqlite.Open(path, nil)
+	ok(t, err)
+	mine := store.Scope{User: "alice"}
+	_, err = db.PutSchedule(t.Context(), mine, store.Schedule{ID: "backup", When: "daily 08:00", Task: []byte(`{}`), Enabled: true, Next: time.Now().Add(time.Hour)})
+	ok(t, err)
+	ok(t, db.Close())
+	for _, row := range []struct {
+		args   string
+		status int
+		want   string
+	}{
+		{"schedules", 2, "expected one of"},
+		{"schedules show", 2, "an argument is missing: SCHEDULE"},
+		{"schedules delete", 2, "an argument is missing: SCHEDULE"},
+		{"schedules show backap --user alice", 1, "there is no schedule backap; did you mean backup?"},
+		{"schedules show backup --user bob", 1, "there is no schedule backup"},
+		{"schedules delete backap --user alice", 1, "there is no schedule backap; did you mean backup?"},
+		{"schedules run --user alice", 2, "--tenant and --user"},
+		{"schedules run --poll 0s", 2, "--poll 0s is not more than 0"},
+		{"schedules run --poll soon", 2, "--poll"},
+		{"schedules run --once --until 10m", 2, "--once and --until"},
+		{"schedules run --until yesterday", 2, "such as 90s or 12h"},
+		{"schedules run --until 2020-01-01T00:00:00Z", 2, "neither a time to come"},
+		{"schedules run --until -5m", 2, "--until"},
+		{"schedules run --once --tools knife", 2, "no set of tools is named"},
+		{"schedules run --once --model nonsense", 2, "nonsense"},
+		{"schedules run --once --deny-tool nothing", 2, "nothing"},
+		{"schedules run --once --save x", 2, "unknown flag --save"},
+	} {
+		var out bytes.Buffer
+		sys := &system{in: strings.NewReader(""), out: &out, err: &out, env: func(string) string { return "" }}
+		args := strings.Fields(row.args)
+		if len(args) > 1 {
+			args = append(args, "--db", path)
+		}
+		status := execute(args, sys)
+		text := out.String()
+		if status != row.status || !strings.HasPrefix(text, "pawl: error: ") || !strings.Contains(text, row.want) || strings.Contains(text, "goroutine") {
+			t.Errorf("pawl %s: status %d, want %d; told\n%s\nwant %q in it", row.args, status, row.status, text, row.want)
+		}
+		if lines := strings.Count(strings.TrimSpace(text), "\n"); lines > 1 {
+			t.Errorf("pawl %s: told in %d lines:\n%s", row.args, lines+1, text)
+		}
+	}
+}
+
+// ok ends the test when err is not nil.
+func ok(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

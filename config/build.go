@@ -1,0 +1,297 @@
+package config
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/compile"
+	"github.com/pawl-go/pawl/policy"
+	"github.com/pawl-go/pawl/provider/catalog"
+	"github.com/pawl-go/pawl/tools/outside"
+)
+
+// Options are what Build can be told. Nil, and the zero value, are for a program that runs the agent.
+type Options struct {
+	Getenv func(string) string // nil: os.Getenv
+	Tools  []pawl.Toolset      // offered after those of the agent
+	Dry    bool                // the agent will not run: nothing has to be set up on this machine, and no program is looked for
+	Bare   bool                // the agent may be without a model, for a program that may need its tools alone; then Built.Agent.Model is nil
+	ForAll bool                // it works for many: its tools act for the scope of each call's context (store.WithScope), not for that of Agent.Store
+	HTTP   http.RoundTripper   // carries the requests to providers; nil: the default
+
+	// Commands runs the programs of command tools. Nil: those that an agent's file speaks of run in a sandbox, as Agent.Sandbox says, and those
+	// of ToolFiles that no file names are refused.
+	Commands outside.Runner
+
+	Tell    func(text string)                    // hears what is worth knowing: which driver was taken, what was left out; nil: nobody
+	Approve func(r policy.Rules) pawl.Middleware // makes the middleware that decides about calls; nil: that of the rules
+}
+
+// Built is an agent that is ready to run. Call Close after its last run.
+type Built struct {
+	Agent  *pawl.Agent
+	Tools  []*pawl.Tool // what it offers
+	Hidden []string     // what must be seen in no output: keys, and what came from the environment into headers
+	DB     *Database    // what is kept between runs; it is opened when it is first needed
+	Close  func()
+}
+
+// builder makes one agent.
+type builder struct {
+	agent  *Agent
+	opts   Options
+	env    func(string) string
+	known  *catalog.Catalog
+	hidden []string
+}
+
+func (b *builder) tell(text string) {
+	if b.opts.Tell != nil {
+		b.opts.Tell(text)
+	}
+}
+
+// Build makes a pawl.Agent. Everything that can be wrong is found here, before anything is sent: the error is a *Finding or Findings.
+func (a *Agent) Build(ctx context.Context, o *Options) (*Built, error) {
+	b := &builder{agent: a}
+	if o != nil {
+		b.opts = *o
+	}
+	if b.env = b.opts.Getenv; b.env == nil {
+		b.env = os.Getenv
+	}
+	built, err := b.build(ctx)
+	if err != nil {
+		for _, f := range FindingsOf(err) {
+			a.found(f)
+		}
+		return nil, err
+	}
+	return built, nil
+}
+
+func (b *builder) build(ctx context.Context) (built *Built, err error) {
+	a := b.agent
+	if err := a.unbuilt(); err != nil {
+		return nil, err
+	}
+	if b.known, err = ReadCatalog(a.relative("catalog", a.Catalog)); err != nil {
+		return nil, err
+	}
+	model, driven, layers, err := b.asked()
+	if err != nil {
+		return nil, err
+	}
+	named, db, closeSets, err := b.sets(ctx)
+	if err != nil {
+		return nil, err
+	}
+	sets := b.around(named)
+	defer func() {
+		if err != nil {
+			closeSets()
+		}
+	}()
+	out := &pawl.Agent{Name: a.Name, Instructions: a.Instructions, Model: driven, Tools: sets}
+	if out.Name == "" {
+		out.Name = "pawl"
+	}
+	if out.Output, err = a.output(); err != nil {
+		return nil, err
+	}
+	if out.Limits, err = b.limits(model); err != nil {
+		return nil, err
+	}
+	if n := a.Limits.Parallel; n != nil {
+		out.Executor = pawl.Parallel{Limit: *n}
+	}
+	out.Settings = a.settings()
+	tools, err := b.offered(ctx, sets)
+	if err != nil {
+		return nil, err
+	}
+	if out.Choice, err = b.choice(tools); err != nil {
+		return nil, err
+	}
+	if err := b.ruled(tools); err != nil {
+		return nil, err
+	}
+	bounds, err := b.policies()
+	if err != nil {
+		return nil, err
+	}
+	out.Middleware = append(append(layers, a.history()...), bounds...)
+	out.Middleware = append(out.Middleware, b.approval()...)
+	return &Built{Agent: out, Tools: tools, Hidden: append(b.hidden, a.secrets...), DB: db, Close: closeSets}, nil
+}
+
+func (b *builder) approval() []pawl.Middleware {
+	if b.opts.Approve == nil {
+		return []pawl.Middleware{b.agent.Rules().Middleware()}
+	}
+	return []pawl.Middleware{b.opts.Approve(b.agent.Rules())}
+}
+
+// offered lists the tools that the model will see, each of which can be offered.
+func (b *builder) offered(ctx context.Context, sets []pawl.Toolset) ([]*pawl.Tool, error) {
+	tools, err := pawl.Toolsets(sets).Tools(ctx)
+	if err != nil { // an entry of the timeouts
+		text, hint, _ := strings.Cut(strings.TrimPrefix(err.Error(), "timeouts: "), "; ")
+		return nil, finding(CodeUnknownTool, "timeouts", hint, "%s", text)
+	}
+	for _, t := range tools {
+		if err := t.Check(); err != nil {
+			return nil, finding(CodeBadTool, "tools", "", "%v", err)
+		}
+	}
+	for i, name := range b.agent.Terminal {
+		if f := about(name, index("terminal_tools", i), tools); f != nil {
+			return nil, f
+		}
+	}
+	return tools, nil
+}
+
+// choice finds the tool choice: the agent's, then the environment's, then auto. A name that no tool has is an error, but the environment may name one where no
+// tools are offered at all: then no choice is sent.
+func (b *builder) choice(tools []*pawl.Tool) (c pawl.ToolChoice, err error) {
+	names, from := b.agent.Choice, ""
+	if len(names) == 0 && len(tools) > 0 {
+		if text := strings.TrimSpace(b.env("OPENAI_TOOL_CHOICE")); text != "" {
+			names, from = Choice{text}, "OPENAI_TOOL_CHOICE: "
+			if object, err := choiceObject([]byte(text)); err == nil {
+				names = object
+			}
+		}
+	}
+	if c = names.choice(); c.Check(tools) == nil {
+		return c, nil
+	}
+	f := finding(CodeUnknownTool, "tool_choice", "auto, none, required, or the name of an offered tool", "%s%s", from, strings.TrimPrefix(c.Check(tools).Error(), "tool choice: "))
+	if from != "" {
+		f.Path = ""
+	}
+	return c, f
+}
+
+func (c Choice) choice() pawl.ToolChoice {
+	if len(c) == 1 {
+		switch c[0] {
+		case "auto":
+			return pawl.ToolChoice{}
+		case "none":
+			return pawl.ToolChoice{Mode: pawl.ToolNone}
+		case "required":
+			return pawl.ToolChoice{Mode: pawl.ToolRequired}
+		}
+	}
+	if len(c) == 0 {
+		return pawl.ToolChoice{}
+	}
+	return pawl.Named(c...)
+}
+
+// choiceObject reads a choice in the form of OpenAI's API: {"type":"function","function":{"name":…}}.
+func choiceObject(text []byte) (Choice, error) {
+	var o struct {
+		Type     string `json:"type"`
+		Function struct {
+			Name string `json:"name"`
+		} `json:"function"`
+	}
+	if err := json.Unmarshal(text, &o); err != nil {
+		return nil, err
+	}
+	if o.Type != "function" || o.Function.Name == "" {
+		return nil, errors.New(`want {"type":"function","function":{"name":"NAME"}}`)
+	}
+	return Choice{o.Function.Name}, nil
+}
+
+// output returns the schema that an answer must fit.
+func (a *Agent) output() (json.RawMessage, error) {
+	if a.Output == nil {
+		return nil, nil
+	}
+	b, what := a.Output.Schema, ""
+	if name := a.Output.File; name != "" {
+		var err error
+		if b, err = os.ReadFile(a.relative("output", name)); err != nil {
+			return nil, finding(CodeBadFile, "output", "", "%s", plain(err))
+		}
+		what = name + ": "
+	}
+	if err := checkSchema(b); err != nil {
+		return nil, finding(CodeBadSchema, "output", "a JSON Schema is an object", "%s%v", what, err)
+	}
+	return b, nil
+}
+
+// checkSchema reports whether b is a JSON Schema.
+func checkSchema(b []byte) error {
+	var object map[string]any
+	err := json.Unmarshal(b, &object)
+	if err == nil && object == nil {
+		err = errors.New("got null where an object belongs")
+	}
+	if err != nil {
+		return err
+	}
+	kinds := []string{"object", "array", "string", "number", "integer", "boolean", "null"}
+	switch kind, _ := object["type"].(string); {
+	case kind == "object" || object["type"] == nil:
+		err = (&pawl.Tool{Name: "output", Input: b, Passive: true}).Check() // compiles it
+	case kind != "" && !slices.Contains(kinds, kind):
+		err = fmt.Errorf("there is no type %q; there are %s", kind, strings.Join(kinds, ", "))
+	}
+	if err != nil {
+		return errors.New(strings.TrimPrefix(err.Error(), "tool output: input schema: "))
+	}
+	return nil
+}
+
+func (a *Agent) settings() pawl.Settings {
+	s := &a.Settings
+	out := pawl.Settings{MaxTokens: value(s.MaxTokens), Temperature: s.Temperature, TopP: s.TopP, Stop: s.Stop, Effort: s.Effort, Parallel: s.Parallel}
+	for name, o := range s.Options {
+		if out.Options == nil {
+			out.Options = map[string]json.RawMessage{}
+		}
+		out.Options[name] = json.RawMessage(o)
+	}
+	return out
+}
+
+// history is what chooses of a long conversation.
+func (a *Agent) history() []pawl.Middleware {
+	h := a.History
+	switch {
+	case h == nil:
+		return nil
+	case h.Turns != nil:
+		return []pawl.Middleware{compile.LastTurns(*h.Turns)}
+	case h.Tokens != nil:
+		return []pawl.Middleware{compile.Budget(*h.Tokens, nil)}
+	case h.Summary != nil:
+		return []pawl.Middleware{compile.Summary(nil, *h.Summary, nil)}
+	case h.Word == "current_trace":
+		return []pawl.Middleware{compile.CurrentTrace()}
+	}
+	return nil
+}
+
+// relative is where a file is that was named at path: what the agent's file names is relative to that file, what a flag names to the current directory.
+func (a *Agent) relative(path, name string) string {
+	if p, said := a.at[path]; name == "" || filepath.IsAbs(name) || a.dir == "" || said && p.line == 0 {
+		return name
+	}
+	return filepath.Join(a.dir, name)
+}

@@ -1,0 +1,308 @@
+package config
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/nearest"
+	"github.com/pawl-go/pawl/sandbox"
+	"github.com/pawl-go/pawl/store"
+	"github.com/pawl-go/pawl/tools/data"
+	"github.com/pawl-go/pawl/tools/file"
+	"github.com/pawl-go/pawl/tools/http"
+	"github.com/pawl-go/pawl/tools/knowledge"
+	"github.com/pawl-go/pawl/tools/remember"
+	"github.com/pawl-go/pawl/tools/schedule"
+	"github.com/pawl-go/pawl/tools/search"
+	"github.com/pawl-go/pawl/tools/shell"
+	"github.com/pawl-go/pawl/tools/skill"
+)
+
+// Set is a set of tools under the name by which it was asked for.
+type Set struct {
+	Name  string
+	Tools pawl.Toolset
+}
+
+// families make the sets of built-in tools, in the order in which they are listed. Those that write into the database make it where it is not there.
+var families = []struct {
+	name   string
+	writes bool
+	open   func(*builtin) (pawl.Toolset, error)
+}{
+	{"file", false, (*builtin).file},
+	{"data", false, func(*builtin) (pawl.Toolset, error) { return data.New(), nil }},
+	{"http", false, (*builtin).http},
+	{"search", false, (*builtin).search},
+	{"knowledge", false, (*builtin).knowledge},
+	{"remember", true, (*builtin).remember},
+	{"skill", true, (*builtin).skill},
+	{"schedule", true, (*builtin).schedule},
+	{"shell", false, (*builtin).shell},
+}
+
+// SetNames returns the names of the sets of built-in tools, in the order in which they are listed.
+func SetNames() []string {
+	var names []string
+	for _, f := range families {
+		names = append(names, f.name)
+	}
+	return names
+}
+
+// builtin opens sets for an agent. What some of them are over is opened at the first call; with now at once, and what is not set up on this machine is then
+// an error.
+type builtin struct {
+	agent *Agent
+	env   func(string) string
+	now   bool
+	scope *store.Scope // whom the tools act for; nil: the scope of each call's context
+
+	sets     []Set
+	db       *Database
+	callable *pawl.Registry // what a schedule may call
+	closers  []io.Closer
+}
+
+// builtins opens the sets that the agent names, each once, in the order of families, for one user or for all. Close them. Errors are *Finding.
+func builtins(a *Agent, env func(string) string, now, forAll bool) (_ *builtin, err error) {
+	b := &builtin{agent: a, env: env, now: now, db: NewDatabase(a.store(), env, false), callable: new(pawl.Registry)}
+	b.closers = append(b.closers, b.db)
+	if !forAll {
+		scope := a.Store.Scope()
+		b.scope = &scope
+	}
+	defer func() {
+		if err != nil {
+			b.close()
+		}
+	}()
+	chosen := map[string]string{} // the path of each name
+	for i, t := range a.Tools {
+		if name := strings.TrimSpace(t.Set); name != "" && chosen[name] == "" {
+			if !slices.Contains(SetNames(), name) {
+				return nil, unknownSet(name, index("tools", i))
+			}
+			chosen[name] = index("tools", i)
+		}
+	}
+	for _, f := range families {
+		b.db.create = b.db.create || now && f.writes && chosen[f.name] != ""
+	}
+	for _, f := range families {
+		if chosen[f.name] == "" {
+			continue
+		}
+		set, err := f.open(b)
+		if err != nil {
+			if f1 := new(Finding); errors.As(err, &f1) && f1.Path == "" {
+				f1.Path = chosen[f.name]
+			}
+			return nil, err
+		}
+		b.sets = append(b.sets, Set{f.name, set})
+	}
+	return b, nil
+}
+
+func unknownSet(name, path string) *Finding {
+	hint := "there are: " + strings.Join(SetNames(), ", ")
+	if near := nearest.Word(name, SetNames()); near != "" {
+		hint = "did you mean " + near + "? " + hint
+	}
+	return finding(CodeUnknownTool, path, hint, "no set of tools is named %q", name)
+}
+
+// mayCall says which tools a schedule may call: those of sets, but the ones that make schedules, and those that the caller carries out.
+func (b *builtin) mayCall(ctx context.Context, sets []Set) error {
+	for _, set := range sets {
+		if set.Name == "schedule" {
+			continue
+		}
+		tools, err := set.Tools.Tools(ctx)
+		if err != nil {
+			return err
+		}
+		for _, t := range tools {
+			if t.Passive {
+				continue
+			}
+			if err := b.callable.Add(t); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (b *builtin) close() {
+	for _, c := range b.closers {
+		c.Close()
+	}
+}
+
+func (b *builtin) file() (pawl.Toolset, error) {
+	set, err := file.New(b.agent.root(), nil)
+	if err != nil {
+		return nil, b.noRoot(err)
+	}
+	b.closers = append(b.closers, set)
+	return set, nil
+}
+
+func (b *builtin) noRoot(err error) error {
+	return finding(CodeBadFile, "root", "want a directory that is there", "%s: %s", b.agent.root(), cause(err))
+}
+
+// cause words an error about a directory by what is wrong with it.
+func cause(err error) string {
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		return p.Err.Error()
+	}
+	return err.Error()
+}
+
+func (b *builtin) http() (pawl.Toolset, error) {
+	fetch, err := http.New(&http.Options{Allow: b.agent.HTTPAllow})
+	if err != nil {
+		return nil, finding(CodeBadValue, "http_allow", "", "%s", strings.TrimPrefix(err.Error(), "http tools: allow: "))
+	}
+	return fetch, nil
+}
+
+func (b *builtin) search() (pawl.Toolset, error) {
+	engine, err := search.Open(b.env) // without one each call says what is missing
+	if err != nil && b.now {
+		return nil, finding(CodeUnavailable, "", "set one of BRAVE_API_KEY, TAVILY_API_KEY and SEARXNG_URL", "search: no search service is set up")
+	}
+	ranks, err := b.agent.Embed.Open()
+	if err != nil {
+		return nil, err
+	}
+	find, err := search.New(engine, &search.Options{Allow: b.agent.HTTPAllow, Embedder: ranks})
+	if err != nil {
+		return nil, finding(CodeBadValue, "http_allow", "", "%s", strings.TrimPrefix(err.Error(), "search tools: allow: "))
+	}
+	return find, nil
+}
+
+func (b *builtin) shell() (pawl.Toolset, error) {
+	level, err := b.agent.level()
+	if err != nil {
+		return nil, err
+	}
+	run, err := shell.New(b.agent.root(), &shell.Options{Level: level})
+	if err != nil {
+		return nil, b.noRoot(err)
+	}
+	if b.now { // a run whose every command would be refused is refused beforehand
+		if err := shell.Check(level); err != nil {
+			return nil, finding(CodeUnavailable, "", "pawl doctor says what can be enforced; another sandbox level takes it, and docs/security.md says what is lost", "shell: %v", err)
+		}
+	}
+	return run, nil
+}
+
+func (b *builtin) knowledge() (pawl.Toolset, error) {
+	e, err := b.agent.Embed.Open()
+	if err != nil {
+		return nil, err
+	}
+	if b.now {
+		if _, err := b.db.Open(); err != nil {
+			return nil, err
+		}
+	}
+	return b.db.toolset(false, func(db store.Store) (pawl.Toolset, error) {
+		scope := b.scope
+		if scope != nil { // the conversation that is under way is not searched
+			scope = &store.Scope{Tenant: scope.Tenant, User: scope.User, Thread: b.db.Thread}
+		}
+		return knowledge.New(db, &knowledge.Options{Scope: scope, Threads: db, Embedder: e, Shared: b.agent.Store.Shared}), nil
+	})
+}
+
+func (b *builtin) remember() (pawl.Toolset, error) {
+	return b.db.toolset(true, func(db store.Store) (pawl.Toolset, error) {
+		return remember.New(db, &remember.Options{Scope: b.scope}), nil
+	})
+}
+
+func (b *builtin) skill() (pawl.Toolset, error) {
+	dirs := slices.Clone(b.agent.Skills)
+	for i, d := range dirs {
+		dirs[i] = b.agent.relative("skills", d)
+	}
+	set, err := b.db.toolset(true, func(db store.Store) (pawl.Toolset, error) {
+		return skill.New(db, &skill.Options{Dirs: dirs, Scope: b.scope})
+	})
+	if err != nil {
+		return nil, finding(CodeBadFile, "skills", "want a folder that has a folder with a SKILL.md for each skill", "%s", strings.TrimPrefix(plain(err), "skill tools: "))
+	}
+	return set, nil
+}
+
+func (b *builtin) schedule() (pawl.Toolset, error) {
+	zone, err := zoneOf(b.agent.Zone, b.env)
+	if err != nil {
+		return nil, err
+	}
+	return b.db.toolset(true, func(db store.Store) (pawl.Toolset, error) {
+		return schedule.New(db, &schedule.Options{Scope: b.scope, Zone: zone, Tools: b.callable}), nil
+	})
+}
+
+// zoneOf is the IANA zone of times that name none: that of the agent, of TZ, of the machine; UTC when none says.
+func zoneOf(said string, env func(string) string) (string, error) {
+	if said != "" {
+		if _, err := time.LoadLocation(said); err != nil || said == "Local" {
+			return "", finding(CodeBadValue, "zone", "an IANA zone, such as Europe/Oslo or UTC", "there is no zone %q", said)
+		}
+		return said, nil
+	}
+	names := []string{strings.TrimPrefix(env("TZ"), ":")}
+	if path, err := filepath.EvalSymlinks("/etc/localtime"); err == nil {
+		_, name, _ := strings.Cut(filepath.ToSlash(path), "zoneinfo/")
+		names = append(names, name)
+	}
+	for _, name := range names {
+		if _, err := time.LoadLocation(name); err == nil && name != "" && name != "Local" {
+			return name, nil
+		}
+	}
+	return "UTC", nil
+}
+
+// root is the directory that the tools see.
+func (a *Agent) root() string {
+	if a.Root == "" {
+		return "."
+	}
+	return a.relative("root", a.Root)
+}
+
+// store is Store with its file where it is.
+func (a *Agent) store() Store {
+	s := a.Store
+	s.DB = a.relative("store.db", s.DB)
+	return s
+}
+
+// level is how hard programs are held.
+func (a *Agent) level() (l sandbox.Level, err error) {
+	if a.Sandbox == "" {
+		return sandbox.Strict, nil
+	}
+	if err = l.UnmarshalText([]byte(a.Sandbox)); err != nil {
+		return l, finding(CodeBadValue, "sandbox", "strict, standard or none", "%v", err)
+	}
+	return l, nil
+}

@@ -1,0 +1,135 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// Code says what kind of thing a Finding is. The list is closed: Codes has all of them.
+type Code string
+
+// The codes.
+const (
+	CodeUnreadable      Code = "unreadable"       // the file cannot be read
+	CodeSyntax          Code = "syntax"           // it is no YAML
+	CodeTooLarge        Code = "too_large"        // it has too many bytes, values or documents
+	CodeTooDeep         Code = "too_deep"         // its values are nested too deep, or in a circle
+	CodeEmpty           Code = "empty"            // there is no agent in it
+	CodeUnknownKey      Code = "unknown_key"      // there is no such key
+	CodeDuplicateKey    Code = "duplicate_key"    // a key stands twice
+	CodeMissingKey      Code = "missing_key"      // a key that must be there is not
+	CodeWrongType       Code = "wrong_type"       // a value of another kind
+	CodeBadValue        Code = "bad_value"        // a value of the right kind that cannot be meant
+	CodeConflict        Code = "conflict"         // two keys of which one can be given
+	CodeMissingVariable Code = "missing_variable" // a variable that is not set and has no default
+	CodeBadVariable     Code = "bad_variable"     // ${ without an end, or with something that is no name
+	CodeUnknownTool     Code = "unknown_tool"     // no tool, and no set of tools, has the name
+	CodeDuplicateTool   Code = "duplicate_tool"   // two tools of one name
+	CodeBadTool         Code = "bad_tool"         // a tool that cannot be made as it is defined
+	CodeUnknownModel    Code = "unknown_model"    // a model's name that is none, or whose provider there is not
+	CodeUnknownWorker   Code = "unknown_worker"   // no worker has the name
+	CodeUnknownResource Code = "unknown_resource" // no gateway, tool or subscriber of the file has the name
+	CodeUnknownType     Code = "unknown_type"     // a kind of planner, gateway, memory or policy that there is not
+	CodeDuplicateName   Code = "duplicate_name"   // two agents or resources of one name
+	CodeBadFile         Code = "bad_file"         // a file that this one names is not there, or is none of its kind
+	CodeBadSchema       Code = "bad_schema"       // a JSON Schema that is none
+	CodeRefused         Code = "refused"          // a key of agent.framework/v2 that is not supported: the hint says what to do
+	CodeNotBuilt        Code = "not_built"        // something that is not built yet
+	CodeUnavailable     Code = "unavailable"      // what the agent needs is not set up on this machine
+	CodeReported        Code = "reported"         // a warning: what is written has no effect, or another than it says
+)
+
+// Codes returns all codes.
+func Codes() []Code {
+	return []Code{CodeUnreadable, CodeSyntax, CodeTooLarge, CodeTooDeep, CodeEmpty, CodeUnknownKey, CodeDuplicateKey, CodeMissingKey, CodeWrongType, CodeBadValue,
+		CodeConflict, CodeMissingVariable, CodeBadVariable, CodeUnknownTool, CodeDuplicateTool, CodeBadTool, CodeUnknownModel, CodeUnknownWorker, CodeUnknownResource,
+		CodeUnknownType, CodeDuplicateName, CodeBadFile, CodeBadSchema, CodeRefused, CodeNotBuilt, CodeUnavailable, CodeReported}
+}
+
+// Finding is one thing that is wrong with an agent, or, with CodeReported, worth knowing. It is an error.
+type Finding struct {
+	Code    Code
+	Path    string // which key of the Agent: "limits.cost", "tools[1].http.url"; "": the whole
+	File    string // where it was said; "": not in a file
+	Line    int    // from 1; 0: no one line of the file
+	Column  int    // from 1, in characters
+	Message string
+	Hint    string // what would be right; "": nothing to say
+}
+
+// Warning reports whether the agent works all the same.
+func (f *Finding) Warning() bool { return f.Code == CodeReported }
+
+// Error returns "FILE:LINE:COLUMN: message (hint)"; what was not said in a file has its path in front.
+func (f *Finding) Error() string {
+	var b strings.Builder
+	switch {
+	case f.File != "" && f.Line > 0:
+		fmt.Fprintf(&b, "%s:%d:%d: ", f.File, f.Line, f.Column)
+	case f.File != "":
+		b.WriteString(f.File + ": ")
+	case f.Path != "":
+		b.WriteString(f.Path + ": ")
+	}
+	if f.Warning() {
+		b.WriteString("warning: ")
+	}
+	b.WriteString(f.Message)
+	if f.Hint != "" {
+		b.WriteString(" (" + f.Hint + ")")
+	}
+	return b.String()
+}
+
+// Findings are several of them, as an error.
+type Findings []*Finding
+
+// Error returns a line for each.
+func (f Findings) Error() string {
+	lines := make([]string, len(f))
+	for i, one := range f {
+		lines[i] = one.Error()
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Unwrap returns them one by one.
+func (f Findings) Unwrap() []error {
+	all := make([]error, len(f))
+	for i, one := range f {
+		all[i] = one
+	}
+	return all
+}
+
+// err returns those that are no warnings as an error; nil when there are none.
+func (f Findings) err() error {
+	var bad Findings
+	for _, one := range f {
+		if !one.Warning() {
+			bad = append(bad, one)
+		}
+	}
+	if len(bad) == 0 {
+		return nil
+	}
+	return bad
+}
+
+// FindingsOf returns the findings that err consists of; nil when it is another error.
+func FindingsOf(err error) Findings {
+	var many Findings
+	var one *Finding
+	switch {
+	case errors.As(err, &many):
+		return many
+	case errors.As(err, &one):
+		return Findings{one}
+	}
+	return nil
+}
+
+func finding(code Code, path, hint, format string, args ...any) *Finding {
+	return &Finding{Code: code, Path: path, Hint: hint, Message: fmt.Sprintf(format, args...)}
+}

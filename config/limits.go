@@ -1,0 +1,77 @@
+package config
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/pawl-go/pawl"
+)
+
+// limits are those of the agent. One of 0 that is not about rounds would be no limit to the runtime, and is none that anybody means.
+func (b *builder) limits(model pawl.Model) (l pawl.Limits, err error) {
+	from := &b.agent.Limits
+	for _, n := range []struct {
+		path string
+		from *int
+		into *int
+	}{{"calls", from.Calls, &l.Calls}, {"calls_per_step", from.CallsPerStep, &l.CallsPerStep}, {"tokens", from.Tokens, &l.Tokens}, {"repeats", from.Repeats, &l.Repeats},
+		{"parallel", from.Parallel, new(int)}} {
+		if n.from == nil {
+			continue
+		}
+		if *n.from <= 0 {
+			return l, finding(CodeBadValue, "limits."+n.path, "left out, there is no such limit; 0 rounds run no call", "%d is not more than 0", *n.from)
+		}
+		*n.into = *n.from
+	}
+	if from.Time != nil {
+		if l.Time = time.Duration(*from.Time); l.Time <= 0 {
+			return l, finding(CodeBadValue, "limits.time", "a time such as 90s or 10m; left out, there is no limit", "%v is not more than 0", l.Time)
+		}
+	}
+	if n := from.Rounds; n != nil {
+		switch {
+		case *n < 0:
+			return l, finding(CodeBadValue, "limits.rounds", "0 runs no call; left out, there are 20 rounds", "%d is less than 0", *n)
+		case *n == 0:
+			l.Rounds, l.AtLimit = pawl.NoRounds, pawl.Return
+		default:
+			l.Rounds = *n
+		}
+	}
+	if n := from.Corrections; n != nil {
+		if l.Corrections = *n; *n == 0 {
+			l.Corrections = -1
+		}
+	}
+	switch from.AtLimit {
+	case "answer":
+		l.AtLimit = pawl.Answer
+	case "return":
+		l.AtLimit = pawl.Return
+	}
+	l.Cost, err = b.cost(model)
+	return l, err
+}
+
+// cost is the limit on cost; 0: none. One that nobody could keep is found here, before anything is sent.
+func (b *builder) cost(model pawl.Model) (float64, error) {
+	if b.agent.Limits.Cost == nil {
+		return 0, nil
+	}
+	limit := *b.agent.Limits.Cost
+	if !(limit > 0) || math.IsInf(limit, 0) {
+		return 0, finding(CodeBadValue, "limits.cost", "a number of US dollars, such as 0.50; left out, there is no limit", "%v is not more than 0", limit)
+	}
+	if p, ok := model.(pawl.Pricer); ok {
+		if _, known := p.MaxCost(new(pawl.Request)); known {
+			return limit, nil
+		}
+	}
+	named := b.agent.Model[0].Name
+	name, id, _ := strings.Cut(named, ":")
+	return 0, finding(CodeUnavailable, "limits.cost", fmt.Sprintf(`give it one in a catalogue of your own: [{"provider":%q,"id":%q,"price":{"input":1.5,"output":6}}], dollars for a million tokens`,
+		name, id), "it cannot be kept: the price of %s is not known", named)
+}

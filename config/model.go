@@ -1,0 +1,214 @@
+package config
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"os"
+	"strings"
+	"unicode"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/leak"
+	"github.com/pawl-go/pawl/policy"
+	"github.com/pawl-go/pawl/provider"
+	"github.com/pawl-go/pawl/provider/catalog"
+	"github.com/pawl-go/pawl/react"
+	"github.com/pawl-go/pawl/script"
+)
+
+// scripted is the provider name of written turns.
+const scripted = "script:"
+
+// modelHint says what a model's name looks like.
+const modelHint = "such as openai:gpt-5-mini, anthropic:claude-sonnet-4-5 or ollama:qwen3:4b; pawl models list has more"
+
+// models opens all of them: the first, and those to fall back to.
+// asked makes the model, and what is asked: the model behind its driver.
+func (b *builder) asked() (model, driven pawl.Model, layers []pawl.Middleware, err error) {
+	if len(b.agent.Model) == 0 && b.opts.Bare {
+		return nil, nil, nil, nil
+	}
+	if model, layers, err = b.models(); err != nil {
+		return nil, nil, nil, err
+	}
+	driven, more, err := b.driven(model)
+	return model, driven, append(layers, more...), err
+}
+
+func (b *builder) models() (pawl.Model, []pawl.Middleware, error) {
+	if len(b.agent.Model) == 0 {
+		return nil, nil, finding(CodeMissingKey, "model", modelHint, "no model is named")
+	}
+	var all []pawl.Model
+	for i, m := range b.agent.Model {
+		path := index("model", i)
+		opened, err := b.model(m, path)
+		if err != nil {
+			return nil, nil, err
+		}
+		all = append(all, opened)
+	}
+	if len(all) == 1 {
+		return all[0], nil, nil
+	}
+	return all[0], []pawl.Middleware{policy.Fallback{Models: all[1:]}.Middleware()}, nil
+}
+
+func (b *builder) model(m Model, path string) (pawl.Model, error) {
+	if name, ok := strings.CutPrefix(m.Name, scripted); ok {
+		return b.script(name, path)
+	}
+	key, err := b.key(m.KeyEnv, path+".key_env")
+	if err != nil {
+		return nil, err
+	}
+	opened, err := provider.Open(m.Name, &provider.Options{BaseURL: m.BaseURL, Key: key, Catalog: b.known, HTTP: b.opts.HTTP})
+	if err != nil {
+		return nil, finding(CodeUnknownModel, path, modelHint, "%v", err)
+	}
+	return opened, nil
+}
+
+// script reads a model that plays written turns, so that an agent can be tried without a key.
+func (b *builder) script(name, path string) (pawl.Model, error) {
+	text, err := os.ReadFile(b.agent.relative(path, name))
+	if err != nil {
+		return nil, finding(CodeBadFile, path, "script: takes a file with turns, as script.Model has them in JSON", "%s", plain(err))
+	}
+	m := new(script.Model)
+	if err := json.Unmarshal(text, m); err != nil {
+		return nil, finding(CodeBadFile, path, "script: takes a file with turns, as script.Model has them in JSON", "%s: %v", name, err)
+	}
+	return m, nil
+}
+
+// key reads the key that key_env names. A key itself has no place in a file or on a command line, where others can see it: who
+// writes one there is told so, and it is not repeated.
+func (b *builder) key(name, path string) (string, error) {
+	if name == "" {
+		return "", nil
+	}
+	if key := strings.TrimSpace(b.env(name)); key != "" {
+		b.hidden = append(b.hidden, key)
+		return key, nil
+	}
+	what := name + ": "
+	if strings.ContainsFunc(name, func(c rune) bool { return c != '_' && !unicode.IsUpper(c) && !unicode.IsDigit(c) }) {
+		what = ""
+	}
+	return "", finding(CodeMissingVariable, path, "the name of a variable belongs here, not a key, as in MY_KEY", "%sthere is no such environment variable, or it is empty", what)
+}
+
+// ReadCatalog reads a file with a catalogue of models; "" is the one inside. The error is a *Finding.
+func ReadCatalog(name string) (*catalog.Catalog, error) {
+	if name == "" {
+		return catalog.Default(), nil
+	}
+	text, err := os.ReadFile(name)
+	if err != nil {
+		return nil, finding(CodeBadFile, "catalog", "", "%s", plain(err))
+	}
+	c, err := catalog.Parse(text)
+	if err != nil {
+		return nil, finding(CodeBadFile, "catalog", "pawl models list --json prints one that is right", "%s: %v", name, err)
+	}
+	return c, nil
+}
+
+// NoticeDriver is the code of the notice that says what driver auto took.
+const NoticeDriver = "driver"
+
+// driven puts the driver around the model. What auto takes is told at once, and as a notice of the first request.
+func (b *builder) driven(model pawl.Model) (pawl.Model, []pawl.Middleware, error) {
+	a, driver, o := b.agent, b.agent.Driver, b.agent.React
+	if driver == "" {
+		driver = "native"
+	}
+	if driver == "native" && o != nil {
+		if o.Format != "" {
+			return nil, nil, finding(CodeConflict, "react.format", "take driver react, or leave it out", "a format of decisions is about driver react, not native")
+		}
+		return nil, nil, finding(CodeConflict, "react", "take driver react, or leave it out", "these are about driver react, not native")
+	}
+	var layers []pawl.Middleware
+	name := a.Model[0].Name
+	if driver == "auto" {
+		var why string
+		driver, why = pick(b.known, name)
+		text := driver + ", since " + why
+		b.tell("driver: " + text)
+		layers = append(layers, told(pawl.Notice{Code: NoticeDriver, Text: text}))
+	}
+	switch driver {
+	case "react":
+		if o == nil {
+			o = new(React)
+		}
+		options := &react.Options{Format: react.Format(o.Format), Parallel: o.Parallel, Lenient: o.Lenient}
+		if o.Retries != nil {
+			if options.MaxRetries = *o.Retries; *o.Retries == 0 {
+				options.MaxRetries = -1
+			}
+		}
+		return react.New(model, options), layers, nil
+	case "native":
+		if leaks(a.Leaks, name) {
+			layers = append(layers, leak.Calls())
+		}
+		return model, layers, nil
+	}
+	return nil, nil, finding(CodeBadValue, "driver", "native, react or auto", "there is no driver %q", driver)
+}
+
+// leaks reports whether calls are looked for in the text of a model with native calling.
+func leaks(said, model string) bool {
+	if said != "" && said != "auto" {
+		return said == "on"
+	}
+	name, _, _ := strings.Cut(model, ":")
+	return name != "openai" && name != "anthropic" && name != "gemini" && name != "script"
+}
+
+// pick chooses the driver for a model, and says why.
+func pick(known *catalog.Catalog, name string) (driver, why string) {
+	m, assumed := known.Lookup(name)
+	list := strings.Join(assumed, "; ")
+	switch {
+	case !*m.Calling && list == "":
+		return "react", "the catalogue says that " + name + " does not call tools"
+	case !*m.Calling:
+		return "react", "the catalogue says that it does not call tools: " + list
+	case list == "":
+		return "native", "the catalogue says that " + name + " calls tools"
+	}
+	return "native", list + "; --driver react is for models that do not call tools"
+}
+
+// told tells a notice before the first reply.
+func told(n pawl.Notice) pawl.Middleware {
+	return pawl.Middleware{Model: func(m pawl.Model) pawl.Model { return &telling{m, n} }}
+}
+
+// telling is made anew for each run.
+type telling struct {
+	pawl.Model
+	notice pawl.Notice
+}
+
+// Stream tells the notice, and then what the model says.
+func (t *telling) Stream(ctx context.Context, req *pawl.Request) iter.Seq2[pawl.Delta, error] {
+	return func(yield func(pawl.Delta, error) bool) {
+		if n := t.notice; n.Code != "" {
+			t.notice = pawl.Notice{}
+			if !yield(pawl.Delta{Notice: &n}, nil) {
+				return
+			}
+		}
+		t.Model.Stream(ctx, req)(yield)
+	}
+}
+
+// index is the path of the i-th entry of a list.
+func index(path string, i int) string { return fmt.Sprintf("%s[%d]", path, i) }

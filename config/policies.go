@@ -1,0 +1,96 @@
+package config
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/policy"
+)
+
+// Rules returns what a says about approval.
+func (a *Agent) Rules() policy.Rules {
+	r := policy.Rules{Deny: a.Approve.Deny, Ask: a.Approve.Ask, Allow: a.Approve.Allow}
+	switch a.Approve.Else {
+	case "allow":
+		r.Else = pawl.Allow
+	case "ask":
+		r.Else = pawl.Ask
+	case "deny":
+		r.Else = pawl.Deny
+	}
+	if w := a.Approve.Within; w != nil {
+		if r.Within = time.Duration(*w); r.Within == 0 {
+			r.Within = -1
+		}
+	}
+	return r
+}
+
+// ruled finds entries of lists that are about none of the tools.
+func (b *builder) ruled(tools []*pawl.Tool) error {
+	a := b.agent
+	lists := []entries{{"approve.deny", a.Approve.Deny}, {"approve.ask", a.Approve.Ask}, {"approve.allow", a.Approve.Allow}}
+	for i, r := range a.Rates {
+		lists = append(lists, entries{index("rates", i) + ".tools", r.Tools})
+	}
+	if a.Breaker != nil {
+		lists = append(lists, entries{"breaker.tools", a.Breaker.Tools})
+	}
+	if a.Cache != nil {
+		lists = append(lists, entries{"cache.tools", a.Cache.Tools})
+	}
+	var all Findings
+	for _, l := range lists {
+		for i, name := range l.names {
+			all = append(all, about(name, index(l.path, i), tools)...)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(a.Timeouts)) {
+		all = append(all, about(name, "timeouts."+name, tools)...)
+	}
+	return all.err()
+}
+
+type entries struct {
+	path  string
+	names []string
+}
+
+// about finds an entry that is about none of the tools: a name, a pattern or an effect.
+func about(entry, path string, tools []*pawl.Tool) Findings {
+	err := policy.Rules{Deny: []string{entry}}.Check(tools)
+	if err == nil {
+		return nil
+	}
+	message, hint, _ := strings.Cut(strings.TrimPrefix(err.Error(), "approval rules: deny: "), "; ")
+	return Findings{finding(CodeUnknownTool, path, hint, "%s", message)}
+}
+
+// policies are the layers that bound calls.
+func (b *builder) policies() (layers []pawl.Middleware, err error) {
+	a := b.agent
+	for i, r := range a.Rates {
+		if r.Every <= 0 {
+			return nil, finding(CodeBadValue, index("rates", i)+".every", "a time such as 1s", "it is not more than 0")
+		}
+		layers = append(layers, policy.Rate{Tools: r.Tools, Every: time.Duration(r.Every), Burst: value(r.Burst), Wait: time.Duration(r.Wait)}.Middleware())
+	}
+	if c := a.Breaker; c != nil {
+		layers = append(layers, policy.Breaker{Tools: c.Tools, Failures: value(c.Failures), Pause: time.Duration(c.Pause)}.Middleware())
+	}
+	if c := a.Cache; c != nil {
+		layers = append(layers, policy.Cache{Tools: c.Tools, Bytes: value(c.Bytes), Age: time.Duration(c.Age)}.Middleware())
+	}
+	return layers, nil
+}
+
+// value returns what n points to; 0 for nil.
+func value(n *int) int {
+	if n == nil {
+		return 0
+	}
+	return *n
+}

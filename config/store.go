@@ -1,0 +1,186 @@
+package config
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/provider"
+	"github.com/pawl-go/pawl/store"
+	"github.com/pawl-go/pawl/store/sqlite"
+)
+
+// Scope returns whose the store is.
+func (s Store) Scope() store.Scope { return store.Scope{Tenant: s.Tenant, User: s.User} }
+
+// path is where the database is.
+func (s Store) path(env func(string) string) (string, error) {
+	if s.DB != "" {
+		return s.DB, nil
+	}
+	if dir := env("XDG_DATA_HOME"); filepath.IsAbs(dir) {
+		return filepath.Join(dir, "pawl", "pawl.db"), nil
+	}
+	home := env("HOME")
+	if home == "" {
+		return "", finding(CodeUnavailable, "store.db", "name the file", "HOME is not set, so there is no place for the database")
+	}
+	return filepath.Join(home, ".local", "share", "pawl", "pawl.db"), nil
+}
+
+// Database is a store that is opened when it is first needed. Close it. It may be used concurrently.
+type Database struct {
+	Thread string // the conversation that is under way, set before the first run; "": none that is kept
+
+	at     Store
+	env    func(string) string
+	create bool
+
+	mu      sync.Mutex
+	db      *sqlite.DB
+	closers []io.Closer // what its tools have open
+}
+
+// NewDatabase returns the database that s says; getenv nil is os.Getenv. With create it is made where it is not there. Nothing is opened yet.
+func NewDatabase(s Store, getenv func(string) string, create bool) *Database {
+	if getenv == nil {
+		getenv = os.Getenv
+	}
+	return &Database{at: s, env: getenv, create: create}
+}
+
+// Path returns the file that Open opens.
+func (d *Database) Path() (string, error) { return d.at.path(d.env) }
+
+// Open opens it, or returns the one that is open. The error is a *Finding.
+func (d *Database) Open() (*sqlite.DB, error) { return d.opened(false) }
+
+func (d *Database) opened(create bool) (*sqlite.DB, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.db != nil {
+		return d.db, nil
+	}
+	if err := d.at.Scope().Check(); err != nil {
+		return nil, finding(CodeBadValue, "store.tenant", "", "%v", err)
+	}
+	path, err := d.Path()
+	if err != nil {
+		return nil, err
+	}
+	if create || d.create {
+		if d.at.DB == "" {
+			if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+				return nil, finding(CodeBadFile, "store.db", "name another file", "%s", plain(err))
+			}
+		}
+	} else if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		return nil, finding(CodeBadFile, "store.db", "pawl knowledge add FILE makes it, and so do runs with the sets remember, skill or schedule", "there is no database %s", path)
+	}
+	if d.db, err = sqlite.Open(path, nil); err != nil {
+		return nil, finding(CodeBadFile, "store.db", "want a file of pawl's own, or one that is not there yet", "%v", err)
+	}
+	return d.db, nil
+}
+
+// Close closes it, where it was opened.
+func (d *Database) Close() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	var errs []error
+	for _, c := range d.closers {
+		errs = append(errs, c.Close())
+	}
+	if d.db != nil {
+		errs = append(errs, d.db.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// unopened stands for a store while a tool is only shown: it has no method that can be called.
+type unopened struct{ store.Store }
+
+// toolset is tools over the database, which is opened when one of them is first called, so that they can be shown without one. With create it is made
+// then where it is not there.
+func (d *Database) toolset(create bool, of func(store.Store) (pawl.Toolset, error)) (pawl.Toolset, error) {
+	set, err := of(unopened{})
+	if err != nil {
+		return nil, err
+	}
+	d.closes(set)
+	tools, err := set.Tools(context.Background())
+	if err != nil {
+		return nil, err
+	}
+	var mu sync.Mutex
+	var real []*pawl.Tool
+	open := func(ctx context.Context) ([]*pawl.Tool, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if real != nil {
+			return real, nil
+		}
+		db, err := d.opened(create)
+		if err != nil {
+			return nil, err
+		}
+		set, err := of(db)
+		if err != nil {
+			return nil, err
+		}
+		d.closes(set)
+		real, err = set.Tools(ctx)
+		return real, err
+	}
+	var all pawl.Toolsets
+	for i, t := range tools {
+		t = t.Clone()
+		t.Run = func(ctx context.Context, call pawl.ToolCall) (pawl.ToolResult, error) {
+			tools, err := open(ctx)
+			if err != nil {
+				return pawl.ToolResult{}, err
+			}
+			return tools[i].Run(ctx, call)
+		}
+		all = append(all, t)
+	}
+	return all, nil
+}
+
+// closes keeps what must be closed with the database.
+func (d *Database) closes(set pawl.Toolset) {
+	if c, ok := set.(io.Closer); ok {
+		d.mu.Lock()
+		d.closers = append(d.closers, c)
+		d.mu.Unlock()
+	}
+}
+
+// Open opens the embedding model; without one it returns nil. The error is a *Finding.
+func (e Embed) Open() (store.Embedder, error) {
+	if e.Model == "" {
+		if e.URL != "" {
+			return nil, finding(CodeConflict, "embed.base_url", "name an embedding model", "an address stands here for an embedding model that is not given")
+		}
+		return nil, nil
+	}
+	m, err := provider.OpenEmbedder(e.Model, &provider.Options{BaseURL: e.URL})
+	if err != nil {
+		return nil, finding(CodeUnknownModel, "embed.model", "such as openai:text-embedding-3-small or ollama:nomic-embed-text", "%v", err)
+	}
+	return m, nil
+}
+
+// plain words an error about a file without the name of the system call.
+func plain(err error) string {
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		return p.Path + ": " + p.Err.Error()
+	}
+	return err.Error()
+}

@@ -1,0 +1,225 @@
+package config
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/policy"
+	"github.com/pawl-go/pawl/sandbox"
+	"github.com/pawl-go/pawl/tools/outside"
+)
+
+// Toolsets returns the sets of tools that a has, without what Build puts around them: the built-in ones, those that it defines, and those of its
+// files. hidden is what must be seen in no output. Call closeSets when no call runs any more. Errors are *Finding or Findings.
+func (a *Agent) Toolsets(o *Options) (sets []Set, hidden []string, closeSets func(), err error) {
+	b := &builder{agent: a}
+	if o != nil {
+		b.opts = *o
+	}
+	if b.env = b.opts.Getenv; b.env == nil {
+		b.env = os.Getenv
+	}
+	sets, _, closeSets, err = b.sets(context.Background())
+	return sets, b.hidden, closeSets, err
+}
+
+func (b *builder) sets(ctx context.Context) (sets []Set, db *Database, closeSets func(), err error) {
+	ready, err := builtins(b.agent, b.env, !b.opts.Dry, b.opts.ForAll)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	defer func() {
+		if err != nil {
+			ready.close()
+		}
+	}()
+	sets = ready.sets
+	for _, more := range []func() ([]Set, error){b.defined, b.files} {
+		others, err := more()
+		if err != nil {
+			return nil, nil, nil, err
+		}
+		sets = append(sets, others...)
+	}
+	for _, t := range b.opts.Tools {
+		sets = append(sets, Set{"", t})
+	}
+	if err := b.unlike(ctx, sets); err != nil {
+		return nil, nil, nil, err
+	}
+	return sets, ready.db, ready.close, ready.mayCall(ctx, sets)
+}
+
+// unlike finds two tools of one name.
+func (b *builder) unlike(ctx context.Context, sets []Set) error {
+	all := make(pawl.Toolsets, len(sets))
+	for i, s := range sets {
+		all[i] = s.Tools
+	}
+	_, err := all.Tools(ctx)
+	if err == nil {
+		return nil
+	}
+	text, _, _ := strings.Cut(err.Error(), ";")
+	return finding(CodeDuplicateTool, "tools", "rename one of them", "%s", text)
+}
+
+// around puts around the tools their timeouts and the ends of the run.
+func (b *builder) around(sets []Set) []pawl.Toolset {
+	a := b.agent
+	all := make([]pawl.Toolset, 0, len(sets))
+	for _, s := range sets {
+		all = append(all, s.Tools)
+	}
+	if len(a.Timeouts) > 0 {
+		times := policy.Timeouts{}
+		for name, d := range a.Timeouts {
+			times[name] = time.Duration(d)
+		}
+		all = []pawl.Toolset{times.Over(all...)}
+	}
+	if len(a.Terminal) > 0 {
+		all = []pawl.Toolset{terminal(a.Terminal, pawl.Toolsets(all))}
+	}
+	return all
+}
+
+// defined makes the tools that the agent's own list defines.
+func (b *builder) defined() (sets []Set, err error) {
+	for i, t := range b.agent.Tools {
+		d := outside.Definition{Command: t.Command, HTTP: t.HTTP, OpenAPI: t.OpenAPI}
+		if d == (outside.Definition{}) {
+			continue
+		}
+		path := index("tools", i)
+		set, err := b.outside([]outside.Definition{d}, path, "docs/outside.md has the form")
+		if err != nil {
+			return nil, err
+		}
+		sets = append(sets, Set{path, set})
+	}
+	return sets, nil
+}
+
+// mostLeftOut is how many operations are named that could be no tools; the rest is counted.
+const mostLeftOut = 10
+
+// files makes the tools of ToolFiles, a set for each.
+func (b *builder) files() (sets []Set, err error) {
+	for i, name := range b.agent.ToolFiles {
+		path := index("tool_files", i)
+		file := b.agent.relative("tool_files", name)
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return nil, finding(CodeBadFile, path, "", "%s", plain(err))
+		}
+		defs, err := outside.Parse(text)
+		if err != nil {
+			return nil, finding(CodeBadFile, path, "docs/outside.md has the form", "%s: %v", name, err)
+		}
+		set, err := b.outside(defs, path, "docs/outside.md has the form")
+		if err != nil {
+			return nil, err
+		}
+		sets = append(sets, Set{filepath.Base(file), set})
+	}
+	return sets, nil
+}
+
+// outside makes tools of definitions that stand at path.
+func (b *builder) outside(defs []outside.Definition, path, hint string) (*outside.Set, error) {
+	o := &outside.Options{Dir: b.agent.dir, Allow: b.agent.HTTPAllow, Getenv: b.env}
+	name := ""
+	if i := strings.TrimSuffix(strings.TrimPrefix(path, "tool_files["), "]"); i != path {
+		var n int
+		fmt.Sscan(i, &n)
+		name = b.agent.ToolFiles[n]
+		o.Dir = filepath.Dir(b.agent.relative("tool_files", name))
+		name += ": "
+	}
+	var err error
+	if o.Run, err = b.runner(path); err != nil {
+		return nil, err
+	}
+	set, err := outside.New(defs, o)
+	if err != nil {
+		if o.Run == nil && strings.Contains(err.Error(), "--allow-commands") {
+			hint = "--allow-commands"
+		}
+		text := err.Error()
+		if name == "" {
+			text = strings.TrimPrefix(text, "tools[0]: ")
+		}
+		return nil, finding(CodeBadTool, path, hint, "%s%s", name, text)
+	}
+	for i, left := range set.LeftOut() {
+		if i == mostLeftOut {
+			b.tell(fmt.Sprintf("%s%d more were left out", name, len(set.LeftOut())-i))
+			break
+		}
+		b.tell(fmt.Sprintf("%sleft out: %s", name, left))
+	}
+	b.hidden = append(b.hidden, set.Secrets()...)
+	return set, nil
+}
+
+// runner runs the programs of command tools that are defined at path; nil refuses them.
+func (b *builder) runner(path string) (outside.Runner, error) {
+	switch p, said := b.agent.at[above(path)]; {
+	case b.opts.Commands != nil:
+		return b.opts.Commands, nil
+	case strings.HasPrefix(path, "tool_files") && (b.agent.file == "" || said && p.line == 0):
+		return nil, nil
+	case b.opts.Dry:
+		return func(context.Context, outside.Process) (outside.Exit, error) {
+			return outside.Exit{}, errors.New("nothing is run here")
+		}, nil
+	}
+	level, err := b.agent.level()
+	if err != nil {
+		return nil, err
+	}
+	return outside.Sandboxed(sandbox.Spec{Level: level}), nil
+}
+
+// terminal returns the tools of set; a good result of one that names has ends the run.
+func terminal(names []string, set pawl.Toolset) pawl.Toolset {
+	return ending{names, set}
+}
+
+// ending is a toolset some of whose tools end the run.
+type ending struct {
+	names []string
+	set   pawl.Toolset
+}
+
+// Tools returns the tools.
+func (e ending) Tools(ctx context.Context) ([]*pawl.Tool, error) {
+	tools, err := e.set.Tools(ctx)
+	if err != nil {
+		return nil, err
+	}
+	tools = slices.Clone(tools)
+	for i, t := range tools {
+		if t.Passive || !slices.Contains(e.names, t.Name) {
+			continue
+		}
+		last, run := t.Clone(), t.Run
+		last.Run = func(ctx context.Context, call pawl.ToolCall) (pawl.ToolResult, error) {
+			res, err := run(ctx, call)
+			if err != nil || res.IsError {
+				return res, err
+			}
+			return res, pawl.Finish(res)
+		}
+		tools[i] = last
+	}
+	return tools, nil
+}

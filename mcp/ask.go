@@ -1,0 +1,107 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"regexp"
+	"strings"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// Question is what a server wants to know of a person (elicitation). Whoever shows it must show that the server asks, and not pawl: an answer goes to the server, and never
+// approves a call of pawl's.
+type Question struct {
+	Server  string          // who asks
+	Call    string          // the tool that is at work, as a model calls it; "": it cannot be told
+	Message string          // what it says; what a reader cannot see is taken out
+	Schema  json.RawMessage // of the answer: an object whose fields are texts, numbers, truth values or lists of words; nil: yes or no
+	URL     string          // a page that the person is to open (https); the answer is yes or no, and has no content
+}
+
+// Answer is what a person said to a Question.
+type Answer struct {
+	Accept  bool           // false: no
+	Content map[string]any // fits Question.Schema
+}
+
+// maxAsks is how many questions a server may put during one call.
+const maxAsks = 5
+
+var secretField = regexp.MustCompile(`(?i)(^|[_\W])(pass(word|phrase|wd|code)?|secret|token|api[_ -]?key|private[_ -]?key|credential|pin|cvv|ssn|otp)s?([_\W]|$)`)
+
+// elicit puts a question of the server to a person.
+func (c *Client) elicit(ctx context.Context, r *sdk.ElicitRequest) (*sdk.ElicitResult, error) {
+	no := func(why string) (*sdk.ElicitResult, error) {
+		c.notice(Refused, "", "a question: "+why)
+		return &sdk.ElicitResult{Action: "decline"}, nil
+	}
+	w := c.atWork(ctx)
+	c.mu.Lock()
+	busy := len(c.calls) > 0
+	asks := 0
+	if w != nil {
+		w.asks++
+		asks = w.asks
+	} else {
+		c.asked++
+		asks = c.asked
+	}
+	c.mu.Unlock()
+	q := Question{Server: c.server.Name, Message: clip(clean(r.Params.Message), 2000), URL: r.Params.URL, Schema: cleanJSON(asJSON(r.Params.RequestedSchema))}
+	switch {
+	case !busy:
+		return no("no call is at work that it could be about")
+	case asks > maxAsks:
+		return no(fmt.Sprintf("more than %d during one call", maxAsks))
+	case len(q.Schema) > 16<<10:
+		return no("its form is too long")
+	}
+	for _, name := range fields(q.Schema) {
+		if secretField.MatchString(name) {
+			return no("it asks for a secret (" + clip(show(name), 60) + ") in a form")
+		}
+	}
+	if q.URL != "" {
+		if u, err := url.Parse(q.URL); err != nil || u.Scheme != "https" || u.Host == "" || u.User != nil || strings.IndexFunc(q.URL, unseen) >= 0 {
+			return no("the page that it wants opened has no https address: " + clip(show(q.URL), 200))
+		}
+	}
+	if w != nil {
+		q.Call = w.name
+		var stop context.CancelFunc
+		ctx, stop = context.WithCancel(ctx)
+		defer stop()
+		defer context.AfterFunc(w.ctx, stop)()
+	}
+	a, err := c.opts.Ask(ctx, q)
+	switch {
+	case ctx.Err() != nil:
+		return &sdk.ElicitResult{Action: "cancel"}, nil
+	case err != nil:
+		return no("it could not be asked: " + err.Error())
+	case !a.Accept:
+		return &sdk.ElicitResult{Action: "decline"}, nil
+	case q.URL != "":
+		return &sdk.ElicitResult{Action: "accept"}, nil
+	}
+	return &sdk.ElicitResult{Action: "accept", Content: a.Content}, nil
+}
+
+// fields returns the names and titles of the fields of a form.
+func fields(schema json.RawMessage) []string {
+	var s struct {
+		Properties map[string]struct {
+			Title  string `json:"title"`
+			Format string `json:"format"`
+		} `json:"properties"`
+	}
+	_ = json.Unmarshal(schema, &s)
+	var out []string
+	for name, p := range s.Properties {
+		out = append(out, name, p.Title, p.Format)
+	}
+	return out
+}

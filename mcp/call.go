@@ -1,0 +1,229 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/url"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/pawl-go/pawl"
+)
+
+// runner carries out the calls of a tool.
+func (c *Client) runner(d Definition) pawl.ToolFunc {
+	digest := d.Digest()
+	return func(ctx context.Context, call pawl.ToolCall) (pawl.ToolResult, error) {
+		s, refusal, err := c.ready(ctx, d.Name, digest)
+		if err != nil {
+			return pawl.ToolResult{}, notMade(ctx, c.server.Name, err)
+		}
+		if refusal != "" {
+			c.notice(Refused, d.Name, refusal)
+			return pawl.ErrorResult("Not run: " + refusal), nil
+		}
+		ctx, work := c.begin(ctx, call.Name)
+		defer c.end(work)
+		params := &sdk.CallToolParams{Meta: sdk.Meta{}, Name: d.Name, Arguments: json.RawMessage(call.Args)}
+		if len(call.Args) == 0 {
+			params.Arguments = json.RawMessage("{}")
+		}
+		params.SetProgressToken(work.token)
+		heard := s.mender.watch(work.token)
+		res, err := s.conn.CallTool(ctx, params)
+		work.heard(ctx, heard())
+		if err != nil {
+			return c.failure(ctx, s, err)
+		}
+		return c.result(ctx, &d, res), nil
+	}
+}
+
+// notMade is the error of a call that the server was never given.
+func notMade(ctx context.Context, server string, err error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return pawl.Retryable(fmt.Errorf("the call was not made: the MCP server %s cannot be reached: %w", server, err))
+}
+
+// ready returns the connection that a call goes over, or why the tool must not be called: what the model was told of it is not what the server says now.
+func (c *Client) ready(ctx context.Context, name, digest string) (*session, string, error) {
+	if err := c.take(ctx); err != nil {
+		return nil, "", err
+	}
+	defer c.release()
+	s, err := c.connect(ctx)
+	if err == nil {
+		err = c.list(ctx, s)
+	}
+	if err != nil {
+		return nil, "", err
+	}
+	if name == "" { // of no tool
+		return s, "", nil
+	}
+	i := slices.IndexFunc(s.listed, func(l Listed) bool { return l.Name == name })
+	switch {
+	case i < 0:
+		return nil, "the server " + c.server.Name + " has this tool no more. Do without it.", nil
+	case s.listed[i].Digest() != digest:
+		return nil, "the server " + c.server.Name + " has changed this tool since it was offered. Do without it.", nil
+	case s.listed[i].Tool == nil:
+		return nil, "the tool is not offered any more. Do without it.", nil
+	}
+	return s, "", nil
+}
+
+type tokenKey struct{}
+
+// begin notes that the server is at work on a call, and returns its progress token.
+func (c *Client) begin(ctx context.Context, name string) (context.Context, *atWork) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.calls) == 0 {
+		c.asked = 0
+	}
+	c.token++
+	token := "pawl-" + strconv.Itoa(c.token)
+	ctx = context.WithValue(ctx, tokenKey{}, token)
+	w := &atWork{ctx: ctx, token: token, inv: pawl.InvocationFrom(ctx), name: name, told: make(chan struct{}, 1)}
+	c.calls[token] = w
+	return ctx, w
+}
+
+func (c *Client) end(w *atWork) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.calls, w.token)
+}
+
+// heard waits until n words of progress were told, so that none comes after the result. What is lost on the way is not waited for.
+func (w *atWork) heard(ctx context.Context, n int) {
+	if w.inv == nil {
+		return
+	}
+	over := time.NewTimer(time.Second)
+	defer over.Stop()
+	for int(w.words.Load()) < n {
+		select {
+		case <-w.told:
+		case <-ctx.Done():
+			return
+		case <-over.C:
+			return
+		}
+	}
+}
+
+// atWork returns the call that ctx belongs to, or the only one that is at work; nil: none, or it cannot be told which.
+func (c *Client) atWork(ctx context.Context) *atWork {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	token, _ := ctx.Value(tokenKey{}).(string)
+	if w := c.calls[token]; w != nil {
+		return w
+	}
+	if len(c.calls) == 1 {
+		for _, w := range c.calls {
+			return w
+		}
+	}
+	return nil
+}
+
+// progress tells whoever watches the run how a call is getting on.
+func (c *Client) progress(_ context.Context, r *sdk.ProgressNotificationClientRequest) {
+	token, _ := r.Params.ProgressToken.(string)
+	c.mu.Lock()
+	w := c.calls[token]
+	c.mu.Unlock()
+	if w == nil || w.inv == nil {
+		return
+	}
+	text := clip(clean(r.Params.Message), 500)
+	if text == "" {
+		text = strconv.FormatFloat(r.Params.Progress, 'g', 6, 64)
+		if r.Params.Total > 0 {
+			text += " of " + strconv.FormatFloat(r.Params.Total, 'g', 6, 64)
+		}
+	}
+	data, _ := json.Marshal(struct {
+		Progress float64 `json:"progress"`
+		Total    float64 `json:"total,omitempty"`
+	}{r.Params.Progress, r.Params.Total})
+	w.inv.Emit(text, data)
+	w.words.Add(1)
+	select {
+	case w.told <- struct{}{}:
+	default:
+	}
+}
+
+// failure says how a call ended that has no result.
+func (c *Client) failure(ctx context.Context, s *session, err error) (pawl.ToolResult, error) {
+	if ctx.Err() != nil {
+		return pawl.ToolResult{}, context.Cause(ctx)
+	}
+	var said *jsonrpc.Error
+	if errors.As(err, &said) && !lost(err) {
+		return pawl.ErrorResult(fmt.Sprintf("The MCP server %s refused the call: %s (code %d)", c.server.Name, clip(clean(said.Message), 2000), said.Code)), nil
+	}
+	if !lost(err) && s.alive() {
+		return pawl.ErrorResult(fmt.Sprintf("The MCP server %s gave no result that can be read: %s. What the call does may have happened.", c.server.Name, clip(clean(err.Error()), 500))), nil
+	}
+	c.drop(s)
+	if words := s.proc.waitWords(ctx); words != "" {
+		c.notice(Ended, "", "its last words: "+clip(lastLines(words, 3), 600))
+	}
+	// The pipeline repeats it where the effect allows that, and tells this where it does not.
+	return pawl.ToolResult{}, pawl.Retryable(fmt.Errorf("the MCP server %s was lost while it was at work on the call. What the call does may have happened: "+
+		"it was not repeated. Find out before you call it again", c.server.Name))
+}
+
+func (s *session) alive() bool {
+	select {
+	case <-s.gone:
+		return false
+	default:
+		return s.proc == nil || s.proc.running()
+	}
+}
+
+func (p *process) running() bool {
+	select {
+	case <-p.ended:
+		return false
+	default:
+		return true
+	}
+}
+
+// lost reports whether err says that the connection is no more.
+func lost(err error) bool {
+	var sent *url.Error
+	var on net.Error
+	if errors.As(err, &sent) || errors.As(err, &on) {
+		return true
+	}
+	return errors.Is(err, sdk.ErrConnectionClosed) || errors.Is(err, sdk.ErrSessionMissing) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
+		errors.Is(err, io.ErrClosedPipe) || errors.Is(err, errTooLong)
+}
+
+// drop closes a connection that is of no use, so that the next call makes another one.
+func (c *Client) drop(s *session) {
+	c.turn <- struct{}{}
+	defer c.release()
+	if c.live == s {
+		c.live = nil
+		s.close()
+	}
+}

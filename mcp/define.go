@@ -1,0 +1,123 @@
+package mcp
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+
+	"github.com/pawl-go/pawl"
+)
+
+// Definition is what a server says of a tool, byte for byte as far as a model sees it.
+type Definition struct {
+	Name        string          `json:"name"`
+	Title       string          `json:"title,omitempty"`
+	Description string          `json:"description,omitempty"`
+	Input       json.RawMessage `json:"inputSchema,omitempty"`
+	Output      json.RawMessage `json:"outputSchema,omitempty"`
+	Annotations json.RawMessage `json:"annotations,omitempty"`
+}
+
+// Digest names the definition by its content: two that differ in anything but the order of names and the spaces of their JSON have other digests.
+func (d *Definition) Digest() string {
+	h := sha256.New()
+	for _, part := range [][]byte{[]byte(d.Name), []byte(d.Title), []byte(d.Description), canonical(d.Input), canonical(d.Output), canonical(d.Annotations)} {
+		fmt.Fprintf(h, "%d:%s", len(part), part)
+	}
+	return "sha256:" + hex.EncodeToString(h.Sum(nil))
+}
+
+// hints are a tool's annotations. They are hints: the specification says so itself.
+type hints struct {
+	ReadOnly    bool  `json:"readOnlyHint"`
+	Idempotent  bool  `json:"idempotentHint"`
+	Destructive *bool `json:"destructiveHint"`
+}
+
+// effect is what a call may do, as far as the server is believed.
+func (d *Definition) effect(trust bool) pawl.Effect {
+	var h hints
+	if !trust || json.Unmarshal(d.Annotations, &h) != nil {
+		return pawl.Write
+	}
+	switch {
+	case h.ReadOnly:
+		return pawl.Read
+	case h.Idempotent:
+		return pawl.Idempotent
+	}
+	return pawl.Write
+}
+
+// canonical returns JSON with sorted names and no spaces, numbers as they were written; text that is no JSON as it is.
+func canonical(b json.RawMessage) []byte {
+	d := json.NewDecoder(bytes.NewReader(b))
+	d.UseNumber()
+	var v any
+	if d.Decode(&v) != nil {
+		return b
+	}
+	if out, err := json.Marshal(v); err == nil {
+		return out
+	}
+	return b
+}
+
+// readDefinition reads a tool as a server lists it.
+func readDefinition(raw json.RawMessage) (Definition, error) {
+	var d Definition
+	err := json.Unmarshal(raw, &d)
+	return d, err
+}
+
+// asJSON returns v as JSON; nil for nothing.
+func asJSON(v any) json.RawMessage {
+	b, err := json.Marshal(v)
+	if err != nil || string(b) == "null" {
+		return nil
+	}
+	return b
+}
+
+// Inspect reads what a server answers to tools/list (the result, or the whole message), and says of each tool what would become of it. Nothing can be called. o may be nil.
+func Inspect(s Server, list []byte, o *Options) ([]Listed, error) {
+	if o == nil {
+		o = new(Options)
+	}
+	var env struct {
+		Result *struct{ Tools []json.RawMessage }
+		Tools  []json.RawMessage
+	}
+	if err := json.Unmarshal(list, &env); err != nil {
+		return nil, fmt.Errorf("a list of tools: %w", err)
+	}
+	if env.Result != nil {
+		env.Tools = env.Result.Tools
+	}
+	m := new(mender)
+	all, err := json.Marshal(env.Tools)
+	if err != nil {
+		return nil, err
+	}
+	var good []json.RawMessage
+	if err := json.Unmarshal(m.list(all), &good); err != nil {
+		return nil, err
+	}
+	defs := make([]Definition, 0, len(good))
+	for _, raw := range good {
+		d, err := readDefinition(raw)
+		if err != nil {
+			return nil, err
+		}
+		defs = append(defs, d)
+	}
+	none := func(Definition) pawl.ToolFunc {
+		return func(context.Context, pawl.ToolCall) (pawl.ToolResult, error) {
+			return pawl.ErrorResult("The tool was only looked at and cannot be called."), nil
+		}
+	}
+	return append(s.inspect(defs, o, none), m.take()...), nil
+}

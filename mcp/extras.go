@@ -1,0 +1,164 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/pawl-go/pawl"
+)
+
+// extras are the tools by which a model gets at the server's resources and prompts, where somebody wants that.
+func (c *Client) extras(v *view) []*pawl.Tool {
+	caps := v.caps
+	var tools []*pawl.Tool
+	add := func(name, description, schema string, run pawl.ToolFunc) {
+		as, _ := mapped(c.server.prefix(), name)
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if t := c.more[as]; t != nil {
+			tools = append(tools, t)
+			return
+		}
+		t := &pawl.Tool{Name: as, Description: description, Input: json.RawMessage(schema), Effect: pawl.Read, Timeout: c.server.callTime(), Run: run}
+		if !c.server.Trust {
+			t.Effect = pawl.Write // who knows what reading does there
+		}
+		c.more[as] = t
+		tools = append(tools, t)
+	}
+	if c.server.Resources && caps != nil && caps.Resources != nil {
+		add("list_resources", "Lists what can be read from the server "+c.server.Name+": the address of each, and what it is.",
+			`{"type":"object","properties":{}}`, c.listResources)
+		add("read_resource", "Reads one of the resources that the server "+c.server.Name+" lists.",
+			`{"type":"object","properties":{"uri":{"type":"string","description":"Its address, as it was listed"}},"required":["uri"]}`, c.readResource)
+	}
+	if c.server.Prompts && caps != nil && caps.Prompts != nil {
+		add("list_prompts", "Lists the prompts that the server "+c.server.Name+" has, with their arguments.",
+			`{"type":"object","properties":{}}`, c.listPrompts)
+		add("read_prompt", "Gives the text of one of the prompts that the server "+c.server.Name+" lists, with arguments filled in.",
+			`{"type":"object","properties":{"name":{"type":"string"},"arguments":{"type":"object","additionalProperties":{"type":"string"}}},"required":["name"]}`, c.readPrompt)
+	}
+	return tools
+}
+
+// maxListed is how many resources or prompts are listed.
+const maxListed = 200
+
+func (c *Client) listResources(ctx context.Context, _ pawl.ToolCall) (pawl.ToolResult, error) {
+	return c.over(ctx, func(s *session) (pawl.ToolResult, error) {
+		var b strings.Builder
+		n := 0
+		entry := func(uri, name, mime, description string) bool {
+			fmt.Fprintf(&b, "%s: %s\n", clean(uri), clip(clean(strings.Join(strings.Fields(name+" "+mime+" "+description), " ")), 300))
+			n++
+			return n < maxListed
+		}
+		for r, err := range s.conn.Resources(ctx, nil) {
+			if err != nil {
+				return c.failure(ctx, s, err)
+			}
+			if !entry(r.URI, r.Name, r.MIMEType, r.Description) {
+				break
+			}
+		}
+		for r, err := range s.conn.ResourceTemplates(ctx, nil) {
+			if err != nil { // many servers have none and say so by an error
+				break
+			}
+			if !entry(r.URITemplate, r.Name, r.MIMEType, r.Description) {
+				break
+			}
+		}
+		return listing(b.String(), n), nil
+	})
+}
+
+func listing(text string, n int) pawl.ToolResult {
+	switch {
+	case n == 0:
+		text = "There are none."
+	case n >= maxListed:
+		text += fmt.Sprintf("(%d are listed; there are more)", n)
+	}
+	return pawl.TextResult(text)
+}
+
+func (c *Client) readResource(ctx context.Context, call pawl.ToolCall) (pawl.ToolResult, error) {
+	var args struct{ URI string }
+	if err := json.Unmarshal(call.Args, &args); err != nil {
+		return pawl.ToolResult{}, err
+	}
+	return c.over(ctx, func(s *session) (pawl.ToolResult, error) {
+		res, err := s.conn.ReadResource(ctx, &sdk.ReadResourceParams{URI: args.URI})
+		if err != nil {
+			return c.failure(ctx, s, err)
+		}
+		out := pawl.ToolResult{}
+		for _, r := range res.Contents {
+			out.Parts = append(out.Parts, c.resource("read_resource", r)...)
+		}
+		return out, nil
+	})
+}
+
+func (c *Client) listPrompts(ctx context.Context, _ pawl.ToolCall) (pawl.ToolResult, error) {
+	return c.over(ctx, func(s *session) (pawl.ToolResult, error) {
+		var b strings.Builder
+		n := 0
+		for p, err := range s.conn.Prompts(ctx, nil) {
+			if err != nil {
+				return c.failure(ctx, s, err)
+			}
+			fmt.Fprintf(&b, "%s: %s\n", clean(p.Name), clip(clean(p.Description), 300))
+			for _, a := range p.Arguments {
+				need := ""
+				if a.Required {
+					need = " (required)"
+				}
+				fmt.Fprintf(&b, "  %s%s: %s\n", clean(a.Name), need, clip(clean(a.Description), 200))
+			}
+			if n++; n >= maxListed {
+				break
+			}
+		}
+		return listing(b.String(), n), nil
+	})
+}
+
+func (c *Client) readPrompt(ctx context.Context, call pawl.ToolCall) (pawl.ToolResult, error) {
+	var args struct {
+		Name      string
+		Arguments map[string]string
+	}
+	if err := json.Unmarshal(call.Args, &args); err != nil {
+		return pawl.ToolResult{}, err
+	}
+	return c.over(ctx, func(s *session) (pawl.ToolResult, error) {
+		res, err := s.conn.GetPrompt(ctx, &sdk.GetPromptParams{Name: args.Name, Arguments: args.Arguments})
+		if err != nil {
+			return c.failure(ctx, s, err)
+		}
+		out := pawl.ToolResult{}
+		for _, m := range res.Messages {
+			out.Parts = append(out.Parts, pawl.Text{Text: string(m.Role) + ":\n"})
+			out.Parts = append(out.Parts, c.parts("read_prompt", []sdk.Content{m.Content})...)
+			out.Parts = append(out.Parts, pawl.Text{Text: "\n"})
+		}
+		return out, nil
+	})
+}
+
+// over does something on the connection, as a call does.
+func (c *Client) over(ctx context.Context, do func(*session) (pawl.ToolResult, error)) (pawl.ToolResult, error) {
+	s, _, err := c.ready(ctx, "", "")
+	if err != nil {
+		return pawl.ToolResult{}, notMade(ctx, c.server.Name, err)
+	}
+	_, work := c.begin(ctx, "")
+	defer c.end(work)
+	return do(s)
+}

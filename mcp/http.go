@@ -1,0 +1,175 @@
+package mcp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/auth"
+	"github.com/modelcontextprotocol/go-sdk/auth/extauth"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/modelcontextprotocol/go-sdk/oauthex"
+
+	"github.com/pawl-go/pawl/internal/netguard"
+)
+
+// web is the way to a server with a URL.
+type web struct {
+	server *Server
+	home   *url.URL
+	guard  *netguard.Guard
+	oauth  auth.OAuthHandler
+}
+
+// web checks the address and everything that goes with it; it sends nothing.
+func (s *Server) web(o *Options) (*web, error) {
+	home, err := url.Parse(s.URL)
+	if err != nil {
+		return nil, err
+	}
+	allow := s.Allow
+	// A person wrote the address, so one that says that it is private is meant to be.
+	if _, err := netip.ParseAddr(home.Hostname()); err == nil || home.Hostname() == "localhost" {
+		allow = append(append([]string{}, allow...), home.Host)
+	}
+	w := &web{server: s, home: home}
+	if w.guard, err = netguard.New(netguard.Options{Allow: allow}); err != nil {
+		return nil, fmt.Errorf("mcp server %q: %w", s.Name, err)
+	}
+	if s.OAuth != nil {
+		if w.oauth, err = s.OAuth.handler(o, &http.Client{Transport: w.guard, CheckRedirect: stay}); err != nil {
+			return nil, fmt.Errorf("mcp server %q: oauth: %w", s.Name, err)
+		}
+	}
+	return w, nil
+}
+
+// transport speaks with the server.
+func (w *web) transport(m *mender) sdk.Transport {
+	client := &http.Client{Transport: &carrier{web: w, m: m}, CheckRedirect: stay}
+	if w.server.Transport == "sse" {
+		return &sdk.SSEClientTransport{Endpoint: w.server.URL, HTTPClient: client, MaxEventSize: 2 * maxMessage}
+	}
+	return &sdk.StreamableClientTransport{Endpoint: w.server.URL, HTTPClient: client, OAuthHandler: w.oauth, MaxEventSize: 2 * maxMessage, MaxRetries: 2}
+}
+
+// stay follows redirects on the same host only: headers and calls are for nobody else.
+func stay(req *http.Request, via []*http.Request) error {
+	if first := via[0].URL; req.URL.Host != first.Host || req.URL.Scheme != first.Scheme {
+		return fmt.Errorf("a redirect to another host (%s) is not followed", req.URL.Host)
+	}
+	if len(via) > 3 {
+		return errors.New("there are too many redirects")
+	}
+	return nil
+}
+
+// carrier adds the server's headers, keeps to the guard, and mends and bounds what comes back.
+type carrier struct {
+	web *web
+	m   *mender
+}
+
+// RoundTrip sends one request.
+func (c *carrier) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.URL.Host != c.web.home.Host || r.URL.Scheme != c.web.home.Scheme { // an SSE server names the address for messages
+		return nil, fmt.Errorf("the server names another host (%s), which is refused", r.URL.Host)
+	}
+	r = r.Clone(r.Context())
+	for k, v := range c.web.server.Headers {
+		r.Header.Set(k, v)
+	}
+	res, err := c.web.guard.RoundTrip(r)
+	if err != nil {
+		return nil, err
+	}
+	switch kind, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type")); kind {
+	case "text/event-stream":
+		res.Body = c.m.lines(res.Body, true)
+	case "application/json":
+		res.Body = &whole{body: res.Body, m: c.m}
+		res.ContentLength = -1
+	default:
+		res.Body = struct {
+			io.Reader
+			io.Closer
+		}{io.LimitReader(res.Body, 64<<10), res.Body}
+	}
+	return res, nil
+}
+
+// whole is a body that is one message.
+type whole struct {
+	body io.ReadCloser
+	m    *mender
+	rest *strings.Reader
+}
+
+// Read reads the message when it is asked for the first time.
+func (w *whole) Read(p []byte) (int, error) {
+	if w.rest == nil {
+		b, err := io.ReadAll(io.LimitReader(w.body, maxMessage+1))
+		if err == nil && len(b) > maxMessage {
+			err = errTooLong
+		}
+		if err != nil {
+			return 0, err
+		}
+		w.rest = strings.NewReader(string(w.m.message(b)))
+	}
+	return w.rest.Read(p)
+}
+
+// Close closes the body.
+func (w *whole) Close() error { return w.body.Close() }
+
+// handler gets tokens.
+func (a *OAuth) handler(o *Options, client *http.Client) (auth.OAuthHandler, error) {
+	var known *oauthex.ClientCredentials
+	if a.ClientID != "" {
+		known = &oauthex.ClientCredentials{ClientID: a.ClientID}
+		if a.SecretEnv != "" {
+			secret := o.getenv(a.SecretEnv)
+			if secret == "" {
+				return nil, fmt.Errorf("the variable %s is empty", a.SecretEnv)
+			}
+			known.ClientSecretAuth = &oauthex.ClientSecretAuth{ClientSecret: secret}
+		}
+	}
+	if o.Login == nil {
+		if known == nil || known.ClientSecretAuth == nil {
+			return nil, errors.New("nobody can log in here, and there is no client_id with secret_env")
+		}
+		return extauth.NewClientCredentialsHandler(&extauth.ClientCredentialsHandlerConfig{Credentials: known, HTTPClient: client})
+	}
+	if a.Redirect == "" {
+		return nil, errors.New("a login needs redirect, the address that it leads back to")
+	}
+	c := &auth.AuthorizationCodeHandlerConfig{PreregisteredClient: known, RedirectURL: a.Redirect, Client: client}
+	if known == nil {
+		c.DynamicClientRegistrationConfig = &auth.DynamicClientRegistrationConfig{Metadata: &oauthex.ClientRegistrationMetadata{
+			ClientName: "pawl", RedirectURIs: []string{a.Redirect}, TokenEndpointAuthMethod: "none"}}
+	}
+	c.AuthorizationCodeFetcher = func(ctx context.Context, args *auth.AuthorizationArgs) (*auth.AuthorizationResult, error) {
+		back, err := o.Login(ctx, args.URL)
+		if err != nil {
+			return nil, err
+		}
+		u, err := url.Parse(back)
+		if err != nil {
+			return nil, fmt.Errorf("the address that the login led back to: %w", err)
+		}
+		q := u.Query()
+		if e := q.Get("error"); e != "" {
+			return nil, fmt.Errorf("the login was refused: %s", clean(clip(e+" "+q.Get("error_description"), 300)))
+		}
+		return &auth.AuthorizationResult{Code: q.Get("code"), State: q.Get("state"), Iss: q.Get("iss")}, nil
+	}
+	return auth.NewAuthorizationCodeHandler(c)
+}

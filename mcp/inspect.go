@@ -1,0 +1,280 @@
+package mcp
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/dialect"
+)
+
+// Verdict is what became of something that a server said. docs/mcp.md has a row for each attack and its verdict.
+type Verdict string
+
+// The verdicts.
+const (
+	Accepted    Verdict = "accepted"    // a tool is offered as it came
+	Cleaned     Verdict = "cleaned"     // what a reader cannot see was taken out; the rest is taken
+	Cut         Verdict = "cut"         // what is too long was cut, with a mark; the rest is taken
+	Suspect     Verdict = "suspect"     // a tool is left out until somebody accepts it: its words speak to the model of more than the tool
+	Quarantined Verdict = "quarantined" // a tool is left out, and no lock lets it in
+	Drifted     Verdict = "drifted"     // a tool is not what tools.lock has; it is left out until somebody accepts it
+	Refused     Verdict = "refused"     // a call, a question or a request is answered with no
+	Dropped     Verdict = "dropped"     // part of a result is not believed; the rest is told
+	Ignored     Verdict = "ignored"     // nobody reads it
+	Ended       Verdict = "ended"       // the connection is closed
+)
+
+// Bounds on what a definition may be.
+const (
+	maxTools       = 2000
+	maxName        = 128
+	maxDescription = 8 << 10
+	maxSchema      = 128 << 10
+)
+
+// Listed is a tool of a server with what became of it.
+type Listed struct {
+	Definition
+	As      string     `json:"as,omitempty"`      // what a model calls it
+	Verdict Verdict    `json:"verdict"`           // Accepted, Cleaned and Cut are offered
+	Why     string     `json:"why,omitempty"`     // for a person
+	Changes []string   `json:"changes,omitempty"` // what its schema said in another way
+	Tool    *pawl.Tool `json:"-"`                 // nil: it is not offered
+}
+
+// own are names that pawl uses itself.
+var own = []string{"result_read", "tool_search", "final_answer", "execute_plan", "execute_code", "decision_extraction", "decision_validation"}
+
+// inspect looks at definitions and says which become tools. run carries out the calls of one.
+func (s *Server) inspect(defs []Definition, o *Options, run func(Definition) pawl.ToolFunc) []Listed {
+	if len(defs) > maxTools {
+		defs = defs[:maxTools]
+	}
+	names := make([]string, len(defs))
+	for i, d := range defs {
+		names[i] = d.Name
+	}
+	out := make([]Listed, 0, len(defs))
+	seen := map[string]bool{}
+	for i, as := range distinct(s.prefix(), names) {
+		d := defs[i]
+		if !s.wanted(d.Name) {
+			continue
+		}
+		l := Listed{Definition: d, As: as, Verdict: Accepted}
+		if seen[d.Name] {
+			l.Verdict, l.Why = Quarantined, "the server lists two tools of this name"
+		} else {
+			s.judge(&l, o, run)
+		}
+		seen[d.Name] = true
+		out = append(out, l)
+	}
+	return out
+}
+
+// judge decides about one tool.
+func (s *Server) judge(l *Listed, o *Options, run func(Definition) pawl.ToolFunc) {
+	t := &pawl.Tool{Name: l.As, Description: l.Description, Effect: l.effect(s.Trust), Timeout: s.callTime()}
+	verdict, why := s.form(l, t, o)
+	pinned := Verdict("")
+	if verdict == "" {
+		if pinned, why = o.Lock.compare(s, &l.Definition); pinned == Drifted {
+			verdict = Drifted
+		}
+	}
+	if verdict == "" && pinned == "" && !s.Trust {
+		if why = suspicious(&l.Definition, o.Beside); why != "" {
+			verdict = Suspect
+		}
+	}
+	if verdict != "" {
+		l.Verdict, l.Why = verdict, why
+		return
+	}
+	l.Why = ""
+	if text := clean(t.Description); text != t.Description {
+		l.Verdict, l.Why, t.Description = Cleaned, "its description had characters that a reader does not see", text
+	}
+	if text := cleanJSON(t.Input); string(text) != string(t.Input) {
+		l.Verdict, l.Why, t.Input = Cleaned, "its schema had characters that a reader does not see", text
+	}
+	if len(t.Description) > maxDescription {
+		l.Verdict, l.Why, t.Description = Cut, fmt.Sprintf("its description has %d bytes", len(t.Description)), clip(t.Description, maxDescription)
+	}
+	t.Run = run(l.Definition)
+	if err := t.Check(); err != nil { // after the schema was cleaned
+		l.Verdict, l.Why = Quarantined, strings.TrimPrefix(err.Error(), "tool "+t.Name+": ")
+		return
+	}
+	l.Tool = t
+}
+
+// form says what makes a definition no tool at all, and fills in the schema of t.
+func (s *Server) form(l *Listed, t *pawl.Tool, o *Options) (Verdict, string) {
+	switch {
+	case len(l.Name) > maxName:
+		return Quarantined, fmt.Sprintf("its name has %d bytes", len(l.Name))
+	case strings.IndexFunc(l.Name, unseen) >= 0:
+		return Quarantined, "its name has characters that a reader does not see: " + show(l.Name)
+	case lookalike(l.Name):
+		return Quarantined, "its name has letters that look like others: " + asASCII(l.Name)
+	case slices.Contains(own, l.As):
+		return Quarantined, "it shadows a name that pawl uses itself"
+	case slices.Contains(o.Beside, l.As):
+		return Quarantined, "it shadows a tool that is there already"
+	case len(l.Input)+len(l.Output) > maxSchema:
+		return Quarantined, fmt.Sprintf("its schema has %d bytes", len(l.Input)+len(l.Output))
+	}
+	for _, text := range append(texts(l.Input), append(texts(l.Output), l.Description, l.Title)...) {
+		if smuggles(text) {
+			return Quarantined, "it hides text from readers: " + clip(show(text), 200)
+		}
+	}
+	if len(l.Input) > 0 && string(l.Input) != "null" {
+		schema, changes, err := dialect.Normalize(l.Input)
+		if err != nil {
+			return Quarantined, "its schema: " + err.Error()
+		}
+		for _, c := range changes {
+			l.Changes = append(l.Changes, c.String())
+		}
+		t.Input = schema
+	}
+	if len(l.Output) > 0 && json.Valid(l.Output) && l.Output[0] == '{' {
+		t.Output = l.Output
+	}
+	if err := (&pawl.Tool{Name: t.Name, Input: t.Input, Passive: true}).Check(); err != nil {
+		return Quarantined, strings.TrimPrefix(err.Error(), "tool "+t.Name+": ")
+	}
+	return "", ""
+}
+
+// speaks are words that a description of a tool has no use for: they tell the model what to do beside calling it, what to keep from the person, or where
+// secrets lie. They catch what was seen in the wild and nothing cleverer.
+var speaks = []struct {
+	pattern *regexp.Regexp
+	what    string
+}{
+	{regexp.MustCompile(`(?i)\b(ignore|disregard|forget|override)\s+(all\s+|any\s+|the\s+|your\s+)*(previous|prior|earlier|above|other|system)\s+(instructions?|prompts?|rules|messages?|context)`), "it asks to set instructions aside"},
+	{regexp.MustCompile(`(?i)\b(do\s+not|don'?t|never|without)\s+(ever\s+)?(tell(ing)?|mention(ing)?|inform(ing)?|reveal(ing)?|notify(ing)?|disclose|ask(ing)?|show(ing)?)\s+(it\s+|this\s+|that\s+|anything\s+)*(to\s+)?(the\s+)?(user|person|human|anyone|anybody)\b`), "it asks to keep something from the person"},
+	{regexp.MustCompile(`(?i)<\s*/?\s*(important|system|instructions?|assistant|admin|secret)\s*>|\[\s*(system|inst)\s*\]|<\|im_(start|end)\|>`), "it has marks that stand for another voice"},
+	{regexp.MustCompile(`(?is)<!--.*?-->`), "it has a comment that is not shown"},
+	{regexp.MustCompile(`(?i)\b(before|after|whenever|each\s+time)\s+(you\s+)?(us(e|ing)|call(ing)?|invok(e|ing))\s+(any|every|all|other)\s+(other\s+)?tools?`), "it speaks of other tools"},
+	{regexp.MustCompile(`(?i)(~|\$HOME|/home/\w+|/root)?/?\.(ssh|aws|gnupg|kube)/|\bid_(rsa|ed25519)\b|\bmcp\.json\b|/etc/(passwd|shadow)\b`), "it names where secrets lie"},
+	{regexp.MustCompile(`(?i)\b(system\s+prompt|developer\s+message|chat\s+history|conversation\s+history|previous\s+messages)\b.{0,80}\b(pass|send|include|copy|put|provide|as)\b|\b(pass|send|include|copy|put)\b.{0,60}\b(system\s+prompt|(entire|whole|full)\s+conversation|chat\s+history)`), "it wants the conversation passed on"},
+	{regexp.MustCompile(`(?i)\b(user|person|human)\s+(has\s+)?(already\s+|pre-?)(approved|confirmed|authori[sz]ed|consented)|\bno\s+(approval|confirmation)\s+(is\s+)?(needed|required|necessary)`), "it says that it was approved"},
+	{regexp.MustCompile(`(?i)\b(this|it)\s+(tool\s+)?(replaces|supersedes|must\s+be\s+used\s+instead\s+of)\b|\binstead\s+of\s+(the\s+)?[a-z]+_[a-z_]+\s*(tool)?\b|\b(is|are)\s+(deprecated|broken|disabled|unsafe)\b.{0,40}\buse\s+this\b`), "it draws calls from other tools"},
+}
+
+// suspicious says why the words of a tool make it one to look at first; "": nothing does.
+func suspicious(d *Definition, beside []string) string {
+	all := append(texts(d.Input), clean(d.Description), clean(d.Title))
+	for _, text := range all {
+		for _, s := range speaks {
+			if m := s.pattern.FindString(text); m != "" {
+				return s.what + ": " + clip(show(strings.Join(strings.Fields(m), " ")), 160)
+			}
+		}
+		for _, name := range beside {
+			if strings.Contains(name, "_") && len(name) > 5 && hasWord(text, name) {
+				return "it speaks of the tool " + name + ", which is not its own"
+			}
+		}
+	}
+	return ""
+}
+
+func hasWord(text, word string) bool {
+	for from := 0; ; {
+		i := strings.Index(text[from:], word)
+		if i < 0 {
+			return false
+		}
+		i += from
+		end := i + len(word)
+		part := func(c byte) bool { return letter(c) || c == '_' || c >= '0' && c <= '9' }
+		if (i == 0 || !part(text[i-1])) && (end == len(text) || !part(text[end])) {
+			return true
+		}
+		from = end
+	}
+}
+
+// texts returns all strings of a JSON value, names of fields included.
+func texts(b json.RawMessage) []string {
+	var v any
+	if len(b) == 0 || json.Unmarshal(b, &v) != nil {
+		return nil
+	}
+	var out []string
+	var walk func(any)
+	walk = func(v any) {
+		switch v := v.(type) {
+		case string:
+			out = append(out, v)
+		case []any:
+			for _, e := range v {
+				walk(e)
+			}
+		case map[string]any:
+			for k, e := range v {
+				out = append(out, k)
+				walk(e)
+			}
+		}
+	}
+	walk(v)
+	slices.Sort(out) // what is said of a tool must not depend on the order of a map
+	return out
+}
+
+var escaped = regexp.MustCompile(`\\\\|\\u[0-9a-fA-F]{4}`)
+
+// cleanJSON takes out of the texts of a schema what a reader does not see.
+func cleanJSON(b json.RawMessage) json.RawMessage {
+	s := clean(string(b))
+	if strings.Contains(s, `\u`) {
+		s = escaped.ReplaceAllStringFunc(s, func(e string) string {
+			var r rune
+			if _, err := fmt.Sscanf(e, `\u%04x`, &r); err == nil && unseen(r) && r >= 0x7F {
+				return ""
+			}
+			return e
+		})
+	}
+	return json.RawMessage(s)
+}
+
+// twins are letters of other scripts that look like those of ASCII.
+var twins = strings.NewReplacer("а", "a", "е", "e", "о", "o", "р", "p", "с", "c", "у", "y", "х", "x", "і", "i", "ѕ", "s", "ј", "j", "ԁ", "d", "һ", "h", "ӏ", "l", "ԛ", "q", "ԝ", "w",
+	"ο", "o", "ν", "v", "α", "a", "ι", "i", "ρ", "p", "τ", "t", "υ", "u", "κ", "k", "Α", "A", "Β", "B", "Ε", "E", "Ι", "I", "Κ", "K", "Μ", "M", "Ν", "N", "Ο", "O", "Ρ", "P", "Τ", "T", "Х", "X", "А", "A", "В", "B", "Е", "E", "К", "K", "М", "M", "Н", "H", "О", "O", "Р", "P", "С", "C", "Т", "T")
+
+// asASCII writes letters that look like ASCII as ASCII, and letters of double width as plain ones.
+func asASCII(s string) string {
+	s = twins.Replace(s)
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r >= 0xFF01 && r <= 0xFF5E:
+			return r - 0xFEE0
+		case r >= 0x1D400 && r <= 0x1D419: // mathematical
+			return r - 0x1D400 + 'A'
+		case r >= 0x1D41A && r <= 0x1D433:
+			return r - 0x1D41A + 'a'
+		}
+		return r
+	}, s)
+}
+
+// lookalike reports whether a name passes for another one: it has ASCII letters, or none but such twins, and reads as ASCII throughout.
+func lookalike(name string) bool {
+	plain := asASCII(name)
+	if plain == name {
+		return false
+	}
+	return strings.IndexFunc(plain, func(r rune) bool { return r >= 0x80 }) < 0
+}

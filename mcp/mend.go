@@ -1,0 +1,219 @@
+package mcp
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"sync"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// maxMessage is how long one message of a server may be.
+const maxMessage = 8 << 20
+
+var errTooLong = errors.New("the server sent a message of more than 8 MiB")
+
+// structuredKey is where the exact bytes of a structured result travel past the SDK, which reads numbers as floating point.
+const structuredKey = "pawl/structured"
+
+// mender looks at the messages of a server before the SDK does. The SDK reads a list of tools as one value, so that one tool of a wrong form would cost them
+// all, and forgets the bytes: here each tool is read by itself, and its bytes are kept. It may be used concurrently.
+type mender struct {
+	mu  sync.Mutex
+	raw map[string]json.RawMessage // tools as they were sent, by name
+	bad []Listed                   // tools that cannot be read at all
+	on  map[string]int             // how many words of progress came, by token
+}
+
+// progress notes words of progress: the SDK hands them on behind a queue, and a result overtakes them there.
+func (m *mender) progress(b []byte) {
+	var n struct {
+		Method string
+		Params struct{ ProgressToken any }
+	}
+	if json.Unmarshal(b, &n) != nil || n.Method != "notifications/progress" {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	token, _ := n.Params.ProgressToken.(string)
+	if _, ok := m.on[token]; ok {
+		m.on[token]++
+	}
+}
+
+// watch begins to count words of progress for a token; the returned function ends it, and says how many there were.
+func (m *mender) watch(token string) func() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.on == nil {
+		m.on = map[string]int{}
+	}
+	m.on[token] = 0
+	return func() int {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		n := m.on[token]
+		delete(m.on, token)
+		return n
+	}
+}
+
+// take returns the tools that cannot be read, and forgets them.
+func (m *mender) take() []Listed {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	bad := m.bad
+	m.bad = nil
+	return bad
+}
+
+// tool returns a tool as it was sent; nil when it was not.
+func (m *mender) tool(name string) json.RawMessage {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.raw[name]
+}
+
+// message returns the message as the SDK can read it.
+func (m *mender) message(b []byte) []byte {
+	tools, structured := bytes.Contains(b, []byte(`"tools"`)), bytes.Contains(b, []byte(`"structuredContent"`))
+	if !tools && !structured {
+		if bytes.Contains(b, []byte(`"notifications/progress"`)) {
+			m.progress(b)
+		}
+		return b
+	}
+	var env map[string]json.RawMessage
+	var result map[string]json.RawMessage
+	if json.Unmarshal(b, &env) != nil || json.Unmarshal(env["result"], &result) != nil || result == nil {
+		return b
+	}
+	changed := false
+	if list, ok := result["tools"]; ok {
+		result["tools"], changed = m.list(list), true
+	}
+	if exact, ok := result["structuredContent"]; ok && string(exact) != "null" {
+		var meta map[string]any
+		if json.Unmarshal(result["_meta"], &meta) != nil || meta == nil {
+			meta = map[string]any{}
+		}
+		meta[structuredKey] = string(exact)
+		result["_meta"], _ = json.Marshal(meta)
+		changed = true
+	}
+	if !changed {
+		return b
+	}
+	env["result"], _ = json.Marshal(result)
+	out, err := json.Marshal(env)
+	if err != nil {
+		return b
+	}
+	return out
+}
+
+// list returns the tools that can be read, and keeps all.
+func (m *mender) list(list json.RawMessage) json.RawMessage {
+	var all []json.RawMessage
+	if json.Unmarshal(list, &all) != nil {
+		return list
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.raw == nil {
+		m.raw = map[string]json.RawMessage{}
+	}
+	good := make([]json.RawMessage, 0, len(all))
+	here := map[string]bool{}
+	for _, raw := range all {
+		var t sdk.Tool
+		if err := json.Unmarshal(raw, &t); err != nil || t.Name == "" {
+			var name struct{ Name any }
+			_ = json.Unmarshal(raw, &name)
+			text, _ := name.Name.(string)
+			m.bad = append(m.bad, Listed{Definition: Definition{Name: clip(text, 128)}, Verdict: Quarantined, Why: "it has no form that the protocol knows"})
+			continue
+		}
+		if !here[t.Name] { // of two, the first is what a model is told of
+			m.raw[t.Name], here[t.Name] = raw, true
+		}
+		good = append(good, raw)
+	}
+	out, err := json.Marshal(good)
+	if err != nil {
+		return list
+	}
+	return out
+}
+
+// lines reads a stream of messages, one a line, and hands each one on as the SDK can read it. What stands on a line of its own and is no message (a
+// greeting, a log) is left out. Data of server-sent events is a line with a mark before it.
+type lines struct {
+	r     *bufio.Reader
+	close io.Closer
+	m     *mender
+	sse   bool
+	rest  []byte
+	err   error
+}
+
+func (m *mender) lines(r io.ReadCloser, sse bool) *lines {
+	return &lines{r: bufio.NewReaderSize(r, 64<<10), close: r, m: m, sse: sse}
+}
+
+// Close closes the stream below.
+func (l *lines) Close() error { return l.close.Close() }
+
+// Read gives the next bytes of the mended stream.
+func (l *lines) Read(p []byte) (int, error) {
+	for len(l.rest) == 0 {
+		if l.err != nil {
+			return 0, l.err
+		}
+		var line []byte
+		line, l.err = l.line()
+		l.rest = l.mended(line)
+	}
+	n := copy(p, l.rest)
+	l.rest = l.rest[n:]
+	return n, nil
+}
+
+func (l *lines) mended(line []byte) []byte {
+	body := bytes.TrimSpace(line)
+	if l.sse {
+		if data, ok := bytes.CutPrefix(body, []byte("data:")); ok {
+			data = bytes.TrimSpace(data)
+			if out := l.m.message(data); len(out) != len(data) || !bytes.Equal(out, data) {
+				return append(append([]byte("data: "), out...), '\n')
+			}
+		}
+		return line
+	}
+	if len(body) == 0 || body[0] != '{' && body[0] != '[' || !json.Valid(body) {
+		return nil
+	}
+	return append(append([]byte(nil), l.m.message(body)...), '\n')
+}
+
+// line reads one line, of bounded length.
+func (l *lines) line() ([]byte, error) {
+	var line []byte
+	for {
+		part, err := l.r.ReadSlice('\n')
+		if len(line) == 0 && err == nil {
+			return append([]byte(nil), part...), nil
+		}
+		if len(line)+len(part) > maxMessage {
+			return nil, errTooLong
+		}
+		line = append(line, part...)
+		if err != bufio.ErrBufferFull {
+			return line, err
+		}
+	}
+}

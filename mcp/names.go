@@ -1,0 +1,53 @@
+package mcp
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+)
+
+// mapped returns what a tool is called here: its own name with what does not belong into names written as an underscore, and the prefix before it.
+// exact says that nothing had to be changed.
+func mapped(prefix, name string) (short string, exact bool) {
+	b := []byte(name)
+	exact = true
+	for i, c := range b {
+		if !letter(c) && (c < '0' || c > '9') && c != '_' {
+			b[i], exact = '_', false
+		}
+	}
+	short = prefix + string(b)
+	if len(short) == 0 || !letter(short[0]) {
+		short, exact = "t_"+short, false
+	}
+	if len(short) > 64 {
+		return hashed(short, name), false
+	}
+	return short, exact
+}
+
+func letter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' }
+
+// hashed makes a name of its own, the same every time and whatever else there is.
+func hashed(short, name string) string {
+	sum := sha256.Sum256([]byte(name))
+	return short[:min(len(short), 55)] + "_" + hex.EncodeToString(sum[:4])
+}
+
+// distinct returns the names of tools as a model sees them, in order. Two that would be called the same are told apart by their own names, so that none changes
+// with the order of the list; one whose name needs no change keeps it.
+func distinct(prefix string, names []string) []string {
+	out := make([]string, len(names))
+	exact := make([]bool, len(names))
+	times, owned := map[string]int{}, map[string]bool{}
+	for i, n := range names {
+		out[i], exact[i] = mapped(prefix, n)
+		times[out[i]]++
+		owned[out[i]] = owned[out[i]] || exact[i]
+	}
+	for i, n := range names {
+		if times[out[i]] > 1 && !exact[i] {
+			out[i] = hashed(out[i], n)
+		}
+	}
+	return out
+}

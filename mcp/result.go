@@ -1,0 +1,135 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/pawl-go/pawl"
+)
+
+// maxMedia is how large a picture, a sound or a document of a result may be.
+const maxMedia = 5 << 20
+
+// result is what a model is told of a call, and what programs read of it.
+func (c *Client) result(ctx context.Context, d *Definition, res *sdk.CallToolResult) pawl.ToolResult {
+	out := pawl.ToolResult{IsError: res.IsError}
+	out.Parts = c.parts(d.Name, res.Content)
+	if exact, ok := res.Meta[structuredKey].(string); ok && res.StructuredContent != nil {
+		out.Data = json.RawMessage(exact)
+	} else {
+		out.Data = asJSON(res.StructuredContent)
+	}
+	if out.Data != nil && !res.IsError {
+		if why := unfit(ctx, d, out.Data); why != "" {
+			c.notice(Dropped, d.Name, "its structured result does not fit the schema that it named: "+why)
+			out.Data = nil
+		}
+	}
+	if len(out.Parts) == 0 && out.Data != nil {
+		out.Parts = []pawl.Part{pawl.Text{Text: clean(string(out.Data))}}
+	}
+	if len(out.Parts) == 0 && out.IsError {
+		out.Parts = []pawl.Part{pawl.Text{Text: "The tool failed and did not say why."}}
+	}
+	return out
+}
+
+// unfit says why data does not fit the output schema of d; "": it does, or there is none that can be checked.
+func unfit(ctx context.Context, d *Definition, data json.RawMessage) string {
+	if len(d.Output) == 0 || len(data) == 0 || data[0] != '{' {
+		return ""
+	}
+	check := &pawl.Tool{Name: "result", Input: d.Output, NoRepair: true, Run: func(context.Context, pawl.ToolCall) (pawl.ToolResult, error) {
+		return pawl.ToolResult{}, nil
+	}}
+	if check.Check() != nil {
+		return ""
+	}
+	x := pawl.Execute(ctx, check, pawl.ToolCall{ID: "result", Name: "result", Args: data})
+	if x.Outcome != pawl.OutcomeInvalid {
+		return ""
+	}
+	_, faults, _ := strings.Cut(x.Result.Text(), ":")
+	faults, _, _ = strings.Cut(faults, "\nArguments of the right form")
+	return clip(strings.Join(strings.Fields(faults), " "), 300)
+}
+
+// parts are the contents of a result for a model. What a reader cannot see is taken out of texts; what they say is the server's to answer for.
+func (c *Client) parts(tool string, contents []sdk.Content) []pawl.Part {
+	var parts []pawl.Part
+	hid := false
+	text := func(s string) {
+		t := clean(s)
+		hid = hid || smuggles(s)
+		parts = append(parts, pawl.Text{Text: t})
+	}
+	for _, content := range contents {
+		if len(parts) > 0 {
+			if last, ok := parts[len(parts)-1].(pawl.Text); ok && !strings.HasSuffix(last.Text, "\n") {
+				parts[len(parts)-1] = pawl.Text{Text: last.Text + "\n"}
+			}
+		}
+		switch x := content.(type) {
+		case *sdk.TextContent:
+			text(x.Text)
+		case *sdk.ImageContent:
+			parts = append(parts, c.media(tool, "image/", x.MIMEType, x.Data))
+		case *sdk.AudioContent:
+			parts = append(parts, c.media(tool, "audio/", x.MIMEType, x.Data))
+		case *sdk.EmbeddedResource:
+			parts = append(parts, c.resource(tool, x.Resource)...)
+		case *sdk.ResourceLink:
+			text(fmt.Sprintf("[a link to the resource %s: %s]", x.URI, strings.TrimSpace(strings.Join([]string{x.Name, x.MIMEType, x.Description}, " "))))
+		default:
+			text("[content of a kind that is not known]")
+		}
+	}
+	if hid {
+		c.notice(Cleaned, tool, "its result had text that a reader does not see")
+	}
+	return parts
+}
+
+// media is a picture or a sound, where the bytes are what the server says.
+func (c *Client) media(tool, kind, mime string, data []byte) pawl.Part {
+	switch is := http.DetectContentType(data); {
+	case len(data) == 0 || len(data) > maxMedia:
+		c.notice(Dropped, tool, fmt.Sprintf("%s of %d bytes", clip(clean(mime), 60), len(data)))
+		return pawl.Text{Text: fmt.Sprintf("[%s of %d bytes is left out]", clip(clean(mime), 60), len(data))}
+	case !strings.HasPrefix(mime, kind), kind == "image/" && is != mime && !strings.HasPrefix(is, "image/") && is != "application/octet-stream":
+		c.notice(Dropped, tool, fmt.Sprintf("what it calls %s is %s", clip(clean(mime), 60), is))
+		return pawl.Text{Text: fmt.Sprintf("[%s is left out: the bytes are %s]", clip(clean(mime), 60), is)}
+	}
+	return pawl.Media{MIME: mime, Data: data}
+}
+
+// resource is the content of a resource, under its address.
+func (c *Client) resource(tool string, r *sdk.ResourceContents) []pawl.Part {
+	if r == nil {
+		return nil
+	}
+	head := fmt.Sprintf("[resource %s", clip(clean(r.URI), 500))
+	if r.MIMEType != "" {
+		head += ", " + clip(clean(r.MIMEType), 60)
+	}
+	head += "]\n"
+	if r.Blob == nil {
+		if smuggles(r.Text) {
+			c.notice(Cleaned, tool, "a resource had text that a reader does not see")
+		}
+		return []pawl.Part{pawl.Text{Text: head + clean(r.Text)}}
+	}
+	kind, _, _ := strings.Cut(r.MIMEType, "/")
+	switch {
+	case kind == "image" || kind == "audio":
+		return []pawl.Part{pawl.Text{Text: head}, c.media(tool, kind+"/", r.MIMEType, r.Blob)}
+	case r.MIMEType == "application/pdf" && len(r.Blob) <= maxMedia:
+		return []pawl.Part{pawl.Text{Text: head}, pawl.Media{MIME: r.MIMEType, Data: r.Blob}}
+	}
+	return []pawl.Part{pawl.Text{Text: head + fmt.Sprintf("[%d bytes that are no text]", len(r.Blob))}}
+}

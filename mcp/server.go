@@ -1,0 +1,230 @@
+package mcp
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"path"
+	"regexp"
+	"strings"
+)
+
+// Server says how an MCP server is reached and what is taken of it. It is plain data: what stands in a configuration. Either Command or URL is set.
+type Server struct {
+	Name string `json:"name,omitempty" yaml:"name"` // what it is called here: letters, digits, _ and -, beginning with a letter
+
+	Command string   `json:"command,omitempty" yaml:"command"` // a program that speaks MCP on standard input and output
+	Args    []string `json:"args,omitempty" yaml:"args"`
+	Dir     string   `json:"dir,omitempty" yaml:"dir"` // where it runs; "": the current directory
+	Env     []string `json:"env,omitempty" yaml:"env"` // variables it gets beside PATH, HOME and the like: NAME hands one on, NAME=value sets one
+
+	URL       string            `json:"url,omitempty" yaml:"url"`             // streamable HTTP, or SSE
+	Transport string            `json:"transport,omitempty" yaml:"transport"` // of URL: "http" or "sse"; "": http
+	Headers   map[string]string `json:"headers,omitempty" yaml:"headers"`     // sent with each request to URL
+	Allow     []string          `json:"allow,omitempty" yaml:"allow"`         // hosts that may be reached although they are not public, as tools/http has them; an address or localhost in URL is allowed by being there
+	OAuth     *OAuth            `json:"oauth,omitempty" yaml:"oauth"`         // nil: a server that wants a login is an error
+
+	Trust     bool     `json:"trust,omitempty" yaml:"trust"`         // believe its annotations: what it calls read-only is Read
+	Prefix    string   `json:"prefix,omitempty" yaml:"prefix"`       // before the names of its tools; "": Name and an underscore; "-": nothing
+	Include   []string `json:"include,omitempty" yaml:"include"`     // names or patterns (read_*) of its tools that are taken; empty: all
+	Exclude   []string `json:"exclude,omitempty" yaml:"exclude"`     // of those that are not; wins
+	Resources bool     `json:"resources,omitempty" yaml:"resources"` // offer its resources, as tools that list and read them
+	Prompts   bool     `json:"prompts,omitempty" yaml:"prompts"`     // offer its prompts, as tools that list and read them
+	Optional  bool     `json:"optional,omitempty" yaml:"optional"`   // a run goes on without it when it cannot be reached
+
+	StartSeconds int `json:"start_seconds,omitempty" yaml:"start_seconds"` // for starting, and for listing; 0: 30
+	CallSeconds  int `json:"call_seconds,omitempty" yaml:"call_seconds"`   // for a call; 0: 60; negative: none
+}
+
+// OAuth says how a token for a server is got. With ClientID and SecretEnv the program itself is the user (client credentials); else a person logs in
+// (Options.Login), under ClientID or, where that is empty, as a client that is registered on the spot. Tokens are kept in memory only.
+type OAuth struct {
+	ClientID  string `json:"client_id,omitempty" yaml:"client_id"`
+	SecretEnv string `json:"secret_env,omitempty" yaml:"secret_env"` // the variable that holds the secret
+	Redirect  string `json:"redirect,omitempty" yaml:"redirect"`     // where the login leads back to; needed when a person logs in
+}
+
+var serverName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]{0,31}$`)
+
+// Check reports what is wrong with s; nil: nothing.
+func (s *Server) Check() error {
+	bad := func(format string, args ...any) error {
+		return fmt.Errorf("mcp server %q: %w", s.Name, fmt.Errorf(format, args...))
+	}
+	switch {
+	case !serverName.MatchString(s.Name):
+		return bad("its name must be letters, digits, _ and -, begin with a letter and have 32 at most")
+	case s.Command == "" && s.URL == "":
+		return bad("it has neither command nor url")
+	case s.Command != "" && s.URL != "":
+		return bad("it has both command and url")
+	case s.Command != "" && (s.Transport != "" && s.Transport != "stdio" || s.OAuth != nil || len(s.Headers) > 0):
+		return bad("transport, headers and oauth are for a server with a url")
+	case s.URL != "" && (len(s.Args) > 0 || len(s.Env) > 0 || s.Dir != ""):
+		return bad("args, env and dir are for a server with a command")
+	case s.URL != "" && s.Transport != "" && s.Transport != "http" && s.Transport != "sse":
+		return bad("there is no transport %q; there are http and sse", s.Transport)
+	case s.prefix() != "" && !regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_]{0,31}$`).MatchString(s.prefix()):
+		return bad("prefix %q: want letters, digits and underscores, at most 32", s.Prefix)
+	case s.StartSeconds < 0:
+		return bad("start_seconds is negative")
+	}
+	if s.URL != "" {
+		u, err := url.Parse(s.URL)
+		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+			return bad("url: want a whole address that begins with https:// or http:// and a host")
+		}
+		if u.User != nil {
+			return bad("url: it has a name or a password in it; send them in a header")
+		}
+	}
+	for _, e := range s.Env {
+		if name, _, _ := strings.Cut(e, "="); name == "" || strings.ContainsAny(name, " \t\x00") {
+			return bad("env: %q is no name of a variable", e)
+		}
+	}
+	for _, p := range append(append([]string{}, s.Include...), s.Exclude...) {
+		if _, err := path.Match(p, ""); err != nil || p == "" {
+			return bad("include, exclude: %q is no pattern", p)
+		}
+	}
+	if o := s.OAuth; o != nil && o.SecretEnv != "" && o.ClientID == "" {
+		return bad("oauth: secret_env needs client_id")
+	}
+	return nil
+}
+
+// identity says what is behind the name, for tools.lock: an entry is for this program or address and no other.
+func (s *Server) identity() string {
+	if s.URL != "" {
+		return s.URL
+	}
+	return strings.Join(append([]string{s.Command}, s.Args...), " ")
+}
+
+// prefix stands before the names of its tools.
+func (s *Server) prefix() string {
+	switch s.Prefix {
+	case "":
+		return strings.ReplaceAll(s.Name, "-", "_") + "_"
+	case "-":
+		return ""
+	}
+	return s.Prefix
+}
+
+// wanted reports whether the tool of that name is taken.
+func (s *Server) wanted(name string) bool {
+	match := func(patterns []string) bool {
+		for _, p := range patterns {
+			if ok, _ := path.Match(p, name); ok || p == name {
+				return true
+			}
+		}
+		return false
+	}
+	return !match(s.Exclude) && (len(s.Include) == 0 || match(s.Include))
+}
+
+// Parse reads a server as it is written on a command line: a URL, or a command with its arguments, split at spaces, quotes as in a shell but nothing
+// else; before either may stand a name and an equals sign. Without one it is named after the host or the program: npx -y @acme/server-files is files.
+func Parse(text string) (Server, error) {
+	var s Server
+	text = strings.TrimSpace(text)
+	if name, rest, ok := strings.Cut(text, "="); ok && serverName.MatchString(name) {
+		s.Name, text = name, strings.TrimSpace(rest)
+	}
+	if strings.HasPrefix(text, "http://") || strings.HasPrefix(text, "https://") {
+		s.URL = text
+		if u, err := url.Parse(text); err == nil && s.Name == "" {
+			s.Name = nameFrom(u.Hostname())
+		}
+		return s, s.Check()
+	}
+	words, err := split(text)
+	if err != nil {
+		return s, fmt.Errorf("mcp server %q: %w", text, err)
+	}
+	if len(words) == 0 {
+		return s, errors.New("mcp server: it has neither command nor url")
+	}
+	s.Command, s.Args = words[0], words[1:]
+	if s.Name == "" {
+		s.Name = nameFrom(program(words))
+	}
+	return s, s.Check()
+}
+
+// program returns the word of a command line that says most about what it runs: the package or script, where the program runs such.
+func program(words []string) string {
+	switch strings.TrimSuffix(path.Base(words[0]), ".exe") {
+	case "npx", "uvx", "node", "bunx", "deno", "python", "python3", "uv", "bun":
+		for _, w := range words[1:] {
+			if !strings.HasPrefix(w, "-") && w != "run" && w != "x" && w != "tool" {
+				return w
+			}
+		}
+	}
+	return words[0]
+}
+
+var (
+	npmVersion = regexp.MustCompile(`(.)@[^/@]*$`)
+	plainWord  = regexp.MustCompile(`^(mcp-server-|server-|mcp-)|(-mcp-server|-server|-mcp)$`)
+	notInName  = regexp.MustCompile(`[^A-Za-z0-9_]+`)
+)
+
+func nameFrom(s string) string {
+	s = npmVersion.ReplaceAllString(s, "$1")
+	s = path.Base(strings.ReplaceAll(s, `\`, "/"))
+	for _, ext := range []string{".js", ".mjs", ".cjs", ".ts", ".py", ".exe"} {
+		s = strings.TrimSuffix(s, ext)
+	}
+	if short := plainWord.ReplaceAllString(s, ""); short != "" {
+		s = short
+	}
+	s = strings.Trim(notInName.ReplaceAllString(s, "_"), "_")
+	if s == "" || !(s[0]|0x20 >= 'a' && s[0]|0x20 <= 'z') {
+		s = "mcp"
+	}
+	return s[:min(len(s), 24)]
+}
+
+// split cuts a command line into words.
+func split(line string) ([]string, error) {
+	var words []string
+	var word strings.Builder
+	in, quote := false, rune(0)
+	escaped := false
+	for _, r := range line {
+		switch {
+		case escaped:
+			word.WriteRune(r)
+			escaped = false
+		case r == '\\' && quote != '\'':
+			in, escaped = true, true
+		case quote != 0 && r == quote:
+			quote = 0
+		case quote != 0:
+			word.WriteRune(r)
+		case r == '\'' || r == '"':
+			in, quote = true, r
+		case r == ' ' || r == '\t' || r == '\n':
+			if in {
+				words = append(words, word.String())
+				word.Reset()
+			}
+			in = false
+		default:
+			in = true
+			word.WriteRune(r)
+		}
+	}
+	if quote != 0 || escaped {
+		return nil, errors.New("a quotation is not closed")
+	}
+	if in {
+		words = append(words, word.String())
+	}
+	return words, nil
+}

@@ -1,0 +1,247 @@
+package file
+
+import (
+	"bytes"
+	"context"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/toolrun"
+)
+
+//go:embed edit.md
+var editText string
+
+const (
+	editBytes = 8 << 20 // the largest file that is edited, and the largest that an edit makes: it is held whole, some times over
+	mostEdits = 100
+)
+
+func (s *Set) editTool() *pawl.Tool {
+	return &pawl.Tool{
+		Name:        "file_edit",
+		Description: strings.TrimSpace(editText),
+		Input: json.RawMessage(`{"type":"object","properties":{` +
+			`"path":{"type":"string","description":"The file, relative to the root."},` +
+			`"edits":{"type":"array","minItems":1,"maxItems":100,"description":"Each is made on what the one before it left.","items":{"type":"object","properties":{` +
+			`"old":{"type":"string","minLength":1,"description":"The text to replace, exactly as it stands in the file."},` +
+			`"new":{"type":"string","description":"What takes its place."},` +
+			`"all":{"type":"boolean","description":"Replace it wherever it stands. Default false: it must stand there once."}` +
+			`},"required":["old","new"],"additionalProperties":false}},` +
+			`"expect":{"type":"string","pattern":"^[0-9a-fA-F]{64}$","description":"Edit only if the file's present content has this SHA-256, in hexadecimal."}` +
+			`},"required":["path","edits"],"additionalProperties":false}`),
+		Output: json.RawMessage(`{"type":"object","properties":{` +
+			`"path":{"type":"string"},"replaced":{"type":"integer"},"bytes":{"type":"integer"},"sha256":{"type":"string"},` +
+			`"changes":{"type":"array","items":{"type":"object","properties":{"line":{"type":"integer"},"old":{"type":"string"},"new":{"type":"string"}},` +
+			`"required":["line","old","new"],"additionalProperties":false}}` +
+			`},"required":["path","replaced","bytes","sha256","changes"],"additionalProperties":false}`),
+		Effect: pawl.Write,
+		Serial: serial,
+		Run:    toolrun.Func(s.edit),
+	}
+}
+
+type editArgs struct {
+	Path   string  `json:"path"`
+	Edits  []edit  `json:"edits"`
+	Expect *string `json:"expect"` // nil: whatever the content is
+}
+
+type edit struct {
+	Old string `json:"old"`
+	New string `json:"new"`
+	All bool   `json:"all"`
+}
+
+type editData struct {
+	Path     string   `json:"path"`
+	Replaced int      `json:"replaced"` // places, in all edits
+	Bytes    int      `json:"bytes"`
+	SHA256   string   `json:"sha256"`
+	Changes  []change `json:"changes"` // the first ones
+}
+
+func (s *Set) edit(ctx context.Context, a editArgs) (pawl.ToolResult, error) {
+	name, err := clean(a.Path)
+	if err != nil {
+		return pawl.ToolResult{}, err
+	}
+	if len(a.Edits) == 0 || len(a.Edits) > mostEdits {
+		return pawl.ToolResult{}, toolrun.Refuse("edits has %d edits; give 1 to %d", len(a.Edits), mostEdits)
+	}
+	old, err := s.whole(ctx, name)
+	if err != nil {
+		return pawl.ToolResult{}, err
+	}
+	sum := hexSum(old)
+	if a.Expect != nil && !strings.EqualFold(sum, *a.Expect) {
+		return pawl.ToolResult{}, toolrun.Refuse("not edited: %q has changed; its SHA-256 is %s, expect says %s. Read it again before you edit", name, sum, strings.ToLower(*a.Expect))
+	}
+	e := editor{name: name, text: old, crlf: crlf(old)}
+	for i, one := range a.Edits {
+		if err := ctx.Err(); err != nil {
+			return pawl.ToolResult{}, err
+		}
+		if err := e.apply(i, one); err != nil {
+			return pawl.ToolResult{}, err
+		}
+	}
+	if bytes.Equal(e.text, old) {
+		return pawl.ToolResult{}, toolrun.Refuse("not edited: the edits undo each other, so %s would stay as it is", shown(name))
+	}
+	// Between the read and the rename somebody else may write: then the content is not the one that the edits are about.
+	_, _, err = s.put(ctx, a.Path, &sum, func(w io.Writer) error {
+		_, err := w.Write(e.text)
+		return err
+	})
+	if err != nil {
+		return pawl.ToolResult{}, err
+	}
+	return e.result()
+}
+
+// whole reads the text file name.
+func (s *Set) whole(ctx context.Context, name string) ([]byte, error) {
+	f, info, err := s.open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	tooLarge := func(size int64) error {
+		return toolrun.Refuse("%s is too large to be edited: it has %d bytes, and %d is the most; file_search and file_read show parts of it", shown(name), size, editBytes)
+	}
+	if info.Size() > editBytes {
+		return nil, tooLarge(info.Size())
+	}
+	var b bytes.Buffer
+	b.Grow(int(info.Size()) + bytes.MinRead)
+	if _, err := b.ReadFrom(io.LimitReader(reader{ctx, f}, editBytes+1)); err != nil {
+		return nil, s.explain(name, err)
+	}
+	if b.Len() > editBytes { // it grows, or it is a file of the kernel that tells no size
+		return nil, tooLarge(int64(b.Len()))
+	}
+	text := b.Bytes()
+	if kind := binary(text[:min(len(text), headBytes)]); kind != "" {
+		return nil, toolrun.Refuse("%s is not text: it is %s, %d bytes", shown(name), kind, len(text))
+	}
+	if i := bytes.IndexByte(text, 0); i >= 0 {
+		return nil, toolrun.Refuse("%s is not text: line %d has NUL bytes; %d bytes in all", shown(name), lineOf(text, i), len(text))
+	}
+	return text, nil
+}
+
+// An editor applies edits to a text, one after the other.
+type editor struct {
+	name     string
+	text     []byte
+	crlf     bool // every line ends in \r\n
+	replaced int
+	changes  []change
+	more     int // changes that are not kept
+	shown    int // bytes of those that are
+}
+
+// apply makes the edit of that index. A text of the model has \n where the file may have \r\n.
+func (e *editor) apply(index int, one edit) error {
+	old, fresh := []byte(one.Old), []byte(one.New)
+	if e.crlf {
+		old, fresh = toCRLF(old), toCRLF(fresh)
+	} else if with := toCRLF(old); len(with) > len(old) && !bytes.Contains(e.text, old) && bytes.Contains(e.text, with) {
+		old, fresh = with, toCRLF(fresh) // a file with both kinds
+	}
+	where := fmt.Sprintf("edits[%d]", index)
+	switch n := bytes.Count(e.text, old); {
+	case one.Old == "":
+		return toolrun.Refuse("%s: old is empty; give the text to replace", where)
+	case one.Old == one.New:
+		return toolrun.Refuse("%s: old and new are the same, so nothing would change; nothing was changed", where)
+	case n == 0:
+		return toolrun.Refuse("%s: %s has no text like old; nothing was changed. %s", where, shown(e.name), e.near(one, index))
+	case n > 1 && !one.All:
+		return toolrun.Refuse("%s: old stands in %s %d times (lines %s); nothing was changed. Take in lines around it until it is the only one, or set all to change every place",
+			where, shown(e.name), n, e.lines(old, 10))
+	case len(e.text)+n*(len(fresh)-len(old)) > editBytes:
+		return toolrun.Refuse("%s: %s would have %d bytes, and %d is the most that can be edited; nothing was changed", where, shown(e.name), len(e.text)+n*(len(fresh)-len(old)), editBytes)
+	}
+	e.replace(old, fresh)
+	return nil
+}
+
+// replace puts fresh for every old, and notes the lines that change.
+func (e *editor) replace(old, fresh []byte) {
+	var out bytes.Buffer
+	out.Grow(len(e.text) + len(fresh))
+	at, line := 0, 1 // line is that of out's end
+	for {
+		i := bytes.Index(e.text[at:], old)
+		if i < 0 {
+			break
+		}
+		i += at
+		out.Write(e.text[at:i])
+		line += bytes.Count(e.text[at:i], []byte("\n"))
+		e.note(line, i, i+len(old), fresh)
+		out.Write(fresh)
+		line += bytes.Count(fresh, []byte("\n"))
+		at = i + len(old)
+		e.replaced++
+	}
+	out.Write(e.text[at:])
+	e.text = out.Bytes()
+}
+
+// lines are the numbers of the lines in which old begins, the first most of them.
+func (e *editor) lines(old []byte, most int) string {
+	var list []string
+	at, line := 0, 1
+	for {
+		i := bytes.Index(e.text[at:], old)
+		if i < 0 {
+			return strings.Join(list, ", ")
+		}
+		if len(list) == most {
+			return strings.Join(list, ", ") + ", …"
+		}
+		line += bytes.Count(e.text[at:at+i], []byte("\n"))
+		list = append(list, fmt.Sprint(line))
+		line += bytes.Count(old, []byte("\n"))
+		at += i + len(old)
+	}
+}
+
+func (e *editor) result() (pawl.ToolResult, error) {
+	var text strings.Builder
+	places := "1 place"
+	if e.replaced != 1 {
+		places = fmt.Sprintf("%d places", e.replaced)
+	}
+	fmt.Fprintf(&text, "Edited %s: %s, %d bytes now\n", e.name, places, len(e.text))
+	for _, c := range e.changes {
+		c.write(&text)
+	}
+	if e.more > 0 {
+		fmt.Fprintf(&text, "[and %d more]\n", e.more)
+	}
+	return toolrun.Result(strings.TrimSuffix(text.String(), "\n"),
+		editData{Path: e.name, Replaced: e.replaced, Bytes: len(e.text), SHA256: hexSum(e.text), Changes: e.changes})
+}
+
+// crlf reports whether the lines of text end in \r\n, every one.
+func crlf(text []byte) bool {
+	n := bytes.Count(text, []byte("\n"))
+	return n > 0 && n == bytes.Count(text, []byte("\r\n"))
+}
+
+// toCRLF returns text with \r before each \n that has none.
+func toCRLF(text []byte) []byte {
+	text = bytes.ReplaceAll(text, []byte("\r\n"), []byte("\n"))
+	return bytes.ReplaceAll(text, []byte("\n"), []byte("\r\n"))
+}
+
+// lineOf is the number of the line that the byte i is in, from 1.
+func lineOf(text []byte, i int) int { return 1 + bytes.Count(text[:i], []byte("\n")) }

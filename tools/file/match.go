@@ -1,0 +1,186 @@
+package file
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"regexp"
+	"regexp/syntax"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/pawl-go/pawl/internal/toolrun"
+)
+
+const (
+	piece        = 64 << 10 // a line longer than this is looked at in pieces
+	shownLine    = 300      // bytes of a line that matches
+	shownContext = 200      // bytes of a line of context
+)
+
+// matcher finds a pattern in a line.
+type matcher struct {
+	re      *regexp.Regexp
+	literal []byte // when set, faster than re
+}
+
+func newMatcher(pattern string, literal, ignoreCase bool) (*matcher, error) {
+	if strings.ContainsAny(strings.TrimRight(pattern, "\n"), "\n") && literal {
+		return nil, toolrun.Refuse("pattern: it has more than one line, and is looked for within one line; look for its most telling line, with context")
+	}
+	pattern = strings.TrimRight(pattern, "\n")
+	if literal && !ignoreCase {
+		return &matcher{literal: []byte(pattern)}, nil
+	}
+	expr := pattern
+	if literal {
+		expr = regexp.QuoteMeta(pattern)
+	}
+	if ignoreCase {
+		expr = "(?i)" + expr
+	}
+	re, err := regexp.Compile(expr)
+	if bad := (*syntax.Error)(nil); errors.As(err, &bad) {
+		return nil, toolrun.Refuse("pattern: %s in %q; it is a regular expression of RE2, without look-around and back-references. Write \\ before what is meant literally, as in \\( or \\., or set literal",
+			bad.Code, bad.Expr)
+	}
+	return &matcher{re: re}, err
+}
+
+// find returns where in line the first match is, nil when there is none.
+func (m *matcher) find(line []byte) []int {
+	if m.literal == nil {
+		return m.re.FindIndex(line)
+	}
+	if i := bytes.Index(line, m.literal); i >= 0 {
+		return []int{i, i + len(m.literal)}
+	}
+	return nil
+}
+
+// binaryError says that a file is not text after all.
+type binaryError struct{ kind string }
+
+func (e *binaryError) Error() string { return "not text: it is " + e.kind }
+
+// lines looks at the lines of f behind the line from.
+func (q *searching) lines(ctx context.Context, name string, f *os.File, from int) error {
+	r := bufio.NewReaderSize(f, piece)
+	head, err := r.Peek(headBytes)
+	if err != nil && err != io.EOF {
+		return err
+	}
+	if kind := binary(head); kind != "" {
+		return &binaryError{kind}
+	}
+	l := lineReader{f: f, r: r}
+	var before []match // the last lines, for context
+	follow := 0        // how many lines still go with the last match
+	for {
+		if l.line&0xff == 0 {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+		}
+		text, at, err := l.next(ctx, q.matcher)
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		matched := at != nil && l.line > from
+		switch {
+		case matched:
+			if err := q.add(name, l.line, cut(text, at, shownLine), before); err != nil {
+				return err
+			}
+			before, follow = before[:0], q.context
+		case follow > 0:
+			follow--
+			q.context1(l.line, cut(text, nil, shownContext))
+		case q.context > 0:
+			if len(before) == q.context {
+				before = append(before[:0], before[1:]...)
+			}
+			before = append(before, match{Line: l.line, Text: q.valid(cut(text, nil, shownContext))})
+		}
+	}
+}
+
+// add writes a match, under the heading of its file and with the lines before it.
+func (q *searching) add(name string, line int, text string, before []match) error {
+	if len(q.data.Matches) == q.limit {
+		return q.fullAt(name)
+	}
+	text = q.valid(text)
+	size := len(name) + len(text) + 40
+	for _, b := range before {
+		size += len(b.Text) + 12
+	}
+	if q.text.Len()+size+q.context*(shownContext+20) > searchBytes && len(q.data.Matches) > 0 {
+		return q.fullAt(name)
+	}
+	if q.heading != name {
+		q.text.WriteString(plain(name) + "\n")
+		q.heading, q.shown = name, 0
+	}
+	if q.context > 0 && q.shown > 0 && line-len(before) > q.shown+1 {
+		q.text.WriteString("--\n")
+	}
+	for _, b := range before {
+		q.text.WriteString(strconv.Itoa(b.Line) + "- " + b.Text + "\n")
+	}
+	q.text.WriteString(strconv.Itoa(line) + ": " + text + "\n")
+	q.shown = line
+	q.data.Matches = append(q.data.Matches, match{name, line, text})
+	return nil
+}
+
+// fullAt says to go on behind the last match: in its own file, or, when the match at hand is in another one, behind that file.
+func (q *searching) fullAt(name string) error {
+	last := q.data.Matches[len(q.data.Matches)-1]
+	if last.Path != name {
+		return q.full(last.Path, 0)
+	}
+	return q.full(name, last.Line)
+}
+
+// context1 writes a line that follows a match.
+func (q *searching) context1(line int, text string) {
+	q.text.WriteString(strconv.Itoa(line) + "- " + q.valid(text) + "\n")
+	q.shown = line
+}
+
+// valid is text as UTF-8; the answer says where it was not.
+func (q *searching) valid(text string) string {
+	if utf8.ValidString(text) {
+		return text
+	}
+	q.lossy = true
+	return strings.ToValidUTF8(text, "\uFFFD")
+}
+
+// cut is text of at most most bytes, with the match in it where there is one.
+func cut(text []byte, at []int, most int) string {
+	if len(text) <= most {
+		return string(text)
+	}
+	from := 0
+	if at != nil && at[0] > most/2 {
+		from = runeStart(text, at[0]-most/4)
+	}
+	to := runeStart(text, min(len(text), from+most))
+	shown := string(text[from:to])
+	if from > 0 {
+		shown = "…" + strings.TrimPrefix(shown, "…")
+	}
+	if to < len(text) {
+		shown += "…"
+	}
+	return shown
+}

@@ -1,0 +1,413 @@
+package file
+
+import (
+	"context"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path"
+	"regexp"
+	"strings"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/toolrun"
+)
+
+//go:embed search.md
+var searchText string
+
+const (
+	searchMatches = 100      // unless limit says otherwise
+	mostMatches   = 1000     // whatever it says
+	searchBytes   = 30 << 10 // of text, so that the last line fits within what a result may have
+	mostContext   = 20
+)
+
+func (s *Set) searchTool() *pawl.Tool {
+	return &pawl.Tool{
+		Name:        "file_search",
+		Description: strings.TrimSpace(searchText),
+		Input: json.RawMessage(`{"type":"object","properties":{` +
+			`"pattern":{"type":"string","maxLength":1000,"description":"What to look for in each line: an RE2 regular expression. Leave it out to find files by include."},` +
+			`"path":{"type":"string","description":"The directory or the file to look in, relative to the root. Default: the root itself."},` +
+			`"literal":{"type":"boolean","description":"Take pattern as plain text. Default false."},` +
+			`"ignore_case":{"type":"boolean","description":"Default false."},` +
+			`"include":{"type":"array","maxItems":50,"items":{"type":"string","minLength":1},"description":"Globs; only files that one of them fits. Default: all."},` +
+			`"exclude":{"type":"array","maxItems":50,"items":{"type":"string","minLength":1},"description":"Globs; neither files nor directories that one of them fits."},` +
+			`"context":{"type":"integer","minimum":0,"maximum":20,"description":"How many lines to show before and after each match. Default 0."},` +
+			`"limit":{"type":"integer","minimum":0,"maximum":1000,"description":"The most matches, or files, to return. Default 100."},` +
+			`"after":{"type":"string","description":"To go on: the path of the file where the last answer ended."},` +
+			`"line":{"type":"integer","minimum":0,"description":"To go on: the line of that file after which to go on."}` +
+			`},"additionalProperties":false}`),
+		Output: json.RawMessage(`{"type":"object","properties":{` +
+			`"matches":{"type":"array","items":{"type":"object","properties":{"path":{"type":"string"},"line":{"type":"integer"},"text":{"type":"string"}},` +
+			`"required":["path"],"additionalProperties":false}},` +
+			`"files":{"type":"integer"},"binary":{"type":"integer"},"unread":{"type":"integer"},"next":{"type":"object"}` +
+			`},"required":["matches","files"],"additionalProperties":false}`),
+		Effect:    pawl.Read,
+		MaxResult: -1, // searchBytes is the bound
+		Run:       toolrun.Func(s.search),
+	}
+}
+
+type searchArgs struct {
+	Pattern    string        `json:"pattern,omitempty"`
+	Path       string        `json:"path,omitempty"`
+	Literal    bool          `json:"literal,omitempty"`
+	IgnoreCase bool          `json:"ignore_case,omitempty"`
+	Include    []string      `json:"include,omitempty"`
+	Exclude    []string      `json:"exclude,omitempty"`
+	Context    toolrun.Whole `json:"context,omitempty"`
+	Limit      toolrun.Whole `json:"limit,omitempty"`
+	After      string        `json:"after,omitempty"`
+	Line       toolrun.Whole `json:"line,omitempty"`
+}
+
+type searchData struct {
+	Matches []match     `json:"matches"`
+	Files   int         `json:"files"`            // looked in, or, without a pattern, found
+	Binary  int         `json:"binary,omitempty"` // passed over
+	Unread  int         `json:"unread,omitempty"` // that could not be read
+	Next    *searchArgs `json:"next,omitempty"`
+}
+
+// match is a line that matches, or a file that was found by its name.
+type match struct {
+	Path string `json:"path"`
+	Line int    `json:"line,omitempty"`
+	Text string `json:"text,omitempty"` // cut where it is long
+}
+
+// errFull ends a search that has as much as an answer holds.
+var errFull = errors.New("the answer is full")
+
+func (s *Set) search(ctx context.Context, a searchArgs) (pawl.ToolResult, error) {
+	q, err := s.newSearch(a)
+	if err != nil {
+		return pawl.ToolResult{}, err
+	}
+	info, err := s.root.Stat(q.base)
+	switch {
+	case err != nil:
+		return pawl.ToolResult{}, s.explain(q.base, err)
+	case info.IsDir():
+		err = s.walk(ctx, q.base, q.from, q.exclude, q.visit)
+	default:
+		if err = regular(q.base, info); err == nil {
+			q.alone = true
+			err = q.visit(ctx, q.base)
+		}
+	}
+	if err != nil && !errors.Is(err, errFull) {
+		return pawl.ToolResult{}, s.explain(q.base, err)
+	}
+	return q.result()
+}
+
+// newSearch checks the arguments.
+func (s *Set) newSearch(a searchArgs) (*searching, error) {
+	base, err := clean(a.Path)
+	if err != nil {
+		return nil, err
+	}
+	q := &searching{set: s, args: a, base: base, limit: searchMatches, context: min(max(int(a.Context), 0), mostContext)}
+	if a.Limit > 0 {
+		q.limit = min(int(a.Limit), mostMatches)
+	}
+	if a.Pattern == "" && len(a.Include) == 0 {
+		return nil, toolrun.Refuse("give pattern, what to look for in the files, or include, the names of files to find, such as [\"*.go\"]")
+	}
+	if a.Pattern != "" {
+		if q.matcher, err = newMatcher(a.Pattern, a.Literal, a.IgnoreCase); err != nil {
+			return nil, err
+		}
+	}
+	if q.include, err = newGlobs("include", a.Include); err != nil {
+		return nil, err
+	}
+	if q.exclude, err = newGlobs("exclude", a.Exclude); err != nil {
+		return nil, err
+	}
+	if a.After != "" {
+		if q.from, err = clean(a.After); err != nil {
+			return nil, err
+		}
+		if base != "." && q.from != base && !strings.HasPrefix(q.from, base+"/") {
+			return nil, toolrun.Refuse("after: %q is not below path %q; give the path that the last answer ended with", a.After, base)
+		}
+	}
+	return q, nil
+}
+
+// searching is one search under way.
+type searching struct {
+	set              *Set
+	args             searchArgs
+	base             string
+	alone            bool // base is a file
+	from             string
+	matcher          *matcher // nil: files are looked for by name
+	include, exclude globs
+	limit, context   int
+
+	text    strings.Builder
+	data    searchData
+	binary  []string // the first ones
+	lossy   bool     // some bytes are not UTF-8
+	heading string   // the file whose lines come
+	shown   int      // the last line shown of it
+}
+
+// visit looks at the file name.
+func (q *searching) visit(ctx context.Context, name string) error {
+	below := strings.TrimPrefix(name, q.base+"/")
+	if !q.alone && (len(q.include) > 0 && !q.include.fit(below) || q.exclude.fit(below)) {
+		return nil
+	}
+	if q.matcher == nil {
+		if name == q.from {
+			return nil
+		}
+		return q.found(name)
+	}
+	from := 0
+	if name == q.from {
+		if from = int(q.args.Line); from <= 0 {
+			return nil // it was the last one of that answer, and whole
+		}
+	}
+	f, _, err := q.set.open(name)
+	if err != nil {
+		if q.alone {
+			return err
+		}
+		q.data.Unread++ // it went away, or may not be read
+		return nil
+	}
+	defer f.Close()
+	q.data.Files++
+	err = q.lines(ctx, name, f, from)
+	if isBinary := (*binaryError)(nil); errors.As(err, &isBinary) {
+		if q.alone {
+			return toolrun.Refuse("%s is not text: it is %s", shown(name), isBinary.kind)
+		}
+		q.data.Files--
+		q.data.Binary++
+		if len(q.binary) < 3 {
+			q.binary = append(q.binary, plain(name))
+		}
+		return nil
+	}
+	return err
+}
+
+// found adds a file that is found by its name.
+func (q *searching) found(name string) error {
+	line := plain(name) + "\n"
+	if len(q.data.Matches) == q.limit || q.text.Len()+len(line) > searchBytes {
+		return q.full(q.data.Matches[len(q.data.Matches)-1].Path, 0)
+	}
+	q.text.WriteString(line)
+	q.data.Files++
+	q.data.Matches = append(q.data.Matches, match{Path: name})
+	return nil
+}
+
+// full notes where to go on.
+func (q *searching) full(after string, line int) error {
+	next := q.args
+	next.After, next.Line = after, toolrun.Whole(line)
+	q.data.Next = &next
+	return errFull
+}
+
+func (q *searching) result() (pawl.ToolResult, error) {
+	if q.data.Matches == nil {
+		q.data.Matches = []match{}
+	}
+	q.text.WriteString("[" + q.note() + "]")
+	return toolrun.Result(q.text.String(), q.data)
+}
+
+// note is the last line of an answer: what was found, what was passed over, how to go on.
+func (q *searching) note() string {
+	var b strings.Builder
+	switch n := len(q.data.Matches); {
+	case q.matcher == nil && n == 0:
+		b.WriteString("no file has such a name")
+	case q.matcher == nil:
+		fmt.Fprintf(&b, "%d %s", n, plural(n, "file", "files"))
+	case n == 0:
+		fmt.Fprintf(&b, "no line matches, in %d %s", q.data.Files, plural(q.data.Files, "file", "files"))
+	default:
+		fmt.Fprintf(&b, "%d %s in %d %s", n, plural(n, "line matches", "lines match"), q.data.Files, plural(q.data.Files, "file", "files"))
+	}
+	if n := q.data.Binary; n > 0 {
+		fmt.Fprintf(&b, "; %d binary %s passed over (%s", n, plural(n, "file was", "files were"), strings.Join(q.binary, ", "))
+		if n > len(q.binary) {
+			b.WriteString(", …")
+		}
+		b.WriteString(")")
+	}
+	if n := q.data.Unread; n > 0 {
+		fmt.Fprintf(&b, "; %d %s not be read", n, plural(n, "file could", "files could"))
+	}
+	if q.lossy {
+		b.WriteString("; some bytes are not UTF-8 and stand here as \uFFFD")
+	}
+	if q.data.Next != nil {
+		next, _ := toolrun.Marshal(q.data.Next)
+		fmt.Fprintf(&b, "; there are more, go on with %s", next)
+	}
+	return b.String()
+}
+
+func plural(n int, one, many string) string {
+	if n == 1 {
+		return one
+	}
+	return many
+}
+
+// globs are patterns of paths, compiled.
+type globs []*regexp.Regexp
+
+func newGlobs(where string, patterns []string) (globs, error) {
+	var all globs
+	for i, p := range patterns {
+		re, err := glob(p)
+		if err != nil {
+			return nil, toolrun.Refuse("%s[%d]: %q is no glob: %v; such are \"*.go\", \"src/**/*_test.go\", \"*.{yml,yaml}\"", where, i, p, err)
+		}
+		all = append(all, re)
+	}
+	return all, nil
+}
+
+// fit reports whether one of them fits the path name, which is relative to where the search begins.
+func (g globs) fit(name string) bool {
+	for _, re := range g {
+		if re.MatchString(name) {
+			return true
+		}
+	}
+	return false
+}
+
+// glob compiles a glob. One without a slash is about the last part of a path.
+func glob(p string) (*regexp.Regexp, error) {
+	p = strings.TrimPrefix(p, "./")
+	switch {
+	case strings.HasPrefix(p, "/"), p == "..", strings.HasPrefix(p, "../"):
+		return nil, errors.New("it is to be relative to path")
+	case strings.HasSuffix(p, "/"):
+		p += "**"
+	}
+	var b strings.Builder
+	b.WriteString(`^`)
+	if !strings.Contains(p, "/") {
+		b.WriteString(`(?:.*/)?`)
+	}
+	depth := 0
+	for i := 0; i < len(p); i++ {
+		switch c := p[i]; {
+		case strings.HasPrefix(p[i:], "**/"):
+			b.WriteString(`(?:.*/)?`)
+			i += 2
+		case strings.HasPrefix(p[i:], "**"):
+			b.WriteString(`.*`)
+			i++
+		case c == '*':
+			b.WriteString(`[^/]*`)
+		case c == '?':
+			b.WriteString(`[^/]`)
+		case c == '{':
+			depth++
+			b.WriteString(`(?:`)
+		case c == '}' && depth > 0:
+			depth--
+			b.WriteString(`)`)
+		case c == ',' && depth > 0:
+			b.WriteString(`|`)
+		case c == '[':
+			end := strings.IndexByte(p[i+1:], ']')
+			if end <= 0 {
+				return nil, errors.New("a [ is never closed")
+			}
+			class := p[i+1 : i+1+end]
+			if class[0] == '!' {
+				class = "^/" + class[1:]
+			}
+			b.WriteString("[" + strings.ReplaceAll(class, `\`, `\\`) + "]")
+			i += end + 1
+		case c == '\\' && i+1 < len(p):
+			i++
+			b.WriteString(regexp.QuoteMeta(p[i : i+1]))
+		default:
+			b.WriteString(regexp.QuoteMeta(p[i : i+1]))
+		}
+	}
+	if depth > 0 {
+		return nil, errors.New("a { is never closed")
+	}
+	re, err := regexp.Compile(`(?s)` + b.String() + `$`)
+	if err != nil {
+		return nil, errors.New("its [ ] are not well formed")
+	}
+	return re, nil
+}
+
+// passed are directories that are not looked in unless path leads there.
+var passed = map[string]bool{".git": true, ".hg": true, ".svn": true}
+
+// walked is how many entries of a directory a walk holds at a time.
+const walked = 10_000
+
+// walk calls visit for the regular files below dir, from the path from on, in the order of their names, directory by directory. It follows no
+// links. A directory that cannot be read is passed over.
+func (s *Set) walk(ctx context.Context, dir, from string, exclude globs, visit func(context.Context, string) error) error {
+	return s.walkDir(ctx, dir, dir, from, exclude, visit)
+}
+
+func (s *Set) walkDir(ctx context.Context, base, dir, from string, exclude globs, visit func(context.Context, string) error) error {
+	if strings.Count(dir, "/")+2 > maxDepth {
+		return nil // deeper paths can be used by no tool
+	}
+	first := "" // of the names in dir, where to begin
+	if below, ok := strings.CutPrefix(from, dir+"/"); ok {
+		first, _, _ = strings.Cut(below, "/")
+	} else if dir == "." && from != "" {
+		first, _, _ = strings.Cut(from, "/")
+	}
+	after := ""
+	for {
+		some, _, err := s.entries(ctx, dir, after, walked)
+		if err != nil {
+			if ctx.Err() != nil || dir == base {
+				return err
+			}
+			return nil
+		}
+		for _, d := range some {
+			after = d.Name()
+			if after < first {
+				continue
+			}
+			name := path.Join(dir, after)
+			var err error
+			switch mode := d.Type(); {
+			case mode.IsDir() && !passed[after] && !exclude.fit(strings.TrimPrefix(name, base+"/")):
+				err = s.walkDir(ctx, base, name, from, exclude, visit)
+			case mode.IsRegular():
+				err = visit(ctx, name)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		if len(some) < walked {
+			return nil
+		}
+	}
+}

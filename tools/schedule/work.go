@@ -1,0 +1,123 @@
+package schedule
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/store"
+)
+
+// Task is what a schedule does: calls, one after another, and a prompt. With both, the prompt is asked with what the calls gave.
+type Task struct {
+	Calls  []Call `json:"calls,omitzero"`
+	Prompt string `json:"prompt,omitzero"`
+}
+
+// Call is a call of a tool.
+type Call struct {
+	Tool string          `json:"tool"`
+	Args json.RawMessage `json:"args,omitzero"`
+}
+
+// Work does Tasks: calls are carried out by tools, prompts by an agent. A task that needs what is nil fails.
+type Work struct {
+	Tools  pawl.Toolset
+	Agent  pawl.Runner
+	Traces store.Traces // where the agent's runs are kept, in the scope of their schedules; nil: nowhere
+}
+
+// Do is a Runner's Do. A call that fails ends the task.
+func (w *Work) Do(ctx context.Context, d store.Due, at time.Time) (Done, error) {
+	var t Task
+	if err := json.Unmarshal(d.Schedule.Task, &t); err != nil {
+		return Done{}, fmt.Errorf("task: %w", err)
+	}
+	// The ID is the same for the same time of the same schedule, and so is the key that a tool may pass on.
+	id := fmt.Sprintf("%s-%d", d.Schedule.ID, at.Unix())
+	text := ""
+	for i, c := range t.Calls {
+		if w.Tools == nil {
+			return Done{}, errors.New("there are no tools to call here")
+		}
+		x := pawl.Execute(ctx, w.Tools, pawl.ToolCall{ID: fmt.Sprintf("%s-%d", id, i), Name: c.Tool, Args: c.Args})
+		text += fmt.Sprintf("%s: %s\n", c.Tool, x.Result.Text())
+		if x.Outcome != pawl.OutcomeOK {
+			return Done{}, errors.New(text)
+		}
+	}
+	if t.Prompt == "" {
+		return Done{Text: text}, nil
+	}
+	if w.Agent == nil {
+		return Done{}, errors.New("there is no agent to ask here")
+	}
+	prompt := t.Prompt
+	if text != "" {
+		prompt += "\n\nThis was done for it:\n" + text
+	}
+	return w.ask(ctx, d.Scope, id, prompt)
+}
+
+// ask lets the agent carry the prompt out, and keeps the run as it goes: what it told so far is there after each step.
+func (w *Work) ask(ctx context.Context, scope store.Scope, id, prompt string) (done Done, err error) {
+	head := store.Run{ID: id, Task: prompt, Started: time.Now()}
+	var told []pawl.Event
+	kept := context.WithoutCancel(ctx) // how a run was interrupted is kept, too
+	keep := func() error {
+		if w.Traces == nil {
+			return nil
+		}
+		err := w.Traces.PutRun(kept, scope, head)
+		if err == nil && len(told) > 0 {
+			err = w.Traces.AppendEvents(kept, scope, id, told...)
+			told = nil
+		}
+		return err
+	}
+	if err := keep(); err != nil {
+		return done, fmt.Errorf("the run cannot be kept: %w", err)
+	}
+	if w.Traces != nil {
+		done.Run = id
+	}
+	var res *pawl.Result
+	for e, failed := range w.Agent.Stream(ctx, pawl.User(prompt)) {
+		if failed != nil {
+			err = failed
+			break
+		}
+		told = append(told, e)
+		switch {
+		case e.Kind == pawl.EventRunStarted && head.Agent == "":
+			head.Agent = e.Agent
+		case e.Kind == pawl.EventRunEnded && !strings.Contains(string(e.Run), "/"):
+			res = e.Result
+		case e.Kind == pawl.EventStep:
+			if err := keep(); err != nil {
+				return done, fmt.Errorf("the run cannot be kept: %w", err)
+			}
+		}
+	}
+	head.Ended = time.Now()
+	if res != nil {
+		head.Stop, head.Cause, head.Spent = res.Stop, res.Cause, res.Spent
+	}
+	if unkept := keep(); err == nil && unkept != nil {
+		err = fmt.Errorf("the run cannot be kept: %w", unkept)
+	}
+	switch {
+	case err != nil:
+		return done, err
+	case res == nil:
+		return done, errors.New("the run ended without a result")
+	case res.Stop != pawl.StopAnswer && res.Stop != pawl.StopFinished:
+		return done, fmt.Errorf("the run ended without an answer: %s", res.Cause)
+	}
+	done.Text = res.Text()
+	return done, nil
+}
