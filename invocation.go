@@ -82,6 +82,11 @@ func (v *Invocation) Certain() bool {
 	return e == nil || e.isWhole()
 }
 
+// CanWait reports whether calls made inside of this one can wait for an answer from outside; else they are refused.
+func (v *Invocation) CanWait() bool {
+	return v.pipe.task.scope.waits && v.pipe.task.scope.replays
+}
+
 // FromCache notes on the record that the call was answered with what an earlier one gave: Execution.Cached.
 func (v *Invocation) FromCache() {
 	v.mu.Lock()
@@ -177,7 +182,7 @@ func (v *Invocation) Do(ctx context.Context, calls ...ToolCall) ([]Execution, er
 	inner := *t.scope
 	inner.depth++
 	inner.within = v
-	inner.waits = t.scope.waits && t.scope.replays
+	inner.waits = v.CanWait()
 	v.mu.Lock()
 	if v.sealed {
 		v.mu.Unlock()

@@ -27,8 +27,7 @@ type Options struct {
 	ForAll bool                // it works for many: its tools act for the scope of each call's context (store.WithScope), not for that of Agent.Store
 	HTTP   http.RoundTripper   // carries the requests to providers; nil: the default
 
-	// Commands runs the programs of command tools. Nil: those that an agent's file speaks of run in a sandbox, as Agent.Sandbox says, and those
-	// of ToolFiles that no file names are refused.
+	// Commands runs the programs of command tools; outside.Exec does it with this user's rights. Nil: in a sandbox of the level of Agent.Sandbox.
 	Commands outside.Runner
 
 	Tell    func(text string)                    // hears what is worth knowing: which driver was taken, what was left out; nil: nobody

@@ -2,7 +2,6 @@ package config
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -145,14 +144,11 @@ func (b *builder) outside(defs []outside.Definition, path, hint string) (*outsid
 		name += ": "
 	}
 	var err error
-	if o.Run, err = b.runner(path); err != nil {
+	if o.Run, err = b.runner(defs, path); err != nil {
 		return nil, err
 	}
 	set, err := outside.New(defs, o)
 	if err != nil {
-		if o.Run == nil && strings.Contains(err.Error(), "--allow-commands") {
-			hint = "--allow-commands"
-		}
 		text := err.Error()
 		if name == "" {
 			text = strings.TrimPrefix(text, "tools[0]: ")
@@ -170,21 +166,23 @@ func (b *builder) outside(defs []outside.Definition, path, hint string) (*outsid
 	return set, nil
 }
 
-// runner runs the programs of command tools that are defined at path; nil refuses them.
-func (b *builder) runner(path string) (outside.Runner, error) {
-	switch p, said := b.agent.at[above(path)]; {
-	case b.opts.Commands != nil:
+// runner runs the programs of command tools. Those that could not be run are told beforehand, where the agent is going to run.
+func (b *builder) runner(defs []outside.Definition, path string) (outside.Runner, error) {
+	if b.opts.Commands != nil {
 		return b.opts.Commands, nil
-	case strings.HasPrefix(path, "tool_files") && (b.agent.file == "" || said && p.line == 0):
-		return nil, nil
-	case b.opts.Dry:
-		return func(context.Context, outside.Process) (outside.Exit, error) {
-			return outside.Exit{}, errors.New("nothing is run here")
-		}, nil
 	}
 	level, err := b.agent.level()
 	if err != nil {
 		return nil, err
+	}
+	for _, d := range defs {
+		if d.Command == nil || b.opts.Dry {
+			continue
+		}
+		if err := outside.Enforceable(level, d.Command.Network); err != nil {
+			return nil, finding(CodeUnavailable, path, "pawl doctor says what can be enforced; another sandbox level takes it, and --allow-commands runs command tools outside of it, with your rights",
+				"command %s: %v", d.Command.Name, err)
+		}
 	}
 	return outside.Sandboxed(sandbox.Spec{Level: level}), nil
 }

@@ -138,8 +138,8 @@ func TestSearchIsBounded(t *testing.T) {
 func TestSearchLongLines(t *testing.T) {
 	dir, set := root(t, nil)
 	path := filepath.Join(dir, "f")
-	for _, at := range []int{0, 1, 65530, 65533, 65536, 131066, 199_994, 200_000} {
-		line := strings.Repeat("x", at) + "needle" + strings.Repeat("x", 200_000-at)
+	for _, at := range []int{0, 65530, 65533, 65536, 99_994, 100_000} {
+		line := strings.Repeat("x", at) + "needle" + strings.Repeat("x", 100_000-at)
 		for _, text := range []string{line, line + " needle y\r\nshort", strings.ReplaceAll(line, "x", "é") + "\r"} {
 			tooltest.Must(t, os.WriteFile(path, []byte(text), 0o644))
 			whole, _, _ := strings.Cut(text, "\n")

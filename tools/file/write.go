@@ -1,6 +1,7 @@
 package file
 
 import (
+	"bufio"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -14,6 +15,7 @@ import (
 	"os"
 	"path"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/toolrun"
@@ -54,6 +56,11 @@ type writeData struct {
 }
 
 func (s *Set) write(ctx context.Context, a writeArgs) (pawl.ToolResult, error) {
+	if strings.ContainsRune(a.Content, utf8.RuneError) {
+		if err := s.keepsBytes(ctx, a.Path); err != nil {
+			return pawl.ToolResult{}, err
+		}
+	}
 	name, created, err := s.put(ctx, a.Path, a.Expect, func(w io.Writer) error {
 		_, err := io.WriteString(w, a.Content)
 		return err
@@ -63,6 +70,35 @@ func (s *Set) write(ctx context.Context, a writeArgs) (pawl.ToolResult, error) {
 	}
 	return toolrun.Result(fmt.Sprintf("Written %d bytes to %s", len(a.Content), name),
 		writeData{Path: name, Bytes: len(a.Content), SHA256: hexSum([]byte(a.Content)), Created: created})
+}
+
+// keepsBytes refuses to write U+FFFD over a file with bytes that are not UTF-8: then somebody writes back what file_read showed in their place, and they would
+// be lost.
+func (s *Set) keepsBytes(ctx context.Context, asked string) error {
+	name, err := clean(asked)
+	if err != nil {
+		return err
+	}
+	f, _, err := s.open(name)
+	if err != nil {
+		return ctx.Err() // what is wrong with it, the write will say
+	}
+	defer f.Close()
+	r := bufio.NewReaderSize(reader{ctx, f}, pageBytes)
+	for {
+		b, err := r.Peek(pageBytes)
+		whole := b[:runeStart(b, len(b))]
+		switch {
+		case !utf8.Valid(whole) || len(whole) == 0 && len(b) > 0: // which is a part of a rune, at the end
+			return toolrun.Refuse("not written: %q has bytes that are not UTF-8, which file_read shows as \uFFFD; writing \uFFFD back would destroy them. "+
+				"Change the other parts with file_edit, which keeps them, or write the whole text without \uFFFD", name)
+		case len(b) == 0 && err == io.EOF:
+			return nil
+		case err != nil && err != io.EOF:
+			return s.explain(name, err)
+		}
+		r.Discard(len(whole))
+	}
 }
 
 // put writes a file by way of a new one beside it, which is then renamed: a reader sees the old content or the new, and a crash leaves one of
