@@ -205,7 +205,7 @@ func setIndex(r *embeddedRun, _ *starlark.Thread, args starlark.Tuple, _ []starl
 // enter begins each function.
 func enter(_ *embeddedRun, t *starlark.Thread, _ starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
 	if t.CallStackDepth() > maxCalls {
-		return nil, fmt.Errorf("functions call each other more than %d deep", maxCalls)
+		return nil, fmt.Errorf("functions call each other more than %d deep: a recursion without an end?", maxCalls)
 	}
 	return starlark.None, nil
 }
