@@ -47,10 +47,13 @@ func InvocationFrom(ctx context.Context) *Invocation {
 }
 
 // IdempotencyKey returns a key for what the call does: the same for each attempt of this call, in another process too, and another for any other
-// call, or for other arguments. It is made of the tool's name, the canonical arguments, the call's ID and its place in the run, 32
-// hexadecimal digits.
+// call, or for other arguments. It is made of the tool's name, the canonical arguments, the call's ID, its place in the run and, where an engine
+// keeps the run, its ID, 32 hexadecimal digits.
 func (v *Invocation) IdempotencyKey() string {
 	h := sha256.New()
+	if run := v.pipe.task.scope.durable; run != "" {
+		fmt.Fprintf(h, "%d:%s", len(run), run)
+	}
 	for _, part := range [][]byte{[]byte(v.Call.Name), canonical(v.Call.Args), []byte(v.Call.ID), []byte(v.Key)} {
 		fmt.Fprintf(h, "%d:%s", len(part), part)
 	}

@@ -55,6 +55,7 @@ var arrows = []arrow{
 	{from: "internal/archtest"},
 	{from: "internal/docgen"},
 	{from: "internal/testreport"},
+	{from: "internal/pgtest"},
 	{from: "internal/wiretest", to: []string{".", "pawltest"}},
 
 	// one job each
@@ -75,10 +76,12 @@ var arrows = []arrow{
 	{from: "mcp", to: append([]string{".", "internal/netguard"}, helpers...), modules: []string{"github.com/modelcontextprotocol/go-sdk"}},
 	{from: "team", to: []string{"."}},
 	{from: "store", to: []string{"."}},
-	{from: "store/sqlite", to: []string{".", "store"}, modules: []string{"modernc.org/sqlite"}},
-	{from: "store/postgres", to: []string{".", "store"}, modules: []string{"github.com/jackc/pgx/v5"}},
+	{from: "store/internal/words"},
+	{from: "store/sqlite", to: []string{".", "store", "store/internal/words"}, modules: []string{"modernc.org/sqlite"}},
+	{from: "store/postgres", to: []string{".", "store", "store/internal/words"}, modules: []string{"github.com/jackc/pgx/v5", textModule}},
 	{from: "store/storetest", to: []string{".", "store"}},
 	{from: "durable", to: []string{".", "store"}},
+	{from: "durable/durabletest", to: []string{".", "store", "durable", "script"}, modules: []string{"github.com/google/go-cmp"}},
 	{from: "durable/temporal", to: []string{".", "store", "durable"}, modules: []string{"go.temporal.io/sdk", "go.temporal.io/api"}},
 	{from: "telemetry", to: []string{"."}, modules: []string{"go.opentelemetry.io/otel"}},
 	{from: "server", to: []string{".", "store"}},
