@@ -46,7 +46,7 @@ func TestSpecificationExamples(t *testing.T) {
 	types := map[string]reflect.Type{}
 	for _, v := range []any{sdk.CallToolParams{}, sdk.CallToolResult{}, sdk.Tool{}, sdk.ListToolsResult{}, sdk.ListResourcesResult{}, sdk.ListPromptsResult{}, sdk.GetPromptResult{},
 		sdk.ReadResourceResult{}, sdk.Resource{}, sdk.ResourceTemplate{}, sdk.Prompt{}, sdk.InitializeResult{}, sdk.InitializeParams{}, sdk.ElicitResult{}, sdk.ElicitParams{},
-		sdk.ListResourceTemplatesResult{}, sdk.CompleteResult{}, sdk.Root{}, sdk.ListRootsResult{}} {
+		sdk.ListResourceTemplatesResult{}, sdk.CompleteResult{}} {
 		types[reflect.TypeOf(v).Name()] = reflect.TypeOf(v)
 	}
 	lines := corpus(t, "mcp-spec/examples.jsonl.gz")
