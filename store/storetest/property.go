@@ -16,8 +16,8 @@ import (
 
 // property: whatever is kept, changed and removed under whatever scopes, in whatever order, each sees its own and nothing else.
 func (s *suite) property() {
-	for seed := range uint64(3) {
-		if err := crossed(s.ctx, s.db, seed, 60); err != nil {
+	for seed := range uint64(2) {
+		if err := crossed(s.ctx, s.db, seed, 50); err != nil {
 			s.Fatal(err)
 		}
 	}

@@ -14,9 +14,9 @@ import (
 // Scale prints, under -v, how long searches take among many chunks, and fails when they do not find what a look at everything finds: for words that is
 // BM25, for vectors the cosine. PAWL_SCALE=100000 makes as many chunks, of 384 dimensions each; it takes minutes. db is empty; Scale does not close it.
 func Scale(t *testing.T, db store.Store) {
-	chunks, dimensions := 2000, 32
+	chunks, dimensions, times := 1000, 16, 5
 	if n, err := strconv.Atoi(os.Getenv("PAWL_SCALE")); err == nil {
-		chunks, dimensions = n, 384
+		chunks, dimensions, times = n, 384, 20
 	}
 	other := store.Scope{User: "other"}
 	c := newCorpus(dimensions)
@@ -45,18 +45,18 @@ func Scale(t *testing.T, db store.Store) {
 		{"a vector", nil, true},
 		{"two words and a vector", func(i int) []int32 { return []int32{7, rare(i)} }, true},
 	} {
-		measure(t, db, c, row.what, row.words, row.also)
+		measure(t, db, c, times, row.what, row.words, row.also)
 	}
 }
 
 func rare(i int) int32 { return -1 - int32(i) }
 
-// measure searches twenty times. What words and a vector find together is only timed: what is best is a matter of the fusion.
-func measure(t *testing.T, db store.Store, c *corpus, what string, words func(i int) []int32, vector bool) {
+// measure searches so many times. What words and a vector find together is only timed: what is best is a matter of the fusion.
+func measure(t *testing.T, db store.Store, c *corpus, times int, what string, words func(i int) []int32, vector bool) {
 	const limit = 10
 	var took []time.Duration
 	found, wanted := 0, 0
-	for i := range 20 {
+	for i := range times {
 		q := store.Query{Limit: limit}
 		var best map[string]float64
 		if words != nil {
