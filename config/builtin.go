@@ -18,6 +18,7 @@ import (
 	"github.com/pawl-go/pawl/tools/file"
 	"github.com/pawl-go/pawl/tools/http"
 	"github.com/pawl-go/pawl/tools/knowledge"
+	"github.com/pawl-go/pawl/tools/plan"
 	"github.com/pawl-go/pawl/tools/remember"
 	"github.com/pawl-go/pawl/tools/schedule"
 	"github.com/pawl-go/pawl/tools/search"
@@ -46,6 +47,9 @@ var families = []struct {
 	{"skill", true, (*builtin).skill},
 	{"schedule", true, (*builtin).schedule},
 	{"shell", false, (*builtin).shell},
+	{"plan", false, func(b *builtin) (pawl.Toolset, error) {
+		return plan.New(&plan.Options{DataFlow: b.agent.DataFlow}), nil
+	}},
 }
 
 // SetNames returns the names of the sets of built-in tools, in the order in which they are listed.
