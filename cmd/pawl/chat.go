@@ -15,6 +15,7 @@ import (
 
 // chatCmd is a conversation, line by line.
 type chatCmd struct {
+	File string `arg:"" optional:"" name:"FILE" help:"A file with the agent: see docs/yaml.md. Flags stand over it."`
 	agentFlags
 	transcriptFlags
 	Thread string `placeholder:"NAME" help:"Keep the conversation in the database under this name, and go on with it if there is one: last for the last one, new for a name of its own. Default: new with --db, else it is not kept."`
@@ -62,7 +63,7 @@ func (c *chatCmd) Run(sys *system) error {
 	if err := savable(c.Save); err != nil {
 		return err
 	}
-	s, err := c.setup(context.Background(), sys)
+	s, err := c.setup(context.Background(), sys, c.File)
 	if err != nil {
 		return err
 	}
@@ -78,7 +79,7 @@ func (c *chatCmd) Run(sys *system) error {
 	}
 	c.approve(s, sys, t.out, t.in, t.decided)
 	if sys.inTerm {
-		fmt.Fprintf(t.out, "%s with %s; /quit ends, /tools lists them\n", visible(c.Model), count(len(s.tools), "tool"))
+		fmt.Fprintf(t.out, "%s with %s; /quit ends, /tools lists them\n", visible(s.model), count(len(s.tools), "tool"))
 	}
 	if kept != nil {
 		t.say("the conversation is kept: --thread %s goes on with it%s", kept.ID, since(kept))
