@@ -1,6 +1,6 @@
 // Package proxy lets a program in a sandbox reach hosts that are named, and no other.
 //
-//	hosts, err := proxy.New(proxy.Options{Allow: []string{"pypi.org:443", "*.pythonhosted.org:443"}})
+//	hosts, err := proxy.New(proxy.Options{Allow: []string{"api.example.com:443", "*.example.org:443"}})
 //	res, err := sandbox.Run(ctx, sandbox.Spec{Args: args, Proxy: hosts.Serve})
 //
 // The program's own network has a loopback and nothing else. On it listens a socket that belongs to this process, and HTTP_PROXY and HTTPS_PROXY lead there: a program

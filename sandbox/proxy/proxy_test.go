@@ -304,12 +304,12 @@ func TestLevelsWithoutANetwork(t *testing.T) {
 }
 
 func ExampleHosts_Serve() {
-	hosts, err := proxy.New(proxy.Options{Allow: []string{"pypi.org:443"}, Deny: []string{"169.254.0.0/16"}})
+	hosts, err := proxy.New(proxy.Options{Allow: []string{"api.example.com:443"}, Deny: []string{"169.254.0.0/16"}})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	spec := sandbox.Spec{Level: sandbox.Strict, Args: []string{"pip", "download", "six"}, Proxy: hosts.Serve}
+	spec := sandbox.Spec{Level: sandbox.Strict, Args: []string{"curl", "https://api.example.com/"}, Proxy: hosts.Serve}
 	fmt.Println(spec.Args[0], "has a proxy:", spec.Proxy != nil)
-	// Output: pip has a proxy: true
+	// Output: curl has a proxy: true
 }
