@@ -100,7 +100,7 @@ func everyTool(t *testing.T, allow ...string) map[string]*pawl.Tool {
 			all[tool.Name] = tool
 		}
 	}
-	sets, _, closeSets, err := builtinTools(t.Context(), &system{env: func(string) string { return "" }}, toolFlags{Root: root}, outsideFlags{}, true)
+	sets, _, closeSets, err := builtinTools(t.Context(), &system{env: func(string) string { return "" }}, toolFlags{Root: root}, outsideFlags{}, serverFlags{}, true)
 	if err != nil {
 		t.Fatal(err)
 	}

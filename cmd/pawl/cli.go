@@ -24,6 +24,7 @@ type grammar struct {
 	Tools     toolsCmd     `cmd:"" help:"List, show and call the built-in tools."`
 	Knowledge knowledgeCmd `cmd:"" help:"Take documents in, and search them."`
 	Schedules schedulesCmd `cmd:"" help:"What is to be done later: list, show, run, delete."`
+	MCP       mcpCmd       `cmd:"" name:"mcp" help:"Servers of the Model Context Protocol: serve, list, lock."`
 	Models    modelsCmd    `cmd:"" help:"List what is known of models."`
 	Wire      wireCmd      `cmd:"" help:"Translate requests and replies to and from a provider's form."`
 	Hostile   hostileCmd   `cmd:"" help:"Play models that behave badly, to pawl or to any runtime."`
