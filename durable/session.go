@@ -37,7 +37,7 @@ type session struct {
 
 	stop  chan struct{} // ends the heartbeat
 	ended bool          // the end was kept, and the lease given up with it
-	done sync.WaitGroup
+	done  sync.WaitGroup
 }
 
 // gather is how long a record waits for others that may go to disk with it, when nobody waits for it alone.
