@@ -25,13 +25,13 @@ import (
 // Make makes the run of a case under that ID, answers what it asks with Answers until it is over, and returns its export.
 type Make func(ctx context.Context, id string, c *Case, w World) (*durable.Export, error)
 
-// Conform makes n random runs on an engine, four at a time, and compares each export, and what was delivered to the world, with those over a journal in memory.
+// Conform makes n random runs on an engine, eight at a time, and compares each export, and what was delivered to the world, with those over a journal in memory.
 func Conform(t *testing.T, n int, run Make) {
 	t.Helper()
 	memory := Over(new(store.MemoryJournal))
 	var next atomic.Uint64
 	var wg sync.WaitGroup
-	for range 4 {
+	for range 8 {
 		wg.Go(func() {
 			for seed := next.Add(1) - 1; seed < uint64(n) && !t.Failed(); seed = next.Add(1) - 1 {
 				if err := compare(t.Context(), seed, memory, run); err != nil {
