@@ -113,7 +113,10 @@ func (s *session) flush(change *store.JournalChange) error {
 		return s.fail(fmt.Errorf("journal: %w", err))
 	}
 	outside := last > s.seen+int64(len(queue))
-	if s.late = outside && change != nil; outside && change == nil {
+	switch {
+	case outside && change != nil:
+		s.late = true // it is too late to look
+	case outside:
 		s.look(ctx)
 	}
 	s.seen = max(s.seen, last)

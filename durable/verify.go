@@ -63,7 +63,7 @@ func (e *Engine) Replay(ctx context.Context, id string, r pawl.Runner) (Played, 
 		if err != nil && (h.end == nil || h.end.Stop != pawl.StopFailed || errors.Is(err, ErrChanged)) {
 			return p, err
 		}
-		if ev.Kind == pawl.EventRunEnded && s.failed() == nil {
+		if ev.Kind == pawl.EventRunEnded && ev.Run == "run" && s.failed() == nil {
 			p.Result = ev.Result
 		}
 	}
