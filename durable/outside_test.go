@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/pawl-go/pawl"
@@ -195,8 +196,7 @@ func TestBegunWithOtherMessages(t *testing.T) {
 
 // A run is given up from outside: while it waits, and while it works.
 func TestCancel(t *testing.T) {
-	j := new(store.MemoryJournal)
-	eng := &durable.Engine{Journal: j}
+	eng := &durable.Engine{Journal: new(store.MemoryJournal)}
 	var paid []string
 	a := paying(&paid, -1)
 	pending(t, eng, a)
@@ -211,7 +211,12 @@ func TestCancel(t *testing.T) {
 			t.Errorf("%+v, %v", res, err)
 		}
 	}
-	eng = &durable.Engine{Journal: j, Lease: 30 * time.Millisecond}
+	synctest.Test(t, cancelAtWork)
+}
+
+// The process that works on the run learns of it when it renews its lease.
+func cancelAtWork(t *testing.T) {
+	eng := &durable.Engine{Journal: new(store.MemoryJournal)}
 	began := make(chan struct{})
 	works := pawl.Func("work", "works", func(ctx context.Context, _ none) (string, error) {
 		close(began)
