@@ -65,7 +65,7 @@ func everyTool(t *testing.T, allow ...string) map[string]*pawl.Tool {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { files.Close() })
-	db, err := sqlite.Open(filepath.Join(t.TempDir(), "pawl.db"), nil)
+	db, err := sqlite.Open(filepath.Join(t.TempDir(), "pawl.db"), &sqlite.Options{NoSync: true})
 	if err != nil {
 		t.Fatal(err)
 	}
