@@ -168,7 +168,11 @@ func (r *reading) object(n *yaml.Node, v reflect.Value, path string) {
 		if value.Kind == yaml.ScalarNode {
 			r.places[at] = place{value.Line, value.Column}
 		}
+		before := len(r.findings)
 		r.value(value, v.FieldByIndex(f.Index), at, f.Tag)
+		if f.Tag.Get("required") != "" && f.Type.Kind() == reflect.String && v.FieldByIndex(f.Index).String() == "" && len(r.findings) == before {
+			r.at(CodeBadValue, value, at, key.Value+": "+example(f), "%s is empty", key.Value)
+		}
 	}
 	for _, f := range fields {
 		if name := keyOf(f); f.Tag.Get("required") != "" && !given[name] {
