@@ -142,10 +142,16 @@ type runOptions struct {
 	emit   func(Event) // nil: nobody watches
 	inside *Invocation // the call that the run is made in; nil: none
 	key    Key         // name of the run; "": "run"
+
+	durable string // the ID that an engine knows it by; "": there is none
 }
 
 // run prepares a run, goes through the loop, and closes it.
 func (a *Agent) run(ctx context.Context, from *Result, msgs []Message, o runOptions) (*Result, error) {
+	e := engineOf(ctx, o.inside)
+	if o.durable = e.run; e.engine != nil {
+		a = e.engine.Bind(a)
+	}
 	r, err := a.prepare(ctx, from, msgs, o)
 	if err != nil {
 		return nil, err
@@ -218,7 +224,7 @@ func (a *Agent) prepare(ctx context.Context, from *Result, msgs []Message, o run
 	if err := r.take(from, msgs); err != nil {
 		return nil, err
 	}
-	place, err := r.shelf(o.inside)
+	place, err := r.shelf(o)
 	if err != nil {
 		return nil, err
 	}
@@ -248,9 +254,10 @@ func (a *Agent) prepare(ctx context.Context, from *Result, msgs []Message, o run
 	if b, ok := r.scope.executor.(Beginner); ok && !o.whole && slices.ContainsFunc(tools, headStart) {
 		r.beginner = b
 	}
-	r.scope.replays = replays(r.scope.executor)
+	r.scope.replays, r.scope.durable = replays(r.scope.executor), o.durable
+	r.scope.recorder, _ = r.scope.executor.(Recorder)
 	r.model, r.scope.layers, r.pricer = wrapped(a.Model, a.Middleware)
-	r.inbox = inboxOf(ctx)
+	r.inbox = InboxOf(ctx)
 	if o.inside != nil {
 		outer := o.inside.pipe.task.scope
 		r.scope.slots, r.scope.depth = outer.slots, outer.depth+1
@@ -260,7 +267,7 @@ func (a *Agent) prepare(ctx context.Context, from *Result, msgs []Message, o run
 		r.own.open(a.Limits, r.res.Spent, outer.budget)
 	} else {
 		limit := defaultParallel
-		if p, ok := r.scope.executor.(Parallel); ok {
+		if p, ok := parallelOf(r.scope.executor); ok {
 			limit = p.limit()
 		}
 		r.scope.slots = make(chan struct{}, limit)

@@ -84,6 +84,14 @@ func (p *pipe) approved(ctx context.Context, c ToolCall) (_ ToolCall, res ToolRe
 			return c, res, done, err
 		}
 	}
+	if w.Outcome == OutcomeUnknown && p.tool.Reconcile != nil {
+		return p.reconciled(ctx, c, w)
+	}
+	return p.asks(c, w)
+}
+
+// asks leaves the call with the question w, where it can wait.
+func (p *pipe) asks(c ToolCall, w Waiting) (_ ToolCall, res ToolResult, done bool, err error) {
 	if !p.task.scope.waits {
 		return c, res, true, fail(OutcomeDenied, "Not run: %s needs an answer from outside, and a call made inside another call cannot wait for one here. Call it directly.", p.tool.Name)
 	}

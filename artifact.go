@@ -104,11 +104,11 @@ type shelf struct {
 }
 
 // shelf returns the run's place in the agent's store, or that of the run around it.
-func (r *run) shelf(inside *Invocation) (*shelf, error) {
+func (r *run) shelf(o runOptions) (*shelf, error) {
 	store := r.agent.Artifacts
 	if store == nil {
-		if inside != nil {
-			return inside.pipe.task.scope.shelf, nil
+		if o.inside != nil {
+			return o.inside.pipe.task.scope.shelf, nil
 		}
 		return nil, nil
 	}
@@ -119,7 +119,9 @@ func (r *run) shelf(inside *Invocation) (*shelf, error) {
 		}
 		return s, nil
 	}
-	s.run = rand.Text()
+	if s.run = rand.Text(); o.durable != "" {
+		s.run = o.durable + "/" + string(r.key) // the same when it is repeated
+	}
 	r.res.Values = merged(r.res.Values, Values{artifactsValue: json.RawMessage(strconv.Quote(s.run))})
 	return s, nil
 }

@@ -22,6 +22,9 @@ func (p *pipe) attempts(ctx context.Context, c ToolCall) (ToolResult, error) {
 		retries = maxRetries
 	}
 	for try := 0; ; try++ {
+		if err := p.intend(ctx, c); err != nil {
+			return ToolResult{}, err
+		}
 		p.x.Attempts++
 		if p.tool.Effect == Write {
 			for v := p.task.scope.within; v != nil; v = v.pipe.task.scope.within {

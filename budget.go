@@ -57,7 +57,7 @@ func (b *budget) take() error {
 			o.refused.Store(true)
 			for u := b; ; u = u.outer { // nothing was begun
 				if u.begun.Add(-1); u == o {
-					return fail(OutcomeSkipped, "Not run: the limit of %d calls was reached. Answer with what you have.", o.limits.Calls)
+					return &failure{outcome: OutcomeSkipped, limit: o.limits.Calls, text: fmt.Sprintf("Not run: the limit of %d calls was reached. Answer with what you have.", o.limits.Calls)}
 				}
 			}
 		}

@@ -153,7 +153,7 @@ func (p Parallel) together(ctx context.Context, tasks []Task, yield func(Event) 
 
 // aloud carries out the tasks, and yields what happens while it does.
 func (b *batch) aloud(yield func(Event) bool) {
-	b.events, b.over = make(chan Event, len(b.tasks)), make(chan struct{})
+	b.events, b.over = make(chan told, len(b.tasks)), make(chan struct{})
 	b.emit = b.send
 	defer b.end()
 	more := true
@@ -184,10 +184,10 @@ func (b *batch) aloud(yield func(Event) bool) {
 	for ended := b.ctx.Done(); left > 0; {
 		select {
 		case e := <-b.events:
-			if e.Kind == EventCallCompleted && ownTask(b.tasks, e.Execution) {
+			if e.ends {
 				left--
 			}
-			tell(e)
+			tell(e.Event)
 		case <-ended:
 			ended = nil
 			b.endEarly()
@@ -262,7 +262,7 @@ type batch struct {
 	emit   func(Event)
 	over   chan struct{} // closed when nobody waits for more
 
-	events  chan Event    // what happens; nil: nobody watches
+	events  chan told     // what happens; nil: nobody watches
 	results []*Execution  // how the tasks ended, when nobody watches
 	all     chan struct{} // closed when none is left, when nobody watches
 
@@ -352,7 +352,15 @@ func (b *batch) carryOut(i int) (inTime bool) {
 	return true
 }
 
-func (b *batch) send(e Event) {
+// told is an event, and whether it ends one of the batch's own tasks.
+type told struct {
+	Event
+	ends bool
+}
+
+func (b *batch) send(e Event) { b.tell(told{Event: e}) }
+
+func (b *batch) tell(e told) {
 	select {
 	case b.events <- e:
 	case <-b.over: // whoever ranged over the events has panicked
@@ -361,10 +369,13 @@ func (b *batch) send(e Event) {
 
 func (b *batch) done(i int, x *Execution) {
 	b.settled(i, x)
-	if b.results != nil {
+	switch {
+	case b.results != nil:
 		b.results[i] = x
-	} else {
-		b.emit(b.tasks[i].completed(x))
+	case b.events != nil:
+		b.tell(told{b.tasks[i].completed(x), true})
+	default:
+		b.emit(b.tasks[i].completed(x)) // it began early, and tells for itself
 	}
 	if b.left.Add(-1) == 0 && b.all != nil {
 		close(b.all)

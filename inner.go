@@ -30,7 +30,7 @@ func (a *Agent) Tool(description string) *Tool {
 			o.emit = v.send
 		}
 		res, err := a.run(ctx, nil, []Message{User(in.Task)}, o)
-		if res != nil && res.Stop == StopPending && outer.waits && outer.replays {
+		if res != nil && res.Stop == StopPending && v.CanWait() {
 			return ToolResult{}, v.pend(res.Pending)
 		}
 		if ctx.Err() != nil && (res == nil || res.Stop != StopAnswer && res.Stop != StopFinished) {

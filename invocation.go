@@ -47,10 +47,13 @@ func InvocationFrom(ctx context.Context) *Invocation {
 }
 
 // IdempotencyKey returns a key for what the call does: the same for each attempt of this call, in another process too, and another for any other
-// call, or for other arguments. It is made of the tool's name, the canonical arguments, the call's ID and its place in the run, 32
-// hexadecimal digits.
+// call, or for other arguments. It is made of the tool's name, the canonical arguments, the call's ID, its place in the run and, where an engine
+// keeps the run, its ID, 32 hexadecimal digits.
 func (v *Invocation) IdempotencyKey() string {
 	h := sha256.New()
+	if run := v.pipe.task.scope.durable; run != "" {
+		fmt.Fprintf(h, "%d:%s", len(run), run)
+	}
 	for _, part := range [][]byte{[]byte(v.Call.Name), canonical(v.Call.Args), []byte(v.Call.ID), []byte(v.Key)} {
 		fmt.Fprintf(h, "%d:%s", len(part), part)
 	}
@@ -80,6 +83,11 @@ func (v *Invocation) Tool() *Tool { return v.pipe.tool }
 func (v *Invocation) Certain() bool {
 	e := v.pipe.task.early
 	return e == nil || e.isWhole()
+}
+
+// CanWait reports whether calls made inside of this one can wait for an answer from outside; else they are refused.
+func (v *Invocation) CanWait() bool {
+	return v.pipe.task.scope.waits && v.pipe.task.scope.replays
 }
 
 // FromCache notes on the record that the call was answered with what an earlier one gave: Execution.Cached.
@@ -177,7 +185,7 @@ func (v *Invocation) Do(ctx context.Context, calls ...ToolCall) ([]Execution, er
 	inner := *t.scope
 	inner.depth++
 	inner.within = v
-	inner.waits = t.scope.waits && t.scope.replays
+	inner.waits = v.CanWait()
 	v.mu.Lock()
 	if v.sealed {
 		v.mu.Unlock()

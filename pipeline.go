@@ -53,6 +53,7 @@ type failure struct {
 	text    string // for the model
 	err     error  // for the record; may be nil
 	repeat  bool   // the same call may work when it is repeated
+	limit   int    // Limits.Calls, which refused it
 }
 
 func (f *failure) Error() string {

@@ -122,6 +122,9 @@ func (b *budget) replayed(x *Execution) {
 	calls := int64(begunBeside(x, nil) + x.Spent.Calls)
 	for o := b; o != nil; o = o.outer {
 		o.begun.Add(calls)
+		if x.Limited > 0 && x.Limited == o.limits.Calls {
+			o.refused.Store(true)
+		}
 	}
 	if b == nil || b.ledger == nil {
 		return

@@ -62,6 +62,7 @@ type Execution struct {
 	Attempts int        `json:"attempts"`         // how often the tool was begun
 	Decision *Decision  `json:"decision,omitzero"`
 	Cached   bool       `json:"cached,omitzero"`  // answered with what an earlier call gave; nothing ran
+	Limited  int        `json:"limited,omitzero"` // the Limits.Calls for which it was not begun; 0: it was not for that
 	Started  time.Time  `json:"started,omitzero"` // when the pipeline took the call
 	Ended    time.Time  `json:"ended,omitzero"`
 

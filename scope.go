@@ -14,6 +14,8 @@ type scope struct {
 	quiet    bool        // nobody watches: only call_completed matters
 	depth    int         // of calls inside calls
 	within   *Invocation // the call that these calls are made in; nil: none
+	recorder Recorder    // keeps what calls are about to do; nil: nobody
+	durable  string      // the ID of the run that an engine keeps; "": it is not kept
 	waits    bool        // whether a call may pend here
 	replays  bool        // whether a call that is carried out again finds what those inside of it came to
 	whole    bool        // whether replies are asked for whole

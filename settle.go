@@ -82,7 +82,7 @@ func (p *pipe) failed(err error) ToolResult {
 		x.Outcome, x.Error = OutcomeBlocked, b.reason
 		return ErrorResult("Blocked: " + b.reason)
 	case errors.As(err, &f):
-		x.Outcome, x.Error = f.outcome, f.Error()
+		x.Outcome, x.Error, x.Limited = f.outcome, f.Error(), f.limit
 		if p.task.interrupted() && x.Attempts == p.task.Attempt && f.outcome != OutcomeUnknown {
 			return ErrorResult(f.text + " It was begun before and interrupted: what it does may have happened.")
 		}

@@ -90,8 +90,8 @@ func WithInbox(ctx context.Context, in Inbox) context.Context {
 	return context.WithValue(ctx, inboxKey{}, in)
 }
 
-// inboxOf returns where a run with ctx takes messages from; nil: nowhere.
-func inboxOf(ctx context.Context) Inbox {
+// InboxOf returns where a run with ctx takes messages from; nil: nowhere. An engine puts its own around it.
+func InboxOf(ctx context.Context) Inbox {
 	if InvocationFrom(ctx) != nil {
 		return nil
 	}

@@ -40,6 +40,11 @@ type Tool struct {
 	// another, in call order. "" means no key.
 	Serial func(args json.RawMessage) string
 
+	// Reconcile, when not nil, says what became of a call that was begun and interrupted, so that nobody need be asked: it looks in the world, by the
+	// key that Invocation.IdempotencyKey gives for one. It returns the call's result if it happened, nil if it did not (then it may run, once more approved),
+	// and an error while that cannot be found out: then somebody is asked. It is used for Write alone.
+	Reconcile func(ctx context.Context, call ToolCall) (*ToolResult, error)
+
 	compiled struct {
 		once   sync.Once
 		schema *schema
@@ -214,7 +219,7 @@ func (t *Tool) Tools(context.Context) ([]*Tool, error) { return []*Tool{t}, nil 
 // Clone returns a copy that may be changed until its first use.
 func (t *Tool) Clone() *Tool {
 	return &Tool{Name: t.Name, Description: t.Description, Input: t.Input, Output: t.Output, Run: t.Run, Passive: t.Passive,
-		Effect: t.Effect, Timeout: t.Timeout, NoRepair: t.NoRepair, MaxResult: t.MaxResult, Serial: t.Serial}
+		Effect: t.Effect, Timeout: t.Timeout, NoRepair: t.NoRepair, MaxResult: t.MaxResult, Serial: t.Serial, Reconcile: t.Reconcile}
 }
 
 // Check reports whether t can be offered to a model: it has a name, its input is a JSON Schema that describes an object,

@@ -29,6 +29,7 @@ type Agent struct {
 	Root         string                      `yaml:"root" doc:"The directory that the file tools see, and that shell commands may write. Default: the current directory."`
 	HTTPAllow    []string                    `yaml:"http_allow" doc:"What the http and search tools may reach beside public addresses: localhost:8080, *.example.com, 10.1.0.0/16."`
 	Sandbox      string                      `yaml:"sandbox" enum:"strict,standard,none" doc:"How shell commands and command tools are held; docs/security.md says what each level stops. Default: strict."`
+	DataFlow     bool                        `yaml:"data_flow" doc:"With the set plan: steps can take values from steps before them; docs/plans.md says how. Default: false."`
 	Store        Store                       `yaml:"store" doc:"Where what is kept between runs is, and whose it is."`
 	Skills       []string                    `yaml:"skills" doc:"Folders of skills for the set skill, each skill in a folder of its own with a SKILL.md. Models read them and cannot change them."`
 	Zone         string                      `yaml:"zone" doc:"The zone of schedules that name none, such as Europe/Oslo. Default: this machine's."`
@@ -46,7 +47,7 @@ type Agent struct {
 	dir      string           // what relative names are relative to; "": the current directory
 	at       map[string]place // where each path was said
 	warnings Findings
-	secrets  []string // values of variables that no output may show
+	secrets  []secret // values of variables that no output may show
 	manager  *Manager // of kind ManagerAgent; nil: an agent
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/pawl-go/pawl/tools/file"
 	"github.com/pawl-go/pawl/tools/http"
 	"github.com/pawl-go/pawl/tools/knowledge"
+	"github.com/pawl-go/pawl/tools/plan"
 	"github.com/pawl-go/pawl/tools/remember"
 	"github.com/pawl-go/pawl/tools/schedule"
 	"github.com/pawl-go/pawl/tools/search"
@@ -46,6 +47,9 @@ var families = []struct {
 	{"skill", true, (*builtin).skill},
 	{"schedule", true, (*builtin).schedule},
 	{"shell", false, (*builtin).shell},
+	{"plan", false, func(b *builtin) (pawl.Toolset, error) {
+		return plan.New(&plan.Options{DataFlow: b.agent.DataFlow}), nil
+	}},
 }
 
 // SetNames returns the names of the sets of built-in tools, in the order in which they are listed.
@@ -115,7 +119,7 @@ func builtins(a *Agent, env func(string) string, now, forAll bool) (_ *builtin, 
 func unknownSet(name, path string) *Finding {
 	hint := "there are: " + strings.Join(SetNames(), ", ")
 	if near := nearest.Word(name, SetNames()); near != "" {
-		hint = "did you mean " + near + "? " + hint
+		hint = "did you mean " + near + "?"
 	}
 	return finding(CodeUnknownTool, path, hint, "no set of tools is named %q", name)
 }
@@ -214,7 +218,7 @@ func (b *builtin) shell() (pawl.Toolset, error) {
 		return nil, b.noRoot(err)
 	}
 	if b.now { // a run whose every command would be refused is refused beforehand
-		if err := shell.Check(level); err != nil {
+		if err := sandbox.Check(level); err != nil {
 			return nil, finding(CodeUnavailable, "", "pawl doctor says what can be enforced; another sandbox level takes it, and docs/security.md says what is lost", "shell: %v", err)
 		}
 	}

@@ -2,7 +2,6 @@ package config
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -99,7 +98,7 @@ func (b *builder) defined() (sets []Set, err error) {
 			continue
 		}
 		path := index("tools", i)
-		set, err := b.outside([]outside.Definition{d}, path, "docs/outside.md has the form")
+		set, err := b.outside([]outside.Definition{d}, path, "")
 		if err != nil {
 			return nil, err
 		}
@@ -124,7 +123,7 @@ func (b *builder) files() (sets []Set, err error) {
 		if err != nil {
 			return nil, finding(CodeBadFile, path, "docs/outside.md has the form", "%s: %v", name, err)
 		}
-		set, err := b.outside(defs, path, "docs/outside.md has the form")
+		set, err := b.outside(defs, path, name)
 		if err != nil {
 			return nil, err
 		}
@@ -133,26 +132,20 @@ func (b *builder) files() (sets []Set, err error) {
 	return sets, nil
 }
 
-// outside makes tools of definitions that stand at path.
-func (b *builder) outside(defs []outside.Definition, path, hint string) (*outside.Set, error) {
+// outside makes tools of definitions that stand at path, in the agent's own file or in the one that is named.
+func (b *builder) outside(defs []outside.Definition, path, name string) (*outside.Set, error) {
 	o := &outside.Options{Dir: b.agent.dir, Allow: b.agent.HTTPAllow, Getenv: b.env}
-	name := ""
-	if i := strings.TrimSuffix(strings.TrimPrefix(path, "tool_files["), "]"); i != path {
-		var n int
-		fmt.Sscan(i, &n)
-		name = b.agent.ToolFiles[n]
+	if name != "" {
 		o.Dir = filepath.Dir(b.agent.relative("tool_files", name))
 		name += ": "
 	}
 	var err error
-	if o.Run, err = b.runner(path); err != nil {
+	if o.Run, err = b.runner(defs, path); err != nil {
 		return nil, err
 	}
 	set, err := outside.New(defs, o)
 	if err != nil {
-		if o.Run == nil && strings.Contains(err.Error(), "--allow-commands") {
-			hint = "--allow-commands"
-		}
+		hint := "docs/outside.md has the form"
 		text := err.Error()
 		if name == "" {
 			text = strings.TrimPrefix(text, "tools[0]: ")
@@ -170,21 +163,23 @@ func (b *builder) outside(defs []outside.Definition, path, hint string) (*outsid
 	return set, nil
 }
 
-// runner runs the programs of command tools that are defined at path; nil refuses them.
-func (b *builder) runner(path string) (outside.Runner, error) {
-	switch p, said := b.agent.at[above(path)]; {
-	case b.opts.Commands != nil:
+// runner runs the programs of command tools. Those that could not be run are told beforehand, where the agent is going to run.
+func (b *builder) runner(defs []outside.Definition, path string) (outside.Runner, error) {
+	if b.opts.Commands != nil {
 		return b.opts.Commands, nil
-	case strings.HasPrefix(path, "tool_files") && (b.agent.file == "" || said && p.line == 0):
-		return nil, nil
-	case b.opts.Dry:
-		return func(context.Context, outside.Process) (outside.Exit, error) {
-			return outside.Exit{}, errors.New("nothing is run here")
-		}, nil
 	}
 	level, err := b.agent.level()
 	if err != nil {
 		return nil, err
+	}
+	for _, d := range defs {
+		if d.Command == nil || b.opts.Dry {
+			continue
+		}
+		if err := outside.Enforceable(level, d.Command.Network); err != nil {
+			return nil, finding(CodeUnavailable, path, "pawl doctor says what can be enforced; another sandbox level takes it, and --allow-commands runs command tools outside of it, with your rights",
+				"command %s: %v", d.Command.Name, err)
+		}
 	}
 	return outside.Sandboxed(sandbox.Spec{Level: level}), nil
 }

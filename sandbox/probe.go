@@ -29,6 +29,14 @@ type Probed struct {
 // Probe tries every level: it builds the walls as Run does, and lets nothing run behind them. It takes some tens of milliseconds.
 func Probe() *Report { return probe() }
 
+// Check says whether this machine can enforce a level, and why not. The error is ErrUnenforced. It takes as long as Probe.
+func Check(level Level) error {
+	if p := Probe().Level(level); !p.OK {
+		return fmt.Errorf("%w: %s", ErrUnenforced, p.Reason)
+	}
+	return nil
+}
+
 // Level returns what was found of a level.
 func (r *Report) Level(l Level) Probed {
 	for _, p := range r.Levels {

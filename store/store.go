@@ -1,5 +1,5 @@
-// Package store says what is kept between runs, as small interfaces: threads of messages, documents to search, memories, skills, schedules and
-// traces. Package store/sqlite keeps them in one file, store/postgres in a database; package storetest proves that an implementation is one.
+// Package store says what is kept between runs, as small interfaces: threads of messages, documents to search, memories, skills, schedules,
+// traces and artifacts. Package store/sqlite keeps them in one file, store/postgres in a database; package storetest proves that an implementation is one.
 //
 //	db, err := sqlite.Open("pawl.db", nil)
 //	…
@@ -99,6 +99,7 @@ type Store interface {
 	Skills
 	Schedules
 	Traces
+	Artifacts
 	Close() error
 }
 

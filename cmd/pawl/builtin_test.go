@@ -20,6 +20,7 @@ import (
 	"github.com/pawl-go/pawl/tools/file"
 	"github.com/pawl-go/pawl/tools/http"
 	"github.com/pawl-go/pawl/tools/knowledge"
+	"github.com/pawl-go/pawl/tools/plan"
 	"github.com/pawl-go/pawl/tools/remember"
 	"github.com/pawl-go/pawl/tools/schedule"
 	"github.com/pawl-go/pawl/tools/search"
@@ -90,7 +91,7 @@ func everyTool(t *testing.T, allow ...string) map[string]*pawl.Tool {
 		t.Fatal(err)
 	}
 	all := map[string]*pawl.Tool{}
-	for _, set := range []pawl.Toolset{files, data.New(&data.Options{Open: files.Open, Create: files.Create}), fetch, find, run, remember.New(db, &remember.Options{Scope: mine}), skills, schedule.New(db, &schedule.Options{Scope: mine, Tools: find}), know} {
+	for _, set := range []pawl.Toolset{files, data.New(&data.Options{Open: files.Open, Create: files.Create}), plan.New(nil), fetch, find, run, remember.New(db, &remember.Options{Scope: mine}), skills, schedule.New(db, &schedule.Options{Scope: mine, Tools: find}), know} {
 		tools, err := set.Tools(t.Context())
 		if err != nil {
 			t.Fatal(err)
@@ -128,6 +129,7 @@ var good = map[string][]string{
 	"data_export":      {`{"path":"out/b.csv","table":"sales"}`, `{"path":"b.txt","records":[{"a":1}],"format":"jsonl"}`},
 	"http_fetch":       {`{"url":"https://example.com/"}`, `{"url":"https://example.com/","max_chars":8000}`, `{"url":"https://example.com/","method":"POST","headers":{"Accept":"text/plain"},"body":"x"}`},
 	"web_search":       {`{"query":"what is a pawl"}`, `{"query":"x","limit":20}`},
+	"execute_plan":     {`{"steps":[{"tool":"web_search","args":{"query":"Go error handling"}},{"tool":"file_list","args":{}}]}`},
 	"shell_exec":       {`{"command":"ls"}`, `{"command":"ls","timeout":300}`},
 	"remember":         {`{"content":"Likes tea."}`},
 	"memory_list":      {`{}`, `{"query":"tea","limit":5}`},
@@ -198,6 +200,9 @@ var bad = []struct{ tool, args, want string }{
 	{"web_search", `{"query":""}`, "query"},
 	{"web_search", `{"query":" \n "}`, "query is empty: say in a few words what to look for"},
 	{"web_search", `{"query":"x","limit":99}`, "limit"},
+	{"execute_plan", `{"steps":[]}`, "The plan has no steps: give 1 to 50."},
+	{"execute_plan", `{"steps":[{"tool":"execute_plan","args":{}}]}`, "put its steps into this one"},
+	{"execute_plan", `{"steps":[{"args":{}}]}`, `missing required field "tool"`},
 	{"shell_exec", `{"command":""}`, "command"},
 	{"shell_exec", `{"cmd":"ls"}`, `unknown field "cmd"`},
 	{"shell_exec", `{"command":"ls","timeout":301}`, "timeout"},

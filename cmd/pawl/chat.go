@@ -14,6 +14,7 @@ import (
 
 // chatCmd is a conversation, line by line.
 type chatCmd struct {
+	File string `arg:"" optional:"" name:"FILE" help:"A file with the agent: see docs/yaml.md. Flags stand over it."`
 	agentFlags
 	transcriptFlags
 	Keep int `placeholder:"N" help:"Send the last N turns only (up to half of N more, so that the beginning stays the same for a while). What is saved is whole. Default: all."`
@@ -59,7 +60,7 @@ func (c *chatCmd) Run(sys *system) error {
 	if err := savable(c.Save); err != nil {
 		return err
 	}
-	s, err := c.setup(context.Background(), sys)
+	s, err := c.setup(context.Background(), sys, c.File)
 	if err != nil {
 		return err
 	}
@@ -71,7 +72,7 @@ func (c *chatCmd) Run(sys *system) error {
 	}
 	c.approve(s, sys, t.out, t.in, t.decided)
 	if sys.inTerm {
-		fmt.Fprintf(t.out, "%s with %s; /quit ends, /tools lists them\n", visible(c.Model), count(len(s.tools), "tool"))
+		fmt.Fprintf(t.out, "%s with %s; /quit ends, /tools lists them\n", visible(s.model), count(len(s.tools), "tool"))
 	}
 	for {
 		text, err := t.read()

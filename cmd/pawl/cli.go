@@ -19,6 +19,8 @@ type grammar struct {
 	Demo      demoCmd      `cmd:"" help:"Watch an agent do a real task: no key, no network."`
 	Run       runCmd       `cmd:"" help:"Carry out one task."`
 	Chat      chatCmd      `cmd:"" help:"Talk with an agent, line by line."`
+	Check     checkCmd     `cmd:"" help:"Say what is wrong with an agent's file, and what it comes to."`
+	Init      initCmd      `cmd:"" help:"Write an agent's file to begin with."`
 	Tools     toolsCmd     `cmd:"" help:"List, show and call the built-in tools."`
 	Knowledge knowledgeCmd `cmd:"" help:"Take documents in, and search them."`
 	Schedules schedulesCmd `cmd:"" help:"What is to be done later: list, show, run, delete."`

@@ -9,15 +9,22 @@ type toolFlags struct {
 	Sandbox   string   `enum:"strict,standard,none," default:"" placeholder:"LEVEL" help:"How shell commands are held: strict, standard or none; docs/security.md says what each stops, pawl doctor which can be had here. Default: strict."`
 	Skills    []string `sep:"none" placeholder:"DIR" help:"A folder of skills, each in a folder of its own with a SKILL.md. Models read them and cannot change them. May be given again."`
 	Zone      string   `placeholder:"ZONE" help:"The zone of schedules that name none, such as Europe/Oslo. Default: this machine's."`
+	planFlags
 	storeFlags
 	embedFlags
 	sharedFlag
+}
+
+// planFlags say what the plans of the plan set can do.
+type planFlags struct {
+	DataFlow bool `name:"data-flow" help:"With the plan tool: steps can take values from steps before them. See docs/plans.md."`
 }
 
 // over writes what the flags say over the agent.
 func (f *toolFlags) over(a *config.Agent) {
 	set(a, "root", &a.Root, f.Root)
 	set(a, "sandbox", &a.Sandbox, f.Sandbox)
+	set(a, "data_flow", &a.DataFlow, f.DataFlow)
 	if f.HTTPAllow != nil {
 		a.HTTPAllow = f.HTTPAllow
 		a.Override("http_allow")

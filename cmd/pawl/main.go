@@ -3,6 +3,7 @@
 //	pawl demo                                   an agent at work, without a key and without a network
 //	pawl run --model openai:gpt-5-mini "task"   one task, from first message to stop
 //	pawl chat --model openai:gpt-5-mini         a conversation, line by line
+//	pawl check agent.yaml                       what is wrong with an agent's file; pawl init writes one
 //	pawl tools list|show|call                   the built-in tools
 //	pawl knowledge add|search|list|delete       documents that a tool looks through
 //	pawl schedules list|show|run|delete         what is to be done later, and the runner that does it

@@ -42,7 +42,7 @@ func (m unleaked) Run() int {
 //	received FILE      writes the bodies that the provider was sent, one a line
 //	status N pawl …    runs pawl and expects the exit status N
 //	serve FOLDER       serves its files on loopback, at $SERVER, which also stands for its address in their text; /echo answers with the request
-//	due DB ID TASK [MINUTES]  keeps a schedule that is due
+//	due DB ID TASK [N] keeps a schedule that is due, or N of them
 //	interrupt pawl …   runs pawl, presses Ctrl-C once the provider was asked, and expects status 130
 func TestManual(t *testing.T) {
 	testscript.Run(t, testscript.Params{

@@ -19,7 +19,7 @@ func TestCLIPage(t *testing.T) {
 	t.Setenv("COLUMNS", "")
 	var page strings.Builder
 	page.WriteString("<!-- Made from the help of cmd/pawl. Change it there, then: make docs -->\n\n# The command\n")
-	for _, command := range []string{"", "demo", "run", "chat", "tools", "tools list", "tools lint", "tools show", "tools call", "knowledge", "knowledge add", "knowledge search", "knowledge list", "knowledge delete", "schedules", "schedules list", "schedules show", "schedules run", "schedules delete", "models", "models list", "wire", "wire encode", "wire decode", "hostile", "hostile run", "hostile serve", "doctor", "version"} {
+	for _, command := range []string{"", "demo", "run", "chat", "check", "init", "tools", "tools list", "tools lint", "tools show", "tools call", "knowledge", "knowledge add", "knowledge search", "knowledge list", "knowledge delete", "schedules", "schedules list", "schedules show", "schedules run", "schedules delete", "models", "models list", "wire", "wire encode", "wire decode", "hostile", "hostile run", "hostile serve", "doctor", "version"} {
 		var out bytes.Buffer
 		sys := &system{out: &out, err: &out, env: func(string) string { return "" }}
 		if status := execute(append(strings.Fields(command), "--help"), sys); status != 0 {

@@ -15,24 +15,30 @@ import (
 	"github.com/pawl-go/pawl/store/sqlite"
 )
 
-// due is a command of the scripts: it keeps a schedule that is due now, as alice's, in the database DB. With MINUTES it has been due each minute for so long, and
-// all of these times are to be done.
+// due is a command of the scripts: it keeps a schedule that is due now, as alice's, in the database DB; with N so many of them, ID1, ID2 and so on.
 func due(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 3 || len(args) > 4 {
-		ts.Fatalf("usage: due DB ID TASK [MINUTES]")
+		ts.Fatalf("usage: due DB ID TASK [N]")
 	}
 	db, err := sqlite.Open(ts.MkAbs(args[0]), nil)
 	ts.Check(err)
 	defer db.Close()
-	at := time.Now().UTC().Truncate(time.Second).Add(-time.Second)
-	v := store.Schedule{ID: args[1], Description: "the schedule " + args[1], When: at.Format(time.RFC3339), Task: []byte(strings.ReplaceAll(args[2], "SERVER", ts.Getenv("SERVER"))), Enabled: true, Next: at}
+	ids := args[1:2]
 	if len(args) == 4 {
 		n, err := strconv.Atoi(args[3])
 		ts.Check(err)
-		v.When, v.Misfire, v.Next = "* * * * *", "all", at.Truncate(time.Minute).Add(-time.Duration(n-1)*time.Minute)
+		ids = nil
+		for i := range n {
+			ids = append(ids, args[1]+strconv.Itoa(i+1))
+		}
 	}
-	_, err = db.PutSchedule(context.Background(), store.Scope{User: "alice"}, v)
-	ts.Check(err)
+	at := time.Now().UTC().Truncate(time.Second).Add(-time.Second)
+	task := []byte(strings.ReplaceAll(args[2], "SERVER", ts.Getenv("SERVER")))
+	for _, id := range ids {
+		_, err = db.PutSchedule(context.Background(), store.Scope{User: "alice"},
+			store.Schedule{ID: id, Description: "the schedule " + id, When: at.Format(time.RFC3339), Task: task, Enabled: true, Next: at})
+		ts.Check(err)
+	}
 }
 
 // What is wrong with the flags of the commands about what is kept is told before anything is done: in a line, with what would be right.

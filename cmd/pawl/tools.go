@@ -12,6 +12,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/config"
+	"github.com/pawl-go/pawl/sandbox"
 	"github.com/pawl-go/pawl/tools/outside"
 )
 
@@ -42,7 +43,7 @@ func builtinTools(ctx context.Context, sys *system, f toolFlags, o outsideFlags,
 	f.over(a)
 	o.over(a)
 	options := &config.Options{Getenv: sys.env, Tell: sys.tell, Dry: true}
-	if o.AllowCommands || show {
+	if o.AllowCommands {
 		options.Commands = outside.Exec
 	}
 	sets, _, closeSets, err := a.Toolsets(options)
@@ -99,12 +100,13 @@ func firstSentence(s string, width int) string {
 
 type toolsShowCmd struct {
 	Name string `arg:"" help:"The tool."`
+	planFlags
 	outsideFlags
 }
 
 // Run shows one tool.
 func (c *toolsShowCmd) Run(sys *system) error {
-	all, _, closeSets, err := builtinTools(context.Background(), sys, toolFlags{}, c.outsideFlags, true)
+	all, _, closeSets, err := builtinTools(context.Background(), sys, toolFlags{planFlags: c.planFlags}, c.outsideFlags, true)
 	if err != nil {
 		return err
 	}
@@ -182,6 +184,8 @@ func (c *toolsCallCmd) Run(sys *system) error {
 		return &failure{status: statusInterrupted, err: told}
 	case c.JSON:
 		return &failure{status: statusFailed}
+	case strings.Contains(told.Error(), sandbox.ErrUnenforced.Error()):
+		return &failure{status: statusFailed, err: told, hint: "pawl doctor says what can be enforced; --sandbox LEVEL takes it, and --allow-commands runs command tools outside of it"}
 	case x.Outcome == pawl.OutcomeUnknownTool:
 		return &failure{status: statusFailed, err: told, hint: "pawl tools list"}
 	case x.Outcome == pawl.OutcomeInvalid:

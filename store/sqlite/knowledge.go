@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/pawl-go/pawl/store"
+	"github.com/pawl-go/pawl/store/internal/words"
 )
 
 const documentColumns = "id, title, source, kind, digest, meta, chunks, created, updated"
@@ -65,18 +66,18 @@ func putChunks(ctx context.Context, tx *sql.Tx, s store.Scope, document int64, t
 		return err
 	}
 	defer row.Close()
-	words, err := tx.PrepareContext(ctx, "insert into chunks_words (rowid, text) values (?, ?)")
+	index, err := tx.PrepareContext(ctx, "insert into chunks_words (rowid, text) values (?, ?)")
 	if err != nil {
 		return err
 	}
-	defer words.Close()
+	defer index.Close()
 	for i := range chunks {
 		c := &chunks[i]
 		var n int64
 		if err := row.QueryRowContext(ctx, document, s.Tenant, s.User, s.Thread, i, c.Heading, c.Text, null(c.Vector.Model), blob(c.Vector)).Scan(&n); err != nil {
 			return err
 		}
-		if _, err := words.ExecContext(ctx, n, indexed(title+"\n"+c.Heading+"\n"+c.Text)); err != nil {
+		if _, err := index.ExecContext(ctx, n, words.Spaced(title+"\n"+c.Heading+"\n"+c.Text)); err != nil {
 			return err
 		}
 	}

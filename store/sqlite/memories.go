@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/pawl-go/pawl/store"
+	"github.com/pawl-go/pawl/store/internal/words"
 )
 
 const memoryColumns = "n, body, source, model, vector, created"
@@ -61,7 +62,7 @@ func (db *DB) AddMemory(ctx context.Context, s store.Scope, m store.Memory) (sto
 			return err
 		}
 		added, m.ID, m.Created = true, memoryID(n), moment(stamp(m.Created))
-		_, err = tx.ExecContext(ctx, "insert into memories_words (rowid, text) values (?, ?)", n, indexed(m.Text))
+		_, err = tx.ExecContext(ctx, "insert into memories_words (rowid, text) values (?, ?)", n, words.Spaced(m.Text))
 		return err
 	})
 	return m, added, err

@@ -18,7 +18,7 @@ import (
 // How long searches take among many chunks, and whether they find what a search of everything finds. PAWL_SCALE=100000 makes as many chunks, of 384
 // dimensions each; it takes minutes. The figures are printed with -v.
 func TestScale(t *testing.T) {
-	chunks, dimensions := 4000, 64
+	chunks, dimensions := 2000, 32
 	if n, err := strconv.Atoi(os.Getenv("PAWL_SCALE")); err == nil {
 		chunks, dimensions = n, 384
 	}

@@ -8,70 +8,18 @@ import (
 	"math"
 	"strconv"
 	"strings"
-	"unicode"
 
 	"github.com/pawl-go/pawl/store"
+	"github.com/pawl-go/pawl/store/internal/words"
 )
 
-// maxTerms bounds the words of a query.
-const maxTerms = 64
-
-// indexed is text as it is given to the index: letters of scripts without spaces between words stand alone.
-func indexed(text string) string {
-	if !strings.ContainsFunc(text, spaceless) {
-		return text
+// match is the query that finds what has any of the terms; "" when there is none. Each is a phrase, and no word of the query language.
+func match(terms []string) string {
+	quoted := make([]string, len(terms))
+	for i, t := range terms {
+		quoted[i] = `"` + t + `"`
 	}
-	var b strings.Builder
-	for _, r := range text {
-		if spaceless(r) {
-			b.WriteByte(' ')
-			b.WriteRune(r)
-			b.WriteByte(' ')
-		} else {
-			b.WriteRune(r)
-		}
-	}
-	return b.String()
-}
-
-// spaceless reports letters of scripts that put no space between words.
-func spaceless(r rune) bool {
-	return r >= 0x0E00 && unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar)
-}
-
-// terms is the query that finds what has any of the words of text; "" when it has none. Letters that stand side by side without a space
-// are looked for side by side. Words that stand in every English text are passed over where there are others: they find everything, slowly.
-func terms(text string) string {
-	var list, frequent []string
-	for _, word := range strings.FieldsFunc(text, func(r rune) bool { return !unicode.In(r, unicode.L, unicode.N, unicode.M) }) {
-		if t := strings.TrimSpace(indexed(word)); t != "" {
-			t = `"` + strings.Join(strings.Fields(t), " ") + `"` // a phrase, and no word of the query language
-			if everywhere[strings.ToLower(word)] {
-				frequent = append(frequent, t)
-			} else {
-				list = append(list, t)
-			}
-		}
-		if len(list) == maxTerms {
-			break
-		}
-	}
-	if len(list) == 0 {
-		list = frequent[:min(len(frequent), maxTerms)]
-	}
-	return strings.Join(list, " OR ")
-}
-
-// everywhere are words of English that say nothing of what a text is about.
-var everywhere = words("a about after all also am an and any are as at be been but by can could did do does for from had has have he her his how i if in into is it its " +
-	"me my no not of on or our she should so some than that the their them then there these they this those to was we were what when where which who why will with would you your")
-
-func words(list string) map[string]bool {
-	all := map[string]bool{}
-	for w := range strings.FieldsSeq(list) {
-		all[w] = true
-	}
-	return all
+	return strings.Join(quoted, " OR ")
 }
 
 // searched is a kind of thing that can be found.
@@ -116,7 +64,7 @@ func (db *DB) find(ctx context.Context, k searched, s store.Scope, q store.Query
 	whose := seen(s, q.Shared)
 	deep := max(50, 4*q.Size()) // what is a little down in both rankings may be first in the end
 	var rankings [][]string
-	if match := terms(q.Text); match != "" {
+	if match := match(words.Terms(q.Text)); match != "" {
 		ids, err := list(ctx, db.read, text, k.best(`select t.n as n, bm25(WORDS) as score from WORDS w join TABLE t on t.n = w.rowid
 			where WORDS match ? and WHOSE ALSO order by 2, 1 limit ?`), append(append([]any{match}, whose...), deep)...)
 		if err != nil {

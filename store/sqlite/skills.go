@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/pawl-go/pawl/store"
+	"github.com/pawl-go/pawl/store/internal/words"
 )
 
 const skillColumns = "name, version, description, body, more, created, updated"
@@ -84,7 +85,7 @@ func (db *DB) PutSkill(ctx context.Context, s store.Scope, k store.Skill) (store
 			values (?, ?, ?, ?, ?, 1, ?, ?, ?, ?, ?) returning n`, s.Tenant, s.User, s.Thread, k.Name, k.Version, k.Description, k.Text, string(more), stamp(k.Created), stamp(now)).Scan(&n); err != nil {
 			return err
 		}
-		_, err = tx.ExecContext(ctx, "insert into skills_words (rowid, text) values (?, ?)", n, indexed(wordsOfSkill(k)))
+		_, err = tx.ExecContext(ctx, "insert into skills_words (rowid, text) values (?, ?)", n, words.Spaced(wordsOfSkill(k)))
 		return err
 	})
 	k.Created, k.Updated = moment(stamp(k.Created)), moment(stamp(now))
@@ -132,7 +133,7 @@ func (db *DB) RenameSkill(ctx context.Context, s store.Scope, name, to string) e
 		if _, err := tx.ExecContext(ctx, "delete from skills_words where rowid = "+number, s.Tenant, s.User, s.Thread, to); err != nil {
 			return err
 		}
-		_, err = tx.ExecContext(ctx, "insert into skills_words (rowid, text) values ("+number+", ?)", s.Tenant, s.User, s.Thread, to, indexed(wordsOfSkill(k)))
+		_, err = tx.ExecContext(ctx, "insert into skills_words (rowid, text) values ("+number+", ?)", s.Tenant, s.User, s.Thread, to, words.Spaced(wordsOfSkill(k)))
 		return err
 	})
 }

@@ -36,8 +36,10 @@ var (
 	schema1 string
 	//go:embed schema2.sql
 	schema2 string
+	//go:embed schema3.sql
+	schema3 string
 
-	schemas = []string{schema1, schema2} // each brings the file to the next version
+	schemas = []string{schema1, schema2, schema3} // each brings the file to the next version
 	version = len(schemas)
 )
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/store"
+	"github.com/pawl-go/pawl/store/internal/words"
 )
 
 const threadColumns = "id, title, meta, messages, created, updated"
@@ -105,15 +106,15 @@ func (db *DB) AppendMessages(ctx context.Context, s store.Scope, id string, have
 			if err != nil {
 				return err
 			}
-			words := m.Text()
-			if words == "" || m.Role != pawl.RoleUser && m.Role != pawl.RoleAssistant {
+			said := m.Text()
+			if said == "" || m.Role != pawl.RoleUser && m.Role != pawl.RoleAssistant {
 				continue
 			}
 			n, err := res.LastInsertId()
 			if err != nil {
 				return err
 			}
-			if _, err := tx.ExecContext(ctx, "insert into messages_words (rowid, text) values (?, ?)", n, indexed(words)); err != nil {
+			if _, err := tx.ExecContext(ctx, "insert into messages_words (rowid, text) values (?, ?)", n, words.Spaced(said)); err != nil {
 				return err
 			}
 		}

@@ -34,6 +34,8 @@ func (s *suite) scopes() {
 		must(s.db.PutSkill(s.ctx, sc, store.Skill{Name: "k", Text: mark, Description: where(sc)}))
 		s.schedule(sc, "v", noon)
 		s.ok(s.db.PutRun(s.ctx, sc, store.Run{ID: "r", Task: where(sc)}))
+		s.ok(s.db.AppendEvents(s.ctx, sc, "r", pawl.Event{Kind: pawl.EventText, Seq: 1, Text: where(sc)}))
+		s.ok(s.db.PutArtifact(s.ctx, sc, "r", pawl.Artifact{Key: "k", Text: where(sc)}))
 		user, id := sc, sc.Thread
 		if user.Thread = ""; id == "" {
 			id = "none"
@@ -92,6 +94,12 @@ func (s *suite) scopes() {
 		}
 		if r := must(s.db.Run(s.ctx, sc, "r")); r.Task != where(sc) {
 			s.Errorf("the run of %s is that of %s", where(sc), r.Task)
+		}
+		if e := must(s.db.Events(s.ctx, sc, "r", 0, 0)); len(e) != 1 || e[0].Text != where(sc) {
+			s.Errorf("the events of %s are %+v", where(sc), e)
+		}
+		if a := must(s.db.Artifact(s.ctx, sc, "r", "k")); a.Text != where(sc) {
+			s.Errorf("the artifact of %s is that of %s", where(sc), a.Text)
 		}
 		for what, n := range map[string]int{"documents": len(must(s.db.Documents(s.ctx, sc, store.Page{}))), "memories": len(must(s.db.Memories(s.ctx, sc, store.Page{}))),
 			"skills": len(must(s.db.Skills(s.ctx, sc, store.Page{}))), "schedules": len(must(s.db.Schedules(s.ctx, sc, store.Page{}))), "runs": len(must(s.db.Runs(s.ctx, sc, store.Page{})))} {

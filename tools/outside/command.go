@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/sandbox"
 )
 
 const (
@@ -31,6 +32,10 @@ type Process struct {
 	Dir   string   // where it runs; "": the current directory
 	Stdin []byte
 	Limit int // bytes of standard output that are kept
+
+	// What a sandbox is to give it; a Runner without one has no use for these.
+	Read, Write []string // absolute
+	Network     bool
 }
 
 // Exit is how a program ended.
@@ -43,7 +48,7 @@ type Exit struct {
 
 var (
 	envName     = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
-	errNoRunner = errors.New("programs are not run here: they have to be allowed (Options.Run; --allow-commands on the command line)")
+	errNoRunner = errors.New("programs are not run here: Options.Run says how they are")
 )
 
 // command makes the tool of a program.
@@ -61,7 +66,16 @@ func (m *maker) command(d *Command) (*pawl.Tool, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := Process{Args: slices.Clone(d.Run), Env: env, Dir: m.path(d.Dir), Limit: d.MaxOutput}
+	p := Process{Args: slices.Clone(d.Run), Env: env, Limit: d.MaxOutput, Network: d.Network}
+	if p.Dir, err = filepath.Abs(m.path(d.Dir)); err != nil {
+		return nil, err
+	}
+	if p.Read, err = m.paths(d.Read); err != nil {
+		return nil, err
+	}
+	if p.Write, err = m.paths(d.Write); err != nil {
+		return nil, err
+	}
 	if p.Limit <= 0 {
 		p.Limit = commandOutput
 	}
@@ -101,6 +115,20 @@ func (m *maker) path(p string) string {
 		return p
 	}
 	return filepath.Join(m.opts.Dir, p)
+}
+
+// paths are the paths of a list, absolute.
+func (m *maker) paths(list []string) (all []string, err error) {
+	for _, p := range list {
+		if p == "" {
+			return nil, errors.New("read and write: a path is empty")
+		}
+		if p, err = filepath.Abs(m.path(p)); err != nil {
+			return nil, err
+		}
+		all = append(all, p)
+	}
+	return all, nil
 }
 
 // environment is PATH, and what the definition lists.
@@ -151,6 +179,9 @@ func told(x Exit) pawl.ToolResult {
 
 // reason is an error about a program without a path of this machine.
 func reason(err error) string {
+	if errors.Is(err, sandbox.ErrUnenforced) {
+		return err.Error()
+	}
 	for _, known := range []string{"executable file not found", "no such file or directory", "permission denied", "exec format error", "not a directory"} {
 		if strings.Contains(err.Error(), known) {
 			return known

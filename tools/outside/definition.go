@@ -26,6 +26,9 @@ type Command struct {
 	Run         []string     `json:"run" yaml:"run"`                         // the program and its arguments, as they are: no shell, no placeholders
 	Dir         string       `json:"dir,omitempty" yaml:"dir"`               // where it runs; "": where the definitions are
 	Env         []string     `json:"env,omitempty" yaml:"env"`               // variables it gets beside PATH: NAME as it is here, NAME=value as said
+	Read        []string     `json:"read,omitempty" yaml:"read"`             // what it may read in a sandbox beside its own file and the folder it runs in
+	Write       []string     `json:"write,omitempty" yaml:"write"`           // what it may read and write in a sandbox
+	Network     bool         `json:"network,omitempty" yaml:"network"`       // it needs the network, which no sandbox gives
 	Effect      *pawl.Effect `json:"effect,omitempty" yaml:"effect"`         // none: write
 	Timeout     Duration     `json:"timeout,omitempty" yaml:"timeout"`       // 0: 60 s
 	MaxOutput   int          `json:"max_output,omitempty" yaml:"max_output"` // bytes of standard output that are kept; 0: 256 KiB

@@ -32,10 +32,19 @@ func TestSandboxed(t *testing.T) {
 		{"another's file", "cat " + secret, "", "No such file", pawl.OutcomeError},
 		{"the network", "bash -c 'exec 3<>/dev/tcp/127.0.0.1/1'", "", "status 1", pawl.OutcomeError},
 		{"long", "head -c 50000 /dev/zero | tr '\\0' x", ", max_output: 10", "xxxxxxxxxx\n[49990 more bytes were left out]", pawl.OutcomeOK},
+		{"what it may read", "cat " + secret, ", read: [" + secret + "]", "secret", pawl.OutcomeOK},
+		{"what it may write", "echo new > sub/made && cat sub/made", ", write: [sub]", "new", pawl.OutcomeOK},
+		{"the network is asked for", "true", ", network: true", "the program needs the network, which level strict does not give", pawl.OutcomeError},
+		{"as long as its tool", "ulimit -t", ", timeout: 90s", "90", pawl.OutcomeOK},
+		{"what is not there", "true", ", read: [gone]", "no such file", pawl.OutcomeError},
+		{"the environment", "env | cut -d= -f1 | grep -v -e ^PWD$ -e ^_$ -e ^SHLVL$ -e ^OLDPWD$ | sort | tr '\\n' ' '", ", env: [A=b]", "A HOME LANG PATH TMPDIR", pawl.OutcomeOK},
 		{"fails", "echo why >&2; exit 3", "", "the program failed with status 3\nwhy", pawl.OutcomeError},
 	} {
 		def, o := program(t, tt.script, tt.more)
 		if err := os.WriteFile(filepath.Join(o.Dir, "beside"), []byte("beside it"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Mkdir(filepath.Join(o.Dir, "sub"), 0o777); err != nil {
 			t.Fatal(err)
 		}
 		o.Run = outside.Sandboxed(sandbox.Spec{})

@@ -4,7 +4,7 @@
 //	agent := &pawl.Agent{Model: model, Tools: []pawl.Toolset{run}}
 //
 // The command reads and writes the workspace and nothing else of the machine, has no network, a small environment, and bounded time and memory. How hard that is
-// enforced is Options.Level, strict unless it says otherwise. Where the machine cannot enforce the level, each call is refused with the reason; Check says it
+// enforced is Options.Level, strict unless it says otherwise. Where the machine cannot enforce the level, each call is refused with the reason; sandbox.Check says it
 // beforehand. Which commands a model tries is not looked at: what a command may do is bounded by the sandbox, and whether it runs at all by whoever approves calls.
 //
 // The tool's effect is Write: its calls ask for approval where there are rules that ask, are never repeated in silence, and run one after another.
@@ -33,7 +33,7 @@ const (
 	mostTime    = 300 * time.Second
 )
 
-// New returns the tool shell_exec over the folder dir. The error says what is wrong with a path; what the machine cannot enforce is Check's to say.
+// New returns the tool shell_exec over the folder dir. The error says what is wrong with a path; what the machine cannot enforce is sandbox.Check's to say.
 func New(dir string, opts *Options) (*pawl.Tool, error) {
 	s := &shell{}
 	if opts != nil {
@@ -62,14 +62,6 @@ func New(dir string, opts *Options) (*pawl.Tool, error) {
 		s.opts.Limits.Output = 32 << 10
 	}
 	return s.tool(), nil
-}
-
-// Check says whether this machine can enforce a level, and why not. The error is sandbox.ErrUnenforced.
-func Check(level sandbox.Level) error {
-	if p := sandbox.Probe().Level(level); !p.OK {
-		return fmt.Errorf("%w: %s", sandbox.ErrUnenforced, p.Reason)
-	}
-	return nil
 }
 
 // resolved is the place that a path leads to. It is looked up once: a link that a command puts on the way later leads nowhere.

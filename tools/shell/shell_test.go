@@ -22,7 +22,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // strict makes the tool over a new workspace in the strict sandbox, and skips the test aloud where that cannot be enforced.
 func strict(t *testing.T, opts *shell.Options) (*pawl.Tool, string) {
 	t.Helper()
-	if err := shell.Check(sandbox.Strict); err != nil {
+	if err := sandbox.Check(sandbox.Strict); err != nil {
 		t.Skip(err)
 	}
 	dir := t.TempDir()
@@ -152,7 +152,7 @@ func TestCancel(t *testing.T) {
 
 // The level that is asked for is the level that is had, or there is nothing.
 func TestRefused(t *testing.T) {
-	if os.Geteuid() != 0 || shell.Check(sandbox.Standard) != nil {
+	if os.Geteuid() != 0 || sandbox.Check(sandbox.Standard) != nil {
 		t.Skip("needs root, and Landlock of version 6: then standard cannot write a folder of root's")
 	}
 	dir := t.TempDir()

@@ -1,0 +1,267 @@
+package durable_test
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/durable"
+	"github.com/pawl-go/pawl/durable/durabletest"
+	"github.com/pawl-go/pawl/store"
+	"github.com/pawl-go/pawl/store/sqlite"
+)
+
+// life is one process: it counts the points at which it can die, and dies at one of them. After that nothing that it does reaches the journal or the world,
+// which is all that is left of a process that was killed.
+type life struct {
+	mu    sync.Mutex
+	at    int // 0: it lives
+	count int
+	dead  bool
+	kill  context.CancelCauseFunc
+}
+
+// point returns an error when the process is dead, or dies here.
+func (l *life) point() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.dead {
+		if l.count++; l.count == l.at {
+			l.dead = true
+			l.kill(durabletest.ErrDead)
+		}
+	}
+	if l.dead {
+		return durabletest.ErrDead
+	}
+	return nil
+}
+
+// mortalJournal is the journal as a process has it: it can die before and after each write. What it began before is on disk.
+type mortalJournal struct {
+	store.Journal
+	life   *life
+	ahead  time.Duration // clocks of those who come later are ahead: leases of the dead are over
+	faulty *faultyJournal
+}
+
+// faulty is what is wrong with a journal, for the controls.
+type faulty struct {
+	late bool // intents are written with what comes after them
+	lazy bool // what was said to be on disk is not, until the next write
+}
+
+type faultyJournal struct {
+	faulty
+	mu      sync.Mutex
+	waiting []store.Record // not written yet
+}
+
+func (j mortalJournal) AppendJournal(ctx context.Context, l store.Lease, c *store.JournalChange, records ...store.Record) (int64, error) {
+	if err := j.life.point(); err != nil {
+		return 0, err
+	}
+	records = j.faulty.written(c, records)
+	n, err := j.Journal.AppendJournal(ctx, l, c, records...)
+	return n, cmp.Or(err, j.life.point())
+}
+
+// written is what of records, and of those that wait, is written now.
+func (f *faultyJournal) written(c *store.JournalChange, records []store.Record) (now []store.Record) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	now, f.waiting = f.waiting, nil
+	for _, r := range records {
+		if c == nil && (f.lazy || f.late && r.Kind == "intent") {
+			f.waiting = append(f.waiting, r)
+		} else {
+			now = append(now, r)
+		}
+	}
+	return now
+}
+
+func (j mortalJournal) BeginJournal(ctx context.Context, s store.Scope, r store.JournalRun, owner string, until time.Time, first ...store.Record) (store.Lease, error) {
+	if err := j.life.point(); err != nil {
+		return store.Lease{}, err
+	}
+	l, err := j.Journal.BeginJournal(ctx, s, r, owner, until, first...)
+	return l, cmp.Or(err, j.life.point())
+}
+
+func (j mortalJournal) AppendOutside(ctx context.Context, s store.Scope, id, state string, records ...store.Record) error {
+	if err := j.life.point(); err != nil {
+		return err
+	}
+	err := j.Journal.AppendOutside(ctx, s, id, state, records...)
+	return cmp.Or(err, j.life.point())
+}
+
+func (j mortalJournal) ClaimJournal(ctx context.Context, s store.Scope, id, owner string, now, until time.Time) (store.Lease, error) {
+	if err := j.life.point(); err != nil {
+		return store.Lease{}, err
+	}
+	l, err := j.Journal.ClaimJournal(ctx, s, id, owner, now.Add(j.ahead), until.Add(j.ahead))
+	return l, cmp.Or(err, j.life.point())
+}
+
+func (j mortalJournal) RenewJournal(ctx context.Context, l store.Lease, until time.Time) (store.JournalRun, error) {
+	j.life.mu.Lock()
+	dead := j.life.dead
+	j.life.mu.Unlock()
+	if dead {
+		return store.JournalRun{}, durabletest.ErrDead
+	}
+	if !until.IsZero() {
+		until = until.Add(j.ahead)
+	}
+	return j.Journal.RenewJournal(ctx, l, until)
+}
+
+// mortalWorld is the world as a process reaches it: it can die before and after each send.
+type mortalWorld struct {
+	*durabletest.Memory
+	life *life
+}
+
+func (w mortalWorld) Deliver(ctx context.Context, d durabletest.Delivery) error {
+	if err := w.life.point(); err != nil {
+		return err
+	}
+	return cmp.Or(w.Memory.Deliver(ctx, d), w.life.point())
+}
+
+// made is what came of a case.
+type made struct {
+	messages, spent string
+	delivered       []durabletest.Delivery
+	points          int // of the life that did not die
+	err             error
+}
+
+// make makes the run of a case over j; its processes die at the given points, one after another. The last one lives.
+func makeRun(ctx context.Context, j store.Journal, c *durabletest.Case, wrong faulty, dieAt ...int) (m made) {
+	world := new(durabletest.Memory)
+	defer func() { m.delivered = world.All() }()
+	for n, at := range append(dieAt, 0) {
+		ctx, kill := context.WithCancelCause(ctx)
+		l := &life{at: at, kill: kill}
+		f := &faultyJournal{faulty: wrong} // what waits in it is gone with the process
+		eng := &durable.Engine{Journal: mortalJournal{j, l, time.Duration(n) * time.Hour, f}}
+		res, err := durabletest.Drive(ctx, eng, "the-run", c, mortalWorld{world, l})
+		kill(nil)
+		if l.dead {
+			continue
+		}
+		m.points, m.err = l.count, err
+		if err == nil && res.Stop != pawl.StopAnswer {
+			m.err = fmt.Errorf("it stopped with %s: %s", res.Stop, res.Cause)
+		}
+		if res != nil {
+			m.messages, m.spent = asJSON(res.Messages), asJSON(res.Spent)
+		}
+		return m
+	}
+	return m
+}
+
+// violations says what is wrong with a run that had crashes.
+func (m made) violations(whole made, crashes int) []string {
+	bad := durabletest.Violations(m.delivered, whole.delivered, crashes)
+	switch {
+	case m.err != nil:
+		bad = append(bad, m.err.Error())
+	case m.messages != whole.messages:
+		bad = append(bad, "the transcript is another one: "+m.messages)
+	case m.spent != whole.spent:
+		bad = append(bad, "other amounts were spent: "+m.spent+", not "+whole.spent)
+	}
+	return bad
+}
+
+// enumerate kills the case's process at each of its points, and at every third its successor, too. It returns how many points there were and what was violated.
+func enumerate(t *testing.T, j store.Journal, tool string, f faulty) (points int, bad []string) {
+	t.Helper()
+	in := func(point int) context.Context { // the same run, in a place of its own
+		return store.WithScope(t.Context(), store.Scope{Tenant: fmt.Sprint(tool, point)})
+	}
+	whole := makeRun(in(0), j, durabletest.ForEffect(tool), faulty{})
+	if whole.err != nil {
+		t.Fatal(whole.err)
+	}
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	next := make(chan int)
+	for range 4 {
+		wg.Go(func() {
+			for at := range next {
+				dies := []int{at}
+				if at%3 == 0 {
+					dies = append(dies, 1+at%17)
+				}
+				m := makeRun(in(at), j, durabletest.ForEffect(tool), f, dies...)
+				mu.Lock()
+				for _, b := range m.violations(whole, len(dies)) {
+					bad = append(bad, fmt.Sprintf("%s: killed at %v: %s", tool, dies, b))
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	for at := 1; at <= whole.points; at++ {
+		next <- at
+	}
+	close(next)
+	wg.Wait()
+	return whole.points, bad
+}
+
+func asJSON(v any) string {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err.Error()
+	}
+	return string(b)
+}
+
+// The process is killed at every write to the journal and every send to the world, before it and after it, and for a third of those points its successor, too. In the end
+// the run is what it was without that, and so is the world.
+func TestCrashPoints(t *testing.T) {
+	j, err := sqlite.Open(filepath.Join(t.TempDir(), "pawl.db"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer j.Close()
+	total := 0
+	for _, tool := range durabletest.Tools() {
+		points, bad := enumerate(t, j, tool, faulty{})
+		t.Logf("%-8s %d crash points, %d violations", tool, points, len(bad))
+		for _, b := range bad[:min(3, len(bad))] {
+			t.Error(b)
+		}
+		total += points
+	}
+	t.Logf("%-8s %d crash points", "all", total)
+	if total < 200 {
+		t.Errorf("%d crash points are fewer than 200", total)
+	}
+}
+
+// Two journals that do not keep what they promise: the test must see it.
+func TestCrashPointsControls(t *testing.T) {
+	for name, f := range map[string]faulty{"writes dropped, as without fsync": {lazy: true}, "the intent written after the call": {late: true}} {
+		_, bad := enumerate(t, new(store.MemoryJournal), "post", f)
+		t.Logf("%s: %d violations", name, len(bad))
+		if !slices.ContainsFunc(bad, func(b string) bool { return strings.Contains(b, "a write of post, happened 2 times") }) {
+			t.Errorf("%s: no write that happened twice is found in %d violations", name, len(bad))
+		}
+	}
+}

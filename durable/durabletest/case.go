@@ -1,0 +1,290 @@
+package durabletest
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"iter"
+	"math/rand/v2"
+	"strings"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/script"
+)
+
+// Case is a run to be made on an engine: what its model says, with tools of every effect. The same Case gives the same run wherever it is made, however often
+// its process dies.
+type Case struct {
+	Name   string
+	turns  []script.Turn
+	number int
+}
+
+// call is a call of the script.
+type call struct {
+	Name string `json:"name"`
+	Args any    `json:"args"`
+}
+
+// next returns arguments that no other call of the case has, so that no model seems to turn in circles.
+func (c *Case) next() any {
+	c.number++
+	return map[string]any{"n": c.number}
+}
+
+// acts are the tools that can be called anywhere.
+var acts = []string{"look", "calc", "put", "post", "pay", "charge"}
+
+// ForEffect returns the case that makes calls of one tool in every way: alone, together, inside a plan, and by an agent that is a tool. The tools are those of Tools.
+func ForEffect(tool string) *Case {
+	c := &Case{Name: tool}
+	one := func() call { return call{tool, c.next()} }
+	c.turns = []script.Turn{
+		turn(one()),
+		turn(one(), one(), one()),
+		turn(call{"plan", map[string]any{"rounds": [][]call{{one()}, {one(), one()}}}}),
+		turn(call{"clerk", map[string]any{"task": tool}}, one()),
+		script.Say("done"),
+	}
+	return c
+}
+
+// Tools names the tools that ForEffect takes, one for each way in which calls are treated.
+func Tools() []string { return append([]string(nil), acts...) }
+
+// Random returns the case of that seed.
+func Random(seed uint64) *Case {
+	r := rand.New(rand.NewPCG(seed, 7))
+	c := &Case{Name: fmt.Sprintf("seed %d", seed)}
+	pick := func(more ...string) call {
+		all := append(append([]string(nil), acts...), more...)
+		name := all[r.IntN(len(all))]
+		switch name {
+		case "plan":
+			return c.plan(r)
+		case "clerk":
+			return call{"clerk", map[string]any{"task": acts[r.IntN(len(acts))] + fmt.Sprint(c.number)}}
+		case "bad":
+			return call{"post", map[string]any{"n": "no number"}}
+		}
+		return call{name, c.next()}
+	}
+	for range 1 + r.IntN(4) {
+		var calls []call
+		for range 1 + r.IntN(4) {
+			calls = append(calls, pick("form", "fail", "note", "missing", "bad", "plan", "clerk"))
+		}
+		c.turns = append(c.turns, turn(calls...))
+	}
+	c.turns = append(c.turns, script.Say(fmt.Sprintf("done %d", seed)))
+	return c
+}
+
+// plan is a call of the composing tool, with calls in one or two rounds.
+func (c *Case) plan(r *rand.Rand) call {
+	var rounds [][]call
+	for range 1 + r.IntN(2) {
+		var round []call
+		for range 1 + r.IntN(3) {
+			round = append(round, call{acts[r.IntN(len(acts))], c.next()})
+		}
+		rounds = append(rounds, round)
+	}
+	return call{"plan", map[string]any{"rounds": rounds}}
+}
+
+func turn(calls ...call) script.Turn {
+	turns := make([]script.Turn, len(calls))
+	for i, c := range calls {
+		turns[i] = script.Call(c.Name, c.Args)
+	}
+	return script.Together(turns...)
+}
+
+// Messages is what the run is begun with.
+func (c *Case) Messages() []pawl.Message { return []pawl.Message{pawl.User("Do " + c.Name + ".")} }
+
+// Agent returns the agent that the run is made with, acting on w; a process that takes the run over makes it anew.
+func (c *Case) Agent(w World) *pawl.Agent {
+	clerk := &pawl.Agent{Name: "clerk", Model: seen{script.New(script.Func(clerkCalls), script.Say("the clerk is done")), w}, Tools: tools(w), Middleware: asks()}
+	return &pawl.Agent{Name: "main", Instructions: "Do what you are told.", Model: seen{script.New(c.turns...), w},
+		Tools:      append(tools(w), plan(), clerk.Tool("a clerk"), form(), fails(w), note()),
+		Middleware: asks(), Limits: pawl.Limits{Rounds: 30, Calls: 200}}
+}
+
+// clerkCalls is what the inner agent does: two calls of the tool that its task names.
+func clerkCalls(req *pawl.Request) script.Turn {
+	task := req.Messages[len(req.Messages)-1].Text()
+	name := strings.TrimRight(task, "0123456789")
+	return turn(call{name, map[string]any{"n": 1000}}, call{name, map[string]any{"n": 1001}})
+}
+
+// seen tells the world of each request.
+type seen struct {
+	*script.Model
+	world World
+}
+
+// Stream tells the world, and plays the turn.
+func (s seen) Stream(ctx context.Context, req *pawl.Request) iter.Seq2[pawl.Delta, error] {
+	return func(yield func(pawl.Delta, error) bool) {
+		form, err := json.Marshal(req)
+		if err == nil {
+			sum := sha256.Sum256(form)
+			err = s.world.Deliver(ctx, Delivery{Tool: "model", Effect: pawl.Read, Place: req.Key, Key: hex.EncodeToString(sum[:8])})
+		}
+		if err != nil {
+			yield(pawl.Delta{}, err)
+			return
+		}
+		for d, err := range s.Model.Stream(ctx, req) {
+			if !yield(d, err) {
+				return
+			}
+		}
+	}
+}
+
+type input struct {
+	N int `json:"n"`
+}
+
+// tools are the tools that act, one for each effect, and for each way in which an interrupted Write is settled.
+func tools(w World) []pawl.Toolset {
+	acting := func(name string, effect pawl.Effect) *pawl.Tool {
+		t := pawl.Func(name, "does "+name, func(ctx context.Context, in input) (string, error) {
+			v := pawl.InvocationFrom(ctx)
+			if err := w.Deliver(ctx, Delivery{name, effect, v.Key, v.IdempotencyKey()}); err != nil {
+				return "", err
+			}
+			return said(name, in.N), nil
+		})
+		t.Effect, t.Timeout = effect, -1
+		return t
+	}
+	charge := acting("charge", pawl.Write)
+	charge.Reconcile = func(ctx context.Context, c pawl.ToolCall) (*pawl.ToolResult, error) {
+		happened, err := w.Happened(ctx, pawl.InvocationFrom(ctx).Key)
+		if err != nil || !happened {
+			return nil, err
+		}
+		res := resultOf(c)
+		return &res, nil
+	}
+	return []pawl.Toolset{acting("look", pawl.Read), acting("calc", pawl.Pure), acting("put", pawl.Idempotent), acting("post", pawl.Write), acting("pay", pawl.Write), charge}
+}
+
+// said is what a tool tells.
+func said(name string, n int) string {
+	return fmt.Sprintf("%s %d: é%s", name, n, strings.Repeat(".", n%7))
+}
+
+// resultOf is what a call gives that happened.
+func resultOf(c pawl.ToolCall) pawl.ToolResult {
+	var in input
+	_ = json.Unmarshal(c.Args, &in) // they were validated
+	return pawl.TextResult(said(c.Name, in.N))
+}
+
+// asks is the policy that wants an approval of each payment.
+func asks() []pawl.Middleware {
+	return []pawl.Middleware{pawl.Approve(func(_ context.Context, c pawl.ToolCall, _ *pawl.Tool) (pawl.Approval, error) {
+		if c.Name == "pay" {
+			return pawl.Approval{Verdict: pawl.Ask, Reason: "it is money", Within: -1}, nil
+		}
+		return pawl.Approval{Verdict: pawl.Allow}, nil
+	})}
+}
+
+// plan makes calls round after round, and tells what they gave.
+func plan() *pawl.Tool {
+	t := pawl.Func("plan", "makes calls", func(ctx context.Context, in struct {
+		Rounds [][]struct {
+			Name string          `json:"name"`
+			Args json.RawMessage `json:"args"`
+		} `json:"rounds"`
+	}) (pawl.ToolResult, error) {
+		var words []string
+		for _, round := range in.Rounds {
+			calls := make([]pawl.ToolCall, len(round))
+			for i, c := range round {
+				calls[i] = pawl.ToolCall{Name: c.Name, Args: c.Args}
+			}
+			xs, err := pawl.InvocationFrom(ctx).Do(ctx, calls...)
+			if err != nil {
+				return pawl.ToolResult{}, err
+			}
+			for _, x := range xs {
+				words = append(words, x.Result.Text())
+			}
+		}
+		return pawl.TextResult(strings.Join(words, "; ")), nil
+	})
+	t.Effect = pawl.Compose
+	return t
+}
+
+// form is carried out by the caller.
+func form() *pawl.Tool {
+	t := &pawl.Tool{Name: "form", Description: "asks the user", Passive: true, Input: json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer"}}}`)}
+	return t
+}
+
+// fails acts, and tells of a failure.
+func fails(w World) *pawl.Tool {
+	return pawl.Func("fail", "fails", func(ctx context.Context, in input) (string, error) {
+		v := pawl.InvocationFrom(ctx)
+		if err := w.Deliver(ctx, Delivery{"fail", pawl.Write, v.Key, v.IdempotencyKey()}); err != nil {
+			return "", err
+		}
+		return "", errors.New("it did not work")
+	})
+}
+
+// note sets a value of the run.
+func note() *pawl.Tool {
+	t := pawl.Func("note", "notes something", func(ctx context.Context, in input) (string, error) {
+		return "noted", pawl.InvocationFrom(ctx).Set("note", in.N)
+	})
+	t.Effect = pawl.Pure
+	return t
+}
+
+// Answers says what a person would to open questions: one payment in four is denied, forms are filled in, and of a call that was interrupted the person looks whether
+// it happened. They depend on the questions and the world alone.
+func Answers(ctx context.Context, w World, open []pawl.Waiting) ([]pawl.Message, error) {
+	var out []pawl.Message
+	for _, q := range open {
+		d := q.Approve("somebody")
+		h := fnv.New32a()
+		h.Write([]byte(q.Key))
+		switch {
+		case q.Passive:
+			d = q.Answer("somebody", pawl.TextResult("filled in: "+string(q.Key)))
+		case q.Outcome == pawl.OutcomeUnknown:
+			happened, err := w.Happened(ctx, q.Key)
+			if err != nil {
+				return nil, err
+			}
+			if happened {
+				d = q.Answer("somebody", afterAct(q.Call))
+			}
+		case h.Sum32()%4 == 0:
+			d = q.Deny("somebody", "no money for that")
+		}
+		out = append(out, pawl.Message{Role: pawl.RoleUser, Parts: []pawl.Part{d}})
+	}
+	return out, nil
+}
+
+// afterAct is the result of an interrupted call that happened.
+func afterAct(c pawl.ToolCall) pawl.ToolResult {
+	if c.Name == "fail" {
+		return pawl.ErrorResult("it did not work")
+	}
+	return resultOf(c)
+}

@@ -1,0 +1,94 @@
+// Package durabletest holds engines that make runs durable to one behaviour: ours over each journal, and others.
+//
+//	func TestConformance(t *testing.T) {
+//		durabletest.Conform(t, 1000, func(ctx context.Context, id string, c *durabletest.Case, w durabletest.World) (*durable.Export, error) { … })
+//	}
+//
+// A Case is a run to be made: Random ones use every kind of call, alone, together, in plans and by agents that are tools; ForEffect has those of one effect, for tests that
+// kill processes. Violations says what crashes must not have done to the World that the tools act on.
+package durabletest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/durable"
+	"github.com/pawl-go/pawl/store"
+)
+
+// Make makes the run of a case under that ID, answers what it asks with Answers until it is over, and returns its export.
+type Make func(ctx context.Context, id string, c *Case, w World) (*durable.Export, error)
+
+// Conform makes n random runs on an engine, four at a time, and compares each export, and what was delivered to the world, with those over a journal in memory.
+func Conform(t *testing.T, n int, run Make) {
+	t.Helper()
+	memory := Over(new(store.MemoryJournal))
+	var next atomic.Uint64
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			for seed := next.Add(1) - 1; seed < uint64(n) && !t.Failed(); seed = next.Add(1) - 1 {
+				if err := compare(t.Context(), seed, memory, run); err != nil {
+					t.Errorf("%s: %v", Random(seed).Name, err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// compare makes the run of a seed on both.
+func compare(ctx context.Context, seed uint64, one, other Make) error {
+	var forms [2]string
+	var worlds [2]Memory
+	for i, run := range []Make{one, other} {
+		x, err := run(ctx, fmt.Sprintf("run-%d", seed), Random(seed), &worlds[i])
+		if err != nil {
+			return err
+		}
+		form, err := x.JSON()
+		if err != nil {
+			return err
+		}
+		forms[i] = string(form)
+	}
+	if diff := cmp.Diff(forms[0], forms[1]); diff != "" {
+		return fmt.Errorf("the exports differ (-memory +here):\n%s", diff)
+	}
+	if bad := Violations(worlds[1].All(), worlds[0].All(), 0); len(bad) > 0 {
+		return fmt.Errorf("%v", bad)
+	}
+	return nil
+}
+
+// Over makes runs with our engine over j.
+func Over(j store.Journal) Make {
+	return func(ctx context.Context, id string, c *Case, w World) (*durable.Export, error) {
+		eng := &durable.Engine{Journal: j}
+		if _, err := Drive(ctx, eng, id, c, w); err != nil {
+			return nil, err
+		}
+		return eng.Export(ctx, id)
+	}
+}
+
+// Drive makes the run of a case, or goes on with it, and answers what it asks, until it is over or fails.
+func Drive(ctx context.Context, eng *durable.Engine, id string, c *Case, w World) (*pawl.Result, error) {
+	run, msgs := eng.Runner(id, c.Agent(w)), c.Messages()
+	for range 50 {
+		res, err := run.Run(ctx, msgs...)
+		if err != nil || res.Stop != pawl.StopPending {
+			return res, err
+		}
+		if msgs, err = Answers(ctx, w, res.Pending); err != nil {
+			return res, err
+		}
+	}
+	return nil, errors.New("it asks for ever")
+}

@@ -1,0 +1,294 @@
+package durable
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/pawl-go/pawl"
+)
+
+// executor plays back how calls ended, and keeps how new ones do. It is no Beginner: a call must not start before the reply that made it is kept.
+type executor struct {
+	s     *session
+	inner pawl.Executor
+}
+
+var _ pawl.Recorder = (*executor)(nil)
+
+// Replays returns true.
+func (x *executor) Replays() bool { return true }
+
+// Unwrap returns the agent's own executor.
+func (x *executor) Unwrap() pawl.Executor { return x.inner }
+
+// Execute yields what was kept, and carries out the rest.
+func (x *executor) Execute(ctx context.Context, tasks []pawl.Task) iter.Seq[pawl.Event] {
+	return func(yield func(pawl.Event) bool) {
+		s := x.s
+		var open []pawl.Task
+		for _, t := range tasks {
+			kept := s.h.outcomes[t.Key]
+			if kept == nil {
+				open = append(open, s.ready(t))
+				continue
+			}
+			was := t.Replayed(kept.Call, kept.Execution)
+			if strings.HasPrefix(was.Error, pawl.ErrDiverged.Error()) {
+				_ = s.fail(fmt.Errorf("%w: %s: %s", ErrChanged, t.Key, was.Error))
+			}
+			if !yield(t.Completed(was)) {
+				return
+			}
+		}
+		if len(open) == 0 {
+			return
+		}
+		s.live()
+		b := &step{s: s, ctx: ctx, tasks: open}
+		defer s.expect(open)()
+		if len(open) == 1 {
+			b.alone(x.inner, yield)
+		} else {
+			b.together(x.inner, yield)
+		}
+	}
+}
+
+// ready gives t what was kept of it, though not how it ended: how often it was begun, its question and the answer.
+func (s *session) ready(t pawl.Task) pawl.Task {
+	begun := s.h.intents[t.Key]
+	t.Attempt, t.Question, t.Decisions = len(begun), nil, nil
+	if len(begun) > 0 {
+		if was := t.Replayed(begun[len(begun)-1].Asked, pawl.Execution{}); was.Error != "" {
+			_ = s.fail(fmt.Errorf("%w: %s: %s", ErrChanged, t.Key, was.Error))
+		}
+	}
+	if q := s.h.open(t.Key); q != nil {
+		w := q.waiting
+		t.Question = &w
+		if q.answer != nil {
+			t.Decisions = []pawl.Decision{*q.answer}
+		}
+	} else if len(begun) > 0 && begun[len(begun)-1].Effect == pawl.Write {
+		t.Question = &pawl.Waiting{Key: t.Key, Call: begun[len(begun)-1].Call, Outcome: pawl.OutcomeUnknown, Attempt: len(begun)}
+	}
+	return t
+}
+
+// Intend keeps what a call is about to do, and returns when it is on disk.
+func (x *executor) Intend(ctx context.Context, t pawl.Task, call pawl.ToolCall, tool *pawl.Tool, attempt int) error {
+	s := x.s
+	body := intentBody{Asked: t.Call, Call: call, Effect: tool.Effect, Tool: toolDigest(tool)}
+	if v := pawl.InvocationFrom(ctx); v != nil && v.Key == t.Key {
+		body.Key = v.IdempotencyKey()
+	}
+	if err := s.add(kindIntent, numbered(t.Key, kindIntent, attempt), body); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	g := s.waiters[t.Key]
+	s.mu.Unlock()
+	g.arrive(t.Key)
+	if err := s.flush(nil); err != nil {
+		return err
+	}
+	return s.ours()
+}
+
+// step is the open calls of one step, or of one Invocation.Do, on their way.
+type step struct {
+	s     *session
+	ctx   context.Context
+	tasks []pawl.Task
+}
+
+// task returns the task whose end e tells; nil: it tells something else.
+func (b *step) task(e pawl.Event) *pawl.Task {
+	x := e.Execution
+	if e.Kind != pawl.EventCallCompleted || x == nil {
+		return nil
+	}
+	for i := range b.tasks {
+		if b.tasks[i].Key == x.Key {
+			return &b.tasks[i]
+		}
+	}
+	return nil
+}
+
+// alone carries out one call.
+func (b *step) alone(inner pawl.Executor, yield func(pawl.Event) bool) {
+	for e := range inner.Execute(b.ctx, b.tasks) {
+		if t := b.task(e); t != nil {
+			e = b.ended(t, e)
+			if err := b.s.flush(nil); err != nil {
+				e = lost(t, e, err)
+			}
+		}
+		if !yield(e) {
+			return
+		}
+	}
+}
+
+// together carries out several. Those that end together go to disk together.
+func (b *step) together(inner pawl.Executor, yield func(pawl.Event) bool) {
+	ctx, cancel := context.WithCancel(b.ctx)
+	events, over := make(chan pawl.Event), make(chan struct{})
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	defer cancel()
+	defer close(over)
+	wg.Go(func() {
+		defer close(events)
+		for e := range inner.Execute(ctx, b.tasks) {
+			select {
+			case events <- e:
+			case <-over:
+				return
+			}
+		}
+	})
+	left := len(b.tasks)
+	for e := range events {
+		t := b.task(e)
+		if t == nil {
+			if !yield(e) {
+				return
+			}
+			continue
+		}
+		left--
+		held := []pawl.Event{b.ended(t, e)}
+		for wait := time.After(gather); left > 0 && wait != nil; {
+			select {
+			case e, ok := <-events:
+				if !ok {
+					left, wait = 0, nil
+					break
+				}
+				if t := b.task(e); t != nil {
+					left--
+					e = b.ended(t, e)
+				}
+				held = append(held, e)
+			case <-wait:
+				wait = nil
+			}
+		}
+		err := b.s.flush(nil)
+		for _, e := range held {
+			if t := b.task(e); t != nil && err != nil {
+				e = lost(t, e, err)
+			}
+			if !yield(e) {
+				return
+			}
+		}
+	}
+}
+
+// ended has the end of a call kept, or the question that it waits with.
+func (b *step) ended(t *pawl.Task, e pawl.Event) pawl.Event {
+	s := b.s
+	s.mu.Lock()
+	s.waiters[t.Key].leave(t.Key)
+	s.mu.Unlock()
+	x := *e.Execution
+	switch {
+	case b.interrupted(&x):
+	case x.Outcome.Settled():
+		if err := plain(&x); err != nil {
+			_ = s.fail(err)
+		}
+		if s.add(kindOutcome, string(t.Key), outcomeBody{t.Call, x}) != nil {
+			return e
+		}
+	case len(x.Waiting) > 0 && x.Waiting[0].Key == t.Key:
+		w := x.Waiting[0]
+		if q := s.h.open(t.Key); q == nil || q.waiting.Digest != w.Digest || !q.waiting.Expires.Equal(w.Expires) {
+			_ = s.add(kindQuestion, numbered(t.Key, kindQuestion, len(s.h.asked[t.Key])+1), w)
+		}
+	}
+	e.Execution = &x
+	return e
+}
+
+// interrupted reports whether the call ended because this process does, or something could not be kept: it is open, and not ended.
+func (b *step) interrupted(x *pawl.Execution) bool {
+	if x.Outcome != pawl.OutcomeCancelled && x.Outcome.Settled() {
+		return false
+	}
+	return b.ctx.Err() != nil && context.Cause(b.ctx) != pawl.ErrCancelled
+}
+
+// lost is the end of a call of which nothing could be kept: for the run it has not ended.
+func lost(t *pawl.Task, e pawl.Event, err error) pawl.Event {
+	x := *e.Execution
+	x.Outcome, x.Error, x.Result, x.Ends, x.Waiting, x.Values = pawl.OutcomeCancelled, err.Error(), pawl.ErrorResult("Not recorded."), "", nil, nil
+	x.Result.CallID, x.Result.Key = t.Call.ID, t.Key
+	e.Execution = &x
+	return e
+}
+
+// gate lets the intents of calls that run together go to disk together: it holds them until all that may come are there, for no longer than gather.
+type gate struct {
+	mu     sync.Mutex
+	coming map[pawl.Key]bool
+	here   chan struct{} // closed when none is coming
+}
+
+// expect makes the gate for tasks, and returns what takes it away.
+func (s *session) expect(tasks []pawl.Task) (done func()) {
+	g := &gate{coming: map[pawl.Key]bool{}, here: make(chan struct{})}
+	for _, t := range tasks {
+		if tool := t.Tool(); tool != nil && tool.Effect != pawl.Compose && t.Refuse == "" {
+			g.coming[t.Key] = true
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, t := range tasks {
+		s.waiters[t.Key] = g
+	}
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		for _, t := range tasks {
+			delete(s.waiters, t.Key)
+		}
+	}
+}
+
+// arrive waits for the others.
+func (g *gate) arrive(key pawl.Key) {
+	if g == nil {
+		return
+	}
+	g.leave(key)
+	t := time.NewTimer(gather)
+	defer t.Stop()
+	select {
+	case <-g.here:
+	case <-t.C:
+	}
+}
+
+// leave notes that nothing more comes from the call at key.
+func (g *gate) leave(key pawl.Key) {
+	if g == nil {
+		return
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if !g.coming[key] {
+		return
+	}
+	if delete(g.coming, key); len(g.coming) == 0 {
+		close(g.here)
+	}
+}

@@ -1,0 +1,265 @@
+package durable
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/pawl-go/pawl"
+)
+
+// Bind returns a copy of a that records: its model with the middleware around it, and its executor.
+func (s *session) Bind(a *pawl.Agent) *pawl.Agent {
+	b := *a
+	if a.Model == nil {
+		return &b // the run says so
+	}
+	m := &model{s: s, inner: a.Model, accept: s.engine.AcceptChangedTools, instructions: a.Instructions}
+	m.pricer, _ = a.Model.(pawl.Pricer)
+	m.holder, _ = a.Model.(pawl.OutputHolder)
+	b.Middleware = slices.Clone(a.Middleware)
+	for i, w := range slices.Backward(b.Middleware) {
+		if w.Model == nil {
+			continue
+		}
+		m.inner = w.Model(m.inner)
+		if p, ok := m.inner.(pawl.Pricer); ok {
+			m.pricer = p
+		}
+		b.Middleware[i].Model = nil
+	}
+	b.Model = m
+	x := &executor{s: s, inner: a.Executor}
+	if x.inner == nil {
+		x.inner = pawl.Parallel{}
+	}
+	b.Executor = x
+	if s.mu.Lock(); s.roots == 0 && b.Limits.Time > 0 && !s.only {
+		b.Limits.Time = max(b.Limits.Time-s.h.active(), time.Nanosecond)
+	}
+	s.roots++
+	s.mu.Unlock()
+	return &b
+}
+
+// model plays back the replies that were kept, and keeps new ones. It is one run's.
+type model struct {
+	s            *session
+	inner        pawl.Model
+	pricer       pawl.Pricer       // nil: nobody knows prices
+	holder       pawl.OutputHolder // nil: the model does not say
+	accept       []string
+	instructions string
+
+	checked bool // the tools were compared
+	named   bool // the tools were kept
+	sent    []sentMessage
+}
+
+var (
+	_ pawl.Model        = (*model)(nil)
+	_ pawl.Pricer       = (*model)(nil)
+	_ pawl.OutputHolder = (*model)(nil)
+)
+
+// MaxCost asks the model inside.
+func (m *model) MaxCost(req *pawl.Request) (float64, bool) {
+	if m.pricer == nil {
+		return 0, false
+	}
+	return m.pricer.MaxCost(req)
+}
+
+// HoldsOutput asks the model inside.
+func (m *model) HoldsOutput(req *pawl.Request) bool {
+	return m.holder != nil && m.holder.HoldsOutput(req)
+}
+
+// Stream plays the reply back, or asks and keeps it.
+func (m *model) Stream(ctx context.Context, req *pawl.Request) iter.Seq2[pawl.Delta, error] {
+	return func(yield func(pawl.Delta, error) bool) {
+		s := m.s
+		conversation, rest := m.digest(req)
+		if err := m.check(req); err != nil {
+			yield(pawl.Delta{}, s.fail(err))
+			return
+		}
+		if kept := s.h.replies[req.Key]; kept != nil {
+			if err := kept.matches(req.Key, conversation, rest); err != nil {
+				yield(pawl.Delta{}, s.fail(err))
+				return
+			}
+			for d, err := range kept.reply().Deltas() {
+				if !yield(d, err) {
+					return
+				}
+			}
+			return
+		}
+		if s.live(); ctx.Err() != nil {
+			yield(pawl.Delta{}, context.Cause(ctx))
+			return
+		}
+		resp := new(pawl.Response)
+		for d, err := range m.inner.Stream(ctx, req) {
+			if err == nil {
+				err = resp.Add(d)
+			}
+			if err == nil && d.Finish != "" {
+				err = m.keep(req, conversation, rest, resp)
+			}
+			if !yield(d, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// keep has a whole reply kept, before its calls are begun.
+func (m *model) keep(req *pawl.Request, conversation, rest string, resp *pawl.Response) error {
+	body, err := keepReply(resp)
+	if err != nil {
+		return m.s.fail(err)
+	}
+	body.Messages, body.Request = conversation, rest
+	run := runOf(req.Key)
+	if _, ok := m.s.h.tools[run]; !ok && !m.named {
+		m.named = true
+		if err := m.s.add(kindTools, run+"/tools", toolsBody{Tools: digests(req.Tools), Instructions: sum([]byte(m.instructions))}); err != nil {
+			return err
+		}
+	}
+	if err := m.s.add(kindReply, string(req.Key), body); err != nil {
+		return err
+	}
+	if resp.Message.HasCalls() {
+		m.s.soon()
+	}
+	return nil
+}
+
+// matches compares the request that is to be made with the one that was.
+func (b *replyBody) matches(key pawl.Key, conversation, rest string) error {
+	switch {
+	case b.Messages == "": // it was copied from another run
+	case b.Messages != conversation:
+		return fmt.Errorf("%w: the request %s is not the one that was made: its messages differ", ErrChanged, key)
+	case b.Request != rest:
+		return fmt.Errorf("%w: the request %s is not the one that was made: its settings, choice or output schema differ", ErrChanged, key)
+	}
+	return nil
+}
+
+// check compares the tools and instructions of a run that was begun before with those of now, once.
+func (m *model) check(req *pawl.Request) error {
+	if m.checked {
+		return nil
+	}
+	m.checked = true
+	run := runOf(req.Key)
+	was, ok := m.s.h.tools[run]
+	if !ok {
+		return nil
+	}
+	if was.Instructions != sum([]byte(m.instructions)) {
+		return fmt.Errorf("%w: the instructions of %s differ", ErrChanged, run)
+	}
+	now := digests(req.Tools)
+	var changed, refused []string
+	names := maps.Clone(was.Tools)
+	maps.Copy(names, now)
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		if was.Tools[name] == now[name] {
+			continue
+		}
+		changed = append(changed, name)
+		if !slices.Contains(m.accept, name) {
+			refused = append(refused, name)
+		}
+	}
+	switch {
+	case len(refused) > 0:
+		return fmt.Errorf("%w: tools of %s differ from what they were: %s", ErrChanged, run, strings.Join(refused, ", "))
+	case len(changed) > 0 && !m.s.only:
+		return m.s.add(kindAccept, fmt.Sprintf("%s/accept/%d", run, m.s.lease.Fence), acceptBody{Run: run, Names: changed, Tools: now})
+	}
+	return nil
+}
+
+// digests names tools by all that a model and the pipeline know of them.
+func digests(tools []*pawl.Tool) map[string]string {
+	out := make(map[string]string, len(tools))
+	for _, t := range tools {
+		out[t.Name] = toolDigest(t)
+	}
+	return out
+}
+
+func toolDigest(t *pawl.Tool) string {
+	return sum([]byte(t.Digest(nil)), []byte(t.Description), t.Output, []byte(t.Effect.String()), fmt.Append(nil, t.Passive))
+}
+
+func sum(parts ...[]byte) string {
+	h := sha256.New()
+	for _, p := range parts {
+		fmt.Fprintf(h, "%d:", len(p))
+		h.Write(p)
+	}
+	return hex.EncodeToString(h.Sum(nil)[:16])
+}
+
+// runOf is the key of the run that makes the request at key.
+func runOf(key pawl.Key) string {
+	k := strings.TrimSuffix(string(key), "/model")
+	return k[:max(strings.LastIndex(k, "/"), 0)]
+}
+
+// sentMessage is a message that was sent, and the digest of the conversation up to it.
+type sentMessage struct {
+	first  *pawl.Part
+	parts  int
+	role   pawl.Role
+	digest [sha256.Size]byte
+}
+
+// digest returns the digest of the conversation, and of the rest of the request without its tools. A transcript is only appended to, so of the
+// conversation only what is new is looked at.
+func (m *model) digest(req *pawl.Request) (conversation, rest string) {
+	n := 0
+	for n < len(m.sent) && n < len(req.Messages) && m.sent[n].is(req.Messages[n]) {
+		n++
+	}
+	m.sent = m.sent[:n]
+	var prev [sha256.Size]byte
+	if n > 0 {
+		prev = m.sent[n-1].digest
+	}
+	for _, msg := range req.Messages[n:] {
+		form, err := json.Marshal(msg)
+		if err != nil {
+			form = []byte(err.Error()) // no provider could send it
+		}
+		prev = sha256.Sum256(append(prev[:len(prev):len(prev)], form...))
+		s := sentMessage{parts: len(msg.Parts), role: msg.Role, digest: prev}
+		if len(msg.Parts) > 0 {
+			s.first = &msg.Parts[0]
+		}
+		m.sent = append(m.sent, s)
+	}
+	form, err := json.Marshal(pawl.Request{Model: req.Model, Choice: req.Choice, Output: req.Output, Settings: req.Settings})
+	if err != nil {
+		form = []byte(err.Error())
+	}
+	return hex.EncodeToString(prev[:16]), sum(form)
+}
+
+func (s *sentMessage) is(m pawl.Message) bool {
+	return len(m.Parts) > 0 && s.first == &m.Parts[0] && s.parts == len(m.Parts) && s.role == m.Role
+}

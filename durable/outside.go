@@ -1,0 +1,170 @@
+package durable
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/store"
+)
+
+var zeroTime time.Time
+
+// Decide keeps answers to open calls of a run, from any process; the run goes on with them when it is resumed. The same answer twice is one. store.ErrConflict: the
+// question was answered otherwise, or is not asked (any more): tool, arguments or attempt are not what they were. ErrExpired: the yes came too late; when the run is resumed
+// the question is asked anew.
+func (e *Engine) Decide(ctx context.Context, id string, ds ...pawl.Decision) error {
+	h, err := e.history(ctx, scope(ctx), id)
+	if err != nil {
+		return err
+	}
+	return e.decide(ctx, scope(ctx), id, h, ds)
+}
+
+func (e *Engine) decide(ctx context.Context, who store.Scope, id string, h *history, ds []pawl.Decision) error {
+	var records []store.Record
+	for _, d := range ds {
+		q, err := h.question(d)
+		switch {
+		case err != nil:
+			return fmt.Errorf("run %s: %w", id, err)
+		case q.answer != nil && sameDecision(*q.answer, d):
+			continue
+		case q.answer != nil:
+			return fmt.Errorf("run %s: %s was answered otherwise by %q: %w", id, d.Key, q.answer.By, store.ErrConflict)
+		case d.Approve && d.Result == nil && !q.waiting.Expires.IsZero() && e.clock().After(q.waiting.Expires):
+			return fmt.Errorf("run %s: %s: %w since %s", id, d.Key, ErrExpired, q.waiting.Expires.Format(time.RFC3339))
+		}
+		body, err := json.Marshal(d)
+		if err != nil {
+			return err
+		}
+		records = append(records, store.Record{Key: q.key + "/decision", Kind: kindDecision, At: e.clock(), Body: body})
+	}
+	if len(records) == 0 {
+		return nil
+	}
+	err := e.Journal.AppendOutside(ctx, who, id, store.JournalOpen, records...)
+	if !errors.Is(err, store.ErrConflict) {
+		return err
+	}
+	again, readErr := e.history(ctx, who, id) // somebody was faster; it is no conflict if he said the same
+	if readErr != nil || again.end != nil && len(again.waiting()) == 0 {
+		return errors.Join(err, readErr)
+	}
+	for _, d := range ds {
+		if q, qErr := again.question(d); qErr != nil || q.answer == nil || !sameDecision(*q.answer, d) {
+			return err
+		}
+	}
+	return nil
+}
+
+// question returns the open question that d answers.
+func (h *history) question(d pawl.Decision) (*question, error) {
+	q := h.open(d.Key)
+	switch {
+	case q == nil:
+		return nil, fmt.Errorf("%s does not wait for an answer: %w", d.Key, store.ErrConflict)
+	case q.waiting.Digest != d.Digest:
+		return nil, fmt.Errorf("the answer for %s is to another question: tool, arguments, attempt or question differ: %w", d.Key, store.ErrConflict)
+	case q.waiting.Passive && d.Approve && d.Result == nil:
+		return nil, fmt.Errorf("%s is carried out by the caller: only a result answers it: %w", d.Key, store.ErrConflict)
+	}
+	return q, nil
+}
+
+// sameDecision reports whether a and b say the same, whoever says it.
+func sameDecision(a, b pawl.Decision) bool {
+	x, errA := json.Marshal([]any{a.Key, a.Digest, a.Approve, a.Args, a.Reason, a.Result})
+	y, errB := json.Marshal([]any{b.Key, b.Digest, b.Approve, b.Args, b.Reason, b.Result})
+	return errA == nil && errB == nil && bytes.Equal(x, y)
+}
+
+// Pending returns the open questions of a run that nobody has answered.
+func (e *Engine) Pending(ctx context.Context, id string) ([]pawl.Waiting, error) {
+	h, err := e.history(ctx, scope(ctx), id)
+	if err != nil {
+		return nil, err
+	}
+	var out []pawl.Waiting
+	for _, q := range h.waiting() {
+		if q.answer == nil {
+			out = append(out, q.waiting)
+		}
+	}
+	return out, nil
+}
+
+// Cancel has a run given up: by the process that works on it, within a third of Engine.Lease, else when it is resumed. Its open calls are then
+// answered as decision 12 says. Twice is once.
+func (e *Engine) Cancel(ctx context.Context, id string) error {
+	err := e.Journal.AppendOutside(ctx, scope(ctx), id, store.JournalOpen, store.Record{Key: kindCancel, Kind: kindCancel, At: e.clock(), Body: json.RawMessage(`{}`)})
+	if errors.Is(err, store.ErrConflict) {
+		if h, readErr := e.history(ctx, scope(ctx), id); readErr == nil && h.cancel {
+			return nil
+		}
+	}
+	return err
+}
+
+// Steer sends messages of the user to a run, which takes them with its next request.
+func (e *Engine) Steer(ctx context.Context, id string, msgs ...pawl.Message) error {
+	if err := new(pawl.Steering).Steer(ctx, msgs...); err != nil { // it says what cannot be sent
+		return err
+	}
+	body, err := json.Marshal(messagesBody{Messages: msgs})
+	if err != nil {
+		return err
+	}
+	return e.Journal.AppendOutside(ctx, scope(ctx), id, "", store.Record{Key: kindMessage + "/" + rand.Text(), Kind: kindMessage, At: e.clock(), Body: body})
+}
+
+// inbox keeps which messages a request took.
+type inbox struct {
+	s     *session
+	outer pawl.Inbox // the caller's; nil: there is none
+}
+
+var _ pawl.Inbox = (*inbox)(nil)
+
+// Take returns what the request at key took, or takes what there is.
+func (in *inbox) Take(ctx context.Context, at pawl.Key) []pawl.Message {
+	s := in.s
+	if b := s.h.steers[at]; b != nil {
+		return b.Messages
+	}
+	if s.h.replies[at] != nil || s.only || s.failed() != nil {
+		return nil
+	}
+	var body messagesBody
+	s.mu.Lock()
+	for _, m := range s.h.messages {
+		if !s.h.taken[m.key] {
+			s.h.taken[m.key] = true
+			body.Messages, body.From = append(body.Messages, m.body.Messages...), append(body.From, m.key)
+		}
+	}
+	s.mu.Unlock()
+	if in.outer != nil {
+		body.Messages = append(body.Messages, in.outer.Take(ctx, at)...)
+	}
+	if len(body.Messages) == 0 || s.add(kindSteer, string(at)+"/steer", body) != nil || s.flush(nil) != nil {
+		return nil
+	}
+	return slices.Clip(body.Messages)
+}
+
+// Close returns what nobody took.
+func (in *inbox) Close(ctx context.Context) []pawl.Message {
+	if in.outer == nil {
+		return nil
+	}
+	return in.outer.Close(ctx)
+}

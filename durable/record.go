@@ -1,0 +1,397 @@
+package durable
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/store"
+)
+
+// The kinds of records, and the keys they stand under.
+const (
+	kindBegin    = "begin"    // begin: what the run was given
+	kindTools    = "tools"    // KEY/tools: what the run of that key may call
+	kindReply    = "reply"    // KEY of the request: what the model replied
+	kindIntent   = "intent"   // KEY/intent/N: the call at KEY is about to begin for the Nth time
+	kindOutcome  = "outcome"  // KEY: how the call there ended
+	kindQuestion = "question" // KEY/question/N: the call waits with it
+	kindDecision = "decision" // KEY/question/N/decision: what was said
+	kindSteer    = "steer"    // KEY of the request/steer: messages that it took
+	kindMessage  = "message"  // message/ID: sent from outside, not taken yet
+	kindCancel   = "cancel"   // cancel: the run is to be given up
+	kindAccept   = "accept"   // accept/FENCE: changed tools that were accepted
+	kindEnd      = "end"      // end/FENCE: why the run stopped, for now or for good
+)
+
+type beginBody struct {
+	State    int             `json:"state"`
+	Agent    string          `json:"agent,omitzero"`
+	Messages json.RawMessage `json:"messages"`
+}
+
+type toolsBody struct {
+	Tools        map[string]string `json:"tools"` // name to digest
+	Instructions string            `json:"instructions,omitzero"`
+}
+
+type replyBody struct {
+	Messages string         `json:"messages"` // digest of the conversation that was sent
+	Request  string         `json:"request"`  // digest of the rest, tools apart
+	Response pawl.Response  `json:"response"`
+	Exact    map[int][]byte `json:"exact,omitzero"` // bytes of parts that their JSON form does not keep
+	Opaque   map[int][]byte `json:"opaque,omitzero"`
+}
+
+type intentBody struct {
+	Asked    pawl.ToolCall  `json:"asked"` // as the model, or the call around it, made it
+	Call     pawl.ToolCall  `json:"call"`
+	Effect   pawl.Effect    `json:"effect"`
+	Tool     string         `json:"tool"` // digest
+	Key      string         `json:"idempotency_key"`
+	Decision *pawl.Decision `json:"decision,omitzero"`
+}
+
+type outcomeBody struct {
+	Call      pawl.ToolCall  `json:"call"` // as the model made it
+	Execution pawl.Execution `json:"execution"`
+}
+
+type messagesBody struct {
+	Messages []pawl.Message `json:"messages"`
+	From     []string       `json:"from,omitzero"` // keys of the messages from outside that were taken
+}
+
+type acceptBody struct {
+	Run   string            `json:"run"`
+	Names []string          `json:"names"`
+	Tools map[string]string `json:"tools"` // all of them, as they are now
+}
+
+type endBody struct {
+	Stop    pawl.Stop       `json:"stop"`
+	Cause   string          `json:"cause,omitzero"`
+	Error   string          `json:"error,omitzero"`
+	Spent   pawl.Spent      `json:"spent"`
+	Pending []pawl.Waiting  `json:"pending,omitzero"`
+	Values  pawl.Values     `json:"values,omitzero"`
+	Output  json.RawMessage `json:"output,omitzero"`
+}
+
+// keep turns a reply into what is kept of it.
+func keepReply(resp *pawl.Response) (replyBody, error) {
+	body := replyBody{Response: *resp}
+	form, err := json.Marshal(resp)
+	if err != nil {
+		return body, err
+	}
+	var back pawl.Response
+	if err := json.Unmarshal(form, &back); err != nil {
+		return body, err
+	}
+	for i, p := range resp.Message.Parts {
+		text, opaque := bytesOf(p)
+		again, opaqueAgain := bytesOf(back.Message.Parts[i])
+		if !bytes.Equal(text, again) {
+			put(&body.Exact, i, text)
+		}
+		if !bytes.Equal(opaque, opaqueAgain) {
+			put(&body.Opaque, i, opaque)
+		}
+	}
+	return body, nil
+}
+
+func put(m *map[int][]byte, i int, b []byte) {
+	if *m == nil {
+		*m = map[int][]byte{}
+	}
+	(*m)[i] = b
+}
+
+// reply returns what was kept, byte for byte as it was.
+func (b *replyBody) reply() *pawl.Response {
+	resp := b.Response
+	for i, p := range resp.Message.Parts {
+		text, exact := b.Exact[i]
+		opaque, odd := b.Opaque[i]
+		if !exact && !odd {
+			continue
+		}
+		if !exact {
+			text, _ = bytesOf(p)
+		}
+		resp.Message.Parts[i] = withBytes(p, text, opaque)
+	}
+	return &resp
+}
+
+func bytesOf(p pawl.Part) (text, opaque []byte) {
+	var o *pawl.Opaque
+	switch p := p.(type) {
+	case pawl.Text:
+		text, o = []byte(p.Text), p.Opaque
+	case pawl.Reasoning:
+		text, o = []byte(p.Text), p.Opaque
+	case pawl.ToolCall:
+		text, o = p.Args, p.Opaque
+	}
+	if o != nil {
+		opaque = o.Data
+	}
+	return text, opaque
+}
+
+func withBytes(p pawl.Part, text, opaque []byte) pawl.Part {
+	give := func(o *pawl.Opaque) *pawl.Opaque {
+		if o == nil || opaque == nil {
+			return o
+		}
+		return &pawl.Opaque{Provider: o.Provider, Data: opaque}
+	}
+	switch p := p.(type) {
+	case pawl.Text:
+		p.Text, p.Opaque = string(text), give(p.Opaque)
+		return p
+	case pawl.Reasoning:
+		p.Text, p.Opaque = string(text), give(p.Opaque)
+		return p
+	case pawl.ToolCall:
+		p.Args, p.Opaque = text, give(p.Opaque)
+		return p
+	}
+	return p
+}
+
+// plain returns x as it will be read from the journal, so that the run goes on with the same bytes before and after a crash.
+func plain(x *pawl.Execution) error {
+	b, err := json.Marshal(x.Result)
+	if err != nil {
+		return err
+	}
+	x.Result = pawl.ToolResult{}
+	return json.Unmarshal(b, &x.Result)
+}
+
+// task is the beginning of what was asked, for lists.
+func taskOf(msgs []pawl.Message) string {
+	for i := len(msgs) - 1; i >= 0; i-- {
+		if msgs[i].Role == pawl.RoleUser {
+			text := strings.ToValidUTF8(strings.Join(strings.Fields(msgs[i].Text()), " "), "")
+			if len(text) > 120 {
+				n := 117
+				for n > 0 && !utf8.RuneStart(text[n]) {
+					n--
+				}
+				text = text[:n] + "…"
+			}
+			return text
+		}
+	}
+	return ""
+}
+
+// history is the records of a run, by what they are about.
+type history struct {
+	records  []store.Record
+	begin    *beginBody
+	tools    map[string]toolsBody
+	replies  map[pawl.Key]*replyBody
+	outcomes map[pawl.Key]*outcomeBody
+	intents  map[pawl.Key][]intent
+	asked    map[pawl.Key][]question
+	steers   map[pawl.Key]*messagesBody
+	messages []message
+	taken    map[string]bool
+	end      *endBody
+	cancel   bool
+	head     string
+	spent    []span // by lease
+}
+
+type intent struct {
+	seq int64
+	intentBody
+}
+
+type question struct {
+	seq     int64
+	key     string // of the record
+	waiting pawl.Waiting
+	answer  *pawl.Decision
+}
+
+type message struct {
+	key  string
+	body messagesBody
+}
+
+type span struct{ fence, elapsed int64 }
+
+// read makes the history of a run, and checks its chain.
+func read(run string, records []store.Record) (*history, error) {
+	h := &history{tools: map[string]toolsBody{}, replies: map[pawl.Key]*replyBody{}, outcomes: map[pawl.Key]*outcomeBody{}, intents: map[pawl.Key][]intent{},
+		asked: map[pawl.Key][]question{}, steers: map[pawl.Key]*messagesBody{}, taken: map[string]bool{}}
+	for _, r := range records {
+		if err := h.add(run, r); err != nil {
+			return nil, err
+		}
+	}
+	if h.begin == nil {
+		return nil, fmt.Errorf("run %s: %w: it has no beginning", run, ErrCorrupt)
+	}
+	return h, nil
+}
+
+// add takes one record more.
+func (h *history) add(run string, r store.Record) error {
+	bad := func(err error) error {
+		return fmt.Errorf("run %s: %w: record %d (%s): %v", run, ErrCorrupt, r.Seq, r.Key, err)
+	}
+	switch {
+	case r.Seq != int64(len(h.records))+1:
+		return bad(fmt.Errorf("%d was next", len(h.records)+1))
+	case r.Hash != r.Chain(run, h.head):
+		return bad(fmt.Errorf("it is not what was written, or one before it is not"))
+	}
+	if err := h.take(r); err != nil {
+		return bad(err)
+	}
+	h.records, h.head = append(h.records, r), r.Hash
+	if r.Fence > 0 {
+		if n := len(h.spent); n > 0 && h.spent[n-1].fence == r.Fence {
+			h.spent[n-1].elapsed = max(h.spent[n-1].elapsed, int64(r.Elapsed))
+		} else {
+			h.spent = append(h.spent, span{r.Fence, int64(r.Elapsed)})
+		}
+	}
+	return nil
+}
+
+func (h *history) take(r store.Record) (err error) {
+	call := pawl.Key(r.Key)
+	if i := strings.LastIndex(r.Key, "/"+r.Kind+"/"); i >= 0 {
+		call = pawl.Key(r.Key[:i])
+	}
+	switch r.Kind {
+	case kindBegin:
+		h.begin = new(beginBody)
+		if err = json.Unmarshal(r.Body, h.begin); err == nil && h.begin.State != stateVersion {
+			err = fmt.Errorf("the journal has the form %d, this program knows %d", h.begin.State, stateVersion)
+		}
+	case kindTools:
+		var b toolsBody
+		err = json.Unmarshal(r.Body, &b)
+		h.tools[strings.TrimSuffix(r.Key, "/tools")] = b
+	case kindReply:
+		h.replies[call] = new(replyBody)
+		err = json.Unmarshal(r.Body, h.replies[call])
+	case kindOutcome:
+		h.outcomes[call] = new(outcomeBody)
+		err = json.Unmarshal(r.Body, h.outcomes[call])
+	case kindIntent:
+		n := intent{seq: r.Seq}
+		err = json.Unmarshal(r.Body, &n.intentBody)
+		h.intents[call] = append(h.intents[call], n)
+	case kindQuestion:
+		q := question{seq: r.Seq, key: r.Key}
+		err = json.Unmarshal(r.Body, &q.waiting)
+		h.asked[call] = append(h.asked[call], q)
+	case kindDecision:
+		err = h.decided(strings.TrimSuffix(r.Key, "/decision"), r.Body)
+	case kindSteer:
+		b := new(messagesBody)
+		err = json.Unmarshal(r.Body, b)
+		h.steers[pawl.Key(strings.TrimSuffix(r.Key, "/steer"))] = b
+		for _, k := range b.From {
+			h.taken[k] = true
+		}
+	case kindMessage:
+		m := message{key: r.Key}
+		err = json.Unmarshal(r.Body, &m.body)
+		h.messages = append(h.messages, m)
+	case kindAccept:
+		var b acceptBody
+		err = json.Unmarshal(r.Body, &b)
+		was := h.tools[b.Run]
+		was.Tools = b.Tools
+		h.tools[b.Run] = was
+	case kindCancel:
+		h.cancel = true
+	case kindEnd:
+		h.end = new(endBody)
+		err = json.Unmarshal(r.Body, h.end)
+	default:
+		err = fmt.Errorf("its kind %q is not known", r.Kind)
+	}
+	return err
+}
+
+// decided notes the answer to the question at key.
+func (h *history) decided(key string, body []byte) error {
+	var d pawl.Decision
+	if err := json.Unmarshal(body, &d); err != nil {
+		return err
+	}
+	for i := range h.asked[d.Key] {
+		if q := &h.asked[d.Key][i]; q.key == key {
+			q.answer = &d
+			return nil
+		}
+	}
+	return fmt.Errorf("it answers %s, which was not asked", key)
+}
+
+// open returns the question that the call at key waits with; nil: none was asked since it was begun last.
+func (h *history) open(key pawl.Key) *question {
+	asked, begun := h.asked[key], h.intents[key]
+	if len(asked) == 0 || h.outcomes[key] != nil {
+		return nil
+	}
+	q := &asked[len(asked)-1]
+	if len(begun) > 0 && begun[len(begun)-1].seq > q.seq {
+		return nil // it was answered, and the call begun
+	}
+	return q
+}
+
+// waiting returns the open questions, in call order.
+func (h *history) waiting() []question {
+	var out []question
+	for _, r := range h.records {
+		if r.Kind != kindQuestion {
+			continue
+		}
+		key := pawl.Key(r.Key[:strings.LastIndex(r.Key, "/question/")])
+		if q := h.open(key); q != nil && q.key == r.Key {
+			out = append(out, *q)
+		}
+	}
+	return out
+}
+
+// steps is how many replies the run has, those inside calls left out.
+func (h *history) steps() (n int) {
+	for h.replies[pawl.Key("run/"+strconv.Itoa(n)+"/model")] != nil {
+		n++
+	}
+	return n
+}
+
+// within reports whether the record at key is of the first steps: their requests have the numbers below that, their calls up to it.
+func (h *history) within(key string, steps int) bool {
+	parts := strings.Split(key, "/")
+	if len(parts) < 3 || parts[0] != "run" {
+		return false
+	}
+	n, err := strconv.Atoi(parts[1])
+	return err == nil && (n < steps || n == steps && parts[2] != "model")
+}
+
+func numbered(key pawl.Key, kind string, n int) string {
+	return string(key) + "/" + kind + "/" + strconv.Itoa(n)
+}

@@ -1,0 +1,111 @@
+package postgres
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+// defaultSchema is where the tables are when the address does not say.
+const defaultSchema = "pawl"
+
+// parse reads an address. No error of it shows a secret.
+func parse(address string) (*pgxpool.Config, error) {
+	if strings.TrimSpace(address) == "" {
+		return nil, errors.New("the address of the database is empty")
+	}
+	cfg, err := pgxpool.ParseConfig(address)
+	if err != nil {
+		var bad *pgconn.ParseConfigError
+		if inner := err; errors.As(err, &bad) { // its text begins with the address
+			if inner = errors.Unwrap(bad); inner == nil {
+				inner = errors.New("it is none of libpq's")
+			}
+			err = inner
+		}
+		return nil, fmt.Errorf("the address of the database is not understood: %w", clean(err, address, ""))
+	}
+	c := cfg.ConnConfig
+	if c.ConnectTimeout == 0 {
+		c.ConnectTimeout = 10 * time.Second
+	}
+	if c.RuntimeParams["application_name"] == "" {
+		c.RuntimeParams["application_name"] = "pawl"
+	}
+	return cfg, nil
+}
+
+// searchIn makes every connection search the path of the address, or the default one, and returns its first schema, which is that of the tables. It is
+// set once the connection is there: poolers and PGlite pass over what a client asks for before.
+func searchIn(cfg *pgxpool.Config) (schema string) {
+	path := cmp.Or(cfg.ConnConfig.RuntimeParams["search_path"], defaultSchema+",public")
+	delete(cfg.ConnConfig.RuntimeParams, "search_path")
+	cfg.AfterConnect = func(ctx context.Context, c *pgx.Conn) error {
+		_, err := c.Exec(ctx, "select set_config('search_path', $1, false)", path)
+		return err
+	}
+	first, _, _ := strings.Cut(path, ",")
+	if first = strings.TrimSpace(first); strings.HasPrefix(first, `"`) {
+		return strings.Trim(first, `"`)
+	}
+	return strings.ToLower(first)
+}
+
+// place says where a database is.
+func place(cfg *pgxpool.Config, schema string) string {
+	c := cfg.ConnConfig
+	return fmt.Sprintf("%s/%s, schema %s", net.JoinHostPort(c.Host, strconv.Itoa(int(c.Port))), c.Database, schema)
+}
+
+// passwordIn finds passwords in an address that is written in either form, well or not.
+var passwordIn = regexp.MustCompile(`//[^/@:]*:(.*)@|(?i:password)\s*=\s*('[^']*'|[^\s&]+)`)
+
+// cleaned is an error in whose text secrets are hidden.
+type cleaned struct {
+	text string
+	err  error
+}
+
+func (e *cleaned) Error() string { return e.text }
+
+// Is finds causes. There is no Unwrap: a cause could be printed with what is hidden here.
+func (e *cleaned) Is(target error) bool { return errors.Is(e.err, target) }
+
+// clean hides the address, and every password that is in it, in the text of err.
+func clean(err error, address, password string) error {
+	secrets := []string{address, password}
+	for _, m := range passwordIn.FindAllStringSubmatch(address, -1) {
+		for _, p := range m[1:] {
+			p = strings.Trim(p, "'")
+			secrets = append(secrets, p)
+			if plain, err := url.PathUnescape(p); err == nil {
+				secrets = append(secrets, plain)
+			}
+		}
+	}
+	text := err.Error()
+	var pg *pgconn.PgError
+	if errors.As(err, &pg) {
+		text = pg.Message
+		if pg.Hint != "" {
+			text += " (" + pg.Hint + ")"
+		}
+	}
+	for _, s := range secrets {
+		if s != "" {
+			text = strings.ReplaceAll(text, s, "…")
+		}
+	}
+	return &cleaned{text, err}
+}

@@ -1,0 +1,58 @@
+package postgres
+
+import (
+	"context"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/store"
+)
+
+const ofArtifacts = " from artifacts where tenant = $1 and userid = $2 and thread = $3 and run = $4"
+
+// PutArtifact keeps a for a run, and lets the oldest of the scope go when there are too many.
+func (db *DB) PutArtifact(ctx context.Context, s store.Scope, run string, a pawl.Artifact) error {
+	if err := valid(s); err != nil {
+		return err
+	}
+	if err := store.CheckArtifact(run, a); err != nil {
+		return err
+	}
+	return db.change(ctx, lock("artifacts", s, ""), func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, "delete"+ofArtifacts+" and key = $5", s.Tenant, s.User, s.Thread, run, string(a.Key)); err != nil {
+			return err
+		}
+		if _, err := tx.Exec(ctx, "insert into artifacts (tenant, userid, thread, run, key, size, mime, text, data) values ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
+			s.Tenant, s.User, s.Thread, run, string(a.Key), len(a.Text)+len(a.Data), plain(a.MIME), []byte(a.Text), append([]byte{}, a.Data...)); err != nil {
+			return err
+		}
+		_, err := tx.Exec(ctx, `delete from artifacts where n in (select n from (select n, sum(size) over (order by n desc) as total
+			from artifacts where tenant = $1 and userid = $2 and thread = $3) x where total > $4)`, s.Tenant, s.User, s.Thread, store.MaxArtifacts)
+		return err
+	})
+}
+
+// Artifact returns what was kept.
+func (db *DB) Artifact(ctx context.Context, s store.Scope, run string, key pawl.Key) (pawl.Artifact, error) {
+	if err := valid(s, run, string(key)); err != nil {
+		return pawl.Artifact{}, err
+	}
+	return one(ctx, db.pool, "artifact "+string(key), func(r pgx.Rows) (a pawl.Artifact, err error) {
+		var text []byte
+		err = r.Scan(&a.Key, &a.MIME, &text, &a.Data)
+		if a.Text = string(text); len(a.Data) == 0 {
+			a.Data = nil
+		}
+		return a, err
+	}, "select key, mime, text, data"+ofArtifacts+" and key = $5", s.Tenant, s.User, s.Thread, run, string(key))
+}
+
+// DeleteArtifacts removes what was kept for a run.
+func (db *DB) DeleteArtifacts(ctx context.Context, s store.Scope, run string) error {
+	if err := valid(s, run); err != nil {
+		return err
+	}
+	_, err := db.pool.Exec(ctx, "delete"+ofArtifacts, s.Tenant, s.User, s.Thread, run)
+	return err
+}

@@ -1,0 +1,83 @@
+package postgres
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/pawl-go/pawl/store"
+)
+
+//go:embed schema.sql
+var schema1 string
+
+// migrations are the statements that make each version of the one before.
+var migrations = []string{schema1}
+
+// migrating is the number of the lock that one process at a time holds to make tables: "pawl".
+const migrating = 0x7061776c
+
+// migrate brings the schema to this version, and finds out how vectors are kept.
+func (db *DB) migrate(ctx context.Context, schema string, noCreate bool) error {
+	return pgx.BeginFunc(ctx, db.pool, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, "select pg_advisory_xact_lock($1)", migrating); err != nil {
+			return err
+		}
+		have, err := version(ctx, tx, schema)
+		switch {
+		case err != nil:
+			return err
+		case have > len(migrations):
+			return fmt.Errorf("it was written by a newer version (its form is %d, this program knows %d)", have, len(migrations))
+		case have == 0 && noCreate:
+			return fmt.Errorf("no store was made there: %w", store.ErrNotFound)
+		case have == 0:
+			if err := begin(ctx, tx, schema); err != nil {
+				return err
+			}
+		}
+		kind, err := vectorKindOf(ctx, tx, schema, have == 0)
+		if err != nil {
+			return err
+		}
+		db.vectors = kind
+		for ; have < len(migrations); have++ {
+			if _, err := tx.Exec(ctx, strings.ReplaceAll(migrations[have], "VECTOR", kind.column())); err != nil {
+				return fmt.Errorf("making version %d: %w", have+1, err)
+			}
+			if _, err := tx.Exec(ctx, "update version set version = $1", have+1); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// version is that of the tables in schema; 0: there are none.
+func version(ctx context.Context, tx pgx.Tx, schema string) (have int, err error) {
+	table := pgx.Identifier{schema, "version"}.Sanitize()
+	var there bool
+	if err = tx.QueryRow(ctx, "select to_regclass($1) is not null", table).Scan(&there); err != nil || !there {
+		return 0, err
+	}
+	err = tx.QueryRow(ctx, "select version from "+table).Scan(&have)
+	return have, err
+}
+
+// begin makes the schema where it is not there, and the table of the version.
+func begin(ctx context.Context, tx pgx.Tx, schema string) error {
+	var there bool
+	if err := tx.QueryRow(ctx, "select exists (select from pg_namespace where nspname = $1)", schema).Scan(&there); err != nil {
+		return err
+	}
+	if !there { // asking the database to look needs the right to make one, also where it is there
+		if _, err := tx.Exec(ctx, "create schema "+pgx.Identifier{schema}.Sanitize()); err != nil {
+			return err
+		}
+	}
+	_, err := tx.Exec(ctx, "create table version (version integer not null); insert into version values (0)")
+	return err
+}

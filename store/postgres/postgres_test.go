@@ -1,0 +1,165 @@
+package postgres_test
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"flag"
+	"fmt"
+	"net/url"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"go.uber.org/goleak"
+
+	"github.com/pawl-go/pawl/internal/pgtest"
+	"github.com/pawl-go/pawl/store"
+	"github.com/pawl-go/pawl/store/postgres"
+	"github.com/pawl-go/pawl/store/storetest"
+)
+
+var (
+	server = pgtest.Postgres()
+	lite   = pgtest.PGlite("testdata/pglite")
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(withServers{m}) }
+
+// withServers stops the servers at the end.
+type withServers struct{ *testing.M }
+
+func (w withServers) Run() int {
+	defer server.Stop()
+	defer lite.Stop()
+	if _, err := server.Start(); errors.Is(err, pgtest.ErrAbsent) {
+		fmt.Fprintln(os.Stderr, "LEFT OUT, the example too:", err)
+		flag.Set("test.skip", "^ExampleOpen$")
+	}
+	return w.M.Run()
+}
+
+// fresh is the address of a schema of its own on a server, which goes with the test.
+func fresh(t *testing.T, at string) string {
+	t.Helper()
+	schema := "t" + strings.ToLower(rand.Text()[:12])
+	u, err := url.Parse(at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := u.Query()
+	q.Set("search_path", schema+",public")
+	u.RawQuery = q.Encode()
+	t.Cleanup(func() { exec(t, at, "drop schema if exists "+schema+" cascade") })
+	return u.String()
+}
+
+func version(t *testing.T, at string) (v string) {
+	t.Helper()
+	direct(t, at, func(ctx context.Context, c *pgx.Conn) error { return c.QueryRow(ctx, "show server_version").Scan(&v) })
+	return v
+}
+
+func exec(t *testing.T, at, statement string) {
+	t.Helper()
+	direct(t, at, func(ctx context.Context, c *pgx.Conn) error {
+		_, err := c.Exec(ctx, statement)
+		return err
+	})
+}
+
+// direct goes past the store.
+func direct(t *testing.T, at string, fn func(ctx context.Context, c *pgx.Conn) error) {
+	t.Helper()
+	u, err := url.Parse(at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := u.Query()
+	q.Del("pool_max_conns")
+	u.RawQuery = q.Encode()
+	ctx := context.Background()
+	c, err := pgx.Connect(ctx, u.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close(ctx)
+	if err := fn(ctx, c); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func open(t *testing.T, at string) *postgres.DB {
+	t.Helper()
+	db, err := postgres.Open(t.Context(), at, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return db
+}
+
+// backends are the servers that the suite runs on.
+func backends(t *testing.T) map[string]string {
+	all := map[string]string{}
+	for name, s := range map[string]*pgtest.Server{"PostgreSQL": server, "PGlite with pgvector": lite} {
+		if at := s.URL(t); at != "" {
+			all[name] = at
+		}
+	}
+	return all
+}
+
+func TestStore(t *testing.T) {
+	for name, at := range backends(t) {
+		t.Run(name, func(t *testing.T) {
+			db := open(t, fresh(t, at))
+			t.Logf("full suite on %s (%s)", db, version(t, at))
+			db.Close()
+			storetest.Run(t, func(t *testing.T) store.Store { return open(t, fresh(t, at)) })
+		})
+	}
+}
+
+func TestJournal(t *testing.T) {
+	for name, at := range backends(t) {
+		t.Run(name, func(t *testing.T) {
+			storetest.RunJournal(t, func(t *testing.T) store.Journal {
+				db := open(t, fresh(t, at))
+				t.Cleanup(func() { db.Close() })
+				return db
+			})
+		})
+	}
+}
+
+func ExampleOpen() {
+	address, err := server.Start() // "postgres://pawl@db.example.com/app"
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	ctx, alice := context.Background(), store.Scope{Tenant: "acme", User: "alice"}
+	db, err := postgres.Open(ctx, address, nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer db.Close()
+	_, err = db.PutDocument(ctx, alice, store.Document{ID: "handbook", Title: "Handbook"}, []store.Chunk{{Text: "Everybody has twelve days of leave."}})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	hits, err := db.SearchChunks(ctx, alice, store.Query{Text: "How many days of leave?"})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(hits[0].Title+":", hits[0].Text)
+	hits, err = db.SearchChunks(ctx, store.Scope{Tenant: "acme", User: "bob"}, store.Query{Text: "leave"})
+	fmt.Println(len(hits), err)
+	// Output:
+	// Handbook: Everybody has twelve days of leave.
+	// 0 <nil>
+}

@@ -1,0 +1,163 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/pawl-go/pawl/store"
+)
+
+// The constants of BM25, as in SQLite's FTS5.
+const (
+	saturation = 1.2  // k1
+	byLength   = 0.75 // b
+)
+
+// term is what a query looks for: one word, or several side by side.
+type term struct {
+	query  string   // as PostgreSQL writes it, with the stems
+	words  []string // the queries for each of its words
+	weight float64  // rarer ones weigh more
+	count  int      // how many texts of the scope have it
+}
+
+// most is more than a term can add to a text's score, however often the text has it.
+func (t term) most() float64 { return t.weight * (saturation + 1) }
+
+// counted are the terms that texts of the scope have, the rarest first, and the mean size of the texts.
+func (db *DB) counted(ctx context.Context, k searched, s store.Scope, q store.Query, terms []string) ([]term, float64, error) {
+	var total int
+	var mean float64
+	if err := db.pool.QueryRow(ctx, k.in("select count(*), coalesce(avg(size), 1)::float8 from WORDS t where WHOSE"), seen(s, q.Shared)...).Scan(&total, &mean); err != nil {
+		return nil, 0, err
+	}
+	for i := range terms {
+		terms[i] = folded(terms[i])
+	}
+	scan := func(r pgx.Rows) (t term, err error) {
+		err = r.Scan(&t.query, &t.words, &t.count)
+		return t, err
+	}
+	all, err := list(ctx, db.pool, scan, k.in(`select q::text, array(select phraseto_tsquery('words', w)::text from unnest(string_to_array(text, ' ')) as w),
+		(select count(*) from WORDS t where t.words @@ ($6::tsquery && q) and WHOSE)
+		from (select min(text) as text, phraseto_tsquery('words', text) as q from unnest($7::text[]) as text group by 2) x where numnode(q) > 0`), seen(s, q.Shared, marks(s, q.Shared), terms)...)
+	if err != nil {
+		return nil, 0, err
+	}
+	all = slices.DeleteFunc(all, func(t term) bool { return t.count == 0 })
+	for i := range all {
+		n := float64(all[i].count)
+		all[i].weight = max(1e-6, math.Log((float64(total)-n+0.5)/(n+0.5))) // what is in more than half of the texts says nothing
+	}
+	slices.SortFunc(all, func(a, b term) int {
+		if a.count != b.count {
+			return a.count - b.count
+		}
+		return strings.Compare(a.query, b.query)
+	})
+	return all, mean, nil
+}
+
+// marks is the query that the words of all texts in a scope fit, and few of others.
+func marks(s store.Scope, shared bool) string {
+	if shared {
+		return fmt.Sprintf("('%s' | '%s')", mark(s), mark(s.Shared()))
+	}
+	return "'" + mark(s) + "'"
+}
+
+// withWords returns the texts that have any of the terms, the best first, at most deep; the first of them, as many as the query wants, are those that a look at every text would find.
+// It looks at the texts with the rarest terms, and at those with more frequent ones too as long as one of them could be among the best: the terms that
+// are left have a bound to what they can add.
+func (db *DB) withWords(ctx context.Context, k searched, s store.Scope, q store.Query, words []string, deep int) ([]near, error) {
+	terms, mean, err := db.counted(ctx, k, s, q, words)
+	if err != nil || len(terms) == 0 {
+		return nil, err
+	}
+	want := q.Size()
+	through, looked, target := 0, 0, want
+	for {
+		for ; through < len(terms) && looked < target; through++ {
+			looked += terms[through].count
+		}
+		found, err := db.scored(ctx, k, s, q, terms, through, mean)
+		if err != nil {
+			return nil, err
+		}
+		slices.SortFunc(found, nearer)
+		rest := 0.0
+		for _, t := range terms[through:] {
+			rest += t.most()
+		}
+		if through == len(terms) || len(found) >= want && -found[want-1].distance >= rest {
+			return found[:min(len(found), deep)], nil
+		}
+		target = 2 * looked // so that looking again costs no more than looking once
+	}
+}
+
+// scored are the texts with any of the first terms, scored by all of them. The distance is the score's negative: the nearest is the best.
+func (db *DB) scored(ctx context.Context, k searched, s store.Scope, q store.Query, terms []term, through int, mean float64) ([]near, error) {
+	var first, ranks []string
+	for i, t := range terms {
+		if i < through {
+			first = append(first, "("+t.query+")")
+		}
+		ranks = append(ranks, t.rank())
+	}
+	// It is not prepared (QueryExecModeExec): the next one will be another.
+	match := marks(s, q.Shared) + " & (" + strings.Join(first, " | ") + ")"
+	rows, err := db.pool.Query(ctx, k.in(`select w.n, w.size, array[`+strings.Join(ranks, ", ")+`]::real[] from
+		(select n, size, words || ''::tsvector as words from WORDS t where words @@ $6::tsquery and WHOSE offset 0) w`), append([]any{pgx.QueryExecModeExec}, seen(s, q.Shared, match)...)...)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var out []near
+	var found []float32
+	for rows.Next() {
+		var x near
+		var size float64
+		if err := rows.Scan(&x.n, &size, &found); err != nil {
+			return nil, err
+		}
+		for i, rank := range found {
+			f := times(rank)
+			x.distance -= terms[i].weight * f * (saturation + 1) / (f + saturation*(1-byLength+byLength*size/mean))
+		}
+		out = append(out, x)
+	}
+	return out, rows.Err()
+}
+
+// rank is the expression for how often a text has the term, as ts_rank tells it.
+func (t term) rank() string {
+	all := make([]string, len(t.words))
+	for i, w := range t.words {
+		all[i] = fmt.Sprintf("ts_rank('{1,1,1,1}', w.words, %s)", literal(w))
+	}
+	if len(all) == 1 {
+		return all[0]
+	}
+	return fmt.Sprintf("case when w.words @@ %s then least(%s) else 0 end", literal(t.query), strings.Join(all, ", "))
+}
+
+// literal is a query that PostgreSQL wrote, as part of a statement.
+func literal(query string) string { return "'" + strings.ReplaceAll(query, "'", "''") + "'::tsquery" }
+
+// times is how often a text has a word that it has the rank of. PostgreSQL tells no count, but with all weights 1 the rank of one word is
+// (1 + 1/4 + … + 1/n²) ÷ (π²/6); see calc_rank_or in its source, src/backend/utils/adt/tsrank.c. Beyond 30 times more times add next to nothing.
+func times(rank float32) float64 {
+	sum := 0.0
+	for n := 1; n <= 30; n++ {
+		if sum += 1 / float64(n*n); sum-0.5/float64(n*n) > float64(rank)*1.64493406685 {
+			return float64(n - 1)
+		}
+	}
+	return 30
+}

@@ -1,0 +1,243 @@
+package postgres
+
+import (
+	"cmp"
+	"context"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
+
+	"github.com/pawl-go/pawl/store"
+)
+
+// vectorKind is how vectors are kept and compared.
+type vectorKind int
+
+const (
+	asBytes  vectorKind = iota // little-endian numbers of 4 bytes, compared by this program
+	asVector                   // of the extension vector, compared by the database
+)
+
+// widest is how many values a vector of the extension can have; see its documentation, "Vector Type".
+const widest = 16_000
+
+func (k vectorKind) String() string {
+	if k == asVector {
+		return "vectors are compared by its extension vector"
+	}
+	return "without the extension vector, so that vectors are compared outside of the database"
+}
+
+func (k vectorKind) column() string {
+	if k == asVector {
+		return "vector"
+	}
+	return "bytea"
+}
+
+// vectorKindOf is how the tables of schema keep vectors, or, for tables that are to be made, how they can.
+func vectorKindOf(ctx context.Context, tx pgx.Tx, schema string, fresh bool) (vectorKind, error) {
+	var kind string
+	if !fresh {
+		err := tx.QueryRow(ctx, "select format_type(atttypid, null) from pg_attribute where attrelid = $1::regclass and attname = 'vector'", pgx.Identifier{schema, "chunks"}.Sanitize()).Scan(&kind)
+		if err == nil && kind != "bytea" {
+			return asVector, nil
+		}
+		return asBytes, err
+	}
+	var there, known bool
+	if err := tx.QueryRow(ctx, "select exists (select from pg_available_extensions where name = 'vector'), to_regtype('vector') is not null").Scan(&there, &known); err != nil {
+		return asBytes, err
+	}
+	if there && !known {
+		// Whoever may not make it does without.
+		if err := pgx.BeginFunc(ctx, tx, func(tx pgx.Tx) error {
+			_, err := tx.Exec(ctx, "create extension if not exists vector with schema public")
+			return err
+		}); err != nil {
+			return asBytes, ctx.Err()
+		}
+		if err := tx.QueryRow(ctx, "select to_regtype('vector') is not null").Scan(&known); err != nil {
+			return asBytes, err
+		}
+	}
+	if known {
+		return asVector, nil
+	}
+	return asBytes, nil
+}
+
+// check reports a vector that cannot be kept.
+func (k vectorKind) check(v store.Vector) error {
+	if k == asVector && len(v.Values) > widest {
+		return fmt.Errorf("a vector by %s has %d values; the extension vector keeps %d", v.Model, len(v.Values), widest)
+	}
+	return v.Check()
+}
+
+// param is the type that a vector is sent as, read the type that one comes as.
+func (k vectorKind) param() string {
+	if k == asVector {
+		return "text"
+	}
+	return "bytea"
+}
+
+func (k vectorKind) read() string {
+	if k == asVector {
+		return "t.vector::text"
+	}
+	return "t.vector"
+}
+
+// keep is a vector as it is sent; nil: none.
+func (k vectorKind) keep(v store.Vector) any {
+	switch {
+	case v.Model == "":
+		return nil
+	case k == asVector:
+		b := []byte{'['}
+		for i, x := range v.Values {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			b = strconv.AppendFloat(b, float64(x), 'g', -1, 32)
+		}
+		return string(append(b, ']'))
+	}
+	b := make([]byte, 0, 4*len(v.Values))
+	for _, x := range v.Values {
+		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(x))
+	}
+	return b
+}
+
+// vectorField is where a vector comes to.
+type vectorField struct {
+	kind  vectorKind
+	model *string
+	bytes []byte
+	text  *string
+}
+
+// fields are the places of the columns model and vector.
+func (f *vectorField) fields() []any {
+	if f.kind == asVector {
+		return []any{&f.model, &f.text}
+	}
+	return []any{&f.model, &f.bytes}
+}
+
+func (f *vectorField) vector() (store.Vector, error) {
+	if f.model == nil {
+		return store.Vector{}, nil
+	}
+	v := store.Vector{Model: *f.model}
+	if f.kind == asBytes {
+		v.Values = make([]float32, len(f.bytes)/4)
+		for i := range v.Values {
+			v.Values[i] = math.Float32frombits(binary.LittleEndian.Uint32(f.bytes[4*i:]))
+		}
+		return v, nil
+	}
+	if f.text == nil {
+		return v, nil
+	}
+	for s := range strings.SplitSeq(strings.Trim(*f.text, "[]"), ",") {
+		x, err := strconv.ParseFloat(s, 32)
+		if err != nil {
+			return v, err
+		}
+		v.Values = append(v.Values, float32(x))
+	}
+	return v, nil
+}
+
+// columns are what is kept of vectors: three lists, of models, sizes and vectors.
+func (k vectorKind) columns(all []store.Vector) (models []*string, sizes []*int, vectors any) {
+	var texts []*string
+	var bytes [][]byte
+	for _, v := range all {
+		var model, text *string
+		var size *int
+		var b []byte
+		switch kept := k.keep(v).(type) {
+		case string:
+			text = &kept
+		case []byte:
+			b = kept
+		}
+		if v.Model != "" {
+			n := len(v.Values)
+			model, size = &v.Model, &n
+		}
+		models, sizes, texts, bytes = append(models, model), append(sizes, size), append(texts, text), append(bytes, b)
+	}
+	if k == asVector {
+		return models, sizes, texts
+	}
+	return models, sizes, bytes
+}
+
+// near is a row with its distance.
+type near struct {
+	n        int64
+	distance float64
+}
+
+func nearer(a, b near) int { return cmp.Or(cmp.Compare(a.distance, b.distance), cmp.Compare(a.n, b.n)) }
+
+// ofVectors are the rows of a kind whose vectors can be compared with one.
+const ofVectors = " from TABLE t where WHOSE and t.model = $6 and t.dimensions = $7 ALSO"
+
+// nearest returns the rows whose vectors are nearest to that of q, the nearest first.
+func (db *DB) nearest(ctx context.Context, k searched, s store.Scope, q store.Query, limit int) ([]near, error) {
+	v := q.Vector
+	args := seen(s, q.Shared, v.Model, len(v.Values))
+	if db.vectors == asVector {
+		scan := func(r pgx.Rows) (x near, err error) {
+			err = r.Scan(&x.n, &x.distance)
+			return x, err
+		}
+		return list(ctx, db.pool, scan, k.in("select t.n, t.vector <=> $8::text::vector"+ofVectors+" order by 2, 1 limit $9"), append(args, db.vectors.keep(v), limit)...)
+	}
+	rows, err := db.pool.Query(ctx, k.in("select t.n, t.vector"+ofVectors), args...)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var best []near // sorted when it is twice as long as is wanted, and cut
+	cut := func() {
+		slices.SortFunc(best, nearer)
+		best = best[:min(len(best), limit)]
+	}
+	for rows.Next() {
+		var n int64
+		var kept pgtype.DriverBytes // it is looked at where it came
+		if err := rows.Scan(&n, &kept); err != nil {
+			return nil, err
+		}
+		if best = append(best, near{n, distance(v.Values, kept)}); len(best) == 2*limit {
+			cut()
+		}
+	}
+	cut()
+	return best, rows.Err()
+}
+
+// distance is 1 less the cosine of the angle between v and the vector that is kept as b.
+func distance(v []float32, b []byte) float64 {
+	var dot, vv, bb float64
+	for i, x := range v {
+		y := float64(math.Float32frombits(binary.LittleEndian.Uint32(b[4*i:])))
+		x := float64(x)
+		dot, vv, bb = dot+x*y, vv+x*x, bb+y*y
+	}
+	return 1 - dot/math.Sqrt(vv*bb)
+}

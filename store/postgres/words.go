@@ -1,0 +1,77 @@
+package postgres
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/jackc/pgx/v5"
+	"golang.org/x/text/unicode/norm"
+
+	"github.com/pawl-go/pawl/store"
+	"github.com/pawl-go/pawl/store/internal/words"
+)
+
+// maxIndexed bounds what of a text is searched. PostgreSQL refuses an index entry of 1 MiB, and in the worst case an entry is twice as long as its words.
+const maxIndexed = 384 << 10
+
+// folded are the words of a text, with one space between two of them: without accents, in small letters. Nothing but letters and digits is left, so that
+// PostgreSQL's parser, which knows addresses, tags and paths, has nothing to know.
+func folded(text string) string {
+	text = text[:min(len(text), 2*maxIndexed)]
+	text = strings.ToLower(unaccented(words.Spaced(strings.ToValidUTF8(text, " "))))
+	text = strings.Join(strings.FieldsFunc(text, func(r rune) bool { return !words.Part(r) }), " ")
+	if len(text) > maxIndexed {
+		text = text[:maxIndexed]
+		for !utf8.ValidString(text[max(0, len(text)-utf8.UTFMax):]) && !utf8.RuneStart(text[len(text)-1]) {
+			text = text[:len(text)-1]
+		}
+		text = strings.ToValidUTF8(text, "")
+	}
+	return text
+}
+
+// unaccented is text without the accents of its letters.
+func unaccented(text string) string {
+	if !strings.ContainsFunc(text, func(r rune) bool { return r > unicode.MaxASCII }) {
+		return text
+	}
+	text = strings.Map(func(r rune) rune {
+		if r >= 0x0300 && r <= 0x036F { // combining diacritical marks; marks of other scripts are part of their words
+			return -1
+		}
+		return r
+	}, norm.NFD.String(text))
+	return norm.NFC.String(text)
+}
+
+// mark is the word that every text of a scope's user has, so that the index finds what is in the scope and has the words. What it finds is checked against
+// the columns all the same.
+func mark(s store.Scope) string {
+	return "\x01" + hex.EncodeToString(digest(s.Tenant + "\x00" + s.User)[:16])
+}
+
+// digest stands for a text that is too long for an index.
+func digest(text string) []byte {
+	sum := sha256.Sum256([]byte(text))
+	return sum[:]
+}
+
+// putWords keeps what the rows n are found by, in place of what there is.
+func putWords(ctx context.Context, tx pgx.Tx, k searched, s store.Scope, n []int64, texts []string) error {
+	if len(n) == 0 {
+		return nil
+	}
+	sizes := make([]int, len(texts))
+	for i := range texts {
+		texts[i] = folded(texts[i])
+		sizes[i] = strings.Count(texts[i], " ") + min(1, len(texts[i]))
+	}
+	_, err := tx.Exec(ctx, k.in(`insert into WORDS (n, tenant, userid, thread, size, words)
+		select n, $1, $2, $3, size, to_tsvector('words', text) || array_to_tsvector(array[$4::text]) from unnest($5::bigint[], $6::int[], $7::text[]) as x (n, size, text)
+		on conflict (n) do update set size = excluded.size, words = excluded.words`), s.Tenant, s.User, s.Thread, mark(s), n, sizes, texts)
+	return err
+}

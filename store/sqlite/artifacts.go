@@ -1,0 +1,55 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/store"
+)
+
+const ofArtifacts = " from artifacts where tenant = ? and user = ? and thread = ? and run = ?"
+
+// PutArtifact keeps a for a run, and lets the oldest of the scope go when there are too many.
+func (db *DB) PutArtifact(ctx context.Context, s store.Scope, run string, a pawl.Artifact) error {
+	if err := valid(s); err != nil {
+		return err
+	}
+	if err := store.CheckArtifact(run, a); err != nil {
+		return err
+	}
+	return db.change(ctx, func(tx *sql.Tx) error {
+		if _, err := tx.ExecContext(ctx, "delete"+ofArtifacts+" and key = ?", s.Tenant, s.User, s.Thread, run, string(a.Key)); err != nil {
+			return err
+		}
+		if _, err := tx.ExecContext(ctx, "insert into artifacts (tenant, user, thread, run, key, size, mime, text, data) values (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+			s.Tenant, s.User, s.Thread, run, string(a.Key), len(a.Text)+len(a.Data), a.MIME, []byte(a.Text), append([]byte{}, a.Data...)); err != nil {
+			return err
+		}
+		_, err := tx.ExecContext(ctx, `delete from artifacts where n in (select n from (select n, sum(size) over (order by n desc) as total
+			from artifacts where tenant = ? and user = ? and thread = ?) where total > ?)`, s.Tenant, s.User, s.Thread, store.MaxArtifacts)
+		return err
+	})
+}
+
+// Artifact returns what was kept.
+func (db *DB) Artifact(ctx context.Context, s store.Scope, run string, key pawl.Key) (pawl.Artifact, error) {
+	if err := valid(s, run, string(key)); err != nil {
+		return pawl.Artifact{}, err
+	}
+	return one(ctx, db.read, "artifact "+string(key), func(r *sql.Rows) (a pawl.Artifact, err error) {
+		var text []byte
+		err = r.Scan(&a.Key, &a.MIME, &text, &a.Data)
+		a.Text = string(text)
+		return a, err
+	}, "select key, mime, text, data"+ofArtifacts+" and key = ?", s.Tenant, s.User, s.Thread, run, string(key))
+}
+
+// DeleteArtifacts removes what was kept for a run.
+func (db *DB) DeleteArtifacts(ctx context.Context, s store.Scope, run string) error {
+	if err := valid(s, run); err != nil {
+		return err
+	}
+	_, err := db.write.ExecContext(ctx, "delete"+ofArtifacts, s.Tenant, s.User, s.Thread, run)
+	return err
+}

@@ -1,0 +1,86 @@
+package storetest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/store"
+)
+
+func (s *suite) artifacts() {
+	text := pawl.Artifact{Key: "run/1/0", MIME: "text/plain", Text: "all of it: \x00 \xff héllo"}
+	image := pawl.Artifact{Key: "run/1/0/m2", MIME: "image/png", Data: []byte{0x89, 0, 0xff}}
+	for _, a := range []pawl.Artifact{text, image} {
+		s.ok(s.db.PutArtifact(s.ctx, alice, "r", a))
+		got := must(s.db.Artifact(s.ctx, alice, "r", a.Key))
+		if got.Key != a.Key || got.MIME != a.MIME || got.Text != a.Text || !bytes.Equal(got.Data, a.Data) {
+			s.Errorf("%+v came back as %+v", a, got)
+		}
+	}
+	text.Text = "another"
+	s.ok(s.db.PutArtifact(s.ctx, alice, "r", text))
+	if got := must(s.db.Artifact(s.ctx, alice, "r", text.Key)).Text; got != "another" {
+		s.Errorf("what was put in its place is %q", got)
+	}
+	_, err := s.db.Artifact(s.ctx, alice, "other", text.Key)
+	s.is(err, store.ErrNotFound, "another run's artifact")
+	_, err = s.db.Artifact(s.ctx, bob, "r", text.Key)
+	s.is(err, store.ErrNotFound, "another user's artifact")
+	s.ok(s.db.DeleteArtifacts(s.ctx, bob, "r"))
+	must(s.db.Artifact(s.ctx, alice, "r", text.Key))
+	s.ok(s.db.DeleteArtifacts(s.ctx, alice, "r"))
+	_, err = s.db.Artifact(s.ctx, alice, "r", image.Key)
+	s.is(err, store.ErrNotFound, "a deleted artifact")
+	for what, err := range map[string]error{
+		"no run": s.db.PutArtifact(s.ctx, alice, "", text), "no key": s.db.PutArtifact(s.ctx, alice, "r", pawl.Artifact{Text: "x"}),
+		"too large": s.db.PutArtifact(s.ctx, alice, "r", pawl.Artifact{Key: "k", Data: make([]byte, store.MaxArtifacts+1)}),
+	} {
+		if err == nil {
+			s.Errorf("%s: it was taken", what)
+		}
+	}
+	s.keep()
+}
+
+// keep lets an agent's side of artifacts find its scope.
+func (s *suite) keep() {
+	fixed, acting := store.KeepArtifacts(s.db, &alice), store.KeepArtifacts(s.db, nil)
+	a := pawl.Artifact{Key: "k", Text: "hers"}
+	s.ok(fixed.Put(s.ctx, "r", a))
+	if got := must(acting.Get(store.WithScope(s.ctx, alice), "r", "k")); got.Text != "hers" {
+		s.Errorf("under her scope it is %+v", got)
+	}
+	_, err := acting.Get(store.WithScope(s.ctx, bob), "r", "k")
+	s.is(err, pawl.ErrNoArtifact, "Bob looks for it")
+	if _, err := acting.Get(s.ctx, "r", "k"); err == nil || errors.Is(err, pawl.ErrNoArtifact) {
+		s.Errorf("without a scope: %v", err)
+	}
+	if err := acting.Put(context.Background(), "r", a); err == nil {
+		s.Error("kept for nobody")
+	}
+}
+
+// full: the oldest artifacts of a scope go when there are too many, and no other scope's.
+func (s *suite) full() {
+	part := bytes.Repeat([]byte("0123456789abcdef"), store.MaxArtifacts/16/4)
+	s.ok(s.db.PutArtifact(s.ctx, bob, "r", pawl.Artifact{Key: "his", Data: part}))
+	for i := range 5 {
+		s.ok(s.db.PutArtifact(s.ctx, alice, fmt.Sprint("r", i), pawl.Artifact{Key: "k", Data: part}))
+	}
+	_, err := s.db.Artifact(s.ctx, alice, "r0", "k")
+	s.is(err, store.ErrNotFound, "the oldest of five, where four have room")
+	for i := 1; i < 5; i++ {
+		if got := must(s.db.Artifact(s.ctx, alice, fmt.Sprint("r", i), "k")); !bytes.Equal(got.Data, part) {
+			s.Errorf("number %d came back with %d bytes", i, len(got.Data))
+		}
+	}
+	s.ok(s.db.PutArtifact(s.ctx, alice, "r1", pawl.Artifact{Key: "k", Data: part})) // it is the newest now
+	s.ok(s.db.PutArtifact(s.ctx, alice, "r5", pawl.Artifact{Key: "k", Text: "small"}))
+	_, err = s.db.Artifact(s.ctx, alice, "r2", "k")
+	s.is(err, store.ErrNotFound, "the one that was put first")
+	must(s.db.Artifact(s.ctx, alice, "r1", "k"))
+	must(s.db.Artifact(s.ctx, bob, "r", "his"))
+}

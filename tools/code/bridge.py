@@ -1,0 +1,176 @@
+# The side of the program that runs in the sandbox: it waits for a program on descriptor 3, runs it, and asks for its calls on descriptor 4. A frame is the length of
+# its JSON (4 bytes), the secret of this child (16), its number (4), and JSON. Nothing here protects anything: the other side takes every frame for hostile.
+def bridge():
+    import builtins, json, math, os, sys
+    from _thread import allocate_lock
+    lock, os_read, os_write, leave, filename = allocate_lock(), os.read, os.write, os._exit, "<program>"
+    decode = json.JSONDecoder().decode
+    encode = json.JSONEncoder(allow_nan=False, ensure_ascii=False, separators=(",", ":")).encode
+    seq = [0, 0]
+
+    def read(n):
+        parts = []
+        while n > 0:
+            b = os_read(3, min(n, 1 << 20))
+            if not b:
+                leave(0)
+            parts.append(b)
+            n -= len(b)
+        return b"".join(parts)
+
+    def receive():
+        n = int.from_bytes(read(4), "big")
+        key, number = read(16), int.from_bytes(read(4), "big")
+        seq[0] += 1
+        if number != seq[0]:
+            leave(0)
+        return key, decode(str(read(n), "utf-8"))
+
+    key, hello = receive()
+    limit, seed = hello["output"], hello["seed"]
+
+    class TooLarge(ValueError):
+        pass
+
+    def send(data):
+        seq[1] += 1
+        frame = memoryview(len(data).to_bytes(4, "big") + key + seq[1].to_bytes(4, "big") + data)
+        while frame:
+            frame = frame[os_write(4, frame):]
+
+    def form(what, x):
+        try:
+            return encode(x).encode("utf-8", "backslashreplace")
+        except (TypeError, ValueError) as e:
+            raise type(e)("%s takes what has a JSON form (dict with text keys, list, text, number, True, False, None): %s" % (what, e)) from None
+
+    class ToolError(RuntimeError):
+        "A call that failed. tool and outcome say which and how."
+
+        def __init__(self, text, tool="", outcome="error"):
+            super().__init__(text)
+            self.tool, self.outcome = tool, outcome
+
+    ToolError.__module__ = "__main__"
+
+    def do(what, calls):
+        for name, args in calls:
+            if not isinstance(name, str):
+                raise TypeError("%s: the tool's name is text, not %s" % (what, type(name).__name__))
+        data = b'{"calls":' + form(what, [{"name": n, "args": {} if a is None else a} for n, a in calls]) + b"}"
+        if len(data) > hello["frame"]:
+            raise TooLarge("%s: the arguments have %d bytes, at most %d can be sent" % (what, len(data), hello["frame"]))
+        with lock:
+            send(data)
+            return receive()[1]["replies"]
+
+    def value(r):
+        return ToolError(r["error"], r["tool"], r["outcome"]) if "error" in r else r["value"]
+
+    def call_tool(name, args=None, **more):
+        r = value(do("call_tool", [(name, {**(args or {}), **more} if more else args)])[0])
+        if isinstance(r, ToolError):
+            raise r
+        return r
+
+    def try_call(name, args=None, **more):
+        r = value(do("try_call", [(name, {**(args or {}), **more} if more else args)])[0])
+        if isinstance(r, ToolError):
+            return {"ok": False, "error": str(r), "outcome": r.outcome}
+        return {"ok": True, "value": r}
+
+    def call_tools_parallel(calls):
+        pairs = []
+        for c in calls:
+            if isinstance(c, dict) and "name" in c:
+                pairs.append((c["name"], c.get("args")))
+            elif isinstance(c, (tuple, list)) and len(c) in (1, 2):
+                pairs.append((c[0], c[1] if len(c) == 2 else None))
+            else:
+                raise TypeError('call_tools_parallel takes a list of (name, args)')
+        return [value(r) for r in do("call_tools_parallel", pairs)] if pairs else []
+
+    def set_result(x):
+        data = form("set_result", x)
+        if len(data) > limit:
+            raise TooLarge("the result has %d bytes as JSON, and at most %d are told; set what matters of it" % (len(data), limit))
+        with lock:
+            send(b'{"result":' + data + b"}")
+
+    class Seeded:
+        "random gives the same numbers whenever the program is run again"
+
+        def find_spec(self, name, path=None, target=None):
+            if name != "random":
+                return None
+            from importlib.machinery import PathFinder
+            spec = PathFinder.find_spec(name, path)
+            run = spec.loader.exec_module
+
+            def exec_module(module):
+                run(module)
+                module.seed(seed)
+
+            spec.loader.exec_module = exec_module
+            return spec
+
+    from _random import Random
+    entropy = Random(seed)
+    os.urandom = lambda n: entropy.getrandbits(8 * n).to_bytes(n, "big") if n else b""
+    sys.meta_path.insert(0, Seeded())
+    sys.argv = ["program"]
+    os.dup2(1, 2)
+    sys.stdout.reconfigure(line_buffering=True, errors="backslashreplace")
+    sys.stderr = sys.stdout
+
+    def told(e):
+        try:
+            text = str(e)
+        except BaseException:
+            text = ""
+        lines, tb = [], e.__traceback__
+        while tb is not None:
+            if tb.tb_frame.f_code.co_filename == filename:
+                lines.append([tb.tb_lineno, tb.tb_frame.f_code.co_name])
+            tb = tb.tb_next
+        return {"type": type(e).__name__, "message": text[:2000], "lines": lines[-8:]}
+
+    end = {"end": "ok"}
+    try:
+        code = compile(hello["code"], filename, "exec", dont_inherit=True)
+    except SyntaxError as e:
+        end = {"end": "syntax", "message": str(e.msg), "lines": [[e.lineno or 0, ""]]}
+    except BaseException as e:
+        end = {"end": "syntax", "message": str(e), "lines": []}
+    else:
+        scope = {"__name__": "__main__", "__builtins__": builtins, "json": json, "math": math, "call_tool": call_tool, "try_call": try_call,
+                 "call_tools_parallel": call_tools_parallel, "set_result": set_result, "ToolError": ToolError, "exit": sys.exit, "quit": sys.exit}
+        try:
+            exec(code, scope)
+        except SystemExit as e:
+            status = e.code
+            if status is not None and not isinstance(status, int):
+                print(status)
+                status = 1
+            end = {"end": "exit", "status": int(status or 0)}
+        except TooLarge as e:
+            end = {"end": "too_large", **told(e)}
+        except MemoryError as e:
+            scope.clear()
+            end = {"end": "memory", **told(e)}
+        except BaseException as e:
+            end = {"end": "error", **told(e)}
+    try:
+        sys.stdout.flush()
+    except BaseException:
+        pass
+    with lock:
+        try:
+            data = encode(end).encode("utf-8", "backslashreplace")
+        except BaseException:
+            data = b'{"end":"ok"}' if end == {"end": "ok"} else b'{"end":"error","type":"Exception","message":"","lines":[]}'
+        send(data)
+    leave(0)
+
+
+bridge()

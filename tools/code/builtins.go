@@ -1,0 +1,468 @@
+package code
+
+import (
+	"fmt"
+	"math/big"
+	"strconv"
+	"unicode/utf8"
+
+	"go.starlark.net/lib/math"
+	"go.starlark.net/starlark"
+	"go.starlark.net/starlarkstruct"
+	"go.starlark.net/syntax"
+)
+
+// builtin is a function of a program, or one that a program was rewritten to.
+type builtin func(r *embeddedRun, t *starlark.Thread, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error)
+
+func made(name string, f builtin) *starlark.Builtin {
+	return starlark.NewBuiltin(name, func(t *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+		return f(runOf(t), t, args, kwargs)
+	})
+}
+
+// known returns all names that a program finds: ours, those of the language with what they make counted, and the ones of the rewriting.
+func known() starlark.StringDict {
+	d := starlark.StringDict{}
+	for name, v := range starlark.Universe {
+		if b, ok := v.(*starlark.Builtin); ok {
+			d[name] = ofLanguage(b)
+		}
+	}
+	for name, f := range map[string]builtin{"call_tool": callTool, "try_call": tryCall, "call_tools_parallel": callTools, "set_result": setResult, "ToolError": noToolError,
+		"isinstance": isInstance, "sum": sum, "round": round, "pow": pow, "divmod": divMod, "map": mapped, "filter": filtered, "len": length, "str": str, "getattr": getAttr, "range": ranged,
+		"def": enter, "for": looped, "*args": starred, "#": hashed, "[]": indexed, "[:]": cut, "-a": negated, "{}": newDict, ".": attribute, "()": method, "[]=": setIndex} {
+		d[name] = made(name, f)
+	}
+	for op := syntax.PLUS; op <= syntax.GTGT; op++ {
+		d[op.String()] = made(op.String(), operator(op))
+		d[op.String()+"="] = made(op.String()+"=", inPlace(op))
+	}
+	for _, op := range []syntax.Token{syntax.EQL, syntax.NEQ, syntax.LT, syntax.LE, syntax.GT, syntax.GE, syntax.IN, syntax.NOT_IN} {
+		d[op.String()] = made(op.String(), operator(op))
+	}
+	d["json"] = &starlarkstruct.Module{Name: "json", Members: starlark.StringDict{"dumps": made("json.dumps", jsonDumps), "loads": made("json.loads", jsonLoads),
+		"encode": made("json.encode", jsonDumps), "decode": made("json.decode", jsonLoads)}}
+	d["math"] = math.Module
+	return d
+}
+
+// ofLanguage is a function of the language: what it is given is looked at first, since it goes through that without steps.
+func ofLanguage(b *starlark.Builtin) *starlark.Builtin {
+	name := b.Name()
+	return made(name, func(r *embeddedRun, t *starlark.Thread, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+		list := args
+		for i, a := range args {
+			switch name {
+			case "all", "any", "list", "tuple", "set", "sorted", "reversed", "enumerate", "zip", "max", "min", "dict", "bytes":
+				v, err := r.through(a)
+				if err != nil {
+					return nil, err
+				}
+				if v != a {
+					if len(list) == len(args) && i == 0 || &list[0] == &args[0] {
+						list = append(starlark.Tuple(nil), args...)
+					}
+					list[i] = v
+				}
+				if err := r.takes(4 * flat(v)); err != nil {
+					return nil, err
+				}
+			}
+			if plain(a) {
+				continue
+			}
+			n, err := weight(a)
+			if err != nil {
+				return nil, err
+			}
+			switch name {
+			case "repr", "print", "fail", "int":
+				if err := r.takes(n); err != nil {
+					return nil, err
+				}
+			}
+			if s, ok := a.(starlark.String); ok && name == "int" && len(s) > 4300 || intTooLarge(a) {
+				return nil, fmt.Errorf("%s: a number of too many digits", name)
+			}
+		}
+		return starlark.Call(t, b, list, kwargs)
+	})
+}
+
+func operator(op syntax.Token) builtin {
+	return func(r *embeddedRun, _ *starlark.Thread, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
+		return r.binary(op, args[0], args[1])
+	}
+}
+
+// inPlace is a op= b: lists and dicts are changed and not made anew.
+func inPlace(op syntax.Token) builtin {
+	return func(r *embeddedRun, _ *starlark.Thread, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
+		return r.inPlace(op, args[0], args[1])
+	}
+}
+
+func (r *embeddedRun) inPlace(op syntax.Token, x, y starlark.Value) (starlark.Value, error) {
+	switch l := x.(type) {
+	case *starlark.List:
+		it, ok := y.(starlark.Iterable)
+		if s, text := y.(starlark.String); text {
+			v, err := r.characters(string(s))
+			if err != nil {
+				return nil, err
+			}
+			it, ok = v.(starlark.Iterable), true
+		}
+		if op != syntax.PLUS || !ok {
+			break
+		}
+		return l, r.extend(l, it)
+	case *starlark.Dict:
+		other, ok := y.(*starlark.Dict)
+		if op != syntax.PIPE || !ok {
+			break
+		}
+		if err := r.takes(64 * int64(other.Len())); err != nil {
+			return nil, err
+		}
+		for _, kv := range other.Items() {
+			if err := l.SetKey(kv[0], kv[1]); err != nil {
+				return nil, err
+			}
+		}
+		return l, nil
+	}
+	return r.binary(op, x, y)
+}
+
+func (r *embeddedRun) extend(l *starlark.List, it starlark.Iterable) error {
+	add, err := r.gathered(it) // first all of them: it may be the list itself
+	if err != nil {
+		return err
+	}
+	for _, v := range add {
+		if err := l.Append(v); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *embeddedRun) gathered(it starlark.Iterable) (list []starlark.Value, err error) {
+	i := it.Iterate()
+	defer i.Done()
+	for v := starlark.Value(nil); i.Next(&v); {
+		if err := r.takes(32); err != nil {
+			return nil, err
+		}
+		list = append(list, v)
+	}
+	return list, nil
+}
+
+// setIndex is a[i] op= b.
+func setIndex(r *embeddedRun, _ *starlark.Thread, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
+	a, i, b := args[0], args[1], args[3]
+	op := syntax.PLUS
+	for ; op < syntax.GTGT && op.String() != string(args[2].(starlark.String)); op++ {
+	}
+	switch a := a.(type) {
+	case starlark.HasSetKey:
+		old, found, err := a.Get(i)
+		if err != nil {
+			return nil, err
+		}
+		if !found {
+			return nil, fmt.Errorf("key %v not in %s", i, a.Type())
+		}
+		v, err := r.inPlace(op, old, b)
+		if err != nil {
+			return nil, err
+		}
+		return starlark.None, a.SetKey(i, v)
+	case starlark.HasSetIndex:
+		k, err := starlark.AsInt32(i)
+		if err != nil {
+			return nil, err
+		}
+		n := a.Len()
+		if k < 0 {
+			k += n
+		}
+		if k < 0 || k >= n {
+			return nil, fmt.Errorf("%s index %v out of range [%d:%d]", a.Type(), i, -n, n-1)
+		}
+		v, err := r.inPlace(op, a.Index(k), b)
+		if err != nil {
+			return nil, err
+		}
+		return starlark.None, a.SetIndex(k, v)
+	}
+	return nil, fmt.Errorf("%s value does not support item assignment", a.Type())
+}
+
+// enter begins each function.
+func enter(_ *embeddedRun, t *starlark.Thread, _ starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
+	if t.CallStackDepth() > maxCalls {
+		return nil, fmt.Errorf("functions call each other more than %d deep: a recursion without an end?", maxCalls)
+	}
+	return starlark.None, nil
+}
+
+// looped is what a for goes through: text by its characters.
+func looped(r *embeddedRun, _ *starlark.Thread, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
+	if s, ok := args[0].(starlark.String); ok {
+		return r.characters(string(s))
+	}
+	return args[0], nil
+}
+
+// starred is *x among arguments: its elements are no steps.
+func starred(r *embeddedRun, _ *starlark.Thread, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
+	v, err := r.through(args[0])
+	if err != nil {
+		return nil, err
+	}
+	return v, r.takes(flat(v))
+}
+
+// hashed is a key of a dict, or an index.
+func hashed(_ *embeddedRun, _ *starlark.Thread, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
+	if !plain(args[0]) {
+		if _, err := weight(args[0]); err != nil {
+			return nil, err
+		}
+	}
+	return args[0], nil
+}
+
+func indexed(_ *embeddedRun, _ *starlark.Thread, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
+	if s, ok := args[0].(starlark.String); ok && !ascii(string(s)) {
+		return runes{s, []rune(string(s))}, nil
+	}
+	return args[0], nil
+}
+
+func cut(r *embeddedRun, _ *starlark.Thread, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
+	return args[0], r.takes(flat(args[0]))
+}
+
+func negated(r *embeddedRun, _ *starlark.Thread, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
+	if plain(args[0]) {
+		return args[0], nil
+	}
+	return args[0], r.takes(flat(args[0]))
+}
+
+func newDict(r *embeddedRun, _ *starlark.Thread, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
+	return args[0], r.takes(512 + 4*flat(args[0]))
+}
+
+func length(_ *embeddedRun, _ *starlark.Thread, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
+	if len(args) == 1 {
+		if s, ok := args[0].(starlark.String); ok {
+			return starlark.MakeInt(utf8.RuneCountInString(string(s))), nil
+		}
+		if n := starlark.Len(args[0]); n >= 0 {
+			return starlark.MakeInt(n), nil
+		}
+	}
+	return nil, fmt.Errorf("len takes one text, list, dict, set, tuple or range")
+}
+
+func str(r *embeddedRun, _ *starlark.Thread, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
+	if len(args) == 0 {
+		return starlark.String(""), nil
+	}
+	switch v := args[0].(type) {
+	case starlark.String:
+		return v, nil
+	case toolError:
+		return starlark.String(v.Error), nil
+	case starlark.Float:
+		return starlark.String(pythonFloat(float64(v))), nil
+	}
+	n, err := weight(args[0])
+	if err != nil {
+		return nil, err
+	}
+	if intTooLarge(args[0]) {
+		return nil, fmt.Errorf("str: a number of too many digits")
+	}
+	return starlark.String(args[0].String()), r.takes(2 * n)
+}
+
+func ranged(_ *embeddedRun, t *starlark.Thread, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+	return starlark.Call(t, starlark.Universe["range"], args, kwargs)
+}
+
+func isInstance(_ *embeddedRun, _ *starlark.Thread, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
+	if len(args) != 2 {
+		return nil, fmt.Errorf("isinstance takes a value and a type")
+	}
+	types, ok := args[1].(starlark.Tuple)
+	if !ok {
+		types = starlark.Tuple{args[1]}
+	}
+	for _, t := range types {
+		b, ok := t.(*starlark.Builtin)
+		if !ok {
+			return nil, fmt.Errorf("isinstance: %s is no type; there are str, int, float, bool, list, tuple, dict, set, ToolError", t.Type())
+		}
+		want := b.Name()
+		if want == "str" {
+			want = "string"
+		}
+		if got := args[0].Type(); got == want || got == "bool" && want == "int" {
+			return starlark.True, nil
+		}
+	}
+	return starlark.False, nil
+}
+
+func sum(r *embeddedRun, _ *starlark.Thread, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
+	if len(args) < 1 || len(args) > 2 {
+		return nil, fmt.Errorf("sum takes a list and a start")
+	}
+	v, err := r.through(args[0])
+	if err != nil {
+		return nil, err
+	}
+	it := starlark.Iterate(v)
+	if it == nil {
+		return nil, fmt.Errorf("sum: %s is no list", args[0].Type())
+	}
+	defer it.Done()
+	total := starlark.Value(starlark.MakeInt(0))
+	if len(args) == 2 {
+		total = args[1]
+	}
+	for e := starlark.Value(nil); it.Next(&e); {
+		if total, err = r.binary(syntax.PLUS, total, e); err != nil {
+			return nil, err
+		}
+	}
+	return total, nil
+}
+
+func round(_ *embeddedRun, _ *starlark.Thread, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
+	if len(args) < 1 || len(args) > 2 {
+		return nil, fmt.Errorf("round takes a number and a number of digits")
+	}
+	digits, whole := 0, true
+	if len(args) == 2 && args[1] != starlark.None {
+		var err error
+		if digits, err = starlark.AsInt32(args[1]); err != nil || digits < -300 || digits > 300 {
+			return nil, fmt.Errorf("round: the number of digits is no number, or too large")
+		}
+		whole = false
+	}
+	switch x := args[0].(type) {
+	case starlark.Int:
+		if digits >= 0 {
+			return x, nil
+		}
+		ten := new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(-digits)), nil)
+		f := new(big.Rat).SetFrac(x.BigInt(), ten)
+		n, _ := new(big.Int).SetString(halfEven(f), 10)
+		return starlark.MakeBigInt(n.Mul(n, ten)), nil
+	case starlark.Float:
+		if whole {
+			return starlark.NumberToInt(starlark.Float(roundEven(float64(x))))
+		}
+		if digits < 0 {
+			return nil, fmt.Errorf("round: of a float with fewer than 0 digits is not here")
+		}
+		f, err := strconv.ParseFloat(strconv.FormatFloat(float64(x), 'f', digits, 64), 64)
+		return starlark.Float(f), err
+	}
+	return nil, fmt.Errorf("round: %s is no number", args[0].Type())
+}
+
+func pow(r *embeddedRun, t *starlark.Thread, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
+	if len(args) < 2 || len(args) > 3 {
+		return nil, fmt.Errorf("pow takes two or three numbers")
+	}
+	x, ok1 := args[0].(starlark.Int)
+	y, ok2 := args[1].(starlark.Int)
+	if !ok1 || !ok2 || y.Sign() < 0 {
+		if len(args) == 3 {
+			return nil, fmt.Errorf("pow with three numbers takes whole ones")
+		}
+		return starlark.Call(t, math.Module.Members["pow"], args[:2], nil)
+	}
+	var mod *big.Int
+	size := intBytes(x)
+	if len(args) == 3 {
+		m, ok := args[2].(starlark.Int)
+		if !ok || m.Sign() == 0 {
+			return nil, fmt.Errorf("pow: the third is a whole number other than 0")
+		}
+		mod = m.BigInt()
+		size = max(size, intBytes(m))
+	}
+	if n, ok := y.Int64(); !ok && mod == nil || mod == nil && n > 8*maxDigits/max(1, int64(x.BigInt().BitLen())) && x.BigInt().BitLen() > 1 || size > 1024 {
+		return nil, fmt.Errorf("pow: a number of more than %d bytes", maxDigits)
+	} else if err := r.takes(size * min(max(n, 1), maxDigits)); mod == nil && err != nil {
+		return nil, err
+	}
+	return starlark.MakeBigInt(new(big.Int).Exp(x.BigInt(), y.BigInt(), mod)), nil
+}
+
+func divMod(r *embeddedRun, _ *starlark.Thread, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
+	if len(args) != 2 {
+		return nil, fmt.Errorf("divmod takes two numbers")
+	}
+	q, err := r.binary(syntax.SLASHSLASH, args[0], args[1])
+	if err != nil {
+		return nil, err
+	}
+	m, err := r.binary(syntax.PERCENT, args[0], args[1])
+	return starlark.Tuple{q, m}, err
+}
+
+func mapped(r *embeddedRun, t *starlark.Thread, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
+	return r.each(t, "map", args, func(_, made starlark.Value) starlark.Value { return made })
+}
+
+func filtered(r *embeddedRun, t *starlark.Thread, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
+	return r.each(t, "filter", args, func(e, made starlark.Value) starlark.Value {
+		if bool(made.Truth()) {
+			return e
+		}
+		return nil
+	})
+}
+
+// each calls a function with each element, and lists what keep makes of it.
+func (r *embeddedRun) each(t *starlark.Thread, name string, args starlark.Tuple, keep func(e, made starlark.Value) starlark.Value) (starlark.Value, error) {
+	if len(args) != 2 {
+		return nil, fmt.Errorf("%s takes a function and a list", name)
+	}
+	v, err := r.through(args[1])
+	if err != nil {
+		return nil, err
+	}
+	it := starlark.Iterate(v)
+	if it == nil {
+		return nil, fmt.Errorf("%s: %s is no list", name, args[1].Type())
+	}
+	defer it.Done()
+	var list []starlark.Value
+	for e := starlark.Value(nil); it.Next(&e); {
+		made := e
+		if args[0] != starlark.None {
+			if made, err = starlark.Call(t, args[0], starlark.Tuple{e}, nil); err != nil {
+				return nil, err
+			}
+		}
+		if err := r.takes(32); err != nil {
+			return nil, err
+		}
+		if k := keep(e, made); k != nil {
+			list = append(list, k)
+		}
+	}
+	return starlark.NewList(list), nil
+}

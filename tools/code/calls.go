@@ -1,0 +1,230 @@
+package code
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/fnv"
+
+	"go.starlark.net/starlark"
+)
+
+// toolError is a call that failed, as a value.
+type toolError struct{ reply }
+
+var _ starlark.HasAttrs = toolError{}
+
+// String returns what the model would read.
+func (e toolError) String() string { return "ToolError(" + string(quoted(e.Error)) + ")" }
+
+// Type returns ToolError.
+func (e toolError) Type() string { return "ToolError" }
+
+// Freeze does nothing: it cannot be changed.
+func (e toolError) Freeze() {}
+
+// Truth returns true, as for errors in Python.
+func (e toolError) Truth() starlark.Bool { return true }
+
+// Hash is that of its text.
+func (e toolError) Hash() (uint32, error) {
+	h := fnv.New32a()
+	h.Write([]byte(e.Error))
+	return h.Sum32(), nil
+}
+
+// Attr returns tool, outcome or message.
+func (e toolError) Attr(name string) (starlark.Value, error) {
+	switch name {
+	case "tool":
+		return starlark.String(e.Tool), nil
+	case "outcome":
+		return starlark.String(e.Outcome), nil
+	case "message":
+		return starlark.String(e.Error), nil
+	}
+	return nil, nil
+}
+
+// AttrNames returns what Attr knows.
+func (e toolError) AttrNames() []string { return []string{"message", "outcome", "tool"} }
+
+func noToolError(*embeddedRun, *starlark.Thread, starlark.Tuple, []starlark.Tuple) (starlark.Value, error) {
+	return nil, errors.New("ToolError is what a failed call gives; fail(text) ends the program")
+}
+
+// callTool is call_tool(name, args): a call that fails ends the program.
+func callTool(r *embeddedRun, _ *starlark.Thread, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+	v, err := r.one("call_tool", args, kwargs)
+	if e, ok := v.(toolError); ok {
+		return nil, errors.New("ToolError: " + e.Error)
+	}
+	return v, err
+}
+
+// tryCall is try_call(name, args).
+func tryCall(r *embeddedRun, _ *starlark.Thread, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+	v, err := r.one("try_call", args, kwargs)
+	if err != nil {
+		return nil, err
+	}
+	d := starlark.NewDict(3)
+	if e, ok := v.(toolError); ok {
+		d.SetKey(starlark.String("ok"), starlark.False)
+		d.SetKey(starlark.String("error"), starlark.String(e.Error))
+		d.SetKey(starlark.String("outcome"), starlark.String(e.Outcome))
+		return d, nil
+	}
+	d.SetKey(starlark.String("ok"), starlark.True)
+	d.SetKey(starlark.String("value"), v)
+	return d, nil
+}
+
+func (r *embeddedRun) one(what string, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+	if len(args) == 0 || len(args) > 2 {
+		return nil, fmt.Errorf("%s takes the tool's name and its arguments as a dict", what)
+	}
+	var given starlark.Value = starlark.None
+	if len(args) == 2 {
+		given = args[1]
+	}
+	if len(kwargs) > 0 {
+		d := starlark.NewDict(8)
+		if old, ok := given.(*starlark.Dict); ok {
+			for _, kv := range old.Items() {
+				d.SetKey(kv[0], kv[1])
+			}
+		}
+		for _, kv := range kwargs {
+			d.SetKey(kv[0], kv[1])
+		}
+		given = d
+	}
+	c, err := r.request(what, args[0], given)
+	if err != nil {
+		return nil, err
+	}
+	vs, err := r.do([]request{c})
+	if err != nil {
+		return nil, err
+	}
+	return vs[0], nil
+}
+
+// callTools is call_tools_parallel([(name, args), …]).
+func callTools(r *embeddedRun, _ *starlark.Thread, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
+	const what = "call_tools_parallel"
+	var list starlark.Iterable
+	if len(args) == 1 {
+		list, _ = args[0].(starlark.Iterable)
+	}
+	if list == nil {
+		return nil, errors.New(what + " takes a list of (name, args)")
+	}
+	items, err := r.gathered(list)
+	if err != nil {
+		return nil, err
+	}
+	calls := make([]request, len(items))
+	for i, item := range items {
+		var name, given starlark.Value = nil, starlark.None
+		switch x := item.(type) {
+		case *starlark.Dict:
+			if name, _, _ = x.Get(starlark.String("name")); name != nil {
+				if v, ok, _ := x.Get(starlark.String("args")); ok {
+					given = v
+				}
+			}
+		case starlark.Indexable:
+			if _, text := item.(starlark.String); !text && (x.Len() == 1 || x.Len() == 2) {
+				if name = x.Index(0); x.Len() == 2 {
+					given = x.Index(1)
+				}
+			}
+		}
+		if name == nil {
+			return nil, errors.New(what + " takes a list of (name, args)")
+		}
+		if calls[i], err = r.request(what, name, given); err != nil {
+			return nil, err
+		}
+	}
+	vs, err := r.do(calls)
+	return starlark.NewList(vs), err
+}
+
+func (r *embeddedRun) request(what string, name, given starlark.Value) (c request, err error) {
+	var ok bool
+	if c.Name, ok = starlark.AsString(name); !ok {
+		return c, fmt.Errorf("%s: the tool's name is text, not %s", what, name.Type())
+	}
+	c.Args = json.RawMessage("{}")
+	if given != starlark.None {
+		c.Args, err = r.form(what, given)
+	}
+	if len(c.Args) > maxFrame {
+		r.why = tooLarge
+		return c, fmt.Errorf("%s: the arguments have %d bytes, at most %d can be sent", what, len(c.Args), maxFrame)
+	}
+	return c, err
+}
+
+// form is what the tools and the model read of a value.
+func (r *embeddedRun) form(what string, v starlark.Value) (json.RawMessage, error) {
+	n, err := weight(v)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", what, err)
+	}
+	if err := r.takes(n); err != nil {
+		return nil, err
+	}
+	var b bytes.Buffer
+	if err := (&jsonWriter{out: &b, comma: ",", colon: ":"}).write(v, 0); err != nil {
+		return nil, fmt.Errorf("%s takes what has a JSON form (dict with text keys, list, text, number, True, False, None): %w", what, err)
+	}
+	return b.Bytes(), nil
+}
+
+func (r *embeddedRun) do(calls []request) ([]starlark.Value, error) {
+	if len(calls) == 0 {
+		return nil, nil
+	}
+	replies, ok := r.host.do(r.ctx, calls)
+	if !ok {
+		r.why = killed // the host says why
+		return nil, errors.New("the program is ended")
+	}
+	vs := make([]starlark.Value, len(replies))
+	for i, x := range replies {
+		if x.Error != "" {
+			vs[i] = toolError{x}
+			continue
+		}
+		v, err := r.read(x.Value)
+		if err != nil {
+			return nil, fmt.Errorf("the result of %s: %w", calls[i].Name, err)
+		}
+		vs[i] = v
+	}
+	return vs, nil
+}
+
+// setResult is set_result(x).
+func setResult(r *embeddedRun, _ *starlark.Thread, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+	if len(args) != 1 || len(kwargs) > 0 {
+		return nil, errors.New("set_result takes one value")
+	}
+	b, err := r.form("set_result", args[0])
+	if err != nil {
+		return nil, err
+	}
+	if len(b) > r.prog.output {
+		r.why = tooLarge
+		return nil, fmt.Errorf("the result has %d bytes as JSON, and at most %d are told; set what matters of it", len(b), r.prog.output)
+	}
+	if r.result = b; args[0] == starlark.None {
+		r.result = nil
+	}
+	return starlark.None, nil
+}

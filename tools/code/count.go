@@ -1,0 +1,298 @@
+package code
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"go.starlark.net/starlark"
+	"go.starlark.net/syntax"
+)
+
+// What one operation may go through, and how deep it may go: it cannot be interrupted.
+const (
+	maxWork    = 16 << 20
+	maxNesting = 200
+	maxCalls   = 1000     // of functions inside of functions
+	maxDigits  = 64 << 10 // bytes of a number
+)
+
+var (
+	errMemory = errors.New("more memory than it may have")
+	errWork   = fmt.Errorf("too large to be gone through at once: more than %d million parts", maxWork>>20)
+	errDeep   = fmt.Errorf("nested more than %d deep", maxNesting)
+)
+
+// takes counts n bytes that are about to be made.
+func (r *embeddedRun) takes(n int64) error {
+	if n < 0 || n > r.left {
+		r.why, r.left = memory, 0
+		return errMemory
+	}
+	r.left -= n
+	return nil
+}
+
+// weight is how much it takes to go through a value to its ends, or to write it out: a value that holds another a thousand times counts it a thousand times. The
+// error says that it is too much.
+func weight(v starlark.Value) (int64, error) {
+	left := int64(maxWork)
+	err := weigh(v, 0, &left)
+	return maxWork - left, err
+}
+
+func weigh(v starlark.Value, depth int, left *int64) error {
+	n := int64(8)
+	switch v := v.(type) {
+	case starlark.String:
+		n += int64(len(v))
+	case starlark.Bytes:
+		n += int64(len(v))
+	case starlark.Int:
+		n += intBytes(v)
+	}
+	if *left -= n; *left < 0 {
+		return errWork
+	}
+	if depth > maxNesting {
+		return errDeep
+	}
+	switch v := v.(type) {
+	case *starlark.List:
+		for i := range v.Len() {
+			if err := weigh(v.Index(i), depth+1, left); err != nil {
+				return err
+			}
+		}
+	case starlark.Tuple:
+		for _, e := range v {
+			if err := weigh(e, depth+1, left); err != nil {
+				return err
+			}
+		}
+	case *starlark.Dict:
+		for k, e := range v.Entries() {
+			if err := weigh(k, depth+1, left); err != nil {
+				return err
+			}
+			if err := weigh(e, depth+1, left); err != nil {
+				return err
+			}
+		}
+	case *starlark.Set:
+		for e := range v.Elements() {
+			if err := weigh(e, depth+1, left); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func intBytes(i starlark.Int) int64 {
+	if _, ok := i.Int64(); ok {
+		return 8
+	}
+	return int64(i.BigInt().BitLen()/8 + 8)
+}
+
+// flat is how large a value is, without what it holds.
+func flat(v starlark.Value) int64 {
+	switch v := v.(type) {
+	case starlark.String:
+		return int64(len(v))
+	case starlark.Bytes:
+		return int64(len(v))
+	case starlark.Int:
+		return intBytes(v)
+	case starlark.Sequence:
+		return 16 * int64(v.Len())
+	}
+	return 8
+}
+
+// plain reports whether v has no parts.
+func plain(v starlark.Value) bool {
+	switch v := v.(type) {
+	case starlark.NoneType, starlark.Bool, starlark.Float:
+		return true
+	case starlark.Int:
+		_, ok := v.Int64()
+		return ok
+	case starlark.String:
+		return len(v) < 4096
+	}
+	return false
+}
+
+// binary is an operator: it counts what it makes and what it goes through.
+func (r *embeddedRun) binary(op syntax.Token, x, y starlark.Value) (starlark.Value, error) {
+	switch op {
+	case syntax.EQL, syntax.NEQ, syntax.LT, syntax.LE, syntax.GT, syntax.GE:
+		if err := bothWeigh(x, y); err != nil {
+			return nil, err
+		}
+		ok, err := starlark.Compare(op, x, y)
+		return starlark.Bool(ok), err
+	case syntax.IN, syntax.NOT_IN:
+		if _, lazy := y.(starlark.Sequence); lazy || !plain(x) {
+			if err := bothWeigh(x, y); err != nil {
+				return nil, err
+			}
+		}
+	case syntax.STAR:
+		if err := r.takes(product(x, y)); err != nil {
+			return nil, err
+		}
+	case syntax.PERCENT:
+		if s, ok := x.(starlark.String); ok {
+			n, err := weight(y)
+			if err != nil {
+				return nil, err
+			}
+			if err := r.takes(int64(len(s)) + 4*n); err != nil {
+				return nil, err
+			}
+		}
+	case syntax.PIPE, syntax.AMP, syntax.CIRCUMFLEX, syntax.MINUS:
+		if _, number := x.(starlark.Int); !number {
+			if err := bothWeigh(x, y); err != nil {
+				return nil, err
+			}
+			if err := r.takes(4 * (flat(x) + flat(y))); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if !plain(x) || !plain(y) {
+		if err := r.takes(flat(x) + flat(y)); err != nil {
+			return nil, err
+		}
+		if intTooLarge(x) || intTooLarge(y) {
+			return nil, fmt.Errorf("a number of more than %d bytes", maxDigits)
+		}
+	}
+	if (op == syntax.PLUS || op == syntax.PERCENT) && flat(x)+flat(y) > 64 {
+		if err := r.takes(flat(x) + flat(y)); err != nil {
+			return nil, err
+		}
+	}
+	return starlark.Binary(op, x, y)
+}
+
+func intTooLarge(v starlark.Value) bool {
+	i, ok := v.(starlark.Int)
+	return ok && intBytes(i) > maxDigits
+}
+
+// product is how many bytes x * y makes.
+func product(x, y starlark.Value) int64 {
+	if _, ok := x.(starlark.Int); ok {
+		x, y = y, x
+	}
+	n, ok := y.(starlark.Int)
+	if _, number := x.(starlark.Int); !ok || number {
+		return 16
+	}
+	times, ok := n.Int64()
+	switch size := flat(x); {
+	case !ok && n.Sign() > 0 && size > 0:
+		return -1
+	case times <= 0 || size == 0:
+		return 0
+	case times > (1<<62)/size:
+		return -1
+	default:
+		return times * size
+	}
+}
+
+func bothWeigh(x, y starlark.Value) error {
+	for _, v := range []starlark.Value{x, y} {
+		if !plain(v) {
+			if _, err := weight(v); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// through is a value that a function goes through without steps. What is made up on the way (range) can be very long.
+func (r *embeddedRun) through(v starlark.Value) (starlark.Value, error) {
+	switch v := v.(type) {
+	case starlark.String:
+		return r.characters(string(v))
+	case *starlark.List, starlark.Tuple, *starlark.Dict, *starlark.Set, *starlark.Builtin, *starlark.Function:
+		return v, nil
+	case starlark.Sequence:
+		return v, r.takes(16 * int64(v.Len()))
+	case starlark.Iterable:
+		list, err := r.gathered(v)
+		return starlark.NewList(list), err
+	}
+	return v, nil
+}
+
+// characters is text as a list of its characters.
+func (r *embeddedRun) characters(s string) (starlark.Value, error) {
+	if err := r.takes(16*int64(utf8.RuneCountInString(s)) + 16); err != nil {
+		return nil, err
+	}
+	list := make([]starlark.Value, 0, len(s))
+	for _, c := range s {
+		list = append(list, starlark.String(string(c)))
+	}
+	return starlark.NewList(list), nil
+}
+
+// runes is text that is counted in characters, as Python does, where the interpreter counts bytes. It is only ever indexed or cut.
+type runes struct {
+	text starlark.String
+	list []rune
+}
+
+var _ starlark.Sliceable = runes{}
+
+// String returns it as the interpreter writes text.
+func (s runes) String() string { return s.text.String() }
+
+// Type returns string.
+func (s runes) Type() string { return s.text.Type() }
+
+// Freeze does nothing.
+func (s runes) Freeze() {}
+
+// Truth returns whether there is a character.
+func (s runes) Truth() starlark.Bool { return s.text.Truth() }
+
+// Hash returns that of the text.
+func (s runes) Hash() (uint32, error) { return s.text.Hash() }
+
+// Len returns the number of characters.
+func (s runes) Len() int { return len(s.list) }
+
+// Index returns a character.
+func (s runes) Index(i int) starlark.Value { return starlark.String(string(s.list[i])) }
+
+// Slice returns a part.
+func (s runes) Slice(start, end, step int) starlark.Value {
+	if step == 1 {
+		return starlark.String(string(s.list[start:end]))
+	}
+	var b strings.Builder
+	for i := start; step > 0 && i < end || step < 0 && i > end; i += step {
+		b.WriteRune(s.list[i])
+	}
+	return starlark.String(b.String())
+}
+
+func ascii(s string) bool {
+	for i := range len(s) {
+		if s[i] >= utf8.RuneSelf {
+			return false
+		}
+	}
+	return true
+}

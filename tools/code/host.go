@@ -1,0 +1,145 @@
+package code
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/pawl-go/pawl"
+)
+
+// request is a call that a program asks for.
+type request struct {
+	Name string          `json:"name"`
+	Args json.RawMessage `json:"args"`
+}
+
+// reply is what the program gets of it: a value, or an error.
+type reply struct {
+	Value   json.RawMessage `json:"value,omitempty"`
+	Error   string          `json:"error,omitempty"`
+	Tool    string          `json:"tool,omitempty"`
+	Outcome pawl.Outcome    `json:"outcome,omitempty"`
+}
+
+// madeCall is a call of a program, for the record.
+type madeCall struct {
+	Tool    string       `json:"tool"`
+	Outcome pawl.Outcome `json:"outcome"`
+}
+
+// host is all that a program can reach: the run's tools, through the pipeline.
+type host struct {
+	inv   *pawl.Invocation
+	most  int // calls
+	watch *stopwatch
+
+	made  []madeCall
+	fatal error // what Do said that ends the program, and is not the program's to know
+	spent bool  // it asked for more calls than most
+}
+
+// do carries out calls together, and returns what the program gets of each, in order. false: the program must end.
+func (h *host) do(ctx context.Context, calls []request) ([]reply, bool) {
+	if len(h.made)+len(calls) > h.most {
+		h.spent = true
+		return nil, false
+	}
+	replies := make([]reply, len(calls))
+	var asked []pawl.ToolCall
+	var places []int
+	for i, c := range calls {
+		if c.Name == toolName {
+			replies[i] = reply{Error: refusedInside, Tool: c.Name, Outcome: pawl.OutcomeDenied}
+			continue
+		}
+		asked, places = append(asked, pawl.ToolCall{Name: c.Name, Args: c.Args}), append(places, i)
+	}
+	h.watch.pause()
+	xs, err := h.inv.Do(ctx, asked...)
+	h.watch.resume()
+	if err != nil {
+		h.fatal = err
+		return nil, false
+	}
+	for i := range xs {
+		replies[places[i]] = toReply(&xs[i])
+	}
+	for i, c := range calls {
+		o := replies[i].Outcome
+		if o == "" {
+			o = pawl.OutcomeOK
+		}
+		h.made = append(h.made, madeCall{c.Name, o})
+	}
+	return replies, true
+}
+
+// toReply is what a program gets of an execution: its data, its text as JSON where it is JSON, else its text.
+func toReply(x *pawl.Execution) reply {
+	text := x.Result.Text()
+	switch {
+	case x.Outcome != pawl.OutcomeOK:
+		return reply{Error: text, Tool: x.Call.Name, Outcome: x.Outcome}
+	case x.Result.Data != nil:
+		return reply{Value: x.Result.Data}
+	case json.Valid([]byte(text)):
+		return reply{Value: json.RawMessage(text)}
+	}
+	return reply{Value: quoted(text)}
+}
+
+func quoted(text string) json.RawMessage {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if e.Encode(text) != nil {
+		return json.RawMessage(`""`)
+	}
+	return bytes.TrimRight(b.Bytes(), "\n")
+}
+
+// ended reports how the program ended where the host ended it.
+func (h *host) ended() (ended, bool) {
+	switch {
+	case errors.Is(h.fatal, pawl.ErrDiverged):
+		return ended{outcome: diverged, message: fmt.Sprintf("The program was run again after an interruption, and asked for another call than before (%v). Nothing more was done. It must make the same calls each time: the time of day, and what is "+
+			"read outside of calls, must not decide on them.", h.fatal)}, true
+	case h.spent:
+		return ended{outcome: tooMany, message: fmt.Sprintf("The program was ended: it asked for more than %d calls. Ask for less at once, or do the rest in another program.", h.most)}, true
+	}
+	return ended{}, false
+}
+
+// stopwatch counts the time of a program, without that of its calls, and calls over once when it has passed.
+type stopwatch struct {
+	mu    sync.Mutex
+	left  time.Duration
+	since time.Time
+	timer *time.Timer
+}
+
+func newStopwatch(limit time.Duration, over func()) *stopwatch {
+	return &stopwatch{left: limit, since: time.Now(), timer: time.AfterFunc(limit, over)}
+}
+
+func (s *stopwatch) pause() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.timer.Stop() {
+		s.left -= time.Since(s.since)
+	}
+}
+
+func (s *stopwatch) resume() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.since = time.Now()
+	s.timer.Reset(max(s.left, time.Millisecond))
+}
+
+func (s *stopwatch) stop() { s.timer.Stop() }

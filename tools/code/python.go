@@ -1,0 +1,278 @@
+package code
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"sync/atomic"
+	"time"
+
+	"github.com/pawl-go/pawl/sandbox"
+)
+
+//go:embed bridge.py
+var bridge string
+
+// PythonOptions are what Python can be told. Nil and the zero value take the defaults.
+type PythonOptions struct {
+	Path   string        // the interpreter, 3.8 or later; /usr/bin/python3. A shim that starts another program costs time, and may not be there in the sandbox
+	Level  sandbox.Level // how hard the bounds are enforced; strict
+	Memory int64         // bytes of address space; 512 MiB
+	Warm   int           // children that are started before there is a program for them; 1. Negative: none
+	Idle   time.Duration // how long such a child waits before it is ended; 1 min
+}
+
+// PythonInterpreter runs programs in python3 in the sandbox. It may be used concurrently. Close it.
+type PythonInterpreter struct {
+	opts PythonOptions
+	pool *pool
+}
+
+// Python returns the interpreter. It starts nothing before the first program, or Warm; whether the machine has what it takes is Check's to say.
+func Python(opts *PythonOptions) *PythonInterpreter {
+	p := &PythonInterpreter{}
+	if opts != nil {
+		p.opts = *opts
+	}
+	if p.opts.Path == "" {
+		p.opts.Path = "/usr/bin/python3"
+	}
+	if p.opts.Memory == 0 {
+		p.opts.Memory = 512 << 20
+	}
+	if p.opts.Warm == 0 {
+		p.opts.Warm = 1
+	}
+	if p.opts.Idle == 0 {
+		p.opts.Idle = time.Minute
+	}
+	p.pool = &pool{want: max(p.opts.Warm, 0), idle: p.opts.Idle, start: p.startChild}
+	return p
+}
+
+// Name returns python.
+func (p *PythonInterpreter) Name() string { return "python" }
+
+// Check starts the interpreter once, and says why it cannot be had: the error is sandbox.ErrUnenforced where the machine cannot enforce the level.
+func (p *PythonInterpreter) Check() error {
+	c, err := p.startChild()
+	if err != nil {
+		return err
+	}
+	defer c.end()
+	h := &host{}
+	if e := c.serve(context.Background(), program{output: defaultOutput}, h); e.outcome != ok {
+		return fmt.Errorf("python: %s", e.message)
+	}
+	return nil
+}
+
+// Warm starts the children that wait for programs, where they are not there. Without it the first program starts them.
+func (p *PythonInterpreter) Warm() { p.pool.fill() }
+
+// Close ends the children that wait, and those that run programs. Programs are refused afterwards.
+func (p *PythonInterpreter) Close() error {
+	p.pool.close()
+	return nil
+}
+
+// child is a python3 that serves one program.
+type child struct {
+	wire *wire
+	proc *sandbox.Process
+	gone chan struct{} // closed when it has ended
+	res  *sandbox.Result
+}
+
+// startChild starts a child. It is the pool's, so no call's end is its end.
+func (p *PythonInterpreter) startChild() (*child, error) {
+	w, theirs, err := newWire()
+	if err != nil {
+		return nil, err
+	}
+	c := &child{wire: w, gone: make(chan struct{})}
+	c.proc, err = sandbox.Start(context.Background(), sandbox.Spec{Level: p.opts.Level, Args: []string{p.opts.Path, "-S", "-s", "-B", "-c", bridge},
+		Env: []string{"PYTHONHASHSEED=0", "PYTHONUTF8=1"}, Files: theirs,
+		Limits: sandbox.Limits{Time: 24 * time.Hour, CPU: mostTime + 30*time.Second, Memory: p.opts.Memory, Processes: 32, FileSize: 64 << 20, Output: defaultOutput}})
+	for _, f := range theirs {
+		f.Close()
+	}
+	if err != nil {
+		w.close()
+		return nil, err
+	}
+	go func() {
+		defer close(c.gone)
+		c.res, _ = c.proc.Wait()
+	}()
+	return c, nil
+}
+
+// kill ends the child and lets nobody wait for it.
+func (c *child) kill() {
+	c.proc.Kill()
+	c.wire.in.SetDeadline(time.Now())
+	c.wire.out.SetDeadline(time.Now())
+}
+
+// end ends the child and waits until it has.
+func (c *child) end() {
+	c.kill()
+	<-c.gone
+	c.wire.close()
+}
+
+func (p *PythonInterpreter) run(ctx context.Context, prog program, h *host) ended {
+	c, err := p.pool.take()
+	if err != nil {
+		why := err.Error()
+		if errors.Is(err, sandbox.ErrUnenforced) {
+			why += ". The level asked for is " + p.opts.Level.String()
+		}
+		return ended{outcome: refused, message: "The program was not run, as Python cannot be had here: " + why + ". Calling again will not help."}
+	}
+	defer p.pool.done(c)
+	var over atomic.Bool
+	h.watch = newStopwatch(prog.time, func() {
+		over.Store(true)
+		c.kill()
+	})
+	defer h.watch.stop()
+	defer context.AfterFunc(ctx, c.kill)()
+	e := c.serve(ctx, prog, h)
+	printed := c.res.Stdout
+	e.logs = logs{printed.String(), printed.Bytes}
+	switch {
+	case e.outcome == ok || e.outcome == failed || e.outcome == syntax_: // it was quicker
+	case ctx.Err() != nil:
+		e.outcome = cancelled
+	case over.Load():
+		e.outcome, e.message = timeout, timedOut(prog)
+	}
+	return e
+}
+
+func timedOut(p program) string {
+	return fmt.Sprintf("The program was ended after %s of its own time. If it is no endless loop, let it do less, or give it a longer timeout (at most %d).", p.time, int(mostTime.Seconds()))
+}
+
+// serve gives the child its program and answers its calls until it has ended. The child has ended when it returns.
+func (c *child) serve(ctx context.Context, p program, h *host) (e ended) {
+	var result []byte
+	defer func() {
+		c.kill()
+		<-c.gone
+		e.result = result
+	}()
+	if err := c.wire.send(map[string]any{"code": p.code, "seed": p.seed, "output": p.output, "frame": maxFrame - 64}); err != nil {
+		return c.vanished()
+	}
+	for {
+		f, err := c.wire.receive()
+		switch {
+		case errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF):
+			return c.vanished()
+		case errors.Is(err, errForged):
+			return ended{outcome: forged, message: "The program wrote to the descriptors of the tool itself, and was ended. It calls tools by call_tool, and gives its result by set_result."}
+		case errors.Is(err, errLarge):
+			return ended{outcome: tooLarge, message: fmt.Sprintf("The program sent more than %d bytes at once, and was ended.", maxFrame)}
+		case err != nil:
+			return ended{outcome: killed, message: "The program was ended."} // whoever ended it says why
+		}
+		switch {
+		case f.Calls != nil:
+			replies, ok := h.do(ctx, f.Calls)
+			if !ok {
+				return ended{outcome: killed}
+			}
+			if c.wire.send(map[string]any{"replies": replies}) != nil {
+				return c.vanished()
+			}
+		case f.Result != nil:
+			if len(f.Result) > p.output {
+				return ended{outcome: tooLarge, message: resultTooLarge(len(f.Result), p.output)}
+			}
+			if result = f.Result; string(result) == "null" {
+				result = nil
+			}
+		default:
+			return f.ended(p)
+		}
+	}
+}
+
+func resultTooLarge(n, most int) string {
+	return fmt.Sprintf("The program's result has %d bytes as JSON, and at most %d are told. Set what matters of it: fewer items, fewer fields, or counts.", n, most)
+}
+
+// vanished says how a child ended that did not tell the end of its program.
+func (c *child) vanished() ended {
+	t := time.NewTimer(time.Second)
+	defer t.Stop()
+	select {
+	case <-c.gone:
+	case <-t.C: // it closed the descriptor and goes on
+		return ended{outcome: forged, message: "The program closed the descriptors of the tool, and was ended."}
+	}
+	switch r := c.res; {
+	case r.End == sandbox.UsedCPU:
+		return ended{outcome: timeout, message: "The program used up its CPU time and was ended."}
+	case r.End == sandbox.Exited:
+		return ended{outcome: exited, message: fmt.Sprintf("The program ended its process with exit status %d before it was at its end.", r.Exit)}
+	default:
+		return ended{outcome: killed, message: fmt.Sprintf("The program was ended by a signal: %s. A very deep recursion, or memory beyond its limit, ends a process so.", r.Signal)}
+	}
+}
+
+// systemPaths are where an import that failed looked.
+var systemPaths = regexp.MustCompile(` ?\(?/usr/(lib|local|share)[^\s)']*\)?`)
+
+// ended reads what the child told of the program's end.
+func (f *childFrame) ended(p program) ended {
+	e := ended{outcome: failed}
+	what := systemPaths.ReplaceAllString(clip(f.Message, 2000), "")
+	if f.Type != "" {
+		if what = ": " + what; what == ": " {
+			what = ""
+		}
+		what = clip(f.Type, 100) + what
+	}
+	trace := ""
+	for i := range f.Lines {
+		n, _ := f.Lines[i][0].(float64)
+		e.line = int(n)
+		if name, _ := f.Lines[i][1].(string); i < len(f.Lines)-1 && i < 8 {
+			trace += fmt.Sprintf("\n  called from line %d%s", e.line, inFunction(name))
+		}
+	}
+	switch f.End {
+	case "ok":
+		return ended{outcome: ok}
+	case "exit":
+		if f.Status == 0 {
+			return ended{outcome: ok}
+		}
+		return ended{outcome: exited, message: fmt.Sprintf("The program ended itself with exit status %d.", f.Status)}
+	case "syntax":
+		e.outcome, e.message = syntax_, inLine(p.code, e.line, "is not valid Python", what)+"\nNothing was run. Correct it and send the whole program again."
+	case "memory":
+		e.outcome, e.message = memory, inLine(p.code, e.line, "ran out of memory", what)+trace+"\nLet it hold less at once."
+	case "too_large":
+		e.outcome, e.message = tooLarge, inLine(p.code, e.line, "failed", what)+trace
+	case "error":
+		e.message = inLine(p.code, e.line, "failed", what) + trace
+	default:
+		return ended{outcome: forged, message: "The program wrote to the descriptors of the tool itself, and was ended."}
+	}
+	return e
+}
+
+func inFunction(name string) string {
+	if name == "" || name == "<module>" {
+		return ""
+	}
+	return " in " + clip(name, 60)
+}

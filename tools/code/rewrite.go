@@ -1,0 +1,246 @@
+package code
+
+import (
+	"go.starlark.net/syntax"
+)
+
+// counted changes a program so that whatever can make something large goes through a function of ours, which counts before it does it. The functions have names that no
+// program can write. What the interpreter does by itself makes little at each step, and steps are counted.
+//
+//	a + b      "+"(a, b)            x.name(…)   "()"(x, "name", …)
+//	a += b     a = "+="(a, b)       x.name      "."(x, "name")
+//	a[i] += b  "[]="(a, i, "+", b)  a[i]        "[]"(a)["#"(i)]
+//	f(*a)      f(*"*args"(a))          a[i:j]      "[:]"("[]"(a)[i:j])
+//	-a         "-a"(a)              {k: v}      "{}"({"#"(k): v})
+//
+// Each function begins with a look at how deep it is called, and what is looped over goes through "for", by which text can be looped over too.
+func counted(f *syntax.File) { stmts(f.Stmts) }
+
+func hidden(name string, at syntax.Node, args ...syntax.Expr) *syntax.CallExpr {
+	start, end := at.Span()
+	return &syntax.CallExpr{Fn: &syntax.Ident{NamePos: start, Name: name}, Lparen: start, Args: args, Rparen: end}
+}
+
+func text(s string, at syntax.Node) *syntax.Literal {
+	start, _ := at.Span()
+	return &syntax.Literal{Token: syntax.STRING, TokenPos: start, Raw: `""`, Value: s}
+}
+
+func stmts(list []syntax.Stmt) {
+	for i, s := range list {
+		list[i] = stmt(s)
+	}
+}
+
+func stmt(s syntax.Stmt) syntax.Stmt {
+	switch s := s.(type) {
+	case *syntax.AssignStmt:
+		return assign(s)
+	case *syntax.DefStmt:
+		params(s.Params)
+		stmts(s.Body)
+		enter := &syntax.ExprStmt{X: hidden("def", s.Name)}
+		s.Body = append([]syntax.Stmt{enter}, s.Body...)
+	case *syntax.ExprStmt:
+		s.X = expr(s.X)
+	case *syntax.ForStmt:
+		s.Vars = target(s.Vars)
+		s.X = hidden("for", s.X, expr(s.X))
+		stmts(s.Body)
+	case *syntax.WhileStmt:
+		s.Cond = expr(s.Cond)
+		stmts(s.Body)
+	case *syntax.IfStmt:
+		s.Cond = expr(s.Cond)
+		stmts(s.True)
+		stmts(s.False)
+	case *syntax.ReturnStmt:
+		if s.Result != nil {
+			s.Result = expr(s.Result)
+		}
+	}
+	return s
+}
+
+// assign takes a op= b apart, since the interpreter's own makes something without our seeing it.
+func assign(s *syntax.AssignStmt) syntax.Stmt {
+	rhs := expr(s.RHS)
+	if s.Op == syntax.EQ {
+		s.LHS, s.RHS = target(s.LHS), rhs
+		return s
+	}
+	op := s.Op - syntax.PLUS_EQ + syntax.PLUS
+	lhs := s.LHS
+	for {
+		p, ok := lhs.(*syntax.ParenExpr)
+		if !ok {
+			break
+		}
+		lhs = p.X
+	}
+	switch l := lhs.(type) {
+	case *syntax.Ident:
+		again := &syntax.Ident{NamePos: l.NamePos, Name: l.Name}
+		return &syntax.AssignStmt{OpPos: s.OpPos, Op: syntax.EQ, LHS: l, RHS: hidden(op.String()+"=", s, again, rhs)}
+	case *syntax.IndexExpr:
+		return &syntax.ExprStmt{X: hidden("[]=", s, expr(l.X), key(l.Y), text(op.String(), s), rhs)}
+	}
+	s.LHS, s.RHS = target(s.LHS), rhs // of what cannot be assigned to
+	return s
+}
+
+// target is what is assigned to.
+func target(e syntax.Expr) syntax.Expr {
+	switch e := e.(type) {
+	case *syntax.IndexExpr:
+		e.X, e.Y = expr(e.X), key(e.Y)
+	case *syntax.DotExpr:
+		e.X = expr(e.X)
+	case *syntax.ParenExpr:
+		e.X = target(e.X)
+	case *syntax.TupleExpr:
+		for i := range e.List {
+			e.List[i] = target(e.List[i])
+		}
+	case *syntax.ListExpr:
+		for i := range e.List {
+			e.List[i] = target(e.List[i])
+		}
+	}
+	return e
+}
+
+func params(list []syntax.Expr) {
+	for _, p := range list {
+		if b, ok := p.(*syntax.BinaryExpr); ok {
+			b.Y = expr(b.Y) // the default
+		}
+	}
+}
+
+// key is an index, or a key of a dict, which is hashed whole.
+func key(e syntax.Expr) syntax.Expr {
+	if l, ok := e.(*syntax.Literal); ok {
+		return l
+	}
+	return hidden("#", e, expr(e))
+}
+
+func exprs(list []syntax.Expr) []syntax.Expr {
+	for i, e := range list {
+		list[i] = expr(e)
+	}
+	return list
+}
+
+func expr(e syntax.Expr) syntax.Expr {
+	switch e := e.(type) {
+	case *syntax.BinaryExpr:
+		x, y := expr(e.X), expr(e.Y)
+		if e.Op == syntax.AND || e.Op == syntax.OR {
+			e.X, e.Y = x, y
+			return e
+		}
+		return at(hidden(e.Op.String(), e, x, y), e.OpPos)
+	case *syntax.UnaryExpr:
+		if e.X == nil {
+			return e
+		}
+		switch e.X = expr(e.X); e.Op {
+		case syntax.MINUS, syntax.PLUS, syntax.TILDE:
+			if _, ok := e.X.(*syntax.Literal); !ok {
+				return hidden("-a", e, e)
+			}
+		}
+	case *syntax.CallExpr:
+		return call(e)
+	case *syntax.DotExpr:
+		return at(hidden(".", e, expr(e.X), text(e.Name.Name, e)), e.NamePos)
+	case *syntax.IndexExpr:
+		e.X, e.Y = hidden("[]", e.X, expr(e.X)), key(e.Y)
+	case *syntax.SliceExpr:
+		e.X = hidden("[]", e.X, expr(e.X))
+		for _, part := range []*syntax.Expr{&e.Lo, &e.Hi, &e.Step} {
+			if *part != nil {
+				*part = expr(*part)
+			}
+		}
+		return hidden("[:]", e, e)
+	case *syntax.DictExpr:
+		for _, d := range e.List {
+			d := d.(*syntax.DictEntry)
+			d.Key, d.Value = key(d.Key), expr(d.Value)
+		}
+		return hidden("{}", e, e)
+	case *syntax.Comprehension:
+		return comprehension(e)
+	case *syntax.LambdaExpr:
+		params(e.Params)
+		enter := hidden("def", e)
+		both := &syntax.TupleExpr{List: []syntax.Expr{enter, expr(e.Body)}}
+		one := &syntax.Literal{Token: syntax.INT, TokenPos: enter.Lparen, Raw: "1", Value: int64(1)}
+		e.Body = &syntax.IndexExpr{X: &syntax.ParenExpr{Lparen: enter.Lparen, X: both, Rparen: enter.Rparen}, Lbrack: enter.Lparen, Y: one, Rbrack: enter.Rparen}
+	case *syntax.CondExpr:
+		e.Cond, e.True, e.False = expr(e.Cond), expr(e.True), expr(e.False)
+	case *syntax.ListExpr:
+		exprs(e.List)
+	case *syntax.TupleExpr:
+		exprs(e.List)
+	case *syntax.ParenExpr:
+		e.X = expr(e.X)
+	}
+	return e
+}
+
+// at gives a call the place that an error in it is told at.
+func at(c *syntax.CallExpr, pos syntax.Position) *syntax.CallExpr {
+	c.Lparen = pos
+	return c
+}
+
+// call rewrites what is passed, and a call of a method.
+func call(e *syntax.CallExpr) syntax.Expr {
+	for i, a := range e.Args {
+		switch a := a.(type) {
+		case *syntax.BinaryExpr:
+			if a.Op == syntax.EQ { // name=value
+				a.Y = expr(a.Y)
+				continue
+			}
+		case *syntax.UnaryExpr:
+			if a.Op == syntax.STAR {
+				a.X = hidden("*args", a, expr(a.X))
+				continue
+			}
+			if a.Op == syntax.STARSTAR {
+				a.X = expr(a.X)
+				continue
+			}
+		}
+		e.Args[i] = expr(a)
+	}
+	d, ok := e.Fn.(*syntax.DotExpr)
+	if !ok {
+		e.Fn = expr(e.Fn)
+		return e
+	}
+	return at(hidden("()", e, append([]syntax.Expr{expr(d.X), text(d.Name.Name, d)}, e.Args...)...), e.Lparen)
+}
+
+func comprehension(e *syntax.Comprehension) syntax.Expr {
+	if d, ok := e.Body.(*syntax.DictEntry); ok {
+		d.Key, d.Value = key(d.Key), expr(d.Value)
+	} else {
+		e.Body = expr(e.Body)
+	}
+	for _, c := range e.Clauses {
+		switch c := c.(type) {
+		case *syntax.ForClause:
+			c.Vars = target(c.Vars)
+			c.X = hidden("for", c.X, expr(c.X))
+		case *syntax.IfClause:
+			c.Cond = expr(c.Cond)
+		}
+	}
+	return e
+}

@@ -1,0 +1,186 @@
+package plan
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/nearest"
+)
+
+// readFlow reads the steps and what they take from each other. faults are sentences for the model.
+func readFlow(steps []step) (p *flow, faults []string) {
+	p = newFlow(steps)
+	for _, n := range p.steps {
+		add := func(list ...string) {
+			for _, f := range list {
+				faults = append(faults, fmt.Sprintf("step %d: %s", n.number, f))
+			}
+		}
+		if tree, err := decoded(n.Args); err == nil {
+			refs, bad := refsIn(tree, nil)
+			if add(bad...); len(refs) > 0 {
+				n.tree, n.refs = tree, refs
+			}
+		}
+		add(n.Each.read("each")...)
+		add(n.When.read("when")...)
+	}
+	if len(faults) == 0 {
+		faults = p.order()
+	}
+	return p, faults
+}
+
+// order gives each step its wave, and refuses what cannot be ordered.
+func (p *flow) order() (faults []string) {
+	add := func(n *node, format string, args ...any) {
+		faults = append(faults, fmt.Sprintf("step %d: ", n.number)+fmt.Sprintf(format, args...))
+	}
+	for _, n := range p.steps {
+		for _, r := range n.allRefs() {
+			switch {
+			case r.step < 0 && (n.Each == nil || n.Each.ref.text == r.text && n.Each.ref.step == r.step):
+				add(n, `$from %q: there is an item only where the step has "each", and in args and when`, r.text)
+			case r.step < 0:
+			case r.step == n.number:
+				add(n, "$from %q names the step itself; a step can take only from those before it", r.text)
+			case r.step >= len(p.steps):
+				add(n, "$from %q names step %d, and the last one is %d", r.text, r.step, len(p.steps)-1)
+			case r.step > n.number && p.takes(r.step, n.number, nil):
+				add(n, "$from %q: step %d takes from this one in turn, so neither could begin", r.text, r.step)
+			case r.step > n.number:
+				add(n, "$from %q names step %d, which comes later; put that one first", r.text, r.step)
+			}
+		}
+		if len(faults) > 0 {
+			continue
+		}
+		for _, d := range n.sources() {
+			n.wave = max(n.wave, p.steps[d].wave+1)
+		}
+	}
+	return faults
+}
+
+// takes reports whether step a takes from b, directly or through others.
+func (p *flow) takes(a, b int, seen map[int]bool) bool {
+	if seen == nil {
+		seen = map[int]bool{}
+	}
+	if a >= len(p.steps) || seen[a] {
+		return false
+	}
+	seen[a] = true
+	for _, d := range p.steps[a].sources() {
+		if d == b || p.takes(d, b, seen) {
+			return true
+		}
+	}
+	return false
+}
+
+func (n *node) allRefs() []ref {
+	out := append([]ref(nil), n.refs...)
+	for _, f := range []*from{n.Each, n.When} {
+		if f != nil {
+			out = append(out, f.ref)
+		}
+	}
+	return out
+}
+
+// check looks at the tools of the steps: that they are there, that they can be called here, and that what is taken fits, as far as their schemas say.
+func (p *flow) check(v *pawl.Invocation) (faults []string) {
+	var names []string
+	for _, t := range v.Tools() {
+		if t.Name != v.Tool().Name {
+			names = append(names, t.Name)
+		}
+	}
+	tools := make([]*pawl.Tool, len(p.steps))
+	for i, n := range p.steps {
+		t := toolOf(v, n.Tool)
+		if tools[i] = t; t == nil {
+			text := fmt.Sprintf("step %d: there is no tool %q; there are: %s", i, n.Tool, strings.Join(names, ", "))
+			if near := nearest.Word(n.Tool, names); near != "" {
+				text += fmt.Sprintf(". Did you mean %q?", near)
+			}
+			faults = append(faults, text)
+			continue
+		}
+		if t.Passive && !v.CanWait() {
+			faults = append(faults, fmt.Sprintf("step %d: %s is answered from outside, and a plan cannot wait for that here; call it directly", i, n.Tool))
+		}
+	}
+	if len(faults) > 0 {
+		return faults
+	}
+	c := &checker{flow: p, gives: make([]schema, len(tools))}
+	for i, t := range tools {
+		c.gives[i] = parseSchema(t.Output)
+		if p.steps[i].Each != nil {
+			c.gives[i] = listOf(c.gives[i])
+		}
+	}
+	for i, n := range p.steps {
+		c.step(n, parseSchema(tools[i].Input))
+	}
+	return c.faults
+}
+
+// checker holds what is taken against what is given.
+type checker struct {
+	flow   *flow
+	gives  []schema
+	faults []string
+}
+
+func (c *checker) add(n *node, format string, args ...any) {
+	c.faults = append(c.faults, fmt.Sprintf("step %d: ", n.number)+fmt.Sprintf(format, args...))
+}
+
+func (c *checker) step(n *node, input schema) {
+	var item schema
+	if n.Each != nil {
+		s, ok := c.source(n, n.Each.ref, nil)
+		if ok && !s.may("array") {
+			c.add(n, "each takes a list, and %s is %s", n.Each.From, s.kinds())
+		}
+		item = s.items()
+	}
+	if n.When != nil {
+		if s, ok := c.source(n, n.When.ref, item); ok && n.When.Equals == nil && !s.may("boolean") && !s.may("null") {
+			c.add(n, `when: %s is %s, neither true nor false; say with "equals" what it must be`, n.When.From, s.kinds())
+		}
+	}
+	for _, r := range n.refs {
+		given, ok := c.source(n, r, item)
+		if !ok {
+			continue
+		}
+		wanted, fault := input.at(r.at)
+		if fault != "" {
+			c.add(n, "args%s: %s", pathText(r.at), fault)
+		} else if !wanted.takes(given) {
+			c.add(n, "args%s takes %s, and $from %q is %s", pathText(r.at), wanted.kinds(), r.text, given.kinds())
+		}
+	}
+}
+
+// source is the schema of what r stands for; not ok where it stands for nothing, which is told.
+func (c *checker) source(n *node, r ref, item schema) (schema, bool) {
+	s := item
+	switch {
+	case r.step == fromIndex:
+		return schema{"type": "integer"}, true
+	case r.step >= 0:
+		s = c.gives[r.step]
+	}
+	s, fault := s.at(r.path)
+	if fault != "" {
+		c.add(n, "$from %q: %s", r.text, fault)
+		return nil, false
+	}
+	return s, true
+}

@@ -1,0 +1,49 @@
+package plan
+
+import (
+	"context"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/toolrun"
+)
+
+//go:embed execute.md
+var executeText string
+
+// plainTool is the plan whose steps know nothing of each other.
+func plainTool() *pawl.Tool {
+	return &pawl.Tool{
+		Name:        "execute_plan",
+		Description: strings.TrimSpace(executeText),
+		Input: json.RawMessage(fmt.Sprintf(`{"type":"object","properties":{"steps":{"type":"array","description":"1 to %d steps.","items":{"type":"object","properties":{`+
+			`"tool":{"type":"string","description":"The name of a tool, not execute_plan."},`+
+			`"args":{"type":"object","description":"Its arguments, as it takes them."}`+
+			`},"required":["tool","args"],"additionalProperties":false}}},"required":["steps"],"additionalProperties":false}`, maxCalls)),
+		Output:    outputSchema(`"ok","error"`),
+		Effect:    pawl.Compose,
+		Timeout:   -1, // its steps have times of their own
+		MaxResult: -1, // report bounds it, so that it stays JSON
+		Run: toolrun.Func(func(ctx context.Context, a args) (pawl.ToolResult, error) {
+			v, err := inRun(ctx)
+			if err != nil {
+				return pawl.ToolResult{}, err
+			}
+			if err := counted(v, a.Steps); err != nil {
+				return pawl.ToolResult{}, err
+			}
+			return run(ctx, v, newFlow(a.Steps))
+		}),
+	}
+}
+
+// inRun returns the call that the plan is; an error where it is called as a bare function.
+func inRun(ctx context.Context) (*pawl.Invocation, error) {
+	if v := pawl.InvocationFrom(ctx); v != nil {
+		return v, nil
+	}
+	return nil, fmt.Errorf("execute_plan calls the tools of a run, and there is none")
+}

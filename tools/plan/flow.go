@@ -1,0 +1,284 @@
+package plan
+
+import (
+	"context"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/toolrun"
+)
+
+//go:embed flow.md
+var flowText string
+
+// flowTool is the plan whose steps can take from each other.
+func flowTool() *pawl.Tool {
+	return &pawl.Tool{
+		Name:        "execute_plan",
+		Description: strings.TrimSpace(flowText),
+		Input: json.RawMessage(fmt.Sprintf(`{"type":"object","properties":{"steps":{"type":"array","description":"1 to %d steps.","items":{"type":"object","properties":{`+
+			`"tool":{"type":"string","description":"The name of a tool, not execute_plan."},`+
+			`"args":{"type":"object","description":"Its arguments, as it takes them; a value can be {\"$from\":\"STEP/FIELD\"}."},`+
+			`"each":{"type":"object","description":"A list: the step runs once for each of its items.","properties":{"$from":{"type":"string"}},"required":["$from"],"additionalProperties":false},`+
+			`"when":{"type":"object","description":"The step runs only where this is so.","properties":{"$from":{"type":"string"},"equals":{},"not":{"type":"boolean"}},"required":["$from"],"additionalProperties":false}`+
+			`},"required":["tool","args"],"additionalProperties":false}}},"required":["steps"],"additionalProperties":false}`, maxCalls)),
+		Output:    outputSchema(`"ok","error","skipped"`),
+		Effect:    pawl.Compose,
+		Timeout:   -1,
+		MaxResult: -1,
+		Run: toolrun.Func(func(ctx context.Context, a args) (pawl.ToolResult, error) {
+			v, err := inRun(ctx)
+			if err != nil {
+				return pawl.ToolResult{}, err
+			}
+			if err := counted(v, a.Steps); err != nil {
+				return pawl.ToolResult{}, err
+			}
+			p, faults := readFlow(a.Steps)
+			if len(faults) == 0 {
+				faults = p.check(v)
+			}
+			if len(faults) > 0 {
+				return pawl.ToolResult{}, toolrun.Refuse("Nothing of the plan was run:\n- %s", strings.Join(faults, "\n- "))
+			}
+			p.announce(v)
+			return run(ctx, v, p)
+		}),
+	}
+}
+
+// flow is a plan on its way.
+type flow struct {
+	steps []*node
+	made  int // calls
+}
+
+// node is a step with what it takes and what it gave.
+type node struct {
+	step
+	number int
+	tree   any   // args, decoded; nil: nothing in them is taken from elsewhere
+	refs   []ref // in args
+	wave   int   // of those that run together, from 0
+	runs   []runOf
+	status string
+	told   string // why it gave nothing
+}
+
+// runOf is one call of a step: the only one, or that for an item of each.
+type runOf struct {
+	item    any
+	index   int
+	call    pawl.ToolCall
+	skipped string // why it was not made; "": it was
+	failed  string // why it could not be made
+	x       *pawl.Execution
+}
+
+const (
+	statusOK      = "ok"
+	statusError   = "error"
+	statusSkipped = "skipped"
+)
+
+// newFlow is the plan of steps that take nothing from each other.
+func newFlow(steps []step) *flow {
+	p := &flow{steps: make([]*node, len(steps))}
+	for i, s := range steps {
+		p.steps[i] = &node{step: s, number: i}
+	}
+	return p
+}
+
+// waves returns the steps that run together, one wave after another.
+func (p *flow) waves() [][]*node {
+	var out [][]*node
+	for _, n := range p.steps {
+		for len(out) <= n.wave {
+			out = append(out, nil)
+		}
+		out[n.wave] = append(out[n.wave], n)
+	}
+	return out
+}
+
+// calls returns the calls of a wave. What cannot be made is noted on its step.
+func (p *flow) calls(wave []*node) []pawl.ToolCall {
+	var calls []pawl.ToolCall
+	for _, n := range wave {
+		p.expand(n)
+		for i := range n.runs {
+			if r := &n.runs[i]; r.skipped == "" && r.failed == "" {
+				calls = append(calls, r.call)
+			}
+		}
+	}
+	p.made += len(calls)
+	return calls
+}
+
+// take notes what the calls of a wave came to.
+func (p *flow) take(wave []*node, xs []pawl.Execution) {
+	for _, n := range wave {
+		for i := range n.runs {
+			if r := &n.runs[i]; r.skipped == "" && r.failed == "" {
+				r.x, xs = &xs[0], xs[1:]
+			}
+		}
+	}
+}
+
+// expand makes the calls of a step, whose sources have ended.
+func (p *flow) expand(n *node) {
+	for _, d := range n.sources() {
+		switch src := p.steps[d]; {
+		case src.settled() == statusSkipped:
+			n.status, n.told = statusSkipped, fmt.Sprintf("Not run: it takes from step %d, which was skipped.", d)
+			return
+		case src.settled() == statusError && src.Each == nil:
+			n.status, n.told = statusError, fmt.Sprintf("Not run: it takes from step %d, which failed.", d)
+			return
+		}
+	}
+	if n.Each == nil {
+		n.runs = []runOf{p.make(n, nil, 0)}
+		return
+	}
+	list, fault := p.list(n)
+	if left := p.left(n); fault == "" && len(list) > left {
+		fault = fmt.Sprintf("Not run: each: %s has %d items, and the plan can make %d more calls (%d in all). Take fewer, or send the rest in another plan.",
+			n.Each.From, len(list), left, maxCalls)
+	}
+	if fault != "" {
+		n.status, n.told = statusError, fault
+		return
+	}
+	n.runs = make([]runOf, len(list))
+	for i, item := range list {
+		n.runs[i] = p.make(n, item, i)
+	}
+}
+
+// left is how many calls n may make: what is not made, nor kept for the steps behind it, one each.
+func (p *flow) left(n *node) int {
+	used := p.made
+	for _, m := range p.steps {
+		switch {
+		case m == n || m.wave < n.wave:
+		case m.wave == n.wave && m.number < n.number:
+			used += len(m.runs)
+		default:
+			used++
+		}
+	}
+	return max(maxCalls-used, 0)
+}
+
+// list returns the items for which the step runs.
+func (p *flow) list(n *node) ([]any, string) {
+	v, err := p.value(n.Each.ref, nil)
+	if err != nil {
+		return nil, "Not run: each: " + err.Error() + "."
+	}
+	list, ok := v.([]any)
+	if !ok {
+		return nil, fmt.Sprintf("Not run: each takes a list, and %s is %s.", n.Each.From, kindOf(v))
+	}
+	return list, ""
+}
+
+// make makes one call of a step.
+func (p *flow) make(n *node, item any, index int) runOf {
+	r := runOf{item: item, index: index, call: pawl.ToolCall{Name: n.Tool, Args: n.Args}}
+	if n.When != nil {
+		holds, err := p.holds(n.When, &r)
+		switch {
+		case err != nil:
+			r.failed = "Not run: when: " + err.Error() + "."
+			return r
+		case !holds:
+			r.skipped = "Not run: its when does not hold."
+			return r
+		}
+	}
+	if n.tree == nil {
+		return r
+	}
+	filled, err := p.filled(n.tree, &r)
+	if err == nil {
+		r.call.Args, err = toolrun.Marshal(filled)
+	}
+	if err != nil {
+		r.failed = "Not run: args: " + err.Error() + "."
+	}
+	return r
+}
+
+// sources returns the steps that n takes from.
+func (n *node) sources() []int {
+	var out []int
+	add := func(r ref) {
+		if r.step >= 0 {
+			out = append(out, r.step)
+		}
+	}
+	for _, r := range n.refs {
+		add(r)
+	}
+	for _, f := range []*from{n.Each, n.When} {
+		if f != nil {
+			add(f.ref)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// settled returns how the step ended, over all of its calls.
+func (n *node) settled() string {
+	if n.status != "" {
+		return n.status
+	}
+	n.status = statusOK
+	if n.Each == nil {
+		n.status = n.runs[0].status()
+		return n.status
+	}
+	for i := range n.runs {
+		if n.runs[i].status() == statusError {
+			n.status = statusError
+		}
+	}
+	return n.status
+}
+
+func (r *runOf) status() string {
+	switch {
+	case r.skipped != "":
+		return statusSkipped
+	case r.failed != "", r.x.Outcome != pawl.OutcomeOK:
+		return statusError
+	}
+	return statusOK
+}
+
+// announce tells whoever watches what is about to run, and what of it may change the world.
+func (p *flow) announce(v *pawl.Invocation) {
+	var writes []string
+	last := 0
+	for _, n := range p.steps {
+		last = max(last, n.wave)
+		if t := toolOf(v, n.Tool); t != nil && (t.Effect == pawl.Write || t.Effect == pawl.Idempotent) {
+			writes = append(writes, fmt.Sprintf("step %d (%s)", n.number, n.Tool))
+		}
+	}
+	text := fmt.Sprintf("a plan of %d steps in %d waves", len(p.steps), last+1)
+	if len(writes) > 0 {
+		text += "; these may change the world: " + strings.Join(writes, ", ")
+	}
+	v.Emit(text, nil)
+}

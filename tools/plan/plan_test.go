@@ -1,0 +1,330 @@
+package plan_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+	"pgregory.net/rapid"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/pawltest"
+	"github.com/pawl-go/pawl/script"
+	"github.com/pawl-go/pawl/tools/plan"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+type query struct {
+	Query string `json:"query"`
+}
+
+// add is a tool that counts.
+func add(name string, effect pawl.Effect, fn func(in string) (string, error)) *pawl.Tool {
+	t := pawl.Func(name, name+" does it.", func(_ context.Context, in query) (string, error) { return fn(in.Query) })
+	t.Effect = effect
+	return t
+}
+
+func echo() *pawl.Tool {
+	return add("echo", pawl.Read, func(s string) (string, error) {
+		if s == "bad" {
+			return "", errors.New("timeout")
+		}
+		return "you said " + s, nil
+	})
+}
+
+// carry runs one call of execute_plan beside the tools, and returns its execution.
+func carry(t testing.TB, opts *plan.Options, args string, tools ...pawl.Toolset) pawl.Execution {
+	t.Helper()
+	a := &pawl.Agent{Model: script.New(script.Call("execute_plan", json.RawMessage(args)), script.Say("done")), Tools: append([]pawl.Toolset{plan.New(opts)}, tools...)}
+	res, err := a.Run(context.Background(), pawl.User("go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return res.Steps[0].Executions[0]
+}
+
+// The document's own example, and what it says comes of it.
+func TestPlan(t *testing.T) {
+	search := add("web_search", pawl.Read, func(q string) (string, error) {
+		if strings.Contains(q, "testing") {
+			return "", errors.New("timeout")
+		}
+		return q + ": found", nil
+	})
+	x := carry(t, nil, `{"steps": [
+		{"tool": "web_search", "args": {"query": "Go error handling"}},
+		{"tool": "web_search", "args": {"query": "Go concurrency patterns"}},
+		{"tool": "web_search", "args": {"query": "Go testing best practices"}}]}`, search)
+	want := `[{"step":0,"tool":"web_search","status":"ok","result":"Go error handling: found"},` +
+		`{"step":1,"tool":"web_search","status":"ok","result":"Go concurrency patterns: found"},` +
+		`{"step":2,"tool":"web_search","status":"error","error":"timeout"}]`
+	if x.Outcome != pawl.OutcomeOK || x.Result.Text() != want || string(x.Result.Data) != want {
+		t.Errorf("%s:\n%s\nwant\n%s", x.Outcome, x.Result.Text(), want)
+	}
+	if x.Spent.Calls != 3 {
+		t.Errorf("%d calls were counted, want 3", x.Spent.Calls)
+	}
+}
+
+// Data travels with a step's entry for programs; the model is told the text alone. What is no text stands behind the array.
+func TestPlanKeepsDataAndMedia(t *testing.T) {
+	look := &pawl.Tool{Name: "look", Effect: pawl.Read, Run: func(context.Context, pawl.ToolCall) (pawl.ToolResult, error) {
+		return pawl.ToolResult{Parts: []pawl.Part{pawl.Text{Text: "a cat"}, pawl.Media{MIME: "image/png", Data: []byte("x")}}, Data: json.RawMessage(`{"n":1}`)}, nil
+	}}
+	x := carry(t, nil, `{"steps":[{"tool":"look","args":{}}]}`, look)
+	if got, want := string(x.Result.Data), `[{"step":0,"tool":"look","status":"ok","result":"a cat","data":{"n":1}}]`; got != want {
+		t.Errorf("data %s, want %s", got, want)
+	}
+	if got, want := x.Result.Text(), `[{"step":0,"tool":"look","status":"ok","result":"a cat"}]`; got != want || len(x.Result.Parts) != 2 {
+		t.Errorf("text %s, want %s; %d parts", got, want, len(x.Result.Parts))
+	}
+}
+
+// Fifty long results are cut so that what the model reads is JSON of a bounded size, and the short ones stay whole.
+func TestPlanBoundsItsResult(t *testing.T) {
+	long := add("long", pawl.Read, func(s string) (string, error) {
+		if s == "short" {
+			return "short and whole", nil
+		}
+		return strings.Repeat("é", 10_000), nil
+	})
+	steps := []string{`{"tool":"long","args":{"query":"short"}}`}
+	for range 49 {
+		steps = append(steps, `{"tool":"long","args":{"query":"long"}}`)
+	}
+	x := carry(t, nil, `{"steps":[`+strings.Join(steps, ",")+`]}`, long)
+	var got []struct{ Result string }
+	if err := json.Unmarshal([]byte(x.Result.Text()), &got); err != nil || len(got) != 50 {
+		t.Fatalf("%d entries, %v", len(got), err)
+	}
+	if n := len(x.Result.Text()); n > 40<<10 || got[0].Result != "short and whole" || !strings.Contains(got[1].Result, "bytes left out") || !strings.HasPrefix(got[1].Result, "ééé") {
+		t.Errorf("%d bytes; %q, %.60q", n, got[0].Result, got[1].Result)
+	}
+}
+
+// What cannot be carried out is told in a sentence, and nothing is run. Each row names what its sentence must say.
+func TestHostilePlans(t *testing.T) {
+	many := func(n int) string {
+		return `{"steps":[` + strings.TrimSuffix(strings.Repeat(`{"tool":"echo","args":{"query":"x"}},`, n), ",") + `]}`
+	}
+	for _, test := range []struct{ name, args, want string }{
+		{"no steps", `{"steps":[]}`, "The plan has no steps: give 1 to 50."},
+		{"51 steps", many(51), "The plan has 51 steps, and at most 50 are carried out in one. Nothing was run: send it in parts."},
+		{"nested", `{"steps":[{"tool":"echo","args":{"query":"x"}},{"tool":"execute_plan","args":{"steps":[]}}]}`, "Step 1 is a plan itself, and a plan has none inside of it. Nothing was run: put its steps into this one."},
+		{"steps missing", `{}`, `missing required field "steps"`},
+		{"steps of another kind", `{"steps":"echo"}`, "steps"},
+		{"a step without a tool", `{"steps":[{"args":{"query":"x"}}]}`, `missing required field "tool"`},
+		{"args of another kind", `{"steps":[{"tool":"echo","args":7}]}`, "args"},
+		{"no JSON", `{"steps":[{"tool":"echo"`, "not valid JSON"},
+	} {
+		for _, opts := range []*plan.Options{nil, {DataFlow: true}} {
+			ran := 0
+			count := add("echo", pawl.Read, func(string) (string, error) { ran++; return "", nil })
+			x := carry(t, opts, test.args, count)
+			if text := x.Result.Text(); !x.Result.IsError || !strings.Contains(text, test.want) || ran > 0 {
+				t.Errorf("%s: ran %d, %q, want %q in it", test.name, ran, text, test.want)
+			}
+		}
+	}
+	// A step that is wrong by itself fails by itself; the control beside it runs.
+	for _, test := range []struct{ name, step, want string }{
+		{"unknown tool", `{"tool":"ecko","args":{}}`, `Unknown tool \"ecko\". Available tools: execute_plan, echo. Did you mean \"echo\"?`},
+		{"args that break the schema", `{"tool":"echo","args":{"quer":1}}`, `unknown field \"quer\"`},
+		{"args that are missing", `{"tool":"echo","args":{}}`, `missing required field \"query\"`},
+		{"an error", `{"tool":"echo","args":{"query":"bad"}}`, `"error":"timeout"`},
+	} {
+		x := carry(t, nil, `{"steps":[`+test.step+`,{"tool":"echo","args":{"query":"x"}}]}`, echo())
+		if text := x.Result.Text(); x.Outcome != pawl.OutcomeOK || !strings.Contains(text, test.want) || !strings.Contains(text, `{"step":1,"tool":"echo","status":"ok","result":"you said x"}`) {
+			t.Errorf("%s: %s, want %s in it", test.name, text, test.want)
+		}
+	}
+}
+
+// Ten plans of ten steps in one reply never run more together than the run may, and end even where it may run one.
+func TestPlansShareTheRunsSlots(t *testing.T) {
+	for _, limit := range []int{1, 3, 10} {
+		for _, opts := range []*plan.Options{nil, {DataFlow: true}} {
+			var now, peak, all atomic.Int64
+			work := add("work", pawl.Write, func(string) (string, error) {
+				n := now.Add(1)
+				for old := peak.Load(); n > old && !peak.CompareAndSwap(old, n); old = peak.Load() {
+				}
+				time.Sleep(200 * time.Microsecond) // so that they meet; the bound is what is tested
+				now.Add(-1)
+				all.Add(1)
+				return "ok", nil
+			})
+			steps := `{"steps":[` + strings.TrimSuffix(strings.Repeat(`{"tool":"work","args":{"query":"x"}},`, 10), ",") + `]}`
+			var turns []script.Turn
+			for range 10 {
+				turns = append(turns, script.Call("execute_plan", json.RawMessage(steps)))
+			}
+			a := &pawl.Agent{Model: script.New(script.Together(turns...), script.Say("done")), Tools: []pawl.Toolset{plan.New(opts), work}, Executor: pawl.Parallel{Limit: limit}}
+			res, err := a.Run(t.Context(), pawl.User("go"))
+			if err != nil || res.Spent.Calls != 110 || all.Load() != 100 {
+				t.Fatalf("limit %d: %d calls, %d ran, %v", limit, res.Spent.Calls, all.Load(), err)
+			}
+			if got := peak.Load(); got > int64(limit) || limit == 3 && got < 2 {
+				t.Errorf("limit %d: %d ran together", limit, got)
+			}
+		}
+	}
+}
+
+// A step that waits makes the plan wait; the others have run and are kept, and after the decision each has run once. In plain memory it is refused.
+func TestAStepThatWaits(t *testing.T) {
+	ask := pawl.Approve(func(_ context.Context, _ pawl.ToolCall, tool *pawl.Tool) (pawl.Approval, error) {
+		if tool.Name == "pay" {
+			return pawl.Approval{Verdict: pawl.Ask, Reason: "it costs"}, nil
+		}
+		return pawl.Approval{Verdict: pawl.Allow}, nil
+	})
+	for _, opts := range []*plan.Options{nil, {DataFlow: true}} {
+		var mu sync.Mutex
+		ran := map[string]int{}
+		count := func(name string) *pawl.Tool {
+			return add(name, pawl.Write, func(string) (string, error) {
+				mu.Lock()
+				defer mu.Unlock()
+				ran[name]++
+				return name, nil
+			})
+		}
+		a := &pawl.Agent{Model: script.New(script.Call("execute_plan", json.RawMessage(`{"steps":[{"tool":"a","args":{"query":"x"}},{"tool":"pay","args":{"query":"x"}},{"tool":"b","args":{"query":"x"}}]}`)), script.Say("done")),
+			Tools: []pawl.Toolset{plan.New(opts), count("a"), count("b"), count("pay")}, Middleware: []pawl.Middleware{ask}}
+		res, err := a.Run(t.Context(), pawl.User("go"))
+		if err != nil || !strings.Contains(res.Steps[0].Executions[0].Result.Text(), `"status":"error","error":"Not run: pay needs an answer from outside`) || ran["pay"] != 0 || ran["a"] != 1 || ran["b"] != 1 {
+			t.Fatalf("in memory: %v %v", ran, err)
+		}
+		clear(ran)
+		a.Executor = new(pawltest.Kept)
+		res, err = a.Run(t.Context(), pawl.User("go"))
+		if err != nil || res.Stop != pawl.StopPending || len(res.Pending) != 1 || res.Pending[0].Key != "run/1/0/s1" || res.Pending[0].Why != "it costs" || ran["a"] != 1 || ran["b"] != 1 {
+			t.Fatalf("%+v, %v, ran %v", res, err, ran)
+		}
+		res, err = a.Resume(t.Context(), res, pawl.Decide(res.Pending[0].Approve("tom")))
+		want := `[{"step":0,"tool":"a","status":"ok","result":"a"},{"step":1,"tool":"pay","status":"ok","result":"pay"},{"step":2,"tool":"b","status":"ok","result":"b"}]`
+		if err != nil || res.Steps[0].Executions[0].Result.Text() != want || len(ran) != 3 || ran["a"]+ran["b"]+ran["pay"] != 3 {
+			t.Errorf("%v, %v, %s", err, ran, res.Steps[0].Executions[0].Result.Text())
+		}
+	}
+}
+
+// A plan of independent steps gives what the calls give one by one, and does what they do.
+func TestAPlanIsItsCalls(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		var effects []string
+		var mu sync.Mutex
+		tools := pawl.Toolsets{
+			add("put", pawl.Write, func(s string) (string, error) {
+				mu.Lock()
+				defer mu.Unlock()
+				effects = append(effects, s)
+				return "put " + s, nil
+			}),
+			echo(),
+			add("panics", pawl.Read, func(string) (string, error) { panic("x") }),
+		}
+		type planned struct {
+			Tool string          `json:"tool"`
+			Args json.RawMessage `json:"args"`
+		}
+		var steps []planned
+		for range rapid.IntRange(1, 8).Draw(r, "steps") {
+			steps = append(steps, planned{rapid.SampledFrom([]string{"put", "echo", "panics", "nothing"}).Draw(r, "tool"),
+				json.RawMessage(rapid.SampledFrom([]string{`{"query":"a"}`, `{"query":"b"}`, `{"query":"bad"}`, `{"query":7,"x":1}`, `{}`}).Draw(r, "args"))})
+		}
+		args, err := json.Marshal(map[string]any{"steps": steps})
+		if err != nil {
+			r.Fatal(err)
+		}
+		opts := &plan.Options{DataFlow: rapid.Bool().Draw(r, "flow")}
+		for i := range steps {
+			if opts.DataFlow && steps[i].Tool == "nothing" {
+				return // is refused as a whole
+			}
+		}
+		x := carry(t, opts, string(args), tools)
+		var got []struct{ Status, Result, Error string }
+		if err := json.Unmarshal(x.Result.Data, &got); err != nil || len(got) != len(steps) {
+			r.Fatalf("%v: %s", err, x.Result.Text())
+		}
+		together := count(effects)
+		effects = nil
+		all := pawl.Toolsets{plan.New(nil), tools} // so that the words name the same tools
+		for i, s := range steps {
+			one := pawl.Execute(context.Background(), all, pawl.ToolCall{ID: "c", Name: s.Tool, Args: s.Args})
+			text := one.Result.Text()
+			if one.Outcome == pawl.OutcomeOK != (got[i].Status == "ok") || text != got[i].Result+got[i].Error {
+				r.Errorf("step %d: %+v, alone %s %q", i, got[i], one.Outcome, text)
+			}
+		}
+		if diff := cmp.Diff(together, count(effects)); diff != "" {
+			r.Errorf("effects of the plan -, one by one +\n%s", diff)
+		}
+	})
+}
+
+func count(words []string) map[string]int {
+	out := map[string]int{}
+	for _, w := range words {
+		out[w]++
+	}
+	return out
+}
+
+// What a plan of three saves against three rounds, where a request to the model takes 20 ms and a call 5.
+func TestAPlanSavesRounds(t *testing.T) {
+	const thinks, works = 20 * time.Millisecond, 5 * time.Millisecond
+	search := add("web_search", pawl.Read, func(q string) (string, error) {
+		time.Sleep(works)
+		return q, nil
+	})
+	one := func(q string) script.Turn { return script.Call("web_search", query{q}) }
+	slow := pawl.Middleware{Model: func(m pawl.Model) pawl.Model { return slowModel{m, thinks} }}
+	run := func(turns ...script.Turn) (int, time.Duration) {
+		a := &pawl.Agent{Model: script.New(append(turns, script.Say("done"))...), Tools: []pawl.Toolset{plan.New(nil), search}, Middleware: []pawl.Middleware{slow}}
+		began := time.Now()
+		res, err := a.Run(t.Context(), pawl.User("go"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return res.Spent.Requests, time.Since(began)
+	}
+	requests, wall := run(one("a"), one("b"), one("c"))
+	planned, quick := run(script.Call("execute_plan", json.RawMessage(`{"steps":[{"tool":"web_search","args":{"query":"a"}},{"tool":"web_search","args":{"query":"b"}},{"tool":"web_search","args":{"query":"c"}}]}`)))
+	t.Logf("three rounds: %d requests, %v; a plan of three: %d requests, %v", requests, wall.Round(time.Millisecond), planned, quick.Round(time.Millisecond))
+	if requests != 4 || planned != 2 || quick >= wall {
+		t.Errorf("a plan of three took %d requests and %v, three rounds %d and %v", planned, quick, requests, wall)
+	}
+}
+
+func ExampleNew() {
+	double := pawl.Func("double", "Doubles a number.", func(_ context.Context, in struct {
+		N int `json:"n"`
+	}) (string, error) {
+		return fmt.Sprint(2 * in.N), nil
+	})
+	agent := &pawl.Agent{Tools: []pawl.Toolset{double, plan.New(nil)}, Model: script.New(
+		script.Call("execute_plan", json.RawMessage(`{"steps":[{"tool":"double","args":{"n":2}},{"tool":"double","args":{"n":21}}]}`)),
+		script.Say("4 and 42"))}
+	res, err := agent.Run(context.Background(), pawl.User("Double 2 and 21."))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(res.Steps[0].Executions[0].Result.Text())
+	// Output:
+	// [{"step":0,"tool":"double","status":"ok","result":"4"},{"step":1,"tool":"double","status":"ok","result":"42"}]
+}

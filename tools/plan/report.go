@@ -1,0 +1,163 @@
+package plan
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/toolrun"
+)
+
+// entry is what one step came to.
+type entry struct {
+	Step int    `json:"step"`
+	Tool string `json:"tool"`
+	came
+	Items *[]came `json:"items,omitempty"` // of a step with each
+}
+
+// came is how a call ended.
+type came struct {
+	Status string          `json:"status"`
+	Result *string         `json:"result,omitempty"`
+	Error  string          `json:"error,omitempty"`
+	Data   json.RawMessage `json:"data,omitempty"`
+}
+
+// report is the result of the plan: the JSON array, and behind it what the steps gave that is no text.
+func (p *flow) report() (pawl.ToolResult, error) {
+	entries := make([]entry, len(p.steps))
+	var media []pawl.Part
+	for i, n := range p.steps {
+		e := entry{Step: i, Tool: n.Tool}
+		status := n.settled()
+		switch {
+		case n.told != "":
+			e.came = note(status, n.told)
+		case n.Each == nil:
+			e.came = n.runs[0].came(&media)
+		default:
+			items := make([]came, len(n.runs))
+			failed := 0
+			for j := range n.runs {
+				if items[j] = n.runs[j].came(&media); items[j].Status == statusError {
+					failed++
+				}
+			}
+			e.Status, e.Items = status, &items
+			if failed > 0 {
+				e.Error = fmt.Sprintf("%d of %d failed; see items.", failed, len(items))
+			}
+		}
+		entries[i] = e
+	}
+	data, err := toolrun.Marshal(entries)
+	if err != nil {
+		return pawl.ToolResult{}, err
+	}
+	text, err := told(entries)
+	if err != nil {
+		return pawl.ToolResult{}, err
+	}
+	return pawl.ToolResult{Parts: append([]pawl.Part{pawl.Text{Text: text}}, media...), Data: data}, nil
+}
+
+func note(status, text string) came {
+	if status == statusSkipped {
+		return came{Status: status, Result: &text}
+	}
+	return came{Status: status, Error: text}
+}
+
+func (r *runOf) came(media *[]pawl.Part) came {
+	switch {
+	case r.skipped != "":
+		return note(statusSkipped, r.skipped)
+	case r.failed != "":
+		return note(statusError, r.failed)
+	}
+	text := r.x.Result.Text()
+	for _, part := range r.x.Result.Parts {
+		if m, ok := part.(pawl.Media); ok {
+			*media = append(*media, m)
+		}
+	}
+	if r.x.Outcome != pawl.OutcomeOK {
+		if text == "" {
+			text = "It failed and says nothing of it."
+		}
+		return came{Status: statusError, Error: text, Data: r.x.Result.Data}
+	}
+	return came{Status: statusOK, Result: &text, Data: r.x.Result.Data}
+}
+
+// told writes entries for the model: without data, which the text has in the tool's own words, and with each text cut so far that all are
+// within maxText. Short ones stay whole; what they leave is for the long ones.
+func told(entries []entry) (string, error) {
+	entries = slices.Clone(entries)
+	var texts []*string
+	bare := func(c *came) {
+		c.Data = nil
+		if c.Result != nil {
+			text := *c.Result
+			c.Result = &text
+			texts = append(texts, c.Result)
+		} else if c.Error != "" {
+			texts = append(texts, &c.Error)
+		}
+	}
+	for i := range entries {
+		e := &entries[i]
+		bare(&e.came)
+		if e.Items == nil {
+			continue
+		}
+		items := slices.Clone(*e.Items)
+		e.Items = &items
+		for j := range items {
+			bare(&items[j])
+		}
+	}
+	most := share(texts, maxText)
+	for _, t := range texts {
+		*t = cut(*t, most)
+	}
+	b, err := toolrun.Marshal(entries)
+	return string(b), err
+}
+
+// share is the length up to which texts may go, so that together they are at most total.
+func share(texts []*string, total int) int {
+	lengths := make([]int, len(texts))
+	for i, t := range texts {
+		lengths[i] = len(*t)
+	}
+	slices.Sort(lengths)
+	for i, n := range lengths {
+		if rest := len(lengths) - i; n*rest > total {
+			return total / rest
+		}
+		total -= n
+	}
+	return maxText
+}
+
+// cut keeps the beginning and the end of s.
+func cut(s string, most int) string {
+	if len(s) <= most {
+		return s
+	}
+	mark := fmt.Sprintf("\n[%d bytes left out]\n", len(s)-most)
+	keep := max(0, most-len(mark))
+	head, tail := keep*2/3, len(s)-keep/3
+	for head > 0 && !utf8.RuneStart(s[head]) {
+		head--
+	}
+	for tail < len(s) && !utf8.RuneStart(s[tail]) {
+		tail++
+	}
+	return strings.Join([]string{s[:head], s[tail:]}, mark)
+}

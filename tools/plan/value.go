@@ -1,0 +1,314 @@
+package plan
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/pawl-go/pawl"
+)
+
+// from is a value taken from elsewhere, and with when what it is held against.
+type from struct {
+	From   string          `json:"$from"`
+	Equals json.RawMessage `json:"equals"`
+	Not    bool            `json:"not"`
+
+	ref ref
+}
+
+// read reads the reference of a field of a step; a nil from has none.
+func (f *from) read(field string) (faults []string) {
+	if f == nil {
+		return nil
+	}
+	var err error
+	if f.ref, err = parseRef(f.From); err != nil {
+		return []string{field + ": " + err.Error()}
+	}
+	return nil
+}
+
+// ref is where a value is taken from: a step, or the item that a step runs for, and a JSON Pointer into what it gave.
+type ref struct {
+	text string   // as it was written
+	step int      // fromItem, fromIndex: not a step
+	path []string // into the value
+	at   []string // where in the arguments it stands
+}
+
+const (
+	fromItem  = -1
+	fromIndex = -2
+)
+
+// parseRef reads "2/items/0/id", "item/name" and "index".
+func parseRef(s string) (ref, error) {
+	head, rest, deeper := strings.Cut(strings.TrimPrefix(s, "/"), "/")
+	r := ref{text: s}
+	switch head {
+	case "item":
+		r.step = fromItem
+	case "index":
+		r.step = fromIndex
+		if deeper {
+			return r, fmt.Errorf(`$from %q: index is a number and has no parts`, s)
+		}
+	default:
+		n, err := strconv.Atoi(head)
+		if err != nil || n < 0 || strconv.Itoa(n) != head {
+			return r, fmt.Errorf(`$from %q does not begin with the number of a step: write "0/field"`, s)
+		}
+		r.step = n
+	}
+	if deeper && rest != "" {
+		r.path = strings.Split(rest, "/")
+		for i, name := range r.path {
+			r.path[i] = strings.ReplaceAll(strings.ReplaceAll(name, "~1", "/"), "~0", "~")
+		}
+	}
+	return r, nil
+}
+
+// decoded is JSON with its numbers as they were written.
+func decoded(b []byte) (v any, err error) {
+	d := json.NewDecoder(bytes.NewReader(b))
+	d.UseNumber()
+	if err = d.Decode(&v); err == nil && d.More() {
+		err = fmt.Errorf("there is more behind it")
+	}
+	return v, err
+}
+
+// refsIn finds what is taken from elsewhere in a value of the arguments.
+func refsIn(v any, at []string) (refs []ref, faults []string) {
+	switch v := v.(type) {
+	case map[string]any:
+		if text, ok := v["$from"]; ok {
+			s, isText := text.(string)
+			if !isText || len(v) > 1 {
+				return nil, []string{fmt.Sprintf(`args%s: an object with $from is {"$from":"STEP/FIELD"} and has nothing else`, pathText(at))}
+			}
+			r, err := parseRef(s)
+			if err != nil {
+				return nil, []string{fmt.Sprintf("args%s: %v", pathText(at), err)}
+			}
+			r.at = slices.Clone(at)
+			return []ref{r}, nil
+		}
+		for _, name := range slices.Sorted(maps.Keys(v)) {
+			r, f := refsIn(v[name], append(at, name))
+			refs, faults = append(refs, r...), append(faults, f...)
+		}
+	case []any:
+		for i, item := range v {
+			r, f := refsIn(item, append(at, strconv.Itoa(i)))
+			refs, faults = append(refs, r...), append(faults, f...)
+		}
+	}
+	return refs, faults
+}
+
+func pathText(at []string) string {
+	if len(at) == 0 {
+		return ""
+	}
+	return "." + strings.Join(at, ".")
+}
+
+// filled returns v with the values in the place of what stands for them.
+func (p *flow) filled(v any, r *runOf) (any, error) {
+	switch v := v.(type) {
+	case map[string]any:
+		if text, ok := v["$from"].(string); ok {
+			f, err := parseRef(text)
+			if err != nil {
+				return nil, err
+			}
+			return p.value(f, r)
+		}
+		out := make(map[string]any, len(v))
+		for name, sub := range v {
+			var err error
+			if out[name], err = p.filled(sub, r); err != nil {
+				return nil, err
+			}
+		}
+		return out, nil
+	case []any:
+		out := make([]any, len(v))
+		for i, sub := range v {
+			var err error
+			if out[i], err = p.filled(sub, r); err != nil {
+				return nil, err
+			}
+		}
+		return out, nil
+	}
+	return v, nil
+}
+
+// value is what f stands for.
+func (p *flow) value(f ref, r *runOf) (any, error) {
+	var v any
+	switch f.step {
+	case fromIndex:
+		return r.index, nil
+	case fromItem:
+		v = r.item
+	default:
+		v = p.steps[f.step].gave()
+	}
+	for i, name := range f.path {
+		sub, ok := child(v, name)
+		if !ok {
+			return nil, &missing{fmt.Sprintf("$from %q: there is no %s in it; %s", f.text, strings.Join(f.path[:i+1], "/"), holdsText(v))}
+		}
+		v = sub
+	}
+	return v, nil
+}
+
+// missing is the error for a pointer that leads nowhere.
+type missing struct{ text string }
+
+func (m *missing) Error() string { return m.text }
+
+func child(v any, name string) (any, bool) {
+	switch v := v.(type) {
+	case map[string]any:
+		sub, ok := v[name]
+		return sub, ok
+	case []any:
+		if i, err := strconv.Atoi(name); err == nil && i >= 0 && i < len(v) && strconv.Itoa(i) == name {
+			return v[i], true
+		}
+	}
+	return nil, false
+}
+
+// holdsText says what could be named in v instead.
+func holdsText(v any) string {
+	switch v := v.(type) {
+	case map[string]any:
+		names := slices.Sorted(maps.Keys(v))
+		if len(names) > 20 {
+			names = append(names[:20], "…")
+		}
+		return "there are: " + strings.Join(names, ", ")
+	case []any:
+		return fmt.Sprintf("it is a list of %d", len(v))
+	}
+	return "it is " + kindOf(v) + " and has no parts"
+}
+
+// gave is what the step came to, as a value: its data, else its text, read where that is JSON. With each it is the list of those, null for what gave none.
+func (n *node) gave() any {
+	if n.Each == nil {
+		return n.runs[0].gave()
+	}
+	out := make([]any, len(n.runs))
+	for i := range n.runs {
+		if n.runs[i].status() == statusOK {
+			out[i] = n.runs[i].gave()
+		}
+	}
+	return out
+}
+
+func (r *runOf) gave() any {
+	res := r.x.Result
+	if res.Data != nil {
+		if v, err := decoded(res.Data); err == nil {
+			return v
+		}
+	}
+	text := res.Text()
+	if v, err := decoded([]byte(text)); err == nil {
+		return v
+	}
+	return text
+}
+
+// holds reports whether when is so. What is missing is null.
+func (p *flow) holds(w *from, r *runOf) (bool, error) {
+	v, err := p.value(w.ref, r)
+	if _, gone := err.(*missing); gone {
+		v, err = nil, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	if w.Equals != nil {
+		want, err := decoded(w.Equals)
+		if err != nil {
+			return false, err
+		}
+		return equal(v, want) != w.Not, nil
+	}
+	switch v := v.(type) {
+	case bool:
+		return v != w.Not, nil
+	case nil:
+		return w.Not, nil
+	}
+	return false, fmt.Errorf(`%s is %s, neither true nor false; say with "equals" what it must be`, w.From, kindOf(v))
+}
+
+// equal compares two values; 1 and 1.0 are the same.
+func equal(a, b any) bool {
+	if i, ok := a.(int); ok { // an index
+		a = json.Number(strconv.Itoa(i))
+	}
+	switch a := a.(type) {
+	case json.Number:
+		b, ok := b.(json.Number)
+		if !ok {
+			return false
+		}
+		if a == b || !strings.ContainsAny(string(a+b), ".eE") {
+			return a == b // large integers are not the same because they are near
+		}
+		x, err := a.Float64()
+		y, err2 := b.Float64()
+		return err == nil && err2 == nil && x == y
+	case map[string]any:
+		b, ok := b.(map[string]any)
+		return ok && maps.EqualFunc(a, b, equal)
+	case []any:
+		b, ok := b.([]any)
+		return ok && slices.EqualFunc(a, b, equal)
+	}
+	return a == b
+}
+
+// kindOf names what v is, for a sentence.
+func kindOf(v any) string {
+	switch v.(type) {
+	case nil:
+		return "null"
+	case bool:
+		return "true or false"
+	case json.Number, int:
+		return "a number"
+	case string:
+		return "text"
+	case []any:
+		return "a list"
+	}
+	return "an object"
+}
+
+// toolOf returns the run's tool of that name; nil: there is none.
+func toolOf(v *pawl.Invocation, name string) *pawl.Tool {
+	for _, t := range v.Tools() {
+		if t.Name == name {
+			return t
+		}
+	}
+	return nil
+}
