@@ -100,13 +100,14 @@ func firstSentence(s string, width int) string {
 
 type toolsShowCmd struct {
 	Name string `arg:"" help:"The tool."`
+	codeFlags
 	planFlags
 	outsideFlags
 }
 
 // Run shows one tool.
 func (c *toolsShowCmd) Run(sys *system) error {
-	all, _, closeSets, err := builtinTools(context.Background(), sys, toolFlags{planFlags: c.planFlags}, c.outsideFlags, true)
+	all, _, closeSets, err := builtinTools(context.Background(), sys, toolFlags{codeFlags: c.codeFlags, planFlags: c.planFlags}, c.outsideFlags, true)
 	if err != nil {
 		return err
 	}

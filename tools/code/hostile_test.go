@@ -3,7 +3,11 @@ package code_test
 import (
 	"context"
 	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -65,6 +69,7 @@ func TestHostile(t *testing.T) {
 		{"no input", "try:\n  input()\nexcept EOFError:\n  set_result('none')", "ok", "none"},
 		{"the last program's variables", "import builtins, os\nseen = hasattr(builtins, 'leak') or os.path.exists('/tmp/leak')\nbuiltins.leak = 1\nopen('/tmp/leak', 'w').close()\nset_result(seen)", "ok", "false"},
 		{"the last program's variables, again", "import builtins, os\nset_result(hasattr(builtins, 'leak') or os.path.exists('/tmp/leak') or 'leak' in globals())", "ok", "false"},
+		{"a program's own variables, as a control", "import builtins, os\nbuiltins.leak = 1\nopen('/tmp/leak', 'w').close()\nset_result(hasattr(builtins, 'leak') and os.path.exists('/tmp/leak'))", "ok", "true"},
 		{"inherited descriptors", "import os\nset_result(sorted(os.readlink('/proc/self/fd/%s' % n).split(':')[0] for n in os.listdir('/proc/self/fd') if os.path.exists('/proc/self/fd/' + n)))", "ok", `["pipe","pipe","pipe","pipe","pipe"]`},
 		{"the environment", "import os\nset_result(sorted(os.environ))", "ok", `["HOME","LANG","PATH","PYTHONHASHSEED","PYTHONUTF8","TMPDIR"]`},
 		{"the network", "import socket\ntry:\n  socket.create_connection(('127.0.0.1', 80), 1)\nexcept OSError as e:\n  set_result('none')", "ok", "none"},
@@ -87,6 +92,32 @@ func TestHostile(t *testing.T) {
 				t.Errorf("took %s", took)
 			}
 		})
+	}
+}
+
+// A file that was left open in this process is not open in a program. As a control it is in a process that is started without the sandbox.
+func TestInheritedDescriptors(t *testing.T) {
+	py := python(t, nil)
+	if py == nil {
+		return
+	}
+	secret := filepath.Join(t.TempDir(), "secret")
+	if err := os.WriteFile(secret, []byte("a secret"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	fd, err := syscall.Open(secret, syscall.O_RDONLY, 0) // without O_CLOEXEC
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer syscall.Close(fd)
+	const look = "import os\nopen_files = [os.readlink('/proc/self/fd/' + n) for n in os.listdir('/proc/self/fd') if os.path.exists('/proc/self/fd/' + n)]\n"
+	_, d := run(t, newTool(t, py, nil), newWorld(), object{"code": look + "set_result(any('secret' in f for f in open_files))"})
+	if string(d.Result) != "false" {
+		t.Errorf("got %+v", d)
+	}
+	b, err := exec.Command("/usr/bin/python3", "-c", look+"print(any('secret' in f for f in open_files))").CombinedOutput()
+	if err != nil || string(b) != "True\n" {
+		t.Errorf("the control does not see it: %v %s", err, b)
 	}
 }
 
