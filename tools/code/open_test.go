@@ -29,7 +29,11 @@ func FuzzEmbedded(f *testing.F) {
 		if len(text) > maxCode {
 			return
 		}
+		begun := time.Now()
 		got := e.run(context.Background(), program{code: text, time: 10 * time.Second, output: 4096}, &host{})
+		if took := time.Since(begun); took > 8*time.Second {
+			t.Errorf("%q took %s", text, took)
+		}
 		if !slices.Contains([]outcome{ok, syntax_, failed, steps, memory, tooLarge, killed}, got.outcome) {
 			t.Errorf("%q: got %s: %s", text, got.outcome, got.message)
 		}
