@@ -248,6 +248,7 @@ func (a *Agent) prepare(ctx context.Context, from *Result, msgs []Message, o run
 		tools = append(slices.Clip(tools), r.output.tool)
 	}
 	r.scope = scope{tools: tools, answer: r.output.answerTool(), executor: a.Executor, waits: true, whole: o.whole, quiet: o.emit == nil, shelf: place}
+	r.later = newLater(tools, a.Choice)
 	if r.scope.executor == nil {
 		r.scope.executor = Parallel{}
 	}

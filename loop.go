@@ -212,7 +212,7 @@ func (r *run) request() *Request {
 	r.res.Messages = append(r.res.Messages, r.then...)
 	r.then = nil
 	a := r.agent
-	req := &Request{Key: r.requestKey(), Messages: r.view(), Tools: r.scope.tools, Output: a.Output,
+	req := &Request{Key: r.requestKey(), Messages: r.view(), Tools: r.offered(), Output: a.Output,
 		Settings: a.Settings, Whole: r.whole, Turn: r.turn}
 	r.proof.add(req.Messages)
 	if a.Instructions != "" {

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/pawl-go/pawl/internal/nearest"
@@ -166,6 +167,9 @@ func syntaxText(err error) string {
 
 func unknownTool(name string, tools []*Tool) string {
 	text := fmt.Sprintf("Unknown tool %q. Available tools: %s", clip(name, 80), names(tools))
+	if slices.ContainsFunc(tools, func(t *Tool) bool { return t.Deferred }) {
+		text += ", and more that " + toolSearch + " finds"
+	}
 	all := make([]string, len(tools))
 	for i, t := range tools {
 		all[i] = t.Name

@@ -46,6 +46,7 @@ type run struct {
 	last      use    // what the last request has used
 	lastTurn  string // why the last request asks for an answer and nothing else; "": it does not
 	stall     stall
+	later     *later // tools that are offered once they are found; nil: none
 	seq       int64
 }
 
@@ -193,6 +194,14 @@ func (r *run) view() []Message {
 	}
 	r.sent = append(r.sent[:len(r.sent):cap(r.sent)], r.res.Messages[len(r.sent)-1:]...)
 	return slices.Clip(r.sent)
+}
+
+// offered are the tools that the next request tells of.
+func (r *run) offered() []*Tool {
+	if r.later == nil {
+		return r.scope.tools
+	}
+	return r.later.tools(r.res.Messages)
 }
 
 // exhausted reports whether the rounds are used up.

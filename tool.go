@@ -30,6 +30,7 @@ type Tool struct {
 	// error is told to the model too, unless it is Abort, Finish or Retryable. Run must end when ctx does.
 	Run ToolFunc
 
+	Deferred  bool          // with tool_search among the tools (Search): not offered before a search has found it, or the conversation has a call of it; it can be called at any time
 	Passive   bool          // the caller of the run carries out the call: it pends, validated, and Run is not used
 	Effect    Effect        // what a call may do to the world
 	Timeout   time.Duration // for one attempt; 0: 60 s; negative: none
@@ -219,7 +220,7 @@ func (t *Tool) Tools(context.Context) ([]*Tool, error) { return []*Tool{t}, nil 
 // Clone returns a copy that may be changed until its first use.
 func (t *Tool) Clone() *Tool {
 	return &Tool{Name: t.Name, Description: t.Description, Input: t.Input, Output: t.Output, Run: t.Run, Passive: t.Passive,
-		Effect: t.Effect, Timeout: t.Timeout, NoRepair: t.NoRepair, MaxResult: t.MaxResult, Serial: t.Serial, Reconcile: t.Reconcile}
+		Effect: t.Effect, Deferred: t.Deferred, Timeout: t.Timeout, NoRepair: t.NoRepair, MaxResult: t.MaxResult, Serial: t.Serial, Reconcile: t.Reconcile}
 }
 
 // Check reports whether t can be offered to a model: it has a name, its input is a JSON Schema that describes an object,

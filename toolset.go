@@ -216,8 +216,11 @@ func find(tools []*Tool, name string) *Tool {
 
 func names(tools []*Tool) string {
 	var b strings.Builder
-	for i, t := range tools {
-		if i > 0 {
+	for _, t := range tools {
+		switch {
+		case t.Deferred:
+			continue
+		case b.Len() > 0:
 			b.WriteString(", ")
 		}
 		b.WriteString(t.Name)

@@ -48,7 +48,7 @@ type Agent struct {
 	dir      string           // what relative names are relative to; "": the current directory
 	at       map[string]place // where each path was said
 	warnings Findings
-	secrets  []string // values of variables that no output may show
+	secrets  []secret // values of variables that no output may show
 	manager  *Manager // of kind ManagerAgent; nil: an agent
 }
 

@@ -69,9 +69,11 @@ func (a *Agent) Build(ctx context.Context, o *Options) (*Built, error) {
 	}
 	built, err := b.build(ctx)
 	if err != nil {
-		for _, f := range FindingsOf(err) {
+		all := FindingsOf(err)
+		for _, f := range all {
 			a.found(f)
 		}
+		slices.SortStableFunc(all, func(a, b *Finding) int { return a.Line - b.Line })
 		return nil, err
 	}
 	return built, nil
@@ -91,6 +93,9 @@ func (b *builder) build(ctx context.Context) (built *Built, err error) {
 	}
 	named, db, closeSets, err := b.sets(ctx)
 	if err != nil {
+		return nil, err
+	}
+	if _, err = b.offered(ctx, named); err != nil {
 		return nil, err
 	}
 	sets := b.around(named)
@@ -113,14 +118,11 @@ func (b *builder) build(ctx context.Context) (built *Built, err error) {
 		out.Executor = pawl.Parallel{Limit: *n}
 	}
 	out.Settings = a.settings()
-	tools, err := b.offered(ctx, sets)
+	tools, err := pawl.Toolsets(sets).Tools(ctx)
 	if err != nil {
 		return nil, err
 	}
 	if out.Choice, err = b.choice(tools); err != nil {
-		return nil, err
-	}
-	if err := b.ruled(tools); err != nil {
 		return nil, err
 	}
 	bounds, err := b.policies()
@@ -129,7 +131,7 @@ func (b *builder) build(ctx context.Context) (built *Built, err error) {
 	}
 	out.Middleware = append(append(layers, a.history()...), bounds...)
 	out.Middleware = append(out.Middleware, b.approval()...)
-	return &Built{Agent: out, Tools: tools, Hidden: append(b.hidden, a.secrets...), DB: db, Close: closeSets}, nil
+	return &Built{Agent: out, Tools: tools, Hidden: append(b.hidden, a.hidden()...), DB: db, Close: closeSets}, nil
 }
 
 func (b *builder) approval() []pawl.Middleware {
@@ -139,24 +141,21 @@ func (b *builder) approval() []pawl.Middleware {
 	return []pawl.Middleware{b.opts.Approve(b.agent.Rules())}
 }
 
-// offered lists the tools that the model will see, each of which can be offered.
-func (b *builder) offered(ctx context.Context, sets []pawl.Toolset) ([]*pawl.Tool, error) {
-	tools, err := pawl.Toolsets(sets).Tools(ctx)
-	if err != nil { // an entry of the timeouts
-		text, hint, _ := strings.Cut(strings.TrimPrefix(err.Error(), "timeouts: "), "; ")
-		return nil, finding(CodeUnknownTool, "timeouts", hint, "%s", text)
+// offered lists the tools of sets, each of which can be offered, and finds what the agent says of tools that are not among them.
+func (b *builder) offered(ctx context.Context, sets []Set) (all []*pawl.Tool, err error) {
+	for _, set := range sets {
+		tools, err := set.Tools.Tools(ctx)
+		if err != nil {
+			return nil, finding(CodeBadTool, "tools", "", "%v", err)
+		}
+		all = append(all, tools...)
 	}
-	for _, t := range tools {
+	for _, t := range all {
 		if err := t.Check(); err != nil {
 			return nil, finding(CodeBadTool, "tools", "", "%v", err)
 		}
 	}
-	for i, name := range b.agent.Terminal {
-		if f := about(name, index("terminal_tools", i), tools); f != nil {
-			return nil, f
-		}
-	}
-	return tools, nil
+	return all, b.ruled(all)
 }
 
 // choice finds the tool choice: the agent's, then the environment's, then auto. A name that no tool has is an error, but the environment may name one where no

@@ -121,7 +121,7 @@ func builtins(a *Agent, env func(string) string, now, forAll bool) (_ *builtin, 
 func unknownSet(name, path string) *Finding {
 	hint := "there are: " + strings.Join(SetNames(), ", ")
 	if near := nearest.Word(name, SetNames()); near != "" {
-		hint = "did you mean " + near + "? " + hint
+		hint = "did you mean " + near + "?"
 	}
 	return finding(CodeUnknownTool, path, hint, "no set of tools is named %q", name)
 }

@@ -22,5 +22,5 @@
 // A variable is put into a scalar after the file was read, so no value can add a key or a list to it; its value is never repeated in a finding.
 // Whoever writes a file is trusted as whoever writes a program is: it says what runs.
 //
-// Files of kind agent.framework/v2 are read too: see docs/seed-yaml.md for what of them is supported, and docs/yaml.md for the form above.
+// docs/yaml.md has every key.
 package config

@@ -43,8 +43,8 @@ const (
 // Codes returns all codes.
 func Codes() []Code {
 	return []Code{CodeUnreadable, CodeSyntax, CodeTooLarge, CodeTooDeep, CodeEmpty, CodeUnknownKey, CodeDuplicateKey, CodeMissingKey, CodeWrongType, CodeBadValue,
-		CodeConflict, CodeMissingVariable, CodeBadVariable, CodeUnknownTool, CodeDuplicateTool, CodeBadTool, CodeUnknownModel, CodeUnknownWorker, CodeUnknownResource,
-		CodeUnknownType, CodeDuplicateName, CodeBadFile, CodeBadSchema, CodeRefused, CodeNotBuilt, CodeUnavailable, CodeReported}
+		CodeConflict, CodeMissingVariable, CodeBadVariable, CodeUnknownTool, CodeDuplicateTool, CodeBadTool, CodeUnknownModel,
+		CodeDuplicateName, CodeBadFile, CodeBadSchema, CodeNotBuilt, CodeUnavailable}
 }
 
 // Finding is one thing that is wrong with an agent, or, with CodeReported, worth knowing. It is an error.

@@ -43,6 +43,13 @@ func (b *builder) ruled(tools []*pawl.Tool) error {
 		lists = append(lists, entries{"cache.tools", a.Cache.Tools})
 	}
 	var all Findings
+	for i, name := range a.Terminal {
+		if strings.ContainsAny(name, `*?[\:`) {
+			all = append(all, finding(CodeUnknownTool, index("terminal_tools", i), "the name of a tool, written out", "%s is no name of a tool", name))
+			continue
+		}
+		all = append(all, about(name, index("terminal_tools", i), tools)...)
+	}
 	for _, l := range lists {
 		for i, name := range l.names {
 			all = append(all, about(name, index(l.path, i), tools)...)

@@ -60,6 +60,9 @@ func (d *Database) Path() (string, error) { return d.at.path(d.env) }
 // Open opens it, or returns the one that is open. The error is a *Finding.
 func (d *Database) Open() (*sqlite.DB, error) { return d.opened(false) }
 
+// Create is Open, and makes it where it is not there.
+func (d *Database) Create() (*sqlite.DB, error) { return d.opened(true) }
+
 func (d *Database) opened(create bool) (*sqlite.DB, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -98,7 +98,7 @@ func (b *builder) defined() (sets []Set, err error) {
 			continue
 		}
 		path := index("tools", i)
-		set, err := b.outside([]outside.Definition{d}, path, "docs/outside.md has the form")
+		set, err := b.outside([]outside.Definition{d}, path, "")
 		if err != nil {
 			return nil, err
 		}
@@ -123,7 +123,7 @@ func (b *builder) files() (sets []Set, err error) {
 		if err != nil {
 			return nil, finding(CodeBadFile, path, "docs/outside.md has the form", "%s: %v", name, err)
 		}
-		set, err := b.outside(defs, path, "docs/outside.md has the form")
+		set, err := b.outside(defs, path, name)
 		if err != nil {
 			return nil, err
 		}
@@ -132,14 +132,10 @@ func (b *builder) files() (sets []Set, err error) {
 	return sets, nil
 }
 
-// outside makes tools of definitions that stand at path.
-func (b *builder) outside(defs []outside.Definition, path, hint string) (*outside.Set, error) {
+// outside makes tools of definitions that stand at path, in the agent's own file or in the one that is named.
+func (b *builder) outside(defs []outside.Definition, path, name string) (*outside.Set, error) {
 	o := &outside.Options{Dir: b.agent.dir, Allow: b.agent.HTTPAllow, Getenv: b.env}
-	name := ""
-	if i := strings.TrimSuffix(strings.TrimPrefix(path, "tool_files["), "]"); i != path {
-		var n int
-		fmt.Sscan(i, &n)
-		name = b.agent.ToolFiles[n]
+	if name != "" {
 		o.Dir = filepath.Dir(b.agent.relative("tool_files", name))
 		name += ": "
 	}
@@ -149,6 +145,7 @@ func (b *builder) outside(defs []outside.Definition, path, hint string) (*outsid
 	}
 	set, err := outside.New(defs, o)
 	if err != nil {
+		hint := "docs/outside.md has the form"
 		text := err.Error()
 		if name == "" {
 			text = strings.TrimPrefix(text, "tools[0]: ")

@@ -10,6 +10,7 @@ import (
 	"net/netip"
 	"net/url"
 	"strings"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/auth/extauth"
@@ -85,7 +86,11 @@ func (c *carrier) RoundTrip(r *http.Request) (*http.Response, error) {
 	for k, v := range c.web.server.Headers {
 		r.Header.Set(k, v)
 	}
-	res, err := c.web.guard.RoundTrip(r)
+	send := c.web.guard.RoundTrip
+	if r.Method == http.MethodGet && c.web.server.Transport != "sse" {
+		send = c.listen
+	}
+	res, err := send(r)
 	if err != nil {
 		return nil, err
 	}
@@ -102,6 +107,63 @@ func (c *carrier) RoundTrip(r *http.Request) (*http.Response, error) {
 		}{io.LimitReader(res.Body, 64<<10), res.Body}
 	}
 	return res, nil
+}
+
+// listenTime is how long the stream of what a server says unasked may take to begin.
+const listenTime = 2 * time.Second
+
+// listen opens that stream. Some servers answer only when they have something to say, and the SDK waits for the answer: so after a while it gets one here,
+// and the stream follows when it comes.
+func (c *carrier) listen(r *http.Request) (*http.Response, error) {
+	ctx, cancel := context.WithCancel(r.Context())
+	type answer struct {
+		res *http.Response
+		err error
+	}
+	came := make(chan answer, 1)
+	go func() {
+		res, err := c.web.guard.RoundTrip(r.WithContext(ctx))
+		came <- answer{res, err}
+	}()
+	wait := time.NewTimer(listenTime)
+	defer wait.Stop()
+	select {
+	case a := <-came:
+		if a.err != nil {
+			cancel()
+			return nil, a.err
+		}
+		a.res.Body = &ends{a.res.Body, cancel}
+		return a.res, nil
+	case <-wait.C:
+	}
+	out, in := io.Pipe()
+	go func() {
+		a := <-came
+		if a.err == nil && a.res.StatusCode == http.StatusOK {
+			_, err := io.Copy(in, a.res.Body)
+			in.CloseWithError(err)
+		}
+		if a.res != nil {
+			a.res.Body.Close()
+		}
+		<-ctx.Done() // a stream that never was does not end: it would be asked for again
+		in.Close()
+	}()
+	return &http.Response{StatusCode: http.StatusOK, Status: "200 OK", Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Request: r,
+		Header: http.Header{"Content-Type": {"text/event-stream"}}, ContentLength: -1, Body: &ends{out, cancel}}, nil
+}
+
+// ends is a body with something to do when it is closed.
+type ends struct {
+	io.ReadCloser
+	close func()
+}
+
+// Close closes the body.
+func (e *ends) Close() error {
+	e.close()
+	return e.ReadCloser.Close()
 }
 
 // whole is a body that is one message.
@@ -132,7 +194,8 @@ func (w *whole) Close() error { return w.body.Close() }
 // handler gets tokens.
 func (a *OAuth) handler(o *Options, client *http.Client) (auth.OAuthHandler, error) {
 	var known *oauthex.ClientCredentials
-	if a.ClientID != "" {
+	document := strings.HasPrefix(a.ClientID, "https://")
+	if a.ClientID != "" && !document {
 		known = &oauthex.ClientCredentials{ClientID: a.ClientID}
 		if a.SecretEnv != "" {
 			secret := o.getenv(a.SecretEnv)
@@ -152,6 +215,9 @@ func (a *OAuth) handler(o *Options, client *http.Client) (auth.OAuthHandler, err
 		return nil, errors.New("a login needs redirect, the address that it leads back to")
 	}
 	c := &auth.AuthorizationCodeHandlerConfig{PreregisteredClient: known, RedirectURL: a.Redirect, Client: client}
+	if document {
+		c.ClientIDMetadataDocumentConfig = &auth.ClientIDMetadataDocumentConfig{URL: a.ClientID}
+	}
 	if known == nil {
 		c.DynamicClientRegistrationConfig = &auth.DynamicClientRegistrationConfig{Metadata: &oauthex.ClientRegistrationMetadata{
 			ClientName: "pawl", RedirectURIs: []string{a.Redirect}, TokenEndpointAuthMethod: "none"}}

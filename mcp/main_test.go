@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -32,6 +33,17 @@ func TestMain(m *testing.M) {
 
 func serveStdio(mode string) {
 	switch mode {
+	case "doors":
+		if err := service(new(atomic.Int32)).ServeStdio(context.Background(), os.Stdin, os.Stdout); err != nil {
+			panic(err)
+		}
+		return
+	case "client":
+		if err := conformanceClient(os.Args[len(os.Args)-1]); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
 	case "slow": // never says a word, but for a complaint
 		fmt.Fprintln(os.Stderr, "still loading the model\x1b[31m")
 		time.Sleep(time.Hour)

@@ -37,7 +37,8 @@ type Server struct {
 }
 
 // OAuth says how a token for a server is got. With ClientID and SecretEnv the program itself is the user (client credentials); else a person logs in
-// (Options.Login), under ClientID or, where that is empty, as a client that is registered on the spot. Tokens are kept in memory only.
+// (Options.Login), under ClientID (a name, or the https address of a
+// document that says who the client is) or, where that is empty, as a client that is registered on the spot. Tokens are kept in memory only.
 type OAuth struct {
 	ClientID  string `json:"client_id,omitempty" yaml:"client_id"`
 	SecretEnv string `json:"secret_env,omitempty" yaml:"secret_env"` // the variable that holds the secret

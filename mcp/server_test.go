@@ -103,3 +103,22 @@ func TestAddresses(t *testing.T) {
 		t.Errorf("a token went to another host: %v", got)
 	}
 }
+
+// A server need not answer the request for what it says unasked before it has something to say.
+func TestSilentStream(t *testing.T) {
+	s := testServer()
+	h := sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return s }, nil)
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodGet {
+			<-r.Context().Done()
+			return
+		}
+		h.ServeHTTP(w, r)
+	}))
+	t.Cleanup(web.Close)
+	c := open(t, mcp.Server{Name: "test", URL: web.URL, StartSeconds: 10}, nil)
+	if x := call(t, c, "test_echo", `{"text":"x"}`); x.Result.Text() != "x" {
+		t.Errorf("%s %q", x.Outcome, x.Result.Text())
+	}
+	c.Close()
+}

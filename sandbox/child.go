@@ -59,6 +59,7 @@ var steps = []step{
 	{"order", (*child).check},
 	{"namespaces", (*child).alone},
 	{"descriptors", (*child).descriptors},
+	{"network", (*child).network},
 	{"world", (*child).world},
 	{"folder", (*child).folder},
 	{"program", (*child).program},

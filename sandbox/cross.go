@@ -53,7 +53,7 @@ func (c *child) cross() (string, error) {
 	if err != nil {
 		return "limits", err
 	}
-	filter := build(c.order.Level)
+	filter := build(c.order.Level, c.order.Proxy)
 	prog := &unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
 	ready, err := json.Marshal(reply{Ready: true})
 	if err != nil {

@@ -123,8 +123,8 @@ func (f *filter) mode(n uintptr, flags, mode uint32) {
 	f.answer(allowed)
 }
 
-// build returns the filter of a level.
-func build(level Level) []unix.SockFilter {
+// build returns the filter of a level, for a program with or without a proxy.
+func build(level Level, proxy bool) []unix.SockFilter {
 	f := new(filter)
 	f.load(offArch)
 	f.jump(unix.BPF_JEQ, auditArch, 1, 0)
@@ -146,7 +146,11 @@ func build(level Level) []unix.SockFilter {
 	for _, n := range append(forbidden[:len(forbidden):len(forbidden)], forbiddenHere...) {
 		f.call(n, refuse)
 	}
-	f.only(unix.SYS_SOCKET, 0, unix.AF_UNIX)
+	if proxy {
+		f.inet()
+	} else {
+		f.only(unix.SYS_SOCKET, 0, unix.AF_UNIX)
+	}
 	f.only(unix.SYS_SOCKETPAIR, 0, unix.AF_UNIX)
 	f.only(unix.SYS_PERSONALITY, 0, 0, 0xffffffff)
 	f.bits(unix.SYS_CLONE, 0, newNamespaces)

@@ -56,6 +56,9 @@ func handled(version int) (files uint64) {
 	return files
 }
 
+// landlockNetPort is a rule about a port, LANDLOCK_RULE_NET_PORT of the kernel, which x/sys has not.
+const landlockNetPort = 2
+
 // landlock forbids everything that the order does not name: files, TCP, signals to processes outside, abstract sockets.
 func (c *child) landlock() error {
 	if c.order.Level == None {
@@ -87,6 +90,12 @@ func (c *child) landlock() error {
 	defer unix.Close(int(fd))
 	if err := c.rules(int(fd), attr.Handled_access_fs); err != nil {
 		return err
+	}
+	if c.order.Proxy && attr.Handled_access_net != 0 {
+		port := [2]uint64{unix.LANDLOCK_ACCESS_NET_CONNECT_TCP, proxyPort}
+		if _, _, e := unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, fd, landlockNetPort, uintptr(unsafe.Pointer(&port)), 0, 0, 0); e != 0 {
+			return fmt.Errorf("a rule for the proxy: %w", e)
+		}
 	}
 	if _, _, e := unix.Syscall(unix.SYS_LANDLOCK_RESTRICT_SELF, fd, 0, 0); e != 0 {
 		return fmt.Errorf("restrict: %w", e)

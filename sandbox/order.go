@@ -24,6 +24,7 @@ type order struct {
 	Temp   string   // the program's temporary folder
 	Limits Limits
 	Mounts []mount
+	Proxy  bool // a socket for the program's proxy is wanted
 }
 
 // mount is a path of the program's world.

@@ -31,6 +31,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -82,6 +83,11 @@ type Spec struct {
 	// at the same place for the program. The programs and libraries of the system can be read without being named.
 	Read, Write []string
 
+	// Proxy serves the program's only way to a network, at a socket that listens where HTTP_PROXY and HTTPS_PROXY lead; package proxy makes one that lets named hosts
+	// through. It takes the socket over, is called before the program begins, and returns at once; end is called when the program has ended, closes all and returns
+	// what was refused, for Result.Refused. nil: no network. Only Strict has it.
+	Proxy func(listener *os.File) (end func() (refused []string))
+
 	Stdin []byte     // nil: nothing to read
 	Files []*os.File // open in the program as descriptors 3, 4 and so on; they stay the caller's to close
 
@@ -119,6 +125,8 @@ type Result struct {
 	Signal string // what ended it, such as "killed"; "" when it exited
 
 	Stdout, Stderr Output
+
+	Refused []string // what Spec.Proxy refused, each host once
 
 	Time   time.Duration // wall clock, the walls included
 	Setup  time.Duration // of Time, until the program began
@@ -186,6 +194,9 @@ func (s Spec) complete() (Spec, error) {
 			return s, errors.New("sandbox: the environment is a list of NAME=value")
 		}
 	}
+	if s.Proxy != nil && s.Level != Strict {
+		return s, fmt.Errorf("sandbox: %w: a network of named hosts needs a network of the program's own, which only strict gives it", ErrUnenforced)
+	}
 	s.Limits = s.Limits.complete()
 	return s, s.Limits.check()
 }
@@ -238,7 +249,11 @@ func first[T comparable](v, other T) T {
 // environment is what the program sees: the Spec's list over the defaults. temp is its temporary folder.
 func (s *Spec) environment(temp string) []string {
 	env := s.Env
-	for _, d := range []string{"PATH=/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin", "HOME=" + temp, "TMPDIR=" + temp, "LANG=C.UTF-8"} {
+	defaults := []string{"PATH=/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin", "HOME=" + temp, "TMPDIR=" + temp, "LANG=C.UTF-8"}
+	if s.Proxy != nil {
+		defaults = append(defaults, proxyEnv()...)
+	}
+	for _, d := range defaults {
 		name, _, _ := strings.Cut(d, "=")
 		set := false
 		for _, e := range s.Env {
@@ -247,6 +262,18 @@ func (s *Spec) environment(temp string) []string {
 		if !set {
 			env = append(env[:len(env):len(env)], d)
 		}
+	}
+	return env
+}
+
+// proxyPort is where the program finds its proxy: on the loopback of a network of its own, where the place is always free.
+const proxyPort = 3128
+
+// proxyEnv names the proxy to programs, in both spellings that they know.
+func proxyEnv() []string {
+	var env []string
+	for _, name := range []string{"HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"} {
+		env = append(env, name+"=http://127.0.0.1:"+strconv.Itoa(proxyPort))
 	}
 	return env
 }

@@ -91,7 +91,7 @@ func (l *launch) clean() {
 // prepare makes the order.
 func (l *launch) prepare(probe bool) error {
 	s := &l.spec
-	l.order = order{Level: s.Level, Probe: probe, Args: s.Args, Dir: s.Dir, Limits: s.Limits, Temp: "/tmp"}
+	l.order = order{Level: s.Level, Probe: probe, Args: s.Args, Dir: s.Dir, Limits: s.Limits, Temp: "/tmp", Proxy: s.Proxy != nil}
 	if s.Level != Strict {
 		temp, err := os.MkdirTemp("", "pawl-sandbox-")
 		if err != nil {
@@ -197,6 +197,9 @@ func (l *launch) attributes() *syscall.SysProcAttr {
 		a.GidMappings = []syscall.SysProcIDMap{{ContainerID: gid, HostID: gid, Size: 1}}
 		a.GidMappingsEnableSetgroups = l.root // to leave root's groups; a user has none to give
 		a.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_SETPCAP}
+		if l.order.Proxy {
+			a.AmbientCaps = append(a.AmbientCaps, unix.CAP_NET_ADMIN)
+		}
 	}
 	return a
 }
@@ -227,7 +230,9 @@ func (l *launch) start(ctx context.Context) (*Process, error) {
 		f.Close()
 	}
 	w := l.watch(ctx)
-	if err := l.handshake(); err != nil {
+	err = l.handshake(w)
+	close(w.heard)
+	if err != nil {
 		w.end(Cancelled)
 		<-w.p.done
 		if cause := context.Cause(ctx); cause != nil {
@@ -264,23 +269,15 @@ func (l *launch) files() ([]*os.File, error) {
 }
 
 // handshake sends the order and waits for the child to become the program: it says so, and its end of the socket closes by that.
-func (l *launch) handshake() error {
+func (l *launch) handshake(w *watcher) error {
 	if err := l.order.send(l.conn, l.trees); err != nil {
 		return fmt.Errorf("sandbox: the child does not take its order: %w", err)
 	}
-	said, err := io.ReadAll(io.LimitReader(l.conn, 64<<10))
+	said, err := l.hear(w)
 	if err != nil {
 		return fmt.Errorf("sandbox: the child cannot be heard: %w", err)
 	}
-	var last reply
-	ready := false
-	for d := json.NewDecoder(bytes.NewReader(said)); ; {
-		var r reply
-		if err := d.Decode(&r); err != nil {
-			break
-		}
-		last, ready = r, ready || r.Ready
-	}
+	last, ready := decodeReplies(json.NewDecoder(bytes.NewReader(said)))
 	switch {
 	case last.Step == "program":
 		return fmt.Errorf("sandbox: %s: %s", l.spec.Args[0], last.Err)
@@ -298,6 +295,9 @@ func (l *launch) handshake() error {
 type watcher struct {
 	p     *Process
 	ready chan struct{} // the program runs
+	heard chan struct{} // the child says no more
+
+	unserve func() []string // ends the proxy; nil: there is none. Set before heard is closed
 
 	mu     sync.Mutex
 	pid    int
@@ -320,7 +320,7 @@ func (w *watcher) end(why End) {
 
 // watch begins to read what the program writes, and ends it when ctx or its time ends.
 func (l *launch) watch(ctx context.Context) *watcher {
-	w := &watcher{p: &Process{done: make(chan struct{})}, pid: l.proc.Pid, ready: make(chan struct{})}
+	w := &watcher{p: &Process{done: make(chan struct{})}, pid: l.proc.Pid, ready: make(chan struct{}), heard: make(chan struct{})}
 	w.p.kill = w.end
 	exited := make(chan struct{})
 	var copies sync.WaitGroup
@@ -356,6 +356,9 @@ func (l *launch) watch(ctx context.Context) *watcher {
 		l.stdin.SetWriteDeadline(time.Now())
 		copies.Wait()
 		l.clean()
+		if <-w.heard; w.unserve != nil {
+			w.p.res.Refused = w.unserve()
+		}
 		w.p.res.Time = time.Since(l.begun)
 		w.p.res.Stdout, w.p.res.Stderr = kept[0].output(), kept[1].output()
 		w.p.err = w.conclude(ctx, state, err, l.spec.Limits)

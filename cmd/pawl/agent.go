@@ -15,6 +15,7 @@ import (
 
 // agentFlags is what run, chat and schedules run share: the flags that make an agent.
 type agentFlags struct {
+	fileFlags
 	Model   string `placeholder:"PROVIDER:NAME" help:"The model: openai:gpt-5-mini (Responses), anthropic:claude-sonnet-4-5, gemini:NAME, openai-chat:NAME (Chat Completions, which most servers speak), or the name of a server: ollama:NAME, groq:NAME and so on; pawl models list has some."`
 	BaseURL string `name:"base-url" placeholder:"URL" help:"Where the provider's API is; usually ends in /v1. Default: the provider's variable (OPENAI_BASE_URL, ANTHROPIC_BASE_URL, GEMINI_BASE_URL), then its own address. The provider's key goes there only if it is the provider's own host, that of the variable, or this machine; for others there is --key-env."`
 	KeyEnv  string `name:"key-env" placeholder:"NAME" help:"The environment variable that holds the API key; it is sent wherever the request goes. Default: the provider's own variable, such as OPENAI_API_KEY."`
@@ -41,6 +42,7 @@ type transcriptFlags struct {
 // setup is an agent made from the flags and a file, and what is to be let go of after its last run.
 type setup struct {
 	agent   *pawl.Agent // its Model is nil where none was named and none had to be
+	model   string      // its name
 	rules   policy.Rules
 	tools   []*pawl.Tool
 	secrets *pawl.Redactor   // hides them in all that is printed and saved
@@ -48,14 +50,18 @@ type setup struct {
 	close   func()
 }
 
-// setup makes the agent of who sits at the command line. Everything that can be wrong with flags and files is found here, before anything is sent.
-func (f *agentFlags) setup(ctx context.Context, sys *system) (*setup, error) {
-	return f.prepare(ctx, sys, false)
+// setup makes the agent of who sits at the command line: that of a file ("": none), with the flags over it. Everything that can be wrong with flags and files is found here,
+// before anything is sent.
+func (f *agentFlags) setup(ctx context.Context, sys *system, file string) (*setup, error) {
+	return f.prepare(ctx, sys, file, false)
 }
 
 // prepare makes the agent, of who sits at the command line or for all users: then a model need not be named, and tools act for the scope of each call's context.
-func (f *agentFlags) prepare(ctx context.Context, sys *system, forAll bool) (*setup, error) {
-	a := new(config.Agent)
+func (f *agentFlags) prepare(ctx context.Context, sys *system, file string, forAll bool) (*setup, error) {
+	a, err := f.read(file, sys)
+	if err != nil {
+		return nil, err
+	}
 	f.over(a)
 	o, err := f.options(sys)
 	if err != nil {
@@ -66,7 +72,11 @@ func (f *agentFlags) prepare(ctx context.Context, sys *system, forAll bool) (*se
 	if err != nil {
 		return nil, misconfigured(err)
 	}
-	return &setup{built.Agent, a.Rules(), built.Tools, secrets(sys.env, built.Tools, built.Hidden...), built.DB, built.Close}, nil
+	name := ""
+	if len(a.Model) > 0 {
+		name = a.Model[0].Name
+	}
+	return &setup{built.Agent, name, a.Rules(), built.Tools, secrets(sys.env, built.Tools, built.Hidden...), built.DB, built.Close}, nil
 }
 
 // options are what the flags say that is no part of an agent.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -289,4 +290,34 @@ func taken(ctx context.Context, tool *pawl.Tool, args string) string {
 		return ""
 	}
 	return x.Result.Text()
+}
+
+// docs/tools.md has every tool in a row, below its family, with its effect.
+func TestToolsPage(t *testing.T) {
+	b, err := os.ReadFile(filepath.Join("..", "..", "docs", "tools.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got, want []string
+	family := ""
+	row := regexp.MustCompile("^\\| `(\\w+)` \\| (\\w+) \\| [^|]+ \\|$")
+	for line := range strings.Lines(string(b)) {
+		line = strings.TrimSpace(line)
+		if name, ok := strings.CutPrefix(line, "## "); ok {
+			family = name
+		} else if m := row.FindStringSubmatch(line); m != nil {
+			got = append(got, family+" "+m[1]+" "+m[2])
+		}
+	}
+	all, _, closeSets, err := builtinTools(t.Context(), &system{env: func(string) string { return "" }}, toolFlags{}, outsideFlags{}, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer closeSets()
+	for _, tool := range all {
+		want = append(want, fmt.Sprint(tool.Set, " ", tool.Name, " ", tool.Effect))
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("docs/tools.md has not the tools that there are. Got +, want -\n%s", diff)
+	}
 }

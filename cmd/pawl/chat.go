@@ -7,6 +7,7 @@ import (
 	"io"
 	"maps"
 	"strings"
+	"time"
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/compile"
@@ -14,9 +15,11 @@ import (
 
 // chatCmd is a conversation, line by line.
 type chatCmd struct {
+	File string `arg:"" optional:"" name:"FILE" help:"A file with the agent: see docs/yaml.md. Flags stand over it."`
 	agentFlags
 	transcriptFlags
-	Keep int `placeholder:"N" help:"Send the last N turns only (up to half of N more, so that the beginning stays the same for a while). What is saved is whole. Default: all."`
+	Thread string `placeholder:"NAME" help:"Keep the conversation in the database under this name, and go on with it if there is one: last for the last one, new for a name of its own. Default: new with --db, else it is not kept."`
+	Keep   int    `placeholder:"N" help:"Send the last N turns only (up to half of N more, so that the beginning stays the same for a while). What is saved is whole. Default: all."`
 }
 
 // Help says what can be typed.
@@ -29,7 +32,7 @@ func (*chatCmd) Help() string {
     /deny REASON       refuse them; the model is told the reason
     /quit              end, as does the end of the input
 
-Ctrl-C ends what the model is doing; at the prompt it ends the chat. With --save the conversation is kept after each turn. The status is that of the last turn.`
+Ctrl-C ends what the model is doing; at the prompt it ends the chat. With --save the conversation is kept after each turn, in a file; with --thread NAME, or --db FILE, in the database, where it goes on the next time: pawl chat --thread last, and where a model finds it again (--tools knowledge). The status is that of the last turn.`
 }
 
 // chat is a conversation under way.
@@ -39,6 +42,7 @@ type chat struct {
 	in      *lines
 	out     *screen // for what is not the model's
 	setup   *setup
+	kept    *thread           // where it is kept in the database; nil: it is not
 	res     *pawl.Result      // how the last turn ended; empty at first
 	last    error             // what the last turn came to
 	decided map[pawl.Key]bool // calls that were approved or denied
@@ -59,19 +63,26 @@ func (c *chatCmd) Run(sys *system) error {
 	if err := savable(c.Save); err != nil {
 		return err
 	}
-	s, err := c.setup(context.Background(), sys)
+	s, err := c.setup(context.Background(), sys, c.File)
 	if err != nil {
 		return err
 	}
 	defer s.close()
-	t := &chat{chatCmd: c, sys: sys, in: newLines(sys.in), out: &screen{w: sys.err}, setup: s, res: from, decided: map[pawl.Key]bool{}}
+	kept, from, err := c.thread(s, from)
+	if err != nil {
+		return err
+	}
+	t := &chat{chatCmd: c, sys: sys, in: newLines(sys.in), out: &screen{w: sys.err}, setup: s, kept: kept, res: from, decided: map[pawl.Key]bool{}}
 	defer t.in.stop()
 	if c.Keep > 0 {
 		s.agent.Middleware = append(s.agent.Middleware, compile.LastTurns(c.Keep))
 	}
 	c.approve(s, sys, t.out, t.in, t.decided)
 	if sys.inTerm {
-		fmt.Fprintf(t.out, "%s with %s; /quit ends, /tools lists them\n", visible(c.Model), count(len(s.tools), "tool"))
+		fmt.Fprintf(t.out, "%s with %s; /quit ends, /tools lists them\n", visible(s.model), count(len(s.tools), "tool"))
+	}
+	if kept != nil {
+		t.say("the conversation is kept: --thread %s goes on with it%s", kept.ID, since(kept))
 	}
 	for {
 		text, err := t.read()
@@ -98,6 +109,37 @@ func (c *chatCmd) Run(sys *system) error {
 			t.turn(&fresh, pawl.User(text))
 		}
 	}
+}
+
+// thread finds where the conversation is kept, and where it goes on: in the database or in a file, but not in both.
+func (c *chatCmd) thread(s *setup, from *pawl.Result) (*thread, *pawl.Result, error) {
+	if c.Thread == "" && c.DB == "" {
+		return nil, from, nil
+	}
+	if c.Messages != "" && c.Thread != "" && c.Thread != newThread {
+		return nil, nil, usage("--thread new keeps under another name what --messages goes on from", "--thread and --messages both say where the conversation goes on")
+	}
+	db, err := s.db.Create()
+	if err != nil {
+		return nil, nil, misconfigured(err)
+	}
+	kept, past, err := openThread(context.Background(), db, c.scope(), c.Thread, time.Now())
+	if err != nil {
+		return nil, nil, err
+	}
+	s.db.Thread = kept.ID
+	if c.Messages != "" {
+		past = from
+	}
+	return kept, past, nil
+}
+
+// since says how far a conversation has come.
+func since(t *thread) string {
+	if t.Thread.Messages == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; it has %s: %s", count(t.Thread.Messages, "message"), line(t.Title, 60))
 }
 
 // read reads a message, which may go over several lines.
@@ -151,9 +193,13 @@ func (t *chat) turn(from *pawl.Result, msgs ...pawl.Message) {
 	if err := printAnswer(t.sys, res, r.live); err != nil {
 		t.last = err
 	}
-	if err := save(t.Save, res); err != nil {
+	err = save(t.Save, res)
+	if t.kept != nil { // what was interrupted is kept, too
+		err = errors.Join(err, t.kept.save(context.Background(), res))
+	}
+	if err != nil {
 		t.last = &failure{status: statusFailed}
-		fmt.Fprintf(t.sys.err, "pawl: error: %s\n", visible(err.Error()))
+		tell(t.sys.err, err)
 	}
 }
 

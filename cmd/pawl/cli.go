@@ -19,8 +19,13 @@ type grammar struct {
 	Demo      demoCmd      `cmd:"" help:"Watch an agent do a real task: no key, no network."`
 	Run       runCmd       `cmd:"" help:"Carry out one task."`
 	Chat      chatCmd      `cmd:"" help:"Talk with an agent, line by line."`
+	Check     checkCmd     `cmd:"" help:"Say what is wrong with an agent's file, and what it comes to."`
+	Init      initCmd      `cmd:"" help:"Write an agent's file to begin with."`
 	Tools     toolsCmd     `cmd:"" help:"List, show and call the built-in tools."`
 	Knowledge knowledgeCmd `cmd:"" help:"Take documents in, and search them."`
+	Memory    memoryCmd    `cmd:"" help:"What is remembered of users: list, forget."`
+	Skills    skillsCmd    `cmd:"" help:"Skills that models have made: list, show, delete."`
+	Threads   threadsCmd   `cmd:"" help:"Conversations that chat keeps: list, show, delete."`
 	Schedules schedulesCmd `cmd:"" help:"What is to be done later: list, show, run, delete."`
 	Models    modelsCmd    `cmd:"" help:"List what is known of models."`
 	Wire      wireCmd      `cmd:"" help:"Translate requests and replies to and from a provider's form."`

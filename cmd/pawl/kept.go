@@ -1,7 +1,9 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"time"
 
@@ -59,4 +61,22 @@ func moment(t time.Time, zone string) string {
 func beginning(text string, width int) string {
 	first, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
 	return line(first, width)
+}
+
+// deleted removes entries one after another. The first that is not there is told when the rest is gone.
+func deleted(w io.Writer, ids []string, remove, missing func(id string) error) error {
+	var first error
+	for _, id := range ids {
+		switch err := remove(id); {
+		case errors.Is(err, store.ErrNotFound):
+			if first == nil {
+				first = missing(id)
+			}
+		case err != nil:
+			return usage("", "%v", err)
+		default:
+			fmt.Fprintf(w, "deleted %s\n", visible(strings.TrimSpace(id)))
+		}
+	}
+	return first
 }

@@ -34,13 +34,13 @@ func (f *limitFlags) raise(res *pawl.Result) string {
 		return "a shorter answer may fit; ask for one, or choose a model that writes more"
 	}
 	switch has := strings.Contains; {
-	case f.MaxCost != nil && has(res.Cause, "$"):
+	case has(res.Cause, "$"):
 		return "--max-cost USD allows more"
-	case f.MaxTokens != nil && has(res.Cause, "tokens of"):
+	case has(res.Cause, "tokens of"):
 		return "--max-tokens N allows more"
-	case f.MaxCalls != nil && has(res.Cause, "calls was reached"):
+	case has(res.Cause, "calls was reached"):
 		return "--max-calls N allows more"
-	case f.MaxTime != nil && has(res.Cause, "time of"):
+	case has(res.Cause, "time of"):
 		return "--max-time TIME allows more"
 	}
 	return "--max-rounds N allows more rounds"

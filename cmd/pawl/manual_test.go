@@ -4,22 +4,45 @@ import (
 	"bytes"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/alecthomas/kong"
 	"github.com/google/go-cmp/cmp"
 )
 
 var update = flag.Bool("update", false, "write docs/cli.md again")
+
+// commands are all commands, each before those below it; the first is the program itself.
+func commands(t *testing.T) []string {
+	t.Helper()
+	k, err := parser(&system{out: io.Discard, err: io.Discard, env: func(string) string { return "" }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []string
+	var walk func(n *kong.Node, path string)
+	walk = func(n *kong.Node, path string) {
+		all = append(all, strings.TrimSpace(path))
+		for _, below := range n.Children {
+			if below.Type == kong.CommandNode {
+				walk(below, path+" "+below.Name)
+			}
+		}
+	}
+	walk(k.Model.Node, "")
+	return all
+}
 
 // docs/cli.md is what --help says, command after command. make docs writes it.
 func TestCLIPage(t *testing.T) {
 	t.Setenv("COLUMNS", "")
 	var page strings.Builder
 	page.WriteString("<!-- Made from the help of cmd/pawl. Change it there, then: make docs -->\n\n# The command\n")
-	for _, command := range []string{"", "demo", "run", "chat", "tools", "tools list", "tools lint", "tools show", "tools call", "knowledge", "knowledge add", "knowledge search", "knowledge list", "knowledge delete", "schedules", "schedules list", "schedules show", "schedules run", "schedules delete", "models", "models list", "wire", "wire encode", "wire decode", "hostile", "hostile run", "hostile serve", "doctor", "version"} {
+	for _, command := range commands(t) {
 		var out bytes.Buffer
 		sys := &system{out: &out, err: &out, env: func(string) string { return "" }}
 		if status := execute(append(strings.Fields(command), "--help"), sys); status != 0 {

@@ -15,7 +15,8 @@ import (
 
 // runCmd carries out one task.
 type runCmd struct {
-	Task string `arg:"" optional:"" help:"What to do; - reads it from standard input. Left out, --messages goes on as it stands."`
+	File string `arg:"" optional:"" name:"FILE" help:"An agent's file, FILE.yaml: see docs/yaml.md. Flags stand over it. Without one, what stands here is the task."`
+	Task string `arg:"" optional:"" name:"TASK" help:"What to do; - reads it from standard input. Left out, --messages goes on as it stands."`
 	agentFlags
 	transcriptFlags
 	settleFlags
@@ -45,6 +46,9 @@ func (c *runCmd) Run(sys *system) error {
 	ctx, stop := interruptible(context.Background(), sys.err)
 	defer stop()
 	ctx, sys = attended(ctx, sys)
+	if err := c.words(); err != nil {
+		return err
+	}
 	from, msgs, err := c.start(sys)
 	if err != nil {
 		return err
@@ -52,7 +56,7 @@ func (c *runCmd) Run(sys *system) error {
 	if err := savable(c.Save); err != nil {
 		return err
 	}
-	s, err := c.setup(ctx, sys)
+	s, err := c.setup(ctx, sys, c.File)
 	if err != nil {
 		return err
 	}
@@ -91,6 +95,18 @@ func (c *runCmd) Run(sys *system) error {
 		return &failure{status: statusFailed}
 	}
 	return unwritten
+}
+
+// words tells the file from the task.
+func (c *runCmd) words() error {
+	switch {
+	case isAgentFile(c.File):
+	case c.Task != "":
+		return usage(`pawl run FILE.yaml "what to do"; a task of several words stands in quotes`, "%s is no agent's file: its name does not end in .yaml", c.File)
+	default:
+		c.Task, c.File = c.File, ""
+	}
+	return nil
 }
 
 // start finds what the run begins with: a transcript to go on from, and what is said now.

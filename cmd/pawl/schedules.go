@@ -146,25 +146,6 @@ func (c *schedulesDeleteCmd) Run(sys *system) error {
 		return err
 	}
 	defer d.Close()
-	ctx := context.Background()
-	var missing error
-	for _, id := range c.IDs {
-		switch err := db.DeleteSchedule(ctx, c.scope(), id); {
-		case errors.Is(err, store.ErrNotFound):
-			missing = errors.Join(missing, noSchedule(ctx, db, c.scope(), id))
-		case err != nil:
-			return err
-		default:
-			fmt.Fprintf(sys.out, "deleted %s\n", visible(id))
-		}
-	}
-	return first(missing)
-}
-
-// first is the first of joined errors: what is told of several in a line.
-func first(err error) error {
-	if all, ok := err.(interface{ Unwrap() []error }); ok && len(all.Unwrap()) > 0 {
-		return first(all.Unwrap()[0])
-	}
-	return err
+	return deleted(sys.out, c.IDs, func(id string) error { return db.DeleteSchedule(context.Background(), c.scope(), id) },
+		func(id string) error { return noSchedule(context.Background(), db, c.scope(), id) })
 }

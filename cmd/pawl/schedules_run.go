@@ -19,6 +19,7 @@ type schedulesRunCmd struct {
 	Once  bool          `help:"Do what is due now, and end."`
 	Until string        `placeholder:"TIME" help:"When to end: a time (2026-03-01T08:00:00Z) or so long from now (90s, 12h). Default: with Ctrl-C."`
 	Poll  time.Duration `default:"10s" placeholder:"TIME" help:"How often to look. Default: 10s."`
+	File  string        `arg:"" optional:"" name:"FILE" help:"A file with the agent: see docs/yaml.md. Flags stand over it."`
 	agentFlags
 }
 
@@ -39,7 +40,7 @@ func (c *schedulesRunCmd) Run(sys *system) error {
 	if err != nil {
 		return err
 	}
-	s, err := c.prepare(context.Background(), sys, true)
+	s, err := c.prepare(context.Background(), sys, c.File, true)
 	if err != nil {
 		return err
 	}

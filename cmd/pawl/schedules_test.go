@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -62,6 +63,24 @@ func TestKeptCommandsRefuse(t *testing.T) {
 		{"schedules show backap --user alice", 1, "there is no schedule backap; did you mean backup?"},
 		{"schedules show backup --user bob", 1, "there is no schedule backup"},
 		{"schedules delete backap --user alice", 1, "there is no schedule backap; did you mean backup?"},
+		{"memory", 2, "expected one of"},
+		{"memory forget", 2, "want ids, a query or --all"},
+		{"memory forget m1 --query x", 2, "want ids, a query or --all"},
+		{"memory forget nothing", 1, "there is no memory nothing"},
+		{"memory forget m1 --db none.db", 2, "there is no database none.db"},
+		{"memory list a b", 2, "unexpected argument b"},
+		{"skills", 2, "expected one of"},
+		{"skills show", 2, "an argument is missing: SKILL"},
+		{"skills show brew", 1, "there is no skill brew"},
+		{"skills show brew --version -1", 2, "--version"},
+		{"skills delete brew", 1, "there is no skill brew"},
+		{"threads", 2, "expected one of"},
+		{"threads show", 2, "an argument is missing: THREAD"},
+		{"threads show last", 1, "there is no conversation last"},
+		{"threads delete x y", 1, "there is no conversation x"},
+		{"threads list --limit 3", 2, "unknown flag --limit"},
+		{"chat --model openai:sim --thread " + strings.Repeat("x", 300), 2, "256 are the most"},
+		{"chat --model openai:sim --thread last", 2, "there is no conversation yet"},
 		{"schedules run --user alice", 2, "--tenant and --user"},
 		{"schedules run --poll 0s", 2, "--poll 0s is not more than 0"},
 		{"schedules run --poll soon", 2, "--poll"},
@@ -77,7 +96,7 @@ func TestKeptCommandsRefuse(t *testing.T) {
 		var out bytes.Buffer
 		sys := &system{in: strings.NewReader(""), out: &out, err: &out, env: func(string) string { return "" }}
 		args := strings.Fields(row.args)
-		if len(args) > 1 {
+		if len(args) > 1 && !slices.Contains(args, "--db") {
 			args = append(args, "--db", path)
 		}
 		status := execute(args, sys)

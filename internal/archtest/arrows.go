@@ -72,6 +72,7 @@ var arrows = []arrow{
 	{from: "tools/outside", to: append([]string{".", "internal/toolrun", "sandbox", "store", "internal/netguard", "internal/webpage", "internal/document"}, helpers...), modules: []string{"go.yaml.in/yaml/v3"}},
 	{from: "tools/code", to: []string{".", "sandbox", "internal/nearest"}, modules: []string{"go.starlark.net"}},
 	{from: "tools/...", to: append([]string{".", "internal/toolrun", "sandbox", "store", "internal/netguard", "internal/webpage", "internal/document"}, helpers...)},
+	{from: "sandbox/proxy", to: []string{"internal/netguard"}},
 	{from: "sandbox", modules: []string{"golang.org/x/sys"}},
 	{from: "mcp", to: append([]string{".", "internal/netguard"}, helpers...), modules: []string{"github.com/modelcontextprotocol/go-sdk"}},
 	{from: "team", to: []string{"."}},

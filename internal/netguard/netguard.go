@@ -31,6 +31,9 @@ type Options struct {
 	Allow []string
 	// Only turns Allow into the whole list: nothing else is reached, public or not.
 	Only bool
+	// Public wants the addresses of hosts that Allow names to be public: who means another address names it as one. Names that are this machine's own or its
+	// network's (localhost, *.internal) say so themselves. With Only, a name that is not named is not looked up either: a look-up tells whoever answers it something.
+	Public bool
 	// Deny names, in the same forms, what is never reached. It wins over Allow.
 	Deny []string
 
@@ -44,6 +47,7 @@ type Options struct {
 type Guard struct {
 	allow, deny patterns
 	only        bool
+	public      bool
 	lookup      func(ctx context.Context, host string) ([]netip.Addr, error)
 	dial        func(ctx context.Context, network, addr string) (net.Conn, error)
 	proxy       func(*http.Request) (*url.URL, error)
@@ -65,7 +69,7 @@ func (r *Refused) Refusal() string { return r.Error() }
 
 // New returns a Guard. The error names the pattern that is none.
 func New(o Options) (*Guard, error) {
-	g := &Guard{only: o.Only, lookup: o.Lookup, dial: o.Dial, proxy: o.Proxy}
+	g := &Guard{only: o.Only, public: o.Public, lookup: o.Lookup, dial: o.Dial, proxy: o.Proxy}
 	var err error
 	if g.allow, err = parsePatterns(o.Allow); err != nil {
 		return nil, fmt.Errorf("allow: %w", err)
@@ -157,7 +161,7 @@ func (g *Guard) Check(u *url.URL) error {
 		return refuse("it is on the list of what is never fetched")
 	case g.allow.host(name, port):
 		return nil
-	case g.only && !g.allow.networks():
+	case g.only && (g.public || !g.allow.networks()):
 		return refuse("it is not on the list of what may be fetched%s", g.allow.said())
 	case local(name):
 		return refuse("it names this machine or its network")
@@ -178,8 +182,12 @@ func (g *Guard) checkAddr(asked, name string, addr netip.Addr, port string) erro
 	switch {
 	case g.deny.addr(addr, port), slices.ContainsFunc(carried(addr.Unmap()), func(v4 netip.Addr) bool { return g.deny.addr(v4, port) }):
 		return &Refused{Host: asked, Reason: "its address is on the list of what is never fetched"}
-	case name != "" && g.allow.host(name, port), g.allow.addr(addr, port):
+	case g.allow.addr(addr, port):
 		return nil
+	case name != "" && g.allow.host(name, port) && !(g.public && why != "" && !local(name)):
+		return nil
+	case g.public && name != "" && why != "":
+		return &Refused{Host: asked, Reason: "the name stands for " + why}
 	case g.only:
 		return &Refused{Host: asked, Reason: "it is not on the list of what may be fetched" + g.allow.said()}
 	case why != "" && name != "":
@@ -214,6 +222,14 @@ func (g *Guard) choose(r *http.Request) (*url.URL, error) {
 		}
 	}
 	return proxy, nil
+}
+
+// Dial connects to host and port, if both may be reached: for what is no request but is carried like one (CONNECT of a proxy).
+func (g *Guard) Dial(ctx context.Context, addr string) (net.Conn, error) {
+	if err := g.Check(&url.URL{Scheme: "https", Host: addr}); err != nil {
+		return nil, err
+	}
+	return g.connect(ctx, "tcp", addr)
 }
 
 // connect resolves addr, checks every address it has, and dials one that was checked.

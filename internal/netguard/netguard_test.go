@@ -270,3 +270,48 @@ func ExampleGuard() {
 	fmt.Println(errors.Unwrap(err))
 	// Output: 169.254.169.254 is refused: it is the metadata service of a cloud
 }
+
+// With Public, to name a host is not to name its addresses, and with Only what is not named is not looked up.
+func TestPublic(t *testing.T) {
+	looked := 0
+	lookup := func(_ context.Context, host string) ([]netip.Addr, error) {
+		looked++
+		return []netip.Addr{netip.MustParseAddr("127.0.0.1")}, nil
+	}
+	dialled := 0
+	dial := func(context.Context, string, string) (net.Conn, error) {
+		dialled++
+		c, other := net.Pipe()
+		other.Close()
+		return c, nil
+	}
+	for _, test := range []struct {
+		allow          []string
+		public, only   bool
+		addr           string
+		looked, dialed int
+	}{
+		{[]string{"wiki.example.com"}, false, true, "wiki.example.com:443", 1, 1},
+		{[]string{"wiki.example.com"}, true, true, "wiki.example.com:443", 1, 0},
+		{[]string{"wiki.example.com"}, true, false, "wiki.example.com:443", 1, 0},
+		{[]string{"wiki.example.com", "127.0.0.0/8"}, true, true, "wiki.example.com:443", 1, 1},
+		{[]string{"localhost:8080"}, true, true, "localhost:8080", 1, 1},
+		{[]string{"127.0.0.0/8"}, false, true, "other.example.com:443", 1, 1},
+		{[]string{"127.0.0.0/8"}, true, true, "other.example.com:443", 0, 0},
+		{[]string{"127.0.0.0/8"}, true, true, "127.0.0.1:443", 0, 1},
+		{nil, true, true, "1.1.1.1:443", 0, 0},
+	} {
+		looked, dialled = 0, 0
+		g, err := netguard.New(netguard.Options{Allow: test.allow, Public: test.public, Only: test.only, Lookup: lookup, Dial: dial})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := g.Dial(t.Context(), test.addr)
+		if err == nil {
+			c.Close()
+		}
+		if looked != test.looked || dialled != test.dialed || (err == nil) != (test.dialed == 1) {
+			t.Errorf("%+v: looked up %d, dialled %d, %v", test, looked, dialled, err)
+		}
+	}
+}

@@ -1,0 +1,166 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/store"
+)
+
+// memoryCmd is about what the tool remember keeps.
+type memoryCmd struct {
+	List   memoryListCmd   `cmd:"" help:"List what is remembered of the user."`
+	Forget memoryForgetCmd `cmd:"" help:"Remove it: by id, by words, or all."`
+}
+
+func memoryID(m store.Memory) string { return m.ID }
+
+// memories are those of a scope.
+func memories(ctx context.Context, db store.Memories, s store.Scope) ([]store.Memory, error) {
+	return everything(func(p store.Page) ([]store.Memory, error) { return db.Memories(ctx, s, p) }, memoryID)
+}
+
+// mostFound is how many memories a query finds at most.
+const mostFound = 200
+
+// found are the memories that words find, the best first.
+func found(ctx context.Context, db store.Memories, s store.Scope, words string) ([]store.Memory, error) {
+	hits, err := db.SearchMemories(ctx, s, store.Query{Text: words, Limit: mostFound})
+	all := make([]store.Memory, len(hits))
+	for i, h := range hits {
+		all[i] = h.Memory
+	}
+	return all, err
+}
+
+type memoryListCmd struct {
+	Query string `arg:"" optional:"" help:"Words to look for. Default: everything, in the order it came."`
+	JSON  bool   `name:"json" help:"Print a JSON list."`
+	storeFlags
+}
+
+// Run lists what is remembered.
+func (c *memoryListCmd) Run(sys *system) error {
+	d, db, err := c.open(sys, false)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	ctx := context.Background()
+	var all []store.Memory
+	if c.Query == "" {
+		all, err = memories(ctx, db, c.scope())
+	} else {
+		all, err = found(ctx, db, c.scope(), c.Query)
+	}
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		for i := range all {
+			all[i].Vector = store.Vector{}
+		}
+		return printJSON(sys.out, all)
+	}
+	w := tabwriter.NewWriter(sys.out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "MEMORY\tSINCE\tWHAT")
+	for _, m := range all {
+		fmt.Fprintf(w, "%s\t%s\t%s\n", visible(m.ID), m.Created.Format(time.DateOnly), line(m.Text, max(40, sys.width-28)))
+	}
+	return w.Flush()
+}
+
+type memoryForgetCmd struct {
+	IDs   []string `arg:"" optional:"" name:"MEMORY" help:"As pawl memory list shows them."`
+	Query string   `placeholder:"WORDS" help:"What these words find, as pawl memory list WORDS shows it, after a question."`
+	All   bool     `help:"All of it, without a question: what --query finds, or everything that is remembered of the user."`
+	storeFlags
+}
+
+// Run forgets. What is not there is told when the rest is gone.
+func (c *memoryForgetCmd) Run(sys *system) error {
+	if len(c.IDs) > 0 && (c.Query != "" || c.All) || len(c.IDs) == 0 && c.Query == "" && !c.All {
+		return usage("pawl memory forget MEMORY, --query WORDS, or --all", "want ids, a query or --all to say what is forgotten")
+	}
+	d, db, err := c.open(sys, false)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	ctx := context.Background()
+	var doomed []store.Memory
+	var missing error
+	switch {
+	case c.Query != "":
+		doomed, err = found(ctx, db, c.scope(), c.Query)
+	case c.All:
+		doomed, err = memories(ctx, db, c.scope())
+	default:
+		doomed, missing, err = c.named(ctx, db)
+	}
+	if err == nil && c.Query != "" && !c.All && len(doomed) > 0 {
+		err = c.sure(sys, doomed)
+	}
+	if err != nil {
+		return err
+	}
+	for _, m := range doomed {
+		if err := db.ForgetMemory(ctx, c.scope(), m.ID); err != nil && !errors.Is(err, store.ErrNotFound) {
+			return err
+		}
+		fmt.Fprintf(sys.out, "forgotten %s: %s\n", visible(m.ID), line(m.Text, 100))
+	}
+	if missing == nil && len(doomed) == 0 {
+		fmt.Fprintln(sys.err, "pawl: nothing was found, and nothing is forgotten")
+	}
+	return missing
+}
+
+// named are the memories with the IDs that were given; missing says which is not there.
+func (c *memoryForgetCmd) named(ctx context.Context, db store.Memories) (all []store.Memory, missing, err error) {
+	for _, id := range c.IDs {
+		m, err := db.Memory(ctx, c.scope(), id)
+		switch {
+		case errors.Is(err, store.ErrNotFound) && missing == nil:
+			known, err := memories(ctx, db, c.scope())
+			if err != nil {
+				return nil, nil, err
+			}
+			missing = unknown("memory", id, names(known, memoryID), "pawl memory list")
+		case errors.Is(err, store.ErrNotFound):
+		case err != nil:
+			return nil, nil, usage("pawl memory list", "%v", err)
+		default:
+			all = append(all, m)
+		}
+	}
+	return all, missing, nil
+}
+
+// sure asks the person at the terminal whether all of it is to be forgotten. Without one it is not.
+func (c *memoryForgetCmd) sure(sys *system, doomed []store.Memory) error {
+	for _, m := range doomed {
+		fmt.Fprintf(sys.err, "  %s  %s\n", visible(m.ID), line(m.Text, 100))
+	}
+	if !sys.inTerm || !sys.errTerm {
+		return usage("--all forgets them without a question", "%d of what is remembered would be forgotten, and nobody is here to ask", len(doomed))
+	}
+	ctx, stop := interruptible(context.Background(), sys.err)
+	defer stop()
+	in := newLines(sys.in)
+	defer in.stop()
+	fmt.Fprintf(sys.err, "forget all %d? y: yes, n: no > ", len(doomed))
+	answer, err := in.next(ctx)
+	if errors.Is(err, pawl.ErrCancelled) {
+		return &failure{status: statusInterrupted}
+	}
+	if a := strings.ToLower(strings.TrimSpace(answer)); a == "y" || a == "yes" {
+		return nil
+	}
+	return &failure{statusFailed, errors.New("nothing is forgotten"), ""}
+}

@@ -1,0 +1,119 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/pawl-go/pawl/store"
+)
+
+// skillsCmd is about the skills that models have made. Those of folders are looked at where they stand.
+type skillsCmd struct {
+	List   skillsListCmd   `cmd:"" help:"List the skills that are kept in the database; those of folders are given with --skills."`
+	Show   skillsShowCmd   `cmd:"" help:"Show the text of one."`
+	Delete skillsDeleteCmd `cmd:"" help:"Remove skills with all their versions."`
+}
+
+func skillName(k store.Skill) string { return k.Name }
+
+func skills(ctx context.Context, db store.Skills, s store.Scope) ([]store.Skill, error) {
+	return everything(func(p store.Page) ([]store.Skill, error) { return db.Skills(ctx, s, p) }, skillName)
+}
+
+func noSkill(ctx context.Context, db store.Skills, s store.Scope, name string) error {
+	all, err := skills(ctx, db, s)
+	if err != nil {
+		return err
+	}
+	return unknown("skill", name, names(all, skillName), "pawl skills list")
+}
+
+type skillsListCmd struct {
+	JSON bool `name:"json" help:"Print a JSON list."`
+	storeFlags
+}
+
+// Run lists the skills of the user.
+func (c *skillsListCmd) Run(sys *system) error {
+	d, db, err := c.open(sys, false)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	all, err := skills(context.Background(), db, c.scope())
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		return printJSON(sys.out, all)
+	}
+	w := tabwriter.NewWriter(sys.out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "SKILL\tVERSION\tUPDATED\tWHAT IT IS FOR")
+	for _, k := range all {
+		fmt.Fprintf(w, "%s\t%d\t%s\t%s\n", visible(k.Name), k.Version, k.Updated.Format(time.DateOnly), line(k.Description, 50))
+	}
+	return w.Flush()
+}
+
+type skillsShowCmd struct {
+	Name    string `arg:"" name:"SKILL" help:"As pawl skills list shows it."`
+	Version int    `placeholder:"N" help:"An older version, from 1. Default: the newest."`
+	JSON    bool   `name:"json" help:"Print a JSON object."`
+	storeFlags
+}
+
+// Run shows a skill.
+func (c *skillsShowCmd) Run(sys *system) error {
+	if c.Version < 0 {
+		return usage("versions count from 1; without the flag the newest is shown", "--version %d is less than 0", c.Version)
+	}
+	d, db, err := c.open(sys, false)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	ctx := context.Background()
+	k, err := db.Skill(ctx, c.scope(), c.Name, c.Version)
+	if errors.Is(err, store.ErrNotFound) {
+		if newest, err := db.Skill(ctx, c.scope(), c.Name, 0); err == nil {
+			return &failure{statusFailed, fmt.Errorf("skill %s has no version %d; the newest is %d", c.Name, c.Version, newest.Version), ""}
+		}
+		return noSkill(ctx, db, c.scope(), c.Name)
+	}
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		return printJSON(sys.out, k)
+	}
+	fmt.Fprintf(sys.out, "%s, version %d: %s\n\n%s\n", visible(k.Name), k.Version, visible(k.Description), visible(k.Text))
+	for _, l := range []struct {
+		what string
+		list []string
+	}{{"tags", k.Tags}, {"tools", k.Tools}, {"see also", k.References}} {
+		if len(l.list) > 0 {
+			fmt.Fprintf(sys.out, "\n%s: %s\n", l.what, visible(strings.Join(l.list, ", ")))
+		}
+	}
+	return nil
+}
+
+type skillsDeleteCmd struct {
+	Names []string `arg:"" name:"SKILL" help:"As pawl skills list shows them."`
+	storeFlags
+}
+
+// Run removes what it can, and tells of the first that is not there.
+func (c *skillsDeleteCmd) Run(sys *system) error {
+	d, db, err := c.open(sys, false)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	return deleted(sys.out, c.Names, func(name string) error { return db.DeleteSkill(context.Background(), c.scope(), name) },
+		func(name string) error { return noSkill(context.Background(), db, c.scope(), name) })
+}

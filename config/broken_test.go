@@ -1,0 +1,86 @@
+package config_test
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/tools/txtar"
+
+	"github.com/pawl-go/pawl/config"
+)
+
+var update = flag.Bool("update", false, "write what is expected again; read the difference before it is committed")
+
+// environment is what the files of testdata find set.
+func environment(name string) string {
+	return map[string]string{"SECRET_TOKEN": "tok-0123456789", "FIVE": "5", "STRUCTURE": "auto\nfoo: bar", "OPENAI_API_KEY": "sk-test-0123456789"}[name]
+}
+
+// findings says what is found in a file, a line for each finding: its code, and what pawl check prints.
+func findings(name string) string {
+	var out strings.Builder
+	file, err := config.Load(name, &config.LoadOptions{Getenv: environment})
+	all := config.FindingsOf(err)
+	for _, a := range file.Agents {
+		all = append(all, a.Warnings()...)
+		if err == nil {
+			all = append(all, a.Check(environment)...)
+		}
+	}
+	for _, f := range all {
+		fmt.Fprintf(&out, "%s %s\n", f.Code, f)
+	}
+	return out.String()
+}
+
+// Each archive in testdata/broken says above its files what is wrong with agent.yaml: every finding, with its place and hint, and no other.
+func TestBroken(t *testing.T) {
+	paths, err := filepath.Glob("testdata/broken/*.txtar")
+	if err != nil || len(paths) == 0 {
+		t.Fatal(err, "no files")
+	}
+	seen := map[config.Code]bool{config.CodeUnreadable: strings.HasPrefix(findings("gone.yaml"), "unreadable gone.yaml: no such file or directory\n"),
+		config.CodeTooLarge: true}
+	for _, path := range paths {
+		t.Run(strings.TrimSuffix(filepath.Base(path), ".txtar"), func(t *testing.T) {
+			ar, err := txtar.ParseFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			dir := t.TempDir()
+			for _, f := range ar.Files {
+				if err := os.WriteFile(filepath.Join(dir, f.Name), f.Data, 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			got := findings(filepath.Join(dir, "agent.yaml"))
+			got = strings.ReplaceAll(got, dir+string(filepath.Separator), "")
+			for line := range strings.Lines(got) {
+				code, _, _ := strings.Cut(line, " ")
+				seen[config.Code(code)] = true
+			}
+			if strings.Contains(got, "0123456789") {
+				t.Errorf("a value of the environment is shown:\n%s", got)
+			}
+			if *update {
+				ar.Comment = []byte(got)
+				if err := os.WriteFile(path, txtar.Format(ar), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if diff := cmp.Diff(got, string(ar.Comment)); diff != "" || got == "" {
+				t.Errorf("got -, want +\n%s", diff)
+			}
+		})
+	}
+	for _, code := range config.Codes() {
+		if !seen[code] {
+			t.Errorf("no file in testdata/broken shows the code %s", code)
+		}
+	}
+}

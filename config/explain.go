@@ -1,0 +1,256 @@
+package config
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"iter"
+	"net/http"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/tools/outside"
+	"go.yaml.in/yaml/v3"
+)
+
+// Explanation shows what an agent is when all is said.
+type Explanation struct {
+	Agent  []byte // as YAML of the native form: every key that is set, in their order
+	Method string // of the first request; "" for a model that no request goes to
+	URL    string
+	Body   []byte // the bytes that the provider would be sent; for a model without a provider the request itself, as JSON
+}
+
+// Explain returns what a is, and the first request that a run with task makes. Nothing is sent, and nothing runs. Values of variables that nobody should see
+// stand as ${NAME}. getenv nil is os.Getenv; errors are *Finding or Findings.
+func (a *Agent) Explain(ctx context.Context, getenv func(string) string, task string) (*Explanation, error) {
+	w := new(wiretap)
+	built, err := a.Build(ctx, &Options{Getenv: getenv, Dry: true, HTTP: w})
+	if err != nil {
+		return nil, err
+	}
+	defer built.Close()
+	var first *pawl.Request
+	if strings.HasPrefix(a.Model[0].Name, scripted) {
+		built.Agent.Middleware = append(built.Agent.Middleware, pawl.Middleware{Model: func(m pawl.Model) pawl.Model { return &overheard{m, &first} }})
+	}
+	for range built.Agent.Stream(ctx, pawl.User(task)) {
+		if w.body != nil || first != nil {
+			break
+		}
+	}
+	out := &Explanation{Agent: a.hide(a.YAML()), Method: w.method, URL: string(a.hide([]byte(w.url))), Body: a.hide(w.body)}
+	if w.body == nil && first != nil {
+		b, err := json.Marshal(first)
+		if err != nil {
+			return nil, err
+		}
+		out.Body = a.hide(b)
+	}
+	return out, nil
+}
+
+// wiretap keeps the first request and answers that it is refused, which nobody repeats.
+type wiretap struct {
+	method, url string
+	body        []byte
+}
+
+// RoundTrip keeps the request.
+func (w *wiretap) RoundTrip(req *http.Request) (*http.Response, error) {
+	if w.body == nil {
+		w.method, w.url, w.body = req.Method, req.URL.String(), []byte{}
+		if req.Body != nil {
+			b, err := io.ReadAll(req.Body)
+			if err != nil {
+				return nil, err
+			}
+			w.body = b
+		}
+	}
+	if req.Body != nil {
+		req.Body.Close()
+	}
+	return &http.Response{StatusCode: http.StatusBadRequest, Status: "400 Bad Request", Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Header: http.Header{"Content-Type": {"application/json"}},
+		Body: io.NopCloser(strings.NewReader(`{"error":{"message":"nothing is sent here"}}`)), Request: req}, nil
+}
+
+// overheard keeps the first request to a model that has no provider.
+type overheard struct {
+	pawl.Model
+	first **pawl.Request
+}
+
+// Stream keeps the request.
+func (o *overheard) Stream(ctx context.Context, req *pawl.Request) iter.Seq2[pawl.Delta, error] {
+	if *o.first == nil {
+		*o.first = req
+	}
+	return o.Model.Stream(ctx, req)
+}
+
+// hide puts ${NAME} in the place of values that nobody should see.
+func (a *Agent) hide(b []byte) []byte {
+	for _, s := range a.secrets {
+		if s.value != "" {
+			b = bytes.ReplaceAll(b, []byte(s.value), []byte("${"+s.name+"}"))
+		}
+	}
+	return b
+}
+
+func (a *Agent) hidden() []string {
+	var values []string
+	for _, s := range a.secrets {
+		values = append(values, s.value)
+	}
+	return values
+}
+
+// YAML returns a in the native form, with every key that is set. Parse of it is a again, but for variables, whose values it has.
+func (a *Agent) YAML() []byte {
+	var out bytes.Buffer
+	e := yaml.NewEncoder(&out)
+	e.SetIndent(2)
+	if err := e.Encode(written(reflect.ValueOf(a).Elem())); err != nil {
+		panic(err) // of nodes that are made here
+	}
+	return out.Bytes()
+}
+
+// written is the node that v is read from; nil for what is not set.
+func written(v reflect.Value) *yaml.Node {
+	if !v.IsValid() || v.IsZero() {
+		return nil
+	}
+	switch x := v.Interface().(type) {
+	case *yaml.Node:
+		return x
+	case Models:
+		if len(x) == 1 {
+			return written(v.Index(0))
+		}
+	case Model:
+		if x == (Model{Name: x.Name}) {
+			return text(x.Name)
+		}
+	case Tool:
+		if x.Set != "" {
+			return text(x.Set)
+		}
+	case Choice:
+		if len(x) == 1 {
+			return text(x[0])
+		}
+	case *Output:
+		if x.File != "" {
+			return text(x.File)
+		}
+		return jsonNode(x.Schema)
+	case *History:
+		if x.Word != "" {
+			return text(x.Word)
+		}
+	case outside.JSON:
+		return jsonNode(json.RawMessage(x))
+	case interface{ MarshalText() ([]byte, error) }:
+		if b, err := x.MarshalText(); err == nil {
+			return text(string(b))
+		}
+	}
+	switch v.Kind() {
+	case reflect.Pointer:
+		if n := written(v.Elem()); n != nil {
+			return n
+		}
+		if v.Elem().Kind() == reflect.Struct {
+			return &yaml.Node{Kind: yaml.MappingNode, Style: yaml.FlowStyle}
+		}
+		return scalarNode(v.Elem()) // a 0 that was said
+	case reflect.Interface:
+		return written(v.Elem())
+	case reflect.Struct:
+		n := &yaml.Node{Kind: yaml.MappingNode}
+		for _, f := range fieldsOf(v.Type()) {
+			one := written(v.FieldByIndex(f.Index))
+			if keyOf(f) == "headers" && one != nil { // variables stay in them
+				for i := 1; i < len(one.Content); i += 2 {
+					one.Content[i] = keyNode(strings.ReplaceAll(one.Content[i].Value, "$${", "${"))
+				}
+			}
+			if one != nil {
+				n.Content = append(n.Content, keyNode(keyOf(f)), one)
+			}
+		}
+		return n
+	case reflect.Slice:
+		n := &yaml.Node{Kind: yaml.SequenceNode}
+		for i := range v.Len() {
+			if one := written(v.Index(i)); one != nil {
+				n.Content = append(n.Content, one)
+			}
+		}
+		return n
+	case reflect.Map:
+		n := &yaml.Node{Kind: yaml.MappingNode}
+		keys := v.MapKeys()
+		slices.SortFunc(keys, func(a, b reflect.Value) int { return strings.Compare(a.String(), b.String()) })
+		for _, k := range keys {
+			one := written(v.MapIndex(k))
+			if one == nil {
+				one = scalarNode(v.MapIndex(k))
+			}
+			n.Content = append(n.Content, keyNode(k.String()), one)
+		}
+		return n
+	}
+	return scalarNode(v)
+}
+
+func scalarNode(v reflect.Value) *yaml.Node {
+	n := new(yaml.Node)
+	if n.Encode(v.Interface()) != nil {
+		return nil
+	}
+	if v.Kind() == reflect.String {
+		return text(v.String())
+	}
+	return n
+}
+
+// keyNode is a key, in which no variables stand.
+func keyNode(s string) *yaml.Node {
+	n := new(yaml.Node)
+	n.SetString(s)
+	return n
+}
+
+// text is a text, with what would be taken for a variable escaped.
+func text(s string) *yaml.Node {
+	n := new(yaml.Node)
+	n.SetString(strings.ReplaceAll(s, "${", "$${"))
+	return n
+}
+
+// jsonNode writes JSON as YAML, which it is.
+func jsonNode(b json.RawMessage) *yaml.Node {
+	var doc yaml.Node
+	if yaml.Unmarshal(b, &doc) != nil || len(doc.Content) == 0 {
+		return text(string(b))
+	}
+	plainStyle(doc.Content[0])
+	return doc.Content[0]
+}
+
+// plainStyle takes the quotes of JSON away where YAML needs none.
+func plainStyle(n *yaml.Node) {
+	if n.Style = 0; n.Kind == yaml.ScalarNode && n.Tag == "!!str" {
+		*n = *text(n.Value)
+	}
+	for _, c := range n.Content {
+		plainStyle(c)
+	}
+}

@@ -1,0 +1,237 @@
+package config
+
+import (
+	"encoding/json"
+	"reflect"
+	"strings"
+
+	"github.com/pawl-go/pawl/internal/nearest"
+	"github.com/pawl-go/pawl/tools/outside"
+	"go.yaml.in/yaml/v3"
+)
+
+// The values that can be written in several ways.
+var (
+	_ form = (*Models)(nil)
+	_ form = (*Model)(nil)
+	_ form = (*Tool)(nil)
+	_ form = (*Choice)(nil)
+	_ form = (*Output)(nil)
+	_ form = (*History)(nil)
+)
+
+func (m *Models) wanted() string { return "the name of a model, or a list of them" }
+func (m *Model) wanted() string {
+	return "the name of a model, or an object with name, base_url and key_env"
+}
+func (t *Tool) wanted() string {
+	return "the name of a set of tools, or an object with command, http, openapi or mcp"
+}
+func (c *Choice) wanted() string {
+	return "auto, none, required, the name of a tool, or a list of names"
+}
+func (o *Output) wanted() string { return "a JSON Schema, or the name of a file with one" }
+func (h *History) wanted() string {
+	return "all, current_trace, {turns: N}, {tokens: N} or {summary: N}"
+}
+
+// read reads one model, or a list of them.
+func (m *Models) read(r *reading, n *yaml.Node, path string) {
+	if n.Kind != yaml.SequenceNode {
+		*m = make(Models, 1)
+		(*m)[0].read(r, n, index(path, 0))
+		return
+	}
+	*m = make(Models, len(n.Content))
+	if len(n.Content) == 0 {
+		r.at(CodeBadValue, n, path, modelHint, "the list is empty")
+	}
+	for i, c := range n.Content {
+		r.value(c, reflect.ValueOf(&(*m)[i]).Elem(), index(path, i), "")
+	}
+}
+
+func (m *Model) read(r *reading, n *yaml.Node, path string) {
+	switch n.Kind {
+	case yaml.ScalarNode:
+		r.scalar(n, reflect.ValueOf(&m.Name).Elem(), path)
+	case yaml.MappingNode:
+		type plain Model
+		r.object(n, reflect.ValueOf((*plain)(m)).Elem(), path)
+	default:
+		r.wrong(n, reflect.TypeFor[Model](), path)
+	}
+	if e := r.expanded[n]; e == nil && m.Name != "" {
+		r.modelName(n, m.Name, path)
+	}
+}
+
+// modelName tells of a name that cannot be opened.
+func (r *reading) modelName(n *yaml.Node, name, path string) {
+	if strings.HasPrefix(name, scripted) {
+		return
+	}
+	if err := openable(name); err != nil {
+		hint := modelHint
+		text, _, _ := strings.Cut(err.Error(), ";")
+		if provider, _, ok := strings.Cut(name, ":"); ok {
+			if near := nearest.Word(provider, providerNames()); near != "" && near != provider {
+				hint = "did you mean " + near + ":?"
+			}
+		}
+		if n.Kind == yaml.MappingNode {
+			path += ".name"
+			if p, ok := r.places[path]; ok {
+				f := finding(CodeUnknownModel, path, hint, "%s", text)
+				f.Line, f.Column = p.line, p.column
+				r.found(f)
+				return
+			}
+		}
+		r.at(CodeUnknownModel, n, path, hint, "%s", text)
+	}
+}
+
+func (t *Tool) read(r *reading, n *yaml.Node, path string) {
+	switch n.Kind {
+	case yaml.ScalarNode:
+		before := len(r.findings)
+		r.scalar(n, reflect.ValueOf(&t.Set).Elem(), path)
+		if f := unknownSet(t.Set, path); len(r.findings) == before && !knownSet(t.Set) {
+			r.at(f.Code, n, path, f.Hint, "%s", f.Message)
+		}
+	case yaml.MappingNode:
+		if len(n.Content) != 2 {
+			r.at(CodeConflict, n, path, "begin another entry for each", "want one of command, http, openapi and mcp, got %d keys", len(n.Content)/2)
+			return
+		}
+		before := len(r.findings)
+		r.headers(n, path)
+		type plain Tool
+		r.object(n, reflect.ValueOf((*plain)(t)).Elem(), path)
+		if len(r.findings) == before {
+			r.made(n, t, path)
+		}
+	default:
+		r.wrong(n, reflect.TypeFor[Tool](), path)
+	}
+}
+
+// headers reads the headers of an http or openapi tool beforehand: variables in them are left to the tool, which keeps them from the model and hides them.
+func (r *reading) headers(n *yaml.Node, path string) {
+	def := real(n.Content[1])
+	if def.Kind != yaml.MappingNode {
+		return
+	}
+	for i := 0; i+1 < len(def.Content); i += 2 {
+		if def.Content[i].Value != "headers" {
+			continue
+		}
+		list := real(def.Content[i+1])
+		for j := 1; list.Kind == yaml.MappingNode && j < len(list.Content); j += 2 {
+			h := real(list.Content[j])
+			if h.Kind != yaml.ScalarNode || !strings.Contains(h.Value, "${") {
+				continue
+			}
+			kept := *h
+			e := r.expand(h)
+			h.Value = kept.Value
+			for k, name := range e.names { // of those with a default, only the variable is left
+				h.Value = r.plainVariable(h.Value, name)
+				r.secrets = append(r.secrets, secret{name, e.values[k]})
+			}
+			h.Value = r.defaults(h.Value)
+			r.expanded[h] = &expanded{written: kept.Value}
+		}
+	}
+}
+
+// plainVariable writes ${NAME:-default} as ${NAME}, where the variable is set.
+func (r *reading) plainVariable(text, name string) string {
+	before, after, found := strings.Cut(text, "${"+name+":-")
+	if !found {
+		return text
+	}
+	_, tail, _ := strings.Cut(after, "}")
+	return before + "${" + name + "}" + r.plainVariable(tail, name)
+}
+
+// defaults puts the default in the place of variables that are not set.
+func (r *reading) defaults(text string) string {
+	before, after, found := strings.Cut(text, "${")
+	if !found {
+		return text
+	}
+	inner, tail, closed := strings.Cut(after, "}")
+	name, fallback, has := strings.Cut(inner, ":-")
+	switch {
+	case !closed:
+		return text
+	case has && r.env(name) == "":
+		return before + fallback + r.defaults(tail)
+	}
+	return before + "${" + inner + "}" + r.defaults(tail)
+}
+
+// made tells of a definition that no tool can be made of, as far as that shows without running anything.
+func (r *reading) made(n *yaml.Node, t *Tool, path string) {
+	if t.Command == nil && t.HTTP == nil {
+		return
+	}
+	d := outside.Definition{Command: t.Command, HTTP: t.HTTP}
+	_, err := outside.New([]outside.Definition{d}, &outside.Options{Dir: r.dir, Getenv: r.env, Run: outside.Exec})
+	if err != nil {
+		r.at(CodeBadTool, n, path, "docs/outside.md has the form", "%s", strings.TrimPrefix(err.Error(), "tools[0]: "))
+	}
+}
+
+func (c *Choice) read(r *reading, n *yaml.Node, path string) {
+	switch n.Kind {
+	case yaml.ScalarNode:
+		var word string
+		r.scalar(n, reflect.ValueOf(&word).Elem(), path)
+		if word != "" {
+			*c = Choice{word}
+		}
+	case yaml.SequenceNode:
+		r.plain(n, reflect.ValueOf((*[]string)(c)).Elem(), path, "")
+	default:
+		r.wrong(n, reflect.TypeFor[Choice](), path)
+	}
+}
+
+func (o *Output) read(r *reading, n *yaml.Node, path string) {
+	switch n.Kind {
+	case yaml.ScalarNode:
+		r.scalar(n, reflect.ValueOf(&o.File).Elem(), path)
+	case yaml.MappingNode:
+		var schema outside.JSON
+		before := len(r.findings)
+		if r.json(n, reflect.ValueOf(&schema).Elem(), path); len(r.findings) > before {
+			return
+		}
+		o.Schema = json.RawMessage(schema)
+		if err := checkSchema(o.Schema); err != nil {
+			r.at(CodeBadSchema, n, path, "", "%v", err)
+		}
+	default:
+		r.wrong(n, reflect.TypeFor[Output](), path)
+	}
+}
+
+func (h *History) read(r *reading, n *yaml.Node, path string) {
+	switch n.Kind {
+	case yaml.ScalarNode:
+		if v := reflect.ValueOf(&h.Word).Elem(); r.scalar(n, v, path) {
+			r.bounded(n, v, path, `enum:"all,current_trace"`)
+		}
+	case yaml.MappingNode:
+		type plain History
+		r.object(n, reflect.ValueOf((*plain)(h)).Elem(), path)
+		if len(n.Content) != 2 {
+			r.at(CodeConflict, n, path, "", "want one of turns, tokens and summary, got %d", len(n.Content)/2)
+		}
+	default:
+		r.wrong(n, reflect.TypeFor[History](), path)
+	}
+}

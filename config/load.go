@@ -1,0 +1,165 @@
+package config
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/pawl-go/pawl/internal/nearest"
+	"github.com/pawl-go/pawl/provider"
+	"go.yaml.in/yaml/v3"
+)
+
+// File is what was read of a file: an agent for each of its documents.
+type File struct {
+	Name   string
+	Agents []*Agent
+}
+
+// LoadOptions are what Load and Parse can be told. Nil stands for the defaults.
+type LoadOptions struct {
+	Getenv func(string) string // nil: os.Getenv
+	Dir    string              // of Parse: what relative names are relative to; "": the directory of name
+}
+
+// Load reads a file. The error is Findings, all that could be found wrong with it; the File is there all the same, with what could be read.
+func Load(name string, o *LoadOptions) (*File, error) {
+	text, err := readBounded(name)
+	if err != nil {
+		return &File{Name: name}, Findings{{Code: CodeUnreadable, File: name, Message: cause(err)}}
+	}
+	return Parse(name, text, o)
+}
+
+// readBounded reads no more of a file than is looked at.
+func readBounded(name string) ([]byte, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err == nil && info.IsDir() {
+		return nil, errors.New("it is a directory")
+	}
+	return io.ReadAll(io.LimitReader(f, mostBytes+1))
+}
+
+// Parse reads the text of a file; name is what findings call it.
+func Parse(name string, text []byte, o *LoadOptions) (*File, error) {
+	r := &reading{file: name, dir: filepath.Dir(name), env: os.Getenv, expanded: map[*yaml.Node]*expanded{}}
+	if o != nil && o.Getenv != nil {
+		r.env = o.Getenv
+	}
+	if o != nil && o.Dir != "" {
+		r.dir = o.Dir
+	}
+	file := &File{Name: name}
+	for _, root := range r.documents(text) {
+		a := r.agent(root)
+		if a.Name != "" {
+			if i := slices.IndexFunc(file.Agents, func(b *Agent) bool { return b.Name == a.Name }); i >= 0 {
+				r.placed(CodeDuplicateName, "agent", "rename one of them", "two agents are named %s", a.Name)
+			}
+		}
+		file.Agents = append(file.Agents, a)
+	}
+	slices.SortStableFunc(r.findings, func(a, b *Finding) int { return a.Line - b.Line })
+	return file, r.findings.err()
+}
+
+// agentName is what an agent may be called.
+var agentName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$`)
+
+// agent reads one document.
+func (r *reading) agent(root *yaml.Node) *Agent {
+	a := &Agent{file: r.file, dir: r.dir}
+	r.places, r.secrets = map[string]place{"": {root.Line, root.Column}}, nil
+	before := len(r.findings)
+	if isSeed(root) {
+		r.seed(root, a)
+	} else {
+		r.object(real(root), reflect.ValueOf(a).Elem(), "")
+		if a.Name != "" && !agentName.MatchString(a.Name) {
+			r.placed(CodeBadValue, "agent", "letters, digits, _, - and ., 64 at most", "%q is no name of an agent", cut(a.Name))
+		}
+	}
+	for path := range r.places {
+		if strings.HasPrefix(path, "!") {
+			delete(r.places, path)
+		}
+	}
+	a.at, a.secrets = r.places, r.secrets
+	for _, f := range r.findings[before:] {
+		if f.Warning() {
+			a.warnings = append(a.warnings, f)
+		}
+	}
+	return a
+}
+
+// placed tells of something at a path that was read.
+func (r *reading) placed(code Code, path, hint, format string, args ...any) {
+	f := finding(code, path, hint, format, args...)
+	for p := path; ; p = above(p) {
+		if at, ok := r.places[p]; ok {
+			f.Line, f.Column = at.line, at.column
+			break
+		}
+		if p == "" {
+			break
+		}
+	}
+	r.found(f)
+}
+
+// Agent returns the agent of this name; "" is the only one. The error is a *Finding.
+func (f *File) Agent(name string) (*Agent, error) {
+	var all []string
+	for _, a := range f.Agents {
+		if a.Name == name {
+			return a, nil
+		}
+		all = append(all, a.Name)
+	}
+	switch {
+	case name == "" && len(f.Agents) == 1:
+		return f.Agents[0], nil
+	case name == "":
+		return nil, &Finding{Code: CodeConflict, File: f.Name, Message: "there are several agents in it", Hint: "say which: " + strings.Join(all, ", ")}
+	}
+	hint := "there are: " + strings.Join(all, ", ")
+	if near := nearest.Word(name, all); near != "" {
+		hint = "did you mean " + near + "?"
+	}
+	return nil, &Finding{Code: CodeUnknownWorker, File: f.Name, Message: "no agent is named " + name, Hint: hint}
+}
+
+// Check reports everything that can be found wrong with an agent without asking anybody: what reading it did not see, such as names of tools in rules that no tool has.
+// getenv nil is os.Getenv. What a machine lacks to run the agent is no fault of it. Nil: nothing is wrong.
+func (a *Agent) Check(getenv func(string) string) Findings {
+	built, err := a.Build(context.Background(), &Options{Getenv: getenv, Dry: true})
+	if err != nil {
+		if f := FindingsOf(err); f != nil {
+			return f
+		}
+		return Findings{a.found(finding(CodeBadTool, "tools", "", "%v", err))}
+	}
+	built.Close()
+	return nil
+}
+
+// openable reports whether a model of this name could be asked.
+func openable(name string) error {
+	_, err := provider.Open(name, nil)
+	return err
+}
+
+func providerNames() []string { return provider.Names() }
+
+func knownSet(name string) bool { return slices.Contains(SetNames(), strings.TrimSpace(name)) }

@@ -1,0 +1,196 @@
+package config_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"go.yaml.in/yaml/v3"
+	"golang.org/x/tools/txtar"
+
+	"github.com/pawl-go/pawl/config"
+	"github.com/pawl-go/pawl/tools/outside"
+)
+
+// current compares a file of the project with what the code says, or writes it.
+func current(t *testing.T, path string, want []byte) {
+	t.Helper()
+	if *update {
+		if err := os.WriteFile(path, want, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(got), string(want)); diff != "" {
+		t.Errorf("%s is not what the code says; make docs writes it again (-in the file +from the code):\n%s", path, diff)
+	}
+}
+
+// docs/agent.schema.json is what pawl check --schema prints, and the part of docs/yaml.md about keys is made from the types.
+func TestPage(t *testing.T) {
+	current(t, "../docs/agent.schema.json", config.Schema())
+	page, err := os.ReadFile("../docs/yaml.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	head, rest, ok := strings.Cut(string(page), "<!-- keys: made from the types of package config; make docs -->\n")
+	_, tail, ok2 := strings.Cut(rest, "<!-- keys end -->\n")
+	if !ok || !ok2 {
+		t.Fatal("docs/yaml.md has no place for the keys")
+	}
+	var b strings.Builder
+	b.WriteString(head + "<!-- keys: made from the types of package config; make docs -->\n")
+	for _, s := range []struct {
+		title string
+		of    reflect.Type
+	}{{"An agent", reflect.TypeFor[config.Agent]()}, {"model", reflect.TypeFor[config.Model]()}, {"An entry of tools", reflect.TypeFor[config.Tool]()}, {"react", reflect.TypeFor[config.React]()},
+		{"limits", reflect.TypeFor[config.Limits]()}, {"approve", reflect.TypeFor[config.Approve]()}, {"settings", reflect.TypeFor[config.Settings]()}, {"history", reflect.TypeFor[config.History]()},
+		{"store", reflect.TypeFor[config.Store]()}, {"embed", reflect.TypeFor[config.Embed]()}, {"An entry of rates", reflect.TypeFor[config.Rate]()},
+		{"breaker", reflect.TypeFor[config.Breaker]()}, {"cache", reflect.TypeFor[config.Cache]()}} {
+		fmt.Fprintf(&b, "\n### %s\n\n| key | value | meaning |\n|---|---|---|\n", s.title)
+		for i := range s.of.NumField() {
+			f := s.of.Field(i)
+			if key := f.Tag.Get("yaml"); key != "" && key != "-" {
+				if f.Tag.Get("doc") == "" {
+					t.Errorf("%s.%s says nothing of its key: give it a doc tag", s.of, f.Name)
+				}
+				doc := f.Tag.Get("doc")
+				if f.Tag.Get("required") != "" {
+					doc += " Required."
+				}
+				if f.Tag.Get("later") != "" {
+					doc += " Not built yet."
+				}
+				fmt.Fprintf(&b, "| `%s` | %s | %s |\n", key, kind(f.Type, f.Tag), strings.ReplaceAll(doc, "|", `\|`))
+			}
+		}
+	}
+	b.WriteString("\nThe keys of `command`, `http` and `openapi` are those of [outside.md](outside.md).\n<!-- keys end -->\n" + tail)
+	current(t, "../docs/yaml.md", []byte(b.String()))
+}
+
+// kind is what a value is written as, for the page.
+func kind(of reflect.Type, tag reflect.StructTag) string {
+	if of.Kind() == reflect.Pointer {
+		of = of.Elem()
+	}
+	if list := tag.Get("enum"); list != "" {
+		return strings.ReplaceAll(list, ",", ", ")
+	}
+	bounds := ""
+	for _, b := range []struct{ name, word string }{{"min", "≥ "}, {"above", "> "}, {"max", "≤ "}} {
+		if v := tag.Get(b.name); v != "" {
+			bounds += " " + b.word + v
+		}
+	}
+	switch of {
+	case reflect.TypeFor[config.Models]():
+		return "name, object or list"
+	case reflect.TypeFor[config.Choice]():
+		return "text or list"
+	case reflect.TypeFor[config.Output]():
+		return "object or file"
+	case reflect.TypeFor[config.History]():
+		return "word or object"
+	case reflect.TypeFor[outside.Duration]():
+		return "time" + bounds
+	case reflect.TypeFor[outside.JSON]():
+		return "any"
+	}
+	switch of.Kind() {
+	case reflect.String:
+		return "text"
+	case reflect.Bool:
+		return "true, false"
+	case reflect.Int:
+		return "whole number" + bounds
+	case reflect.Float64:
+		return "number" + bounds
+	case reflect.Slice:
+		return "list"
+	}
+	return "object"
+}
+
+// The schema takes every right file of the project, and refuses the broken ones whose fault is one of form.
+func TestSchema(t *testing.T) {
+	c := jsonschema.NewCompiler()
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(config.Schema()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.AddResource("agent.schema.json", doc); err != nil {
+		t.Fatal(err)
+	}
+	schema, err := c.Compile("agent.schema.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	valid := func(text []byte) error {
+		d := yaml.NewDecoder(bytes.NewReader(text))
+		for {
+			var v any
+			if err := d.Decode(&v); err != nil {
+				return nil
+			}
+			b, err := json.Marshal(v)
+			if err != nil {
+				return err
+			}
+			value, err := jsonschema.UnmarshalJSON(bytes.NewReader(b))
+			if err != nil {
+				return err
+			}
+			if err := schema.Validate(value); err != nil {
+				return err
+			}
+		}
+	}
+	good := map[string][]byte{"starter": []byte(config.Starter)}
+	err = filepath.WalkDir("../examples", func(path string, e fs.DirEntry, err error) error {
+		if err == nil && (strings.HasSuffix(path, ".yaml") || strings.HasSuffix(path, ".yml")) {
+			good[path], err = os.ReadFile(path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range good {
+		if err := valid(text); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	form := map[string]bool{"unknown_key": true, "missing_key": true, "wrong_type": true}
+	refused := 0
+	paths, _ := filepath.Glob("testdata/broken/*.txtar")
+	for _, path := range paths {
+		ar, err := txtar.ParseFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		code, _, _ := strings.Cut(string(ar.Comment), " ")
+		name := strings.TrimSuffix(filepath.Base(path), ".txtar")
+		if !form[code] || name == "no_model" || name == "wrong_type_variable" || name == "merge_key" {
+			continue // what a schema cannot see: a flag may give the model, a variable its value; keys are merged before
+		}
+		refused++
+		if valid(ar.Files[0].Data) == nil {
+			t.Errorf("%s: the schema takes it", path)
+		}
+	}
+	if refused < 3 {
+		t.Errorf("%d broken files were tried", refused)
+	}
+}

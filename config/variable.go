@@ -1,0 +1,95 @@
+package config
+
+import (
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// expanded is a scalar in which variables were replaced.
+type expanded struct {
+	written string   // what the file says, which is what findings show
+	names   []string // the variables that were set
+	values  []string // what they had
+}
+
+// expand replaces ${NAME} and ${NAME:-default} in the text of n; $${ stands for ${. It returns nil where there is nothing to replace. The result stays the text of
+// one scalar, whatever the values are.
+func (r *reading) expand(n *yaml.Node) *expanded {
+	if !strings.Contains(n.Value, "${") {
+		return nil
+	}
+	e := &expanded{written: n.Value}
+	var out strings.Builder
+	rest := n.Value
+	for {
+		before, after, found := strings.Cut(rest, "${")
+		out.WriteString(strings.TrimSuffix(before, "$"))
+		if !found {
+			if strings.HasSuffix(before, "$") {
+				out.WriteByte('$')
+			}
+			return e.into(n, out.String())
+		}
+		if strings.HasSuffix(before, "$") { // $${
+			out.WriteString("${")
+			rest = after
+			continue
+		}
+		inner, tail, closed := strings.Cut(after, "}")
+		name, fallback, hasDefault := strings.Cut(inner, ":-")
+		switch {
+		case !closed:
+			r.at(CodeBadVariable, n, "", "${NAME} or ${NAME:-default}; $${ writes ${ itself", "a variable has no end: ${%s", cut(after))
+			return e.into(n, e.written)
+		case !variableName(name):
+			r.at(CodeBadVariable, n, "", "${NAME} or ${NAME:-default}; $${ writes ${ itself", "%q is no name of a variable", cut(name))
+			return e.into(n, e.written)
+		}
+		value := r.env(name)
+		switch {
+		case value != "":
+			e.names, e.values = append(e.names, name), append(e.values, value)
+		case hasDefault:
+			value = fallback
+		default:
+			r.at(CodeMissingVariable, n, "", "set it, or write ${"+name+":-default}", "the variable %s is not set", name)
+		}
+		out.WriteString(value)
+		rest = tail
+	}
+}
+
+func (e *expanded) into(n *yaml.Node, text string) *expanded {
+	n.Value = text
+	return e
+}
+
+// variableName reports whether name can be that of a variable of the environment.
+func variableName(name string) bool {
+	for i, c := range name {
+		if !(c == '_' || c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z' || i > 0 && c >= '0' && c <= '9') {
+			return false
+		}
+	}
+	return name != ""
+}
+
+// cut shortens a text that is shown.
+func cut(s string) string {
+	if r := []rune(s); len(r) > 40 {
+		return string(r[:40]) + "…"
+	}
+	return s
+}
+
+// keyLike reports whether a field or variable of this name holds what nobody should see.
+func keyLike(name string) bool {
+	name = strings.ToLower(name)
+	for _, word := range []string{"key", "token", "secret", "password", "passwd", "credential", "authorization", "auth_header", "cookie"} {
+		if strings.Contains(name, word) {
+			return true
+		}
+	}
+	return false
+}

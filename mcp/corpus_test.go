@@ -1,0 +1,150 @@
+package mcp_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/pawl-go/pawl/mcp"
+)
+
+// corpus reads a file of the recorded data, one JSON value a line.
+func corpus(t *testing.T, path string) [][]byte {
+	t.Helper()
+	dir := os.Getenv("PAWL_CORPORA")
+	if dir == "" {
+		dir = "../../shared/data"
+	}
+	f, err := os.Open(filepath.Join(dir, path))
+	if err != nil {
+		t.Skipf("corpora absent: %v", err)
+	}
+	defer f.Close()
+	z, err := gzip.NewReader(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	if _, err := b.ReadFrom(z); err != nil {
+		t.Fatal(err)
+	}
+	return bytes.Split(bytes.TrimSpace(b.Bytes()), []byte("\n"))
+}
+
+// Every example message of the specification is read by the types of the SDK, and what is written again is what was read.
+func TestSpecificationExamples(t *testing.T) {
+	types := map[string]reflect.Type{}
+	for _, v := range []any{sdk.CallToolParams{}, sdk.CallToolResult{}, sdk.Tool{}, sdk.ListToolsResult{}, sdk.ListResourcesResult{}, sdk.ListPromptsResult{}, sdk.GetPromptResult{},
+		sdk.ReadResourceResult{}, sdk.Resource{}, sdk.ResourceTemplate{}, sdk.Prompt{}, sdk.InitializeResult{}, sdk.InitializeParams{}, sdk.ElicitResult{}, sdk.ElicitParams{},
+		sdk.ListResourceTemplatesResult{}, sdk.CompleteResult{}} {
+		types[reflect.TypeOf(v).Name()] = reflect.TypeOf(v)
+	}
+	lines := corpus(t, "mcp-spec/examples.jsonl.gz")
+	messages, typed, plain := 0, 0, 0
+	for _, line := range lines {
+		var x struct {
+			Version, Type, Name string
+			Example             json.RawMessage
+		}
+		if err := json.Unmarshal(line, &x); err != nil {
+			t.Fatal(err)
+		}
+		var env struct{ JSONRPC string }
+		_ = json.Unmarshal(x.Example, &env)
+		switch kind := types[x.Type]; {
+		case env.JSONRPC != "":
+			m, err := jsonrpc.DecodeMessage(x.Example)
+			if err != nil {
+				t.Errorf("%s %s: %v", x.Type, x.Name, err)
+				continue
+			}
+			again, err := jsonrpc.EncodeMessage(m)
+			if err != nil || !sameJSON(again, x.Example) {
+				t.Errorf("%s %s is written as %s, %v", x.Type, x.Name, again, err)
+			}
+			messages++
+		case kind != nil:
+			v := reflect.New(kind)
+			if err := json.Unmarshal(x.Example, v.Interface()); err != nil {
+				t.Errorf("%s %s: %v", x.Type, x.Name, err)
+			}
+			typed++
+		default:
+			if !json.Valid(x.Example) {
+				t.Errorf("%s %s is no JSON", x.Type, x.Name)
+			}
+			plain++
+		}
+	}
+	if len(lines) != 258 {
+		t.Errorf("%d examples, want 258", len(lines))
+	}
+	t.Logf("%d examples: %d whole messages, %d values of a type of the SDK, %d other values", len(lines), messages, typed, plain)
+}
+
+func sameJSON(a, b []byte) bool {
+	var x, y any
+	return json.Unmarshal(a, &x) == nil && json.Unmarshal(b, &y) == nil && reflect.DeepEqual(x, y)
+}
+
+// Every recorded list of tools is loaded; what is left out is left out alone.
+func TestCorpusOfServers(t *testing.T) {
+	lines := corpus(t, "tool-schemas/mcp-servers.dev.jsonl.gz")
+	total, offered, mended := 0, 0, 0
+	count := map[mcp.Verdict]int{}
+	var why []string
+	for _, line := range lines {
+		var x struct{ Server string }
+		if err := json.Unmarshal(line, &x); err != nil {
+			t.Fatal(err)
+		}
+		s := mcp.Server{Name: "s", Command: "x"}
+		listed, err := mcp.Inspect(s, line, nil)
+		if err != nil {
+			t.Errorf("%s: %v", x.Server, err)
+			continue
+		}
+		var all struct{ Tools []json.RawMessage }
+		if err := json.Unmarshal(line, &all); err != nil || len(all.Tools) != len(listed) {
+			t.Errorf("%s: %d tools of %d, %v", x.Server, len(listed), len(all.Tools), err)
+		}
+		names := map[string]bool{}
+		for _, l := range listed {
+			total++
+			count[l.Verdict]++
+			if l.Tool != nil {
+				offered++
+				if names[l.As] {
+					t.Errorf("%s: two tools are called %s", x.Server, l.As)
+				}
+				names[l.As] = true
+			}
+			if len(l.Changes) > 0 {
+				mended++
+			}
+			if l.Verdict != mcp.Accepted {
+				why = append(why, fmt.Sprintf("%s of %s: %s: %s", l.Name, x.Server, l.Verdict, l.Why))
+			}
+		}
+	}
+	var table strings.Builder
+	fmt.Fprintf(&table, "%d lists, %d tools: %d offered (of %d the schema was mended), %d left out.\n\n| verdict | tools |\n|---|---|\n", len(lines), total, offered, mended, total-offered)
+	for _, v := range []mcp.Verdict{mcp.Accepted, mcp.Cleaned, mcp.Cut, mcp.Suspect, mcp.Quarantined} {
+		fmt.Fprintf(&table, "| %s | %d |\n", v, count[v])
+	}
+	slices.Sort(why)
+	for _, w := range why {
+		t.Log(w)
+	}
+	section(t, "corpus", table.String())
+}

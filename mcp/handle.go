@@ -1,0 +1,206 @@
+package mcp
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"iter"
+	"strings"
+	"sync"
+	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/pawl-go/pawl"
+)
+
+// roundTrips is the first protocol in which a server asks by a result, and the client calls again with the answer.
+const roundTrips = "2026-07-28"
+
+// maxRounds is how often a call may ask before it is given up.
+const maxRounds = 20
+
+// handle carries out a call for a client.
+func (h *host) handle(ctx context.Context, r *sdk.CallToolRequest, b begun) (out *sdk.CallToolResult, err error) {
+	defer func() { // the SDK does not recover
+		if v := recover(); v != nil {
+			out, err = told("The tool failed unexpectedly and gave no result."), nil
+		}
+	}()
+	// A client that cancels gives the task up: what was begun gets a result all the same.
+	life, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer cancel(nil)
+	defer context.AfterFunc(ctx, func() { cancel(pawl.ErrCancelled) })()
+
+	id := r.Params.Name + "\x00" + string(canonical(r.Params.Arguments))
+	var events iter.Seq2[pawl.Event, error]
+	if r.Params.RequestState == "" {
+		events = b.start(life)
+	} else {
+		from := h.open.take(r.Params.RequestState, id)
+		if from == nil {
+			return told("Not run: the question that this answers is not open any more. Make the call again."), nil
+		}
+		events = b.resume(life, from, pawl.Decide(decisions(from.Pending, r.Params.InputResponses)...))
+	}
+	for range maxRounds {
+		res, err := h.follow(life, r, events)
+		switch {
+		case res == nil && err != nil:
+			return told(err.Error()), nil
+		case res == nil:
+			return told("The call has no result."), nil
+		case res.Stop != pawl.StopPending:
+			return b.answer(res, err), nil
+		}
+		if why := unaskable(r, res.Pending); why != "" {
+			return told("Not run: " + why), nil
+		}
+		if r.ProtocolVersion() >= roundTrips {
+			ask := sdk.InputRequestMap{}
+			for _, w := range res.Pending {
+				ask[string(w.Key)] = question(w)
+			}
+			return &sdk.CallToolResult{InputRequests: ask, RequestState: h.open.put(id, res)}, nil
+		}
+		answers := sdk.InputResponseMap{}
+		for _, w := range res.Pending { // one after another: a person reads one
+			a, err := r.Session.Elicit(ctx, question(w))
+			if err != nil {
+				a = &sdk.ElicitResult{Action: "cancel"}
+			}
+			answers[string(w.Key)] = a
+		}
+		events = b.resume(life, res, pawl.Decide(decisions(res.Pending, answers)...))
+	}
+	return told(fmt.Sprintf("Given up: it asked more than %d times.", maxRounds)), nil
+}
+
+// follow goes through a run, and tells the client how it gets on.
+func (h *host) follow(ctx context.Context, r *sdk.CallToolRequest, events iter.Seq2[pawl.Event, error]) (res *pawl.Result, err error) {
+	token := r.Params.GetProgressToken()
+	steps := 0
+	for e, failed := range events {
+		if failed != nil {
+			err = failed
+			break
+		}
+		text := ""
+		switch e.Kind {
+		case pawl.EventProgress:
+			text = e.Text
+		case pawl.EventCallStarted:
+			text = "calls " + e.Call.Name
+		case pawl.EventRunEnded:
+			if !strings.Contains(string(e.Run), "/") {
+				res = e.Result
+			}
+		}
+		if text != "" && token != nil {
+			steps++
+			_ = r.Session.NotifyProgress(ctx, &sdk.ProgressNotificationParams{ProgressToken: token, Progress: float64(steps), Message: text})
+		}
+	}
+	return res, err
+}
+
+// unaskable says why nobody can be asked about the calls that wait; "": somebody can.
+func unaskable(r *sdk.CallToolRequest, waiting []pawl.Waiting) string {
+	caps := r.ClientCapabilities()
+	var names []string
+	for _, w := range waiting {
+		if w.Passive {
+			return w.Call.Name + " is to be carried out by the caller, which MCP has no form for."
+		}
+		names = append(names, w.Call.Name)
+	}
+	if caps == nil || caps.Elicitation == nil || caps.Elicitation.Form == nil && caps.Elicitation.URL != nil {
+		return strings.Join(names, ", ") + " needs a person's approval, and this client cannot ask for it (it has no elicitation)."
+	}
+	return ""
+}
+
+// question asks for a yes to one call.
+func question(w pawl.Waiting) *sdk.ElicitParams {
+	text := "May " + w.Call.Name + " run"
+	if w.Outcome == pawl.OutcomeUnknown {
+		text = "Nobody knows whether " + w.Call.Name + " has happened. May it run again"
+	}
+	text += " with " + clip(show(string(w.Call.Args)), 2000) + "?"
+	if w.Why != "" {
+		text += " (" + w.Why + ")"
+	}
+	return &sdk.ElicitParams{Mode: "form", Message: text, RequestedSchema: map[string]any{
+		"type":       "object",
+		"properties": map[string]any{"approve": map[string]any{"type": "boolean", "title": "Approve", "description": "Let it run"}},
+		"required":   []string{"approve"},
+	}}
+}
+
+// decisions are what a person said. Anything but a clear yes is a no.
+func decisions(waiting []pawl.Waiting, answers sdk.InputResponseMap) []pawl.Decision {
+	var out []pawl.Decision
+	for _, w := range waiting {
+		a, _ := answers[string(w.Key)].(*sdk.ElicitResult)
+		if a != nil && a.Action == "accept" && a.Content["approve"] == true {
+			out = append(out, w.Approve("the MCP client's person"))
+			continue
+		}
+		d := pawl.Decision{Key: w.Key, Digest: w.Digest, By: "the MCP client's person", Reason: "The person said no."}
+		if a == nil || a.Action == "cancel" {
+			d.Reason = "Nobody said yes."
+		}
+		out = append(out, d)
+	}
+	return out
+}
+
+// questions are the runs that wait for an answer, by what the client has to send with it. Each is taken once, for the call it is about.
+type questions struct {
+	mu   sync.Mutex
+	open map[string]*asked
+}
+
+type asked struct {
+	id  string
+	res *pawl.Result
+	at  time.Time
+}
+
+const (
+	maxOpen = 64
+	maxWait = 30 * time.Minute
+)
+
+func (q *questions) put(id string, res *pawl.Result) string {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.open == nil {
+		q.open = map[string]*asked{}
+	}
+	oldest := ""
+	for k, a := range q.open {
+		if time.Since(a.at) > maxWait {
+			delete(q.open, k)
+		} else if oldest == "" || a.at.Before(q.open[oldest].at) {
+			oldest = k
+		}
+	}
+	if len(q.open) >= maxOpen {
+		delete(q.open, oldest)
+	}
+	state := rand.Text()
+	q.open[state] = &asked{id, res, time.Now()}
+	return state
+}
+
+func (q *questions) take(state, id string) *pawl.Result {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	a := q.open[state]
+	if a == nil || a.id != id || time.Since(a.at) > maxWait {
+		return nil
+	}
+	delete(q.open, state)
+	return a.res
+}

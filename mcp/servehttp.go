@@ -1,0 +1,116 @@
+package mcp
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// maxBody is how long a message of a client may be.
+const maxBody = 4 << 20
+
+// HTTPOptions say who may speak with a Service over HTTP. The zero value lets programs on this machine in, and no web page of another origin.
+type HTTPOptions struct {
+	Token   string   // wanted as Authorization: Bearer; "": none
+	Hosts   []string // names that the Host header may have beside this machine's own; a page that points its name here is refused
+	Origins []string // that the Origin header may have beside this machine's own: https://app.example.com
+}
+
+// Handler serves MCP clients over streamable HTTP, in the protocols with sessions and in the one without. When ctx ends, its sessions
+// are closed. o may be nil.
+func (s *Service) Handler(ctx context.Context, o *HTTPOptions) (http.Handler, error) {
+	h, err := s.host(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if o == nil {
+		o = new(HTTPOptions)
+	}
+	serve := func(stateless bool) http.Handler {
+		return sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return h.sdk }, &sdk.StreamableHTTPOptions{
+			Stateless: stateless, SessionTimeout: 30 * time.Minute, MaxRequestBodyBytes: maxBody, PropagateRequestCancellation: stateless,
+			DisableLocalhostProtection: true, // gate has its own, which knows of Hosts
+		})
+	}
+	context.AfterFunc(ctx, func() {
+		for c := range h.sdk.Sessions() {
+			c.Close()
+		}
+	})
+	sessions, single := serve(false), serve(true)
+	return &gate{options: *o, next: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Mcp-Protocol-Version") >= roundTrips {
+			single.ServeHTTP(w, r)
+		} else {
+			sessions.ServeHTTP(w, r)
+		}
+	})}, nil
+}
+
+// gate lets in whoever may speak.
+type gate struct {
+	options HTTPOptions
+	next    http.Handler
+}
+
+// ServeHTTP refuses requests from other pages and without the token.
+func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	switch {
+	case !g.host(r.Host):
+		http.Error(w, "the host "+show(clip(r.Host, 100))+" is not served here", http.StatusForbidden)
+	case !g.origin(r.Header.Get("Origin")):
+		http.Error(w, "pages of this origin may not speak with this server", http.StatusForbidden)
+	case g.options.Token != "" && !bearer(r.Header.Get("Authorization"), g.options.Token):
+		w.Header().Set("WWW-Authenticate", `Bearer realm="mcp"`)
+		http.Error(w, "a token is needed", http.StatusUnauthorized)
+	default:
+		g.next.ServeHTTP(w, r)
+	}
+}
+
+func (g *gate) host(host string) bool {
+	if slices.ContainsFunc(g.options.Hosts, func(h string) bool { return strings.EqualFold(h, host) || strings.EqualFold(h, hostOf(host)) }) {
+		return true
+	}
+	return thisMachine(hostOf(host))
+}
+
+func (g *gate) origin(origin string) bool {
+	if origin == "" || slices.ContainsFunc(g.options.Origins, func(o string) bool { return strings.EqualFold(o, origin) }) {
+		return true
+	}
+	u, err := url.Parse(origin)
+	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && thisMachine(u.Hostname())
+}
+
+func hostOf(host string) string {
+	if h, _, err := net.SplitHostPort(host); err == nil {
+		return h
+	}
+	return strings.Trim(host, "[]")
+}
+
+// thisMachine reports whether a host is written as this machine.
+func thisMachine(host string) bool {
+	if strings.EqualFold(host, "localhost") {
+		return true
+	}
+	a, err := netip.ParseAddr(host)
+	return err == nil && a.IsLoopback()
+}
+
+// bearer compares tokens in a time that says nothing about them.
+func bearer(header, token string) bool {
+	scheme, got, ok := strings.Cut(header, " ")
+	a, b := sha256.Sum256([]byte(strings.TrimSpace(got))), sha256.Sum256([]byte(token))
+	return ok && strings.EqualFold(scheme, "bearer") && subtle.ConstantTimeCompare(a[:], b[:]) == 1
+}

@@ -1,0 +1,286 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"strings"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/pawl-go/pawl"
+)
+
+// Service offers toolsets and agents to MCP clients. Each call goes through pawl's pipeline like a model's: it is checked in full, approved, bounded, and told of
+// while it runs. Fill in a literal; it may serve any number of clients at once, and must not be changed meanwhile.
+type Service struct {
+	Name         string // "": pawl
+	Version      string // "": 0
+	Instructions string // for the clients' models; "": none
+
+	Tools  []pawl.Toolset // as they are when serving begins
+	Agents []Offer        // each is a tool that takes a task
+
+	Approve    pawl.Approver     // which calls need a person's yes; nil: pawl.AskBeforeWrites
+	Middleware []pawl.Middleware // around the calls of Tools; agents have their own
+}
+
+// Offer is an agent as a tool for MCP clients. Its name is the agent's.
+type Offer struct {
+	Agent       *pawl.Agent
+	Description string // for the clients' models
+}
+
+// begun is a call that was begun for a client: how it starts, and how it goes on when it was answered.
+type begun struct {
+	start  func(ctx context.Context) iter.Seq2[pawl.Event, error]
+	resume func(ctx context.Context, from *pawl.Result, decisions pawl.Message) iter.Seq2[pawl.Event, error]
+	answer func(res *pawl.Result, err error) *sdk.CallToolResult
+}
+
+// host serves a Service.
+type host struct {
+	service *Service
+	sdk     *sdk.Server
+	tools   []*pawl.Tool
+	open    questions
+}
+
+// host makes the SDK's server. A tool that cannot be offered is an error that names it.
+func (s *Service) host(ctx context.Context) (*host, error) {
+	h := &host{service: s}
+	var err error
+	if h.tools, err = pawl.Toolsets(s.Tools).Tools(ctx); err != nil {
+		return nil, err
+	}
+	name, version := s.Name, s.Version
+	if name == "" {
+		name = "pawl"
+	}
+	if version == "" {
+		version = "0"
+	}
+	h.sdk = sdk.NewServer(&sdk.Implementation{Name: name, Version: version}, &sdk.ServerOptions{Instructions: s.Instructions,
+		Capabilities: &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{}}})
+	taken := map[string]bool{}
+	for _, t := range h.tools {
+		if t.Passive {
+			return nil, fmt.Errorf("tool %s is passive: there is nobody to carry it out", t.Name)
+		}
+		taken[t.Name] = true
+		if err := h.add(t, h.toolCall(t)); err != nil {
+			return nil, err
+		}
+	}
+	for _, o := range s.Agents {
+		switch {
+		case o.Agent == nil || o.Agent.Name == "":
+			return nil, errors.New("an agent that is offered needs a name")
+		case taken[o.Agent.Name]:
+			return nil, fmt.Errorf("two tools are named %q", o.Agent.Name)
+		}
+		taken[o.Agent.Name] = true
+		if err := h.add(o.Agent.Tool(o.Description), h.agentCall(o.Agent)); err != nil {
+			return nil, err
+		}
+	}
+	return h, nil
+}
+
+// add offers one tool.
+func (h *host) add(t *pawl.Tool, call func(json.RawMessage) begun) (err error) {
+	if err := t.Check(); err != nil {
+		return err
+	}
+	defer func() { // the SDK panics at schemas that it does not take
+		if v := recover(); v != nil {
+			err = fmt.Errorf("tool %s cannot be offered: %v", t.Name, v)
+		}
+	}()
+	def := &sdk.Tool{Name: t.Name, Description: t.Description, InputSchema: asObject(t.Input), Annotations: annotations(t.Effect)}
+	if ofObject(t.Output) {
+		def.OutputSchema = t.Output
+	}
+	h.sdk.AddTool(def, func(ctx context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+		return h.handle(ctx, r, call(r.Params.Arguments))
+	})
+	return nil
+}
+
+// asObject returns a schema that says that it is of an object, which clients want to read.
+func asObject(schema json.RawMessage) json.RawMessage {
+	var m map[string]json.RawMessage
+	if len(schema) == 0 || json.Unmarshal(schema, &m) != nil {
+		return json.RawMessage(`{"type":"object"}`)
+	}
+	if string(m["type"]) == `"object"` {
+		return schema
+	}
+	m["type"] = json.RawMessage(`"object"`)
+	out, err := json.Marshal(m)
+	if err != nil {
+		return schema
+	}
+	return out
+}
+
+func ofObject(schema json.RawMessage) bool {
+	var m struct{ Type any }
+	return json.Unmarshal(schema, &m) == nil && m.Type == "object"
+}
+
+func annotations(e pawl.Effect) *sdk.ToolAnnotations {
+	switch e {
+	case pawl.Read, pawl.Pure:
+		return &sdk.ToolAnnotations{ReadOnlyHint: true, IdempotentHint: true}
+	case pawl.Idempotent:
+		return &sdk.ToolAnnotations{IdempotentHint: true}
+	}
+	return &sdk.ToolAnnotations{}
+}
+
+// ServeStdio serves one client over in and out, until in ends or ctx does.
+func (s *Service) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) error {
+	h, err := s.host(ctx)
+	if err != nil {
+		return err
+	}
+	err = h.sdk.Run(ctx, &sdk.IOTransport{Reader: io.NopCloser(in), Writer: nopCloser{out}, MaxLineLength: maxBody})
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrClosedPipe) || ctx.Err() != nil { // the client is gone
+		return nil
+	}
+	return err
+}
+
+type nopCloser struct{ io.Writer }
+
+// Close does nothing.
+func (nopCloser) Close() error { return nil }
+
+// approver decides what a person must be asked about.
+func (s *Service) approver() pawl.Middleware {
+	if s.Approve == nil {
+		return pawl.Approve(pawl.AskBeforeWrites)
+	}
+	return pawl.Approve(s.Approve)
+}
+
+// toolCall is a call of a tool. It is the last reply of a run whose model has nothing more to say: so a call that is asked about can wait, and the run goes
+// on where it stood.
+func (h *host) toolCall(t *pawl.Tool) func(json.RawMessage) begun {
+	return func(args json.RawMessage) begun {
+		a := &pawl.Agent{Name: "mcp", Model: silent{}, Tools: []pawl.Toolset{pawl.Toolsets{set(h.tools)}}, Middleware: append([]pawl.Middleware{h.service.approver()}, h.service.Middleware...)}
+		call := pawl.ToolCall{ID: "call", Name: t.Name, Args: args}
+		return begun{
+			start: func(ctx context.Context) iter.Seq2[pawl.Event, error] {
+				return a.Stream(ctx, pawl.User("An MCP client calls "+t.Name+"."), pawl.Assistant(call))
+			},
+			resume: func(ctx context.Context, from *pawl.Result, d pawl.Message) iter.Seq2[pawl.Event, error] {
+				return a.ResumeStream(ctx, from, d)
+			},
+			answer: func(res *pawl.Result, err error) *sdk.CallToolResult {
+				for _, m := range res.Messages {
+					for _, p := range m.Parts {
+						if r, ok := p.(pawl.ToolResult); ok && r.CallID == call.ID {
+							return toResult(r)
+						}
+					}
+				}
+				return told("The call has no result: " + why(res, err))
+			},
+		}
+	}
+}
+
+// agentCall is a run of an agent.
+func (h *host) agentCall(agent *pawl.Agent) func(json.RawMessage) begun {
+	return func(args json.RawMessage) begun {
+		a := *agent
+		a.Middleware = append([]pawl.Middleware{h.service.approver()}, a.Middleware...)
+		var in struct{ Task string }
+		_ = json.Unmarshal(args, &in)
+		return begun{
+			start: func(ctx context.Context) iter.Seq2[pawl.Event, error] {
+				if strings.TrimSpace(in.Task) == "" {
+					return func(yield func(pawl.Event, error) bool) {
+						yield(pawl.Event{}, errors.New("the arguments need a task: what to do, in words"))
+					}
+				}
+				return a.Stream(ctx, pawl.User(in.Task))
+			},
+			resume: func(ctx context.Context, from *pawl.Result, d pawl.Message) iter.Seq2[pawl.Event, error] {
+				return a.ResumeStream(ctx, from, d)
+			},
+			answer: func(res *pawl.Result, err error) *sdk.CallToolResult {
+				if res.Stop != pawl.StopAnswer && res.Stop != pawl.StopFinished {
+					text := a.Name + " stopped without an answer: " + why(res, err)
+					if last := res.Text(); last != "" {
+						text += "\nIts last words: " + last
+					}
+					return told(text)
+				}
+				r := pawl.TextResult(res.Text())
+				r.Data = res.Output
+				return toResult(r)
+			},
+		}
+	}
+}
+
+func why(res *pawl.Result, err error) string {
+	switch {
+	case res.Cause != "":
+		return res.Cause
+	case err != nil:
+		return err.Error()
+	}
+	return string(res.Stop)
+}
+
+type set []*pawl.Tool
+
+// Tools returns the tools.
+func (s set) Tools(context.Context) ([]*pawl.Tool, error) { return s, nil }
+
+// silent is a model that has nothing to say.
+type silent struct{}
+
+// Stream ends the run.
+func (silent) Stream(context.Context, *pawl.Request) iter.Seq2[pawl.Delta, error] {
+	return func(yield func(pawl.Delta, error) bool) { yield(pawl.Delta{Finish: pawl.FinishStop}, nil) }
+}
+
+// told is a result that says what went wrong.
+func told(text string) *sdk.CallToolResult {
+	return &sdk.CallToolResult{IsError: true, Content: []sdk.Content{&sdk.TextContent{Text: text}}}
+}
+
+// toResult is a result as clients read it.
+func toResult(r pawl.ToolResult) *sdk.CallToolResult {
+	out := &sdk.CallToolResult{IsError: r.IsError, Content: []sdk.Content{}}
+	for _, p := range r.Parts {
+		switch p := p.(type) {
+		case pawl.Text:
+			out.Content = append(out.Content, &sdk.TextContent{Text: p.Text})
+		case pawl.Media:
+			kind, _, _ := strings.Cut(p.MIME, "/")
+			switch {
+			case p.URL != "":
+				out.Content = append(out.Content, &sdk.ResourceLink{URI: p.URL, Name: "media", MIMEType: p.MIME})
+			case kind == "image":
+				out.Content = append(out.Content, &sdk.ImageContent{MIMEType: p.MIME, Data: p.Data})
+			case kind == "audio":
+				out.Content = append(out.Content, &sdk.AudioContent{MIMEType: p.MIME, Data: p.Data})
+			default:
+				out.Content = append(out.Content, &sdk.EmbeddedResource{Resource: &sdk.ResourceContents{URI: "pawl:result", MIMEType: p.MIME, Blob: p.Data}})
+			}
+		}
+	}
+	if len(r.Data) > 0 && r.Data[0] == '{' {
+		out.StructuredContent = r.Data
+	}
+	return out
+}

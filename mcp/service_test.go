@@ -1,0 +1,324 @@
+package mcp_test
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/mcp"
+	"github.com/pawl-go/pawl/script"
+)
+
+type doorArgs struct {
+	Name string `json:"name"`
+}
+
+// service offers a tool that looks, one that writes, one that works in steps and waits, and an agent that uses the one that writes.
+func service(opened *atomic.Int32) *mcp.Service {
+	look := pawl.Func("look", "Looks at a door.", func(_ context.Context, a doorArgs) (map[string]any, error) {
+		return map[string]any{"door": a.Name, "open": opened.Load() > 0}, nil
+	})
+	look.Effect = pawl.Read
+	unlock := pawl.Func("unlock", "Opens a door.", func(_ context.Context, a doorArgs) (string, error) {
+		opened.Add(1)
+		return "opened " + a.Name, nil
+	})
+	work := pawl.Func("work", "Works, and waits.", func(ctx context.Context, a doorArgs) (string, error) {
+		pawl.InvocationFrom(ctx).Emit("half done", nil)
+		if a.Name == "forever" {
+			<-ctx.Done()
+			return "", ctx.Err()
+		}
+		return "done", nil
+	})
+	work.Effect = pawl.Read
+	crash := pawl.Func("crash", "Panics.", func(context.Context, struct{}) (string, error) { panic("at the wall") })
+	crash.Effect = pawl.Read
+	clerk := &pawl.Agent{Name: "clerk", Tools: []pawl.Toolset{unlock, look}, Model: script.New(script.Call("unlock", `{"name":"front"}`),
+		script.Func(func(r *pawl.Request) script.Turn { return script.Say("I was told: " + script.Results(r)[0].Text()) }))}
+	return &mcp.Service{Name: "doors", Version: "1", Tools: []pawl.Toolset{look, unlock, work, crash}, Agents: []mcp.Offer{{Agent: clerk, Description: "Opens doors."}}}
+}
+
+// clients connects to the service in each way and in each protocol.
+func clients(t *testing.T, o *sdk.ClientOptions, test func(t *testing.T, c *sdk.ClientSession, opened *atomic.Int32)) {
+	for _, version := range sdk.SupportedProtocolVersions() {
+		for _, how := range []string{"stdio", "http"} {
+			t.Run(how+" "+version, func(t *testing.T) {
+				opened := new(atomic.Int32)
+				s := service(opened)
+				var transport sdk.Transport
+				if how == "stdio" {
+					in, toServer := io.Pipe()
+					fromServer, out := io.Pipe()
+					done := make(chan error, 1)
+					go func() { done <- s.ServeStdio(context.Background(), in, out) }()
+					t.Cleanup(func() {
+						toServer.Close()
+						if err := <-done; err != nil {
+							t.Errorf("served: %v", err)
+						}
+					})
+					transport = &sdk.IOTransport{Reader: fromServer, Writer: toServer}
+				} else {
+					h, err := s.Handler(t.Context(), nil)
+					if err != nil {
+						t.Fatal(err)
+					}
+					web := httptest.NewServer(h)
+					t.Cleanup(web.Close)
+					transport = &sdk.StreamableClientTransport{Endpoint: web.URL, HTTPClient: web.Client()}
+				}
+				c, err := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, o).Connect(t.Context(), transport, &sdk.ClientSessionOptions{ProtocolVersion: version})
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(func() { c.Close() })
+				if got := c.InitializeResult().ProtocolVersion; got != version {
+					t.Fatalf("the protocol is %s, want %s", got, version)
+				}
+				test(t, c, opened)
+			})
+		}
+	}
+}
+
+func ask(t *testing.T, c *sdk.ClientSession, name string, args any) (string, *sdk.CallToolResult) {
+	t.Helper()
+	res, err := c.CallTool(t.Context(), &sdk.CallToolParams{Name: name, Arguments: args})
+	if err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	text := ""
+	for _, x := range res.Content {
+		if x, ok := x.(*sdk.TextContent); ok {
+			text += x.Text
+		}
+	}
+	return text, res
+}
+
+func TestService(t *testing.T) {
+	clients(t, nil, func(t *testing.T, c *sdk.ClientSession, opened *atomic.Int32) {
+		list, err := c.ListTools(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, tool := range list.Tools {
+			name := tool.Name
+			if tool.Annotations.ReadOnlyHint {
+				name += " read-only"
+			}
+			got = append(got, name)
+		}
+		if d := cmp.Diff([]string{"clerk", "crash read-only", "look read-only", "unlock", "work read-only"}, got); d != "" {
+			t.Error(d)
+		}
+		text, res := ask(t, c, "look", map[string]any{"name": "front"})
+		data, _ := json.Marshal(res.StructuredContent)
+		if want := `{"door":"front","open":false}`; res.IsError || text != want || string(data) != want {
+			t.Errorf("look: %q, structured %s", text, data)
+		}
+		for _, test := range []struct {
+			name string
+			args any
+			want string
+		}{
+			{"look", map[string]any{"nme": 1}, "The arguments of look do not fit its schema"},
+			{"crash", map[string]any{}, "The tool failed unexpectedly and gave no result."},
+			{"unlock", map[string]any{"name": "front"}, "this client cannot ask"},
+			{"clerk", map[string]any{"task": "open"}, "this client cannot ask"},
+			{"clerk", map[string]any{"task": " "}, "need a task"},
+		} {
+			if text, res := ask(t, c, test.name, test.args); !res.IsError || !strings.Contains(text, test.want) {
+				t.Errorf("%s %v: %v %q, want %q", test.name, test.args, res.IsError, text, test.want)
+			}
+		}
+		if opened.Load() != 0 {
+			t.Error("a door was opened without anybody's yes")
+		}
+		if _, err := c.CallTool(t.Context(), &sdk.CallToolParams{Name: "nothing"}); err == nil {
+			t.Error("a tool that is not there is called")
+		}
+	})
+}
+
+func TestServiceAsks(t *testing.T) {
+	for _, answer := range []struct {
+		name string
+		res  *sdk.ElicitResult
+		yes  bool
+	}{
+		{"yes", &sdk.ElicitResult{Action: "accept", Content: map[string]any{"approve": true}}, true},
+		{"a form that says no", &sdk.ElicitResult{Action: "accept", Content: map[string]any{"approve": false}}, false},
+		{"no", &sdk.ElicitResult{Action: "decline"}, false},
+		{"nothing", &sdk.ElicitResult{Action: "cancel"}, false},
+	} {
+		t.Run(answer.name, func(t *testing.T) {
+			var asked atomic.Value
+			o := &sdk.ClientOptions{ElicitationHandler: func(_ context.Context, r *sdk.ElicitRequest) (*sdk.ElicitResult, error) {
+				asked.Store(r.Params.Message)
+				return answer.res, nil
+			}}
+			clients(t, o, func(t *testing.T, c *sdk.ClientSession, opened *atomic.Int32) {
+				if v := c.InitializeResult().ProtocolVersion; v < "2025-06-18" {
+					t.Logf("elicitation is not in %s", v) // the SDK offers it all the same
+				}
+				text, res := ask(t, c, "unlock", map[string]any{"name": "front"})
+				if want := `May unlock run with {"name":"front"}? (it may change the world)`; asked.Load() != want {
+					t.Errorf("asked %q, want %q", asked.Load(), want)
+				}
+				if (opened.Load() == 1) != answer.yes || res.IsError == answer.yes {
+					t.Errorf("opened %d times, %q", opened.Load(), text)
+				}
+				text, _ = ask(t, c, "clerk", map[string]any{"task": "open the front door"})
+				want := "I was told: opened front"
+				if !answer.yes {
+					want = "I was told: Denied"
+				}
+				if !strings.HasPrefix(text, want) {
+					t.Errorf("clerk: %q, want %q", text, want)
+				}
+			})
+		})
+	}
+}
+
+func TestServiceProgressAndCancel(t *testing.T) {
+	words := make(chan string, 100)
+	o := &sdk.ClientOptions{ProgressNotificationHandler: func(_ context.Context, r *sdk.ProgressNotificationClientRequest) { words <- r.Params.Message }}
+	clients(t, o, func(t *testing.T, c *sdk.ClientSession, _ *atomic.Int32) {
+		p := &sdk.CallToolParams{Meta: sdk.Meta{}, Name: "work", Arguments: map[string]any{"name": "forever"}}
+		p.SetProgressToken("t")
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error)
+		go func() { _, err := c.CallTool(ctx, p); done <- err }()
+		for _, want := range []string{"calls work", "half done"} {
+			if got := <-words; got != want {
+				t.Errorf("got %q, want %q", got, want)
+			}
+		}
+		cancel()
+		if err := <-done; err == nil {
+			t.Error("a call that was cancelled has a result")
+		}
+		if text, _ := ask(t, c, "work", map[string]any{"name": "short"}); text != "done" {
+			t.Errorf("afterwards: %q", text)
+		}
+	})
+}
+
+// A yes is for the call that was asked about, and for one time.
+func TestServiceBindsAnswers(t *testing.T) {
+	opened := new(atomic.Int32)
+	h, err := service(opened).Handler(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	web := httptest.NewServer(h)
+	t.Cleanup(web.Close)
+	c, err := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, &sdk.ClientOptions{MultiRoundTrip: &sdk.MultiRoundTripOptions{Disabled: true},
+		ElicitationHandler: func(context.Context, *sdk.ElicitRequest) (*sdk.ElicitResult, error) { return nil, nil }}).
+		Connect(t.Context(), &sdk.StreamableClientTransport{Endpoint: web.URL, HTTPClient: web.Client()}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	call := func(door, state string, in sdk.InputResponseMap) (*sdk.CallToolResult, string) {
+		res, err := c.CallTool(t.Context(), &sdk.CallToolParams{Name: "unlock", Arguments: map[string]any{"name": door}, RequestState: state, InputResponses: in})
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := ""
+		if len(res.Content) > 0 {
+			text = res.Content[0].(*sdk.TextContent).Text
+		}
+		return res, text
+	}
+	first, _ := call("front", "", nil)
+	if !first.NeedsInput() || len(first.InputRequests) != 1 {
+		t.Fatalf("it does not ask: %+v", first)
+	}
+	yes := sdk.InputResponseMap{}
+	for k := range first.InputRequests {
+		yes[k] = &sdk.ElicitResult{Action: "accept", Content: map[string]any{"approve": true}}
+	}
+	for _, test := range []struct{ name, door, state string }{
+		{"for another door", "back", first.RequestState},
+		{"invented", "front", "invented"},
+	} {
+		if _, text := call(test.door, test.state, yes); !strings.Contains(text, "not open any more") || opened.Load() != 0 {
+			t.Errorf("%s: %q, opened %d", test.name, text, opened.Load())
+		}
+	}
+	if res, text := call("front", first.RequestState, yes); res.IsError || opened.Load() != 1 {
+		t.Errorf("the right one: %q, opened %d", text, opened.Load())
+	}
+	if _, text := call("front", first.RequestState, yes); !strings.Contains(text, "not open any more") || opened.Load() != 1 {
+		t.Errorf("a second time: %q, opened %d", text, opened.Load())
+	}
+}
+
+func TestServiceGate(t *testing.T) {
+	h, err := service(new(atomic.Int32)).Handler(t.Context(), &mcp.HTTPOptions{Token: "s3cret", Hosts: []string{"tools.example.com"}, Origins: []string{"https://app.example.com"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const body = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`
+	for _, test := range []struct {
+		name, host, origin, auth string
+		body                     string
+		want                     int
+	}{
+		{"this machine", "localhost:1234", "", "Bearer s3cret", body, 200},
+		{"its address", "[::1]:1234", "http://127.0.0.1:5173", "Bearer s3cret", body, 200},
+		{"a host that is named", "tools.example.com", "https://app.example.com", "bearer s3cret", body, 200},
+		{"a name that was pointed here", "evil.example.com", "", "Bearer s3cret", body, 403},
+		{"a page from elsewhere", "localhost", "https://evil.example.com", "Bearer s3cret", body, 403},
+		{"a page without an origin", "localhost", "null", "Bearer s3cret", body, 403},
+		{"no token", "localhost", "", "", body, 401},
+		{"another token", "localhost", "", "Bearer s3cret2", body, 401},
+		{"too long", "localhost", "", "Bearer s3cret", `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"x":"` + strings.Repeat("x", 5<<20) + `"}}`, 413},
+	} {
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+test.host+"/", strings.NewReader(test.body))
+		r.Header.Set("Content-Type", "application/json")
+		r.Header.Set("Accept", "application/json, text/event-stream")
+		if test.origin != "" {
+			r.Header.Set("Origin", test.origin)
+		}
+		if test.auth != "" {
+			r.Header.Set("Authorization", test.auth)
+		}
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, r)
+		if w.Code != test.want {
+			t.Errorf("%s: got %d %s, want %d", test.name, w.Code, w.Body, test.want)
+		}
+	}
+}
+
+// What is offered here is used from here, too.
+func TestServiceThroughClient(t *testing.T) {
+	h, err := service(new(atomic.Int32)).Handler(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	web := httptest.NewServer(h)
+	t.Cleanup(web.Close)
+	c := open(t, mcp.Server{Name: "doors", URL: web.URL}, &mcp.Options{Ask: func(_ context.Context, q mcp.Question) (mcp.Answer, error) {
+		return mcp.Answer{Accept: q.Call == "doors_unlock", Content: map[string]any{"approve": true}}, nil
+	}})
+	if x := call(t, c, "doors_unlock", `{"name":"front"}`); x.Result.Text() != "opened front" {
+		t.Errorf("%s %q", x.Outcome, x.Result.Text())
+	}
+	c.Close()
+}
