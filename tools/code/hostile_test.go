@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/sandbox"
 	"github.com/pawl-go/pawl/script"
 	"github.com/pawl-go/pawl/tools/code"
 )
@@ -180,5 +181,23 @@ func TestRefused(t *testing.T) {
 	py.Close()
 	if _, d = run(t, newTool(t, py, nil), w, object{"code": "x = 1"}); d.Outcome != "refused" || !strings.Contains(d.Error, "closed") {
 		t.Errorf("after Close: got %+v", d)
+	}
+}
+
+// At every level that can be had here a program runs, its calls travel, and what it started ends with it.
+func TestLevels(t *testing.T) {
+	for level := sandbox.Strict; level <= sandbox.None; level++ {
+		if err := sandbox.Check(level); err != nil {
+			t.Logf("WITHOUT %s: %v", level, err)
+			continue
+		}
+		py := code.Python(&code.PythonOptions{Level: level})
+		w := newWorld()
+		begun := time.Now()
+		_, d := run(t, newTool(t, py, nil), w, object{"code": "import subprocess\nsubprocess.Popen(['/bin/sh', '-c', 'sleep 600; echo late'])\nset_result([call_tool('add', a=1, b=2), call_tool('now')])", "timeout": 10})
+		if d.Outcome != "ok" || string(d.Result) != `[3,"2026-01-02"]` || time.Since(begun) > 20*time.Second {
+			t.Errorf("%s: got %+v after %s", level, d, time.Since(begun))
+		}
+		py.Close()
 	}
 }
