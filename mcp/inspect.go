@@ -58,6 +58,7 @@ func (s *Server) inspect(defs []Definition, o *Options, run func(Definition) paw
 	for i, d := range defs {
 		names[i] = d.Name
 	}
+	foreign := slices.DeleteFunc(slices.Clone(o.Beside), func(n string) bool { return slices.Contains(names, n) })
 	out := make([]Listed, 0, len(defs))
 	seen := map[string]bool{}
 	for i, as := range distinct(s.prefix(), names) {
@@ -69,7 +70,7 @@ func (s *Server) inspect(defs []Definition, o *Options, run func(Definition) paw
 		if seen[d.Name] {
 			l.Verdict, l.Why = Quarantined, "the server lists two tools of this name"
 		} else {
-			s.judge(&l, o, run)
+			s.judge(&l, o, foreign, run)
 		}
 		seen[d.Name] = true
 		out = append(out, l)
@@ -77,8 +78,8 @@ func (s *Server) inspect(defs []Definition, o *Options, run func(Definition) paw
 	return out
 }
 
-// judge decides about one tool.
-func (s *Server) judge(l *Listed, o *Options, run func(Definition) pawl.ToolFunc) {
+// judge decides about one tool. foreign are names of tools that are not the server's.
+func (s *Server) judge(l *Listed, o *Options, foreign []string, run func(Definition) pawl.ToolFunc) {
 	t := &pawl.Tool{Name: l.As, Description: l.Description, Effect: l.effect(s.Trust), Timeout: s.callTime()}
 	verdict, why := s.form(l, t, o)
 	pinned := Verdict("")
@@ -88,7 +89,7 @@ func (s *Server) judge(l *Listed, o *Options, run func(Definition) pawl.ToolFunc
 		}
 	}
 	if verdict == "" && pinned == "" && !s.Trust {
-		if why = suspicious(&l.Definition, o.Beside); why != "" {
+		if why = suspicious(&l.Definition, foreign); why != "" {
 			verdict = Suspect
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/config"
+	"github.com/pawl-go/pawl/mcp"
 	"github.com/pawl-go/pawl/policy"
 	"github.com/pawl-go/pawl/tools/outside"
 )
@@ -24,6 +25,7 @@ type agentFlags struct {
 	Tools  []string `placeholder:"SET" help:"Sets of built-in tools: file, data, http, search (which needs BRAVE_API_KEY, TAVILY_API_KEY or SEARXNG_URL), knowledge (what pawl knowledge add took in), remember (what was said about the user), skill, schedule (what pawl schedules run does later), shell (commands, in a sandbox), code (programs that call tools), plan (several calls in one); docs/tools.md has them all."`
 	toolFlags
 	outsideFlags
+	mcpFlags
 	Passive    string `placeholder:"FILE" help:"Tools that the caller carries out, so their calls are pending: a JSON list of {\"name\",\"description\",\"parameters\"}."`
 	Rehearse   string `placeholder:"FILE" help:"A rehearsal: a JSON list of {\"name\",\"description\",\"parameters\",\"results\":[…]}. The n-th call that reaches a tool gets its n-th result."`
 	ToolChoice string `name:"tool-choice" placeholder:"CHOICE" help:"auto, none, required or a tool's name, for the first request. Default: OPENAI_TOOL_CHOICE, then auto."`
@@ -48,6 +50,7 @@ type setup struct {
 	secrets *pawl.Redactor   // hides them in all that is printed and saved
 	db      *config.Database // what is kept between runs
 	close   func()
+	asks    box // what MCP servers want to know
 }
 
 // setup makes the agent of who sits at the command line: that of a file ("": none), with the flags over it. Everything that can be wrong with flags and files is found here,
@@ -58,6 +61,11 @@ func (f *agentFlags) setup(ctx context.Context, sys *system, file string) (*setu
 
 // prepare makes the agent, of who sits at the command line or for all users: then a model need not be named, and tools act for the scope of each call's context.
 func (f *agentFlags) prepare(ctx context.Context, sys *system, file string, forAll bool) (*setup, error) {
+	return f.build(ctx, sys, file, forAll, forAll)
+}
+
+// build makes the agent; with bare a model need not be named.
+func (f *agentFlags) build(ctx context.Context, sys *system, file string, bare, forAll bool) (*setup, error) {
 	a, err := f.read(file, sys)
 	if err != nil {
 		return nil, err
@@ -67,16 +75,32 @@ func (f *agentFlags) prepare(ctx context.Context, sys *system, file string, forA
 	if err != nil {
 		return nil, err
 	}
-	o.Bare, o.ForAll = forAll, forAll
+	o.Bare, o.ForAll = bare, forAll
+	s := new(setup)
+	var ask func(context.Context, mcp.Question) (mcp.Answer, error)
+	if sys.inTerm && sys.errTerm && !bare {
+		ask = s.asks.question
+	}
+	clients, closeClients, err := f.clients(ctx, sys, ask)
+	if err != nil {
+		return nil, err
+	}
+	if len(clients) > 0 {
+		o.Tools = append(o.Tools, f.mcpFlags.toolset(clients))
+	}
 	built, err := a.Build(ctx, o)
 	if err != nil {
+		closeClients()
 		return nil, misconfigured(err)
 	}
 	name := ""
 	if len(a.Model) > 0 {
 		name = a.Model[0].Name
 	}
-	return &setup{built.Agent, name, a.Rules(), built.Tools, secrets(sys.env, built.Tools, built.Hidden...), built.DB, built.Close}, nil
+	s.agent, s.model, s.rules, s.tools, s.db = built.Agent, name, a.Rules(), built.Tools, built.DB
+	s.secrets = secrets(sys.env, built.Tools, built.Hidden...)
+	s.close = func() { closeClients(); built.Close() }
+	return s, nil
 }
 
 // options are what the flags say that is no part of an agent.

@@ -57,6 +57,7 @@ func (f *ruleFlags) approve(s *setup, sys *system, out *screen, in *lines, decid
 	a := &asker{policy: rules.Approve, decided: decided, in: in, out: out, style: sys.colours(sys.errTerm), width: sys.width, always: map[string]bool{},
 		secrets: s.secrets}
 	s.agent.Middleware = append(s.agent.Middleware, pawl.Approve(a.approve))
+	s.asks.set(a.question)
 }
 
 // decided returns the calls that msgs decide on.

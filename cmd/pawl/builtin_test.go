@@ -66,7 +66,7 @@ func everyTool(t *testing.T, allow ...string) map[string]*pawl.Tool {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { files.Close() })
-	db, err := sqlite.Open(filepath.Join(t.TempDir(), "pawl.db"), nil)
+	db, err := sqlite.Open(filepath.Join(t.TempDir(), "pawl.db"), &sqlite.Options{NoSync: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,7 +106,7 @@ func everyTool(t *testing.T, allow ...string) map[string]*pawl.Tool {
 			all[tool.Name] = tool
 		}
 	}
-	sets, _, closeSets, err := builtinTools(t.Context(), &system{env: func(string) string { return "" }}, toolFlags{Root: root}, outsideFlags{}, true)
+	sets, _, closeSets, err := builtinTools(t.Context(), &system{env: func(string) string { return "" }}, toolFlags{Root: root}, outsideFlags{}, serverFlags{}, true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -309,7 +309,7 @@ func TestToolsPage(t *testing.T) {
 			got = append(got, family+" "+m[1]+" "+m[2])
 		}
 	}
-	all, _, closeSets, err := builtinTools(t.Context(), &system{env: func(string) string { return "" }}, toolFlags{}, outsideFlags{}, true)
+	all, _, closeSets, err := builtinTools(t.Context(), &system{env: func(string) string { return "" }}, toolFlags{}, outsideFlags{}, serverFlags{}, true)
 	if err != nil {
 		t.Fatal(err)
 	}

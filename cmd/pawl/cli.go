@@ -27,6 +27,7 @@ type grammar struct {
 	Skills    skillsCmd    `cmd:"" help:"Skills that models have made: list, show, delete."`
 	Threads   threadsCmd   `cmd:"" help:"Conversations that chat keeps: list, show, delete."`
 	Schedules schedulesCmd `cmd:"" help:"What is to be done later: list, show, run, delete."`
+	MCP       mcpCmd       `cmd:"" name:"mcp" help:"Servers of the Model Context Protocol: serve, list, lock."`
 	Models    modelsCmd    `cmd:"" help:"List what is known of models."`
 	Wire      wireCmd      `cmd:"" help:"Translate requests and replies to and from a provider's form."`
 	Hostile   hostileCmd   `cmd:"" help:"Play models that behave badly, to pawl or to any runtime."`

@@ -1,18 +1,21 @@
 package main
 
 import (
+	"encoding/json"
 	"io"
 	"os"
 	"strings"
 
 	"github.com/pawl-go/pawl/internal/dialect"
+	"github.com/pawl-go/pawl/mcp"
 )
 
 type toolsLintCmd struct {
-	File     string   `arg:"" help:"A JSON Schema, a tool, or a list of tools, in any of the forms in which MCP servers and requests have them; - reads standard input."`
+	File     string   `arg:"" optional:"" help:"A JSON Schema, a tool, or a list of tools, in any of the forms in which MCP servers and requests have them; - reads standard input."`
 	Provider []string `default:"all" placeholder:"NAME" help:"Whose form: openai, openai-strict, anthropic, anthropic-strict, gemini, gemini-json, or all. Default: all."`
 	Verbose  bool     `short:"v" help:"Explanations that are told in another way too, and where each rule was learned."`
 	JSON     bool     `name:"json" help:"Print the report as JSON, with the schemas that are sent."`
+	MCP      string   `name:"mcp" placeholder:"SERVER" help:"Instead of a file: what this MCP server lists. A URL or a command line."`
 }
 
 // Run reports what each provider's form of the schemas loses, and what makes the tools hard to choose. A tool that cannot be said
@@ -32,9 +35,17 @@ func (c *toolsLintCmd) Run(sys *system) error {
 	}
 	var b []byte
 	var err error
-	if c.File == "-" {
+	switch {
+	case c.MCP != "" && c.File != "", c.MCP == "" && c.File == "":
+		return usage("pawl tools lint FILE, or pawl tools lint --mcp SERVER", "one of a file and --mcp is wanted")
+	case c.MCP != "":
+		c.File = "--mcp " + c.MCP
+		if b, err = c.listed(sys); err != nil {
+			return err
+		}
+	case c.File == "-":
 		b, err = io.ReadAll(sys.in)
-	} else {
+	default:
 		b, err = os.ReadFile(c.File)
 	}
 	if err != nil {
@@ -64,4 +75,20 @@ func (c *toolsLintCmd) Run(sys *system) error {
 		return &failure{status: statusFailed}
 	}
 	return err
+}
+
+// listed is what the server of --mcp lists, as it sent it.
+func (c *toolsLintCmd) listed(sys *system) ([]byte, error) {
+	var tools []mcp.Definition
+	f := serverFlags{MCP: []string{c.MCP}}
+	err := f.each(sys, func(_ mcp.Server, listed []mcp.Listed, _ *mcp.Lock) error {
+		for _, l := range listed {
+			tools = append(tools, l.Definition)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(tools)
 }

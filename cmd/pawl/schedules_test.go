@@ -21,7 +21,7 @@ func due(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 3 || len(args) > 4 {
 		ts.Fatalf("usage: due DB ID TASK [N]")
 	}
-	db, err := sqlite.Open(ts.MkAbs(args[0]), nil)
+	db, err := sqlite.Open(ts.MkAbs(args[0]), &sqlite.Options{NoSync: true})
 	ts.Check(err)
 	defer db.Close()
 	ids := args[1:2]
@@ -46,7 +46,7 @@ func due(ts *testscript.TestScript, neg bool, args []string) {
 func TestKeptCommandsRefuse(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "pawl.db")
-	db, err := sqlite.Open(path, nil)
+	db, err := sqlite.Open(path, &sqlite.Options{NoSync: true})
 	ok(t, err)
 	mine := store.Scope{User: "alice"}
 	_, err = db.PutSchedule(t.Context(), mine, store.Schedule{ID: "backup", When: "daily 08:00", Task: []byte(`{}`), Enabled: true, Next: time.Now().Add(time.Hour)})

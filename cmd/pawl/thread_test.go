@@ -17,7 +17,7 @@ import (
 
 // Of two chats that go on with one conversation, the second is told that its turn is not kept, and takes nothing from the first.
 func TestTwoChatsOfOneThread(t *testing.T) {
-	db, err := sqlite.Open(filepath.Join(t.TempDir(), "pawl.db"), nil)
+	db, err := sqlite.Open(filepath.Join(t.TempDir(), "pawl.db"), &sqlite.Options{NoSync: true})
 	ok(t, err)
 	defer db.Close()
 	a, from, err := openThread(t.Context(), db, store.Scope{}, "x", time.Now())
@@ -55,7 +55,7 @@ func TestThreadGoesOn(t *testing.T) {
 		"one of them has settled": {Messages: append(said[:4:4], first), Stop: pawl.StopPending, Pending: []pawl.Waiting{{Key: "run/2/1", Call: call("2")}}},
 		"a first call that waits": {Messages: []pawl.Message{pawl.Assistant(call("1"))}, Stop: pawl.StopPending, Pending: []pawl.Waiting{{Key: "run/1/0", Call: call("1")}}},
 	} {
-		db, err := sqlite.Open(filepath.Join(t.TempDir(), "pawl.db"), nil)
+		db, err := sqlite.Open(filepath.Join(t.TempDir(), "pawl.db"), &sqlite.Options{NoSync: true})
 		ok(t, err)
 		th, _, err := openThread(t.Context(), db, store.Scope{}, "x", time.Now())
 		ok(t, err)

@@ -35,7 +35,7 @@ type shownTool struct {
 }
 
 // builtinTools returns every built-in tool and those of the files, and what must be closed when no call runs any more. With show, none of them will be called.
-func builtinTools(ctx context.Context, sys *system, f toolFlags, o outsideFlags, show bool) ([]shownTool, *pawl.Registry, func(), error) {
+func builtinTools(ctx context.Context, sys *system, f toolFlags, o outsideFlags, m serverFlags, show bool) ([]shownTool, *pawl.Registry, func(), error) {
 	a := new(config.Agent)
 	for _, name := range config.SetNames() {
 		a.Tools = append(a.Tools, config.Tool{Set: name})
@@ -49,6 +49,17 @@ func builtinTools(ctx context.Context, sys *system, f toolFlags, o outsideFlags,
 	sets, _, closeSets, err := a.Toolsets(options)
 	if err != nil {
 		return nil, nil, nil, misconfigured(err)
+	}
+	clients, closeClients, err := m.clients(ctx, sys, nil)
+	if err != nil {
+		closeSets()
+		return nil, nil, nil, err
+	}
+	closeBuiltin := closeSets
+	closeSets = func() { closeClients(); closeBuiltin() }
+	servers, _ := m.servers()
+	for i, c := range clients {
+		sets = append(sets, config.Set{Name: "mcp:" + servers[i].Name, Tools: c})
 	}
 	all, registry := []shownTool{}, new(pawl.Registry)
 	for _, s := range sets {
@@ -70,11 +81,12 @@ func builtinTools(ctx context.Context, sys *system, f toolFlags, o outsideFlags,
 type toolsListCmd struct {
 	JSON bool `name:"json" help:"Print a JSON list with descriptions and schemas."`
 	outsideFlags
+	serverFlags
 }
 
 // Run lists the built-in tools.
 func (c *toolsListCmd) Run(sys *system) error {
-	all, _, closeSets, err := builtinTools(context.Background(), sys, toolFlags{}, c.outsideFlags, true)
+	all, _, closeSets, err := builtinTools(context.Background(), sys, toolFlags{}, c.outsideFlags, c.serverFlags, true)
 	if err != nil {
 		return err
 	}
@@ -103,11 +115,12 @@ type toolsShowCmd struct {
 	codeFlags
 	planFlags
 	outsideFlags
+	serverFlags
 }
 
 // Run shows one tool.
 func (c *toolsShowCmd) Run(sys *system) error {
-	all, _, closeSets, err := builtinTools(context.Background(), sys, toolFlags{codeFlags: c.codeFlags, planFlags: c.planFlags}, c.outsideFlags, true)
+	all, _, closeSets, err := builtinTools(context.Background(), sys, toolFlags{codeFlags: c.codeFlags, planFlags: c.planFlags}, c.outsideFlags, c.serverFlags, true)
 	if err != nil {
 		return err
 	}
@@ -142,6 +155,7 @@ type toolsCallCmd struct {
 	mendFlags
 	toolFlags
 	outsideFlags
+	serverFlags
 }
 
 // Run calls the tool. A call that does not end well is status 1; its result says why, in the words that a model would read.
@@ -155,7 +169,7 @@ func (c *toolsCallCmd) Run(sys *system) error {
 			return usage("", "the arguments could not be read from standard input: %v", err)
 		}
 	}
-	_, registry, closeSets, err := builtinTools(ctx, sys, c.toolFlags, c.outsideFlags, false)
+	_, registry, closeSets, err := builtinTools(ctx, sys, c.toolFlags, c.outsideFlags, c.serverFlags, false)
 	if err != nil {
 		return err
 	}

@@ -5,7 +5,7 @@
 //	defer db.Close()
 //
 // The file is made when it is not there, readable by its owner only. What a method has changed is on disk when it returns: the journal is written
-// ahead (WAL) and synced at each commit. Several processes of one machine may use the file; a network file system may not hold it.
+// ahead (WAL) and synced at each commit, unless Options.NoSync says otherwise. Several processes of one machine may use the file; a network file system may not hold it.
 //
 // Words are searched by FTS5, English ones by their stem, without regard to case and accents; Chinese, Japanese and Korean letter by letter. Vectors are
 // compared one by one, exactly, which for the 100,000 chunks of one user takes tenths of a second.
@@ -56,7 +56,8 @@ var _ store.Store = (*DB)(nil)
 
 // Options are what Open can be told. Nil and the zero value are the defaults.
 type Options struct {
-	Now func() time.Time // the clock for Created and Updated; nil: time.Now
+	Now    func() time.Time // the clock for Created and Updated; nil: time.Now
+	NoSync bool             // do not wait for the disk: what was changed last may be lost, or the file broken, when the machine stops (not when the program does). For tests
 }
 
 // Open opens the store in the file path, and makes it when it is not there. A file that is something else, or was written by a newer
@@ -86,8 +87,12 @@ func open(path string, opts *Options) (*DB, error) {
 		return nil, err
 	}
 	f.Close()
+	sync := "synchronous(FULL)"
+	if opts != nil && opts.NoSync {
+		sync = "synchronous(OFF)"
+	}
 	dsn := func(more ...string) string {
-		q := url.Values{"_pragma": append([]string{"busy_timeout(10000)", "foreign_keys(1)", "synchronous(FULL)"}, more...)}
+		q := url.Values{"_pragma": append([]string{"busy_timeout(10000)", "foreign_keys(1)", sync}, more...)}
 		return (&url.URL{Scheme: "file", OmitHost: true, Path: full, RawQuery: q.Encode()}).String()
 	}
 	if err := ours(dsn("query_only(1)")); err != nil {

@@ -17,9 +17,10 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
+// open does not wait for the disk, which no test here could switch off.
 func open(t *testing.T, path string) *sqlite.DB {
 	t.Helper()
-	db, err := sqlite.Open(path, nil)
+	db, err := sqlite.Open(path, &sqlite.Options{NoSync: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -30,7 +30,7 @@ func open(t testing.TB, path string) *sqlite.DB {
 	if path == "" {
 		path = filepath.Join(t.TempDir(), "pawl.db")
 	}
-	db, err := sqlite.Open(path, nil)
+	db, err := open2(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,7 +111,10 @@ func TestTools(t *testing.T) {
 	}
 }
 
-func open2(path string) (*sqlite.DB, error) { return sqlite.Open(path, nil) }
+// open2 does not wait for the disk: runners are stopped here, and machines are not.
+func open2(path string) (*sqlite.DB, error) {
+	return sqlite.Open(path, &sqlite.Options{NoSync: true})
+}
 
 // What an update does not say of time, recurrence and day stays as it was.
 func TestUpdateParts(t *testing.T) {

@@ -1,0 +1,237 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sort"
+	"strings"
+	"sync"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/config"
+	"github.com/pawl-go/pawl/mcp"
+)
+
+// mcpCmd is about MCP servers, and about being one.
+type mcpCmd struct {
+	Serve  mcpServeCmd  `cmd:"" help:"Offer tools and agents to MCP clients."`
+	List   mcpListCmd   `cmd:"" help:"List a server's tools, with what became of each."`
+	Lock   mcpLockCmd   `cmd:"" help:"Write down what servers say of their tools."`
+	Diff   mcpDiffCmd   `cmd:"" help:"Show what servers say now and did not say when they were locked; status 1 if there is something."`
+	Accept mcpAcceptCmd `cmd:"" help:"Take what a server says now into the lock."`
+}
+
+// serverFlags name MCP servers.
+type serverFlags struct {
+	MCP   []string `name:"mcp" sep:"none" placeholder:"SERVER" help:"An MCP server: a URL, or a command line, with NAME= before it if it is to be called so: files='npx -y @modelcontextprotocol/server-filesystem .'. May be given again."`
+	Env   []string `name:"mcp-env" placeholder:"NAME" help:"Variables that the servers' programs get beside PATH, HOME and the like."`
+	Trust []string `name:"mcp-trust" placeholder:"NAME" help:"Servers that are believed: what they call read-only is not asked about."`
+	Lock  string   `name:"mcp-lock" default:"tools.lock" placeholder:"FILE" help:"What was accepted of servers; a tool that differs is left out. Default: tools.lock, where there is one."`
+}
+
+// mcpFlags let an agent use MCP servers.
+type mcpFlags struct {
+	serverFlags
+	Search string `name:"tool-search" enum:"auto,on,off" default:"auto" placeholder:"WHEN" help:"Whether the model finds the tools of MCP servers by tool_search instead of being told of all: on, off, or auto: from 20 on. Default: auto."`
+}
+
+// servers reads the flags.
+func (f *serverFlags) servers() ([]mcp.Server, error) {
+	var out []mcp.Server
+	seen := map[string]bool{}
+	for _, text := range f.MCP {
+		s, err := mcp.Parse(text)
+		if err != nil {
+			return nil, usage("--mcp https://mcp.example.com/mcp, or --mcp NAME='command with arguments'", "--mcp: %v", err)
+		}
+		if s.Command != "" {
+			s.Env = f.Env
+		}
+		if seen[s.Name] {
+			return nil, usage("--mcp NAME='…' gives each a name of its own", "--mcp: two servers are named %q", s.Name)
+		}
+		seen[s.Name] = true
+		out = append(out, s)
+	}
+	for _, name := range f.Trust {
+		if !seen[name] {
+			return nil, usage("", "--mcp-trust: no server is named %q", name)
+		}
+		for i := range out {
+			out[i].Trust = out[i].Trust || out[i].Name == name
+		}
+	}
+	return out, nil
+}
+
+// clients connects to the servers, in order. ask may be nil. Call closeAll when no call runs any more.
+func (f *serverFlags) clients(ctx context.Context, sys *system, ask func(context.Context, mcp.Question) (mcp.Answer, error)) (clients []*mcp.Client, closeAll func(), err error) {
+	closeAll = func() {
+		var all sync.WaitGroup
+		for _, c := range clients {
+			all.Go(func() { c.Close() })
+		}
+		all.Wait()
+	}
+	defer func() {
+		if err != nil {
+			closeAll()
+		}
+	}()
+	servers, err := f.servers()
+	if err != nil || len(servers) == 0 {
+		return nil, closeAll, err
+	}
+	lock, err := mcp.ReadLock(f.Lock)
+	if err != nil {
+		return nil, closeAll, usage("", "--mcp-lock: %s", plain(err))
+	}
+	beside, err := builtinNames(ctx, sys)
+	if err != nil {
+		return nil, closeAll, err
+	}
+	for _, s := range servers {
+		c, err := mcp.New(s, &mcp.Options{Lock: lock, Beside: beside, Getenv: sys.env, Ask: ask, Notice: func(n mcp.Notice) { sys.tell(n.String()) }})
+		if err != nil {
+			return clients, closeAll, usage("", "--mcp: %v", err)
+		}
+		clients = append(clients, c)
+		tools, err := c.Tools(ctx)
+		if err != nil {
+			return clients, closeAll, &failure{status: statusUsage, err: err, hint: "pawl mcp list --mcp … shows what a server has"}
+		}
+		beside = append(beside, mcp.Names(tools)...)
+	}
+	return clients, closeAll, nil
+}
+
+// toolset is the tools of the clients, found on demand where that pays.
+func (f *mcpFlags) toolset(clients []*mcp.Client) pawl.Toolset {
+	var all pawl.Toolsets
+	for _, c := range clients {
+		all = append(all, c)
+	}
+	switch f.Search {
+	case "on":
+		return pawl.Search(all, &pawl.SearchOptions{Least: 1})
+	case "off":
+		return all
+	}
+	return pawl.Search(all, nil)
+}
+
+// builtinNames are the names of the built-in tools, which a server must not take.
+func builtinNames(ctx context.Context, sys *system) ([]string, error) {
+	a := new(config.Agent)
+	for _, name := range config.SetNames() {
+		a.Tools = append(a.Tools, config.Tool{Set: name})
+	}
+	sets, _, closeSets, err := a.Toolsets(&config.Options{Getenv: sys.env, Dry: true})
+	if err != nil {
+		return nil, misconfigured(err)
+	}
+	defer closeSets()
+	var names []string
+	for _, s := range sets {
+		tools, err := s.Tools.Tools(ctx)
+		if err != nil {
+			return nil, err
+		}
+		names = append(names, mcp.Names(tools)...)
+	}
+	return names, nil
+}
+
+// box holds who is asked, which is known later than the servers are.
+type box struct {
+	mu  sync.Mutex
+	ask func(context.Context, mcp.Question) (mcp.Answer, error)
+}
+
+func (b *box) set(ask func(context.Context, mcp.Question) (mcp.Answer, error)) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.ask = ask
+}
+
+func (b *box) question(ctx context.Context, q mcp.Question) (mcp.Answer, error) {
+	b.mu.Lock()
+	ask := b.ask
+	b.mu.Unlock()
+	if ask == nil {
+		return mcp.Answer{}, errors.New("nobody sits at the terminal")
+	}
+	return ask(ctx, q)
+}
+
+// question puts what an MCP server wants to know to the person at the terminal, under the server's name: an answer goes there and approves nothing here.
+func (a *asker) question(ctx context.Context, q mcp.Question) (mcp.Answer, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	done := a.out.hold()
+	defer done()
+	fmt.Fprintf(a.out.w, "\n%s\n", a.style.yellow("  the MCP server "+line(q.Server, 40)+" asks (pawl does not; what you say goes to the server):"))
+	for _, l := range wholeArgs(q.Message, a.width-6) {
+		fmt.Fprintf(a.out.w, "      | %s\n", l)
+	}
+	if q.URL != "" {
+		fmt.Fprintf(a.out.w, "      it wants you to open: %s\n", visible(q.URL))
+	}
+	content, err := a.form(ctx, q.Schema)
+	if err != nil {
+		return mcp.Answer{}, err
+	}
+	said, err := a.typed(ctx, "  y: send this answer, n: refuse > ")
+	if err != nil {
+		return mcp.Answer{}, err
+	}
+	said = strings.ToLower(said)
+	return mcp.Answer{Accept: said == "y" || said == "yes", Content: content}, nil
+}
+
+// form asks for each field. What is left empty is left out.
+func (a *asker) form(ctx context.Context, schema json.RawMessage) (map[string]any, error) {
+	var s struct {
+		Properties map[string]struct {
+			Title, Description, Type string
+			Enum                     []string
+		}
+	}
+	_ = json.Unmarshal(schema, &s)
+	names := make([]string, 0, len(s.Properties))
+	for n := range s.Properties {
+		names = append(names, n)
+	}
+	sort.Strings(names)
+	content := map[string]any{}
+	for _, n := range names {
+		p := s.Properties[n]
+		about := strings.TrimSpace(p.Title + " " + p.Description)
+		if len(p.Enum) > 0 {
+			about += " (" + strings.Join(p.Enum, ", ") + ")"
+		}
+		said, err := a.typed(ctx, "  "+line(n+" "+about, 100)+" > ")
+		if err != nil {
+			return nil, err
+		}
+		var v any
+		switch {
+		case said == "":
+			continue
+		case p.Type == "string" || p.Type == "":
+			v = said
+		case json.Unmarshal([]byte(said), &v) != nil:
+			v = said // the SDK says what is wrong with it
+		}
+		content[n] = v
+	}
+	return content, nil
+}
+
+func (a *asker) typed(ctx context.Context, prompt string) (string, error) {
+	fmt.Fprint(a.out.w, prompt)
+	said, err := a.in.next(ctx)
+	return strings.TrimSpace(said), err
+}

@@ -1,0 +1,161 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"text/tabwriter"
+
+	"github.com/pawl-go/pawl/mcp"
+)
+
+// each lists the tools of each server.
+func (f *serverFlags) each(sys *system, do func(s mcp.Server, listed []mcp.Listed, lock *mcp.Lock) error) error {
+	ctx, stop := interruptible(context.Background(), sys.err)
+	defer stop()
+	servers, err := f.servers()
+	if err == nil && len(servers) == 0 {
+		err = usage("--mcp https://mcp.example.com/mcp, or --mcp NAME='command with arguments'", "no server is named")
+	}
+	if err != nil {
+		return err
+	}
+	lock, err := mcp.ReadLock(f.Lock)
+	if err != nil {
+		return usage("", "--mcp-lock: %s", plain(err))
+	}
+	beside, err := builtinNames(ctx, sys)
+	if err != nil {
+		return err
+	}
+	for _, s := range servers {
+		c, err := mcp.New(s, &mcp.Options{Lock: lock, Beside: beside, Getenv: sys.env})
+		if err != nil {
+			return usage("", "--mcp: %v", err)
+		}
+		listed, err := c.List(ctx)
+		c.Close()
+		if err != nil {
+			return &failure{status: statusUsage, err: err}
+		}
+		if err := do(s, listed, lock); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+type mcpListCmd struct {
+	JSON bool `name:"json" help:"Print JSON, with the definitions as the servers sent them."`
+	serverFlags
+}
+
+// Run lists the tools of the servers.
+func (c *mcpListCmd) Run(sys *system) error {
+	type shown struct {
+		Server string       `json:"server"`
+		Tools  []mcp.Listed `json:"tools"`
+	}
+	var all []shown
+	err := c.each(sys, func(s mcp.Server, listed []mcp.Listed, _ *mcp.Lock) error {
+		all = append(all, shown{s.Name, listed})
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		return printJSON(sys.out, all)
+	}
+	w := tabwriter.NewWriter(sys.out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "SERVER\tTOOL\tVERDICT\tWHY, OR WHAT IT DOES")
+	for _, s := range all {
+		for _, l := range s.Tools {
+			text := l.Why
+			if text == "" {
+				text = firstSentence(l.Description, 60)
+			}
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", s.Server, line(l.As, 64), l.Verdict, line(text, 120))
+		}
+	}
+	return w.Flush()
+}
+
+type mcpLockCmd struct{ serverFlags }
+
+// Run writes servers that are not in the lock into it.
+func (c *mcpLockCmd) Run(sys *system) error {
+	return c.each(sys, func(s mcp.Server, listed []mcp.Listed, lock *mcp.Lock) error {
+		if lock.Has(s) && len(lock.Diff(s, listed)) > 0 {
+			return &failure{statusFailed, fmt.Errorf("the server %s is locked, and says something else now", s.Name), "pawl mcp diff shows it, pawl mcp accept takes it"}
+		}
+		return accept(sys, lock, c.Lock, s, listed, nil)
+	})
+}
+
+type mcpDiffCmd struct {
+	JSON bool `name:"json" help:"Print JSON."`
+	serverFlags
+}
+
+// Run shows what differs.
+func (c *mcpDiffCmd) Run(sys *system) error {
+	differ := false
+	all := map[string][]mcp.Drift{}
+	err := c.each(sys, func(s mcp.Server, listed []mcp.Listed, lock *mcp.Lock) error {
+		all[s.Name] = lock.Diff(s, listed)
+		differ = differ || len(all[s.Name]) > 0
+		if !c.JSON {
+			for _, d := range all[s.Name] {
+				name := s.Name
+				if d.Tool != "" {
+					name += ": " + d.Tool
+				}
+				fmt.Fprintf(sys.out, "%s: %s: %s\n", visible(name), d.What, visible(d.Text))
+			}
+		}
+		return nil
+	})
+	if err == nil && c.JSON {
+		err = printJSON(sys.out, all)
+	}
+	if err == nil && differ {
+		return &failure{status: statusFailed}
+	}
+	return err
+}
+
+type mcpAcceptCmd struct {
+	Tools []string `arg:"" optional:"" name:"TOOL" help:"Tools as the server names them. Default: all, and the server itself."`
+	serverFlags
+}
+
+// Run takes what a server says now.
+func (c *mcpAcceptCmd) Run(sys *system) error {
+	if len(c.Tools) > 0 && len(c.MCP) != 1 {
+		return usage("name one server with --mcp", "tools are named, and it cannot be told of which server")
+	}
+	return c.each(sys, func(s mcp.Server, listed []mcp.Listed, lock *mcp.Lock) error {
+		return accept(sys, lock, c.Lock, s, listed, c.Tools)
+	})
+}
+
+func accept(sys *system, lock *mcp.Lock, path string, s mcp.Server, listed []mcp.Listed, names []string) error {
+	for _, l := range listed {
+		if (l.Verdict == mcp.Suspect || l.Verdict == mcp.Quarantined) && (len(names) == 0 || slices.Contains(names, l.Name)) {
+			what := "accepted although it is"
+			if l.Verdict == mcp.Quarantined {
+				what = "not accepted:"
+			}
+			sys.tell(fmt.Sprintf("%s: %s: %s %s: %s", s.Name, l.Name, what, l.Verdict, l.Why))
+		}
+	}
+	if err := lock.Accept(s, listed, names...); err != nil {
+		return usage("pawl mcp list shows what there is", "%v", err)
+	}
+	if err := lock.Write(path); err != nil {
+		return &failure{status: statusFailed, err: err}
+	}
+	fmt.Fprintf(sys.err, "pawl: %s: %s has %s of %s\n", path, "the lock", count(len(lock.Servers[s.Name].Tools), "tool"), s.Name)
+	return nil
+}
