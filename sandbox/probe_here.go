@@ -14,7 +14,7 @@ import (
 
 // gives says what a level enforces.
 var gives = map[Level]string{
-	Strict:   "own user, mount, process, network, IPC and host namespaces; system call filter; Landlock; limits, memory per process; all ended together",
+	Strict:   "own user, mount, process, network, IPC and host namespaces; system call filter; Landlock; limits, memory per process and in all; all ended together",
 	Standard: "Landlock; system call filter without sockets; limits, memory per process, no bound on processes; its group ended together",
 	None:     "no wall: limits; its group ended together",
 }

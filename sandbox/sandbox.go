@@ -96,14 +96,15 @@ type Spec struct {
 
 // Limits bound what a program may use. Zero fields take the default that stands beside them.
 type Limits struct {
-	Time      time.Duration // wall clock, until everything is ended; 30 s
-	CPU       time.Duration // of one process; as long as Time
-	Memory    int64         // bytes of address space of one process; 2 GiB
-	Processes int           // at once, threads included; 64. Standard and None cannot enforce it
-	FileSize  int64         // bytes of any file it writes; 256 MiB
-	Temp      int64         // bytes in its temporary folder; 64 MiB. Standard and None cannot enforce it
-	OpenFiles int           // descriptors of one process; 256
-	Output    int           // bytes kept of its standard output, and of its standard error: head and tail; 64 KiB
+	Time        time.Duration // wall clock, until everything is ended; 30 s
+	CPU         time.Duration // of one process; as long as Time
+	Memory      int64         // bytes of address space of one process; 2 GiB
+	MemoryInAll int64         // bytes of memory of all its processes together, as often as they are looked at; as Memory. Standard and None cannot enforce it
+	Processes   int           // at once, threads included; 64. Standard and None cannot enforce it
+	FileSize    int64         // bytes of any file it writes; 256 MiB
+	Temp        int64         // bytes in its temporary folder; 64 MiB. Standard and None cannot enforce it
+	OpenFiles   int           // descriptors of one process; 256
+	Output      int           // bytes kept of its standard output, and of its standard error: head and tail; 64 KiB
 }
 
 // End says how a program ended.
@@ -111,11 +112,12 @@ type End string
 
 // The ends.
 const (
-	Exited    End = "exited"    // by itself: Result.Exit
-	Signalled End = "signalled" // by a signal: Result.Signal
-	TimedOut  End = "timed out" // Limits.Time was over
-	UsedCPU   End = "used cpu"  // Limits.CPU was used up
-	Cancelled End = "cancelled" // the context ended, or Kill was called
+	Exited     End = "exited"      // by itself: Result.Exit
+	Signalled  End = "signalled"   // by a signal: Result.Signal
+	TimedOut   End = "timed out"   // Limits.Time was over
+	UsedCPU    End = "used cpu"    // Limits.CPU was used up
+	UsedMemory End = "used memory" // Limits.MemoryInAll was used up
+	Cancelled  End = "cancelled"   // the context ended, or Kill was called
 )
 
 // Result is how a program ended and what it wrote.
@@ -223,6 +225,7 @@ func (l Limits) complete() Limits {
 	l.Time = first(l.Time, 30*time.Second)
 	l.CPU = first(l.CPU, l.Time)
 	l.Memory = first(l.Memory, 2<<30)
+	l.MemoryInAll = first(l.MemoryInAll, l.Memory)
 	l.Processes = first(l.Processes, 64)
 	l.FileSize = first(l.FileSize, 256<<20)
 	l.Temp = first(l.Temp, 64<<20)
@@ -232,7 +235,7 @@ func (l Limits) complete() Limits {
 }
 
 func (l Limits) check() error {
-	if l.Time < 0 || l.CPU < 0 || l.Memory < 0 || l.Processes < 0 || l.FileSize < 0 || l.Temp < 0 || l.OpenFiles < 0 || l.Output < 0 {
+	if l.Time < 0 || l.CPU < 0 || l.Memory < 0 || l.MemoryInAll < 0 || l.Processes < 0 || l.FileSize < 0 || l.Temp < 0 || l.OpenFiles < 0 || l.Output < 0 {
 		return errors.New("sandbox: a limit is less than 0; 0 is the default, and there is no limit that is none")
 	}
 	return nil

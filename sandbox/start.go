@@ -337,12 +337,30 @@ func (l *launch) watch(ctx context.Context) *watcher {
 	go func() {
 		timer := time.NewTimer(l.spec.Limits.Time)
 		defer timer.Stop()
-		select {
-		case <-ctx.Done():
-			w.end(Cancelled)
-		case <-timer.C:
-			w.end(TimedOut)
-		case <-exited:
+		look := time.NewTimer(lookSoonest)
+		defer look.Stop()
+		total := l.spec.Limits.MemoryInAll
+		if l.spec.Level != Strict { // only in a namespace of theirs can all be found
+			look.Stop()
+		}
+		for {
+			select {
+			case <-ctx.Done():
+				w.end(Cancelled)
+				return
+			case <-timer.C:
+				w.end(TimedOut)
+				return
+			case <-look.C:
+				used := memoryOf(w.pid, total)
+				if used > total {
+					w.end(UsedMemory)
+					return
+				}
+				look.Reset(nextLook(used, total))
+			case <-exited:
+				return
+			}
 		}
 	}()
 	go func() {

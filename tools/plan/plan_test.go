@@ -9,6 +9,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -151,33 +152,40 @@ func TestHostilePlans(t *testing.T) {
 	}
 }
 
-// Ten plans of ten steps in one reply never run more together than the run may, and end even where it may run one.
+// Ten plans of ten steps in one reply never run more together than the run may, and end even where it may run one. The clock stands still until all
+// that can begin has begun, so the most that ever ran together is exact.
 func TestPlansShareTheRunsSlots(t *testing.T) {
 	for _, limit := range []int{1, 3, 10} {
 		for _, opts := range []*plan.Options{nil, {DataFlow: true}} {
-			var now, peak, all atomic.Int64
-			work := add("work", pawl.Write, func(string) (string, error) {
-				n := now.Add(1)
-				for old := peak.Load(); n > old && !peak.CompareAndSwap(old, n); old = peak.Load() {
+			synctest.Test(t, func(t *testing.T) {
+				var now, peak, all atomic.Int64
+				work := add("work", pawl.Write, func(string) (string, error) {
+					n := now.Add(1)
+					for old := peak.Load(); n > old && !peak.CompareAndSwap(old, n); old = peak.Load() {
+					}
+					time.Sleep(time.Second)
+					now.Add(-1)
+					all.Add(1)
+					return "ok", nil
+				})
+				steps := `{"steps":[` + strings.TrimSuffix(strings.Repeat(`{"tool":"work","args":{"query":"x"}},`, 10), ",") + `]}`
+				var turns []script.Turn
+				for range 10 {
+					turns = append(turns, script.Call("execute_plan", json.RawMessage(steps)))
 				}
-				time.Sleep(200 * time.Microsecond) // so that they meet; the bound is what is tested
-				now.Add(-1)
-				all.Add(1)
-				return "ok", nil
+				a := &pawl.Agent{Model: script.New(script.Together(turns...), script.Say("done")), Tools: []pawl.Toolset{plan.New(opts), work}, Executor: pawl.Parallel{Limit: limit}}
+				began := time.Now()
+				res, err := a.Run(t.Context(), pawl.User("go"))
+				if err != nil || res.Spent.Calls != 110 || all.Load() != 100 {
+					t.Fatalf("limit %d: %d calls, %d ran, %v", limit, res.Spent.Calls, all.Load(), err)
+				}
+				if got := peak.Load(); got != int64(limit) {
+					t.Errorf("limit %d: %d ran together", limit, got)
+				}
+				if took, want := time.Since(began), time.Duration((100+limit-1)/limit)*time.Second; took > want*2 {
+					t.Errorf("limit %d: it took %v, want about %v", limit, took, want)
+				}
 			})
-			steps := `{"steps":[` + strings.TrimSuffix(strings.Repeat(`{"tool":"work","args":{"query":"x"}},`, 10), ",") + `]}`
-			var turns []script.Turn
-			for range 10 {
-				turns = append(turns, script.Call("execute_plan", json.RawMessage(steps)))
-			}
-			a := &pawl.Agent{Model: script.New(script.Together(turns...), script.Say("done")), Tools: []pawl.Toolset{plan.New(opts), work}, Executor: pawl.Parallel{Limit: limit}}
-			res, err := a.Run(t.Context(), pawl.User("go"))
-			if err != nil || res.Spent.Calls != 110 || all.Load() != 100 {
-				t.Fatalf("limit %d: %d calls, %d ran, %v", limit, res.Spent.Calls, all.Load(), err)
-			}
-			if got := peak.Load(); got > int64(limit) || limit == 3 && got < 2 {
-				t.Errorf("limit %d: %d ran together", limit, got)
-			}
 		}
 	}
 }
@@ -284,30 +292,70 @@ func count(words []string) map[string]int {
 	return out
 }
 
-// What a plan of three saves against three rounds, where a request to the model takes 20 ms and a call 5.
+// What a plan of three saves against three rounds, where a request to the model takes 2 s and a call 500 ms: requests, and the wall clock of the bubble.
 func TestAPlanSavesRounds(t *testing.T) {
-	const thinks, works = 20 * time.Millisecond, 5 * time.Millisecond
-	search := add("web_search", pawl.Read, func(q string) (string, error) {
-		time.Sleep(works)
-		return q, nil
-	})
-	one := func(q string) script.Turn { return script.Call("web_search", query{q}) }
-	slow := pawl.Middleware{Model: func(m pawl.Model) pawl.Model { return slowModel{m, thinks} }}
-	run := func(turns ...script.Turn) (int, time.Duration) {
-		a := &pawl.Agent{Model: script.New(append(turns, script.Say("done"))...), Tools: []pawl.Toolset{plan.New(nil), search}, Middleware: []pawl.Middleware{slow}}
-		began := time.Now()
-		res, err := a.Run(t.Context(), pawl.User("go"))
-		if err != nil {
-			t.Fatal(err)
+	synctest.Test(t, func(t *testing.T) {
+		const thinks, works = 2 * time.Second, 500 * time.Millisecond
+		search := add("web_search", pawl.Read, func(q string) (string, error) {
+			time.Sleep(works)
+			return q, nil
+		})
+		one := func(q string) script.Turn { return script.Call("web_search", query{q}) }
+		slow := pawl.Middleware{Model: func(m pawl.Model) pawl.Model { return slowModel{m, thinks} }}
+		run := func(turns ...script.Turn) (int, time.Duration) {
+			a := &pawl.Agent{Model: script.New(append(turns, script.Say("done"))...), Tools: []pawl.Toolset{plan.New(nil), search}, Middleware: []pawl.Middleware{slow}}
+			began := time.Now()
+			res, err := a.Run(t.Context(), pawl.User("go"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			return res.Spent.Requests, time.Since(began)
 		}
-		return res.Spent.Requests, time.Since(began)
+		requests, wall := run(one("a"), one("b"), one("c"))
+		planned, quick := run(script.Call("execute_plan", json.RawMessage(`{"steps":[{"tool":"web_search","args":{"query":"a"}},{"tool":"web_search","args":{"query":"b"}},{"tool":"web_search","args":{"query":"c"}}]}`)))
+		t.Logf("three rounds: %d requests, %v; a plan of three: %d requests, %v", requests, wall, planned, quick)
+		if requests != 4 || planned != 2 || wall != 4*thinks+3*works || quick != 2*thinks+works {
+			t.Errorf("a plan of three took %d requests and %v, three rounds %d and %v", planned, quick, requests, wall)
+		}
+	})
+}
+
+// What three rounds and a plan of three cost in this process, where model and tools take no time.
+func BenchmarkPlanOfThree(b *testing.B) {
+	search := add("web_search", pawl.Read, func(q string) (string, error) { return q, nil })
+	one := func(q string) script.Turn { return script.Call("web_search", query{q}) }
+	for name, turns := range map[string][]script.Turn{
+		"rounds": {one("a"), one("b"), one("c")},
+		"plan":   {script.Call("execute_plan", json.RawMessage(`{"steps":[{"tool":"web_search","args":{"query":"a"}},{"tool":"web_search","args":{"query":"b"}},{"tool":"web_search","args":{"query":"c"}}]}`))},
+	} {
+		b.Run(name, func(b *testing.B) {
+			a := &pawl.Agent{Model: script.New(append(turns, script.Say("done"))...), Tools: []pawl.Toolset{plan.New(nil), search}}
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := a.Run(b.Context(), pawl.User("go")); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
 	}
-	requests, wall := run(one("a"), one("b"), one("c"))
-	planned, quick := run(script.Call("execute_plan", json.RawMessage(`{"steps":[{"tool":"web_search","args":{"query":"a"}},{"tool":"web_search","args":{"query":"b"}},{"tool":"web_search","args":{"query":"c"}}]}`)))
-	t.Logf("three rounds: %d requests, %v; a plan of three: %d requests, %v", requests, wall.Round(time.Millisecond), planned, quick.Round(time.Millisecond))
-	if requests != 4 || planned != 2 || quick >= wall {
-		t.Errorf("a plan of three took %d requests and %v, three rounds %d and %v", planned, quick, requests, wall)
+}
+
+// Whatever a model sends, a plan ends in a result, makes at most 50 calls, and what it says is JSON or a refusal.
+func FuzzPlan(f *testing.F) {
+	for _, s := range []string{`{"steps":[{"tool":"echo","args":{"query":"x"}}]}`,
+		`{"steps":[{"tool":"echo","args":{"query":"[1,2]"}},{"tool":"echo","each":{"$from":"0"},"when":{"$from":"item","equals":1},"args":{"query":{"$from":"index"}}}]}`,
+		`{"steps":[{"tool":"echo","args":{"$from":"0/~1/"}}]}`, `{"steps":[{"tool":"echo","args":{"query":{"$from":"1"}}},{"tool":"echo","args":{"query":{"$from":"0"}}}]}`} {
+		f.Add(s, true)
+		f.Add(s, false)
 	}
+	f.Fuzz(func(t *testing.T, args string, flow bool) {
+		var ran atomic.Int64
+		tool := add("echo", pawl.Read, func(s string) (string, error) { ran.Add(1); return s, nil })
+		x := pawl.Execute(t.Context(), pawl.Toolsets{plan.New(&plan.Options{DataFlow: flow}), tool}, pawl.ToolCall{ID: "c", Name: "execute_plan", Args: json.RawMessage(args)})
+		if x.Outcome == pawl.OutcomePanicked || x.Outcome == pawl.OutcomeOK && !json.Valid([]byte(x.Result.Text())) || ran.Load() > 50 {
+			t.Errorf("%s %s: %s", x.Outcome, x.Error, x.Result.Text())
+		}
+	})
 }
 
 func ExampleNew() {
