@@ -40,7 +40,7 @@ var families = []struct {
 	open   func(*builtin) (pawl.Toolset, error)
 }{
 	{"file", false, (*builtin).file},
-	{"data", false, func(*builtin) (pawl.Toolset, error) { return data.New(), nil }},
+	{"data", false, (*builtin).data},
 	{"http", false, (*builtin).http},
 	{"search", false, (*builtin).search},
 	{"knowledge", false, (*builtin).knowledge},
@@ -161,6 +161,16 @@ func (b *builtin) file() (pawl.Toolset, error) {
 	}
 	b.closers = append(b.closers, set)
 	return set, nil
+}
+
+// data opens the data tools: over the files, where the agent has the file tools too.
+func (b *builtin) data() (pawl.Toolset, error) {
+	for _, s := range b.sets {
+		if files, ok := s.Tools.(*file.Set); ok {
+			return data.New(&data.Options{Open: files.Open, Create: files.Create}), nil
+		}
+	}
+	return data.New(nil), nil
 }
 
 func (b *builtin) noRoot(err error) error {
