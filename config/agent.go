@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/tools/outside"
 )
 
@@ -60,6 +61,8 @@ type Model struct {
 	Name    string `yaml:"name" doc:"PROVIDER:NAME." required:"true"`
 	BaseURL string `yaml:"base_url" doc:"Where the provider's API is. Default: the provider's variable (OPENAI_BASE_URL, ANTHROPIC_BASE_URL, GEMINI_BASE_URL), then its own address."`
 	KeyEnv  string `yaml:"key_env" doc:"The environment variable that holds the API key; the key itself has no place in a file. Default: the provider's own variable."`
+
+	made pawl.Model // what a planner is that asks no provider; nil: Name is opened
 }
 
 // Tool is an entry of a list of tools: one of its fields is set.
@@ -192,17 +195,22 @@ func (a *Agent) found(f *Finding) *Finding {
 	if a.file == "" || f.Line > 0 {
 		return f
 	}
-	for path := f.Path; ; path = above(path) {
-		if p, ok := a.at[path]; ok {
-			if p.line > 0 {
-				f.File, f.Line, f.Column = a.file, p.line, p.column
-			}
-			return f
+	f.File = a.file
+	if p, ok := a.said(f.Path); ok {
+		if f.Line, f.Column = p.line, p.column; p.line == 0 {
+			f.File = ""
 		}
-		if path == "" {
-			f.File = a.file
-			return f
+	}
+	return f
+}
+
+// said is where path, or the nearest path above it that was written, was said; line 0: elsewhere than in the file.
+func (a *Agent) said(path string) (place, bool) {
+	for {
+		if p, ok := a.at[path]; ok || path == "" {
+			return p, ok
 		}
+		path = above(path)
 	}
 }
 
