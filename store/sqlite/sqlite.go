@@ -49,7 +49,9 @@ const applicationID = 0x7061776c // "pawl"
 type DB struct {
 	write *sql.DB // one connection: SQLite has one writer
 	read  *sql.DB
-	now   func() time.Time
+
+	together together // changes of journals
+	now      func() time.Time
 }
 
 var _ store.Store = (*DB)(nil)
