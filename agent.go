@@ -158,7 +158,7 @@ func (a *Agent) run(ctx context.Context, from *Result, msgs []Message, o runOpti
 	}
 	if d := a.Limits.Time; d > 0 {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, d, ErrTime)
+		ctx, cancel = endsAfter(ctx, d)
 		defer cancel()
 	}
 	defer r.leave(ctx) // where a model or whoever watches panics

@@ -143,9 +143,7 @@ func (b *budget) reserve(ctx context.Context, n use) (why string, ok bool) {
 		if ok || why != "" {
 			return why, ok
 		}
-		select {
-		case <-freed:
-		case <-ctx.Done():
+		if !waitFor(ctx, freed) {
 			return "", false
 		}
 	}

@@ -38,7 +38,7 @@ func (a *Agent) Tool(description string) *Tool {
 		}
 		return innerResult(name, res, err)
 	})
-	t.Effect, t.Timeout, t.Output = Compose, -1, a.Output
+	t.Effect, t.Inline, t.Timeout, t.Output, t.agent = Compose, true, -1, a.Output, a
 	return t
 }
 

@@ -33,6 +33,7 @@ type Tool struct {
 	Deferred  bool          // with tool_search among the tools (Search): not offered before a search has found it, or the conversation has a call of it; it can be called at any time
 	Passive   bool          // the caller of the run carries out the call: it pends, validated, and Run is not used
 	Effect    Effect        // what a call may do to the world
+	Inline    bool          // with Compose: Run goes by its arguments and by what its calls came to, and by no clock, file or goroutine: so it may run inside a workflow that is replayed
 	Timeout   time.Duration // for one attempt; 0: 60 s; negative: none
 	NoRepair  bool          // arguments that nearly fit are refused, where else they are mended when they can mean one thing only
 	MaxResult int           // bytes of text told to the model, head and tail of longer ones; 0: 32 KiB; negative: no bound
@@ -45,6 +46,8 @@ type Tool struct {
 	// key that Invocation.IdempotencyKey gives for one. It returns the call's result if it happened, nil if it did not (then it may run, once more approved),
 	// and an error while that cannot be found out: then somebody is asked. It is used for Write alone.
 	Reconcile func(ctx context.Context, call ToolCall) (*ToolResult, error)
+
+	agent *Agent // what Agent.Tool made it of
 
 	compiled struct {
 		once   sync.Once
@@ -220,8 +223,12 @@ func (t *Tool) Tools(context.Context) ([]*Tool, error) { return []*Tool{t}, nil 
 // Clone returns a copy that may be changed until its first use.
 func (t *Tool) Clone() *Tool {
 	return &Tool{Name: t.Name, Description: t.Description, Input: t.Input, Output: t.Output, Run: t.Run, Passive: t.Passive,
-		Effect: t.Effect, Deferred: t.Deferred, Timeout: t.Timeout, NoRepair: t.NoRepair, MaxResult: t.MaxResult, Serial: t.Serial, Reconcile: t.Reconcile}
+		Effect: t.Effect, Deferred: t.Deferred, Timeout: t.Timeout, NoRepair: t.NoRepair, MaxResult: t.MaxResult, Serial: t.Serial, Reconcile: t.Reconcile,
+		Inline: t.Inline, agent: t.agent}
 }
+
+// Agent returns the agent that t was made of by Agent.Tool: read only. It is nil for other tools.
+func (t *Tool) Agent() *Agent { return t.agent }
 
 // Check reports whether t can be offered to a model: it has a name, its input is a JSON Schema that describes an object,
 // and it has a function to run or is passive. The schema is compiled once, here or at the first use.

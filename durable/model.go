@@ -21,18 +21,11 @@ func (s *session) Bind(a *pawl.Agent) *pawl.Agent {
 	if a.Model == nil {
 		return &b // the run says so
 	}
-	m := &model{s: s, inner: a.Model, accept: s.engine.AcceptChangedTools, instructions: a.Instructions}
-	m.pricer, _ = a.Model.(pawl.Pricer)
+	m := &model{s: s, accept: s.engine.AcceptChangedTools, instructions: a.Instructions}
+	m.inner, m.pricer = a.Driver()
 	m.holder, _ = a.Model.(pawl.OutputHolder)
 	b.Middleware = slices.Clone(a.Middleware)
-	for i, w := range slices.Backward(b.Middleware) {
-		if w.Model == nil {
-			continue
-		}
-		m.inner = w.Model(m.inner)
-		if p, ok := m.inner.(pawl.Pricer); ok {
-			m.pricer = p
-		}
+	for i := range b.Middleware {
 		b.Middleware[i].Model = nil
 	}
 	b.Model = m

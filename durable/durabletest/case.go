@@ -228,7 +228,7 @@ func plan() *pawl.Tool {
 		}
 		return pawl.TextResult(strings.Join(words, "; ")), nil
 	})
-	t.Effect = pawl.Compose
+	t.Effect, t.Inline = pawl.Compose, true
 	return t
 }
 

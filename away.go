@@ -1,0 +1,108 @@
+package pawl
+
+import (
+	"context"
+	"slices"
+	"time"
+)
+
+// Waiter is what an Engine is, too, where nothing may wait by itself: its runs are carried out by code that is replayed, as Temporal's workflows are.
+type Waiter interface {
+	Engine
+	// After returns a context that ends with that cause after d. cancel must be called.
+	After(ctx context.Context, d time.Duration, cause error) (_ context.Context, cancel context.CancelFunc)
+	// Wait returns when ready is closed or ctx has ended.
+	Wait(ctx context.Context, ready <-chan struct{})
+}
+
+func waiterOf(ctx context.Context) Waiter {
+	e, _ := ctx.Value(engineKey{}).(engaged)
+	w, _ := e.engine.(Waiter)
+	return w
+}
+
+// endsAfter returns the context of a run that may take d.
+func endsAfter(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
+	if w := waiterOf(ctx); w != nil {
+		return w.After(ctx, d, ErrTime)
+	}
+	return context.WithTimeoutCause(ctx, d, ErrTime)
+}
+
+// waitFor waits until ready is closed; false: ctx has ended first.
+func waitFor(ctx context.Context, ready <-chan struct{}) bool {
+	if w := waiterOf(ctx); w != nil {
+		w.Wait(ctx, ready)
+		return ctx.Err() == nil
+	}
+	select {
+	case <-ready:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// Driver returns a's model inside of the middleware around it, which is what an engine asks in its place, and who knows what a request costs: nil, nobody
+// does.
+func (a *Agent) Driver() (Model, Pricer) {
+	m, _, p := wrapped(a.Model, a.Middleware)
+	return m, p
+}
+
+// Offered returns the tools that a's runs have of their own: those of a.Tools, and result_read with Artifacts.
+func (a *Agent) Offered(ctx context.Context) ([]*Tool, error) {
+	tools, err := Toolsets(a.Tools).Tools(ctx)
+	if err == nil && a.Artifacts != nil {
+		tools = append(slices.Clip(tools), resultReader())
+	}
+	return tools, err
+}
+
+// Away has t carried out by do, elsewhere: there the task is made whole by Agent.Here. The limits of the run hold here, so the call counts from before do is called,
+// or is not made at all.
+func (t Task) Away(do func(Task) Execution) Execution {
+	b := t.scope.budget
+	if err := b.take(); err != nil {
+		p := &pipe{task: &t, x: Execution{Key: t.Key, Index: t.Index, Call: t.Call, Attempts: t.Attempt}}
+		p.settle(context.Background(), ToolResult{}, err)
+		return p.x
+	}
+	x := do(t)
+	if x.Attempts <= t.Attempt {
+		b.giveBack()
+	}
+	x.Index, x.here = t.Index, true
+	return x
+}
+
+// Beneath returns inner, a task that a call at t has made elsewhere, as one that Away and Do can take here.
+func (t Task) Beneath(inner Task) Task {
+	s := *t.scope
+	s.depth++
+	s.waits, s.quiet = true, true
+	inner.scope = &s
+	return inner
+}
+
+// Here returns t, which came from a run of a elsewhere, as a task that can be carried out in this process: with a's tools, policies and middleware. run is the
+// ID under which an engine keeps the run. Calls made inside of it go to inside; nil: they are carried out here. No limit holds but those of the tools:
+// see Away.
+func (a *Agent) Here(ctx context.Context, t Task, run string, inside Executor) (Task, error) {
+	tools, err := a.Offered(ctx)
+	if err != nil {
+		return t, err
+	}
+	s := &scope{tools: tools, executor: inside, budget: new(budget), waits: true, quiet: true, whole: true, durable: run}
+	if s.executor == nil {
+		s.executor = Parallel{}
+	}
+	s.replays = replays(s.executor)
+	s.slots = make(chan struct{}, defaultParallel)
+	_, s.layers, _ = wrapped(a.Model, a.Middleware)
+	if a.Artifacts != nil {
+		s.shelf = &shelf{a.Artifacts, run + "/" + string(t.Run)}
+	}
+	t.scope = s
+	return t, nil
+}

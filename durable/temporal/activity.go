@@ -1,0 +1,212 @@
+package temporal
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/pawl-go/pawl"
+	"go.temporal.io/sdk/activity"
+	sdk "go.temporal.io/sdk/temporal"
+)
+
+// activities is what a worker does.
+type activities struct {
+	w           *Worker
+	transcripts transcripts
+}
+
+type modelInput struct {
+	Agent    string          `json:"agent"`
+	Path     string          `json:"path,omitzero"`
+	Key      pawl.Key        `json:"key"`
+	Head     string          `json:"head,omitzero"` // of the conversation that was sent before
+	New      []pawl.Message  `json:"new"`           // what follows it
+	Turn     int             `json:"turn"`
+	Tools    []toolDef       `json:"tools,omitzero"`
+	ToolsRef string          `json:"tools_ref,omitzero"` // in place of Tools that were sent before
+	Choice   pawl.ToolChoice `json:"choice"`
+	Output   json.RawMessage `json:"output,omitzero"`
+	Settings pawl.Settings   `json:"settings"`
+}
+
+type modelOutput struct {
+	Response *pawl.Response  `json:"response,omitzero"`
+	Head     string          `json:"head"`
+	ToolsRef string          `json:"tools_ref,omitzero"`
+	Error    string          `json:"error,omitzero"`
+	Failed   *pawl.Execution `json:"failed,omitzero"` // with Error
+}
+
+type callInput struct {
+	Agent string    `json:"agent"`
+	Path  string    `json:"path,omitzero"`
+	Run   string    `json:"run"`
+	Task  pawl.Task `json:"task"`
+}
+
+// node returns the agent at path.
+func (a *activities) node(root, path string) (*node, error) {
+	t := a.w.tree(root)
+	if t == nil {
+		return nil, fmt.Errorf("this worker has no agent %q", root)
+	}
+	n := t.byPath[path]
+	if n == nil {
+		return nil, fmt.Errorf("agent %q has no agent %q among its tools any more", root, path)
+	}
+	return n, nil
+}
+
+// describe says what an agent is.
+func (a *activities) describe(ctx context.Context, root string) (map[string]agentDef, error) {
+	defer beat(ctx)()
+	n, err := a.node(root, "")
+	if err != nil {
+		return nil, err
+	}
+	return a.w.tree(n.root).describe(ctx)
+}
+
+// model asks a model.
+func (a *activities) model(ctx context.Context, in modelInput) (modelOutput, error) {
+	defer beat(ctx)()
+	ctx, done := a.until(ctx)
+	defer done()
+	n, err := a.node(in.Agent, in.Path)
+	if err != nil {
+		return modelOutput{}, err
+	}
+	msgs, head, err := a.transcripts.add(ctx, in.Head, in.New)
+	if err != nil {
+		return modelOutput{}, err
+	}
+	out := modelOutput{Head: head}
+	defs, err := a.tools(ctx, &in, &out)
+	if err != nil {
+		return modelOutput{}, err
+	}
+	req := &pawl.Request{Key: in.Key, Messages: msgs, Choice: in.Choice, Output: in.Output, Settings: in.Settings, Turn: in.Turn, Whole: true}
+	for i := range defs {
+		req.Tools = append(req.Tools, defs[i].tool())
+	}
+	m, _ := n.agent.Driver()
+	resp, err := pawl.Complete(ctx, m, req)
+	switch {
+	case err != nil && stopping(ctx):
+		return modelOutput{}, err // another worker asks again
+	case err != nil:
+		out.Error = err.Error()
+		var failed pawl.ExecutionError
+		if errors.As(err, &failed) {
+			x := failed.FailedExecution()
+			out.Failed = &x
+		}
+		return out, nil
+	}
+	out.Response = resp
+	return out, nil
+}
+
+// tools returns the tools of a request, and keeps them so that the next one need only name them.
+func (a *activities) tools(ctx context.Context, in *modelInput, out *modelOutput) (defs []toolDef, err error) {
+	if out.ToolsRef = in.ToolsRef; in.ToolsRef != "" {
+		b, err := a.transcripts.blobs.Get(ctx, in.ToolsRef)
+		if err == nil {
+			err = json.Unmarshal(b, &defs)
+		}
+		return defs, err
+	}
+	if len(in.Tools) == 0 {
+		return nil, nil
+	}
+	b, err := json.Marshal(in.Tools)
+	if err != nil {
+		return nil, err
+	}
+	out.ToolsRef = digestOf(b)
+	return in.Tools, a.transcripts.blobs.Put(ctx, out.ToolsRef, b)
+}
+
+// call carries out a call, or finds out that it must wait.
+func (a *activities) call(ctx context.Context, in callInput) (pawl.Execution, error) {
+	defer beat(ctx)()
+	info := activity.GetInfo(ctx)
+	ctx, done := a.until(ctx)
+	defer done()
+	n, err := a.node(in.Agent, in.Path)
+	if err != nil {
+		return pawl.Execution{}, sdk.NewNonRetryableApplicationError(err.Error(), notBegun, err)
+	}
+	back := &callback{client: a.w.engine.Client, workflow: info.WorkflowExecution.ID, run: info.WorkflowExecution.RunID, outer: in.Task.Key}
+	t, err := n.agent.Here(ctx, in.Task, in.Run, back)
+	if err != nil {
+		return pawl.Execution{}, sdk.NewNonRetryableApplicationError(err.Error(), notBegun, err)
+	}
+	for e := range (pawl.Parallel{}).Execute(ctx, []pawl.Task{t}) {
+		if x := e.Execution; x != nil && x.Key == t.Key {
+			if stopping(ctx) && (x.Outcome == pawl.OutcomeCancelled || x.Outcome == pawl.OutcomeUnknown) {
+				if x.Attempts <= t.Attempt {
+					return *x, sdk.NewApplicationError("the worker was stopped before the call began", again)
+				}
+				return *x, errors.New("the worker was stopped")
+			}
+			return *x, nil
+		}
+	}
+	return pawl.Execution{}, errors.New("the call did not end")
+}
+
+// Types of errors of calls that were not begun: for no worker can, and because a worker was stopped.
+const (
+	notBegun = "pawl.not_begun"
+	again    = "pawl.again"
+)
+
+// stopping reports whether the worker is.
+func stopping(ctx context.Context) bool {
+	select {
+	case <-activity.GetWorkerStopChannel(ctx):
+		return true
+	default:
+		return false
+	}
+}
+
+// until returns a context that ends as the run's does in one process: with ErrCancelled when somebody cancelled it.
+func (a *activities) until(ctx context.Context) (context.Context, func()) {
+	inner, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() {
+		if stopping(ctx) {
+			cancel(context.Cause(ctx))
+			return
+		}
+		cancel(pawl.ErrCancelled)
+	})
+	return inner, func() { stop(); cancel(nil) }
+}
+
+// beat tells the server that the activity is alive, until the returned function is called.
+func beat(ctx context.Context) func() {
+	limit := activity.GetInfo(ctx).HeartbeatTimeout
+	if limit <= 0 {
+		return func() {}
+	}
+	stop, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		t := time.NewTicker(max(limit/4, 10*time.Millisecond))
+		defer t.Stop()
+		for {
+			select {
+			case <-stop:
+				return
+			case <-t.C:
+				activity.RecordHeartbeat(ctx)
+			}
+		}
+	}()
+	return func() { close(stop); <-ended }
+}

@@ -1,0 +1,254 @@
+package temporal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"time"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/durable"
+	sdk "go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+)
+
+// contextKey is of the workflow.Context in a context of the core: of the coroutine that has it.
+type contextKey struct{}
+
+// within returns the workflow.Context of the coroutine.
+func within(ctx context.Context) workflow.Context {
+	return ctx.Value(contextKey{}).(workflow.Context)
+}
+
+var _ pawl.Waiter = (*flow)(nil)
+
+// Bind returns the agent that stands for a in the workflow: what was recorded of it, with a model and an executor that have activities do the work. The
+// middleware is there, not here.
+func (f *flow) Bind(a *pawl.Agent) *pawl.Agent {
+	n := f.tree.byAgent[a]
+	if n == nil { // an agent that Run was given, and no tool of ours
+		return &pawl.Agent{Name: a.Name, Model: &model{err: fmt.Errorf("agent %q is no tool of the agent that was added to the worker", a.Name)}}
+	}
+	d := f.defs[n.path]
+	b := &pawl.Agent{Name: d.Name, Instructions: d.Instructions, Choice: d.Choice, Output: d.Output, Limits: d.Limits, Settings: d.Settings}
+	x := &executor{f: f, n: n, away: map[*pawl.Tool]*toolDef{}, inOrder: d.StopOnBlock}
+	for i := range d.Tools {
+		def := &d.Tools[i]
+		tool := def.tool()
+		if in := n.inline[def.Name]; def.Inline && in != nil {
+			tool.Run, tool.Timeout = in.Run, -1
+		} else {
+			x.away[tool] = def
+		}
+		b.Tools = append(b.Tools, tool)
+	}
+	b.Model = &model{f: f, n: n, root: f.roots == 0}
+	b.Executor = x
+	if f.roots == 0 && b.Limits.Time > 0 {
+		b.Limits.Time = max(b.Limits.Time-workflow.Now(f.root).Sub(f.in.Began), time.Nanosecond)
+	}
+	f.roots++
+	return b
+}
+
+// After ends a run's time by a timer of the workflow.
+func (f *flow) After(ctx context.Context, d time.Duration, cause error) (context.Context, context.CancelFunc) {
+	outer := within(ctx)
+	wctx, stop := workflow.WithCancel(outer)
+	inner, cancel := context.WithCancelCause(context.WithValue(ctx, contextKey{}, wctx))
+	timer := workflow.NewTimer(wctx, d)
+	workflow.Go(wctx, func(g workflow.Context) {
+		if timer.Get(g, nil) == nil {
+			cancel(cause)
+			stop()
+		}
+	})
+	return inner, func() { cancel(nil); stop() }
+}
+
+// Wait lets other coroutines do until ready is closed, which one of them does.
+func (f *flow) Wait(ctx context.Context, ready <-chan struct{}) {
+	_ = workflow.Await(within(ctx), func() bool {
+		select { // both are closed by coroutines of this workflow, so it comes to the same each time
+		case <-ready:
+			return true
+		default:
+			return ctx.Err() != nil
+		}
+	})
+}
+
+// model asks by an activity. It is one run's.
+type model struct {
+	f     *flow
+	n     *node
+	root  bool  // of the outermost run
+	err   error // why there is none
+	sent  []sentMessage
+	heads []head
+	tools string // the reference of toolsOf
+	names []*pawl.Tool
+}
+
+// head is a conversation that was kept, by how many messages it has.
+type head struct {
+	n      int
+	digest string
+}
+
+// sentMessage tells whether a message is the one that was sent before.
+type sentMessage struct {
+	first *pawl.Part
+	parts int
+	role  pawl.Role
+}
+
+var (
+	_ pawl.Model        = (*model)(nil)
+	_ pawl.Pricer       = (*model)(nil)
+	_ pawl.OutputHolder = (*model)(nil)
+)
+
+// MaxCost asks the model that stands behind it, which only calculates.
+func (m *model) MaxCost(req *pawl.Request) (float64, bool) {
+	if m.n == nil || m.n.pricer == nil {
+		return 0, false
+	}
+	return m.n.pricer.MaxCost(req)
+}
+
+// HoldsOutput asks the model that stands behind it.
+func (m *model) HoldsOutput(req *pawl.Request) bool {
+	if m.n == nil {
+		return false
+	}
+	h, ok := m.n.agent.Model.(pawl.OutputHolder)
+	return ok && h.HoldsOutput(req)
+}
+
+// Stream has an activity ask, and gives the reply whole.
+func (m *model) Stream(ctx context.Context, req *pawl.Request) iter.Seq2[pawl.Delta, error] {
+	return func(yield func(pawl.Delta, error) bool) {
+		resp, err := m.ask(ctx, req)
+		if err != nil {
+			yield(pawl.Delta{}, err)
+			return
+		}
+		for d, err := range resp.Deltas() {
+			if !yield(d, err) {
+				return
+			}
+		}
+	}
+}
+
+func (m *model) ask(ctx context.Context, req *pawl.Request) (*pawl.Response, error) {
+	f := m.f
+	switch {
+	case m.err != nil:
+		return nil, m.err
+	case m.root && f.full():
+		return nil, errContinue
+	}
+	in := m.input(req)
+	wctx := workflow.WithActivityOptions(within(ctx), workflow.ActivityOptions{StartToCloseTimeout: time.Hour, HeartbeatTimeout: f.w.engine.heartbeat(),
+		WaitForCancellation: true, RetryPolicy: retries(5), Summary: string(req.Key)})
+	var out modelOutput
+	f.busy++
+	err := workflow.ExecuteActivity(wctx, activityModel, in).Get(wctx, &out)
+	f.busy--
+	switch {
+	case ctx.Err() != nil:
+		return nil, context.Cause(ctx)
+	case err != nil:
+		return nil, worded(err)
+	}
+	m.heads, m.tools = append(m.heads, head{len(req.Messages), out.Head}), out.ToolsRef
+	switch {
+	case out.Failed != nil:
+		return nil, &failedModel{out.Error, *out.Failed}
+	case out.Error != "":
+		return nil, errors.New(out.Error)
+	}
+	f.kept.Replies = append(f.kept.Replies, durable.ExportedReply{Key: req.Key, Response: *out.Response})
+	return out.Response, nil
+}
+
+// input names what was sent before, and has what is new.
+func (m *model) input(req *pawl.Request) modelInput {
+	n := 0
+	for n < len(m.sent) && n < len(req.Messages) && m.sent[n].is(&req.Messages[n]) {
+		n++
+	}
+	m.sent = m.sent[:n]
+	for i := range req.Messages[n:] {
+		m.sent = append(m.sent, sentOf(&req.Messages[n+i]))
+	}
+	for len(m.heads) > 0 && m.heads[len(m.heads)-1].n > n {
+		m.heads = m.heads[:len(m.heads)-1]
+	}
+	in := modelInput{Agent: m.n.root, Path: m.n.path, Key: req.Key, Turn: req.Turn, Choice: req.Choice, Output: req.Output, Settings: req.Settings}
+	from := 0
+	if k := len(m.heads); k > 0 {
+		from, in.Head = m.heads[k-1].n, m.heads[k-1].digest
+	}
+	in.New = req.Messages[from:]
+	if in.ToolsRef = m.tools; !sameTools(m.names, req.Tools) || m.tools == "" {
+		in.ToolsRef = ""
+		for _, t := range req.Tools {
+			in.Tools = append(in.Tools, define(t))
+		}
+	}
+	m.names = req.Tools
+	return in
+}
+
+func sameTools(a, b []*pawl.Tool) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		if a[i] != b[i] {
+			return false
+		}
+	}
+	return true
+}
+
+func sentOf(m *pawl.Message) sentMessage {
+	s := sentMessage{parts: len(m.Parts), role: m.Role}
+	if len(m.Parts) > 0 {
+		s.first = &m.Parts[0]
+	}
+	return s
+}
+
+func (s sentMessage) is(m *pawl.Message) bool { return len(m.Parts) > 0 && s == sentOf(m) }
+
+// failedModel is a model's error that leaves the attempt on record.
+type failedModel struct {
+	text string
+	x    pawl.Execution
+}
+
+// Error returns the text of the model's error.
+func (e *failedModel) Error() string { return e.text }
+
+// FailedExecution returns the attempt.
+func (e *failedModel) FailedExecution() pawl.Execution { return e.x }
+
+var _ pawl.ExecutionError = (*failedModel)(nil)
+
+// worded is err without what the SDK says around it.
+func worded(err error) error {
+	var app *sdk.ApplicationError
+	var late *sdk.TimeoutError
+	switch {
+	case errors.As(err, &app):
+		return errors.New(app.Message())
+	case errors.As(err, &late):
+		return fmt.Errorf("the worker was lost each time it was tried (%s)", late.TimeoutType())
+	}
+	return err
+}

@@ -1,0 +1,172 @@
+package temporal
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	commonpb "go.temporal.io/api/common/v1"
+	"go.temporal.io/sdk/converter"
+)
+
+// Blobs keeps what is too large for a history, under its digest. All workers and clients of a cluster share it, and it must keep what it has for as long as the cluster keeps
+// histories. Dir is one in a directory, Memory one for tests. It may be used concurrently.
+type Blobs interface {
+	// Put keeps b under digest. The same is put again and again.
+	Put(ctx context.Context, digest string, b []byte) error
+	// Get returns what is kept there; it must not be changed.
+	Get(ctx context.Context, digest string) ([]byte, error)
+}
+
+var (
+	_ Blobs = Dir("")
+	_ Blobs = (*Memory)(nil)
+)
+
+// Dir keeps blobs as files of a directory, which workers on several machines must share. Nothing there is ever removed.
+type Dir string
+
+// Put writes the file at once or not at all.
+func (d Dir) Put(_ context.Context, digest string, b []byte) error {
+	path := d.path(digest)
+	if _, err := os.Stat(path); err == nil {
+		return nil
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), ".new-")
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(b)
+	if err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		_ = os.Remove(f.Name())
+	}
+	return err
+}
+
+// Get reads the file, and checks that it is what was written.
+func (d Dir) Get(_ context.Context, digest string) ([]byte, error) {
+	if len(digest) != 2*sha256.Size {
+		return nil, fmt.Errorf("blob %q: that is no digest", digest)
+	}
+	b, err := os.ReadFile(d.path(digest))
+	if err == nil && digestOf(b) != digest {
+		err = fmt.Errorf("blob %s is not what was written", digest)
+	}
+	return b, err
+}
+
+func (d Dir) path(digest string) string { return filepath.Join(string(d), digest[:2], digest) }
+
+// Memory keeps blobs in this process. The zero value is ready.
+type Memory struct {
+	mu   sync.Mutex
+	kept map[string][]byte
+}
+
+// Put keeps b.
+func (m *Memory) Put(_ context.Context, digest string, b []byte) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.kept == nil {
+		m.kept = map[string][]byte{}
+	}
+	m.kept[digest] = b
+	return nil
+}
+
+// Get returns what is kept.
+func (m *Memory) Get(_ context.Context, digest string) ([]byte, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	b, ok := m.kept[digest]
+	if !ok {
+		return nil, fmt.Errorf("there is no blob %s", digest)
+	}
+	return b, nil
+}
+
+func digestOf(b []byte) string {
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:])
+}
+
+// largest is the size in bytes above which a payload is kept outside of the history. The server takes 2 MiB of one, and 4 MiB of several together.
+const largest = 64 << 10
+
+const (
+	metadataEncoding = "encoding"
+	encodingBlob     = "pawl/blob"
+)
+
+// Converter returns the form in which payloads travel: as the SDK writes them, but the large ones by reference to b. Workflows put and get them, too, and the SDK gives a
+// workflow a second for what it does between two waits: with a store that is slower than that the task is tried again.
+func Converter(b Blobs) converter.DataConverter {
+	return converter.NewCodecDataConverter(converter.GetDefaultDataConverter(), claims{b})
+}
+
+// claims is the codec: it leaves large payloads with b.
+type claims struct{ blobs Blobs }
+
+var _ converter.PayloadCodec = claims{}
+
+const blobTime = 20 * time.Second // for one blob
+
+// Encode puts large payloads away.
+func (c claims) Encode(in []*commonpb.Payload) ([]*commonpb.Payload, error) {
+	out := make([]*commonpb.Payload, len(in))
+	for i, p := range in {
+		if out[i] = p; len(p.GetData()) <= largest {
+			continue
+		}
+		form, err := p.Marshal()
+		if err != nil {
+			return nil, err
+		}
+		digest := digestOf(form)
+		ctx, cancel := context.WithTimeout(context.Background(), blobTime)
+		err = c.blobs.Put(ctx, digest, form)
+		cancel()
+		if err != nil {
+			return nil, fmt.Errorf("blob of %d bytes: %w", len(form), err)
+		}
+		out[i] = &commonpb.Payload{Metadata: map[string][]byte{metadataEncoding: []byte(encodingBlob)}, Data: []byte(digest)}
+	}
+	return out, nil
+}
+
+// Decode fetches them.
+func (c claims) Decode(in []*commonpb.Payload) ([]*commonpb.Payload, error) {
+	out := make([]*commonpb.Payload, len(in))
+	for i, p := range in {
+		if out[i] = p; string(p.GetMetadata()[metadataEncoding]) != encodingBlob {
+			continue
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), blobTime)
+		form, err := c.blobs.Get(ctx, string(p.GetData()))
+		cancel()
+		if err != nil {
+			return nil, err
+		}
+		whole := new(commonpb.Payload)
+		if err := whole.Unmarshal(form); err != nil {
+			return nil, err
+		}
+		out[i] = whole
+	}
+	return out, nil
+}

@@ -1,0 +1,84 @@
+package temporal
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"sync"
+
+	"github.com/pawl-go/pawl"
+	"go.temporal.io/sdk/client"
+)
+
+// backInput is a call that a composing tool makes.
+type backInput struct {
+	Outer pawl.Key  `json:"outer"` // the composing call
+	Task  pawl.Task `json:"task"`
+}
+
+// callback has the calls that a composing tool makes carried out by its workflow. Each is an update whose ID is the call's key: when the tool is run again
+// because its worker was lost, it finds what its calls came to.
+type callback struct {
+	client   client.Client
+	workflow string
+	run      string
+	outer    pawl.Key
+}
+
+var _ pawl.Replayer = (*callback)(nil)
+
+// Replays returns true.
+func (c *callback) Replays() bool { return true }
+
+// atOnce is how many updates a tool has under way; the server takes 10 of a run.
+const atOnce = 5
+
+// Execute sends tasks to the workflow.
+func (c *callback) Execute(ctx context.Context, tasks []pawl.Task) iter.Seq[pawl.Event] {
+	return func(yield func(pawl.Event) bool) {
+		ctx, cancel := context.WithCancel(ctx)
+		events := make(chan pawl.Event, len(tasks))
+		slots := make(chan struct{}, atOnce)
+		var wg sync.WaitGroup
+		defer wg.Wait()
+		defer cancel()
+		for i := range tasks {
+			wg.Go(func() {
+				slots <- struct{}{}
+				defer func() { <-slots }()
+				events <- tasks[i].Completed(c.one(ctx, tasks[i]))
+			})
+		}
+		for range tasks {
+			if !yield(<-events) {
+				return
+			}
+		}
+	}
+}
+
+func (c *callback) one(ctx context.Context, t pawl.Task) pawl.Execution {
+	x, err := c.send(ctx, t)
+	switch {
+	case ctx.Err() != nil && err != nil:
+		return t.Do(ctx, func(pawl.Event) {}) // it says how the context ended
+	case err != nil:
+		x = pawl.Execution{Key: t.Key, Call: t.Call, Outcome: pawl.OutcomeError, Error: err.Error(), Result: pawl.ErrorResult("The call could not be made.")}
+		x.Result.CallID, x.Result.Key = t.Call.ID, t.Key
+	}
+	x.Index = t.Index
+	return x
+}
+
+func (c *callback) send(ctx context.Context, t pawl.Task) (x pawl.Execution, err error) {
+	if c.client == nil {
+		return x, errors.New("the worker has no client to call back with")
+	}
+	h, err := c.client.UpdateWorkflow(ctx, client.UpdateWorkflowOptions{WorkflowID: c.workflow, RunID: c.run, UpdateID: string(t.Key), UpdateName: updateCall,
+		Args: []any{backInput{c.outer, t}}, WaitForStage: client.WorkflowUpdateStageCompleted})
+	if err != nil {
+		return x, err
+	}
+	err = h.Get(ctx, &x)
+	return x, err
+}

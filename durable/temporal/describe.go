@@ -1,0 +1,162 @@
+package temporal
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/pawl-go/pawl"
+)
+
+// agentDef is what an agent is, as plain data. A run records it when it begins.
+type agentDef struct {
+	Name         string          `json:"name"`
+	Instructions string          `json:"instructions,omitzero"`
+	Choice       pawl.ToolChoice `json:"choice"`
+	Output       json.RawMessage `json:"output,omitzero"`
+	Limits       pawl.Limits     `json:"limits"`
+	Settings     pawl.Settings   `json:"settings"`
+	Tools        []toolDef       `json:"tools"`
+	Parallel     int             `json:"parallel"` // how many calls at once; 0: 10
+	StopOnBlock  bool            `json:"stop_on_block,omitzero"`
+}
+
+type toolDef struct {
+	Name        string          `json:"name"`
+	Description string          `json:"description"`
+	Input       json.RawMessage `json:"input,omitzero"`
+	Output      json.RawMessage `json:"output,omitzero"`
+	Deferred    bool            `json:"deferred,omitzero"`
+	Passive     bool            `json:"passive,omitzero"`
+	Effect      pawl.Effect     `json:"effect"`
+	Timeout     time.Duration   `json:"timeout,omitzero"`
+	NoRepair    bool            `json:"no_repair,omitzero"`
+	MaxResult   int             `json:"max_result,omitzero"`
+	Serial      bool            `json:"serial,omitzero"`
+	Inline      bool            `json:"inline,omitzero"`
+}
+
+// node is an agent that a worker can run: one that was added, or one that is a tool of such a one.
+type node struct {
+	root   string // the name under which the outermost agent was added
+	path   string // the names of the tools that lead here, "/" between them; "": it is the outermost
+	agent  *pawl.Agent
+	model  pawl.Model // inside of its middleware, to ask what it costs
+	pricer pawl.Pricer
+	inline map[string]*pawl.Tool // tools that run in the workflow
+}
+
+// tree is an agent with those that are its tools, and theirs.
+type tree struct {
+	byPath  map[string]*node
+	byAgent map[*pawl.Agent]*node
+	paths   []string // in the order in which they were found
+}
+
+// plant looks through an agent.
+func plant(ctx context.Context, root string, a *pawl.Agent) (*tree, error) {
+	t := &tree{byPath: map[string]*node{}, byAgent: map[*pawl.Agent]*node{}}
+	return t, t.add(ctx, root, "", a)
+}
+
+func (t *tree) add(ctx context.Context, root, path string, a *pawl.Agent) error {
+	where := root
+	if path != "" {
+		where += "/" + path
+	}
+	if a == nil || a.Model == nil {
+		return fmt.Errorf("agent %s has no model", where)
+	}
+	if _, err := parallel(a); err != nil {
+		return fmt.Errorf("agent %s: %w", where, err)
+	}
+	if t.byAgent[a] != nil {
+		return nil // it is a tool in several places
+	}
+	tools, err := a.Offered(ctx)
+	if err != nil {
+		return fmt.Errorf("agent %s: tools: %w", where, err)
+	}
+	for _, m := range a.Middleware {
+		if m.Check == nil {
+			continue
+		}
+		if err := m.Check(tools); err != nil {
+			return fmt.Errorf("agent %s: %w", where, err)
+		}
+	}
+	n := &node{root: root, path: path, agent: a, inline: map[string]*pawl.Tool{}}
+	n.model, n.pricer = a.Driver()
+	t.byPath[path], t.byAgent[a], t.paths = n, n, append(t.paths, path)
+	for _, tool := range tools {
+		if tool.Inline && tool.Effect == pawl.Compose {
+			n.inline[tool.Name] = tool
+		}
+		if in := tool.Agent(); in != nil {
+			inner := tool.Name
+			if path != "" {
+				inner = path + "/" + inner
+			}
+			if err := t.add(ctx, root, inner, in); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// parallel returns how a carries out the calls of a step, where that can be had here.
+func parallel(a *pawl.Agent) (pawl.Parallel, error) {
+	switch p := a.Executor.(type) {
+	case nil:
+		return pawl.Parallel{}, nil
+	case pawl.Parallel:
+		if p.FailFast {
+			return p, errors.New("Parallel.FailFast is not there on Temporal")
+		}
+		return p, nil
+	}
+	return pawl.Parallel{}, fmt.Errorf("its executor %T is not there on Temporal: leave it nil", a.Executor)
+}
+
+// describe says what the agents of a tree are now.
+func (t *tree) describe(ctx context.Context) (map[string]agentDef, error) {
+	out := map[string]agentDef{}
+	for _, path := range t.paths {
+		a := t.byPath[path].agent
+		tools, err := a.Offered(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("tools: %w", err)
+		}
+		p, err := parallel(a)
+		if err != nil {
+			return nil, err
+		}
+		d := agentDef{Name: a.Name, Instructions: a.Instructions, Choice: a.Choice, Output: a.Output, Limits: a.Limits, Settings: a.Settings,
+			Parallel: p.Limit, StopOnBlock: p.StopOnBlock, Tools: []toolDef{}}
+		for _, tool := range tools {
+			d.Tools = append(d.Tools, define(tool))
+		}
+		out[path] = d
+	}
+	return out, nil
+}
+
+func define(t *pawl.Tool) toolDef {
+	return toolDef{Name: t.Name, Description: t.Description, Input: t.Input, Output: t.Output, Deferred: t.Deferred, Passive: t.Passive, Effect: t.Effect,
+		Timeout: t.Timeout, NoRepair: t.NoRepair, MaxResult: t.MaxResult, Serial: t.Serial != nil, Inline: t.Inline && t.Effect == pawl.Compose}
+}
+
+// tool makes the tool that stands for d where nothing is carried out.
+func (d *toolDef) tool() *pawl.Tool {
+	return &pawl.Tool{Name: d.Name, Description: d.Description, Input: d.Input, Output: d.Output, Deferred: d.Deferred, Passive: d.Passive, Effect: d.Effect,
+		Timeout: d.Timeout, NoRepair: d.NoRepair, MaxResult: d.MaxResult, Run: nowhere}
+}
+
+var errNowhere = errors.New("this tool is carried out by an activity")
+
+func nowhere(context.Context, pawl.ToolCall) (pawl.ToolResult, error) {
+	return pawl.ToolResult{}, errNowhere
+}

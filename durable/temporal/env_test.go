@@ -1,0 +1,142 @@
+package temporal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/durable"
+	"github.com/pawl-go/pawl/durable/durabletest"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/log"
+	"go.temporal.io/sdk/testsuite"
+)
+
+// env is a cluster in memory, for one run. Its clock jumps to the next timer when nothing is under way.
+type env struct {
+	*testsuite.TestWorkflowEnvironment
+	w     *Worker
+	tick  func() error // called while the run waits
+	err   error
+	ticks int
+}
+
+// silent drops what the SDK says.
+type silent struct{}
+
+func (silent) Debug(string, ...any) {}
+func (silent) Info(string, ...any)  {}
+func (silent) Warn(string, ...any)  {}
+func (silent) Error(string, ...any) {}
+
+var _ log.Logger = silent{}
+
+// newEnv returns the environment for a run of a under that ID.
+func newEnv(ctx context.Context, id string, a *pawl.Agent) (*env, error) {
+	eng := &Engine{Blobs: new(Memory), Heartbeat: time.Minute}
+	w := eng.Worker(nil)
+	if err := w.Add(ctx, "agent", a); err != nil {
+		return nil, err
+	}
+	var suite testsuite.WorkflowTestSuite
+	suite.SetLogger(silent{})
+	e := &env{TestWorkflowEnvironment: suite.NewTestWorkflowEnvironment(), w: w}
+	e.SetDataConverter(Converter(eng.Blobs))
+	e.SetStartWorkflowOptions(client.StartWorkflowOptions{ID: id, TaskQueue: "pawl"})
+	e.SetTestTimeout(time.Minute)
+	w.register(e)
+	return e, nil
+}
+
+// run carries the workflow out. While it waits, e.tick is called once a second of its clock.
+func (e *env) run(in input) (*Outcome, error) {
+	var again func()
+	again = func() {
+		if e.IsWorkflowCompleted() || e.err != nil {
+			return
+		}
+		if e.ticks++; e.ticks > 10_000 {
+			e.err = errors.New("it waits for ever")
+		} else {
+			e.err = e.tick()
+		}
+		if e.err != nil {
+			e.CancelWorkflow()
+			return
+		}
+		e.RegisterDelayedCallback(again, time.Second)
+	}
+	if e.tick != nil {
+		e.RegisterDelayedCallback(again, time.Second)
+	}
+	in.State, in.Agent = stateVersion, "agent"
+	e.ExecuteWorkflow(workflowName, in)
+	if e.err != nil {
+		return nil, e.err
+	}
+	if err := e.GetWorkflowError(); err != nil {
+		return nil, err
+	}
+	out := new(Outcome)
+	return out, e.GetWorkflowResult(out)
+}
+
+func (e *env) state() (s State, err error) {
+	v, err := e.QueryWorkflow(queryState)
+	if err != nil {
+		return s, err
+	}
+	return s, v.Get(&s)
+}
+
+// update sends an update, and returns how it was taken.
+func (e *env) update(name, id string, v any) (err error) {
+	e.UpdateWorkflow(name, id, &testsuite.TestUpdateCallback{
+		OnAccept:   func() {},
+		OnReject:   func(why error) { err = why },
+		OnComplete: func(_ any, why error) { err = why },
+	}, v)
+	return err
+}
+
+// inEnv makes the run of a case.
+func inEnv(ctx context.Context, id string, c *durabletest.Case, world durabletest.World) (*durable.Export, error) {
+	e, err := newEnv(ctx, id, c.Agent(world))
+	if err != nil {
+		return nil, err
+	}
+	e.tick = func() error {
+		s, err := e.state()
+		if err != nil || !s.Waits {
+			return err
+		}
+		answers, err := durabletest.Answers(ctx, world, s.Pending)
+		for i, m := range answers {
+			if err == nil {
+				err = e.update(updateDecide, fmt.Sprintf("%d-%d", e.ticks, i), []pawl.Decision{m.Parts[0].(pawl.Decision)})
+			}
+		}
+		return err
+	}
+	if _, err := e.run(input{Messages: c.Messages()}); err != nil {
+		return nil, err
+	}
+	v, err := e.QueryWorkflow(queryExport)
+	if err != nil {
+		return nil, err
+	}
+	x := new(durable.Export)
+	return x, v.Get(x)
+}
+
+// Random runs come to the same on Temporal as over a journal in memory: the same export, the same deliveries.
+func TestConformance(t *testing.T) {
+	n := 1000
+	if testing.Short() {
+		n = 100
+	}
+	durabletest.Conform(t, n, inEnv)
+}

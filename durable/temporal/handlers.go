@@ -1,0 +1,139 @@
+package temporal
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/pawl-go/pawl"
+	"go.temporal.io/sdk/workflow"
+)
+
+// handlers lets others speak to the run.
+func (f *flow) handlers() error {
+	ctx := f.root
+	if err := workflow.SetQueryHandler(ctx, queryState, func() (State, error) { return f.state(), nil }); err != nil {
+		return err
+	}
+	if err := workflow.SetQueryHandler(ctx, queryExport, func() (any, error) { return f.export(), nil }); err != nil {
+		return err
+	}
+	err := workflow.SetUpdateHandlerWithOptions(ctx, updateDecide, func(_ workflow.Context, ds []pawl.Decision) error {
+		f.decide(ds)
+		return nil
+	}, workflow.UpdateHandlerOptions{Validator: func(g workflow.Context, ds []pawl.Decision) error { return f.decidable(workflow.Now(g).Unix(), ds) }})
+	if err != nil {
+		return err
+	}
+	err = workflow.SetUpdateHandler(ctx, updateSteer, func(_ workflow.Context, msgs []pawl.Message) error {
+		return f.inbox.Steer(context.Background(), msgs...)
+	})
+	if err != nil {
+		return err
+	}
+	if err := workflow.SetUpdateHandler(ctx, updateCall, f.callBack); err != nil {
+		return err
+	}
+	results := workflow.GetSignalChannel(ctx, signalResult)
+	workflow.Go(ctx, func(g workflow.Context) {
+		for {
+			var d pawl.Decision
+			if !results.Receive(g, &d) {
+				return
+			}
+			if q := f.question(d.Key); q != nil && q.waiting.Passive && d.Result != nil && q.answer == nil {
+				d.Digest = q.waiting.Digest
+				f.decide([]pawl.Decision{d})
+			}
+		}
+	})
+	return nil
+}
+
+// question returns the open question of the call at key; nil: none.
+func (f *flow) question(key pawl.Key) *question {
+	for _, q := range f.open {
+		if q.waiting.Key == key {
+			return q
+		}
+	}
+	return nil
+}
+
+// decidable reports answers that answer nothing. now is in Unix seconds.
+func (f *flow) decidable(now int64, ds []pawl.Decision) error {
+	for _, d := range ds {
+		if was, ok := f.said[d.Key]; ok && same(was, d) {
+			continue // it is said once more
+		}
+		q := f.question(d.Key)
+		switch {
+		case q == nil:
+			return fmt.Errorf("%s: %s", d.Key, notAsked)
+		case q.waiting.Digest != d.Digest:
+			return fmt.Errorf("%s: %s: tool, arguments, attempt or question differ", d.Key, notAsked)
+		case q.answer != nil:
+			return fmt.Errorf("%s: %s: it was answered otherwise by %q", d.Key, notAsked, q.answer.By)
+		case q.waiting.Passive && d.Approve && d.Result == nil:
+			return fmt.Errorf("%s: %s: it is carried out by the caller, so only a result answers it", d.Key, notAsked)
+		case d.Approve && d.Result == nil && !q.waiting.Expires.IsZero() && now > q.waiting.Expires.Unix():
+			return fmt.Errorf("%s: %s: the time to answer is over", d.Key, notAsked)
+		}
+	}
+	return nil
+}
+
+const notAsked = "it does not wait for this answer"
+
+// decide takes answers. Those that come twice do nothing.
+func (f *flow) decide(ds []pawl.Decision) {
+	for _, d := range ds {
+		if q := f.question(d.Key); q != nil && q.answer == nil && q.waiting.Digest == d.Digest {
+			q.answer = &d
+			f.said[d.Key] = d
+		}
+	}
+}
+
+// same reports whether a and b say the same, whoever says it.
+func same(a, b pawl.Decision) bool {
+	x, errA := json.Marshal([]any{a.Key, a.Digest, a.Approve, a.Args, a.Reason, a.Result})
+	y, errB := json.Marshal([]any{b.Key, b.Digest, b.Approve, b.Args, b.Reason, b.Result})
+	return errA == nil && errB == nil && bytes.Equal(x, y)
+}
+
+// ask waits for the answer to w; nil: the run ends first.
+func (f *flow) ask(ctx context.Context, w pawl.Waiting) *pawl.Decision {
+	q := &question{waiting: w}
+	f.open = append(f.open, q)
+	_ = workflow.Await(within(ctx), func() bool { return q.answer != nil || ctx.Err() != nil })
+	for i := range f.open {
+		if f.open[i] == q {
+			f.open = append(f.open[:i:i], f.open[i+1:]...)
+			break
+		}
+	}
+	if ctx.Err() != nil {
+		return nil
+	}
+	return q.answer
+}
+
+// callBack carries out a call that a composing tool makes from its activity.
+func (f *flow) callBack(g workflow.Context, in backInput) (pawl.Execution, error) {
+	outer, ok := f.live[in.Outer]
+	if !ok {
+		return pawl.Execution{}, fmt.Errorf("the call %s is not under way", in.Outer)
+	}
+	g, stop := workflow.WithCancel(g)
+	workflow.Go(g, func(h workflow.Context) {
+		sel := workflow.NewSelector(h)
+		sel.AddReceive(f.root.Done(), func(workflow.ReceiveChannel, bool) { stop() })
+		sel.AddReceive(g.Done(), func(workflow.ReceiveChannel, bool) {})
+		sel.Select(h)
+	})
+	x := outer.x.one(context.WithValue(f.std, contextKey{}, g), outer.task.Beneath(in.Task))
+	stop()
+	return x, nil
+}

@@ -1,0 +1,241 @@
+package temporal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"strings"
+	"time"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/durable"
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/sdk/client"
+	sdk "go.temporal.io/sdk/temporal"
+)
+
+// Runner is a run on the cluster: see Engine.Runner. It may be used concurrently, and from several processes.
+type Runner struct {
+	ID    string // of the run, which is that of its workflow
+	Agent string // the name under which workers have the agent
+
+	engine *Engine
+}
+
+var _ pawl.Runner = (*Runner)(nil)
+
+// Runner returns the run with that ID of the agent that workers have under that name. It is begun by the first Run with messages, and waited for by each further one.
+func (e *Engine) Runner(id, agent string) *Runner { return &Runner{ID: id, Agent: agent, engine: e} }
+
+// Stream is Run with two events: that it began, and how it ended. What happens in between is told on the cluster's own pages.
+func (r *Runner) Stream(ctx context.Context, msgs ...pawl.Message) iter.Seq2[pawl.Event, error] {
+	return func(yield func(pawl.Event, error) bool) {
+		if !yield(pawl.Event{Kind: pawl.EventRunStarted, Run: "run", Agent: r.Agent, Seq: 1}, nil) {
+			return
+		}
+		res, err := r.Run(ctx, msgs...)
+		if res != nil {
+			ended := pawl.Event{Kind: pawl.EventRunEnded, Run: "run", Result: res, Seq: 2}
+			if err != nil {
+				ended.Error = err.Error()
+			}
+			if !yield(ended, nil) {
+				return
+			}
+		}
+		if err != nil {
+			yield(pawl.Event{}, err)
+		}
+	}
+}
+
+// Run begins the run with msgs, or goes on waiting for it, until it is over or waits for an answer and nothing else goes on; then the Result is that of StopPending, without
+// messages. For a run that is there msgs may be none, the ones that it was begun with (which is not checked: the first ones count), Decisions on open calls, or results of passive
+// ones. When ctx ends the run goes on: see Engine.Cancel. The Result has no Steps.
+func (r *Runner) Run(ctx context.Context, msgs ...pawl.Message) (*pawl.Result, error) {
+	ds, begin, err := r.sort(ctx, msgs)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case begin:
+		if err := r.engine.start(ctx, r.ID, r.Agent, msgs); err != nil {
+			return nil, err
+		}
+	case len(ds) > 0:
+		if err := r.engine.Decide(ctx, r.ID, ds...); err != nil {
+			return nil, err
+		}
+	}
+	return r.engine.wait(ctx, r.ID)
+}
+
+// sort tells answers from messages.
+func (r *Runner) sort(ctx context.Context, msgs []pawl.Message) (ds []pawl.Decision, begin bool, err error) {
+	var state *State
+	for _, m := range msgs {
+		for _, p := range m.Parts {
+			switch p := p.(type) {
+			case pawl.Decision:
+				ds = append(ds, p)
+			case pawl.ToolResult:
+				if state == nil {
+					if state, err = r.engine.State(ctx, r.ID); errors.Is(err, ErrUnknownRun) {
+						return nil, true, nil // a conversation that has results
+					} else if err != nil {
+						return nil, false, err
+					}
+				}
+				for _, w := range state.Pending {
+					if w.Call.ID == p.CallID {
+						ds = append(ds, w.Answer("caller", p))
+					}
+				}
+			default:
+				begin = true
+			}
+		}
+	}
+	if begin {
+		return nil, true, nil
+	}
+	if len(msgs) > 0 && len(ds) == 0 {
+		return nil, false, fmt.Errorf("run %s: %w", r.ID, ErrNotAsked)
+	}
+	return ds, false, nil
+}
+
+// start begins a run, unless it is there.
+func (e *Engine) start(ctx context.Context, id, agent string, msgs []pawl.Message) error {
+	_, err := e.Client.ExecuteWorkflow(ctx, client.StartWorkflowOptions{ID: id, TaskQueue: e.queue(), WorkflowIDReusePolicy: enumspb.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE,
+		WorkflowIDConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING, StaticSummary: summary(agent)},
+		workflowName, input{State: stateVersion, Agent: agent, Messages: msgs, Events: e.Events})
+	var there *serviceerror.WorkflowExecutionAlreadyStarted
+	if errors.As(err, &there) {
+		return nil // it is over: wait gives what it came to
+	}
+	return e.about(id, err)
+}
+
+// wait returns when the run is over, or waits.
+func (e *Engine) wait(ctx context.Context, id string) (*pawl.Result, error) {
+	type end struct {
+		out Outcome
+		err error
+	}
+	over := make(chan end, 1)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() {
+		var x end
+		x.err = e.Client.GetWorkflow(ctx, id, "").Get(ctx, &x.out)
+		over <- x
+	}()
+	every := e.Poll
+	if every <= 0 {
+		every = 500 * time.Millisecond
+	}
+	for {
+		select {
+		case x := <-over:
+			switch {
+			case x.err != nil:
+				return nil, e.about(id, x.err)
+			case x.out.Error != "":
+				return x.out.Result, errors.New(x.out.Error)
+			}
+			return x.out.Result, nil
+		case <-time.After(every):
+		}
+		s, err := e.State(ctx, id)
+		if err != nil || !s.Waits {
+			continue // no worker may be there to say; the other side waits for one
+		}
+		cancel()
+		<-over
+		return &pawl.Result{Stop: pawl.StopPending, Cause: "calls wait for an answer", Pending: s.Pending, Spent: s.Spent}, nil
+	}
+}
+
+// about says of which run err is.
+func (e *Engine) about(id string, err error) error {
+	var missing *serviceerror.NotFound
+	var app *sdk.ApplicationError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &missing):
+		return fmt.Errorf("run %s: %w", id, ErrUnknownRun)
+	case errors.As(err, &app) && strings.Contains(app.Message(), notAsked):
+		return fmt.Errorf("run %s: %w: %s", id, ErrNotAsked, app.Message())
+	case errors.As(err, &app):
+		return fmt.Errorf("run %s: %s", id, app.Message())
+	}
+	return fmt.Errorf("run %s: %w", id, err)
+}
+
+// State returns how a run stands. A worker must be there to say, also of one that is over.
+func (e *Engine) State(ctx context.Context, id string) (*State, error) {
+	v, err := e.Client.QueryWorkflow(ctx, id, "", queryState)
+	if err != nil {
+		return nil, e.about(id, err)
+	}
+	s := new(State)
+	return s, v.Get(s)
+}
+
+// Export returns what a run was, in the same form as over a journal. A worker must be there to say.
+func (e *Engine) Export(ctx context.Context, id string) (*durable.Export, error) {
+	v, err := e.Client.QueryWorkflow(ctx, id, "", queryExport)
+	if err != nil {
+		return nil, e.about(id, err)
+	}
+	x := new(durable.Export)
+	return x, v.Get(x)
+}
+
+// decideTries is how often an answer is given again that the workflow did not expect yet: it may be told of the answer before it has been told of what made it ask.
+const decideTries = 6
+
+// Decide answers open calls, from any process. The same answer twice is one. ErrNotAsked: it answers no question, or not the one that is asked now.
+func (e *Engine) Decide(ctx context.Context, id string, ds ...pawl.Decision) error {
+	return e.update(ctx, id, updateDecide, ds)
+}
+
+// Steer sends messages of the user to a run that is under way, as pawl.Steering does.
+func (e *Engine) Steer(ctx context.Context, id string, msgs ...pawl.Message) error {
+	return e.update(ctx, id, updateSteer, msgs)
+}
+
+// update waits until the run has taken v.
+func (e *Engine) update(ctx context.Context, id, name string, v any) error {
+	var err error
+	for try := range decideTries {
+		var h client.WorkflowUpdateHandle
+		h, err = e.Client.UpdateWorkflow(ctx, client.UpdateWorkflowOptions{WorkflowID: id, UpdateName: name, Args: []any{v}, WaitForStage: client.WorkflowUpdateStageCompleted})
+		if err == nil {
+			err = h.Get(ctx, nil)
+		}
+		if err = e.about(id, err); name != updateDecide || !errors.Is(err, ErrNotAsked) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(50 * time.Millisecond << try):
+		}
+	}
+	return err
+}
+
+// Answer gives the result of a passive call, by signal: nobody is told whether it was waited for. Decide tells.
+func (e *Engine) Answer(ctx context.Context, id string, key pawl.Key, by string, res pawl.ToolResult) error {
+	return e.about(id, e.Client.SignalWorkflow(ctx, id, "", signalResult, pawl.Decision{Key: key, By: by, Result: &res}))
+}
+
+// Cancel has a run given up: its open calls are answered so, and its conversation can be continued.
+func (e *Engine) Cancel(ctx context.Context, id string) error {
+	return e.about(id, e.Client.SignalWorkflow(ctx, id, "", signalCancel, nil))
+}

@@ -1,0 +1,97 @@
+package temporal
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/pawl-go/pawl"
+)
+
+// A conversation is kept as a chain of blobs: each has the messages that one request added, and the digest of what went before. So a message travels once, and a
+// request names its conversation by the head of the chain.
+
+// link is one blob of the chain.
+type link struct {
+	Prev     string         `json:"prev,omitzero"`
+	Messages []pawl.Message `json:"messages"`
+}
+
+// transcripts reads and writes chains. It keeps those read last in memory.
+type transcripts struct {
+	blobs Blobs
+
+	mu    sync.Mutex
+	known map[string][]pawl.Message
+	order []string
+}
+
+const knownTranscripts = 256
+
+// load returns the conversation with that head; "": none.
+func (t *transcripts) load(ctx context.Context, head string) ([]pawl.Message, error) {
+	var parts [][]pawl.Message
+	for at := head; at != ""; {
+		if msgs, ok := t.remembered(at); ok {
+			parts = append(parts, msgs)
+			break
+		}
+		b, err := t.blobs.Get(ctx, at)
+		if err != nil {
+			return nil, err
+		}
+		var l link
+		if err := json.Unmarshal(b, &l); err != nil {
+			return nil, fmt.Errorf("blob %s: %w", at, err)
+		}
+		parts, at = append(parts, l.Messages), l.Prev
+	}
+	slices.Reverse(parts)
+	msgs := slices.Concat(parts...)
+	t.remember(head, msgs)
+	return msgs, nil
+}
+
+// add puts more behind the conversation with that head, and returns the whole with its head.
+func (t *transcripts) add(ctx context.Context, head string, more []pawl.Message) ([]pawl.Message, string, error) {
+	msgs, err := t.load(ctx, head)
+	if err != nil || len(more) == 0 {
+		return msgs, head, err
+	}
+	b, err := json.Marshal(link{head, more})
+	if err != nil {
+		return nil, "", err
+	}
+	digest := digestOf(b)
+	if err := t.blobs.Put(ctx, digest, b); err != nil {
+		return nil, "", err
+	}
+	msgs = append(slices.Clip(msgs), more...)
+	t.remember(digest, msgs)
+	return msgs, digest, nil
+}
+
+func (t *transcripts) remembered(head string) ([]pawl.Message, bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	msgs, ok := t.known[head]
+	return msgs, ok
+}
+
+func (t *transcripts) remember(head string, msgs []pawl.Message) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if _, ok := t.known[head]; ok || head == "" {
+		return
+	}
+	if t.known == nil {
+		t.known = map[string][]pawl.Message{}
+	}
+	if len(t.order) == knownTranscripts {
+		delete(t.known, t.order[0])
+		t.order = t.order[1:]
+	}
+	t.known[head], t.order = msgs, append(t.order, head)
+}
