@@ -92,14 +92,23 @@ func (e *env) state() (s State, err error) {
 	return s, v.Get(&s)
 }
 
-// update sends an update, and returns how it was taken.
-func (e *env) update(name, id string, v any) (err error) {
+// update sends an update. One that is refused ends the test's run.
+func (e *env) update(name, id string, v any) error {
+	e.told(name, id, v, func(err error) {
+		if err != nil {
+			e.err = fmt.Errorf("update %s: %w", name, err)
+		}
+	})
+	return nil
+}
+
+// told sends an update; then is called with how it was taken, before the clock goes on.
+func (e *env) told(name, id string, v any, then func(error)) {
 	e.UpdateWorkflow(name, id, &testsuite.TestUpdateCallback{
 		OnAccept:   func() {},
-		OnReject:   func(why error) { err = why },
-		OnComplete: func(_ any, why error) { err = why },
+		OnReject:   then,
+		OnComplete: func(_ any, err error) { then(err) },
 	}, v)
-	return err
 }
 
 // inEnv makes the run of a case.
@@ -135,8 +144,8 @@ func inEnv(ctx context.Context, id string, c *durabletest.Case, world durabletes
 // Random runs come to the same on Temporal as over a journal in memory: the same export, the same deliveries.
 func TestConformance(t *testing.T) {
 	n := 1000
-	if testing.Short() {
-		n = 100
+	if testing.Short() || raceDetector {
+		n = 150
 	}
 	durabletest.Conform(t, n, inEnv)
 }

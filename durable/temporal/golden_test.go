@@ -1,0 +1,216 @@
+package temporal
+
+import (
+	"bytes"
+	"context"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/durable"
+	"github.com/pawl-go/pawl/durable/durabletest"
+	"github.com/pawl-go/pawl/store"
+	enumspb "go.temporal.io/api/enums/v1"
+	historypb "go.temporal.io/api/history/v1"
+	"go.temporal.io/api/temporalproto"
+	"go.temporal.io/sdk/client"
+	sdkworker "go.temporal.io/sdk/worker"
+)
+
+var (
+	update = flag.Bool("update", false, "record the histories in testdata/histories again")
+	runs   = flag.Int("runs", 20, "how many runs TestFigures makes")
+)
+
+// golden are the histories that are kept: what runs of this version made, and what later ones must go on with. New ones are added; old ones are never recorded again, or
+// whoever has such runs under way loses them.
+var golden = map[string]string{"pay-1": "pay", "plan-away-1": "plan away"}
+
+// replayer has the agent of a golden history.
+func replayer(t *testing.T, a *pawl.Agent) sdkworker.WorkflowReplayer {
+	t.Helper()
+	blobs := new(Memory)
+	w := (&Engine{Blobs: blobs}).Worker(nil)
+	if err := w.Add(t.Context(), "agent", a); err != nil {
+		t.Fatal(err)
+	}
+	r, err := sdkworker.NewWorkflowReplayerWithOptions(sdkworker.WorkflowReplayerOptions{DataConverter: Converter(blobs)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.registerWorkflow(r)
+	return r
+}
+
+func history(t *testing.T, path string) *historypb.History {
+	t.Helper()
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	h, err := client.HistoryFromJSON(f, client.HistoryJSONOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+// Runs that began with an earlier version go on: their histories are replayed by the workflow of now.
+func TestGolden(t *testing.T) {
+	for name, tool := range golden {
+		path := filepath.Join("testdata", "histories", name+".json")
+		if *update {
+			record(t, path, tool)
+		}
+		if err := replayer(t, agentFor(tool, new(durabletest.Memory))).ReplayWorkflowHistory(silent{}, history(t, path)); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		other := agentFor(tool, new(durabletest.Memory))
+		for i, set := range other.Tools {
+			if in, ok := set.(*pawl.Tool); ok && in.Agent() != nil { // what runs in the workflow comes to something else
+				in = in.Clone()
+				in.Run = func(context.Context, pawl.ToolCall) (pawl.ToolResult, error) { return pawl.TextResult("done"), nil }
+				other.Tools[i] = in
+			}
+		}
+		if err := replayer(t, other).ReplayWorkflowHistory(silent{}, history(t, path)); err == nil || !strings.Contains(err.Error(), "TMPRL1100") {
+			t.Errorf("%s: another workflow replayed it: %v", name, err)
+		}
+		fewer := agentFor(tool, new(durabletest.Memory)) // tools, instructions and limits are those that were recorded
+		fewer.Instructions, fewer.Limits, fewer.Tools = "", pawl.Limits{}, append([]pawl.Toolset{pawl.Func("more", "", func(context.Context, struct{}) (string, error) { return "", nil })}, fewer.Tools...)
+		if err := replayer(t, fewer).ReplayWorkflowHistory(silent{}, history(t, path)); err != nil {
+			t.Errorf("%s: with other tools: %v", name, err)
+		}
+	}
+}
+
+// record makes a run for a tool, and keeps its history.
+func record(t *testing.T, path, tool string) {
+	t.Helper()
+	addr := cluster(t)
+	if addr == "" {
+		t.Fatal("there is no server to record with")
+	}
+	blobs, world := new(Memory), new(durabletest.Memory)
+	c, err := client.Dial(client.Options{HostPort: addr, DataConverter: Converter(blobs), Logger: silent{}, Identity: "golden"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	eng := &Engine{Client: c, Blobs: blobs, TaskQueue: "golden-" + tool, Poll: 50 * time.Millisecond}
+	inProcess(t, eng, agentFor(tool, world))
+	id := "golden-" + tool + "-" + filepath.Base(t.TempDir())
+	if _, err := drive(t.Context(), eng, id, tool, world); err != nil {
+		t.Fatal(err)
+	}
+	var h historypb.History
+	for it := c.GetWorkflowHistory(t.Context(), id, "", false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT); it.HasNext(); {
+		e, err := it.Next()
+		if err != nil {
+			t.Fatal(err)
+		}
+		h.Events = append(h.Events, e)
+	}
+	b, err := temporalproto.CustomJSONMarshalOptions{}.Marshal(&h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, append(bytes.ReplaceAll(b, []byte(`},{"eventId"`), []byte("},\n{\"eventId\"")), '\n'), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// overMemory is the export and the deliveries of the same run over a journal in memory.
+func overMemory(t *testing.T, tool string) (*durable.Export, []durabletest.Delivery) {
+	t.Helper()
+	var world durabletest.Memory
+	x, err := durabletest.Over(new(store.MemoryJournal))(t.Context(), "memory", durabletest.ForEffect(tool), &world)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return x, world.All()
+}
+
+// A worker that forgets each workflow between its tasks, so that all is replayed again and again, carries nothing out twice, and comes to what a journal in memory does.
+func TestCold(t *testing.T) {
+	addr := cluster(t)
+	if addr == "" {
+		return
+	}
+	t.Parallel()
+	want, all := overMemory(t, "pay")
+	got := makeRun(t, addr, "cold-"+filepath.Base(t.TempDir()), "pay", 0, "PAWL_TEMPORAL_COLD=1")
+	if bad := durabletest.Violations(got.all, all, 0); len(bad) > 0 || len(got.all) != len(all) {
+		t.Errorf("%d deliveries, want %d: %v", len(got.all), len(all), bad)
+	}
+	if diff := cmp.Diff(form(t, want), form(t, got.export)); diff != "" {
+		t.Errorf("the exports differ (-memory +cold):\n%s", diff)
+	}
+}
+
+func form(t *testing.T, x *durable.Export) string {
+	t.Helper()
+	b, err := x.JSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// Many runs at once all end, and deliver what they should. What they take is in the test's output.
+func TestFigures(t *testing.T) {
+	addr := cluster(t)
+	if addr == "" {
+		return
+	}
+	_, all := overMemory(t, "post")
+	blobs, world := new(Memory), new(durabletest.Memory)
+	eng, err := dial(addr, "figures", blobs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	eng.Poll, eng.Heartbeat = time.Second, 30*time.Second
+	inProcess(t, eng, agentFor("post", world))
+	name, begin := filepath.Base(t.TempDir()), time.Now()
+	var wg sync.WaitGroup
+	slots := make(chan struct{}, 50)
+	var mu sync.Mutex
+	var events, size int64
+	for i := range *runs {
+		wg.Go(func() {
+			slots <- struct{}{}
+			defer func() { <-slots }()
+			id := name + "-" + string(rune('a'+i%26)) + time.Duration(i).String()
+			res, err := eng.Runner(id, "agent").Run(t.Context(), durabletest.ForEffect("post").Messages()...)
+			if err != nil || res.Stop != pawl.StopAnswer {
+				t.Errorf("%s: %v, %v", id, res, err)
+				return
+			}
+			info, err := eng.Client.DescribeWorkflowExecution(t.Context(), id, "")
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			events, size = events+info.WorkflowExecutionInfo.HistoryLength, size+info.WorkflowExecutionInfo.HistorySizeBytes
+		})
+	}
+	wg.Wait()
+	took, n := time.Since(begin), int64(*runs)
+	if got, want := len(world.All()), len(all)**runs; got != want {
+		t.Errorf("%d deliveries, want %d", got, want)
+	}
+	const steps = 5
+	t.Logf("%d runs of %d steps and 10 calls in %v: %.0f a minute; %d events and %d bytes of history each, %d events a step; limits: 51,200 events and 50 MiB, new history suggested at 4,096 and 4 MiB",
+		n, steps, took.Round(time.Millisecond), float64(n)/took.Minutes(), events/n, size/n, events/n/steps)
+}

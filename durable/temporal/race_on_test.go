@@ -1,0 +1,5 @@
+//go:build race
+
+package temporal
+
+const raceDetector = true

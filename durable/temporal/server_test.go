@@ -1,0 +1,422 @@
+package temporal
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/durable"
+	"github.com/pawl-go/pawl/durable/durabletest"
+	"github.com/pawl-go/pawl/script"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/testsuite"
+	sdkworker "go.temporal.io/sdk/worker"
+)
+
+// The dev server is Temporal's own, built from the module of its command by scripts/temporal. One serves all tests of this package.
+var server struct {
+	once sync.Once
+	dev  *testsuite.DevServer
+	addr string
+	err  error
+}
+
+// binary is where scripts/temporal leaves the server.
+const binary = "../../.bin/temporal"
+
+// cluster returns the address of a dev server. Where it was not built the test's output says so, and it returns "": the test leaves out what needs it.
+func cluster(t *testing.T) string {
+	t.Helper()
+	path, err := filepath.Abs(binary)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(path); err != nil {
+		t.Logf("LEFT OUT: no Temporal server: run scripts/temporal, which builds .bin/temporal (%v)", err)
+		return ""
+	}
+	server.once.Do(func() {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			server.err = err
+			return
+		}
+		server.addr = l.Addr().String()
+		_ = l.Close()
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		server.dev, server.err = testsuite.StartDevServer(ctx, testsuite.DevServerOptions{ExistingPath: path, LogLevel: "error",
+			ClientOptions: &client.Options{HostPort: server.addr, Logger: silent{}}, Stdout: new(bytes.Buffer), Stderr: new(bytes.Buffer)})
+	})
+	if server.err != nil {
+		t.Fatal(server.err)
+	}
+	return server.addr
+}
+
+func TestMain(m *testing.M) {
+	if addr := os.Getenv("PAWL_TEMPORAL_WORKER"); addr != "" {
+		if err := worker(addr); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	code := m.Run()
+	if server.dev != nil {
+		server.dev.Client().Close()
+		_ = server.dev.Stop()
+	}
+	os.Exit(code)
+}
+
+// dial returns an engine for a task queue of that server.
+func dial(addr, queue string, blobs Blobs) (*Engine, error) {
+	c, err := client.Dial(client.Options{HostPort: addr, DataConverter: Converter(blobs), Logger: silent{}})
+	if err != nil {
+		return nil, err
+	}
+	return &Engine{Client: c, Blobs: blobs, TaskQueue: queue, Heartbeat: 2 * time.Second, Poll: 50 * time.Millisecond}, nil
+}
+
+// worker is a process of its own that works until it is killed.
+func worker(addr string) error {
+	if os.Getenv("PAWL_TEMPORAL_COLD") != "" {
+		sdkworker.SetStickyWorkflowCacheSize(0)
+	}
+	eng, err := dial(addr, os.Getenv("PAWL_TEMPORAL_QUEUE"), Dir(os.Getenv("PAWL_TEMPORAL_BLOBS")))
+	if err != nil {
+		return err
+	}
+	w := eng.Worker(nil)
+	if err := w.Add(context.Background(), "agent", agentFor(os.Getenv("PAWL_TEMPORAL_TOOL"), remote{os.Getenv("PAWL_TEMPORAL_WORLD")})); err != nil {
+		return err
+	}
+	return w.Run(context.Background())
+}
+
+// agentFor is the agent of durabletest's case for a tool; "plan away" has the plan carried out by an activity, as tools are that compose and do not say Inline.
+func agentFor(tool string, w durabletest.World) *pawl.Agent {
+	if tool != "plan away" {
+		return durabletest.ForEffect(tool).Agent(w)
+	}
+	a := durabletest.ForEffect("post").Agent(w)
+	for i, set := range a.Tools {
+		if t, ok := set.(*pawl.Tool); ok && t.Name == "plan" {
+			t = t.Clone()
+			t.Inline = false
+			a.Tools[i] = t
+		}
+	}
+	return a
+}
+
+// remote is the world of another process: the test's.
+type remote struct{ url string }
+
+func (r remote) Deliver(ctx context.Context, d durabletest.Delivery) error {
+	b, err := json.Marshal(d)
+	if err == nil {
+		_, err = r.post(ctx, "/deliver", b)
+	}
+	return err
+}
+
+func (r remote) Happened(ctx context.Context, place pawl.Key) (bool, error) {
+	b, err := r.post(ctx, "/happened", []byte(place))
+	return string(b) == "yes", err
+}
+
+func (r remote) post(ctx context.Context, path string, body []byte) ([]byte, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, r.url+path, bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	var b bytes.Buffer
+	_, err = b.ReadFrom(resp.Body)
+	return b.Bytes(), err
+}
+
+// receiver is the world that counts, and kills the worker at its at-th sign of life: each delivery is two, one before and one after it is counted.
+type receiver struct {
+	durabletest.Memory
+	mu    sync.Mutex
+	n, at int
+	kills int
+	cmd   *exec.Cmd
+}
+
+func (r *receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	var b bytes.Buffer
+	if _, err := b.ReadFrom(req.Body); err != nil {
+		return
+	}
+	if req.URL.Path == "/happened" {
+		if happened, _ := r.Happened(req.Context(), pawl.Key(b.String())); happened { // it has no errors
+			fmt.Fprint(w, "yes")
+		}
+		return
+	}
+	var d durabletest.Delivery
+	if err := json.Unmarshal(b.Bytes(), &d); err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	if r.tick() {
+		return // it died before it could send
+	}
+	_ = r.Deliver(req.Context(), d) // it has no errors
+	r.tick()
+}
+
+// tick reports whether it killed the worker.
+func (r *receiver) tick() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.n++; r.n != r.at || r.cmd == nil {
+		return false
+	}
+	r.kills++
+	_ = r.cmd.Process.Kill() // SIGKILL
+	return true
+}
+
+// work has a worker at work until stop is called, and another one whenever it is killed.
+func (r *receiver) work(t *testing.T, env ...string) (stop func()) {
+	t.Helper()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	over, ended := make(chan struct{}), make(chan struct{})
+	start := func() *exec.Cmd {
+		cmd := exec.Command(exe)
+		cmd.Env = append(os.Environ(), env...)
+		cmd.Stderr = os.Stderr
+		if err := cmd.Start(); err != nil {
+			t.Error(err)
+			return nil
+		}
+		r.mu.Lock()
+		r.cmd = cmd
+		r.mu.Unlock()
+		return cmd
+	}
+	go func() {
+		defer close(ended)
+		for cmd := start(); cmd != nil; cmd = start() {
+			_ = cmd.Wait() // it was killed
+			select {
+			case <-over:
+				return
+			default:
+			}
+		}
+	}()
+	return func() {
+		close(over)
+		r.mu.Lock()
+		if r.cmd != nil {
+			_ = r.cmd.Process.Kill()
+		}
+		r.mu.Unlock()
+		<-ended
+	}
+}
+
+// made is what a run came to.
+type made struct {
+	result *pawl.Result
+	export *durable.Export
+	all    []durabletest.Delivery
+	kills  int
+	events int
+	bytes  int64
+}
+
+// make makes the run for a tool, with a worker that is killed at the at-th sign of life; 0: never.
+func makeRun(t *testing.T, addr, id, tool string, at int, env ...string) (m made) {
+	t.Helper()
+	r := &receiver{at: at}
+	web := httptest.NewServer(r)
+	defer web.Close()
+	dir := t.TempDir()
+	stop := r.work(t, append(env, "PAWL_TEMPORAL_WORKER="+addr, "PAWL_TEMPORAL_QUEUE="+id, "PAWL_TEMPORAL_BLOBS="+dir, "PAWL_TEMPORAL_TOOL="+tool, "PAWL_TEMPORAL_WORLD="+web.URL)...)
+	defer stop()
+	eng, err := dial(addr, id, Dir(dir))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer eng.Client.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	if m.result, err = drive(ctx, eng, id, tool, r); err != nil {
+		s, why := eng.State(ctx, id)
+		t.Fatalf("%s: %v; state %+v %v", id, err, s, why)
+	}
+	if m.export, err = eng.Export(ctx, id); err != nil {
+		t.Fatal(err)
+	}
+	info, err := eng.Client.DescribeWorkflowExecution(ctx, id, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.events, m.bytes = int(info.WorkflowExecutionInfo.HistoryLength), info.WorkflowExecutionInfo.HistorySizeBytes
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	m.all, m.kills = r.All(), r.kills
+	return m
+}
+
+// drive makes a run and answers what it asks.
+func drive(ctx context.Context, eng *Engine, id, tool string, w durabletest.World) (*pawl.Result, error) {
+	run, msgs := eng.Runner(id, "agent"), durabletest.ForEffect(tool).Messages()
+	for range 50 {
+		res, err := run.Run(ctx, msgs...)
+		if err != nil || res.Stop != pawl.StopPending {
+			return res, err
+		}
+		if msgs, err = durabletest.Answers(ctx, w, res.Pending); err != nil {
+			return res, err
+		}
+	}
+	return nil, errors.New("it asks for ever")
+}
+
+// Workers are killed with SIGKILL in the middle of runs: no write happens twice or not at all, and the conversation is the one that it would have been.
+func TestKill(t *testing.T) {
+	addr := cluster(t)
+	if addr == "" {
+		return
+	}
+	tools := append(durabletest.Tools(), "plan away")
+	limit := make(chan struct{}, 3)
+	for _, tool := range tools {
+		t.Run(tool, func(t *testing.T) {
+			t.Parallel()
+			limit <- struct{}{}
+			defer func() { <-limit }()
+			id := "kill-" + filepath.Base(t.TempDir()) + "-" + tool
+			whole := makeRun(t, addr, id, tool, 0)
+			if len(whole.all) == 0 || whole.result.Stop != pawl.StopAnswer {
+				t.Fatalf("nothing happened: %+v", whole.result)
+			}
+			for _, at := range []int{4, 2*len(whole.all) - 9} { // a tool alone, after it acted; one among several, before
+				got := makeRun(t, addr, fmt.Sprintf("%s-%d", id, at), tool, at)
+				if got.kills != 1 {
+					t.Errorf("at %d: %d workers were killed", at, got.kills)
+				}
+				if bad := durabletest.Violations(got.all, whole.all, got.kills); len(bad) > 0 {
+					t.Errorf("at %d: %v", at, bad)
+				}
+				if diff := cmp.Diff(text(t, whole.result.Messages), text(t, got.result.Messages)); diff != "" {
+					t.Errorf("at %d: the conversation differs (-whole +killed):\n%s", at, diff)
+				}
+			}
+			t.Logf("%d deliveries; %d events, %d bytes of history", len(whole.all), whole.events, whole.bytes)
+		})
+	}
+}
+
+func text(t *testing.T, v any) string {
+	t.Helper()
+	b, err := json.MarshalIndent(v, "", " ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// inProcess has a worker with a at work in this process, until the test ends.
+func inProcess(t *testing.T, eng *Engine, a *pawl.Agent) {
+	t.Helper()
+	w := eng.Worker(&WorkerOptions{Stop: time.Second})
+	if err := w.Add(t.Context(), "agent", a); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+	ended := make(chan error, 1)
+	go func() { ended <- w.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+		eng.Client.Close()
+	})
+}
+
+// A call that runs is told that its run was cancelled, and says what it may have done. Who asks for a run that is there, or is not, is told so.
+func TestServer(t *testing.T) {
+	addr := cluster(t)
+	if addr == "" {
+		return
+	}
+	eng, err := dial(addr, "server", new(Memory))
+	if err != nil {
+		t.Fatal(err)
+	}
+	begun := make(chan struct{})
+	slow := pawl.Func("slow", "takes its time", func(ctx context.Context, _ struct{}) (string, error) {
+		close(begun)
+		<-ctx.Done()
+		return "", context.Cause(ctx)
+	})
+	inProcess(t, eng, &pawl.Agent{Model: script.New(script.Call("slow", nil)), Tools: []pawl.Toolset{slow}})
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	ended := make(chan *pawl.Result, 1)
+	run := eng.Runner(t.TempDir(), "agent")
+	go func() {
+		res, err := run.Run(ctx, ask...)
+		if err != nil {
+			t.Error(err)
+		}
+		ended <- res
+	}()
+	<-begun
+	if err := eng.Decide(ctx, run.ID, pawl.Decision{Key: "run/1/0", Approve: true}); !errors.Is(err, ErrNotAsked) {
+		t.Errorf("an answer that nobody asked for gave %v", err)
+	}
+	if err := eng.Cancel(ctx, run.ID); err != nil {
+		t.Fatal(err)
+	}
+	res := <-ended
+	if got := text(t, res.Messages); res.Stop != pawl.StopCancelled || !strings.Contains(got, "may have happened") {
+		t.Errorf("stopped by %s: %s", res.Stop, got)
+	}
+	again, err := run.Run(ctx, ask...)
+	if err != nil || text(t, again) != text(t, res) {
+		t.Errorf("the run that is over came to %v, %v", again, err)
+	}
+	if _, err := eng.State(ctx, "nobody"); !errors.Is(err, ErrUnknownRun) {
+		t.Errorf("the state of no run is %v", err)
+	}
+	if err := eng.Steer(ctx, "nobody", ask...); !errors.Is(err, ErrUnknownRun) {
+		t.Errorf("a message to no run gave %v", err)
+	}
+	for e, err := range run.Stream(ctx) {
+		if err != nil || e.Kind == pawl.EventRunEnded && e.Result.Stop != pawl.StopCancelled {
+			t.Errorf("told %v, %v", e, err)
+		}
+	}
+}
