@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/tools/outside"
 )
 
@@ -28,7 +29,8 @@ type Agent struct {
 	History      *History                    `yaml:"history" doc:"What is sent of a long conversation: all, current_trace, {turns: N}, {tokens: N} or {summary: N}. Default: all."`
 	Root         string                      `yaml:"root" doc:"The directory that the file tools see, and that shell commands may write. Default: the current directory."`
 	HTTPAllow    []string                    `yaml:"http_allow" doc:"What the http and search tools may reach beside public addresses: localhost:8080, *.example.com, 10.1.0.0/16."`
-	Sandbox      string                      `yaml:"sandbox" enum:"strict,standard,none" doc:"How shell commands and command tools are held; docs/security.md says what each level stops. Default: strict."`
+	Sandbox      string                      `yaml:"sandbox" enum:"strict,standard,none" doc:"How shell commands, programs in python and command tools are held; docs/security.md says what each level stops. Default: strict."`
+	Code         string                      `yaml:"code" enum:"python,embedded" doc:"With the set code: what runs the programs, python3 in the sandbox or the embedded interpreter, which needs nothing; docs/code.md compares them. Default: python."`
 	DataFlow     bool                        `yaml:"data_flow" doc:"With the set plan: steps can take values from steps before them; docs/plans.md says how. Default: false."`
 	Store        Store                       `yaml:"store" doc:"Where what is kept between runs is, and whose it is."`
 	Skills       []string                    `yaml:"skills" doc:"Folders of skills for the set skill, each skill in a folder of its own with a SKILL.md. Models read them and cannot change them."`
@@ -59,6 +61,8 @@ type Model struct {
 	Name    string `yaml:"name" doc:"PROVIDER:NAME." required:"true"`
 	BaseURL string `yaml:"base_url" doc:"Where the provider's API is. Default: the provider's variable (OPENAI_BASE_URL, ANTHROPIC_BASE_URL, GEMINI_BASE_URL), then its own address."`
 	KeyEnv  string `yaml:"key_env" doc:"The environment variable that holds the API key; the key itself has no place in a file. Default: the provider's own variable."`
+
+	made pawl.Model // what a planner is that asks no provider; nil: Name is opened
 }
 
 // Tool is an entry of a list of tools: one of its fields is set.
@@ -131,7 +135,7 @@ type History struct {
 
 // Store says where what is kept between runs is, and whose it is.
 type Store struct {
-	DB     string `yaml:"db" doc:"The database file. Default: pawl/pawl.db where the user's data is (XDG_DATA_HOME, else ~/.local/share)."`
+	DB     string `yaml:"db" doc:"The database: a file, or postgres://USER@HOST/DATABASE, whose password belongs in PGPASSWORD. Default: pawl/pawl.db where the user's data is (XDG_DATA_HOME, else ~/.local/share)."`
 	Tenant string `yaml:"tenant" doc:"Whose it is: the tenant. Default: none."`
 	User   string `yaml:"user" doc:"Whose it is: the user. Default: none."`
 	Shared bool   `yaml:"shared" doc:"Search the documents that the tenant shares, too."`
@@ -191,17 +195,22 @@ func (a *Agent) found(f *Finding) *Finding {
 	if a.file == "" || f.Line > 0 {
 		return f
 	}
-	for path := f.Path; ; path = above(path) {
-		if p, ok := a.at[path]; ok {
-			if p.line > 0 {
-				f.File, f.Line, f.Column = a.file, p.line, p.column
-			}
-			return f
+	f.File = a.file
+	if p, ok := a.said(f.Path); ok {
+		if f.Line, f.Column = p.line, p.column; p.line == 0 {
+			f.File = ""
 		}
-		if path == "" {
-			f.File = a.file
-			return f
+	}
+	return f
+}
+
+// said is where path, or the nearest path above it that was written, was said; line 0: elsewhere than in the file.
+func (a *Agent) said(path string) (place, bool) {
+	for {
+		if p, ok := a.at[path]; ok || path == "" {
+			return p, ok
 		}
+		path = above(path)
 	}
 }
 

@@ -3,12 +3,17 @@ package config_test
 import (
 	"flag"
 	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"golang.org/x/tools/txtar"
 
 	"github.com/pawl-go/pawl/config"
@@ -44,8 +49,7 @@ func TestBroken(t *testing.T) {
 	if err != nil || len(paths) == 0 {
 		t.Fatal(err, "no files")
 	}
-	seen := map[config.Code]bool{config.CodeUnreadable: strings.HasPrefix(findings("gone.yaml"), "unreadable gone.yaml: no such file or directory\n"),
-		config.CodeTooLarge: true}
+	seen := map[config.Code]bool{config.CodeUnreadable: findings("gone.yaml") == "unreadable gone.yaml: no such file or directory\n"}
 	for _, path := range paths {
 		t.Run(strings.TrimSuffix(filepath.Base(path), ".txtar"), func(t *testing.T) {
 			ar, err := txtar.ParseFile(path)
@@ -82,5 +86,27 @@ func TestBroken(t *testing.T) {
 		if !seen[code] {
 			t.Errorf("no file in testdata/broken shows the code %s", code)
 		}
+	}
+}
+
+// The list of codes has every code that is declared.
+func TestCodes(t *testing.T) {
+	file, err := parser.ParseFile(token.NewFileSet(), "finding.go", nil, parser.SkipObjectResolution)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var declared []config.Code
+	ast.Inspect(file, func(n ast.Node) bool {
+		if v, ok := n.(*ast.ValueSpec); ok && len(v.Names) == 1 && strings.HasPrefix(v.Names[0].Name, "Code") {
+			text, err := strconv.Unquote(v.Values[0].(*ast.BasicLit).Value)
+			if err != nil {
+				t.Fatal(err)
+			}
+			declared = append(declared, config.Code(text))
+		}
+		return true
+	})
+	if diff := cmp.Diff(config.Codes(), declared, cmpopts.SortSlices(func(a, b config.Code) bool { return a < b })); diff != "" || len(declared) == 0 {
+		t.Errorf("got -, declared +\n%s", diff)
 	}
 }

@@ -288,7 +288,7 @@ func (a *Agent) history() []pawl.Middleware {
 
 // relative is where a file is that was named at path: what the agent's file names is relative to that file, what a flag names to the current directory.
 func (a *Agent) relative(path, name string) string {
-	if p, said := a.at[path]; name == "" || filepath.IsAbs(name) || a.dir == "" || said && p.line == 0 {
+	if p, ok := a.said(path); name == "" || filepath.IsAbs(name) || a.dir == "" || ok && p.line == 0 {
 		return name
 	}
 	return filepath.Join(a.dir, name)

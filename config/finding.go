@@ -44,7 +44,7 @@ const (
 func Codes() []Code {
 	return []Code{CodeUnreadable, CodeSyntax, CodeTooLarge, CodeTooDeep, CodeEmpty, CodeUnknownKey, CodeDuplicateKey, CodeMissingKey, CodeWrongType, CodeBadValue,
 		CodeConflict, CodeMissingVariable, CodeBadVariable, CodeUnknownTool, CodeDuplicateTool, CodeBadTool, CodeUnknownModel,
-		CodeDuplicateName, CodeBadFile, CodeBadSchema, CodeNotBuilt, CodeUnavailable}
+		CodeUnknownWorker, CodeUnknownResource, CodeUnknownType, CodeDuplicateName, CodeBadFile, CodeBadSchema, CodeRefused, CodeNotBuilt, CodeUnavailable, CodeReported}
 }
 
 // Finding is one thing that is wrong with an agent, or, with CodeReported, worth knowing. It is an error.

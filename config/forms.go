@@ -106,7 +106,7 @@ func (t *Tool) read(r *reading, n *yaml.Node, path string) {
 			return
 		}
 		before := len(r.findings)
-		r.headers(n, path)
+		r.headers(n.Content[1])
 		type plain Tool
 		r.object(n, reflect.ValueOf((*plain)(t)).Elem(), path)
 		if len(r.findings) == before {
@@ -118,11 +118,11 @@ func (t *Tool) read(r *reading, n *yaml.Node, path string) {
 }
 
 // headers reads the headers of an http or openapi tool beforehand: variables in them are left to the tool, which keeps them from the model and hides them.
-func (r *reading) headers(n *yaml.Node, path string) {
-	def := real(n.Content[1])
-	if def.Kind != yaml.MappingNode {
+func (r *reading) headers(def *yaml.Node) {
+	if def == nil || real(def).Kind != yaml.MappingNode {
 		return
 	}
+	def = real(def)
 	for i := 0; i+1 < len(def.Content); i += 2 {
 		if def.Content[i].Value != "headers" {
 			continue

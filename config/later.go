@@ -7,10 +7,10 @@ func (a *Agent) unbuilt() error {
 	for _, k := range []struct {
 		path  string
 		there bool
-	}{{"mcp", a.MCP != nil}, {"team", a.Team != nil}, {"schedules", a.Schedules != nil}, {"", a.manager != nil}} {
+	}{{"mcp", a.MCP != nil}, {"team", a.Team != nil}, {"schedules", a.Schedules != nil}, {"spec.planner.type", a.manager != nil}} {
 		if k.there {
 			what := k.path
-			if what == "" {
+			if a.manager != nil && what == "spec.planner.type" {
 				what = a.manager.Planner
 			}
 			all = append(all, finding(CodeNotBuilt, k.path, hint, "%s: not built yet", what))
@@ -22,9 +22,4 @@ func (a *Agent) unbuilt() error {
 		}
 	}
 	return all.err()
-}
-
-// Manager is what is written of an agent that leads others, of kind ManagerAgent, or whose planner is not that of one agent alone.
-type Manager struct {
-	Planner string // the type of the planner
 }

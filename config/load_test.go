@@ -85,7 +85,7 @@ cache: {tools: [data_parse], bytes: 10, age: 1h}
 		Timeouts: map[string]outside.Duration{"today": second(9)}, Rates: []config.Rate{{Tools: []string{"today"}, Every: second(1), Burst: p(2), Wait: second(3)}},
 		Breaker: &config.Breaker{Tools: []string{"today"}, Failures: p(2), Pause: second(4)}, Cache: &config.Cache{Tools: []string{"data_parse"}, Bytes: p(10), Age: second(3600)},
 	}
-	opts := cmpopts.IgnoreUnexported(config.Agent{})
+	opts := cmpopts.IgnoreUnexported(config.Agent{}, config.Model{})
 	if diff := cmp.Diff(got, want, opts); diff != "" {
 		t.Errorf("got -, want +\n%s", diff)
 	}

@@ -57,6 +57,9 @@ func (b *builder) models() (pawl.Model, []pawl.Middleware, error) {
 }
 
 func (b *builder) model(m Model, path string) (pawl.Model, error) {
+	if m.made != nil {
+		return m.made, nil
+	}
 	if name, ok := strings.CutPrefix(m.Name, scripted); ok {
 		return b.script(name, path)
 	}

@@ -22,6 +22,7 @@ type reading struct {
 	findings Findings
 	expanded map[*yaml.Node]*expanded
 	places   map[string]place // of the agent that is being read
+	chain    []string         // the files that lead to this one, as workers
 	secrets  []secret         // values that no output may show
 }
 
@@ -62,6 +63,10 @@ func (r *reading) value(n *yaml.Node, v reflect.Value, path string, tag reflect.
 	}
 	n = real(n)
 	if n.Kind == yaml.ScalarNode && n.Tag == "!!null" {
+		if m, ok := v.Addr().Interface().(*maybe); ok {
+			m.null()
+			return
+		}
 		r.at(CodeWrongType, n, path, "leave the key out for the default", "want %s, got nothing", wanted(v.Type()))
 		return
 	}
@@ -163,7 +168,11 @@ func (r *reading) object(n *yaml.Node, v reflect.Value, path string) {
 		if value.Kind == yaml.ScalarNode {
 			r.places[at] = place{value.Line, value.Column}
 		}
+		before := len(r.findings)
 		r.value(value, v.FieldByIndex(f.Index), at, f.Tag)
+		if f.Tag.Get("required") != "" && f.Type.Kind() == reflect.String && v.FieldByIndex(f.Index).String() == "" && len(r.findings) == before {
+			r.at(CodeBadValue, value, at, key.Value+": "+example(f), "%s is empty", key.Value)
+		}
 	}
 	for _, f := range fields {
 		if name := keyOf(f); f.Tag.Get("required") != "" && !given[name] {

@@ -47,7 +47,7 @@ func (r *Runner) Stream(ctx context.Context, msgs ...pawl.Message) iter.Seq2[paw
 		for e, err := range r.runner.Stream(ctx, input...) {
 			if err != nil {
 				err = s.cause(err)
-			} else if e.Kind == pawl.EventRunEnded && e.Path == "" && e.Result != nil {
+			} else if e.Kind == pawl.EventRunEnded && e.Run == "run" && e.Result != nil {
 				if kept := s.end(e.Result, e.Error); kept != nil {
 					yield(pawl.Event{}, kept) // it is not the end if nobody will know of it
 					return
@@ -69,7 +69,7 @@ func (r *Runner) Run(ctx context.Context, msgs ...pawl.Message) (*pawl.Result, e
 			if err != nil {
 				return res, err
 			}
-			if e.Kind == pawl.EventRunEnded {
+			if e.Kind == pawl.EventRunEnded && e.Run == "run" {
 				res = e.Result
 			}
 		}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/store"
@@ -17,8 +18,9 @@ type Verified struct {
 }
 
 // Verify reads the whole journal of a run and checks that each record is what was written, in its place, and that none is missing behind the last. The error
-// is ErrCorrupt when it is not, and names the record.
-func (e *Engine) Verify(ctx context.Context, id string) (Verified, error) {
+// is ErrCorrupt when it is not, and names the record. known are heads that were seen before, and kept elsewhere: they must be in the chain, so that a journal which was cut
+// short, with all that says how long it was, is found out too.
+func (e *Engine) Verify(ctx context.Context, id string, known ...string) (Verified, error) {
 	head, err := e.Journal.JournalRun(ctx, scope(ctx), id)
 	if err != nil {
 		return Verified{}, err
@@ -29,6 +31,11 @@ func (e *Engine) Verify(ctx context.Context, id string) (Verified, error) {
 	}
 	if n := int64(len(h.records)); n < head.Records || n == head.Records && h.head != head.Head {
 		return Verified{}, fmt.Errorf("run %s: %w: it ends with record %d, and its head says %d (%s)", id, ErrCorrupt, n, head.Records, head.Head)
+	}
+	for _, head := range known {
+		if !slices.ContainsFunc(h.records, func(r store.Record) bool { return r.Hash == head }) {
+			return Verified{}, fmt.Errorf("run %s: %w: the record with the hash %s is not there any more", id, ErrCorrupt, head)
+		}
 	}
 	return Verified{int64(len(h.records)), h.head}, nil
 }
@@ -64,7 +71,7 @@ func (e *Engine) Replay(ctx context.Context, id string, r pawl.Runner) (Played, 
 		if err != nil && (h.end == nil || h.end.Stop != pawl.StopFailed || errors.Is(err, ErrChanged)) {
 			return p, err
 		}
-		if ev.Kind == pawl.EventRunEnded && s.failed() == nil {
+		if ev.Kind == pawl.EventRunEnded && ev.Run == "run" && s.failed() == nil {
 			p.Result = ev.Result
 		}
 	}

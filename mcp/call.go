@@ -30,6 +30,7 @@ func (c *Client) runner(d Definition) pawl.ToolFunc {
 			c.notice(Refused, d.Name, refusal)
 			return pawl.ErrorResult("Not run: " + refusal), nil
 		}
+		defer s.use.Done()
 		ctx, work := c.begin(ctx, call.Name)
 		defer c.end(work)
 		params := &sdk.CallToolParams{Meta: sdk.Meta{}, Name: d.Name, Arguments: json.RawMessage(call.Args)}
@@ -55,7 +56,8 @@ func notMade(ctx context.Context, server string, err error) error {
 	return pawl.Retryable(fmt.Errorf("the call was not made: the MCP server %s cannot be reached: %w", server, err))
 }
 
-// ready returns the connection that a call goes over, or why the tool must not be called: what the model was told of it is not what the server says now.
+// ready returns the connection that a call goes over, in use until the caller says Done, or why the tool must not be called: what the model was told of it
+// is not what the server says now.
 func (c *Client) ready(ctx context.Context, name, digest string) (*session, string, error) {
 	if err := c.take(ctx); err != nil {
 		return nil, "", err
@@ -69,6 +71,7 @@ func (c *Client) ready(ctx context.Context, name, digest string) (*session, stri
 		return nil, "", err
 	}
 	if name == "" { // of no tool
+		s.use.Add(1)
 		return s, "", nil
 	}
 	i := slices.IndexFunc(s.listed, func(l Listed) bool { return l.Name == name })
@@ -80,6 +83,7 @@ func (c *Client) ready(ctx context.Context, name, digest string) (*session, stri
 	case s.listed[i].Tool == nil:
 		return nil, "the tool is not offered any more. Do without it.", nil
 	}
+	s.use.Add(1)
 	return s, "", nil
 }
 
@@ -224,6 +228,12 @@ func (c *Client) drop(s *session) {
 	defer c.release()
 	if c.live == s {
 		c.live = nil
-		s.close()
+		if s.proc != nil {
+			s.proc.Close() // ends what else it was at work on
+		}
+		c.closing.Go(func() { // calls that are at work over HTTP may still have their replies; the next call need not wait for them
+			s.use.Wait()
+			s.close()
+		})
 	}
 }

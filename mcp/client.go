@@ -61,12 +61,13 @@ type Client struct {
 	web    *web
 	notice func(Verdict, string, string)
 
-	turn   chan struct{} // holds a token: one goroutine at a time starts, lists and closes
-	live   *session
-	closed bool
-	failed error // why the last start failed, and when it may be tried again
-	until  time.Time
-	pause  time.Duration
+	turn    chan struct{} // holds a token: one goroutine at a time starts, lists and closes
+	live    *session
+	closing sync.WaitGroup // connections that were dropped
+	closed  bool
+	failed  error // why the last start failed, and when it may be tried again
+	until   time.Time
+	pause   time.Duration
 
 	mu     sync.Mutex
 	tools  map[string]*pawl.Tool // made before, by digest and name: a tool keeps its compiled schema
@@ -95,6 +96,7 @@ type session struct {
 	proc   *process
 	mender *mender
 	cancel context.CancelFunc
+	use    sync.WaitGroup // calls that are at work
 	listed []Listed
 	fresh  bool          // listed is what the server says now
 	gone   chan struct{} // closed when the connection is lost
@@ -224,6 +226,7 @@ func (c *Client) Close() error {
 		c.live.close()
 		c.live = nil
 	}
+	c.closing.Wait()
 	if c.web != nil {
 		c.web.guard.CloseIdleConnections()
 	}

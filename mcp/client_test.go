@@ -187,6 +187,40 @@ func TestKilledBetweenCallAndReply(t *testing.T) {
 	}
 }
 
+// A call whose reply is lost holds up no other: neither those that are at work, nor those that come.
+func TestLostBesideOthers(t *testing.T) {
+	s := overHTTP(t, testServer(), false)
+	proxy := newProxy(t, s.URL)
+	s.URL = proxy.url
+	c := open(t, s, nil)
+	if _, err := c.Tools(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "f")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	defer cancel(nil)
+	done := make(chan pawl.Execution)
+	go func() {
+		done <- pawl.Execute(ctx, c, pawl.ToolCall{ID: "1", Name: "test_wait", Args: []byte(`{"text":` + strconv.Quote(file) + `}`)})
+	}()
+	waitFor(t, file+".begun")
+	proxy.cut()
+	if x := call(t, c, "test_echo", `{"text":"a"}`); x.Outcome != pawl.OutcomeError || !strings.Contains(x.Result.Text(), "may have happened") {
+		t.Errorf("%s %q", x.Outcome, x.Result.Text())
+	}
+	proxy.mend()
+	if x := call(t, c, "test_echo", `{"text":"b"}`); x.Result.Text() != "b" {
+		t.Errorf("the next: %s %q", x.Outcome, x.Result.Text())
+	}
+	select {
+	case x := <-done:
+		t.Errorf("the one at work was ended: %s %q", x.Outcome, x.Result.Text())
+	default:
+	}
+	cancel(pawl.ErrCancelled)
+	<-done
+}
+
 func TestListChange(t *testing.T) {
 	each(t, func(t *testing.T, s mcp.Server) {
 		c := open(t, s, nil)

@@ -49,6 +49,15 @@ func TestSpecificationExamples(t *testing.T) {
 		sdk.ListResourceTemplatesResult{}, sdk.CompleteResult{}} {
 		types[reflect.TypeOf(v).Name()] = reflect.TypeOf(v)
 	}
+	for name, v := range map[string]any{"CallToolRequestParams": sdk.CallToolParams{}, "CompleteRequestParams": sdk.CompleteParams{}, "ElicitRequestFormParams": sdk.ElicitParams{},
+		"ElicitRequestURLParams": sdk.ElicitParams{}, "GetPromptRequestParams": sdk.GetPromptParams{}, "CancelledNotificationParams": sdk.CancelledParams{},
+		"ProgressNotificationParams": sdk.ProgressNotificationParams{}, "PaginatedRequestParams": sdk.ListToolsParams{}, "ResourceUpdatedNotificationParams": sdk.ResourceUpdatedNotificationParams{},
+		"ServerCapabilities": sdk.ServerCapabilities{}, "ClientCapabilities": sdk.ClientCapabilities{}, "DiscoverResult": sdk.DiscoverResult{}, "InputRequiredResult": sdk.CallToolResult{},
+		"SubscriptionsListenResult": sdk.SubscriptionsListenResult{}, "TextResourceContents": sdk.ResourceContents{}, "BlobResourceContents": sdk.ResourceContents{},
+		"InputResponses": sdk.InputResponseMap{}, "InputRequests": sdk.InputRequestMap{}} {
+		types[name] = reflect.TypeOf(v)
+	}
+	contents := []string{"TextContent", "ImageContent", "AudioContent", "EmbeddedResource", "ResourceLink"}
 	lines := corpus(t, "mcp-spec/examples.jsonl.gz")
 	messages, typed, plain := 0, 0, 0
 	for _, line := range lines {
@@ -61,7 +70,12 @@ func TestSpecificationExamples(t *testing.T) {
 		}
 		var env struct{ JSONRPC string }
 		_ = json.Unmarshal(x.Example, &env)
-		switch kind := types[x.Type]; {
+		kind := types[x.Type]
+		if slices.Contains(contents, x.Type) {
+			kind = types["CallToolResult"]
+			x.Example = json.RawMessage(`{"content":[` + string(x.Example) + `]}`)
+		}
+		switch {
 		case env.JSONRPC != "":
 			m, err := jsonrpc.DecodeMessage(x.Example)
 			if err != nil {

@@ -158,6 +158,7 @@ func (c *Client) over(ctx context.Context, do func(*session) (pawl.ToolResult, e
 	if err != nil {
 		return pawl.ToolResult{}, notMade(ctx, c.server.Name, err)
 	}
+	defer s.use.Done()
 	_, work := c.begin(ctx, "")
 	defer c.end(work)
 	return do(s)

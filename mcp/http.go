@@ -87,6 +87,11 @@ func (c *carrier) RoundTrip(r *http.Request) (*http.Response, error) {
 		r.Header.Set(k, v)
 	}
 	send := c.web.guard.RoundTrip
+	if r.Method == http.MethodDelete { // the end of a session, which a server that hangs must not hold up
+		ctx, cancel := context.WithTimeout(r.Context(), patience)
+		defer cancel()
+		r = r.WithContext(ctx)
+	}
 	if r.Method == http.MethodGet && c.web.server.Transport != "sse" {
 		send = c.listen
 	}

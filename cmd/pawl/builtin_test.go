@@ -17,6 +17,7 @@ import (
 	"github.com/pawl-go/pawl/sandbox"
 	"github.com/pawl-go/pawl/store"
 	"github.com/pawl-go/pawl/store/sqlite"
+	"github.com/pawl-go/pawl/tools/code"
 	"github.com/pawl-go/pawl/tools/data"
 	"github.com/pawl-go/pawl/tools/file"
 	"github.com/pawl-go/pawl/tools/http"
@@ -91,8 +92,12 @@ func everyTool(t *testing.T, allow ...string) map[string]*pawl.Tool {
 	if _, err := know.Add(t.Context(), *mine, knowledge.Source{Name: "leave.md", Data: []byte("# Leave\n\nEverybody has twelve days.\n")}); err != nil {
 		t.Fatal(err)
 	}
+	programs, err := code.New(code.Embedded(nil), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
 	all := map[string]*pawl.Tool{}
-	for _, set := range []pawl.Toolset{files, data.New(), plan.New(nil), fetch, find, run, remember.New(db, &remember.Options{Scope: mine}), skills, schedule.New(db, &schedule.Options{Scope: mine, Tools: find}), know} {
+	for _, set := range []pawl.Toolset{files, data.New(&data.Options{Open: files.Open, Create: files.Create}), programs, plan.New(nil), fetch, find, run, remember.New(db, &remember.Options{Scope: mine}), skills, schedule.New(db, &schedule.Options{Scope: mine, Tools: find}), know} {
 		tools, err := set.Tools(t.Context())
 		if err != nil {
 			t.Fatal(err)
@@ -123,12 +128,14 @@ var good = map[string][]string{
 	"file_stat":        {`{"path":"a.txt"}`},
 	"file_edit":        {`{"path":"a.txt","edits":[{"old":"a","new":""}]}`, `{"path":"a.txt","edits":[{"old":"a","new":"b","all":true},{"old":"c","new":"d"}],"expect":"` + strings.Repeat("0", 64) + `"}`},
 	"file_search":      {`{"pattern":"TODO"}`, `{"pattern":"a(b","literal":true,"path":"d","include":["*.go"],"exclude":["vendor/**"],"context":2,"limit":20}`, `{"include":["*.md"]}`},
-	"data_parse":       {`{"content":"a,b\n1,2"}`, `{"content":"[]","format":"json","limit":1000}`},
+	"data_parse":       {`{"content":"a,b\n1,2"}`, `{"content":"[]","format":"json","limit":1000}`, `{"path":"sales.csv","save_as":"sales"}`},
 	"data_filter":      {`{"records":[{"a":1}],"where":[{"column":"a","op":"==","value":1},{"column":"a","op":"in","value":[1,"x",null]}]}`, `{"records":[{"a":true}],"where":[{"column":"a","op":"!=","value":false}]}`},
 	"data_aggregate":   {`{"records":[{"a":1}],"metrics":[{"column":"a","op":"sum"}]}`, `{"records":[{"a":1}],"group_by":["a"],"metrics":[{"column":"a","op":"avg"}]}`},
-	"data_transform":   {`{"records":[{"a":1}],"select":["a"],"rename":{"a":"b"},"sort_by":"b","sort_desc":true,"limit":5}`, `{"records":[]}`},
+	"data_transform":   {`{"records":[{"a":1}],"select":["a"],"rename":{"a":"b"},"sort_by":"b","sort_desc":true,"limit":5}`, `{"records":[]}`, `{"table":"sales","sort_by":"a","offset":10,"save_as":"sorted"}`},
+	"data_export":      {`{"path":"out/b.csv","table":"sales"}`, `{"path":"b.txt","records":[{"a":1}],"format":"jsonl"}`},
 	"http_fetch":       {`{"url":"https://example.com/"}`, `{"url":"https://example.com/","max_chars":8000}`, `{"url":"https://example.com/","method":"POST","headers":{"Accept":"text/plain"},"body":"x"}`},
 	"web_search":       {`{"query":"what is a pawl"}`, `{"query":"x","limit":20}`},
+	"execute_code":     {`{"code":"set_result(1)"}`, `{"code":"x = 1","timeout":300}`},
 	"execute_plan":     {`{"steps":[{"tool":"web_search","args":{"query":"Go error handling"}},{"tool":"file_list","args":{}}]}`},
 	"shell_exec":       {`{"command":"ls"}`, `{"command":"ls","timeout":300}`},
 	"remember":         {`{"content":"Likes tea."}`},
@@ -178,7 +185,19 @@ var bad = []struct{ tool, args, want string }{
 	{"data_aggregate", `{"records":[{"a":1}],"metrics":[]}`, "metrics"},
 	{"data_aggregate", `{"records":[{"a":1}],"metrics":[{"column":"b","op":"sum"}]}`, `unknown column "b"`},
 	{"data_transform", `{"records":[{"a":1}],"sort_by":"b"}`, `unknown column "b"; the columns are "a"`},
-	{"data_transform", `{"select":["a"]}`, `missing required field "records"`},
+	{"data_transform", `{"select":["a"]}`, "give records (an array of objects, or the text of a CSV, JSON or JSONL file), or table"},
+	{"data_transform", `{"table":"sales"}`, `table: nothing is kept as "sales" in this run; a call with save_as keeps a table`},
+	{"data_transform", `{"table":"sales","records":[]}`, "give records or table, not both"},
+	{"data_transform", `{"records":[{"a":1}],"offset":3}`, "offset 3 is out of range: there are 1 records"},
+	{"data_filter", `{"where":[{"column":"a","op":"==","value":1}]}`, "or table, the name of a table that an earlier call kept with save_as"},
+	{"data_aggregate", `{"records":[{"a":1}],"metrics":[{"column":"a","op":"sum"}],"save_as":"my sums"}`, "save_as"},
+	{"data_parse", `{}`, "give content, the text of the file, or path, where the file is"},
+	{"data_parse", `{"path":"a.txt","content":"a"}`, "give content or path, not both"},
+	{"data_parse", `{"path":"b.csv"}`, `no such file: "b.csv"; the root has: a.txt`},
+	{"data_parse", `{"path":"../b.csv"}`, "path traversal not allowed"},
+	{"data_export", `{"path":"../b.csv","records":[{"a":1}]}`, "path traversal not allowed"},
+	{"data_export", `{"path":"b.csv"}`, "give records"},
+	{"data_export", `{"path":"b.csv","records":[],"format":"xml"}`, "format"},
 	{"http_fetch", `{"url":"example"}`, "one begins with https:// or http://"},
 	{"http_fetch", `{"url":"file:///etc/passwd"}`, "https:// or http://"},
 	{"http_fetch", `{"url":"http://127.0.0.1/"}`, "is refused"},
@@ -188,6 +207,12 @@ var bad = []struct{ tool, args, want string }{
 	{"web_search", `{"query":""}`, "query"},
 	{"web_search", `{"query":" \n "}`, "query is empty: say in a few words what to look for"},
 	{"web_search", `{"query":"x","limit":99}`, "limit"},
+	{"execute_code", `{"code":""}`, "code"},
+	{"execute_code", `{"code":"x = 1","timeout":301}`, "timeout"},
+	{"execute_code", `{"program":"x = 1"}`, "code"},
+	{"execute_code", `{"code":"x = ("}`, "Nothing was run"},
+	{"execute_code", `{"code":"import os"}`, "There is no import here"},
+	{"execute_code", `{"code":"call_tool('file_raed', {})"}`, `Unknown tool "file_raed"`},
 	{"execute_plan", `{"steps":[]}`, "The plan has no steps: give 1 to 50."},
 	{"execute_plan", `{"steps":[{"tool":"execute_plan","args":{}}]}`, "put its steps into this one"},
 	{"execute_plan", `{"steps":[{"args":{}}]}`, `missing required field "tool"`},

@@ -71,7 +71,7 @@ func (c *demoCmd) Run(sys *system) error {
 	if c.API == "openai-chat" {
 		model = openai.NewChat("script", options)
 	}
-	agent := &pawl.Agent{Name: "analyst", Instructions: "Work only with what the tools tell you.", Model: model, Tools: []pawl.Toolset{files, data.New()}}
+	agent := &pawl.Agent{Name: "analyst", Instructions: "Work only with what the tools tell you.", Model: model, Tools: []pawl.Toolset{files, data.New(nil)}}
 
 	s := sys.colours(sys.outTerm)
 	fmt.Fprintf(sys.out, `%s

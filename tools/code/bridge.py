@@ -1,12 +1,34 @@
 # The side of the program that runs in the sandbox: it waits for a program on descriptor 3, runs it, and asks for its calls on descriptor 4. A frame is the length of
 # its JSON (4 bytes), the secret of this child (16), its number (4), and JSON. Nothing here protects anything: the other side takes every frame for hostile.
 def bridge():
-    import builtins, json, math, os, sys
+    import builtins, math, os, sys
     from _thread import allocate_lock
     lock, os_read, os_write, leave, filename = allocate_lock(), os.read, os.write, os._exit, "<program>"
-    decode = json.JSONDecoder().decode
-    encode = json.JSONEncoder(allow_nan=False, ensure_ascii=False, separators=(",", ":")).encode
     seq = [0, 0]
+
+    def coder():
+        "the parts of json that are written in C: the module takes as long to import as all the rest of the start"
+        try:
+            from _json import encode_basestring, make_encoder, make_scanner
+
+            class Context:
+                strict, object_hook, object_pairs_hook, parse_float, parse_int, parse_constant, memo = True, None, None, float, int, float, {}
+
+            def default(x):
+                raise TypeError("Object of type %s is not JSON serializable" % type(x).__name__)
+
+            def encode(x, join="".join):
+                return join(make_encoder({}, default, encode_basestring, None, ":", ",", False, False, False)(x, 0))
+
+            scan, sample = make_scanner(Context), {"a": [1, 2.5, None, True, "\u00e9\n"]}
+            if encode(sample) == '{"a":[1,2.5,null,true,"\u00e9\\n"]}' and scan(encode(sample), 0)[0] == sample:
+                return encode, lambda text: scan(text, 0)[0]
+        except Exception:
+            pass
+        import json
+        return json.JSONEncoder(allow_nan=False, ensure_ascii=False, separators=(",", ":")).encode, json.JSONDecoder().decode
+
+    encode, decode = coder()
 
     def read(n):
         parts = []
@@ -26,6 +48,9 @@ def bridge():
             leave(0)
         return key, decode(str(read(n), "utf-8"))
 
+    from select import select
+    if not select([3], [], [], 0)[0]:  # there is time: what many programs import
+        import json, random, re
     key, hello = receive()
     limit, seed = hello["output"], hello["seed"]
 
@@ -117,6 +142,8 @@ def bridge():
     from _random import Random
     entropy = Random(seed)
     os.urandom = lambda n: entropy.getrandbits(8 * n).to_bytes(n, "big") if n else b""
+    if "random" in sys.modules:
+        sys.modules["random"].seed(seed)
     sys.meta_path.insert(0, Seeded())
     sys.argv = ["program"]
     os.dup2(1, 2)
@@ -143,8 +170,11 @@ def bridge():
     except BaseException as e:
         end = {"end": "syntax", "message": str(e), "lines": []}
     else:
-        scope = {"__name__": "__main__", "__builtins__": builtins, "json": json, "math": math, "call_tool": call_tool, "try_call": try_call,
+        scope = {"__name__": "__main__", "__builtins__": builtins, "math": math, "call_tool": call_tool, "try_call": try_call,
                  "call_tools_parallel": call_tools_parallel, "set_result": set_result, "ToolError": ToolError, "exit": sys.exit, "quit": sys.exit}
+        if "json" in hello["code"]:
+            import json
+            scope["json"] = json
         try:
             exec(code, scope)
         except SystemExit as e:

@@ -12,6 +12,9 @@ import (
 	"github.com/pawl-go/pawl"
 )
 
+// maxReply is the most bytes of a result that a program is given.
+const maxReply = 8 << 20
+
 // request is a call that a program asks for.
 type request struct {
 	Name string          `json:"name"`
@@ -85,6 +88,8 @@ func toReply(x *pawl.Execution) reply {
 	switch {
 	case x.Outcome != pawl.OutcomeOK:
 		return reply{Error: text, Tool: x.Call.Name, Outcome: x.Outcome}
+	case len(x.Result.Data) > maxReply || len(text) > maxReply:
+		return reply{Error: fmt.Sprintf("the result of %s has more than %d bytes: ask it for less", x.Call.Name, maxReply), Tool: x.Call.Name, Outcome: pawl.OutcomeError}
 	case x.Result.Data != nil:
 		return reply{Value: x.Result.Data}
 	case json.Valid([]byte(text)):

@@ -18,28 +18,31 @@ var aggregateText string
 
 var metricOps = []string{"sum", "count", "avg", "min", "max"}
 
-func aggregateTool() *pawl.Tool {
+func (s *Set) aggregateTool() *pawl.Tool {
 	return &pawl.Tool{
 		Name:        "data_aggregate",
 		Description: strings.TrimSpace(aggregateText),
-		Input: json.RawMessage(`{"type":"object","properties":{"records":` + recordsSchema + `,` +
+		Input: json.RawMessage(`{"type":"object","properties":{"records":` + recordsSchema + `,` + fromSchema + `,` +
 			`"group_by":{"type":"array","items":{"type":"string"},"description":"The columns to group by. Default: all records are one group."},` +
 			`"metrics":{"type":"array","minItems":1,"description":"What to compute; each result is named op_column, such as sum_amount.","items":{"type":"object","properties":{` +
 			`"column":{"type":"string"},` +
 			`"op":{"type":"string","enum":["sum","count","avg","min","max"]}` +
-			`},"required":["column","op"],"additionalProperties":false}}` +
-			`},"required":["records","metrics"],"additionalProperties":false}`),
+			`},"required":["column","op"],"additionalProperties":false}},` +
+			saveSchema +
+			`},"required":["metrics"],"additionalProperties":false}`),
 		Output: json.RawMessage(`{"type":"object","properties":{` + commonOutput + `,` +
 			`"skipped":{"type":"object","additionalProperties":{"type":"integer"}},"groups":` + recordsOutput +
 			`},"required":["count","groups"],"additionalProperties":false}`),
-		Effect:    pawl.Pure,
+		Effect:    pawl.Read,
 		MaxResult: -1, // an answer is bounded
-		Run:       run(aggregateRecords),
+		Run:       run(s.aggregate),
 	}
 }
 
 type aggregateArgs struct {
 	Records json.RawMessage `json:"records"`
+	Table   string          `json:"table"`
+	SaveAs  string          `json:"save_as"`
 	GroupBy []string        `json:"group_by"`
 	Metrics []struct {
 		Column string `json:"column"`
@@ -55,9 +58,10 @@ type metric struct {
 }
 
 type group struct {
-	by   []value
-	rows int
-	of   []tally // by metric
+	values []value   // of the columns it is by, as they were first written
+	by     []sortKey // the same, to be sorted by
+	rows   int
+	of     []tally // by metric
 }
 
 // A tally is what one metric knows of one group.
@@ -103,11 +107,14 @@ func (t *tally) append(b []byte, op string, rows int) []byte {
 	return append(b, t.mostText...)
 }
 
-func aggregateRecords(ctx context.Context, a aggregateArgs) ([]byte, error) {
+func (s *Set) aggregate(ctx context.Context, a aggregateArgs) ([]byte, error) {
 	if len(a.Metrics) == 0 {
 		return nil, toolrun.Refuse("metrics are required")
 	}
-	t, err := tableOf(ctx, a.Records)
+	if err := checkName("save_as", a.SaveAs); err != nil {
+		return nil, err
+	}
+	t, err := s.input(ctx, a.Records, a.Table)
 	if err != nil {
 		return nil, err
 	}
@@ -115,30 +122,58 @@ func aggregateRecords(ctx context.Context, a aggregateArgs) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	groups := groupsOf(t, by, metrics)
+	groups, err := groupsOf(ctx, t, by, metrics)
+	if err != nil {
+		return nil, err
+	}
 	if len(by) == 0 && len(groups) == 0 {
 		groups = append(groups, &group{of: make([]tally, len(metrics))}) // of no records: their number is 0
 	}
 	slices.SortStableFunc(groups, func(a, b *group) int {
-		return slices.CompareFunc(a.by, b.by, func(x, y value) int { return order(x, y, false) })
+		return slices.CompareFunc(a.by, b.by, func(x, y sortKey) int { return x.order(&y, false) })
 	})
-	return (&answer{
-		list: "groups", total: len(groups), most: -1, notes: t.notes, fields: skipped(metrics),
-		record: func(b []byte, i int) []byte {
-			g := groups[i]
-			b = append(b, '{')
-			for j, v := range g.by {
-				b = append(appendText(b, a.GroupBy[j]), ':')
-				b = append(v.append(b), ',')
+	out, err := a.table(groups, metrics, s.kept.limit)
+	if err != nil {
+		return nil, err
+	}
+	out.notes = t.notes
+	if err := s.save(ctx, a.SaveAs, out); err != nil {
+		return nil, err
+	}
+	ans := out.answer(a.SaveAs)
+	ans.list, ans.fields = "groups", skipped(metrics)
+	return ans.json()
+}
+
+// table makes records of groups.
+func (a *aggregateArgs) table(groups []*group, metrics []*metric, most int) (*table, error) {
+	out := newTable(most)
+	for _, name := range a.GroupBy {
+		out.column(name)
+	}
+	for _, m := range metrics {
+		out.column(m.name)
+	}
+	out.headed = true
+	var packed, written []byte
+	for _, g := range groups {
+		packed = packed[:0]
+		for i, v := range g.values {
+			packed = appendCell(packed, i, v)
+		}
+		for i, m := range metrics {
+			v := value{}
+			if written = g.of[i].append(written[:0], m.op, g.rows); string(written) != "null" {
+				v = value{number, string(written)}
 			}
-			for j, m := range metrics {
-				b = append(appendText(b, m.name), ':')
-				b = append(g.of[j].append(b, m.op, g.rows), ',')
-			}
-			b[len(b)-1] = '}'
-			return b
-		},
-	}).json()
+			packed = appendCell(packed, len(g.values)+i, v)
+		}
+		if err := out.push(packed); err != nil {
+			return nil, err
+		}
+	}
+	out.last = nil
+	return out, nil
 }
 
 // resolve finds the columns and checks that no two results have one name.
@@ -179,39 +214,46 @@ func (a *aggregateArgs) resolve(t *table) (by []int, metrics []*metric, err erro
 	return by, metrics, nil
 }
 
-func groupsOf(t *table, by []int, metrics []*metric) []*group {
+func groupsOf(ctx context.Context, t *table, by []int, metrics []*metric) ([]*group, error) {
 	var groups []*group
 	found := map[string]*group{}
 	c := t.cursor()
 	var key []byte
-	for _, r := range t.rows {
+	for n, r := range t.rows {
+		if n%4096 == 0 && ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
 		c.load(r)
 		key = key[:0]
 		for _, column := range by {
 			v, _ := c.get(column) // a record without the column is with those where it is null
-			key = append(v.append(key), ',')
+			key = append(v.group(key), ',')
 		}
 		g := found[string(key)]
 		if g == nil {
 			g = &group{of: make([]tally, len(metrics))}
 			for _, column := range by {
 				v, _ := c.get(column)
-				g.by = append(g.by, v)
+				g.values = append(g.values, v)
+				g.by = append(g.by, v.sortKey(0))
 			}
 			found[string(key)] = g
 			groups = append(groups, g)
 		}
 		g.rows++
 		for i, m := range metrics {
+			if m.op == "count" {
+				continue
+			}
 			v, _ := c.get(m.column)
 			if d, ok := v.decimal(); ok {
 				g.of[i].add(m.op, d, v.s)
-			} else if !v.empty() && m.op != "count" {
+			} else if !v.empty() {
 				m.skipped++
 			}
 		}
 	}
-	return groups
+	return groups, nil
 }
 
 // skipped tells, by metric, how many values were no numbers.

@@ -1,9 +1,12 @@
 package data
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/pawl-go/pawl/internal/toolrun"
 )
@@ -11,10 +14,11 @@ import (
 // A csvReader reads comma-separated text as people and programs write it. encoding/csv is no help here: it either refuses
 // a quote within a field, or takes the rest of the file for one field when a quote is never closed.
 type csvReader struct {
-	s     string
+	in    *input
 	comma byte
-	at    int
-	line  int // of at, from 1
+	text  []byte // of the row's fields, one after the other
+	ends  []int  // where each ends in text
+	plain bool   // the row's only field had no quotes
 }
 
 // delimiter returns the comma of the text whose first line is line: a comma where there is one, else the most frequent of
@@ -41,155 +45,173 @@ func delimiter(line string) byte {
 	return best
 }
 
-// row returns the next row and the line it begins in; nil at the end. A line without anything is no row.
-func (r *csvReader) row() (fields []string, line int, err error) {
-	for r.at < len(r.s) {
-		start := r.at
-		end := strings.IndexByte(r.s[r.at:], '\n')
-		if end < 0 {
-			end = len(r.s) - r.at
-		}
-		if strings.Trim(r.s[start:start+end], " \r") != "" {
-			break
-		}
-		r.at = min(start+end+1, len(r.s))
-		r.line++
-	}
-	if r.at >= len(r.s) {
-		return nil, r.line, nil
-	}
-	line = r.line
+// row reads the next row and returns the line it begins in; io.EOF at the end. A line without anything is no row.
+func (r *csvReader) row() (line int, err error) {
 	for {
-		field, last, err := r.field()
-		if err != nil {
-			return nil, line, err
+		r.text, r.ends = r.text[:0], r.ends[:0]
+		if r.in.peek() < 0 {
+			return r.in.line, io.EOF
 		}
-		fields = append(fields, field)
-		if last {
-			return fields, line, nil
+		line = r.in.line
+		for last := false; !last; {
+			if last, err = r.field(); err != nil {
+				return line, err
+			}
+			r.ends = append(r.ends, len(r.text))
+		}
+		if len(r.ends) > 1 || len(r.text) > 0 || !r.plain {
+			return line, nil
 		}
 	}
 }
 
-// field returns the next field and whether it is the last of its row.
-func (r *csvReader) field() (field string, last bool, err error) {
-	r.blanks()
-	if r.at < len(r.s) && r.s[r.at] == '"' {
+// cell is the row's field of that index.
+func (r *csvReader) cell(i int) []byte {
+	from := 0
+	if i > 0 {
+		from = r.ends[i-1]
+	}
+	return r.text[from:r.ends[i]]
+}
+
+// field reads the next field and reports whether it is the last of its row.
+func (r *csvReader) field() (last bool, err error) {
+	for r.in.peek() == ' ' {
+		r.in.next()
+	}
+	if r.plain = r.in.peek() != '"'; !r.plain {
 		return r.quoted()
 	}
-	start := r.at
-	for r.at < len(r.s) && r.s[r.at] != r.comma && r.s[r.at] != '\n' {
-		r.at++
+	start := len(r.text)
+	for {
+		c := r.in.next()
+		if c < 0 || c == '\n' || byte(c) == r.comma {
+			r.text = append(r.text[:start], bytes.TrimRight(r.text[start:], " \r")...)
+			return c < 0 || c == '\n', r.in.failed()
+		}
+		r.text = append(r.text, byte(c))
 	}
-	return strings.TrimRight(r.s[start:r.at], " \r"), r.ends(), nil
 }
 
 // quoted reads a field in quotes. A quote ends it where the field can end; two stand for one; any other is
 // taken as it is, for that is what was meant.
-func (r *csvReader) quoted() (string, bool, error) {
-	opened := r.line
-	r.at++
-	var b strings.Builder
-	for r.at < len(r.s) {
-		c := r.s[r.at]
-		r.at++
-		switch {
-		case c == '\n':
-			r.line++
-		case c == '"' && r.at < len(r.s) && r.s[r.at] == '"':
-			r.at++
-		case c == '"':
-			back := r.at
-			r.blanks()
-			for r.at < len(r.s) && r.s[r.at] == '\r' {
-				r.at++
+func (r *csvReader) quoted() (last bool, err error) {
+	opened := r.in.line
+	r.in.next()
+	for {
+		c := r.in.next()
+		if c == '"' && r.in.peek() != '"' {
+			after := len(r.text)
+			r.text = append(r.text, '"')
+			for _, blank := range []int{' ', '\r'} {
+				for r.in.peek() == blank {
+					r.text = append(r.text, byte(r.in.next()))
+				}
 			}
-			if r.at == len(r.s) || r.s[r.at] == r.comma || r.s[r.at] == '\n' {
-				return b.String(), r.ends(), nil
+			if c := r.in.peek(); c < 0 || c == '\n' || byte(c) == r.comma {
+				r.text = r.text[:after]
+				r.in.next()
+				return c < 0 || c == '\n', r.in.failed()
 			}
-			r.at = back
+			continue
 		}
-		b.WriteByte(c)
+		if c < 0 {
+			if err := r.in.failed(); err != nil {
+				return false, err
+			}
+			return false, toolrun.Refuse("csv parse error: line %d: a quoted field begins here and is never closed", opened)
+		}
+		if c == '"' {
+			r.in.next() // of two
+		}
+		r.text = append(r.text, byte(c))
 	}
-	return "", false, toolrun.Refuse("csv parse error: line %d: a quoted field begins here and is never closed", opened)
 }
 
-func (r *csvReader) blanks() {
-	for r.at < len(r.s) && r.s[r.at] == ' ' {
-		r.at++
-	}
-}
-
-// ends passes what is after a field and reports whether that ends the row.
-func (r *csvReader) ends() bool {
-	if r.at >= len(r.s) {
-		return true
-	}
-	r.at++
-	if r.s[r.at-1] == '\n' {
-		r.line++
-		return true
-	}
-	return false
-}
-
-// parseCSV reads content, whose first row names the columns. No row and no field is left out: what a short row lacks is null, and what
+// parseCSV reads a table whose first row names the columns. No row and no field is left out: what a short row lacks is null, and what
 // a long row has more goes to columns extra_1, extra_2 and so on.
-func parseCSV(ctx context.Context, content string) (*table, error) {
-	content = strings.ReplaceAll(content, "\r\n", "\n")
-	if !strings.Contains(content, "\n") {
-		content = strings.ReplaceAll(content, "\r", "\n") // of an old Mac, and of some spreadsheets today
+func parseCSV(ctx context.Context, in *input, t *table) error {
+	first, _, _ := strings.Cut(strings.TrimLeft(in.ahead(), " \n\r"), "\n")
+	r := &csvReader{in: in, comma: delimiter(first)}
+	if _, err := r.row(); err != nil && err != io.EOF {
+		return err
 	}
-	first, _, _ := strings.Cut(strings.TrimLeft(content, " \n"), "\n")
-	r := &csvReader{s: content, comma: delimiter(first), line: 1}
-	header, _, err := r.row()
-	if err != nil {
-		return nil, err
+	var header []string
+	for i := range r.ends {
+		header = append(header, strings.ToValidUTF8(string(r.cell(i)), "\uFFFD"))
 	}
-	t := newTable()
 	t.headed = true
 	t.header(header)
-	var short, long, shortLine, longLine int
+	var short, long, odd faulty
 	for {
 		if err := ctx.Err(); err != nil {
-			return nil, err
+			return err
 		}
-		fields, line, err := r.row()
-		if err != nil {
-			return nil, err
-		}
-		if fields == nil {
+		line, err := r.row()
+		if err == io.EOF {
 			break
 		}
-		rec := make(row, 0, max(len(header), len(fields)))
-		for i, f := range fields {
-			if i >= len(header) {
-				i = t.extra(len(header), i-len(header)+1)
-			}
-			rec = append(rec, cell{i, value{text, f}})
+		if err != nil {
+			return err
 		}
-		for i := len(fields); i < len(header); i++ {
-			rec = append(rec, cell{column: i})
-		}
-		switch {
-		case len(fields) < len(header):
-			if short++; short == 1 {
-				shortLine = line
+		if n := len(r.ends); n != len(header) {
+			fault := &short
+			if n > len(header) {
+				fault = &long
 			}
-		case len(fields) > len(header):
-			if long++; long == 1 {
-				longLine = line
-			}
+			fault.at(line)
 		}
-		t.rows = append(t.rows, rec)
+		if !utf8.Valid(r.text) {
+			odd.at(line)
+		}
+		if err := t.push(r.pack(t, len(header))); err != nil {
+			return err
+		}
 	}
-	if short > 0 {
-		t.note("%s shorter than the header, first in line %d: the columns they lack are null", rows(short), shortLine)
+	if short.n > 0 {
+		t.note("%s shorter than the header, first in line %d: the columns they lack are null", rows(short.n), short.line)
 	}
-	if long > 0 {
-		t.note("%s longer than the header, first in line %d: what they have more is in %s", rows(long), longLine, listed(t.columns[len(header):], 10))
+	if long.n > 0 {
+		t.note("%s longer than the header, first in line %d: what they have more is in %s", rows(long.n), long.line, listed(t.names[len(header):], 10))
 	}
-	return t, nil
+	t.noteOdd(odd)
+	return nil
+}
+
+// pack packs the row that was read.
+func (r *csvReader) pack(t *table, width int) []byte {
+	b := t.packed[:0]
+	for i := range r.ends {
+		column := i
+		if i >= width {
+			column = t.extra(width, i-width+1)
+		}
+		f := r.cell(i)
+		if !utf8.Valid(f) {
+			f = bytes.ToValidUTF8(f, []byte("\uFFFD"))
+		}
+		b = appendTextCell(b, column, f)
+	}
+	for i := len(r.ends); i < width; i++ {
+		b = appendCell(b, i, value{})
+	}
+	t.packed = b
+	return b
+}
+
+// faulty counts rows with some fault.
+type faulty struct{ n, line int }
+
+func (f *faulty) at(line int) {
+	if f.n++; f.n == 1 {
+		f.line = line
+	}
+}
+
+func (t *table) noteOdd(odd faulty) {
+	if odd.n > 0 {
+		t.note("%s not UTF-8 throughout, first in line %d: such bytes stand here as \uFFFD", rows(odd.n), odd.line)
+	}
 }
 
 func rows(n int) string {
@@ -197,10 +219,6 @@ func rows(n int) string {
 		return "1 row is"
 	}
 	return fmt.Sprintf("%d rows are", n)
-}
-
-func (t *table) note(format string, args ...any) {
-	t.notes = append(t.notes, fmt.Sprintf(format, args...))
 }
 
 // header makes the columns, with names of their own where the header has none or has one twice.
@@ -248,8 +266,8 @@ func (t *table) free(name string, given map[string]bool) string {
 
 // extra returns the n-th column, from 1, beyond the first width ones.
 func (t *table) extra(width, n int) int {
-	for len(t.columns) < width+n {
-		t.column(t.free(fmt.Sprintf("extra_%d", len(t.columns)-width+1), nil))
+	for len(t.names) < width+n {
+		t.column(t.free(fmt.Sprintf("extra_%d", len(t.names)-width+1), nil))
 	}
 	return width + n - 1
 }

@@ -47,7 +47,7 @@ func call(t testing.TB, tool *pawl.Tool, args any) string {
 }
 
 func byName(t testing.TB) map[string]*pawl.Tool {
-	tools, err := data.New().Tools(context.Background())
+	tools, err := data.New(nil).Tools(context.Background())
 	tooltest.Must(t, err)
 	all := map[string]*pawl.Tool{}
 	for _, tool := range tools {
@@ -99,13 +99,13 @@ func TestCalls(t *testing.T) {
 
 // What the model is shown, for review as prose.
 func TestDefinitions(t *testing.T) {
-	tooltest.Definitions(t, data.New(), filepath.Join("testdata", "definitions.json"), *update)
+	tooltest.Definitions(t, data.New(nil), filepath.Join("testdata", "definitions.json"), *update)
 }
 
 // Through the whole pipeline: what the schemas let through and what they refuse.
 func TestRegistry(t *testing.T) {
 	var reg pawl.Registry
-	tools, err := data.New().Tools(t.Context())
+	tools, err := data.New(nil).Tools(t.Context())
 	tooltest.Must(t, err)
 	tooltest.Must(t, reg.Add(tools...))
 	for _, tt := range []struct {

@@ -11,7 +11,7 @@ import (
 
 func Example() {
 	var reg pawl.Registry
-	tools, _ := data.New().Tools(context.Background())
+	tools, _ := data.New(nil).Tools(context.Background())
 	if err := reg.Add(tools...); err != nil {
 		panic(err)
 	}

@@ -17,28 +17,31 @@ var filterText string
 
 var filterOps = []string{"==", "!=", ">", "<", ">=", "<=", "contains", "in"}
 
-func filterTool() *pawl.Tool {
+func (s *Set) filterTool() *pawl.Tool {
 	return &pawl.Tool{
 		Name:        "data_filter",
 		Description: strings.TrimSpace(filterText),
-		Input: json.RawMessage(`{"type":"object","properties":{"records":` + recordsSchema + `,` +
+		Input: json.RawMessage(`{"type":"object","properties":{"records":` + recordsSchema + `,` + fromSchema + `,` +
 			`"where":{"type":"array","minItems":1,"description":"The conditions; a record must meet all of them.","items":{"type":"object","properties":{` +
 			`"column":{"type":"string"},` +
 			`"op":{"type":"string","enum":["==","!=",">","<",">=","<=","contains","in"]},` +
 			`"value":{"type":["string","number","boolean","null","array"],"items":{"type":["string","number","boolean","null"]},` +
 			`"description":"What to compare with: a string, a number, true, false or null; for op in, an array of them."}` +
-			`},"required":["column","op","value"],"additionalProperties":false}}` +
-			`},"required":["records","where"],"additionalProperties":false}`),
+			`},"required":["column","op","value"],"additionalProperties":false}},` +
+			saveSchema +
+			`},"required":["where"],"additionalProperties":false}`),
 		Output: json.RawMessage(`{"type":"object","properties":{` + commonOutput + `,"records":` + recordsOutput +
 			`},"required":["count","records"],"additionalProperties":false}`),
-		Effect:    pawl.Pure,
+		Effect:    pawl.Read,
 		MaxResult: -1, // an answer is bounded
-		Run:       run(filterRecords),
+		Run:       run(s.filter),
 	}
 }
 
 type filterArgs struct {
 	Records json.RawMessage `json:"records"`
+	Table   string          `json:"table"`
+	SaveAs  string          `json:"save_as"`
 	Where   []struct {
 		Column string          `json:"column"`
 		Op     string          `json:"op"`
@@ -54,11 +57,14 @@ type condition struct {
 	among  []value // of op in
 }
 
-func filterRecords(ctx context.Context, a filterArgs) ([]byte, error) {
+func (s *Set) filter(ctx context.Context, a filterArgs) ([]byte, error) {
 	if len(a.Where) == 0 {
 		return nil, toolrun.Refuse("where conditions are required")
 	}
-	t, err := tableOf(ctx, a.Records)
+	if err := checkName("save_as", a.SaveAs); err != nil {
+		return nil, err
+	}
+	t, err := s.input(ctx, a.Records, a.Table)
 	if err != nil {
 		return nil, err
 	}
@@ -70,14 +76,17 @@ func filterRecords(ctx context.Context, a filterArgs) ([]byte, error) {
 		}
 	}
 	c := t.cursor()
-	kept := slices.DeleteFunc(t.rows, func(r row) bool {
+	var kept []row
+	for i, r := range t.rows {
+		if i%4096 == 0 && ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
 		c.load(r)
-		return slices.ContainsFunc(conds, func(cond condition) bool { return !cond.met(c) })
-	})
-	return (&answer{
-		list: "records", total: len(kept), most: -1, notes: t.notes,
-		record: func(b []byte, i int) []byte { return appendRow(b, kept[i], t.columns) },
-	}).json()
+		if !slices.ContainsFunc(conds, func(cond condition) bool { return !cond.met(c) }) {
+			kept = append(kept, r)
+		}
+	}
+	return s.done(ctx, t.with(kept), a.SaveAs)
 }
 
 func newCondition(t *table, where, column, op string, raw json.RawMessage) (condition, error) {

@@ -1,12 +1,16 @@
 package data
 
 import (
+	"bufio"
 	"context"
 	_ "embed"
 	"encoding/json"
 	"errors"
+	"io"
+	"path"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/toolrun"
@@ -15,36 +19,55 @@ import (
 //go:embed parse.md
 var parseText string
 
-const parseLimit = 1000
+const (
+	parseLimit = 1000
+	jsonBytes  = 64 << 20 // of a file that is one JSON text, and is read whole
+	lineBytes  = 16 << 20 // of a line of JSONL
+)
 
-func parseTool() *pawl.Tool {
-	return &pawl.Tool{
+func (s *Set) parseTool() *pawl.Tool {
+	tool := &pawl.Tool{
 		Name:        "data_parse",
 		Description: strings.TrimSpace(parseText),
 		Input: json.RawMessage(`{"type":"object","properties":{` +
 			`"content":{"type":"string","description":"The text of the file as it is."},` +
 			`"format":{"type":"string","enum":["csv","json","jsonl"],"description":"Default: found out. Text that begins with [ or { is json or jsonl, any other csv."},` +
-			`"limit":{"type":"integer","minimum":0,"description":"The most records to return. Default 1000."},` +
-			`"offset":{"type":"integer","minimum":0,"description":"How many records to skip: to go on after a truncated answer. Default 0."}` +
+			`"limit":{"type":"integer","minimum":0,"description":"The most records to return. Default 1000; with save_as, 5."},` +
+			`"offset":{"type":"integer","minimum":0,"description":"How many records to skip: to go on after a truncated answer. Default 0."},` +
+			saveSchema +
 			`},"required":["content"],"additionalProperties":false}`),
 		Output: json.RawMessage(`{"type":"object","properties":{` + commonOutput + `,"next_offset":{"type":"integer"},` +
 			`"columns":{"type":"array","items":{"type":"string"}},"records":` + recordsOutput +
 			`},"required":["columns","count","records"],"additionalProperties":false}`),
-		Effect:    pawl.Pure,
+		Effect:    pawl.Read,
 		MaxResult: -1, // an answer is bounded
-		Run:       run(parseRecords),
+		Run:       run(s.parse),
 	}
+	if s.open != nil {
+		tool.Description += "\n\n" + pathText
+		in := strings.Replace(string(tool.Input), `"format":`, `"path":{"type":"string","description":"Instead of content: a file, relative to the root. Its ending may say the format."},"format":`, 1)
+		tool.Input = json.RawMessage(strings.Replace(in, `"required":["content"],`, "", 1))
+	}
+	return tool
 }
+
+// pathText stands in the description where there are files.
+const pathText = "With path in place of content a file is read where it is, of any number of rows: give save_as with it, so that the records need not pass through you."
 
 type parseArgs struct {
 	Content string        `json:"content"`
+	Path    string        `json:"path"`
 	Format  string        `json:"format"`
 	Limit   toolrun.Whole `json:"limit"`
 	Offset  toolrun.Whole `json:"offset"`
+	SaveAs  string        `json:"save_as"`
 }
 
-func parseRecords(ctx context.Context, a parseArgs) ([]byte, error) {
-	t, err := parse(ctx, a.Content, a.Format)
+func (s *Set) parse(ctx context.Context, a parseArgs) ([]byte, error) {
+	if err := checkName("save_as", a.SaveAs); err != nil {
+		return nil, err
+	}
+	t, err := s.source(ctx, a)
 	if err != nil {
 		return nil, err
 	}
@@ -52,21 +75,52 @@ func parseRecords(ctx context.Context, a parseArgs) ([]byte, error) {
 	if offset < 0 || offset > 0 && offset >= len(t.rows) {
 		return nil, toolrun.Refuse("offset %d is out of range: there are %d records", offset, len(t.rows))
 	}
-	if limit <= 0 {
+	switch {
+	case limit > 0:
+	case a.SaveAs != "":
+		limit = preview
+	default:
 		limit = parseLimit
 	}
-	columns := texts(t.shownColumns())
-	return (&answer{
-		list: "records", total: len(t.rows), from: offset, most: limit, next: true,
-		fields: append([]byte(`,"columns":`), columns...), notes: t.notes,
-		record: func(b []byte, i int) []byte { return appendRow(b, t.rows[i], t.columns) },
-	}).json()
+	if err := s.save(ctx, a.SaveAs, t); err != nil {
+		return nil, err
+	}
+	shown := t.with(t.rows) // whose notes may become more
+	columns := texts(shown.shownColumns())
+	ans := shown.answer(a.SaveAs)
+	ans.fields = append([]byte(`,"columns":`), columns...)
+	ans.from, ans.most, ans.next = offset, limit, true
+	return ans.json()
 }
+
+// source reads what data_parse is given.
+func (s *Set) source(ctx context.Context, a parseArgs) (*table, error) {
+	switch {
+	case s.open != nil && a.Content != "" && a.Path != "":
+		return nil, toolrun.Refuse("give content or path, not both")
+	case s.open != nil && a.Path != "":
+		f, err := s.open(ctx, a.Path)
+		if err != nil {
+			return nil, err
+		}
+		defer f.Close()
+		if a.Format == "" {
+			a.Format = formats[strings.ToLower(path.Ext(a.Path))]
+		}
+		return s.read(ctx, f, a.Format, s.kept.limit)
+	case s.open != nil && a.Content == "":
+		return nil, toolrun.Refuse("give content, the text of the file, or path, where the file is")
+	}
+	return s.read(ctx, strings.NewReader(a.Content), a.Format, s.kept.limit)
+}
+
+// formats are what the endings of files say.
+var formats = map[string]string{".csv": "csv", ".tsv": "csv", ".json": "json", ".jsonl": "jsonl", ".ndjson": "jsonl"}
 
 // shownColumns returns the columns, those of JSON sorted, as many as fit beside the records, and notes when that is not all.
 func (t *table) shownColumns() []string {
-	columns := t.columns
-	if !t.headed {
+	columns := t.columns()
+	if !t.headed && t.picked == nil {
 		columns = slices.Sorted(slices.Values(columns))
 	}
 	room := maxAnswer / 4
@@ -79,22 +133,28 @@ func (t *table) shownColumns() []string {
 	return columns
 }
 
-// parse reads content. Without a format it looks: an array or an object is JSON, objects line by line are JSONL, anything else is CSV.
-func parse(ctx context.Context, content, format string) (*table, error) {
-	content = strings.TrimPrefix(content, "\uFEFF")
-	if strings.TrimSpace(content) == "" {
+// read reads a table of at most most bytes. Without a format it looks: an array or an object is JSON, objects line by line are JSONL, anything else is CSV.
+func (s *Set) read(ctx context.Context, r io.Reader, format string, most int) (*table, error) {
+	in := newInput(r)
+	if err := in.failed(); err != nil {
+		return nil, err
+	}
+	head := in.ahead()
+	if strings.TrimSpace(head) == "" && in.err == io.EOF {
 		return nil, toolrun.Refuse("content is required: it is empty")
 	}
 	if format == "" {
-		format = guess(content)
+		format = guess(head)
 	}
+	t := newTable(most)
+	defer func() { t.last, t.packed = nil, nil }()
 	switch format {
 	case "csv":
-		return parseCSV(ctx, content)
+		return t, parseCSV(ctx, in, t)
 	case "json":
-		return parseJSON(ctx, content)
+		return t, parseJSON(ctx, in, t)
 	case "jsonl":
-		return parseJSONL(ctx, content)
+		return t, parseJSONL(ctx, in, t)
 	}
 	return nil, toolrun.Refuse("unknown format: %s (use csv, json, or jsonl)", clip(format))
 }
@@ -116,30 +176,37 @@ func guess(content string) string {
 }
 
 // parseJSON reads an array of objects, or one object.
-func parseJSON(ctx context.Context, content string) (*table, error) {
-	var raw json.RawMessage
-	if err := json.Unmarshal([]byte(content), &raw); err != nil {
-		return nil, syntax(content, err)
+func parseJSON(ctx context.Context, in *input, t *table) error {
+	b, err := io.ReadAll(io.LimitReader(in.rest(), jsonBytes+1))
+	if err != nil {
+		return err
 	}
-	t := newTable()
-	switch content = strings.TrimSpace(content); content[0] {
+	if len(b) > jsonBytes {
+		return toolrun.Refuse("json parse error: the text is larger than %d MiB; as JSONL, an object a line, or as CSV it can be", jsonBytes>>20)
+	}
+	var raw json.RawMessage
+	if err := json.Unmarshal(b, &raw); err != nil {
+		return syntax(string(b), err)
+	}
+	if !utf8.Valid(raw) {
+		t.note("the text is not UTF-8 throughout: such bytes stand here as \uFFFD")
+	}
+	switch raw = json.RawMessage(strings.TrimSpace(string(raw))); raw[0] {
 	case '[':
-		if err := t.addAll(ctx, raw, "json parse error: element"); err != nil {
-			return nil, err
-		}
+		return t.addAll(ctx, raw, "json parse error: element")
 	case '{':
 		if err := t.add(raw); err != nil {
-			return nil, toolrun.Refuse("json parse error: %s", err)
+			return toolrun.Refuse("json parse error: %s", err)
 		}
-		for _, c := range t.rows[0] {
-			if c.value.kind == list && strings.HasPrefix(c.value.s, "[{") {
-				t.note("the content is one object, so it is one record; its %s is an array of objects: give that array to work with them", clip(t.columns[c.column]))
+		for r := t.rows[0]; len(r) > 0; {
+			var c cell
+			if c, r = r.next(); c.value.kind == list && strings.HasPrefix(c.value.s, "[{") {
+				t.note("the content is one object, so it is one record; its %s is an array of objects: give that array to work with them", clip(t.names[c.column]))
 			}
 		}
-	default:
-		return nil, toolrun.Refuse("json parse error: expected an array of objects, or one object; got %s", valueOf(raw).kind)
+		return nil
 	}
-	return t, nil
+	return toolrun.Refuse("json parse error: expected an array of objects, or one object; got %s", valueOf(raw).kind)
 }
 
 // syntax words an error of encoding/json with the line and the column it is in.
@@ -155,26 +222,33 @@ func syntax(content string, err error) error {
 }
 
 // parseJSONL reads an object a line. Empty lines are passed over; any other line that is no object is an error.
-func parseJSONL(ctx context.Context, content string) (*table, error) {
-	t := newTable()
-	n := 0
-	for line := range strings.Lines(content) {
-		n++
+func parseJSONL(ctx context.Context, in *input, t *table) error {
+	lines := bufio.NewScanner(in.rest())
+	lines.Buffer(nil, lineBytes)
+	var odd faulty
+	for n := 1; lines.Scan(); n++ {
 		if err := ctx.Err(); err != nil {
-			return nil, err
+			return err
 		}
-		raw := []byte(strings.TrimSpace(line))
+		raw := []byte(strings.TrimSpace(lines.Text()))
 		if len(raw) == 0 {
 			continue
+		}
+		if !utf8.Valid(raw) {
+			odd.at(n)
 		}
 		var v json.RawMessage
 		err := json.Unmarshal(raw, &v)
 		if err == nil {
-			err = t.add(raw)
+			err = t.add(v)
 		}
 		if err != nil {
-			return nil, toolrun.Refuse("jsonl parse error: line %d: %s", n, err)
+			return toolrun.Refuse("jsonl parse error: line %d: %s", n, err)
 		}
 	}
-	return t, nil
+	t.noteOdd(odd)
+	if errors.Is(lines.Err(), bufio.ErrTooLong) {
+		return toolrun.Refuse("jsonl parse error: a line is longer than %d MiB; is it JSONL?", lineBytes>>20)
+	}
+	return lines.Err()
 }

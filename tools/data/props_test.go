@@ -43,7 +43,7 @@ func read(t testing.TB, text string) (a answer) {
 
 // Whatever is left out of an answer is told, and going on where it says gives all records.
 func TestAnswersAreBounded(t *testing.T) {
-	set := data.New()
+	set := data.New(nil)
 	var content strings.Builder
 	content.WriteString("id,name\n")
 	var all []object
@@ -110,7 +110,7 @@ func FuzzParseCSV(f *testing.F) {
 	for _, s := range []string{"a,b\n1,2\n", "a\n\"x\ny\"\n", "a,b\r\n\"1\"\"\",2\r\n", "a;b\n1;2", "\ufeffa\n1", "a,b\n1\n1,2,3\n", "a,a,\n,,\n", "a\n\"", "a\n\n \n1"} {
 		f.Add(s)
 	}
-	set := data.New()
+	set := data.New(nil)
 	f.Fuzz(func(t *testing.T, s string) {
 		if len(s) > 5000 {
 			return // of long ones, not all columns are listed
@@ -159,7 +159,7 @@ func FuzzParseJSON(f *testing.F) {
 	for _, s := range []string{`[{"a":1},{"b":[1,{"c":null}]}]`, `{"a":1e999}`, "{\"a\":1}\n{\"a\":2}", `[`, `[1]`, `{"a":1}{"a":2}`, `[{"a":1,"a":2}]`, "\ufeff[]", `[{"":"\u0000\ud800"}]`} {
 		f.Add(s)
 	}
-	set := data.New()
+	set := data.New(nil)
 	f.Fuzz(func(t *testing.T, s string) {
 		if len(s) > 5000 {
 			return // of long ones, not all columns are listed
@@ -230,7 +230,7 @@ func ratOf(v any) *big.Rat {
 
 // Sums are those of math/big, to the last digit.
 func TestSumsAreExact(t *testing.T) {
-	set := data.New()
+	set := data.New(nil)
 	rapid.Check(t, func(rt *rapid.T) {
 		values := rapid.SliceOfN(someValue, 1, 12).Draw(rt, "values")
 		want, n := new(big.Rat), 0
@@ -307,7 +307,7 @@ func met(cell any, op string, value any) bool {
 }
 
 func TestComparisons(t *testing.T) {
-	set := data.New()
+	set := data.New(nil)
 	rapid.Check(t, func(rt *rapid.T) {
 		cell, value := someValue.Draw(rt, "cell"), someValue.Draw(rt, "value")
 		for _, op := range []string{"==", "!=", "<", "<=", ">", ">="} {
@@ -327,7 +327,7 @@ func TestComparisons(t *testing.T) {
 
 // Sorting keeps every record, gives an order that does not depend on where it began, and keeps equal ones in their places.
 func TestSorting(t *testing.T) {
-	set := data.New()
+	set := data.New(nil)
 	rapid.Check(t, func(rt *rapid.T) {
 		values := rapid.SliceOfN(someValue, 1, 15).Draw(rt, "values")
 		desc := rapid.Bool().Draw(rt, "desc")

@@ -4,38 +4,58 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/pawl-go/pawl/internal/toolrun"
 )
 
-// A table is records that share their columns' names. A record need not have every column, so it is held as cells.
+// A table is records that share their columns' names. A record need not have every column, so it is held as cells. Once it is built, its rows and
+// their order are not changed: what a call makes of a table is another one, which shares the rows.
 type table struct {
-	columns []string // in the order they were first seen
-	index   map[string]int
-	rows    []row
-	notes   []string // what was mended in reading it
-	headed  bool     // a header named the columns, so their order means something
-	last    []int    // by column: the last row that has it, from 1
+	names  []string // by column, as the cells of a row number them
+	index  map[string]int
+	picked []int // the columns that are shown, in this order; nil: all, as they stand in a row
+	rows   []row
+	notes  []string // what was mended in reading it
+	headed bool     // a header named the columns, so their order means something
+	size   int      // bytes, about
+	most   int      // that it may have; 0: any number
+	last   []int    // by column, while it is built: the last row that has it, from 1
+	packed []byte   // while it is built: room for a row
 }
 
-type row []cell
+func newTable(most int) *table { return &table{index: map[string]int{}, most: most} }
 
-type cell struct {
-	column int
-	value  value
+// with returns a table of other rows, which has all else as t has it.
+func (t *table) with(rows []row) *table {
+	u := *t
+	u.rows, u.notes = rows, slices.Clone(t.notes)
+	u.size = t.size - rowSize*(len(t.rows)-len(rows)) // about: the bytes of rows are shared, and counted for each
+	return &u
 }
 
-func newTable() *table { return &table{index: map[string]int{}} }
+// columns are the names of the columns that are shown.
+func (t *table) columns() []string {
+	if t.picked == nil {
+		return t.names
+	}
+	names := make([]string, len(t.picked))
+	for i, c := range t.picked {
+		names[i] = t.names[c]
+	}
+	return names
+}
 
 // column returns the index of the column name, which it adds when it is new.
 func (t *table) column(name string) int {
 	i, ok := t.index[name]
 	if !ok {
-		i = len(t.columns)
+		i = len(t.names)
 		t.index[name] = i
-		t.columns = append(t.columns, name)
+		t.names = append(t.names, name)
 		t.last = append(t.last, 0)
 	}
 	return i
@@ -47,10 +67,19 @@ func (t *table) need(name, where string) (int, error) {
 	switch {
 	case ok:
 		return i, nil
-	case len(t.columns) == 0:
+	case len(t.names) == 0:
 		return -1, nil
 	}
-	return 0, toolrun.Refuse("%s: unknown column %s; the columns are %s", where, clip(name), listed(t.columns, 100))
+	return 0, toolrun.Refuse("%s: unknown column %s; the columns are %s", where, clip(name), listed(t.columns(), 100))
+}
+
+// push adds the row that was packed.
+func (t *table) push(packed []byte) error {
+	if t.size += len(packed) + rowSize; t.most > 0 && t.size > t.most {
+		return toolrun.Refuse("this is too much to be held: %d MiB are the most, and %d records take more; keep less of it, or split the file", t.most>>20, len(t.rows))
+	}
+	t.rows = append(t.rows, row(packed))
+	return nil
 }
 
 // add adds the record raw, which is valid JSON. The error does not say where it stands.
@@ -61,7 +90,7 @@ func (t *table) add(raw json.RawMessage) error {
 	}
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.Token()
-	var r row
+	t.packed = t.packed[:0]
 	for d.More() {
 		key, err := d.Token()
 		if err != nil {
@@ -76,59 +105,9 @@ func (t *table) add(raw json.RawMessage) error {
 			return toolrun.Refuse("the name %s stands twice in one object", clip(key.(string)))
 		}
 		t.last[i] = len(t.rows) + 1
-		r = append(r, cell{i, valueOf(v)})
+		t.packed = appendCell(t.packed, i, valueOf(v))
 	}
-	t.rows = append(t.rows, r)
-	return nil
-}
-
-// A cursor looks up cells by column, row after row, in time that does not depend on how many columns there are.
-type cursor struct {
-	t    *table
-	row  row
-	at   []int // by column: the place in row, of columns whose seen is turn
-	seen []int
-	turn int
-}
-
-func (t *table) cursor() *cursor {
-	return &cursor{t: t, at: make([]int, len(t.columns)), seen: make([]int, len(t.columns))}
-}
-
-// load makes r the row that get looks in.
-func (c *cursor) load(r row) {
-	c.row = r
-	c.turn++
-	for i, cell := range r {
-		c.at[cell.column], c.seen[cell.column] = i, c.turn
-	}
-}
-
-// get returns the row's value in a column, null and false when it has none.
-func (c *cursor) get(column int) (value, bool) {
-	if column < 0 || c.seen[column] != c.turn {
-		return value{}, false
-	}
-	return c.row[c.at[column]].value, true
-}
-
-// tableOf reads the records argument of a call.
-func tableOf(ctx context.Context, records json.RawMessage) (*table, error) {
-	records = bytes.TrimSpace(records)
-	switch {
-	case len(records) == 0:
-		return nil, toolrun.Refuse("records are required: an array of objects, or the text of a CSV, JSON or JSONL file")
-	case records[0] == '"':
-		var content string
-		if err := json.Unmarshal(records, &content); err != nil {
-			return nil, err
-		}
-		return parse(ctx, content, "")
-	case records[0] == '[':
-		t := newTable()
-		return t, t.addAll(ctx, records, "record")
-	}
-	return nil, toolrun.Refuse("records must be an array of objects, or the text of a CSV, JSON or JSONL file; got %s", valueOf(records).kind)
+	return t.push(t.packed)
 }
 
 // addAll adds the elements of a valid JSON array, which a text calls what.
@@ -150,6 +129,10 @@ func (t *table) addAll(ctx context.Context, array json.RawMessage, what string) 
 	return nil
 }
 
+func (t *table) note(format string, args ...any) {
+	t.notes = append(t.notes, fmt.Sprintf(format, args...))
+}
+
 // maxAnswer is the most bytes of an answer; the pipeline would cut a longer one in the middle of a record.
 const maxAnswer = 32 << 10
 
@@ -162,7 +145,8 @@ type answer struct {
 	record func(b []byte, i int) []byte // appends the record i
 	fields []byte                       // further fields, each with a comma before it
 	notes  []string
-	next   bool // tell where to go on
+	next   bool   // tell where to go on
+	saved  string // the name that the table is kept under; "": it is not
 }
 
 // json writes as many records as there is room for.
@@ -201,6 +185,9 @@ func (a *answer) json() ([]byte, error) {
 			b = strconv.AppendInt(append(b, `,"next_offset":`...), int64(i), 10)
 		}
 	}
+	if a.saved != "" {
+		b = appendText(append(b, `,"table":`...), a.saved)
+	}
 	b = append(b, fields...)
 	b = append(b, `,"`+a.list+`":[`...)
 	b = append(b, body...)
@@ -219,15 +206,28 @@ func texts(all []string) []byte {
 	return append(b, ']')
 }
 
-// appendRow appends a record with the names of its columns.
-func appendRow(b []byte, r row, names []string) []byte {
+// appendRow appends a record as JSON.
+func (t *table) appendRow(b []byte, c *cursor, r row) []byte {
 	b = append(b, '{')
-	for i, c := range r {
-		if i > 0 {
+	one := func(column int, v value) {
+		if b[len(b)-1] != '{' {
 			b = append(b, ',')
 		}
-		b = append(appendText(b, names[c.column]), ':')
-		b = c.value.append(b)
+		b = v.append(append(appendText(b, t.names[column]), ':'))
+	}
+	if t.picked == nil {
+		for len(r) > 0 {
+			var x cell
+			x, r = r.next()
+			one(x.column, x.value)
+		}
+		return append(b, '}')
+	}
+	c.load(r)
+	for _, column := range t.picked {
+		if v, ok := c.get(column); ok {
+			one(column, v)
+		}
 	}
 	return append(b, '}')
 }

@@ -1,6 +1,7 @@
 package data
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"encoding/json"
@@ -15,22 +16,24 @@ import (
 //go:embed transform.md
 var transformText string
 
-func transformTool() *pawl.Tool {
+func (s *Set) transformTool() *pawl.Tool {
 	return &pawl.Tool{
 		Name:        "data_transform",
 		Description: strings.TrimSpace(transformText),
-		Input: json.RawMessage(`{"type":"object","properties":{"records":` + recordsSchema + `,` +
+		Input: json.RawMessage(`{"type":"object","properties":{"records":` + recordsSchema + `,` + fromSchema + `,` +
 			`"select":{"type":"array","items":{"type":"string"},"description":"The columns to keep, in this order. Default: all."},` +
 			`"rename":{"type":"object","additionalProperties":{"type":"string"},"description":"New names of columns: {\"old\":\"new\"}."},` +
 			`"sort_by":{"type":"string","description":"The column to sort by, by its new name."},` +
 			`"sort_desc":{"type":"boolean","description":"Sort the greatest first. Default false."},` +
-			`"limit":{"type":"integer","minimum":0,"description":"The most records to keep, after sorting. Default: all."}` +
-			`},"required":["records"],"additionalProperties":false}`),
+			`"limit":{"type":"integer","minimum":0,"description":"The most records to keep, after sorting. Default: all."},` +
+			`"offset":{"type":"integer","minimum":0,"description":"How many records to skip, after sorting: to go on in a table. Default 0."},` +
+			saveSchema +
+			`},"additionalProperties":false}`),
 		Output: json.RawMessage(`{"type":"object","properties":{` + commonOutput + `,"records":` + recordsOutput +
 			`},"required":["count","records"],"additionalProperties":false}`),
-		Effect:    pawl.Pure,
+		Effect:    pawl.Read,
 		MaxResult: -1, // an answer is bounded
-		Run:       run(transformRecords),
+		Run:       run(s.transform),
 	}
 }
 
@@ -41,14 +44,21 @@ type transformArgs struct {
 	SortBy   string            `json:"sort_by"`
 	SortDesc bool              `json:"sort_desc"`
 	Limit    toolrun.Whole     `json:"limit"`
+	Offset   toolrun.Whole     `json:"offset"`
+	Table    string            `json:"table"`
+	SaveAs   string            `json:"save_as"`
 }
 
-// transformRecords selects, renames, sorts and limits, in this order.
-func transformRecords(ctx context.Context, a transformArgs) ([]byte, error) {
-	t, err := tableOf(ctx, a.Records)
+// transform selects, renames, sorts and limits, in this order.
+func (s *Set) transform(ctx context.Context, a transformArgs) ([]byte, error) {
+	if err := checkName("save_as", a.SaveAs); err != nil {
+		return nil, err
+	}
+	from, err := s.input(ctx, a.Records, a.Table)
 	if err != nil {
 		return nil, err
 	}
+	t := from.with(from.rows)
 	if err := t.pick(a.Select); err != nil {
 		return nil, err
 	}
@@ -57,27 +67,29 @@ func transformRecords(ctx context.Context, a transformArgs) ([]byte, error) {
 	}
 	switch {
 	case a.SortBy != "":
-		if err := t.sort(a); err != nil {
+		if err := t.sort(ctx, a); err != nil {
 			return nil, err
 		}
 	case a.SortDesc:
 		return nil, toolrun.Refuse("sort_desc needs sort_by: the column to sort by")
 	}
-	if limit := int(a.Limit); limit > 0 && limit < len(t.rows) {
-		t.rows = t.rows[:limit]
+	if offset := int(a.Offset); offset < 0 || offset > 0 && offset >= len(t.rows) {
+		return nil, toolrun.Refuse("offset %d is out of range: there are %d records", offset, len(t.rows))
+	} else if offset > 0 {
+		t = t.with(t.rows[offset:])
 	}
-	return (&answer{
-		list: "records", total: len(t.rows), most: -1, notes: t.notes,
-		record: func(b []byte, i int) []byte { return appendRow(b, t.rows[i], t.columns) },
-	}).json()
+	if limit := int(a.Limit); limit > 0 && limit < len(t.rows) {
+		t = t.with(t.rows[:limit])
+	}
+	return s.done(ctx, t, a.SaveAs)
 }
 
-// pick keeps the named columns, in this order; none named keeps all.
+// pick shows the named columns, in this order; none named shows all.
 func (t *table) pick(names []string) error {
-	if len(names) == 0 || len(t.columns) == 0 {
+	if len(names) == 0 || len(t.names) == 0 {
 		return nil
 	}
-	var columns []int
+	var picked []int
 	index := map[string]int{}
 	for _, name := range names {
 		i, err := t.need(name, "select")
@@ -87,30 +99,19 @@ func (t *table) pick(names []string) error {
 		if _, twice := index[name]; twice {
 			return toolrun.Refuse("select: %s stands twice", clip(name))
 		}
-		index[name] = len(columns)
-		columns = append(columns, i)
+		index[name] = i
+		picked = append(picked, i)
 	}
-	c := t.cursor()
-	for n, r := range t.rows {
-		c.load(r)
-		kept := make(row, 0, len(columns))
-		for i, column := range columns {
-			if v, ok := c.get(column); ok {
-				kept = append(kept, cell{i, v})
-			}
-		}
-		t.rows[n] = kept
-	}
-	t.columns, t.index = slices.Clone(names), index
+	t.picked, t.index = picked, index
 	return nil
 }
 
 // rename gives columns new names, all at once, so that two may change theirs with each other.
 func (t *table) rename(names map[string]string) error {
-	if len(t.columns) == 0 {
+	if len(t.names) == 0 {
 		return nil
 	}
-	columns := slices.Clone(t.columns)
+	columns := slices.Clone(t.names)
 	for _, from := range slices.Sorted(maps.Keys(names)) {
 		i, err := t.need(from, "rename")
 		if err != nil {
@@ -121,23 +122,31 @@ func (t *table) rename(names map[string]string) error {
 		}
 		columns[i] = names[from]
 	}
+	shown := t.picked
+	if shown == nil {
+		shown = make([]int, len(columns))
+		for i := range shown {
+			shown[i] = i
+		}
+	}
 	index := map[string]int{}
-	for i, name := range columns {
+	for _, i := range shown {
+		name := columns[i]
 		if j, taken := index[name]; taken {
-			if t.columns[i] == name {
+			if t.names[i] == name {
 				i, j = j, i // the one that was renamed is at fault
 			}
 			return toolrun.Refuse("rename: %s cannot become %s, since there is another column of that name; the columns are %s",
-				clip(t.columns[i]), clip(name), listed(t.columns, 100))
+				clip(t.names[i]), clip(name), listed(t.columns(), 100))
 		}
 		index[name] = i
 	}
-	t.columns, t.index = columns, index
+	t.names, t.index = columns, index
 	return nil
 }
 
 // sort sorts by a column; records that are equal in it stay in their order.
-func (t *table) sort(a transformArgs) error {
+func (t *table) sort(ctx context.Context, a transformArgs) error {
 	column, err := t.need(a.SortBy, "sort_by")
 	if err != nil {
 		if to, renamed := a.Rename[a.SortBy]; renamed {
@@ -145,20 +154,21 @@ func (t *table) sort(a transformArgs) error {
 		}
 		return err
 	}
-	type keyed struct {
-		key value
-		row row
-	}
-	all := make([]keyed, len(t.rows))
+	all := make([]sortKey, len(t.rows))
 	c := t.cursor()
 	for i, r := range t.rows {
 		c.load(r)
-		all[i].key, _ = c.get(column)
-		all[i].row = r
+		v, _ := c.get(column)
+		all[i] = v.sortKey(i)
 	}
-	slices.SortStableFunc(all, func(x, y keyed) int { return order(x.key, y.key, a.SortDesc) })
-	for i, k := range all {
-		t.rows[i] = k.row
+	if err := ctx.Err(); err != nil {
+		return err
 	}
+	slices.SortFunc(all, func(x, y sortKey) int { return cmp.Or(x.order(&y, a.SortDesc), cmp.Compare(x.row, y.row)) })
+	rows := make([]row, len(all))
+	for i := range all {
+		rows[i] = t.rows[all[i].row]
+	}
+	t.rows = rows
 	return nil
 }

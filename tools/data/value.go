@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"strconv"
 	"strings"
 )
 
@@ -131,35 +132,71 @@ func compare(a, b value) (order int, ok bool) {
 // empty reports whether v is no value: null, or the text that an empty cell of CSV is.
 func (v value) empty() bool { return v.kind == null || v.kind == text && v.s == "" }
 
-// rank puts values of different nature in one order for sorting: numeric, text, boolean, the rest, and what is empty last.
-func (v value) rank() int {
+// The ranks put values of different nature in one order for sorting.
+const (
+	rankNumeric = iota
+	rankText
+	rankBoolean
+	rankOther
+	rankEmpty
+)
+
+// A sortKey is a value made ready to be sorted by, and the row that it is of.
+type sortKey struct {
+	rank int
+	row  int
+	n    decimal // of rankNumeric
+	s    string
+}
+
+func (v value) sortKey(row int) sortKey {
+	k := sortKey{row: row, s: v.s}
 	if v.empty() {
-		return 4
+		k.rank = rankEmpty
+		return k
 	}
-	if _, ok := v.decimal(); ok {
-		return 0
+	if d, ok := v.decimal(); ok {
+		k.n, k.s = d, ""
+		return k
 	}
-	switch v.kind {
+	switch k.rank = rankOther; v.kind {
 	case text:
-		return 1
+		k.rank = rankText
 	case boolean:
-		return 2
+		k.rank = rankBoolean
 	}
-	return 3
+	return k
 }
 
 // order is a total order of values by rank, and within a rank upwards, or downwards: "n/a" is behind the numbers either way.
-func order(a, b value, down bool) int {
-	i, j := a.rank(), b.rank()
-	if i != j {
-		return cmp.Compare(i, j)
+func (k *sortKey) order(o *sortKey, down bool) int {
+	if k.rank != o.rank {
+		return cmp.Compare(k.rank, o.rank)
 	}
-	n, ok := compare(a, b)
-	if !ok {
-		n = strings.Compare(a.s, b.s)
+	n := 0
+	if k.rank == rankNumeric {
+		n = k.n.cmp(o.n)
+	} else if k.rank != rankEmpty {
+		n = strings.Compare(k.s, o.s)
 	}
 	if down {
 		return -n
 	}
 	return n
+}
+
+// group appends what makes v one with other values in a group: of numbers, the number, however it is written; of all else, the value itself.
+func (v value) group(b []byte) []byte {
+	if v.kind == number {
+		if d, ok := v.decimal(); ok {
+			if d.digits == "" {
+				return append(b, '0')
+			}
+			if d.neg {
+				b = append(b, '-')
+			}
+			return strconv.AppendInt(append(append(b, d.digits...), 'e'), int64(d.exp), 10)
+		}
+	}
+	return v.append(b)
 }

@@ -38,7 +38,7 @@ func prompt(t *testing.T, tool *pawl.Tool, args string) string {
 	select {
 	case s := <-told:
 		return s
-	case <-time.After(30 * time.Second):
+	case <-time.After(2 * time.Minute):
 		t.Fatalf("%s %s: no answer", tool.Name, args)
 		return ""
 	}
@@ -207,7 +207,7 @@ func TestRace(t *testing.T) {
 	defer func() { close(stop); flipping.Wait() }()
 
 	led := false
-	for end := time.Now().Add(20 * time.Second); !led && time.Now().Before(end); {
+	for end := time.Now().Add(time.Minute); !led && time.Now().Before(end); {
 		got, _ := naive(dir, "d/f.txt")
 		led = got == secret
 	}

@@ -52,6 +52,8 @@ func useLargeFiles(dir string) error {
 	defer set.Close()
 	var reg pawl.Registry
 	for _, tool := range inOrder(set) {
+		tool = tool.Clone()
+		tool.Timeout = 10 * time.Minute // how long it takes is the machine's affair
 		if err := reg.Add(tool); err != nil {
 			return err
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -248,4 +249,38 @@ func (s *Set) open(name string) (*os.File, fs.FileInfo, error) {
 // gives no entries.
 func (s *Set) openDir(name string) (*os.File, error) {
 	return s.root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+}
+
+// Open opens the text file of that path, for programs and for tools that take the path of a file, under the rules of file_read: what is refused has a reason
+// for the model. The caller closes it.
+func (s *Set) Open(_ context.Context, asked string) (io.ReadCloser, error) {
+	name, err := clean(asked)
+	if err != nil {
+		return nil, err
+	}
+	f, info, err := s.open(name)
+	if err != nil {
+		return nil, err
+	}
+	head := make([]byte, headBytes)
+	n, err := f.ReadAt(head, 0)
+	if err != nil && err != io.EOF {
+		f.Close()
+		return nil, s.explain(name, err)
+	}
+	if kind := binary(head[:n]); kind != "" {
+		f.Close()
+		return nil, toolrun.Refuse("%s is not text: it is %s, %d bytes", shown(name), kind, info.Size())
+	}
+	return f, nil
+}
+
+// Create writes the file of that path, under the rules of file_write: it has its old content until content has returned, and keeps it when that is
+// with an error. A Set that is ReadOnly refuses.
+func (s *Set) Create(ctx context.Context, asked string, content func(io.Writer) error) error {
+	if s.readOnly {
+		return toolrun.Refuse("%q cannot be written: the files are for reading only", asked)
+	}
+	_, _, err := s.put(ctx, asked, nil, content)
+	return err
 }

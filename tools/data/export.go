@@ -1,0 +1,169 @@
+package data
+
+import (
+	"bufio"
+	"context"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"io"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/toolrun"
+)
+
+//go:embed export.md
+var exportText string
+
+func (s *Set) exportTool() *pawl.Tool {
+	return &pawl.Tool{
+		Name:        "data_export",
+		Description: strings.TrimSpace(exportText),
+		Input: json.RawMessage(`{"type":"object","properties":{` +
+			`"path":{"type":"string","description":"The file, relative to the root."},` +
+			`"records":` + recordsSchema + `,` + fromSchema + `,` +
+			`"format":{"type":"string","enum":["csv","json","jsonl"],"description":"Default: as the file's ending says, else csv."}` +
+			`},"required":["path"],"additionalProperties":false}`),
+		Output: json.RawMessage(`{"type":"object","properties":{"path":{"type":"string"},"count":{"type":"integer"},"bytes":{"type":"integer"}},"required":["path","count","bytes"],"additionalProperties":false}`),
+		Effect: pawl.Write,
+		Serial: func(args json.RawMessage) string { // as the file tools' calls that change the same path
+			var a exportArgs
+			if json.Unmarshal(args, &a) != nil {
+				return ""
+			}
+			return "file:" + path.Clean(a.Path)
+		},
+		Run: toolrun.Func(s.export),
+	}
+}
+
+type exportArgs struct {
+	Path    string          `json:"path"`
+	Records json.RawMessage `json:"records"`
+	Table   string          `json:"table"`
+	Format  string          `json:"format"`
+}
+
+type exportData struct {
+	Path  string `json:"path"`
+	Count int    `json:"count"`
+	Bytes int64  `json:"bytes"`
+}
+
+func (s *Set) export(ctx context.Context, a exportArgs) (pawl.ToolResult, error) {
+	t, err := s.input(ctx, a.Records, a.Table)
+	if err != nil {
+		return pawl.ToolResult{}, err
+	}
+	if a.Format == "" {
+		a.Format = formats[strings.ToLower(path.Ext(a.Path))]
+	}
+	write := t.writeCSV
+	switch a.Format {
+	case "", "csv":
+	case "json":
+		write = func(w *bufio.Writer) error { return t.writeJSON(w, "[\n", ",\n", "\n]\n") }
+	case "jsonl":
+		write = func(w *bufio.Writer) error { return t.writeJSON(w, "", "\n", "\n") }
+	default:
+		return pawl.ToolResult{}, toolrun.Refuse("unknown format: %s (use csv, json, or jsonl)", clip(a.Format))
+	}
+	data := exportData{Path: a.Path, Count: len(t.rows)}
+	err = s.create(ctx, a.Path, func(to io.Writer) error {
+		counted := &counter{ctx: ctx, w: to}
+		w := bufio.NewWriterSize(counted, inputSize)
+		if err := write(w); err != nil {
+			return err
+		}
+		err := w.Flush()
+		data.Bytes = counted.n
+		return err
+	})
+	if err != nil {
+		return pawl.ToolResult{}, err
+	}
+	return toolrun.Result(fmt.Sprintf("Written %d records (%d bytes) to %s", data.Count, data.Bytes, a.Path), data)
+}
+
+// counter counts what is written, and stops when ctx does.
+type counter struct {
+	ctx context.Context
+	w   io.Writer
+	n   int64
+}
+
+func (c *counter) Write(b []byte) (int, error) {
+	if err := c.ctx.Err(); err != nil {
+		return 0, err
+	}
+	n, err := c.w.Write(b)
+	c.n += int64(n)
+	return n, err
+}
+
+func (t *table) writeJSON(w *bufio.Writer, begin, between, end string) error {
+	w.WriteString(begin)
+	c := t.cursor()
+	var b []byte
+	for i, r := range t.rows {
+		if i > 0 {
+			w.WriteString(between)
+		}
+		b = t.appendRow(b[:0], c, r)
+		w.Write(b)
+	}
+	if begin == "" && len(t.rows) == 0 {
+		return nil
+	}
+	_, err := w.WriteString(end)
+	return err
+}
+
+func (t *table) writeCSV(w *bufio.Writer) error {
+	columns := t.picked
+	if columns == nil {
+		columns = make([]int, len(t.names))
+		for i := range columns {
+			columns[i] = i
+		}
+		if !t.headed {
+			slices.SortFunc(columns, func(a, b int) int { return strings.Compare(t.names[a], t.names[b]) })
+		}
+	}
+	for i, column := range columns {
+		if i > 0 {
+			w.WriteByte(',')
+		}
+		writeCell(w, t.names[column], len(columns) == 1)
+	}
+	w.WriteByte('\n')
+	c := t.cursor()
+	for _, r := range t.rows {
+		c.load(r)
+		for i, column := range columns {
+			if i > 0 {
+				w.WriteByte(',')
+			}
+			v, _ := c.get(column)
+			writeCell(w, v.s, len(columns) == 1)
+		}
+		if err := w.WriteByte('\n'); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// writeCell writes a cell, in quotes where it would be read otherwise than it is; an empty one that is alone would be no row.
+func writeCell(w *bufio.Writer, s string, alone bool) {
+	if !strings.ContainsAny(s, ",;|\t\"\r\n") && strings.Trim(s, " ") == s && (s != "" || !alone) {
+		w.WriteString(s)
+		return
+	}
+	w.WriteByte('"')
+	w.WriteString(strings.ReplaceAll(s, `"`, `""`))
+	w.WriteByte('"')
+}

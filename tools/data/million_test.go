@@ -1,0 +1,155 @@
+package data_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/tooltest"
+	"github.com/pawl-go/pawl/script"
+)
+
+const (
+	million = 1_000_000
+	// childDir is set in the environment of a child that does the work of TestMillionRows in a process of its own.
+	childDir = "PAWL_TEST_MILLION_ROWS"
+	mostPeak = 384 << 10 // kB that the child may take
+)
+
+func TestMain(m *testing.M) {
+	if dir := os.Getenv(childDir); dir != "" {
+		if err := useMillion(dir); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+// useMillion is an agent that works on a file of a million rows by the names of tables. It prints what each call took.
+func useMillion(dir string) error {
+	set := within(dir, 0)
+	calls := [][2]string{
+		{"data_parse", `{"path":"sales.csv","save_as":"sales"}`},
+		{"data_filter", `{"table":"sales","where":[{"column":"amount","op":">=","value":500},{"column":"note","op":"contains","value":"ÄRGER"}],"save_as":"large"}`},
+		{"data_aggregate", `{"table":"sales","group_by":["region"],"metrics":[{"column":"amount","op":"sum"},{"column":"amount","op":"avg"},{"column":"id","op":"count"},{"column":"id","op":"max"}]}`},
+		{"data_transform", `{"table":"sales","select":["id","amount","region"],"rename":{"amount":"value"},"sort_by":"value","sort_desc":true,"save_as":"sorted"}`},
+		{"data_transform", `{"table":"sorted","offset":999998}`},
+		{"data_aggregate", `{"table":"large","metrics":[{"column":"id","op":"count"}]}`},
+		{"data_export", `{"table":"sorted","path":"sorted.csv"}`},
+	}
+	var turns []script.Turn
+	for _, c := range calls {
+		turns = append(turns, calling(c))
+	}
+	agent := &pawl.Agent{Model: script.New(append(turns, script.Say("done"))...), Tools: []pawl.Toolset{set}}
+	res, err := agent.Run(context.Background(), pawl.User("go"))
+	if err != nil {
+		return err
+	}
+	for i, s := range res.Steps[:len(calls)] {
+		x := s.Executions[0]
+		fmt.Printf("%-15s %6d ms %6d bytes  %.150s\n", x.Call.Name, x.Ended.Sub(x.Started).Milliseconds(), len(x.Result.Text()), x.Result.Text())
+		if x.Outcome != pawl.OutcomeOK {
+			return fmt.Errorf("call %d: %s: %s", i, x.Outcome, x.Result.Text())
+		}
+	}
+	transcript, err := json.Marshal(res.Messages)
+	if err != nil {
+		return err
+	}
+	fmt.Printf("transcript: %d bytes\nanswers: %s %s %s\n", len(transcript), res.Steps[2].Executions[0].Result.Text(), res.Steps[4].Executions[0].Result.Text(), res.Steps[5].Executions[0].Result.Text())
+	status, _ := os.ReadFile("/proc/self/status")
+	fmt.Printf("%s\n", regexp.MustCompile(`VmHWM:.*`).Find(status))
+	return nil
+}
+
+// A million rows are read from a file, filtered, summed up, sorted and written by calls that name tables, while the transcript stays small and so does the process. What comes
+// is what a loop over the same rows gives.
+func TestMillionRows(t *testing.T) {
+	dir := t.TempDir()
+	f, err := os.Create(filepath.Join(dir, "sales.csv"))
+	tooltest.Must(t, err)
+	w := bufio.NewWriter(f)
+	w.WriteString("id,region,amount,day,note\n")
+	regions := []string{"north", "south", "east", "west"}
+	cents, count, large := map[string]int64{}, map[string]int{}, 0
+	for i := range million {
+		region, amount := regions[i%4], int64(i*7919%100_000) // in cents
+		note := "fine"
+		if i%10 == 0 {
+			note = "\"some, Ärger\""
+		}
+		if i%10 == 0 && amount >= 50_000 {
+			large++
+		}
+		cents[region] += amount
+		count[region]++
+		fmt.Fprintf(w, "%d,%s,%d.%02d,2026-%02d-%02d,%s\n", i, region, amount/100, amount%100, 1+i%12, 1+i%28, note)
+	}
+	tooltest.Must(t, w.Flush())
+	size, err := f.Seek(0, 1)
+	tooltest.Must(t, err)
+	tooltest.Must(t, f.Close())
+
+	program := os.Args[0]
+	if underRace { // whose detector takes more memory than the tools do
+		program = filepath.Join(t.TempDir(), "child")
+		if out, err := exec.Command("go", "test", "-c", "-o", program, ".").CombinedOutput(); err != nil {
+			t.Fatalf("go test -c: %v\n%s", err, out)
+		}
+	}
+	c := exec.Command(program, "-test.run=^$")
+	c.Env = append(os.Environ(), childDir+"="+dir, "GOMEMLIMIT=off", "GOGC=100")
+	out, err := c.CombinedOutput()
+	t.Logf("a file of %d MB\n%s", size>>20, out)
+	tooltest.Must(t, err)
+	var sums []string
+	for _, r := range []string{"east", "north", "south", "west"} {
+		sums = append(sums, fmt.Sprintf(`{"region":"%s","sum_amount":%s,`, r, strings.TrimSuffix(strings.TrimSuffix(fmt.Sprintf("%d.%02d", cents[r]/100, cents[r]%100), "0"), ".0")))
+	}
+	sums = append(sums, fmt.Sprintf(`"count_id":%d,`, count["east"]), fmt.Sprintf(`"groups":[{"count_id":%d}]`, large), `"value":"0.00"`)
+	for _, want := range sums {
+		if !strings.Contains(string(out), want) {
+			t.Errorf("no %s in what was answered", want)
+		}
+	}
+	if n := number(t, out, `transcript: (\d+) bytes`); n > 10_000 {
+		t.Errorf("the transcript has %d bytes: rows went through it", n)
+	}
+	if peak := number(t, out, `VmHWM:\s+(\d+) kB`); runtime.GOOS == "linux" && peak > mostPeak {
+		t.Errorf("the process took %d kB; %d are allowed", peak, mostPeak)
+	}
+	sorted, err := os.Open(filepath.Join(dir, "sorted.csv"))
+	tooltest.Must(t, err)
+	defer sorted.Close()
+	lines, last := bufio.NewScanner(sorted), ""
+	n := 0
+	for ; lines.Scan(); n++ {
+		last = lines.Text()
+	}
+	if n != million+1 || last != "900000,0.00,north" { // of ten rows with 0.00 the last, as the order stays
+		t.Errorf("%d lines were written, the last one is %q", n, last)
+	}
+}
+
+func number(t *testing.T, out []byte, pattern string) int {
+	t.Helper()
+	m := regexp.MustCompile(pattern).FindSubmatch(out)
+	if m == nil {
+		t.Fatalf("no %s in %s", pattern, out)
+	}
+	n, _ := strconv.Atoi(string(m[1]))
+	return n
+}
