@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/pawl-go/pawl"
@@ -203,6 +204,7 @@ type history struct {
 	begin    *beginBody
 	tools    map[string]toolsBody
 	replies  map[pawl.Key]*replyBody
+	replied  map[pawl.Key]time.Time
 	outcomes map[pawl.Key]*outcomeBody
 	intents  map[pawl.Key][]intent
 	asked    map[pawl.Key][]question
@@ -236,7 +238,7 @@ type span struct{ fence, elapsed int64 }
 
 // read makes the history of a run, and checks its chain.
 func read(run string, records []store.Record) (*history, error) {
-	h := &history{tools: map[string]toolsBody{}, replies: map[pawl.Key]*replyBody{}, outcomes: map[pawl.Key]*outcomeBody{}, intents: map[pawl.Key][]intent{},
+	h := &history{tools: map[string]toolsBody{}, replies: map[pawl.Key]*replyBody{}, replied: map[pawl.Key]time.Time{}, outcomes: map[pawl.Key]*outcomeBody{}, intents: map[pawl.Key][]intent{},
 		asked: map[pawl.Key][]question{}, steers: map[pawl.Key]*messagesBody{}, taken: map[string]bool{}}
 	for _, r := range records {
 		if err := h.add(run, r); err != nil {
@@ -290,7 +292,7 @@ func (h *history) take(r store.Record) (err error) {
 		err = json.Unmarshal(r.Body, &b)
 		h.tools[strings.TrimSuffix(r.Key, "/tools")] = b
 	case kindReply:
-		h.replies[call] = new(replyBody)
+		h.replies[call], h.replied[call] = new(replyBody), r.At
 		err = json.Unmarshal(r.Body, h.replies[call])
 	case kindOutcome:
 		h.outcomes[call] = new(outcomeBody)

@@ -78,6 +78,9 @@ func (s *session) add(kind, key string, v any) error {
 	defer s.mu.Unlock()
 	if s.err == nil {
 		s.queue = append(s.queue, r)
+		if kind == kindReply {
+			s.h.replied[pawl.Key(key)] = r.At
+		}
 	}
 	return s.err
 }
