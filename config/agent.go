@@ -138,7 +138,7 @@ type History struct {
 
 // Store says where what is kept between runs is, and whose it is.
 type Store struct {
-	DB     string `yaml:"db" doc:"The database file. Default: pawl/pawl.db where the user's data is (XDG_DATA_HOME, else ~/.local/share)."`
+	DB     string `yaml:"db" doc:"The database: a file, or postgres://USER@HOST/DATABASE, whose password belongs in PGPASSWORD. Default: pawl/pawl.db where the user's data is (XDG_DATA_HOME, else ~/.local/share)."`
 	Tenant string `yaml:"tenant" doc:"Whose it is: the tenant. Default: none."`
 	User   string `yaml:"user" doc:"Whose it is: the user. Default: none."`
 	Shared bool   `yaml:"shared" doc:"Search the documents that the tenant shares, too."`

@@ -328,7 +328,9 @@ func (a *Agent) root() string {
 // store is Store with its file where it is.
 func (a *Agent) store() Store {
 	s := a.Store
-	s.DB = a.relative("store.db", s.DB)
+	if !s.isServer() {
+		s.DB = a.relative("store.db", s.DB)
+	}
 	return s
 }
 
