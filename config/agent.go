@@ -29,7 +29,8 @@ type Agent struct {
 	History      *History                    `yaml:"history" doc:"What is sent of a long conversation: all, current_trace, {turns: N}, {tokens: N} or {summary: N}. Default: all."`
 	Root         string                      `yaml:"root" doc:"The directory that the file tools see, and that shell commands may write. Default: the current directory."`
 	HTTPAllow    []string                    `yaml:"http_allow" doc:"What the http and search tools may reach beside public addresses: localhost:8080, *.example.com, 10.1.0.0/16."`
-	Sandbox      string                      `yaml:"sandbox" enum:"strict,standard,none" doc:"How shell commands and command tools are held; docs/security.md says what each level stops. Default: strict."`
+	Sandbox      string                      `yaml:"sandbox" enum:"strict,standard,none" doc:"How shell commands, programs in python and command tools are held; docs/security.md says what each level stops. Default: strict."`
+	Code         string                      `yaml:"code" enum:"python,embedded" doc:"With the set code: what runs the programs, python3 in the sandbox or the embedded interpreter, which needs nothing; docs/code.md compares them. Default: python."`
 	DataFlow     bool                        `yaml:"data_flow" doc:"With the set plan: steps can take values from steps before them; docs/plans.md says how. Default: false."`
 	Store        Store                       `yaml:"store" doc:"Where what is kept between runs is, and whose it is."`
 	Skills       []string                    `yaml:"skills" doc:"Folders of skills for the set skill, each skill in a folder of its own with a SKILL.md. Models read them and cannot change them."`
@@ -134,7 +135,7 @@ type History struct {
 
 // Store says where what is kept between runs is, and whose it is.
 type Store struct {
-	DB     string `yaml:"db" doc:"The database file. Default: pawl/pawl.db where the user's data is (XDG_DATA_HOME, else ~/.local/share)."`
+	DB     string `yaml:"db" doc:"The database: a file, or postgres://USER@HOST/DATABASE, whose password belongs in PGPASSWORD. Default: pawl/pawl.db where the user's data is (XDG_DATA_HOME, else ~/.local/share)."`
 	Tenant string `yaml:"tenant" doc:"Whose it is: the tenant. Default: none."`
 	User   string `yaml:"user" doc:"Whose it is: the user. Default: none."`
 	Shared bool   `yaml:"shared" doc:"Search the documents that the tenant shares, too."`

@@ -14,6 +14,7 @@ import (
 	"github.com/pawl-go/pawl/internal/nearest"
 	"github.com/pawl-go/pawl/sandbox"
 	"github.com/pawl-go/pawl/store"
+	"github.com/pawl-go/pawl/tools/code"
 	"github.com/pawl-go/pawl/tools/data"
 	"github.com/pawl-go/pawl/tools/file"
 	"github.com/pawl-go/pawl/tools/http"
@@ -47,6 +48,7 @@ var families = []struct {
 	{"skill", true, (*builtin).skill},
 	{"schedule", true, (*builtin).schedule},
 	{"shell", false, (*builtin).shell},
+	{"code", false, (*builtin).code},
 	{"plan", false, func(b *builtin) (pawl.Toolset, error) {
 		return plan.New(&plan.Options{DataFlow: b.agent.DataFlow}), nil
 	}},
@@ -225,6 +227,26 @@ func (b *builtin) shell() (pawl.Toolset, error) {
 	return run, nil
 }
 
+// code is execute_code in the interpreter that was asked for. None takes the place of the other.
+func (b *builtin) code() (pawl.Toolset, error) {
+	var in code.Interpreter = code.Embedded(nil)
+	if b.agent.Code != "embedded" {
+		level, err := b.agent.level()
+		if err != nil {
+			return nil, err
+		}
+		py := code.Python(&code.PythonOptions{Level: level})
+		b.closers = append(b.closers, py)
+		in = py
+	}
+	if b.now {
+		if err := in.Check(); err != nil {
+			return nil, finding(CodeUnavailable, "", "pawl doctor says what can be enforced; the embedded interpreter needs nothing (code: embedded, --code embedded)", "code: %v", err)
+		}
+	}
+	return code.New(in, nil)
+}
+
 func (b *builtin) knowledge() (pawl.Toolset, error) {
 	e, err := b.agent.Embed.Open()
 	if err != nil {
@@ -306,7 +328,9 @@ func (a *Agent) root() string {
 // store is Store with its file where it is.
 func (a *Agent) store() Store {
 	s := a.Store
-	s.DB = a.relative("store.db", s.DB)
+	if !s.isServer() {
+		s.DB = a.relative("store.db", s.DB)
+	}
 	return s
 }
 

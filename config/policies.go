@@ -12,7 +12,7 @@ import (
 
 // Rules returns what a says about approval.
 func (a *Agent) Rules() policy.Rules {
-	r := policy.Rules{Deny: a.Approve.Deny, Ask: a.Approve.Ask, Allow: a.Approve.Allow}
+	r := policy.Rules{Deny: a.Approve.Deny, Ask: a.Approve.Ask, Allow: a.Approve.Allow, Wary: []string{"execute_code"}}
 	switch a.Approve.Else {
 	case "allow":
 		r.Else = pawl.Allow

@@ -7,11 +7,13 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/provider"
 	"github.com/pawl-go/pawl/store"
+	"github.com/pawl-go/pawl/store/postgres"
 	"github.com/pawl-go/pawl/store/sqlite"
 )
 
@@ -42,7 +44,7 @@ type Database struct {
 	create bool
 
 	mu      sync.Mutex
-	db      *sqlite.DB
+	db      store.Store
 	closers []io.Closer // what its tools have open
 }
 
@@ -54,16 +56,16 @@ func NewDatabase(s Store, getenv func(string) string, create bool) *Database {
 	return &Database{at: s, env: getenv, create: create}
 }
 
-// Path returns the file that Open opens.
+// Path returns what Open opens: a file, or the address of a PostgreSQL database. An address may have a password in it: do not print it.
 func (d *Database) Path() (string, error) { return d.at.path(d.env) }
 
 // Open opens it, or returns the one that is open. The error is a *Finding.
-func (d *Database) Open() (*sqlite.DB, error) { return d.opened(false) }
+func (d *Database) Open() (store.Store, error) { return d.opened(false) }
 
 // Create is Open, and makes it where it is not there.
-func (d *Database) Create() (*sqlite.DB, error) { return d.opened(true) }
+func (d *Database) Create() (store.Store, error) { return d.opened(true) }
 
-func (d *Database) opened(create bool) (*sqlite.DB, error) {
+func (d *Database) opened(create bool) (store.Store, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.db != nil {
@@ -76,19 +78,50 @@ func (d *Database) opened(create bool) (*sqlite.DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	if create || d.create {
+	open := d.openFile
+	if d.at.isServer() {
+		open = openServer
+	}
+	db, err := open(path, create || d.create)
+	if err == nil {
+		d.db = db
+	}
+	return d.db, err
+}
+
+// isServer reports whether the database is at an address, and not in a file.
+func (s Store) isServer() bool {
+	return strings.HasPrefix(s.DB, "postgres://") || strings.HasPrefix(s.DB, "postgresql://")
+}
+
+const makesIt = "pawl knowledge add FILE makes it, and so do runs with the sets remember, skill or schedule"
+
+func (d *Database) openFile(path string, create bool) (store.Store, error) {
+	if create {
 		if d.at.DB == "" {
 			if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 				return nil, finding(CodeBadFile, "store.db", "name another file", "%s", plain(err))
 			}
 		}
 	} else if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-		return nil, finding(CodeBadFile, "store.db", "pawl knowledge add FILE makes it, and so do runs with the sets remember, skill or schedule", "there is no database %s", path)
+		return nil, finding(CodeBadFile, "store.db", makesIt, "there is no database %s", path)
 	}
-	if d.db, err = sqlite.Open(path, nil); err != nil {
-		return nil, finding(CodeBadFile, "store.db", "want a file of pawl's own, or one that is not there yet", "%v", err)
+	db, err := sqlite.Open(path, nil)
+	if err != nil {
+		return nil, finding(CodeBadFile, "store.db", "want a file of pawl's own, one that is not there yet, or postgres://USER@HOST/DATABASE", "%v", err)
 	}
-	return d.db, nil
+	return db, nil
+}
+
+func openServer(address string, create bool) (store.Store, error) {
+	db, err := postgres.Open(context.Background(), address, &postgres.Options{NoCreate: !create})
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		return nil, finding(CodeUnavailable, "store.db", makesIt, "%v", err)
+	case err != nil:
+		return nil, finding(CodeUnavailable, "store.db", "want postgres://USER@HOST/DATABASE; the password is taken from PGPASSWORD or ~/.pgpass, too", "%v", err)
+	}
+	return db, nil
 }
 
 // Close closes it, where it was opened.

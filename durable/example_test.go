@@ -2,6 +2,7 @@ package durable_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/pawl-go/pawl"
@@ -24,9 +25,10 @@ func Example() {
 		Tools:      []pawl.Toolset{pay},
 		Middleware: []pawl.Middleware{pawl.Approve(pawl.AskBeforeWrites)},
 	}
-	eng := &durable.Engine{Journal: new(store.MemoryJournal)} // or sqlite.Open("pawl.db", nil)
-
+	// begin begin
+	eng := &durable.Engine{Journal: new(store.MemoryJournal)} // or sqlite.Open("pawl.db", nil), or postgres.Open(…)
 	res, err := eng.Runner("invoice-7", agent).Run(ctx, pawl.User("Pay invoice 7."))
+	// end begin
 	if err != nil {
 		panic(err)
 	}
@@ -47,4 +49,29 @@ func Example() {
 	// paying invoice 7
 	// Invoice 7 is paid.
 	// Invoice 7 is paid. <nil>
+}
+
+var errNoPayment = errors.New("no such payment")
+
+// bank knows what was paid.
+func bank(_ context.Context, reference string) (string, error) { return "", errNoPayment }
+
+// A tool finds out by itself what became of a call that was interrupted.
+func ExampleEngine_reconcile() {
+	pay := pawl.Func("pay", "Pays an invoice.", func(context.Context, struct{}) (string, error) { return "paid", nil })
+	// begin reconcile
+	pay.Reconcile = func(ctx context.Context, call pawl.ToolCall) (*pawl.ToolResult, error) {
+		payment, err := bank(ctx, pawl.InvocationFrom(ctx).IdempotencyKey())
+		switch {
+		case errors.Is(err, errNoPayment):
+			return nil, nil // it did not happen, and may run, once more approved
+		case err != nil:
+			return nil, err // nobody knows: ask somebody
+		}
+		res := pawl.TextResult("paid: " + payment)
+		return &res, nil
+	}
+	// end reconcile
+	fmt.Println(pay.Effect, "can be settled by its tool:", pay.Reconcile != nil)
+	// Output: write can be settled by its tool: true
 }

@@ -16,7 +16,8 @@ import (
 // Runner is a run in a journal: see Engine.Runner. It may be used concurrently, and from several processes; one at a time works on the run, the others get
 // ErrLost.
 type Runner struct {
-	ID string
+	ID   string
+	Meta json.RawMessage // kept when the run begins, for whoever resumes it: see Engine.Meta. Nil: nothing
 
 	engine *Engine
 	runner pawl.Runner
@@ -46,7 +47,7 @@ func (r *Runner) Stream(ctx context.Context, msgs ...pawl.Message) iter.Seq2[paw
 		for e, err := range r.runner.Stream(ctx, input...) {
 			if err != nil {
 				err = s.cause(err)
-			} else if e.Kind == pawl.EventRunEnded && e.Path == "" && e.Result != nil {
+			} else if e.Kind == pawl.EventRunEnded && e.Run == "run" && e.Result != nil {
 				if kept := s.end(e.Result, e.Error); kept != nil {
 					yield(pawl.Event{}, kept) // it is not the end if nobody will know of it
 					return
@@ -68,7 +69,7 @@ func (r *Runner) Run(ctx context.Context, msgs ...pawl.Message) (*pawl.Result, e
 			if err != nil {
 				return res, err
 			}
-			if e.Kind == pawl.EventRunEnded {
+			if e.Kind == pawl.EventRunEnded && e.Run == "run" {
 				res = e.Result
 			}
 		}
@@ -188,7 +189,7 @@ func (r *Runner) begin(ctx context.Context, who store.Scope, msgs []pawl.Message
 	if err := json.Unmarshal(given, &input); err != nil {
 		return nil, nil, nil, err
 	}
-	body, err := json.Marshal(beginBody{State: stateVersion, Agent: agent, Messages: given})
+	body, err := json.Marshal(beginBody{State: stateVersion, Agent: agent, Messages: given, Meta: r.Meta})
 	if err != nil {
 		return nil, nil, nil, err
 	}

@@ -21,13 +21,14 @@ type session struct {
 	began  time.Time // when the lease was taken
 	h      *history  // as it was then; what comes from outside is added
 	only   bool      // nothing new may happen: the run is over, or is being looked at
+	played *Played   // what was compared; nil: this is no Replay
 	cancel context.CancelCauseFunc
 	roots  int // agents bound outside of calls
 
-	committing sync.Mutex // held by the one who writes
-	seen       int64      // records known of; guarded by committing
-	renewed    time.Time  // guarded by committing
-	late       bool       // something came from outside that the run did not have; guarded by committing
+	committing chan struct{} // has room for the one who writes
+	seen       int64         // records known of; guarded by committing
+	renewed    time.Time     // guarded by committing
+	late       bool          // something came from outside that the run did not have; guarded by committing
 
 	mu      sync.Mutex
 	queue   []store.Record
@@ -35,8 +36,9 @@ type session struct {
 	err     error // why nothing more can be kept
 	waiters map[pawl.Key]*gate
 
-	stop chan struct{} // ends the heartbeat
-	done sync.WaitGroup
+	stop  chan struct{} // ends the heartbeat
+	ended bool          // the end was kept, and the lease given up with it
+	done  sync.WaitGroup
 }
 
 // gather is how long a record waits for others that may go to disk with it, when nobody waits for it alone.
@@ -46,7 +48,7 @@ var errOver = errors.New("the run is over")
 
 // start makes a session of a lease. h is the history until now.
 func (e *Engine) start(ctx context.Context, l store.Lease, h *history) (*session, context.Context) {
-	s := &session{engine: e, id: l.Run, lease: l, began: time.Now(), renewed: time.Now(), h: h, seen: int64(len(h.records)), waiters: map[pawl.Key]*gate{}, stop: make(chan struct{})}
+	s := &session{engine: e, id: l.Run, lease: l, began: time.Now(), renewed: time.Now(), h: h, seen: int64(len(h.records)), waiters: map[pawl.Key]*gate{}, committing: make(chan struct{}, 1), stop: make(chan struct{})}
 	ctx, s.cancel = context.WithCancelCause(ctx)
 	s.only = l.Fence == 0
 	if !s.only {
@@ -76,6 +78,9 @@ func (s *session) add(kind, key string, v any) error {
 	defer s.mu.Unlock()
 	if s.err == nil {
 		s.queue = append(s.queue, r)
+		if kind == kindReply {
+			s.h.replied[pawl.Key(key)] = r.At
+		}
 	}
 	return s.err
 }
@@ -93,8 +98,8 @@ func (s *session) soon() {
 
 // flush returns when all that was added before is on disk. Those who come while one writes share the next commit.
 func (s *session) flush(change *store.JournalChange) error {
-	s.committing.Lock()
-	defer s.committing.Unlock()
+	s.committing <- struct{}{}
+	defer func() { <-s.committing }()
 	s.mu.Lock()
 	queue, err := s.queue, s.err
 	s.queue = nil
@@ -112,7 +117,10 @@ func (s *session) flush(change *store.JournalChange) error {
 		return s.fail(fmt.Errorf("journal: %w", err))
 	}
 	outside := last > s.seen+int64(len(queue))
-	if s.late = outside && change != nil; outside && change == nil {
+	switch {
+	case outside && change != nil:
+		s.late = true // it is too late to look
+	case outside:
 		s.look(ctx)
 	}
 	s.seen = max(s.seen, last)
@@ -177,8 +185,8 @@ func (s *session) live() {
 
 // ours reports whether the lease cannot have passed to somebody else.
 func (s *session) ours() error {
-	s.committing.Lock()
-	defer s.committing.Unlock()
+	s.committing <- struct{}{}
+	defer func() { <-s.committing }()
 	if d := time.Since(s.renewed); d >= s.engine.lease() {
 		return s.fail(fmt.Errorf("%w: the lease was not renewed for %v", ErrLost, d.Round(time.Millisecond)))
 	}
@@ -205,8 +213,8 @@ func (s *session) beat() {
 func (s *session) renew() error {
 	ctx, cancel := context.WithTimeout(context.Background(), s.engine.lease())
 	defer cancel()
-	s.committing.Lock()
-	defer s.committing.Unlock()
+	s.committing <- struct{}{}
+	defer func() { <-s.committing }()
 	now := time.Now()
 	head, err := s.engine.Journal.RenewJournal(ctx, s.lease, s.engine.clock().Add(s.engine.lease()))
 	if err != nil {
@@ -230,13 +238,10 @@ func (s *session) close() {
 		s.timer.Stop()
 	}
 	s.mu.Unlock()
-	select {
-	case <-s.stop:
-		return // by end
-	default:
-		close(s.stop)
+	if s.ended {
+		return
 	}
-	s.done.Wait()
+	s.rest()
 	_ = s.flush(nil) // what was added; if it cannot be kept, it is made again
 	ctx, cancel := context.WithTimeout(context.Background(), s.engine.lease())
 	defer cancel()
@@ -255,8 +260,7 @@ func (s *session) end(res *pawl.Result, text string) error {
 	if err := s.add(kindEnd, fmt.Sprintf("end/%d", s.lease.Fence), body); err != nil {
 		return err
 	}
-	close(s.stop)
-	s.done.Wait()
+	s.rest()
 	summary, err := json.Marshal(Summary{Stop: res.Stop, Cause: res.Cause, Spent: res.Spent, Pending: len(res.Pending)})
 	if err != nil {
 		return err
@@ -265,10 +269,21 @@ func (s *session) end(res *pawl.Result, text string) error {
 	if err := s.flush(&store.JournalChange{State: state, Summary: summary, Release: true}); err != nil {
 		return err
 	}
+	s.ended = true
 	if s.late && state == store.JournalWaiting { // an answer came before the question was put
 		return s.engine.Journal.AppendOutside(context.Background(), s.lease.Scope, s.id, store.JournalOpen)
 	}
 	return nil
+}
+
+// rest ends the heartbeat.
+func (s *session) rest() {
+	select {
+	case <-s.stop:
+	default:
+		close(s.stop)
+	}
+	s.done.Wait()
 }
 
 // Summary is what a run came to so far: JournalRun.Summary.

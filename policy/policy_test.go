@@ -93,6 +93,10 @@ func TestRules(t *testing.T) {
 		{"effects", policy.Rules{Deny: []string{"effect:read"}, Allow: []string{"effect:write"}}, "daa"},
 		{"else deny", policy.Rules{Allow: []string{"effect:read"}, Else: pawl.Deny}, "add"},
 		{"else ask", policy.Rules{Allow: []string{"effect:write"}, Else: pawl.Ask}, "qaa"},
+		{"wary", policy.Rules{Wary: []string{"file_read", "gone"}}, "qqq"},
+		{"wary and allowed", policy.Rules{Wary: []string{"file_read"}, Allow: []string{"file_read"}}, "aqq"},
+		{"wary and denied", policy.Rules{Wary: []string{"file_read"}, Deny: []string{"file_read"}}, "dqq"},
+		{"wary and else", policy.Rules{Wary: []string{"file_read"}, Else: pawl.Allow}, "aaa"},
 		{"else allow", policy.Rules{Deny: []string{"file_delete"}, Else: pawl.Allow}, "aad"},
 	} {
 		got := ""

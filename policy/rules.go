@@ -15,6 +15,10 @@ type Rules struct {
 	Ask   []string // these wait for a decision
 	Allow []string // these run
 
+	// Wary are tools that do much in one call and are no Write themselves, such as execute_code. Where no other list is about one and Else is 0, it waits for a decision too. An
+	// entry may be about no tool.
+	Wary []string
+
 	Else   pawl.Verdict  // for calls that no list is about; 0: ask before a Write, allow the rest
 	Within time.Duration // how long a yes is good for; 0: 30 min; negative: for ever
 }
@@ -53,7 +57,7 @@ func (r Rules) Approve(ctx context.Context, call pawl.ToolCall, tool *pawl.Tool)
 		return pawl.Approval{Verdict: pawl.Ask, Reason: "the rules ask before " + tool.Name, Within: r.Within}, nil
 	case in(r.Allow):
 		return pawl.Approval{Verdict: pawl.Allow}, nil
-	case r.Else == pawl.Ask:
+	case r.Else == pawl.Ask, r.Else == 0 && in(r.Wary):
 		return pawl.Approval{Verdict: pawl.Ask, Reason: "no rule allows " + tool.Name, Within: r.Within}, nil
 	case r.Else == pawl.Deny:
 		return pawl.Approval{Verdict: pawl.Deny, Reason: "no rule of this agent lets " + tool.Name + " run. Do not repeat it."}, nil

@@ -1,5 +1,5 @@
 // Package store says what is kept between runs, as small interfaces: threads of messages, documents to search, memories, skills, schedules,
-// traces and artifacts. Package store/sqlite keeps them in one file, store/postgres in a database; package storetest proves that an implementation is one.
+// traces, artifacts and journals. Package store/sqlite keeps them in one file, store/postgres in a database; package storetest proves that an implementation is one.
 //
 //	db, err := sqlite.Open("pawl.db", nil)
 //	…
@@ -100,6 +100,7 @@ type Store interface {
 	Schedules
 	Traces
 	Artifacts
+	Journal
 	Close() error
 }
 

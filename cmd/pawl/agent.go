@@ -22,7 +22,7 @@ type agentFlags struct {
 	KeyEnv  string `name:"key-env" placeholder:"NAME" help:"The environment variable that holds the API key; it is sent wherever the request goes. Default: the provider's own variable, such as OPENAI_API_KEY."`
 	driverFlags
 	System string   `placeholder:"TEXT" help:"Instructions that stand in front of the conversation."`
-	Tools  []string `placeholder:"SET" help:"Sets of built-in tools: file, data, http, search (which needs BRAVE_API_KEY, TAVILY_API_KEY or SEARXNG_URL), knowledge (what pawl knowledge add took in), remember (what was said about the user), skill, schedule (what pawl schedules run does later), shell (commands, in a sandbox), plan (several calls in one); docs/tools.md has them all."`
+	Tools  []string `placeholder:"SET" help:"Sets of built-in tools: file, data, http, search (which needs BRAVE_API_KEY, TAVILY_API_KEY or SEARXNG_URL), knowledge (what pawl knowledge add took in), remember (what was said about the user), skill, schedule (what pawl schedules run does later), shell (commands, in a sandbox), code (programs that call tools), plan (several calls in one); docs/tools.md has them all."`
 	toolFlags
 	outsideFlags
 	mcpFlags

@@ -17,6 +17,7 @@ import (
 	"github.com/pawl-go/pawl/sandbox"
 	"github.com/pawl-go/pawl/store"
 	"github.com/pawl-go/pawl/store/sqlite"
+	"github.com/pawl-go/pawl/tools/code"
 	"github.com/pawl-go/pawl/tools/data"
 	"github.com/pawl-go/pawl/tools/file"
 	"github.com/pawl-go/pawl/tools/http"
@@ -91,8 +92,12 @@ func everyTool(t *testing.T, allow ...string) map[string]*pawl.Tool {
 	if _, err := know.Add(t.Context(), *mine, knowledge.Source{Name: "leave.md", Data: []byte("# Leave\n\nEverybody has twelve days.\n")}); err != nil {
 		t.Fatal(err)
 	}
+	programs, err := code.New(code.Embedded(nil), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
 	all := map[string]*pawl.Tool{}
-	for _, set := range []pawl.Toolset{files, data.New(&data.Options{Open: files.Open, Create: files.Create}), plan.New(nil), fetch, find, run, remember.New(db, &remember.Options{Scope: mine}), skills, schedule.New(db, &schedule.Options{Scope: mine, Tools: find}), know} {
+	for _, set := range []pawl.Toolset{files, data.New(&data.Options{Open: files.Open, Create: files.Create}), programs, plan.New(nil), fetch, find, run, remember.New(db, &remember.Options{Scope: mine}), skills, schedule.New(db, &schedule.Options{Scope: mine, Tools: find}), know} {
 		tools, err := set.Tools(t.Context())
 		if err != nil {
 			t.Fatal(err)
@@ -130,6 +135,7 @@ var good = map[string][]string{
 	"data_export":      {`{"path":"out/b.csv","table":"sales"}`, `{"path":"b.txt","records":[{"a":1}],"format":"jsonl"}`},
 	"http_fetch":       {`{"url":"https://example.com/"}`, `{"url":"https://example.com/","max_chars":8000}`, `{"url":"https://example.com/","method":"POST","headers":{"Accept":"text/plain"},"body":"x"}`},
 	"web_search":       {`{"query":"what is a pawl"}`, `{"query":"x","limit":20}`},
+	"execute_code":     {`{"code":"set_result(1)"}`, `{"code":"x = 1","timeout":300}`},
 	"execute_plan":     {`{"steps":[{"tool":"web_search","args":{"query":"Go error handling"}},{"tool":"file_list","args":{}}]}`},
 	"shell_exec":       {`{"command":"ls"}`, `{"command":"ls","timeout":300}`},
 	"remember":         {`{"content":"Likes tea."}`},
@@ -201,6 +207,12 @@ var bad = []struct{ tool, args, want string }{
 	{"web_search", `{"query":""}`, "query"},
 	{"web_search", `{"query":" \n "}`, "query is empty: say in a few words what to look for"},
 	{"web_search", `{"query":"x","limit":99}`, "limit"},
+	{"execute_code", `{"code":""}`, "code"},
+	{"execute_code", `{"code":"x = 1","timeout":301}`, "timeout"},
+	{"execute_code", `{"program":"x = 1"}`, "code"},
+	{"execute_code", `{"code":"x = ("}`, "Nothing was run"},
+	{"execute_code", `{"code":"import os"}`, "There is no import here"},
+	{"execute_code", `{"code":"call_tool('file_raed', {})"}`, `Unknown tool "file_raed"`},
 	{"execute_plan", `{"steps":[]}`, "The plan has no steps: give 1 to 50."},
 	{"execute_plan", `{"steps":[{"tool":"execute_plan","args":{}}]}`, "put its steps into this one"},
 	{"execute_plan", `{"steps":[{"args":{}}]}`, `missing required field "tool"`},

@@ -6,13 +6,19 @@ import "github.com/pawl-go/pawl/config"
 type toolFlags struct {
 	Root      string   `placeholder:"DIR" help:"What the file tools see, and what shell commands may write. Default: the current directory."`
 	HTTPAllow []string `name:"http-allow" placeholder:"HOST" help:"What the http and search tools may reach beside public addresses: localhost:8080, *.example.com, 10.1.0.0/16."`
-	Sandbox   string   `enum:"strict,standard,none," default:"" placeholder:"LEVEL" help:"How shell commands are held: strict, standard or none; docs/security.md says what each stops, pawl doctor which can be had here. Default: strict."`
+	Sandbox   string   `enum:"strict,standard,none," default:"" placeholder:"LEVEL" help:"How shell commands and programs in python are held: strict, standard or none; docs/security.md says what each stops, pawl doctor which can be had here. Default: strict."`
 	Skills    []string `sep:"none" placeholder:"DIR" help:"A folder of skills, each in a folder of its own with a SKILL.md. Models read them and cannot change them. May be given again."`
 	Zone      string   `placeholder:"ZONE" help:"The zone of schedules that name none, such as Europe/Oslo. Default: this machine's."`
+	codeFlags
 	planFlags
 	storeFlags
 	embedFlags
 	sharedFlag
+}
+
+// codeFlags say what runs the programs of the code set.
+type codeFlags struct {
+	Code string `enum:"python,embedded," default:"" placeholder:"NAME" help:"What runs the programs of the code tool: python (python3 in the sandbox) or embedded, which needs nothing installed. See docs/code.md. Default: python."`
 }
 
 // planFlags say what the plans of the plan set can do.
@@ -24,6 +30,7 @@ type planFlags struct {
 func (f *toolFlags) over(a *config.Agent) {
 	set(a, "root", &a.Root, f.Root)
 	set(a, "sandbox", &a.Sandbox, f.Sandbox)
+	set(a, "code", &a.Code, f.Code)
 	set(a, "data_flow", &a.DataFlow, f.DataFlow)
 	if f.HTTPAllow != nil {
 		a.HTTPAllow = f.HTTPAllow

@@ -13,7 +13,6 @@ import (
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/config"
 	"github.com/pawl-go/pawl/store"
-	"github.com/pawl-go/pawl/store/sqlite"
 	"github.com/pawl-go/pawl/tools/knowledge"
 )
 
@@ -33,7 +32,7 @@ type embedFlags struct {
 
 // storeFlags say where what is kept between runs is, and whose it is.
 type storeFlags struct {
-	DB     string `name:"db" placeholder:"FILE" help:"The database with what is kept between runs. Default: pawl/pawl.db where the user's data is (XDG_DATA_HOME, else ~/.local/share)."`
+	DB     string `name:"db" placeholder:"FILE" help:"The database with what is kept between runs: a file, or a PostgreSQL database, postgres://USER@HOST/DATABASE (with its password in PGPASSWORD). Default: pawl/pawl.db where the user's data is (XDG_DATA_HOME, else ~/.local/share)."`
 	Tenant string `placeholder:"NAME" help:"Whose it is: the tenant. Default: none."`
 	User   string `placeholder:"NAME" help:"Whose it is: the user. Default: none."`
 }
@@ -45,7 +44,7 @@ func (f *storeFlags) store() config.Store {
 func (f *storeFlags) scope() store.Scope { return f.store().Scope() }
 
 // open opens the database. Close it.
-func (f *storeFlags) open(sys *system, create bool) (*config.Database, *sqlite.DB, error) {
+func (f *storeFlags) open(sys *system, create bool) (*config.Database, store.Store, error) {
 	d := config.NewDatabase(f.store(), sys.env, create)
 	db, err := d.Open()
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/pgtest"
 	"github.com/pawl-go/pawl/pawltest"
 	"github.com/pawl-go/pawl/script"
 )
@@ -23,11 +24,14 @@ func TestMain(m *testing.M) {
 	testscript.Main(unleaked{m}, map[string]func(){"pawl": main})
 }
 
+var postgres = pgtest.Postgres()
+
 // unleaked fails tests that leave goroutines behind.
 type unleaked struct{ *testing.M }
 
 func (m unleaked) Run() int {
 	status := m.M.Run()
+	postgres.Stop()
 	if err := goleak.Find(); status == 0 && err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
@@ -43,9 +47,18 @@ func (m unleaked) Run() int {
 //	status N pawl …    runs pawl and expects the exit status N
 //	serve FOLDER       serves its files on loopback, at $SERVER, which also stands for its address in their text; /echo answers with the request
 //	due DB ID TASK [N] keeps a schedule that is due, or N of them
+//	database           starts PostgreSQL, at $PG
 //	interrupt pawl …   runs pawl, presses Ctrl-C once the provider was asked, and expects status 130
+//
+// The condition [postgres] holds where PostgreSQL can be had.
 func TestManual(t *testing.T) {
 	testscript.Run(t, testscript.Params{
+		Condition: func(name string) (bool, error) {
+			if name != "postgres" {
+				return false, fmt.Errorf("there is no condition %s", name)
+			}
+			return postgres.URL(t) != "", nil
+		},
 		Dir:                "testdata",
 		RequireUniqueNames: true,
 		Setup: func(e *testscript.Env) error {
@@ -56,6 +69,7 @@ func TestManual(t *testing.T) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"simulate": simulate, "received": received, "status": status, "interrupt": interrupt, "serve": serve, "due": due,
+			"database": func(ts *testscript.TestScript, neg bool, args []string) { ts.Setenv("PG", postgres.URL(t)) },
 		},
 	})
 }

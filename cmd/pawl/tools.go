@@ -112,6 +112,7 @@ func firstSentence(s string, width int) string {
 
 type toolsShowCmd struct {
 	Name string `arg:"" help:"The tool."`
+	codeFlags
 	planFlags
 	outsideFlags
 	serverFlags
@@ -119,7 +120,7 @@ type toolsShowCmd struct {
 
 // Run shows one tool.
 func (c *toolsShowCmd) Run(sys *system) error {
-	all, _, closeSets, err := builtinTools(context.Background(), sys, toolFlags{planFlags: c.planFlags}, c.outsideFlags, c.serverFlags, true)
+	all, _, closeSets, err := builtinTools(context.Background(), sys, toolFlags{codeFlags: c.codeFlags, planFlags: c.planFlags}, c.outsideFlags, c.serverFlags, true)
 	if err != nil {
 		return err
 	}

@@ -204,15 +204,19 @@ func asks() []pawl.Middleware {
 func plan() *pawl.Tool {
 	t := pawl.Func("plan", "makes calls", func(ctx context.Context, in struct {
 		Rounds [][]struct {
-			Name string          `json:"name"`
-			Args json.RawMessage `json:"args"`
+			Name string         `json:"name"`
+			Args map[string]int `json:"args"`
 		} `json:"rounds"`
 	}) (pawl.ToolResult, error) {
 		var words []string
 		for _, round := range in.Rounds {
 			calls := make([]pawl.ToolCall, len(round))
 			for i, c := range round {
-				calls[i] = pawl.ToolCall{Name: c.Name, Args: c.Args}
+				args, err := json.Marshal(c.Args)
+				if err != nil {
+					return pawl.ToolResult{}, err
+				}
+				calls[i] = pawl.ToolCall{Name: c.Name, Args: args}
 			}
 			xs, err := pawl.InvocationFrom(ctx).Do(ctx, calls...)
 			if err != nil {

@@ -25,13 +25,13 @@ import (
 // Make makes the run of a case under that ID, answers what it asks with Answers until it is over, and returns its export.
 type Make func(ctx context.Context, id string, c *Case, w World) (*durable.Export, error)
 
-// Conform makes n random runs on an engine, four at a time, and compares each export, and what was delivered to the world, with those over a journal in memory.
+// Conform makes n random runs on an engine, eight at a time, and compares each export, and what was delivered to the world, with those over a journal in memory.
 func Conform(t *testing.T, n int, run Make) {
 	t.Helper()
 	memory := Over(new(store.MemoryJournal))
 	var next atomic.Uint64
 	var wg sync.WaitGroup
-	for range 4 {
+	for range 8 {
 		wg.Go(func() {
 			for seed := next.Add(1) - 1; seed < uint64(n) && !t.Failed(); seed = next.Add(1) - 1 {
 				if err := compare(t.Context(), seed, memory, run); err != nil {
@@ -78,11 +78,11 @@ func Over(j store.Journal) Make {
 	}
 }
 
-// Drive makes the run of a case, or goes on with it, and answers what it asks, until it is over or fails.
+// Drive makes the run of a case, or goes on with it, and answers what it asks, until it is over or fails. Every other case is streamed.
 func Drive(ctx context.Context, eng *durable.Engine, id string, c *Case, w World) (*pawl.Result, error) {
 	run, msgs := eng.Runner(id, c.Agent(w)), c.Messages()
 	for range 50 {
-		res, err := run.Run(ctx, msgs...)
+		res, err := once(ctx, run, c.number%2 == 1, msgs)
 		if err != nil || res.Stop != pawl.StopPending {
 			return res, err
 		}
@@ -91,4 +91,20 @@ func Drive(ctx context.Context, eng *durable.Engine, id string, c *Case, w World
 		}
 	}
 	return nil, errors.New("it asks for ever")
+}
+
+// once goes on with a run until it stops.
+func once(ctx context.Context, run *durable.Runner, stream bool, msgs []pawl.Message) (res *pawl.Result, err error) {
+	if !stream {
+		return run.Run(ctx, msgs...)
+	}
+	for e, err := range run.Stream(ctx, msgs...) {
+		if err != nil {
+			return res, err
+		}
+		if e.Kind == pawl.EventRunEnded && e.Run == "run" {
+			res = e.Result
+		}
+	}
+	return res, nil
 }

@@ -121,6 +121,21 @@ func TestStore(t *testing.T) {
 	}
 }
 
+// PAWL_SCALE=100000 go test -v -run Scale ./store/postgres prints what searches among as many chunks cost.
+func TestScale(t *testing.T) {
+	for name, at := range backends(t) {
+		if os.Getenv("PAWL_SCALE") != "" && name != "PostgreSQL" {
+			t.Logf("LEFT OUT: %s at that scale is no measure of anything", name)
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
+			db := open(t, fresh(t, at))
+			defer db.Close()
+			storetest.Scale(t, db)
+		})
+	}
+}
+
 func TestJournal(t *testing.T) {
 	for name, at := range backends(t) {
 		t.Run(name, func(t *testing.T) {

@@ -146,3 +146,9 @@ create index messages_words_in on messages_words using gin (words);
 create index chunks_words_in on chunks_words using gin (words);
 create index memories_words_in on memories_words using gin (words);
 create index skills_words_in on skills_words using gin (words);
+
+-- How many texts a scope has, and how long they are, is read from here alone.
+create index messages_words_whose on messages_words (tenant, userid, thread, size);
+create index chunks_words_whose on chunks_words (tenant, userid, thread, size);
+create index memories_words_whose on memories_words (tenant, userid, thread, size);
+create index skills_words_whose on skills_words (tenant, userid, thread, size);

@@ -41,7 +41,7 @@ func (db *DB) BeginJournal(ctx context.Context, s store.Scope, r store.JournalRu
 		return l, err
 	}
 	now := stamp(db.now())
-	return l, db.change(ctx, func(tx *sql.Tx) error {
+	return l, db.changeTogether(ctx, func(tx *sql.Tx) error {
 		var n int64
 		err := tx.QueryRowContext(ctx, "insert into journals ("+journalColumns+") values (?, ?, ?, ?, ?, ?, ?, ?, ?, 1, ?, 0, '', ?, ?) on conflict do nothing returning n",
 			s.Tenant, s.User, s.Thread, r.ID, r.Agent, r.Task, r.State, summary, owner, stamp(until), now, now).Scan(&n)
@@ -148,7 +148,7 @@ func (db *DB) ClaimJournal(ctx context.Context, s store.Scope, id, owner string,
 	if err := valid(s, id, owner); err != nil {
 		return l, err
 	}
-	return l, db.change(ctx, func(tx *sql.Tx) error {
+	return l, db.changeTogether(ctx, func(tx *sql.Tx) error {
 		r, err := journalOf(ctx, tx, s, id)
 		if err != nil {
 			return err
@@ -172,7 +172,7 @@ func (db *DB) RenewJournal(ctx context.Context, l store.Lease, until time.Time) 
 		owner = ""
 	}
 	var head store.JournalRun
-	err := db.change(ctx, func(tx *sql.Tx) error {
+	err := db.changeTogether(ctx, func(tx *sql.Tx) error {
 		r, err := leased(ctx, tx, l)
 		if err != nil {
 			return err
@@ -191,7 +191,7 @@ func (db *DB) AppendJournal(ctx context.Context, l store.Lease, c *store.Journal
 	if err := errors.Join(valid(l.Scope, l.Run), store.CheckRecords(records)); err != nil {
 		return 0, err
 	}
-	err = db.change(ctx, func(tx *sql.Tx) error {
+	err = db.changeTogether(ctx, func(tx *sql.Tx) error {
 		r, err := leased(ctx, tx, l)
 		if err != nil {
 			return err
@@ -207,7 +207,7 @@ func (db *DB) AppendOutside(ctx context.Context, s store.Scope, id, state string
 	if err := errors.Join(valid(s, id), store.CheckRecords(records)); err != nil {
 		return err
 	}
-	return db.change(ctx, func(tx *sql.Tx) error {
+	return db.changeTogether(ctx, func(tx *sql.Tx) error {
 		r, err := journalOf(ctx, tx, s, id)
 		var c *store.JournalChange
 		switch {

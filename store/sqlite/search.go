@@ -1,26 +1,20 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/pawl-go/pawl/store"
 	"github.com/pawl-go/pawl/store/internal/words"
 )
-
-// match is the query that finds what has any of the terms; "" when there is none. Each is a phrase, and no word of the query language.
-func match(terms []string) string {
-	quoted := make([]string, len(terms))
-	for i, t := range terms {
-		quoted[i] = `"` + t + `"`
-	}
-	return strings.Join(quoted, " OR ")
-}
 
 // searched is a kind of thing that can be found.
 type searched struct {
@@ -47,12 +41,6 @@ func (k searched) in(query string) string {
 	return strings.NewReplacer("WHOSE", inScope, "ID", k.id, "WORDS", k.words, "TABLE", k.table, "FROM", k.from, "ALSO", k.also).Replace(query)
 }
 
-// best is the query for the IDs, and the numbers, of the rows that inner finds with their scores. Only those few are given names, which costs more than
-// a score.
-func (k searched) best(inner string) string {
-	return k.in("select ID || ' ' || t.n from (" + inner + ") f join TABLE t on t.n = f.n FROM order by f.score, 1")
-}
-
 // find returns the IDs of what a query finds in a scope, the best first, with their scores.
 func (db *DB) find(ctx context.Context, k searched, s store.Scope, q store.Query) ([]store.Ranked, error) {
 	if err := s.Check(); err != nil {
@@ -61,32 +49,59 @@ func (db *DB) find(ctx context.Context, k searched, s store.Scope, q store.Query
 	if err := q.Vector.Check(); err != nil {
 		return nil, err
 	}
-	whose := seen(s, q.Shared)
 	deep := max(50, 4*q.Size()) // what is a little down in both rankings may be first in the end
 	var rankings [][]string
-	if match := match(words.Terms(q.Text)); match != "" {
-		ids, err := list(ctx, db.read, text, k.best(`select t.n as n, bm25(WORDS) as score from WORDS w join TABLE t on t.n = w.rowid
-			where WORDS match ? and WHOSE ALSO order by 2, 1 limit ?`), append(append([]any{match}, whose...), deep)...)
+	rank := func(found []near, err error) error {
 		if err != nil {
+			return err
+		}
+		ids, err := db.named(ctx, k, found)
+		rankings = append(rankings, ids)
+		return err
+	}
+	if terms := words.Terms(q.Text); len(terms) > 0 {
+		if err := rank(db.withWords(ctx, k, s, q, terms, deep)); err != nil {
 			return nil, err
 		}
-		rankings = append(rankings, ids)
 	}
 	if v := q.Vector; v.Model != "" {
-		ids, err := list(ctx, db.read, text, k.best(`select t.n as n, vec_distance_cosine(t.vector, ?) as score from TABLE t
-			where WHOSE and t.model = ? and length(t.vector) = ? ALSO order by 2, 1 limit ?`), append(append([]any{blob(v)}, whose...), v.Model, 4*len(v.Values), deep)...)
-		if err != nil {
+		if err := rank(list(ctx, db.read, scanNear, k.in(`select t.n, vec_distance_cosine(t.vector, ?) from TABLE t
+			where WHOSE and t.model = ? and length(t.vector) = ? ALSO order by 2, 1 limit ?`), append(append([]any{blob(v)}, seen(s, q.Shared)...), v.Model, 4*len(v.Values), deep)...)); err != nil {
 			return nil, err
 		}
-		rankings = append(rankings, ids)
 	}
 	fused := store.Fuse(rankings...)
 	return fused[:min(len(fused), q.Size())], nil
 }
 
-func text(r *sql.Rows) (s string, err error) {
-	err = r.Scan(&s)
-	return s, err
+// named returns the IDs, with the numbers, of rows in the order of their distances; equal ones stand in the order of their IDs. Only the few rows that
+// were found are given names, which costs more than a score.
+func (db *DB) named(ctx context.Context, k searched, found []near) ([]string, error) {
+	numbers := make([]int64, len(found))
+	distance := map[int64]float64{}
+	for i, x := range found {
+		numbers[i], distance[x.n] = x.n, x.distance
+	}
+	b, err := json.Marshal(numbers)
+	if err != nil {
+		return nil, err
+	}
+	type name struct {
+		id       string
+		distance float64
+	}
+	all, err := list(ctx, db.read, func(r *sql.Rows) (v name, err error) {
+		var n int64
+		err = r.Scan(&n, &v.id)
+		v.distance = distance[n]
+		return v, err
+	}, k.in("select t.n, ID || ' ' || t.n from TABLE t FROM where t.n in (select value from json_each(?))"), string(b))
+	slices.SortFunc(all, func(a, b name) int { return cmp.Or(cmp.Compare(a.distance, b.distance), strings.Compare(a.id, b.id)) })
+	ids := make([]string, len(all))
+	for i, v := range all {
+		ids[i] = v.id
+	}
+	return ids, err
 }
 
 // blob is a vector as SQLite's functions read it.

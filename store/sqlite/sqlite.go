@@ -7,8 +7,9 @@
 // The file is made when it is not there, readable by its owner only. What a method has changed is on disk when it returns: the journal is written
 // ahead (WAL) and synced at each commit, unless Options.NoSync says otherwise. Several processes of one machine may use the file; a network file system may not hold it.
 //
-// Words are searched by FTS5, English ones by their stem, without regard to case and accents; Chinese, Japanese and Korean letter by letter. Vectors are
-// compared one by one, exactly, which for the 100,000 chunks of one user takes tenths of a second.
+// Words are searched by FTS5, English ones by their stem, without regard to case and accents; Chinese, Japanese and Korean letter by letter. A
+// search looks at the texts with the rarest of its words first, and at no more than it takes to find the best. Vectors are compared one by one, exactly, which for
+// the 100,000 chunks of one user takes tenths of a second.
 package sqlite
 
 import (
@@ -49,7 +50,9 @@ const applicationID = 0x7061776c // "pawl"
 type DB struct {
 	write *sql.DB // one connection: SQLite has one writer
 	read  *sql.DB
-	now   func() time.Time
+
+	together together // changes of journals
+	now      func() time.Time
 }
 
 var _ store.Store = (*DB)(nil)

@@ -31,6 +31,13 @@ func TestStore(t *testing.T) {
 	storetest.Run(t, func(t *testing.T) store.Store { return open(t, filepath.Join(t.TempDir(), "a b?#%.db")) })
 }
 
+// PAWL_SCALE=100000 go test -v -run Scale ./store/sqlite prints what searches among as many chunks cost.
+func TestScale(t *testing.T) {
+	db := open(t, filepath.Join(t.TempDir(), "scale.db"))
+	defer db.Close()
+	storetest.Scale(t, db)
+}
+
 func TestTheFileStays(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "pawl.db")
 	db := open(t, path)

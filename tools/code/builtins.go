@@ -54,12 +54,17 @@ func ofLanguage(b *starlark.Builtin) *starlark.Builtin {
 		list := args
 		for i, a := range args {
 			switch name {
-			case "all", "any", "list", "tuple", "set", "sorted", "reversed", "enumerate", "zip", "max", "min", "dict", "bytes":
-				v, err := r.through(a)
+			case "max", "min":
+				if len(args) > 1 {
+					break // the elements themselves
+				}
+				fallthrough
+			case "all", "any", "list", "tuple", "set", "sorted", "reversed", "enumerate", "zip", "dict":
+				v, other, err := r.through(a)
 				if err != nil {
 					return nil, err
 				}
-				if v != a {
+				if other {
 					if len(list) == len(args) && i == 0 || &list[0] == &args[0] {
 						list = append(starlark.Tuple(nil), args...)
 					}
@@ -220,7 +225,7 @@ func looped(r *embeddedRun, _ *starlark.Thread, args starlark.Tuple, _ []starlar
 
 // starred is *x among arguments: its elements are no steps.
 func starred(r *embeddedRun, _ *starlark.Thread, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
-	v, err := r.through(args[0])
+	v, _, err := r.through(args[0])
 	if err != nil {
 		return nil, err
 	}
@@ -278,7 +283,7 @@ func str(r *embeddedRun, _ *starlark.Thread, args starlark.Tuple, _ []starlark.T
 	switch v := args[0].(type) {
 	case starlark.String:
 		return v, nil
-	case toolError:
+	case *toolError:
 		return starlark.String(v.Error), nil
 	case starlark.Float:
 		return starlark.String(pythonFloat(float64(v))), nil
@@ -325,7 +330,7 @@ func sum(r *embeddedRun, _ *starlark.Thread, args starlark.Tuple, _ []starlark.T
 	if len(args) < 1 || len(args) > 2 {
 		return nil, fmt.Errorf("sum takes a list and a start")
 	}
-	v, err := r.through(args[0])
+	v, _, err := r.through(args[0])
 	if err != nil {
 		return nil, err
 	}
@@ -440,7 +445,7 @@ func (r *embeddedRun) each(t *starlark.Thread, name string, args starlark.Tuple,
 	if len(args) != 2 {
 		return nil, fmt.Errorf("%s takes a function and a list", name)
 	}
-	v, err := r.through(args[1])
+	v, _, err := r.through(args[1])
 	if err != nil {
 		return nil, err
 	}

@@ -13,29 +13,29 @@ import (
 // toolError is a call that failed, as a value.
 type toolError struct{ reply }
 
-var _ starlark.HasAttrs = toolError{}
+var _ starlark.HasAttrs = (*toolError)(nil)
 
 // String returns what the model would read.
-func (e toolError) String() string { return "ToolError(" + string(quoted(e.Error)) + ")" }
+func (e *toolError) String() string { return "ToolError(" + string(quoted(e.Error)) + ")" }
 
 // Type returns ToolError.
-func (e toolError) Type() string { return "ToolError" }
+func (e *toolError) Type() string { return "ToolError" }
 
 // Freeze does nothing: it cannot be changed.
-func (e toolError) Freeze() {}
+func (e *toolError) Freeze() {}
 
 // Truth returns true, as for errors in Python.
-func (e toolError) Truth() starlark.Bool { return true }
+func (e *toolError) Truth() starlark.Bool { return true }
 
 // Hash is that of its text.
-func (e toolError) Hash() (uint32, error) {
+func (e *toolError) Hash() (uint32, error) {
 	h := fnv.New32a()
 	h.Write([]byte(e.Error))
 	return h.Sum32(), nil
 }
 
 // Attr returns tool, outcome or message.
-func (e toolError) Attr(name string) (starlark.Value, error) {
+func (e *toolError) Attr(name string) (starlark.Value, error) {
 	switch name {
 	case "tool":
 		return starlark.String(e.Tool), nil
@@ -48,7 +48,7 @@ func (e toolError) Attr(name string) (starlark.Value, error) {
 }
 
 // AttrNames returns what Attr knows.
-func (e toolError) AttrNames() []string { return []string{"message", "outcome", "tool"} }
+func (e *toolError) AttrNames() []string { return []string{"message", "outcome", "tool"} }
 
 func noToolError(*embeddedRun, *starlark.Thread, starlark.Tuple, []starlark.Tuple) (starlark.Value, error) {
 	return nil, errors.New("ToolError is what a failed call gives; fail(text) ends the program")
@@ -57,7 +57,7 @@ func noToolError(*embeddedRun, *starlark.Thread, starlark.Tuple, []starlark.Tupl
 // callTool is call_tool(name, args): a call that fails ends the program.
 func callTool(r *embeddedRun, _ *starlark.Thread, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
 	v, err := r.one("call_tool", args, kwargs)
-	if e, ok := v.(toolError); ok {
+	if e, ok := v.(*toolError); ok {
 		return nil, errors.New("ToolError: " + e.Error)
 	}
 	return v, err
@@ -70,7 +70,7 @@ func tryCall(r *embeddedRun, _ *starlark.Thread, args starlark.Tuple, kwargs []s
 		return nil, err
 	}
 	d := starlark.NewDict(3)
-	if e, ok := v.(toolError); ok {
+	if e, ok := v.(*toolError); ok {
 		d.SetKey(starlark.String("ok"), starlark.False)
 		d.SetKey(starlark.String("error"), starlark.String(e.Error))
 		d.SetKey(starlark.String("outcome"), starlark.String(e.Outcome))
@@ -198,7 +198,7 @@ func (r *embeddedRun) do(calls []request) ([]starlark.Value, error) {
 	vs := make([]starlark.Value, len(replies))
 	for i, x := range replies {
 		if x.Error != "" {
-			vs[i] = toolError{x}
+			vs[i] = &toolError{x}
 			continue
 		}
 		v, err := r.read(x.Value)

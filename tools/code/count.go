@@ -219,20 +219,20 @@ func bothWeigh(x, y starlark.Value) error {
 	return nil
 }
 
-// through is a value that a function goes through without steps. What is made up on the way (range) can be very long.
-func (r *embeddedRun) through(v starlark.Value) (starlark.Value, error) {
+// through is a value that a function goes through without steps, or another in its place. What is made up on the way (range) can be very long.
+func (r *embeddedRun) through(v starlark.Value) (_ starlark.Value, other bool, err error) {
 	switch v := v.(type) {
 	case starlark.String:
-		return r.characters(string(v))
-	case *starlark.List, starlark.Tuple, *starlark.Dict, *starlark.Set, *starlark.Builtin, *starlark.Function:
-		return v, nil
+		list, err := r.characters(string(v))
+		return list, true, err
+	case *starlark.List, starlark.Tuple, *starlark.Dict, *starlark.Set:
 	case starlark.Sequence:
-		return v, r.takes(16 * int64(v.Len()))
+		return v, false, r.takes(16 * int64(v.Len()))
 	case starlark.Iterable:
 		list, err := r.gathered(v)
-		return starlark.NewList(list), err
+		return starlark.NewList(list), true, err
 	}
-	return v, nil
+	return v, false, nil
 }
 
 // characters is text as a list of its characters.

@@ -3,11 +3,16 @@ package code_test
 import (
 	"context"
 	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/sandbox"
 	"github.com/pawl-go/pawl/script"
 	"github.com/pawl-go/pawl/tools/code"
 )
@@ -65,6 +70,7 @@ func TestHostile(t *testing.T) {
 		{"no input", "try:\n  input()\nexcept EOFError:\n  set_result('none')", "ok", "none"},
 		{"the last program's variables", "import builtins, os\nseen = hasattr(builtins, 'leak') or os.path.exists('/tmp/leak')\nbuiltins.leak = 1\nopen('/tmp/leak', 'w').close()\nset_result(seen)", "ok", "false"},
 		{"the last program's variables, again", "import builtins, os\nset_result(hasattr(builtins, 'leak') or os.path.exists('/tmp/leak') or 'leak' in globals())", "ok", "false"},
+		{"a program's own variables, as a control", "import builtins, os\nbuiltins.leak = 1\nopen('/tmp/leak', 'w').close()\nset_result(hasattr(builtins, 'leak') and os.path.exists('/tmp/leak'))", "ok", "true"},
 		{"inherited descriptors", "import os\nset_result(sorted(os.readlink('/proc/self/fd/%s' % n).split(':')[0] for n in os.listdir('/proc/self/fd') if os.path.exists('/proc/self/fd/' + n)))", "ok", `["pipe","pipe","pipe","pipe","pipe"]`},
 		{"the environment", "import os\nset_result(sorted(os.environ))", "ok", `["HOME","LANG","PATH","PYTHONHASHSEED","PYTHONUTF8","TMPDIR"]`},
 		{"the network", "import socket\ntry:\n  socket.create_connection(('127.0.0.1', 80), 1)\nexcept OSError as e:\n  set_result('none')", "ok", "none"},
@@ -87,6 +93,32 @@ func TestHostile(t *testing.T) {
 				t.Errorf("took %s", took)
 			}
 		})
+	}
+}
+
+// A file that was left open in this process is not open in a program. As a control it is in a process that is started without the sandbox.
+func TestInheritedDescriptors(t *testing.T) {
+	py := python(t, nil)
+	if py == nil {
+		return
+	}
+	secret := filepath.Join(t.TempDir(), "secret")
+	if err := os.WriteFile(secret, []byte("a secret"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	fd, err := syscall.Open(secret, syscall.O_RDONLY, 0) // without O_CLOEXEC
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer syscall.Close(fd)
+	const look = "import os\nopen_files = [os.readlink('/proc/self/fd/' + n) for n in os.listdir('/proc/self/fd') if os.path.exists('/proc/self/fd/' + n)]\n"
+	_, d := run(t, newTool(t, py, nil), newWorld(), object{"code": look + "set_result(any('secret' in f for f in open_files))"})
+	if string(d.Result) != "false" {
+		t.Errorf("got %+v", d)
+	}
+	b, err := exec.Command("/usr/bin/python3", "-c", look+"print(any('secret' in f for f in open_files))").CombinedOutput()
+	if err != nil || string(b) != "True\n" {
+		t.Errorf("the control does not see it: %v %s", err, b)
 	}
 }
 
@@ -149,5 +181,23 @@ func TestRefused(t *testing.T) {
 	py.Close()
 	if _, d = run(t, newTool(t, py, nil), w, object{"code": "x = 1"}); d.Outcome != "refused" || !strings.Contains(d.Error, "closed") {
 		t.Errorf("after Close: got %+v", d)
+	}
+}
+
+// At every level that can be had here a program runs, its calls travel, and what it started ends with it.
+func TestLevels(t *testing.T) {
+	for level := sandbox.Strict; level <= sandbox.None; level++ {
+		if err := sandbox.Check(level); err != nil {
+			t.Logf("WITHOUT %s: %v", level, err)
+			continue
+		}
+		py := code.Python(&code.PythonOptions{Level: level})
+		w := newWorld()
+		begun := time.Now()
+		_, d := run(t, newTool(t, py, nil), w, object{"code": "import subprocess\nsubprocess.Popen(['/bin/sh', '-c', 'sleep 600; echo late'])\nset_result([call_tool('add', a=1, b=2), call_tool('now')])", "timeout": 10})
+		if d.Outcome != "ok" || string(d.Result) != `[3,"2026-01-02"]` || time.Since(begun) > 20*time.Second {
+			t.Errorf("%s: got %+v after %s", level, d, time.Since(begun))
+		}
+		py.Close()
 	}
 }

@@ -111,7 +111,7 @@ func (r *embeddedRun) method(t *starlark.Thread, b *starlark.Builtin, args starl
 	x, name := b.Receiver(), b.Name()
 	args = append(starlark.Tuple(nil), args...)
 	for i, a := range args {
-		v, err := r.through(a)
+		v, _, err := r.through(a)
 		if _, text := a.(starlark.String); text && name != "join" && name != "extend" && name != "update" && name != "union" {
 			continue
 		}

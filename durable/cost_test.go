@@ -1,0 +1,137 @@
+package durable_test
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/durable"
+	"github.com/pawl-go/pawl/script"
+	"github.com/pawl-go/pawl/store"
+	"github.com/pawl-go/pawl/store/sqlite"
+)
+
+// stepping is an agent that makes so many steps, of so many calls each.
+func stepping(steps, calls int) *pawl.Agent {
+	act := pawl.Func("act", "acts", func(context.Context, struct {
+		N int `json:"n"`
+	}) (string, error) {
+		return "done", nil
+	})
+	m := script.New()
+	m.Quiet = true
+	for i := range steps {
+		var together []script.Turn
+		for j := range calls {
+			together = append(together, script.Call("act", fmt.Sprintf(`{"n":%d}`, i*calls+j)))
+		}
+		m.Turns = append(m.Turns, script.Together(together...))
+	}
+	m.Turns = append(m.Turns, script.Say("done"))
+	return &pawl.Agent{Model: m, Tools: []pawl.Toolset{act}, Limits: pawl.Limits{Rounds: steps + 1}}
+}
+
+// counting counts commits.
+type counting struct {
+	store.Journal
+	commits atomic.Int64
+}
+
+func (j *counting) AppendJournal(ctx context.Context, l store.Lease, c *store.JournalChange, records ...store.Record) (int64, error) {
+	j.commits.Add(1)
+	return j.Journal.AppendJournal(ctx, l, c, records...)
+}
+
+func open(t testing.TB) *sqlite.DB {
+	t.Helper()
+	db, err := sqlite.Open(filepath.Join(t.TempDir(), "pawl.db"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close() })
+	return db
+}
+
+// A step is two commits: one before its calls, one behind them. The end of a run is one more.
+func TestCommitsPerStep(t *testing.T) {
+	const steps = 20
+	for _, calls := range []int{1, 4, 10} {
+		synctest.Test(t, func(t *testing.T) { // so that calls wait for each other for as long as they need, however busy the machine is
+			j := &counting{Journal: new(store.MemoryJournal)}
+			if _, err := (&durable.Engine{Journal: j}).Runner("r", stepping(steps, calls)).Run(t.Context(), pawl.User("go")); err != nil {
+				t.Fatal(err)
+			}
+			per := float64(j.commits.Load()-1) / steps
+			t.Logf("%2d calls a step: %.2f commits a step", calls, per)
+			if per > 2 {
+				t.Errorf("%d calls a step: %.2f commits a step, 2 are right", calls, per)
+			}
+		})
+	}
+}
+
+// A thousand runs at once over one file.
+func TestManyRuns(t *testing.T) {
+	n := 1000
+	if testing.Short() {
+		n = 100
+	}
+	eng := &durable.Engine{Journal: open(t), Lease: 5 * time.Minute}
+	a := stepping(3, 2)
+	var wg sync.WaitGroup
+	began := time.Now()
+	var bad atomic.Int64
+	for i := range n {
+		wg.Go(func() {
+			res, err := eng.Runner(fmt.Sprint("r", i), a).Run(t.Context(), pawl.User("go"))
+			if err != nil || res.Text() != "done" || res.Spent.Calls != 6 {
+				bad.Add(1)
+				t.Errorf("run %d: %+v, %v", i, res, err)
+			}
+		})
+	}
+	wg.Wait()
+	took := time.Since(began)
+	t.Logf("%d runs of 3 steps and 6 calls in %v: %.0f steps a second", n, took.Round(time.Millisecond), float64(3*n)/took.Seconds())
+	runs, err := eng.Journal.JournalRuns(t.Context(), store.Scope{}, store.JournalOver, store.Page{Limit: 1000})
+	if err != nil || len(runs) != n {
+		t.Errorf("%d runs are over, %v", len(runs), err)
+	}
+}
+
+// What it costs to keep a step: a run of 100 steps, plain, over memory and over a file, made in turn so that all have the same machine.
+func BenchmarkStep(b *testing.B) {
+	const steps = 100
+	a := stepping(steps, 1)
+	db, memory := open(b), new(store.MemoryJournal)
+	var plain, inMemory, inFile []time.Duration
+	took := func(out *[]time.Duration, run func() error) {
+		began := time.Now()
+		if err := run(); err != nil {
+			b.Fatal(err)
+		}
+		*out = append(*out, time.Since(began)/steps)
+	}
+	n := 0
+	for b.Loop() {
+		n++
+		took(&plain, func() error { _, err := a.Run(b.Context(), pawl.User("go")); return err })
+		for j, out := range map[store.Journal]*[]time.Duration{memory: &inMemory, db: &inFile} {
+			took(out, func() error {
+				_, err := (&durable.Engine{Journal: j}).Runner(fmt.Sprint("r", n), a).Run(b.Context(), pawl.User("go"))
+				return err
+			})
+		}
+	}
+	for what, all := range map[string][]time.Duration{"plain": plain, "memory": inMemory, "sqlite": inFile} {
+		slices.Sort(all)
+		b.ReportMetric(float64(all[len(all)/2].Nanoseconds())/1000, what+"-µs/step")
+	}
+}

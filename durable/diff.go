@@ -1,0 +1,71 @@
+package durable
+
+import (
+	"encoding/json"
+	"slices"
+
+	"github.com/pawl-go/pawl"
+)
+
+// Difference is where two runs differ. A and B are what each has there, as JSON; nil: nothing.
+type Difference struct {
+	Key  pawl.Key        `json:"key"`  // of the reply's request, or of the call; "" for the rest
+	What string          `json:"what"` // messages, reply, call, steered, pending or end
+	A    json.RawMessage `json:"a,omitzero"`
+	B    json.RawMessage `json:"b,omitzero"`
+}
+
+// Diff returns where a and b differ, in the order of their keys, and for one key the reply before the call. Ids that providers gave to replies count as much as their words.
+func Diff(a, b *Export) ([]Difference, error) {
+	var d differ
+	d.compare("", "messages", a.Messages, b.Messages)
+	byKey(&d, "reply", a.Replies, b.Replies, func(r ExportedReply) pawl.Key { return r.Key })
+	byKey(&d, "steered", a.Steered, b.Steered, func(w ExportedWord) pawl.Key { return w.Key })
+	byKey(&d, "call", a.Calls, b.Calls, func(c ExportedCall) pawl.Key { return c.Key })
+	byKey(&d, "pending", a.Pending, b.Pending, func(q ExportedAsk) pawl.Key { return q.Key })
+	slices.SortStableFunc(d.out, func(x, y Difference) int { return compareKeys(x.Key, y.Key) })
+	d.compare("", "end", a.End, b.End)
+	return d.out, d.err
+}
+
+type differ struct {
+	out []Difference
+	err error
+}
+
+// compare notes x and y if their forms differ.
+func (d *differ) compare(key pawl.Key, what string, x, y any) {
+	a, err := json.Marshal(x)
+	if err != nil {
+		d.err = err
+	}
+	b, err := json.Marshal(y)
+	if err != nil {
+		d.err = err
+	}
+	if string(a) != string(b) {
+		d.out = append(d.out, Difference{key, what, there(a), there(b)})
+	}
+}
+
+func there(form []byte) json.RawMessage {
+	if string(form) == "null" {
+		return nil
+	}
+	return form
+}
+
+func byKey[T any](d *differ, what string, as, bs []T, key func(T) pawl.Key) {
+	rest := map[pawl.Key]*T{}
+	for i := range bs {
+		rest[key(bs[i])] = &bs[i]
+	}
+	for i := range as {
+		k := key(as[i])
+		d.compare(k, what, &as[i], rest[k])
+		delete(rest, k)
+	}
+	for k, b := range rest {
+		d.compare(k, what, (*T)(nil), b)
+	}
+}

@@ -1,0 +1,269 @@
+package durable_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/durable"
+	"github.com/pawl-go/pawl/script"
+	"github.com/pawl-go/pawl/store"
+)
+
+// paying is an agent that pays once, when it is allowed to.
+func paying(paid *[]string, within time.Duration) *pawl.Agent {
+	pay := pawl.Func("pay", "pays", func(_ context.Context, in struct {
+		Amount int `json:"amount"`
+	}) (string, error) {
+		*paid = append(*paid, asJSON(in.Amount))
+		return "paid", nil
+	})
+	return &pawl.Agent{Model: script.New(script.Call("pay", `{"amount":5}`), script.Say("done")), Tools: []pawl.Toolset{pay},
+		Middleware: []pawl.Middleware{pawl.Approve(func(context.Context, pawl.ToolCall, *pawl.Tool) (pawl.Approval, error) {
+			return pawl.Approval{Verdict: pawl.Ask, Within: within}, nil
+		})}}
+}
+
+func pending(t *testing.T, eng *durable.Engine, a *pawl.Agent) pawl.Waiting {
+	t.Helper()
+	res, err := eng.Runner("r", a).Run(t.Context(), pawl.User("pay"))
+	if err != nil || len(res.Pending) != 1 {
+		t.Fatalf("%+v, %v", res, err)
+	}
+	return res.Pending[0]
+}
+
+// Answers that come twice, late, against each other, or to another question: at most one counts, and the call happens at most once.
+func TestDecisions(t *testing.T) {
+	edited := json.RawMessage(`{"amount":3}`)
+	for _, row := range []struct {
+		name    string
+		answers func(w pawl.Waiting) []pawl.Decision
+		later   time.Duration
+		errs    []error // of each answer
+		paid    string
+		stop    pawl.Stop
+	}{
+		{"one", func(w pawl.Waiting) []pawl.Decision { return []pawl.Decision{w.Approve("a")} }, 0, []error{nil}, "5", pawl.StopAnswer},
+		{"twice the same", func(w pawl.Waiting) []pawl.Decision { return []pawl.Decision{w.Approve("a"), w.Approve("b")} }, 0, []error{nil, nil}, "5", pawl.StopAnswer},
+		{"yes, then no", func(w pawl.Waiting) []pawl.Decision { return []pawl.Decision{w.Approve("a"), w.Deny("b", "")} }, 0, []error{nil, store.ErrConflict}, "5", pawl.StopAnswer},
+		{"no, then yes", func(w pawl.Waiting) []pawl.Decision { return []pawl.Decision{w.Deny("b", ""), w.Approve("a")} }, 0, []error{nil, store.ErrConflict}, "", pawl.StopAnswer},
+		{"other arguments", func(w pawl.Waiting) []pawl.Decision { return []pawl.Decision{w.Edit("a", edited)} }, 0, []error{nil}, "3", pawl.StopAnswer},
+		{"other arguments, then a yes", func(w pawl.Waiting) []pawl.Decision { return []pawl.Decision{w.Edit("a", edited), w.Approve("b")} }, 0, []error{nil, store.ErrConflict}, "3", pawl.StopAnswer},
+		{"to arguments that were edited since", func(w pawl.Waiting) []pawl.Decision {
+			d := w.Approve("a")
+			d.Digest = strings.Repeat("0", len(d.Digest))
+			return []pawl.Decision{d}
+		}, 0, []error{store.ErrConflict}, "", pawl.StopPending},
+		{"to another call", func(w pawl.Waiting) []pawl.Decision { d := w.Approve("a"); d.Key += "0"; return []pawl.Decision{d} }, 0, []error{store.ErrConflict}, "", pawl.StopPending},
+		{"a late yes", func(w pawl.Waiting) []pawl.Decision { return []pawl.Decision{w.Approve("a")} }, 2 * time.Hour, []error{durable.ErrExpired}, "", pawl.StopPending},
+		{"a late no", func(w pawl.Waiting) []pawl.Decision { return []pawl.Decision{w.Deny("a", "")} }, 2 * time.Hour, []error{nil}, "", pawl.StopAnswer},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			eng := &durable.Engine{Journal: new(store.MemoryJournal)}
+			var paid []string
+			a := paying(&paid, time.Hour)
+			w := pending(t, eng, a)
+			eng.SetClock(func() time.Time { return time.Now().Add(row.later) })
+			for i, d := range row.answers(w) {
+				if err := eng.Decide(t.Context(), "r", d); !errors.Is(err, row.errs[i]) {
+					t.Errorf("answer %d: %v, want %v", i, err, row.errs[i])
+				}
+			}
+			for range 2 { // the second finds the run over, or as it was
+				res, err := eng.Runner("r", a).Run(t.Context())
+				if err != nil || res.Stop != row.stop {
+					t.Fatalf("%+v, %v; want %s", res, err, row.stop)
+				}
+			}
+			if got := strings.Join(paid, " "); got != row.paid {
+				t.Errorf("paid %q, want %q", got, row.paid)
+			}
+			if row.stop == pawl.StopAnswer {
+				if err := eng.Decide(t.Context(), "r", w.Approve("late")); !errors.Is(err, store.ErrConflict) {
+					t.Errorf("an answer to what is done: %v", err)
+				}
+			}
+			if _, err := eng.Verify(t.Context(), "r"); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// Of answers given at once by many, one counts.
+func TestDecisionsAtOnce(t *testing.T) {
+	eng := &durable.Engine{Journal: new(store.MemoryJournal)}
+	var paid []string
+	w := pending(t, eng, paying(&paid, -1))
+	errs := make(chan error)
+	for i := range 8 {
+		go func() {
+			if i%2 == 0 {
+				errs <- eng.Decide(context.Background(), "r", w.Approve("a"))
+			} else {
+				errs <- eng.Decide(context.Background(), "r", w.Deny("b", ""))
+			}
+		}()
+	}
+	good := 0
+	for range 8 {
+		if err := <-errs; err == nil {
+			good++
+		} else if !errors.Is(err, store.ErrConflict) {
+			t.Error(err)
+		}
+	}
+	if good != 4 {
+		t.Errorf("%d of 8 were taken, want the 4 that say the same as the first", good)
+	}
+}
+
+// A tool that changed is refused by name, unless it was said that it may; so is one that is gone, and other instructions.
+func TestChangedProgram(t *testing.T) {
+	eng := &durable.Engine{Journal: new(store.MemoryJournal)}
+	var paid []string
+	w := pending(t, eng, paying(&paid, -1))
+	if err := eng.Decide(t.Context(), "r", w.Approve("a")); err != nil {
+		t.Fatal(err)
+	}
+	changed := func() *pawl.Agent {
+		a := paying(&paid, -1)
+		tool := a.Tools[0].(*pawl.Tool).Clone()
+		tool.Input = json.RawMessage(`{"type":"object","properties":{"amount":{"type":"integer"},"why":{"type":"string"}}}`)
+		a.Tools[0] = tool
+		return a
+	}
+	gone := paying(&paid, -1)
+	gone.Tools = nil
+	instructed := paying(&paid, -1)
+	instructed.Instructions = "Be careful."
+	set := paying(&paid, -1)
+	set.Settings.MaxTokens = 7
+	for what, a := range map[string]*pawl.Agent{"pay": changed(), "were: pay": gone, "instructions": instructed, "settings": set} {
+		if _, err := eng.Runner("r", a).Run(t.Context()); !errors.Is(err, durable.ErrChanged) || !strings.Contains(err.Error(), what) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	if len(paid) > 0 {
+		t.Errorf("paid %v", paid)
+	}
+	accepting := &durable.Engine{Journal: eng.Journal, AcceptChangedTools: []string{"pay"}}
+	res, err := accepting.Runner("r", changed()).Run(t.Context())
+	if err != nil || res.Stop != pawl.StopPending || len(paid) > 0 {
+		t.Fatalf("%+v, %v, paid %v; a yes to the old tool is none to the new one", res, err, paid)
+	}
+	if err := eng.Decide(t.Context(), "r", res.Pending[0].Approve("a")); err != nil {
+		t.Fatal(err)
+	}
+	res, err = eng.Runner("r", changed()).Run(t.Context()) // it was noted
+	if err != nil || res.Text() != "done" || len(paid) != 1 {
+		t.Errorf("%+v, %v, paid %v", res, err, paid)
+	}
+	if _, err := eng.Runner("r", paying(&paid, -1)).Run(t.Context()); !errors.Is(err, durable.ErrChanged) {
+		t.Errorf("the old tool after the new one: %v", err)
+	}
+	records, err := eng.Journal.JournalRecords(t.Context(), store.Scope{}, "r", 0)
+	if err != nil || !slices.ContainsFunc(records, func(r store.Record) bool { return r.Kind == "accept" }) {
+		t.Errorf("it is not in the journal: %v", err)
+	}
+}
+
+// The same line once more goes on; other messages under the same ID are refused.
+func TestBegunWithOtherMessages(t *testing.T) {
+	eng := &durable.Engine{Journal: new(store.MemoryJournal)}
+	var paid []string
+	a := paying(&paid, -1)
+	pending(t, eng, a)
+	pending(t, eng, a)
+	if _, err := eng.Runner("r", a).Run(t.Context(), pawl.User("pay twice")); !errors.Is(err, store.ErrConflict) {
+		t.Errorf("other messages: %v", err)
+	}
+	if _, err := eng.Runner("none", a).Run(t.Context()); !errors.Is(err, store.ErrNotFound) {
+		t.Errorf("no messages: %v", err)
+	}
+	ctx := store.WithScope(t.Context(), store.Scope{Tenant: "other"})
+	if _, err := eng.Runner("r", a).Run(ctx); !errors.Is(err, store.ErrNotFound) {
+		t.Errorf("another scope: %v", err)
+	}
+}
+
+// A run is given up from outside: while it waits, and while it works.
+func TestCancel(t *testing.T) {
+	eng := &durable.Engine{Journal: new(store.MemoryJournal)}
+	var paid []string
+	a := paying(&paid, -1)
+	pending(t, eng, a)
+	for range 2 {
+		if err := eng.Cancel(t.Context(), "r"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 2 {
+		res, err := eng.Runner("r", a).Run(t.Context())
+		if err != nil || res.Stop != pawl.StopCancelled || len(res.Calls()) != 0 || len(paid) != 0 {
+			t.Errorf("%+v, %v", res, err)
+		}
+	}
+	synctest.Test(t, cancelAtWork)
+}
+
+// The process that works on the run learns of it when it renews its lease.
+func cancelAtWork(t *testing.T) {
+	eng := &durable.Engine{Journal: new(store.MemoryJournal)}
+	began := make(chan struct{})
+	works := pawl.Func("work", "works", func(ctx context.Context, _ none) (string, error) {
+		close(began)
+		<-ctx.Done()
+		return "", context.Cause(ctx)
+	})
+	b := &pawl.Agent{Model: script.New(script.Call("work", `{}`), script.Say("done")), Tools: []pawl.Toolset{works}}
+	go func() {
+		<-began
+		if err := eng.Cancel(context.Background(), "b"); err != nil {
+			t.Error(err)
+		}
+	}()
+	res, err := eng.Runner("b", b).Run(t.Context(), pawl.User("go"))
+	if err != nil || res.Stop != pawl.StopCancelled || !strings.Contains(asJSON(res.Messages), "may have happened") {
+		t.Errorf("%+v, %v", res, err)
+	}
+}
+
+// What is sent to a run is taken once, by the same request each time it is played back.
+func TestSteer(t *testing.T) {
+	eng := &durable.Engine{Journal: new(store.MemoryJournal)}
+	var paid []string
+	a := paying(&paid, -1)
+	w := pending(t, eng, a)
+	if err := eng.Steer(t.Context(), "r", pawl.User("in euros")); err != nil {
+		t.Fatal(err)
+	}
+	if err := eng.Decide(t.Context(), "r", w.Approve("a")); err != nil {
+		t.Fatal(err)
+	}
+	var mine pawl.Steering
+	if err := mine.Steer(t.Context(), pawl.User("today")); err != nil {
+		t.Fatal(err)
+	}
+	res, err := eng.Runner("r", a).Run(pawl.WithInbox(t.Context(), &mine))
+	if err != nil || len(res.Messages) != 6 || res.Messages[3].Text() != "in euros" || res.Messages[4].Text() != "today" {
+		t.Fatalf("%+v, %v", res, err)
+	}
+	again, err := eng.Runner("r", a).Run(t.Context())
+	if err != nil || asJSON(again.Messages) != asJSON(res.Messages) || asJSON(again.Spent) != asJSON(res.Spent) {
+		t.Errorf("played back: %+v, %v", again, err)
+	}
+	if err := eng.Steer(t.Context(), "r", pawl.User("too late")); !errors.Is(err, store.ErrConflict) {
+		t.Errorf("to a run that is over: %v", err)
+	}
+	if err := eng.Steer(t.Context(), "r", pawl.Assistant(pawl.Text{Text: "x"})); err == nil {
+		t.Error("a message of the model was taken")
+	}
+}

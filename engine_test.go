@@ -1,0 +1,108 @@
+package pawl_test
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/script"
+)
+
+// noting is an Engine that notes which agents it bound, and what its calls intended. refuse, when not nil, is why nothing can be kept.
+type noting struct {
+	bound, intended []string
+	refuse          error
+	cancel          context.CancelCauseFunc
+}
+
+func (e *noting) Bind(a *pawl.Agent) *pawl.Agent {
+	e.bound = append(e.bound, a.Name)
+	b := *a
+	b.Executor = notingExecutor{e}
+	return &b
+}
+
+type notingExecutor struct{ e *noting }
+
+var _ pawl.Recorder = notingExecutor{}
+
+func (notingExecutor) Replays() bool         { return true }
+func (notingExecutor) Unwrap() pawl.Executor { return pawl.Parallel{Limit: 3} }
+func (x notingExecutor) Execute(ctx context.Context, tasks []pawl.Task) iter.Seq[pawl.Event] {
+	return x.Unwrap().Execute(ctx, tasks)
+}
+
+func (x notingExecutor) Intend(_ context.Context, t pawl.Task, c pawl.ToolCall, tool *pawl.Tool, attempt int) error {
+	if t.Tool() != tool || c.Name != tool.Name || attempt != 1 {
+		return errors.New("another call")
+	}
+	x.e.intended = append(x.e.intended, string(t.Key))
+	if x.e.refuse != nil {
+		x.e.cancel(x.e.refuse)
+	}
+	return x.e.refuse
+}
+
+// An engine binds each run under its context, inner ones too, but not the run that a tool makes for itself; each call but those that compose is kept before it begins.
+func TestEngine(t *testing.T) {
+	act := does("act", func(context.Context, pawl.ToolCall) (pawl.ToolResult, error) { return pawl.TextResult("done"), nil })
+	inner := &pawl.Agent{Name: "clerk", Model: script.New(script.Call("act", `{}`), script.Say("ok")), Tools: []pawl.Toolset{act}}
+	alone := does("alone", func(ctx context.Context, _ pawl.ToolCall) (pawl.ToolResult, error) {
+		_, err := (&pawl.Agent{Name: "alone", Model: script.New(script.Say("ok"))}).Run(ctx, pawl.User("go"))
+		return pawl.TextResult("done"), err
+	})
+	a := &pawl.Agent{Name: "main", Model: script.New(script.Call("clerk", `{"task":"go"}`), script.Call("alone", `{}`), script.Say("done")), Tools: []pawl.Toolset{inner.Tool("x"), alone}}
+	e := new(noting)
+	if res, err := a.Run(pawl.WithEngine(t.Context(), e, "r"), pawl.User("go")); err != nil || res.Text() != "done" {
+		t.Fatalf("%+v, %v", res, err)
+	}
+	if got := strings.Join(e.bound, " "); got != "main clerk" {
+		t.Errorf("bound were %s", got)
+	}
+	if want := []string{"run/1/0/clerk/1/0", "run/2/0"}; !slices.Equal(e.intended, want) {
+		t.Errorf("kept was %v, want %v", e.intended, want)
+	}
+}
+
+// A call whose intent cannot be kept does not begin, and stays open.
+func TestEngineThatCannotKeep(t *testing.T) {
+	ran := 0
+	act := does("act", func(context.Context, pawl.ToolCall) (pawl.ToolResult, error) {
+		ran++
+		return pawl.TextResult("done"), nil
+	})
+	a := &pawl.Agent{Model: script.New(script.Call("act", `{}`), script.Say("ok")), Tools: []pawl.Toolset{act}}
+	full := errors.New("the disk is full")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	defer cancel(nil)
+	res, err := a.Run(pawl.WithEngine(ctx, &noting{refuse: full, cancel: cancel}, "r"), pawl.User("go"))
+	if !errors.Is(err, full) || ran != 0 || len(res.Calls()) != 1 || res.Spent.Calls != 0 {
+		t.Errorf("%+v, %v; ran %d times", res, err, ran)
+	}
+}
+
+// Runs that an engine knows by different IDs have different keys for the same call; without an engine they are as they were.
+func TestIdempotencyKeysOfRuns(t *testing.T) {
+	keys := map[string]bool{}
+	act := does("act", func(ctx context.Context, _ pawl.ToolCall) (pawl.ToolResult, error) {
+		keys[pawl.InvocationFrom(ctx).IdempotencyKey()] = true
+		return pawl.TextResult("done"), nil
+	})
+	a := &pawl.Agent{Model: script.New(script.Call("act", `{}`), script.Say("ok")), Tools: []pawl.Toolset{act}}
+	for _, id := range []string{"", "", "a", "a", "b"} {
+		ctx := t.Context()
+		if id != "" {
+			ctx = pawl.WithEngine(ctx, new(noting), id)
+		}
+		if _, err := a.Run(ctx, pawl.User("go")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(keys) != 3 {
+		t.Errorf("%d keys, want one for none, one for a, one for b", len(keys))
+	}
+}

@@ -1,0 +1,83 @@
+package pawl_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/script"
+)
+
+// What became of a Write that was interrupted is said by its tool, where it can: it happened, and is not run again; it did not, and is run once more approved; or nobody knows,
+// and somebody is asked.
+func TestReconcile(t *testing.T) {
+	for _, row := range []struct {
+		name      string
+		reconcile func(ctx context.Context, c pawl.ToolCall) (*pawl.ToolResult, error)
+		ask       bool
+		stop      pawl.Stop
+		ran       int
+		told      string
+	}{
+		{"it happened", func(context.Context, pawl.ToolCall) (*pawl.ToolResult, error) {
+			r := pawl.TextResult("it was paid")
+			return &r, nil
+		}, false, pawl.StopAnswer, 1, "it was paid"},
+		{"it did not", func(context.Context, pawl.ToolCall) (*pawl.ToolResult, error) { return nil, nil }, false, pawl.StopAnswer, 2, "paid"},
+		{"it did not, and wants approval", func(context.Context, pawl.ToolCall) (*pawl.ToolResult, error) { return nil, nil }, true, pawl.StopPending, 1, "pending"},
+		{"it cannot say", func(context.Context, pawl.ToolCall) (*pawl.ToolResult, error) { return nil, errors.New("no line") }, false, pawl.StopPending, 1, "no line"},
+		{"it panics", func(context.Context, pawl.ToolCall) (*pawl.ToolResult, error) { panic("oh") }, false, pawl.StopPending, 1, "oh"},
+		{"it has none", nil, false, pawl.StopPending, 1, "unknown"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			ran, key := 0, ""
+			pay := does("pay", func(ctx context.Context, _ pawl.ToolCall) (pawl.ToolResult, error) {
+				if ran++; ran == 1 {
+					key = pawl.InvocationFrom(ctx).IdempotencyKey()
+					cancel()
+					return pawl.ToolResult{}, context.Canceled
+				}
+				return pawl.TextResult("paid"), nil
+			})
+			pay.Effect = pawl.Write
+			if row.reconcile != nil {
+				pay.Reconcile = func(ctx context.Context, c pawl.ToolCall) (*pawl.ToolResult, error) {
+					if got := pawl.InvocationFrom(ctx).IdempotencyKey(); got != key || c.Name != "pay" {
+						t.Errorf("it is asked about %s with key %s, want %s", c.Name, got, key)
+					}
+					return row.reconcile(ctx, c)
+				}
+			}
+			a := &pawl.Agent{Model: script.New(script.Call("pay", `{}`), script.Say("done")), Tools: []pawl.Toolset{pay}}
+			res, err := a.Run(ctx, pawl.User("pay"))
+			if !errors.Is(err, context.Canceled) || len(res.Pending) != 1 || res.Pending[0].Outcome != pawl.OutcomeUnknown {
+				t.Fatalf("%+v, %v", res, err)
+			}
+			if row.ask {
+				a.Middleware = []pawl.Middleware{pawl.Approve(pawl.AskBeforeWrites)}
+			}
+			res, err = a.Resume(t.Context(), res)
+			if err != nil || res.Stop != row.stop || ran != row.ran {
+				t.Errorf("%+v, %v; ran %d times, want %d", res, err, ran, row.ran)
+			}
+			told := ""
+			for _, w := range res.Pending {
+				told += string(w.Outcome) + " " + w.Why
+			}
+			for _, m := range res.Messages {
+				for _, p := range m.Parts {
+					if r, ok := p.(pawl.ToolResult); ok {
+						told += r.Text()
+					}
+				}
+			}
+			if !strings.Contains(told, row.told) {
+				t.Errorf("%q does not hold %q", told, row.told)
+			}
+		})
+	}
+}

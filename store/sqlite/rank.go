@@ -1,0 +1,131 @@
+package sqlite
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/pawl-go/pawl/store"
+)
+
+// near is a row with its distance: the less, the better.
+type near struct {
+	n        int64
+	distance float64
+}
+
+func scanNear(r *sql.Rows) (x near, err error) {
+	err = r.Scan(&x.n, &x.distance)
+	return x, err
+}
+
+func nearer(a, b near) int { return cmp.Or(cmp.Compare(a.distance, b.distance), cmp.Compare(a.n, b.n)) }
+
+// term is what a query looks for.
+type term struct {
+	match  string
+	count  int     // how many texts have it, of all scopes, as FTS5 counts
+	weight float64 // rarer ones weigh more; see bm25 in FTS5's documentation
+}
+
+// weightless is the weight that FTS5 gives what more than half of the texts have.
+const weightless = 1e-6
+
+// most is more than a term can add to a text's score, however often the text has it: the k1 of FTS5 is 1.2.
+func (t term) most() float64 { return t.weight * (1 + 1.2) }
+
+// counted are the terms that any text has, the rarest first.
+func (db *DB) counted(ctx context.Context, k searched, words []string) ([]term, error) {
+	var total float64 // as many texts at most: a bound that is too high makes the search slower, never wrong
+	if err := db.read.QueryRowContext(ctx, k.in("select coalesce(max(n), 0) from TABLE")).Scan(&total); err != nil {
+		return nil, err
+	}
+	var out []term
+	slices.Sort(words)
+	for _, w := range slices.Compact(words) {
+		t := term{match: `"` + w + `"`} // a phrase, and no word of the query language
+		if err := db.read.QueryRowContext(ctx, k.in("select count(*) from WORDS where WORDS match ?"), t.match).Scan(&t.count); err != nil {
+			return nil, err
+		}
+		if n := float64(t.count); n > 0 {
+			t.weight = max(weightless, math.Log((total-n+0.5)/(n+0.5)))
+			out = append(out, t)
+		}
+	}
+	slices.SortStableFunc(out, func(a, b term) int { return cmp.Compare(a.count, b.count) })
+	return out, nil
+}
+
+// anyOf is the query that finds what has any of the terms.
+func anyOf(terms []term) string {
+	all := make([]string, len(terms))
+	for i, t := range terms {
+		all[i] = t.match
+	}
+	return "(" + strings.Join(all, " OR ") + ")"
+}
+
+// withWords returns the texts that have any of the words, the best first, at most deep; the first of them, as many as the query wants, are those that a look
+// at every text would find. It looks at the texts with the rarest terms, and at those with more frequent ones too as long as one of them could be among
+// the best: the terms that are left have a bound to what they can add.
+func (db *DB) withWords(ctx context.Context, k searched, s store.Scope, q store.Query, words []string, deep int) ([]near, error) {
+	terms, err := db.counted(ctx, k, words)
+	if err != nil || len(terms) == 0 {
+		return nil, err
+	}
+	const scored = "select t.n, bm25(WORDS) from WORDS w join TABLE t on t.n = w.rowid where WORDS match ? and WHOSE ALSO order by 2, 1 limit ?"
+	want := q.Size()
+	for through, looked, target := 0, 0, want; ; target = 2 * looked { // so that looking again costs no more than looking once
+		for ; through < len(terms) && looked < target; through++ {
+			looked += terms[through].count
+		}
+		first, rest := terms[:through], terms[through:]
+		found, err := db.matching(ctx, k, scored, s, q, anyOf(first), deep)
+		if err != nil {
+			return nil, err
+		}
+		bound := 0.0
+		for _, t := range rest {
+			bound += t.most()
+		}
+		more := rest
+		if first[0].weight > weightless { // beside it, what has no weight adds nothing
+			more = slices.DeleteFunc(slices.Clone(rest), func(t term) bool { return t.weight <= weightless })
+		}
+		if len(more) > 0 {
+			with, err := db.matching(ctx, k, scored, s, q, anyOf(first)+" AND "+anyOf(more), deep)
+			if err != nil {
+				return nil, err
+			}
+			found = merged(found, with)
+		}
+		if len(rest) == 0 || len(found) >= want && -found[want-1].distance >= bound {
+			return found[:min(len(found), deep)], nil
+		}
+		if first[0].weight > weightless && rest[0].weight <= weightless { // nothing that is left has a weight: any will do to fill up
+			fill, err := db.matching(ctx, k, "select t.n, 0.0 from WORDS w join TABLE t on t.n = w.rowid where WORDS match ? and WHOSE ALSO order by w.rowid limit ?", s, q, anyOf(rest), deep)
+			found = merged(found, fill)
+			return found[:min(len(found), deep)], err
+		}
+	}
+}
+
+// matching asks for rows that fit a query of FTS5.
+func (db *DB) matching(ctx context.Context, k searched, query string, s store.Scope, q store.Query, match string, limit int) ([]near, error) {
+	return list(ctx, db.read, scanNear, k.in(query), append(append([]any{match}, seen(s, q.Shared)...), limit)...)
+}
+
+// merged joins two lists, each row with the better of its distances.
+func merged(a, b []near) []near {
+	all := slices.Concat(a, b)
+	slices.SortFunc(all, nearer)
+	there := map[int64]bool{}
+	return slices.DeleteFunc(all, func(x near) bool {
+		twice := there[x.n]
+		there[x.n] = true
+		return twice
+	})
+}

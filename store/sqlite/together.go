@@ -1,0 +1,84 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"sync"
+)
+
+// together lets changes that come while the disk syncs share the next sync: one transaction has all that wait, each undone by itself where it fails. None returns before
+// its transaction is on disk.
+type together struct {
+	mu      sync.Mutex
+	waiting []*waitingChange
+	busy    bool
+}
+
+type waitingChange struct {
+	ctx  context.Context
+	fn   func(tx *sql.Tx) error
+	err  error
+	done chan struct{}
+}
+
+// changeTogether is change, with a sync that may be shared. fn may be run on another goroutine.
+func (db *DB) changeTogether(ctx context.Context, fn func(tx *sql.Tx) error) error {
+	c := &waitingChange{ctx: ctx, fn: fn, done: make(chan struct{})}
+	t := &db.together
+	t.mu.Lock()
+	t.waiting = append(t.waiting, c)
+	leads := !t.busy
+	t.busy = true
+	t.mu.Unlock()
+	if leads {
+		db.lead()
+	}
+	<-c.done
+	return c.err
+}
+
+// lead carries out what waits, in one transaction. What came meanwhile is another's to lead, so that nobody works for the others for ever.
+func (db *DB) lead() {
+	t := &db.together
+	t.mu.Lock()
+	batch := t.waiting
+	t.waiting = nil
+	t.mu.Unlock()
+	err := db.change(context.Background(), func(tx *sql.Tx) error {
+		for _, c := range batch {
+			if err := c.within(tx); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	t.mu.Lock()
+	if t.busy = len(t.waiting) > 0; t.busy {
+		go db.lead()
+	}
+	t.mu.Unlock()
+	for _, c := range batch {
+		if err != nil {
+			c.err = errors.Join(c.err, err) // whatever became of it, it is not on disk
+		}
+		close(c.done)
+	}
+}
+
+// within makes the change inside of tx, or leaves nothing of it there. An error is one of tx.
+func (c *waitingChange) within(tx *sql.Tx) error {
+	if c.err = c.ctx.Err(); c.err != nil {
+		return nil
+	}
+	if _, err := tx.Exec("savepoint one"); err != nil {
+		return err
+	}
+	if c.err = c.fn(tx); c.err != nil {
+		if _, err := tx.Exec("rollback to one"); err != nil {
+			return err
+		}
+	}
+	_, err := tx.Exec("release one")
+	return err
+}

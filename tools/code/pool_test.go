@@ -1,0 +1,113 @@
+package code
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+)
+
+// started makes a Python whose children are told of as they start; nil: it cannot be had here.
+func started(t *testing.T, opts *PythonOptions) (*PythonInterpreter, chan *child) {
+	t.Helper()
+	p := Python(opts)
+	t.Cleanup(func() { p.Close() })
+	if err := p.Check(); err != nil {
+		t.Logf("WITHOUT PYTHON: %v", err)
+		return nil, nil
+	}
+	all, start := make(chan *child, 100), p.pool.start
+	p.pool.start = func() (*child, error) {
+		c, err := start()
+		if err == nil {
+			all <- c
+		}
+		return c, err
+	}
+	return p, all
+}
+
+func runOne(p *PythonInterpreter, code string) ended {
+	return p.run(context.Background(), program{code: code, time: 10 * time.Second, output: defaultOutput}, &host{})
+}
+
+// A child that waits serves the next program and no other; one is started in its place.
+func TestPoolServesOnce(t *testing.T) {
+	p, all := started(t, nil)
+	if p == nil {
+		return
+	}
+	p.Warm()
+	p.Warm() // there is one already, or it is being started
+	first := <-all
+	if e := runOne(p, "set_result(1)"); e.outcome != ok {
+		t.Fatalf("got %+v", e)
+	}
+	<-first.gone
+	second := <-all
+	if e := runOne(p, "set_result(2)"); e.outcome != ok || string(e.result) != "2" {
+		t.Fatalf("got %+v", e)
+	}
+	<-second.gone
+	<-all
+	if len(all) != 0 {
+		t.Errorf("%d more children than programs and one", len(all))
+	}
+}
+
+// A child that waits for too long is ended, and not replaced before there is a program.
+func TestPoolExpires(t *testing.T) {
+	p, all := started(t, &PythonOptions{Idle: time.Millisecond, Warm: 3})
+	if p == nil {
+		return
+	}
+	p.Warm()
+	for range 3 {
+		<-(<-all).gone
+	}
+	if len(all) != 0 {
+		t.Error("a child was replaced")
+	}
+	if e := runOne(p, "set_result(1)"); e.outcome != ok {
+		t.Errorf("got %+v", e)
+	}
+}
+
+// A child that somebody ended while it waited is passed over.
+func TestPoolPassesOverTheDead(t *testing.T) {
+	p, all := started(t, nil)
+	if p == nil {
+		return
+	}
+	p.Warm()
+	c := <-all
+	c.proc.Kill()
+	<-c.gone
+	if e := runOne(p, "set_result(1)"); e.outcome != ok {
+		t.Errorf("got %+v", e)
+	}
+}
+
+// Close ends what waits and what runs, while others go on calling.
+func TestPoolCloses(t *testing.T) {
+	p, all := started(t, &PythonOptions{Warm: 2})
+	if p == nil {
+		return
+	}
+	var wait sync.WaitGroup
+	for range 4 {
+		wait.Go(func() { runOne(p, "while True: pass") })
+	}
+	for range 4 {
+		<-all
+	}
+	p.Close()
+	p.Close()
+	wait.Wait()
+	for len(all) > 0 {
+		<-(<-all).gone
+	}
+	if e := runOne(p, "x = 1"); e.outcome != refused {
+		t.Errorf("after Close: got %+v", e)
+	}
+}
