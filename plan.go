@@ -3,10 +3,13 @@ package pawl
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // StrategicPlan names the value of a run that is a plan: a JSON object, with what is to be done in its member "phases" or "steps". A run that begins
@@ -26,15 +29,18 @@ const (
 // planBlock is how a model is shown a plan: JSON with two spaces, at most mostOfPlan characters. A plan that is too long loses whole phases from the end, and, where its
 // other members take more than half of the room, those from the end; last lines say so, and what is left is still JSON.
 func planBlock(plan json.RawMessage) (string, error) {
-	members, err := membersOf(plan)
+	whole := jsontext.Value(slices.Clone(plan))
+	err := whole.Format(jsontext.WithIndent("  "), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)) // escapes stand only where JSON wants them
+	if err == nil && whole.Kind() != '{' {
+		err = errors.New("got " + whole.Kind().String())
+	}
 	if err != nil {
 		return "", fmt.Errorf("value %q: want a JSON object: %w", StrategicPlan, err)
 	}
-	var whole bytes.Buffer
-	_ = json.Indent(&whole, plan, "", "  ") // it was read
-	if block := planHeading + whole.String(); utf8.RuneCountInString(block) <= mostOfPlan {
+	if block := planHeading + string(whole); utf8.RuneCountInString(block) <= mostOfPlan {
 		return block, nil
 	}
+	members := membersOf(json.RawMessage(whole))
 	phases, room := -1, mostOfPlan-len(planHeading)-len("{\n\n}")-2*mostOfNote
 	for i, m := range members {
 		if phases < 0 && (m.name == "phases" || m.name == "steps") && m.items() != nil {
@@ -91,37 +97,32 @@ type member struct {
 	value json.RawMessage
 }
 
-func membersOf(object json.RawMessage) ([]member, error) {
+// membersOf returns those of an object that is known to be one.
+func membersOf(object json.RawMessage) (out []member) {
 	d := json.NewDecoder(bytes.NewReader(object))
-	var all map[string]json.RawMessage
-	if err := json.Unmarshal(object, &all); err != nil {
-		return nil, err
-	}
-	if all == nil {
-		return nil, fmt.Errorf("got null")
-	}
 	_, _ = d.Token()
-	var out []member
 	for d.More() {
-		name, err := d.Token()
-		if err != nil {
-			return nil, err
-		}
-		m := member{name: name.(string)} // a key
-		if err := d.Decode(&m.value); err != nil {
-			return nil, err
+		var m member
+		name, _ := d.Token()
+		m.name, _ = name.(string)
+		if d.Decode(&m.value) != nil {
+			break
 		}
 		out = append(out, m)
 	}
-	return out, nil
+	return out
 }
 
 // text is the member, indented as one of an object.
 func (m *member) text() string {
-	key, _ := json.Marshal(m.name)
 	var b bytes.Buffer
 	_ = json.Indent(&b, m.value, "  ", "  ") // it was read
-	return "  " + string(key) + ": " + b.String()
+	return "  " + m.key() + ": " + b.String()
+}
+
+func (m *member) key() string {
+	b, _ := jsontext.AppendQuote(nil, m.name)
+	return string(b)
 }
 
 // items are the elements of a list, each indented; nil where the member is none.
@@ -141,11 +142,10 @@ func (m *member) items() []string {
 
 // list is the member with these items.
 func (m *member) list(items []string) string {
-	key, _ := json.Marshal(m.name)
 	if len(items) == 0 {
-		return "  " + string(key) + ": []"
+		return "  " + m.key() + ": []"
 	}
-	return "  " + string(key) + ": [\n" + strings.Join(items, ",\n") + "\n  ]"
+	return "  " + m.key() + ": [\n" + strings.Join(items, ",\n") + "\n  ]"
 }
 
 // planned returns the agent's instructions with the plan that the run has been given; a run inside a call has that of the run around it.

@@ -125,10 +125,10 @@ func TestStrategicPlanInside(t *testing.T) {
 	}}
 	lead := &pawl.Agent{Model: script.New(script.Call("clerk", `{"task":"t"}`), script.Call("set", `{}`), script.Call("clerk", `{"task":"u"}`), script.Say("Done.")),
 		Tools: []pawl.Toolset{clerk.Tool("Finds."), set}}
-	if _, err := lead.Resume(t.Context(), &pawl.Result{Values: pawl.Values{pawl.StrategicPlan: json.RawMessage(`{"a":1}`)}}, pawl.User("Go.")); err != nil {
+	if _, err := lead.Resume(t.Context(), &pawl.Result{Values: pawl.Values{pawl.StrategicPlan: json.RawMessage(`{"a":"R\u0026D"}`)}}, pawl.User("Go.")); err != nil {
 		t.Fatal(err)
 	}
-	for i, want := range []string{"Find.\n\nSTRATEGIC PLAN:\n{\n  \"a\": 1\n}", "Find.\n\nSTRATEGIC PLAN:\n{\n  \"b\": 2\n}"} {
+	for i, want := range []string{"Find.\n\nSTRATEGIC PLAN:\n{\n  \"a\": \"R&D\"\n}", "Find.\n\nSTRATEGIC PLAN:\n{\n  \"b\": 2\n}"} {
 		if got := inner.Requests()[i].Messages[0].Text(); got != want {
 			t.Errorf("run %d: got %q, want %q", i, got, want)
 		}
