@@ -87,13 +87,14 @@ func (t Task) Beneath(inner Task) Task {
 
 // Here returns t, which came from a run of a elsewhere, as a task that can be carried out in this process: with a's tools, policies and middleware. run is the
 // ID under which an engine keeps the run. Calls made inside of it go to inside; nil: they are carried out here. No limit holds but those of the tools:
-// see Away.
+// see Away. An agent as a tool is refused here, since its calls
+// would be repeated with the call around it: it is carried out where the run is (Tool.Inline).
 func (a *Agent) Here(ctx context.Context, t Task, run string, inside Executor) (Task, error) {
 	tools, err := a.Offered(ctx)
 	if err != nil {
 		return t, err
 	}
-	s := &scope{tools: tools, executor: inside, budget: new(budget), waits: true, quiet: true, whole: true, durable: run}
+	s := &scope{tools: tools, executor: inside, budget: new(budget), waits: true, quiet: true, whole: true, durable: run, away: true}
 	if s.executor == nil {
 		s.executor = Parallel{}
 	}

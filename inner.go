@@ -22,6 +22,9 @@ func (a *Agent) Tool(description string) *Tool {
 			return innerResult(name, res, err)
 		}
 		outer := v.pipe.task.scope
+		if outer.away {
+			return ErrorResult("Not run: an agent cannot run inside of a call that is carried out by another process than the run."), nil
+		}
 		if outer.depth >= maxDepth {
 			return ErrorResult(fmt.Sprintf("Not run: agents and calls are nested more than %d deep.", maxDepth)), nil
 		}

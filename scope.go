@@ -19,6 +19,7 @@ type scope struct {
 	waits    bool        // whether a call may pend here
 	replays  bool        // whether a call that is carried out again finds what those inside of it came to
 	whole    bool        // whether replies are asked for whole
+	away     bool        // whether the run is carried out in another process
 	shelf    *shelf      // where what is too large for the model is kept; nil: nowhere
 }
 

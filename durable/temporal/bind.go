@@ -248,7 +248,7 @@ func worded(err error) error {
 	case errors.As(err, &app):
 		return errors.New(app.Message())
 	case errors.As(err, &late):
-		return fmt.Errorf("the worker was lost each time it was tried (%s)", late.TimeoutType())
+		return fmt.Errorf("its worker was lost (%s)", late.TimeoutType())
 	}
 	return err
 }

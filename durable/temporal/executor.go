@@ -92,6 +92,9 @@ func (x *executor) one(ctx context.Context, t pawl.Task) pawl.Execution {
 			return e
 		}
 		w := e.Waiting[0]
+		if w.Outcome == pawl.OutcomeUnknown && w.Why == "" && t.Question != nil {
+			w.Why = t.Question.Why
+		}
 		t.Attempt, t.Question, t.Decisions = w.Attempt, &w, nil
 		if w.Digest == "" {
 			continue // it is settled by an activity: by the tool's Reconcile, or the question is asked
@@ -155,7 +158,7 @@ func lost(ctx context.Context, def *toolDef, t pawl.Task, err error) pawl.Execut
 	case def.Effect == pawl.Write:
 		e.Attempts++
 		e.Outcome = pawl.OutcomeUnknown
-		e.Waiting = []pawl.Waiting{{Key: t.Key, Call: t.Call, Outcome: pawl.OutcomeUnknown, Attempt: e.Attempts}} // without a Digest: nobody has been asked
+		e.Waiting = []pawl.Waiting{{Key: t.Key, Call: t.Call, Outcome: pawl.OutcomeUnknown, Attempt: e.Attempts, Why: worded(err).Error()}} // without a Digest: nobody has been asked
 		return e
 	}
 	e.Attempts++

@@ -172,14 +172,15 @@ func TestFigures(t *testing.T) {
 	if addr == "" {
 		return
 	}
-	_, all := overMemory(t, "post")
+	const figures = "put" // other machines may be busy: what is taken for lost is repeated, with the same key
+	_, all := overMemory(t, figures)
 	blobs, world := new(Memory), new(durabletest.Memory)
 	eng, err := dial(addr, "figures", blobs)
 	if err != nil {
 		t.Fatal(err)
 	}
 	eng.Poll, eng.Heartbeat = time.Second, 30*time.Second
-	inProcess(t, eng, agentFor("post", world))
+	inProcess(t, eng, agentFor(figures, world))
 	name, begin := filepath.Base(t.TempDir()), time.Now()
 	var wg sync.WaitGroup
 	slots := make(chan struct{}, 50)
@@ -190,9 +191,9 @@ func TestFigures(t *testing.T) {
 			slots <- struct{}{}
 			defer func() { <-slots }()
 			id := name + "-" + string(rune('a'+i%26)) + time.Duration(i).String()
-			res, err := eng.Runner(id, "agent").Run(t.Context(), durabletest.ForEffect("post").Messages()...)
+			res, err := drive(t.Context(), eng, id, figures, world)
 			if err != nil || res.Stop != pawl.StopAnswer {
-				t.Errorf("%s: %v, %v", id, res, err)
+				t.Errorf("%s: %+v, %v", id, res, err)
 				return
 			}
 			info, err := eng.Client.DescribeWorkflowExecution(t.Context(), id, "")
@@ -207,10 +208,21 @@ func TestFigures(t *testing.T) {
 	}
 	wg.Wait()
 	took, n := time.Since(begin), int64(*runs)
-	if got, want := len(world.All()), len(all)**runs; got != want {
-		t.Errorf("%d deliveries, want %d", got, want)
+	if got, want := puts(world.All()), puts(all)**runs; got != want {
+		t.Errorf("%d things were put, want %d", got, want)
 	}
 	const steps = 5
-	t.Logf("%d runs of %d steps and 10 calls in %v: %.0f a minute; %d events and %d bytes of history each, %d events a step; limits: 51,200 events and 50 MiB, new history suggested at 4,096 and 4 MiB",
-		n, steps, took.Round(time.Millisecond), float64(n)/took.Minutes(), events/n, size/n, events/n/steps)
+	t.Logf("%d runs of %d steps in %v: %.0f a minute, %d deliveries more than there would be without faults; %d events and %d bytes of history each, %d events a step; limits: 51,200 events and 50 MiB, new history suggested at 4,096 and 4 MiB",
+		n, steps, took.Round(time.Millisecond), float64(n)/took.Minutes(), len(world.All())-len(all)**runs, events/n, size/n, events/n/steps)
+}
+
+// puts counts what was put, by key.
+func puts(all []durabletest.Delivery) int {
+	keys := map[string]bool{}
+	for _, d := range all {
+		if d.Tool == "put" {
+			keys[d.Key] = true
+		}
+	}
+	return len(keys)
 }
