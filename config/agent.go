@@ -42,7 +42,7 @@ type Agent struct {
 	Breaker      *Breaker                    `yaml:"breaker" doc:"Stop calling a tool whose infrastructure is down. {} takes the defaults."`
 	Cache        *Cache                      `yaml:"cache" doc:"Answer calls of pure tools with what an equal call gave. {} takes the defaults."`
 	MCP          map[string]any              `yaml:"mcp" later:"true" doc:"MCP servers by name."`
-	Team         any                         `yaml:"team" later:"true" doc:"Managers and workers."`
+	Team         *Team                       `yaml:"team" doc:"Whom it leads."`
 	Schedules    []any                       `yaml:"schedules" later:"true" doc:"What is to be done at which times."`
 
 	file     string           // where it was read; "": nowhere
@@ -50,7 +50,7 @@ type Agent struct {
 	at       map[string]place // where each path was said
 	warnings Findings
 	secrets  []secret // values of variables that no output may show
-	manager  *Manager // of kind ManagerAgent; nil: an agent
+	seed     bool     // it is of the other form
 }
 
 // Models are models, the first of which is asked; the others answer where those before cannot.

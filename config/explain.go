@@ -28,15 +28,16 @@ type Explanation struct {
 // stand as ${NAME}. getenv nil is os.Getenv; errors are *Finding or Findings.
 func (a *Agent) Explain(ctx context.Context, getenv func(string) string, task string) (*Explanation, error) {
 	w := new(wiretap)
-	built, err := a.Build(ctx, &Options{Getenv: getenv, Dry: true, HTTP: w})
+	var first *pawl.Request
+	o := &Options{Getenv: getenv, Dry: true, HTTP: w}
+	if len(a.Model) > 0 && strings.HasPrefix(a.Model[0].Name, scripted) {
+		o.overhear = func(m pawl.Model) pawl.Model { return &overheard{m, &first} }
+	}
+	built, err := a.Build(ctx, o)
 	if err != nil {
 		return nil, err
 	}
 	defer built.Close()
-	var first *pawl.Request
-	if strings.HasPrefix(a.Model[0].Name, scripted) {
-		built.Agent.Middleware = append(built.Agent.Middleware, pawl.Middleware{Model: func(m pawl.Model) pawl.Model { return &overheard{m, &first} }})
-	}
 	for range built.Agent.Stream(ctx, pawl.User(task)) {
 		if w.body != nil || first != nil {
 			break
@@ -135,6 +136,10 @@ func written(v reflect.Value) *yaml.Node {
 		}
 	case Model:
 		if x == (Model{Name: x.Name}) {
+			return text(x.Name)
+		}
+	case Worker:
+		if x.Name != "" && x.File == "" && x.Description == "" && x.Tools == nil {
 			return text(x.Name)
 		}
 	case Tool:

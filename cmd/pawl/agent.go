@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/pawl-go/pawl"
@@ -50,7 +51,8 @@ type setup struct {
 	secrets *pawl.Redactor   // hides them in all that is printed and saved
 	db      *config.Database // what is kept between runs
 	close   func()
-	asks    box // what MCP servers want to know
+	asks    box    // what MCP servers want to know
+	person  *asker // at the terminal, once it is known that there is one; nil: nobody
 }
 
 // setup makes the agent of who sits at the command line: that of a file ("": none), with the flags over it. Everything that can be wrong with flags and files is found here,
@@ -77,6 +79,7 @@ func (f *agentFlags) build(ctx context.Context, sys *system, file string, bare, 
 	}
 	o.Bare, o.ForAll = bare, forAll
 	s := new(setup)
+	o.Inner = func(r policy.Rules) pawl.Middleware { return s.inner(r, &f.ruleFlags) }
 	var ask func(context.Context, mcp.Question) (mcp.Answer, error)
 	if sys.inTerm && sys.errTerm && !bare {
 		ask = s.asks.question
@@ -97,8 +100,16 @@ func (f *agentFlags) build(ctx context.Context, sys *system, file string, bare, 
 	if len(a.Model) > 0 {
 		name = a.Model[0].Name
 	}
-	s.agent, s.model, s.rules, s.tools, s.db = built.Agent, name, a.Rules(), built.Tools, built.DB
-	s.secrets = secrets(sys.env, built.Tools, built.Hidden...)
+	s.rules = a.Rules()
+	if a.Team != nil {
+		if err := f.ruleFlags.spread(&s.rules, built); err != nil {
+			closeClients()
+			built.Close()
+			return nil, err
+		}
+	}
+	s.agent, s.model, s.tools, s.db = built.Agent, name, built.Tools, built.DB
+	s.secrets = secrets(sys.env, append(slices.Clip(built.Tools), built.Within...), built.Hidden...)
 	s.close = func() { closeClients(); built.Close() }
 	return s, nil
 }
