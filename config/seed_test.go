@@ -270,7 +270,7 @@ func TestSeedExample(t *testing.T) {
 		t.Fatal(err)
 	}
 	a := f.Agents[0]
-	if got := append(a.Warnings(), a.Check(environment)...); len(got) > 0 {
+	if got := append(a.Warnings(), a.Check(context.Background(), &config.Options{Getenv: environment})...); len(got) > 0 {
 		t.Error(got)
 	}
 	a.Model = config.Models{{Name: "script:" + filepath.Join(dir, "script.json")}}
@@ -300,7 +300,7 @@ func TestSeedExample(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := f.Agents[0].Check(environment); len(got) != 0 {
+	if got := f.Agents[0].Check(context.Background(), &config.Options{Getenv: environment}); len(got) != 0 {
 		t.Errorf("the manager: got %v", got)
 	}
 }

@@ -33,7 +33,7 @@ func played(t *testing.T, dir string, m *script.Model, task string) (calls, answ
 	if err != nil {
 		t.Fatal(err)
 	}
-	if wrong := a.Check(getenv); len(wrong) > 0 {
+	if wrong := a.Check(t.Context(), &config.Options{Getenv: getenv}); len(wrong) > 0 {
 		t.Fatal(wrong)
 	}
 	t.Setenv("OPENAI_BASE_URL", sim.URL)

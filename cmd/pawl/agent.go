@@ -10,7 +10,6 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/config"
-	"github.com/pawl-go/pawl/mcp"
 	"github.com/pawl-go/pawl/policy"
 	"github.com/pawl-go/pawl/tools/outside"
 )
@@ -73,6 +72,9 @@ func (f *agentFlags) build(ctx context.Context, sys *system, file string, bare, 
 		return nil, err
 	}
 	f.over(a)
+	if err := f.mcpFlags.over(a); err != nil {
+		return nil, err
+	}
 	o, err := f.options(sys)
 	if err != nil {
 		return nil, err
@@ -80,20 +82,11 @@ func (f *agentFlags) build(ctx context.Context, sys *system, file string, bare, 
 	o.Bare, o.ForAll = bare, forAll
 	s := new(setup)
 	o.Inner = func(r policy.Rules) pawl.Middleware { return s.inner(r, &f.ruleFlags) }
-	var ask func(context.Context, mcp.Question) (mcp.Answer, error)
 	if sys.inTerm && sys.errTerm && !bare {
-		ask = s.asks.question
-	}
-	clients, closeClients, err := f.clients(ctx, sys, ask)
-	if err != nil {
-		return nil, err
-	}
-	if len(clients) > 0 {
-		o.Tools = append(o.Tools, f.mcpFlags.toolset(clients))
+		o.Ask = s.asks.question
 	}
 	built, err := a.Build(ctx, o)
 	if err != nil {
-		closeClients()
 		return nil, misconfigured(err)
 	}
 	name := ""
@@ -103,14 +96,13 @@ func (f *agentFlags) build(ctx context.Context, sys *system, file string, bare, 
 	s.rules = a.Rules()
 	if a.Team != nil {
 		if err := f.ruleFlags.spread(&s.rules, built); err != nil {
-			closeClients()
 			built.Close()
 			return nil, err
 		}
 	}
 	s.agent, s.model, s.tools, s.db = built.Agent, name, built.Tools, built.DB
 	s.secrets = secrets(sys.env, append(slices.Clip(built.Tools), built.Within...), built.Hidden...)
-	s.close = func() { closeClients(); built.Close() }
+	s.close = built.Close
 	return s, nil
 }
 
@@ -191,6 +183,7 @@ var flagOf = []struct{ path, flag string }{
 	{"limits.calls", "--max-calls"}, {"limits.tokens", "--max-tokens"}, {"limits.cost", "--max-cost"}, {"limits.time", "--max-time"}, {"approve.deny", "--deny-tool"},
 	{"approve.ask", "--ask-tool"}, {"approve.allow", "--allow-tool"}, {"output", "--output"}, {"root", "--root"}, {"http_allow", "--http-allow"}, {"sandbox", "--sandbox"},
 	{"skills", "--skills"}, {"zone", "--zone"}, {"store.db", ""}, {"store", ""}, {"embed.base_url", "--embed-url"}, {"embed", "--embed"}, {"catalog", "--catalog"},
+	{"mcp_servers", "--mcp"}, {"tools_lock", "--mcp-lock"}, {"tool_search", "--tool-search"},
 }
 
 // misconfigured words what is wrong with an agent: by its place in a file, or by the flag.
