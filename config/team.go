@@ -212,13 +212,20 @@ func (a *Agent) leads(to *Agent, deep int) bool {
 	return false
 }
 
-// workers are the tools by which a team's workers are given work, as rules know them.
+// asks are the tools by which each manager asks its lead.
+var asks = map[string][]string{"": {"make_plan", "sum_up"}, "strategic": {"make_plan", "sum_up"}, "router": {"choose_worker", "sum_up"}, "script": {"write_script", "sum_up"}}
+
+// workers are the tools by which a team's workers are given work and its lead is asked, as rules know them.
 func (a *Agent) workers() (out []*pawl.Tool) {
 	if a.Team == nil {
 		return nil
 	}
+	names := slices.Clone(asks[a.Team.Manager])
 	for _, w := range a.Team.Workers {
-		out = append(out, &pawl.Tool{Name: w.Name, Effect: pawl.Compose, Passive: true})
+		names = append(names, w.Name)
+	}
+	for _, name := range names {
+		out = append(out, &pawl.Tool{Name: name, Effect: pawl.Compose, Passive: true})
 	}
 	return out
 }

@@ -180,3 +180,39 @@ func TestNetworkOfFiles(t *testing.T) {
 		t.Errorf("the choice is %+v", got)
 	}
 }
+
+// Rules of a lead can be about its workers and about what it is asked: with all else denied, those that are allowed make the team work, and without them it says what was denied.
+func TestTeamRules(t *testing.T) {
+	for _, tt := range []struct{ allow, calls string }{
+		{"[make_plan, sum_up, one, two]", "make_plan ok, one ok, two ok, sum_up ok"},
+		{"[make_plan, one, two]", "no answer: Denied"},
+		{"[one, two]", "no plan: Denied"},
+	} {
+		f := parse(t, "agent: lead\nmodel: openai:sim\napprove: {else: deny, allow: "+tt.allow+"}\nteam: {workers: [one, two]}\n---\nagent: one\nmodel: openai:sim\n---\nagent: two\nmodel: openai:sim\n")
+		sim, err := pawltest.NewSimulator(by("gave:\n## Do", "Summed up.", "Do it", "Done.", planOne), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer sim.Close()
+		t.Setenv("OPENAI_BASE_URL", sim.URL)
+		t.Setenv("OPENAI_API_KEY", "k")
+		built, err := f.Agents[0].Build(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer built.Close()
+		res, err := built.Agent.Run(t.Context(), pawl.User("Go."))
+		var got []string
+		for _, s := range res.Steps {
+			for _, x := range s.Executions {
+				got = append(got, x.Call.Name+" "+string(x.Outcome))
+			}
+		}
+		if err != nil {
+			got = []string{err.Error()}
+		}
+		if !strings.Contains(strings.Join(got, ", "), tt.calls) {
+			t.Errorf("with %s: got %q, want %s", tt.allow, got, tt.calls)
+		}
+	}
+}
