@@ -484,7 +484,7 @@ func (c *call) fork() error {
 	if in.Steps < 0 {
 		return badRequest("steps is less than 0", "")
 	}
-	if err := c.s.engine.Fork(c.ctx(), id, to, in.Steps); err != nil {
+	if err := c.s.engine.Fork(c.ctx(), id, to, in.Steps, nil); err != nil {
 		return err
 	}
 	c.w.Header().Set("Location", "/v1/runs/"+to)
