@@ -3,14 +3,7 @@ package mcp
 import (
 	"context"
 	"net/http"
-<<<<<<< HEAD
-=======
-	"net/netip"
-	"net/url"
-	"slices"
-	"strings"
 	"sync"
->>>>>>> main
 	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -49,13 +42,8 @@ func (s *Service) Handler(ctx context.Context, o *HTTPOptions) (http.Handler, er
 			c.Close()
 		}
 	})
-<<<<<<< HEAD
-	sessions, single := serve(false), serve(true)
-	return &door{options: *o, next: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-=======
 	sessions, single := &rooms{server: h.sdk, next: serve(false), used: map[string]*room{}}, serve(true)
-	return &gate{options: *o, next: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
->>>>>>> main
+	return &door{options: *o, next: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Mcp-Protocol-Version") >= roundTrips {
 			single.ServeHTTP(w, r)
 		} else {
@@ -64,10 +52,6 @@ func (s *Service) Handler(ctx context.Context, o *HTTPOptions) (http.Handler, er
 	})}, nil
 }
 
-<<<<<<< HEAD
-// door lets in whoever may speak.
-type door struct {
-=======
 // maxSessions is how many clients of the protocols with sessions are served at a time, about: those that begin at once may be a few more.
 const maxSessions = 256
 
@@ -155,9 +139,8 @@ func (s *rooms) makeRoom() bool {
 	return true
 }
 
-// gate lets in whoever may speak.
-type gate struct {
->>>>>>> main
+// door lets in whoever may speak.
+type door struct {
 	options HTTPOptions
 	next    http.Handler
 }
