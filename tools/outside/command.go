@@ -44,6 +44,7 @@ type Exit struct {
 	Stdout  []byte // the beginning
 	Stderr  []byte // the end
 	Dropped int64  // bytes of standard output that were not kept
+	Used    string // what it used up, where that ended it: "memory"
 }
 
 var (
@@ -162,7 +163,10 @@ func told(x Exit) pawl.ToolResult {
 			said = "…" + strings.ToValidUTF8(said[len(said)-stderrTail:], "")
 		}
 		head := fmt.Sprintf("the program failed with status %d", x.Code)
-		if x.Code < 0 {
+		switch {
+		case x.Used != "":
+			head = "the program used up its " + x.Used + " and was ended"
+		case x.Code < 0:
 			head = "the program was ended by a signal"
 		}
 		return pawl.ErrorResult(strings.TrimSpace(head + "\n" + said))

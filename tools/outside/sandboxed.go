@@ -38,7 +38,7 @@ func Sandboxed(base sandbox.Spec) Runner {
 		if p.Limit > 0 && len(out) > p.Limit {
 			out = out[:p.Limit]
 		}
-		x := Exit{Code: res.Exit, Stdout: out, Stderr: res.Stderr.Tail, Dropped: res.Stdout.Bytes - int64(len(out))}
+		x := Exit{Code: res.Exit, Stdout: out, Stderr: res.Stderr.Tail, Dropped: res.Stdout.Bytes - int64(len(out)), Used: res.End.Used()}
 		if !res.Stderr.Truncated() {
 			x.Stderr = res.Stderr.Head
 		}

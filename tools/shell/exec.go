@@ -96,10 +96,8 @@ func told(res *sandbox.Result, limits sandbox.Limits) (pawl.ToolResult, error) {
 	switch {
 	case res.End == sandbox.TimedOut:
 		head = fmt.Sprintf("The command timed out after %s and was ended, with all it had started. What it had done until then stays.", limits.Time)
-	case res.End == sandbox.UsedCPU:
-		head = "The command used up its CPU time and was ended."
-	case res.End == sandbox.UsedMemory:
-		head = "The command, with all it had started, used up its memory and was ended."
+	case res.End.Used() != "":
+		head = "The command used up its " + res.End.Used() + " and was ended, with all it had started."
 	case res.End != sandbox.Exited:
 		head = "The command was ended by a signal: " + res.Signal
 	case res.Exit != 0:
