@@ -23,6 +23,7 @@ type Task struct {
 	Attempt   int        `json:"attempt,omitzero"`   // how often the call was begun before
 	Question  *Waiting   `json:"question,omitzero"`  // what it waited for when the run was resumed; nil: nothing
 	Inside    []Waiting  `json:"inside,omitzero"`    // what calls made inside of it waited for when the run was resumed
+	Since     time.Time  `json:"since,omitzero"`     // since when it is open: the same when it is carried out again; zero: nobody keeps that
 
 	scope *scope
 	lease *lease // nil: the call is waited for, however long it takes

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // Invocation is what a tool, or the middleware around it, can know and do beside its arguments. InvocationFrom finds it. It
@@ -88,6 +89,14 @@ func (v *Invocation) Certain() bool {
 // CanWait reports whether calls made inside of this one can wait for an answer from outside; else they are refused.
 func (v *Invocation) CanWait() bool {
 	return v.pipe.task.scope.waits && v.pipe.task.scope.replays
+}
+
+// Since returns when the call was begun first: the same time when a Replayer has it carried out again from its beginning, in another process too.
+func (v *Invocation) Since() time.Time {
+	if t := v.pipe.task.Since; !t.IsZero() {
+		return t
+	}
+	return v.pipe.started
 }
 
 // FromCache notes on the record that the call was answered with what an earlier one gave: Execution.Cached.
@@ -209,7 +218,7 @@ func (v *Invocation) Do(ctx context.Context, calls ...ToolCall) ([]Execution, er
 		if c.ID == "" {
 			c.ID = "s" + strconv.Itoa(first+i)
 		}
-		tasks[i] = Task{Agent: t.Agent, Run: t.Run, Step: t.Step, Key: key, Index: i, Call: c, Values: values, scope: &inner}
+		tasks[i] = Task{Agent: t.Agent, Run: t.Run, Step: t.Step, Key: key, Index: i, Call: c, Values: values, Since: t.Since, scope: &inner}
 		tasks[i].goOn(t.Decisions, t.Inside)
 	}
 	out := make([]Execution, len(calls))

@@ -13,6 +13,8 @@ import (
 // StopPending, and once it is resumed with a Decision that call is carried out again from its beginning. The calls it makes again come to Execute under the
 // same keys; for one that has ended, a Replayer yields Completed(Task.Replayed(…)) and carries nothing out.
 //
+// It sets Task.Since too, to the same time for a key whenever it comes.
+//
 // What such a call has spent is counted when it has ended, once. Parallel is no Replayer: it keeps nothing.
 type Replayer interface {
 	// Replays reports whether it does.

@@ -3,6 +3,7 @@ package durable_test
 import (
 	"context"
 	"testing"
+	"time"
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/durable"
@@ -40,5 +41,37 @@ func TestResume(t *testing.T) {
 	records, _ := j.JournalRecords(t.Context(), store.Scope{}, "r", 0)
 	for _, r := range records {
 		t.Log(r.Seq, r.Kind, r.Key, r.Fence)
+	}
+}
+
+// A call that is carried out again, in what is another process, was begun first when it was, and so was what it calls.
+func TestSince(t *testing.T) {
+	eng := &durable.Engine{Journal: new(store.MemoryJournal)}
+	var seen []time.Time
+	ctx, shutdown := context.WithCancel(t.Context())
+	look := pawl.Func("look", "looks", func(ctx context.Context, _ none) (string, error) {
+		seen = append(seen, pawl.InvocationFrom(ctx).Since())
+		shutdown()
+		return "", ctx.Err()
+	})
+	look.Effect = pawl.Read
+	around := pawl.Func("around", "looks around", func(ctx context.Context, _ none) (string, error) {
+		v := pawl.InvocationFrom(ctx)
+		seen = append(seen, v.Since())
+		_, err := v.Do(ctx, pawl.ToolCall{Name: "look", Args: []byte(`{}`)})
+		return "", err
+	})
+	around.Effect = pawl.Compose
+	agent := &pawl.Agent{Model: script.New(script.Call("around", `{}`), script.Say("done")), Tools: []pawl.Toolset{look, around}}
+	before := time.Now()
+	if res, err := eng.Runner("r", agent).Run(ctx, pawl.User("look")); err == nil {
+		t.Fatalf("the run ended: %+v", res)
+	}
+	between := time.Now()
+	if res, err := eng.Runner("r", agent).Run(t.Context()); err != nil || res.Text() != "done" {
+		t.Fatalf("%+v, %v", res, err)
+	}
+	if len(seen) != 4 || !seen[0].Equal(seen[2]) || !seen[1].Equal(seen[0]) || !seen[3].Equal(seen[0]) || seen[0].Before(before) || seen[0].After(between) {
+		t.Errorf("got %v, begun between %v and %v", seen, before, between)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -62,6 +63,11 @@ func (x *executor) Execute(ctx context.Context, tasks []pawl.Task) iter.Seq[pawl
 func (s *session) ready(t pawl.Task) pawl.Task {
 	begun := s.h.intents[t.Key]
 	t.Attempt, t.Question, t.Decisions = len(begun), nil, nil
+	s.mu.Lock()
+	if at, ok := s.h.replied[t.Run+"/"+pawl.Key(strconv.Itoa(t.Step-1))+"/model"]; ok {
+		t.Since = at
+	}
+	s.mu.Unlock()
 	if len(begun) > 0 {
 		if was := t.Replayed(begun[len(begun)-1].Asked, pawl.Execution{}); was.Error != "" {
 			_ = s.fail(fmt.Errorf("%w: %s: %s", ErrChanged, t.Key, was.Error))

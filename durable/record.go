@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/pawl-go/pawl"
@@ -32,6 +33,7 @@ type beginBody struct {
 	State    int             `json:"state"`
 	Agent    string          `json:"agent,omitzero"`
 	Messages json.RawMessage `json:"messages"`
+	Meta     json.RawMessage `json:"meta,omitzero"`
 }
 
 type toolsBody struct {
@@ -45,6 +47,7 @@ type replyBody struct {
 	Response pawl.Response  `json:"response"`
 	Exact    map[int][]byte `json:"exact,omitzero"` // bytes of parts that their JSON form does not keep
 	Opaque   map[int][]byte `json:"opaque,omitzero"`
+	Sent     *sentBody      `json:"sent,omitzero"` // nil: the model sends nothing, or not through Transport
 }
 
 type intentBody struct {
@@ -201,6 +204,7 @@ type history struct {
 	begin    *beginBody
 	tools    map[string]toolsBody
 	replies  map[pawl.Key]*replyBody
+	replied  map[pawl.Key]time.Time
 	outcomes map[pawl.Key]*outcomeBody
 	intents  map[pawl.Key][]intent
 	asked    map[pawl.Key][]question
@@ -234,7 +238,7 @@ type span struct{ fence, elapsed int64 }
 
 // read makes the history of a run, and checks its chain.
 func read(run string, records []store.Record) (*history, error) {
-	h := &history{tools: map[string]toolsBody{}, replies: map[pawl.Key]*replyBody{}, outcomes: map[pawl.Key]*outcomeBody{}, intents: map[pawl.Key][]intent{},
+	h := &history{tools: map[string]toolsBody{}, replies: map[pawl.Key]*replyBody{}, replied: map[pawl.Key]time.Time{}, outcomes: map[pawl.Key]*outcomeBody{}, intents: map[pawl.Key][]intent{},
 		asked: map[pawl.Key][]question{}, steers: map[pawl.Key]*messagesBody{}, taken: map[string]bool{}}
 	for _, r := range records {
 		if err := h.add(run, r); err != nil {
@@ -288,7 +292,7 @@ func (h *history) take(r store.Record) (err error) {
 		err = json.Unmarshal(r.Body, &b)
 		h.tools[strings.TrimSuffix(r.Key, "/tools")] = b
 	case kindReply:
-		h.replies[call] = new(replyBody)
+		h.replies[call], h.replied[call] = new(replyBody), r.At
 		err = json.Unmarshal(r.Body, h.replies[call])
 	case kindOutcome:
 		h.outcomes[call] = new(outcomeBody)

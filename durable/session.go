@@ -21,6 +21,7 @@ type session struct {
 	began  time.Time // when the lease was taken
 	h      *history  // as it was then; what comes from outside is added
 	only   bool      // nothing new may happen: the run is over, or is being looked at
+	played *Played   // what was compared; nil: this is no Replay
 	cancel context.CancelCauseFunc
 	roots  int // agents bound outside of calls
 
@@ -77,6 +78,9 @@ func (s *session) add(kind, key string, v any) error {
 	defer s.mu.Unlock()
 	if s.err == nil {
 		s.queue = append(s.queue, r)
+		if kind == kindReply {
+			s.h.replied[pawl.Key(key)] = r.At
+		}
 	}
 	return s.err
 }

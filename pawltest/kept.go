@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"iter"
 	"sync"
+	"time"
 
 	"github.com/pawl-go/pawl"
 )
@@ -15,8 +16,9 @@ import (
 type Kept struct {
 	Parallel pawl.Parallel
 
-	mu   sync.Mutex
-	kept map[pawl.Key]kept
+	mu    sync.Mutex
+	kept  map[pawl.Key]kept
+	since map[pawl.Key]time.Time
 }
 
 type kept struct {
@@ -39,6 +41,13 @@ func (k *Kept) Execute(ctx context.Context, tasks []pawl.Task) iter.Seq[pawl.Eve
 		for _, t := range tasks {
 			k.mu.Lock()
 			was, ok := k.kept[t.Key]
+			if t.Since = k.since[t.Key]; t.Since.IsZero() {
+				t.Since = time.Now()
+				if k.since == nil {
+					k.since = map[pawl.Key]time.Time{}
+				}
+				k.since[t.Key] = t.Since
+			}
 			k.mu.Unlock()
 			if !ok {
 				open = append(open, t)

@@ -87,7 +87,9 @@ def bridge():
             raise TooLarge("%s: the arguments have %d bytes, at most %d can be sent" % (what, len(data), hello["frame"]))
         with lock:
             send(data)
-            return receive()[1]["replies"]
+            answer = receive()[1]
+            passed(answer["took"])
+            return answer["replies"]
 
     def value(r):
         return ToolError(r["error"], r["tool"], r["outcome"]) if "error" in r else r["value"]
@@ -123,10 +125,10 @@ def bridge():
             send(b'{"result":' + data + b"}")
 
     class Seeded:
-        "random gives the same numbers whenever the program is run again"
+        "random gives the same numbers, and datetime and uuid the same time, whenever the program is run again"
 
         def find_spec(self, name, path=None, target=None):
-            if name != "random":
+            if name not in settle:
                 return None
             from importlib.machinery import PathFinder
             spec = PathFinder.find_spec(name, path)
@@ -134,16 +136,78 @@ def bridge():
 
             def exec_module(module):
                 run(module)
-                module.seed(seed)
+                settle[name](module)
 
             spec.loader.exec_module = exec_module
             return spec
 
+    clock = [hello["since"], 0]  # nanoseconds: the time when the program was begun first, and what has passed since
+
+    def passed(n):
+        clock[1] += n
+        return clock[1]
+
+    import time
+    real_sleep = time.sleep
+
+    def sleep(seconds):
+        real_sleep(seconds)
+        passed(int(seconds * 1e9))
+
+    def now():
+        return clock[0] + passed(1000)
+
+    def at(f):
+        return lambda *given: f(*given) if given and given[0] is not None else f(now() / 1e9)
+
+    time.sleep, time.time, time.time_ns = sleep, lambda: now() / 1e9, now
+    time.monotonic = time.perf_counter = time.process_time = lambda: passed(1000) / 1e9
+    time.monotonic_ns = time.perf_counter_ns = time.process_time_ns = lambda: passed(1000)
+    time.gmtime, time.localtime, time.ctime = at(time.gmtime), at(time.localtime), at(time.ctime)
+    format_time, format_tuple = time.strftime, time.asctime
+    time.strftime = lambda form, *t: format_time(form, *(t or (time.localtime(),)))
+    time.asctime = lambda *t: format_tuple(*(t or (time.localtime(),)))
+
+    def fixed(module):
+        "datetime has a clock of its own, in C: its types are replaced by ones that read this one"
+        base, day = module.datetime, module.date
+
+        class Kind(type):
+            def __instancecheck__(cls, x):
+                return isinstance(x, cls.__base__)
+
+            def __subclasscheck__(cls, c):
+                return issubclass(c, cls.__base__)
+
+        class datetime(base, metaclass=Kind):
+            @classmethod
+            def now(cls, tz=None):
+                return cls.fromtimestamp(now() / 1e9, tz)
+
+            @classmethod
+            def utcnow(cls):
+                return cls.utcfromtimestamp(now() / 1e9)
+
+            @classmethod
+            def today(cls):
+                return cls.now()
+
+        class date(day, metaclass=Kind):
+            @classmethod
+            def today(cls):
+                return cls.fromtimestamp(now() / 1e9)
+
+        for c in (datetime, date):
+            c.__module__, c.__qualname__ = "datetime", c.__name__
+        module.datetime, module.date = datetime, date
+
     from _random import Random
     entropy = Random(seed)
     os.urandom = lambda n: entropy.getrandbits(8 * n).to_bytes(n, "big") if n else b""
-    if "random" in sys.modules:
-        sys.modules["random"].seed(seed)
+    settle = {"random": lambda module: module.seed(seed), "datetime": fixed, "uuid": lambda module: setattr(module, "_generate_time_safe", None)}
+    for name in settle:
+        if name in sys.modules:
+            settle[name](sys.modules[name])
     sys.meta_path.insert(0, Seeded())
     sys.argv = ["program"]
     os.dup2(1, 2)

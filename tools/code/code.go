@@ -13,8 +13,7 @@
 //	Embedded  Starlark, a dialect of Python, inside this process: needs nothing, starts in microseconds, same every time, bounded in steps and memory; without import, try, class
 //
 // Where the run's executor is a pawl.Replayer, a call of the program can wait for a person: the program ends, and is run again from its beginning once there is an answer,
-// with what its calls gave before. Hashes and random numbers are the same then; a program that asks for something else all the same ends as diverged. The clock of
-// Python is the real one.
+// with what its calls gave before. Hashes, random numbers and the clock are the same then; a program that asks for something else all the same ends as diverged.
 package code
 
 import (
@@ -60,6 +59,7 @@ var (
 type program struct {
 	code   string
 	seed   uint32
+	since  time.Time // its clock begins there
 	time   time.Duration
 	output int
 }

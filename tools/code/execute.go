@@ -75,7 +75,7 @@ func (t *executor) execute(ctx context.Context, call pawl.ToolCall) (pawl.ToolRe
 	case len(a.Code) > maxCode:
 		return pawl.ErrorResult(fmt.Sprintf("The program has %d bytes, at most %d are run.", len(a.Code), maxCode)), nil
 	}
-	p := program{code: a.Code, seed: seed(v), time: t.opts.Time, output: t.opts.Output}
+	p := program{code: a.Code, seed: seed(v), since: v.Since(), time: t.opts.Time, output: t.opts.Output}
 	if a.Timeout > 0 {
 		p.time = min(time.Duration(a.Timeout*float64(time.Second)), mostTime)
 	}

@@ -42,8 +42,9 @@ type host struct {
 	watch *stopwatch
 
 	made  []madeCall
-	fatal error // what Do said that ends the program, and is not the program's to know
-	spent bool  // it asked for more calls than most
+	took  time.Duration // by the calls that were made last; the same when they are found done
+	fatal error         // what Do said that ends the program, and is not the program's to know
+	spent bool          // it asked for more calls than most
 }
 
 // do carries out calls together, and returns what the program gets of each, in order. false: the program must end.
@@ -69,8 +70,10 @@ func (h *host) do(ctx context.Context, calls []request) ([]reply, bool) {
 		h.fatal = err
 		return nil, false
 	}
+	h.took = 0
 	for i := range xs {
 		replies[places[i]] = toReply(&xs[i])
+		h.took = max(h.took, xs[i].Ended.Sub(xs[i].Started))
 	}
 	for i, c := range calls {
 		o := replies[i].Outcome
@@ -112,8 +115,8 @@ func quoted(text string) json.RawMessage {
 func (h *host) ended() (ended, bool) {
 	switch {
 	case errors.Is(h.fatal, pawl.ErrDiverged):
-		return ended{outcome: diverged, message: fmt.Sprintf("The program was run again after an interruption, and asked for another call than before (%v). Nothing more was done. It must make the same calls each time: the time of day, and what is "+
-			"read outside of calls, must not decide on them.", h.fatal)}, true
+		return ended{outcome: diverged, message: fmt.Sprintf("The program was run again after an interruption, and asked for another call than before (%v). Nothing more was done. It must make the same calls each time: what is "+
+			"read outside of calls must not decide on them.", h.fatal)}, true
 	case h.spent:
 		return ended{outcome: tooMany, message: fmt.Sprintf("The program was ended: it asked for more than %d calls. Ask for less at once, or do the rest in another program.", h.most)}, true
 	}

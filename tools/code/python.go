@@ -167,7 +167,7 @@ func (c *child) serve(ctx context.Context, p program, h *host) (e ended) {
 		<-c.gone
 		e.result = result
 	}()
-	if err := c.wire.send(map[string]any{"code": p.code, "seed": p.seed, "output": p.output, "frame": maxFrame - 64}); err != nil {
+	if err := c.wire.send(map[string]any{"code": p.code, "seed": p.seed, "since": p.since.UnixNano(), "output": p.output, "frame": maxFrame - 64}); err != nil {
 		return c.vanished()
 	}
 	for {
@@ -188,7 +188,7 @@ func (c *child) serve(ctx context.Context, p program, h *host) (e ended) {
 			if !ok {
 				return ended{outcome: killed}
 			}
-			if c.wire.send(map[string]any{"replies": replies}) != nil {
+			if c.wire.send(map[string]any{"replies": replies, "took": h.took.Nanoseconds()}) != nil {
 				return c.vanished()
 			}
 		case f.Result != nil:

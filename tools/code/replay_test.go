@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/pawltest"
@@ -129,6 +131,49 @@ func TestStoppedAtEveryCall(t *testing.T) {
 			}
 		}
 		check("stopped at each call in turn", w, untilStopped(t, a, res, 0))
+	}
+}
+
+// A program in Python that is run again reads the same times, by whatever way, and so asks for the same calls; and the time is right.
+func TestClock(t *testing.T) {
+	in := python(t, nil)
+	if in == nil {
+		return // told
+	}
+	const program = `
+import time, uuid
+from datetime import datetime, date, timezone
+import datetime as dt
+def times():
+    time.sleep(0.002)
+    return [time.time(), time.time_ns(), time.monotonic(), time.perf_counter_ns(), time.ctime(), time.strftime("%H:%M:%S"), time.gmtime(), str(datetime.now()),
+        str(dt.datetime.now(timezone.utc)), str(datetime.utcnow()), str(date.today()), str(datetime.today().date()), str(uuid.uuid1())[:18]]
+assert isinstance(datetime.now(), dt.date) and isinstance(datetime.now() - dt.timedelta(days=1), datetime) and issubclass(datetime, date)
+first = time.time_ns()
+call_tool("file_write", {"path": "one", "content": str(times())})
+call_tool("file_write", {"path": "two", "content": str(times())})
+assert times()[1] > first + 4_000_000
+call_tool("add", {"a": 1, "b": 1})
+set_result(first)
+`
+	tool := newTool(t, in, nil)
+	for n := 1; n <= 2; n++ {
+		before := time.Now()
+		w := newWorld()
+		a := agentOf(w, tool, program)
+		res := untilStopped(t, a, nil, n)
+		if resultOf(t, res) != "none" {
+			t.Fatalf("stopped at call %d: it was not", n)
+		}
+		between := time.Now()
+		res = untilStopped(t, a, res, 0)
+		first, err := strconv.ParseInt(strings.TrimPrefix(resultOf(t, res), "ok "), 10, 64)
+		if err != nil {
+			t.Fatalf("stopped at call %d: %s", n, resultOf(t, res))
+		}
+		if at := time.Unix(0, first); at.Before(before) || at.After(between) {
+			t.Errorf("stopped at call %d: the program read %v, and was begun first between %v and %v", n, at, before, between)
+		}
 	}
 }
 
