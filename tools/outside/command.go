@@ -45,6 +45,8 @@ type Exit struct {
 	Stderr  []byte // the end
 	Dropped int64  // bytes of standard output that were not kept
 	Used    string // what it used up, where that ended it: "memory"
+
+	Refused []string // what it asked for of the network and did not get, in words
 }
 
 var (
@@ -168,6 +170,9 @@ func told(x Exit) pawl.ToolResult {
 			head = "the program used up its " + x.Used + " and was ended"
 		case x.Code < 0:
 			head = "the program was ended by a signal"
+		}
+		if len(x.Refused) > 0 {
+			said += "\n" + strings.Join(x.Refused, "\n")
 		}
 		return pawl.ErrorResult(strings.TrimSpace(head + "\n" + said))
 	}
