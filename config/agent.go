@@ -31,6 +31,7 @@ type Agent struct {
 	Root         string                      `yaml:"root" doc:"The directory that the file tools see, and that shell commands may write. Default: the current directory."`
 	HTTPAllow    []string                    `yaml:"http_allow" doc:"What the http and search tools may reach beside public addresses: localhost:8080, *.example.com, 10.1.0.0/16."`
 	Sandbox      string                      `yaml:"sandbox" enum:"strict,standard,none" doc:"How shell commands, programs in python and command tools are held; docs/security.md says what each level stops. Default: strict."`
+	SandboxHosts []string                    `yaml:"sandbox_hosts" doc:"What shell commands, and command tools with network: true, may reach from the sandbox over HTTP and HTTPS, which takes strict: api.example.com:443, *.example.org. Default: nothing."`
 	Code         string                      `yaml:"code" enum:"python,embedded" doc:"With the set code: what runs the programs, python3 in the sandbox or the embedded interpreter, which needs nothing; docs/code.md compares them. Default: python."`
 	DataFlow     bool                        `yaml:"data_flow" doc:"With the set plan: steps can take values from steps before them; docs/plans.md says how. Default: false."`
 	Store        Store                       `yaml:"store" doc:"Where what is kept between runs is, and whose it is."`

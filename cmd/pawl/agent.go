@@ -181,7 +181,7 @@ var flagOf = []struct{ path, flag string }{
 	{"model[0].base_url", "--base-url"}, {"model[0].key_env", "--key-env"}, {"model", ""}, {"driver", "--driver"}, {"react.format", "--react-format"},
 	{"react", "--react-parallel, --react-lenient"}, {"tools", "--tools"}, {"tool_files", "--tool-file"}, {"tool_choice", "--tool-choice"}, {"limits.rounds", "--max-rounds"},
 	{"limits.calls", "--max-calls"}, {"limits.tokens", "--max-tokens"}, {"limits.cost", "--max-cost"}, {"limits.time", "--max-time"}, {"approve.deny", "--deny-tool"},
-	{"approve.ask", "--ask-tool"}, {"approve.allow", "--allow-tool"}, {"output", "--output"}, {"root", "--root"}, {"http_allow", "--http-allow"}, {"sandbox", "--sandbox"},
+	{"approve.ask", "--ask-tool"}, {"approve.allow", "--allow-tool"}, {"output", "--output"}, {"root", "--root"}, {"http_allow", "--http-allow"}, {"sandbox", "--sandbox"}, {"sandbox_hosts", "--sandbox-host"},
 	{"skills", "--skills"}, {"zone", "--zone"}, {"store.db", ""}, {"store", ""}, {"embed.base_url", "--embed-url"}, {"embed", "--embed"}, {"catalog", "--catalog"},
 	{"mcp_servers", "--mcp"}, {"tools_lock", "--mcp-lock"}, {"tool_search", "--tool-search"},
 }
