@@ -1,0 +1,41 @@
+package temporal_test
+
+import (
+	"context"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/durable/temporal"
+	"go.temporal.io/sdk/client"
+)
+
+// What docs/temporal.md shows. There is no cluster to run it on here.
+var _ = []any{connect, work, begin}
+
+func connect() (*temporal.Engine, error) {
+	// begin connect
+	blobs := temporal.Dir("/srv/pawl/blobs") // all workers and clients share it
+	c, err := client.Dial(client.Options{HostPort: "127.0.0.1:7233", DataConverter: temporal.Converter(blobs)})
+	eng := &temporal.Engine{Client: c, Blobs: blobs}
+	// end connect
+	return eng, err
+}
+
+func work(ctx context.Context, eng *temporal.Engine, agent *pawl.Agent) error {
+	// begin work
+	w := eng.Worker(nil)
+	if err := w.Add(ctx, "billing", agent); err != nil { // every worker of the task queue has the same agents under the same names
+		return err
+	}
+	return w.Run(ctx) // until ctx ends
+	// end work
+}
+
+func begin(ctx context.Context, eng *temporal.Engine) error {
+	// begin begin
+	res, err := eng.Runner("invoice-7", "billing").Run(ctx, pawl.User("Pay invoice 7."))
+	if err == nil && res.Stop == pawl.StopPending {
+		err = eng.Decide(ctx, "invoice-7", res.Pending[0].Approve("me"))
+	}
+	// end begin
+	return err
+}
