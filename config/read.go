@@ -114,6 +114,9 @@ func (r *reading) plain(n *yaml.Node, v reflect.Value, path string, tag reflect.
 		v.Set(reflect.MakeMap(v.Type()))
 		for key, value := range r.pairs(n, path) {
 			one := reflect.New(v.Type().Elem()).Elem()
+			if value.Kind != yaml.ScalarNode {
+				r.places[path+"."+key.Value] = place{key.Line, key.Column}
+			}
 			r.value(value, one, path+"."+key.Value, "")
 			v.SetMapIndex(reflect.ValueOf(key.Value), one)
 		}
@@ -201,7 +204,7 @@ func (r *reading) said(n *yaml.Node, path string) (text, shown string) {
 	}
 	r.expanded[n] = e
 	for i, name := range e.names {
-		if keyLike(name) || keyLike(path) {
+		if keyLike(name) || keyLike(path) || handedOn(path) {
 			r.secrets = append(r.secrets, secret{name, e.values[i]})
 		}
 	}

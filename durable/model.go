@@ -1,6 +1,7 @@
 package durable
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -61,6 +62,7 @@ type model struct {
 	checked bool // the tools were compared
 	named   bool // the tools were kept
 	sent    []sentMessage
+	wire    []byte // the request before, as it was sent; nil: it was not kept
 }
 
 var (
@@ -87,15 +89,19 @@ func (m *model) Stream(ctx context.Context, req *pawl.Request) iter.Seq2[pawl.De
 	return func(yield func(pawl.Delta, error) bool) {
 		s := m.s
 		conversation, rest := m.digest(req)
-		if err := m.check(req); err != nil {
+		kept := s.h.replies[req.Key]
+		err := m.again(ctx, req, kept)
+		if err == nil {
+			err = m.check(req)
+		}
+		if err == nil && kept != nil {
+			err = kept.matches(req.Key, conversation, rest)
+		}
+		if err != nil {
 			yield(pawl.Delta{}, s.fail(err))
 			return
 		}
-		if kept := s.h.replies[req.Key]; kept != nil {
-			if err := kept.matches(req.Key, conversation, rest); err != nil {
-				yield(pawl.Delta{}, s.fail(err))
-				return
-			}
+		if kept != nil {
 			for d, err := range kept.reply().Deltas() {
 				if !yield(d, err) {
 					return
@@ -108,12 +114,13 @@ func (m *model) Stream(ctx context.Context, req *pawl.Request) iter.Seq2[pawl.De
 			return
 		}
 		resp := new(pawl.Response)
+		ctx, w := watch(ctx, false)
 		for d, err := range m.inner.Stream(ctx, req) {
 			if err == nil {
 				err = resp.Add(d)
 			}
 			if err == nil && d.Finish != "" {
-				err = m.keep(req, conversation, rest, resp)
+				err = m.keep(req, conversation, rest, resp, w)
 			}
 			if !yield(d, err) || err != nil {
 				return
@@ -123,12 +130,15 @@ func (m *model) Stream(ctx context.Context, req *pawl.Request) iter.Seq2[pawl.De
 }
 
 // keep has a whole reply kept, before its calls are begun.
-func (m *model) keep(req *pawl.Request, conversation, rest string, resp *pawl.Response) error {
+func (m *model) keep(req *pawl.Request, conversation, rest string, resp *pawl.Response, w *wire) error {
 	body, err := keepReply(resp)
 	if err != nil {
 		return m.s.fail(err)
 	}
 	body.Messages, body.Request = conversation, rest
+	if to, sent, ok := w.first(); ok {
+		body.Sent, m.wire = tell(to, m.wire, sent, req.Whole), sent
+	}
 	run := runOf(req.Key)
 	if _, ok := m.s.h.tools[run]; !ok && !m.named {
 		m.named = true
@@ -141,6 +151,39 @@ func (m *model) keep(req *pawl.Request, conversation, rest string, resp *pawl.Re
 	}
 	if resp.Message.HasCalls() {
 		m.s.soon()
+	}
+	return nil
+}
+
+// again finds the bytes that were sent for a reply that was kept, and where the run is played back to be compared, has the request made again, without sending it.
+func (m *model) again(ctx context.Context, req *pawl.Request, kept *replyBody) error {
+	if kept == nil || kept.Sent == nil {
+		return nil
+	}
+	was, err := kept.Sent.after(m.wire)
+	if err != nil {
+		return fmt.Errorf("%w: %s: %v", ErrCorrupt, req.Key, err)
+	}
+	m.wire = was
+	if m.s.played == nil {
+		return nil
+	}
+	same := *req
+	same.Whole = kept.Sent.Whole
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	ctx, w := watch(ctx, true)
+	for range m.inner.Stream(ctx, &same) {
+		if _, _, ok := w.first(); ok {
+			break
+		}
+	}
+	to, is, ok := w.first()
+	if !ok {
+		return nil // this model sends nothing, or not through Transport
+	}
+	if m.s.played.Bytes++; to != kept.Sent.To || !bytes.Equal(was, is) {
+		return &Mismatch{req.Key, kept.Sent.To, to, was, is}
 	}
 	return nil
 }

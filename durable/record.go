@@ -33,6 +33,7 @@ type beginBody struct {
 	State    int             `json:"state"`
 	Agent    string          `json:"agent,omitzero"`
 	Messages json.RawMessage `json:"messages"`
+	Meta     json.RawMessage `json:"meta,omitzero"`
 }
 
 type toolsBody struct {
@@ -46,6 +47,7 @@ type replyBody struct {
 	Response pawl.Response  `json:"response"`
 	Exact    map[int][]byte `json:"exact,omitzero"` // bytes of parts that their JSON form does not keep
 	Opaque   map[int][]byte `json:"opaque,omitzero"`
+	Sent     *sentBody      `json:"sent,omitzero"` // nil: the model sends nothing, or not through Transport
 }
 
 type intentBody struct {

@@ -16,7 +16,8 @@ import (
 // Runner is a run in a journal: see Engine.Runner. It may be used concurrently, and from several processes; one at a time works on the run, the others get
 // ErrLost.
 type Runner struct {
-	ID string
+	ID   string
+	Meta json.RawMessage // kept when the run begins, for whoever resumes it: see Engine.Meta. Nil: nothing
 
 	engine *Engine
 	runner pawl.Runner
@@ -188,7 +189,7 @@ func (r *Runner) begin(ctx context.Context, who store.Scope, msgs []pawl.Message
 	if err := json.Unmarshal(given, &input); err != nil {
 		return nil, nil, nil, err
 	}
-	body, err := json.Marshal(beginBody{State: stateVersion, Agent: agent, Messages: given})
+	body, err := json.Marshal(beginBody{State: stateVersion, Agent: agent, Messages: given, Meta: r.Meta})
 	if err != nil {
 		return nil, nil, nil, err
 	}

@@ -21,6 +21,7 @@ type session struct {
 	began  time.Time // when the lease was taken
 	h      *history  // as it was then; what comes from outside is added
 	only   bool      // nothing new may happen: the run is over, or is being looked at
+	played *Played   // what was compared; nil: this is no Replay
 	cancel context.CancelCauseFunc
 	roots  int // agents bound outside of calls
 

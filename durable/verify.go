@@ -2,6 +2,7 @@ package durable
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -41,21 +42,28 @@ func (e *Engine) Verify(ctx context.Context, id string, known ...string) (Verifi
 
 // Played is what Replay has played back.
 type Played struct {
-	Requests int          // that were compared
+	Requests int          // that were compared, by their digests
+	Bytes    int          // those of them that were compared byte for byte, as they were sent: see Transport
 	Calls    int          // that had ended
 	Result   *pawl.Result // nil: the record ends before the run does
 }
 
 // Replay plays a run back, offline: nothing is asked, run or kept. Each request of r is compared with the one that was made; where one differs the error is
-// ErrChanged and names it.
+// ErrChanged and names it. Those of models that send through Transport are made again as bytes, and the error for the first that differs is a *Mismatch.
 func (e *Engine) Replay(ctx context.Context, id string, r pawl.Runner) (Played, error) {
 	h, err := e.history(ctx, scope(ctx), id)
 	if err != nil {
 		return Played{}, err
 	}
-	p := Played{Requests: len(h.replies), Calls: len(h.outcomes)}
+	p := Played{Calls: len(h.outcomes)}
+	for _, b := range h.replies {
+		if b.Messages != "" { // it was not copied from another run
+			p.Requests++
+		}
+	}
 	s, ctx := e.start(ctx, store.Lease{Scope: scope(ctx), Run: id}, h)
 	defer s.close()
+	s.played = &p
 	for ev, err := range r.Stream(ctx, inputOf(h)...) {
 		if err = s.cause(err); errors.Is(err, errOver) {
 			return p, nil
@@ -72,8 +80,11 @@ func (e *Engine) Replay(ctx context.Context, id string, r pawl.Runner) (Played, 
 
 // Fork begins the run fork with what id had come to after its first steps: the replies up to that many, and how their calls ended. It goes on from there when it is
 // resumed, with another model, other tools or instructions if need be: what was copied is not compared. A Write that was interrupted in the original is as
-// unknown in the fork.
-func (e *Engine) Fork(ctx context.Context, id, fork string, steps int) error {
+// unknown in the fork. o may be nil.
+func (e *Engine) Fork(ctx context.Context, id, fork string, steps int, o *ForkOptions) error {
+	if o == nil {
+		o = new(ForkOptions)
+	}
 	h, err := e.history(ctx, scope(ctx), id)
 	if err != nil {
 		return err
@@ -88,10 +99,8 @@ func (e *Engine) Fork(ctx context.Context, id, fork string, steps int) error {
 			continue
 		}
 		c := store.Record{Key: r.Key, Kind: r.Kind, At: e.clock(), Body: r.Body}
-		if r.Kind == kindReply {
-			body := *h.replies[pawl.Key(r.Key)]
-			body.Messages, body.Request = "", "" // nothing to compare with
-			if c, err = s.record(kindReply, r.Key, body); err != nil {
+		if v := o.other(h, r); v != nil {
+			if c, err = s.record(r.Kind, r.Key, v); err != nil {
 				return err
 			}
 			c.Elapsed = 0
@@ -104,4 +113,51 @@ func (e *Engine) Fork(ctx context.Context, id, fork string, steps int) error {
 	}
 	_, err = e.Journal.RenewJournal(ctx, l, zeroTime)
 	return err
+}
+
+// ForkOptions are what of a copy may differ. The zero value, and nil, change nothing.
+type ForkOptions struct {
+	Meta    json.RawMessage                                              // in place of the original's; nil: as it was
+	Results func(key pawl.Key, x pawl.Execution) (pawl.ToolResult, bool) // gives a call that has ended another result; nil, and false: it has the one it had
+}
+
+// other is what is copied in place of the body of r; nil: the body.
+func (o *ForkOptions) other(h *history, r store.Record) any {
+	switch r.Kind {
+	case kindBegin:
+		if o.Meta != nil {
+			body := *h.begin
+			body.Meta = o.Meta
+			return body
+		}
+	case kindReply:
+		body := *h.replies[pawl.Key(r.Key)]
+		body.Messages, body.Request, body.Sent = "", "", nil // nothing to compare with
+		return body
+	case kindOutcome:
+		body := *h.outcomes[pawl.Key(r.Key)]
+		if o.Results == nil {
+			return nil
+		}
+		res, ok := o.Results(pawl.Key(r.Key), body.Execution)
+		if !ok {
+			return nil
+		}
+		x := &body.Execution
+		res.CallID, res.Key = x.Result.CallID, x.Result.Key
+		if x.Result, x.Outcome, x.Error, x.Ends = res, pawl.OutcomeOK, "", ""; res.IsError {
+			x.Outcome, x.Error = pawl.OutcomeError, res.Text()
+		}
+		return body
+	}
+	return nil
+}
+
+// Meta returns what was kept with a run when it was begun: Runner.Meta.
+func (e *Engine) Meta(ctx context.Context, id string) (json.RawMessage, error) {
+	h, err := e.history(ctx, scope(ctx), id)
+	if err != nil {
+		return nil, err
+	}
+	return h.begin.Meta, nil
 }

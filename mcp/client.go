@@ -69,14 +69,15 @@ type Client struct {
 	until   time.Time
 	pause   time.Duration
 
-	mu     sync.Mutex
-	tools  map[string]*pawl.Tool // made before, by digest and name: a tool keeps its compiled schema
-	more   map[string]*pawl.Tool // for resources and prompts
-	calls  map[string]*atWork    // by progress token
-	token  int
-	told   map[string]bool // notices about tools, told once
-	asked  int
-	sample sampled
+	mu      sync.Mutex
+	tools   map[string]*pawl.Tool // made before, by digest and name: a tool keeps its compiled schema
+	more    map[string]*pawl.Tool // for resources and prompts
+	calls   map[string]*atWork    // by progress token
+	token   int
+	told    map[string]bool // notices about tools, told once
+	missing string          // why an optional server was not reached last
+	asked   int
+	sample  sampled
 }
 
 // atWork is a call that the server has been given.
@@ -146,11 +147,14 @@ func (c *Client) Tools(ctx context.Context) ([]*pawl.Tool, error) {
 	live, err := c.current(ctx)
 	if err != nil {
 		if c.server.Optional && ctx.Err() == nil {
-			c.notice(Ignored, "", "it cannot be reached and is left out: "+err.Error())
+			if c.missed(err.Error()) {
+				c.notice(Ignored, "", "it cannot be reached and is left out: "+err.Error())
+			}
 			return nil, nil
 		}
 		return nil, err
 	}
+	c.missed("")
 	var tools []*pawl.Tool
 	for _, l := range live.listed {
 		if l.Tool != nil {
@@ -161,6 +165,15 @@ func (c *Client) Tools(ctx context.Context) ([]*pawl.Tool, error) {
 		}
 	}
 	return append(tools, c.extras(live)...), nil
+}
+
+// missed notes why the server cannot be reached ("": it can), and reports whether that is news.
+func (c *Client) missed(why string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	news := c.missing != why
+	c.missing = why
+	return news
 }
 
 // tellOnce tells of a tool that was not simply taken.
@@ -182,6 +195,21 @@ func (c *Client) List(ctx context.Context) ([]Listed, error) {
 		return nil, err
 	}
 	return s.listed, nil
+}
+
+// Locked returns the tools that the lock has of the server, as they would be offered, in the order of their names; the server is not asked. ok is false where
+// the lock has nothing of it.
+func (c *Client) Locked() (tools []*pawl.Tool, ok bool) {
+	if !c.opts.Lock.Has(c.server) {
+		return nil, false
+	}
+	p := c.opts.Lock.Servers[c.server.Name]
+	for _, l := range c.server.inspect(p.Tools, &c.opts, c.runner) {
+		if l.Tool != nil {
+			tools = append(tools, l.Tool)
+		}
+	}
+	return tools, true
 }
 
 // view is what a connection was at one time.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"net/http"
 	"regexp"
 	"slices"
@@ -137,15 +138,9 @@ func TestRecordedLoops(t *testing.T) {
 				s.cassettes++
 				recorded[c.Name] = true
 				before := s.loops
-				loops := c.Loops()
-				if len(loops) == 0 {
-					loops = [][]pawltest.Exchange{c.Exchanges}
-				}
-				for _, loop := range loops {
-					if slices.ContainsFunc(loop, func(x pawltest.Exchange) bool {
-						return strings.Contains(x.Response.Headers["content-type"], "vnd.amazon.eventstream")
-					}) {
-						s.excluded++ // Bedrock's framing, which no adapter speaks
+				for _, loop := range loopsOf(c) {
+					if foreign(loop) {
+						s.excluded++
 						excluded[c.Name] = true
 						continue
 					}
@@ -183,6 +178,21 @@ func TestRecordedLoops(t *testing.T) {
 			t.Errorf("%s: nothing of it was played", name)
 		}
 	}
+}
+
+// loopsOf are the loops of a recording; one without a mark of where they begin is one.
+func loopsOf(c pawltest.Cassette) [][]pawltest.Exchange {
+	if loops := c.Loops(); len(loops) > 0 {
+		return loops
+	}
+	return [][]pawltest.Exchange{c.Exchanges}
+}
+
+// foreign reports whether a loop came in Bedrock's framing, which no adapter speaks.
+func foreign(loop []pawltest.Exchange) bool {
+	return slices.ContainsFunc(loop, func(x pawltest.Exchange) bool {
+		return strings.Contains(x.Response.Headers["content-type"], "vnd.amazon.eventstream")
+	})
 }
 
 // tally counts what was played.
@@ -292,8 +302,13 @@ func runAgent(ctx context.Context, a *pawl.Agent, msgs []pawl.Message, streaming
 	if !streaming {
 		return a.Run(ctx, msgs...)
 	}
+	return drain(a.Stream(ctx, msgs...))
+}
+
+// drain reads events to their end, which has the Result.
+func drain(events iter.Seq2[pawl.Event, error]) (*pawl.Result, error) {
 	var res *pawl.Result
-	for ev, err := range a.Stream(ctx, msgs...) {
+	for ev, err := range events {
 		if err != nil {
 			return res, err // after run_ended
 		}

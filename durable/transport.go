@@ -1,0 +1,184 @@
+package durable
+
+import (
+	"bytes"
+	"compress/flate"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"unicode/utf8"
+
+	"github.com/pawl-go/pawl"
+)
+
+// Transport returns a RoundTripper for the models of durable runs: it hands requests to next (nil: http.DefaultTransport), and has each of them kept in the journal with the
+// reply, byte for byte as it was sent, so that Replay can compare it, and say where another one differs.
+//
+//	openai.New("gpt-5-mini", &openai.Options{HTTP: durable.Transport(nil)})
+//
+// Headers are not kept, and so no keys. A conversation is sent again with each request; what is kept is what the request before did not have. Where one request of the run is
+// several on the wire (a model that was asked to mend its reply, another to fall back to), the first is kept. Outside of durable runs it only hands on.
+func Transport(next http.RoundTripper) http.RoundTripper {
+	if next == nil {
+		next = http.DefaultTransport
+	}
+	return transport{next}
+}
+
+type transport struct{ next http.RoundTripper }
+
+// RoundTrip notes what is sent. When a run is played back, nothing is.
+func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
+	w, _ := r.Context().Value(wireKey{}).(*wire)
+	if w == nil {
+		return t.next.RoundTrip(r)
+	}
+	var body []byte
+	if r.Body != nil {
+		var err error
+		if body, err = io.ReadAll(r.Body); err != nil {
+			return nil, err
+		}
+		if err := r.Body.Close(); err != nil {
+			return nil, err
+		}
+	}
+	if w.note(r, body); w.only {
+		return nil, errPlayed
+	}
+	if r.Body != nil {
+		r = r.Clone(r.Context())
+		r.Body = io.NopCloser(bytes.NewReader(body))
+	}
+	return t.next.RoundTrip(r)
+}
+
+// errPlayed ends a request that is only looked at. It is not repeated.
+var errPlayed = &pawl.ProviderError{Code: pawl.CodeInvalidRequest, Message: "the run is played back, and nothing is sent"}
+
+type wireKey struct{}
+
+// wire is what a request of a run becomes on the way to a provider.
+type wire struct {
+	only bool // nothing is to be sent
+
+	mu   sync.Mutex
+	sent bool
+	to   string // method and path
+	body []byte // of the first request
+}
+
+// watch returns the context of a model request that is to be noted.
+func watch(ctx context.Context, only bool) (context.Context, *wire) {
+	w := &wire{only: only}
+	return context.WithValue(ctx, wireKey{}, w), w
+}
+
+func (w *wire) note(r *http.Request, body []byte) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.sent {
+		w.sent, w.to, w.body = true, r.Method+" "+r.URL.Path, body
+	}
+}
+
+// first returns the first request that was noted; nil: there was none.
+func (w *wire) first() (to string, body []byte, ok bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.to, w.body, w.sent
+}
+
+// sentBody is a request as it was sent, told by what the one before did not have.
+type sentBody struct {
+	To     string `json:"to"`
+	Whole  bool   `json:"whole,omitzero"` // it asked for a reply without fragments
+	Prefix int    `json:"prefix"`         // bytes that are those at the beginning of the one before
+	Suffix int    `json:"suffix"`         // and at its end
+	Middle []byte `json:"middle"`         // what stands between; deflated
+	Digest string `json:"digest"`         // of the whole
+}
+
+// tell makes what is kept of body, which was sent after prev.
+func tell(to string, prev, body []byte, whole bool) *sentBody {
+	most := min(len(prev), len(body))
+	p := 0
+	for p < most && prev[p] == body[p] {
+		p++
+	}
+	s := 0
+	for s < most-p && prev[len(prev)-1-s] == body[len(body)-1-s] {
+		s++
+	}
+	var packed bytes.Buffer
+	w, _ := flate.NewWriter(&packed, flate.BestSpeed) // the level is one
+	_, _ = w.Write(body[p : len(body)-s])             // into memory
+	_ = w.Close()
+	return &sentBody{To: to, Whole: whole, Prefix: p, Suffix: s, Middle: packed.Bytes(), Digest: sum(body)}
+}
+
+// after returns the request that was sent after prev.
+func (b *sentBody) after(prev []byte) ([]byte, error) {
+	if b.Prefix < 0 || b.Suffix < 0 || b.Prefix+b.Suffix > len(prev) {
+		return nil, errors.New("the request before is another one")
+	}
+	body := bytes.NewBuffer(bytes.Clone(prev[:b.Prefix]))
+	if _, err := io.Copy(body, flate.NewReader(bytes.NewReader(b.Middle))); err != nil {
+		return nil, err
+	}
+	body.Write(prev[len(prev)-b.Suffix:])
+	if sum(body.Bytes()) != b.Digest {
+		return nil, errors.New("the request does not have the digest that was kept of it")
+	}
+	return body.Bytes(), nil
+}
+
+// Mismatch is the error of Replay for the first request whose bytes are not those that were sent. ErrChanged is in its tree.
+type Mismatch struct {
+	Key     pawl.Key
+	WasTo   string // method and path
+	IsTo    string
+	Was, Is []byte // the bodies
+}
+
+// Error says where they part, with what stands around.
+func (m *Mismatch) Error() string {
+	if m.WasTo != m.IsTo {
+		return fmt.Sprintf("%v: the request %s went to %s, and would go to %s", ErrChanged, m.Key, m.WasTo, m.IsTo)
+	}
+	at := m.At()
+	return fmt.Sprintf("%v: the request %s is not the one that was sent: from byte %d on it was %s, and is %s", ErrChanged, m.Key, at, around(m.Was, at), around(m.Is, at))
+}
+
+// At is the first byte that differs.
+func (m *Mismatch) At() int {
+	at := 0
+	for at < min(len(m.Was), len(m.Is)) && m.Was[at] == m.Is[at] {
+		at++
+	}
+	return at
+}
+
+// Unwrap returns ErrChanged.
+func (m *Mismatch) Unwrap() error { return ErrChanged }
+
+// around quotes what stands at a byte of a request.
+func around(b []byte, at int) string {
+	const before, behind = 40, 60
+	from, to := max(0, at-before), min(len(b), at+behind)
+	for from > 0 && !utf8.RuneStart(b[from]) {
+		from--
+	}
+	text := "`" + strings.ToValidUTF8(string(b[from:to]), "\uFFFD") + "`"
+	if from > 0 {
+		text = "…" + text
+	}
+	if to < len(b) {
+		text += "…"
+	}
+	return text
+}
