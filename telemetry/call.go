@@ -39,8 +39,8 @@ func (t *Telemetry) enter(ctx context.Context, tr *tree, key pawl.Key, c pawl.To
 	case tr.over:
 		return t.startCall(ctx, key, c, now)
 	case n == nil:
-		if parent := tr.parent(key); parent != tr.root.span { // the run of an agent inside of a call; its context has that call's span
-			ctx = trace.ContextWithSpan(ctx, parent)
+		if parent := tr.parent(key); parent != tr.root { // the run of an agent inside of a call; its context has that call's span
+			ctx = trace.ContextWithSpan(ctx, parent.span)
 		}
 		n = t.startCall(ctx, key, c, now)
 		tr.nodes[key] = n

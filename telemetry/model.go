@@ -64,6 +64,7 @@ type reply struct {
 	model, id string
 	finish    pawl.FinishReason
 	usage     *pawl.Usage
+	calls     bool          // it has some
 	first     time.Duration // until the first fragment; 0: it came whole
 }
 
@@ -148,6 +149,9 @@ func (q *request) see(d pawl.Delta, err error) {
 		q.last = now
 		return
 	}
+	if _, call := d.Part.(pawl.ToolCall); call {
+		q.replied.calls = true
+	}
 	if d.Part != nil && q.replied.first == 0 && !q.req.Whole {
 		q.replied.first = time.Since(q.start)
 	}
@@ -186,6 +190,9 @@ func (t *Telemetry) endRequest(span trace.Span, model string, r *reply, start, e
 	}
 	if r.id != "" {
 		set = append(set, responseID.String(r.id))
+	}
+	if r.finish == pawl.FinishStop && r.calls {
+		r.finish = pawl.FinishToolCalls // as Response.Add has it: calls decide
 	}
 	if r.finish != "" {
 		set = append(set, responseFinish.StringSlice([]string{string(r.finish)}))

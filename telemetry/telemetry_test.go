@@ -102,6 +102,17 @@ func (b *bench) shape(t *testing.T) string {
 	return out.String()
 }
 
+// only are the spans of that name, in the order in which they ended.
+func (b *bench) only(name string) iter.Seq[sdktrace.ReadOnlySpan] {
+	return func(yield func(sdktrace.ReadOnlySpan) bool) {
+		for _, s := range b.spans.Ended() {
+			if s.Name() == name && !yield(s) {
+				return
+			}
+		}
+	}
+}
+
 func attr(s sdktrace.ReadOnlySpan, key attribute.Key) string {
 	for _, kv := range s.Attributes() {
 		if kv.Key == key {
@@ -429,6 +440,11 @@ func TestNamesAreThoseOfTheConventions(t *testing.T) {
 	}
 	usage := []attribute.Key{semconv.GenAIUsageInputTokensKey, semconv.GenAIUsageOutputTokensKey, semconv.GenAIUsageCacheReadInputTokensKey,
 		semconv.GenAIUsageCacheCreationInputTokensKey, semconv.GenAIUsageReasoningOutputTokensKey}
+	for i, s := range slices.Collect(b.only("chat m")) {
+		if got, want := attr(s, semconv.GenAIResponseFinishReasonsKey), []string{`["tool_calls"]`, `["stop"]`}[i]; got != want {
+			t.Errorf("reply %d has the finish reasons %s, want %s", i, got, want)
+		}
+	}
 	want := map[string]map[string]bool{
 		semconv.GenAIOperationNameInvokeAgent.Value.AsString(): set(append(usage, semconv.GenAIOperationNameKey, semconv.GenAIProviderNameKey,
 			semconv.GenAIAgentNameKey, semconv.GenAIConversationIDKey)...),
@@ -569,5 +585,19 @@ func TestARunInsideOfATool(t *testing.T) {
       execute_tool look`
 	if diff := cmp.Diff(sorted(b.shape(t)), sorted(want)); diff != "" {
 		t.Errorf("got -, want +\n%s", diff)
+	}
+}
+
+// Without a tracer and a meter nothing is made, and nothing goes wrong.
+func TestNobodyIsTold(t *testing.T) {
+	tel, err := telemetry.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	inner := &pawl.Agent{Name: "inner", Model: script.New(script.Call("look", `{}`), script.Say("done")), Tools: []pawl.Toolset{ok("look")}, Middleware: []pawl.Middleware{tel.Middleware()}}
+	a := &pawl.Agent{Model: script.New(script.Call("inner", `{"task":"x"}`), script.Say("done")), Tools: []pawl.Toolset{inner.Tool("asks")}, Middleware: []pawl.Middleware{tel.Middleware()}}
+	res, err := run(t.Context(), tel.Runner(a))
+	if err != nil || res.Steps[0].Executions[0].Outcome != pawl.OutcomeOK || telemetry.Traceparent(res) != "" {
+		t.Errorf("got %+v, %v", res, err)
 	}
 }

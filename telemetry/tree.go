@@ -89,22 +89,22 @@ func newTree(t *Telemetry, root *node) *tree {
 		fault: map[pawl.Key]string{}}
 }
 
-// parent is the span that what has this key stands below. The caller holds mu.
-func (tr *tree) parent(key pawl.Key) trace.Span {
+// parent is what has the span that what has this key stands below. The caller holds mu.
+func (tr *tree) parent(key pawl.Key) *node {
 	for k := up(key); k != ""; k = up(k) {
 		if n := tr.nodes[k]; n != nil {
-			return n.span
+			return n
 		}
 		if b := tr.begun[k]; b != nil {
-			return tr.call(k, b.call, b.start).span
+			return tr.call(k, b.call, b.start)
 		}
 	}
-	return tr.root.span
+	return tr.root
 }
 
 // call makes the span of a call. The caller holds mu.
 func (tr *tree) call(key pawl.Key, c pawl.ToolCall, start time.Time) *node {
-	n := tr.t.startCall(trace.ContextWithSpan(context.Background(), tr.parent(key)), key, c, start)
+	n := tr.t.startCall(trace.ContextWithSpan(context.Background(), tr.parent(key).span), key, c, start)
 	tr.nodes[key] = n
 	return n
 }
@@ -113,7 +113,7 @@ func (tr *tree) call(key pawl.Key, c pawl.ToolCall, start time.Time) *node {
 func (tr *tree) run(key pawl.Key) *node {
 	n := tr.nodes[key]
 	if n == nil {
-		_, n = tr.t.startRun(trace.ContextWithSpan(context.Background(), tr.parent(key)))
+		_, n = tr.t.startRun(trace.ContextWithSpan(context.Background(), tr.parent(key).span))
 		n.span.SetAttributes(pawlKey.String(string(key)))
 		tr.nodes[key] = n
 	}

@@ -20,6 +20,7 @@ type runCmd struct {
 	agentFlags
 	transcriptFlags
 	settleFlags
+	telemetryFlags
 	JSON bool `name:"json" help:"Print the events, one JSON object a line, and nothing else."`
 }
 
@@ -60,10 +61,13 @@ func (c *runCmd) Run(sys *system) error {
 	if err != nil {
 		return err
 	}
-	defer s.close()
+	defer func() { s.close() }()
 
 	out := &screen{w: sys.err}
 	c.approve(s, sys, out, nil, decided(msgs))
+	if err := c.telemetryFlags.open(sys, s); err != nil {
+		return err
+	}
 	r := &renderer{w: out, style: sys.colours(sys.errTerm), width: sys.width}
 	r.live = sys.outTerm && sys.errTerm // one terminal: the answer is told as it comes
 	show := r.event
