@@ -31,7 +31,7 @@ type Options struct {
 	Endpoint string              // where a collector is, without /v1/traces; "": OTEL_EXPORTER_OTLP_ENDPOINT, then http://localhost:4318
 	Service  string              // service.name; "": pawl. OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES stand over it
 	Readers  []metric.Reader     // that read the metrics besides, such as Prometheus
-	HTTP     http.RoundTripper   // nil: http.DefaultTransport
+	HTTP     http.RoundTripper   // nil: one like http.DefaultTransport
 	Getenv   func(string) string // nil: os.Getenv
 }
 
@@ -41,6 +41,7 @@ type Pipeline struct {
 	Meter  *metric.MeterProvider
 
 	spans, metrics *exporter
+	idle           func() // lets the connections go
 }
 
 // Open makes a pipeline to a collector. Nothing is sent yet, so nobody need be there. It reads the variables OTEL_EXPORTER_OTLP_ENDPOINT, _HEADERS, _TIMEOUT and
@@ -55,7 +56,16 @@ func Open(o *Options) (*Pipeline, error) {
 		env = os.Getenv
 	}
 	var errs [2]error
-	p := new(Pipeline)
+	p := &Pipeline{idle: func() {}}
+	if o.HTTP == nil {
+		own, from := *o, http.DefaultTransport
+		if t, ok := from.(*http.Transport); ok { // else the program has put something of its own there
+			t = t.Clone()
+			from, p.idle = t, t.CloseIdleConnections
+		}
+		own.HTTP = from
+		o = &own
+	}
 	p.spans, errs[0] = newExporter(o, env, "TRACES", "/v1/traces")
 	p.metrics, errs[1] = newExporter(o, env, "METRICS", "/v1/metrics")
 	if err := cmp.Or(errs[:]...); err != nil {
@@ -82,6 +92,7 @@ func Open(o *Options) (*Pipeline, error) {
 func (p *Pipeline) Close(ctx context.Context) error {
 	p.spans.closing.Store(true)
 	p.metrics.closing.Store(true)
+	defer p.idle()
 	ended := errors.Join(p.Tracer.Shutdown(ctx), p.Meter.Shutdown(ctx))
 	if err := cmp.Or(p.spans.failed(), p.metrics.failed()); err != nil {
 		return err
