@@ -315,7 +315,21 @@ func (r *reading) wrong(n *yaml.Node, want reflect.Type, path string) {
 		return
 	}
 	r.places["!"+path] = place{}
-	r.at(CodeWrongType, n, path, "", "want %s, got %s", wanted(want), r.got(n, path))
+	r.at(CodeWrongType, n, path, r.listed(n, want, path), "want %s, got %s", wanted(want), r.got(n, path))
+}
+
+// listed is how a list is written in place of n; "" where no list is wanted.
+func (r *reading) listed(n *yaml.Node, want reflect.Type, path string) string {
+	switch {
+	case want.Kind() != reflect.Slice || reflect.PointerTo(want).Implements(formType):
+		return ""
+	case n.Kind == yaml.MappingNode && strings.HasSuffix(path, ".env"):
+		return "[NAME, NAME=value]: a name hands a variable on"
+	case n.Kind == yaml.MappingNode:
+		return "begin each entry with a - and a space"
+	}
+	_, shown := r.said(n, path)
+	return "[" + cut(shown) + "]"
 }
 
 // got says what a node is, without the values of variables.

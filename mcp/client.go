@@ -137,6 +137,7 @@ func New(s Server, o *Options) (*Client, error) {
 		options.CreateMessageHandler = c.createMessage
 	}
 	c.sdk = sdk.NewClient(&sdk.Implementation{Name: "pawl", Version: "0"}, options)
+	c.sdk.AddSendingMiddleware(c.discovery)
 	return c, nil
 }
 
@@ -382,6 +383,19 @@ func (c *Client) dial(ctx context.Context) (*session, error) {
 		close(s.gone)
 	}()
 	return s, nil
+}
+
+// discovery bounds the question that opens the newest protocol: a server that does not know it, and says nothing instead of that, is then asked in the older way, in
+// the time that is left.
+func (c *Client) discovery(next sdk.MethodHandler) sdk.MethodHandler {
+	return func(ctx context.Context, method string, req sdk.Request) (sdk.Result, error) {
+		if method != "server/discover" {
+			return next(ctx, method, req)
+		}
+		ctx, cancel := context.WithTimeout(ctx, c.server.startTime()/2)
+		defer cancel()
+		return next(ctx, method, req)
+	}
 }
 
 var errSlow = errors.New("it took too long to start")

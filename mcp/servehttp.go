@@ -2,17 +2,13 @@ package mcp
 
 import (
 	"context"
-	"crypto/sha256"
-	"crypto/subtle"
-	"net"
 	"net/http"
-	"net/netip"
-	"net/url"
-	"slices"
-	"strings"
+	"sync"
 	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/pawl-go/pawl/internal/gate"
 )
 
 // maxBody is how long a message of a client may be.
@@ -38,7 +34,7 @@ func (s *Service) Handler(ctx context.Context, o *HTTPOptions) (http.Handler, er
 	serve := func(stateless bool) http.Handler {
 		return sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return h.sdk }, &sdk.StreamableHTTPOptions{
 			Stateless: stateless, SessionTimeout: 30 * time.Minute, MaxRequestBodyBytes: maxBody, PropagateRequestCancellation: stateless,
-			DisableLocalhostProtection: true, // gate has its own, which knows of Hosts
+			DisableLocalhostProtection: true, // door has its own, which knows of Hosts
 		})
 	}
 	context.AfterFunc(ctx, func() {
@@ -46,8 +42,8 @@ func (s *Service) Handler(ctx context.Context, o *HTTPOptions) (http.Handler, er
 			c.Close()
 		}
 	})
-	sessions, single := serve(false), serve(true)
-	return &gate{options: *o, next: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	sessions, single := &rooms{server: h.sdk, next: serve(false), used: map[string]*room{}}, serve(true)
+	return &door{options: *o, next: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Mcp-Protocol-Version") >= roundTrips {
 			single.ServeHTTP(w, r)
 		} else {
@@ -56,61 +52,110 @@ func (s *Service) Handler(ctx context.Context, o *HTTPOptions) (http.Handler, er
 	})}, nil
 }
 
-// gate lets in whoever may speak.
-type gate struct {
+// maxSessions is how many clients of the protocols with sessions are served at a time, about: those that begin at once may be a few more.
+const maxSessions = 256
+
+// rooms bound the number of sessions. A new one takes the place of the one that nobody has used for longest.
+type rooms struct {
+	server *sdk.Server
+	next   http.Handler
+
+	mu   sync.Mutex
+	used map[string]*room // by session
+}
+
+// room is what is known of the use of a session.
+type room struct {
+	busy int       // requests that are at work; a client that listens has one
+	last time.Time // when the last one ended
+}
+
+// ServeHTTP refuses a new session when all that there are are in use.
+func (s *rooms) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	id := r.Header.Get("Mcp-Session-Id")
+	if id == "" {
+		if r.Method == http.MethodPost && !s.makeRoom() {
+			w.Header().Set("Retry-After", "60")
+			http.Error(w, "there are too many sessions", http.StatusServiceUnavailable)
+			return
+		}
+		s.next.ServeHTTP(w, r)
+		return
+	}
+	defer s.begin(id)()
+	s.next.ServeHTTP(w, r)
+}
+
+// begin notes that a session is at work, until the returned function is called.
+func (s *rooms) begin(id string) func() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	u := s.used[id]
+	if u == nil {
+		u = new(room)
+		s.used[id] = u
+	}
+	u.busy++
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		u.busy--
+		u.last = time.Now()
+	}
+}
+
+// makeRoom closes the session that was idle longest where there are too many, and reports whether there is room for another.
+func (s *rooms) makeRoom() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	open := map[string]*sdk.ServerSession{}
+	var idle *sdk.ServerSession
+	var since time.Time
+	for c := range s.server.Sessions() {
+		if c.ID() == "" { // of the protocol without sessions
+			continue
+		}
+		open[c.ID()] = c
+		u := s.used[c.ID()]
+		if u == nil { // it has begun and done nothing yet
+			u = new(room)
+		}
+		if u.busy == 0 && (idle == nil || u.last.Before(since)) {
+			idle, since = c, u.last
+		}
+	}
+	for id, u := range s.used {
+		if open[id] == nil && u.busy == 0 {
+			delete(s.used, id)
+		}
+	}
+	if len(open) < maxSessions {
+		return true
+	}
+	if idle == nil {
+		return false
+	}
+	idle.Close()
+	return true
+}
+
+// door lets in whoever may speak.
+type door struct {
 	options HTTPOptions
 	next    http.Handler
 }
 
 // ServeHTTP refuses requests from other pages and without the token.
-func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
-	case !g.host(r.Host):
+	case !gate.Host(r.Host, d.options.Hosts):
 		http.Error(w, "the host "+show(clip(r.Host, 100))+" is not served here", http.StatusForbidden)
-	case !g.origin(r.Header.Get("Origin")):
+	case !gate.Origin(r.Header.Get("Origin"), d.options.Origins):
 		http.Error(w, "pages of this origin may not speak with this server", http.StatusForbidden)
-	case g.options.Token != "" && !bearer(r.Header.Get("Authorization"), g.options.Token):
+	case d.options.Token != "" && !gate.Same(gate.Token(r.Header.Get("Authorization")), d.options.Token):
 		w.Header().Set("WWW-Authenticate", `Bearer realm="mcp"`)
 		http.Error(w, "a token is needed", http.StatusUnauthorized)
 	default:
-		g.next.ServeHTTP(w, r)
+		d.next.ServeHTTP(w, r)
 	}
-}
-
-func (g *gate) host(host string) bool {
-	if slices.ContainsFunc(g.options.Hosts, func(h string) bool { return strings.EqualFold(h, host) || strings.EqualFold(h, hostOf(host)) }) {
-		return true
-	}
-	return thisMachine(hostOf(host))
-}
-
-func (g *gate) origin(origin string) bool {
-	if origin == "" || slices.ContainsFunc(g.options.Origins, func(o string) bool { return strings.EqualFold(o, origin) }) {
-		return true
-	}
-	u, err := url.Parse(origin)
-	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && thisMachine(u.Hostname())
-}
-
-func hostOf(host string) string {
-	if h, _, err := net.SplitHostPort(host); err == nil {
-		return h
-	}
-	return strings.Trim(host, "[]")
-}
-
-// thisMachine reports whether a host is written as this machine.
-func thisMachine(host string) bool {
-	if strings.EqualFold(host, "localhost") {
-		return true
-	}
-	a, err := netip.ParseAddr(host)
-	return err == nil && a.IsLoopback()
-}
-
-// bearer compares tokens in a time that says nothing about them.
-func bearer(header, token string) bool {
-	scheme, got, ok := strings.Cut(header, " ")
-	a, b := sha256.Sum256([]byte(strings.TrimSpace(got))), sha256.Sum256([]byte(token))
-	return ok && strings.EqualFold(scheme, "bearer") && subtle.ConstantTimeCompare(a[:], b[:]) == 1
 }

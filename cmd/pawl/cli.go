@@ -20,6 +20,7 @@ type grammar struct {
 	Run       runCmd       `cmd:"" help:"Carry out one task."`
 	Chat      chatCmd      `cmd:"" help:"Talk with an agent, line by line."`
 	Check     checkCmd     `cmd:"" help:"Say what is wrong with an agent's file, and what it comes to."`
+	Serve     serveCmd     `cmd:"" help:"Serve agents over HTTP."`
 	Init      initCmd      `cmd:"" help:"Write an agent's file to begin with."`
 	Tools     toolsCmd     `cmd:"" help:"List, show and call the built-in tools."`
 	Knowledge knowledgeCmd `cmd:"" help:"Take documents in, and search them."`
