@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"maps"
 	"strings"
 	"time"
 
@@ -20,7 +21,8 @@ type runCmd struct {
 	agentFlags
 	transcriptFlags
 	settleFlags
-	JSON bool `name:"json" help:"Print the events, one JSON object a line, and nothing else."`
+	Plan string `placeholder:"FILE" help:"A strategic plan, a JSON object with phases: it stands in the system text of the agent and of those that work for it. A strategic team carries it out in place of one of its own."`
+	JSON bool   `name:"json" help:"Print the events, one JSON object a line, and nothing else."`
 }
 
 // Help says what the flags cannot.
@@ -120,6 +122,9 @@ func (c *runCmd) start(sys *system) (*pawl.Result, []pawl.Message, error) {
 	} else if !c.settleFlags.empty() {
 		return nil, nil, usage("--messages FILE, with what --save wrote", "--approve, --deny and --answer are about the open calls of an earlier run, and none is given")
 	}
+	if err := c.planned(from); err != nil {
+		return nil, nil, err
+	}
 	msgs, waiting, err := c.settleFlags.messages(from)
 	if err != nil {
 		return nil, nil, err
@@ -148,6 +153,26 @@ func (c *runCmd) start(sys *system) (*pawl.Result, []pawl.Message, error) {
 		msgs = append(msgs, pawl.User(task))
 	}
 	return from, msgs, nil
+}
+
+// planned gives the run the plan of --plan.
+func (c *runCmd) planned(from *pawl.Result) error {
+	if c.Plan == "" {
+		return nil
+	}
+	b, err := readFile("--plan", c.Plan)
+	if err != nil {
+		return err
+	}
+	var object map[string]json.RawMessage
+	if err := json.Unmarshal(b, &object); err != nil || object == nil {
+		return usage(`{"phases":[{"worker":"…","goals":"…"}]}`, "--plan: %s is no JSON object", c.Plan)
+	}
+	values := pawl.Values{}
+	maps.Copy(values, from.Values)
+	values[pawl.StrategicPlan] = b
+	from.Values = values
+	return nil
 }
 
 // follow shows the events of a run and returns how it ended. The Result is nil when nothing was begun.
