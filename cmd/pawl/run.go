@@ -21,6 +21,7 @@ type runCmd struct {
 	agentFlags
 	transcriptFlags
 	settleFlags
+	telemetryFlags
 	Plan string `placeholder:"FILE" help:"A strategic plan, a JSON object with phases: it stands in the system text of the agent and of those that work for it. A strategic team carries it out in place of one of its own."`
 	JSON bool   `name:"json" help:"Print the events, one JSON object a line, and nothing else."`
 }
@@ -62,10 +63,13 @@ func (c *runCmd) Run(sys *system) error {
 	if err != nil {
 		return err
 	}
-	defer s.close()
+	defer func() { s.close() }()
 
 	out := &screen{w: sys.err}
 	c.approve(s, sys, out, nil, decided(msgs))
+	if err := c.telemetryFlags.open(sys, s); err != nil {
+		return err
+	}
 	r := &renderer{w: out, style: sys.colours(sys.errTerm), width: sys.width}
 	r.live = sys.outTerm && sys.errTerm // one terminal: the answer is told as it comes
 	show := r.event

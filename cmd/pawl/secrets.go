@@ -36,6 +36,9 @@ func (s *setup) follow(ctx context.Context, from *pawl.Result, msgs []pawl.Messa
 	run := pawl.RunnerFunc(func(ctx context.Context, msgs ...pawl.Message) iter.Seq2[pawl.Event, error] {
 		return s.agent.ResumeStream(ctx, from, msgs...)
 	})
+	if s.around != nil {
+		ctx, run = linked(ctx, from), s.around(run).Stream
+	}
 	seen := pawl.Tap(run, func(e pawl.Event) {
 		if e.Kind == pawl.EventRunEnded && !strings.Contains(string(e.Run), "/") {
 			truth = e.Result
