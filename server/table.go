@@ -28,7 +28,7 @@ func (s *Server) table() []route {
 		{method: "POST", path: "/v1/runs/{id}/fork", scope: ScopeRun, does: "Begins another run with the first steps of this one.", in: Fork{}, out: Run{}, status: 201, do: (*call).fork},
 		{method: "POST", path: "/v1/runs/{id}/approve", scope: ScopeDecide, does: "Lets an open call run.", in: Verdict{}, out: Run{}, do: func(c *call) error { return c.verdict(true) }},
 		{method: "POST", path: "/v1/runs/{id}/deny", scope: ScopeDecide, does: "Refuses an open call.", in: Verdict{}, out: Run{}, do: func(c *call) error { return c.verdict(false) }},
-		{method: "POST", path: "/v1/runs/{id}/answer", does: "Gives an open call its result. For passive calls with the scope run, for others with decide.", in: Given{}, out: Run{}, scope: ScopeRun, do: (*call).give},
+		{method: "POST", path: "/v1/runs/{id}/answer", does: "Gives an open call its result. For passive calls with the scope run, for others with decide.", in: Given{}, out: Run{}, scope: ScopeRun, or: ScopeDecide, do: (*call).give},
 		{method: "GET", path: "/v1/pending", scope: ScopeRead, does: "Lists the questions that wait for somebody's word.", query: paging, out: Inbox{}, do: (*call).inbox},
 
 		{method: "GET", path: "/v1/tools", scope: ScopeRead, does: "Lists tools.", query: []param{{"agent", "only this one's"}}, out: Tools{}, do: (*call).tools},
