@@ -175,7 +175,7 @@ func (t *chat) turn(from *pawl.Result, msgs ...pawl.Message) {
 	defer stop()
 	r := &renderer{w: t.out, style: t.sys.colours(t.sys.errTerm), width: t.sys.width, live: t.sys.outTerm && t.sys.errTerm}
 	maps.Copy(t.decided, decided(msgs))
-	res, truth, err := t.setup.follow(ctx, from, msgs, r.event)
+	res, truth, err := t.setup.follow(ctx, t.setup.resumed(from), msgs, r.event)
 	if res == nil {
 		t.last = notBegun(err)
 		tell(t.sys.err, t.last)

@@ -151,6 +151,28 @@ type openCall struct {
 	waiting *pawl.Waiting // the question it waits with; nil: it was handed back, not asked about
 }
 
+// waitingCalls are open calls by their questions: those of calls inside of others, too.
+func waitingCalls(ws []pawl.Waiting) []openCall {
+	open := make([]openCall, len(ws))
+	for i := range ws {
+		w := &ws[i]
+		open[i] = openCall{Key: w.Key, ID: w.Call.ID, Name: w.Call.Name, Args: w.Call.Args}
+		open[i].ask(w)
+	}
+	return open
+}
+
+// ask notes the question that the call waits with.
+func (o *openCall) ask(w *pawl.Waiting) {
+	if !json.Valid(o.Args) {
+		o.Args, _ = json.Marshal(string(o.Args))
+	}
+	o.Key, o.Why, o.Digest, o.Expires, o.waiting = w.Key, w.Why, w.Digest, w.Expires, w
+	if w.Outcome == pawl.OutcomeUnknown {
+		o.Outcome = w.Outcome
+	}
+}
+
 // openCalls returns the calls of res that have no result, in call order.
 func openCalls(res *pawl.Result) []openCall {
 	replies, last := 0, pawl.Message{}
@@ -172,10 +194,7 @@ func openCalls(res *pawl.Result) []openCall {
 			}
 			for i, w := range res.Pending {
 				if w.Call.ID == c.ID {
-					o.Key, o.Why, o.Digest, o.Expires, o.waiting = w.Key, w.Why, w.Digest, w.Expires, &res.Pending[i]
-					if w.Outcome == pawl.OutcomeUnknown {
-						o.Outcome = w.Outcome
-					}
+					o.ask(&res.Pending[i])
 				}
 			}
 			open = append(open, o)
