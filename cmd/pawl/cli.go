@@ -22,6 +22,7 @@ type grammar struct {
 	Runs      runsCmd      `cmd:"" help:"Durable runs: list, show, resume, replay, fork."`
 	Inbox     inboxCmd     `cmd:"" help:"What waits for a person, over all runs."`
 	Effects   effectsCmd   `cmd:"" help:"What runs did to the world, and what is known of it."`
+	Record    recordCmd    `cmd:"" help:"Recordings of what providers said: import."`
 	Check     checkCmd     `cmd:"" help:"Say what is wrong with an agent's file, and what it comes to."`
 	Init      initCmd      `cmd:"" help:"Write an agent's file to begin with."`
 	Tools     toolsCmd     `cmd:"" help:"List, show and call the built-in tools."`

@@ -12,8 +12,6 @@ import (
 	"time"
 
 	"github.com/pawl-go/pawl"
-	"github.com/pawl-go/pawl/durable"
-	"github.com/pawl-go/pawl/provider"
 )
 
 // runCmd carries out one task.
@@ -24,6 +22,7 @@ type runCmd struct {
 	transcriptFlags
 	settleFlags
 	durableFlags
+	recordFlags
 	JSON bool `name:"json" help:"Print the events, one JSON object a line, and nothing else."`
 }
 
@@ -49,6 +48,10 @@ With --max-rounds 0 no call is run: the calls are handed back, which is status 3
 
 // Run carries the task out, prints what came of it, and saves the transcript whatever that was.
 func (c *runCmd) Run(sys *system) error {
+	return c.keep(sys, c.run(sys))
+}
+
+func (c *runCmd) run(sys *system) error {
 	cause := error(pawl.ErrCancelled)
 	if c.Durable {
 		cause = errStopped
@@ -66,17 +69,21 @@ func (c *runCmd) Run(sys *system) error {
 	if err != nil {
 		return err
 	}
-	if err := savable(c.Save); err != nil {
+	if err := savable("--save", c.Save); err != nil {
+		return err
+	}
+	if err := c.carrier(sys, &c.agentFlags); err != nil {
 		return err
 	}
 	if c.Durable {
-		c.carry = durable.Transport(provider.Transport())
+		c.durably()
 	}
 	s, err := c.setup(ctx, sys, c.File)
 	if err != nil {
 		return err
 	}
 	defer s.close()
+	c.hide(s.secrets)
 
 	out := &screen{w: sys.err}
 	c.approve(s, sys, out, nil, decided(msgs))

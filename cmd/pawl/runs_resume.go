@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/pawl-go/pawl/durable"
-	"github.com/pawl-go/pawl/provider"
 	"github.com/pawl-go/pawl/store"
 )
 
@@ -94,7 +93,7 @@ func (c *runsResumeCmd) goOn(ctx context.Context, sys *system, j *journal, r sto
 			return err
 		}
 	}
-	c.carry = durable.Transport(provider.Transport())
+	c.durably()
 	s, err := c.setup(ctx, sys, c.File)
 	if err != nil {
 		return err

@@ -106,15 +106,15 @@ func writeFile(path string, content []byte) (err error) {
 	return os.Rename(f.Name(), target)
 }
 
-// savable reports why nothing could be saved at path, before a run that would be lost.
-func savable(path string) error {
+// savable reports why nothing could be saved at the path that a flag names, before a run that would be lost.
+func savable(flag, path string) error {
 	if path == "" {
 		return nil
 	}
 	info, err := os.Stat(path)
 	switch {
 	case err == nil && info.IsDir():
-		return usage("name a file", "--save %s: this is a directory", path)
+		return usage("name a file", "%s %s: this is a directory", flag, path)
 	case err == nil && !info.Mode().IsRegular():
 		return nil // a pipe, /dev/stdout: what it takes is seen when it is written
 	}
@@ -123,13 +123,13 @@ func savable(path string) error {
 		dir = filepath.Dir(resolved)
 	}
 	if info, err := os.Stat(dir); err != nil {
-		return usage("make the directory first", "--save %s", plain(err))
+		return usage("make the directory first", "%s %s", flag, plain(err))
 	} else if !info.IsDir() {
-		return usage("name a file in a directory", "--save %s: %s is not a directory", path, dir)
+		return usage("name a file in a directory", "%s %s: %s is not a directory", flag, path, dir)
 	}
 	f, err := os.CreateTemp(dir, "."+filepath.Base(path)+".*")
 	if err != nil {
-		return usage("name a file in a directory that can be written to", "--save %s: %v", path, cause(err))
+		return usage("name a file in a directory that can be written to", "%s %s: %v", flag, path, cause(err))
 	}
 	f.Close()
 	return os.Remove(f.Name())

@@ -176,8 +176,14 @@ func (c *Client) exchange(ctx context.Context, u *url.URL, h http.Header, body [
 	return err
 }
 
-// failed is the error of an exchange that err ended, which may have been caused by a timeout.
+// failed is the error of an exchange that err ended, which may have been caused by a timeout. A RoundTripper of the caller's may say itself what it means.
 func (c *Client) failed(ctx context.Context, code pawl.Code, err error) error {
+	var own *pawl.ProviderError
+	if errors.As(err, &own) {
+		e := *own
+		e.Provider = c.Provider
+		return &e
+	}
 	var late *timeoutError
 	if errors.As(context.Cause(ctx), &late) {
 		err = late
