@@ -275,5 +275,8 @@ func (a *Agent) prepare(ctx context.Context, from *Result, msgs []Message, o run
 		r.own.open(a.Limits, r.res.Spent, nil)
 	}
 	r.scope.budget = &r.own
+	if r.instructions, err = r.planned(); err != nil {
+		return nil, err
+	}
 	return r, nil
 }

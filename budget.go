@@ -191,7 +191,7 @@ func (r *run) admit(ctx context.Context) string {
 	for _, m := range r.then {
 		in += m.bytes()
 	}
-	r.need = use{tokens: in + len(r.agent.Instructions) + out}
+	r.need = use{tokens: in + len(r.instructions) + out}
 	if b.costs() {
 		r.need.cost, _ = r.pricer.MaxCost(req) // there is one: see affordable
 	}

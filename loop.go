@@ -215,7 +215,7 @@ func (r *run) request() *Request {
 	req := &Request{Key: r.requestKey(), Messages: r.view(), Tools: r.offered(), Output: a.Output,
 		Settings: a.Settings, Whole: r.whole, Turn: r.turn}
 	r.proof.add(req.Messages)
-	if a.Instructions != "" {
+	if r.instructions != "" {
 		req.Turn++
 	}
 	if len(req.Tools) > 0 {

@@ -25,29 +25,30 @@ type run struct {
 	own    budget // scope's
 	res    *Result
 
-	replies   int // in the transcript
-	reply     int // where the last one with calls stands
-	decisions []Decision
-	mends     []Mend    // to what was stored
-	waiting   []Waiting // what the run that is resumed left pending
-	then      []Message // messages that follow once no call is open
-	turn      int       // where the user's last message stands
-	output    *output   // what the answer must fit; nil: free text
-	sent      []Message // instructions and transcript, as last sent
-	proof     proof     // of what is sent
-	asked     *Request  // the request that the last reply answers
-	ready     []int     // parts of the reply being made that were announced as ready calls
-	inbox     Inbox     // nil: nobody sends messages
-	beginner  Beginner  // begins calls early; nil: nobody does, or nothing may
-	ahead     ahead
-	inside    *Invocation // the call that the run is made in; nil: none
-	asking    bool        // need is reserved for a request
-	need      use
-	last      use    // what the last request has used
-	lastTurn  string // why the last request asks for an answer and nothing else; "": it does not
-	stall     stall
-	later     *later // tools that are offered once they are found; nil: none
-	seq       int64
+	instructions string // those of the agent, with the plan that the run was given
+	replies      int    // in the transcript
+	reply        int    // where the last one with calls stands
+	decisions    []Decision
+	mends        []Mend    // to what was stored
+	waiting      []Waiting // what the run that is resumed left pending
+	then         []Message // messages that follow once no call is open
+	turn         int       // where the user's last message stands
+	output       *output   // what the answer must fit; nil: free text
+	sent         []Message // instructions and transcript, as last sent
+	proof        proof     // of what is sent
+	asked        *Request  // the request that the last reply answers
+	ready        []int     // parts of the reply being made that were announced as ready calls
+	inbox        Inbox     // nil: nobody sends messages
+	beginner     Beginner  // begins calls early; nil: nobody does, or nothing may
+	ahead        ahead
+	inside       *Invocation // the call that the run is made in; nil: none
+	asking       bool        // need is reserved for a request
+	need         use
+	last         use    // what the last request has used
+	lastTurn     string // why the last request asks for an answer and nothing else; "": it does not
+	stall        stall
+	later        *later // tools that are offered once they are found; nil: none
+	seq          int64
 }
 
 // take sorts what the run is given: the transcript, and what is said of its open calls. What was stored is healed: the messages of the
@@ -185,12 +186,12 @@ func (r *run) replyKey() Key { return r.key + Key("/"+strconv.Itoa(r.replies)) }
 
 // view returns what is sent: instructions in front of the transcript. The part that was sent before is kept as it is.
 func (r *run) view() []Message {
-	if r.agent.Instructions == "" {
+	if r.instructions == "" {
 		return slices.Clip(r.res.Messages)
 	}
 	if len(r.sent) == 0 {
 		r.sent = make([]Message, 1, len(r.res.Messages)+16)
-		r.sent[0] = System(r.agent.Instructions)
+		r.sent[0] = System(r.instructions)
 	}
 	r.sent = append(r.sent[:len(r.sent):cap(r.sent)], r.res.Messages[len(r.sent)-1:]...)
 	return slices.Clip(r.sent)

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/mcp"
 	"github.com/pawl-go/pawl/tools/outside"
 )
 
@@ -15,7 +16,7 @@ type Agent struct {
 	Name         string                      `yaml:"agent" doc:"Its name, for events and records. Letters, digits, _ and -." required:"true"`
 	Model        Models                      `yaml:"model" doc:"The model, PROVIDER:NAME, such as openai:gpt-5-mini, anthropic:claude-sonnet-4-5 or ollama:qwen3:4b; script:FILE plays written turns. A list has those that answer where the one before cannot."`
 	Instructions string                      `yaml:"instructions" doc:"Put in front of the conversation. Default: none."`
-	Tools        []Tool                      `yaml:"tools" doc:"What the model may call: names of built-in sets, and definitions of command, http and openapi tools. Default: none."`
+	Tools        []Tool                      `yaml:"tools" doc:"What the model may call: names of built-in sets, and definitions of command, http and openapi tools, and {mcp: NAME} for those of an MCP server. Default: none."`
 	ToolFiles    []string                    `yaml:"tool_files" doc:"Files with more definitions, as docs/outside.md has them."`
 	Terminal     []string                    `yaml:"terminal_tools" doc:"Tools whose good result ends the run: the call is carried out, then the run stops."`
 	Driver       string                      `yaml:"driver" enum:"native,react,auto" doc:"How the model calls tools: native (its own function calling), react (decisions written as text, for models without it), or auto: by what the catalogue says of the model. Default: native."`
@@ -41,7 +42,9 @@ type Agent struct {
 	Rates        []Rate                      `yaml:"rates" doc:"How often calls may begin."`
 	Breaker      *Breaker                    `yaml:"breaker" doc:"Stop calling a tool whose infrastructure is down. {} takes the defaults."`
 	Cache        *Cache                      `yaml:"cache" doc:"Answer calls of pure tools with what an equal call gave. {} takes the defaults."`
-	MCP          map[string]any              `yaml:"mcp" later:"true" doc:"MCP servers by name."`
+	Servers      map[string]mcp.Server       `yaml:"mcp_servers" doc:"MCP servers by name; {mcp: NAME} among tools takes the tools of one. docs/mcp.md says what becomes of what they say."`
+	Lock         string                      `yaml:"tools_lock" doc:"What was accepted of MCP servers (pawl mcp lock); a tool that differs is left out. Default: tools.lock, where there is one beside this file."`
+	Search       string                      `yaml:"tool_search" enum:"auto,on,off" doc:"Whether the model finds the tools of MCP servers by tool_search instead of being told of all: on, off, or auto: from 20 on. Default: auto."`
 	Team         any                         `yaml:"team" later:"true" doc:"Managers and workers."`
 	Schedules    []any                       `yaml:"schedules" later:"true" doc:"What is to be done at which times."`
 
@@ -71,7 +74,7 @@ type Tool struct {
 	Command *outside.Command `yaml:"command" doc:"A program: arguments as JSON on standard input, the result on standard output."`
 	HTTP    *outside.HTTP    `yaml:"http" doc:"A request template."`
 	OpenAPI *outside.OpenAPI `yaml:"openapi" doc:"The operations of an OpenAPI document."`
-	MCP     string           `yaml:"mcp" later:"true" doc:"The tools of an MCP server."`
+	MCP     string           `yaml:"mcp" doc:"The tools of the server of this name in mcp_servers."`
 }
 
 // React tunes driver react.

@@ -1,6 +1,7 @@
 package config_test
 
 import (
+	"context"
 	"flag"
 	"fmt"
 	"go/ast"
@@ -34,7 +35,7 @@ func findings(name string) string {
 	for _, a := range file.Agents {
 		all = append(all, a.Warnings()...)
 		if err == nil {
-			all = append(all, a.Check(environment)...)
+			all = append(all, a.Check(context.Background(), &config.Options{Getenv: environment})...)
 		}
 	}
 	for _, f := range all {

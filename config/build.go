@@ -13,6 +13,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/compile"
+	"github.com/pawl-go/pawl/mcp"
 	"github.com/pawl-go/pawl/policy"
 	"github.com/pawl-go/pawl/provider/catalog"
 	"github.com/pawl-go/pawl/tools/outside"
@@ -20,12 +21,13 @@ import (
 
 // Options are what Build can be told. Nil, and the zero value, are for a program that runs the agent.
 type Options struct {
-	Getenv func(string) string // nil: os.Getenv
-	Tools  []pawl.Toolset      // offered after those of the agent
-	Dry    bool                // the agent will not run: nothing has to be set up on this machine, and no program is looked for
-	Bare   bool                // the agent may be without a model, for a program that may need its tools alone; then Built.Agent.Model is nil
-	ForAll bool                // it works for many: its tools act for the scope of each call's context (store.WithScope), not for that of Agent.Store
-	HTTP   http.RoundTripper   // carries the requests to providers; nil: the default
+	Getenv  func(string) string // nil: os.Getenv
+	Tools   []pawl.Toolset      // offered after those of the agent
+	Dry     bool                // the agent will not run: nothing has to be set up on this machine, no program is looked for, and no MCP server is asked: what tools.lock has of one stands for it
+	Connect bool                // with Dry: MCP servers are asked all the same, which starts the programs of some
+	Bare    bool                // the agent may be without a model, for a program that may need its tools alone; then Built.Agent.Model is nil
+	ForAll  bool                // it works for many: its tools act for the scope of each call's context (store.WithScope), not for that of Agent.Store
+	HTTP    http.RoundTripper   // carries the requests to providers; nil: the default
 
 	// Offline says that HTTP answers by itself: models need no keys, and no variables that hold them.
 	Offline bool
@@ -33,8 +35,9 @@ type Options struct {
 	// Commands runs the programs of command tools; outside.Exec does it with this user's rights. Nil: in a sandbox of the level of Agent.Sandbox.
 	Commands outside.Runner
 
-	Tell    func(text string)                    // hears what is worth knowing: which driver was taken, what was left out; nil: nobody
-	Approve func(r policy.Rules) pawl.Middleware // makes the middleware that decides about calls; nil: that of the rules
+	Tell    func(text string)                                       // hears what is worth knowing: which driver was taken, what was left out; nil: nobody
+	Ask     func(context.Context, mcp.Question) (mcp.Answer, error) // asks a person what an MCP server wants to know; nil: every question is declined
+	Approve func(r policy.Rules) pawl.Middleware                    // makes the middleware that decides about calls; nil: that of the rules
 }
 
 // Built is an agent that is ready to run. Call Close after its last run.
@@ -53,6 +56,7 @@ type builder struct {
 	env    func(string) string
 	known  *catalog.Catalog
 	hidden []string
+	unseen []string // prefixes of the names of tools that nobody knows, since their server was not asked
 }
 
 func (b *builder) tell(text string) {
@@ -98,15 +102,16 @@ func (b *builder) build(ctx context.Context) (built *Built, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err = b.offered(ctx, named); err != nil {
-		return nil, err
-	}
-	sets := b.around(named)
 	defer func() {
 		if err != nil {
 			closeSets()
 		}
 	}()
+	sets := b.flat(named)
+	if err = b.offered(ctx, sets); err != nil {
+		return nil, err
+	}
+	sets = b.around(sets)
 	out := &pawl.Agent{Name: a.Name, Instructions: a.Instructions, Model: driven, Tools: sets}
 	if out.Name == "" {
 		out.Name = "pawl"
@@ -139,26 +144,25 @@ func (b *builder) build(ctx context.Context) (built *Built, err error) {
 
 func (b *builder) approval() []pawl.Middleware {
 	if b.opts.Approve == nil {
-		return []pawl.Middleware{b.agent.Rules().Middleware()}
+		r := b.agent.Rules()
+		r.Deny, r.Ask, r.Allow = perhaps(r.Deny, b.unseen), perhaps(r.Ask, b.unseen), perhaps(r.Allow, b.unseen)
+		return []pawl.Middleware{r.Middleware()}
 	}
 	return []pawl.Middleware{b.opts.Approve(b.agent.Rules())}
 }
 
 // offered lists the tools of sets, each of which can be offered, and finds what the agent says of tools that are not among them.
-func (b *builder) offered(ctx context.Context, sets []Set) (all []*pawl.Tool, err error) {
-	for _, set := range sets {
-		tools, err := set.Tools.Tools(ctx)
-		if err != nil {
-			return nil, finding(CodeBadTool, "tools", "", "%v", err)
-		}
-		all = append(all, tools...)
+func (b *builder) offered(ctx context.Context, sets []pawl.Toolset) error {
+	all, err := pawl.Toolsets(sets).Tools(ctx)
+	if err != nil {
+		return finding(CodeBadTool, "tools", "", "%v", err)
 	}
 	for _, t := range all {
 		if err := t.Check(); err != nil {
-			return nil, finding(CodeBadTool, "tools", "", "%v", err)
+			return finding(CodeBadTool, "tools", "", "%v", err)
 		}
 	}
-	return all, b.ruled(all)
+	return b.ruled(all)
 }
 
 // choice finds the tool choice: the agent's, then the environment's, then auto. A name that no tool has is an error, but the environment may name one where no
@@ -175,6 +179,9 @@ func (b *builder) choice(tools []*pawl.Tool) (c pawl.ToolChoice, err error) {
 	}
 	if c = names.choice(); c.Check(tools) == nil {
 		return c, nil
+	}
+	if slices.ContainsFunc(c.Names, b.mayBe) {
+		return pawl.ToolChoice{}, nil
 	}
 	f := finding(CodeUnknownTool, "tool_choice", "auto, none, required, or the name of an offered tool", "%s%s", from, strings.TrimPrefix(c.Check(tools).Error(), "tool choice: "))
 	if from != "" {

@@ -25,10 +25,12 @@ type Explanation struct {
 }
 
 // Explain returns what a is, and the first request that a run with task makes. Nothing is sent, and nothing runs. Values of variables that nobody should see
-// stand as ${NAME}. getenv nil is os.Getenv; errors are *Finding or Findings.
-func (a *Agent) Explain(ctx context.Context, getenv func(string) string, task string) (*Explanation, error) {
+// stand as ${NAME}. Of o, which may be nil, Getenv, Connect and Tell count; errors are *Finding or Findings.
+func (a *Agent) Explain(ctx context.Context, o *Options, task string) (*Explanation, error) {
 	w := new(wiretap)
-	built, err := a.Build(ctx, &Options{Getenv: getenv, Dry: true, HTTP: w})
+	dry := o.dry()
+	dry.HTTP = w
+	built, err := a.Build(ctx, dry)
 	if err != nil {
 		return nil, err
 	}
@@ -176,7 +178,7 @@ func written(v reflect.Value) *yaml.Node {
 		n := &yaml.Node{Kind: yaml.MappingNode}
 		for _, f := range fieldsOf(v.Type()) {
 			one := written(v.FieldByIndex(f.Index))
-			if keyOf(f) == "headers" && one != nil { // variables stay in them
+			if keyOf(f) == "headers" && one != nil && v.Type() != serverType { // variables stay in them
 				for i := 1; i < len(one.Content); i += 2 {
 					one.Content[i] = keyNode(strings.ReplaceAll(one.Content[i].Value, "$${", "${"))
 				}

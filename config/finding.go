@@ -27,6 +27,8 @@ const (
 	CodeUnknownTool     Code = "unknown_tool"     // no tool, and no set of tools, has the name
 	CodeDuplicateTool   Code = "duplicate_tool"   // two tools of one name
 	CodeBadTool         Code = "bad_tool"         // a tool that cannot be made as it is defined
+	CodeUnknownServer   Code = "unknown_server"   // no MCP server has the name
+	CodeBadServer       Code = "bad_server"       // an MCP server that cannot be as it is written
 	CodeUnknownModel    Code = "unknown_model"    // a model's name that is none, or whose provider there is not
 	CodeUnknownWorker   Code = "unknown_worker"   // no worker has the name
 	CodeUnknownResource Code = "unknown_resource" // no gateway, tool or subscriber of the file has the name
@@ -43,7 +45,7 @@ const (
 // Codes returns all codes.
 func Codes() []Code {
 	return []Code{CodeUnreadable, CodeSyntax, CodeTooLarge, CodeTooDeep, CodeEmpty, CodeUnknownKey, CodeDuplicateKey, CodeMissingKey, CodeWrongType, CodeBadValue,
-		CodeConflict, CodeMissingVariable, CodeBadVariable, CodeUnknownTool, CodeDuplicateTool, CodeBadTool, CodeUnknownModel,
+		CodeConflict, CodeMissingVariable, CodeBadVariable, CodeUnknownTool, CodeDuplicateTool, CodeBadTool, CodeUnknownServer, CodeBadServer, CodeUnknownModel,
 		CodeUnknownWorker, CodeUnknownResource, CodeUnknownType, CodeDuplicateName, CodeBadFile, CodeBadSchema, CodeRefused, CodeNotBuilt, CodeUnavailable, CodeReported}
 }
 

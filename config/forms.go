@@ -74,6 +74,10 @@ func (r *reading) modelName(n *yaml.Node, name, path string) {
 	if err := openable(name); err != nil {
 		hint := modelHint
 		text, _, _ := strings.Cut(err.Error(), ";")
+		text, _, _ = strings.Cut(text, ", such as")
+		if !strings.Contains(name, ":") && len(name) > 24 { // it may be a key
+			text = "this is no PROVIDER:MODEL"
+		}
 		if provider, _, ok := strings.Cut(name, ":"); ok {
 			if near := nearest.Word(provider, providerNames()); near != "" && near != provider {
 				hint = "did you mean " + near + ":?"

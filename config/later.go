@@ -7,18 +7,13 @@ func (a *Agent) unbuilt() error {
 	for _, k := range []struct {
 		path  string
 		there bool
-	}{{"mcp", a.MCP != nil}, {"team", a.Team != nil}, {"schedules", a.Schedules != nil}, {"spec.planner.type", a.manager != nil}} {
+	}{{"team", a.Team != nil}, {"schedules", a.Schedules != nil}, {"spec.planner.type", a.manager != nil}} {
 		if k.there {
 			what := k.path
 			if a.manager != nil && what == "spec.planner.type" {
 				what = a.manager.Planner
 			}
 			all = append(all, finding(CodeNotBuilt, k.path, hint, "%s: not built yet", what))
-		}
-	}
-	for i, t := range a.Tools {
-		if t.MCP != "" {
-			all = append(all, finding(CodeNotBuilt, index("tools", i)+".mcp", hint, "mcp: not built yet"))
 		}
 	}
 	return all.err()

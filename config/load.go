@@ -88,6 +88,11 @@ func (r *reading) agent(root *yaml.Node) *Agent {
 		if a.Name != "" && !agentName.MatchString(a.Name) {
 			r.placed(CodeBadValue, "agent", "letters, digits, _, - and ., 64 at most", "%q is no name of an agent", cut(a.Name))
 		}
+		if len(r.findings) == before {
+			for _, f := range a.wrongServers() {
+				r.placed(f.Code, f.Path, f.Hint, "%s", f.Message)
+			}
+		}
 	}
 	for path := range r.places {
 		if strings.HasPrefix(path, "!") {
@@ -141,9 +146,9 @@ func (f *File) Agent(name string) (*Agent, error) {
 }
 
 // Check reports everything that can be found wrong with an agent without asking anybody: what reading it did not see, such as names of tools in rules that no tool has.
-// getenv nil is os.Getenv. What a machine lacks to run the agent is no fault of it. Nil: nothing is wrong.
-func (a *Agent) Check(getenv func(string) string) Findings {
-	built, err := a.Build(context.Background(), &Options{Getenv: getenv, Dry: true})
+// What a machine lacks to run the agent is no fault of it. Of o, which may be nil, Getenv, Connect and Tell count. Nil: nothing is wrong.
+func (a *Agent) Check(ctx context.Context, o *Options) Findings {
+	built, err := a.Build(ctx, o.dry())
 	if err != nil {
 		if f := FindingsOf(err); f != nil {
 			return f
@@ -152,6 +157,14 @@ func (a *Agent) Check(getenv func(string) string) Findings {
 	}
 	built.Close()
 	return nil
+}
+
+// dry is o for an agent that will not run.
+func (o *Options) dry() *Options {
+	if o == nil {
+		return &Options{Dry: true}
+	}
+	return &Options{Getenv: o.Getenv, Dry: true, Connect: o.Connect, Tell: o.Tell}
 }
 
 // openable reports whether a model of this name could be asked.

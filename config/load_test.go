@@ -169,7 +169,7 @@ func TestOverride(t *testing.T) {
 // The explanation has the bytes that a provider is sent, and no secret.
 func TestExplain(t *testing.T) {
 	a := parse(t, "agent: a\nmodel: openai-chat:gpt-5-mini\ninstructions: Use ${SECRET_TOKEN}.\ntools: [data]\n").Agents[0]
-	x, err := a.Explain(t.Context(), environment, "Add up.")
+	x, err := a.Explain(t.Context(), &config.Options{Getenv: environment}, "Add up.")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -185,7 +185,7 @@ func TestExplain(t *testing.T) {
 		t.Errorf("a secret is shown: %s", all)
 	}
 	a = parse(t, "agent: a\nmodel: script:turns.json\n").Agents[0]
-	if _, err := a.Explain(t.Context(), environment, "Add up."); err == nil {
+	if _, err := a.Explain(t.Context(), &config.Options{Getenv: environment}, "Add up."); err == nil {
 		t.Error("a script that is not there was explained")
 	}
 }

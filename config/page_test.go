@@ -17,6 +17,7 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"github.com/pawl-go/pawl/config"
+	"github.com/pawl-go/pawl/mcp"
 	"github.com/pawl-go/pawl/tools/outside"
 )
 
@@ -54,7 +55,7 @@ func TestPage(t *testing.T) {
 	for _, s := range []struct {
 		title string
 		of    reflect.Type
-	}{{"An agent", reflect.TypeFor[config.Agent]()}, {"model", reflect.TypeFor[config.Model]()}, {"An entry of tools", reflect.TypeFor[config.Tool]()}, {"react", reflect.TypeFor[config.React]()},
+	}{{"An agent", reflect.TypeFor[config.Agent]()}, {"model", reflect.TypeFor[config.Model]()}, {"An entry of tools", reflect.TypeFor[config.Tool]()}, {"A server in mcp_servers", reflect.TypeFor[mcp.Server]()}, {"oauth of a server", reflect.TypeFor[mcp.OAuth]()}, {"react", reflect.TypeFor[config.React]()},
 		{"limits", reflect.TypeFor[config.Limits]()}, {"approve", reflect.TypeFor[config.Approve]()}, {"settings", reflect.TypeFor[config.Settings]()}, {"history", reflect.TypeFor[config.History]()},
 		{"store", reflect.TypeFor[config.Store]()}, {"embed", reflect.TypeFor[config.Embed]()}, {"An entry of rates", reflect.TypeFor[config.Rate]()},
 		{"breaker", reflect.TypeFor[config.Breaker]()}, {"cache", reflect.TypeFor[config.Cache]()}} {

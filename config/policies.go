@@ -12,7 +12,8 @@ import (
 
 // Rules returns what a says about approval.
 func (a *Agent) Rules() policy.Rules {
-	r := policy.Rules{Deny: a.Approve.Deny, Ask: a.Approve.Ask, Allow: a.Approve.Allow, Wary: []string{"execute_code"}}
+	missing := a.optional()
+	r := policy.Rules{Deny: perhaps(a.Approve.Deny, missing), Ask: perhaps(a.Approve.Ask, missing), Allow: perhaps(a.Approve.Allow, missing), Wary: []string{"execute_code"}}
 	switch a.Approve.Else {
 	case "allow":
 		r.Else = pawl.Allow
@@ -48,15 +49,15 @@ func (b *builder) ruled(tools []*pawl.Tool) error {
 			all = append(all, finding(CodeUnknownTool, index("terminal_tools", i), "the name of a tool, written out", "%s is no name of a tool", name))
 			continue
 		}
-		all = append(all, about(name, index("terminal_tools", i), tools)...)
+		all = append(all, b.about(name, index("terminal_tools", i), tools)...)
 	}
 	for _, l := range lists {
 		for i, name := range l.names {
-			all = append(all, about(name, index(l.path, i), tools)...)
+			all = append(all, b.about(name, index(l.path, i), tools)...)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(a.Timeouts)) {
-		all = append(all, about(name, "timeouts."+name, tools)...)
+		all = append(all, b.about(name, "timeouts."+name, tools)...)
 	}
 	return all.err()
 }
@@ -67,9 +68,9 @@ type entries struct {
 }
 
 // about finds an entry that is about none of the tools: a name, a pattern or an effect.
-func about(entry, path string, tools []*pawl.Tool) Findings {
+func (b *builder) about(entry, path string, tools []*pawl.Tool) Findings {
 	err := policy.Rules{Deny: []string{entry}}.Check(tools)
-	if err == nil {
+	if err == nil || b.mayBe(entry) {
 		return nil
 	}
 	message, hint, _ := strings.Cut(strings.TrimPrefix(err.Error(), "approval rules: deny: "), "; ")
@@ -83,13 +84,13 @@ func (b *builder) policies() (layers []pawl.Middleware, err error) {
 		if r.Every <= 0 {
 			return nil, finding(CodeBadValue, index("rates", i)+".every", "a time such as 1s", "it is not more than 0")
 		}
-		layers = append(layers, policy.Rate{Tools: r.Tools, Every: time.Duration(r.Every), Burst: value(r.Burst), Wait: time.Duration(r.Wait)}.Middleware())
+		layers = append(layers, policy.Rate{Tools: perhaps(r.Tools, b.unseen), Every: time.Duration(r.Every), Burst: value(r.Burst), Wait: time.Duration(r.Wait)}.Middleware())
 	}
 	if c := a.Breaker; c != nil {
-		layers = append(layers, policy.Breaker{Tools: c.Tools, Failures: value(c.Failures), Pause: time.Duration(c.Pause)}.Middleware())
+		layers = append(layers, policy.Breaker{Tools: perhaps(c.Tools, b.unseen), Failures: value(c.Failures), Pause: time.Duration(c.Pause)}.Middleware())
 	}
 	if c := a.Cache; c != nil {
-		layers = append(layers, policy.Cache{Tools: c.Tools, Bytes: value(c.Bytes), Age: time.Duration(c.Age)}.Middleware())
+		layers = append(layers, policy.Cache{Tools: perhaps(c.Tools, b.unseen), Bytes: value(c.Bytes), Age: time.Duration(c.Age)}.Middleware())
 	}
 	return layers, nil
 }

@@ -114,6 +114,9 @@ func (r *reading) plain(n *yaml.Node, v reflect.Value, path string, tag reflect.
 		v.Set(reflect.MakeMap(v.Type()))
 		for key, value := range r.pairs(n, path) {
 			one := reflect.New(v.Type().Elem()).Elem()
+			if value.Kind != yaml.ScalarNode {
+				r.places[path+"."+key.Value] = place{key.Line, key.Column}
+			}
 			r.value(value, one, path+"."+key.Value, "")
 			v.SetMapIndex(reflect.ValueOf(key.Value), one)
 		}
@@ -201,7 +204,7 @@ func (r *reading) said(n *yaml.Node, path string) (text, shown string) {
 	}
 	r.expanded[n] = e
 	for i, name := range e.names {
-		if keyLike(name) || keyLike(path) {
+		if keyLike(name) || keyLike(path) || handedOn(path) {
 			r.secrets = append(r.secrets, secret{name, e.values[i]})
 		}
 	}
@@ -312,7 +315,21 @@ func (r *reading) wrong(n *yaml.Node, want reflect.Type, path string) {
 		return
 	}
 	r.places["!"+path] = place{}
-	r.at(CodeWrongType, n, path, "", "want %s, got %s", wanted(want), r.got(n, path))
+	r.at(CodeWrongType, n, path, r.listed(n, want, path), "want %s, got %s", wanted(want), r.got(n, path))
+}
+
+// listed is how a list is written in place of n; "" where no list is wanted.
+func (r *reading) listed(n *yaml.Node, want reflect.Type, path string) string {
+	switch {
+	case want.Kind() != reflect.Slice || reflect.PointerTo(want).Implements(formType):
+		return ""
+	case n.Kind == yaml.MappingNode && strings.HasSuffix(path, ".env"):
+		return "[NAME, NAME=value]: a name hands a variable on"
+	case n.Kind == yaml.MappingNode:
+		return "begin each entry with a - and a space"
+	}
+	_, shown := r.said(n, path)
+	return "[" + cut(shown) + "]"
 }
 
 // got says what a node is, without the values of variables.

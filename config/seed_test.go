@@ -263,7 +263,7 @@ func TestSeedExample(t *testing.T) {
 		t.Fatal(err)
 	}
 	a := f.Agents[0]
-	if got := append(a.Warnings(), a.Check(environment)...); len(got) > 0 {
+	if got := append(a.Warnings(), a.Check(context.Background(), &config.Options{Getenv: environment})...); len(got) > 0 {
 		t.Error(got)
 	}
 	a.Model = config.Models{{Name: "script:" + filepath.Join(dir, "script.json")}}
@@ -293,7 +293,7 @@ func TestSeedExample(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := f.Agents[0].Check(environment); len(got) != 1 || got[0].Code != config.CodeNotBuilt {
+	if got := f.Agents[0].Check(context.Background(), &config.Options{Getenv: environment}); len(got) != 1 || got[0].Code != config.CodeNotBuilt {
 		t.Errorf("the manager: got %v", got)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -31,6 +32,10 @@ func (r *reading) documents(text []byte) (docs []*yaml.Node) {
 		r.found(&Finding{Code: CodeTooLarge, Message: fmt.Sprintf("the file has more than %d bytes", mostBytes)})
 		return nil
 	}
+	if f := notUTF8(text); f != nil {
+		r.found(f)
+		return nil
+	}
 	text = bytes.TrimPrefix(text, []byte("\ufeff"))
 	d := yaml.NewDecoder(bytes.NewReader(text))
 	for {
@@ -51,7 +56,12 @@ func (r *reading) documents(text []byte) (docs []*yaml.Node) {
 			if parsed.MatchString(err.Error()) { // YAML's reader counts these lines from 0
 				f.Line++
 			}
-			f.Line = max(1, f.Line)
+			if m := unknownAnchor.FindStringSubmatch(err.Error()); m != nil { // it says no line
+				if before, _, found := bytes.Cut(text, []byte("*"+m[1])); found {
+					f.Line = bytes.Count(before, []byte("\n")) + 1
+				}
+			}
+			f.Line, f.Hint = max(1, f.Line), yamlHint(f.Message)
 			r.found(f)
 			return docs
 		}
@@ -67,6 +77,43 @@ func (r *reading) documents(text []byte) (docs []*yaml.Node) {
 		}
 		docs = append(docs, root.Content[0])
 	}
+}
+
+var unknownAnchor = regexp.MustCompile(`unknown anchor '(.+)' referenced`)
+
+// yamlHint says what is mostly meant by a message of YAML's reader; "": nobody knows.
+func yamlHint(message string) string {
+	for _, h := range []struct{ part, hint string }{
+		{"tab character", "indent with spaces"},
+		{"cannot start any token", "indent with spaces, no tabs; a value that begins with @, ` or % wants quotes"},
+		{"mapping values are not allowed", "a value with a colon and a space in it wants quotes; keys of one object begin in the same column"},
+		{"unexpected end of stream", "a quotation mark is not closed"},
+		{"did not find expected ',' or", "a [ or { is not closed"},
+		{"unknown anchor", "a value that begins with * wants quotes"},
+	} {
+		if strings.Contains(message, h.part) {
+			return h.hint
+		}
+	}
+	return ""
+}
+
+// notUTF8 finds the first byte that is no text. A file that begins as UTF-16 does is left to YAML's reader, which reads it.
+func notUTF8(text []byte) *Finding {
+	if utf8.Valid(text) || bytes.HasPrefix(text, []byte("\xff\xfe")) || bytes.HasPrefix(text, []byte("\xfe\xff")) {
+		return nil
+	}
+	at := 0
+	for at < len(text) {
+		c, n := utf8.DecodeRune(text[at:])
+		if c == utf8.RuneError && n == 1 {
+			break
+		}
+		at += n
+	}
+	line := text[bytes.LastIndexByte(text[:at], '\n')+1 : at]
+	return &Finding{Code: CodeSyntax, Line: bytes.Count(text[:at], []byte("\n")) + 1, Column: utf8.RuneCount(line) + 1,
+		Message: "it is no text in UTF-8", Hint: "save it as UTF-8"}
 }
 
 // decodeNode reads the next document. The reader of YAML gives some mistakes as panics of its own; whatever it does, a file is only a file.

@@ -17,7 +17,7 @@ import (
 
 // Toolsets returns the sets of tools that a has, without what Build puts around them: the built-in ones, those that it defines, and those of its
 // files. hidden is what must be seen in no output. Call closeSets when no call runs any more. Errors are *Finding or Findings.
-func (a *Agent) Toolsets(o *Options) (sets []Set, hidden []string, closeSets func(), err error) {
+func (a *Agent) Toolsets(ctx context.Context, o *Options) (sets []Set, hidden []string, closeSets func(), err error) {
 	b := &builder{agent: a}
 	if o != nil {
 		b.opts = *o
@@ -25,7 +25,7 @@ func (a *Agent) Toolsets(o *Options) (sets []Set, hidden []string, closeSets fun
 	if b.env = b.opts.Getenv; b.env == nil {
 		b.env = os.Getenv
 	}
-	sets, _, closeSets, err = b.sets(context.Background())
+	sets, _, closeSets, err = b.sets(ctx)
 	return sets, b.hidden, closeSets, err
 }
 
@@ -39,21 +39,22 @@ func (b *builder) sets(ctx context.Context) (sets []Set, db *Database, closeSets
 			ready.close()
 		}
 	}()
-	sets = ready.sets
-	for _, more := range []func() ([]Set, error){b.defined, b.files} {
-		others, err := more()
-		if err != nil {
+	servers := func() ([]Set, error) { return b.servers(ctx, ready) }
+	for _, more := range []func() ([]Set, error){b.defined, b.files, servers} {
+		var others []Set
+		if others, err = more(); err != nil {
 			return nil, nil, nil, err
 		}
-		sets = append(sets, others...)
+		ready.sets = append(ready.sets, others...)
 	}
+	sets = ready.sets
 	for _, t := range b.opts.Tools {
 		sets = append(sets, Set{"", t})
 	}
-	if err := b.unlike(ctx, sets); err != nil {
-		return nil, nil, nil, err
+	if err = b.unlike(ctx, sets); err == nil {
+		err = ready.mayCall(ctx, sets)
 	}
-	return sets, ready.db, ready.close, ready.mayCall(ctx, sets)
+	return sets, ready.db, ready.close, err
 }
 
 // unlike finds two tools of one name.
@@ -70,17 +71,29 @@ func (b *builder) unlike(ctx context.Context, sets []Set) error {
 	return finding(CodeDuplicateTool, "tools", "rename one of them", "%s", text)
 }
 
-// around puts around the tools their timeouts and the ends of the run.
-func (b *builder) around(sets []Set) []pawl.Toolset {
-	a := b.agent
-	all := make([]pawl.Toolset, 0, len(sets))
+// flat are the sets without their names. Those of MCP servers become one, in which tools are found on demand.
+func (b *builder) flat(sets []Set) (all []pawl.Toolset) {
+	var found pawl.Toolsets
 	for _, s := range sets {
+		if served, ok := s.Tools.(served); ok {
+			found = append(found, served.Toolset)
+			continue
+		}
 		all = append(all, s.Tools)
 	}
+	if len(found) > 0 {
+		all = append(all, searched(found, b.agent.Search))
+	}
+	return all
+}
+
+// around puts around the tools their timeouts and the ends of the run.
+func (b *builder) around(all []pawl.Toolset) []pawl.Toolset {
+	a := b.agent
 	if len(a.Timeouts) > 0 {
 		times := policy.Timeouts{}
 		for name, d := range a.Timeouts {
-			times[name] = time.Duration(d)
+			times[perhaps([]string{name}, b.unseen)[0]] = time.Duration(d)
 		}
 		all = []pawl.Toolset{times.Over(all...)}
 	}

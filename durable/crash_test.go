@@ -147,8 +147,18 @@ type made struct {
 	err             error
 }
 
-// make makes the run of a case over j; its processes die at the given points, one after another. The last one lives.
-func makeRun(ctx context.Context, j store.Journal, c *durabletest.Case, wrong faulty, dieAt ...int) (m made) {
+// drive makes a run on an engine, or goes on with it, until it is over or fails.
+type drive func(ctx context.Context, eng *durable.Engine, w durabletest.World) (*pawl.Result, error)
+
+// ofCase drives a case; each call of it is a process that knows nothing of the one before.
+func ofCase(tool string) drive {
+	return func(ctx context.Context, eng *durable.Engine, w durabletest.World) (*pawl.Result, error) {
+		return durabletest.Drive(ctx, eng, "the-run", durabletest.ForEffect(tool), w)
+	}
+}
+
+// makeRun makes a run over j; its processes die at the given points, one after another. The last one lives.
+func makeRun(ctx context.Context, j store.Journal, run drive, wrong faulty, dieAt ...int) (m made) {
 	world := new(durabletest.Memory)
 	defer func() { m.delivered = world.All() }()
 	for n, at := range append(dieAt, 0) {
@@ -156,7 +166,7 @@ func makeRun(ctx context.Context, j store.Journal, c *durabletest.Case, wrong fa
 		l := &life{at: at, kill: kill}
 		f := &faultyJournal{faulty: wrong} // what waits in it is gone with the process
 		eng := &durable.Engine{Journal: mortalJournal{j, l, time.Duration(n) * time.Hour, f}}
-		res, err := durabletest.Drive(ctx, eng, "the-run", c, mortalWorld{world, l})
+		res, err := run(ctx, eng, mortalWorld{world, l})
 		kill(nil)
 		if l.dead {
 			continue
@@ -187,13 +197,13 @@ func (m made) violations(whole made, crashes int) []string {
 	return bad
 }
 
-// enumerate kills the case's process at each of its points, and at every third its successor, too. It returns how many points there were and what was violated.
-func enumerate(t *testing.T, j store.Journal, tool string, f faulty) (points int, bad []string) {
+// enumerate kills the run's process at each of its points, and at every third its successor, too. It returns how many points there were and what was violated.
+func enumerate(t *testing.T, j store.Journal, tool string, run drive, f faulty) (points int, bad []string) {
 	t.Helper()
 	in := func(point int) context.Context { // the same run, in a place of its own
 		return store.WithScope(t.Context(), store.Scope{Tenant: fmt.Sprint(tool, point)})
 	}
-	whole := makeRun(in(0), j, durabletest.ForEffect(tool), faulty{})
+	whole := makeRun(in(0), j, run, faulty{})
 	if whole.err != nil {
 		t.Fatal(whole.err)
 	}
@@ -207,7 +217,7 @@ func enumerate(t *testing.T, j store.Journal, tool string, f faulty) (points int
 				if at%3 == 0 {
 					dies = append(dies, 1+at%17)
 				}
-				m := makeRun(in(at), j, durabletest.ForEffect(tool), f, dies...)
+				m := makeRun(in(at), j, run, f, dies...)
 				mu.Lock()
 				for _, b := range m.violations(whole, len(dies)) {
 					bad = append(bad, fmt.Sprintf("%s: killed at %v: %s", tool, dies, b))
@@ -242,7 +252,7 @@ func TestCrashPoints(t *testing.T) {
 	defer j.Close()
 	total := 0
 	for _, tool := range durabletest.Tools() {
-		points, bad := enumerate(t, j, tool, faulty{})
+		points, bad := enumerate(t, j, tool, ofCase(tool), faulty{})
 		t.Logf("%-8s %d crash points, %d violations", tool, points, len(bad))
 		for _, b := range bad[:min(3, len(bad))] {
 			t.Error(b)
@@ -258,7 +268,7 @@ func TestCrashPoints(t *testing.T) {
 // Two journals that do not keep what they promise: the test must see it.
 func TestCrashPointsControls(t *testing.T) {
 	for name, f := range map[string]faulty{"writes dropped, as without fsync": {lazy: true}, "the intent written after the call": {late: true}} {
-		_, bad := enumerate(t, new(store.MemoryJournal), "post", f)
+		_, bad := enumerate(t, new(store.MemoryJournal), "post", ofCase("post"), f)
 		t.Logf("%s: %d violations", name, len(bad))
 		if !slices.ContainsFunc(bad, func(b string) bool { return strings.Contains(b, "a write of post, happened 2 times") }) {
 			t.Errorf("%s: no write that happened twice is found in %d violations", name, len(bad))

@@ -106,7 +106,12 @@ func child(path string) error {
 	defer db.Close()
 	eng := &durable.Engine{Journal: &suicidal{Journal: db, at: at}}
 	eng.SetClock(func() time.Time { return time.Now().Add(time.Duration(ahead) * time.Hour) })
-	res, err := durabletest.Drive(context.Background(), eng, "the-run", durabletest.ForEffect(os.Getenv("PAWL_DURABLE_TOOL")), remote{os.Getenv("PAWL_DURABLE_WORLD")})
+	tool := os.Getenv("PAWL_DURABLE_TOOL")
+	run := ofCase(tool)
+	if c, ok := composed()[tool]; ok {
+		run = c.drive
+	}
+	res, err := run(context.Background(), eng, remote{os.Getenv("PAWL_DURABLE_WORLD")})
 	if err != nil {
 		return err
 	}

@@ -69,14 +69,15 @@ type Client struct {
 	until   time.Time
 	pause   time.Duration
 
-	mu     sync.Mutex
-	tools  map[string]*pawl.Tool // made before, by digest and name: a tool keeps its compiled schema
-	more   map[string]*pawl.Tool // for resources and prompts
-	calls  map[string]*atWork    // by progress token
-	token  int
-	told   map[string]bool // notices about tools, told once
-	asked  int
-	sample sampled
+	mu      sync.Mutex
+	tools   map[string]*pawl.Tool // made before, by digest and name: a tool keeps its compiled schema
+	more    map[string]*pawl.Tool // for resources and prompts
+	calls   map[string]*atWork    // by progress token
+	token   int
+	told    map[string]bool // notices about tools, told once
+	missing string          // why an optional server was not reached last
+	asked   int
+	sample  sampled
 }
 
 // atWork is a call that the server has been given.
@@ -136,6 +137,7 @@ func New(s Server, o *Options) (*Client, error) {
 		options.CreateMessageHandler = c.createMessage
 	}
 	c.sdk = sdk.NewClient(&sdk.Implementation{Name: "pawl", Version: "0"}, options)
+	c.sdk.AddSendingMiddleware(c.discovery)
 	return c, nil
 }
 
@@ -146,11 +148,14 @@ func (c *Client) Tools(ctx context.Context) ([]*pawl.Tool, error) {
 	live, err := c.current(ctx)
 	if err != nil {
 		if c.server.Optional && ctx.Err() == nil {
-			c.notice(Ignored, "", "it cannot be reached and is left out: "+err.Error())
+			if c.missed(err.Error()) {
+				c.notice(Ignored, "", "it cannot be reached and is left out: "+err.Error())
+			}
 			return nil, nil
 		}
 		return nil, err
 	}
+	c.missed("")
 	var tools []*pawl.Tool
 	for _, l := range live.listed {
 		if l.Tool != nil {
@@ -161,6 +166,15 @@ func (c *Client) Tools(ctx context.Context) ([]*pawl.Tool, error) {
 		}
 	}
 	return append(tools, c.extras(live)...), nil
+}
+
+// missed notes why the server cannot be reached ("": it can), and reports whether that is news.
+func (c *Client) missed(why string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	news := c.missing != why
+	c.missing = why
+	return news
 }
 
 // tellOnce tells of a tool that was not simply taken.
@@ -182,6 +196,21 @@ func (c *Client) List(ctx context.Context) ([]Listed, error) {
 		return nil, err
 	}
 	return s.listed, nil
+}
+
+// Locked returns the tools that the lock has of the server, as they would be offered, in the order of their names; the server is not asked. ok is false where
+// the lock has nothing of it.
+func (c *Client) Locked() (tools []*pawl.Tool, ok bool) {
+	if !c.opts.Lock.Has(c.server) {
+		return nil, false
+	}
+	p := c.opts.Lock.Servers[c.server.Name]
+	for _, l := range c.server.inspect(p.Tools, &c.opts, c.runner) {
+		if l.Tool != nil {
+			tools = append(tools, l.Tool)
+		}
+	}
+	return tools, true
 }
 
 // view is what a connection was at one time.
@@ -354,6 +383,19 @@ func (c *Client) dial(ctx context.Context) (*session, error) {
 		close(s.gone)
 	}()
 	return s, nil
+}
+
+// discovery bounds the question that opens the newest protocol: a server that does not know it, and says nothing instead of that, is then asked in the older way, in
+// the time that is left.
+func (c *Client) discovery(next sdk.MethodHandler) sdk.MethodHandler {
+	return func(ctx context.Context, method string, req sdk.Request) (sdk.Result, error) {
+		if method != "server/discover" {
+			return next(ctx, method, req)
+		}
+		ctx, cancel := context.WithTimeout(ctx, c.server.startTime()/2)
+		defer cancel()
+		return next(ctx, method, req)
+	}
 }
 
 var errSlow = errors.New("it took too long to start")

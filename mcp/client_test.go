@@ -306,6 +306,14 @@ func TestStart(t *testing.T) {
 			t.Errorf("got %v, want %s", err, want)
 		}
 	})
+	t.Run("deaf to what it does not know", func(t *testing.T) {
+		s := stdio("deaf")
+		s.StartSeconds = 10
+		c := open(t, s, nil)
+		if x := call(t, c, "test_echo", `{"text":"hello"}`); x.Outcome != pawl.OutcomeOK || x.Result.Text() != "hello" {
+			t.Errorf("%s %q", x.Outcome, x.Result.Text())
+		}
+	})
 	t.Run("broken", func(t *testing.T) {
 		c := open(t, stdio("broken"), nil)
 		_, err := c.Tools(t.Context())

@@ -16,7 +16,7 @@ func (c *Client) extras(v *view) []*pawl.Tool {
 	caps := v.caps
 	var tools []*pawl.Tool
 	add := func(name, description, schema string, run pawl.ToolFunc) {
-		as, _ := mapped(c.server.prefix(), name)
+		as, _ := mapped(c.server.NamePrefix(), name)
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		if t := c.more[as]; t != nil {

@@ -61,7 +61,7 @@ func (s *Server) inspect(defs []Definition, o *Options, run func(Definition) paw
 	foreign := slices.DeleteFunc(slices.Clone(o.Beside), func(n string) bool { return slices.Contains(names, n) })
 	out := make([]Listed, 0, len(defs))
 	seen := map[string]bool{}
-	for i, as := range distinct(s.prefix(), names) {
+	for i, as := range distinct(s.NamePrefix(), names) {
 		d := defs[i]
 		if !s.wanted(d.Name) {
 			continue

@@ -1,9 +1,11 @@
 package mcp_test
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -41,6 +43,21 @@ func serveStdio(mode string) {
 	case "client":
 		if err := conformanceClient(os.Args[len(os.Args)-1]); err != nil {
 			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	case "deaf": // does not answer what it does not know
+		in, out := io.Pipe()
+		go func() {
+			lines := bufio.NewScanner(os.Stdin)
+			for lines.Scan() {
+				if !strings.Contains(lines.Text(), `"server/discover"`) {
+					fmt.Fprintln(out, lines.Text())
+				}
+			}
+			out.Close()
+		}()
+		if err := testServer().Run(context.Background(), &sdk.IOTransport{Reader: in, Writer: os.Stdout}); err != nil {
 			os.Exit(1)
 		}
 		return

@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -46,7 +47,7 @@ func (s *Service) Handler(ctx context.Context, o *HTTPOptions) (http.Handler, er
 			c.Close()
 		}
 	})
-	sessions, single := serve(false), serve(true)
+	sessions, single := &rooms{server: h.sdk, next: serve(false), used: map[string]*room{}}, serve(true)
 	return &gate{options: *o, next: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Mcp-Protocol-Version") >= roundTrips {
 			single.ServeHTTP(w, r)
@@ -54,6 +55,93 @@ func (s *Service) Handler(ctx context.Context, o *HTTPOptions) (http.Handler, er
 			sessions.ServeHTTP(w, r)
 		}
 	})}, nil
+}
+
+// maxSessions is how many clients of the protocols with sessions are served at a time, about: those that begin at once may be a few more.
+const maxSessions = 256
+
+// rooms bound the number of sessions. A new one takes the place of the one that nobody has used for longest.
+type rooms struct {
+	server *sdk.Server
+	next   http.Handler
+
+	mu   sync.Mutex
+	used map[string]*room // by session
+}
+
+// room is what is known of the use of a session.
+type room struct {
+	busy int       // requests that are at work; a client that listens has one
+	last time.Time // when the last one ended
+}
+
+// ServeHTTP refuses a new session when all that there are are in use.
+func (s *rooms) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	id := r.Header.Get("Mcp-Session-Id")
+	if id == "" {
+		if r.Method == http.MethodPost && !s.makeRoom() {
+			w.Header().Set("Retry-After", "60")
+			http.Error(w, "there are too many sessions", http.StatusServiceUnavailable)
+			return
+		}
+		s.next.ServeHTTP(w, r)
+		return
+	}
+	defer s.begin(id)()
+	s.next.ServeHTTP(w, r)
+}
+
+// begin notes that a session is at work, until the returned function is called.
+func (s *rooms) begin(id string) func() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	u := s.used[id]
+	if u == nil {
+		u = new(room)
+		s.used[id] = u
+	}
+	u.busy++
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		u.busy--
+		u.last = time.Now()
+	}
+}
+
+// makeRoom closes the session that was idle longest where there are too many, and reports whether there is room for another.
+func (s *rooms) makeRoom() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	open := map[string]*sdk.ServerSession{}
+	var idle *sdk.ServerSession
+	var since time.Time
+	for c := range s.server.Sessions() {
+		if c.ID() == "" { // of the protocol without sessions
+			continue
+		}
+		open[c.ID()] = c
+		u := s.used[c.ID()]
+		if u == nil { // it has begun and done nothing yet
+			u = new(room)
+		}
+		if u.busy == 0 && (idle == nil || u.last.Before(since)) {
+			idle, since = c, u.last
+		}
+	}
+	for id, u := range s.used {
+		if open[id] == nil && u.busy == 0 {
+			delete(s.used, id)
+		}
+	}
+	if len(open) < maxSessions {
+		return true
+	}
+	if idle == nil {
+		return false
+	}
+	idle.Close()
+	return true
 }
 
 // gate lets in whoever may speak.

@@ -11,38 +11,38 @@ import (
 
 // Server says how an MCP server is reached and what is taken of it. It is plain data: what stands in a configuration. Either Command or URL is set.
 type Server struct {
-	Name string `json:"name,omitempty" yaml:"name"` // what it is called here: letters, digits, _ and -, beginning with a letter
+	Name string `json:"name,omitempty" yaml:"-"` // what it is called here: letters, digits, _ and -, beginning with a letter; in YAML the key it stands under
 
-	Command string   `json:"command,omitempty" yaml:"command"` // a program that speaks MCP on standard input and output
-	Args    []string `json:"args,omitempty" yaml:"args"`
-	Dir     string   `json:"dir,omitempty" yaml:"dir"` // where it runs; "": the current directory
-	Env     []string `json:"env,omitempty" yaml:"env"` // variables it gets beside PATH, HOME and the like: NAME hands one on, NAME=value sets one
+	Command string   `json:"command,omitempty" yaml:"command" doc:"A program that speaks MCP on standard input and output."`
+	Args    []string `json:"args,omitempty" yaml:"args" doc:"Its arguments."`
+	Dir     string   `json:"dir,omitempty" yaml:"dir" doc:"Where it runs. Default: the current directory; of a server in a file, the folder of the file."`
+	Env     []string `json:"env,omitempty" yaml:"env" doc:"Variables it gets beside PATH, HOME and the like: NAME hands one on, NAME=value sets one."`
 
-	URL       string            `json:"url,omitempty" yaml:"url"`             // streamable HTTP, or SSE
-	Transport string            `json:"transport,omitempty" yaml:"transport"` // of URL: "http" or "sse"; "": http
-	Headers   map[string]string `json:"headers,omitempty" yaml:"headers"`     // sent with each request to URL
-	Allow     []string          `json:"allow,omitempty" yaml:"allow"`         // hosts that may be reached although they are not public, as tools/http has them; an address or localhost in URL is allowed by being there
-	OAuth     *OAuth            `json:"oauth,omitempty" yaml:"oauth"`         // nil: a server that wants a login is an error
+	URL       string            `json:"url,omitempty" yaml:"url" doc:"Instead of command: where it is."`
+	Transport string            `json:"transport,omitempty" yaml:"transport" enum:"http,sse" doc:"Of url: http (streamable) or sse. Default: http."`
+	Headers   map[string]string `json:"headers,omitempty" yaml:"headers" doc:"Sent with each request to url."`
+	Allow     []string          `json:"allow,omitempty" yaml:"allow" doc:"Hosts that may be reached although they are not public, as http_allow has them. An address or localhost in url is allowed by being there."`
+	OAuth     *OAuth            `json:"oauth,omitempty" yaml:"oauth" doc:"How a token is got. Default: a server that wants a login is an error."`
 
-	Trust     bool     `json:"trust,omitempty" yaml:"trust"`         // believe its annotations: what it calls read-only is Read
-	Prefix    string   `json:"prefix,omitempty" yaml:"prefix"`       // before the names of its tools; "": Name and an underscore; "-": nothing
-	Include   []string `json:"include,omitempty" yaml:"include"`     // names or patterns (read_*) of its tools that are taken; empty: all
-	Exclude   []string `json:"exclude,omitempty" yaml:"exclude"`     // of those that are not; wins
-	Resources bool     `json:"resources,omitempty" yaml:"resources"` // offer its resources, as tools that list and read them
-	Prompts   bool     `json:"prompts,omitempty" yaml:"prompts"`     // offer its prompts, as tools that list and read them
-	Optional  bool     `json:"optional,omitempty" yaml:"optional"`   // a run goes on without it when it cannot be reached
+	Trust     bool     `json:"trust,omitempty" yaml:"trust" doc:"Believe its annotations: what it calls read-only is not asked about."`
+	Prefix    string   `json:"prefix,omitempty" yaml:"prefix" doc:"Before the names of its tools; - for nothing. Default: its name and an underscore."`
+	Include   []string `json:"include,omitempty" yaml:"include" doc:"Names or patterns (read_*) of the tools that are taken, as the server calls them. Default: all."`
+	Exclude   []string `json:"exclude,omitempty" yaml:"exclude" doc:"Of those that are not; wins."`
+	Resources bool     `json:"resources,omitempty" yaml:"resources" doc:"Offer its resources, as tools that list and read them."`
+	Prompts   bool     `json:"prompts,omitempty" yaml:"prompts" doc:"Offer its prompts, as tools that list and read them."`
+	Optional  bool     `json:"optional,omitempty" yaml:"optional" doc:"A run goes on without it when it cannot be reached."`
 
-	StartSeconds int `json:"start_seconds,omitempty" yaml:"start_seconds"` // for starting, and for listing; 0: 30
-	CallSeconds  int `json:"call_seconds,omitempty" yaml:"call_seconds"`   // for a call; 0: 60; negative: none
+	StartSeconds int `json:"start_seconds,omitempty" yaml:"start_seconds" min:"0" doc:"For starting, and for listing. Default: 30."`
+	CallSeconds  int `json:"call_seconds,omitempty" yaml:"call_seconds" doc:"For a call; -1: as long as it takes. Default: 60."`
 }
 
 // OAuth says how a token for a server is got. With ClientID and SecretEnv the program itself is the user (client credentials); else a person logs in
 // (Options.Login), under ClientID (a name, or the https address of a
 // document that says who the client is) or, where that is empty, as a client that is registered on the spot. Tokens are kept in memory only.
 type OAuth struct {
-	ClientID  string `json:"client_id,omitempty" yaml:"client_id"`
-	SecretEnv string `json:"secret_env,omitempty" yaml:"secret_env"` // the variable that holds the secret
-	Redirect  string `json:"redirect,omitempty" yaml:"redirect"`     // where the login leads back to; needed when a person logs in
+	ClientID  string `json:"client_id,omitempty" yaml:"client_id" doc:"Who the client is, or the https address of a document that says so."`
+	SecretEnv string `json:"secret_env,omitempty" yaml:"secret_env" doc:"The environment variable that holds the client's secret."`
+	Redirect  string `json:"redirect,omitempty" yaml:"redirect" doc:"Where the login of a person leads back to; in Go alone."`
 }
 
 var serverName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]{0,31}$`)
@@ -65,7 +65,7 @@ func (s *Server) Check() error {
 		return bad("args, env and dir are for a server with a command")
 	case s.URL != "" && s.Transport != "" && s.Transport != "http" && s.Transport != "sse":
 		return bad("there is no transport %q; there are http and sse", s.Transport)
-	case s.prefix() != "" && !regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_]{0,31}$`).MatchString(s.prefix()):
+	case s.NamePrefix() != "" && !regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_]{0,31}$`).MatchString(s.NamePrefix()):
 		return bad("prefix %q: want letters, digits and underscores, at most 32", s.Prefix)
 	case s.StartSeconds < 0:
 		return bad("start_seconds is negative")
@@ -103,8 +103,8 @@ func (s *Server) identity() string {
 	return strings.Join(append([]string{s.Command}, s.Args...), " ")
 }
 
-// prefix stands before the names of its tools.
-func (s *Server) prefix() string {
+// NamePrefix returns what stands before the names of its tools, as a model calls them.
+func (s *Server) NamePrefix() string {
 	switch s.Prefix {
 	case "":
 		return strings.ReplaceAll(s.Name, "-", "_") + "_"

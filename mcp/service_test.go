@@ -322,3 +322,54 @@ func TestServiceThroughClient(t *testing.T) {
 	}
 	c.Close()
 }
+
+// A client of an older protocol keeps its session until 256 others are there and it was idle for longest; one that is used stays.
+func TestSessionsAreBounded(t *testing.T) {
+	h, err := service(new(atomic.Int32)).Handler(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	web := httptest.NewServer(h)
+	defer web.Close()
+	post := func(session, body string) *http.Response {
+		t.Helper()
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, web.URL, strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Content-Type", "application/json")
+		r.Header.Set("Accept", "application/json, text/event-stream")
+		if session != "" {
+			r.Header.Set("Mcp-Session-Id", session)
+		}
+		res, err := web.Client().Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = io.Copy(io.Discard, res.Body)
+		res.Body.Close()
+		return res
+	}
+	begin := func() string {
+		t.Helper()
+		res := post("", `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}`)
+		id := res.Header.Get("Mcp-Session-Id")
+		if id == "" {
+			t.Fatalf("no session: %s", res.Status)
+		}
+		post(id, `{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+		return id
+	}
+	ping := func(id string) int { return post(id, `{"jsonrpc":"2.0","id":2,"method":"ping"}`).StatusCode }
+	var ids []string
+	for range 256 {
+		ids = append(ids, begin())
+	}
+	if got := ping(ids[0]); got != http.StatusOK {
+		t.Errorf("the first of 256 is gone: %d", got)
+	}
+	last := begin()
+	if got := []int{ping(ids[0]), ping(ids[1]), ping(ids[2]), ping(last)}; !cmp.Equal(got, []int{200, 404, 200, 200}) {
+		t.Errorf("used, idle longest, next, new: %v", got)
+	}
+}

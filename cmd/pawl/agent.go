@@ -10,7 +10,6 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/config"
-	"github.com/pawl-go/pawl/mcp"
 	"github.com/pawl-go/pawl/policy"
 	"github.com/pawl-go/pawl/tools/outside"
 )
@@ -75,26 +74,20 @@ func (f *agentFlags) build(ctx context.Context, sys *system, file string, bare, 
 		return nil, err
 	}
 	f.over(a)
+	if err := f.mcpFlags.over(a); err != nil {
+		return nil, err
+	}
 	o, err := f.options(sys)
 	if err != nil {
 		return nil, err
 	}
 	o.Bare, o.ForAll = bare, forAll
 	s := new(setup)
-	var ask func(context.Context, mcp.Question) (mcp.Answer, error)
 	if sys.inTerm && sys.errTerm && !bare {
-		ask = s.asks.question
-	}
-	clients, closeClients, err := f.clients(ctx, sys, ask)
-	if err != nil {
-		return nil, err
-	}
-	if len(clients) > 0 {
-		o.Tools = append(o.Tools, f.mcpFlags.toolset(clients))
+		o.Ask = s.asks.question
 	}
 	built, err := a.Build(ctx, o)
 	if err != nil {
-		closeClients()
 		return nil, misconfigured(err)
 	}
 	name := ""
@@ -103,7 +96,7 @@ func (f *agentFlags) build(ctx context.Context, sys *system, file string, bare, 
 	}
 	s.agent, s.model, s.rules, s.tools, s.db = built.Agent, name, a.Rules(), built.Tools, built.DB
 	s.secrets = secrets(sys.env, built.Tools, built.Hidden...)
-	s.close = func() { closeClients(); built.Close() }
+	s.close = built.Close
 	return s, nil
 }
 
@@ -184,6 +177,7 @@ var flagOf = []struct{ path, flag string }{
 	{"limits.calls", "--max-calls"}, {"limits.tokens", "--max-tokens"}, {"limits.cost", "--max-cost"}, {"limits.time", "--max-time"}, {"approve.deny", "--deny-tool"},
 	{"approve.ask", "--ask-tool"}, {"approve.allow", "--allow-tool"}, {"output", "--output"}, {"root", "--root"}, {"http_allow", "--http-allow"}, {"sandbox", "--sandbox"},
 	{"skills", "--skills"}, {"zone", "--zone"}, {"store.db", ""}, {"store", ""}, {"embed.base_url", "--embed-url"}, {"embed", "--embed"}, {"catalog", "--catalog"},
+	{"mcp_servers", "--mcp"}, {"tools_lock", "--mcp-lock"}, {"tool_search", "--tool-search"},
 }
 
 // misconfigured words what is wrong with an agent: by its place in a file, or by the flag.

@@ -48,6 +48,7 @@ type checkCmd struct {
 	Files   []string `arg:"" optional:"" name:"FILE" help:"Files with agents."`
 	Explain bool     `help:"Print each agent as it is when all is said, and the first request that a run of it makes, byte for byte. Nothing is sent."`
 	Task    string   `default:"Hello." placeholder:"TEXT" help:"The task of the request that --explain shows. Default: Hello."`
+	Connect bool     `help:"Ask MCP servers for their tools, which starts the programs of some. Without it tools.lock stands for them, and names that may be theirs are not checked."`
 	Schema  bool     `help:"Print the JSON Schema of files, for editors."`
 	fileFlags
 }
@@ -76,7 +77,7 @@ func (c *checkCmd) Run(sys *system) error {
 		for _, a := range file.Agents {
 			all = append(all, a.Warnings()...)
 			if err == nil {
-				wrong := a.Check(sys.env)
+				wrong := a.Check(context.Background(), c.options(sys))
 				bad = bad || len(wrong) > 0
 				all = append(all, wrong...)
 			}
@@ -96,13 +97,18 @@ func (c *checkCmd) Run(sys *system) error {
 	return nil
 }
 
+// options are those of a check. What is worth knowing is told once: explaining is silent.
+func (c *checkCmd) options(sys *system) *config.Options {
+	return &config.Options{Getenv: sys.env, Connect: c.Connect, Tell: sys.tell}
+}
+
 // explain shows the agents of a file.
 func (c *checkCmd) explain(file *config.File, sys *system) error {
 	for i, a := range file.Agents {
 		if c.Agent != "" && a.Name != c.Agent {
 			continue
 		}
-		x, err := a.Explain(context.Background(), sys.env, c.Task)
+		x, err := a.Explain(context.Background(), &config.Options{Getenv: sys.env, Connect: c.Connect}, c.Task)
 		if err != nil {
 			return misconfigured(err)
 		}

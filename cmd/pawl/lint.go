@@ -80,8 +80,8 @@ func (c *toolsLintCmd) Run(sys *system) error {
 // listed is what the server of --mcp lists, as it sent it.
 func (c *toolsLintCmd) listed(sys *system) ([]byte, error) {
 	var tools []mcp.Definition
-	f := serverFlags{MCP: []string{c.MCP}}
-	err := f.each(sys, func(_ mcp.Server, listed []mcp.Listed, _ *mcp.Lock) error {
+	f := lockedFlags{serverFlags: serverFlags{MCP: []string{c.MCP}}}
+	err := f.each(sys, func(_ mcp.Server, listed []mcp.Listed, _ *mcp.Lock, _ string) error {
 		for _, l := range listed {
 			tools = append(tools, l.Definition)
 		}

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/config"
 	"github.com/pawl-go/pawl/mcp"
 )
@@ -28,13 +27,13 @@ type serverFlags struct {
 	MCP   []string `name:"mcp" sep:"none" placeholder:"SERVER" help:"An MCP server: a URL, or a command line, with NAME= before it if it is to be called so: files='npx -y @modelcontextprotocol/server-filesystem .'. May be given again."`
 	Env   []string `name:"mcp-env" placeholder:"NAME" help:"Variables that the servers' programs get beside PATH, HOME and the like."`
 	Trust []string `name:"mcp-trust" placeholder:"NAME" help:"Servers that are believed: what they call read-only is not asked about."`
-	Lock  string   `name:"mcp-lock" default:"tools.lock" placeholder:"FILE" help:"What was accepted of servers; a tool that differs is left out. Default: tools.lock, where there is one."`
+	Lock  string   `name:"mcp-lock" placeholder:"FILE" help:"What was accepted of servers; a tool that differs is left out. Default: tools.lock, where there is one here, or beside the file with the agent."`
 }
 
 // mcpFlags let an agent use MCP servers.
 type mcpFlags struct {
 	serverFlags
-	Search string `name:"tool-search" enum:"auto,on,off" default:"auto" placeholder:"WHEN" help:"Whether the model finds the tools of MCP servers by tool_search instead of being told of all: on, off, or auto: from 20 on. Default: auto."`
+	Search string `name:"tool-search" enum:"auto,on,off," default:"" placeholder:"WHEN" help:"Whether the model finds the tools of MCP servers by tool_search instead of being told of all: on, off, or auto: from 20 on. Default: auto."`
 }
 
 // servers reads the flags.
@@ -55,93 +54,42 @@ func (f *serverFlags) servers() ([]mcp.Server, error) {
 		seen[s.Name] = true
 		out = append(out, s)
 	}
-	for _, name := range f.Trust {
-		if !seen[name] {
-			return nil, usage("", "--mcp-trust: no server is named %q", name)
-		}
-		for i := range out {
-			out[i].Trust = out[i].Trust || out[i].Name == name
-		}
-	}
 	return out, nil
 }
 
-// clients connects to the servers, in order. ask may be nil. Call closeAll when no call runs any more.
-func (f *serverFlags) clients(ctx context.Context, sys *system, ask func(context.Context, mcp.Question) (mcp.Answer, error)) (clients []*mcp.Client, closeAll func(), err error) {
-	closeAll = func() {
-		var all sync.WaitGroup
-		for _, c := range clients {
-			all.Go(func() { c.Close() })
-		}
-		all.Wait()
-	}
-	defer func() {
-		if err != nil {
-			closeAll()
-		}
-	}()
+// over adds the servers to the agent, and takes all of their tools.
+func (f *serverFlags) over(a *config.Agent) error {
 	servers, err := f.servers()
-	if err != nil || len(servers) == 0 {
-		return nil, closeAll, err
-	}
-	lock, err := mcp.ReadLock(f.Lock)
 	if err != nil {
-		return nil, closeAll, usage("", "--mcp-lock: %s", plain(err))
-	}
-	beside, err := builtinNames(ctx, sys)
-	if err != nil {
-		return nil, closeAll, err
+		return err
 	}
 	for _, s := range servers {
-		c, err := mcp.New(s, &mcp.Options{Lock: lock, Beside: beside, Getenv: sys.env, Ask: ask, Notice: func(n mcp.Notice) { sys.tell(n.String()) }})
-		if err != nil {
-			return clients, closeAll, usage("", "--mcp: %v", err)
+		if _, twice := a.Servers[s.Name]; twice {
+			return usage("--mcp NAME='…' gives it another name", "--mcp: the file has a server %q already", s.Name)
 		}
-		clients = append(clients, c)
-		tools, err := c.Tools(ctx)
-		if err != nil {
-			return clients, closeAll, &failure{status: statusUsage, err: err, hint: "pawl mcp list --mcp … shows what a server has"}
+		if a.Servers == nil {
+			a.Servers = map[string]mcp.Server{}
 		}
-		beside = append(beside, mcp.Names(tools)...)
+		a.Servers[s.Name] = s
+		a.Tools = append(a.Tools, config.Tool{MCP: s.Name})
+		a.Override("mcp_servers." + s.Name)
 	}
-	return clients, closeAll, nil
+	for _, name := range f.Trust {
+		s, ok := a.Servers[name]
+		if !ok {
+			return usage("", "--mcp-trust: no server is named %q", name)
+		}
+		s.Trust = true
+		a.Servers[name] = s
+	}
+	set(a, "tools_lock", &a.Lock, f.Lock)
+	return nil
 }
 
-// toolset is the tools of the clients, found on demand where that pays.
-func (f *mcpFlags) toolset(clients []*mcp.Client) pawl.Toolset {
-	var all pawl.Toolsets
-	for _, c := range clients {
-		all = append(all, c)
-	}
-	switch f.Search {
-	case "on":
-		return pawl.Search(all, &pawl.SearchOptions{Least: 1})
-	case "off":
-		return all
-	}
-	return pawl.Search(all, nil)
-}
-
-// builtinNames are the names of the built-in tools, which a server must not take.
-func builtinNames(ctx context.Context, sys *system) ([]string, error) {
-	a := new(config.Agent)
-	for _, name := range config.SetNames() {
-		a.Tools = append(a.Tools, config.Tool{Set: name})
-	}
-	sets, _, closeSets, err := a.Toolsets(&config.Options{Getenv: sys.env, Dry: true})
-	if err != nil {
-		return nil, misconfigured(err)
-	}
-	defer closeSets()
-	var names []string
-	for _, s := range sets {
-		tools, err := s.Tools.Tools(ctx)
-		if err != nil {
-			return nil, err
-		}
-		names = append(names, mcp.Names(tools)...)
-	}
-	return names, nil
+// over adds the servers to the agent, and says how the model finds their tools.
+func (f *mcpFlags) over(a *config.Agent) error {
+	set(a, "tool_search", &a.Search, f.Search)
+	return f.serverFlags.over(a)
 }
 
 // box holds who is asked, which is known later than the servers are.

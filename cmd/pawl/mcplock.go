@@ -6,29 +6,46 @@ import (
 	"slices"
 	"text/tabwriter"
 
+	"github.com/pawl-go/pawl/config"
 	"github.com/pawl-go/pawl/mcp"
 )
 
-// each lists the tools of each server.
-func (f *serverFlags) each(sys *system, do func(s mcp.Server, listed []mcp.Listed, lock *mcp.Lock) error) error {
+// lockedFlags name MCP servers whose tools are looked at: those of a file with an agent, and others.
+type lockedFlags struct {
+	File string `placeholder:"FILE.yaml" help:"A file with an agent: its servers, and its lock."`
+	fileFlags
+	serverFlags
+}
+
+// agent is an agent with the servers, of which there is one at least.
+func (f *lockedFlags) agent(sys *system) (*config.Agent, error) {
+	a, err := f.read(f.File, sys)
+	if err == nil {
+		err = f.serverFlags.over(a)
+	}
+	if err == nil && len(a.MCP()) == 0 {
+		err = usage("--mcp https://mcp.example.com/mcp, --mcp NAME='command with arguments', or --file agent.yaml", "no server is named")
+	}
+	return a, err
+}
+
+// each lists the tools of each server. path is where the lock is.
+func (f *lockedFlags) each(sys *system, do func(s mcp.Server, listed []mcp.Listed, lock *mcp.Lock, path string) error) error {
 	ctx, stop := interruptible(context.Background(), sys.err)
 	defer stop()
-	servers, err := f.servers()
-	if err == nil && len(servers) == 0 {
-		err = usage("--mcp https://mcp.example.com/mcp, or --mcp NAME='command with arguments'", "no server is named")
-	}
+	a, err := f.agent(sys)
 	if err != nil {
 		return err
 	}
-	lock, err := mcp.ReadLock(f.Lock)
+	lock, err := mcp.ReadLock(a.LockFile())
 	if err != nil {
-		return usage("", "--mcp-lock: %s", plain(err))
+		return usage("", "%s", plain(err))
 	}
-	beside, err := builtinNames(ctx, sys)
+	beside, err := config.ToolNames(sys.env)
 	if err != nil {
-		return err
+		return misconfigured(err)
 	}
-	for _, s := range servers {
+	for _, s := range a.MCP() {
 		c, err := mcp.New(s, &mcp.Options{Lock: lock, Beside: beside, Getenv: sys.env})
 		if err != nil {
 			return usage("", "--mcp: %v", err)
@@ -38,7 +55,7 @@ func (f *serverFlags) each(sys *system, do func(s mcp.Server, listed []mcp.Liste
 		if err != nil {
 			return &failure{status: statusUsage, err: err}
 		}
-		if err := do(s, listed, lock); err != nil {
+		if err := do(s, listed, lock, a.LockFile()); err != nil {
 			return err
 		}
 	}
@@ -47,7 +64,7 @@ func (f *serverFlags) each(sys *system, do func(s mcp.Server, listed []mcp.Liste
 
 type mcpListCmd struct {
 	JSON bool `name:"json" help:"Print JSON, with the definitions as the servers sent them."`
-	serverFlags
+	lockedFlags
 }
 
 // Run lists the tools of the servers.
@@ -57,7 +74,7 @@ func (c *mcpListCmd) Run(sys *system) error {
 		Tools  []mcp.Listed `json:"tools"`
 	}
 	var all []shown
-	err := c.each(sys, func(s mcp.Server, listed []mcp.Listed, _ *mcp.Lock) error {
+	err := c.each(sys, func(s mcp.Server, listed []mcp.Listed, _ *mcp.Lock, _ string) error {
 		all = append(all, shown{s.Name, listed})
 		return nil
 	})
@@ -81,28 +98,28 @@ func (c *mcpListCmd) Run(sys *system) error {
 	return w.Flush()
 }
 
-type mcpLockCmd struct{ serverFlags }
+type mcpLockCmd struct{ lockedFlags }
 
 // Run writes servers that are not in the lock into it.
 func (c *mcpLockCmd) Run(sys *system) error {
-	return c.each(sys, func(s mcp.Server, listed []mcp.Listed, lock *mcp.Lock) error {
+	return c.each(sys, func(s mcp.Server, listed []mcp.Listed, lock *mcp.Lock, path string) error {
 		if lock.Has(s) && len(lock.Diff(s, listed)) > 0 {
 			return &failure{statusFailed, fmt.Errorf("the server %s is locked, and says something else now", s.Name), "pawl mcp diff shows it, pawl mcp accept takes it"}
 		}
-		return accept(sys, lock, c.Lock, s, listed, nil)
+		return accept(sys, lock, path, s, listed, nil)
 	})
 }
 
 type mcpDiffCmd struct {
 	JSON bool `name:"json" help:"Print JSON."`
-	serverFlags
+	lockedFlags
 }
 
 // Run shows what differs.
 func (c *mcpDiffCmd) Run(sys *system) error {
 	differ := false
 	all := map[string][]mcp.Drift{}
-	err := c.each(sys, func(s mcp.Server, listed []mcp.Listed, lock *mcp.Lock) error {
+	err := c.each(sys, func(s mcp.Server, listed []mcp.Listed, lock *mcp.Lock, _ string) error {
 		all[s.Name] = lock.Diff(s, listed)
 		differ = differ || len(all[s.Name]) > 0
 		if !c.JSON {
@@ -127,16 +144,20 @@ func (c *mcpDiffCmd) Run(sys *system) error {
 
 type mcpAcceptCmd struct {
 	Tools []string `arg:"" optional:"" name:"TOOL" help:"Tools as the server names them. Default: all, and the server itself."`
-	serverFlags
+	lockedFlags
 }
 
 // Run takes what a server says now.
 func (c *mcpAcceptCmd) Run(sys *system) error {
-	if len(c.Tools) > 0 && len(c.MCP) != 1 {
+	a, err := c.agent(sys)
+	if err != nil {
+		return err
+	}
+	if len(c.Tools) > 0 && len(a.MCP()) != 1 {
 		return usage("name one server with --mcp", "tools are named, and it cannot be told of which server")
 	}
-	return c.each(sys, func(s mcp.Server, listed []mcp.Listed, lock *mcp.Lock) error {
-		return accept(sys, lock, c.Lock, s, listed, c.Tools)
+	return c.each(sys, func(s mcp.Server, listed []mcp.Listed, lock *mcp.Lock, path string) error {
+		return accept(sys, lock, path, s, listed, c.Tools)
 	})
 }
 

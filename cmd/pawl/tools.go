@@ -42,24 +42,16 @@ func builtinTools(ctx context.Context, sys *system, f toolFlags, o outsideFlags,
 	}
 	f.over(a)
 	o.over(a)
-	options := &config.Options{Getenv: sys.env, Tell: sys.tell, Dry: true}
+	if err := m.over(a); err != nil {
+		return nil, nil, nil, err
+	}
+	options := &config.Options{Getenv: sys.env, Tell: sys.tell, Dry: true, Connect: true}
 	if o.AllowCommands {
 		options.Commands = outside.Exec
 	}
-	sets, _, closeSets, err := a.Toolsets(options)
+	sets, _, closeSets, err := a.Toolsets(ctx, options)
 	if err != nil {
 		return nil, nil, nil, misconfigured(err)
-	}
-	clients, closeClients, err := m.clients(ctx, sys, nil)
-	if err != nil {
-		closeSets()
-		return nil, nil, nil, err
-	}
-	closeBuiltin := closeSets
-	closeSets = func() { closeClients(); closeBuiltin() }
-	servers, _ := m.servers()
-	for i, c := range clients {
-		sets = append(sets, config.Set{Name: "mcp:" + servers[i].Name, Tools: c})
 	}
 	all, registry := []shownTool{}, new(pawl.Registry)
 	for _, s := range sets {

@@ -77,7 +77,7 @@ var arrows = []arrow{
 	{from: "sandbox/proxy", to: []string{"internal/netguard"}},
 	{from: "sandbox", modules: []string{"golang.org/x/sys"}},
 	{from: "mcp", to: append([]string{".", "internal/netguard"}, helpers...), modules: []string{"github.com/modelcontextprotocol/go-sdk"}},
-	{from: "team", to: []string{"."}},
+	{from: "team", to: []string{".", "internal/nearest"}},
 	{from: "store", to: []string{"."}},
 	{from: "store/internal/words"},
 	{from: "store/sqlite", to: []string{".", "store", "store/internal/words"}, modules: []string{"modernc.org/sqlite"}},

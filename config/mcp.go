@@ -1,0 +1,232 @@
+package config
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/nearest"
+	"github.com/pawl-go/pawl/mcp"
+)
+
+var serverType = reflect.TypeFor[mcp.Server]()
+
+// LockFile is where what was accepted of MCP servers is.
+func (a *Agent) LockFile() string { return a.relative("tools_lock", cmp.Or(a.Lock, "tools.lock")) }
+
+// MCP returns the MCP servers whose tools a has, in the order of its tools.
+func (a *Agent) MCP() []mcp.Server {
+	var all []mcp.Server
+	for _, t := range a.Tools {
+		s, ok := a.Servers[t.MCP]
+		if !ok || slices.ContainsFunc(all, func(s mcp.Server) bool { return s.Name == t.MCP }) {
+			continue
+		}
+		if s.Name = t.MCP; s.Command != "" { // a program runs where the file is that names it
+			path := "mcp_servers." + t.MCP
+			if s.Dir = a.relative(path, cmp.Or(s.Dir, ".")); s.Dir == "." {
+				s.Dir = ""
+			}
+		}
+		all = append(all, s)
+	}
+	return all
+}
+
+// wrongServers finds servers that cannot be as they are written, names that no server has, and servers that nothing takes tools of.
+func (a *Agent) wrongServers() (all Findings) {
+	names := slices.Sorted(maps.Keys(a.Servers))
+	used := map[string]bool{}
+	for i, t := range a.Tools {
+		used[t.MCP] = true
+		if _, ok := a.Servers[t.MCP]; ok || t.MCP == "" {
+			continue
+		}
+		hint := "mcp_servers says how a server is reached"
+		if near := nearest.Word(t.MCP, names); near != "" {
+			hint = "did you mean " + near + "?"
+		} else if len(names) > 0 {
+			hint = "there are: " + strings.Join(names, ", ")
+		}
+		all = append(all, finding(CodeUnknownServer, index("tools", i)+".mcp", hint, "no server in mcp_servers is named %q", cut(t.MCP)))
+	}
+	for _, name := range names {
+		s := a.Servers[name]
+		s.Name = name
+		path := "mcp_servers." + name
+		if err := s.Check(); err != nil {
+			all = append(all, finding(CodeBadServer, path, "docs/yaml.md has the keys", "%v", err))
+		} else if !used[name] {
+			all = append(all, finding(CodeReported, path, "write {mcp: "+name+"} among tools", "nothing takes the tools of the server %s", name))
+		}
+	}
+	return all
+}
+
+// handedOn reports whether what stands at a path of the agent is given to an MCP server, and shown to nobody.
+func handedOn(path string) bool {
+	return strings.HasPrefix(path, "mcp_servers.") && (strings.Contains(path, ".headers.") || strings.Contains(path, ".env["))
+}
+
+// served is the tools of an MCP server.
+type served struct{ pawl.Toolset }
+
+// servers makes the tools of MCP servers. They are connected to one after another, since what one calls its tools must be known to the next. In a dry build, none
+// is: then what the lock has of a server stands for it.
+func (b *builder) servers(ctx context.Context, ready *builtin) (sets []Set, err error) {
+	a := b.agent
+	if err := a.wrongServers().err(); err != nil {
+		return nil, err
+	}
+	list := a.MCP()
+	if len(list) == 0 {
+		return nil, nil
+	}
+	lock, err := mcp.ReadLock(a.LockFile())
+	if err != nil {
+		path := "tools_lock"
+		if a.Lock == "" {
+			path = "mcp_servers"
+		}
+		return nil, finding(CodeBadFile, path, "pawl mcp lock writes one", "%s", plain(err))
+	}
+	beside, err := ToolNames(b.env)
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range ready.sets {
+		tools, err := s.Tools.Tools(ctx)
+		if err != nil {
+			return nil, finding(CodeBadTool, "tools", "", "%v", err)
+		}
+		beside = append(beside, mcp.Names(tools)...)
+	}
+	var clients clients
+	ready.closers = append(ready.closers, &clients)
+	for _, s := range list {
+		path := "mcp_servers." + s.Name
+		b.private(s)
+		c, err := mcp.New(s, &mcp.Options{Lock: lock, Beside: beside, Getenv: b.env, Ask: b.opts.Ask, Notice: func(n mcp.Notice) { b.tell(n.String()) }})
+		if err != nil {
+			return nil, finding(CodeBadServer, path, "docs/yaml.md has the keys", "%v", err)
+		}
+		clients = append(clients, c)
+		var set pawl.Toolset = c
+		var tools []*pawl.Tool
+		if b.opts.Dry && !b.opts.Connect {
+			var known bool
+			if tools, known = c.Locked(); !known {
+				b.unseen = append(b.unseen, s.NamePrefix())
+				b.tell("mcp " + s.Name + ": its tools are not in tools.lock, and it is not asked")
+			}
+			set = toolList(tools)
+		} else if tools, err = c.Tools(ctx); err != nil {
+			return nil, finding(CodeUnavailable, path, "pawl mcp list shows what a server has", "%s", a.hide([]byte(err.Error())))
+		}
+		if s.Optional && len(tools) == 0 {
+			b.unseen = append(b.unseen, s.NamePrefix())
+		}
+		beside = append(beside, mcp.Names(tools)...)
+		sets = append(sets, Set{"mcp:" + s.Name, served{set}})
+	}
+	return sets, nil
+}
+
+// private hides what a server is given under a name that says that it is a secret.
+func (b *builder) private(s mcp.Server) {
+	names := slices.DeleteFunc(slices.Clone(s.Env), func(e string) bool { return strings.Contains(e, "=") || !keyLike(e) })
+	if s.OAuth != nil {
+		names = append(names, s.OAuth.SecretEnv)
+	}
+	for _, name := range names {
+		if value := b.env(name); name != "" && value != "" {
+			b.hidden = append(b.hidden, value)
+		}
+	}
+}
+
+// mayBe reports whether a name may be that of a tool that nobody knows, since its server was not asked.
+func (b *builder) mayBe(name string) bool { return begins(name, b.unseen) }
+
+func begins(name string, prefixes []string) bool {
+	return slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(name, p) })
+}
+
+// optional are the prefixes of the names of tools that a run can go on without.
+func (a *Agent) optional() (prefixes []string) {
+	for _, s := range a.MCP() {
+		if s.Optional {
+			prefixes = append(prefixes, s.NamePrefix())
+		}
+	}
+	return prefixes
+}
+
+// perhaps returns entries about tools in which the name of one that may be missing stands as a pattern that fits that name alone: a name that no tool has ends a run, a
+// pattern does not, and it is about the tool when it is there again.
+func perhaps(entries, prefixes []string) []string {
+	out := slices.Clone(entries)
+	for i, e := range out {
+		if begins(e, prefixes) && !strings.ContainsAny(e, `*?[\:`) && e != "" {
+			out[i] = "[" + e[:1] + "]" + e[1:]
+		}
+	}
+	return out
+}
+
+// searched is tools that are found by tool_search, where that is wanted.
+func searched(tools pawl.Toolsets, when string) pawl.Toolset {
+	switch when {
+	case "on":
+		return pawl.Search(tools, &pawl.SearchOptions{Least: 1})
+	case "off":
+		return tools
+	}
+	return pawl.Search(tools, nil)
+}
+
+// toolList is tools that are known already.
+type toolList []*pawl.Tool
+
+// Tools returns them.
+func (l toolList) Tools(context.Context) ([]*pawl.Tool, error) { return l, nil }
+
+// clients are closed together: each may take its time to end.
+type clients []*mcp.Client
+
+// Close closes them all.
+func (c *clients) Close() error {
+	var all sync.WaitGroup
+	for _, one := range *c {
+		all.Go(func() { one.Close() })
+	}
+	all.Wait()
+	return nil
+}
+
+// ToolNames returns the names of all built-in tools, which an MCP server must not take. getenv nil is os.Getenv. Errors are *Finding.
+func ToolNames(getenv func(string) string) ([]string, error) {
+	a := new(Agent)
+	for _, name := range SetNames() {
+		a.Tools = append(a.Tools, Tool{Set: name})
+	}
+	sets, _, closeSets, err := a.Toolsets(context.Background(), &Options{Getenv: getenv, Dry: true})
+	if err != nil {
+		return nil, err
+	}
+	defer closeSets()
+	var names []string
+	for _, s := range sets {
+		tools, err := s.Tools.Tools(context.Background())
+		if err != nil {
+			return nil, err
+		}
+		names = append(names, mcp.Names(tools)...)
+	}
+	return names, nil
+}

@@ -1,0 +1,228 @@
+package durable_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/durable"
+	"github.com/pawl-go/pawl/durable/durabletest"
+	"github.com/pawl-go/pawl/script"
+	"github.com/pawl-go/pawl/store"
+	"github.com/pawl-go/pawl/store/sqlite"
+	"github.com/pawl-go/pawl/tools/code"
+	"github.com/pawl-go/pawl/tools/plan"
+)
+
+// composition is a run whose model makes one call, of a tool that makes all the others.
+type composition struct {
+	tool *pawl.Tool
+	args any
+	want string // in what the tool says in the end
+}
+
+// composed are the compositions that need nothing installed.
+func composed() map[string]composition {
+	step := func(tool string, n any, more ...any) map[string]any {
+		s := map[string]any{"tool": tool, "args": map[string]any{"n": n}}
+		for i := 0; i < len(more); i += 2 {
+			s[more[i].(string)] = more[i+1]
+		}
+		return s
+	}
+	from := func(path string) any { return map[string]any{"$from": path} }
+	embedded, err := code.New(code.Embedded(nil), nil)
+	if err != nil {
+		panic(err)
+	}
+	return map[string]composition{
+		"plan": {plan.New(nil), map[string]any{"steps": []any{step("list", 4), step("post", 1), step("post", 2), step("put", 3), step("post", 5)}}, `"result":"post 5"`},
+		"flow": {plan.New(&plan.Options{DataFlow: true}), map[string]any{"steps": []any{
+			step("list", 4),
+			step("post", from("item/n"), "each", from("0/items"), "when", map[string]any{"$from": "item/late"}),
+			step("put", from("0/count")),
+			step("post", from("2/twice")),
+		}}, `"result":"post 8"`},
+		"code": {embedded, map[string]any{"code": program}, `"result":38`},
+	}
+}
+
+// program makes eight calls, six of them writes; which ones hangs on what others gave.
+const program = `
+total = 0
+for o in call_tool("list", {"n": 4})["items"]:
+    if o["late"]:
+        total += call_tool("post", {"n": o["n"]})["twice"]
+for r in call_tools_parallel([("post", {"n": 4 + i}) for i in range(3)]):
+    total += r["twice"]
+call_tool("put", {"n": total})
+set_result(call_tool("post", {"n": total})["twice"] - total)
+`
+
+type number struct {
+	N int `json:"n"`
+}
+
+type item struct {
+	N    int  `json:"n"`
+	Late bool `json:"late"`
+}
+
+type items struct {
+	Items []item `json:"items"`
+	Count int    `json:"count"`
+}
+
+type doubled struct {
+	Twice int `json:"twice"`
+}
+
+// did is what an act on n gives.
+func did(name string, n int) pawl.ToolResult {
+	res := pawl.TextResult(fmt.Sprintf("%s %d", name, n))
+	res.Data, _ = json.Marshal(doubled{2 * n}) // of a number
+	return res
+}
+
+// agent is made anew by each process.
+func (c composition) agent(w durabletest.World) *pawl.Agent {
+	deliver := func(ctx context.Context, name string, e pawl.Effect) error {
+		v := pawl.InvocationFrom(ctx)
+		return w.Deliver(ctx, durabletest.Delivery{Tool: name, Effect: e, Place: v.Key, Key: v.IdempotencyKey()})
+	}
+	list := pawl.Func("list", "Lists n things.", func(ctx context.Context, in number) (items, error) {
+		out := items{Items: []item{}, Count: in.N}
+		for i := range in.N {
+			out.Items = append(out.Items, item{i, i%2 == 1})
+		}
+		return out, deliver(ctx, "list", pawl.Read)
+	})
+	list.Effect = pawl.Read
+	tools := []pawl.Toolset{list, c.tool}
+	for name, e := range map[string]pawl.Effect{"post": pawl.Write, "put": pawl.Idempotent} {
+		t := pawl.Func(name, "Takes n.", func(ctx context.Context, in number) (pawl.ToolResult, error) {
+			return did(name, in.N), deliver(ctx, name, e)
+		})
+		t.Effect, t.Output = e, json.RawMessage(`{"type":"object","properties":{"twice":{"type":"integer"}},"required":["twice"]}`)
+		tools = append(tools, t)
+	}
+	return &pawl.Agent{Name: "main", Model: script.New(script.Call(c.tool.Name, c.args), script.Func(func(r *pawl.Request) script.Turn { return script.Say("It says: " + script.Results(r)[0].Text()) })), Tools: tools}
+}
+
+// drive makes the run, and says of a call that was interrupted whether it happened.
+func (c composition) drive(ctx context.Context, eng *durable.Engine, w durabletest.World) (*pawl.Result, error) {
+	run, msgs := eng.Runner("the-run", c.agent(w)), []pawl.Message{pawl.User("Do it.")}
+	for range 50 {
+		res, err := run.Run(ctx, msgs...)
+		if err != nil || res.Stop != pawl.StopPending {
+			return res, err
+		}
+		msgs = nil
+		for _, q := range res.Pending {
+			d := q.Approve("somebody")
+			if q.Outcome == pawl.OutcomeUnknown {
+				happened, err := w.Happened(ctx, q.Key)
+				if err != nil {
+					return res, err
+				}
+				var in number
+				if err := json.Unmarshal(q.Call.Args, &in); err != nil {
+					return res, err
+				}
+				if happened {
+					d = q.Answer("somebody", did(q.Call.Name, in.N))
+				}
+			}
+			msgs = append(msgs, pawl.Message{Role: pawl.RoleUser, Parts: []pawl.Part{d}})
+		}
+	}
+	return nil, errors.New("it asks for ever")
+}
+
+// The process is killed before and after everything that a plan, a plan with data flow and a program do, their inner calls and what is kept of them; some of those who take over, too.
+// In the end each says what it said without that, and no write happened twice. Python, where it is there, is killed at the same points.
+func TestComposedCrashPoints(t *testing.T) {
+	j, err := sqlite.Open(filepath.Join(t.TempDir(), "pawl.db"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer j.Close()
+	all := composed()
+	py := code.Python(nil)
+	defer py.Close()
+	if err := py.Check(); err != nil {
+		t.Logf("python is left out: %v", err)
+	} else {
+		tool, err := code.New(py, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := all["code"]
+		c.tool = tool
+		all["python"] = c
+	}
+	for name, c := range all {
+		alone := makeRun(t.Context(), new(store.MemoryJournal), c.drive, faulty{})
+		posts := 0
+		for _, d := range alone.delivered {
+			if d.Tool == "post" {
+				posts++
+			}
+		}
+		if alone.err != nil || posts < 3 || !strings.Contains(strings.ReplaceAll(alone.messages, `\"`, `"`), c.want) {
+			t.Fatalf("%s: %d posts, %v: %s", name, posts, alone.err, alone.messages)
+		}
+		points, bad := enumerate(t, j, name, c.drive, faulty{})
+		t.Logf("%-8s %d inner calls, %d crash points, %d violations", name, len(alone.delivered), points, len(bad))
+		for _, b := range bad[:min(3, len(bad))] {
+			t.Error(b)
+		}
+		if points < 2*len(alone.delivered) {
+			t.Errorf("%s: %d points for %d inner calls", name, points, len(alone.delivered))
+		}
+	}
+	// a journal that writes intents too late: the same test must see it
+	for _, name := range []string{"plan", "code"} {
+		_, bad := enumerate(t, new(store.MemoryJournal), name, all[name].drive, faulty{late: true})
+		t.Logf("control, %s: the intent written after the call: %d violations", name, len(bad))
+		if !strings.Contains(strings.Join(bad, "\n"), "a write of post, happened 2 times") {
+			t.Errorf("%s: a write that happened twice is not found", name)
+		}
+	}
+}
+
+// Real processes that are killed with SIGKILL in the midst of a plan and of a program.
+func TestComposedKill(t *testing.T) {
+	r := &receiver{}
+	srv := httptest.NewServer(r)
+	defer srv.Close()
+	dir := t.TempDir()
+	died := 0
+	for name := range composed() {
+		whole := &receiver{}
+		srv.Config.Handler = whole
+		want, _ := whole.live(t, filepath.Join(dir, name+".db"), srv.URL, name, 0, 0, 0)
+		for _, at := range [][2]int{{6, 0}, {9, 0}, {0, 2}, {0, 3}, {0, 6}, {0, 9}} {
+			mine := &receiver{}
+			srv.Config.Handler = mine
+			path := filepath.Join(dir, fmt.Sprint(name, at[0], "-", at[1], ".db"))
+			if _, killed := mine.live(t, path, srv.URL, name, at[0], at[1], 0); killed {
+				died++
+			}
+			got, again := mine.live(t, path, srv.URL, name, 0, 0, 1)
+			if bad := durabletest.Violations(mine.All(), whole.All(), 1); again || len(bad) > 0 || got != want || want == "" {
+				t.Errorf("%s: killed at write %d, send %d: %v\ngot  %swant %s", name, at[0], at[1], bad, got, want)
+			}
+		}
+	}
+	t.Logf("%d processes killed with SIGKILL, of 18", died)
+	if died < 12 {
+		t.Errorf("only %d processes died", died)
+	}
+}

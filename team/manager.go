@@ -1,0 +1,258 @@
+package team
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+
+	"github.com/pawl-go/pawl"
+)
+
+// manager is the model of a team: code, which says from the transcript alone what is called next. It may be used concurrently.
+type manager struct {
+	decide func(t *turn) move
+}
+
+var (
+	_ pawl.Model        = (*manager)(nil)
+	_ pawl.Pricer       = (*manager)(nil)
+	_ pawl.OutputHolder = (*manager)(nil)
+)
+
+// MaxCost returns 0: who is asked is asked by calls, at their own price.
+func (*manager) MaxCost(*pawl.Request) (float64, bool) { return 0, true }
+
+// HoldsOutput returns true: whoever writes the answer is held to it.
+func (*manager) HoldsOutput(*pawl.Request) bool { return true }
+
+// move is what is done next.
+type move struct {
+	text   string
+	calls  []pawl.ToolCall
+	notice *pawl.Notice
+	err    error
+}
+
+// Stream decides, and yields that as a reply.
+func (m *manager) Stream(ctx context.Context, req *pawl.Request) iter.Seq2[pawl.Delta, error] {
+	return func(yield func(pawl.Delta, error) bool) {
+		t := turnOf(req)
+		next := m.decide(t)
+		if next.notice != nil && !yield(pawl.Delta{Notice: next.notice}, nil) {
+			return
+		}
+		if next.err != nil {
+			yield(pawl.Delta{}, next.err)
+			return
+		}
+		if len(next.calls) > 0 && req.Choice.Mode == pawl.ToolNone {
+			next = move{text: t.unfinished()}
+		}
+		i, finish := 0, pawl.FinishStop
+		if next.text != "" {
+			if !yield(pawl.Delta{Part: pawl.Text{Text: next.text}, Done: true}, nil) {
+				return
+			}
+			i++
+		}
+		for k, c := range next.calls {
+			c.ID, finish = fmt.Sprintf("team_%d_%d", t.replies, k), pawl.FinishToolCalls
+			if !yield(pawl.Delta{Index: i + k, Part: c, Done: true}, nil) {
+				return
+			}
+		}
+		yield(pawl.Delta{Finish: finish, Model: "team", Usage: new(pawl.Usage)}, nil)
+	}
+}
+
+// turn is what is asked now, and what was done about it.
+type turn struct {
+	task    string // what the user said since the last answer
+	earlier string // the end of the conversation before that; "": there is none
+	steps   []step
+	replies int // in the whole conversation
+	output  json.RawMessage
+	tools   []*pawl.Tool
+}
+
+// step is a reply of the manager, with what its calls came to.
+type step struct {
+	calls   []pawl.ToolCall
+	results []pawl.ToolResult // one a call
+}
+
+func (s step) failed() bool {
+	for _, r := range s.results {
+		if r.IsError {
+			return true
+		}
+	}
+	return false
+}
+
+func turnOf(req *pawl.Request) *turn {
+	t := &turn{output: req.Output, tools: req.Tools}
+	begin := 0
+	for i, m := range req.Messages {
+		if m.Role == pawl.RoleAssistant {
+			if t.replies++; !m.HasCalls() {
+				begin = i + 1
+			}
+		}
+	}
+	t.earlier = digest(req.Messages[:begin])
+	var said []string
+	for i, m := range req.Messages[begin:] {
+		switch m.Role {
+		case pawl.RoleUser:
+			said = append(said, m.Text())
+		case pawl.RoleAssistant:
+			s := step{calls: m.Calls()}
+			s.results = make([]pawl.ToolResult, len(s.calls))
+			if i++; begin+i < len(req.Messages) {
+				for _, p := range req.Messages[begin+i].Parts {
+					if r, ok := p.(pawl.ToolResult); ok {
+						for k := range s.calls {
+							if s.calls[k].ID == r.CallID {
+								s.results[k] = r
+							}
+						}
+					}
+				}
+			}
+			t.steps = append(t.steps, s)
+		}
+	}
+	t.task = strings.Join(said, "\n\n")
+	return t
+}
+
+// Bounds on what of one thing is told in another's task, in characters.
+const (
+	mostOfEarlier = 4000
+	mostOfResult  = 8000
+)
+
+// digest is the end of a conversation as text, without what was called.
+func digest(msgs []pawl.Message) string {
+	var parts []string
+	room := mostOfEarlier
+	for i := len(msgs) - 1; i >= 0 && room > 0; i-- {
+		m := msgs[i]
+		if text := strings.TrimSpace(m.Text()); text != "" && (m.Role == pawl.RoleUser || m.Role == pawl.RoleAssistant && !m.HasCalls()) {
+			text = shortened(text, room)
+			room -= len(text)
+			parts = append([]string{string(m.Role) + ": " + text}, parts...)
+		}
+	}
+	return strings.Join(parts, "\n")
+}
+
+// shortened keeps the head and the tail of what is longer than n characters.
+func shortened(text string, n int) string {
+	if len(text) <= n {
+		return text
+	}
+	r := []rune(text)
+	if len(r) <= n {
+		return text
+	}
+	return fmt.Sprintf("%s\n[… %d characters are left out …]\n%s", string(r[:n/2]), len(r)-n/2*2, string(r[len(r)-n/2:]))
+}
+
+// ask is a call that gives somebody a task.
+func ask(name, task string) pawl.ToolCall {
+	return with(name, struct {
+		Task string `json:"task"`
+	}{task})
+}
+
+// with is a call with arguments that always have a JSON form.
+func with(name string, args any) pawl.ToolCall {
+	var b strings.Builder
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(args); err != nil {
+		panic(err) // of texts and of JSON that was read
+	}
+	return pawl.ToolCall{Name: name, Args: json.RawMessage(strings.TrimSpace(b.String()))}
+}
+
+// unfinished is the answer where no call may be made any more.
+func (t *turn) unfinished() string {
+	var b strings.Builder
+	b.WriteString("The team had to stop before its work was done.")
+	for _, s := range t.steps {
+		for i, c := range s.calls {
+			if s.results[i].CallID != "" {
+				fmt.Fprintf(&b, "\n\n%s: %s", c.Name, shortened(s.results[i].Text(), mostOfResult))
+			}
+		}
+	}
+	return b.String()
+}
+
+// whole is the task with what was said before it.
+func (t *turn) whole() string {
+	if t.earlier == "" {
+		return t.task
+	}
+	return t.task + "\n\nThe conversation before that:\n" + t.earlier
+}
+
+// around keeps of middleware what is about calls.
+func around(all []pawl.Middleware) []pawl.Middleware {
+	out := slices.Clone(all)
+	for i := range out {
+		out[i].Model = nil
+	}
+	return out
+}
+
+// models keeps of middleware what wraps models.
+func models(all []pawl.Middleware) []pawl.Middleware {
+	var out []pawl.Middleware
+	for _, m := range all {
+		if m.Model != nil {
+			out = append(out, pawl.Middleware{Model: m.Model})
+		}
+	}
+	return out
+}
+
+// led is the agent that a team is: the lead, with code for a model. rounds bounds what the code can take.
+func led(lead *pawl.Agent, rounds int, decide func(*turn) move, tools []pawl.Toolset) *pawl.Agent {
+	a := *lead
+	a.Name = nameOf(lead)
+	a.Instructions, a.Choice, a.Settings = "", pawl.ToolChoice{}, pawl.Settings{} // they are for whom the code asks
+	a.Model, a.Tools, a.Middleware = &manager{decide}, tools, around(lead.Middleware)
+	a.Limits.CallsPerStep, a.Limits.Repeats = 0, -1
+	if a.Limits.Rounds == 0 {
+		a.Limits.Rounds = rounds
+	}
+	return &a
+}
+
+// asked is the lead as one who is asked by a call: with its own model, held to a form.
+func asked(lead *pawl.Agent, prompt string, form json.RawMessage, tools []pawl.Toolset) *pawl.Agent {
+	a := &pawl.Agent{Name: nameOf(lead), Model: lead.Model, Settings: lead.Settings, Output: form, Tools: tools, Middleware: models(lead.Middleware), Executor: lead.Executor}
+	a.Instructions = strings.TrimLeft(strings.TrimRight(lead.Instructions, "\n")+"\n\n"+prompt, "\n")
+	a.Limits.Corrections, a.Limits.Repeats = lead.Limits.Corrections, lead.Limits.Repeats
+	return a
+}
+
+// asking is a as a tool of that name.
+func asking(a *pawl.Agent, name, description string) *pawl.Tool {
+	t := a.Tool(description).Clone()
+	t.Name = name
+	return t
+}
+
+// firstLine is the first line of what a failed call came to.
+func firstLine(r pawl.ToolResult) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(r.Text()), "\n")
+	return shortened(line, 500)
+}

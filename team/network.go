@@ -1,0 +1,90 @@
+package team
+
+import (
+	"context"
+	"iter"
+	"slices"
+	"strings"
+
+	"github.com/pawl-go/pawl"
+)
+
+// Network returns the lead with its workers among its tools, after its own and by name: its model gives out work as it calls anything else. Plans (tools/plan) and code (tools/code) among the
+// lead's tools can call workers, too, side by side. Where the model answers with nothing, what the last worker said is the answer.
+func Network(lead *pawl.Agent, workers ...Worker) (*pawl.Agent, error) {
+	if err := checked(lead, workers); err != nil {
+		return nil, err
+	}
+	a := *lead
+	a.Name = nameOf(lead)
+	workers = slices.Clone(workers)
+	slices.SortFunc(workers, func(a, b Worker) int { return strings.Compare(a.Agent.Name, b.Agent.Name) })
+	a.Tools = slices.Clone(lead.Tools)
+	for _, w := range workers {
+		a.Tools = append(a.Tools, w.tool())
+	}
+	names := namesOf(workers)
+	a.Middleware = append(slices.Clone(lead.Middleware), pawl.Middleware{Model: func(m pawl.Model) pawl.Model { return &spoken{m, names} }})
+	return &a, nil
+}
+
+// spoken is a model that answers with what a worker said last where it would say nothing.
+type spoken struct {
+	pawl.Model
+	workers []string
+}
+
+var (
+	_ pawl.Model        = (*spoken)(nil)
+	_ pawl.OutputHolder = (*spoken)(nil)
+)
+
+// HoldsOutput passes the question on.
+func (s *spoken) HoldsOutput(req *pawl.Request) bool {
+	h, ok := s.Model.(pawl.OutputHolder)
+	return ok && h.HoldsOutput(req)
+}
+
+// Stream passes a reply on; one that ends without a word and without a call gets its words before its end.
+func (s *spoken) Stream(ctx context.Context, req *pawl.Request) iter.Seq2[pawl.Delta, error] {
+	return func(yield func(pawl.Delta, error) bool) {
+		said, next := false, 0
+		for d, err := range s.Model.Stream(ctx, req) {
+			switch p := d.Part.(type) {
+			case pawl.Text:
+				said = said || strings.TrimSpace(p.Text) != ""
+			case pawl.ToolCall, pawl.Media:
+				said = true
+			}
+			if d.Part != nil {
+				next = max(next, d.Index+1)
+			}
+			if d.Finish == pawl.FinishStop && !said && err == nil {
+				if text := s.last(req.Messages); text != "" && !yield(pawl.Delta{Index: next, Part: pawl.Text{Text: text}, Done: true}, nil) {
+					return
+				}
+			}
+			if !yield(d, err) {
+				return
+			}
+		}
+	}
+}
+
+// last is what a worker said last in this turn; "" for none.
+func (s *spoken) last(msgs []pawl.Message) string {
+	for i := len(msgs) - 1; i > 0 && msgs[i].Role != pawl.RoleUser; i-- {
+		for k := len(msgs[i].Parts) - 1; k >= 0; k-- {
+			r, ok := msgs[i].Parts[k].(pawl.ToolResult)
+			if !ok || r.IsError {
+				continue
+			}
+			for _, c := range msgs[i-1].Calls() {
+				if c.ID == r.CallID && slices.Contains(s.workers, c.Name) {
+					return r.Text()
+				}
+			}
+		}
+	}
+	return ""
+}

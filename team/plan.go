@@ -1,0 +1,108 @@
+package team
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/pawl-go/pawl/internal/nearest"
+)
+
+// Plan is how a lead wants a task done.
+type Plan struct {
+	Phases    []Phase `json:"phases"`
+	Rationale string  `json:"rationale,omitzero"` // why so
+}
+
+// Phase is a part of it, for one worker.
+type Phase struct {
+	Name     string `json:"name,omitzero"`
+	Worker   string `json:"worker"`
+	Goals    string `json:"goals"`             // what the worker is to do
+	Notes    string `json:"notes,omitzero"`    // what it should know
+	Parallel bool   `json:"parallel,omitzero"` // together with the phase before it
+}
+
+const mostPhases = 12
+
+// planForm is the JSON Schema of a Plan for these workers.
+func planForm(workers []string) json.RawMessage {
+	names, _ := json.Marshal(workers)
+	return json.RawMessage(fmt.Sprintf(`{"type":"object","additionalProperties":false,"required":["phases"],"properties":{"phases":{"type":"array","minItems":1,"maxItems":%d,"items":`+
+		`{"type":"object","additionalProperties":false,"required":["worker","goals"],"properties":{"name":{"type":"string","description":"Two or three words."},"worker":{"type":"string","enum":%s},`+
+		`"goals":{"type":"string","minLength":1,"description":"What the worker is to do in this phase, and what it is to give back."},"notes":{"type":"string"},`+
+		`"parallel":{"type":"boolean","description":"Together with the phase before it, whose results it then does not have."}}}},"rationale":{"type":"string"}}}`, mostPhases, names))
+}
+
+// ParsePlan reads a plan for workers of these names, as a person wrote it or a model: unknown workers (with the nearest name), no phases and no goals are an error that says
+// which. A list of steps is one of phases; what else there is in it is left out.
+func ParsePlan(text []byte, workers ...string) (Plan, error) {
+	var p struct {
+		Plan
+		Steps []Phase `json:"steps"`
+		Inner *Plan   `json:"plan"`
+	}
+	if err := json.Unmarshal(text, &p); err != nil {
+		return Plan{}, fmt.Errorf("plan: %w", err)
+	}
+	if p.Phases == nil {
+		p.Phases = p.Steps
+	}
+	if p.Phases == nil && p.Inner != nil {
+		p.Plan = *p.Inner
+	}
+	return p.Plan, p.Plan.check(workers)
+}
+
+func (p Plan) check(workers []string) error {
+	if len(p.Phases) == 0 {
+		return errors.New("plan: there are no phases in it")
+	}
+	if len(p.Phases) > mostPhases {
+		return fmt.Errorf("plan: it has %d phases; %d are the most", len(p.Phases), mostPhases)
+	}
+	for i, ph := range p.Phases {
+		if err := known(ph.Worker, workers); err != nil {
+			return fmt.Errorf("plan: phase %d: %w", i+1, err)
+		}
+		if strings.TrimSpace(ph.Goals) == "" {
+			return fmt.Errorf("plan: phase %d: it has no goals", i+1)
+		}
+	}
+	return nil
+}
+
+// known reports a worker that there is not.
+func known(name string, workers []string) error {
+	for _, w := range workers {
+		if w == name {
+			return nil
+		}
+	}
+	if near := nearest.Word(name, workers); near != "" {
+		return fmt.Errorf("there is no worker %q; did you mean %s?", name, near)
+	}
+	return fmt.Errorf("there is no worker %q; there are: %s", name, strings.Join(workers, ", "))
+}
+
+// groups are the phases that are carried out together, in their order, by their places in the plan.
+func (p Plan) groups() [][]int {
+	var out [][]int
+	for i, ph := range p.Phases {
+		if i > 0 && ph.Parallel {
+			out[len(out)-1] = append(out[len(out)-1], i)
+			continue
+		}
+		out = append(out, []int{i})
+	}
+	return out
+}
+
+// title is what a phase is called.
+func (p Phase) title() string {
+	if p.Name != "" {
+		return p.Name
+	}
+	return shortened(p.Goals, 60)
+}

@@ -1,0 +1,120 @@
+package team
+
+import (
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/pawl-go/pawl"
+)
+
+//go:embed route.md
+var routePrompt string
+
+// Rule sends a task to a worker by its words, whatever their case.
+type Rule struct {
+	Worker  string
+	Include []string // one of these is in it; none: any task
+	Exclude []string // none of these is
+}
+
+func (r Rule) fits(task string) bool {
+	task = strings.ToLower(task)
+	has := func(words []string) bool {
+		for _, w := range words {
+			if strings.Contains(task, strings.ToLower(w)) {
+				return true
+			}
+		}
+		return false
+	}
+	return (len(r.Include) == 0 || has(r.Include)) && !has(r.Exclude)
+}
+
+// RouterOptions tune a Router. Nil, and every zero field, stands for the default.
+type RouterOptions struct {
+	Rules   []Rule // tried in order, before the lead is asked
+	Default string // the worker where the lead chose none; "": the answer says that none fits, and who there is
+	Prompt  string // in the place of what the lead is told about choosing; the workers are listed after it
+}
+
+// Router returns a team that gives each task to one worker, whose answer is its own (the lead writes it where it has an Output): the worker of the first rule that fits, else the one that the lead chooses. A lead that chooses
+// a worker that there is not is asked again, Limits.Corrections times.
+func Router(lead *pawl.Agent, o *RouterOptions, workers ...Worker) (*pawl.Agent, error) {
+	if err := checked(lead, workers, chooseOne, sumUp); err != nil {
+		return nil, err
+	}
+	r := &router{names: namesOf(workers)}
+	if o != nil {
+		r.opts = *o
+	}
+	for i, rule := range r.opts.Rules {
+		if err := known(rule.Worker, r.names); err != nil {
+			return nil, fmt.Errorf("team %s: rule %d: %w", nameOf(lead), i+1, err)
+		}
+	}
+	if d := r.opts.Default; d != "" {
+		if err := known(d, r.names); err != nil {
+			return nil, fmt.Errorf("team %s: default: %w", nameOf(lead), err)
+		}
+	}
+	chooser := asked(lead, Options{Prompt: r.opts.Prompt}.prompted(routePrompt, workers), chooseForm(r.names), nil)
+	tools := []pawl.Toolset{asking(chooser, chooseOne, "Chooses the worker.")}
+	for _, w := range workers {
+		tools = append(tools, w.tool())
+	}
+	tools = append(tools, summing(lead))
+	return led(lead, 4, r.decide, tools), nil
+}
+
+// none is what a lead chooses where no worker fits.
+const none = "none"
+
+func chooseForm(names []string) json.RawMessage {
+	list, _ := json.Marshal(append(append([]string{}, names...), none))
+	return json.RawMessage(`{"type":"object","additionalProperties":false,"required":["worker"],"properties":{"worker":{"type":"string","enum":` + string(list) + `},"reason":{"type":"string"}}}`)
+}
+
+type router struct {
+	opts  RouterOptions
+	names []string
+}
+
+func (r *router) decide(t *turn) move {
+	if len(t.steps) == 0 {
+		for _, rule := range r.opts.Rules {
+			if rule.fits(t.task) {
+				return r.give(t, rule.Worker)
+			}
+		}
+		return move{calls: []pawl.ToolCall{ask(chooseOne, t.whole())}}
+	}
+	last := t.steps[len(t.steps)-1]
+	result := last.results[0]
+	switch name := last.calls[0].Name; {
+	case name == chooseOne:
+	case result.IsError:
+		return move{err: &PhaseError{1, "the task", name, firstLine(result)}}
+	case name != sumUp && t.output != nil:
+		return move{calls: []pawl.ToolCall{summary(t, name+": "+shortened(result.Text(), mostOfResult))}}
+	default:
+		return move{text: answerOf(result)}
+	}
+	var chosen struct{ Worker string }
+	_ = json.Unmarshal(result.Data, &chosen) // it was held to its form; a failure chose nobody
+	if result.IsError || known(chosen.Worker, r.names) != nil {
+		chosen.Worker = r.opts.Default
+	}
+	switch {
+	case chosen.Worker != "":
+		return r.give(t, chosen.Worker)
+	case result.IsError:
+		return move{err: &PhaseError{Text: "no worker was chosen: " + firstLine(result)}}
+	}
+	return move{text: "No worker fits this task. Say it in other words, or which of them is to do it: " + strings.Join(r.names, ", ") + "."}
+}
+
+func (r *router) give(t *turn, worker string) move {
+	return move{calls: []pawl.ToolCall{ask(worker, t.whole())}}
+}

@@ -1,0 +1,349 @@
+package team
+
+import (
+	"context"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/pawl-go/pawl"
+)
+
+//go:embed plan.md
+var planPrompt string
+
+//go:embed answer.md
+var answerPrompt string
+
+// The tools by which a team asks its lead. No worker has their names.
+const (
+	makePlan    = "make_plan"
+	sumUp       = "sum_up"
+	chooseOne   = "choose_worker"
+	writeScript = "write_script"
+)
+
+// NoticePlan is the code of the notice that tells of a plan; its Data is the Plan.
+const NoticePlan = "strategic_plan"
+
+// OnFailure is what is done when a phase, or a step of a script, has failed.
+type OnFailure int
+
+// What can be done. A team that gives up fails, with a *PhaseError.
+const (
+	Stop   OnFailure = iota // give up
+	Retry                   // do it once more, as often as Tries says, then give up
+	Replan                  // ask the lead for another plan, as often as Tries says, then give up
+)
+
+// Options tune a team. Nil, and every zero field, stands for the default.
+type Options struct {
+	Prompt    string    // in the place of what the lead is told about planning, choosing or writing scripts; the workers are listed after it
+	OnFailure OnFailure // of a phase or step
+	Tries     int       // how often more, with Retry and Replan; 0: 1 with Retry, 2 with Replan
+}
+
+func (o *Options) or() Options {
+	var out Options
+	if o != nil {
+		out = *o
+	}
+	if out.Tries <= 0 {
+		out.Tries = 1
+		if out.OnFailure == Replan {
+			out.Tries = 2
+		}
+	}
+	return out
+}
+
+// prompted is a prompt, with the workers listed after it.
+func (o Options) prompted(usual string, workers []Worker) string {
+	if o.Prompt != "" {
+		usual = strings.TrimRight(o.Prompt, "\n") + "\n\nYour workers:\n"
+	}
+	return usual + catalogue(workers)
+}
+
+// PhaseError is the error of a team that gave up.
+type PhaseError struct {
+	Phase  int    // from 1; 0: there was no plan, or no script
+	Name   string // of the phase
+	Worker string
+	Text   string // what the call came to
+}
+
+// Error says which phase of which worker failed, and how.
+func (e *PhaseError) Error() string {
+	if e.Phase == 0 {
+		return e.Text
+	}
+	return fmt.Sprintf("phase %d (%s) of %s: %s", e.Phase, e.Name, e.Worker, e.Text)
+}
+
+// Strategic returns a team whose lead makes a plan of phases, whose workers carry them out, and whose lead sums up. The lead is held to the form of a Plan: one that names a worker
+// that there is not, or has no phases, is sent back to it with what is wrong, Limits.Corrections times. The lead's tools are there for planning.
+//
+// A run that begins with a plan (pawl.StrategicPlan) is not asked for one: it is taken if it names workers of the team, and is an error else. The answer of a plan with a single phase is what its worker says, unless the lead has an Output.
+func Strategic(lead *pawl.Agent, o *Options, workers ...Worker) (*pawl.Agent, error) {
+	if err := checked(lead, workers, makePlan, sumUp); err != nil {
+		return nil, err
+	}
+	s := &strategy{opts: o.or(), names: namesOf(workers)}
+	planner := asking(asked(lead, s.opts.prompted(planPrompt, workers), planForm(s.names), lead.Tools), makePlan, "Makes the plan of the team.")
+	planner.Run = s.kept(planner.Run)
+	tools := []pawl.Toolset{planner}
+	for _, w := range workers {
+		tools = append(tools, w.tool())
+	}
+	tools = append(tools, summing(lead))
+	return led(lead, mostPhases*(1+s.opts.Tries)*(1+s.opts.Tries)+4, s.decide, tools), nil
+}
+
+// strategy is how a strategic team decides.
+type strategy struct {
+	opts  Options
+	names []string
+}
+
+// kept checks what the lead planned, and makes it the plan of the run. The first plan may have been given with the run.
+func (s *strategy) kept(plan pawl.ToolFunc) pawl.ToolFunc {
+	return func(ctx context.Context, call pawl.ToolCall) (pawl.ToolResult, error) {
+		v := pawl.InvocationFrom(ctx)
+		if v == nil {
+			return pawl.ToolResult{}, errors.New("it is called by its team alone")
+		}
+		if r, ok, err := s.given(v); ok || err != nil {
+			return r, err
+		}
+		r, err := plan(ctx, call)
+		if err != nil || r.IsError {
+			return r, err
+		}
+		p, err := ParsePlan(r.Data, s.names...)
+		if err != nil {
+			return pawl.ErrorResult(err.Error()), nil
+		}
+		return r, v.Set(pawl.StrategicPlan, p)
+	}
+}
+
+// given is the plan that the run was begun with. A team inside another has the other's plan, which names others than its own workers: that is no plan for it.
+func (s *strategy) given(v *pawl.Invocation) (r pawl.ToolResult, ok bool, err error) {
+	plans := 0
+	for _, m := range v.Messages() {
+		for _, c := range m.Calls() {
+			if c.Name == makePlan {
+				plans++
+			}
+		}
+	}
+	var text json.RawMessage
+	if ok, err = v.Get(pawl.StrategicPlan, &text); !ok || err != nil || plans > 1 {
+		return r, false, err
+	}
+	p, err := ParsePlan(text, s.names...)
+	if inner := strings.Count(string(v.Key), "/") > 2; err != nil {
+		return pawl.ErrorResult("the plan that was given cannot be carried out: " + err.Error()), !inner, nil
+	}
+	data, err := json.Marshal(p)
+	return pawl.ToolResult{Parts: []pawl.Part{pawl.Text{Text: string(data)}}, Data: data}, err == nil, err
+}
+
+// progress is how far a plan has come.
+type progress struct {
+	plan    *Plan
+	groups  [][]int
+	next    int                     // the group that is carried out next
+	open    []int                   // what of it is still to be done
+	results map[int]pawl.ToolResult // by phase
+	failed  *PhaseError             // why the lead is asked again; nil: it was not
+	retries int
+	plans   int
+	past    string // what plans that failed gave
+	fresh   bool   // the plan was made in the last step
+}
+
+func (p *progress) begin(plan *Plan) {
+	p.plan, p.groups, p.next, p.results, p.retries = plan, plan.groups(), 0, map[int]pawl.ToolResult{}, 0
+	p.open = p.groups[0]
+}
+
+// decide plays what was done, and says what comes next.
+func (s *strategy) decide(t *turn) move {
+	var p progress
+	for _, st := range t.steps {
+		p.fresh = false
+		switch name := st.calls[0].Name; {
+		case name == makePlan && st.failed():
+			return move{err: &PhaseError{Text: "no plan: " + firstLine(st.results[0])}}
+		case name == makePlan:
+			plan, err := ParsePlan(st.results[0].Data, s.names...)
+			if err != nil {
+				return move{err: &PhaseError{Text: err.Error()}}
+			}
+			p.plans++
+			p.begin(&plan)
+			p.failed, p.fresh = nil, true
+		case name == sumUp && st.failed():
+			return move{err: &PhaseError{Text: "no answer: " + firstLine(st.results[0])}}
+		case name == sumUp:
+			return move{text: answerOf(st.results[0])}
+		case p.plan == nil:
+			return move{err: &PhaseError{Text: "the conversation has work without a plan"}}
+		default:
+			if err := s.took(&p, st); err != nil {
+				return move{err: err}
+			}
+		}
+	}
+	return s.next(t, &p)
+}
+
+// took notes what a group of phases came to. The error: the team gives up.
+func (s *strategy) took(p *progress, st step) error {
+	var failed []int
+	var why *PhaseError
+	for k, i := range p.open {
+		if k >= len(st.results) {
+			break
+		}
+		p.results[i] = st.results[k]
+		if st.results[k].IsError {
+			if failed = append(failed, i); why == nil {
+				why = &PhaseError{i + 1, p.plan.Phases[i].title(), p.plan.Phases[i].Worker, firstLine(st.results[k])}
+			}
+		}
+	}
+	switch {
+	case why == nil:
+		p.retries = 0
+		if p.next++; p.next < len(p.groups) {
+			p.open = p.groups[p.next]
+		}
+	case s.opts.OnFailure == Retry && p.retries < s.opts.Tries:
+		p.retries++
+		p.open = failed
+	case s.opts.OnFailure == Replan && p.plans <= s.opts.Tries:
+		p.failed = why
+		p.past += p.gave(p.done())
+	default:
+		return why
+	}
+	return nil
+}
+
+func (s *strategy) next(t *turn, p *progress) move {
+	var m move
+	if p.fresh {
+		data, _ := json.Marshal(p.plan)
+		m.notice = &pawl.Notice{Code: NoticePlan, Text: fmt.Sprintf("a plan of %d phases", len(p.plan.Phases)), Data: data}
+	}
+	switch {
+	case p.plan == nil:
+		m.calls = []pawl.ToolCall{ask(makePlan, t.whole())}
+	case p.failed != nil:
+		m.text = fmt.Sprintf("Phase %d failed; another plan is needed.", p.failed.Phase)
+		m.calls = []pawl.ToolCall{ask(makePlan, t.whole()+"\n\nThe plan before this one failed: "+p.failed.Error()+"\nWhat was done gave:\n"+p.past+"\nMake another plan for what is left to do.")}
+	case p.next < len(p.groups):
+		m.text = s.heading(p)
+		for _, i := range p.open {
+			m.calls = append(m.calls, ask(p.plan.Phases[i].Worker, s.task(t, p, i)))
+		}
+	case len(p.plan.Phases) == 1 && t.output == nil && p.past == "":
+		m.text = answerOf(p.results[0])
+	default:
+		m.calls = []pawl.ToolCall{summary(t, p.past+p.gave(p.done()))}
+	}
+	return m
+}
+
+func (s *strategy) heading(p *progress) string {
+	var names []string
+	for _, i := range p.open {
+		names = append(names, fmt.Sprintf("%d (%s)", i+1, p.plan.Phases[i].title()))
+	}
+	word := "Phase "
+	if len(names) > 1 {
+		word = "Phases "
+	}
+	return word + strings.Join(names, ", ") + fmt.Sprintf(" of %d.", len(p.plan.Phases))
+}
+
+// task is what a worker is told of phase i: its goals, the task that it is part of, and what the phases before it gave.
+func (s *strategy) task(t *turn, p *progress, i int) string {
+	ph := p.plan.Phases[i]
+	text := ph.Goals
+	if ph.Notes != "" {
+		text += "\n\n" + ph.Notes
+	}
+	text += "\n\nThis is part of the task: " + t.task
+	before := p.past
+	if p.next > 0 {
+		before = p.gave(p.groups[p.next-1])
+	}
+	if before != "" {
+		text += "\n\nWhat was done before gave:\n" + before
+	}
+	return text
+}
+
+// done are the phases that were carried out.
+func (p *progress) done() (all []int) {
+	for i := range p.plan.Phases {
+		if _, ok := p.results[i]; ok {
+			all = append(all, i)
+		}
+	}
+	return all
+}
+
+// gave tells what phases came to.
+func (p *progress) gave(phases []int) string {
+	var b strings.Builder
+	for _, i := range phases {
+		ph, r := p.plan.Phases[i], p.results[i]
+		word := ""
+		if r.IsError {
+			word = ", failed"
+		}
+		fmt.Fprintf(&b, "## %s (%s%s)\n%s\n", ph.title(), ph.Worker, word, shortened(r.Text(), mostOfResult))
+	}
+	return b.String()
+}
+
+// answerOf is what a call answered: its data where it was held to a form.
+func answerOf(r pawl.ToolResult) string {
+	if r.Data != nil {
+		return string(r.Data)
+	}
+	return r.Text()
+}
+
+// summary is the call that asks the lead for the answer.
+func summary(t *turn, gave string) pawl.ToolCall {
+	return with(sumUp, summaryArgs{"The task: " + t.whole() + "\n\nWhat the workers gave:\n" + gave, t.output})
+}
+
+type summaryArgs struct {
+	Task   string          `json:"task"`
+	Output json.RawMessage `json:"output,omitempty"`
+}
+
+// summing is the tool that asks the lead for the answer, in the form that the run wants.
+func summing(lead *pawl.Agent) *pawl.Tool {
+	t := asking(lead, sumUp, "Answers the task from what the workers gave.")
+	t.Input = json.RawMessage(`{"type":"object","additionalProperties":false,"required":["task"],"properties":{"task":{"type":"string"},"output":{"type":"object"}}}`)
+	t.Output = nil
+	t.Run = func(ctx context.Context, call pawl.ToolCall) (pawl.ToolResult, error) {
+		var args summaryArgs
+		if err := json.Unmarshal(call.Args, &args); err != nil {
+			return pawl.ToolResult{}, err // it was checked
+		}
+		call.Args = ask("", args.Task).Args
+		return asked(lead, answerPrompt, args.Output, nil).Tool("").Run(ctx, call)
+	}
+	return t
+}
