@@ -160,6 +160,11 @@ func (c *Client) exchange(ctx context.Context, u *url.URL, h http.Header, body [
 		r.Header = h.Clone() // a RoundTripper of the caller's may write into the headers
 	}
 	res, err := carrier.RoundTrip(r)
+	if own := (*pawl.ProviderError)(nil); errors.As(err, &own) { // a RoundTripper of the caller's says itself what it means
+		e := *own
+		e.Provider = c.Provider
+		return &e
+	}
 	if err != nil {
 		return c.failed(ctx, pawl.CodeNetwork, err)
 	}
@@ -176,14 +181,8 @@ func (c *Client) exchange(ctx context.Context, u *url.URL, h http.Header, body [
 	return err
 }
 
-// failed is the error of an exchange that err ended, which may have been caused by a timeout. A RoundTripper of the caller's may say itself what it means.
+// failed is the error of an exchange that err ended, which may have been caused by a timeout.
 func (c *Client) failed(ctx context.Context, code pawl.Code, err error) error {
-	var own *pawl.ProviderError
-	if errors.As(err, &own) {
-		e := *own
-		e.Provider = c.Provider
-		return &e
-	}
 	var late *timeoutError
 	if errors.As(context.Cause(ctx), &late) {
 		err = late
