@@ -2,18 +2,13 @@ package mcp
 
 import (
 	"context"
-	"crypto/sha256"
-	"crypto/subtle"
-	"net"
 	"net/http"
-	"net/netip"
-	"net/url"
-	"slices"
-	"strings"
 	"sync"
 	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/pawl-go/pawl/internal/gate"
 )
 
 // maxBody is how long a message of a client may be.
@@ -39,7 +34,7 @@ func (s *Service) Handler(ctx context.Context, o *HTTPOptions) (http.Handler, er
 	serve := func(stateless bool) http.Handler {
 		return sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return h.sdk }, &sdk.StreamableHTTPOptions{
 			Stateless: stateless, SessionTimeout: 30 * time.Minute, MaxRequestBodyBytes: maxBody, PropagateRequestCancellation: stateless,
-			DisableLocalhostProtection: true, // gate has its own, which knows of Hosts
+			DisableLocalhostProtection: true, // door has its own, which knows of Hosts
 		})
 	}
 	context.AfterFunc(ctx, func() {
@@ -48,7 +43,7 @@ func (s *Service) Handler(ctx context.Context, o *HTTPOptions) (http.Handler, er
 		}
 	})
 	sessions, single := &rooms{server: h.sdk, next: serve(false), used: map[string]*room{}}, serve(true)
-	return &gate{options: *o, next: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	return &door{options: *o, next: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Mcp-Protocol-Version") >= roundTrips {
 			single.ServeHTTP(w, r)
 		} else {
@@ -144,61 +139,23 @@ func (s *rooms) makeRoom() bool {
 	return true
 }
 
-// gate lets in whoever may speak.
-type gate struct {
+// door lets in whoever may speak.
+type door struct {
 	options HTTPOptions
 	next    http.Handler
 }
 
 // ServeHTTP refuses requests from other pages and without the token.
-func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
-	case !g.host(r.Host):
+	case !gate.Host(r.Host, d.options.Hosts):
 		http.Error(w, "the host "+show(clip(r.Host, 100))+" is not served here", http.StatusForbidden)
-	case !g.origin(r.Header.Get("Origin")):
+	case !gate.Origin(r.Header.Get("Origin"), d.options.Origins):
 		http.Error(w, "pages of this origin may not speak with this server", http.StatusForbidden)
-	case g.options.Token != "" && !bearer(r.Header.Get("Authorization"), g.options.Token):
+	case d.options.Token != "" && !gate.Same(gate.Token(r.Header.Get("Authorization")), d.options.Token):
 		w.Header().Set("WWW-Authenticate", `Bearer realm="mcp"`)
 		http.Error(w, "a token is needed", http.StatusUnauthorized)
 	default:
-		g.next.ServeHTTP(w, r)
+		d.next.ServeHTTP(w, r)
 	}
-}
-
-func (g *gate) host(host string) bool {
-	if slices.ContainsFunc(g.options.Hosts, func(h string) bool { return strings.EqualFold(h, host) || strings.EqualFold(h, hostOf(host)) }) {
-		return true
-	}
-	return thisMachine(hostOf(host))
-}
-
-func (g *gate) origin(origin string) bool {
-	if origin == "" || slices.ContainsFunc(g.options.Origins, func(o string) bool { return strings.EqualFold(o, origin) }) {
-		return true
-	}
-	u, err := url.Parse(origin)
-	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && thisMachine(u.Hostname())
-}
-
-func hostOf(host string) string {
-	if h, _, err := net.SplitHostPort(host); err == nil {
-		return h
-	}
-	return strings.Trim(host, "[]")
-}
-
-// thisMachine reports whether a host is written as this machine.
-func thisMachine(host string) bool {
-	if strings.EqualFold(host, "localhost") {
-		return true
-	}
-	a, err := netip.ParseAddr(host)
-	return err == nil && a.IsLoopback()
-}
-
-// bearer compares tokens in a time that says nothing about them.
-func bearer(header, token string) bool {
-	scheme, got, ok := strings.Cut(header, " ")
-	a, b := sha256.Sum256([]byte(strings.TrimSpace(got))), sha256.Sum256([]byte(token))
-	return ok && strings.EqualFold(scheme, "bearer") && subtle.ConstantTimeCompare(a[:], b[:]) == 1
 }

@@ -24,6 +24,7 @@ type grammar struct {
 	Effects   effectsCmd   `cmd:"" help:"What runs did to the world, and what is known of it."`
 	Record    recordCmd    `cmd:"" help:"Recordings of what providers said: import."`
 	Check     checkCmd     `cmd:"" help:"Say what is wrong with an agent's file, and what it comes to."`
+	Serve     serveCmd     `cmd:"" help:"Serve agents over HTTP."`
 	Init      initCmd      `cmd:"" help:"Write an agent's file to begin with."`
 	Tools     toolsCmd     `cmd:"" help:"List, show and call the built-in tools."`
 	Knowledge knowledgeCmd `cmd:"" help:"Take documents in, and search them."`

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"net/netip"
 	"time"
 
 	"github.com/pawl-go/pawl/mcp"
@@ -67,21 +66,18 @@ func (c *mcpServeCmd) Run(sys *system) error {
 }
 
 func (c *mcpServeCmd) serveHTTP(ctx context.Context, sys *system, service *mcp.Service, token string) error {
-	host, port, err := net.SplitHostPort(c.HTTP)
+	addr, local, err := listenOn("--http", c.HTTP)
 	if err != nil {
-		return usage("--http 127.0.0.1:8080", "--http %s: want an address with a port", c.HTTP)
+		return err
 	}
-	if host == "" || host == "localhost" {
-		host = "127.0.0.1"
-	}
-	if a, err := netip.ParseAddr(host); (err != nil || !a.IsLoopback()) && token == "" {
+	if !local && token == "" {
 		return usage("--token-env NAME", "--http %s: others than this machine could reach it, so it needs a token", c.HTTP)
 	}
 	handler, err := service.Handler(ctx, &mcp.HTTPOptions{Token: token, Hosts: c.Host, Origins: c.Origin})
 	if err != nil {
 		return &failure{status: statusUsage, err: err}
 	}
-	l, err := net.Listen("tcp", net.JoinHostPort(host, port))
+	l, err := net.Listen("tcp", addr)
 	if err != nil {
 		return usage("", "--http: %v", err)
 	}

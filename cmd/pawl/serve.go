@@ -1,0 +1,208 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/netip"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/config"
+	"github.com/pawl-go/pawl/mcp"
+	"github.com/pawl-go/pawl/policy"
+	"github.com/pawl-go/pawl/server"
+	"github.com/pawl-go/pawl/store"
+	"github.com/pawl-go/pawl/tools/schedule"
+)
+
+type serveCmd struct {
+	Files     []string `arg:"" name:"FILE.yaml" help:"Files with agents; every agent of each is served."`
+	HTTP      string   `name:"http" default:"127.0.0.1:8080" placeholder:"ADDR" help:"Where to listen; :8080 is 127.0.0.1:8080. Other addresses of this machine need tokens. Default: 127.0.0.1:8080."`
+	TokenEnv  string   `name:"token-env" placeholder:"NAME" help:"The environment variable with a token that may do everything (Authorization: Bearer)."`
+	Tokens    string   `placeholder:"FILE" help:"A file with tokens, what each may do, and whose things it works with: docs/server.md has the form."`
+	Host      []string `placeholder:"HOST" help:"Names that clients may reach this machine by, beside localhost."`
+	Origin    []string `placeholder:"ORIGIN" help:"Web pages that may be clients, such as https://app.example.com."`
+	MaxRuns   int      `name:"max-runs" default:"200" placeholder:"N" help:"Runs that work at once. Default: 200."`
+	Schedules bool     `default:"true" negatable:"" help:"Do what is due of the schedules in the database. Default: yes."`
+	DB        string   `name:"db" placeholder:"FILE" help:"The database that keeps the runs, and what else is kept between runs: a file, or a PostgreSQL database, postgres://USER@HOST/DATABASE. Default: what the first file says."`
+}
+
+// Help says what is served.
+func (*serveCmd) Help() string {
+	return `JSON and streams of events at /v1/runs, /v1/tools and so on; for clients of OpenAI, /v1/chat/completions, /v1/responses and /v1/models, where an agent is a model; for MCP clients, /mcp. GET /openapi.json has all of it, docs/server.md the story.
+
+Runs are kept in the database (--db, or what the first file says), so they outlive the process: the first Ctrl-C ends it well, and the next pawl serve goes on. A call that has to be approved waits for POST /v1/runs/ID/approve.
+
+    pawl serve analyst.yaml
+    PAWL_TOKEN=$(openssl rand -hex 32) pawl serve a.yaml b.yaml --http 0.0.0.0:8080 --token-env PAWL_TOKEN --host agents.example.com`
+}
+
+// Run serves until it is told to end.
+func (c *serveCmd) Run(sys *system) error {
+	ctx, stop := interruptible(context.Background(), sys.err)
+	defer stop()
+	addr, local, err := listenOn("--http", c.HTTP)
+	if err != nil {
+		return err
+	}
+	tokens, err := c.tokens(sys)
+	if err != nil {
+		return err
+	}
+	if !local && len(tokens) == 0 {
+		return usage("--token-env NAME, or --tokens FILE", "--http %s: others than this machine could reach it, so it needs tokens", c.HTTP)
+	}
+	all, err := c.build(ctx, sys)
+	if err != nil {
+		return err
+	}
+	defer all.close()
+	db, err := all.db.Create()
+	if err != nil {
+		return misconfigured(err)
+	}
+	o := server.Options{Agents: all.agents, Journal: db, Secrets: all.secrets, Tokens: tokens, Hosts: c.Host, Origins: c.Origin, Schedules: db, MaxRuns: c.MaxRuns,
+		Log: slog.New(slog.NewTextHandler(sys.err, &slog.HandlerOptions{Level: slog.LevelWarn}))}
+	mcpCtx, endMCP := context.WithCancel(context.Background())
+	defer endMCP()
+	service := &mcp.Service{Name: "pawl", Approve: func(context.Context, pawl.ToolCall, *pawl.Tool) (pawl.Approval, error) { // the agents have rules of their own
+		return pawl.Approval{Verdict: pawl.Allow}, nil
+	}}
+	for _, a := range all.agents {
+		service.Agents = append(service.Agents, mcp.Offer{Agent: a, Description: "Carries out a task, with tools of its own, and gives the answer."})
+	}
+	if o.MCP, err = service.Handler(mcpCtx, &mcp.HTTPOptions{Hosts: c.Host, Origins: c.Origin}); err != nil {
+		return &failure{status: statusUsage, err: err}
+	}
+	s, err := server.New(o)
+	if err != nil {
+		return &failure{status: statusUsage, err: err}
+	}
+	l, err := net.Listen("tcp", addr)
+	if err != nil {
+		return usage("", "--http: %v", err)
+	}
+	fmt.Fprintf(sys.err, "pawl: serving %s on http://%s\n", strings.Join(all.names(), ", "), l.Addr())
+	due := make(chan error, 1)
+	go func() { due <- c.due(ctx, sys, all, db) }()
+	context.AfterFunc(ctx, endMCP)
+	err = s.Serve(ctx, l)
+	stop()
+	if err = errors.Join(err, <-due); err != nil {
+		return &failure{status: statusFailed, err: err}
+	}
+	return nil
+}
+
+// tokens are those of the flags.
+func (c *serveCmd) tokens(sys *system) ([]server.Token, error) {
+	var all []server.Token
+	if c.TokenEnv != "" {
+		token := sys.env(c.TokenEnv)
+		if len(token) < 16 {
+			return nil, usage("export "+c.TokenEnv+"=$(openssl rand -hex 32)", "--token-env: the variable %s is empty, or so short that it could be guessed", c.TokenEnv)
+		}
+		all = append(all, server.Token{Name: c.TokenEnv, Token: token, Scopes: []server.Scope{server.ScopeAll}})
+	}
+	if c.Tokens != "" {
+		f, err := os.Open(c.Tokens)
+		if err != nil {
+			return nil, usage("", "--tokens: %s", plain(err))
+		}
+		defer f.Close()
+		list, err := server.ReadTokens(f)
+		if err != nil {
+			return nil, usage("docs/server.md has the form", "--tokens %s: %v", c.Tokens, err)
+		}
+		all = append(all, list...)
+	}
+	return all, nil
+}
+
+// served is what is served.
+type served struct {
+	agents  []*pawl.Agent // what has to be approved waits
+	rules   policy.Rules  // of the first, for schedules
+	tools   []*pawl.Tool  // of the first
+	secrets *pawl.Redactor
+	db      *config.Database
+	closers []func()
+}
+
+func (s *served) close() {
+	for _, f := range slices.Backward(s.closers) {
+		f()
+	}
+}
+
+func (s *served) names() (names []string) {
+	for _, a := range s.agents {
+		names = append(names, visible(a.Name))
+	}
+	return names
+}
+
+// build makes the agents of all files.
+func (c *serveCmd) build(ctx context.Context, sys *system) (_ *served, err error) {
+	s := new(served)
+	defer func() {
+		if err != nil {
+			s.close()
+		}
+	}()
+	var tools []*pawl.Tool
+	var hidden []string
+	for _, name := range c.Files {
+		file, err := config.Load(name, &config.LoadOptions{Getenv: sys.env})
+		if err != nil {
+			return nil, misconfigured(err)
+		}
+		for _, a := range file.Agents {
+			for _, w := range a.Warnings() {
+				sys.tell(w.Error())
+			}
+			set(a, "store.db", &a.Store.DB, c.DB)
+			built, err := a.Build(ctx, &config.Options{Getenv: sys.env, Tell: sys.tell, ForAll: true})
+			if err != nil {
+				return nil, misconfigured(err)
+			}
+			s.closers = append(s.closers, built.Close)
+			if s.agents == nil {
+				s.db, s.rules, s.tools = built.DB, a.Rules(), built.Tools
+			}
+			s.agents = append(s.agents, built.Agent)
+			tools, hidden = append(tools, built.Tools...), append(hidden, built.Hidden...)
+		}
+	}
+	s.secrets = secrets(sys.env, tools, hidden...)
+	return s, nil
+}
+
+// due does what is due, with the first agent, until ctx ends.
+func (c *serveCmd) due(ctx context.Context, sys *system, all *served, db store.Store) error {
+	if !c.Schedules {
+		return nil
+	}
+	w := &schedule.Work{Tools: held(all.rules, all.tools), Traces: db, Agent: pawl.Redact(all.agents[0], all.secrets)}
+	r := &schedule.Runner{DB: db, Poll: 10 * time.Second, Stop: ctx.Done(), Do: w.Do, Report: func(err error) { tell(sys.err, all.secrets.Error(err)) }}
+	return r.Run(context.Background())
+}
+
+// listenOn reads an address to listen on, and whether only this machine reaches it.
+func listenOn(flag, addr string) (_ string, local bool, err error) {
+	host, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		return "", false, usage(flag+" 127.0.0.1:8080", "%s %s: want an address with a port", flag, addr)
+	}
+	if host == "" || host == "localhost" {
+		host = "127.0.0.1"
+	}
+	a, err := netip.ParseAddr(host)
+	return net.JoinHostPort(host, port), err == nil && a.IsLoopback(), nil
+}

@@ -1,0 +1,102 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// A file is served; a run waits for a yes, Ctrl-C ends the server, and the next one, over the same database, has the run.
+func TestServe(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string) string {
+		t.Helper()
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	write("turns.json", `{"turns": [{"message": {"role": "assistant", "parts": [{"type": "tool_call", "id": "c", "name": "file_write", "args": {"path": "a.txt", "content": "hi"}}]}, "finish": "tool_calls"}, {"message": {"role": "assistant", "parts": [{"type": "text", "text": "written"}]}, "finish": "stop"}]}`)
+	file := write("clerk.yaml", "agent: clerk\nmodel: script:"+filepath.Join(dir, "turns.json")+"\ntools: [file]\nroot: "+dir+"\n")
+	tokens := write("tokens.json", `[{"name":"ci","token":"0123456789abcdef","scopes":["all"]}]`)
+
+	begin := func() (url string, end func() int) {
+		t.Helper()
+		r, w := io.Pipe()
+		sys := &system{out: io.Discard, err: w, env: func(string) string { return "" }}
+		status := make(chan int, 1)
+		go func() {
+			status <- execute([]string{"serve", file, "--http", ":0", "--tokens", tokens, "--db", filepath.Join(dir, "pawl.db")}, sys)
+			w.Close()
+		}()
+		lines := bufio.NewReader(r)
+		line, err := lines.ReadString('\n')
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, url, ok := strings.Cut(strings.TrimSpace(line), "serving clerk on ")
+		if !ok {
+			t.Fatalf("got %q", line)
+		}
+		go io.Copy(io.Discard, lines)
+		return url, func() int {
+			if err := syscall.Kill(os.Getpid(), syscall.SIGINT); err != nil {
+				t.Fatal(err)
+			}
+			return <-status
+		}
+	}
+	do := func(url, method, path, body string) (status int, run struct {
+		State, Answer string
+		Pending       []struct{ Key, Digest string }
+	}) {
+		t.Helper()
+		req, err := http.NewRequestWithContext(t.Context(), method, url+path, strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Authorization", "Bearer 0123456789abcdef")
+		req.Header.Set("Content-Type", "application/json")
+		res, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer res.Body.Close()
+		if err := json.NewDecoder(res.Body).Decode(&run); err != nil {
+			t.Fatal(err)
+		}
+		return res.StatusCode, run
+	}
+	defer http.DefaultClient.CloseIdleConnections()
+
+	url, end := begin()
+	status, run := do(url, "POST", "/v1/runs", `{"id":"r","input":"write it","wait":true}`)
+	if status != 201 || run.State != "waiting" || len(run.Pending) != 1 {
+		t.Fatalf("got %d, %+v", status, run)
+	}
+	if status := end(); status != 0 {
+		t.Errorf("exit status %d", status)
+	}
+	url, end = begin()
+	status, _ = do(url, "POST", "/v1/runs/r/approve", `{"key":"`+run.Pending[0].Key+`","digest":"`+run.Pending[0].Digest+`"}`)
+	if status != 200 {
+		t.Errorf("approve: %d", status)
+	}
+	status, run = do(url, "POST", "/v1/runs", `{"id":"r","wait":true}`)
+	if status != 200 || run.State != "over" || run.Answer != "written" {
+		t.Errorf("got %d, %+v", status, run)
+	}
+	if b, err := os.ReadFile(filepath.Join(dir, "a.txt")); err != nil || string(b) != "hi" {
+		t.Errorf("the file: %q, %v", b, err)
+	}
+	if status := end(); status != 0 {
+		t.Errorf("exit status %d", status)
+	}
+}

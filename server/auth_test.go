@@ -1,0 +1,276 @@
+package server_test
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pawl-go/pawl/server"
+)
+
+const (
+	readToken   = "read-read-read-read"
+	runToken    = "run-run-run-run-run"
+	decideToken = "decide-decide-decide"
+	allToken    = "all-all-all-all-all"
+	otherToken  = "other-other-other-other"
+)
+
+func tokens() []server.Token {
+	sum := sha256.Sum256([]byte(allToken))
+	return []server.Token{
+		{Name: "reader", Token: readToken, Scopes: []server.Scope{server.ScopeRead}},
+		{Name: "runner", Token: runToken, Scopes: []server.Scope{server.ScopeRun, server.ScopeRead}},
+		{Name: "judge", Token: decideToken, Scopes: []server.Scope{server.ScopeDecide, server.ScopeRead}},
+		{Name: "admin", SHA256: hex.EncodeToString(sum[:]), Scopes: []server.Scope{server.ScopeAll}},
+		{Name: "stranger", Token: otherToken, Scopes: []server.Scope{server.ScopeAll}, Tenant: "other"},
+	}
+}
+
+func TestWhoMayDoWhat(t *testing.T) {
+	v := serve(t, func(o *server.Options) {
+		o.Tokens, o.Hosts, o.Origins = tokens(), []string{"agents.example.com"}, []string{"https://app.example.com"}
+		o.MaxBody = 10_000
+		o.MCP = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, "mcp") })
+	})
+	v.token = allToken
+	var run server.Run
+	v.do("POST", "/v1/runs", `{"id":"w","input":"pay 1","wait":true}`, 201, &run)
+	decision := `{"key":"run/1/0","digest":"` + run.Pending[0].Digest + `"}`
+	passed := `{"id":"w","messages":[{"role":"user","parts":[{"type":"decision","key":"run/1/0","digest":"` + run.Pending[0].Digest + `","approve":true}]}]}`
+	long := `{"input":"` + strings.Repeat("x", 20_000) + `"}`
+	for _, test := range []struct {
+		what, token, method, path, body string
+		status                          int
+		code                            string
+		headers                         []string
+	}{
+		{"no token", "", "GET", "/v1/runs", "", 401, "no_token", nil},
+		{"a token in another scheme", "", "GET", "/v1/runs", "", 401, "no_token", []string{"Authorization", "Basic " + allToken}},
+		{"a wrong token", "nobody-has-this-one", "GET", "/v1/runs", "", 401, "wrong_token", nil},
+		{"the beginning of a token", allToken[:10], "GET", "/v1/runs", "", 401, "wrong_token", nil},
+		{"no token for MCP", "", "POST", "/mcp", "{}", 401, "no_token", nil},
+		{"no token for OpenAI's endpoints", "", "GET", "/v1/runs/w/events", "", 401, "no_token", nil},
+		{"reader begins", readToken, "POST", "/v1/runs", `{"input":"x"}`, 403, "wrong_scope", nil},
+		{"reader cancels", readToken, "POST", "/v1/runs/w/cancel", "", 403, "wrong_scope", nil},
+		{"reader calls a tool", readToken, "POST", "/v1/tools/pay/call", `{}`, 403, "wrong_scope", nil},
+		{"reader uses MCP", readToken, "POST", "/mcp", `{}`, 403, "wrong_scope", nil},
+		{"runner approves", runToken, "POST", "/v1/runs/w/approve", decision, 403, "wrong_scope", nil},
+		{"runner approves on the way of messages", runToken, "POST", "/v1/runs", passed, 403, "wrong_scope", nil},
+		{"runner says what came of a call", runToken, "POST", "/v1/runs/w/answer", decision[:len(decision)-1] + `,"text":"paid"}`, 403, "wrong_scope", nil},
+		{"runner calls a tool", runToken, "POST", "/v1/tools/pay/call", `{}`, 403, "wrong_scope", nil},
+		{"judge begins", decideToken, "POST", "/v1/runs", `{"input":"x"}`, 403, "wrong_scope", nil},
+		{"another tenant looks", otherToken, "GET", "/v1/runs/w", "", 404, "not_found", nil},
+		{"another tenant watches", otherToken, "GET", "/v1/runs/w/events", "", 404, "not_found", nil},
+		{"another tenant decides", otherToken, "POST", "/v1/runs/w/approve", decision, 404, "not_found", nil},
+		{"another tenant cancels", otherToken, "POST", "/v1/runs/w/cancel", "", 404, "not_found", nil},
+		{"a foreign host", allToken, "GET", "/v1/runs", "", 403, "wrong_host", []string{"Host", "evil.example"}},
+		{"a foreign host without a token", "", "GET", "/v1/health", "", 403, "wrong_host", []string{"Host", "evil.example"}},
+		{"a foreign origin", allToken, "GET", "/v1/runs", "", 403, "wrong_origin", []string{"Origin", "https://evil.example"}},
+		{"a page that is a file", allToken, "POST", "/v1/runs", `{"input":"x"}`, 403, "wrong_origin", []string{"Origin", "null"}},
+		{"a form of a page", allToken, "POST", "/v1/runs", `{"input":"x"}`, 415, "unsupported_media", []string{"Content-Type", "text/plain"}},
+		{"a long body", allToken, "POST", "/v1/runs", long, 413, "too_large", nil},
+		{"no such address", allToken, "GET", "/v1/nothing", "", 404, "not_found", nil},
+		{"no such method", allToken, "DELETE", "/v1/runs", "", 405, "method_not_allowed", nil},
+		{"an unknown member", allToken, "POST", "/v1/runs", `{"inptu":"x"}`, 400, "bad_request", nil},
+		{"two values", allToken, "POST", "/v1/runs", `{"input":"x"}{}`, 400, "bad_request", nil},
+		{"an unknown parameter", allToken, "GET", "/v1/runs?stat=over", "", 400, "bad_request", nil},
+		{"an unknown state", allToken, "GET", "/v1/runs?state=gone", "", 400, "bad_request", nil},
+		{"too many at once", allToken, "GET", "/v1/runs?limit=100000", "", 400, "bad_request", nil},
+		{"nothing to do", allToken, "POST", "/v1/runs", `{}`, 400, "bad_request", nil},
+		{"an id that is none", allToken, "POST", "/v1/runs", `{"id":"` + strings.Repeat("i", 300) + `","input":"x"}`, 400, "bad_request", nil},
+		{"no such agent", allToken, "POST", "/v1/runs", `{"agent":"nobody","input":"x"}`, 404, "not_found", nil},
+		{"no such run", allToken, "GET", "/v1/runs/nobody", "", 404, "not_found", nil},
+	} {
+		t.Run(test.what, func(t *testing.T) {
+			at := *v
+			at.t, at.token = t, test.token
+			at.code(test.method, test.path, test.body, test.status, test.code, test.headers...)
+		})
+	}
+	if n := v.world.paid.Load(); n != 0 {
+		t.Fatalf("paid %d times by somebody who may not", n)
+	}
+	// And the same doors open to those who may.
+	for _, test := range []struct {
+		token, method, path, body string
+		status                    int
+		headers                   []string
+	}{
+		{"", "GET", "/v1/health", "", 200, nil},
+		{readToken, "GET", "/v1/runs/w", "", 200, nil},
+		{readToken, "GET", "/v1/runs", "", 200, []string{"Host", "agents.example.com"}},
+		{readToken, "GET", "/v1/runs", "", 200, []string{"Origin", "https://app.example.com"}},
+		{runToken, "POST", "/v1/runs", `{"input":"x"}`, 201, nil},
+		{decideToken, "POST", "/v1/runs/w/approve", decision, 200, nil},
+	} {
+		v.token = test.token
+		v.do(test.method, test.path, test.body, test.status, nil, test.headers...)
+	}
+	v.token = readToken
+	res := v.request("OPTIONS", "/v1/runs", "", "Origin", "https://app.example.com", "Access-Control-Request-Method", "POST")
+	res.Body.Close()
+	if res.StatusCode != 204 || res.Header.Get("Access-Control-Allow-Origin") != "https://app.example.com" {
+		t.Errorf("preflight: %d %v", res.StatusCode, res.Header)
+	}
+	v.events(v.request("GET", "/v1/runs/w/events", "").Body, nil)
+	var x struct {
+		Calls []struct {
+			Execution struct{ Decision struct{ By string } }
+		}
+	}
+	v.do("GET", "/v1/runs/w/export", "", 200, &x)
+	if len(x.Calls) != 1 || x.Calls[0].Execution.Decision.By != "judge" {
+		t.Errorf("who decided: %+v", x)
+	}
+}
+
+func TestLimitsOfAToken(t *testing.T) {
+	now := time.Now()
+	v := serve(t, func(o *server.Options) {
+		o.Tokens = []server.Token{{Name: "few", Token: allToken, Scopes: []server.Scope{server.ScopeAll}, Runs: 1, Streams: 1},
+			{Name: "slow", Token: readToken, Scopes: []server.Scope{server.ScopeRead}, PerMinute: 2}}
+		o.Now = func() time.Time { return now }
+	})
+	v.token = allToken
+	v.do("POST", "/v1/runs", `{"id":"a","input":"wait"}`, 201, nil)
+	v.code("POST", "/v1/runs", `{"id":"b","input":"wait"}`, 429, "too_many")
+	v.do("POST", "/v1/runs", `{"id":"a","input":"wait"}`, 200, nil)
+	stream := v.request("GET", "/v1/runs/a/events", "")
+	v.code("GET", "/v1/runs/a/events", "", 429, "too_many")
+	close(v.world.gate)
+	v.events(stream.Body, nil)
+	v.do("POST", "/v1/runs", `{"id":"b","input":"hello"}`, 201, nil)
+
+	v.token = readToken
+	v.do("GET", "/v1/runs", "", 200, nil)
+	v.do("GET", "/v1/runs", "", 200, nil)
+	res := v.request("GET", "/v1/runs", "")
+	res.Body.Close()
+	if res.StatusCode != 429 || res.Header.Get("Retry-After") != "31" {
+		t.Errorf("the third in a minute: %d, Retry-After %q", res.StatusCode, res.Header.Get("Retry-After"))
+	}
+	now = now.Add(31 * time.Second)
+	v.do("GET", "/v1/runs", "", 200, nil)
+}
+
+func TestReadTokens(t *testing.T) {
+	good := `[{"name":"ci","token":"0123456789abcdef","scopes":["run","read"],"tenant":"t","user":"u","runs":2,"streams":3,"per_minute":60}]`
+	if list, err := server.ReadTokens(strings.NewReader(good)); err != nil || len(list) != 1 || list[0].Runs != 2 {
+		t.Errorf("got %v, %v", list, err)
+	}
+	for bad, want := range map[string]string{
+		``: "EOF", `[]`: "nobody", `{}`: "cannot", good + good: "more than",
+		`[{"token":"0123456789abcdef","scopes":["run"]}]`:                                      "no name",
+		`[{"name":"a","scopes":["run"]}]`:                                                      "one of token",
+		`[{"name":"a","token":"short","scopes":["run"]}]`:                                      "16 bytes",
+		`[{"name":"a","token":"0123456789abcdef"}]`:                                            "may do nothing",
+		`[{"name":"a","token":"0123456789abcdef","scopes":["fly"]}]`:                           "no scope",
+		`[{"name":"a","sha256":"00","scopes":["run"]}]`:                                        "64 hex",
+		`[{"name":"a","token":"0123456789abcdef","scopes":["run"],"runs":-1}]`:                 "less than 0",
+		`[{"name":"a","token":"0123456789abcdef","scopes":["run"],"role":"x"}]`:                "unknown field",
+		`[{"name":"a","token":"0123456789abcdef","sha256":"` + strings.Repeat("0", 64) + `"}]`: "one of token",
+	} {
+		if _, err := server.ReadTokens(strings.NewReader(bad)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want %q", bad, err, want)
+		}
+	}
+}
+
+// Clients that send their head, or their body, one byte at a time are let go of, and others are served meanwhile.
+func TestSlowClientsAreLetGo(t *testing.T) {
+	s := listen(t, func(o *server.Options) { o.Wait = 300 * time.Millisecond })
+	for _, begin := range []string{"GET /v1/health HTTP/1.1\r\nHost: localhost\r\nX: ", "POST /v1/runs HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n{\"input\":\""} {
+		conn, err := net.Dial("tcp", s.addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		if _, err := io.WriteString(conn, begin); err != nil {
+			t.Fatal(err)
+		}
+		began := time.Now()
+		done := make(chan []byte, 1)
+		go func() { b, _ := io.ReadAll(conn); done <- b }()
+		tick := time.NewTicker(20 * time.Millisecond)
+		defer tick.Stop()
+	drip:
+		for {
+			select {
+			case <-tick.C:
+				_, _ = conn.Write([]byte("x"))
+			case said := <-done:
+				if d := time.Since(began); d > 5*time.Second {
+					t.Errorf("%q was held open for %v", begin, d)
+				}
+				if strings.HasPrefix(begin, "POST") && !bytes.Contains(said, []byte(" 408 ")) {
+					t.Errorf("a slow body: %q", said)
+				}
+				break drip
+			case <-time.After(10 * time.Second):
+				t.Fatalf("%q is still held open", begin)
+			}
+		}
+	}
+	res, err := http.Get("http://" + s.addr + "/v1/health")
+	if err != nil || res.StatusCode != 200 {
+		t.Errorf("after that: %v, %v", res, err)
+	}
+	res.Body.Close()
+	http.DefaultClient.CloseIdleConnections()
+}
+
+// Ten thousand requests that are wrong in all ways are refused, each with a status of 400 to 499, and nothing is left over.
+func TestTenThousandMalformedRequests(t *testing.T) {
+	v := serve(t, func(o *server.Options) { o.Tokens = tokens(); o.MaxBody = 64 << 10 })
+	rnd := rand.New(rand.NewPCG(1, 2))
+	paths := []string{"/v1/runs", "/v1/runs/x", "/v1/runs/x/approve", "/v1/runs/x/answer", "/v1/runs/x/steer", "/v1/runs/x/fork", "/v1/runs/x/cancel", "/v1/runs/%00", "/v1/runs/x/events", "/v1/tools/pay/call",
+		"/v1/tools/%ff/call", "/v1/runs/x/diff/y", "/v1/runs?limit=-1", "/v1/chat/completions", "/v1/responses", "/v1/nothing", "/mcp", "//", "/v1/runs/" + strings.Repeat("a", 300), "/../etc/passwd"}
+	bodies := []string{``, `{`, `null`, `[]`, `""`, `{"input":`, `{"input":1}`, `{"messages":[{}]}`, `{"messages":[{"role":"x"}]}`, `{"key":"","digest":""}`, `{"id":"\u0000","input":"x"}`, "\xff\xfe", `{"input":"x","input":"y"}{}`,
+		strings.Repeat("[", 20000), `{"messages":[{"role":"user","parts":[{"type":"decision"}]}]}`, `{"model":1}`, `{"model":"clerk","messages":[{"role":"nobody"}]}`, `{"steps":-1}`, `{"args":"x","agent":"nobody"}`}
+	methods := []string{"GET", "POST", "PUT", "DELETE", "PATCH", "HEAD"}
+	held := []string{allToken, readToken, "", "wrong", otherToken}
+	counts := map[int]int{}
+	for i := range 10_000 {
+		body := []byte(bodies[rnd.IntN(len(bodies))])
+		for range rnd.IntN(4) {
+			if len(body) > 0 {
+				body[rnd.IntN(len(body))] = byte(rnd.Uint32())
+			}
+		}
+		req, err := http.NewRequestWithContext(t.Context(), methods[rnd.IntN(len(methods))], v.url+paths[rnd.IntN(len(paths))], bytes.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if rnd.IntN(5) > 0 {
+			req.Header.Set("Content-Type", "application/json")
+		}
+		if token := held[rnd.IntN(len(held))]; token != "" {
+			req.Header.Set("Authorization", "Bearer "+token)
+		}
+		if rnd.IntN(10) == 0 {
+			req.Header.Set("Last-Event-ID", fmt.Sprint(rnd.Int64()))
+		}
+		res, err := v.client.Do(req)
+		if err != nil {
+			t.Fatalf("request %d: %v", i, err)
+		}
+		_, _ = io.Copy(io.Discard, res.Body)
+		res.Body.Close()
+		counts[res.StatusCode]++
+		if res.StatusCode >= 500 {
+			t.Errorf("%s %s %q: %d", req.Method, req.URL, body, res.StatusCode)
+		}
+	}
+	t.Logf("statuses of 10,000 requests: %v", counts)
+	v.token = allToken
+	v.do("GET", "/v1/runs", "", 200, nil)
+}

@@ -1,0 +1,217 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"mime"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/store"
+)
+
+// route is an endpoint. The document of the API is made from the table of them.
+type route struct {
+	method, path string
+	scope        Scope
+	does         string // for the document
+	query        []param
+	in, out      any  // values of the types that come and go; nil: nothing
+	status       int  // of success; 0: 200
+	stream       bool // may answer with events
+	loose        bool // clients that know OpenAI's API: its form of errors, and no word about members that are not known
+	do           func(c *call) error
+}
+
+type param struct{ name, does string }
+
+// call is a request under way.
+type call struct {
+	s      *Server
+	w      http.ResponseWriter
+	r      *http.Request
+	client *client
+	route  *route
+}
+
+// ctx is the request's context, with whose things it is about.
+func (c *call) ctx() context.Context {
+	return store.WithScope(c.r.Context(), c.client.scope())
+}
+
+// muxOf makes the handler of the routes.
+func (s *Server) muxOf(routes []route) *http.ServeMux {
+	mux := http.NewServeMux()
+	methods := map[string][]string{}
+	for i := range routes {
+		rt := &routes[i]
+		methods[rt.path] = append(methods[rt.path], rt.method)
+		mux.HandleFunc(rt.method+" "+rt.path, func(w http.ResponseWriter, r *http.Request) { s.answer(w, r, rt) })
+	}
+	for path, known := range methods {
+		mux.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Allow", strings.Join(known, ", "))
+			writeError(w, fault("method_not_allowed", r.Method+" is no method of this address", strings.Join(known, ", ")))
+		})
+	}
+	if s.o.MCP != nil {
+		mux.HandleFunc("/mcp", func(w http.ResponseWriter, r *http.Request) {
+			who, fail := s.who(r, ScopeTools)
+			if fail != nil {
+				writeError(w, fail)
+				return
+			}
+			s.o.MCP.ServeHTTP(w, r.WithContext(store.WithScope(r.Context(), who.scope())))
+		})
+	}
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		if s.o.Pages != nil && (r.Method == http.MethodGet || r.Method == http.MethodHead) && !strings.HasPrefix(r.URL.Path, "/v1/") {
+			w.Header().Del("Content-Security-Policy") // pages have one of their own
+			s.o.Pages.ServeHTTP(w, r)
+			return
+		}
+		writeError(w, fault("not_found", "there is nothing at this address", "GET /openapi.json has all there is"))
+	})
+	return mux
+}
+
+// answer lets the client in and does what he asks.
+func (s *Server) answer(w http.ResponseWriter, r *http.Request, rt *route) {
+	who, fail := s.who(r, rt.scope)
+	if rt.scope == "" && fail != nil {
+		who, fail = s.anybody, nil // anybody may
+	}
+	c := &call{s: s, w: w, r: r, client: who, route: rt}
+	if fail == nil {
+		if err := rt.do(c); err != nil {
+			fail = toError(err)
+		}
+	}
+	switch {
+	case fail == nil:
+	case rt.loose:
+		c.openAIError(fail)
+	default:
+		c.hide(fail)
+		writeError(w, fail)
+	}
+	if fail != nil && fail.Status == http.StatusInternalServerError {
+		s.o.Log.Error("a request failed", "path", r.URL.Path, "error", fail.Message)
+	}
+}
+
+func (c *call) hide(e *Error) {
+	h := *e
+	h.Message = c.s.o.Secrets.String(e.Message)
+	*e = h
+}
+
+// read takes the body, which must be one JSON value of the form of v.
+func (c *call) read(v any) error {
+	kind, _, err := mime.ParseMediaType(c.r.Header.Get("Content-Type"))
+	if err != nil || kind != "application/json" { // so no form of a web page is one
+		return fault("unsupported_media", "the body must be JSON", "send Content-Type: application/json")
+	}
+	b, err := io.ReadAll(c.r.Body)
+	if err != nil {
+		var slow net.Error
+		if errors.As(err, &slow) && slow.Timeout() || errors.Is(err, os.ErrDeadlineExceeded) {
+			return fault("timeout", "the body did not come in time", "")
+		}
+		var large *http.MaxBytesError
+		if errors.As(err, &large) {
+			return err
+		}
+		return badRequest("the body broke off", "")
+	}
+	d := json.NewDecoder(bytes.NewReader(b))
+	if !c.route.loose {
+		d.DisallowUnknownFields()
+	}
+	if err := d.Decode(v); err != nil {
+		return badRequest("the body: "+err.Error(), "GET /openapi.json has the form")
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return badRequest("the body has more than one JSON value", "")
+	}
+	return nil
+}
+
+// write sends v without secrets.
+func (c *call) write(status int, v any) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	if c.s.o.Secrets != nil {
+		b = c.s.o.Secrets.JSON(b)
+	}
+	writeBytes(c.w, status, b)
+	return nil
+}
+
+// param is a value of the query; those that no route has are an error, told by params.
+func (c *call) params(names ...string) (url.Values, error) {
+	q, err := url.ParseQuery(c.r.URL.RawQuery)
+	if err != nil {
+		return nil, badRequest("the query: "+err.Error(), "")
+	}
+	for name := range q {
+		if !slices.Contains(names, name) {
+			return nil, badRequest("the query has no "+strconv.Quote(name), "it has "+strings.Join(names, ", "))
+		}
+	}
+	return q, nil
+}
+
+// page reads after and limit.
+func pageOf(q url.Values) (store.Page, error) {
+	p := store.Page{After: q.Get("after")}
+	if v := q.Get("limit"); v != "" {
+		n, err := strconv.Atoi(v)
+		if err != nil || n < 1 || n > 1000 {
+			return p, badRequest("limit must be a number from 1 to 1000", "")
+		}
+		p.Limit = n
+	}
+	return p, nil
+}
+
+// id is the run that the address names.
+func (c *call) id() (string, error) {
+	id := c.r.PathValue("id")
+	if err := store.CheckID(id); err != nil {
+		return "", badRequest(err.Error(), "")
+	}
+	return id, nil
+}
+
+// agent returns the agent of a name; "" is the only one.
+func (s *Server) agent(name string) (*pawl.Agent, error) {
+	if name == "" && len(s.o.Agents) == 1 {
+		return s.o.Agents[0], nil
+	}
+	if base, ok := strings.CutSuffix(name, callSuffix); ok && s.agents[base] != nil {
+		return toolAgent(s.agents[base]), nil
+	}
+	if a := s.agents[name]; a != nil {
+		return a, nil
+	}
+	var names []string
+	for _, a := range s.o.Agents {
+		names = append(names, a.Name)
+	}
+	if name == "" {
+		return nil, badRequest("there are several agents, and none is named", "agent is one of "+strings.Join(names, ", "))
+	}
+	return nil, fault("not_found", "there is no agent "+strconv.Quote(name), "there is "+strings.Join(names, ", "))
+}

@@ -1,0 +1,207 @@
+package server
+
+import (
+	"encoding/json"
+	"net/http"
+	"slices"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/durable"
+	"github.com/pawl-go/pawl/store"
+)
+
+// Verdict is a word on an open call. Key and Digest are those of the question, which bind it to what was asked.
+type Verdict struct {
+	Key    pawl.Key        `json:"key"`
+	Digest string          `json:"digest"`
+	Args   json.RawMessage `json:"args,omitzero" doc:"approve: run it with these arguments in place of the model's."`
+	Reason string          `json:"reason,omitzero" doc:"deny: why, for the model."`
+}
+
+// Given is the result of an open call.
+type Given struct {
+	Key     pawl.Key        `json:"key"`
+	Digest  string          `json:"digest"`
+	Text    string          `json:"text" doc:"What the model is told."`
+	IsError bool            `json:"is_error,omitzero" doc:"The call did not do what was asked."`
+	Data    json.RawMessage `json:"data,omitzero" doc:"The result as JSON, for programs."`
+}
+
+// verdict answers POST …/approve and …/deny.
+func (c *call) verdict(approve bool) error {
+	var in Verdict
+	if err := c.read(&in); err != nil {
+		return err
+	}
+	switch {
+	case approve && in.Reason != "":
+		return badRequest("a yes has no reason", "leave reason out")
+	case !approve && len(in.Args) > 0:
+		return badRequest("a no has no arguments", "leave args out")
+	}
+	return c.decide(pawl.Decision{Key: in.Key, Digest: in.Digest, Approve: approve, Args: in.Args, Reason: in.Reason})
+}
+
+// give answers POST …/answer.
+func (c *call) give() error {
+	var in Given
+	if err := c.read(&in); err != nil {
+		return err
+	}
+	r := pawl.TextResult(in.Text)
+	r.IsError, r.Data = in.IsError, in.Data
+	return c.decide(pawl.Decision{Key: in.Key, Digest: in.Digest, Result: &r})
+}
+
+// decide keeps the decision, and has the run go on.
+func (c *call) decide(d pawl.Decision) error {
+	id, err := c.id()
+	if err != nil {
+		return err
+	}
+	head, err := c.s.o.Journal.JournalRun(c.ctx(), c.client.scope(), id)
+	if err != nil {
+		return err
+	}
+	open, err := c.s.engine.Pending(c.ctx(), id)
+	if err != nil {
+		return err
+	}
+	if i := slices.IndexFunc(open, func(w pawl.Waiting) bool { return w.Key == d.Key }); i >= 0 && d.Result != nil {
+		d.Result.CallID = open[i].Call.ID
+	} else if d.Result != nil {
+		d.Result.CallID = c.answered(id, d.Key)
+	}
+	ds := []pawl.Decision{d}
+	if err := c.may(open, ds); err != nil {
+		return err
+	}
+	if err := c.s.engine.Decide(c.ctx(), id, ds...); err != nil {
+		return err
+	}
+	p := place{c.client.scope(), id}
+	if l := c.s.hub.find(p); (l == nil || l.over()) && head.State != store.JournalOver {
+		if _, err := c.takeUp(p, head.Agent); err != nil {
+			c.s.hub.wake() // it is kept, and somebody will go on
+		}
+	}
+	return c.tell(http.StatusOK, id)
+}
+
+// answered is the id of a call that waited, for who answers it once more.
+func (c *call) answered(id string, key pawl.Key) string {
+	x, err := c.s.engine.Export(c.ctx(), id)
+	if err != nil {
+		return ""
+	}
+	for _, call := range x.Calls {
+		if call.Key == key {
+			return call.Call.ID
+		}
+	}
+	for _, ask := range x.Pending {
+		if ask.Key == key {
+			return ask.Call.ID
+		}
+	}
+	return ""
+}
+
+// Inbox is what waits for somebody's word.
+type Inbox struct {
+	Waiting []Asked `json:"waiting"`
+	After   string  `json:"after,omitzero" doc:"Ask again with this for what follows; left out at the end."`
+}
+
+// Asked is a run with its questions.
+type Asked struct {
+	Run     Run            `json:"run"`
+	Pending []pawl.Waiting `json:"pending"`
+}
+
+// inbox answers GET /v1/pending.
+func (c *call) inbox() error {
+	q, err := c.params("after", "limit")
+	if err != nil {
+		return err
+	}
+	p, err := pageOf(q)
+	if err != nil {
+		return err
+	}
+	heads, err := c.s.o.Journal.JournalRuns(c.ctx(), c.client.scope(), store.JournalWaiting, p)
+	if err != nil {
+		return err
+	}
+	out := Inbox{Waiting: []Asked{}}
+	for _, head := range heads {
+		open, err := c.s.engine.Pending(c.ctx(), head.ID)
+		if err != nil {
+			return err
+		}
+		if len(open) > 0 {
+			out.Waiting = append(out.Waiting, Asked{c.s.toRun(head), open})
+		}
+	}
+	if len(heads) == p.Size() {
+		out.After = heads[len(heads)-1].ID
+	}
+	return c.write(http.StatusOK, out)
+}
+
+// export answers GET /v1/runs/{id}/export.
+func (c *call) export() error {
+	id, err := c.id()
+	if err != nil {
+		return err
+	}
+	x, err := c.s.engine.Export(c.ctx(), id)
+	if err != nil {
+		return err
+	}
+	return c.write(http.StatusOK, x)
+}
+
+// Effects is the ledger of a run.
+type Effects struct {
+	Effects []durable.Effect `json:"effects"`
+}
+
+// effects answers GET /v1/runs/{id}/effects.
+func (c *call) effects() error {
+	id, err := c.id()
+	if err != nil {
+		return err
+	}
+	list, err := c.s.engine.Effects(c.ctx(), id)
+	if err != nil {
+		return err
+	}
+	return c.write(http.StatusOK, Effects{append([]durable.Effect{}, list...)})
+}
+
+// Differences is where two runs differ.
+type Differences struct {
+	Differences []durable.Difference `json:"differences"`
+}
+
+// diff answers GET /v1/runs/{id}/diff/{other}.
+func (c *call) diff() error {
+	id, err := c.id()
+	if err != nil {
+		return err
+	}
+	a, err := c.s.engine.Export(c.ctx(), id)
+	if err != nil {
+		return err
+	}
+	b, err := c.s.engine.Export(c.ctx(), c.r.PathValue("other"))
+	if err != nil {
+		return err
+	}
+	list, err := durable.Diff(a, b)
+	if err != nil {
+		return err
+	}
+	return c.write(http.StatusOK, Differences{append([]durable.Difference{}, list...)})
+}

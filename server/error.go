@@ -1,0 +1,113 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strconv"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/durable"
+	"github.com/pawl-go/pawl/store"
+)
+
+// Error is how all requests of the API fail: {"error":{"code","message","hint"}}. Codes are for programs, and closed: docs/server.md has them.
+type Error struct {
+	Status  int    `json:"-"`
+	Code    string `json:"code" doc:"For programs."`
+	Message string `json:"message" doc:"What is wrong."`
+	Hint    string `json:"hint,omitzero" doc:"What would be right."`
+
+	after int // seconds to wait; 0: not said
+}
+
+// Error returns the message.
+func (e *Error) Error() string { return e.Message }
+
+// The codes of errors, with what they mean.
+var errorCodes = []struct {
+	code   string
+	status int
+	means  string
+}{
+	{"bad_request", 400, "the request is not what the endpoint takes"},
+	{"no_token", 401, "a token is needed"},
+	{"wrong_token", 401, "nobody has this token"},
+	{"wrong_scope", 403, "the token may not do this"},
+	{"wrong_host", 403, "the Host header names another machine"},
+	{"wrong_origin", 403, "web pages of this origin are not let in"},
+	{"not_found", 404, "there is no such thing, or it is somebody else's"},
+	{"method_not_allowed", 405, "the address is there, but not for this method"},
+	{"timeout", 408, "the request did not come in time"},
+	{"conflict", 409, "it was begun, or answered, otherwise"},
+	{"changed", 409, "the agent or its tools are not what they were when the run was kept"},
+	{"elsewhere", 409, "another process works on the run"},
+	{"expired", 409, "the yes came too late; the question is asked anew"},
+	{"needs_decision", 409, "a call waits for a person, and this endpoint has no way to ask"},
+	{"too_large", 413, "the body is over the limit"},
+	{"unsupported_media", 415, "the body must be application/json"},
+	{"too_many", 429, "the token's limit is reached; Retry-After says when to come again"},
+	{"failed", 500, "the server could not do it"},
+	{"model_failed", 502, "the model's provider failed"},
+	{"busy", 503, "the server does as much as it may, or is about to end"},
+}
+
+// fault makes an Error of a code on the list.
+func fault(code, message, hint string) *Error {
+	for _, c := range errorCodes {
+		if c.code == code {
+			return &Error{Status: c.status, Code: code, Message: message, Hint: hint}
+		}
+	}
+	panic("server: no error has the code " + code)
+}
+
+func badRequest(message, hint string) *Error { return fault("bad_request", message, hint) }
+
+// toError says what err comes to for a client. What is not meant for one is told as little as possible.
+func toError(err error) *Error {
+	var e *Error
+	var tooLarge *http.MaxBytesError
+	var provider *pawl.ProviderError
+	switch {
+	case errors.As(err, &e):
+		return e
+	case errors.As(err, &tooLarge):
+		return fault("too_large", "the body has more than "+strconv.FormatInt(tooLarge.Limit, 10)+" bytes", "")
+	case errors.Is(err, durable.ErrLost):
+		return fault("elsewhere", err.Error(), "watch it there, or try again when that process has ended")
+	case errors.Is(err, durable.ErrChanged):
+		return fault("changed", err.Error(), "serve the agent as it was, or fork the run")
+	case errors.Is(err, durable.ErrExpired):
+		return fault("expired", err.Error(), "GET the run: the question is asked anew")
+	case errors.Is(err, store.ErrNotFound):
+		return fault("not_found", err.Error(), "")
+	case errors.Is(err, store.ErrConflict):
+		return fault("conflict", err.Error(), "GET the run to see how it stands")
+	case errors.As(err, &provider):
+		return fault("model_failed", err.Error(), "")
+	case errors.Is(err, errParked), errors.Is(err, context.Canceled):
+		return fault("busy", "the server is about to end", "the run goes on with the next one")
+	}
+	return fault("failed", err.Error(), "")
+}
+
+func writeError(w http.ResponseWriter, e *Error) {
+	if e.after > 0 {
+		w.Header().Set("Retry-After", strconv.Itoa(e.after))
+	}
+	if e.Status == http.StatusUnauthorized {
+		w.Header().Set("WWW-Authenticate", `Bearer realm="pawl"`)
+	}
+	body, _ := json.Marshal(map[string]*Error{"error": e}) // text
+	writeBytes(w, e.Status, body)
+}
+
+// writeBytes sends JSON, which no browser takes for anything else.
+func writeBytes(w http.ResponseWriter, status int, body []byte) {
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Content-Length", strconv.Itoa(len(body)+1))
+	w.WriteHeader(status)
+	_, _ = w.Write(append(body, '\n')) // the client is gone
+}

@@ -1,0 +1,288 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/store"
+)
+
+// errParked is the cause that runs stop with when the server ends. It is not ErrCancelled, so they can be gone on with.
+var errParked = errors.New("the server ends")
+
+// place is whose run it is, and which.
+type place struct {
+	who store.Scope
+	id  string
+}
+
+// live is a run that this process works on, or did lately.
+type live struct {
+	place
+	agent  string
+	feed   *feed
+	cancel context.CancelCauseFunc
+	begun  chan struct{} // closed when it is in the journal, or could not be
+	done   chan struct{} // closed when it has stopped
+	err    error         // why it could not begin; set before begun is closed
+}
+
+func (l *live) over() bool {
+	select {
+	case <-l.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// hub runs the runs, one goroutine each.
+type hub struct {
+	s       *Server
+	base    context.Context // of all runs
+	stop    context.CancelCauseFunc
+	closing chan struct{}
+	kick    chan struct{} // a run may wait to be taken up
+
+	mu      sync.Mutex
+	wg      sync.WaitGroup
+	runs    map[place]*live
+	working int
+	rested  []*live // those of runs that are over, the oldest first
+	held    int     // bytes of theirs
+	closed  bool
+	tries   map[place]retry // runs that could not be taken up
+}
+
+type retry struct {
+	at   time.Time
+	wait time.Duration
+}
+
+func newHub(s *Server) *hub {
+	h := &hub{s: s, runs: map[place]*live{}, closing: make(chan struct{}), kick: make(chan struct{}, 1), tries: map[place]retry{}}
+	h.base, h.stop = context.WithCancelCause(context.Background())
+	return h
+}
+
+// find returns a run that is here; nil: it is not.
+func (h *hub) find(p place) *live {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.runs[p]
+}
+
+// run begins a run, or goes on with it, and returns when that is in the journal. A run that works already is returned as it is, with false. by may be nil: the server
+// itself.
+func (h *hub) run(ctx context.Context, p place, a *pawl.Agent, by *client, msgs ...pawl.Message) (*live, bool, error) {
+	h.mu.Lock()
+	if l := h.runs[p]; l != nil && !l.over() {
+		h.mu.Unlock()
+		return l, false, l.wait(ctx)
+	}
+	if h.closed || h.working >= h.s.o.MaxRuns {
+		h.mu.Unlock()
+		e := fault("busy", fmt.Sprintf("%d runs are the most at once", h.s.o.MaxRuns), "try again later")
+		if h.closed {
+			e = fault("busy", "the server is about to end", "try again later")
+		}
+		e.after = 1
+		return nil, false, e
+	}
+	if by != nil && !by.enter(&by.runs, by.Runs) {
+		h.mu.Unlock()
+		e := fault("too_many", fmt.Sprintf("the token of %s may have %d runs at once", by.Name, by.Runs), "wait until one has stopped, or cancel it")
+		e.after = 1
+		return nil, false, e
+	}
+	if old := h.runs[p]; old != nil {
+		h.forget(old)
+	}
+	l := &live{place: p, agent: a.Name, feed: newFeed(h.s.o.Fragments), begun: make(chan struct{}), done: make(chan struct{})}
+	runCtx, cancel := context.WithCancelCause(store.WithScope(h.base, p.who))
+	l.cancel = cancel
+	h.runs[p] = l
+	h.working++
+	h.mu.Unlock()
+	h.wg.Go(func() {
+		h.work(runCtx, l, a, msgs)
+		if by != nil {
+			by.leave(&by.runs)
+		}
+	})
+	return l, true, l.wait(ctx)
+}
+
+// wait returns when the run is in the journal, or why it is not.
+func (l *live) wait(ctx context.Context) error {
+	select {
+	case <-l.begun:
+		return l.err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// work is the goroutine of a run.
+func (h *hub) work(ctx context.Context, l *live, a *pawl.Agent, msgs []pawl.Message) {
+	defer l.cancel(nil)
+	begun, again, ended := false, false, false
+	for e, err := range pawl.Redact(h.s.engine.Runner(l.id, a), h.s.o.Secrets).Stream(ctx, msgs...) {
+		parked := context.Cause(ctx) == errParked
+		switch root := e.Run == "run"; {
+		case err != nil && !begun:
+			l.err = err
+		case parked && (err != nil || root && e.Kind == pawl.EventRunEnded): // it goes on elsewhere, so this is no end
+		case err != nil:
+			h.fail(l, err)
+		default:
+			if root && e.Kind == pawl.EventRunEnded {
+				ended, again = true, e.Result != nil && e.Result.Stop == pawl.StopPending
+			}
+			l.feed.put(e)
+		}
+		if !begun {
+			begun = true
+			close(l.begun)
+		}
+	}
+	if !begun {
+		close(l.begun)
+	}
+	if begun && !ended && context.Cause(ctx) == nil { // it would end so again at once
+		h.delay(l.place)
+	}
+	h.rest(l)
+	if again { // an answer may have come meanwhile
+		h.wake()
+	}
+}
+
+// fail tells who watches that the run could not go on.
+func (h *hub) fail(l *live, err error) {
+	e := *toError(err)
+	e.Message = h.s.o.Secrets.String(e.Message)
+	data, _ := json.Marshal(map[string]*Error{"error": &e}) // text
+	l.feed.add(kindError, data)
+}
+
+// rest keeps the feed of a run that has stopped for a while.
+func (h *hub) rest(l *live) {
+	l.feed.end()
+	close(l.done)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.working--
+	if l.err != nil || context.Cause(h.base) != nil {
+		delete(h.runs, l.place)
+		return
+	}
+	h.rested = append(h.rested, l)
+	h.held += l.feed.bytes()
+	for h.held > h.s.o.Idle && len(h.rested) > 0 {
+		h.forget(h.rested[0])
+	}
+}
+
+// forget lets go of a run that has stopped. mu is held.
+func (h *hub) forget(l *live) {
+	if h.runs[l.place] == l {
+		delete(h.runs, l.place)
+	}
+	for i, r := range h.rested {
+		if r == l {
+			h.held -= l.feed.bytes()
+			h.rested = append(h.rested[:i:i], h.rested[i+1:]...)
+			return
+		}
+	}
+}
+
+func (h *hub) wake() {
+	select {
+	case h.kick <- struct{}{}:
+	default:
+	}
+}
+
+// close stops all runs, and returns when they have stopped.
+func (h *hub) close(ctx context.Context) error {
+	h.mu.Lock()
+	if !h.closed {
+		h.closed = true
+		close(h.closing)
+	}
+	h.mu.Unlock()
+	h.stop(errParked)
+	done := make(chan struct{})
+	go func() { h.wg.Wait(); close(done) }()
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("runs have not stopped: %w", context.Cause(ctx))
+	}
+}
+
+// recover takes up runs that nobody works on until ctx ends: those of processes that died, and those that were answered while nobody was there.
+func (h *hub) recover(ctx context.Context) {
+	tick := time.NewTicker(h.s.o.Recover)
+	defer tick.Stop()
+	for {
+		h.takeUp(ctx)
+		select {
+		case <-tick.C:
+		case <-h.kick:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// takeUp looks once.
+func (h *hub) takeUp(ctx context.Context) {
+	runs, err := h.s.o.Journal.AbandonedRuns(ctx, h.s.o.Now(), 1000)
+	if err != nil {
+		if ctx.Err() == nil {
+			h.s.o.Log.Error("looking for runs that nobody works on", "error", err)
+		}
+		return
+	}
+	for _, run := range runs {
+		p := place{run.Scope, run.ID}
+		h.mu.Lock()
+		try, failed := h.tries[p]
+		h.mu.Unlock()
+		if failed && h.s.o.Now().Before(try.at) {
+			continue
+		}
+		a, err := h.s.agent(cmp.Or(run.Agent, "?"))
+		if err == nil {
+			_, _, err = h.run(ctx, p, a, nil)
+		}
+		var e *Error
+		if errors.As(err, &e) && e.Code == "busy" || ctx.Err() != nil {
+			return
+		}
+		if err != nil {
+			h.delay(p)
+			if !failed {
+				h.s.o.Log.Warn("a run cannot be taken up", "run", run.ID, "error", err.Error())
+			}
+		}
+	}
+}
+
+// delay has a run left alone for a while, longer each time.
+func (h *hub) delay(p place) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	wait := min(max(2*h.tries[p].wait, h.s.o.Recover), 10*time.Minute)
+	h.tries[p] = retry{h.s.o.Now().Add(wait), wait}
+}

@@ -1,0 +1,88 @@
+package server_test
+
+import (
+	"context"
+	"net"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/server"
+	"github.com/pawl-go/pawl/store"
+)
+
+type listening struct {
+	addr  string
+	world *world
+	stop  func() // ends the server, and returns when it has ended
+}
+
+// listen serves as the command does.
+func listen(t *testing.T, change func(*server.Options)) *listening {
+	t.Helper()
+	w := &world{gate: make(chan struct{})}
+	o := server.Options{Agents: []*pawl.Agent{clerk(w)}, Journal: new(store.MemoryJournal)}
+	if change != nil {
+		change(&o)
+	}
+	s, err := server.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		if err := s.Serve(ctx, l); err != nil {
+			t.Error(err)
+		}
+	}()
+	stop := func() { cancel(); <-done }
+	t.Cleanup(stop)
+	return &listening{l.Addr().String(), w, stop}
+}
+
+// Runs that nobody works on are taken up without being asked for, also where the answer came while no server was there.
+func TestServeTakesUpWhatWasLeft(t *testing.T) {
+	journal := new(store.MemoryJournal)
+	first := serve(t, func(o *server.Options) { o.Journal = journal })
+	first.do("POST", "/v1/runs", `{"id":"long","input":"wait"}`, 201, nil)
+	if err := first.s.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	w := &world{gate: make(chan struct{})}
+	close(w.gate)
+	listen(t, func(o *server.Options) {
+		o.Journal, o.Recover, o.Agents = journal, 20*time.Millisecond, []*pawl.Agent{clerk(w)}
+	})
+	deadline := time.After(20 * time.Second)
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		run, err := journal.JournalRun(t.Context(), store.Scope{}, "long")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if run.State == store.JournalOver {
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-deadline:
+			t.Fatalf("nobody took it up: %+v", run)
+		}
+	}
+}
+
+// heap is what is held after a collection.
+func heap() uint64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}

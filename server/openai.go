@@ -1,0 +1,3 @@
+package server
+
+func (c *call) openAIError(e *Error) { writeError(c.w, e) }

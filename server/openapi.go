@@ -1,0 +1,168 @@
+package server
+
+import (
+	"encoding/json"
+	"net/http"
+	"reflect"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/pawl-go/pawl"
+)
+
+// document answers GET /openapi.json.
+func (c *call) document() error {
+	b, err := json.MarshalIndent(c.s.openAPI(), "", "  ")
+	if err != nil {
+		return err
+	}
+	writeBytes(c.w, http.StatusOK, b)
+	return nil
+}
+
+type object = map[string]any
+
+// openAPI makes the document of the API from the table of its endpoints.
+func (s *Server) openAPI() object {
+	f := &forms{all: object{}, types: map[string]reflect.Type{}}
+	paths := map[string]object{}
+	failed := object{"description": "It failed: the status is that of the code.", "content": object{"application/json": object{"schema": object{"type": "object", "properties": object{"error": f.of(reflect.TypeFor[Error]())}, "required": []string{"error"}}}}}
+	for _, rt := range s.routes {
+		op := object{"summary": rt.does, "operationId": operation(rt)}
+		var params []object
+		for part := range strings.SplitSeq(rt.path, "/") {
+			if name, ok := strings.CutPrefix(part, "{"); ok {
+				params = append(params, object{"name": strings.TrimSuffix(name, "}"), "in": "path", "required": true, "schema": object{"type": "string"}})
+			}
+		}
+		for _, q := range rt.query {
+			params = append(params, object{"name": q.name, "in": "query", "description": q.does, "schema": object{"type": "string"}})
+		}
+		if params != nil {
+			op["parameters"] = params
+		}
+		if rt.in != nil {
+			op["requestBody"] = object{"required": true, "content": object{"application/json": object{"schema": f.of(reflect.TypeOf(rt.in))}}}
+		}
+		content := object{}
+		if rt.out != nil {
+			content["application/json"] = object{"schema": f.of(reflect.TypeOf(rt.out))}
+		}
+		if rt.stream {
+			content["text/event-stream"] = object{"schema": object{"type": "string"}}
+		}
+		done := object{"description": "Done."}
+		if len(content) > 0 {
+			done["content"] = content
+		}
+		responses := object{"200": done, "default": failed}
+		if rt.status != 0 {
+			responses[strconv.Itoa(rt.status)] = done
+		}
+		op["responses"] = responses
+		if rt.scope == "" {
+			op["security"] = []object{}
+		} else {
+			op["description"] = "Needs the scope " + string(rt.scope) + "."
+		}
+		if paths[rt.path] == nil {
+			paths[rt.path] = object{}
+		}
+		paths[rt.path][strings.ToLower(rt.method)] = op
+	}
+	return object{"openapi": "3.1.0", "info": object{"title": "pawl", "version": "1", "description": "Agents over HTTP. docs/server.md has the story, docs/events.md the events."}, "paths": paths,
+		"security":   []object{{"token": []string{}}},
+		"components": object{"securitySchemes": object{"token": object{"type": "http", "scheme": "bearer"}}, "schemas": f.all}}
+}
+
+func operation(rt route) string {
+	name := strings.ToLower(rt.method)
+	for part := range strings.FieldsFuncSeq(rt.path, func(r rune) bool { return r == '/' || r == '.' || r == '{' || r == '}' || r == '_' }) {
+		if part != "v1" {
+			name += strings.ToUpper(part[:1]) + part[1:]
+		}
+	}
+	return name
+}
+
+// forms are the schemas of named types.
+type forms struct {
+	all   object
+	types map[string]reflect.Type
+}
+
+// of returns the schema of a type: what encoding/json makes of it, and what its doc tags say.
+func (f *forms) of(t reflect.Type) object {
+	switch t {
+	case reflect.TypeFor[time.Time]():
+		return object{"type": "string", "format": "date-time"}
+	case reflect.TypeFor[json.RawMessage]():
+		return object{}
+	case reflect.TypeFor[pawl.Effect]():
+		return object{"type": "string"}
+	}
+	switch t.Kind() {
+	case reflect.Pointer:
+		return f.of(t.Elem())
+	case reflect.String:
+		return object{"type": "string"}
+	case reflect.Bool:
+		return object{"type": "boolean"}
+	case reflect.Int, reflect.Int64, reflect.Uint64, reflect.Uint8:
+		return object{"type": "integer"}
+	case reflect.Float64:
+		return object{"type": "number"}
+	case reflect.Slice:
+		if t.Elem().Kind() == reflect.Uint8 {
+			return object{"type": "string"}
+		}
+		return object{"type": "array", "items": f.of(t.Elem())}
+	case reflect.Map:
+		return object{"type": "object", "additionalProperties": f.of(t.Elem())}
+	case reflect.Struct:
+		return f.named(t)
+	}
+	return object{}
+}
+
+// named puts a struct among the components, and refers to it.
+func (f *forms) named(t reflect.Type) object {
+	name := t.Name()
+	ref := object{"$ref": "#/components/schemas/" + name}
+	switch f.types[name] {
+	case t:
+		return ref
+	case nil:
+		f.types[name] = t // it may refer to itself
+	default:
+		panic("server: two types of the API are named " + name)
+	}
+	if t.Implements(reflect.TypeFor[json.Marshaler]()) || reflect.PointerTo(t).Implements(reflect.TypeFor[json.Marshaler]()) {
+		f.all[name] = object{"type": "object", "description": "pawl." + name + ", in its JSON form."}
+		return ref
+	}
+	props, required := object{}, []string{}
+	for i := range t.NumField() {
+		field := t.Field(i)
+		key, rest, _ := strings.Cut(field.Tag.Get("json"), ",")
+		if key == "-" || !field.IsExported() {
+			continue
+		}
+		s := f.of(field.Type)
+		if does := field.Tag.Get("doc"); does != "" {
+			if _, is := s["$ref"]; is {
+				s = object{"allOf": []object{s}}
+			}
+			s["description"] = does
+		}
+		if props[key] = s; !strings.Contains(rest, "omit") {
+			required = append(required, key)
+		}
+	}
+	f.all[name] = object{"type": "object", "properties": props, "additionalProperties": false}
+	if len(required) > 0 {
+		f.all[name].(object)["required"] = required
+	}
+	return ref
+}

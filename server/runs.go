@@ -1,0 +1,492 @@
+package server
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/durable"
+	"github.com/pawl-go/pawl/store"
+)
+
+// Start is what a run is begun with, or gone on with.
+type Start struct {
+	ID       string         `json:"id,omitzero" doc:"The run's own id. The same request with the same id again is the same run, so a client that does not know whether he got through repeats it. Default: one is made."`
+	Agent    string         `json:"agent,omitzero" doc:"Which agent. Default: the only one."`
+	Input    string         `json:"input,omitzero" doc:"What is asked: short for one message of the user."`
+	Messages []pawl.Message `json:"messages,omitzero" doc:"The conversation so far. For a run that is there: decisions on its open calls, and results of passive ones; or none, to go on with it."`
+	Wait     bool           `json:"wait,omitzero" doc:"Answer when the run has stopped. A client that goes away does not end the run."`
+}
+
+// Run is how a run stands.
+type Run struct {
+	ID      string          `json:"id"`
+	Agent   string          `json:"agent,omitzero"`
+	Task    string          `json:"task,omitzero" doc:"The beginning of what was asked."`
+	State   string          `json:"state" doc:"running: it works here. open: it works elsewhere, or waits to be taken up. waiting: for decisions or results. failed: by a fault that may pass; it can be gone on with. over: nothing more will happen."`
+	Stop    pawl.Stop       `json:"stop,omitzero" doc:"Why it stopped last; answer and finished are success."`
+	Cause   string          `json:"cause,omitzero"`
+	Answer  string          `json:"answer,omitzero" doc:"Left out of lists."`
+	Output  json.RawMessage `json:"output,omitzero" doc:"The answer as JSON, where the agent has an output. Left out of lists."`
+	Spent   *pawl.Spent     `json:"spent,omitzero"`
+	Waits   int             `json:"waits,omitzero" doc:"How many calls wait."`
+	Pending []pawl.Waiting  `json:"pending,omitzero" doc:"The questions that nobody has answered. Left out of lists."`
+	Created time.Time       `json:"created,omitzero"`
+	Updated time.Time       `json:"updated,omitzero"`
+}
+
+// Runs is a part of a list.
+type Runs struct {
+	Runs  []Run  `json:"runs"`
+	After string `json:"after,omitzero" doc:"Ask again with this for what follows; left out at the end."`
+}
+
+// start answers POST /v1/runs.
+func (c *call) start() error {
+	var in Start
+	if err := c.read(&in); err != nil {
+		return err
+	}
+	msgs, err := in.messages()
+	if err != nil {
+		return err
+	}
+	if in.ID == "" {
+		in.ID = c.r.Header.Get("Idempotency-Key")
+	}
+	if in.ID == "" {
+		if len(msgs) == 0 {
+			return badRequest("there is nothing to do", "give input, or messages")
+		}
+		in.ID = "run_" + strings.ToLower(rand.Text()[:20])
+	}
+	if err := store.CheckID(in.ID); err != nil {
+		return badRequest(err.Error(), "")
+	}
+	l, created, err := c.begin(in, msgs)
+	if err != nil {
+		return err
+	}
+	if c.wantsEvents() {
+		c.w.Header().Set("Location", "/v1/runs/"+in.ID)
+		return c.watch(l, in.ID)
+	}
+	if in.Wait && l != nil {
+		select {
+		case <-l.done:
+		case <-c.r.Context().Done():
+			return nil
+		case <-c.s.hub.closing:
+		}
+	}
+	status := http.StatusOK
+	if created {
+		c.w.Header().Set("Location", "/v1/runs/"+in.ID)
+		status = http.StatusCreated
+	}
+	return c.tell(status, in.ID)
+}
+
+func (in *Start) messages() ([]pawl.Message, error) {
+	if in.Input == "" {
+		return in.Messages, nil
+	}
+	if len(in.Messages) > 0 {
+		return nil, badRequest("input and messages are two ways of saying what is asked", "give one")
+	}
+	return []pawl.Message{pawl.User(in.Input)}, nil
+}
+
+// begin begins the run, goes on with it, or finds that it was begun just so. The live run is nil where nothing is to be done.
+func (c *call) begin(in Start, msgs []pawl.Message) (l *live, created bool, err error) {
+	p := place{c.client.scope(), in.ID}
+	head, err := c.s.o.Journal.JournalRun(c.ctx(), p.who, p.id)
+	if errors.Is(err, store.ErrNotFound) && len(msgs) > 0 {
+		a, err := c.s.agent(in.Agent)
+		if err != nil {
+			return nil, false, err
+		}
+		if answers(msgs) {
+			return nil, false, fault("not_found", "there is no run "+in.ID+" that could be answered", "")
+		}
+		l, mine, err := c.s.hub.run(c.ctx(), p, a, c.client, msgs...)
+		switch {
+		case err == nil && mine:
+			return l, true, nil
+		case err != nil && !errors.Is(err, store.ErrConflict):
+			return nil, false, err
+		}
+		if head, err = c.s.o.Journal.JournalRun(c.ctx(), p.who, p.id); err != nil { // somebody was faster
+			return nil, false, err
+		}
+	} else if err != nil {
+		return nil, false, err
+	}
+	if in.Agent != "" && in.Agent != head.Agent {
+		return nil, false, fault("conflict", "run "+in.ID+" is one of agent "+head.Agent, "")
+	}
+	if l := c.s.hub.find(p); l != nil && !l.over() {
+		if len(msgs) > 0 && !answers(msgs) {
+			return l, false, c.same(in.ID, msgs)
+		}
+		if len(msgs) == 0 {
+			return l, false, nil
+		}
+	}
+	return c.goOn(p, head, msgs)
+}
+
+// goOn answers a run that is there and sets it to work, where there is something to do.
+func (c *call) goOn(p place, head store.JournalRun, msgs []pawl.Message) (*live, bool, error) {
+	again := len(msgs) == 0
+	switch {
+	case again:
+	case answers(msgs):
+		ds, err := c.decisions(p.id, msgs)
+		if err != nil {
+			return nil, false, err
+		}
+		if err := c.s.engine.Decide(c.ctx(), p.id, ds...); err != nil {
+			return nil, false, err
+		}
+		again = true
+	default:
+		if err := c.same(p.id, msgs); err != nil {
+			return nil, false, err
+		}
+	}
+	if !again || head.State == store.JournalOver {
+		return c.s.hub.find(p), false, nil
+	}
+	l, err := c.takeUp(p, head.Agent)
+	return l, false, err
+}
+
+// takeUp sets a run that is there to work.
+func (c *call) takeUp(p place, agent string) (*live, error) {
+	a, err := c.s.agent(agent)
+	if err != nil {
+		return nil, err
+	}
+	l, _, err := c.s.hub.run(c.ctx(), p, a, c.client)
+	return l, err
+}
+
+// same reports a run that was begun with other messages.
+func (c *call) same(id string, msgs []pawl.Message) error {
+	x, err := c.s.engine.Export(c.ctx(), id)
+	if err != nil {
+		return err
+	}
+	was, errWas := json.Marshal(x.Messages)
+	is, errIs := json.Marshal(msgs)
+	if err := errors.Join(errWas, errIs); err != nil {
+		return err
+	}
+	if !bytes.Equal(was, is) {
+		return fault("conflict", "run "+id+" was begun with other messages", "take another id, or steer the run")
+	}
+	return nil
+}
+
+// answers reports whether msgs answer open calls of a run that is there, and are no conversation.
+func answers(msgs []pawl.Message) bool {
+	for _, m := range msgs {
+		for _, p := range m.Parts {
+			switch p.(type) {
+			case pawl.Decision:
+				return true
+			case pawl.ToolResult:
+				return !slices.ContainsFunc(msgs, pawl.Message.HasCalls) // else they are part of a conversation
+			}
+		}
+	}
+	return false
+}
+
+// decisions are what msgs say of the open calls of a run, in the name of the client, who must be allowed to.
+func (c *call) decisions(id string, msgs []pawl.Message) ([]pawl.Decision, error) {
+	open, err := c.s.engine.Pending(c.ctx(), id)
+	if err != nil {
+		return nil, err
+	}
+	var out []pawl.Decision
+	for _, m := range msgs {
+		for _, p := range m.Parts {
+			switch p := p.(type) {
+			case pawl.Decision:
+				out = append(out, p)
+			case pawl.ToolResult:
+				i := slices.IndexFunc(open, func(w pawl.Waiting) bool { return w.Call.ID == p.CallID })
+				if i < 0 {
+					return nil, fault("conflict", "no call "+p.CallID+" of the run waits for a result", "GET the run to see which do")
+				}
+				out = append(out, open[i].Answer("", p))
+			default:
+				return nil, badRequest("the messages answer open calls, and say other things too", "send answers alone; steer the run with the rest")
+			}
+		}
+	}
+	return out, c.may(open, out)
+}
+
+// may puts the client's name under decisions; one who may not decide can only give passive calls their results.
+func (c *call) may(open []pawl.Waiting, ds []pawl.Decision) error {
+	for i := range ds {
+		d := &ds[i]
+		d.By = c.client.Name
+		j := slices.IndexFunc(open, func(w pawl.Waiting) bool { return w.Key == d.Key })
+		passive := j >= 0 && open[j].Passive && d.Result != nil
+		if passive && !c.client.may(ScopeRun) || !passive && !c.client.may(ScopeDecide) {
+			return fault("wrong_scope", "the token of "+c.client.Name+" may not decide about "+string(d.Key), "it needs the scope "+string(ScopeDecide))
+		}
+	}
+	return nil
+}
+
+// tell answers with how a run stands.
+func (c *call) tell(status int, id string) error {
+	head, err := c.s.o.Journal.JournalRun(c.ctx(), c.client.scope(), id)
+	if err != nil {
+		return err
+	}
+	run := c.s.toRun(head)
+	x, err := c.s.engine.Export(c.ctx(), id)
+	if err != nil {
+		return err
+	}
+	if run.State == store.JournalOver || run.State == store.JournalFailed || run.State == store.JournalWaiting {
+		run.Answer = answerOf(x)
+		if x.End != nil {
+			run.Output = x.End.Output
+		}
+	}
+	if run.Pending, err = c.s.engine.Pending(c.ctx(), id); err != nil {
+		return err
+	}
+	run.Waits = len(run.Pending)
+	return c.write(status, run)
+}
+
+// toRun makes a Run of a head.
+func (s *Server) toRun(head store.JournalRun) Run {
+	run := Run{ID: head.ID, Agent: head.Agent, Task: head.Task, State: head.State, Created: head.Created, Updated: head.Updated}
+	var sum durable.Summary
+	if len(head.Summary) > 0 && json.Unmarshal(head.Summary, &sum) == nil {
+		run.Stop, run.Cause, run.Spent, run.Waits = sum.Stop, sum.Cause, &sum.Spent, sum.Pending
+	}
+	if l := s.hub.find(place{head.Scope, head.ID}); l != nil && !l.over() && head.State != store.JournalOver {
+		run.State = "running"
+	}
+	return run
+}
+
+// answerOf is the last word of a run.
+func answerOf(x *durable.Export) string {
+	if x.End != nil && x.End.Stop == pawl.StopFinished {
+		for _, call := range slices.Backward(x.Calls) {
+			if call.Execution.Ends == pawl.EndsFinished && strings.Count(string(call.Key), "/") == 2 {
+				return call.Execution.Result.Text()
+			}
+		}
+	}
+	for _, r := range slices.Backward(x.Replies) {
+		if strings.Count(string(r.Key), "/") == 2 { // of the run itself: run/3/model
+			return r.Response.Message.Text()
+		}
+	}
+	return ""
+}
+
+// list answers GET /v1/runs.
+func (c *call) list() error {
+	q, err := c.params("state", "after", "limit")
+	if err != nil {
+		return err
+	}
+	p, err := pageOf(q)
+	if err != nil {
+		return err
+	}
+	state := q.Get("state")
+	if state != "" && !slices.Contains([]string{store.JournalOpen, store.JournalWaiting, store.JournalFailed, store.JournalOver}, state) {
+		return badRequest("there is no state "+state, "open, waiting, failed or over")
+	}
+	heads, err := c.s.o.Journal.JournalRuns(c.ctx(), c.client.scope(), state, p)
+	if err != nil {
+		return err
+	}
+	out := Runs{Runs: make([]Run, len(heads))}
+	for i, head := range heads {
+		out.Runs[i] = c.s.toRun(head)
+	}
+	if len(heads) == p.Size() {
+		out.After = heads[len(heads)-1].ID
+	}
+	return c.write(http.StatusOK, out)
+}
+
+// show answers GET /v1/runs/{id}.
+func (c *call) show() error {
+	id, err := c.id()
+	if err != nil {
+		return err
+	}
+	return c.tell(http.StatusOK, id)
+}
+
+// events answers GET /v1/runs/{id}/events: from the place that the client has seen, or from the beginning. A run that nobody works on is played back, and gone on with where
+// there is something to do.
+func (c *call) eventsOf() error {
+	id, err := c.id()
+	if err != nil {
+		return err
+	}
+	p := place{c.client.scope(), id}
+	l := c.s.hub.find(p)
+	if l == nil {
+		head, err := c.s.o.Journal.JournalRun(c.ctx(), p.who, id)
+		if err != nil {
+			return err
+		}
+		if l, err = c.takeUp(p, head.Agent); err != nil {
+			return err
+		}
+	}
+	if err := l.wait(c.r.Context()); err != nil {
+		return err
+	}
+	return c.watch(l, id)
+}
+
+// watch streams what happens in a run.
+func (c *call) watch(l *live, id string) error {
+	if l == nil {
+		head, err := c.s.o.Journal.JournalRun(c.ctx(), c.client.scope(), id)
+		if err != nil {
+			return err
+		}
+		if l, err = c.takeUp(place{c.client.scope(), id}, head.Agent); err != nil {
+			return err
+		}
+	}
+	after := l.feed.place(c.r.Header.Get("Last-Event-ID"))
+	if _, ended, _ := l.feed.read(after, 0); ended && after > 0 {
+		c.w.WriteHeader(http.StatusNoContent) // which tells a browser not to come again
+		return nil
+	}
+	return c.stream(l.feed, after)
+}
+
+// cancel answers POST /v1/runs/{id}/cancel.
+func (c *call) cancel() error {
+	id, err := c.id()
+	if err != nil {
+		return err
+	}
+	p := place{c.client.scope(), id}
+	head, err := c.s.o.Journal.JournalRun(c.ctx(), p.who, id)
+	if err != nil {
+		return err
+	}
+	if head.State == store.JournalOver {
+		return c.tell(http.StatusOK, id) // it is too late, and twice is once
+	}
+	if err := c.s.engine.Cancel(c.ctx(), id); err != nil {
+		return err
+	}
+	l := c.s.hub.find(p)
+	if l != nil && !l.over() {
+		l.cancel(pawl.ErrCancelled)
+	} else if l, err = c.takeUp(p, head.Agent); err != nil && !errors.Is(err, durable.ErrLost) { // who has it will see
+		return err
+	}
+	c.settle(l)
+	return c.tell(http.StatusOK, id)
+}
+
+// settle waits until a run has stopped, but not long.
+func (c *call) settle(l *live) {
+	if l == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(c.r.Context(), 2*time.Second)
+	defer cancel()
+	select {
+	case <-l.done:
+	case <-ctx.Done():
+	}
+}
+
+// Say is words for a run under way.
+type Say struct {
+	Input    string         `json:"input,omitzero" doc:"Short for one message of the user."`
+	Messages []pawl.Message `json:"messages,omitzero" doc:"Messages of the user."`
+}
+
+// steer answers POST /v1/runs/{id}/steer.
+func (c *call) steer() error {
+	id, err := c.id()
+	if err != nil {
+		return err
+	}
+	var in Say
+	if err := c.read(&in); err != nil {
+		return err
+	}
+	msgs, err := (&Start{Input: in.Input, Messages: in.Messages}).messages()
+	if err != nil {
+		return err
+	}
+	if len(msgs) == 0 || answers(msgs) {
+		return badRequest("there is nothing to tell the run", "give input, or messages of the user")
+	}
+	if _, err := c.s.o.Journal.JournalRun(c.ctx(), c.client.scope(), id); err != nil {
+		return err
+	}
+	if err := c.s.engine.Steer(c.ctx(), id, msgs...); err != nil {
+		if errors.Is(err, store.ErrConflict) {
+			return err
+		}
+		return badRequest(err.Error(), "")
+	}
+	return c.tell(http.StatusOK, id)
+}
+
+// Fork is how a run is forked.
+type Fork struct {
+	ID    string `json:"id,omitzero" doc:"The new run's id. Default: one is made."`
+	Steps int    `json:"steps" doc:"After how many of the replies."`
+}
+
+// fork answers POST /v1/runs/{id}/fork.
+func (c *call) fork() error {
+	id, err := c.id()
+	if err != nil {
+		return err
+	}
+	var in Fork
+	if err := c.read(&in); err != nil {
+		return err
+	}
+	to := cmp.Or(in.ID, "run_"+strings.ToLower(rand.Text()[:20]))
+	if err := store.CheckID(to); err != nil {
+		return badRequest(err.Error(), "")
+	}
+	if in.Steps < 0 {
+		return badRequest("steps is less than 0", "")
+	}
+	if err := c.s.engine.Fork(c.ctx(), id, to, in.Steps, nil); err != nil {
+		return err
+	}
+	c.w.Header().Set("Location", "/v1/runs/"+to)
+	return c.tell(http.StatusCreated, to)
+}

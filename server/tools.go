@@ -1,0 +1,185 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"iter"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/store"
+)
+
+// Agents are what is served.
+type Agents struct {
+	Agents []AgentInfo `json:"agents"`
+}
+
+// AgentInfo is an agent that is served.
+type AgentInfo struct {
+	Name  string   `json:"name"`
+	Tools []string `json:"tools"`
+}
+
+// agents answers GET /v1/agents.
+func (c *call) agents() error {
+	out := Agents{}
+	for _, a := range c.s.o.Agents {
+		tools, err := pawl.Toolsets(a.Tools).Tools(c.ctx())
+		if err != nil {
+			return err
+		}
+		info := AgentInfo{a.Name, []string{}}
+		for _, t := range tools {
+			info.Tools = append(info.Tools, t.Name)
+		}
+		out.Agents = append(out.Agents, info)
+	}
+	return c.write(http.StatusOK, out)
+}
+
+// Tools are what agents may call.
+type Tools struct {
+	Tools []ToolInfo `json:"tools"`
+}
+
+// ToolInfo is a tool.
+type ToolInfo struct {
+	Agent       string          `json:"agent"`
+	Name        string          `json:"name"`
+	Description string          `json:"description"`
+	Input       json.RawMessage `json:"input"`
+	Output      json.RawMessage `json:"output,omitzero"`
+	Effect      pawl.Effect     `json:"effect"`
+	Passive     bool            `json:"passive,omitzero"`
+}
+
+// tools answers GET /v1/tools.
+func (c *call) tools() error {
+	q, err := c.params("agent")
+	if err != nil {
+		return err
+	}
+	of := c.s.o.Agents
+	if name := q.Get("agent"); name != "" {
+		a, err := c.s.agent(name)
+		if err != nil {
+			return err
+		}
+		of = []*pawl.Agent{a}
+	}
+	out := Tools{Tools: []ToolInfo{}}
+	for _, a := range of {
+		tools, err := pawl.Toolsets(a.Tools).Tools(c.ctx())
+		if err != nil {
+			return err
+		}
+		for _, t := range tools {
+			out.Tools = append(out.Tools, ToolInfo{a.Name, t.Name, t.Description, t.Input, t.Output, t.Effect, t.Passive})
+		}
+	}
+	return c.write(http.StatusOK, out)
+}
+
+// ToolStart is a call of a tool by a client.
+type ToolStart struct {
+	ID    string          `json:"id,omitzero" doc:"The call's own id: the same request again is the same call. Default: one is made."`
+	Agent string          `json:"agent,omitzero" doc:"Whose tool. Default: that of the only agent."`
+	Args  json.RawMessage `json:"args,omitzero" doc:"Default: {}."`
+}
+
+// ToolCalled is what came of it. The call is a run of its own, and durable like any other.
+type ToolCalled struct {
+	Run     string           `json:"run" doc:"The run that the call is; where it waits, decide there."`
+	Outcome pawl.Outcome     `json:"outcome"`
+	Result  *pawl.ToolResult `json:"result,omitzero"`
+	Pending []pawl.Waiting   `json:"pending,omitzero"`
+}
+
+// callSuffix marks the agents that runs of single calls have.
+const callSuffix = "/call"
+
+// toolAgent is an agent that carries out the calls of its last reply, and says nothing more.
+func toolAgent(a *pawl.Agent) *pawl.Agent {
+	b := *a
+	b.Name, b.Model, b.Instructions, b.Output, b.Choice = a.Name+callSuffix, silent{}, "", nil, pawl.ToolChoice{}
+	return &b
+}
+
+type silent struct{}
+
+// Stream ends the run.
+func (silent) Stream(context.Context, *pawl.Request) iter.Seq2[pawl.Delta, error] {
+	return func(yield func(pawl.Delta, error) bool) { yield(pawl.Delta{Finish: pawl.FinishStop}, nil) }
+}
+
+// callTool answers POST /v1/tools/{name}/call.
+func (c *call) callTool() error {
+	var in ToolStart
+	if err := c.read(&in); err != nil {
+		return err
+	}
+	a, err := c.s.agent(in.Agent)
+	if err != nil {
+		return err
+	}
+	name := c.r.PathValue("name")
+	tools, err := pawl.Toolsets(a.Tools).Tools(c.ctx())
+	if err != nil {
+		return err
+	}
+	if !slices.ContainsFunc(tools, func(t *pawl.Tool) bool { return t.Name == name && !t.Passive }) {
+		return fault("not_found", "agent "+a.Name+" has no tool "+strconv.Quote(name)+" that could be run", "GET /v1/tools has them")
+	}
+	args := in.Args
+	if len(args) == 0 {
+		args = json.RawMessage(`{}`)
+	}
+	id := cmp.Or(in.ID, c.r.Header.Get("Idempotency-Key"), "call_"+strings.ToLower(rand.Text()[:20]))
+	if err := store.CheckID(id); err != nil {
+		return badRequest(err.Error(), "")
+	}
+	msgs := []pawl.Message{pawl.User(c.client.Name + " calls " + name + "."), pawl.Assistant(pawl.ToolCall{ID: "call", Name: name, Args: args})}
+	l, _, err := c.begin(Start{ID: id, Agent: a.Name + callSuffix}, msgs)
+	if err != nil {
+		return err
+	}
+	if l != nil {
+		select {
+		case <-l.done:
+		case <-c.r.Context().Done():
+			return nil
+		case <-c.s.hub.closing:
+		}
+	}
+	return c.called(id)
+}
+
+// called tells what came of a call.
+func (c *call) called(id string) error {
+	x, err := c.s.engine.Export(c.ctx(), id)
+	if err != nil {
+		return err
+	}
+	out := ToolCalled{Run: id, Outcome: pawl.OutcomePending}
+	for _, done := range x.Calls {
+		if done.Call.ID == "call" && strings.Count(string(done.Key), "/") == 2 {
+			out.Outcome, out.Result = done.Execution.Outcome, &done.Execution.Result
+			return c.write(http.StatusOK, out)
+		}
+	}
+	if out.Pending, err = c.s.engine.Pending(c.ctx(), id); err != nil {
+		return err
+	}
+	if len(out.Pending) == 0 && x.End != nil {
+		return errors.New("the call has no result: " + cmp.Or(x.End.Cause, x.End.Error, string(x.End.Stop)))
+	}
+	c.w.Header().Set("Location", "/v1/runs/"+id)
+	return c.write(http.StatusAccepted, out)
+}
