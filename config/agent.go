@@ -31,6 +31,7 @@ type Agent struct {
 	Root         string                      `yaml:"root" doc:"The directory that the file tools see, and that shell commands may write. Default: the current directory."`
 	HTTPAllow    []string                    `yaml:"http_allow" doc:"What the http and search tools may reach beside public addresses: localhost:8080, *.example.com, 10.1.0.0/16."`
 	Sandbox      string                      `yaml:"sandbox" enum:"strict,standard,none" doc:"How shell commands, programs in python and command tools are held; docs/security.md says what each level stops. Default: strict."`
+	SandboxHosts []string                    `yaml:"sandbox_hosts" doc:"What shell commands, and command tools with network: true, may reach from the sandbox over HTTP and HTTPS, which takes strict: api.example.com:443, *.example.org. Default: nothing."`
 	Code         string                      `yaml:"code" enum:"python,embedded" doc:"With the set code: what runs the programs, python3 in the sandbox or the embedded interpreter, which needs nothing; docs/code.md compares them. Default: python."`
 	DataFlow     bool                        `yaml:"data_flow" doc:"With the set plan: steps can take values from steps before them; docs/plans.md says how. Default: false."`
 	Store        Store                       `yaml:"store" doc:"Where what is kept between runs is, and whose it is."`
@@ -45,7 +46,7 @@ type Agent struct {
 	Servers      map[string]mcp.Server       `yaml:"mcp_servers" doc:"MCP servers by name; {mcp: NAME} among tools takes the tools of one. docs/mcp.md says what becomes of what they say."`
 	Lock         string                      `yaml:"tools_lock" doc:"What was accepted of MCP servers (pawl mcp lock); a tool that differs is left out. Default: tools.lock, where there is one beside this file."`
 	Search       string                      `yaml:"tool_search" enum:"auto,on,off" doc:"Whether the model finds the tools of MCP servers by tool_search instead of being told of all: on, off, or auto: from 20 on. Default: auto."`
-	Team         any                         `yaml:"team" later:"true" doc:"Managers and workers."`
+	Team         *Team                       `yaml:"team" doc:"Whom it leads."`
 	Schedules    []any                       `yaml:"schedules" later:"true" doc:"What is to be done at which times."`
 
 	file     string           // where it was read; "": nowhere
@@ -53,7 +54,7 @@ type Agent struct {
 	at       map[string]place // where each path was said
 	warnings Findings
 	secrets  []secret // values of variables that no output may show
-	manager  *Manager // of kind ManagerAgent; nil: an agent
+	seed     bool     // it is of the other form
 }
 
 // Models are models, the first of which is asked; the others answer where those before cannot.

@@ -38,12 +38,16 @@ type Options struct {
 	Tell    func(text string)                                       // hears what is worth knowing: which driver was taken, what was left out; nil: nobody
 	Ask     func(context.Context, mcp.Question) (mcp.Answer, error) // asks a person what an MCP server wants to know; nil: every question is declined
 	Approve func(r policy.Rules) pawl.Middleware                    // makes the middleware that decides about calls; nil: that of the rules
+	Inner   func(r policy.Rules) pawl.Middleware                    // as Approve, for the workers of a team, whose calls are made inside others; nil: that of their rules
+
+	overhear func(pawl.Model) pawl.Model // stands around what is asked; nil: nothing does
 }
 
 // Built is an agent that is ready to run. Call Close after its last run.
 type Built struct {
 	Agent  *pawl.Agent
-	Tools  []*pawl.Tool // what it offers
+	Tools  []*pawl.Tool // what it offers; a team's own, and workers as tools
+	Within []*pawl.Tool // what the workers of a team offer, at whatever depth
 	Hidden []string     // what must be seen in no output: keys, and what came from the environment into headers
 	DB     *Database    // what is kept between runs; it is opened when it is first needed
 	Close  func()
@@ -130,7 +134,7 @@ func (b *builder) build(ctx context.Context) (built *Built, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if out.Choice, err = b.choice(tools); err != nil {
+	if out.Choice, err = b.choice(append(slices.Clip(tools), a.workers()...)); err != nil {
 		return nil, err
 	}
 	bounds, err := b.policies()
@@ -139,7 +143,11 @@ func (b *builder) build(ctx context.Context) (built *Built, err error) {
 	}
 	out.Middleware = append(append(layers, a.history()...), bounds...)
 	out.Middleware = append(out.Middleware, b.approval()...)
-	return &Built{Agent: out, Tools: tools, Hidden: append(b.hidden, a.hidden()...), DB: db, Close: closeSets}, nil
+	built = &Built{Agent: out, Tools: tools, Hidden: append(b.hidden, a.hidden()...), DB: db, Close: closeSets}
+	if a.Team != nil && out.Model != nil {
+		err = b.team(ctx, built)
+	}
+	return built, err
 }
 
 func (b *builder) approval() []pawl.Middleware {

@@ -13,6 +13,7 @@ import (
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/nearest"
 	"github.com/pawl-go/pawl/sandbox"
+	"github.com/pawl-go/pawl/sandbox/proxy"
 	"github.com/pawl-go/pawl/store"
 	"github.com/pawl-go/pawl/tools/code"
 	"github.com/pawl-go/pawl/tools/data"
@@ -215,7 +216,10 @@ func (b *builtin) shell() (pawl.Toolset, error) {
 	if err != nil {
 		return nil, err
 	}
-	run, err := shell.New(b.agent.root(), &shell.Options{Level: level})
+	if _, err := b.agent.hosts(level); err != nil {
+		return nil, err
+	}
+	run, err := shell.New(b.agent.root(), &shell.Options{Level: level, Hosts: b.agent.SandboxHosts})
 	if err != nil {
 		return nil, b.noRoot(err)
 	}
@@ -332,6 +336,21 @@ func (a *Agent) store() Store {
 		s.DB = a.relative("store.db", s.DB)
 	}
 	return s
+}
+
+// hosts is the way of programs to the hosts that are named; nil where none are.
+func (a *Agent) hosts(level sandbox.Level) (*proxy.Hosts, error) {
+	if len(a.SandboxHosts) == 0 {
+		return nil, nil
+	}
+	if level != sandbox.Strict {
+		return nil, finding(CodeConflict, "sandbox_hosts", "", "level %s of the sandbox cannot hold a program to some hosts; strict can", level)
+	}
+	h, err := proxy.New(proxy.Options{Allow: a.SandboxHosts})
+	if err != nil {
+		return nil, finding(CodeBadValue, "sandbox_hosts", "", "%s", strings.TrimPrefix(err.Error(), "sandbox proxy: allow: "))
+	}
+	return h, nil
 }
 
 // level is how hard programs are held.

@@ -30,15 +30,15 @@ func (a *Agent) Explain(ctx context.Context, o *Options, task string) (*Explanat
 	w := new(wiretap)
 	dry := o.dry()
 	dry.HTTP = w
+	var first *pawl.Request
+	if len(a.Model) > 0 && strings.HasPrefix(a.Model[0].Name, scripted) {
+		dry.overhear = func(m pawl.Model) pawl.Model { return &overheard{m, &first} }
+	}
 	built, err := a.Build(ctx, dry)
 	if err != nil {
 		return nil, err
 	}
 	defer built.Close()
-	var first *pawl.Request
-	if strings.HasPrefix(a.Model[0].Name, scripted) {
-		built.Agent.Middleware = append(built.Agent.Middleware, pawl.Middleware{Model: func(m pawl.Model) pawl.Model { return &overheard{m, &first} }})
-	}
 	for range built.Agent.Stream(ctx, pawl.User(task)) {
 		if w.body != nil || first != nil {
 			break
@@ -137,6 +137,10 @@ func written(v reflect.Value) *yaml.Node {
 		}
 	case Model:
 		if x == (Model{Name: x.Name}) {
+			return text(x.Name)
+		}
+	case Worker:
+		if x.Name != "" && x.File == "" && x.Description == "" && x.Tools == nil {
 			return text(x.Name)
 		}
 	case Tool:

@@ -7,13 +7,9 @@ func (a *Agent) unbuilt() error {
 	for _, k := range []struct {
 		path  string
 		there bool
-	}{{"team", a.Team != nil}, {"schedules", a.Schedules != nil}, {"spec.planner.type", a.manager != nil}} {
+	}{{"schedules", a.Schedules != nil}} {
 		if k.there {
-			what := k.path
-			if a.manager != nil && what == "spec.planner.type" {
-				what = a.manager.Planner
-			}
-			all = append(all, finding(CodeNotBuilt, k.path, hint, "%s: not built yet", what))
+			all = append(all, finding(CodeNotBuilt, k.path, hint, "%s: not built yet", k.path))
 		}
 	}
 	return all.err()

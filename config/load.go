@@ -59,7 +59,14 @@ func Parse(name string, text []byte, o *LoadOptions) (*File, error) {
 	if o != nil && o.Dir != "" {
 		r.dir = o.Dir
 	}
-	file := &File{Name: name}
+	file := r.parsed(text)
+	slices.SortStableFunc(r.findings, func(a, b *Finding) int { return a.Line - b.Line })
+	return file, r.findings.err()
+}
+
+// parsed reads the documents of a file.
+func (r *reading) parsed(text []byte) *File {
+	file := &File{Name: r.file}
 	for _, root := range r.documents(text) {
 		a := r.agent(root)
 		if a.Name != "" {
@@ -69,8 +76,8 @@ func Parse(name string, text []byte, o *LoadOptions) (*File, error) {
 		}
 		file.Agents = append(file.Agents, a)
 	}
-	slices.SortStableFunc(r.findings, func(a, b *Finding) int { return a.Line - b.Line })
-	return file, r.findings.err()
+	r.teams(file)
+	return file
 }
 
 // agentName is what an agent may be called.
@@ -123,9 +130,14 @@ func (r *reading) placed(code Code, path, hint, format string, args ...any) {
 	r.found(f)
 }
 
-// Agent returns the agent of this name; "" is the only one. The error is a *Finding.
+// Agent returns the agent of this name; "" is the only one, or the only one that works for no other of the file. The error is a *Finding.
 func (f *File) Agent(name string) (*Agent, error) {
 	var all []string
+	if name == "" {
+		if leads := f.leads(); len(leads) == 1 {
+			return leads[0], nil
+		}
+	}
 	for _, a := range f.Agents {
 		if a.Name == name {
 			return a, nil
@@ -133,8 +145,6 @@ func (f *File) Agent(name string) (*Agent, error) {
 		all = append(all, a.Name)
 	}
 	switch {
-	case name == "" && len(f.Agents) == 1:
-		return f.Agents[0], nil
 	case name == "":
 		return nil, &Finding{Code: CodeConflict, File: f.Name, Message: "there are several agents in it", Hint: "say which: " + strings.Join(all, ", ")}
 	}
@@ -143,6 +153,18 @@ func (f *File) Agent(name string) (*Agent, error) {
 		hint = "did you mean " + near + "?"
 	}
 	return nil, &Finding{Code: CodeUnknownWorker, File: f.Name, Message: "no agent is named " + name, Hint: hint}
+}
+
+// leads are the agents that are nobody's workers.
+func (f *File) leads() (out []*Agent) {
+	for _, a := range f.Agents {
+		if !slices.ContainsFunc(f.Agents, func(b *Agent) bool {
+			return b.Team != nil && slices.ContainsFunc(b.Team.Workers, func(w Worker) bool { return w.of == a })
+		}) {
+			out = append(out, a)
+		}
+	}
+	return out
 }
 
 // Check reports everything that can be found wrong with an agent without asking anybody: what reading it did not see, such as names of tools in rules that no tool has.

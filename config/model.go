@@ -34,6 +34,9 @@ func (b *builder) asked() (model, driven pawl.Model, layers []pawl.Middleware, e
 		return nil, nil, nil, err
 	}
 	driven, more, err := b.driven(model)
+	if b.opts.overhear != nil && err == nil {
+		driven = b.opts.overhear(driven)
+	}
 	return model, driven, append(layers, more...), err
 }
 

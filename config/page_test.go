@@ -57,6 +57,7 @@ func TestPage(t *testing.T) {
 		of    reflect.Type
 	}{{"An agent", reflect.TypeFor[config.Agent]()}, {"model", reflect.TypeFor[config.Model]()}, {"An entry of tools", reflect.TypeFor[config.Tool]()}, {"A server in mcp_servers", reflect.TypeFor[mcp.Server]()}, {"oauth of a server", reflect.TypeFor[mcp.OAuth]()}, {"react", reflect.TypeFor[config.React]()},
 		{"limits", reflect.TypeFor[config.Limits]()}, {"approve", reflect.TypeFor[config.Approve]()}, {"settings", reflect.TypeFor[config.Settings]()}, {"history", reflect.TypeFor[config.History]()},
+		{"team", reflect.TypeFor[config.Team]()}, {"A worker of a team", reflect.TypeFor[config.Worker]()}, {"An entry of rules", reflect.TypeFor[config.Rule]()},
 		{"store", reflect.TypeFor[config.Store]()}, {"embed", reflect.TypeFor[config.Embed]()}, {"An entry of rates", reflect.TypeFor[config.Rate]()},
 		{"breaker", reflect.TypeFor[config.Breaker]()}, {"cache", reflect.TypeFor[config.Cache]()}} {
 		fmt.Fprintf(&b, "\n### %s\n\n| key | value | meaning |\n|---|---|---|\n", s.title)
@@ -183,7 +184,7 @@ func TestSchema(t *testing.T) {
 		}
 		code, _, _ := strings.Cut(string(ar.Comment), " ")
 		name := strings.TrimSuffix(filepath.Base(path), ".txtar")
-		if !form[code] || name == "no_model" || name == "wrong_type_variable" || name == "merge_key" || name == "seed_worker" {
+		if !form[code] || name == "no_model" || name == "wrong_type_variable" || name == "merge_key" || name == "seed_worker" || name == "team_worker_model" {
 			continue // what a schema cannot see: a flag may give the model, a variable its value; keys are merged before; the worker is another file
 		}
 		refused++

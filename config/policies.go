@@ -33,6 +33,8 @@ func (a *Agent) Rules() policy.Rules {
 // ruled finds entries of lists that are about none of the tools.
 func (b *builder) ruled(tools []*pawl.Tool) error {
 	a := b.agent
+	own := tools // what is about a tool's time or end is about what the agent brings itself
+	tools = append(slices.Clip(tools), a.workers()...)
 	lists := []entries{{"approve.deny", a.Approve.Deny}, {"approve.ask", a.Approve.Ask}, {"approve.allow", a.Approve.Allow}}
 	for i, r := range a.Rates {
 		lists = append(lists, entries{index("rates", i) + ".tools", r.Tools})
@@ -49,7 +51,7 @@ func (b *builder) ruled(tools []*pawl.Tool) error {
 			all = append(all, finding(CodeUnknownTool, index("terminal_tools", i), "the name of a tool, written out", "%s is no name of a tool", name))
 			continue
 		}
-		all = append(all, b.about(name, index("terminal_tools", i), tools)...)
+		all = append(all, b.about(name, index("terminal_tools", i), own)...)
 	}
 	for _, l := range lists {
 		for i, name := range l.names {
@@ -57,7 +59,7 @@ func (b *builder) ruled(tools []*pawl.Tool) error {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(a.Timeouts)) {
-		all = append(all, b.about(name, "timeouts."+name, tools)...)
+		all = append(all, b.about(name, "timeouts."+name, own)...)
 	}
 	return all.err()
 }

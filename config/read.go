@@ -162,6 +162,10 @@ func (r *reading) object(n *yaml.Node, v reflect.Value, path string) {
 		at := join(path, key.Value)
 		i := fieldNamed(fields, key.Value)
 		if i < 0 {
+			if hint := elsewhere(fields, key.Value); hint != "" {
+				r.at(CodeUnknownKey, key, at, hint, "there is no key %q", cut(key.Value))
+				continue
+			}
 			r.unknown(key, at, names(fields))
 			continue
 		}
@@ -182,6 +186,30 @@ func (r *reading) object(n *yaml.Node, v reflect.Value, path string) {
 			r.at(CodeMissingKey, n, path, name+": "+example(f), "the key %s is missing", name)
 		}
 	}
+}
+
+// otherWords are what keys are called by others.
+var otherWords = map[string]string{"system": "instructions", "system_prompt": "instructions", "prompt": "instructions", "name": "agent", "mcp": "mcp_servers", "servers": "mcp_servers",
+	"fallbacks": "model", "memory": "store", "database": "store"}
+
+// elsewhere says where in an agent a key belongs that somebody wrote in another place, or calls otherwise; "" where that is not known.
+func elsewhere(fields []reflect.StructField, key string) string {
+	if fieldNamed(fields, "agent") < 0 || nearest.Word(key, names(fields)) != "" {
+		return ""
+	}
+	if word := otherWords[key]; word != "" {
+		return "did you mean " + word + "?"
+	}
+	for _, f := range fields {
+		t := f.Type
+		if t.Kind() == reflect.Pointer {
+			t = t.Elem()
+		}
+		if t.Kind() == reflect.Struct && fieldNamed(fieldsOf(t), key) >= 0 {
+			return "it belongs into " + keyOf(f) + ": {" + key + ": …}"
+		}
+	}
+	return ""
 }
 
 // unknown tells of a key that there is not.

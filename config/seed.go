@@ -119,6 +119,7 @@ type seedReading struct {
 // seed reads a document of the other form. What it says of an agent is said in the agent's own keys; the places are those of the document.
 func (r *reading) seed(root *yaml.Node, a *Agent) {
 	s := &seedReading{reading: r, a: a}
+	a.seed = true
 	before := len(r.findings)
 	r.object(real(root), reflect.ValueOf(&s.doc).Elem(), "")
 	a.Name = s.doc.Metadata.Name

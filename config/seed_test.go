@@ -111,7 +111,7 @@ var seedRows = []seedRow{
 	{"`spec.policies.hitl` `scope`: writes, all", "supported", "an approval is for one call with its arguments; theirs was for the tool", "", "spec:\n", "spec:\n  policies: {hitl: {type: Default, config: {enabled: true, scope: all}}}\n", func(a *config.Agent) any { return a.Approve.Else }, "ask"},
 	{"`spec.policies.hitl` `write_tools`", "supported", "", "", "spec:\n", "spec:\n  policies: {hitl: {type: Default, config: {write_tools: [search]}}}\n", func(a *config.Agent) any { return a.Approve.Ask[0] }, "search"},
 	{"`spec.policies.checkpoint`", "accepted and reported", "", "", "spec:\n", "spec:\n  policies: {checkpoint: {type: Default, config: {enabled: true, checkpoint_after_iterations: 5, checkpoint_on_operations: [x], checkpoint_on_tools: [search]}}}\n", nil, "warning: checkpoints have no effect"},
-	{"`spec.policies.follow_up`", "supported", "of managers: max_phases", seedManager, "spec:\n", "spec:\n  policies: {follow_up: {type: Default, config: {enabled: true, max_phases: 5, check_completion: true, stop_on_completion: true}}}\n", func(a *config.Agent) any { return a.Manager().MaxPhases() }, 5},
+	{"`spec.policies.follow_up`", "supported", "of managers: max_phases", seedManager, "spec:\n", "spec:\n  policies: {follow_up: {type: Default, config: {enabled: true, max_phases: 5, check_completion: true, stop_on_completion: true}}}\n", func(a *config.Agent) any { return *a.Team.MaxPhases }, 5},
 	{"`spec.planner.type`", "supported", "an unknown one is an error", "", "ReActPlanner", "ReactPlaner", nil, `error: there is no planner of type "ReactPlaner" (did you mean ReActPlanner?)`},
 	{"`spec.planner.config`, any other key", "refused", "theirs dropped the whole block, or swallowed it", "", gate, cfg("max_iteration: 3"), nil, `error: there is no key "max_iteration" (did you mean max_iterations?)`},
 	{"ReActPlanner `tool_descriptions`", "supported", "an allow-list; the description is what the model is told", "", gate, cfg("tool_descriptions: [{name: bare, description: Told.}]"), func(a *config.Agent) any {
@@ -128,12 +128,19 @@ var seedRows = []seedRow{
 	{"ReActPlanner `use_function_calling: false`", "supported", "driver react, which is the default; bad decisions are asked for again", "", "", "", func(a *config.Agent) any { return a.Driver }, "react"},
 	{"ReActPlanner `max_parallel_tool_calls`", "supported", "calls a step; the model is told of the rest, theirs was not", "", gate, cfg("max_parallel_tool_calls: 3"), func(a *config.Agent) any { return *a.Limits.CallsPerStep }, 3},
 	{"ReActPlanner `history_filter`: default, worker, orchestrator", "supported", "all, this turn, 8 turns", "", gate, cfg("history_filter: worker"), func(a *config.Agent) any { return *a.History.Turns }, 1},
-	{"WorkerRouterPlanner", "supported", "read and checked; what makes it work is not built yet", seedManager, "StrategicPlanner\n    config:\n" + gate, "WorkerRouterPlanner\n    config:\n" + cfg("rules: [{worker: one, include: [a], exclude: [b]}]\n      worker_keys: [one]\n      default_worker: two\n      system_prompt: P\n      log_details: true"), func(a *config.Agent) any {
-		return spaced(a.Manager().Rules, a.Manager().Keys, a.Manager().Default, a.Manager().Prompt)
-	}, "[{one [a] [b]}] [one] two P"},
-	{"StrategicPlanner `worker_keys`, `planning_prompt`, `history_filter`", "supported", "read and checked; what makes it work is not built yet", seedManager, gate, cfg("worker_keys: [two]\n      planning_prompt: P\n      history_filter: orchestrator"), func(a *config.Agent) any { return spaced(a.Manager().Keys, a.Manager().Prompt) }, "[two] P"},
-	{"StrategicDecomposerPlanner `worker_keys`, `default_worker`, `planning_prompt`, `history_filter`", "supported", "read and checked; what makes it work is not built yet", seedManager, "StrategicPlanner", "StrategicDecomposerPlanner", func(a *config.Agent) any { return a.Manager().Planner }, "StrategicDecomposerPlanner"},
-	{"ManagerScriptPlanner `worker_specs`, `default_worker`, `planning_prompt`", "supported", "read and checked; what makes it work is not built yet", seedManager, "StrategicPlanner\n    config:\n" + gate, "ManagerScriptPlanner\n    config:\n" + cfg("worker_specs: [{worker: one, description: D, tools: [x]}]"), func(a *config.Agent) any { return spaced(a.Manager().Specs) }, "[{one D [x]}]"},
+	{"WorkerRouterPlanner `rules`, `default_worker`, `system_prompt`, `worker_keys`", "supported", "rules by words, then the model, then the default; a worker that is not there is asked for again", seedManager, "StrategicPlanner\n    config:\n" + gate, "WorkerRouterPlanner\n    config:\n" + cfg("rules: [{worker: one, include: [a], exclude: [b]}]\n      worker_keys: [one]\n      default_worker: two\n      system_prompt: P\n      log_details: true"), func(a *config.Agent) any {
+		return spaced(a.Team.Manager, a.Team.Rules, a.Team.Default, a.Team.Prompt, len(a.Team.Workers))
+	}, "router [{one [a] [b]}] two P 2"},
+	{"WorkerRouterPlanner without `inference_gateway`", "supported", "with rules: the model is never asked", seedManager, "StrategicPlanner\n    config:\n" + gate, "WorkerRouterPlanner\n    config: {rules: [{worker: one}]}\n", func(a *config.Agent) any { return a.Model[0].Name }, "none"},
+	{"StrategicPlanner `worker_keys`, `planning_prompt`", "supported", "a plan of phases, held to its form; a failed phase stops the team, theirs went on. Answers that are no plan are asked for again, theirs went to the first worker", seedManager, gate, cfg("worker_keys: [two]\n      planning_prompt: P"), func(a *config.Agent) any {
+		return spaced(a.Team.Manager, a.Team.Workers[0].Name, len(a.Team.Workers), a.Team.Prompt)
+	}, "strategic two 1 P"},
+	{"StrategicDecomposerPlanner `worker_keys`, `planning_prompt`", "supported", "the same, one level below: it sees the plan above it", seedManager, "StrategicPlanner", "StrategicDecomposerPlanner", func(a *config.Agent) any { return a.Team.Manager }, "strategic"},
+	{"ManagerScriptPlanner `worker_specs`, `planning_prompt`", "supported", "direct steps are calls of the worker's tools, with their arguments; guided ones are tasks. A worker's tools that are not there are an error", seedManager, "StrategicPlanner\n    config:\n" + gate, "ManagerScriptPlanner\n    config:\n" + cfg("worker_specs: [{worker: one, description: D, tools: [x]}]"), func(a *config.Agent) any {
+		return spaced(a.Team.Manager, a.Team.Workers[0].Description, a.Team.Workers[0].Tools)
+	}, "script D [x]"},
+	{"`default_worker` of other planners than WorkerRouterPlanner", "accepted and reported", "each phase and step names a worker", seedManager, "StrategicPlanner\n    config:\n" + gate, "ManagerScriptPlanner\n    config:\n" + cfg("default_worker: one"), nil, "warning: no default is needed"},
+	{"`history_filter` of managers", "accepted and reported", "the end of the conversation, at most 4,000 characters", seedManager, gate, cfg("history_filter: orchestrator"), nil, "warning: a manager is told the end of the conversation"},
 	{"`manager_worker_key`", "accepted and reported", "a manager has one name", seedManager, "StrategicPlanner\n    config:\n" + gate, "ManagerScriptPlanner\n    config:\n" + cfg("manager_worker_key: k"), nil, "warning: a manager has one name"},
 	{"`log_details`", "accepted and reported", "", seedManager, "StrategicPlanner\n    config:\n" + gate, "WorkerRouterPlanner\n    config:\n" + cfg("log_details: true"), nil, "warning: logging has no switch"},
 	{"a planner's worker that there is not", "refused", "theirs was skipped, or failed later", seedManager, gate, cfg("worker_keys: [won]"), nil, `error: no worker is named "won" (there are: one, two)`},
@@ -147,8 +154,8 @@ var seedRows = []seedRow{
 	{"`spec.memory.type`, `config`", "accepted and reported", "", "", "spec:\n", "spec:\n  memory: {type: InMemory, config: {agent_key: k}}\n", nil, "warning: memory has no effect"},
 	{"`spec.tools[]`", "supported", "the tools without tool_descriptions", "", "tools: [search]", "tools: [search, bare]", func(a *config.Agent) any { return len(a.Tools) }, 2},
 	{"`spec.workers[]` `name`, `config_path`", "supported", "relative to this file, beside or below it", seedManager, "", "", func(a *config.Agent) any {
-		return spaced(len(a.Manager().Workers), a.Manager().Workers[1].Agent.Name)
-	}, "2 second"},
+		return spaced(len(a.Team.Workers), a.Team.Workers[1].Name, a.Team.Workers[1].Agent().Name)
+	}, "2 two second"},
 	{"`spec.workers[].config_path` that leads out", "refused", "", seedManager, "one.yaml", "../one.yaml", nil, "error: ../one.yaml leads out of the folder of this file"},
 	{"`${NAME}`, `${NAME:-default}`", "supported", "in values, after reading; theirs in the text, before. One that is not set is an error; theirs stayed as it was", "", "model: gpt-5-mini", "model: \"${NO_SUCH:-gpt-5}\"", func(a *config.Agent) any { return a.Model[0].Name }, "openai-chat:gpt-5"},
 }
@@ -255,7 +262,7 @@ func TestFixedPlanners(t *testing.T) {
 	}
 }
 
-// The example in the other form goes from its search to its analysis, with its programs and without a key. What is not built yet is all that is wrong with its manager.
+// The example in the other form goes from its search to its analysis, with its programs and without a key. Nothing is wrong with its manager.
 func TestSeedExample(t *testing.T) {
 	dir := filepath.Join("..", "examples", "seed003")
 	f, err := config.Load(filepath.Join(dir, "agent.yaml"), &config.LoadOptions{Getenv: environment})
@@ -293,7 +300,7 @@ func TestSeedExample(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := f.Agents[0].Check(context.Background(), &config.Options{Getenv: environment}); len(got) != 1 || got[0].Code != config.CodeNotBuilt {
+	if got := f.Agents[0].Check(context.Background(), &config.Options{Getenv: environment}); len(got) != 0 {
 		t.Errorf("the manager: got %v", got)
 	}
 }

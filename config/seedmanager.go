@@ -2,79 +2,53 @@ package config
 
 import (
 	"cmp"
-	"path/filepath"
+	"context"
+	"errors"
+	"iter"
 	"reflect"
 	"slices"
 
+	"github.com/pawl-go/pawl"
 	"go.yaml.in/yaml/v3"
 )
 
-// Manager is what is written of an agent that leads others, kind ManagerAgent. It is read and checked; what makes it work is package team's.
-type Manager struct {
-	Planner string   // its type: WorkerRouterPlanner, StrategicPlanner, StrategicDecomposerPlanner or ManagerScriptPlanner
-	Workers []Worker // in their order
-	Keys    []string // those that the planner chooses from; nil: all of them
-	Default string   // the worker where none was chosen; "": none
-	Rules   []Rule   // of a WorkerRouterPlanner: tried in order, before the model is asked
-	Specs   []Spec   // of a ManagerScriptPlanner: what is said of workers
-	Prompt  string   // put before the planner's own words
-
-	followUp seedFollowUp
+type seedManager struct {
+	Gateway        string           `yaml:"inference_gateway"`
+	Keys           []string         `yaml:"worker_keys"`
+	Rules          []Rule           `yaml:"rules"`
+	Default        string           `yaml:"default_worker"`
+	SystemPrompt   string           `yaml:"system_prompt"`
+	PlanningPrompt string           `yaml:"planning_prompt"`
+	LogDetails     *bool            `yaml:"log_details"`
+	Specs          []seedWorkerSpec `yaml:"worker_specs"`
+	ManagerKey     string           `yaml:"manager_worker_key"`
+	HistoryFilter  string           `yaml:"history_filter" enum:"default,manager,orchestrator"`
 }
 
-// Worker is an agent that a manager leads.
-type Worker struct {
-	Name  string // what the manager calls it
-	Agent *Agent
-}
-
-// Rule sends a task to a worker by its words.
-type Rule struct {
-	Worker  string   `yaml:"worker" required:"true"`
-	Include []string `yaml:"include"` // one of these is in it
-	Exclude []string `yaml:"exclude"` // none of these is
-}
-
-// Spec is what a manager's script is told of a worker.
-type Spec struct {
+// seedWorkerSpec is what a manager's script is told of a worker.
+type seedWorkerSpec struct {
 	Worker      string   `yaml:"worker" required:"true"`
 	Description string   `yaml:"description"`
 	Tools       []string `yaml:"tools"`
 }
 
-// MaxPhases is how many phases follow another at most; 0: it is not said.
-func (m *Manager) MaxPhases() int { return value(m.followUp.MaxPhases) }
-
-// Manager returns what is written of a as a manager; nil: it leads nobody.
-func (a *Agent) Manager() *Manager { return a.manager }
-
-type seedManager struct {
-	Gateway        string   `yaml:"inference_gateway"`
-	Keys           []string `yaml:"worker_keys"`
-	Rules          []Rule   `yaml:"rules"`
-	Default        string   `yaml:"default_worker"`
-	SystemPrompt   string   `yaml:"system_prompt"`
-	PlanningPrompt string   `yaml:"planning_prompt"`
-	LogDetails     *bool    `yaml:"log_details"`
-	Specs          []Spec   `yaml:"worker_specs"`
-	ManagerKey     string   `yaml:"manager_worker_key"`
-	HistoryFilter  string   `yaml:"history_filter" enum:"default,manager,orchestrator"`
-}
-
-// managerKeys are the keys that each planner has beside inference_gateway.
-var managerKeys = map[string][]string{
-	"WorkerRouterPlanner":        {"worker_keys", "rules", "default_worker", "system_prompt", "log_details"},
-	"StrategicPlanner":           {"worker_keys", "planning_prompt", "history_filter"},
-	"StrategicDecomposerPlanner": {"worker_keys", "default_worker", "planning_prompt", "manager_worker_key", "history_filter"},
-	"ManagerScriptPlanner":       {"worker_specs", "default_worker", "planning_prompt", "manager_worker_key"},
+// managers are the planners that lead workers: what they are here, and the keys that each has beside inference_gateway.
+var managers = map[string]struct {
+	manager string
+	keys    []string
+}{
+	"WorkerRouterPlanner":        {"router", []string{"worker_keys", "rules", "default_worker", "system_prompt", "log_details"}},
+	"StrategicPlanner":           {"strategic", []string{"worker_keys", "planning_prompt", "history_filter"}},
+	"StrategicDecomposerPlanner": {"strategic", []string{"worker_keys", "default_worker", "planning_prompt", "manager_worker_key", "history_filter"}},
+	"ManagerScriptPlanner":       {"script", []string{"worker_specs", "default_worker", "planning_prompt", "manager_worker_key"}},
 }
 
 // manager reads a planner that leads workers.
 func (s *seedReading) manager() {
-	m := s.manages()
+	planner := s.doc.Spec.Planner.Type
 	var c seedManager
 	node := s.doc.Spec.Planner.Config.node
-	known := append([]string{"inference_gateway"}, managerKeys[m.Planner]...)
+	known := append([]string{"inference_gateway"}, managers[planner].keys...)
 	if node != nil {
 		for key := range s.pairs(node, plannerConfig) {
 			if key.Kind == yaml.ScalarNode && fieldNamed(fieldsOf(reflect.TypeFor[seedManager]()), key.Value) >= 0 && !slices.Contains(known, key.Value) {
@@ -83,10 +57,13 @@ func (s *seedReading) manager() {
 		}
 	}
 	s.doc.Spec.Planner.Config.as(s.reading, &c, plannerConfig)
-	if c.Gateway != "" {
+	switch {
+	case c.Gateway != "":
 		s.gateway(c.Gateway, plannerConfig+".inference_gateway")
-	} else if len(c.Rules) == 0 {
+	case len(c.Rules) == 0:
 		s.placed(CodeMissingKey, "spec.planner", "inference_gateway: NAME", "the key inference_gateway is missing")
+	default:
+		s.a.Model = Models{{Name: "none", made: noModel{}}} // rules choose without one, and what no rule is about goes to the default
 	}
 	if c.LogDetails != nil {
 		s.reported(plannerConfig+".log_details", "logging has no switch here: pawl run tells each step")
@@ -94,24 +71,45 @@ func (s *seedReading) manager() {
 	if c.ManagerKey != "" {
 		s.reported(plannerConfig+".manager_worker_key", "a manager has one name, metadata.name")
 	}
-	m.Keys, m.Default, m.Rules, m.Specs, m.Prompt = c.Keys, c.Default, c.Rules, c.Specs, cmp.Or(c.SystemPrompt, c.PlanningPrompt)
-	s.workers(m)
+	if c.HistoryFilter != "" {
+		s.reported(plannerConfig+".history_filter", "a manager is told the end of the conversation before a task, whatever this says")
+	}
+	if c.Default != "" && planner != "WorkerRouterPlanner" {
+		s.reported(plannerConfig+".default_worker", "no default is needed: each phase and step names a worker, or is sent back")
+	}
+	t := s.team()
+	t.Manager, t.Rules, t.Prompt = managers[planner].manager, c.Rules, cmp.Or(c.SystemPrompt, c.PlanningPrompt)
+	if t.Manager == "router" {
+		t.Default = c.Default
+	}
+	s.workers(t, c)
 	for i, k := range c.Keys {
-		s.worker(m, k, index(plannerConfig+".worker_keys", i))
+		s.worker(k, index(plannerConfig+".worker_keys", i))
 	}
 	for i, rule := range c.Rules {
-		s.worker(m, rule.Worker, index(plannerConfig+".rules", i)+".worker")
+		s.worker(rule.Worker, index(plannerConfig+".rules", i)+".worker")
 	}
 	for i, spec := range c.Specs {
-		s.worker(m, spec.Worker, index(plannerConfig+".worker_specs", i)+".worker")
+		s.worker(spec.Worker, index(plannerConfig+".worker_specs", i)+".worker")
 	}
 	if c.Default != "" {
-		s.worker(m, c.Default, plannerConfig+".default_worker")
+		s.worker(c.Default, plannerConfig+".default_worker")
 	}
 }
 
+// team returns what is said of the agent as one that leads.
+func (s *seedReading) team() *Team {
+	if s.a.Team == nil && s.doc.Kind == "ManagerAgent" {
+		s.a.Team = new(Team)
+	}
+	if s.a.Team == nil {
+		return new(Team)
+	}
+	return s.a.Team
+}
+
 // worker finds a name that no worker has.
-func (s *seedReading) worker(m *Manager, name, path string) {
+func (s *seedReading) worker(name, path string) {
 	var all []string
 	for _, w := range s.doc.Spec.Workers {
 		if w.Name == name {
@@ -122,11 +120,9 @@ func (s *seedReading) worker(m *Manager, name, path string) {
 	s.placed(CodeUnknownWorker, path, among(name, all), "no worker is named %q", cut(name))
 }
 
-// mostNested bounds how many managers stand above one another.
-const mostNested = 8
-
-// workers reads the files of the workers, each relative to this one. None may lead out of the folder of this file, nor back to one that is being read.
-func (s *seedReading) workers(m *Manager) {
+// workers reads the files of the workers, each relative to this one. Those that the planner does not choose from, where it says so, are read and checked, and do not work;
+// the one of default_worker and those of rules are chosen, too.
+func (s *seedReading) workers(t *Team, c seedManager) {
 	if len(s.doc.Spec.Workers) == 0 {
 		s.placed(CodeMissingKey, "spec", "workers: [{name: NAME, config_path: FILE.yaml}]", "a ManagerAgent has workers")
 	}
@@ -137,32 +133,34 @@ func (s *seedReading) workers(m *Manager) {
 			s.placed(CodeDuplicateName, path+".name", "rename one of them", "two workers are named %s", w.Name)
 		}
 		seen[w.Name] = true
-		if filepath.IsAbs(w.ConfigPath) || outward(w.ConfigPath) {
-			s.placed(CodeBadFile, path+".config_path", "a file beside or below this one", "%s leads out of the folder of this file", cut(w.ConfigPath))
+		a := s.workerFile(w.ConfigPath, "", path+".config_path")
+		chosen := c.Keys == nil || slices.Contains(c.Keys, w.Name) || w.Name == t.Default || slices.ContainsFunc(t.Rules, func(r Rule) bool { return r.Worker == w.Name })
+		if a == nil || !chosen {
 			continue
 		}
-		name := filepath.Join(s.dir, filepath.FromSlash(w.ConfigPath))
-		if slices.Contains(s.chain, name) || name == filepath.Clean(s.file) || len(s.chain) > mostNested {
-			s.placed(CodeBadFile, path+".config_path", "an agent cannot be its own worker", "%s is read already, or managers stand too deep", cut(w.ConfigPath))
-			continue
-		}
-		text, err := readBounded(name)
-		if err != nil {
-			s.placed(CodeBadFile, path+".config_path", "", "%s: %s", w.ConfigPath, cause(err))
-			continue
-		}
-		inner := &reading{file: name, dir: filepath.Dir(name), env: s.env, expanded: map[*yaml.Node]*expanded{}, chain: append(slices.Clip(s.chain), filepath.Clean(s.file))}
-		docs := inner.documents(text)
-		if len(docs) > 1 {
-			inner.at(CodeConflict, docs[1], "", "one agent a file", "a worker's file has one agent")
-		}
-		if len(docs) > 0 {
-			m.Workers = append(m.Workers, Worker{w.Name, inner.agent(docs[0])})
-		}
-		for _, f := range inner.findings {
-			if len(s.findings) < mostFindings {
-				s.findings = append(s.findings, f)
+		one := Worker{Name: w.Name, File: w.ConfigPath, of: a}
+		at := index("team.workers", len(t.Workers))
+		s.moved(at, path)
+		for k, spec := range c.Specs {
+			if spec.Worker == w.Name {
+				one.Description, one.Tools = spec.Description, spec.Tools
+				for n := range spec.Tools {
+					s.moved(index(at+".tools", n), index(index(plannerConfig+".worker_specs", k)+".tools", n))
+				}
 			}
 		}
+		t.Workers = append(t.Workers, one)
+	}
+	s.moved("team.workers", "spec.workers")
+	s.moved("team", "spec.planner")
+}
+
+// noModel stands where nobody is asked.
+type noModel struct{}
+
+// Stream fails.
+func (noModel) Stream(context.Context, *pawl.Request) iter.Seq2[pawl.Delta, error] {
+	return func(yield func(pawl.Delta, error) bool) {
+		yield(pawl.Delta{}, errors.New("no inference_gateway is named, and no rule is about this task"))
 	}
 }

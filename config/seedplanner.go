@@ -11,7 +11,7 @@ import (
 	"github.com/pawl-go/pawl/tools/outside"
 )
 
-// plannerType is a type of planner. Those of a team are read and checked here; what makes them work is built elsewhere.
+// plannerType is a type of planner.
 type plannerType struct {
 	name string
 	team bool

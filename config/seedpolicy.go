@@ -69,7 +69,9 @@ func (s *seedReading) policies() {
 		s.reported(path+".completion", "words do not end a run: an answer does, or a terminal tool")
 	}
 	policyOf(s, p.Checkpoint, path+".checkpoint", new(seedCheckpoint))
-	policyOf(s, p.FollowUp, path+".follow_up", &s.manages().followUp)
+	if f := policyOf(s, p.FollowUp, path+".follow_up", new(seedFollowUp)); f.MaxPhases != nil {
+		s.team().MaxPhases = f.MaxPhases
+	}
 	if p.FollowUp != nil && s.doc.Kind != "ManagerAgent" {
 		s.placed(CodeConflict, path+".follow_up", "kind: ManagerAgent", "follow_up is a policy of managers")
 	}
@@ -135,17 +137,6 @@ func (s *seedReading) hitl(c *seedHITL, path string) {
 		s.moved(index("approve.ask", i), index(path+".write_tools", i))
 	}
 	a.Approve.Ask = c.WriteTools
-}
-
-// manages returns what is said of the agent as a manager.
-func (s *seedReading) manages() *Manager {
-	if s.a.manager == nil && s.doc.Kind == "ManagerAgent" {
-		s.a.manager = &Manager{Planner: s.doc.Spec.Planner.Type}
-	}
-	if s.a.manager == nil {
-		return new(Manager)
-	}
-	return s.a.manager
 }
 
 // outward reports whether a path of a worker leads out of the folder.

@@ -185,16 +185,32 @@ func (b *builder) runner(defs []outside.Definition, path string) (outside.Runner
 	if err != nil {
 		return nil, err
 	}
+	base := sandbox.Spec{Level: level}
+	hosts, err := b.agent.hosts(level)
+	if err != nil {
+		return nil, err
+	}
+	if hosts != nil {
+		base.Proxy = hosts.Serve
+	}
 	for _, d := range defs {
 		if d.Command == nil || b.opts.Dry {
 			continue
 		}
-		if err := outside.Enforceable(level, d.Command.Network); err != nil {
-			return nil, finding(CodeUnavailable, path, "pawl doctor says what can be enforced; another sandbox level takes it, and --allow-commands runs command tools outside of it, with your rights",
+		if err := outside.Enforceable(base, d.Command.Network); err != nil {
+			return nil, finding(CodeUnavailable, path, unheld(d.Command.Network),
 				"command %s: %v", d.Command.Name, err)
 		}
 	}
-	return outside.Sandboxed(sandbox.Spec{Level: level}), nil
+	return outside.Sandboxed(base), nil
+}
+
+// unheld is what helps a program that the sandbox does not run.
+func unheld(network bool) string {
+	if network {
+		return "sandbox_hosts (--sandbox-host) names what it may reach; --allow-commands runs command tools outside of the sandbox, with your rights"
+	}
+	return "pawl doctor says what can be enforced; another sandbox level takes it, and --allow-commands runs command tools outside of it, with your rights"
 }
 
 // terminal returns the tools of set; a good result of one that names has ends the run.

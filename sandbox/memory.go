@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// How often a program's memory is looked at: as often as it could fill, at that pace, what it has left.
+// How often a program's memory and disk are looked at: as often as it could fill, at that pace, what it has left.
 const (
 	fillPerSecond = 4 << 30
 	lookSoonest   = 5 * time.Millisecond

@@ -102,6 +102,7 @@ type Limits struct {
 	MemoryInAll int64         // bytes of memory of all its processes together, as often as they are looked at; as Memory. Standard and None cannot enforce it
 	Processes   int           // at once, threads included; 64. Standard and None cannot enforce it
 	FileSize    int64         // bytes of any file it writes; 256 MiB
+	Disk        int64         // bytes that it fills of what Write names, all files together, as often as they are looked at; 1 GiB
 	Temp        int64         // bytes in its temporary folder; 64 MiB. Standard and None cannot enforce it
 	OpenFiles   int           // descriptors of one process; 256
 	Output      int           // bytes kept of its standard output, and of its standard error: head and tail; 64 KiB
@@ -117,8 +118,14 @@ const (
 	TimedOut   End = "timed out"   // Limits.Time was over
 	UsedCPU    End = "used cpu"    // Limits.CPU was used up
 	UsedMemory End = "used memory" // Limits.MemoryInAll was used up
+	UsedDisk   End = "used disk"   // Limits.Disk was used up
 	Cancelled  End = "cancelled"   // the context ended, or Kill was called
 )
+
+// Used names what the program used up, where that ended it: "time", "CPU time", "memory" or "disk space". Else it returns "".
+func (e End) Used() string {
+	return map[End]string{TimedOut: "time", UsedCPU: "CPU time", UsedMemory: "memory", UsedDisk: "disk space"}[e]
+}
 
 // Result is how a program ended and what it wrote.
 type Result struct {
@@ -228,6 +235,7 @@ func (l Limits) complete() Limits {
 	l.MemoryInAll = first(l.MemoryInAll, l.Memory)
 	l.Processes = first(l.Processes, 64)
 	l.FileSize = first(l.FileSize, 256<<20)
+	l.Disk = first(l.Disk, 1<<30)
 	l.Temp = first(l.Temp, 64<<20)
 	l.OpenFiles = first(l.OpenFiles, 256)
 	l.Output = first(l.Output, 64<<10)
@@ -235,7 +243,7 @@ func (l Limits) complete() Limits {
 }
 
 func (l Limits) check() error {
-	if l.Time < 0 || l.CPU < 0 || l.Memory < 0 || l.MemoryInAll < 0 || l.Processes < 0 || l.FileSize < 0 || l.Temp < 0 || l.OpenFiles < 0 || l.Output < 0 {
+	if l.Time < 0 || l.CPU < 0 || l.Memory < 0 || l.MemoryInAll < 0 || l.Processes < 0 || l.FileSize < 0 || l.Disk < 0 || l.Temp < 0 || l.OpenFiles < 0 || l.Output < 0 {
 		return errors.New("sandbox: a limit is less than 0; 0 is the default, and there is no limit that is none")
 	}
 	return nil

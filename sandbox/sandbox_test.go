@@ -311,7 +311,7 @@ func executable(t *testing.T) string {
 // Whoever starts a process under a child's name gets nothing out of it without a whole order, and does the machine no harm with one that asks for
 // walls where there are no namespaces.
 func TestBrokenOrder(t *testing.T) {
-	whole := `"Args":["true"],"Dir":"/","Temp":"/tmp","Limits":{"Time":1,"CPU":1,"Memory":1,"Processes":1,"FileSize":1,"Temp":1,"OpenFiles":1,"Output":1}`
+	whole := `"Args":["true"],"Dir":"/","Temp":"/tmp","Limits":{"Time":1,"CPU":1,"Memory":1,"MemoryInAll":1,"Processes":1,"FileSize":1,"Disk":1,"Temp":1,"OpenFiles":1,"Output":1}`
 	for _, tt := range []struct{ order, want string }{
 		{"", ""},
 		{"\x00\x00\x00\x40{", "order"},

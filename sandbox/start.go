@@ -11,6 +11,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -334,15 +335,13 @@ func (l *launch) watch(ctx context.Context) *watcher {
 		l.stdin.Write(l.spec.Stdin)
 		l.stdin.Close()
 	})
+	filled := newDisk(l.filled(), l.spec.Limits.Disk, w.pid)
 	go func() {
 		timer := time.NewTimer(l.spec.Limits.Time)
 		defer timer.Stop()
 		look := time.NewTimer(lookSoonest)
 		defer look.Stop()
 		total := l.spec.Limits.MemoryInAll
-		if l.spec.Level != Strict { // only in a namespace of theirs can all be found
-			look.Stop()
-		}
 		for {
 			select {
 			case <-ctx.Done():
@@ -352,12 +351,20 @@ func (l *launch) watch(ctx context.Context) *watcher {
 				w.end(TimedOut)
 				return
 			case <-look.C:
-				used := memoryOf(w.pid, total)
-				if used > total {
+				var used int64
+				if l.spec.Level == Strict { // only in a namespace of theirs can all be found
+					used = memoryOf(w.pid, total)
+				}
+				over, lost := filled.look()
+				switch {
+				case used > total:
 					w.end(UsedMemory)
 					return
+				case over:
+					w.end(UsedDisk)
+					return
 				}
-				look.Reset(nextLook(used, total))
+				look.Reset(min(nextLook(used, total), nextLook(lost, filled.left)))
 			case <-exited:
 				return
 			}
@@ -382,6 +389,14 @@ func (l *launch) watch(ctx context.Context) *watcher {
 		w.p.err = w.conclude(ctx, state, err, l.spec.Limits)
 	}()
 	return w
+}
+
+// filled are the folders and files of the machine that the program may write.
+func (l *launch) filled() []string {
+	if l.temp == "" {
+		return l.spec.Write
+	}
+	return append(slices.Clone(l.spec.Write), l.temp)
 }
 
 // readyOr returns a channel that is closed when the program runs, or has ended.

@@ -133,6 +133,8 @@ type (
 		Model   string            `json:"model,omitzero"`
 		ID      string            `json:"id,omitzero"`
 		Error   *errorJSON        `json:"error,omitzero"`
+		Asked   string            `json:"asked,omitzero"` // written by hand: Expect with Asked
+		First   []turnJSON        `json:"first,omitzero"` // written by hand: First of these, and nothing else
 	}
 	errorJSON struct {
 		Provider   string        `json:"provider,omitzero"`
@@ -187,7 +189,8 @@ func spaced(calls []pawl.ToolCall) []string {
 	return args
 }
 
-// UnmarshalJSON reads what MarshalJSON writes.
+// UnmarshalJSON reads what MarshalJSON writes, and two things that are written by hand: a turn with "asked", which expects that text in the last message of the user, and
+// {"first":[…]}, the first of these turns that fits.
 func (m *Model) UnmarshalJSON(b []byte) error {
 	var w modelJSON
 	if err := json.Unmarshal(b, &w); err != nil {
@@ -195,23 +198,37 @@ func (m *Model) UnmarshalJSON(b []byte) error {
 	}
 	m.Skip, m.Holds, m.Turns = w.Skip, w.Holds, nil
 	for _, j := range w.Turns {
-		t := Turn{Finish: j.Finish, Usage: j.Usage, Model: j.Model, ID: j.ID}
-		if j.Message != nil {
-			t.Parts = j.Message.Parts
-		}
-		for n, i := 0, 0; i < len(t.Parts) && n < len(j.Args); i++ {
-			if c, ok := t.Parts[i].(pawl.ToolCall); ok {
-				c.Args = json.RawMessage(j.Args[n])
-				t.Parts[i] = c
-				n++
-			}
-		}
-		if e := j.Error; e != nil && e.Code != "" {
-			t.Err = &pawl.ProviderError{Provider: e.Provider, Status: e.Status, Code: e.Code, Message: e.Message, Retryable: e.Retryable, RetryAfter: e.RetryAfter}
-		} else if e != nil {
-			t.Err = errors.New(e.Message)
-		}
-		m.Turns = append(m.Turns, t)
+		m.Turns = append(m.Turns, j.turn())
 	}
 	return nil
+}
+
+func (j *turnJSON) turn() Turn {
+	if j.First != nil {
+		all := make([]Turn, len(j.First))
+		for i := range j.First {
+			all[i] = j.First[i].turn()
+		}
+		return First(all...)
+	}
+	t := Turn{Finish: j.Finish, Usage: j.Usage, Model: j.Model, ID: j.ID}
+	if j.Message != nil {
+		t.Parts = j.Message.Parts
+	}
+	for n, i := 0, 0; i < len(t.Parts) && n < len(j.Args); i++ {
+		if c, ok := t.Parts[i].(pawl.ToolCall); ok {
+			c.Args = json.RawMessage(j.Args[n])
+			t.Parts[i] = c
+			n++
+		}
+	}
+	if e := j.Error; e != nil && e.Code != "" {
+		t.Err = &pawl.ProviderError{Provider: e.Provider, Status: e.Status, Code: e.Code, Message: e.Message, Retryable: e.Retryable, RetryAfter: e.RetryAfter}
+	} else if e != nil {
+		t.Err = errors.New(e.Message)
+	}
+	if j.Asked != "" {
+		t = Expect(t, Asked(j.Asked))
+	}
+	return t
 }

@@ -128,3 +128,24 @@ func TestScriptHasNoForm(t *testing.T) {
 		}
 	}
 }
+
+// What is written by hand can tell conversations apart: by what the user said last.
+func TestWrittenTurns(t *testing.T) {
+	var m script.Model
+	say := func(text string) string {
+		return `"message":{"role":"assistant","parts":[{"type":"text","text":"` + text + `"}]}`
+	}
+	if err := json.Unmarshal([]byte(`{"turns":[{"first":[{"asked":"plan",`+say("A plan.")+`},{"asked":"sum",`+say("A sum.")+`}]},{"asked":"again",`+say("Again.")+`}]}`), &m); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct{ asked, want string }{{"the plan", "A plan."}, {"the sum", "A sum."}, {"the rest", ""}} {
+		res, err := pawl.Complete(t.Context(), &m, &pawl.Request{Messages: []pawl.Message{pawl.User(tt.asked)}})
+		if tt.want == "" {
+			if unfit := (*script.UnexpectedError)(nil); !errors.As(err, &unfit) || len(unfit.Faults) != 3 {
+				t.Errorf("%s: got %v", tt.asked, err)
+			}
+		} else if err != nil || res.Message.Text() != tt.want {
+			t.Errorf("%s: got %v, %v; want %s", tt.asked, res, err, tt.want)
+		}
+	}
+}

@@ -19,7 +19,7 @@
 //	Script      the lead writes a script of steps for the workers, direct (calls of their tools) or guided (a task in words)
 //	Network     the lead's own model gives tasks to workers, as it calls its other tools
 //
-// The lead is an agent: its Name, Instructions, Model, Settings, Limits, Middleware and Output are the team's. Of its Middleware, what wraps models is around its own
+// The lead is an agent: its Name, Instructions, Model, Settings, Limits, Middleware and Output are the team's; tools of its own it has in a Network alone. Of its Middleware, what wraps models is around its own
 // requests, and what wraps calls is around delegations: a rule that asks before calls of clerk asks before clerk is given work.
 //
 // The same task is given to the same worker once in a turn: a second call is answered with what the first one gave. Teams inside teams end, by the bound that the core

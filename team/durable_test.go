@@ -117,3 +117,26 @@ func TestDurable(t *testing.T) {
 	}
 	t.Logf("%d deaths, the same transcript after each", lives)
 }
+
+// A call of a worker that needs a yes waits where an engine keeps the run; with the yes the team goes on there, and nothing is done twice.
+func TestWorkerWaits(t *testing.T) {
+	memory := new(store.MemoryJournal)
+	written := 0
+	write := &pawl.Tool{Name: "write", Description: "Writes.", Run: func(context.Context, pawl.ToolCall) (pawl.ToolResult, error) {
+		written++
+		return pawl.TextResult("written"), nil
+	}}
+	scout, boss := script.New(script.Say("u1")), lead("Done.", twoPhases)
+	clerk := worker("clerk", script.New(script.Call("write", `{}`), script.Say("It is written.")), write)
+	clerk.Agent.Middleware = []pawl.Middleware{pawl.Approve(pawl.AskBeforeWrites)}
+	a := strategic(t, boss, nil, worker("scout", scout), clerk)
+	res, err := (&durable.Engine{Journal: memory}).Runner("r", a).Run(t.Context(), pawl.User("Go."))
+	if err != nil || res.Stop != pawl.StopPending || len(res.Pending) != 1 || res.Pending[0].Key != "run/3/0/clerk/1/0" || written != 0 {
+		t.Fatalf("got %v, %s, %+v", err, res.Stop, res.Pending)
+	}
+	yes := pawl.Message{Role: pawl.RoleUser, Parts: []pawl.Part{res.Pending[0].Approve("ann")}}
+	res, err = (&durable.Engine{Journal: memory}).Runner("r", a).Run(t.Context(), yes)
+	if err != nil || res.Text() != "Done." || written != 1 || len(scout.Requests()) != 1 || boss.asked != 1 {
+		t.Errorf("got %v, %q; written %d times, the scout was asked %d times, %d plans", err, res.Text(), written, len(scout.Requests()), boss.asked)
+	}
+}

@@ -237,10 +237,10 @@ func led(lead *pawl.Agent, rounds int, decide func(*turn) move, tools []pawl.Too
 }
 
 // asked is the lead as one who is asked by a call: with its own model, held to a form.
-func asked(lead *pawl.Agent, prompt string, form json.RawMessage, tools []pawl.Toolset) *pawl.Agent {
-	a := &pawl.Agent{Name: nameOf(lead), Model: lead.Model, Settings: lead.Settings, Output: form, Tools: tools, Middleware: models(lead.Middleware), Executor: lead.Executor}
+func asked(lead *pawl.Agent, prompt string, form json.RawMessage) *pawl.Agent {
+	a := &pawl.Agent{Name: nameOf(lead), Model: lead.Model, Settings: lead.Settings, Output: form, Middleware: models(lead.Middleware), Executor: lead.Executor}
 	a.Instructions = strings.TrimLeft(strings.TrimRight(lead.Instructions, "\n")+"\n\n"+prompt, "\n")
-	a.Limits.Corrections, a.Limits.Repeats = lead.Limits.Corrections, lead.Limits.Repeats
+	a.Limits.Corrections = lead.Limits.Corrections
 	return a
 }
 

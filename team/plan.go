@@ -27,12 +27,12 @@ type Phase struct {
 const mostPhases = 12
 
 // planForm is the JSON Schema of a Plan for these workers.
-func planForm(workers []string) json.RawMessage {
+func planForm(workers []string, most int) json.RawMessage {
 	names, _ := json.Marshal(workers)
 	return json.RawMessage(fmt.Sprintf(`{"type":"object","additionalProperties":false,"required":["phases"],"properties":{"phases":{"type":"array","minItems":1,"maxItems":%d,"items":`+
 		`{"type":"object","additionalProperties":false,"required":["worker","goals"],"properties":{"name":{"type":"string","description":"Two or three words."},"worker":{"type":"string","enum":%s},`+
 		`"goals":{"type":"string","minLength":1,"description":"What the worker is to do in this phase, and what it is to give back."},"notes":{"type":"string"},`+
-		`"parallel":{"type":"boolean","description":"Together with the phase before it, whose results it then does not have."}}}},"rationale":{"type":"string"}}}`, mostPhases, names))
+		`"parallel":{"type":"boolean","description":"Together with the phase before it, whose results it then does not have."}}}},"rationale":{"type":"string"}}}`, most, names))
 }
 
 // ParsePlan reads a plan for workers of these names, as a person wrote it or a model: unknown workers (with the nearest name), no phases and no goals are an error that says

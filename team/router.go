@@ -59,7 +59,7 @@ func Router(lead *pawl.Agent, o *RouterOptions, workers ...Worker) (*pawl.Agent,
 			return nil, fmt.Errorf("team %s: default: %w", nameOf(lead), err)
 		}
 	}
-	chooser := asked(lead, Options{Prompt: r.opts.Prompt}.prompted(routePrompt, workers), chooseForm(r.names), nil)
+	chooser := asked(lead, Options{Prompt: r.opts.Prompt}.prompted(routePrompt, workers), chooseForm(r.names))
 	tools := []pawl.Toolset{asking(chooser, chooseOne, "Chooses the worker.")}
 	for _, w := range workers {
 		tools = append(tools, w.tool())

@@ -86,13 +86,16 @@ func (s *scripted) written(lead *pawl.Agent, prompt string) pawl.ToolFunc {
 			if err != nil {
 				return pawl.ToolResult{}, fmt.Errorf("tools of %s: %w", w.Agent.Name, err)
 			}
+			if w.Tools != nil {
+				all = slices.DeleteFunc(all, func(t *pawl.Tool) bool { return !slices.Contains(w.Tools, t.Name) })
+			}
 			tools[w.Agent.Name] = all
 			list.WriteString(catalogue([]Worker{w}))
 			for _, t := range all {
 				fmt.Fprintf(&list, "  - %s: %s Arguments: %s\n", t.Name, t.Description, t.Input)
 			}
 		}
-		r, err := asked(lead, prompt+list.String(), scriptForm(namesOf(s.workers)), lead.Tools).Tool("").Run(ctx, call)
+		r, err := asked(lead, prompt+list.String(), scriptForm(namesOf(s.workers))).Tool("").Run(ctx, call)
 		if err != nil || r.IsError {
 			return r, err
 		}

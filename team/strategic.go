@@ -43,12 +43,16 @@ type Options struct {
 	Prompt    string    // in the place of what the lead is told about planning, choosing or writing scripts; the workers are listed after it
 	OnFailure OnFailure // of a phase or step
 	Tries     int       // how often more, with Retry and Replan; 0: 1 with Retry, 2 with Replan
+	MaxPhases int       // of a plan that the lead makes; 0, and more than 12: 12
 }
 
 func (o *Options) or() Options {
 	var out Options
 	if o != nil {
 		out = *o
+	}
+	if out.MaxPhases <= 0 || out.MaxPhases > mostPhases {
+		out.MaxPhases = mostPhases
 	}
 	if out.Tries <= 0 {
 		out.Tries = 1
@@ -84,7 +88,7 @@ func (e *PhaseError) Error() string {
 }
 
 // Strategic returns a team whose lead makes a plan of phases, whose workers carry them out, and whose lead sums up. The lead is held to the form of a Plan: one that names a worker
-// that there is not, or has no phases, is sent back to it with what is wrong, Limits.Corrections times. The lead's tools are there for planning.
+// that there is not, or has no phases, is sent back to it with what is wrong, Limits.Corrections times. The lead has no tools of its own: what it should know beforehand is a worker's to find out.
 //
 // A run that begins with a plan (pawl.StrategicPlan) is not asked for one: it is taken if it names workers of the team, and is an error else. The answer of a plan with a single phase is what its worker says, unless the lead has an Output.
 func Strategic(lead *pawl.Agent, o *Options, workers ...Worker) (*pawl.Agent, error) {
@@ -92,7 +96,7 @@ func Strategic(lead *pawl.Agent, o *Options, workers ...Worker) (*pawl.Agent, er
 		return nil, err
 	}
 	s := &strategy{opts: o.or(), names: namesOf(workers)}
-	planner := asking(asked(lead, s.opts.prompted(planPrompt, workers), planForm(s.names), lead.Tools), makePlan, "Makes the plan of the team.")
+	planner := asking(asked(lead, s.opts.prompted(planPrompt, workers), planForm(s.names, s.opts.MaxPhases)), makePlan, "Makes the plan of the team.")
 	planner.Run = s.kept(planner.Run)
 	tools := []pawl.Toolset{planner}
 	for _, w := range workers {
@@ -343,7 +347,7 @@ func summing(lead *pawl.Agent) *pawl.Tool {
 			return pawl.ToolResult{}, err // it was checked
 		}
 		call.Args = ask("", args.Task).Args
-		return asked(lead, answerPrompt, args.Output, nil).Tool("").Run(ctx, call)
+		return asked(lead, answerPrompt, args.Output).Tool("").Run(ctx, call)
 	}
 	return t
 }

@@ -287,6 +287,9 @@ func TestMistakes(t *testing.T) {
 	}{
 		{func() (*pawl.Agent, error) { return team.Strategic(nil, nil, clerk) }, "team: there is no lead"},
 		{func() (*pawl.Agent, error) { return team.Strategic(&pawl.Agent{}, nil, clerk) }, "team: the lead has no model"},
+		{func() (*pawl.Agent, error) {
+			return team.Script(&pawl.Agent{Model: m, Tools: []pawl.Toolset{search()}}, nil, clerk)
+		}, "team team: the lead of such a team calls no tools of its own; give them to a worker, or make it a Network"},
 		{func() (*pawl.Agent, error) { return team.Strategic(boss, nil) }, "team desk: there is no worker"},
 		{func() (*pawl.Agent, error) { return team.Strategic(boss, nil, clerk, clerk) }, "team desk: the name clerk is taken; rename the worker"},
 		{func() (*pawl.Agent, error) { return team.Strategic(boss, nil, worker("make_plan", m)) }, "team desk: the name make_plan is taken; rename the worker"},

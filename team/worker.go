@@ -16,7 +16,8 @@ import (
 // Worker is an agent that is given work. Its name is that of the tool by which it gets it, so no two workers of a team have the same.
 type Worker struct {
 	Agent       *pawl.Agent
-	Description string // what it is good for, for whoever chooses; "": the beginning of its instructions
+	Description string   // what it is good for, for whoever chooses; "": the beginning of its instructions
+	Tools       []string // those that direct steps of a script may name; nil: all of its tools
 }
 
 // about is what whoever chooses is told of w.
@@ -38,6 +39,9 @@ func checked(lead *pawl.Agent, workers []Worker, taken ...string) error {
 	}
 	if lead.Model == nil {
 		return errors.New("team: the lead has no model")
+	}
+	if len(taken) > 0 && len(lead.Tools) > 0 {
+		return fmt.Errorf("team %s: the lead of such a team calls no tools of its own; give them to a worker, or make it a Network", nameOf(lead))
 	}
 	if len(workers) == 0 {
 		return fmt.Errorf("team %s: there is no worker", nameOf(lead))

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/pawl-go/pawl"
@@ -53,7 +54,8 @@ type setup struct {
 	secrets *pawl.Redactor   // hides them in all that is printed and saved
 	db      *config.Database // what is kept between runs
 	close   func()
-	asks    box // what MCP servers want to know
+	asks    box    // what MCP servers want to know
+	person  *asker // at the terminal, once it is known that there is one; nil: nobody
 }
 
 // setup makes the agent of who sits at the command line: that of a file ("": none), with the flags over it. Everything that can be wrong with flags and files is found here,
@@ -83,6 +85,7 @@ func (f *agentFlags) build(ctx context.Context, sys *system, file string, bare, 
 	}
 	o.Bare, o.ForAll = bare, forAll
 	s := new(setup)
+	o.Inner = func(r policy.Rules) pawl.Middleware { return s.inner(r, &f.ruleFlags) }
 	if sys.inTerm && sys.errTerm && !bare {
 		o.Ask = s.asks.question
 	}
@@ -94,8 +97,15 @@ func (f *agentFlags) build(ctx context.Context, sys *system, file string, bare, 
 	if len(a.Model) > 0 {
 		name = a.Model[0].Name
 	}
-	s.agent, s.model, s.rules, s.tools, s.db = built.Agent, name, a.Rules(), built.Tools, built.DB
-	s.secrets = secrets(sys.env, built.Tools, built.Hidden...)
+	s.rules = a.Rules()
+	if a.Team != nil {
+		if err := f.ruleFlags.spread(&s.rules, built); err != nil {
+			built.Close()
+			return nil, err
+		}
+	}
+	s.agent, s.model, s.tools, s.db = built.Agent, name, built.Tools, built.DB
+	s.secrets = secrets(sys.env, append(slices.Clip(built.Tools), built.Within...), built.Hidden...)
 	s.close = built.Close
 	return s, nil
 }
@@ -175,7 +185,7 @@ var flagOf = []struct{ path, flag string }{
 	{"model[0].base_url", "--base-url"}, {"model[0].key_env", "--key-env"}, {"model", ""}, {"driver", "--driver"}, {"react.format", "--react-format"},
 	{"react", "--react-parallel, --react-lenient"}, {"tools", "--tools"}, {"tool_files", "--tool-file"}, {"tool_choice", "--tool-choice"}, {"limits.rounds", "--max-rounds"},
 	{"limits.calls", "--max-calls"}, {"limits.tokens", "--max-tokens"}, {"limits.cost", "--max-cost"}, {"limits.time", "--max-time"}, {"approve.deny", "--deny-tool"},
-	{"approve.ask", "--ask-tool"}, {"approve.allow", "--allow-tool"}, {"output", "--output"}, {"root", "--root"}, {"http_allow", "--http-allow"}, {"sandbox", "--sandbox"},
+	{"approve.ask", "--ask-tool"}, {"approve.allow", "--allow-tool"}, {"output", "--output"}, {"root", "--root"}, {"http_allow", "--http-allow"}, {"sandbox", "--sandbox"}, {"sandbox_hosts", "--sandbox-host"},
 	{"skills", "--skills"}, {"zone", "--zone"}, {"store.db", ""}, {"store", ""}, {"embed.base_url", "--embed-url"}, {"embed", "--embed"}, {"catalog", "--catalog"},
 	{"mcp_servers", "--mcp"}, {"tools_lock", "--mcp-lock"}, {"tool_search", "--tool-search"},
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/config"
+	"github.com/pawl-go/pawl/policy"
 	"github.com/pawl-go/pawl/tools/outside"
 )
 
@@ -27,6 +28,9 @@ type ruleFlags struct {
 // over writes what the flags say over the agent. Flags that name tools add to the lists of a file, since a rule that somebody wrote to be safe is not taken
 // away by another; with --yes every call runs that no list asks about or denies.
 func (f *ruleFlags) over(a *config.Agent) {
+	if a.Team != nil {
+		f = &ruleFlags{Yes: f.Yes, Within: f.Within} // whose tools the lists are about is known when the workers are built: see spread
+	}
 	for _, l := range []struct {
 		path string
 		list *[]string
@@ -57,7 +61,47 @@ func (f *ruleFlags) approve(s *setup, sys *system, out *screen, in *lines, decid
 	a := &asker{policy: rules.Approve, decided: decided, in: in, out: out, style: sys.colours(sys.errTerm), width: sys.width, always: map[string]bool{},
 		secrets: s.secrets}
 	s.agent.Middleware = append(s.agent.Middleware, pawl.Approve(a.approve))
+	s.person = a
 	s.asks.set(a.question)
+}
+
+// spread gives the lists of the flags to the team: what is about its own tools, workers among them, to its rules. Those of its workers have them already, by inner.
+func (f *ruleFlags) spread(r *policy.Rules, built *config.Built) error {
+	about := func(name string, tools []*pawl.Tool) error { return policy.Rules{Deny: []string{name}}.Check(tools) }
+	for _, l := range []struct {
+		flag string
+		list *[]string
+		said []string
+	}{{"--deny-tool", &r.Deny, f.DenyTool}, {"--ask-tool", &r.Ask, f.AskTool}, {"--allow-tool", &r.Allow, f.AllowTool}} {
+		for _, name := range l.said {
+			switch {
+			case about(name, built.Tools) == nil:
+				*l.list = append(slices.Clip(*l.list), name)
+			case about(name, built.Within) != nil:
+				what, hint, _ := strings.Cut(strings.TrimPrefix(about(name, append(slices.Clip(built.Tools), built.Within...)).Error(), "approval rules: deny: "), "; ")
+				return usage(hint, "%s: %s", l.flag, what)
+			}
+		}
+	}
+	return nil
+}
+
+// inner is who decides about the calls of workers: their own rules with the flags over them, and where they ask the person at the terminal. Without one such calls are refused, since they
+// are made inside others.
+func (s *setup) inner(own policy.Rules, f *ruleFlags) pawl.Middleware {
+	r := own
+	r.Deny, r.Ask, r.Allow = slices.Concat(r.Deny, f.DenyTool), slices.Concat(r.Ask, f.AskTool), slices.Concat(r.Allow, f.AllowTool)
+	if f.Yes {
+		r.Else = pawl.Allow
+	}
+	m := pawl.Approve(func(ctx context.Context, call pawl.ToolCall, tool *pawl.Tool) (pawl.Approval, error) {
+		if s.person == nil {
+			return r.Approve(ctx, call, tool)
+		}
+		return s.person.under(ctx, r.Approve, call, tool)
+	})
+	m.Check = own.Check // those of the flags may be about others
+	return m
 }
 
 // decided returns the calls that msgs decide on.
@@ -92,7 +136,12 @@ var _ pawl.Approver = (*asker)(nil).approve
 // approve asks about the calls that the policy wants asked about. A call to a passive tool takes no answer, and one that was decided
 // on by a flag needs none.
 func (a *asker) approve(ctx context.Context, call pawl.ToolCall, tool *pawl.Tool) (pawl.Approval, error) {
-	said, err := a.policy(ctx, call, tool)
+	return a.under(ctx, a.policy, call, tool)
+}
+
+// under is approve for a policy of others: that of a worker.
+func (a *asker) under(ctx context.Context, policy pawl.Approver, call pawl.ToolCall, tool *pawl.Tool) (pawl.Approval, error) {
+	said, err := policy(ctx, call, tool)
 	if err != nil || said.Verdict != pawl.Ask || tool.Passive {
 		return said, err
 	}

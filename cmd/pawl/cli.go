@@ -148,7 +148,7 @@ func misused(err error) error {
 	case path == "pawl" && strings.HasPrefix(text, "unexpected argument"):
 		return usage("there are "+commandNames()+"; see: pawl --help", "%s", text)
 	case strings.HasPrefix(text, `expected "<`):
-		text = "an argument is missing: " + strings.ToUpper(strings.Trim(strings.TrimPrefix(text, "expected "), `"<>`))
+		text = "an argument is missing: " + strings.ToUpper(strings.Trim(strings.TrimPrefix(text, "expected "), `"<>. `))
 	}
 	return usage(path+" --help", "%s", text)
 }

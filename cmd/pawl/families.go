@@ -7,6 +7,7 @@ type toolFlags struct {
 	Root      string   `placeholder:"DIR" help:"What the file tools see, and what shell commands may write. Default: the current directory."`
 	HTTPAllow []string `name:"http-allow" placeholder:"HOST" help:"What the http and search tools may reach beside public addresses: localhost:8080, *.example.com, 10.1.0.0/16."`
 	Sandbox   string   `enum:"strict,standard,none," default:"" placeholder:"LEVEL" help:"How shell commands and programs in python are held: strict, standard or none; docs/security.md says what each stops, pawl doctor which can be had here. Default: strict."`
+	Hosts     []string `name:"sandbox-host" placeholder:"HOST" help:"What shell commands, and command tools with network: true, may reach from the sandbox over HTTP and HTTPS: api.example.com:443, *.example.org. Takes --sandbox strict. Default: nothing."`
 	Skills    []string `sep:"none" placeholder:"DIR" help:"A folder of skills, each in a folder of its own with a SKILL.md. Models read them and cannot change them. May be given again."`
 	Zone      string   `placeholder:"ZONE" help:"The zone of schedules that name none, such as Europe/Oslo. Default: this machine's."`
 	codeFlags
@@ -32,6 +33,10 @@ func (f *toolFlags) over(a *config.Agent) {
 	set(a, "sandbox", &a.Sandbox, f.Sandbox)
 	set(a, "code", &a.Code, f.Code)
 	set(a, "data_flow", &a.DataFlow, f.DataFlow)
+	if f.Hosts != nil {
+		a.SandboxHosts = f.Hosts
+		a.Override("sandbox_hosts")
+	}
 	if f.HTTPAllow != nil {
 		a.HTTPAllow = f.HTTPAllow
 		a.Override("http_allow")

@@ -179,12 +179,12 @@ func (a *adding) addSkipping(src knowledge.Source, what string, err error) {
 		added, err = a.set.Add(a.ctx, a.scope, a.watched(src, what))
 	}
 	var p *pawl.ProviderError
-	if err == nil || errors.As(err, &p) || a.ctx.Err() != nil {
+	if err == nil || errors.As(err, &p) || errors.Is(err, fs.ErrPermission) || a.ctx.Err() != nil {
 		a.told(added, what, err)
 		return
 	}
 	a.skipped++
-	fmt.Fprintf(a.sys.err, "skipped %s: %s\n", visible(what), visible(plain(err)))
+	fmt.Fprintf(a.sys.err, "skipped %s: %s\n", visible(what), visible(strings.TrimPrefix(plain(err), what+": ")))
 }
 
 // watched shows on a terminal how far a long document is.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -51,7 +52,7 @@ func (m unleaked) Run() int {
 //	killed pawl …      runs pawl, and kills it in the middle of its first call of $SERVER/pay, which is then made and not answered; $SERVER/payments counts them
 //	interrupt pawl …   runs pawl, presses Ctrl-C once the provider was asked, and expects status 130
 //
-// The condition [postgres] holds where PostgreSQL can be had.
+// $EXAMPLES is the folder of the examples. The condition [postgres] holds where PostgreSQL can be had.
 func TestManual(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Condition: func(name string) (bool, error) {
@@ -64,6 +65,11 @@ func TestManual(t *testing.T) {
 		RequireUniqueNames: true,
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("OPENAI_API_KEY", "test-key")
+			examples, err := filepath.Abs("../../examples")
+			if err != nil {
+				return err
+			}
+			e.Setenv("EXAMPLES", examples)
 			e.Setenv("GORACE", "atexit_sleep_ms=0") // or each command of a race-detecting build waits a second when it ends
 			e.Values[simulatorKey{}] = new(*pawltest.Simulator)
 			e.Values[paymentsKey{}] = new(*payments)
@@ -86,11 +92,24 @@ type turn struct {
 	Echo   bool                         `json:"echo"`   // say what the results were
 	Status int                          `json:"status"` // fail with it
 	Cut    bool                         `json:"cut"`
-	Hang   bool                         `json:"hang"` // say, and never end
-	Loop   bool                         `json:"loop"` // again and again
+	Hang   bool                         `json:"hang"`  // say, and never end
+	Loop   bool                         `json:"loop"`  // again and again
+	Asked  string                       `json:"asked"` // what the user's last message has in it
+	First  []turn                       `json:"first"` // the first of these that fits, and nothing else
 }
 
 func (w turn) script() script.Turn {
+	if w.First != nil {
+		var all []script.Turn
+		for _, t := range w.First {
+			all = append(all, t.script())
+		}
+		return script.First(all...)
+	}
+	if asked := w.Asked; asked != "" {
+		w.Asked = ""
+		return script.Expect(w.script(), script.Asked(asked))
+	}
 	if w.Echo {
 		return script.Func(func(req *pawl.Request) script.Turn {
 			var all []string

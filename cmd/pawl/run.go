@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"maps"
 	"strings"
 	"time"
 
@@ -23,7 +24,8 @@ type runCmd struct {
 	settleFlags
 	durableFlags
 	recordFlags
-	JSON bool `name:"json" help:"Print the events, one JSON object a line, and nothing else."`
+	Plan string `placeholder:"FILE" help:"A strategic plan, a JSON object with phases: it stands in the system text of the agent and of those that work for it. A strategic team carries it out in place of one of its own."`
+	JSON bool   `name:"json" help:"Print the events, one JSON object a line, and nothing else."`
 }
 
 // Help says what the flags cannot.
@@ -88,6 +90,9 @@ func (c *runCmd) run(sys *system) error {
 	out := &screen{w: sys.err}
 	c.approve(s, sys, out, nil, decided(msgs))
 	if c.Durable {
+		if len(from.Values) > 0 {
+			return usage("without --durable, or with the plan in the task", "--durable: a durable run begins with messages alone, and keeps no plan (--plan) and no other values of --messages")
+		}
 		return c.durable(ctx, sys, s, out, append(from.Messages, msgs...))
 	}
 	r := &renderer{w: out, style: sys.colours(sys.errTerm), width: sys.width}
@@ -164,6 +169,9 @@ func (c *runCmd) start(sys *system) (*pawl.Result, []pawl.Message, error) {
 	} else if !c.settleFlags.empty() {
 		return nil, nil, usage("--messages FILE, with what --save wrote", "--approve, --deny and --answer are about the open calls of an earlier run, and none is given")
 	}
+	if err := c.planned(from); err != nil {
+		return nil, nil, err
+	}
 	msgs, waiting, err := c.settleFlags.messages(from)
 	if err != nil {
 		return nil, nil, err
@@ -192,6 +200,26 @@ func (c *runCmd) start(sys *system) (*pawl.Result, []pawl.Message, error) {
 		msgs = append(msgs, pawl.User(task))
 	}
 	return from, msgs, nil
+}
+
+// planned gives the run the plan of --plan.
+func (c *runCmd) planned(from *pawl.Result) error {
+	if c.Plan == "" {
+		return nil
+	}
+	b, err := readFile("--plan", c.Plan)
+	if err != nil {
+		return err
+	}
+	var object map[string]json.RawMessage
+	if err := json.Unmarshal(b, &object); err != nil || object == nil {
+		return usage(`{"phases":[{"worker":"…","goals":"…"}]}`, "--plan: %s is no JSON object", c.Plan)
+	}
+	values := pawl.Values{}
+	maps.Copy(values, from.Values)
+	values[pawl.StrategicPlan] = b
+	from.Values = values
+	return nil
 }
 
 // follow shows the events of a run and returns how it ended. The Result is nil when nothing was begun.

@@ -140,6 +140,9 @@ func (c *schedulesRunCmd) telling(sys *system, do func(context.Context, store.Du
 	return func(ctx context.Context, d store.Due, at time.Time) (schedule.Done, error) {
 		began := time.Now()
 		done, err := do(ctx, d, at)
+		if errors.Is(err, schedule.ErrNoAgent) {
+			err = errors.New("it is a prompt, and no model is named; --model PROVIDER:MODEL names one")
+		}
 		done.Text = secrets.String(done.Text)
 		state, text := store.OccurrenceDone, done.Text
 		if err != nil {

@@ -69,6 +69,7 @@ func TestKeptCommandsRefuse(t *testing.T) {
 		{"memory forget nothing", 1, "there is no memory nothing"},
 		{"memory forget m1 --db none.db", 2, "there is no database none.db"},
 		{"memory list a b", 2, "unexpected argument b"},
+		{"knowledge add", 2, "an argument is missing: PATH\n"},
 		{"skills", 2, "expected one of"},
 		{"skills show", 2, "an argument is missing: SKILL"},
 		{"skills show brew", 1, "there is no skill brew"},

@@ -192,7 +192,7 @@ func (c *toolsCallCmd) Run(sys *system) error {
 	case c.JSON:
 		return &failure{status: statusFailed}
 	case strings.Contains(told.Error(), sandbox.ErrUnenforced.Error()):
-		return &failure{status: statusFailed, err: told, hint: "pawl doctor says what can be enforced; --sandbox LEVEL takes it, and --allow-commands runs command tools outside of it"}
+		return &failure{status: statusFailed, err: told, hint: "pawl doctor says what can be enforced; --sandbox LEVEL takes it, --sandbox-host names what a program may reach, and --allow-commands runs command tools outside of it"}
 	case x.Outcome == pawl.OutcomeUnknownTool:
 		return &failure{status: statusFailed, err: told, hint: "pawl tools list"}
 	case x.Outcome == pawl.OutcomeInvalid:

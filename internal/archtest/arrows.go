@@ -74,7 +74,7 @@ var arrows = []arrow{
 	{from: "tools/schedule", to: []string{".", "store", "internal/toolrun"}, modules: []string{"github.com/netresearch/go-cron"}},
 	{from: "tools/outside", to: append([]string{".", "internal/toolrun", "sandbox", "store", "internal/netguard", "internal/webpage", "internal/document"}, helpers...), modules: []string{"go.yaml.in/yaml/v3"}},
 	{from: "tools/code", to: []string{".", "sandbox", "internal/nearest"}, modules: []string{"go.starlark.net"}},
-	{from: "tools/...", to: append([]string{".", "internal/toolrun", "sandbox", "store", "internal/netguard", "internal/webpage", "internal/document"}, helpers...)},
+	{from: "tools/...", to: append([]string{".", "internal/toolrun", "sandbox", "sandbox/proxy", "store", "internal/netguard", "internal/webpage", "internal/document"}, helpers...)},
 	{from: "sandbox/proxy", to: []string{"internal/netguard"}},
 	{from: "sandbox", modules: []string{"golang.org/x/sys"}},
 	{from: "mcp", to: append([]string{".", "internal/netguard", "internal/gate"}, helpers...), modules: []string{"github.com/modelcontextprotocol/go-sdk"}},
@@ -95,7 +95,7 @@ var arrows = []arrow{
 	{from: "pawltest", to: []string{".", "script", "internal/sse"}, modules: []string{jsonModule}},
 
 	// joins things
-	{from: "config", to: []string{".", "sandbox", "provider/...", "policy", "react", "leak", "compile", "script", "tools/...", "mcp", "team", "store/...", "internal/nearest"},
+	{from: "config", to: []string{".", "sandbox", "sandbox/proxy", "provider/...", "policy", "react", "leak", "compile", "script", "tools/...", "mcp", "team", "store/...", "internal/nearest"},
 		modules: []string{"go.yaml.in/yaml/v3"}},
 	{from: "cmd/pawl/...", to: []string{".", "sandbox", "config", "server", "durable", "durable/temporal", "recording/...", "telemetry", "mcp", "pawltest/...", "provider/...", "policy", "react", "leak", "compile", "script", "tools/...", "store", "store/sqlite", "internal/dialect", "internal/nearest"},
 		modules: []string{"github.com/alecthomas/kong", "golang.org/x/term", jsonModule}},

@@ -1,5 +1,5 @@
 // Package tooltest is what the tests of the built-in tools share: calls that are checked against what the tool says of its answers, what
-// a model is shown of a set of tools, and a database.
+// a model is shown of a set of tools, a database, and processes whose memory is measured.
 //
 //	got := tooltest.Call(t, files.Read, `{"path":"a.txt"}`)
 //	if want := "hello\n"; got != want {

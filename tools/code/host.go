@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -85,7 +86,8 @@ func (h *host) do(ctx context.Context, calls []request) ([]reply, bool) {
 	return replies, true
 }
 
-// toReply is what a program gets of an execution: its data, its text as JSON where it is JSON, else its text.
+// toReply is what a program gets of an execution: what the model would read, as JSON where it is JSON, else as text. A tool's data may say less than its text, as that of
+// file_read does, which is no more than where the text stands; so it takes the place of the text only where it is the same, and the text was cut for the model.
 func toReply(x *pawl.Execution) reply {
 	text := x.Result.Text()
 	switch {
@@ -93,12 +95,18 @@ func toReply(x *pawl.Execution) reply {
 		return reply{Error: text, Tool: x.Call.Name, Outcome: x.Outcome}
 	case len(x.Result.Data) > maxReply || len(text) > maxReply:
 		return reply{Error: fmt.Sprintf("the result of %s has more than %d bytes: ask it for less", x.Call.Name, maxReply), Tool: x.Call.Name, Outcome: pawl.OutcomeError}
-	case x.Result.Data != nil:
-		return reply{Value: x.Result.Data}
 	case json.Valid([]byte(text)):
 		return reply{Value: json.RawMessage(text)}
+	case x.Result.Data != nil && beginning(text) == beginning(string(x.Result.Data)):
+		return reply{Value: x.Result.Data}
 	}
 	return reply{Value: quoted(text)}
+}
+
+// beginning is how a text in JSON begins, whatever its white space is.
+func beginning(s string) string {
+	b := strings.Join(strings.Fields(s[:min(len(s), 200)]), "")
+	return b[:min(len(b), 40)]
 }
 
 func quoted(text string) json.RawMessage {

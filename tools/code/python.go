@@ -220,8 +220,8 @@ func (c *child) vanished() ended {
 	switch r := c.res; {
 	case r.End == sandbox.UsedCPU:
 		return ended{outcome: timeout, message: "The program used up its CPU time and was ended."}
-	case r.End == sandbox.UsedMemory:
-		return ended{outcome: killed, message: "The program, with all it had started, used up its memory and was ended."}
+	case r.End.Used() != "":
+		return ended{outcome: killed, message: "The program used up its " + r.End.Used() + " and was ended, with all it had started."}
 	case r.End == sandbox.Exited:
 		return ended{outcome: exited, message: fmt.Sprintf("The program ended its process with exit status %d before it was at its end.", r.Exit)}
 	default:

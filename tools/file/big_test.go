@@ -7,9 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"regexp"
 	"runtime"
 	"strconv"
 	"strings"
@@ -26,23 +24,13 @@ const childDir = "PAWL_TEST_LARGE_FILES"
 
 const gib = 1 << 30
 
-func TestMain(m *testing.M) {
-	if dir := os.Getenv(childDir); dir != "" {
-		if err := useLargeFiles(dir); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		os.Exit(0)
-	}
-	os.Exit(m.Run())
-}
+func TestMain(m *testing.M) { tooltest.Children(m, childDir, useLargeFiles) }
 
 // useLargeFiles uses each tool on the files that TestLargeFiles made, and prints what the process took.
 func useLargeFiles(dir string) error {
 	if strings.HasSuffix(dir, "control") {
 		b, err := os.ReadFile(filepath.Join(dir, "text"))
 		fmt.Printf("read %d bytes whole\n", len(b))
-		printPeak()
 		return err
 	}
 	set, err := file.New(dir, nil)
@@ -87,13 +75,7 @@ func useLargeFiles(dir string) error {
 			return fmt.Errorf("%s %s: %.500s; want %q in it", c.name, args, text, want)
 		}
 	}
-	printPeak()
 	return nil
-}
-
-func printPeak() {
-	status, _ := os.ReadFile("/proc/self/status")
-	fmt.Printf("%s\n", regexp.MustCompile(`VmHWM:.*`).Find(status))
 }
 
 // Files of 2 GiB are listed, looked at, read at their ends, searched, edited (which is refused), written over and deleted by a process that never takes more
@@ -131,10 +113,11 @@ func TestLargeFiles(t *testing.T) {
 	}
 	tooltest.Must(t, os.Link(filepath.Join(work, "text"), filepath.Join(control, "text")))
 
-	if peak := child(t, control, last); peak < 128<<10 {
+	env := fmt.Sprintf("LAST=%d", last)
+	if _, peak := tooltest.Child(t, childDir, control, env); peak < 128<<10 {
 		t.Errorf("the control took %d kB: the measure is none", peak)
 	}
-	if peak := child(t, work, last); peak > 64<<10 {
+	if _, peak := tooltest.Child(t, childDir, work, env); peak == 0 || peak > 64<<10 {
 		t.Errorf("the tools took %d kB; 65536 are allowed", peak)
 	}
 }
@@ -158,29 +141,4 @@ func writeText(t *testing.T, path string, size int) (lines int) {
 	tooltest.Must(t, err)
 	tooltest.Must(t, f.Close())
 	return lines + 1
-}
-
-// child runs useLargeFiles in a process of its own and returns the most memory, in kB, that it had.
-func child(t *testing.T, dir string, last int) int {
-	t.Helper()
-	program := os.Args[0]
-	if underRace { // whose detector takes more memory than the tools do
-		program = filepath.Join(t.TempDir(), "child")
-		if out, err := exec.Command("go", "test", "-c", "-o", program, ".").CombinedOutput(); err != nil {
-			t.Fatalf("go test -c: %v\n%s", err, out)
-		}
-	}
-	c := exec.Command(program, "-test.run=^$")
-	c.Env = append(os.Environ(), childDir+"="+dir, fmt.Sprintf("LAST=%d", last), "GOMEMLIMIT=off", "GOGC=100")
-	out, err := c.CombinedOutput()
-	t.Logf("%s", out)
-	if err != nil {
-		t.Fatal(err)
-	}
-	m := regexp.MustCompile(`VmHWM:\s+(\d+) kB`).FindSubmatch(out)
-	if m == nil {
-		t.Fatal("the child did not say what it took")
-	}
-	peak, _ := strconv.Atoi(string(m[1]))
-	return peak
 }

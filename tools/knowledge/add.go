@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"os"
 	"strings"
+	"syscall"
 
 	"github.com/pawl-go/pawl/internal/document"
 	"github.com/pawl-go/pawl/internal/netguard"
@@ -128,7 +129,7 @@ func (s *Set) AddFile(ctx context.Context, sc store.Scope, path string) (Added, 
 
 // FileSource reads a file of this machine to be taken in.
 func FileSource(path string) (Source, error) {
-	f, err := os.Open(path)
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a pipe that nobody writes to would hold it up
 	if err != nil {
 		return Source{}, err
 	}
@@ -137,7 +138,7 @@ func FileSource(path string) (Source, error) {
 	case err != nil:
 		return Source{}, err
 	case !info.Mode().IsRegular():
-		return Source{}, fmt.Errorf("%s is no file", path)
+		return Source{}, fmt.Errorf("%s is no file; what a program writes can come by standard input", path)
 	case info.Size() > document.MaxBytes:
 		return Source{}, document.TooLarge(info.Size())
 	}

@@ -3,6 +3,7 @@ package knowledge
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/pawl-go/pawl/store"
 )
@@ -38,6 +39,9 @@ func (s *Set) Find(ctx context.Context, sc store.Scope, query string, limit int)
 	hits, err := s.db.SearchChunks(ctx, sc, q)
 	if err != nil {
 		return nil, err
+	}
+	if v := q.Vector.Model; v != "" && len(hits) > 0 && !slices.ContainsFunc(hits, func(h store.ChunkHit) bool { return h.Vector.Model == v }) {
+		f.Notes = append(f.Notes, fmt.Sprintf("No document was taken in with the embedding model %s: these were found by their words only.", v))
 	}
 	seen := map[string]bool{}
 	for _, h := range hits {

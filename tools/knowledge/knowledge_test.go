@@ -1,6 +1,7 @@
 package knowledge_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -44,11 +45,12 @@ func must[T any](v T, err error) T {
 
 // synonyms is an Embedder to which words of one group mean the same.
 type synonyms struct {
+	name  string // "": synonyms
 	fail  error
 	texts int
 }
 
-func (*synonyms) Name() string { return "test:synonyms" }
+func (e *synonyms) Name() string { return "test:" + cmp.Or(e.name, "synonyms") }
 
 func (e *synonyms) Embed(_ context.Context, _ store.Use, texts []string) ([][]float32, error) {
 	if e.fail != nil {
@@ -165,6 +167,10 @@ func TestMeaning(t *testing.T) {
 	}
 	if got := call(t, set, alice, `{"query":"holiday","limit":1}`).Result.Text(); !strings.Contains(got, "Vacation takes") || e.texts != 3 {
 		t.Errorf("by meaning: %s; %d texts were embedded", got, e.texts)
+	}
+	other := knowledge.New(db, &knowledge.Options{Embedder: &synonyms{name: "antonyms"}})
+	if got := call(t, other, alice, `{"query":"vacation"}`).Result.Text(); !strings.Contains(got, "No document was taken in with the embedding model test:antonyms") || !strings.Contains(got, "Vacation takes") {
+		t.Errorf("with another model: %s", got)
 	}
 	e.fail = errors.New("the server is away")
 	if got := call(t, set, alice, `{"query":"holiday"}`).Result.Text(); !strings.Contains(got, "Meaning could not be searched (the server is away)") || !strings.Contains(got, "Nothing was found") {

@@ -44,6 +44,9 @@ type Exit struct {
 	Stdout  []byte // the beginning
 	Stderr  []byte // the end
 	Dropped int64  // bytes of standard output that were not kept
+	Used    string // what it used up, where that ended it: "memory"
+
+	Refused []string // what it asked for of the network and did not get, in words
 }
 
 var (
@@ -162,8 +165,14 @@ func told(x Exit) pawl.ToolResult {
 			said = "…" + strings.ToValidUTF8(said[len(said)-stderrTail:], "")
 		}
 		head := fmt.Sprintf("the program failed with status %d", x.Code)
-		if x.Code < 0 {
+		switch {
+		case x.Used != "":
+			head = "the program used up its " + x.Used + " and was ended"
+		case x.Code < 0:
 			head = "the program was ended by a signal"
+		}
+		if len(x.Refused) > 0 {
+			said += "\n" + strings.Join(x.Refused, "\n")
 		}
 		return pawl.ErrorResult(strings.TrimSpace(head + "\n" + said))
 	}

@@ -28,7 +28,7 @@ type Command struct {
 	Env         []string     `json:"env,omitempty" yaml:"env"`               // variables it gets beside PATH: NAME as it is here, NAME=value as said
 	Read        []string     `json:"read,omitempty" yaml:"read"`             // what it may read in a sandbox beside its own file and the folder it runs in
 	Write       []string     `json:"write,omitempty" yaml:"write"`           // what it may read and write in a sandbox
-	Network     bool         `json:"network,omitempty" yaml:"network"`       // it needs the network, which no sandbox gives
+	Network     bool         `json:"network,omitempty" yaml:"network"`       // it needs the network; in a sandbox, the hosts that are named for it
 	Effect      *pawl.Effect `json:"effect,omitempty" yaml:"effect"`         // none: write
 	Timeout     Duration     `json:"timeout,omitempty" yaml:"timeout"`       // 0: 60 s
 	MaxOutput   int          `json:"max_output,omitempty" yaml:"max_output"` // bytes of standard output that are kept; 0: 256 KiB

@@ -12,12 +12,12 @@ import (
 )
 
 // Sandboxed returns a Runner that runs programs in a sandbox. base says how hard it holds them (Level), what all of them may read and write beside their own file,
-// the folder they start in, which they may read, and what their definition names, and their Limits; the rest of it is not used. Without a Time in Limits a program has
-// that of its tool. Where the machine cannot enforce the level, no program runs; nor does one that needs the network, since no level gives it. The error is then
-// sandbox.ErrUnenforced.
+// the folder they start in, which they may read, and what their definition names, their Limits, and the Proxy of those that need the network; the rest of it is not used.
+// Without a Time in Limits a program has that of its tool. Where the machine cannot enforce the level, no program runs; nor does one that needs the network and has no Proxy.
+// The error is then sandbox.ErrUnenforced.
 func Sandboxed(base sandbox.Spec) Runner {
 	return func(ctx context.Context, p Process) (Exit, error) {
-		if err := networked(base.Level, p.Network); err != nil {
+		if err := networked(base, p.Network); err != nil {
 			return Exit{}, err
 		}
 		spec, err := given(base, p)
@@ -38,7 +38,7 @@ func Sandboxed(base sandbox.Spec) Runner {
 		if p.Limit > 0 && len(out) > p.Limit {
 			out = out[:p.Limit]
 		}
-		x := Exit{Code: res.Exit, Stdout: out, Stderr: res.Stderr.Tail, Dropped: res.Stdout.Bytes - int64(len(out))}
+		x := Exit{Code: res.Exit, Stdout: out, Stderr: res.Stderr.Tail, Dropped: res.Stdout.Bytes - int64(len(out)), Used: res.End.Used(), Refused: res.Refused}
 		if !res.Stderr.Truncated() {
 			x.Stderr = res.Stderr.Head
 		}
@@ -46,18 +46,18 @@ func Sandboxed(base sandbox.Spec) Runner {
 	}
 }
 
-// Enforceable says whether a Runner of Sandboxed can run a program at a level on this machine, with the network or without, and why not. The error is
+// Enforceable says whether the Runner that Sandboxed makes of base can run a program on this machine, with the network or without, and why not. The error is
 // sandbox.ErrUnenforced. It tries the level out, which takes some tens of milliseconds.
-func Enforceable(level sandbox.Level, network bool) error {
-	if err := networked(level, network); err != nil {
+func Enforceable(base sandbox.Spec, network bool) error {
+	if err := networked(base, network); err != nil {
 		return err
 	}
-	return sandbox.Check(level)
+	return sandbox.Check(base.Level)
 }
 
-func networked(level sandbox.Level, network bool) error {
-	if network && level != sandbox.None {
-		return fmt.Errorf("%w: the program needs the network, which level %s does not give", sandbox.ErrUnenforced, level)
+func networked(base sandbox.Spec, network bool) error {
+	if network && base.Level != sandbox.None && base.Proxy == nil {
+		return fmt.Errorf("%w: the program needs the network, and level %s gives none where no host is named", sandbox.ErrUnenforced, base.Level)
 	}
 	return nil
 }
@@ -65,6 +65,9 @@ func networked(level sandbox.Level, network bool) error {
 // given is the Spec with what base and the program's definition name, each at the place that its path leads to.
 func given(base sandbox.Spec, p Process) (sandbox.Spec, error) {
 	spec := sandbox.Spec{Level: base.Level, Args: p.Args, Env: p.Env, Stdin: p.Stdin, Write: slices.Clone(base.Write), Read: slices.Clone(base.Read), Limits: base.Limits}
+	if p.Network {
+		spec.Proxy = base.Proxy
+	}
 	for _, l := range []struct {
 		from []string
 		to   *[]string

@@ -3,6 +3,9 @@ package outside_test
 import (
 	"context"
 	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,6 +13,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/sandbox"
+	"github.com/pawl-go/pawl/sandbox/proxy"
 	"github.com/pawl-go/pawl/tools/outside"
 )
 
@@ -34,7 +38,7 @@ func TestSandboxed(t *testing.T) {
 		{"long", "head -c 50000 /dev/zero | tr '\\0' x", ", max_output: 10", "xxxxxxxxxx\n[49990 more bytes were left out]", pawl.OutcomeOK},
 		{"what it may read", "cat " + secret, ", read: [" + secret + "]", "secret", pawl.OutcomeOK},
 		{"what it may write", "echo new > sub/made && cat sub/made", ", write: [sub]", "new", pawl.OutcomeOK},
-		{"the network is asked for", "true", ", network: true", "the program needs the network, which level strict does not give", pawl.OutcomeError},
+		{"the network is asked for", "true", ", network: true", "the program needs the network, and level strict gives none where no host is named", pawl.OutcomeError},
 		{"as long as its tool", "ulimit -t", ", timeout: 90s", "90", pawl.OutcomeOK},
 		{"what is not there", "true", ", read: [gone]", "no such file", pawl.OutcomeError},
 		{"the environment", "env | cut -d= -f1 | grep -v -e ^PWD$ -e ^_$ -e ^SHLVL$ -e ^OLDPWD$ | sort | tr '\\n' ' '", ", env: [A=b]", "A HOME LANG PATH TMPDIR", pawl.OutcomeOK},
@@ -65,3 +69,48 @@ func TestSandboxed(t *testing.T) {
 		}
 	}
 }
+
+// A program that needs the network reaches the hosts that are named, and no other; one that does not need it reaches none.
+func TestSandboxedHosts(t *testing.T) {
+	if p := sandbox.Probe().Level(sandbox.Strict); !p.OK {
+		t.Skip("this machine cannot enforce strict: " + p.Reason)
+	}
+	if _, err := os.Stat("/usr/bin/python3"); err != nil {
+		t.Log("there is no python3, so nothing is tried")
+		return
+	}
+	named, other := httptest.NewServer(hello{}), httptest.NewServer(hello{})
+	defer named.Close()
+	defer other.Close()
+	hosts, err := proxy.New(proxy.Options{Allow: []string{named.Listener.Addr().String()}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		name, url, more, want string
+		outcome               pawl.Outcome
+	}{
+		{"named", named.URL, ", network: true", "hello", pawl.OutcomeOK},
+		{"not named", other.URL, ", network: true", other.Listener.Addr().String() + " is refused", pawl.OutcomeError},
+		{"not needed", named.URL, "", "not permitted", pawl.OutcomeError},
+	} {
+		def, o := program(t, `/usr/bin/python3 -c 'import sys, urllib.request; print(urllib.request.urlopen(sys.argv[1]).read().decode())' `+tt.url, tt.more)
+		o.Run = outside.Sandboxed(sandbox.Spec{Proxy: hosts.Serve})
+		defs, err := outside.Parse([]byte(def))
+		if err != nil {
+			t.Fatal(err)
+		}
+		set, err := outside.New(defs, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		x := pawl.Execute(context.Background(), set, pawl.ToolCall{Name: "a", Args: json.RawMessage(`{}`)})
+		if got := x.Result.Text(); x.Outcome != tt.outcome || !strings.Contains(got, tt.want) {
+			t.Errorf("%s: got %s %q, want %s %q", tt.name, x.Outcome, got, tt.outcome, tt.want)
+		}
+	}
+}
+
+type hello struct{}
+
+func (hello) ServeHTTP(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "hello") }

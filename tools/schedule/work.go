@@ -31,6 +31,9 @@ type Work struct {
 	Traces store.Traces // where the agent's runs are kept, in the scope of their schedules; nil: nowhere
 }
 
+// ErrNoAgent is the error of a task with a prompt where Work has no agent.
+var ErrNoAgent = errors.New("there is no agent to ask here")
+
 // Do is a Runner's Do. A call that fails ends the task.
 func (w *Work) Do(ctx context.Context, d store.Due, at time.Time) (Done, error) {
 	var t Task
@@ -54,7 +57,7 @@ func (w *Work) Do(ctx context.Context, d store.Due, at time.Time) (Done, error) 
 		return Done{Text: text}, nil
 	}
 	if w.Agent == nil {
-		return Done{}, errors.New("there is no agent to ask here")
+		return Done{}, ErrNoAgent
 	}
 	prompt := t.Prompt
 	if text != "" {

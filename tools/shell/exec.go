@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"time"
 
@@ -21,12 +22,14 @@ type shell struct {
 	dir  string
 	read []string
 	opts Options
+
+	proxy func(*os.File) func() []string // nil: no network
 }
 
 func (s *shell) tool() *pawl.Tool {
 	return &pawl.Tool{
 		Name:        "shell_exec",
-		Description: strings.TrimSpace(execText),
+		Description: s.description(),
 		Input: json.RawMessage(fmt.Sprintf(`{"type":"object","properties":{`+
 			`"command":{"type":"string","minLength":1,"description":"What the shell is to run."},`+
 			`"timeout":{"type":"integer","minimum":1,"maximum":%d,"description":"Seconds until the command is ended. Default %d, at most %d."}`+
@@ -40,6 +43,15 @@ func (s *shell) tool() *pawl.Tool {
 		Serial:    func(json.RawMessage) string { return s.dir },
 		Run:       toolrun.Func(s.exec),
 	}
+}
+
+// description is what the model is told, with the hosts that there are.
+func (s *shell) description() string {
+	network := "has no network"
+	if len(s.opts.Hosts) > 0 {
+		network = "reaches over HTTP and HTTPS, by the proxy that HTTP_PROXY and HTTPS_PROXY name, nothing but " + strings.Join(s.opts.Hosts, ", ")
+	}
+	return strings.Replace(strings.TrimSpace(execText), "{network}", network, 1)
 }
 
 // execData is the Data of a result.
@@ -68,7 +80,7 @@ func (s *shell) exec(ctx context.Context, a execArgs) (pawl.ToolResult, error) {
 	if a.Timeout > 0 {
 		limits.Time = min(time.Duration(a.Timeout*float64(time.Second)), mostTime)
 	}
-	res, err := sandbox.Run(ctx, sandbox.Spec{Level: s.opts.Level, Args: []string{"/bin/sh", "-c", a.Command}, Dir: s.dir, Env: s.opts.Env, Read: s.read, Write: []string{s.dir}, Limits: limits})
+	res, err := sandbox.Run(ctx, sandbox.Spec{Level: s.opts.Level, Args: []string{"/bin/sh", "-c", a.Command}, Dir: s.dir, Env: s.opts.Env, Read: s.read, Write: []string{s.dir}, Proxy: s.proxy, Limits: limits})
 	switch {
 	case ctx.Err() != nil:
 		return pawl.ToolResult{}, context.Cause(ctx)
@@ -96,10 +108,8 @@ func told(res *sandbox.Result, limits sandbox.Limits) (pawl.ToolResult, error) {
 	switch {
 	case res.End == sandbox.TimedOut:
 		head = fmt.Sprintf("The command timed out after %s and was ended, with all it had started. What it had done until then stays.", limits.Time)
-	case res.End == sandbox.UsedCPU:
-		head = "The command used up its CPU time and was ended."
-	case res.End == sandbox.UsedMemory:
-		head = "The command, with all it had started, used up its memory and was ended."
+	case res.End.Used() != "":
+		head = "The command used up its " + res.End.Used() + " and was ended, with all it had started."
 	case res.End != sandbox.Exited:
 		head = "The command was ended by a signal: " + res.Signal
 	case res.Exit != 0:
@@ -107,6 +117,9 @@ func told(res *sandbox.Result, limits sandbox.Limits) (pawl.ToolResult, error) {
 	}
 	if text == "" {
 		text = "(no output)"
+	}
+	if len(res.Refused) > 0 {
+		text += "\n[" + strings.Join(res.Refused, "; ") + "]"
 	}
 	out := pawl.TextResult(text)
 	if head != "" {

@@ -3,7 +3,7 @@
 //	run, err := shell.New("workspace", nil)
 //	agent := &pawl.Agent{Model: model, Tools: []pawl.Toolset{run}}
 //
-// The command reads and writes the workspace and nothing else of the machine, has no network, a small environment, and bounded time and memory. How hard that is
+// The command reads and writes the workspace and nothing else of the machine, reaches no network beyond the hosts that are named, has a small environment, and bounded time and memory. How hard that is
 // enforced is Options.Level, strict unless it says otherwise. Where the machine cannot enforce the level, each call is refused with the reason; sandbox.Check says it
 // beforehand. Which commands a model tries is not looked at: what a command may do is bounded by the sandbox, and whether it runs at all by whoever approves calls.
 //
@@ -18,6 +18,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/sandbox"
+	"github.com/pawl-go/pawl/sandbox/proxy"
 )
 
 // Options are what New can be told. Nil and the zero value run commands in the strict sandbox.
@@ -25,6 +26,7 @@ type Options struct {
 	Level  sandbox.Level  // how hard the bounds are enforced
 	Read   []string       // folders and files that commands may read beside the workspace
 	Env    []string       // NAME=value, beside PATH, HOME, TMPDIR and LANG
+	Hosts  []string       // what commands may reach over HTTP and HTTPS ("api.example.com:443", "*.example.org"; see package proxy); none: no network. Only Strict has it
 	Limits sandbox.Limits // Time is that of a call that names no timeout; Output, of each of the two streams, is 32 KiB where it is 0
 }
 
@@ -51,6 +53,16 @@ func New(dir string, opts *Options) (*pawl.Tool, error) {
 			return nil, fmt.Errorf("shell tool: %w", err)
 		}
 		s.read = append(s.read, p)
+	}
+	if len(s.opts.Hosts) > 0 {
+		if s.opts.Level != sandbox.Strict {
+			return nil, fmt.Errorf("shell tool: hosts are named, and level %s cannot hold a command to them; strict can", s.opts.Level)
+		}
+		hosts, err := proxy.New(proxy.Options{Allow: s.opts.Hosts})
+		if err != nil {
+			return nil, fmt.Errorf("shell tool: %w", err)
+		}
+		s.proxy = hosts.Serve
 	}
 	if s.opts.Limits.Time == 0 {
 		s.opts.Limits.Time = defaultTime

@@ -4,6 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -185,6 +188,37 @@ func TestNew(t *testing.T) {
 	} {
 		if _, err := shell.New(tt.dir, tt.opts); err == nil {
 			t.Errorf("%s, %+v: no error", tt.dir, tt.opts)
+		}
+	}
+}
+
+// Commands reach the hosts that are named, and the model is told of what they did not reach. At another level hosts cannot be named.
+func TestHosts(t *testing.T) {
+	if _, err := os.Stat("/usr/bin/python3"); err != nil {
+		t.Log("there is no python3, so nothing is tried")
+		return
+	}
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "hello") }))
+	defer srv.Close()
+	host := srv.Listener.Addr().String()
+	fetch := `/usr/bin/python3 -c 'import sys, urllib.request; print(urllib.request.urlopen(sys.argv[1]).read().decode())' `
+	named, _ := strict(t, &shell.Options{Hosts: []string{host}})
+	if !strings.Contains(named.Description, "nothing but "+host) {
+		t.Errorf("the model is told: %s", named.Description)
+	}
+	if got := call(named, map[string]any{"command": fetch + srv.URL}).Result.Text(); got != "hello" {
+		t.Errorf("a host that is named: %s", got)
+	}
+	if got := call(named, map[string]any{"command": fetch + "http://example.com/ 2>/dev/null"}).Result.Text(); !strings.HasPrefix(got, "exit status 1\n(no output)\n[example.com is refused: ") {
+		t.Errorf("another: %s", got)
+	}
+	none, _ := strict(t, nil)
+	if got := call(none, map[string]any{"command": fetch + srv.URL + " 2>/dev/null"}).Result.Text(); got != "exit status 1\n(no output)" || !strings.Contains(none.Description, "has no network") {
+		t.Errorf("where none is named: %s", got)
+	}
+	for _, o := range []shell.Options{{Hosts: []string{host}, Level: sandbox.None}, {Hosts: []string{"a b"}}} {
+		if _, err := shell.New(t.TempDir(), &o); err == nil {
+			t.Errorf("%+v is no error", o)
 		}
 	}
 }

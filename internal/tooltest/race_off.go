@@ -1,5 +1,5 @@
 //go:build !race
 
-package data_test
+package tooltest
 
 const underRace = false

@@ -1,0 +1,323 @@
+package config
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/team"
+	"go.yaml.in/yaml/v3"
+)
+
+// Team is what is written of an agent that leads others; package team says what the managers do.
+type Team struct {
+	Manager   string   `yaml:"manager" enum:"strategic,router,script,network" doc:"How work is given out: strategic (the lead plans phases, workers carry them out, the lead sums up), router (one worker gets the task), script (the lead writes steps for the workers) or network (the lead calls workers as it calls tools). Default: strategic."`
+	Workers   []Worker `yaml:"workers" required:"true" doc:"Who works: names of other agents of this file, or objects."`
+	Rules     []Rule   `yaml:"rules" doc:"Of a router: tried in order, before the lead is asked."`
+	Default   string   `yaml:"default" doc:"Of a router: the worker where the lead chose none. Default: the answer says that none fits."`
+	OnFailure string   `yaml:"on_failure" enum:"stop,retry,replan" doc:"Of strategic and script: what follows a phase or step that failed. Default: stop."`
+	Tries     *int     `yaml:"tries" min:"1" max:"10" doc:"How often more, with retry and replan. Default: 1 and 2."`
+	MaxPhases *int     `yaml:"max_phases" min:"1" max:"12" doc:"Phases of a plan at most. Default: 12."`
+	Prompt    string   `yaml:"prompt" doc:"What the lead is told about planning, choosing or writing scripts, in place of the usual words. The workers are listed after it."`
+}
+
+// Worker is an agent that is given work.
+type Worker struct {
+	Name        string   `yaml:"agent" doc:"Its name: of an agent of this file or, with file, of that one. By it the lead knows it. Default, with file: the one that is there."`
+	File        string   `yaml:"file" doc:"The file that it stands in, beside this one or below."`
+	Description string   `yaml:"description" doc:"What it is good for, for whoever chooses. Default: the beginning of its instructions."`
+	Tools       []string `yaml:"tools" doc:"Of a script: the tools of its own that direct steps may name. Default: all of them."`
+
+	of *Agent
+}
+
+// Agent is who works; nil before the file was read whole.
+func (w Worker) Agent() *Agent { return w.of }
+
+// Rule sends a task to a worker by its words.
+type Rule struct {
+	Worker  string   `yaml:"worker" required:"true" doc:"Who gets it."`
+	Include []string `yaml:"include" doc:"One of these is in the task, whatever their case. Default: any task."`
+	Exclude []string `yaml:"exclude" doc:"None of these is."`
+}
+
+var _ form = (*Worker)(nil)
+
+func (w *Worker) wanted() string {
+	return "the name of an agent, or an object with agent, file, description and tools"
+}
+
+func (*Worker) schema() object {
+	one := schemaOfStruct(reflect.TypeFor[Worker]())
+	one["anyOf"] = []object{{"required": []string{"agent"}}, {"required": []string{"file"}}}
+	return object{"anyOf": []object{{"type": "string"}, one}}
+}
+
+func (w *Worker) read(r *reading, n *yaml.Node, path string) {
+	switch n.Kind {
+	case yaml.ScalarNode:
+		r.scalar(n, reflect.ValueOf(&w.Name).Elem(), path)
+	case yaml.MappingNode:
+		type plain Worker
+		r.object(n, reflect.ValueOf((*plain)(w)).Elem(), path)
+		if w.Name == "" && w.File == "" {
+			r.at(CodeMissingKey, n, path, "agent: NAME", "a worker has a name, a file or both")
+		}
+	default:
+		r.wrong(n, reflect.TypeFor[Worker](), path)
+	}
+}
+
+// mostNested bounds how many managers stand above one another.
+const mostNested = 8
+
+// workerFile reads the agent of another file: beside or below this one, and none that is being read.
+func (r *reading) workerFile(file, name, path string) *Agent {
+	if filepath.IsAbs(file) || outward(file) {
+		r.placed(CodeBadFile, path, "a file beside or below this one", "%s leads out of the folder of this file", cut(file))
+		return nil
+	}
+	full := filepath.Join(r.dir, filepath.FromSlash(file))
+	if slices.Contains(r.chain, full) || full == filepath.Clean(r.file) || len(r.chain) > mostNested {
+		r.placed(CodeBadFile, path, "an agent cannot be its own worker", "%s is read already, or managers stand too deep", cut(file))
+		return nil
+	}
+	text, err := readBounded(full)
+	if err != nil {
+		r.placed(CodeBadFile, path, "", "%s: %s", file, cause(err))
+		return nil
+	}
+	inner := &reading{file: full, dir: filepath.Dir(full), env: r.env, expanded: map[*yaml.Node]*expanded{}, chain: append(slices.Clip(r.chain), filepath.Clean(r.file))}
+	f := inner.parsed(text)
+	for _, one := range inner.findings {
+		if len(r.findings) < mostFindings {
+			r.findings = append(r.findings, one)
+		}
+	}
+	if len(f.Agents) == 0 {
+		return nil
+	}
+	a, err := f.Agent(name)
+	if err != nil {
+		one := FindingsOf(err)[0]
+		r.placed(one.Code, path, one.Hint, "%s: %s", file, one.Message)
+		return nil
+	}
+	return a
+}
+
+// teams links the workers that the agents of a file name, and finds those that there are not and circles of them.
+func (r *reading) teams(f *File) {
+	for _, a := range f.Agents {
+		if a.Team == nil || a.seed {
+			continue
+		}
+		r.places = a.at
+		seen := map[string]bool{}
+		for i := range a.Team.Workers {
+			w, path := &a.Team.Workers[i], index("team.workers", i)
+			if w.File != "" {
+				w.of = r.workerFile(w.File, w.Name, path+".file")
+			} else {
+				w.of = r.workerHere(f, a, w.Name, path)
+			}
+			if w.of == nil {
+				continue
+			}
+			if w.Name = w.of.Name; seen[w.Name] {
+				r.placed(CodeDuplicateName, path, "take one of them out", "two workers are named %s", w.Name)
+			}
+			seen[w.Name] = true
+		}
+		r.teamNames(a.Team)
+	}
+	for _, a := range f.Agents {
+		if a.Team != nil && a.leads(a, 0) {
+			r.places = a.at
+			r.placed(CodeConflict, "team.workers", "an agent cannot be its own worker, nor that of its workers", "%s leads in a circle, or managers stand too deep", a.Name)
+			for i := range a.Team.Workers {
+				a.Team.Workers[i].of = nil
+			}
+		}
+	}
+}
+
+func (r *reading) workerHere(f *File, lead *Agent, name, path string) *Agent {
+	var others []string
+	for _, b := range f.Agents {
+		if b.Name == name {
+			return b
+		}
+		if b != lead && b.Name != "" {
+			others = append(others, b.Name)
+		}
+	}
+	if name != "" {
+		r.placed(CodeUnknownWorker, path, among(name, others), "no agent of this file is named %q", cut(name))
+	}
+	return nil
+}
+
+// teamNames finds names of workers that there are not.
+func (r *reading) teamNames(t *Team) {
+	var all []string
+	for _, w := range t.Workers {
+		if w.Name != "" && !slices.Contains(all, w.Name) {
+			all = append(all, w.Name)
+		}
+	}
+	check := func(name, path string) {
+		if name != "" && !slices.Contains(all, name) {
+			r.placed(CodeUnknownWorker, path, among(name, all), "no worker is named %q", cut(name))
+		}
+	}
+	for i, rule := range t.Rules {
+		check(rule.Worker, index("team.rules", i)+".worker")
+	}
+	check(t.Default, "team.default")
+	if len(t.Workers) == 0 {
+		r.placed(CodeMissingKey, "team", "workers: [NAME]", "a team has workers")
+	}
+	for _, k := range []struct {
+		key   string
+		there bool
+		of    []string
+	}{{"rules", t.Rules != nil, []string{"router"}}, {"default", t.Default != "", []string{"router"}}, {"on_failure", t.OnFailure != "", []string{"", "strategic", "script"}},
+		{"tries", t.Tries != nil, []string{"", "strategic", "script"}}, {"max_phases", t.MaxPhases != nil, []string{"", "strategic"}}, {"prompt", t.Prompt != "", []string{"", "strategic", "router", "script"}}} {
+		if k.there && !slices.Contains(k.of, t.Manager) {
+			r.placed(CodeConflict, "team."+k.key, "manager: "+strings.TrimLeft(strings.Join(k.of, " or "), " or"), "%s has no meaning for the manager %s", k.key, cmp.Or(t.Manager, "strategic"))
+		}
+	}
+	if t.Tries != nil && (t.OnFailure == "" || t.OnFailure == "stop") && t.Rules == nil {
+		r.placed(CodeConflict, "team.tries", "on_failure: retry", "tries counts only with retry and replan")
+	}
+}
+
+// leads reports whether a team leads back to one of its agents, or stands too deep.
+func (a *Agent) leads(to *Agent, deep int) bool {
+	if a.Team == nil {
+		return false
+	}
+	for _, w := range a.Team.Workers {
+		if w.of == to || deep > mostNested || w.of != nil && w.of != a && w.of.leads(to, deep+1) {
+			return true
+		}
+	}
+	return false
+}
+
+// asks are the tools by which each manager asks its lead.
+var asks = map[string][]string{"": {"make_plan", "sum_up"}, "strategic": {"make_plan", "sum_up"}, "router": {"choose_worker", "sum_up"}, "script": {"write_script", "sum_up"}}
+
+// workers are the tools by which a team's workers are given work and its lead is asked, as rules know them.
+func (a *Agent) workers() (out []*pawl.Tool) {
+	if a.Team == nil {
+		return nil
+	}
+	names := slices.Clone(asks[a.Team.Manager])
+	for _, w := range a.Team.Workers {
+		names = append(names, w.Name)
+	}
+	for _, name := range names {
+		out = append(out, &pawl.Tool{Name: name, Effect: pawl.Compose, Passive: true})
+	}
+	return out
+}
+
+// team makes a team of an agent that is built: it builds the workers, and puts the agent that leads them in its place.
+func (b *builder) team(ctx context.Context, built *Built) (err error) {
+	a, t := b.agent, b.agent.Team
+	if t.Manager != "network" {
+		for _, k := range []struct {
+			path  string
+			there bool
+		}{{"tools", len(built.Tools) > 0}, {"tool_choice", a.Choice != nil}} {
+			if k.there {
+				return finding(CodeConflict, k.path, "give them to a worker, or lead with manager: network", "the lead of such a team calls no tools of its own")
+			}
+		}
+	}
+	var all []*Built
+	defer func() {
+		for _, w := range all {
+			if err != nil {
+				w.Close()
+			}
+		}
+	}()
+	var workers []team.Worker
+	for i, w := range t.Workers {
+		path := index("team.workers", i)
+		if w.of == nil {
+			return finding(CodeUnknownWorker, path, "Load reads files with teams", "worker %d was not read", i+1)
+		}
+		o := b.opts
+		o.Tools, o.Bare, o.Approve, o.overhear = nil, false, o.Inner, nil
+		one, err := w.of.Build(ctx, &o)
+		if err != nil {
+			return err
+		}
+		all = append(all, one)
+		one.Agent.Name = w.Name
+		for k, name := range w.Tools {
+			var known []string
+			for _, t := range one.Tools {
+				known = append(known, t.Name)
+			}
+			if !slices.Contains(known, name) {
+				return finding(CodeUnknownTool, index(path+".tools", k), among(name, known), "%s has no tool %q", w.Name, cut(name))
+			}
+		}
+		workers = append(workers, team.Worker{Agent: one.Agent, Description: w.Description, Tools: w.Tools})
+	}
+	if built.Agent, err = t.make(built.Agent, workers); err == nil {
+		built.Tools, err = pawl.Toolsets(built.Agent.Tools).Tools(ctx)
+	}
+	if err != nil {
+		return finding(CodeDuplicateName, "team.workers", "", "%s", strings.TrimPrefix(err.Error(), fmt.Sprintf("team %s: ", a.Name)))
+	}
+	own := built.Close
+	built.Close = func() {
+		for _, w := range all {
+			w.Close()
+		}
+		own()
+	}
+	for _, w := range all {
+		built.Hidden = append(built.Hidden, w.Hidden...)
+		built.Within = append(append(built.Within, w.Tools...), w.Within...)
+	}
+	return nil
+}
+
+// make makes the team.
+func (t *Team) make(lead *pawl.Agent, workers []team.Worker) (*pawl.Agent, error) {
+	o := &team.Options{Prompt: t.Prompt, Tries: value(t.Tries), MaxPhases: value(t.MaxPhases)}
+	switch t.OnFailure {
+	case "retry":
+		o.OnFailure = team.Retry
+	case "replan":
+		o.OnFailure = team.Replan
+	}
+	switch t.Manager {
+	case "", "strategic":
+		return team.Strategic(lead, o, workers...)
+	case "script":
+		return team.Script(lead, o, workers...)
+	case "network":
+		return team.Network(lead, workers...)
+	case "router":
+		rules := make([]team.Rule, len(t.Rules))
+		for i, r := range t.Rules {
+			rules[i] = team.Rule(r)
+		}
+		return team.Router(lead, &team.RouterOptions{Rules: rules, Default: t.Default, Prompt: t.Prompt}, workers...)
+	}
+	return nil, errors.New("there is no manager " + t.Manager)
+}

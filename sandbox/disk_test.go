@@ -1,0 +1,73 @@
+//go:build linux && (amd64 || arm64)
+
+package sandbox_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/pawl-go/pawl/sandbox"
+)
+
+func TestDiskAsUser(t *testing.T) {
+	if os.Geteuid() == 0 {
+		asNobody(t, "TestDisk")
+	}
+}
+
+// The bound is on all files of the folders together, each of which is small enough: in one folder or many, under names or without, however deep. What is written within it is let be,
+// also while somebody else fills the disk, and so is what was there before.
+func TestDisk(t *testing.T) {
+	const mb = 1 << 20
+	for _, level := range []sandbox.Level{sandbox.Strict, sandbox.Standard, sandbox.None} {
+		if level == sandbox.Standard && os.Geteuid() == 0 {
+			continue // which does not write root's folders
+		}
+		if p := sandbox.Probe().Level(level); !p.OK {
+			t.Logf("%s cannot be enforced here, so nothing is tried: %s", level, p.Reason)
+			continue
+		}
+		for _, test := range []struct {
+			name, script string
+			want         sandbox.End
+			others       bool
+		}{
+			{name: "files", script: `for i in 1 2 3 4 5 6 7 8 9; do head -c 16000000 /dev/zero >f$i || exit; done; sleep 20`, want: sandbox.UsedDisk},
+			{name: "without names", script: `exec 3>a; rm a; exec 4>a; rm a; exec 5>a; rm a; head -c 30000000 /dev/zero >&3; head -c 30000000 /dev/zero >&4; head -c 30000000 /dev/zero >&5; sleep 20`, want: sandbox.UsedDisk},
+			{name: "too deep for a path", script: `n=$(printf %0200d 0); i=0; while [ $i -lt 30 ]; do mkdir $n && cd -P $n || exit; i=$((i+1)); done; for i in 1 2 3 4 5 6; do head -c 16000000 /dev/zero >f$i || exit; done; sleep 20`, want: sandbox.UsedDisk},
+			{name: "closed", script: `mkdir d; for i in 1 2 3 4 5 6; do head -c 16000000 /dev/zero >d/f$i || exit; done; chmod 0 d; sleep 20`, want: sandbox.UsedDisk},
+			{name: "within", script: `head -c 30000000 /dev/zero >f; sleep 0.6; rm f; head -c 30000000 /dev/zero >f; echo done`, want: sandbox.Exited},
+			{name: "others", script: `head -c 1000000 /dev/zero >f; touch go; while ! [ -e went ]; do sleep 0.05; done; sleep 0.6; echo done`, want: sandbox.Exited, others: true},
+		} {
+			t.Run(level.String()+"/"+test.name, func(t *testing.T) {
+				dir, err := filepath.EvalSymlinks(t.TempDir())
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(func() { os.Chmod(filepath.Join(dir, "d"), 0o755) })
+				if err := os.WriteFile(filepath.Join(dir, "before"), make([]byte, 80*mb), 0o644); err != nil {
+					t.Fatal(err)
+				}
+				if test.others {
+					other := filepath.Join(t.TempDir(), "other")
+					go func() {
+						for range time.Tick(10 * time.Millisecond) {
+							if _, err := os.Stat(filepath.Join(dir, "go")); err == nil {
+								break
+							}
+						}
+						os.WriteFile(other, make([]byte, 100*mb), 0o644)
+						os.WriteFile(filepath.Join(dir, "went"), nil, 0o644)
+					}()
+				}
+				began := time.Now()
+				res := run(t, sandbox.Spec{Level: level, Args: []string{"/bin/sh", "-c", test.script}, Write: []string{dir}, Limits: sandbox.Limits{Disk: 64 * mb, Time: 60 * time.Second}})
+				if res.End != test.want || test.want == sandbox.Exited && res.Stdout.String() != "done\n" {
+					t.Errorf("%s after %v, want %s: %s%s", res.End, time.Since(began), test.want, res.Stdout.String(), res.Stderr.String())
+				}
+			})
+		}
+	}
+}

@@ -1,0 +1,45 @@
+package code_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/pawl-go/pawl"
+)
+
+// A program reads what the model would: text, or parsed JSON. A tool's data takes its place only where it is the same JSON, which was cut for the model.
+func TestWhatACallGives(t *testing.T) {
+	gives := func(name, text, data string) *pawl.Tool {
+		return &pawl.Tool{Name: name, Effect: pawl.Read, Input: json.RawMessage(`{"type":"object"}`), Run: func(context.Context, pawl.ToolCall) (pawl.ToolResult, error) {
+			res := pawl.TextResult(text)
+			if data != "" {
+				res.Data = json.RawMessage(data)
+			}
+			return res, nil
+		}}
+	}
+	var numbers []string
+	for i := range 20_000 {
+		numbers = append(numbers, fmt.Sprint(i))
+	}
+	list := `{"items": [` + strings.Join(numbers, ", ") + `]}`
+	set := pawl.Toolsets{
+		gives("file_read", "line 1\nline 2\n", `{"path":"a.txt","lines":2}`),
+		gives("json", `{"a": 1}`, `{"other":2}`),
+		gives("cut", list, strings.ReplaceAll(list, " ", "")),
+		gives("page", list[:200], `{"path":"a.json","lines":1}`),
+	}
+	for _, in := range interpreters(t) {
+		args, err := json.Marshal(map[string]string{"code": "c = call_tool('cut', {})\nset_result([call_tool('file_read', {}), call_tool('json', {}), len(c['items']), call_tool('page', {})[:10]])"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		x := pawl.Execute(t.Context(), append(set, newTool(t, in, nil)), pawl.ToolCall{Name: "execute_code", Args: args})
+		if got, want := strings.ReplaceAll(x.Result.Text(), ", ", ","), `["line 1\nline 2\n",{"a":1},20000,"{\"items\": "]`; strings.ReplaceAll(got, `": `, `":`) != strings.ReplaceAll(want, `": `, `":`) {
+			t.Errorf("%s: got %s, want %s", in.Name(), got, want)
+		}
+	}
+}
