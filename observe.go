@@ -21,11 +21,12 @@ func (f RunnerFunc) Stream(ctx context.Context, msgs ...Message) iter.Seq2[Event
 	return f(ctx, msgs...)
 }
 
-// through returns the Runner whose runs are those of r, told through stream. If r can be held to an output, so can it.
-func through(r Runner, stream func(Runner) RunnerFunc) Runner {
+// Around returns the Runner whose runs are those of r, told through what stream makes of r. If r is an OutputRunner, so is what Around returns: stream
+// is then asked for each output too.
+func Around(r Runner, stream func(Runner) RunnerFunc) Runner {
 	f := stream(r)
 	if o, ok := r.(OutputRunner); ok {
-		return &outputThrough{f, func(schema json.RawMessage) Runner { return through(o.WithOutput(schema), stream) }}
+		return &outputThrough{f, func(schema json.RawMessage) Runner { return Around(o.WithOutput(schema), stream) }}
 	}
 	return f
 }
@@ -45,7 +46,7 @@ func (o *outputThrough) WithOutput(schema json.RawMessage) Runner { return o.wit
 // it. When fn panics the run goes on, and before the next event fn is given a gap that counts what it missed. fn is called for one run at a
 // time, but for several runs of the Runner at once. If r is an OutputRunner, so is what Tap returns.
 func Tap(r Runner, fn func(Event)) Runner {
-	return through(r, func(r Runner) RunnerFunc { return tapped(r, fn) })
+	return Around(r, func(r Runner) RunnerFunc { return tapped(r, fn) })
 }
 
 func tapped(r Runner, fn func(Event)) RunnerFunc {
@@ -73,7 +74,7 @@ func tapped(r Runner, fn func(Event)) RunnerFunc {
 // ctx has ended with the run, it waits 100 ms. If r is an OutputRunner, so is what On returns.
 func On(r Runner, kinds []EventKind, fn func(Event)) Runner {
 	kinds = slices.Clone(kinds)
-	return through(r, func(r Runner) RunnerFunc { return watched(r, kinds, fn) })
+	return Around(r, func(r Runner) RunnerFunc { return watched(r, kinds, fn) })
 }
 
 func watched(r Runner, kinds []EventKind, fn func(Event)) RunnerFunc {

@@ -101,7 +101,7 @@ func (r *Redactor) Error(err error) error { return r.now().error(err) }
 // back until it is known not to be; the end of a part may come as a fragment of its own. Arguments of a call that are marked as secret come as one fragment
 // when the call is whole. If r is an OutputRunner, so is what Redact returns. secrets may be nil: then nothing is hidden.
 func Redact(r Runner, secrets *Redactor) Runner {
-	return through(r, func(r Runner) RunnerFunc { return secrets.over(r) })
+	return Around(r, func(r Runner) RunnerFunc { return secrets.over(r) })
 }
 
 // over returns inner with what is secret hidden.

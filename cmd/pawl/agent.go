@@ -51,8 +51,9 @@ type setup struct {
 	model   string      // its name
 	rules   policy.Rules
 	tools   []*pawl.Tool
-	secrets *pawl.Redactor   // hides them in all that is printed and saved
-	db      *config.Database // what is kept between runs
+	secrets *pawl.Redactor                // hides them in all that is printed and saved
+	db      *config.Database              // what is kept between runs
+	around  func(pawl.Runner) pawl.Runner // tells of its runs; nil: nobody is told
 	close   func()
 	asks    box    // what MCP servers want to know
 	person  *asker // at the terminal, once it is known that there is one; nil: nobody

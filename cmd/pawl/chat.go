@@ -19,6 +19,7 @@ type chatCmd struct {
 	agentFlags
 	transcriptFlags
 	recordFlags
+	telemetryFlags
 	Thread string `placeholder:"NAME" help:"Keep the conversation in the database under this name, and go on with it if there is one: last for the last one, new for a name of its own. Default: new with --db, else it is not kept."`
 	Keep   int    `placeholder:"N" help:"Send the last N turns only (up to half of N more, so that the beginning stays the same for a while). What is saved is whole. Default: all."`
 }
@@ -75,7 +76,7 @@ func (c *chatCmd) run(sys *system) error {
 	if err != nil {
 		return err
 	}
-	defer s.close()
+	defer func() { s.close() }()
 	c.hide(s.secrets)
 	kept, from, err := c.thread(s, from)
 	if err != nil {
@@ -87,6 +88,9 @@ func (c *chatCmd) run(sys *system) error {
 		s.agent.Middleware = append(s.agent.Middleware, compile.LastTurns(c.Keep))
 	}
 	c.approve(s, sys, t.out, t.in, t.decided)
+	if err := c.telemetryFlags.open(sys, s); err != nil {
+		return err
+	}
 	if sys.inTerm {
 		fmt.Fprintf(t.out, "%s with %s; /quit ends, /tools lists them\n", visible(s.model), count(len(s.tools), "tool"))
 	}

@@ -101,7 +101,11 @@ func (w *work) do(ctx context.Context, msgs []pawl.Message) error {
 		show = eventLines(sys.out, &unwritten)
 	}
 	started := time.Now()
-	res, truth, err := w.setup.follow(w.journal.scoped(ctx), w.runner, msgs, show)
+	run := pawl.Runner(w.runner)
+	if w.setup.around != nil {
+		run = w.setup.around(run)
+	}
+	res, truth, err := w.setup.follow(w.journal.scoped(ctx), run, msgs, show)
 	if res == nil {
 		if known := w.known(err); known != nil {
 			return known

@@ -48,6 +48,7 @@ func (m unleaked) Run() int {
 //	status N pawl …    runs pawl and expects the exit status N
 //	serve FOLDER       serves its files on loopback, at $SERVER, which also stands for its address in their text; /echo answers with the request
 //	due DB ID TASK [N] keeps a schedule that is due, or N of them
+//	collect [FILE]     starts a collector of OpenTelemetry on loopback, at $COLLECTOR; with FILE, writes what it was sent, one a line
 //	database           starts PostgreSQL, at $PG
 //	killed pawl …      runs pawl, and kills it in the middle of its first call of $SERVER/pay, which is then made and not answered; $SERVER/payments counts them
 //	interrupt pawl …   runs pawl, presses Ctrl-C once the provider was asked, and expects status 130
@@ -73,10 +74,11 @@ func TestManual(t *testing.T) {
 			e.Setenv("GORACE", "atexit_sleep_ms=0") // or each command of a race-detecting build waits a second when it ends
 			e.Values[simulatorKey{}] = new(*pawltest.Simulator)
 			e.Values[paymentsKey{}] = new(*payments)
+			e.Values[collectorKey{}] = new(collector)
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"simulate": simulate, "received": received, "status": status, "interrupt": interrupt, "serve": serve, "due": due, "killed": killed,
+			"simulate": simulate, "received": received, "status": status, "interrupt": interrupt, "serve": serve, "due": due, "killed": killed, "collect": collect,
 			"database": func(ts *testscript.TestScript, neg bool, args []string) { ts.Setenv("PG", postgres.URL(t)) },
 		},
 	})

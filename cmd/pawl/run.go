@@ -24,6 +24,7 @@ type runCmd struct {
 	settleFlags
 	durableFlags
 	recordFlags
+	telemetryFlags
 	Plan string `placeholder:"FILE" help:"A strategic plan, a JSON object with phases: it stands in the system text of the agent and of those that work for it. A strategic team carries it out in place of one of its own."`
 	JSON bool   `name:"json" help:"Print the events, one JSON object a line, and nothing else."`
 }
@@ -84,11 +85,14 @@ func (c *runCmd) run(sys *system) error {
 	if err != nil {
 		return err
 	}
-	defer s.close()
+	defer func() { s.close() }()
 	c.hide(s.secrets)
 
 	out := &screen{w: sys.err}
 	c.approve(s, sys, out, nil, decided(msgs))
+	if err := c.telemetryFlags.open(sys, s); err != nil {
+		return err
+	}
 	if c.Durable {
 		if len(from.Values) > 0 {
 			return usage("without --durable, or with the plan in the task", "--durable: a durable run begins with messages alone, and keeps no plan (--plan) and no other values of --messages")

@@ -36,7 +36,7 @@ func TestRunCommandsRefuse(t *testing.T) {
 		ok(t, err)
 	}
 	ok(t, db.Close())
-	before := export(t, path)
+	before := exported(t, path)
 	for _, row := range []struct {
 		args   string
 		status int
@@ -108,13 +108,13 @@ func TestRunCommandsRefuse(t *testing.T) {
 			t.Errorf("pawl %s: told in %d lines:\n%s", row.args, lines+1, text)
 		}
 	}
-	if diff := cmp.Diff(export(t, path), before); diff != "" {
+	if diff := cmp.Diff(exported(t, path), before); diff != "" {
 		t.Errorf("something was changed: %s", diff)
 	}
 }
 
-// export is all runs of a database.
-func export(t *testing.T, path string) (all []string) {
+// exported is all runs of a database.
+func exported(t *testing.T, path string) (all []string) {
 	t.Helper()
 	for _, id := range []string{"invoice-7", "invoice-8", "quick"} {
 		var out bytes.Buffer

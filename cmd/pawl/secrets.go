@@ -32,8 +32,15 @@ func secrets(env func(string) string, tools []*pawl.Tool, others ...string) *paw
 
 // resumed goes on from a Result.
 func (s *setup) resumed(from *pawl.Result) pawl.Runner {
-	return pawl.RunnerFunc(func(ctx context.Context, msgs ...pawl.Message) iter.Seq2[pawl.Event, error] {
+	run := pawl.RunnerFunc(func(ctx context.Context, msgs ...pawl.Message) iter.Seq2[pawl.Event, error] {
 		return s.agent.ResumeStream(ctx, from, msgs...)
+	})
+	if s.around == nil {
+		return run
+	}
+	told := s.around(run)
+	return pawl.RunnerFunc(func(ctx context.Context, msgs ...pawl.Message) iter.Seq2[pawl.Event, error] {
+		return told.Stream(linked(ctx, from), msgs...)
 	})
 }
 

@@ -87,7 +87,8 @@ var arrows = []arrow{
 	{from: "durable", to: []string{".", "store"}},
 	{from: "durable/durabletest", to: []string{".", "store", "durable", "script"}, modules: []string{"github.com/google/go-cmp"}},
 	{from: "durable/temporal", to: []string{".", "store", "durable"}, modules: []string{"go.temporal.io/sdk", "go.temporal.io/api"}},
-	{from: "telemetry", to: []string{"."}, modules: []string{"go.opentelemetry.io/otel"}},
+	{from: "telemetry", to: []string{"."}, modules: otelModules},
+	{from: "telemetry/export", modules: append([]string{"go.opentelemetry.io/otel/sdk"}, otelModules...)},
 	{from: "server", to: []string{".", "store", "durable", "internal/gate"}},
 	{from: "server/client", to: []string{".", "internal/sse"}},
 	{from: "pawltest/hostile", to: []string{".", "script", "leak", "pawltest"}},
@@ -97,10 +98,13 @@ var arrows = []arrow{
 	// joins things
 	{from: "config", to: []string{".", "sandbox", "sandbox/proxy", "provider/...", "policy", "react", "leak", "compile", "script", "tools/...", "mcp", "team", "store/...", "internal/nearest"},
 		modules: []string{"go.yaml.in/yaml/v3"}},
-	{from: "cmd/pawl/...", to: []string{".", "sandbox", "config", "server", "durable", "durable/temporal", "recording/...", "telemetry", "mcp", "pawltest/...", "provider/...", "policy", "react", "leak", "compile", "script", "tools/...", "store", "store/sqlite", "internal/dialect", "internal/nearest"},
+	{from: "cmd/pawl/...", to: []string{".", "sandbox", "config", "server", "durable", "durable/temporal", "recording/...", "telemetry/...", "mcp", "pawltest/...", "provider/...", "policy", "react", "leak", "compile", "script", "tools/...", "store", "store/sqlite", "internal/dialect", "internal/nearest"},
 		modules: []string{"github.com/alecthomas/kong", "golang.org/x/term", jsonModule}},
 	{from: "examples/...", to: []string{".", "provider/...", "policy", "react", "compile", "leak", "script", "tools/...", "mcp", "team", "pawltest"}},
 }
+
+// otelModules are what a library needs to speak to any tracer and meter; which ones is the program's business.
+var otelModules = []string{"go.opentelemetry.io/otel/attribute", "go.opentelemetry.io/otel/codes", "go.opentelemetry.io/otel/metric", "go.opentelemetry.io/otel/trace"}
 
 // helpers are the internal packages that read bytes and know nothing of the project. Any package may use them.
 var helpers = []string{"internal/jsonscan", "internal/sse", "internal/jsonrepair", "internal/schema", "internal/retry", "internal/dialect", "internal/nearest"}

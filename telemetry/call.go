@@ -1,0 +1,125 @@
+package telemetry
+
+import (
+	"context"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/pawl-go/pawl"
+)
+
+// aroundCall makes the span of a call that may run, and puts it into the tool's context. Where events come its end is that of call_completed, which
+// knows how it ended.
+func (t *Telemetry) aroundCall(next pawl.ToolFunc) pawl.ToolFunc {
+	return func(ctx context.Context, c pawl.ToolCall) (res pawl.ToolResult, err error) {
+		inv := pawl.InvocationFrom(ctx)
+		if inv == nil {
+			return next(ctx, c)
+		}
+		tr := placeOf(ctx, inv.Key)
+		n := t.enter(ctx, tr, inv.Key, c)
+		defer func() { t.left(tr, n, inv, res, err) }()
+		ctx = trace.ContextWithSpan(ctx, n.span)
+		return next(context.WithValue(ctx, placeKey{}, place{tr, inv.Key, inv}), c)
+	}
+}
+
+// enter begins the span. A middleware that makes the call again comes here again: what went before was an attempt.
+func (t *Telemetry) enter(ctx context.Context, tr *tree, key pawl.Key, c pawl.ToolCall) *node {
+	now := time.Now()
+	if tr == nil {
+		return t.startCall(ctx, key, c, now)
+	}
+	tr.mu.Lock()
+	defer tr.mu.Unlock()
+	n := tr.nodes[key]
+	switch {
+	case tr.over:
+		return t.startCall(ctx, key, c, now)
+	case n == nil:
+		if parent := tr.parent(key); parent != tr.root { // the run of an agent inside of a call; its context has that call's span
+			ctx = trace.ContextWithSpan(ctx, parent.span)
+		}
+		n = t.startCall(ctx, key, c, now)
+		tr.nodes[key] = n
+	case !n.end.IsZero():
+		n.repeats++
+		t.failedAttempt(n.span, n.repeats, n.last, n.end, other, "")
+	}
+	n.last, n.end = now, time.Time{}
+	return n
+}
+
+// left notes that the call has ended, as far as the middleware sees.
+func (t *Telemetry) left(tr *tree, n *node, inv *pawl.Invocation, res pawl.ToolResult, err error) {
+	now := time.Now()
+	if tr != nil {
+		tr.mu.Lock()
+		over := tr.over
+		n.end = now
+		tr.mu.Unlock()
+		if !over {
+			return
+		}
+	}
+	fault := faultOf(err)
+	if fault == "" && res.IsError {
+		fault = string(pawl.OutcomeError)
+	}
+	if t.o.Content && n.span.IsRecording() {
+		n.span.SetAttributes(t.callContent(inv.Call, res)...)
+	}
+	t.endCall(n, now, fault, textOf(err), true)
+}
+
+// complete ends the span of a call with its Execution, and makes it where the middleware has not seen the call. The caller holds mu.
+func (tr *tree) complete(x *pawl.Execution) {
+	n, t := tr.nodes[x.Key], tr.t
+	if n == nil {
+		if x.Started.Before(tr.root.start) && !x.Started.IsZero() {
+			delete(tr.begun, x.Key)
+			return // it was carried out by another process, which has told it
+		}
+		c := x.Call
+		if x.Outcome == pawl.OutcomeUnknownTool {
+			c.Name = other // the model has made the name up
+		}
+		n = tr.call(x.Key, c, x.Started)
+	}
+	delete(tr.nodes, x.Key)
+	delete(tr.begun, x.Key)
+	end := n.end
+	if end.IsZero() {
+		end = x.Ended
+	}
+	if end.Before(n.start) {
+		end = n.start // word of its beginning came late
+	}
+	set := []attribute.KeyValue{pawlOutcome.String(string(x.Outcome)), pawlAttempts.Int(x.Attempts)}
+	if x.Cached {
+		set = append(set, pawlCached.Bool(true))
+	}
+	if len(x.Repairs) > 0 {
+		set = append(set, pawlRepairs.Int(len(x.Repairs)))
+	}
+	if t.o.Content && n.span.IsRecording() {
+		set = append(set, t.callContent(x.Call, x.Result)...)
+	}
+	n.span.SetAttributes(set...)
+	fault := ""
+	if x.Outcome.Failed() || x.Outcome == pawl.OutcomeCancelled || x.Outcome == pawl.OutcomeUnknown {
+		fault = string(x.Outcome)
+	}
+	t.endCall(n, end, fault, x.Error, x.Attempts > 0)
+}
+
+// endCall ends the span; ran says that the tool was begun, so that it counts among the durations.
+func (t *Telemetry) endCall(n *node, end time.Time, fault, text string, ran bool) {
+	t.failed(n.span, fault, text)
+	n.span.End(trace.WithTimestamp(end))
+	if ran {
+		t.measured(append(t.metricSet(executeTool, "", ""), toolName.String(n.name)), fault, end.Sub(n.start))
+	}
+}

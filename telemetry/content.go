@@ -1,0 +1,96 @@
+package telemetry
+
+import (
+	"encoding/json"
+
+	"go.opentelemetry.io/otel/attribute"
+
+	"github.com/pawl-go/pawl"
+)
+
+// told is a message in the form of the conventions.
+type told struct {
+	Role   string     `json:"role"`
+	Parts  []toldPart `json:"parts"`
+	Finish string     `json:"finish_reason,omitzero"`
+}
+
+type toldPart struct {
+	Type      string          `json:"type"`
+	Content   string          `json:"content,omitzero"`
+	ID        string          `json:"id,omitzero"`
+	Name      string          `json:"name,omitzero"`
+	Arguments json.RawMessage `json:"arguments,omitzero"`
+	Response  string          `json:"response,omitzero"`
+	MIME      string          `json:"mime_type,omitzero"`
+}
+
+// content is what was said in a request and its reply, without secrets; req may be nil, and resp.
+func (t *Telemetry) content(req *pawl.Request, resp *pawl.Response) (set []attribute.KeyValue) {
+	var all pawl.Result
+	if req != nil {
+		all.Messages = append(all.Messages, req.Messages...)
+	}
+	asked := len(all.Messages)
+	if resp != nil {
+		all.Messages = append(all.Messages, resp.Message)
+	}
+	msgs := t.o.Redactor.Result(&all).Messages // together: a secret argument is hidden wherever else it stands
+	var system []toldPart
+	var in []told
+	for _, m := range msgs[:asked] {
+		if m.Role == pawl.RoleSystem || m.Role == pawl.RoleDeveloper {
+			system = append(system, partsOf(m)...)
+		} else {
+			in = append(in, told{Role: string(m.Role), Parts: partsOf(m)})
+		}
+	}
+	set = appendJSON(set, systemInstructions, system)
+	set = appendJSON(set, inputMessages, in)
+	if resp != nil {
+		set = appendJSON(set, outputMessages, []told{{Role: string(pawl.RoleAssistant), Parts: partsOf(msgs[asked]), Finish: string(resp.Finish)}})
+	}
+	return set
+}
+
+// callContent is the arguments and the result of a call, without secrets.
+func (t *Telemetry) callContent(c pawl.ToolCall, res pawl.ToolResult) []attribute.KeyValue {
+	msgs := t.o.Redactor.Result(&pawl.Result{Messages: []pawl.Message{
+		{Role: pawl.RoleAssistant, Parts: []pawl.Part{c}}, {Role: pawl.RoleTool, Parts: []pawl.Part{res}}}}).Messages
+	c, _ = msgs[0].Parts[0].(pawl.ToolCall)
+	res, _ = msgs[1].Parts[0].(pawl.ToolResult)
+	return []attribute.KeyValue{toolArguments.String(string(c.Args)), toolResult.String(res.Text())}
+}
+
+func appendJSON[T any](set []attribute.KeyValue, key attribute.Key, v []T) []attribute.KeyValue {
+	if len(v) == 0 {
+		return set
+	}
+	b, err := json.Marshal(v)
+	if err != nil {
+		return set // arguments that are no JSON: they were quoted, so it is none of those
+	}
+	return append(set, key.String(string(b)))
+}
+
+func partsOf(m pawl.Message) (parts []toldPart) {
+	for _, p := range m.Parts {
+		switch p := p.(type) {
+		case pawl.Text:
+			parts = append(parts, toldPart{Type: "text", Content: p.Text})
+		case pawl.Reasoning:
+			parts = append(parts, toldPart{Type: "reasoning", Content: p.Text})
+		case pawl.ToolCall:
+			args := p.Args
+			if !json.Valid(args) {
+				args, _ = json.Marshal(string(args)) // what the model wrote
+			}
+			parts = append(parts, toldPart{Type: "tool_call", ID: p.ID, Name: p.Name, Arguments: args})
+		case pawl.ToolResult:
+			parts = append(parts, toldPart{Type: "tool_call_response", ID: p.CallID, Response: p.Text()})
+		case pawl.Media:
+			parts = append(parts, toldPart{Type: "blob", MIME: p.MIME}) // that there was one; its bytes have no place in a trace
+		}
+	}
+	return parts
+}

@@ -1,0 +1,172 @@
+package export
+
+import (
+	"bytes"
+	"cmp"
+	"compress/gzip"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+)
+
+const (
+	defaultEndpoint = "http://localhost:4318"
+	defaultTimeout  = 10 * time.Second
+	tries           = 3
+	firstWait       = time.Second
+)
+
+// exporter sends one signal.
+type exporter struct {
+	faults
+	url     string
+	header  http.Header
+	timeout time.Duration
+	gzip    bool
+	client  *http.Client
+	closing atomic.Bool // nobody waits for a collector that is not there
+}
+
+// newExporter reads the options and the environment for a signal, whose own variables stand over those for all.
+func newExporter(o *Options, getenv func(string) string, signal, path string) (*exporter, error) {
+	env := func(name string) string {
+		return strings.TrimSpace(cmp.Or(getenv("OTEL_EXPORTER_OTLP_"+signal+"_"+name), getenv("OTEL_EXPORTER_OTLP_"+name)))
+	}
+	e := &exporter{timeout: defaultTimeout, header: http.Header{"Content-Type": {"application/json"}}, client: &http.Client{Transport: o.HTTP,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}
+	if p := env("PROTOCOL"); p != "" && p != "http/json" && p != "http/protobuf" {
+		return nil, fmt.Errorf("OTEL_EXPORTER_OTLP_PROTOCOL: %s is not there; OTLP goes over HTTP, usually at port 4318", p)
+	}
+	for _, name := range []string{"CERTIFICATE", "CLIENT_KEY", "CLIENT_CERTIFICATE"} {
+		if env(name) != "" {
+			return nil, fmt.Errorf("OTEL_EXPORTER_OTLP_%s is not supported; a transport of your own can have it (Options.HTTP)", name)
+		}
+	}
+	e.url = strings.TrimRight(cmp.Or(o.Endpoint, getenv("OTEL_EXPORTER_OTLP_ENDPOINT"), defaultEndpoint), "/") + path
+	if own := getenv("OTEL_EXPORTER_OTLP_" + signal + "_ENDPOINT"); own != "" && o.Endpoint == "" {
+		e.url = own // as it is
+	}
+	if u, err := url.Parse(e.url); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return nil, fmt.Errorf("%q is no address of a collector; want http://HOST:4318", strings.TrimSuffix(e.url, path))
+	}
+	for pair := range strings.SplitSeq(env("HEADERS"), ",") {
+		if strings.TrimSpace(pair) == "" {
+			continue
+		}
+		name, value, ok := strings.Cut(pair, "=")
+		value, err := url.PathUnescape(strings.TrimSpace(value))
+		if name = strings.TrimSpace(name); !ok || name == "" || err != nil {
+			return nil, fmt.Errorf("OTEL_EXPORTER_OTLP_HEADERS: what stands at %q is no name=value", name) // the value may be a key
+		}
+		e.header.Set(name, value)
+	}
+	if text := env("TIMEOUT"); text != "" {
+		ms, err := strconv.Atoi(text)
+		if err != nil || ms <= 0 {
+			return nil, fmt.Errorf("OTEL_EXPORTER_OTLP_TIMEOUT: %q is no number of milliseconds", text)
+		}
+		e.timeout = time.Duration(ms) * time.Millisecond
+	}
+	switch c := env("COMPRESSION"); c {
+	case "gzip":
+		e.gzip = true
+		e.header.Set("Content-Encoding", "gzip")
+	case "", "none":
+	default:
+		return nil, fmt.Errorf("OTEL_EXPORTER_OTLP_COMPRESSION: %q is neither gzip nor none", c)
+	}
+	return e, nil
+}
+
+// send sends a batch, and once more where the collector asks for that. What goes wrong is kept for Close: the SDK would write it to the log of the process.
+func (e *exporter) send(ctx context.Context, batch any) {
+	body, err := e.encode(batch)
+	if err != nil {
+		e.keep(fmt.Errorf("telemetry: %w", err))
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, e.timeout)
+	defer cancel()
+	for try := 1; ; try++ {
+		wait, err := e.post(ctx, body)
+		if err == nil {
+			return
+		}
+		if wait < 0 || try == tries || wait == 0 && e.closing.Load() {
+			e.keep(err)
+			return
+		}
+		t := time.NewTimer(max(wait, firstWait<<(try-1)))
+		select {
+		case <-t.C:
+		case <-ctx.Done():
+			t.Stop()
+			e.keep(err)
+			return
+		}
+	}
+}
+
+func (e *exporter) encode(batch any) ([]byte, error) {
+	b, err := json.Marshal(batch)
+	if err != nil || !e.gzip {
+		return b, err
+	}
+	var out bytes.Buffer
+	w := gzip.NewWriter(&out)
+	if _, err := w.Write(b); err != nil {
+		return nil, err
+	}
+	err = w.Close()
+	return out.Bytes(), err
+}
+
+// post sends a body. wait is how long to wait before it is sent again; less than 0: it is of no use.
+func (e *exporter) post(ctx context.Context, body []byte) (wait time.Duration, err error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, e.url, bytes.NewReader(body))
+	if err != nil {
+		return -1, err
+	}
+	req.Header = e.header.Clone()
+	res, err := e.client.Do(req)
+	if err != nil { // nobody is there, yet
+		return 0, fmt.Errorf("telemetry: %w", err)
+	}
+	defer res.Body.Close()
+	said, _ := io.ReadAll(io.LimitReader(res.Body, 64<<10))
+	switch res.StatusCode {
+	case http.StatusOK, http.StatusAccepted, http.StatusNoContent:
+		return -1, refused(said)
+	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		seconds, _ := strconv.Atoi(res.Header.Get("Retry-After"))
+		wait = max(firstWait, time.Duration(seconds)*time.Second)
+	default:
+		wait = -1
+	}
+	return wait, fmt.Errorf("telemetry: %s: %s", e.url, res.Status)
+}
+
+// refused is what a collector says of a batch that it took in part.
+func refused(said []byte) error {
+	var reply struct {
+		Partial struct {
+			Spans  json.Number `json:"rejectedSpans"`
+			Points json.Number `json:"rejectedDataPoints"`
+			Why    string      `json:"errorMessage"`
+		} `json:"partialSuccess"`
+	}
+	if json.Unmarshal(said, &reply) != nil {
+		return nil // it has taken it, whatever it says
+	}
+	if n := cmp.Or(reply.Partial.Spans, reply.Partial.Points, "0"); n != "0" {
+		return fmt.Errorf("telemetry: the collector refused %s of a batch: %s", n, reply.Partial.Why)
+	}
+	return nil
+}

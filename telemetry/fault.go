@@ -1,0 +1,63 @@
+package telemetry
+
+import (
+	"context"
+	"errors"
+
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/pawl-go/pawl"
+)
+
+const (
+	faultCancelled = "cancelled"
+	faultTimeout   = "timeout"
+)
+
+// faultOf is the error.type of err, from a closed list: the codes of a ProviderError, the outcomes of a call, cancelled, timeout, transcript, output
+// and _OTHER. "" for nil.
+func faultOf(err error) string {
+	var (
+		pe *pawl.ProviderError
+		te *pawl.ToolError
+		tr *pawl.TranscriptError
+		oe *pawl.OutputError
+	)
+	switch {
+	case err == nil:
+		return ""
+	case errors.As(err, &te):
+		return string(te.Execution.Outcome)
+	case errors.As(err, &pe):
+		return string(pe.Code)
+	case errors.As(err, &tr):
+		return "transcript"
+	case errors.As(err, &oe):
+		return "output"
+	case errors.Is(err, pawl.ErrTime), errors.Is(err, context.DeadlineExceeded):
+		return faultTimeout
+	case errors.Is(err, pawl.ErrCancelled), errors.Is(err, context.Canceled):
+		return faultCancelled
+	}
+	return other
+}
+
+// failed sets what a span says of an error. Its text may repeat what the model or a tool has said, so it is content.
+func (t *Telemetry) failed(span trace.Span, fault, text string) {
+	if fault == "" {
+		return
+	}
+	if !t.o.Content {
+		text = ""
+	}
+	span.SetAttributes(errorType.String(fault))
+	span.SetStatus(codes.Error, t.o.Redactor.String(text))
+}
+
+func textOf(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}

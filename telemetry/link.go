@@ -1,0 +1,88 @@
+package telemetry
+
+import (
+	"context"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/pawl-go/pawl"
+)
+
+// Relation is what a run is to an earlier one.
+type Relation string
+
+// The relations.
+const (
+	Resumed Relation = "resume" // it goes on from the other's Result
+	Forked  Relation = "fork"   // it goes on from a step in the middle of the other
+)
+
+// traceparentValue is the name in Result.Values.
+const traceparentValue = "traceparent"
+
+// Traceparent returns where the run of res stands in a trace, in the form of the W3C (00-TRACE-SPAN-FLAGS), as a Runner has noted it in res.Values: it is there
+// after res was stored, too. "" when there is none; nil has none.
+func Traceparent(res *pawl.Result) (at string) {
+	if res != nil {
+		_ = json.Unmarshal(res.Values[traceparentValue], &at) // what is no text is not ours
+	}
+	return at
+}
+
+type linkKey struct{}
+
+// LinkTo returns the context of a run that a Runner links to an earlier one, which stands at traceparent. What is no traceparent, "" above all, makes no link.
+func LinkTo(ctx context.Context, is Relation, traceparent string) context.Context {
+	at := parsed(traceparent)
+	if !at.IsValid() {
+		return ctx
+	}
+	link := trace.Link{SpanContext: at}
+	link.Attributes = append(link.Attributes, pawlLink.String(string(is)))
+	return context.WithValue(ctx, linkKey{}, append(slices.Clip(linksOf(ctx)), link))
+}
+
+func linksOf(ctx context.Context) []trace.Link {
+	if _, inside := ctx.Value(placeKey{}).(place); inside {
+		return nil // they are those of the run around
+	}
+	links, _ := ctx.Value(linkKey{}).([]trace.Link)
+	return links
+}
+
+func traceparent(at trace.SpanContext) string {
+	return fmt.Sprintf("00-%s-%s-%s", at.TraceID(), at.SpanID(), at.TraceFlags())
+}
+
+func parsed(traceparent string) trace.SpanContext {
+	f := strings.Split(traceparent, "-")
+	if len(f) != 4 || f[0] != "00" {
+		return trace.SpanContext{}
+	}
+	id, err1 := trace.TraceIDFromHex(f[1])
+	span, err2 := trace.SpanIDFromHex(f[2])
+	flags, err3 := hex.DecodeString(f[3])
+	if err1 != nil || err2 != nil || err3 != nil || len(flags) != 1 {
+		return trace.SpanContext{}
+	}
+	return trace.NewSpanContext(trace.SpanContextConfig{TraceID: id, SpanID: span, TraceFlags: trace.TraceFlags(flags[0]), Remote: true})
+}
+
+type idKey struct{}
+
+// WithRunID returns the context of a run that is known by id (that of a durable run, or of a thread): it is the gen_ai.conversation.id of its spans, and
+// the run_id of its lines.
+func WithRunID(ctx context.Context, id string) context.Context {
+	return context.WithValue(ctx, idKey{}, id)
+}
+
+// RunID returns what WithRunID has said; "" when nothing.
+func RunID(ctx context.Context) string {
+	id, _ := ctx.Value(idKey{}).(string)
+	return id
+}

@@ -1,0 +1,116 @@
+package telemetry
+
+import (
+	"context"
+	"crypto/rand"
+	"iter"
+	"log/slog"
+
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/pawl-go/pawl"
+)
+
+// Log returns r with a line for what happens in its runs: that a run, inner ones included, began and ended, replies, calls that ended, and notices. Each has
+// the run's id (run_id: WithRunID, or one of its own), its name (run), the key of the call (key), and in a span the trace_id and span_id; so put it inside of
+// Runner: tel.Runner(tel.Log(agent, logger)). What was said, and the text of errors, is written only with Options.Content, without secrets.
+//
+// Failures of calls and notices are warnings, failures of runs errors. If r is an OutputRunner, so is what Log returns.
+func (t *Telemetry) Log(r pawl.Runner, l *slog.Logger) pawl.Runner {
+	return pawl.Around(r, func(r pawl.Runner) pawl.RunnerFunc {
+		return func(ctx context.Context, msgs ...pawl.Message) iter.Seq2[pawl.Event, error] {
+			id := RunID(ctx)
+			if id == "" {
+				id = rand.Text()
+			}
+			w := writer{t, l.With("run_id", id)}
+			if at := trace.SpanContextFromContext(ctx); at.IsValid() {
+				w.l = w.l.With("trace_id", at.TraceID().String(), "span_id", at.SpanID().String())
+			}
+			return func(yield func(pawl.Event, error) bool) {
+				for e, err := range r.Stream(ctx, msgs...) {
+					if err != nil {
+						w.write(ctx, slog.LevelError, "run failed", append(w.words("error", err.Error()), slog.String("error.type", faultOf(err))))
+					} else {
+						w.event(ctx, e)
+					}
+					if !yield(e, err) {
+						return
+					}
+				}
+			}
+		}
+	})
+}
+
+// writer writes the lines of a run.
+type writer struct {
+	t *Telemetry
+	l *slog.Logger
+}
+
+func (w writer) write(ctx context.Context, level slog.Level, msg string, set []slog.Attr) {
+	w.l.LogAttrs(ctx, level, msg, set...)
+}
+
+// words is an attribute that is content.
+func (w writer) words(name, text string) []slog.Attr {
+	if !w.t.o.Content || text == "" {
+		return nil
+	}
+	return []slog.Attr{slog.String(name, w.t.o.Redactor.String(text))}
+}
+
+func (w writer) event(ctx context.Context, e pawl.Event) {
+	level, msg := slog.LevelInfo, ""
+	set := []slog.Attr{slog.String("run", string(e.Run)), slog.Int("step", e.Step)}
+	if e.Path != "" {
+		set = append(set, slog.String("key", string(e.Path)))
+	}
+	switch e.Kind {
+	case pawl.EventRunStarted:
+		w.t.o.Redactor.AddTools(e.Offered...)
+		msg, set = "run started", append(set, slog.String("agent", e.Agent), slog.Int("tools", len(e.Offered)))
+	case pawl.EventResponseReceived:
+		u := &e.Response.Usage
+		msg, set = "reply", append(set, slog.String("model", e.Response.Model), slog.String("finish", string(e.Response.Finish)), slog.Int("calls", len(e.Response.Message.Calls())),
+			slog.Int("input_tokens", u.Input), slog.Int("output_tokens", u.Output))
+	case pawl.EventCallCompleted:
+		x := e.Execution
+		msg, set = "call", append(set, slog.String("tool", nameOf(x)), slog.String("outcome", string(x.Outcome)), slog.Int("attempts", x.Attempts),
+			slog.Duration("took", x.Ended.Sub(x.Started)))
+		if x.Outcome.Failed() || x.Outcome == pawl.OutcomeUnknown {
+			level = slog.LevelWarn
+		}
+		if w.t.o.Content {
+			for _, kv := range w.t.callContent(x.Call, x.Result) {
+				set = append(set, slog.String(string(kv.Key), kv.Value.AsString()))
+			}
+			set = append(set, w.words("error", x.Error)...)
+		}
+	case pawl.EventNotice:
+		level, msg = slog.LevelWarn, "notice"
+		set = append(append(set, slog.String("code", e.Code)), w.words("text", e.Text)...)
+	case pawl.EventRunEnded:
+		msg = "run ended"
+		if r := e.Result; r != nil {
+			set = append(set, slog.String("stop", string(r.Stop)), slog.Int("requests", r.Spent.Requests), slog.Int("calls", r.Spent.Calls),
+				slog.Int("input_tokens", r.Spent.Usage.Input), slog.Int("output_tokens", r.Spent.Usage.Output))
+			if r.Stop == pawl.StopFailed {
+				level = slog.LevelError
+			}
+			set = append(set, w.words("cause", r.Cause)...)
+		}
+	default:
+		return
+	}
+	w.write(ctx, level, msg, set)
+}
+
+// nameOf is the name of the tool that was called; one that the model has made up is content.
+func nameOf(x *pawl.Execution) string {
+	if x.Outcome == pawl.OutcomeUnknownTool {
+		return other
+	}
+	return x.Call.Name
+}

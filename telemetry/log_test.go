@@ -1,0 +1,57 @@
+package telemetry_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/script"
+	"github.com/pawl-go/pawl/telemetry"
+)
+
+// Each line has the id of the run and its place in the trace; what was said is there only when asked for.
+func TestLines(t *testing.T) {
+	for _, content := range []bool{false, true} {
+		b := newBench(t, telemetry.Options{Model: "m", Content: content})
+		var out bytes.Buffer
+		broken := tool("broken", pawl.Write, func(context.Context) (string, error) { return "", errors.New("canary") })
+		a := b.agent("a", true, script.New(script.Call("broken", `{}`), script.Call("canary", `{}`), script.Fail(errors.New("canary"))), broken)
+		ctx := telemetry.WithRunID(t.Context(), "r7")
+		if _, err := run(ctx, b.Runner(b.Log(a, slog.New(slog.NewJSONHandler(&out, nil)))), pawl.User("canary")); err == nil {
+			t.Fatal("the run has not failed")
+		}
+		if has := strings.Contains(out.String(), "canary"); has != content {
+			t.Errorf("content %v: told %v\n%s", content, has, out.String())
+		}
+		root := b.spans.Started()[0].SpanContext()
+		var got []string
+		for line := range strings.Lines(out.String()) {
+			var l struct {
+				Level, Msg, Run, Key, Outcome, Stop string
+				RunID                               string `json:"run_id"`
+				TraceID                             string `json:"trace_id"`
+				SpanID                              string `json:"span_id"`
+			}
+			if err := json.Unmarshal([]byte(line), &l); err != nil {
+				t.Fatal(err)
+			}
+			if l.RunID != "r7" || l.TraceID != root.TraceID().String() || l.SpanID != root.SpanID().String() {
+				t.Errorf("%s is of another run", line)
+			}
+			got = append(got, strings.Join(strings.Fields(fmt.Sprint(l.Level, " ", l.Msg, " ", l.Run, " ", l.Key, " ", l.Outcome, l.Stop)), " "))
+		}
+		want := []string{"INFO run started run", "INFO reply run run/0/model", "WARN call run run/1/0 error", "INFO reply run run/1/model", "WARN call run run/2/0 unknown_tool",
+			"ERROR run ended run failed", "ERROR run failed"}
+		if diff := cmp.Diff(got, want); diff != "" {
+			t.Errorf("got -, want +\n%s", diff)
+		}
+	}
+}

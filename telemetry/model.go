@@ -1,0 +1,212 @@
+package telemetry
+
+import (
+	"cmp"
+	"context"
+	"iter"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/pawl-go/pawl"
+)
+
+// model makes a span of each request.
+type model struct {
+	t     *Telemetry
+	inner pawl.Model
+}
+
+var (
+	_ pawl.Model        = (*model)(nil)
+	_ pawl.OutputHolder = (*model)(nil)
+)
+
+// HoldsOutput passes the question on.
+func (m *model) HoldsOutput(req *pawl.Request) bool {
+	h, ok := m.inner.(pawl.OutputHolder)
+	return ok && h.HoldsOutput(req)
+}
+
+// Stream asks the model inside, whose context has the span.
+func (m *model) Stream(ctx context.Context, req *pawl.Request) iter.Seq2[pawl.Delta, error] {
+	return func(yield func(pawl.Delta, error) bool) {
+		q, ctx := m.t.ask(ctx, req)
+		defer q.end()
+		for d, err := range m.inner.Stream(ctx, req) {
+			q.see(d, err)
+			if !yield(d, err) {
+				return
+			}
+		}
+	}
+}
+
+// request is one under way.
+type request struct {
+	t        *Telemetry
+	tree     *tree // nil: none
+	req      *pawl.Request
+	span     trace.Span
+	model    string
+	start    time.Time
+	last     time.Time // when the attempt under way began
+	attempts int
+	replied  reply
+	whole    *pawl.Response // with content; nil: none
+	err      error
+}
+
+// reply is what is told of one.
+type reply struct {
+	model, id string
+	finish    pawl.FinishReason
+	usage     *pawl.Usage
+	calls     bool          // it has some
+	first     time.Duration // until the first fragment; 0: it came whole
+}
+
+// ask begins the span of a request.
+func (t *Telemetry) ask(ctx context.Context, req *pawl.Request) (*request, context.Context) {
+	q := &request{t: t, req: req, model: cmp.Or(req.Model, t.o.Model), start: time.Now(), attempts: 1}
+	q.last = q.start
+	parent := ctx
+	at, _ := ctx.Value(placeKey{}).(place)
+	if v := pawl.InvocationFrom(ctx); v == at.call || under(req.Key, v.Key) {
+		q.tree = placeOf(ctx, req.Key)
+	}
+	if tr := q.tree; tr != nil {
+		tr.mu.Lock()
+		if !tr.over {
+			tr.mine[req.Key] = true
+			if run := runOf(req.Key); run != "" && pawl.InvocationFrom(ctx) != nil {
+				parent = trace.ContextWithSpan(ctx, tr.run(run).span)
+			}
+		}
+		tr.mu.Unlock()
+	}
+	ctx, q.span = t.startRequest(parent, req.Key, q.model, q.start)
+	if q.span.IsRecording() {
+		q.span.SetAttributes(settings(req)...)
+		if t.o.Content {
+			q.whole = new(pawl.Response)
+		}
+	}
+	return q, ctx
+}
+
+// startRequest begins the span of a request to model; "": it is not known.
+func (t *Telemetry) startRequest(ctx context.Context, key pawl.Key, model string, start time.Time) (context.Context, trace.Span) {
+	name := chat
+	set := []attribute.KeyValue{operationName.String(chat), providerName.String(t.o.Provider)}
+	if model != "" {
+		name += " " + model
+		set = append(set, requestModel.String(model))
+	}
+	if key != "" {
+		set = append(set, pawlKey.String(string(key)))
+	}
+	if id := RunID(ctx); id != "" {
+		set = append(set, conversationID.String(id))
+	}
+	return t.tracer.Start(ctx, name, trace.WithSpanKind(trace.SpanKindClient), trace.WithTimestamp(start), trace.WithAttributes(set...))
+}
+
+// settings is what a request asks for.
+func settings(req *pawl.Request) []attribute.KeyValue {
+	set := []attribute.KeyValue{requestStream.Bool(!req.Whole)}
+	s := &req.Settings
+	if s.MaxTokens > 0 {
+		set = append(set, requestMaxTokens.Int(s.MaxTokens))
+	}
+	if s.Temperature != nil {
+		set = append(set, requestTemp.Float64(*s.Temperature))
+	}
+	if s.TopP != nil {
+		set = append(set, requestTopP.Float64(*s.TopP))
+	}
+	if len(s.Stop) > 0 {
+		set = append(set, requestStop.StringSlice(s.Stop))
+	}
+	if req.Output != nil {
+		set = append(set, outputType.String("json"))
+	}
+	return set
+}
+
+// see takes a fragment.
+func (q *request) see(d pawl.Delta, err error) {
+	if err != nil {
+		q.err = err
+		return
+	}
+	if d.Notice != nil && d.Notice.Code == "retry" {
+		now := time.Now()
+		q.t.failedAttempt(q.span, q.attempts, q.last, now, other, d.Notice.Text)
+		q.attempts++
+		q.last = now
+		return
+	}
+	if _, call := d.Part.(pawl.ToolCall); call {
+		q.replied.calls = true
+	}
+	if d.Part != nil && q.replied.first == 0 && !q.req.Whole {
+		q.replied.first = time.Since(q.start)
+	}
+	if q.whole != nil && q.whole.Add(d) != nil {
+		q.whole = nil // the run finds the same fault
+	}
+	r := &q.replied
+	r.model, r.id, r.finish = cmp.Or(d.Model, r.model), cmp.Or(d.ID, r.id), cmp.Or(d.Finish, r.finish)
+	if d.Usage != nil {
+		r.usage = d.Usage
+	}
+}
+
+// end ends the span. A request that nobody read to its end was given up.
+func (q *request) end() {
+	fault, text := faultOf(q.err), textOf(q.err)
+	if fault == "" && q.replied.finish == "" {
+		fault = faultCancelled
+	}
+	if q.span.IsRecording() && q.t.o.Content {
+		q.span.SetAttributes(q.t.content(q.req, q.whole)...)
+	}
+	q.t.endRequest(q.span, q.model, &q.replied, q.start, time.Now(), fault, text)
+	if tr := q.tree; tr != nil && fault != "" {
+		tr.mu.Lock()
+		tr.fault[runOf(q.req.Key)] = fault
+		tr.mu.Unlock()
+	}
+}
+
+// endRequest ends the span of a request with what is known of its reply.
+func (t *Telemetry) endRequest(span trace.Span, model string, r *reply, start, end time.Time, fault, text string) {
+	var set []attribute.KeyValue
+	if r.model != "" {
+		set = append(set, responseModel.String(r.model))
+	}
+	if r.id != "" {
+		set = append(set, responseID.String(r.id))
+	}
+	if r.finish == pawl.FinishStop && r.calls {
+		r.finish = pawl.FinishToolCalls // as Response.Add has it: calls decide
+	}
+	if r.finish != "" {
+		set = append(set, responseFinish.StringSlice([]string{string(r.finish)}))
+	}
+	if r.first > 0 {
+		set = append(set, firstChunk.Float64(r.first.Seconds()))
+		t.first.Record(context.Background(), r.first.Seconds(), metric.WithAttributes(t.metricSet(chat, model, r.model)...))
+	}
+	if r.usage != nil {
+		set = append(set, usageOf(r.usage)...)
+		t.used(model, r.model, *r.usage)
+	}
+	span.SetAttributes(set...)
+	t.failed(span, fault, text)
+	span.End(trace.WithTimestamp(end))
+	t.measured(t.metricSet(chat, model, r.model), fault, end.Sub(start))
+}

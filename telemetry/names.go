@@ -1,0 +1,80 @@
+package telemetry
+
+import "go.opentelemetry.io/otel/attribute"
+
+// Conventions is the version of the semantic conventions whose names are used: the last one with which go.opentelemetry.io/otel comes that has those of
+// generative AI.
+const Conventions = "1.41.0"
+
+// Attributes of the conventions. A test compares each with the constant of the conventions' own package, which is too large to be linked for
+// thirty names.
+const (
+	operationName    = attribute.Key("gen_ai.operation.name")
+	providerName     = attribute.Key("gen_ai.provider.name")
+	conversationID   = attribute.Key("gen_ai.conversation.id")
+	agentName        = attribute.Key("gen_ai.agent.name")
+	requestModel     = attribute.Key("gen_ai.request.model")
+	requestStream    = attribute.Key("gen_ai.request.stream")
+	requestMaxTokens = attribute.Key("gen_ai.request.max_tokens")
+	requestTemp      = attribute.Key("gen_ai.request.temperature")
+	requestTopP      = attribute.Key("gen_ai.request.top_p")
+	requestStop      = attribute.Key("gen_ai.request.stop_sequences")
+	outputType       = attribute.Key("gen_ai.output.type")
+	responseID       = attribute.Key("gen_ai.response.id")
+	responseModel    = attribute.Key("gen_ai.response.model")
+	responseFinish   = attribute.Key("gen_ai.response.finish_reasons")
+	firstChunk       = attribute.Key("gen_ai.response.time_to_first_chunk")
+	inputTokens      = attribute.Key("gen_ai.usage.input_tokens")
+	outputTokens     = attribute.Key("gen_ai.usage.output_tokens")
+	cacheReadTokens  = attribute.Key("gen_ai.usage.cache_read.input_tokens")
+	cacheWriteTokens = attribute.Key("gen_ai.usage.cache_creation.input_tokens")
+	reasoningTokens  = attribute.Key("gen_ai.usage.reasoning.output_tokens")
+	tokenType        = attribute.Key("gen_ai.token.type")
+	toolName         = attribute.Key("gen_ai.tool.name")
+	toolType         = attribute.Key("gen_ai.tool.type")
+	toolCallID       = attribute.Key("gen_ai.tool.call.id")
+	errorType        = attribute.Key("error.type")
+
+	// with Options.Content
+	inputMessages      = attribute.Key("gen_ai.input.messages")
+	outputMessages     = attribute.Key("gen_ai.output.messages")
+	systemInstructions = attribute.Key("gen_ai.system_instructions")
+	toolArguments      = attribute.Key("gen_ai.tool.call.arguments")
+	toolResult         = attribute.Key("gen_ai.tool.call.result")
+)
+
+// Attributes of our own.
+const (
+	pawlKey      = attribute.Key("pawl.key")           // the pawl.Key of run, request or call
+	pawlStop     = attribute.Key("pawl.run.stop")      // how a run ended
+	pawlOutcome  = attribute.Key("pawl.call.outcome")  // how a call ended
+	pawlAttempts = attribute.Key("pawl.call.attempts") // how often its tool was begun
+	pawlCached   = attribute.Key("pawl.call.cached")   // it was answered with what an earlier one gave
+	pawlRepairs  = attribute.Key("pawl.call.repairs")  // how many mends its arguments needed
+	pawlAttempt  = attribute.Key("pawl.attempt")       // which attempt at a request or a call failed, from 1
+	pawlLink     = attribute.Key("pawl.link")          // of a link: what the run is to the other one
+)
+
+// Operations of the conventions, and the one of our own.
+const (
+	invokeAgent = "invoke_agent"
+	chat        = "chat"
+	executeTool = "execute_tool"
+	attempt     = "attempt"
+)
+
+// Metrics of the conventions, with the bounds that they ask for.
+const (
+	tokenUsage        = "gen_ai.client.token.usage"
+	operationDuration = "gen_ai.client.operation.duration"
+	timeToFirst       = "gen_ai.client.operation.time_to_first_chunk"
+)
+
+var (
+	tokenBounds    = []float64{1, 4, 16, 64, 256, 1024, 4096, 16384, 65536, 262144, 1048576, 4194304, 16777216, 67108864}
+	durationBounds = []float64{0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92}
+	firstBounds    = []float64{0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1.0, 2.5, 5.0, 7.5, 10.0}
+)
+
+// other is the well-known value for what has no name.
+const other = "_OTHER"

@@ -1,0 +1,220 @@
+package telemetry
+
+import (
+	"context"
+	"iter"
+	"maps"
+	"time"
+
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/pawl-go/pawl"
+)
+
+// Runner returns r with a span of each run, which the contexts of models and tools have, and with the spans of what happens in it that the Middleware does not
+// see. Result.Values of its outermost runs has the traceparent: see LinkTo. If r is an OutputRunner, so is what Runner returns.
+//
+// Put it innermost, around the run itself: it needs the errors as they were, and tells nothing of content by itself.
+func (t *Telemetry) Runner(r pawl.Runner) pawl.Runner {
+	return pawl.Around(r, func(r pawl.Runner) pawl.RunnerFunc {
+		return func(ctx context.Context, msgs ...pawl.Message) iter.Seq2[pawl.Event, error] {
+			return func(yield func(pawl.Event, error) bool) { t.follow(ctx, r, msgs, yield) }
+		}
+	})
+}
+
+// follow carries out a run.
+func (t *Telemetry) follow(ctx context.Context, r pawl.Runner, msgs []pawl.Message, yield func(pawl.Event, error) bool) {
+	ctx, root := t.startRun(ctx, linksOf(ctx)...)
+	tr := newTree(t, root)
+	var res *pawl.Result
+	var failed error
+	broken := true
+	defer func() { tr.close(res, failed, broken) }()
+	for e, err := range r.Stream(context.WithValue(ctx, placeKey{}, place{tree: tr, call: pawl.InvocationFrom(ctx)}), msgs...) {
+		if err != nil {
+			failed = err
+		} else if tr.see(e); e.Kind == pawl.EventRunEnded && e.Run == tr.key {
+			res = e.Result
+			e.Result = named(res, root.span.SpanContext())
+		}
+		if !yield(e, err) {
+			return
+		}
+	}
+	broken = false
+}
+
+// named returns res with the place of its run in a trace.
+func named(res *pawl.Result, at trace.SpanContext) *pawl.Result {
+	if res == nil || !at.IsValid() {
+		return res
+	}
+	c := *res
+	if c.Values = maps.Clone(res.Values); c.Values == nil {
+		c.Values = pawl.Values{}
+	}
+	c.Values[traceparentValue] = []byte(`"` + traceparent(at) + `"`)
+	return &c
+}
+
+// see takes an event.
+func (tr *tree) see(e pawl.Event) {
+	tr.mu.Lock()
+	defer tr.mu.Unlock()
+	switch e.Kind {
+	case pawl.EventRunStarted:
+		tr.started(e)
+	case pawl.EventRequestStarted:
+		now := time.Now()
+		tr.asks[e.Run] = &asking{key: e.Path, model: e.Model, start: now, last: now, attempts: 1}
+	case pawl.EventResponseReceived:
+		tr.replied(e.Run, e.Response)
+	case pawl.EventCallStarted:
+		b := tr.begun[e.Path]
+		now := time.Now()
+		if b == nil {
+			b = &timing{call: *e.Call, start: now}
+			tr.begun[e.Path] = b
+		}
+		b.last = now
+	case pawl.EventNotice:
+		tr.noticed(e)
+	case pawl.EventCallCompleted:
+		tr.complete(e.Execution)
+	case pawl.EventRunEnded:
+		tr.ended(e)
+	}
+}
+
+// started names a run after its agent.
+func (tr *tree) started(e pawl.Event) {
+	tr.t.o.Redactor.AddTools(e.Offered...)
+	n := tr.root
+	if tr.key == "" {
+		tr.key = e.Run
+		tr.nodes[e.Run] = n
+		n.span.SetAttributes(pawlKey.String(string(e.Run)))
+	} else if e.Run != tr.key {
+		n = tr.run(e.Run)
+	}
+	n.name = e.Agent
+	n.span.SetName(invokeAgent + " " + e.Agent)
+	n.span.SetAttributes(agentName.String(e.Agent))
+}
+
+// replied makes the span of a request that the middleware has not seen; resp is nil when there came no reply.
+func (tr *tree) replied(run pawl.Key, resp *pawl.Response) {
+	a := tr.asks[run]
+	if a == nil {
+		return
+	}
+	delete(tr.asks, run)
+	if tr.mine[a.key] {
+		delete(tr.mine, a.key)
+		return
+	}
+	if tr.again {
+		return
+	}
+	var r reply
+	var fault string
+	span := tr.asked(a)
+	if resp != nil {
+		r = reply{model: resp.Model, id: resp.ID, finish: resp.Finish, usage: &resp.Usage}
+		if tr.t.o.Content {
+			span.SetAttributes(tr.t.content(nil, resp)...)
+		}
+	} else {
+		fault = other
+		tr.fault[run] = fault
+	}
+	tr.t.endRequest(span, a.name(tr.t), &r, a.start, time.Now(), fault, "")
+}
+
+// asked returns the span of a request that the middleware does not see.
+func (tr *tree) asked(a *asking) trace.Span {
+	if a.span == nil {
+		_, a.span = tr.t.startRequest(trace.ContextWithSpan(context.Background(), tr.parent(a.key).span), a.key, a.name(tr.t), a.start)
+	}
+	return a.span
+}
+
+func (a *asking) name(t *Telemetry) string {
+	if a.model != "" {
+		return a.model
+	}
+	return t.o.Model
+}
+
+// noticed makes the span of an attempt that failed.
+func (tr *tree) noticed(e pawl.Event) {
+	now := time.Now()
+	switch {
+	case e.Code == "attempt" && tr.key == "":
+		tr.again = true
+	case e.Code != "retry":
+	case e.Path != "":
+		b := tr.begun[e.Path]
+		if b == nil {
+			return
+		}
+		n := tr.nodes[e.Path]
+		if n == nil {
+			n = tr.call(e.Path, b.call, b.start)
+		}
+		start, end := b.last, now
+		if !n.end.IsZero() && n.end.Before(now) { // a call begun early tells what was late
+			start, end = n.start, n.end
+		}
+		n.repeats++
+		tr.t.failedAttempt(n.span, n.repeats, start, end, other, e.Text)
+	default:
+		if a := tr.asks[e.Run]; a != nil && !tr.mine[a.key] && !tr.again {
+			tr.t.failedAttempt(tr.asked(a), a.attempts, a.last, now, other, e.Text)
+			a.attempts++
+			a.last = now
+		}
+	}
+}
+
+// ended ends the spans of a run inside of a call, and of what it has left behind. The outermost is ended by close, which knows the error.
+func (tr *tree) ended(e pawl.Event) {
+	tr.replied(e.Run, nil)
+	if e.Run == tr.key {
+		return
+	}
+	n := tr.nodes[e.Run]
+	if n == nil {
+		return
+	}
+	delete(tr.nodes, e.Run)
+	fault := ""
+	if e.Result != nil && e.Result.Stop == pawl.StopFailed {
+		if fault = tr.fault[e.Run]; fault == "" {
+			fault = other
+		}
+	}
+	delete(tr.fault, e.Run)
+	tr.t.endRun(n, e.Result, fault, e.Error)
+}
+
+// close ends what is still open: res is how the run ended, nil if it did not; broken says that who ranged over it broke off, or it panicked.
+func (tr *tree) close(res *pawl.Result, err error, broken bool) {
+	tr.mu.Lock()
+	defer tr.mu.Unlock()
+	tr.over = true
+	for run := range tr.asks {
+		tr.replied(run, nil)
+	}
+	delete(tr.nodes, tr.key)
+	for _, n := range tr.nodes {
+		tr.t.failed(n.span, faultCancelled, "")
+		n.span.End()
+	}
+	fault := faultOf(err)
+	if fault == "" && res == nil && broken {
+		fault = faultCancelled
+	}
+	tr.t.endRun(tr.root, res, fault, textOf(err))
+}

@@ -1,0 +1,603 @@
+package telemetry_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"math/rand/v2"
+	"slices"
+	"sort"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+	semconv "go.opentelemetry.io/otel/semconv/v1.41.0"
+	"go.opentelemetry.io/otel/semconv/v1.41.0/genaiconv"
+	"go.opentelemetry.io/otel/trace"
+	"go.uber.org/goleak"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/script"
+	"github.com/pawl-go/pawl/telemetry"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// bench is a Telemetry, and what came of it.
+type bench struct {
+	*telemetry.Telemetry
+	spans  *tracetest.SpanRecorder
+	reader *metric.ManualReader
+}
+
+func newBench(t *testing.T, o telemetry.Options) *bench {
+	t.Helper()
+	b := &bench{spans: tracetest.NewSpanRecorder(), reader: metric.NewManualReader()}
+	o.Tracer = sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(b.spans))
+	o.Meter = metric.NewMeterProvider(metric.WithReader(b.reader))
+	tel, err := telemetry.New(&o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.Telemetry = tel
+	return b
+}
+
+// agent makes an agent; with seen the middleware is in it.
+func (b *bench) agent(name string, seen bool, m pawl.Model, tools ...pawl.Toolset) *pawl.Agent {
+	a := &pawl.Agent{Name: name, Model: m, Tools: tools}
+	if seen {
+		a.Middleware = append(a.Middleware, b.Middleware())
+	}
+	return a
+}
+
+// run carries r out.
+func run(ctx context.Context, r pawl.Runner, msgs ...pawl.Message) (res *pawl.Result, err error) {
+	if len(msgs) == 0 {
+		msgs = []pawl.Message{pawl.User("go")}
+	}
+	for e, failed := range r.Stream(ctx, msgs...) {
+		if err = failed; e.Kind == pawl.EventRunEnded && !strings.Contains(string(e.Run), "/") {
+			res = e.Result
+		}
+	}
+	return res, err
+}
+
+// shape writes the spans as a tree, siblings by their keys.
+func (b *bench) shape(t *testing.T) string {
+	t.Helper()
+	below := map[trace.SpanID][]sdktrace.ReadOnlySpan{}
+	if started, ended := len(b.spans.Started()), len(b.spans.Ended()); started != ended {
+		t.Errorf("%d spans were started and %d ended", started, ended)
+	}
+	for _, s := range b.spans.Ended() {
+		below[s.Parent().SpanID()] = append(below[s.Parent().SpanID()], s)
+	}
+	var out strings.Builder
+	var write func(id trace.SpanID, indent string)
+	write = func(id trace.SpanID, indent string) {
+		all := below[id]
+		sort.SliceStable(all, func(i, j int) bool { return attr(all[i], "pawl.key") < attr(all[j], "pawl.key") })
+		for _, s := range all {
+			fmt.Fprintf(&out, "%s%s", indent, s.Name())
+			if e := attr(s, "error.type"); e != "" {
+				out.WriteString(" !" + e)
+			}
+			out.WriteByte('\n')
+			write(s.SpanContext().SpanID(), indent+"  ")
+		}
+	}
+	write(trace.SpanID{}, "")
+	return out.String()
+}
+
+// only are the spans of that name, in the order in which they ended.
+func (b *bench) only(name string) iter.Seq[sdktrace.ReadOnlySpan] {
+	return func(yield func(sdktrace.ReadOnlySpan) bool) {
+		for _, s := range b.spans.Ended() {
+			if s.Name() == name && !yield(s) {
+				return
+			}
+		}
+	}
+}
+
+func attr(s sdktrace.ReadOnlySpan, key attribute.Key) string {
+	for _, kv := range s.Attributes() {
+		if kv.Key == key {
+			return kv.Value.String()
+		}
+	}
+	return ""
+}
+
+type none struct{}
+
+func tool(name string, effect pawl.Effect, fn func(ctx context.Context) (string, error)) *pawl.Tool {
+	t := pawl.Func(name, "does "+name, func(ctx context.Context, _ none) (string, error) { return fn(ctx) })
+	t.Effect = effect
+	return t
+}
+
+func ok(name string) *pawl.Tool {
+	return tool(name, pawl.Read, func(context.Context) (string, error) { return "done", nil })
+}
+
+// An agent that asks another one: the tree is the same whether or not the inner agent, or any, has the middleware.
+func TestTheTreeOfARun(t *testing.T) {
+	want := `invoke_agent chief
+  chat m
+  chat m
+  execute_tool look
+  execute_tool clerk
+    invoke_agent clerk
+      chat m
+      execute_tool broken !error
+      chat m
+  execute_tool _OTHER !unknown_tool
+  chat m
+`
+	for _, seen := range [][2]bool{{true, true}, {true, false}, {false, false}} {
+		b := newBench(t, telemetry.Options{Model: "m"})
+		broken := tool("broken", pawl.Write, func(context.Context) (string, error) { return "", errors.New("no") })
+		clerk := b.agent("clerk", seen[1], script.New(script.Call("broken", `{}`), script.Say("it is broken")), broken)
+		chief := b.agent("chief", seen[0], script.New(script.Together(script.Call("look", `{}`), script.Call("clerk", `{"task":"look"}`)),
+			script.Call("made_up", `{}`), script.Say("done")), ok("look"), clerk.Tool("asks a clerk"))
+		if _, err := run(t.Context(), b.Runner(chief)); err != nil {
+			t.Fatal(err)
+		}
+		got := b.shape(t)
+		if diff := cmp.Diff(sorted(got), sorted(want)); diff != "" {
+			t.Errorf("middleware in the outer and the inner agent %v: got -, want +\n%s\n%s", seen, diff, got)
+		}
+	}
+}
+
+// sorted compares trees whose siblings come in any order.
+func sorted(tree string) []string {
+	lines := strings.Split(strings.TrimSpace(tree), "\n")
+	slices.Sort(lines)
+	return lines
+}
+
+// What the model and the tool do with their contexts stands below their spans.
+func TestContextsHaveTheSpans(t *testing.T) {
+	b := newBench(t, telemetry.Options{Model: "m"})
+	seen := map[string]string{}
+	at := func(ctx context.Context) string {
+		for _, s := range b.spans.Started() {
+			if s.SpanContext().Equal(trace.SpanContextFromContext(ctx)) {
+				return s.Name()
+			}
+		}
+		return ""
+	}
+	m := script.New(script.Call("look", `{}`), script.Say("done"))
+	spy := modelFunc(func(ctx context.Context, req *pawl.Request) iter.Seq2[pawl.Delta, error] {
+		seen["model"] = at(ctx)
+		return m.Stream(ctx, req)
+	})
+	look := tool("look", pawl.Read, func(ctx context.Context) (string, error) { seen["tool"] = at(ctx); return "", nil })
+	if _, err := run(t.Context(), b.Runner(b.agent("a", true, spy, look))); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(seen, map[string]string{"model": "chat m", "tool": "execute_tool look"}); diff != "" {
+		t.Errorf("got -, want +\n%s", diff)
+	}
+}
+
+type modelFunc func(ctx context.Context, req *pawl.Request) iter.Seq2[pawl.Delta, error]
+
+func (f modelFunc) Stream(ctx context.Context, req *pawl.Request) iter.Seq2[pawl.Delta, error] {
+	return f(ctx, req)
+}
+
+// failing are the errors of runs, and how they are told.
+func TestErrorsHaveATypeAndAStatus(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		m    pawl.Model
+		tool *pawl.Tool
+		want string
+	}{
+		{"a provider", script.New(script.Fail(&pawl.ProviderError{Provider: "p", Code: pawl.CodeRateLimit, Message: "canary"})), nil,
+			"invoke_agent a !rate_limit|  chat m !rate_limit"},
+		{"what has no name", script.New(script.Fail(errors.New("canary"))), nil, "invoke_agent a !_OTHER|  chat m !_OTHER"},
+		{"a tool that aborts", script.New(script.Call("t", `{}`)), tool("t", pawl.Write, func(context.Context) (string, error) {
+			return "", pawl.Abort(errors.New("canary"))
+		}), "invoke_agent a !error|  chat m|  execute_tool t !error"},
+		{"a panic", script.New(script.Call("t", `{}`), script.Say("x")), tool("t", pawl.Write, func(context.Context) (string, error) { panic("canary") }),
+			"invoke_agent a|  chat m|  execute_tool t !panicked|  chat m"},
+		{"arguments that do not fit", script.New(script.Call("t", `{"canary":1}`), script.Say("x")), ok("t"),
+			"invoke_agent a|  chat m|  execute_tool t !invalid|  chat m"},
+	} {
+		for _, seen := range []bool{true, false} {
+			b := newBench(t, telemetry.Options{Model: "m"})
+			a := b.agent("a", seen, c.m)
+			if c.tool != nil {
+				a.Tools = []pawl.Toolset{c.tool}
+			}
+			_, _ = run(t.Context(), b.Runner(a))
+			want := c.want
+			if !seen && strings.Contains(want, "chat m !rate") {
+				want = "invoke_agent a !rate_limit|  chat m !_OTHER" // events do not say
+			}
+			if diff := cmp.Diff(sorted(b.shape(t)), sorted(strings.ReplaceAll(want, "|", "\n"))); diff != "" {
+				t.Errorf("%s, middleware %v: got -, want +\n%s", c.name, seen, diff)
+			}
+			for _, s := range b.spans.Ended() {
+				if failed := attr(s, "error.type") != ""; failed != (s.Status().Code == codes.Error) {
+					t.Errorf("%s: %s has the error.type %q and the status %v", c.name, s.Name(), attr(s, "error.type"), s.Status())
+				}
+			}
+		}
+	}
+}
+
+// Attempts that failed and were made again are spans below that of the request or the call.
+func TestASpanForEachRetry(t *testing.T) {
+	for _, seen := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			b := newBench(t, telemetry.Options{Model: "m"})
+			m := script.New(script.Call("flaky", `{}`), script.Say("done"))
+			again := modelFunc(func(ctx context.Context, req *pawl.Request) iter.Seq2[pawl.Delta, error] {
+				return func(yield func(pawl.Delta, error) bool) {
+					if !yield(pawl.Delta{Notice: &pawl.Notice{Code: "retry", Text: "attempt 2 of 3"}}, nil) {
+						return
+					}
+					m.Stream(ctx, req)(yield)
+				}
+			})
+			n := 0
+			flaky := tool("flaky", pawl.Read, func(context.Context) (string, error) {
+				if n++; n < 3 {
+					return "", pawl.Retryable(errors.New("busy"))
+				}
+				return "done", nil
+			})
+			if _, err := run(t.Context(), b.Runner(b.agent("a", seen, again, flaky))); err != nil {
+				t.Fatal(err)
+			}
+			want := "invoke_agent a\n  chat m\n    attempt !_OTHER\n  chat m\n    attempt !_OTHER\n  execute_tool flaky\n    attempt !_OTHER\n    attempt !_OTHER"
+			if diff := cmp.Diff(sorted(b.shape(t)), sorted(want)); diff != "" {
+				t.Errorf("middleware %v: got -, want +\n%s", seen, diff)
+			}
+		})
+	}
+}
+
+// A call that begins while the model still writes has the times at which it ran, not those at which it was told.
+func TestEarlyStartsHaveTheirTimes(t *testing.T) {
+	for _, seen := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			b := newBench(t, telemetry.Options{Model: "m"})
+			start := time.Now()
+			slow := tool("slow", pawl.Read, func(context.Context) (string, error) { time.Sleep(100 * time.Millisecond); return "done", nil })
+			m := modelFunc(func(_ context.Context, req *pawl.Request) iter.Seq2[pawl.Delta, error] {
+				return func(yield func(pawl.Delta, error) bool) {
+					if len(req.Messages) > 1 {
+						yield(pawl.Delta{Part: pawl.Text{Text: "done"}, Done: true, Finish: pawl.FinishStop}, nil)
+						return
+					}
+					time.Sleep(50 * time.Millisecond)
+					if yield(pawl.Delta{Part: pawl.ToolCall{ID: "1", Name: "slow", Args: []byte(`{}`)}, Done: true}, nil) {
+						time.Sleep(time.Second)
+						yield(pawl.Delta{Finish: pawl.FinishToolCalls}, nil)
+					}
+				}
+			})
+			if _, err := run(t.Context(), b.Runner(b.agent("a", seen, m, slow))); err != nil {
+				t.Fatal(err)
+			}
+			for _, s := range b.spans.Ended() {
+				if s.Name() == "execute_tool slow" {
+					if began, ended := s.StartTime().Sub(start), s.EndTime().Sub(start); began != 50*time.Millisecond || ended != 150*time.Millisecond {
+						t.Errorf("middleware %v: the call is told from %v to %v, want 50ms to 150ms", seen, began, ended)
+					}
+				}
+			}
+		})
+	}
+}
+
+// A run that goes on from another is linked to it, through what its Result keeps.
+func TestResumedAndForkedRunsAreLinked(t *testing.T) {
+	b := newBench(t, telemetry.Options{Model: "m"})
+	ask := &pawl.Tool{Name: "ask", Passive: true, Input: []byte(`{"type":"object"}`)}
+	a := b.agent("a", true, script.New(script.Call("ask", `{}`), script.Say("done")), ask)
+	first, err := run(t.Context(), b.Runner(a))
+	if err != nil || first.Stop != pawl.StopPending {
+		t.Fatal(first, err)
+	}
+	at := telemetry.Traceparent(first)
+	for _, is := range []telemetry.Relation{telemetry.Resumed, telemetry.Forked} {
+		ctx := telemetry.LinkTo(t.Context(), is, at)
+		r := pawl.RunnerFunc(func(ctx context.Context, msgs ...pawl.Message) iter.Seq2[pawl.Event, error] {
+			return a.ResumeStream(ctx, first, msgs...)
+		})
+		if _, err := run(ctx, b.Runner(r), pawl.Message{Role: pawl.RoleUser, Parts: []pawl.Part{first.Pending[0].Answer("me", pawl.TextResult("7"))}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var links []string
+	for _, s := range b.spans.Ended() {
+		for _, l := range s.Links() {
+			links = append(links, fmt.Sprint(s.Name(), " ", l.Attributes[0].Value.AsString(), " ", "00-"+l.SpanContext.TraceID().String()+"-"+l.SpanContext.SpanID().String()+"-01" == at))
+		}
+	}
+	if diff := cmp.Diff(links, []string{"invoke_agent a resume true", "invoke_agent a fork true"}); diff != "" {
+		t.Errorf("got -, want +\n%s", diff)
+	}
+	if got := telemetry.LinkTo(t.Context(), telemetry.Forked, "no traceparent"); got != t.Context() {
+		t.Error("what is no traceparent makes a link")
+	}
+}
+
+// Whatever a person, a model or a tool says is told only where it was asked for, and then without secrets.
+func TestContentIsOptIn(t *testing.T) {
+	const secret = "canary-key-73519"
+	for _, content := range []bool{false, true} {
+		for _, seen := range []bool{true, false} {
+			red := new(pawl.Redactor)
+			if err := red.Add(secret); err != nil {
+				t.Fatal(err)
+			}
+			b := newBench(t, telemetry.Options{Model: "m", Content: content, Redactor: red})
+			echo := pawl.Func("echo", "canary", func(_ context.Context, in struct {
+				Text  string `json:"text"`
+				Token string `json:"token,omitempty"`
+			}) (string, error) {
+				return "canary result " + in.Text + in.Token, errors.New("canary failure " + secret)
+			})
+			echo.Input = []byte(`{"type":"object","properties":{"text":{"type":"string"},"token":{"type":"string","writeOnly":true}},"required":["text"]}`)
+			a := b.agent("a", seen, script.New(script.Call("echo", `{"text":"canary `+secret+`","token":"canary-token-5"}`),
+				script.Call("canary_name", `{}`), script.Fail(errors.New("canary "+secret))), echo)
+			a.Instructions = "canary instructions"
+			_, _ = run(t.Context(), b.Runner(a), pawl.User("canary question "+secret))
+			var all strings.Builder
+			for _, s := range b.spans.Ended() {
+				fmt.Fprintln(&all, s.Name(), s.Attributes(), s.Events(), s.Status())
+			}
+			fmt.Fprint(&all, b.metrics(t))
+			got := all.String()
+			if strings.Contains(got, secret) || strings.Contains(got, "canary-token-5") {
+				t.Errorf("content %v, middleware %v: a secret is told:\n%s", content, seen, got)
+			}
+			if has := strings.Contains(got, "canary"); has != content {
+				t.Errorf("content %v, middleware %v: content is told: %v\n%s", content, seen, has, got)
+			}
+			if content && seen && !(strings.Contains(got, "canary question") && strings.Contains(got, "canary instructions") && strings.Contains(got, "canary failure")) {
+				t.Errorf("content was asked for, and not all of it is told:\n%s", got)
+			}
+		}
+	}
+}
+
+func (b *bench) metrics(t *testing.T) map[string]metricdata.Aggregation {
+	t.Helper()
+	var m metricdata.ResourceMetrics
+	if err := b.reader.Collect(t.Context(), &m); err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]metricdata.Aggregation{}
+	for _, s := range m.ScopeMetrics {
+		for _, m := range s.Metrics {
+			all[m.Name+" "+m.Unit] = m.Data
+		}
+	}
+	return all
+}
+
+// All that is told has a name of the conventions, from the constants of their package, or begins with pawl.
+func TestNamesAreThoseOfTheConventions(t *testing.T) {
+	b := newBench(t, telemetry.Options{Model: "m", Provider: "openai", Content: true})
+	warm := 0.5
+	m := script.New(script.Call("look", `{}`), script.Turn{Parts: []pawl.Part{pawl.Text{Text: `{}`}}, Usage: &pawl.Usage{Input: 5, Output: 4, Reasoning: 1, CacheRead: 2, CacheWrite: 1}})
+	named := modelFunc(func(ctx context.Context, req *pawl.Request) iter.Seq2[pawl.Delta, error] {
+		return func(yield func(pawl.Delta, error) bool) {
+			if yield(pawl.Delta{Model: "m-1", ID: "id"}, nil) {
+				m.Stream(ctx, req)(yield)
+			}
+		}
+	})
+	a := b.agent("a", true, named, ok("look"))
+	a.Instructions, a.Output = "be brief", []byte(`{"type":"object"}`)
+	a.Settings = pawl.Settings{MaxTokens: 9, Temperature: &warm, TopP: &warm, Stop: []string{"x"}}
+	a.Limits.Corrections = -1
+	ctx := telemetry.WithRunID(t.Context(), "run-7")
+	if _, err := run(ctx, b.Runner(a)); err != nil {
+		t.Log(err)
+	}
+	got := map[string]map[string]bool{}
+	for _, s := range b.spans.Ended() {
+		op := attr(s, semconv.GenAIOperationNameKey)
+		if got[op] == nil {
+			got[op] = map[string]bool{}
+		}
+		for _, kv := range s.Attributes() {
+			if !strings.HasPrefix(string(kv.Key), "pawl.") {
+				got[op][string(kv.Key)] = true
+			}
+		}
+	}
+	set := func(keys ...attribute.Key) map[string]bool {
+		m := map[string]bool{}
+		for _, k := range keys {
+			m[string(k)] = true
+		}
+		return m
+	}
+	usage := []attribute.Key{semconv.GenAIUsageInputTokensKey, semconv.GenAIUsageOutputTokensKey, semconv.GenAIUsageCacheReadInputTokensKey,
+		semconv.GenAIUsageCacheCreationInputTokensKey, semconv.GenAIUsageReasoningOutputTokensKey}
+	for i, s := range slices.Collect(b.only("chat m")) {
+		if got, want := attr(s, semconv.GenAIResponseFinishReasonsKey), []string{`["tool_calls"]`, `["stop"]`}[i]; got != want {
+			t.Errorf("reply %d has the finish reasons %s, want %s", i, got, want)
+		}
+	}
+	want := map[string]map[string]bool{
+		semconv.GenAIOperationNameInvokeAgent.Value.AsString(): set(append(usage, semconv.GenAIOperationNameKey, semconv.GenAIProviderNameKey,
+			semconv.GenAIAgentNameKey, semconv.GenAIConversationIDKey)...),
+		semconv.GenAIOperationNameChat.Value.AsString(): set(append(usage, semconv.GenAIOperationNameKey, semconv.GenAIProviderNameKey, semconv.GenAIRequestModelKey,
+			semconv.GenAIConversationIDKey, semconv.GenAIRequestStreamKey, semconv.GenAIRequestMaxTokensKey, semconv.GenAIRequestTemperatureKey, semconv.GenAIRequestTopPKey,
+			semconv.GenAIRequestStopSequencesKey, semconv.GenAIResponseIDKey, semconv.GenAIResponseModelKey,
+			semconv.GenAIResponseFinishReasonsKey, semconv.GenAIResponseTimeToFirstChunkKey, semconv.GenAIInputMessagesKey, semconv.GenAIOutputMessagesKey,
+			semconv.GenAISystemInstructionsKey)...),
+		semconv.GenAIOperationNameExecuteTool.Value.AsString(): set(semconv.GenAIOperationNameKey, semconv.GenAIToolNameKey, semconv.GenAIToolTypeKey, semconv.GenAIToolCallIDKey,
+			semconv.GenAIToolCallArgumentsKey, semconv.GenAIToolCallResultKey),
+	}
+	delete(got[semconv.GenAIOperationNameChat.Value.AsString()], string(semconv.GenAIOutputTypeKey)) // depends on how the output is asked for
+	if diff := cmp.Diff(got, want); diff != "" {
+		t.Errorf("attributes, got -, want +\n%s", diff)
+	}
+	tokens, duration, first := genaiconv.ClientTokenUsage{}, genaiconv.ClientOperationDuration{}, genaiconv.ClientOperationTimeToFirstChunk{}
+	var names []string
+	for name := range b.metrics(t) {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	wanted := []string{duration.Name() + " " + duration.Unit(), first.Name() + " " + first.Unit(), tokens.Name() + " " + tokens.Unit()}
+	if diff := cmp.Diff(names, wanted); diff != "" {
+		t.Errorf("metrics, got -, want +\n%s", diff)
+	}
+}
+
+// Whatever a run does, its spans are its runs, requests and calls, no more and no fewer, all in one trace, all ended, all below another.
+func TestSpansAreRunsRequestsAndCalls(t *testing.T) {
+	for seed := range uint64(150) {
+		rnd := rand.New(rand.NewPCG(seed, 7))
+		b := newBench(t, telemetry.Options{Model: "m"})
+		a := b.random(rnd, 2)
+		runs, requests, calls := 0, 0, 0
+		r := pawl.Tap(b.Runner(a), func(e pawl.Event) {
+			switch e.Kind {
+			case pawl.EventRunStarted:
+				runs++
+			case pawl.EventRequestStarted:
+				requests++
+			case pawl.EventCallCompleted:
+				calls++
+			}
+		})
+		if _, err := run(t.Context(), r); err != nil && !strings.Contains(err.Error(), "scripted") {
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+		ids, ended := map[trace.SpanID]bool{}, b.spans.Ended()
+		for _, s := range ended {
+			ids[s.SpanContext().SpanID()] = true
+		}
+		for _, s := range ended {
+			if s.SpanContext().TraceID() != ended[0].SpanContext().TraceID() || s.Parent().IsValid() != ids[s.Parent().SpanID()] || s.EndTime().Before(s.StartTime()) {
+				t.Errorf("seed %d: the span %s is not whole", seed, s.Name())
+			}
+		}
+		if len(ended) != runs+requests+calls || len(b.spans.Started()) != len(ended) {
+			t.Errorf("seed %d: %d spans of %d started, want %d runs + %d requests + %d calls\n%s", seed, len(ended), len(b.spans.Started()), runs, requests, calls, b.shape(t))
+		}
+	}
+}
+
+// random makes an agent that does this and that, with others inside.
+func (b *bench) random(rnd *rand.Rand, deep int) *pawl.Agent {
+	names := []string{"read", "write", "broken", "nowhere"}
+	a := b.agent(fmt.Sprintf("a%d", deep), rnd.IntN(3) > 0, nil, ok("read"),
+		tool("write", pawl.Write, func(context.Context) (string, error) { return "", nil }),
+		tool("broken", pawl.Write, func(context.Context) (string, error) { return "", errors.New("no") }))
+	if deep > 0 {
+		inner := b.random(rnd, deep-1)
+		a.Tools = append(a.Tools, inner.Tool("asks"))
+		names = append(names, inner.Name)
+	}
+	var turns []script.Turn
+	for range rnd.IntN(4) {
+		var calls []script.Turn
+		for range 1 + rnd.IntN(4) {
+			calls = append(calls, script.Call(names[rnd.IntN(len(names))], `{"task":"x"}`))
+		}
+		turns = append(turns, script.Together(calls...))
+	}
+	if rnd.IntN(5) > 0 {
+		turns = append(turns, script.Say("done"))
+	} else {
+		turns = append(turns, script.Fail(errors.New("scripted")))
+	}
+	a.Model = script.New(turns...)
+	return a
+}
+
+// Who breaks off leaves no span open.
+func TestARunThatIsBrokenOff(t *testing.T) {
+	b := newBench(t, telemetry.Options{Model: "m"})
+	a := b.agent("a", true, script.New(script.Call("look", `{}`), script.Say("done")), ok("look"))
+	for e := range b.Runner(a).Stream(t.Context(), pawl.User("go")) {
+		if e.Kind == pawl.EventRequestStarted {
+			break
+		}
+	}
+	if got := b.shape(t); !strings.HasPrefix(got, "invoke_agent a !cancelled\n") {
+		t.Errorf("got\n%s", got)
+	}
+}
+
+// Without a Runner the spans of requests and calls stand below that of the context.
+func TestMiddlewareAlone(t *testing.T) {
+	b := newBench(t, telemetry.Options{Model: "m"})
+	a := b.agent("a", true, script.New(script.Call("look", `{}`), script.Say("done")), ok("look"))
+	if _, err := a.Run(t.Context(), pawl.User("go")); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(sorted(b.shape(t)), []string{"chat m", "chat m", "execute_tool look"}); diff != "" {
+		t.Errorf("got -, want +\n%s", diff)
+	}
+}
+
+// A tool may run an agent by itself, whose keys are those of the run around it; nothing is mixed up.
+func TestARunInsideOfATool(t *testing.T) {
+	b := newBench(t, telemetry.Options{Model: "m"})
+	inner := b.agent("inner", true, script.New(script.Call("look", `{}`), script.Say("done")), ok("look"))
+	quiet := tool("quiet", pawl.Write, func(ctx context.Context) (string, error) { _, err := inner.Run(ctx, pawl.User("go")); return "", err })
+	told := tool("told", pawl.Write, func(ctx context.Context) (string, error) { _, err := run(ctx, b.Runner(inner)); return "", err })
+	a := b.agent("a", true, script.New(script.Together(script.Call("quiet", `{}`), script.Call("told", `{}`)), script.Say("done")), quiet, told)
+	if _, err := run(t.Context(), b.Runner(a)); err != nil {
+		t.Fatal(err)
+	}
+	want := `invoke_agent a
+  chat m
+  chat m
+  execute_tool quiet
+    chat m
+    chat m
+    execute_tool look
+  execute_tool told
+    invoke_agent inner
+      chat m
+      chat m
+      execute_tool look`
+	if diff := cmp.Diff(sorted(b.shape(t)), sorted(want)); diff != "" {
+		t.Errorf("got -, want +\n%s", diff)
+	}
+}
+
+// Without a tracer and a meter nothing is made, and nothing goes wrong.
+func TestNobodyIsTold(t *testing.T) {
+	tel, err := telemetry.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	inner := &pawl.Agent{Name: "inner", Model: script.New(script.Call("look", `{}`), script.Say("done")), Tools: []pawl.Toolset{ok("look")}, Middleware: []pawl.Middleware{tel.Middleware()}}
+	a := &pawl.Agent{Model: script.New(script.Call("inner", `{"task":"x"}`), script.Say("done")), Tools: []pawl.Toolset{inner.Tool("asks")}, Middleware: []pawl.Middleware{tel.Middleware()}}
+	res, err := run(t.Context(), tel.Runner(a))
+	if err != nil || res.Steps[0].Executions[0].Outcome != pawl.OutcomeOK || telemetry.Traceparent(res) != "" {
+		t.Errorf("got %+v, %v", res, err)
+	}
+}
