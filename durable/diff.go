@@ -23,7 +23,7 @@ func Diff(a, b *Export) ([]Difference, error) {
 	byKey(&d, "steered", a.Steered, b.Steered, func(w ExportedWord) pawl.Key { return w.Key })
 	byKey(&d, "call", a.Calls, b.Calls, func(c ExportedCall) pawl.Key { return c.Key })
 	byKey(&d, "pending", a.Pending, b.Pending, func(q ExportedAsk) pawl.Key { return q.Key })
-	slices.SortStableFunc(d.out, func(x, y Difference) int { return compareKeys(x.Key, y.Key) })
+	slices.SortStableFunc(d.out, func(x, y Difference) int { return CompareKeys(x.Key, y.Key) })
 	d.compare("", "end", a.End, b.End)
 	return d.out, d.err
 }

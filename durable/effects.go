@@ -74,7 +74,7 @@ func (h *history) effects(alive bool) []Effect {
 			out = append(out, f)
 		}
 	}
-	slices.SortFunc(out, func(a, b Effect) int { return compareKeys(a.Key, b.Key) })
+	slices.SortFunc(out, func(a, b Effect) int { return CompareKeys(a.Key, b.Key) })
 	return out
 }
 

@@ -91,10 +91,10 @@ func (h *history) export() (*Export, error) {
 		w := q.waiting
 		x.Pending = append(x.Pending, ExportedAsk{w.Key, w.Call, w.Outcome, w.Why, w.Passive})
 	}
-	slices.SortFunc(x.Replies, func(a, b ExportedReply) int { return compareKeys(a.Key, b.Key) })
-	slices.SortFunc(x.Calls, func(a, b ExportedCall) int { return compareKeys(a.Key, b.Key) })
-	slices.SortFunc(x.Steered, func(a, b ExportedWord) int { return compareKeys(a.Key, b.Key) })
-	slices.SortFunc(x.Pending, func(a, b ExportedAsk) int { return compareKeys(a.Key, b.Key) })
+	slices.SortFunc(x.Replies, func(a, b ExportedReply) int { return CompareKeys(a.Key, b.Key) })
+	slices.SortFunc(x.Calls, func(a, b ExportedCall) int { return CompareKeys(a.Key, b.Key) })
+	slices.SortFunc(x.Steered, func(a, b ExportedWord) int { return CompareKeys(a.Key, b.Key) })
+	slices.SortFunc(x.Pending, func(a, b ExportedAsk) int { return CompareKeys(a.Key, b.Key) })
 	if e := h.end; e != nil {
 		x.End = &ExportedEnd{e.Stop, e.Cause, e.Error, e.Spent, e.Values, e.Output}
 	}
@@ -128,8 +128,8 @@ func (x *Export) JSON() ([]byte, error) {
 	return append(out, '\n'), err
 }
 
-// compareKeys orders keys by their place in the run: numbers as numbers.
-func compareKeys(a, b pawl.Key) int {
+// CompareKeys orders keys by their place in the run: numbers as numbers. It is for slices.SortFunc.
+func CompareKeys(a, b pawl.Key) int {
 	return slices.CompareFunc(strings.Split(string(a), "/"), strings.Split(string(b), "/"), func(x, y string) int {
 		n, errN := strconv.Atoi(x)
 		m, errM := strconv.Atoi(y)
