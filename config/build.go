@@ -29,6 +29,9 @@ type Options struct {
 	ForAll  bool                // it works for many: its tools act for the scope of each call's context (store.WithScope), not for that of Agent.Store
 	HTTP    http.RoundTripper   // carries the requests to providers; nil: the default
 
+	// Offline says that HTTP answers by itself: models need no keys, and no variables that hold them.
+	Offline bool
+
 	// Commands runs the programs of command tools; outside.Exec does it with this user's rights. Nil: in a sandbox of the level of Agent.Sandbox.
 	Commands outside.Runner
 

@@ -133,7 +133,7 @@ func (x *Export) JSON() ([]byte, error) {
 	return append(out, '\n'), err
 }
 
-// CompareKeys orders keys by their place in the run: numbers as numbers.
+// CompareKeys orders keys by their place in the run: numbers as numbers. It is for slices.SortFunc.
 func CompareKeys(a, b pawl.Key) int {
 	return slices.CompareFunc(strings.Split(string(a), "/"), strings.Split(string(b), "/"), func(x, y string) int {
 		n, errN := strconv.Atoi(x)

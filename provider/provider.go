@@ -21,6 +21,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/nearest"
+	"github.com/pawl-go/pawl/internal/wire"
 	"github.com/pawl-go/pawl/provider/anthropic"
 	"github.com/pawl-go/pawl/provider/catalog"
 	"github.com/pawl-go/pawl/provider/gemini"
@@ -44,6 +45,9 @@ type Options struct {
 	// comes with the program.
 	Catalog *catalog.Catalog
 }
+
+// Transport returns what carries the requests of all models that are given no HTTP of their own: for a RoundTripper that is to stand in front of it.
+func Transport() http.RoundTripper { return wire.Transport() }
 
 // adapter is one way to reach models.
 type adapter struct {

@@ -23,6 +23,7 @@ import (
 type route struct {
 	method, path string
 	scope        Scope
+	or           Scope  // does as well; the handler looks closer
 	does         string // for the document
 	query        []param
 	in, out      any  // values of the types that come and go; nil: nothing
@@ -86,7 +87,7 @@ func (s *Server) muxOf(routes []route) *http.ServeMux {
 
 // answer lets the client in and does what he asks.
 func (s *Server) answer(w http.ResponseWriter, r *http.Request, rt *route) {
-	who, fail := s.who(r, rt.scope)
+	who, fail := s.who(r, rt.scope, rt.or)
 	if rt.scope == "" && fail != nil {
 		who, fail = s.anybody, nil // anybody may
 	}

@@ -22,6 +22,12 @@ type place struct {
 	id  string
 }
 
+// job is what runs a run. What is kept beside a run that begins is for whoever resumes it.
+type job struct {
+	agent *pawl.Agent
+	meta  json.RawMessage
+}
+
 // live is a run that this process works on, or did lately.
 type live struct {
 	place
@@ -80,7 +86,7 @@ func (h *hub) find(p place) *live {
 
 // run begins a run, or goes on with it, and returns when that is in the journal. A run that works already is returned as it is, with false. by may be nil: the server
 // itself.
-func (h *hub) run(ctx context.Context, p place, a *pawl.Agent, by *client, msgs ...pawl.Message) (*live, bool, error) {
+func (h *hub) run(ctx context.Context, p place, j job, by *client, msgs ...pawl.Message) (*live, bool, error) {
 	h.mu.Lock()
 	if l := h.runs[p]; l != nil && !l.over() {
 		h.mu.Unlock()
@@ -104,14 +110,14 @@ func (h *hub) run(ctx context.Context, p place, a *pawl.Agent, by *client, msgs 
 	if old := h.runs[p]; old != nil {
 		h.forget(old)
 	}
-	l := &live{place: p, agent: a.Name, feed: newFeed(h.s.o.Fragments), begun: make(chan struct{}), done: make(chan struct{})}
+	l := &live{place: p, agent: j.agent.Name, feed: newFeed(h.s.o.Fragments), begun: make(chan struct{}), done: make(chan struct{})}
 	runCtx, cancel := context.WithCancelCause(store.WithScope(h.base, p.who))
 	l.cancel = cancel
 	h.runs[p] = l
 	h.working++
 	h.mu.Unlock()
 	h.wg.Go(func() {
-		h.work(runCtx, l, a, msgs)
+		h.work(runCtx, l, j, msgs)
 		if by != nil {
 			by.leave(&by.runs)
 		}
@@ -130,10 +136,12 @@ func (l *live) wait(ctx context.Context) error {
 }
 
 // work is the goroutine of a run.
-func (h *hub) work(ctx context.Context, l *live, a *pawl.Agent, msgs []pawl.Message) {
+func (h *hub) work(ctx context.Context, l *live, j job, msgs []pawl.Message) {
 	defer l.cancel(nil)
 	begun, again, ended := false, false, false
-	for e, err := range pawl.Redact(h.s.engine.Runner(l.id, a), h.s.o.Secrets).Stream(ctx, msgs...) {
+	runner := h.s.engine.Runner(l.id, j.agent)
+	runner.Meta = j.meta
+	for e, err := range pawl.Redact(runner, h.s.o.Secrets).Stream(ctx, msgs...) {
 		parked := context.Cause(ctx) == errParked
 		switch root := e.Run == "run"; {
 		case err != nil && !begun:
@@ -262,9 +270,9 @@ func (h *hub) takeUp(ctx context.Context) {
 		if failed && h.s.o.Now().Before(try.at) {
 			continue
 		}
-		a, err := h.s.agent(cmp.Or(run.Agent, "?"))
+		a, err := h.s.agentOf(ctx, p, cmp.Or(run.Agent, "?"))
 		if err == nil {
-			_, _, err = h.run(ctx, p, a, nil)
+			_, _, err = h.run(ctx, p, job{agent: a}, nil)
 		}
 		var e *Error
 		if errors.As(err, &e) && e.Code == "busy" || ctx.Err() != nil {

@@ -1,3 +1,487 @@
 package server
 
-func (c *call) openAIError(e *Error) { writeError(c.w, e) }
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/durable"
+	"github.com/pawl-go/pawl/store"
+)
+
+// openAIError answers in the form that clients of OpenAI's API read.
+func (c *call) openAIError(e *Error) {
+	kind := "invalid_request_error"
+	switch {
+	case e.Status == http.StatusUnauthorized:
+		kind = "authentication_error"
+	case e.Status == http.StatusForbidden:
+		kind = "permission_error"
+	case e.Status == http.StatusTooManyRequests:
+		kind = "rate_limit_error"
+	case e.Status >= 500:
+		kind = "server_error"
+	}
+	if e.after > 0 {
+		c.w.Header().Set("Retry-After", fmt.Sprint(e.after))
+	}
+	writeBytes(c.w, e.Status, openAIFault(e, kind, c.s.o.Secrets))
+}
+
+func openAIFault(e *Error, kind string, secrets *pawl.Redactor) []byte {
+	message := e.Message
+	if e.Hint != "" {
+		message += " (" + e.Hint + ")"
+	}
+	b, _ := json.Marshal(map[string]any{"error": map[string]any{"message": secrets.String(message), "type": kind, "param": nil, "code": e.Code}}) // text
+	return b
+}
+
+// models answers GET /v1/models: the agents.
+func (c *call) models() error {
+	type model struct {
+		ID      string `json:"id"`
+		Object  string `json:"object"`
+		Created int64  `json:"created"`
+		OwnedBy string `json:"owned_by"`
+	}
+	list := []model{}
+	for _, a := range c.s.o.Agents {
+		list = append(list, model{a.Name, "model", 0, "pawl"})
+	}
+	if id := c.r.PathValue("model"); id != "" {
+		i := slices.IndexFunc(list, func(m model) bool { return m.ID == id })
+		if i < 0 {
+			_, err := c.s.agent(id)
+			return err
+		}
+		return c.write(http.StatusOK, list[i])
+	}
+	return c.write(http.StatusOK, map[string]any{"object": "list", "data": list})
+}
+
+// dress is what a client of OpenAI's API puts on an agent for its run. It is kept with the run, for whoever resumes it.
+type dress struct {
+	System   string           `json:"system,omitzero"` // after the agent's instructions
+	Tools    []clientTool     `json:"tools,omitzero"`
+	Choice   *pawl.ToolChoice `json:"choice,omitzero"`
+	Settings pawl.Settings    `json:"settings,omitzero"`
+	Output   json.RawMessage  `json:"output,omitzero"`
+}
+
+// clientTool is a tool that the client carries out.
+type clientTool struct {
+	Name        string          `json:"name"`
+	Description string          `json:"description,omitzero"`
+	Parameters  json.RawMessage `json:"parameters,omitzero"`
+}
+
+// put returns a copy of a that wears d.
+func (d *dress) put(ctx context.Context, a *pawl.Agent) (*pawl.Agent, error) {
+	b := *a
+	b.Tools = slices.Clone(a.Tools)
+	own, err := pawl.Toolsets(a.Tools).Tools(ctx)
+	if err != nil {
+		return nil, err
+	}
+	taken := map[string]bool{}
+	for _, t := range own {
+		taken[t.Name] = true
+	}
+	for _, ct := range d.Tools {
+		t := &pawl.Tool{Name: ct.Name, Description: ct.Description, Input: ct.Parameters, Passive: true}
+		if len(t.Input) == 0 || string(t.Input) == "null" {
+			t.Input = json.RawMessage(`{"type":"object"}`)
+		}
+		if taken[t.Name] {
+			return nil, badRequest("the agent has a tool "+t.Name+" of its own, or it is given twice", "take another name")
+		}
+		taken[t.Name] = true
+		if err := t.Check(); err != nil {
+			return nil, badRequest("tool "+t.Name+": "+err.Error(), "")
+		}
+		b.Tools = append(b.Tools, t)
+	}
+	if d.System != "" {
+		b.Instructions = strings.TrimSpace(a.Instructions + "\n\n" + d.System)
+	}
+	if d.Choice != nil {
+		b.Choice = *d.Choice
+	}
+	if len(d.Output) > 0 {
+		b.Output = d.Output
+	}
+	s := &b.Settings
+	s.MaxTokens = cmp.Or(d.Settings.MaxTokens, s.MaxTokens)
+	s.Effort = cmp.Or(d.Settings.Effort, s.Effort)
+	s.Temperature = cmp.Or(d.Settings.Temperature, s.Temperature)
+	s.TopP = cmp.Or(d.Settings.TopP, s.TopP)
+	s.Parallel = cmp.Or(d.Settings.Parallel, s.Parallel)
+	if d.Settings.Stop != nil {
+		s.Stop = d.Settings.Stop
+	}
+	return &b, nil
+}
+
+// agentOf returns what runs a run that is there: its agent, in what its client put on it.
+func (s *Server) agentOf(ctx context.Context, p place, name string) (*pawl.Agent, error) {
+	a, err := s.agent(name)
+	if err != nil {
+		return nil, err
+	}
+	meta, err := s.engine.Meta(store.WithScope(ctx, p.who), p.id)
+	if err != nil || len(meta) == 0 || string(meta) == "null" {
+		return a, err
+	}
+	var d dress
+	if err := json.Unmarshal(meta, &d); err != nil {
+		return nil, err
+	}
+	return d.put(ctx, a)
+}
+
+// asked is a request in either of OpenAI's forms, as it is understood.
+type asked struct {
+	model    string
+	dress    dress
+	messages []pawl.Message
+	previous string // run whose conversation goes on before messages
+}
+
+// turn is what of a run answers one request.
+type turn struct {
+	id    string // of the run
+	agent string
+	live  *live
+	skip  int        // replies that were told before
+	spent pawl.Spent // before
+}
+
+// callID names an open call of a run for clients: with it the run is found again.
+func callID(run string, key pawl.Key) string {
+	return "call_" + run + "_" + strings.ReplaceAll(strings.TrimPrefix(string(key), "run/"), "/", "-")
+}
+
+// runOf is the run that a call's id names; "": it is none of ours.
+func runOf(id string) string {
+	rest, ok := strings.CutPrefix(id, "call_")
+	i := strings.LastIndexByte(rest, '_')
+	if !ok || i < 0 || !strings.HasPrefix(rest, "chat_") && !strings.HasPrefix(rest, "resp_") {
+		return ""
+	}
+	return rest[:i]
+}
+
+// open begins a run for a request, or goes on with the one that its results answer.
+func (c *call) open(prefix string, in asked) (*turn, error) {
+	if id, results, more := trailing(in.messages); id != "" {
+		return c.resume(id, results, more)
+	}
+	if len(in.messages) == 0 {
+		return nil, badRequest("there is no message", "")
+	}
+	a, err := c.s.agent(in.model)
+	if err != nil {
+		return nil, err
+	}
+	meta, err := json.Marshal(in.dress)
+	if err != nil {
+		return nil, err
+	}
+	if a, err = in.dress.put(c.ctx(), a); err != nil {
+		return nil, err
+	}
+	msgs := in.messages
+	if in.previous != "" {
+		before, err := c.transcript(in.previous)
+		if err != nil {
+			return nil, err
+		}
+		msgs = append(before, msgs...)
+	}
+	id := prefix + "_" + strings.ToLower(rand.Text()[:20])
+	l, _, err := c.s.hub.run(c.ctx(), place{c.client.scope(), id}, job{a, meta}, c.client, msgs...)
+	if err != nil {
+		return nil, err
+	}
+	return &turn{id: id, agent: in.model, live: l}, nil
+}
+
+// trailing returns the run that the results at the end of a conversation are for, and what comes after them; "": they are for none of ours.
+func trailing(msgs []pawl.Message) (id string, results []pawl.ToolResult, more []pawl.Message) {
+	for i := len(msgs) - 1; i >= 0; i-- {
+		m := msgs[i]
+		if m.Role == pawl.RoleUser && results == nil {
+			more = append([]pawl.Message{m}, more...)
+			continue
+		}
+		if m.Role != pawl.RoleTool {
+			break
+		}
+		for _, p := range m.Parts {
+			if r, ok := p.(pawl.ToolResult); ok {
+				if run := runOf(r.CallID); run != "" {
+					id = run
+				}
+				results = append(results, r)
+			}
+		}
+	}
+	return id, results, more
+}
+
+// resume goes on with a run whose passive calls have got their results.
+func (c *call) resume(id string, results []pawl.ToolResult, more []pawl.Message) (*turn, error) {
+	p := place{c.client.scope(), id}
+	head, err := c.s.o.Journal.JournalRun(c.ctx(), p.who, id)
+	if err != nil {
+		return nil, err
+	}
+	x, err := c.s.engine.Export(c.ctx(), id)
+	if err != nil {
+		return nil, err
+	}
+	open, err := c.s.engine.Pending(c.ctx(), id)
+	if err != nil {
+		return nil, err
+	}
+	t := &turn{id: id, agent: head.Agent, skip: replies(x)}
+	var sum durable.Summary
+	if len(head.Summary) > 0 && json.Unmarshal(head.Summary, &sum) == nil {
+		t.spent = sum.Spent
+	}
+	var ds []pawl.Decision
+	for _, r := range results {
+		i := slices.IndexFunc(open, func(w pawl.Waiting) bool { return callID(id, w.Key) == r.CallID })
+		if i < 0 {
+			return nil, fault("conflict", "the call "+r.CallID+" does not wait for a result", "it was answered before, or its run is over: send the conversation as a new one, without it")
+		}
+		r.CallID = open[i].Call.ID
+		ds = append(ds, open[i].Answer("", r))
+	}
+	if err := c.may(open, ds); err != nil {
+		return nil, err
+	}
+	if len(more) > 0 {
+		if err := c.s.engine.Steer(c.ctx(), id, more...); err != nil {
+			return nil, err
+		}
+	}
+	if err := c.s.engine.Decide(c.ctx(), id, ds...); err != nil {
+		return nil, err
+	}
+	t.live, err = c.takeUp(p, head.Agent)
+	return t, err
+}
+
+// replies counts those of the run itself.
+func replies(x *durable.Export) (n int) {
+	for _, r := range x.Replies {
+		if strings.Count(string(r.Key), "/") == 2 {
+			n++
+		}
+	}
+	return n
+}
+
+// transcript is the conversation of a run that is over.
+func (c *call) transcript(id string) ([]pawl.Message, error) {
+	p := place{c.client.scope(), id}
+	head, err := c.s.o.Journal.JournalRun(c.ctx(), p.who, id)
+	if err != nil {
+		return nil, err
+	}
+	if head.State != store.JournalOver {
+		return nil, fault("conflict", "the response "+id+" is not over", "give its calls their results")
+	}
+	a, err := c.s.agentOf(c.ctx(), p, head.Agent)
+	if err != nil {
+		return nil, err
+	}
+	for e, err := range c.s.engine.Runner(id, a).Stream(c.ctx()) {
+		switch {
+		case err != nil:
+			return nil, err
+		case e.Kind == pawl.EventRunEnded && e.Run == "run" && e.Result != nil:
+			return e.Result.Messages, nil
+		}
+	}
+	return nil, fault("conflict", "the response "+id+" has no end", "")
+}
+
+// told is what a turn came to.
+type told struct {
+	text   string
+	calls  []pawl.ToolCall // to be carried out by the client; their ids are ours
+	finish string          // stop, length, content_filter or tool_calls
+	usage  pawl.Usage
+}
+
+// follow tells text as it comes, and returns what it all came to. An error is for the client.
+func (c *call) follow(t *turn, say func(text string)) (told, error) {
+	var out told
+	var all bytes.Buffer
+	sent, step, held := 0, 0, false // of the text of a reply
+	tell := func(text string) {
+		if text != "" {
+			all.WriteString(text)
+			say(text)
+		}
+	}
+	begin := func(n int) {
+		if n != step {
+			if step, sent, held = n, 0, false; all.Len() > 0 {
+				sent = -1 // a blank line comes before the first word
+			}
+		}
+	}
+	word := func(text string) {
+		if sent < 0 && text != "" {
+			tell("\n\n")
+			sent = 0
+		}
+		tell(text)
+		sent += len(text)
+	}
+	after := int64(0)
+	for {
+		batch, ended, more := t.live.feed.read(after, batchBytes)
+		for _, e := range batch {
+			after = e.n
+			if e.kind == kindError {
+				var f struct{ Error Error }
+				_ = json.Unmarshal(e.data, &f) // we wrote it
+				return out, fault(f.Error.Code, f.Error.Message, f.Error.Hint)
+			}
+			var ev pawl.Event
+			if err := json.Unmarshal(e.data, &ev); err != nil {
+				return out, err
+			}
+			switch {
+			case ev.Kind == pawl.EventGap:
+				held = true // the rest of the reply is told when it is whole
+			case ev.Run != "run" || ev.Step <= t.skip && ev.Kind != pawl.EventRunEnded:
+			case ev.Kind == pawl.EventText && !held:
+				begin(ev.Step)
+				word(ev.Text)
+			case ev.Kind == pawl.EventResponseReceived && ev.Response != nil:
+				gap := held
+				begin(ev.Step)
+				held = gap
+				text := ev.Response.Message.Text()
+				if n := max(sent, 0); n <= len(text) && strings.HasSuffix(all.String(), text[:n]) {
+					word(text[n:])
+				}
+				held = false
+				out.finish = finishOf(ev.Response.Finish)
+			case ev.Kind == pawl.EventRunEnded && ev.Result != nil:
+				if text := ev.Result.Text(); all.Len() == 0 && ev.Result.Stop != pawl.StopPending {
+					tell(text)
+				}
+				out.text, out.usage = all.String(), ev.Result.Spent.Usage
+				out.usage.Input -= t.spent.Usage.Input
+				out.usage.Output -= t.spent.Usage.Output
+				out.usage.Reasoning -= t.spent.Usage.Reasoning
+				out.usage.CacheRead -= t.spent.Usage.CacheRead
+				return out, c.stopped(t, ev, &out)
+			}
+		}
+		if ended {
+			return out, fault("busy", "the server is about to end", "the run "+t.id+" goes on with the next one")
+		}
+		if len(batch) > 0 {
+			continue
+		}
+		select {
+		case <-more:
+		case <-c.r.Context().Done():
+			return out, c.r.Context().Err()
+		}
+	}
+}
+
+func finishOf(f pawl.FinishReason) string {
+	switch f {
+	case pawl.FinishLength, pawl.FinishContentFilter:
+		return string(f)
+	}
+	return "stop"
+}
+
+// stopped says what the end of a run is for the client. What is no success is told as none.
+func (c *call) stopped(t *turn, e pawl.Event, out *told) error {
+	res := e.Result
+	switch res.Stop {
+	case pawl.StopAnswer, pawl.StopFinished:
+		return nil
+	case pawl.StopLimit:
+		out.finish = "length"
+		return nil
+	case pawl.StopPending:
+		for _, w := range res.Pending {
+			if !w.Passive {
+				return fault("needs_decision", "the call of "+w.Call.Name+" waits for a decision", "POST /v1/runs/"+t.id+"/approve, and watch the run there")
+			}
+			call := w.Call
+			call.ID = callID(t.id, w.Key)
+			out.calls = append(out.calls, call)
+		}
+		out.finish = "tool_calls"
+		return nil
+	case pawl.StopFailed:
+		return fault("model_failed", "the run failed: "+cmp.Or(e.Error, res.Cause), "")
+	}
+	return fault("model_failed", "the run stopped without an answer: "+cmp.Or(res.Cause, string(res.Stop)), "")
+}
+
+// contentOf reads content: a string, or parts of text and images.
+func contentOf(raw json.RawMessage) ([]pawl.Part, error) {
+	raw = bytes.TrimSpace(raw)
+	if len(raw) == 0 || string(raw) == "null" {
+		return nil, nil
+	}
+	var text string
+	if raw[0] == '"' {
+		if err := json.Unmarshal(raw, &text); err != nil {
+			return nil, badRequest(err.Error(), "")
+		}
+		return []pawl.Part{pawl.Text{Text: text}}, nil
+	}
+	var list []struct {
+		Type     string          `json:"type"`
+		Text     string          `json:"text"`
+		Refusal  string          `json:"refusal"`
+		ImageURL json.RawMessage `json:"image_url"`
+	}
+	if err := json.Unmarshal(raw, &list); err != nil {
+		return nil, badRequest("content is neither text nor a list of parts", "")
+	}
+	var parts []pawl.Part
+	for _, p := range list {
+		switch p.Type {
+		case "text", "input_text", "output_text":
+			parts = append(parts, pawl.Text{Text: p.Text})
+		case "refusal":
+			parts = append(parts, pawl.Text{Text: p.Refusal})
+		case "image_url", "input_image":
+			m, err := imageOf(p.ImageURL)
+			if err != nil {
+				return nil, err
+			}
+			parts = append(parts, m)
+		default:
+			return nil, badRequest("content of the type "+p.Type+" is not taken", "text and images are")
+		}
+	}
+	return parts, nil
+}
+
+func (t *turn) created() int64 { return time.Now().Unix() }

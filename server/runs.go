@@ -117,7 +117,7 @@ func (c *call) begin(in Start, msgs []pawl.Message) (l *live, created bool, err 
 		if answers(msgs) {
 			return nil, false, fault("not_found", "there is no run "+in.ID+" that could be answered", "")
 		}
-		l, mine, err := c.s.hub.run(c.ctx(), p, a, c.client, msgs...)
+		l, mine, err := c.s.hub.run(c.ctx(), p, job{agent: a}, c.client, msgs...)
 		switch {
 		case err == nil && mine:
 			return l, true, nil
@@ -172,11 +172,11 @@ func (c *call) goOn(p place, head store.JournalRun, msgs []pawl.Message) (*live,
 
 // takeUp sets a run that is there to work.
 func (c *call) takeUp(p place, agent string) (*live, error) {
-	a, err := c.s.agent(agent)
+	a, err := c.s.agentOf(c.ctx(), p, agent)
 	if err != nil {
 		return nil, err
 	}
-	l, _, err := c.s.hub.run(c.ctx(), p, a, c.client)
+	l, _, err := c.s.hub.run(c.ctx(), p, job{agent: a}, c.client)
 	return l, err
 }
 

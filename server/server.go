@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -212,7 +213,7 @@ func (b *timed) Read(p []byte) (int, error) {
 }
 
 // who says whose request it is, and whether he may do it.
-func (s *Server) who(r *http.Request, scope Scope) (*client, *Error) {
+func (s *Server) who(r *http.Request, scope Scope, or ...Scope) (*client, *Error) {
 	c := s.anybody
 	if len(s.clients) > 0 {
 		token := gate.Token(r.Header.Get("Authorization"))
@@ -223,7 +224,7 @@ func (s *Server) who(r *http.Request, scope Scope) (*client, *Error) {
 			return nil, fault("wrong_token", "nobody has this token", "")
 		}
 	}
-	if !c.may(scope) {
+	if !c.may(scope) && !slices.ContainsFunc(or, func(o Scope) bool { return o != "" && c.may(o) }) {
 		return nil, fault("wrong_scope", fmt.Sprintf("the token of %s may not do this", c.Name), "it needs the scope "+string(scope))
 	}
 	if wait := c.take(s.o.Now()); wait > 0 {

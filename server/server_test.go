@@ -58,9 +58,13 @@ func clerk(w *world) *pawl.Agent {
 		Middleware: []pawl.Middleware{pawl.Approve(pawl.AskBeforeWrites)}}
 }
 
+var usage = &pawl.Usage{Input: 30, Output: 12}
+
 func clerkTurn(req *pawl.Request) script.Turn {
 	if res := script.Results(req); res != nil {
-		return script.Say("Done: " + res[0].Text())
+		turn := script.Say("Done: " + res[0].Text())
+		turn.Usage = usage
+		return turn
 	}
 	word, rest, _ := strings.Cut(req.Messages[len(req.Messages)-1].Text(), " ")
 	switch word {
@@ -70,12 +74,18 @@ func clerkTurn(req *pawl.Request) script.Turn {
 		return script.Call("look", `{"at":"`+rest+`"}`)
 	case "wait":
 		return script.Call("wait", `{}`)
+	case "locate":
+		turn := script.Call("locate", `{}`)
+		turn.Usage = usage
+		return turn
 	case "ask":
 		return script.Call("ask", `{}`)
 	case "fail":
 		return script.Fail(&pawl.ProviderError{Provider: "test", Code: pawl.CodeServer, Message: "no"})
 	}
-	return script.Say("You said: " + word + " " + rest)
+	turn := script.Say("You said: " + word + " " + rest)
+	turn.Usage = usage
+	return turn
 }
 
 // serving is a server under test.

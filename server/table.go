@@ -1,6 +1,7 @@
 package server
 
 import (
+	"encoding/json"
 	"net/http"
 
 	"github.com/pawl-go/pawl/durable"
@@ -27,12 +28,17 @@ func (s *Server) table() []route {
 		{method: "POST", path: "/v1/runs/{id}/fork", scope: ScopeRun, does: "Begins another run with the first steps of this one.", in: Fork{}, out: Run{}, status: 201, do: (*call).fork},
 		{method: "POST", path: "/v1/runs/{id}/approve", scope: ScopeDecide, does: "Lets an open call run.", in: Verdict{}, out: Run{}, do: func(c *call) error { return c.verdict(true) }},
 		{method: "POST", path: "/v1/runs/{id}/deny", scope: ScopeDecide, does: "Refuses an open call.", in: Verdict{}, out: Run{}, do: func(c *call) error { return c.verdict(false) }},
-		{method: "POST", path: "/v1/runs/{id}/answer", does: "Gives an open call its result. For passive calls with the scope run, for others with decide.", in: Given{}, out: Run{}, scope: ScopeRun, do: (*call).give},
+		{method: "POST", path: "/v1/runs/{id}/answer", does: "Gives an open call its result. For passive calls with the scope run, for others with decide.", in: Given{}, out: Run{}, scope: ScopeRun, or: ScopeDecide, do: (*call).give},
 		{method: "GET", path: "/v1/pending", scope: ScopeRead, does: "Lists the questions that wait for somebody's word.", query: paging, out: Inbox{}, do: (*call).inbox},
 
 		{method: "GET", path: "/v1/tools", scope: ScopeRead, does: "Lists tools.", query: []param{{"agent", "only this one's"}}, out: Tools{}, do: (*call).tools},
 		{method: "POST", path: "/v1/tools/{name}/call", scope: ScopeTools, does: "Calls a tool: checked, approved and kept like a model's call. 202: it waits for a decision.", in: ToolStart{}, out: ToolCalled{}, do: (*call).callTool},
 		{method: "GET", path: "/v1/schedules", scope: ScopeRead, does: "Lists schedules.", query: paging, out: Schedules{}, do: (*call).schedules},
+
+		{method: "POST", path: "/v1/chat/completions", scope: ScopeRun, does: "OpenAI's Chat Completions: an agent is a model. Tools that come with the request are carried out by the client.", in: json.RawMessage{}, out: json.RawMessage{}, stream: true, loose: true, do: (*call).chat},
+		{method: "POST", path: "/v1/responses", scope: ScopeRun, does: "OpenAI's Responses: an agent is a model. Tools that come with the request are carried out by the client.", in: json.RawMessage{}, out: json.RawMessage{}, stream: true, loose: true, do: (*call).responses},
+		{method: "GET", path: "/v1/models", scope: ScopeRun, does: "Lists the agents as OpenAI lists models.", out: json.RawMessage{}, loose: true, do: (*call).models},
+		{method: "GET", path: "/v1/models/{model}", scope: ScopeRun, does: "Shows an agent as OpenAI shows a model.", out: json.RawMessage{}, loose: true, do: (*call).models},
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"slices"
 	"strings"
@@ -33,6 +34,9 @@ type agentFlags struct {
 	Catalog string `placeholder:"FILE" help:"A catalogue of models of your own in place of the one inside, with prices and what models can do. The form is that of pawl models list --json."`
 	Output  string `placeholder:"SCHEMA.json" help:"A JSON Schema that the answer must fit. An answer that does not is sent back to the model, twice at most."`
 	ruleFlags
+
+	carry   http.RoundTripper // carries the requests to providers; nil: the default
+	offline bool              // carry answers by itself, and no key is needed
 }
 
 // transcriptFlags keep a transcript in a file, and go on from one.
@@ -109,7 +113,7 @@ func (f *agentFlags) build(ctx context.Context, sys *system, file string, bare, 
 
 // options are what the flags say that is no part of an agent.
 func (f *agentFlags) options(sys *system) (*config.Options, error) {
-	o := &config.Options{Getenv: sys.env, Tell: sys.tell}
+	o := &config.Options{Getenv: sys.env, Tell: sys.tell, HTTP: f.carry, Offline: f.offline}
 	o.Approve = func(policy.Rules) pawl.Middleware { return pawl.Middleware{} } // added when it is known whom to ask
 	if f.AllowCommands {
 		o.Commands = outside.Exec

@@ -18,6 +18,7 @@ type chatCmd struct {
 	File string `arg:"" optional:"" name:"FILE" help:"A file with the agent: see docs/yaml.md. Flags stand over it."`
 	agentFlags
 	transcriptFlags
+	recordFlags
 	telemetryFlags
 	Thread string `placeholder:"NAME" help:"Keep the conversation in the database under this name, and go on with it if there is one: last for the last one, new for a name of its own. Default: new with --db, else it is not kept."`
 	Keep   int    `placeholder:"N" help:"Send the last N turns only (up to half of N more, so that the beginning stays the same for a while). What is saved is whole. Default: all."`
@@ -51,6 +52,10 @@ type chat struct {
 
 // Run reads lines until the input ends.
 func (c *chatCmd) Run(sys *system) error {
+	return c.recordFlags.keep(sys, c.run(sys))
+}
+
+func (c *chatCmd) run(sys *system) error {
 	from := new(pawl.Result)
 	if c.Messages != "" {
 		var err error
@@ -61,7 +66,10 @@ func (c *chatCmd) Run(sys *system) error {
 	if c.Keep < 0 {
 		return usage("without the flag all turns are sent", "--keep %d is less than 0", c.Keep)
 	}
-	if err := savable(c.Save); err != nil {
+	if err := savable("--save", c.Save); err != nil {
+		return err
+	}
+	if err := c.carrier(sys, &c.agentFlags); err != nil {
 		return err
 	}
 	s, err := c.setup(context.Background(), sys, c.File)
@@ -69,6 +77,7 @@ func (c *chatCmd) Run(sys *system) error {
 		return err
 	}
 	defer func() { s.close() }()
+	c.hide(s.secrets)
 	kept, from, err := c.thread(s, from)
 	if err != nil {
 		return err
@@ -179,7 +188,7 @@ func (t *chat) turn(from *pawl.Result, msgs ...pawl.Message) {
 	defer stop()
 	r := &renderer{w: t.out, style: t.sys.colours(t.sys.errTerm), width: t.sys.width, live: t.sys.outTerm && t.sys.errTerm}
 	maps.Copy(t.decided, decided(msgs))
-	res, truth, err := t.setup.follow(ctx, from, msgs, r.event)
+	res, truth, err := t.setup.follow(ctx, t.setup.resumed(from), msgs, r.event)
 	if res == nil {
 		t.last = notBegun(err)
 		tell(t.sys.err, t.last)

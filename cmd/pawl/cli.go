@@ -19,6 +19,10 @@ type grammar struct {
 	Demo      demoCmd      `cmd:"" help:"Watch an agent do a real task: no key, no network."`
 	Run       runCmd       `cmd:"" help:"Carry out one task."`
 	Chat      chatCmd      `cmd:"" help:"Talk with an agent, line by line."`
+	Runs      runsCmd      `cmd:"" help:"Durable runs: list, show, resume, replay, fork."`
+	Inbox     inboxCmd     `cmd:"" help:"What waits for a person, over all runs."`
+	Effects   effectsCmd   `cmd:"" help:"What runs did to the world, and what is known of it."`
+	Record    recordCmd    `cmd:"" help:"Recordings of what providers said: import."`
 	Check     checkCmd     `cmd:"" help:"Say what is wrong with an agent's file, and what it comes to."`
 	Serve     serveCmd     `cmd:"" help:"Serve agents over HTTP."`
 	Init      initCmd      `cmd:"" help:"Write an agent's file to begin with."`

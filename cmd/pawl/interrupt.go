@@ -12,10 +12,18 @@ import (
 	"github.com/pawl-go/pawl"
 )
 
+// errStopped is why a durable run stops that is interrupted: it is not given up, and can be resumed.
+var errStopped = errors.New("interrupted")
+
 // interruptible returns a context that the first Ctrl-C (or a request to terminate) cancels with pawl.ErrCancelled, so that calls end,
 // results are written and the transcript is saved. The second one ends the program at once. Call stop when the work is done. What happens is
 // told on w.
 func interruptible(ctx context.Context, w io.Writer) (_ context.Context, stop func()) {
+	return interruptibleBy(ctx, w, pawl.ErrCancelled)
+}
+
+// interruptibleBy is interruptible with another cause.
+func interruptibleBy(ctx context.Context, w io.Writer, cause error) (_ context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	signals := make(chan os.Signal, 1)
 	done := make(chan struct{})
@@ -26,7 +34,7 @@ func interruptible(ctx context.Context, w io.Writer) (_ context.Context, stop fu
 		case <-signals:
 			signal.Stop(signals)
 			fmt.Fprintln(w, "\npawl: interrupted; once more ends the program at once")
-			cancel(pawl.ErrCancelled)
+			cancel(cause)
 		case <-ctx.Done():
 			signal.Stop(signals)
 		}
@@ -37,26 +45,27 @@ func interruptible(ctx context.Context, w io.Writer) (_ context.Context, stop fu
 	}
 }
 
-// attended returns a context that is cancelled with pawl.ErrCancelled when nobody reads the output of sys any more (head has seen enough, a
+// attended returns a context that is cancelled with cause when nobody reads the output of sys any more (head has seen enough, a
 // pager was left), and sys with outputs that notice. Without it the system would end the program on the spot, and the transcript
 // would not be saved.
-func attended(ctx context.Context, sys *system) (context.Context, *system) {
+func attended(ctx context.Context, sys *system, cause error) (context.Context, *system) {
 	signal.Ignore(syscall.SIGPIPE) // a write fails instead
 	ctx, cancel := context.WithCancelCause(ctx)
 	s := *sys
-	s.out, s.err = &attendedWriter{sys.out, cancel}, &attendedWriter{sys.err, cancel}
+	gone := func() { cancel(cause) }
+	s.out, s.err = &attendedWriter{sys.out, gone}, &attendedWriter{sys.err, gone}
 	return ctx, &s
 }
 
 type attendedWriter struct {
-	w      io.Writer
-	cancel context.CancelCauseFunc
+	w    io.Writer
+	gone func()
 }
 
 func (a *attendedWriter) Write(b []byte) (int, error) {
 	n, err := a.w.Write(b)
 	if errors.Is(err, syscall.EPIPE) {
-		a.cancel(pawl.ErrCancelled)
+		a.gone()
 	}
 	return n, err
 }

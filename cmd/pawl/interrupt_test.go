@@ -15,7 +15,7 @@ func TestAttended(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer writer.Close()
-	ctx, sys := attended(t.Context(), &system{out: writer, err: writer})
+	ctx, sys := attended(t.Context(), &system{out: writer, err: writer}, pawl.ErrCancelled)
 	if _, err := sys.out.Write([]byte("hello\n")); err != nil || ctx.Err() != nil {
 		t.Fatalf("somebody reads: got %v, %v", err, ctx.Err())
 	}

@@ -50,6 +50,7 @@ func (m unleaked) Run() int {
 //	due DB ID TASK [N] keeps a schedule that is due, or N of them
 //	collect [FILE]     starts a collector of OpenTelemetry on loopback, at $COLLECTOR; with FILE, writes what it was sent, one a line
 //	database           starts PostgreSQL, at $PG
+//	killed pawl …      runs pawl, and kills it in the middle of its first call of $SERVER/pay, which is then made and not answered; $SERVER/payments counts them
 //	interrupt pawl …   runs pawl, presses Ctrl-C once the provider was asked, and expects status 130
 //
 // $EXAMPLES is the folder of the examples. The condition [postgres] holds where PostgreSQL can be had.
@@ -72,11 +73,12 @@ func TestManual(t *testing.T) {
 			e.Setenv("EXAMPLES", examples)
 			e.Setenv("GORACE", "atexit_sleep_ms=0") // or each command of a race-detecting build waits a second when it ends
 			e.Values[simulatorKey{}] = new(*pawltest.Simulator)
+			e.Values[paymentsKey{}] = new(*payments)
 			e.Values[collectorKey{}] = new(collector)
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"simulate": simulate, "received": received, "status": status, "interrupt": interrupt, "serve": serve, "due": due, "collect": collect,
+			"simulate": simulate, "received": received, "status": status, "interrupt": interrupt, "serve": serve, "due": due, "killed": killed, "collect": collect,
 			"database": func(ts *testscript.TestScript, neg bool, args []string) { ts.Setenv("PG", postgres.URL(t)) },
 		},
 	})
@@ -207,30 +209,41 @@ func interrupt(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	sim := *ts.Value(simulatorKey{}).(**pawltest.Simulator)
 	before := len(sim.Received())
-	cmd := exec.Command(args[0], args[1:]...)
-	cmd.Dir = ts.MkAbs(".")
-	for _, name := range []string{"PATH", "HOME", "OPENAI_BASE_URL", "OPENAI_API_KEY", "GORACE"} {
-		cmd.Env = append(cmd.Env, name+"="+ts.Getenv(name))
-	}
-	var out strings.Builder
-	cmd.Stdout, cmd.Stderr = &out, &out
-	ts.Check(cmd.Start())
-	done := make(chan error, 1)
-	go func() { done <- cmd.Wait() }()
-	asked := time.NewTicker(time.Millisecond)
-	defer asked.Stop()
-	for len(sim.Received()) == before {
-		select {
-		case err := <-done:
-			ts.Fatalf("it ended before it asked: %v\n%s", err, out.String())
-		case <-asked.C:
-		}
-	}
+	cmd, out, done := begin(ts, args)
+	wait(ts, done, out, func() bool { return len(sim.Received()) > before })
 	ts.Check(cmd.Process.Signal(os.Interrupt))
 	err := <-done
 	ts.Logf("%s", out.String())
 	var exit *exec.ExitError
 	if !errors.As(err, &exit) || exit.ExitCode() != statusInterrupted {
 		ts.Fatalf("got %v, want exit status %d", err, statusInterrupted)
+	}
+}
+
+// begin starts pawl in the folder of the script. out is what it prints, done how it ends.
+func begin(ts *testscript.TestScript, args []string) (cmd *exec.Cmd, out *strings.Builder, done chan error) {
+	cmd = exec.Command(args[0], args[1:]...)
+	cmd.Dir = ts.MkAbs(".")
+	for _, name := range []string{"PATH", "HOME", "OPENAI_BASE_URL", "OPENAI_API_KEY", "GORACE"} {
+		cmd.Env = append(cmd.Env, name+"="+ts.Getenv(name))
+	}
+	out = new(strings.Builder)
+	cmd.Stdout, cmd.Stderr = out, out
+	ts.Check(cmd.Start())
+	done = make(chan error, 1)
+	go func() { done <- cmd.Wait() }()
+	return cmd, out, done
+}
+
+// wait returns when it is so, and fails when pawl ends before.
+func wait(ts *testscript.TestScript, done chan error, out *strings.Builder, so func() bool) {
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for !so() {
+		select {
+		case err := <-done:
+			ts.Fatalf("it ended too early: %v\n%s", err, out.String())
+		case <-tick.C:
+		}
 	}
 }

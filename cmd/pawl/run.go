@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -21,6 +22,8 @@ type runCmd struct {
 	agentFlags
 	transcriptFlags
 	settleFlags
+	durableFlags
+	recordFlags
 	telemetryFlags
 	Plan string `placeholder:"FILE" help:"A strategic plan, a JSON object with phases: it stands in the system text of the agent and of those that work for it. A strategic team carries it out in place of one of its own."`
 	JSON bool   `name:"json" help:"Print the events, one JSON object a line, and nothing else."`
@@ -41,34 +44,60 @@ Before a call that may change the world (file_write, file_edit, file_delete) paw
 
 With --output the answer is the JSON value that fits the schema, and nothing else goes to standard output. An answer that does not fit is sent back with what is wrong with it, twice at most; after that the status is 1.
 
+With --durable the run is kept in the database as it goes: its name is told on standard error, Ctrl-C leaves it where it is, and pawl runs resume NAME goes on with it, from this folder or another, with the same agent. docs/durable.md says what that can be relied on for.
+
 With --max-rounds 0 no call is run: the calls are handed back, which is status 3 too. A run that uses up its rounds is asked for an answer with what it has, and its status is 4.`
 }
 
 // Run carries the task out, prints what came of it, and saves the transcript whatever that was.
 func (c *runCmd) Run(sys *system) error {
-	ctx, stop := interruptible(context.Background(), sys.err)
+	return c.keep(sys, c.run(sys))
+}
+
+func (c *runCmd) run(sys *system) error {
+	cause := error(pawl.ErrCancelled)
+	if c.Durable {
+		cause = errStopped
+	}
+	ctx, stop := interruptibleBy(context.Background(), sys.err, cause)
 	defer stop()
-	ctx, sys = attended(ctx, sys)
+	ctx, sys = attended(ctx, sys, cause)
 	if err := c.words(); err != nil {
+		return err
+	}
+	if err := c.durableFlags.check(); err != nil {
 		return err
 	}
 	from, msgs, err := c.start(sys)
 	if err != nil {
 		return err
 	}
-	if err := savable(c.Save); err != nil {
+	if err := savable("--save", c.Save); err != nil {
 		return err
+	}
+	if err := c.carrier(sys, &c.agentFlags); err != nil {
+		return err
+	}
+	if c.Durable {
+		c.durably()
 	}
 	s, err := c.setup(ctx, sys, c.File)
 	if err != nil {
 		return err
 	}
 	defer func() { s.close() }()
+	c.hide(s.secrets)
 
 	out := &screen{w: sys.err}
 	c.approve(s, sys, out, nil, decided(msgs))
 	if err := c.telemetryFlags.open(sys, s); err != nil {
 		return err
+	}
+	if c.Durable {
+		if len(from.Values) > 0 {
+			return usage("without --durable, or with the plan in the task", "--durable: a durable run begins with messages alone, and keeps no plan (--plan) and no other values of --messages")
+		}
+		return c.durable(ctx, sys, s, out, append(from.Messages, msgs...))
 	}
 	r := &renderer{w: out, style: sys.colours(sys.errTerm), width: sys.width}
 	r.live = sys.outTerm && sys.errTerm // one terminal: the answer is told as it comes
@@ -78,7 +107,7 @@ func (c *runCmd) Run(sys *system) error {
 		show = eventLines(sys.out, &unwritten)
 	}
 	started := time.Now()
-	res, truth, err := s.follow(ctx, from, msgs, show)
+	res, truth, err := s.follow(ctx, s.resumed(from), msgs, show)
 	if res == nil {
 		return notBegun(err)
 	}
@@ -101,6 +130,24 @@ func (c *runCmd) Run(sys *system) error {
 		return &failure{status: statusFailed}
 	}
 	return unwritten
+}
+
+// durable begins a durable run, or goes on with the one that was begun with the same messages.
+func (c *runCmd) durable(ctx context.Context, sys *system, s *setup, out *screen, msgs []pawl.Message) error {
+	if !c.settleFlags.empty() {
+		return usage("pawl runs approve, deny, answer and resume are for durable runs", "--approve, --deny and --answer are about the transcript of --messages")
+	}
+	db, err := s.db.Create()
+	if err != nil {
+		return misconfigured(err)
+	}
+	j := newJournal(db, c.storeFlags, c.Lease)
+	runner := j.Runner(cmp.Or(c.durableFlags.Run, newRunID()), s.agent)
+	if runner.Meta, err = newNote(c.File, &c.agentFlags, s); err != nil {
+		return err
+	}
+	sys.tell("run " + runner.ID)
+	return (&work{j, runner, s, sys, out, c.JSON, c.Save}).do(ctx, msgs)
 }
 
 // words tells the file from the task.

@@ -30,15 +30,23 @@ func secrets(env func(string) string, tools []*pawl.Tool, others ...string) *paw
 	return r
 }
 
-// follow goes on from a Result with msgs and shows the events without secrets. told is how the run ended without secrets, truth as it was: what
-// a chat goes on from. Both are nil when nothing was begun.
-func (s *setup) follow(ctx context.Context, from *pawl.Result, msgs []pawl.Message, show func(pawl.Event)) (told, truth *pawl.Result, err error) {
+// resumed goes on from a Result.
+func (s *setup) resumed(from *pawl.Result) pawl.Runner {
 	run := pawl.RunnerFunc(func(ctx context.Context, msgs ...pawl.Message) iter.Seq2[pawl.Event, error] {
 		return s.agent.ResumeStream(ctx, from, msgs...)
 	})
-	if s.around != nil {
-		ctx, run = linked(ctx, from), s.around(run).Stream
+	if s.around == nil {
+		return run
 	}
+	told := s.around(run)
+	return pawl.RunnerFunc(func(ctx context.Context, msgs ...pawl.Message) iter.Seq2[pawl.Event, error] {
+		return told.Stream(linked(ctx, from), msgs...)
+	})
+}
+
+// follow runs what there is to run with msgs and shows the events without secrets. told is how it ended without secrets, truth as it was: what
+// a chat goes on from. Both are nil when nothing was begun.
+func (s *setup) follow(ctx context.Context, run pawl.Runner, msgs []pawl.Message, show func(pawl.Event)) (told, truth *pawl.Result, err error) {
 	seen := pawl.Tap(run, func(e pawl.Event) {
 		if e.Kind == pawl.EventRunEnded && !strings.Contains(string(e.Run), "/") {
 			truth = e.Result
@@ -50,7 +58,11 @@ func (s *setup) follow(ctx context.Context, from *pawl.Result, msgs []pawl.Messa
 
 // handed returns the open calls as they are printed: whole for whoever is to carry them out, without secrets for whoever only decides.
 func (s *setup) handed(truth *pawl.Result) []openCall {
-	open := openCalls(truth)
+	return s.shown(openCalls(truth))
+}
+
+// shown returns open calls as handed does.
+func (s *setup) shown(open []openCall) []openCall {
 	for i := range open {
 		if o := &open[i]; o.waiting != nil && !o.waiting.Passive {
 			o.Args = s.secrets.Call(pawl.ToolCall{Name: o.Name, Args: o.Args}).Args

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/rogpeppe/go-internal/testscript"
 )
@@ -20,9 +21,15 @@ func serve(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("usage: serve FOLDER")
 	}
 	dir := ts.MkAbs(args[0])
+	pay := new(payments)
+	*ts.Value(paymentsKey{}).(**payments) = pay
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasPrefix(r.URL.Path, "/echo") {
 			echo(w, r)
+			return
+		}
+		if strings.HasPrefix(r.URL.Path, "/pay") {
+			pay.serve(w, r)
 			return
 		}
 		b, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(path.Clean("/"+r.URL.Path))))
@@ -55,4 +62,34 @@ func echo(w http.ResponseWriter, r *http.Request) {
 	}
 	body, _ := io.ReadAll(r.Body)
 	w.Write(body)
+}
+
+// payments is a bank at /pay that is slow with the first payment: it is made, and never answered. /payments says how many were made.
+type payments struct{ n atomic.Int64 }
+
+type paymentsKey struct{}
+
+func (p *payments) serve(w http.ResponseWriter, r *http.Request) {
+	if r.URL.Path == "/payments" {
+		fmt.Fprintln(w, p.n.Load())
+		return
+	}
+	io.Copy(io.Discard, r.Body) // else it is not noticed that the client is gone
+	if p.n.Add(1) == 1 {
+		<-r.Context().Done()
+		return
+	}
+	fmt.Fprintln(w, "paid")
+}
+
+// killed runs pawl, and kills it with SIGKILL in the middle of its first payment.
+func killed(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 1 {
+		ts.Fatalf("usage: killed pawl …")
+	}
+	pay := *ts.Value(paymentsKey{}).(**payments)
+	cmd, out, done := begin(ts, args)
+	wait(ts, done, out, func() bool { return pay.n.Load() > 0 })
+	ts.Check(cmd.Process.Kill())
+	<-done
 }

@@ -81,6 +81,25 @@ func TestServe(t *testing.T) {
 	if status != 201 || run.State != "waiting" || len(run.Pending) != 1 {
 		t.Fatalf("got %d, %+v", status, run)
 	}
+	for held, want := range map[string]int{"0123456789abcdef": 200, "another-token-here": 401} {
+		hello := `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"0"}}}`
+		req, err := http.NewRequestWithContext(t.Context(), "POST", url+"/mcp", strings.NewReader(hello))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Authorization", "Bearer "+held)
+		req.Header.Set("Content-Type", "application/json")
+		req.Header.Set("Accept", "application/json, text/event-stream")
+		res, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := io.ReadAll(res.Body)
+		res.Body.Close()
+		if err != nil || res.StatusCode != want || want == 200 && !strings.Contains(string(body), `"serverInfo"`) {
+			t.Errorf("an MCP client with %s: %d %s, %v", held, res.StatusCode, body, err)
+		}
+	}
 	if status := end(); status != 0 {
 		t.Errorf("exit status %d", status)
 	}

@@ -39,6 +39,16 @@ func (f *settleFlags) messages(from *pawl.Result) (msgs []pawl.Message, waiting 
 		return nil, nil, usage("a message goes on with it: pawl run --messages FILE … \"what next\"",
 			"no call of this transcript is open, so there is nothing to approve, deny or answer")
 	}
+	words, err := f.words(open)
+	if err != nil {
+		return nil, nil, err
+	}
+	msgs, waiting = settled(open, words)
+	return msgs, waiting, nil
+}
+
+// words are what the flags say of each of the open calls.
+func (f *settleFlags) words(open []openCall) ([]word, error) {
 	words := make([]word, len(open))
 	say := func(flag, key, text string) error {
 		i := slices.IndexFunc(open, func(o openCall) bool { return string(o.Key) == key || o.ID == key })
@@ -96,11 +106,27 @@ func (f *settleFlags) messages(from *pawl.Result) (msgs []pawl.Message, waiting 
 	}
 	for _, err := range errs {
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 	}
-	msgs, waiting = settled(open, words)
-	return msgs, waiting, nil
+	return words, nil
+}
+
+// decisions turns words into what by decides about calls that wait.
+func decisions(open []openCall, words []word, by string) (ds []pawl.Decision) {
+	for i, o := range open {
+		switch w := words[i]; {
+		case w.flag == "--approve" && w.text != "":
+			ds = append(ds, o.waiting.Edit(by, json.RawMessage(w.text)))
+		case w.flag == "--approve":
+			ds = append(ds, o.waiting.Approve(by))
+		case w.flag == "--deny":
+			ds = append(ds, o.waiting.Deny(by, w.text))
+		case w.flag == "--answer":
+			ds = append(ds, o.waiting.Answer(by, pawl.TextResult(w.text)))
+		}
+	}
+	return ds
 }
 
 // settled turns words into messages, in call order, and returns the calls that wait on.

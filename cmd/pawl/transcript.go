@@ -106,15 +106,15 @@ func writeFile(path string, content []byte) (err error) {
 	return os.Rename(f.Name(), target)
 }
 
-// savable reports why nothing could be saved at path, before a run that would be lost.
-func savable(path string) error {
+// savable reports why nothing could be saved at the path that a flag names, before a run that would be lost.
+func savable(flag, path string) error {
 	if path == "" {
 		return nil
 	}
 	info, err := os.Stat(path)
 	switch {
 	case err == nil && info.IsDir():
-		return usage("name a file", "--save %s: this is a directory", path)
+		return usage("name a file", "%s %s: this is a directory", flag, path)
 	case err == nil && !info.Mode().IsRegular():
 		return nil // a pipe, /dev/stdout: what it takes is seen when it is written
 	}
@@ -123,13 +123,13 @@ func savable(path string) error {
 		dir = filepath.Dir(resolved)
 	}
 	if info, err := os.Stat(dir); err != nil {
-		return usage("make the directory first", "--save %s", plain(err))
+		return usage("make the directory first", "%s %s", flag, plain(err))
 	} else if !info.IsDir() {
-		return usage("name a file in a directory", "--save %s: %s is not a directory", path, dir)
+		return usage("name a file in a directory", "%s %s: %s is not a directory", flag, path, dir)
 	}
 	f, err := os.CreateTemp(dir, "."+filepath.Base(path)+".*")
 	if err != nil {
-		return usage("name a file in a directory that can be written to", "--save %s: %v", path, cause(err))
+		return usage("name a file in a directory that can be written to", "%s %s: %v", flag, path, cause(err))
 	}
 	f.Close()
 	return os.Remove(f.Name())
@@ -149,6 +149,28 @@ type openCall struct {
 	Outcome pawl.Outcome `json:"outcome,omitempty"` // unknown: it was interrupted and may have happened; "": it was not begun
 
 	waiting *pawl.Waiting // the question it waits with; nil: it was handed back, not asked about
+}
+
+// waitingCalls are open calls by their questions: those of calls inside of others, too.
+func waitingCalls(ws []pawl.Waiting) []openCall {
+	open := make([]openCall, len(ws))
+	for i := range ws {
+		w := &ws[i]
+		open[i] = openCall{Key: w.Key, ID: w.Call.ID, Name: w.Call.Name, Args: w.Call.Args}
+		open[i].ask(w)
+	}
+	return open
+}
+
+// ask notes the question that the call waits with.
+func (o *openCall) ask(w *pawl.Waiting) {
+	if !json.Valid(o.Args) {
+		o.Args, _ = json.Marshal(string(o.Args))
+	}
+	o.Key, o.Why, o.Digest, o.Expires, o.waiting = w.Key, w.Why, w.Digest, w.Expires, w
+	if w.Outcome == pawl.OutcomeUnknown {
+		o.Outcome = w.Outcome
+	}
 }
 
 // openCalls returns the calls of res that have no result, in call order.
@@ -172,10 +194,7 @@ func openCalls(res *pawl.Result) []openCall {
 			}
 			for i, w := range res.Pending {
 				if w.Call.ID == c.ID {
-					o.Key, o.Why, o.Digest, o.Expires, o.waiting = w.Key, w.Why, w.Digest, w.Expires, &res.Pending[i]
-					if w.Outcome == pawl.OutcomeUnknown {
-						o.Outcome = w.Outcome
-					}
+					o.ask(&res.Pending[i])
 				}
 			}
 			open = append(open, o)

@@ -160,6 +160,11 @@ func (c *Client) exchange(ctx context.Context, u *url.URL, h http.Header, body [
 		r.Header = h.Clone() // a RoundTripper of the caller's may write into the headers
 	}
 	res, err := carrier.RoundTrip(r)
+	if own := (*pawl.ProviderError)(nil); errors.As(err, &own) { // a RoundTripper of the caller's says itself what it means
+		e := *own
+		e.Provider = c.Provider
+		return &e
+	}
 	if err != nil {
 		return c.failed(ctx, pawl.CodeNetwork, err)
 	}

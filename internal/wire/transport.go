@@ -11,6 +11,9 @@ import (
 // sharedTransport is the transport of all Clients with the default connect timeout.
 var sharedTransport = sync.OnceValue(func() http.RoundTripper { return newTransport(connectTimeout, dial) })
 
+// Transport returns it, for those who stand in front of it.
+func Transport() http.RoundTripper { return sharedTransport() }
+
 func dial(ctx context.Context, network, address string) (net.Conn, error) {
 	d := net.Dialer{KeepAlive: 30 * time.Second}
 	return d.DialContext(ctx, network, address)

@@ -1,0 +1,212 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"text/tabwriter"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/durable"
+	"github.com/pawl-go/pawl/store"
+)
+
+// effectsCmd is the ledger of what runs did.
+type effectsCmd struct {
+	List      effectsListCmd      `cmd:"" help:"List what runs did, or are about to do, and what is known of it."`
+	Show      effectsShowCmd      `cmd:"" help:"Show one."`
+	Reconcile effectsReconcileCmd `cmd:"" help:"Say what became of a call that was interrupted."`
+}
+
+// effectOf is an entry of the ledger with its run.
+type effectOf struct {
+	Run string `json:"run"`
+	durable.Effect
+}
+
+type effectsListCmd struct {
+	Of    string `arg:"" optional:"" name:"RUN" help:"A run, as pawl runs list shows it, or its first letters, or last. Default: all runs, what is not settled alone."`
+	State string `enum:"intended,started,completed,failed,unknown," default:"" placeholder:"STATE" help:"Those in this state alone: intended, started, completed, failed or unknown."`
+	JSON  bool   `name:"json" help:"Print a JSON list."`
+	storeFlags
+}
+
+// Help says what the states are.
+func (*effectsListCmd) Help() string {
+	return `intended: it waits to be allowed, and has not begun; started: its process is alive; completed: it did what was asked; failed: it told of a failure; unknown: its process died, or was ended, while it ran, and nobody knows what came of it. Without a run, the intended, started and unknown ones of all runs that are not over are listed.`
+}
+
+// Run lists the ledger.
+func (c *effectsListCmd) Run(sys *system) error {
+	d, j, err := c.openRuns(sys)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	ctx := context.Background()
+	var runs []store.JournalRun
+	if c.Of != "" {
+		r, err := j.find(ctx, c.Of)
+		if err != nil {
+			return err
+		}
+		runs = []store.JournalRun{r}
+	} else if runs, err = j.all(ctx, ""); err != nil {
+		return err
+	}
+	hide := secrets(sys.env, nil)
+	all := []effectOf{}
+	for _, r := range runs {
+		if c.Of == "" && r.State == store.JournalOver {
+			continue
+		}
+		effects, err := j.Effects(j.scoped(ctx), r.ID)
+		if err != nil {
+			return (&work{journal: j, runner: &durable.Runner{ID: r.ID}}).failed(err)
+		}
+		for _, f := range effects {
+			settled := f.State == durable.EffectCompleted || f.State == durable.EffectFailed
+			if c.State != "" && string(f.State) != c.State || c.State == "" && c.Of == "" && settled {
+				continue
+			}
+			f.Call = hide.Call(f.Call)
+			all = append(all, effectOf{r.ID, f})
+		}
+	}
+	if c.JSON {
+		return printJSON(sys.out, all)
+	}
+	w := tabwriter.NewWriter(sys.out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "RUN\tKEY\tSTATE\tEFFECT\tTOOL\tBEGAN\tARGUMENTS")
+	for _, f := range all {
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", visible(f.Run), f.Key, f.State, f.Effect.Effect, visible(f.Tool), moment(f.Began, ""), line(string(f.Call.Args), 60))
+	}
+	return w.Flush()
+}
+
+// effectArg is a call of a run.
+type effectArg struct {
+	runArg
+	Key string `arg:"" name:"KEY" help:"The call's key, as pawl effects list shows it."`
+}
+
+// effect finds it.
+func (a *effectArg) effect(ctx context.Context, j *journal) (string, durable.Effect, error) {
+	r, err := j.find(ctx, a.ID)
+	if err != nil {
+		return "", durable.Effect{}, err
+	}
+	effects, err := j.Effects(j.scoped(ctx), r.ID)
+	if err != nil {
+		return "", durable.Effect{}, (&work{journal: j, runner: &durable.Runner{ID: r.ID}}).failed(err)
+	}
+	i := slices.IndexFunc(effects, func(f durable.Effect) bool { return string(f.Key) == a.Key })
+	if i < 0 {
+		keys := names(effects, func(f durable.Effect) string { return string(f.Key) })
+		return "", durable.Effect{}, unknown("effect", a.Key, keys, j.command("effects", "list", r.ID))
+	}
+	return r.ID, effects[i], nil
+}
+
+type effectsShowCmd struct {
+	effectArg
+	JSON bool `name:"json" help:"Print a JSON object."`
+	storeFlags
+}
+
+// Run shows an entry.
+func (c *effectsShowCmd) Run(sys *system) error {
+	d, j, err := c.openRuns(sys)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	id, f, err := c.effect(context.Background(), j)
+	if err != nil {
+		return err
+	}
+	hide := secrets(sys.env, nil)
+	f.Call = hide.Call(f.Call)
+	if c.JSON {
+		return printJSON(sys.out, effectOf{id, f})
+	}
+	w := tabwriter.NewWriter(sys.out, 0, 0, 2, ' ', 0)
+	row := func(what, text string) {
+		if text != "" {
+			fmt.Fprintf(w, "%s\t%s\n", what, indented(visible(hide.String(text))))
+		}
+	}
+	row("run", id)
+	row("key", string(f.Key))
+	row("tool", f.Tool)
+	row("effect", f.Effect.String())
+	row("state", string(f.State))
+	row("arguments", string(f.Call.Args))
+	row("attempts", fmt.Sprint(f.Attempts))
+	row("began", moment(f.Began, ""))
+	row("ended", moment(f.Ended, ""))
+	row("outcome", string(f.Outcome))
+	row("error", f.Error)
+	row("idempotency key", f.IdempotencyKey)
+	switch {
+	case f.Question != nil:
+		row("waits", j.settling(id, waitingCalls([]pawl.Waiting{*f.Question})))
+	case f.State == durable.EffectUnknown:
+		row("waits", "for "+j.command("runs", "resume", id)+", which asks the tool, or puts the question")
+	}
+	return w.Flush()
+}
+
+type effectsReconcileCmd struct {
+	effectArg
+	Happened *string `xor:"what" placeholder:"RESULT" help:"It happened, and this is its result, which the model is told."`
+	Again    bool    `xor:"what" help:"It did not happen, and is to run (again)."`
+	Never    *string `xor:"what" placeholder:"REASON" help:"It did not happen, and shall not; the model is told the reason."`
+	byFlag
+	storeFlags
+}
+
+// Help says when.
+func (*effectsReconcileCmd) Help() string {
+	return `A call that may change the world, and was interrupted, is not repeated: nobody knows whether it happened. A tool that can find out is asked when the run is resumed. For others somebody looks (pawl effects show has the idempotency key, which HTTP tools send) and says it here. It is kept who said so.`
+}
+
+// Run settles the effect.
+func (c *effectsReconcileCmd) Run(sys *system) error {
+	d, j, err := c.openRuns(sys)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	ctx := context.Background()
+	id, f, err := c.effect(ctx, j)
+	if err != nil {
+		return err
+	}
+	switch {
+	case f.State != durable.EffectUnknown:
+		return &failure{statusFailed, fmt.Errorf("%s of run %s is %s: it is known what became of it", f.Key, id, f.State), j.command("effects", "list", id)}
+	case c.Happened == nil && !c.Again && c.Never == nil:
+		return usage("--happened RESULT, --again or --never REASON", "what became of %s (%s) is missing", f.Key, f.Tool)
+	case f.Question == nil:
+		return &failure{statusFailed, errors.New("the run was not resumed since, so its tool was not asked yet"), "first " + j.command("runs", "resume", id) + ", then this again"}
+	}
+	var said pawl.Decision
+	by := c.who(sys)
+	switch {
+	case c.Again:
+		said = f.Question.Approve(by)
+	case c.Happened != nil:
+		said = f.Question.Answer(by, pawl.TextResult(*c.Happened))
+	default:
+		said = f.Question.Deny(by, *c.Never)
+	}
+	if err := j.Decide(j.scoped(ctx), id, said); errors.Is(err, store.ErrConflict) {
+		return &failure{statusFailed, err, "somebody was faster; " + j.command("effects", "show", id, string(f.Key))}
+	} else if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(sys.out, "%s in %s is settled; go on: %s\n", f.Key, visible(id), visible(j.command("runs", "resume", id)))
+	return err
+}

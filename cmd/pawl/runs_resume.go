@@ -1,0 +1,110 @@
+package main
+
+import (
+	"context"
+	"time"
+
+	"github.com/pawl-go/pawl/durable"
+	"github.com/pawl-go/pawl/store"
+)
+
+// remade makes the agent of a run again: of what the run keeps of it, with flags over it.
+type remade struct {
+	File string `name:"file" placeholder:"FILE.yaml" help:"The agent's file, in place of the one the run was begun with."`
+	agentFlags
+}
+
+// remember puts what the run was begun with under the flags, and goes to where that was. own is whether what changed since is told.
+func (c *remade) remember(ctx context.Context, sys *system, j *journal, id string) error {
+	meta, err := j.Meta(j.scoped(ctx), id)
+	if err != nil {
+		return (&work{journal: j, runner: &durable.Runner{ID: id}}).failed(err)
+	}
+	n := readNote(meta)
+	if n == nil {
+		if c.File == "" && c.Model == "" {
+			return usage("--file FILE.yaml, or --model and the other flags of pawl run", "the run %s was not begun by pawl run, so it is not known what its agent is", id)
+		}
+		return nil
+	}
+	if err := n.enter(&c.agentFlags, &c.File); err != nil {
+		return err
+	}
+	if c.File == "" {
+		c.File = n.File
+	}
+	if err := n.over(&c.agentFlags); err != nil {
+		return err
+	}
+	if n.changed(c.File) {
+		sys.tell(c.File + " is not what it was when the run was begun")
+	}
+	return nil
+}
+
+type runsResumeCmd struct {
+	runArg
+	remade
+	settleFlags
+	Accept []string       `name:"accept-changed-tool" placeholder:"TOOL" help:"Go on though this tool is not what it was when the run was begun, or is gone. The journal notes it."`
+	Lease  *time.Duration `name:"lease" placeholder:"TIME" help:"How long this process may be silent before another may take the run over. Default: 30s."`
+	JSON   bool           `name:"json" help:"Print the events, one JSON object a line, and nothing else."`
+}
+
+// Help says how the agent is found.
+func (*runsResumeCmd) Help() string {
+	return `The agent is made again from what the run keeps of the command that began it: its file and flags, and the folder they were given in; never a key. Flags given here stand over those. What a run was begun with must not change: an agent with other instructions, settings or tools is refused, except for tools of --accept-changed-tool; pawl runs fork goes another way from here.
+
+What happened before is told again, from the database; nothing of it is asked or run again. Calls that wait are answered here with --approve, --deny and --answer, or before with pawl inbox. A call that may change the world and was interrupted is not repeated: it is unknown, and waits for pawl effects reconcile.
+
+If another process had the run and died, its lease ends first: half a minute at most, unless --lease said otherwise.`
+}
+
+// Run goes on with the run.
+func (c *runsResumeCmd) Run(sys *system) error {
+	ctx, stop := interruptibleBy(context.Background(), sys.err, errStopped)
+	defer stop()
+	ctx, sys = attended(ctx, sys, errStopped)
+	if err := (&durableFlags{Durable: true, Lease: c.Lease}).check(); err != nil {
+		return err
+	}
+	d, j, err := c.openRuns(sys)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	r, err := j.find(ctx, c.ID)
+	if err != nil {
+		return err
+	}
+	j.AcceptChangedTools = c.Accept
+	if c.Lease != nil {
+		j.Engine.Lease = *c.Lease
+	}
+	return c.goOn(ctx, sys, j, r)
+}
+
+func (c *runsResumeCmd) goOn(ctx context.Context, sys *system, j *journal, r store.JournalRun) error {
+	if err := c.remember(ctx, sys, j, r.ID); err != nil {
+		return err
+	}
+	if !c.settleFlags.empty() {
+		if err := c.settleFlags.decide(ctx, j, r.ID, whoSays(sys)); err != nil {
+			return err
+		}
+	}
+	c.durably()
+	s, err := c.setup(ctx, sys, c.File)
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	out := &screen{w: sys.err}
+	c.approve(s, sys, out, nil, nil)
+	if r.State != store.JournalOver {
+		if err := j.free(ctx, sys, r.ID); err != nil {
+			return err
+		}
+	}
+	return (&work{j, j.Runner(r.ID, s.agent), s, sys, out, c.JSON, ""}).do(ctx, nil)
+}

@@ -1,0 +1,168 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/durable"
+	"github.com/pawl-go/pawl/store"
+)
+
+type runsShowCmd struct {
+	runArg
+	JSON bool `name:"json" help:"Print the run as JSON, in its canonical form: the same run on another database, or with crashes in it, is the same bytes. Nothing is hidden in it."`
+	storeFlags
+}
+
+// Run shows a run.
+func (c *runsShowCmd) Run(sys *system) error {
+	d, j, err := c.openRuns(sys)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	ctx := context.Background()
+	r, err := j.find(ctx, c.ID)
+	if err != nil {
+		return err
+	}
+	x, err := j.Export(j.scoped(ctx), r.ID)
+	if err != nil {
+		return (&work{journal: j, runner: &durable.Runner{ID: r.ID}}).failed(err)
+	}
+	if c.JSON {
+		b, err := x.JSON()
+		if err != nil {
+			return err
+		}
+		_, err = sys.out.Write(b)
+		return err
+	}
+	effects, err := j.Effects(j.scoped(ctx), r.ID)
+	if err != nil {
+		return err
+	}
+	v := &runView{w: sys.out, journal: j, run: r, export: x, effects: effects, secrets: secrets(sys.env, nil), width: sys.width}
+	if meta, err := j.Meta(j.scoped(ctx), r.ID); err == nil {
+		v.note = readNote(meta)
+	}
+	return v.print()
+}
+
+// runView is a run as it is shown to a person.
+type runView struct {
+	w       io.Writer
+	journal *journal
+	run     store.JournalRun
+	export  *durable.Export
+	effects []durable.Effect
+	note    *note // nil: it was not begun by pawl run
+	secrets *pawl.Redactor
+	width   int
+}
+
+func (v *runView) print() error {
+	var out bytes.Buffer
+	w := tabwriter.NewWriter(&out, 0, 0, 2, ' ', 0)
+	r, s := v.run, summaryOf(v.run)
+	row := func(what, text string) {
+		if text != "" {
+			fmt.Fprintf(w, "%s\t%s\n", what, v.line(text, v.width-12))
+		}
+	}
+	row("run", r.ID)
+	row("state", v.journal.stateOf(r))
+	if end := v.export.End; end != nil {
+		row("cause", cmp.Or(end.Error, end.Cause))
+	}
+	row("task", r.Task)
+	row("agent", r.Agent)
+	if v.note != nil {
+		row("made of", v.note.command())
+	}
+	row("began", moment(r.Created, ""))
+	row("last", moment(r.Updated, ""))
+	if s.Spent.Requests > 0 {
+		cost := ""
+		if s.Spent.Usage.Cost > 0 {
+			cost = ", " + dollars(s.Spent.Usage.Cost)
+		}
+		row("spent", fmt.Sprintf("%s, %s, %s%s", count(s.Spent.Requests, "request"), count(s.Spent.Calls, "call"), count(s.Spent.Usage.Total(), "token"), cost))
+	}
+	row("kept", fmt.Sprintf("%s, %s", count(int(r.Records), "record"), count(int(r.Fence), "attempt")))
+	_ = w.Flush()
+	fmt.Fprintln(&out)
+	v.steps(&out)
+	for _, q := range v.export.Pending {
+		what := "may it run?"
+		switch {
+		case q.Outcome == pawl.OutcomeUnknown:
+			what = "did it happen?"
+		case q.Passive:
+			what = "what is its result?"
+		}
+		fmt.Fprintf(&out, "%-14s waits: %s %s %s\n", q.Key, what, visible(q.Call.Name), v.line(string(v.secrets.Call(q.Call).Args), v.width))
+		if q.Why != "" {
+			fmt.Fprintf(&out, "%-14s %s\n", "", v.line(q.Why, v.width))
+		}
+	}
+	_, err := v.w.Write(out.Bytes())
+	return err
+}
+
+// steps shows replies and calls in the order of their keys.
+func (v *runView) steps(w io.Writer) {
+	type entry struct {
+		key  pawl.Key
+		text string
+	}
+	var all []entry
+	for _, r := range v.export.Replies {
+		text := r.Response.Message.Text()
+		for _, c := range r.Response.Message.Calls() {
+			text += fmt.Sprintf(" [%s %s]", c.Name, c.Args)
+		}
+		all = append(all, entry{r.Key, "reply: " + strings.TrimSpace(text)})
+	}
+	for _, c := range v.export.Calls {
+		all = append(all, entry{c.Key, fmt.Sprintf("%s %s: %s", c.Execution.Outcome, c.Call.Name, c.Execution.Result.Text())})
+	}
+	for _, m := range v.export.Steered {
+		text := ""
+		for _, one := range m.Messages {
+			text += one.Text() + " "
+		}
+		all = append(all, entry{m.Key, "told on the way: " + text})
+	}
+	for _, f := range v.effects {
+		if f.State == durable.EffectUnknown || f.State == durable.EffectStarted {
+			all = append(all, entry{f.Key, fmt.Sprintf("%s %s %s", f.State, f.Tool, f.Call.Args)})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b entry) int { return durable.CompareKeys(a.key, b.key) })
+	for _, e := range all {
+		fmt.Fprintf(w, "%-14s %s\n", e.key, v.line(e.text, v.width-15))
+	}
+}
+
+// line is a text of the run in a line, without secrets.
+func (v *runView) line(text string, width int) string {
+	return line(v.secrets.String(text), max(width, 40))
+}
+
+// readNote reads what a run keeps of how its agent is made; nil: it was not begun by pawl run.
+func readNote(meta json.RawMessage) *note {
+	n := new(note)
+	if json.Unmarshal(meta, n) != nil || n.Dir == "" {
+		return nil
+	}
+	return n
+}

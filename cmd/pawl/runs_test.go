@@ -1,0 +1,230 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/durable"
+	"github.com/pawl-go/pawl/script"
+	"github.com/pawl-go/pawl/store/sqlite"
+)
+
+// What is wrong with a run's name, a key or a flag is told in a line, with what would be right, and changes nothing.
+func TestRunCommandsRefuse(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "runs.db")
+	db, err := sqlite.Open(path, &sqlite.Options{NoSync: true})
+	ok(t, err)
+	eng := &durable.Engine{Journal: db}
+	look := &pawl.Tool{Name: "look", Passive: true}
+	for _, id := range []string{"invoice-7", "invoice-8", "quick"} {
+		a := &pawl.Agent{Model: script.New(script.Call("look", nil), script.Say("done")), Tools: []pawl.Toolset{look}}
+		if id == "quick" {
+			a.Model = script.New(script.Say("done"))
+		}
+		_, err := eng.Runner(id, a).Run(t.Context(), pawl.User("Look."))
+		ok(t, err)
+	}
+	ok(t, db.Close())
+	before := exported(t, path)
+	for _, row := range []struct {
+		args   string
+		status int
+		want   string
+	}{
+		{"runs", 2, "expected one of"},
+		{"runs list --state sleeping", 2, "--state"},
+		{"runs list --db none.db", 2, "none.db"},
+		{"runs show", 2, "an argument is missing: RUN"},
+		{"runs show invoice", 1, "2 runs begin with invoice: invoice-7, invoice-8"},
+		{"runs show invoce-7", 1, "there is no run invoce-7; did you mean invoice-7?"},
+		{"runs show last --user bob", 1, "there is no run yet"},
+		{"runs show invoice-7 --user bob", 1, "there is no run invoice-7"},
+		{"runs resume x", 1, "there is no run x"},
+		{"runs resume invoice-7", 2, "was not begun by pawl run"},
+		{"runs resume invoice-7 --model script:none.json", 2, "none.json"},
+		{"runs resume invoice-7 --model nonsense", 2, "nonsense"},
+		{"runs resume invoice-7 --model openai:x --approve run/9/9", 2, "no open call has this key"},
+		{"runs resume invoice-7 --lease 1ms", 2, "--lease 1ms is too short"},
+		{"runs resume invoice-7 --lease soon", 2, "--lease"},
+		{"runs replay invoice-7", 2, "was not begun by pawl run"},
+		{"runs approve invoice-7", 2, "an argument is missing"},
+		{"runs approve invoice-7 run/1/0", 2, "look has nothing to run"},
+		{"runs approve invoice-7 run/1/1", 2, "no open call has this key"},
+		{"runs approve invoice-7 all", 2, "no open call is left"},
+		{"runs approve quick run/1/0", 1, "no call of run quick waits"},
+		{"runs approve invoice-7 run/1/0={", 2, "the arguments are no JSON"},
+		{"runs deny invoice-7 run/1/1=no", 2, "no open call has this key"},
+		{"runs answer invoice-7 run/1/0", 2, "the result is missing"},
+		{"runs answer invoice-7 run/2/0=x", 2, "no open call has this key"},
+		{"runs verify invoice-7 --head beef", 1, "beef"},
+		{"runs cancel quick", 1, "run quick is over: answer"},
+		{"runs fork invoice-7", 2, "--at"},
+		{"runs fork invoice-7 --at 5", 2, "has 1 step"},
+		{"runs fork invoice-7 --at -1", 2, "--at"},
+		{"runs fork quick --at 1 --tool look=x", 2, "no call of this name or key is copied"},
+		{"runs fork quick --at 1 --tool look", 2, "--tool"},
+		{"runs fork quick --at 1 --as last", 2, "--as last: this stands for the last run"},
+		{"runs fork quick --at 1 --as " + strings.Repeat("x", 300), 2, "--as: "},
+		{"runs diff invoice-7", 2, "an argument is missing: B"},
+		{"runs diff invoice-7 nothing", 1, "there is no run nothing"},
+		{"runs delete nothing", 1, "there is no run nothing"},
+		{"effects", 2, "expected one of"},
+		{"effects list nothing", 1, "there is no run nothing"},
+		{"effects list --state done", 2, "--state"},
+		{"effects show invoice-7", 2, "an argument is missing: KEY"},
+		{"effects show invoice-7 run/1/9", 1, "there is no effect run/1/9"},
+		{"effects reconcile invoice-7 run/1/0 --again", 1, "there is no effect run/1/0"},
+		{"effects reconcile invoice-7 run/1/0 --again --never x", 2, "--again"},
+		{"inbox list --state x", 2, "unknown flag --state"},
+		{"inbox answer invoice-7 run/1/0", 2, "the result is missing"},
+		{"run --model openai:x --run seven task", 2, "--run: the run is not durable"},
+		{"run --model openai:x --lease 9s task", 2, "--lease: the run is not durable"},
+		{"run --model openai:x --durable --run last task", 2, "this stands for the last run"},
+		{"run --model openai:x --durable --lease 0s task", 2, "too short"},
+	} {
+		var out bytes.Buffer
+		sys := &system{in: strings.NewReader(""), out: &out, err: &out, env: func(string) string { return "" }, width: 80}
+		args := strings.Fields(row.args)
+		if len(args) > 1 && !slices.Contains(args, "--db") {
+			args = append(args, "--db", path)
+		}
+		status := execute(args, sys)
+		text := out.String()
+		if status != row.status || !strings.HasPrefix(text, "pawl: error: ") || !strings.Contains(text, row.want) || strings.Contains(text, "goroutine") {
+			t.Errorf("pawl %s: status %d, want %d; told\n%s\nwant %q in it", row.args, status, row.status, text, row.want)
+		}
+		if lines := strings.Count(strings.TrimSpace(text), "\n"); lines > 1 {
+			t.Errorf("pawl %s: told in %d lines:\n%s", row.args, lines+1, text)
+		}
+	}
+	if diff := cmp.Diff(exported(t, path), before); diff != "" {
+		t.Errorf("something was changed: %s", diff)
+	}
+}
+
+// exported is all runs of a database.
+func exported(t *testing.T, path string) (all []string) {
+	t.Helper()
+	for _, id := range []string{"invoice-7", "invoice-8", "quick"} {
+		var out bytes.Buffer
+		sys := &system{out: &out, err: &out, env: func(string) string { return "" }}
+		if status := execute([]string{"runs", "show", id, "--json", "--db", path}, sys); status != 0 {
+			t.Fatalf("%s: %s", id, out.String())
+		}
+		all = append(all, out.String())
+	}
+	return all
+}
+
+// A run keeps each flag of its agent, and gives it back; the flags that say where it is, and whose, it does not keep.
+func TestNoteKeepsEachFlag(t *testing.T) {
+	f, want := new(agentFlags), new(agentFlags)
+	names := map[string]bool{}
+	v := reflect.ValueOf(f).Elem()
+	for _, field := range reflect.VisibleFields(v.Type()) {
+		if field.Anonymous || !field.IsExported() {
+			continue
+		}
+		if names[field.Name] {
+			t.Errorf("two flags are called %s: a note cannot tell them apart", field.Name)
+		}
+		names[field.Name] = true
+		if !fill(v.FieldByIndex(field.Index)) {
+			t.Errorf("the flag %s has the type %s, which this test cannot fill", field.Name, field.Type)
+		}
+	}
+	s := &setup{secrets: new(pawl.Redactor)}
+	meta, err := newNote("", f, s)
+	ok(t, err)
+	n := readNote(meta)
+	if n == nil {
+		t.Fatalf("no note: %s", meta)
+	}
+	ok(t, n.over(want))
+	want.DB, want.Tenant, want.User = f.DB, f.Tenant, f.User
+	if diff := cmp.Diff(want, f, cmp.Exporter(func(reflect.Type) bool { return true }), cmpopts.EquateEmpty()); diff != "" {
+		t.Errorf("got -, want +: %s", diff)
+	}
+	if kept := string(meta); strings.Contains(kept, `"DB"`) || strings.Contains(kept, `"User"`) {
+		t.Errorf("got %s", kept)
+	}
+	given := &agentFlags{Model: "openai:other"}
+	ok(t, n.over(given))
+	if given.Model != "openai:other" || given.System != f.System {
+		t.Errorf("a flag that was given: got %q, %q", given.Model, given.System)
+	}
+}
+
+// fill gives a flag a value that is not its default.
+func fill(v reflect.Value) bool {
+	switch v.Interface().(type) {
+	case time.Duration:
+		v.SetInt(int64(time.Minute))
+		return true
+	}
+	switch v.Kind() {
+	case reflect.String:
+		v.SetString("x")
+	case reflect.Bool:
+		v.SetBool(true)
+	case reflect.Int, reflect.Int64:
+		v.SetInt(7)
+	case reflect.Float64:
+		v.SetFloat(1.5)
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		return fill(v.Elem())
+	case reflect.Slice:
+		v.Set(reflect.MakeSlice(v.Type(), 1, 1))
+		return fill(v.Index(0))
+	default:
+		return false
+	}
+	return true
+}
+
+// A secret that stood on the command line is not kept, and has to be said again.
+func TestNoteKeepsNoSecrets(t *testing.T) {
+	s := &setup{secrets: new(pawl.Redactor)}
+	ok(t, s.secrets.Add("sk-very-secret"))
+	meta, err := newNote("", &agentFlags{Model: "openai:m", BaseURL: "https://proxy.test/sk-very-secret/v1"}, s)
+	ok(t, err)
+	if bytes.Contains(meta, []byte("sk-very-secret")) {
+		t.Errorf("kept: %s", meta)
+	}
+	n := readNote(meta)
+	if err := n.over(new(agentFlags)); err == nil || !strings.Contains(err.Error(), "--base-url held a secret") {
+		t.Errorf("got %v", err)
+	}
+	ok(t, n.over(&agentFlags{BaseURL: "https://proxy.test/v1"}))
+}
+
+// A file that changed since a run was begun is noticed.
+func TestNoteKnowsTheFile(t *testing.T) {
+	t.Chdir(t.TempDir())
+	ok(t, os.WriteFile("agent.yaml", []byte("model: openai:m\n"), 0o600))
+	meta, err := newNote("agent.yaml", new(agentFlags), &setup{secrets: new(pawl.Redactor)})
+	ok(t, err)
+	n := readNote(meta)
+	if n.changed("agent.yaml") {
+		t.Error("the file is taken for changed")
+	}
+	ok(t, os.WriteFile("agent.yaml", []byte("model: openai:n\n"), 0o600))
+	if !n.changed("agent.yaml") {
+		t.Error("the change is not noticed")
+	}
+	if readNote(json.RawMessage(`{"of":"somebody"}`)) != nil || readNote(nil) != nil {
+		t.Error("what another program kept is taken for a note")
+	}
+}

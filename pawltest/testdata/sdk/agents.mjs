@@ -1,0 +1,76 @@
+// What the official client makes of a server whose models are agents: package server's test reads it.
+import OpenAI from 'openai';
+
+const client = new OpenAI({ apiKey: process.argv[3], baseURL: process.argv[2] + '/v1', maxRetries: 0 });
+const schema = { type: 'object', properties: { at: { type: 'string' } } };
+const all = {};
+
+async function thrown(f) {
+	try {
+		return { nothing: await f() };
+	} catch (err) {
+		return { status: err.status ?? null, name: err.constructor.name, code: err.code };
+	}
+}
+
+all.models = (await client.models.list()).data.map((m) => m.id);
+all.model = (await client.models.retrieve('clerk')).id;
+
+for (const stream of [false, true]) {
+	const mode = stream ? 'streamed ' : 'whole ';
+	const tools = [{ type: 'function', function: { name: 'locate', description: 'Where the user is.', parameters: schema } }];
+	const chat = async (messages, more) => {
+		const body = { model: 'clerk', messages, ...more };
+		return stream ? await client.chat.completions.stream({ ...body, stream_options: { include_usage: true } }).finalChatCompletion() : await client.chat.completions.create(body);
+	};
+	const readChat = (r) => ({
+		text: r.choices[0].message.content ?? '',
+		calls: (r.choices[0].message.tool_calls ?? []).map((c) => c.function.name + c.function.arguments),
+		finish: r.choices[0].finish_reason,
+		usage: r.usage.total_tokens > 0,
+	});
+	all[mode + 'chat text'] = readChat(await chat([{ role: 'system', content: 'Be short.' }, { role: 'user', content: 'hello there' }]));
+	all[mode + 'chat own tool'] = readChat(await chat([{ role: 'user', content: 'look Oslo' }]));
+	const messages = [{ role: 'user', content: 'locate me' }];
+	const asked = await chat(messages, { tools });
+	all[mode + 'chat call'] = readChat(asked);
+	messages.push(asked.choices[0].message);
+	for (const c of asked.choices[0].message.tool_calls) messages.push({ role: 'tool', tool_call_id: c.id, content: 'Rome' });
+	const told = await chat(messages, { tools });
+	all[mode + 'chat result'] = readChat(told);
+	messages.push(told.choices[0].message, { role: 'user', content: 'hello again' });
+	all[mode + 'chat next'] = readChat(await chat(messages, { tools }));
+	all[mode + 'chat no model'] = await thrown(() => client.chat.completions.create({ model: 'nobody', messages, stream }));
+	all[mode + 'chat needs a yes'] = await thrown(() => chat([{ role: 'user', content: 'pay 7' }]));
+
+	const flat = tools.map((t) => ({ type: 'function', ...t.function, strict: false }));
+	const ask = async (input, more) => {
+		const body = { model: 'clerk', input, ...more };
+		return stream ? await client.responses.stream(body).finalResponse() : await client.responses.create(body);
+	};
+	const read = (r) => ({
+		text: r.output_text,
+		calls: r.output.filter((i) => i.type === 'function_call').map((c) => c.name + c.arguments),
+		finish: r.status,
+		usage: r.usage.total_tokens > 0,
+	});
+	const first = await ask('hello there');
+	all[mode + 'responses text'] = read(first);
+	all[mode + 'responses own tool'] = read(await ask('look Oslo'));
+	all[mode + 'responses next'] = read(await ask('look back', { previous_response_id: first.id }));
+	const call = await ask('locate me', { tools: flat });
+	all[mode + 'responses call'] = read(call);
+	const results = call.output.filter((i) => i.type === 'function_call').map((c) => ({ type: 'function_call_output', call_id: c.call_id, output: 'Rome' }));
+	all[mode + 'responses result'] = read(await ask(results, { tools: flat, previous_response_id: call.id }));
+	all[mode + 'responses no model'] = await thrown(() => client.responses.create({ model: 'nobody', input: 'x', stream }));
+}
+
+let ran = 0;
+const runner = client.chat.completions.runTools({
+	model: 'clerk',
+	messages: [{ role: 'user', content: 'locate me' }],
+	tools: [{ type: 'function', function: { name: 'locate', description: 'd', parameters: schema, parse: JSON.parse, function: () => (ran++, 'Paris') } }],
+});
+all['runTools'] = { text: await runner.finalContent(), ran };
+all['wrong token'] = await thrown(() => new OpenAI({ apiKey: 'nobody-has-this', baseURL: process.argv[2] + '/v1', maxRetries: 0 }).models.list());
+console.log(JSON.stringify(all));

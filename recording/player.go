@@ -1,0 +1,188 @@
+package recording
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+
+	"github.com/pawl-go/pawl"
+)
+
+// Player is a RoundTripper that answers from a recording and asks nobody: see Play. It may be used concurrently; among equal requests the first recorded one answers first.
+type Player struct {
+	Secrets *pawl.Redactor // the one the recording was made with, for requests that had secrets in their bodies; set before the first request; nil: there were none
+
+	exchanges []Exchange
+	forms     []form
+	mu        sync.Mutex
+	played    []bool
+	asked     int
+}
+
+var _ http.RoundTripper = (*Player)(nil)
+
+// form is what requests are compared by.
+type form struct{ to, body string }
+
+// Play returns a Player of r, which must not be changed any more.
+func Play(r *Recording) *Player {
+	p := &Player{exchanges: r.Exchanges, played: make([]bool, len(r.Exchanges))}
+	for _, e := range r.Exchanges {
+		p.forms = append(p.forms, formOf(e.Request))
+	}
+	return p
+}
+
+func formOf(r Request) form {
+	to := r.URL
+	if u, err := url.Parse(r.URL); err == nil { // where the server is may differ
+		to = u.Path
+		if u.RawQuery != "" {
+			to += "?" + u.RawQuery
+		}
+	}
+	return form{r.Method + " " + to, canonical(r.Body)}
+}
+
+// canonical is JSON with sorted names and no spaces; what is no JSON stays as it is.
+func canonical(b []byte) string {
+	v, err := decode(b)
+	if err != nil {
+		return string(b)
+	}
+	out, err := json.Marshal(v)
+	if err != nil {
+		return string(b)
+	}
+	return string(out)
+}
+
+func decode(b []byte) (v any, err error) {
+	d := json.NewDecoder(bytes.NewReader(b))
+	d.UseNumber()
+	if err = d.Decode(&v); err == nil && d.More() {
+		err = errors.New("more than one value")
+	}
+	return v, err
+}
+
+// Left returns how many recorded requests were not asked.
+func (p *Player) Left() (n int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, played := range p.played {
+		if !played {
+			n++
+		}
+	}
+	return n
+}
+
+// RoundTrip answers with what was recorded. A request that was not recorded is a *pawl.ProviderError with a *Miss in its tree, which no adapter repeats.
+func (p *Player) RoundTrip(req *http.Request) (*http.Response, error) {
+	if err := req.Context().Err(); err != nil {
+		return nil, err
+	}
+	body, req, err := readBody(req)
+	if err != nil {
+		return nil, err
+	}
+	now := Scrub(Exchange{Request: Request{Method: req.Method, URL: req.URL.String(), Body: body}}, p.Secrets).Request
+	e, miss := p.find(now)
+	if miss != nil {
+		return nil, &pawl.ProviderError{Code: pawl.CodeInvalidRequest, Message: miss.Error(), Err: miss}
+	}
+	if e.Response.Status == 0 {
+		return nil, errors.New(e.Response.Error)
+	}
+	h := http.Header{}
+	for name, v := range e.Response.Header {
+		h.Set(name, v)
+	}
+	var answer io.Reader = bytes.NewReader(e.Response.Body)
+	length := int64(len(e.Response.Body))
+	if e.Response.Cut {
+		answer, length = io.MultiReader(answer, broken{}), -1
+	}
+	return &http.Response{StatusCode: e.Response.Status, Status: fmt.Sprintf("%d %s", e.Response.Status, http.StatusText(e.Response.Status)), Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Header: h, Body: io.NopCloser(answer), ContentLength: length, Request: req}, nil
+}
+
+// broken is where a connection broke.
+type broken struct{}
+
+func (broken) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
+
+// find takes the first recorded exchange with that request.
+func (p *Player) find(now Request) (*Exchange, *Miss) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.asked++
+	f := formOf(now)
+	same := 0
+	for i := range p.exchanges {
+		if p.forms[i] != f {
+			continue
+		}
+		if same++; !p.played[i] {
+			p.played[i] = true
+			return &p.exchanges[i], nil
+		}
+	}
+	return nil, p.miss(now, f, same)
+}
+
+// Miss is the error for a request that was not recorded.
+type Miss struct {
+	Number  int          // of the request, from 1
+	Request Request      // without secrets
+	Same    int          // how many recorded ones are the same, and were played already
+	Nearest int          // the number of the recorded request that is most like it, from 1; 0: none goes there
+	Differs []Difference // what differs from that
+	Known   []string     // where recorded requests go, when none goes where this one does
+}
+
+// Difference is a place in two bodies.
+type Difference struct {
+	Path     string // such as messages[2].content; "": the whole
+	Recorded string // JSON; "": nothing
+	Now      string
+}
+
+// Error shows the nearest recorded request and what differs.
+func (m *Miss) Error() string {
+	to := m.Request.URL
+	if u, err := url.Parse(to); err == nil {
+		to = u.Path
+	}
+	text := fmt.Sprintf("request %d was not recorded: %s %s", m.Number, m.Request.Method, to)
+	switch {
+	case m.Same > 0:
+		return text + fmt.Sprintf("; the same was recorded %d times, and asked once more", m.Same)
+	case m.Nearest == 0 && len(m.Known) == 0:
+		return text + "; nothing was"
+	case m.Nearest == 0:
+		return text + "; recorded are " + strings.Join(m.Known, ", ")
+	}
+	const most = 3
+	text += fmt.Sprintf("; the nearest is number %d, which differs in", m.Nearest)
+	for i, d := range m.Differs {
+		if i == most {
+			text += fmt.Sprintf("\nand %d places more", len(m.Differs)-most)
+			break
+		}
+		recorded, now := parting(d.Recorded, d.Now)
+		path := d.Path
+		if path == "" {
+			path = "the whole body"
+		}
+		text += fmt.Sprintf("\n%s: recorded %s, now %s", path, recorded, now)
+	}
+	return text
+}

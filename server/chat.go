@@ -1,0 +1,306 @@
+package server
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"net/http"
+	"strings"
+
+	"github.com/pawl-go/pawl"
+)
+
+// chatRequest is what is read of a request to /v1/chat/completions. What is not named here is passed over; what would change the answer and cannot be done is an error.
+type chatRequest struct {
+	Model    string        `json:"model"`
+	Messages []chatMessage `json:"messages"`
+	Tools    []struct {
+		Type     string     `json:"type"`
+		Function clientTool `json:"function"`
+	} `json:"tools"`
+	ToolChoice          json.RawMessage `json:"tool_choice"`
+	MaxTokens           int             `json:"max_tokens"`
+	MaxCompletionTokens int             `json:"max_completion_tokens"`
+	ReasoningEffort     string          `json:"reasoning_effort"`
+	Stop                json.RawMessage `json:"stop"`
+	N                   int             `json:"n"`
+	Logprobs            bool            `json:"logprobs"`
+	Audio               json.RawMessage `json:"audio"`
+	ResponseFormat      struct {
+		Type       string `json:"type"`
+		JSONSchema struct {
+			Schema json.RawMessage `json:"schema"`
+		} `json:"json_schema"`
+	} `json:"response_format"`
+	Stream        bool `json:"stream"`
+	StreamOptions struct {
+		IncludeUsage bool `json:"include_usage"`
+	} `json:"stream_options"`
+	sampling
+}
+
+// sampling is what both forms share.
+type sampling struct {
+	Temperature *float64 `json:"temperature"`
+	TopP        *float64 `json:"top_p"`
+	Parallel    *bool    `json:"parallel_tool_calls"`
+}
+
+type chatMessage struct {
+	Role       string          `json:"role"`
+	Content    json.RawMessage `json:"content"`
+	ToolCallID string          `json:"tool_call_id"`
+	ToolCalls  []chatCall      `json:"tool_calls"`
+}
+
+type chatCall struct {
+	Index    *int   `json:"index,omitempty"`
+	ID       string `json:"id"`
+	Type     string `json:"type"`
+	Function struct {
+		Name      string `json:"name"`
+		Arguments string `json:"arguments"`
+	} `json:"function"`
+}
+
+// asked understands the request.
+func (r *chatRequest) asked() (in asked, err error) {
+	switch {
+	case r.N > 1:
+		return in, badRequest("n: one answer is given", "leave n out")
+	case r.Logprobs:
+		return in, badRequest("logprobs: there are none", "leave logprobs out")
+	case len(r.Audio) > 0 && string(r.Audio) != "null":
+		return in, badRequest("audio: there is none", "leave audio out")
+	}
+	in.model = r.Model
+	in.dress.Settings = pawl.Settings{MaxTokens: max(r.MaxTokens, r.MaxCompletionTokens), Temperature: r.Temperature, TopP: r.TopP, Effort: r.ReasoningEffort, Parallel: r.Parallel}
+	if in.dress.Settings.Stop, err = stopsOf(r.Stop); err != nil {
+		return in, err
+	}
+	for _, t := range r.Tools {
+		if t.Type != "function" {
+			return in, badRequest("tools of the type "+t.Type+" are not taken", "functions are")
+		}
+		in.dress.Tools = append(in.dress.Tools, t.Function)
+	}
+	if in.dress.Choice, err = choiceOf(r.ToolChoice); err != nil {
+		return in, err
+	}
+	if in.dress.Output, err = outputOf(r.ResponseFormat.Type, r.ResponseFormat.JSONSchema.Schema); err != nil {
+		return in, err
+	}
+	for _, m := range r.Messages {
+		if err := m.add(&in); err != nil {
+			return in, err
+		}
+	}
+	return in, nil
+}
+
+// add adds a message to the conversation.
+func (m *chatMessage) add(in *asked) error {
+	parts, err := contentOf(m.Content)
+	if err != nil {
+		return err
+	}
+	switch m.Role {
+	case "system", "developer":
+		in.system(parts)
+	case "user":
+		in.messages = append(in.messages, pawl.Message{Role: pawl.RoleUser, Parts: parts})
+	case "assistant":
+		for _, c := range m.ToolCalls {
+			parts = append(parts, pawl.ToolCall{ID: c.ID, Name: c.Function.Name, Args: json.RawMessage(c.Function.Arguments)})
+		}
+		in.messages = append(in.messages, pawl.Message{Role: pawl.RoleAssistant, Parts: parts})
+	case "tool":
+		in.result(pawl.ToolResult{CallID: m.ToolCallID, Parts: parts})
+	default:
+		return badRequest("there is no role "+m.Role, "system, developer, user, assistant and tool")
+	}
+	return nil
+}
+
+// system adds to the instructions.
+func (in *asked) system(parts []pawl.Part) {
+	if in.dress.System != "" {
+		in.dress.System += "\n\n"
+	}
+	in.dress.System += pawl.Message{Parts: parts}.Text()
+}
+
+// result adds a result to the results message that it belongs to.
+func (in *asked) result(r pawl.ToolResult) {
+	if n := len(in.messages); n > 0 && in.messages[n-1].Role == pawl.RoleTool {
+		in.messages[n-1].Parts = append(in.messages[n-1].Parts, r)
+		return
+	}
+	in.messages = append(in.messages, pawl.Results(r))
+}
+
+func stopsOf(raw json.RawMessage) (all []string, err error) {
+	var one string
+	switch {
+	case len(raw) == 0 || string(raw) == "null":
+		return nil, nil
+	case json.Unmarshal(raw, &one) == nil:
+		return []string{one}, nil
+	case json.Unmarshal(raw, &all) == nil:
+		return all, nil
+	}
+	return nil, badRequest("stop is neither text nor a list of texts", "")
+}
+
+// choiceOf reads tool_choice of either form.
+func choiceOf(raw json.RawMessage) (*pawl.ToolChoice, error) {
+	var word string
+	var named struct {
+		Type     string `json:"type"`
+		Name     string `json:"name"`
+		Function struct {
+			Name string `json:"name"`
+		} `json:"function"`
+	}
+	switch {
+	case len(raw) == 0 || string(raw) == "null":
+		return nil, nil
+	case json.Unmarshal(raw, &word) == nil:
+		modes := map[string]pawl.ToolMode{"auto": pawl.ToolAuto, "none": pawl.ToolNone, "required": pawl.ToolRequired}
+		if mode, ok := modes[word]; ok {
+			return &pawl.ToolChoice{Mode: mode}, nil
+		}
+	case json.Unmarshal(raw, &named) == nil && named.Type == "function":
+		c := pawl.Named(named.Name + named.Function.Name)
+		return &c, nil
+	}
+	return nil, badRequest("tool_choice is not understood", "auto, none, required, or a function")
+}
+
+// outputOf reads response_format, and text.format.
+func outputOf(kind string, schema json.RawMessage) (json.RawMessage, error) {
+	switch kind {
+	case "", "text":
+		return nil, nil
+	case "json_object":
+		return json.RawMessage(`{"type":"object"}`), nil
+	case "json_schema":
+		if len(schema) == 0 {
+			return nil, badRequest("json_schema has no schema", "")
+		}
+		return schema, nil
+	}
+	return nil, badRequest("there is no format "+kind, "text, json_object and json_schema")
+}
+
+// imageOf reads an image: a URL, by itself or in an object.
+func imageOf(raw json.RawMessage) (m pawl.Media, err error) {
+	var at struct {
+		URL string `json:"url"`
+	}
+	if json.Unmarshal(raw, &at.URL) != nil && json.Unmarshal(raw, &at) != nil || at.URL == "" {
+		return m, badRequest("an image has no URL", "")
+	}
+	data, ok := strings.CutPrefix(at.URL, "data:")
+	if !ok {
+		return pawl.Media{URL: at.URL}, nil
+	}
+	kind, text, ok := strings.Cut(data, ";base64,")
+	b, err := base64.StdEncoding.DecodeString(text)
+	if !ok || err != nil {
+		return m, badRequest("the data of an image is not base64", "")
+	}
+	return pawl.Media{MIME: kind, Data: b}, nil
+}
+
+// chat answers POST /v1/chat/completions.
+func (c *call) chat() error {
+	var r chatRequest
+	if err := c.read(&r); err != nil {
+		return err
+	}
+	in, err := r.asked()
+	if err != nil {
+		return err
+	}
+	t, err := c.open("chat", in)
+	if err != nil {
+		return err
+	}
+	reply := func(object string, choice map[string]any) map[string]any {
+		m := map[string]any{"id": "chatcmpl-" + strings.TrimPrefix(t.id, "chat_"), "object": object, "created": t.created(), "model": t.agent, "choices": []any{}}
+		if choice != nil {
+			choice["index"] = 0
+			m["choices"] = []any{choice}
+		}
+		return m
+	}
+	if !r.Stream {
+		out, err := c.follow(t, func(string) {})
+		if err != nil {
+			return err
+		}
+		message := map[string]any{"role": "assistant", "content": out.text, "refusal": nil}
+		if len(out.calls) > 0 {
+			message["tool_calls"] = chatCalls(out.calls, false)
+			if out.text == "" {
+				message["content"] = nil
+			}
+		}
+		m := reply("chat.completion", map[string]any{"message": message, "finish_reason": out.finish, "logprobs": nil})
+		m["usage"] = chatUsage(out.usage)
+		return c.write(http.StatusOK, m)
+	}
+	w := c.events()
+	chunk := func(m map[string]any) bool { w.event("", "", c.json(m)); return w.flush() }
+	delta := func(d map[string]any, finish any) map[string]any {
+		return reply("chat.completion.chunk", map[string]any{"delta": d, "finish_reason": finish, "logprobs": nil})
+	}
+	chunk(delta(map[string]any{"role": "assistant", "content": ""}, nil))
+	out, err := c.follow(t, func(text string) { chunk(delta(map[string]any{"content": text}, nil)) })
+	if err != nil {
+		w.event("", "", openAIFault(toError(err), "server_error", c.s.o.Secrets))
+		w.flush()
+		return nil
+	}
+	if len(out.calls) > 0 {
+		chunk(delta(map[string]any{"tool_calls": chatCalls(out.calls, true)}, nil))
+	}
+	chunk(delta(map[string]any{}, out.finish))
+	if r.StreamOptions.IncludeUsage {
+		m := reply("chat.completion.chunk", nil)
+		m["usage"] = chatUsage(out.usage)
+		chunk(m)
+	}
+	w.event("", "", []byte("[DONE]"))
+	w.flush()
+	return nil
+}
+
+// json is v without secrets.
+func (c *call) json(v any) []byte {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return []byte("{}")
+	}
+	if c.s.o.Secrets != nil {
+		b = c.s.o.Secrets.JSON(b)
+	}
+	return b
+}
+
+func chatCalls(calls []pawl.ToolCall, numbered bool) (out []chatCall) {
+	for i, call := range calls {
+		v := chatCall{ID: call.ID, Type: "function"}
+		v.Function.Name, v.Function.Arguments = call.Name, string(call.Args)
+		if numbered {
+			v.Index = &i
+		}
+		out = append(out, v)
+	}
+	return out
+}
+
+func chatUsage(u pawl.Usage) map[string]any {
+	return map[string]any{"prompt_tokens": u.Input, "completion_tokens": u.Output, "total_tokens": u.Total(),
+		"prompt_tokens_details": map[string]any{"cached_tokens": u.CacheRead}, "completion_tokens_details": map[string]any{"reasoning_tokens": u.Reasoning}}
+}

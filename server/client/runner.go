@@ -1,0 +1,185 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/sse"
+)
+
+// Runner is a run of a server: see Client.Runner. It may be used concurrently.
+type Runner struct {
+	ID    string
+	Agent string
+
+	client *Client
+}
+
+var _ pawl.Runner = (*Runner)(nil)
+
+// Runner returns the run with that id of an agent ("": the only one) of the server. It is begun by the first Stream with messages, and gone on with by each further one: without
+// messages, or with decisions on its open calls and results of passive ones. id must not be "".
+func (c *Client) Runner(id, agent string) *Runner { return &Runner{ID: id, Agent: agent, client: c} }
+
+// Stream begins the run or goes on with it, and tells what happens; what had happened before is told again. Where the server knows no place to go on from (it was started again, or the run was
+// gone on with), everything is told once more, after a notice with the code "attempt"; a gap counts fragments that came too fast. Whoever stops ranging, or cancels ctx, leaves the run
+// at work; when the cause is pawl.ErrCancelled, the run is given up and told to its end. Errors of the server are *Error.
+func (r *Runner) Stream(ctx context.Context, msgs ...pawl.Message) iter.Seq2[pawl.Event, error] {
+	return func(yield func(pawl.Event, error) bool) {
+		w := watch{runner: r, yield: yield}
+		if err := w.start(msgs); err != nil {
+			yield(pawl.Event{}, err)
+			return
+		}
+		inner, stop := context.WithCancelCause(context.WithoutCancel(ctx))
+		left := make(chan struct{})
+		unwatch := context.AfterFunc(ctx, func() { defer close(left); r.leave(ctx, inner, stop) })
+		defer func() {
+			stop(nil)
+			if !unwatch() {
+				<-left
+			}
+		}()
+		w.all(inner)
+	}
+}
+
+// leave lets go of the run when ctx has ended, or has it given up.
+func (r *Runner) leave(ctx, inner context.Context, stop context.CancelCauseFunc) {
+	cause := context.Cause(ctx)
+	if cause != pawl.ErrCancelled {
+		stop(cause)
+		return
+	}
+	late, cancel := context.WithTimeout(inner, 30*time.Second)
+	defer cancel()
+	if err := r.Cancel(late); err != nil {
+		stop(errors.Join(cause, err))
+	}
+}
+
+// Cancel has the run given up. Twice is once.
+func (r *Runner) Cancel(ctx context.Context) error {
+	return r.client.post(ctx, r.path()+"/cancel", nil)
+}
+
+// Steer sends messages of the user to the run, which takes them with its next request.
+func (r *Runner) Steer(ctx context.Context, msgs ...pawl.Message) error {
+	body, err := json.Marshal(map[string]any{"messages": msgs})
+	if err != nil {
+		return err
+	}
+	return r.client.post(ctx, r.path()+"/steer", body)
+}
+
+func (r *Runner) path() string { return "/v1/runs/" + url.PathEscape(r.ID) }
+
+// watch reads the streams of one run, one after the other.
+type watch struct {
+	runner *Runner
+	yield  func(pawl.Event, error) bool
+	body   []byte // of the request that begins it
+	last   string // id of the last event
+	begun  bool   // the server has the run
+	ended  bool   // its end was told
+}
+
+func (w *watch) start(msgs []pawl.Message) (err error) {
+	if w.runner.ID == "" {
+		return errors.New("pawl server: the run has no id")
+	}
+	in := map[string]any{"id": w.runner.ID, "agent": w.runner.Agent, "messages": msgs}
+	if msgs == nil {
+		delete(in, "messages")
+	}
+	w.body, err = json.Marshal(in)
+	return err
+}
+
+// all tells the run to its end, over as many connections as it takes.
+func (w *watch) all(ctx context.Context) {
+	c := w.runner.client
+	for tries := 0; ; tries++ {
+		res, err := w.open(ctx)
+		if err == nil {
+			before := w.last
+			if w.read(res) {
+				return
+			}
+			if w.last != before {
+				tries = 0
+			}
+		}
+		var said *Error
+		if errors.As(err, &said) && said.Code != "busy" || tries >= c.o.Retries || ctx.Err() != nil {
+			w.fail(ctx, err)
+			return
+		}
+		t := time.NewTimer(c.o.Pause << min(tries, 6))
+		select {
+		case <-t.C:
+		case <-ctx.Done():
+		}
+		t.Stop()
+	}
+}
+
+// open asks for the events: with the request that begins the run, which may be repeated, or from where the last stream broke off.
+func (w *watch) open(ctx context.Context) (*http.Response, error) {
+	const events = "text/event-stream"
+	if !w.begun {
+		return w.runner.client.send(ctx, http.MethodPost, "/v1/runs", w.body, events, "")
+	}
+	return w.runner.client.send(ctx, http.MethodGet, w.runner.path()+"/events", nil, events, w.last)
+}
+
+// read tells what comes, and reports whether nothing more is to be told.
+func (w *watch) read(res *http.Response) (done bool) {
+	defer res.Body.Close()
+	w.begun = true
+	in := sse.NewReader(res.Body)
+	in.Max = 256 << 20 // a result may hold a long conversation
+	for {
+		ev, err := in.Next()
+		if err != nil || ev.Unended { // broken, or over
+			return w.ended
+		}
+		if string(ev.Type) == "error" {
+			var said struct{ Error Error }
+			if err := json.Unmarshal(ev.Data, &said); err != nil {
+				w.yield(pawl.Event{}, fmt.Errorf("pawl server: an error: %w", err))
+			} else {
+				w.yield(pawl.Event{}, &said.Error)
+			}
+			return true
+		}
+		var e pawl.Event
+		if err := json.Unmarshal(ev.Data, &e); err != nil {
+			w.yield(pawl.Event{}, fmt.Errorf("pawl server: an event: %w", err))
+			return true
+		}
+		w.last = string(ev.ID)
+		w.ended = w.ended || e.Kind == pawl.EventRunEnded && e.Run == "run"
+		if !w.yield(e, nil) {
+			return true
+		}
+	}
+}
+
+// fail tells why it could not go on.
+func (w *watch) fail(ctx context.Context, err error) {
+	switch {
+	case ctx.Err() != nil:
+		err = context.Cause(ctx)
+	case err == nil:
+		err = errors.New("pawl server: the stream broke off, again and again")
+	}
+	w.yield(pawl.Event{}, err)
+}

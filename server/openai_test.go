@@ -1,0 +1,144 @@
+package server_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/provider/openai"
+	"github.com/pawl-go/pawl/server"
+	"github.com/pawl-go/pawl/store"
+)
+
+// The official client of OpenAI takes an agent for a model: text, the agent's own tools, the client's tools, conversations that go on, and errors, streamed and whole.
+func TestTheOfficialClient(t *testing.T) {
+	node, err := exec.LookPath("node")
+	if err == nil {
+		_, err = os.Stat("../pawltest/testdata/sdk/node_modules/openai/package.json")
+	}
+	if err != nil {
+		t.Logf("left out: the official client is not installed (make test does it): %v", err)
+		return
+	}
+	v := serve(t, func(o *server.Options) { o.Tokens = tokens() })
+	cmd := exec.CommandContext(t.Context(), node, "agents.mjs", v.url, allToken)
+	cmd.Dir = filepath.Join("..", "pawltest", "testdata", "sdk")
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, stderr.Bytes())
+	}
+	var got map[string]json.RawMessage
+	if err := json.Unmarshal(out, &got); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	want := map[string]string{"models": `["clerk"]`, "model": `"clerk"`, "runTools": `{"text":"Done: Paris","ran":1}`, "wrong token": `{"status":401,"name":"AuthenticationError","code":"wrong_token"}`}
+	for _, mode := range []string{"whole ", "streamed "} {
+		for _, api := range []string{"chat ", "responses "} {
+			stop, calls := `"stop"`, `"tool_calls"`
+			if api == "responses " {
+				stop, calls = `"completed"`, `"completed"`
+			}
+			want[mode+api+"text"] = `{"text":"You said: hello there","calls":[],"finish":` + stop + `,"usage":true}`
+			want[mode+api+"own tool"] = `{"text":"Done: found Oslo","calls":[],"finish":` + stop + `,"usage":true}`
+			want[mode+api+"call"] = `{"text":"","calls":["locate{}"],"finish":` + calls + `,"usage":true}`
+			want[mode+api+"result"] = `{"text":"Done: Rome","calls":[],"finish":` + stop + `,"usage":true}`
+			want[mode+api+"no model"] = `{"status":404,"name":"NotFoundError","code":"not_found"}`
+		}
+		want[mode+"chat next"] = `{"text":"You said: hello again","calls":[],"finish":"stop","usage":true}`
+		want[mode+"responses next"] = `{"text":"Done: found back","calls":[],"finish":"completed","usage":true}`
+	}
+	want["whole chat needs a yes"] = `{"status":409,"name":"ConflictError","code":"needs_decision"}`
+	want["streamed chat needs a yes"] = `{"status":null,"name":"APIError","code":"needs_decision"}`
+	for name, w := range want {
+		if diff := cmp.Diff(string(got[name]), w); diff != "" {
+			t.Errorf("%s: got -, want +\n%s", name, diff)
+		}
+		delete(got, name)
+	}
+	for name := range got {
+		t.Errorf("%s: not expected", name)
+	}
+	if n := v.world.paid.Load(); n != 0 {
+		t.Errorf("paid %d times", n)
+	}
+}
+
+// An agent whose model is an agent on a server: our own adapter, over both APIs, with a tool that the near one carries out.
+func TestAnAgentOfAnAgent(t *testing.T) {
+	for name, open := range map[string]func(string, *openai.Options) *openai.Model{"responses": openai.New, "chat": openai.NewChat} {
+		t.Run(name, func(t *testing.T) {
+			v := serve(t, nil)
+			options := &openai.Options{BaseURL: v.url + "/v1", Key: "none"}
+			ran := 0
+			locate := &pawl.Tool{Name: "locate", Description: "Where the user is.", Input: json.RawMessage(`{"type":"object"}`), Run: func(_ context.Context, call pawl.ToolCall) (pawl.ToolResult, error) {
+				ran++
+				return pawl.TextResult("Rome"), nil
+			}}
+			near := &pawl.Agent{Model: open("clerk", options), Tools: []pawl.Toolset{locate}}
+			res, err := near.Run(t.Context(), pawl.User("locate me"))
+			if err != nil || res.Text() != "Done: Rome" || ran != 1 {
+				t.Errorf("got %q, %v; the tool ran %d times", res.Text(), err, ran)
+			}
+			var text strings.Builder
+			for e, err := range near.Stream(t.Context(), pawl.User("look here")) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				text.WriteString(e.Text)
+			}
+			if !strings.Contains(text.String(), "Done: found here") {
+				t.Errorf("streamed: %q", text.String())
+			}
+		})
+	}
+}
+
+// The calls that a client carries out are answered once, also by a server that was not there when they were made.
+func TestAClientsResultsReachTheRun(t *testing.T) {
+	journal := new(store.MemoryJournal)
+	v := serve(t, func(o *server.Options) { o.Journal = journal })
+	ask := `{"model":"clerk","messages":[{"role":"user","content":"locate me"}],"tools":[{"type":"function","function":{"name":"locate"}}]}`
+	var first struct {
+		Choices []struct {
+			Message struct {
+				ToolCalls []struct{ ID string } `json:"tool_calls"`
+			}
+		}
+	}
+	v.do("POST", "/v1/chat/completions", ask, 200, &first)
+	id := first.Choices[0].Message.ToolCalls[0].ID
+	answer := `{"model":"clerk","messages":[{"role":"user","content":"locate me"},{"role":"assistant","tool_calls":[{"id":"` + id + `","type":"function","function":{"name":"locate","arguments":"{}"}}]},{"role":"tool","tool_call_id":"` + id + `","content":"Rome"}]}`
+	next := serve(t, func(o *server.Options) { o.Journal = journal })
+	var second struct {
+		Choices []struct{ Message struct{ Content string } }
+	}
+	next.do("POST", "/v1/chat/completions", answer, 200, &second)
+	if got := second.Choices[0].Message.Content; got != "Done: Rome" {
+		t.Errorf("got %q", got)
+	}
+	var list server.Runs
+	next.do("GET", "/v1/runs", "", 200, &list)
+	if len(list.Runs) != 1 || list.Runs[0].State != "over" {
+		t.Errorf("runs: %+v", list.Runs)
+	}
+	next.do("POST", "/v1/chat/completions", answer, 409, nil)
+	next.do("POST", "/v1/chat/completions", strings.Replace(answer, id, "call_chat_nobody_1-0", 2), 404, nil)
+	for _, bad := range []string{`{"model":"clerk"}`, `{"model":"clerk","messages":[{"role":"x"}]}`, `{"model":"clerk","n":2,"messages":[{"role":"user","content":"x"}]}`, `{"model":"clerk","messages":[{"role":"user","content":5}]}`,
+		`{"model":"clerk","messages":[{"role":"user","content":"x"}],"tools":[{"type":"function","function":{"name":"pay"}}]}`, `{"model":"clerk","messages":[{"role":"user","content":"x"}],"tools":[{"type":"web"}]}`,
+		`{"model":"clerk","messages":[{"role":"user","content":"x"}],"tool_choice":"sometimes"}`} {
+		next.do("POST", "/v1/chat/completions", bad, 400, nil)
+	}
+	for _, bad := range []string{`{"model":"clerk"}`, `{"model":"clerk","input":[{"type":"item_reference"}]}`, `{"model":"clerk","input":"x","background":true}`} {
+		next.do("POST", "/v1/responses", bad, 400, nil)
+	}
+}

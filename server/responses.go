@@ -1,0 +1,272 @@
+package server
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/pawl-go/pawl"
+)
+
+// responsesRequest is what is read of a request to /v1/responses: see chatRequest.
+type responsesRequest struct {
+	Model        string          `json:"model"`
+	Input        json.RawMessage `json:"input"`
+	Instructions string          `json:"instructions"`
+	Tools        []struct {
+		Type string `json:"type"`
+		clientTool
+	} `json:"tools"`
+	ToolChoice json.RawMessage `json:"tool_choice"`
+	MaxTokens  int             `json:"max_output_tokens"`
+	Previous   string          `json:"previous_response_id"`
+	Background bool            `json:"background"`
+	Reasoning  struct {
+		Effort string `json:"effort"`
+	} `json:"reasoning"`
+	Text struct {
+		Format struct {
+			Type   string          `json:"type"`
+			Schema json.RawMessage `json:"schema"`
+		} `json:"format"`
+	} `json:"text"`
+	Stream bool `json:"stream"`
+	sampling
+}
+
+type inputItem struct {
+	Type      string          `json:"type"`
+	Role      string          `json:"role"`
+	Content   json.RawMessage `json:"content"`
+	CallID    string          `json:"call_id"`
+	Name      string          `json:"name"`
+	Arguments string          `json:"arguments"`
+	Output    json.RawMessage `json:"output"`
+}
+
+// asked understands the request.
+func (r *responsesRequest) asked() (in asked, err error) {
+	if r.Background {
+		return in, badRequest("background: the answer is given here", "POST /v1/runs begins a run and does not wait for it")
+	}
+	in.model, in.dress.System = r.Model, r.Instructions
+	in.previous, _, _ = strings.Cut(r.Previous, ".")
+	in.dress.Settings = pawl.Settings{MaxTokens: r.MaxTokens, Temperature: r.Temperature, TopP: r.TopP, Effort: r.Reasoning.Effort, Parallel: r.Parallel}
+	for _, t := range r.Tools {
+		if t.Type != "function" {
+			return in, badRequest("tools of the type "+t.Type+" are not taken", "functions are")
+		}
+		in.dress.Tools = append(in.dress.Tools, t.clientTool)
+	}
+	if in.dress.Choice, err = choiceOf(r.ToolChoice); err != nil {
+		return in, err
+	}
+	if in.dress.Output, err = outputOf(r.Text.Format.Type, r.Text.Format.Schema); err != nil {
+		return in, err
+	}
+	var text string
+	if json.Unmarshal(r.Input, &text) == nil {
+		in.messages = []pawl.Message{pawl.User(text)}
+		return in, nil
+	}
+	var items []inputItem
+	if err := json.Unmarshal(r.Input, &items); err != nil {
+		return in, badRequest("input is neither text nor a list of items", "")
+	}
+	for _, item := range items {
+		if err := item.add(&in); err != nil {
+			return in, err
+		}
+	}
+	return in, nil
+}
+
+// add adds an item to the conversation. What a reply was made of becomes one message.
+func (i *inputItem) add(in *asked) error {
+	switch i.Type {
+	case "", "message":
+		m := chatMessage{Role: i.Role, Content: i.Content}
+		if i.Role != "assistant" {
+			return m.add(in)
+		}
+		parts, err := contentOf(i.Content)
+		if err != nil {
+			return err
+		}
+		in.said(parts...)
+	case "function_call":
+		in.said(pawl.ToolCall{ID: i.CallID, Name: i.Name, Args: json.RawMessage(i.Arguments)})
+	case "function_call_output":
+		parts, err := contentOf(i.Output)
+		if err != nil {
+			return err
+		}
+		in.result(pawl.ToolResult{CallID: i.CallID, Parts: parts})
+	case "reasoning": // the agent has its own
+	default:
+		return badRequest("items of the type "+i.Type+" are not taken", "message, function_call, function_call_output and reasoning")
+	}
+	return nil
+}
+
+// said adds to the assistant's message.
+func (in *asked) said(parts ...pawl.Part) {
+	if n := len(in.messages); n > 0 && in.messages[n-1].Role == pawl.RoleAssistant {
+		in.messages[n-1].Parts = append(in.messages[n-1].Parts, parts...)
+		return
+	}
+	in.messages = append(in.messages, pawl.Assistant(parts...))
+}
+
+// responses answers POST /v1/responses.
+func (c *call) responses() error {
+	var r responsesRequest
+	if err := c.read(&r); err != nil {
+		return err
+	}
+	in, err := r.asked()
+	if err != nil {
+		return err
+	}
+	t, err := c.open("resp", in)
+	if err != nil {
+		return err
+	}
+	v := &response{t: t, id: t.id, previous: r.Previous}
+	if t.skip > 0 {
+		v.id = fmt.Sprintf("%s.%d", t.id, t.skip)
+	}
+	if !r.Stream {
+		out, err := c.follow(t, func(string) {})
+		if err != nil {
+			return err
+		}
+		return c.write(http.StatusOK, v.whole(out))
+	}
+	v.send = c.events()
+	v.json = c.json
+	v.tell("response.created", object{"response": v.form("in_progress", []any{})})
+	v.tell("response.in_progress", object{"response": v.form("in_progress", []any{})})
+	out, err := c.follow(t, v.word)
+	if err != nil {
+		e := toError(err)
+		m := v.form("failed", []any{})
+		m["error"] = object{"code": e.Code, "message": c.s.o.Secrets.String(e.Message)}
+		v.tell("response.failed", object{"response": m})
+		return nil
+	}
+	v.end(out)
+	return nil
+}
+
+// response is a reply in the making.
+type response struct {
+	t            *turn
+	id, previous string
+	send         *sender
+	json         func(any) []byte
+	n            int  // of the next event
+	text         bool // the message has begun
+}
+
+// form is the response as it stands.
+func (v *response) form(status string, output []any) object {
+	m := object{"id": v.id, "object": "response", "created_at": v.t.created(), "status": status, "model": v.t.agent, "output": output, "error": nil, "incomplete_details": nil, "instructions": nil,
+		"metadata": object{}, "parallel_tool_calls": true, "temperature": nil, "top_p": nil, "tool_choice": "auto", "tools": []any{}, "previous_response_id": nil}
+	if v.previous != "" {
+		m["previous_response_id"] = v.previous
+	}
+	return m
+}
+
+// whole is the response at its end.
+func (v *response) whole(out told) object {
+	items := []any{}
+	if out.text != "" {
+		items = append(items, v.message(out.text, "completed"))
+	}
+	for _, call := range out.calls {
+		items = append(items, item(call, "completed", string(call.Args)))
+	}
+	m := v.form("completed", items)
+	switch out.finish {
+	case "length":
+		m["status"], m["incomplete_details"] = "incomplete", object{"reason": "max_output_tokens"}
+	case "content_filter":
+		m["status"], m["incomplete_details"] = "incomplete", object{"reason": "content_filter"}
+	}
+	m["usage"] = object{"input_tokens": out.usage.Input, "output_tokens": out.usage.Output, "total_tokens": out.usage.Total(),
+		"input_tokens_details": object{"cached_tokens": out.usage.CacheRead}, "output_tokens_details": object{"reasoning_tokens": out.usage.Reasoning}}
+	return m
+}
+
+func (v *response) message(text, status string) object {
+	content := []any{}
+	if status == "completed" {
+		content = append(content, part(text))
+	}
+	return object{"id": v.messageID(), "type": "message", "role": "assistant", "status": status, "content": content}
+}
+
+func (v *response) messageID() string { return "msg_" + strings.TrimPrefix(v.id, "resp_") }
+
+func part(text string) object {
+	return object{"type": "output_text", "text": text, "annotations": []any{}}
+}
+
+func item(call pawl.ToolCall, status, args string) object {
+	return object{"id": "fc_" + strings.TrimPrefix(call.ID, "call_"), "type": "function_call", "status": status, "call_id": call.ID, "name": call.Name, "arguments": args}
+}
+
+// tell sends an event.
+func (v *response) tell(kind string, m object) {
+	m["type"], m["sequence_number"] = kind, v.n
+	v.n++
+	v.send.event("", kind, v.json(m))
+	v.send.flush()
+}
+
+// word sends a piece of the text.
+func (v *response) word(text string) {
+	at := object{"item_id": v.messageID(), "output_index": 0, "content_index": 0}
+	with := func(name string, value any) object {
+		m := object{name: value}
+		for k, v := range at {
+			m[k] = v
+		}
+		return m
+	}
+	if !v.text {
+		v.text = true
+		v.tell("response.output_item.added", object{"output_index": 0, "item": v.message("", "in_progress")})
+		v.tell("response.content_part.added", with("part", part("")))
+	}
+	m := with("delta", text)
+	m["logprobs"] = []any{}
+	v.tell("response.output_text.delta", m)
+}
+
+// end sends what remains.
+func (v *response) end(out told) {
+	index := 0
+	if v.text {
+		at := func(name string, value any) object {
+			return object{"item_id": v.messageID(), "output_index": 0, "content_index": 0, name: value, "logprobs": []any{}}
+		}
+		v.tell("response.output_text.done", at("text", out.text))
+		v.tell("response.content_part.done", at("part", part(out.text)))
+		v.tell("response.output_item.done", object{"output_index": 0, "item": v.message(out.text, "completed")})
+		index++
+	}
+	for _, call := range out.calls {
+		id := item(call, "", "")["id"]
+		v.tell("response.output_item.added", object{"output_index": index, "item": item(call, "in_progress", "")})
+		v.tell("response.function_call_arguments.delta", object{"item_id": id, "output_index": index, "delta": string(call.Args)})
+		v.tell("response.function_call_arguments.done", object{"item_id": id, "output_index": index, "name": call.Name, "arguments": string(call.Args)})
+		v.tell("response.output_item.done", object{"output_index": index, "item": item(call, "completed", string(call.Args))})
+		index++
+	}
+	m := v.whole(out)
+	v.tell("response."+m["status"].(string), object{"response": m})
+}
