@@ -42,13 +42,13 @@ func composed() map[string]composition {
 		panic(err)
 	}
 	return map[string]composition{
-		"plan": {plan.New(nil), map[string]any{"steps": []any{step("list", 4), step("post", 1), step("post", 2), step("put", 3), step("post", 5)}}, `"result":"post 5"`},
+		"plan": {plan.New(nil), map[string]any{"steps": []any{step("list", 4), step("post", 1), step("post", 2), step("put", 3), step("post", 5)}}, `"data":{"twice":10}}]`},
 		"flow": {plan.New(&plan.Options{DataFlow: true}), map[string]any{"steps": []any{
 			step("list", 4),
 			step("post", from("item/n"), "each", from("0/items"), "when", map[string]any{"$from": "item/late"}),
 			step("put", from("0/count")),
 			step("post", from("2/twice")),
-		}}, `"result":"post 8"`},
+		}}, `"data":{"twice":16}}]`},
 		"code": {embedded, map[string]any{"code": program}, `"result":38`},
 	}
 }
@@ -83,10 +83,11 @@ type doubled struct {
 	Twice int `json:"twice"`
 }
 
-// did is what an act on n gives.
-func did(name string, n int) pawl.ToolResult {
-	res := pawl.TextResult(fmt.Sprintf("%s %d", name, n))
-	res.Data, _ = json.Marshal(doubled{2 * n}) // of a number
+// did is what an act on n gives: a program reads what a model reads, a plan the data.
+func did(n int) pawl.ToolResult {
+	data, _ := json.Marshal(doubled{2 * n}) // of a number
+	res := pawl.TextResult(string(data))
+	res.Data = data
 	return res
 }
 
@@ -107,7 +108,7 @@ func (c composition) agent(w durabletest.World) *pawl.Agent {
 	tools := []pawl.Toolset{list, c.tool}
 	for name, e := range map[string]pawl.Effect{"post": pawl.Write, "put": pawl.Idempotent} {
 		t := pawl.Func(name, "Takes n.", func(ctx context.Context, in number) (pawl.ToolResult, error) {
-			return did(name, in.N), deliver(ctx, name, e)
+			return did(in.N), deliver(ctx, name, e)
 		})
 		t.Effect, t.Output = e, json.RawMessage(`{"type":"object","properties":{"twice":{"type":"integer"}},"required":["twice"]}`)
 		tools = append(tools, t)
@@ -136,7 +137,7 @@ func (c composition) drive(ctx context.Context, eng *durable.Engine, w durablete
 					return res, err
 				}
 				if happened {
-					d = q.Answer("somebody", did(q.Call.Name, in.N))
+					d = q.Answer("somebody", did(in.N))
 				}
 			}
 			msgs = append(msgs, pawl.Message{Role: pawl.RoleUser, Parts: []pawl.Part{d}})
@@ -199,18 +200,19 @@ func TestComposedCrashPoints(t *testing.T) {
 
 // Real processes that are killed with SIGKILL in the midst of a plan and of a program.
 func TestComposedKill(t *testing.T) {
-	r := &receiver{}
-	srv := httptest.NewServer(r)
-	defer srv.Close()
 	dir := t.TempDir()
 	died := 0
+	served := func() (*receiver, *httptest.Server) {
+		r := &receiver{}
+		srv := httptest.NewServer(r)
+		t.Cleanup(srv.Close)
+		return r, srv
+	}
 	for name := range composed() {
-		whole := &receiver{}
-		srv.Config.Handler = whole
+		whole, srv := served()
 		want, _ := whole.live(t, filepath.Join(dir, name+".db"), srv.URL, name, 0, 0, 0)
 		for _, at := range [][2]int{{6, 0}, {9, 0}, {0, 2}, {0, 3}, {0, 6}, {0, 9}} {
-			mine := &receiver{}
-			srv.Config.Handler = mine
+			mine, srv := served()
 			path := filepath.Join(dir, fmt.Sprint(name, at[0], "-", at[1], ".db"))
 			if _, killed := mine.live(t, path, srv.URL, name, at[0], at[1], 0); killed {
 				died++
