@@ -47,7 +47,7 @@ type Agent struct {
 	Lock         string                      `yaml:"tools_lock" doc:"What was accepted of MCP servers (pawl mcp lock); a tool that differs is left out. Default: tools.lock, where there is one beside this file."`
 	Search       string                      `yaml:"tool_search" enum:"auto,on,off" doc:"Whether the model finds the tools of MCP servers by tool_search instead of being told of all: on, off, or auto: from 20 on. Default: auto."`
 	Team         *Team                       `yaml:"team" doc:"Whom it leads."`
-	Schedules    []any                       `yaml:"schedules" later:"true" doc:"What is to be done at which times."`
+	Schedules    []Schedule                  `yaml:"schedules" doc:"What is to be done at which times, by pawl schedules run FILE and pawl serve FILE, which keep it in the store as AGENT/NAME; what stands here no more is removed there."`
 
 	file     string           // where it was read; "": nowhere
 	dir      string           // what relative names are relative to; "": the current directory

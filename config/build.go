@@ -92,9 +92,6 @@ func (a *Agent) Build(ctx context.Context, o *Options) (*Built, error) {
 
 func (b *builder) build(ctx context.Context) (built *Built, err error) {
 	a := b.agent
-	if err := a.unbuilt(); err != nil {
-		return nil, err
-	}
 	if b.known, err = ReadCatalog(a.relative("catalog", a.Catalog)); err != nil {
 		return nil, err
 	}
@@ -132,6 +129,9 @@ func (b *builder) build(ctx context.Context) (built *Built, err error) {
 	out.Settings = a.settings()
 	tools, err := pawl.Toolsets(sets).Tools(ctx)
 	if err != nil {
+		return nil, err
+	}
+	if err = b.scheduled(tools); err != nil {
 		return nil, err
 	}
 	if out.Choice, err = b.choice(append(slices.Clip(tools), a.workers()...)); err != nil {

@@ -37,7 +37,6 @@ const (
 	CodeBadFile         Code = "bad_file"         // a file that this one names is not there, or is none of its kind
 	CodeBadSchema       Code = "bad_schema"       // a JSON Schema that is none
 	CodeRefused         Code = "refused"          // a key of agent.framework/v2 that is not supported: the hint says what to do
-	CodeNotBuilt        Code = "not_built"        // something that is not built yet
 	CodeUnavailable     Code = "unavailable"      // what the agent needs is not set up on this machine
 	CodeReported        Code = "reported"         // a warning: what is written has no effect, or another than it says
 )
@@ -46,7 +45,7 @@ const (
 func Codes() []Code {
 	return []Code{CodeUnreadable, CodeSyntax, CodeTooLarge, CodeTooDeep, CodeEmpty, CodeUnknownKey, CodeDuplicateKey, CodeMissingKey, CodeWrongType, CodeBadValue,
 		CodeConflict, CodeMissingVariable, CodeBadVariable, CodeUnknownTool, CodeDuplicateTool, CodeBadTool, CodeUnknownServer, CodeBadServer, CodeUnknownModel,
-		CodeUnknownWorker, CodeUnknownResource, CodeUnknownType, CodeDuplicateName, CodeBadFile, CodeBadSchema, CodeRefused, CodeNotBuilt, CodeUnavailable, CodeReported}
+		CodeUnknownWorker, CodeUnknownResource, CodeUnknownType, CodeDuplicateName, CodeBadFile, CodeBadSchema, CodeRefused, CodeUnavailable, CodeReported}
 }
 
 // Finding is one thing that is wrong with an agent, or, with CodeReported, worth knowing. It is an error.

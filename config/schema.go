@@ -75,9 +75,6 @@ func schemaOfStruct(t reflect.Type) object {
 	for _, f := range fieldsOf(t) {
 		s := schemaOf(f.Type, f.Tag)
 		if doc := f.Tag.Get("doc"); doc != "" {
-			if f.Tag.Get("later") != "" {
-				doc += " Not built yet."
-			}
 			s["description"] = doc
 		}
 		properties[keyOf(f)] = s

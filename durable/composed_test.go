@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http/httptest"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -202,17 +201,11 @@ func TestComposedCrashPoints(t *testing.T) {
 func TestComposedKill(t *testing.T) {
 	dir := t.TempDir()
 	died := 0
-	served := func() (*receiver, *httptest.Server) {
-		r := &receiver{}
-		srv := httptest.NewServer(r)
-		t.Cleanup(srv.Close)
-		return r, srv
-	}
 	for name := range composed() {
-		whole, srv := served()
+		whole, srv := served(t)
 		want, _ := whole.live(t, filepath.Join(dir, name+".db"), srv.URL, name, 0, 0, 0)
 		for _, at := range [][2]int{{6, 0}, {9, 0}, {0, 2}, {0, 3}, {0, 6}, {0, 9}} {
-			mine, srv := served()
+			mine, srv := served(t)
 			path := filepath.Join(dir, fmt.Sprint(name, at[0], "-", at[1], ".db"))
 			if _, killed := mine.live(t, path, srv.URL, name, at[0], at[1], 0); killed {
 				died++

@@ -189,11 +189,17 @@ func (r *receiver) live(t *testing.T, path, url, tool string, atWrite, atSend, a
 	return stdout.String(), false
 }
 
-// Real processes over a real file, killed with SIGKILL at some of the points: enough to see that what TestCrashPoints makes of a death is what a death is.
-func TestKill(t *testing.T) {
+// served returns a receiver, and the server that it is.
+func served(t *testing.T) (*receiver, *httptest.Server) {
 	r := &receiver{}
 	srv := httptest.NewServer(r)
-	defer srv.Close()
+	t.Cleanup(srv.Close)
+	return r, srv
+}
+
+// Real processes over a real file, killed with SIGKILL at some of the points: enough to see that what TestCrashPoints makes of a death is what a death is.
+func TestKill(t *testing.T) {
+	r, srv := served(t)
 	dir := t.TempDir()
 	var whole []durabletest.Delivery
 	want, _ := r.live(t, filepath.Join(dir, "whole.db"), srv.URL, "charge", 0, 0, 0)
@@ -202,8 +208,7 @@ func TestKill(t *testing.T) {
 	}
 	points := 0
 	for i, at := range [][2]int{{1, 0}, {2, 0}, {3, 0}, {4, 0}, {7, 0}, {8, 0}, {11, 0}, {14, 0}, {17, 0}, {20, 0}, {23, 0}, {0, 1}, {0, 2}, {0, 3}, {0, 4}, {0, 8}, {0, 11}, {0, 15}, {0, 20}, {0, 24}, {0, 29}} {
-		mine := &receiver{}
-		srv.Config.Handler = mine
+		mine, srv := served(t)
 		path := filepath.Join(dir, fmt.Sprintf("%d.db", i))
 		_, killed := mine.live(t, path, srv.URL, "charge", at[0], at[1], 0)
 		if killed {

@@ -219,6 +219,7 @@ func TestLostBesideOthers(t *testing.T) {
 	}
 	cancel(pawl.ErrCancelled)
 	<-done
+	waitFor(t, file+".cancelled") // nothing is written into the folder after that
 }
 
 func TestListChange(t *testing.T) {

@@ -47,8 +47,9 @@ type transcriptFlags struct {
 
 // setup is an agent made from the flags and a file, and what is to be let go of after its last run.
 type setup struct {
-	agent   *pawl.Agent // its Model is nil where none was named and none had to be
-	model   string      // its name
+	agent   *pawl.Agent   // its Model is nil where none was named and none had to be
+	file    *config.Agent // what it was made of
+	model   string        // its name
 	rules   policy.Rules
 	tools   []*pawl.Tool
 	secrets *pawl.Redactor                // hides them in all that is printed and saved
@@ -105,7 +106,7 @@ func (f *agentFlags) build(ctx context.Context, sys *system, file string, bare, 
 			return nil, err
 		}
 	}
-	s.agent, s.model, s.tools, s.db = built.Agent, name, built.Tools, built.DB
+	s.agent, s.file, s.model, s.tools, s.db = built.Agent, a, name, built.Tools, built.DB
 	s.secrets = secrets(sys.env, append(slices.Clip(built.Tools), built.Within...), built.Hidden...)
 	s.close = built.Close
 	return s, nil

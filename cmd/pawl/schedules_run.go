@@ -27,6 +27,8 @@ type schedulesRunCmd struct {
 func (*schedulesRunCmd) Help() string {
 	return `Each time of each schedule in the database is done once, whoever's it is, also where several of these commands work over one database, and when one of them is ended in the middle: what it had begun is kept as unknown, and not begun again. What was missed meanwhile is made up for as the schedule says. Each time that was done is a line on standard output; pawl schedules show has what came of it.
 
+With a FILE, the schedules that stand in it are kept in the database first, as AGENT/NAME; those that stand there no more are removed.
+
 Stored calls need their tools (--tools, --tool-file), prompts need a --model. Nobody is asked: what pawl run would ask about fails, with the reason, unless --yes or --allow-tool lets it run.
 
 The first Ctrl-C lets what is under way end, and begins nothing else; the second one ends the program at once.`
@@ -45,9 +47,18 @@ func (c *schedulesRunCmd) Run(sys *system) error {
 		return err
 	}
 	defer s.close()
-	db, err := s.db.Open()
+	open := s.db.Open
+	if len(s.file.Schedules) > 0 {
+		open = s.db.Create
+	}
+	db, err := open()
 	if err != nil {
 		return misconfigured(err)
+	}
+	if c.File != "" {
+		if err := s.file.KeepSchedules(context.Background(), db, sys.env, time.Now()); err != nil {
+			return &failure{status: statusFailed, err: err}
+		}
 	}
 	r := &schedule.Runner{DB: db, Poll: c.Poll, Stop: stop, Report: func(err error) { tell(sys.err, err) }}
 	var done atomic.Int64

@@ -15,7 +15,6 @@ import (
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/config"
 	"github.com/pawl-go/pawl/mcp"
-	"github.com/pawl-go/pawl/policy"
 	"github.com/pawl-go/pawl/server"
 	"github.com/pawl-go/pawl/store"
 	"github.com/pawl-go/pawl/tools/schedule"
@@ -128,8 +127,8 @@ func (c *serveCmd) tokens(sys *system) ([]server.Token, error) {
 // served is what is served.
 type served struct {
 	agents  []*pawl.Agent // what has to be approved waits
-	rules   policy.Rules  // of the first, for schedules
-	tools   []*pawl.Tool  // of the first
+	files   []*config.Agent
+	works   []*schedule.Work // what each does of schedules
 	secrets *pawl.Redactor
 	db      *config.Database
 	closers []func()
@@ -174,8 +173,9 @@ func (c *serveCmd) build(ctx context.Context, sys *system) (_ *served, err error
 			}
 			s.closers = append(s.closers, built.Close)
 			if s.agents == nil {
-				s.db, s.rules, s.tools = built.DB, a.Rules(), built.Tools
+				s.db = built.DB
 			}
+			s.files, s.works = append(s.files, a), append(s.works, &schedule.Work{Tools: held(a.Rules(), built.Tools)})
 			s.agents = append(s.agents, built.Agent)
 			tools, hidden = append(tools, built.Tools...), append(hidden, built.Hidden...)
 		}
@@ -184,13 +184,26 @@ func (c *serveCmd) build(ctx context.Context, sys *system) (_ *served, err error
 	return s, nil
 }
 
-// due does what is due, with the first agent, until ctx ends.
+// due does what is due until ctx ends.
 func (c *serveCmd) due(ctx context.Context, sys *system, all *served, db store.Store) error {
 	if !c.Schedules {
 		return nil
 	}
-	w := &schedule.Work{Tools: held(all.rules, all.tools), Traces: db, Agent: pawl.Redact(all.agents[0], all.secrets)}
-	r := &schedule.Runner{DB: db, Poll: 10 * time.Second, Stop: ctx.Done(), Do: w.Do, Report: func(err error) { tell(sys.err, all.secrets.Error(err)) }}
+	for i, w := range all.works {
+		w.Traces, w.Agent = db, pawl.Redact(all.agents[i], all.secrets)
+		if err := all.files[i].KeepSchedules(ctx, db, sys.env, time.Now()); err != nil {
+			return fmt.Errorf("the schedules of %s: %w", visible(all.agents[i].Name), err)
+		}
+	}
+	do := func(ctx context.Context, d store.Due, at time.Time) (schedule.Done, error) {
+		for i, a := range all.files { // what stands in a file is for its agent, the rest for the first
+			if strings.HasPrefix(d.Schedule.ID, a.Name+"/") {
+				return all.works[i].Do(ctx, d, at)
+			}
+		}
+		return all.works[0].Do(ctx, d, at)
+	}
+	r := &schedule.Runner{DB: db, Poll: 10 * time.Second, Stop: ctx.Done(), Do: do, Report: func(err error) { tell(sys.err, all.secrets.Error(err)) }}
 	return r.Run(context.Background())
 }
 

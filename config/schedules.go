@@ -1,0 +1,118 @@
+package config
+
+import (
+	"context"
+	"encoding/json"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/store"
+	"github.com/pawl-go/pawl/tools/outside"
+	"github.com/pawl-go/pawl/tools/schedule"
+)
+
+// Schedule is something that is to be done at times.
+type Schedule struct {
+	Name    string          `yaml:"name" doc:"What it is called among those of the agent. Letters, digits, _ and -." required:"true"`
+	When    string          `yaml:"when" doc:"When: daily 08:00, weekdays 08:00, weekly mon,thu 08:00, monthly last 08:00, a time such as 2026-03-01T08:00:00+01:00, or cron's five fields." required:"true"`
+	Zone    string          `yaml:"zone" doc:"The zone of these times, such as Europe/Oslo. Default: the agent's zone."`
+	Prompt  string          `yaml:"prompt" doc:"What the agent is asked then; with calls, beside what they gave."`
+	Calls   []ScheduledCall `yaml:"calls" doc:"Calls that are made then, in this order. Either these or a prompt."`
+	Misfire string          `yaml:"misfire" enum:"once,skip,all" doc:"What is done about times that were missed: the last of them, none, or all. Default: once."`
+}
+
+// ScheduledCall is a call of a tool of the agent's.
+type ScheduledCall struct {
+	Tool string       `yaml:"tool" doc:"The tool." required:"true"`
+	Args outside.JSON `yaml:"args" doc:"Its arguments. Default: none."`
+}
+
+var plainName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+
+// scheduled finds what is wrong with the schedules of an agent that has tools.
+func (b *builder) scheduled(tools []*pawl.Tool) error {
+	var all Findings
+	seen := map[string]bool{}
+	for i, s := range b.agent.Schedules {
+		at := index("schedules", i)
+		switch {
+		case !plainName.MatchString(s.Name):
+			all = append(all, finding(CodeBadValue, at+".name", "letters, digits, _ and -, such as morning", "%q is no name of a schedule", s.Name))
+		case seen[s.Name]:
+			all = append(all, finding(CodeDuplicateName, at+".name", "rename one of them", "two schedules are named %s", s.Name))
+		}
+		seen[s.Name] = true
+		zone := s.Zone
+		if _, err := time.LoadLocation(zone); err != nil || zone == "Local" {
+			all = append(all, finding(CodeBadValue, at+".zone", "an IANA zone, such as Europe/Oslo or UTC", "there is no zone %q", zone))
+			zone = ""
+		}
+		if _, err := schedule.ParseWhen(s.When, zone); err != nil {
+			all = append(all, finding(CodeBadValue, at+".when", "", "%v", err))
+		}
+		if s.Prompt == "" && len(s.Calls) == 0 {
+			all = append(all, finding(CodeMissingKey, at, "prompt: What is new?", "nothing is to be done then: the key prompt, or calls, is missing"))
+		}
+		for j, c := range s.Calls {
+			all = append(all, b.called(c, index(at+".calls", j), tools)...)
+		}
+	}
+	return all.err()
+}
+
+// called finds a call of a tool that there is not, or that does not fit it.
+func (b *builder) called(c ScheduledCall, at string, tools []*pawl.Tool) Findings {
+	if wrong := b.about(c.Tool, at+".tool", tools); len(wrong) > 0 {
+		return wrong
+	}
+	for _, t := range tools {
+		if t.Name != c.Tool {
+			continue
+		}
+		if t.Passive {
+			return Findings{finding(CodeBadTool, at+".tool", "a tool that pawl runs itself", "%s is carried out by the caller, and nobody is there then", c.Tool)}
+		}
+		idle := t.Clone()
+		idle.Effect, idle.Run = pawl.Pure, func(context.Context, pawl.ToolCall) (pawl.ToolResult, error) { return pawl.TextResult(""), nil }
+		if x := pawl.Execute(context.Background(), idle, pawl.ToolCall{ID: "call", Name: c.Tool, Args: c.args()}); x.Outcome != pawl.OutcomeOK {
+			return Findings{finding(CodeBadValue, at+".args", "pawl tools show "+c.Tool, "%s", strings.Join(strings.Fields(x.Result.Text()), " "))}
+		}
+	}
+	return nil
+}
+
+func (c ScheduledCall) args() json.RawMessage {
+	if len(c.Args) == 0 {
+		return json.RawMessage(`{}`)
+	}
+	return json.RawMessage(c.Args)
+}
+
+// KeepSchedules has db keep the schedules of the agent, in the scope of its store and under the IDs AGENT/NAME: see schedule.Keep. Whoever runs schedules
+// calls it before. It is for an agent that was built.
+func (a *Agent) KeepSchedules(ctx context.Context, db store.Schedules, getenv func(string) string, now time.Time) error {
+	zone, err := zoneOf(a.Zone, getenv)
+	if err != nil {
+		return err
+	}
+	prefix := a.Name + "/"
+	var want []store.Schedule
+	for _, s := range a.Schedules {
+		t := schedule.Task{Prompt: s.Prompt}
+		for _, c := range s.Calls {
+			t.Calls = append(t.Calls, schedule.Call{Tool: c.Tool, Args: c.args()})
+		}
+		task, err := json.Marshal(t)
+		if err != nil {
+			return err
+		}
+		v := store.Schedule{ID: prefix + s.Name, Name: s.Name, Description: s.Name + ", of the file of " + a.Name, When: s.When, Zone: s.Zone, Task: task, Misfire: s.Misfire}
+		if v.Zone == "" {
+			v.Zone = zone
+		}
+		want = append(want, v)
+	}
+	return schedule.Keep(ctx, db, a.Store.Scope(), prefix, want, now)
+}

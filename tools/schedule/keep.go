@@ -1,0 +1,86 @@
+package schedule
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/pawl-go/pawl/store"
+)
+
+// Keep makes the schedules of scope whose IDs begin with prefix those of want, whose IDs do too: new ones are added, those that say something else are
+// changed, and those that are in want no more are removed, with their occurrences. What did not change keeps its next time, and what somebody turned off stays
+// off. It is for schedules that are written in a file; several processes may do it at once. now is when it is done. A When that cannot be read is the error
+// of ParseWhen.
+func Keep(ctx context.Context, db store.Schedules, scope store.Scope, prefix string, want []store.Schedule, now time.Time) error {
+	for tries := 3; ; tries-- {
+		err := keep(ctx, db, scope, prefix, want, now)
+		if !errors.Is(err, store.ErrConflict) && !errors.Is(err, store.ErrNotFound) || tries == 1 {
+			return err // somebody else does the same: what he did is there the next time
+		}
+	}
+}
+
+func keep(ctx context.Context, db store.Schedules, scope store.Scope, prefix string, want []store.Schedule, now time.Time) error {
+	there := map[string]store.Schedule{}
+	for after, more := "", true; more; {
+		part, err := db.Schedules(ctx, scope, store.Page{After: after, Limit: 1000})
+		if err != nil {
+			return err
+		}
+		for _, v := range part {
+			after = v.ID
+			if strings.HasPrefix(v.ID, prefix) {
+				there[v.ID] = v
+			}
+		}
+		more = len(part) == 1000
+	}
+	for _, v := range want {
+		when, err := ParseWhen(v.When, v.Zone)
+		if err != nil {
+			return err
+		}
+		was, ok := there[v.ID]
+		delete(there, v.ID)
+		if ok && same(was, v) {
+			continue
+		}
+		v.Enabled, v.Version, v.Next = true, 0, when.Next(now)
+		if ok {
+			v.Enabled, v.Version, v.Created = was.Enabled, was.Version, was.Created
+		}
+		if _, err := db.PutSchedule(ctx, scope, v); err != nil {
+			return err
+		}
+	}
+	var gone []string
+	for id := range there {
+		gone = append(gone, id)
+	}
+	slices.Sort(gone)
+	for _, id := range gone {
+		if err := db.DeleteSchedule(ctx, scope, id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// same reports whether two schedules say the same.
+func same(a, b store.Schedule) bool {
+	return a.Name == b.Name && a.Description == b.Description && a.When == b.When && a.Zone == b.Zone && a.Misfire == b.Misfire && task(a) == task(b)
+}
+
+// task is what a schedule does, in one form.
+func task(v store.Schedule) string {
+	var t Task
+	if json.Unmarshal(v.Task, &t) != nil {
+		return string(v.Task)
+	}
+	b, _ := json.Marshal(t)
+	return string(b)
+}
