@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -67,18 +68,15 @@ func (b *builder) called(c ScheduledCall, at string, tools []*pawl.Tool) Finding
 	if wrong := b.about(c.Tool, at+".tool", tools); len(wrong) > 0 {
 		return wrong
 	}
-	for _, t := range tools {
-		if t.Name != c.Tool {
-			continue
-		}
-		if t.Passive {
-			return Findings{finding(CodeBadTool, at+".tool", "a tool that pawl runs itself", "%s is carried out by the caller, and nobody is there then", c.Tool)}
-		}
-		idle := t.Clone()
-		idle.Effect, idle.Run = pawl.Pure, func(context.Context, pawl.ToolCall) (pawl.ToolResult, error) { return pawl.TextResult(""), nil }
-		if x := pawl.Execute(context.Background(), idle, pawl.ToolCall{ID: "call", Name: c.Tool, Args: c.args()}); x.Outcome != pawl.OutcomeOK {
-			return Findings{finding(CodeBadValue, at+".args", "pawl tools show "+c.Tool, "%s", strings.Join(strings.Fields(x.Result.Text()), " "))}
-		}
+	i := slices.IndexFunc(tools, func(t *pawl.Tool) bool { return t.Name == c.Tool })
+	switch {
+	case i < 0: // of a server that was not asked
+		return nil
+	case tools[i].Passive:
+		return Findings{finding(CodeBadTool, at+".tool", "a tool that pawl runs itself", "%s is carried out by the caller, and nobody is there then", c.Tool)}
+	}
+	if x := pawl.Execute(context.Background(), schedule.Idle(tools[i:i+1]), pawl.ToolCall{ID: "call", Name: c.Tool, Args: c.args()}); x.Outcome != pawl.OutcomeOK {
+		return Findings{finding(CodeBadValue, at+".args", "pawl tools show "+c.Tool, "%s", strings.Join(strings.Fields(x.Result.Text()), " "))}
 	}
 	return nil
 }
@@ -90,6 +88,12 @@ func (c ScheduledCall) args() json.RawMessage {
 	return json.RawMessage(c.Args)
 }
 
+// schedules is how the IDs of the agent's schedules begin.
+func (a *Agent) schedules() string { return a.Name + "/" }
+
+// HasSchedule reports whether a schedule of that ID is one that KeepSchedules keeps for the agent.
+func (a *Agent) HasSchedule(id string) bool { return strings.HasPrefix(id, a.schedules()) }
+
 // KeepSchedules has db keep the schedules of the agent, in the scope of its store and under the IDs AGENT/NAME: see schedule.Keep. Whoever runs schedules
 // calls it before. It is for an agent that was built.
 func (a *Agent) KeepSchedules(ctx context.Context, db store.Schedules, getenv func(string) string, now time.Time) error {
@@ -97,7 +101,6 @@ func (a *Agent) KeepSchedules(ctx context.Context, db store.Schedules, getenv fu
 	if err != nil {
 		return err
 	}
-	prefix := a.Name + "/"
 	var want []store.Schedule
 	for _, s := range a.Schedules {
 		t := schedule.Task{Prompt: s.Prompt}
@@ -108,11 +111,11 @@ func (a *Agent) KeepSchedules(ctx context.Context, db store.Schedules, getenv fu
 		if err != nil {
 			return err
 		}
-		v := store.Schedule{ID: prefix + s.Name, Name: s.Name, Description: s.Name + ", of the file of " + a.Name, When: s.When, Zone: s.Zone, Task: task, Misfire: s.Misfire}
+		v := store.Schedule{ID: a.schedules() + s.Name, Name: s.Name, Description: s.Name + ", of the file of " + a.Name, When: s.When, Zone: s.Zone, Task: task, Misfire: s.Misfire}
 		if v.Zone == "" {
 			v.Zone = zone
 		}
 		want = append(want, v)
 	}
-	return schedule.Keep(ctx, db, a.Store.Scope(), prefix, want, now)
+	return schedule.Keep(ctx, db, a.Store.Scope(), a.schedules(), want, now)
 }

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
 	"net/http/httptest"
 	"os"
 	"os/exec"
@@ -16,7 +15,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/durable"
 	"github.com/pawl-go/pawl/durable/durabletest"
 	"github.com/pawl-go/pawl/store"
@@ -61,38 +59,6 @@ func (j *suicidal) AppendJournal(ctx context.Context, l store.Lease, c *store.Jo
 	return j.Journal.AppendJournal(ctx, l, c, records...)
 }
 
-// remote is the world of another process: the test's.
-type remote struct{ url string }
-
-func (r remote) Deliver(ctx context.Context, d durabletest.Delivery) error {
-	b, err := json.Marshal(d)
-	if err != nil {
-		return err
-	}
-	_, err = r.post(ctx, "/deliver", b)
-	return err
-}
-
-func (r remote) Happened(ctx context.Context, place pawl.Key) (bool, error) {
-	b, err := r.post(ctx, "/happened", []byte(place))
-	return string(b) == "yes", err
-}
-
-func (r remote) post(ctx context.Context, path string, body []byte) ([]byte, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, r.url+path, bytes.NewReader(body))
-	if err != nil {
-		return nil, err
-	}
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return nil, err
-	}
-	defer resp.Body.Close()
-	var b bytes.Buffer
-	_, err = b.ReadFrom(resp.Body)
-	return b.Bytes(), err
-}
-
 // child makes the run, or goes on with it, as told by the environment.
 func child(path string) error {
 	var at, ahead int
@@ -111,7 +77,7 @@ func child(path string) error {
 	if c, ok := composed()[tool]; ok {
 		run = c.drive
 	}
-	res, err := run(context.Background(), eng, remote{os.Getenv("PAWL_DURABLE_WORLD")})
+	res, err := run(context.Background(), eng, durabletest.Remote{URL: os.Getenv("PAWL_DURABLE_WORLD")})
 	if err != nil {
 		return err
 	}
@@ -126,34 +92,12 @@ type receiver struct {
 	kill func(n int)
 }
 
-func (r *receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
-	var b bytes.Buffer
-	if _, err := b.ReadFrom(req.Body); err != nil {
-		return
-	}
-	if req.URL.Path == "/happened" {
-		if happened, _ := r.Happened(req.Context(), pawl.Key(b.String())); happened { // it has no errors
-			fmt.Fprint(w, "yes")
-		}
-		return
-	}
-	var d durabletest.Delivery
-	if err := json.Unmarshal(b.Bytes(), &d); err != nil {
-		http.Error(w, err.Error(), http.StatusBadRequest)
-		return
-	}
-	r.tick()
-	if err := r.Deliver(req.Context(), d); err != nil {
-		http.Error(w, err.Error(), http.StatusInternalServerError)
-	}
-	r.tick()
-}
-
-func (r *receiver) tick() {
+func (r *receiver) tick() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.n++
 	r.kill(r.n)
+	return false
 }
 
 // live runs the child once, and returns what it printed; killed says that it died of it. The parent kills it at its at-th send, if that is not 0.
@@ -192,7 +136,7 @@ func (r *receiver) live(t *testing.T, path, url, tool string, atWrite, atSend, a
 // served returns a receiver, and the server that it is.
 func served(t *testing.T) (*receiver, *httptest.Server) {
 	r := &receiver{}
-	srv := httptest.NewServer(r)
+	srv := httptest.NewServer(durabletest.Serve(&r.Memory, r.tick))
 	t.Cleanup(srv.Close)
 	return r, srv
 }

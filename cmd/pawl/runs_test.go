@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -37,11 +36,7 @@ func TestRunCommandsRefuse(t *testing.T) {
 	}
 	ok(t, db.Close())
 	before := exported(t, path)
-	for _, row := range []struct {
-		args   string
-		status int
-		want   string
-	}{
+	refused(t, path, []badLine{
 		{"runs", 2, "expected one of"},
 		{"runs list --state sleeping", 2, "--state"},
 		{"runs list --db none.db", 2, "none.db"},
@@ -92,22 +87,7 @@ func TestRunCommandsRefuse(t *testing.T) {
 		{"run --model openai:x --lease 9s task", 2, "--lease: the run is not durable"},
 		{"run --model openai:x --durable --run last task", 2, "this stands for the last run"},
 		{"run --model openai:x --durable --lease 0s task", 2, "too short"},
-	} {
-		var out bytes.Buffer
-		sys := &system{in: strings.NewReader(""), out: &out, err: &out, env: func(string) string { return "" }, width: 80}
-		args := strings.Fields(row.args)
-		if len(args) > 1 && !slices.Contains(args, "--db") {
-			args = append(args, "--db", path)
-		}
-		status := execute(args, sys)
-		text := out.String()
-		if status != row.status || !strings.HasPrefix(text, "pawl: error: ") || !strings.Contains(text, row.want) || strings.Contains(text, "goroutine") {
-			t.Errorf("pawl %s: status %d, want %d; told\n%s\nwant %q in it", row.args, status, row.status, text, row.want)
-		}
-		if lines := strings.Count(strings.TrimSpace(text), "\n"); lines > 1 {
-			t.Errorf("pawl %s: told in %d lines:\n%s", row.args, lines+1, text)
-		}
-	}
+	})
 	if diff := cmp.Diff(exported(t, path), before); diff != "" {
 		t.Errorf("something was changed: %s", diff)
 	}

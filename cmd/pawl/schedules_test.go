@@ -52,11 +52,7 @@ func TestKeptCommandsRefuse(t *testing.T) {
 	_, err = db.PutSchedule(t.Context(), mine, store.Schedule{ID: "backup", When: "daily 08:00", Task: []byte(`{}`), Enabled: true, Next: time.Now().Add(time.Hour)})
 	ok(t, err)
 	ok(t, db.Close())
-	for _, row := range []struct {
-		args   string
-		status int
-		want   string
-	}{
+	refused(t, path, []badLine{
 		{"schedules", 2, "expected one of"},
 		{"schedules show", 2, "an argument is missing: SCHEDULE"},
 		{"schedules delete", 2, "an argument is missing: SCHEDULE"},
@@ -93,9 +89,22 @@ func TestKeptCommandsRefuse(t *testing.T) {
 		{"schedules run --once --model nonsense", 2, "nonsense"},
 		{"schedules run --once --deny-tool nothing", 2, "nothing"},
 		{"schedules run --once --save x", 2, "unknown flag --save"},
-	} {
+	})
+}
+
+// badLine is a command line that is refused: with which status, and what is told.
+type badLine struct {
+	args   string
+	status int
+	want   string
+}
+
+// refused has each row refused, in at most two lines, the second of which is a hint. Those that name no database are about the one at path.
+func refused(t *testing.T, path string, rows []badLine) {
+	t.Helper()
+	for _, row := range rows {
 		var out bytes.Buffer
-		sys := &system{in: strings.NewReader(""), out: &out, err: &out, env: func(string) string { return "" }}
+		sys := &system{in: strings.NewReader(""), out: &out, err: &out, env: func(string) string { return "" }, width: 80}
 		args := strings.Fields(row.args)
 		if len(args) > 1 && !slices.Contains(args, "--db") {
 			args = append(args, "--db", path)

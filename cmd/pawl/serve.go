@@ -83,6 +83,9 @@ func (c *serveCmd) Run(sys *system) error {
 	if err != nil {
 		return &failure{status: statusUsage, err: err}
 	}
+	if err := c.keep(ctx, sys, all, db); err != nil {
+		return &failure{status: statusFailed, err: err}
+	}
 	l, err := net.Listen("tcp", addr)
 	if err != nil {
 		return usage("", "--http: %v", err)
@@ -184,6 +187,19 @@ func (c *serveCmd) build(ctx context.Context, sys *system) (_ *served, err error
 	return s, nil
 }
 
+// keep has db keep the schedules of the files.
+func (c *serveCmd) keep(ctx context.Context, sys *system, all *served, db store.Store) error {
+	for i, a := range all.files {
+		if !c.Schedules {
+			break
+		}
+		if err := a.KeepSchedules(ctx, db, sys.env, time.Now()); err != nil {
+			return fmt.Errorf("the schedules of %s: %w", visible(all.agents[i].Name), err)
+		}
+	}
+	return nil
+}
+
 // due does what is due until ctx ends.
 func (c *serveCmd) due(ctx context.Context, sys *system, all *served, db store.Store) error {
 	if !c.Schedules {
@@ -191,13 +207,10 @@ func (c *serveCmd) due(ctx context.Context, sys *system, all *served, db store.S
 	}
 	for i, w := range all.works {
 		w.Traces, w.Agent = db, pawl.Redact(all.agents[i], all.secrets)
-		if err := all.files[i].KeepSchedules(ctx, db, sys.env, time.Now()); err != nil {
-			return fmt.Errorf("the schedules of %s: %w", visible(all.agents[i].Name), err)
-		}
 	}
 	do := func(ctx context.Context, d store.Due, at time.Time) (schedule.Done, error) {
 		for i, a := range all.files { // what stands in a file is for its agent, the rest for the first
-			if strings.HasPrefix(d.Schedule.ID, a.Name+"/") {
+			if a.HasSchedule(d.Schedule.ID) {
 				return all.works[i].Do(ctx, d, at)
 			}
 		}

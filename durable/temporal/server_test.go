@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/http"
 	"net/http/httptest"
 	"os"
 	"os/exec"
@@ -103,7 +102,7 @@ func worker(addr string) error {
 		return err
 	}
 	w := eng.Worker(nil)
-	if err := w.Add(context.Background(), "agent", agentFor(os.Getenv("PAWL_TEMPORAL_TOOL"), remote{os.Getenv("PAWL_TEMPORAL_WORLD")})); err != nil {
+	if err := w.Add(context.Background(), "agent", agentFor(os.Getenv("PAWL_TEMPORAL_TOOL"), durabletest.Remote{URL: os.Getenv("PAWL_TEMPORAL_WORLD")})); err != nil {
 		return err
 	}
 	return w.Run(context.Background())
@@ -125,37 +124,6 @@ func agentFor(tool string, w durabletest.World) *pawl.Agent {
 	return a
 }
 
-// remote is the world of another process: the test's.
-type remote struct{ url string }
-
-func (r remote) Deliver(ctx context.Context, d durabletest.Delivery) error {
-	b, err := json.Marshal(d)
-	if err == nil {
-		_, err = r.post(ctx, "/deliver", b)
-	}
-	return err
-}
-
-func (r remote) Happened(ctx context.Context, place pawl.Key) (bool, error) {
-	b, err := r.post(ctx, "/happened", []byte(place))
-	return string(b) == "yes", err
-}
-
-func (r remote) post(ctx context.Context, path string, body []byte) ([]byte, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, r.url+path, bytes.NewReader(body))
-	if err != nil {
-		return nil, err
-	}
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return nil, err
-	}
-	defer resp.Body.Close()
-	var b bytes.Buffer
-	_, err = b.ReadFrom(resp.Body)
-	return b.Bytes(), err
-}
-
 // receiver is the world that counts, and kills the worker at its at-th sign of life: each delivery is two, one before and one after it is counted.
 type receiver struct {
 	durabletest.Memory
@@ -163,29 +131,6 @@ type receiver struct {
 	n, at int
 	kills int
 	cmd   *exec.Cmd
-}
-
-func (r *receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
-	var b bytes.Buffer
-	if _, err := b.ReadFrom(req.Body); err != nil {
-		return
-	}
-	if req.URL.Path == "/happened" {
-		if happened, _ := r.Happened(req.Context(), pawl.Key(b.String())); happened { // it has no errors
-			fmt.Fprint(w, "yes")
-		}
-		return
-	}
-	var d durabletest.Delivery
-	if err := json.Unmarshal(b.Bytes(), &d); err != nil {
-		http.Error(w, err.Error(), http.StatusBadRequest)
-		return
-	}
-	if r.tick() {
-		return // it died before it could send
-	}
-	_ = r.Deliver(req.Context(), d) // it has no errors
-	r.tick()
 }
 
 // tick reports whether it killed the worker.
@@ -257,7 +202,7 @@ type made struct {
 func makeRun(t *testing.T, addr, id, tool string, at int, env ...string) (m made) {
 	t.Helper()
 	r := &receiver{at: at}
-	web := httptest.NewServer(r)
+	web := httptest.NewServer(durabletest.Serve(&r.Memory, r.tick))
 	defer web.Close()
 	dir := t.TempDir()
 	stop := r.work(t, append(env, "PAWL_TEMPORAL_WORKER="+addr, "PAWL_TEMPORAL_QUEUE="+id, "PAWL_TEMPORAL_BLOBS="+dir, "PAWL_TEMPORAL_TOOL="+tool, "PAWL_TEMPORAL_WORLD="+web.URL)...)

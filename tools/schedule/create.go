@@ -183,6 +183,18 @@ func (s *Set) checkCalls(ctx context.Context, calls []Call) error {
 	if err != nil {
 		return err
 	}
+	idle := Idle(tools)
+	for i, c := range calls {
+		if x := pawl.Execute(ctx, idle, pawl.ToolCall{Name: c.Tool, Args: c.Args}); x.Outcome != pawl.OutcomeOK {
+			return toolrun.Refuse("tools/%d: %s", i, x.Result.Text())
+		}
+	}
+	return nil
+}
+
+// Idle returns copies of tools that do nothing, to check the calls of a schedule by pawl.Execute before their time comes. Passive tools are left out: nobody is
+// there then who could carry them out.
+func Idle(tools []*pawl.Tool) pawl.Toolset {
 	var idle pawl.Toolsets
 	for _, t := range tools {
 		if t.Passive {
@@ -192,12 +204,7 @@ func (s *Set) checkCalls(ctx context.Context, calls []Call) error {
 		c.Effect, c.Run = pawl.Pure, func(context.Context, pawl.ToolCall) (pawl.ToolResult, error) { return pawl.TextResult(""), nil }
 		idle = append(idle, c)
 	}
-	for i, c := range calls {
-		if x := pawl.Execute(ctx, idle, pawl.ToolCall{Name: c.Tool, Args: c.Args}); x.Outcome != pawl.OutcomeOK {
-			return toolrun.Refuse("tools/%d: %s", i, x.Result.Text())
-		}
-	}
-	return nil
+	return idle
 }
 
 // shown is a result with the next times of a schedule.

@@ -1,0 +1,88 @@
+package config
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+
+	"github.com/pawl-go/pawl/tools/outside"
+)
+
+// fieldsOf are the fields of a struct that have a key.
+func fieldsOf(t reflect.Type) []reflect.StructField {
+	var fields []reflect.StructField
+	for _, f := range reflect.VisibleFields(t) {
+		if name := keyOf(f); f.IsExported() && name != "" && name != "-" {
+			fields = append(fields, f)
+		}
+	}
+	return fields
+}
+
+func keyOf(f reflect.StructField) string {
+	name, _, _ := strings.Cut(f.Tag.Get("yaml"), ",")
+	return name
+}
+
+func fieldNamed(fields []reflect.StructField, name string) int {
+	for i, f := range fields {
+		if keyOf(f) == name {
+			return i
+		}
+	}
+	return -1
+}
+
+func names(fields []reflect.StructField) []string {
+	out := make([]string, len(fields))
+	for i, f := range fields {
+		out[i] = keyOf(f)
+	}
+	return out
+}
+
+// example is a value to begin with.
+func example(f reflect.StructField) string {
+	switch keyOf(f) {
+	case "agent", "name":
+		return "NAME"
+	case "model":
+		return "openai:gpt-5-mini"
+	case "run":
+		return "[./program]"
+	}
+	return "…"
+}
+
+// wanted says in words what a value of type t is written as.
+func wanted(t reflect.Type) string {
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if w, ok := reflect.New(t).Interface().(interface{ wanted() string }); ok {
+		return w.wanted()
+	}
+	switch {
+	case t == reflect.TypeFor[outside.Duration]():
+		return "a time such as 10s or 1m30s"
+	case t == jsonType:
+		return "any value"
+	case t.String() == "pawl.Effect":
+		return "one of write, idempotent, read, pure, compose"
+	}
+	switch t.Kind() {
+	case reflect.String:
+		return "a text"
+	case reflect.Bool:
+		return "true or false"
+	case reflect.Int:
+		return "a whole number"
+	case reflect.Float64:
+		return "a number"
+	case reflect.Slice:
+		return "a list"
+	case reflect.Map, reflect.Struct:
+		return "an object"
+	}
+	return fmt.Sprintf("a %s", t)
+}
