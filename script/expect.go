@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/diff"
 )
 
 // Matcher looks at a request and says what is not as expected, for people; "" where all is. It must not change or keep the request.
@@ -105,7 +106,7 @@ func Conversation(want ...pawl.Message) Matcher {
 		if slices.Equal(got, expected) {
 			return ""
 		}
-		return "the conversation is not as expected (- missing, + too much):\n" + diff(expected, got)
+		return "the conversation is not as expected (- missing, + too much):\n" + differing(expected, got)
 	}
 }
 
@@ -147,64 +148,18 @@ func lines(msgs []pawl.Message) []string {
 	return out
 }
 
-// diff shows how b differs from a, with three equal lines before and after at most.
-func diff(a, b []string) string {
-	const around = 3
-	head := 0
-	for head < len(a) && head < len(b) && a[head] == b[head] {
-		head++
-	}
-	tail := 0
-	for tail < len(a)-head && tail < len(b)-head && a[len(a)-1-tail] == b[len(b)-1-tail] {
-		tail++
-	}
+// differing shows how b differs from a, with three equal lines before and after at most.
+func differing(a, b []string) string {
 	var out strings.Builder
-	write := func(mark string, lines []string) {
-		for _, l := range lines {
-			out.WriteString(mark + l + "\n")
+	for _, l := range diff.Lines(a, b, 3) {
+		switch l.Op {
+		case diff.Same:
+			out.WriteString("  " + l.Text + "\n")
+		case diff.Gone:
+			out.WriteString("- " + l.Text + "\n")
+		case diff.Come:
+			out.WriteString("+ " + l.Text + "\n")
 		}
 	}
-	write("  ", a[max(0, head-around):head])
-	x, y := a[head:len(a)-tail], b[head:len(b)-tail]
-	if len(x)*len(y) > 1<<20 { // too much to look for what is common
-		write("- ", x)
-		write("+ ", y)
-	} else {
-		between(x, y, write)
-	}
-	write("  ", a[len(a)-tail:min(len(a), len(a)-tail+around)])
 	return out.String()
-}
-
-// between writes the shortest way from x to y.
-func between(x, y []string, write func(mark string, lines []string)) {
-	common := make([][]int, len(x)+1) // the longest common subsequence of what is left
-	for i := range common {
-		common[i] = make([]int, len(y)+1)
-	}
-	for i := len(x) - 1; i >= 0; i-- {
-		for j := len(y) - 1; j >= 0; j-- {
-			if x[i] == y[j] {
-				common[i][j] = common[i+1][j+1] + 1
-			} else {
-				common[i][j] = max(common[i+1][j], common[i][j+1])
-			}
-		}
-	}
-	i, j := 0, 0
-	for i < len(x) && j < len(y) {
-		switch {
-		case x[i] == y[j]:
-			write("  ", x[i:i+1])
-			i, j = i+1, j+1
-		case common[i+1][j] >= common[i][j+1]:
-			write("- ", x[i:i+1])
-			i++
-		default:
-			write("+ ", y[j:j+1])
-			j++
-		}
-	}
-	write("- ", x[i:])
-	write("+ ", y[j:])
 }

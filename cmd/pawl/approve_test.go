@@ -12,8 +12,8 @@ import (
 	"github.com/pawl-go/pawl/script"
 )
 
-// terminal is what a person sees and types.
-func terminal(t *testing.T, typed string) (*asker, *bytes.Buffer) {
+// typing is what a person sees and types.
+func typing(t *testing.T, typed string) (*asker, *bytes.Buffer) {
 	var shown bytes.Buffer
 	in := newLines(strings.NewReader(typed))
 	t.Cleanup(in.stop)
@@ -30,7 +30,7 @@ func TestAsking(t *testing.T) {
 		"":             pawl.Ask,   // nobody there
 		"y":            pawl.Allow, // the last line may lack its end
 	} {
-		a, shown := terminal(t, typed)
+		a, shown := typing(t, typed)
 		if got, _ := a.approve(t.Context(), call("c", "write", `{"text":"hello"}`), write); got.Verdict != want {
 			t.Errorf("typed %q: got verdict %d (%s), want %d", typed, got.Verdict, got.Reason, want)
 		}
@@ -41,7 +41,7 @@ func TestAsking(t *testing.T) {
 }
 
 func TestAskingOnce(t *testing.T) {
-	a, shown := terminal(t, "a\nn\n")
+	a, shown := typing(t, "a\nn\n")
 	one, two := &pawl.Tool{Name: "one"}, &pawl.Tool{Name: "two"}
 	for _, test := range []struct {
 		tool *pawl.Tool
@@ -61,7 +61,7 @@ func TestAskingOnce(t *testing.T) {
 
 // What is shown to the person who decides cannot be used to deceive: nothing is obeyed, and long arguments say how much is not shown.
 func TestAskingHarmless(t *testing.T) {
-	a, shown := terminal(t, "n\n")
+	a, shown := typing(t, "n\n")
 	_, _ = a.approve(t.Context(), call("c", "wri\x1b[2Jte", `{"text":"`+"\x1b[1A\u202e"+strings.Repeat("long", 5000)+`"}`), &pawl.Tool{Name: "x"})
 	if strings.ContainsAny(shown.String(), "\x1b\u202e") {
 		t.Errorf("got %q", shown)
@@ -94,7 +94,7 @@ func TestAskingInterrupted(t *testing.T) {
 
 // Two calls of one step ask one after the other, and what the run tells meanwhile does not come between question and answer.
 func TestAskingInARun(t *testing.T) {
-	a, shown := terminal(t, "y\nn\n")
+	a, shown := typing(t, "y\nn\n")
 	ran := 0
 	tool := &pawl.Tool{Name: "write", Run: func(context.Context, pawl.ToolCall) (pawl.ToolResult, error) {
 		ran++

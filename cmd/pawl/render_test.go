@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/terminal"
 )
 
 // rendered shows events as a terminal of 60 columns would.
@@ -132,7 +133,7 @@ func TestRenderHarmless(t *testing.T) {
 			if live && got == "" && e.Kind != pawl.EventResponseReceived {
 				t.Errorf("%s shows nothing", e.Kind)
 			}
-			if i := strings.IndexFunc(got, func(r rune) bool { return r != '\n' && (hidden(r) || r == '\uFFFD') }); i >= 0 {
+			if i := strings.IndexFunc(got, func(r rune) bool { return r != '\n' && (terminal.Hidden(r) || r == '\uFFFD') }); i >= 0 {
 				t.Errorf("%s: %q reached the terminal", e.Kind, got[i:min(len(got), i+8)])
 			}
 		}
@@ -167,37 +168,6 @@ func TestRenderColours(t *testing.T) {
 			t.Errorf("env %v, terminal %t: colours %t, want %t", test.env, test.term, got, test.want)
 		}
 	}
-}
-
-func TestVisible(t *testing.T) {
-	for in, want := range map[string]string{
-		"":                   "",
-		"plain äöü 日本\n\tok": "plain äöü 日本\n\tok",
-		"a\x1b[31mb":         `a\x1b[31mb`,
-		"a\r\nb\rc":          "a\nb\\x0dc",
-		"\u009b":             `\x9b`,
-		"\x9b":               `\x9b`,
-		"\u202e\ufeff":       `\u202e\ufeff`,
-		"\ufffd":             "\ufffd",
-		"\xff\ufffd":         "\\xff\ufffd",
-	} {
-		if got := visible(in); got != want {
-			t.Errorf("visible(%q) = %q, want %q", in, got, want)
-		}
-	}
-}
-
-func FuzzVisible(f *testing.F) {
-	f.Add("a\x1b[31mb\r\n\xff\u202e")
-	f.Fuzz(func(t *testing.T, s string) {
-		got := visible(s)
-		if strings.ContainsFunc(got, hidden) {
-			t.Errorf("visible(%q) = %q", s, got)
-		}
-		if again := visible(got); again != got {
-			t.Errorf("visible(%q) = %q, and again %q", s, got, again)
-		}
-	})
 }
 
 func TestSmallWords(t *testing.T) {

@@ -43,6 +43,9 @@ var arrows = []arrow{
 	{from: "internal/gate"},
 	{from: "internal/webpage", modules: []string{"codeberg.org/readeck/go-readability/v2", "github.com/JohannesKaufmann/html-to-markdown/v2", "golang.org/x/net"}},
 	{from: "internal/nearest"},
+	{from: "internal/terminal", modules: []string{"github.com/rivo/uniseg", "golang.org/x/term", "golang.org/x/sys"}},
+	{from: "internal/markdown", to: []string{"internal/terminal"}},
+	{from: "internal/diff"},
 	{from: "internal/document", to: []string{"internal/webpage", "internal/jsonscan"}, modules: []string{"github.com/ledongthuc/pdf"}},
 
 	// what the adapters of all providers share
@@ -67,7 +70,7 @@ var arrows = []arrow{
 	{from: "compile", to: []string{"."}},
 	{from: "policy", to: []string{".", "internal/nearest"}},
 	{from: "leak", to: append([]string{"."}, helpers...)},
-	{from: "script", to: []string{"."}},
+	{from: "script", to: []string{".", "internal/diff"}},
 	{from: "recording", to: []string{"."}},
 	{from: "recording/vcr", to: []string{".", "recording"}, modules: []string{"go.yaml.in/yaml/v3"}},
 	{from: "tools/skill", to: []string{".", "store", "internal/toolrun"}, modules: []string{"go.yaml.in/yaml/v3"}},
@@ -98,7 +101,7 @@ var arrows = []arrow{
 	// joins things
 	{from: "config", to: []string{".", "sandbox", "sandbox/proxy", "provider/...", "policy", "react", "leak", "compile", "script", "tools/...", "mcp", "team", "store/...", "internal/nearest"},
 		modules: []string{"go.yaml.in/yaml/v3"}},
-	{from: "cmd/pawl/...", to: []string{".", "sandbox", "config", "server", "durable", "durable/temporal", "recording/...", "telemetry/...", "mcp", "pawltest/...", "provider/...", "policy", "react", "leak", "compile", "script", "tools/...", "store", "store/sqlite", "internal/dialect", "internal/nearest"},
+	{from: "cmd/pawl/...", to: []string{".", "sandbox", "config", "server", "durable", "durable/temporal", "recording/...", "telemetry/...", "mcp", "pawltest/...", "provider/...", "policy", "react", "leak", "compile", "script", "tools/...", "store", "store/sqlite", "internal/dialect", "internal/nearest", "internal/terminal", "internal/markdown", "internal/diff"},
 		modules: []string{"github.com/alecthomas/kong", "golang.org/x/term", jsonModule}},
 	{from: "examples/...", to: []string{".", "provider/...", "policy", "react", "compile", "leak", "script", "tools/...", "mcp", "team", "pawltest"}},
 }

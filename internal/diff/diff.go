@@ -1,0 +1,145 @@
+// Package diff says which lines of two texts differ.
+package diff
+
+// Op is what became of a line.
+type Op byte
+
+// The ops.
+const (
+	Same Op = ' ' // it stands in both
+	Gone Op = '-' // in the first alone
+	Come Op = '+' // in the second alone
+	Gap  Op = '@' // no line: equal ones are left out here
+)
+
+// Line is a line of a diff.
+type Line struct {
+	Op   Op
+	Text string
+	A, B int // its number in the first and in the second text, from 1; 0: it does not stand there. Of a Gap: how many lines are left out, in A
+}
+
+// most is the size of a table of common lines. Above it what differs is given as it stands, as one block.
+const most = 1 << 22
+
+// Lines returns how b differs from a, with at most around equal lines before and after what differs; nil: in nothing.
+func Lines(a, b []string, around int) []Line {
+	head := 0
+	for head < len(a) && head < len(b) && a[head] == b[head] {
+		head++
+	}
+	if head == len(a) && head == len(b) {
+		return nil
+	}
+	tail := 0
+	for tail < len(a)-head && tail < len(b)-head && a[len(a)-1-tail] == b[len(b)-1-tail] {
+		tail++
+	}
+	d := differ{a: a, b: b}
+	for range head {
+		d.same()
+	}
+	d.between(len(a)-tail, len(b)-tail)
+	for range tail {
+		d.same()
+	}
+	return hunks(d.out, around)
+}
+
+type differ struct {
+	a, b []string
+	i, j int // where it is in each
+	out  []Line
+}
+
+func (d *differ) same() {
+	d.out = append(d.out, Line{Same, d.a[d.i], d.i + 1, d.j + 1})
+	d.i++
+	d.j++
+}
+
+func (d *differ) gone() {
+	d.out = append(d.out, Line{Gone, d.a[d.i], d.i + 1, 0})
+	d.i++
+}
+
+func (d *differ) come() {
+	d.out = append(d.out, Line{Come, d.b[d.j], 0, d.j + 1})
+	d.j++
+}
+
+// between takes the shortest way to the ends.
+func (d *differ) between(endA, endB int) {
+	x, y := d.a[d.i:endA], d.b[d.j:endB]
+	if len(x)*len(y) <= most { // else it is too much to look for what is common
+		common := longestCommon(x, y)
+		for startA, startB := d.i, d.j; d.i < endA && d.j < endB; {
+			i, j := d.i-startA, d.j-startB
+			switch {
+			case x[i] == y[j]:
+				d.same()
+			case common[i+1][j] >= common[i][j+1]:
+				d.gone()
+			default:
+				d.come()
+			}
+		}
+	}
+	for d.i < endA {
+		d.gone()
+	}
+	for d.j < endB {
+		d.come()
+	}
+}
+
+// longestCommon returns, for each place in both, how many lines the rests have in common at most.
+func longestCommon(x, y []string) [][]int32 {
+	common := make([][]int32, len(x)+1)
+	cells := make([]int32, (len(x)+1)*(len(y)+1))
+	for i := range common {
+		common[i], cells = cells[:len(y)+1], cells[len(y)+1:]
+	}
+	for i := len(x) - 1; i >= 0; i-- {
+		for j := len(y) - 1; j >= 0; j-- {
+			if x[i] == y[j] {
+				common[i][j] = common[i+1][j+1] + 1
+			} else {
+				common[i][j] = max(common[i+1][j], common[i][j+1])
+			}
+		}
+	}
+	return common
+}
+
+// hunks leaves equal lines out that are far from what differs.
+func hunks(all []Line, around int) []Line {
+	near := make([]bool, len(all))
+	last := -around - 1
+	for i, l := range all {
+		if l.Op != Same {
+			last = i
+		}
+		near[i] = i-last <= around
+	}
+	next := len(all) + around + 1
+	for i := len(all) - 1; i >= 0; i-- {
+		if all[i].Op != Same {
+			next = i
+		}
+		near[i] = near[i] || next-i <= around
+	}
+	var out []Line
+	for i := 0; i < len(all); i++ {
+		if near[i] {
+			out = append(out, all[i])
+			continue
+		}
+		from := i
+		for i+1 < len(all) && !near[i+1] {
+			i++
+		}
+		out = append(out, Line{Op: Gap, A: i + 1 - from})
+	}
+	return out
+}
