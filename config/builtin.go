@@ -156,7 +156,7 @@ func (b *builtin) close() {
 }
 
 func (b *builtin) file() (pawl.Toolset, error) {
-	set, err := file.New(b.agent.root(), nil)
+	set, err := file.New(b.agent.Directory(), nil)
 	if err != nil {
 		return nil, b.noRoot(err)
 	}
@@ -175,7 +175,7 @@ func (b *builtin) data() (pawl.Toolset, error) {
 }
 
 func (b *builtin) noRoot(err error) error {
-	return finding(CodeBadFile, "root", "want a directory that is there", "%s: %s", b.agent.root(), cause(err))
+	return finding(CodeBadFile, "root", "want a directory that is there", "%s: %s", b.agent.Directory(), cause(err))
 }
 
 // cause words an error about a directory by what is wrong with it.
@@ -219,7 +219,7 @@ func (b *builtin) shell() (pawl.Toolset, error) {
 	if _, err := b.agent.hosts(level); err != nil {
 		return nil, err
 	}
-	run, err := shell.New(b.agent.root(), &shell.Options{Level: level, Hosts: b.agent.SandboxHosts})
+	run, err := shell.New(b.agent.Directory(), &shell.Options{Level: level, Hosts: b.agent.SandboxHosts})
 	if err != nil {
 		return nil, b.noRoot(err)
 	}
@@ -321,8 +321,8 @@ func zoneOf(said string, env func(string) string) (string, error) {
 	return "UTC", nil
 }
 
-// root is the directory that the tools see.
-func (a *Agent) root() string {
+// Directory is the directory that the file tools see: Root as it is found from where the agent was read, "." where none is named.
+func (a *Agent) Directory() string {
 	if a.Root == "" {
 		return "."
 	}

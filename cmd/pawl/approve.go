@@ -1,7 +1,9 @@
 package main
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -13,6 +15,7 @@ import (
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/config"
 	"github.com/pawl-go/pawl/policy"
+	"github.com/pawl-go/pawl/tools/file"
 	"github.com/pawl-go/pawl/tools/outside"
 )
 
@@ -55,11 +58,11 @@ func (f *ruleFlags) approve(s *setup, sys *system, out *screen, in *lines, decid
 		s.agent.Middleware = append(s.agent.Middleware, rules.Middleware())
 		return
 	}
-	if in == nil {
+	if in == nil && sys.console == nil {
 		in = newLines(sys.in)
 	}
 	a := &asker{policy: rules.Approve, decided: decided, in: in, out: out, style: sys.colours(sys.errTerm), width: sys.width, always: map[string]bool{},
-		secrets: s.secrets}
+		secrets: s.secrets, console: sys.console, change: s.change}
 	s.agent.Middleware = append(s.agent.Middleware, pawl.Approve(a.approve))
 	s.person = a
 	s.asks.set(a.question)
@@ -126,9 +129,13 @@ type asker struct {
 	style   style
 	width   int
 	secrets *pawl.Redactor // hides them in what is shown
+	console *console       // where it can be asked in place; nil: line by line
+	change  func(context.Context, pawl.ToolCall) *change
+	resumes bool // whoever follows the run goes on with edits
 
 	mu     sync.Mutex
 	always map[string]bool // tools that were allowed once and for all
+	edits  map[pawl.Key]json.RawMessage
 }
 
 var _ pawl.Approver = (*asker)(nil).approve
@@ -158,6 +165,9 @@ func (a *asker) under(ctx context.Context, policy pawl.Approver, call pawl.ToolC
 
 // ask asks the person at the terminal.
 func (a *asker) ask(ctx context.Context, call pawl.ToolCall, why string) pawl.Approval {
+	if a.console != nil {
+		return a.askInPlace(ctx, call, why)
+	}
 	call = a.secrets.Call(call)
 	done := a.out.hold() // what the run tells meanwhile waits, so that the question stays in sight
 	defer done()
@@ -186,6 +196,88 @@ func (a *asker) ask(ctx context.Context, call pawl.ToolCall, why string) pawl.Ap
 		}
 	}
 	return pawl.Approval{Verdict: pawl.Ask, Reason: "the question was not answered"}
+}
+
+// askInPlace asks on a card: what the call would do, and the keys that answer.
+func (a *asker) askInPlace(ctx context.Context, call pawl.ToolCall, why string) pawl.Approval {
+	var path pawl.Key
+	if v := pawl.InvocationFrom(ctx); v != nil {
+		path = v.Key
+	}
+	var of *change
+	if a.change != nil {
+		of = a.change(ctx, call)
+	}
+	shown := a.secrets.Call(call)
+	q := newCard(shown, why, of, a.resumes && direct(path) && bytes.Equal(shown.Args, call.Args))
+	s := a.console.put(ctx, q, path)
+	a.console.record(path, shown, q, s)
+	switch {
+	case ctx.Err() != nil:
+		return pawl.Approval{Verdict: pawl.Deny, Reason: "The run was interrupted before anybody answered."}
+	case s.verdict == pawl.Allow && s.args != nil: // a yes to other arguments is a decision, with which the run goes on
+		if a.edits == nil {
+			a.edits = map[pawl.Key]json.RawMessage{}
+		}
+		a.edits[path] = s.args
+		return pawl.Approval{Verdict: pawl.Ask, Reason: why}
+	case s.verdict == pawl.Allow:
+		a.always[call.Name] = a.always[call.Name] || s.always
+		return pawl.Approval{Verdict: pawl.Allow}
+	case s.verdict == pawl.Deny && s.text != "":
+		return pawl.Approval{Verdict: pawl.Deny, Reason: "The person at the terminal said no: " + s.text}
+	case s.verdict == pawl.Deny:
+		return pawl.Approval{Verdict: pawl.Deny, Reason: "The person at the terminal said no."}
+	}
+	return pawl.Approval{Verdict: pawl.Ask, Reason: "the question was not answered"}
+}
+
+// edited lets the agent go on from from with msgs as follow does, and goes on once more with each call that the person allowed with other arguments.
+func (s *setup) edited(ctx context.Context, from *pawl.Result, msgs []pawl.Message, show func(pawl.Event)) (told, truth *pawl.Result, err error) {
+	for {
+		told, truth, err = s.follow(ctx, s.resumed(from), msgs, show)
+		if told == nil || s.person == nil || ctx.Err() != nil {
+			return told, truth, err
+		}
+		edits := s.person.edited(truth)
+		if len(edits) == 0 {
+			return told, truth, err
+		}
+		from, msgs = truth, []pawl.Message{pawl.Decide(edits...)}
+	}
+}
+
+// edited returns the decisions on calls that were allowed with other arguments; nil: there is none.
+func (a *asker) edited(res *pawl.Result) []pawl.Decision {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	var out []pawl.Decision
+	for _, w := range res.Pending {
+		if args, ok := a.edits[w.Key]; ok {
+			out = append(out, w.Edit("the person at the terminal", args))
+			a.decided[w.Key] = true
+			delete(a.edits, w.Key)
+		}
+	}
+	return out
+}
+
+// change is what a call of the file tools would make of its file; nil: it is none of theirs, or its file has no text.
+func (s *setup) change(ctx context.Context, call pawl.ToolCall) *change {
+	ours := slices.ContainsFunc(s.file.Tools, func(t config.Tool) bool { return t.Set == "file" })
+	if !ours || !strings.HasPrefix(call.Name, "file_") {
+		return nil
+	}
+	set, err := file.New(s.file.Directory(), nil)
+	if err != nil {
+		return nil
+	}
+	defer set.Close()
+	p, err := set.Preview(ctx, call)
+	if p == nil || err != nil {
+		return nil
+	}
+	return &change{s.secrets.String(p.Path), s.secrets.String(p.Before), s.secrets.String(p.After), p.Exists}
 }
 
 // wholeArgs shows arguments to the person who decides on them: all of them, made harmless, or a head and how much is left out.

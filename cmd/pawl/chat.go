@@ -11,6 +11,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/compile"
+	"github.com/pawl-go/pawl/internal/terminal"
 )
 
 // chatCmd is a conversation, line by line.
@@ -20,39 +21,54 @@ type chatCmd struct {
 	transcriptFlags
 	recordFlags
 	telemetryFlags
-	Thread string `placeholder:"NAME" help:"Keep the conversation in the database under this name, and go on with it if there is one: last for the last one, new for a name of its own. Default: new with --db, else it is not kept."`
+	Thread string `placeholder:"NAME" help:"Keep the conversation in the database under this name, and go on with it if there is one: last for the last one, new for a name of its own, none for nowhere. Default: new at a terminal and with --db, else none."`
+	Resume bool   `help:"Go on with a conversation that is kept: at a terminal choose one, elsewhere the last."`
 	Keep   int    `placeholder:"N" help:"Send the last N turns only (up to half of N more, so that the beginning stays the same for a while). What is saved is whole. Default: all."`
 }
 
 // Help says what can be typed.
 func (*chatCmd) Help() string {
-	return `Each line is a message; a line that ends in a backslash goes on in the next one. Lines that begin with a slash are commands:
+	return `Each line is a message; a line that ends in a backslash goes on in the next one (at a terminal Alt-Enter does it, too). Lines that begin with a slash are commands:
 
-    /tools             what the model may call
-    /save FILE         keep the conversation
-    /approve           let the calls that wait run
-    /deny REASON       refuse them; the model is told the reason
-    /quit              end, as does the end of the input
+` + slashHelp() + `
+At a terminal the answer is shown as it comes, each call has its line, and what asks is answered with a key. What is typed while the model is at work goes to it as a message of yours. docs/chat.md has all keys.
 
-Ctrl-C ends what the model is doing; at the prompt it ends the chat. With --save the conversation is kept after each turn, in a file; with --thread NAME, or --db FILE, in the database, where it goes on the next time: pawl chat --thread last, and where a model finds it again (--tools knowledge). The status is that of the last turn.`
+Ctrl-C ends what the model is doing; at the prompt it ends the chat. At a terminal the conversation is kept in the database (--thread none: it is not), and pawl chat --resume goes on with it. Elsewhere --thread NAME or --db FILE keep it; a model finds it again (--tools knowledge). With --save it is kept in a file after each turn, too. The status is that of the last turn.`
 }
 
 // chat is a conversation under way.
 type chat struct {
 	*chatCmd
 	sys     *system
-	in      *lines
-	out     *screen // for what is not the model's
+	in      *lines   // nil: at the console
+	out     *screen  // for what is not the model's
+	console *console // nil: plain lines
 	setup   *setup
 	kept    *thread           // where it is kept in the database; nil: it is not
 	res     *pawl.Result      // how the last turn ended; empty at first
 	last    error             // what the last turn came to
 	decided map[pawl.Key]bool // calls that were approved or denied
+	spent   pawl.Spent        // by all turns
 }
 
 // Run reads lines until the input ends.
 func (c *chatCmd) Run(sys *system) error {
-	return c.recordFlags.keep(sys, c.run(sys))
+	con, sys := openConsole(sys, true)
+	defer con.close()
+	err := c.recordFlags.keep(sys, c.run(sys))
+	if con != nil { // what is told from now on is told below
+		tell(sys.err, err)
+		err = quiet(err)
+	}
+	return err
+}
+
+// quiet is err after it was told.
+func quiet(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &failure{status: statusOf(err)}
 }
 
 func (c *chatCmd) run(sys *system) error {
@@ -72,36 +88,73 @@ func (c *chatCmd) run(sys *system) error {
 	if err := c.carrier(sys, &c.agentFlags); err != nil {
 		return err
 	}
-	s, err := c.setup(context.Background(), sys, c.File)
+	t := &chat{chatCmd: c, sys: sys, out: &screen{w: sys.err}, console: sys.console, res: from, decided: map[pawl.Key]bool{}}
+	if t.console == nil {
+		t.in = newLines(sys.in)
+		defer t.in.stop()
+	}
+	if err := t.open(); err != nil {
+		return err
+	}
+	defer func() { t.setup.close() }()
+	if err := t.find(); err != nil {
+		return err
+	}
+	return t.talk()
+}
+
+// open makes the agent, and sets who decides about its calls.
+func (t *chat) open() error {
+	s, err := t.chatCmd.setup(context.Background(), t.sys, t.File)
 	if err != nil {
 		return err
 	}
-	defer func() { s.close() }()
-	c.hide(s.secrets)
-	kept, from, err := c.thread(s, from)
+	t.hide(s.secrets)
+	if t.Keep > 0 {
+		s.agent.Middleware = append(s.agent.Middleware, compile.LastTurns(t.Keep))
+	}
+	t.approve(s, t.sys, t.out, t.in, t.decided)
+	if s.person != nil {
+		s.person.resumes = true
+	}
+	if err := t.telemetryFlags.open(t.sys, s); err != nil {
+		s.close()
+		return err
+	}
+	t.setup = s
+	return nil
+}
+
+// find finds where the conversation goes on, and says what there is to begin with.
+func (t *chat) find() error {
+	if t.console != nil && t.DB == "" && t.Thread == "" && !t.Resume {
+		t.Thread = newThread
+	}
+	kept, from, err := t.thread(t.sys, t.setup, t.res)
 	if err != nil {
 		return err
 	}
-	t := &chat{chatCmd: c, sys: sys, in: newLines(sys.in), out: &screen{w: sys.err}, setup: s, kept: kept, res: from, decided: map[pawl.Key]bool{}}
-	defer t.in.stop()
-	if c.Keep > 0 {
-		s.agent.Middleware = append(s.agent.Middleware, compile.LastTurns(c.Keep))
+	t.kept, t.res = kept, from
+	if t.console != nil {
+		t.greet()
+		return nil
 	}
-	c.approve(s, sys, t.out, t.in, t.decided)
-	if err := c.telemetryFlags.open(sys, s); err != nil {
-		return err
-	}
-	if sys.inTerm {
-		fmt.Fprintf(t.out, "%s with %s; /quit ends, /tools lists them\n", visible(s.model), count(len(s.tools), "tool"))
+	if t.sys.inTerm {
+		fmt.Fprintf(t.out, "%s with %s; /quit ends, /help lists what else there is\n", visible(t.setup.model), count(len(t.setup.tools), "tool"))
 	}
 	if kept != nil {
 		t.say("the conversation is kept: --thread %s goes on with it%s", kept.ID, since(kept))
 	}
+	return nil
+}
+
+// talk takes messages until there are no more.
+func (t *chat) talk() error {
 	for {
 		text, err := t.read()
 		switch {
 		case errors.Is(err, io.EOF):
-			if sys.inTerm {
+			if t.sys.inTerm && t.console == nil {
 				fmt.Fprintln(t.out)
 			}
 			return t.last
@@ -111,22 +164,50 @@ func (c *chatCmd) run(sys *system) error {
 			return usage("", "standard input: %v", err)
 		case strings.TrimSpace(text) == "":
 		case strings.HasPrefix(text, "/"):
+			if t.console != nil {
+				t.console.print("said", terminal.Text(terminal.Cyan|terminal.Bold, "> ").Add(terminal.Cyan, text))
+			}
 			if done := t.command(text); done {
 				return t.last
 			}
 		case len(t.waiting()) > 0:
 			t.say("calls wait: %s; /approve or /deny REASON comes first", keys(t.waiting()))
 		default:
-			fresh := *t.res
-			fresh.Spent = pawl.Spent{} // a message has a budget of its own
-			t.turn(&fresh, pawl.User(text))
+			t.message(text)
+		}
+	}
+}
+
+// message sends a message, and what was typed too late for its run after it.
+func (t *chat) message(text string) {
+	for {
+		if t.console != nil {
+			t.console.update(func() { t.console.view.said(text) })
+		}
+		fresh := *t.res
+		fresh.Spent = pawl.Spent{} // a message has a budget of its own
+		t.turn(&fresh, pawl.User(text))
+		if t.console == nil {
+			return
+		}
+		late := t.console.unqueue()
+		if len(late) == 0 {
+			return
+		}
+		text = strings.Join(late, "\n")
+		if t.res.Stop != pawl.StopAnswer && t.res.Stop != pawl.StopFinished {
+			t.console.update(func() { t.console.editor.Set(text) }) // it was meant for a run that went otherwise
+			return
 		}
 	}
 }
 
 // thread finds where the conversation is kept, and where it goes on: in the database or in a file, but not in both.
-func (c *chatCmd) thread(s *setup, from *pawl.Result) (*thread, *pawl.Result, error) {
-	if c.Thread == "" && c.DB == "" {
+func (c *chatCmd) thread(sys *system, s *setup, from *pawl.Result) (*thread, *pawl.Result, error) {
+	switch {
+	case c.Resume && (c.Thread != "" || c.Messages != ""):
+		return nil, nil, usage("pawl chat --resume chooses; pawl chat --thread NAME names", "--resume, --thread and --messages each say where the conversation goes on")
+	case c.Thread == noThread, c.Thread == "" && c.DB == "" && !c.Resume:
 		return nil, from, nil
 	}
 	if c.Messages != "" && c.Thread != "" && c.Thread != newThread {
@@ -135,6 +216,11 @@ func (c *chatCmd) thread(s *setup, from *pawl.Result) (*thread, *pawl.Result, er
 	db, err := s.db.Create()
 	if err != nil {
 		return nil, nil, misconfigured(err)
+	}
+	if c.Resume {
+		if c.Thread, err = choose(sys, db, c.scope()); err != nil {
+			return nil, nil, err
+		}
 	}
 	kept, past, err := openThread(context.Background(), db, c.scope(), c.Thread, time.Now())
 	if err != nil {
@@ -157,6 +243,9 @@ func since(t *thread) string {
 
 // read reads a message, which may go over several lines.
 func (t *chat) read() (string, error) {
+	if t.console != nil {
+		return t.console.next()
+	}
 	ctx, stop := interruptible(context.Background(), io.Discard)
 	defer stop()
 	var text strings.Builder
@@ -184,26 +273,33 @@ func (t *chat) read() (string, error) {
 
 // turn lets the agent go on from from with msgs.
 func (t *chat) turn(from *pawl.Result, msgs ...pawl.Message) {
-	ctx, stop := interruptible(context.Background(), t.sys.err)
+	d := newDisplay(t.sys, t.out)
+	ctx, stop := t.attended()
 	defer stop()
-	r := &renderer{w: t.out, style: t.sys.colours(t.sys.errTerm), width: t.sys.width, live: t.sys.outTerm && t.sys.errTerm}
 	maps.Copy(t.decided, decided(msgs))
-	res, truth, err := t.setup.follow(ctx, t.setup.resumed(from), msgs, r.event)
+	started := time.Now()
+	res, truth, err := t.setup.edited(ctx, from, msgs, d.show)
+	stop()
 	if res == nil {
 		t.last = notBegun(err)
 		tell(t.sys.err, t.last)
 		return
 	}
 	t.res = truth
+	t.spent.Rounds += res.Spent.Rounds
+	t.spent.Add(res.Spent)
+	if t.console != nil {
+		d.totals(res.Spent, time.Since(started))
+	}
 	if t.last = t.ended(res, err, t.Save); t.last != nil {
 		var f *failure
 		if errors.As(t.last, &f) && f.status == statusPending {
 			f.hint = "/approve, or /deny REASON"
 		}
 		tell(t.sys.err, t.last)
-		t.last = &failure{status: statusOf(t.last)} // it was told
+		t.last = quiet(t.last)
 	}
-	if err := printAnswer(t.sys, res, r.live); err != nil {
+	if err := printAnswer(t.sys, res, d.live); err != nil {
 		t.last = err
 	}
 	err = save(t.Save, res)
@@ -214,6 +310,14 @@ func (t *chat) turn(from *pawl.Result, msgs ...pawl.Message) {
 		t.last = &failure{status: statusFailed}
 		tell(t.sys.err, err)
 	}
+}
+
+// attended returns the context of a turn, which ends when the person stops it. stop may be called again.
+func (t *chat) attended() (ctx context.Context, stop func()) {
+	if t.console != nil {
+		return t.console.follow(context.Background(), pawl.ErrCancelled, new(pawl.Steering))
+	}
+	return interruptible(context.Background(), t.sys.err)
 }
 
 func statusOf(err error) int {
@@ -236,43 +340,4 @@ func (t *chat) waiting() []openCall {
 
 func (t *chat) say(format string, args ...any) {
 	fmt.Fprintf(t.out, "pawl: %s\n", visible(fmt.Sprintf(format, args...)))
-}
-
-// command carries out a line that begins with a slash, and reports whether the chat is over.
-func (t *chat) command(text string) (done bool) {
-	name, rest, _ := strings.Cut(strings.TrimSpace(text), " ")
-	rest = strings.TrimSpace(rest)
-	switch name {
-	case "/quit", "/exit":
-		return true
-	case "/tools":
-		for _, tool := range t.setup.tools {
-			fmt.Fprintf(t.out, "  %-18s %-10s %s\n", line(tool.Name, 40), tool.Effect, firstSentence(tool.Description, 48))
-		}
-		if len(t.setup.tools) == 0 {
-			t.say("no tools; --tools file,data offers the built-in ones")
-		}
-	case "/save":
-		if rest == "" {
-			t.say("where to? /save FILE")
-		} else if err := saveTranscript(rest, t.setup.secrets.Result(t.res)); err != nil {
-			t.say("%v", err)
-		} else {
-			t.say("saved %s", rest)
-		}
-	case "/approve", "/deny":
-		settle := settleFlags{Approve: []string{"all"}}
-		if name == "/deny" {
-			settle = settleFlags{Deny: []string{"all=" + rest}}
-		}
-		msgs, _, err := settle.messages(t.res)
-		if err != nil {
-			t.say("%v", err)
-		} else {
-			t.turn(t.res, msgs...)
-		}
-	default:
-		t.say("there is no %s; there are /tools, /save FILE, /approve, /deny REASON and /quit", name)
-	}
-	return false
 }

@@ -52,11 +52,15 @@ type system struct {
 	in       io.Reader
 	out, err io.Writer
 	env      func(string) string
-	inTerm   bool   // in is a terminal
-	outTerm  bool   // out is one
-	errTerm  bool   // err is one
-	width    int    // columns
-	name     string // what the person types to start the program; "": pawl
+	inTerm   bool     // in is a terminal
+	outTerm  bool     // out is one
+	errTerm  bool     // err is one
+	width    int      // columns
+	inFile   *os.File // in, where it is a file
+	errFile  *os.File // err, where it is one
+	console  *console // what err and out are written to by now; nil: they are plain
+	under    *system  // what it was without the console
+	name     string   // what the person types to start the program; "": pawl
 }
 
 // self is how the program is started, for advice.
@@ -69,7 +73,7 @@ func (s *system) self() string {
 
 // here is the system the program was started in.
 func here() *system {
-	s := &system{in: os.Stdin, out: os.Stdout, err: os.Stderr, env: os.Getenv, width: 80,
+	s := &system{in: os.Stdin, out: os.Stdout, err: os.Stderr, inFile: os.Stdin, errFile: os.Stderr, env: os.Getenv, width: 80,
 		inTerm: term.IsTerminal(int(os.Stdin.Fd())), outTerm: term.IsTerminal(int(os.Stdout.Fd())), errTerm: term.IsTerminal(int(os.Stderr.Fd()))}
 	for _, f := range []*os.File{os.Stdout, os.Stderr} {
 		if w, _, err := term.GetSize(int(f.Fd())); err == nil && w > 0 {
@@ -85,7 +89,7 @@ func here() *system {
 
 // colours returns the style for a stream: colours on a terminal, unless NO_COLOR or a dumb terminal forbids them.
 func (s *system) colours(terminal bool) style {
-	return style{terminal && s.env("NO_COLOR") == "" && s.env("TERM") != "dumb"}
+	return style{terminal && s.console == nil && s.env("NO_COLOR") == "" && s.env("TERM") != "dumb"}
 }
 
 // execute parses the command line, carries the command out, tells what went wrong, and returns the exit status.

@@ -94,18 +94,17 @@ type work struct {
 // do runs it, prints what came of it, and turns that into the exit status.
 func (w *work) do(ctx context.Context, msgs []pawl.Message) error {
 	sys := w.sys
-	r := &renderer{w: w.out, style: sys.colours(sys.errTerm), width: sys.width, live: sys.outTerm && sys.errTerm}
-	show := r.event
+	d := newDisplay(sys, w.out)
 	var unwritten error
 	if w.json {
-		show = eventLines(sys.out, &unwritten)
+		d.show = eventLines(sys.out, &unwritten)
 	}
 	started := time.Now()
 	run := pawl.Runner(w.runner)
 	if w.setup.around != nil {
 		run = w.setup.around(run)
 	}
-	res, truth, err := w.setup.follow(w.journal.scoped(ctx), run, msgs, show)
+	res, truth, err := w.setup.follow(w.journal.scoped(ctx), run, msgs, d.show)
 	if res == nil {
 		if known := w.known(err); known != nil {
 			return known
@@ -114,14 +113,13 @@ func (w *work) do(ctx context.Context, msgs []pawl.Message) error {
 	}
 	saved := save(w.saved, res)
 	if !w.json {
-		if res.Spent.Requests > 0 {
-			fmt.Fprintf(w.out, "\n%s\n", r.style.dim(totals(res.Spent, time.Since(started))))
-		}
+		d.totals(res.Spent, time.Since(started))
+		sys = sys.plain()
 		open := w.setup.shown(waitingCalls(truth.Pending))
 		if len(open) == 0 {
 			open = w.setup.handed(truth)
 		}
-		if err := printEnd(sys, res, open, r.live); err != nil {
+		if err := printEnd(sys, res, open, d.live); err != nil {
 			return errors.Join(err, saved)
 		}
 	}

@@ -1,10 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"sort"
 	"strings"
 	"sync"
@@ -179,6 +181,13 @@ func (a *asker) form(ctx context.Context, schema json.RawMessage) (map[string]an
 }
 
 func (a *asker) typed(ctx context.Context, prompt string) (string, error) {
+	if a.console != nil {
+		s := a.console.put(ctx, newPrompt(strings.TrimSuffix(strings.TrimSpace(prompt), " >")), "")
+		if s.verdict == 0 {
+			return "", cmp.Or(context.Cause(ctx), io.EOF)
+		}
+		return s.text, nil
+	}
 	fmt.Fprint(a.out.w, prompt)
 	said, err := a.in.next(ctx)
 	return strings.TrimSpace(said), err

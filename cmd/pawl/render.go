@@ -13,6 +13,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/config"
+	"github.com/pawl-go/pawl/internal/terminal"
 )
 
 // renderer makes the events of a run readable, one after another. Nothing that a model or a tool says reaches the writer but
@@ -39,6 +40,36 @@ type renderer struct {
 	labels  map[string]string      // of this step's calls, by id
 	begun   map[pawl.Key]time.Time // when the tools of this step began; a call's own time counts the wait for a person too
 	pending []pawl.Waiting
+}
+
+// display is where a run is shown: in place at the console, or as plain lines.
+type display struct {
+	show    func(pawl.Event)
+	live    bool // the answer is told as it comes: what shows it, and where it goes to, is one terminal
+	plain   *renderer
+	console *console // nil: plain lines
+}
+
+func newDisplay(sys *system, out *screen) *display {
+	d := &display{live: sys.outTerm && sys.errTerm, console: sys.console}
+	if d.console != nil {
+		d.show = d.console.show
+		return d
+	}
+	d.plain = &renderer{w: out, style: sys.colours(sys.errTerm), width: sys.width, live: d.live}
+	d.show = d.plain.event
+	return d
+}
+
+// totals shows what a run used.
+func (d *display) totals(s pawl.Spent, took time.Duration) {
+	switch {
+	case s.Requests == 0:
+	case d.console != nil:
+		d.console.wrapped("totals", terminal.Text(terminal.Dim, totals(s, took)))
+	default:
+		fmt.Fprintf(d.plain.w, "\n%s\n", d.plain.style.dim(totals(s, took)))
+	}
 }
 
 // event writes what there is to see of e.

@@ -59,9 +59,8 @@ func (c *runCmd) run(sys *system) error {
 	if c.Durable {
 		cause = errStopped
 	}
-	ctx, stop := interruptibleBy(context.Background(), sys.err, cause)
+	ctx, sys, stop := attend(context.Background(), sys, cause, c.JSON)
 	defer stop()
-	ctx, sys = attended(ctx, sys, cause)
 	if err := c.words(); err != nil {
 		return err
 	}
@@ -90,6 +89,9 @@ func (c *runCmd) run(sys *system) error {
 
 	out := &screen{w: sys.err}
 	c.approve(s, sys, out, nil, decided(msgs))
+	if s.person != nil {
+		s.person.resumes = !c.Durable
+	}
 	if err := c.telemetryFlags.open(sys, s); err != nil {
 		return err
 	}
@@ -99,29 +101,26 @@ func (c *runCmd) run(sys *system) error {
 		}
 		return c.durable(ctx, sys, s, out, append(from.Messages, msgs...))
 	}
-	r := &renderer{w: out, style: sys.colours(sys.errTerm), width: sys.width}
-	r.live = sys.outTerm && sys.errTerm // one terminal: the answer is told as it comes
-	show := r.event
+	d := newDisplay(sys, out)
 	var unwritten error
 	if c.JSON {
-		show = eventLines(sys.out, &unwritten)
+		d.show = eventLines(sys.out, &unwritten)
 	}
 	started := time.Now()
-	res, truth, err := s.follow(ctx, s.resumed(from), msgs, show)
+	res, truth, err := s.edited(ctx, from, msgs, d.show)
 	if res == nil {
 		return notBegun(err)
 	}
 	saved := save(c.Save, res)
 	if !c.JSON {
-		if res.Spent.Requests > 0 {
-			fmt.Fprintf(out, "\n%s\n", r.style.dim(totals(res.Spent, time.Since(started))))
-		}
-		if err := printEnd(sys, res, s.handed(truth), r.live); err != nil {
+		d.totals(res.Spent, time.Since(started))
+		sys = sys.plain()
+		if err := printEnd(sys, res, s.handed(truth), d.live); err != nil {
 			return errors.Join(err, saved)
 		}
 	}
 	if saved != nil {
-		fmt.Fprintf(sys.err, "pawl: error: %s\n", visible(saved.Error()))
+		tell(sys.plain().err, saved)
 	}
 	if end := c.ended(res, err, c.Save); end != nil {
 		return end

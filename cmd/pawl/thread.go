@@ -25,6 +25,7 @@ type thread struct {
 const (
 	lastThread = "last" // the one that was written to last
 	newThread  = "new"  // one that there is not yet
+	noThread   = "none" // none at all
 )
 
 // unsettled is what Meta keeps of a conversation beside its messages: how the last turn ended, with the messages that are not whole.

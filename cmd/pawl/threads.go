@@ -28,7 +28,7 @@ func threads(ctx context.Context, db store.Threads, s store.Scope) ([]store.Thre
 	return all, err
 }
 
-func noThread(ctx context.Context, db store.Threads, s store.Scope, id string) error {
+func notThere(ctx context.Context, db store.Threads, s store.Scope, id string) error {
 	all, err := threads(ctx, db, s)
 	if err != nil {
 		return err
@@ -82,7 +82,7 @@ func (c *threadsShowCmd) Run(sys *system) error {
 		return err
 	}
 	if t == nil {
-		return noThread(ctx, db, c.scope(), c.ID)
+		return notThere(ctx, db, c.scope(), c.ID)
 	}
 	if c.JSON {
 		return printJSON(sys.out, from.Messages)
@@ -122,5 +122,5 @@ func (c *threadsDeleteCmd) Run(sys *system) error {
 	}
 	defer d.Close()
 	return deleted(sys.out, c.IDs, func(id string) error { return db.DeleteThread(context.Background(), c.scope(), id) },
-		func(id string) error { return noThread(context.Background(), db, c.scope(), id) })
+		func(id string) error { return notThere(context.Background(), db, c.scope(), id) })
 }

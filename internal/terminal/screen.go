@@ -31,6 +31,13 @@ func (s *Screen) Width() int { return s.width - 1 }
 // Height returns how many rows the terminal has.
 func (s *Screen) Height() int { return s.height }
 
+// unknown is a live line of which nobody knows how it looks now.
+const unknown = "\x00"
+
+// eraseBelow clears the rows under the cursor. The cursor's own is written anew, or is cleared by itself: a multiplexer takes the clearing of a whole screen from
+// its first row for something worth keeping, and scrolls it away.
+const eraseBelow = "\x1b7\x1b[B\r\x1b[J\x1b8"
+
 // Cursor is a place within the live lines, from 0.
 type Cursor struct{ Row, Column int }
 
@@ -46,7 +53,7 @@ func (s *Screen) Resize(width, height int) {
 			rows += max(1, (s.widths[i]+width-1)/width)
 		}
 		s.row = min(rows+s.column/width, height-1)
-		s.live = []string{"\x00"} // nothing that is there is as it was
+		s.live = []string{unknown}
 		s.widths = []int{0}
 	}
 	s.width, s.height = width, height
@@ -74,12 +81,16 @@ func (s *Screen) Paint(print, live []Line, at *Cursor) error {
 	if s.row > 0 {
 		fmt.Fprintf(&b, "\x1b[%dA", s.row)
 	}
-	if len(print) > 0 || len(s.live) > 0 && s.live[0] == "\x00" {
-		b.WriteString("\x1b[J")
+	before := len(s.live)
+	if before > 0 && s.live[0] == unknown {
+		b.WriteString(eraseBelow)
+		before = 0
+	}
+	if len(print) > 0 || before == 0 {
 		s.live = nil
 	}
 	for _, l := range print {
-		b.WriteString(l.Render(s.colours) + "\r\n")
+		b.WriteString(l.Render(s.colours) + "\x1b[K\r\n")
 	}
 	b.WriteString("\x1b[?7l") // a letter that the terminal takes for wider than it is breaks no line
 	for i, r := range rows {
@@ -90,12 +101,11 @@ func (s *Screen) Paint(print, live []Line, at *Cursor) error {
 			b.WriteString(r + "\x1b[K")
 		}
 	}
-	if len(rows) < len(s.live) {
-		if len(rows) > 0 {
-			b.WriteString("\r\n\x1b[J\x1b[A")
-		} else {
-			b.WriteString("\x1b[J")
-		}
+	if len(rows) == 0 && before > len(print) {
+		b.WriteString("\x1b[K")
+	}
+	if max(len(rows), 1)+len(print) < before {
+		b.WriteString(eraseBelow)
 	}
 	b.WriteString("\x1b[?7h")
 	s.live, s.widths, s.row, s.column = rows, widths, max(0, len(rows)-1), 0

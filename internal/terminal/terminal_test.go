@@ -244,6 +244,7 @@ type emulator struct {
 	rows          [][]rune // those that scrolled away, too
 	top, y, x     int
 	hidden        bool
+	saved         [2]int
 }
 
 func newEmulator(width, height int) *emulator {
@@ -262,6 +263,14 @@ func (e *emulator) Write(b []byte) (int, error) {
 				e.rows = append(e.rows, nil)
 			}
 		case 0x1b:
+			if in[1] == '7' || in[1] == '8' {
+				if n = 2; in[1] == '7' {
+					e.saved = [2]int{e.y, e.x}
+				} else {
+					e.y, e.x = e.saved[0], e.saved[1]
+				}
+				break
+			}
 			for n = 2; in[n] < 0x40 || in[n] > 0x7e; n++ {
 			}
 			arg, _ := strconv.Atoi(string(in[2:n]))
@@ -269,11 +278,16 @@ func (e *emulator) Write(b []byte) (int, error) {
 			switch in[n] {
 			case 'A':
 				e.y = max(0, e.y-max(arg, 1))
+			case 'B':
+				e.y = min(e.height-1, e.y+1)
 			case 'C':
 				e.x = min(e.width-1, e.x+max(arg, 1))
 			case 'K':
 				e.rows[row] = e.rows[row][:min(e.x, len(e.rows[row]))]
 			case 'J':
+				if e.y == 0 && e.x == 0 {
+					panic("the whole screen is cleared, which tmux scrolls away")
+				}
 				e.rows[row] = e.rows[row][:min(e.x, len(e.rows[row]))]
 				for i := row + 1; i < len(e.rows); i++ {
 					e.rows[i] = nil
@@ -337,7 +351,7 @@ func TestScreen(t *testing.T) {
 			}
 			var at *terminal.Cursor
 			if len(live) > 0 && rapid.Bool().Draw(t, "cursor") {
-				at = &terminal.Cursor{Row: len(live) - 1, Column: rapid.IntRange(0, 5).Draw(t, "column")}
+				at = &terminal.Cursor{Row: rapid.IntRange(max(0, len(live)-3), len(live)-1).Draw(t, "row"), Column: rapid.IntRange(0, 5).Draw(t, "column")}
 			}
 			if err := s.Paint(print, live, at); err != nil {
 				t.Fatal(err)
@@ -346,7 +360,7 @@ func TestScreen(t *testing.T) {
 			if diff := cmp.Diff(all, e.text()); diff != "" {
 				t.Fatalf("want -, got +\n%s", diff)
 			}
-			if e.hidden != (at == nil) || at != nil && (e.x != at.Column || e.top+e.y != len(want)+len(shown)-1) {
+			if e.hidden != (at == nil) || at != nil && (e.x != at.Column || e.top+e.y != len(want)+len(shown)-(len(live)-at.Row)) {
 				t.Fatalf("the cursor is at %d, %d, hidden %t; want %v", e.top+e.y, e.x, e.hidden, at)
 			}
 		}

@@ -81,14 +81,9 @@ func (s *Set) edit(ctx context.Context, a editArgs) (pawl.ToolResult, error) {
 	if a.Expect != nil && !strings.EqualFold(sum, *a.Expect) {
 		return pawl.ToolResult{}, toolrun.Refuse("not edited: %q has changed; its SHA-256 is %s, expect says %s. Read it again before you edit", name, sum, strings.ToLower(*a.Expect))
 	}
-	e := editor{name: name, text: old, crlf: crlf(old)}
-	for i, one := range a.Edits {
-		if err := ctx.Err(); err != nil {
-			return pawl.ToolResult{}, err
-		}
-		if err := e.apply(i, one); err != nil {
-			return pawl.ToolResult{}, err
-		}
+	e, err := edited(ctx, name, old, a.Edits)
+	if err != nil {
+		return pawl.ToolResult{}, err
 	}
 	if bytes.Equal(e.text, old) {
 		return pawl.ToolResult{}, toolrun.Refuse("not edited: the edits undo each other, so %s would stay as it is", shown(name))
@@ -144,6 +139,20 @@ type editor struct {
 	changes  []change
 	more     int // changes that are not kept
 	shown    int // bytes of those that are
+}
+
+// edited makes edits of the text of name.
+func edited(ctx context.Context, name string, old []byte, edits []edit) (*editor, error) {
+	e := &editor{name: name, text: old, crlf: crlf(old)}
+	for i, one := range edits {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		if err := e.apply(i, one); err != nil {
+			return nil, err
+		}
+	}
+	return e, nil
 }
 
 // apply makes the edit of that index. A text of the model has \n where the file may have \r\n.

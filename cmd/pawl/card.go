@@ -1,0 +1,452 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/diff"
+	"github.com/pawl-go/pawl/internal/markdown"
+	"github.com/pawl-go/pawl/internal/terminal"
+)
+
+// card is a question to the person at the terminal, in its place: what a call would do, and the keys that answer.
+//
+//	┃ file_write asks: it may change the world
+//	┃ path  note.txt
+//	┃     1 - old
+//	┃     1 + new
+//	┃ y allow  a allow file_write from now on  e edit  n deny
+type card struct {
+	title    terminal.Line
+	body     []terminal.Line
+	name     string // of the tool; "": what is asked is a line of text
+	args     json.RawMessage
+	editable bool
+
+	asked  time.Time
+	more   bool
+	scroll int
+	input  *terminal.Editor // a reason, or the line that is asked for
+	label  string           // before it
+	trial  string           // what was edited and could not be used
+	fault  string
+	answer chan decision
+}
+
+// decision is what the person answers.
+type decision struct {
+	verdict pawl.Verdict    // 0: nobody answered
+	always  bool            // for all calls of the tool
+	args    json.RawMessage // to run it with, in place of the model's
+	text    string          // the reason, or the line that was asked for
+}
+
+// change is what a call would make of a file.
+type change struct {
+	path          string
+	before, after string
+	exists        bool
+}
+
+// newCard makes the question about a call. of is what it would do to a file; nil: nothing that is known.
+func newCard(call pawl.ToolCall, why string, of *change, editable bool) *card {
+	q := &card{name: call.Name, args: call.Args, editable: editable, answer: make(chan decision, 1)}
+	q.title = terminal.Text(terminal.Bold|terminal.Yellow, call.Name).Add(terminal.Yellow, " asks").Add(0, ": "+strings.TrimSuffix(why, "."))
+	fields, err := argFields(call.Args)
+	switch {
+	case of != nil:
+		q.body = of.lines()
+	case err != nil:
+		q.body = textLines(string(call.Args))
+	default:
+		for _, f := range fields {
+			q.body = append(q.body, argumentLines(f)...)
+		}
+	}
+	return q
+}
+
+// argumentLines shows an argument: on the line of its name where it is short, else under it.
+func argumentLines(f argument) []terminal.Line {
+	var text string
+	if json.Unmarshal(f.value, &text) != nil {
+		text = string(f.value)
+		var v any
+		if json.Unmarshal(f.value, &v) == nil {
+			if b, err := json.MarshalIndent(v, "", "  "); err == nil && len(b) > 60 {
+				text = string(b)
+			}
+		}
+	}
+	name := terminal.Text(terminal.Cyan, f.name)
+	if !strings.Contains(text, "\n") && len(text) <= 200 {
+		return []terminal.Line{name.Add(0, "  "+text)}
+	}
+	return append([]terminal.Line{name}, terminal.Indent(textLines(text), terminal.Text(0, "  "), terminal.Text(0, "  "))...)
+}
+
+func textLines(text string) (out []terminal.Line) {
+	for _, l := range strings.Split(strings.TrimSuffix(text, "\n"), "\n") {
+		out = append(out, terminal.Text(0, l))
+	}
+	return out
+}
+
+// lines shows a change as a diff.
+func (d *change) lines() []terminal.Line {
+	head := terminal.Text(terminal.Cyan, "path").Add(0, "  "+d.path)
+	if !d.exists {
+		head = head.Add(terminal.Dim, "  (a new file)")
+	}
+	out := []terminal.Line{head}
+	lines := diff.Lines(split(d.before), split(d.after), 2)
+	if len(lines) == 0 {
+		return append(out, terminal.Text(terminal.Dim, "nothing in it would change"))
+	}
+	for _, l := range lines {
+		switch l.Op {
+		case diff.Gap:
+			out = append(out, terminal.Text(terminal.Dim, fmt.Sprintf("     ⋮ %s", count(l.A, "line"))))
+		case diff.Same:
+			out = append(out, terminal.Text(terminal.Dim, fmt.Sprintf("%4d   ", l.B)).Add(0, l.Text))
+		case diff.Gone:
+			out = append(out, terminal.Text(terminal.Dim, fmt.Sprintf("%4d ", l.A)).Add(terminal.Red, "- "+l.Text))
+		case diff.Come:
+			out = append(out, terminal.Text(terminal.Dim, fmt.Sprintf("%4d ", l.B)).Add(terminal.Green, "+ "+l.Text))
+		}
+	}
+	return out
+}
+
+func split(text string) []string {
+	if text == "" {
+		return nil
+	}
+	return strings.Split(strings.TrimSuffix(text, "\n"), "\n")
+}
+
+// newPrompt makes the question for a line of text.
+func newPrompt(label string) *card {
+	return &card{label: label, input: new(terminal.Editor), answer: make(chan decision, 1)}
+}
+
+// early reports whether a key came while the person was still typing something else, and so is no answer.
+func (q *card) early(before, now time.Time) bool {
+	const still = 400 * time.Millisecond
+	return q.name != "" && q.input == nil && !before.IsZero() && q.asked.Sub(before) < still && before.Before(q.asked) && now.Sub(q.asked) < still
+}
+
+// show shows the card in so many columns and rows, and where the cursor stands in it.
+func (q *card) show(width, rows int) (lines []terminal.Line, at *terminal.Cursor) {
+	bar := terminal.Text(terminal.Yellow, "┃ ")
+	room := width - 2
+	if q.name == "" {
+		lines, cursor := q.input.View(terminal.Text(terminal.Cyan, line(q.label, room*2/3)+" > "), width-1, rows)
+		return lines, &cursor
+	}
+	var body []terminal.Line
+	for _, l := range q.body {
+		body = append(body, l.Wrap(room)...)
+	}
+	if len(body) == 0 {
+		body = []terminal.Line{terminal.Text(terminal.Dim, "without arguments")}
+	}
+	lines = q.title.Wrap(room)
+	var foot []terminal.Line
+	switch {
+	case q.input != nil:
+		in, cursor := q.input.View(terminal.Text(terminal.Cyan, line(q.label, room*2/3)+" > "), room-1, 4)
+		foot = in
+		at = &cursor
+	default:
+		foot = q.keys().Wrap(room)
+	}
+	if q.fault != "" {
+		foot = append(terminal.Text(terminal.Red, q.fault).Wrap(room), foot...)
+	}
+	space := max(1, rows-len(lines)-len(foot)-1)
+	if !q.more {
+		space = min(space, 16)
+	}
+	if len(body) > space {
+		q.scroll = max(0, min(q.scroll, len(body)-space))
+		note := fmt.Sprintf("… %s more: m", count(len(body)-space, "line"))
+		if q.more {
+			note = fmt.Sprintf("lines %d to %d of %d: up, down", q.scroll+1, q.scroll+space, len(body))
+		}
+		body = append(body[q.scroll:q.scroll+space:q.scroll+space], terminal.Text(terminal.Dim, note))
+	}
+	lines = append(lines, body...)
+	if at != nil {
+		at.Row += len(lines)
+		at.Column += 2
+	}
+	return terminal.Indent(append(lines, foot...), bar, bar), at
+}
+
+// keys says what can be answered.
+func (q *card) keys() terminal.Line {
+	var l terminal.Line
+	for _, k := range []struct{ key, what string }{{"y", "allow"}, {"a", "allow " + line(q.name, 30) + " from now on"}, {"e", "edit"}, {"n", "deny"}} {
+		if k.key == "e" && !q.editable {
+			continue
+		}
+		if l != nil {
+			l = l.Add(0, "  ")
+		}
+		l = l.Add(terminal.Bold|terminal.Green, k.key).Add(terminal.Dim, " "+k.what)
+	}
+	return l
+}
+
+// key takes a key, and reports whether the question is answered.
+func (q *card) key(k terminal.Key, c *console) (done bool) {
+	if q.input != nil {
+		return q.typed(k)
+	}
+	if k.Name == "text" {
+		switch strings.ToLower(k.Text) {
+		case "y":
+			return q.say(decision{verdict: pawl.Allow})
+		case "a":
+			return q.say(decision{verdict: pawl.Allow, always: true})
+		case "n":
+			q.input, q.label = new(terminal.Editor), "why not? (Enter: no reason, Esc: back)"
+		case "e":
+			if q.editable {
+				return q.edit(c)
+			}
+		case "m":
+			q.more = !q.more
+			q.scroll = 0
+		}
+		return false
+	}
+	switch k.Name {
+	case "up":
+		q.scroll--
+	case "down":
+		q.scroll++
+		q.more = true
+	case "pageup":
+		q.scroll -= 10
+	case "pagedown":
+		q.scroll += 10
+		q.more = true
+	}
+	return false
+}
+
+// typed takes a key for a line of text.
+func (q *card) typed(k terminal.Key) (done bool) {
+	switch {
+	case k.Name == "enter":
+		verdict := pawl.Allow
+		if q.name != "" {
+			verdict = pawl.Deny
+		}
+		return q.say(decision{verdict: verdict, text: strings.TrimSpace(q.input.Text())})
+	case k.Name == "esc" && q.name != "":
+		q.input = nil
+	case k.Name == "ctrl-d" && q.name == "" && q.input.Text() == "":
+		return q.say(decision{})
+	default:
+		q.input.Key(k)
+	}
+	return false
+}
+
+// edit lets the person change the arguments, and allows the call with them.
+func (q *card) edit(c *console) (done bool) {
+	text := q.trial
+	if text == "" {
+		text = string(q.args)
+		var v any
+		if json.Unmarshal(q.args, &v) == nil {
+			if b, err := json.MarshalIndent(v, "", "  "); err == nil {
+				text = string(b)
+			}
+		}
+	}
+	c.mu.Unlock()
+	edited, err := c.edit(text, "arguments.json")
+	c.mu.Lock()
+	edited = strings.TrimSpace(edited)
+	switch {
+	case err != nil:
+		q.fault = err.Error()
+	case !json.Valid([]byte(edited)):
+		q.fault, q.trial = "that is no JSON; e goes on with it", edited
+	case edited == strings.TrimSpace(text) && q.trial == "":
+		q.fault = "nothing was changed; y allows it as it is"
+	default:
+		return q.say(decision{verdict: pawl.Allow, args: json.RawMessage(edited)})
+	}
+	return false
+}
+
+func (q *card) say(s decision) bool {
+	q.answer <- s
+	return true
+}
+
+func (q *card) cancel() { q.answer <- decision{} }
+
+// put shows a question and waits for what is said. Questions come one at a time: the asker sees to it.
+func (c *console) put(ctx context.Context, q *card, path pawl.Key) decision {
+	var before callState
+	c.update(func() {
+		q.asked = time.Now()
+		c.ask = q
+		if it := c.view.calls[path]; it != nil {
+			before, it.state = it.state, callAsking
+		}
+	})
+	var s decision
+	select {
+	case s = <-q.answer:
+	case <-ctx.Done():
+	}
+	c.update(func() {
+		if c.ask == q {
+			c.ask = nil
+		}
+		if it := c.view.calls[path]; it != nil && it.state == callAsking {
+			it.state = before
+		}
+	})
+	return s
+}
+
+// record keeps in sight what a person saw and said of a call.
+func (c *console) record(path pawl.Key, call pawl.ToolCall, q *card, s decision) {
+	c.update(func() {
+		it := c.view.at(path, &call)
+		const most = 12
+		var lines []terminal.Line
+		for _, l := range q.body {
+			lines = append(lines, l.Wrap(c.view.width-4)...)
+		}
+		if len(lines) > most {
+			lines = append(lines[:most:most], terminal.Text(terminal.Dim, fmt.Sprintf("… %s more", count(len(lines)-most, "line"))))
+		}
+		it.detail = terminal.Indent(lines, terminal.Text(terminal.Yellow, "  ┃ "), terminal.Text(terminal.Yellow, "  ┃ "))
+		word, style := "allowed", terminal.Green
+		switch {
+		case s.verdict == pawl.Deny:
+			word, style = "denied", terminal.Yellow
+		case s.verdict == 0:
+			word, style = "not answered", terminal.Yellow
+		case s.args != nil:
+			word = "allowed with other arguments"
+			it.held = true
+		case s.always:
+			word = "allowed from now on"
+		}
+		it.detail = append(it.detail, terminal.Text(terminal.Yellow, "  ┃ ").Add(style, word))
+	})
+}
+
+// panel shows a result whole, until it is closed.
+type panel struct {
+	number int // of the call
+	scroll int
+	rows   int
+	closed bool
+}
+
+func newPanel(v *view) *panel { return &panel{number: len(v.kept)} }
+
+// content is what the panel shows.
+func (p *panel) content(v *view, width int) (title terminal.Line, body []terminal.Line) {
+	if p.number == 0 {
+		return terminal.Text(terminal.Bold, "no call has ended yet"), nil
+	}
+	c := v.kept[p.number-1]
+	title = terminal.Text(terminal.Cyan|terminal.Bold, fmt.Sprintf("#%d ", p.number)).Add(terminal.Bold, c.call.Name).Add(0, " "+plainArgs(c.call.Args))
+	for _, l := range c.whole() {
+		body = append(body, l.Wrap(width)...)
+	}
+	return title, body
+}
+
+// whole is all that is known of a call: what it was given, and what it gave.
+func (c *callItem) whole() []terminal.Line {
+	if c.exec == nil {
+		return textLines("it has not ended")
+	}
+	var out []terminal.Line
+	fields, err := argFields(c.call.Args)
+	if err != nil {
+		out = textLines(string(c.call.Args))
+	}
+	for _, f := range fields {
+		out = append(out, argumentLines(f)...)
+	}
+	for _, r := range c.exec.Repairs {
+		out = append(out, terminal.Text(terminal.Yellow, "repaired: "+r))
+	}
+	out = append(out, nil)
+	text := c.exec.Result.Text()
+	if json.Valid([]byte(text)) {
+		for _, l := range split(text) {
+			out = append(out, markdown.Highlight(l, "json"))
+		}
+		return out
+	}
+	return append(out, textLines(text)...)
+}
+
+// show shows the panel in so many columns and rows.
+func (p *panel) show(v *view, width, rows int) []terminal.Line {
+	bar := terminal.Text(terminal.Cyan, "│ ")
+	title, body := p.content(v, width-3)
+	p.rows = max(1, rows-3)
+	p.scroll = max(0, min(p.scroll, len(body)-p.rows))
+	last := min(len(body), p.scroll+p.rows)
+	lines := append([]terminal.Line{title}, body[p.scroll:last]...)
+	where := ""
+	if len(body) > p.rows {
+		where = fmt.Sprintf("lines %d to %d of %d  ", p.scroll+1, last, len(body))
+	}
+	if width >= 60 {
+		where += "up, down  left, right: another  "
+	}
+	lines = append(lines, terminal.Text(terminal.Dim, where+"Esc closes"))
+	return append([]terminal.Line{nil}, terminal.Indent(lines, bar, bar)...)
+}
+
+// key takes a key, and reports whether it was one of the panel's.
+func (p *panel) key(k terminal.Key, v *view, _ int) bool {
+	switch k.Name {
+	case "esc", "ctrl-o":
+		p.closed = true
+	case "up":
+		p.scroll--
+	case "down":
+		p.scroll++
+	case "pageup":
+		p.scroll -= p.rows
+	case "pagedown":
+		p.scroll += p.rows
+	case "home":
+		p.scroll = 0
+	case "end":
+		p.scroll = 1 << 30
+	case "left":
+		if p.number > 1 {
+			p.number, p.scroll = p.number-1, 0
+		}
+	case "right":
+		if p.number < len(v.kept) {
+			p.number, p.scroll = p.number+1, 0
+		}
+	default:
+		return false
+	}
+	return true
+}

@@ -1,0 +1,604 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/terminal"
+)
+
+// console is the terminal that a person sits at while agents run: what happens, what is asked, and what the person types, all at once.
+//
+// One goroutine takes keys and paints; whoever else has something to show leaves it under the lock. Lines that are printed stay in the terminal's own
+// scrollback, which is never painted again.
+type console struct {
+	dev    *terminal.Device
+	colour bool
+	done   chan struct{} // closed: no more is painted
+	ended  chan struct{}
+	dirty  chan struct{}
+
+	mu        sync.Mutex
+	screen    *terminal.Screen
+	view      *view
+	partial   string // of a line that was written
+	editor    terminal.Editor
+	keys      bool // somebody types
+	typing    bool // the editor is shown when nothing runs, too
+	greeting  terminal.Line
+	queue     []string // messages that were sent to the run and not taken yet
+	lines     []string // that were entered, for next
+	wake      chan struct{}
+	eof       error // what next returns when the lines are used up
+	ask       *card
+	panel     *panel
+	picker    *picker
+	steer     func(text string) bool // while a run is under way; nil: it cannot be steered
+	command   func(text string) bool // while a run is under way: whether the line was a command that could be carried out
+	interrupt func()                 // while a run is under way
+	pressed   int                    // how often that was asked for
+	typed     time.Time              // when a letter was, if nothing else came since
+	failed    bool                   // the terminal is gone
+}
+
+// interactive reports whether the terminal can show more than plain lines.
+func (s *system) interactive() bool {
+	term := s.env("TERM")
+	return s.errFile != nil && s.errTerm && term != "" && term != "dumb" && s.env("CI") == ""
+}
+
+// openConsole takes the terminal, and returns it with a system whose output goes there. nil: there is none that could, and all is as it was. typing: somebody is to
+// type at a prompt.
+func openConsole(sys *system, typing bool) (*console, *system) {
+	if !sys.interactive() || typing && !(sys.inTerm && sys.outTerm) {
+		return nil, sys
+	}
+	var in *os.File
+	if sys.inTerm {
+		in = sys.inFile
+	}
+	dev, err := terminal.Open(in, sys.errFile)
+	if err != nil {
+		return nil, sys
+	}
+	w, h := dev.Size()
+	c := &console{dev: dev, colour: sys.colours(true).on, keys: in != nil, typing: typing, done: make(chan struct{}), ended: make(chan struct{}), dirty: make(chan struct{}, 1), wake: make(chan struct{}, 1)}
+	c.screen = terminal.NewScreen(sys.errFile, w, h, c.colour)
+	c.greeting = terminal.Text(terminal.Dim, "getting ready")
+	c.view = newView(c.screen.Width(), sys.outTerm)
+	go c.loop()
+	own := *sys
+	own.err, own.console, own.under = c, c, sys
+	if sys.outTerm {
+		own.out = c
+	}
+	own.width = min(c.screen.Width(), 120)
+	return c, &own
+}
+
+// attend opens the console for one run, if there is a terminal for it, and returns a context that ends with cause when the person stops the run. Call stop at the end; it may
+// be called again.
+func attend(ctx context.Context, sys *system, cause error, plain bool) (_ context.Context, _ *system, stop func()) {
+	if !plain {
+		if c, own := openConsole(sys, false); c != nil {
+			ctx, stop := c.follow(ctx, cause, new(pawl.Steering))
+			ctx, own.under = attended(ctx, sys, cause)
+			if !sys.outTerm {
+				own.out = own.under.out
+			}
+			return ctx, own, func() { stop(); c.close() }
+		}
+	}
+	ctx, stop = interruptibleBy(ctx, sys.err, cause)
+	ctx, sys = attended(ctx, sys, cause)
+	return ctx, sys, stop
+}
+
+// plain closes the console and returns the system without it, for what is printed at the end.
+func (s *system) plain() *system {
+	if s.console == nil {
+		return s
+	}
+	s.console.close()
+	return s.under
+}
+
+// Write shows what others print, line by line.
+func (c *console) Write(b []byte) (int, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.partial += string(b)
+	for {
+		l, rest, more := strings.Cut(c.partial, "\n")
+		if !more {
+			break
+		}
+		c.partial = rest
+		c.view.put("told", told(l).Wrap(c.view.width)...)
+	}
+	c.touch()
+	return len(b), nil
+}
+
+// told gives the lines of the command itself their colours.
+func told(l string) terminal.Line {
+	for _, p := range []struct {
+		prefix string
+		style  terminal.Style
+	}{{"pawl: error: ", terminal.Red | terminal.Bold}, {"pawl: hint: ", terminal.Cyan}, {"pawl: ", terminal.Dim}} {
+		if rest, ok := strings.CutPrefix(l, p.prefix); ok {
+			return terminal.Text(p.style, p.prefix).Add(0, rest)
+		}
+	}
+	return terminal.Text(0, l)
+}
+
+// print shows lines.
+func (c *console) print(what string, lines ...terminal.Line) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.view.put(what, lines...)
+	c.touch()
+}
+
+// wrapped shows a line that may be too long.
+func (c *console) wrapped(what string, l terminal.Line) {
+	c.update(func() { c.view.put(what, l.Wrap(c.view.width)...) })
+}
+
+// touch says that there is something to paint. The lock is held.
+func (c *console) touch() {
+	select {
+	case c.dirty <- struct{}{}:
+	default:
+	}
+}
+
+// update changes something under the lock, and has it painted.
+func (c *console) update(change func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	change()
+	c.touch()
+}
+
+const fps = 25 * time.Millisecond // between frames
+
+func (c *console) loop() {
+	defer close(c.ended)
+	tick := time.NewTicker(frame)
+	defer tick.Stop()
+	var soon <-chan time.Time
+	var painted time.Time
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	defer signal.Stop(signals)
+	c.paint()
+	for {
+		select {
+		case <-c.done:
+			return
+		case k := <-c.dev.Keys():
+			c.key(k)
+			c.paint()
+			continue
+		case <-signals:
+			c.key(terminal.Key{Name: "stop"})
+		case <-c.dev.Resized():
+			w, h := c.dev.Size()
+			c.update(func() {
+				c.screen.Resize(w, h)
+				c.view.width = c.screen.Width()
+			})
+		case <-c.dirty:
+			if wait := fps - time.Since(painted); wait > 0 {
+				if soon == nil {
+					soon = time.After(wait)
+				}
+				continue
+			}
+			c.paint()
+		case <-soon:
+			c.paint()
+		case <-tick.C:
+			c.mu.Lock()
+			active := c.view.active
+			c.mu.Unlock()
+			if !active {
+				continue
+			}
+			c.paint()
+		}
+		soon, painted = nil, time.Now()
+	}
+}
+
+// paint paints a frame.
+func (c *console) paint() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.failed {
+		return
+	}
+	now := time.Now()
+	print := c.view.drain(now)
+	live, at := c.below(now)
+	if c.screen.Paint(print, live, at) != nil {
+		c.failed = true // nobody reads any more
+		c.gone()
+	}
+}
+
+// below are the live lines, and where the cursor stands in them.
+func (c *console) below(now time.Time) (live []terminal.Line, at *terminal.Cursor) {
+	width, height := c.screen.Width(), c.screen.Height()
+	var foot []terminal.Line
+	add := func(lines ...terminal.Line) { foot = append(foot, lines...) }
+	switch {
+	case c.ask != nil:
+		lines, cursor := c.ask.show(width, max(4, height-4))
+		if cursor != nil {
+			at = &terminal.Cursor{Row: cursor.Row, Column: cursor.Column}
+		}
+		add(lines...)
+	case c.picker != nil:
+		return c.picker.show(width, height-3), nil
+	case c.panel != nil:
+		add(c.panel.show(c.view, width, max(4, height/2))...)
+	}
+	if c.ask == nil {
+		if l := c.view.status(now, c.hint()); l != nil {
+			add(nil, l)
+		} else if c.typing {
+			add(nil)
+		}
+		for _, q := range c.queue {
+			add(terminal.Text(terminal.Dim, "↳ queued: "+line(q, width-10)))
+		}
+		if c.typing || c.steer != nil && c.editor.Text() != "" {
+			lines, cursor := c.editor.View(terminal.Text(terminal.Cyan|terminal.Bold, "> "), width-1, 8)
+			at = &terminal.Cursor{Row: len(foot) + cursor.Row, Column: cursor.Column}
+			add(lines...)
+			if c.greeting != nil && c.editor.Text() == "" && !c.view.active {
+				add(c.greeting)
+			}
+		}
+	}
+	live = c.view.live(now, max(1, height-1-len(foot)))
+	if c.ask != nil && len(live) > 0 {
+		live = append(live, nil)
+	}
+	if at != nil {
+		at.Row += len(live)
+	}
+	if len(live) == 0 && len(foot) > 0 && len(foot[0]) == 0 && c.view.last == "" {
+		foot = foot[1:]
+		if at != nil {
+			at.Row--
+		}
+	}
+	return append(live, foot...), at
+}
+
+func (c *console) hint() string {
+	switch {
+	case c.pressed > 0:
+		return "stopping; Ctrl-C ends at once"
+	case c.steer != nil && c.screen.Width() >= 60:
+		return "Ctrl-C stops, type to steer"
+	}
+	return "Ctrl-C stops"
+}
+
+// key takes a key.
+func (c *console) key(k terminal.Key) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	defer c.touch()
+	switch k.Name {
+	case "":
+		return
+	case "ctrl-c", "stop":
+		c.stop(k.Name == "stop")
+		return
+	case "hangup":
+		c.gone()
+		return
+	case "ctrl-z":
+		c.mu.Unlock()
+		c.suspend(func() { _ = c.dev.Suspend() })
+		c.mu.Lock()
+		return
+	case "ctrl-l":
+		w, h := c.screen.Width()+1, c.screen.Height()
+		c.screen.Resize(w+1, h)
+		c.screen.Resize(w, h)
+		return
+	}
+	switch {
+	case c.picker != nil:
+		c.picker.key(k)
+	case c.ask != nil:
+		if c.ask.early(c.typed, time.Now()) {
+			return // it was meant for something else
+		}
+		if done := c.ask.key(k, c); done {
+			c.ask = nil
+		}
+	case c.panel != nil && c.panel.key(k, c.view, c.screen.Height()/2):
+		if c.panel.closed {
+			c.panel = nil
+		}
+	case k.Name == "ctrl-o":
+		c.panel = newPanel(c.view)
+	default:
+		c.edited(k)
+	}
+}
+
+// edited takes a key for the editor.
+func (c *console) edited(k terminal.Key) {
+	if !c.typing && c.steer == nil {
+		return
+	}
+	c.typed = time.Time{}
+	switch k.Name {
+	case "text":
+		c.typed = time.Now()
+		c.editor.Key(k)
+	case "enter":
+		if strings.HasSuffix(c.editor.Text(), `\`) {
+			text := strings.TrimSuffix(c.editor.Text(), `\`)
+			c.editor.Set(text + "\n")
+			return
+		}
+		c.enter()
+	case "ctrl-d":
+		if c.editor.Text() == "" && c.interrupt == nil {
+			c.eof = io.EOF
+			c.awake()
+			return
+		}
+		c.editor.Key(k)
+	case "ctrl-g", "ctrl-x":
+		text := c.editor.Text()
+		c.mu.Unlock()
+		edited, err := c.edit(text, "message.md")
+		c.mu.Lock()
+		if err == nil {
+			c.editor.Set(strings.TrimRight(edited, "\n"))
+		} else {
+			c.view.put("told", told("pawl: "+err.Error()))
+		}
+	case "esc":
+	default:
+		c.editor.Key(k)
+	}
+}
+
+// enter takes the line that was typed: a message for the run that is under way, or a line for next.
+func (c *console) enter() {
+	text := c.editor.Text()
+	if strings.TrimSpace(text) == "" {
+		return
+	}
+	if c.interrupt == nil {
+		c.editor.Take()
+		c.lines = append(c.lines, text)
+		c.awake()
+		return
+	}
+	if c.command != nil && strings.HasPrefix(text, "/") {
+		c.editor.Take()
+		c.mu.Unlock() // it prints
+		known := c.command(text)
+		c.mu.Lock()
+		if !known {
+			c.view.put("told", told("pawl: "+strings.Fields(text)[0]+" has to wait until the run has ended"))
+			c.editor.Set(text)
+		}
+		return
+	}
+	if c.steer != nil && c.steer(text) {
+		c.editor.Take()
+		c.queue = append(c.queue, text)
+	}
+}
+
+func (c *console) awake() {
+	select {
+	case c.wake <- struct{}{}:
+	default:
+	}
+}
+
+// stop is Ctrl-C: it ends the run well, and the second time the program. At the prompt it takes away what was typed; where nothing was, it ends the chat.
+func (c *console) stop(signal bool) {
+	switch {
+	case c.picker != nil:
+		c.picker.say(-1)
+	case c.interrupt != nil:
+		c.pressed++
+		if c.pressed > 1 {
+			c.leave(statusInterrupted)
+		}
+		if c.ask != nil {
+			c.ask.cancel()
+			c.ask = nil
+		}
+		c.interrupt()
+	case c.ask != nil:
+		c.ask.cancel()
+		c.ask = nil
+	case !signal && c.editor.Text() != "":
+		c.editor.Set("")
+	default:
+		c.eof = pawl.ErrCancelled
+		c.awake()
+	}
+}
+
+// gone says that nobody sits at the terminal any more.
+func (c *console) gone() {
+	c.eof = io.EOF
+	c.awake()
+	if c.picker != nil {
+		c.picker.say(-1)
+	}
+	if c.interrupt != nil {
+		c.interrupt()
+	}
+	if c.ask != nil {
+		c.ask.cancel()
+		c.ask = nil
+	}
+}
+
+// leave gives the terminal back and ends the program.
+func (c *console) leave(status int) {
+	_ = c.screen.Close()
+	c.dev.Close()
+	os.Exit(status)
+}
+
+// next returns the next line that is entered. The error is io.EOF at the end, or pawl.ErrCancelled.
+func (c *console) next() (string, error) {
+	for {
+		c.mu.Lock()
+		if len(c.lines) > 0 {
+			l := c.lines[0]
+			c.lines = c.lines[1:]
+			c.mu.Unlock()
+			return l, nil
+		}
+		if err := c.eof; err != nil {
+			c.mu.Unlock()
+			return "", err
+		}
+		c.mu.Unlock()
+		<-c.wake
+	}
+}
+
+// follow shows a run. The context ends with cause when the person stops it; messages that are typed go to inbox, nil: nowhere. Call stop when it has ended.
+func (c *console) follow(ctx context.Context, cause error, inbox *pawl.Steering) (_ context.Context, stop func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	if !c.keys {
+		inbox = nil // nobody types
+	}
+	c.update(func() {
+		c.view.begin(time.Now())
+		c.interrupt, c.pressed = func() { cancel(cause) }, 0
+		if inbox != nil {
+			c.steer = func(text string) bool { return inbox.Steer(ctx, pawl.User(text)) == nil }
+		}
+	})
+	if inbox != nil {
+		ctx = pawl.WithInbox(ctx, inbox)
+	}
+	return ctx, func() {
+		cancel(nil)
+		c.update(func() { c.interrupt, c.steer, c.pressed, c.view.active = nil, nil, 0, false })
+	}
+}
+
+// show shows an event of the run.
+func (c *console) show(e pawl.Event) {
+	c.update(func() {
+		if e.Kind == pawl.EventSteered && len(c.queue) > 0 {
+			c.queue = c.queue[1:]
+		}
+		c.view.event(e, time.Now())
+	})
+}
+
+// unqueue returns what was typed for a run that has ended without it.
+func (c *console) unqueue() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	q := c.queue
+	c.queue = nil
+	return q
+}
+
+// suspend lets something else have the terminal.
+func (c *console) suspend(do func()) {
+	c.mu.Lock()
+	_ = c.screen.Close()
+	c.mu.Unlock()
+	do()
+	w, h := c.dev.Size()
+	c.update(func() {
+		c.screen.Resize(w, h)
+		c.view.width = c.screen.Width()
+	})
+}
+
+// edit lets the person change text in the editor of EDITOR. It is called from the loop, which paints nothing meanwhile.
+func (c *console) edit(text, name string) (edited string, err error) {
+	editor := os.Getenv("VISUAL")
+	if editor == "" {
+		editor = os.Getenv("EDITOR")
+	}
+	if editor == "" {
+		return "", errors.New("no editor: EDITOR names one")
+	}
+	dir, err := os.MkdirTemp("", "pawl-edit-")
+	if err != nil {
+		return "", err
+	}
+	defer os.RemoveAll(dir)
+	path := dir + "/" + name
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		return "", err
+	}
+	c.suspend(func() {
+		c.dev.Release()
+		words := strings.Fields(editor)
+		cmd := exec.Command(words[0], append(slices.Clone(words[1:]), path)...)
+		cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stderr, os.Stderr
+		err = cmd.Run()
+		if seized := c.dev.Seize(); err == nil {
+			err = seized
+		}
+	})
+	if err != nil {
+		return "", err
+	}
+	b, err := os.ReadFile(path)
+	return string(b), err
+}
+
+// close prints what is left, and gives the terminal back as it was. It may be called more than once.
+func (c *console) close() {
+	if c == nil {
+		return
+	}
+	select {
+	case <-c.done:
+		return
+	default:
+	}
+	close(c.done)
+	<-c.ended
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now := time.Now()
+	c.view.endProse()
+	if c.partial != "" {
+		c.view.put("told", told(c.partial))
+	}
+	_ = c.screen.Paint(append(c.view.drain(now), c.view.live(now, 0)...), nil, nil)
+	_ = c.screen.Close()
+	c.dev.Close()
+}
