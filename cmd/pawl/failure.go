@@ -79,42 +79,53 @@ func failed(err error) error {
 	var t *pawl.TranscriptError
 	var f *failure
 	var o *pawl.OutputError
+	var tool *pawl.ToolError
 	switch {
 	case errors.As(err, &f):
 		return err
 	case errors.As(err, &o):
-		return &failure{statusFailed, err, "the answer was: " + line(o.Text, 200)}
+		return &failure{statusFailed, err, "the answer was: " + line(o.Text, 200) + "; another model may fit it: pawl models list"}
 	case errors.As(err, &t):
-		return &failure{statusUsage, err, "the messages are no conversation that can go on; mend the file, or leave --messages out"}
+		return &failure{statusUsage, err, "the messages are no conversation that can go on; mend the file, or begin without --messages: pawl chat"}
+	case errors.As(err, &tool):
+		return &failure{statusFailed, err, "the tool ended the run; what led to it can be kept and read: pawl run --save run.json TASK"}
 	case !errors.As(err, &p):
-		return &failure{status: statusFailed, err: err}
+		return &failure{statusFailed, err, "what is set up here, and what of it works: pawl doctor"}
 	}
-	err = p // where in the run it happened can be seen above
+	status, hint := ofProvider(p)
+	return &failure{status, p, hint} // where in the run it happened can be seen above
+}
+
+// ofProvider says what the error of a provider means, and which command is next.
+func ofProvider(p *pawl.ProviderError) (status int, hint string) {
+	const later = "the same command may work later; --save keeps a run that breaks off, and it goes on with: pawl run --messages FILE"
 	switch p.Code {
 	case pawl.CodeAuthentication:
 		variables := strings.Join(provider.KeyVariables(p.Provider), " or ")
 		if p.Status == 0 { // nothing was sent
-			return &failure{statusUsage, err, "put the key into " + variables + ", in one line; for another --base-url say with --key-env NAME which variable has it"}
+			return statusUsage, "put the key into " + variables + ", in one line; for another --base-url say with --key-env NAME which variable has it; which keys are set: pawl doctor"
 		}
-		return &failure{statusUsage, err, "the key is wrong, or none was sent: " + variables + " goes to its provider alone; --key-env NAME says which variable has the key for another --base-url"}
+		return statusUsage, "the key is wrong, or none was sent: " + variables + " goes to its provider alone; --key-env NAME says which variable has the key for another --base-url; which keys are set: pawl doctor"
 	case pawl.CodePermission:
-		return &failure{statusUsage, err, "this key may not use the model; try another --model"}
+		return statusUsage, "this key may not use the model; others: pawl models list"
 	case pawl.CodeNotFound:
-		return &failure{statusUsage, err, "the server knows no such model, or answers at another --base-url, which usually ends in /v1; pawl models list has names"}
+		return statusUsage, "the server knows no such model, or answers at another --base-url, which usually ends in /v1; names: pawl models list"
 	case pawl.CodeUnsupported:
-		return &failure{status: statusUsage, err: err}
+		return statusUsage, "what models can do: pawl models list"
 	case pawl.CodeInvalidRequest:
+		status = statusFailed
 		if p.Status == 0 { // nothing was sent
-			return &failure{status: statusUsage, err: err}
+			status = statusUsage
 		}
+		return status, "what is sent can be kept and read: pawl run --record sent.json TASK"
 	case pawl.CodeContextLength:
-		return &failure{statusFailed, err, "the conversation is too long for the model; begin a new one, or choose a model with more room"}
-	case pawl.CodeRateLimit, pawl.CodeOverloaded, pawl.CodeServer, pawl.CodeNetwork, pawl.CodeTimeout, pawl.CodeStream:
-		hint := "the same command may work later"
-		if p.Code == pawl.CodeNetwork {
-			hint = "is the server running, and the address right? --base-url gives another"
-		}
-		return &failure{statusFailed, err, hint}
+		return statusFailed, "the conversation is too long for the model; begin a new one, choose a model with more room, or send less of it: pawl chat --keep 10"
+	case pawl.CodeContentFilter:
+		return statusFailed, "the provider refuses what was said; other words may do, or another model: pawl models list"
+	case pawl.CodeQuota:
+		return statusFailed, "nothing is left to spend with this key; another provider: pawl models list"
+	case pawl.CodeNetwork:
+		return statusFailed, "is the server running, and the address right? --base-url gives another; what can be reached from here: pawl doctor"
 	}
-	return &failure{status: statusFailed, err: err}
+	return statusFailed, later
 }

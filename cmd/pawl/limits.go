@@ -31,17 +31,17 @@ func (f *limitFlags) over(a *config.Agent) {
 // raise says which flag allows more, where a run came to a limit.
 func (f *limitFlags) raise(res *pawl.Result) string {
 	if n := len(res.Steps); n > 0 && res.Steps[n-1].Response != nil && res.Steps[n-1].Response.Finish == pawl.FinishLength {
-		return "a shorter answer may fit; ask for one, or choose a model that writes more"
+		return "a shorter answer may fit; ask for one, or choose a model that writes more: pawl models list"
 	}
 	switch has := strings.Contains; {
 	case has(res.Cause, "$"):
-		return "--max-cost USD allows more"
+		return "--max-cost USD allows more, such as: pawl run --max-cost 1.00 TASK"
 	case has(res.Cause, "tokens of"):
-		return "--max-tokens N allows more"
+		return "--max-tokens N allows more, such as: pawl run --max-tokens 100000 TASK"
 	case has(res.Cause, "calls was reached"):
-		return "--max-calls N allows more"
+		return "--max-calls N allows more, such as: pawl run --max-calls 100 TASK"
 	case has(res.Cause, "time of"):
-		return "--max-time TIME allows more"
+		return "--max-time TIME allows more, such as: pawl run --max-time 10m TASK"
 	}
-	return "--max-rounds N allows more rounds"
+	return "--max-rounds N allows more rounds, such as: pawl run --max-rounds 40 TASK"
 }

@@ -11,6 +11,7 @@ import (
 	"maps"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/pawl-go/pawl"
 )
@@ -296,9 +297,9 @@ func printAnswer(sys *system, res *pawl.Result, told bool) error {
 // ended, for a run that was saved to a file ("": was not), turns how the run stopped into the exit status and what there is to say about it.
 func (f *agentFlags) ended(res *pawl.Result, err error, saved string) error {
 	open := openCalls(res)
-	goOn := "go on with: --messages " + saved
+	goOn := "go on with: pawl run --messages " + quotedWord(saved)
 	if saved == "" {
-		goOn = "with --save FILE the run can be gone on with: --messages FILE"
+		goOn = "with --save FILE the run can be gone on with: pawl run --messages FILE"
 	}
 	switch res.Stop {
 	case pawl.StopAnswer, pawl.StopFinished:
@@ -311,18 +312,24 @@ func (f *agentFlags) ended(res *pawl.Result, err error, saved string) error {
 		}
 		return &failure{statusLimit, fmt.Errorf("limit: %s", res.Cause), f.raise(res)}
 	case pawl.StopCancelled:
-		hint := ""
-		if saved != "" {
-			hint = goOn
-		}
-		return &failure{statusInterrupted, errors.New(res.Cause), hint}
+		return &failure{statusInterrupted, errors.New(res.Cause), goOn}
 	case pawl.StopStalled:
-		return &failure{statusFailed, errors.New(res.Cause), "other instructions (--system) or another model may help"}
+		return &failure{statusFailed, errors.New(res.Cause), "other instructions (--system) or another model may help: pawl models list"}
 	}
 	if err == nil {
 		err = errors.New(res.Cause)
 	}
 	return failed(err)
+}
+
+// quotedWord writes a word so that a shell reads it as one.
+func quotedWord(s string) string {
+	if s != "" && !strings.ContainsFunc(s, func(r rune) bool {
+		return r != '_' && r != '-' && r != '.' && r != '/' && !unicode.IsLetter(r) && !unicode.IsDigit(r)
+	}) {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
 func waits(n int) string {

@@ -1,0 +1,74 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/pawl-go/pawl"
+)
+
+// commandLine is a command as a hint writes it: to its end, or to a comma or a semicolon.
+var commandLine = regexp.MustCompile(`\bpawl( [^ ;,]+)+`)
+
+// nextCommands are the command lines of a hint. One that the command line does not know fails the test.
+func nextCommands(t *testing.T, what, hint string) (lines []string) {
+	t.Helper()
+	for _, l := range commandLine.FindAllString(hint, -1) {
+		k, err := parser(&system{out: io.Discard, err: io.Discard, env: func(string) string { return "" }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := k.Parse(strings.Fields(l)[1:]); err != nil {
+			t.Errorf("%s: the hint %q names %q, which is no command: %v", what, hint, l, err)
+		}
+		lines = append(lines, l)
+	}
+	return lines
+}
+
+// Every kind of failure names the command that comes next, and it is one that there is.
+func TestFailuresNameTheNextCommand(t *testing.T) {
+	kinds := map[string]error{
+		"transcript": failed(&pawl.TranscriptError{Text: "no"}),
+		"output":     failed(&pawl.OutputError{Text: "no"}),
+		"tool":       failed(&pawl.ToolError{Execution: pawl.Execution{Call: pawl.ToolCall{Name: "x"}}, Err: errors.New("no")}),
+		"other":      failed(errors.New("no")),
+		"time":       failed(context.DeadlineExceeded),
+		"no command": misused(errors.New(`expected one of "demo"`)),
+		"unknown":    unknown("conversation", "x", nil, "pawl threads list"),
+		"not begun":  notBegun(errors.New("no")),
+	}
+	codes := []pawl.Code{pawl.CodeAuthentication, pawl.CodePermission, pawl.CodeNotFound, pawl.CodeInvalidRequest, pawl.CodeContextLength, pawl.CodeContentFilter, pawl.CodeRateLimit, pawl.CodeQuota,
+		pawl.CodeOverloaded, pawl.CodeServer, pawl.CodeTimeout, pawl.CodeNetwork, pawl.CodeStream, pawl.CodeUnsupported, "of tomorrow"}
+	for _, c := range codes {
+		for _, status := range []int{0, 400} {
+			kinds[string(c)+" "+map[int]string{0: "before", 400: "after"}[status]] = failed(&pawl.ProviderError{Provider: "openai", Code: c, Status: status})
+		}
+	}
+	open := []pawl.Waiting{{Key: "run/1/0", Outcome: pawl.OutcomePending, Call: pawl.ToolCall{ID: "c", Name: "x"}}}
+	asks := []pawl.Message{pawl.User("go"), pawl.Assistant(pawl.ToolCall{ID: "c", Name: "x"})}
+	for _, saved := range []string{"", "run.json"} {
+		for stop, res := range map[pawl.Stop]*pawl.Result{
+			pawl.StopPending: {Stop: pawl.StopPending, Pending: open, Messages: asks}, pawl.StopCancelled: {Stop: pawl.StopCancelled, Cause: "no"}, pawl.StopStalled: {Stop: pawl.StopStalled, Cause: "no"},
+			pawl.StopFailed: {Stop: pawl.StopFailed, Cause: "no"}, pawl.StopLimit: {Stop: pawl.StopLimit, Cause: "20 rounds"}, "limit, calls": {Stop: pawl.StopLimit, Cause: "the limit of 3 calls was reached"},
+			"limit, cost": {Stop: pawl.StopLimit, Cause: "$1 of"}, "limit, tokens": {Stop: pawl.StopLimit, Cause: "3 tokens of 3"}, "limit, time": {Stop: pawl.StopLimit, Cause: "the time of 3 s"},
+			"limit, handed back": {Stop: pawl.StopLimit, Cause: "0 rounds", Messages: asks},
+		} {
+			kinds["stop "+string(stop)+" "+saved] = (&agentFlags{}).ended(res, nil, saved)
+		}
+	}
+	for what, err := range kinds {
+		var f *failure
+		if !errors.As(err, &f) {
+			t.Errorf("%s: %v is no failure", what, err)
+			continue
+		}
+		if len(nextCommands(t, what, f.hint)) == 0 {
+			t.Errorf("%s: %q names no command", what, f.hint)
+		}
+	}
+}
