@@ -18,16 +18,36 @@ var commandLine = regexp.MustCompile(`\bpawl( [^ ;,]+)+`)
 func nextCommands(t *testing.T, what, hint string) (lines []string) {
 	t.Helper()
 	for _, l := range commandLine.FindAllString(hint, -1) {
-		k, err := parser(&system{out: io.Discard, err: io.Discard, env: func(string) string { return "" }})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := k.Parse(strings.Fields(l)[1:]); err != nil {
+		if err := parsed(strings.Fields(l)[1:]); err != nil {
 			t.Errorf("%s: the hint %q names %q, which is no command: %v", what, hint, l, err)
 		}
 		lines = append(lines, l)
 	}
 	return lines
+}
+
+// parsed says what is wrong with a command line.
+func parsed(args []string) (err error) {
+	k, err := parser(&system{out: io.Discard, err: io.Discard, env: func(string) string { return "" }})
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if v := recover(); v != nil && v != exited(0) { // --help has shown help
+			panic(v)
+		}
+	}()
+	_, err = k.Parse(args)
+	return err
+}
+
+// What is no command is noticed.
+func TestNextCommandsMustBeThere(t *testing.T) {
+	for _, args := range []string{"fly", "run --no-such-flag x", "models lst"} {
+		if parsed(strings.Fields(args)) == nil {
+			t.Errorf("pawl %s is taken for a command", args)
+		}
+	}
 }
 
 // Every kind of failure names the command that comes next, and it is one that there is.
