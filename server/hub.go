@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/pawl-go/pawl"
@@ -33,6 +34,7 @@ type live struct {
 	place
 	agent  string
 	feed   *feed
+	spent  atomic.Pointer[pawl.Spent] // by the steps so far; nil: by none
 	cancel context.CancelCauseFunc
 	begun  chan struct{} // closed when it is in the journal, or could not be
 	done   chan struct{} // closed when it has stopped
@@ -64,6 +66,7 @@ type hub struct {
 	held    int     // bytes of theirs
 	closed  bool
 	tries   map[place]retry // runs that could not be taken up
+	lists   map[*list]bool  // that are watched
 }
 
 type retry struct {
@@ -72,7 +75,7 @@ type retry struct {
 }
 
 func newHub(s *Server) *hub {
-	h := &hub{s: s, runs: map[place]*live{}, closing: make(chan struct{}), kick: make(chan struct{}, 1), tries: map[place]retry{}}
+	h := &hub{s: s, runs: map[place]*live{}, closing: make(chan struct{}), kick: make(chan struct{}, 1), tries: map[place]retry{}, lists: map[*list]bool{}}
 	h.base, h.stop = context.WithCancelCause(context.Background())
 	return h
 }
@@ -154,10 +157,15 @@ func (h *hub) work(ctx context.Context, l *live, j job, msgs []pawl.Message) {
 				ended, again = true, e.Result != nil && e.Result.Stop == pawl.StopPending
 			}
 			l.feed.put(e)
+			if root && e.Kind == pawl.EventStep {
+				l.spent.Store(e.Spent)
+				h.tell(l.place)
+			}
 		}
 		if !begun {
 			begun = true
 			close(l.begun)
+			h.tell(l.place)
 		}
 	}
 	if !begun {
@@ -167,6 +175,7 @@ func (h *hub) work(ctx context.Context, l *live, j job, msgs []pawl.Message) {
 		h.delay(l.place)
 	}
 	h.rest(l)
+	h.tell(l.place)
 	if again { // an answer may have come meanwhile
 		h.wake()
 	}
