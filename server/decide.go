@@ -162,6 +162,19 @@ func (c *call) export() error {
 	return c.write(http.StatusOK, x)
 }
 
+// timeline answers GET /v1/runs/{id}/timeline.
+func (c *call) timeline() error {
+	id, err := c.id()
+	if err != nil {
+		return err
+	}
+	tl, err := c.s.engine.Timeline(c.ctx(), id)
+	if err != nil {
+		return err
+	}
+	return c.write(http.StatusOK, tl)
+}
+
 // Effects is the ledger of a run.
 type Effects struct {
 	Effects []durable.Effect `json:"effects"`

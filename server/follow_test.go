@@ -22,8 +22,8 @@ func (v *serving) reading(res *http.Response) <-chan sent {
 	return all
 }
 
-// until returns what comes up to an event of that name.
-func until(t *testing.T, all <-chan sent, name string) (seen []sent) {
+// upTo returns what comes up to an event of that name.
+func upTo(t *testing.T, all <-chan sent, name string) (seen []sent) {
 	t.Helper()
 	deadline := time.After(20 * time.Second)
 	for {
@@ -47,7 +47,7 @@ func TestAStreamFollowsARunThatWaits(t *testing.T) {
 	var run server.Run
 	v.do("POST", "/v1/runs", `{"id":"w","input":"pay 7","wait":true}`, 201, &run)
 	all := v.reading(v.request("GET", "/v1/runs/w/events", ""))
-	first := until(t, all, "run_ended")
+	first := upTo(t, all, "run_ended")
 	if end := first[len(first)-1]; end.event.Result.Stop != pawl.StopPending {
 		t.Errorf("the first end: %+v", end.event.Result)
 	}
@@ -55,7 +55,7 @@ func TestAStreamFollowsARunThatWaits(t *testing.T) {
 	behind := v.reading(v.request("GET", "/v1/runs/w/events", "", "Last-Event-ID", first[len(first)-1].id))
 	v.do("POST", "/v1/runs/w/approve", `{"key":"run/1/0","digest":"`+run.Pending[0].Digest+`"}`, 200, nil)
 	for _, stream := range []<-chan sent{all, behind} {
-		second := until(t, stream, "run_ended")
+		second := upTo(t, stream, "run_ended")
 		if !strings.HasPrefix(names(second), "notice run_started") || second[0].event.Code != "attempt" {
 			t.Errorf("it goes on with %s", names(second))
 		}
@@ -76,9 +76,9 @@ func TestAStreamFollowsARunThatGoesOnElsewhere(t *testing.T) {
 	var run server.Run
 	near.do("POST", "/v1/runs", `{"id":"w","input":"pay 7","wait":true}`, 201, &run)
 	all := near.reading(near.request("GET", "/v1/runs/w/events", ""))
-	until(t, all, "run_ended")
+	upTo(t, all, "run_ended")
 	far.do("POST", "/v1/runs/w/approve", `{"key":"run/1/0","digest":"`+run.Pending[0].Digest+`"}`, 200, nil)
-	second := until(t, all, "run_ended")
+	second := upTo(t, all, "run_ended")
 	if res := second[len(second)-1].event.Result; res.Text() != "Done: paid 7" || near.world.paid.Load() != 0 || far.world.paid.Load() != 1 {
 		t.Errorf("the end: %+v", res)
 	}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/pawl-go/pawl"
@@ -35,6 +36,7 @@ type live struct {
 	place
 	agent  string
 	feed   *feed
+	spent  atomic.Pointer[pawl.Spent] // by the steps so far; nil: by none
 	cancel context.CancelCauseFunc
 	begun  chan struct{} // closed when it is in the journal, or could not be
 	done   chan struct{} // closed when it has stopped
@@ -73,6 +75,7 @@ type hub struct {
 	closed  bool
 	tries   map[place]retry // runs that could not be taken up, of those that were seen at the last look
 	seats   map[place]*seat
+	lists   map[*list]bool // that are watched
 }
 
 // seat is where those who watch a run that waits sit until it goes on.
@@ -87,7 +90,7 @@ type retry struct {
 }
 
 func newHub(s *Server) *hub {
-	h := &hub{s: s, runs: map[place]*live{}, closing: make(chan struct{}), kick: make(chan struct{}, 1), tries: map[place]retry{}, seats: map[place]*seat{}}
+	h := &hub{s: s, runs: map[place]*live{}, closing: make(chan struct{}), kick: make(chan struct{}, 1), tries: map[place]retry{}, seats: map[place]*seat{}, lists: map[*list]bool{}}
 	h.base, h.stop = context.WithCancelCause(context.Background())
 	return h
 }
@@ -198,10 +201,15 @@ func (h *hub) work(ctx context.Context, l *live, j job, msgs []pawl.Message) {
 				ended, l.waits = true, e.Result != nil && e.Result.Stop == pawl.StopPending
 			}
 			l.feed.put(e)
+			if root && e.Kind == pawl.EventStep {
+				l.spent.Store(e.Spent)
+				h.tell(l.place)
+			}
 		}
 		if !begun {
 			begun = true
 			close(l.begun)
+			h.tell(l.place)
 		}
 	}
 	if !begun {
@@ -215,6 +223,7 @@ func (h *hub) work(ctx context.Context, l *live, j job, msgs []pawl.Message) {
 		h.erase(ctx, l)
 	}
 	h.rest(l)
+	h.tell(l.place)
 	if l.waits && !l.story { // an answer may have come meanwhile
 		h.wake()
 	}

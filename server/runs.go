@@ -303,6 +303,9 @@ func (s *Server) toRun(head store.JournalRun) Run {
 	}
 	if l := s.hub.find(place{head.Scope, head.ID}); l.works() && head.State != store.JournalOver {
 		run.State = "running"
+		if spent := l.spent.Load(); spent != nil {
+			run.Spent = spent
+		}
 	}
 	return run
 }
@@ -337,6 +340,9 @@ func (c *call) list() error {
 	state := q.Get("state")
 	if state != "" && !slices.Contains([]string{store.JournalOpen, store.JournalWaiting, store.JournalFailed, store.JournalOver}, state) {
 		return badRequest("there is no state "+state, "open, waiting, failed or over")
+	}
+	if c.wantsEvents() {
+		return c.watchRuns(state, p)
 	}
 	heads, err := c.s.o.Journal.JournalRuns(c.ctx(), c.client.scope(), state, p)
 	if err != nil {
@@ -503,6 +509,7 @@ func (c *call) fork() error {
 	if err := c.s.engine.Fork(c.ctx(), id, to, in.Steps, nil); err != nil {
 		return err
 	}
+	c.s.hub.tell(place{c.client.scope(), to})
 	c.w.Header().Set("Location", "/v1/runs/"+to)
 	return c.tell(http.StatusCreated, to)
 }

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -172,7 +173,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case !gate.Host(r.Host, s.o.Hosts):
 		writeError(w, fault("wrong_host", "this name of the server is not known to it", "name it when the server is started (--host)"))
 		return
-	case !gate.Origin(origin, s.o.Origins):
+	case !gate.Origin(origin, s.o.Origins) && !own(origin, r.Host):
 		writeError(w, fault("wrong_origin", "pages of this origin may not use this server", "name it when the server is started (--origin)"))
 		return
 	}
@@ -188,6 +189,11 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	s.mux.ServeHTTP(w, r)
+}
+
+// own reports whether a page of this origin came from the server itself, by a name of it that is known.
+func own(origin, host string) bool {
+	return strings.EqualFold(origin, "http://"+host) || strings.EqualFold(origin, "https://"+host)
 }
 
 // bound gives the client its time to send the body, and the body its size.
