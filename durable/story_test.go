@@ -99,7 +99,10 @@ func TestStoryOfARunAtWork(t *testing.T) {
 	wait := pawl.Func("wait", "waits", func(context.Context, none) (string, error) { close(begun); <-gate; return "waited", nil })
 	a := &pawl.Agent{Instructions: "Wait.", Model: script.New(script.Call("wait", `{}`), script.Say("done")), Tools: []pawl.Toolset{wait}}
 	done := make(chan error)
-	go func() { _, err := eng.Runner("r", a).Run(context.WithoutCancel(t.Context()), pawl.User("go")); done <- err }()
+	go func() {
+		_, err := eng.Runner("r", a).Run(context.WithoutCancel(t.Context()), pawl.User("go"))
+		done <- err
+	}()
 	<-begun
 	var told []pawl.EventKind
 	for e, err := range eng.Story("r", a).Stream(t.Context()) {
