@@ -38,6 +38,9 @@ type grammar struct {
 	Hostile   hostileCmd   `cmd:"" help:"Play models that behave badly, to pawl or to any runtime."`
 	Doctor    doctorCmd    `cmd:"" help:"Say what this machine can enforce, and which keys are set."`
 	Version   versionCmd   `cmd:"" help:"Print the version."`
+
+	Completion completionCmd `cmd:"" help:"Print what makes a shell complete command lines of pawl."`
+	Man        manCmd        `cmd:"" help:"Show the manual of a command, or write all of it as man pages."`
 }
 
 const about = `Runs agents that call tools.
@@ -101,6 +104,9 @@ func execute(args []string, sys *system) (status int) {
 			}
 		}
 	}()
+	if len(args) > 0 && args[0] == completeWord {
+		return tell(sys.err, complete(args[1:], sys))
+	}
 	k, err := parser(sys)
 	if err != nil {
 		return tell(sys.err, err)
@@ -115,10 +121,15 @@ func execute(args []string, sys *system) (status int) {
 // exited is how kong ends the program after it has shown help.
 type exited int
 
+// parser makes the grammar into what parses command lines, and knows the help.
 func parser(sys *system) (*kong.Kong, error) {
-	return kong.New(&grammar{}, kong.Name("pawl"), kong.Description(about), kong.Writers(sys.out, sys.err),
+	k, err := kong.New(&grammar{}, kong.Name("pawl"), kong.Description(about), kong.Writers(sys.out, sys.err), flagGroups,
 		kong.Exit(func(status int) { panic(exited(status)) }),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true, WrapUpperBound: 100}))
+	if err == nil {
+		addExamples(k.Model.Node, "")
+	}
+	return k, err
 }
 
 // commandNames are the names of all commands.
