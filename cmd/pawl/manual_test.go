@@ -129,9 +129,9 @@ func sharedFlags(t *testing.T) []sharedGroup {
 		}
 	}
 	walk(k.Model.Node)
-	helps := map[string]string{}
+	var helps []string
 	for _, command := range commands(t) {
-		helps[command] = helpOf(t, command)
+		helps = append(helps, helpOf(t, command))
 	}
 	for i := range groups {
 		g := &groups[i]
