@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -18,23 +19,26 @@ import (
 	"github.com/pawl-go/pawl/server"
 	"github.com/pawl-go/pawl/store"
 	"github.com/pawl-go/pawl/tools/schedule"
+	"github.com/pawl-go/pawl/viewer"
 )
 
 type serveCmd struct {
-	Files     []string `arg:"" name:"FILE.yaml" help:"Files with agents; every agent of each is served."`
-	HTTP      string   `name:"http" default:"127.0.0.1:8080" placeholder:"ADDR" help:"Where to listen; :8080 is 127.0.0.1:8080. Other addresses of this machine need tokens. Default: 127.0.0.1:8080."`
-	TokenEnv  string   `name:"token-env" placeholder:"NAME" help:"The environment variable with a token that may do everything (Authorization: Bearer)."`
-	Tokens    string   `placeholder:"FILE" help:"A file with tokens, what each may do, and whose things it works with: docs/server.md has the form."`
-	Host      []string `placeholder:"HOST" help:"Names that clients may reach this machine by, beside localhost."`
-	Origin    []string `placeholder:"ORIGIN" help:"Web pages that may be clients, such as https://app.example.com."`
-	MaxRuns   int      `name:"max-runs" default:"200" placeholder:"N" help:"Runs that work at once. Default: 200."`
-	Schedules bool     `default:"true" negatable:"" help:"Do what is due of the schedules in the database. Default: yes."`
-	DB        string   `name:"db" placeholder:"FILE" help:"The database that keeps the runs, and what else is kept between runs: a file, or a PostgreSQL database, postgres://USER@HOST/DATABASE. Default: what the first file says."`
+	Files       []string `arg:"" name:"FILE.yaml" help:"Files with agents; every agent of each is served."`
+	HTTP        string   `name:"http" default:"127.0.0.1:8080" placeholder:"ADDR" help:"Where to listen; :8080 is 127.0.0.1:8080. Other addresses of this machine need tokens. Default: 127.0.0.1:8080."`
+	TokenEnv    string   `name:"token-env" placeholder:"NAME" help:"The environment variable with a token that may do everything (Authorization: Bearer)."`
+	Tokens      string   `placeholder:"FILE" help:"A file with tokens, what each may do, and whose things it works with: docs/server.md has the form."`
+	Host        []string `placeholder:"HOST" help:"Names that clients may reach this machine by, beside localhost."`
+	Origin      []string `placeholder:"ORIGIN" help:"Web pages that may be clients, such as https://app.example.com."`
+	MaxRuns     int      `name:"max-runs" default:"200" placeholder:"N" help:"Runs that work at once. Default: 200."`
+	OTel        string   `name:"otel" placeholder:"URL" help:"Send OpenTelemetry's spans and metrics to the collector there, over OTLP/HTTP: http://localhost:4318; or the word env, for what OTEL_EXPORTER_OTLP_ENDPOINT says. For Prometheus, /metrics has the metrics anyway."`
+	TellContent bool     `name:"tell-content" help:"With --otel: what was said, too, with secrets hidden. Default: names, times and figures."`
+	Schedules   bool     `default:"true" negatable:"" help:"Do what is due of the schedules in the database. Default: yes."`
+	DB          string   `name:"db" placeholder:"FILE" help:"The database that keeps the runs, and what else is kept between runs: a file, or a PostgreSQL database, postgres://USER@HOST/DATABASE. Default: what the first file says."`
 }
 
 // Help says what is served.
 func (*serveCmd) Help() string {
-	return `JSON and streams of events at /v1/runs, /v1/tools and so on; for clients of OpenAI, /v1/chat/completions, /v1/responses and /v1/models, where an agent is a model; for MCP clients, /mcp. GET /openapi.json has all of it, docs/server.md the story.
+	return `JSON and streams of events at /v1/runs, /v1/tools and so on; for clients of OpenAI, /v1/chat/completions, /v1/responses and /v1/models, where an agent is a model; for MCP clients, /mcp. GET /openapi.json has all of it, docs/server.md the story. A browser finds pages at the address that is printed: the runs as they go, what waits for a person, a place to try agents and tools.
 
 Runs are kept in the database (--db, or what the first file says), so they outlive the process: the first Ctrl-C ends it well, and the next pawl serve goes on. A call that has to be approved waits for POST /v1/runs/ID/approve.
 
@@ -66,21 +70,27 @@ func (c *serveCmd) Run(sys *system) error {
 	if err != nil {
 		return misconfigured(err)
 	}
-	o := server.Options{Agents: all.agents, Journal: db, Secrets: all.secrets, Tokens: tokens, Hosts: c.Host, Origins: c.Origin, Schedules: db, MaxRuns: c.MaxRuns,
+	o := server.Options{Agents: all.agents, Journal: db, Secrets: all.secrets, Tokens: tokens, Hosts: c.Host, Origins: c.Origin, Schedules: db, MaxRuns: c.MaxRuns, Pages: viewer.Handler(),
 		Log: slog.New(slog.NewTextHandler(sys.err, &slog.HandlerOptions{Level: slog.LevelWarn}))}
 	mcpCtx, endMCP := context.WithCancel(context.Background())
 	defer endMCP()
 	service := &mcp.Service{Name: "pawl", Approve: func(context.Context, pawl.ToolCall, *pawl.Tool) (pawl.Approval, error) { // the agents have rules of their own
 		return pawl.Approval{Verdict: pawl.Allow}, nil
 	}}
+	var s *server.Server // made below: it has the handler of the service
 	for _, a := range all.agents {
-		service.Agents = append(service.Agents, mcp.Offer{Agent: a, Description: "Carries out a task, with tools of its own, and gives the answer."})
+		service.Agents = append(service.Agents, mcp.Offer{Agent: a, Description: "Carries out a task, with tools of its own, and gives the answer.",
+			Runner: func() pawl.Runner {
+				return s.Runner("mcp_"+strings.ToLower(rand.Text()[:20]), a.Name, "the MCP client's person")
+			}})
 	}
 	if o.MCP, err = service.Handler(mcpCtx, &mcp.HTTPOptions{Hosts: c.Host, Origins: c.Origin}); err != nil {
 		return &failure{status: statusUsage, err: err}
 	}
-	s, err := server.New(o)
-	if err != nil {
+	if err := c.tell(sys, all, &o); err != nil {
+		return err
+	}
+	if s, err = server.New(o); err != nil {
 		return &failure{status: statusUsage, err: err}
 	}
 	if err := c.keep(ctx, sys, all, db); err != nil {
@@ -92,7 +102,7 @@ func (c *serveCmd) Run(sys *system) error {
 	}
 	fmt.Fprintf(sys.err, "pawl: serving %s on http://%s\n", strings.Join(all.names(), ", "), l.Addr())
 	due := make(chan error, 1)
-	go func() { due <- c.due(ctx, sys, all, db) }()
+	go func() { due <- c.due(ctx, sys, all, s, db) }()
 	context.AfterFunc(ctx, endMCP)
 	err = s.Serve(ctx, l)
 	stop()
@@ -201,12 +211,12 @@ func (c *serveCmd) keep(ctx context.Context, sys *system, all *served, db store.
 }
 
 // due does what is due until ctx ends.
-func (c *serveCmd) due(ctx context.Context, sys *system, all *served, db store.Store) error {
+func (c *serveCmd) due(ctx context.Context, sys *system, all *served, s *server.Server, db store.Store) error {
 	if !c.Schedules {
 		return nil
 	}
 	for i, w := range all.works {
-		w.Traces, w.Agent = db, pawl.Redact(all.agents[i], all.secrets)
+		w.Run = func(id string) pawl.Runner { return s.Runner(id, all.agents[i].Name, "") }
 	}
 	do := func(ctx context.Context, d store.Due, at time.Time) (schedule.Done, error) {
 		for i, a := range all.files { // what stands in a file is for its agent, the rest for the first

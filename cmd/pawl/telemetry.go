@@ -14,9 +14,9 @@ import (
 
 // telemetryFlags say who else is told of a run.
 type telemetryFlags struct {
-	OTel        string `name:"otel" placeholder:"URL" help:"Send OpenTelemetry's spans and metrics to the collector there, over OTLP/HTTP: http://localhost:4318; or the word env, for what OTEL_EXPORTER_OTLP_ENDPOINT says."`
-	Log         string `placeholder:"FILE" help:"Write a line of JSON for each thing that happens to the end of this file, or with - to standard error."`
-	TellContent bool   `name:"tell-content" help:"With --otel and --log: what was said, too, with secrets hidden. Default: names, times and figures."`
+	OTel        string `group:"telemetry" name:"otel" placeholder:"URL" help:"Send OpenTelemetry's spans and metrics to the collector there, over OTLP/HTTP: http://localhost:4318; or the word env, for what OTEL_EXPORTER_OTLP_ENDPOINT says."`
+	Log         string `group:"telemetry" placeholder:"FILE" help:"Write a line of JSON for each thing that happens to the end of this file, or with - to standard error."`
+	TellContent bool   `group:"telemetry" name:"tell-content" help:"With --otel and --log: what was said, too, with secrets hidden. Default: names, times and figures."`
 }
 
 // fromEnv as --otel takes the address from the environment.
@@ -71,9 +71,12 @@ func (f *telemetryFlags) open(sys *system, s *setup) error {
 	return nil
 }
 
-// pipeline is the way to a collector.
-func pipeline(url string, sys *system) (*export.Pipeline, error) {
+// pipeline is the way to a collector, and to pages for Prometheus beside it.
+func pipeline(url string, sys *system, pages ...*export.Prometheus) (*export.Pipeline, error) {
 	o := &export.Options{Endpoint: url, Getenv: sys.env}
+	for _, p := range pages {
+		o.Readers = append(o.Readers, p.Reader())
+	}
 	if url == fromEnv {
 		o.Endpoint = ""
 	}

@@ -25,7 +25,7 @@ type view struct {
 	width  int
 	answer bool // show the text of answers; otherwise only what stands beside calls
 
-	items  []item
+	items  []shownItem
 	prose  *prose
 	calls  map[pawl.Key]*callItem // by path
 	byID   map[string]*callItem   // of the step, by run and id
@@ -39,8 +39,8 @@ type view struct {
 	ended  *pawl.Result
 }
 
-// item is something that is shown, from top to bottom.
-type item interface {
+// shownItem is something that is shown, from top to bottom.
+type shownItem interface {
 	// kind tells things apart that an empty line stands between.
 	kind() string
 	// done reports whether it stays as it is.
@@ -317,7 +317,7 @@ func (v *view) drain(now time.Time) (out []terminal.Line) {
 }
 
 // apart is the empty line between things of different kinds.
-func (v *view) apart(it item) []terminal.Line {
+func (v *view) apart(it shownItem) []terminal.Line {
 	differs := v.last != "" && v.last != it.kind()
 	v.last = it.kind()
 	if differs {
