@@ -30,6 +30,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 )
 
@@ -278,7 +279,7 @@ func (c *Cursor) AppendString(dst []byte) []byte {
 	if !escaped {
 		return appendValid(dst, raw)
 	}
-	return appendUnquoted(dst, raw)
+	return appendUnquoted(slices.Grow(dst, len(raw)), raw)
 }
 
 // String returns the next value, unquoted, if it is a string, else "".
@@ -288,6 +289,19 @@ func (c *Cursor) String() string {
 		return ""
 	}
 	raw, escaped := c.str()
+	return unquoted(raw, escaped)
+}
+
+// Known is String, without an allocation where the value is one of words, which each stand for themselves.
+func (c *Cursor) Known(words map[string]string) string {
+	if c.Kind() != String {
+		c.Skip()
+		return ""
+	}
+	raw, escaped := c.str()
+	if w, ok := words[string(raw)]; ok && !escaped {
+		return w
+	}
 	return unquoted(raw, escaped)
 }
 

@@ -2,7 +2,6 @@ package wire
 
 import (
 	"encoding/json"
-	"unsafe"
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/jsonscan"
@@ -22,13 +21,22 @@ type Emitter struct {
 	Usage     *pawl.Usage
 	Refused   bool // some of the text is a refusal
 
-	Whole bool   // the reply comes whole: its parts are kept as they are
-	block []byte // fragments of a stream are cut from here: one allocation for many of them
+	Whole bool     // the reply comes whole: its parts are kept as they are
+	late  fragment // of a stream, held back
+	block []byte   // short texts are cut from here: one allocation for many of them
+	last  int      // where the one that was read last begins
 	held  map[int]*held
 }
 
-// Send yields one delta. The arguments of a tool whose schema was changed for the provider are held until they can be turned back.
+// Send yields one delta, after what was held back. The arguments of a tool whose schema was changed for the provider are held until they can be turned back.
 func (o *Emitter) Send(d pawl.Delta) error {
+	if err := o.Flush(); err != nil {
+		return err
+	}
+	return o.send(d)
+}
+
+func (o *Emitter) send(d pawl.Delta) error {
 	if len(o.Tools.restore) > 0 && d.Notice == nil {
 		return o.restored(d)
 	}
@@ -50,26 +58,16 @@ func (o *Emitter) Part(p pawl.Part) error {
 	return o.Send(pawl.Delta{Index: i, Part: p, Done: true})
 }
 
-// Begin yields the first fragment of a part and returns its index.
-func (o *Emitter) Begin(p pawl.Part) (int, error) {
-	i := o.Next
-	o.Next++
-	return i, o.Send(pawl.Delta{Index: i, Part: p})
-}
-
-// More yields a further fragment of part i.
-func (o *Emitter) More(i int, p pawl.Part) error { return o.Send(pawl.Delta{Index: i, Part: p}) }
-
-// Seal says that part i is complete.
-func (o *Emitter) Seal(i int) error { return o.Send(pawl.Delta{Index: i, Done: true}) }
-
 // Finish yields the last delta.
 func (o *Emitter) Finish(f pawl.FinishReason) error {
 	if o.Refused && f == pawl.FinishStop {
 		f = pawl.FinishContentFilter
 	}
+	if err := o.Flush(); err != nil {
+		return err
+	}
 	if o.held != nil {
-		if err := o.flush(); err != nil {
+		if err := o.unheld(); err != nil {
 			return err
 		}
 	}
@@ -90,34 +88,42 @@ func Count(c *jsonscan.Cursor) int {
 	return int(max(n, 0))
 }
 
-// Bytes reads a string into memory that is written once.
+// The sizes of blocks. One that is kept for a short text must not be large.
+const (
+	firstBlock = 512
+	maxBlock   = 4 << 10
+)
+
+// Bytes reads a string into memory that is written once. A nil of what is none.
 func (o *Emitter) Bytes(c *jsonscan.Cursor) []byte {
-	if o.Whole {
-		return c.Bytes()
-	}
 	if c.Kind() != jsonscan.String {
 		c.Skip()
 		return nil
 	}
 	if cap(o.block)-len(o.block) < 64 {
-		o.block = make([]byte, 0, 1024)
+		o.block = make([]byte, 0, min(max(firstBlock, 2*cap(o.block)), maxBlock))
 	}
-	free := o.block[len(o.block):]
-	b := c.AppendString(free)
-	if len(b) <= cap(free) { // else append has moved it
-		o.block = o.block[:len(o.block)+len(b)]
-	}
+	o.last = len(o.block)
+	b := c.AppendString(o.block[o.last:])
+	if cap(b) == cap(o.block)-o.last {
+		o.block = o.block[:o.last+len(b)]
+	} // else append has moved it
 	return b[:len(b):len(b)]
 }
 
 // String is Bytes as a string.
-func (o *Emitter) String(c *jsonscan.Cursor) string {
+func (o *Emitter) String(c *jsonscan.Cursor) string { return stringOf(o.Bytes(c)) }
+
+// Word reads a short string that is kept as long as the reply: of a stream, whose blocks are not, for itself.
+func (o *Emitter) Word(c *jsonscan.Cursor) string {
 	if o.Whole {
-		return c.String()
+		return o.String(c)
 	}
-	b := o.Bytes(c)
-	return unsafe.String(unsafe.SliceData(b), len(b)) // written once
+	return c.String()
 }
+
+// Name reads what a tool is called on the wire.
+func (o *Emitter) Name(c *jsonscan.Cursor) string { return c.Known(o.Tools.words) }
 
 // Args reads arguments: the inside of a string, or, from servers that send the value itself, its text.
 func (o *Emitter) Args(c *jsonscan.Cursor) json.RawMessage {

@@ -40,7 +40,7 @@ func (d *chatDecoder) call(c *jsonscan.Cursor) error {
 				index = n
 			}
 		case "id":
-			id = c.String()
+			id = d.Word(c)
 		case "function", "custom":
 			custom = string(k) == "custom"
 			if !c.Object() {
@@ -49,7 +49,7 @@ func (d *chatDecoder) call(c *jsonscan.Cursor) error {
 			for k, ok := c.Key(); ok; k, ok = c.Key() {
 				switch string(k) {
 				case "name":
-					name = c.String()
+					name = d.Name(c)
 				case "arguments", "input":
 					args = d.Args(c)
 				}
@@ -133,7 +133,10 @@ func (d *chatDecoder) fragment(index int64, id, name string, args json.RawMessag
 		call.args = append(call.args, args...)
 		return nil
 	}
-	return d.More(call.part, part)
+	if part.ID == "" && part.Name == "" {
+		return d.MoreArgs(call.part, args)
+	}
+	return d.Send(pawl.Delta{Index: call.part, Part: part})
 }
 
 func (d *chatDecoder) newCall(index int64, id, name string, args json.RawMessage, custom bool) error {
@@ -159,7 +162,7 @@ func (d *chatDecoder) newCall(index int64, id, name string, args json.RawMessage
 	case d.sealing:
 		return d.Part(part)
 	}
-	i, err := d.Begin(part)
+	i, err := d.BeginCall(part)
 	d.calls = append(d.calls, chatCall{index: index, id: id, name: name, part: i, filled: len(args) > 0})
 	return err
 }

@@ -203,12 +203,12 @@ func (d *chatDecoder) say(s string) error {
 		return err
 	}
 	if d.text != closed {
-		return d.More(d.text, pawl.Text{Text: s})
+		return d.MoreText(d.text, s)
 	}
 	if d.sealing && s != "" {
 		return d.Part(pawl.Text{Text: s})
 	}
-	i, err := d.Begin(pawl.Text{Text: s})
+	i, err := d.BeginText(pawl.Text{Text: s})
 	d.text = i
 	return err
 }
@@ -218,7 +218,7 @@ func (d *chatDecoder) reasoning(s, form string) error {
 		return nil
 	}
 	if d.thought != closed {
-		return d.More(d.thought, pawl.Reasoning{Text: s})
+		return d.MoreReasoning(d.thought, s)
 	}
 	if err := d.closeText(); err != nil {
 		return err
@@ -227,7 +227,7 @@ func (d *chatDecoder) reasoning(s, form string) error {
 	if d.sealing {
 		return d.Part(part)
 	}
-	i, err := d.Begin(part)
+	i, err := d.BeginReasoning(part)
 	d.thought = i
 	return err
 }
