@@ -127,7 +127,7 @@ func (o *Emitter) tell(done bool) error {
 	f := &o.late
 	f.on = false
 	data := f.data
-	if done && f.begin && len(data) < cap(data)/4 {
+	if done && f.begin && cap(data) > firstBlock && len(data) < cap(data)/4 {
 		data = bytes.Clone(data) // it is kept for long: without its block
 	}
 	data = data[:len(data):len(data)]
