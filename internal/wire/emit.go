@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"bytes"
 	"encoding/json"
 
 	"github.com/pawl-go/pawl"
@@ -100,15 +101,32 @@ func (o *Emitter) Bytes(c *jsonscan.Cursor) []byte {
 		c.Skip()
 		return nil
 	}
+	free := o.room()
+	b := c.AppendString(free)
+	if cap(b) == cap(free) {
+		o.block = o.block[:o.last+len(b)]
+	} // else append has moved it
+	return b[:len(b):len(b)]
+}
+
+// copied is Bytes of what is no string.
+func (o *Emitter) copied(raw []byte) []byte {
+	free := o.room()
+	if len(raw) > cap(free) {
+		return bytes.Clone(raw)
+	}
+	o.block = o.block[:o.last+len(raw)]
+	copy(o.block[o.last:], raw)
+	return o.block[o.last:len(o.block):len(o.block)]
+}
+
+// room returns what is free in the block, where the next text begins; it is never nothing.
+func (o *Emitter) room() []byte {
 	if cap(o.block)-len(o.block) < 64 {
 		o.block = make([]byte, 0, min(max(firstBlock, 2*cap(o.block)), maxBlock))
 	}
 	o.last = len(o.block)
-	b := c.AppendString(o.block[o.last:])
-	if cap(b) == cap(o.block)-o.last {
-		o.block = o.block[:o.last+len(b)]
-	} // else append has moved it
-	return b[:len(b):len(b)]
+	return o.block[o.last:]
 }
 
 // String is Bytes as a string.
@@ -129,27 +147,21 @@ func (o *Emitter) Name(c *jsonscan.Cursor) string { return c.Known(o.Tools.words
 func (o *Emitter) Args(c *jsonscan.Cursor) json.RawMessage {
 	switch c.Kind() {
 	case jsonscan.Object, jsonscan.Array:
-		return append(json.RawMessage(nil), c.Raw()...)
+		return o.copied(c.Raw())
 	}
 	return o.Bytes(c)
+}
+
+// AsArgs is Args of a raw value.
+func (o *Emitter) AsArgs(raw []byte) json.RawMessage {
+	c := jsonscan.New(raw)
+	return o.Args(&c)
 }
 
 // AsText returns the text of a raw JSON string.
 func AsText(raw []byte) string {
 	c := jsonscan.New(raw)
 	return c.String()
-}
-
-// AsArgs returns the arguments of a call: the inside of a JSON string, or, from servers that send the value itself, its text.
-func AsArgs(raw []byte) json.RawMessage {
-	c := jsonscan.New(raw)
-	switch c.Kind() {
-	case jsonscan.String:
-		return c.Bytes()
-	case jsonscan.Object, jsonscan.Array:
-		return append(json.RawMessage(nil), raw...)
-	}
-	return nil
 }
 
 // Filled reports whether a raw JSON string has something in it.

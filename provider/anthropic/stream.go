@@ -162,7 +162,7 @@ func headOf(raw []byte) uint64 {
 
 // begin opens a block.
 func (d *decoder) begin(index int64, raw []byte) error {
-	b := readContent(raw)
+	b := d.content(raw)
 	for i := range d.slots {
 		if d.slots[i].index == index { // used again: the first one is complete
 			if !d.slots[i].done && d.slots[i].head == headOf(raw) {
@@ -190,7 +190,7 @@ func (d *decoder) begin(index int64, raw []byte) error {
 		return d.think(s, wire.AsText(b.thinking))
 	case string(b.typ) == "tool_use":
 		s.kind = kindCall
-		s.input = append(s.input, wire.AsArgs(b.input)...)
+		s.input = d.AsArgs(b.input)
 		call, err := d.toCall(&b)
 		if err != nil {
 			return err

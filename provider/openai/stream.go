@@ -190,7 +190,7 @@ func (d *responseDecoder) slot(index int64) *slot {
 }
 
 func (d *responseDecoder) added(index int64, raw []byte) error {
-	it := readItem(raw)
+	it := d.read(raw)
 	if index == noIndex {
 		index = it.index
 	}
@@ -296,7 +296,7 @@ func (d *responseDecoder) argsDone(index int64, raw []byte) error {
 	}
 	if s.hold != nil {
 		if len(s.hold) == 0 {
-			s.hold = wire.AsArgs(raw)
+			s.hold = d.AsArgs(raw)
 		}
 		s.sealed = true
 		s.call.Args = s.hold
@@ -304,7 +304,7 @@ func (d *responseDecoder) argsDone(index int64, raw []byte) error {
 	}
 	if !s.any && wire.Filled(raw) {
 		s.any = true
-		if err := d.MoreArgs(s.part, wire.AsArgs(raw)); err != nil {
+		if err := d.MoreArgs(s.part, d.AsArgs(raw)); err != nil {
 			return err
 		}
 	}
@@ -334,7 +334,7 @@ func (d *responseDecoder) itemDone(index int64, raw []byte) error {
 			return nil // the common case: a call whose arguments are complete
 		}
 	}
-	it := readItem(raw)
+	it := d.read(raw)
 	if index == noIndex {
 		index = it.index
 	}
