@@ -127,11 +127,16 @@ func (t *chat) open() error {
 
 // find finds where the conversation goes on, and says what there is to begin with.
 func (t *chat) find() error {
-	if t.console != nil && t.DB == "" && t.Thread == "" && !t.Resume {
+	nobodyAsked := t.console != nil && t.DB == "" && t.Thread == "" && !t.Resume
+	if nobodyAsked {
 		t.Thread = newThread
 	}
 	kept, from, err := t.thread(t.sys, t.setup, t.res)
-	if err != nil {
+	switch {
+	case err != nil && nobodyAsked: // a chat goes without it
+		t.say("the conversation is not kept: %v", err)
+		kept, from = nil, t.res
+	case err != nil:
 		return err
 	}
 	t.kept, t.res = kept, from

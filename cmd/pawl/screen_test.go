@@ -126,7 +126,7 @@ func (s *session) see(texts ...string) {
 
 func (s *session) until(what string, so func(screen string) bool) {
 	s.t.Helper()
-	deadline := time.After(15 * time.Second)
+	deadline := time.After(time.Minute)
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	for {
@@ -175,7 +175,7 @@ func (s *session) golden(name string) {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	deadline := time.After(20 * time.Second)
+	deadline := time.After(time.Minute)
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	for {

@@ -13,7 +13,7 @@ func visible(s string) string { return terminal.Visible(s) }
 
 // line returns s as one line of at most width columns, control characters made visible.
 func line(s string, width int) string {
-	s = strings.TrimSpace(s)
+	s, width = strings.TrimSpace(s), max(width, 1)
 	if len(s) > 8*width { // so that a megabyte is not gone through for a line
 		n := 8 * width
 		for !utf8.RuneStart(s[n]) {

@@ -1,0 +1,82 @@
+//go:build linux
+
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime/debug"
+	"slices"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// pty opens a terminal: what is written to one end is read at the other.
+func pty(t *testing.T) (keeper, terminal *os.File) {
+	t.Helper()
+	keeper, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { keeper.Close() })
+	if err := unix.IoctlSetPointerInt(int(keeper.Fd()), unix.TIOCSPTLCK, 0); err != nil {
+		t.Fatal(err)
+	}
+	n, err := unix.IoctlGetInt(int(keeper.Fd()), unix.TIOCGPTN)
+	if err != nil {
+		t.Fatal(err)
+	}
+	terminal, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|syscall.O_NOCTTY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return keeper, terminal
+}
+
+// The first output is there after 50 ms on an idle machine, whatever else is to be made ready. What is measured is the work, and not the clock, which tells how busy
+// the machine is; on a busy one the same work costs up to twice as much.
+func TestFirstOutput(t *testing.T) {
+	limit := 100 * time.Millisecond
+	if b, ok := debug.ReadBuildInfo(); ok && slices.ContainsFunc(b.Settings, func(s debug.BuildSetting) bool { return s.Key == "-race" && s.Value == "true" }) {
+		limit *= 20 // the race detector looks at each step
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := filepath.Join(t.TempDir(), "pawl")
+	if err := os.Symlink(self, name); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"chat", "--model", "openai:sim", "--tools", "file,data,http"}, {"run", "--model", "openai:sim", "--tools", "file", "task"}} {
+		best, clock := time.Hour, time.Hour
+		for range 5 {
+			keeper, terminal := pty(t)
+			cmd := exec.Command(name, args...)
+			home := t.TempDir()
+			cmd.Env = []string{"TERM=xterm", "HOME=" + home, "OPENAI_API_KEY=none-needed", "OPENAI_BASE_URL=http://127.0.0.1:9/v1", "GORACE=atexit_sleep_ms=0"}
+			cmd.Stdin, cmd.Stdout, cmd.Stderr = terminal, terminal, terminal
+			begun := time.Now()
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			terminal.Close()
+			if _, err := keeper.Read(make([]byte, 1)); err != nil {
+				t.Fatal(err)
+			}
+			clock = min(clock, time.Since(begun))
+			_ = cmd.Process.Kill()
+			_ = cmd.Wait()
+			best = min(best, cmd.ProcessState.UserTime()+cmd.ProcessState.SystemTime())
+		}
+		t.Logf("pawl %s: first output after %v of work, %v by the clock", args[0], best, clock)
+		if best > limit {
+			t.Errorf("pawl %s: the first output took %v of work, want at most %v", args[0], best, limit)
+		}
+	}
+}
