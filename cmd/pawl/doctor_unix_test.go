@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 )
@@ -41,18 +42,8 @@ func TestDoctorRights(t *testing.T) {
 		c := exec.Command(program, "doctor", "--json", "--db", db, agent)
 		c.Dir, c.Env = "/", []string{"PATH=" + os.Getenv("PATH"), "HOME=/nonexistent", "GORACE=atexit_sleep_ms=0"}
 		if os.Getuid() == 0 {
-			for up := filepath.Dir(program); up != "/"; up = filepath.Dir(up) {
-				if info, err := os.Stat(up); err == nil && info.Mode().Perm()&0o005 != 0o005 {
-					if err := os.Chmod(up, 0o755); err != nil {
-						t.Fatal(err)
-					}
-				}
-			}
-			for up := filepath.Dir(dir); up != os.TempDir() && up != "/"; up = filepath.Dir(up) {
-				if err := os.Chmod(up, 0o755); err != nil {
-					t.Fatal(err)
-				}
-			}
+			opened(t, filepath.Dir(program))
+			opened(t, filepath.Dir(dir))
 			c.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
 		}
 		b, err := c.Output()
@@ -68,4 +59,14 @@ func TestDoctorRights(t *testing.T) {
 	has(t, found, checkFail, "held.db cannot be written: permission denied", "chmod u+w")
 	has(t, found, checkFail, "agents: ", "agent.yaml", "permission denied", "pawl check")
 	has(t, look(filepath.Join(dir, "new.db")), checkFail, "new.db is not there, and cannot be made")
+}
+
+// opened lets everybody into a folder of the tests and those above it, as far as they are the tests' own.
+func opened(t *testing.T, dir string) {
+	t.Helper()
+	for ; strings.HasPrefix(dir, os.TempDir()+string(filepath.Separator)); dir = filepath.Dir(dir) {
+		if err := os.Chmod(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
