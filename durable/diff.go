@@ -10,7 +10,7 @@ import (
 // Difference is where two runs differ. A and B are what each has there, as JSON; nil: nothing.
 type Difference struct {
 	Key  pawl.Key        `json:"key"`  // of the reply's request, or of the call; "" for the rest
-	What string          `json:"what"` // messages, reply, call, steered, pending or end
+	What string          `json:"what"` // messages, values, reply, call, steered, pending or end
 	A    json.RawMessage `json:"a,omitzero"`
 	B    json.RawMessage `json:"b,omitzero"`
 }
@@ -19,6 +19,7 @@ type Difference struct {
 func Diff(a, b *Export) ([]Difference, error) {
 	var d differ
 	d.compare("", "messages", a.Messages, b.Messages)
+	d.compare("", "values", a.Values, b.Values)
 	byKey(&d, "reply", a.Replies, b.Replies, func(r ExportedReply) pawl.Key { return r.Key })
 	byKey(&d, "steered", a.Steered, b.Steered, func(w ExportedWord) pawl.Key { return w.Key })
 	byKey(&d, "call", a.Calls, b.Calls, func(c ExportedCall) pawl.Key { return c.Key })

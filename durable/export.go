@@ -19,6 +19,7 @@ type Export struct {
 	Form     int             `json:"form"` // of this structure: 1
 	Agent    string          `json:"agent,omitzero"`
 	Messages []pawl.Message  `json:"messages"`         // what it was given
+	Values   pawl.Values     `json:"values,omitzero"`  // what it was given beside them (Runner.From)
 	Replies  []ExportedReply `json:"replies"`          // in the order of their keys, those of runs inside calls too
 	Calls    []ExportedCall  `json:"calls"`            // that have ended, in the order of their keys, those inside calls too
 	Steered  []ExportedWord  `json:"steered,omitzero"` // messages that came on the way
@@ -75,8 +76,12 @@ func (e *Engine) Export(ctx context.Context, id string) (*Export, error) {
 
 func (h *history) export() (*Export, error) {
 	x := &Export{Form: 1, Agent: h.begin.Agent, Replies: []ExportedReply{}, Calls: []ExportedCall{}}
-	if err := json.Unmarshal(h.begin.Messages, &x.Messages); err != nil {
+	in, err := h.begin.input()
+	if err != nil {
 		return nil, err
+	}
+	if x.Messages = in.all(); in.from != nil {
+		x.Values = in.from.Values
 	}
 	for key, b := range h.replies {
 		x.Replies = append(x.Replies, ExportedReply{key, *b.reply()})

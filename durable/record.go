@@ -33,6 +33,7 @@ type beginBody struct {
 	State    int             `json:"state"`
 	Agent    string          `json:"agent,omitzero"`
 	Messages json.RawMessage `json:"messages"`
+	From     json.RawMessage `json:"from,omitzero"` // the Result that it goes on from; nil: none
 	Meta     json.RawMessage `json:"meta,omitzero"`
 }
 
@@ -378,22 +379,33 @@ func (h *history) waiting() []question {
 	return out
 }
 
-// steps is how many replies the run has, those inside calls left out.
-func (h *history) steps() (n int) {
-	for h.replies[pawl.Key("run/"+strconv.Itoa(n)+"/model")] != nil {
-		n++
+// steps are how many replies the run has, those inside calls left out, and the number of the first: not 0 where it was begun with replies.
+func (h *history) steps() (first, n int) {
+	first = -1
+	for key := range h.replies {
+		if at, ok := stepOf(string(key)); ok && strings.Count(string(key), "/") == 2 {
+			if n++; first < 0 || at < first {
+				first = at
+			}
+		}
 	}
-	return n
+	return max(first, 0), n
 }
 
-// within reports whether the record at key is of the first steps: their requests have the numbers below that, their calls up to it.
-func (h *history) within(key string, steps int) bool {
-	parts := strings.Split(key, "/")
+// stepOf is the number of the step that key is of.
+func stepOf(key string) (int, bool) {
+	parts := strings.SplitN(key, "/", 3)
 	if len(parts) < 3 || parts[0] != "run" {
-		return false
+		return 0, false
 	}
 	n, err := strconv.Atoi(parts[1])
-	return err == nil && (n < steps || n == steps && parts[2] != "model")
+	return n, err == nil
+}
+
+// within reports whether the record at key is of what came before the step of that number: requests have the numbers below it, calls up to it.
+func within(key string, step int) bool {
+	n, ok := stepOf(key)
+	return ok && (n < step || n == step && !strings.HasPrefix(key, "run/"+strconv.Itoa(n)+"/model"))
 }
 
 func numbered(key pawl.Key, kind string, n int) string {

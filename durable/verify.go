@@ -64,7 +64,11 @@ func (e *Engine) Replay(ctx context.Context, id string, r pawl.Runner) (Played, 
 	s, ctx := e.start(ctx, store.Lease{Scope: scope(ctx), Run: id}, h)
 	defer s.close()
 	s.played = &p
-	for ev, err := range r.Stream(ctx, inputOf(h)...) {
+	in, err := h.begin.input()
+	if err != nil {
+		return p, err
+	}
+	for ev, err := range in.stream(ctx, r) {
 		if err = s.cause(err); errors.Is(err, errOver) {
 			return p, nil
 		}
@@ -89,13 +93,14 @@ func (e *Engine) Fork(ctx context.Context, id, fork string, steps int, o *ForkOp
 	if err != nil {
 		return err
 	}
-	if n := h.steps(); steps < 0 || steps > n {
+	begun, n := h.steps()
+	if steps < 0 || steps > n {
 		return fmt.Errorf("run %s has %d steps, not %d", id, n, steps)
 	}
 	s := &session{engine: e}
 	first := []store.Record{}
 	for _, r := range h.records {
-		if r.Kind != kindBegin && !(h.within(r.Key, steps) && (r.Kind == kindReply || r.Kind == kindOutcome || r.Kind == kindIntent || r.Kind == kindSteer)) {
+		if r.Kind != kindBegin && !(within(r.Key, begun+steps) && (r.Kind == kindReply || r.Kind == kindOutcome || r.Kind == kindIntent || r.Kind == kindSteer)) {
 			continue
 		}
 		c := store.Record{Key: r.Key, Kind: r.Kind, At: e.clock(), Body: r.Body}
@@ -107,7 +112,11 @@ func (e *Engine) Fork(ctx context.Context, id, fork string, steps int, o *ForkOp
 		}
 		first = append(first, c)
 	}
-	l, err := e.Journal.BeginJournal(ctx, scope(ctx), store.JournalRun{ID: fork, Agent: h.begin.Agent, Task: taskOf(inputOf(h)), State: store.JournalOpen}, newOwner(), e.clock(), first...)
+	in, err := h.begin.input()
+	if err != nil {
+		return err
+	}
+	l, err := e.Journal.BeginJournal(ctx, scope(ctx), store.JournalRun{ID: fork, Agent: h.begin.Agent, Task: taskOf(in.all()), State: store.JournalOpen}, newOwner(), e.clock(), first...)
 	if err != nil {
 		return err
 	}
