@@ -2,6 +2,7 @@ package durable
 
 import (
 	"encoding/json"
+	"errors"
 	"slices"
 
 	"github.com/pawl-go/pawl"
@@ -15,8 +16,39 @@ type Difference struct {
 	B    json.RawMessage `json:"b,omitzero"`
 }
 
-// Diff returns where a and b differ, in the order of their keys, and for one key the reply before the call. Ids that providers gave to replies count as much as their words.
-func Diff(a, b *Export) ([]Difference, error) {
+// Diff returns where a and b differ, in the order of their keys, and for one key the reply before the call. Ids that providers gave to replies count as much as their words. Where the runs come from does
+// not. What hide hides (nil: nothing) is in no Difference; where they differ in nothing else, both sides are told the same.
+func Diff(a, b *Export, hide *pawl.Redactor) ([]Difference, error) {
+	ds, err := diff(a, b)
+	if err != nil || len(ds) == 0 || hide == nil {
+		return ds, err
+	}
+	shownA, errA := byPlace(a.Redacted(hide))
+	shownB, errB := byPlace(b.Redacted(hide))
+	for i := range ds {
+		d := &ds[i]
+		at := place{d.Key, d.What}
+		d.A, d.B = shownA[at], shownB[at]
+	}
+	return ds, errors.Join(errA, errB)
+}
+
+type place struct {
+	key  pawl.Key
+	what string
+}
+
+// byPlace returns the forms of all that x has.
+func byPlace(x *Export) (map[place]json.RawMessage, error) {
+	all, err := diff(x, &Export{})
+	out := make(map[place]json.RawMessage, len(all))
+	for _, d := range all {
+		out[place{d.Key, d.What}] = d.A
+	}
+	return out, err
+}
+
+func diff(a, b *Export) ([]Difference, error) {
 	var d differ
 	d.compare("", "messages", a.Messages, b.Messages)
 	d.compare("", "values", a.Values, b.Values)

@@ -105,16 +105,21 @@ func (s *session) cause(err error) error {
 	return err
 }
 
+// Attempt is the data of the notice "attempt": that the run is told again from its beginning.
+type Attempt struct {
+	Attempt    int64   `json:"attempt"`              // from 1
+	Kept       int     `json:"kept"`                 // records
+	Trace      string  `json:"trace,omitzero"`       // where the attempt before stands in a trace, as the W3C writes it; "": it is not known
+	ForkedFrom *Origin `json:"forked_from,omitzero"` // nil: the run is no fork
+}
+
 // attempt tells who watches that what he may have seen of the run is told again.
 func (s *session) attempt() pawl.Event {
 	n := s.lease.Fence
 	if s.only {
 		n = int64(len(s.h.spent))
 	}
-	data, _ := json.Marshal(struct { // numbers
-		Attempt int64 `json:"attempt"`
-		Kept    int   `json:"kept"`
-	}{n, len(s.h.records)})
+	data, _ := json.Marshal(Attempt{n, len(s.h.records), s.h.trace, s.h.begin.ForkedFrom}) // numbers and names
 	return pawl.Event{Kind: pawl.EventNotice, Run: "run", Code: "attempt", Data: data, Text: fmt.Sprintf("attempt %d: what was kept is told again", n)}
 }
 
