@@ -142,6 +142,7 @@ type runOptions struct {
 	emit   func(Event) // nil: nobody watches
 	inside *Invocation // the call that the run is made in; nil: none
 	key    Key         // name of the run; "": "run"
+	branch *Branch     // the run is made inside of a call elsewhere; nil: it is not
 
 	durable string // the ID that an engine knows it by; "": there is none
 }
@@ -189,6 +190,9 @@ func (r *run) leave(ctx context.Context) {
 	if in := r.inbox; in != nil {
 		r.inbox = nil
 		r.res.Unread = in.Close(ctx)
+	}
+	if r.branch != nil {
+		r.branch.refused(r.own.outer)
 	}
 }
 
@@ -267,12 +271,17 @@ func (a *Agent) prepare(ctx context.Context, from *Result, msgs []Message, o run
 		r.scope.within, r.inside = o.inside, o.inside
 		r.own.open(a.Limits, r.res.Spent, outer.budget)
 	} else {
+		var around *budget
+		if o.branch != nil {
+			r.scope.depth, around = o.branch.Depth, o.branch.around(r.res.Spent)
+			r.branch = o.branch
+		}
 		limit := defaultParallel
 		if p, ok := parallelOf(r.scope.executor); ok {
 			limit = p.limit()
 		}
 		r.scope.slots = make(chan struct{}, limit)
-		r.own.open(a.Limits, r.res.Spent, nil)
+		r.own.open(a.Limits, r.res.Spent, around)
 	}
 	r.scope.budget = &r.own
 	if r.instructions, err = r.planned(); err != nil {

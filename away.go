@@ -86,7 +86,7 @@ func (t Task) Beneath(inner Task) Task {
 }
 
 // Here returns t, which came from a run of a elsewhere, as a task that can be carried out in this process: with a's tools, policies and middleware. run is the
-// ID under which an engine keeps the run. Calls made inside of it go to inside; nil: they are carried out here. No limit holds but those of the tools:
+// ID under which an engine keeps the run. Calls made inside of it go to inside, which may be a Recorder; nil: they are carried out here. No limit holds but those of the tools:
 // see Away. An agent as a tool is refused here, since its calls
 // would be repeated with the call around it: it is carried out where the run is (Tool.Inline).
 func (a *Agent) Here(ctx context.Context, t Task, run string, inside Executor) (Task, error) {
@@ -99,6 +99,7 @@ func (a *Agent) Here(ctx context.Context, t Task, run string, inside Executor) (
 		s.executor = Parallel{}
 	}
 	s.replays = replays(s.executor)
+	s.recorder, _ = s.executor.(Recorder)
 	s.slots = make(chan struct{}, defaultParallel)
 	_, s.layers, _ = wrapped(a.Model, a.Middleware)
 	if a.Artifacts != nil {

@@ -167,6 +167,22 @@ func (b *budget) settle(n, used use) {
 	l.freed = make(chan struct{})
 }
 
+// add counts what was used elsewhere.
+func (b *budget) add(calls int64, n use) {
+	for o := b; o != nil; o = o.outer {
+		o.begun.Add(calls)
+	}
+	if b == nil || b.ledger == nil {
+		return
+	}
+	b.ledger.mu.Lock()
+	defer b.ledger.mu.Unlock()
+	for o := b; o != nil; o = o.outer {
+		o.used.tokens += n.tokens
+		o.used.cost += n.cost
+	}
+}
+
 // near names the limit that another request like the last one would reach; "" if none, or none was made.
 func (b *budget) near(last use) string {
 	if b.ledger == nil || last == (use{}) {

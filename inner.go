@@ -32,7 +32,13 @@ func (a *Agent) Tool(description string) *Tool {
 		if !outer.quiet {
 			o.emit = v.send
 		}
-		res, err := a.run(ctx, nil, []Message{User(in.Task)}, o)
+		var res *Result
+		var err error
+		if e, ok := engineOf(ctx, v).engine.(Brancher); ok {
+			res, err = v.branch(ctx, e, a, o.key, []Message{User(in.Task)})
+		} else {
+			res, err = a.run(ctx, nil, []Message{User(in.Task)}, o)
+		}
 		if res != nil && res.Stop == StopPending && v.CanWait() {
 			return ToolResult{}, v.pend(res.Pending)
 		}

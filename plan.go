@@ -151,8 +151,14 @@ func (m *member) list(items []string) string {
 // planned returns the agent's instructions with the plan that the run has been given; a run inside a call has that of the run around it.
 func (r *run) planned() (string, error) {
 	plan, ok := r.res.Values[StrategicPlan]
-	if !ok && r.inside != nil {
-		if plan, ok = r.inside.plan(); ok {
+	if !ok {
+		switch {
+		case r.inside != nil:
+			plan, ok = r.inside.plan()
+		case r.branch != nil:
+			plan, ok = r.branch.Plan, r.branch.Plan != nil
+		}
+		if ok {
 			r.res.Values = merged(r.res.Values, Values{StrategicPlan: plan})
 		}
 	}

@@ -121,20 +121,10 @@ func (b *budget) replayed(x *Execution) {
 	if x.here {
 		return
 	}
-	calls := int64(begunBeside(x, nil) + x.Spent.Calls)
 	for o := b; o != nil; o = o.outer {
-		o.begun.Add(calls)
 		if x.Limited > 0 && x.Limited == o.limits.Calls {
 			o.refused.Store(true)
 		}
 	}
-	if b == nil || b.ledger == nil {
-		return
-	}
-	b.ledger.mu.Lock()
-	defer b.ledger.mu.Unlock()
-	for o := b; o != nil; o = o.outer {
-		o.used.tokens += x.Spent.Usage.Total()
-		o.used.cost += x.Spent.Usage.Cost
-	}
+	b.add(int64(begunBeside(x, nil)+x.Spent.Calls), use{x.Spent.Usage.Total(), x.Spent.Usage.Cost})
 }

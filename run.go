@@ -42,6 +42,7 @@ type run struct {
 	beginner     Beginner  // begins calls early; nil: nobody does, or nothing may
 	ahead        ahead
 	inside       *Invocation // the call that the run is made in; nil: none
+	branch       *Branch     // the run is made inside of a call elsewhere; nil: it is not
 	asking       bool        // need is reserved for a request
 	need         use
 	last         use    // what the last request has used

@@ -16,7 +16,7 @@ import (
 
 var update = flag.Bool("update", false, "write the generated parts of docs/drivers.md instead of comparing them")
 
-var shownRequest = regexp.MustCompile("(?s)(<!-- request: ([a-z]+) -->\n````\n)(.*?)(````\n)")
+var shownRequest = regexp.MustCompile("(?s)(<!-- request: ([a-z]+) -->\n````text\n)(.*?)(````\n)")
 
 // TestPage keeps the requests in docs/drivers.md what a model is sent.
 func TestPage(t *testing.T) {

@@ -77,6 +77,7 @@ func TestWhoMayDoWhat(t *testing.T) {
 		{"a foreign host", allToken, "GET", "/v1/runs", "", 403, "wrong_host", []string{"Host", "evil.example"}},
 		{"a foreign host without a token", "", "GET", "/v1/health", "", 403, "wrong_host", []string{"Host", "evil.example"}},
 		{"a foreign origin", allToken, "GET", "/v1/runs", "", 403, "wrong_origin", []string{"Origin", "https://evil.example"}},
+		{"another name of this machine", allToken, "GET", "/v1/runs", "", 403, "wrong_origin", []string{"Origin", "https://agents.example.com"}},
 		{"a page that is a file", allToken, "POST", "/v1/runs", `{"input":"x"}`, 403, "wrong_origin", []string{"Origin", "null"}},
 		{"a form of a page", allToken, "POST", "/v1/runs", `{"input":"x"}`, 415, "unsupported_media", []string{"Content-Type", "text/plain"}},
 		{"a long body", allToken, "POST", "/v1/runs", long, 413, "too_large", nil},
@@ -111,6 +112,7 @@ func TestWhoMayDoWhat(t *testing.T) {
 		{readToken, "GET", "/v1/runs/w", "", 200, nil},
 		{readToken, "GET", "/v1/runs", "", 200, []string{"Host", "agents.example.com"}},
 		{readToken, "GET", "/v1/runs", "", 200, []string{"Origin", "https://app.example.com"}},
+		{readToken, "GET", "/v1/runs", "", 200, []string{"Host", "agents.example.com:8443", "Origin", "https://agents.example.com:8443"}},
 		{runToken, "POST", "/v1/runs", `{"input":"x"}`, 201, nil},
 		{decideToken, "POST", "/v1/runs/w/approve", decision, 200, nil},
 	} {

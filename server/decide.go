@@ -80,7 +80,7 @@ func (c *call) decide(d pawl.Decision) error {
 		return err
 	}
 	p := place{c.client.scope(), id}
-	if l := c.s.hub.find(p); (l == nil || l.over()) && head.State != store.JournalOver {
+	if !c.s.hub.find(p).works() && head.State != store.JournalOver {
 		if _, err := c.takeUp(p, head.Agent); err != nil {
 			c.s.hub.wake() // it is kept, and somebody will go on
 		}
@@ -190,6 +190,19 @@ func (c *call) shown(id string, open []pawl.Waiting) ([]pawl.Waiting, error) {
 		}
 	}
 	return open, nil
+}
+
+// timeline answers GET /v1/runs/{id}/timeline.
+func (c *call) timeline() error {
+	id, err := c.id()
+	if err != nil {
+		return err
+	}
+	tl, err := c.s.engine.Timeline(c.ctx(), id)
+	if err != nil {
+		return err
+	}
+	return c.write(http.StatusOK, tl)
 }
 
 // Effects is the ledger of a run.

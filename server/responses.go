@@ -2,9 +2,9 @@ package server
 
 import (
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/pawl-go/pawl"
 )
@@ -43,15 +43,16 @@ type inputItem struct {
 	Name      string          `json:"name"`
 	Arguments string          `json:"arguments"`
 	Output    json.RawMessage `json:"output"`
+	ID        string          `json:"id"` // of an item_reference
 }
 
-// asked understands the request.
-func (r *responsesRequest) asked() (in asked, err error) {
+// asked understands the request; item finds what it refers to.
+func (r *responsesRequest) asked(item func(id string) (inputItem, error)) (in asked, err error) {
 	if r.Background {
 		return in, badRequest("background: the answer is given here", "POST /v1/runs begins a run and does not wait for it")
 	}
-	in.model, in.dress.System = r.Model, r.Instructions
-	in.previous, _, _ = strings.Cut(r.Previous, ".")
+	in.model, in.dress.System, in.dress.Forget = r.Model, r.Instructions, r.Store != nil && !*r.Store
+	in.previous, _ = runOfResponse(r.Previous)
 	in.dress.Settings = pawl.Settings{MaxTokens: r.MaxTokens, Temperature: r.Temperature, TopP: r.TopP, Effort: r.Reasoning.Effort, Parallel: r.Parallel}
 	for _, t := range r.Tools {
 		if t.Type != "function" {
@@ -74,8 +75,16 @@ func (r *responsesRequest) asked() (in asked, err error) {
 	if err := json.Unmarshal(r.Input, &items); err != nil {
 		return in, badRequest("input is neither text nor a list of items", "")
 	}
-	for _, item := range items {
-		if err := item.add(&in); err != nil {
+	for _, i := range items {
+		if i.Type == "item_reference" || i.Type == "" && i.Role == "" {
+			if i.ID == "" {
+				return in, badRequest("an item has neither type nor role, or refers to nothing", "")
+			}
+			if i, err = item(i.ID); err != nil {
+				return in, err
+			}
+		}
+		if err := i.add(&in); err != nil {
 			return in, err
 		}
 	}
@@ -105,7 +114,7 @@ func (i *inputItem) add(in *asked) error {
 		in.result(pawl.ToolResult{CallID: i.CallID, Parts: parts})
 	case "reasoning": // the agent has its own
 	default:
-		return badRequest("items of the type "+i.Type+" are not taken", "message, function_call, function_call_output and reasoning")
+		return badRequest("items of the type "+i.Type+" are not taken", "message, function_call, function_call_output, item_reference and reasoning")
 	}
 	return nil
 }
@@ -125,18 +134,22 @@ func (c *call) responses() error {
 	if err := c.read(&r); err != nil {
 		return err
 	}
-	in, err := r.asked()
+	in, err := r.asked(c.item)
 	if err != nil {
 		return err
+	}
+	if r.Stream {
+		leave, err := c.enterStream()
+		if err != nil {
+			return err
+		}
+		defer leave()
 	}
 	t, err := c.open("resp", in)
 	if err != nil {
 		return err
 	}
-	v := &response{t: t, id: t.id, previous: r.Previous}
-	if t.skip > 0 {
-		v.id = fmt.Sprintf("%s.%d", t.id, t.skip)
-	}
+	v := &response{id: responseID(t.id, t.skip), agent: t.agent, previous: r.Previous, created: time.Now(), store: !in.dress.Forget}
 	if !r.Stream {
 		out, err := c.follow(t, func(string) {})
 		if err != nil {
@@ -162,8 +175,10 @@ func (c *call) responses() error {
 
 // response is a reply in the making.
 type response struct {
-	t            *turn
 	id, previous string
+	agent        string
+	created      time.Time
+	store        bool
 	send         *sender
 	json         func(any) []byte
 	n            int  // of the next event
@@ -172,7 +187,7 @@ type response struct {
 
 // form is the response as it stands.
 func (v *response) form(status string, output []any) object {
-	m := object{"id": v.id, "object": "response", "created_at": v.t.created(), "status": status, "model": v.t.agent, "output": output, "error": nil, "incomplete_details": nil, "instructions": nil,
+	m := object{"id": v.id, "object": "response", "created_at": v.created.Unix(), "status": status, "model": v.agent, "store": v.store, "output": output, "error": nil, "incomplete_details": nil, "instructions": nil,
 		"metadata": object{}, "parallel_tool_calls": true, "temperature": nil, "top_p": nil, "tool_choice": "auto", "tools": []any{}, "previous_response_id": nil}
 	if v.previous != "" {
 		m["previous_response_id"] = v.previous
@@ -209,14 +224,18 @@ func (v *response) message(text, status string) object {
 	return object{"id": v.messageID(), "type": "message", "role": "assistant", "status": status, "content": content}
 }
 
-func (v *response) messageID() string { return "msg_" + strings.TrimPrefix(v.id, "resp_") }
+func (v *response) messageID() string { return messageID(v.id) }
+
+func messageID(response string) string { return "msg_" + strings.TrimPrefix(response, "resp_") }
+
+func itemID(call pawl.ToolCall) string { return "fc_" + strings.TrimPrefix(call.ID, "call_") }
 
 func part(text string) object {
 	return object{"type": "output_text", "text": text, "annotations": []any{}}
 }
 
 func item(call pawl.ToolCall, status, args string) object {
-	return object{"id": "fc_" + strings.TrimPrefix(call.ID, "call_"), "type": "function_call", "status": status, "call_id": call.ID, "name": call.Name, "arguments": args}
+	return object{"id": itemID(call), "type": "function_call", "status": status, "call_id": call.ID, "name": call.Name, "arguments": args}
 }
 
 // tell sends an event.
@@ -260,7 +279,7 @@ func (v *response) end(out told) {
 		index++
 	}
 	for _, call := range out.calls {
-		id := item(call, "", "")["id"]
+		id := itemID(call)
 		v.tell("response.output_item.added", object{"output_index": index, "item": item(call, "in_progress", "")})
 		v.tell("response.function_call_arguments.delta", object{"item_id": id, "output_index": index, "delta": string(call.Args)})
 		v.tell("response.function_call_arguments.done", object{"item_id": id, "output_index": index, "name": call.Name, "arguments": string(call.Args)})

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -32,14 +33,16 @@ type Options struct {
 	MCP       http.Handler    // answers at /mcp, behind the gate and the scope tools; nil: nothing there
 	Pages     http.Handler    // answers GET for all that is no part of the API, without a token: pages for people, which ask for one themselves. nil: nothing there
 
-	MaxBody   int64         // of a request, in bytes; 0: 4 MiB
-	MaxRuns   int           // that work at once; those past it are refused, those of other processes left to others; 0: 1000
-	Fragments int           // bytes of fragments that are kept of each run for slow readers; 0: 256 KiB
-	Idle      int           // bytes of ended runs that are kept, so that watching them asks no journal; 0: 64 MiB
-	Wait      time.Duration // for a client to send its body, or to take what it is sent; 0: 30 s
-	Beat      time.Duration // between signs of life in silent streams; 0: 15 s
-	Recover   time.Duration // between looks for runs that nobody works on; 0: 5 s
-	Grace     time.Duration // for runs and streams to stop when the server ends; 0: 10 s
+	MaxBody    int64         // of a request, in bytes; 0: 4 MiB
+	MaxConns   int           // connections at once; those past it wait to be let in; 0: 4096
+	MaxStreams int           // of all clients at once; those past it are refused; 0: 2000
+	MaxRuns    int           // that work at once; those past it are refused, those of other processes left to others; 0: 1000
+	Fragments  int           // bytes of fragments that are kept of each run for slow readers; 0: 256 KiB
+	Idle       int           // bytes of ended runs that are kept, so that watching them asks no journal; 0: 64 MiB
+	Wait       time.Duration // for a client to send its body, or to take what it is sent; 0: 30 s
+	Beat       time.Duration // between signs of life in silent streams; 0: 15 s
+	Recover    time.Duration // between looks for runs that nobody works on; 0: 5 s
+	Grace      time.Duration // for runs and streams to stop when the server ends; 0: 10 s
 
 	Lease time.Duration // durable.Engine.Lease
 	Log   *slog.Logger  // what went wrong with nobody to tell; nil: nothing
@@ -48,14 +51,15 @@ type Options struct {
 
 // Server serves agents. New makes one; it may be used concurrently. Close it.
 type Server struct {
-	o       Options
-	engine  *durable.Engine
-	agents  map[string]*pawl.Agent
-	clients []*client
-	anybody *client
-	mux     *http.ServeMux
-	routes  []route
-	hub     *hub
+	o        Options
+	engine   *durable.Engine
+	agents   map[string]*pawl.Agent
+	clients  []*client
+	anybody  *client
+	everyone *client // counts what all have together
+	mux      *http.ServeMux
+	routes   []route
+	hub      *hub
 }
 
 var _ http.Handler = (*Server)(nil)
@@ -63,6 +67,8 @@ var _ http.Handler = (*Server)(nil)
 // New makes a server. Nothing runs yet: Serve takes up what was left, too.
 func New(o Options) (*Server, error) {
 	def(&o.MaxBody, 4<<20)
+	def(&o.MaxConns, 4096)
+	def(&o.MaxStreams, 2000)
 	def(&o.MaxRuns, 1000)
 	def(&o.Fragments, 256<<10)
 	def(&o.Idle, 64<<20)
@@ -76,7 +82,7 @@ func New(o Options) (*Server, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	s := &Server{o: o, agents: map[string]*pawl.Agent{}, anybody: everybody()}
+	s := &Server{o: o, agents: map[string]*pawl.Agent{}, anybody: everybody(), everyone: everybody()}
 	switch {
 	case o.Journal == nil:
 		return nil, errors.New("server.Options.Journal is nil")
@@ -120,7 +126,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		ErrorLog: slog.NewLogLogger(s.o.Log.Handler(), slog.LevelDebug)}
 	served := make(chan error, 1)
 	var wg sync.WaitGroup
-	wg.Go(func() { served <- srv.Serve(l) })
+	wg.Go(func() { served <- srv.Serve(limited(l, s.o.MaxConns)) })
 	recovering, stop := context.WithCancel(ctx)
 	wg.Go(func() { s.hub.recover(recovering) })
 	defer wg.Wait()
@@ -167,7 +173,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case !gate.Host(r.Host, s.o.Hosts):
 		writeError(w, fault("wrong_host", "this name of the server is not known to it", "name it when the server is started (--host)"))
 		return
-	case !gate.Origin(origin, s.o.Origins):
+	case !gate.Origin(origin, s.o.Origins) && !own(origin, r.Host):
 		writeError(w, fault("wrong_origin", "pages of this origin may not use this server", "name it when the server is started (--origin)"))
 		return
 	}
@@ -183,6 +189,11 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	s.mux.ServeHTTP(w, r)
+}
+
+// own reports whether a page of this origin came from the server itself, by a name of it that is known.
+func own(origin, host string) bool {
+	return strings.EqualFold(origin, "http://"+host) || strings.EqualFold(origin, "https://"+host)
 }
 
 // bound gives the client its time to send the body, and the body its size.

@@ -48,7 +48,7 @@ func TestCLIPage(t *testing.T) {
 		if status := execute(append(strings.Fields(command), "--help"), sys); status != 0 {
 			t.Errorf("pawl %s --help: exit status %d", command, status)
 		}
-		fmt.Fprintf(&page, "\n## %s\n\n```\n%s\n```\n", strings.TrimSpace("pawl "+command), strings.TrimSpace(out.String()))
+		fmt.Fprintf(&page, "\n## %s\n\n```text\n%s\n```\n", strings.TrimSpace("pawl "+command), strings.TrimSpace(out.String()))
 	}
 	path := filepath.Join("..", "..", "docs", "cli.md")
 	if *update {

@@ -132,21 +132,25 @@ func (a *activities) tools(ctx context.Context, in *modelInput, out *modelOutput
 
 // call carries out a call, or finds out that it must wait.
 func (a *activities) call(ctx context.Context, in callInput) (pawl.Execution, error) {
-	defer beat(ctx)()
 	info := activity.GetInfo(ctx)
+	ctx, alive := alive(ctx, a.w.engine.Client)
+	defer alive.end()
 	ctx, done := a.until(ctx)
 	defer done()
 	n, err := a.node(in.Agent, in.Path)
 	if err != nil {
 		return pawl.Execution{}, sdk.NewNonRetryableApplicationError(err.Error(), notBegun, err)
 	}
-	back := &callback{client: a.w.engine.Client, workflow: info.WorkflowExecution.ID, run: info.WorkflowExecution.RunID, outer: in.Task.Key}
+	back := &callback{client: a.w.engine.Client, workflow: info.WorkflowExecution.ID, run: info.WorkflowExecution.RunID, outer: in.Task.Key, begin: alive.begin}
 	t, err := n.agent.Here(ctx, in.Task, in.Run, back)
 	if err != nil {
 		return pawl.Execution{}, sdk.NewNonRetryableApplicationError(err.Error(), notBegun, err)
 	}
 	for e := range (pawl.Parallel{}).Execute(ctx, []pawl.Task{t}) {
 		if x := e.Execution; x != nil && x.Key == t.Key {
+			if back.refused != nil {
+				return *x, sdk.NewApplicationError("it could not be recorded that the call begins: "+back.refused.Error(), again)
+			}
 			if stopping(ctx) && (x.Outcome == pawl.OutcomeCancelled || x.Outcome == pawl.OutcomeUnknown) {
 				if x.Attempts <= t.Attempt {
 					return *x, sdk.NewApplicationError("the worker was stopped before the call began", again)
@@ -159,7 +163,7 @@ func (a *activities) call(ctx context.Context, in callInput) (pawl.Execution, er
 	return pawl.Execution{}, errors.New("the call did not end")
 }
 
-// Types of errors of calls that were not begun: for no worker can, and because a worker was stopped.
+// Types of errors of calls that were not begun: for no worker can, and because a worker was stopped or could not tell the server.
 const (
 	notBegun = "pawl.not_begun"
 	again    = "pawl.again"

@@ -21,7 +21,7 @@ func within(ctx context.Context) workflow.Context {
 	return ctx.Value(contextKey{}).(workflow.Context)
 }
 
-var _ pawl.Waiter = (*flow)(nil)
+var _ pawl.Engine = (*flow)(nil)
 
 // Bind returns the agent that stands for a in the workflow: what was recorded of it, with a model and an executor that have activities do the work. The
 // middleware is there, not here.
@@ -153,7 +153,7 @@ func (m *model) ask(ctx context.Context, req *pawl.Request) (*pawl.Response, err
 	}
 	in := m.input(req)
 	wctx := workflow.WithActivityOptions(within(ctx), workflow.ActivityOptions{StartToCloseTimeout: time.Hour, HeartbeatTimeout: f.w.engine.heartbeat(),
-		WaitForCancellation: true, RetryPolicy: retries(5), Summary: string(req.Key)})
+		WaitForCancellation: true, RetryPolicy: retries(tries), Summary: string(req.Key)})
 	var out modelOutput
 	f.busy++
 	err := workflow.ExecuteActivity(wctx, activityModel, in).Get(wctx, &out)

@@ -23,9 +23,19 @@ type callback struct {
 	workflow string
 	run      string
 	outer    pawl.Key
+	begin    func() error // has the server know that something may happen now
+	refused  error        // what it returned
 }
 
-var _ pawl.Replayer = (*callback)(nil)
+var _ pawl.Recorder = (*callback)(nil)
+
+// Intend has the server know that a Write begins, before it does.
+func (c *callback) Intend(_ context.Context, _ pawl.Task, _ pawl.ToolCall, tool *pawl.Tool, _ int) error {
+	if tool.Effect == pawl.Write {
+		c.refused = c.begin()
+	}
+	return c.refused
+}
 
 // Replays returns true.
 func (c *callback) Replays() bool { return true }

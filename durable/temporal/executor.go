@@ -85,11 +85,18 @@ func (x *executor) one(ctx context.Context, t pawl.Task) pawl.Execution {
 		x.f.keepCall(ctx, &t, &e)
 		return e
 	}
-	for {
-		e := t.Away(func(t pawl.Task) pawl.Execution { return x.activity(ctx, def, t) })
+	for lost := 0; ; {
+		redo := false
+		e := t.Away(func(t pawl.Task) (e pawl.Execution) {
+			e, redo = x.activity(ctx, def, t, &lost)
+			return e
+		})
 		if len(e.Waiting) == 0 || ctx.Err() != nil {
 			x.f.keepCall(ctx, &t, &e)
 			return e
+		}
+		if redo {
+			continue
 		}
 		w := e.Waiting[0]
 		if w.Outcome == pawl.OutcomeUnknown && w.Why == "" && t.Question != nil {
@@ -107,34 +114,42 @@ func (x *executor) one(ctx context.Context, t pawl.Task) pawl.Execution {
 	}
 }
 
-// activity carries out the call once.
-func (x *executor) activity(ctx context.Context, def *toolDef, t pawl.Task) pawl.Execution {
+// activity carries out the call once. redo: it did not come to that, and lost counts how often it was since its worker was lost.
+func (x *executor) activity(ctx context.Context, def *toolDef, t pawl.Task, lost *int) (e pawl.Execution, redo bool) {
 	f := x.f
 	if def.Effect == pawl.Compose { // it acts through calls that come back here
 		f.live[t.Key] = liveCall{t, x}
 	} else {
 		if f.slots.Acquire(within(ctx), 1) != nil {
-			return t.Do(ctx, func(pawl.Event) {}) // the run has ended: it says so
+			return t.Do(ctx, func(pawl.Event) {}), false // the run has ended: it says so
 		}
 	}
 	wctx := workflow.WithActivityOptions(within(ctx), f.options(def, t))
-	var e pawl.Execution
 	f.busy++
-	err := workflow.ExecuteActivity(wctx, activityCall, callInput{Agent: x.n.root, Path: x.n.path, Run: f.id, Task: t}).Get(wctx, &e)
+	err := workflow.ExecuteActivity(wctx, activityCall, callInput{Agent: x.n.root, Path: x.n.path, Run: f.run, Task: t}).Get(wctx, &e)
 	f.busy--
 	if def.Effect == pawl.Compose {
 		delete(f.live, t.Key)
 	} else {
 		f.slots.Release(1)
 	}
-	if err != nil {
-		return lost(ctx, def, t, err)
+	var app *sdk.ApplicationError
+	switch {
+	case err == nil:
+		return e, false
+	case errors.As(err, &app) && app.Type() == again:
+		return notYet(t), true
+	case f.in.State > 1 && def.Effect == pawl.Write && untouched(err):
+		if *lost++; *lost < tries {
+			return notYet(t), true
+		}
+		return gone(ctx, &toolDef{Effect: pawl.Read}, t, err), false // nothing happened
 	}
-	return e
+	return gone(ctx, def, t, err), false
 }
 
-// lost is how a call ended whose activity failed: its worker did, or never had what it takes.
-func lost(ctx context.Context, def *toolDef, t pawl.Task, err error) pawl.Execution {
+// gone is how a call ended whose activity failed: its worker did, or never had what it takes.
+func gone(ctx context.Context, def *toolDef, t pawl.Task, err error) pawl.Execution {
 	e := pawl.Execution{Key: t.Key, Index: t.Index, Call: t.Call, Attempts: t.Attempt}
 	fail := func(o pawl.Outcome, text string) pawl.Execution {
 		e.Outcome, e.Error, e.Result = o, worded(err).Error(), pawl.ErrorResult(text)
@@ -146,13 +161,6 @@ func lost(ctx context.Context, def *toolDef, t pawl.Task, err error) pawl.Execut
 	switch {
 	case sdk.IsCanceledError(err) && ctx.Err() != nil:
 		return t.Do(ctx, func(pawl.Event) {}) // it was not begun: it says that the run was cancelled
-	case known && app.Type() == again:
-		e.Waiting = []pawl.Waiting{{Key: t.Key, Call: t.Call, Outcome: pawl.OutcomePending, Attempt: t.Attempt}}
-		e.Outcome = pawl.OutcomePending
-		if q := t.Question; q != nil {
-			e.Waiting[0].Outcome = q.Outcome
-		}
-		return e
 	case known && app.Type() == notBegun:
 		return fail(pawl.OutcomeError, "The call cannot be carried out here.")
 	case def.Effect == pawl.Write:
@@ -165,9 +173,24 @@ func lost(ctx context.Context, def *toolDef, t pawl.Task, err error) pawl.Execut
 	return fail(pawl.OutcomeError, "The tool could not be carried out: the machine that ran it was lost each time it was tried.")
 }
 
+// notYet is how a call stands that has to be carried out by one more activity, as if this one had not been.
+func notYet(t pawl.Task) pawl.Execution {
+	w := pawl.Waiting{Key: t.Key, Call: t.Call, Outcome: pawl.OutcomePending, Attempt: t.Attempt}
+	if q := t.Question; q != nil {
+		w.Outcome = q.Outcome
+	}
+	return pawl.Execution{Key: t.Key, Index: t.Index, Call: t.Call, Attempts: t.Attempt, Outcome: pawl.OutcomePending, Waiting: []pawl.Waiting{w}}
+}
+
+// untouched reports whether the worker of a Write was lost, or its task, before anything can have happened: see pulse.
+func untouched(err error) bool {
+	var late *sdk.TimeoutError
+	return errors.As(err, &late) && !late.HasLastHeartbeatDetails()
+}
+
 // options are those of the activity of a call. A Write is tried once; all else may be repeated when its worker is lost, a composing call as often as it takes.
 func (f *flow) options(def *toolDef, t pawl.Task) workflow.ActivityOptions {
-	o := workflow.ActivityOptions{HeartbeatTimeout: f.w.engine.heartbeat(), WaitForCancellation: true, RetryPolicy: retries(5), Summary: summary(def.Name + " " + string(t.Key)),
+	o := workflow.ActivityOptions{HeartbeatTimeout: f.w.engine.heartbeat(), WaitForCancellation: true, RetryPolicy: retries(tries), Summary: summary(def.Name + " " + string(t.Key)),
 		StartToCloseTimeout: 7 * 24 * time.Hour} // where the pipeline keeps no time, the heartbeat tells whether somebody is at work
 	switch def.Effect {
 	case pawl.Write:

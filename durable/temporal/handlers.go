@@ -16,11 +16,11 @@ func (f *flow) handlers() error {
 	if err := workflow.SetQueryHandler(ctx, queryState, func() (State, error) { return f.state(), nil }); err != nil {
 		return err
 	}
-	if err := workflow.SetQueryHandler(ctx, queryExport, func() (any, error) { return f.export(), nil }); err != nil {
+	if err := workflow.SetQueryHandler(ctx, queryExport, func() (*exported, error) { return f.exported(), nil }); err != nil {
 		return err
 	}
-	err := workflow.SetUpdateHandlerWithOptions(ctx, updateDecide, func(_ workflow.Context, ds []pawl.Decision) error {
-		f.decide(ds)
+	err := workflow.SetUpdateHandlerWithOptions(ctx, updateDecide, func(g workflow.Context, ds []pawl.Decision) error {
+		f.decide(g, ds)
 		return nil
 	}, workflow.UpdateHandlerOptions{Validator: func(g workflow.Context, ds []pawl.Decision) error { return f.decidable(workflow.Now(g).Unix(), ds) }})
 	if err != nil {
@@ -42,23 +42,40 @@ func (f *flow) handlers() error {
 			if !results.Receive(g, &d) {
 				return
 			}
-			if q := f.question(d.Key); q != nil && q.waiting.Passive && d.Result != nil && q.answer == nil {
-				d.Digest = q.waiting.Digest
-				f.decide([]pawl.Decision{d})
+			if w, _ := f.question(d.Key); w != nil && w.Passive && d.Result != nil {
+				d.Digest = w.Digest
+				f.decide(g, []pawl.Decision{d})
 			}
 		}
 	})
+	workflow.Go(ctx, f.listen)
+	if f.in.Place != nil {
+		workflow.Go(ctx, f.tell)
+		workflow.Go(ctx, f.heed)
+	}
 	return nil
 }
 
-// question returns the open question of the call at key; nil: none.
-func (f *flow) question(key pawl.Key) *question {
+// question returns the open question of the call at key, and its answer; nil: there is none.
+func (f *flow) question(key pawl.Key) (*pawl.Waiting, *pawl.Decision) {
 	for _, q := range f.open {
 		if q.waiting.Key == key {
-			return q
+			return &q.waiting, q.answer
 		}
 	}
-	return nil
+	for _, b := range f.branches {
+		for i := range b.Pending {
+			w := &b.Pending[i]
+			if w.Key != key {
+				continue
+			}
+			if d := f.said[key]; f.answered(*w) {
+				return w, &d
+			}
+			return w, nil
+		}
+	}
+	return nil, nil
 }
 
 // decidable reports answers that answer nothing. now is in Unix seconds.
@@ -67,17 +84,17 @@ func (f *flow) decidable(now int64, ds []pawl.Decision) error {
 		if was, ok := f.said[d.Key]; ok && same(was, d) {
 			continue // it is said once more
 		}
-		q := f.question(d.Key)
+		w, answer := f.question(d.Key)
 		switch {
-		case q == nil:
+		case w == nil:
 			return fmt.Errorf("%s: %s", d.Key, notAsked)
-		case q.waiting.Digest != d.Digest:
+		case w.Digest != d.Digest:
 			return fmt.Errorf("%s: %s: tool, arguments, attempt or question differ", d.Key, notAsked)
-		case q.answer != nil:
-			return fmt.Errorf("%s: %s: it was answered otherwise by %q", d.Key, notAsked, q.answer.By)
-		case q.waiting.Passive && d.Approve && d.Result == nil:
+		case answer != nil:
+			return fmt.Errorf("%s: %s: it was answered otherwise by %q", d.Key, notAsked, answer.By)
+		case w.Passive && d.Approve && d.Result == nil:
 			return fmt.Errorf("%s: %s: it is carried out by the caller, so only a result answers it", d.Key, notAsked)
-		case d.Approve && d.Result == nil && !q.waiting.Expires.IsZero() && now > q.waiting.Expires.Unix():
+		case d.Approve && d.Result == nil && !w.Expires.IsZero() && now > w.Expires.Unix():
 			return fmt.Errorf("%s: %s: the time to answer is over", d.Key, notAsked)
 		}
 	}
@@ -86,12 +103,26 @@ func (f *flow) decidable(now int64, ds []pawl.Decision) error {
 
 const notAsked = "it does not wait for this answer"
 
-// decide takes answers. Those that come twice do nothing.
-func (f *flow) decide(ds []pawl.Decision) {
+// decide takes answers, and sends on those for runs inside of calls. Those that come twice do nothing.
+func (f *flow) decide(g workflow.Context, ds []pawl.Decision) {
 	for _, d := range ds {
-		if q := f.question(d.Key); q != nil && q.answer == nil && q.waiting.Digest == d.Digest {
-			q.answer = &d
-			f.said[d.Key] = d
+		w, answer := f.question(d.Key)
+		if w == nil || answer != nil || w.Digest != d.Digest {
+			continue
+		}
+		f.said[d.Key] = d
+		f.asked++
+		for _, q := range f.open {
+			if q.waiting.Key == d.Key {
+				q.answer = &d
+			}
+		}
+		for _, b := range f.branches {
+			for i := range b.Pending {
+				if b.Pending[i].Key == d.Key {
+					workflow.SignalExternalWorkflow(g, b.ID, "", signalDecide, []pawl.Decision{d})
+				}
+			}
 		}
 	}
 }
@@ -107,10 +138,12 @@ func same(a, b pawl.Decision) bool {
 func (f *flow) ask(ctx context.Context, w pawl.Waiting) *pawl.Decision {
 	q := &question{waiting: w}
 	f.open = append(f.open, q)
+	f.asked++
 	_ = workflow.Await(within(ctx), func() bool { return q.answer != nil || ctx.Err() != nil })
 	for i := range f.open {
 		if f.open[i] == q {
 			f.open = append(f.open[:i:i], f.open[i+1:]...)
+			f.asked++
 			break
 		}
 	}

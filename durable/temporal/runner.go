@@ -192,8 +192,21 @@ func (e *Engine) Export(ctx context.Context, id string) (*durable.Export, error)
 	if err != nil {
 		return nil, e.about(id, err)
 	}
-	x := new(durable.Export)
-	return x, v.Get(x)
+	x := new(exported)
+	if err := v.Get(x); err != nil {
+		return nil, err
+	}
+	for _, run := range x.Runs { // inside of calls that are under way
+		in, err := e.Export(ctx, run)
+		if errors.Is(err, ErrUnknownRun) {
+			continue // it has not begun
+		} else if err != nil {
+			return nil, err
+		}
+		x.Replies, x.Calls = append(x.Replies, in.Replies...), append(x.Calls, in.Calls...)
+	}
+	x.Sort()
+	return x.Export, nil
 }
 
 // decideTries is how often an answer is given again that the workflow did not expect yet: it may be told of the answer before it has been told of what made it ask.

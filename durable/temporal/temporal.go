@@ -14,13 +14,14 @@
 //
 //	workflow   loop ─▶ request? ──▶ activity "model": the agent's model, its middleware around it
 //	           (replayed)   └ calls? ─▶ activity "call", one each: the whole pipeline, approval policies, middleware and tool
-//	                               └▶ a call that must wait, waits here, for the update "decide"
+//	                               ├▶ a call that must wait, waits here, for the update "decide"
+//	                               └▶ an agent as a tool? ──▶ a child workflow: the same again
 //
-// A workflow is replayed, so nothing of the user's runs in it but tools that say that they may (Tool.Inline: agents as tools, plans). Other tools that compose run in an
+// A workflow is replayed, so nothing of the user's runs in it but tools that say that they may (Tool.Inline: plans). Other tools that compose run in an
 // activity, and their calls come back as updates. What an agent is (instructions, tools with their schemas, limits) is recorded when a run begins and holds until it ends, whatever
 // later workers are made of; of those only what model and tools do is used.
 //
-// No activity that writes is tried twice: when its worker is lost, the outcome is unknown, as over a journal (package durable), and it waits for the tool's
+// No activity that may have written is tried twice: when its worker is lost, the outcome is unknown, as over a journal (package durable), and it waits for the tool's
 // Reconcile or for somebody who knows. The conversation goes to the model by reference: what is large, and every message that was sent before, lies in Blobs.
 //
 // docs/temporal.md says more, with what is not there.
@@ -58,6 +59,7 @@ func (e *Engine) heartbeat() time.Duration { return cmp.Or(e.Heartbeat, 30*time.
 // Names of what stands in histories. They must not change: runs that began with them go on with them.
 const (
 	workflowName     = "pawl.run"
+	branchName       = "pawl.branch"
 	activityDescribe = "pawl.describe"
 	activityModel    = "pawl.model"
 	activityCall     = "pawl.call"
@@ -66,9 +68,12 @@ const (
 	updateCall       = "call"
 	signalCancel     = "cancel"
 	signalResult     = "result"
+	signalReport     = "report"
+	signalDecide     = "decide"
 	queryState       = "state"
 	queryExport      = "export"
 )
 
-// stateVersion is the form of what workflows are given. A worker refuses another.
-const stateVersion = 1
+// stateVersion is the form of what workflows are given. Runs of an older one go on as they began: in 1 agents inside of agents shared the history of the run around them, and
+// a Write was unknown whenever its activity was lost. A worker refuses newer ones.
+const stateVersion = 2

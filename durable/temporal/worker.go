@@ -85,6 +85,8 @@ func (w *Worker) registerWorkflow(r workflows) {
 		o.VersioningBehavior = workflow.VersioningBehaviorPinned
 	}
 	r.RegisterWorkflowWithOptions(w.run, o)
+	o.Name = branchName
+	r.RegisterWorkflowWithOptions(w.branch, o)
 }
 
 // Run works until ctx ends. What is under way then has WorkerOptions.Stop to end; other workers go on with the rest.

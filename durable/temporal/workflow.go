@@ -26,6 +26,7 @@ type input struct {
 	Agents   map[string]agentDef `json:"agents,omitzero"` // as they were recorded
 	Kept     *durable.Export     `json:"kept,omitzero"`
 	Events   int                 `json:"events,omitzero"` // Engine.Events
+	Place    *place              `json:"place,omitzero"`  // of a run inside of a call
 }
 
 // Outcome is how a run ended. Result has no Steps.
@@ -39,7 +40,7 @@ type State struct {
 	Over    bool           `json:"over,omitzero"`
 	Waits   bool           `json:"waits,omitzero"` // for answers to Pending, and for nothing else
 	Pending []pawl.Waiting `json:"pending,omitzero"`
-	Spent   pawl.Spent     `json:"spent"` // by the calls and requests that have ended; Rounds is known when it is over
+	Spent   pawl.Spent     `json:"spent"` // by the requests that have ended, and runs inside of calls; Rounds is known when it is over
 	Result  *pawl.Result   `json:"result,omitzero"`
 	Error   string         `json:"error,omitzero"`
 }
@@ -48,7 +49,9 @@ type State struct {
 type flow struct {
 	w    *Worker
 	in   input
-	id   string
+	id   string // of the workflow
+	run  string // of the outermost run
+	path string // of the agent: see node
 	tree *tree
 	defs map[string]agentDef
 
@@ -60,11 +63,14 @@ type flow struct {
 	inbox  *inbox
 	open   []*question
 	said   map[pawl.Key]pawl.Decision // the last answer to each question
+	asked  int                        // how often what is asked has changed
 	live   map[pawl.Key]liveCall      // composing calls that are carried out by activities
 	busy   int                        // activities under way
 	kept   durable.Export
 	roots  int
 	over   *Outcome
+
+	branches []*branch // runs inside of calls that are under way
 }
 
 // liveCall is a composing call that an activity carries out, and the run that it is of.
@@ -79,40 +85,51 @@ type question struct {
 	answer  *pawl.Decision
 }
 
-// run is the workflow.
+// run is the workflow of a run.
 func (w *Worker) run(wctx workflow.Context, in input) (*Outcome, error) {
-	if in.State != stateVersion {
-		return nil, sdk.NewNonRetryableApplicationError(fmt.Sprintf("the run has the form %d, this worker knows %d", in.State, stateVersion), "pawl.state", nil)
+	_, out, err := w.carryOut(wctx, in)
+	return out, err
+}
+
+// carryOut is what both workflows do.
+func (w *Worker) carryOut(wctx workflow.Context, in input) (*flow, *Outcome, error) {
+	if in.State < 1 || in.State > stateVersion {
+		return nil, nil, sdk.NewNonRetryableApplicationError(fmt.Sprintf("the run has the form %d, this worker knows %d", in.State, stateVersion), "pawl.state", nil)
 	}
 	t := w.tree(in.Agent)
 	if t == nil {
-		return nil, fmt.Errorf("this worker has no agent %q", in.Agent)
+		return nil, nil, fmt.Errorf("this worker has no agent %q", in.Agent)
 	}
-	f := &flow{w: w, in: in, tree: t, id: workflow.GetInfo(wctx).WorkflowExecution.ID, defs: in.Agents,
-		said: map[pawl.Key]pawl.Decision{}, live: map[pawl.Key]liveCall{}}
+	id := workflow.GetInfo(wctx).WorkflowExecution.ID
+	f := &flow{w: w, in: in, tree: t, id: id, run: id, defs: in.Agents, said: map[pawl.Key]pawl.Decision{}, live: map[pawl.Key]liveCall{}}
+	if p := in.Place; p != nil {
+		if f.run, f.path = p.Run, p.Path; t.byPath[f.path] == nil {
+			return nil, nil, fmt.Errorf("agent %q has no agent %q among its tools any more", in.Agent, f.path)
+		}
+	}
 	if in.Began.IsZero() {
 		f.in.Began = workflow.Now(wctx)
 	}
 	f.begin(wctx)
 	if err := f.handlers(); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if f.defs == nil {
 		if err := f.describe(); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
 	f.slots = workflow.NewSemaphore(f.root, int64(f.atOnce()))
-	res, err := f.carryOut()
+	res, err := f.loop()
 	if errors.Is(err, errContinue) {
-		return nil, f.goOn(res)
+		return nil, nil, f.goOn(res)
 	}
 	out := &Outcome{Result: res}
 	if err != nil {
 		out.Error = err.Error()
 	}
 	if res == nil {
-		return nil, sdk.NewNonRetryableApplicationError(out.Error, "pawl.refused", nil) // nothing was begun: the messages are no conversation, say
+		return nil, nil, sdk.NewNonRetryableApplicationError(out.Error, "pawl.refused", nil) // nothing was begun: the messages are no conversation, say
 	}
 	slim := *res
 	slim.Steps = nil
@@ -120,12 +137,12 @@ func (w *Worker) run(wctx workflow.Context, in input) (*Outcome, error) {
 	f.over = out
 	f.end(out)
 	f.settle()
-	return out, nil
+	return f, out, nil
 }
 
 const defaultParallel = 10
 
-// atOnce is how many calls of the run do something at once.
+// atOnce is how many calls of the run do something at once; runs inside of calls have as many of their own.
 func (f *flow) atOnce() int {
 	if n := f.defs[""].Parallel; n > 0 {
 		return n
@@ -145,8 +162,9 @@ func (f *flow) begin(wctx workflow.Context) {
 	})
 	ch := workflow.GetSignalChannel(wctx, signalCancel)
 	workflow.Go(wctx, func(g workflow.Context) {
-		ch.Receive(g, nil)
-		cancel(pawl.ErrCancelled)
+		var cause string
+		ch.Receive(g, &cause)
+		cancel(causeOf(cause))
 		f.stop()
 	})
 	f.inbox = &inbox{f: f}
@@ -161,11 +179,18 @@ func (f *flow) describe() error {
 	return workflow.ExecuteActivity(ctx, activityDescribe, f.in.Agent).Get(ctx, &f.defs)
 }
 
-// carryOut goes through the loop.
-func (f *flow) carryOut() (*pawl.Result, error) {
-	ctx := context.WithValue(f.std, contextKey{}, f.root)
-	ctx = pawl.WithInbox(pawl.WithEngine(ctx, f, f.id), f.inbox)
-	a := f.tree.byPath[""].agent
+// loop goes through the loop.
+func (f *flow) loop() (*pawl.Result, error) {
+	var engine pawl.Engine = f
+	if f.in.State > 1 {
+		engine = branching{f}
+	}
+	ctx := pawl.WithEngine(context.WithValue(f.std, contextKey{}, f.root), engine, f.run)
+	a := f.tree.byPath[f.path].agent
+	if p := f.in.Place; p != nil {
+		return a.Inside(ctx, f.in.From, &p.Branch)
+	}
+	ctx = pawl.WithInbox(ctx, f.inbox)
 	if from := f.in.From; from != nil {
 		return a.Resume(ctx, from)
 	}
@@ -197,7 +222,7 @@ func (f *flow) goOn(res *pawl.Result) error {
 	next.From, next.Agents, next.Messages = &slim, f.defs, nil
 	kept := f.kept
 	next.Kept = &kept
-	return workflow.NewContinueAsNewError(f.root, workflowName, next)
+	return workflow.NewContinueAsNewError(f.root, workflow.GetInfo(f.root).WorkflowType.Name, next)
 }
 
 // settle waits until everybody who spoke to the run has been answered.
@@ -215,8 +240,8 @@ func (f *flow) end(out *Outcome) {
 // export is what the run was, so far.
 func (f *flow) export() *durable.Export {
 	x := f.kept
-	x.Form, x.Agent, x.Messages = 1, f.tree.byPath[""].agent.Name, f.in.Messages
-	if d, ok := f.defs[""]; ok {
+	x.Form, x.Agent, x.Messages = 1, f.tree.byPath[f.path].agent.Name, f.in.Messages
+	if d, ok := f.defs[f.path]; ok {
 		x.Agent = d.Name
 	}
 	if k := f.in.Kept; k != nil {
@@ -231,8 +256,7 @@ func (f *flow) export() *durable.Export {
 	if x.Calls == nil {
 		x.Calls = []durable.ExportedCall{}
 	}
-	for _, q := range f.open {
-		w := q.waiting
+	for _, w := range f.pending() {
 		x.Pending = append(x.Pending, durable.ExportedAsk{Key: w.Key, Call: w.Call, Outcome: w.Outcome, Why: w.Why, Passive: w.Passive})
 	}
 	x.Replies, x.Calls = slices.Clone(x.Replies), slices.Clone(x.Calls)
@@ -242,11 +266,7 @@ func (f *flow) export() *durable.Export {
 
 // state is how the run stands.
 func (f *flow) state() State {
-	s := State{Waits: f.over == nil && f.busy == 0 && len(f.open) > 0}
-	for _, q := range f.open {
-		s.Pending = append(s.Pending, q.waiting)
-	}
-	slices.SortFunc(s.Pending, func(a, b pawl.Waiting) int { return durable.CompareKeys(a.Key, b.Key) })
+	s := State{Waits: f.waits(), Pending: f.pending()}
 	if f.over != nil {
 		s.Over, s.Result, s.Error, s.Spent = true, f.over.Result, f.over.Error, f.over.Result.Spent
 		return s
@@ -282,6 +302,8 @@ func (in *inbox) Take(ctx context.Context, at pawl.Key) []pawl.Message {
 	}
 	return msgs
 }
+
+const tries = 5 // of an activity whose worker was lost
 
 // retries is how often an activity is tried whose worker was lost; 0: until it works.
 func retries(n int32) *sdk.RetryPolicy {

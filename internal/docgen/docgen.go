@@ -9,7 +9,11 @@
 //	<!-- code: examples/quickstart/main.go#agent -->
 //
 // which are copies of that file, or of the lines in it between "// begin agent" and "// end agent". So what a reader copies from
-// a page compiles.
+// a page compiles. What an example prints stands below
+//
+//	<!-- output: examples/calls_test.go#Example_mended -->
+//
+// and is a copy of the example's own "// Output:", which go test compares. Blocks and Links read pages for whoever checks what else is in them.
 package docgen
 
 import (
@@ -21,52 +25,71 @@ import (
 
 var (
 	markerLine = regexp.MustCompile(`^<!-- code: ([^ #]+)(?:#([\w-]+))? -->\s*$`)
+	outputLine = regexp.MustCompile(`^<!-- output: ([^ #]+)#(Example\w*) -->\s*$`)
 	goFence    = "```go"
+	textFence  = "```text"
 	fence      = "```"
 )
 
-// Fill returns page with each Go block below a marker replaced by what the marker names; read returns the content of a
+// Fill returns page with each Go block below a marker replaced by what the marker names, and each text block below one of an output; read returns the content of a
 // file by its path within the module. A Go block without a marker, and a marker without a block, are errors that
 // name the line.
 func Fill(page string, read func(path string) (string, error)) (string, error) {
 	var out strings.Builder
 	lines := strings.SplitAfter(page, "\n")
-	marker := []string(nil) // of the line before
 	for i := 0; i < len(lines); i++ {
 		line := strings.TrimRight(lines[i], "\n")
 		out.WriteString(lines[i])
-		if m := markerLine.FindStringSubmatch(line); m != nil {
-			if i+1 >= len(lines) || strings.TrimRight(lines[i+1], "\n") != goFence {
-				return "", fmt.Errorf("line %d: no %s on the next line, so there is nothing to fill", i+1, goFence)
-			}
-			marker = m
-			continue
-		}
-		if line != goFence {
-			continue
+		marker, first, cut := markerLine.FindStringSubmatch(line), goFence, region
+		if marker == nil {
+			marker, first, cut = outputLine.FindStringSubmatch(line), textFence, output
 		}
 		if marker == nil {
-			return "", fmt.Errorf("line %d: Go code without a line <!-- code: FILE --> above it: nothing checks that it compiles", i+1)
+			if line == goFence {
+				return "", fmt.Errorf("line %d: Go code without a line <!-- code: FILE --> above it: nothing checks that it compiles", i+1)
+			}
+			continue
 		}
+		if i++; i >= len(lines) || strings.TrimRight(lines[i], "\n") != first {
+			return "", fmt.Errorf("line %d: no %s on the next line, so there is nothing to fill", i, first)
+		}
+		out.WriteString(lines[i])
 		src, err := read(marker[1])
+		if err == nil && marker[2] != "" {
+			if src, err = cut(src, marker[2]); err != nil {
+				err = fmt.Errorf("%s: %w", path.Clean(marker[1]), err)
+			}
+		}
 		if err != nil {
 			return "", fmt.Errorf("line %d: %w", i, err)
-		}
-		if marker[2] != "" {
-			if src, err = region(src, marker[2]); err != nil {
-				return "", fmt.Errorf("line %d: %s: %w", i, path.Clean(marker[1]), err)
-			}
 		}
 		out.WriteString(strings.TrimRight(src, "\n") + "\n")
 		for i++; i < len(lines) && strings.TrimRight(lines[i], "\n") != fence; i++ {
 		}
 		if i == len(lines) {
-			return "", fmt.Errorf("a block of Go code is not closed")
+			return "", fmt.Errorf("a block of code is not closed")
 		}
 		out.WriteString(lines[i])
-		marker = nil
 	}
 	return out.String(), nil
+}
+
+// output returns what the example called name says that it prints.
+func output(src, name string) (string, error) {
+	_, body, found := strings.Cut(src, "\nfunc "+name+"() {\n")
+	if !found {
+		return "", fmt.Errorf("no func %s", name)
+	}
+	body, _, _ = strings.Cut(body, "\n}\n")
+	_, said, found := strings.Cut(body, "\t// Output:\n")
+	if !found {
+		return "", fmt.Errorf("%s has no line \"// Output:\"", name)
+	}
+	var b strings.Builder
+	for l := range strings.Lines(said + "\n") {
+		b.WriteString(strings.TrimPrefix(strings.TrimPrefix(strings.TrimLeft(l, "\t"), "//"), " "))
+	}
+	return b.String(), nil
 }
 
 // region returns the lines between "// begin NAME" and "// end NAME", moved to the left margin.

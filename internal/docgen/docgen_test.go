@@ -82,6 +82,7 @@ func TestFill(t *testing.T) {
 		"a.go": "package a\n",
 		"b.go": "package b\n\nfunc f() {\n\t// begin x\n\tif true {\n\t\tg()\n\t}\n\n\tg()\n\t// end x\n}\n",
 		"c.go": "// begin x\n",
+		"d.go": "package d\n\nfunc Example_x() {\n\tf()\n\t// Output:\n\t// one\n\t//\n\t//  two\n}\n\nfunc ExampleY() {\n}\n",
 	}
 	open := func(name string) (string, error) {
 		if s, ok := files[name]; ok {
@@ -99,6 +100,10 @@ func TestFill(t *testing.T) {
 		{"no file", "<!-- code: z.go -->\n```go\n```\n", "", "file does not exist"},
 		{"no region", "<!-- code: a.go#x -->\n```go\n```\n", "", `no line "// begin x"`},
 		{"open region", "<!-- code: c.go#x -->\n```go\n```\n", "", `no line "// end x"`},
+		{"output", "<!-- output: d.go#Example_x -->\n```text\nold\n```\n", "<!-- output: d.go#Example_x -->\n```text\none\n\n two\n```\n", ""},
+		{"no output", "<!-- output: d.go#ExampleY -->\n```text\n```\n", "", `ExampleY has no line "// Output:"`},
+		{"no example", "<!-- output: d.go#ExampleZ -->\n```text\n```\n", "", "no func ExampleZ"},
+		{"output without a block", "<!-- output: d.go#Example_x -->\n```go\n```\n", "", "no ```text on the next line"},
 		{"open block", "<!-- code: a.go -->\n```go\nold\n", "", "not closed"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

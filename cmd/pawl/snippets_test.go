@@ -1,0 +1,521 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/pawl-go/pawl/config"
+	"github.com/pawl-go/pawl/internal/docgen"
+	"github.com/pawl-go/pawl/tools/outside"
+)
+
+// Every block of code in README.md and docs/*.md is of a class, the first word behind its fence, and is checked as that:
+//
+//	go       stands below a line <!-- code: FILE --> and is a copy of compiled code, see internal/docgen
+//	yaml     is the file of an agent, and pawl check finds nothing; with the word tools (or tools.yaml) it defines tools, with part it is a part of
+//	         an agent's file, with other it is YAML of somebody else
+//	json     is JSON; jsonl a JSON value a line
+//	sh       is for a shell: each pawl command in it is one, what else is named is there; commands that need no key and no network are run, unless
+//	         the word shown stands behind sh
+//	console  is a session: what stands behind "$ " is run, and says what stands below it. … is any text, and any lines where it has a line of its own; times
+//	         may differ
+//	python   is a program, and so is js
+//	text     is none of these: pictures, and what other tests compare
+//
+// A word with a point behind the class is a name: the block is kept as that file in the folder of the page, where its commands run.
+// That folder has README.md and the examples, too.
+func TestSnippets(t *testing.T) {
+	found, err := filepath.Glob(filepath.Join("..", "..", "docs", "*.md"))
+	if err != nil || len(found) == 0 {
+		t.Fatalf("found no pages: %v", err)
+	}
+	for _, name := range append(found, filepath.Join("..", "..", "README.md")) {
+		t.Run(filepath.Base(name), func(t *testing.T) {
+			b, err := os.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, w := range newPage(t, filepath.Base(name)).check(string(b)) {
+				t.Error(w)
+			}
+		})
+	}
+}
+
+// page is a page under check, with the folder its commands run in.
+type page struct {
+	name string
+	dir  string
+	env  []string
+}
+
+func newPage(t *testing.T, name string) *page {
+	t.Helper()
+	p := &page{name: name, dir: t.TempDir()}
+	home := t.TempDir()
+	p.env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "TMPDIR=" + home, "XDG_DATA_HOME=" + filepath.Join(home, "data"), "TERM=dumb", "TZ=UTC", "LANG=C.UTF-8", "GORACE=atexit_sleep_ms=0"}
+	root, err := filepath.Abs(filepath.Join("..", ".."))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.CopyFS(filepath.Join(p.dir, "examples"), os.DirFS(filepath.Join(root, "examples"))); err != nil {
+		t.Fatal(err)
+	}
+	readme, err := os.ReadFile(filepath.Join(root, "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(p.dir, "README.md"), readme, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// check says what is wrong with the blocks of the page, each with its line.
+func (p *page) check(text string) []string {
+	blocks, err := docgen.Blocks(text)
+	if err != nil {
+		return []string{p.name + ": " + err.Error()}
+	}
+	var wrong []string
+	for _, b := range slices.Backward(blocks) { // what a page shows first is there first; later versions take its place as they come
+		if err := p.keep(b); err != nil {
+			return []string{p.name + ": " + err.Error()}
+		}
+	}
+	for _, b := range blocks {
+		err := p.keep(b)
+		if err == nil {
+			err = p.block(b)
+		}
+		if err != nil {
+			wrong = append(wrong, fmt.Sprintf("docs: %s:%d: %v", p.name, b.Line, err))
+		}
+	}
+	return wrong
+}
+
+// keep writes a block that has the name of a file.
+func (p *page) keep(b docgen.Block) error {
+	if !strings.Contains(b.Name, ".") {
+		return nil
+	}
+	name := filepath.Join(p.dir, filepath.FromSlash(b.Name))
+	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+		return err
+	}
+	return os.WriteFile(name, []byte(b.Text), 0o644)
+}
+
+// block says what is wrong with one block.
+func (p *page) block(b docgen.Block) error {
+	switch b.Class {
+	case "text", "csv":
+		return nil
+	case "go":
+		if !b.Marked {
+			return errors.New("Go code without a line <!-- code: FILE --> above it: nothing checks that it compiles")
+		}
+		return nil // internal/docgen compares it
+	case "yaml":
+		return p.yaml(b)
+	case "json":
+		return validJSON(b.Text)
+	case "jsonl":
+		for l := range strings.Lines(b.Text) {
+			if err := validJSON(l); err != nil {
+				return err
+			}
+		}
+		return nil
+	case "sh":
+		return p.shell(b)
+	case "console":
+		return p.console(b.Text)
+	case "python":
+		return compiles("/usr/bin/python3", b.Text, "-c", "import ast,sys; ast.parse(sys.stdin.read())")
+	case "js":
+		return compiles("node", b.Text, "--check", "--input-type=module", "-")
+	case "":
+		return errors.New("a block of code without a class, or code that is only indented: write ```go, yaml, json, jsonl, sh, console, python, js or, for what nothing can check, text")
+	}
+	return fmt.Errorf("nobody knows how to check the class %s: there are go, yaml, json, jsonl, sh, console, python, js, csv and text", b.Class)
+}
+
+func validJSON(text string) error {
+	var v any
+	return json.Unmarshal([]byte(text), &v)
+}
+
+// compiles asks another program whether the text is right; where there is none, it is.
+func compiles(program, text string, args ...string) error {
+	path, err := exec.LookPath(program)
+	if err != nil {
+		return nil
+	}
+	c := exec.Command(path, args...)
+	c.Stdin = strings.NewReader(text)
+	if out, err := c.CombinedOutput(); err != nil {
+		return fmt.Errorf("%s: %w\n%s", program, err, out)
+	}
+	return nil
+}
+
+// yaml checks YAML as pawl check does, with keys set to anything.
+func (p *page) yaml(b docgen.Block) error {
+	text, name := b.Text, b.Name
+	switch strings.TrimSuffix(name, ".yaml") {
+	case "tools":
+		_, err := outside.Parse([]byte(text))
+		return err
+	case "other":
+		var v any
+		return yaml.Unmarshal([]byte(text), &v)
+	case "part":
+		for _, l := range []string{"agent: it\n", "model: openai:gpt-5-mini\n"} {
+			if key, _, _ := strings.Cut(l, " "); !strings.Contains("\n"+text, "\n"+key) {
+				text = l + text
+			}
+		}
+		name = ""
+	}
+	if name == "" {
+		name = "block.yaml"
+	}
+	getenv := func(name string) string {
+		if strings.HasSuffix(name, "_KEY") || strings.HasSuffix(name, "_TOKEN") {
+			return "test-key"
+		}
+		return ""
+	}
+	file, err := config.Parse(filepath.Join(p.dir, name), []byte(text), &config.LoadOptions{Getenv: getenv})
+	if err != nil {
+		return err
+	}
+	for _, a := range file.Agents {
+		if wrong := a.Check(context.Background(), &config.Options{Getenv: getenv}); len(wrong) > 0 {
+			return wrong
+		}
+	}
+	return nil
+}
+
+// shell checks what stands in the block, and runs what can be run.
+func (p *page) shell(b docgen.Block) error {
+	if err := compiles("bash", b.Text, "-n"); err != nil {
+		return err
+	}
+	for _, c := range shellCommands(b.Text) {
+		if err := p.command(c, b.Name != "shown"); err != nil {
+			return fmt.Errorf("%s: %w", strings.Join(c, " "), err)
+		}
+	}
+	return nil
+}
+
+// programs are what commands of the pages may name besides pawl and what is in the project.
+var programs = strings.Fields("apt-get bash cat cd cp curl docker echo eval export fish git grep head hyperfine jq kill ls man mkdir mv node npm npx podman psql rm sleep source sqlite3 sudo tail temporal tmux zsh your-agent")
+
+// command checks a command line.
+func (p *page) command(words []string, run bool) error {
+	if slices.Equal(words[:min(3, len(words))], []string{"go", "run", "./cmd/pawl"}) {
+		words = append([]string{"pawl"}, words[3:]...)
+	}
+	switch name := words[0]; {
+	case name == "pawl":
+		return p.pawl(words[1:], run)
+	case name == "go":
+		for _, w := range words[2:] {
+			if dir, _, _ := strings.Cut(w, "/..."); strings.HasPrefix(w, "./") && !exists(dir) {
+				return fmt.Errorf("there is no folder %s", dir)
+			}
+		}
+		return nil
+	case name == "make":
+		b, err := os.ReadFile(filepath.Join("..", "..", "Makefile"))
+		if err != nil {
+			return err
+		}
+		for _, w := range words[1:] {
+			if !strings.Contains(w, "=") && !strings.Contains(string(b), "\n"+w+":") {
+				return fmt.Errorf("the Makefile has no target %s", w)
+			}
+		}
+		return nil
+	case strings.HasPrefix(name, "scripts/"):
+		if !exists(name) {
+			return errors.New("there is no such script")
+		}
+		return nil
+	case slices.Contains(programs, name) || strings.HasPrefix(name, ".bin/"):
+		return nil
+	}
+	return fmt.Errorf("nobody knows the program %s: if it is one, add it to programs in cmd/pawl/snippets_test.go", words[0])
+}
+
+// exists reports whether the project has a file or folder.
+func exists(name string) bool {
+	_, err := os.Stat(filepath.Join("..", "..", filepath.FromSlash(name)))
+	return err == nil
+}
+
+// keyless are the commands that need no key, no network and nothing but the files of the page.
+var keyless = []string{"check", "init", "tools list", "tools show", "tools call", "tools lint", "models list", "models show", "version", "demo"}
+
+// pawl checks a command line of pawl's, and runs it where that can be done anywhere.
+func (p *page) pawl(args []string, run bool) error {
+	k, err := parser(&system{out: io.Discard, err: io.Discard, env: func(string) string { return "" }})
+	if err != nil {
+		return err
+	}
+	path := ""
+	if !slices.Contains(args, "--help") {
+		ctx, err := k.Parse(args)
+		if err != nil {
+			return misused(err)
+		}
+		path = strings.TrimPrefix(ctx.Selected().FullPath(), "pawl ")
+	}
+	all := strings.Join(args, " ")
+	if !run || !slices.Contains(keyless, path) || strings.ContainsAny(all, "…") || strings.Contains(all, "--mcp") || strings.Contains(all, "--connect") {
+		return nil
+	}
+	out, err := p.run(exec.Command("pawl", args...))
+	if err != nil {
+		return fmt.Errorf("%w\n%s", err, out)
+	}
+	return nil
+}
+
+// run runs a command in the folder of the page, and returns all that it says.
+func (p *page) run(c *exec.Cmd) (string, error) {
+	var out bytes.Buffer
+	c.Dir, c.Env, c.Stdout, c.Stderr = p.dir, p.env, &out, &out
+	c.WaitDelay = 10 * time.Second
+	timer := time.AfterFunc(time.Minute, func() { _ = c.Process.Kill() })
+	defer timer.Stop()
+	err := c.Run()
+	return out.String(), err
+}
+
+// console runs a session, and compares what it says. How a command ended shows in what it said.
+func (p *page) console(text string) error {
+	if !strings.HasPrefix(text, "$ ") {
+		return errors.New(`a session begins with a command, behind "$ "`)
+	}
+	for _, part := range strings.Split("\n"+text, "\n$ ")[1:] {
+		command, want, _ := strings.Cut(part, "\n")
+		for strings.HasSuffix(command, `\`) {
+			more, rest, _ := strings.Cut(want, "\n")
+			command, want = command+"\n"+more, rest
+		}
+		command = regexp.MustCompile(`^go run \./cmd/pawl\b`).ReplaceAllString(command, "pawl")
+		got, err := p.run(exec.Command("bash", "-c", command))
+		var status *exec.ExitError
+		if err != nil && !errors.As(err, &status) {
+			return fmt.Errorf("%s: %w", command, err)
+		}
+		if !says(got, want) {
+			return fmt.Errorf("%s: this is not what it says. It says\n%s\nand the page says\n%s", command, got, want)
+		}
+	}
+	return nil
+}
+
+var (
+	anyTime = regexp.MustCompile(`[0-9]+(\\\.[0-9]+)? ?(ms|µs|ns|s)\b`)
+	space   = regexp.MustCompile(`[ \t]+\n`)
+)
+
+// says reports whether got is what a page says, where … stands for any text, and alone in a line for any lines.
+func says(got, want string) bool {
+	var b strings.Builder
+	b.WriteString(`\A`)
+	for l := range strings.Lines(strings.TrimRight(want, "\n") + "\n") {
+		l = strings.TrimRight(l, " \t\n")
+		if strings.TrimSpace(l) == "…" {
+			b.WriteString(`(?:[^\n]*\n)*?`)
+			continue
+		}
+		l = anyTime.ReplaceAllString(regexp.QuoteMeta(l), `[0-9.]+ ?(?:ms|µs|ns|s)`)
+		b.WriteString(strings.ReplaceAll(l, "…", `[^\n]*`) + `\n`)
+	}
+	b.WriteString(`\z`)
+	got = space.ReplaceAllString(strings.TrimRight(got, "\n")+"\n", "\n")
+	if strings.TrimSpace(want) == "" {
+		return strings.TrimSpace(got) == ""
+	}
+	return regexp.MustCompile(b.String()).MatchString(got)
+}
+
+// The negative control: each of these blocks is wrong, and is said to be.
+func TestWrongSnippets(t *testing.T) {
+	for text, want := range map[string]string{
+		"```\nx\n```\n":                                     "without a class",
+		"text\n\n    pawl demo\n":                           "without a class",
+		"```ini\nx=1\n```\n":                                "class ini",
+		"```go\nx := 1\n```\n":                              "Go code without",
+		"```json\n{\"a\": …}\n```\n":                        "invalid character",
+		"```jsonl\n{}\n{\n```\n":                            "unexpected end",
+		"```yaml\nagent: a\nmodl: openai:x\n```\n":          "modl",
+		"```yaml\nagent: a\nmodel: nobody:x\n```\n":         "nobody",
+		"```yaml part\nlimits: {round: 3}\n```\n":           "round",
+		"```yaml tools\ntools: [{commnd: {}}]\n```\n":       "commnd",
+		"```yaml other\na: [\n```\n":                        "yaml",
+		"```sh\npawl rn x\n```\n":                           "rn",
+		"```sh\nX=1 pawl run --modl x y | head\n```\n":      "--modl",
+		"```sh\necho $(pawl runs forkk)\n```\n":             "forkk",
+		"```sh\necho 'a\n```\n":                             "bash",
+		"```sh\nmake nothing\n```\n":                        "no target nothing",
+		"```sh\ngo run ./cmd/powl\n```\n":                   "no folder ./cmd/powl",
+		"```sh\nscripts/gone\n```\n":                        "no such script",
+		"```sh\nfrobnicate\n```\n":                          "frobnicate",
+		"```sh\npawl tools show gone_tool\n```\n":           "gone_tool",
+		"```console\n$ pawl version --help\nnothing\n```\n": "not what it says",
+		"```console\npawl version\n```\n":                   "begins with a command",
+		"```python\nx = (\n```\n":                           "SyntaxError",
+		"```js\nlet = (\n```\n":                             "SyntaxError",
+		"```sh\nls\n":                                       "not closed",
+	} {
+		if strings.Contains(text, "```python") && !exists("/usr/bin/python3") && compiles("/usr/bin/python3", "(", "-") == nil || strings.Contains(text, "```js") && compiles("node", "(", "-") == nil {
+			t.Logf("cannot be tried here: %q", text)
+			continue
+		}
+		got := strings.Join(newPage(t, "page.md").check(text), "\n")
+		if !strings.Contains(got, want) {
+			t.Errorf("%q: got %q, want something with %q", text, got, want)
+		}
+	}
+	// And these are right.
+	for _, text := range []string{
+		"```yaml agent.yaml\nagent: a\nmodel: script:turns.json\n```\n```json turns.json\n{\"turns\": []}\n```\n",
+		"```sh\n# a comment\npawl run --model openai:x --tools file \"It's here\" > out.txt 2>&1 # ran\nOPENAI_API_KEY=x pawl \\\n  version && echo done\n```\n",
+		"```console\n$ pawl tools call file_read '{\"path\":\"note.txt\"}'\n…rains…\n$ echo 12 ms\n9.5 ms\n$ printf 'a\\nb\\nc\\n'\na\n…\n```\n```text note.txt\nIt rains.\n```\n",
+	} {
+		if got := newPage(t, "page.md").check(text); got != nil {
+			t.Errorf("%s\ngot %q, want nothing", text, got)
+		}
+	}
+}
+
+// shellCommands are the commands of a text for a shell, as words: those of pipes, lists and substitutions each by itself, without
+// assignments in front, redirections and comments. It knows what the pages use; bash has checked the text before.
+func shellCommands(text string) [][]string {
+	var (
+		all   [][]string
+		words []string
+		word  strings.Builder
+		begun bool // a word, which may be empty
+		skip  bool // the next word is a file that is redirected to
+	)
+	endWord := func() {
+		if begun && !skip && !(len(words) == 0 && assignment.MatchString(word.String())) {
+			words = append(words, word.String())
+		}
+		if begun {
+			skip = false
+		}
+		word.Reset()
+		begun = false
+	}
+	endCommand := func() {
+		endWord()
+		if len(words) > 0 {
+			all = append(all, words)
+		}
+		words = nil
+	}
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case c == '\\' && i+1 < len(text):
+			i++
+			if text[i] != '\n' {
+				word.WriteByte(text[i])
+				begun = true
+			}
+		case c == '\'':
+			n := strings.IndexByte(text[i+1:], '\'')
+			word.WriteString(text[i+1 : i+1+n])
+			i += n + 1
+			begun = true
+		case c == '"':
+			begun = true
+			for i++; i < len(text) && text[i] != '"'; i++ {
+				if text[i] == '\\' && i+1 < len(text) {
+					i++
+				}
+				word.WriteByte(text[i])
+			}
+		case c == '$' && strings.HasPrefix(text[i:], "$("):
+			n, depth := i+2, 1
+			for ; n < len(text) && depth > 0; n++ {
+				depth += map[byte]int{'(': 1, ')': -1}[text[n]]
+			}
+			all = append(all, shellCommands(text[i+2:n-1])...)
+			word.WriteString(text[i:n])
+			begun = true
+			i = n - 1
+		case c == '#' && !begun:
+			for i < len(text) && text[i] != '\n' {
+				i++
+			}
+			endCommand()
+		case c == '>' || c == '<':
+			if _, err := fmt.Sscan(word.String(), new(int)); err == nil { // 2>
+				word.Reset()
+				begun = false
+			}
+			endWord()
+			for i+1 < len(text) && strings.IndexByte(">&", text[i+1]) >= 0 {
+				i++
+			}
+			skip = true
+		case c == ' ' || c == '\t':
+			endWord()
+		case strings.IndexByte("\n|&;(){}", c) >= 0 && !(strings.IndexByte("{}", c) >= 0 && (begun || i+1 < len(text) && text[i+1] != ' ')):
+			endCommand()
+		default:
+			word.WriteByte(c)
+			begun = true
+		}
+	}
+	endCommand()
+	return all
+}
+
+var assignment = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*=`)
+
+func TestShellCommands(t *testing.T) {
+	for text, want := range map[string]string{
+		"a b 'c d' \"e f\" g\\ h":       `["a" "b" "c d" "e f" "g h"]`,
+		"X=1 Y='2 3' a --b=c # d":       `["a" "--b=c"]`,
+		"a | b && c; d &\ne":            `["a"] ["b"] ["c"] ["d"] ["e"]`,
+		"a > b 2>&1 <c d >>e":           `["a" "d"]`,
+		"a \"$(b c)\" $(d e) f":         `["d" "e"] ["a" "$(b c)" "$(d e)" "f"]`,
+		"a '' \\\n b":                   `["a" "" "b"]`,
+		"a '{\"x\":{\"y\":1}}' KEY={1}": `["a" "{\"x\":{\"y\":1}}" "KEY={1}"]`,
+		"# only a comment":              ``,
+	} {
+		var got []string
+		for _, c := range shellCommands(text) {
+			got = append(got, fmt.Sprintf("%q", c))
+		}
+		if s := strings.Join(got, " "); s != want {
+			t.Errorf("%s: got %s, want %s", text, s, want)
+		}
+	}
+}

@@ -1,0 +1,203 @@
+package temporal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/durable"
+	"go.temporal.io/sdk/workflow"
+)
+
+// The run of an agent inside of a call is a child workflow: a run like any other, with a history of its own, which goes on in a new one when it is long. Its ID is that of the outermost
+// run and its place there. What it asks reaches the outermost run by signals, and answers go back the same way, so that one workflow is spoken to, whoever asks.
+
+// place is where a run inside of a call belongs. It is part of its input.
+type place struct {
+	Run    string      `json:"run"`    // the outermost one's ID
+	Parent string      `json:"parent"` // workflow around it
+	Path   string      `json:"path"`   // of the agent: see node
+	Branch pawl.Branch `json:"branch"`
+}
+
+// ending is what a run inside of a call came to, with what it was, for the export of the outermost.
+type ending struct {
+	Outcome
+	Around []pawl.Allowance `json:"around,omitzero"`
+	Was    *durable.Export  `json:"was"`
+}
+
+// report is how a run inside of a call stands, as it tells the one around it.
+type report struct {
+	ID      string         `json:"id"`
+	Waits   bool           `json:"waits,omitzero"`
+	Pending []pawl.Waiting `json:"pending,omitzero"`
+}
+
+// branch is a run inside of a call, seen from around it.
+type branch struct {
+	report
+	child workflow.ChildWorkflowFuture
+}
+
+// branching is the engine of runs that have those inside of calls carried out by child workflows.
+type branching struct{ *flow }
+
+var (
+	_ pawl.Waiter   = branching{}
+	_ pawl.Brancher = branching{}
+)
+
+// Branch starts a child workflow, and waits until it is over.
+func (f branching) Branch(ctx context.Context, a *pawl.Agent, b *pawl.Branch) (*pawl.Result, error) {
+	n := f.tree.byAgent[a]
+	if n == nil {
+		return nil, fmt.Errorf("agent %q is no tool of the agent that was added to the worker", a.Name)
+	}
+	wctx, _ := workflow.NewDisconnectedContext(within(ctx)) // it is told to end, and ends by itself
+	id := f.run + "/" + string(b.Key)
+	wctx = workflow.WithChildOptions(wctx, workflow.ChildWorkflowOptions{WorkflowID: id, StaticSummary: summary(f.defs[n.path].Name)})
+	in := input{State: f.in.State, Agent: f.in.Agent, Agents: f.defs, Events: f.in.Events, Place: &place{f.run, f.id, n.path, *b}}
+	at := &branch{report{ID: id}, workflow.ExecuteChildWorkflow(wctx, branchName, in)}
+	f.branches = append(f.branches, at)
+	_ = workflow.Await(wctx, func() bool { return at.child.IsReady() || ctx.Err() != nil })
+	if !at.child.IsReady() {
+		_ = at.child.SignalChildWorkflow(wctx, signalCancel, causeName(context.Cause(ctx))).Get(wctx, nil) // it may be over meanwhile
+	}
+	var end ending
+	err := at.child.Get(wctx, &end)
+	f.branches = slices.DeleteFunc(f.branches, func(o *branch) bool { return o == at })
+	f.asked++
+	if err != nil {
+		return nil, worded(err)
+	}
+	f.kept.Replies = append(f.kept.Replies, end.Was.Replies...)
+	f.kept.Calls = append(f.kept.Calls, end.Was.Calls...)
+	b.Around = end.Around
+	if end.Error != "" {
+		err = errors.New(end.Error)
+	}
+	return end.Result, err
+}
+
+// Causes for which runs end, by the names under which they travel.
+const causeTime = "time"
+
+func causeName(cause error) string {
+	if cause == pawl.ErrTime {
+		return causeTime
+	}
+	return ""
+}
+
+func causeOf(name string) error {
+	if name == causeTime {
+		return pawl.ErrTime
+	}
+	return pawl.ErrCancelled
+}
+
+// branch is the workflow of a run inside of a call.
+func (w *Worker) branch(wctx workflow.Context, in input) (*ending, error) {
+	f, out, err := w.carryOut(wctx, in)
+	if err != nil {
+		return nil, err
+	}
+	was := f.export()
+	last := *out.Result
+	last.Messages = last.Messages[max(0, len(last.Messages)-1):] // the answer; the rest is in what it was
+	return &ending{Outcome{&last, out.Error}, f.in.Place.Branch.Around, was}, nil
+}
+
+// tell has the workflow around this one know what is asked here, whenever that changes.
+func (f *flow) tell(g workflow.Context) {
+	told, waits := 0, false
+	for {
+		if workflow.Await(g, func() bool { return f.asked != told || f.waits() != waits }) != nil {
+			return
+		}
+		told, waits = f.asked, f.waits()
+		r := report{f.id, waits, f.pending()}
+		_ = workflow.SignalExternalWorkflow(g, f.in.Place.Parent, "", signalReport, r).Get(g, nil) // one after another: they must not overtake each other
+	}
+}
+
+// listen takes what the runs inside of calls tell.
+func (f *flow) listen(g workflow.Context) {
+	ch := workflow.GetSignalChannel(g, signalReport)
+	for {
+		var r report
+		if !ch.Receive(g, &r) {
+			return
+		}
+		for _, b := range f.branches {
+			if b.ID == r.ID {
+				b.report = r
+				f.asked++
+			}
+		}
+	}
+}
+
+// heed takes answers that the run around this one was given, and checked.
+func (f *flow) heed(g workflow.Context) {
+	ch := workflow.GetSignalChannel(g, signalDecide)
+	for {
+		var ds []pawl.Decision
+		if !ch.Receive(g, &ds) {
+			return
+		}
+		f.decide(g, ds)
+	}
+}
+
+// waits reports whether the run waits for answers, and nothing else goes on in it.
+func (f *flow) waits() bool {
+	if f.over != nil || f.busy > 0 || len(f.open)+len(f.branches) == 0 {
+		return false
+	}
+	for _, b := range f.branches {
+		if !b.Waits || slices.ContainsFunc(b.Pending, f.answered) {
+			return false
+		}
+	}
+	return true
+}
+
+// answered reports whether the answer to a question of a run inside of a call is on its way there.
+func (f *flow) answered(w pawl.Waiting) bool {
+	d, ok := f.said[w.Key]
+	return ok && d.Digest == w.Digest
+}
+
+// pending are the open questions, in the order of their keys.
+func (f *flow) pending() (all []pawl.Waiting) {
+	for _, q := range f.open {
+		all = append(all, q.waiting)
+	}
+	for _, b := range f.branches {
+		for _, w := range b.Pending {
+			if !f.answered(w) {
+				all = append(all, w)
+			}
+		}
+	}
+	slices.SortFunc(all, func(a, b pawl.Waiting) int { return durable.CompareKeys(a.Key, b.Key) })
+	return all
+}
+
+// exported is what the query for the export gives: Runs names the workflows whose part is not in it yet.
+type exported struct {
+	*durable.Export
+	Runs []string `json:"runs,omitzero"`
+}
+
+func (f *flow) exported() *exported {
+	x := &exported{Export: f.export()}
+	for _, b := range f.branches {
+		x.Runs = append(x.Runs, b.ID)
+	}
+	return x
+}

@@ -1,0 +1,166 @@
+package temporal
+
+import (
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/script"
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/workflow"
+)
+
+// nested is an agent with an agent with an agent, of which the innermost has tools.
+func nested(l pawl.Limits, turns []script.Turn, tools ...pawl.Toolset) *pawl.Agent {
+	in := &pawl.Agent{Name: "inner", Model: script.New(turns...), Tools: tools, Limits: pawl.Limits{Rounds: 300}, Middleware: []pawl.Middleware{pawl.Approve(pawl.AskBeforeWrites)}}
+	mid := &pawl.Agent{Name: "middle", Model: script.New(script.Call("inner", map[string]any{"task": "go"}), script.Say("middle is done")), Tools: []pawl.Toolset{in.Tool("the innermost")}}
+	return &pawl.Agent{Name: "outer", Model: script.New(script.Call("middle", map[string]any{"task": "go"}), script.Say("done")), Tools: []pawl.Toolset{mid.Tool("the one between")}, Limits: l}
+}
+
+// children returns the IDs of the child workflows of e, as they begin.
+func children(e *env) *[]string {
+	var ids []string
+	e.SetOnChildWorkflowStartedListener(func(info *workflow.Info, _ workflow.Context, _ converter.EncodedValues) {
+		ids = append(ids, info.WorkflowExecution.ID)
+	})
+	return &ids
+}
+
+// Runs inside of calls are child workflows, however deep; what they ask reaches the outermost, and the answer goes down to them. It comes to what it comes to in memory.
+func TestBranches(t *testing.T) {
+	var did atomic.Int64
+	form := &pawl.Tool{Name: "form", Passive: true}
+	turns := []script.Turn{script.Together(script.Call("step", map[string]any{"n": 1}), script.Call("form", nil)), script.Call("step", map[string]any{"n": 2}), script.Say("inner is done")}
+	e := start(t, nested(pawl.Limits{}, turns, step(pawl.Write, &did), form))
+	ids, asked := children(e), []pawl.Key{}
+	e.tick = func() error {
+		s, err := e.state()
+		if err != nil || !s.Waits {
+			return err
+		}
+		w := s.Pending[0]
+		asked = append(asked, w.Key)
+		if w.Passive {
+			res := pawl.TextResult("filled in")
+			e.SignalWorkflow(signalResult, pawl.Decision{Key: w.Key, By: "me", Result: &res})
+			return nil
+		}
+		wrong := w.Approve("me")
+		wrong.Digest = "another"
+		e.told(updateDecide, string(w.Key)+" wrong", []pawl.Decision{wrong}, func(err error) {
+			if err == nil || !strings.Contains(err.Error(), notAsked) {
+				t.Errorf("an answer to another question gave %v", err)
+			}
+		})
+		return e.update(updateDecide, string(w.Key), []pawl.Decision{w.Approve("me")})
+	}
+	out, err := e.run(input{Messages: ask})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"run-1/run/1/0/middle", "run-1/run/1/0/middle/1/0/inner"}, *ids); diff != "" {
+		t.Errorf("child workflows (-want +got):\n%s", diff)
+	}
+	at := pawl.Key("run/1/0/middle/1/0/inner/")
+	if diff := cmp.Diff([]pawl.Key{at + "1/0", at + "1/1", at + "2/0"}, asked); diff != "" {
+		t.Errorf("asked at the outermost (-want +got):\n%s", diff)
+	}
+	if s := out.Result.Spent; out.Result.Text() != "done" || did.Load() != 2 || s.Requests != 7 || s.Calls != 4 {
+		t.Errorf("it says %q; %d steps were taken, %+v spent", out.Result.Text(), did.Load(), s)
+	}
+}
+
+// The limits of a run hold for those inside of its calls, as in memory; who asks on after one of them was told, is told again at the outermost.
+func TestBranchLimits(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		pawl.Limits
+	}{{"none", pawl.Limits{}}, {"calls", pawl.Limits{Calls: 4}}, {"tokens", pawl.Limits{Tokens: 400}}, {"few tokens", pawl.Limits{Tokens: 40}}} {
+		t.Run(c.name, func(t *testing.T) {
+			var did, want atomic.Int64
+			memory, err := nested(c.Limits, steps(6), step(pawl.Read, &want)).Run(t.Context(), ask...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			out, err := start(t, nested(c.Limits, steps(6), step(pawl.Read, &did))).run(input{Messages: ask})
+			if err != nil {
+				t.Fatal(err)
+			}
+			memory.Steps = nil
+			if diff := cmp.Diff(text(t, memory), text(t, out.Result)); diff != "" {
+				t.Errorf("the results differ (-memory +here):\n%s", diff)
+			}
+			if did.Load() != want.Load() {
+				t.Errorf("%d steps were taken, %d in memory", did.Load(), want.Load())
+			}
+		})
+	}
+}
+
+// A run inside of a call ends with the one around it, for the same cause, and its calls are answered so.
+func TestBranchEnds(t *testing.T) {
+	for how, stop := range map[string]pawl.Stop{"signal": pawl.StopCancelled, "cluster": pawl.StopCancelled, "time": pawl.StopLimit} {
+		t.Run(how, func(t *testing.T) {
+			var l pawl.Limits
+			if how == "time" {
+				l.Time = time.Hour
+			}
+			form := &pawl.Tool{Name: "form", Passive: true}
+			e := start(t, nested(l, []script.Turn{script.Call("form", nil), script.Say("never")}, form))
+			e.tick = func() error {
+				s, err := e.state()
+				if err != nil || !s.Waits {
+					return err
+				}
+				switch how {
+				case "signal":
+					e.SignalWorkflow(signalCancel, nil)
+				case "cluster":
+					e.CancelWorkflow()
+				}
+				return nil
+			}
+			out, err := e.run(input{Messages: ask})
+			if err != nil {
+				t.Fatal(err)
+			}
+			v, err := e.QueryWorkflow(queryExport)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var x exported
+			if err := v.Get(&x); err != nil {
+				t.Fatal(err)
+			}
+			if out.Result.Stop != stop || len(x.Replies) != 3 || len(x.Pending) > 0 {
+				t.Errorf("stopped by %s (%s) with %d replies, %d calls open", out.Result.Stop, out.Result.Cause, len(x.Replies), len(x.Pending))
+			}
+			for _, c := range x.Calls {
+				if strings.HasSuffix(string(c.Key), "inner/1/0") && stop == pawl.StopCancelled && c.Execution.Outcome != pawl.OutcomeCancelled {
+					t.Errorf("the innermost call ended as %s", c.Execution.Outcome)
+				}
+			}
+		})
+	}
+}
+
+// The history of a run has nothing of what happens in runs inside of its calls but that they began and ended.
+func TestBranchHistories(t *testing.T) {
+	var did atomic.Int64
+	e := start(t, nested(pawl.Limits{}, steps(60), step(pawl.Read, &did)))
+	activities := map[string]int{}
+	e.SetOnActivityCompletedListener(func(info *activity.Info, _ converter.EncodedValue, _ error) {
+		activities[info.WorkflowExecution.ID]++
+	})
+	if _, err := e.run(input{Messages: ask}); err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]int{"run-1": 3, "run-1/run/1/0/middle": 2, "run-1/run/1/0/middle/1/0/inner": 121} // the outermost says what the agents are
+	if diff := cmp.Diff(want, activities); diff != "" {
+		t.Errorf("activities by workflow (-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,189 @@
+package durable
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/store"
+)
+
+// Timeline is when things happened in a run, by the clocks of those who wrote its journal. Export has what happened, without times.
+type Timeline struct {
+	Began time.Time   `json:"began"`
+	Ended time.Time   `json:"ended,omitzero" doc:"When it stopped last; left out while it works."`
+	Taken []time.Time `json:"taken" doc:"When processes took the run to work on it: the first began it, the others went on with it."`
+	Spans []Span      `json:"spans" doc:"Of model requests and calls, those inside calls too, in the order of their keys."`
+}
+
+// Span is when a model was asked, or a call carried out.
+type Span struct {
+	Key     pawl.Key  `json:"key"`
+	What    string    `json:"what" doc:"request or call"`
+	Started time.Time `json:"started,omitzero" doc:"Of a request: when what came before it had ended."`
+	Ended   time.Time `json:"ended,omitzero" doc:"Left out while it goes on."`
+	Copied  bool      `json:"copied,omitzero" doc:"It was copied from the run that this one is a fork of; a request has no times then."`
+	Waits   []Wait    `json:"waits,omitzero" doc:"When the call waited for somebody's word."`
+}
+
+// Wait is when a question was put, and answered.
+type Wait struct {
+	Asked    time.Time `json:"asked"`
+	Answered time.Time `json:"answered,omitzero"`
+	By       string    `json:"by,omitzero"`
+}
+
+// Timeline returns when things happened in a run.
+func (e *Engine) Timeline(ctx context.Context, id string) (*Timeline, error) {
+	h, err := e.history(ctx, scope(ctx), id)
+	if err != nil {
+		return nil, err
+	}
+	return h.timeline(), nil
+}
+
+func (h *history) timeline() *Timeline {
+	c := &chronicle{history: h, written: map[string]store.Record{}, calls: map[pawl.Key][]pawl.Key{}}
+	tl := &Timeline{Taken: []time.Time{}, Spans: []Span{}}
+	fence := int64(0)
+	for _, r := range h.records {
+		c.written[r.Key] = r
+		if r.Fence > fence {
+			fence = r.Fence
+			tl.Taken = append(tl.Taken, r.At.Add(-r.Elapsed))
+		}
+		if tl.Ended = (time.Time{}); r.Kind == kindEnd {
+			tl.Ended = r.At
+		}
+	}
+	tl.Began = h.records[0].At
+	keys := map[pawl.Key]bool{}
+	for _, known := range [][]pawl.Key{keysOf(h.outcomes), keysOf(h.intents), keysOf(h.asked)} {
+		for _, key := range known {
+			if !keys[key] {
+				keys[key] = true
+				step, _ := split(key)
+				c.calls[step] = append(c.calls[step], key)
+				tl.Spans = append(tl.Spans, c.call(key))
+			}
+		}
+	}
+	for key := range h.replies {
+		tl.Spans = append(tl.Spans, c.request(key))
+	}
+	slices.SortFunc(tl.Spans, func(a, b Span) int { return CompareKeys(a.Key, b.Key) })
+	return tl
+}
+
+// chronicle finds the times of a history.
+type chronicle struct {
+	*history
+	written map[string]store.Record
+	calls   map[pawl.Key][]pawl.Key // of a step: run/3
+}
+
+func (c *chronicle) call(key pawl.Key) Span {
+	s := Span{Key: key, What: "call", Started: c.began(key)}
+	if done := c.outcomes[key]; done != nil {
+		s.Ended = done.Execution.Ended
+		s.Copied = s.Ended.Before(c.records[0].At)
+	}
+	for _, q := range c.asked[key] {
+		w := Wait{Asked: c.written[q.key].At}
+		if q.answer != nil {
+			w.Answered, w.By = c.written[q.key+"/decision"].At, q.answer.By
+		}
+		s.Waits = append(s.Waits, w)
+	}
+	return s
+}
+
+// began is when the call at key was taken up first.
+func (c *chronicle) began(key pawl.Key) (at time.Time) {
+	if done := c.outcomes[key]; done != nil {
+		at = done.Execution.Started
+	}
+	if begun := c.intents[key]; len(begun) > 0 {
+		at = earlier(at, c.records[begun[0].seq-1].At)
+	}
+	if asked := c.asked[key]; len(asked) > 0 {
+		at = earlier(at, c.written[asked[0].key].At)
+	}
+	return at
+}
+
+// request is the span of a request. When it was sent is not kept: it is when the last of what it had to wait for had ended.
+func (c *chronicle) request(key pawl.Key) Span {
+	s := Span{Key: key, What: "request", Copied: c.replies[key].Messages == ""}
+	if s.Copied {
+		return s
+	}
+	r := c.written[string(key)]
+	step, _ := split(key)
+	run, number := split(step)
+	n, _ := strconv.Atoi(number)
+	s.Started, s.Ended = later(c.records[0].At, r.At.Add(-r.Elapsed)), r.At
+	if n > 0 {
+		s.Started = later(s.Started, c.replied[run+pawl.Key("/"+strconv.Itoa(n-1)+"/model")])
+	} else if run != "run" {
+		around, _ := split(run) // the call that the run is inside of
+		s.Started = later(s.Started, c.began(around))
+		if c.began(around).IsZero() {
+			s.Started = later(s.Started, c.asker(around))
+		}
+	}
+	for _, k := range c.calls[step] {
+		if done := c.outcomes[k]; done != nil {
+			s.Started = later(s.Started, done.Execution.Ended)
+		}
+	}
+	s.Started = earlier(s.Started, s.Ended)
+	return s
+}
+
+// asker is when the reply came that made the call at key, the innermost that is known.
+func (c *chronicle) asker(key pawl.Key) time.Time {
+	for key != "run" && key != "" {
+		step, _ := split(key)
+		run, number := split(step)
+		if n, err := strconv.Atoi(number); err == nil && !c.replied[run+pawl.Key("/"+strconv.Itoa(n-1)+"/model")].IsZero() {
+			return c.replied[run+pawl.Key("/"+strconv.Itoa(n-1)+"/model")]
+		}
+		key = step
+	}
+	return time.Time{}
+}
+
+// split takes the last part off a key.
+func split(key pawl.Key) (pawl.Key, string) {
+	i := strings.LastIndexByte(string(key), '/')
+	if i < 0 {
+		return "", string(key)
+	}
+	return key[:i], string(key[i+1:])
+}
+
+func keysOf[V any](m map[pawl.Key]V) (keys []pawl.Key) {
+	for k := range m {
+		keys = append(keys, k)
+	}
+	return keys
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// earlier is the earlier of those that are known.
+func earlier(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
+}
