@@ -13,6 +13,7 @@
 //	pawl wire encode|decode                     requests and replies as providers write them
 //	pawl hostile run|serve                      models that behave badly, played to pawl or to any runtime
 //	pawl doctor                                 what this machine can enforce, and which keys are set
+//	pawl completion, man                        what shells and man know of it
 //	pawl version
 //
 // Each command has a file of its name. cli.go is the grammar, failure.go says how errors are told, and render.go makes events
