@@ -69,7 +69,10 @@ func (h *history) effects(alive bool) []Effect {
 	}
 	for key := range h.asked {
 		if q := h.open(key); q != nil && len(h.intents[key]) == 0 && !q.waiting.Passive {
-			f := Effect{Key: key, Tool: q.waiting.Call.Name, State: EffectIntended, Call: q.waiting.Call}
+			f := Effect{Key: key, Tool: q.waiting.Call.Name, State: EffectIntended, Call: q.waiting.Call, Attempts: q.waiting.Attempt}
+			if q.waiting.Outcome == pawl.OutcomeUnknown { // since before the run was begun: Runner.From
+				f.State = EffectUnknown
+			}
 			f.ask(q)
 			out = append(out, f)
 		}

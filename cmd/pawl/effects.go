@@ -55,7 +55,6 @@ func (c *effectsListCmd) Run(sys *system) error {
 	} else if runs, err = j.all(ctx, ""); err != nil {
 		return err
 	}
-	hide := secrets(sys.env, nil)
 	all := []effectOf{}
 	for _, r := range runs {
 		if c.Of == "" && r.State == store.JournalOver {
@@ -65,13 +64,16 @@ func (c *effectsListCmd) Run(sys *system) error {
 		if err != nil {
 			return (&work{journal: j, runner: &durable.Runner{ID: r.ID}}).failed(err)
 		}
+		hide, err := j.hide(ctx, sys, r.ID, nil)
+		if err != nil {
+			return err
+		}
 		for _, f := range effects {
 			settled := f.State == durable.EffectCompleted || f.State == durable.EffectFailed
 			if c.State != "" && string(f.State) != c.State || c.State == "" && c.Of == "" && settled {
 				continue
 			}
-			f.Call = hide.Call(f.Call)
-			all = append(all, effectOf{r.ID, f})
+			all = append(all, effectOf{r.ID, f.Redacted(hide)})
 		}
 	}
 	if c.JSON {
@@ -122,13 +124,16 @@ func (c *effectsShowCmd) Run(sys *system) error {
 		return err
 	}
 	defer d.Close()
-	id, f, err := c.effect(context.Background(), j)
+	ctx := context.Background()
+	id, f, err := c.effect(ctx, j)
 	if err != nil {
 		return err
 	}
-	hide := secrets(sys.env, nil)
-	f.Call = hide.Call(f.Call)
-	if c.JSON {
+	hide, err := j.hide(ctx, sys, id, nil)
+	if err != nil {
+		return err
+	}
+	if f = f.Redacted(hide); c.JSON {
 		return printJSON(sys.out, effectOf{id, f})
 	}
 	w := tabwriter.NewWriter(sys.out, 0, 0, 2, ' ', 0)
