@@ -213,9 +213,9 @@ type sentMessage struct {
 // digest returns the digest of the conversation, and of the rest of the request without its tools. A transcript is only appended to, so of the
 // conversation only what is new is looked at.
 func (m *model) digest(req *pawl.Request) (conversation, rest string) {
-	n := 0
-	for n < len(m.sent) && n < len(req.Messages) && m.sent[n].is(req.Messages[n]) {
-		n++
+	n := min(len(m.sent), len(req.Messages))
+	for n > 0 && !m.sent[n-1].is(req.Messages[n-1]) {
+		n-- // looked for from behind, or each step would cost what the run before it is long
 	}
 	m.sent = m.sent[:n]
 	var prev [sha256.Size]byte

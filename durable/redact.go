@@ -109,6 +109,10 @@ func (f Effect) Redacted(r *pawl.Redactor) Effect {
 	if f.Question != nil {
 		f.Question = &r.Result(&pawl.Result{Pending: []pawl.Waiting{*f.Question}}).Pending[0]
 	}
+	if f.Answer != nil {
+		x := pawl.Execution{Call: f.Call, Decision: f.Answer}
+		f.Answer = r.Result(&pawl.Result{Steps: []pawl.Step{{Executions: []pawl.Execution{x}}}}).Steps[0].Executions[0].Decision
+	}
 	return f
 }
 

@@ -157,10 +157,27 @@ func (c *effectsShowCmd) Run(sys *system) error {
 	switch {
 	case f.Question != nil:
 		row("waits", j.settling(id, waitingCalls([]pawl.Waiting{*f.Question})))
+	case f.Answer != nil:
+		row("answered", answered(f.Answer)+"; go on: "+j.command("runs", "resume", id))
 	case f.State == durable.EffectUnknown:
 		row("waits", "for "+j.command("runs", "resume", id)+", which asks the tool, or puts the question")
 	}
 	return w.Flush()
+}
+
+// answered words an answer.
+func answered(d *pawl.Decision) string {
+	by := visible(d.By)
+	if by == "" {
+		by = "somebody"
+	}
+	switch {
+	case d.Result != nil:
+		return by + " gave its result"
+	case d.Approve:
+		return by + " let it run"
+	}
+	return by + " refused it"
 }
 
 type effectsReconcileCmd struct {
@@ -194,6 +211,8 @@ func (c *effectsReconcileCmd) Run(sys *system) error {
 		return &failure{statusFailed, fmt.Errorf("%s of run %s is %s: it is known what became of it", f.Key, id, f.State), j.command("effects", "list", id)}
 	case c.Happened == nil && !c.Again && c.Never == nil:
 		return usage("--happened RESULT, --again or --never REASON", "what became of %s (%s) is missing", f.Key, f.Tool)
+	case f.Answer != nil:
+		return &failure{statusFailed, fmt.Errorf("%s of run %s is settled: %s", f.Key, id, answered(f.Answer)), j.command("runs", "resume", id)}
 	case f.Question == nil:
 		return &failure{statusFailed, errors.New("the run was not resumed since, so its tool was not asked yet"), "first " + j.command("runs", "resume", id) + ", then this again"}
 	}
