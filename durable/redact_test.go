@@ -164,3 +164,12 @@ func TestTraces(t *testing.T) {
 		t.Errorf("its next attempt follows %+v", said)
 	}
 }
+
+// An agent without tools makes several requests, which say once that there are none.
+func TestNoToolsAreKeptOnce(t *testing.T) {
+	eng := &durable.Engine{Journal: new(store.MemoryJournal)}
+	a := &pawl.Agent{Model: script.New(script.Call("invented", `{}`), script.Call("invented", `{"n":1}`), script.Say("done"))}
+	if res, err := eng.Runner("r", a).Run(t.Context(), pawl.User("go")); err != nil || res.Text() != "done" {
+		t.Errorf("%+v, %v", res, err)
+	}
+}

@@ -14,6 +14,7 @@ type offered struct {
 	checked int  // tools that were compared
 	first   bool // the first request was compared
 	told    int  // tools that were kept
+	begun   bool // those of the first request were; there may be none
 }
 
 // tellTools has the tools kept that are offered for the first time.
@@ -22,7 +23,8 @@ func (m *model) tellTools(req *pawl.Request) error {
 	was, known := m.s.h.tools[run]
 	from := m.tools.told
 	m.tools.told = len(req.Tools)
-	if !known && from == 0 {
+	if !known && !m.tools.begun {
+		m.tools.begun = true
 		return m.s.add(kindTools, run+"/tools", toolsBody{Tools: digests(req.Tools), Marked: markedOf(req.Tools), Instructions: sum([]byte(m.instructions))})
 	}
 	later := slices.DeleteFunc(slices.Clone(req.Tools[min(from, len(req.Tools)):]), func(t *pawl.Tool) bool {
