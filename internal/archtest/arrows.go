@@ -57,6 +57,7 @@ var arrows = []arrow{
 	{from: "internal/docgen"},
 	{from: "internal/testreport"},
 	{from: "internal/pgtest"},
+	{from: "internal/clustertest"},
 	{from: "internal/wiretest", to: []string{".", "pawltest"}},
 
 	// one job each
