@@ -22,6 +22,7 @@ type session struct {
 	h      *history  // as it was then; what comes from outside is added
 	only   bool      // nothing new may happen: the run is over, or is being looked at
 	played *Played   // what was compared; nil: this is no Replay
+	story  bool      // it is only told: what waited waits
 	cancel context.CancelCauseFunc
 	roots  int // agents bound outside of calls
 

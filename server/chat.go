@@ -38,8 +38,9 @@ type chatRequest struct {
 	sampling
 }
 
-// sampling is what both forms share.
+// sampling is what both forms share, the sampling first of all.
 type sampling struct {
+	Store       *bool    `json:"store"` // false: nothing is kept of the run once it is over
 	Temperature *float64 `json:"temperature"`
 	TopP        *float64 `json:"top_p"`
 	Parallel    *bool    `json:"parallel_tool_calls"`
@@ -72,7 +73,7 @@ func (r *chatRequest) asked() (in asked, err error) {
 	case len(r.Audio) > 0 && string(r.Audio) != "null":
 		return in, badRequest("audio: there is none", "leave audio out")
 	}
-	in.model = r.Model
+	in.model, in.dress.Forget = r.Model, r.Store != nil && !*r.Store
 	in.dress.Settings = pawl.Settings{MaxTokens: max(r.MaxTokens, r.MaxCompletionTokens), Temperature: r.Temperature, TopP: r.TopP, Effort: r.ReasoningEffort, Parallel: r.Parallel}
 	if in.dress.Settings.Stop, err = stopsOf(r.Stop); err != nil {
 		return in, err
@@ -221,6 +222,13 @@ func (c *call) chat() error {
 	in, err := r.asked()
 	if err != nil {
 		return err
+	}
+	if r.Stream {
+		leave, err := c.enterStream()
+		if err != nil {
+			return err
+		}
+		defer leave()
 	}
 	t, err := c.open("chat", in)
 	if err != nil {

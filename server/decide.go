@@ -80,7 +80,7 @@ func (c *call) decide(d pawl.Decision) error {
 		return err
 	}
 	p := place{c.client.scope(), id}
-	if l := c.s.hub.find(p); (l == nil || l.over()) && head.State != store.JournalOver {
+	if !c.s.hub.find(p).works() && head.State != store.JournalOver {
 		if _, err := c.takeUp(p, head.Agent); err != nil {
 			c.s.hub.wake() // it is kept, and somebody will go on
 		}

@@ -25,8 +25,10 @@ type place struct {
 
 // job is what runs a run. What is kept beside a run that begins is for whoever resumes it.
 type job struct {
-	agent *pawl.Agent
-	meta  json.RawMessage
+	agent  *pawl.Agent
+	meta   json.RawMessage
+	forget bool // the run is deleted when it is over
+	story  bool // the run is told as it was kept, and not gone on with
 }
 
 // live is a run that this process works on, or did lately.
@@ -39,14 +41,20 @@ type live struct {
 	begun  chan struct{} // closed when it is in the journal, or could not be
 	done   chan struct{} // closed when it has stopped
 	err    error         // why it could not begin; set before begun is closed
+	story  bool          // it is told, and nobody works on it
+	waits  bool          // it stopped to wait for an answer; set before the feed ends
 }
 
-func (l *live) over() bool {
+// works reports whether this process works on the run. l may be nil.
+func (l *live) works() bool {
+	if l == nil || l.story {
+		return false
+	}
 	select {
 	case <-l.done:
-		return true
-	default:
 		return false
+	default:
+		return true
 	}
 }
 
@@ -65,8 +73,15 @@ type hub struct {
 	rested  []*live // those of runs that are over, the oldest first
 	held    int     // bytes of theirs
 	closed  bool
-	tries   map[place]retry // runs that could not be taken up
-	lists   map[*list]bool  // that are watched
+	tries   map[place]retry // runs that could not be taken up, of those that were seen at the last look
+	seats   map[place]*seat
+	lists   map[*list]bool // that are watched
+}
+
+// seat is where those who watch a run that waits sit until it goes on.
+type seat struct {
+	on chan struct{} // closed when it does
+	n  int           // of them
 }
 
 type retry struct {
@@ -75,9 +90,31 @@ type retry struct {
 }
 
 func newHub(s *Server) *hub {
-	h := &hub{s: s, runs: map[place]*live{}, closing: make(chan struct{}), kick: make(chan struct{}, 1), tries: map[place]retry{}, lists: map[*list]bool{}}
+	h := &hub{s: s, runs: map[place]*live{}, closing: make(chan struct{}), kick: make(chan struct{}, 1), tries: map[place]retry{}, seats: map[place]*seat{}, lists: map[*list]bool{}}
 	h.base, h.stop = context.WithCancelCause(context.Background())
 	return h
+}
+
+// goesOn returns a channel that is closed when a run that waits is worked on again here, and what is to be called when nobody wants to know any more.
+func (h *hub) goesOn(l *live) (on <-chan struct{}, leave func()) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	s := h.seats[l.place]
+	if now := h.runs[l.place]; now != nil && now != l && !now.story {
+		s = &seat{on: make(chan struct{})}
+		close(s.on)
+	} else if s == nil {
+		s = &seat{on: make(chan struct{})}
+		h.seats[l.place] = s
+	}
+	s.n++
+	return s.on, func() {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		if s.n--; s.n == 0 && h.seats[l.place] == s {
+			delete(h.seats, l.place)
+		}
+	}
 }
 
 // find returns a run that is here; nil: it is not.
@@ -91,7 +128,7 @@ func (h *hub) find(p place) *live {
 // itself.
 func (h *hub) run(ctx context.Context, p place, j job, by *client, msgs ...pawl.Message) (*live, bool, error) {
 	h.mu.Lock()
-	if l := h.runs[p]; l != nil && !l.over() {
+	if l := h.runs[p]; l.works() || l != nil && j.story {
 		h.mu.Unlock()
 		return l, false, l.wait(ctx)
 	}
@@ -113,11 +150,15 @@ func (h *hub) run(ctx context.Context, p place, j job, by *client, msgs ...pawl.
 	if old := h.runs[p]; old != nil {
 		h.forget(old)
 	}
-	l := &live{place: p, agent: j.agent.Name, feed: newFeed(h.s.o.Fragments), begun: make(chan struct{}), done: make(chan struct{})}
+	l := &live{place: p, agent: j.agent.Name, story: j.story, feed: newFeed(h.s.o.Fragments), begun: make(chan struct{}), done: make(chan struct{})}
 	runCtx, cancel := context.WithCancelCause(store.WithScope(h.base, p.who))
 	l.cancel = cancel
 	h.runs[p] = l
 	h.working++
+	if s := h.seats[p]; s != nil && !j.story {
+		delete(h.seats, p)
+		close(s.on)
+	}
 	h.mu.Unlock()
 	h.wg.Go(func() {
 		h.work(runCtx, l, j, msgs)
@@ -141,9 +182,12 @@ func (l *live) wait(ctx context.Context) error {
 // work is the goroutine of a run.
 func (h *hub) work(ctx context.Context, l *live, j job, msgs []pawl.Message) {
 	defer l.cancel(nil)
-	begun, again, ended := false, false, false
-	runner := h.s.engine.Runner(l.id, j.agent)
-	runner.Meta = j.meta
+	begun, ended := false, false
+	runner := h.s.engine.Story(l.id, j.agent)
+	if !j.story {
+		r := h.s.engine.Runner(l.id, j.agent)
+		r.Meta, runner = j.meta, r
+	}
 	for e, err := range pawl.Redact(runner, h.s.o.Secrets).Stream(ctx, msgs...) {
 		parked := context.Cause(ctx) == errParked
 		switch root := e.Run == "run"; {
@@ -154,7 +198,7 @@ func (h *hub) work(ctx context.Context, l *live, j job, msgs []pawl.Message) {
 			h.fail(l, err)
 		default:
 			if root && e.Kind == pawl.EventRunEnded {
-				ended, again = true, e.Result != nil && e.Result.Stop == pawl.StopPending
+				ended, l.waits = true, e.Result != nil && e.Result.Stop == pawl.StopPending
 			}
 			l.feed.put(e)
 			if root && e.Kind == pawl.EventStep {
@@ -171,13 +215,39 @@ func (h *hub) work(ctx context.Context, l *live, j job, msgs []pawl.Message) {
 	if !begun {
 		close(l.begun)
 	}
-	if begun && !ended && context.Cause(ctx) == nil { // it would end so again at once
+	switch {
+	case l.story:
+	case begun && !ended && context.Cause(ctx) == nil: // it would end so again at once
 		h.delay(l.place)
+	case ended && j.forget:
+		h.erase(ctx, l)
 	}
 	h.rest(l)
 	h.tell(l.place)
-	if again { // an answer may have come meanwhile
+	if l.waits && !l.story { // an answer may have come meanwhile
 		h.wake()
+	}
+}
+
+// erase deletes a run that is over, for a client that wanted nothing kept.
+func (h *hub) erase(ctx context.Context, l *live) {
+	ctx = context.WithoutCancel(ctx)
+	head, err := h.s.o.Journal.JournalRun(ctx, l.who, l.id)
+	if err == nil && head.State == store.JournalOver {
+		err = h.s.o.Journal.DeleteJournal(ctx, l.who, l.id)
+		h.drop(l.place)
+	}
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		h.s.o.Log.Error("a run that was not to be kept", "run", l.id, "error", err)
+	}
+}
+
+// drop lets go of a run that is not there any more.
+func (h *hub) drop(p place) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if l := h.runs[p]; l != nil {
+		h.forget(l)
 	}
 }
 
@@ -196,7 +266,10 @@ func (h *hub) rest(l *live) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.working--
-	if l.err != nil || context.Cause(h.base) != nil {
+	switch {
+	case h.runs[l.place] != l: // it was gone on with, or deleted
+		return
+	case l.err != nil || context.Cause(h.base) != nil:
 		delete(h.runs, l.place)
 		return
 	}
@@ -271,6 +344,7 @@ func (h *hub) takeUp(ctx context.Context) {
 		}
 		return
 	}
+	h.remember(runs)
 	for _, run := range runs {
 		p := place{run.Scope, run.ID}
 		h.mu.Lock()
@@ -279,9 +353,9 @@ func (h *hub) takeUp(ctx context.Context) {
 		if failed && h.s.o.Now().Before(try.at) {
 			continue
 		}
-		a, err := h.s.agentOf(ctx, p, cmp.Or(run.Agent, "?"))
+		j, err := h.s.jobOf(ctx, p, cmp.Or(run.Agent, "?"))
 		if err == nil {
-			_, _, err = h.run(ctx, p, job{agent: a}, nil)
+			_, _, err = h.run(ctx, p, j, nil)
 		}
 		var e *Error
 		if errors.As(err, &e) && e.Code == "busy" || ctx.Err() != nil {
@@ -292,6 +366,20 @@ func (h *hub) takeUp(ctx context.Context) {
 			if !failed {
 				h.s.o.Log.Warn("a run cannot be taken up", "run", run.ID, "error", err.Error())
 			}
+		}
+	}
+}
+
+// remember forgets the tries of runs that are not left any more.
+func (h *hub) remember(runs []store.JournalRun) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	was := h.tries
+	h.tries = make(map[place]retry, len(was))
+	for _, run := range runs {
+		p := place{run.Scope, run.ID}
+		if try, ok := was[p]; ok {
+			h.tries[p] = try
 		}
 	}
 }

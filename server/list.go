@@ -71,12 +71,11 @@ func (c *call) watchRuns(state string, p store.Page) error {
 	if state != "" || p != (store.Page{}) {
 		return badRequest("the list that is streamed is the whole one", "leave state, after and limit out")
 	}
-	if !c.client.enter(&c.client.streams, c.client.Streams) {
-		e := fault("too_many", "the token has as many streams as it may have", "end one")
-		e.after = 1
-		return e
+	leave, err := c.enterStream()
+	if err != nil {
+		return err
 	}
-	defer c.client.leave(&c.client.streams)
+	defer leave()
 	l := c.s.hub.watchList(c.client.scope())
 	defer c.s.hub.leaveList(l)
 	s := &lister{call: c, w: c.events(), sent: map[string][sha256.Size]byte{}}
@@ -102,7 +101,7 @@ func (c *call) watchRuns(state string, p store.Page) error {
 			}
 			look.Reset(pause(took))
 		case <-beat.C:
-			s.w.buf.WriteString(": still here\n\n")
+			s.w.beat()
 		case <-c.r.Context().Done():
 			return nil
 		case <-c.s.hub.closing:

@@ -75,6 +75,7 @@ type dress struct {
 	Choice   *pawl.ToolChoice `json:"choice,omitzero"`
 	Settings pawl.Settings    `json:"settings,omitzero"`
 	Output   json.RawMessage  `json:"output,omitzero"`
+	Forget   bool             `json:"forget,omitzero"` // store: false
 }
 
 // clientTool is a tool that the client carries out.
@@ -131,21 +132,28 @@ func (d *dress) put(ctx context.Context, a *pawl.Agent) (*pawl.Agent, error) {
 	return &b, nil
 }
 
-// agentOf returns what runs a run that is there: its agent, in what its client put on it.
-func (s *Server) agentOf(ctx context.Context, p place, name string) (*pawl.Agent, error) {
+// jobOf returns what runs a run that is there: its agent, in what its client put on it.
+func (s *Server) jobOf(ctx context.Context, p place, name string) (job, error) {
 	a, err := s.agent(name)
 	if err != nil {
-		return nil, err
+		return job{}, err
 	}
+	d, err := s.dressOf(ctx, p)
+	if err != nil || d == nil {
+		return job{agent: a}, err
+	}
+	a, err = d.put(ctx, a)
+	return job{agent: a, forget: d.Forget}, err
+}
+
+// dressOf returns what the client of a run put on its agent; nil: nothing.
+func (s *Server) dressOf(ctx context.Context, p place) (*dress, error) {
 	meta, err := s.engine.Meta(store.WithScope(ctx, p.who), p.id)
 	if err != nil || len(meta) == 0 || string(meta) == "null" {
-		return a, err
-	}
-	var d dress
-	if err := json.Unmarshal(meta, &d); err != nil {
 		return nil, err
 	}
-	return d.put(ctx, a)
+	d := new(dress)
+	return d, json.Unmarshal(meta, d)
 }
 
 // asked is a request in either of OpenAI's forms, as it is understood.
@@ -208,7 +216,7 @@ func (c *call) open(prefix string, in asked) (*turn, error) {
 		msgs = append(before, msgs...)
 	}
 	id := prefix + "_" + strings.ToLower(rand.Text()[:20])
-	l, _, err := c.s.hub.run(c.ctx(), place{c.client.scope(), id}, job{a, meta}, c.client, msgs...)
+	l, _, err := c.s.hub.run(c.ctx(), place{c.client.scope(), id}, job{agent: a, meta: meta, forget: in.dress.Forget}, c.client, msgs...)
 	if err != nil {
 		return nil, err
 	}
@@ -302,11 +310,11 @@ func (c *call) transcript(id string) ([]pawl.Message, error) {
 	if head.State != store.JournalOver {
 		return nil, fault("conflict", "the response "+id+" is not over", "give its calls their results")
 	}
-	a, err := c.s.agentOf(c.ctx(), p, head.Agent)
+	j, err := c.s.jobOf(c.ctx(), p, head.Agent)
 	if err != nil {
 		return nil, err
 	}
-	for e, err := range c.s.engine.Runner(id, a).Stream(c.ctx()) {
+	for e, err := range c.s.engine.Story(id, j.agent).Stream(c.ctx()) {
 		switch {
 		case err != nil:
 			return nil, err
@@ -356,13 +364,8 @@ func (c *call) follow(t *turn, say func(text string)) (told, error) {
 		batch, ended, more := t.live.feed.read(after, batchBytes)
 		for _, e := range batch {
 			after = e.n
-			if e.kind == kindError {
-				var f struct{ Error Error }
-				_ = json.Unmarshal(e.data, &f) // we wrote it
-				return out, fault(f.Error.Code, f.Error.Message, f.Error.Hint)
-			}
-			var ev pawl.Event
-			if err := json.Unmarshal(e.data, &ev); err != nil {
+			ev, err := e.event()
+			if err != nil {
 				return out, err
 			}
 			switch {

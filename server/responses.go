@@ -2,9 +2,9 @@ package server
 
 import (
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/pawl-go/pawl"
 )
@@ -50,8 +50,8 @@ func (r *responsesRequest) asked() (in asked, err error) {
 	if r.Background {
 		return in, badRequest("background: the answer is given here", "POST /v1/runs begins a run and does not wait for it")
 	}
-	in.model, in.dress.System = r.Model, r.Instructions
-	in.previous, _, _ = strings.Cut(r.Previous, ".")
+	in.model, in.dress.System, in.dress.Forget = r.Model, r.Instructions, r.Store != nil && !*r.Store
+	in.previous, _ = runOfResponse(r.Previous)
 	in.dress.Settings = pawl.Settings{MaxTokens: r.MaxTokens, Temperature: r.Temperature, TopP: r.TopP, Effort: r.Reasoning.Effort, Parallel: r.Parallel}
 	for _, t := range r.Tools {
 		if t.Type != "function" {
@@ -129,14 +129,18 @@ func (c *call) responses() error {
 	if err != nil {
 		return err
 	}
+	if r.Stream {
+		leave, err := c.enterStream()
+		if err != nil {
+			return err
+		}
+		defer leave()
+	}
 	t, err := c.open("resp", in)
 	if err != nil {
 		return err
 	}
-	v := &response{t: t, id: t.id, previous: r.Previous}
-	if t.skip > 0 {
-		v.id = fmt.Sprintf("%s.%d", t.id, t.skip)
-	}
+	v := &response{id: responseID(t.id, t.skip), agent: t.agent, previous: r.Previous, created: time.Now(), store: !in.dress.Forget}
 	if !r.Stream {
 		out, err := c.follow(t, func(string) {})
 		if err != nil {
@@ -162,8 +166,10 @@ func (c *call) responses() error {
 
 // response is a reply in the making.
 type response struct {
-	t            *turn
 	id, previous string
+	agent        string
+	created      time.Time
+	store        bool
 	send         *sender
 	json         func(any) []byte
 	n            int  // of the next event
@@ -172,7 +178,7 @@ type response struct {
 
 // form is the response as it stands.
 func (v *response) form(status string, output []any) object {
-	m := object{"id": v.id, "object": "response", "created_at": v.t.created(), "status": status, "model": v.t.agent, "output": output, "error": nil, "incomplete_details": nil, "instructions": nil,
+	m := object{"id": v.id, "object": "response", "created_at": v.created.Unix(), "status": status, "model": v.agent, "store": v.store, "output": output, "error": nil, "incomplete_details": nil, "instructions": nil,
 		"metadata": object{}, "parallel_tool_calls": true, "temperature": nil, "top_p": nil, "tool_choice": "auto", "tools": []any{}, "previous_response_id": nil}
 	if v.previous != "" {
 		m["previous_response_id"] = v.previous

@@ -133,7 +133,7 @@ func (c *call) begin(in Start, msgs []pawl.Message) (l *live, created bool, err 
 	if in.Agent != "" && in.Agent != head.Agent {
 		return nil, false, fault("conflict", "run "+in.ID+" is one of agent "+head.Agent, "")
 	}
-	if l := c.s.hub.find(p); l != nil && !l.over() {
+	if l := c.s.hub.find(p); l.works() {
 		if len(msgs) > 0 && !answers(msgs) {
 			return l, false, c.same(in.ID, msgs)
 		}
@@ -172,11 +172,29 @@ func (c *call) goOn(p place, head store.JournalRun, msgs []pawl.Message) (*live,
 
 // takeUp sets a run that is there to work.
 func (c *call) takeUp(p place, agent string) (*live, error) {
-	a, err := c.s.agentOf(c.ctx(), p, agent)
+	j, err := c.s.jobOf(c.ctx(), p, agent)
 	if err != nil {
 		return nil, err
 	}
-	l, _, err := c.s.hub.run(c.ctx(), p, job{agent: a}, c.client)
+	l, _, err := c.s.hub.run(c.ctx(), p, j, c.client)
+	return l, err
+}
+
+// look finds a run for somebody who only looks: nothing begins because of him. One that was left in the middle goes on anyway, so it may as well now.
+func (c *call) look(p place) (*live, error) {
+	if l := c.s.hub.find(p); l != nil {
+		return l, l.wait(c.r.Context())
+	}
+	head, err := c.s.o.Journal.JournalRun(c.ctx(), p.who, p.id)
+	if err != nil {
+		return nil, err
+	}
+	j, err := c.s.jobOf(c.ctx(), p, head.Agent)
+	if err != nil {
+		return nil, err
+	}
+	j.story = head.State != store.JournalOpen
+	l, _, err := c.s.hub.run(c.ctx(), p, j, nil)
 	return l, err
 }
 
@@ -283,7 +301,7 @@ func (s *Server) toRun(head store.JournalRun) Run {
 	if len(head.Summary) > 0 && json.Unmarshal(head.Summary, &sum) == nil {
 		run.Stop, run.Cause, run.Spent, run.Waits = sum.Stop, sum.Cause, &sum.Spent, sum.Pending
 	}
-	if l := s.hub.find(place{head.Scope, head.ID}); l != nil && !l.over() && head.State != store.JournalOver {
+	if l := s.hub.find(place{head.Scope, head.ID}); l.works() && head.State != store.JournalOver {
 		run.State = "running"
 		if spent := l.spent.Load(); spent != nil {
 			run.Spent = spent
@@ -349,31 +367,26 @@ func (c *call) show() error {
 	return c.tell(http.StatusOK, id)
 }
 
-// events answers GET /v1/runs/{id}/events: from the place that the client has seen, or from the beginning. A run that nobody works on is played back, and gone on with where
-// there is something to do.
+// eventsOf answers GET /v1/runs/{id}/events: from the place that the client has seen, or from the beginning, until nothing more will come. A run that nobody works on is told as
+// it was kept.
 func (c *call) eventsOf() error {
 	id, err := c.id()
 	if err != nil {
 		return err
 	}
-	p := place{c.client.scope(), id}
-	l := c.s.hub.find(p)
-	if l == nil {
-		head, err := c.s.o.Journal.JournalRun(c.ctx(), p.who, id)
-		if err != nil {
-			return err
-		}
-		if l, err = c.takeUp(p, head.Agent); err != nil {
-			return err
-		}
-	}
-	if err := l.wait(c.r.Context()); err != nil {
+	l, err := c.look(place{c.client.scope(), id})
+	if err != nil {
 		return err
 	}
-	return c.watch(l, id)
+	after := l.feed.place(c.r.Header.Get("Last-Event-ID"))
+	if _, ended, _ := l.feed.read(after, 0); ended && after > 0 && !l.waits {
+		c.w.WriteHeader(http.StatusNoContent) // which tells a browser not to come again
+		return nil
+	}
+	return c.stream(l, after, true)
 }
 
-// watch streams what happens in a run.
+// watch streams what happens in a run until it stops.
 func (c *call) watch(l *live, id string) error {
 	if l == nil {
 		head, err := c.s.o.Journal.JournalRun(c.ctx(), c.client.scope(), id)
@@ -384,12 +397,7 @@ func (c *call) watch(l *live, id string) error {
 			return err
 		}
 	}
-	after := l.feed.place(c.r.Header.Get("Last-Event-ID"))
-	if _, ended, _ := l.feed.read(after, 0); ended && after > 0 {
-		c.w.WriteHeader(http.StatusNoContent) // which tells a browser not to come again
-		return nil
-	}
-	return c.stream(l.feed, after)
+	return c.stream(l, l.feed.place(c.r.Header.Get("Last-Event-ID")), false)
 }
 
 // cancel answers POST /v1/runs/{id}/cancel.
@@ -398,25 +406,33 @@ func (c *call) cancel() error {
 	if err != nil {
 		return err
 	}
-	p := place{c.client.scope(), id}
-	head, err := c.s.o.Journal.JournalRun(c.ctx(), p.who, id)
+	l, err := c.giveUp(id)
 	if err != nil {
-		return err
-	}
-	if head.State == store.JournalOver {
-		return c.tell(http.StatusOK, id) // it is too late, and twice is once
-	}
-	if err := c.s.engine.Cancel(c.ctx(), id); err != nil {
-		return err
-	}
-	l := c.s.hub.find(p)
-	if l != nil && !l.over() {
-		l.cancel(pawl.ErrCancelled)
-	} else if l, err = c.takeUp(p, head.Agent); err != nil && !errors.Is(err, durable.ErrLost) { // who has it will see
 		return err
 	}
 	c.settle(l)
 	return c.tell(http.StatusOK, id)
+}
+
+// giveUp has a run given up; the live one is nil where it is too late, or another process has it.
+func (c *call) giveUp(id string) (*live, error) {
+	p := place{c.client.scope(), id}
+	head, err := c.s.o.Journal.JournalRun(c.ctx(), p.who, id)
+	if err != nil || head.State == store.JournalOver {
+		return nil, err
+	}
+	if err := c.s.engine.Cancel(c.ctx(), id); err != nil {
+		return nil, err
+	}
+	l := c.s.hub.find(p)
+	if l.works() {
+		l.cancel(pawl.ErrCancelled)
+		return l, nil
+	}
+	if l, err = c.takeUp(p, head.Agent); errors.Is(err, durable.ErrLost) { // who has it will see
+		return nil, nil
+	}
+	return l, err
 }
 
 // settle waits until a run has stopped, but not long.

@@ -33,14 +33,16 @@ type Options struct {
 	MCP       http.Handler    // answers at /mcp, behind the gate and the scope tools; nil: nothing there
 	Pages     http.Handler    // answers GET for all that is no part of the API, without a token: pages for people, which ask for one themselves. nil: nothing there
 
-	MaxBody   int64         // of a request, in bytes; 0: 4 MiB
-	MaxRuns   int           // that work at once; those past it are refused, those of other processes left to others; 0: 1000
-	Fragments int           // bytes of fragments that are kept of each run for slow readers; 0: 256 KiB
-	Idle      int           // bytes of ended runs that are kept, so that watching them asks no journal; 0: 64 MiB
-	Wait      time.Duration // for a client to send its body, or to take what it is sent; 0: 30 s
-	Beat      time.Duration // between signs of life in silent streams; 0: 15 s
-	Recover   time.Duration // between looks for runs that nobody works on; 0: 5 s
-	Grace     time.Duration // for runs and streams to stop when the server ends; 0: 10 s
+	MaxBody    int64         // of a request, in bytes; 0: 4 MiB
+	MaxConns   int           // connections at once; those past it wait to be let in; 0: 4096
+	MaxStreams int           // of all clients at once; those past it are refused; 0: 2000
+	MaxRuns    int           // that work at once; those past it are refused, those of other processes left to others; 0: 1000
+	Fragments  int           // bytes of fragments that are kept of each run for slow readers; 0: 256 KiB
+	Idle       int           // bytes of ended runs that are kept, so that watching them asks no journal; 0: 64 MiB
+	Wait       time.Duration // for a client to send its body, or to take what it is sent; 0: 30 s
+	Beat       time.Duration // between signs of life in silent streams; 0: 15 s
+	Recover    time.Duration // between looks for runs that nobody works on; 0: 5 s
+	Grace      time.Duration // for runs and streams to stop when the server ends; 0: 10 s
 
 	Lease time.Duration // durable.Engine.Lease
 	Log   *slog.Logger  // what went wrong with nobody to tell; nil: nothing
@@ -49,14 +51,15 @@ type Options struct {
 
 // Server serves agents. New makes one; it may be used concurrently. Close it.
 type Server struct {
-	o       Options
-	engine  *durable.Engine
-	agents  map[string]*pawl.Agent
-	clients []*client
-	anybody *client
-	mux     *http.ServeMux
-	routes  []route
-	hub     *hub
+	o        Options
+	engine   *durable.Engine
+	agents   map[string]*pawl.Agent
+	clients  []*client
+	anybody  *client
+	everyone *client // counts what all have together
+	mux      *http.ServeMux
+	routes   []route
+	hub      *hub
 }
 
 var _ http.Handler = (*Server)(nil)
@@ -64,6 +67,8 @@ var _ http.Handler = (*Server)(nil)
 // New makes a server. Nothing runs yet: Serve takes up what was left, too.
 func New(o Options) (*Server, error) {
 	def(&o.MaxBody, 4<<20)
+	def(&o.MaxConns, 4096)
+	def(&o.MaxStreams, 2000)
 	def(&o.MaxRuns, 1000)
 	def(&o.Fragments, 256<<10)
 	def(&o.Idle, 64<<20)
@@ -77,7 +82,7 @@ func New(o Options) (*Server, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	s := &Server{o: o, agents: map[string]*pawl.Agent{}, anybody: everybody()}
+	s := &Server{o: o, agents: map[string]*pawl.Agent{}, anybody: everybody(), everyone: everybody()}
 	switch {
 	case o.Journal == nil:
 		return nil, errors.New("server.Options.Journal is nil")
@@ -121,7 +126,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		ErrorLog: slog.NewLogLogger(s.o.Log.Handler(), slog.LevelDebug)}
 	served := make(chan error, 1)
 	var wg sync.WaitGroup
-	wg.Go(func() { served <- srv.Serve(l) })
+	wg.Go(func() { served <- srv.Serve(limited(l, s.o.MaxConns)) })
 	recovering, stop := context.WithCancel(ctx)
 	wg.Go(func() { s.hub.recover(recovering) })
 	defer wg.Wait()

@@ -123,17 +123,24 @@ func serve(t *testing.T, change func(*server.Options)) *serving {
 	return v
 }
 
-func (v *serving) request(method, path, body string, headers ...string) *http.Response {
-	v.t.Helper()
-	req, err := http.NewRequestWithContext(v.t.Context(), method, v.url+path, strings.NewReader(body))
+// request makes a request.
+func request(t *testing.T, method, url, body string) *http.Request {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
 	if err != nil {
-		v.t.Fatal(err)
+		t.Fatal(err)
 	}
 	if body != "" {
 		req.Header.Set("Content-Type", "application/json")
 	} else {
 		req.Body = nil
 	}
+	return req
+}
+
+func (v *serving) request(method, path, body string, headers ...string) *http.Response {
+	v.t.Helper()
+	req := request(v.t, method, v.url+path, body)
 	if v.token != "" {
 		req.Header.Set("Authorization", "Bearer "+v.token)
 	}

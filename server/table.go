@@ -19,7 +19,7 @@ func (s *Server) table() []route {
 		{method: "POST", path: "/v1/runs", scope: ScopeRun, does: "Begins a run, or goes on with one. With Accept: text/event-stream the answer is its events.", in: Start{}, out: Run{}, status: 201, stream: true, do: (*call).start},
 		{method: "GET", path: "/v1/runs", scope: ScopeRead, does: "Lists runs by id. With Accept: text/event-stream: all of them as events run, then the event listed, then each run that changes as it is then; gone is one that was deleted.", query: append([]param{{"state", "only those in it: open, waiting, failed or over"}}, paging...), out: Runs{}, stream: true, do: (*call).list},
 		{method: "GET", path: "/v1/runs/{id}", scope: ScopeRead, does: "Shows how a run stands.", out: Run{}, do: (*call).show},
-		{method: "GET", path: "/v1/runs/{id}/events", scope: ScopeRead, does: "Streams the events of a run, from the beginning or after Last-Event-ID. A run that nobody works on is taken up.", stream: true, do: (*call).eventsOf},
+		{method: "GET", path: "/v1/runs/{id}/events", scope: ScopeRead, does: "Streams the events of a run, from the beginning or after Last-Event-ID, until nothing more will come: one that waits for an answer is waited for.", stream: true, do: (*call).eventsOf},
 		{method: "GET", path: "/v1/runs/{id}/export", scope: ScopeRead, does: "Gives what a run was, without times.", out: durable.Export{}, do: (*call).export},
 		{method: "GET", path: "/v1/runs/{id}/timeline", scope: ScopeRead, does: "Gives when things happened in a run.", out: durable.Timeline{}, do: (*call).timeline},
 		{method: "GET", path: "/v1/runs/{id}/effects", scope: ScopeRead, does: "Gives the ledger of a run: each call that acts, and what is known of it.", out: Effects{}, do: (*call).effects},
@@ -38,6 +38,8 @@ func (s *Server) table() []route {
 
 		{method: "POST", path: "/v1/chat/completions", scope: ScopeRun, does: "OpenAI's Chat Completions: an agent is a model. Tools that come with the request are carried out by the client.", in: json.RawMessage{}, out: json.RawMessage{}, stream: true, loose: true, do: (*call).chat},
 		{method: "POST", path: "/v1/responses", scope: ScopeRun, does: "OpenAI's Responses: an agent is a model. Tools that come with the request are carried out by the client.", in: json.RawMessage{}, out: json.RawMessage{}, stream: true, loose: true, do: (*call).responses},
+		{method: "GET", path: "/v1/responses/{id}", scope: ScopeRun, does: "Shows a response as OpenAI does, from what was kept of its run.", out: json.RawMessage{}, loose: true, do: (*call).showResponse},
+		{method: "DELETE", path: "/v1/responses/{id}", scope: ScopeRun, does: "Deletes the run of a response with all that was kept of it. One that works has to be cancelled before.", out: json.RawMessage{}, loose: true, do: (*call).deleteResponse},
 		{method: "GET", path: "/v1/models", scope: ScopeRun, does: "Lists the agents as OpenAI lists models.", out: json.RawMessage{}, loose: true, do: (*call).models},
 		{method: "GET", path: "/v1/models/{model}", scope: ScopeRun, does: "Shows an agent as OpenAI shows a model.", out: json.RawMessage{}, loose: true, do: (*call).models},
 	}

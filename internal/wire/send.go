@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"net/http"
 	"net/url"
@@ -31,8 +30,9 @@ type Client struct {
 	// ToError makes the error of an answer whose status is none of success.
 	ToError func(status int, h http.Header, body []byte, now time.Time) *pawl.ProviderError
 
-	once sync.Once
-	own  http.RoundTripper // with a connect timeout of its own
+	plain plain
+	once  sync.Once
+	own   *carrier // with a connect timeout of its own
 }
 
 // Body returns the body of a request that encode appends. encode works in a buffer that is used again; what it made is copied out, since a
@@ -55,10 +55,10 @@ func Body(encode func(dst []byte) ([]byte, error)) ([]byte, error) {
 // fragment of its reply was seen is repeated where that may help, after a Delta with a Notice that says so. Errors are
 // *pawl.ProviderError, or wrap the cause of a cancelled ctx, or are ErrStopped.
 func (c *Client) Send(ctx context.Context, u *url.URL, body []byte, whole bool, out *Emitter) error {
-	return c.SendHeader(ctx, u, c.Header, body, whole, out)
+	return c.SendHeader(ctx, u, nil, body, whole, out)
 }
 
-// SendHeader is Send with headers of this request's own, in place of the Client's.
+// SendHeader is Send with headers of this request's own, in place of the Client's; nil: with those.
 func (c *Client) SendHeader(ctx context.Context, u *url.URL, h http.Header, body []byte, whole bool, out *Emitter) error {
 	return c.send(ctx, u, h, body, whole, out, c.Decoder)
 }
@@ -67,7 +67,7 @@ func (c *Client) SendHeader(ctx context.Context, u *url.URL, h http.Header, body
 // tell of a repetition.
 func (c *Client) Post(ctx context.Context, u *url.URL, body []byte, read func(answer []byte) error) error {
 	out := &Emitter{Provider: c.Provider, Yield: func(pawl.Delta, error) bool { return true }}
-	return c.send(ctx, u, c.Header, body, true, out, func(*Emitter) Decoder { return answer{c.Provider, read} })
+	return c.send(ctx, u, nil, body, true, out, func(*Emitter) Decoder { return answer{c.Provider, read} })
 }
 
 // answer is a Decoder of what is no reply of a model, and never comes as a stream.
@@ -138,60 +138,6 @@ const maxWait = time.Minute
 func backoff(attempt int) time.Duration {
 	base := time.Second << min(attempt, 6)
 	return base/2 + rand.N(base)
-}
-
-// exchange sends the request one time.
-func (c *Client) exchange(ctx context.Context, u *url.URL, h http.Header, body []byte, whole bool, out *Emitter, decoder func(*Emitter) Decoder) error {
-	t := c.Timeouts.limits()
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	w := newWatch(cancel, t.FirstByte)
-	defer w.stop()
-	r := (&http.Request{
-		Method: http.MethodPost, URL: u, Host: u.Host, Header: h,
-		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-		Body: io.NopCloser(bytes.NewReader(body)), ContentLength: int64(len(body)),
-		GetBody: func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil },
-	}).WithContext(ctx)
-	carrier := c.HTTP
-	if carrier == nil {
-		carrier = c.transport(t.Connect)
-	} else {
-		r.Header = h.Clone() // a RoundTripper of the caller's may write into the headers
-	}
-	res, err := carrier.RoundTrip(r)
-	if own := (*pawl.ProviderError)(nil); errors.As(err, &own) { // a RoundTripper of the caller's says itself what it means
-		e := *own
-		e.Provider = c.Provider
-		return &e
-	}
-	if err != nil {
-		return c.failed(ctx, pawl.CodeNetwork, err)
-	}
-	defer res.Body.Close()
-	reply := w.read(res.Body, t.Silence)
-	if res.StatusCode < 200 || res.StatusCode > 299 {
-		all, _ := io.ReadAll(io.LimitReader(reply, 1<<20))
-		return c.ToError(res.StatusCode, res.Header, all, time.Now())
-	}
-	err = Read(c.Provider, reply, res.ContentLength, whole, decoder(out))
-	if err != nil && err != ErrStopped && ctx.Err() != nil {
-		return c.failed(ctx, pawl.CodeStream, err)
-	}
-	return err
-}
-
-// failed is the error of an exchange that err ended, which may have been caused by a timeout.
-func (c *Client) failed(ctx context.Context, code pawl.Code, err error) error {
-	var late *timeoutError
-	if errors.As(context.Cause(ctx), &late) {
-		err = late
-	}
-	var t interface{ Timeout() bool }
-	if errors.As(err, &t) && t.Timeout() {
-		code = pawl.CodeTimeout
-	}
-	return &pawl.ProviderError{Provider: c.Provider, Code: code, Message: err.Error(), Retryable: true, Err: err}
 }
 
 // Header returns the headers of a Client's requests: a copy of the caller's, with what all APIs want.

@@ -57,11 +57,10 @@ type watch struct {
 
 const idle = -1
 
-// newWatch begins to wait for the head of an answer; it must be stopped.
-func newWatch(cancel context.CancelCauseFunc, limit time.Duration) *watch {
-	w := &watch{cancel: cancel, began: time.Now()}
+// begin begins to wait for the head of an answer; w must be stopped.
+func (w *watch) begin(cancel context.CancelCauseFunc, limit time.Duration) {
+	w.cancel, w.began = cancel, time.Now()
 	w.set(limit, "no answer within ")
-	return w
 }
 
 // read begins to watch a body, in place of its head.
@@ -124,3 +123,6 @@ func (w *watch) Read(p []byte) (int, error) {
 }
 
 func (w *watch) Close() error { return w.body.Close() }
+
+// Drain is that of the body: the wait is bounded, so that nothing has to watch it.
+func (w *watch) Drain(time.Duration) { drain(w.body) }

@@ -140,7 +140,8 @@ func TestAConsumerMayTakeItsTime(t *testing.T) {
 		pr, pw := io.Pipe()
 		ctx, cancel := context.WithCancelCause(t.Context())
 		defer cancel(nil)
-		w := newWatch(cancel, time.Minute)
+		var w watch
+		w.begin(cancel, time.Minute)
 		defer w.stop()
 		body := w.read(pr, time.Minute)
 		go pw.Write([]byte("abc"))

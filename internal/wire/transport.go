@@ -6,25 +6,54 @@ import (
 	"net/http"
 	"sync"
 	"time"
+
+	"github.com/pawl-go/pawl/internal/http1"
 )
 
-// sharedTransport is the transport of all Clients with the default connect timeout.
-var sharedTransport = sync.OnceValue(func() http.RoundTripper { return newTransport(connectTimeout, dial) })
+// carrier carries the requests of Clients that were given no RoundTripper: what is plain http, without a proxy, over connections of our own, everything
+// else over net/http.
+type carrier struct {
+	plain http1.Transport
+	std   *http.Transport
+}
 
-// Transport returns it, for those who stand in front of it.
-func Transport() http.RoundTripper { return sharedTransport() }
+// shared is the carrier of all Clients with the default connect timeout.
+var shared = sync.OnceValue(func() *carrier { return newCarrier(connectTimeout) })
+
+// Transport returns it as a RoundTripper, for those who stand in front of it.
+func Transport() http.RoundTripper { return shared() }
+
+func newCarrier(connect time.Duration) *carrier {
+	std := newTransport(connect, dial)
+	return &carrier{plain: http1.Transport{Dial: std.DialContext}, std: std}
+}
+
+// RoundTrip carries one request.
+func (c *carrier) RoundTrip(r *http.Request) (*http.Response, error) {
+	if http1.Takes(r) && !proxied(r) {
+		return c.plain.RoundTrip(r)
+	}
+	return c.std.RoundTrip(r)
+}
+
+// proxied reports whether the environment names a proxy for r, or cannot be read.
+func proxied(r *http.Request) bool {
+	proxy, err := http.ProxyFromEnvironment(r)
+	return proxy != nil || err != nil
+}
 
 func dial(ctx context.Context, network, address string) (net.Conn, error) {
 	d := net.Dialer{KeepAlive: 30 * time.Second}
 	return d.DialContext(ctx, network, address)
 }
 
-// transport returns what carries the requests of a Client that was given no RoundTripper.
-func (c *Client) transport(connect time.Duration) http.RoundTripper {
+// carrier returns what carries the requests of a Client that was given no RoundTripper.
+func (c *Client) carrier() *carrier {
+	connect := c.Timeouts.limits().Connect
 	if connect == connectTimeout {
-		return sharedTransport()
+		return shared()
 	}
-	c.once.Do(func() { c.own = newTransport(connect, dial) })
+	c.once.Do(func() { c.own = newCarrier(connect) })
 	return c.own
 }
 

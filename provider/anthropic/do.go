@@ -41,9 +41,9 @@ func (m *Model) stream(ctx context.Context, req *pawl.Request, yield func(pawl.D
 	if err != nil {
 		return err
 	}
-	h := m.client.Header
+	var h http.Header // nil: the client's
 	if len(own.betas) > 0 {
-		h = h.Clone()
+		h = m.client.Header.Clone()
 		h.Set("Anthropic-Beta", m.betaHeader(own.betas))
 	}
 	body, err := wire.Body(func(dst []byte) ([]byte, error) {

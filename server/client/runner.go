@@ -170,6 +170,9 @@ func (w *watch) read(res *http.Response) (done bool) {
 		if !w.yield(e, nil) {
 			return true
 		}
+		if w.ended && e.Result != nil && e.Result.Stop == pawl.StopPending { // the stream stays, for those who want to know how it goes on
+			return true
+		}
 	}
 }
 

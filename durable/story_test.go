@@ -1,0 +1,135 @@
+package durable_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/durable"
+	"github.com/pawl-go/pawl/script"
+	"github.com/pawl-go/pawl/store"
+)
+
+// lines are events without fragments, as far as a story must have them.
+func lines(t *testing.T, e pawl.Event, all *[]string) {
+	t.Helper()
+	switch e.Kind {
+	case pawl.EventText, pawl.EventReasoning, pawl.EventCallDelta, pawl.EventCallReady, pawl.EventCallStarted, pawl.EventNotice:
+		return // fragments, and what is told of a call that is not carried out again
+	}
+	line := string(e.Kind) + " " + string(e.Path)
+	if e.Execution != nil {
+		line += " " + string(e.Execution.Outcome) + " " + e.Execution.Result.Text() + asJSON(e.Execution.Waiting)
+	}
+	if e.Kind == pawl.EventRunEnded {
+		res := *e.Result
+		res.Steps = nil // the times of calls that wait are not kept
+		line += " " + e.Error + " " + asJSON(res)
+	}
+	*all = append(*all, line)
+}
+
+// A story is what was told when it happened, whether the run waits, also with calls inside of another, has failed or is over; and nothing comes of telling it.
+func TestStory(t *testing.T) {
+	var paid []string
+	inner := paying(&paid, time.Hour)
+	inner.Name = "clerk"
+	failing := &pawl.Agent{Model: script.New(script.Call("look", `{}`), script.Fail(&pawl.ProviderError{Provider: "p", Code: pawl.CodeServer, Message: "broken"}))}
+	look := pawl.Func("look", "looks", func(context.Context, none) (string, error) { return "seen", nil })
+	look.Effect = pawl.Read
+	failing.Tools = []pawl.Toolset{look}
+	for name, a := range map[string]*pawl.Agent{
+		"waiting":        paying(&paid, time.Hour),
+		"waiting inside": {Model: script.New(script.Call("clerk", `{"task":"pay"}`), script.Say("done")), Tools: []pawl.Toolset{inner.Tool("pays")}},
+		"failed":         failing,
+		"over":           {Model: script.New(script.Call("look", `{}`), script.Say("done")), Tools: []pawl.Toolset{look}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			j := new(store.MemoryJournal)
+			eng := &durable.Engine{Journal: j}
+			var want, got []string
+			var failed error
+			for e, err := range eng.Runner("r", a).Stream(t.Context(), pawl.User("pay")) {
+				if failed = err; err == nil && (e.Run == "run" || e.Kind == pawl.EventRunEnded && e.Run == "run") {
+					lines(t, e, &want)
+				}
+			}
+			before, err := j.JournalRun(t.Context(), store.Scope{}, "r")
+			if err != nil {
+				t.Fatal(err)
+			}
+			first := true
+			for e, err := range eng.Story("r", a).Stream(t.Context()) {
+				if err != nil {
+					if failed == nil || err.Error() != failed.Error() {
+						t.Errorf("got %v, want %v", err, failed)
+					}
+					failed = nil
+					continue
+				}
+				if first != (e.Code == "attempt") {
+					t.Errorf("%+v", e)
+				}
+				if first = false; e.Run == "run" {
+					lines(t, e, &got)
+				}
+			}
+			if failed != nil {
+				t.Errorf("nobody is told %v", failed)
+			}
+			if diff := cmp.Diff(got, want); diff != "" {
+				t.Errorf("got -, want +\n%s", diff)
+			}
+			after, err := j.JournalRun(t.Context(), store.Scope{}, "r")
+			if diff := cmp.Diff(after, before); err != nil || diff != "" || len(paid) != 0 {
+				t.Errorf("it left something: %v, paid %v\n%s", err, paid, diff)
+			}
+		})
+	}
+}
+
+// A run at work is told as far as it was kept, and without an end; that of another agent is not told.
+func TestStoryOfARunAtWork(t *testing.T) {
+	eng := &durable.Engine{Journal: new(store.MemoryJournal)}
+	begun, gate := make(chan struct{}), make(chan struct{})
+	wait := pawl.Func("wait", "waits", func(context.Context, none) (string, error) { close(begun); <-gate; return "waited", nil })
+	a := &pawl.Agent{Instructions: "Wait.", Model: script.New(script.Call("wait", `{}`), script.Say("done")), Tools: []pawl.Toolset{wait}}
+	done := make(chan error)
+	go func() {
+		_, err := eng.Runner("r", a).Run(context.WithoutCancel(t.Context()), pawl.User("go"))
+		done <- err
+	}()
+	<-begun
+	var told []pawl.EventKind
+	for e, err := range eng.Story("r", a).Stream(t.Context()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		told = append(told, e.Kind)
+	}
+	if diff := cmp.Diff(told, []pawl.EventKind{"notice", "run_started", "step_started", "request_started", "call_delta", "call_ready", "response_received"}); diff != "" {
+		t.Errorf("got -, want +\n%s", diff)
+	}
+	other := *a
+	other.Instructions = "Do not wait."
+	var changed error
+	for _, changed = range eng.Story("r", &other).Stream(t.Context()) {
+	}
+	if !errors.Is(changed, durable.ErrChanged) {
+		t.Errorf("got %v", changed)
+	}
+	close(gate)
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	var missing error
+	for _, missing = range eng.Story("nobody", a).Stream(t.Context()) {
+	}
+	if !errors.Is(missing, store.ErrNotFound) {
+		t.Errorf("got %v", missing)
+	}
+}

@@ -1,0 +1,190 @@
+package server_test
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/server"
+	"github.com/pawl-go/pawl/store"
+)
+
+// reading sends the events of a stream as they come, and closes when it ends.
+func (v *serving) reading(res *http.Response) <-chan sent {
+	all := make(chan sent, 1000)
+	go func() {
+		defer close(all)
+		v.events(res.Body, func(e sent) bool { all <- e; return false })
+	}()
+	return all
+}
+
+// upTo returns what comes up to an event of that name.
+func upTo(t *testing.T, all <-chan sent, name string) (seen []sent) {
+	t.Helper()
+	deadline := time.After(20 * time.Second)
+	for {
+		select {
+		case e, ok := <-all:
+			if !ok {
+				t.Fatalf("the stream ended without %s: %s", name, names(seen))
+			}
+			if seen = append(seen, e); e.name == name {
+				return seen
+			}
+		case <-deadline:
+			t.Fatalf("no %s came: %s", name, names(seen))
+		}
+	}
+}
+
+// Who watches a run that waits for an answer is told how it goes on, in the same stream, until it is over.
+func TestAStreamFollowsARunThatWaits(t *testing.T) {
+	v := serve(t, nil)
+	var run server.Run
+	v.do("POST", "/v1/runs", `{"id":"w","input":"pay 7","wait":true}`, 201, &run)
+	all := v.reading(v.request("GET", "/v1/runs/w/events", ""))
+	first := upTo(t, all, "run_ended")
+	if end := first[len(first)-1]; end.event.Result.Stop != pawl.StopPending {
+		t.Errorf("the first end: %+v", end.event.Result)
+	}
+	// Behind the last event of a run that waits, nothing is told until it goes on.
+	behind := v.reading(v.request("GET", "/v1/runs/w/events", "", "Last-Event-ID", first[len(first)-1].id))
+	v.do("POST", "/v1/runs/w/approve", `{"key":"run/1/0","digest":"`+run.Pending[0].Digest+`"}`, 200, nil)
+	for _, stream := range []<-chan sent{all, behind} {
+		second := upTo(t, stream, "run_ended")
+		if !strings.HasPrefix(names(second), "notice run_started") || second[0].event.Code != "attempt" {
+			t.Errorf("it goes on with %s", names(second))
+		}
+		if res := second[len(second)-1].event.Result; res.Stop != pawl.StopAnswer || res.Text() != "Done: paid 7" {
+			t.Errorf("the second end: %+v", res)
+		}
+		if e, more := <-stream; more {
+			t.Errorf("after the end: %+v", e)
+		}
+	}
+}
+
+// The same where the answer was given to another server: it is seen at the next sign of life.
+func TestAStreamFollowsARunThatGoesOnElsewhere(t *testing.T) {
+	journal := new(store.MemoryJournal)
+	near := serve(t, func(o *server.Options) { o.Journal, o.Beat = journal, 20*time.Millisecond })
+	far := serve(t, func(o *server.Options) { o.Journal = journal })
+	var run server.Run
+	near.do("POST", "/v1/runs", `{"id":"w","input":"pay 7","wait":true}`, 201, &run)
+	all := near.reading(near.request("GET", "/v1/runs/w/events", ""))
+	upTo(t, all, "run_ended")
+	far.do("POST", "/v1/runs/w/approve", `{"key":"run/1/0","digest":"`+run.Pending[0].Digest+`"}`, 200, nil)
+	second := upTo(t, all, "run_ended")
+	if res := second[len(second)-1].event.Result; res.Text() != "Done: paid 7" || near.world.paid.Load() != 0 || far.world.paid.Load() != 1 {
+		t.Errorf("the end: %+v", res)
+	}
+}
+
+// Who may only read is told what was kept, and sets nothing to work; nor does anybody else who only looks.
+func TestReadersSetNothingToWork(t *testing.T) {
+	journal := new(store.MemoryJournal)
+	first := serve(t, func(o *server.Options) { o.Journal, o.Tokens = journal, tokens() })
+	first.token = allToken
+	first.do("POST", "/v1/runs", `{"id":"waits","input":"pay 7","wait":true}`, 201, nil)
+	first.do("POST", "/v1/runs", `{"id":"failed","input":"fail","wait":true}`, 201, nil)
+	first.do("POST", "/v1/runs", `{"id":"over","input":"look Oslo","wait":true}`, 201, nil)
+	heads := func() (all []store.JournalRun) {
+		all, err := journal.JournalRuns(t.Context(), store.Scope{}, "", store.Page{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return all
+	}
+	before := heads()
+	next := serve(t, func(o *server.Options) { o.Journal, o.Tokens = journal, tokens() })
+	next.token = readToken
+	for id, want := range map[string]string{"waits": "run_ended", "failed": "error", "over": "run_ended"} {
+		for range 2 {
+			all := next.events(next.request("GET", "/v1/runs/"+id+"/events", "").Body, func(e sent) bool { return id == "waits" && e.name == "run_ended" })
+			if !strings.HasPrefix(names(all), "notice run_started") || all[len(all)-1].name != want {
+				t.Errorf("%s: %s", id, names(all))
+			}
+			if id != "waits" {
+				res := next.request("GET", "/v1/runs/"+id+"/events", "", "Last-Event-ID", all[len(all)-1].id)
+				if res.Body.Close(); res.StatusCode != 204 {
+					t.Errorf("%s, after the end: %d", id, res.StatusCode)
+				}
+			}
+		}
+		var run server.Run
+		if next.do("GET", "/v1/runs/"+id, "", 200, &run); run.State == "running" {
+			t.Errorf("%s is said to run", id)
+		}
+	}
+	after := heads()
+	for i := range before {
+		if after[i].Fence != before[i].Fence || after[i].Records != before[i].Records || after[i].State != before[i].State {
+			t.Errorf("%s: was %+v, is %+v", before[i].ID, before[i], after[i])
+		}
+	}
+	// A story that is being told is in nobody's way.
+	var run server.Run
+	next.token = allToken
+	next.do("POST", "/v1/runs", `{"id":"failed","wait":true}`, 200, &run)
+	if run.State != "failed" || heads()[0].Fence != before[0].Fence+1 {
+		t.Errorf("gone on with: %+v", run)
+	}
+}
+
+// A runner in the server's own process begins a run that others see, answers what it asks, and gives it up.
+func TestARunnerInTheProcess(t *testing.T) {
+	v := serve(t, nil)
+	stream := func(ctx context.Context, id string, msgs ...pawl.Message) (res *pawl.Result, kinds string, err error) {
+		for e, err := range v.s.Runner(id, "clerk", "a person at MCP").Stream(ctx, msgs...) {
+			if err != nil {
+				return res, kinds, err
+			}
+			if kinds += string(e.Kind) + " "; e.Kind == pawl.EventRunEnded {
+				res = e.Result
+			}
+		}
+		return res, kinds, nil
+	}
+	res, kinds, err := stream(t.Context(), "r", pawl.User("pay 3"))
+	if err != nil || res.Stop != pawl.StopPending || !strings.HasPrefix(kinds, "run_started") {
+		t.Fatalf("%+v, %s, %v", res, kinds, err)
+	}
+	res, _, err = stream(t.Context(), "r", pawl.Decide(res.Pending[0].Approve("")))
+	if err != nil || res.Text() != "Done: paid 3" || v.world.paid.Load() != 1 {
+		t.Errorf("%+v, %v", res, err)
+	}
+	var x struct {
+		Calls []struct {
+			Execution struct{ Decision struct{ By string } }
+		}
+	}
+	v.do("GET", "/v1/runs/r/export", "", 200, &x)
+	if x.Calls[0].Execution.Decision.By != "a person at MCP" {
+		t.Errorf("decided by %+v", x)
+	}
+	ctx, cancel := context.WithCancelCause(store.WithScope(t.Context(), store.Scope{Tenant: "acme"}))
+	defer cancel(nil)
+	for e, err := range v.s.Runner("c", "", "").Stream(ctx, pawl.User("wait")) {
+		if err != nil {
+			t.Error(err)
+		}
+		if e.Kind == pawl.EventCallStarted {
+			cancel(pawl.ErrCancelled)
+		}
+		if e.Kind == pawl.EventRunEnded && e.Result.Stop != pawl.StopCancelled {
+			t.Errorf("given up: %+v", e.Result)
+		}
+	}
+	v.code("GET", "/v1/runs/c", "", 404, "not_found") // it is acme's
+	var failed *server.Error
+	for _, err := range v.s.Runner("x", "nobody", "").Stream(t.Context(), pawl.User("hi")) {
+		failed, _ = err.(*server.Error)
+	}
+	if failed == nil || failed.Code != "not_found" {
+		t.Errorf("got %v", failed)
+	}
+}

@@ -1,0 +1,145 @@
+package server
+
+import (
+	"cmp"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/durable"
+	"github.com/pawl-go/pawl/store"
+)
+
+// responseID names a response: its run, and how many replies of the run were told by responses before.
+func responseID(run string, skip int) string {
+	if skip == 0 {
+		return run
+	}
+	return run + "." + strconv.Itoa(skip)
+}
+
+// runOfResponse is the run of a response, and how many replies were told before.
+func runOfResponse(id string) (run string, skip int) {
+	run, n, _ := strings.Cut(id, ".")
+	skip, _ = strconv.Atoi(n) // one that is none is 0
+	return run, skip
+}
+
+// showResponse answers GET /v1/responses/{id}.
+func (c *call) showResponse() error {
+	id := c.r.PathValue("id")
+	head, skip, err := c.responseRun(id)
+	if err != nil {
+		return err
+	}
+	x, err := c.s.engine.Export(c.ctx(), head.ID)
+	if err != nil {
+		return err
+	}
+	d, err := c.s.dressOf(c.ctx(), place{c.client.scope(), head.ID})
+	if err != nil {
+		return err
+	}
+	out, ended, ok := turnOf(x, d, head.ID, skip)
+	if !ok || id != responseID(head.ID, skip) {
+		return fault("not_found", "there is no response "+id, "")
+	}
+	v := &response{id: id, agent: head.Agent, created: head.Created, store: d == nil || !d.Forget}
+	m := v.whole(out)
+	switch {
+	case ended:
+	case head.State == store.JournalFailed:
+		m["status"], m["error"] = "failed", object{"code": "model_failed", "message": cmp.Or(endOf(x).Error, "the run failed")}
+	case head.State == store.JournalOver && endOf(x).Stop == pawl.StopCancelled:
+		m["status"] = "cancelled"
+	case head.State == store.JournalOver && endOf(x).Stop == pawl.StopLimit:
+		m["status"], m["incomplete_details"] = "incomplete", object{"reason": "max_output_tokens"}
+	case head.State == store.JournalOver && endOf(x).Stop != pawl.StopAnswer && endOf(x).Stop != pawl.StopFinished:
+		m["status"], m["error"] = "failed", object{"code": "model_failed", "message": cmp.Or(endOf(x).Cause, string(endOf(x).Stop))}
+	case head.State != store.JournalOver:
+		m["status"] = "in_progress"
+	}
+	return c.write(http.StatusOK, m)
+}
+
+// responseRun finds the run of a response.
+func (c *call) responseRun(id string) (store.JournalRun, int, error) {
+	run, skip := runOfResponse(id)
+	if !strings.HasPrefix(run, "resp_") || store.CheckID(run) != nil {
+		return store.JournalRun{}, 0, fault("not_found", "there is no response "+strconv.Quote(id), "")
+	}
+	head, err := c.s.o.Journal.JournalRun(c.ctx(), c.client.scope(), run)
+	return head, skip, err
+}
+
+func endOf(x *durable.Export) durable.ExportedEnd {
+	if x.End == nil {
+		return durable.ExportedEnd{}
+	}
+	return *x.End
+}
+
+// turnOf is what one response told of a run: the replies after those that were told before, up to the first with calls for the client, and whether it ends with such. ok: one
+// begins there.
+func turnOf(x *durable.Export, d *dress, run string, skip int) (out told, ended, ok bool) {
+	theirs := func(c pawl.ToolCall) bool {
+		return d != nil && slices.ContainsFunc(d.Tools, func(t clientTool) bool { return t.Name == c.Name })
+	}
+	ok = skip == 0
+	out.finish = "stop"
+	var texts []string
+	n := 0
+	for _, r := range x.Replies {
+		if strings.Count(string(r.Key), "/") == 2 {
+			if n++; n <= skip {
+				ok = ok || n == skip && slices.ContainsFunc(r.Response.Message.Calls(), theirs)
+				continue
+			}
+		} else if n < skip {
+			continue
+		}
+		out.usage.Add(r.Response.Usage)
+		if strings.Count(string(r.Key), "/") != 2 { // of an agent inside a call
+			continue
+		}
+		if text := r.Response.Message.Text(); text != "" {
+			texts = append(texts, text)
+		}
+		out.finish = finishOf(r.Response.Finish)
+		for i, call := range r.Response.Message.Calls() {
+			if theirs(call) {
+				call.ID = callID(run, pawl.Key("run/"+strconv.Itoa(n)+"/"+strconv.Itoa(i)))
+				out.calls = append(out.calls, call)
+			}
+		}
+		if len(out.calls) > 0 {
+			ended = true
+			break
+		}
+	}
+	out.text = strings.Join(texts, "\n\n")
+	if out.text == "" && !ended {
+		out.text = answerOf(x)
+	}
+	return out, ended, ok && (skip == 0 || n > skip)
+}
+
+// deleteResponse answers DELETE /v1/responses/{id}.
+func (c *call) deleteResponse() error {
+	id := c.r.PathValue("id")
+	head, _, err := c.responseRun(id)
+	if err != nil {
+		return err
+	}
+	p := place{c.client.scope(), head.ID}
+	if c.s.hub.find(p).works() || head.State == store.JournalOpen {
+		return fault("conflict", "the run "+head.ID+" is at work", "POST /v1/runs/"+head.ID+"/cancel ends it")
+	}
+	if err := c.s.o.Journal.DeleteJournal(c.ctx(), p.who, p.id); err != nil {
+		return err
+	}
+	c.s.hub.drop(p)
+	return c.write(http.StatusOK, object{"id": id, "object": "response", "deleted": true})
+}

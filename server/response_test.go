@@ -1,0 +1,161 @@
+package server_test
+
+import (
+	"encoding/json"
+	"net"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/pawl-go/pawl/server"
+	"github.com/pawl-go/pawl/store"
+)
+
+type openAIResponse struct {
+	ID     string
+	Status string
+	Model  string
+	Store  bool
+	Output []struct {
+		Type      string
+		CallID    string `json:"call_id"`
+		Name      string
+		Arguments string
+		Content   []struct{ Text string }
+	}
+	Error *struct{ Code string }
+	Usage struct {
+		Total int `json:"total_tokens"`
+	}
+}
+
+// A response that was given can be had again, as it was, also of another server; each part of a run with calls for the client is one of its own.
+func TestAResponseIsShownAgain(t *testing.T) {
+	journal := new(store.MemoryJournal)
+	v := serve(t, func(o *server.Options) { o.Journal = journal })
+	tools := `,"tools":[{"type":"function","name":"locate"}]`
+	ask := func(body string) (r openAIResponse) {
+		t.Helper()
+		v.do("POST", "/v1/responses", `{"model":"clerk",`+body+`}`, 200, &r)
+		return r
+	}
+	text := ask(`"input":"look Oslo"`)
+	call := ask(`"input":"locate me"` + tools)
+	rest := ask(`"input":[{"type":"function_call_output","call_id":"` + call.Output[0].CallID + `","output":"Rome"}]` + tools)
+	if rest.ID == call.ID || rest.Usage.Total == 0 {
+		t.Errorf("got %+v", rest)
+	}
+	next := serve(t, func(o *server.Options) { o.Journal = journal })
+	for _, want := range []openAIResponse{text, call, rest} {
+		var got openAIResponse
+		next.do("GET", "/v1/responses/"+want.ID, "", 200, &got)
+		if diff := cmp.Diff(got, want); diff != "" {
+			t.Errorf("got -, want +\n%s", diff)
+		}
+	}
+	for _, id := range []string{"resp_nobody", "nobody", rest.ID + "0", text.ID + ".x", text.ID + ".1", "resp_%2e%2e"} {
+		next.do("GET", "/v1/responses/"+id, "", 404, nil)
+	}
+	var gone struct{ Deleted bool }
+	next.do("DELETE", "/v1/responses/"+text.ID, "", 200, &gone)
+	next.do("GET", "/v1/responses/"+text.ID, "", 404, nil)
+	next.do("GET", "/v1/runs/"+text.ID+"/events", "", 404, nil)
+	next.do("DELETE", "/v1/responses/"+text.ID, "", 404, nil)
+	if !gone.Deleted {
+		t.Error("it is not said to be deleted")
+	}
+	v.do("POST", "/v1/responses", `{"model":"clerk","input":"fail"}`, 502, nil)
+	var runs server.Runs
+	v.do("GET", "/v1/runs?state=failed", "", 200, &runs)
+	var failed openAIResponse
+	v.do("GET", "/v1/responses/"+runs.Runs[0].ID, "", 200, &failed)
+	if failed.Status != "failed" || failed.Error == nil || failed.Error.Code != "model_failed" {
+		t.Errorf("got %+v", failed)
+	}
+}
+
+// With store false nothing is kept of a run that is over: it is kept as long as it waits for the client, and no longer.
+func TestAResponseThatIsNotStored(t *testing.T) {
+	v := serve(t, nil)
+	count := func() int {
+		t.Helper()
+		var runs server.Runs
+		v.do("GET", "/v1/runs", "", 200, &runs)
+		return len(runs.Runs)
+	}
+	gone := func(what string) {
+		t.Helper()
+		for deadline := time.Now().Add(20 * time.Second); count() > 0; { // the reply leaves before the run is deleted
+			if time.Now().After(deadline) {
+				t.Fatalf("%s: %d runs are kept", what, count())
+			}
+		}
+	}
+	var r openAIResponse
+	v.do("POST", "/v1/responses", `{"model":"clerk","input":"hello","store":false}`, 200, &r)
+	gone("responses")
+	if r.Store || r.Status != "completed" {
+		t.Errorf("got %+v", r)
+	}
+	v.do("POST", "/v1/chat/completions", `{"model":"clerk","messages":[{"role":"user","content":"hello"}],"store":false}`, 200, nil)
+	gone("chat")
+	v.do("POST", "/v1/responses", `{"model":"clerk","input":"locate me","store":false,"tools":[{"type":"function","name":"locate"}]}`, 200, &r)
+	if n := count(); n != 1 {
+		t.Fatalf("%d runs are kept while one waits", n)
+	}
+	v.do("POST", "/v1/responses", `{"model":"clerk","store":false,"input":[{"type":"function_call_output","call_id":"`+r.Output[0].CallID+`","output":"Rome"}]}`, 200, &r)
+	gone("with a call")
+	v.do("POST", "/v1/responses", `{"model":"clerk","input":"hello","store":true}`, 200, &r)
+	if n := count(); n != 1 || !r.Store {
+		t.Errorf("%d runs are kept with store true", n)
+	}
+}
+
+// Past the bound on streams of all clients they are refused, and past that on connections they wait to be let in.
+func TestStreamsAndConnectionsAreBounded(t *testing.T) {
+	s := listen(t, func(o *server.Options) { o.MaxStreams, o.MaxConns = 1, 3 })
+	post := func(c *http.Client, body string) *http.Response {
+		t.Helper()
+		res, err := c.Do(request(t, "POST", "http://"+s.addr+"/v1/chat/completions", body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return res
+	}
+	one, two := &http.Client{Transport: &http.Transport{}}, &http.Client{Transport: &http.Transport{}}
+	defer one.CloseIdleConnections()
+	defer two.CloseIdleConnections()
+	stream := post(one, `{"model":"clerk","stream":true,"messages":[{"role":"user","content":"wait"}]}`)
+	refused := post(two, `{"model":"clerk","stream":true,"messages":[{"role":"user","content":"hello"}]}`)
+	var said struct{ Error server.Error }
+	if err := json.NewDecoder(refused.Body).Decode(&said); err != nil || refused.StatusCode != 503 || said.Error.Code != "busy" || refused.Header.Get("Retry-After") == "" {
+		t.Errorf("a second stream: %d %+v, %v", refused.StatusCode, said, err)
+	}
+	refused.Body.Close()
+	third, err := net.Dial("tcp", s.addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan error, 1)
+	go func() { // it is the fourth
+		c := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+		res, err := c.Do(request(t, "GET", "http://"+s.addr+"/v1/health", ""))
+		if err == nil {
+			res.Body.Close()
+		}
+		done <- err
+	}()
+	select {
+	case err := <-done:
+		t.Errorf("it was let in: %v", err)
+	case <-time.After(200 * time.Millisecond): // nothing happens, which has to be waited for
+	}
+	third.Close()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	close(s.world.gate)
+	stream.Body.Close()
+}
