@@ -24,23 +24,12 @@ type news struct {
 }
 
 func (f *flow) news(s since) *news {
-	var before durable.Export
-	if f.in.Kept != nil {
-		before = *f.in.Kept
-	}
-	n := &news{Replies: after(before.Replies, f.kept.Replies, s.Replies), Calls: after(before.Calls, f.kept.Calls, s.Calls)}
+	all := f.all()
+	n := &news{Replies: all.Replies[min(s.Replies, len(all.Replies)):], Calls: all.Calls[min(s.Calls, len(all.Calls)):]}
 	for _, b := range f.branches {
 		n.Runs = append(n.Runs, b.ID)
 	}
 	return n
-}
-
-// after returns what follows the first n of a and b.
-func after[T any](a, b []T, n int) []T {
-	if n >= len(a) {
-		return b[min(max(n-len(a), 0), len(b)):]
-	}
-	return slices.Concat(a[max(n, 0):], b)
 }
 
 // watch is what somebody who watches a run was told.
