@@ -1,6 +1,6 @@
 # Everything the project can do to itself. `make help` lists it.
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint docs fuzz bench bench-check bench-update
+.PHONY: help demo test lint docs man install fuzz bench bench-check bench-update
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)$$/  make \1\t\2/' | expand -t 24
@@ -24,6 +24,19 @@ docs: ## write the generated parts of README.md and docs/ again, from the code
 	go test ./config -run 'TestPage|TestSeedRows' -update
 	go test ./mcp -run 'TestConformance|TestInspector|TestPoisoned|TestCorpus|TestRequestBytes' -update
 	go test ./pawltest/hostile -run TestPage -update
+
+man: ## write the man pages into man/man1, made from the help
+	go run ./cmd/pawl man --dir man/man1
+
+PREFIX ?= /usr/local
+DATA = $(DESTDIR)$(PREFIX)/share
+
+install: ## the program, its man pages and the completion of bash, zsh and fish; PREFIX=/usr/local
+	go build -o $(DESTDIR)$(PREFIX)/bin/pawl ./cmd/pawl
+	$(DESTDIR)$(PREFIX)/bin/pawl man --dir $(DATA)/man/man1
+	install -D -m 644 cmd/pawl/completion/pawl.bash $(DATA)/bash-completion/completions/pawl
+	install -D -m 644 cmd/pawl/completion/pawl.zsh $(DATA)/zsh/site-functions/_pawl
+	install -D -m 644 cmd/pawl/completion/pawl.fish $(DATA)/fish/vendor_completions.d/pawl.fish
 
 fuzz: ## every fuzz target for a short time; FUZZTIME=10s
 	@scripts/fuzz

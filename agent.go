@@ -163,8 +163,10 @@ func (a *Agent) run(ctx context.Context, from *Result, msgs []Message, o runOpti
 		defer cancel()
 	}
 	defer r.leave(ctx) // where a model or whoever watches panics
-	r.emit(Event{Kind: EventRunStarted, Agent: r.name, Offered: r.scope.tools})
-	r.tellMends()
+	if r.sink != nil {
+		r.emit(Event{Kind: EventRunStarted, Agent: r.name, Offered: r.scope.tools})
+		r.tellMends()
+	}
 	stop, err := StopFailed, r.affordable()
 	if err == nil {
 		stop, err = r.loop(context.WithValue(ctx, proofKey{}, &r.proof))
@@ -185,7 +187,8 @@ func (a *Agent) run(ctx context.Context, from *Result, msgs []Message, o runOpti
 
 // leave ends what the run has begun and holds; once is enough.
 func (r *run) leave(ctx context.Context) {
-	r.ahead.drop()
+	r.drop()
+	r.alarm.close()
 	r.paid(Usage{})
 	if in := r.inbox; in != nil {
 		r.inbox = nil
@@ -214,7 +217,7 @@ func (a *Agent) prepare(ctx context.Context, from *Result, msgs []Message, o run
 			return nil, err
 		}
 	}
-	r := &run{agent: a, name: a.Name, key: o.key, whole: o.whole, sink: o.emit, limits: a.Limits, res: &Result{}, rounds: a.Limits.rounds(defaultRounds),
+	r := &run{agent: a, name: a.Name, key: o.key, whole: o.whole, sink: o.emit, res: &Result{}, rounds: a.Limits.rounds(defaultRounds),
 		stall: stall{limit: a.Limits.Repeats}}
 	if r.name == "" {
 		r.name = "agent"
@@ -269,7 +272,7 @@ func (a *Agent) prepare(ctx context.Context, from *Result, msgs []Message, o run
 		r.scope.waits = outer.waits && outer.replays && r.scope.replays
 		r.decisions, r.waiting = o.inside.pipe.task.Decisions, o.inside.pipe.task.Inside
 		r.scope.within, r.inside = o.inside, o.inside
-		r.own.open(a.Limits, r.res.Spent, outer.budget)
+		r.own.open(&a.Limits, r.res.Spent, outer.budget)
 	} else {
 		var around *budget
 		if o.branch != nil {
@@ -280,10 +283,11 @@ func (a *Agent) prepare(ctx context.Context, from *Result, msgs []Message, o run
 		if p, ok := parallelOf(r.scope.executor); ok {
 			limit = p.limit()
 		}
-		r.scope.slots = make(chan struct{}, limit)
-		r.own.open(a.Limits, r.res.Spent, around)
+		r.slots.free = limit
+		r.scope.slots = &r.slots
+		r.own.open(&a.Limits, r.res.Spent, around)
 	}
-	r.scope.budget = &r.own
+	r.scope.budget, r.scope.alarm, r.alarm.run = &r.own, &r.alarm, true
 	if r.instructions, err = r.planned(); err != nil {
 		return nil, err
 	}

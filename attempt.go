@@ -68,10 +68,12 @@ func (p *pipe) attempt(ctx context.Context, b *begun) (res ToolResult, err error
 	}
 	c.Context, c.inv = ctx, &p.inv
 	limit := p.tool.timeout()
+	var now time.Time
 	if limit > 0 {
-		c.deadline = time.Now().Add(limit)
+		now = time.Now()
+		c.deadline = now.Add(limit)
 	}
-	p.task.lease.begin(b, limit)
+	p.task.lease.begin(b, now, limit)
 	res, err = p.run(c, b.call)
 	p.task.lease.end()
 	cause := error(nil)

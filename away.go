@@ -94,13 +94,13 @@ func (a *Agent) Here(ctx context.Context, t Task, run string, inside Executor) (
 	if err != nil {
 		return t, err
 	}
-	s := &scope{tools: tools, executor: inside, budget: new(budget), waits: true, quiet: true, whole: true, durable: run, away: true}
+	s := &scope{tools: tools, executor: inside, budget: &budget{limits: new(Limits)}, waits: true, quiet: true, whole: true, durable: run, away: true}
 	if s.executor == nil {
 		s.executor = Parallel{}
 	}
 	s.replays = replays(s.executor)
 	s.recorder, _ = s.executor.(Recorder)
-	s.slots = make(chan struct{}, defaultParallel)
+	s.slots, s.alarm = &slots{free: defaultParallel}, new(alarm)
 	_, s.layers, _ = wrapped(a.Model, a.Middleware)
 	if a.Artifacts != nil {
 		s.shelf = &shelf{a.Artifacts, run + "/" + string(t.Run)}

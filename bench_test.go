@@ -71,7 +71,7 @@ func BenchmarkResponseAdd(b *testing.B) {
 		b.Run(fmt.Sprintf("%dKiB", kib), func(b *testing.B) {
 			fragment := json.RawMessage(strings.Repeat("x", 64))
 			b.SetBytes(int64(kib) << 10)
-			b.ReportAllocs()
+			countCPU(b)
 			for b.Loop() {
 				var r pawl.Response
 				if err := r.Add(pawl.Delta{Part: pawl.ToolCall{ID: "c", Name: "look"}}); err != nil {
@@ -98,7 +98,7 @@ func BenchmarkPipeline(b *testing.B) {
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			call := pawl.ToolCall{ID: "c", Name: "look", Args: json.RawMessage(c.args)}
-			b.ReportAllocs()
+			countCPU(b)
 			for b.Loop() {
 				if x := pawl.Execute(b.Context(), tool, call); (x.Outcome == pawl.OutcomeOK) != (c.name == "valid") {
 					b.Fatalf("outcome %s: %s", x.Outcome, x.Error)
@@ -108,11 +108,71 @@ func BenchmarkPipeline(b *testing.B) {
 	}
 }
 
+// BenchmarkByHand is what BenchmarkRun stands beside: the loop that anyone would write over a model in the same process, without a check of the
+// arguments, a limit, an event, or a record of what it did.
+func BenchmarkByHand(b *testing.B) {
+	type message struct {
+		role, text, id string
+		calls          []pawl.ToolCall
+	}
+	result := strings.Repeat("result-line 0123456789 abcdefgh\n", 8)
+	tools := map[string]func(args json.RawMessage) (string, error){"look": func(args json.RawMessage) (string, error) {
+		var in struct {
+			Path, Query string
+			Limit       int
+		}
+		err := json.Unmarshal(args, &in)
+		return result, err
+	}}
+	for _, shape := range []struct{ rounds, calls int }{{1, 1}, {3, 5}, {10, 1}, {1, 20}} {
+		f := newFixed(shape.rounds, shape.calls)
+		model := func(messages []message) message {
+			replies := 0
+			for _, m := range messages {
+				if m.role == "assistant" {
+					replies++
+				}
+			}
+			if replies == f.rounds {
+				return message{role: "assistant", text: "DONE"}
+			}
+			m := message{role: "assistant", calls: make([]pawl.ToolCall, f.calls)}
+			for i := range m.calls {
+				m.calls[i] = pawl.ToolCall{ID: f.ids[i], Name: "look", Args: f.args}
+			}
+			return m
+		}
+		b.Run(fmt.Sprintf("%dx%d", shape.rounds, shape.calls), func(b *testing.B) {
+			countCPU(b)
+			for b.Loop() {
+				messages := []message{{role: "system", text: "Be brief."}, {role: "user", text: "look"}}
+				for {
+					reply := model(messages)
+					messages = append(messages, reply)
+					if len(reply.calls) == 0 {
+						break
+					}
+					for _, c := range reply.calls {
+						text, err := tools[c.Name](c.Args)
+						if err != nil {
+							b.Fatal(err)
+						}
+						messages = append(messages, message{role: "tool", text: text, id: c.ID})
+					}
+				}
+				if messages[len(messages)-1].text != "DONE" {
+					b.Fatal(messages)
+				}
+			}
+		})
+	}
+}
+
 func BenchmarkRun(b *testing.B) {
 	for _, shape := range []struct{ rounds, calls int }{{1, 1}, {3, 5}, {10, 1}, {1, 20}} {
 		agent := &pawl.Agent{Model: newFixed(shape.rounds, shape.calls), Tools: []pawl.Toolset{look()}, Instructions: "Be brief."}
-		b.Run(fmt.Sprintf("%dx%d", shape.rounds, shape.calls), func(b *testing.B) {
-			b.ReportAllocs()
+		b.Run(fmt.Sprintf("%dx%d/whole", shape.rounds, shape.calls), func(b *testing.B) {
+			countCPU(b)
 			for b.Loop() {
 				res, err := agent.Run(b.Context(), pawl.User("look"))
 				if err != nil || res.Text() != "DONE" {
@@ -121,7 +181,7 @@ func BenchmarkRun(b *testing.B) {
 			}
 		})
 		b.Run(fmt.Sprintf("%dx%d/streamed", shape.rounds, shape.calls), func(b *testing.B) {
-			b.ReportAllocs()
+			countCPU(b)
 			for b.Loop() {
 				var last pawl.Event
 				for e, err := range agent.Stream(b.Context(), pawl.User("look")) {

@@ -69,7 +69,7 @@ func (b *budget) allowances() (all []Allowance) {
 		defer b.ledger.mu.Unlock()
 	}
 	for o := b; o != nil; o = o.outer {
-		all = append(all, Allowance{o.limits, int(o.begun.Load()), o.used.tokens, o.used.cost, o.refused.Load()})
+		all = append(all, Allowance{*o.limits, int(o.begun.Load()), o.used.tokens, o.used.cost, o.refused.Load()})
 	}
 	return all
 }
@@ -78,7 +78,7 @@ func (b *budget) allowances() (all []Allowance) {
 func (b *Branch) around(spent Spent) (last *budget) {
 	for _, a := range slices.Backward(b.Around) {
 		o := new(budget)
-		o.open(a.Limits, Spent{Calls: a.Calls + spent.Calls, Usage: Usage{Input: a.Tokens + spent.Usage.Total(), Cost: a.Cost + spent.Usage.Cost}}, last)
+		o.open(&a.Limits, Spent{Calls: a.Calls + spent.Calls, Usage: Usage{Input: a.Tokens + spent.Usage.Total(), Cost: a.Cost + spent.Usage.Cost}}, last)
 		o.refused.Store(a.Refused)
 		last = o
 	}

@@ -15,7 +15,7 @@ import (
 // what others hold, a request waits for them. So runs side by side pass a limit by no more than one request, as a run by itself
 // does; and whoever wants them to ask side by side close to a limit says how long a reply may be (Settings.MaxTokens).
 type budget struct {
-	limits  Limits
+	limits  *Limits
 	begun   atomic.Int64 // calls
 	refused atomic.Bool  // whether a call was, for this limit
 	outer   *budget      // of the run that this one is inside; nil: none
@@ -39,7 +39,7 @@ type use struct {
 }
 
 // open makes b the budget of a run inside outer, if that is not nil, which has spent from before.
-func (b *budget) open(l Limits, spent Spent, outer *budget) {
+func (b *budget) open(l *Limits, spent Spent, outer *budget) {
 	b.limits, b.outer, b.used = l, outer, use{spent.Usage.Total(), spent.Usage.Cost}
 	b.begun.Store(int64(spent.Calls))
 	if outer != nil {

@@ -50,8 +50,7 @@ func headStart(t *Tool) bool { return !t.Passive && (t.Effect == Read || t.Effec
 // ahead is the calls of a reply that is still being written, as far as they are sealed in call order.
 type ahead struct {
 	tasks []Task
-	part  int    // of the reply, to look at next
-	scope *scope // of all of them
+	part  int // of the reply, to look at next
 
 	// What those before the next one are, as far as somebody asked.
 	seen   int
@@ -64,7 +63,7 @@ func (a *ahead) mayBegin(t *Task, limit int) bool {
 	for ; a.seen < t.Index; a.seen++ {
 		a.note(&a.tasks[a.seen])
 	}
-	tool := find(t.scope.tools, t.Call.Name)
+	tool := t.named(t.Call.Name)
 	switch {
 	case tool == nil || tool == t.scope.answer || !headStart(tool), tool.Effect == Read && a.writes, !t.scope.budget.leaves(t.Index + 1), a.running() >= limit:
 		return false
@@ -75,7 +74,7 @@ func (a *ahead) mayBegin(t *Task, limit int) bool {
 }
 
 func (a *ahead) note(t *Task) {
-	tool := find(t.scope.tools, t.Call.Name)
+	tool := t.named(t.Call.Name)
 	if tool == nil {
 		return // it will not run
 	}
@@ -100,9 +99,9 @@ func (a *ahead) running() (n int) {
 	return n
 }
 
-// take returns what was begun of t, whose reply has turned out whole; nil: nothing.
+// take returns what was begun of t, whose reply has turned out whole; nil: nothing. A nil ahead has begun nothing.
 func (a *ahead) take(t *Task) *early {
-	if t.Refuse != "" || t.Index >= len(a.tasks) {
+	if a == nil || t.Refuse != "" || t.Index >= len(a.tasks) {
 		return nil
 	}
 	was := &a.tasks[t.Index]
@@ -112,7 +111,7 @@ func (a *ahead) take(t *Task) *early {
 	}
 	e := was.begun
 	was.begun = nil
-	e.certain(t.scope)
+	e.certain(t.messages)
 	return e
 }
 
@@ -121,7 +120,10 @@ func (r *run) begin(ctx context.Context, resp *Response, d Delta) {
 	if r.beginner == nil || !d.Done || d.Finish != "" {
 		return
 	}
-	a := &r.ahead
+	if r.ahead == nil {
+		r.ahead = new(ahead)
+	}
+	a := r.ahead
 	for ; a.part < len(resp.Message.Parts); a.part++ {
 		if _, ok := resp.Message.Parts[a.part].(ToolCall); !ok {
 			continue
@@ -130,21 +132,21 @@ func (r *run) begin(ctx context.Context, resp *Response, d Delta) {
 		if !sealed {
 			return
 		}
-		if a.scope == nil {
-			s := r.scope
-			s.messages = r.res.Messages
-			a.scope = &s
-		}
 		place := len(a.tasks)
-		t := r.task(r.replies+1, place, c, a.scope)
+		t := r.task(r.replies+1, place, c)
 		t.Refuse, t.Index, t.ahead = r.refusal(resp, c, place), place, a
 		a.tasks = append(a.tasks, t)
 		a.tasks[place] = r.beginner.Begin(ctx, t)
 	}
 }
 
-// drop ends what nobody took, and waits for it.
-func (a *ahead) drop() {
+// drop ends what was begun early and nobody took, and waits for it.
+func (r *run) drop() {
+	a := r.ahead
+	if a == nil {
+		return
+	}
+	r.ahead = nil
 	dropped := slices.DeleteFunc(a.tasks, func(t Task) bool { return t.begun == nil })
 	for i := range dropped {
 		dropped[i].begun.cancel(errDropped)
@@ -168,7 +170,6 @@ func (a *ahead) drop() {
 			e.task[0].scope.budget.giveBack()
 		}
 	}
-	*a = ahead{}
 }
 
 // closedTime is the channel of a timer that has fired, and does so for whoever asks.
@@ -185,15 +186,16 @@ type early struct {
 	batch
 	task [1]Task
 
-	telling sync.Mutex
-	held    []Event
-	scope   *scope        // of the step, once its reply is whole
-	whole   chan struct{} // closed when it is; nil until somebody waits for it
-	out     func(Event)   // nil: Execute does not have it yet
-	step    *batch        // that is told of the end; nil: nobody, or whoever waits for ended
-	place   int           // in step
-	x       *Execution    // nil: it has not ended
-	ended   chan struct{} // closed when it has; nil until somebody waits for it
+	telling  sync.Mutex
+	held     []Event
+	sure     bool          // its reply is whole
+	messages []Message     // with that reply
+	whole    chan struct{} // closed when it is; nil until somebody waits for it
+	out      func(Event)   // nil: Execute does not have it yet
+	step     *batch        // that is told of the end; nil: nobody, or whoever waits for ended
+	place    int           // in step
+	x        *Execution    // nil: it has not ended
+	ended    chan struct{} // closed when it has; nil until somebody waits for it
 }
 
 // maxHeld bounds the events that are held back; a tool that tells more waits until its reply is whole.
@@ -208,7 +210,7 @@ func (e *early) tell(ev Event) {
 	for {
 		e.telling.Lock()
 		out := e.out
-		hold := out == nil && (len(e.held) < maxHeld || e.scope != nil)
+		hold := out == nil && (len(e.held) < maxHeld || e.sure)
 		if hold {
 			e.held = append(e.held, ev)
 		}
@@ -223,11 +225,11 @@ func (e *early) tell(ev Event) {
 	}
 }
 
-// certain notes that the reply is whole, and the call one of the step with that scope.
-func (e *early) certain(s *scope) {
+// certain notes that the reply is whole, and msgs the transcript with it.
+func (e *early) certain(msgs []Message) {
 	e.telling.Lock()
 	defer e.telling.Unlock()
-	e.scope = s
+	e.sure, e.messages = true, msgs
 	if e.whole != nil {
 		close(e.whole)
 	}
@@ -236,7 +238,7 @@ func (e *early) certain(s *scope) {
 // isWhole waits until the reply has turned out whole, and reports whether it did.
 func (e *early) isWhole() bool {
 	e.telling.Lock()
-	if e.scope != nil {
+	if e.sure {
 		e.telling.Unlock()
 		return true
 	}

@@ -71,5 +71,13 @@ func (t Task) Tool() *Tool {
 	if t.scope == nil {
 		return nil
 	}
-	return find(t.scope.tools, t.Call.Name)
+	return t.named(t.Call.Name)
+}
+
+// named returns the tool of that name; nil: the run has none.
+func (t *Task) named(name string) *Tool {
+	if t.tool != nil && t.tool.Name == name {
+		return t.tool
+	}
+	return find(t.scope.tools, name)
 }

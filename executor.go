@@ -25,7 +25,10 @@ type Task struct {
 	Inside    []Waiting  `json:"inside,omitzero"`    // what calls made inside of it waited for when the run was resumed
 	Since     time.Time  `json:"since,omitzero"`     // since when it is open: the same when it is carried out again; zero: nobody keeps that
 
-	scope *scope
+	scope    *scope
+	tool     *Tool     // that the call names; nil: it is looked up, or there is none
+	messages []Message // the transcript at the start of the step
+
 	lease *lease // nil: the call is waited for, however long it takes
 	ahead *ahead // with Begin: the reply as far as it is known
 	begun *early // what Begin began of it; nil: nothing
@@ -79,7 +82,7 @@ func (t *Task) apart() bool {
 	if t.scope == nil {
 		return false
 	}
-	tool := find(t.scope.tools, t.Call.Name)
+	tool := t.named(t.Call.Name)
 	return tool != nil && (tool.Effect != Pure || tool.Timeout > 0)
 }
 
@@ -132,7 +135,7 @@ func (p Parallel) inOrder(ctx context.Context, tasks []Task, yield func(Event) b
 func (p Parallel) together(ctx context.Context, tasks []Task, yield func(Event) bool) {
 	b := batch{Parallel: p, ctx: ctx, cancel: uncancelled, tasks: tasks}
 	quiet := tasks[0].scope != nil && tasks[0].scope.quiet
-	if !quiet || len(tasks) > 1 || tasks[0].begun != nil { // else nobody is there to cancel it for
+	if !quiet || p.FailFast { // else nobody is there to cancel it
 		b.ctx, b.cancel = context.WithCancelCause(ctx)
 		defer b.cancel(nil)
 	}
@@ -259,6 +262,7 @@ type batch struct {
 	next   atomic.Int64
 	rest   int          // tasks that were not begun early
 	begun  atomic.Int64 // workers started, and calls begun early
+	fresh  atomic.Int64 // workers started that have not looked for a task yet
 	left   atomic.Int64 // tasks without their completion
 	emit   func(Event)
 	over   chan struct{} // closed when nobody waits for more
@@ -270,17 +274,20 @@ type batch struct {
 	one   [1]lease // in place of a slice
 	first [1]*Execution
 
-	mu     sync.Mutex
-	timer  *time.Timer
-	looks  int64 // when the timer fires; 0: it does not
-	closed bool
+	watched bool // the lock of alarm guards these two
+	after   *batch
 }
 
-// start starts a worker more, up to the limit.
+// start starts a worker more, up to the limit, unless one is on its way.
 func (b *batch) start() {
-	if b.begun.Add(1) <= int64(b.limit()) {
-		go b.work()
+	if b.fresh.Load() == 0 && b.begun.Add(1) <= int64(b.limit()) {
+		b.worker()
 	}
+}
+
+func (b *batch) worker() {
+	b.fresh.Add(1)
+	go b.work()
 }
 
 // startRest starts the first worker for what was not begun early. What was runs beside, and counts towards the limit until it has ended.
@@ -300,15 +307,19 @@ func (b *batch) startRest() {
 // relieve starts a worker in place of a call that was begun early and has ended.
 func (b *batch) relieve() {
 	if b.rest > 0 && b.next.Load() < int64(len(b.tasks)) {
-		go b.work()
+		b.worker()
 	}
 }
 
-// work carries out the tasks that nobody has taken, in order. With each it takes, it starts another worker for the next: short calls are
-// over before many were started.
+// work carries out the tasks that nobody has taken, in order. With each it takes, it sees to it that another worker looks for the next: short calls
+// are over before many were started.
 func (b *batch) work() {
-	deepen()
-	for i := int(b.next.Add(1)) - 1; i < len(b.tasks); i = int(b.next.Add(1)) - 1 {
+	i := int(b.next.Add(1)) - 1
+	b.fresh.Add(-1)
+	if i < len(b.tasks) {
+		deepen()
+	}
+	for ; i < len(b.tasks); i = int(b.next.Add(1)) - 1 {
 		if i+1 < len(b.tasks) {
 			b.start()
 		}
@@ -455,7 +466,7 @@ func (t Task) serialKey() (key string) {
 	if t.scope == nil {
 		return ""
 	}
-	tool := find(t.scope.tools, t.Call.Name)
+	tool := t.named(t.Call.Name)
 	if tool == nil || tool.Serial == nil {
 		return ""
 	}

@@ -22,18 +22,16 @@ type Invocation struct {
 	Call    ToolCall // the call, validated
 	Attempt int      // 1 when the tool is begun for the first time
 
-	pipe   *pipe
-	mu     sync.Mutex
-	set    Values
-	spent  Spent
-	inner  int // calls made so far by Do
-	kept   bool
-	sealed bool
-	ends   *Execution // a call made inside that ends the run; nil: none
-	waits  []Waiting  // calls made inside that wait
+	pipe  *pipe
+	mu    sync.Mutex
+	set   Values
+	spent *Spent     // inside of the call; nil: nothing
+	inner int        // calls made so far by Do
+	ends  *Execution // a call made inside that ends the run; nil: none
+	waits []Waiting  // calls made inside that wait
 
-	emitting sync.Mutex
-	ended    bool
+	emitting            sync.Mutex
+	kept, sealed, ended bool
 
 	busy  atomic.Bool // the tool is at work
 	wrote atomic.Bool // a Write was begun inside this call
@@ -68,9 +66,9 @@ func (v *Invocation) Messages() []Message {
 		if !e.isWhole() {
 			return nil
 		}
-		return e.scope.messages
+		return e.messages
 	}
-	return v.pipe.task.scope.messages
+	return v.pipe.task.messages
 }
 
 // Tools returns the tools of the run: read only.
@@ -96,14 +94,16 @@ func (v *Invocation) Since() time.Time {
 	if t := v.pipe.task.Since; !t.IsZero() {
 		return t
 	}
-	return v.pipe.started
+	return v.pipe.x.Started
 }
 
 // FromCache notes on the record that the call was answered with what an earlier one gave: Execution.Cached.
 func (v *Invocation) FromCache() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.kept = v.kept || !v.sealed
+	if !v.sealed {
+		v.kept = true
+	}
 }
 
 // Get reads the run's value of that name into the variable that into points to, and reports whether there is one. A call sees the values
@@ -218,7 +218,7 @@ func (v *Invocation) Do(ctx context.Context, calls ...ToolCall) ([]Execution, er
 		if c.ID == "" {
 			c.ID = "s" + strconv.Itoa(first+i)
 		}
-		tasks[i] = Task{Agent: t.Agent, Run: t.Run, Step: t.Step, Key: key, Index: i, Call: c, Values: values, Since: t.Since, scope: &inner}
+		tasks[i] = Task{Agent: t.Agent, Run: t.Run, Step: t.Step, Key: key, Index: i, Call: c, Values: values, Since: t.Since, scope: &inner, messages: t.messages}
 		tasks[i].goOn(t.Decisions, t.Inside)
 	}
 	out := make([]Execution, len(calls))
@@ -241,8 +241,8 @@ func (v *Invocation) Do(ctx context.Context, calls ...ToolCall) ([]Execution, er
 		if x.waitsInside() {
 			continue
 		}
-		v.spent.Calls += begunBeside(x, nil)
-		v.spent.Add(x.Spent)
+		v.add(Spent{Calls: begunBeside(x, nil)})
+		v.add(x.Spent)
 		t.scope.budget.replayed(x)
 		if len(out[i].Values) > 0 {
 			if v.set == nil {
@@ -284,8 +284,24 @@ func (v *Invocation) spend(s Spent) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if !v.sealed {
-		v.spent.Add(s)
+		v.add(s)
 	}
+}
+
+// add is spend for who holds the lock.
+func (v *Invocation) add(s Spent) {
+	if v.spent == nil {
+		v.spent = new(Spent)
+	}
+	v.spent.Add(s)
+}
+
+// used returns what spend has counted. The lock is held, or the call has ended.
+func (v *Invocation) used() (s Spent) {
+	if v.spent != nil {
+		s = *v.spent
+	}
+	return s
 }
 
 const maxDepth = 3

@@ -32,17 +32,17 @@ type begun struct {
 	decision *Decision
 }
 
-// begin notes that the tool begins. Once limit, if there is one, and a grace period have passed it is left behind, unless end was
+// begin notes that the tool begins at now. Once limit, if there is one, and a grace period have passed it is left behind, unless end was
 // called. A nil lease does nothing.
-func (l *lease) begin(b *begun, limit time.Duration) {
+func (l *lease) begin(b *begun, now time.Time, limit time.Duration) {
 	if l == nil {
 		return
 	}
 	l.begun.Store(b)
 	if limit > 0 {
-		until := time.Now().Add(limit + grace).UnixNano()
+		until := now.Add(limit + grace).UnixNano()
 		l.until.Store(until)
-		l.batch.watch(until)
+		b.pipe.task.scope.alarm.by(l.batch, until, limit+grace)
 	}
 }
 
@@ -52,50 +52,10 @@ func (l *lease) end() {
 	}
 }
 
-// watch sees to it that late looks at the leases at the given time, or before it. One timer serves the batch.
-func (b *batch) watch(until int64) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.looks != 0 && b.looks <= until || b.closed {
-		return
-	}
-	b.looks = until
-	d := time.Until(time.Unix(0, until))
-	if b.timer == nil {
-		b.timer = time.AfterFunc(d, b.late)
-	} else {
-		b.timer.Reset(d)
-	}
-}
-
-// late leaves behind what is over its time, and looks again when the next one will be.
-func (b *batch) late() {
-	b.mu.Lock()
-	b.looks = 0
-	b.mu.Unlock()
-	now := time.Now().UnixNano()
-	var next int64
-	for i := range b.leases {
-		switch until := b.leases[i].until.Load(); {
-		case until == 0:
-		case until <= now:
-			b.leases[i].leave(errTimeout)
-		case next == 0 || until < next:
-			next = until
-		}
-	}
-	if next != 0 {
-		b.watch(next)
-	}
-}
-
-// close ends the watch.
+// close is called when nobody waits for the batch any more.
 func (b *batch) close() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.closed = true
-	if b.timer != nil {
-		b.timer.Stop()
+	if s := b.tasks[0].scope; s != nil {
+		s.alarm.forget(b)
 	}
 	if b.over != nil {
 		close(b.over)
@@ -114,9 +74,9 @@ func (l *lease) leave(why error) {
 	if was := l.begun.Load(); was != nil {
 		inv := &was.pipe.inv
 		inv.close()
-		p.x.Values, p.x.Spent = inv.set, inv.spent // nobody changes them any more
+		p.x.Values, p.x.Spent = inv.set, inv.used() // nobody changes them any more
 		p.inv.wrote.Store(was.pipe.inv.wrote.Load())
-		p.tool, p.x.Call, p.x.Attempts, p.x.Started = was.tool, was.call, was.attempt, was.pipe.started
+		p.tool, p.x.Call, p.x.Attempts, p.x.Started = was.tool, was.call, was.attempt, was.pipe.x.Started
 		p.x.Decision = was.decision
 		switch why {
 		case errTimeout:
@@ -130,20 +90,14 @@ func (l *lease) leave(why error) {
 	p.settle(b.ctx, ToolResult{}, err)
 	p.x.Ended = time.Now()
 	p.task.scope.release(l)
-	go b.work() // in place of the goroutine that is lost
+	b.worker() // in place of the goroutine that is lost
 	b.done(l.index, &p.x)
 }
 
 // take takes one of the run's slots, which release gives back; false when ctx ended first.
 func (s *scope) take(ctx context.Context, l *lease) bool {
-	select {
-	case s.slots <- struct{}{}:
-	default:
-		select {
-		case s.slots <- struct{}{}:
-		case <-ctx.Done():
-			return false
-		}
+	if !s.slots.take(ctx) {
+		return false
 	}
 	if l != nil {
 		l.slot.Store(true)
@@ -154,6 +108,6 @@ func (s *scope) take(ctx context.Context, l *lease) bool {
 // release gives the slot of a call back, once, whether the call ended or was left behind.
 func (s *scope) release(l *lease) {
 	if l == nil || l.slot.CompareAndSwap(true, false) {
-		<-s.slots
+		s.slots.give()
 	}
 }

@@ -19,7 +19,7 @@ func (r *run) loop(ctx context.Context) (Stop, error) {
 		// Act: carry out the calls that have no result yet.
 		if tasks := r.open(resp); len(tasks) > 0 {
 			over := (r.exhausted() || r.lastTurn != "") && !r.onlyAnswers(tasks)
-			if over && r.limits.AtLimit == Return {
+			if over && r.agent.Limits.AtLimit == Return {
 				r.stillWait(tasks)
 				r.record(resp, nil)
 				return r.limit("the rounds are used up; the calls of the last reply are handed back")
@@ -61,25 +61,17 @@ func (r *run) loop(ctx context.Context) (Stop, error) {
 
 		// Decide: ask the model what comes next.
 		r.takeMessages(ctx)
-		req := r.request()
-		resp = new(Response)
+		req, reply := r.request()
 		for d, err := range r.model.Stream(ctx, req) {
-			if err == nil {
-				err = resp.Add(d)
-			}
-			if err != nil {
-				return r.broken(ctx, req, err)
-			}
-			r.tell(resp, d)
-			r.begin(ctx, resp, d)
-			if ctx.Err() != nil && d.Finish == "" {
-				return r.interrupted(ctx) // whether or not the model has noticed
+			if !r.hear(ctx, reply, d, err) {
+				break
 			}
 		}
-		if err := resp.ended(); err != nil {
+		if err := r.heard(reply); err != nil {
 			return r.broken(ctx, req, err)
 		}
-		r.accept(req, resp)
+		r.accept(req, reply)
+		resp = reply
 	}
 }
 
@@ -91,7 +83,6 @@ func (r *run) open(resp *Response) []Task {
 	}
 	r.reply = reply
 	var tasks []Task
-	var shared *scope // by the calls of this step; one that is left behind may look at it for longer
 	parts := r.res.Messages[reply].Parts
 	place := -1
 	for i, p := range parts {
@@ -108,11 +99,8 @@ func (r *run) open(resp *Response) []Task {
 			if resp == nil {
 				r.emit(Event{Kind: EventStepStarted})
 			}
-			s := r.scope
-			s.messages = r.res.Messages
-			shared = &s
 		}
-		t := r.task(r.replies, place, c, shared)
+		t := r.task(r.replies, place, c)
 		t.Index, t.Refuse = len(tasks), r.refusal(resp, c, place)
 		t.begun = r.ahead.take(&t)
 		t.goOn(r.decisions, r.waiting)
@@ -121,14 +109,14 @@ func (r *run) open(resp *Response) []Task {
 		}
 		tasks = append(tasks, t)
 	}
-	r.ahead.drop()
+	r.drop()
 	return tasks
 }
 
 // task is the call at place among those of a reply.
-func (r *run) task(reply, place int, c ToolCall, s *scope) Task {
+func (r *run) task(reply, place int, c ToolCall) Task {
 	return Task{Agent: r.name, Run: r.key, Step: reply, Key: r.key + "/" + Key(strconv.Itoa(reply)) + "/" + Key(strconv.Itoa(place)), Call: c,
-		Values: r.res.Values, scope: s}
+		Values: r.res.Values, scope: &r.scope, tool: find(r.scope.tools, c.Name), messages: r.res.Messages}
 }
 
 // refusal says why the call c at place must not run, for the model; "" if it may.
@@ -142,8 +130,8 @@ func (r *run) refusal(resp *Response, c ToolCall, place int) string {
 		return "Not run: no tool may be called now. Answer with what you have."
 	case resp != nil && resp.Finish.Cut():
 		return fmt.Sprintf("Not run: your reply was cut (%s), so this call may not be what you meant. Send it again, shorter if need be.", resp.Finish)
-	case r.limits.CallsPerStep > 0 && place >= r.limits.CallsPerStep:
-		return fmt.Sprintf("Not run: at most %d calls of one reply are carried out. Send it again if it is still needed.", r.limits.CallsPerStep)
+	case r.agent.Limits.CallsPerStep > 0 && place >= r.agent.Limits.CallsPerStep:
+		return fmt.Sprintf("Not run: at most %d calls of one reply are carried out. Send it again if it is still needed.", r.agent.Limits.CallsPerStep)
 	}
 	return ""
 }
@@ -203,17 +191,21 @@ func ending(execs []Execution) *Execution {
 	return end
 }
 
-// request makes the next request: instructions, transcript, and the choice. A forced choice holds for the first one only, or the run could
-// not end. The last one asks for an answer.
-func (r *run) request() *Request {
+// request makes the next request: instructions, transcript, and the choice; and room for the reply. A forced choice holds for the first one
+// only, or the run could not end. The last one asks for an answer.
+func (r *run) request() (*Request, *Response) {
 	if i := lastOf(r.then, RoleUser); i >= 0 {
 		r.turn = len(r.res.Messages) + i
 	}
 	r.res.Messages = append(r.res.Messages, r.then...)
 	r.then = nil
 	a := r.agent
-	req := &Request{Key: r.requestKey(), Messages: r.view(), Tools: r.offered(), Output: a.Output,
-		Settings: a.Settings, Whole: r.whole, Turn: r.turn}
+	both := &struct { // a step keeps both
+		req   Request
+		reply Response
+	}{req: Request{Key: r.requestKey(), Messages: r.view(), Tools: r.offered(), Output: a.Output,
+		Settings: a.Settings, Whole: r.whole, Turn: r.turn}}
+	req := &both.req
 	r.proof.add(req.Messages)
 	if r.instructions != "" {
 		req.Turn++
@@ -238,7 +230,30 @@ func (r *run) request() *Request {
 		r.emit(Event{Kind: EventRequestStarted, Step: r.replies + 1, Path: req.Key, Model: req.Model, Messages: len(req.Messages),
 			Tools: len(req.Tools), Choice: &req.Choice})
 	}
-	return req
+	return req, &both.reply
+}
+
+// hear takes a fragment of the reply, or the error that it broke off with, and tells of it. It reports whether to listen on: not when ctx has
+// ended, whether or not the model has noticed.
+func (r *run) hear(ctx context.Context, reply *Response, d Delta, err error) bool {
+	if err == nil {
+		err = reply.Add(d)
+	}
+	if err != nil {
+		r.lost = err
+		return false
+	}
+	r.tell(reply, d)
+	r.begin(ctx, reply, d)
+	return d.Finish != "" || ctx.Err() == nil
+}
+
+// heard says why the reply cannot be used; nil: it is whole.
+func (r *run) heard(reply *Response) error {
+	if r.lost != nil {
+		return r.lost
+	}
+	return reply.ended()
 }
 
 const roundsUsedUp = "the rounds are used up"
@@ -246,7 +261,7 @@ const roundsUsedUp = "the rounds are used up"
 // whyLast says why the next request is the last one, which asks for an answer; "" if it need not be.
 func (r *run) whyLast() string {
 	switch {
-	case r.limits.AtLimit == Return:
+	case r.agent.Limits.AtLimit == Return:
 		return ""
 	case r.exhausted():
 		return roundsUsedUp
@@ -265,5 +280,7 @@ func (r *run) accept(req *Request, resp *Response) {
 	r.res.Messages = append(r.res.Messages, resp.Message)
 	r.spend(Spent{Requests: 1, Usage: resp.Usage})
 	r.paid(resp.Usage)
-	r.emit(Event{Kind: EventResponseReceived, Path: req.Key, Response: resp})
+	if r.sink != nil {
+		r.emit(Event{Kind: EventResponseReceived, Path: req.Key, Response: resp})
+	}
 }

@@ -138,7 +138,7 @@ func (r *run) askAgain(resp *Response) (again bool) {
 func (r *run) sentBack(text string, faults []string) bool {
 	o := r.output
 	o.text, o.faults = text, faults
-	most := r.limits.Corrections
+	most := r.agent.Limits.Corrections
 	if most == 0 {
 		most = defaultCorrections
 	}

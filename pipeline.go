@@ -26,8 +26,7 @@ func (t *Task) do(ctx context.Context, emit func(Event)) *Execution {
 	if t.begun != nil {
 		return t.begun.follow(ctx, t, emit)
 	}
-	now := time.Now()
-	p := &pipe{task: t, emit: emit, started: now, x: Execution{Key: t.Key, Index: t.Index, Call: t.Call, Attempts: t.Attempt, Started: now, here: true}}
+	p := &pipe{task: t, emit: emit, x: Execution{Key: t.Key, Index: t.Index, Call: t.Call, Attempts: t.Attempt, Started: time.Now(), here: true}}
 	res, err := p.checked(ctx)
 	p.settle(ctx, res, err)
 	p.x.Ended = time.Now()
@@ -43,9 +42,8 @@ type pipe struct {
 	inv  Invocation
 	ok   ToolCall // the call as it was last validated
 
-	started time.Time
-	first   begun   // the first attempt
-	ctx     callCtx // of the first attempt
+	first begun   // the first attempt
+	ctx   callCtx // of the first attempt
 }
 
 // failure is an error of the pipeline itself, with its outcome and its words for the model.
@@ -124,7 +122,7 @@ func ours(err error) bool {
 // it can mean one thing only and the tool allows it; what was mended is on the Execution.
 func (p *pipe) validate(c ToolCall, mending bool) (ToolCall, error) {
 	s := p.task.scope
-	tool := find(s.tools, c.Name)
+	tool := p.task.named(c.Name)
 	if tool == nil {
 		return c, &failure{outcome: OutcomeUnknownTool, text: unknownTool(c.Name, s.tools)}
 	}

@@ -130,6 +130,9 @@ func (r *Response) begin(d Delta) error {
 		return fmt.Errorf("part %d: a reply cannot hold %T", d.Index, d.Part)
 	}
 	r.Message.Role = RoleAssistant
+	if d.Index == 1 && cap(r.Message.Parts) == 1 { // where there are two there are often more
+		r.Message.Parts = append(make([]Part, 0, 8), r.Message.Parts...)
+	}
 	r.Message.Parts = append(r.Message.Parts, d.Part)
 	_, media := d.Part.(Media)
 	if d.Done || media {

@@ -17,30 +17,32 @@ type run struct {
 	key    Key // "run", or the key of the call it is made in and the agent's name
 	whole  bool
 	sink   func(Event)
-	limits Limits
 	rounds int
 	model  Model  // inside its middleware
 	pricer Pricer // knows what a request costs; nil: nobody does
 	scope  scope
 	own    budget // scope's
+	slots  slots  // scope's, unless it is inside another run
+	alarm  alarm  // scope's
 	res    *Result
 
 	instructions string // those of the agent, with the plan that the run was given
 	replies      int    // in the transcript
 	reply        int    // where the last one with calls stands
 	decisions    []Decision
-	mends        []Mend    // to what was stored
-	waiting      []Waiting // what the run that is resumed left pending
-	then         []Message // messages that follow once no call is open
-	turn         int       // where the user's last message stands
-	output       *output   // what the answer must fit; nil: free text
-	sent         []Message // instructions and transcript, as last sent
-	proof        proof     // of what is sent
-	asked        *Request  // the request that the last reply answers
-	ready        []int     // parts of the reply being made that were announced as ready calls
-	inbox        Inbox     // nil: nobody sends messages
-	beginner     Beginner  // begins calls early; nil: nobody does, or nothing may
-	ahead        ahead
+	mends        []Mend      // to what was stored
+	waiting      []Waiting   // what the run that is resumed left pending
+	then         []Message   // messages that follow once no call is open
+	turn         int         // where the user's last message stands
+	output       *output     // what the answer must fit; nil: free text
+	sent         []Message   // instructions, where there are any, and transcript: one array
+	lost         error       // with which the reply being made broke off
+	proof        proof       // of what is sent
+	asked        *Request    // the request that the last reply answers
+	ready        []int       // parts of the reply being made that were announced as ready calls
+	inbox        Inbox       // nil: nobody sends messages
+	beginner     Beginner    // begins calls early; nil: nobody does, or nothing may
+	ahead        *ahead      // nil: no reply is being made, or nothing may begin early
 	inside       *Invocation // the call that the run is made in; nil: none
 	branch       *Branch     // the run is made inside of a call elsewhere; nil: it is not
 	asking       bool        // need is reserved for a request
@@ -63,7 +65,8 @@ func (r *run) take(from *Result, msgs []Message) error {
 	} else {
 		msgs = msgs[len(stored):]
 	}
-	in.msgs = make([]Message, 0, len(stored)+len(msgs)+8)
+	r.sent = make([]Message, 1, len(stored)+len(msgs)+7)
+	in.msgs = r.sent[1:]
 	healed, mends, lost := Rules{}.heal(stored)
 	if len(lost) > 0 {
 		return &TranscriptError{Index: lost[0].Message, Text: lost[0].Text}
@@ -185,16 +188,23 @@ func (r *run) requestKey() Key { return r.key + Key("/"+strconv.Itoa(r.replies)+
 
 func (r *run) replyKey() Key { return r.key + Key("/"+strconv.Itoa(r.replies)) }
 
-// view returns what is sent: instructions in front of the transcript. The part that was sent before is kept as it is.
+// view returns what is sent: instructions in front of the transcript. The transcript only grows, so both are the same array, and what
+// was sent before stays as it is.
 func (r *run) view() []Message {
+	msgs := r.res.Messages
 	if r.instructions == "" {
-		return slices.Clip(r.res.Messages)
+		return slices.Clip(msgs)
 	}
-	if len(r.sent) == 0 {
-		r.sent = make([]Message, 1, len(r.res.Messages)+16)
+	if cap(r.sent) <= len(msgs) || &r.sent[:2][1] != &msgs[0] { // it has outgrown its array
+		all := make([]Message, 1, len(msgs)+len(msgs)/2+8)
+		all[0] = r.sent[0]
+		r.sent = append(all, msgs...)
+		r.res.Messages = r.sent[1:]
+	}
+	if r.sent[0].Role == "" {
 		r.sent[0] = System(r.instructions)
 	}
-	r.sent = append(r.sent[:len(r.sent):cap(r.sent)], r.res.Messages[len(r.sent)-1:]...)
+	r.sent = r.sent[:len(msgs)+1]
 	return slices.Clip(r.sent)
 }
 
@@ -219,6 +229,9 @@ func (r *run) spend(s Spent) {
 
 // record keeps the step and tells of it.
 func (r *run) record(resp *Response, execs []Execution) {
+	if r.res.Steps == nil {
+		r.res.Steps = make([]Step, 0, 2)
+	}
 	r.res.Steps = append(r.res.Steps, Step{Request: r.asked, Response: resp, Executions: execs})
 	r.asked = nil
 	if r.sink == nil {

@@ -8,9 +8,9 @@ type scope struct {
 	answer   *Tool  // one of tools, by which the answer is given; nil: as text
 	layers   layers // the middleware around calls
 	executor Executor
-	slots    chan struct{} // one semaphore a run, inner calls and inner runs included
+	slots    *slots // one semaphore a run, inner calls and inner runs included
 	budget   *budget
-	messages []Message   // at the start of the step
+	alarm    *alarm      // for calls that are over their time
 	quiet    bool        // nobody watches: only call_completed matters
 	depth    int         // of calls inside calls
 	within   *Invocation // the call that these calls are made in; nil: none
@@ -33,6 +33,6 @@ func Execute(ctx context.Context, set Toolset, call ToolCall) Execution {
 		return Execution{Key: key, Call: call, Outcome: OutcomeError, Error: err.Error(), err: err,
 			Result: ToolResult{CallID: call.ID, Key: key, IsError: true, Parts: []Part{Text{Text: err.Error()}}}}
 	}
-	t.scope = &scope{tools: tools, executor: Parallel{}, slots: make(chan struct{}, defaultParallel)}
+	t.scope = &scope{tools: tools, executor: Parallel{}, slots: &slots{free: defaultParallel}, alarm: new(alarm)}
 	return t.Do(ctx, func(Event) {})
 }

@@ -16,7 +16,7 @@ func (p *pipe) settle(ctx context.Context, res ToolResult, err error) {
 	x := &p.x
 	if p.inv.pipe != nil {
 		p.inv.close()
-		x.Values, x.Spent, x.Cached = p.inv.set, p.inv.spent, p.inv.kept
+		x.Values, x.Spent, x.Cached = p.inv.set, p.inv.used(), p.inv.kept
 		if in := p.inv.ends; in != nil { // a call inside ended the run, whatever the tool makes of it
 			var ctl *control
 			if !errors.As(err, &ctl) {

@@ -69,10 +69,10 @@ func (r *run) stalled() (Stop, error) {
 func (r *run) interrupted(ctx context.Context) (Stop, error) {
 	switch cause := context.Cause(ctx); cause {
 	case ErrTime:
-		if r.limits.Time == 0 {
+		if r.agent.Limits.Time == 0 {
 			return r.limit("the time is used up") // somebody else's clock
 		}
-		return r.limit(fmt.Sprintf("the time of %v is used up", r.limits.Time))
+		return r.limit(fmt.Sprintf("the time of %v is used up", r.agent.Limits.Time))
 	case ErrCancelled:
 		r.res.Cause = "the run was cancelled"
 		return StopCancelled, nil

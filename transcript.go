@@ -102,8 +102,11 @@ func (in *intake) add(n int, m Message) error {
 		in.msgs = append(in.msgs, m)
 		in.open, in.at = openCalls(in.msgs)
 	case RoleSystem, RoleDeveloper, RoleUser:
-		in.then = append(in.then, m)
-		in.flush()
+		if len(in.open) == 0 {
+			in.msgs = append(in.msgs, m)
+		} else {
+			in.then = append(in.then, m)
+		}
 	default:
 		return bad("unknown role %q; known: system, developer, user, assistant, tool", m.Role)
 	}

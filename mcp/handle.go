@@ -34,14 +34,20 @@ func (h *host) handle(ctx context.Context, r *sdk.CallToolRequest, b begun) (out
 
 	id := r.Params.Name + "\x00" + string(canonical(r.Params.Arguments))
 	var events iter.Seq2[pawl.Event, error]
+	var run pawl.Runner
 	if r.Params.RequestState == "" {
-		events = b.start(life)
+		if b.runner != nil {
+			run = b.runner()
+		}
+		events = b.start(life, run)
 	} else {
-		from := h.open.take(r.Params.RequestState, id)
-		if from == nil {
+		asked := h.open.take(r.Params.RequestState, id)
+		if asked == nil {
 			return told("Not run: the question that this answers is not open any more. Make the call again."), nil
 		}
-		events = b.resume(life, from, pawl.Decide(decisions(from.Pending, r.Params.InputResponses)...))
+		from := asked.res
+		run = asked.run
+		events = b.resume(life, run, from, pawl.Decide(decisions(from.Pending, r.Params.InputResponses)...))
 	}
 	for range maxRounds {
 		res, err := h.follow(life, r, events)
@@ -54,14 +60,14 @@ func (h *host) handle(ctx context.Context, r *sdk.CallToolRequest, b begun) (out
 			return b.answer(res, err), nil
 		}
 		if why := unaskable(r, res.Pending); why != "" {
-			return told("Not run: " + why), nil
+			return told("Not run: " + why + giveUp(life, run)), nil
 		}
 		if r.ProtocolVersion() >= roundTrips {
 			ask := sdk.InputRequestMap{}
 			for _, w := range res.Pending {
 				ask[string(w.Key)] = question(w)
 			}
-			return &sdk.CallToolResult{InputRequests: ask, RequestState: h.open.put(id, res)}, nil
+			return &sdk.CallToolResult{InputRequests: ask, RequestState: h.open.put(asked{id: id, run: run, res: res})}, nil
 		}
 		answers := sdk.InputResponseMap{}
 		for _, w := range res.Pending { // one after another: a person reads one
@@ -71,9 +77,21 @@ func (h *host) handle(ctx context.Context, r *sdk.CallToolRequest, b begun) (out
 			}
 			answers[string(w.Key)] = a
 		}
-		events = b.resume(life, res, pawl.Decide(decisions(res.Pending, answers)...))
+		events = b.resume(life, run, res, pawl.Decide(decisions(res.Pending, answers)...))
 	}
 	return told(fmt.Sprintf("Given up: it asked more than %d times.", maxRounds)), nil
+}
+
+// giveUp ends a run that nobody will answer, where it is kept; what is said is why it could not be.
+func giveUp(ctx context.Context, run pawl.Runner) string {
+	kept, ok := run.(interface{ Cancel(context.Context) error })
+	if !ok {
+		return ""
+	}
+	if err := kept.Cancel(ctx); err != nil {
+		return " Its run could not be given up, and waits: " + err.Error()
+	}
+	return ""
 }
 
 // follow goes through a run, and tells the client how it gets on.
@@ -163,6 +181,7 @@ type questions struct {
 
 type asked struct {
 	id  string
+	run pawl.Runner // nil: it is gone on with from res
 	res *pawl.Result
 	at  time.Time
 }
@@ -172,7 +191,7 @@ const (
 	maxWait = 30 * time.Minute
 )
 
-func (q *questions) put(id string, res *pawl.Result) string {
+func (q *questions) put(a asked) string {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.open == nil {
@@ -190,11 +209,12 @@ func (q *questions) put(id string, res *pawl.Result) string {
 		delete(q.open, oldest)
 	}
 	state := rand.Text()
-	q.open[state] = &asked{id, res, time.Now()}
+	a.at = time.Now()
+	q.open[state] = &a
 	return state
 }
 
-func (q *questions) take(state, id string) *pawl.Result {
+func (q *questions) take(state, id string) *asked {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	a := q.open[state]
@@ -202,5 +222,5 @@ func (q *questions) take(state, id string) *pawl.Result {
 		return nil
 	}
 	delete(q.open, state)
-	return a.res
+	return a
 }

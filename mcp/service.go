@@ -32,12 +32,17 @@ type Service struct {
 type Offer struct {
 	Agent       *pawl.Agent
 	Description string // for the clients' models
+
+	// Runner makes the run of a call, where that is more than the agent in memory: it takes the task, and Decisions when it waits for them, as durable runs do, and what is asked about is for the
+	// agent's own middleware alone. One with a method Cancel(context.Context) error has it called when nobody can be asked. Nil: the agent runs here.
+	Runner func() pawl.Runner
 }
 
-// begun is a call that was begun for a client: how it starts, and how it goes on when it was answered.
+// begun is a call that was begun for a client: how it starts, and how it goes on when it was answered. run is what runner made, if there is one.
 type begun struct {
-	start  func(ctx context.Context) iter.Seq2[pawl.Event, error]
-	resume func(ctx context.Context, from *pawl.Result, decisions pawl.Message) iter.Seq2[pawl.Event, error]
+	runner func() pawl.Runner
+	start  func(ctx context.Context, run pawl.Runner) iter.Seq2[pawl.Event, error]
+	resume func(ctx context.Context, run pawl.Runner, from *pawl.Result, decisions pawl.Message) iter.Seq2[pawl.Event, error]
 	answer func(res *pawl.Result, err error) *sdk.CallToolResult
 }
 
@@ -83,7 +88,7 @@ func (s *Service) host(ctx context.Context) (*host, error) {
 			return nil, fmt.Errorf("two tools are named %q", o.Agent.Name)
 		}
 		taken[o.Agent.Name] = true
-		if err := h.add(o.Agent.Tool(o.Description), h.agentCall(o.Agent)); err != nil {
+		if err := h.add(o.Agent.Tool(o.Description), h.agentCall(o)); err != nil {
 			return nil, err
 		}
 	}
@@ -175,10 +180,10 @@ func (h *host) toolCall(t *pawl.Tool) func(json.RawMessage) begun {
 		a := &pawl.Agent{Name: "mcp", Model: silent{}, Tools: []pawl.Toolset{pawl.Toolsets{set(h.tools)}}, Middleware: append([]pawl.Middleware{h.service.approver()}, h.service.Middleware...)}
 		call := pawl.ToolCall{ID: "call", Name: t.Name, Args: args}
 		return begun{
-			start: func(ctx context.Context) iter.Seq2[pawl.Event, error] {
+			start: func(ctx context.Context, _ pawl.Runner) iter.Seq2[pawl.Event, error] {
 				return a.Stream(ctx, pawl.User("An MCP client calls "+t.Name+"."), pawl.Assistant(call))
 			},
-			resume: func(ctx context.Context, from *pawl.Result, d pawl.Message) iter.Seq2[pawl.Event, error] {
+			resume: func(ctx context.Context, _ pawl.Runner, from *pawl.Result, d pawl.Message) iter.Seq2[pawl.Event, error] {
 				return a.ResumeStream(ctx, from, d)
 			},
 			answer: func(res *pawl.Result, err error) *sdk.CallToolResult {
@@ -196,22 +201,29 @@ func (h *host) toolCall(t *pawl.Tool) func(json.RawMessage) begun {
 }
 
 // agentCall is a run of an agent.
-func (h *host) agentCall(agent *pawl.Agent) func(json.RawMessage) begun {
+func (h *host) agentCall(o Offer) func(json.RawMessage) begun {
 	return func(args json.RawMessage) begun {
-		a := *agent
+		a := *o.Agent
 		a.Middleware = append([]pawl.Middleware{h.service.approver()}, a.Middleware...)
 		var in struct{ Task string }
 		_ = json.Unmarshal(args, &in)
 		return begun{
-			start: func(ctx context.Context) iter.Seq2[pawl.Event, error] {
+			runner: o.Runner,
+			start: func(ctx context.Context, run pawl.Runner) iter.Seq2[pawl.Event, error] {
 				if strings.TrimSpace(in.Task) == "" {
 					return func(yield func(pawl.Event, error) bool) {
 						yield(pawl.Event{}, errors.New("the arguments need a task: what to do, in words"))
 					}
 				}
+				if run != nil {
+					return run.Stream(ctx, pawl.User(in.Task))
+				}
 				return a.Stream(ctx, pawl.User(in.Task))
 			},
-			resume: func(ctx context.Context, from *pawl.Result, d pawl.Message) iter.Seq2[pawl.Event, error] {
+			resume: func(ctx context.Context, run pawl.Runner, from *pawl.Result, d pawl.Message) iter.Seq2[pawl.Event, error] {
+				if run != nil {
+					return run.Stream(ctx, d)
+				}
 				return a.ResumeStream(ctx, from, d)
 			},
 			answer: func(res *pawl.Result, err error) *sdk.CallToolResult {

@@ -2,6 +2,7 @@ package server
 
 import (
 	"cmp"
+	"encoding/json"
 	"net/http"
 	"slices"
 	"strconv"
@@ -34,22 +35,18 @@ func (c *call) showResponse() error {
 	if err != nil {
 		return err
 	}
-	x, err := c.s.engine.Export(c.ctx(), head.ID)
+	x, d, err := c.kept(head.ID)
 	if err != nil {
 		return err
 	}
-	d, err := c.s.dressOf(c.ctx(), place{c.client.scope(), head.ID})
-	if err != nil {
-		return err
-	}
-	out, ended, ok := turnOf(x, d, head.ID, skip)
+	out, ok := turnOf(x, d, head.ID, skip)
 	if !ok || id != responseID(head.ID, skip) {
 		return fault("not_found", "there is no response "+id, "")
 	}
 	v := &response{id: id, agent: head.Agent, created: head.Created, store: d == nil || !d.Forget}
 	m := v.whole(out)
 	switch {
-	case ended:
+	case len(out.calls) > 0:
 	case head.State == store.JournalFailed:
 		m["status"], m["error"] = "failed", object{"code": "model_failed", "message": cmp.Or(endOf(x).Error, "the run failed")}
 	case head.State == store.JournalOver && endOf(x).Stop == pawl.StopCancelled:
@@ -62,6 +59,58 @@ func (c *call) showResponse() error {
 		m["status"] = "in_progress"
 	}
 	return c.write(http.StatusOK, m)
+}
+
+// kept is what was kept of a run that was begun by a client of OpenAI's API, and what he put on its agent.
+func (c *call) kept(run string) (*durable.Export, *dress, error) {
+	x, err := c.s.engine.Export(c.ctx(), run)
+	if err != nil {
+		return nil, nil, err
+	}
+	d, err := c.s.dressOf(c.ctx(), place{c.client.scope(), run})
+	return x, d, err
+}
+
+// item is what an item of a response was, which a client refers to by its id in place of sending it again.
+func (c *call) item(id string) (inputItem, error) {
+	none := fault("not_found", "there is no item "+strconv.Quote(id), "send the item itself; with store: false clients do")
+	name, isMessage := strings.CutPrefix(id, "msg_")
+	run, skip := runOfResponse("resp_" + name)
+	if !isMessage {
+		id = "call_" + strings.TrimPrefix(id, "fc_")
+		run = runOf(id)
+	}
+	if store.CheckID(run) != nil {
+		return inputItem{}, none
+	}
+	x, d, err := c.kept(run)
+	if err != nil {
+		return inputItem{}, none
+	}
+	if out, ok := turnOf(x, d, run, skip); isMessage && ok && id == messageID(responseID(run, skip)) && out.text != "" {
+		text, err := json.Marshal(out.text)
+		return inputItem{Type: "message", Role: "assistant", Content: text}, err
+	}
+	for _, r := range x.Replies {
+		for i, call := range r.Response.Message.Calls() {
+			if !isMessage && d.has(call) && id == callID(run, callKey(r.Key, i)) {
+				return inputItem{Type: "function_call", CallID: id, Name: call.Name, Arguments: string(call.Args)}, nil
+			}
+		}
+	}
+	return inputItem{}, none
+}
+
+// has reports whether a call is for the client. d may be nil.
+func (d *dress) has(c pawl.ToolCall) bool {
+	return d != nil && slices.ContainsFunc(d.Tools, func(t clientTool) bool { return t.Name == c.Name })
+}
+
+// callKey is the key of call i of the reply to a request: run/1/0 for the first of run/0/model.
+func callKey(request pawl.Key, i int) pawl.Key {
+	run, n, _ := strings.Cut(strings.TrimSuffix(string(request), "/model"), "/")
+	step, _ := strconv.Atoi(n) // it is the run's own, or no call is found
+	return pawl.Key(run + "/" + strconv.Itoa(step+1) + "/" + strconv.Itoa(i))
 }
 
 // responseRun finds the run of a response.
@@ -81,12 +130,8 @@ func endOf(x *durable.Export) durable.ExportedEnd {
 	return *x.End
 }
 
-// turnOf is what one response told of a run: the replies after those that were told before, up to the first with calls for the client, and whether it ends with such. ok: one
-// begins there.
-func turnOf(x *durable.Export, d *dress, run string, skip int) (out told, ended, ok bool) {
-	theirs := func(c pawl.ToolCall) bool {
-		return d != nil && slices.ContainsFunc(d.Tools, func(t clientTool) bool { return t.Name == c.Name })
-	}
+// turnOf is what one response told of a run: the replies after those that were told before, up to the first with calls for the client. ok: one begins there.
+func turnOf(x *durable.Export, d *dress, run string, skip int) (out told, ok bool) {
 	ok = skip == 0
 	out.finish = "stop"
 	var texts []string
@@ -94,7 +139,7 @@ func turnOf(x *durable.Export, d *dress, run string, skip int) (out told, ended,
 	for _, r := range x.Replies {
 		if strings.Count(string(r.Key), "/") == 2 {
 			if n++; n <= skip {
-				ok = ok || n == skip && slices.ContainsFunc(r.Response.Message.Calls(), theirs)
+				ok = ok || n == skip && slices.ContainsFunc(r.Response.Message.Calls(), d.has)
 				continue
 			}
 		} else if n < skip {
@@ -109,21 +154,20 @@ func turnOf(x *durable.Export, d *dress, run string, skip int) (out told, ended,
 		}
 		out.finish = finishOf(r.Response.Finish)
 		for i, call := range r.Response.Message.Calls() {
-			if theirs(call) {
-				call.ID = callID(run, pawl.Key("run/"+strconv.Itoa(n)+"/"+strconv.Itoa(i)))
+			if d.has(call) {
+				call.ID = callID(run, callKey(r.Key, i))
 				out.calls = append(out.calls, call)
 			}
 		}
 		if len(out.calls) > 0 {
-			ended = true
 			break
 		}
 	}
 	out.text = strings.Join(texts, "\n\n")
-	if out.text == "" && !ended {
+	if out.text == "" && len(out.calls) == 0 {
 		out.text = answerOf(x)
 	}
-	return out, ended, ok && (skip == 0 || n > skip)
+	return out, ok && (skip == 0 || n > skip)
 }
 
 // deleteResponse answers DELETE /v1/responses/{id}.

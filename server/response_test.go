@@ -58,6 +58,31 @@ func TestAResponseIsShownAgain(t *testing.T) {
 	for _, id := range []string{"resp_nobody", "nobody", rest.ID + "0", text.ID + ".x", text.ID + ".1", "resp_%2e%2e"} {
 		next.do("GET", "/v1/responses/"+id, "", 404, nil)
 	}
+	// What a response was made of can be referred to, in place of sending it again.
+	type items struct{ ID, Type string }
+	var parts struct{ Output []items }
+	next.do("GET", "/v1/responses/"+rest.ID, "", 200, &parts)
+	message := parts.Output[0].ID
+	next.do("GET", "/v1/responses/"+call.ID, "", 200, &parts)
+	locate := parts.Output[0].ID
+	refer := func(status int, ids ...string) (r openAIResponse) {
+		t.Helper()
+		input := `{"role":"user","content":"locate me"}`
+		for _, id := range ids {
+			input += `,{"type":"item_reference","id":"` + id + `"}`
+			if id == locate {
+				input += `,{"type":"function_call_output","call_id":"` + call.Output[0].CallID + `","output":"Rome"}`
+			}
+		}
+		next.do("POST", "/v1/responses", `{"model":"clerk","input":[`+input+`,{"role":"user","content":"hello"}]}`, status, &r)
+		return r
+	}
+	if r := refer(200, locate, message); r.Output[0].Content[0].Text != "You said: hello " {
+		t.Errorf("got %+v", r)
+	}
+	for _, id := range []string{"msg_nobody", "fc_nobody", message + ".7", locate + "0", "rs_1", "fc_resp_x_1-0", "msg_.."} {
+		refer(404, id)
+	}
 	var gone struct{ Deleted bool }
 	next.do("DELETE", "/v1/responses/"+text.ID, "", 200, &gone)
 	next.do("GET", "/v1/responses/"+text.ID, "", 404, nil)

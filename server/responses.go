@@ -43,10 +43,11 @@ type inputItem struct {
 	Name      string          `json:"name"`
 	Arguments string          `json:"arguments"`
 	Output    json.RawMessage `json:"output"`
+	ID        string          `json:"id"` // of an item_reference
 }
 
-// asked understands the request.
-func (r *responsesRequest) asked() (in asked, err error) {
+// asked understands the request; item finds what it refers to.
+func (r *responsesRequest) asked(item func(id string) (inputItem, error)) (in asked, err error) {
 	if r.Background {
 		return in, badRequest("background: the answer is given here", "POST /v1/runs begins a run and does not wait for it")
 	}
@@ -74,8 +75,16 @@ func (r *responsesRequest) asked() (in asked, err error) {
 	if err := json.Unmarshal(r.Input, &items); err != nil {
 		return in, badRequest("input is neither text nor a list of items", "")
 	}
-	for _, item := range items {
-		if err := item.add(&in); err != nil {
+	for _, i := range items {
+		if i.Type == "item_reference" || i.Type == "" && i.Role == "" {
+			if i.ID == "" {
+				return in, badRequest("an item has neither type nor role, or refers to nothing", "")
+			}
+			if i, err = item(i.ID); err != nil {
+				return in, err
+			}
+		}
+		if err := i.add(&in); err != nil {
 			return in, err
 		}
 	}
@@ -105,7 +114,7 @@ func (i *inputItem) add(in *asked) error {
 		in.result(pawl.ToolResult{CallID: i.CallID, Parts: parts})
 	case "reasoning": // the agent has its own
 	default:
-		return badRequest("items of the type "+i.Type+" are not taken", "message, function_call, function_call_output and reasoning")
+		return badRequest("items of the type "+i.Type+" are not taken", "message, function_call, function_call_output, item_reference and reasoning")
 	}
 	return nil
 }
@@ -125,7 +134,7 @@ func (c *call) responses() error {
 	if err := c.read(&r); err != nil {
 		return err
 	}
-	in, err := r.asked()
+	in, err := r.asked(c.item)
 	if err != nil {
 		return err
 	}
@@ -215,14 +224,18 @@ func (v *response) message(text, status string) object {
 	return object{"id": v.messageID(), "type": "message", "role": "assistant", "status": status, "content": content}
 }
 
-func (v *response) messageID() string { return "msg_" + strings.TrimPrefix(v.id, "resp_") }
+func (v *response) messageID() string { return messageID(v.id) }
+
+func messageID(response string) string { return "msg_" + strings.TrimPrefix(response, "resp_") }
+
+func itemID(call pawl.ToolCall) string { return "fc_" + strings.TrimPrefix(call.ID, "call_") }
 
 func part(text string) object {
 	return object{"type": "output_text", "text": text, "annotations": []any{}}
 }
 
 func item(call pawl.ToolCall, status, args string) object {
-	return object{"id": "fc_" + strings.TrimPrefix(call.ID, "call_"), "type": "function_call", "status": status, "call_id": call.ID, "name": call.Name, "arguments": args}
+	return object{"id": itemID(call), "type": "function_call", "status": status, "call_id": call.ID, "name": call.Name, "arguments": args}
 }
 
 // tell sends an event.
@@ -266,7 +279,7 @@ func (v *response) end(out told) {
 		index++
 	}
 	for _, call := range out.calls {
-		id := item(call, "", "")["id"]
+		id := itemID(call)
 		v.tell("response.output_item.added", object{"output_index": index, "item": item(call, "in_progress", "")})
 		v.tell("response.function_call_arguments.delta", object{"item_id": id, "output_index": index, "delta": string(call.Args)})
 		v.tell("response.function_call_arguments.done", object{"item_id": id, "output_index": index, "name": call.Name, "arguments": string(call.Args)})

@@ -49,7 +49,7 @@ func (r *Runner) Stream(ctx context.Context, msgs ...pawl.Message) iter.Seq2[paw
 			fail(err)
 			return
 		}
-		gone := ctx.Done()
+		gone, stopped := ctx.Done(), false
 		for after := int64(0); ; {
 			batch, ended, more := l.feed.read(after, batchBytes)
 			for _, e := range batch {
@@ -59,11 +59,15 @@ func (r *Runner) Stream(ctx context.Context, msgs ...pawl.Message) iter.Seq2[paw
 					fail(err)
 					return
 				}
+				stopped = stopped || ev.Kind == pawl.EventRunEnded && ev.Run == "run"
 				if !yield(ev, nil) {
 					return
 				}
 			}
 			if ended {
+				if !stopped {
+					fail(fault("busy", "the server is about to end", "the run "+r.ID+" goes on with the next one"))
+				}
 				return
 			}
 			if len(batch) > 0 {

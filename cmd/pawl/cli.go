@@ -16,29 +16,31 @@ import (
 
 // grammar is the command line. Each field is a command, in the file of its name.
 type grammar struct {
-	Demo      demoCmd      `cmd:"" help:"Watch an agent do a real task: no key, no network."`
-	Run       runCmd       `cmd:"" help:"Carry out one task."`
-	Chat      chatCmd      `cmd:"" help:"Talk with an agent, line by line."`
-	Runs      runsCmd      `cmd:"" help:"Durable runs: list, show, resume, replay, fork."`
-	Inbox     inboxCmd     `cmd:"" help:"What waits for a person, over all runs."`
-	Effects   effectsCmd   `cmd:"" help:"What runs did to the world, and what is known of it."`
-	Record    recordCmd    `cmd:"" help:"Recordings of what providers said: import."`
-	Check     checkCmd     `cmd:"" help:"Say what is wrong with an agent's file, and what it comes to."`
-	Serve     serveCmd     `cmd:"" help:"Serve agents over HTTP."`
-	Worker    workerCmd    `cmd:"" help:"Do the work of runs on a Temporal cluster."`
-	Init      initCmd      `cmd:"" help:"Write an agent's file to begin with."`
-	Tools     toolsCmd     `cmd:"" help:"List, show and call the built-in tools."`
-	Knowledge knowledgeCmd `cmd:"" help:"Take documents in, and search them."`
-	Memory    memoryCmd    `cmd:"" help:"What is remembered of users: list, forget."`
-	Skills    skillsCmd    `cmd:"" help:"Skills that models have made: list, show, delete."`
-	Threads   threadsCmd   `cmd:"" help:"Conversations that chat keeps: list, show, delete."`
-	Schedules schedulesCmd `cmd:"" help:"What is to be done later: list, show, run, delete."`
-	MCP       mcpCmd       `cmd:"" name:"mcp" help:"Servers of the Model Context Protocol: serve, list, lock."`
-	Models    modelsCmd    `cmd:"" help:"List what is known of models."`
-	Wire      wireCmd      `cmd:"" help:"Translate requests and replies to and from a provider's form."`
-	Hostile   hostileCmd   `cmd:"" help:"Play models that behave badly, to pawl or to any runtime."`
-	Doctor    doctorCmd    `cmd:"" help:"Say what this machine can enforce, and which keys are set."`
-	Version   versionCmd   `cmd:"" help:"Print the version."`
+	Demo       demoCmd       `cmd:"" help:"Watch an agent do a real task: no key, no network."`
+	Run        runCmd        `cmd:"" help:"Carry out one task."`
+	Chat       chatCmd       `cmd:"" help:"Talk with an agent, line by line."`
+	Runs       runsCmd       `cmd:"" help:"Durable runs: list, show, resume, replay, fork."`
+	Inbox      inboxCmd      `cmd:"" help:"What waits for a person, over all runs."`
+	Effects    effectsCmd    `cmd:"" help:"What runs did to the world, and what is known of it."`
+	Record     recordCmd     `cmd:"" help:"Recordings of what providers said: import."`
+	Check      checkCmd      `cmd:"" help:"Say what is wrong with an agent's file, and what it comes to."`
+	Serve      serveCmd      `cmd:"" help:"Serve agents over HTTP."`
+	Worker     workerCmd     `cmd:"" help:"Do the work of runs on a Temporal cluster."`
+	Init       initCmd       `cmd:"" help:"Write an agent's file to begin with."`
+	Tools      toolsCmd      `cmd:"" help:"List, show and call the built-in tools."`
+	Knowledge  knowledgeCmd  `cmd:"" help:"Take documents in, and search them."`
+	Memory     memoryCmd     `cmd:"" help:"What is remembered of users: list, forget."`
+	Skills     skillsCmd     `cmd:"" help:"Skills that models have made: list, show, delete."`
+	Threads    threadsCmd    `cmd:"" help:"Conversations that chat keeps: list, show, delete."`
+	Schedules  schedulesCmd  `cmd:"" help:"What is to be done later: list, show, run, delete."`
+	MCP        mcpCmd        `cmd:"" name:"mcp" help:"Servers of the Model Context Protocol: serve, list, lock."`
+	Models     modelsCmd     `cmd:"" help:"List what is known of models."`
+	Wire       wireCmd       `cmd:"" help:"Translate requests and replies to and from a provider's form."`
+	Hostile    hostileCmd    `cmd:"" help:"Play models that behave badly, to pawl or to any runtime."`
+	Doctor     doctorCmd     `cmd:"" help:"Look at this machine: sandbox, keys, models, database, agents."`
+	Completion completionCmd `cmd:"" help:"Print what makes a shell complete command lines of pawl."`
+	Man        manCmd        `cmd:"" help:"Show the manual of a command, or write all of it as man pages."`
+	Version    versionCmd    `cmd:"" help:"Print the version."`
 }
 
 const about = `Runs agents that call tools.
@@ -102,6 +104,9 @@ func execute(args []string, sys *system) (status int) {
 			}
 		}
 	}()
+	if len(args) > 0 && args[0] == completeWord {
+		return tell(sys.err, complete(args[1:], sys))
+	}
 	k, err := parser(sys)
 	if err != nil {
 		return tell(sys.err, err)
@@ -116,10 +121,15 @@ func execute(args []string, sys *system) (status int) {
 // exited is how kong ends the program after it has shown help.
 type exited int
 
+// parser makes the grammar into what parses command lines, and knows the help.
 func parser(sys *system) (*kong.Kong, error) {
-	return kong.New(&grammar{}, kong.Name("pawl"), kong.Description(about), kong.Writers(sys.out, sys.err),
+	k, err := kong.New(&grammar{}, kong.Name("pawl"), kong.Description(about), kong.Writers(sys.out, sys.err), flagGroups,
 		kong.Exit(func(status int) { panic(exited(status)) }),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true, WrapUpperBound: 100}))
+	if err == nil {
+		addExamples(k.Model.Node, "")
+	}
+	return k, err
 }
 
 // commandNames are the names of all commands.

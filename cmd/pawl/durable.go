@@ -15,9 +15,9 @@ import (
 
 // durableFlags make a run survive the process.
 type durableFlags struct {
-	Durable bool           `help:"Keep the run in the database (--db), step by step: after a crash, an interrupt or an answer that took a week, pawl runs resume goes on with it, and nothing is done twice in silence."`
-	Run     string         `name:"run" placeholder:"ID" help:"What the durable run is called. Said again with the same task, the run goes on. Default: a name of its own."`
-	Lease   *time.Duration `name:"lease" placeholder:"TIME" help:"How long this process may be silent before another may take the durable run over. Default: 30s."`
+	Durable bool           `group:"durable" help:"Keep the run in the database (--db), step by step: after a crash, an interrupt or an answer that took a week, pawl runs resume goes on with it, and nothing is done twice in silence."`
+	Run     string         `group:"durable" name:"run" placeholder:"ID" help:"What the durable run is called. Said again with the same task, the run goes on. Default: a name of its own."`
+	Lease   *time.Duration `group:"durable" name:"lease" placeholder:"TIME" help:"How long this process may be silent before another may take the durable run over. Default: 30s."`
 }
 
 // check says what cannot be.

@@ -19,12 +19,12 @@ type toolFlags struct {
 
 // codeFlags say what runs the programs of the code set.
 type codeFlags struct {
-	Code string `enum:"python,embedded," default:"" placeholder:"NAME" help:"What runs the programs of the code tool: python (python3 in the sandbox) or embedded, which needs nothing installed. See docs/code.md. Default: python."`
+	Code string `group:"tools" enum:"python,embedded," default:"" placeholder:"NAME" help:"What runs the programs of the code tool: python (python3 in the sandbox) or embedded, which needs nothing installed. See docs/code.md. Default: python."`
 }
 
 // planFlags say what the plans of the plan set can do.
 type planFlags struct {
-	DataFlow bool `name:"data-flow" help:"With the plan tool: steps can take values from steps before them. See docs/plans.md."`
+	DataFlow bool `group:"tools" name:"data-flow" help:"With the plan tool: steps can take values from steps before them. See docs/plans.md."`
 }
 
 // over writes what the flags say over the agent.

@@ -26,15 +26,15 @@ type knowledgeCmd struct {
 
 // embedFlags name the model that makes vectors.
 type embedFlags struct {
-	Embed    string `placeholder:"PROVIDER:MODEL" help:"The embedding model, to search documents and found pages by meaning too: openai:text-embedding-3-small, gemini:gemini-embedding-001#768, ollama:nomic-embed-text. The same for adding and searching. Default: none, words only."`
-	EmbedURL string `name:"embed-url" placeholder:"URL" help:"Where the embedding model's API is. Default: its provider's own."`
+	Embed    string `group:"store" placeholder:"PROVIDER:MODEL" help:"The embedding model, to search documents and found pages by meaning too: openai:text-embedding-3-small, gemini:gemini-embedding-001#768, ollama:nomic-embed-text. The same for adding and searching. Default: none, words only."`
+	EmbedURL string `group:"store" name:"embed-url" placeholder:"URL" help:"Where the embedding model's API is. Default: its provider's own."`
 }
 
 // storeFlags say where what is kept between runs is, and whose it is.
 type storeFlags struct {
-	DB     string `name:"db" placeholder:"FILE" help:"The database with what is kept between runs: a file, or a PostgreSQL database, postgres://USER@HOST/DATABASE (with its password in PGPASSWORD). Default: pawl/pawl.db where the user's data is (XDG_DATA_HOME, else ~/.local/share)."`
-	Tenant string `placeholder:"NAME" help:"Whose it is: the tenant. Default: none."`
-	User   string `placeholder:"NAME" help:"Whose it is: the user. Default: none."`
+	DB     string `group:"store" name:"db" placeholder:"FILE" help:"The database with what is kept between runs: a file, or a PostgreSQL database, postgres://USER@HOST/DATABASE (with its password in PGPASSWORD). Default: pawl/pawl.db where the user's data is (XDG_DATA_HOME, else ~/.local/share)."`
+	Tenant string `group:"store" placeholder:"NAME" help:"Whose it is: the tenant. Default: none."`
+	User   string `group:"store" placeholder:"NAME" help:"Whose it is: the user. Default: none."`
 }
 
 func (f *storeFlags) store() config.Store {
@@ -55,7 +55,7 @@ func (f *storeFlags) open(sys *system, create bool) (*config.Database, store.Sto
 
 // sharedFlag widens a search of documents.
 type sharedFlag struct {
-	Shared bool `help:"Search the documents that the tenant shares, too: those that were added with the same --tenant and without --user."`
+	Shared bool `group:"store" help:"Search the documents that the tenant shares, too: those that were added with the same --tenant and without --user."`
 }
 
 // knowledgeFlags are those of all its commands.

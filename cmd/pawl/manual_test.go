@@ -7,11 +7,15 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/alecthomas/kong"
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/pawl-go/pawl/internal/docgen"
 )
 
 var update = flag.Bool("update", false, "write docs/cli.md again")
@@ -37,18 +41,24 @@ func commands(t *testing.T) []string {
 	return all
 }
 
-// docs/cli.md is what --help says, command after command. make docs writes it.
+// docs/cli.md is what --help says, command after command, where flags that several commands take stand once, at the end. make docs writes it.
 func TestCLIPage(t *testing.T) {
 	t.Setenv("COLUMNS", "")
 	var page strings.Builder
-	page.WriteString("<!-- Made from the help of cmd/pawl. Change it there, then: make docs -->\n\n# The command\n")
+	page.WriteString("<!-- Made from the help of cmd/pawl. Change it there, then: make docs -->\n\n# The command\n\n" +
+		"What `pawl COMMAND --help` and `pawl man COMMAND` say. Flags that several commands take stand [at the end](#flags-of-several-commands).\n")
+	groups := sharedFlags(t)
 	for _, command := range commands(t) {
-		var out bytes.Buffer
-		sys := &system{out: &out, err: &out, env: func(string) string { return "" }}
-		if status := execute(append(strings.Fields(command), "--help"), sys); status != 0 {
-			t.Errorf("pawl %s --help: exit status %d", command, status)
+		title := strings.TrimSpace("pawl " + command)
+		text, also := withoutGroups(helpOf(t, command), groups)
+		fmt.Fprintf(&page, "\n## %s\n\n```text\n%s\n```\n", title, text)
+		if len(also) > 0 {
+			fmt.Fprintf(&page, "\nAnd flags of [several commands](#flags-of-several-commands): %s.\n", strings.Join(also, "; "))
 		}
-		fmt.Fprintf(&page, "\n## %s\n\n```text\n%s\n```\n", strings.TrimSpace("pawl "+command), strings.TrimSpace(out.String()))
+	}
+	page.WriteString("\n## Flags of several commands\n")
+	for _, g := range groups {
+		fmt.Fprintf(&page, "\n### %s\n\n```text\n%s\n```\n", g.title, g.text)
 	}
 	path := filepath.Join("..", "..", "docs", "cli.md")
 	if *update {
@@ -63,6 +73,110 @@ func TestCLIPage(t *testing.T) {
 	if diff := cmp.Diff(string(b), page.String()); diff != "" {
 		t.Errorf("docs/cli.md is not what --help says; make docs writes it. Got -, want +\n%s", diff)
 	}
+}
+
+// helpOf is what a command says of itself.
+func helpOf(t *testing.T, command string) string {
+	t.Helper()
+	var out bytes.Buffer
+	sys := &system{out: &out, err: &out, env: func(string) string { return "" }}
+	if status := execute(append(strings.Fields(command), "--help"), sys); status != 0 {
+		t.Errorf("pawl %s --help: exit status %d", command, status)
+	}
+	return strings.TrimSpace(out.String()) + "\n"
+}
+
+// sharedGroup is a group of flags as the page shows it.
+type sharedGroup struct {
+	title, text string
+	flags       []string
+}
+
+var flagLine = regexp.MustCompile(`(?m)^  (?:    |-\w, )?(--[\w-]+)`)
+
+// titled returns the part of a help that stands below the title of a group, and where it begins and ends.
+func titled(help, title string) (text string, from, to int) {
+	from = strings.Index(help, "\n"+title+":\n")
+	if from < 0 {
+		return "", 0, 0
+	}
+	rest := help[from+len(title)+3:]
+	to = strings.Index(rest, "\n\n")
+	if to < 0 {
+		to = len(rest) - 1
+	}
+	return rest[:to], from, from + len(title) + 3 + to + 1
+}
+
+// sharedFlags are the groups of flags, each with all flags it has in any command.
+func sharedFlags(t *testing.T) []sharedGroup {
+	t.Helper()
+	var groups []sharedGroup
+	k, err := parser(&system{out: io.Discard, err: io.Discard, env: func(string) string { return "" }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var walk func(n *kong.Node)
+	walk = func(n *kong.Node) {
+		for _, g := range groupsOf(n) {
+			title := strings.TrimSuffix(g.Title, ":")
+			if g.Key != "" && !slices.ContainsFunc(groups, func(have sharedGroup) bool { return have.title == title }) {
+				groups = append(groups, sharedGroup{title: title})
+			}
+		}
+		for _, below := range n.Children {
+			walk(below)
+		}
+	}
+	walk(k.Model.Node)
+	var helps []string
+	for _, command := range commands(t) {
+		helps = append(helps, helpOf(t, command))
+	}
+	for i := range groups {
+		g := &groups[i]
+		seen := map[string]bool{}
+		for _, help := range helps {
+			text, _, _ := titled(help, g.title)
+			flags := flagsIn(text)
+			for _, f := range flags {
+				seen[f] = true
+			}
+			if len(flags) > len(g.flags) {
+				g.text, g.flags = text, flags
+			}
+		}
+		if len(seen) != len(g.flags) {
+			t.Errorf("%s: no command has all of its flags, so the page cannot show them together", g.title)
+		}
+	}
+	return groups
+}
+
+func flagsIn(text string) []string {
+	var all []string
+	for _, m := range flagLine.FindAllStringSubmatch(text, -1) {
+		all = append(all, m[1])
+	}
+	return all
+}
+
+// withoutGroups takes the shared flags out of a help, and says which those were.
+func withoutGroups(help string, groups []sharedGroup) (string, []string) {
+	var also []string
+	for _, g := range groups {
+		text, from, to := titled(help, g.title)
+		if text == "" {
+			continue
+		}
+		help = help[:from] + help[to:]
+		link := fmt.Sprintf("[%s](#%s)", g.title, docgen.Anchors("# " + g.title)[0])
+		if flags := flagsIn(text); len(flags) < len(g.flags) {
+			link += " (`" + strings.Join(flags, "`, `") + "`)"
+		}
+		also = append(also, link)
+	}
+	return strings.TrimSpace(help), also
 }
 
 // A mistake in the program is a line and a status, not a stack trace.

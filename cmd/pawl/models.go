@@ -86,7 +86,7 @@ func figured(v *float64) string {
 }
 
 type modelsShowCmd struct {
-	Name string `arg:"" placeholder:"PROVIDER:NAME" help:"The model, as --model takes it."`
+	Name string `arg:"" name:"PROVIDER:NAME" help:"The model, as --model takes it."`
 	File string `placeholder:"FILE" help:"A catalogue of your own in place of the one inside."`
 }
 

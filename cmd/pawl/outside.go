@@ -4,8 +4,8 @@ import "github.com/pawl-go/pawl/config"
 
 // outsideFlags name files that define tools: programs, requests, OpenAPI documents.
 type outsideFlags struct {
-	ToolFile      []string `name:"tool-file" sep:"none" placeholder:"FILE" help:"Tools that are defined in YAML or JSON, see docs/outside.md: programs (command), requests (http), the operations of an API (openapi). May be given again."`
-	AllowCommands bool     `name:"allow-commands" help:"Run the programs of command tools with your rights. Default: in the sandbox, as --sandbox and --sandbox-host say."`
+	ToolFile      []string `group:"tools" name:"tool-file" sep:"none" placeholder:"FILE" help:"Tools that are defined in YAML or JSON, see docs/outside.md: programs (command), requests (http), the operations of an API (openapi). May be given again."`
+	AllowCommands bool     `group:"tools" name:"allow-commands" help:"Run the programs of command tools with your rights. Default: in the sandbox, as --sandbox and --sandbox-host say."`
 }
 
 // over writes what the flags say over the agent.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -73,14 +74,17 @@ func (c *serveCmd) Run(sys *system) error {
 	service := &mcp.Service{Name: "pawl", Approve: func(context.Context, pawl.ToolCall, *pawl.Tool) (pawl.Approval, error) { // the agents have rules of their own
 		return pawl.Approval{Verdict: pawl.Allow}, nil
 	}}
+	var s *server.Server // made below: it has the handler of the service
 	for _, a := range all.agents {
-		service.Agents = append(service.Agents, mcp.Offer{Agent: a, Description: "Carries out a task, with tools of its own, and gives the answer."})
+		service.Agents = append(service.Agents, mcp.Offer{Agent: a, Description: "Carries out a task, with tools of its own, and gives the answer.",
+			Runner: func() pawl.Runner {
+				return s.Runner("mcp_"+strings.ToLower(rand.Text()[:20]), a.Name, "the MCP client's person")
+			}})
 	}
 	if o.MCP, err = service.Handler(mcpCtx, &mcp.HTTPOptions{Hosts: c.Host, Origins: c.Origin}); err != nil {
 		return &failure{status: statusUsage, err: err}
 	}
-	s, err := server.New(o)
-	if err != nil {
+	if s, err = server.New(o); err != nil {
 		return &failure{status: statusUsage, err: err}
 	}
 	if err := c.keep(ctx, sys, all, db); err != nil {
@@ -92,7 +96,7 @@ func (c *serveCmd) Run(sys *system) error {
 	}
 	fmt.Fprintf(sys.err, "pawl: serving %s on http://%s\n", strings.Join(all.names(), ", "), l.Addr())
 	due := make(chan error, 1)
-	go func() { due <- c.due(ctx, sys, all, db) }()
+	go func() { due <- c.due(ctx, sys, all, s, db) }()
 	context.AfterFunc(ctx, endMCP)
 	err = s.Serve(ctx, l)
 	stop()
@@ -201,12 +205,12 @@ func (c *serveCmd) keep(ctx context.Context, sys *system, all *served, db store.
 }
 
 // due does what is due until ctx ends.
-func (c *serveCmd) due(ctx context.Context, sys *system, all *served, db store.Store) error {
+func (c *serveCmd) due(ctx context.Context, sys *system, all *served, s *server.Server, db store.Store) error {
 	if !c.Schedules {
 		return nil
 	}
 	for i, w := range all.works {
-		w.Traces, w.Agent = db, pawl.Redact(all.agents[i], all.secrets)
+		w.Run = func(id string) pawl.Runner { return s.Runner(id, all.agents[i].Name, "") }
 	}
 	do := func(ctx context.Context, d store.Due, at time.Time) (schedule.Done, error) {
 		for i, a := range all.files { // what stands in a file is for its agent, the rest for the first

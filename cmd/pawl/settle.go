@@ -12,9 +12,9 @@ import (
 
 // settleFlags say what becomes of calls that an earlier run left open.
 type settleFlags struct {
-	Approve []string          `sep:"none" placeholder:"KEY[=ARGS]" help:"Let the call with this key run, or all that wait for it; ARGS are JSON to run it with in place of the model's. With --messages."`
-	Deny    []string          `sep:"none" placeholder:"KEY[=REASON]" help:"Refuse the call, or all; the model is told the reason. With --messages."`
-	Answer  map[string]string `mapsep:"none" placeholder:"KEY=TEXT" help:"Give the call's result. With --messages."`
+	Approve []string          `group:"settle" sep:"none" placeholder:"KEY[=ARGS]" help:"Let the call with this key run, or all that wait for it; ARGS are JSON to run it with in place of the model's. With --messages."`
+	Deny    []string          `group:"settle" sep:"none" placeholder:"KEY[=REASON]" help:"Refuse the call, or all; the model is told the reason. With --messages."`
+	Answer  map[string]string `group:"settle" mapsep:"none" placeholder:"KEY=TEXT" help:"Give the call's result. With --messages."`
 }
 
 func (f *settleFlags) empty() bool { return len(f.Approve)+len(f.Deny)+len(f.Answer) == 0 }

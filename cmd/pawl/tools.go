@@ -103,7 +103,7 @@ func firstSentence(s string, width int) string {
 }
 
 type toolsShowCmd struct {
-	Name string `arg:"" help:"The tool."`
+	Name string `arg:"" name:"TOOL" help:"The tool."`
 	codeFlags
 	planFlags
 	outsideFlags
@@ -141,7 +141,7 @@ func pretty(b json.RawMessage) string {
 }
 
 type toolsCallCmd struct {
-	Name string `arg:"" help:"The tool."`
+	Name string `arg:"" name:"TOOL" help:"The tool."`
 	Args string `arg:"" optional:"" name:"JSON" help:"Its arguments, a JSON object; - reads them from standard input. Default: {}."`
 	JSON bool   `name:"json" help:"Print the whole execution: outcome, result, times."`
 	mendFlags

@@ -29,6 +29,10 @@ type Work struct {
 	Tools  pawl.Toolset
 	Agent  pawl.Runner
 	Traces store.Traces // where the agent's runs are kept, in the scope of their schedules; nil: nowhere
+
+	// Run makes the run of an occurrence, with an id that is the same for the same time of the same schedule, where runs are kept by whoever carries them out. It stands over Agent
+	// and Traces. Nil: those do it.
+	Run func(id string) pawl.Runner
 }
 
 // ErrNoAgent is the error of a task with a prompt where Work has no agent.
@@ -56,7 +60,7 @@ func (w *Work) Do(ctx context.Context, d store.Due, at time.Time) (Done, error) 
 	if t.Prompt == "" {
 		return Done{Text: text}, nil
 	}
-	if w.Agent == nil {
+	if w.Agent == nil && w.Run == nil {
 		return Done{}, ErrNoAgent
 	}
 	prompt := t.Prompt
@@ -68,16 +72,20 @@ func (w *Work) Do(ctx context.Context, d store.Due, at time.Time) (Done, error) 
 
 // ask lets the agent carry the prompt out, and keeps the run as it goes: what it told so far is there after each step.
 func (w *Work) ask(ctx context.Context, scope store.Scope, id, prompt string) (done Done, err error) {
+	agent, traces := w.Agent, w.Traces
+	if w.Run != nil {
+		agent, traces, done.Run = w.Run(id), nil, id
+	}
 	head := store.Run{ID: id, Task: prompt, Started: time.Now()}
 	var told []pawl.Event
 	kept := context.WithoutCancel(ctx) // how a run was interrupted is kept, too
 	keep := func() error {
-		if w.Traces == nil {
+		if traces == nil {
 			return nil
 		}
-		err := w.Traces.PutRun(kept, scope, head)
+		err := traces.PutRun(kept, scope, head)
 		if err == nil && len(told) > 0 {
-			err = w.Traces.AppendEvents(kept, scope, id, told...)
+			err = traces.AppendEvents(kept, scope, id, told...)
 			told = nil
 		}
 		return err
@@ -85,16 +93,18 @@ func (w *Work) ask(ctx context.Context, scope store.Scope, id, prompt string) (d
 	if err := keep(); err != nil {
 		return done, fmt.Errorf("the run cannot be kept: %w", err)
 	}
-	if w.Traces != nil {
+	if traces != nil {
 		done.Run = id
 	}
 	var res *pawl.Result
-	for e, failed := range w.Agent.Stream(ctx, pawl.User(prompt)) {
+	for e, failed := range agent.Stream(ctx, pawl.User(prompt)) {
 		if failed != nil {
 			err = failed
 			break
 		}
-		told = append(told, e)
+		if traces != nil {
+			told = append(told, e)
+		}
 		switch {
 		case e.Kind == pawl.EventRunStarted && head.Agent == "":
 			head.Agent = e.Agent

@@ -1,4 +1,4 @@
-// What the official client makes of a server whose models are agents: package server's test reads it.
+// What the official client makes of pawl serve, whose models are agents: cmd/pawl's test reads it.
 import OpenAI from 'openai';
 
 const client = new OpenAI({ apiKey: process.argv[3], baseURL: process.argv[2] + '/v1', maxRetries: 0 });
@@ -61,7 +61,11 @@ for (const stream of [false, true]) {
 	const call = await ask('locate me', { tools: flat });
 	all[mode + 'responses call'] = read(call);
 	const results = call.output.filter((i) => i.type === 'function_call').map((c) => ({ type: 'function_call_output', call_id: c.call_id, output: 'Rome' }));
-	all[mode + 'responses result'] = read(await ask(results, { tools: flat, previous_response_id: call.id }));
+	const done = await ask(results, { tools: flat, previous_response_id: call.id });
+	all[mode + 'responses result'] = read(done);
+	const again = await client.responses.retrieve(done.id);
+	await client.responses.delete(done.id);
+	all[mode + 'responses again'] = { text: again.output_text, status: again.status, gone: (await thrown(() => client.responses.retrieve(done.id))).status };
 	all[mode + 'responses no model'] = await thrown(() => client.responses.create({ model: 'nobody', input: 'x', stream }));
 }
 

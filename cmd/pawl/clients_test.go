@@ -1,0 +1,370 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/pawltest"
+	"github.com/pawl-go/pawl/script"
+)
+
+// serving is pawl serve as a process of its own, with an agent clerk on the simulator, which looks things up, and pays when a person lets it.
+type serving struct {
+	t    *testing.T
+	url  string
+	dir  string
+	bank *bank
+	cmd  *exec.Cmd
+}
+
+const servedToken = "all-all-all-all-all"
+
+// bank is what the tools of clerk act on.
+type bank struct {
+	paid atomic.Int64
+	gate chan struct{} // /wait is answered when it is closed
+}
+
+func (b *bank) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	switch r.URL.Path {
+	case "/look":
+		fmt.Fprint(w, "found "+r.FormValue("at"))
+	case "/pay":
+		b.paid.Add(1)
+		fmt.Fprint(w, "paid")
+	case "/wait":
+		select {
+		case <-b.gate:
+			fmt.Fprint(w, "waited")
+		case <-r.Context().Done():
+		}
+	}
+}
+
+const clerkFile = `agent: clerk
+model: openai-chat:sim
+tools:
+  - http: {name: look, description: Looks something up., url: "BANK/look", query: {at: "{at}"}, effect: read, input: {type: object, properties: {at: {type: string}}, required: [at]}}
+  - http: {name: wait, description: Waits., url: "BANK/wait", effect: read}
+  - http: {name: pay, description: Pays an invoice., method: POST, url: "BANK/pay", input: {type: object, properties: {invoice: {type: integer}}, required: [invoice]}}
+`
+
+// clerkTurn is what the model of clerk says.
+func clerkTurn(req *pawl.Request) script.Turn {
+	say := func(text string) script.Turn {
+		turn := script.Say(text)
+		turn.Usage = &pawl.Usage{Input: 30, Output: 12}
+		return turn
+	}
+	if res := script.Results(req); res != nil {
+		return say("Done: " + res[0].Text())
+	}
+	word, rest, _ := strings.Cut(req.Messages[len(req.Messages)-1].Text(), " ")
+	switch word {
+	case "look":
+		return script.Call("look", `{"at":"`+rest+`"}`)
+	case "pay":
+		return script.Call("pay", `{"invoice":`+rest+`}`)
+	case "locate", "wait":
+		turn := script.Call(word, `{}`)
+		turn.Usage = &pawl.Usage{Input: 30, Output: 12}
+		return turn
+	case "object":
+		return say(`{"city":"Oslo"}`)
+	case "fail":
+		return script.Fail(&pawl.ProviderError{Status: 400, Message: "made to fail"})
+	}
+	return say("You said: " + word + " " + rest)
+}
+
+// serveClerk begins pawl serve, and ends it with Ctrl-C when the test has ended: its status must be 0, which it is not when the race detector found something.
+func serveClerk(t *testing.T, flags ...string) *serving {
+	t.Helper()
+	v := &serving{t: t, dir: t.TempDir(), bank: &bank{gate: make(chan struct{})}}
+	sim, err := pawltest.NewSimulator(&script.Model{Turns: []script.Turn{script.Loop(script.Func(clerkTurn))}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { sim.Close() })
+	hall := httptest.NewServer(v.bank)
+	t.Cleanup(hall.Close)
+	file := filepath.Join(v.dir, "clerk.yaml")
+	if err := os.WriteFile(file, []byte(strings.ReplaceAll(clerkFile, "BANK", hall.URL)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	pawl := filepath.Join(v.dir, "pawl") // by that name the program of the tests is the command
+	if err := os.Symlink(self, pawl); err != nil {
+		t.Fatal(err)
+	}
+	v.cmd = exec.Command(pawl, append([]string{"serve", file, "--http", ":0", "--token-env", "PAWL_TOKEN", "--db", filepath.Join(v.dir, "pawl.db")}, flags...)...)
+	v.cmd.Dir = v.dir
+	v.cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + v.dir, "OPENAI_BASE_URL=" + sim.URL, "OPENAI_API_KEY=test-key", "PAWL_TOKEN=" + servedToken, "GORACE=atexit_sleep_ms=0"}
+	said, err := v.cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := v.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var all bytes.Buffer
+	lines := bufio.NewReader(io.TeeReader(said, &all))
+	line, err := lines.ReadString('\n')
+	if err == nil {
+		_, v.url, _ = strings.Cut(strings.TrimSpace(line), "serving clerk on ")
+	}
+	told := make(chan struct{})
+	go func() { defer close(told); io.Copy(io.Discard, lines) }()
+	t.Cleanup(func() {
+		if err := v.cmd.Process.Signal(os.Interrupt); err != nil {
+			t.Error(err)
+		}
+		<-told
+		if err := v.cmd.Wait(); err != nil {
+			t.Errorf("pawl serve: %v\n%s", err, all.String())
+		}
+	})
+	if v.url == "" {
+		t.Fatalf("pawl serve says %q, %v", line, err)
+	}
+	return v
+}
+
+// node runs a script of the official clients, and returns what it found out; false: they are not installed.
+func (v *serving) node(file string, needs ...string) (map[string]json.RawMessage, bool) {
+	v.t.Helper()
+	dir := filepath.Join("..", "..", "pawltest", "testdata", "sdk")
+	node, err := exec.LookPath("node")
+	for _, name := range needs {
+		if err == nil {
+			_, err = os.Stat(filepath.Join(dir, "node_modules", filepath.FromSlash(name), "package.json"))
+		}
+	}
+	if err != nil {
+		v.t.Logf("left out: the clients are not installed (make test does it): %v", err)
+		return nil, false
+	}
+	ctx, cancel := context.WithTimeout(v.t.Context(), 2*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, node, file, v.url, servedToken)
+	cmd.Dir = dir
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		v.t.Fatalf("%s: %v\n%s", file, err, stderr.Bytes())
+	}
+	var got map[string]json.RawMessage
+	if err := json.Unmarshal(out, &got); err != nil {
+		v.t.Fatalf("%s: %v: %s", file, err, out)
+	}
+	return got, true
+}
+
+// same compares what was found out with what should have been; both have the same names.
+func same(t *testing.T, got map[string]json.RawMessage, want map[string]string) {
+	t.Helper()
+	for name, w := range want {
+		if diff := cmp.Diff(string(got[name]), w); diff != "" {
+			t.Errorf("%s: got -, want +\n%s", name, diff)
+		}
+	}
+	for name := range got {
+		if _, ok := want[name]; !ok {
+			t.Errorf("%s: not expected: %s", name, got[name])
+		}
+	}
+}
+
+// Vercel's AI SDK takes an agent for a model, with its providers for Chat Completions, Responses and servers that speak the former: text, the agent's own tools, its own tools over several
+// steps, conversations that go on, objects, and errors, streamed and whole.
+func TestVercelsSDK(t *testing.T) {
+	v := serveClerk(t)
+	got, ok := v.node("vercel.mjs", "ai", "@ai-sdk/openai", "@ai-sdk/openai-compatible", "zod")
+	if !ok {
+		return
+	}
+	want := map[string]string{}
+	for _, api := range []string{"chat ", "responses ", "compatible "} {
+		for _, mode := range []string{"whole ", "streamed "} {
+			at := mode + api
+			want[at+"text"] = `{"text":"You said: hello there","finish":"stop","steps":1,"usage":true}`
+			want[at+"own tool"] = `{"text":"Done: found Oslo","finish":"stop","steps":1,"usage":true}`
+			want[at+"steps"] = `{"text":"Done: Rome","finish":"stop","steps":2,"usage":true,"ran":1}`
+			want[at+"next"] = `{"text":"You said: hello again","finish":"stop","steps":1,"usage":true}`
+			want[at+"steps again"] = `{"text":"Done: Rome","finish":"stop","steps":2,"usage":true,"ran":2}`
+			want[at+"object"] = `{"city":"Oslo"}`
+			want[at+"no model"] = `{"name":"AI_APICallError","status":404,"says":"no agent"}`
+			want[at+"needs a yes"] = `{"name":"AI_APICallError","status":409,"says":"waits for a decision"}`
+			if mode == "streamed " { // the status has left by then, and each provider makes up its own
+				want[at+"pieces"] = "true"
+				want[at+"needs a yes"] = `{"name":"AI_APICallError","status":500,"says":"waits for a decision"}`
+			}
+		}
+	}
+	want["streamed compatible needs a yes"] = `{"name":null,"status":null,"says":"waits for a decision"}`
+	same(t, got, want)
+	if n := v.bank.paid.Load(); n != 0 {
+		t.Errorf("paid %d times", n)
+	}
+}
+
+// The official client of OpenAI takes an agent for a model: text, the agent's own tools, the client's tools, conversations that go on, and errors, streamed and whole.
+func TestOpenAIsClient(t *testing.T) {
+	v := serveClerk(t)
+	got, ok := v.node("agents.mjs", "openai")
+	if !ok {
+		return
+	}
+	want := map[string]string{"models": `["clerk"]`, "model": `"clerk"`, "runTools": `{"text":"Done: Paris","ran":1}`, "wrong token": `{"status":401,"name":"AuthenticationError","code":"wrong_token"}`}
+	for _, mode := range []string{"whole ", "streamed "} {
+		for _, api := range []string{"chat ", "responses "} {
+			stop, calls := `"stop"`, `"tool_calls"`
+			if api == "responses " {
+				stop, calls = `"completed"`, `"completed"`
+			}
+			want[mode+api+"text"] = `{"text":"You said: hello there","calls":[],"finish":` + stop + `,"usage":true}`
+			want[mode+api+"own tool"] = `{"text":"Done: found Oslo","calls":[],"finish":` + stop + `,"usage":true}`
+			want[mode+api+"call"] = `{"text":"","calls":["locate{}"],"finish":` + calls + `,"usage":true}`
+			want[mode+api+"result"] = `{"text":"Done: Rome","calls":[],"finish":` + stop + `,"usage":true}`
+			want[mode+api+"no model"] = `{"status":404,"name":"NotFoundError","code":"not_found"}`
+		}
+		want[mode+"chat next"] = `{"text":"You said: hello again","calls":[],"finish":"stop","usage":true}`
+		want[mode+"responses next"] = `{"text":"Done: found back","calls":[],"finish":"completed","usage":true}`
+		want[mode+"responses again"] = `{"text":"Done: Rome","status":"completed","gone":404}`
+	}
+	want["whole chat needs a yes"] = `{"status":409,"name":"ConflictError","code":"needs_decision"}`
+	want["streamed chat needs a yes"] = `{"status":null,"name":"APIError","code":"needs_decision"}`
+	same(t, got, want)
+	if n := v.bank.paid.Load(); n != 0 {
+		t.Errorf("paid %d times", n)
+	}
+}
+
+// The official MCP client calls the agent at /mcp; what it asks a person goes through the client, and each call is a run that is kept.
+func TestTheMCPClient(t *testing.T) {
+	v := serveClerk(t)
+	got, ok := v.node("mcp.mjs", "@modelcontextprotocol/sdk")
+	if !ok {
+		return
+	}
+	same(t, got, map[string]string{
+		"server": `"pawl"`, "tools": `["clerk"]`, "progress": "true", "stranger": "401",
+		"looks":  `{"text":"Done: found Oslo","error":false}`,
+		"pays":   `{"text":"Done: paid","error":false}`,
+		"denied": `{"text":"Done: Error: Denied: The person said no.","error":false}`,
+		"mute":   `{"text":"Not run: pay needs a person's approval, and this client cannot ask for it (it has no elicitation).","error":true}`,
+	})
+	if n := v.bank.paid.Load(); n != 1 {
+		t.Errorf("paid %d times, want once", n)
+	}
+	var list struct {
+		Runs []struct{ ID, State, Stop string }
+	}
+	v.get("/v1/runs", &list)
+	states := map[string]int{}
+	for _, run := range list.Runs {
+		if !strings.HasPrefix(run.ID, "mcp_") {
+			t.Errorf("a run is named %s", run.ID)
+		}
+		states[run.State+" "+run.Stop]++
+	}
+	if diff := cmp.Diff(states, map[string]int{"over answer": 3, "over cancelled": 1}); diff != "" {
+		t.Errorf("runs: got -, want +\n%s", diff)
+	}
+}
+
+// get asks pawl serve.
+func (v *serving) get(path string, out any) {
+	v.t.Helper()
+	if err := json.Unmarshal([]byte(v.curl(path)), out); err != nil {
+		v.t.Fatalf("%s: %v", path, err)
+	}
+}
+
+// curl asks pawl serve with the program of that name.
+func (v *serving) curl(path string, args ...string) string {
+	v.t.Helper()
+	cmd := exec.CommandContext(v.t.Context(), "curl", append([]string{"-sS", "--max-time", "60", "-H", "Authorization: Bearer " + servedToken, v.url + path}, args...)...)
+	out, err := cmd.Output()
+	if err != nil {
+		v.t.Fatalf("curl %s: %v", path, err)
+	}
+	return string(out)
+}
+
+// curl begins a run and watches it; it is killed in the middle, and goes on from the last event that it has whole: nothing is lost, and nothing told twice.
+func TestCurlGoesOn(t *testing.T) {
+	v := serveClerk(t)
+	v.curl("/v1/runs", "-H", "Content-Type: application/json", "-d", `{"id":"r","input":"wait"}`)
+	cut := exec.Command("curl", "-sSN", "-H", "Authorization: Bearer "+servedToken, v.url+"/v1/runs/r/events")
+	out, err := cut.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cut.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var seen []byte
+	for b := make([]byte, 7); !bytes.Contains(seen, []byte("event: call_started\ndata: {")); {
+		n, err := out.Read(b)
+		if seen = append(seen, b[:n]...); err != nil {
+			t.Fatalf("%v: %s", err, seen)
+		}
+	}
+	if err := cut.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = cut.Wait() // it was killed
+	first := events(string(seen))
+	if n := strings.Count(string(seen), "event: "); len(first) != n-1 {
+		t.Fatalf("%d events are whole of %d: it was not cut in the middle of one", len(first), n)
+	}
+	close(v.bank.gate)
+	last := strings.Fields(first[len(first)-1])[1] // id: …
+	rest := events(v.curl("/v1/runs/r/events", "-H", "Last-Event-ID: "+last))
+	whole := events(v.curl("/v1/runs/r/events"))
+	if diff := cmp.Diff(append(first, rest...), whole); diff != "" {
+		t.Errorf("in two parts -, at once +\n%s", diff)
+	}
+	if len(rest) == 0 || !strings.Contains(whole[len(whole)-1], "event: run_ended") {
+		t.Errorf("%d events came after it was cut; the last is %q", len(rest), whole[len(whole)-1])
+	}
+	end := strings.Fields(whole[len(whole)-1])[1]
+	if status := v.curl("/v1/runs/r/events", "-o", "/dev/null", "-w", "%{http_code}", "-H", "Last-Event-ID: "+end); status != "204" {
+		t.Errorf("after the end: %s", status)
+	}
+}
+
+// events are those of a stream that came whole.
+func events(stream string) (all []string) {
+	for {
+		e, rest, ok := strings.Cut(stream, "\n\n")
+		if !ok {
+			return all
+		}
+		if !strings.HasPrefix(e, ":") {
+			all = append(all, e)
+		}
+		stream = rest
+	}
+}

@@ -1,0 +1,359 @@
+package main
+
+import (
+	"context"
+	"io"
+	"iter"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/alecthomas/kong"
+
+	"github.com/pawl-go/pawl/config"
+	"github.com/pawl-go/pawl/provider"
+	"github.com/pawl-go/pawl/store"
+)
+
+// candidate is a word that may stand at the cursor, and what it is.
+type candidate struct{ value, what string }
+
+// What a shell should do besides offering the candidates.
+const (
+	besidesFiles = ":files" // offer files
+	besidesDirs  = ":dirs"  // offer folders
+	besidesOpen  = ":open"  // put no space behind a candidate: more comes
+)
+
+// completer finds what may stand at the cursor, by the grammar that also parses the line. It asks nothing over a network: a database that is not a file is left alone.
+type completer struct {
+	sys     *system
+	node    *kong.Node          // the command so far
+	said    map[string][]string // flags on the line, with their values
+	args    []string            // the arguments on the line
+	found   []candidate
+	besides string
+}
+
+// mostTime is how long a database may be looked at: somebody waits with a finger on the key.
+const mostTime = time.Second
+
+// complete reads the words before the cursor, and finds what may stand in the place of current.
+func (c *completer) complete(before []string, current string) {
+	c.said = map[string][]string{}
+	var open *kong.Flag // a flag whose value is the next word
+	flags := true
+	for _, w := range before {
+		switch name, value, whole := strings.Cut(w, "="); {
+		case open != nil:
+			c.said[open.Name] = append(c.said[open.Name], w)
+			open = nil
+		case flags && w == "--":
+			flags = false
+		case flags && len(w) > 1 && w[0] == '-':
+			f := c.flag(name)
+			if f == nil {
+				continue
+			}
+			c.said[f.Name] = append(c.said[f.Name], value)
+			if !whole && !f.IsBool() {
+				open = f
+			}
+		default:
+			c.argument(w)
+		}
+	}
+	switch name, value, whole := strings.Cut(current, "="); {
+	case open != nil:
+		c.value(open.Value, open.PlaceHolder, current, "")
+	case flags && whole && strings.HasPrefix(name, "--"):
+		if f := c.flag(name); f != nil {
+			c.value(f.Value, f.PlaceHolder, value, name+"=")
+		}
+	case flags && strings.HasPrefix(current, "-"):
+		c.flags()
+	default:
+		c.place(current)
+	}
+}
+
+// argument takes a word that is no flag: the name of a command, or an argument.
+func (c *completer) argument(w string) {
+	for _, child := range c.node.Children {
+		if len(c.args) == 0 && child.Type == kong.CommandNode && child.Name == w {
+			c.node = child
+			return
+		}
+	}
+	if c.node.DefaultCmd != nil && len(c.args) == 0 {
+		c.node = c.node.DefaultCmd
+	}
+	c.args = append(c.args, w)
+}
+
+// flag finds a flag of the command by the word that was typed.
+func (c *completer) flag(word string) *kong.Flag {
+	for f := range c.all() {
+		if "--"+f.Name == word || f.Short != 0 && "-"+string(f.Short) == word {
+			return f
+		}
+	}
+	return nil
+}
+
+// all yields the flags of the command, those it has of the commands above it included.
+func (c *completer) all() iter.Seq[*kong.Flag] {
+	return func(yield func(*kong.Flag) bool) {
+		nodes := []*kong.Node{c.node}
+		if c.node.DefaultCmd != nil {
+			nodes = append(nodes, c.node.DefaultCmd)
+		}
+		for _, n := range nodes {
+			for _, level := range slices.Backward(n.AllFlags(true)) {
+				for _, f := range level {
+					if !yield(f) {
+						return
+					}
+				}
+			}
+		}
+	}
+}
+
+// flags offers the flags that can still be given.
+func (c *completer) flags() {
+	seen := map[string]bool{}
+	for f := range c.all() {
+		if seen[f.Name] || c.said[f.Name] != nil && !f.IsCumulative() {
+			continue
+		}
+		seen[f.Name] = true
+		c.found = append(c.found, candidate{"--" + f.Name, firstSentence(f.Help, 60)})
+	}
+}
+
+// place offers what may stand where no flag does: a command, or the next argument.
+func (c *completer) place(current string) {
+	if len(c.args) == 0 {
+		for _, child := range c.node.Children {
+			if child.Type == kong.CommandNode && !child.Hidden {
+				c.found = append(c.found, candidate{child.Name, firstSentence(child.Help, 60)})
+			}
+		}
+	}
+	places := c.node.Positional
+	if len(places) == 0 {
+		return
+	}
+	n := min(len(c.args), len(places)-1)
+	if len(c.args) >= len(places) && !places[n].IsCumulative() {
+		return
+	}
+	c.value(places[n], places[n].Name, current, "")
+}
+
+// value offers what a flag or an argument takes; kind is what stands for it in the help, before what the shell wants in front of each.
+func (c *completer) value(v *kong.Value, kind, current, before string) {
+	if v.Enum != "" {
+		for _, e := range v.EnumSlice() {
+			if e != "" {
+				c.found = append(c.found, candidate{before + e, ""})
+			}
+		}
+		return
+	}
+	if v.IsSlice() && v.Tag.Sep == ',' && v.Flag != nil { // a list in one word: its last one is completed
+		before += current[:strings.LastIndexByte(current, ',')+1]
+	}
+	if v.Name == "agent" {
+		kind = "AGENT"
+	}
+	kind, _, _ = strings.Cut(kind, "[")
+	for _, x := range c.known(kind) {
+		c.found = append(c.found, candidate{before + x.value, x.what})
+	}
+}
+
+// known are the values of a kind, as the help calls it. A kind that is not known has none.
+func (c *completer) known(kind string) []candidate {
+	switch kind {
+	case "FILE", "FILE.yaml", "SCHEMA.json", "PATH", "OUT":
+		c.besides = besidesFiles
+	case "DIR":
+		c.besides = besidesDirs
+	case "SET":
+		return bare(config.SetNames())
+	case "TOOL", "CHOICE":
+		return c.tools(kind)
+	case "PROVIDER:NAME":
+		return c.models()
+	case "AGENT":
+		return c.agents()
+	case "RUN", "A", "B", "THREAD", "SCHEDULE", "SKILL", "KEY", "KEY=TEXT", "MEMORY", "DOCUMENT":
+		return c.kept(kind)
+	}
+	return nil
+}
+
+// bare are candidates of which nothing is to be said.
+func bare(values []string) []candidate {
+	var all []candidate
+	for _, v := range values {
+		all = append(all, candidate{v, ""})
+	}
+	return all
+}
+
+// tools are the built-in tools, and the other words that the flag takes.
+func (c *completer) tools(kind string) []candidate {
+	var all []candidate
+	switch {
+	case kind == "CHOICE":
+		all = bare([]string{"auto", "none", "required"})
+	case c.node.Parent == nil || c.node.Parent.Name != "tools":
+		all = bare([]string{"effect:write", "effect:idempotent", "effect:read", "effect:pure", "effect:compose"})
+	}
+	quiet := *c.sys
+	quiet.err = io.Discard
+	tools, _, closeSets, err := builtinTools(context.Background(), &quiet, toolFlags{}, outsideFlags{}, serverFlags{}, true)
+	if err != nil {
+		return all
+	}
+	defer closeSets()
+	for _, t := range tools {
+		all = append(all, candidate{t.Name, firstSentence(t.Description, 60)})
+	}
+	return all
+}
+
+// models are the models of the catalogue, and the providers, behind which any name may stand.
+func (c *completer) models() []candidate {
+	var all []candidate
+	file := ""
+	if said := c.said["catalog"]; said != nil {
+		file = said[0]
+	}
+	known, err := catalogue("--catalog", file)
+	if err == nil {
+		for _, m := range known.Models("") {
+			all = append(all, candidate{m.Name(), ""})
+		}
+	}
+	for _, p := range provider.Names() {
+		all = append(all, candidate{p + ":", ""})
+	}
+	c.besides = besidesOpen
+	return all
+}
+
+// agents are those of the file on the line.
+func (c *completer) agents() []candidate {
+	for _, name := range append(slices.Clone(c.args), c.said["file"]...) {
+		if !isAgentFile(name) {
+			continue
+		}
+		file, _ := config.Load(name, &config.LoadOptions{Getenv: c.sys.env})
+		var all []candidate
+		for _, a := range file.Agents {
+			all = append(all, candidate{a.Name, ""})
+		}
+		return all
+	}
+	return nil
+}
+
+// kept are the IDs of what the database has. One on a server is not asked.
+func (c *completer) kept(kind string) []candidate {
+	last := func(name string) string {
+		if v := c.said[name]; v != nil {
+			return v[len(v)-1]
+		}
+		return ""
+	}
+	f := &storeFlags{DB: last("db"), Tenant: last("tenant"), User: last("user")}
+	if strings.Contains(f.DB, "://") {
+		return nil
+	}
+	d, j, err := f.openRuns(c.sys)
+	if err != nil {
+		return nil
+	}
+	defer d.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), mostTime)
+	defer cancel()
+	db, err := d.Open()
+	if err != nil {
+		return nil
+	}
+	switch kind {
+	case "RUN", "A", "B":
+		return c.runs(ctx, j)
+	case "KEY", "KEY=TEXT":
+		return c.keys(ctx, j)
+	case "THREAD":
+		all, err := threads(ctx, db, f.scope())
+		return entries(all, err, threadID, func(t store.Thread) string { return t.Title })
+	case "SCHEDULE":
+		all, err := schedules(ctx, db, f.scope())
+		return entries(all, err, scheduleID, func(s store.Schedule) string { return s.Name })
+	case "SKILL":
+		all, err := skills(ctx, db, f.scope())
+		return entries(all, err, skillName, func(s store.Skill) string { return s.Description })
+	case "MEMORY":
+		all, err := memories(ctx, db, f.scope())
+		return entries(all, err, memoryID, func(m store.Memory) string { return m.Text })
+	case "DOCUMENT":
+		all, err := everything(func(p store.Page) ([]store.Document, error) { return db.Documents(ctx, f.scope(), p) }, func(d store.Document) string { return d.ID })
+		return entries(all, err, func(d store.Document) string { return d.ID }, func(d store.Document) string { return d.Title })
+	}
+	return nil
+}
+
+// entries are candidates of what a store has.
+func entries[T any](all []T, err error, id, what func(T) string) []candidate {
+	var found []candidate
+	for _, x := range all {
+		found = append(found, candidate{id(x), visible(what(x))})
+	}
+	if err != nil {
+		return nil
+	}
+	return found
+}
+
+// runs are the runs that the command can be about.
+func (c *completer) runs(ctx context.Context, j *journal) []candidate {
+	all, err := j.all(ctx, "")
+	if err != nil || len(all) == 0 {
+		return nil
+	}
+	hide := secrets(c.sys.env, nil)
+	found := entries(all, err, runID, func(r store.JournalRun) string { return j.stateOf(r) + ": " + hide.String(r.Task) })
+	if slices.ContainsFunc([]string{"approve", "deny", "answer"}, func(name string) bool { return c.node.Name == name }) {
+		found = slices.DeleteFunc(found, func(x candidate) bool { return !strings.HasPrefix(x.what, store.JournalWaiting+":") })
+	}
+	return append(found, candidate{lastRun, "the one that was written to last"})
+}
+
+// keys are the calls of the run on the line that wait.
+func (c *completer) keys(ctx context.Context, j *journal) []candidate {
+	if len(c.args) == 0 {
+		return nil
+	}
+	r, err := j.find(ctx, c.args[0])
+	if err != nil {
+		return nil
+	}
+	hide := secrets(c.sys.env, nil)
+	items, err := j.inbox(ctx, hide)
+	if err != nil {
+		return nil
+	}
+	var all []candidate
+	for _, i := range items {
+		if i.Run == r.ID {
+			all = append(all, candidate{string(i.Key), visible(i.Tool)})
+		}
+	}
+	return append(all, candidate{"all", "all that wait"})
+}

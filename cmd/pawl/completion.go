@@ -1,0 +1,105 @@
+package main
+
+import (
+	"embed"
+	"fmt"
+	"strings"
+)
+
+// completionCmd prints what makes a shell complete command lines of pawl. The scripts know nothing of the commands: they ask the program, at each
+// press of the key (complete.go), so they are never out of date.
+type completionCmd struct {
+	Shell string `arg:"" name:"SHELL" enum:"bash,zsh,fish" help:"bash, zsh or fish."`
+}
+
+//go:embed completion
+var completionScripts embed.FS
+
+// Help says where the script goes.
+func (*completionCmd) Help() string {
+	return `Commands, flags and their values are completed, and what is there: files, agents of a file, built-in tools, models, runs and what else the database has. Nothing is asked over a network for it.
+
+    bash: source <(pawl completion bash)      in ~/.bashrc
+    zsh:  source <(pawl completion zsh)       in ~/.zshrc, below compinit
+    fish: pawl completion fish | source       in ~/.config/fish/config.fish`
+}
+
+// Run prints the script.
+func (c *completionCmd) Run(sys *system) error {
+	b, err := completionScripts.ReadFile("completion/pawl." + c.Shell)
+	if err != nil {
+		return err
+	}
+	_, err = sys.out.Write(b)
+	return err
+}
+
+// completeWord is the word that the scripts call: pawl __complete SHELL and what was typed. It is no command, and in no help.
+const completeWord = "__complete"
+
+// complete prints what may stand where the cursor is: a value a line, with a tab and what it is behind it (not for bash), and at last, behind a colon, what the
+// shell should do besides. What was typed comes as words from zsh and fish, the last one up to the cursor; from bash as what it breaks words at, and the line up to
+// the cursor.
+func complete(args []string, sys *system) error {
+	if len(args) < 2 {
+		return nil
+	}
+	shell, words, broken := args[0], args[1:], ""
+	if shell == "bash" {
+		broken, words = args[1], wordsOf(strings.Join(args[2:], " "))
+		words = words[1:]
+	}
+	k, err := parser(sys)
+	if err != nil {
+		return err
+	}
+	current := words[len(words)-1]
+	done := &completer{sys: sys, node: k.Model.Node}
+	done.complete(words[:len(words)-1], current)
+	cut := strings.LastIndexAny(current, broken) + 1
+	for _, c := range done.found {
+		if !strings.HasPrefix(c.value, current) || strings.ContainsAny(c.value, " \n\t") {
+			continue
+		}
+		if shell == "bash" {
+			fmt.Fprintln(sys.out, c.value[cut:])
+			continue
+		}
+		fmt.Fprintln(sys.out, strings.TrimSuffix(c.value+"\t"+line(c.what, 60), "\t"))
+	}
+	if done.besides != "" {
+		fmt.Fprintln(sys.out, done.besides)
+	}
+	return nil
+}
+
+// wordsOf splits a line as a shell does, as far as that can be said of one that is not finished. The last word is the one at the cursor, which may be empty.
+func wordsOf(text string) []string {
+	words := []string{""}
+	quote := rune(0)
+	escaped := false
+	for _, r := range text {
+		last := &words[len(words)-1]
+		switch {
+		case escaped:
+			*last += string(r)
+			escaped = false
+		case r == '\\' && quote != '\'':
+			escaped = true
+		case quote != 0 && r == quote:
+			quote = 0
+		case quote == 0 && (r == '\'' || r == '"'):
+			quote = r
+		case quote == 0 && (r == ' ' || r == '\t'):
+			if *last != "" || len(words) == 1 {
+				words = append(words, "")
+			}
+		default:
+			*last += string(r)
+		}
+	}
+	if len(words) == 1 {
+		words = append(words, "")
+	}
+	return words
+}

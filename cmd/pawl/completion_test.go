@@ -1,0 +1,271 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// What is completed, in each shell. The words of a line up to the last are as a person types them; what may stand for the last one is wanted whole.
+var completions = []struct {
+	line string
+	want []string
+}{
+	{"ver", []string{"version"}},
+	{"ru", []string{"run", "runs"}},
+	{"runs re", []string{"resume", "replay"}},
+	{"run --dri", []string{"--driver"}},
+	{"run --driver ", []string{"native", "react", "auto"}},
+	{"run --driver=", []string{"--driver=native", "--driver=react", "--driver=auto"}},
+	{"run --tools file,da", []string{"file,data"}},
+	{"run --yes --model anthropic:claude-opus-4-5", []string{"anthropic:claude-opus-4-5"}},
+	{"run agent.yaml --agent ", []string{"first", "second"}},
+	{"tools show file_st", []string{"file_stat"}},
+	{"run --deny-tool effect:w", []string{"effect:write"}},
+	{"runs show inv", []string{"invoice-7"}},
+	{"runs diff invoice-7 ", []string{"invoice-7", "last"}},
+	{"inbox approve invoice-7 ", []string{"run/1/0", "all"}},
+	{"check ag", []string{"agent.yaml"}},
+	{"run --root su", []string{"sub/"}},
+}
+
+// keptFolder is a folder with what the completions are about, and the environment in which it is so.
+func keptFolder(t *testing.T) (dir string, env []string) {
+	t.Helper()
+	dir = t.TempDir()
+	for name, text := range map[string]string{
+		"agent.yaml": "agent: first\nmodel: openai:x\n---\nagent: second\nmodel: openai:x\n",
+		"turns.json": `{"turns":[{"message":{"role":"assistant","parts":[{"type":"tool_call","id":"c","name":"file_write","args":{"path":"a.txt","content":"x"}}]},"finish":"tool_calls"}]}`,
+		"sub/x.txt":  "",
+	} {
+		name = filepath.Join(dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "XDG_DATA_HOME=" + filepath.Join(dir, ".data"), "TERM=dumb", "LANG=C.UTF-8", "GORACE=atexit_sleep_ms=0"}
+	c := exec.Command("pawl", "run", "--durable", "--run", "invoice-7", "--model", "script:turns.json", "--tools", "file", "Pay.")
+	c.Dir, c.Env = dir, env
+	out, err := c.CombinedOutput()
+	if c.ProcessState.ExitCode() != statusPending {
+		t.Fatalf("a run that waits could not be made: %v\n%s", err, out)
+	}
+	return dir, env
+}
+
+// Each shell offers the same, asked as it is by the key. Fish tells what it would offer; bash and zsh are told at a terminal to type all that they would.
+func TestCompletionInShells(t *testing.T) {
+	dir, env := keptFolder(t)
+	for _, shell := range []string{"bash", "zsh", "fish"} {
+		t.Run(shell, func(t *testing.T) {
+			if _, err := exec.LookPath(shell); err != nil {
+				t.Logf("there is no %s here", shell)
+				return
+			}
+			ask := map[string]func(*testing.T, string, []string) func(string) []string{"bash": inBash, "zsh": inZsh, "fish": inFish}[shell](t, dir, env)
+			for _, tt := range completions {
+				if diff := cmp.Diff(ask(tt.line), tt.want); diff != "" {
+					t.Errorf("pawl %s: (-got +want)\n%s", tt.line, diff)
+				}
+			}
+		})
+	}
+}
+
+func inFish(t *testing.T, dir string, env []string) func(string) []string {
+	return func(line string) []string {
+		c := exec.Command("fish", "--no-config", "-c", "pawl completion fish | source; complete -C $argv[1]", "pawl "+line)
+		c.Dir, c.Env = dir, env
+		out, err := c.CombinedOutput()
+		if err != nil {
+			t.Fatalf("fish: %v\n%s", err, out)
+		}
+		var all []string
+		for l := range strings.Lines(string(out)) {
+			word, _, _ := strings.Cut(strings.TrimSpace(l), "\t")
+			all = append(all, word)
+		}
+		return all
+	}
+}
+
+// inBash types all that bash would offer, by readline's insert-completions. Bash offers only what comes behind = and :.
+func inBash(t *testing.T, dir string, env []string) func(string) []string {
+	press := atTerminal(t, dir, env, "bash --norc --noprofile -i", "\x1b*",
+		"PS1=; source <(pawl completion bash); complete -o nosort -F _pawl show")
+	return func(line string) []string {
+		all := press(line)
+		cut := strings.LastIndexAny(line, " =:") + 1
+		last := line[strings.LastIndex(line, " ")+1:]
+		before := line[cut-len(last[:max(0, len(last)-(len(line)-cut))]) : cut]
+		for i := range all {
+			if i > 0 {
+				all[i] = before + all[i]
+			}
+			if s, err := os.Stat(filepath.Join(dir, all[i])); err == nil && s.IsDir() {
+				all[i] += "/" // bash types it only when it is alone
+			}
+		}
+		return all
+	}
+}
+
+func inZsh(t *testing.T, dir string, env []string) func(string) []string {
+	press := atTerminal(t, dir, env, "zsh -f -i", "\x18a",
+		"PS1=; autoload -U compinit; compinit -u -D; source <(pawl completion zsh); compdef _pawl show; zle -C all-matches complete-word _generic; bindkey '^Xa' all-matches; "+
+			"zstyle ':completion:all-matches::::' completer _all_matches _complete; zstyle ':completion:all-matches:*' insert true; unsetopt auto_remove_slash")
+	return press
+}
+
+// atTerminal starts a shell at a terminal, and returns what types a line, presses the key that puts all that fits in its place, and reads the words that came of it.
+func atTerminal(t *testing.T, dir string, env []string, shell, key, setUp string) func(string) []string {
+	t.Helper()
+	c := exec.Command("script", "-qec", shell, os.DevNull)
+	c.Dir, c.Env = dir, env
+	in, err := c.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := c.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	stop := time.AfterFunc(2*time.Minute, func() { _ = c.Process.Kill() })
+	t.Cleanup(func() {
+		stop.Stop()
+		_, _ = io.WriteString(in, "exit\n")
+		in.Close()
+		_, _ = io.Copy(io.Discard, out)
+		if err := c.Wait(); err != nil {
+			t.Logf("%s: %v", shell, err)
+		}
+	})
+	lines := bufio.NewScanner(out)
+	said := ""
+	read := func(first string) []string {
+		for lines.Scan() {
+			said += lines.Text() + "\n"
+			if words, found := strings.CutPrefix(strings.TrimSpace(lines.Text()), first); found {
+				return strings.Split(strings.TrimSuffix(words, ">"), "><")
+			}
+		}
+		t.Fatalf("%s said no %s:\n%q", shell, first, said)
+		return nil
+	}
+	// The words are shown behind a mark that nobody types.
+	if _, err := io.WriteString(in, setUp+"; show() { printf '%s' '=''='; printf '<%s>' \"$@\"; echo; }; show ready\n"); err != nil {
+		t.Fatal(err)
+	}
+	read("==<")
+	return func(line string) []string {
+		if _, err := io.WriteString(in, "show "+line+key+"\n"); err != nil {
+			t.Fatal(err)
+		}
+		return read("==<")[strings.Count(line, " "):]
+	}
+}
+
+// What the program is asked by the scripts, without a shell.
+func TestComplete(t *testing.T) {
+	for _, tt := range []struct{ line, want string }{
+		{"pawl ", "demo …"},
+		{"", "demo …"},
+		{"pawl nothing", ""},
+		{"pawl run --mod", "--model"},
+		{"pawl run --model openai:x --mod", ""},
+		{"pawl run --allow-tool file_read --allow-t", "--allow-tool"},
+		{"pawl run --nothing x --driver n", "native"},
+		{"pawl run -y --driver n", "native"},
+		{"pawl run -- --dr", ":files"},
+		{"pawl run 'a task' --driver n", "native"},
+		{"pawl run a\\ task --driver n", "native"},
+		{"pawl version x ", ""},
+		{"pawl run --max-rounds ", ""},
+		{"pawl run --root ", ":dirs"},
+		{"pawl run --mcp-lock=", ":files"},
+		{"pawl inbox --j", "--json"},
+		{"pawl inbox list --j", "--json"},
+		{"pawl models show anthro", "anthropic: …"},
+		{"pawl runs show --db postgres://nobody.invalid/x ", ""},
+		{"pawl runs show --db gone.db ", ""},
+		{"pawl completion ", "bash zsh fish"},
+	} {
+		var out, errs bytes.Buffer
+		sys := &system{out: &out, err: &errs, env: func(name string) string {
+			return map[string]string{"HOME": "/nonexistent"}[name]
+		}}
+		if status := execute([]string{completeWord, "bash", " =:", tt.line}, sys); status != 0 || errs.Len() > 0 {
+			t.Errorf("%q: status %d, and it says %q", tt.line, status, errs.String())
+		}
+		got := strings.Join(strings.Fields(out.String()), " ")
+		if first, open := strings.CutSuffix(tt.want, " …"); open && strings.HasPrefix(got, first) {
+			continue
+		}
+		if got != tt.want {
+			t.Errorf("%q: got %q, want %q", tt.line, got, tt.want)
+		}
+	}
+}
+
+// Each command has an example in its help, and each example is a command line of that command.
+func TestExamples(t *testing.T) {
+	known := commands(t)
+	for path := range examples {
+		if !slices.Contains(known, path) {
+			t.Errorf("help.go has an example of %q, which is no command", path)
+		}
+	}
+	for _, path := range known {
+		if len(examples[path]) == 0 {
+			t.Errorf("pawl %s has no example in its help: add one to examples in help.go", path)
+		}
+		for _, line := range examples[path] {
+			if w := led(line, path); w != "" {
+				t.Errorf("example of pawl %s: %s: %s", path, line, w)
+			}
+		}
+	}
+	// The negative control.
+	for line, want := range map[string]string{"pawl runs lst": "lst", "pawl runs list": "is of pawl runs list", "ls": "no command of pawl"} {
+		if w := led(line, "run"); !strings.Contains(w, want) {
+			t.Errorf("%s: got %q, want something with %q", line, w, want)
+		}
+	}
+}
+
+// led says what is wrong with an example of a command.
+func led(line, path string) string {
+	for _, words := range shellCommands(line) {
+		if words[0] != "pawl" {
+			continue
+		}
+		k, err := parser(&system{out: io.Discard, err: io.Discard, env: func(string) string { return "" }})
+		if err != nil {
+			return err.Error()
+		}
+		ctx, err := k.Parse(words[1:])
+		if err != nil {
+			return err.Error()
+		}
+		if got := ctx.Selected().FullPath(); !strings.HasPrefix(got+" ", strings.TrimSpace("pawl "+path)+" ") {
+			return "it is of " + got
+		}
+		return ""
+	}
+	return "there is no command of pawl in it"
+}

@@ -1,0 +1,235 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"github.com/alecthomas/kong"
+)
+
+// manCmd shows the manual, which is made of the grammar as the help is.
+type manCmd struct {
+	Command []string `arg:"" optional:"" name:"COMMAND" help:"The command. Default: pawl itself."`
+	Dir     string   `placeholder:"DIR" help:"Write a page for every command into this folder."`
+}
+
+// Help says where pages go.
+func (*manCmd) Help() string {
+	return `On a terminal the page is shown by man; elsewhere its source is printed, which man -l - and mandoc read. make install writes all pages where man finds them.`
+}
+
+// Run shows a page, or writes all.
+func (c *manCmd) Run(sys *system) error {
+	k, err := parser(sys)
+	if err != nil {
+		return err
+	}
+	if c.Dir != "" {
+		return c.write(k.Model.Node)
+	}
+	node := k.Model.Node
+	for _, name := range c.Command {
+		if node = below(node, name); node == nil {
+			return usage("there are "+commandNames()+"; see: pawl --help", "there is no command %s", strings.Join(c.Command, " "))
+		}
+	}
+	page := manPage(node, builtOn())
+	man, err := exec.LookPath("man")
+	if !sys.outTerm || err != nil {
+		_, err := sys.out.Write(page)
+		return err
+	}
+	show := exec.Command(man, "-l", "-")
+	show.Stdin, show.Stdout, show.Stderr = bytes.NewReader(page), sys.out, sys.err
+	return show.Run()
+}
+
+// below is the command with a name among those below n; nil: there is none.
+func below(n *kong.Node, name string) *kong.Node {
+	for _, child := range n.Children {
+		if child.Type == kong.CommandNode && child.Name == name {
+			return child
+		}
+	}
+	return nil
+}
+
+// write writes the page of n and of all commands below it.
+func (c *manCmd) write(n *kong.Node) error {
+	if err := os.MkdirAll(c.Dir, 0o755); err != nil {
+		return usage("", "--dir: %v", err)
+	}
+	if err := os.WriteFile(filepath.Join(c.Dir, pageName(n)+".1"), manPage(n, builtOn()), 0o644); err != nil {
+		return usage("", "--dir: %v", err)
+	}
+	var all []error
+	for _, child := range n.Children {
+		if child.Type == kong.CommandNode && !child.Hidden {
+			all = append(all, c.write(child))
+		}
+	}
+	return errors.Join(all...)
+}
+
+// builtOn is the day of the commit that the program was built of; today where that is not known.
+func builtOn() time.Time {
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, s := range info.Settings {
+			if t, err := time.Parse(time.RFC3339, s.Value); s.Key == "vcs.time" && err == nil {
+				return t
+			}
+		}
+	}
+	return time.Now()
+}
+
+// pageName is what the page of a command is called: pawl-runs-show.
+func pageName(n *kong.Node) string { return strings.ReplaceAll(n.FullPath(), " ", "-") }
+
+// manPage is the page of a command in the form that man reads, man(7).
+func manPage(n *kong.Node, day time.Time) []byte {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, ".TH %s 1 %s pawl \"pawl's manual\"\n.SH NAME\n%s \\- %s\n", strings.ToUpper(pageName(n)), day.UTC().Format(time.DateOnly), roff(pageName(n)), roff(manSummary(n)))
+	fmt.Fprintf(&b, ".SH SYNOPSIS\n.B %s\n%s\n", roff(n.FullPath()), roff(strings.TrimSpace(strings.TrimPrefix(n.Summary(), n.Path()))))
+	text, examples, _ := strings.Cut(n.Detail, "Examples:\n\n")
+	if n.Parent == nil {
+		text = n.Help + "\n\n" + text
+	}
+	section(&b, "DESCRIPTION", text)
+	if len(n.Positional) > 0 {
+		b.WriteString(".SH ARGUMENTS\n")
+		for _, p := range n.Positional {
+			item(&b, p.Name, p.Help)
+		}
+	}
+	manFlags(&b, n)
+	also := []string{}
+	if len(n.Children) > 0 {
+		b.WriteString(".SH COMMANDS\n")
+	}
+	for _, child := range n.Children {
+		if child.Type == kong.CommandNode && !child.Hidden {
+			item(&b, child.FullPath(), child.Help)
+			also = append(also, pageName(child))
+		}
+	}
+	section(&b, "EXAMPLES", examples)
+	if n.Parent != nil {
+		also = append([]string{pageName(n.Parent)}, also...)
+	}
+	b.WriteString(".SH SEE ALSO\n")
+	for i, name := range also {
+		comma := ","
+		if i == len(also)-1 {
+			comma = ""
+		}
+		fmt.Fprintf(&b, ".BR %s (1)%s\n", roff(name), comma)
+	}
+	return b.Bytes()
+}
+
+// manSummary is what stands behind the name: one line, without the full stop.
+func manSummary(n *kong.Node) string {
+	if n.Parent == nil {
+		return "runs agents that call tools"
+	}
+	return strings.TrimSuffix(n.Help, ".")
+}
+
+// manFlags writes the flags, those that commands share under their titles.
+func manFlags(b *bytes.Buffer, n *kong.Node) {
+	b.WriteString(".SH OPTIONS\n")
+	for _, titled := range []bool{false, true} {
+		group := ""
+		for _, g := range groupsOf(n) {
+			if (g.Key != "") != titled {
+				continue
+			}
+			if g.Key != "" && g.Key != group {
+				fmt.Fprintf(b, ".SS %s\n", roff(strings.TrimSuffix(g.Title, ":")))
+				group = g.Key
+			}
+			for _, f := range g.flags {
+				name := "--" + f.Name
+				if f.Short != 0 {
+					name = "-" + string(f.Short) + ", " + name
+				}
+				if !f.IsBool() {
+					name += "=" + f.FormatPlaceHolder()
+				}
+				item(b, name, f.Help)
+			}
+		}
+	}
+}
+
+// flagGroup is a group with those of its flags that a command has.
+type flagGroup struct {
+	kong.Group
+	flags []*kong.Flag
+}
+
+// groupsOf are the flags of a command by group, in the order in which they come; those of no group have the zero Group.
+func groupsOf(n *kong.Node) []flagGroup {
+	var all []flagGroup
+	for _, level := range n.AllFlags(true) {
+	flags:
+		for _, f := range level {
+			g := flagGroup{}
+			if f.Group != nil {
+				g.Group = *f.Group
+			}
+			for i := range all {
+				if all[i].Key == g.Key {
+					all[i].flags = append(all[i].flags, f)
+					continue flags
+				}
+			}
+			all = append(all, flagGroup{g.Group, []*kong.Flag{f}})
+		}
+	}
+	return all
+}
+
+// item writes a name and what it is.
+func item(b *bytes.Buffer, name, text string) {
+	fmt.Fprintf(b, ".TP\n.B %s\n%s\n", roff(name), roff(text))
+}
+
+// section writes prose under a title; where there is none, nothing. Lines that are indented stay as they are.
+func section(b *bytes.Buffer, title, text string) {
+	if strings.TrimSpace(text) == "" {
+		return
+	}
+	fmt.Fprintf(b, ".SH %s\n", title)
+	for i, p := range strings.Split(strings.Trim(text, "\n"), "\n\n") {
+		if i > 0 {
+			b.WriteString(".PP\n")
+		}
+		if strings.HasPrefix(p, "    ") {
+			b.WriteString(".nf\n.RS 4\n")
+			for l := range strings.Lines(p) {
+				b.WriteString(roff(strings.TrimPrefix(strings.TrimRight(l, "\n"), "    ")) + "\n")
+			}
+			b.WriteString(".RE\n.fi\n")
+			continue
+		}
+		b.WriteString(roff(p) + "\n")
+	}
+}
+
+var atStart = regexp.MustCompile(`(?m)^[.']`)
+
+// roff writes text so that the formatter takes nothing in it for its own.
+func roff(s string) string {
+	s = strings.NewReplacer(`\`, `\e`, "-", `\-`, "…", "...", "–", `\-`, "“", `"`, "”", `"`).Replace(s)
+	return atStart.ReplaceAllStringFunc(s, func(c string) string { return `\&` + c })
+}
