@@ -65,6 +65,8 @@ func (f *clusterFlags) show(sys *system, id string, asJSON bool) error {
 		if err != nil {
 			return f.failed(err)
 		}
+		hide := secrets(sys.env, nil)
+		x = x.Redacted(hide)
 		if asJSON {
 			b, err := x.JSON()
 			if err != nil {
@@ -84,7 +86,7 @@ func (f *clusterFlags) show(sys *system, id string, asJSON bool) error {
 		case s.Waits:
 			state = "waiting"
 		}
-		v := &runView{w: sys.out, export: x, secrets: secrets(sys.env, nil), width: sys.width}
+		v := &runView{w: sys.out, export: x, secrets: hide, width: sys.width}
 		return v.print([][2]string{{"run", id}, {"state", state}, {"cause", endOf(x)}, {"task", taskOf(x)}, {"agent", x.Agent}, {"spent", spentLine(s.Spent)}})
 	})
 }

@@ -16,9 +16,14 @@ import (
 
 type runsShowCmd struct {
 	runArg
-	JSON bool `name:"json" help:"Print the run as JSON, in its canonical form: the same run on another database, or with crashes in it, is the same bytes. Nothing is hidden in it."`
+	JSON bool `name:"json" help:"Print the run as JSON, in its canonical form: the same run on another database, or with crashes in it, is the same bytes."`
 	storeFlags
 	engineFlags
+}
+
+// Help says what is hidden.
+func (*runsShowCmd) Help() string {
+	return `Arguments that a tool marks as secret, and the keys of this environment, are hidden here and wherever else runs are shown, also without the agent: a run keeps which arguments those are. The database has them as they were.`
 }
 
 // Run shows a run.
@@ -43,6 +48,11 @@ func (c *runsShowCmd) Run(sys *system) error {
 	if err != nil {
 		return (&work{journal: j, runner: &durable.Runner{ID: r.ID}}).failed(err)
 	}
+	hide, err := j.hide(ctx, sys, r.ID, nil)
+	if err != nil {
+		return err
+	}
+	x = x.Redacted(hide)
 	if c.JSON {
 		b, err := x.JSON()
 		if err != nil {
@@ -55,14 +65,17 @@ func (c *runsShowCmd) Run(sys *system) error {
 	if err != nil {
 		return err
 	}
-	v := &runView{w: sys.out, export: x, effects: effects, secrets: secrets(sys.env, nil), width: sys.width}
+	for i := range effects {
+		effects[i] = effects[i].Redacted(hide)
+	}
+	v := &runView{w: sys.out, export: x, effects: effects, secrets: hide, width: sys.width}
 	made := ""
 	if meta, err := j.Meta(j.scoped(ctx), r.ID); err == nil {
 		if n := readNote(meta); n != nil {
 			made = n.command()
 		}
 	}
-	return v.print([][2]string{{"run", r.ID}, {"state", j.stateOf(r)}, {"cause", endOf(x)}, {"task", r.Task}, {"agent", r.Agent}, {"made of", made}, {"began", moment(r.Created, "")}, {"last", moment(r.Updated, "")},
+	return v.print([][2]string{{"run", r.ID}, {"state", j.stateOf(r)}, {"cause", endOf(x)}, {"task", r.Task}, {"agent", r.Agent}, {"forked", forkedFrom(x)}, {"made of", made}, {"began", moment(r.Created, "")}, {"last", moment(r.Updated, "")},
 		{"spent", spentLine(summaryOf(r).Spent)}, {"kept", fmt.Sprintf("%s, %s", count(int(r.Records), "record"), count(int(r.Fence), "attempt"))}})
 }
 
@@ -73,6 +86,14 @@ type runView struct {
 	effects []durable.Effect
 	secrets *pawl.Redactor
 	width   int
+}
+
+// forkedFrom is where the run was forked; "": nowhere.
+func forkedFrom(x *durable.Export) string {
+	if x.Forked == nil {
+		return ""
+	}
+	return fmt.Sprintf("from %s after %s", x.Forked.Run, count(x.Forked.Steps, "step"))
 }
 
 // spentLine is what a run has used; "": nothing yet.
@@ -107,7 +128,7 @@ func (v *runView) print(rows [][2]string) error {
 		case q.Passive:
 			what = "what is its result?"
 		}
-		fmt.Fprintf(&out, "%-14s waits: %s %s %s\n", q.Key, what, visible(q.Call.Name), v.line(string(v.secrets.Call(q.Call).Args), v.width))
+		fmt.Fprintf(&out, "%-14s waits: %s %s %s\n", q.Key, what, visible(q.Call.Name), v.line(string(q.Call.Args), v.width))
 		if q.Why != "" {
 			fmt.Fprintf(&out, "%-14s %s\n", "", v.line(q.Why, v.width))
 		}
