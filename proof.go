@@ -11,6 +11,7 @@ type proof struct {
 	known int // of the messages that are sent next, how many were looked at
 	first atomic.Pointer[Message]
 	n     atomic.Int64
+	kept  kept
 }
 
 type proofKey struct{}

@@ -36,7 +36,7 @@ type grammar struct {
 	Models     modelsCmd     `cmd:"" help:"List what is known of models."`
 	Wire       wireCmd       `cmd:"" help:"Translate requests and replies to and from a provider's form."`
 	Hostile    hostileCmd    `cmd:"" help:"Play models that behave badly, to pawl or to any runtime."`
-	Doctor     doctorCmd     `cmd:"" help:"Say what this machine can enforce, and which keys are set."`
+	Doctor     doctorCmd     `cmd:"" help:"Look at this machine: sandbox, keys, models, database, agents."`
 	Completion completionCmd `cmd:"" help:"Print what makes a shell complete command lines of pawl."`
 	Man        manCmd        `cmd:"" help:"Show the manual of a command, or write all of it as man pages."`
 	Version    versionCmd    `cmd:"" help:"Print the version."`

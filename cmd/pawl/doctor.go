@@ -1,71 +1,118 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"runtime/debug"
+	"strings"
 
 	"github.com/pawl-go/pawl/sandbox"
 )
 
-// doctorCmd says what is there of what pawl could use.
+// doctorCmd says what is there of what pawl could use, and what is wrong with it.
 type doctorCmd struct {
-	JSON bool `name:"json" help:"Print a JSON object."`
+	Files  []string `arg:"" optional:"" name:"FILE.yaml" help:"Files with agents: are they right, and are their keys there? Default: agent.yaml, where there is one."`
+	Online bool     `help:"Ask the providers whose keys are set whether they take them, the database at an address, and Temporal. No model is asked anything, so it costs nothing. Without it nothing leaves this machine."`
+	JSON   bool     `name:"json" help:"Print a JSON object."`
+	storeFlags
+}
+
+// Help says what the words mean.
+func (*doctorCmd) Help() string {
+	return `Each line is ok, warn (something is not there that you may want) or fail (something is there and is wrong), with what to do about it below. The status is 1 if there is a fail. Keys are never shown. Servers of models on this machine are looked for where they usually are.`
+}
+
+// How a check ended.
+const (
+	checkOK   = "ok"
+	checkWarn = "warn" // something may be missed
+	checkFail = "fail" // something is wrong, and will not work
+)
+
+// finding is what a check found, as --json prints it.
+type finding struct {
+	Area   string `json:"area"`
+	Status string `json:"status"`
+	Text   string `json:"text"`
+	Next   string `json:"next,omitempty"` // what to do about it
 }
 
 // diagnosis is what doctor --json prints.
 type diagnosis struct {
 	Version string          `json:"version"`
+	OK      bool            `json:"ok"` // nothing failed
+	Checks  []finding       `json:"checks"`
 	Sandbox *sandbox.Report `json:"sandbox"`
 	Env     []setting       `json:"environment"`
 }
 
-// setting is a variable that providers and tools look at. Its value is not shown: it may be a key.
-type setting struct {
-	Name string `json:"name"`
-	For  string `json:"for"`
-	Set  bool   `json:"set"`
+// examination is a look at this machine. Its findings stand in the order in which they were made.
+type examination struct {
+	sys    *system
+	python string // where the code tool looks for it
+	online bool
+	area   string
+	found  []finding
 }
 
-var settings = []setting{
-	{Name: "OPENAI_API_KEY", For: "models openai:… and openai-chat:…"},
-	{Name: "OPENAI_BASE_URL", For: "an address of another server for them"},
-	{Name: "ANTHROPIC_API_KEY", For: "models anthropic:…"},
-	{Name: "GEMINI_API_KEY", For: "models gemini:…"},
-	{Name: "BRAVE_API_KEY", For: "--tools search"},
-	{Name: "TAVILY_API_KEY", For: "--tools search"},
-	{Name: "SEARXNG_URL", For: "--tools search"},
-	{Name: "HTTPS_PROXY", For: "requests to providers and pages"},
+// in begins an area.
+func (x *examination) in(area string) { x.area = area }
+
+func (x *examination) say(status, next, format string, args ...any) {
+	x.found = append(x.found, finding{x.area, status, fmt.Sprintf(format, args...), next})
 }
 
-// Run looks, and changes nothing. What is missing is told and is no failure.
+func (x *examination) ok(format string, args ...any) { x.say(checkOK, "", format, args...) }
+
+// Run looks, and changes nothing.
 func (c *doctorCmd) Run(sys *system) error {
-	d := diagnosis{Version: version(debug.ReadBuildInfo()), Sandbox: sandbox.Probe()}
-	for _, s := range settings {
-		s.Set = sys.env(s.Name) != ""
-		d.Env = append(d.Env, s)
+	d := diagnosis{Version: version(debug.ReadBuildInfo()), Sandbox: sandbox.Probe(), OK: true}
+	x := &examination{sys: sys, python: "/usr/bin/python3", online: c.Online}
+	ctx := context.Background()
+	x.machine(d.Version)
+	x.sandbox(d.Sandbox)
+	d.Env = x.keys()
+	x.endpoints(ctx)
+	x.database(ctx, &c.storeFlags)
+	x.temporal(ctx)
+	x.files(ctx, c.Files)
+	d.Checks = x.found
+	for _, f := range d.Checks {
+		d.OK = d.OK && f.Status != checkFail
 	}
+	var err error
 	if c.JSON {
-		return printJSON(sys.out, d)
+		err = printJSON(sys.out, d)
+	} else {
+		d.print(sys)
 	}
-	fmt.Fprintf(sys.out, "%s\n\nsandbox\n", d.Version)
-	fmt.Fprintf(sys.out, "  %s\n", d.Sandbox.System)
-	for _, f := range d.Sandbox.Facts {
-		fmt.Fprintf(sys.out, "  %s: %s\n", f.Name, f.Value)
+	if err == nil && !d.OK {
+		err = &failure{status: statusFailed}
 	}
-	for _, p := range d.Sandbox.Levels {
-		if p.OK {
-			fmt.Fprintf(sys.out, "  ✓ %s: %s\n", p.Level, p.Gives)
-		} else {
-			fmt.Fprintf(sys.out, "  ✗ %s cannot be enforced: %s\n", p.Level, p.Reason)
+	return err
+}
+
+// print writes the findings for a person, area by area.
+func (d *diagnosis) print(sys *system) {
+	s := sys.colours(sys.outTerm)
+	colour := map[string]func(string) string{checkOK: s.green, checkWarn: s.yellow, checkFail: s.red}
+	area := ""
+	counts := map[string]int{}
+	for _, f := range d.Checks {
+		if f.Area != area {
+			area = f.Area
+			fmt.Fprintf(sys.out, "%s\n", s.bold(area))
+		}
+		counts[f.Status]++
+		fmt.Fprintf(sys.out, "  %s %s\n", colour[f.Status](fmt.Sprintf("%-4s", f.Status)), indentedBy(visible(f.Text), "       "))
+		if f.Next != "" {
+			fmt.Fprintf(sys.out, "       %s %s\n", s.dim("→"), visible(f.Next))
 		}
 	}
-	fmt.Fprintf(sys.out, "\nenvironment\n")
-	for _, s := range d.Env {
-		mark := "–"
-		if s.Set {
-			mark = "✓"
-		}
-		fmt.Fprintf(sys.out, "  %s %s: %s\n", mark, s.Name, s.For)
-	}
-	return nil
+	fmt.Fprintf(sys.out, "\n%d ok, %s, %d failed\n", counts[checkOK], count(counts[checkWarn], "warning"), counts[checkFail])
+}
+
+// indentedBy puts the lines after the first under it.
+func indentedBy(s, margin string) string {
+	return strings.ReplaceAll(strings.TrimSpace(s), "\n", "\n"+margin)
 }

@@ -117,7 +117,7 @@ var examples = map[string][]string{
 	"hostile":           {`pawl hostile run`},
 	"hostile run":       {`pawl hostile run`},
 	"hostile serve":     {`pawl hostile serve --addr 127.0.0.1:4010`},
-	"doctor":            {`pawl doctor`, `pawl doctor --json`},
+	"doctor":            {`pawl doctor`, `pawl doctor --online agent.yaml`},
 	"version":           {`pawl version`},
 	"completion":        {`pawl completion bash`},
 	"man":               {`pawl man`, `pawl man runs resume`, `pawl man --dir /usr/local/share/man/man1`},

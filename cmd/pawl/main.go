@@ -12,7 +12,7 @@
 //	pawl schedules list|show|run|delete         what is to be done later, and the runner that does it
 //	pawl wire encode|decode                     requests and replies as providers write them
 //	pawl hostile run|serve                      models that behave badly, played to pawl or to any runtime
-//	pawl doctor                                 what this machine can enforce, and which keys are set
+//	pawl doctor                                 what is there and what is wrong: sandbox, keys, models, database, agents
 //	pawl completion, man                        what shells and man know of it
 //	pawl version
 //

@@ -19,6 +19,7 @@ import (
 	"github.com/pawl-go/pawl/server"
 	"github.com/pawl-go/pawl/store"
 	"github.com/pawl-go/pawl/tools/schedule"
+	"github.com/pawl-go/pawl/viewer"
 )
 
 type serveCmd struct {
@@ -35,7 +36,7 @@ type serveCmd struct {
 
 // Help says what is served.
 func (*serveCmd) Help() string {
-	return `JSON and streams of events at /v1/runs, /v1/tools and so on; for clients of OpenAI, /v1/chat/completions, /v1/responses and /v1/models, where an agent is a model; for MCP clients, /mcp. GET /openapi.json has all of it, docs/server.md the story.
+	return `JSON and streams of events at /v1/runs, /v1/tools and so on; for clients of OpenAI, /v1/chat/completions, /v1/responses and /v1/models, where an agent is a model; for MCP clients, /mcp. GET /openapi.json has all of it, docs/server.md the story. A browser finds pages at the address that is printed: the runs as they go, what waits for a person, a place to try agents and tools.
 
 Runs are kept in the database (--db, or what the first file says), so they outlive the process: the first Ctrl-C ends it well, and the next pawl serve goes on. A call that has to be approved waits for POST /v1/runs/ID/approve.
 
@@ -67,7 +68,7 @@ func (c *serveCmd) Run(sys *system) error {
 	if err != nil {
 		return misconfigured(err)
 	}
-	o := server.Options{Agents: all.agents, Journal: db, Secrets: all.secrets, Tokens: tokens, Hosts: c.Host, Origins: c.Origin, Schedules: db, MaxRuns: c.MaxRuns,
+	o := server.Options{Agents: all.agents, Journal: db, Secrets: all.secrets, Tokens: tokens, Hosts: c.Host, Origins: c.Origin, Schedules: db, MaxRuns: c.MaxRuns, Pages: viewer.Handler(),
 		Log: slog.New(slog.NewTextHandler(sys.err, &slog.HandlerOptions{Level: slog.LevelWarn}))}
 	mcpCtx, endMCP := context.WithCancel(context.Background())
 	defer endMCP()

@@ -273,8 +273,8 @@ func exists(name string) bool {
 	return err == nil
 }
 
-// keyless are the commands that need no key, no network and nothing but the files of the page.
-var keyless = []string{"check", "init", "tools list", "tools show", "tools call", "tools lint", "models list", "models show", "version", "demo"}
+// anywhere are the commands that need no key, no network and nothing but the files of the page.
+var anywhere = []string{"check", "init", "tools list", "tools show", "tools call", "tools lint", "models list", "models show", "version", "demo"}
 
 // pawl checks a command line of pawl's, and runs it where that can be done anywhere.
 func (p *page) pawl(args []string, run bool) error {
@@ -291,7 +291,7 @@ func (p *page) pawl(args []string, run bool) error {
 		path = strings.TrimPrefix(ctx.Selected().FullPath(), "pawl ")
 	}
 	all := strings.Join(args, " ")
-	if !run || !slices.Contains(keyless, path) || strings.ContainsAny(all, "…") || strings.Contains(all, "--mcp") || strings.Contains(all, "--connect") {
+	if !run || !slices.Contains(anywhere, path) || strings.ContainsAny(all, "…") || strings.Contains(all, "--mcp") || strings.Contains(all, "--connect") {
 		return nil
 	}
 	out, err := p.run(exec.Command("pawl", args...))

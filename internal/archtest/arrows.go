@@ -58,6 +58,7 @@ var arrows = []arrow{
 	{from: "internal/docgen"},
 	{from: "internal/testreport"},
 	{from: "internal/pgtest"},
+	{from: "internal/browser"},
 	{from: "internal/wiretest", to: []string{".", "pawltest"}},
 
 	// one job each
@@ -90,6 +91,7 @@ var arrows = []arrow{
 	{from: "durable/temporal", to: []string{".", "store", "durable"}, modules: []string{"go.temporal.io/sdk", "go.temporal.io/api"}},
 	{from: "telemetry", to: []string{"."}, modules: otelModules},
 	{from: "telemetry/export", modules: append([]string{"go.opentelemetry.io/otel/sdk"}, otelModules...)},
+	{from: "viewer"}, // it knows the server's API over HTTP alone
 	{from: "server", to: []string{".", "store", "durable", "internal/gate"}},
 	{from: "server/client", to: []string{".", "internal/sse"}},
 	{from: "pawltest/hostile", to: []string{".", "script", "leak", "pawltest"}},
@@ -99,7 +101,7 @@ var arrows = []arrow{
 	// joins things
 	{from: "config", to: []string{".", "sandbox", "sandbox/proxy", "provider/...", "policy", "react", "leak", "compile", "script", "tools/...", "mcp", "team", "store/...", "internal/nearest"},
 		modules: []string{"go.yaml.in/yaml/v3"}},
-	{from: "cmd/pawl/...", to: []string{".", "sandbox", "config", "server", "durable", "durable/temporal", "recording/...", "telemetry/...", "mcp", "pawltest/...", "provider/...", "policy", "react", "leak", "compile", "script", "tools/...", "store", "store/sqlite", "internal/dialect", "internal/nearest", "internal/http1"},
+	{from: "cmd/pawl/...", to: []string{".", "sandbox", "config", "server", "viewer", "durable", "durable/temporal", "recording/...", "telemetry/...", "mcp", "pawltest/...", "provider/...", "policy", "react", "leak", "compile", "script", "tools/...", "store", "store/sqlite", "internal/dialect", "internal/nearest", "internal/http1"},
 		modules: []string{"github.com/alecthomas/kong", "golang.org/x/term", jsonModule}},
 	{from: "examples/...", to: []string{".", "provider/...", "policy", "react", "compile", "leak", "script", "tools/...", "mcp", "team", "pawltest"}},
 }

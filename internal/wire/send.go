@@ -1,7 +1,6 @@
 package wire
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -33,22 +32,6 @@ type Client struct {
 	plain plain
 	once  sync.Once
 	own   *carrier // with a connect timeout of its own
-}
-
-// Body returns the body of a request that encode appends. encode works in a buffer that is used again; what it made is copied out, since a
-// transport may read a body longer than the request lasts. net/http writes headers and body at once only where it knows
-// the body's reader, which leaves no place to notice that it is done.
-func Body(encode func(dst []byte) ([]byte, error)) ([]byte, error) {
-	p := scratch.Get().(*[]byte)
-	b, err := encode((*p)[:0])
-	if cap(b) <= keepBuffer {
-		*p = b
-		defer scratch.Put(p)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return bytes.Clone(b), nil
 }
 
 // Send posts body to u and lets a decoder yield the reply through out. A request that failed before a

@@ -7,9 +7,26 @@ import (
 	"github.com/pawl-go/pawl/internal/jsonscan"
 )
 
+// written is what an encoder has to know at the end of messages, to go on from there.
+type written struct {
+	role string
+	ids  callIDs
+}
+
 // fromMessages writes the messages after the first lead ones, merged so that the sides alternate.
 func fromMessages(e *encoder, messages []pawl.Message, lead int) {
-	for i := lead; i < len(messages); {
+	if e.cache.last >= 0 {
+		e.draft = nil // marks that move
+	}
+	i := lead
+	// What was written is as it was then if the user's turn, which ended it, is not longer now.
+	if n := e.Resume(e.draft, messages, func(n int) bool {
+		return messages[n-1].Role != pawl.RoleAssistant && (n == len(messages) || messages[n].Role == pawl.RoleAssistant)
+	}); n > 0 {
+		w := e.draft.State.(written)
+		i, e.role, e.ids = n, w.role, w.ids
+	}
+	for i < len(messages) {
 		if messages[i].Role == pawl.RoleAssistant {
 			fromReply(e, i, &messages[i], i == len(messages)-1)
 			i++
@@ -32,6 +49,9 @@ func fromMessages(e *encoder, messages []pawl.Message, lead int) {
 		}
 		fromInstructions(e, messages, told, end)
 		i = end
+	}
+	if e.Mark(e.draft, messages) {
+		e.draft.State = written{e.role, e.ids}
 	}
 	e.close()
 }

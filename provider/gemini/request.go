@@ -26,6 +26,7 @@ type encoder struct {
 	tools  *wire.Toolset
 	output wire.Output
 	opts   options
+	draft  *wire.Draft // of the run; nil: there is none
 
 	role    string          // of the content that is being written; "": none
 	calls   []pawl.ToolCall // of the last replies, which the next results answer
@@ -33,7 +34,8 @@ type encoder struct {
 }
 
 // encode appends the body of req to dst. The model stands in the address, not in the body, but says what may be in it.
-func (d *dialect) encode(dst []byte, name string, tools *wire.Toolset, output wire.Output, req *pawl.Request) ([]byte, error) {
+// draft may be nil.
+func (d *dialect) encode(dst []byte, name string, tools *wire.Toolset, output wire.Output, req *pawl.Request, draft *wire.Draft) ([]byte, error) {
 	if name == "" {
 		return dst, invalid("model", "no model is named")
 	}
@@ -51,6 +53,9 @@ func (d *dialect) encode(dst []byte, name string, tools *wire.Toolset, output wi
 		return dst, err
 	}
 	e := encoder{Writer: wire.Writer{Provider: provider, B: dst}, dialect: *d, model: name, facts: d.factsOf(name), tools: tools, output: output, opts: opts}
+	if len(req.Settings.Options[provider]) == 0 {
+		e.draft = draft
+	}
 	e.Begin(opts.rest)
 	fromRequest(&e, req)
 	return e.Finish()
@@ -64,21 +69,36 @@ func fromRequest(e *encoder, req *pawl.Request) {
 	fromInstructions(e, req)
 	if e.Key("contents") {
 		e.Raw("[")
-		for i := 0; i < len(req.Messages); i++ {
-			if req.Messages[i].Role == pawl.RoleTool {
-				i = fromResults(e, req.Messages, i)
-			} else {
-				fromMessage(e, i, &req.Messages[i])
-			}
-		}
-		if e.role == "" {
-			e.Fail(invalid("messages", "Gemini wants at least one message that is no instruction"))
-		}
-		e.close()
+		fromMessages(e, req.Messages)
 		e.Raw("]")
 	}
 	fromTools(e, req)
 	fromSettings(e, req)
+}
+
+// fromMessages writes the contents.
+func fromMessages(e *encoder, messages []pawl.Message) {
+	i := 0
+	// What was written is as it was then if the user's turn, which ended it, is not longer now.
+	if n := e.Resume(e.draft, messages, func(n int) bool {
+		return e.draft.State == "user" && (n == len(messages) || messages[n].Role == pawl.RoleAssistant)
+	}); n > 0 {
+		i, e.role = n, "user"
+	}
+	for ; i < len(messages); i++ {
+		if messages[i].Role == pawl.RoleTool {
+			i = fromResults(e, messages, i)
+		} else {
+			fromMessage(e, i, &messages[i])
+		}
+	}
+	if e.role == "" {
+		e.Fail(invalid("messages", "Gemini wants at least one message that is no instruction"))
+	}
+	if e.Mark(e.draft, messages) {
+		e.draft.State = e.role
+	}
+	e.close()
 }
 
 // fromInstructions writes the system and developer messages, wherever they stand: the API has one place for them.

@@ -13,16 +13,7 @@ import (
 func fromChatRequest(e *encoder, req *pawl.Request) {
 	if e.Key("messages") {
 		e.Raw("[")
-		lead := leading(req.Messages)
-		for i := range req.Messages {
-			if i == lead {
-				fromChatWish(e, req)
-			}
-			fromChatMessage(e, i, &req.Messages[i])
-		}
-		if lead == len(req.Messages) {
-			fromChatWish(e, req)
-		}
+		fromChatMessages(e, req)
 		e.Raw("]")
 	}
 	if (!e.tools.Empty() || len(e.Tools) > 0) && e.Key("tools") {
@@ -79,6 +70,28 @@ func fromChatRequest(e *encoder, req *pawl.Request) {
 	}
 }
 
+func fromChatMessages(e *encoder, req *pawl.Request) {
+	if len(req.Output) > 0 && (e.jsonObject || e.output.Schema == nil) {
+		// The server cannot be told in another way than in words, which stand behind the instructions.
+		lead := leading(req.Messages)
+		for i := range req.Messages[:lead] {
+			fromChatMessage(e, i, &req.Messages[i])
+		}
+		e.Comma()
+		e.Raw(`{"role":"system","content":`)
+		e.String(wire.Wish(req.Output))
+		e.Raw(`}`)
+		for i := lead; i < len(req.Messages); i++ {
+			fromChatMessage(e, i, &req.Messages[i])
+		}
+		return
+	}
+	for i := e.Resume(e.draft, req.Messages, nil); i < len(req.Messages); i++ {
+		fromChatMessage(e, i, &req.Messages[i])
+	}
+	e.Mark(e.draft, req.Messages)
+}
+
 // leading returns how many messages at the beginning are instructions.
 func leading(messages []pawl.Message) int {
 	n := 0
@@ -86,16 +99,6 @@ func leading(messages []pawl.Message) int {
 		n++
 	}
 	return n
-}
-
-// fromChatWish asks for a reply that fits a schema in words, where the server cannot be told in another way.
-func fromChatWish(e *encoder, req *pawl.Request) {
-	if len(req.Output) > 0 && (e.jsonObject || e.output.Schema == nil) {
-		e.Comma()
-		e.Raw(`{"role":"system","content":`)
-		e.String(wire.Wish(req.Output))
-		e.Raw(`}`)
-	}
 }
 
 // fromChatTool appends the definition of a tool, nested as Chat Completions has it.

@@ -1,0 +1,300 @@
+package viewer_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/browser"
+	"github.com/pawl-go/pawl/pawltest"
+	"github.com/pawl-go/pawl/provider/openai"
+	"github.com/pawl-go/pawl/script"
+	"github.com/pawl-go/pawl/server"
+	"github.com/pawl-go/pawl/store"
+	"github.com/pawl-go/pawl/viewer"
+)
+
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
+		if shared.b != nil {
+			if err := shared.b.Close(); err != nil {
+				fmt.Fprintln(os.Stderr, "closing the browser:", err)
+			}
+		}
+		os.Exit(code)
+	}), goleak.IgnoreAnyFunction("github.com/pawl-go/pawl/internal/browser.(*Browser).receive"))
+}
+
+// shared is the browser of all tests: one takes a second to start.
+var shared struct {
+	once sync.Once
+	b    *browser.Browser
+	err  error
+}
+
+// page opens a page of a browser, or skips the test where there is none.
+func page(t *testing.T) (context.Context, *browser.Page) {
+	t.Helper()
+	path := browser.Find()
+	if path == "" {
+		t.Skip("chromium is absent, so the pages are not walked in a browser (make test installs it)")
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
+	t.Cleanup(cancel)
+	shared.once.Do(func() { shared.b, shared.err = browser.Start(ctx, path) })
+	if shared.err != nil {
+		t.Fatal(shared.err)
+	}
+	p, err := shared.b.Page(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := p.Close(ctx); err != nil {
+			t.Error(err)
+		}
+	})
+	return ctx, p
+}
+
+// shop is a served support agent of a shop, whose model is a script behind a simulator of OpenAI's API.
+type shop struct {
+	*httptest.Server
+	t       *testing.T
+	s       *server.Server
+	gate    chan struct{} // read_policy returns when it is closed
+	hostile []hostile     // what the tool surprise gives, by number
+
+	mu       sync.Mutex
+	refunded []string
+}
+
+func open(t *testing.T, change func(*server.Options)) *shop {
+	t.Helper()
+	w := &shop{t: t, gate: make(chan struct{})}
+	var worlds []*pawltest.Simulator
+	model := func(f func(*pawl.Request) script.Turn) pawl.Model {
+		sim, err := pawltest.NewSimulator(&script.Model{Turns: []script.Turn{script.Loop(script.Func(f))}, Quiet: true}, &pawltest.SimulatorOptions{Quiet: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		worlds = append(worlds, sim)
+		return openai.NewChat("gpt-sim", &openai.Options{BaseURL: sim.URL, Key: "none-needed"})
+	}
+	auditor := &pawl.Agent{Name: "auditor", Model: model(audit), Tools: []pawl.Toolset{w.tool("add_up", pawl.Pure, `{"type":"object","properties":{"numbers":{"type":"array","items":{"type":"number"}}},"required":["numbers"]}`)}}
+	object := `{"type":"object","properties":{%s},"required":[%s],"additionalProperties":false}`
+	support := &pawl.Agent{Name: "support", Model: model(help), Middleware: []pawl.Middleware{pawl.Approve(pawl.AskBeforeWrites)}, Tools: []pawl.Toolset{
+		w.tool("lookup_order", pawl.Read, fmt.Sprintf(object, `"number":{"type":"integer","description":"The number of the order."}`, `"number"`)),
+		w.tool("read_policy", pawl.Read, fmt.Sprintf(object, `"subject":{"type":"string","enum":["returns","shipping"]}`, `"subject"`)),
+		w.tool("refund", pawl.Write, fmt.Sprintf(object, `"order":{"type":"integer"},"amount":{"type":"number"},"reason":{"type":"string"},"notify":{"type":"boolean"}`, `"order","amount","reason"`)),
+		w.tool("surprise", pawl.Read, fmt.Sprintf(object, `"n":{"type":"integer"}`, `"n"`)),
+		&pawl.Tool{Name: "ask_customer", Description: "Asks the customer.", Input: json.RawMessage(fmt.Sprintf(object, `"question":{"type":"string"}`, `"question"`)), Passive: true},
+		auditor.Tool("Checks figures."),
+	}}
+	o := server.Options{Agents: []*pawl.Agent{support, auditor}, Journal: new(store.MemoryJournal), Pages: viewer.Handler()}
+	if change != nil {
+		change(&o)
+	}
+	s, err := server.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.s, w.Server = s, httptest.NewServer(s)
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+		defer cancel()
+		if err := s.Close(ctx); err != nil {
+			t.Error(err)
+		}
+		w.CloseClientConnections()
+		w.Close()
+		for _, sim := range worlds {
+			sim.Close()
+		}
+		http.DefaultClient.CloseIdleConnections()
+	})
+	return w
+}
+
+func (w *shop) tool(name string, effect pawl.Effect, schema string) *pawl.Tool {
+	return &pawl.Tool{Name: name, Description: "Does " + name + ".", Effect: effect, Input: json.RawMessage(schema), Run: func(ctx context.Context, call pawl.ToolCall) (pawl.ToolResult, error) {
+		switch name {
+		case "lookup_order":
+			return pawl.TextResult(`{"order":1042,"state":"delivered","price":49.9,"account":12345678901234567890}`), nil
+		case "read_policy":
+			select {
+			case <-w.gate:
+				return pawl.TextResult("Damaged goods are refunded at once."), nil
+			case <-ctx.Done():
+				return pawl.ToolResult{}, ctx.Err()
+			}
+		case "refund":
+			w.mu.Lock()
+			w.refunded = append(w.refunded, string(call.Args))
+			w.mu.Unlock()
+			return pawl.TextResult("refunded"), nil
+		case "surprise":
+			var in struct{ N int }
+			if err := json.Unmarshal(call.Args, &in); err != nil {
+				return pawl.ToolResult{}, err
+			}
+			return pawl.TextResult(w.hostile[in.N].text), nil
+		}
+		return pawl.TextResult("49.9"), nil
+	}}
+}
+
+// refunds are the arguments of the refunds that were made.
+func (w *shop) refunds() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return append([]string{}, w.refunded...)
+}
+
+func used(t script.Turn, in, cached int) script.Turn {
+	t.Usage = &pawl.Usage{Input: in, Output: 40, CacheRead: cached}
+	return t
+}
+
+// asked is the first message of the user, and how many replies there were since.
+func asked(req *pawl.Request) (text string, replies int) {
+	for _, m := range req.Messages {
+		switch {
+		case m.Role == pawl.RoleUser && text == "":
+			text = m.Text()
+		case m.Role == pawl.RoleAssistant:
+			replies++
+		}
+	}
+	return text, replies
+}
+
+// help is what the support agent's model says.
+func help(req *pawl.Request) script.Turn {
+	text, n := asked(req)
+	if rest, ok := strings.CutPrefix(text, "surprise "); ok {
+		if n == 0 {
+			return script.Call("surprise", `{"n":`+rest+`}`)
+		}
+		return script.Say(script.Results(req)[0].Text())
+	}
+	if strings.HasPrefix(text, "ask") {
+		if n == 0 {
+			return script.Call("ask_customer", `{"question":"Do you still have it?"}`)
+		}
+		return script.Say("He said: " + script.Results(req)[0].Text())
+	}
+	if strings.HasPrefix(text, "say ") {
+		return script.Say(text[4:])
+	}
+	switch n {
+	case 0:
+		return used(script.Together(script.Say("I look at the order and the rules."), script.Call("lookup_order", `{"number":1042}`), script.Call("read_policy", "{\"subject\":\"returns\",}")), 1200, 0)
+	case 1:
+		return used(script.Call("auditor", `{"task":"Add up order 1042."}`), 1500, 1200)
+	case 2:
+		return used(script.Call("refund", `{"order":1042,"amount":49.9,"reason":"arrived damaged"}`), 1700, 1500)
+	}
+	return used(script.Say("## Done\n\nOrder **1042** is refunded."), 1800, 1700)
+}
+
+func audit(req *pawl.Request) script.Turn {
+	if _, n := asked(req); n == 0 {
+		return used(script.Call("add_up", `{"numbers":[49.9]}`), 300, 0)
+	}
+	return used(script.Say("49.9 is right."), 340, 300)
+}
+
+// post sends a request past the pages.
+func (w *shop) post(path, body string) string {
+	w.t.Helper()
+	req, err := http.NewRequestWithContext(w.t.Context(), "POST", w.URL+path, strings.NewReader(body))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	defer res.Body.Close()
+	b, err := io.ReadAll(res.Body)
+	if err != nil || res.StatusCode >= 300 {
+		w.t.Fatal(path, res.Status, string(b), err)
+	}
+	return string(b)
+}
+
+// must ends the test on an error.
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// until waits for something in the page, and says what the page has where it does not come.
+func until(ctx context.Context, t *testing.T, p *browser.Page, expression string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
+	defer cancel()
+	if err := p.Until(ctx, expression); err != nil {
+		var text string
+		_ = p.Eval(context.Background(), `location.href + "\n" + document.body.innerText`, &text)
+		for _, e := range p.Events("Runtime.exceptionThrown") {
+			t.Logf("the page threw: %s", cut(e.Params))
+		}
+		t.Fatalf("%v\nthe page: %s", err, text)
+	}
+}
+
+// quiet fails the test if the page threw, broke its policy, opened a dialog, or asked for anything that is not the server's.
+func quiet(t *testing.T, p *browser.Page, base string) {
+	t.Helper()
+	for _, e := range p.Events("Runtime.exceptionThrown", "Page.javascriptDialogOpening", "Page.windowOpen", "Page.downloadWillBegin") {
+		t.Errorf("%s: %s", e.Method, cut(e.Params))
+	}
+	for _, e := range p.Events("Log.entryAdded", "Runtime.consoleAPICalled") {
+		if s := string(e.Params); strings.Contains(s, "Content Security Policy") || strings.Contains(s, "Trusted") || strings.Contains(s, `"type":"error"`) {
+			t.Errorf("%s: %s", e.Method, cut(e.Params))
+		}
+	}
+	for _, e := range p.Events("Network.requestWillBeSent") {
+		var r struct{ Request struct{ URL string } }
+		must(t, json.Unmarshal(e.Params, &r))
+		if !strings.HasPrefix(r.Request.URL, base+"/") && !strings.HasPrefix(r.Request.URL, "data:image/") {
+			t.Errorf("a request left: %s", r.Request.URL)
+		}
+	}
+}
+
+func cut(b []byte) string {
+	if len(b) > 900 {
+		return string(b[:900]) + "…"
+	}
+	return string(b)
+}
+
+// shoot keeps a picture of the page in shots/, which is not part of the repository.
+func shoot(ctx context.Context, t *testing.T, p *browser.Page, name string) {
+	t.Helper()
+	png, err := p.Screenshot(ctx)
+	must(t, err)
+	dir, err := filepath.Abs("shots")
+	must(t, err)
+	must(t, os.MkdirAll(dir, 0o755))
+	must(t, os.WriteFile(filepath.Join(dir, name+".png"), png, 0o644))
+	t.Logf("picture: %s", filepath.Join(dir, name+".png"))
+}
