@@ -74,6 +74,15 @@ func (s *Server) muxOf(routes []route) *http.ServeMux {
 			s.o.MCP.ServeHTTP(w, r.WithContext(store.WithScope(r.Context(), who.scope())))
 		})
 	}
+	if s.o.Metrics != nil {
+		mux.HandleFunc("GET /metrics", func(w http.ResponseWriter, r *http.Request) {
+			if _, fail := s.who(r, ScopeRead); fail != nil {
+				writeError(w, fail)
+				return
+			}
+			s.o.Metrics.ServeHTTP(w, r)
+		})
+	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		if s.o.Pages != nil && (r.Method == http.MethodGet || r.Method == http.MethodHead) && !strings.HasPrefix(r.URL.Path, "/v1/") {
 			w.Header().Del("Content-Security-Policy") // pages have one of their own

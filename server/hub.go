@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -187,6 +188,9 @@ func (h *hub) work(ctx context.Context, l *live, j job, msgs []pawl.Message) {
 	if !j.story {
 		r := h.s.engine.Runner(l.id, j.agent)
 		r.Meta, runner = j.meta, r
+		if h.s.o.Around != nil {
+			runner = h.s.o.Around(l.id, strings.TrimSuffix(l.agent, callSuffix), r)
+		}
 	}
 	for e, err := range pawl.Redact(runner, h.s.o.Secrets).Stream(ctx, msgs...) {
 		parked := context.Cause(ctx) == errParked

@@ -31,6 +31,7 @@ type Options struct {
 
 	Schedules store.Schedules // listed; nil: none
 	MCP       http.Handler    // answers at /mcp, behind the gate and the scope tools; nil: nothing there
+	Metrics   http.Handler    // answers GET /metrics, with the scope read; nil: nothing there
 	Pages     http.Handler    // answers GET for all that is no part of the API, without a token: pages for people, which ask for one themselves. nil: nothing there
 
 	MaxBody    int64         // of a request, in bytes; 0: 4 MiB
@@ -43,6 +44,9 @@ type Options struct {
 	Beat       time.Duration // between signs of life in silent streams; 0: 15 s
 	Recover    time.Duration // between looks for runs that nobody works on; 0: 5 s
 	Grace      time.Duration // for runs and streams to stop when the server ends; 0: 10 s
+
+	// Around wraps what carries out a run, innermost, so that it is told as it was: telemetry. The agent is named as it is served. Nil: nothing.
+	Around func(id, agent string, r pawl.Runner) pawl.Runner
 
 	Lease time.Duration // durable.Engine.Lease
 	Log   *slog.Logger  // what went wrong with nobody to tell; nil: nothing

@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -28,9 +29,8 @@ import (
 type serving struct {
 	t    *testing.T
 	url  string
-	dir  string
 	bank *bank
-	cmd  *exec.Cmd
+	stop func() // ends it with Ctrl-C, and returns when it has ended; it is done after the test otherwise
 }
 
 const servedToken = "all-all-all-all-all"
@@ -96,7 +96,8 @@ func clerkTurn(req *pawl.Request) script.Turn {
 // serveClerk begins pawl serve, and ends it with Ctrl-C when the test has ended: its status must be 0, which it is not when the race detector found something.
 func serveClerk(t *testing.T, flags ...string) *serving {
 	t.Helper()
-	v := &serving{t: t, dir: t.TempDir(), bank: &bank{gate: make(chan struct{})}}
+	dir := t.TempDir()
+	v := &serving{t: t, bank: &bank{gate: make(chan struct{})}}
 	sim, err := pawltest.NewSimulator(&script.Model{Turns: []script.Turn{script.Loop(script.Func(clerkTurn))}}, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -104,7 +105,7 @@ func serveClerk(t *testing.T, flags ...string) *serving {
 	t.Cleanup(func() { sim.Close() })
 	hall := httptest.NewServer(v.bank)
 	t.Cleanup(hall.Close)
-	file := filepath.Join(v.dir, "clerk.yaml")
+	file := filepath.Join(dir, "clerk.yaml")
 	if err := os.WriteFile(file, []byte(strings.ReplaceAll(clerkFile, "BANK", hall.URL)), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -112,18 +113,18 @@ func serveClerk(t *testing.T, flags ...string) *serving {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pawl := filepath.Join(v.dir, "pawl") // by that name the program of the tests is the command
+	pawl := filepath.Join(dir, "pawl") // by that name the program of the tests is the command
 	if err := os.Symlink(self, pawl); err != nil {
 		t.Fatal(err)
 	}
-	v.cmd = exec.Command(pawl, append([]string{"serve", file, "--http", ":0", "--token-env", "PAWL_TOKEN", "--db", filepath.Join(v.dir, "pawl.db")}, flags...)...)
-	v.cmd.Dir = v.dir
-	v.cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + v.dir, "OPENAI_BASE_URL=" + sim.URL, "OPENAI_API_KEY=test-key", "PAWL_TOKEN=" + servedToken, "GORACE=atexit_sleep_ms=0"}
-	said, err := v.cmd.StderrPipe()
+	cmd := exec.Command(pawl, append([]string{"serve", file, "--http", ":0", "--token-env", "PAWL_TOKEN", "--db", filepath.Join(dir, "pawl.db")}, flags...)...)
+	cmd.Dir = dir
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "OPENAI_BASE_URL=" + sim.URL, "OPENAI_API_KEY=test-key", "PAWL_TOKEN=" + servedToken, "GORACE=atexit_sleep_ms=0"}
+	said, err := cmd.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := v.cmd.Start(); err != nil {
+	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
 	var all bytes.Buffer
@@ -134,15 +135,16 @@ func serveClerk(t *testing.T, flags ...string) *serving {
 	}
 	told := make(chan struct{})
 	go func() { defer close(told); io.Copy(io.Discard, lines) }()
-	t.Cleanup(func() {
-		if err := v.cmd.Process.Signal(os.Interrupt); err != nil {
+	v.stop = sync.OnceFunc(func() {
+		if err := cmd.Process.Signal(os.Interrupt); err != nil {
 			t.Error(err)
 		}
 		<-told
-		if err := v.cmd.Wait(); err != nil {
+		if err := cmd.Wait(); err != nil {
 			t.Errorf("pawl serve: %v\n%s", err, all.String())
 		}
 	})
+	t.Cleanup(v.stop)
 	if v.url == "" {
 		t.Fatalf("pawl serve says %q, %v", line, err)
 	}

@@ -71,9 +71,12 @@ func (f *telemetryFlags) open(sys *system, s *setup) error {
 	return nil
 }
 
-// pipeline is the way to a collector.
-func pipeline(url string, sys *system) (*export.Pipeline, error) {
+// pipeline is the way to a collector, and to pages for Prometheus beside it.
+func pipeline(url string, sys *system, pages ...*export.Prometheus) (*export.Pipeline, error) {
 	o := &export.Options{Endpoint: url, Getenv: sys.env}
+	for _, p := range pages {
+		o.Readers = append(o.Readers, p.Reader())
+	}
 	if url == fromEnv {
 		o.Endpoint = ""
 	}

@@ -30,6 +30,11 @@ func NewPrometheus() *Prometheus { return &Prometheus{metric.NewManualReader()} 
 // Reader is what reads the metrics: for one meter provider.
 func (p *Prometheus) Reader() metric.Reader { return p.reader }
 
+// Meter returns a meter provider that this page alone reads, for programs that send metrics to nobody. It takes the Reader, so it is for one call.
+func (p *Prometheus) Meter() *metric.MeterProvider {
+	return metric.NewMeterProvider(metric.WithReader(p.reader))
+}
+
 // ServeHTTP answers GET with the metrics as they are now.
 func (p *Prometheus) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
