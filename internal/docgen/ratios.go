@@ -36,6 +36,7 @@ func Ratios(page, src string) (string, error) {
 	if err := json.Unmarshal([]byte(src), &rows); err != nil {
 		return "", err
 	}
+	maps.DeleteFunc(rows, func(_ string, r ratio) bool { return r.PawlCPU == 0 }) // measured before there were figures of pawl's own: not with the others
 	before, rest, ok := strings.Cut(page, ratiosBegin)
 	_, after, end := strings.Cut(rest, ratiosEnd)
 	if !ok || !end {
