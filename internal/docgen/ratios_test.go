@@ -27,7 +27,7 @@ func TestPerformancePage(t *testing.T) {
 
 func TestRatios(t *testing.T) {
 	src := `{"chat/whole/3x5/c64": {"cpu": 0.567, "pawl_cpu_us": 300, "hand_cpu_us": 529, "pawl_allocs": 380.2, "allocs": 0.68, "bytes": 0.8},
-		"chat/whole/3x5/c512": {"cpu": 0.6, "pawl_cpu_us": 1}, "chat/whole/1x1/c1": {"cpu": 0.9}, "gemini/streamed/3x5/c1": {"cpu": 0.4, "pawl_cpu_us": 1}, "chat/whole/args256KiB/c8": {"cpu": 0.5, "pawl_cpu_us": 2600, "hand_cpu_us": 5200},
+		"chat/whole/3x5/c512": {"cpu": 0.6, "pawl_cpu_us": 1}, "gemini/streamed/3x5/c1": {"cpu": 0.4, "pawl_cpu_us": 1}, "chat/whole/args256KiB/c8": {"cpu": 0.5, "pawl_cpu_us": 2600, "hand_cpu_us": 5200},
 		"chat/whole/args16KiB/c8": {"cpu": 0.5, "pawl_cpu_us": 200, "hand_cpu_us": 400}, "chat/whole/args64KiB/c8": {"cpu": 0.5, "pawl_cpu_us": 680, "hand_cpu_us": 1360},
 		"chat/streamed/1x1/c10000": {"cpu": 0.3, "pawl_cpu_us": 1, "pawl_kib": 31.4, "hand_kib": 70, "tail": 2.1}}`
 	got, err := Ratios("Before.\n"+ratiosBegin+"what stood there\n"+ratiosEnd+"After.\n", src)
