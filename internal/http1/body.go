@@ -10,8 +10,21 @@ import (
 // maxLine bounds the line before a chunk, and the lines after the last one together.
 const maxLine = 16 << 10
 
-// Read reads the body of the answer. At its end, and not before, the connection is free for others.
+// Read reads the body of the answer: as much as is there, over as many chunks as that is. At the body's end, and not before, the connection is free for others.
 func (x *Exchange) Read(p []byte) (n int, err error) {
+	n, err = x.read(p)
+	for n < len(p) && err == nil && x.framing == byChunks && x.left == 0 && x.c.hasChunk() {
+		var more int
+		more, err = x.read(p[n:])
+		n += more
+	}
+	if n > 0 && err != io.EOF {
+		err = nil // it comes again
+	}
+	return n, err
+}
+
+func (x *Exchange) read(p []byte) (n int, err error) {
 	if x.err != nil || len(p) == 0 {
 		return 0, x.err
 	}
@@ -47,6 +60,16 @@ func (x *Exchange) Read(p []byte) (n int, err error) {
 		return n, x.whole()
 	}
 	return n, nil
+}
+
+// hasChunk reports whether the buffer has the end of a chunk, and the beginning of the next: one that is not the last, after which there may be something to wait for.
+func (c *conn) hasChunk() bool {
+	b := c.buf[c.r:c.w]
+	if len(b) < 3 || b[2] == '0' {
+		return false
+	}
+	k := bytes.IndexByte(b[2:], '\n')
+	return k >= 0 && 2+k+1 < len(b)
 }
 
 // whole ends an exchange whose answer was read to its end.

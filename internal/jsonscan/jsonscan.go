@@ -30,6 +30,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 )
 
@@ -62,7 +63,8 @@ type Cursor struct {
 	value   int  // where the value stands that Key or More announced, plus one; 0: none
 	first   bool // an object or array was entered and nothing of it was read
 	depth   int
-	err     error
+	fault   string // what is wrong first; "": nothing. Callers who do not ask pay for no error
+	at      int    // where
 	scratch []byte // for keys with escapes
 }
 
@@ -80,21 +82,26 @@ func Resume(data []byte, offset, depth int) Cursor {
 func (c *Cursor) Offset() int { return c.i }
 
 // Err returns the first error, or nil.
-func (c *Cursor) Err() error { return c.err }
+func (c *Cursor) Err() error {
+	if c.fault == "" {
+		return nil
+	}
+	return fmt.Errorf("%w: %s at offset %d", ErrSyntax, c.fault, c.at)
+}
 
 // End returns the first error, or one if anything but white space follows.
 func (c *Cursor) End() error {
-	if c.err == nil {
+	if c.fault == "" {
 		if c.space(); c.i < len(c.b) {
 			c.fail("text after the value")
 		}
 	}
-	return c.err
+	return c.Err()
 }
 
 func (c *Cursor) fail(what string) {
-	if c.err == nil {
-		c.err = fmt.Errorf("%w: %s at offset %d", ErrSyntax, what, c.i)
+	if c.fault == "" {
+		c.fault, c.at = what, c.i
 	}
 	c.i = len(c.b)
 }
@@ -113,7 +120,7 @@ func (c *Cursor) space() {
 // Kind returns the kind of the next value without reading it.
 func (c *Cursor) Kind() Kind {
 	c.space()
-	if c.i >= len(c.b) || c.err != nil {
+	if c.i >= len(c.b) || c.fault != "" {
 		return None
 	}
 	switch b := c.b[c.i]; b {
@@ -156,12 +163,12 @@ func (c *Cursor) enter(open Kind) bool {
 
 // next steps over the comma before the next member or element, or over the closing byte.
 func (c *Cursor) next(end byte) bool {
-	if c.err != nil {
+	if c.fault != "" {
 		return false
 	}
 	if c.value == c.i+1 {
 		c.Skip() // the caller did not want it
-		if c.err != nil {
+		if c.fault != "" {
 			return false
 		}
 	}
@@ -200,7 +207,7 @@ func (c *Cursor) Key() (key []byte, ok bool) {
 		return nil, false
 	}
 	raw, escaped := c.str()
-	if c.err != nil {
+	if c.fault != "" {
 		return nil, false
 	}
 	c.space()
@@ -278,7 +285,7 @@ func (c *Cursor) AppendString(dst []byte) []byte {
 	if !escaped {
 		return appendValid(dst, raw)
 	}
-	return appendUnquoted(dst, raw)
+	return appendUnquoted(slices.Grow(dst, len(raw)), raw)
 }
 
 // String returns the next value, unquoted, if it is a string, else "".
@@ -288,6 +295,19 @@ func (c *Cursor) String() string {
 		return ""
 	}
 	raw, escaped := c.str()
+	return unquoted(raw, escaped)
+}
+
+// Known is String, without an allocation where the value is one of words, which each stand for themselves.
+func (c *Cursor) Known(words map[string]string) string {
+	if c.Kind() != String {
+		c.Skip()
+		return ""
+	}
+	raw, escaped := c.str()
+	if w, ok := words[string(raw)]; ok && !escaped {
+		return w
+	}
 	return unquoted(raw, escaped)
 }
 
@@ -387,7 +407,7 @@ func (c *Cursor) Raw() []byte {
 	c.space()
 	start := c.i
 	c.Skip()
-	if c.err != nil {
+	if c.fault != "" {
 		return nil
 	}
 	return c.b[start:c.i]
@@ -395,7 +415,7 @@ func (c *Cursor) Raw() []byte {
 
 // Skip steps over the next value.
 func (c *Cursor) Skip() {
-	if c.err != nil {
+	if c.fault != "" {
 		return
 	}
 	switch c.Kind() {

@@ -49,6 +49,9 @@ type Reader struct {
 	// Max bounds the size of one event; 0: MaxEvent.
 	Max int
 
+	// Wait is called before the stream is read: what was read before it is used up, and the next of it may be a while. Its error is that of Next. Nil: nothing is.
+	Wait func() error
+
 	r    io.Reader
 	err  error // of r, once what came before it is read
 	buf  []byte
@@ -74,7 +77,7 @@ func NewReader(r io.Reader) *Reader {
 	return x
 }
 
-// Reset makes x read from r, and keeps its buffer. A nil r lets go of the last one.
+// Reset makes x read from r, and keeps its buffer, and forgets Wait. A nil r lets go of the last one.
 func (x *Reader) Reset(r io.Reader) {
 	*x = Reader{Max: x.Max, r: r, buf: x.buf, lf: -1, typ: x.typ[:0], id: x.id[:0]}
 }
@@ -248,6 +251,11 @@ func (x *Reader) fill() error {
 	}
 	if keep := x.end - x.pos + x.held(); keep > limit {
 		return fmt.Errorf("%w: over %d bytes", ErrTooLong, limit)
+	}
+	if x.Wait != nil {
+		if err := x.Wait(); err != nil {
+			return err
+		}
 	}
 	if x.end == len(x.buf) {
 		x.shift()

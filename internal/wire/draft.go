@@ -45,8 +45,8 @@ func (d *Draft) Encode(encode func(dst []byte) ([]byte, error)) ([]byte, error) 
 	case err != nil || d.mark == 0: // b may be the draft's
 		*d = Draft{model: d.model}
 		*p, b = b, bytes.Clone(b)
-	case d.body == nil: // the first time; what is to come is about as long as an answer and its results
-		*p, b = b, append(make([]byte, 0, len(b)+len(b)/4+1<<10), b...)
+	case d.body == nil: // the first time, with room for what a few rounds bring
+		*p, b = b, append(make([]byte, 0, len(b)+min(len(b)*3/2, 8<<10)), b...)
 	}
 	if cap(*p) <= keepBuffer {
 		scratch.Put(p)

@@ -1,8 +1,8 @@
 package wire
 
 import (
+	"bytes"
 	"encoding/json"
-	"unsafe"
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/jsonscan"
@@ -22,13 +22,22 @@ type Emitter struct {
 	Usage     *pawl.Usage
 	Refused   bool // some of the text is a refusal
 
-	Whole bool   // the reply comes whole: its parts are kept as they are
-	block []byte // fragments of a stream are cut from here: one allocation for many of them
+	Whole bool     // the reply comes whole: its parts are kept as they are
+	late  fragment // of a stream, held back
+	block []byte   // short texts are cut from here: one allocation for many of them
+	last  int      // where the one that was read last begins
 	held  map[int]*held
 }
 
-// Send yields one delta. The arguments of a tool whose schema was changed for the provider are held until they can be turned back.
+// Send yields one delta, after what was held back. The arguments of a tool whose schema was changed for the provider are held until they can be turned back.
 func (o *Emitter) Send(d pawl.Delta) error {
+	if err := o.Flush(); err != nil {
+		return err
+	}
+	return o.send(d)
+}
+
+func (o *Emitter) send(d pawl.Delta) error {
 	if len(o.Tools.restore) > 0 && d.Notice == nil {
 		return o.restored(d)
 	}
@@ -50,26 +59,16 @@ func (o *Emitter) Part(p pawl.Part) error {
 	return o.Send(pawl.Delta{Index: i, Part: p, Done: true})
 }
 
-// Begin yields the first fragment of a part and returns its index.
-func (o *Emitter) Begin(p pawl.Part) (int, error) {
-	i := o.Next
-	o.Next++
-	return i, o.Send(pawl.Delta{Index: i, Part: p})
-}
-
-// More yields a further fragment of part i.
-func (o *Emitter) More(i int, p pawl.Part) error { return o.Send(pawl.Delta{Index: i, Part: p}) }
-
-// Seal says that part i is complete.
-func (o *Emitter) Seal(i int) error { return o.Send(pawl.Delta{Index: i, Done: true}) }
-
 // Finish yields the last delta.
 func (o *Emitter) Finish(f pawl.FinishReason) error {
 	if o.Refused && f == pawl.FinishStop {
 		f = pawl.FinishContentFilter
 	}
+	if err := o.Flush(); err != nil {
+		return err
+	}
 	if o.held != nil {
-		if err := o.flush(); err != nil {
+		if err := o.unheld(); err != nil {
 			return err
 		}
 	}
@@ -90,60 +89,79 @@ func Count(c *jsonscan.Cursor) int {
 	return int(max(n, 0))
 }
 
-// Bytes reads a string into memory that is written once.
+// The sizes of blocks. One that is kept for a short text must not be large.
+const (
+	firstBlock = 512
+	maxBlock   = 4 << 10
+)
+
+// Bytes reads a string into memory that is written once. A nil of what is none.
 func (o *Emitter) Bytes(c *jsonscan.Cursor) []byte {
-	if o.Whole {
-		return c.Bytes()
-	}
 	if c.Kind() != jsonscan.String {
 		c.Skip()
 		return nil
 	}
-	if cap(o.block)-len(o.block) < 64 {
-		o.block = make([]byte, 0, 1024)
-	}
-	free := o.block[len(o.block):]
+	free := o.room()
 	b := c.AppendString(free)
-	if len(b) <= cap(free) { // else append has moved it
-		o.block = o.block[:len(o.block)+len(b)]
-	}
+	if cap(b) == cap(free) {
+		o.block = o.block[:o.last+len(b)]
+	} // else append has moved it
 	return b[:len(b):len(b)]
 }
 
-// String is Bytes as a string.
-func (o *Emitter) String(c *jsonscan.Cursor) string {
-	if o.Whole {
-		return c.String()
+// copied is Bytes of what is no string.
+func (o *Emitter) copied(raw []byte) []byte {
+	free := o.room()
+	if len(raw) > cap(free) {
+		return bytes.Clone(raw)
 	}
-	b := o.Bytes(c)
-	return unsafe.String(unsafe.SliceData(b), len(b)) // written once
+	o.block = o.block[:o.last+len(raw)]
+	copy(o.block[o.last:], raw)
+	return o.block[o.last:len(o.block):len(o.block)]
 }
+
+// room returns what is free in the block, where the next text begins; it is never nothing.
+func (o *Emitter) room() []byte {
+	if cap(o.block)-len(o.block) < 64 {
+		o.block = make([]byte, 0, min(max(firstBlock, 2*cap(o.block)), maxBlock))
+	}
+	o.last = len(o.block)
+	return o.block[o.last:]
+}
+
+// String is Bytes as a string.
+func (o *Emitter) String(c *jsonscan.Cursor) string { return stringOf(o.Bytes(c)) }
+
+// Word reads a short string that is kept as long as the reply: of a stream, whose blocks are not, for itself.
+func (o *Emitter) Word(c *jsonscan.Cursor) string {
+	if o.Whole {
+		return o.String(c)
+	}
+	return c.String()
+}
+
+// Name reads what a tool is called on the wire.
+func (o *Emitter) Name(c *jsonscan.Cursor) string { return c.Known(o.Tools.words) }
 
 // Args reads arguments: the inside of a string, or, from servers that send the value itself, its text.
 func (o *Emitter) Args(c *jsonscan.Cursor) json.RawMessage {
 	switch c.Kind() {
 	case jsonscan.Object, jsonscan.Array:
-		return append(json.RawMessage(nil), c.Raw()...)
+		return o.copied(c.Raw())
 	}
 	return o.Bytes(c)
+}
+
+// AsArgs is Args of a raw value.
+func (o *Emitter) AsArgs(raw []byte) json.RawMessage {
+	c := jsonscan.New(raw)
+	return o.Args(&c)
 }
 
 // AsText returns the text of a raw JSON string.
 func AsText(raw []byte) string {
 	c := jsonscan.New(raw)
 	return c.String()
-}
-
-// AsArgs returns the arguments of a call: the inside of a JSON string, or, from servers that send the value itself, its text.
-func AsArgs(raw []byte) json.RawMessage {
-	c := jsonscan.New(raw)
-	switch c.Kind() {
-	case jsonscan.String:
-		return c.Bytes()
-	case jsonscan.Object, jsonscan.Array:
-		return append(json.RawMessage(nil), raw...)
-	}
-	return nil
 }
 
 // Filled reports whether a raw JSON string has something in it.

@@ -3,6 +3,7 @@ package wire
 import (
 	"bytes"
 	"io"
+	"slices"
 	"sync"
 	"time"
 
@@ -17,24 +18,22 @@ var byteOrderMark = []byte("\ufeff")
 // request for a stream with a whole body, and the other way round. size is that of the body; -1: not known.
 func Read(provider string, body io.Reader, size int64, whole bool, dec Decoder) error {
 	if whole {
-		buf := bodies.Get().(*bytes.Buffer)
+		p := scratch.Get().(*[]byte)
+		all, err := readAll((*p)[:0], body, size)
 		defer func() {
-			if buf.Cap() <= keepBuffer {
-				buf.Reset()
-				bodies.Put(buf)
+			if cap(all) <= keepBuffer {
+				*p = all
+				scratch.Put(p)
 			}
 		}()
-		if size > 0 && size < maxBody {
-			buf.Grow(int(size) + bytes.MinRead)
-		}
-		if _, err := buf.ReadFrom(io.LimitReader(body, maxBody)); err != nil {
+		if err != nil {
 			return cut(provider, err)
 		}
-		all := bytes.TrimPrefix(buf.Bytes(), byteOrderMark)
-		if looksLikeJSON(all) {
-			return dec.Whole(all)
+		text := bytes.TrimPrefix(all, byteOrderMark)
+		if looksLikeJSON(text) {
+			return dec.Whole(text)
 		}
-		body = bytes.NewReader(all)
+		body = bytes.NewReader(text)
 	}
 	events := streams.Get().(*sse.Reader)
 	events.Reset(body)
@@ -49,39 +48,72 @@ func Read(provider string, body io.Reader, size int64, whole bool, dec Decoder) 
 		return cut(provider, err)
 	}
 	if looksLikeJSON(head) {
-		all := bytes.NewBuffer(append([]byte(nil), head...))
-		if _, err := all.ReadFrom(io.LimitReader(body, maxBody)); err != nil {
+		all, err := readAll(bytes.Clone(head), body, size)
+		if err != nil {
 			return cut(provider, err)
 		}
-		return dec.Whole(all.Bytes())
+		return dec.Whole(all)
 	}
 	var title string // of what may be no stream at all; events may follow a line that is garbage
 	if isPage(head) {
 		title = page(head)
 	}
-	for {
-		ev, err := events.Next()
-		if err == io.EOF {
-			err := dec.End()
-			if title != "" && err != nil {
-				return &pawl.ProviderError{Provider: provider, Code: pawl.CodeStream, Message: title + "; is the base URL that of the API?", Retryable: true, Err: err}
-			}
-			return err
-		}
-		if err != nil {
-			return cut(provider, err)
-		}
-		if err := dec.Event(ev.Data); err != nil {
-			return err
-		}
-		if dec.Over() {
-			if err := dec.End(); err != nil {
-				return err
-			}
-			drain(body)
-			return nil
+	events.Wait = dec.Flush
+	eof, err := readEvents(provider, events, dec)
+	if err != ErrStopped {
+		if e := dec.Flush(); e != nil {
+			return e
 		}
 	}
+	if eof && err != nil && title != "" {
+		return &pawl.ProviderError{Provider: provider, Code: pawl.CodeStream, Message: title + "; is the base URL that of the API?", Retryable: true, Err: err}
+	}
+	if err == nil && !eof {
+		drain(body)
+	}
+	return err
+}
+
+// readEvents gives dec the events, until one is the last or the stream ends: eof.
+func readEvents(provider string, events *sse.Reader, dec Decoder) (eof bool, err error) {
+	for {
+		ev, err := events.Next()
+		switch {
+		case err == io.EOF:
+			return true, dec.End()
+		case err == ErrStopped: // of Flush
+			return false, err
+		case err != nil:
+			return false, cut(provider, err)
+		}
+		if err := dec.Event(ev.Data); err != nil {
+			return false, err
+		}
+		if dec.Over() {
+			return false, dec.End()
+		}
+	}
+}
+
+// readAll appends a body to buf, of at most maxBody bytes. size is that of the body; -1: not known.
+func readAll(buf []byte, body io.Reader, size int64) ([]byte, error) {
+	if size > 0 && size < maxBody {
+		buf = slices.Grow(buf, int(size)+bytes.MinRead)
+	}
+	for len(buf) < maxBody {
+		if cap(buf)-len(buf) < bytes.MinRead {
+			buf = slices.Grow(buf, max(cap(buf), bytes.MinRead))
+		}
+		n, err := body.Read(buf[len(buf):cap(buf)])
+		buf = buf[:len(buf)+n]
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return buf, err
+		}
+	}
+	return buf, nil
 }
 
 // drain reads to the end of a body whose reply is complete: only then can its connection be used again. The end
@@ -132,7 +164,6 @@ const (
 )
 
 var (
-	bodies  = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 	scratch = sync.Pool{New: func() any { return new([]byte) }}
 	streams = sync.Pool{New: func() any { return sse.NewReader(nil) }}
 )

@@ -45,8 +45,8 @@ func (o *Emitter) restored(d pawl.Delta) error {
 	return o.yield(d)
 }
 
-// flush yields what was held of calls that never ended, as it came: nobody carries them out.
-func (o *Emitter) flush() error {
+// unheld yields what was held of calls that never ended, as it came: nobody carries them out.
+func (o *Emitter) unheld() error {
 	for i := range o.Next {
 		if h := o.held[i]; h != nil && len(h.args) > 0 {
 			if err := o.yield(pawl.Delta{Index: i, Part: pawl.ToolCall{Args: h.args}}); err != nil {

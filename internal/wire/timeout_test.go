@@ -37,6 +37,7 @@ func (d *events) Event(data []byte) error {
 }
 func (d *events) Over() bool              { return d.over }
 func (d *events) End() error              { return nil }
+func (d *events) Flush() error            { return nil }
 func (d *events) Whole(body []byte) error { return nil }
 
 // ask sends a request through carrier and returns its error and how long it took.

@@ -19,6 +19,7 @@ type Toolset struct {
 	wire  map[string]string // what a tool is called on the wire; only names that differ
 	back  map[string]string // the other way round
 	names map[string]bool   // what is offered, by wire name; nil: not known
+	words map[string]string // the wire names, each by itself
 
 	Notices []pawl.Notice // of tools that are left out
 	restore map[string]func(json.RawMessage) json.RawMessage
@@ -130,7 +131,7 @@ func (c *ToolCache) Get(tools []*pawl.Tool) (*Toolset, error) {
 
 // NewToolset encodes tools.
 func NewToolset(form ToolForm, tools []*pawl.Tool) (*Toolset, error) {
-	s := &Toolset{tools: slices.Clone(tools), Body: []byte{'['}, names: map[string]bool{}}
+	s := &Toolset{tools: slices.Clone(tools), Body: []byte{'['}, names: map[string]bool{}, words: map[string]string{}}
 	for _, t := range tools {
 		name := t.Name
 		if !Fits(name) {
@@ -147,7 +148,7 @@ func NewToolset(form ToolForm, tools []*pawl.Tool) (*Toolset, error) {
 			return nil, Invalid(form.Provider, "tools", "%s: input: the schema is not a JSON object", t.Name)
 		}
 		sent, strict, err := form.compile(t)
-		s.names[name] = err == nil
+		s.names[name], s.words[name] = err == nil, name
 		if err != nil { // this tool alone is left out
 			s.Notices = append(s.Notices, pawl.Notice{Code: "tool_left_out", Text: fmt.Sprintf("%s: the tool %s is not offered: %v", form.Provider, t.Name, err)})
 			continue

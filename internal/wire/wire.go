@@ -26,6 +26,7 @@ var ErrStopped = errors.New("stopped")
 type Decoder interface {
 	Event(data []byte) error // one event of a stream
 	Over() bool              // that event was the last one, as the API says it
+	Flush() error            // yield what is held back: the next event is waited for
 	End() error              // the stream is over, or ended without saying so
 	Whole(body []byte) error // a whole reply
 }

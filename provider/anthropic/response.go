@@ -110,7 +110,7 @@ type content struct {
 	input, citations                  []byte
 }
 
-func readContent(raw []byte) content {
+func (d *decoder) content(raw []byte) content {
 	b := content{raw: raw}
 	c := jsonscan.New(raw)
 	c.Object()
@@ -119,9 +119,9 @@ func readContent(raw []byte) content {
 		case "type":
 			b.typ = c.Text()
 		case "id":
-			b.id = c.String()
+			b.id = d.Word(&c)
 		case "name":
-			b.name = c.String()
+			b.name = d.Name(&c)
 		case "text":
 			b.text = c.Raw()
 		case "thinking":
@@ -141,7 +141,7 @@ func readContent(raw []byte) content {
 
 // block yields a whole block.
 func (d *decoder) block(raw []byte) error {
-	b := readContent(raw)
+	b := d.content(raw)
 	switch string(b.typ) {
 	case "":
 		return broken("a block of the reply has no type: %s", wire.Excerpt(raw))
@@ -161,7 +161,7 @@ func (d *decoder) block(raw []byte) error {
 		if err != nil {
 			return err
 		}
-		call.Args = toArgs(b.input)
+		call.Args = orEmpty(d.AsArgs(b.input))
 		return d.Part(call)
 	}
 	opaque, err := d.Keep(raw)
@@ -195,6 +195,9 @@ func (d *decoder) cited(list []byte) (*pawl.Opaque, error) {
 
 // foreign reports whether a call was made by something else than the model itself.
 func foreign(caller []byte) bool {
+	if caller == nil {
+		return false
+	}
 	t := member(caller, "type")
 	return t != "" && t != "direct"
 }
@@ -208,14 +211,6 @@ func (d *decoder) toCall(b *content) (pawl.ToolCall, error) {
 	var err error
 	call.Opaque, err = d.Keep(append(append([]byte(`{"caller":`), b.caller...), '}'))
 	return call, err
-}
-
-// toArgs returns the arguments of a call, which are an object here; none at all stand for the empty one.
-func toArgs(input []byte) json.RawMessage {
-	if args := wire.AsArgs(input); len(args) > 0 {
-		return args
-	}
-	return json.RawMessage(`{}`)
 }
 
 // finish ends the reply, or the part of it that came before a pause.

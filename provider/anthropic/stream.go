@@ -139,7 +139,7 @@ func (d *decoder) start(c *jsonscan.Cursor) error {
 				return broken("the reply began anew after some of it was seen")
 			}
 			d.restart()
-			d.Next = 0
+			d.Restart()
 		}
 		*d = decoder{Emitter: d.Emitter, dialect: d.dialect, restart: d.restart}
 	}
@@ -162,7 +162,7 @@ func headOf(raw []byte) uint64 {
 
 // begin opens a block.
 func (d *decoder) begin(index int64, raw []byte) error {
-	b := readContent(raw)
+	b := d.content(raw)
 	for i := range d.slots {
 		if d.slots[i].index == index { // used again: the first one is complete
 			if !d.slots[i].done && d.slots[i].head == headOf(raw) {
@@ -190,12 +190,12 @@ func (d *decoder) begin(index int64, raw []byte) error {
 		return d.think(s, wire.AsText(b.thinking))
 	case string(b.typ) == "tool_use":
 		s.kind = kindCall
-		s.input = append(s.input, wire.AsArgs(b.input)...)
+		s.input = d.AsArgs(b.input)
 		call, err := d.toCall(&b)
 		if err != nil {
 			return err
 		}
-		s.part, err = d.Begin(call)
+		s.part, err = d.BeginCall(call)
 		return err
 	default:
 		s.kind = kindBlock
@@ -240,7 +240,7 @@ func (d *decoder) toDelta(c *jsonscan.Cursor, index int64) error {
 		case s.kind == kindCall && string(k) == "partial_json":
 			if args := d.Args(c); len(args) > 0 {
 				s.filled = true
-				err = d.More(s.part, pawl.ToolCall{Args: args})
+				err = d.MoreArgs(s.part, args)
 			}
 		}
 		if err != nil {
@@ -255,10 +255,10 @@ func (d *decoder) say(s *slot, text string) error {
 		return nil
 	}
 	if s.part != closed {
-		return d.More(s.part, pawl.Text{Text: text})
+		return d.MoreText(s.part, text)
 	}
 	var err error
-	s.part, err = d.Begin(pawl.Text{Text: text})
+	s.part, err = d.BeginText(pawl.Text{Text: text})
 	return err
 }
 
@@ -268,10 +268,10 @@ func (d *decoder) think(s *slot, text string) error {
 	}
 	s.text = append(s.text, text...)
 	if s.part != closed {
-		return d.More(s.part, pawl.Reasoning{Text: text})
+		return d.MoreReasoning(s.part, text)
 	}
 	var err error
-	s.part, err = d.Begin(pawl.Reasoning{Text: text})
+	s.part, err = d.BeginReasoning(pawl.Reasoning{Text: text})
 	return err
 }
 

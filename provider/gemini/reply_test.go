@@ -1,9 +1,11 @@
 package gemini_test
 
 import (
+	"io"
 	"net/http"
 	"strings"
 	"testing"
+	"testing/iotest"
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/provider/gemini"
@@ -159,7 +161,11 @@ func TestArgumentsInParts(t *testing.T) {
 		chunk("", `{"functionCall":{"partialArgs":[{"jsonPath":"$.at","stringValue":"Bos","willContinue":true}],"willContinue":true}}`),
 		chunk("", `{"functionCall":{"partialArgs":[{"jsonPath":"$.at","stringValue":"ton"}],"willContinue":true}}`),
 		chunk("", `{"functionCall":{}}`), chunk("STOP", hi))
-	m := local(func(r *http.Request) (*http.Response, error) { return reply(200, body), nil })
+	m := local(func(r *http.Request) (*http.Response, error) {
+		res := reply(200, body)
+		res.Body = io.NopCloser(iotest.OneByteReader(res.Body)) // what comes together is passed on together
+		return res, nil
+	})
 	var got []string
 	for d, err := range m.Stream(t.Context(), user("go")) {
 		if err != nil {

@@ -68,13 +68,13 @@ func (d *decoder) say(text string) error {
 		return d.Part(pawl.Text{Text: text})
 	}
 	if d.text != closed {
-		return d.More(d.text, pawl.Text{Text: text})
+		return d.MoreText(d.text, text)
 	}
 	if err := d.closeText(); err != nil {
 		return err
 	}
 	var err error
-	d.text, err = d.Begin(pawl.Text{Text: text})
+	d.text, err = d.BeginText(pawl.Text{Text: text})
 	return err
 }
 
@@ -87,13 +87,13 @@ func (d *decoder) think(text string) error {
 		return d.Part(pawl.Reasoning{Text: text, Opaque: d.thinking})
 	}
 	if d.thought != closed {
-		return d.More(d.thought, pawl.Reasoning{Text: text})
+		return d.MoreReasoning(d.thought, text)
 	}
 	if err := d.closeText(); err != nil {
 		return err
 	}
 	var err error
-	d.thought, err = d.Begin(pawl.Reasoning{Text: text, Opaque: d.thinking})
+	d.thought, err = d.BeginReasoning(pawl.Reasoning{Text: text, Opaque: d.thinking})
 	return err
 }
 
@@ -125,7 +125,7 @@ func (d *decoder) beginCall(c pawl.ToolCall, f *call) error {
 	}
 	c.Args = open.args.take()
 	var err error
-	if open.part, err = d.Begin(c); err != nil {
+	if open.part, err = d.BeginCall(c); err != nil {
 		return err
 	}
 	d.call = open
@@ -146,10 +146,13 @@ func (d *decoder) goOn(f *call, o *pawl.Opaque) error {
 	if err := d.call.args.add(f.partial); err != nil {
 		return err
 	}
-	if args := d.call.args.take(); len(args) > 0 || o != nil {
-		if err := d.More(d.call.part, pawl.ToolCall{Args: args, Opaque: o}); err != nil {
+	args := d.call.args.take()
+	if o != nil {
+		if err := d.Send(pawl.Delta{Index: d.call.part, Part: pawl.ToolCall{Args: args, Opaque: o}}); err != nil {
 			return err
 		}
+	} else if err := d.MoreArgs(d.call.part, args); err != nil {
+		return err
 	}
 	if !f.goesOn {
 		return d.closeCall()

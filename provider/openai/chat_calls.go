@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"bytes"
 	"encoding/json"
 
 	"github.com/pawl-go/pawl"
@@ -24,42 +25,44 @@ const (
 	legacyIndex = -2 // the one call of function_call
 )
 
-// call reads one element of tool_calls: a whole call, the start of one, or more of its arguments.
-func (d *chatDecoder) call(c *jsonscan.Cursor) error {
+// chatPiece is one element of tool_calls: a whole call, the start of one, or more of its arguments.
+type chatPiece struct {
+	index    int64
+	id, name string
+	args     json.RawMessage
+	custom   bool
+}
+
+// piece reads one element of tool_calls.
+func (d *chatDecoder) piece(c *jsonscan.Cursor) (p chatPiece) {
+	p.index = noIndex
 	if !c.Object() {
-		return nil
+		return p
 	}
-	index := int64(noIndex)
-	var id, name string
-	var args json.RawMessage
-	custom := false
 	for k, ok := c.Key(); ok; k, ok = c.Key() {
 		switch string(k) {
 		case "index":
 			if n, ok := c.Int(); ok {
-				index = n
+				p.index = n
 			}
 		case "id":
-			id = c.String()
+			p.id = d.Word(c)
 		case "function", "custom":
-			custom = string(k) == "custom"
+			p.custom = string(k) == "custom"
 			if !c.Object() {
 				continue
 			}
 			for k, ok := c.Key(); ok; k, ok = c.Key() {
 				switch string(k) {
 				case "name":
-					name = c.String()
+					p.name = d.Name(c)
 				case "arguments", "input":
-					args = d.Args(c)
+					p.args = d.Args(c)
 				}
 			}
 		}
 	}
-	if c.Err() != nil {
-		return nil // the chunk reports it
-	}
-	return d.fragment(index, id, name, args, custom)
+	return p
 }
 
 // legacy reads function_call, which was there before tool_calls and has no id. Empty, it is no call.
@@ -79,7 +82,7 @@ func (d *chatDecoder) legacy(raw []byte) error {
 	if name == "" && len(args) == 0 {
 		return nil
 	}
-	return d.fragment(legacyIndex, "", name, args, false)
+	return d.fragment(&chatPiece{index: legacyIndex, name: name, args: args})
 }
 
 // find returns the call that a fragment continues, or nil where it begins one. Servers number calls from 0 or from 1, all
@@ -109,34 +112,37 @@ func (d *chatDecoder) find(index int64, id, name string) *chatCall {
 	return nil
 }
 
-func (d *chatDecoder) fragment(index int64, id, name string, args json.RawMessage, custom bool) error {
-	call := d.find(index, id, name)
+func (d *chatDecoder) fragment(p *chatPiece) error {
+	call := d.find(p.index, p.id, p.name)
 	if call == nil {
-		return d.newCall(index, id, name, args, custom)
+		return d.newCall(p)
 	}
 	var part pawl.ToolCall
-	if call.id == "" && id != "" {
-		call.id, part.ID = id, id
+	if call.id == "" && p.id != "" {
+		call.id, part.ID = p.id, p.id
 	}
-	if call.name == "" && name != "" {
-		call.name, part.Name = name, d.Tools.FromWire(name)
+	if call.name == "" && p.name != "" {
+		call.name, part.Name = p.name, d.Tools.FromWire(p.name)
 	}
-	part.Args = args
-	if len(args) == 0 && part.ID == "" && part.Name == "" {
+	part.Args = p.args
+	if len(p.args) == 0 && part.ID == "" && part.Name == "" {
 		return nil
 	}
 	if call.sealed {
 		return d.broken("the arguments of call %q went on after the next call had begun", call.id)
 	}
-	call.filled = call.filled || len(args) > 0
+	call.filled = call.filled || len(p.args) > 0
 	if call.held {
-		call.args = append(call.args, args...)
+		call.args = append(call.args, p.args...)
 		return nil
 	}
-	return d.More(call.part, part)
+	if part.ID == "" && part.Name == "" {
+		return d.MoreArgs(call.part, p.args)
+	}
+	return d.Send(pawl.Delta{Index: call.part, Part: part})
 }
 
-func (d *chatDecoder) newCall(index int64, id, name string, args json.RawMessage, custom bool) error {
+func (d *chatDecoder) newCall(p *chatPiece) error {
 	if err := d.closeThought(); err != nil {
 		return err
 	}
@@ -146,21 +152,21 @@ func (d *chatDecoder) newCall(index int64, id, name string, args json.RawMessage
 	if err := d.sealCalls(); err != nil {
 		return err
 	}
-	part := pawl.ToolCall{ID: id, Name: d.Tools.FromWire(name), Args: args}
-	if custom {
+	part := pawl.ToolCall{ID: p.id, Name: d.Tools.FromWire(p.name), Args: p.args}
+	if p.custom {
 		part.Opaque = &pawl.Opaque{Provider: d.tag, Data: json.RawMessage(`{"type":"` + customType + `"}`)}
 	}
 	switch hold := wrapped(d.Tools, part.Name); {
 	case hold && d.sealing:
 		return unwrap(d.Emitter, part)
 	case hold:
-		d.calls = append(d.calls, chatCall{index: index, id: id, name: name, filled: len(args) > 0, held: true, args: append([]byte(nil), args...)})
+		d.calls = append(d.calls, chatCall{index: p.index, id: p.id, name: p.name, filled: len(p.args) > 0, held: true, args: bytes.Clone(p.args)})
 		return nil
 	case d.sealing:
 		return d.Part(part)
 	}
-	i, err := d.Begin(part)
-	d.calls = append(d.calls, chatCall{index: index, id: id, name: name, part: i, filled: len(args) > 0})
+	i, err := d.BeginCall(part)
+	d.calls = append(d.calls, chatCall{index: p.index, id: p.id, name: p.name, part: i, filled: len(p.args) > 0})
 	return err
 }
 

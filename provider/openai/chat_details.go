@@ -53,7 +53,7 @@ func (d *chatDecoder) beginDetails(whole []byte) error {
 		d.details = &chatDetails{part: closed, entries: nil}
 		// The text of the reasoning stands in a member of its own; one part carries both.
 		data := append(append([]byte(`{"reasoning_details":`), whole...), '}')
-		i, err := d.Begin(pawl.Reasoning{Opaque: &pawl.Opaque{Provider: d.tag, Data: data}})
+		i, err := d.BeginReasoning(pawl.Reasoning{Opaque: &pawl.Opaque{Provider: d.tag, Data: data}})
 		d.thought, d.details.part = i, i
 		return err
 	}
@@ -61,7 +61,7 @@ func (d *chatDecoder) beginDetails(whole []byte) error {
 		if err := d.closeText(); err != nil {
 			return err
 		}
-		i, err := d.Begin(pawl.Reasoning{})
+		i, err := d.BeginReasoning(pawl.Reasoning{})
 		if err != nil {
 			return err
 		}

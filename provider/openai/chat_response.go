@@ -50,7 +50,8 @@ type chatDecoder struct {
 // toDelta reads a message, or a fragment of one. Its members are taken in the order in which a model writes, whatever theirs.
 func (d *chatDecoder) toDelta(c *jsonscan.Cursor) error {
 	var text, refusal, thinking, plain string
-	var list, details, calls, function []byte
+	var list, details, function []byte
+	var calls []chatPiece // that come after what is said beside them, wherever they stand
 	media := ""
 	if !c.Object() {
 		return nil
@@ -72,14 +73,19 @@ func (d *chatDecoder) toDelta(c *jsonscan.Cursor) error {
 		case reasoningDetails:
 			details = c.Raw()
 		case "tool_calls":
-			if d.sealing || text != "" || refusal != "" || thinking != "" || plain != "" || list != nil || details != nil {
-				calls = c.Raw()
+			if !d.sealing && text == "" && refusal == "" && thinking == "" && plain == "" && list == nil && details == nil {
+				for c.Array(); c.More(); {
+					if p := d.piece(c); c.Err() == nil {
+						if err := d.fragment(&p); err != nil {
+							return err
+						}
+					}
+				}
 				continue
 			}
+			calls = make([]chatPiece, 0, 8)
 			for c.Array(); c.More(); {
-				if err := d.call(c); err != nil {
-					return err
-				}
+				calls = append(calls, d.piece(c))
 			}
 		case "function_call":
 			function = c.Raw()
@@ -123,12 +129,9 @@ func (d *chatDecoder) toDelta(c *jsonscan.Cursor) error {
 			return err
 		}
 	}
-	if len(calls) > 2 && calls[0] == '[' {
-		inner := jsonscan.New(calls)
-		for inner.Array(); inner.More(); {
-			if err := d.call(&inner); err != nil {
-				return err
-			}
+	for i := range calls {
+		if err := d.fragment(&calls[i]); err != nil {
+			return err
 		}
 	}
 	if len(function) > 2 && function[0] == '{' {
@@ -203,12 +206,12 @@ func (d *chatDecoder) say(s string) error {
 		return err
 	}
 	if d.text != closed {
-		return d.More(d.text, pawl.Text{Text: s})
+		return d.MoreText(d.text, s)
 	}
 	if d.sealing && s != "" {
 		return d.Part(pawl.Text{Text: s})
 	}
-	i, err := d.Begin(pawl.Text{Text: s})
+	i, err := d.BeginText(pawl.Text{Text: s})
 	d.text = i
 	return err
 }
@@ -218,7 +221,7 @@ func (d *chatDecoder) reasoning(s, form string) error {
 		return nil
 	}
 	if d.thought != closed {
-		return d.More(d.thought, pawl.Reasoning{Text: s})
+		return d.MoreReasoning(d.thought, s)
 	}
 	if err := d.closeText(); err != nil {
 		return err
@@ -227,7 +230,7 @@ func (d *chatDecoder) reasoning(s, form string) error {
 	if d.sealing {
 		return d.Part(part)
 	}
-	i, err := d.Begin(part)
+	i, err := d.BeginReasoning(part)
 	d.thought = i
 	return err
 }

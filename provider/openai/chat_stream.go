@@ -152,6 +152,13 @@ func (d *chatDecoder) members(c *jsonscan.Cursor, index int64, read bool) error 
 				return err
 			}
 		case "message":
+			if index == 0 && d.sealing && !read {
+				read = true
+				if err := d.toDelta(c); err != nil {
+					return err
+				}
+				continue
+			}
 			message = c.Raw()
 		case "finish_reason":
 			if c.Kind() == jsonscan.String {

@@ -176,11 +176,11 @@ func TestCallsAreSealedEarly(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if d.Done {
-				sealed = d.Index
-			}
 			if c, ok := d.Part.(pawl.ToolCall); ok && c.ID == "b" && sealed != 0 && name == "responses" {
 				t.Errorf("%s: call b began before call a was sealed", name)
+			}
+			if d.Done {
+				sealed = d.Index
 			}
 		}
 		if sealed != 1 {

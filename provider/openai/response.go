@@ -43,7 +43,7 @@ type item struct {
 	index                                       int64 // output_index, where a server puts it inside; else noIndex
 }
 
-func readItem(raw []byte) item {
+func (d *responseDecoder) read(raw []byte) item {
 	it := item{raw: raw, index: noIndex}
 	c := jsonscan.New(raw)
 	c.Object()
@@ -52,9 +52,9 @@ func readItem(raw []byte) item {
 		case "type":
 			it.typ = c.Text()
 		case "call_id":
-			it.callID = c.String()
+			it.callID = d.Word(&c)
 		case "name":
-			it.name = c.String()
+			it.name = d.Name(&c)
 		case "phase":
 			it.phase = c.String()
 		case "arguments":
@@ -198,7 +198,7 @@ func (d *responseDecoder) response(c *jsonscan.Cursor, items bool) error {
 		}
 		list := jsonscan.New(output)
 		for list.Array(); list.More(); {
-			it := readItem(list.Raw())
+			it := d.read(list.Raw())
 			if err := d.item(&it); err != nil {
 				return err
 			}
@@ -267,7 +267,7 @@ func (d *responseDecoder) toCall(it *item) (pawl.ToolCall, error) {
 	var err error
 	switch it.kind() {
 	case kindFunction:
-		call.Args = wire.AsArgs(it.args)
+		call.Args = d.AsArgs(it.args)
 		if it.namespace != nil || it.caller != nil {
 			b := []byte{'{'}
 			for _, m := range [...]struct {
@@ -287,7 +287,7 @@ func (d *responseDecoder) toCall(it *item) (pawl.ToolCall, error) {
 		}
 		return call, err
 	case kindCustom:
-		call.Args = wire.AsArgs(it.input)
+		call.Args = d.AsArgs(it.input)
 	default:
 		call.Name = string(it.typ)
 		args := it.action

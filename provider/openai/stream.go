@@ -190,7 +190,7 @@ func (d *responseDecoder) slot(index int64) *slot {
 }
 
 func (d *responseDecoder) added(index int64, raw []byte) error {
-	it := readItem(raw)
+	it := d.read(raw)
 	if index == noIndex {
 		index = it.index
 	}
@@ -219,7 +219,7 @@ func (d *responseDecoder) added(index int64, raw []byte) error {
 			return nil
 		}
 		s.any = len(call.Args) > 0
-		s.part, err = d.Begin(call)
+		s.part, err = d.BeginCall(call)
 		return err
 	}
 	return nil
@@ -236,14 +236,14 @@ func (d *responseDecoder) say(index, content int64, delta []byte) error {
 	s.any = true
 	if s.part != closed && s.content == content {
 		c := jsonscan.New(delta)
-		return d.More(s.part, pawl.Text{Text: d.String(&c)})
+		return d.MoreText(s.part, d.String(&c))
 	}
 	if err := d.sealSlot(s); err != nil {
 		return err
 	}
 	s.content = content
 	var err error
-	s.part, err = d.Begin(pawl.Text{Text: wire.AsText(delta), Opaque: s.opaque})
+	s.part, err = d.BeginText(pawl.Text{Text: wire.AsText(delta), Opaque: s.opaque})
 	return err
 }
 
@@ -260,7 +260,7 @@ func (d *responseDecoder) think(index, content int64, delta []byte, raw bool) er
 	if s.part == closed {
 		s.kind, s.any, s.raw, s.content = kindReasoning, true, raw, content
 		var err error
-		s.part, err = d.Begin(pawl.Reasoning{Text: text})
+		s.part, err = d.BeginReasoning(pawl.Reasoning{Text: text})
 		return err
 	}
 	if s.raw != raw {
@@ -270,7 +270,7 @@ func (d *responseDecoder) think(index, content int64, delta []byte, raw bool) er
 		s.content = content
 		text = "\n\n" + text
 	}
-	return d.More(s.part, pawl.Reasoning{Text: text})
+	return d.MoreReasoning(s.part, text)
 }
 
 func (d *responseDecoder) addArgs(index int64, delta []byte) error {
@@ -285,7 +285,7 @@ func (d *responseDecoder) addArgs(index int64, delta []byte) error {
 	}
 	s.any = true
 	c := jsonscan.New(delta)
-	return d.More(s.part, pawl.ToolCall{Args: d.Args(&c)})
+	return d.MoreArgs(s.part, d.Args(&c))
 }
 
 // argsDone seals a function call as soon as its arguments are complete, so that it can start. raw is them all.
@@ -296,7 +296,7 @@ func (d *responseDecoder) argsDone(index int64, raw []byte) error {
 	}
 	if s.hold != nil {
 		if len(s.hold) == 0 {
-			s.hold = wire.AsArgs(raw)
+			s.hold = d.AsArgs(raw)
 		}
 		s.sealed = true
 		s.call.Args = s.hold
@@ -304,7 +304,7 @@ func (d *responseDecoder) argsDone(index int64, raw []byte) error {
 	}
 	if !s.any && wire.Filled(raw) {
 		s.any = true
-		if err := d.More(s.part, pawl.ToolCall{Args: wire.AsArgs(raw)}); err != nil {
+		if err := d.MoreArgs(s.part, d.AsArgs(raw)); err != nil {
 			return err
 		}
 	}
@@ -334,7 +334,7 @@ func (d *responseDecoder) itemDone(index int64, raw []byte) error {
 			return nil // the common case: a call whose arguments are complete
 		}
 	}
-	it := readItem(raw)
+	it := d.read(raw)
 	if index == noIndex {
 		index = it.index
 	}
