@@ -24,6 +24,7 @@ docs: ## write the generated parts of README.md and docs/ again, from the code
 	go test ./config -run 'TestPage|TestSeedRows' -update
 	go test ./mcp -run 'TestConformance|TestInspector|TestPoisoned|TestCorpus|TestRequestBytes' -update
 	go test ./pawltest/hostile -run TestPage -update
+	go test ./server -run TestHTTPPage -update
 
 man: ## write the man pages into man/man1, made from the help
 	go run ./cmd/pawl man --dir man/man1

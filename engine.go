@@ -31,6 +31,20 @@ func WithEngine(ctx context.Context, e Engine, run string) context.Context {
 	return context.WithValue(ctx, engineKey{}, engaged{e, run})
 }
 
+type traceKey struct{}
+
+// WithTrace returns the context of runs that stand at traceparent in a trace, in the form of the W3C. An engine keeps it, and tells who goes on with a run where the attempt before stood, so that
+// the two can be linked. Package telemetry does both.
+func WithTrace(ctx context.Context, traceparent string) context.Context {
+	return context.WithValue(ctx, traceKey{}, traceparent)
+}
+
+// TraceOf returns what WithTrace has said; "": nothing.
+func TraceOf(ctx context.Context) string {
+	at, _ := ctx.Value(traceKey{}).(string)
+	return at
+}
+
 // engineOf returns what makes a run durable that begins with ctx; nothing when it is part of what a tool does.
 func engineOf(ctx context.Context, inside *Invocation) engaged {
 	if inside == nil && InvocationFrom(ctx) != nil {

@@ -48,6 +48,29 @@ func (r *Redactor) AddTools(tools ...*Tool) {
 	r.change(func(x *redaction) { x.mark(marks) })
 }
 
+// Learn adds what calls have in arguments that the schemas of AddTools mark as secret: text of 6 bytes and more is hidden wherever it stands. It is for whoever shows what
+// was kept of a run; a run that is watched is learned from as it goes.
+func (r *Redactor) Learn(calls ...ToolCall) {
+	x := r.now()
+	if x == nil || len(x.marks) == 0 {
+		return
+	}
+	var found []string
+	for i := range calls {
+		found = x.toLearn(&calls[i], found)
+	}
+	if len(found) > 0 {
+		r.change(func(x *redaction) { x.learn(formsOf(found)) })
+	}
+}
+
+// Clone returns a Redactor that hides what r hides now, and to which others can be added without r. A clone of nil hides nothing.
+func (r *Redactor) Clone() *Redactor {
+	c := new(Redactor)
+	c.state.Store(r.now())
+	return c
+}
+
 func (r *Redactor) change(f func(*redaction)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -87,6 +110,9 @@ func (r *Redactor) Result(res *Result) *Result {
 	w := watch{redactor: r, redaction: x}
 	w.learnMessages(res.Messages)
 	for _, s := range res.Steps {
+		if s.Response != nil {
+			w.learnMessages([]Message{s.Response.Message})
+		}
 		w.learnExecutions(s.Executions)
 	}
 	return w.result(res)

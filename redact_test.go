@@ -337,6 +337,24 @@ func TestMarkedArgumentsAreHidden(t *testing.T) {
 	}
 }
 
+// What the marked arguments of kept calls are is hidden wherever it stands, by a copy and not by what it was copied from.
+func TestLearnFromKeptCalls(t *testing.T) {
+	r := new(pawl.Redactor)
+	r.AddTools(&pawl.Tool{Name: "login", Input: json.RawMessage(login)})
+	c := r.Clone()
+	c.Learn(call("1", "login", `{"user":"annabel","password":"hunter2!","pin":12}`), call("2", "other", `{"password":"swordfish"}`), pawl.ToolCall{Name: "login"})
+	if got, want := c.String("annabel hunter2! 12 swordfish"), "annabel [redacted] 12 swordfish"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if got := r.String("hunter2!"); got != "hunter2!" {
+		t.Errorf("what it was copied from hides it, too: %q", got)
+	}
+	var none *pawl.Redactor
+	if got := none.Clone().String("hunter2!"); got != "hunter2!" {
+		t.Errorf("a copy of nothing gives %q", got)
+	}
+}
+
 // A call whose arguments were hidden when it was stored is not run with what stands in their place.
 func TestHiddenArgumentsAreNotRun(t *testing.T) {
 	var ran []string

@@ -48,29 +48,37 @@ func (w *watch) rebuild() {
 	}
 	x := w.base.clone()
 	x.mark(w.marks)
-	var forms []string
-	for _, s := range w.learnt {
+	x.learn(formsOf(w.learnt))
+	w.redaction = x
+}
+
+func formsOf(secrets []string) (forms []string) {
+	for _, s := range secrets {
 		forms = append(forms, secret.Forms(s)...)
 	}
-	x.learn(forms)
-	w.redaction = x
+	return forms
 }
 
 // learn notes the secret arguments of a call.
 func (w *watch) learn(c *ToolCall) {
-	m := w.markOf(c.Name)
-	if m == nil {
-		return
-	}
 	n := len(w.learnt)
-	for _, s := range w.secretsIn(c.Args, m) {
-		if len(s) >= minLearnt && len(w.learnt) < maxLearnt && s != secret.Mask && !slices.Contains(w.learnt, s) {
-			w.learnt = append(w.learnt, s)
-		}
-	}
-	if len(w.learnt) > n {
+	if w.learnt = w.toLearn(c, w.learnt); len(w.learnt) > n {
 		w.rebuild()
 	}
+}
+
+// toLearn adds the secret arguments of a call to those that are known.
+func (x *redaction) toLearn(c *ToolCall, known []string) []string {
+	m := x.markOf(c.Name)
+	if m == nil {
+		return known
+	}
+	for _, s := range x.secretsIn(c.Args, m) {
+		if len(s) >= minLearnt && len(known) < maxLearnt && s != secret.Mask && !slices.Contains(known, s) {
+			known = append(known, s)
+		}
+	}
+	return known
 }
 
 func (w *watch) learnMessages(msgs []Message) {

@@ -4,8 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -14,16 +12,16 @@ import (
 	"github.com/pawl-go/pawl/durable/durabletest"
 	"github.com/pawl-go/pawl/script"
 	"github.com/pawl-go/pawl/store"
-	"github.com/pawl-go/pawl/store/sqlite"
 	"github.com/pawl-go/pawl/tools/code"
 	"github.com/pawl-go/pawl/tools/plan"
 )
 
 // composition is a run whose model makes one call, of a tool that makes all the others.
 type composition struct {
-	tool *pawl.Tool
-	args any
-	want string // in what the tool says in the end
+	tool   *pawl.Tool
+	args   any
+	want   string       // in what the tool says in the end
+	beside pawl.Toolset // what else is there to call; nil: list, post and put alone
 }
 
 // composed are the compositions that need nothing installed.
@@ -41,16 +39,31 @@ func composed() map[string]composition {
 		panic(err)
 	}
 	return map[string]composition{
-		"plan": {plan.New(nil), map[string]any{"steps": []any{step("list", 4), step("post", 1), step("post", 2), step("put", 3), step("post", 5)}}, `"data":{"twice":10}}]`},
+		"plan": {plan.New(nil), map[string]any{"steps": []any{step("list", 4), step("post", 1), step("post", 2), step("put", 3), step("post", 5)}}, `"data":{"twice":10}}]`, nil},
 		"flow": {plan.New(&plan.Options{DataFlow: true}), map[string]any{"steps": []any{
 			step("list", 4),
 			step("post", from("item/n"), "each", from("0/items"), "when", map[string]any{"$from": "item/late"}),
 			step("put", from("0/count")),
 			step("post", from("2/twice")),
-		}}, `"data":{"twice":16}}]`},
-		"code": {embedded, map[string]any{"code": program}, `"result":38`},
+		}}, `"data":{"twice":16}}]`, nil},
+		"code":   {embedded, map[string]any{"code": program}, `"result":38`, nil},
+		"nested": {embedded, map[string]any{"code": nested}, `"result":12`, plan.New(nil)},
+		"long":   {embedded, map[string]any{"code": long}, `"result":132`, nil},
 	}
 }
+
+// nested makes two plans, with calls before, between and behind them.
+const nested = `
+def posts(a, b):
+    call_tool("execute_plan", {"steps": [{"tool": "post", "args": {"n": a}}, {"tool": "put", "args": {"n": b}}, {"tool": "post", "args": {"n": b}}]})
+    return call_tool("post", {"n": a})["twice"]
+set_result(posts(1, 2) + posts(5, 6))
+`
+
+// long makes twelve calls, one after the other.
+const long = `
+set_result(sum([call_tool("post", {"n": i})["twice"] for i in range(12)]))
+`
 
 // program makes eight calls, six of them writes; which ones hangs on what others gave.
 const program = `
@@ -105,6 +118,9 @@ func (c composition) agent(w durabletest.World) *pawl.Agent {
 	})
 	list.Effect = pawl.Read
 	tools := []pawl.Toolset{list, c.tool}
+	if c.beside != nil {
+		tools = append(tools, c.beside)
+	}
 	for name, e := range map[string]pawl.Effect{"post": pawl.Write, "put": pawl.Idempotent} {
 		t := pawl.Func(name, "Takes n.", func(ctx context.Context, in number) (pawl.ToolResult, error) {
 			return did(in.N), deliver(ctx, name, e)
@@ -148,11 +164,7 @@ func (c composition) drive(ctx context.Context, eng *durable.Engine, w durablete
 // The process is killed before and after everything that a plan, a plan with data flow and a program do, their inner calls and what is kept of them; some of those who take over, too.
 // In the end each says what it said without that, and no write happened twice. Python, where it is there, is killed at the same points.
 func TestComposedCrashPoints(t *testing.T) {
-	j, err := sqlite.Open(filepath.Join(t.TempDir(), "pawl.db"), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer j.Close()
+	j := open(t)
 	all := composed()
 	py := code.Python(nil)
 	defer py.Close()
@@ -167,25 +179,30 @@ func TestComposedCrashPoints(t *testing.T) {
 		c.tool = tool
 		all["python"] = c
 	}
+	total := 0
 	for name, c := range all {
-		alone := makeRun(t.Context(), new(store.MemoryJournal), c.drive, faulty{})
+		whole := makeRun(t.Context(), new(store.MemoryJournal), c.drive, faulty{})
 		posts := 0
-		for _, d := range alone.delivered {
+		for _, d := range whole.delivered {
 			if d.Tool == "post" {
 				posts++
 			}
 		}
-		if alone.err != nil || posts < 3 || !strings.Contains(strings.ReplaceAll(alone.messages, `\"`, `"`), c.want) {
-			t.Fatalf("%s: %d posts, %v: %s", name, posts, alone.err, alone.messages)
+		if whole.err != nil || posts < 3 || !strings.Contains(strings.ReplaceAll(whole.messages, `\"`, `"`), c.want) {
+			t.Fatalf("%s: %d posts, %v: %s", name, posts, whole.err, whole.messages)
 		}
 		points, bad := enumerate(t, j, name, c.drive, faulty{})
-		t.Logf("%-8s %d inner calls, %d crash points, %d violations", name, len(alone.delivered), points, len(bad))
+		t.Logf("%-8s %d inner calls, %d crash points, %d violations", name, len(whole.delivered), points, len(bad))
 		for _, b := range bad[:min(3, len(bad))] {
 			t.Error(b)
 		}
-		if points < 2*len(alone.delivered) {
-			t.Errorf("%s: %d points for %d inner calls", name, points, len(alone.delivered))
+		if total += points; points < 2*len(whole.delivered) {
+			t.Errorf("%s: %d points for %d inner calls", name, points, len(whole.delivered))
 		}
+	}
+	t.Logf("%-8s %d crash points", "compose", total)
+	if total <= 200 {
+		t.Errorf("%d crash points are not over 200", total)
 	}
 	// a journal that writes intents too late: the same test must see it
 	for _, name := range []string{"plan", "code"} {
@@ -199,25 +216,13 @@ func TestComposedCrashPoints(t *testing.T) {
 
 // Real processes that are killed with SIGKILL in the midst of a plan and of a program.
 func TestComposedKill(t *testing.T) {
-	dir := t.TempDir()
 	died := 0
 	for name := range composed() {
-		whole, srv := served(t)
-		want, _ := whole.live(t, filepath.Join(dir, name+".db"), srv.URL, name, 0, 0, 0)
-		for _, at := range [][2]int{{6, 0}, {9, 0}, {0, 2}, {0, 3}, {0, 6}, {0, 9}} {
-			mine, srv := served(t)
-			path := filepath.Join(dir, fmt.Sprint(name, at[0], "-", at[1], ".db"))
-			if _, killed := mine.live(t, path, srv.URL, name, at[0], at[1], 0); killed {
-				died++
-			}
-			got, again := mine.live(t, path, srv.URL, name, 0, 0, 1)
-			if bad := durabletest.Violations(mine.All(), whole.All(), 1); again || len(bad) > 0 || got != want || want == "" {
-				t.Errorf("%s: killed at write %d, send %d: %v\ngot  %swant %s", name, at[0], at[1], bad, got, want)
-			}
-		}
+		want, whole := alone(t, name)
+		died += killedAt(t, name, [][2]int{{6, 0}, {9, 0}, {0, 2}, {0, 3}, {0, 6}, {0, 9}}, want, whole)
 	}
-	t.Logf("%d processes killed with SIGKILL, of 18", died)
-	if died < 12 {
+	t.Logf("%d processes killed with SIGKILL, of %d", died, 6*len(composed()))
+	if died < 20 {
 		t.Errorf("only %d processes died", died)
 	}
 }

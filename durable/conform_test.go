@@ -19,7 +19,7 @@ func TestConformance(t *testing.T) {
 		durabletest.Conform(t, 50, durabletest.Over(new(store.MemoryJournal)))
 	})
 	t.Run("sqlite", func(t *testing.T) {
-		db, err := sqlite.Open(filepath.Join(t.TempDir(), "pawl.db"), nil)
+		db, err := sqlite.Open(filepath.Join(t.TempDir(), "pawl.db"), &sqlite.Options{NoSync: true}) // what is on disk when is the matter of other tests
 		if err != nil {
 			t.Fatal(err)
 		}

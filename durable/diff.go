@@ -2,6 +2,7 @@ package durable
 
 import (
 	"encoding/json"
+	"errors"
 	"slices"
 
 	"github.com/pawl-go/pawl"
@@ -10,15 +11,47 @@ import (
 // Difference is where two runs differ. A and B are what each has there, as JSON; nil: nothing.
 type Difference struct {
 	Key  pawl.Key        `json:"key"`  // of the reply's request, or of the call; "" for the rest
-	What string          `json:"what"` // messages, reply, call, steered, pending or end
+	What string          `json:"what"` // messages, values, reply, call, steered, pending or end
 	A    json.RawMessage `json:"a,omitzero"`
 	B    json.RawMessage `json:"b,omitzero"`
 }
 
-// Diff returns where a and b differ, in the order of their keys, and for one key the reply before the call. Ids that providers gave to replies count as much as their words.
-func Diff(a, b *Export) ([]Difference, error) {
+// Diff returns where a and b differ, in the order of their keys, and for one key the reply before the call. Ids that providers gave to replies count as much as their words. Where the runs come from does
+// not. What hide hides (nil: nothing) is in no Difference; where they differ in nothing else, both sides are told the same.
+func Diff(a, b *Export, hide *pawl.Redactor) ([]Difference, error) {
+	ds, err := diff(a, b)
+	if err != nil || len(ds) == 0 || hide == nil {
+		return ds, err
+	}
+	shownA, errA := byPlace(a.Redacted(hide))
+	shownB, errB := byPlace(b.Redacted(hide))
+	for i := range ds {
+		d := &ds[i]
+		at := place{d.Key, d.What}
+		d.A, d.B = shownA[at], shownB[at]
+	}
+	return ds, errors.Join(errA, errB)
+}
+
+type place struct {
+	key  pawl.Key
+	what string
+}
+
+// byPlace returns the forms of all that x has.
+func byPlace(x *Export) (map[place]json.RawMessage, error) {
+	all, err := diff(x, &Export{})
+	out := make(map[place]json.RawMessage, len(all))
+	for _, d := range all {
+		out[place{d.Key, d.What}] = d.A
+	}
+	return out, err
+}
+
+func diff(a, b *Export) ([]Difference, error) {
 	var d differ
 	d.compare("", "messages", a.Messages, b.Messages)
+	d.compare("", "values", a.Values, b.Values)
 	byKey(&d, "reply", a.Replies, b.Replies, func(r ExportedReply) pawl.Key { return r.Key })
 	byKey(&d, "steered", a.Steered, b.Steered, func(w ExportedWord) pawl.Key { return w.Key })
 	byKey(&d, "call", a.Calls, b.Calls, func(c ExportedCall) pawl.Key { return c.Key })

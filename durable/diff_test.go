@@ -32,10 +32,10 @@ func TestDiff(t *testing.T) {
 	if errA != nil || errB != nil {
 		t.Fatal(errA, errB)
 	}
-	if same, err := durable.Diff(a, a); err != nil || len(same) > 0 {
+	if same, err := durable.Diff(a, a, nil); err != nil || len(same) > 0 {
 		t.Errorf("a run differs from itself: %v, %v", same, err)
 	}
-	ds, err := durable.Diff(a, b)
+	ds, err := durable.Diff(a, b, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -36,6 +36,8 @@ type Effect struct {
 
 	// Question is what is to be answered (Engine.Decide) so that the run goes on; nil: nothing. That of an unknown effect is put when the run is resumed.
 	Question *pawl.Waiting `json:"question,omitzero"`
+	// Answer is what was said to that, and what the run acts on when it is resumed; nil: nothing, or it has.
+	Answer *pawl.Decision `json:"answer,omitzero"`
 }
 
 // Effects returns the ledger of a run: each call of a tool that began, or waits to begin, in the order of their keys, those inside other calls too.
@@ -69,7 +71,10 @@ func (h *history) effects(alive bool) []Effect {
 	}
 	for key := range h.asked {
 		if q := h.open(key); q != nil && len(h.intents[key]) == 0 && !q.waiting.Passive {
-			f := Effect{Key: key, Tool: q.waiting.Call.Name, State: EffectIntended, Call: q.waiting.Call}
+			f := Effect{Key: key, Tool: q.waiting.Call.Name, State: EffectIntended, Call: q.waiting.Call, Attempts: q.waiting.Attempt}
+			if q.waiting.Outcome == pawl.OutcomeUnknown { // since before the run was begun: Runner.From
+				f.State = EffectUnknown
+			}
 			f.ask(q)
 			out = append(out, f)
 		}
@@ -79,7 +84,11 @@ func (h *history) effects(alive bool) []Effect {
 }
 
 func (f *Effect) ask(q *question) {
-	if q != nil && q.answer == nil {
+	switch {
+	case q == nil:
+	case q.answer != nil:
+		f.Answer = q.answer
+	default:
 		f.Question = &q.waiting
 	}
 }

@@ -69,10 +69,14 @@ func (x *executor) Execute(ctx context.Context, tasks []pawl.Task) iter.Seq[pawl
 	}
 }
 
-// ready gives t what was kept of it, though not how it ended: how often it was begun, its question and the answer.
+// ready gives t what was kept of it, though not how it ended: how often it was begun, its question and the answer. Where nothing was, it has what the Result says that the
+// run was begun from.
 func (s *session) ready(t pawl.Task) pawl.Task {
 	begun := s.h.intents[t.Key]
-	t.Attempt, t.Question, t.Decisions = len(begun), nil, nil
+	t.Attempt += len(begun)
+	if len(begun)+len(s.h.asked[t.Key]) > 0 {
+		t.Question, t.Decisions = nil, nil
+	}
 	s.mu.Lock()
 	if at, ok := s.h.replied[t.Run+"/"+pawl.Key(strconv.Itoa(t.Step-1))+"/model"]; ok {
 		t.Since = at
@@ -90,7 +94,7 @@ func (s *session) ready(t pawl.Task) pawl.Task {
 			t.Decisions = []pawl.Decision{*q.answer}
 		}
 	} else if len(begun) > 0 && begun[len(begun)-1].Effect == pawl.Write {
-		t.Question = &pawl.Waiting{Key: t.Key, Call: begun[len(begun)-1].Call, Outcome: pawl.OutcomeUnknown, Attempt: len(begun)}
+		t.Question = &pawl.Waiting{Key: t.Key, Call: begun[len(begun)-1].Call, Outcome: pawl.OutcomeUnknown, Attempt: t.Attempt}
 	}
 	return t
 }

@@ -18,12 +18,14 @@ import (
 type Export struct {
 	Form     int             `json:"form"` // of this structure: 1
 	Agent    string          `json:"agent,omitzero"`
-	Messages []pawl.Message  `json:"messages"`         // what it was given
-	Replies  []ExportedReply `json:"replies"`          // in the order of their keys, those of runs inside calls too
-	Calls    []ExportedCall  `json:"calls"`            // that have ended, in the order of their keys, those inside calls too
-	Steered  []ExportedWord  `json:"steered,omitzero"` // messages that came on the way
-	Pending  []ExportedAsk   `json:"pending,omitzero"` // the calls that wait
-	End      *ExportedEnd    `json:"end,omitzero"`     // why it stopped last; nil: it has not
+	Forked   *Origin         `json:"forked_from,omitzero"` // nil: it is no fork
+	Messages []pawl.Message  `json:"messages"`             // what it was given
+	Values   pawl.Values     `json:"values,omitzero"`      // what it was given beside them (Runner.From)
+	Replies  []ExportedReply `json:"replies"`              // in the order of their keys, those of runs inside calls too
+	Calls    []ExportedCall  `json:"calls"`                // that have ended, in the order of their keys, those inside calls too
+	Steered  []ExportedWord  `json:"steered,omitzero"`     // messages that came on the way
+	Pending  []ExportedAsk   `json:"pending,omitzero"`     // the calls that wait
+	End      *ExportedEnd    `json:"end,omitzero"`         // why it stopped last; nil: it has not
 }
 
 // ExportedReply is a reply of a model.
@@ -74,9 +76,13 @@ func (e *Engine) Export(ctx context.Context, id string) (*Export, error) {
 }
 
 func (h *history) export() (*Export, error) {
-	x := &Export{Form: 1, Agent: h.begin.Agent, Replies: []ExportedReply{}, Calls: []ExportedCall{}}
-	if err := json.Unmarshal(h.begin.Messages, &x.Messages); err != nil {
+	x := &Export{Form: 1, Agent: h.begin.Agent, Forked: h.begin.ForkedFrom.plain(), Replies: []ExportedReply{}, Calls: []ExportedCall{}}
+	in, err := h.begin.input()
+	if err != nil {
 		return nil, err
+	}
+	if x.Messages = in.all(); in.from != nil {
+		x.Values = in.from.Values
 	}
 	for key, b := range h.replies {
 		x.Replies = append(x.Replies, ExportedReply{key, *b.reply()})

@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-
 	"os"
 	"path/filepath"
 	"strings"
@@ -193,6 +192,39 @@ func TestClockJumps(t *testing.T) {
 	}
 }
 
+// file is a database with a run of ten posts in it.
+type file struct {
+	path  string
+	db    *sqlite.DB
+	eng   *durable.Engine
+	world durabletest.Memory
+	res   *pawl.Result
+}
+
+// reopened opens what is at path, and closes it when the test ends.
+func reopened(t *testing.T, path string) *sqlite.DB {
+	t.Helper()
+	db, err := sqlite.Open(path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close() })
+	return db
+}
+
+// posted makes the run "r" over a new file.
+func posted(t *testing.T) *file {
+	t.Helper()
+	f := &file{path: filepath.Join(t.TempDir(), "pawl.db")}
+	f.db = reopened(t, f.path)
+	f.eng = &durable.Engine{Journal: f.db}
+	var err error
+	if f.res, err = durabletest.Drive(t.Context(), f.eng, "r", durabletest.ForEffect("post"), &f.world); err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
 // image copies a database as it is on disk while it is in use.
 func image(t *testing.T, from string, cut func(wal []byte) []byte) string {
 	t.Helper()
@@ -251,59 +283,33 @@ func TestTornWrites(t *testing.T) {
 		for _, part := range []int64{0, 1, 2, 3, 4} {
 			var world durabletest.Memory
 			path := filepath.Join(t.TempDir(), "pawl.db")
-			db, err := sqlite.Open(path, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
 			ctx, kill := context.WithCancelCause(t.Context())
 			left := at
-			j := &torn{Journal: db, wal: path + "-wal", at: &left, kill: kill}
-			_, err = durabletest.Drive(ctx, &durable.Engine{Journal: j}, "r", c, &world)
+			j := &torn{Journal: reopened(t, path), wal: path + "-wal", at: &left, kill: kill}
+			_, err := durabletest.Drive(ctx, &durable.Engine{Journal: j}, "r", c, &world)
 			kill(nil)
 			if err == nil {
 				t.Fatal("the run did not die")
 			}
 			end := j.before + (j.after-j.before)*part/4
-			copied := image(t, path, func(wal []byte) []byte { return wal[:end] })
-			db.Close()
-			db, err = sqlite.Open(copied, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			eng := &durable.Engine{Journal: db}
+			eng := &durable.Engine{Journal: reopened(t, image(t, path, func(wal []byte) []byte { return wal[:end] }))}
 			eng.SetClock(func() time.Time { return time.Now().Add(time.Hour) })
 			res, err := durabletest.Drive(t.Context(), eng, "r", c, &world)
 			if err != nil || res.Text() != "done" || deliveries(&world, "post") != 10 {
 				t.Errorf("write %d torn after %d/4: %v; %d writes happened", at, part, err, deliveries(&world, "post"))
 			}
-			db.Close()
 		}
 	}
 }
 
 // What was on disk and is gone from its end is found out by whoever kept a head elsewhere; without that it looks like a machine that died earlier.
 func TestTruncatedLog(t *testing.T) {
-	var world durabletest.Memory
-	path := filepath.Join(t.TempDir(), "pawl.db")
-	db, err := sqlite.Open(path, nil)
+	f := posted(t)
+	was, err := f.eng.Verify(t.Context(), "r")
 	if err != nil {
 		t.Fatal(err)
 	}
-	eng := &durable.Engine{Journal: db}
-	if _, err := durabletest.Drive(t.Context(), eng, "r", durabletest.ForEffect("post"), &world); err != nil {
-		t.Fatal(err)
-	}
-	was, err := eng.Verify(t.Context(), "r")
-	if err != nil {
-		t.Fatal(err)
-	}
-	short := image(t, path, func(wal []byte) []byte { return wal[:len(wal)*2/3] })
-	db.Close()
-	if db, err = sqlite.Open(short, nil); err != nil {
-		t.Fatal(err)
-	}
-	defer db.Close()
-	eng.Journal = db
+	eng := &durable.Engine{Journal: reopened(t, image(t, f.path, func(wal []byte) []byte { return wal[:len(wal)*2/3] }))}
 	if now, err := eng.Verify(t.Context(), "r"); err != nil || now.Records >= was.Records {
 		t.Fatalf("the image has %+v, %v; nothing was cut off", now, err)
 	}
@@ -314,20 +320,9 @@ func TestTruncatedLog(t *testing.T) {
 
 // A byte that was changed in the file is found before anything follows from it, or stands where it changes nothing.
 func TestFlippedBytes(t *testing.T) {
-	var world durabletest.Memory
-	path := filepath.Join(t.TempDir(), "pawl.db")
-	db, err := sqlite.Open(path, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	eng := &durable.Engine{Journal: db}
-	c := durabletest.ForEffect("post")
-	want, err := durabletest.Drive(t.Context(), eng, "r", c, &world)
-	if err != nil {
-		t.Fatal(err)
-	}
-	db.Close() // and all is in the file itself
-	whole, err := os.ReadFile(path)
+	f := posted(t)
+	f.db.Close() // and all is in the file itself
+	whole, err := os.ReadFile(f.path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -345,11 +340,11 @@ func TestFlippedBytes(t *testing.T) {
 			continue
 		}
 		eng := &durable.Engine{Journal: db}
-		res, err := eng.Runner("r", c.Agent(&world)).Run(t.Context())
+		res, err := eng.Runner("r", durabletest.ForEffect("post").Agent(&f.world)).Run(t.Context())
 		switch {
 		case err != nil:
 			found++
-		case asJSON(res.Messages) == asJSON(want.Messages):
+		case asJSON(res.Messages) == asJSON(f.res.Messages):
 			same++
 		default:
 			t.Errorf("byte %d is another, and so is the run: %s", at, asJSON(res.Messages))
@@ -362,7 +357,7 @@ func TestFlippedBytes(t *testing.T) {
 		}
 	}
 	t.Logf("%d flips were found, %d changed nothing", found, same)
-	if n := deliveries(&world, "post"); n != 10 {
+	if n := deliveries(&f.world, "post"); n != 10 {
 		t.Errorf("%d writes happened, want 10", n)
 	}
 	if found == 0 {
@@ -377,20 +372,11 @@ func TestTampering(t *testing.T) {
 		`update records set at = at + 1 where seq = 5`, `delete from records where seq = 5`, `delete from records where seq = (select max(seq) from records)`,
 		`update records set hash = (select hash from records where seq = 4) where seq = 5`, `update journals set head = 'x'`,
 	} {
-		var world durabletest.Memory
-		path := filepath.Join(t.TempDir(), "pawl.db")
-		db, err := sqlite.Open(path, nil)
-		if err != nil {
+		f := posted(t)
+		if _, err := f.eng.Verify(t.Context(), "r"); err != nil {
 			t.Fatal(err)
 		}
-		eng := &durable.Engine{Journal: db}
-		if _, err := durabletest.Drive(t.Context(), eng, "r", durabletest.ForEffect("post"), &world); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := eng.Verify(t.Context(), "r"); err != nil {
-			t.Fatal(err)
-		}
-		raw, err := sql.Open("sqlite", path)
+		raw, err := sql.Open("sqlite", f.path)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -398,9 +384,8 @@ func TestTampering(t *testing.T) {
 			t.Fatal(err)
 		}
 		raw.Close()
-		if _, err := eng.Verify(t.Context(), "r"); !errors.Is(err, durable.ErrCorrupt) {
+		if _, err := f.eng.Verify(t.Context(), "r"); !errors.Is(err, durable.ErrCorrupt) {
 			t.Errorf("%s: %v", statement, err)
 		}
-		db.Close()
 	}
 }

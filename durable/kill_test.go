@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -73,7 +74,7 @@ func child(path string) error {
 	eng := &durable.Engine{Journal: &suicidal{Journal: db, at: at}}
 	eng.SetClock(func() time.Time { return time.Now().Add(time.Duration(ahead) * time.Hour) })
 	tool := os.Getenv("PAWL_DURABLE_TOOL")
-	run := ofCase(tool)
+	run := ofCase(tool, 0)
 	if c, ok := composed()[tool]; ok {
 		run = c.drive
 	}
@@ -101,16 +102,15 @@ func (r *receiver) tick() bool {
 }
 
 // live runs the child once, and returns what it printed; killed says that it died of it. The parent kills it at its at-th send, if that is not 0.
-func (r *receiver) live(t *testing.T, path, url, tool string, atWrite, atSend, ahead int) (out string, killed bool) {
-	t.Helper()
+func (r *receiver) live(path, url, tool string, atWrite, atSend, ahead int) (out string, killed bool, err error) {
 	exe, err := os.Executable()
 	if err != nil {
-		t.Fatal(err)
+		return "", false, err
 	}
 	cmd := exec.Command(exe)
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	cmd.Env = append(os.Environ(), "PAWL_DURABLE_CHILD="+path, "PAWL_DURABLE_WORLD="+url, "PAWL_DURABLE_TOOL="+tool, fmt.Sprintf("PAWL_DURABLE_AT=%d %d", atWrite, ahead))
+	cmd.Env = append(os.Environ(), "PAWL_DURABLE_CHILD="+path, "PAWL_DURABLE_WORLD="+url, "PAWL_DURABLE_TOOL="+tool, "GORACE=atexit_sleep_ms=0", fmt.Sprintf("PAWL_DURABLE_AT=%d %d", atWrite, ahead))
 	r.mu.Lock()
 	r.n, r.kill = 0, func(n int) {
 		if n == atSend {
@@ -120,17 +120,17 @@ func (r *receiver) live(t *testing.T, path, url, tool string, atWrite, atSend, a
 	err = cmd.Start()
 	r.mu.Unlock()
 	if err != nil {
-		t.Fatal(err)
+		return "", false, err
 	}
 	err = cmd.Wait()
 	var exit *exec.ExitError
 	if errors.As(err, &exit) && exit.Sys().(syscall.WaitStatus).Signal() == syscall.SIGKILL {
-		return "", true
+		return "", true, nil
 	}
 	if err != nil {
-		t.Fatalf("the child: %v: %s", err, stderr.String())
+		err = fmt.Errorf("the child: %w: %s", err, stderr.String())
 	}
-	return stdout.String(), false
+	return stdout.String(), false, err
 }
 
 // served returns a receiver, and the server that it is.
@@ -141,33 +141,51 @@ func served(t *testing.T) (*receiver, *httptest.Server) {
 	return r, srv
 }
 
+// alone makes the run of a tool in a process that is not killed.
+func alone(t *testing.T, tool string) (want string, whole []durabletest.Delivery) {
+	t.Helper()
+	r, srv := served(t)
+	want, _, err := r.live(filepath.Join(t.TempDir(), "whole.db"), srv.URL, tool, 0, 0, 0)
+	if whole = r.All(); len(whole) == 0 || want == "" || err != nil {
+		t.Fatalf("%s: nothing happened: %v", tool, err)
+	}
+	return want, whole
+}
+
 // Real processes over a real file, killed with SIGKILL at some of the points: enough to see that what TestCrashPoints makes of a death is what a death is.
 func TestKill(t *testing.T) {
-	r, srv := served(t)
-	dir := t.TempDir()
-	var whole []durabletest.Delivery
-	want, _ := r.live(t, filepath.Join(dir, "whole.db"), srv.URL, "charge", 0, 0, 0)
-	if whole = r.All(); len(whole) == 0 || want == "" {
-		t.Fatal("nothing happened")
-	}
-	points := 0
-	for i, at := range [][2]int{{1, 0}, {2, 0}, {3, 0}, {4, 0}, {7, 0}, {8, 0}, {11, 0}, {14, 0}, {17, 0}, {20, 0}, {23, 0}, {0, 1}, {0, 2}, {0, 3}, {0, 4}, {0, 8}, {0, 11}, {0, 15}, {0, 20}, {0, 24}, {0, 29}} {
-		mine, srv := served(t)
-		path := filepath.Join(dir, fmt.Sprintf("%d.db", i))
-		_, killed := mine.live(t, path, srv.URL, "charge", at[0], at[1], 0)
-		if killed {
-			points++
-		}
-		got, again := mine.live(t, path, srv.URL, "charge", 0, 0, 1)
-		if again {
-			t.Fatal("the second child died")
-		}
-		if bad := durabletest.Violations(mine.All(), whole, 1); len(bad) > 0 || got != want {
-			t.Errorf("killed at write %d, send %d: %v\ngot  %swant %s", at[0], at[1], bad, got, want)
-		}
-	}
-	t.Logf("%d processes killed with SIGKILL, of 21", points)
+	want, whole := alone(t, "charge")
+	places := [][2]int{{1, 0}, {2, 0}, {3, 0}, {4, 0}, {7, 0}, {8, 0}, {11, 0}, {14, 0}, {17, 0}, {20, 0}, {23, 0}, {0, 1}, {0, 2}, {0, 3}, {0, 4}, {0, 8}, {0, 11}, {0, 15}, {0, 20}, {0, 24}, {0, 29}}
+	points := killedAt(t, "charge", places, want, whole)
+	t.Logf("%d processes killed with SIGKILL, of %d", points, len(places))
 	if points < 15 {
 		t.Errorf("only %d processes died", points)
 	}
+}
+
+// killedAt makes the run of a tool at each place, in a process that is killed at that write or send, has another one go on with it, and compares both with the whole. It returns how many died.
+func killedAt(t *testing.T, tool string, places [][2]int, want string, whole []durabletest.Delivery) int {
+	t.Helper()
+	dir := t.TempDir()
+	var died atomic.Int64
+	var wg sync.WaitGroup
+	slots := make(chan struct{}, 4)
+	for i, at := range places {
+		mine, srv := served(t)
+		wg.Go(func() {
+			slots <- struct{}{}
+			defer func() { <-slots }()
+			path := filepath.Join(dir, fmt.Sprintf("%d.db", i))
+			_, killed, err := mine.live(path, srv.URL, tool, at[0], at[1], 0)
+			if killed {
+				died.Add(1)
+			}
+			got, again, errAgain := mine.live(path, srv.URL, tool, 0, 0, 1)
+			if bad := durabletest.Violations(mine.All(), whole, 1); err != nil || errAgain != nil || again || len(bad) > 0 || got != want || want == "" {
+				t.Errorf("%s: killed at write %d, send %d: %v, %v, %v\ngot  %swant %s", tool, at[0], at[1], bad, err, errAgain, got, want)
+			}
+		})
+	}
+	wg.Wait()
+	return int(died.Load())
 }

@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -52,10 +51,9 @@ type model struct {
 	accept       []string
 	instructions string
 
-	checked bool // the tools were compared
-	named   bool // the tools were kept
-	sent    []sentMessage
-	wire    []byte // the request before, as it was sent; nil: it was not kept
+	tools offered
+	sent  []sentMessage
+	wire  []byte // the request before, as it was sent; nil: it was not kept
 }
 
 var (
@@ -132,12 +130,8 @@ func (m *model) keep(req *pawl.Request, conversation, rest string, resp *pawl.Re
 	if to, sent, ok := w.first(); ok {
 		body.Sent, m.wire = tell(to, m.wire, sent, req.Whole), sent
 	}
-	run := runOf(req.Key)
-	if _, ok := m.s.h.tools[run]; !ok && !m.named {
-		m.named = true
-		if err := m.s.add(kindTools, run+"/tools", toolsBody{Tools: digests(req.Tools), Instructions: sum([]byte(m.instructions))}); err != nil {
-			return err
-		}
+	if err := m.tellTools(req); err != nil {
+		return err
 	}
 	if err := m.s.add(kindReply, string(req.Key), body); err != nil {
 		return err
@@ -193,55 +187,6 @@ func (b *replyBody) matches(key pawl.Key, conversation, rest string) error {
 	return nil
 }
 
-// check compares the tools and instructions of a run that was begun before with those of now, once.
-func (m *model) check(req *pawl.Request) error {
-	if m.checked {
-		return nil
-	}
-	m.checked = true
-	run := runOf(req.Key)
-	was, ok := m.s.h.tools[run]
-	if !ok {
-		return nil
-	}
-	if was.Instructions != sum([]byte(m.instructions)) {
-		return fmt.Errorf("%w: the instructions of %s differ", ErrChanged, run)
-	}
-	now := digests(req.Tools)
-	var changed, refused []string
-	names := maps.Clone(was.Tools)
-	maps.Copy(names, now)
-	for _, name := range slices.Sorted(maps.Keys(names)) {
-		if was.Tools[name] == now[name] {
-			continue
-		}
-		changed = append(changed, name)
-		if !slices.Contains(m.accept, name) {
-			refused = append(refused, name)
-		}
-	}
-	switch {
-	case len(refused) > 0:
-		return fmt.Errorf("%w: tools of %s differ from what they were: %s", ErrChanged, run, strings.Join(refused, ", "))
-	case len(changed) > 0 && !m.s.only:
-		return m.s.add(kindAccept, fmt.Sprintf("%s/accept/%d", run, m.s.lease.Fence), acceptBody{Run: run, Names: changed, Tools: now})
-	}
-	return nil
-}
-
-// digests names tools by all that a model and the pipeline know of them.
-func digests(tools []*pawl.Tool) map[string]string {
-	out := make(map[string]string, len(tools))
-	for _, t := range tools {
-		out[t.Name] = toolDigest(t)
-	}
-	return out
-}
-
-func toolDigest(t *pawl.Tool) string {
-	return sum([]byte(t.Digest(nil)), []byte(t.Description), t.Output, []byte(t.Effect.String()), fmt.Append(nil, t.Passive))
-}
-
 func sum(parts ...[]byte) string {
 	h := sha256.New()
 	for _, p := range parts {
@@ -268,9 +213,9 @@ type sentMessage struct {
 // digest returns the digest of the conversation, and of the rest of the request without its tools. A transcript is only appended to, so of the
 // conversation only what is new is looked at.
 func (m *model) digest(req *pawl.Request) (conversation, rest string) {
-	n := 0
-	for n < len(m.sent) && n < len(req.Messages) && m.sent[n].is(req.Messages[n]) {
-		n++
+	n := min(len(m.sent), len(req.Messages))
+	for n > 0 && !m.sent[n-1].is(req.Messages[n-1]) {
+		n-- // looked for from behind, or each step would cost what the run before it is long
 	}
 	m.sent = m.sent[:n]
 	var prev [sha256.Size]byte

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"strconv"
 	"strings"
 	"time"
@@ -16,7 +17,7 @@ import (
 // The kinds of records, and the keys they stand under.
 const (
 	kindBegin    = "begin"    // begin: what the run was given
-	kindTools    = "tools"    // KEY/tools: what the run of that key may call
+	kindTools    = "tools"    // KEY/tools: what the run of that key may call; KEY/tools/N: what its Nth request offers besides (Tool.Deferred)
 	kindReply    = "reply"    // KEY of the request: what the model replied
 	kindIntent   = "intent"   // KEY/intent/N: the call at KEY is about to begin for the Nth time
 	kindOutcome  = "outcome"  // KEY: how the call there ended
@@ -26,6 +27,7 @@ const (
 	kindMessage  = "message"  // message/ID: sent from outside, not taken yet
 	kindCancel   = "cancel"   // cancel: the run is to be given up
 	kindAccept   = "accept"   // accept/FENCE: changed tools that were accepted
+	kindTrace    = "trace"    // trace/FENCE: where the attempt stands in a trace
 	kindEnd      = "end"      // end/FENCE: why the run stopped, for now or for good
 )
 
@@ -33,12 +35,34 @@ type beginBody struct {
 	State    int             `json:"state"`
 	Agent    string          `json:"agent,omitzero"`
 	Messages json.RawMessage `json:"messages"`
+	From     json.RawMessage `json:"from,omitzero"` // the Result that it goes on from; nil: none
 	Meta     json.RawMessage `json:"meta,omitzero"`
+
+	ForkedFrom *Origin                    `json:"forked_from,omitzero"` // nil: it is no fork
+	Marked     map[string]json.RawMessage `json:"marked,omitzero"`      // of a fork: as in toolsBody, of what it has copied
 }
 
 type toolsBody struct {
-	Tools        map[string]string `json:"tools"` // name to digest
-	Instructions string            `json:"instructions,omitzero"`
+	Tools        map[string]string          `json:"tools"`           // name to digest
+	Marked       map[string]json.RawMessage `json:"marked,omitzero"` // the schemas of those that mark arguments as secret, for who shows the run
+	Instructions string                     `json:"instructions,omitzero"`
+	Later        map[string]string          `json:"later,omitzero"` // tools that were not offered from the beginning
+}
+
+// with returns b with what was told later.
+func (b toolsBody) with(more toolsBody) toolsBody {
+	b.Later, b.Marked = joined(b.Later, more.Later), joined(b.Marked, more.Marked) // what was secret stays so
+	return b
+}
+
+func joined[M ~map[string]V, V any](a, b M) M {
+	if len(b) == 0 {
+		return a
+	}
+	out := make(M, len(a)+len(b))
+	maps.Copy(out, a)
+	maps.Copy(out, b)
+	return out
 }
 
 type replyBody struct {
@@ -73,6 +97,13 @@ type acceptBody struct {
 	Run   string            `json:"run"`
 	Names []string          `json:"names"`
 	Tools map[string]string `json:"tools"` // all of them, as they are now
+
+	Later  map[string]string          `json:"later,omitzero"` // as toolsBody has them
+	Marked map[string]json.RawMessage `json:"marked,omitzero"`
+}
+
+type traceBody struct {
+	Traceparent string `json:"traceparent"` // as the W3C writes it
 }
 
 type endBody struct {
@@ -213,6 +244,7 @@ type history struct {
 	taken    map[string]bool
 	end      *endBody
 	cancel   bool
+	trace    string // of the last attempt that had one
 	head     string
 	spent    []span // by lease
 }
@@ -290,7 +322,12 @@ func (h *history) take(r store.Record) (err error) {
 	case kindTools:
 		var b toolsBody
 		err = json.Unmarshal(r.Body, &b)
-		h.tools[strings.TrimSuffix(r.Key, "/tools")] = b
+		run, first := strings.CutSuffix(r.Key, "/tools")
+		if !first {
+			run = strings.TrimSuffix(r.Key[:strings.LastIndex(r.Key, "/")], "/tools")
+			b = h.tools[run].with(b)
+		}
+		h.tools[run] = b
 	case kindReply:
 		h.replies[call], h.replied[call] = new(replyBody), r.At
 		err = json.Unmarshal(r.Body, h.replies[call])
@@ -323,9 +360,13 @@ func (h *history) take(r store.Record) (err error) {
 		err = json.Unmarshal(r.Body, &b)
 		was := h.tools[b.Run]
 		was.Tools = b.Tools
-		h.tools[b.Run] = was
+		h.tools[b.Run] = was.with(toolsBody{Later: b.Later, Marked: b.Marked})
 	case kindCancel:
 		h.cancel = true
+	case kindTrace:
+		var b traceBody
+		err = json.Unmarshal(r.Body, &b)
+		h.trace = b.Traceparent
 	case kindEnd:
 		h.end = new(endBody)
 		err = json.Unmarshal(r.Body, h.end)
@@ -378,22 +419,33 @@ func (h *history) waiting() []question {
 	return out
 }
 
-// steps is how many replies the run has, those inside calls left out.
-func (h *history) steps() (n int) {
-	for h.replies[pawl.Key("run/"+strconv.Itoa(n)+"/model")] != nil {
-		n++
+// steps are how many replies the run has, those inside calls left out, and the number of the first: not 0 where it was begun with replies.
+func (h *history) steps() (first, n int) {
+	first = -1
+	for key := range h.replies {
+		if at, ok := stepOf(string(key)); ok && strings.Count(string(key), "/") == 2 {
+			if n++; first < 0 || at < first {
+				first = at
+			}
+		}
 	}
-	return n
+	return max(first, 0), n
 }
 
-// within reports whether the record at key is of the first steps: their requests have the numbers below that, their calls up to it.
-func (h *history) within(key string, steps int) bool {
-	parts := strings.Split(key, "/")
+// stepOf is the number of the step that key is of.
+func stepOf(key string) (int, bool) {
+	parts := strings.SplitN(key, "/", 3)
 	if len(parts) < 3 || parts[0] != "run" {
-		return false
+		return 0, false
 	}
 	n, err := strconv.Atoi(parts[1])
-	return err == nil && (n < steps || n == steps && parts[2] != "model")
+	return n, err == nil
+}
+
+// within reports whether the record at key is of what came before the step of that number: requests have the numbers below it, calls up to it.
+func within(key string, step int) bool {
+	n, ok := stepOf(key)
+	return ok && (n < step || n == step && !strings.HasPrefix(key, "run/"+strconv.Itoa(n)+"/model"))
 }
 
 func numbered(key pawl.Key, kind string, n int) string {

@@ -1,7 +1,6 @@
 package durable
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -19,6 +18,10 @@ type Runner struct {
 	ID   string
 	Meta json.RawMessage // kept when the run begins, for whoever resumes it: see Engine.Meta. Nil: nothing
 
+	// From is a Result that the run goes on from when it is begun, as Agent.Resume does: messages, values, what was spent and what waits. It is kept, so who resumes the run need not have it.
+	// What is run must be an Agent. Nil: the run begins with its messages alone.
+	From *pawl.Result
+
 	engine *Engine
 	runner pawl.Runner
 }
@@ -33,7 +36,7 @@ var _ pawl.Runner = (*Runner)(nil)
 // none, and no message to begin it with; store.ErrConflict: it was begun with other messages, or decided otherwise.
 func (r *Runner) Stream(ctx context.Context, msgs ...pawl.Message) iter.Seq2[pawl.Event, error] {
 	return func(yield func(pawl.Event, error) bool) {
-		s, ctx, input, err := r.open(ctx, msgs)
+		s, ctx, in, err := r.open(ctx, msgs)
 		if err != nil {
 			yield(pawl.Event{}, err)
 			return
@@ -44,7 +47,7 @@ func (r *Runner) Stream(ctx context.Context, msgs ...pawl.Message) iter.Seq2[paw
 				return
 			}
 		}
-		for e, err := range r.runner.Stream(ctx, input...) {
+		for e, err := range in.stream(ctx, r.runner) {
 			if err != nil {
 				err = s.cause(err)
 			} else if e.Kind == pawl.EventRunEnded && e.Run == "run" && e.Result != nil {
@@ -75,12 +78,12 @@ func (r *Runner) Run(ctx context.Context, msgs ...pawl.Message) (*pawl.Result, e
 		}
 		return res, nil
 	}
-	s, ctx, input, err := r.open(ctx, msgs)
+	s, ctx, in, err := r.open(ctx, msgs)
 	if err != nil {
 		return nil, err
 	}
 	defer s.close()
-	res, err := a.Run(ctx, input...)
+	res, err := in.run(ctx, a)
 	if res == nil {
 		return nil, s.cause(err)
 	}
@@ -102,31 +105,36 @@ func (s *session) cause(err error) error {
 	return err
 }
 
+// Attempt is the data of the notice "attempt": that the run is told again from its beginning.
+type Attempt struct {
+	Attempt    int64   `json:"attempt"`              // from 1
+	Kept       int     `json:"kept"`                 // records
+	Trace      string  `json:"trace,omitzero"`       // where the attempt before stands in a trace, as the W3C writes it; "": it is not known
+	ForkedFrom *Origin `json:"forked_from,omitzero"` // nil: the run is no fork
+}
+
 // attempt tells who watches that what he may have seen of the run is told again.
 func (s *session) attempt() pawl.Event {
 	n := s.lease.Fence
 	if s.only {
 		n = int64(len(s.h.spent))
 	}
-	data, _ := json.Marshal(struct { // numbers
-		Attempt int64 `json:"attempt"`
-		Kept    int   `json:"kept"`
-	}{n, len(s.h.records)})
+	data, _ := json.Marshal(Attempt{n, len(s.h.records), s.h.trace, s.h.begin.ForkedFrom}) // numbers and names
 	return pawl.Event{Kind: pawl.EventNotice, Run: "run", Code: "attempt", Data: data, Text: fmt.Sprintf("attempt %d: what was kept is told again", n)}
 }
 
-// open begins the run, or takes it up. input is what it was begun with.
-func (r *Runner) open(ctx context.Context, msgs []pawl.Message) (*session, context.Context, []pawl.Message, error) {
+// open begins the run, or takes it up, and says what it was begun with.
+func (r *Runner) open(ctx context.Context, msgs []pawl.Message) (*session, context.Context, input, error) {
 	e, j, who := r.engine, r.engine.Journal, scope(ctx)
 	if j == nil {
-		return nil, nil, nil, errors.New("durable.Engine has no Journal")
+		return nil, nil, input{}, errors.New("durable.Engine has no Journal")
 	}
 	head, err := j.JournalRun(ctx, who, r.ID)
-	if errors.Is(err, store.ErrNotFound) && len(msgs) > 0 {
+	if errors.Is(err, store.ErrNotFound) && (len(msgs) > 0 || r.From != nil) {
 		return r.begin(ctx, who, msgs)
 	}
 	if err != nil {
-		return nil, nil, nil, err
+		return nil, nil, input{}, err
 	}
 	l := store.Lease{Scope: who, Run: r.ID}
 	if head.State != store.JournalOver {
@@ -134,36 +142,37 @@ func (r *Runner) open(ctx context.Context, msgs []pawl.Message) (*session, conte
 			if errors.Is(err, store.ErrConflict) {
 				err = fmt.Errorf("%w: %w", ErrLost, err)
 			}
-			return nil, nil, nil, err
+			return nil, nil, input{}, err
 		}
 	}
-	release := func(err error) (*session, context.Context, []pawl.Message, error) {
+	h, in, err := r.takeUp(ctx, who, msgs)
+	if err != nil {
 		if l.Fence > 0 {
 			_, lost := j.RenewJournal(context.WithoutCancel(ctx), l, zeroTime)
 			err = errors.Join(err, lost)
 		}
-		return nil, nil, nil, err
-	}
-	h, err := e.history(ctx, who, r.ID)
-	if err != nil {
-		return release(err)
-	}
-	if err := r.answer(ctx, who, h, msgs); err != nil {
-		return release(err)
-	}
-	if len(msgs) > 0 { // with the answers
-		if h, err = e.history(ctx, who, r.ID); err != nil {
-			return release(err)
-		}
+		return nil, nil, input{}, err
 	}
 	s, ctx := e.start(ctx, l, h)
-	return s, ctx, inputOf(h), nil
+	return s, ctx, in, nil
 }
 
-// inputOf is what the run was begun with.
-func inputOf(h *history) (input []pawl.Message) {
-	_ = json.Unmarshal(h.begin.Messages, &input) // it was written by encoding/json, and its hash is right
-	return input
+// takeUp reads a run that is there, and keeps what msgs say of its open calls.
+func (r *Runner) takeUp(ctx context.Context, who store.Scope, msgs []pawl.Message) (*history, input, error) {
+	h, err := r.engine.history(ctx, who, r.ID)
+	if err != nil {
+		return nil, input{}, err
+	}
+	if err := r.answer(ctx, who, h, msgs); err != nil {
+		return nil, input{}, err
+	}
+	if len(msgs) > 0 { // with the answers
+		if h, err = r.engine.history(ctx, who, r.ID); err != nil {
+			return nil, input{}, err
+		}
+	}
+	in, err := h.begin.input()
+	return h, in, err
 }
 
 // history reads what was kept of a run.
@@ -175,45 +184,38 @@ func (e *Engine) history(ctx context.Context, who store.Scope, id string) (*hist
 	return read(id, records)
 }
 
-func (r *Runner) begin(ctx context.Context, who store.Scope, msgs []pawl.Message) (*session, context.Context, []pawl.Message, error) {
+func (r *Runner) begin(ctx context.Context, who store.Scope, msgs []pawl.Message) (*session, context.Context, input, error) {
 	e := r.engine
-	agent := ""
-	if a, ok := r.runner.(*pawl.Agent); ok {
-		agent = a.Name
-	}
-	given, err := json.Marshal(msgs)
+	given, err := r.given(msgs)
 	if err != nil {
-		return nil, nil, nil, err
+		return nil, nil, input{}, err
 	}
-	var input []pawl.Message // as it will be read when the run is resumed
-	if err := json.Unmarshal(given, &input); err != nil {
-		return nil, nil, nil, err
-	}
-	body, err := json.Marshal(beginBody{State: stateVersion, Agent: agent, Messages: given, Meta: r.Meta})
+	in, err := given.input()
 	if err != nil {
-		return nil, nil, nil, err
+		return nil, nil, input{}, err
+	}
+	body, err := json.Marshal(given)
+	if err != nil {
+		return nil, nil, input{}, err
 	}
 	now := e.clock()
 	first := store.Record{Key: kindBegin, Kind: kindBegin, At: now, Body: body}
-	l, err := e.Journal.BeginJournal(ctx, who, store.JournalRun{ID: r.ID, Agent: agent, Task: taskOf(msgs), State: store.JournalOpen}, newOwner(), now.Add(e.lease()), first)
+	l, err := e.Journal.BeginJournal(ctx, who, store.JournalRun{ID: r.ID, Agent: given.Agent, Task: taskOf(in.all()), State: store.JournalOpen}, newOwner(), now.Add(e.lease()), first)
 	if err != nil {
-		return nil, nil, nil, err
+		return nil, nil, input{}, err
 	}
 	h, err := e.history(ctx, who, r.ID)
 	if err != nil {
-		return nil, nil, nil, err
+		return nil, nil, input{}, err
 	}
 	s, ctx := e.start(ctx, l, h)
-	return s, ctx, input, nil
+	return s, ctx, in, nil
 }
 
 // answer keeps what msgs say of the open calls of a run that is there.
 func (r *Runner) answer(ctx context.Context, who store.Scope, h *history, msgs []pawl.Message) error {
-	if len(msgs) == 0 {
-		return nil
-	}
-	if same, err := json.Marshal(msgs); err == nil && bytes.Equal(same, h.begin.Messages) {
-		return nil // it is begun once more
+	if same, err := h.begunWith(r, msgs); err != nil || same || len(msgs) == 0 {
+		return err // it is begun once more, or gone on with
 	}
 	var ds []pawl.Decision
 	for _, m := range msgs {

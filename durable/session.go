@@ -53,6 +53,9 @@ func (e *Engine) start(ctx context.Context, l store.Lease, h *history) (*session
 	ctx, s.cancel = context.WithCancelCause(ctx)
 	s.only = l.Fence == 0
 	if !s.only {
+		if at := pawl.TraceOf(ctx); at != "" {
+			_ = s.add(kindTrace, fmt.Sprintf("%s/%d", kindTrace, l.Fence), traceBody{at}) // with the next commit
+		}
 		s.done.Go(s.beat)
 	}
 	outer := pawl.InboxOf(ctx)

@@ -41,13 +41,18 @@ func (t *story) Stream(ctx context.Context, _ ...pawl.Message) iter.Seq2[pawl.Ev
 		if head.State == store.JournalOpen {
 			h.end = nil // that was before it went on
 		}
+		in, err := h.begin.input()
+		if err != nil {
+			yield(pawl.Event{}, err)
+			return
+		}
 		s, ctx := e.start(ctx, store.Lease{Scope: scope(ctx), Run: id}, h)
 		defer s.close()
 		s.story = true
 		if !yield(s.attempt(), nil) {
 			return
 		}
-		for ev, err := range r.Stream(ctx, inputOf(h)...) {
+		for ev, err := range in.stream(ctx, r) {
 			why := s.failed()
 			switch {
 			case why == nil:

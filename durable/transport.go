@@ -151,6 +151,9 @@ func (m *Mismatch) Error() string {
 		return fmt.Sprintf("%v: the request %s went to %s, and would go to %s", ErrChanged, m.Key, m.WasTo, m.IsTo)
 	}
 	at := m.At()
+	if at == len(m.Was) && at == len(m.Is) { // Redacted
+		return fmt.Sprintf("%v: the request %s is not the one that was sent: it differs in what is hidden here", ErrChanged, m.Key)
+	}
 	return fmt.Sprintf("%v: the request %s is not the one that was sent: from byte %d on it was %s, and is %s", ErrChanged, m.Key, at, around(m.Was, at), around(m.Is, at))
 }
 

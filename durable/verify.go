@@ -64,7 +64,11 @@ func (e *Engine) Replay(ctx context.Context, id string, r pawl.Runner) (Played, 
 	s, ctx := e.start(ctx, store.Lease{Scope: scope(ctx), Run: id}, h)
 	defer s.close()
 	s.played = &p
-	for ev, err := range r.Stream(ctx, inputOf(h)...) {
+	in, err := h.begin.input()
+	if err != nil {
+		return p, err
+	}
+	for ev, err := range in.stream(ctx, r) {
 		if err = s.cause(err); errors.Is(err, errOver) {
 			return p, nil
 		}
@@ -76,81 +80,6 @@ func (e *Engine) Replay(ctx context.Context, id string, r pawl.Runner) (Played, 
 		}
 	}
 	return p, nil
-}
-
-// Fork begins the run fork with what id had come to after its first steps: the replies up to that many, and how their calls ended. It goes on from there when it is
-// resumed, with another model, other tools or instructions if need be: what was copied is not compared. A Write that was interrupted in the original is as
-// unknown in the fork. o may be nil.
-func (e *Engine) Fork(ctx context.Context, id, fork string, steps int, o *ForkOptions) error {
-	if o == nil {
-		o = new(ForkOptions)
-	}
-	h, err := e.history(ctx, scope(ctx), id)
-	if err != nil {
-		return err
-	}
-	if n := h.steps(); steps < 0 || steps > n {
-		return fmt.Errorf("run %s has %d steps, not %d", id, n, steps)
-	}
-	s := &session{engine: e}
-	first := []store.Record{}
-	for _, r := range h.records {
-		if r.Kind != kindBegin && !(h.within(r.Key, steps) && (r.Kind == kindReply || r.Kind == kindOutcome || r.Kind == kindIntent || r.Kind == kindSteer)) {
-			continue
-		}
-		c := store.Record{Key: r.Key, Kind: r.Kind, At: e.clock(), Body: r.Body}
-		if v := o.other(h, r); v != nil {
-			if c, err = s.record(r.Kind, r.Key, v); err != nil {
-				return err
-			}
-			c.Elapsed = 0
-		}
-		first = append(first, c)
-	}
-	l, err := e.Journal.BeginJournal(ctx, scope(ctx), store.JournalRun{ID: fork, Agent: h.begin.Agent, Task: taskOf(inputOf(h)), State: store.JournalOpen}, newOwner(), e.clock(), first...)
-	if err != nil {
-		return err
-	}
-	_, err = e.Journal.RenewJournal(ctx, l, zeroTime)
-	return err
-}
-
-// ForkOptions are what of a copy may differ. The zero value, and nil, change nothing.
-type ForkOptions struct {
-	Meta    json.RawMessage                                              // in place of the original's; nil: as it was
-	Results func(key pawl.Key, x pawl.Execution) (pawl.ToolResult, bool) // gives a call that has ended another result; nil, and false: it has the one it had
-}
-
-// other is what is copied in place of the body of r; nil: the body.
-func (o *ForkOptions) other(h *history, r store.Record) any {
-	switch r.Kind {
-	case kindBegin:
-		if o.Meta != nil {
-			body := *h.begin
-			body.Meta = o.Meta
-			return body
-		}
-	case kindReply:
-		body := *h.replies[pawl.Key(r.Key)]
-		body.Messages, body.Request, body.Sent = "", "", nil // nothing to compare with
-		return body
-	case kindOutcome:
-		body := *h.outcomes[pawl.Key(r.Key)]
-		if o.Results == nil {
-			return nil
-		}
-		res, ok := o.Results(pawl.Key(r.Key), body.Execution)
-		if !ok {
-			return nil
-		}
-		x := &body.Execution
-		res.CallID, res.Key = x.Result.CallID, x.Result.Key
-		if x.Result, x.Outcome, x.Error, x.Ends = res, pawl.OutcomeOK, "", ""; res.IsError {
-			x.Outcome, x.Error = pawl.OutcomeError, res.Text()
-		}
-		return body
-	}
-	return nil
 }
 
 // Meta returns what was kept with a run when it was begun: Runner.Meta.

@@ -140,6 +140,9 @@ func (c *call) inbox() error {
 			return err
 		}
 		if len(open) > 0 {
+			if open, err = c.shown(head.ID, open); err != nil {
+				return err
+			}
 			out.Waiting = append(out.Waiting, Asked{c.s.toRun(head), open})
 		}
 	}
@@ -159,7 +162,34 @@ func (c *call) export() error {
 	if err != nil {
 		return err
 	}
-	return c.write(http.StatusOK, x)
+	hide, err := c.hides(id)
+	if err != nil {
+		return err
+	}
+	return c.write(http.StatusOK, x.Redacted(hide))
+}
+
+// hides returns what hides the secrets of the server and of a run, whose tools may be of yesterday; nil hides nothing.
+func (c *call) hides(id string) (*pawl.Redactor, error) {
+	if c.s.o.Secrets == nil {
+		return nil, nil
+	}
+	return c.s.engine.Redactor(c.ctx(), id, c.s.o.Secrets)
+}
+
+// shown returns open calls as they are told: whole for whoever is to carry them out, without secrets for whoever only decides.
+func (c *call) shown(id string, open []pawl.Waiting) ([]pawl.Waiting, error) {
+	hide, err := c.hides(id)
+	if err != nil || len(open) == 0 {
+		return open, err
+	}
+	hidden := hide.Result(&pawl.Result{Pending: open}).Pending
+	for i := range open {
+		if !open[i].Passive {
+			open[i] = hidden[i]
+		}
+	}
+	return open, nil
 }
 
 // timeline answers GET /v1/runs/{id}/timeline.
@@ -190,6 +220,13 @@ func (c *call) effects() error {
 	if err != nil {
 		return err
 	}
+	hide, err := c.hides(id)
+	if err != nil {
+		return err
+	}
+	for i := range list {
+		list[i] = list[i].Redacted(hide)
+	}
 	return c.write(http.StatusOK, Effects{append([]durable.Effect{}, list...)})
 }
 
@@ -208,11 +245,19 @@ func (c *call) diff() error {
 	if err != nil {
 		return err
 	}
-	b, err := c.s.engine.Export(c.ctx(), c.r.PathValue("other"))
+	other := c.r.PathValue("other")
+	b, err := c.s.engine.Export(c.ctx(), other)
 	if err != nil {
 		return err
 	}
-	list, err := durable.Diff(a, b)
+	hide, err := c.hides(id)
+	if err == nil && hide != nil {
+		hide, err = c.s.engine.Redactor(c.ctx(), other, hide)
+	}
+	if err != nil {
+		return err
+	}
+	list, err := durable.Diff(a, b, hide)
 	if err != nil {
 		return err
 	}

@@ -37,6 +37,7 @@ type Run struct {
 	Answer  string          `json:"answer,omitzero" doc:"Left out of lists."`
 	Output  json.RawMessage `json:"output,omitzero" doc:"The answer as JSON, where the agent has an output. Left out of lists."`
 	Spent   *pawl.Spent     `json:"spent,omitzero"`
+	Forked  *durable.Origin `json:"forked_from,omitzero" doc:"The run that it was forked from, and after how many steps. Left out of lists."`
 	Waits   int             `json:"waits,omitzero" doc:"How many calls wait."`
 	Pending []pawl.Waiting  `json:"pending,omitzero" doc:"The questions that nobody has answered. Left out of lists."`
 	Created time.Time       `json:"created,omitzero"`
@@ -290,6 +291,10 @@ func (c *call) tell(status int, id string) error {
 	if run.Pending, err = c.s.engine.Pending(c.ctx(), id); err != nil {
 		return err
 	}
+	if run.Pending, err = c.shown(id, run.Pending); err != nil {
+		return err
+	}
+	run.Forked = x.Forked
 	run.Waits = len(run.Pending)
 	return c.write(status, run)
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/pawl-go/pawl"
@@ -38,13 +39,36 @@ type linkKey struct{}
 
 // LinkTo returns the context of a run that a Runner links to an earlier one, which stands at traceparent. What is no traceparent, "" above all, makes no link.
 func LinkTo(ctx context.Context, is Relation, traceparent string) context.Context {
-	at := parsed(traceparent)
-	if !at.IsValid() {
+	link, ok := linkTo(is, traceparent)
+	if !ok {
 		return ctx
 	}
-	link := trace.Link{SpanContext: at}
-	link.Attributes = append(link.Attributes, pawlLink.String(string(is)))
 	return context.WithValue(ctx, linkKey{}, append(slices.Clip(linksOf(ctx)), link))
+}
+
+func linkTo(is Relation, traceparent string) (trace.Link, bool) {
+	at := parsed(traceparent)
+	return trace.Link{SpanContext: at, Attributes: []attribute.KeyValue{pawlLink.String(string(is))}}, at.IsValid()
+}
+
+// linkAttempt links a durable run to its attempt before, or to the run it was forked from, by what the notice of its attempt says.
+func (n *node) linkAttempt(data []byte) {
+	var said struct {
+		Trace  string `json:"trace"`
+		Forked struct {
+			Trace string `json:"trace"`
+		} `json:"forked_from"`
+	}
+	if json.Unmarshal(data, &said) != nil {
+		return // it is somebody else's notice
+	}
+	link, ok := linkTo(Resumed, said.Trace)
+	if !ok {
+		link, ok = linkTo(Forked, said.Forked.Trace)
+	}
+	if ok {
+		n.span.AddLink(link)
+	}
 }
 
 func linksOf(ctx context.Context) []trace.Link {

@@ -31,7 +31,11 @@ func (t *Telemetry) follow(ctx context.Context, r pawl.Runner, msgs []pawl.Messa
 	var failed error
 	broken := true
 	defer func() { tr.close(res, failed, broken) }()
-	for e, err := range r.Stream(context.WithValue(ctx, placeKey{}, place{tree: tr, call: pawl.InvocationFrom(ctx)}), msgs...) {
+	ctx = context.WithValue(ctx, placeKey{}, place{tree: tr, call: pawl.InvocationFrom(ctx)})
+	if at := root.span.SpanContext(); at.IsValid() {
+		ctx = pawl.WithTrace(ctx, traceparent(at))
+	}
+	for e, err := range r.Stream(ctx, msgs...) {
 		if err != nil {
 			failed = err
 		} else if tr.see(e); e.Kind == pawl.EventRunEnded && e.Run == tr.key {
@@ -153,6 +157,7 @@ func (tr *tree) noticed(e pawl.Event) {
 	switch {
 	case e.Code == "attempt" && tr.key == "":
 		tr.again = true
+		tr.root.linkAttempt(e.Data)
 	case e.Code != "retry":
 	case e.Path != "":
 		b := tr.begun[e.Path]

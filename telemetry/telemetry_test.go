@@ -2,6 +2,7 @@ package telemetry_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
@@ -341,6 +342,48 @@ func TestResumedAndForkedRunsAreLinked(t *testing.T) {
 	}
 	if got := telemetry.LinkTo(t.Context(), telemetry.Forked, "no traceparent"); got != t.Context() {
 		t.Error("what is no traceparent makes a link")
+	}
+}
+
+// A durable run that is gone on with says by itself what it follows, and where it stands itself is in its context.
+func TestAttemptsAreLinked(t *testing.T) {
+	const before, origin = "00-0102030405060708090a0b0c0d0e0f10-0102030405060708-01", "00-1102030405060708090a0b0c0d0e0f10-1102030405060708-01"
+	for data, want := range map[string]string{
+		`{"attempt":2,"kept":3,"trace":"` + before + `"}`:                                                              "resume 01",
+		`{"attempt":2,"kept":3,"forked_from":{"run":"a","steps":1,"trace":"` + origin + `"}}`:                          "fork 11",
+		`{"attempt":3,"kept":3,"trace":"` + before + `","forked_from":{"run":"a","steps":1,"trace":"` + origin + `"}}`: "resume 01",
+		`{"attempt":2,"kept":3}`:                   "",
+		`{"attempt":2,"trace":"what is no place"}`: "",
+	} {
+		b := newBench(t, telemetry.Options{Model: "m"})
+		a := b.agent("a", true, script.New(script.Say("done")))
+		stands := ""
+		r := pawl.RunnerFunc(func(ctx context.Context, msgs ...pawl.Message) iter.Seq2[pawl.Event, error] {
+			stands = pawl.TraceOf(ctx)
+			return func(yield func(pawl.Event, error) bool) {
+				if !yield(pawl.Event{Kind: pawl.EventNotice, Run: "run", Code: "attempt", Data: json.RawMessage(data)}, nil) {
+					return
+				}
+				for e, err := range a.Stream(ctx, msgs...) {
+					if !yield(e, err) {
+						return
+					}
+				}
+			}
+		})
+		res, err := run(t.Context(), b.Runner(r), pawl.User("go"))
+		if err != nil || stands == "" || stands != telemetry.Traceparent(res) {
+			t.Errorf("%s: it stands at %q, and is told to stand at %q; %v", data, stands, telemetry.Traceparent(res), err)
+		}
+		got := ""
+		for _, s := range b.spans.Ended() {
+			for _, l := range s.Links() {
+				got += l.Attributes[0].Value.AsString() + " " + l.SpanContext.SpanID().String()[:2]
+			}
+		}
+		if got != want {
+			t.Errorf("%s: linked to %q, want %q", data, got, want)
+		}
 	}
 }
 

@@ -176,6 +176,7 @@ func TestHostileResults(t *testing.T) {
 		if where.name == "the inbox" {
 			must(t, p.Eval(ctx, `document.querySelectorAll('[data-do="edit"]').forEach((b) => b.click())`, nil))
 			until(ctx, t, p, `document.querySelectorAll(".question .fields").length > 25`)
+			until(ctx, t, p, `[...document.querySelectorAll(".question .fields .ctl")].some((e) => e.textContent === "RLO")`) // a field alone would not show it
 			shoot(ctx, t, p, "hostile-inbox")
 		}
 		check(where.name, "all")

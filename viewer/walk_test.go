@@ -146,11 +146,13 @@ model request, gpt-sim, step 4`
 	}
 	press("Enter")
 	until(`location.hash.startsWith("#/run/other") && document.querySelector(".question")`)
+	until(`[...document.querySelectorAll(".trow")].some((r) => r.ariaLevel === "3")`)
 	press("d")
 	until(`document.activeElement.matches(".question textarea")`)
 	must(t, p.Type(ctx, "ask the customer first"))
 	press("Tab", "Enter")
 	until(`document.querySelector(".runhead .badge")?.textContent === "answered"`)
+	until(`[...document.querySelectorAll(".trow")].filter((r) => r.ariaLevel === "3").length === 3`) // the agent inside of the call is still there
 	press("g", "r")
 	until(`document.querySelectorAll(".row").length === 2`)
 	press("j", "x", "j", "x")

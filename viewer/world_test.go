@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -77,6 +78,8 @@ type shop struct {
 	gate    chan struct{} // read_policy returns when it is closed
 	hostile []hostile     // what the tool surprise gives, by number
 
+	failed atomic.Int32 // requests that the model failed
+
 	mu       sync.Mutex
 	refunded []string
 }
@@ -95,7 +98,7 @@ func open(t *testing.T, change func(*server.Options)) *shop {
 	}
 	auditor := &pawl.Agent{Name: "auditor", Model: model(audit), Tools: []pawl.Toolset{w.tool("add_up", pawl.Pure, `{"type":"object","properties":{"numbers":{"type":"array","items":{"type":"number"}}},"required":["numbers"]}`)}}
 	object := `{"type":"object","properties":{%s},"required":[%s],"additionalProperties":false}`
-	support := &pawl.Agent{Name: "support", Model: model(help), Middleware: []pawl.Middleware{pawl.Approve(pawl.AskBeforeWrites)}, Tools: []pawl.Toolset{
+	support := &pawl.Agent{Name: "support", Model: model(w.help), Middleware: []pawl.Middleware{pawl.Approve(pawl.AskBeforeWrites)}, Tools: []pawl.Toolset{
 		w.tool("lookup_order", pawl.Read, fmt.Sprintf(object, `"number":{"type":"integer","description":"The number of the order."}`, `"number"`)),
 		w.tool("read_policy", pawl.Read, fmt.Sprintf(object, `"subject":{"type":"string","enum":["returns","shipping"]}`, `"subject"`)),
 		w.tool("refund", pawl.Write, fmt.Sprintf(object, `"order":{"type":"integer"},"amount":{"type":"number"},"reason":{"type":"string"},"notify":{"type":"boolean"}`, `"order","amount","reason"`)),
@@ -182,7 +185,7 @@ func asked(req *pawl.Request) (text string, replies int) {
 }
 
 // help is what the support agent's model says.
-func help(req *pawl.Request) script.Turn {
+func (w *shop) help(req *pawl.Request) script.Turn {
 	text, n := asked(req)
 	if rest, ok := strings.CutPrefix(text, "surprise "); ok {
 		if n == 0 {
@@ -195,6 +198,10 @@ func help(req *pawl.Request) script.Turn {
 			return script.Call("ask_customer", `{"question":"Do you still have it?"}`)
 		}
 		return script.Say("He said: " + script.Results(req)[0].Text())
+	}
+	if text == "fail" {
+		w.failed.Add(1)
+		return script.Fail(&pawl.ProviderError{Code: pawl.CodeAuthentication, Status: 401, Message: "the key is not known"})
 	}
 	if strings.HasPrefix(text, "say ") {
 		return script.Say(text[4:])

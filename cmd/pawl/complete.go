@@ -344,8 +344,7 @@ func (c *completer) keys(ctx context.Context, j *journal) []candidate {
 	if err != nil {
 		return nil
 	}
-	hide := secrets(c.sys.env, nil)
-	items, err := j.inbox(ctx, hide)
+	items, err := j.inbox(ctx, c.sys)
 	if err != nil {
 		return nil
 	}

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -70,9 +71,11 @@ func TestCompletionInShells(t *testing.T) {
 	dir, env := keptFolder(t)
 	for _, shell := range []string{"bash", "zsh", "fish"} {
 		t.Run(shell, func(t *testing.T) {
-			if _, err := exec.LookPath(shell); err != nil {
-				t.Logf("there is no %s here", shell)
-				return
+			for _, needed := range []string{shell, "script"} {
+				if _, err := exec.LookPath(needed); err != nil || runtime.GOOS != "linux" { // script takes other words elsewhere
+					t.Logf("there is no %s here", needed)
+					return
+				}
 			}
 			ask := map[string]func(*testing.T, string, []string) func(string) []string{"bash": inBash, "zsh": inZsh, "fish": inFish}[shell](t, dir, env)
 			for _, tt := range completions {

@@ -13,8 +13,8 @@ import (
 type doctorCmd struct {
 	Files  []string `arg:"" optional:"" name:"FILE.yaml" help:"Files with agents: are they right, and are their keys there? Default: agent.yaml, where there is one."`
 	Online bool     `help:"Ask the providers whose keys are set whether they take them, the database at an address, and Temporal. No model is asked anything, so it costs nothing. Without it nothing leaves this machine."`
+	DB     string   `name:"db" placeholder:"FILE" help:"The database to look at, as other commands take it. Default: theirs."`
 	JSON   bool     `name:"json" help:"Print a JSON object."`
-	storeFlags
 }
 
 // Help says what the words mean.
@@ -73,7 +73,7 @@ func (c *doctorCmd) Run(sys *system) error {
 	x.sandbox(d.Sandbox)
 	d.Env = x.keys()
 	x.endpoints(ctx)
-	x.database(ctx, &c.storeFlags)
+	x.database(c.DB)
 	x.temporal(ctx)
 	x.files(ctx, c.Files)
 	d.Checks = x.found

@@ -79,16 +79,16 @@ func (x *examination) sandbox(r *sandbox.Report) {
 }
 
 // database looks at what is kept between runs.
-func (x *examination) database(ctx context.Context, f *storeFlags) {
+func (x *examination) database(db string) {
 	x.in("database")
-	d := config.NewDatabase(f.store(), x.sys.env, false)
+	d := config.NewDatabase(config.Store{DB: db}, x.sys.env, false)
 	path, err := d.Path()
 	if err != nil {
 		x.say(checkFail, "--db FILE names it", "%v", err)
 		return
 	}
 	if strings.Contains(path, "://") {
-		x.server(ctx, f)
+		x.server(d)
 		return
 	}
 	info, err := os.Stat(path)
@@ -171,12 +171,11 @@ func amount(n uint64) string {
 }
 
 // server asks a database at an address, if anything may be asked.
-func (x *examination) server(ctx context.Context, f *storeFlags) {
+func (x *examination) server(d *config.Database) {
 	if !x.online {
 		x.ok("it is at an address; --online asks it")
 		return
 	}
-	d := config.NewDatabase(f.store(), x.sys.env, false)
 	if _, err := d.Open(); err != nil {
 		x.say(checkFail, "is the server running, and PGPASSWORD right?", "%v", err)
 		return

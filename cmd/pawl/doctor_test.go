@@ -8,10 +8,8 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -191,65 +189,6 @@ func TestDoctorDatabase(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(dir, "new.db")); err == nil {
 		t.Error("a database was made by looking for it")
 	}
-}
-
-// A database, a folder and a file with an agent that this user may not write or read are told. Root may everything, so for root somebody else looks.
-func TestDoctorRights(t *testing.T) {
-	dir := t.TempDir()
-	path := filepath.Join(dir, "held.db")
-	f := &storeFlags{DB: path}
-	d, _, err := f.open(&system{env: func(string) string { return "" }}, true)
-	if err != nil {
-		t.Fatal(err)
-	}
-	d.Close()
-	agent := filepath.Join(dir, "agent.yaml")
-	if err := os.WriteFile(agent, []byte("agent: a\nmodel: ollama:x\n"), 0o000); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chmod(path, 0o444); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chmod(dir, 0o555); err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = os.Chmod(dir, 0o755) }()
-	program, err := exec.LookPath("pawl")
-	if err != nil {
-		t.Fatal(err)
-	}
-	look := func(db string) (out diagnosis) {
-		t.Helper()
-		c := exec.Command(program, "doctor", "--json", "--db", db, agent)
-		c.Dir, c.Env = "/", []string{"PATH=" + os.Getenv("PATH"), "HOME=/nonexistent", "GORACE=atexit_sleep_ms=0"}
-		if os.Getuid() == 0 {
-			for up := filepath.Dir(program); up != "/"; up = filepath.Dir(up) {
-				if info, err := os.Stat(up); err == nil && info.Mode().Perm()&0o005 != 0o005 {
-					if err := os.Chmod(up, 0o755); err != nil {
-						t.Fatal(err)
-					}
-				}
-			}
-			for up := filepath.Dir(dir); up != os.TempDir() && up != "/"; up = filepath.Dir(up) {
-				if err := os.Chmod(up, 0o755); err != nil {
-					t.Fatal(err)
-				}
-			}
-			c.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
-		}
-		b, err := c.Output()
-		if c.ProcessState.ExitCode() != statusFailed {
-			t.Errorf("status %d, want %d: %v", c.ProcessState.ExitCode(), statusFailed, err)
-		}
-		if err := json.Unmarshal(b, &out); err != nil {
-			t.Fatalf("%v: %s", err, b)
-		}
-		return out
-	}
-	found := look(path)
-	has(t, found, checkFail, "held.db cannot be written: permission denied", "chmod u+w")
-	has(t, found, checkFail, "agents: ", "agent.yaml", "permission denied", "pawl check")
-	has(t, look(filepath.Join(dir, "new.db")), checkFail, "new.db is not there, and cannot be made")
 }
 
 // Files with agents are checked, and the keys of their models looked for.

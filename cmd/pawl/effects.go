@@ -55,7 +55,6 @@ func (c *effectsListCmd) Run(sys *system) error {
 	} else if runs, err = j.all(ctx, ""); err != nil {
 		return err
 	}
-	hide := secrets(sys.env, nil)
 	all := []effectOf{}
 	for _, r := range runs {
 		if c.Of == "" && r.State == store.JournalOver {
@@ -65,13 +64,16 @@ func (c *effectsListCmd) Run(sys *system) error {
 		if err != nil {
 			return (&work{journal: j, runner: &durable.Runner{ID: r.ID}}).failed(err)
 		}
+		hide, err := j.hide(ctx, sys, r.ID, nil)
+		if err != nil {
+			return err
+		}
 		for _, f := range effects {
 			settled := f.State == durable.EffectCompleted || f.State == durable.EffectFailed
 			if c.State != "" && string(f.State) != c.State || c.State == "" && c.Of == "" && settled {
 				continue
 			}
-			f.Call = hide.Call(f.Call)
-			all = append(all, effectOf{r.ID, f})
+			all = append(all, effectOf{r.ID, f.Redacted(hide)})
 		}
 	}
 	if c.JSON {
@@ -122,13 +124,16 @@ func (c *effectsShowCmd) Run(sys *system) error {
 		return err
 	}
 	defer d.Close()
-	id, f, err := c.effect(context.Background(), j)
+	ctx := context.Background()
+	id, f, err := c.effect(ctx, j)
 	if err != nil {
 		return err
 	}
-	hide := secrets(sys.env, nil)
-	f.Call = hide.Call(f.Call)
-	if c.JSON {
+	hide, err := j.hide(ctx, sys, id, nil)
+	if err != nil {
+		return err
+	}
+	if f = f.Redacted(hide); c.JSON {
 		return printJSON(sys.out, effectOf{id, f})
 	}
 	w := tabwriter.NewWriter(sys.out, 0, 0, 2, ' ', 0)
@@ -152,10 +157,27 @@ func (c *effectsShowCmd) Run(sys *system) error {
 	switch {
 	case f.Question != nil:
 		row("waits", j.settling(id, waitingCalls([]pawl.Waiting{*f.Question})))
+	case f.Answer != nil:
+		row("answered", answered(f.Answer)+"; go on: "+j.command("runs", "resume", id))
 	case f.State == durable.EffectUnknown:
 		row("waits", "for "+j.command("runs", "resume", id)+", which asks the tool, or puts the question")
 	}
 	return w.Flush()
+}
+
+// answered words an answer.
+func answered(d *pawl.Decision) string {
+	by := visible(d.By)
+	if by == "" {
+		by = "somebody"
+	}
+	switch {
+	case d.Result != nil:
+		return by + " gave its result"
+	case d.Approve:
+		return by + " let it run"
+	}
+	return by + " refused it"
 }
 
 type effectsReconcileCmd struct {
@@ -189,6 +211,8 @@ func (c *effectsReconcileCmd) Run(sys *system) error {
 		return &failure{statusFailed, fmt.Errorf("%s of run %s is %s: it is known what became of it", f.Key, id, f.State), j.command("effects", "list", id)}
 	case c.Happened == nil && !c.Again && c.Never == nil:
 		return usage("--happened RESULT, --again or --never REASON", "what became of %s (%s) is missing", f.Key, f.Tool)
+	case f.Answer != nil:
+		return &failure{statusFailed, fmt.Errorf("%s of run %s is settled: %s", f.Key, id, answered(f.Answer)), j.command("runs", "resume", id)}
 	case f.Question == nil:
 		return &failure{statusFailed, errors.New("the run was not resumed since, so its tool was not asked yet"), "first " + j.command("runs", "resume", id) + ", then this again"}
 	}

@@ -34,7 +34,7 @@ type inboxItem struct {
 }
 
 // inbox returns what waits.
-func (j *journal) inbox(ctx context.Context, hide *pawl.Redactor) ([]inboxItem, error) {
+func (j *journal) inbox(ctx context.Context, sys *system) ([]inboxItem, error) {
 	all := []inboxItem{}
 	runs, err := j.all(ctx, "")
 	if err != nil {
@@ -49,8 +49,15 @@ func (j *journal) inbox(ctx context.Context, hide *pawl.Redactor) ([]inboxItem, 
 		if err != nil {
 			return nil, err
 		}
+		if len(ws) == 0 {
+			continue
+		}
+		hide, err := j.hide(ctx, sys, r.ID, nil)
+		if err != nil {
+			return nil, err
+		}
 		for _, o := range waitingCalls(ws) {
-			item := inboxItem{Run: r.ID, Task: r.Task, Key: o.Key, Tool: o.Name, Args: hide.Call(pawl.ToolCall{Name: o.Name, Args: o.Args}).Args, Wants: "approval", Why: o.Why, Expires: o.Expires}
+			item := inboxItem{Run: r.ID, Task: hide.String(r.Task), Key: o.Key, Tool: o.Name, Args: hide.Call(pawl.ToolCall{Name: o.Name, Args: o.Args}).Args, Wants: "approval", Why: hide.String(o.Why), Expires: o.Expires}
 			switch {
 			case o.Outcome == pawl.OutcomeUnknown:
 				item.Wants = "word"
@@ -80,8 +87,7 @@ func (c *inboxListCmd) Run(sys *system) error {
 		return err
 	}
 	defer d.Close()
-	hide := secrets(sys.env, nil)
-	items, err := j.inbox(context.Background(), hide)
+	items, err := j.inbox(context.Background(), sys)
 	if err != nil {
 		return err
 	}
@@ -94,7 +100,7 @@ func (c *inboxListCmd) Run(sys *system) error {
 	}
 	for i, item := range items {
 		if i == 0 || items[i-1].Run != item.Run {
-			fmt.Fprintf(sys.out, "%s  %s\n", visible(item.Run), line(hide.String(item.Task), max(40, sys.width-12)))
+			fmt.Fprintf(sys.out, "%s  %s\n", visible(item.Run), line(item.Task, max(40, sys.width-12)))
 		}
 		wants := map[string]string{"approval": "may it run?", "result": "what is its result?", "word": "did it happen?"}[item.Wants]
 		fmt.Fprintf(sys.out, "  %-10s %s %s %s", item.Key, wants, visible(item.Tool), line(string(item.Args), max(40, sys.width-40)))
@@ -103,7 +109,7 @@ func (c *inboxListCmd) Run(sys *system) error {
 		}
 		fmt.Fprintln(sys.out)
 		if item.Why != "" {
-			fmt.Fprintf(sys.out, "  %-10s %s\n", "", line(hide.String(item.Why), max(40, sys.width-14)))
+			fmt.Fprintf(sys.out, "  %-10s %s\n", "", line(item.Why, max(40, sys.width-14)))
 		}
 	}
 	return nil

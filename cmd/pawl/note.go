@@ -21,6 +21,7 @@ type note struct {
 	File   string                     `json:"file,omitempty"`   // of the agent
 	Digest string                     `json:"digest,omitempty"` // of the file's content
 	Flags  map[string]json.RawMessage `json:"flags,omitempty"`  // those that were said, by the names of agentFlags' fields
+	Secret []string                   `json:"secret,omitempty"` // names of variables of the environment that held what was hidden
 }
 
 // notKept are the flags that say where the run is, and whose.
@@ -33,6 +34,12 @@ func newNote(file string, f *agentFlags, s *setup) (json.RawMessage, error) {
 		return nil, err
 	}
 	n := note{Dir: dir, File: file, Flags: given(f)}
+	for _, v := range os.Environ() {
+		if name, value, _ := strings.Cut(v, "="); strings.TrimSpace(value) != "" && s.secrets.String(strings.TrimSpace(value)) == redacted {
+			n.Secret = append(n.Secret, name)
+		}
+	}
+	slices.Sort(n.Secret)
 	if file != "" {
 		b, err := os.ReadFile(file)
 		if err != nil {

@@ -94,10 +94,7 @@ func (c *runCmd) run(sys *system) error {
 		return err
 	}
 	if c.Durable {
-		if len(from.Values) > 0 {
-			return usage("without --durable, or with the plan in the task", "--durable: a durable run begins with messages alone, and keeps no plan (--plan) and no other values of --messages")
-		}
-		return c.durable(ctx, sys, s, out, append(from.Messages, msgs...))
+		return c.durable(ctx, sys, s, out, from, msgs)
 	}
 	r := &renderer{w: out, style: sys.colours(sys.errTerm), width: sys.width}
 	r.live = sys.outTerm && sys.errTerm // one terminal: the answer is told as it comes
@@ -132,17 +129,17 @@ func (c *runCmd) run(sys *system) error {
 	return unwritten
 }
 
-// durable begins a durable run, or goes on with the one that was begun with the same messages.
-func (c *runCmd) durable(ctx context.Context, sys *system, s *setup, out *screen, msgs []pawl.Message) error {
-	if !c.settleFlags.empty() {
-		return usage("pawl runs approve, deny, answer and resume are for durable runs", "--approve, --deny and --answer are about the transcript of --messages")
-	}
+// durable begins a durable run, or goes on with the one that was begun with the same transcript and messages.
+func (c *runCmd) durable(ctx context.Context, sys *system, s *setup, out *screen, from *pawl.Result, msgs []pawl.Message) error {
 	db, err := s.db.Create()
 	if err != nil {
 		return misconfigured(err)
 	}
 	j := newJournal(db, c.storeFlags, c.Lease)
 	runner := j.Runner(cmp.Or(c.durableFlags.Run, newRunID()), s.agent)
+	if len(from.Messages)+len(from.Values) > 0 {
+		runner.From = from
+	}
 	if runner.Meta, err = newNote(c.File, &c.agentFlags, s); err != nil {
 		return err
 	}
@@ -171,7 +168,11 @@ func (c *runCmd) start(sys *system) (*pawl.Result, []pawl.Message, error) {
 			return nil, nil, err
 		}
 	} else if !c.settleFlags.empty() {
-		return nil, nil, usage("--messages FILE, with what --save wrote", "--approve, --deny and --answer are about the open calls of an earlier run, and none is given")
+		hint := "--messages FILE, with what --save wrote"
+		if c.Durable {
+			hint = "pawl runs approve, deny and answer are for the calls of durable runs"
+		}
+		return nil, nil, usage(hint, "--approve, --deny and --answer are about the open calls of an earlier run, and none is given")
 	}
 	if err := c.planned(from); err != nil {
 		return nil, nil, err

@@ -12,6 +12,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/config"
 	"github.com/pawl-go/pawl/durable"
 	"github.com/pawl-go/pawl/store"
@@ -104,6 +105,29 @@ func (j *journal) find(ctx context.Context, name string) (store.JournalRun, erro
 	ids := names(found[:min(len(found), 5)], runID)
 	slices.Sort(ids)
 	return store.JournalRun{}, &failure{statusFailed, fmt.Errorf("%s begin with %s: %s", count(len(found), "run"), name, strings.Join(ids, ", ")), "a letter more tells them apart"}
+}
+
+// hide returns what hides the secrets of a run, and those that more hides (nil: the keys of this environment alone): arguments that its tools mark, and what the variables hold whose values were hidden when it
+// was begun.
+func (j *journal) hide(ctx context.Context, sys *system, id string, more *pawl.Redactor) (*pawl.Redactor, error) {
+	meta, err := j.Meta(j.scoped(ctx), id)
+	if err != nil {
+		return nil, (&work{journal: j, runner: &durable.Runner{ID: id}}).failed(err)
+	}
+	var held []string
+	if n := readNote(meta); n != nil {
+		for _, name := range n.Secret {
+			held = append(held, strings.TrimSpace(sys.env(name)))
+		}
+	}
+	if more == nil {
+		more = secrets(sys.env, nil)
+	}
+	r, err := j.Redactor(j.scoped(ctx), id, more)
+	if err == nil {
+		addKeys(r, held)
+	}
+	return r, err
 }
 
 // stateOf words how a run stands.

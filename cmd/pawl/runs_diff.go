@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -21,7 +22,7 @@ type runsDiffCmd struct {
 
 // Help says what is compared.
 func (*runsDiffCmd) Help() string {
-	return `Replies, calls, results, messages on the way and the end are compared by their place in the run (run/1/0 is the first call of the first step); then what each cost. Times and attempts are not. The status is 1 where something differs.`
+	return `Replies, calls, results, messages on the way and the end are compared by their place in the run (run/1/0 is the first call of the first step); then what each cost. Times and attempts are not, and secrets are not shown. The status is 1 where something differs.`
 }
 
 // Run compares the runs.
@@ -33,6 +34,7 @@ func (c *runsDiffCmd) Run(sys *system) error {
 	defer d.Close()
 	ctx := context.Background()
 	var sides [2]side
+	var hide *pawl.Redactor
 	for i, name := range []string{c.A, c.B} {
 		r, err := j.find(ctx, name)
 		if err != nil {
@@ -43,8 +45,11 @@ func (c *runsDiffCmd) Run(sys *system) error {
 			return (&work{journal: j, runner: &durable.Runner{ID: r.ID}}).failed(err)
 		}
 		sides[i] = newSide(r.ID, j.stateOf(r), x)
+		if hide, err = j.hide(ctx, sys, r.ID, hide); err != nil {
+			return err
+		}
 	}
-	return compareRuns(sys, sides, c.JSON)
+	return compareRuns(sys, sides, hide, c.JSON)
 }
 
 // side is one of two runs that are compared, with what it came to.
@@ -79,19 +84,18 @@ func stepsOf(x *durable.Export) (n int) {
 }
 
 // compareRuns shows where two runs differ.
-func compareRuns(sys *system, sides [2]side, asJSON bool) error {
-	ds, err := durable.Diff(sides[0].export, sides[1].export)
+func compareRuns(sys *system, sides [2]side, hide *pawl.Redactor, asJSON bool) error {
+	ds, err := durable.Diff(sides[0].export, sides[1].export, hide)
 	if err != nil {
 		return err
 	}
-	hide := secrets(sys.env, nil)
 	if asJSON {
 		if ds == nil {
 			ds = []durable.Difference{}
 		}
 		err = printJSON(sys.out, map[string]any{"a": sides[0], "b": sides[1], "differences": ds})
 	} else {
-		err = printDiff(sys, sides, ds, hide)
+		err = printDiff(sys, sides, ds)
 	}
 	if err == nil && len(ds) > 0 {
 		return &failure{status: statusFailed}
@@ -99,7 +103,7 @@ func compareRuns(sys *system, sides [2]side, asJSON bool) error {
 	return err
 }
 
-func printDiff(sys *system, sides [2]side, ds []durable.Difference, hide *pawl.Redactor) error {
+func printDiff(sys *system, sides [2]side, ds []durable.Difference) error {
 	w := tabwriter.NewWriter(sys.out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "\tRUN\tSTATE\tSTEPS\tREQUESTS\tCALLS\tTOKENS\tCOST")
 	for i, s := range sides {
@@ -121,7 +125,10 @@ func printDiff(sys *system, sides [2]side, ds []durable.Difference, hide *pawl.R
 		if d.Key != "" {
 			where = fmt.Sprintf("%s %s", d.Key, d.What)
 		}
-		a, b := parting(hide.String(words(d.What, d.A)), hide.String(words(d.What, d.B)), max(40, sys.width-6))
+		a, b := parting(words(d.What, d.A), words(d.What, d.B), max(40, sys.width-6))
+		if bytes.Equal(d.A, d.B) {
+			where += ", in what is hidden here"
+		}
 		if _, err := fmt.Fprintf(sys.out, "\n%s\n  A  %s\n  B  %s\n", where, a, b); err != nil {
 			return err
 		}

@@ -96,9 +96,15 @@ func (c *runsForkCmd) copiable(ctx context.Context, j *journal, id string) error
 	if n := stepsOf(x); c.At < 0 || c.At > n {
 		return usage(fmt.Sprintf("--at 0 to --at %d", n), "--at %d: the run %s has %s", c.At, id, count(n, "step"))
 	}
+	begun := 0 // the replies that the run was begun with
+	for _, m := range x.Messages {
+		if m.Role == pawl.RoleAssistant {
+			begun++
+		}
+	}
 	var known []string
 	for _, call := range x.Calls {
-		if depth(call.Key) <= c.At {
+		if depth(call.Key) <= begun+c.At {
 			known = append(known, call.Call.Name, string(call.Key))
 		}
 	}

@@ -65,14 +65,22 @@ func (c *runsReplayCmd) Run(sys *system) error {
 	defer s.close()
 	s.agent.Middleware = append(s.agent.Middleware, s.rules.Middleware())
 	p, err := j.Replay(j.scoped(ctx), r.ID, s.agent)
+	hide, hideErr := j.hide(ctx, sys, r.ID, s.secrets)
+	if hideErr != nil {
+		return (&work{journal: j, runner: &durable.Runner{ID: r.ID}}).failed(hideErr)
+	}
+	var m *durable.Mismatch
+	if errors.As(err, &m) {
+		err = m.Redacted(hide)
+	}
 	if err != nil && !errors.Is(err, durable.ErrChanged) {
 		return (&work{journal: j, runner: &durable.Runner{ID: r.ID}}).failed(err)
 	}
 	if c.JSON {
-		return c.report(sys, r.ID, p, err)
+		return c.report(sys, r.ID, p, hide.Error(err))
 	}
 	if err != nil {
-		return &failure{statusFailed, s.secrets.Error(err), ""}
+		return &failure{statusFailed, hide.Error(err), ""}
 	}
 	how := " byte for byte"
 	switch {

@@ -46,6 +46,7 @@ type runsResumeCmd struct {
 	runArg
 	remade
 	settleFlags
+	telemetryFlags
 	Accept []string       `name:"accept-changed-tool" placeholder:"TOOL" help:"Go on though this tool is not what it was when the run was begun, or is gone. The journal notes it."`
 	Lease  *time.Duration `name:"lease" placeholder:"TIME" help:"How long this process may be silent before another may take the run over. Default: 30s."`
 	JSON   bool           `name:"json" help:"Print the events, one JSON object a line, and nothing else."`
@@ -98,9 +99,12 @@ func (c *runsResumeCmd) goOn(ctx context.Context, sys *system, j *journal, r sto
 	if err != nil {
 		return err
 	}
-	defer s.close()
+	defer func() { s.close() }()
 	out := &screen{w: sys.err}
 	c.approve(s, sys, out, nil, nil)
+	if err := c.telemetryFlags.open(sys, s); err != nil {
+		return err
+	}
 	if r.State != store.JournalOver {
 		if err := j.free(ctx, sys, r.ID); err != nil {
 			return err

@@ -18,8 +18,13 @@ import (
 
 type runsShowCmd struct {
 	runArg
-	JSON bool `name:"json" help:"Print the run as JSON, in its canonical form: the same run on another database, or with crashes in it, is the same bytes. Nothing is hidden in it."`
+	JSON bool `name:"json" help:"Print the run as JSON, in its canonical form: the same run on another database, or with crashes in it, is the same bytes."`
 	storeFlags
+}
+
+// Help says what is hidden.
+func (*runsShowCmd) Help() string {
+	return `Arguments that a tool marks as secret, and the keys of this environment, are hidden here and wherever else runs are shown, also without the agent: a run keeps which arguments those are. The database has them as they were.`
 }
 
 // Run shows a run.
@@ -38,6 +43,11 @@ func (c *runsShowCmd) Run(sys *system) error {
 	if err != nil {
 		return (&work{journal: j, runner: &durable.Runner{ID: r.ID}}).failed(err)
 	}
+	hide, err := j.hide(ctx, sys, r.ID, nil)
+	if err != nil {
+		return err
+	}
+	x = x.Redacted(hide)
 	if c.JSON {
 		b, err := x.JSON()
 		if err != nil {
@@ -50,7 +60,10 @@ func (c *runsShowCmd) Run(sys *system) error {
 	if err != nil {
 		return err
 	}
-	v := &runView{w: sys.out, journal: j, run: r, export: x, effects: effects, secrets: secrets(sys.env, nil), width: sys.width}
+	for i := range effects {
+		effects[i] = effects[i].Redacted(hide)
+	}
+	v := &runView{w: sys.out, journal: j, run: r, export: x, effects: effects, secrets: hide, width: sys.width}
 	if meta, err := j.Meta(j.scoped(ctx), r.ID); err == nil {
 		v.note = readNote(meta)
 	}
@@ -85,6 +98,9 @@ func (v *runView) print() error {
 	}
 	row("task", r.Task)
 	row("agent", r.Agent)
+	if from := v.export.Forked; from != nil {
+		row("forked", fmt.Sprintf("from %s after %s", from.Run, count(from.Steps, "step")))
+	}
 	if v.note != nil {
 		row("made of", v.note.command())
 	}
@@ -109,7 +125,7 @@ func (v *runView) print() error {
 		case q.Passive:
 			what = "what is its result?"
 		}
-		fmt.Fprintf(&out, "%-14s waits: %s %s %s\n", q.Key, what, visible(q.Call.Name), v.line(string(v.secrets.Call(q.Call).Args), v.width))
+		fmt.Fprintf(&out, "%-14s waits: %s %s %s\n", q.Key, what, visible(q.Call.Name), v.line(string(q.Call.Args), v.width))
 		if q.Why != "" {
 			fmt.Fprintf(&out, "%-14s %s\n", "", v.line(q.Why, v.width))
 		}

@@ -22,12 +22,17 @@ func secrets(env func(string) string, tools []*pawl.Tool, others ...string) *paw
 	for _, name := range append(provider.KeyVariables(), search.KeyVariables()...) {
 		keys = append(keys, strings.TrimSpace(env(name)))
 	}
+	addKeys(r, keys)
+	return r
+}
+
+// addKeys hides those that are long enough to be keys.
+func addKeys(r *pawl.Redactor, keys []string) {
 	for _, key := range keys {
 		if len(key) >= minKey {
 			_ = r.Add(key) // it is long enough
 		}
 	}
-	return r
 }
 
 // resumed goes on from a Result.

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -64,8 +65,13 @@ func echo(w http.ResponseWriter, r *http.Request) {
 	w.Write(body)
 }
 
-// payments is a bank at /pay that is slow with the first payment: it is made, and never answered. /payments says how many were made.
-type payments struct{ n atomic.Int64 }
+// payments is a bank at /pay that is slow with the first payment: it is made, and never answered. /payments says how many were made, /payments/keys with which
+// idempotency keys.
+type payments struct {
+	n    atomic.Int64
+	mu   sync.Mutex
+	keys []string
+}
 
 type paymentsKey struct{}
 
@@ -74,6 +80,14 @@ func (p *payments) serve(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprintln(w, p.n.Load())
 		return
 	}
+	p.mu.Lock()
+	if r.URL.Path == "/payments/keys" {
+		defer p.mu.Unlock()
+		fmt.Fprintln(w, strings.Join(p.keys, "\n"))
+		return
+	}
+	p.keys = append(p.keys, r.Header.Get("Idempotency-Key"))
+	p.mu.Unlock()
 	io.Copy(io.Discard, r.Body) // else it is not noticed that the client is gone
 	if p.n.Add(1) == 1 {
 		<-r.Context().Done()

@@ -81,6 +81,13 @@ func TestServe(t *testing.T) {
 	if status != 201 || run.State != "waiting" || len(run.Pending) != 1 {
 		t.Fatalf("got %d, %+v", status, run)
 	}
+	res, err := http.Get(url + "/") // the pages ask for a token by themselves
+	if err != nil {
+		t.Fatal(err)
+	}
+	if page, err := io.ReadAll(res.Body); err != nil || res.Body.Close() != nil || res.StatusCode != 200 || !strings.Contains(string(page), "<title>pawl</title>") || !strings.Contains(res.Header.Get("Content-Security-Policy"), "script-src 'self'") {
+		t.Errorf("the pages: %s %v %s", res.Status, res.Header, page)
+	}
 	for held, want := range map[string]int{"0123456789abcdef": 200, "another-token-here": 401} {
 		hello := `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"0"}}}`
 		req, err := http.NewRequestWithContext(t.Context(), "POST", url+"/mcp", strings.NewReader(hello))

@@ -273,7 +273,7 @@ func exists(name string) bool {
 	return err == nil
 }
 
-// anywhere are the commands that need no key, no network and nothing but the files of the page.
+// anywhere are the commands that need no key, no network and nothing but the files of the page; so do runs of models whose turns are written.
 var anywhere = []string{"check", "init", "tools list", "tools show", "tools call", "tools lint", "models list", "models show", "version", "demo"}
 
 // pawl checks a command line of pawl's, and runs it where that can be done anywhere.
@@ -291,7 +291,8 @@ func (p *page) pawl(args []string, run bool) error {
 		path = strings.TrimPrefix(ctx.Selected().FullPath(), "pawl ")
 	}
 	all := strings.Join(args, " ")
-	if !run || !slices.Contains(anywhere, path) || strings.ContainsAny(all, "…") || strings.Contains(all, "--mcp") || strings.Contains(all, "--connect") {
+	written := path == "run" && (strings.Contains(all, "script:") || strings.Contains(all, "examples/") && !strings.Contains(all, "--model"))
+	if !run || !written && !slices.Contains(anywhere, path) || strings.ContainsAny(all, "…") || strings.Contains(all, "--mcp") || strings.Contains(all, "--connect") {
 		return nil
 	}
 	out, err := p.run(exec.Command("pawl", args...))
@@ -365,31 +366,32 @@ func says(got, want string) bool {
 // The negative control: each of these blocks is wrong, and is said to be.
 func TestWrongSnippets(t *testing.T) {
 	for text, want := range map[string]string{
-		"```\nx\n```\n":                                     "without a class",
-		"text\n\n    pawl demo\n":                           "without a class",
-		"```ini\nx=1\n```\n":                                "class ini",
-		"```go\nx := 1\n```\n":                              "Go code without",
-		"```json\n{\"a\": …}\n```\n":                        "invalid character",
-		"```jsonl\n{}\n{\n```\n":                            "unexpected end",
-		"```yaml\nagent: a\nmodl: openai:x\n```\n":          "modl",
-		"```yaml\nagent: a\nmodel: nobody:x\n```\n":         "nobody",
-		"```yaml part\nlimits: {round: 3}\n```\n":           "round",
-		"```yaml tools\ntools: [{commnd: {}}]\n```\n":       "commnd",
-		"```yaml other\na: [\n```\n":                        "yaml",
-		"```sh\npawl rn x\n```\n":                           "rn",
-		"```sh\nX=1 pawl run --modl x y | head\n```\n":      "--modl",
-		"```sh\necho $(pawl runs forkk)\n```\n":             "forkk",
-		"```sh\necho 'a\n```\n":                             "bash",
-		"```sh\nmake nothing\n```\n":                        "no target nothing",
-		"```sh\ngo run ./cmd/powl\n```\n":                   "no folder ./cmd/powl",
-		"```sh\nscripts/gone\n```\n":                        "no such script",
-		"```sh\nfrobnicate\n```\n":                          "frobnicate",
-		"```sh\npawl tools show gone_tool\n```\n":           "gone_tool",
-		"```console\n$ pawl version --help\nnothing\n```\n": "not what it says",
-		"```console\npawl version\n```\n":                   "begins with a command",
-		"```python\nx = (\n```\n":                           "SyntaxError",
-		"```js\nlet = (\n```\n":                             "SyntaxError",
-		"```sh\nls\n":                                       "not closed",
+		"```\nx\n```\n":                                                       "without a class",
+		"text\n\n    pawl demo\n":                                             "without a class",
+		"```ini\nx=1\n```\n":                                                  "class ini",
+		"```go\nx := 1\n```\n":                                                "Go code without",
+		"```json\n{\"a\": …}\n```\n":                                          "invalid character",
+		"```jsonl\n{}\n{\n```\n":                                              "unexpected end",
+		"```yaml\nagent: a\nmodl: openai:x\n```\n":                            "modl",
+		"```yaml\nagent: a\nmodel: nobody:x\n```\n":                           "nobody",
+		"```yaml part\nlimits: {round: 3}\n```\n":                             "round",
+		"```yaml tools\ntools: [{commnd: {}}]\n```\n":                         "commnd",
+		"```yaml other\na: [\n```\n":                                          "yaml",
+		"```sh\npawl rn x\n```\n":                                             "rn",
+		"```sh\nX=1 pawl run --modl x y | head\n```\n":                        "--modl",
+		"```sh\necho $(pawl runs forkk)\n```\n":                               "forkk",
+		"```sh\necho 'a\n```\n":                                               "bash",
+		"```sh\nmake nothing\n```\n":                                          "no target nothing",
+		"```sh\ngo run ./cmd/powl\n```\n":                                     "no folder ./cmd/powl",
+		"```sh\nscripts/gone\n```\n":                                          "no such script",
+		"```sh\nfrobnicate\n```\n":                                            "frobnicate",
+		"```sh\npawl run examples/team.yaml --agent nobody \"Hello.\"\n```\n": "nobody",
+		"```sh\npawl tools show gone_tool\n```\n":                             "gone_tool",
+		"```console\n$ pawl version --help\nnothing\n```\n":                   "not what it says",
+		"```console\npawl version\n```\n":                                     "begins with a command",
+		"```python\nx = (\n```\n":                                             "SyntaxError",
+		"```js\nlet = (\n```\n":                                               "SyntaxError",
+		"```sh\nls\n":                                                         "not closed",
 	} {
 		if strings.Contains(text, "```python") && !exists("/usr/bin/python3") && compiles("/usr/bin/python3", "(", "-") == nil || strings.Contains(text, "```js") && compiles("node", "(", "-") == nil {
 			t.Logf("cannot be tried here: %q", text)

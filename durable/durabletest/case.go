@@ -11,6 +11,7 @@ import (
 	"iter"
 	"math/rand/v2"
 	"strings"
+	"sync"
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/script"
@@ -40,17 +41,37 @@ func (c *Case) next() any {
 var acts = []string{"look", "calc", "put", "post", "pay", "charge"}
 
 // ForEffect returns the case that makes calls of one tool in every way: alone, together, inside a plan, and by an agent that is a tool. The tools are those of Tools.
-func ForEffect(tool string) *Case {
-	c := &Case{Name: tool}
-	one := func() call { return call{tool, c.next()} }
-	c.turns = []script.Turn{
-		turn(one()),
-		turn(one(), one(), one()),
-		turn(call{"plan", map[string]any{"rounds": [][]call{{one()}, {one(), one()}}}}),
-		turn(call{"clerk", map[string]any{"task": tool}}, one()),
-		script.Say("done"),
+func ForEffect(tool string) *Case { return Shapes(tool)[0] }
+
+// Shapes returns cases that make calls of one tool: the one of ForEffect first, and others that differ in what comes after what, and how much of it together.
+func Shapes(tool string) []*Case {
+	shape := func(name string, turns func(one func() call, plan func(sizes ...int) call) []script.Turn) *Case {
+		c := &Case{Name: name}
+		one := func() call { return call{tool, c.next()} }
+		plan := func(sizes ...int) call {
+			rounds := make([][]call, len(sizes))
+			for i, n := range sizes {
+				for range n {
+					rounds[i] = append(rounds[i], one())
+				}
+			}
+			return call{"plan", map[string]any{"rounds": rounds}}
+		}
+		c.turns = append(turns(one, plan), script.Say("done"))
+		return c
 	}
-	return c
+	clerk := call{"clerk", map[string]any{"task": tool}}
+	return []*Case{
+		shape(tool, func(one func() call, plan func(...int) call) []script.Turn {
+			return []script.Turn{turn(one()), turn(one(), one(), one()), turn(plan(1, 2)), turn(clerk, one())}
+		}),
+		shape(tool+", together", func(one func() call, plan func(...int) call) []script.Turn {
+			return []script.Turn{turn(one(), one(), one(), one(), one()), turn(clerk, clerk, one()), turn(one(), one())}
+		}),
+		shape(tool+", inside", func(one func() call, plan func(...int) call) []script.Turn {
+			return []script.Turn{turn(plan(1, 1, 1)), turn(plan(2), one(), clerk), turn(plan(3), plan(1, 1))}
+		}),
+	}
 }
 
 // Tools names the tools that ForEffect takes, one for each way in which calls are treated.
@@ -153,18 +174,21 @@ type input struct {
 	N int `json:"n"`
 }
 
+// inputSchema is of what they take. It is found once: a case is made thousands of times.
+var inputSchema = sync.OnceValue(func() json.RawMessage {
+	return pawl.Func("act", "", func(context.Context, input) (string, error) { return "", nil }).Input
+})
+
 // tools are the tools that act, one for each effect, and for each way in which an interrupted Write is settled.
 func tools(w World) []pawl.Toolset {
 	acting := func(name string, effect pawl.Effect) *pawl.Tool {
-		t := pawl.Func(name, "does "+name, func(ctx context.Context, in input) (string, error) {
+		return &pawl.Tool{Name: name, Description: "does " + name, Input: inputSchema(), Effect: effect, Timeout: -1, Run: func(ctx context.Context, c pawl.ToolCall) (pawl.ToolResult, error) {
 			v := pawl.InvocationFrom(ctx)
 			if err := w.Deliver(ctx, Delivery{name, effect, v.Key, v.IdempotencyKey()}); err != nil {
-				return "", err
+				return pawl.ToolResult{}, err
 			}
-			return said(name, in.N), nil
-		})
-		t.Effect, t.Timeout = effect, -1
-		return t
+			return resultOf(c), nil
+		}}
 	}
 	charge := acting("charge", pawl.Write)
 	charge.Reconcile = func(ctx context.Context, c pawl.ToolCall) (*pawl.ToolResult, error) {

@@ -25,7 +25,17 @@ var (
 	lite   = pgtest.PGlite("testdata/pglite")
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(withServers{m}) }
+// TestMain is also a worker that is killed: with PAWL_WORKER it goes on with the runs of that database, and nothing else.
+func TestMain(m *testing.M) {
+	if at := os.Getenv("PAWL_WORKER"); at != "" {
+		if err := works(at, os.Getenv("PAWL_WORLD")); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	goleak.VerifyTestMain(withServers{m})
+}
 
 // withServers stops the servers at the end.
 type withServers struct{ *testing.M }

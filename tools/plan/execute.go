@@ -25,6 +25,7 @@ func plainTool() *pawl.Tool {
 			`},"required":["tool","args"],"additionalProperties":false}}},"required":["steps"],"additionalProperties":false}`, maxCalls)),
 		Output:    outputSchema(`"ok","error"`),
 		Effect:    pawl.Compose,
+		Inline:    true,
 		Timeout:   -1, // its steps have times of their own
 		MaxResult: -1, // report bounds it, so that it stays JSON
 		Run: toolrun.Func(func(ctx context.Context, a args) (pawl.ToolResult, error) {

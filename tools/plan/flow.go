@@ -28,6 +28,7 @@ func flowTool() *pawl.Tool {
 			`},"required":["tool","args"],"additionalProperties":false}}},"required":["steps"],"additionalProperties":false}`, maxCalls)),
 		Output:    outputSchema(`"ok","error","skipped"`),
 		Effect:    pawl.Compose,
+		Inline:    true,
 		Timeout:   -1,
 		MaxResult: -1,
 		Run: toolrun.Func(func(ctx context.Context, a args) (pawl.ToolResult, error) {

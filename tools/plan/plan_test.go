@@ -57,6 +57,11 @@ func carry(t testing.TB, opts *plan.Options, args string, tools ...pawl.Toolset)
 
 // The document's own example, and what it says comes of it.
 func TestPlan(t *testing.T) {
+	for _, flow := range []bool{false, true} {
+		if p := plan.New(&plan.Options{DataFlow: flow}); p.Effect != pawl.Compose || !p.Inline {
+			t.Errorf("with data flow %v: an engine cannot carry it out within the run: %+v", flow, p)
+		}
+	}
 	search := add("web_search", pawl.Read, func(q string) (string, error) {
 		if strings.Contains(q, "testing") {
 			return "", errors.New("timeout")

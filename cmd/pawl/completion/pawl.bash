@@ -12,6 +12,6 @@ _pawl() {
 	:files) compopt -o default ;;
 	:dirs) compopt -o dirnames -o nospace ;;
 	:open) compopt -o nospace ;;
-	esac
+	esac 2>/dev/null # bash 3 has no compopt
 }
-complete -o nosort -F _pawl pawl
+complete -o nosort -F _pawl pawl 2>/dev/null || complete -o default -F _pawl pawl

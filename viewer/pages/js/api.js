@@ -69,49 +69,73 @@ export async function post(path, body, options) {
 
 export const runPath = (id, rest = "") => "/v1/runs/" + encodeURIComponent(id) + rest;
 
+const silent = 45000; // ms after which a stream is taken for dead: the server gives a sign of life every 15 s
+
 // stream reads events from path until it is told to stop or the server says that there are no more. o.event gets {id, name, data}, o.state "open", "lost" or "ended",
-// o.fault a Fault that trying again does not mend. It returns the function that stops it.
+// o.fault a Fault that trying again does not mend. While nobody looks at the page it holds no connection, as a browser has six for each server; after that, and after a break,
+// it goes on behind the last event. It returns the function that stops it.
 export function stream(path, o) {
-  const control = new AbortController();
   let last = o.lastEventID || "";
   let wait = 500;
+  let stopped = false;
+  let connection = null;
+  let look = null;
+  const seen = () => (document.hidden ? connection?.abort() : look?.());
+  document.addEventListener("visibilitychange", seen);
   const run = async () => {
-    while (!control.signal.aborted) {
+    while (!stopped) {
+      if (document.hidden) {
+        await new Promise((ok) => (look = ok));
+        continue;
+      }
       let ended = false;
+      let alive = Date.now();
+      const mine = (connection = new AbortController());
+      const dead = setInterval(() => Date.now() - alive > silent && mine.abort(), 5000);
       try {
-        const res = await ask("GET", path, undefined, { accept: "text/event-stream", lastEventID: last, signal: control.signal });
+        const res = await ask("GET", path, undefined, { accept: "text/event-stream", lastEventID: last, signal: mine.signal });
         if (res.status === 204) ended = true;
         else {
           o.state?.("open");
-          await read(res.body, (e) => {
+          await read(res.body, () => (alive = Date.now()), (e) => {
+            if (stopped) return;
             wait = 500;
             if (e.id) last = e.id;
-            if (o.event(e) === "end") ended = true;
+            if (o.event(e) === "end") {
+              ended = true;
+              mine.abort();
+            }
           });
         }
       } catch (e) {
-        if (e.name === "AbortError") return;
         if (e instanceof Fault && e.status >= 400 && e.status < 500 && e.status !== 429 && e.status !== 408) {
-          o.fault?.(e);
-          return;
+          if (!stopped) o.fault?.(e);
+          break;
         }
+      } finally {
+        clearInterval(dead);
       }
-      if (control.signal.aborted) return;
-      if (ended) {
-        o.state?.("ended");
-        return;
+      if (stopped || ended) {
+        if (ended && !stopped) o.state?.("ended");
+        break;
       }
+      if (document.hidden) continue;
       o.state?.("lost");
       await new Promise((ok) => setTimeout(ok, wait));
       wait = Math.min(wait * 2, 8000);
     }
+    document.removeEventListener("visibilitychange", seen);
   };
   run();
-  return () => control.abort();
+  return () => {
+    stopped = true;
+    connection?.abort();
+    look?.();
+  };
 }
 
-// read calls tell for each event of a body.
-async function read(body, tell) {
+// read calls tell for each event of a body, and life whenever something comes.
+async function read(body, life, tell) {
   const decoder = new TextDecoder();
   const reader = body.getReader();
   let rest = [];
@@ -128,6 +152,7 @@ async function read(body, tell) {
   for (;;) {
     const { done, value } = await reader.read();
     if (done) return;
+    life();
     const lines = decoder.decode(value, { stream: true }).split("\n");
     for (let i = 0; i < lines.length - 1; i++) {
       rest.push(lines[i]);

@@ -93,7 +93,7 @@ const linkWords = { connecting: "Connecting…", open: "Live: changes are shown 
 function Login({ fault }) {
   const [token, setToken] = useState("");
   const input = useRef();
-  useEffect(() => input.current?.focus(), []);
+  useLayoutEffect(() => input.current?.focus(), []);
   const wrong = fault.code === "wrong_token";
   return html`<section class="page login" aria-labelledby="h-login"><form class="card" onSubmit=${(e) => (e.preventDefault(), token.trim() && login(token.trim()))}>
     <h1 id="h-login" tabindex="-1">A token, please</h1>

@@ -226,14 +226,17 @@ export function transcript(run, given) {
 // intervals are when each node was at work: the server's times where it has them, else when its events came.
 export function intervals(run, timeline, now) {
   const times = new Map((timeline?.spans || []).map((s) => [s.key, s]));
+  const last = new Map(); // when something had ended in each run
   const out = new Map();
   for (const n of run.nodes.values()) {
     const s = times.get(n.key);
     const x = n.execution;
     const waits = (s?.waits || []).map((w) => ({ from: ms(w.asked), to: ms(w.answered), by: w.by }));
+    last.set(n.run, Math.max(last.get(n.run) || 0, ms(s?.ended), n.kind === "call" && zero(n.execution?.ended) ? ms(n.execution.ended) : 0));
     let from = ms(s?.started) || (n.kind === "call" && x && zero(x.started) ? ms(x.started) : n.from || 0);
     let to = n.running ? now : (n.kind === "call" && x && zero(x.ended) ? ms(x.ended) : 0) || ms(s?.ended) || n.to || 0;
     if (x && x.outcome === "pending" && !run.end?.stop?.startsWith("c")) to = 0;
+    if (n.kind === "request" && !s && last.get(n.run)) from = last.get(n.run); // it was asked when what came before it had ended
     if (s?.copied) from = to = 0; // it was done in another run
     if (from && to && to < from) to = from;
     out.set(n.key, { from, to, waits, copied: s?.copied, open: !!n.running || (n.kind === "call" && x?.outcome === "pending") });

@@ -1,12 +1,13 @@
 // What waits for a person, over all runs.
 import { html, useEffect } from "../vendor/htm-preact.js";
-import { Empty, runLink, Skeleton, Time } from "./parts.js";
+import { Empty, runLink, Skeleton, Time, useTick } from "./parts.js";
 import { Question } from "./question.js";
 import { refreshInbox, useStore } from "./store.js";
 import { line, plural, visible } from "./text.js";
 
 export function Inbox() {
   const s = useStore();
+  useTick(5000, true);
   useEffect(() => {
     refreshInbox();
   }, []);

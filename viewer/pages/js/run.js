@@ -35,6 +35,11 @@ export function RunPage({ id, query }) {
   const w = useWatch(id);
   const [tab, setTabState] = useState(query.get("tab") || "timeline");
   const [selected, setSelected] = useState(query.get("sel") || "");
+  const arrived = query.toString();
+  useLayoutEffect(() => { // a link into the page that is shown
+    setTabState(query.get("tab") || "timeline");
+    setSelected(query.get("sel") || "");
+  }, [arrived]);
   const [at, setAt] = useState(null); // of the slider; null: as it is
   const [ask, setAsk] = useState("");
   const listed = s.runs.get(id);
@@ -108,7 +113,7 @@ export function RunPage({ id, query }) {
     <${Tabs} label="Views of the run" now=${tab} onPick=${setTab} tabs=${[{ id: "timeline", title: "Timeline" }, { id: "transcript", title: "Transcript" }, { id: "events", title: "Events", count: at === null ? marks : at }, { id: "effects", title: "Effects" }]} />
     <div role="tabpanel" aria-labelledby=${"tab-" + tab} class="panel">
       ${tab === "timeline" && html`<div class=${"timeline" + (node ? " split2" : "")}>
-        <div class="grow">${shown.nodes.size ? html`<${Waterfall} shown=${shown} times=${shownTimes} selected=${selected} onSelect=${select} ordinal=${![...times.values()].some((t) => t.from)} />` : html`<${Empty} icon="runs" title=${head.state === "open" ? "It has not begun" : "Nothing has happened yet"}>${head.state === "open" && html`<p>It waits to be taken up.</p>`}</${Empty}>`}
+        <div class="grow">${shown.nodes.size ? html`<${Waterfall} shown=${shown} times=${shownTimes} selected=${selected} onSelect=${select} ordinal=${![...times.values()].some((t) => t.from)} />` : html`<${Empty} icon="runs" title=${head.state === "open" ? "It has not begun" : shown.end ? "No reply came" : "Nothing has happened yet"}>${head.state === "open" && html`<p>It waits to be taken up.</p>`}</${Empty}>`}
           ${shown.notices.length > 0 && html`<details class="card pad"><summary>${plural(shown.notices.length, "notice")}</summary><ul class="notices">${shown.notices.slice(0, 200).map((x) => html`<li><span class="chip">${visible(x.code || "notice")}</span> ${visible(x.text || "")}</li>`)}</ul></details>`}
           ${shown.end && html`<${Ending} end=${shown.end} />`}
           ${shown.end?.stop === "answer" && html`<${Answer} run=${shown} onMore=${() => setTab("transcript")} />`}</div>

@@ -1,6 +1,6 @@
 // A form for a value that has a JSON schema. What a form cannot do is edited as JSON.
 import { html, useRef, useState } from "../vendor/htm-preact.js";
-import { visible, plain } from "./text.js";
+import { hides, visible, plain } from "./text.js";
 import { isRaw, parse, pretty } from "./json.js";
 
 const most = 40; // fields
@@ -60,7 +60,8 @@ export function Args({ schema, text, onText, label }) {
     </div>`}
     ${raw || !fits
       ? html`<label class="field"><span>Arguments as JSON</span>
-          <textarea id=${id} class="mono" rows=${Math.min(16, Math.max(4, (text || "").split("\n").length + 1))} spellcheck="false" value=${text} onInput=${(e) => onText(e.target.value)} aria-invalid=${wrong ? "true" : "false"} aria-describedby=${id + "w"} /></label>
+          <textarea id=${id} class="mono" dir="ltr" rows=${Math.min(16, Math.max(4, (text || "").split("\n").length + 1))} spellcheck="false" value=${text} onInput=${(e) => onText(e.target.value)} aria-invalid=${wrong ? "true" : "false"} aria-describedby=${id + "w"} /></label>
+          ${hides(text) && html`<p class="help wrap">With what a field does not show: ${visible(text)}</p>`}
           <p class="wrong" id=${id + "w"} role="status">${wrong && visible("No JSON: " + wrong)}</p>`
       : html`<${Fields} schema=${schema} value=${value} onValue=${(v) => onText(pretty(v))} />`}
   </div>`;
@@ -90,6 +91,10 @@ function Field({ name, schema, value, required, onValue }) {
   return html`<label class="field" for=${id}>${title}${about}<${Input} kind=${kind} s=${s} common=${common} name=${name} value=${value} onValue=${onValue} /></label>`;
 }
 
+const unpadded = (t) => t.trim().replace(/^(-?)0+(?=\d)/, "$1");
+
+const good = (t) => /^-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?$/.test(t);
+
 function Input({ kind, s, common, value, onValue }) {
   const [draft, setDraft] = useState(null); // what was typed and is no value yet
   if (kind === "enum") {
@@ -98,31 +103,31 @@ function Input({ kind, s, common, value, onValue }) {
       <option value="-1">(not given)</option>${s.enum.map((v, n) => html`<option value=${n}>${plain(String(v))}</option>`)}</select>`;
   }
   if (kind === "number" || kind === "integer") {
-    const good = (t) => /^-?\d+(\.\d+)?([eE][+-]?\d+)?$/.test(t);
     const typed = (t) => { // what is no number goes as it was typed, and is refused by the tool's schema
       setDraft(t);
-      const n = t.trim().replace(/^(-?)0+(?=\d)/, "$1");
+      const n = unpadded(t);
       onValue(n === "" ? undefined : good(n) ? parse(n) : t);
     };
     const now = value === undefined ? "" : isRaw(value) ? value.rawJSON : String(value);
-    return html`<input ...${common} inputmode="decimal" autocomplete="off" value=${draft ?? now} aria-invalid=${draft && !good(draft.trim()) ? "true" : "false"} onInput=${(e) => typed(e.target.value)} />`;
+    return html`<input ...${common} inputmode="decimal" autocomplete="off" value=${draft ?? now} aria-invalid=${draft && !good(unpadded(draft)) ? "true" : "false"} onInput=${(e) => typed(e.target.value)} />`;
   }
-  if (kind === "list") {
+  if (kind === "list" && !(Array.isArray(value) && value.some((v) => typeof v === "string" && (v === "" || v.includes("\n"))))) {
     const lines = Array.isArray(value) ? value.map((v) => (isRaw(v) ? v.rawJSON : String(v))).join("\n") : "";
     const typed = (t) => {
       setDraft(t);
       const items = t.split("\n").filter((l) => l !== "");
       const numbers = kindOf(s.items) !== "string";
-      onValue(items.length ? items.map((l) => (numbers && !isNaN(l) ? Number(l) : l)) : undefined);
+      onValue(items.length ? items.map((l) => (numbers && good(l.trim()) ? parse(l.trim()) : l)) : undefined);
     };
     return html`<textarea ...${common} rows="3" placeholder="one a line" value=${draft ?? lines} onInput=${(e) => typed(e.target.value)} />`;
   }
   if (kind === "string") {
     const text = typeof value === "string" ? value : value === undefined ? "" : String(value);
     const tall = text.length > 60 || text.includes("\n") || /(^|_)(text|content|body|message|code|query|prompt|task|command)$/.test(common.name || "");
-    return tall
+    const marks = hides(text) && html`<span class="help wrap">With what a field does not show: ${visible(text)}</span>`;
+    return html`${marks}${tall
       ? html`<textarea ...${common} rows=${Math.min(12, Math.max(3, text.split("\n").length + 1))} value=${text} onInput=${(e) => onValue(e.target.value)} />`
-      : html`<input ...${common} autocomplete="off" spellcheck="false" value=${text} onInput=${(e) => onValue(e.target.value)} />`;
+      : html`<input ...${common} autocomplete="off" spellcheck="false" value=${text} onInput=${(e) => onValue(e.target.value)} />`}`;
   }
   return html`<textarea ...${common} class="mono" rows="3" spellcheck="false" placeholder="JSON" value=${draft ?? (value === undefined ? "" : pretty(value))}
     onInput=${(e) => {

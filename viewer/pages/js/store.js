@@ -144,11 +144,3 @@ export function logout() {
 }
 
 export { hasToken };
-
-// A page that nobody looks at holds no connections: a browser has six for each server.
-document.addEventListener("visibilitychange", () => {
-  if (document.hidden) {
-    stop?.();
-    stop = null;
-  } else if (!stop && !store.login) follow();
-});

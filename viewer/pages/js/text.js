@@ -18,6 +18,9 @@ function mark(char) {
   return html`<span class="ctl" title=${"invisible character " + code}>${sign}</span>`;
 }
 
+// hides reports whether text has what is not seen.
+export const hides = (text) => text.search(unseen) >= 0;
+
 // visible is text as children of an element.
 export function visible(text) {
   const out = [];

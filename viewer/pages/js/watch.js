@@ -21,6 +21,7 @@ export class Watch {
     this.lastID = "";
     this.state = "";
     this.closed = false;
+    this.inside = new Map(); // of each call that has ended, what was done inside of it
     this.load();
   }
 
@@ -32,9 +33,17 @@ export class Watch {
       this.given = kept.messages;
       this.timeline = timeline;
       this.fault = null;
-      // A run that rests is shown from what was kept: asking for its events could set it to work.
+      const events = fromExport(kept, timeline);
+      this.inside = new Map();
+      for (const e of events) {
+        const call = /^run\/\d+\/[^/]+(?=\/)/.exec(e.path || e.run)?.[0];
+        if (!call || call === e.path) continue;
+        if (!this.inside.has(call)) this.inside.set(call, []);
+        this.inside.get(call).push(e);
+      }
+      // A run that rests is shown from what was kept. The stream would tell it only for the agent that it was made with, and without the runs inside of its calls.
       if (head.state !== "running" || !this.stop) {
-        if (head.state !== "running" && !(this.run.end && this.live && this.run.end.stop === kept.end?.stop)) this.replace(fromExport(kept, timeline));
+        if (head.state !== "running" && !(this.run.end && this.live && this.run.end.stop === kept.end?.stop)) this.replace(events);
         if (head.state === "running") this.follow();
       }
       this.loaded = true;
@@ -51,10 +60,17 @@ export class Watch {
     this.marks = [];
     this.run = new Run();
     this.live = false;
-    for (const e of events) this.take(e);
+    for (const e of events) this.put(e);
   }
 
   take(e) {
+    const inside = e.event === "call_completed" && this.inside.get(e.path);
+    // A run that is gone on with tells calls that had ended without what was done inside of them.
+    if (inside && !inside.some((i) => this.run.nodes.has(i.path))) inside.forEach((i) => this.put(i));
+    this.put(e);
+  }
+
+  put(e) {
     this.events.push(e);
     if (!fragments.has(e.event)) this.marks.push(this.events.length);
     this.run.add(e);
@@ -83,14 +99,14 @@ export class Watch {
           this.tell();
           return "end";
         }
-        e.at = serverNow();
+        e.at = this.head?.state === "running" || this.state.startsWith("running") ? serverNow() : 0;
         this.live = true;
         this.take(e);
         this.tell();
         if (e.event === "step" || (e.event === "call_completed" && e.execution?.outcome === "pending")) this.refresh();
         if (e.event === "run_ended" && e.run === "run") {
           this.stop = null;
-          this.refresh();
+          this.load(); // with what was kept of it
           say("The run has ended: " + (e.result?.stop || "failed"));
           return "end";
         }

@@ -1,0 +1,89 @@
+package durable
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/store"
+)
+
+// input is what a run is begun with, as it is read from the journal: so it is the same for the process that begins the run and for those that resume it.
+type input struct {
+	from *pawl.Result // nil: the run goes on from nothing
+	msgs []pawl.Message
+}
+
+// given returns the forms of what r is begun with: those in the journal.
+func (r *Runner) given(msgs []pawl.Message) (body beginBody, err error) {
+	body = beginBody{State: stateVersion, Meta: r.Meta}
+	if a, ok := r.runner.(*pawl.Agent); ok {
+		body.Agent = a.Name
+	} else if r.From != nil {
+		return body, errors.New("durable: only an Agent goes on from a Result (Runner.From)")
+	}
+	if body.Messages, err = json.Marshal(append([]pawl.Message{}, msgs...)); err != nil {
+		return body, err
+	}
+	if f := r.From; f != nil {
+		body.From, err = json.Marshal(&pawl.Result{Messages: f.Messages, Spent: f.Spent, Values: f.Values, Pending: f.Pending, Stop: f.Stop})
+	}
+	return body, err
+}
+
+// begunWith reports whether the run was begun with msgs and r.From. The error: it was begun from another Result.
+func (h *history) begunWith(r *Runner, msgs []pawl.Message) (bool, error) {
+	now, err := r.given(msgs)
+	if err != nil {
+		return false, err
+	}
+	if r.From != nil && !bytes.Equal(now.From, h.begin.From) {
+		return false, fmt.Errorf("run %s was begun from another transcript: %w", r.ID, store.ErrConflict)
+	}
+	return bytes.Equal(now.Messages, h.begin.Messages) && bytes.Equal(now.From, h.begin.From), nil
+}
+
+// input reads what the run was begun with.
+func (b *beginBody) input() (in input, err error) {
+	if err = json.Unmarshal(b.Messages, &in.msgs); err == nil && b.From != nil {
+		in.from = new(pawl.Result)
+		err = json.Unmarshal(b.From, in.from)
+	}
+	if err != nil {
+		err = fmt.Errorf("%w: its beginning: %v", ErrCorrupt, err)
+	}
+	return in, err
+}
+
+// all are the messages that the run begins with.
+func (in input) all() []pawl.Message {
+	if in.from == nil {
+		return in.msgs
+	}
+	return append(in.from.Messages[:len(in.from.Messages):len(in.from.Messages)], in.msgs...)
+}
+
+// stream begins what r runs with it.
+func (in input) stream(ctx context.Context, r pawl.Runner) iter.Seq2[pawl.Event, error] {
+	if in.from == nil {
+		return r.Stream(ctx, in.msgs...)
+	}
+	if a, ok := r.(*pawl.Agent); ok {
+		return a.ResumeStream(ctx, in.from, in.msgs...)
+	}
+	return func(yield func(pawl.Event, error) bool) {
+		yield(pawl.Event{}, fmt.Errorf("%w: it was begun from a Result, by an Agent, and this is none", ErrChanged))
+	}
+}
+
+// run is stream for an Agent, with replies asked for whole.
+func (in input) run(ctx context.Context, a *pawl.Agent) (*pawl.Result, error) {
+	if in.from == nil {
+		return a.Run(ctx, in.msgs...)
+	}
+	return a.Resume(ctx, in.from, in.msgs...)
+}

@@ -1,0 +1,178 @@
+package durable_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/durable"
+	"github.com/pawl-go/pawl/script"
+	"github.com/pawl-go/pawl/store"
+)
+
+// planned is an agent with a plan in its system text, whose calls change a value of the run, each ending its process.
+func planned(stop *func()) (*pawl.Agent, *script.Model) {
+	count := pawl.Func("count", "counts", func(ctx context.Context, _ struct {
+		N int `json:"n"`
+	}) (string, error) {
+		v := pawl.InvocationFrom(ctx)
+		n := 0
+		if _, err := v.Get("n", &n); err != nil {
+			return "", err
+		}
+		(*stop)()
+		return asJSON(n + 1), v.Set("n", n+1)
+	})
+	count.Effect, count.Timeout = pawl.Read, -1
+	m := script.New(script.Loop(script.Func(func(req *pawl.Request) script.Turn {
+		n := 0
+		for _, msg := range req.Messages {
+			n += len(msg.Calls())
+		}
+		if n < 3 {
+			return script.Call("count", map[string]int{"n": n})
+		}
+		return script.Say("counted to " + script.Results(req)[0].Text())
+	})))
+	return &pawl.Agent{Model: m, Tools: []pawl.Toolset{count}, Limits: pawl.Limits{Rounds: 6}}, m
+}
+
+// A run that goes on from a Result has its messages, values and counters, whichever process is at work on it, and whoever resumes it need not have the Result.
+func TestFrom(t *testing.T) {
+	stop := func() {}
+	a, _ := planned(&stop)
+	from := &pawl.Result{Messages: []pawl.Message{pawl.User("Hello."), pawl.Assistant(pawl.Text{Text: "Hello!"})}, Values: pawl.Values{"n": json.RawMessage(`4`), pawl.StrategicPlan: json.RawMessage(`{"phases":[{"goals":"count"}]}`)},
+		Spent: pawl.Spent{Rounds: 2, Requests: 3}}
+	want, err := a.Resume(t.Context(), from, pawl.User("Count."))
+	if err != nil || want.Text() != "counted to 7" || want.Spent.Requests != 7 {
+		t.Fatalf("%+v, %v", want, err)
+	}
+	eng := &durable.Engine{Journal: new(store.MemoryJournal)}
+	a, m := planned(&stop)
+	var got *pawl.Result
+	for i := range 9 {
+		run := eng.Runner("r", a)
+		if i == 0 {
+			run.From = from
+		}
+		var msgs []pawl.Message
+		if i == 0 {
+			msgs = append(msgs, pawl.User("Count."))
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		stop = cancel
+		got, err = run.Run(ctx, msgs...)
+		cancel()
+		if err == nil {
+			break
+		}
+	}
+	if err != nil || asJSON(got.Messages) != asJSON(want.Messages) || asJSON(got.Spent) != asJSON(want.Spent) || asJSON(got.Values["n"]) != "7" {
+		t.Errorf("got %s\nwant %s; %v", asJSON(got), asJSON(want), err)
+	}
+	if sys := m.Requests()[0].Messages[0]; sys.Role != pawl.RoleSystem || !strings.Contains(sys.Text(), "count") {
+		t.Errorf("the plan is not in the system text: %+v", sys)
+	}
+	x, err := eng.Export(t.Context(), "r")
+	if err != nil || len(x.Messages) != 3 || asJSON(x.Values["n"]) != "4" || x.Replies[0].Key != "run/1/model" {
+		t.Errorf("exported: %s, %v", asJSON(x), err)
+	}
+	if p, err := eng.Replay(t.Context(), "r", a); err != nil || p.Requests != 4 || p.Result.Text() != "counted to 7" {
+		t.Errorf("played back: %+v, %v", p, err)
+	}
+	same := eng.Runner("r", a)
+	same.From = from
+	if res, err := same.Run(t.Context(), pawl.User("Count.")); err != nil || res.Text() != "counted to 7" {
+		t.Errorf("the same line once more: %+v, %v", res, err)
+	}
+	same.From = &pawl.Result{Messages: from.Messages}
+	if _, err := same.Run(t.Context()); !errors.Is(err, store.ErrConflict) {
+		t.Errorf("from another Result: %v", err)
+	}
+	if _, err := eng.Runner("r", a).Run(t.Context(), pawl.User("Count.")); !errors.Is(err, store.ErrConflict) {
+		t.Errorf("from no Result: %v", err)
+	}
+	if err := eng.Fork(t.Context(), "r", "f", 1, nil); err != nil {
+		t.Fatal(err)
+	}
+	stop = func() {}
+	before := len(m.Requests())
+	if res, err := eng.Runner("f", a).Run(t.Context()); err != nil || res.Text() != "counted to 7" || len(m.Requests())-before != 3 {
+		t.Errorf("a fork with one step of four: %+v, %v, %d requests", res, err, len(m.Requests())-before)
+	}
+	if err := eng.Fork(t.Context(), "r", "g", 5, nil); err == nil {
+		t.Error("a fork behind the end")
+	}
+	if _, err := eng.Runner("w", pawl.RunnerFunc(a.Stream)).Run(t.Context(), pawl.User("x")); err != nil {
+		t.Errorf("what is no Agent: %v", err)
+	}
+	other := eng.Runner("v", pawl.RunnerFunc(a.Stream))
+	other.From = from
+	if _, err := other.Run(t.Context(), pawl.User("x")); err == nil {
+		t.Error("what is no Agent goes on from a Result")
+	}
+}
+
+// What waits in a Result waits in the run that goes on from it, is answered where the run is begun or later, and a call of which nobody knows whether it happened
+// stays so.
+func TestFromWhatWaits(t *testing.T) {
+	var paid []string
+	a := paying(&paid, -1)
+	from, err := a.Run(t.Context(), pawl.User("pay"))
+	if err != nil || len(from.Pending) != 1 {
+		t.Fatalf("%+v, %v", from, err)
+	}
+	eng := &durable.Engine{Journal: new(store.MemoryJournal)}
+	begin := func(id string, from *pawl.Result, msgs ...pawl.Message) *pawl.Result {
+		run := eng.Runner(id, paying(&paid, -1))
+		run.From = from
+		run.Meta = json.RawMessage(`{}`)
+		res, err := run.Run(t.Context(), msgs...)
+		if err != nil {
+			t.Fatalf("%s: %v", id, err)
+		}
+		return res
+	}
+	says := func(d pawl.Decision) pawl.Message {
+		return pawl.Message{Role: pawl.RoleUser, Parts: []pawl.Part{d}}
+	}
+	if res := begin("answered", from, says(from.Pending[0].Approve("me"))); strings.Join(paid, " ") != "5" || res.Text() != "done" {
+		t.Errorf("answered where it is begun: %+v, paid %v", res, paid)
+	}
+	paid = nil
+	if res := begin("later", from); len(paid) > 0 || len(res.Pending) != 1 || res.Pending[0].Digest != from.Pending[0].Digest {
+		t.Errorf("not answered: %+v, paid %v", res, paid)
+	}
+	if err := eng.Decide(t.Context(), "later", from.Pending[0].Approve("me")); err != nil {
+		t.Fatal(err)
+	}
+	if res := begin("later", nil); strings.Join(paid, " ") != "5" || res.Text() != "done" {
+		t.Errorf("answered later: %+v, paid %v", res, paid)
+	}
+	paid = nil
+	lost := *from
+	lost.Pending = slices.Clone(from.Pending)
+	lost.Pending[0].Outcome, lost.Pending[0].Attempt = pawl.OutcomeUnknown, 1
+	res := begin("lost", &lost)
+	if len(paid) > 0 || len(res.Pending) != 1 || res.Pending[0].Outcome != pawl.OutcomeUnknown || res.Pending[0].Attempt != 1 {
+		t.Fatalf("interrupted before: %+v, paid %v", res, paid)
+	}
+	if fs, err := eng.Effects(t.Context(), "lost"); err != nil || len(fs) != 1 || fs[0].State != durable.EffectUnknown {
+		t.Errorf("the ledger: %+v, %v", fs, err)
+	}
+	for range 2 { // it did not happen, and is to run: asked once more, since a yes to running is none to running again
+		if err := eng.Decide(t.Context(), "lost", res.Pending[0].Approve("me")); err != nil {
+			t.Fatal(err)
+		}
+		if res = begin("lost", nil); len(paid) > 0 {
+			break
+		}
+	}
+	if fs, err := eng.Effects(t.Context(), "lost"); err != nil || strings.Join(paid, " ") != "5" || fs[0].State != durable.EffectCompleted {
+		t.Errorf("paid %v, %+v, %v", paid, fs, err)
+	}
+}

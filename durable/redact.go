@@ -1,0 +1,125 @@
+package durable
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"strings"
+
+	"github.com/pawl-go/pawl"
+)
+
+// The journal has a run as it was, secrets included: without them it could be neither resumed nor played back. It keeps which arguments its tools mark as secret, too, so that whoever shows a run
+// can hide them without having its agent.
+
+// Redactor returns a copy of r (nil: one that hides nothing) that hides besides what the tools of a run mark as secret ("writeOnly" or "x-secret" in their schemas), and what the run's calls had there,
+// wherever it stands. Runs that were kept before it was noted have no marks.
+func (e *Engine) Redactor(ctx context.Context, id string, r *pawl.Redactor) (*pawl.Redactor, error) {
+	h, err := e.history(ctx, scope(ctx), id)
+	if err != nil {
+		return nil, err
+	}
+	return h.redactor(r), nil
+}
+
+func (h *history) redactor(r *pawl.Redactor) *pawl.Redactor {
+	r = r.Clone()
+	for name, schema := range h.marked() {
+		r.AddTools(&pawl.Tool{Name: name, Input: schema})
+	}
+	for _, b := range h.replies {
+		r.Learn(b.Response.Message.Calls()...)
+	}
+	for _, begun := range h.intents {
+		r.Learn(begun[len(begun)-1].Call) // with other arguments than the model's, it may be
+	}
+	for _, b := range h.outcomes {
+		r.Learn(b.Call) // it was made inside of another
+	}
+	for _, asked := range h.asked {
+		for _, q := range asked {
+			r.Learn(q.waiting.Call)
+			if q.answer != nil {
+				r.Learn(pawl.ToolCall{Name: q.waiting.Call.Name, Args: q.answer.Args})
+			}
+		}
+	}
+	return r
+}
+
+// marked are the schemas of the run's tools that mark something, by name.
+func (h *history) marked() map[string]json.RawMessage {
+	all := h.begin.Marked
+	for _, b := range h.tools {
+		all = joined(all, b.Marked)
+	}
+	return all
+}
+
+// markedOf returns the schemas that mark something as secret, or may: pawl.Redactor knows.
+func markedOf(tools []*pawl.Tool) (marked map[string]json.RawMessage) {
+	for _, t := range tools {
+		if !bytes.Contains(t.Input, []byte("writeOnly")) && !bytes.Contains(t.Input, []byte("x-secret")) {
+			continue
+		}
+		if marked == nil {
+			marked = map[string]json.RawMessage{}
+		}
+		marked[t.Name] = t.Input
+	}
+	return marked
+}
+
+// Redacted returns x without what r hides, and leaves x as it is.
+func (x *Export) Redacted(r *pawl.Redactor) *Export {
+	out := *x
+	hide := func(res pawl.Result) *pawl.Result { return r.Result(&res) }
+	given := hide(pawl.Result{Messages: x.Messages, Values: x.Values})
+	out.Messages, out.Values, out.Agent = given.Messages, given.Values, r.String(x.Agent)
+	out.Replies = append([]ExportedReply{}, x.Replies...)
+	for i := range out.Replies {
+		one := &out.Replies[i]
+		one.Response = *hide(pawl.Result{Steps: []pawl.Step{{Response: &one.Response}}}).Steps[0].Response
+	}
+	out.Calls = append([]ExportedCall{}, x.Calls...)
+	for i := range out.Calls {
+		one := &out.Calls[i]
+		one.Call, one.Execution = r.Call(one.Call), hide(pawl.Result{Steps: []pawl.Step{{Executions: []pawl.Execution{one.Execution}}}}).Steps[0].Executions[0]
+	}
+	out.Steered = append([]ExportedWord(nil), x.Steered...)
+	for i := range out.Steered {
+		out.Steered[i].Messages = hide(pawl.Result{Messages: out.Steered[i].Messages}).Messages
+	}
+	out.Pending = append([]ExportedAsk(nil), x.Pending...)
+	for i := range out.Pending {
+		out.Pending[i].Call, out.Pending[i].Why = r.Call(out.Pending[i].Call), r.String(out.Pending[i].Why)
+	}
+	if x.End != nil {
+		end := *x.End
+		was := hide(pawl.Result{Values: end.Values, Output: end.Output, Spent: end.Spent, Cause: end.Cause})
+		end.Values, end.Output, end.Spent, end.Cause, end.Error = was.Values, was.Output, was.Spent, was.Cause, r.String(end.Error)
+		out.End = &end
+	}
+	return &out
+}
+
+// Redacted returns f without what r hides.
+func (f Effect) Redacted(r *pawl.Redactor) Effect {
+	f.Call, f.Error = r.Call(f.Call), r.String(f.Error)
+	if f.Question != nil {
+		f.Question = &r.Result(&pawl.Result{Pending: []pawl.Waiting{*f.Question}}).Pending[0]
+	}
+	if f.Answer != nil {
+		x := pawl.Execution{Call: f.Call, Decision: f.Answer}
+		f.Answer = r.Result(&pawl.Result{Steps: []pawl.Step{{Executions: []pawl.Execution{x}}}}).Steps[0].Executions[0].Decision
+	}
+	return f
+}
+
+// Redacted returns m without what r hides. Where the requests then are the same, they differ in what is hidden.
+func (m *Mismatch) Redacted(r *pawl.Redactor) *Mismatch {
+	c := *m
+	c.WasTo, c.IsTo = r.String(m.WasTo), r.String(m.IsTo)
+	c.Was, c.Is = []byte(r.String(strings.ToValidUTF8(string(m.Was), "\uFFFD"))), []byte(r.String(strings.ToValidUTF8(string(m.Is), "\uFFFD")))
+	return &c
+}

@@ -1,0 +1,109 @@
+package durable
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/pawl-go/pawl"
+)
+
+// offered is what a run's requests offer, as it is kept and compared. What a request offers, those after it do too: what is new stands behind the rest.
+type offered struct {
+	checked int  // tools that were compared
+	first   bool // the first request was compared
+	told    int  // tools that were kept
+	begun   bool // those of the first request were; there may be none
+}
+
+// tellTools has the tools kept that are offered for the first time.
+func (m *model) tellTools(req *pawl.Request) error {
+	run := runOf(req.Key)
+	was, known := m.s.h.tools[run]
+	from := m.tools.told
+	m.tools.told = len(req.Tools)
+	if !known && !m.tools.begun {
+		m.tools.begun = true
+		return m.s.add(kindTools, run+"/tools", toolsBody{Tools: digests(req.Tools), Marked: markedOf(req.Tools), Instructions: sum([]byte(m.instructions))})
+	}
+	later := slices.DeleteFunc(slices.Clone(req.Tools[min(from, len(req.Tools)):]), func(t *pawl.Tool) bool {
+		return was.Tools[t.Name] != "" || was.Later[t.Name] != ""
+	})
+	if len(later) == 0 {
+		return nil
+	}
+	step := strings.TrimSuffix(strings.TrimPrefix(string(req.Key), run+"/"), "/model")
+	return m.s.add(kindTools, run+"/tools/"+step, toolsBody{Later: digests(later), Marked: markedOf(later)})
+}
+
+// check compares the tools and instructions of a run that was begun before with those of now: with the first request, and what is offered later with the request that
+// offers it.
+func (m *model) check(req *pawl.Request) error {
+	run := runOf(req.Key)
+	was, ok := m.s.h.tools[run]
+	from := m.tools.checked
+	m.tools.checked = len(req.Tools)
+	switch {
+	case !ok || from == len(req.Tools) && m.tools.first:
+		return nil
+	case !m.tools.first:
+		m.tools.first = true
+		return m.checkFirst(run, was, req)
+	}
+	now, before := digests(req.Tools[min(from, len(req.Tools)):]), map[string]string{}
+	for name := range now {
+		if before[name] = was.Later[name]; before[name] == "" {
+			delete(now, name) // it was not offered before, where the run broke off
+			delete(before, name)
+		}
+	}
+	changed, err := m.changed(run, before, now)
+	if len(changed) == 0 || err != nil || m.s.only {
+		return err
+	}
+	return m.s.add(kindAccept, fmt.Sprintf("%s/accept/%d/%s", run, m.s.lease.Fence, changed[0]), acceptBody{Run: run, Names: changed, Tools: was.Tools, Later: now, Marked: markedOf(req.Tools)})
+}
+
+// checkFirst compares what the first request offers.
+func (m *model) checkFirst(run string, was toolsBody, req *pawl.Request) error {
+	if was.Instructions != sum([]byte(m.instructions)) {
+		return fmt.Errorf("%w: the instructions of %s differ", ErrChanged, run)
+	}
+	now := digests(req.Tools)
+	changed, err := m.changed(run, was.Tools, now)
+	if len(changed) == 0 || err != nil || m.s.only {
+		return err
+	}
+	return m.s.add(kindAccept, fmt.Sprintf("%s/accept/%d", run, m.s.lease.Fence), acceptBody{Run: run, Names: changed, Tools: now, Marked: markedOf(req.Tools)})
+}
+
+// changed returns the names whose digests differ. The error: not all of them may.
+func (m *model) changed(run string, was, now map[string]string) (changed []string, err error) {
+	var refused []string
+	for _, name := range slices.Sorted(maps.Keys(joined(was, now))) {
+		if was[name] == now[name] {
+			continue
+		}
+		if changed = append(changed, name); !slices.Contains(m.accept, name) {
+			refused = append(refused, name)
+		}
+	}
+	if len(refused) > 0 {
+		err = fmt.Errorf("%w: tools of %s differ from what they were: %s", ErrChanged, run, strings.Join(refused, ", "))
+	}
+	return changed, err
+}
+
+// digests names tools by all that a model and the pipeline know of them.
+func digests(tools []*pawl.Tool) map[string]string {
+	out := make(map[string]string, len(tools))
+	for _, t := range tools {
+		out[t.Name] = toolDigest(t)
+	}
+	return out
+}
+
+func toolDigest(t *pawl.Tool) string {
+	return sum([]byte(t.Digest(nil)), []byte(t.Description), t.Output, []byte(t.Effect.String()), fmt.Append(nil, t.Passive))
+}

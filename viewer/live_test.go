@@ -1,0 +1,246 @@
+package viewer_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/browser"
+	"github.com/pawl-go/pawl/server"
+)
+
+// line is the way to a server, which can break.
+type line struct {
+	http.Handler
+
+	mu      sync.Mutex
+	down    bool
+	streams map[string][]context.CancelFunc // by path
+	active  int                             // streams
+	resumed []string                        // Last-Event-IDs that came
+}
+
+func (l *line) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	l.mu.Lock()
+	down := l.down
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	if strings.Contains(r.Header.Get("Accept"), "event-stream") {
+		l.active++
+		defer func() {
+			l.mu.Lock()
+			l.active--
+			l.mu.Unlock()
+		}()
+		l.streams[r.URL.Path] = append(l.streams[r.URL.Path], cancel)
+		if id := r.Header.Get("Last-Event-ID"); id != "" {
+			l.resumed = append(l.resumed, id)
+		}
+	}
+	l.mu.Unlock()
+	if down {
+		panic(http.ErrAbortHandler)
+	}
+	l.Handler.ServeHTTP(w, r.WithContext(ctx))
+}
+
+// cut breaks the streams of a path, and all others with "".
+func (l *line) cut(path string, down bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.down = down
+	for p, all := range l.streams {
+		if path == "" || p == path {
+			for _, cancel := range all {
+				cancel()
+			}
+			delete(l.streams, p)
+		}
+	}
+}
+
+func broken(w *shop) *line {
+	l := &line{Handler: w.Config.Handler, streams: map[string][]context.CancelFunc{}}
+	w.Config.Handler = l
+	return l
+}
+
+// A stream that breaks is made again behind the last event: nothing is told twice, nothing is missing. What was missed of fragments is counted. A server that is away is told of,
+// and found again.
+func TestReconnect(t *testing.T) {
+	ctx, p := page(t)
+	w := open(t, func(o *server.Options) { o.Fragments = 1 })
+	l := broken(w)
+	must(t, p.Open(ctx, w.URL+"/"))
+	until(ctx, t, p, `document.querySelector(".link.open")`)
+	w.post("/v1/runs", `{"id":"r","agent":"support","input":"Refund it."}`)
+	must(t, p.Eval(ctx, `location.hash = "#/run/r"`, nil))
+	until(ctx, t, p, `[...document.querySelectorAll(".trow")].some((r) => r.getAttribute("aria-label").startsWith("call, read_policy, running"))`)
+	until(ctx, t, p, `document.querySelector(".banner")?.textContent.includes("Missed on the way")`)
+	l.cut("/v1/runs/r/events", false)
+	soon(ctx, t, p, "the stream is gone on with", func() bool {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		return len(l.resumed) > 0 && strings.Contains(l.resumed[0], "-")
+	})
+	streams := func(n int) func() bool {
+		return func() bool { l.mu.Lock(); defer l.mu.Unlock(); return l.active == n }
+	}
+	hide := `Object.defineProperty(document, "hidden", { value: %v, configurable: true }); document.dispatchEvent(new Event("visibilitychange"))`
+	must(t, p.Eval(ctx, fmt.Sprintf(hide, true), nil))
+	soon(ctx, t, p, "a page that nobody sees has no streams", streams(0))
+	must(t, p.Eval(ctx, fmt.Sprintf(hide, false), nil))
+	soon(ctx, t, p, "a page that is seen again has its streams", streams(2))
+	close(w.gate)
+	until(ctx, t, p, `document.querySelector(".question")`)
+	must(t, p.Press(ctx, "v"))
+	var said []string
+	must(t, p.Eval(ctx, `[...document.querySelectorAll(".msg.assistant .said")].map((e) => e.innerText.trim())`, &said))
+	if len(said) != 1 || said[0] != "I look at the order and the rules." {
+		t.Errorf("the transcript has %q", said)
+	}
+
+	l.cut("", true)
+	until(ctx, t, p, `document.querySelector(".away")?.textContent.includes("does not answer")`)
+	shoot(ctx, t, p, "away")
+	l.cut("", false)
+	until(ctx, t, p, `!document.querySelector(".away") && document.querySelector(".link.open")`)
+}
+
+// A server with tokens is not seen without one. The token is in the tab's storage and in a header, and nowhere else; forgetting it is being out again.
+func TestLogin(t *testing.T) {
+	ctx, p := page(t)
+	const token = "correct-horse-battery"
+	w := open(t, func(o *server.Options) {
+		o.Tokens = []server.Token{{Name: "ann", Token: token, Scopes: []server.Scope{server.ScopeAll}}, {Name: "bob", Token: "only-reading-here", Scopes: []server.Scope{server.ScopeRead}}}
+	})
+	must(t, p.Look(ctx, 1280, 860, "light"))
+	must(t, p.Open(ctx, w.URL+"/"))
+	until(ctx, t, p, `document.activeElement?.name === "token"`)
+	shoot(ctx, t, p, "login")
+	must(t, p.Type(ctx, "wrong-wrong-wrong"))
+	must(t, p.Press(ctx, "Enter"))
+	until(ctx, t, p, `document.querySelector(".login .wrong")`)
+	must(t, p.Eval(ctx, `document.querySelector("[name=token]").select()`, nil))
+	must(t, p.Type(ctx, token))
+	must(t, p.Press(ctx, "Enter"))
+	until(ctx, t, p, `document.querySelector(".empty")?.textContent.includes("No runs yet")`)
+	var places []bool
+	must(t, p.Eval(ctx, fmt.Sprintf(`[sessionStorage["pawl.token"] === %[1]q, JSON.stringify(localStorage).includes(%[1]q), document.cookie.includes(%[1]q), location.href.includes(%[1]q), document.documentElement.outerHTML.includes(%[1]q)]`, token), &places))
+	if fmt.Sprint(places) != "[true false false false false]" {
+		t.Errorf("the token is in the tab's storage, all storage, a cookie, the address, the page: %v", places)
+	}
+	for _, e := range p.Events("Network.requestWillBeSent") {
+		var r struct{ Request struct{ URL string } }
+		must(t, json.Unmarshal(e.Params, &r))
+		if strings.Contains(r.Request.URL, token) {
+			t.Errorf("the token is in an address: %s", r.Request.URL)
+		}
+	}
+	must(t, p.Eval(ctx, `document.querySelector('[aria-label="Forget the token"]').click()`, nil))
+	until(ctx, t, p, `document.activeElement?.name === "token" && !sessionStorage["pawl.token"]`)
+	must(t, p.Type(ctx, "only-reading-here"))
+	must(t, p.Press(ctx, "Enter"))
+	until(ctx, t, p, `document.querySelector(".empty")?.textContent.includes("No runs yet")`)
+	must(t, p.Press(ctx, "g", "t"))
+	until(ctx, t, p, `document.querySelector("#input")`)
+	must(t, p.Eval(ctx, `document.querySelector("#input").focus()`, nil))
+	must(t, p.Type(ctx, "hello"))
+	must(t, p.Press(ctx, "Ctrl+Enter"))
+	until(ctx, t, p, `document.querySelector(".trouble")?.textContent.includes("may not do this")`)
+}
+
+// A person tries a tool: by a form, with a number that JavaScript cannot hold; one that acts asks first, and what is given to it is what was approved.
+func TestTryATool(t *testing.T) {
+	ctx, p := page(t)
+	w := open(t, nil)
+	must(t, p.Look(ctx, 1280, 860, "light"))
+	must(t, p.Open(ctx, w.URL+"/#/try/tool/support%2Frefund"))
+	until(ctx, t, p, `document.querySelector(".toolform .fields")`)
+	fill := func(name, text string) {
+		t.Helper()
+		must(t, p.Eval(ctx, fmt.Sprintf(`[...document.querySelectorAll(".toolform .field")].find((f) => f.textContent.startsWith(%q)).querySelector("input, textarea").focus()`, name), nil))
+		must(t, p.Type(ctx, text))
+	}
+	fill("order", "12345678901234567890")
+	fill("amount", "-1.50")
+	fill("reason", "a test")
+	must(t, p.Press(ctx, "Enter"))
+	until(ctx, t, p, `document.querySelector(".toolform .question pre")?.textContent.includes("12345678901234567890")`)
+	if got := w.refunds(); len(got) > 0 {
+		t.Fatalf("it was done unasked: %s", got)
+	}
+	must(t, p.Press(ctx, "Escape"))
+	must(t, p.Eval(ctx, `document.querySelector('.question [data-do="approve"]').click()`, nil))
+	until(ctx, t, p, `document.querySelector(".resultview")?.textContent.includes("refunded")`)
+	if got := w.refunds(); len(got) != 1 || !strings.Contains(got[0], "12345678901234567890") || !strings.Contains(got[0], "-1.5") {
+		t.Errorf("refunded %s", got)
+	}
+	shoot(ctx, t, p, "try-a-tool")
+}
+
+// Megabytes do not hold the page up: the beginning is shown, and more when it is asked for.
+func TestBigResult(t *testing.T) {
+	ctx, p := page(t)
+	w := open(t, nil)
+	w.hostile = []hostile{{"", strings.Repeat("A line of a long result, as programs write them.\n", 30_000)}}
+	body := struct {
+		ID, Agent string
+		Messages  []pawl.Message
+	}{"big", "support", []pawl.Message{pawl.User("say " + w.hostile[0].text)}}
+	b, err := json.Marshal(map[string]any{"id": body.ID, "agent": body.Agent, "messages": body.Messages, "wait": true})
+	must(t, err)
+	w.post("/v1/runs", string(b))
+	must(t, p.Open(ctx, w.URL+"/#/run/big?tab=transcript"))
+	until(ctx, t, p, `document.querySelector(".cutline button")`)
+	var shown int
+	must(t, p.Eval(ctx, `document.querySelector("main").textContent.length`, &shown))
+	if shown > 30_000 {
+		t.Errorf("%d characters are shown unasked", shown)
+	}
+	began := time.Now()
+	must(t, p.Eval(ctx, `document.querySelector(".cutline button").click()`, nil))
+	until(ctx, t, p, `document.querySelector("main").textContent.length > 1000000`)
+	must(t, p.Eval(ctx, `new Promise((ok) => requestAnimationFrame(() => setTimeout(ok)))`, nil))
+	t.Logf("a megabyte more took %s", time.Since(began))
+	if time.Since(began) > 10*time.Second {
+		t.Errorf("a megabyte more took %s", time.Since(began))
+	}
+}
+
+// Looking at a run that a fault stopped asks no model; going on with it does.
+func TestLookingIsNotDoing(t *testing.T) {
+	ctx, p := page(t)
+	w := open(t, nil)
+	w.post("/v1/runs", `{"id":"f","agent":"support","input":"fail","wait":true}`)
+	before := w.failed.Load()
+	must(t, p.Open(ctx, w.URL+"/#/run/f"))
+	until(ctx, t, p, `document.querySelector(".ending")?.textContent.includes("failed")`)
+	for _, tab := range []string{"transcript", "events", "effects"} {
+		must(t, p.Press(ctx, "v"))
+		until(ctx, t, p, `document.querySelector("#tab-`+tab+`").ariaSelected === "true"`)
+	}
+	if got := w.failed.Load(); got != before {
+		t.Errorf("looking asked the model %d times", got-before)
+	}
+	must(t, p.Eval(ctx, `[...document.querySelectorAll("button")].find((b) => b.textContent.includes("Go on")).click()`, nil))
+	soon(ctx, t, p, "going on asks the model", func() bool { return w.failed.Load() > before })
+}
+
+// soon waits until something is so outside of the page.
+func soon(ctx context.Context, t *testing.T, p *browser.Page, what string, is func() bool) {
+	t.Helper()
+	for range 600 {
+		if is() {
+			return
+		}
+		must(t, p.Eval(ctx, `new Promise((ok) => setTimeout(ok, 25))`, nil)) // the page's time goes on, too
+	}
+	t.Fatalf("not so: %s", what)
+}
