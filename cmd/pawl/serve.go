@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/http"
 	"net/netip"
 	"os"
 	"slices"
@@ -84,7 +85,10 @@ func (c *serveCmd) Run(sys *system) error {
 				return s.Runner("mcp_"+strings.ToLower(rand.Text()[:20]), a.Name, "the MCP client's person")
 			}})
 	}
-	if o.MCP, err = service.Handler(mcpCtx, &mcp.HTTPOptions{Hosts: c.Host, Origins: c.Origin}); err != nil {
+	if o.MCP, err = service.Handler(mcpCtx, &mcp.HTTPOptions{Hosts: c.Host, Origins: c.Origin, User: func(r *http.Request) string {
+		who, _ := store.ScopeFrom(r.Context())
+		return who.Tenant + "\x00" + who.User
+	}}); err != nil {
 		return &failure{status: statusUsage, err: err}
 	}
 	if err := c.tell(sys, all, &o); err != nil {
