@@ -42,11 +42,13 @@ install: ## the program, its man pages and the completion of bash, zsh and fish;
 fuzz: ## every fuzz target for a short time; FUZZTIME=10s
 	@scripts/fuzz
 
-bench: ## speed beside loops written by hand; ROWS=regexp picks rows; needs PAWL_BENCH or ../shared/bench
-	@scripts/bench $(if $(ROWS),-rows '$(ROWS)')
+BENCH = $(if $(ROWS),-rows '$(ROWS)') $(if $(QUICK),-quick)
+
+bench: ## speed beside loops written by hand; QUICK=1 or ROWS=regexp picks rows; needs PAWL_BENCH or ../shared/bench
+	@scripts/bench $(BENCH)
 
 bench-check: ## fail when a ratio fell by more than 15 % against bench/ratios.json
-	@scripts/bench -check $(if $(ROWS),-rows '$(ROWS)')
+	@scripts/bench -check $(BENCH)
 
 bench-update: ## measure, and write bench/ratios.json
-	@scripts/bench -update $(if $(ROWS),-rows '$(ROWS)')
+	@scripts/bench -update $(BENCH)

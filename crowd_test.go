@@ -166,3 +166,64 @@ func TestACrowdOfRuns(t *testing.T) {
 		t.Errorf("%d goroutines before, %d after", goroutines, n)
 	}
 }
+
+// A run that waits, and that nobody watches but who ranges over it, holds at most 40 KiB, stacks included: for its tool, with a goroutine more than its own, and for its
+// model, with the calls behind it. What a connection to a provider needs is not in it; make bench has that.
+func TestAWaitingRun(t *testing.T) {
+	size := 1000
+	if n, err := strconv.Atoi(os.Getenv("PAWL_CROWD")); err == nil {
+		size = n
+	}
+	for _, streamed := range []bool{false, true} {
+		atTools, atModel := newCrowd(size), newCrowd(size)
+		model := modelFunc(func(_ context.Context, req *pawl.Request) iter.Seq2[pawl.Delta, error] {
+			return func(yield func(pawl.Delta, error) bool) {
+				last := pawl.Part(text("Done."))
+				if len(req.Messages) == 2 {
+					last = call("c", "look", `{"path":"/a/b","limit":10,"query":"words"}`)
+				} else {
+					atModel.wait()
+				}
+				if yield(pawl.Delta{Part: last, Done: true}, nil) {
+					yield(pawl.Delta{Finish: pawl.FinishStop}, nil)
+				}
+			}
+		})
+		tool := &pawl.Tool{Name: "look", Input: json.RawMessage(lookSchema), Run: func(context.Context, pawl.ToolCall) (pawl.ToolResult, error) {
+			atTools.wait()
+			return pawl.TextResult("found"), nil
+		}}
+		a := &pawl.Agent{Model: model, Instructions: "Be brief.", Tools: []pawl.Toolset{tool}}
+		heap, stacks := held()
+		var wg sync.WaitGroup
+		for range size {
+			wg.Go(func() {
+				if !streamed {
+					if res, err := a.Run(t.Context(), pawl.User("go")); err != nil || res.Text() != "Done." {
+						t.Errorf("got %+v, %v", res, err)
+					}
+					return
+				}
+				for _, err := range a.Stream(t.Context(), pawl.User("go")) {
+					if err != nil {
+						t.Error(err)
+					}
+				}
+			})
+		}
+		for _, at := range []struct {
+			where string
+			crowd *crowd
+		}{{"its tool", atTools}, {"its model", atModel}} {
+			<-at.crowd.all
+			h, s := held()
+			h, s = (h-heap)/int64(size), (s-stacks)/int64(size)
+			t.Logf("streamed %v, %d runs: one that waits for %s holds %.1f KiB, %.1f of it stacks", streamed, size, at.where, float64(h+s)/1024, float64(s)/1024)
+			if h+s > 40<<10 && !raceDetector {
+				t.Errorf("a run that waits for %s holds %d bytes, want at most 40 KiB", at.where, h+s)
+			}
+			close(at.crowd.on)
+		}
+		wg.Wait()
+	}
+}

@@ -37,13 +37,13 @@ func (t *Task) do(ctx context.Context, emit func(Event)) *Execution {
 type pipe struct {
 	task *Task
 	emit func(Event)
-	x    Execution
+	x    Execution // its Call is the one that was last validated
 	tool *Tool
 	inv  Invocation
-	ok   ToolCall // the call as it was last validated
 
 	first begun   // the first attempt
 	ctx   callCtx // of the first attempt
+	taken bool    // x.Call is what was to be carried out; else the call ended before that
 }
 
 // failure is an error of the pipeline itself, with its outcome and its words for the model.
@@ -84,21 +84,21 @@ func (p *pipe) checked(ctx context.Context) (res ToolResult, err error) {
 			err = panicked(v)
 		}
 	}()
-	if p.ok, err = p.validate(p.task.Call, true); err != nil {
+	if p.x.Call, err = p.validate(p.task.Call, true); err != nil {
 		return res, err
 	}
-	p.inv.Key, p.inv.Agent, p.inv.Call, p.inv.pipe = p.task.Key, p.task.Agent, p.ok, p
+	p.inv.Key, p.inv.Agent, p.inv.Call, p.inv.pipe = p.task.Key, p.task.Agent, p.x.Call, p
 	l := &s.layers
 	if l.tool != nil || l.policies != nil || l.approved != nil { // the tool finds it in its callCtx
 		ctx = context.WithValue(ctx, invocationKey{}, &p.inv)
 	}
 	switch {
 	case l.tool != nil:
-		res, err = l.tool(p.admitted)(ctx, p.ok)
+		res, err = l.tool(p.admitted)(ctx, p.x.Call)
 	case l.approved != nil:
-		res, err = p.admitted(ctx, p.ok)
+		res, err = p.admitted(ctx, p.x.Call)
 	default:
-		return p.admitted(ctx, p.ok)
+		return p.admitted(ctx, p.x.Call)
 	}
 	if err != nil && ctx.Err() != nil && (errors.Is(err, ctx.Err()) || errors.Is(err, context.Cause(ctx))) && !ours(err) {
 		if err = notBegun(ctx); p.x.Attempts > p.task.Attempt { // a middleware gave up because the run ends
@@ -209,11 +209,11 @@ func (p *pipe) cleared(ctx context.Context, c ToolCall) (_ ToolCall, res ToolRes
 }
 
 func (p *pipe) changed(c ToolCall) bool {
-	return c.Name != p.ok.Name || !bytes.Equal(c.Args, p.ok.Args)
+	return c.Name != p.x.Call.Name || !bytes.Equal(c.Args, p.x.Call.Args)
 }
 
 // take makes c the call that is carried out.
-func (p *pipe) take(c ToolCall) { p.ok, p.x.Call, p.inv.Call = c, c, c }
+func (p *pipe) take(c ToolCall) { p.taken, p.x.Call, p.inv.Call = true, c, c }
 
 // carriedOut runs a call that was approved. What a middleware has changed since is a new call to decide on.
 func (p *pipe) carriedOut(ctx context.Context, c ToolCall) (ToolResult, error) {
@@ -238,5 +238,5 @@ func (p *pipe) carriedOut(ctx context.Context, c ToolCall) (ToolResult, error) {
 		}
 		return ToolResult{}, notBegun(ctx)
 	}
-	return p.attempts(ctx, p.ok)
+	return p.attempts(ctx, p.x.Call)
 }

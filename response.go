@@ -26,6 +26,9 @@ type fragments struct {
 	sealed bool
 }
 
+// someArgs is room for arguments that come in fragments: most fit.
+const someArgs = 128
+
 // errAfterFinish is what a model gets that goes on after its last fragment.
 var errAfterFinish = errors.New("a fragment came after the reply had ended")
 
@@ -152,7 +155,7 @@ func (r *Response) begin(d Delta) error {
 	case Reasoning:
 		f.buf = append(f.buf, p.Text...)
 	case ToolCall:
-		f.buf = append(f.buf, p.Args...)
+		f.buf = append(make([]byte, 0, max(len(p.Args), someArgs)), p.Args...)
 	}
 	r.open = append(r.open, f)
 	return nil

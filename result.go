@@ -61,13 +61,13 @@ type Execution struct {
 	Spent    Spent      `json:"spent,omitzero"`   // by the calls and requests made inside this call
 	Attempts int        `json:"attempts"`         // how often the tool was begun
 	Decision *Decision  `json:"decision,omitzero"`
-	Cached   bool       `json:"cached,omitzero"`  // answered with what an earlier call gave; nothing ran
+	Cached   bool       `json:"cached,omitzero"` // answered with what an earlier call gave; nothing ran
+	here     bool       // it went through this process' pipeline, which has counted it in the budget
 	Limited  int        `json:"limited,omitzero"` // the Limits.Calls for which it was not begun; 0: it was not for that
 	Started  time.Time  `json:"started,omitzero"` // when the pipeline took the call
 	Ended    time.Time  `json:"ended,omitzero"`
 
-	err  error // what the tool returned, for errors.Is within the process
-	here bool  // it went through this process' pipeline, which has counted it in the budget
+	err error // what the tool returned, for errors.Is within the process
 }
 
 // begunBeside is 1 for a call that was begun since it waited for before; nil: since ever. Those count as carried out.

@@ -39,7 +39,7 @@ type run struct {
 	lost         error       // with which the reply being made broke off
 	proof        proof       // of what is sent
 	asked        *Request    // the request that the last reply answers
-	ready        []int       // parts of the reply being made that were announced as ready calls
+	teller       *teller     // of the reply being made; nil: nobody watches, or nothing yet
 	inbox        Inbox       // nil: nobody sends messages
 	beginner     Beginner    // begins calls early; nil: nobody does, or nothing may
 	ahead        *ahead      // nil: no reply is being made, or nothing may begin early

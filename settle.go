@@ -14,6 +14,9 @@ const defaultMaxResult = 32 << 10
 // settle turns what came back through the middleware into the outcome and the result.
 func (p *pipe) settle(ctx context.Context, res ToolResult, err error) {
 	x := &p.x
+	if !p.taken {
+		x.Call = p.task.Call // as the model made it
+	}
 	if p.inv.pipe != nil {
 		p.inv.close()
 		x.Values, x.Spent, x.Cached = p.inv.set, p.inv.used(), p.inv.kept

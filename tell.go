@@ -2,6 +2,7 @@ package pawl
 
 import (
 	"slices"
+	"strings"
 )
 
 // emit tells whoever watches.
@@ -33,6 +34,9 @@ func (r *run) tell(resp *Response, d Delta) {
 	if r.sink == nil {
 		return
 	}
+	if r.teller == nil {
+		r.teller = new(teller)
+	}
 	step := r.replies + 1
 	if d.Notice != nil {
 		r.emit(Event{Kind: EventNotice, Step: step, Code: d.Notice.Code, Text: d.Notice.Text, Data: d.Notice.Data})
@@ -47,8 +51,7 @@ func (r *run) tell(resp *Response, d Delta) {
 			r.emit(Event{Kind: EventReasoning, Step: step, Index: d.Index, Text: p.Text})
 		}
 	case ToolCall:
-		c := resp.Message.Parts[d.Index].(ToolCall)
-		r.emit(Event{Kind: EventCallDelta, Step: step, Index: d.Index, Call: &ToolCall{ID: c.ID, Name: c.Name}, Text: string(p.Args)})
+		r.emit(Event{Kind: EventCallDelta, Step: step, Index: d.Index, Call: r.teller.calling(resp, d.Index), Text: r.teller.text(p.Args)})
 	}
 	if d.Done {
 		r.callReady(resp, d.Index)
@@ -57,17 +60,51 @@ func (r *run) tell(resp *Response, d Delta) {
 		for i := range resp.Message.Parts {
 			r.callReady(resp, i)
 		}
-		r.ready = r.ready[:0]
+		r.teller.ready = r.teller.ready[:0]
 	}
+}
+
+// teller is what a run has told of calls that are being written.
+type teller struct {
+	call   *ToolCall // of the last fragment
+	part   int       // that it is of
+	ready  []int     // parts that were announced as ready calls
+	pieces strings.Builder
+}
+
+// calling returns the id and the name of the call that is part i, as far as they are known: the same value for all its fragments, unless more
+// has become known.
+func (t *teller) calling(resp *Response, i int) *ToolCall {
+	c := resp.Message.Parts[i].(ToolCall)
+	if t.call == nil || t.part != i || t.call.ID != c.ID || t.call.Name != c.Name {
+		t.call, t.part = &ToolCall{ID: c.ID, Name: c.Name}, i
+	}
+	return t.call
+}
+
+// text returns piece as a string. Small ones share what they are allocated in.
+func (t *teller) text(piece []byte) string {
+	const room = 1 << 10
+	if len(piece) > room/4 {
+		return string(piece)
+	}
+	if t.pieces.Cap()-t.pieces.Len() < len(piece) {
+		t.pieces.Reset()
+		t.pieces.Grow(room)
+	}
+	at := t.pieces.Len()
+	t.pieces.Write(piece)
+	return t.pieces.String()[at:]
 }
 
 func (r *run) callReady(resp *Response, i int) {
 	c, ok := resp.part(i).(ToolCall)
-	if !ok || slices.Contains(r.ready, i) {
+	if !ok || slices.Contains(r.teller.ready, i) {
 		return
 	}
-	r.ready = append(r.ready, i)
-	r.emit(Event{Kind: EventCallReady, Step: r.replies + 1, Index: i, Call: &c})
+	r.teller.ready = append(r.teller.ready, i)
+	call := c
+	r.emit(Event{Kind: EventCallReady, Step: r.replies + 1, Index: i, Call: &call})
 }
 
 // retract drops text that only echoes a call's arguments.

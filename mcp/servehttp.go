@@ -19,6 +19,9 @@ type HTTPOptions struct {
 	Token   string   // wanted as Authorization: Bearer; "": none
 	Hosts   []string // names that the Host header may have beside this machine's own; a page that points its name here is refused
 	Origins []string // that the Origin header may have beside this machine's own: https://app.example.com
+
+	// User says whose request it is, where several clients are told apart before they come here: the session that one begins is not found by others. Nil: all are one.
+	User func(r *http.Request) string
 }
 
 // Handler serves MCP clients over streamable HTTP, in the protocols with sessions and in the one without. When ctx ends, its sessions
@@ -42,7 +45,7 @@ func (s *Service) Handler(ctx context.Context, o *HTTPOptions) (http.Handler, er
 			c.Close()
 		}
 	})
-	sessions, single := &rooms{server: h.sdk, next: serve(false), used: map[string]*room{}}, serve(true)
+	sessions, single := &rooms{server: h.sdk, next: serve(false), user: o.User, used: map[string]*room{}}, serve(true)
 	return &door{options: *o, next: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Mcp-Protocol-Version") >= roundTrips {
 			single.ServeHTTP(w, r)
@@ -59,6 +62,7 @@ const maxSessions = 256
 type rooms struct {
 	server *sdk.Server
 	next   http.Handler
+	user   func(r *http.Request) string // nil: all are one
 
 	mu   sync.Mutex
 	used map[string]*room // by session
@@ -66,34 +70,84 @@ type rooms struct {
 
 // room is what is known of the use of a session.
 type room struct {
+	user string    // whose it is
 	busy int       // requests that are at work; a client that listens has one
 	last time.Time // when the last one ended
 }
 
-// ServeHTTP refuses a new session when all that there are are in use.
+// ServeHTTP refuses a new session when all that there are are in use, and somebody else's session always.
 func (s *rooms) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	id := r.Header.Get("Mcp-Session-Id")
+	user := ""
+	if s.user != nil {
+		user = s.user(r)
+	}
 	if id == "" {
 		if r.Method == http.MethodPost && !s.makeRoom() {
 			w.Header().Set("Retry-After", "60")
 			http.Error(w, "there are too many sessions", http.StatusServiceUnavailable)
 			return
 		}
-		s.next.ServeHTTP(w, r)
+		s.next.ServeHTTP(&lobby{ResponseWriter: w, rooms: s, user: user}, r)
 		return
 	}
-	defer s.begin(id)()
+	leave := s.begin(id, user)
+	if leave == nil {
+		http.Error(w, "session not found", http.StatusNotFound)
+		return
+	}
+	defer leave()
 	s.next.ServeHTTP(w, r)
 }
 
-// begin notes that a session is at work, until the returned function is called.
-func (s *rooms) begin(id string) func() {
+// lobby notes whose session it is that an answer begins, before the client can know of it.
+type lobby struct {
+	http.ResponseWriter
+	rooms *rooms
+	user  string
+}
+
+// note is called when the answer begins.
+func (l *lobby) note() {
+	if id := l.Header().Get("Mcp-Session-Id"); id != "" {
+		if leave := l.rooms.begin(id, l.user); leave != nil {
+			leave()
+		}
+	}
+}
+
+// WriteHeader begins the answer.
+func (l *lobby) WriteHeader(status int) {
+	l.note()
+	l.ResponseWriter.WriteHeader(status)
+}
+
+// Write begins it, too, where nobody has.
+func (l *lobby) Write(p []byte) (int, error) {
+	l.note()
+	return l.ResponseWriter.Write(p)
+}
+
+// Flush sends what there is.
+func (l *lobby) Flush() {
+	l.note()
+	_ = http.NewResponseController(l.ResponseWriter).Flush() // where it cannot be, it is sent later
+}
+
+// Unwrap gives a response controller what is inside.
+func (l *lobby) Unwrap() http.ResponseWriter { return l.ResponseWriter }
+
+// begin notes that a user's session is at work, until the returned function is called; nil: it is somebody else's.
+func (s *rooms) begin(id, user string) func() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	u := s.used[id]
 	if u == nil {
-		u = new(room)
+		u = &room{user: user}
 		s.used[id] = u
+	}
+	if u.user != user {
+		return nil
 	}
 	u.busy++
 	return func() {
@@ -118,7 +172,7 @@ func (s *rooms) makeRoom() bool {
 		open[c.ID()] = c
 		u := s.used[c.ID()]
 		if u == nil { // it has begun and done nothing yet
-			u = new(room)
+			u = &room{}
 		}
 		if u.busy == 0 && (idle == nil || u.last.Before(since)) {
 			idle, since = c, u.last

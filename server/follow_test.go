@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/pawltest"
 	"github.com/pawl-go/pawl/server"
 	"github.com/pawl-go/pawl/store"
 )
@@ -187,4 +188,10 @@ func TestARunnerInTheProcess(t *testing.T) {
 	if failed == nil || failed.Code != "not_found" {
 		t.Errorf("got %v", failed)
 	}
+}
+
+func TestRunnersInTheProcessPassTheSuite(t *testing.T) {
+	pawltest.TestRunner(t, func(t *testing.T, a *pawl.Agent) pawl.Runner {
+		return serve(t, func(o *server.Options) { o.Agents = []*pawl.Agent{a} }).s.Runner("r", "clerk", "suite")
+	})
 }

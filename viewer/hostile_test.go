@@ -143,7 +143,7 @@ func TestHostileResults(t *testing.T) {
 			until(ctx, t, p, `document.querySelector("#detail")?.textContent.includes("MARK")`)
 			check(what, a.name)
 		}
-		if took := time.Since(began); took > 30*time.Second {
+		if took := time.Since(began); took > time.Minute {
 			t.Errorf("%s: showing it took %s", a.name, took)
 		}
 		if a.name == "right to left" {

@@ -70,6 +70,7 @@ func TestWalk(t *testing.T) {
 	}
 	press("Enter")
 	until(`document.querySelector(".empty")?.textContent.includes("Nothing waits")`)
+	until(`document.activeElement.id === "h-inbox"`)
 	if got := w.refunds(); len(got) != 1 || !strings.Contains(got[0], `"amount":45`) && !strings.Contains(got[0], `"amount": 45`) {
 		t.Fatalf("refunded %s, want 45 once", got)
 	}
@@ -147,6 +148,8 @@ model request, gpt-sim, step 4`
 	press("Enter")
 	until(`location.hash.startsWith("#/run/other") && document.querySelector(".question")`)
 	until(`[...document.querySelectorAll(".trow")].some((r) => r.ariaLevel === "3")`)
+	press("d") // goes to the question
+	until(`document.activeElement.matches(".question")`)
 	press("d")
 	until(`document.activeElement.matches(".question textarea")`)
 	must(t, p.Type(ctx, "ask the customer first"))

@@ -52,7 +52,7 @@ func page(t *testing.T) (context.Context, *browser.Page) {
 	if path == "" {
 		t.Skip("chromium is absent, so the pages are not walked in a browser (make test installs it)")
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 6*time.Minute)
 	t.Cleanup(cancel)
 	shared.once.Do(func() { shared.b, shared.err = browser.Start(ctx, path) })
 	if shared.err != nil {
@@ -255,7 +255,7 @@ func must(t *testing.T, err error) {
 // until waits for something in the page, and says what the page has where it does not come.
 func until(ctx context.Context, t *testing.T, p *browser.Page, expression string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, 60*time.Second)
 	defer cancel()
 	if err := p.Until(ctx, expression); err != nil {
 		var text string

@@ -91,14 +91,19 @@ type report struct {
 	Wall   float64 `json:"wall_us"` // elapsed time divided by runs
 	P50    float64 `json:"p50_us"`
 	P99    float64 `json:"p99_us"`
-	RSS    float64 `json:"rss_kb"`
+	RSS    float64 `json:"rss_kb"`  // the most that the process held
+	Base   float64 `json:"base_kb"` // before its first run
 	Err    string  `json:"err,omitempty"`
 }
 
 // one makes one measurement of one side.
 func (b *built) one(ctx context.Context, o options, program, peer string, r row) (report, error) {
-	c := exec.CommandContext(ctx, program, "-peer", peer, "-url", b.url, "-model", r.Model, "-c", strconv.Itoa(r.Conc),
-		"-stream="+strconv.FormatBool(r.Stream), "-hist", strconv.Itoa(r.Hist), "-dur", o.dur.String(), "-warm", o.warm.String())
+	dur, warm := o.dur, o.warm
+	if r.Once {
+		dur, warm = 1, 1
+	}
+	c := exec.CommandContext(ctx, program, "-peer", peer, "-url", b.url, "-model", r.Model, "-c", strconv.Itoa(r.Conc), "-idle", strconv.Itoa(max(4096, r.Conc)),
+		"-stream="+strconv.FormatBool(r.Stream), "-hist", strconv.Itoa(r.Hist), "-dur", dur.String(), "-warm", warm.String())
 	var words strings.Builder
 	c.Stderr = &words
 	text, err := c.Output()
@@ -118,7 +123,12 @@ func (b *built) measure(ctx context.Context, o options, r row, before *compariso
 	if before != nil {
 		c = *before
 	}
-	raw := map[string]string{"chat": "raw", "responses": "raw-responses"}[r.Wire]
+	raw := ""
+	for _, w := range wires {
+		if w.name == r.Wire {
+			raw = w.raw
+		}
+	}
 	for i := range o.pairs {
 		var pair [2]report
 		for k := range 2 {
@@ -136,6 +146,6 @@ func (b *built) measure(ctx context.Context, o options, r row, before *compariso
 		c.Pawl = append(c.Pawl, pair[0])
 		c.Hand = append(c.Hand, pair[1])
 	}
-	c.Ratios = ratiosOf(c.Pawl, c.Hand)
+	c.Ratios = ratiosOf(c.Pawl, c.Hand, r.Conc)
 	return c, nil
 }

@@ -21,7 +21,8 @@ type comparison struct {
 	Hand   []report `json:"by_hand"`
 }
 
-// ratios are medians over pairs of pawl's figure divided by that of the loop by hand.
+// ratios are medians over pairs of pawl's figure divided by that of the loop by hand; and, since some things are promised as they are, medians of
+// pawl's own figures.
 type ratios struct {
 	CPU    float64 `json:"cpu"`
 	Least  float64 `json:"cpu_least"`
@@ -31,9 +32,21 @@ type ratios struct {
 	P50    float64 `json:"p50"`
 	P99    float64 `json:"p99"`
 	RSS    float64 `json:"rss"`
+
+	PawlCPU    float64 `json:"pawl_cpu_us"` // of one run
+	HandCPU    float64 `json:"hand_cpu_us"` // the same by hand
+	PawlAllocs float64 `json:"pawl_allocs"` // of one run
+	PawlKiB    float64 `json:"pawl_kib"`    // the most that the process held, without what it held before its first run, for each run at once
+	HandKiB    float64 `json:"hand_kib"`    // the same by hand
+	Tail       float64 `json:"tail"`        // pawl's 99th percentile of a run's time divided by its median
 }
 
-func ratiosOf(pawl, hand []report) ratios {
+// spread is how far apart the pairs are, beside their median.
+func (r ratios) spread() float64 { return (r.Most - r.Least) / r.CPU }
+
+// ratiosOf makes the ratios of pairs that were measured with conc runs at once.
+func ratiosOf(pawl, hand []report, conc int) ratios {
+	held := func(r report) float64 { return max(r.RSS-r.Base, 0) / float64(conc) }
 	of := func(f func(report) float64) []float64 {
 		var rs []float64
 		for i := range pawl {
@@ -50,6 +63,11 @@ func ratiosOf(pawl, hand []report) ratios {
 		P50:    round(middle(of(func(r report) float64 { return r.P50 }))),
 		P99:    round(middle(of(func(r report) float64 { return r.P99 }))),
 		RSS:    round(middle(of(func(r report) float64 { return r.RSS }))),
+
+		PawlCPU: round(median(pawl, func(r report) float64 { return r.CPU })), HandCPU: round(median(hand, func(r report) float64 { return r.CPU })),
+		PawlAllocs: round(median(pawl, func(r report) float64 { return r.Allocs })),
+		PawlKiB:    round(median(pawl, held)), HandKiB: round(median(hand, held)),
+		Tail: round(median(pawl, func(r report) float64 { return r.P99 / r.P50 })),
 	}
 }
 
@@ -88,17 +106,17 @@ func fallen(got, want ratios) []string {
 	return bad
 }
 
-const head = "row                                CPU µs pawl   by hand  CPU                    allocs   bytes    p50    p99  RSS MB (ratio)"
+const head = "row                                CPU µs pawl   by hand  CPU                    allocs (ratio)  bytes    p50    p99  RSS MB (ratio)"
 
 func (c comparison) line() string {
 	cpu := func(r report) float64 { return r.CPU }
 	rss := func(r report) float64 { return r.RSS / 1024 }
 	q := c.Ratios
-	return fmt.Sprintf("%-34s %11.0f %9.0f  %.2f (%.2f to %.2f)   %6.2f  %6.2f  %5.2f  %5.2f  %6.0f (%.2f)",
-		c.Row, median(c.Pawl, cpu), median(c.Hand, cpu), q.CPU, q.Least, q.Most, q.Allocs, q.Bytes, q.P50, q.P99, median(c.Pawl, rss), q.RSS)
+	return fmt.Sprintf("%-34s %11.0f %9.0f  %.2f (%.2f to %.2f)   %6.0f (%.2f)  %6.2f  %5.2f  %5.2f  %6.0f (%.2f)",
+		c.Row, median(c.Pawl, cpu), median(c.Hand, cpu), q.CPU, q.Least, q.Most, q.PawlAllocs, q.Allocs, q.Bytes, q.P50, q.P99, median(c.Pawl, rss), q.RSS)
 }
 
-// summary says how the table looks as a whole, names the rows above 1.00, and tells how cost grows with the size of arguments.
+// summary says how the table looks as a whole, and names the rows above 1.00.
 func summary(out io.Writer, all []comparison, took time.Duration) {
 	var cpu []float64
 	over := 0
@@ -112,15 +130,7 @@ func summary(out io.Writer, all []comparison, took time.Duration) {
 	slices.Sort(cpu)
 	fmt.Fprintf(out, "%d rows in %s: CPU %.2f to %.2f of the loops by hand, median %.2f; %d rows above 1.00\n",
 		len(all), took.Round(time.Second), cpu[0], cpu[len(cpu)-1], middle(cpu), over)
-	for _, wire := range []string{"chat", "responses"} {
-		small, large := find(all, wire+"/streamed/args16KiB/c8"), find(all, wire+"/streamed/args256KiB/c8")
-		if small == nil || large == nil {
-			continue
-		}
-		cpu := func(r report) float64 { return r.CPU }
-		fmt.Fprintf(out, "%s: 16 times the arguments (16 to 256 KiB) cost %.1f times the CPU (by hand %.1f)\n", wire,
-			median(large.Pawl, cpu)/median(small.Pawl, cpu), median(large.Hand, cpu)/median(small.Hand, cpu))
-	}
+	growth(out, all)
 }
 
 func find(all []comparison, name string) *comparison {

@@ -1,5 +1,5 @@
-// Command driver does the benchmark's job with pawl: an agent with ten tools over one of OpenAI's two APIs, measured by the
-// same harness as the loops written by hand. It is built by compare.
+// Command driver does the benchmark's job with pawl: an agent with ten tools over one of four APIs, measured by the same harness as the loops
+// written by hand. It is built by compare.
 package main
 
 import (
@@ -8,24 +8,38 @@ import (
 	"fmt"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/provider/anthropic"
+	"github.com/pawl-go/pawl/provider/gemini"
 	"github.com/pawl-go/pawl/provider/openai"
 	"peerbench/harness"
 )
 
 func main() {
 	harness.Main(map[string]func(*harness.Env) (harness.Run, error){
-		"pawl-chat":      driver(openai.NewChat),
-		"pawl-responses": driver(openai.New),
+		"pawl-chat": driver(func(model, url string) pawl.Model {
+			return openai.NewChat(model, &openai.Options{BaseURL: url, Key: key})
+		}),
+		"pawl-responses": driver(func(model, url string) pawl.Model {
+			return openai.New(model, &openai.Options{BaseURL: url, Key: key})
+		}),
+		"pawl-anthropic": driver(func(model, url string) pawl.Model {
+			return anthropic.New(model, &anthropic.Options{BaseURL: url, Key: key})
+		}),
+		"pawl-gemini": driver(func(model, url string) pawl.Model {
+			return gemini.New(model, &gemini.Options{BaseURL: url, Key: key})
+		}),
 	})
 }
 
+const key = "sk-mock"
+
 // driver returns what makes one run: Agent.Run where replies are asked for whole, Agent.Stream, drained, where they
 // are streamed. Everything is pawl's default but the tools, the limit on rounds, and the watch for repeated calls: this job is made of them.
-func driver(open func(string, *openai.Options) *openai.Model) func(*harness.Env) (harness.Run, error) {
+func driver(open func(model, url string) pawl.Model) func(*harness.Env) (harness.Run, error) {
 	return func(e *harness.Env) (harness.Run, error) {
 		agent := &pawl.Agent{
 			Instructions: e.System,
-			Model:        open(e.Model, &openai.Options{BaseURL: e.BaseURL, Key: "sk-mock"}),
+			Model:        open(e.Model, e.BaseURL),
 			Limits:       pawl.Limits{Rounds: e.MaxIter, Repeats: -1},
 		}
 		for _, t := range e.Tools {

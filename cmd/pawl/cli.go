@@ -25,6 +25,7 @@ type grammar struct {
 	Record     recordCmd     `cmd:"" help:"Recordings of what providers said: import."`
 	Check      checkCmd      `cmd:"" help:"Say what is wrong with an agent's file, and what it comes to."`
 	Serve      serveCmd      `cmd:"" help:"Serve agents over HTTP."`
+	Worker     workerCmd     `cmd:"" help:"Do the work of runs on a Temporal cluster."`
 	Init       initCmd       `cmd:"" help:"Write an agent's file to begin with."`
 	Tools      toolsCmd      `cmd:"" help:"List, show and call the built-in tools."`
 	Knowledge  knowledgeCmd  `cmd:"" help:"Take documents in, and search them."`

@@ -27,10 +27,11 @@ import (
 
 // serving is pawl serve as a process of its own, with an agent clerk on the simulator, which looks things up, and pays when a person lets it.
 type serving struct {
-	t    *testing.T
-	url  string
-	bank *bank
-	stop func() // ends it with Ctrl-C, and returns when it has ended; it is done after the test otherwise
+	t     *testing.T
+	url   string
+	token string // that curl shows
+	bank  *bank
+	stop  func() // ends it with Ctrl-C, and returns when it has ended; it is done after the test otherwise
 }
 
 const servedToken = "all-all-all-all-all"
@@ -97,7 +98,7 @@ func clerkTurn(req *pawl.Request) script.Turn {
 func serveClerk(t *testing.T, flags ...string) *serving {
 	t.Helper()
 	dir := t.TempDir()
-	v := &serving{t: t, bank: &bank{gate: make(chan struct{})}}
+	v := &serving{t: t, token: servedToken, bank: &bank{gate: make(chan struct{})}}
 	sim, err := pawltest.NewSimulator(&script.Model{Turns: []script.Turn{script.Loop(script.Func(clerkTurn))}}, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -306,7 +307,7 @@ func (v *serving) get(path string, out any) {
 // curl asks pawl serve with the program of that name.
 func (v *serving) curl(path string, args ...string) string {
 	v.t.Helper()
-	cmd := exec.CommandContext(v.t.Context(), "curl", append([]string{"-sS", "--max-time", "60", "-H", "Authorization: Bearer " + servedToken, v.url + path}, args...)...)
+	cmd := exec.CommandContext(v.t.Context(), "curl", append([]string{"-sS", "--max-time", "60", "-H", "Authorization: Bearer " + v.token, v.url + path}, args...)...)
 	out, err := cmd.Output()
 	if err != nil {
 		v.t.Fatalf("curl %s: %v", path, err)
@@ -368,5 +369,55 @@ func events(stream string) (all []string) {
 			all = append(all, e)
 		}
 		stream = rest
+	}
+}
+
+// A session of MCP belongs to the token that began it: nobody else acts in it, whoever learns its id.
+func TestSessionsOfMCPAreNotShared(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "tokens.json")
+	list := `[{"name":"a","token":"aaaaaaaaaaaaaaaa","scopes":["all"],"tenant":"a"},{"name":"b","token":"bbbbbbbbbbbbbbbb","scopes":["all"],"tenant":"b"}]`
+	if err := os.WriteFile(file, []byte(list), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	v := serveClerk(t, "--tokens", file)
+	defer http.DefaultClient.CloseIdleConnections()
+	post := func(token, session, body string) (status int, id, said string) {
+		t.Helper()
+		req, err := http.NewRequestWithContext(t.Context(), "POST", v.url+"/mcp", strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, value := range map[string]string{"Authorization": "Bearer " + token, "Content-Type": "application/json", "Accept": "application/json, text/event-stream", "Mcp-Session-Id": session} {
+			if value != "" {
+				req.Header.Set(name, value)
+			}
+		}
+		res, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer res.Body.Close()
+		b, err := io.ReadAll(res.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return res.StatusCode, res.Header.Get("Mcp-Session-Id"), string(b)
+	}
+	a, b := strings.Repeat("a", 16), strings.Repeat("b", 16)
+	_, session, _ := post(a, "", `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"0"}}}`)
+	post(a, session, `{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+	call := `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"clerk","arguments":{"task":"look Oslo"}}}`
+	if status, _, said := post(a, session, call); status != 200 || !strings.Contains(said, "found Oslo") {
+		t.Errorf("its own: %d %s", status, said)
+	}
+	if status, _, said := post(b, session, call); status != 404 && status != 403 {
+		t.Errorf("somebody else's: %d %s", status, said)
+	}
+	for token, want := range map[string]int{a: 1, b: 0} {
+		var list struct{ Runs []json.RawMessage }
+		v.token = token
+		if v.get("/v1/runs", &list); len(list.Runs) != want {
+			t.Errorf("%s has %d runs, want %d", token, len(list.Runs), want)
+		}
 	}
 }

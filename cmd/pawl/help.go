@@ -74,6 +74,7 @@ var examples = map[string][]string{
 	"record import":     {`pawl record import cassette.yaml rec.json`},
 	"check":             {`pawl check agent.yaml`, `pawl check --explain agent.yaml`},
 	"serve":             {`pawl serve agent.yaml`, `pawl serve --token-env PAWL_TOKEN --http 0.0.0.0:8080 clerk.yaml desk.yaml`},
+	"worker":            {`pawl worker analyst.yaml`, `pawl worker analyst.yaml --address temporal.example.com:7233 --tls-cert me.pem --tls-key me.key --blobs /mnt/blobs`},
 	"init":              {`pawl init`, `pawl init clerk.yaml`},
 	"tools":             {`pawl tools list`, `pawl tools show file_read`},
 	"tools list":        {`pawl tools list`, `pawl tools list --mcp 'files=npx -y @modelcontextprotocol/server-filesystem .'`},

@@ -161,7 +161,13 @@ func (f *settleFlags) decide(ctx context.Context, j *journal, id, by string) err
 }
 
 // settle keeps answers, and says what is left to do. done is what happened, for the person: approved.
-func settle(sys *system, f *storeFlags, name, by, done string, flags settleFlags) error {
+func settle(sys *system, f *storeFlags, at *engineFlags, name, by, done string, flags settleFlags) error {
+	if err := at.check(f); err != nil {
+		return err
+	}
+	if at.away() {
+		return at.settle(sys, name, by, done, flags)
+	}
 	d, j, err := f.openRuns(sys)
 	if err != nil {
 		return err
@@ -173,15 +179,7 @@ func settle(sys *system, f *storeFlags, name, by, done string, flags settleFlags
 		return err
 	}
 	if err := flags.decide(ctx, j, r.ID, by); err != nil {
-		var e *failure
-		if errors.As(err, &e) && e.err != nil { // the keys are arguments here, and no flags
-			text := e.err.Error()
-			for _, flag := range []string{"--approve ", "--deny ", "--answer "} {
-				text = strings.Replace(text, flag, "", 1)
-			}
-			e.err = errors.New(text)
-		}
-		return err
+		return withoutFlags(err)
 	}
 	left, err := j.Pending(j.scoped(ctx), r.ID)
 	if err != nil {
@@ -201,11 +199,12 @@ type runsApproveCmd struct {
 	Keys []string `arg:"" name:"KEY[=ARGS]" sep:"none" help:"The call's key, as pawl inbox shows it, or all; ARGS are JSON to run it with in place of the model's, which the model is told."`
 	byFlag
 	storeFlags
+	engineFlags
 }
 
 // Run lets calls run.
 func (c *runsApproveCmd) Run(sys *system) error {
-	return settle(sys, &c.storeFlags, c.ID, c.who(sys), "approved", settleFlags{Approve: c.Keys})
+	return settle(sys, &c.storeFlags, &c.engineFlags, c.ID, c.who(sys), "approved", settleFlags{Approve: c.Keys})
 }
 
 type runsDenyCmd struct {
@@ -213,11 +212,12 @@ type runsDenyCmd struct {
 	Keys []string `arg:"" name:"KEY[=REASON]" sep:"none" help:"The call's key, as pawl inbox shows it, or all; the model is told the reason."`
 	byFlag
 	storeFlags
+	engineFlags
 }
 
 // Run refuses calls.
 func (c *runsDenyCmd) Run(sys *system) error {
-	return settle(sys, &c.storeFlags, c.ID, c.who(sys), "denied", settleFlags{Deny: c.Keys})
+	return settle(sys, &c.storeFlags, &c.engineFlags, c.ID, c.who(sys), "denied", settleFlags{Deny: c.Keys})
 }
 
 type runsAnswerCmd struct {
@@ -225,6 +225,7 @@ type runsAnswerCmd struct {
 	Answers []string `arg:"" name:"KEY=TEXT" sep:"none" help:"The call's key, as pawl inbox shows it, and its result."`
 	byFlag
 	storeFlags
+	engineFlags
 }
 
 // Run gives calls their results.
@@ -237,5 +238,5 @@ func (c *runsAnswerCmd) Run(sys *system) error {
 		}
 		answers[key] = text
 	}
-	return settle(sys, &c.storeFlags, c.ID, c.who(sys), "answered", settleFlags{Answer: answers})
+	return settle(sys, &c.storeFlags, &c.engineFlags, c.ID, c.who(sys), "answered", settleFlags{Answer: answers})
 }

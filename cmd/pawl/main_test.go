@@ -16,6 +16,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/clustertest"
 	"github.com/pawl-go/pawl/internal/pgtest"
 	"github.com/pawl-go/pawl/pawltest"
 	"github.com/pawl-go/pawl/script"
@@ -25,7 +26,10 @@ func TestMain(m *testing.M) {
 	testscript.Main(unleaked{m}, map[string]func(){"pawl": main})
 }
 
-var postgres = pgtest.Postgres()
+var (
+	postgres = pgtest.Postgres()
+	cluster  clustertest.Shared
+)
 
 // unleaked fails tests that leave goroutines behind.
 type unleaked struct{ *testing.M }
@@ -33,6 +37,7 @@ type unleaked struct{ *testing.M }
 func (m unleaked) Run() int {
 	status := m.M.Run()
 	postgres.Stop()
+	cluster.Stop()
 	if err := goleak.Find(); status == 0 && err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
@@ -50,17 +55,21 @@ func (m unleaked) Run() int {
 //	due DB ID TASK [N] keeps a schedule that is due, or N of them
 //	collect [FILE]     starts a collector of OpenTelemetry on loopback, at $COLLECTOR; with FILE, writes what it was sent, one a line
 //	database           starts PostgreSQL, at $PG
+//	cluster            starts a Temporal server, and says so by its variable
 //	killed pawl …      runs pawl, and kills it in the middle of its first call of $SERVER/pay, which is then made and not answered; $SERVER/payments counts them
 //	interrupt pawl …   runs pawl, presses Ctrl-C once the provider was asked, and expects status 130
 //
-// $EXAMPLES is the folder of the examples. The condition [postgres] holds where PostgreSQL can be had.
+// $EXAMPLES is the folder of the examples. The conditions [postgres] and [temporal] hold where those can be had.
 func TestManual(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Condition: func(name string) (bool, error) {
-			if name != "postgres" {
-				return false, fmt.Errorf("there is no condition %s", name)
+			switch name {
+			case "postgres":
+				return postgres.URL(t) != "", nil
+			case "temporal":
+				return cluster.Address(t) != "", nil
 			}
-			return postgres.URL(t) != "", nil
+			return false, fmt.Errorf("there is no condition %s", name)
 		},
 		Dir:                "testdata",
 		RequireUniqueNames: true,
@@ -80,6 +89,9 @@ func TestManual(t *testing.T) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"simulate": simulate, "received": received, "status": status, "interrupt": interrupt, "serve": serve, "due": due, "killed": killed, "collect": collect,
 			"database": func(ts *testscript.TestScript, neg bool, args []string) { ts.Setenv("PG", postgres.URL(t)) },
+			"cluster": func(ts *testscript.TestScript, neg bool, args []string) {
+				ts.Setenv("TEMPORAL_ADDRESS", cluster.Address(t))
+			},
 		},
 	})
 }
@@ -224,7 +236,7 @@ func interrupt(ts *testscript.TestScript, neg bool, args []string) {
 func begin(ts *testscript.TestScript, args []string) (cmd *exec.Cmd, out *strings.Builder, done chan error) {
 	cmd = exec.Command(args[0], args[1:]...)
 	cmd.Dir = ts.MkAbs(".")
-	for _, name := range []string{"PATH", "HOME", "OPENAI_BASE_URL", "OPENAI_API_KEY", "GORACE"} {
+	for _, name := range []string{"PATH", "HOME", "OPENAI_BASE_URL", "OPENAI_API_KEY", "GORACE", "TEMPORAL_ADDRESS", "PAWL_BLOBS"} {
 		cmd.Env = append(cmd.Env, name+"="+ts.Getenv(name))
 	}
 	out = new(strings.Builder)

@@ -262,12 +262,20 @@ func (r *renderer) completed(e pawl.Event) {
 		mark, note = r.style.red("✗"), "  "+r.style.red(string(x.Outcome))
 	}
 	label := r.label(x.Key, &x.Call)
-	took := short(x.Ended.Sub(x.Started))
+	took := ""
+	if !x.Started.IsZero() { // it is not told of runs on a cluster
+		took = short(x.Ended.Sub(x.Started))
+	}
 	if begun, ok := r.begun[x.Key]; ok && begun.Before(x.Ended) && begun.After(x.Started) {
 		took = short(x.Ended.Sub(begun))
 	}
-	head := fmt.Sprintf("  %s %s  %s%s", mark, label, r.style.dim(took), note)
-	used := 4 + utf8.RuneCountInString(label) + 2 + utf8.RuneCountInString(took)
+	head := fmt.Sprintf("  %s %s", mark, label)
+	used := 4 + utf8.RuneCountInString(label)
+	if took != "" {
+		head += "  " + r.style.dim(took)
+		used += 2 + utf8.RuneCountInString(took)
+	}
+	head += note
 	text := strings.TrimSpace(x.Result.Text())
 	if x.Outcome == pawl.OutcomeOK {
 		if x.Cached {

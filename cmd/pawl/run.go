@@ -26,6 +26,7 @@ type runCmd struct {
 	durableFlags
 	recordFlags
 	telemetryFlags
+	engineFlags
 	Plan string `placeholder:"FILE" help:"A strategic plan, a JSON object with phases: it stands in the system text of the agent and of those that work for it. A strategic team carries it out in place of one of its own."`
 	JSON bool   `name:"json" help:"Print the events, one JSON object a line, and nothing else."`
 }
@@ -47,6 +48,8 @@ With --output the answer is the JSON value that fits the schema, and nothing els
 
 With --durable the run is kept in the database as it goes: its name is told on standard error, Ctrl-C leaves it where it is, and pawl runs resume NAME goes on with it, from this folder or another, with the same agent. docs/durable.md says what that can be relied on for.
 
+With --engine temporal the run is on a Temporal cluster, where pawl worker does its work: what is given here is the agent's file, for its name, and the task. Ctrl-C ends the watching and not the run; pawl runs resume RUN --engine temporal watches again.
+
 With --max-rounds 0 no call is run: the calls are handed back, which is status 3 too. A run that uses up its rounds is asked for an answer with what it has, and its status is 4.`
 }
 
@@ -57,13 +60,19 @@ func (c *runCmd) Run(sys *system) error {
 
 func (c *runCmd) run(sys *system) error {
 	cause := error(pawl.ErrCancelled)
-	if c.Durable {
+	if c.Durable || c.away() {
 		cause = errStopped
 	}
 	ctx, sys, stop := attend(context.Background(), sys, cause, c.JSON)
 	defer stop()
 	if err := c.words(); err != nil {
 		return err
+	}
+	if err := c.engineFlags.check(nil); err != nil {
+		return err
+	}
+	if c.away() {
+		return c.onCluster(ctx, sys)
 	}
 	if err := c.durableFlags.check(); err != nil {
 		return err

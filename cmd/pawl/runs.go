@@ -153,15 +153,22 @@ type runsListCmd struct {
 	State string `enum:"open,waiting,failed,over," default:"" placeholder:"STATE" help:"Those in this state alone: open (running, or interrupted), waiting (for an answer), failed (may work when resumed), over."`
 	JSON  bool   `name:"json" help:"Print a JSON list."`
 	storeFlags
+	engineFlags
 }
 
 // Help says what the states are.
 func (*runsListCmd) Help() string {
-	return `running: a process is at work on it; interrupted: none is, and pawl runs resume goes on with it; waiting: for an answer, see pawl inbox; failed: by a fault that may pass; else why it is over: answer, finished, limit, stalled, cancelled.`
+	return `running: a process is at work on it; interrupted: none is, and pawl runs resume goes on with it; waiting: for an answer, see pawl inbox; failed: by a fault that may pass; else why it is over: answer, finished, limit, stalled, cancelled. With --engine temporal: open, over, or how the cluster ended it.`
 }
 
 // Run lists the runs of the user.
 func (c *runsListCmd) Run(sys *system) error {
+	if err := c.engineFlags.check(&c.storeFlags); err != nil {
+		return err
+	}
+	if c.away() {
+		return c.list(sys, c.State, c.JSON)
+	}
 	d, j, err := c.openRuns(sys)
 	if err != nil {
 		return err

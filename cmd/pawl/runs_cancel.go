@@ -12,6 +12,7 @@ import (
 type runsCancelCmd struct {
 	runArg
 	storeFlags
+	engineFlags
 }
 
 // Help says when.
@@ -21,6 +22,12 @@ func (*runsCancelCmd) Help() string {
 
 // Run gives the run up.
 func (c *runsCancelCmd) Run(sys *system) error {
+	if err := c.engineFlags.check(&c.storeFlags); err != nil {
+		return err
+	}
+	if c.away() {
+		return c.cancel(sys, c.ID)
+	}
 	ctx, stop := interruptibleBy(context.Background(), sys.err, errStopped)
 	defer stop()
 	d, j, err := c.openRuns(sys)

@@ -50,6 +50,7 @@ type runsResumeCmd struct {
 	Accept []string       `name:"accept-changed-tool" placeholder:"TOOL" help:"Go on though this tool is not what it was when the run was begun, or is gone. The journal notes it."`
 	Lease  *time.Duration `name:"lease" placeholder:"TIME" help:"How long this process may be silent before another may take the run over. Default: 30s."`
 	JSON   bool           `name:"json" help:"Print the events, one JSON object a line, and nothing else."`
+	engineFlags
 }
 
 // Help says how the agent is found.
@@ -58,11 +59,22 @@ func (*runsResumeCmd) Help() string {
 
 What happened before is told again, from the database; nothing of it is asked or run again. Calls that wait are answered here with --approve, --deny and --answer, or before with pawl inbox. A call that may change the world and was interrupted is not repeated: it is unknown, and waits for pawl effects reconcile.
 
-If another process had the run and died, its lease ends first: half a minute at most, unless --lease said otherwise.`
+If another process had the run and died, its lease ends first: half a minute at most, unless --lease said otherwise.
+
+On a cluster (--engine temporal) a run goes on by itself: there this watches it, from its beginning.`
 }
 
 // Run goes on with the run.
 func (c *runsResumeCmd) Run(sys *system) error {
+	if err := c.engineFlags.check(&c.storeFlags); err != nil {
+		return err
+	}
+	if c.away() {
+		if c.File != "" || len(given(&c.agentFlags)) > 0 || len(c.Accept) > 0 || c.Lease != nil {
+			return usage("say it in the agent's file, which pawl worker is given", "on Temporal the agent is the worker's, and so is what the run is made with")
+		}
+		return c.resume(sys, c.ID, c.settleFlags, c.JSON)
+	}
 	ctx, stop := interruptibleBy(context.Background(), sys.err, errStopped)
 	defer stop()
 	ctx, sys = attended(ctx, sys, errStopped)

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -13,13 +12,13 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/durable"
-	"github.com/pawl-go/pawl/store"
 )
 
 type runsShowCmd struct {
 	runArg
 	JSON bool `name:"json" help:"Print the run as JSON, in its canonical form: the same run on another database, or with crashes in it, is the same bytes."`
 	storeFlags
+	engineFlags
 }
 
 // Help says what is hidden.
@@ -29,6 +28,12 @@ func (*runsShowCmd) Help() string {
 
 // Run shows a run.
 func (c *runsShowCmd) Run(sys *system) error {
+	if err := c.engineFlags.check(&c.storeFlags); err != nil {
+		return err
+	}
+	if c.away() {
+		return c.show(sys, c.ID, c.JSON)
+	}
 	d, j, err := c.openRuns(sys)
 	if err != nil {
 		return err
@@ -63,57 +68,55 @@ func (c *runsShowCmd) Run(sys *system) error {
 	for i := range effects {
 		effects[i] = effects[i].Redacted(hide)
 	}
-	v := &runView{w: sys.out, journal: j, run: r, export: x, effects: effects, secrets: hide, width: sys.width}
+	v := &runView{w: sys.out, export: x, effects: effects, secrets: hide, width: sys.width}
+	made := ""
 	if meta, err := j.Meta(j.scoped(ctx), r.ID); err == nil {
-		v.note = readNote(meta)
+		if n := readNote(meta); n != nil {
+			made = n.command()
+		}
 	}
-	return v.print()
+	return v.print([][2]string{{"run", r.ID}, {"state", j.stateOf(r)}, {"cause", endOf(x)}, {"task", r.Task}, {"agent", r.Agent}, {"forked", forkedFrom(x)}, {"made of", made}, {"began", moment(r.Created, "")}, {"last", moment(r.Updated, "")},
+		{"spent", spentLine(summaryOf(r).Spent)}, {"kept", fmt.Sprintf("%s, %s", count(int(r.Records), "record"), count(int(r.Fence), "attempt"))}})
 }
 
 // runView is a run as it is shown to a person.
 type runView struct {
 	w       io.Writer
-	journal *journal
-	run     store.JournalRun
 	export  *durable.Export
 	effects []durable.Effect
-	note    *note // nil: it was not begun by pawl run
 	secrets *pawl.Redactor
 	width   int
 }
 
-func (v *runView) print() error {
+// forkedFrom is where the run was forked; "": nowhere.
+func forkedFrom(x *durable.Export) string {
+	if x.Forked == nil {
+		return ""
+	}
+	return fmt.Sprintf("from %s after %s", x.Forked.Run, count(x.Forked.Steps, "step"))
+}
+
+// spentLine is what a run has used; "": nothing yet.
+func spentLine(s pawl.Spent) string {
+	if s.Requests == 0 {
+		return ""
+	}
+	cost := ""
+	if s.Usage.Cost > 0 {
+		cost = ", " + dollars(s.Usage.Cost)
+	}
+	return fmt.Sprintf("%s, %s, %s%s", count(s.Requests, "request"), count(s.Calls, "call"), count(s.Usage.Total(), "token"), cost)
+}
+
+// print shows the rows that have something in them, and what happened.
+func (v *runView) print(rows [][2]string) error {
 	var out bytes.Buffer
 	w := tabwriter.NewWriter(&out, 0, 0, 2, ' ', 0)
-	r, s := v.run, summaryOf(v.run)
-	row := func(what, text string) {
-		if text != "" {
-			fmt.Fprintf(w, "%s\t%s\n", what, v.line(text, v.width-12))
+	for _, r := range rows {
+		if r[1] != "" {
+			fmt.Fprintf(w, "%s\t%s\n", r[0], v.line(r[1], v.width-12))
 		}
 	}
-	row("run", r.ID)
-	row("state", v.journal.stateOf(r))
-	if end := v.export.End; end != nil {
-		row("cause", cmp.Or(end.Error, end.Cause))
-	}
-	row("task", r.Task)
-	row("agent", r.Agent)
-	if from := v.export.Forked; from != nil {
-		row("forked", fmt.Sprintf("from %s after %s", from.Run, count(from.Steps, "step")))
-	}
-	if v.note != nil {
-		row("made of", v.note.command())
-	}
-	row("began", moment(r.Created, ""))
-	row("last", moment(r.Updated, ""))
-	if s.Spent.Requests > 0 {
-		cost := ""
-		if s.Spent.Usage.Cost > 0 {
-			cost = ", " + dollars(s.Spent.Usage.Cost)
-		}
-		row("spent", fmt.Sprintf("%s, %s, %s%s", count(s.Spent.Requests, "request"), count(s.Spent.Calls, "call"), count(s.Spent.Usage.Total(), "token"), cost))
-	}
-	row("kept", fmt.Sprintf("%s, %s", count(int(r.Records), "record"), count(int(r.Fence), "attempt")))
 	_ = w.Flush()
 	fmt.Fprintln(&out)
 	v.steps(&out)

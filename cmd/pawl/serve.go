@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/http"
 	"net/netip"
 	"os"
 	"slices"
@@ -61,7 +62,7 @@ func (c *serveCmd) Run(sys *system) error {
 	if !local && len(tokens) == 0 {
 		return usage("--token-env NAME, or --tokens FILE", "--http %s: others than this machine could reach it, so it needs tokens", c.HTTP)
 	}
-	all, err := c.build(ctx, sys)
+	all, err := buildAll(ctx, sys, c.Files, c.DB)
 	if err != nil {
 		return err
 	}
@@ -84,7 +85,10 @@ func (c *serveCmd) Run(sys *system) error {
 				return s.Runner("mcp_"+strings.ToLower(rand.Text()[:20]), a.Name, "the MCP client's person")
 			}})
 	}
-	if o.MCP, err = service.Handler(mcpCtx, &mcp.HTTPOptions{Hosts: c.Host, Origins: c.Origin}); err != nil {
+	if o.MCP, err = service.Handler(mcpCtx, &mcp.HTTPOptions{Hosts: c.Host, Origins: c.Origin, User: func(r *http.Request) string {
+		who, _ := store.ScopeFrom(r.Context())
+		return who.Tenant + "\x00" + who.User
+	}}); err != nil {
 		return &failure{status: statusUsage, err: err}
 	}
 	if err := c.tell(sys, all, &o); err != nil {
@@ -137,7 +141,7 @@ func (c *serveCmd) tokens(sys *system) ([]server.Token, error) {
 	return all, nil
 }
 
-// served is what is served.
+// served is what is served, or worked for.
 type served struct {
 	agents  []*pawl.Agent // what has to be approved waits
 	files   []*config.Agent
@@ -160,8 +164,8 @@ func (s *served) names() (names []string) {
 	return names
 }
 
-// build makes the agents of all files.
-func (c *serveCmd) build(ctx context.Context, sys *system) (_ *served, err error) {
+// buildAll makes the agents of all files, for all users; what has to be approved waits. db stands over the database that the files name.
+func buildAll(ctx context.Context, sys *system, files []string, db string) (_ *served, err error) {
 	s := new(served)
 	defer func() {
 		if err != nil {
@@ -170,7 +174,7 @@ func (c *serveCmd) build(ctx context.Context, sys *system) (_ *served, err error
 	}()
 	var tools []*pawl.Tool
 	var hidden []string
-	for _, name := range c.Files {
+	for _, name := range files {
 		file, err := config.Load(name, &config.LoadOptions{Getenv: sys.env})
 		if err != nil {
 			return nil, misconfigured(err)
@@ -179,7 +183,7 @@ func (c *serveCmd) build(ctx context.Context, sys *system) (_ *served, err error
 			for _, w := range a.Warnings() {
 				sys.tell(w.Error())
 			}
-			set(a, "store.db", &a.Store.DB, c.DB)
+			set(a, "store.db", &a.Store.DB, db)
 			built, err := a.Build(ctx, &config.Options{Getenv: sys.env, Tell: sys.tell, ForAll: true})
 			if err != nil {
 				return nil, misconfigured(err)

@@ -244,11 +244,14 @@ var _ pawl.ExecutionError = (*failedModel)(nil)
 func worded(err error) error {
 	var app *sdk.ApplicationError
 	var late *sdk.TimeoutError
+	var stopped *sdk.TerminatedError
 	switch {
 	case errors.As(err, &app):
 		return errors.New(app.Message())
 	case errors.As(err, &late):
 		return fmt.Errorf("its worker was lost (%s)", late.TimeoutType())
+	case errors.As(err, &stopped):
+		return errors.New("somebody ended its workflow on the cluster")
 	}
 	return err
 }

@@ -211,6 +211,17 @@ func TestContinueAsNew(t *testing.T) {
 		if diff := cmp.Diff(text(t, whole.Messages), text(t, out.Result.Messages)); diff != "" {
 			t.Errorf("the conversation differs:\n%s", diff)
 		}
+		v, err := e.QueryWorkflow(queryExport)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var x exported
+		if err := v.Get(&x); err != nil {
+			t.Fatal(err)
+		}
+		if len(x.Replies) != 201 || len(x.Calls) != 200 || len(x.Messages) != 1 {
+			t.Errorf("the export has %d replies, %d calls, %d messages", len(x.Replies), len(x.Calls), len(x.Messages))
+		}
 		if did.Load() != 200 || out.Result.Spent.Requests != 201 || out.Result.Spent.Rounds != 200 {
 			t.Errorf("%d steps were taken, %+v spent", did.Load(), out.Result.Spent)
 		}

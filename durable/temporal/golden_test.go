@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -25,8 +24,9 @@ import (
 )
 
 var (
-	update = flag.Bool("update", false, "record the histories of golden that are not in testdata/histories")
-	runs   = flag.Int("runs", 20, "how many runs TestFigures makes")
+	update  = flag.Bool("update", false, "record the histories of golden that are not in testdata/histories")
+	runs    = flag.Int("runs", 100, "how many runs TestFigures makes")
+	scripts = flag.Int("scripts", 100, "how many random scripts TestConformanceOnServer plays")
 )
 
 // golden are the histories that are kept: what runs made, and what later versions must go on with. The number is that of stateVersion. New ones are added; old ones are never
@@ -34,13 +34,15 @@ var (
 var golden = map[string]string{"pay-1": "pay", "plan-away-1": "plan away", "pay-2": "pay", "plan-away-2": "plan away"}
 
 // replay has the workflow of now, with that agent, replay a golden history.
-func replay(t *testing.T, a *pawl.Agent, path string) error {
+func replay(t *testing.T, a *pawl.Agent, tool, path string) error {
 	t.Helper()
 	h := history(t, path)
 	blobs := new(Memory)
 	w := (&Engine{Blobs: blobs}).Worker(nil)
-	if err := w.Add(t.Context(), "agent", a); err != nil {
-		t.Fatal(err)
+	for _, name := range []string{"agent", tool} { // as it was called, and is now
+		if err := w.Add(t.Context(), name, a); err != nil {
+			t.Fatal(err)
+		}
 	}
 	r, err := sdkworker.NewWorkflowReplayerWithOptions(sdkworker.WorkflowReplayerOptions{DataConverter: Converter(blobs)})
 	if err != nil {
@@ -72,7 +74,7 @@ func TestGolden(t *testing.T) {
 		if _, err := os.Stat(path); *update && os.IsNotExist(err) {
 			record(t, path, tool)
 		}
-		if err := replay(t, agentFor(tool, new(durabletest.Memory)), path); err != nil {
+		if err := replay(t, agentFor(tool, new(durabletest.Memory)), tool, path); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 		other := agentFor(tool, new(durabletest.Memory))
@@ -83,12 +85,12 @@ func TestGolden(t *testing.T) {
 				other.Tools[i] = in
 			}
 		}
-		if err := replay(t, other, path); err == nil || !strings.Contains(err.Error(), "TMPRL1100") {
+		if err := replay(t, other, tool, path); err == nil || !strings.Contains(err.Error(), "TMPRL1100") {
 			t.Errorf("%s: another workflow replayed it: %v", name, err)
 		}
 		fewer := agentFor(tool, new(durabletest.Memory)) // tools, instructions and limits are those that were recorded
 		fewer.Instructions, fewer.Limits, fewer.Tools = "", pawl.Limits{}, append([]pawl.Toolset{pawl.Func("more", "", func(context.Context, struct{}) (string, error) { return "", nil })}, fewer.Tools...)
-		if err := replay(t, fewer, path); err != nil {
+		if err := replay(t, fewer, tool, path); err != nil {
 			t.Errorf("%s: with other tools: %v", name, err)
 		}
 	}
@@ -107,7 +109,10 @@ func record(t *testing.T, path, tool string) {
 		t.Fatal(err)
 	}
 	eng := &Engine{Client: c, Blobs: blobs, TaskQueue: "golden-" + tool, Poll: 50 * time.Millisecond}
-	inProcess(t, eng, agentFor(tool, world))
+	w := inProcess(t, eng, nil, nil)
+	if err := w.Add(t.Context(), tool, agentFor(tool, world)); err != nil {
+		t.Fatal(err)
+	}
 	id := "golden-" + tool + "-" + filepath.Base(t.TempDir())
 	if _, err := drive(t.Context(), eng, id, tool, world); err != nil {
 		t.Fatal(err)
@@ -136,7 +141,7 @@ func record(t *testing.T, path, tool string) {
 func overMemory(t *testing.T, tool string) (*durable.Export, []durabletest.Delivery) {
 	t.Helper()
 	var world durabletest.Memory
-	x, err := durabletest.Over(new(store.MemoryJournal))(t.Context(), "memory", durabletest.ForEffect(tool), &world)
+	x, err := durabletest.Over(new(store.MemoryJournal))(t.Context(), "memory", caseOf(tool), &world)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -167,65 +172,4 @@ func form(t *testing.T, x *durable.Export) string {
 		t.Fatal(err)
 	}
 	return string(b)
-}
-
-// Many runs at once all end, and deliver what they should. What they take is in the test's output.
-func TestFigures(t *testing.T) {
-	addr := cluster(t)
-	if addr == "" {
-		return
-	}
-	const figures = "post"
-	_, all := overMemory(t, figures)
-	blobs, world := new(Memory), new(durabletest.Memory)
-	eng, err := dial(addr, "figures", blobs)
-	if err != nil {
-		t.Fatal(err)
-	}
-	eng.Poll, eng.Heartbeat = time.Second, 30*time.Second
-	inProcess(t, eng, agentFor(figures, world))
-	name, begin := filepath.Base(t.TempDir()), time.Now()
-	var wg sync.WaitGroup
-	slots := make(chan struct{}, 50)
-	var mu sync.Mutex
-	var events, size int64
-	for i := range *runs {
-		wg.Go(func() {
-			slots <- struct{}{}
-			defer func() { <-slots }()
-			id := name + "-" + string(rune('a'+i%26)) + time.Duration(i).String()
-			res, err := drive(t.Context(), eng, id, figures, world)
-			if err != nil || res.Stop != pawl.StopAnswer {
-				t.Errorf("%s: %+v, %v", id, res, err)
-				return
-			}
-			info, err := eng.Client.DescribeWorkflowExecution(t.Context(), id, "")
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			mu.Lock()
-			defer mu.Unlock()
-			events, size = events+info.WorkflowExecutionInfo.HistoryLength, size+info.WorkflowExecutionInfo.HistorySizeBytes
-		})
-	}
-	wg.Wait()
-	took, n := time.Since(begin), int64(*runs)
-	if got, want := puts(world.All()), puts(all)**runs; got != want {
-		t.Errorf("%d things were put, want %d", got, want)
-	}
-	const steps = 5
-	t.Logf("%d runs of %d steps in %v: %.0f a minute, %d deliveries more than there would be without faults; %d events and %d bytes of history each, %d events a step; limits: 51,200 events and 50 MiB, new history suggested at 4,096 and 4 MiB",
-		n, steps, took.Round(time.Millisecond), float64(n)/took.Minutes(), len(world.All())-len(all)**runs, events/n, size/n, events/n/steps)
-}
-
-// puts counts what was put, by key.
-func puts(all []durabletest.Delivery) int {
-	keys := map[string]bool{}
-	for _, d := range all {
-		if d.Tool == "put" {
-			keys[d.Key] = true
-		}
-	}
-	return len(keys)
 }

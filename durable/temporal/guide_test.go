@@ -5,17 +5,15 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/durable/temporal"
-	"go.temporal.io/sdk/client"
 )
 
 // What docs/temporal.md shows. There is no cluster to run it on here.
 var _ = []any{connect, work, begin}
 
-func connect() (*temporal.Engine, error) {
+func connect(ctx context.Context) (*temporal.Engine, error) {
 	// begin connect
 	blobs := temporal.Dir("/srv/pawl/blobs") // all workers and clients share it
-	c, err := client.Dial(client.Options{HostPort: "127.0.0.1:7233", DataConverter: temporal.Converter(blobs)})
-	eng := &temporal.Engine{Client: c, Blobs: blobs}
+	eng, err := temporal.Cluster{Address: "127.0.0.1:7233"}.Dial(ctx, blobs)
 	// end connect
 	return eng, err
 }

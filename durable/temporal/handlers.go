@@ -19,6 +19,9 @@ func (f *flow) handlers() error {
 	if err := workflow.SetQueryHandler(ctx, queryExport, func() (*exported, error) { return f.exported(), nil }); err != nil {
 		return err
 	}
+	if err := workflow.SetQueryHandler(ctx, queryNews, func(s since) (*news, error) { return f.news(s), nil }); err != nil {
+		return err
+	}
 	err := workflow.SetUpdateHandlerWithOptions(ctx, updateDecide, func(g workflow.Context, ds []pawl.Decision) error {
 		f.decide(g, ds)
 		return nil

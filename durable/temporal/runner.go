@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/pawl-go/pawl"
@@ -29,19 +30,30 @@ var _ pawl.Runner = (*Runner)(nil)
 // Runner returns the run with that ID of the agent that workers have under that name. It is begun by the first Run with messages, and waited for by each further one.
 func (e *Engine) Runner(id, agent string) *Runner { return &Runner{ID: id, Agent: agent, engine: e} }
 
-// Stream is Run with two events: that it began, and how it ended. What happens in between is told on the cluster's own pages.
+// Stream is Run with events: that the run began, each reply when it is whole, how each call ended, also inside of others, and how the run ended. Fragments, and what tools tell on the way, are not among
+// them. Whoever comes later is told all of it from the beginning.
 func (r *Runner) Stream(ctx context.Context, msgs ...pawl.Message) iter.Seq2[pawl.Event, error] {
 	return func(yield func(pawl.Event, error) bool) {
-		if !yield(pawl.Event{Kind: pawl.EventRunStarted, Run: "run", Agent: r.Agent, Seq: 1}, nil) {
+		seq, more := int64(0), true
+		tell := func(e pawl.Event) bool {
+			seq++
+			e.Seq = seq
+			more = more && yield(e, nil)
+			return more
+		}
+		if !tell(pawl.Event{Kind: pawl.EventRunStarted, Run: "run", Agent: r.Agent}) {
 			return
 		}
-		res, err := r.Run(ctx, msgs...)
+		res, err := r.follow(ctx, msgs, tell)
+		if !more {
+			return
+		}
 		if res != nil {
-			ended := pawl.Event{Kind: pawl.EventRunEnded, Run: "run", Result: res, Seq: 2}
+			ended := pawl.Event{Kind: pawl.EventRunEnded, Run: "run", Result: res}
 			if err != nil {
 				ended.Error = err.Error()
 			}
-			if !yield(ended, nil) {
+			if !tell(ended) {
 				return
 			}
 		}
@@ -55,6 +67,11 @@ func (r *Runner) Stream(ctx context.Context, msgs ...pawl.Message) iter.Seq2[paw
 // messages. For a run that is there msgs may be none, the ones that it was begun with (which is not checked: the first ones count), Decisions on open calls, or results of passive
 // ones. When ctx ends the run goes on: see Engine.Cancel. The Result has no Steps.
 func (r *Runner) Run(ctx context.Context, msgs ...pawl.Message) (*pawl.Result, error) {
+	return r.follow(ctx, msgs, nil)
+}
+
+// follow is Run, and tells what happens; tell may be nil, and returns false when nobody listens any more.
+func (r *Runner) follow(ctx context.Context, msgs []pawl.Message, tell func(pawl.Event) bool) (*pawl.Result, error) {
 	ds, begin, err := r.sort(ctx, msgs)
 	if err != nil {
 		return nil, err
@@ -69,7 +86,7 @@ func (r *Runner) Run(ctx context.Context, msgs ...pawl.Message) (*pawl.Result, e
 			return nil, err
 		}
 	}
-	return r.engine.wait(ctx, r.ID)
+	return r.engine.wait(ctx, r.ID, tell)
 }
 
 // sort tells answers from messages.
@@ -110,7 +127,7 @@ func (r *Runner) sort(ctx context.Context, msgs []pawl.Message) (ds []pawl.Decis
 // start begins a run, unless it is there.
 func (e *Engine) start(ctx context.Context, id, agent string, msgs []pawl.Message) error {
 	_, err := e.Client.ExecuteWorkflow(ctx, client.StartWorkflowOptions{ID: id, TaskQueue: e.queue(), WorkflowIDReusePolicy: enumspb.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE,
-		WorkflowIDConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING, StaticSummary: summary(agent)},
+		WorkflowIDConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING, StaticSummary: summary(agent), Memo: map[string]any{memoAgent: agent}},
 		workflowName, input{State: stateVersion, Agent: agent, Messages: msgs, Events: e.Events})
 	var there *serviceerror.WorkflowExecutionAlreadyStarted
 	if errors.As(err, &there) {
@@ -119,44 +136,87 @@ func (e *Engine) start(ctx context.Context, id, agent string, msgs []pawl.Messag
 	return e.about(id, err)
 }
 
-// wait returns when the run is over, or waits.
-func (e *Engine) wait(ctx context.Context, id string) (*pawl.Result, error) {
-	type end struct {
-		out Outcome
-		err error
-	}
-	over := make(chan end, 1)
+// wait returns when the run is over, or waits. It goes on through a server that does not answer for a while.
+func (e *Engine) wait(ctx context.Context, id string, tell func(pawl.Event) bool) (*pawl.Result, error) {
 	ctx, cancel := context.WithCancel(ctx)
+	over := make(chan ended, 1)
+	var wg sync.WaitGroup
+	defer wg.Wait()
 	defer cancel()
-	go func() {
-		var x end
-		x.err = e.Client.GetWorkflow(ctx, id, "").Get(ctx, &x.out)
-		over <- x
-	}()
-	every := e.Poll
-	if every <= 0 {
-		every = 500 * time.Millisecond
-	}
+	wg.Go(func() { over <- e.end(ctx, id) })
+	w := &watch{engine: e, known: map[string]since{}, told: map[pawl.Key]bool{}}
 	for {
 		select {
 		case x := <-over:
-			switch {
-			case x.err != nil:
-				return nil, e.about(id, x.err)
-			case x.out.Error != "":
-				return x.out.Result, errors.New(x.out.Error)
+			if tell != nil && ctx.Err() == nil {
+				w.pass(ctx, id, tell) // what happened since
 			}
-			return x.out.Result, nil
-		case <-time.After(every):
+			return x.result(e, id)
+		case <-time.After(e.poll()):
+		}
+		if tell != nil && !w.pass(ctx, id, tell) {
+			return nil, ctx.Err()
 		}
 		s, err := e.State(ctx, id)
 		if err != nil || !s.Waits {
 			continue // no worker may be there to say; the other side waits for one
 		}
-		cancel()
-		<-over
+		if tell != nil && !w.pass(ctx, id, tell) {
+			return nil, ctx.Err()
+		}
 		return &pawl.Result{Stop: pawl.StopPending, Cause: "calls wait for an answer", Pending: s.Pending, Spent: s.Spent}, nil
 	}
+}
+
+// pass tells what happened, and reports whether somebody still listens.
+func (w *watch) pass(ctx context.Context, id string, tell func(pawl.Event) bool) bool {
+	all, err := w.look(ctx, id)
+	if err != nil {
+		return true // no worker may be there to say
+	}
+	for _, e := range all {
+		if !tell(e) {
+			return false
+		}
+	}
+	return true
+}
+
+// ended is how a workflow did.
+type ended struct {
+	out Outcome
+	err error
+}
+
+// end waits for the end of a run.
+func (e *Engine) end(ctx context.Context, id string) (x ended) {
+	for {
+		x.err = e.Client.GetWorkflow(ctx, id, "").Get(ctx, &x.out)
+		if !away(x.err) || ctx.Err() != nil {
+			return x
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(e.poll()):
+		}
+	}
+}
+
+func (x ended) result(e *Engine, id string) (*pawl.Result, error) {
+	switch {
+	case x.err != nil:
+		return nil, e.about(id, x.err)
+	case x.out.Error != "":
+		return x.out.Result, errors.New(x.out.Error)
+	}
+	return x.out.Result, nil
+}
+
+func (e *Engine) poll() time.Duration {
+	if e.Poll <= 0 {
+		return 500 * time.Millisecond
+	}
+	return e.Poll
 }
 
 // about says of which run err is.

@@ -1,12 +1,11 @@
 package temporal
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net"
+	"net/http"
 	"net/http/httptest"
 	"os"
 	"os/exec"
@@ -20,51 +19,22 @@ import (
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/durable"
 	"github.com/pawl-go/pawl/durable/durabletest"
+	"github.com/pawl-go/pawl/internal/clustertest"
 	"github.com/pawl-go/pawl/script"
 	"go.temporal.io/sdk/client"
-	"go.temporal.io/sdk/testsuite"
+	"go.temporal.io/sdk/interceptor"
 	sdkworker "go.temporal.io/sdk/worker"
+	"go.temporal.io/sdk/workflow"
+	"go.uber.org/goleak"
 )
 
-// The dev server is Temporal's own, built from the module of its command by scripts/temporal. One serves all tests of this package.
-var server struct {
-	once sync.Once
-	dev  *testsuite.DevServer
-	addr string
-	err  error
-}
+// server is Temporal's own dev server, which all tests of this package share.
+var server clustertest.Shared
 
-// binary is where scripts/temporal leaves the server.
-const binary = "../../.bin/temporal"
-
-// cluster returns the address of a dev server. Where it was not built the test's output says so, and it returns "": the test leaves out what needs it.
+// cluster returns its address. Where it was not built the test's output says so, and it returns "": the test leaves out what needs it.
 func cluster(t *testing.T) string {
 	t.Helper()
-	path, err := filepath.Abs(binary)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := os.Stat(path); err != nil {
-		t.Logf("LEFT OUT: no Temporal server: run scripts/temporal, which builds .bin/temporal (%v)", err)
-		return ""
-	}
-	server.once.Do(func() {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			server.err = err
-			return
-		}
-		server.addr = l.Addr().String()
-		_ = l.Close()
-		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-		defer cancel()
-		server.dev, server.err = testsuite.StartDevServer(ctx, testsuite.DevServerOptions{ExistingPath: path, LogLevel: "error",
-			ClientOptions: &client.Options{HostPort: server.addr, Logger: silent{}}, Stdout: new(bytes.Buffer), Stderr: new(bytes.Buffer)})
-	})
-	if server.err != nil {
-		t.Fatal(server.err)
-	}
-	return server.addr
+	return server.Address(t)
 }
 
 func TestMain(m *testing.M) {
@@ -76,23 +46,61 @@ func TestMain(m *testing.M) {
 		os.Exit(0)
 	}
 	code := m.Run()
-	if server.dev != nil {
-		server.dev.Client().Close()
-		_ = server.dev.Stop()
+	server.Stop()
+	http.DefaultClient.CloseIdleConnections()
+	if err := goleak.Find(); code == 0 && err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
 	}
 	os.Exit(code)
 }
 
 // dial returns an engine for a task queue of that server.
 func dial(addr, queue string, blobs Blobs) (*Engine, error) {
-	c, err := client.Dial(client.Options{HostPort: addr, DataConverter: Converter(blobs), Logger: silent{}})
+	o := client.Options{HostPort: addr, DataConverter: Converter(blobs), Logger: silent{}}
+	if os.Getenv("PAWL_TEMPORAL_REPEATS") != "" {
+		o.Interceptors = append(o.Interceptors, &repeating{})
+	}
+	c, err := client.Dial(o)
 	if err != nil {
 		return nil, err
 	}
 	return &Engine{Client: c, Blobs: blobs, TaskQueue: queue, Heartbeat: 2 * time.Second, Poll: 50 * time.Millisecond}, nil
 }
 
-// worker is a process of its own that works until it is killed.
+// repeating has the SDK repeat every activity, those of Writes, too. It is a control: what we do not do.
+type repeating struct{ interceptor.InterceptorBase }
+
+// InterceptWorkflow is called with each workflow.
+func (r *repeating) InterceptWorkflow(ctx workflow.Context, next interceptor.WorkflowInboundInterceptor) interceptor.WorkflowInboundInterceptor {
+	in := &repeatingIn{}
+	in.Next = next
+	return in
+}
+
+type repeatingIn struct {
+	interceptor.WorkflowInboundInterceptorBase
+}
+
+// Init is called with what a workflow has its activities by.
+func (r *repeatingIn) Init(out interceptor.WorkflowOutboundInterceptor) error {
+	o := &repeatingOut{}
+	o.Next = out
+	return r.Next.Init(o)
+}
+
+type repeatingOut struct {
+	interceptor.WorkflowOutboundInterceptorBase
+}
+
+// ExecuteActivity lets the activity be tried again.
+func (r *repeatingOut) ExecuteActivity(ctx workflow.Context, name string, args ...any) workflow.Future {
+	o := workflow.GetActivityOptions(ctx)
+	o.RetryPolicy = retries(tries)
+	return r.Next.ExecuteActivity(workflow.WithActivityOptions(ctx, o), name, args...)
+}
+
+// worker is a process of its own that works until it is killed. It has agents for several tools, each with a world of its own.
 func worker(addr string) error {
 	if os.Getenv("PAWL_TEMPORAL_COLD") != "" {
 		sdkworker.SetStickyWorkflowCacheSize(0)
@@ -101,19 +109,45 @@ func worker(addr string) error {
 	if err != nil {
 		return err
 	}
+	if s := os.Getenv("PAWL_TEMPORAL_HEARTBEAT"); s != "" {
+		if eng.Heartbeat, err = time.ParseDuration(s); err != nil {
+			return err
+		}
+	}
 	w := eng.Worker(nil)
-	if err := w.Add(context.Background(), "agent", agentFor(os.Getenv("PAWL_TEMPORAL_TOOL"), durabletest.Remote{URL: os.Getenv("PAWL_TEMPORAL_WORLD")})); err != nil {
-		return err
+	tools := strings.Split(os.Getenv("PAWL_TEMPORAL_TOOL"), ";")
+	for _, tool := range tools {
+		world := durabletest.Remote{URL: os.Getenv("PAWL_TEMPORAL_WORLD")}
+		if len(tools) > 1 {
+			world.URL += worldPath(tool)
+		}
+		if err := w.Add(context.Background(), tool, agentFor(tool, world)); err != nil {
+			return err
+		}
 	}
 	return w.Run(context.Background())
 }
 
-// agentFor is the agent of durabletest's case for a tool; "plan away" has the plan carried out by an activity, as tools are that compose and do not say Inline.
-func agentFor(tool string, w durabletest.World) *pawl.Agent {
-	if tool != "plan away" {
-		return durabletest.ForEffect(tool).Agent(w)
+// worldPath is where the world of a tool is, among several.
+func worldPath(tool string) string { return "/" + strings.ReplaceAll(tool, " ", "-") }
+
+// planAway is a plan that is carried out by an activity, as tools are that compose and do not say Inline; its calls come back.
+const planAway = "plan away"
+
+// caseOf is durabletest's case for a tool.
+func caseOf(tool string) *durabletest.Case {
+	if tool == planAway {
+		tool = "post"
 	}
-	a := durabletest.ForEffect("post").Agent(w)
+	return durabletest.ForEffect(tool)
+}
+
+// agentFor is the agent of the case for a tool.
+func agentFor(tool string, w durabletest.World) *pawl.Agent {
+	a := caseOf(tool).Agent(w)
+	if tool != planAway {
+		return a
+	}
 	for i, set := range a.Tools {
 		if t, ok := set.(*pawl.Tool); ok && t.Name == "plan" {
 			t = t.Clone()
@@ -232,12 +266,18 @@ func makeRun(t *testing.T, addr, id, tool string, at int, env ...string) (m made
 	return m
 }
 
-// drive makes a run and answers what it asks.
+// drive makes a run of the agent for a tool and answers what it asks, whether or not the server is there at the moment.
 func drive(ctx context.Context, eng *Engine, id, tool string, w durabletest.World) (*pawl.Result, error) {
-	run, msgs := eng.Runner(id, "agent"), durabletest.ForEffect(tool).Messages()
+	run, msgs := eng.Runner(id, tool), durabletest.ForEffect(tool).Messages()
 	for range 50 {
 		res, err := run.Run(ctx, msgs...)
-		if err != nil || res.Stop != pawl.StopPending {
+		switch {
+		case away(err):
+			continue
+		case errors.Is(err, ErrNotAsked): // the answer was taken when the server died
+			msgs = nil
+			continue
+		case err != nil || res.Stop != pawl.StopPending:
 			return res, err
 		}
 		if msgs, err = durabletest.Answers(ctx, w, res.Pending); err != nil {
@@ -253,7 +293,7 @@ func TestKill(t *testing.T) {
 	if addr == "" {
 		return
 	}
-	tools := append(durabletest.Tools(), "plan away")
+	tools := append(durabletest.Tools(), planAway)
 	limit := make(chan struct{}, 3)
 	for _, tool := range tools {
 		t.Run(tool, func(t *testing.T) {
@@ -291,12 +331,17 @@ func text(t *testing.T, v any) string {
 	return string(b)
 }
 
-// inProcess has a worker with a at work in this process, until the test ends.
-func inProcess(t *testing.T, eng *Engine, a *pawl.Agent) {
+// inProcess has a worker at work in this process, until the test ends; with an agent a, if that is not nil. opts may be nil.
+func inProcess(t *testing.T, eng *Engine, a *pawl.Agent, opts *WorkerOptions) *Worker {
 	t.Helper()
-	w := eng.Worker(&WorkerOptions{Stop: time.Second})
-	if err := w.Add(t.Context(), "agent", a); err != nil {
-		t.Fatal(err)
+	if opts == nil {
+		opts = &WorkerOptions{Stop: time.Second}
+	}
+	w := eng.Worker(opts)
+	if a != nil {
+		if err := w.Add(t.Context(), "agent", a); err != nil {
+			t.Fatal(err)
+		}
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	ended := make(chan error, 1)
@@ -308,6 +353,7 @@ func inProcess(t *testing.T, eng *Engine, a *pawl.Agent) {
 		}
 		eng.Client.Close()
 	})
+	return w
 }
 
 // A call that runs is told that its run was cancelled, and says what it may have done. Who asks for a run that is there, or is not, is told so.
@@ -326,7 +372,7 @@ func TestServer(t *testing.T) {
 		<-ctx.Done()
 		return "", context.Cause(ctx)
 	})
-	inProcess(t, eng, &pawl.Agent{Model: script.New(script.Call("slow", nil)), Tools: []pawl.Toolset{slow}})
+	inProcess(t, eng, &pawl.Agent{Model: script.New(script.Call("slow", nil)), Tools: []pawl.Toolset{slow}}, nil)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	ended := make(chan *pawl.Result, 1)

@@ -1,8 +1,7 @@
 // Package temporal makes runs on a Temporal cluster, for whoever needs more than one machine. The same loop that runs in memory is the workflow here; each model
 // request and each call is an activity, which any worker can carry out.
 //
-//	c, err := client.Dial(client.Options{HostPort: "…", DataConverter: temporal.Converter(blobs)})
-//	eng := &temporal.Engine{Client: c, Blobs: blobs}
+//	eng, err := temporal.Cluster{Address: "…"}.Dial(ctx, blobs)
 //
 //	w := eng.Worker(nil)                     // in the processes that do the work
 //	err = w.Add(ctx, "billing", agent)
@@ -35,7 +34,7 @@ import (
 	"go.temporal.io/sdk/client"
 )
 
-// Engine makes runs on a cluster. Client and Blobs are required, and Client's DataConverter must be Converter(Blobs); all workers and clients of a task queue
+// Engine makes runs on a cluster: see Cluster.Dial. Client and Blobs are required, and Client's DataConverter must be Converter(Blobs); all workers and clients of a task queue
 // need the same. An Engine may be used concurrently and must not be changed meanwhile.
 type Engine struct {
 	Client    client.Client
@@ -43,7 +42,7 @@ type Engine struct {
 	TaskQueue string        // where workers look for work; "": "pawl"
 	Heartbeat time.Duration // how long a worker may be silent before it counts as lost; 0: 30 s
 	Events    int           // of a history, after which the run goes on in a new one, at the next request; 0: when the server suggests it, or 8,000
-	Poll      time.Duration // how often a Runner looks whether its run waits for an answer; 0: 500 ms
+	Poll      time.Duration // how often a Runner looks how its run is getting on; 0: 500 ms
 }
 
 var (
@@ -72,6 +71,7 @@ const (
 	signalDecide     = "decide"
 	queryState       = "state"
 	queryExport      = "export"
+	queryNews        = "news"
 )
 
 // stateVersion is the form of what workflows are given. Runs of an older one go on as they began: in 1 agents inside of agents shared the history of the run around them, and

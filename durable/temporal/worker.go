@@ -89,10 +89,16 @@ func (w *Worker) registerWorkflow(r workflows) {
 	r.RegisterWorkflowWithOptions(w.branch, o)
 }
 
-// Run works until ctx ends. What is under way then has WorkerOptions.Stop to end; other workers go on with the rest.
+// Run works until ctx ends, or the cluster does not let it work any more, which is an error. What is under way then has WorkerOptions.Stop to end; other workers go on with the rest.
 func (w *Worker) Run(ctx context.Context) error {
+	fatal := make(chan error, 1)
 	o := sdkworker.Options{MaxConcurrentActivityExecutionSize: w.opts.Activities, WorkerStopTimeout: w.opts.Stop,
-		MaxHeartbeatThrottleInterval: max(w.engine.heartbeat()/4, 10*time.Millisecond)}
+		MaxHeartbeatThrottleInterval: max(w.engine.heartbeat()/4, 10*time.Millisecond), OnFatalError: func(err error) {
+			select {
+			case fatal <- err:
+			default:
+			}
+		}}
 	if o.MaxConcurrentActivityExecutionSize == 0 {
 		o.MaxConcurrentActivityExecutionSize = 100
 	}
@@ -111,7 +117,11 @@ func (w *Worker) Run(ctx context.Context) error {
 	if err := s.Start(); err != nil {
 		return fmt.Errorf("temporal: %w", err)
 	}
-	<-ctx.Done()
-	s.Stop()
-	return nil
+	select {
+	case <-ctx.Done():
+		s.Stop()
+		return nil
+	case err := <-fatal: // it has stopped itself
+		return fmt.Errorf("temporal: %w", err)
+	}
 }

@@ -220,7 +220,7 @@ func (f *flow) goOn(res *pawl.Result) error {
 	slim := *res
 	slim.Steps, slim.Stop, slim.Cause = nil, "", ""
 	next.From, next.Agents, next.Messages = &slim, f.defs, nil
-	kept := f.kept
+	kept := f.all()
 	next.Kept = &kept
 	return workflow.NewContinueAsNewError(f.root, workflow.GetInfo(f.root).WorkflowType.Name, next)
 }
@@ -237,29 +237,30 @@ func (f *flow) end(out *Outcome) {
 	f.kept.End = &durable.ExportedEnd{Stop: r.Stop, Cause: r.Cause, Error: out.Error, Spent: r.Spent, Values: r.Values, Output: r.Output}
 }
 
-// export is what the run was, so far.
-func (f *flow) export() *durable.Export {
+// all is what the run was, so far, in the order in which it came about, and over all histories.
+func (f *flow) all() durable.Export {
 	x := f.kept
-	x.Form, x.Agent, x.Messages = 1, f.tree.byPath[f.path].agent.Name, f.in.Messages
-	if d, ok := f.defs[f.path]; ok {
-		x.Agent = d.Name
-	}
+	x.Messages = f.in.Messages
 	if k := f.in.Kept; k != nil {
 		x.Messages = k.Messages
 		x.Replies = slices.Concat(k.Replies, x.Replies)
 		x.Calls = slices.Concat(k.Calls, x.Calls)
 		x.Steered = slices.Concat(k.Steered, x.Steered)
 	}
-	if x.Replies == nil {
-		x.Replies = []durable.ExportedReply{}
+	return x
+}
+
+// export is what the run was, so far, in its canonical form.
+func (f *flow) export() *durable.Export {
+	x := f.all()
+	x.Form, x.Agent = 1, f.tree.byPath[f.path].agent.Name
+	if d, ok := f.defs[f.path]; ok {
+		x.Agent = d.Name
 	}
-	if x.Calls == nil {
-		x.Calls = []durable.ExportedCall{}
-	}
+	x.Replies, x.Calls = append([]durable.ExportedReply{}, x.Replies...), append([]durable.ExportedCall{}, x.Calls...)
 	for _, w := range f.pending() {
 		x.Pending = append(x.Pending, durable.ExportedAsk{Key: w.Key, Call: w.Call, Outcome: w.Outcome, Why: w.Why, Passive: w.Passive})
 	}
-	x.Replies, x.Calls = slices.Clone(x.Replies), slices.Clone(x.Calls)
 	x.Sort()
 	return &x
 }

@@ -61,6 +61,7 @@ var arrows = []arrow{
 	{from: "internal/docgen"},
 	{from: "internal/testreport"},
 	{from: "internal/pgtest"},
+	{from: "internal/clustertest"},
 	{from: "internal/browser"},
 	{from: "internal/wiretest", to: []string{".", "pawltest"}},
 

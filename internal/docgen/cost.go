@@ -12,9 +12,6 @@ const (
 	costEnd   = "<!-- end cost -->\n"
 )
 
-// ratio is what a row of the benchmark took, as a part of what the loop written by hand took.
-type ratio struct{ CPU, Allocs, RSS float64 }
-
 // Cost returns page with a table of what a run costs between its marks, made from the text of bench/ratios.json. A page without the marks is an error.
 func Cost(page, ratios string) (string, error) {
 	var rows map[string]ratio
@@ -29,11 +26,11 @@ func Cost(page, ratios string) (string, error) {
 	var b strings.Builder
 	b.WriteString("| replies | CPU | allocations | memory |\n|---|---|---|---|\n")
 	for _, kind := range []string{"streamed", "whole"} {
-		low, high, n := ratio{math.Inf(1), math.Inf(1), math.Inf(1)}, ratio{}, 0
+		low, high, n := ratio{CPU: math.Inf(1), Allocs: math.Inf(1), RSS: math.Inf(1)}, ratio{}, 0
 		for name, r := range rows {
 			if strings.Contains(name, "/"+kind+"/") {
-				low = ratio{min(low.CPU, r.CPU), min(low.Allocs, r.Allocs), min(low.RSS, r.RSS)}
-				high = ratio{max(high.CPU, r.CPU), max(high.Allocs, r.Allocs), max(high.RSS, r.RSS)}
+				low = ratio{CPU: min(low.CPU, r.CPU), Allocs: min(low.Allocs, r.Allocs), RSS: min(low.RSS, r.RSS)}
+				high = ratio{CPU: max(high.CPU, r.CPU), Allocs: max(high.Allocs, r.Allocs), RSS: max(high.RSS, r.RSS)}
 				n++
 			}
 		}

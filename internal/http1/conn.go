@@ -23,10 +23,6 @@ type conn struct {
 	r, w int
 	got  error // of read
 	live bool  // of look
-
-	head []byte    // of the request, used again
-	two  [2][]byte // head and body
-	out  net.Buffers
 }
 
 const (
@@ -62,13 +58,20 @@ func (c *conn) release() {
 	c.buf, c.r, c.w = nil, 0, 0
 }
 
-// send writes the whole request at once. It returns how many bytes of it left.
-func (c *conn) send(x *Exchange) (int64, error) {
-	c.head = x.appendHead(c.head[:0])
-	c.two = [2][]byte{c.head, x.Body}
-	c.out = c.two[:]
-	n, err := c.out.WriteTo(c.nc)
-	c.two, c.out = [2][]byte{}, nil
+// send writes the whole request: at once, but for a long body. It returns how many bytes of it left.
+func (c *conn) send(x *Exchange) (int, error) {
+	p := buffers.Get().(*[bufferSize]byte)
+	defer buffers.Put(p)
+	head := x.appendHead(p[:0])
+	if len(head)+len(x.Body) <= bufferSize {
+		return c.nc.Write(append(head, x.Body...))
+	}
+	n, err := c.nc.Write(head)
+	if err == nil {
+		var more int
+		more, err = c.nc.Write(x.Body)
+		n += more
+	}
 	return n, err
 }
 

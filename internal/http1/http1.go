@@ -7,7 +7,7 @@
 //	defer x.Close()
 //	io.ReadAll(x) // x.Status, x.Length
 //
-// A request leaves in one write from the caller's goroutine, and the caller's goroutine reads the answer: a connection has no goroutine of its own, and
+// A request leaves in one write (a long one in two) from the caller's goroutine, and the caller's goroutine reads the answer: a connection has no goroutine of its own, and
 // while it waits it holds no buffer. Connections are kept and used again once their answer was read to its end, and looked at before that: one that
 // the server has closed meanwhile, or on which something stands that nobody asked for, is not used. A request is sent a second time only if nothing of it was
 // written to the first connection.

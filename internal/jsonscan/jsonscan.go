@@ -81,6 +81,9 @@ func Resume(data []byte, offset, depth int) Cursor {
 // Offset returns where in the data the Cursor stands.
 func (c *Cursor) Offset() int { return c.i }
 
+// Since returns the data from an offset to where the Cursor stands.
+func (c *Cursor) Since(offset int) []byte { return c.b[offset:c.i] }
+
 // Err returns the first error, or nil.
 func (c *Cursor) Err() error {
 	if c.fault == "" {

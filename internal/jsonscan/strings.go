@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"math/bits"
+	"slices"
 	"unicode/utf16"
 	"unicode/utf8"
 	"unsafe"
@@ -107,6 +108,9 @@ func AppendString[T string | []byte](dst []byte, s T) []byte {
 		b = unsafe.Slice(unsafe.StringData(s), len(s)) // only read
 	case []byte:
 		b = s
+	}
+	if need := len(b) + 2; cap(dst)-len(dst) < need {
+		dst = slices.Grow(dst, need+need/8) // at once: a long text would have it grow many times
 	}
 	return append(appendInside(append(dst, '"'), b), '"')
 }

@@ -43,18 +43,19 @@ type item struct {
 	index                                       int64 // output_index, where a server puts it inside; else noIndex
 }
 
-func (d *responseDecoder) read(raw []byte) item {
-	it := item{raw: raw, index: noIndex}
-	c := jsonscan.New(raw)
+// read reads one item.
+func (d *responseDecoder) read(c *jsonscan.Cursor) item {
+	it := item{index: noIndex}
+	from := c.Offset()
 	c.Object()
 	for k, ok := c.Key(); ok; k, ok = c.Key() {
 		switch string(k) {
 		case "type":
 			it.typ = c.Text()
 		case "call_id":
-			it.callID = d.Word(&c)
+			it.callID = d.Word(c)
 		case "name":
-			it.name = d.Name(&c)
+			it.name = d.Name(c)
 		case "phase":
 			it.phase = c.String()
 		case "arguments":
@@ -81,6 +82,7 @@ func (d *responseDecoder) read(raw []byte) item {
 			}
 		}
 	}
+	it.raw = c.Since(from)
 	return it
 }
 
@@ -150,11 +152,11 @@ func (d *responseDecoder) response(c *jsonscan.Cursor, items bool) error {
 	for k, ok := c.Key(); ok; k, ok = c.Key() {
 		switch string(k) {
 		case "status":
-			status = c.String()
+			status = d.String(c)
 		case "output":
 			output = c.Raw()
 		case "object":
-			object = c.String()
+			object = d.String(c)
 		case "id":
 			d.ID = c.String()
 		case "model":
@@ -173,7 +175,7 @@ func (d *responseDecoder) response(c *jsonscan.Cursor, items bool) error {
 			}
 			for k, ok := c.Key(); ok; k, ok = c.Key() {
 				if string(k) == "reason" {
-					reason = c.String()
+					reason = d.String(c)
 				}
 			}
 		}
@@ -198,7 +200,10 @@ func (d *responseDecoder) response(c *jsonscan.Cursor, items bool) error {
 		}
 		list := jsonscan.New(output)
 		for list.Array(); list.More(); {
-			it := d.read(list.Raw())
+			it := d.read(&list)
+			if err := list.Err(); err != nil {
+				return d.broken("an item of the reply cannot be read: %v", err)
+			}
 			if err := d.item(&it); err != nil {
 				return err
 			}

@@ -190,7 +190,8 @@ func (d *responseDecoder) slot(index int64) *slot {
 }
 
 func (d *responseDecoder) added(index int64, raw []byte) error {
-	it := d.read(raw)
+	c := jsonscan.New(raw)
+	it := d.read(&c)
 	if index == noIndex {
 		index = it.index
 	}
@@ -334,7 +335,8 @@ func (d *responseDecoder) itemDone(index int64, raw []byte) error {
 			return nil // the common case: a call whose arguments are complete
 		}
 	}
-	it := d.read(raw)
+	c := jsonscan.New(raw)
+	it := d.read(&c)
 	if index == noIndex {
 		index = it.index
 	}

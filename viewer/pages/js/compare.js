@@ -53,7 +53,7 @@ function Result({ got }) {
     ["Tokens out", (r) => count(u(r).output), (r) => u(r).output],
     ["Cost", (r) => money(u(r).cost) || "–", (r) => u(r).cost],
   ];
-  return html`<div class="scroll" tabindex="0" role="region" aria-label="figures"><table class="figures"><thead><tr><th scope="col"><span class="hide">Figure</span></th>${got.sides.map((r) => html`<th scope="col"><a class="mono" href=${runLink(r.id)}>${visible(r.id)}</a></th>`)}<th scope="col">Difference</th></tr></thead>
+  return html`<div class="scroll" tabindex="0" role="region" aria-label="figures"><table class="figures"><thead><tr><th scope="col"><span class="hide">Figure</span></th>${got.sides.map((r) => html`<th scope="col"><a class="mono" href=${runLink(r.id)}>${visible(r.id)}</a></th>`)}<th scope="col">Change</th></tr></thead>
     <tbody>${rows.map(([name, show, of]) => html`<tr><th scope="row">${name}</th><td>${show(x)}</td><td>${show(y)}</td><td>${of ? delta(of(x), of(y)) : ""}</td></tr>`)}</tbody></table></div>
     <h2>${got.list.length ? plural(got.list.length, "difference") : "No differences"}</h2>
     ${!got.list.length && html`<p class="muted">What was said, called and given is the same, to the byte.</p>`}

@@ -79,12 +79,15 @@ function move(by) {
   next.scrollIntoView({ block: "nearest" });
 }
 
-// question presses a button of the question that has the focus, or of the only one.
+// question presses a button of the question that has the focus. Without one the first is gone to: nothing is decided that nobody looked at.
 function question(what) {
-  const all = document.querySelectorAll(".question");
-  const q = document.activeElement?.closest?.(".question") || (all.length === 1 ? all[0] : null);
+  const q = document.activeElement?.closest?.(".question");
   if (!q) {
-    if (all.length) move(1);
+    const first = document.querySelector(".question");
+    if (first) {
+      first.tabIndex = -1;
+      first.focus();
+    }
     return;
   }
   q.querySelector(`[data-do="${what}"]`)?.click();

@@ -13,6 +13,14 @@ export const wants = (w) => (w.outcome === "unknown" ? "word" : w.passive ? "res
 
 const asks = { approval: "May it run?", result: "What is its result?", word: "It was begun and interrupted. Did it happen?" };
 
+// onward gives the focus to what comes next when the question that had it is gone.
+function onward(next) {
+  if (document.activeElement !== document.body) return;
+  const el = next?.isConnected ? next : document.querySelector("main h1");
+  el?.setAttribute("tabindex", "-1");
+  el?.focus();
+}
+
 export function Question({ run, agent, w, onDone }) {
   const s = useStore();
   const [mode, setMode] = useState(""); // "", edit, deny, happened
@@ -39,7 +47,9 @@ export function Question({ run, agent, w, onDone }) {
     try {
       await post(runPath(run, "/" + what), body);
       say(said + " " + w.call.name);
-      refreshInbox();
+      const all = [...document.querySelectorAll(".question")];
+      const next = all[all.indexOf(box.current) + 1] || all[all.indexOf(box.current) - 1];
+      refreshInbox().then(() => setTimeout(() => onward(next), 100));
       onDone?.(what);
     } catch (e) {
       setFault(e);

@@ -134,7 +134,7 @@ export class Watch {
 
   // listed is told how the list has the run; when it begins to work, it is followed.
   listed(r) {
-    const state = r.state + (r.stop || "") + (r.waits || 0);
+    const state = r.state + (r.stop || "") + (r.waits || 0) + (r.state === "open" ? r.updated : ""); // an open one works elsewhere
     if (!this.loaded || state === this.state) return;
     const before = this.state;
     this.state = state;

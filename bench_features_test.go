@@ -1,0 +1,170 @@
+package pawl_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/durable"
+	"github.com/pawl-go/pawl/provider/openai"
+	"github.com/pawl-go/pawl/store"
+	"github.com/pawl-go/pawl/store/sqlite"
+	"github.com/pawl-go/pawl/telemetry"
+)
+
+// BenchmarkFeature is what a run of three rounds of five calls costs with one thing more than the plain run, which is the first.
+func BenchmarkFeature(b *testing.B) {
+	drain := func(b *testing.B, r pawl.Runner) {
+		b.Helper()
+		var last pawl.Event
+		for e, err := range r.Stream(b.Context(), pawl.User("look")) {
+			if err != nil {
+				b.Fatal(err)
+			}
+			last = e
+		}
+		if last.Result.Text() != "DONE" {
+			b.Fatalf("%+v", last)
+		}
+	}
+	whole := func(b *testing.B, a *pawl.Agent) {
+		b.Helper()
+		if res, err := a.Run(b.Context(), pawl.User("look")); err != nil || res.Text() != "DONE" {
+			b.Fatalf("%+v %v", res, err)
+		}
+	}
+	agent := func(tool *pawl.Tool, w ...pawl.Middleware) *pawl.Agent {
+		return &pawl.Agent{Model: newFixed(3, 5), Tools: []pawl.Toolset{tool}, Instructions: "Be brief.", Middleware: w}
+	}
+	run := func(name string, f func(b *testing.B)) {
+		b.Run(name, func(b *testing.B) {
+			countCPU(b)
+			for b.Loop() {
+				f(b)
+			}
+		})
+	}
+	plain := agent(look())
+	run("none", func(b *testing.B) { whole(b, plain) })
+	anything := look()
+	anything.Input = json.RawMessage(`{}`)
+	unchecked := agent(anything)
+	run("any-arguments", func(b *testing.B) { whole(b, unchecked) })
+	run("events", func(b *testing.B) { drain(b, plain) })
+	approved := agent(look(), pawl.Approve(pawl.AskBeforeWrites))
+	run("approval", func(b *testing.B) { whole(b, approved) })
+	var secrets pawl.Redactor
+	if err := secrets.Add("canary-4b1f9c07e2d85a36"); err != nil {
+		b.Fatal(err)
+	}
+	redacted := pawl.Redact(plain, &secrets)
+	run("redacted-events", func(b *testing.B) { drain(b, redacted) })
+	spans := tracetest.NewNoopExporter()
+	tel, err := telemetry.New(&telemetry.Options{Tracer: sdktrace.NewTracerProvider(sdktrace.WithSyncer(spans))})
+	if err != nil {
+		b.Fatal(err)
+	}
+	traced := tel.Runner(agent(look(), tel.Middleware()))
+	run("telemetry", func(b *testing.B) { drain(b, traced) })
+	db, err := sqlite.Open(filepath.Join(b.TempDir(), "pawl.db"), nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer db.Close()
+	n := 0
+	for name, j := range map[string]store.Journal{"durable-memory": new(store.MemoryJournal), "durable-sqlite": db} {
+		run(name, func(b *testing.B) {
+			n++
+			if res, err := (&durable.Engine{Journal: j}).Runner(fmt.Sprint("r", n), plain).Run(b.Context(), pawl.User("look")); err != nil || res.Text() != "DONE" {
+				b.Fatalf("%+v %v", res, err)
+			}
+		})
+	}
+}
+
+// BenchmarkTools is a run of ten rounds over an adapter whose requests go nowhere, with more and more tools: what they cost after they were encoded once. The bytes
+// of a request are read as they are, so to send them is not in it.
+func BenchmarkTools(b *testing.B) {
+	const rounds = 10
+	for _, n := range []int{10, 100, 400} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			asked := 0
+			model := openai.NewChat("m", &openai.Options{BaseURL: "http://localhost/v1", HTTP: roundTripper(func(r *http.Request) (*http.Response, error) {
+				if _, err := io.Copy(io.Discard, r.Body); err != nil {
+					return nil, err
+				}
+				body := `{"choices":[{"message":{"role":"assistant","content":"DONE"},"finish_reason":"stop"}]}`
+				if asked++; asked%(rounds+1) != 0 {
+					body = `{"choices":[{"message":{"role":"assistant","tool_calls":[{"id":"c` + fmt.Sprint(asked) + `","type":"function","function":{"name":"look","arguments":"{\"path\":\"/a/b\",\"limit\":10,\"query\":\"words\"}"}}]},"finish_reason":"tool_calls"}]}`
+				}
+				return &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(body)), Request: r}, nil
+			})})
+			a := &pawl.Agent{Model: model, Tools: []pawl.Toolset{look()}}
+			for i := range n - 1 {
+				t := look()
+				t.Name = fmt.Sprintf("look_%d", i)
+				a.Tools = append(a.Tools, t)
+			}
+			run := func() {
+				if res, err := a.Run(b.Context(), pawl.User("look")); err != nil || res.Text() != "DONE" {
+					b.Fatalf("%+v %v", res, err)
+				}
+			}
+			run()
+			countCPU(b)
+			for b.Loop() {
+				run()
+			}
+		})
+	}
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// BenchmarkValidate is the check of a call's arguments: of a plain schema, which is checked as the bytes are read; of one that only the full validator understands; and
+// with something to mend. Beside it stands what decoding them takes, which a tool does anyway.
+func BenchmarkValidate(b *testing.B) {
+	const args = `{"path":"/a/b","limit":10,"query":"abcdefghij klmnopqrst"}`
+	b.Run("decode", func(b *testing.B) {
+		countCPU(b)
+		for b.Loop() {
+			var in struct {
+				Path, Query string
+				Limit       int
+			}
+			if err := json.Unmarshal([]byte(args), &in); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	full := strings.Replace(lookSchema, `"path":{"type":"string"}`, `"path":{"type":"string","pattern":"^/"}`, 1)
+	for _, c := range []struct{ name, schema, args string }{
+		{"plain", lookSchema, args},
+		{"full", full, args},
+		{"comma", lookSchema, `{"path":"/a/b","limit":10,"query":"abcdefghij klmnopqrst",}`},
+		{"text-for-number", lookSchema, `{"path":"/a/b","limit":"10","query":"abcdefghij klmnopqrst"}`},
+		{"plain-64KiB", lookSchema, `{"path":"/a/b","limit":10,"query":"` + strings.Repeat("abcdefg ", 8<<10) + `"}`},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			t := &pawl.Tool{Name: "look", Input: json.RawMessage(c.schema), Run: func(context.Context, pawl.ToolCall) (pawl.ToolResult, error) { return pawl.ToolResult{}, nil }}
+			b.SetBytes(int64(len(c.args)))
+			countCPU(b)
+			for b.Loop() {
+				if err := t.Validate(json.RawMessage(c.args)); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,195 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/durable"
+	"github.com/pawl-go/pawl/durable/temporal"
+)
+
+// Commands about durable runs, for those on a Temporal cluster.
+
+// saysWithin is how long a worker may take to say how a run stands.
+const saysWithin = 15 * time.Second
+
+// there calls do with what speaks to the runs of the cluster.
+func (f *clusterFlags) there(sys *system, do func(context.Context, *temporal.Engine) error) error {
+	ctx, stop := interruptibleBy(context.Background(), sys.err, errStopped)
+	defer stop()
+	e, err := f.dial(ctx, sys)
+	if err != nil {
+		return err
+	}
+	defer e.Client.Close()
+	ctx, cancel := context.WithTimeout(ctx, saysWithin)
+	defer cancel()
+	return do(ctx, e)
+}
+
+// list lists the runs of the namespace.
+func (f *clusterFlags) list(sys *system, state string, asJSON bool) error {
+	return f.there(sys, func(ctx context.Context, e *temporal.Engine) error {
+		all, err := e.Runs(ctx, 0)
+		if err != nil {
+			return f.failed(err)
+		}
+		runs := []temporal.Listed{}
+		for _, r := range all {
+			if state == "" || r.State == state {
+				runs = append(runs, r)
+			}
+		}
+		if asJSON {
+			return printJSON(sys.out, runs)
+		}
+		w := tabwriter.NewWriter(sys.out, 0, 0, 2, ' ', 0)
+		fmt.Fprintln(w, "RUN\tSTATE\tBEGAN\tENDED\tAGENT")
+		for _, r := range runs {
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", visible(r.ID), r.State, moment(r.Began, ""), moment(r.Ended, ""), visible(r.Agent))
+		}
+		return w.Flush()
+	})
+}
+
+// show shows a run.
+func (f *clusterFlags) show(sys *system, id string, asJSON bool) error {
+	return f.there(sys, func(ctx context.Context, e *temporal.Engine) error {
+		x, err := e.Export(ctx, id)
+		if err != nil {
+			return f.failed(err)
+		}
+		hide := secrets(sys.env, nil)
+		x = x.Redacted(hide)
+		if asJSON {
+			b, err := x.JSON()
+			if err != nil {
+				return err
+			}
+			_, err = sys.out.Write(b)
+			return err
+		}
+		s, err := e.State(ctx, id)
+		if err != nil {
+			return f.failed(err)
+		}
+		state := "running"
+		switch {
+		case s.Over:
+			state = string(s.Result.Stop)
+		case s.Waits:
+			state = "waiting"
+		}
+		v := &runView{w: sys.out, export: x, secrets: hide, width: sys.width}
+		return v.print([][2]string{{"run", id}, {"state", state}, {"cause", endOf(x)}, {"task", taskOf(x)}, {"agent", x.Agent}, {"spent", spentLine(s.Spent)}})
+	})
+}
+
+// taskOf is what the run was asked first.
+func taskOf(x *durable.Export) string {
+	for _, m := range x.Messages {
+		if m.Role == pawl.RoleUser {
+			return m.Text()
+		}
+	}
+	return ""
+}
+
+// endOf is why the run stopped.
+func endOf(x *durable.Export) string {
+	if x.End == nil {
+		return ""
+	}
+	return cmp.Or(x.End.Error, x.End.Cause)
+}
+
+// settle gives answers to calls that wait. done is what happened, for the person: approved.
+func (f *clusterFlags) settle(sys *system, id, by, done string, flags settleFlags) error {
+	return f.there(sys, func(ctx context.Context, e *temporal.Engine) error {
+		left, err := f.decide(ctx, e, id, by, flags)
+		if err != nil {
+			return withoutFlags(err)
+		}
+		next := "the run goes on"
+		if len(left) > 0 {
+			next = fmt.Sprintf("%s: %s", waits(len(left)), keys(left))
+		}
+		_, err = fmt.Fprintf(sys.out, "%s in %s; %s\n", done, visible(id), visible(next))
+		return err
+	})
+}
+
+// decide says what the flags say of the calls that wait, and returns those of which nothing was said.
+func (f *clusterFlags) decide(ctx context.Context, e *temporal.Engine, id, by string, flags settleFlags) (left []openCall, err error) {
+	s, err := e.State(ctx, id)
+	if err != nil {
+		return nil, f.failed(err)
+	}
+	open := waitingCalls(s.Pending)
+	if len(open) == 0 {
+		return nil, &failure{statusFailed, fmt.Errorf("no call of run %s waits for an answer", visible(id)), f.command("runs", "show", id)}
+	}
+	words, err := flags.words(open)
+	if err != nil {
+		return nil, err
+	}
+	if err := e.Decide(ctx, id, decisions(open, words, by)...); err != nil {
+		return nil, f.failed(err)
+	}
+	for i := range open {
+		if words[i].flag == "" {
+			left = append(left, open[i])
+		}
+	}
+	return left, nil
+}
+
+// resume watches a run until it is over, or waits for an answer.
+func (f *clusterFlags) resume(sys *system, id string, flags settleFlags, asJSON bool) error {
+	ctx, stop := interruptibleBy(context.Background(), sys.err, errStopped)
+	defer stop()
+	ctx, sys = attended(ctx, sys, errStopped)
+	w, err := f.open(ctx, sys, id, "", asJSON, "")
+	if err != nil {
+		return err
+	}
+	defer w.engine.Client.Close()
+	if !flags.empty() {
+		if _, err := f.decide(ctx, w.engine, id, whoSays(sys), flags); err != nil {
+			return err
+		}
+	}
+	return w.do(ctx, nil)
+}
+
+// cancel has a run given up.
+func (f *clusterFlags) cancel(sys *system, id string) error {
+	return f.there(sys, func(ctx context.Context, e *temporal.Engine) error {
+		if err := e.Cancel(ctx, id); errors.Is(err, temporal.ErrUnknownRun) {
+			return &failure{statusFailed, fmt.Errorf("there is no run %s, or it is over", visible(id)), f.command("runs", "list")}
+		} else if err != nil {
+			return f.failed(err)
+		}
+		_, err := fmt.Fprintf(sys.out, "%s is told to stop\n", visible(id))
+		return err
+	})
+}
+
+// withoutFlags words an error about keys that are arguments, and no flags.
+func withoutFlags(err error) error {
+	var e *failure
+	if errors.As(err, &e) && e.err != nil {
+		text := e.err.Error()
+		for _, flag := range []string{"--approve ", "--deny ", "--answer "} {
+			text = strings.Replace(text, flag, "", 1)
+		}
+		e.err = errors.New(text)
+	}
+	return err
+}

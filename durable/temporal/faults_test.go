@@ -1,0 +1,254 @@
+package temporal
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/durable"
+	"github.com/pawl-go/pawl/durable/durabletest"
+	"github.com/pawl-go/pawl/internal/clustertest"
+	"github.com/pawl-go/pawl/script"
+	"github.com/pawl-go/pawl/store"
+	enumspb "go.temporal.io/api/enums/v1"
+	taskqueuepb "go.temporal.io/api/taskqueue/v1"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/client"
+)
+
+// The server is killed with SIGKILL in the middle of runs, twice, and started again over its file: all runs end, no write happens twice or not at all, and the conversations are those
+// that they would have been.
+func TestServerKilled(t *testing.T) {
+	server, err := clustertest.Start(filepath.Join(t.TempDir(), "temporal.db"))
+	if errors.Is(err, clustertest.ErrAbsent) {
+		t.Logf("LEFT OUT: %v", err)
+		return
+	} else if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Kill()
+	tools := append(durabletest.Tools(), planAway)
+	var ticks, kills atomic.Int64
+	worlds, mux := map[string]*durabletest.Memory{}, http.NewServeMux()
+	restarted := make(chan error, 2)
+	for _, tool := range tools {
+		w := new(durabletest.Memory)
+		worlds[tool] = w
+		mux.Handle(worldPath(tool)+"/", http.StripPrefix(worldPath(tool), durabletest.Serve(w, func() bool {
+			if n := ticks.Add(1); n == 40 || n == 120 {
+				kills.Add(1)
+				server.Kill()
+				restarted <- server.Again()
+			}
+			return false
+		})))
+	}
+	web := httptest.NewServer(mux)
+	defer web.Close()
+	blobs := t.TempDir()
+	stop := new(receiver).work(t, "PAWL_TEMPORAL_WORKER="+server.Addr, "PAWL_TEMPORAL_QUEUE=killed", "PAWL_TEMPORAL_BLOBS="+blobs, "PAWL_TEMPORAL_TOOL="+strings.Join(tools, ";"), "PAWL_TEMPORAL_WORLD="+web.URL)
+	defer stop()
+	eng, err := dial(server.Addr, "killed", Dir(blobs))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer eng.Client.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
+	defer cancel()
+	var wg sync.WaitGroup
+	for _, tool := range tools {
+		wg.Go(func() {
+			res, err := drive(ctx, eng, "killed "+tool, tool, worlds[tool])
+			if err != nil {
+				t.Errorf("%s: %v", tool, err)
+				return
+			}
+			var world durabletest.Memory
+			want, err := durabletest.Drive(ctx, &durable.Engine{Journal: new(store.MemoryJournal)}, "memory", caseOf(tool), &world)
+			if err != nil {
+				t.Errorf("%s: %v", tool, err)
+				return
+			}
+			if bad := durabletest.Violations(worlds[tool].All(), world.All(), 2); len(bad) > 0 {
+				t.Errorf("%s: %v", tool, bad)
+			}
+			if diff := cmp.Diff(text(t, want.Messages[1:]), text(t, res.Messages[1:])); diff != "" { // the first names the case
+				t.Errorf("%s: the conversation differs (-memory +killed):\n%s", tool, diff)
+			}
+		})
+	}
+	wg.Wait()
+	if kills.Load() != 2 {
+		t.Fatalf("the server was killed %d times", kills.Load())
+	}
+	for range 2 {
+		if err := <-restarted; err != nil {
+			t.Error(err)
+		}
+	}
+	t.Logf("%d runs, %d deliveries, the server killed %d times", len(tools), ticks.Load()/2, kills.Load())
+}
+
+// A task that the server gave away and that no worker ever had did nothing: its Write is carried out, once, and nobody is asked. Runs of the form before that do not know, and ask.
+func TestTaskLost(t *testing.T) {
+	addr := cluster(t)
+	if addr == "" {
+		return
+	}
+	for state, unknown := range map[int]bool{1: true, 2: false} {
+		eng, err := dial(addr, "lost", new(Memory))
+		if err != nil {
+			t.Fatal(err)
+		}
+		eng.TaskQueue += string(rune('0' + state))
+		var began, did atomic.Int64
+		begun, release := make(chan struct{}), make(chan struct{})
+		write := pawl.Func("write", "the first one holds the only slot", func(context.Context, struct {
+			N int `json:"n"`
+		}) (string, error) {
+			if began.Add(1) == 1 {
+				close(begun)
+				<-release
+			}
+			did.Add(1)
+			return "written", nil
+		})
+		a := &pawl.Agent{Model: script.New(script.Together(script.Call("write", map[string]any{"n": 1}), script.Call("write", map[string]any{"n": 2})), script.Say("done")), Tools: []pawl.Toolset{write}}
+		inProcess(t, eng, a, &WorkerOptions{Stop: time.Second, Activities: 1})
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		id := filepath.Base(t.TempDir()) + eng.TaskQueue
+		if _, err := eng.Client.ExecuteWorkflow(ctx, client.StartWorkflowOptions{ID: id, TaskQueue: eng.TaskQueue}, workflowName, input{State: state, Agent: "agent", Messages: ask}); err != nil {
+			t.Fatal(err)
+		}
+		<-begun
+		stolen, err := eng.Client.WorkflowService().PollActivityTaskQueue(ctx, &workflowservice.PollActivityTaskQueueRequest{Namespace: client.DefaultNamespace, Identity: "thief",
+			TaskQueue: &taskqueuepb.TaskQueue{Name: eng.TaskQueue, Kind: enumspb.TASK_QUEUE_KIND_NORMAL}})
+		if err != nil || stolen.GetActivityType().GetName() != activityCall {
+			t.Fatalf("%v was stolen: %v", stolen.GetActivityType(), err)
+		}
+		close(release)
+		res, err := eng.Runner(id, "agent").Run(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := res.Stop == pawl.StopPending; got != unknown || unknown && res.Pending[0].Outcome != pawl.OutcomeUnknown {
+			t.Errorf("form %d: stopped by %s with %+v open", state, res.Stop, res.Pending)
+		}
+		if want := int64(2); !unknown && did.Load() != want {
+			t.Errorf("form %d: it was done %d times", state, did.Load())
+		}
+		if unknown {
+			if err := eng.Cancel(ctx, id); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+}
+
+// The tests can tell when a Write is repeated: where the SDK is let to do so, the receiver counts it twice.
+func TestRepeatedControl(t *testing.T) {
+	addr := cluster(t)
+	if addr == "" {
+		return
+	}
+	t.Parallel()
+	_, all := overMemory(t, "post")
+	got := makeRun(t, addr, "control-"+filepath.Base(t.TempDir()), "post", 4, "PAWL_TEMPORAL_REPEATS=1")
+	bad := durabletest.Violations(got.all, all, got.kills)
+	if got.kills != 1 || len(bad) != 1 || !strings.Contains(bad[0], "a write of post, happened 2 times") {
+		t.Errorf("%d workers were killed; found: %q", got.kills, bad)
+	}
+}
+
+// A run inside of a call goes on in histories of its own when it is long, whatever the one around it does, and comes to what it comes to in memory.
+func TestBranchContinues(t *testing.T) {
+	addr := cluster(t)
+	if addr == "" {
+		return
+	}
+	eng, err := dial(addr, "continues", new(Memory))
+	if err != nil {
+		t.Fatal(err)
+	}
+	eng.Events = 100
+	var did atomic.Int64
+	inProcess(t, eng, nested(pawl.Limits{}, steps(40), step(pawl.Read, &did)), nil)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	id := filepath.Base(t.TempDir())
+	var replies, calls int
+	var res *pawl.Result
+	for e, err := range eng.Runner(id, "agent").Stream(ctx, ask...) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch e.Kind {
+		case pawl.EventResponseReceived:
+			replies++
+		case pawl.EventCallCompleted:
+			calls++
+		case pawl.EventRunEnded:
+			res = e.Result
+		}
+	}
+	if res.Text() != "done" || did.Load() != 40 || res.Spent.Requests != 45 || res.Spent.Calls != 42 || replies != 45 || calls != 42 {
+		t.Errorf("it says %q; %d steps were taken, %+v spent; %d replies and %d calls were told", res.Text(), did.Load(), res.Spent, replies, calls)
+	}
+	x, err := eng.Export(ctx, id)
+	if err != nil || len(x.Replies) != 45 || len(x.Calls) != 42 {
+		t.Errorf("the export has %d replies and %d calls: %v", len(x.Replies), len(x.Calls), err)
+	}
+	runs, err := eng.Client.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{Query: "WorkflowId = '" + id + "/run/1/0/middle/1/0/inner'"})
+	for try := 0; err == nil && len(runs.Executions) < 3 && try < 100; try++ { // what is listed follows what happened
+		runs, err = eng.Client.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{Query: "WorkflowId = '" + id + "/run/1/0/middle/1/0/inner'"})
+	}
+	if err != nil || len(runs.Executions) < 3 {
+		t.Errorf("the innermost run took %d histories: %v", len(runs.GetExecutions()), err)
+	}
+}
+
+// Random runs come to the same on a real server as over a journal in memory.
+func TestConformanceOnServer(t *testing.T) {
+	addr := cluster(t)
+	if addr == "" {
+		return
+	}
+	eng, err := dial(addr, "conform", new(Memory))
+	if err != nil {
+		t.Fatal(err)
+	}
+	eng.Heartbeat = 30 * time.Second // other machines may be busy
+	w := inProcess(t, eng, nil, nil)
+	name := filepath.Base(t.TempDir())
+	durabletest.Conform(t, *scripts, func(ctx context.Context, id string, c *durabletest.Case, world durabletest.World) (*durable.Export, error) {
+		id = name + "-" + id
+		if err := w.Add(ctx, id, c.Agent(world)); err != nil {
+			return nil, err
+		}
+		run, msgs := eng.Runner(id, id), c.Messages()
+		for range 50 {
+			res, err := run.Run(ctx, msgs...)
+			if err != nil {
+				return nil, err
+			}
+			if res.Stop != pawl.StopPending {
+				return eng.Export(ctx, id)
+			}
+			if msgs, err = durabletest.Answers(ctx, world, res.Pending); err != nil {
+				return nil, err
+			}
+		}
+		return nil, errors.New("it asks for ever")
+	})
+	t.Logf("%d scripts", *scripts)
+}

@@ -1,0 +1,153 @@
+// Package clustertest starts Temporal's dev server for tests, on loopback: the one that scripts/temporal builds into .bin. A test binary starts one at most that all its tests
+// share, when the first one asks, and stops it at its end:
+//
+//	var cluster clustertest.Shared
+//
+//	func TestMain(m *testing.M) { code := m.Run(); cluster.Stop(); os.Exit(code) }
+//	func TestRun(t *testing.T) { if addr := cluster.Address(t); addr != "" { … } }
+//
+// Tests that kill a server Start one of their own.
+package clustertest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+)
+
+// ErrAbsent is in the tree of the error of a server that was not built.
+var ErrAbsent = errors.New("no Temporal server: run scripts/temporal, which builds .bin/temporal")
+
+// Shared is a server that is started when it is first needed. The zero value is ready; it may be used concurrently.
+type Shared struct {
+	once   sync.Once
+	server *Server
+	err    error
+}
+
+// Address is HOST:PORT of the server. Where there is none to be had it says so in the test's output, and returns "": the test leaves out what needs it. A server that is there and does not start
+// fails the test.
+func (s *Shared) Address(t testing.TB) string {
+	t.Helper()
+	s.once.Do(func() { s.server, s.err = Start("") })
+	if errors.Is(s.err, ErrAbsent) {
+		t.Logf("LEFT OUT: %v", s.err)
+		return ""
+	}
+	if s.err != nil {
+		t.Fatal(s.err)
+	}
+	return s.server.Addr
+}
+
+// Stop ends the server, if it was started, and waits for it.
+func (s *Shared) Stop() {
+	if s.server != nil {
+		s.server.Kill()
+	}
+}
+
+// Server is a dev server.
+type Server struct {
+	Addr string // HOST:PORT
+
+	binary, db string
+	cmd        *exec.Cmd
+	in         io.Closer
+	said       *bytes.Buffer
+}
+
+// guarded runs a server, and kills it with SIGKILL when the input ends: the binary that has the other end of it says so, or died.
+const guarded = `"$@" </dev/null & pid=$!; read x; kill -9 $pid; wait $pid 2>/dev/null`
+
+// Start starts a server that keeps what it has in the file db; "": in memory. It returns when the server answers.
+func Start(db string) (*Server, error) {
+	binary, err := built()
+	if err != nil {
+		return nil, err
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{Addr: l.Addr().String(), binary: binary, db: db}
+	if err := l.Close(); err != nil {
+		return nil, err
+	}
+	return s, s.Again()
+}
+
+// built is the path of the server's program.
+func built() (string, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
+	for {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			break
+		}
+		up := filepath.Dir(dir)
+		if up == dir {
+			return "", ErrAbsent
+		}
+		dir = up
+	}
+	path := filepath.Join(dir, ".bin", "temporal")
+	if _, err := os.Stat(path); err != nil {
+		return "", ErrAbsent
+	}
+	return path, nil
+}
+
+// Again starts a server that was killed, at the same address and over the same file.
+func (s *Server) Again() error {
+	_, port, err := net.SplitHostPort(s.Addr)
+	if err != nil {
+		return err
+	}
+	args := []string{"server", "start-dev", "--ip", "127.0.0.1", "--port", port, "--headless", "--log-level", "error"}
+	if s.db != "" {
+		args = append(args, "--db-filename", s.db)
+	}
+	s.said = new(bytes.Buffer)
+	s.cmd = exec.Command("sh", append([]string{"-c", guarded, "sh", s.binary}, args...)...)
+	s.cmd.Stdout, s.cmd.Stderr = s.said, s.said
+	if s.in, err = s.cmd.StdinPipe(); err != nil {
+		return err
+	}
+	if err := s.cmd.Start(); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	for {
+		ask := exec.CommandContext(ctx, s.binary, "operator", "namespace", "describe", "-n", "default", "--address", s.Addr)
+		said, err := ask.CombinedOutput()
+		if err == nil {
+			return nil
+		}
+		if ctx.Err() != nil {
+			s.Kill()
+			return fmt.Errorf("temporal does not answer at %s: %s\n%s", s.Addr, said, s.said)
+		}
+	}
+}
+
+// Kill ends the server with SIGKILL, and waits until it is gone.
+func (s *Server) Kill() {
+	if s.in != nil {
+		_ = s.in.Close()
+		_ = s.cmd.Wait() // it was killed
+		s.in = nil
+	}
+}

@@ -1,0 +1,16 @@
+package client_test
+
+import (
+	"testing"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/pawltest"
+)
+
+// What is told of a run by way of a server is what is told of one in the same process.
+func TestRunsOfAServerPassTheSuite(t *testing.T) {
+	pawltest.TestRunner(t, func(t *testing.T, a *pawl.Agent) pawl.Runner {
+		c, _ := serve(t, a, nil)
+		return c.Runner("r", "clerk")
+	})
+}
