@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"strings"
 	"testing"
 
@@ -28,7 +29,8 @@ var parity = []struct {
 		}
 	}, nil},
 	{"P2", "streamed text", func(t *testing.T, w wire) {
-		m, _ := w.on(t, say("A text that comes in pieces."), pawltest.SimulatorOptions{})
+		taken := make(chan struct{}, 100)
+		m, _ := w.on(t, paced{say("A text that comes in pieces."), taken}, pawltest.SimulatorOptions{})
 		joined, n := "", 0
 		for d, err := range m.Stream(t.Context(), &pawl.Request{Messages: []pawl.Message{pawl.User("Go.")}}) {
 			if err != nil {
@@ -37,6 +39,7 @@ var parity = []struct {
 			if text, ok := d.Part.(pawl.Text); ok {
 				joined += text.Text
 				n++
+				taken <- struct{}{}
 			}
 		}
 		if joined != "A text that comes in pieces." || n < 3 {
@@ -165,6 +168,33 @@ func reply(t *testing.T, w wire, turn script.Turn, whole bool, change func(*pawl
 		}
 	}
 	return resp
+}
+
+// paced writes a piece of text when the one before was taken: pieces that come together may be told together.
+type paced struct {
+	pawl.Model
+	taken <-chan struct{}
+}
+
+func (p paced) Stream(ctx context.Context, req *pawl.Request) iter.Seq2[pawl.Delta, error] {
+	return func(yield func(pawl.Delta, error) bool) {
+		written := 0
+		for d, err := range p.Model.Stream(ctx, req) {
+			if _, ok := d.Part.(pawl.Text); ok {
+				if written++; written > 1 {
+					select {
+					case <-p.taken:
+					case <-ctx.Done():
+						yield(pawl.Delta{}, ctx.Err())
+						return
+					}
+				}
+			}
+			if !yield(d, err) {
+				return
+			}
+		}
+	}
 }
 
 // sees shows media to a model.
