@@ -259,6 +259,7 @@ func TestScreenAnswers(t *testing.T) {
 		s.press("n")
 		s.see("why not?")
 		s.text("not on a Sunday")
+		s.see("> not on a Sunday")
 		s.golden("answers-why")
 		s.press("Enter")
 		s.see("b.txt", "e edit")
