@@ -176,7 +176,9 @@ func (r *Response) seal(i int) {
 		p.Text = string(f.buf)
 		r.Message.Parts[i] = p
 	case ToolCall:
-		p.Args = json.RawMessage(f.buf)
+		if p.Args = json.RawMessage(f.buf); len(f.buf) == 0 {
+			p.Args = nil
+		}
 		r.Message.Parts[i] = p
 	}
 	f.buf = nil

@@ -130,11 +130,11 @@ that the kit can fail: of %d behaviours it fails %d.
 `+"`pawl hostile serve`"+` offers the behaviours on a port. Point a client of any of the four APIs at one of them, offer the tools that it names, and ask what
 the wire shows of what your runtime did:
 
-`+"```"+`
-$ pawl hostile serve --addr 127.0.0.1:4010
-$ curl -s http://127.0.0.1:4010/b/unknown-tool            # what it does, the tools to define, what must come of it
-$ OPENAI_BASE_URL=http://127.0.0.1:4010/b/unknown-tool/v1 your-agent "Task unknown-tool: use the tools, then answer."
-$ curl -s http://127.0.0.1:4010/b/unknown-tool/verdict    # {"requests":2,"valid":true,"results":[…],"wrong":[],"passed":true}
+`+"```sh"+`
+pawl hostile serve --addr 127.0.0.1:4010
+curl -s http://127.0.0.1:4010/b/unknown-tool            # what it does, the tools to define, what must come of it
+OPENAI_BASE_URL=http://127.0.0.1:4010/b/unknown-tool/v1 your-agent "Task unknown-tool: use the tools, then answer."
+curl -s http://127.0.0.1:4010/b/unknown-tool/verdict    # {"requests":2,"valid":true,"results":[…],"wrong":[],"passed":true}
 `+"```"+`
 
 A tool of the kit returns a text that begins with its receipt, `+"`ran NAME ARGUMENTS`"+`, so that a result on the wire shows whether the call was carried out
