@@ -192,7 +192,7 @@ func TestPage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, rest, _ := strings.Cut(string(page), "```yaml\n")
+	_, rest, _ := strings.Cut(string(page), "```yaml tools.yaml\n")
 	example, _, found := strings.Cut(rest, "```")
 	if !found {
 		t.Fatal("the page has no example")
