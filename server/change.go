@@ -1,0 +1,129 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"errors"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/durable"
+	"github.com/pawl-go/pawl/store"
+)
+
+// cancel answers POST /v1/runs/{id}/cancel.
+func (c *call) cancel() error {
+	id, err := c.id()
+	if err != nil {
+		return err
+	}
+	l, err := c.giveUp(id)
+	if err != nil {
+		return err
+	}
+	c.settle(l)
+	return c.tell(http.StatusOK, id)
+}
+
+// giveUp has a run given up; the live one is nil where it is too late, or another process has it.
+func (c *call) giveUp(id string) (*live, error) {
+	p := place{c.client.scope(), id}
+	head, err := c.s.o.Journal.JournalRun(c.ctx(), p.who, id)
+	if err != nil || head.State == store.JournalOver {
+		return nil, err
+	}
+	if err := c.s.engine.Cancel(c.ctx(), id); err != nil {
+		return nil, err
+	}
+	l := c.s.hub.find(p)
+	if l.works() {
+		l.cancel(pawl.ErrCancelled)
+		return l, nil
+	}
+	if l, err = c.takeUp(p, head.Agent); errors.Is(err, durable.ErrLost) { // who has it will see
+		return nil, nil
+	}
+	return l, err
+}
+
+// settle waits until a run has stopped, but not long.
+func (c *call) settle(l *live) {
+	if l == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(c.r.Context(), 2*time.Second)
+	defer cancel()
+	select {
+	case <-l.done:
+	case <-ctx.Done():
+	}
+}
+
+// Say is words for a run under way.
+type Say struct {
+	Input    string         `json:"input,omitzero" doc:"Short for one message of the user."`
+	Messages []pawl.Message `json:"messages,omitzero" doc:"Messages of the user."`
+}
+
+// steer answers POST /v1/runs/{id}/steer.
+func (c *call) steer() error {
+	id, err := c.id()
+	if err != nil {
+		return err
+	}
+	var in Say
+	if err := c.read(&in); err != nil {
+		return err
+	}
+	msgs, err := (&Start{Input: in.Input, Messages: in.Messages}).messages()
+	if err != nil {
+		return err
+	}
+	if len(msgs) == 0 || answers(msgs) {
+		return badRequest("there is nothing to tell the run", "give input, or messages of the user")
+	}
+	if _, err := c.s.o.Journal.JournalRun(c.ctx(), c.client.scope(), id); err != nil {
+		return err
+	}
+	if err := c.s.engine.Steer(c.ctx(), id, msgs...); err != nil {
+		if errors.Is(err, store.ErrConflict) {
+			return err
+		}
+		return badRequest(err.Error(), "")
+	}
+	return c.tell(http.StatusOK, id)
+}
+
+// Fork is how a run is forked.
+type Fork struct {
+	ID    string `json:"id,omitzero" doc:"The new run's id. Default: one is made."`
+	Steps int    `json:"steps" doc:"After how many of the replies."`
+}
+
+// fork answers POST /v1/runs/{id}/fork.
+func (c *call) fork() error {
+	id, err := c.id()
+	if err != nil {
+		return err
+	}
+	var in Fork
+	if err := c.read(&in); err != nil {
+		return err
+	}
+	to := cmp.Or(in.ID, "run_"+strings.ToLower(rand.Text()[:20]))
+	if err := store.CheckID(to); err != nil {
+		return badRequest(err.Error(), "")
+	}
+	if in.Steps < 0 {
+		return badRequest("steps is less than 0", "")
+	}
+	if err := c.s.engine.Fork(c.ctx(), id, to, in.Steps, nil); err != nil {
+		return err
+	}
+	c.s.hub.tell(place{c.client.scope(), to})
+	c.w.Header().Set("Location", "/v1/runs/"+to)
+	return c.tell(http.StatusCreated, to)
+}
