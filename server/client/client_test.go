@@ -168,32 +168,31 @@ func TestABrokenStreamIsTakenUp(t *testing.T) {
 	var broken atomic.Int32
 	c, _ := serve(t, talker(), func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			next.ServeHTTP(&breaking{ResponseWriter: w, left: 3000, broken: &broken}, r)
+			next.ServeHTTP(&breaking{ResponseWriter: w, broken: &broken}, r)
 		})
 	})
 	got, err := collect(c.Runner("r", "talker"), t.Context(), pawl.User("hello"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if kinds(got) != kinds(want) || broken.Load() < 2 {
+	if kinds(got) != kinds(want) || int(broken.Load()) != len(breaks) {
 		t.Errorf("broken %d times\ngot  %s\nwant %s", broken.Load(), kinds(got), kinds(want))
 	}
 }
 
-// breaking ends a connection after so many bytes, in the middle of an event, unless one event is longer.
+// breaks are the bytes after which a connection is ended, one after the other, wherever that is in an event; later ones are left whole.
+var breaks = []int{1000, 3000, 6000}
+
+// breaking ends a connection after as many bytes as breaks says, however they are cut into writes.
 type breaking struct {
 	http.ResponseWriter
-	left, sent int
-	broken     *atomic.Int32
+	sent   int
+	broken *atomic.Int32
 }
 
 func (b *breaking) Write(p []byte) (int, error) {
-	if b.sent > 0 && b.sent+len(p) > b.left || len(p) > 3*b.left && b.left > 0 {
-		n := min(max(b.left, 0), len(p))
-		if i := strings.Index(string(p), "event: run_ended"); i >= 0 && i < 3000 { // the last one is long, and must get through
-			return b.ResponseWriter.Write(p)
-		}
-		_, _ = b.ResponseWriter.Write(p[:n])
+	if n := int(b.broken.Load()); n < len(breaks) && b.sent+len(p) > breaks[n] {
+		_, _ = b.ResponseWriter.Write(p[:breaks[n]-b.sent])
 		_ = http.NewResponseController(b.ResponseWriter).Flush()
 		b.broken.Add(1)
 		panic(http.ErrAbortHandler)
