@@ -190,6 +190,7 @@ func (r *run) leave(ctx context.Context) {
 	r.drop()
 	r.alarm.close()
 	r.paid(Usage{})
+	r.proof.kept.release()
 	if in := r.inbox; in != nil {
 		r.inbox = nil
 		r.res.Unread = in.Close(ctx)

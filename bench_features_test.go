@@ -91,39 +91,60 @@ func BenchmarkFeature(b *testing.B) {
 	}
 }
 
-// BenchmarkTools is a run of ten rounds over an adapter whose requests go nowhere, with more and more tools: what they cost after they were encoded once. The bytes
-// of a request are read as they are, so to send them is not in it.
+// BenchmarkTools is what a request after the first costs a run, with its one call, where ten tools are offered and where 400 are. "10-long" offers ten that take as many
+// bytes as the 400 do: what it costs beyond "10" are the bytes of the request, and what "400" costs beyond it is the number of tools.
 func BenchmarkTools(b *testing.B) {
 	const rounds = 10
-	for _, n := range []int{10, 100, 400} {
-		b.Run(fmt.Sprint(n), func(b *testing.B) {
-			asked := 0
-			model := openai.NewChat("m", &openai.Options{BaseURL: "http://localhost/v1", HTTP: roundTripper(func(r *http.Request) (*http.Response, error) {
-				if _, err := io.Copy(io.Discard, r.Body); err != nil {
-					return nil, err
-				}
-				body := `{"choices":[{"message":{"role":"assistant","content":"DONE"},"finish_reason":"stop"}]}`
-				if asked++; asked%(rounds+1) != 0 {
-					body = `{"choices":[{"message":{"role":"assistant","tool_calls":[{"id":"c` + fmt.Sprint(asked) + `","type":"function","function":{"name":"look","arguments":"{\"path\":\"/a/b\",\"limit\":10,\"query\":\"words\"}"}}]},"finish_reason":"tool_calls"}]}`
-				}
-				return &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(body)), Request: r}, nil
-			})})
-			a := &pawl.Agent{Model: model, Tools: []pawl.Toolset{look()}}
-			for i := range n - 1 {
-				t := look()
-				t.Name = fmt.Sprintf("look_%d", i)
-				a.Tools = append(a.Tools, t)
-			}
-			run := func() {
-				if res, err := a.Run(b.Context(), pawl.User("look")); err != nil || res.Text() != "DONE" {
-					b.Fatalf("%+v %v", res, err)
-				}
-			}
-			run()
-			countCPU(b)
+	asked, length, last := 0, 0, 0
+	post := roundTripper(func(r *http.Request) (*http.Response, error) {
+		length = int(r.ContentLength)
+		n, err := io.Copy(io.Discard, r.Body)
+		if err != nil || n != r.ContentLength {
+			return nil, fmt.Errorf("%d of %d bytes: %w", n, length, err)
+		}
+		body := `{"choices":[{"message":{"role":"assistant","content":"DONE"},"finish_reason":"stop"}]}`
+		if asked++; asked <= last {
+			body = `{"choices":[{"message":{"role":"assistant","tool_calls":[{"id":"c` + fmt.Sprint(asked) + `","type":"function","function":{"name":"look","arguments":"{\"path\":\"/a/b\",\"limit\":10,\"query\":\"words\"}"}}]},"finish_reason":"tool_calls"}]}`
+		}
+		return &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(body)), Request: r}, nil
+	})
+	agent := func(n, more int) *pawl.Agent {
+		a := &pawl.Agent{Model: openai.NewChat("m", &openai.Options{BaseURL: "http://localhost/v1", HTTP: post})}
+		for i := range n - 1 { // the one that is called stands last
+			t := look()
+			t.Name, t.Description = fmt.Sprintf("look_%d", i), strings.Repeat("d", more/(n-1))
+			a.Tools = append(a.Tools, t)
+		}
+		a.Tools = append(a.Tools, look())
+		return a
+	}
+	run := func(a *pawl.Agent, rounds int) {
+		asked, last = 0, rounds
+		if res, err := a.Run(b.Context(), pawl.User("look")); err != nil || res.Text() != "DONE" {
+			b.Fatalf("%+v %v", res, err)
+		}
+	}
+	ten, many := agent(10, 0), agent(400, 0)
+	run(ten, 0)
+	short := length
+	run(many, 0)
+	long := agent(10, length-short)
+	for _, c := range []struct {
+		name  string
+		agent *pawl.Agent
+	}{{"10", ten}, {"10-long", long}, {"400", many}} {
+		b.Run(c.name, func(b *testing.B) {
+			run(c.agent, rounds)
+			var spent int64 // by the requests after the first
 			for b.Loop() {
-				run()
+				begin := cpuTime(b)
+				run(c.agent, 0)
+				first := cpuTime(b)
+				run(c.agent, rounds)
+				spent += cpuTime(b) - first - (first - begin)
 			}
+			b.ReportMetric(float64(spent)/float64(b.N*rounds), "cpu-ns/request")
+			b.ReportMetric(float64(length), "bytes")
 		})
 	}
 }

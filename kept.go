@@ -15,7 +15,8 @@ type kept struct {
 type keptBy struct{ owner, value any }
 
 // Keep keeps value until owner's next request of the run that ctx belongs to: what a Model made of messages that will be sent again. It reports whether there
-// is such a run; outside of one nothing is kept. owner is compared with ==, and is most often a pointer to the Model.
+// is such a run; outside of one nothing is kept. owner is compared with ==, and is most often a pointer to the Model. A value with a method Release() is told when the
+// run is over, and nobody has it then.
 func Keep(ctx context.Context, owner, value any) bool {
 	p, ok := ctx.Value(proofKey{}).(*proof)
 	if !ok {
@@ -48,4 +49,17 @@ func Kept(ctx context.Context, owner any) any {
 		}
 	}
 	return nil
+}
+
+// release tells what is kept that the run is over.
+func (k *kept) release() {
+	k.mu.Lock()
+	by := k.by
+	k.by = nil
+	k.mu.Unlock()
+	for _, v := range by {
+		if r, ok := v.value.(interface{ Release() }); ok {
+			r.Release()
+		}
+	}
 }

@@ -49,3 +49,34 @@ func TestKept(t *testing.T) {
 		t.Error("something is kept outside of a run")
 	}
 }
+
+// released counts how often it was told that the run is over.
+type released struct{ times int }
+
+func (r *released) Release() { r.times++ }
+
+// What is kept when a run ends is told so, once; what was taken is not: somebody has it.
+func TestKeptIsReleased(t *testing.T) {
+	kept, taken := new(released), new(released)
+	m := &releasing{Model: script.New(script.Say("done")), kept: kept, taken: taken}
+	agent := &pawl.Agent{Model: m}
+	if _, err := agent.Run(t.Context(), pawl.User("go")); err != nil {
+		t.Fatal(err)
+	}
+	if m.early || kept.times != 1 || taken.times != 0 {
+		t.Errorf("before the end: %t; kept: told %d times; taken: %d times", m.early, kept.times, taken.times)
+	}
+}
+
+type releasing struct {
+	pawl.Model
+	kept, taken *released
+	early       bool
+}
+
+func (m *releasing) Stream(ctx context.Context, req *pawl.Request) iter.Seq2[pawl.Delta, error] {
+	pawl.Keep(ctx, m.taken, m.taken)
+	pawl.Keep(ctx, m.kept, m.kept)
+	m.early = pawl.Kept(ctx, m.taken) != m.taken || m.kept.times > 0
+	return m.Model.Stream(ctx, req)
+}

@@ -44,11 +44,34 @@ var draftWires = map[string]draftWire{
 		`{"type":"message","stop_reason":"tool_use","content":[{"type":"text","text":"so"},{"type":"tool_use","id":"same","name":"look","input":{"n":%[1]d}},{"type":"tool_use","id":"b%[1]d","name":"see","input":{}}]}`,
 		`{"type":"message","stop_reason":"end_turn","content":[{"type":"text","text":"done"}]}`,
 	},
+	"anthropic-gateway": { // whose cache marks move
+		gateway, encodeGateway,
+		`{"type":"message","stop_reason":"tool_use","content":[{"type":"text","text":"so"},{"type":"tool_use","id":"same","name":"look","input":{"n":%[1]d}},{"type":"tool_use","id":"b%[1]d","name":"see","input":{}}]}`,
+		`{"type":"message","stop_reason":"end_turn","content":[{"type":"text","text":"done"}]}`,
+	},
 	"gemini": {
 		func(h http.RoundTripper) pawl.Model { return gemini.New("m", &gemini.Options{Key: "k", HTTP: h}) }, gemini.EncodeGenerate,
 		`{"candidates":[{"finishReason":"STOP","content":{"parts":[{"text":"so"},{"functionCall":{"name":"look","args":{"n":%[1]d}}},{"functionCall":{"id":"b%[1]d","name":"see","args":{}},"thoughtSignature":"x"}]}}]}`,
 		`{"candidates":[{"finishReason":"STOP","content":{"parts":[{"text":"done"}]}}]}`,
 	},
+}
+
+func gateway(h http.RoundTripper) pawl.Model {
+	return anthropic.New("m", &anthropic.Options{BaseURL: "http://gateway.test", HTTP: h})
+}
+
+// encodeGateway returns the body that a Model of its own sends for req outside of a run.
+func encodeGateway(req *pawl.Request) (body []byte, err error) {
+	send := func(r *http.Request) (*http.Response, error) {
+		body, err = io.ReadAll(r.Body)
+		return wiretest.Reply(200, `{"type":"message","stop_reason":"end_turn","content":[{"type":"text","text":"done"}]}`), err
+	}
+	for _, failed := range gateway(wiretest.Transport(send)).Stream(context.Background(), req) {
+		if failed != nil {
+			return nil, failed
+		}
+	}
+	return body, err
 }
 
 // compared sends each body of a model to its server, and compares it with what the request is alone.

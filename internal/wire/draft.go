@@ -8,16 +8,19 @@ import (
 )
 
 // Draft is the body of a request as the run's next one begins: a transcript only grows, so what was encoded of it is kept, and each message is encoded once. What a
-// body says in front of its messages is written anew each time, and compared. A Draft is used for one request at a time.
+// body says in front of its messages is written anew each time, and compared. A Draft is used for one request at a time. Its memory comes from other runs, and goes to
+// others when its own is over.
 type Draft struct {
 	// State is what the adapter's encoder has to know at the end of the messages that are kept, to go on from there.
 	State any
 
-	body  []byte         // up to the end of the messages
-	front int            // of it stands before them
-	said  []pawl.Message // what body says; none: nothing is kept
+	buf   *[]byte        // holds the last body; nil: there was none
+	used  bool           // the body that is being written stands there, too
+	front int            // where the messages of the body begin
+	end   int            // where they end
+	said  []pawl.Message // what stands there; none: nothing is kept
+	kept  bool           // so it was said of the body that is being written
 	model string         // whose rules it keeps
-	mark  int            // where the messages of the body being written end; 0: nowhere
 }
 
 // DraftOf returns the draft that owner has in the run of ctx, or a new one for a request to model. Keep gives it back.
@@ -31,33 +34,35 @@ func DraftOf(ctx context.Context, owner any, model string) *Draft {
 
 // Keep keeps the draft for owner's next request in the run of ctx, once the body is not read any more.
 func (d *Draft) Keep(ctx context.Context, owner any) {
-	if len(d.said) > 0 {
-		pawl.Keep(ctx, owner, d)
+	if len(d.said) == 0 || !pawl.Keep(ctx, owner, d) {
+		d.Release()
 	}
+}
+
+// Release gives the memory of the body to others: the run is over.
+func (d *Draft) Release() {
+	if d.buf != nil {
+		giveBack(d.buf)
+	}
+	*d = Draft{}
 }
 
 // Encode returns the body that encode appends to dst. It is the draft's: to be read until Keep.
 func (d *Draft) Encode(encode func(dst []byte) ([]byte, error)) ([]byte, error) {
-	d.mark = 0
+	d.kept, d.used = false, false
 	p := scratch.Get().(*[]byte)
 	b, err := encode((*p)[:0])
-	switch {
-	case err != nil || d.mark == 0: // b may be the draft's
-		*d = Draft{model: d.model}
-		*p, b = b, bytes.Clone(b)
-	case d.body == nil: // the first time, with room for what a few rounds bring
-		*p, b = b, append(make([]byte, 0, len(b)+min(len(b)*3/2, 8<<10)), b...)
+	if !d.used {
+		d.buf, p = p, d.buf
 	}
-	if cap(*p) <= keepBuffer {
-		scratch.Put(p)
+	*d.buf = b
+	if p != nil {
+		giveBack(p)
 	}
-	if err != nil {
-		return nil, err
+	if err != nil || !d.kept {
+		d.said, d.State = nil, nil
 	}
-	if d.mark > 0 {
-		d.body = b[:d.mark]
-	}
-	return b, nil
+	return b, err
 }
 
 // Resume is called before the messages of a body are written. d may be nil: nothing is kept. It returns how many of msgs are there already: all that were, where they are the same, and the body so
@@ -67,14 +72,11 @@ func (w *Writer) Resume(d *Draft, msgs []pawl.Message, fits func(n int) bool) in
 		return 0
 	}
 	n := len(d.said)
-	if n == 0 || n > len(msgs) || !bytes.Equal(w.B, d.body[:d.front]) || !same(d.said, msgs[:n]) || fits != nil && !fits(n) {
+	if n == 0 || n > len(msgs) || !bytes.Equal(w.B, (*d.buf)[:d.front]) || !same(d.said, msgs[:n]) || fits != nil && !fits(n) {
 		d.said, d.front, d.State = d.said[:0], len(w.B), nil
-		if d.body != nil {
-			w.B = append(d.body[:0], w.B...)
-		}
 		return 0
 	}
-	w.B = d.body
+	w.B, d.used = (*d.buf)[:d.end], true
 	return n
 }
 
@@ -87,7 +89,7 @@ func (w *Writer) Mark(d *Draft, msgs []pawl.Message) bool {
 		d.said = make([]pawl.Message, 0, len(msgs)+8)
 	}
 	d.said = append(d.said, msgs[len(d.said):]...)
-	d.mark = len(w.B)
+	d.end, d.kept = len(w.B), true
 	return true
 }
 

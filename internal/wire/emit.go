@@ -152,8 +152,11 @@ func (o *Emitter) Args(c *jsonscan.Cursor) json.RawMessage {
 	return o.Bytes(c)
 }
 
-// AsArgs is Args of a raw value.
+// AsArgs is Args of a value that Cursor.Raw returned.
 func (o *Emitter) AsArgs(raw []byte) json.RawMessage {
+	if len(raw) > 0 && (raw[0] == '{' || raw[0] == '[') {
+		return o.copied(raw)
+	}
 	c := jsonscan.New(raw)
 	return o.Args(&c)
 }

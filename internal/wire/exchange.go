@@ -1,7 +1,6 @@
 package wire
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -28,13 +27,13 @@ func (c *Client) exchange(ctx context.Context, u *url.URL, h http.Header, body [
 	var w watch
 	w.begin(cancel, t.FirstByte)
 	defer w.stop()
-	body = bytes.Clone(body) // a RoundTripper may read it for longer than the exchange lasts
-	// net/http writes headers and body at once only where it knows the body's reader.
+	open, giveBack := lend(body)
+	defer giveBack()
 	r := (&http.Request{
 		Method: http.MethodPost, URL: u, Host: u.Host, Header: h,
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-		Body: io.NopCloser(bytes.NewReader(body)), ContentLength: int64(len(body)),
-		GetBody: func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil },
+		Body: open(), ContentLength: int64(len(body)),
+		GetBody: func() (io.ReadCloser, error) { return open(), nil },
 	}).WithContext(ctx)
 	carrier := c.HTTP
 	if carrier == nil {

@@ -21,10 +21,8 @@ func Read(provider string, body io.Reader, size int64, whole bool, dec Decoder) 
 		p := scratch.Get().(*[]byte)
 		all, err := readAll((*p)[:0], body, size)
 		defer func() {
-			if cap(all) <= keepBuffer {
-				*p = all
-				scratch.Put(p)
-			}
+			*p = all
+			giveBack(p)
 		}()
 		if err != nil {
 			return cut(provider, err)
@@ -164,6 +162,13 @@ const (
 )
 
 var (
-	scratch = sync.Pool{New: func() any { return new([]byte) }}
+	scratch = sync.Pool{New: func() any { b := make([]byte, 0, 8<<10); return &b }} // bodies of both directions
 	streams = sync.Pool{New: func() any { return sse.NewReader(nil) }}
 )
+
+// giveBack puts a buffer of scratch back, unless it has grown too large to be kept.
+func giveBack(p *[]byte) {
+	if cap(*p) <= keepBuffer {
+		scratch.Put(p)
+	}
+}

@@ -1,6 +1,6 @@
 package anthropic
 
-import "github.com/pawl-go/pawl"
+import "slices"
 
 // cacheMark is a cache breakpoint: the server keeps what is before it for some minutes.
 const cacheMark = `{"type":"ephemeral"}`
@@ -10,42 +10,52 @@ const cacheMark = `{"type":"ephemeral"}`
 // one mark outside the messages lets the server put it: so no mark moves, and the messages of a turn begin with the bytes of
 // the turn before. Servers that do not know that mark get two in the messages, at the end of the last two turns of the user's.
 type marks struct {
-	on         bool
-	top        bool // the mark outside the messages
-	first      bool // after the first messages of the user's
-	last, prev int  // after these messages; -1: nowhere
+	on    bool
+	fixed bool // after the first messages of the user's, and outside the messages
+	moves bool // after the last two turns of the user's
 }
 
-func (e *encoder) toMarks(messages []pawl.Message) marks {
-	c := marks{last: -1, prev: -1}
-	if e.noCache || e.own.cached {
-		return c
-	}
-	c.on = true
-	if e.newest() {
-		c.top, c.first = true, true
-		return c
-	}
-	for i := len(messages) - 1; i >= 0; i-- {
-		if messages[i].Role == pawl.RoleAssistant || i+1 < len(messages) && messages[i+1].Role != pawl.RoleAssistant {
-			continue
-		}
-		if c.last < 0 {
-			c.last = i
-		} else {
-			c.prev = i
-			break
-		}
-	}
-	return c
-}
-
-// at reports whether there is a mark after message i, which ends the first of the user's or does not.
-func (c *marks) at(i int, first bool) bool {
-	return c.on && (c.first && first || i == c.last || i == c.prev)
+func (e *encoder) toMarks() marks {
+	on := !e.noCache && !e.own.cached
+	return marks{on, on && e.newest(), on && !e.newest()}
 }
 
 // mark puts a breakpoint on the block that was written last.
 func (e *encoder) mark() {
-	e.B = append(e.B[:len(e.B)-1], `,"cache_control":`+cacheMark+`}`...)
+	e.B = append(append(e.B[:len(e.B)-1], markMember...), '}')
+}
+
+var markMember = []byte(`,"cache_control":` + cacheMark)
+
+// turns are the places of the marks that move, in the body without them: 0, or where the last block of a turn ends, the earlier turn first.
+type turns [2]int
+
+// turned notes that a turn of the user's ends with the block that was written last, or without any.
+func (e *encoder) turned() {
+	end := 0
+	if e.role == "user" {
+		end = len(e.B) - 1
+	}
+	if e.turns[1] == end {
+		e.turns[1] = 0 // it added nothing to the turn before
+	}
+	e.turns = turns{e.turns[1], end}
+}
+
+// markTurns puts the marks that move into the body.
+func (e *encoder) markTurns() {
+	for _, at := range [...]int{e.turns[1], e.turns[0]} {
+		if at > 0 {
+			e.B = slices.Insert(e.B, at, markMember...)
+		}
+	}
+}
+
+// unmarkTurns takes them out again: with more messages they are elsewhere.
+func (e *encoder) unmarkTurns() {
+	for _, at := range e.turns {
+		if at > 0 {
+			e.B = slices.Delete(e.B, at, at+len(markMember))
+		}
+	}
 }

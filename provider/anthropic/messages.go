@@ -9,22 +9,21 @@ import (
 
 // written is what an encoder has to know at the end of messages, to go on from there.
 type written struct {
-	role string
-	ids  callIDs
+	role  string
+	ids   callIDs
+	turns turns
 }
 
 // fromMessages writes the messages after the first lead ones, merged so that the sides alternate.
 func fromMessages(e *encoder, messages []pawl.Message, lead int) {
-	if e.cache.last >= 0 {
-		e.draft = nil // marks that move
-	}
 	i := lead
 	// What was written is as it was then if the user's turn, which ended it, is not longer now.
 	if n := e.Resume(e.draft, messages, func(n int) bool {
 		return messages[n-1].Role != pawl.RoleAssistant && (n == len(messages) || messages[n].Role == pawl.RoleAssistant)
 	}); n > 0 {
 		w := e.draft.State.(written)
-		i, e.role, e.ids = n, w.role, w.ids
+		i, e.role, e.ids, e.turns = n, w.role, w.ids, w.turns
+		e.unmarkTurns()
 	}
 	for i < len(messages) {
 		if messages[i].Role == pawl.RoleAssistant {
@@ -44,14 +43,18 @@ func fromMessages(e *encoder, messages []pawl.Message, lead int) {
 			told = end // no turn of the user's that they could follow
 		}
 		fromMessage(e, messages, i, told)
-		if e.cache.at(end-1, i == lead) && e.markable && e.role == "user" {
+		switch {
+		case e.cache.moves:
+			e.turned()
+		case e.cache.fixed && i == lead && e.role == "user":
 			e.mark()
 		}
 		fromInstructions(e, messages, told, end)
 		i = end
 	}
+	e.markTurns()
 	if e.Mark(e.draft, messages) {
-		e.draft.State = written{e.role, e.ids}
+		e.draft.State = written{e.role, e.ids, e.turns}
 	}
 	e.close()
 }
@@ -67,7 +70,6 @@ func (e *encoder) block(role string) {
 		e.role = role
 	}
 	e.Comma()
-	e.markable = true
 }
 
 // close ends the message that is being written.

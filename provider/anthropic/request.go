@@ -25,8 +25,8 @@ type encoder struct {
 	cache  marks
 	draft  *wire.Draft // of the run; nil: there is none
 
-	role     string // of the message that is being written; "": none
-	markable bool   // the block written last may carry a cache mark
+	role  string // of the message that is being written; "": none
+	turns turns  // of the user's, where they are marked
 }
 
 // encode appends the body of req to dst. draft may be nil.
@@ -73,7 +73,7 @@ func fromRequest(e *encoder, req *pawl.Request) {
 	if e.Key("max_tokens") {
 		e.Int(t.maxTokens)
 	}
-	e.cache = e.toMarks(req.Messages)
+	e.cache = e.toMarks()
 	lead := fromSystem(e, req)
 	offered := !e.tools.Empty() // else each was left out
 	if (offered || len(e.own.tools) > 0) && e.Key("tools") {
@@ -130,7 +130,7 @@ func fromRequest(e *encoder, req *pawl.Request) {
 		}
 		e.Raw("}")
 	}
-	if e.cache.top && e.Key("cache_control") {
+	if e.cache.fixed && e.Key("cache_control") {
 		e.Raw(cacheMark)
 	}
 	if id := container(e.tag, req.Messages); id != "" && e.Key("container") {

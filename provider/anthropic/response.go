@@ -15,6 +15,7 @@ type decoder struct {
 	restart func() // forgets what was yielded; nil: it cannot be taken back
 
 	slots   []slot // the blocks of a stream, in the order in which they appeared
+	last    last
 	started bool
 	ended   bool
 	holding bool     // a call came that may have been carried out already: what follows waits for the stop reason
@@ -35,14 +36,20 @@ func (d *decoder) Whole(body []byte) error {
 	if !c.Object() {
 		return broken("the reply is not a JSON object: %s", wire.Excerpt(body))
 	}
-	var typ string
-	var content, failure []byte
+	var typ, failure []byte
+	var few [8]content
+	var blocks []content // what they are read as can depend on what follows them
 	for k, ok := c.Key(); ok; k, ok = c.Key() {
 		switch string(k) {
 		case "type":
-			typ = c.String()
+			typ = c.Text()
 		case "content":
-			content = c.Raw()
+			if blocks = nil; c.Kind() == jsonscan.Array {
+				blocks = few[:0]
+			}
+			for c.Array(); c.More(); {
+				blocks = append(blocks, d.content(&c))
+			}
 		case "error":
 			if c.Kind() != jsonscan.Null {
 				failure = c.Raw()
@@ -52,16 +59,15 @@ func (d *decoder) Whole(body []byte) error {
 		}
 	}
 	switch {
-	case failure != nil || typ == "error":
+	case failure != nil || string(typ) == "error":
 		return toStreamError(body)
 	case c.End() != nil:
 		return broken("the reply cannot be read: %v", c.End())
-	case len(content) == 0 || content[0] != '[':
+	case blocks == nil:
 		return broken("the reply has no content: %s", wire.Excerpt(body))
 	}
-	list := jsonscan.New(content)
-	for list.Array(); list.More(); {
-		if err := d.block(list.Raw()); err != nil {
+	for i := range blocks {
+		if err := d.block(&blocks[i]); err != nil {
 			return err
 		}
 	}
@@ -72,9 +78,9 @@ func (d *decoder) Whole(body []byte) error {
 func (d *decoder) message(k []byte, c *jsonscan.Cursor) {
 	switch string(k) {
 	case "id":
-		d.ID = c.String()
+		d.ID = d.Word(c)
 	case "model":
-		d.Model = c.String()
+		d.Model = d.Word(c)
 	case "usage":
 		if c.Kind() == jsonscan.Object {
 			d.figures.add(c.Raw())
@@ -110,18 +116,21 @@ type content struct {
 	input, citations                  []byte
 }
 
-func (d *decoder) content(raw []byte) content {
-	b := content{raw: raw}
-	c := jsonscan.New(raw)
-	c.Object()
+func (d *decoder) content(c *jsonscan.Cursor) (b content) {
+	c.Kind() // stands at it
+	begin := c.Offset()
+	if !c.Object() {
+		b.raw = c.Since(begin)
+		return b
+	}
 	for k, ok := c.Key(); ok; k, ok = c.Key() {
 		switch string(k) {
 		case "type":
 			b.typ = c.Text()
 		case "id":
-			b.id = d.Word(&c)
+			b.id = d.Word(c)
 		case "name":
-			b.name = d.Name(&c)
+			b.name = d.Name(c)
 		case "text":
 			b.text = c.Raw()
 		case "thinking":
@@ -136,39 +145,46 @@ func (d *decoder) content(raw []byte) content {
 			b.citations = c.Raw()
 		}
 	}
+	b.raw = c.Since(begin)
 	return b
 }
 
 // block yields a whole block.
-func (d *decoder) block(raw []byte) error {
-	b := d.content(raw)
+func (d *decoder) block(b *content) error {
 	switch string(b.typ) {
 	case "":
-		return broken("a block of the reply has no type: %s", wire.Excerpt(raw))
+		return broken("a block of the reply has no type: %s", wire.Excerpt(b.raw))
 	case "text":
-		opaque, err := d.cited(b.citations)
+		opaque, err := d.cited(inside(b.citations))
 		if err != nil || !wire.Filled(b.text) && opaque == nil {
 			return err
 		}
 		return d.Part(pawl.Text{Text: wire.AsText(b.text), Opaque: opaque})
 	case "thinking":
-		return d.thought(wire.AsText(b.thinking), raw, wire.Filled(b.signature))
+		return d.thought(wire.AsText(b.thinking), b.raw, wire.Filled(b.signature))
 	case "tool_use":
 		if foreign(b.caller) && d.stop != "tool_use" {
 			break // code in the server's container has called it, and has its result
 		}
-		call, err := d.toCall(&b)
+		call, err := d.toCall(b)
 		if err != nil {
 			return err
 		}
 		call.Args = orEmpty(d.AsArgs(b.input))
 		return d.Part(call)
 	}
-	opaque, err := d.Keep(raw)
+	opaque, err := d.Keep(b.raw)
 	if err != nil {
 		return err
 	}
 	return d.Part(pawl.Reasoning{Opaque: opaque})
+}
+
+// blockOf yields a block that was joined.
+func (d *decoder) blockOf(raw []byte) error {
+	c := jsonscan.New(raw)
+	b := d.content(&c)
+	return d.block(&b)
 }
 
 // thought yields whole thinking. Anthropic signs what it has finished: without a signature it would refuse to have it back.
@@ -185,12 +201,20 @@ func (d *decoder) thought(text string, raw []byte, signed bool) error {
 	return d.Part(p)
 }
 
-// cited keeps the citations of a text, which belong to it when it is sent back.
+// cited keeps the citations of a text, which belong to it when it is sent back. list is the inside of their array.
 func (d *decoder) cited(list []byte) (*pawl.Opaque, error) {
-	if len(list) <= 2 || list[0] != '[' {
+	if len(list) == 0 {
 		return nil, nil
 	}
-	return d.Keep(append(append([]byte(`{"citations":`), list...), '}'))
+	return d.Keep(append(append([]byte(`{"citations":[`), list...), `]}`...))
+}
+
+// inside returns what stands between the brackets of an array; nil of what is none.
+func inside(list []byte) []byte {
+	if len(list) <= 2 || list[0] != '[' {
+		return nil
+	}
+	return list[1 : len(list)-1]
 }
 
 // foreign reports whether a call was made by something else than the model itself.
@@ -216,7 +240,7 @@ func (d *decoder) toCall(b *content) (pawl.ToolCall, error) {
 // finish ends the reply, or the part of it that came before a pause.
 func (d *decoder) finish() error {
 	for _, raw := range d.held {
-		if err := d.block(raw); err != nil {
+		if err := d.blockOf(raw); err != nil {
 			return err
 		}
 	}

@@ -1,6 +1,8 @@
 package anthropic
 
 import (
+	"bytes"
+
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/jsonscan"
 	"github.com/pawl-go/pawl/internal/wire"
@@ -8,17 +10,15 @@ import (
 
 // slot is a block of a stream.
 type slot struct {
-	index     int64
-	kind      kind
-	part      int    // the open part, or closed
-	text      []byte // of thinking, so far, or of the arguments that are held back
-	signature []byte // of thinking
-	citations []byte // of a text, so far: the inside of an array
-	input     []byte // of a call: what it began with
-	filled    bool   // some of the arguments came in fragments
-	block     *pieces
-	head      uint64 // of the event that began it
-	done      bool
+	index  int64
+	kind   kind
+	part   int    // the open part, or closed
+	so     []byte // of thinking: the text so far; of a text: its citations, the inside of an array; of a call: what it began with
+	signed []byte // of thinking: its signature so far
+	filled bool   // some of the arguments came in fragments
+	done   bool
+	block  *pieces
+	head   uint64 // of the event that began it
 }
 
 // The kinds of blocks: how each is yielded while it comes.
@@ -34,8 +34,39 @@ const (
 // closed stands for the index of a part that is not open.
 const closed = -1
 
+// last is how the last fragment of a block was said: the next one differs in little more than its text.
+type last struct {
+	before []byte // its event, up to the text
+	kind   kind   // of its block
+	index  int64
+}
+
+// deltaDepth is how deep the text of a fragment stands: in a delta, in an event.
+const deltaDepth = 2
+
+// more reads an event that goes on as the last one did, and reports whether it is one.
+func (d *decoder) more(data []byte) (bool, error) {
+	l := &d.last
+	if len(l.before) == 0 || !bytes.HasPrefix(data, l.before) {
+		return false, nil
+	}
+	s := d.slot(l.index)
+	if s == nil || s.done || s.kind != l.kind {
+		return false, nil
+	}
+	c := jsonscan.Resume(data, len(l.before), deltaDepth)
+	end := c
+	if end.Skip(); string(data[end.Offset():]) != "}}" {
+		return false, nil // there is more to read
+	}
+	return true, d.fragment(&c, s)
+}
+
 // Event reads one event. Its name is taken from its data.
 func (d *decoder) Event(data []byte) error {
+	if is, err := d.more(data); is {
+		return err
+	}
 	var typ, delta, block, usage []byte
 	index := int64(0)
 	indexed := false
@@ -57,7 +88,7 @@ func (d *decoder) Event(data []byte) error {
 			indexed = true
 		case "delta":
 			if indexed && string(typ) == "content_block_delta" {
-				if err := d.toDelta(&c, index); err != nil {
+				if err := d.toDelta(&c, index, data); err != nil {
 					return err
 				}
 				continue
@@ -91,13 +122,11 @@ func (d *decoder) Event(data []byte) error {
 	case "content_block_delta":
 		if delta != nil {
 			inner := jsonscan.New(delta)
-			return d.toDelta(&inner, index)
+			return d.toDelta(&inner, index, nil)
 		}
 	case "content_block_stop":
-		for i := len(d.slots) - 1; i >= 0; i-- {
-			if d.slots[i].index == index {
-				return d.end(&d.slots[i])
-			}
+		if s := d.slot(index); s != nil {
+			return d.end(s)
 		}
 	case "message_delta":
 		inner := jsonscan.New(delta)
@@ -160,12 +189,23 @@ func headOf(raw []byte) uint64 {
 	return h
 }
 
+// slot returns the last block under a number; nil: there is none.
+func (d *decoder) slot(index int64) *slot {
+	for i := len(d.slots) - 1; i >= 0; i-- {
+		if d.slots[i].index == index {
+			return &d.slots[i]
+		}
+	}
+	return nil
+}
+
 // begin opens a block.
 func (d *decoder) begin(index int64, raw []byte) error {
-	b := d.content(raw)
+	c := jsonscan.New(raw)
+	b, head := d.content(&c), headOf(raw)
 	for i := range d.slots {
 		if d.slots[i].index == index { // used again: the first one is complete
-			if !d.slots[i].done && d.slots[i].head == headOf(raw) {
+			if !d.slots[i].done && d.slots[i].head == head {
 				return nil // the event came twice
 			}
 			if err := d.end(&d.slots[i]); err != nil {
@@ -173,24 +213,25 @@ func (d *decoder) begin(index int64, raw []byte) error {
 			}
 		}
 	}
-	d.slots = append(d.slots, slot{index: index, part: closed, head: headOf(raw)})
+	if d.slots == nil {
+		d.slots = make([]slot, 0, 4)
+	}
+	d.slots = append(d.slots, slot{index: index, part: closed, head: head})
 	s := &d.slots[len(d.slots)-1]
 	d.holding = d.holding || string(b.typ) == "tool_use" && foreign(b.caller)
 	switch {
 	case d.holding:
 		s.kind = kindBlock
 	case string(b.typ) == "text":
-		if len(b.citations) > 2 && b.citations[0] == '[' {
-			s.citations = append(s.citations, b.citations[1:len(b.citations)-1]...)
-		}
+		s.so = append(s.so, inside(b.citations)...)
 		return d.say(s, wire.AsText(b.text))
 	case string(b.typ) == "thinking":
 		s.kind = kindThinking
-		s.signature = append(s.signature, wire.AsText(b.signature)...)
+		s.signed = append(s.signed, wire.AsText(b.signature)...)
 		return d.think(s, wire.AsText(b.thinking))
 	case string(b.typ) == "tool_use":
 		s.kind = kindCall
-		s.input = d.AsArgs(b.input)
+		s.so = d.AsArgs(b.input)
 		call, err := d.toCall(&b)
 		if err != nil {
 			return err
@@ -204,15 +245,9 @@ func (d *decoder) begin(index int64, raw []byte) error {
 	return nil
 }
 
-// toDelta reads a fragment of a block.
-func (d *decoder) toDelta(c *jsonscan.Cursor, index int64) error {
-	var s *slot
-	for i := len(d.slots) - 1; i >= 0; i-- {
-		if d.slots[i].index == index {
-			s = &d.slots[i]
-			break
-		}
-	}
+// toDelta reads a fragment of a block. event is the data that c reads; nil: a part of it.
+func (d *decoder) toDelta(c *jsonscan.Cursor, index int64, event []byte) error {
+	s := d.slot(index)
 	if s == nil || s.done {
 		return broken("a piece of block %d came before its beginning, or after its end", index)
 	}
@@ -224,30 +259,41 @@ func (d *decoder) toDelta(c *jsonscan.Cursor, index int64) error {
 		return nil
 	}
 	for k, ok := c.Key(); ok; k, ok = c.Key() {
-		var err error
 		switch {
-		case s.kind == kindText && string(k) == "text":
-			err = d.say(s, d.String(c))
+		case s.kind == kindText && string(k) == "text", s.kind == kindThinking && string(k) == "thinking", s.kind == kindCall && string(k) == "partial_json":
+			if event != nil && c.Kind() == jsonscan.String {
+				d.last.before = append(d.last.before[:0], event[:c.Offset()]...)
+				d.last.kind, d.last.index = s.kind, index
+			}
+			if err := d.fragment(c, s); err != nil {
+				return err
+			}
 		case s.kind == kindText && string(k) == "citation":
-			if len(s.citations) > 0 {
-				s.citations = append(s.citations, ',')
+			if len(s.so) > 0 {
+				s.so = append(s.so, ',')
 			}
-			s.citations = append(s.citations, c.Raw()...)
-		case s.kind == kindThinking && string(k) == "thinking":
-			err = d.think(s, d.String(c))
+			s.so = append(s.so, c.Raw()...)
 		case s.kind == kindThinking && string(k) == "signature":
-			s.signature = c.AppendString(s.signature)
-		case s.kind == kindCall && string(k) == "partial_json":
-			if args := d.Args(c); len(args) > 0 {
-				s.filled = true
-				err = d.MoreArgs(s.part, args)
-			}
-		}
-		if err != nil {
-			return err
+			s.signed = c.AppendString(s.signed)
 		}
 	}
 	return nil
+}
+
+// fragment yields more of a text, or of arguments.
+func (d *decoder) fragment(c *jsonscan.Cursor, s *slot) error {
+	switch s.kind {
+	case kindText:
+		return d.say(s, d.String(c))
+	case kindThinking:
+		return d.think(s, d.String(c))
+	}
+	args := d.Args(c)
+	if len(args) == 0 {
+		return nil
+	}
+	s.filled = true
+	return d.MoreArgs(s.part, args)
 }
 
 func (d *decoder) say(s *slot, text string) error {
@@ -266,7 +312,7 @@ func (d *decoder) think(s *slot, text string) error {
 	if text == "" {
 		return nil
 	}
-	s.text = append(s.text, text...)
+	s.so = append(s.so, text...)
 	if s.part != closed {
 		return d.MoreReasoning(s.part, text)
 	}
@@ -283,7 +329,7 @@ func (d *decoder) end(s *slot) error {
 	s.done = true
 	switch s.kind {
 	case kindText:
-		opaque, err := d.cited(append(append([]byte{'['}, s.citations...), ']'))
+		opaque, err := d.cited(s.so)
 		switch {
 		case err != nil:
 			return err
@@ -296,21 +342,21 @@ func (d *decoder) end(s *slot) error {
 		}
 		return d.Send(pawl.Delta{Index: s.part, Part: pawl.Text{Opaque: opaque}, Done: true})
 	case kindThinking:
-		raw := jsonscan.AppendString([]byte(`{"type":"thinking","thinking":`), s.text)
-		if len(s.signature) > 0 {
-			raw = jsonscan.AppendString(append(raw, `,"signature":`...), s.signature)
+		raw := jsonscan.AppendString([]byte(`{"type":"thinking","thinking":`), s.so)
+		if len(s.signed) > 0 {
+			raw = jsonscan.AppendString(append(raw, `,"signature":`...), s.signed)
 		}
 		raw = append(raw, '}')
 		switch {
 		case s.part == closed:
-			return d.thought("", raw, len(s.signature) > 0)
-		case len(s.signature) == 0 && !d.compatible:
+			return d.thought("", raw, len(s.signed) > 0)
+		case len(s.signed) == 0 && !d.compatible:
 			return d.Seal(s.part)
 		}
 		return d.Send(pawl.Delta{Index: s.part, Part: pawl.Reasoning{Opaque: &pawl.Opaque{Provider: d.tag, Data: raw}}, Done: true})
 	case kindCall:
 		if !s.filled {
-			return d.Send(pawl.Delta{Index: s.part, Part: pawl.ToolCall{Args: orEmpty(s.input)}, Done: true})
+			return d.Send(pawl.Delta{Index: s.part, Part: pawl.ToolCall{Args: orEmpty(s.so)}, Done: true})
 		}
 		return d.Seal(s.part)
 	}
@@ -319,7 +365,7 @@ func (d *decoder) end(s *slot) error {
 		d.held = append(d.held, raw)
 		return nil
 	}
-	return d.block(raw)
+	return d.blockOf(raw)
 }
 
 // orEmpty is args, or the empty object where there are none.

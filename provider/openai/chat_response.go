@@ -2,6 +2,7 @@ package openai
 
 import (
 	"encoding/json"
+	"sync"
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/jsonscan"
@@ -51,7 +52,7 @@ type chatDecoder struct {
 func (d *chatDecoder) toDelta(c *jsonscan.Cursor) error {
 	var text, refusal, thinking, plain string
 	var list, details, function []byte
-	var calls []chatPiece // that come after what is said beside them, wherever they stand
+	var calls *[]chatPiece // that come after what is said beside them, wherever they stand
 	media := ""
 	if !c.Object() {
 		return nil
@@ -83,9 +84,13 @@ func (d *chatDecoder) toDelta(c *jsonscan.Cursor) error {
 				}
 				continue
 			}
-			calls = make([]chatPiece, 0, 8)
+			if calls == nil {
+				calls = pieces.Get().(*[]chatPiece)
+				defer forget(calls)
+			}
+			*calls = (*calls)[:0]
 			for c.Array(); c.More(); {
-				calls = append(calls, d.piece(c))
+				*calls = append(*calls, d.piece(c))
 			}
 		case "function_call":
 			function = c.Raw()
@@ -129,8 +134,8 @@ func (d *chatDecoder) toDelta(c *jsonscan.Cursor) error {
 			return err
 		}
 	}
-	for i := range calls {
-		if err := d.fragment(&calls[i]); err != nil {
+	for i := 0; calls != nil && i < len(*calls); i++ {
+		if err := d.fragment(&(*calls)[i]); err != nil {
 			return err
 		}
 	}
@@ -138,6 +143,17 @@ func (d *chatDecoder) toDelta(c *jsonscan.Cursor) error {
 		return d.legacy(function)
 	}
 	return nil
+}
+
+// pieces are lists for calls that wait until what was said beside them is told.
+var pieces = sync.Pool{New: func() any { return new([]chatPiece) }}
+
+// forget gives a list of pieces back, with nothing in it.
+func forget(p *[]chatPiece) {
+	clear(*p)
+	if *p = (*p)[:0]; cap(*p) <= 256 {
+		pieces.Put(p)
+	}
 }
 
 // content reads a list of typed parts; nil is none.
