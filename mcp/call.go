@@ -41,6 +41,9 @@ func (c *Client) runner(d Definition) pawl.ToolFunc {
 		heard := s.mender.watch(work.token)
 		res, err := s.conn.CallTool(ctx, params)
 		work.heard(ctx, heard())
+		if ctx.Err() != nil && s.proc == nil {
+			s.telling.Go(func() { s.tells(work) })
+		}
 		if err != nil {
 			return c.failure(ctx, s, err)
 		}
@@ -98,10 +101,24 @@ func (c *Client) begin(ctx context.Context, name string) (context.Context, *atWo
 	}
 	c.token++
 	token := "pawl-" + strconv.Itoa(c.token)
-	ctx = context.WithValue(ctx, tokenKey{}, token)
-	w := &atWork{ctx: ctx, token: token, inv: pawl.InvocationFrom(ctx), name: name, told: make(chan struct{}, 1)}
+	w := &atWork{token: token, inv: pawl.InvocationFrom(ctx), name: name, told: make(chan struct{}, 1), over: make(chan struct{}, 1)}
+	w.ctx = context.WithValue(ctx, tokenKey{}, w)
 	c.calls[token] = w
-	return ctx, w
+	return w.ctx, w
+}
+
+// tellTime is how long the SDK tries to tell a server that a call is cancelled.
+const tellTime = 5 * time.Second
+
+// tells waits until the server was told that a call is cancelled. The SDK does that after the call has returned, and a session that had ended by then would be at work on it for ever.
+func (s *session) tells(w *atWork) {
+	over := time.NewTimer(tellTime)
+	defer over.Stop()
+	select {
+	case <-w.over:
+	case <-s.gone:
+	case <-over.C:
+	}
 }
 
 func (c *Client) end(w *atWork) {
@@ -132,8 +149,7 @@ func (w *atWork) heard(ctx context.Context, n int) {
 func (c *Client) atWork(ctx context.Context) *atWork {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	token, _ := ctx.Value(tokenKey{}).(string)
-	if w := c.calls[token]; w != nil {
+	if w, _ := ctx.Value(tokenKey{}).(*atWork); w != nil && c.calls[w.token] == w {
 		return w
 	}
 	if len(c.calls) == 1 {
@@ -233,6 +249,7 @@ func (c *Client) drop(s *session) {
 		}
 		c.closing.Go(func() { // calls that are at work over HTTP may still have their replies; the next call need not wait for them
 			s.use.Wait()
+			s.telling.Wait()
 			s.close()
 		})
 	}

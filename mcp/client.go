@@ -89,18 +89,20 @@ type atWork struct {
 	asks  int
 	words atomic.Int64  // of progress that were told
 	told  chan struct{} // has a token after each
+	over  chan struct{} // has one when the server was told that the call is cancelled
 }
 
 // session is one connection, or one life of a process.
 type session struct {
-	conn   *sdk.ClientSession
-	proc   *process
-	mender *mender
-	cancel context.CancelFunc
-	use    sync.WaitGroup // calls that are at work
-	listed []Listed
-	fresh  bool          // listed is what the server says now
-	gone   chan struct{} // closed when the connection is lost
+	conn    *sdk.ClientSession
+	proc    *process
+	mender  *mender
+	cancel  context.CancelFunc
+	use     sync.WaitGroup // calls that are at work
+	telling sync.WaitGroup // those that were cancelled, of which the server is being told
+	listed  []Listed
+	fresh   bool          // listed is what the server says now
+	gone    chan struct{} // closed when the connection is lost
 }
 
 // New checks s and returns a Client for it, without starting it. o may be nil.

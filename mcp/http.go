@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -95,6 +96,14 @@ func (c *carrier) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.Method == http.MethodGet && c.web.server.Transport != "sse" {
 		send = c.listen
 	}
+	if w, _ := r.Context().Value(tokenKey{}).(*atWork); w != nil && cancels(r) {
+		defer func() {
+			select {
+			case w.over <- struct{}{}:
+			default:
+			}
+		}()
+	}
 	res, err := send(r)
 	if err != nil {
 		return nil, err
@@ -112,6 +121,20 @@ func (c *carrier) RoundTrip(r *http.Request) (*http.Response, error) {
 		}{io.LimitReader(res.Body, 64<<10), res.Body}
 	}
 	return res, nil
+}
+
+// cancels reports whether a request says that a call is cancelled.
+func cancels(r *http.Request) bool {
+	if r.GetBody == nil {
+		return false
+	}
+	body, err := r.GetBody()
+	if err != nil {
+		return false
+	}
+	defer body.Close()
+	var m struct{ Method string }
+	return json.NewDecoder(body).Decode(&m) == nil && m.Method == "notifications/cancelled"
 }
 
 // listenTime is how long the stream of what a server says unasked may take to begin.
