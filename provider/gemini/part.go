@@ -33,7 +33,8 @@ const (
 	kindOther // kept as it is
 )
 
-func (d *decoder) readPart(c *jsonscan.Cursor) (p part) {
+// readPart reads a part of a content that stands at an offset of what is read.
+func (d *decoder) readPart(c *jsonscan.Cursor, at int) (p part) {
 	d.spot.parts++
 	c.Kind() // stands at it
 	begin, unknown := c.Offset(), false
@@ -44,9 +45,9 @@ func (d *decoder) readPart(c *jsonscan.Cursor) (p part) {
 		switch string(k) {
 		case "text":
 			p.kind = kindText
-			d.spot.from = c.Offset()
+			d.spot.from = at + c.Offset()
 			p.content = c.Raw()
-			d.spot.to = c.Offset()
+			d.spot.to = at + c.Offset()
 			continue
 		case "functionCall":
 			p.kind = kindCall

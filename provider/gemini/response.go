@@ -126,35 +126,30 @@ func (d *decoder) feedback(c *jsonscan.Cursor) {
 // candidate reads one of the replies; those after the first, which only provider options can ask for, are left. Which one it is stands
 // behind its parts.
 func (d *decoder) candidate(c *jsonscan.Cursor) error {
-	var few [8]part
-	parts := few[:0]
+	var content []byte
 	var reason, message string
-	other := false
-	if !c.Object() {
-		d.seen = true
-		return nil
-	}
-	for k, ok := c.Key(); ok; k, ok = c.Key() {
-		switch string(k) {
-		case "content":
-			parts = d.content(c, parts[:0])
-		case "finishReason":
-			reason = enum(c, finishReasons)
-		case "finishMessage":
-			message = c.String()
-		case "index":
-			n, _ := c.Int()
-			other = n > 0
+	at, other := 0, false
+	if c.Object() {
+		for k, ok := c.Key(); ok; k, ok = c.Key() {
+			switch string(k) {
+			case "content":
+				at, content = c.Offset(), c.Raw()
+			case "finishReason":
+				reason = enum(c, finishReasons)
+			case "finishMessage":
+				message = c.String()
+			case "index":
+				n, _ := c.Int()
+				other = n > 0
+			}
 		}
 	}
 	if other || c.Err() != nil {
 		return nil // the chunk reports the error
 	}
 	d.seen = true
-	for i := range parts {
-		if err := d.toDelta(&parts[i]); err != nil {
-			return err
-		}
+	if err := d.content(content, at); err != nil {
+		return err
 	}
 	// Older models say STOP in each event; a reason that is not that counts wherever it stands.
 	if reason != "" && (d.reason == "" || d.reason == "STOP") {
@@ -163,20 +158,30 @@ func (d *decoder) candidate(c *jsonscan.Cursor) error {
 	return nil
 }
 
-// content reads the parts of a candidate.
-func (d *decoder) content(c *jsonscan.Cursor, parts []part) []part {
+// content yields the parts of a candidate. It stands at an offset of what is read.
+func (d *decoder) content(raw []byte, at int) error {
+	c := jsonscan.New(raw)
 	if !c.Object() {
-		return parts
+		return nil
 	}
 	for k, ok := c.Key(); ok; k, ok = c.Key() {
 		if string(k) != "parts" {
 			continue
 		}
 		for c.Array(); c.More(); {
-			parts = append(parts, d.readPart(c))
+			p := d.readPart(&c, at)
+			if c.Err() != nil {
+				break
+			}
+			if err := d.toDelta(&p); err != nil {
+				return err
+			}
 		}
 	}
-	return parts
+	if c.Err() != nil {
+		return broken("the reply cannot be read: %v", c.Err())
+	}
+	return nil
 }
 
 // toCall yields a call, or a piece of one.
