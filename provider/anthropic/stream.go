@@ -1,6 +1,8 @@
 package anthropic
 
 import (
+	"hash/maphash"
+
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/jsonscan"
 	"github.com/pawl-go/pawl/internal/wire"
@@ -170,14 +172,8 @@ func (d *decoder) start(c *jsonscan.Cursor) error {
 	return nil
 }
 
-// headOf tells the beginnings of blocks apart: those of calls have ids.
-func headOf(raw []byte) uint64 {
-	h := uint64(len(raw))
-	for _, c := range raw[:min(len(raw), 512)] {
-		h = (h ^ uint64(c)) * 1099511628211
-	}
-	return h
-}
+// heads tells the beginnings of blocks apart: those of calls have ids.
+var heads = maphash.MakeSeed()
 
 // slot returns the last block under a number; nil: there is none.
 func (d *decoder) slot(index int64) *slot {
@@ -192,7 +188,7 @@ func (d *decoder) slot(index int64) *slot {
 // begin opens a block.
 func (d *decoder) begin(index int64, raw []byte) error {
 	c := jsonscan.New(raw)
-	b, head := d.content(&c), headOf(raw)
+	b, head := d.content(&c), maphash.Bytes(heads, raw)
 	for i := range d.slots {
 		if d.slots[i].index == index { // used again: the first one is complete
 			if !d.slots[i].done && d.slots[i].head == head {
