@@ -256,7 +256,7 @@ var streams = []string{
 	events(chunk("", `{"functionCall":{"name":"look","args":{"at":1}}}`), chunk("MAX_TOKENS", `{"text":""}`)),
 	events(chunk("", `{"text":"A"}`), chunk("", `{"text":"\u00e4 \"}"}`), chunk("", `{"text":""}`), chunk("", `{"text":null}`), chunk("", `{"text":"a","thought":true}`),
 		chunk("", `{"text":"b","thought":true}`), chunk("", `{"text":"c","thought":true,"thoughtSignature":"s=="}`), chunk("", `{"text":"d","thought":true,"thoughtSignature":"s=="}`), chunk("", `{"text":"B"}`, `{"text":"C"}`),
-		chunk("", `{"text":"D"}`, `{"text":"C"}`), chunk("", `{"text":"E"}`), chunk("STOP", `{"text":"F"}`), chunk("STOP", `{"text":"G"}`),
+		chunk("", `{"text":"D"}`, `{"text":"C"}`), chunk("", `{"text":"D"}`, `{"text":"more"}`), chunk("", `{"text":"E"}`), chunk("STOP", `{"text":"F"}`), chunk("STOP", `{"text":"G"}`),
 		`{"candidates":[{"content":{"parts":[{"text":"H"}]},"index":0},{"content":{"parts":[{"text":"other"}]},"index":1}]}`,
 		`{"candidates":[{"content":{"parts":[{"text":"H"}]},"index":0},{"content":{"parts":[{"text":"others"}]},"index":1}]}`,
 		`{"candidates":[{"content":{"parts":[{"text":"I"}]},"index":1}]}`, `{"candidates":[{"content":{"parts":[{"text":"J"}]},"index":1}]}`,
