@@ -42,7 +42,7 @@ install: ## the program, its man pages and the completion of bash, zsh and fish;
 fuzz: ## every fuzz target for a short time; FUZZTIME=10s
 	@scripts/fuzz
 
-BENCH = $(if $(ROWS),-rows '$(ROWS)') $(if $(QUICK),-quick)
+BENCH = $(if $(ROWS),-rows '$(value ROWS)') $(if $(QUICK),-quick)
 
 bench: ## speed beside loops written by hand; QUICK=1 or ROWS=regexp picks rows; needs PAWL_BENCH or ../shared/bench
 	@scripts/bench $(BENCH)

@@ -229,7 +229,8 @@ func digest(w Waiting, t *Tool) string {
 // Digest names a call by what it is: the tool's name, its schema and args in their canonical form (names sorted, no spaces, numbers as
 // they were written). Calls with the same digest ask for the same. It does not look at whether args fit.
 func (t *Tool) Digest(args json.RawMessage) string {
-	return sum("%s\x00%s\x00%s", t.Name, canonical(t.Input), canonical(args))
+	t.canonical.once.Do(func() { t.canonical.text = canonical(t.Input) })
+	return sum("%s\x00%s\x00%s", t.Name, t.canonical.text, canonical(args))
 }
 
 func sum(format string, args ...any) string {

@@ -54,6 +54,10 @@ type Tool struct {
 		schema *schema
 		err    error
 	}
+	canonical struct { // Input
+		once sync.Once
+		text []byte
+	}
 }
 
 // ToolFunc carries out a call. It is also what tool middleware wraps.

@@ -25,7 +25,7 @@ func (m *model) tellTools(req *pawl.Request) error {
 	m.tools.told = len(req.Tools)
 	if !known && !m.tools.begun {
 		m.tools.begun = true
-		return m.s.add(kindTools, run+"/tools", toolsBody{Tools: digests(req.Tools), Marked: markedOf(req.Tools), Instructions: sum([]byte(m.instructions))})
+		return m.s.add(kindTools, run+"/tools", toolsBody{Tools: m.s.digests(req.Tools), Marked: markedOf(req.Tools), Instructions: sum([]byte(m.instructions))})
 	}
 	later := slices.DeleteFunc(slices.Clone(req.Tools[min(from, len(req.Tools)):]), func(t *pawl.Tool) bool {
 		return was.Tools[t.Name] != "" || was.Later[t.Name] != ""
@@ -34,7 +34,7 @@ func (m *model) tellTools(req *pawl.Request) error {
 		return nil
 	}
 	step := strings.TrimSuffix(strings.TrimPrefix(string(req.Key), run+"/"), "/model")
-	return m.s.add(kindTools, run+"/tools/"+step, toolsBody{Later: digests(later), Marked: markedOf(later)})
+	return m.s.add(kindTools, run+"/tools/"+step, toolsBody{Later: m.s.digests(later), Marked: markedOf(later)})
 }
 
 // check compares the tools and instructions of a run that was begun before with those of now: with the first request, and what is offered later with the request that
@@ -51,7 +51,7 @@ func (m *model) check(req *pawl.Request) error {
 		m.tools.first = true
 		return m.checkFirst(run, was, req)
 	}
-	now, before := digests(req.Tools[min(from, len(req.Tools)):]), map[string]string{}
+	now, before := m.s.digests(req.Tools[min(from, len(req.Tools)):]), map[string]string{}
 	for name := range now {
 		if before[name] = was.Later[name]; before[name] == "" {
 			delete(now, name) // it was not offered before, where the run broke off
@@ -70,7 +70,7 @@ func (m *model) checkFirst(run string, was toolsBody, req *pawl.Request) error {
 	if was.Instructions != sum([]byte(m.instructions)) {
 		return fmt.Errorf("%w: the instructions of %s differ", ErrChanged, run)
 	}
-	now := digests(req.Tools)
+	now := m.s.digests(req.Tools)
 	changed, err := m.changed(run, was.Tools, now)
 	if len(changed) == 0 || err != nil || m.s.only {
 		return err
@@ -96,14 +96,24 @@ func (m *model) changed(run string, was, now map[string]string) (changed []strin
 }
 
 // digests names tools by all that a model and the pipeline know of them.
-func digests(tools []*pawl.Tool) map[string]string {
+func (s *session) digests(tools []*pawl.Tool) map[string]string {
 	out := make(map[string]string, len(tools))
 	for _, t := range tools {
-		out[t.Name] = toolDigest(t)
+		out[t.Name] = s.digest(t)
 	}
 	return out
 }
 
-func toolDigest(t *pawl.Tool) string {
-	return sum([]byte(t.Digest(nil)), []byte(t.Description), t.Output, []byte(t.Effect.String()), fmt.Append(nil, t.Passive))
+// digest is that of one tool, which does not change in a run.
+func (s *session) digest(t *pawl.Tool) string {
+	s.mu.Lock()
+	d, ok := s.digested[t]
+	s.mu.Unlock()
+	if !ok {
+		d = sum([]byte(t.Digest(nil)), []byte(t.Description), t.Output, []byte(t.Effect.String()), fmt.Append(nil, t.Passive))
+		s.mu.Lock()
+		s.digested[t] = d
+		s.mu.Unlock()
+	}
+	return d
 }

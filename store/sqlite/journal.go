@@ -63,9 +63,29 @@ type journalRow struct {
 	owner, state      string
 }
 
-func journalOf(ctx context.Context, tx *sql.Tx, s store.Scope, id string) (journalRow, error) {
+// prepared are the statements of every append, which need not be parsed each time.
+type prepared struct{ journal, record, head *sql.Stmt }
+
+func (p *prepared) prepare(db *sql.DB) error {
+	for _, s := range []struct {
+		stmt **sql.Stmt
+		text string
+	}{
+		{&p.journal, "select n, records, head, owner, fence, state" + ofJournal},
+		{&p.record, "insert into records (journal, seq, key, kind, fence, at, elapsed, body, digest, hash) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) on conflict (journal, key) do nothing"},
+		{&p.head, "update journals set records = ?, head = ?, updated = ? where n = ?"},
+	} {
+		var err error
+		if *s.stmt, err = db.Prepare(s.text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (db *DB) journalOf(ctx context.Context, tx *sql.Tx, s store.Scope, id string) (journalRow, error) {
 	r := journalRow{id: id}
-	err := tx.QueryRowContext(ctx, "select n, records, head, owner, fence, state"+ofJournal, s.Tenant, s.User, s.Thread, id).Scan(&r.n, &r.records, &r.head, &r.owner, &r.fence, &r.state)
+	err := tx.StmtContext(ctx, db.prepared.journal).QueryRowContext(ctx, s.Tenant, s.User, s.Thread, id).Scan(&r.n, &r.records, &r.head, &r.owner, &r.fence, &r.state)
 	if errors.Is(err, sql.ErrNoRows) {
 		err = fmt.Errorf("run %s: %w", id, store.ErrNotFound)
 	}
@@ -73,8 +93,8 @@ func journalOf(ctx context.Context, tx *sql.Tx, s store.Scope, id string) (journ
 }
 
 // leased returns the run of a lease that still holds.
-func leased(ctx context.Context, tx *sql.Tx, l store.Lease) (journalRow, error) {
-	r, err := journalOf(ctx, tx, l.Scope, l.Run)
+func (db *DB) leased(ctx context.Context, tx *sql.Tx, l store.Lease) (journalRow, error) {
+	r, err := db.journalOf(ctx, tx, l.Scope, l.Run)
 	if err == nil && (r.fence != l.Fence || r.owner != l.Owner) {
 		err = fmt.Errorf("the lease of run %s was lost: %w", l.Run, store.ErrConflict)
 	}
@@ -83,6 +103,7 @@ func leased(ctx context.Context, tx *sql.Tx, l store.Lease) (journalRow, error) 
 
 // addRecords appends records and changes the head.
 func (db *DB) addRecords(ctx context.Context, tx *sql.Tx, r journalRow, fence int64, c *store.JournalChange, records []store.Record) (int64, error) {
+	insert := tx.StmtContext(ctx, db.prepared.record)
 	for _, rec := range records {
 		rec.Seq, rec.Fence, rec.At = r.records+1, fence, moment(stamp(rec.At))
 		rec.Hash = rec.Chain(r.id, r.head)
@@ -96,8 +117,7 @@ func (db *DB) addRecords(ctx context.Context, tx *sql.Tx, r journalRow, fence in
 			}
 			body, digest = nil, d
 		}
-		res, err := tx.ExecContext(ctx, "insert into records (journal, seq, key, kind, fence, at, elapsed, body, digest, hash) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) on conflict (journal, key) do nothing",
-			r.n, rec.Seq, rec.Key, rec.Kind, fence, stamp(rec.At), int64(rec.Elapsed), body, digest, rec.Hash)
+		res, err := insert.ExecContext(ctx, r.n, rec.Seq, rec.Key, rec.Kind, fence, stamp(rec.At), int64(rec.Elapsed), body, digest, rec.Hash)
 		if err = changed(res, err, ""); errors.Is(err, store.ErrNotFound) {
 			err = fmt.Errorf("run %s: record %s is there: %w", r.id, rec.Key, store.ErrConflict)
 		}
@@ -105,18 +125,20 @@ func (db *DB) addRecords(ctx context.Context, tx *sql.Tx, r journalRow, fence in
 			return 0, err
 		}
 	}
-	set, args := "records = ?, head = ?, updated = ?", []any{r.records, r.head, stamp(db.now())}
-	if c != nil {
-		summary, err := jsonText("summary", c.Summary)
-		if err != nil {
-			return 0, err
-		}
-		set, args = set+", state = ?, summary = coalesce(?, summary)", append(args, c.State, summary)
-		if c.Release {
-			set += ", owner = '', until = 0"
-		}
+	now := stamp(db.now())
+	if c == nil {
+		_, err := tx.StmtContext(ctx, db.prepared.head).ExecContext(ctx, r.records, r.head, now, r.n)
+		return r.records, err
 	}
-	_, err := tx.ExecContext(ctx, "update journals set "+set+" where n = ?", append(args, r.n)...)
+	summary, err := jsonText("summary", c.Summary)
+	if err != nil {
+		return 0, err
+	}
+	set := "records = ?, head = ?, updated = ?, state = ?, summary = coalesce(?, summary)"
+	if c.Release {
+		set += ", owner = '', until = 0"
+	}
+	_, err = tx.ExecContext(ctx, "update journals set "+set+" where n = ?", r.records, r.head, now, c.State, summary, r.n)
 	return r.records, err
 }
 
@@ -149,7 +171,7 @@ func (db *DB) ClaimJournal(ctx context.Context, s store.Scope, id, owner string,
 		return l, err
 	}
 	return l, db.changeTogether(ctx, func(tx *sql.Tx) error {
-		r, err := journalOf(ctx, tx, s, id)
+		r, err := db.journalOf(ctx, tx, s, id)
 		if err != nil {
 			return err
 		}
@@ -173,7 +195,7 @@ func (db *DB) RenewJournal(ctx context.Context, l store.Lease, until time.Time) 
 	}
 	var head store.JournalRun
 	err := db.changeTogether(ctx, func(tx *sql.Tx) error {
-		r, err := leased(ctx, tx, l)
+		r, err := db.leased(ctx, tx, l)
 		if err != nil {
 			return err
 		}
@@ -192,7 +214,7 @@ func (db *DB) AppendJournal(ctx context.Context, l store.Lease, c *store.Journal
 		return 0, err
 	}
 	err = db.changeTogether(ctx, func(tx *sql.Tx) error {
-		r, err := leased(ctx, tx, l)
+		r, err := db.leased(ctx, tx, l)
 		if err != nil {
 			return err
 		}
@@ -208,7 +230,7 @@ func (db *DB) AppendOutside(ctx context.Context, s store.Scope, id, state string
 		return err
 	}
 	return db.changeTogether(ctx, func(tx *sql.Tx) error {
-		r, err := journalOf(ctx, tx, s, id)
+		r, err := db.journalOf(ctx, tx, s, id)
 		var c *store.JournalChange
 		switch {
 		case err != nil:

@@ -52,6 +52,7 @@ type DB struct {
 	read  *sql.DB
 
 	together together // changes of journals
+	prepared prepared // for write
 	now      func() time.Time
 }
 
@@ -109,7 +110,10 @@ func open(path string, opts *Options) (*DB, error) {
 		return nil, err
 	}
 	db.write.SetMaxOpenConns(1)
-	if err := db.migrate(context.Background()); err != nil {
+	if err = db.migrate(context.Background()); err == nil {
+		err = db.prepared.prepare(db.write)
+	}
+	if err != nil {
 		db.write.Close()
 		return nil, err
 	}

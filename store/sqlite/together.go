@@ -46,6 +46,9 @@ func (db *DB) lead() {
 	t.waiting = nil
 	t.mu.Unlock()
 	err := db.change(context.Background(), func(tx *sql.Tx) error {
+		if len(batch) == 1 { // it is undone with the transaction
+			return batch[0].alone(tx)
+		}
 		for _, c := range batch {
 			if err := c.within(tx); err != nil {
 				return err
@@ -64,6 +67,14 @@ func (db *DB) lead() {
 		}
 		close(c.done)
 	}
+}
+
+// alone makes the change as the only one of tx.
+func (c *waitingChange) alone(tx *sql.Tx) error {
+	if err := c.ctx.Err(); err != nil {
+		return err
+	}
+	return c.fn(tx)
 }
 
 // within makes the change inside of tx, or leaves nothing of it there. An error is one of tx.
