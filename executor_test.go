@@ -3,7 +3,6 @@ package pawl_test
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"iter"
 	"runtime"
@@ -254,112 +253,6 @@ func TestSerialKeysRunOneAfterAnotherInCallOrder(t *testing.T) {
 			t.Errorf("got %v", got)
 		}
 	})
-}
-
-func TestFailFast(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		boom := errors.New("boom")
-		var began atomic.Int64
-		bad := does("bad", func(context.Context, pawl.ToolCall) (pawl.ToolResult, error) {
-			time.Sleep(time.Second)
-			return pawl.ToolResult{}, boom
-		})
-		slow := does("slow", func(ctx context.Context, _ pawl.ToolCall) (pawl.ToolResult, error) {
-			began.Add(1)
-			<-ctx.Done()
-			return pawl.ToolResult{}, ctx.Err()
-		})
-		a := &pawl.Agent{Model: together(named("slow", "bad", "slow", "slow", "slow")...), Tools: []pawl.Toolset{bad, slow},
-			Executor: pawl.Parallel{Limit: 3, FailFast: true}}
-		begin := time.Now()
-		res, err := step(t, t.Context(), a)
-		var te *pawl.ToolError
-		if !errors.As(err, &te) || te.Execution.Call.Name != "bad" || !errors.Is(err, boom) || err.Error() != "tool bad: boom" {
-			t.Errorf("got error %v", err)
-		}
-		if time.Since(begin) != time.Second || began.Load() != 2 {
-			t.Errorf("%d slow calls were begun in %v; want 2 in 1 s", began.Load(), time.Since(begin))
-		}
-		if res.Stop != pawl.StopFailed || res.Spent.Requests != 1 {
-			t.Errorf("got %s after %d requests", res.Stop, res.Spent.Requests)
-		}
-		if diff := cmp.Diff(outcomes(res), []pawl.Outcome{pawl.OutcomeCancelled, pawl.OutcomeError, pawl.OutcomeCancelled, pawl.OutcomeSkipped, pawl.OutcomeSkipped}); diff != "" {
-			t.Error(diff)
-		}
-		if n := len(res.Messages[2].Parts); n != 5 {
-			t.Errorf("%d results, want one for each call", n)
-		}
-		if got := res.Messages[2].Parts[3].(pawl.ToolResult).Text(); got != "Not run: another call of this step failed." {
-			t.Errorf("got %q", got)
-		}
-	})
-}
-
-// Once a call has failed, no other begins: not even one that the middleware had in its hands, or that waited for a slot.
-func TestFailFastBeginsNothingThatWasOnItsWay(t *testing.T) {
-	for range 50 { // a choice between a free slot and an ended context is made at random
-		began := false
-		bad := does("bad", func(context.Context, pawl.ToolCall) (pawl.ToolResult, error) { return pawl.ErrorResult("no"), nil })
-		late := does("late", func(context.Context, pawl.ToolCall) (pawl.ToolResult, error) {
-			began = true
-			return pawl.TextResult(""), nil
-		})
-		wait := pawl.Before(func(ctx context.Context, c pawl.ToolCall) (pawl.ToolCall, error) {
-			if c.Name == "late" {
-				<-ctx.Done()
-			}
-			return c, nil
-		})
-		res, err := step(t, t.Context(), &pawl.Agent{Model: together(named("late", "bad")...), Tools: []pawl.Toolset{bad, late},
-			Middleware: []pawl.Middleware{wait}, Executor: pawl.Parallel{FailFast: true}})
-		if err == nil || began || outcomes(res)[0] != pawl.OutcomeSkipped {
-			t.Fatalf("begun: %t, outcomes %v, error %v", began, outcomes(res), err)
-		}
-	}
-}
-
-func TestFailFastOfASingleCall(t *testing.T) {
-	bad := does("bad", func(context.Context, pawl.ToolCall) (pawl.ToolResult, error) { return pawl.ErrorResult("no"), nil })
-	res, err := step(t, t.Context(), &pawl.Agent{Model: together(named("bad")...), Tools: []pawl.Toolset{bad}, Executor: pawl.Parallel{FailFast: true}})
-	var te *pawl.ToolError
-	if !errors.As(err, &te) || res.Stop != pawl.StopFailed || res.Steps[0].Executions[0].Ends != pawl.EndsFailed {
-		t.Errorf("got %s, %v", res.Stop, err)
-	}
-}
-
-func TestStopOnBlock(t *testing.T) {
-	var ran []string
-	tool := func(name string) *pawl.Tool {
-		return does(name, func(context.Context, pawl.ToolCall) (pawl.ToolResult, error) {
-			ran = append(ran, name)
-			return pawl.TextResult(""), nil
-		})
-	}
-	guard := pawl.Before(func(_ context.Context, c pawl.ToolCall) (pawl.ToolCall, error) {
-		if c.Name == "b" {
-			return c, pawl.Block("not on Sundays")
-		}
-		return c, nil
-	})
-	a := &pawl.Agent{Model: together(named("a", "b", "c", "a")...), Tools: []pawl.Toolset{tool("a"), tool("b"), tool("c")},
-		Middleware: []pawl.Middleware{guard}, Executor: pawl.Parallel{StopOnBlock: true}}
-	res, err := step(t, t.Context(), a)
-	if err != nil || res.Stop != pawl.StopAnswer {
-		t.Errorf("the run is to go on: got %s, %v", res.Stop, err)
-	}
-	if diff := cmp.Diff(outcomes(res), []pawl.Outcome{pawl.OutcomeOK, pawl.OutcomeBlocked, pawl.OutcomeSkipped, pawl.OutcomeSkipped}); diff != "" || !slices.Equal(ran, []string{"a"}) {
-		t.Errorf("ran %v, outcomes %s", ran, diff)
-	}
-	want := "tool: c0 = \ntool: c1 = error: Blocked: not on Sundays\ntool: c2 = error: Not run: the call before it, b, was blocked.\ntool: c3 = error: Not run: the call before it, b, was blocked.\n"
-	if got := say(res.Messages[2:3]); got != want {
-		t.Errorf("got\n%swant\n%s", got, want)
-	}
-	a.Executor = pawl.Parallel{} // a block does not stop the others otherwise
-	ran = nil
-	a.Executor = pawl.Parallel{Limit: 1}
-	if res, _ = step(t, t.Context(), a); !slices.Equal(ran, []string{"a", "c", "a"}) {
-		t.Errorf("ran %v, outcomes %v", ran, outcomes(res))
-	}
 }
 
 // Breaking out of the events cancels what runs and waits for it. A consumer that panics does too, and leaves no goroutine.

@@ -377,7 +377,7 @@ func TestProcessesEndWithTheirGroup(t *testing.T) {
 		t.Fatal("the child does not run") // the test would prove nothing
 	}
 	c.Close()
-	over := time.After(10 * time.Second)
+	over := time.After(time.Minute)
 	for running(pid) {
 		select {
 		case <-over:

@@ -87,7 +87,8 @@ func serveStdio(mode string) {
 
 // stdio is the test binary as a server.
 func stdio(mode string, env ...string) mcp.Server {
-	return mcp.Server{Name: "test", Command: os.Args[0], Env: append(env, asServer+"="+mode), StartSeconds: 20}
+	// a race-detecting build would wait a second when it ends
+	return mcp.Server{Name: "test", Command: os.Args[0], Env: append(env, asServer+"="+mode, "GORACE=atexit_sleep_ms=0"), StartSeconds: 20}
 }
 
 // overHTTP serves s, and returns how to reach it.

@@ -46,6 +46,9 @@ type sampling struct {
 	Parallel    *bool    `json:"parallel_tool_calls"`
 }
 
+// kept reports whether the run is, once it is over.
+func (s *sampling) kept() bool { return s.Store == nil || *s.Store }
+
 type chatMessage struct {
 	Role       string          `json:"role"`
 	Content    json.RawMessage `json:"content"`
@@ -73,7 +76,7 @@ func (r *chatRequest) asked() (in asked, err error) {
 	case len(r.Audio) > 0 && string(r.Audio) != "null":
 		return in, badRequest("audio: there is none", "leave audio out")
 	}
-	in.model, in.dress.Forget = r.Model, r.Store != nil && !*r.Store
+	in.model, in.stream, in.dress.Forget = r.Model, r.Stream, !r.kept()
 	in.dress.Settings = pawl.Settings{MaxTokens: max(r.MaxTokens, r.MaxCompletionTokens), Temperature: r.Temperature, TopP: r.TopP, Effort: r.ReasoningEffort, Parallel: r.Parallel}
 	if in.dress.Settings.Stop, err = stopsOf(r.Stop); err != nil {
 		return in, err
@@ -213,27 +216,36 @@ func imageOf(raw json.RawMessage) (m pawl.Media, err error) {
 	return pawl.Media{MIME: kind, Data: b}, nil
 }
 
+// accept reads a request into r and opens the turn that it asks for, which of says; one that streams takes its place among the streams first. Call leave when it is answered.
+func (c *call) accept(prefix string, r any, of func() (asked, error)) (t *turn, leave func(), err error) {
+	if err := c.read(r); err != nil {
+		return nil, nil, err
+	}
+	in, err := of()
+	if err != nil {
+		return nil, nil, err
+	}
+	leave = func() {}
+	if in.stream {
+		if leave, err = c.enterStream(); err != nil {
+			return nil, nil, err
+		}
+	}
+	if t, err = c.open(prefix, in); err != nil {
+		leave()
+		return nil, nil, err
+	}
+	return t, leave, nil
+}
+
 // chat answers POST /v1/chat/completions.
 func (c *call) chat() error {
 	var r chatRequest
-	if err := c.read(&r); err != nil {
-		return err
-	}
-	in, err := r.asked()
+	t, leave, err := c.accept("chat", &r, r.asked)
 	if err != nil {
 		return err
 	}
-	if r.Stream {
-		leave, err := c.enterStream()
-		if err != nil {
-			return err
-		}
-		defer leave()
-	}
-	t, err := c.open("chat", in)
-	if err != nil {
-		return err
-	}
+	defer leave()
 	reply := func(object string, choice map[string]any) map[string]any {
 		m := map[string]any{"id": "chatcmpl-" + strings.TrimPrefix(t.id, "chat_"), "object": object, "created": t.created(), "model": t.agent, "choices": []any{}}
 		if choice != nil {

@@ -162,6 +162,7 @@ type asked struct {
 	dress    dress
 	messages []pawl.Message
 	previous string // run whose conversation goes on before messages
+	stream   bool
 }
 
 // turn is what of a run answers one request.

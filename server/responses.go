@@ -51,7 +51,7 @@ func (r *responsesRequest) asked(item func(id string) (inputItem, error)) (in as
 	if r.Background {
 		return in, badRequest("background: the answer is given here", "POST /v1/runs begins a run and does not wait for it")
 	}
-	in.model, in.dress.System, in.dress.Forget = r.Model, r.Instructions, r.Store != nil && !*r.Store
+	in.model, in.stream, in.dress.System, in.dress.Forget = r.Model, r.Stream, r.Instructions, !r.kept()
 	in.previous, _ = runOfResponse(r.Previous)
 	in.dress.Settings = pawl.Settings{MaxTokens: r.MaxTokens, Temperature: r.Temperature, TopP: r.TopP, Effort: r.Reasoning.Effort, Parallel: r.Parallel}
 	for _, t := range r.Tools {
@@ -131,25 +131,12 @@ func (in *asked) said(parts ...pawl.Part) {
 // responses answers POST /v1/responses.
 func (c *call) responses() error {
 	var r responsesRequest
-	if err := c.read(&r); err != nil {
-		return err
-	}
-	in, err := r.asked(c.item)
+	t, leave, err := c.accept("resp", &r, func() (asked, error) { return r.asked(c.item) })
 	if err != nil {
 		return err
 	}
-	if r.Stream {
-		leave, err := c.enterStream()
-		if err != nil {
-			return err
-		}
-		defer leave()
-	}
-	t, err := c.open("resp", in)
-	if err != nil {
-		return err
-	}
-	v := &response{id: responseID(t.id, t.skip), agent: t.agent, previous: r.Previous, created: time.Now(), store: !in.dress.Forget}
+	defer leave()
+	v := &response{id: responseID(t.id, t.skip), agent: t.agent, previous: r.Previous, created: time.Now(), store: r.kept()}
 	if !r.Stream {
 		out, err := c.follow(t, func(string) {})
 		if err != nil {

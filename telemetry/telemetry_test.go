@@ -2,27 +2,21 @@ package telemetry_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
-	"math/rand/v2"
 	"slices"
 	"sort"
 	"strings"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/sdk/metric"
-	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
-	semconv "go.opentelemetry.io/otel/semconv/v1.41.0"
-	"go.opentelemetry.io/otel/semconv/v1.41.0/genaiconv"
 	"go.opentelemetry.io/otel/trace"
 	"go.uber.org/goleak"
 
@@ -278,115 +272,6 @@ func TestASpanForEachRetry(t *testing.T) {
 	}
 }
 
-// A call that begins while the model still writes has the times at which it ran, not those at which it was told.
-func TestEarlyStartsHaveTheirTimes(t *testing.T) {
-	for _, seen := range []bool{true, false} {
-		synctest.Test(t, func(t *testing.T) {
-			b := newBench(t, telemetry.Options{Model: "m"})
-			start := time.Now()
-			slow := tool("slow", pawl.Read, func(context.Context) (string, error) { time.Sleep(100 * time.Millisecond); return "done", nil })
-			m := modelFunc(func(_ context.Context, req *pawl.Request) iter.Seq2[pawl.Delta, error] {
-				return func(yield func(pawl.Delta, error) bool) {
-					if len(req.Messages) > 1 {
-						yield(pawl.Delta{Part: pawl.Text{Text: "done"}, Done: true, Finish: pawl.FinishStop}, nil)
-						return
-					}
-					time.Sleep(50 * time.Millisecond)
-					if yield(pawl.Delta{Part: pawl.ToolCall{ID: "1", Name: "slow", Args: []byte(`{}`)}, Done: true}, nil) {
-						time.Sleep(time.Second)
-						yield(pawl.Delta{Finish: pawl.FinishToolCalls}, nil)
-					}
-				}
-			})
-			if _, err := run(t.Context(), b.Runner(b.agent("a", seen, m, slow))); err != nil {
-				t.Fatal(err)
-			}
-			for _, s := range b.spans.Ended() {
-				if s.Name() == "execute_tool slow" {
-					if began, ended := s.StartTime().Sub(start), s.EndTime().Sub(start); began != 50*time.Millisecond || ended != 150*time.Millisecond {
-						t.Errorf("middleware %v: the call is told from %v to %v, want 50ms to 150ms", seen, began, ended)
-					}
-				}
-			}
-		})
-	}
-}
-
-// A run that goes on from another is linked to it, through what its Result keeps.
-func TestResumedAndForkedRunsAreLinked(t *testing.T) {
-	b := newBench(t, telemetry.Options{Model: "m"})
-	ask := &pawl.Tool{Name: "ask", Passive: true, Input: []byte(`{"type":"object"}`)}
-	a := b.agent("a", true, script.New(script.Call("ask", `{}`), script.Say("done")), ask)
-	first, err := run(t.Context(), b.Runner(a))
-	if err != nil || first.Stop != pawl.StopPending {
-		t.Fatal(first, err)
-	}
-	at := telemetry.Traceparent(first)
-	for _, is := range []telemetry.Relation{telemetry.Resumed, telemetry.Forked} {
-		ctx := telemetry.LinkTo(t.Context(), is, at)
-		r := pawl.RunnerFunc(func(ctx context.Context, msgs ...pawl.Message) iter.Seq2[pawl.Event, error] {
-			return a.ResumeStream(ctx, first, msgs...)
-		})
-		if _, err := run(ctx, b.Runner(r), pawl.Message{Role: pawl.RoleUser, Parts: []pawl.Part{first.Pending[0].Answer("me", pawl.TextResult("7"))}}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	var links []string
-	for _, s := range b.spans.Ended() {
-		for _, l := range s.Links() {
-			links = append(links, fmt.Sprint(s.Name(), " ", l.Attributes[0].Value.AsString(), " ", "00-"+l.SpanContext.TraceID().String()+"-"+l.SpanContext.SpanID().String()+"-01" == at))
-		}
-	}
-	if diff := cmp.Diff(links, []string{"invoke_agent a resume true", "invoke_agent a fork true"}); diff != "" {
-		t.Errorf("got -, want +\n%s", diff)
-	}
-	if got := telemetry.LinkTo(t.Context(), telemetry.Forked, "no traceparent"); got != t.Context() {
-		t.Error("what is no traceparent makes a link")
-	}
-}
-
-// A durable run that is gone on with says by itself what it follows, and where it stands itself is in its context.
-func TestAttemptsAreLinked(t *testing.T) {
-	const before, origin = "00-0102030405060708090a0b0c0d0e0f10-0102030405060708-01", "00-1102030405060708090a0b0c0d0e0f10-1102030405060708-01"
-	for data, want := range map[string]string{
-		`{"attempt":2,"kept":3,"trace":"` + before + `"}`:                                                              "resume 01",
-		`{"attempt":2,"kept":3,"forked_from":{"run":"a","steps":1,"trace":"` + origin + `"}}`:                          "fork 11",
-		`{"attempt":3,"kept":3,"trace":"` + before + `","forked_from":{"run":"a","steps":1,"trace":"` + origin + `"}}`: "resume 01",
-		`{"attempt":2,"kept":3}`:                   "",
-		`{"attempt":2,"trace":"what is no place"}`: "",
-	} {
-		b := newBench(t, telemetry.Options{Model: "m"})
-		a := b.agent("a", true, script.New(script.Say("done")))
-		stands := ""
-		r := pawl.RunnerFunc(func(ctx context.Context, msgs ...pawl.Message) iter.Seq2[pawl.Event, error] {
-			stands = pawl.TraceOf(ctx)
-			return func(yield func(pawl.Event, error) bool) {
-				if !yield(pawl.Event{Kind: pawl.EventNotice, Run: "run", Code: "attempt", Data: json.RawMessage(data)}, nil) {
-					return
-				}
-				for e, err := range a.Stream(ctx, msgs...) {
-					if !yield(e, err) {
-						return
-					}
-				}
-			}
-		})
-		res, err := run(t.Context(), b.Runner(r), pawl.User("go"))
-		if err != nil || stands == "" || stands != telemetry.Traceparent(res) {
-			t.Errorf("%s: it stands at %q, and is told to stand at %q; %v", data, stands, telemetry.Traceparent(res), err)
-		}
-		got := ""
-		for _, s := range b.spans.Ended() {
-			for _, l := range s.Links() {
-				got += l.Attributes[0].Value.AsString() + " " + l.SpanContext.SpanID().String()[:2]
-			}
-		}
-		if got != want {
-			t.Errorf("%s: linked to %q, want %q", data, got, want)
-		}
-	}
-}
-
 // Whatever a person, a model or a tool says is told only where it was asked for, and then without secrets.
 func TestContentIsOptIn(t *testing.T) {
 	const secret = "canary-key-73519"
@@ -425,157 +310,6 @@ func TestContentIsOptIn(t *testing.T) {
 			}
 		}
 	}
-}
-
-func (b *bench) metrics(t *testing.T) map[string]metricdata.Aggregation {
-	t.Helper()
-	var m metricdata.ResourceMetrics
-	if err := b.reader.Collect(t.Context(), &m); err != nil {
-		t.Fatal(err)
-	}
-	all := map[string]metricdata.Aggregation{}
-	for _, s := range m.ScopeMetrics {
-		for _, m := range s.Metrics {
-			all[m.Name+" "+m.Unit] = m.Data
-		}
-	}
-	return all
-}
-
-// All that is told has a name of the conventions, from the constants of their package, or begins with pawl.
-func TestNamesAreThoseOfTheConventions(t *testing.T) {
-	b := newBench(t, telemetry.Options{Model: "m", Provider: "openai", Content: true})
-	warm := 0.5
-	m := script.New(script.Call("look", `{}`), script.Turn{Parts: []pawl.Part{pawl.Text{Text: `{}`}}, Usage: &pawl.Usage{Input: 5, Output: 4, Reasoning: 1, CacheRead: 2, CacheWrite: 1}})
-	named := modelFunc(func(ctx context.Context, req *pawl.Request) iter.Seq2[pawl.Delta, error] {
-		return func(yield func(pawl.Delta, error) bool) {
-			if yield(pawl.Delta{Model: "m-1", ID: "id"}, nil) {
-				m.Stream(ctx, req)(yield)
-			}
-		}
-	})
-	a := b.agent("a", true, named, ok("look"))
-	a.Instructions, a.Output = "be brief", []byte(`{"type":"object"}`)
-	a.Settings = pawl.Settings{MaxTokens: 9, Temperature: &warm, TopP: &warm, Stop: []string{"x"}}
-	a.Limits.Corrections = -1
-	ctx := telemetry.WithRunID(t.Context(), "run-7")
-	if _, err := run(ctx, b.Runner(a)); err != nil {
-		t.Log(err)
-	}
-	got := map[string]map[string]bool{}
-	for _, s := range b.spans.Ended() {
-		op := attr(s, semconv.GenAIOperationNameKey)
-		if got[op] == nil {
-			got[op] = map[string]bool{}
-		}
-		for _, kv := range s.Attributes() {
-			if !strings.HasPrefix(string(kv.Key), "pawl.") {
-				got[op][string(kv.Key)] = true
-			}
-		}
-	}
-	set := func(keys ...attribute.Key) map[string]bool {
-		m := map[string]bool{}
-		for _, k := range keys {
-			m[string(k)] = true
-		}
-		return m
-	}
-	usage := []attribute.Key{semconv.GenAIUsageInputTokensKey, semconv.GenAIUsageOutputTokensKey, semconv.GenAIUsageCacheReadInputTokensKey,
-		semconv.GenAIUsageCacheCreationInputTokensKey, semconv.GenAIUsageReasoningOutputTokensKey}
-	for i, s := range slices.Collect(b.only("chat m")) {
-		if got, want := attr(s, semconv.GenAIResponseFinishReasonsKey), []string{`["tool_calls"]`, `["stop"]`}[i]; got != want {
-			t.Errorf("reply %d has the finish reasons %s, want %s", i, got, want)
-		}
-	}
-	want := map[string]map[string]bool{
-		semconv.GenAIOperationNameInvokeAgent.Value.AsString(): set(append(usage, semconv.GenAIOperationNameKey, semconv.GenAIProviderNameKey,
-			semconv.GenAIAgentNameKey, semconv.GenAIConversationIDKey)...),
-		semconv.GenAIOperationNameChat.Value.AsString(): set(append(usage, semconv.GenAIOperationNameKey, semconv.GenAIProviderNameKey, semconv.GenAIRequestModelKey,
-			semconv.GenAIConversationIDKey, semconv.GenAIRequestStreamKey, semconv.GenAIRequestMaxTokensKey, semconv.GenAIRequestTemperatureKey, semconv.GenAIRequestTopPKey,
-			semconv.GenAIRequestStopSequencesKey, semconv.GenAIResponseIDKey, semconv.GenAIResponseModelKey,
-			semconv.GenAIResponseFinishReasonsKey, semconv.GenAIResponseTimeToFirstChunkKey, semconv.GenAIInputMessagesKey, semconv.GenAIOutputMessagesKey,
-			semconv.GenAISystemInstructionsKey)...),
-		semconv.GenAIOperationNameExecuteTool.Value.AsString(): set(semconv.GenAIOperationNameKey, semconv.GenAIToolNameKey, semconv.GenAIToolTypeKey, semconv.GenAIToolCallIDKey,
-			semconv.GenAIToolCallArgumentsKey, semconv.GenAIToolCallResultKey),
-	}
-	delete(got[semconv.GenAIOperationNameChat.Value.AsString()], string(semconv.GenAIOutputTypeKey)) // depends on how the output is asked for
-	if diff := cmp.Diff(got, want); diff != "" {
-		t.Errorf("attributes, got -, want +\n%s", diff)
-	}
-	tokens, duration, first := genaiconv.ClientTokenUsage{}, genaiconv.ClientOperationDuration{}, genaiconv.ClientOperationTimeToFirstChunk{}
-	var names []string
-	for name := range b.metrics(t) {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	wanted := []string{duration.Name() + " " + duration.Unit(), first.Name() + " " + first.Unit(), tokens.Name() + " " + tokens.Unit()}
-	if diff := cmp.Diff(names, wanted); diff != "" {
-		t.Errorf("metrics, got -, want +\n%s", diff)
-	}
-}
-
-// Whatever a run does, its spans are its runs, requests and calls, no more and no fewer, all in one trace, all ended, all below another.
-func TestSpansAreRunsRequestsAndCalls(t *testing.T) {
-	for seed := range uint64(150) {
-		rnd := rand.New(rand.NewPCG(seed, 7))
-		b := newBench(t, telemetry.Options{Model: "m"})
-		a := b.random(rnd, 2)
-		runs, requests, calls := 0, 0, 0
-		r := pawl.Tap(b.Runner(a), func(e pawl.Event) {
-			switch e.Kind {
-			case pawl.EventRunStarted:
-				runs++
-			case pawl.EventRequestStarted:
-				requests++
-			case pawl.EventCallCompleted:
-				calls++
-			}
-		})
-		if _, err := run(t.Context(), r); err != nil && !strings.Contains(err.Error(), "scripted") {
-			t.Fatalf("seed %d: %v", seed, err)
-		}
-		ids, ended := map[trace.SpanID]bool{}, b.spans.Ended()
-		for _, s := range ended {
-			ids[s.SpanContext().SpanID()] = true
-		}
-		for _, s := range ended {
-			if s.SpanContext().TraceID() != ended[0].SpanContext().TraceID() || s.Parent().IsValid() != ids[s.Parent().SpanID()] || s.EndTime().Before(s.StartTime()) {
-				t.Errorf("seed %d: the span %s is not whole", seed, s.Name())
-			}
-		}
-		if len(ended) != runs+requests+calls || len(b.spans.Started()) != len(ended) {
-			t.Errorf("seed %d: %d spans of %d started, want %d runs + %d requests + %d calls\n%s", seed, len(ended), len(b.spans.Started()), runs, requests, calls, b.shape(t))
-		}
-	}
-}
-
-// random makes an agent that does this and that, with others inside.
-func (b *bench) random(rnd *rand.Rand, deep int) *pawl.Agent {
-	names := []string{"read", "write", "broken", "nowhere"}
-	a := b.agent(fmt.Sprintf("a%d", deep), rnd.IntN(3) > 0, nil, ok("read"),
-		tool("write", pawl.Write, func(context.Context) (string, error) { return "", nil }),
-		tool("broken", pawl.Write, func(context.Context) (string, error) { return "", errors.New("no") }))
-	if deep > 0 {
-		inner := b.random(rnd, deep-1)
-		a.Tools = append(a.Tools, inner.Tool("asks"))
-		names = append(names, inner.Name)
-	}
-	var turns []script.Turn
-	for range rnd.IntN(4) {
-		var calls []script.Turn
-		for range 1 + rnd.IntN(4) {
-			calls = append(calls, script.Call(names[rnd.IntN(len(names))], `{"task":"x"}`))
-		}
-		turns = append(turns, script.Together(calls...))
-	}
-	if rnd.IntN(5) > 0 {
-		turns = append(turns, script.Say("done"))
-	} else {
-		turns = append(turns, script.Fail(errors.New("scripted")))
-	}
-	a.Model = script.New(turns...)
-	return a
 }
 
 // Who breaks off leaves no span open.

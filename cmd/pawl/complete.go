@@ -274,14 +274,14 @@ func (c *completer) kept(kind string) []candidate {
 	if strings.Contains(f.DB, "://") {
 		return nil
 	}
-	d, j, err := f.openRuns(c.sys)
+	j, err := f.openRuns(c.sys)
 	if err != nil {
 		return nil
 	}
-	defer d.Close()
+	defer j.Close()
 	ctx, cancel := context.WithTimeout(context.Background(), mostTime)
 	defer cancel()
-	db, err := d.Open()
+	db, err := j.db.Open()
 	if err != nil {
 		return nil
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/config"
 	"github.com/pawl-go/pawl/durable"
 	"github.com/pawl-go/pawl/store"
 )
@@ -47,6 +48,7 @@ type journal struct {
 	*durable.Engine
 	storeFlags
 	at func() time.Time
+	db *config.Database // that openRuns opened; nil: somebody else's
 }
 
 // newJournal returns the runs of db. lease may be nil.
@@ -55,7 +57,7 @@ func newJournal(db store.Journal, f storeFlags, lease *time.Duration) *journal {
 	if lease != nil {
 		e.Lease = *lease
 	}
-	return &journal{e, f, time.Now}
+	return &journal{Engine: e, storeFlags: f, at: time.Now}
 }
 
 // scoped is the context of what is done with the runs.
@@ -106,7 +108,7 @@ func (w *work) do(ctx context.Context, msgs []pawl.Message) error {
 	}
 	res, truth, err := w.setup.follow(w.journal.scoped(ctx), run, msgs, d.show)
 	if res == nil {
-		if known := w.known(err); known != nil {
+		if known := w.journal.known(w.runner.ID, err); known != nil {
 			return known
 		}
 		return notBegun(err)
@@ -139,7 +141,7 @@ func (w *work) do(ctx context.Context, msgs []pawl.Message) error {
 func (w *work) ended(res *pawl.Result, err error) error {
 	id := visible(w.runner.ID)
 	resume := w.journal.command("runs", "resume", id)
-	if known := w.known(err); known != nil {
+	if known := w.journal.known(w.runner.ID, err); known != nil {
 		return known // this is why the run was left
 	}
 	switch res.Stop {
@@ -153,7 +155,7 @@ func (w *work) ended(res *pawl.Result, err error) error {
 		return &failure{statusInterrupted, errors.New(res.Cause), resume + " goes on with it, " + w.journal.command("runs", "cancel", id) + " gives it up"}
 	case pawl.StopFailed:
 		var f *failure
-		if end := w.failed(err); err != nil && errors.As(end, &f) && f.status == statusFailed {
+		if end := w.journal.failed(w.runner.ID, err); err != nil && errors.As(end, &f) && f.status == statusFailed {
 			f.hint = strings.TrimPrefix(f.hint+"; "+resume+" tries again from there", "; ")
 			return f
 		}
@@ -162,28 +164,28 @@ func (w *work) ended(res *pawl.Result, err error) error {
 }
 
 // failed says what a run's error means.
-func (w *work) failed(err error) error {
-	if known := w.known(err); known != nil {
+func (j *journal) failed(id string, err error) error {
+	if known := j.known(id, err); known != nil {
 		return known
 	}
 	return failed(err)
 }
 
 // known says what an error of the engine means; nil: it is another one.
-func (w *work) known(err error) error {
-	id := visible(w.runner.ID)
+func (j *journal) known(id string, err error) error {
+	id = visible(id)
 	var m *durable.Mismatch
 	switch {
 	case errors.Is(err, durable.ErrLost):
-		return &failure{statusFailed, err, w.journal.command("runs", "show", id) + " shows how far it is"}
+		return &failure{statusFailed, err, j.command("runs", "show", id) + " shows how far it is"}
 	case errors.As(err, &m):
 		return &failure{statusFailed, err, ""}
 	case errors.Is(err, durable.ErrChanged):
-		return &failure{statusFailed, err, "resume it with what it was begun with, or with --accept-changed-tool NAME; " + w.journal.command("runs", "fork", id, "--at", "STEP") + " begins another run from here"}
+		return &failure{statusFailed, err, "resume it with what it was begun with, or with --accept-changed-tool NAME; " + j.command("runs", "fork", id, "--at", "STEP") + " begins another run from here"}
 	case errors.Is(err, durable.ErrCorrupt):
-		return &failure{statusFailed, err, w.journal.command("runs", "verify", id)}
+		return &failure{statusFailed, err, j.command("runs", "verify", id)}
 	case errors.Is(err, store.ErrConflict):
-		return &failure{statusUsage, err, "--run ANOTHER begins another run; " + w.journal.command("runs", "resume", id) + " goes on with this one"}
+		return &failure{statusUsage, err, "--run ANOTHER begins another run; " + j.command("runs", "resume", id) + " goes on with this one"}
 	}
 	return nil
 }

@@ -39,11 +39,11 @@ func (*effectsListCmd) Help() string {
 
 // Run lists the ledger.
 func (c *effectsListCmd) Run(sys *system) error {
-	d, j, err := c.openRuns(sys)
+	j, err := c.openRuns(sys)
 	if err != nil {
 		return err
 	}
-	defer d.Close()
+	defer j.Close()
 	ctx := context.Background()
 	var runs []store.JournalRun
 	if c.Of != "" {
@@ -62,7 +62,7 @@ func (c *effectsListCmd) Run(sys *system) error {
 		}
 		effects, err := j.Effects(j.scoped(ctx), r.ID)
 		if err != nil {
-			return (&work{journal: j, runner: &durable.Runner{ID: r.ID}}).failed(err)
+			return j.failed(r.ID, err)
 		}
 		hide, err := j.hide(ctx, sys, r.ID, nil)
 		if err != nil {
@@ -93,22 +93,18 @@ type effectArg struct {
 	Key string `arg:"" name:"KEY" help:"The call's key, as pawl effects list shows it."`
 }
 
-// effect finds it.
-func (a *effectArg) effect(ctx context.Context, j *journal) (string, durable.Effect, error) {
-	r, err := j.find(ctx, a.ID)
+// effect finds it in the run.
+func (a *effectArg) effect(ctx context.Context, j *journal, run string) (durable.Effect, error) {
+	effects, err := j.Effects(j.scoped(ctx), run)
 	if err != nil {
-		return "", durable.Effect{}, err
-	}
-	effects, err := j.Effects(j.scoped(ctx), r.ID)
-	if err != nil {
-		return "", durable.Effect{}, (&work{journal: j, runner: &durable.Runner{ID: r.ID}}).failed(err)
+		return durable.Effect{}, j.failed(run, err)
 	}
 	i := slices.IndexFunc(effects, func(f durable.Effect) bool { return string(f.Key) == a.Key })
 	if i < 0 {
 		keys := names(effects, func(f durable.Effect) string { return string(f.Key) })
-		return "", durable.Effect{}, unknown("effect", a.Key, keys, j.command("effects", "list", r.ID))
+		return durable.Effect{}, unknown("effect", a.Key, keys, j.command("effects", "list", run))
 	}
-	return r.ID, effects[i], nil
+	return effects[i], nil
 }
 
 type effectsShowCmd struct {
@@ -119,13 +115,14 @@ type effectsShowCmd struct {
 
 // Run shows an entry.
 func (c *effectsShowCmd) Run(sys *system) error {
-	d, j, err := c.openRuns(sys)
+	ctx := context.Background()
+	j, r, err := c.openRun(ctx, sys, c.ID)
 	if err != nil {
 		return err
 	}
-	defer d.Close()
-	ctx := context.Background()
-	id, f, err := c.effect(ctx, j)
+	defer j.Close()
+	id := r.ID
+	f, err := c.effect(ctx, j, id)
 	if err != nil {
 		return err
 	}
@@ -196,13 +193,14 @@ func (*effectsReconcileCmd) Help() string {
 
 // Run settles the effect.
 func (c *effectsReconcileCmd) Run(sys *system) error {
-	d, j, err := c.openRuns(sys)
+	ctx := context.Background()
+	j, r, err := c.openRun(ctx, sys, c.ID)
 	if err != nil {
 		return err
 	}
-	defer d.Close()
-	ctx := context.Background()
-	id, f, err := c.effect(ctx, j)
+	defer j.Close()
+	id := r.ID
+	f, err := c.effect(ctx, j, id)
 	if err != nil {
 		return err
 	}

@@ -82,11 +82,11 @@ func (*inboxListCmd) Help() string {
 
 // Run lists what waits.
 func (c *inboxListCmd) Run(sys *system) error {
-	d, j, err := c.openRuns(sys)
+	j, err := c.openRuns(sys)
 	if err != nil {
 		return err
 	}
-	defer d.Close()
+	defer j.Close()
 	items, err := j.inbox(context.Background(), sys)
 	if err != nil {
 		return err
@@ -139,7 +139,7 @@ func (f *byFlag) who(sys *system) string {
 func (f *settleFlags) decide(ctx context.Context, j *journal, id, by string) error {
 	ws, err := j.Pending(j.scoped(ctx), id)
 	if err != nil {
-		return (&work{journal: j, runner: &durable.Runner{ID: id}}).failed(err)
+		return j.failed(id, err)
 	}
 	open := waitingCalls(ws)
 	if len(open) == 0 {
@@ -168,16 +168,12 @@ func settle(sys *system, f *storeFlags, at *engineFlags, name, by, done string, 
 	if at.away() {
 		return at.settle(sys, name, by, done, flags)
 	}
-	d, j, err := f.openRuns(sys)
-	if err != nil {
-		return err
-	}
-	defer d.Close()
 	ctx := context.Background()
-	r, err := j.find(ctx, name)
+	j, r, err := f.openRun(ctx, sys, name)
 	if err != nil {
 		return err
 	}
+	defer j.Close()
 	if err := flags.decide(ctx, j, r.ID, by); err != nil {
 		return withoutFlags(err)
 	}

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/pawl-go/pawl"
-	"github.com/pawl-go/pawl/config"
 	"github.com/pawl-go/pawl/durable"
 	"github.com/pawl-go/pawl/store"
 )
@@ -42,8 +41,8 @@ type runArg struct {
 	ID string `arg:"" name:"RUN" help:"As pawl runs list shows it, or its first letters, or last."`
 }
 
-// openRuns opens the database with the runs. Close it. The name of its file means the same in any folder then, since the agent of a run is made in the one it was begun in.
-func (f *storeFlags) openRuns(sys *system) (*config.Database, *journal, error) {
+// openRuns opens the database with the runs. Close them. The name of its file means the same in any folder then, since the agent of a run is made in the one it was begun in.
+func (f *storeFlags) openRuns(sys *system) (*journal, error) {
 	typed := *f
 	if f.DB != "" && !strings.Contains(f.DB, "://") {
 		if path, err := filepath.Abs(f.DB); err == nil {
@@ -56,10 +55,29 @@ func (f *storeFlags) openRuns(sys *system) (*config.Database, *journal, error) {
 		if errors.As(err, &f) && strings.HasPrefix(f.hint, "pawl knowledge add") {
 			f.hint = "pawl run --durable makes it"
 		}
-		return nil, nil, err
+		return nil, err
 	}
-	return d, newJournal(db, typed, nil), nil
+	j := newJournal(db, typed, nil)
+	j.db = d
+	return j, nil
 }
+
+// openRun opens the database with the runs, and finds the one that a person named: see find. Close them.
+func (f *storeFlags) openRun(ctx context.Context, sys *system, name string) (*journal, store.JournalRun, error) {
+	j, err := f.openRuns(sys)
+	if err != nil {
+		return nil, store.JournalRun{}, err
+	}
+	r, err := j.find(ctx, name)
+	if err != nil {
+		j.Close()
+		return nil, store.JournalRun{}, err
+	}
+	return j, r, nil
+}
+
+// Close closes the database that openRuns opened.
+func (j *journal) Close() { _ = j.db.Close() } // it is only read, or each write has told how it went
 
 func runID(r store.JournalRun) string { return r.ID }
 
@@ -112,7 +130,7 @@ func (j *journal) find(ctx context.Context, name string) (store.JournalRun, erro
 func (j *journal) hide(ctx context.Context, sys *system, id string, more *pawl.Redactor) (*pawl.Redactor, error) {
 	meta, err := j.Meta(j.scoped(ctx), id)
 	if err != nil {
-		return nil, (&work{journal: j, runner: &durable.Runner{ID: id}}).failed(err)
+		return nil, j.failed(id, err)
 	}
 	var held []string
 	if n := readNote(meta); n != nil {
@@ -169,11 +187,11 @@ func (c *runsListCmd) Run(sys *system) error {
 	if c.away() {
 		return c.list(sys, c.State, c.JSON)
 	}
-	d, j, err := c.openRuns(sys)
+	j, err := c.openRuns(sys)
 	if err != nil {
 		return err
 	}
-	defer d.Close()
+	defer j.Close()
 	runs, err := j.all(context.Background(), c.State)
 	if err != nil {
 		return err
@@ -203,11 +221,11 @@ type runsDeleteCmd struct {
 
 // Run removes what it can, and tells of the first that is not there.
 func (c *runsDeleteCmd) Run(sys *system) error {
-	d, j, err := c.openRuns(sys)
+	j, err := c.openRuns(sys)
 	if err != nil {
 		return err
 	}
-	defer d.Close()
+	defer j.Close()
 	ctx := context.Background()
 	return deleted(sys.out, c.IDs, func(id string) error {
 		r, err := j.Journal.JournalRun(ctx, j.scope(), id)
@@ -240,16 +258,12 @@ func (*runsVerifyCmd) Help() string {
 
 // Run checks the chain.
 func (c *runsVerifyCmd) Run(sys *system) error {
-	d, j, err := c.openRuns(sys)
-	if err != nil {
-		return err
-	}
-	defer d.Close()
 	ctx := context.Background()
-	r, err := j.find(ctx, c.ID)
+	j, r, err := c.openRun(ctx, sys, c.ID)
 	if err != nil {
 		return err
 	}
+	defer j.Close()
 	v, err := j.Verify(j.scoped(ctx), r.ID, c.Heads...)
 	if err != nil {
 		return &failure{statusFailed, err, "what is kept of the run is not what was written; do not resume it"}

@@ -30,15 +30,11 @@ func (c *runsCancelCmd) Run(sys *system) error {
 	}
 	ctx, stop := interruptibleBy(context.Background(), sys.err, errStopped)
 	defer stop()
-	d, j, err := c.openRuns(sys)
+	j, r, err := c.openRun(ctx, sys, c.ID)
 	if err != nil {
 		return err
 	}
-	defer d.Close()
-	r, err := j.find(ctx, c.ID)
-	if err != nil {
-		return err
-	}
+	defer j.Close()
 	id := visible(r.ID)
 	if r.State == store.JournalOver {
 		return &failure{statusFailed, fmt.Errorf("run %s is over: %s", id, j.stateOf(r)), j.command("runs", "show", id)}

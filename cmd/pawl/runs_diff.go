@@ -27,11 +27,11 @@ func (*runsDiffCmd) Help() string {
 
 // Run compares the runs.
 func (c *runsDiffCmd) Run(sys *system) error {
-	d, j, err := c.openRuns(sys)
+	j, err := c.openRuns(sys)
 	if err != nil {
 		return err
 	}
-	defer d.Close()
+	defer j.Close()
 	ctx := context.Background()
 	var sides [2]side
 	var hide *pawl.Redactor
@@ -42,7 +42,7 @@ func (c *runsDiffCmd) Run(sys *system) error {
 		}
 		x, err := j.Export(j.scoped(ctx), r.ID)
 		if err != nil {
-			return (&work{journal: j, runner: &durable.Runner{ID: r.ID}}).failed(err)
+			return j.failed(r.ID, err)
 		}
 		sides[i] = newSide(r.ID, j.stateOf(r), x)
 		if hide, err = j.hide(ctx, sys, r.ID, hide); err != nil {

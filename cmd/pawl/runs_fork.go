@@ -38,15 +38,11 @@ func (c *runsForkCmd) Run(sys *system) error {
 		errors.As(err, &f)
 		return usage(f.hint, "%s", "--as"+f.Error()[len("--run"):])
 	}
-	d, j, err := c.openRuns(sys)
+	j, r, err := c.openRun(ctx, sys, c.ID)
 	if err != nil {
 		return err
 	}
-	defer d.Close()
-	r, err := j.find(ctx, c.ID)
-	if err != nil {
-		return err
-	}
+	defer j.Close()
 	if err := c.copiable(ctx, j, r.ID); err != nil {
 		return err
 	}
@@ -91,7 +87,7 @@ func (c *runsForkCmd) result(key pawl.Key, x pawl.Execution) (pawl.ToolResult, b
 func (c *runsForkCmd) copiable(ctx context.Context, j *journal, id string) error {
 	x, err := j.Export(j.scoped(ctx), id)
 	if err != nil {
-		return (&work{journal: j, runner: &durable.Runner{ID: id}}).failed(err)
+		return j.failed(id, err)
 	}
 	if n := stepsOf(x); c.At < 0 || c.At > n {
 		return usage(fmt.Sprintf("--at 0 to --at %d", n), "--at %d: the run %s has %s", c.At, id, count(n, "step"))

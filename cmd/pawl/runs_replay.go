@@ -44,15 +44,11 @@ type difference struct {
 func (c *runsReplayCmd) Run(sys *system) error {
 	ctx, stop := interruptible(context.Background(), sys.err)
 	defer stop()
-	d, j, err := c.openRuns(sys)
+	j, r, err := c.openRun(ctx, sys, c.ID)
 	if err != nil {
 		return err
 	}
-	defer d.Close()
-	r, err := j.find(ctx, c.ID)
-	if err != nil {
-		return err
-	}
+	defer j.Close()
 	if err := c.remember(ctx, sys, j, r.ID); err != nil {
 		return err
 	}
@@ -67,14 +63,14 @@ func (c *runsReplayCmd) Run(sys *system) error {
 	p, err := j.Replay(j.scoped(ctx), r.ID, s.agent)
 	hide, hideErr := j.hide(ctx, sys, r.ID, s.secrets)
 	if hideErr != nil {
-		return (&work{journal: j, runner: &durable.Runner{ID: r.ID}}).failed(hideErr)
+		return j.failed(r.ID, hideErr)
 	}
 	var m *durable.Mismatch
 	if errors.As(err, &m) {
 		err = m.Redacted(hide)
 	}
 	if err != nil && !errors.Is(err, durable.ErrChanged) {
-		return (&work{journal: j, runner: &durable.Runner{ID: r.ID}}).failed(err)
+		return j.failed(r.ID, err)
 	}
 	if c.JSON {
 		return c.report(sys, r.ID, p, hide.Error(err))

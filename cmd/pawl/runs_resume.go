@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/pawl-go/pawl/durable"
 	"github.com/pawl-go/pawl/store"
 )
 
@@ -18,7 +17,7 @@ type remade struct {
 func (c *remade) remember(ctx context.Context, sys *system, j *journal, id string) error {
 	meta, err := j.Meta(j.scoped(ctx), id)
 	if err != nil {
-		return (&work{journal: j, runner: &durable.Runner{ID: id}}).failed(err)
+		return j.failed(id, err)
 	}
 	n := readNote(meta)
 	if n == nil {
@@ -81,15 +80,11 @@ func (c *runsResumeCmd) Run(sys *system) error {
 	if err := (&durableFlags{Durable: true, Lease: c.Lease}).check(); err != nil {
 		return err
 	}
-	d, j, err := c.openRuns(sys)
+	j, r, err := c.openRun(ctx, sys, c.ID)
 	if err != nil {
 		return err
 	}
-	defer d.Close()
-	r, err := j.find(ctx, c.ID)
-	if err != nil {
-		return err
-	}
+	defer j.Close()
 	j.AcceptChangedTools = c.Accept
 	if c.Lease != nil {
 		j.Engine.Lease = *c.Lease

@@ -34,19 +34,15 @@ func (c *runsShowCmd) Run(sys *system) error {
 	if c.away() {
 		return c.show(sys, c.ID, c.JSON)
 	}
-	d, j, err := c.openRuns(sys)
-	if err != nil {
-		return err
-	}
-	defer d.Close()
 	ctx := context.Background()
-	r, err := j.find(ctx, c.ID)
+	j, r, err := c.openRun(ctx, sys, c.ID)
 	if err != nil {
 		return err
 	}
+	defer j.Close()
 	x, err := j.Export(j.scoped(ctx), r.ID)
 	if err != nil {
-		return (&work{journal: j, runner: &durable.Runner{ID: r.ID}}).failed(err)
+		return j.failed(r.ID, err)
 	}
 	hide, err := j.hide(ctx, sys, r.ID, nil)
 	if err != nil {

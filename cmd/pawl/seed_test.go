@@ -29,7 +29,7 @@ var seedTools = []struct{ tool, args, want string }{
 	{"schedule_update", `{"description_query":"report","day":"monday"}`, "Weekly report"},
 	{"schedule_delete", `{"description_query":"rent"}`, "Rent"},
 	{"shell_exec", `{"command":"echo hi"}`, "hi"},
-	{"shell_exec", `{"command":"echo hi","timeout":5}`, "hi"},
+	{"shell_exec", `{"command":"echo hi","timeout":60}`, "hi"},
 	{"file_write", `{"path":"sub/note.txt","content":"a line\n"}`, "note.txt"},
 	{"file_read", `{"path":"sub/note.txt"}`, "a line"},
 	{"file_list", `{}`, "sub"},

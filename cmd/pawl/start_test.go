@@ -7,8 +7,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime/debug"
-	"slices"
 	"syscall"
 	"testing"
 	"time"
@@ -42,7 +40,7 @@ func pty(t *testing.T) (keeper, terminal *os.File) {
 // the machine is; on a busy one the same work costs up to twice as much.
 func TestFirstOutput(t *testing.T) {
 	limit := 100 * time.Millisecond
-	if b, ok := debug.ReadBuildInfo(); ok && slices.ContainsFunc(b.Settings, func(s debug.BuildSetting) bool { return s.Key == "-race" && s.Value == "true" }) {
+	if raced() {
 		limit *= 20 // the race detector looks at each step
 	}
 	self, err := os.Executable()

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"strconv"
 	"time"
 )
 
@@ -161,16 +162,9 @@ func (c *conn) line(most int) ([]byte, error) {
 
 // hexadecimal reads at most 15 digits and nothing else.
 func hexadecimal(b []byte) (n int64, ok bool) {
-	for _, d := range b {
-		switch {
-		case d >= '0' && d <= '9':
-			d -= '0'
-		case d|0x20 >= 'a' && d|0x20 <= 'f':
-			d = d | 0x20 - 'a' + 10
-		default:
-			return 0, false
-		}
-		n = n<<4 | int64(d)
+	if len(b) > 15 {
+		return 0, false
 	}
-	return n, len(b) > 0 && len(b) <= 15
+	u, err := strconv.ParseUint(string(b), 16, 64)
+	return int64(u), err == nil
 }

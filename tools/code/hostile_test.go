@@ -81,7 +81,11 @@ func TestHostile(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			begun := time.Now()
-			x, d := run(t, tool, newWorld(), object{"code": tt.code, "timeout": 3})
+			timeout := 60 // what is to end otherwise does so long before, however busy the machine is
+			if strings.Contains(tt.outcome, "timeout") {
+				timeout = 3
+			}
+			x, d := run(t, tool, newWorld(), object{"code": tt.code, "timeout": timeout})
 			text := x.Result.Text()
 			if !strings.Contains(" "+tt.outcome+" ", " "+d.Outcome+" ") || !strings.Contains(text, tt.says) {
 				t.Errorf("got %s: %s", d.Outcome, text)
@@ -89,7 +93,7 @@ func TestHostile(t *testing.T) {
 			if len(text) > 80<<10 || strings.Contains(text, "/usr/") {
 				t.Errorf("%d bytes: %.300s", len(text), text)
 			}
-			if took := time.Since(begun); took > 20*time.Second {
+			if took := time.Since(begun); took > 50*time.Second {
 				t.Errorf("took %s", took)
 			}
 		})
@@ -194,8 +198,8 @@ func TestLevels(t *testing.T) {
 		py := code.Python(&code.PythonOptions{Level: level})
 		w := newWorld()
 		begun := time.Now()
-		_, d := run(t, newTool(t, py, nil), w, object{"code": "import subprocess\nsubprocess.Popen(['/bin/sh', '-c', 'sleep 600; echo late'])\nset_result([call_tool('add', a=1, b=2), call_tool('now')])", "timeout": 10})
-		if d.Outcome != "ok" || string(d.Result) != `[3,"2026-01-02"]` || time.Since(begun) > 20*time.Second {
+		_, d := run(t, newTool(t, py, nil), w, object{"code": "import subprocess\nsubprocess.Popen(['/bin/sh', '-c', 'sleep 600; echo late'])\nset_result([call_tool('add', a=1, b=2), call_tool('now')])", "timeout": 300})
+		if d.Outcome != "ok" || string(d.Result) != `[3,"2026-01-02"]` || time.Since(begun) > time.Minute {
 			t.Errorf("%s: got %+v after %s", level, d, time.Since(begun))
 		}
 		py.Close()

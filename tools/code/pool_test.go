@@ -28,7 +28,7 @@ func started(t *testing.T, opts *PythonOptions) (*PythonInterpreter, chan *child
 }
 
 func runOne(p *PythonInterpreter, code string) ended {
-	return p.run(context.Background(), program{code: code, time: 10 * time.Second, output: defaultOutput}, &host{})
+	return p.run(context.Background(), program{code: code, time: time.Minute, output: defaultOutput}, &host{})
 }
 
 // A child that waits serves the next program and no other; one is started in its place.

@@ -1,0 +1,174 @@
+package telemetry_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+	semconv "go.opentelemetry.io/otel/semconv/v1.41.0"
+	"go.opentelemetry.io/otel/semconv/v1.41.0/genaiconv"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/script"
+	"github.com/pawl-go/pawl/telemetry"
+)
+
+func (b *bench) metrics(t *testing.T) map[string]metricdata.Aggregation {
+	t.Helper()
+	var m metricdata.ResourceMetrics
+	if err := b.reader.Collect(t.Context(), &m); err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]metricdata.Aggregation{}
+	for _, s := range m.ScopeMetrics {
+		for _, m := range s.Metrics {
+			all[m.Name+" "+m.Unit] = m.Data
+		}
+	}
+	return all
+}
+
+// All that is told has a name of the conventions, from the constants of their package, or begins with pawl.
+func TestNamesAreThoseOfTheConventions(t *testing.T) {
+	b := newBench(t, telemetry.Options{Model: "m", Provider: "openai", Content: true})
+	warm := 0.5
+	m := script.New(script.Call("look", `{}`), script.Turn{Parts: []pawl.Part{pawl.Text{Text: `{}`}}, Usage: &pawl.Usage{Input: 5, Output: 4, Reasoning: 1, CacheRead: 2, CacheWrite: 1}})
+	named := modelFunc(func(ctx context.Context, req *pawl.Request) iter.Seq2[pawl.Delta, error] {
+		return func(yield func(pawl.Delta, error) bool) {
+			if yield(pawl.Delta{Model: "m-1", ID: "id"}, nil) {
+				m.Stream(ctx, req)(yield)
+			}
+		}
+	})
+	a := b.agent("a", true, named, ok("look"))
+	a.Instructions, a.Output = "be brief", []byte(`{"type":"object"}`)
+	a.Settings = pawl.Settings{MaxTokens: 9, Temperature: &warm, TopP: &warm, Stop: []string{"x"}}
+	a.Limits.Corrections = -1
+	ctx := telemetry.WithRunID(t.Context(), "run-7")
+	if _, err := run(ctx, b.Runner(a)); err != nil {
+		t.Log(err)
+	}
+	got := map[string]map[string]bool{}
+	for _, s := range b.spans.Ended() {
+		op := attr(s, semconv.GenAIOperationNameKey)
+		if got[op] == nil {
+			got[op] = map[string]bool{}
+		}
+		for _, kv := range s.Attributes() {
+			if !strings.HasPrefix(string(kv.Key), "pawl.") {
+				got[op][string(kv.Key)] = true
+			}
+		}
+	}
+	set := func(keys ...attribute.Key) map[string]bool {
+		m := map[string]bool{}
+		for _, k := range keys {
+			m[string(k)] = true
+		}
+		return m
+	}
+	usage := []attribute.Key{semconv.GenAIUsageInputTokensKey, semconv.GenAIUsageOutputTokensKey, semconv.GenAIUsageCacheReadInputTokensKey,
+		semconv.GenAIUsageCacheCreationInputTokensKey, semconv.GenAIUsageReasoningOutputTokensKey}
+	for i, s := range slices.Collect(b.only("chat m")) {
+		if got, want := attr(s, semconv.GenAIResponseFinishReasonsKey), []string{`["tool_calls"]`, `["stop"]`}[i]; got != want {
+			t.Errorf("reply %d has the finish reasons %s, want %s", i, got, want)
+		}
+	}
+	want := map[string]map[string]bool{
+		semconv.GenAIOperationNameInvokeAgent.Value.AsString(): set(append(usage, semconv.GenAIOperationNameKey, semconv.GenAIProviderNameKey,
+			semconv.GenAIAgentNameKey, semconv.GenAIConversationIDKey)...),
+		semconv.GenAIOperationNameChat.Value.AsString(): set(append(usage, semconv.GenAIOperationNameKey, semconv.GenAIProviderNameKey, semconv.GenAIRequestModelKey,
+			semconv.GenAIConversationIDKey, semconv.GenAIRequestStreamKey, semconv.GenAIRequestMaxTokensKey, semconv.GenAIRequestTemperatureKey, semconv.GenAIRequestTopPKey,
+			semconv.GenAIRequestStopSequencesKey, semconv.GenAIResponseIDKey, semconv.GenAIResponseModelKey,
+			semconv.GenAIResponseFinishReasonsKey, semconv.GenAIResponseTimeToFirstChunkKey, semconv.GenAIInputMessagesKey, semconv.GenAIOutputMessagesKey,
+			semconv.GenAISystemInstructionsKey)...),
+		semconv.GenAIOperationNameExecuteTool.Value.AsString(): set(semconv.GenAIOperationNameKey, semconv.GenAIToolNameKey, semconv.GenAIToolTypeKey, semconv.GenAIToolCallIDKey,
+			semconv.GenAIToolCallArgumentsKey, semconv.GenAIToolCallResultKey),
+	}
+	delete(got[semconv.GenAIOperationNameChat.Value.AsString()], string(semconv.GenAIOutputTypeKey)) // depends on how the output is asked for
+	if diff := cmp.Diff(got, want); diff != "" {
+		t.Errorf("attributes, got -, want +\n%s", diff)
+	}
+	tokens, duration, first := genaiconv.ClientTokenUsage{}, genaiconv.ClientOperationDuration{}, genaiconv.ClientOperationTimeToFirstChunk{}
+	var names []string
+	for name := range b.metrics(t) {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	wanted := []string{duration.Name() + " " + duration.Unit(), first.Name() + " " + first.Unit(), tokens.Name() + " " + tokens.Unit()}
+	if diff := cmp.Diff(names, wanted); diff != "" {
+		t.Errorf("metrics, got -, want +\n%s", diff)
+	}
+}
+
+// Whatever a run does, its spans are its runs, requests and calls, no more and no fewer, all in one trace, all ended, all below another.
+func TestSpansAreRunsRequestsAndCalls(t *testing.T) {
+	for seed := range uint64(150) {
+		rnd := rand.New(rand.NewPCG(seed, 7))
+		b := newBench(t, telemetry.Options{Model: "m"})
+		a := b.random(rnd, 2)
+		runs, requests, calls := 0, 0, 0
+		r := pawl.Tap(b.Runner(a), func(e pawl.Event) {
+			switch e.Kind {
+			case pawl.EventRunStarted:
+				runs++
+			case pawl.EventRequestStarted:
+				requests++
+			case pawl.EventCallCompleted:
+				calls++
+			}
+		})
+		if _, err := run(t.Context(), r); err != nil && !strings.Contains(err.Error(), "scripted") {
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+		ids, ended := map[trace.SpanID]bool{}, b.spans.Ended()
+		for _, s := range ended {
+			ids[s.SpanContext().SpanID()] = true
+		}
+		for _, s := range ended {
+			if s.SpanContext().TraceID() != ended[0].SpanContext().TraceID() || s.Parent().IsValid() != ids[s.Parent().SpanID()] || s.EndTime().Before(s.StartTime()) {
+				t.Errorf("seed %d: the span %s is not whole", seed, s.Name())
+			}
+		}
+		if len(ended) != runs+requests+calls || len(b.spans.Started()) != len(ended) {
+			t.Errorf("seed %d: %d spans of %d started, want %d runs + %d requests + %d calls\n%s", seed, len(ended), len(b.spans.Started()), runs, requests, calls, b.shape(t))
+		}
+	}
+}
+
+// random makes an agent that does this and that, with others inside.
+func (b *bench) random(rnd *rand.Rand, deep int) *pawl.Agent {
+	names := []string{"read", "write", "broken", "nowhere"}
+	a := b.agent(fmt.Sprintf("a%d", deep), rnd.IntN(3) > 0, nil, ok("read"),
+		tool("write", pawl.Write, func(context.Context) (string, error) { return "", nil }),
+		tool("broken", pawl.Write, func(context.Context) (string, error) { return "", errors.New("no") }))
+	if deep > 0 {
+		inner := b.random(rnd, deep-1)
+		a.Tools = append(a.Tools, inner.Tool("asks"))
+		names = append(names, inner.Name)
+	}
+	var turns []script.Turn
+	for range rnd.IntN(4) {
+		var calls []script.Turn
+		for range 1 + rnd.IntN(4) {
+			calls = append(calls, script.Call(names[rnd.IntN(len(names))], `{"task":"x"}`))
+		}
+		turns = append(turns, script.Together(calls...))
+	}
+	if rnd.IntN(5) > 0 {
+		turns = append(turns, script.Say("done"))
+	} else {
+		turns = append(turns, script.Fail(errors.New("scripted")))
+	}
+	a.Model = script.New(turns...)
+	return a
+}
