@@ -33,10 +33,8 @@ const (
 	kindOther // kept as it is
 )
 
-// readPart reads a part of a content that stands at an offset of what is read.
-func (d *decoder) readPart(c *jsonscan.Cursor, at int) (p part) {
-	d.spot.parts++
-	c.Kind() // stands at it
+// readPart reads the part at which c stands.
+func (d *decoder) readPart(c *jsonscan.Cursor) (p part) {
 	begin, unknown := c.Offset(), false
 	if !c.Object() {
 		return p
@@ -45,9 +43,7 @@ func (d *decoder) readPart(c *jsonscan.Cursor, at int) (p part) {
 		switch string(k) {
 		case "text":
 			p.kind = kindText
-			d.spot.from = at + c.Offset()
 			p.content = c.Raw()
-			d.spot.to = at + c.Offset()
 			continue
 		case "functionCall":
 			p.kind = kindCall
@@ -178,8 +174,13 @@ func toMedia(raw []byte) (pawl.Media, error) {
 func (d *decoder) toText(p *part) error {
 	c := jsonscan.New(p.content)
 	if p.members == nil || p.thought && len(p.members) == len(`{"thought":true}`) {
-		d.spot.plain, d.spot.thought = true, p.thought
-		return d.plain(&c, p.thought)
+		if !wire.Filled(p.content) {
+			return nil
+		}
+		if p.thought {
+			return d.think(d.String(&c))
+		}
+		return d.say(d.String(&c))
 	}
 	if err := d.closeText(); err != nil {
 		return err
@@ -192,16 +193,4 @@ func (d *decoder) toText(p *part) error {
 		return d.Part(pawl.Reasoning{Text: d.String(&c), Opaque: o})
 	}
 	return d.Part(pawl.Text{Text: d.String(&c), Opaque: o})
-}
-
-// plain yields text, or a thought, that nothing else came with.
-func (d *decoder) plain(c *jsonscan.Cursor, thought bool) error {
-	text := d.String(c)
-	switch {
-	case text == "":
-		return nil
-	case thought:
-		return d.think(text)
-	}
-	return d.say(text)
 }

@@ -260,6 +260,8 @@ var streams = []string{
 		`{"candidates":[{"content":{"parts":[{"text":"H"}]},"index":0},{"content":{"parts":[{"text":"other"}]},"index":1}]}`,
 		`{"candidates":[{"content":{"parts":[{"text":"H"}]},"index":0},{"content":{"parts":[{"text":"others"}]},"index":1}]}`,
 		`{"candidates":[{"content":{"parts":[{"text":"I"}]},"index":1}]}`, `{"candidates":[{"content":{"parts":[{"text":"J"}]},"index":1}]}`,
+		chunk("", `{"functionCall":{"name":"look","args":{"at":"}]}"}}}`), chunk("", `{"functionCall":{"name":"look","args":{"at":2}},"thoughtSignature":"s=="}`), chunk("", `{}`), chunk("", `null`),
+		chunk("", `{"executableCode":{"code":"1"}}`), chunk("", `{"inlineData":{"mimeType":"image/png","data":"cG5n"}}`),
 		`{"candidates":[{"content":{"parts":[{"text":"K"}]},"index":0}]}`, `{"candidates":[{"content":{"parts":[{"text":"L"}]},"index":1}]}`),
 	"[" + chunk("", `{"text":"A"}`) + ",\r\n" + chunk("STOP", `{"functionCall":{"name":"look","args":{"at":"\""}}}`) + "]",
 }

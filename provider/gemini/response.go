@@ -16,8 +16,8 @@ type decoder struct {
 	text, thought int       // the open part of each kind, or closed
 	call          *openCall // a call whose arguments come in parts
 	thinking      *pawl.Opaque
-	last          last // how text came that nothing else came with
-	spot          spot // where it stands in the event that is being read
+	last          jsonscan.Frame // what stood around the part of the last event that had one
+	spot          spot           // of the event that is being read
 
 	// What the end depends on.
 	seen    bool   // a candidate came
@@ -169,10 +169,12 @@ func (d *decoder) content(raw []byte, at int) error {
 			continue
 		}
 		for c.Array(); c.More(); {
-			p := d.readPart(&c, at)
+			from := c.Offset()
+			p := d.readPart(&c)
 			if c.Err() != nil {
 				break
 			}
+			d.spot = spot{d.spot.parts + 1, at + from, at + c.Offset()}
 			if err := d.toDelta(&p); err != nil {
 				return err
 			}

@@ -11,23 +11,18 @@ import (
 // closed stands for no open part.
 const closed = -1
 
-// spot is what an event has of text.
+// spot is where the last part of an event stands.
 type spot struct {
-	parts          int // of the event, whatever they are
-	plain, thought bool
-	from, to       int // the text is data[from:to]
+	parts    int // how many there are
+	from, to int // the last one is data[from:to]
 }
 
-// last is how the last text was said: what stands around it says the same each time, and once is enough.
-type last struct {
-	jsonscan.Frame
-	thought bool
-}
-
-// Event reads one event of a stream.
+// Event reads one event of a stream. What stands around its part is mostly what stood around that of the event before, and says nothing more.
 func (d *decoder) Event(data []byte) error {
-	if c, ok := d.last.Find(data); ok && c.Kind() == jsonscan.String {
-		return d.plain(&c, d.last.thought)
+	if c, ok := d.last.Find(data); ok {
+		if p := d.readPart(&c); c.Err() == nil {
+			return d.toDelta(&p)
+		}
 	}
 	if string(data) == "[DONE]" { // some gateways write it
 		return nil
@@ -40,9 +35,8 @@ func (d *decoder) Event(data []byte) error {
 	if err := c.End(); err != nil {
 		return broken("an event cannot be read: %v", err)
 	}
-	if t := &d.spot; t.plain && t.parts == 1 {
-		d.last.Set(data, t.from, t.to)
-		d.last.thought = t.thought
+	if d.spot.parts == 1 {
+		d.last.Set(data, d.spot.from, d.spot.to)
 	}
 	return nil
 }
