@@ -58,9 +58,8 @@ type Reader struct {
 	pos  int // start of the line that is read next
 	stop int // end of the line that was read last, without its \n or \r
 	end  int // end of what was read from r
-	lf   int // position of the first \n at or after pos; -1: none before lfTo
-	lfTo int
-	crTo int  // there is no \r between pos and here
+	lf   sight
+	cr   sight
 	bom  bool // the start of the stream was looked at
 	skip bool // the last line ended in a \r at the end of the buffer: drop a \n that follows
 
@@ -68,6 +67,12 @@ type Reader struct {
 	has           bool
 	typ, id       []byte
 	retry         time.Duration
+}
+
+// sight is the first of a byte, at or after pos.
+type sight struct {
+	at int // its position; before pos: it is not known
+	to int // there is none before
 }
 
 // NewReader returns a Reader of r.
@@ -79,8 +84,10 @@ func NewReader(r io.Reader) *Reader {
 
 // Reset makes x read from r, and keeps its buffer, and forgets Wait. A nil r lets go of the last one.
 func (x *Reader) Reset(r io.Reader) {
-	*x = Reader{Max: x.Max, r: r, buf: x.buf, lf: -1, typ: x.typ[:0], id: x.id[:0]}
+	*x = Reader{Max: x.Max, r: r, buf: x.buf, lf: unseen, cr: unseen, typ: x.typ[:0], id: x.id[:0]}
 }
+
+var unseen = sight{at: -1}
 
 // Size returns the bytes of memory that x holds, for whoever keeps Readers.
 func (x *Reader) Size() int { return cap(x.buf) }
@@ -205,41 +212,37 @@ func (x *Reader) line() ([]byte, error) {
 	}
 }
 
-// cut takes the line at pos if its end is in the buffer. What was searched once is not searched again.
+// cut takes the line at pos if its end is in the buffer.
 func (x *Reader) cut() ([]byte, bool) {
-	if x.lf < x.pos {
-		x.lf = -1
-		from := max(x.pos, x.lfTo)
-		if k := bytes.IndexByte(x.buf[from:x.end], '\n'); k >= 0 {
-			x.lf = from + k
-		}
-		x.lfTo = x.end
-		if x.lf >= 0 {
-			x.lfTo = x.lf
-		}
-	}
-	limit := x.end
-	if x.lf >= 0 {
-		limit = x.lf
-	}
-	from := max(x.pos, x.crTo)
-	stop, next := limit, limit+1
-	if k := bytes.IndexByte(x.buf[from:limit], '\r'); k >= 0 {
-		stop = from + k
-		next = stop + 1
-		if next == x.lf {
+	lf, cr := x.find(&x.lf, '\n'), x.find(&x.cr, '\r')
+	stop, next := lf, lf+1
+	switch {
+	case cr >= 0 && (lf < 0 || cr < lf):
+		stop, next = cr, cr+1
+		if next == lf {
 			next++
 		} else if next == x.end {
 			x.skip = true
 		}
-	} else if x.lf < 0 {
-		x.crTo = x.end
+	case lf < 0:
 		return nil, false
 	}
-	x.crTo, x.stop = stop, stop
+	x.stop = stop
 	line := x.buf[x.pos:stop]
 	x.pos = next
 	return line, true
+}
+
+// find returns the position of the first b at or after pos; -1: there is none. What was searched once is not searched again.
+func (x *Reader) find(s *sight, b byte) int {
+	if s.at < x.pos {
+		from := max(x.pos, s.to)
+		s.at, s.to = -1, x.end
+		if k := bytes.IndexByte(x.buf[from:x.end], b); k >= 0 {
+			s.at, s.to = from+k, from+k
+		}
+	}
+	return s.at
 }
 
 // fill reads more from the stream. It first moves what is still needed to the front of the buffer, and grows the buffer
@@ -297,9 +300,8 @@ func (x *Reader) shift() {
 	copy(x.buf[to:], x.buf[x.pos:x.end])
 	x.pos -= by
 	x.end -= by
-	x.lfTo = max(x.lfTo-by, 0)
-	x.crTo = max(x.crTo-by, 0)
-	if x.lf >= 0 {
-		x.lf -= by
-	}
+	x.lf.shift(by)
+	x.cr.shift(by)
 }
+
+func (s *sight) shift(by int) { s.at, s.to = max(s.at-by, -1), max(s.to-by, 0) }

@@ -42,7 +42,7 @@ func (d *Draft) Keep(ctx context.Context, owner any) {
 // Release gives the memory of the body to others: the run is over.
 func (d *Draft) Release() {
 	if d.buf != nil {
-		giveBack(d.buf)
+		giveBack(&bodies, d.buf)
 	}
 	*d = Draft{}
 }
@@ -50,14 +50,18 @@ func (d *Draft) Release() {
 // Encode returns the body that encode appends to dst. It is the draft's: to be read until Keep.
 func (d *Draft) Encode(encode func(dst []byte) ([]byte, error)) ([]byte, error) {
 	d.kept, d.used = false, false
-	p := scratch.Get().(*[]byte)
+	pool := &scratch
+	if d.buf == nil {
+		pool = &bodies
+	}
+	p := pool.Get().(*[]byte)
 	b, err := encode((*p)[:0])
 	if !d.used {
 		d.buf, p = p, d.buf
 	}
 	*d.buf = b
 	if p != nil {
-		giveBack(p)
+		giveBack(&scratch, p)
 	}
 	if err != nil || !d.kept {
 		d.said, d.State = nil, nil

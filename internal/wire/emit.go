@@ -161,6 +161,14 @@ func (o *Emitter) AsArgs(raw []byte) json.RawMessage {
 	return o.Args(&c)
 }
 
+// Value returns a copy of a raw value that is kept as long as the reply: of a stream, whose blocks are not, for itself.
+func (o *Emitter) Value(raw []byte) json.RawMessage {
+	if o.Whole {
+		return o.copied(raw)
+	}
+	return bytes.Clone(raw)
+}
+
 // AsText returns the text of a raw JSON string.
 func AsText(raw []byte) string {
 	c := jsonscan.New(raw)

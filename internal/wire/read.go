@@ -22,7 +22,7 @@ func Read(provider string, body io.Reader, size int64, whole bool, dec Decoder) 
 		all, err := readAll((*p)[:0], body, size)
 		defer func() {
 			*p = all
-			giveBack(p)
+			giveBack(&scratch, p)
 		}()
 		if err != nil {
 			return cut(provider, err)
@@ -162,13 +162,19 @@ const (
 )
 
 var (
-	scratch = sync.Pool{New: func() any { b := make([]byte, 0, 8<<10); return &b }} // bodies of both directions
+	bodies  = sync.Pool{New: newBuffer} // of requests
+	scratch = sync.Pool{New: newBuffer} // of replies, and of what is soon written
 	streams = sync.Pool{New: func() any { return sse.NewReader(nil) }}
 )
 
-// giveBack puts a buffer of scratch back, unless it has grown too large to be kept.
-func giveBack(p *[]byte) {
+func newBuffer() any {
+	b := make([]byte, 0, 8<<10)
+	return &b
+}
+
+// giveBack puts a buffer into a pool, unless it has grown too large to be kept.
+func giveBack(pool *sync.Pool, p *[]byte) {
 	if cap(*p) <= keepBuffer {
-		scratch.Put(p)
+		pool.Put(p)
 	}
 }

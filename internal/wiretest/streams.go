@@ -21,7 +21,8 @@ import (
 // seconds.
 const sampled = 64 << 20
 
-// Streams proves that a stream is read the same however it arrives: with CRLF or LF, in pieces of any size; and that one which is cut, at any
+// Streams proves that a stream is read the same however it arrives: with CRLF or LF, in pieces of any size, and with spaces that make no event begin as the one before;
+// and that one which is cut, at any
 // byte, is the same reply or a *pawl.ProviderError, and has no call that the whole one has not, neither in its reply nor sealed
 // on the way to it, where an executor might begin it. own are cut at every byte. The recorded ones are cut at places drawn from a
 // fixed seed, or, with PAWL_FULL=1, at every byte.
@@ -140,7 +141,7 @@ func faults(w *Wire, body []byte, n int) (bad []string) {
 		fault("%v is no whole ProviderError", err)
 	}
 	lf := bytes.ReplaceAll(body, []byte("\r\n"), []byte("\n"))
-	for name, form := range map[string][]byte{"LF": lf, "CRLF": bytes.ReplaceAll(lf, []byte("\n"), []byte("\r\n"))} {
+	for name, form := range map[string][]byte{"LF": lf, "CRLF": bytes.ReplaceAll(lf, []byte("\n"), []byte("\r\n")), "spaces": spaced(lf)} {
 		for what, r := range map[string]io.Reader{"at once": bytes.NewReader(form), "in pieces": &pieces{form, random}} {
 			got, _, err := receive(w, r)
 			// Arguments that are pretty-printed across lines have the line ends of the stream.
@@ -226,4 +227,19 @@ func (p *pieces) Read(b []byte) (int, error) {
 	n := copy(b, p.left[:1+p.random.IntN(min(len(p.left), 100))])
 	p.left = p.left[n:]
 	return n, nil
+}
+
+// spaced returns a stream whose events have spaces after their first bracket, each another number than the one before.
+func spaced(body []byte) []byte {
+	n := 0
+	var out []byte
+	for line := range bytes.Lines(body) {
+		if head := []byte("data: {"); bytes.HasPrefix(line, head) {
+			n++
+			out = append(append(out, head...), bytes.Repeat([]byte{' '}, n%3)...)
+			line = line[len(head):]
+		}
+		out = append(out, line...)
+	}
+	return out
 }

@@ -122,6 +122,12 @@ var streams = []string{
 		opens(2, `{"type":"tool_use","id":"a","name":"look","input":{}}`), adds(2, `{"type":"input_json_delta","partial_json":""}`), adds(2, `{"type":"input_json_delta","partial_json":"{\"at\":"}`),
 		adds(2, `{"type":"input_json_delta","partial_json":"1}"}`), closes(2), opens(3, `{"type":"tool_use","id":"b","name":"look","input":{}}`), closes(3)),
 	stream("max_tokens", opens(0, `{"type":"tool_use","id":"a","name":"look","input":{}}`), adds(0, `{"type":"input_json_delta","partial_json":"{\"at\":"}`)),
+	stream("end_turn", opens(0, `{"type":"text","text":""}`), opens(1, `{"type":"text","text":""}`), adds(0, `{"type":"text_delta","text":"a"}`), adds(0, `{"type":"text_delta","text":"\u00e4 \"}}"}`),
+		adds(1, `{"type":"text_delta","text":"b"}`), adds(0, `{"type":"text_delta","text":""}`), adds(0, `{"type":"text_delta","text":"c","citation":{"n":1}}`), adds(0, `{"type":"text_delta","text":"e","citation":{"n":1}}`),
+		adds(0, `{"type":"text_delta","text":null}`), adds(0, `{"type":"text_delta","text":{"a":"b"}}`), adds(0, `{"type":"text_delta","text":"g"}`), closes(0), closes(1),
+		opens(2, `{"type":"tool_use","id":"a","name":"look","input":{}}`), adds(2, `{"type":"input_json_delta","partial_json":"{"}`), adds(2, `{"type":"input_json_delta","partial_json":{"at":1}}`), closes(2),
+		opens(2, `{"type":"text","text":""}`), adds(2, `{"type":"text_delta","text":"h"}`), adds(2, `{"type":"input_json_delta","partial_json":"i"}`), adds(2, `{"type":"text_delta","text":"j"}`), closes(2)),
+	stream("end_turn", opens(0, `{"type":"text","text":""}`), adds(0, `{"type":"text_delta","text":"a"}`), closes(0), adds(0, `{"type":"text_delta","text":"b"}`)),
 	events(begin, opens(0, `{"type":"tool_use","id":"a","name":"look","input":{}}`), adds(0, `{"type":"input_json_delta","partial_json":"{}"}`), closes(0), `{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`),
 }
 

@@ -36,20 +36,13 @@ func (d *decoder) Whole(body []byte) error {
 	if !c.Object() {
 		return broken("the reply is not a JSON object: %s", wire.Excerpt(body))
 	}
-	var typ, failure []byte
-	var few [8]content
-	var blocks []content // what they are read as can depend on what follows them
+	var typ, blocks, failure []byte // what blocks are read as can depend on what follows them
 	for k, ok := c.Key(); ok; k, ok = c.Key() {
 		switch string(k) {
 		case "type":
 			typ = c.Text()
 		case "content":
-			if blocks = nil; c.Kind() == jsonscan.Array {
-				blocks = few[:0]
-			}
-			for c.Array(); c.More(); {
-				blocks = append(blocks, d.content(&c))
-			}
+			blocks = c.Raw()
 		case "error":
 			if c.Kind() != jsonscan.Null {
 				failure = c.Raw()
@@ -63,13 +56,17 @@ func (d *decoder) Whole(body []byte) error {
 		return toStreamError(body)
 	case c.End() != nil:
 		return broken("the reply cannot be read: %v", c.End())
-	case blocks == nil:
+	case len(blocks) == 0 || blocks[0] != '[':
 		return broken("the reply has no content: %s", wire.Excerpt(body))
 	}
-	for i := range blocks {
-		if err := d.block(&blocks[i]); err != nil {
+	list := jsonscan.New(blocks)
+	for list.Array(); list.More(); {
+		if err := d.block(&list); err != nil {
 			return err
 		}
+	}
+	if err := list.Err(); err != nil {
+		return broken("the content of the reply cannot be read: %v", err)
 	}
 	return d.finish()
 }
@@ -150,7 +147,11 @@ func (d *decoder) content(c *jsonscan.Cursor) (b content) {
 }
 
 // block yields a whole block.
-func (d *decoder) block(b *content) error {
+func (d *decoder) block(c *jsonscan.Cursor) error {
+	b := d.content(c)
+	if c.Err() != nil {
+		return nil // whoever reads the list reports it
+	}
 	switch string(b.typ) {
 	case "":
 		return broken("a block of the reply has no type: %s", wire.Excerpt(b.raw))
@@ -166,7 +167,7 @@ func (d *decoder) block(b *content) error {
 		if foreign(b.caller) && d.stop != "tool_use" {
 			break // code in the server's container has called it, and has its result
 		}
-		call, err := d.toCall(b)
+		call, err := d.toCall(&b)
 		if err != nil {
 			return err
 		}
@@ -183,8 +184,7 @@ func (d *decoder) block(b *content) error {
 // blockOf yields a block that was joined.
 func (d *decoder) blockOf(raw []byte) error {
 	c := jsonscan.New(raw)
-	b := d.content(&c)
-	return d.block(&b)
+	return d.block(&c)
 }
 
 // thought yields whole thinking. Anthropic signs what it has finished: without a signature it would refuse to have it back.

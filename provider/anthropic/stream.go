@@ -1,7 +1,7 @@
 package anthropic
 
 import (
-	"bytes"
+	"hash/maphash"
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/jsonscan"
@@ -34,37 +34,29 @@ const (
 // closed stands for the index of a part that is not open.
 const closed = -1
 
-// last is how the last fragment of a block was said: the next one differs in little more than its text.
+// last is how the last fragment was said. The next one mostly differs in its text alone.
 type last struct {
-	before []byte // its event, up to the text
-	kind   kind   // of its block
-	index  int64
+	jsonscan.Frame
+	kind  kind // of its block
+	index int64
 }
 
-// deltaDepth is how deep the text of a fragment stands: in a delta, in an event.
-const deltaDepth = 2
-
-// more reads an event that goes on as the last one did, and reports whether it is one.
-func (d *decoder) more(data []byte) (bool, error) {
-	l := &d.last
-	if len(l.before) == 0 || !bytes.HasPrefix(data, l.before) {
+// goesOn reads an event that is as the last fragment was, and reports whether it is one.
+func (d *decoder) goesOn(data []byte) (bool, error) {
+	c, ok := d.last.Find(data)
+	if !ok {
 		return false, nil
 	}
-	s := d.slot(l.index)
-	if s == nil || s.done || s.kind != l.kind {
+	s := d.slot(d.last.index)
+	if s == nil || s.done || s.kind != d.last.kind {
 		return false, nil
-	}
-	c := jsonscan.Resume(data, len(l.before), deltaDepth)
-	end := c
-	if end.Skip(); string(data[end.Offset():]) != "}}" {
-		return false, nil // there is more to read
 	}
 	return true, d.fragment(&c, s)
 }
 
 // Event reads one event. Its name is taken from its data.
 func (d *decoder) Event(data []byte) error {
-	if is, err := d.more(data); is {
+	if is, err := d.goesOn(data); is {
 		return err
 	}
 	var typ, delta, block, usage []byte
@@ -180,14 +172,8 @@ func (d *decoder) start(c *jsonscan.Cursor) error {
 	return nil
 }
 
-// headOf tells the beginnings of blocks apart: those of calls have ids.
-func headOf(raw []byte) uint64 {
-	h := uint64(len(raw))
-	for _, c := range raw[:min(len(raw), 512)] {
-		h = (h ^ uint64(c)) * 1099511628211
-	}
-	return h
-}
+// heads tells the beginnings of blocks apart: those of calls have ids.
+var heads = maphash.MakeSeed()
 
 // slot returns the last block under a number; nil: there is none.
 func (d *decoder) slot(index int64) *slot {
@@ -202,7 +188,7 @@ func (d *decoder) slot(index int64) *slot {
 // begin opens a block.
 func (d *decoder) begin(index int64, raw []byte) error {
 	c := jsonscan.New(raw)
-	b, head := d.content(&c), headOf(raw)
+	b, head := d.content(&c), maphash.Bytes(heads, raw)
 	for i := range d.slots {
 		if d.slots[i].index == index { // used again: the first one is complete
 			if !d.slots[i].done && d.slots[i].head == head {
@@ -261,12 +247,13 @@ func (d *decoder) toDelta(c *jsonscan.Cursor, index int64, event []byte) error {
 	for k, ok := c.Key(); ok; k, ok = c.Key() {
 		switch {
 		case s.kind == kindText && string(k) == "text", s.kind == kindThinking && string(k) == "thinking", s.kind == kindCall && string(k) == "partial_json":
-			if event != nil && c.Kind() == jsonscan.String {
-				d.last.before = append(d.last.before[:0], event[:c.Offset()]...)
-				d.last.kind, d.last.index = s.kind, index
-			}
+			from := c.Offset()
 			if err := d.fragment(c, s); err != nil {
 				return err
+			}
+			if to := c.Offset(); event != nil && string(event[to:]) == "}}" {
+				d.last.Set(event, from, to)
+				d.last.kind, d.last.index = s.kind, index
 			}
 		case s.kind == kindText && string(k) == "citation":
 			if len(s.so) > 0 {

@@ -52,7 +52,7 @@ func (e *Embedder) Embed(ctx context.Context, use store.Use, texts []string) ([]
 				Message: fmt.Sprintf("text %d has about %d tokens; %s would cut it after %d, and not say so", i, n, e.m.name, most)}
 		}
 	}
-	u, err := e.address()
+	u, err := address(e.m.base, e.m.name, "batchEmbedContents")
 	if err != nil {
 		return nil, err
 	}
@@ -77,15 +77,6 @@ func (e *Embedder) second() bool { return strings.HasPrefix(e.model(), "gemini-e
 
 // model is the name without a path in front of it.
 func (e *Embedder) model() string { return e.m.name[strings.LastIndexByte(e.m.name, '/')+1:] }
-
-func (e *Embedder) address() (*url.URL, error) {
-	u, err := e.m.address(e.m.name, true)
-	if err == nil {
-		u.Path = strings.TrimSuffix(u.Path, ":generateContent") + ":batchEmbedContents"
-		u.RawPath = ""
-	}
-	return u, err
-}
 
 func (e *Embedder) ask(ctx context.Context, u *url.URL, use store.Use, texts []string) ([][]float32, error) {
 	body := []byte(`{"requests":[`)

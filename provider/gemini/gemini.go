@@ -88,6 +88,7 @@ type Model struct {
 	dialect
 	name   string
 	base   *url.URL
+	to     addresses // of the named model
 	client wire.Client
 	err    error // a mistake in the options, told on the first request
 	tools  wire.ToolCache
@@ -118,7 +119,7 @@ func New(model string, o *Options) *Model {
 	if strings.Trim(u.Path, "/") == "" {
 		u.Path = "/v1beta"
 	}
-	m.base = u
+	m.base, m.to = u, addressesOf(u, model)
 	m.dialect = newDialect(u.Hostname())
 	m.catalog, m.own = o.Catalog, toFacts(o.Catalog, model)
 	m.client = wire.Client{Provider: provider, Header: wire.Header(o.Header), Key: key, HTTP: o.HTTP, Retries: wire.Retries(o.Retries), Decoder: newDecoder, ToError: toError,
@@ -192,15 +193,40 @@ func (m *Model) stream(ctx context.Context, req *pawl.Request, yield func(pawl.D
 	if !tools.Tell(yield) {
 		return wire.ErrStopped
 	}
-	u, err := m.address(name, req.Whole)
-	if err != nil {
-		return err
+	to := m.to
+	if name != m.name {
+		to = addressesOf(m.base, name)
+	}
+	if to.err != nil {
+		return to.err
+	}
+	u := to.streamed
+	if req.Whole {
+		u = to.whole
 	}
 	return m.client.Send(ctx, u, body, req.Whole, emitter(m.tag, tools, yield))
 }
 
-// address is where a request for the named model goes.
-func (m *Model) address(name string, whole bool) (*url.URL, error) {
+// addresses are where the requests for a model go.
+type addresses struct {
+	whole, streamed *url.URL
+	err             error // of a name that is none
+}
+
+func addressesOf(base *url.URL, name string) (to addresses) {
+	if to.whole, to.err = address(base, name, "generateContent"); to.err != nil {
+		return to
+	}
+	to.streamed, to.err = address(base, name, "streamGenerateContent")
+	if to.streamed.RawQuery != "" {
+		to.streamed.RawQuery += "&"
+	}
+	to.streamed.RawQuery += "alt=sse"
+	return to
+}
+
+// address is where a method of the named model is asked for.
+func address(base *url.URL, name, method string) (*url.URL, error) {
 	path := []string{"models"}
 	if strings.Contains(name, "/") {
 		path = nil
@@ -211,17 +237,8 @@ func (m *Model) address(name string, whole bool) (*url.URL, error) {
 		}
 		path = append(path, url.PathEscape(s))
 	}
-	if whole {
-		path[len(path)-1] += ":generateContent"
-		return m.base.JoinPath(path...), nil
-	}
-	path[len(path)-1] += ":streamGenerateContent"
-	u := m.base.JoinPath(path...)
-	if u.RawQuery != "" {
-		u.RawQuery += "&"
-	}
-	u.RawQuery += "alt=sse"
-	return u, nil
+	path[len(path)-1] += ":" + method
+	return base.JoinPath(path...), nil
 }
 
 // emitter yields the deltas of one reply.

@@ -117,7 +117,7 @@ var replies = []struct {
 	{"an error in an array", `[{"error":{"code":429,"message":"Resource exhausted.","status":"RESOURCE_EXHAUSTED"}}]`, `error rate_limit 429 retryable: Resource exhausted.`},
 	{"a page", `<!DOCTYPE html><html><title>Sign in</title>`, `error stream retryable: an HTML page: Sign in; is the base URL that of the API?`},
 	{"nothing", ``, `error stream retryable: the reply has no candidates`},
-	{"half an object", `{"candidates":[{"content":{"parts":[{"text":"hi"`, `error stream retryable: the reply cannot be read: not valid JSON: unexpected end at offset 0`},
+	{"half an object", `{"candidates":[{"content":{"parts":[{"text":"hi"`, `error stream retryable: the reply cannot be read: not valid JSON: unexpected end at offset 48`},
 	{"a call continued under another id", events(chunk("", `{"functionCall":{"id":"a","name":"look","willContinue":true}}`), chunk("STOP", `{"functionCall":{"id":"b","willContinue":true}}`)), `error stream retryable: the call "a" was continued as "b"`},
 	{"media that are not base64", chunk("STOP", `{"inlineData":{"mimeType":"image/png","data":"*"}}`), `error stream retryable: media in the reply are not base64: illegal base64 data at input byte 0`},
 }

@@ -28,9 +28,9 @@ type encoder struct {
 	opts   options
 	draft  *wire.Draft // of the run; nil: there is none
 
-	role    string          // of the content that is being written; "": none
-	calls   []pawl.ToolCall // of the last replies, which the next results answer
-	missing bool            // the last content of the model has a call, and its first one has no signature yet
+	role    string  // of the content that is being written; "": none
+	calls   []place // of the last replies, which the next results answer
+	missing bool    // the last content of the model has a call, and its first one has no signature yet
 }
 
 // encode appends the body of req to dst. The model stands in the address, not in the body, but says what may be in it.
@@ -175,7 +175,7 @@ func fromMessage(e *encoder, i int, m *pawl.Message) {
 	case pawl.RoleAssistant:
 		fromReply(e, i, m)
 	case pawl.RoleUser:
-		e.calls = nil
+		e.calls = e.calls[:0]
 		for j, p := range m.Parts {
 			switch p := p.(type) {
 			case pawl.Text:
@@ -202,7 +202,7 @@ func fromMessage(e *encoder, i int, m *pawl.Message) {
 // is left out.
 func fromReply(e *encoder, i int, m *pawl.Message) {
 	if e.role != "model" {
-		e.calls = nil
+		e.calls = e.calls[:0]
 	}
 	for j, p := range m.Parts {
 		switch p := p.(type) {
@@ -237,7 +237,7 @@ func fromReply(e *encoder, i int, m *pawl.Message) {
 			}
 			e.end(kept)
 		case pawl.ToolCall:
-			e.calls = append(e.calls, p)
+			e.calls = append(e.calls, place{i, j})
 			e.part("model")
 			fromCall(e, &p)
 		default:

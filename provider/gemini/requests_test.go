@@ -254,6 +254,15 @@ var streams = []string{
 	events(chunk("", `{"functionCall":{"name":"look","willContinue":true}}`), chunk("", `{"functionCall":{"partialArgs":[{"jsonPath":"$.at","stringValue":"on","willContinue":true}],"willContinue":true}}`),
 		chunk("", `{"functionCall":{"partialArgs":[{"jsonPath":"$.at","stringValue":"e"}],"willContinue":true}}`), chunk("", `{"functionCall":{}}`), chunk("STOP")),
 	events(chunk("", `{"functionCall":{"name":"look","args":{"at":1}}}`), chunk("MAX_TOKENS", `{"text":""}`)),
+	events(chunk("", `{"text":"A"}`), chunk("", `{"text":"\u00e4 \"}"}`), chunk("", `{"text":""}`), chunk("", `{"text":null}`), chunk("", `{"text":"a","thought":true}`),
+		chunk("", `{"text":"b","thought":true}`), chunk("", `{"text":"c","thought":true,"thoughtSignature":"s=="}`), chunk("", `{"text":"d","thought":true,"thoughtSignature":"s=="}`), chunk("", `{"text":"B"}`, `{"text":"C"}`),
+		chunk("", `{"text":"D"}`, `{"text":"C"}`), chunk("", `{"text":"D"}`, `{"text":"more"}`), chunk("", `{"text":"E"}`), chunk("STOP", `{"text":"F"}`), chunk("STOP", `{"text":"G"}`),
+		`{"candidates":[{"content":{"parts":[{"text":"H"}]},"index":0},{"content":{"parts":[{"text":"other"}]},"index":1}]}`,
+		`{"candidates":[{"content":{"parts":[{"text":"H"}]},"index":0},{"content":{"parts":[{"text":"others"}]},"index":1}]}`,
+		`{"candidates":[{"content":{"parts":[{"text":"I"}]},"index":1}]}`, `{"candidates":[{"content":{"parts":[{"text":"J"}]},"index":1}]}`,
+		chunk("", `{"functionCall":{"name":"look","args":{"at":"}]}"}}}`), chunk("", `{"functionCall":{"name":"look","args":{"at":2}},"thoughtSignature":"s=="}`), chunk("", `{}`), chunk("", `null`),
+		chunk("", `{"executableCode":{"code":"1"}}`), chunk("", `{"inlineData":{"mimeType":"image/png","data":"cG5n"}}`),
+		`{"candidates":[{"content":{"parts":[{"text":"K"}]},"index":0}]}`, `{"candidates":[{"content":{"parts":[{"text":"L"}]},"index":1}]}`),
 	"[" + chunk("", `{"text":"A"}`) + ",\r\n" + chunk("STOP", `{"functionCall":{"name":"look","args":{"at":"\""}}}`) + "]",
 }
 

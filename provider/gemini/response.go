@@ -16,6 +16,8 @@ type decoder struct {
 	text, thought int       // the open part of each kind, or closed
 	call          *openCall // a call whose arguments come in parts
 	thinking      *pawl.Opaque
+	last          jsonscan.Frame // what stood around the part of the last event that had one
+	spot          spot           // of the event that is being read
 
 	// What the end depends on.
 	seen    bool   // a candidate came
@@ -68,7 +70,7 @@ func (d *decoder) chunk(c *jsonscan.Cursor) error {
 		switch string(k) {
 		case "candidates":
 			for c.Array(); c.More(); {
-				if err := d.candidate(c.Raw()); err != nil {
+				if err := d.candidate(c); err != nil {
 					return err
 				}
 			}
@@ -81,13 +83,13 @@ func (d *decoder) chunk(c *jsonscan.Cursor) error {
 				c.Skip()
 				continue
 			}
-			d.Model = c.String()
+			d.Model = d.Word(c)
 		case "responseId":
 			if c.Kind() != jsonscan.String || d.ID != "" {
 				c.Skip()
 				continue
 			}
-			d.ID = c.String()
+			d.ID = d.Word(c)
 		case "promptFeedback":
 			d.feedback(c)
 		case "error":
@@ -121,45 +123,33 @@ func (d *decoder) feedback(c *jsonscan.Cursor) {
 	}
 }
 
-// candidate reads one of the replies; those after the first, which only provider options can ask for, are left.
-func (d *decoder) candidate(raw []byte) error {
+// candidate reads one of the replies; those after the first, which only provider options can ask for, are left. Which one it is stands
+// behind its parts.
+func (d *decoder) candidate(c *jsonscan.Cursor) error {
 	var content []byte
 	var reason, message string
-	c := jsonscan.New(raw)
-	c.Object()
-	for k, ok := c.Key(); ok; k, ok = c.Key() {
-		switch string(k) {
-		case "content":
-			content = c.Raw()
-		case "finishReason":
-			reason = enum(&c, finishReasons)
-		case "finishMessage":
-			message = c.String()
-		case "index":
-			if n, _ := c.Int(); n > 0 {
-				return nil
-			}
-		}
-	}
-	if c.Err() != nil {
-		return broken("the reply cannot be read: %v", c.Err())
-	}
-	d.seen = true
-	c = jsonscan.New(content)
+	at, other := 0, false
 	if c.Object() {
 		for k, ok := c.Key(); ok; k, ok = c.Key() {
-			if string(k) != "parts" {
-				continue
-			}
-			for c.Array(); c.More(); {
-				if err := d.toDelta(c.Raw()); err != nil {
-					return err
-				}
+			switch string(k) {
+			case "content":
+				at, content = c.Offset(), c.Raw()
+			case "finishReason":
+				reason = enum(c, finishReasons)
+			case "finishMessage":
+				message = c.String()
+			case "index":
+				n, _ := c.Int()
+				other = n > 0
 			}
 		}
-		if c.Err() != nil {
-			return broken("the reply cannot be read: %v", c.Err())
-		}
+	}
+	if other || c.Err() != nil {
+		return nil // the chunk reports the error
+	}
+	d.seen = true
+	if err := d.content(content, at); err != nil {
+		return err
 	}
 	// Older models say STOP in each event; a reason that is not that counts wherever it stands.
 	if reason != "" && (d.reason == "" || d.reason == "STOP") {
@@ -168,190 +158,36 @@ func (d *decoder) candidate(raw []byte) error {
 	return nil
 }
 
-// A part of a reply has one member that is its content, and some that go with it.
-type part struct {
-	raw     []byte
-	kind    string // the name of the content; "": there is none
-	content []byte
-	thought bool
-	members []byte // the others, as an object; nil: none
-}
-
-func readPart(raw []byte) part {
-	p := part{raw: raw}
-	unknown := 0
+// content yields the parts of a candidate. It stands at an offset of what is read.
+func (d *decoder) content(raw []byte, at int) error {
 	c := jsonscan.New(raw)
-	c.Object()
-	for k, ok := c.Key(); ok; k, ok = c.Key() {
-		switch string(k) {
-		case "text":
-			p.kind, p.content = "text", c.Raw()
-			continue
-		case "functionCall":
-			p.kind, p.content = "functionCall", c.Raw()
-			continue
-		case "inlineData":
-			p.kind, p.content = "inlineData", c.Raw()
-			continue
-		case "fileData":
-			p.kind, p.content = "fileData", c.Raw()
-			continue
-		case "executableCode", "codeExecutionResult", "toolCall", "toolResponse", "functionResponse":
-			p.kind = "other"
-			c.Skip()
-			continue
-		case "thought":
-			p.thought = c.Kind() == jsonscan.True
-		case "thoughtSignature", "partMetadata", "mediaResolution", "videoMetadata":
-		default:
-			unknown++
-		}
-		if p.members == nil {
-			p.members = append(p.members, '{')
-		} else {
-			p.members = append(p.members, ',')
-		}
-		p.members = append(jsonscan.AppendString(p.members, k), ':')
-		p.members = append(p.members, c.Raw()...)
-	}
-	if p.members != nil {
-		p.members = append(p.members, '}')
-	}
-	if p.kind == "" && (unknown > 0 || p.members != nil) {
-		p.kind = "other"
-	}
-	return p
-}
-
-// toDelta yields a part, or what there is of it.
-func (d *decoder) toDelta(raw []byte) error {
-	p := readPart(raw)
-	if p.thought && p.kind != "text" {
-		p.kind = "other" // pictures that the model drew to think; they are no answer
-	}
-	switch p.kind {
-	case "":
+	if !c.Object() {
 		return nil
-	case "text":
-		return d.toText(&p)
-	case "functionCall":
-		return d.toCall(&p)
 	}
-	if err := d.closeText(); err != nil {
-		return err
-	}
-	if p.kind == "other" {
-		o, err := d.keep(bytes.Clone(p.raw))
-		if err != nil {
-			return err
-		}
-		return d.Part(pawl.Reasoning{Opaque: o})
-	}
-	m, err := toMedia(p.content)
-	if err != nil {
-		return err
-	}
-	if err := d.Part(m); err != nil || p.members == nil {
-		return err
-	}
-	o, err := d.keep(append(append([]byte(`{"`+ofMedia+`":`), p.members...), '}'))
-	if err != nil {
-		return err
-	}
-	return d.Part(pawl.Reasoning{Opaque: o})
-}
-
-// keep returns an Opaque of an object that the caller gives away.
-func (d *decoder) keep(object []byte) (*pawl.Opaque, error) {
-	if !jsonscan.Valid(object) {
-		return nil, broken("a part of the reply is not valid JSON")
-	}
-	return &pawl.Opaque{Provider: d.Tag, Data: object}, nil
-}
-
-// toMedia reads inlineData or fileData.
-func toMedia(raw []byte) (pawl.Media, error) {
-	var m pawl.Media
-	c := jsonscan.New(raw)
-	c.Object()
 	for k, ok := c.Key(); ok; k, ok = c.Key() {
-		switch string(k) {
-		case "mimeType":
-			m.MIME = c.String()
-		case "fileUri":
-			m.URL = c.String()
-		case "data":
-			b, err := wire.DecodeBase64(c.Bytes())
-			if err != nil {
-				return m, broken("media in the reply are not base64: %v", err)
+		if string(k) != "parts" {
+			continue
+		}
+		for c.Array(); c.More(); {
+			from := c.Offset()
+			p := d.readPart(&c)
+			if c.Err() != nil {
+				break
 			}
-			m.Data = b
-		}
-	}
-	return m, nil
-}
-
-// toText yields text, or a thought. A signature closes what it came with: it belongs to that text and no other.
-func (d *decoder) toText(p *part) error {
-	c := jsonscan.New(p.content)
-	if p.members == nil || p.thought && len(p.members) == len(`{"thought":true}`) {
-		if !wire.Filled(p.content) {
-			return nil
-		}
-		if p.thought {
-			return d.think(d.String(&c))
-		}
-		return d.say(d.String(&c))
-	}
-	if err := d.closeText(); err != nil {
-		return err
-	}
-	o, err := d.keep(p.members)
-	if err != nil {
-		return err
-	}
-	if p.thought {
-		return d.Part(pawl.Reasoning{Text: d.String(&c), Opaque: o})
-	}
-	return d.Part(pawl.Text{Text: d.String(&c), Opaque: o})
-}
-
-// call is what functionCall says.
-type call struct {
-	id, name string
-	args     []byte // nil: none
-	partial  []byte // an array of pieces of arguments; nil: none
-	goesOn   bool   // more pieces follow
-}
-
-func readCall(raw []byte) call {
-	var f call
-	c := jsonscan.New(raw)
-	c.Object()
-	for k, ok := c.Key(); ok; k, ok = c.Key() {
-		switch string(k) {
-		case "id":
-			f.id = c.String()
-		case "name":
-			f.name = c.String()
-		case "args":
-			if !c.Null() {
-				f.args = c.Raw()
+			d.spot = spot{d.spot.parts + 1, at + from, at + c.Offset()}
+			if err := d.toDelta(&p); err != nil {
+				return err
 			}
-		case "partialArgs":
-			if !c.Null() {
-				f.partial = c.Raw()
-			}
-		case "willContinue":
-			f.goesOn = c.Bool()
 		}
 	}
-	return f
+	if c.Err() != nil {
+		return broken("the reply cannot be read: %v", c.Err())
+	}
+	return nil
 }
 
 // toCall yields a call, or a piece of one.
 func (d *decoder) toCall(p *part) error {
-	f := readCall(p.content)
 	var o *pawl.Opaque
 	if p.members != nil {
 		var err error
@@ -359,13 +195,13 @@ func (d *decoder) toCall(p *part) error {
 			return err
 		}
 	}
-	if d.call != nil && (f.name == "" || f.id != "" && f.id == d.call.id) {
-		return d.goOn(&f, o)
+	if d.call != nil && (p.name == "" || p.id != "" && p.id == d.call.id) {
+		return d.goOn(p, o)
 	}
-	if f.name == "" && f.id == "" && f.args == nil && f.partial == nil && o == nil {
+	if p.name == "" && p.id == "" && p.args == nil && p.partial == nil && o == nil {
 		return nil // an end mark of a call that was whole before
 	}
-	if f.name == "" && f.args == nil {
+	if p.name == "" && p.args == nil {
 		return broken("a piece of arguments came where no call was open")
 	}
 	if err := d.closeCall(); err != nil {
@@ -374,13 +210,13 @@ func (d *decoder) toCall(p *part) error {
 	if err := d.closeText(); err != nil {
 		return err
 	}
-	whole := pawl.ToolCall{ID: f.id, Name: d.Tools.FromWire(f.name), Opaque: o}
-	if f.args == nil && (f.goesOn || f.partial != nil) {
-		return d.beginCall(whole, &f)
+	whole := pawl.ToolCall{ID: p.id, Name: d.Tools.FromWire(p.name), Opaque: o}
+	if p.args == nil && (p.goesOn || p.partial != nil) {
+		return d.beginCall(whole, p)
 	}
 	whole.Args = json.RawMessage("{}") // an empty object is what the absence of one stands for in the API
-	if f.args != nil {
-		whole.Args = append(json.RawMessage(nil), f.args...)
+	if p.args != nil {
+		whole.Args = d.Value(p.args)
 	}
 	return d.Part(whole)
 }

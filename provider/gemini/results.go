@@ -4,24 +4,37 @@ import (
 	"github.com/pawl-go/pawl"
 )
 
-// answer is a result, and where it stands.
+// place is where a part stands: which message, and which part of it.
+type place struct{ message, part int }
+
+func (p place) call(messages []pawl.Message) pawl.ToolCall {
+	return messages[p.message].Parts[p.part].(pawl.ToolCall)
+}
+
+func (p place) result(messages []pawl.Message) pawl.ToolResult {
+	return messages[p.message].Parts[p.part].(pawl.ToolResult)
+}
+
+func (p place) String() string { return field(p.message, p.part) }
+
+// answer is where a result stands.
 type answer struct {
-	pawl.ToolResult
-	where string
-	used  bool
+	place
+	used bool
 }
 
 // beside is a medium that cannot be part of its result and follows the results instead.
 type beside struct {
 	pawl.Media
-	call  *pawl.ToolCall
-	where string
+	call place
+	of   place // the result
 }
 
 // fromResults writes the results of one round, which begin with message i, and returns the last message that has some of them.
 // The API knows them by the name of their function and by their order, and wants as many as there were calls, in one content.
 func fromResults(e *encoder, messages []pawl.Message, i int) int {
-	var answers []answer
+	var few [16]answer
+	answers := few[:0]
 	last := i
 	for k := i; k < len(messages) && (messages[k].Role == pawl.RoleTool || instructs(&messages[k])); k++ {
 		if messages[k].Role != pawl.RoleTool {
@@ -29,35 +42,36 @@ func fromResults(e *encoder, messages []pawl.Message, i int) int {
 		}
 		last = k
 		for j, p := range messages[k].Parts {
-			r, ok := p.(pawl.ToolResult)
-			if !ok {
+			if _, ok := p.(pawl.ToolResult); !ok {
 				e.Fail(invalid(field(k, j), "%T has no place among results", p))
 				continue
 			}
-			answers = append(answers, answer{ToolResult: r, where: field(k, j)})
+			answers = append(answers, answer{place: place{k, j}})
 		}
 	}
 	var media []beside
-	for n := range e.calls {
-		c := &e.calls[n]
-		a := find(answers, n, c.ID)
+	for n, at := range e.calls {
+		c := at.call(messages)
+		a := find(messages, answers, n, c.ID)
 		if a == nil {
 			e.Fail(invalid("messages", "message %d has no result of the call %s of %s; Gemini wants one for each call", i, c.ID, c.Name))
 			continue
 		}
 		a.used = true
 		e.part("user")
-		media = fromResult(e, c, a, media)
+		r := a.result(messages)
+		for _, m := range fromResult(e, &c, &r, a.place) {
+			media = append(media, beside{m, at, a.place})
+		}
 	}
 	for k := range answers {
 		if a := &answers[k]; !a.used {
-			e.Fail(invalid(a.where, "no call of the reply before has the id %q, so the name of its function is not known", a.CallID))
+			e.Fail(invalid(a.String(), "no call of the reply before has the id %q, so the name of its function is not known", a.result(messages).CallID))
 		}
 	}
-	var of *pawl.ToolCall
-	for _, m := range media {
-		if m.call != of {
-			of = m.call
+	for k, m := range media {
+		if k == 0 || m.call != media[k-1].call {
+			of := m.call.call(messages)
 			text := "From the result of " + of.Name
 			if !made(of.ID) {
 				text += " (call " + of.ID + ")"
@@ -67,35 +81,36 @@ func fromResults(e *encoder, messages []pawl.Message, i int) int {
 			e.Raw("}")
 		}
 		e.part("user")
-		fromMedia(e, m.where, m.Media, false)
+		fromMedia(e, m.of.String(), m.Media, false)
 		e.Raw("}")
 	}
-	e.calls = nil
+	e.calls = e.calls[:0]
 	return last
 }
 
 // find returns the result of a call, which mostly stands where the call stood.
-func find(answers []answer, likely int, id string) *answer {
-	if likely < len(answers) && !answers[likely].used && answers[likely].CallID == id {
+func find(messages []pawl.Message, answers []answer, likely int, id string) *answer {
+	is := func(a *answer) bool { return !a.used && a.result(messages).CallID == id }
+	if likely < len(answers) && is(&answers[likely]) {
 		return &answers[likely]
 	}
 	for k := range answers {
-		if a := &answers[k]; !a.used && a.CallID == id {
-			return a
+		if is(&answers[k]) {
+			return &answers[k]
 		}
 	}
 	return nil
 }
 
-// fromResult writes the result of c, and adds to media what cannot be part of it. Gemini 3 takes some media inside a result, its
+// fromResult writes the result of c, which stands at a place, and returns what cannot be part of it. Gemini 3 takes some media inside a result, its
 // predecessors none.
-func fromResult(e *encoder, c *pawl.ToolCall, a *answer, media []beside) []beside {
+func fromResult(e *encoder, c *pawl.ToolCall, r *pawl.ToolResult, at place) (media []pawl.Media) {
 	e.Raw(`{"functionResponse":{`)
 	e.id(c.ID)
 	e.Raw(`"name":`)
 	e.String(e.tools.ToWire(c.Name))
-	text := a.Text()
-	if a.IsError {
+	text := r.Text()
+	if r.IsError {
 		if text == "" {
 			text = "error"
 		}
@@ -106,22 +121,22 @@ func fromResult(e *encoder, c *pawl.ToolCall, a *answer, media []beside) []besid
 	e.String(text)
 	e.Raw("}")
 	inside := 0
-	for _, p := range a.Parts {
+	for _, p := range r.Parts {
 		switch p := p.(type) {
 		case pawl.Text:
 		case pawl.Media:
 			if e.facts.version < 3 || !fitsResult(typeOf(p)) {
-				media = append(media, beside{p, c, a.where})
+				media = append(media, p)
 				continue
 			}
 			if inside++; inside == 1 {
 				e.Raw(`,"parts":[`)
 			}
 			e.Comma()
-			fromMedia(e, a.where, p, false)
+			fromMedia(e, at.String(), p, false)
 			e.Raw("}")
 		default:
-			e.Fail(invalid(a.where, "%T has no place in a result", p))
+			e.Fail(invalid(at.String(), "%T has no place in a result", p))
 		}
 	}
 	if inside > 0 {

@@ -11,17 +11,32 @@ import (
 // closed stands for no open part.
 const closed = -1
 
-// Event reads one event of a stream.
+// spot is where the last part of an event stands.
+type spot struct {
+	parts    int // how many there are
+	from, to int // the last one is data[from:to]
+}
+
+// Event reads one event of a stream. What stands around its part is mostly what stood around that of the event before, and says nothing more.
 func (d *decoder) Event(data []byte) error {
+	if c, ok := d.last.Find(data); ok {
+		if p := d.readPart(&c); c.Err() == nil {
+			return d.toDelta(&p)
+		}
+	}
 	if string(data) == "[DONE]" { // some gateways write it
 		return nil
 	}
+	d.spot = spot{}
 	c := jsonscan.New(data)
 	if err := d.chunk(&c); err != nil {
 		return err
 	}
 	if err := c.End(); err != nil {
 		return broken("an event cannot be read: %v", err)
+	}
+	if d.spot.parts == 1 {
+		d.last.Set(data, d.spot.from, d.spot.to)
 	}
 	return nil
 }
@@ -118,9 +133,9 @@ type openCall struct {
 }
 
 // beginCall yields a call whose arguments follow.
-func (d *decoder) beginCall(c pawl.ToolCall, f *call) error {
-	open := &openCall{id: f.id}
-	if err := open.args.add(f.partial); err != nil {
+func (d *decoder) beginCall(c pawl.ToolCall, p *part) error {
+	open := &openCall{id: p.id}
+	if err := open.args.add(p.partial); err != nil {
 		return err
 	}
 	c.Args = open.args.take()
@@ -129,21 +144,21 @@ func (d *decoder) beginCall(c pawl.ToolCall, f *call) error {
 		return err
 	}
 	d.call = open
-	if !f.goesOn {
+	if !p.goesOn {
 		return d.closeCall()
 	}
 	return nil
 }
 
 // goOn yields more of the open call. A piece that announces no other is the last; it may be nothing but that.
-func (d *decoder) goOn(f *call, o *pawl.Opaque) error {
-	if f.args != nil {
+func (d *decoder) goOn(p *part, o *pawl.Opaque) error {
+	if p.args != nil {
 		return broken("the call %s got its arguments in parts and as a whole", d.call.id)
 	}
-	if f.id != "" && f.id != d.call.id {
-		return broken("the call %q was continued as %q", d.call.id, f.id)
+	if p.id != "" && p.id != d.call.id {
+		return broken("the call %q was continued as %q", d.call.id, p.id)
 	}
-	if err := d.call.args.add(f.partial); err != nil {
+	if err := d.call.args.add(p.partial); err != nil {
 		return err
 	}
 	args := d.call.args.take()
@@ -154,7 +169,7 @@ func (d *decoder) goOn(f *call, o *pawl.Opaque) error {
 	} else if err := d.MoreArgs(d.call.part, args); err != nil {
 		return err
 	}
-	if !f.goesOn {
+	if !p.goesOn {
 		return d.closeCall()
 	}
 	return nil

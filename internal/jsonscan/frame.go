@@ -1,0 +1,24 @@
+package jsonscan
+
+import "bytes"
+
+// Frame is what stands around one value of a document, for readers of many documents that differ in little more than that value: what the
+// rest says is known. The zero Frame is of no document.
+type Frame struct{ before, after []byte }
+
+// Set makes f the frame of the value data[from:to].
+func (f *Frame) Set(data []byte, from, to int) {
+	f.before = append(f.before[:0], data[:from]...)
+	f.after = append(f.after[:0], data[to:]...)
+}
+
+// Find returns a Cursor at the value of a document, and reports whether the document has this frame. The Cursor is for the value alone.
+func (f *Frame) Find(data []byte) (Cursor, bool) {
+	if len(f.before) == 0 || !bytes.HasPrefix(data, f.before) {
+		return Cursor{}, false
+	}
+	c := Resume(data, len(f.before), 0)
+	end := c
+	end.Skip()
+	return c, end.fault == "" && bytes.Equal(data[end.i:], f.after)
+}

@@ -1,0 +1,196 @@
+package gemini
+
+import (
+	"bytes"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/jsonscan"
+	"github.com/pawl-go/pawl/internal/wire"
+)
+
+// part is a part of a reply. It has one member that is its content, and some that go with it.
+type part struct {
+	kind    kind
+	thought bool
+	goesOn  bool   // of a call: more pieces of it follow
+	content []byte // raw: of a text, the string; of media, their object; of what only the provider can read, the whole part
+	members []byte // the others, as an object; nil: none
+
+	// Of a call.
+	id, name string
+	args     []byte // nil: none
+	partial  []byte // an array of pieces of arguments; nil: none
+}
+
+// The kinds of parts.
+type kind byte
+
+const (
+	kindNone kind = iota // there is nothing in it
+	kindText
+	kindCall
+	kindMedia
+	kindOther // kept as it is
+)
+
+// readPart reads the part at which c stands.
+func (d *decoder) readPart(c *jsonscan.Cursor) (p part) {
+	begin, unknown := c.Offset(), false
+	if !c.Object() {
+		return p
+	}
+	for k, ok := c.Key(); ok; k, ok = c.Key() {
+		switch string(k) {
+		case "text":
+			p.kind = kindText
+			p.content = c.Raw()
+			continue
+		case "functionCall":
+			p.kind = kindCall
+			d.readCall(c, &p)
+			continue
+		case "inlineData", "fileData":
+			p.kind, p.content = kindMedia, c.Raw()
+			continue
+		case "executableCode", "codeExecutionResult", "toolCall", "toolResponse", "functionResponse":
+			p.kind = kindOther
+			c.Skip()
+			continue
+		case "thought":
+			p.thought = c.Kind() == jsonscan.True
+		case "thoughtSignature", "partMetadata", "mediaResolution", "videoMetadata":
+		default:
+			unknown = true
+		}
+		if p.members == nil {
+			p.members = append(p.members, '{')
+		} else {
+			p.members = append(p.members, ',')
+		}
+		p.members = append(jsonscan.AppendString(p.members, k), ':')
+		p.members = append(p.members, c.Raw()...)
+	}
+	if p.members != nil {
+		p.members = append(p.members, '}')
+	}
+	if p.kind == kindNone && (unknown || p.members != nil) || p.thought && p.kind != kindText {
+		p.kind = kindOther // the latter are pictures that the model drew to think; they are no answer
+	}
+	if p.kind == kindOther {
+		p.content = c.Since(begin)
+	}
+	return p
+}
+
+func (d *decoder) readCall(c *jsonscan.Cursor, p *part) {
+	if !c.Object() {
+		return
+	}
+	for k, ok := c.Key(); ok; k, ok = c.Key() {
+		switch string(k) {
+		case "id":
+			p.id = d.Word(c)
+		case "name":
+			p.name = d.Name(c)
+		case "args":
+			if !c.Null() {
+				p.args = c.Raw()
+			}
+		case "partialArgs":
+			if !c.Null() {
+				p.partial = c.Raw()
+			}
+		case "willContinue":
+			p.goesOn = c.Bool()
+		}
+	}
+}
+
+// toDelta yields a part, or what there is of it.
+func (d *decoder) toDelta(p *part) error {
+	switch p.kind {
+	case kindNone:
+		return nil
+	case kindText:
+		return d.toText(p)
+	case kindCall:
+		return d.toCall(p)
+	}
+	if err := d.closeText(); err != nil {
+		return err
+	}
+	if p.kind == kindOther {
+		o, err := d.keep(bytes.Clone(p.content))
+		if err != nil {
+			return err
+		}
+		return d.Part(pawl.Reasoning{Opaque: o})
+	}
+	m, err := toMedia(p.content)
+	if err != nil {
+		return err
+	}
+	if err := d.Part(m); err != nil || p.members == nil {
+		return err
+	}
+	o, err := d.keep(append(append([]byte(`{"`+ofMedia+`":`), p.members...), '}'))
+	if err != nil {
+		return err
+	}
+	return d.Part(pawl.Reasoning{Opaque: o})
+}
+
+// keep returns an Opaque of an object that the caller gives away.
+func (d *decoder) keep(object []byte) (*pawl.Opaque, error) {
+	if !jsonscan.Valid(object) {
+		return nil, broken("a part of the reply is not valid JSON")
+	}
+	return &pawl.Opaque{Provider: d.Tag, Data: object}, nil
+}
+
+// toMedia reads inlineData or fileData.
+func toMedia(raw []byte) (pawl.Media, error) {
+	var m pawl.Media
+	c := jsonscan.New(raw)
+	c.Object()
+	for k, ok := c.Key(); ok; k, ok = c.Key() {
+		switch string(k) {
+		case "mimeType":
+			m.MIME = c.String()
+		case "fileUri":
+			m.URL = c.String()
+		case "data":
+			b, err := wire.DecodeBase64(c.Bytes())
+			if err != nil {
+				return m, broken("media in the reply are not base64: %v", err)
+			}
+			m.Data = b
+		}
+	}
+	return m, nil
+}
+
+// toText yields text, or a thought. A signature closes what it came with: it belongs to that text and no other.
+func (d *decoder) toText(p *part) error {
+	c := jsonscan.New(p.content)
+	if p.members == nil || p.thought && len(p.members) == len(`{"thought":true}`) {
+		if !wire.Filled(p.content) {
+			return nil
+		}
+		if p.thought {
+			return d.think(d.String(&c))
+		}
+		return d.say(d.String(&c))
+	}
+	if err := d.closeText(); err != nil {
+		return err
+	}
+	o, err := d.keep(p.members)
+	if err != nil {
+		return err
+	}
+	if p.thought {
+		return d.Part(pawl.Reasoning{Text: d.String(&c), Opaque: o})
+	}
+	return d.Part(pawl.Text{Text: d.String(&c), Opaque: o})
+}
