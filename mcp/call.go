@@ -41,9 +41,6 @@ func (c *Client) runner(d Definition) pawl.ToolFunc {
 		heard := s.mender.watch(work.token)
 		res, err := s.conn.CallTool(ctx, params)
 		work.heard(ctx, heard())
-		if ctx.Err() != nil && s.proc == nil {
-			s.telling.Go(func() { s.tells(work) })
-		}
 		if err != nil {
 			return c.failure(ctx, s, err)
 		}
@@ -101,24 +98,10 @@ func (c *Client) begin(ctx context.Context, name string) (context.Context, *atWo
 	}
 	c.token++
 	token := "pawl-" + strconv.Itoa(c.token)
-	w := &atWork{token: token, inv: pawl.InvocationFrom(ctx), name: name, told: make(chan struct{}, 1), over: make(chan struct{}, 1)}
-	w.ctx = context.WithValue(ctx, tokenKey{}, w)
+	ctx = context.WithValue(ctx, tokenKey{}, token)
+	w := &atWork{ctx: ctx, token: token, inv: pawl.InvocationFrom(ctx), name: name, told: make(chan struct{}, 1)}
 	c.calls[token] = w
-	return w.ctx, w
-}
-
-// tellTime is how long the SDK tries to tell a server that a call is cancelled.
-const tellTime = 5 * time.Second
-
-// tells waits until the server was told that a call is cancelled. The SDK does that after the call has returned, and a session that had ended by then would be at work on it for ever.
-func (s *session) tells(w *atWork) {
-	over := time.NewTimer(tellTime)
-	defer over.Stop()
-	select {
-	case <-w.over:
-	case <-s.gone:
-	case <-over.C:
-	}
+	return ctx, w
 }
 
 func (c *Client) end(w *atWork) {
@@ -149,7 +132,8 @@ func (w *atWork) heard(ctx context.Context, n int) {
 func (c *Client) atWork(ctx context.Context) *atWork {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if w, _ := ctx.Value(tokenKey{}).(*atWork); w != nil && c.calls[w.token] == w {
+	token, _ := ctx.Value(tokenKey{}).(string)
+	if w := c.calls[token]; w != nil {
 		return w
 	}
 	if len(c.calls) == 1 {
@@ -191,6 +175,7 @@ func (c *Client) progress(_ context.Context, r *sdk.ProgressNotificationClientRe
 // failure says how a call ended that has no result.
 func (c *Client) failure(ctx context.Context, s *session, err error) (pawl.ToolResult, error) {
 	if ctx.Err() != nil {
+		s.cancels.add(1)
 		return pawl.ToolResult{}, context.Cause(ctx)
 	}
 	var said *jsonrpc.Error
@@ -249,7 +234,6 @@ func (c *Client) drop(s *session) {
 		}
 		c.closing.Go(func() { // calls that are at work over HTTP may still have their replies; the next call need not wait for them
 			s.use.Wait()
-			s.telling.Wait()
 			s.close()
 		})
 	}

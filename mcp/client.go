@@ -89,20 +89,20 @@ type atWork struct {
 	asks  int
 	words atomic.Int64  // of progress that were told
 	told  chan struct{} // has a token after each
-	over  chan struct{} // has one when the server was told that the call is cancelled
 }
 
 // session is one connection, or one life of a process.
 type session struct {
-	conn    *sdk.ClientSession
-	proc    *process
-	mender  *mender
-	cancel  context.CancelFunc
-	use     sync.WaitGroup // calls that are at work
-	telling sync.WaitGroup // those that were cancelled, of which the server is being told
-	listed  []Listed
-	fresh   bool          // listed is what the server says now
-	gone    chan struct{} // closed when the connection is lost
+	conn   *sdk.ClientSession
+	proc   *process
+	mender *mender
+	cancel context.CancelFunc
+	use    sync.WaitGroup // calls that are at work
+	listed []Listed
+	fresh  bool          // listed is what the server says now
+	gone   chan struct{} // closed when the connection is lost
+
+	cancels cancels // over HTTP
 }
 
 // New checks s and returns a Client for it, without starting it. o may be nil.
@@ -274,6 +274,7 @@ func (s *session) close() {
 		s.proc.Close()
 		<-done
 	} else {
+		s.cancels.wait(s.gone)
 		s.conn.Close()
 	}
 	s.cancel()
@@ -337,7 +338,7 @@ func (c *Client) dial(ctx context.Context) (*session, error) {
 	s := &session{mender: new(mender), gone: make(chan struct{})}
 	var t sdk.Transport
 	if c.web != nil {
-		t = c.web.transport(s.mender)
+		t = c.web.transport(s.mender, &s.cancels)
 	} else {
 		proc, out, err := c.server.start(c.opts.getenv)
 		if err != nil {

@@ -2,7 +2,6 @@ package mcp
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -53,8 +52,8 @@ func (s *Server) web(o *Options) (*web, error) {
 }
 
 // transport speaks with the server.
-func (w *web) transport(m *mender) sdk.Transport {
-	client := &http.Client{Transport: &carrier{web: w, m: m}, CheckRedirect: stay}
+func (w *web) transport(m *mender, told *cancels) sdk.Transport {
+	client := &http.Client{Transport: &carrier{web: w, m: m, cancels: told}, CheckRedirect: stay}
 	if w.server.Transport == "sse" {
 		return &sdk.SSEClientTransport{Endpoint: w.server.URL, HTTPClient: client, MaxEventSize: 2 * maxMessage}
 	}
@@ -74,14 +73,18 @@ func stay(req *http.Request, via []*http.Request) error {
 
 // carrier adds the server's headers, keeps to the guard, and mends and bounds what comes back.
 type carrier struct {
-	web *web
-	m   *mender
+	web     *web
+	m       *mender
+	cancels *cancels
 }
 
 // RoundTrip sends one request.
 func (c *carrier) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.URL.Host != c.web.home.Host || r.URL.Scheme != c.web.home.Scheme { // an SSE server names the address for messages
 		return nil, fmt.Errorf("the server names another host (%s), which is refused", r.URL.Host)
+	}
+	if isCancel(r) {
+		defer c.cancels.add(-1)
 	}
 	r = r.Clone(r.Context())
 	for k, v := range c.web.server.Headers {
@@ -95,14 +98,6 @@ func (c *carrier) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	if r.Method == http.MethodGet && c.web.server.Transport != "sse" {
 		send = c.listen
-	}
-	if w, _ := r.Context().Value(tokenKey{}).(*atWork); w != nil && cancels(r) {
-		defer func() {
-			select {
-			case w.over <- struct{}{}:
-			default:
-			}
-		}()
 	}
 	res, err := send(r)
 	if err != nil {
@@ -121,20 +116,6 @@ func (c *carrier) RoundTrip(r *http.Request) (*http.Response, error) {
 		}{io.LimitReader(res.Body, 64<<10), res.Body}
 	}
 	return res, nil
-}
-
-// cancels reports whether a request says that a call is cancelled.
-func cancels(r *http.Request) bool {
-	if r.GetBody == nil {
-		return false
-	}
-	body, err := r.GetBody()
-	if err != nil {
-		return false
-	}
-	defer body.Close()
-	var m struct{ Method string }
-	return json.NewDecoder(body).Decode(&m) == nil && m.Method == "notifications/cancelled"
 }
 
 // listenTime is how long the stream of what a server says unasked may take to begin.

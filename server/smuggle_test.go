@@ -15,9 +15,6 @@ import (
 	"github.com/pawl-go/pawl/server"
 )
 
-// lastHead ends the head of a request that is the last one.
-const lastHead = "\r\nConnection: close\r\n\r\n"
-
 // raw sends bytes, and returns the statuses of all that came back, until the connection was closed, with the bodies.
 func raw(t *testing.T, addr, bytes string) (statuses, bodies string) {
 	t.Helper()
@@ -30,7 +27,7 @@ func raw(t *testing.T, addr, bytes string) (statuses, bodies string) {
 	if _, err := io.WriteString(conn, bytes); err != nil {
 		return "closed", ""
 	}
-	if !strings.HasSuffix(bytes, lastHead) { // what comes is closed behind the answer; a client that has nothing more to say, and says so, gives its request up
+	if !strings.HasSuffix(bytes, "Connection: close\r\n\r\n") { // else the server closes it; a half that is closed before looks like a client that has gone
 		_ = conn.(*net.TCPConn).CloseWrite()
 	}
 	in := bufio.NewReader(conn)
@@ -49,7 +46,7 @@ func raw(t *testing.T, addr, bytes string) (statuses, bodies string) {
 // Addresses that are written oddly, requests inside of requests, and other protocols come to nothing: without a token nothing is told but that a token is needed.
 func TestTricksOfTheWire(t *testing.T) {
 	s := listen(t, func(o *server.Options) { o.Tokens, o.MCP = tokens(), http.NotFoundHandler() })
-	const host, end = "\r\nHost: localhost", lastHead
+	const host, end = "\r\nHost: localhost", "\r\nConnection: close\r\n\r\n"
 	good := "\r\nAuthorization: Bearer " + allToken
 	inner := "GET /v1/runs HTTP/1.1" + host + end
 	for _, test := range []struct{ what, bytes, want string }{
