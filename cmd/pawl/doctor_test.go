@@ -151,14 +151,7 @@ func TestDoctorOnline(t *testing.T) {
 // The database is looked at as a run would need it.
 func TestDoctorDatabase(t *testing.T) {
 	dir := t.TempDir()
-	write := func(name, text string) string {
-		t.Helper()
-		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		return path
-	}
+	write := writer(t, dir)
 	good := filepath.Join(dir, "good.db")
 	f := &storeFlags{DB: good}
 	d, _, err := f.open(&system{env: func(string) string { return "" }}, true)

@@ -40,6 +40,18 @@ func hasty() {
 	main()
 }
 
+// writer returns what writes a file into a folder, and returns its path.
+func writer(t *testing.T, dir string) func(name, text string) string {
+	return func(name, text string) string {
+		t.Helper()
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+}
+
 // raced reports whether the build has the race detector.
 func raced() bool {
 	b, ok := debug.ReadBuildInfo()

@@ -15,14 +15,7 @@ import (
 // A file is served; a run waits for a yes, Ctrl-C ends the server, and the next one, over the same database, has the run.
 func TestServe(t *testing.T) {
 	dir := t.TempDir()
-	write := func(name, text string) string {
-		t.Helper()
-		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		return path
-	}
+	write := writer(t, dir)
 	write("turns.json", `{"turns": [{"message": {"role": "assistant", "parts": [{"type": "tool_call", "id": "c", "name": "file_write", "args": {"path": "a.txt", "content": "hi"}}]}, "finish": "tool_calls"}, {"message": {"role": "assistant", "parts": [{"type": "text", "text": "written"}]}, "finish": "stop"}]}`)
 	file := write("clerk.yaml", "agent: clerk\nmodel: script:"+filepath.Join(dir, "turns.json")+"\ntools: [file]\nroot: "+dir+"\n")
 	tokens := write("tokens.json", `[{"name":"ci","token":"0123456789abcdef","scopes":["all"]}]`)
