@@ -175,6 +175,7 @@ func (c *Client) progress(_ context.Context, r *sdk.ProgressNotificationClientRe
 // failure says how a call ended that has no result.
 func (c *Client) failure(ctx context.Context, s *session, err error) (pawl.ToolResult, error) {
 	if ctx.Err() != nil {
+		s.cancels.add(1)
 		return pawl.ToolResult{}, context.Cause(ctx)
 	}
 	var said *jsonrpc.Error

@@ -101,6 +101,8 @@ type session struct {
 	listed []Listed
 	fresh  bool          // listed is what the server says now
 	gone   chan struct{} // closed when the connection is lost
+
+	cancels cancels // over HTTP
 }
 
 // New checks s and returns a Client for it, without starting it. o may be nil.
@@ -272,6 +274,7 @@ func (s *session) close() {
 		s.proc.Close()
 		<-done
 	} else {
+		s.cancels.wait(s.gone)
 		s.conn.Close()
 	}
 	s.cancel()
@@ -335,7 +338,7 @@ func (c *Client) dial(ctx context.Context) (*session, error) {
 	s := &session{mender: new(mender), gone: make(chan struct{})}
 	var t sdk.Transport
 	if c.web != nil {
-		t = c.web.transport(s.mender)
+		t = c.web.transport(s.mender, &s.cancels)
 	} else {
 		proc, out, err := c.server.start(c.opts.getenv)
 		if err != nil {

@@ -222,6 +222,29 @@ func TestLostBesideOthers(t *testing.T) {
 	waitFor(t, file+".cancelled") // nothing is written into the folder after that
 }
 
+// A server hears of a call that was given up, though the client is closed right after it.
+func TestCancelledAndClosed(t *testing.T) {
+	for range 20 {
+		c := open(t, overHTTP(t, testServer(), false), nil)
+		if _, err := c.Tools(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		file := filepath.Join(t.TempDir(), "f")
+		ctx, cancel := context.WithCancelCause(t.Context())
+		done := make(chan pawl.Execution)
+		go func() {
+			done <- pawl.Execute(ctx, c, pawl.ToolCall{ID: "1", Name: "test_wait", Args: []byte(`{"text":` + strconv.Quote(file) + `}`)})
+		}()
+		waitFor(t, file+".begun")
+		cancel(pawl.ErrCancelled)
+		<-done
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+		waitFor(t, file+".cancelled")
+	}
+}
+
 func TestListChange(t *testing.T) {
 	each(t, func(t *testing.T, s mcp.Server) {
 		c := open(t, s, nil)

@@ -52,8 +52,8 @@ func (s *Server) web(o *Options) (*web, error) {
 }
 
 // transport speaks with the server.
-func (w *web) transport(m *mender) sdk.Transport {
-	client := &http.Client{Transport: &carrier{web: w, m: m}, CheckRedirect: stay}
+func (w *web) transport(m *mender, told *cancels) sdk.Transport {
+	client := &http.Client{Transport: &carrier{web: w, m: m, cancels: told}, CheckRedirect: stay}
 	if w.server.Transport == "sse" {
 		return &sdk.SSEClientTransport{Endpoint: w.server.URL, HTTPClient: client, MaxEventSize: 2 * maxMessage}
 	}
@@ -73,14 +73,18 @@ func stay(req *http.Request, via []*http.Request) error {
 
 // carrier adds the server's headers, keeps to the guard, and mends and bounds what comes back.
 type carrier struct {
-	web *web
-	m   *mender
+	web     *web
+	m       *mender
+	cancels *cancels
 }
 
 // RoundTrip sends one request.
 func (c *carrier) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.URL.Host != c.web.home.Host || r.URL.Scheme != c.web.home.Scheme { // an SSE server names the address for messages
 		return nil, fmt.Errorf("the server names another host (%s), which is refused", r.URL.Host)
+	}
+	if isCancel(r) {
+		defer c.cancels.add(-1)
 	}
 	r = r.Clone(r.Context())
 	for k, v := range c.web.server.Headers {

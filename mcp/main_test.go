@@ -96,7 +96,10 @@ func overHTTP(t *testing.T, s *sdk.Server, stateless bool) mcp.Server {
 	t.Helper()
 	h := sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return s }, &sdk.StreamableHTTPOptions{Stateless: stateless, PropagateRequestCancellation: true})
 	web := httptest.NewServer(h)
-	t.Cleanup(web.Close)
+	t.Cleanup(func() {
+		web.CloseClientConnections() // a handler that hangs must not hang the test
+		web.Close()
+	})
 	return mcp.Server{Name: "test", URL: web.URL, StartSeconds: 20}
 }
 

@@ -211,7 +211,7 @@ func TestEverythingKilled(t *testing.T) {
 	}
 }
 
-// lossy passes requests on, and loses the replies while it is cut.
+// lossy passes requests on, and loses the replies to those that come while it is cut.
 type lossy struct {
 	url string
 	mu  sync.Mutex
@@ -225,12 +225,12 @@ func newProxy(t *testing.T, to string) *lossy {
 		t.Fatal(err)
 	}
 	srv := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		req, _ := http.NewRequestWithContext(r.Context(), r.Method, to, r.Body)
-		req.Header = r.Header.Clone()
-		res, err := http.DefaultTransport.RoundTrip(req)
 		p.mu.Lock()
 		off := p.off
 		p.mu.Unlock()
+		req, _ := http.NewRequestWithContext(r.Context(), r.Method, to, r.Body)
+		req.Header = r.Header.Clone()
+		res, err := http.DefaultTransport.RoundTrip(req)
 		if err != nil || off {
 			if res != nil {
 				res.Body.Close()
