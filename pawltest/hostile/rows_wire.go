@@ -382,11 +382,11 @@ func streams() []Behaviour {
 		row("stream-silence", "falls silent in the middle of its reply", "D19 IA-T65", silent("it is silent after the first event", 0, false), broken, "stream").silence(300 * time.Millisecond),
 		row("silence", "never answers", "D19 IA-T65", silent("it is silent from the start", 0, true).times(3), broken, "stream", "whole").silence(150 * time.Millisecond),
 		row("slow-first-byte", "takes its time before the first byte", "IA-T65", silent("it is silent for 400 ms", 400*time.Millisecond, true), ok, "stream", "whole"),
-		{ID: "endless-text", Title: "never stops talking", Meets: meets("D8 D24 IA-T51"), Setup: Setup{Time: 5 * time.Second}, Turns: turns(Turn{Does: "writes text for ever", flow: endless(pawl.Text{Text: "and on "})}),
+		{ID: "endless-text", Title: "never stops talking", Meets: meets("D8 D24 IA-T51"), Setup: Setup{Time: 15 * time.Second}, Turns: turns(Turn{Does: "writes text for ever", flow: endless(pawl.Text{Text: "and on "})}),
 			Want: Want{Loose: true, Stop: "limit", Requests: [2]int{1, 1}}},
-		{ID: "endless-arguments", Title: "never ends the arguments of a call", Meets: meets("D8 D24 IA-T51"), Setup: Setup{Time: 5 * time.Second}, Turns: turns(Turn{Does: "writes arguments for ever", flow: endless(pawl.ToolCall{ID: "c", Name: "weather", Args: json.RawMessage(`{"city":"O`)})}),
+		{ID: "endless-arguments", Title: "never ends the arguments of a call", Meets: meets("D8 D24 IA-T51"), Setup: Setup{Time: 15 * time.Second}, Turns: turns(Turn{Does: "writes arguments for ever", flow: endless(pawl.ToolCall{ID: "c", Name: "weather", Args: json.RawMessage(`{"city":"O`)})}),
 			Want: Want{Loose: true, Stop: "limit", Requests: [2]int{1, 1}}},
-		{ID: "endless-calls", Title: "makes calls for ever in one reply", Meets: meets("D8 D24 IA-T51 T1.0-11"), Setup: Setup{Time: 5 * time.Second}, Turns: turns(Turn{Does: "makes calls for ever in one reply", flow: endless(nil)}),
+		{ID: "endless-calls", Title: "makes calls for ever in one reply", Meets: meets("D8 D24 IA-T51 T1.0-11"), Setup: Setup{Time: 15 * time.Second}, Turns: turns(Turn{Does: "makes calls for ever in one reply", flow: endless(nil)}),
 			Want: Want{Loose: true, Stop: "limit", Requests: [2]int{1, 1}}},
 	}
 }
@@ -442,7 +442,7 @@ func (m endlessModel) Stream(ctx context.Context, req *pawl.Request) iter.Seq2[p
 				case <-ctx.Done():
 					yield(pawl.Delta{}, ctx.Err())
 					return
-				case <-time.After(5 * time.Millisecond):
+				case <-time.After(15 * time.Millisecond):
 				}
 			}
 			if !yield(d, nil) {

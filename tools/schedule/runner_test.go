@@ -53,9 +53,10 @@ func TestAYearOfRuns(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		c := newClock(zone, from, to)
 		for _, r := range []int{0, 2, 4, 5, 6, 8, 12} {
 			v := put(t, db, store.Schedule{When: rules[r].text, Zone: name}, from)
-			for _, at := range walk(rules[r], zone, from, to) {
+			for _, at := range walk(rules[r], c, from, to) {
 				want[key{v.ID, at.Unix()}] = true
 			}
 		}
