@@ -19,6 +19,16 @@ func Env(name string) string {
 	return strings.TrimSpace(os.Getenv(name))
 }
 
+// BaseURL reads the address of an API. The error does not repeat it, for it may hold a key; it names one that would do.
+func BaseURL(provider, address, example string) (*url.URL, error) {
+	u, err := url.Parse(strings.TrimSpace(address))
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return nil, &pawl.ProviderError{Provider: provider, Code: pawl.CodeInvalidRequest,
+			Message: "the base URL is not an http or https address such as " + example}
+	}
+	return u, nil
+}
+
 // CheckKey refuses a key that no header can hold. The key is not repeated.
 func CheckKey(provider, key string) error {
 	if !strings.ContainsFunc(key, unicode.IsControl) {

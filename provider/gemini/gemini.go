@@ -109,11 +109,9 @@ func New(model string, o *Options) *Model {
 	if key == "" && (o.BaseURL == "" || wire.MayHaveKey(o.BaseURL, wire.Env("GEMINI_BASE_URL"), "https://googleapis.com")) {
 		key = cmp.Or(wire.Env("GEMINI_API_KEY"), wire.Env("GOOGLE_API_KEY"))
 	}
-	u, err := url.Parse(strings.TrimSpace(base))
-	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		// The address is not repeated: it may hold a key.
-		m.err = &pawl.ProviderError{Provider: provider, Code: pawl.CodeInvalidRequest,
-			Message: "the base URL is not an http or https address such as " + DefaultBaseURL}
+	u, err := wire.BaseURL(provider, base, DefaultBaseURL)
+	if err != nil {
+		m.err = err
 		return m
 	}
 	if strings.Trim(u.Path, "/") == "" {

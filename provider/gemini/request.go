@@ -237,7 +237,7 @@ func fromReply(e *encoder, i int, m *pawl.Message) {
 			}
 			e.end(kept)
 		case pawl.ToolCall:
-			e.calls = append(e.calls, place{i, j})
+			e.calls = append(slices.Grow(e.calls, len(m.Parts)-j), place{i, j})
 			e.part("model")
 			fromCall(e, &p)
 		default:

@@ -33,7 +33,7 @@ type beside struct {
 // fromResults writes the results of one round, which begin with message i, and returns the last message that has some of them.
 // The API knows them by the name of their function and by their order, and wants as many as there were calls, in one content.
 func fromResults(e *encoder, messages []pawl.Message, i int) int {
-	var few [16]answer
+	var few [32]answer
 	answers := few[:0]
 	last := i
 	for k := i; k < len(messages) && (messages[k].Role == pawl.RoleTool || instructs(&messages[k])); k++ {

@@ -62,9 +62,9 @@ func NewEmbedder(model string, dimensions int, o *Options) *Embedder {
 		o = new(Options)
 	}
 	e := &Embedder{model: model, dimensions: dimensions}
-	u, err := url.Parse(strings.TrimSpace(cmp.Or(o.BaseURL, DefaultBaseURL)))
-	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		e.err = wire.Invalid(provider, "base URL", "it is not an http or https address such as %s", DefaultBaseURL)
+	u, err := wire.BaseURL(provider, cmp.Or(o.BaseURL, DefaultBaseURL), DefaultBaseURL)
+	if err != nil {
+		e.err = err
 		return e
 	}
 	key := o.Key

@@ -147,12 +147,9 @@ func newModel(a *api, model string, o *Options) *Model {
 			Message: "no base URL: " + server.Name + " has no address of its own; give one, or set " + server.BaseEnv}
 		return m
 	}
-	u, err := url.Parse(strings.TrimSpace(base))
-	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		// The address is not repeated: it may hold a key.
-		m.dialect = newDialect(a, server.Name, "")
-		m.err = &pawl.ProviderError{Provider: m.provider, Code: pawl.CodeInvalidRequest,
-			Message: "the base URL is not an http or https address such as " + DefaultBaseURL}
+	u, err := wire.BaseURL(cmp.Or(server.Name, a.id), base, DefaultBaseURL)
+	if err != nil {
+		m.dialect, m.err = newDialect(a, server.Name, ""), err
 		return m
 	}
 	m.dialect = newDialect(a, server.Name, u.Hostname())
