@@ -32,6 +32,7 @@ type Invocation struct {
 
 	emitting            sync.Mutex
 	kept, sealed, ended bool
+	taken               bool // the pipe's Call is what was to be carried out; else the call ended before that
 
 	busy  atomic.Bool // the tool is at work
 	wrote atomic.Bool // a Write was begun inside this call

@@ -68,7 +68,8 @@ func (l *lease) leave(why error) {
 		return
 	}
 	b := l.batch
-	p := &pipe{task: &b.tasks[l.index], taken: true}
+	p := &pipe{task: &b.tasks[l.index]}
+	p.inv.taken = true
 	p.x = Execution{Key: p.task.Key, Index: p.task.Index, Call: p.task.Call, Attempts: p.task.Attempt, Started: time.Now(), here: true}
 	err := notBegun(b.ctx)
 	if was := l.begun.Load(); was != nil {

@@ -43,7 +43,6 @@ type pipe struct {
 
 	first begun   // the first attempt
 	ctx   callCtx // of the first attempt
-	taken bool    // x.Call is what was to be carried out; else the call ended before that
 }
 
 // failure is an error of the pipeline itself, with its outcome and its words for the model.
@@ -213,7 +212,7 @@ func (p *pipe) changed(c ToolCall) bool {
 }
 
 // take makes c the call that is carried out.
-func (p *pipe) take(c ToolCall) { p.taken, p.x.Call, p.inv.Call = true, c, c }
+func (p *pipe) take(c ToolCall) { p.inv.taken, p.x.Call, p.inv.Call = true, c, c }
 
 // carriedOut runs a call that was approved. What a middleware has changed since is a new call to decide on.
 func (p *pipe) carriedOut(ctx context.Context, c ToolCall) (ToolResult, error) {

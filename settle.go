@@ -14,7 +14,7 @@ const defaultMaxResult = 32 << 10
 // settle turns what came back through the middleware into the outcome and the result.
 func (p *pipe) settle(ctx context.Context, res ToolResult, err error) {
 	x := &p.x
-	if !p.taken {
+	if !p.inv.taken {
 		x.Call = p.task.Call // as the model made it
 	}
 	if p.inv.pipe != nil {
