@@ -129,8 +129,7 @@ func TestHostileResults(t *testing.T) {
 		began := time.Now()
 		see := func(where, hash, ready string) {
 			t.Helper()
-			must(t, p.Eval(ctx, `location.hash = "`+hash+`"`, nil))
-			until(ctx, t, p, ready)
+			visit(ctx, t, p, hash, ready)
 			must(t, p.Eval(ctx, `document.querySelectorAll("#main details").forEach((d) => (d.open = true)); new Promise((ok) => requestAnimationFrame(() => setTimeout(ok)))`, nil))
 			check(where, a.name)
 		}
@@ -171,8 +170,7 @@ func TestHostileResults(t *testing.T) {
 		{"the address", "#/run/%3Cimg%20src%3Dx%20onerror%3Dalert(1)%3E?tab=<script>", `document.querySelector(".trouble")`},
 		{"an address that is none", "#/%E0%A4%A/<b>", `document.querySelector("h1")?.textContent.includes("no such page")`},
 	} {
-		must(t, p.Eval(ctx, `location.hash = "`+where.hash+`"`, nil))
-		until(ctx, t, p, where.ready)
+		visit(ctx, t, p, where.hash, where.ready)
 		if where.name == "the inbox" {
 			must(t, p.Eval(ctx, `document.querySelectorAll('[data-do="edit"]').forEach((b) => b.click())`, nil))
 			until(ctx, t, p, `document.querySelectorAll(".question .fields").length > 25`)

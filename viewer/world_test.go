@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -265,6 +266,13 @@ func until(ctx context.Context, t *testing.T, p *browser.Page, expression string
 		}
 		t.Fatalf("%v\nthe page: %s", err, text)
 	}
+}
+
+// visit goes to another place of the page, and waits for it. Chromium ignores changes of the address after 200 of them in ten seconds, so it asks until it is there.
+func visit(ctx context.Context, t *testing.T, p *browser.Page, hash, ready string) {
+	t.Helper()
+	h := strconv.Quote(hash)
+	until(ctx, t, p, `(location.hash === new URL(`+h+`, location.href).hash || (location.hash = `+h+`, false)) && (`+ready+`)`)
 }
 
 // quiet fails the test if the page threw, broke its policy, opened a dialog, or asked for anything that is not the server's.
