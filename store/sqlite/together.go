@@ -79,13 +79,10 @@ func (c *waitingChange) alone(tx *sql.Tx) error {
 
 // within makes the change inside of tx, or leaves nothing of it there. An error is one of tx.
 func (c *waitingChange) within(tx *sql.Tx) error {
-	if c.err = c.ctx.Err(); c.err != nil {
-		return nil
-	}
 	if _, err := tx.Exec("savepoint one"); err != nil {
 		return err
 	}
-	if c.err = c.fn(tx); c.err != nil {
+	if c.err = c.alone(tx); c.err != nil {
 		if _, err := tx.Exec("rollback to one"); err != nil {
 			return err
 		}
