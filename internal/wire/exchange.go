@@ -27,8 +27,8 @@ func (c *Client) exchange(ctx context.Context, u *url.URL, h http.Header, body [
 	var w watch
 	w.begin(cancel, t.FirstByte)
 	defer w.stop()
-	open, giveBack := lend(body)
-	defer giveBack()
+	open, end := lend(body)
+	defer end()
 	r := (&http.Request{
 		Method: http.MethodPost, URL: u, Host: u.Host, Header: h,
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,

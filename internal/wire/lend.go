@@ -12,8 +12,8 @@ import (
 const copied = 16 << 10
 
 // lend gives body to a RoundTripper, which may go on to read it when the exchange is over: open returns a reader of it, each time from its
-// beginning, and giveBack ends them all, so that body is the caller's again.
-func lend(body []byte) (open func() io.ReadCloser, giveBack func()) {
+// beginning, and end ends them all, so that body is the caller's again.
+func lend(body []byte) (open func() io.ReadCloser, end func()) {
 	if len(body) <= copied {
 		body = bytes.Clone(body)
 		return func() io.ReadCloser { return io.NopCloser(bytes.NewReader(body)) }, func() {}
