@@ -119,19 +119,27 @@ func waitFor(t *testing.T, path string) {
 	}
 }
 
+// waiting begins a call that waits until it is cancelled, and returns when it is at work: the file beside which it leaves file.cancelled, what cancels it, and how it ended.
+func waiting(t *testing.T, c *mcp.Client) (file string, cancel context.CancelCauseFunc, done <-chan pawl.Execution) {
+	t.Helper()
+	file = filepath.Join(t.TempDir(), "f")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	t.Cleanup(func() { cancel(nil) })
+	ended := make(chan pawl.Execution, 1)
+	go func() {
+		ended <- pawl.Execute(ctx, c, pawl.ToolCall{ID: "1", Name: "test_wait", Args: []byte(`{"text":` + strconv.Quote(file) + `}`)})
+	}()
+	waitFor(t, file+".begun")
+	return file, cancel, ended
+}
+
 func TestCancel(t *testing.T) {
 	each(t, func(t *testing.T, s mcp.Server) {
 		c := open(t, s, nil)
 		if _, err := c.Tools(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		file := filepath.Join(t.TempDir(), "f")
-		ctx, cancel := context.WithCancelCause(t.Context())
-		done := make(chan pawl.Execution)
-		go func() {
-			done <- pawl.Execute(ctx, c, pawl.ToolCall{ID: "1", Name: "test_wait", Args: []byte(`{"text":` + strconv.Quote(file) + `}`)})
-		}()
-		waitFor(t, file+".begun")
+		file, cancel, done := waiting(t, c)
 		cancel(pawl.ErrCancelled)
 		x := <-done
 		if want := "Cancelled while it ran. What it does may have happened."; x.Outcome != pawl.OutcomeCancelled || x.Result.Text() != want {
@@ -196,14 +204,7 @@ func TestLostBesideOthers(t *testing.T) {
 	if _, err := c.Tools(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	file := filepath.Join(t.TempDir(), "f")
-	ctx, cancel := context.WithCancelCause(t.Context())
-	defer cancel(nil)
-	done := make(chan pawl.Execution)
-	go func() {
-		done <- pawl.Execute(ctx, c, pawl.ToolCall{ID: "1", Name: "test_wait", Args: []byte(`{"text":` + strconv.Quote(file) + `}`)})
-	}()
-	waitFor(t, file+".begun")
+	file, cancel, done := waiting(t, c)
 	proxy.cut()
 	if x := call(t, c, "test_echo", `{"text":"a"}`); x.Outcome != pawl.OutcomeError || !strings.Contains(x.Result.Text(), "may have happened") {
 		t.Errorf("%s %q", x.Outcome, x.Result.Text())
@@ -229,13 +230,7 @@ func TestCancelledAndClosed(t *testing.T) {
 		if _, err := c.Tools(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		file := filepath.Join(t.TempDir(), "f")
-		ctx, cancel := context.WithCancelCause(t.Context())
-		done := make(chan pawl.Execution)
-		go func() {
-			done <- pawl.Execute(ctx, c, pawl.ToolCall{ID: "1", Name: "test_wait", Args: []byte(`{"text":` + strconv.Quote(file) + `}`)})
-		}()
-		waitFor(t, file+".begun")
+		file, cancel, done := waiting(t, c)
 		cancel(pawl.ErrCancelled)
 		<-done
 		if err := c.Close(); err != nil {
