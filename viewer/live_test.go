@@ -80,8 +80,7 @@ func TestReconnect(t *testing.T) {
 	must(t, p.Open(ctx, w.URL+"/"))
 	until(ctx, t, p, `document.querySelector(".link.open")`)
 	w.post("/v1/runs", `{"id":"r","agent":"support","input":"Refund it."}`)
-	must(t, p.Eval(ctx, `location.hash = "#/run/r"`, nil))
-	until(ctx, t, p, `[...document.querySelectorAll(".trow")].some((r) => r.getAttribute("aria-label").startsWith("call, read_policy, running"))`)
+	visit(ctx, t, p, "#/run/r", `[...document.querySelectorAll(".trow")].some((r) => r.getAttribute("aria-label").startsWith("call, read_policy, running"))`)
 	until(ctx, t, p, `document.querySelector(".banner")?.textContent.includes("Missed on the way")`)
 	l.cut("/v1/runs/r/events", false)
 	soon(ctx, t, p, "the stream is gone on with", func() bool {

@@ -218,8 +218,7 @@ func TestFocus(t *testing.T) {
 	}
 	must(t, p.Call(ctx, "Emulation.setEmulatedMedia", map[string]any{"features": []map[string]string{{"name": "prefers-reduced-motion", "value": "reduce"}}}, nil))
 	w.post("/v1/runs", `{"id":"r2","agent":"support","input":"Refund it."}`)
-	must(t, p.Eval(ctx, `location.hash = "#/run/r2"`, nil))
-	until(ctx, t, p, `document.querySelector(".trow")`)
+	visit(ctx, t, p, "#/run/r2", `document.querySelector(".trow")`)
 	var moving int
 	must(t, p.Eval(ctx, `document.getAnimations().length`, &moving))
 	if moving > 0 {
