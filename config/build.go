@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	"github.com/pawl-go/pawl"
-	"github.com/pawl-go/pawl/compile"
+	"github.com/pawl-go/pawl/history"
 	"github.com/pawl-go/pawl/mcp"
 	"github.com/pawl-go/pawl/policy"
 	"github.com/pawl-go/pawl/provider/catalog"
@@ -293,13 +293,13 @@ func (a *Agent) history() []pawl.Middleware {
 	case h == nil:
 		return nil
 	case h.Turns != nil:
-		return []pawl.Middleware{compile.LastTurns(*h.Turns)}
+		return []pawl.Middleware{history.LastTurns(*h.Turns)}
 	case h.Tokens != nil:
-		return []pawl.Middleware{compile.Budget(*h.Tokens, nil)}
+		return []pawl.Middleware{history.Budget(*h.Tokens, nil)}
 	case h.Summary != nil:
-		return []pawl.Middleware{compile.Summary(nil, *h.Summary, nil)}
+		return []pawl.Middleware{history.Summary(nil, *h.Summary, nil)}
 	case h.Word == "current_trace":
-		return []pawl.Middleware{compile.CurrentTrace()}
+		return []pawl.Middleware{history.CurrentTrace()}
 	}
 	return nil
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pawl-go/pawl"
-	"github.com/pawl-go/pawl/compile"
+	"github.com/pawl-go/pawl/history"
 	"github.com/pawl-go/pawl/pawltest"
 	"github.com/pawl-go/pawl/provider/openai"
 	"github.com/pawl-go/pawl/script"
@@ -109,7 +109,7 @@ func (c choice) request(t *testing.T) []byte {
 		a.Tools = append(a.Tools, tool)
 	}
 	if c.forget {
-		a.Middleware = []pawl.Middleware{compile.CurrentTrace()}
+		a.Middleware = []pawl.Middleware{history.CurrentTrace()}
 	}
 	from := &pawl.Result{}
 	if c.plan != "" {

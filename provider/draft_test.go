@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pawl-go/pawl"
-	"github.com/pawl-go/pawl/internal/wiretest"
+	"github.com/pawl-go/pawl/internal/test/wiretest"
 	"github.com/pawl-go/pawl/provider/anthropic"
 	"github.com/pawl-go/pawl/provider/gemini"
 	"github.com/pawl-go/pawl/provider/openai"

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/pawl-go/pawl"
-	"github.com/pawl-go/pawl/internal/wiretest"
+	"github.com/pawl-go/pawl/internal/test/wiretest"
 	"github.com/pawl-go/pawl/provider/anthropic"
 	"github.com/pawl-go/pawl/provider/gemini"
 	"github.com/pawl-go/pawl/provider/openai"

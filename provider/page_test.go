@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/pawl-go/pawl/internal/wiretest"
+	"github.com/pawl-go/pawl/internal/test/wiretest"
 )
 
 // The table of servers in docs/providers.md is made from the list that Open knows. With -update it is written.

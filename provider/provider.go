@@ -21,10 +21,10 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/nearest"
-	"github.com/pawl-go/pawl/internal/wire"
 	"github.com/pawl-go/pawl/provider/anthropic"
 	"github.com/pawl-go/pawl/provider/catalog"
 	"github.com/pawl-go/pawl/provider/gemini"
+	"github.com/pawl-go/pawl/provider/internal/wire"
 	"github.com/pawl-go/pawl/provider/openai"
 )
 

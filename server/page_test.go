@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/pawl-go/pawl/internal/docgen"
+	"github.com/pawl-go/pawl/internal/test/docgen"
 )
 
 var updatePage = flag.Bool("update", false, "write docs/http.md again")

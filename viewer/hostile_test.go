@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pawl-go/pawl/internal/browser"
+	"github.com/pawl-go/pawl/internal/test/browser"
 )
 
 // hostile is a text that a tool gives or a model writes to do something to whoever looks at it.

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/pawl-go/pawl"
-	"github.com/pawl-go/pawl/internal/browser"
+	"github.com/pawl-go/pawl/internal/test/browser"
 	"github.com/pawl-go/pawl/server"
 )
 

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/pawl-go/pawl/internal/browser"
+	"github.com/pawl-go/pawl/internal/test/browser"
 )
 
 // faults are what is wrong with how a page looks: text that stands out too little from its ground (WCAG 2.2 AA: 4.5, large text 3, borders of fields 3), two elements of one id,

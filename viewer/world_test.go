@@ -19,7 +19,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/pawl-go/pawl"
-	"github.com/pawl-go/pawl/internal/browser"
+	"github.com/pawl-go/pawl/internal/test/browser"
 	"github.com/pawl-go/pawl/pawltest"
 	"github.com/pawl-go/pawl/provider/openai"
 	"github.com/pawl-go/pawl/script"
@@ -36,7 +36,7 @@ func TestMain(m *testing.M) {
 			}
 		}
 		os.Exit(code)
-	}), goleak.IgnoreAnyFunction("github.com/pawl-go/pawl/internal/browser.(*Browser).receive"))
+	}), goleak.IgnoreAnyFunction("github.com/pawl-go/pawl/internal/test/browser.(*Browser).receive"))
 }
 
 // shared is the browser of all tests: one takes a second to start.

@@ -64,11 +64,11 @@ func (e *exchange) text(arg string) string {
 	return s
 }
 
-type history []*exchange
+type exchangeList []*exchange
 
 // exchanges pairs the calls in a conversation with their results, in call order.
-func exchanges(req *pawl.Request) history {
-	var all history
+func exchanges(req *pawl.Request) exchangeList {
+	var all exchangeList
 	open := map[string]*exchange{}
 	for _, m := range req.Messages {
 		for _, p := range m.Parts {
@@ -89,7 +89,7 @@ func exchanges(req *pawl.Request) history {
 	return all
 }
 
-func (h history) last(name string) *exchange {
+func (h exchangeList) last(name string) *exchange {
 	for _, e := range slices.Backward(h) {
 		if e.name == name {
 			return e
@@ -142,7 +142,7 @@ func tablesIn(listing string) []*table {
 var pageNote = regexp.MustCompile(`\n?\[lines \d+-\d+, bytes [^\n]*\]$`)
 
 // take learns from what was done with the file so far.
-func (t *table) take(past history) {
+func (t *table) take(past exchangeList) {
 	for _, e := range past {
 		switch e.name {
 		case "file_read":

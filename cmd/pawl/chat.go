@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/pawl-go/pawl"
-	"github.com/pawl-go/pawl/compile"
+	"github.com/pawl-go/pawl/history"
 	"github.com/pawl-go/pawl/internal/terminal"
 )
 
@@ -111,7 +111,7 @@ func (t *chat) open() error {
 	}
 	t.hide(s.secrets)
 	if t.Keep > 0 {
-		s.agent.Middleware = append(s.agent.Middleware, compile.LastTurns(t.Keep))
+		s.agent.Middleware = append(s.agent.Middleware, history.LastTurns(t.Keep))
 	}
 	t.approve(s, t.sys, t.out, t.in, t.decided)
 	if s.person != nil {

@@ -19,8 +19,8 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/pawl-go/pawl"
-	"github.com/pawl-go/pawl/internal/clustertest"
-	"github.com/pawl-go/pawl/internal/pgtest"
+	"github.com/pawl-go/pawl/internal/test/clustertest"
+	"github.com/pawl-go/pawl/internal/test/pgtest"
 	"github.com/pawl-go/pawl/pawltest"
 	"github.com/pawl-go/pawl/script"
 )

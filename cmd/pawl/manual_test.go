@@ -15,7 +15,7 @@ import (
 	"github.com/alecthomas/kong"
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/pawl-go/pawl/internal/docgen"
+	"github.com/pawl-go/pawl/internal/test/docgen"
 )
 
 var update = flag.Bool("update", false, "write docs/cli.md again")

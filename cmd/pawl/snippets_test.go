@@ -19,13 +19,13 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/pawl-go/pawl/config"
-	"github.com/pawl-go/pawl/internal/docgen"
+	"github.com/pawl-go/pawl/internal/test/docgen"
 	"github.com/pawl-go/pawl/tools/outside"
 )
 
 // Every block of code in README.md and docs/*.md is of a class, the first word behind its fence, and is checked as that:
 //
-//	go       stands below a line <!-- code: FILE --> and is a copy of compiled code, see internal/docgen
+//	go       stands below a line <!-- code: FILE --> and is a copy of compiled code, see internal/test/docgen
 //	yaml     is the file of an agent, and pawl check finds nothing; with the word tools (or tools.yaml) it defines tools, with part it is a part of
 //	         an agent's file, with other it is YAML of somebody else
 //	json     is JSON; jsonl a JSON value a line
@@ -130,7 +130,7 @@ func (p *page) block(b docgen.Block) error {
 		if !b.Marked {
 			return errors.New("Go code without a line <!-- code: FILE --> above it: nothing checks that it compiles")
 		}
-		return nil // internal/docgen compares it
+		return nil // internal/test/docgen compares it
 	case "yaml":
 		return p.yaml(b)
 	case "json":

@@ -16,7 +16,7 @@ import (
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/durable"
 	"github.com/pawl-go/pawl/durable/durabletest"
-	"github.com/pawl-go/pawl/internal/clustertest"
+	"github.com/pawl-go/pawl/internal/test/clustertest"
 	"github.com/pawl-go/pawl/script"
 	"github.com/pawl-go/pawl/store"
 	enumspb "go.temporal.io/api/enums/v1"

@@ -19,7 +19,7 @@ import (
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/durable"
 	"github.com/pawl-go/pawl/durable/durabletest"
-	"github.com/pawl-go/pawl/internal/clustertest"
+	"github.com/pawl-go/pawl/internal/test/clustertest"
 	"github.com/pawl-go/pawl/script"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/interceptor"

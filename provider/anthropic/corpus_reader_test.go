@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/pawl-go/pawl/internal/wiretest"
+	"github.com/pawl-go/pawl/internal/test/wiretest"
 )
 
 type wireUsage struct {

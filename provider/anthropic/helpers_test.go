@@ -9,7 +9,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/pawl-go/pawl"
-	"github.com/pawl-go/pawl/internal/wiretest"
+	"github.com/pawl-go/pawl/internal/test/wiretest"
 	"github.com/pawl-go/pawl/provider/anthropic"
 )
 

@@ -4,7 +4,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/pawl-go/pawl/internal/wire"
+	"github.com/pawl-go/pawl/provider/internal/wire"
 )
 
 // callIDs are the ids of calls as the API takes them: of letters, digits, _ and -, 64 at most, and each once in a conversation. Other

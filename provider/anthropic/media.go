@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/pawl-go/pawl"
-	"github.com/pawl-go/pawl/internal/wire"
+	"github.com/pawl-go/pawl/provider/internal/wire"
 )
 
 // fromMedia writes an image or a document. The URL may be an address, a data: URI, or, where the user's own words have it

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/pawl-go/pawl/internal/wiretest"
+	"github.com/pawl-go/pawl/internal/test/wiretest"
 	"github.com/pawl-go/pawl/provider/anthropic"
 )
 

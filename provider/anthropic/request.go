@@ -6,7 +6,7 @@ import (
 	"github.com/pawl-go/pawl"
 	dialects "github.com/pawl-go/pawl/internal/dialect"
 	"github.com/pawl-go/pawl/internal/jsonscan"
-	"github.com/pawl-go/pawl/internal/wire"
+	"github.com/pawl-go/pawl/provider/internal/wire"
 )
 
 // rules are what the API wants of messages.

@@ -5,7 +5,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/jsonscan"
-	"github.com/pawl-go/pawl/internal/wire"
+	"github.com/pawl-go/pawl/provider/internal/wire"
 )
 
 // decoder makes deltas of a reply: of the blocks of a whole one (this file), or of the events of a stream (stream.go).

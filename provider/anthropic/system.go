@@ -4,7 +4,7 @@ import (
 	"strings"
 
 	"github.com/pawl-go/pawl"
-	"github.com/pawl-go/pawl/internal/wire"
+	"github.com/pawl-go/pawl/provider/internal/wire"
 )
 
 // fromSystem writes the system prompt, a block a message, and returns how many messages it is made of. A wish for

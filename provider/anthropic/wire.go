@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/pawl-go/pawl"
-	"github.com/pawl-go/pawl/internal/wire"
+	"github.com/pawl-go/pawl/provider/internal/wire"
 )
 
 // EncodeMessages returns the body that New(req.Model, nil) sends for req. Errors are those of Stream, which heals

@@ -9,7 +9,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/jsonscan"
-	"github.com/pawl-go/pawl/internal/wire"
+	"github.com/pawl-go/pawl/provider/internal/wire"
 )
 
 // failure is what the provider says of an error: {"error":{"code":429,"message":"…","status":"RESOURCE_EXHAUSTED","details":[{"@type":…}]}}, in

@@ -36,8 +36,8 @@ import (
 	"time"
 
 	"github.com/pawl-go/pawl"
-	"github.com/pawl-go/pawl/internal/wire"
 	"github.com/pawl-go/pawl/provider/catalog"
+	"github.com/pawl-go/pawl/provider/internal/wire"
 )
 
 // DefaultBaseURL is where the Gemini API answers.

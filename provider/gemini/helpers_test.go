@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/pawl-go/pawl"
-	"github.com/pawl-go/pawl/internal/wiretest"
+	"github.com/pawl-go/pawl/internal/test/wiretest"
 	"github.com/pawl-go/pawl/provider/gemini"
 )
 

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/pawl-go/pawl"
-	"github.com/pawl-go/pawl/internal/wire"
+	"github.com/pawl-go/pawl/provider/internal/wire"
 )
 
 // fromMedia begins a part of media: by value, or by an address that the API can read (of an uploaded file, a bucket, a

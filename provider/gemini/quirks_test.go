@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/pawl-go/pawl/internal/wiretest"
+	"github.com/pawl-go/pawl/internal/test/wiretest"
 )
 
 // quirks are what the API was seen to do beyond, or against, its documents, from number 72 on: the names of the test cases use the

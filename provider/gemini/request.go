@@ -8,7 +8,7 @@ import (
 	"github.com/pawl-go/pawl"
 	dialects "github.com/pawl-go/pawl/internal/dialect"
 	"github.com/pawl-go/pawl/internal/jsonscan"
-	"github.com/pawl-go/pawl/internal/wire"
+	"github.com/pawl-go/pawl/provider/internal/wire"
 )
 
 // skipSignature is what Google documents for calls that another model made: it takes the place of the signature that Gemini 3 demands.

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/pawl-go/pawl"
-	"github.com/pawl-go/pawl/internal/wiretest"
+	"github.com/pawl-go/pawl/internal/test/wiretest"
 	"github.com/pawl-go/pawl/pawltest"
 	"github.com/pawl-go/pawl/provider/gemini"
 )

@@ -6,7 +6,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/jsonscan"
-	"github.com/pawl-go/pawl/internal/wire"
+	"github.com/pawl-go/pawl/provider/internal/wire"
 )
 
 // decoder makes deltas of one reply. A stream is a sequence of the objects that a whole reply is one of, so both go through

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/pawl-go/pawl"
-	"github.com/pawl-go/pawl/internal/wire"
+	"github.com/pawl-go/pawl/provider/internal/wire"
 )
 
 // EncodeGenerate returns the body that New(req.Model, nil) sends for req, whether the reply is to be streamed or not. Errors are those of

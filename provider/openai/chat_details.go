@@ -5,7 +5,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/jsonscan"
-	"github.com/pawl-go/pawl/internal/wire"
+	"github.com/pawl-go/pawl/provider/internal/wire"
 )
 
 // chatDetails collects OpenRouter's reasoning_details, which hold the signatures and encrypted reasoning of the model behind it

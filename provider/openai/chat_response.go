@@ -6,7 +6,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/jsonscan"
-	"github.com/pawl-go/pawl/internal/wire"
+	"github.com/pawl-go/pawl/provider/internal/wire"
 )
 
 var chatAPI = &api{

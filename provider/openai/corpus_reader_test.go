@@ -6,7 +6,7 @@ import (
 	"sort"
 	"strings"
 
-	"github.com/pawl-go/pawl/internal/wiretest"
+	"github.com/pawl-go/pawl/internal/test/wiretest"
 )
 
 // wireUsage is the usage of both APIs.

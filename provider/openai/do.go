@@ -6,7 +6,7 @@ import (
 	"iter"
 
 	"github.com/pawl-go/pawl"
-	"github.com/pawl-go/pawl/internal/wire"
+	"github.com/pawl-go/pawl/provider/internal/wire"
 )
 
 // Stream sends req and yields the reply. A request that fails before a fragment of its reply was seen is repeated where

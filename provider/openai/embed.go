@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"github.com/pawl-go/pawl/internal/jsonscan"
-	"github.com/pawl-go/pawl/internal/wire"
+	"github.com/pawl-go/pawl/provider/internal/wire"
 	"github.com/pawl-go/pawl/store"
 )
 

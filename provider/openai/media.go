@@ -3,7 +3,7 @@ package openai
 import (
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/jsonscan"
-	"github.com/pawl-go/pawl/internal/wire"
+	"github.com/pawl-go/pawl/provider/internal/wire"
 )
 
 // tellMedia says what became of a picture or a sound that the server made. A reply with Media in it could not be sent back to this server in

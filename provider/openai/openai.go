@@ -48,8 +48,8 @@ import (
 
 	"github.com/pawl-go/pawl"
 	dialects "github.com/pawl-go/pawl/internal/dialect"
-	"github.com/pawl-go/pawl/internal/wire"
 	"github.com/pawl-go/pawl/provider/catalog"
+	"github.com/pawl-go/pawl/provider/internal/wire"
 )
 
 // DefaultBaseURL is where OpenAI itself answers.

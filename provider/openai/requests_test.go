@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/pawl-go/pawl/internal/wiretest"
+	"github.com/pawl-go/pawl/internal/test/wiretest"
 )
 
 // Every recorded request, read and encoded again, says the same.

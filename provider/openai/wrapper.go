@@ -7,7 +7,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/jsonscan"
-	"github.com/pawl-go/pawl/internal/wire"
+	"github.com/pawl-go/pawl/provider/internal/wire"
 )
 
 // wrapped reports whether a call is the pseudo tool by which some models wrap several calls into one. A tool of that name that is offered

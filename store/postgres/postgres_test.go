@@ -14,7 +14,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"go.uber.org/goleak"
 
-	"github.com/pawl-go/pawl/internal/pgtest"
+	"github.com/pawl-go/pawl/internal/test/pgtest"
 	"github.com/pawl-go/pawl/store"
 	"github.com/pawl-go/pawl/store/postgres"
 	"github.com/pawl-go/pawl/store/storetest"

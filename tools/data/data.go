@@ -59,7 +59,7 @@ import (
 	"strings"
 
 	"github.com/pawl-go/pawl"
-	"github.com/pawl-go/pawl/internal/toolrun"
+	"github.com/pawl-go/pawl/tools/internal/toolrun"
 )
 
 // Set is the data tools. It may be used concurrently; its fields are not to be changed after the first use.

@@ -12,7 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/pawl-go/pawl"
-	"github.com/pawl-go/pawl/internal/tooltest"
+	"github.com/pawl-go/pawl/internal/test/tooltest"
 	"github.com/pawl-go/pawl/tools/data"
 	"github.com/rogpeppe/go-internal/txtar"
 )

@@ -9,7 +9,7 @@ import (
 	"sync"
 
 	"github.com/pawl-go/pawl"
-	"github.com/pawl-go/pawl/internal/toolrun"
+	"github.com/pawl-go/pawl/tools/internal/toolrun"
 )
 
 // saveSchema and fromSchema are the arguments by which a table is kept, and used again.

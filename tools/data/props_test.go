@@ -13,7 +13,7 @@ import (
 	"github.com/pawl-go/pawl/tools/data"
 	"pgregory.net/rapid"
 
-	"github.com/pawl-go/pawl/internal/tooltest"
+	"github.com/pawl-go/pawl/internal/test/tooltest"
 )
 
 type object = map[string]any

@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	_ "modernc.org/sqlite" // the driver
 
-	"github.com/pawl-go/pawl/internal/tooltest"
+	"github.com/pawl-go/pawl/internal/test/tooltest"
 	"github.com/pawl-go/pawl/tools/data"
 )
 

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/pawl-go/pawl"
-	"github.com/pawl-go/pawl/internal/tooltest"
+	"github.com/pawl-go/pawl/internal/test/tooltest"
 	"github.com/pawl-go/pawl/tools/file"
 )
 

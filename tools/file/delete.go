@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/pawl-go/pawl"
-	"github.com/pawl-go/pawl/internal/toolrun"
+	"github.com/pawl-go/pawl/tools/internal/toolrun"
 )
 
 //go:embed delete.md

@@ -14,7 +14,7 @@ import (
 	"syscall"
 
 	"github.com/pawl-go/pawl/internal/nearest"
-	"github.com/pawl-go/pawl/internal/toolrun"
+	"github.com/pawl-go/pawl/tools/internal/toolrun"
 )
 
 // maxDepth bounds the parts of a path: an os.Root opens every directory on the way, each time.

@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
-	"github.com/pawl-go/pawl/internal/tooltest"
+	"github.com/pawl-go/pawl/internal/test/tooltest"
 )
 
 func TestSearch(t *testing.T) {

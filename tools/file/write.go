@@ -18,7 +18,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/pawl-go/pawl"
-	"github.com/pawl-go/pawl/internal/toolrun"
+	"github.com/pawl-go/pawl/tools/internal/toolrun"
 )
 
 //go:embed write.md

@@ -13,8 +13,8 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/netguard"
-	"github.com/pawl-go/pawl/internal/toolrun"
-	"github.com/pawl-go/pawl/internal/webpage"
+	"github.com/pawl-go/pawl/tools/internal/toolrun"
+	"github.com/pawl-go/pawl/tools/internal/webpage"
 )
 
 //go:embed fetch.md

@@ -25,7 +25,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/netguard"
-	"github.com/pawl-go/pawl/internal/webpage"
+	"github.com/pawl-go/pawl/tools/internal/webpage"
 )
 
 // Options are what New can be told. Nil and the zero value fetch public addresses by GET and HEAD.

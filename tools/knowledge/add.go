@@ -15,10 +15,10 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/pawl-go/pawl/internal/document"
 	"github.com/pawl-go/pawl/internal/netguard"
-	"github.com/pawl-go/pawl/internal/webpage"
 	"github.com/pawl-go/pawl/store"
+	"github.com/pawl-go/pawl/tools/internal/document"
+	"github.com/pawl-go/pawl/tools/internal/webpage"
 )
 
 // Source is something to take in: text, Markdown, HTML, CSV, JSON, JSON lines, PDF or DOCX, which its content says; Name decides where they look alike.

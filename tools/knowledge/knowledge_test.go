@@ -17,7 +17,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/pawl-go/pawl"
-	"github.com/pawl-go/pawl/internal/tooltest"
+	"github.com/pawl-go/pawl/internal/test/tooltest"
 	"github.com/pawl-go/pawl/store"
 	"github.com/pawl-go/pawl/store/sqlite"
 	"github.com/pawl-go/pawl/tools/knowledge"

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/pawl-go/pawl"
-	"github.com/pawl-go/pawl/internal/webpage"
+	"github.com/pawl-go/pawl/tools/internal/webpage"
 	"go.yaml.in/yaml/v3"
 )
 

@@ -16,7 +16,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/netguard"
-	"github.com/pawl-go/pawl/internal/webpage"
+	"github.com/pawl-go/pawl/tools/internal/webpage"
 )
 
 const requestTimeout = 30 * time.Second

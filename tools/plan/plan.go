@@ -24,7 +24,7 @@ import (
 	"fmt"
 
 	"github.com/pawl-go/pawl"
-	"github.com/pawl-go/pawl/internal/toolrun"
+	"github.com/pawl-go/pawl/tools/internal/toolrun"
 )
 
 // Options are what New can be told. Nil and the zero value are the plan without data flow.

@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/pawl-go/pawl"
-	"github.com/pawl-go/pawl/internal/toolrun"
+	"github.com/pawl-go/pawl/tools/internal/toolrun"
 )
 
 // entry is what one step came to.

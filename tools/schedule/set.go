@@ -30,8 +30,8 @@ import (
 	"time"
 
 	"github.com/pawl-go/pawl"
-	"github.com/pawl-go/pawl/internal/toolrun"
 	"github.com/pawl-go/pawl/store"
+	"github.com/pawl-go/pawl/tools/internal/toolrun"
 )
 
 // Set is the schedule tools over a store. It may be used concurrently.

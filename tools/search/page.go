@@ -10,7 +10,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/pawl-go/pawl/internal/webpage"
+	"github.com/pawl-go/pawl/tools/internal/webpage"
 )
 
 const (

@@ -26,8 +26,8 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/netguard"
-	"github.com/pawl-go/pawl/internal/webpage"
 	"github.com/pawl-go/pawl/store"
+	"github.com/pawl-go/pawl/tools/internal/webpage"
 )
 
 // Engine finds pages. Brave, Tavily and SearXNG are real ones, Index is one in memory. It may be used concurrently.

@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"github.com/pawl-go/pawl"
-	"github.com/pawl-go/pawl/internal/toolrun"
-	"github.com/pawl-go/pawl/internal/webpage"
 	"github.com/pawl-go/pawl/store"
+	"github.com/pawl-go/pawl/tools/internal/toolrun"
+	"github.com/pawl-go/pawl/tools/internal/webpage"
 )
 
 //go:embed web.md

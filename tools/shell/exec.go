@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/pawl-go/pawl"
-	"github.com/pawl-go/pawl/internal/toolrun"
 	"github.com/pawl-go/pawl/sandbox"
+	"github.com/pawl-go/pawl/tools/internal/toolrun"
 )
 
 //go:embed exec.md

@@ -9,8 +9,8 @@ import (
 	"strings"
 
 	"github.com/pawl-go/pawl"
-	"github.com/pawl-go/pawl/internal/toolrun"
 	"github.com/pawl-go/pawl/store"
+	"github.com/pawl-go/pawl/tools/internal/toolrun"
 )
 
 //go:embed create.md

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/pawl-go/pawl"
-	"github.com/pawl-go/pawl/internal/tooltest"
+	"github.com/pawl-go/pawl/internal/test/tooltest"
 	"github.com/pawl-go/pawl/store"
 	"github.com/pawl-go/pawl/store/sqlite"
 	"github.com/pawl-go/pawl/tools/skill"

@@ -13,7 +13,7 @@ import (
 
 var update = flag.Bool("update", false, "write the generated parts instead of comparing them")
 
-const root = "../.."
+const root = "../../.."
 
 func read(name string) (string, error) {
 	b, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(name)))

@@ -1,4 +1,4 @@
-package compile_test
+package history_test
 
 import (
 	"context"
@@ -17,7 +17,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/pawl-go/pawl"
-	"github.com/pawl-go/pawl/compile"
+	"github.com/pawl-go/pawl/history"
 	"github.com/pawl-go/pawl/script"
 )
 
@@ -103,13 +103,13 @@ func TestCompilers(t *testing.T) {
 		w     pawl.Middleware
 		moves func(turns, requests int) int // how often the beginning may change
 	}{
-		"all":           {compile.LastTurns(1000), func(int, int) int { return 0 }},
-		"current trace": {compile.CurrentTrace(), func(turns, _ int) int { return turns }},
-		"last 1":        {compile.LastTurns(1), func(turns, _ int) int { return turns }},
-		"last 6":        {compile.LastTurns(6), func(turns, _ int) int { return turns / 3 }},
-		"budget":        {compile.Budget(3000, nil), func(turns, requests int) int { return turns }},
-		"tiny budget":   {compile.Budget(1, nil), func(turns, _ int) int { return turns }},
-		"both":          {both(compile.CurrentTrace(), compile.Budget(1000, nil)), func(turns, _ int) int { return 2 * turns }}, // each of them may move it
+		"all":           {history.LastTurns(1000), func(int, int) int { return 0 }},
+		"current trace": {history.CurrentTrace(), func(turns, _ int) int { return turns }},
+		"last 1":        {history.LastTurns(1), func(turns, _ int) int { return turns }},
+		"last 6":        {history.LastTurns(6), func(turns, _ int) int { return turns / 3 }},
+		"budget":        {history.Budget(3000, nil), func(turns, requests int) int { return turns }},
+		"tiny budget":   {history.Budget(1, nil), func(turns, _ int) int { return turns }},
+		"both":          {both(history.CurrentTrace(), history.Budget(1000, nil)), func(turns, _ int) int { return 2 * turns }}, // each of them may move it
 	} {
 		t.Run(name, func(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) {
@@ -231,7 +231,7 @@ func TestCurrentTrace(t *testing.T) {
 	m.Skip = 1 // of the earlier replies one is sent
 	look := &pawl.Tool{Name: "look", Run: func(context.Context, pawl.ToolCall) (pawl.ToolResult, error) { return pawl.TextResult("fresh"), nil }}
 	a := &pawl.Agent{Model: m, Tools: []pawl.Toolset{look}, Instructions: "Be brief.", Output: json.RawMessage(`{"type":"object","required":["n"]}`),
-		Middleware: []pawl.Middleware{compile.CurrentTrace()}}
+		Middleware: []pawl.Middleware{history.CurrentTrace()}}
 	res, err := a.Run(t.Context(), long(1)...)
 	if err != nil || len(res.Messages) != 10 {
 		t.Fatalf("got %d messages, %v: the transcript itself stays whole", len(res.Messages), err)
@@ -245,7 +245,7 @@ func TestCurrentTrace(t *testing.T) {
 
 func TestLastTurns(t *testing.T) {
 	for _, tt := range []struct{ n, turns, kept int }{{1, 5, 1}, {0, 5, 1}, {2, 5, 2}, {4, 4, 4}, {4, 5, 5}, {4, 6, 4}, {4, 7, 5}, {10, 14, 14}, {10, 15, 10}, {10, 100, 10}} {
-		got, _ := sent(t, compile.LastTurns(tt.n), &pawl.Request{Messages: long(tt.turns - 1)})
+		got, _ := sent(t, history.LastTurns(tt.n), &pawl.Request{Messages: long(tt.turns - 1)})
 		if n := strings.Count(lines(got.Messages), "user:"); n != tt.kept {
 			t.Errorf("of %d turns the last %d: got %d, want %d", tt.turns, tt.n, n, tt.kept)
 		}
@@ -254,17 +254,17 @@ func TestLastTurns(t *testing.T) {
 
 func TestBudget(t *testing.T) {
 	for _, tt := range []struct{ tokens, turns, kept int }{{100_000, 20, 20}, {1000, 9, 9}, {1000, 11, 5}, {1, 5, 1}} {
-		got, _ := sent(t, compile.Budget(tt.tokens, nil), &pawl.Request{Messages: long(tt.turns - 1)})
+		got, _ := sent(t, history.Budget(tt.tokens, nil), &pawl.Request{Messages: long(tt.turns - 1)})
 		n, tokens := strings.Count(lines(got.Messages), "user:"), 0
 		for _, m := range got.Messages {
-			tokens += compile.Estimate(m)
+			tokens += history.Estimate(m)
 		}
 		if n != tt.kept || tokens > tt.tokens && n > 1 {
 			t.Errorf("of %d turns within %d: got %d of %d tokens, want %d", tt.turns, tt.tokens, n, tokens, tt.kept)
 		}
 	}
-	own := &compile.Options{Estimate: func(m pawl.Message) int { return 1 }}
-	if got, _ := sent(t, compile.Budget(8, own), &pawl.Request{Messages: long(2)}); len(got.Messages) != 1 {
+	own := &history.Options{Estimate: func(m pawl.Message) int { return 1 }}
+	if got, _ := sent(t, history.Budget(8, own), &pawl.Request{Messages: long(2)}); len(got.Messages) != 1 {
 		t.Errorf("by an estimate of one's own: got\n%s", lines(got.Messages))
 	}
 }
@@ -281,7 +281,7 @@ func TestEstimate(t *testing.T) {
 		{pawl.Message{Parts: []pawl.Part{pawl.Media{MIME: "application/pdf", Data: make([]byte, 320_000)}}}, 10_004},
 		{pawl.Assistant(pawl.Reasoning{Opaque: &pawl.Opaque{Data: make([]byte, 400)}}, pawl.ToolCall{ID: "1", Name: "abc", Args: []byte("{12}")}), 106},
 	} {
-		if got := compile.Estimate(tt.m); got != tt.want {
+		if got := history.Estimate(tt.m); got != tt.want {
 			t.Errorf("%.60v: got %d, want %d", tt.m, got, tt.want)
 		}
 	}
@@ -302,7 +302,7 @@ func TestSummary(t *testing.T) {
 		first := text[strings.Index(text, "question"):]
 		return script.Say(fmt.Sprintf("up to %s (before: %t)", first[:11], strings.Contains(text, "Notes of an earlier part")))
 	}))
-	w := compile.Summary(notes, 1000, nil)
+	w := history.Summary(notes, 1000, nil)
 	m := script.New(script.Loop(script.Turn{Parts: []pawl.Part{pawl.Text{Text: "x"}}, Usage: &pawl.Usage{Input: 1, Output: 1}}))
 	model := w.Model(m)
 	var spent []int
@@ -347,7 +347,7 @@ func TestSummaryAtOnce(t *testing.T) {
 	m := script.New(script.Func(func(req *pawl.Request) script.Turn {
 		return script.Say("notes")
 	}), script.Loop(script.Say("x")))
-	model := compile.Summary(nil, 1000, &compile.Options{Prompt: "Sum up in WORDS words."}).Model(m)
+	model := history.Summary(nil, 1000, &history.Options{Prompt: "Sum up in WORDS words."}).Model(m)
 	if _, err := pawl.Complete(t.Context(), model, grown(40)[39]); err != nil {
 		t.Fatal(err)
 	}
@@ -361,10 +361,10 @@ func TestSummaryFails(t *testing.T) {
 	boom := errors.New("boom")
 	for name, turn := range map[string]script.Turn{"error": script.Fail(boom), "cut": script.Cut(script.Say("half")), "empty": script.Say(" ")} {
 		notes := script.New(turn)
-		w := compile.Summary(notes, 1000, nil)
+		w := history.Summary(notes, 1000, nil)
 		req := grown(12)[11]
 		got, notices := sent(t, w, req)
-		if len(notices) != 1 || notices[0].Code != compile.NoticeSummaryFailed || strings.HasPrefix(got.Messages[0].Text(), "Notes") {
+		if len(notices) != 1 || notices[0].Code != history.NoticeSummaryFailed || strings.HasPrefix(got.Messages[0].Text(), "Notes") {
 			t.Errorf("%s: got %v and\n%s", name, notices, lines(got.Messages))
 		}
 		notes.Turns = []script.Turn{script.Say("later")}
@@ -402,7 +402,7 @@ func (g *gate) Stream(ctx context.Context, req *pawl.Request) iter.Seq2[pawl.Del
 // Runs over the same beginning wait for one summary; one that gives up leaves the others theirs.
 func TestSummaryOnce(t *testing.T) {
 	g := &gate{open: make(chan struct{})}
-	model := compile.Summary(g, 1000, nil).Model(script.New(script.Loop(script.Say("x"))))
+	model := history.Summary(g, 1000, nil).Model(script.New(script.Loop(script.Say("x"))))
 	req := grown(12)[11]
 	var wg sync.WaitGroup
 	for range 8 {

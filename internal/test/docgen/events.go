@@ -161,7 +161,7 @@ func render(kinds []kind, form []field, meanings map[string]string) (string, err
 		byName[f.json] = f
 	}
 	var b strings.Builder
-	b.WriteString(`<!-- Made from event.go by internal/docgen. Change the comments there, then: make docs -->
+	b.WriteString(`<!-- Made from event.go by internal/test/docgen. Change the comments there, then: make docs -->
 
 # Events
 

@@ -44,7 +44,7 @@ func HTTP(document []byte) (string, error) {
 		return "", fmt.Errorf("the document has no paths: its shape has changed, change docgen with it")
 	}
 	var b strings.Builder
-	b.WriteString(`<!-- Made from the server's OpenAPI document by internal/docgen. Change server/table.go, then: make docs -->
+	b.WriteString(`<!-- Made from the server's OpenAPI document by internal/test/docgen. Change server/table.go, then: make docs -->
 
 # The HTTP API
 

@@ -42,45 +42,45 @@ var arrows = []arrow{
 	{from: "internal/dialect"},
 	{from: "internal/netguard"},
 	{from: "internal/gate"},
-	{from: "internal/webpage", modules: []string{"codeberg.org/readeck/go-readability/v2", "github.com/JohannesKaufmann/html-to-markdown/v2", "golang.org/x/net"}},
+	{from: "tools/internal/webpage", modules: []string{"codeberg.org/readeck/go-readability/v2", "github.com/JohannesKaufmann/html-to-markdown/v2", "golang.org/x/net"}},
 	{from: "internal/nearest"},
 	{from: "internal/terminal", modules: []string{"github.com/rivo/uniseg", "golang.org/x/term", "golang.org/x/sys"}},
 	{from: "internal/markdown", to: []string{"internal/terminal"}},
 	{from: "internal/diff"},
-	{from: "internal/document", to: []string{"internal/webpage", "internal/jsonscan"}, modules: []string{"github.com/ledongthuc/pdf"}},
+	{from: "tools/internal/document", to: []string{"tools/internal/webpage", "internal/jsonscan"}, modules: []string{"github.com/ledongthuc/pdf"}},
 
 	// what the adapters of all providers share
-	{from: "internal/wire", to: append([]string{"."}, helpers...)},
+	{from: "provider/internal/wire", to: append([]string{"."}, helpers...)},
 
 	// what the tools of all families share
-	{from: "internal/toolrun", to: []string{"."}},
-	{from: "internal/tooltest", to: []string{".", "store/sqlite"}, modules: []string{schemaModule, "github.com/google/go-cmp"}},
+	{from: "tools/internal/toolrun", to: []string{"."}},
+	{from: "internal/test/tooltest", to: []string{".", "store/sqlite"}, modules: []string{schemaModule, "github.com/google/go-cmp"}},
 
 	// what checks the project itself
-	{from: "internal/archtest"},
-	{from: "internal/docgen"},
-	{from: "internal/testreport"},
-	{from: "internal/pgtest"},
-	{from: "internal/clustertest"},
-	{from: "internal/browser"},
-	{from: "internal/wiretest", to: []string{".", "pawltest"}},
+	{from: "internal/test/archtest"},
+	{from: "internal/test/docgen"},
+	{from: "internal/test/testreport"},
+	{from: "internal/test/pgtest"},
+	{from: "internal/test/clustertest"},
+	{from: "internal/test/browser"},
+	{from: "internal/test/wiretest", to: []string{".", "pawltest"}},
 
 	// one job each
 	{from: "provider", to: []string{".", "store", "provider/...", "internal/..."}},
 	{from: "provider/catalog"},
-	{from: "provider/...", to: append([]string{".", "store", "internal/wire", "provider/catalog"}, helpers...), modules: []string{jsonModule}},
+	{from: "provider/...", to: append([]string{".", "store", "provider/internal/wire", "provider/catalog"}, helpers...), modules: []string{jsonModule}},
 	{from: "react", to: append([]string{"."}, helpers...), modules: []string{jsonModule}},
-	{from: "compile", to: []string{"."}},
+	{from: "history", to: []string{"."}},
 	{from: "policy", to: []string{".", "internal/nearest"}},
 	{from: "leak", to: append([]string{"."}, helpers...)},
 	{from: "script", to: []string{".", "internal/diff"}},
 	{from: "recording", to: []string{"."}},
 	{from: "recording/vcr", to: []string{".", "recording"}, modules: []string{"go.yaml.in/yaml/v3"}},
-	{from: "tools/skill", to: []string{".", "store", "internal/toolrun"}, modules: []string{"go.yaml.in/yaml/v3"}},
-	{from: "tools/schedule", to: []string{".", "store", "internal/toolrun"}, modules: []string{"github.com/netresearch/go-cron"}},
-	{from: "tools/outside", to: append([]string{".", "internal/toolrun", "sandbox", "store", "internal/netguard", "internal/webpage", "internal/document"}, helpers...), modules: []string{"go.yaml.in/yaml/v3"}},
+	{from: "tools/skill", to: []string{".", "store", "tools/internal/toolrun"}, modules: []string{"go.yaml.in/yaml/v3"}},
+	{from: "tools/schedule", to: []string{".", "store", "tools/internal/toolrun"}, modules: []string{"github.com/netresearch/go-cron"}},
+	{from: "tools/outside", to: append([]string{".", "tools/internal/toolrun", "sandbox", "store", "internal/netguard", "tools/internal/webpage", "tools/internal/document"}, helpers...), modules: []string{"go.yaml.in/yaml/v3"}},
 	{from: "tools/code", to: []string{".", "sandbox", "internal/nearest"}, modules: []string{"go.starlark.net"}},
-	{from: "tools/...", to: append([]string{".", "internal/toolrun", "sandbox", "sandbox/proxy", "store", "internal/netguard", "internal/webpage", "internal/document"}, helpers...)},
+	{from: "tools/...", to: append([]string{".", "tools/internal/toolrun", "sandbox", "sandbox/proxy", "store", "internal/netguard", "tools/internal/webpage", "tools/internal/document"}, helpers...)},
 	{from: "sandbox/proxy", to: []string{"internal/netguard"}},
 	{from: "sandbox", modules: []string{"golang.org/x/sys"}},
 	{from: "mcp", to: append([]string{".", "internal/netguard", "internal/gate"}, helpers...), modules: []string{"github.com/modelcontextprotocol/go-sdk"}},
@@ -103,11 +103,11 @@ var arrows = []arrow{
 	{from: "pawltest", to: []string{".", "script", "internal/sse"}, modules: []string{jsonModule}},
 
 	// joins things
-	{from: "config", to: []string{".", "sandbox", "sandbox/proxy", "provider/...", "policy", "react", "leak", "compile", "script", "tools/...", "mcp", "team", "store/...", "internal/nearest"},
+	{from: "config", to: []string{".", "sandbox", "sandbox/proxy", "provider/...", "policy", "react", "leak", "history", "script", "tools/...", "mcp", "team", "store/...", "internal/nearest"},
 		modules: []string{"go.yaml.in/yaml/v3"}},
-	{from: "cmd/pawl/...", to: []string{".", "sandbox", "config", "server", "viewer", "durable", "durable/temporal", "recording/...", "telemetry/...", "mcp", "pawltest/...", "provider/...", "policy", "react", "leak", "compile", "script", "tools/...", "store", "store/sqlite", "internal/dialect", "internal/nearest", "internal/http1", "internal/terminal", "internal/markdown", "internal/diff"},
+	{from: "cmd/pawl/...", to: []string{".", "sandbox", "config", "server", "viewer", "durable", "durable/temporal", "recording/...", "telemetry/...", "mcp", "pawltest/...", "provider/...", "policy", "react", "leak", "history", "script", "tools/...", "store", "store/sqlite", "internal/dialect", "internal/nearest", "internal/http1", "internal/terminal", "internal/markdown", "internal/diff"},
 		modules: []string{"github.com/alecthomas/kong", "golang.org/x/term", jsonModule}},
-	{from: "examples/...", to: []string{".", "provider/...", "policy", "react", "compile", "leak", "script", "tools/...", "mcp", "team", "pawltest"}},
+	{from: "examples/...", to: []string{".", "provider/...", "policy", "react", "history", "leak", "script", "tools/...", "mcp", "team", "pawltest"}},
 }
 
 // otelModules are what a library needs to speak to any tracer and meter; which ones is the program's business.
@@ -124,7 +124,7 @@ var coreModules = []string{jsonModule, inferModule, schemaModule, textModule}
 func checkArrows(from string, imports []string) []string {
 	i := slices.IndexFunc(arrows, func(a arrow) bool { return matches(a.from, from) })
 	if i < 0 {
-		return []string{fmt.Sprintf("%s: no line of internal/archtest/arrows.go names this package. Say there what it may import, and add it to the picture in docs/design.md", from)}
+		return []string{fmt.Sprintf("%s: no line of internal/test/archtest/arrows.go names this package. Say there what it may import, and add it to the picture in docs/design.md", from)}
 	}
 	a := arrows[i]
 	var bad []string
@@ -134,13 +134,13 @@ func checkArrows(from string, imports []string) []string {
 			to := relative(path)
 			if !slices.ContainsFunc(a.to, func(pattern string) bool { return matches(pattern, to) }) {
 				bad = append(bad, fmt.Sprintf("%s imports %s: not an arrow of the picture. Dependencies point to the core, and packages that know one job know nothing of each other; "+
-					"a new arrow is a decision: change internal/archtest/arrows.go and docs/design.md in one commit, or cut the packages differently", from, to))
+					"a new arrow is a decision: change internal/test/archtest/arrows.go and docs/design.md in one commit, or cut the packages differently", from, to))
 			}
 		case standard(path):
 		default:
 			if !slices.ContainsFunc(a.modules, func(m string) bool { return path == m || strings.HasPrefix(path, m+"/") }) {
 				bad = append(bad, fmt.Sprintf("%s imports %s: this package may use std and %q. A module costs every user of the package: "+
-					"say in docs/design.md what it saves and who maintains it, then add it to internal/archtest/arrows.go", from, path, a.modules))
+					"say in docs/design.md what it saves and who maintains it, then add it to internal/test/archtest/arrows.go", from, path, a.modules))
 			}
 		}
 	}

@@ -1,7 +1,7 @@
-// Package compile chooses what is sent of a long conversation. The transcript stays whole, and so does what is stored; a compiler is a middleware
+// Package history chooses what is sent of a long conversation. The transcript stays whole, and so does what is stored; a compiler is a middleware
 // that changes requests on their way to the model.
 //
-//	agent := &pawl.Agent{Model: m, Middleware: []pawl.Middleware{compile.Budget(50_000, nil)}}
+//	agent := &pawl.Agent{Model: m, Middleware: []pawl.Middleware{history.Budget(50_000, nil)}}
 //
 // Without one, everything is sent, which is what follow-up questions and prompt caches want. These are the others:
 //
@@ -20,7 +20,7 @@
 //
 // Prompt caches hit as long as a request begins like the one before. So cuts depend on the transcript alone, only move forward, and move rarely: when one
 // does, more is left out than would have to be, and a notice with the code messages_cut tells of it. Several compilers can be put one inside another.
-package compile
+package history
 
 import (
 	"context"

@@ -10,7 +10,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/jsonscan"
-	"github.com/pawl-go/pawl/internal/wire"
+	"github.com/pawl-go/pawl/provider/internal/wire"
 )
 
 // lettered is a Decoder of events of one letter and a string: text, reasoning, the name of a call, its arguments; of "." for the end of a part, and of "end".

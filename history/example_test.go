@@ -1,18 +1,18 @@
-package compile_test
+package history_test
 
 import (
 	"context"
 	"fmt"
 
 	"github.com/pawl-go/pawl"
-	"github.com/pawl-go/pawl/compile"
+	"github.com/pawl-go/pawl/history"
 	"github.com/pawl-go/pawl/script"
 )
 
 // The last two turns are sent; the transcript keeps them all.
 func Example() {
 	model := script.New(script.Loop(script.Say("Noted.")))
-	agent := &pawl.Agent{Model: model, Instructions: "Be brief.", Middleware: []pawl.Middleware{compile.LastTurns(2)}}
+	agent := &pawl.Agent{Model: model, Instructions: "Be brief.", Middleware: []pawl.Middleware{history.LastTurns(2)}}
 	var transcript []pawl.Message
 	for _, text := range []string{"one", "two", "three"} {
 		res, err := agent.Run(context.Background(), append(transcript, pawl.User(text))...)

@@ -1,6 +1,6 @@
 // Package docgen keeps the parts of the documents that are made from code equal to the code. Its tests compare, and with
 //
-//	go test ./internal/docgen -run Test -update
+//	go test ./internal/test/docgen -run Test -update
 //
 // they write. There are two such parts: docs/events.md, the closed list of events, which is made from event.go; and the Go
 // blocks of README.md and docs/*.md that stand below a line

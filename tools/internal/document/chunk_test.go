@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
-	"github.com/pawl-go/pawl/internal/document"
+	"github.com/pawl-go/pawl/tools/internal/document"
 )
 
 // words is s without its spaces.

@@ -13,7 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/pawl-go/pawl/internal/document"
+	"github.com/pawl-go/pawl/tools/internal/document"
 )
 
 // text is all that was read, on one line.

@@ -10,7 +10,7 @@ import (
 	"path"
 	"strings"
 
-	"github.com/pawl-go/pawl/internal/webpage"
+	"github.com/pawl-go/pawl/tools/internal/webpage"
 )
 
 // The kinds that are read, as media types.
