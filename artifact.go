@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+
+	"github.com/pawl-go/pawl/internal/text"
 )
 
 // Artifact is what a result was too large to tell: the whole of its text, or an image or a file of it.
@@ -115,7 +117,7 @@ func (r *run) shelf(o runOptions) (*shelf, error) {
 	s := &shelf{store: store}
 	if b, ok := r.res.Values[artifactsValue]; ok {
 		if err := json.Unmarshal(b, &s.run); err != nil || s.run == "" {
-			return nil, fmt.Errorf("value %q is no name of a run: %s", artifactsValue, clip(string(b), 80))
+			return nil, fmt.Errorf("value %q is no name of a run: %s", artifactsValue, text.Clip(string(b), 80))
 		}
 		return s, nil
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+	"github.com/pawl-go/pawl/internal/schema"
 )
 
 // The JSON forms are a contract: the command, journals, the server and tests read them. Names are exact, unknown
@@ -369,7 +370,7 @@ func (r Request) MarshalJSON() ([]byte, error) {
 	for _, t := range r.Tools {
 		j := toolJSON{t.Name, t.Description, t.Input, t.Output}
 		if j.Input == nil {
-			j.Input = stdjson.RawMessage(emptyObject)
+			j.Input = stdjson.RawMessage(schema.EmptyObject)
 		}
 		w.Tools = append(w.Tools, j)
 	}

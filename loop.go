@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+
+	"github.com/pawl-go/pawl/internal/text"
 )
 
 // loop is THE LOOP: act, observe, decide, until there is an answer or another cause to stop. It acts first, so that
@@ -123,7 +125,7 @@ func (r *run) task(reply, place int, c ToolCall) Task {
 func (r *run) refusal(resp *Response, c ToolCall, place int) string {
 	switch {
 	case r.exhausted() && !r.answers(c):
-		return fmt.Sprintf("Not run: the limit of %d %s was reached.", r.rounds, plural(r.rounds, "round", "rounds"))
+		return fmt.Sprintf("Not run: the limit of %d %s was reached.", r.rounds, text.Plural(r.rounds, "round", "rounds"))
 	case r.lastTurn != "" && !r.answers(c):
 		return "Not run: " + r.lastTurn + "."
 	case resp != nil && r.agent.Choice.Mode == ToolNone && !r.answers(c):

@@ -7,7 +7,8 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/pawl-go/pawl/internal/schema"
+	"github.com/pawl-go/pawl/internal/text"
 )
 
 // answerTool is what the model gives its answer by where its provider cannot hold text to a schema while tools are offered.
@@ -19,7 +20,7 @@ const defaultCorrections = 2
 
 // output is what the answer of a run must fit. Its methods may be called on nil, which is free text.
 type output struct {
-	schema *schema
+	schema *schema.Schema
 	tool   *Tool  // offered beside the others, for the answer; nil: the answer is text
 	asked  bool   // the last request offered it, and did not forbid calls
 	text   string // the last answer that did not fit
@@ -34,17 +35,10 @@ func (a *Agent) output(tools []*Tool) (*output, error) {
 	if find(tools, answerTool) != nil {
 		return nil, fmt.Errorf("tool %s: an agent with an Output needs the name for its answer; rename the tool", answerTool)
 	}
-	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(a.Output))
-	m, ok := doc.(map[string]any)
-	if err == nil && !ok {
-		err = fmt.Errorf("want a JSON object, got %s", jsonKind(doc))
-	}
-	object := ok && m["type"] == "object"
 	o := new(output)
-	if err == nil {
-		o.schema, err = compileDoc(m, !object)
-	}
-	if err != nil {
+	var object bool
+	var err error
+	if o.schema, object, err = schema.CompileOutput(a.Output); err != nil {
 		return nil, fmt.Errorf("agent's output: schema: %w", err)
 	}
 	if object && len(tools) > 0 {
@@ -110,7 +104,7 @@ func (r *run) askAgain(resp *Response) (again bool) {
 		return false
 	}
 	text := resp.Message.Text()
-	value, repairs, faults, err := o.schema.read(json.RawMessage(text), true)
+	value, repairs, faults, err := o.schema.Read(json.RawMessage(text), true)
 	if err == nil && len(faults) == 0 {
 		r.res.Output, r.res.Repairs = bytes.TrimSpace(value), repairs
 		if o.faults = nil; len(repairs) > 0 {
@@ -124,7 +118,7 @@ func (r *run) askAgain(resp *Response) (again bool) {
 	case strings.TrimSpace(text) == "":
 		lines[0] = "it is empty"
 	case err != nil:
-		lines[0] += ": " + syntaxText(err)
+		lines[0] += ": " + schema.SyntaxText(err)
 	default:
 		lines = faultLines(words)
 	}
@@ -163,21 +157,21 @@ func (r *run) unfit() (Stop, error) {
 }
 
 // wording tells the model what is wrong with its answer, and what would be right.
-func (o *output) wording(text string, faults []fault, err error) string {
+func (o *output) wording(answer string, faults []schema.Fault, err error) string {
 	again := "\nGive the whole answer again, corrected: one JSON value, and nothing before or after it."
 	if o.asked {
 		again = "\nCall " + answerTool + " with the whole answer, corrected."
 	}
 	switch {
-	case strings.TrimSpace(text) == "":
-		return "There was no answer. It must be JSON that fits the schema" + o.schema.example(", for example: %s.", ".") + again
+	case strings.TrimSpace(answer) == "":
+		return "There was no answer. It must be JSON that fits the schema" + o.schema.Example(", for example: %s.", ".") + again
 	case err != nil && o.asked:
-		return "That is text and no answer yet: call " + answerTool + ". Its arguments are the answer" + o.schema.example(", for example: %s.", ".")
+		return "That is text and no answer yet: call " + answerTool + ". Its arguments are the answer" + o.schema.Example(", for example: %s.", ".")
 	case err != nil:
 		return fmt.Sprintf("The answer must be JSON that fits the schema, and yours is not valid JSON: %s%s You sent: %s%s",
-			syntaxText(err), o.schema.example(". An answer of the right form, with your own values: %s.", "."), clip(text, 200), again)
+			schema.SyntaxText(err), o.schema.Example(". An answer of the right form, with your own values: %s.", "."), text.Clip(answer, 200), again)
 	}
-	return "The answer does not fit its schema:" + message(faults) + o.schema.example("\nAn answer of the right form, with your own values: %s", "") + again
+	return "The answer does not fit its schema:" + schema.Message(faults) + o.schema.Example("\nAn answer of the right form, with your own values: %s", "") + again
 }
 
 // faultLines takes the listed faults out of what the model was told.

@@ -3,13 +3,13 @@ package pawl
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 	"time"
 
 	"github.com/pawl-go/pawl/internal/nearest"
+	"github.com/pawl-go/pawl/internal/text"
 )
 
 // Do carries out the call: THE PIPELINE, the same for every call, whoever made it. It never fails; what went wrong is in the
@@ -130,40 +130,18 @@ func (p *pipe) validate(c ToolCall, mending bool) (ToolCall, error) {
 	if err != nil {
 		return c, &failure{outcome: OutcomeError, text: "The tool " + tool.Name + " cannot be used.", err: err}
 	}
-	empty := len(bytes.TrimSpace(c.Args)) == 0
-	if empty {
-		c.Args = json.RawMessage("{}") // only where the schema allows it: it is checked like any other
-	}
-	args, repairs, faults, err := sch.read(c.Args, mending && !tool.NoRepair && !empty)
-	if err == nil && len(faults) == 0 {
+	args, repairs, refusal := sch.Arguments(tool.Name, c.Args, mending && !tool.NoRepair)
+	if refusal != "" {
 		c.Args = args
-		p.x.Repairs = append(p.x.Repairs, repairs...)
-		return c, nil
+		return c, fail(OutcomeInvalid, "%s", refusal)
 	}
-	switch {
-	case err != nil:
-		return c, fail(OutcomeInvalid, "The arguments of %s are not valid JSON: %s. Send one JSON object that fits the tool's schema%s You sent: %s",
-			tool.Name, syntaxText(err), sch.example(", for example: %s.", "."), clip(string(c.Args), 200))
-	case empty:
-		return c, fail(OutcomeInvalid, "The call of %s has no arguments, but it needs them:%s%s", tool.Name, message(faults), sch.example("\nArguments of the right form, with your own values: %s", ""))
-	}
-	return c, fail(OutcomeInvalid, "The arguments of %s do not fit its schema:%s%s", tool.Name, message(faults), sch.example("\nArguments of the right form, with your own values: %s", ""))
-}
-
-// syntaxText says what is wrong with text that is no JSON, without the decoder's name.
-func syntaxText(err error) string {
-	var se *json.SyntaxError
-	if errors.As(err, &se) {
-		return fmt.Sprintf("%s at byte %d", se.Error(), se.Offset)
-	}
-	if err.Error() == "unexpected EOF" || err.Error() == "EOF" {
-		return "it ends too early"
-	}
-	return err.Error()
+	c.Args = args
+	p.x.Repairs = append(p.x.Repairs, repairs...)
+	return c, nil
 }
 
 func unknownTool(name string, tools []*Tool) string {
-	text := fmt.Sprintf("Unknown tool %q. Available tools: %s", clip(name, 80), names(tools))
+	text := fmt.Sprintf("Unknown tool %q. Available tools: %s", text.Clip(name, 80), names(tools))
 	if slices.ContainsFunc(tools, func(t *Tool) bool { return t.Deferred }) {
 		text += ", and more that " + toolSearch + " finds"
 	}

@@ -3,12 +3,12 @@ package pawl
 import (
 	"bytes"
 	"encoding/json"
+	"github.com/go-json-experiment/json/jsontext"
 	"maps"
 	"slices"
 	"strings"
 
-	"github.com/go-json-experiment/json/jsontext"
-
+	"github.com/pawl-go/pawl/internal/schema"
 	"github.com/pawl-go/pawl/internal/secret"
 )
 
@@ -48,8 +48,8 @@ func foldName(s string) string {
 }
 
 // markOf returns the marks below a schema; nil: there are none.
-func markOf(schema any, root map[string]any, depth int) *mark {
-	s, ok := schema.(map[string]any)
+func markOf(from any, root map[string]any, depth int) *mark {
+	s, ok := from.(map[string]any)
 	if !ok || depth > 16 {
 		return nil
 	}
@@ -85,24 +85,9 @@ func markOf(schema any, root map[string]any, depth int) *mark {
 		m = m.join(markOf(s[name], root, depth+1))
 	}
 	if ref, ok := s["$ref"].(string); ok && strings.HasPrefix(ref, "#") {
-		m = m.join(markOf(pointed(root, ref[1:]), root, depth+1))
+		m = m.join(markOf(schema.Pointed(root, ref[1:]), root, depth+1))
 	}
 	return m
-}
-
-// pointed returns what a JSON pointer points to.
-func pointed(root any, pointer string) any {
-	for token := range jsontext.Pointer(pointer).Tokens() {
-		switch x := root.(type) {
-		case map[string]any:
-			root = x[token]
-		case []any:
-			root = at(x, []string{token})
-		default:
-			return nil
-		}
-	}
-	return root
 }
 
 func (m *mark) asEach() *mark {

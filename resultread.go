@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 	"unicode/utf8"
+
+	"github.com/pawl-go/pawl/internal/text"
 )
 
 // resultRead is the name of the tool that reads artifacts.
@@ -59,7 +61,7 @@ func readResult(ctx context.Context, q page) (ToolResult, error) {
 	}
 	switch {
 	case errors.Is(err, ErrNoArtifact):
-		return ErrorResult(fmt.Sprintf("Nothing is kept as %q. Use the id that the cut result names, such as run/1/0; if it was that, it is kept no longer: call the tool again, and ask for less.", clip(q.ID, 80))), nil
+		return ErrorResult(fmt.Sprintf("Nothing is kept as %q. Use the id that the cut result names, such as run/1/0; if it was that, it is kept no longer: call the tool again, and ask for less.", text.Clip(q.ID, 80))), nil
 	case err != nil:
 		return ToolResult{}, Retryable(err)
 	}
@@ -136,7 +138,7 @@ func (q page) lines(text string) ToolResult {
 }
 
 // search returns the lines that match, with their numbers.
-func (q page) search(text string) ToolResult {
+func (q page) search(content string) ToolResult {
 	re, err := regexp.Compile(q.Pattern)
 	if err != nil {
 		return ErrorResult(fmt.Sprintf("The pattern cannot be read: %v. It is a regular expression of RE2; write \\ before what is meant literally, as in \\( or \\.", err))
@@ -147,7 +149,7 @@ func (q page) search(text string) ToolResult {
 	}
 	var b strings.Builder
 	n, found, more := 0, 0, 0
-	for l := range strings.Lines(text) {
+	for l := range strings.Lines(content) {
 		if n++; n < q.Line {
 			continue
 		}
@@ -163,7 +165,7 @@ func (q page) search(text string) ToolResult {
 		found++
 		if len(l) > matchBytes { // what matches, with a little before it
 			from := runeBefore(l, max(0, at[0]-matchBytes/4))
-			shown := clip(l[from:], matchBytes)
+			shown := text.Clip(l[from:], matchBytes)
 			if from > 0 {
 				shown = "…" + shown
 			}
@@ -177,5 +179,5 @@ func (q page) search(text string) ToolResult {
 	case more > 0:
 		return TextResult(fmt.Sprintf("[%s: %d lines that match; there are more, go on with line %d]\n%s", q.ID, found, more, b.String()))
 	}
-	return TextResult(fmt.Sprintf("[%s: %d %s; there are no more]\n%s", q.ID, found, plural(found, "line that matches", "lines that match"), b.String()))
+	return TextResult(fmt.Sprintf("[%s: %d %s; there are no more]\n%s", q.ID, found, text.Plural(found, "line that matches", "lines that match"), b.String()))
 }

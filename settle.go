@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/pawl-go/pawl/internal/jsonscan"
+	"github.com/pawl-go/pawl/internal/text"
 )
 
 const defaultMaxResult = 32 << 10
@@ -41,7 +42,7 @@ func (p *pipe) settle(ctx context.Context, res ToolResult, err error) {
 	default:
 		x.Outcome = OutcomeOK
 		if res.IsError {
-			x.Outcome, x.Error = OutcomeError, clip(res.Text(), 500)
+			x.Outcome, x.Error = OutcomeError, text.Clip(res.Text(), 500)
 		}
 	}
 	if len(res.Parts) == 0 && res.Data != nil {
@@ -53,7 +54,7 @@ func (p *pipe) settle(ctx context.Context, res ToolResult, err error) {
 	}
 	res.Parts = tellable(res.Parts)
 	if d := x.Decision; d != nil && d.Approve && d.Args != nil {
-		res.Parts = slices.Insert(slices.Clone(res.Parts), 0, Part(Text{Text: "(Not run as you asked: who approved the call changed its arguments to " + clip(string(d.Args), 1000) + ")\n"}))
+		res.Parts = slices.Insert(slices.Clone(res.Parts), 0, Part(Text{Text: "(Not run as you asked: who approved the call changed its arguments to " + text.Clip(string(d.Args), 1000) + ")\n"}))
 	}
 	limit := defaultMaxResult
 	if p.tool != nil && p.tool.MaxResult != 0 {

@@ -3,6 +3,8 @@ package pawl
 import (
 	"bytes"
 	"fmt"
+
+	"github.com/pawl-go/pawl/internal/text"
 )
 
 const (
@@ -140,13 +142,13 @@ func (s *stall) repeated(x *Execution, step, limit int) bool {
 	if !known {
 		s.strikes = append(s.strikes, c)
 	}
-	text := "This call was made before with the same arguments, and its result does not change: "
+	why := "This call was made before with the same arguments, and its result does not change: "
 	if other != nil {
-		text = "You go back and forth between this call and one of " + other.name + ", with the same arguments, and neither result changes. This one is: "
+		why = "You go back and forth between this call and one of " + other.name + ", with the same arguments, and neither result changes. This one is: "
 	}
 	x.Result.IsError = true
 	x.Result.Data = nil
-	x.Result.Parts = []Part{Text{Text: text + clip(c.result, 500) + "\nDo something else, or answer with what you have."}}
+	x.Result.Parts = []Part{Text{Text: why + text.Clip(c.result, 500) + "\nDo something else, or answer with what you have."}}
 	return true
 }
 

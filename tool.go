@@ -14,6 +14,8 @@ import (
 	"time"
 
 	infer "github.com/google/jsonschema-go/jsonschema"
+
+	"github.com/pawl-go/pawl/internal/schema"
 )
 
 // Tool is something the model may call. Fill in a literal, or let Func make one from a typed function.
@@ -51,7 +53,7 @@ type Tool struct {
 
 	compiled struct {
 		once   sync.Once
-		schema *schema
+		schema *schema.Schema
 		err    error
 	}
 	canonical struct { // Input
@@ -247,12 +249,20 @@ func (t *Tool) Check() error {
 	return err
 }
 
-func (t *Tool) schema() (*schema, error) {
+func (t *Tool) schema() (*schema.Schema, error) {
 	t.compiled.once.Do(func() {
-		t.compiled.schema, t.compiled.err = compileSchema(t.Input)
+		t.compiled.schema, t.compiled.err = schema.Compile(t.Input)
 		if t.compiled.err != nil {
 			t.compiled.err = fmt.Errorf("tool %s: input schema: %w", t.Name, t.compiled.err)
 		}
 	})
 	return t.compiled.schema, t.compiled.err
+}
+
+// meant returns args as a call of t would be run with them.
+func (t *Tool) meant(args json.RawMessage) json.RawMessage {
+	if s, err := t.schema(); err == nil && !t.NoRepair && len(args) > 0 {
+		args, _, _, _ = s.Read(args, true)
+	}
+	return args
 }

@@ -28,7 +28,7 @@ const (
 // refused until somebody has said here, and in docs/design.md, where it belongs.
 var arrows = []arrow{
 	// the core
-	{from: ".", to: append([]string{"internal/fit", "internal/secret"}, helpers...), modules: []string{jsonModule, inferModule, schemaModule}},
+	{from: ".", to: append([]string{"internal/schema", "internal/text", "internal/secret"}, helpers...), modules: []string{jsonModule, inferModule, schemaModule}},
 
 	// helpers: they know nothing of the project
 	{from: "internal/secret"},
@@ -36,9 +36,9 @@ var arrows = []arrow{
 	{from: "internal/sse"},
 	{from: "internal/http1"},
 	{from: "internal/jsonrepair", to: []string{"internal/jsonscan"}},
-	{from: "internal/fit", to: []string{"internal/jsonscan", "internal/jsonrepair"}, modules: []string{schemaModule}},
-	{from: "internal/schema", to: []string{"internal/jsonscan"}, modules: []string{jsonModule}},
-	{from: "internal/retry"},
+	{from: "internal/text"},
+	{from: "internal/schema/fit", to: []string{"internal/jsonscan", "internal/jsonrepair"}, modules: []string{schemaModule}},
+	{from: "internal/schema", to: []string{"internal/schema/fit", "internal/text", "internal/nearest", "internal/jsonscan", "internal/jsonrepair"}, modules: []string{jsonModule, schemaModule}},
 	{from: "internal/dialect"},
 	{from: "internal/netguard"},
 	{from: "internal/gate"},
@@ -114,7 +114,7 @@ var arrows = []arrow{
 var otelModules = []string{"go.opentelemetry.io/otel/attribute", "go.opentelemetry.io/otel/codes", "go.opentelemetry.io/otel/metric", "go.opentelemetry.io/otel/trace"}
 
 // helpers are the internal packages that read bytes and know nothing of the project. Any package may use them.
-var helpers = []string{"internal/jsonscan", "internal/sse", "internal/jsonrepair", "internal/schema", "internal/retry", "internal/dialect", "internal/nearest", "internal/http1"}
+var helpers = []string{"internal/jsonscan", "internal/sse", "internal/jsonrepair", "internal/dialect", "internal/nearest", "internal/http1"}
 
 // coreModules are all modules that reach a program through the core.
 var coreModules = []string{jsonModule, inferModule, schemaModule, textModule}
