@@ -214,7 +214,7 @@ func (a *Agent) prepare(ctx context.Context, from *Result, msgs []Message, o run
 		}
 	}
 	if len(tools) > 0 {
-		if err := a.Choice.Check(tools); err != nil {
+		if err := a.Choice.Check(specs(tools)); err != nil {
 			return nil, err
 		}
 	}
@@ -256,6 +256,7 @@ func (a *Agent) prepare(ctx context.Context, from *Result, msgs []Message, o run
 		tools = append(slices.Clip(tools), r.output.tool)
 	}
 	r.scope = scope{tools: tools, answer: r.output.answerTool(), executor: a.Executor, waits: true, whole: o.whole, quiet: o.emit == nil, shelf: place}
+	r.specs = specs(tools)
 	r.later = newLater(tools, a.Choice)
 	if r.scope.executor == nil {
 		r.scope.executor = Parallel{}

@@ -200,7 +200,7 @@ func (r *run) admit(ctx context.Context) string {
 	if b.ledger == nil || ctx.Err() != nil {
 		return ""
 	}
-	req := &Request{Messages: r.res.Messages, Tools: r.scope.tools, Output: r.agent.Output, Settings: r.agent.Settings}
+	req := &Request{Messages: r.res.Messages, Tools: r.specs, Output: r.agent.Output, Settings: r.agent.Settings}
 	in, out := req.Bounds()
 	for _, m := range r.then {
 		in += m.bytes()
@@ -229,7 +229,7 @@ func (r *run) affordable() error {
 		return nil
 	}
 	if r.pricer != nil {
-		if _, known := r.pricer.MaxCost(&Request{Tools: r.scope.tools, Settings: r.agent.Settings}); known {
+		if _, known := r.pricer.MaxCost(&Request{Tools: r.specs, Settings: r.agent.Settings}); known {
 			return nil
 		}
 	}

@@ -377,7 +377,7 @@ func (r Request) MarshalJSON() ([]byte, error) {
 	return json.Marshal(w, lenient)
 }
 
-// UnmarshalJSON reads what MarshalJSON writes. The tools are passive: they have no function to run.
+// UnmarshalJSON reads what MarshalJSON writes. The tools have no Source.
 func (r *Request) UnmarshalJSON(b []byte) error {
 	var w requestJSON
 	if err := read(b, &w); err != nil {
@@ -385,7 +385,7 @@ func (r *Request) UnmarshalJSON(b []byte) error {
 	}
 	*r = Request{Model: w.Model, Messages: w.Messages, Choice: w.Choice, Output: w.Output, Settings: w.Settings}
 	for _, t := range w.Tools {
-		r.Tools = append(r.Tools, &Tool{Name: t.Name, Description: t.Description, Input: t.Input, Output: t.Output, Passive: true})
+		r.Tools = append(r.Tools, &ToolSpec{Name: t.Name, Description: t.Description, Input: t.Input, Output: t.Output})
 	}
 	return nil
 }

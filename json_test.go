@@ -18,7 +18,7 @@ import (
 )
 
 // sameData compares what has a JSON form: unexported fields and what cannot travel are left out.
-var sameData = cmp.Options{sameReply, cmpopts.IgnoreUnexported(pawl.Execution{}, pawl.Tool{}), cmpopts.IgnoreFields(pawl.Step{}, "Request"),
+var sameData = cmp.Options{sameReply, cmpopts.IgnoreUnexported(pawl.Execution{}, pawl.Tool{}, pawl.ToolSpec{}), cmpopts.IgnoreFields(pawl.Step{}, "Request"),
 	cmpopts.IgnoreFields(pawl.Usage{}, "Raw"), cmpopts.EquateEmpty()}
 
 // The texts are the contract: the command, journals, the server and other programs read them.
@@ -59,7 +59,7 @@ func TestJSONForms(t *testing.T) {
 			`{"message":{"role":"assistant","parts":[{"type":"text","text":"a"}]},"finish":"stop","usage":{"input":0,"output":0,"reasoning":0,"cache_read":0,"cache_write":0},"model":"m","id":"r"}`},
 		{pawl.Request{Key: "run/0/model", Model: "m", Whole: true, Messages: []pawl.Message{pawl.User("a")}},
 			`{"model":"m","messages":[{"role":"user","parts":[{"type":"text","text":"a"}]}],"tools":[],"choice":"auto"}`},
-		{pawl.Request{Tools: []*pawl.Tool{{Name: "t", Description: "d", Input: json.RawMessage(`{"type":"object"}`)}, {Name: "u"}}, Choice: pawl.Named("t"),
+		{pawl.Request{Tools: []*pawl.ToolSpec{{Name: "t", Description: "d", Input: json.RawMessage(`{"type":"object"}`)}, {Name: "u"}}, Choice: pawl.Named("t"),
 			Output: json.RawMessage(`{}`), Settings: pawl.Settings{MaxTokens: 5}},
 			`{"model":"","messages":[],"tools":[{"name":"t","description":"d","input":{"type":"object"}},` +
 				`{"name":"u","description":"","input":{"type":"object","properties":{}}}],"choice":{"named":["t"]},"output":{},"settings":{"max_tokens":5}}`},
@@ -242,7 +242,7 @@ func TestMessagesRoundTrip(t *testing.T) {
 func TestRequestsRoundTrip(t *testing.T) {
 	half, yes := 0.5, true
 	want := pawl.Request{Model: "m", Messages: []pawl.Message{pawl.User("a")}, Choice: pawl.Named("t"), Output: json.RawMessage(`{"type":"object"}`),
-		Tools: []*pawl.Tool{{Name: "t", Description: "d", Input: json.RawMessage(`{"type":"object"}`), Output: json.RawMessage(`{}`)}},
+		Tools: []*pawl.ToolSpec{{Name: "t", Description: "d", Input: json.RawMessage(`{"type":"object"}`), Output: json.RawMessage(`{}`)}},
 		Settings: pawl.Settings{MaxTokens: 1, Temperature: &half, TopP: &half, Stop: []string{"x"}, Effort: "low", Parallel: &yes,
 			Options: map[string]json.RawMessage{"openai": json.RawMessage(`{"a":1}`)}}}
 	b, err := json.Marshal(want)
@@ -253,18 +253,17 @@ func TestRequestsRoundTrip(t *testing.T) {
 	if err := json.Unmarshal(b, &got); err != nil {
 		t.Fatal(err)
 	}
-	if !got.Tools[0].Passive || got.Tools[0].Check() != nil {
-		t.Errorf("a tool that was read is to be passive and usable: %+v, %v", got.Tools[0], got.Tools[0].Check())
+	if got.Tools[0].Source != nil || got.Tools[0].Validate(nil) != nil {
+		t.Errorf("a tool that was read has no source and is usable: %+v, %v", got.Tools[0], got.Tools[0].Validate(nil))
 	}
-	got.Tools[0].Passive = false
 	if diff := cmp.Diff(got, want, sameData); diff != "" {
 		t.Errorf("got -, want +\n%s", diff)
 	}
-	b, _ = json.Marshal(pawl.Request{Tools: []*pawl.Tool{{Name: "bare"}}})
+	b, _ = json.Marshal(pawl.Request{Tools: []*pawl.ToolSpec{{Name: "bare"}}})
 	if err := json.Unmarshal(b, &got); err != nil {
 		t.Fatal(err)
 	}
-	if err := got.Tools[0].Check(); err != nil {
+	if err := got.Tools[0].Validate(nil); err != nil {
 		t.Errorf("a tool without arguments, written and read: %v", err)
 	}
 }

@@ -43,7 +43,7 @@ func (a *Agent) output(tools []*Tool) (*output, error) {
 	}
 	if object && len(tools) > 0 {
 		h, ok := a.Model.(OutputHolder)
-		if !ok || !h.HoldsOutput(&Request{Tools: tools, Choice: a.Choice, Output: a.Output, Settings: a.Settings}) {
+		if !ok || !h.HoldsOutput(&Request{Tools: specs(tools), Choice: a.Choice, Output: a.Output, Settings: a.Settings}) {
 			o.tool = &Tool{Name: answerTool, Description: answerToolText, Input: a.Output, Effect: Pure, Timeout: -1,
 				Run: func(context.Context, ToolCall) (ToolResult, error) {
 					return ToolResult{}, Finish(TextResult("This is the answer."))

@@ -117,7 +117,7 @@ func TestOutput(t *testing.T) {
 				}
 				requests := m.Requests()
 				for i, req := range requests { // each is told the schema, one way and no other
-					byTool := slices.ContainsFunc(req.Tools, func(t *pawl.Tool) bool { return t.Name == "final_answer" }) && req.Choice.Mode != pawl.ToolNone
+					byTool := slices.ContainsFunc(req.Tools, func(t *pawl.ToolSpec) bool { return t.Name == "final_answer" }) && req.Choice.Mode != pawl.ToolNone
 					if (req.Output != nil) == byTool {
 						t.Errorf("request %d: output %s, final_answer offered: %t", i, req.Output, byTool)
 					}

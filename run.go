@@ -18,8 +18,9 @@ type run struct {
 	whole  bool
 	sink   func(Event)
 	rounds int
-	model  Model  // inside its middleware
-	pricer Pricer // knows what a request costs; nil: nobody does
+	model  Model       // inside its middleware
+	specs  []*ToolSpec // of all tools of scope
+	pricer Pricer      // knows what a request costs; nil: nobody does
 	scope  scope
 	own    budget // scope's
 	slots  slots  // scope's, unless it is inside another run
@@ -208,12 +209,12 @@ func (r *run) view() []Message {
 	return slices.Clip(r.sent)
 }
 
-// offered are the tools that the next request tells of.
-func (r *run) offered() []*Tool {
+// offered returns the tools of the next request.
+func (r *run) offered() []*ToolSpec {
 	if r.later == nil {
-		return r.scope.tools
+		return r.specs
 	}
-	return r.later.tools(r.res.Messages)
+	return specs(r.later.tools(r.res.Messages))
 }
 
 // exhausted reports whether the rounds are used up.

@@ -51,6 +51,11 @@ type Tool struct {
 
 	agent *Agent // what Agent.Tool made it of
 
+	spec struct {
+		once sync.Once
+		is   *ToolSpec
+	}
+
 	compiled struct {
 		once   sync.Once
 		schema *schema.Schema
@@ -266,3 +271,28 @@ func (t *Tool) meant(args json.RawMessage) json.RawMessage {
 	}
 	return args
 }
+
+// Spec returns what a model is told about t, with t as its Source. It is the same pointer at each call,
+// so adapters can cache what they make of it. t must not be changed afterwards.
+func (t *Tool) Spec() *ToolSpec {
+	t.spec.once.Do(func() {
+		t.spec.is = &ToolSpec{Name: t.Name, Description: t.Description, Input: t.Input, Output: t.Output,
+			Deferred: t.Deferred, NoRepair: t.NoRepair, Source: t}
+	})
+	return t.spec.is
+}
+
+// specs returns what a model is told about tools.
+func specs(tools []*Tool) []*ToolSpec {
+	if len(tools) == 0 {
+		return nil
+	}
+	all := make([]*ToolSpec, len(tools))
+	for i, t := range tools {
+		all[i] = t.Spec()
+	}
+	return all
+}
+
+// Validate returns nil if a call of t with args would be executed; see ToolSpec.Validate.
+func (t *Tool) Validate(args json.RawMessage) error { return t.Spec().Validate(args) }

@@ -24,7 +24,7 @@ func many(n int) pawl.Toolsets {
 	return append(all, &pawl.Tool{Name: "mail_send", Description: "Sends an e-mail to one or more people.", Input: json.RawMessage(`{"type":"object","properties":{"to":{"type":"string"}}}`), Run: run})
 }
 
-func offeredNames(tools []*pawl.Tool) []string {
+func offeredNames(tools []*pawl.ToolSpec) []string {
 	var out []string
 	for _, t := range tools {
 		out = append(out, t.Name)
@@ -95,13 +95,13 @@ func TestSearchWords(t *testing.T) {
 
 func TestSearchPays(t *testing.T) {
 	few, err := pawl.Search(many(19), nil).Tools(t.Context())
-	if err != nil || len(few) != 19 || slices.Contains(offeredNames(few), "tool_search") {
-		t.Errorf("19 tools: %v, %v", offeredNames(few), err)
+	if err != nil || len(few) != 19 || slices.Contains(namesOf(few), "tool_search") {
+		t.Errorf("19 tools: %v, %v", namesOf(few), err)
 	}
 	set := pawl.Search(many(20), &pawl.SearchOptions{Always: func(t *pawl.Tool) bool { return strings.HasPrefix(t.Name, "mail") }})
 	tools, err := set.Tools(t.Context())
 	if err != nil || len(tools) != 21 || tools[0].Name != "mail_send" || tools[0].Deferred || tools[1].Name != "tool_search" || !tools[2].Deferred {
-		t.Errorf("20 tools: %v, %v", offeredNames(tools), err)
+		t.Errorf("20 tools: %v, %v", namesOf(tools), err)
 	}
 	if again, err := set.Tools(t.Context()); err != nil || &again[0] != &tools[0] {
 		t.Errorf("the second time there are other tools, %v", err)
@@ -115,4 +115,12 @@ func TestSearchPays(t *testing.T) {
 	if _, err := (&pawl.Agent{Model: m, Tools: []pawl.Toolset{alone}}).Run(t.Context(), pawl.User("x")); err != nil || len(m.Requests()[0].Tools) != 20 {
 		t.Errorf("without the search %d tools are offered, want all 20; %v", len(m.Requests()[0].Tools), err)
 	}
+}
+
+func namesOf(tools []*pawl.Tool) []string {
+	var out []string
+	for _, t := range tools {
+		out = append(out, t.Name)
+	}
+	return out
 }

@@ -135,7 +135,7 @@ func TestARegistryMayChangeWhileARunGoesOn(t *testing.T) {
 		t.Error(diff)
 	}
 	for _, req := range m.Requests() {
-		if len(req.Tools) != 1 || req.Tools[0] != changes {
+		if len(req.Tools) != 1 || req.Tools[0].Source != changes {
 			t.Errorf("request %s has other tools", req.Key)
 		}
 	}
@@ -181,10 +181,10 @@ func TestPrefix(t *testing.T) {
 }
 
 func TestToolChoiceCheck(t *testing.T) {
-	tools := []*pawl.Tool{says("a", ""), says("b", "")}
+	tools := []*pawl.ToolSpec{says("a", "").Spec(), says("b", "").Spec()}
 	for _, test := range []struct {
 		choice pawl.ToolChoice
-		tools  []*pawl.Tool
+		tools  []*pawl.ToolSpec
 		want   string
 	}{
 		{pawl.ToolChoice{}, nil, ""},

@@ -185,13 +185,17 @@ func (b *builder) choice(tools []*pawl.Tool) (c pawl.ToolChoice, err error) {
 			}
 		}
 	}
-	if c = names.choice(); c.Check(tools) == nil {
+	specs := make([]*pawl.ToolSpec, len(tools))
+	for i, t := range tools {
+		specs[i] = t.Spec()
+	}
+	if c = names.choice(); c.Check(specs) == nil {
 		return c, nil
 	}
 	if slices.ContainsFunc(c.Names, b.mayBe) {
 		return pawl.ToolChoice{}, nil
 	}
-	f := finding(CodeUnknownTool, "tool_choice", "auto, none, required, or the name of an offered tool", "%s%s", from, strings.TrimPrefix(c.Check(tools).Error(), "tool choice: "))
+	f := finding(CodeUnknownTool, "tool_choice", "auto, none, required, or the name of an offered tool", "%s%s", from, strings.TrimPrefix(c.Check(specs).Error(), "tool choice: "))
 	if from != "" {
 		f.Path = ""
 	}

@@ -102,7 +102,7 @@ func (s *session) ready(t pawl.Task) pawl.Task {
 // Intend keeps what a call is about to do, and returns when it is on disk.
 func (x *executor) Intend(ctx context.Context, t pawl.Task, call pawl.ToolCall, tool *pawl.Tool, attempt int) error {
 	s := x.s
-	body := intentBody{Asked: t.Call, Call: call, Effect: tool.Effect, Tool: s.digest(tool)}
+	body := intentBody{Asked: t.Call, Call: call, Effect: tool.Effect, Tool: s.digest(tool.Spec())}
 	if v := pawl.InvocationFrom(ctx); v != nil && v.Key == t.Key {
 		body.Key = v.IdempotencyKey()
 	}

@@ -57,7 +57,7 @@ func (h *history) marked() map[string]json.RawMessage {
 }
 
 // markedOf returns the schemas that mark something as secret, or may: pawl.Redactor knows.
-func markedOf(tools []*pawl.Tool) (marked map[string]json.RawMessage) {
+func markedOf(tools []*pawl.ToolSpec) (marked map[string]json.RawMessage) {
 	for _, t := range tools {
 		if !bytes.Contains(t.Input, []byte("writeOnly")) && !bytes.Contains(t.Input, []byte("x-secret")) {
 			continue

@@ -37,7 +37,7 @@ type session struct {
 	err     error // why nothing more can be kept
 	waiters map[pawl.Key]*gate
 
-	digested map[*pawl.Tool]string // the tools so far; guarded by mu
+	digested map[*pawl.ToolSpec]string // the tools so far; guarded by mu
 
 	stop  chan struct{} // ends the heartbeat
 	ended bool          // the end was kept, and the lease given up with it
@@ -51,7 +51,7 @@ var errOver = errors.New("the run is over")
 
 // start makes a session of a lease. h is the history until now.
 func (e *Engine) start(ctx context.Context, l store.Lease, h *history) (*session, context.Context) {
-	s := &session{engine: e, id: l.Run, lease: l, began: time.Now(), renewed: time.Now(), h: h, seen: int64(len(h.records)), waiters: map[pawl.Key]*gate{}, digested: map[*pawl.Tool]string{}, committing: make(chan struct{}, 1), stop: make(chan struct{})}
+	s := &session{engine: e, id: l.Run, lease: l, began: time.Now(), renewed: time.Now(), h: h, seen: int64(len(h.records)), waiters: map[pawl.Key]*gate{}, digested: map[*pawl.ToolSpec]string{}, committing: make(chan struct{}, 1), stop: make(chan struct{})}
 	ctx, s.cancel = context.WithCancelCause(ctx)
 	s.only = l.Fence == 0
 	if !s.only {

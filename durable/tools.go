@@ -27,7 +27,7 @@ func (m *model) tellTools(req *pawl.Request) error {
 		m.tools.begun = true
 		return m.s.add(kindTools, run+"/tools", toolsBody{Tools: m.s.digests(req.Tools), Marked: markedOf(req.Tools), Instructions: sum([]byte(m.instructions))})
 	}
-	later := slices.DeleteFunc(slices.Clone(req.Tools[min(from, len(req.Tools)):]), func(t *pawl.Tool) bool {
+	later := slices.DeleteFunc(slices.Clone(req.Tools[min(from, len(req.Tools)):]), func(t *pawl.ToolSpec) bool {
 		return was.Tools[t.Name] != "" || was.Later[t.Name] != ""
 	})
 	if len(later) == 0 {
@@ -96,7 +96,7 @@ func (m *model) changed(run string, was, now map[string]string) (changed []strin
 }
 
 // digests names tools by all that a model and the pipeline know of them.
-func (s *session) digests(tools []*pawl.Tool) map[string]string {
+func (s *session) digests(tools []*pawl.ToolSpec) map[string]string {
 	out := make(map[string]string, len(tools))
 	for _, t := range tools {
 		out[t.Name] = s.digest(t)
@@ -105,15 +105,26 @@ func (s *session) digests(tools []*pawl.Tool) map[string]string {
 }
 
 // digest is that of one tool, which does not change in a run.
-func (s *session) digest(t *pawl.Tool) string {
+func (s *session) digest(spec *pawl.ToolSpec) string {
+	t := toolOf(spec)
+
 	s.mu.Lock()
-	d, ok := s.digested[t]
+	d, ok := s.digested[spec]
 	s.mu.Unlock()
 	if !ok {
 		d = sum([]byte(t.Digest(nil)), []byte(t.Description), t.Output, []byte(t.Effect.String()), fmt.Append(nil, t.Passive))
 		s.mu.Lock()
-		s.digested[t] = d
+		s.digested[spec] = d
 		s.mu.Unlock()
 	}
 	return d
+}
+
+// toolOf returns the tool that a request offers as spec. A spec that a middleware made by itself has
+// none, so a tool is made of what it says.
+func toolOf(spec *pawl.ToolSpec) *pawl.Tool {
+	if t, ok := spec.Source.(*pawl.Tool); ok {
+		return t
+	}
+	return &pawl.Tool{Name: spec.Name, Description: spec.Description, Input: spec.Input, Output: spec.Output, Deferred: spec.Deferred, NoRepair: spec.NoRepair, Passive: true}
 }

@@ -62,7 +62,7 @@ func (m model) Stream(ctx context.Context, req *pawl.Request) iter.Seq2[pawl.Del
 
 // filter passes deltas on, but for text that may be a call.
 type filter struct {
-	tools []*pawl.Tool
+	tools []*pawl.ToolSpec
 	yield func(pawl.Delta, error) bool
 	at    map[int]int // the inner model's parts to ours
 	next  int         // our next part
@@ -158,6 +158,6 @@ func (f *filter) flush(look bool) {
 }
 
 // Find returns the calls to tools in text, and the text without them, trimmed. Without calls, text is returned as it is.
-func Find(text string, tools []*pawl.Tool) (rest string, calls []pawl.ToolCall) {
+func Find(text string, tools []*pawl.ToolSpec) (rest string, calls []pawl.ToolCall) {
 	return find(text, tools, true)
 }

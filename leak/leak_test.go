@@ -21,10 +21,10 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func offered(names ...string) []*pawl.Tool {
-	var tools []*pawl.Tool
+func offered(names ...string) []*pawl.ToolSpec {
+	var tools []*pawl.ToolSpec
 	for _, n := range names {
-		tools = append(tools, &pawl.Tool{Name: n, Passive: true, Input: json.RawMessage(`{"type":"object","properties":{"city":{"type":"string"},"days":{"type":"integer"}}}`)})
+		tools = append(tools, &pawl.ToolSpec{Name: n, Input: json.RawMessage(`{"type":"object","properties":{"city":{"type":"string"},"days":{"type":"integer"}}}`)})
 	}
 	return tools
 }

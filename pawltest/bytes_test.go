@@ -54,7 +54,7 @@ func rich(api string) *pawl.Request {
 	options[tagOf[api]] = json.RawMessage(`{"metadata":{"b":"1","a":"2"},"user":"u"}`)
 	temperature := 0.2
 	req := &pawl.Request{Model: map[string]string{pawltest.Anthropic: "claude-sonnet-4-5", pawltest.Gemini: "gemini-3-flash-preview"}[api],
-		Messages: []pawl.Message{pawl.System("Be brief.")}, Tools: append(tools, forecast), Output: json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"],"additionalProperties":false}`),
+		Messages: []pawl.Message{pawl.System("Be brief.")}, Tools: specs(append(tools, forecast)), Output: json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"],"additionalProperties":false}`),
 		Settings: pawl.Settings{MaxTokens: 1000, Temperature: &temperature, Options: options}}
 	if req.Model == "" {
 		req.Model = "gpt-5-mini"
@@ -328,4 +328,12 @@ type recorded struct {
 
 func (r *recorded) Fatalf(format string, args ...any) {
 	r.said = append(r.said, fmt.Sprintf(format, args...))
+}
+
+func specs(tools []*pawl.Tool) []*pawl.ToolSpec {
+	var all []*pawl.ToolSpec
+	for _, t := range tools {
+		all = append(all, t.Spec())
+	}
+	return all
 }

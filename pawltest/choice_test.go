@@ -56,7 +56,7 @@ func sentChoice(t *testing.T, w wire, choice pawl.ToolChoice, effort, refused st
 	m, s := w.on(t, say("Well."), pawltest.SimulatorOptions{})
 	req := &pawl.Request{Messages: []pawl.Message{pawl.User("Go.")}, Choice: choice, Settings: pawl.Settings{Effort: effort}}
 	for _, name := range []string{"look", "find", "keep"} {
-		req.Tools = append(req.Tools, &pawl.Tool{Name: name, Input: lookAt, Passive: true})
+		req.Tools = append(req.Tools, &pawl.ToolSpec{Name: name, Input: lookAt})
 	}
 	_, err := pawl.Complete(t.Context(), m, req)
 	if refused != "" {

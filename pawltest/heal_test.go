@@ -44,7 +44,7 @@ func TestAnyHistoryArrivesInOrder(t *testing.T) {
 				req := &pawl.Request{Messages: append(whatever(rt), pawl.User("And now?")), Whole: rapid.Bool().Draw(rt, "whole")}
 				for _, set := range passive() {
 					tools, _ := set.Tools(t.Context())
-					req.Tools = append(req.Tools, tools...)
+					req.Tools = append(req.Tools, specs(tools)...)
 				}
 				told := 0
 				for d, err := range m.Stream(t.Context(), req) {

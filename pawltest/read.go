@@ -43,8 +43,8 @@ type wireFunction struct {
 }
 
 // readTools reads the functions among tools; others run at the provider.
-func readTools(list []wireTool) []*pawl.Tool {
-	var tools []*pawl.Tool
+func readTools(list []wireTool) []*pawl.ToolSpec {
+	var tools []*pawl.ToolSpec
 	for _, t := range list {
 		f := t.wireFunction
 		if t.Function != nil {
@@ -55,7 +55,7 @@ func readTools(list []wireTool) []*pawl.Tool {
 		if bytes.Equal(f.Parameters, []byte("null")) {
 			f.Parameters = nil
 		}
-		tools = append(tools, &pawl.Tool{Name: f.Name, Description: f.Description, Input: f.Parameters, Passive: true})
+		tools = append(tools, &pawl.ToolSpec{Name: f.Name, Description: f.Description, Input: f.Parameters})
 	}
 	return tools
 }

@@ -94,7 +94,7 @@ func readAnthropic(body []byte) (*pawl.Request, error) {
 	}
 	for _, t := range w.Tools {
 		if t.Type == "" || t.Type == "custom" {
-			req.Tools = append(req.Tools, &pawl.Tool{Name: t.Name, Description: t.Description, Input: t.InputSchema, Passive: true})
+			req.Tools = append(req.Tools, &pawl.ToolSpec{Name: t.Name, Description: t.Description, Input: t.InputSchema})
 		}
 	}
 	switch c := w.ToolChoice; c.Type {

@@ -120,12 +120,12 @@ func readGemini(body []byte) (*pawl.Request, error) {
 	return req, nil
 }
 
-func geminiTools(w fields) ([]*pawl.Tool, error) {
+func geminiTools(w fields) ([]*pawl.ToolSpec, error) {
 	tools, err := w.list("tools")
 	if err != nil {
 		return nil, err
 	}
-	var all []*pawl.Tool
+	var all []*pawl.ToolSpec
 	for _, t := range tools {
 		declared, err := t.list("functionDeclarations")
 		if err != nil {
@@ -136,7 +136,7 @@ func geminiTools(w fields) ([]*pawl.Tool, error) {
 			if open := f.get("parameters"); schema == nil && open != nil {
 				schema = jsonSchema(open)
 			}
-			all = append(all, &pawl.Tool{Name: f.text("name"), Description: f.text("description"), Input: schema, Passive: true})
+			all = append(all, &pawl.ToolSpec{Name: f.text("name"), Description: f.text("description"), Input: schema})
 		}
 	}
 	return all, nil

@@ -72,13 +72,12 @@ func (r *rehearsal) tools(used *atomic.Int64) []pawl.Toolset {
 	var set []pawl.Toolset
 	seen := map[string]bool{}
 	for _, req := range r.requests { // some clients offer more later
-		for _, t := range req.Tools {
-			if seen[t.Name] {
+		for _, spec := range req.Tools {
+			if seen[spec.Name] {
 				continue
 			}
-			seen[t.Name] = true
-			t = t.Clone()
-			t.Passive, t.Effect = false, pawl.Read
+			seen[spec.Name] = true
+			t := &pawl.Tool{Name: spec.Name, Description: spec.Description, Input: spec.Input, Output: spec.Output, Effect: pawl.Read}
 			left := make(chan string, len(r.results[t.Name])+1)
 			for _, s := range r.results[t.Name] {
 				left <- s

@@ -265,7 +265,7 @@ func TestErrorsOfEachAPI(t *testing.T) {
 }
 
 func TestReadAnthropic(t *testing.T) {
-	tools := []*pawl.Tool{{Name: "look", Description: "Looks.", Input: []byte(`{"type":"object"}`), Passive: true}}
+	tools := []*pawl.ToolSpec{{Name: "look", Description: "Looks.", Input: []byte(`{"type":"object"}`)}}
 	temperature, parallel := 1.0, false
 	thinking := json.RawMessage(`{"type":"thinking","thinking":"hm","signature":"x"}`)
 	want := &pawl.Request{Model: "m", Messages: []pawl.Message{pawl.System("Be brief."), pawl.User("hi"),

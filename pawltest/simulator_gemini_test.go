@@ -213,7 +213,7 @@ func TestGeminiRefusals(t *testing.T) {
 
 func TestReadGemini(t *testing.T) {
 	topP := 0.5
-	tools := []*pawl.Tool{{Name: "look", Description: "Looks.", Input: []byte(`{"type":"object"}`), Passive: true}, {Name: "find", Passive: true}}
+	tools := []*pawl.ToolSpec{{Name: "look", Description: "Looks.", Input: []byte(`{"type":"object"}`)}, {Name: "find"}}
 	signed := json.RawMessage(`{"functionCall":{"name":"look","args":{"at": 1}},"thoughtSignature":"x"}`)
 	want := &pawl.Request{Messages: []pawl.Message{pawl.System("Be brief."), pawl.User("hi"),
 		pawl.Assistant(pawl.Reasoning{Text: "hm"}, pawl.ToolCall{ID: "call_1", Name: "look", Args: []byte(`{"at": 1}`), Opaque: &pawl.Opaque{Provider: "gemini", Data: signed}},

@@ -361,7 +361,7 @@ func TestHeldAnswerWaits(t *testing.T) {
 }
 
 func TestReadRequest(t *testing.T) {
-	tools := []*pawl.Tool{{Name: "look", Description: "Looks.", Input: []byte(`{"type":"object"}`), Passive: true}}
+	tools := []*pawl.ToolSpec{{Name: "look", Description: "Looks.", Input: []byte(`{"type":"object"}`)}}
 	want := &pawl.Request{Model: "m", Messages: []pawl.Message{pawl.System("Be brief."), pawl.User("hi"),
 		pawl.Assistant(pawl.Text{Text: "I look."}, pawl.ToolCall{ID: "a", Name: "look", Args: []byte(`{"at": 1}`)}),
 		pawl.Results(pawl.ToolResult{CallID: "a", Parts: []pawl.Part{pawl.Text{Text: "rain"}}}),

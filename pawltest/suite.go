@@ -77,9 +77,9 @@ func question() *pawl.Request {
 	return &pawl.Request{
 		Model:    "test-model",
 		Messages: []pawl.Message{pawl.System("Be brief."), pawl.User("What is there?")},
-		Tools: []*pawl.Tool{
-			{Name: "look", Description: "Looks.", Input: schema, Passive: true},
-			{Name: "find", Description: "Finds.", Input: schema, Passive: true},
+		Tools: []*pawl.ToolSpec{
+			{Name: "look", Description: "Looks.", Input: schema},
+			{Name: "find", Description: "Finds.", Input: schema},
 		},
 	}
 }

@@ -102,9 +102,7 @@ func requestForm(api string, r *pawl.Request) string {
 	}
 	c.Tools = nil
 	for _, t := range r.Tools {
-		t = t.Clone()
-		t.Input = schemaForm(api, t.Input)
-		c.Tools = append(c.Tools, t)
+		c.Tools = append(c.Tools, &pawl.ToolSpec{Name: t.Name, Description: t.Description, Input: schemaForm(api, t.Input), Output: t.Output, Deferred: t.Deferred, NoRepair: t.NoRepair})
 	}
 	c.Output = schemaForm(api, r.Output)
 	if api == Anthropic || api == Gemini { // ids are the API's, or ours; what matters is who answers whom

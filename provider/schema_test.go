@@ -109,7 +109,7 @@ func TestCorpusToolsOnEveryWire(t *testing.T) {
 }
 
 // corpusTools are tools with the schemas of the shared corpora; the test is skipped where they are not.
-func corpusTools(t *testing.T) (tools []*pawl.Tool) {
+func corpusTools(t *testing.T) (tools []*pawl.ToolSpec) {
 	t.Helper()
 	dir := os.Getenv("PAWL_CORPORA")
 	if dir == "" {
@@ -134,7 +134,7 @@ func corpusTools(t *testing.T) (tools []*pawl.Tool) {
 		if err := json.Unmarshal(lines.Bytes(), &r); err != nil {
 			t.Fatal(err)
 		}
-		tools = append(tools, &pawl.Tool{Name: "tool_number_" + strconv.Itoa(len(tools)), Description: "Does something.", Input: r.Schema, Passive: true})
+		tools = append(tools, &pawl.ToolSpec{Name: "tool_number_" + strconv.Itoa(len(tools)), Description: "Does something.", Input: r.Schema})
 	}
 	if err := lines.Err(); err != nil || len(tools) == 0 {
 		t.Fatalf("%d tools, %v", len(tools), err)

@@ -62,7 +62,7 @@ func (m *Model) check(req *pawl.Request, d *Decision) (calls []pawl.ToolCall, fa
 
 // fitArgs reads what a model wrote for arguments as those of tool, which may be nil. What nearly fits is left as it was written: the
 // pipeline mends it, as in native calling, and records that. With an error, args are what was written.
-func fitArgs(tool *pawl.Tool, raw json.RawMessage) (args json.RawMessage, notes []string, err error) {
+func fitArgs(tool *pawl.ToolSpec, raw json.RawMessage) (args json.RawMessage, notes []string, err error) {
 	if raw = bytes.TrimSpace(raw); len(raw) == 0 || string(raw) == "null" {
 		args = json.RawMessage("{}")
 		raw = nil
@@ -94,7 +94,7 @@ func fitArgs(tool *pawl.Tool, raw json.RawMessage) (args json.RawMessage, notes 
 }
 
 // onlyText returns the name of tool's only parameter if that takes text, else "".
-func onlyText(tool *pawl.Tool) string {
+func onlyText(tool *pawl.ToolSpec) string {
 	var schema struct {
 		Properties map[string]struct {
 			Type any `json:"type"`
@@ -152,7 +152,7 @@ func freeID(msgs []pawl.Message, number int) string {
 	return id
 }
 
-func findTool(tools []*pawl.Tool, name string) *pawl.Tool {
+func findTool(tools []*pawl.ToolSpec, name string) *pawl.ToolSpec {
 	for _, t := range tools {
 		if t.Name == name {
 			return t
@@ -161,7 +161,7 @@ func findTool(tools []*pawl.Tool, name string) *pawl.Tool {
 	return nil
 }
 
-func toolNames(tools []*pawl.Tool) string {
+func toolNames(tools []*pawl.ToolSpec) string {
 	names := make([]string, len(tools))
 	for i, t := range tools {
 		names[i] = t.Name

@@ -232,7 +232,7 @@ func TestChoice(t *testing.T) {
 		{pawl.Named("weather"), answer, false},
 	} {
 		m := react.New(script.New(script.Say(tt.reply)), &react.Options{MaxRetries: -1})
-		_, err := pawl.Complete(t.Context(), m, &pawl.Request{Messages: []pawl.Message{pawl.User("go")}, Tools: []*pawl.Tool{weather()}, Choice: tt.choice})
+		_, err := pawl.Complete(t.Context(), m, &pawl.Request{Messages: []pawl.Message{pawl.User("go")}, Tools: []*pawl.ToolSpec{weather().Spec()}, Choice: tt.choice})
 		if (err == nil) != tt.ok {
 			t.Errorf("choice %v, %s: got %v, want ok %t", tt.choice, tt.reply, err, tt.ok)
 		}
@@ -242,7 +242,7 @@ func TestChoice(t *testing.T) {
 // A cut reply may still be a whole decision, but not what was meant: its call is handed on as cut, and never runs.
 func TestCutReply(t *testing.T) {
 	m := react.New(script.New(script.Cut(script.Say("Action: weather\nAction Input: {\"city\":\"Oslo\"}"))), &react.Options{Format: react.Text})
-	resp, err := pawl.Complete(t.Context(), m, &pawl.Request{Messages: []pawl.Message{pawl.User("go")}, Tools: []*pawl.Tool{weather()}})
+	resp, err := pawl.Complete(t.Context(), m, &pawl.Request{Messages: []pawl.Message{pawl.User("go")}, Tools: []*pawl.ToolSpec{weather().Spec()}})
 	if err != nil || resp.Finish != pawl.FinishLength || !resp.Message.HasCalls() {
 		t.Errorf("got %+v, %v", resp, err)
 	}

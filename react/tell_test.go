@@ -43,7 +43,7 @@ func (p *pieces) Stream(context.Context, *pawl.Request) iter.Seq2[pawl.Delta, er
 	}
 }
 
-var offered = []*pawl.Tool{weather()}
+var offered = []*pawl.ToolSpec{weather().Spec()}
 
 // spoken asks for one reply and returns it, what of its text was told before the inner model had ended, and what is wrong with that.
 func spoken(t *testing.T, text string, f react.Format, size int, end pawl.FinishReason) (resp *pawl.Response, early string, err error) {

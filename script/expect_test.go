@@ -17,7 +17,7 @@ import (
 func TestExpect(t *testing.T) {
 	look := &pawl.Tool{Name: "look", Passive: true}
 	req := after(1)
-	req.Tools = []*pawl.Tool{look}
+	req.Tools = []*pawl.ToolSpec{look.Spec()}
 	for _, tt := range []struct {
 		want script.Matcher
 		err  string // "": it is met

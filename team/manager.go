@@ -75,7 +75,7 @@ type turn struct {
 	steps   []step
 	replies int // in the whole conversation
 	output  json.RawMessage
-	tools   []*pawl.Tool
+	tools   []*pawl.ToolSpec
 }
 
 // step is a reply of the manager, with what its calls came to.

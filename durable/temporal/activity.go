@@ -90,7 +90,7 @@ func (a *activities) model(ctx context.Context, in modelInput) (modelOutput, err
 	}
 	req := &pawl.Request{Key: in.Key, Messages: msgs, Choice: in.Choice, Output: in.Output, Settings: in.Settings, Turn: in.Turn, Whole: true}
 	for i := range defs {
-		req.Tools = append(req.Tools, defs[i].tool())
+		req.Tools = append(req.Tools, defs[i].tool().Spec())
 	}
 	m, _ := n.agent.Driver()
 	resp, err := pawl.Complete(ctx, m, req)

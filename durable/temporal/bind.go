@@ -88,7 +88,7 @@ type model struct {
 	sent  []sentMessage
 	heads []head
 	tools string // the reference of toolsOf
-	names []*pawl.Tool
+	names []*pawl.ToolSpec
 }
 
 // head is a conversation that was kept, by how many messages it has.
@@ -197,14 +197,14 @@ func (m *model) input(req *pawl.Request) modelInput {
 	if in.ToolsRef = m.tools; !sameTools(m.names, req.Tools) || m.tools == "" {
 		in.ToolsRef = ""
 		for _, t := range req.Tools {
-			in.Tools = append(in.Tools, define(t))
+			in.Tools = append(in.Tools, defineSpec(t))
 		}
 	}
 	m.names = req.Tools
 	return in
 }
 
-func sameTools(a, b []*pawl.Tool) bool {
+func sameTools(a, b []*pawl.ToolSpec) bool {
 	if len(a) != len(b) {
 		return false
 	}

@@ -149,6 +149,14 @@ func define(t *pawl.Tool) toolDef {
 		Timeout: t.Timeout, NoRepair: t.NoRepair, MaxResult: t.MaxResult, Serial: t.Serial != nil, Inline: t.Inline && t.Effect == pawl.Compose}
 }
 
+// defineSpec describes a tool as a request offers it. A spec that a middleware made by itself says all there is.
+func defineSpec(s *pawl.ToolSpec) toolDef {
+	if t, ok := s.Source.(*pawl.Tool); ok {
+		return define(t)
+	}
+	return toolDef{Name: s.Name, Description: s.Description, Input: s.Input, Output: s.Output, Deferred: s.Deferred, NoRepair: s.NoRepair, Passive: true}
+}
+
 // tool makes the tool that stands for d where nothing is carried out.
 func (d *toolDef) tool() *pawl.Tool {
 	return &pawl.Tool{Name: d.Name, Description: d.Description, Input: d.Input, Output: d.Output, Deferred: d.Deferred, Passive: d.Passive, Effect: d.Effect,

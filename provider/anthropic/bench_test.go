@@ -28,7 +28,7 @@ func BenchmarkRequest(b *testing.B) {
 		return reply(200, whole1), nil
 	})})
 	for _, rounds := range []int{2, 24, 100} {
-		req := &pawl.Request{Messages: conversation(rounds), Tools: []*pawl.Tool{tool("weather"), tool("other")}, Whole: true}
+		req := &pawl.Request{Messages: conversation(rounds), Tools: []*pawl.ToolSpec{tool("weather"), tool("other")}, Whole: true}
 		b.Run(fmt.Sprint(2*rounds), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {

@@ -130,7 +130,7 @@ func TestGatewayMarks(t *testing.T) {
 			return reply(200, whole1), nil
 		})})
 		messages := []pawl.Message{pawl.System("S"), pawl.User("one"), pawl.Assistant(pawl.Text{Text: "two"}), pawl.User("three"), pawl.Assistant(pawl.Text{Text: "four"}), pawl.User("five")}
-		if _, _, err := drain(m, &pawl.Request{Messages: messages, Tools: []*pawl.Tool{tool("f")}, Whole: true}); err != nil {
+		if _, _, err := drain(m, &pawl.Request{Messages: messages, Tools: []*pawl.ToolSpec{tool("f")}, Whole: true}); err != nil {
 			t.Fatal(err)
 		}
 		const mark = `,"cache_control":{"type":"ephemeral"}}`
@@ -350,7 +350,7 @@ func TestReasoningStaysWithItsServer(t *testing.T) {
 
 // Arguments come back in the form of the tool's own schema, and what cannot be offered is told.
 func TestSchemasOfAnotherForm(t *testing.T) {
-	odd := &pawl.Tool{Name: "f", Input: raw(`{"type":"object","properties":{"b c":{"type":"string"}},"required":["b c"]}`), Passive: true}
+	odd := &pawl.ToolSpec{Name: "f", Input: raw(`{"type":"object","properties":{"b c":{"type":"string"}},"required":["b c"]}`)}
 	for _, whole1 := range []bool{true, false} {
 		m := anthropic.New("m", &anthropic.Options{BaseURL: "http://local.test", HTTP: transport(func(r *http.Request) (*http.Response, error) {
 			var body struct {
@@ -372,7 +372,7 @@ func TestSchemasOfAnotherForm(t *testing.T) {
 		})})
 		req := user("hi")
 		req.Whole = whole1
-		req.Tools = []*pawl.Tool{odd, {Name: "g", Input: raw(`{"type":"string"}`)}}
+		req.Tools = []*pawl.ToolSpec{odd, {Name: "g", Input: raw(`{"type":"string"}`)}}
 		res, notices, err := drain(m, req)
 		if got, want := outcome(res, err), `call a f {"b c":"v"}; tool_calls`+used; got != want {
 			t.Errorf("got %s, want %s", got, want)

@@ -148,7 +148,7 @@ var outputForm = wire.OutputForm{Dialects: []*dialects.Dialect{dialects.Anthropi
 var toolForm = wire.ToolForm{Provider: provider, Dialect: dialects.Anthropic, FromTool: fromTool}
 
 // fromTool appends the definition of a tool.
-func fromTool(dst []byte, name string, t *pawl.Tool, schema json.RawMessage, _ bool) []byte {
+func fromTool(dst []byte, name string, t *pawl.ToolSpec, schema json.RawMessage, _ bool) []byte {
 	dst = append(dst, `{"name":`...)
 	dst = jsonscan.AppendString(dst, name)
 	if t.Description != "" {
@@ -191,7 +191,7 @@ func fromChoice(e *encoder, c pawl.ToolChoice, req *pawl.Request, thinks bool) {
 }
 
 // all reports whether names are those of all tools.
-func all(names []string, tools []*pawl.Tool) bool {
+func all(names []string, tools []*pawl.ToolSpec) bool {
 	named := map[string]bool{}
 	for _, n := range names {
 		named[n] = true

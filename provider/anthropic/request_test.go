@@ -102,36 +102,36 @@ func TestRequestMembers(t *testing.T) {
 		{"the least", with(func(r *pawl.Request) {}), `{"model":"claude-sonnet-4-5","max_tokens":16384,` + hi + `}`},
 		{"an old model writes less", with(func(r *pawl.Request) { r.Model = "claude-3-haiku-20240307" }), `"max_tokens":4096,`},
 		{"streamed", with(func(r *pawl.Request) { r.Whole = false }), hi + `,"stream":true}`},
-		{"tools and auto", with(func(r *pawl.Request) { r.Tools = []*pawl.Tool{tool("f")} }), tools + `,` + hi + `,"tool_choice":{"type":"auto"}}`},
+		{"tools and auto", with(func(r *pawl.Request) { r.Tools = []*pawl.ToolSpec{tool("f")} }), tools + `,` + hi + `,"tool_choice":{"type":"auto"}}`},
 		{"none keeps the tools", with(func(r *pawl.Request) {
-			r.Tools, r.Choice = []*pawl.Tool{tool("f")}, pawl.ToolChoice{Mode: pawl.ToolNone}
+			r.Tools, r.Choice = []*pawl.ToolSpec{tool("f")}, pawl.ToolChoice{Mode: pawl.ToolNone}
 		}), tools + `,` + hi + `,"tool_choice":{"type":"none"}}`},
 		{"required", with(func(r *pawl.Request) {
-			r.Tools, r.Choice = []*pawl.Tool{tool("f")}, pawl.ToolChoice{Mode: pawl.ToolRequired}
+			r.Tools, r.Choice = []*pawl.ToolSpec{tool("f")}, pawl.ToolChoice{Mode: pawl.ToolRequired}
 		}), `"tool_choice":{"type":"any"}}`},
-		{"named", with(func(r *pawl.Request) { r.Tools, r.Choice = []*pawl.Tool{tool("f")}, pawl.Named("f") }), `"tool_choice":{"type":"tool","name":"f"}}`},
+		{"named", with(func(r *pawl.Request) { r.Tools, r.Choice = []*pawl.ToolSpec{tool("f")}, pawl.Named("f") }), `"tool_choice":{"type":"tool","name":"f"}}`},
 		{"named, all of them", with(func(r *pawl.Request) {
-			r.Tools, r.Choice = []*pawl.Tool{tool("f"), tool("g")}, pawl.Named("g", "f")
+			r.Tools, r.Choice = []*pawl.ToolSpec{tool("f"), tool("g")}, pawl.Named("g", "f")
 		}), `"tool_choice":{"type":"any"}}`},
 		{"named, some of them", with(func(r *pawl.Request) {
-			r.Tools, r.Choice = []*pawl.Tool{tool("f"), tool("g"), tool("h")}, pawl.Named("g", "f")
+			r.Tools, r.Choice = []*pawl.ToolSpec{tool("f"), tool("g"), tool("h")}, pawl.Named("g", "f")
 		}), "error unsupported: tool_choice: Anthropic can force one named tool"},
-		{"named, not offered", with(func(r *pawl.Request) { r.Tools, r.Choice = []*pawl.Tool{tool("f")}, pawl.Named("g") }), `error invalid_request: tool choice: no tool "g" is offered`},
+		{"named, not offered", with(func(r *pawl.Request) { r.Tools, r.Choice = []*pawl.ToolSpec{tool("f")}, pawl.Named("g") }), `error invalid_request: tool choice: no tool "g" is offered`},
 		{"one call at a time", with(func(r *pawl.Request) {
-			r.Tools, r.Settings.Parallel = []*pawl.Tool{tool("f")}, ptr(false)
+			r.Tools, r.Settings.Parallel = []*pawl.ToolSpec{tool("f")}, ptr(false)
 		}), `"tool_choice":{"type":"auto","disable_parallel_tool_use":true}}`},
 		{"a choice without tools is not sent", with(func(r *pawl.Request) { r.Choice = pawl.ToolChoice{Mode: pawl.ToolNone} }), hi + `}`},
 		{"forced while thinking", with(func(r *pawl.Request) {
-			r.Tools, r.Choice, r.Settings.Effort = []*pawl.Tool{tool("f")}, pawl.ToolChoice{Mode: pawl.ToolRequired}, "high"
+			r.Tools, r.Choice, r.Settings.Effort = []*pawl.ToolSpec{tool("f")}, pawl.ToolChoice{Mode: pawl.ToolRequired}, "high"
 		}), "error unsupported: tool_choice: Anthropic refuses a forced call (required or named) while the model thinks"},
 		{"forced while thinking by options", with(func(r *pawl.Request) {
-			r.Tools, r.Choice, r.Settings.Options = []*pawl.Tool{tool("f")}, pawl.Named("f"), options(`{"thinking":{"type":"enabled","budget_tokens":1024}}`)
+			r.Tools, r.Choice, r.Settings.Options = []*pawl.ToolSpec{tool("f")}, pawl.Named("f"), options(`{"thinking":{"type":"enabled","budget_tokens":1024}}`)
 		}), "error unsupported: tool_choice: Anthropic refuses a forced call"},
 		{"forced, and the model decides whether it thinks", with(func(r *pawl.Request) {
-			r.Model, r.Tools, r.Choice, r.Settings.Effort = "claude-opus-4-6", []*pawl.Tool{tool("f")}, pawl.ToolChoice{Mode: pawl.ToolRequired}, "high"
+			r.Model, r.Tools, r.Choice, r.Settings.Effort = "claude-opus-4-6", []*pawl.ToolSpec{tool("f")}, pawl.ToolChoice{Mode: pawl.ToolRequired}, "high"
 		}), `"tool_choice":{"type":"any"},"thinking":{"type":"adaptive"},"output_config":{"effort":"high"}}`},
 		{"forced, thinking off", with(func(r *pawl.Request) {
-			r.Tools, r.Choice, r.Settings.Options = []*pawl.Tool{tool("f")}, pawl.Named("f"), options(`{"thinking":{"type":"disabled"}}`)
+			r.Tools, r.Choice, r.Settings.Options = []*pawl.ToolSpec{tool("f")}, pawl.Named("f"), options(`{"thinking":{"type":"disabled"}}`)
 		}), `"tool_choice":{"type":"tool","name":"f"}`},
 		{"sampling and stops", with(func(r *pawl.Request) {
 			r.Settings = pawl.Settings{MaxTokens: 5, Temperature: ptr(0.0), TopP: ptr(0.5), Stop: []string{"END", "0"}}
@@ -151,27 +151,29 @@ func TestRequestMembers(t *testing.T) {
 			r.Settings.MaxTokens, r.Settings.Options = 5, options(`{"max_tokens": 9, "top_k":3,"metadata":{"user_id":"u"}}`)
 		}), `{"model":"claude-sonnet-4-5",` + hi + `,"max_tokens":9,"top_k":3,"metadata":{"user_id":"u"}}`},
 		{"the server's tools stand after", with(func(r *pawl.Request) {
-			r.Tools, r.Settings.Options = []*pawl.Tool{tool("f")}, options(`{"betas":["b1"],"tools":[{"type":"web_search_20250305","name":"web_search"}]}`)
+			r.Tools, r.Settings.Options = []*pawl.ToolSpec{tool("f")}, options(`{"betas":["b1"],"tools":[{"type":"web_search_20250305","name":"web_search"}]}`)
 		}), strings.TrimSuffix(tools, "]") + `,{"type":"web_search_20250305","name":"web_search"}],` + hi + `,"tool_choice":{"type":"auto"}}`},
 		{"the server's tools alone", with(func(r *pawl.Request) {
 			r.Settings.Options = options(`{"tools":[{"type":"web_search_20250305","name":"web_search"}]}`)
 		}), `"tools":[{"type":"web_search_20250305","name":"web_search"}],` + hi + `}`},
 		{"a tool that the API defines", with(func(r *pawl.Request) {
-			r.Tools, r.Settings.Options = []*pawl.Tool{tool("computer"), tool("f")}, options(`{"tools":[{"type":"computer_20250124","name":"computer"}]}`)
+			r.Tools, r.Settings.Options = []*pawl.ToolSpec{tool("computer"), tool("f")}, options(`{"tools":[{"type":"computer_20250124","name":"computer"}]}`)
 		}), strings.TrimSuffix(tools, "]") + `,{"type":"computer_20250124","name":"computer"}],`},
 		{"options that are none", with(func(r *pawl.Request) { r.Settings.Options = options(`[]`) }), "error invalid_request: settings.options.anthropic: not a JSON object"},
 		{"no model", with(func(r *pawl.Request) { r.Model = "" }), "error invalid_request: model: no model is named"},
-		{"two tools of a name", with(func(r *pawl.Request) { r.Tools = []*pawl.Tool{tool("f"), tool("f")} }), `error invalid_request: tools: two tools are named "f"`},
-		{"a name that does not fit", with(func(r *pawl.Request) { r.Tools = []*pawl.Tool{tool("a.b")} }), `"tools":[{"name":"a_b_`},
-		{"a tool without arguments", with(func(r *pawl.Request) { r.Tools = []*pawl.Tool{{Name: "now"}} }), `"tools":[{"name":"now","input_schema":{"type":"object","properties":{}}}]`},
-		{"a schema without a type", with(func(r *pawl.Request) { r.Tools = []*pawl.Tool{{Name: "now", Input: raw(`{"properties":{}}`)}} }), `"input_schema":{"properties":{},"type":"object"}`},
+		{"two tools of a name", with(func(r *pawl.Request) { r.Tools = []*pawl.ToolSpec{tool("f"), tool("f")} }), `error invalid_request: tools: two tools are named "f"`},
+		{"a name that does not fit", with(func(r *pawl.Request) { r.Tools = []*pawl.ToolSpec{tool("a.b")} }), `"tools":[{"name":"a_b_`},
+		{"a tool without arguments", with(func(r *pawl.Request) { r.Tools = []*pawl.ToolSpec{{Name: "now"}} }), `"tools":[{"name":"now","input_schema":{"type":"object","properties":{}}}]`},
+		{"a schema without a type", with(func(r *pawl.Request) { r.Tools = []*pawl.ToolSpec{{Name: "now", Input: raw(`{"properties":{}}`)}} }), `"input_schema":{"properties":{},"type":"object"}`},
 		{"a schema with a choice at its root", with(func(r *pawl.Request) {
-			r.Tools = []*pawl.Tool{{Name: "f", Input: raw(`{"oneOf":[{"properties":{"a":{"type":"string"}}},{"properties":{"b":{"type":"string"}}}]}`)}}
+			r.Tools = []*pawl.ToolSpec{{Name: "f", Input: raw(`{"oneOf":[{"properties":{"a":{"type":"string"}}},{"properties":{"b":{"type":"string"}}}]}`)}}
 		}), `"input_schema":{"type":"object","properties":{"a":{"type":"string"},"b":{"type":"string"}}}`},
-		{"a tool that cannot be expressed is left out alone", with(func(r *pawl.Request) { r.Tools = []*pawl.Tool{{Name: "g", Input: raw(`{"type":"string"}`)}, tool("f")} }), tools},
-		{"and if it is the only one", with(func(r *pawl.Request) { r.Tools = []*pawl.Tool{{Name: "g", Input: raw(`{"type":"string"}`)}} }), `"max_tokens":16384,` + hi + `}`},
+		{"a tool that cannot be expressed is left out alone", with(func(r *pawl.Request) {
+			r.Tools = []*pawl.ToolSpec{{Name: "g", Input: raw(`{"type":"string"}`)}, tool("f")}
+		}), tools},
+		{"and if it is the only one", with(func(r *pawl.Request) { r.Tools = []*pawl.ToolSpec{{Name: "g", Input: raw(`{"type":"string"}`)}} }), `"max_tokens":16384,` + hi + `}`},
 		{"and if it is named", with(func(r *pawl.Request) {
-			r.Tools, r.Choice = []*pawl.Tool{{Name: "g", Input: raw(`{"type":"string"}`)}, tool("f")}, pawl.Named("g")
+			r.Tools, r.Choice = []*pawl.ToolSpec{{Name: "g", Input: raw(`{"type":"string"}`)}, tool("f")}, pawl.Named("g")
 		}), "error unsupported: tool_choice: g is not offered"},
 		{"structured output with a limit that is not known", with(func(r *pawl.Request) {
 			r.Output = raw(`{"type":"object","properties":{"a":{"type":"integer","minimum":3}},"required":["a"]}`)
@@ -274,7 +276,7 @@ func TestCacheMarks(t *testing.T) {
 	messages := []pawl.Message{pawl.System("S"), pawl.User("one")}
 	var before string
 	for turn := range 5 {
-		req := &pawl.Request{Model: "claude-sonnet-4-5", Messages: messages, Tools: []*pawl.Tool{tool("f"), tool("g")}}
+		req := &pawl.Request{Model: "claude-sonnet-4-5", Messages: messages, Tools: []*pawl.ToolSpec{tool("f"), tool("g")}}
 		body := encode(t, req)
 		if n := strings.Count(body, mark); n > 4 || n < 3 {
 			t.Errorf("turn %d: %d marks", turn, n)
@@ -306,7 +308,7 @@ func TestCacheMarks(t *testing.T) {
 
 func TestMapsDoNotShow(t *testing.T) {
 	req := user("hi")
-	req.Tools = []*pawl.Tool{tool("a.b"), tool("c.d"), tool("e")}
+	req.Tools = []*pawl.ToolSpec{tool("a.b"), tool("c.d"), tool("e")}
 	req.Settings.Options = options(`{"z":1,"y":2,"x":{"b":1,"a":2}}`)
 	want := encode(t, req)
 	for range 1000 {

@@ -348,7 +348,7 @@ func TestConcurrentUse(t *testing.T) {
 	for i := range 32 {
 		wg.Go(func() {
 			req := user(strings.Repeat("x", 1+i*100))
-			req.Tools = []*pawl.Tool{tool(fmt.Sprint("t", i%20))}
+			req.Tools = []*pawl.ToolSpec{tool(fmt.Sprint("t", i%20))}
 			res, _, err := ask(t.Context(), m, req, i%2 == 0)
 			if err != nil || res.Message.Text() != strings.Repeat("x", 1+i*100) {
 				t.Errorf("request %d: %.80v, %v", i, res, err)

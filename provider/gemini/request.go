@@ -367,13 +367,13 @@ func made(id string) bool {
 // form is how the API has tools: with a JSON Schema, which both of Google's hosts take beside the older field for a subset of OpenAPI;
 // little has to be taken out of it.
 var form = wire.ToolForm{Provider: provider, Dialect: dialects.GeminiJSON,
-	FromTool: func(dst []byte, name string, t *pawl.Tool, schema json.RawMessage, _ bool) []byte {
+	FromTool: func(dst []byte, name string, t *pawl.ToolSpec, schema json.RawMessage, _ bool) []byte {
 		return fromTool(dst, name, t, "parametersJsonSchema", schema)
 	}}
 
 // subsetForm is how a server has tools that knows the older field alone.
 var subsetForm = wire.ToolForm{Provider: provider, Dialect: dialects.Gemini,
-	FromTool: func(dst []byte, name string, t *pawl.Tool, schema json.RawMessage, _ bool) []byte {
+	FromTool: func(dst []byte, name string, t *pawl.ToolSpec, schema json.RawMessage, _ bool) []byte {
 		return fromTool(dst, name, t, "parameters", schema)
 	}}
 
@@ -384,7 +384,7 @@ var (
 )
 
 // fromTool appends the declaration of a function, with its schema under the name of the field for it.
-func fromTool(dst []byte, name string, t *pawl.Tool, field string, schema json.RawMessage) []byte {
+func fromTool(dst []byte, name string, t *pawl.ToolSpec, field string, schema json.RawMessage) []byte {
 	dst = append(dst, `{"name":`...)
 	dst = jsonscan.AppendString(dst, name)
 	dst = append(dst, `,"description":`...) // the API wants one, even if there is nothing in it

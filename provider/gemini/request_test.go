@@ -101,18 +101,18 @@ func TestRequests(t *testing.T) {
 		{"pictures in results, before Gemini 3", asked(u, pawl.Assistant(call("call_0"), call("b")), pawl.Results(pawl.ToolResult{CallID: "call_0", Parts: []pawl.Part{png, png}}, pawl.ToolResult{CallID: "b", Parts: []pawl.Part{png}})),
 			`"parts":[{"functionResponse":{"name":"look","response":{"result":""}}},{"functionResponse":{"id":"b","name":"look","response":{"result":""}}},{"text":"From the result of look:"},{"inlineData":{"mimeType":"image/png","data":"UE5H"}},{"inlineData":{"mimeType":"image/png","data":"UE5H"}},{"text":"From the result of look (call b):"},{"inlineData":{"mimeType":"image/png","data":"UE5H"}}]`},
 
-		{"a tool", with(asked(u), func(r *pawl.Request) { r.Tools = []*pawl.Tool{tool("f"), {Name: "g"}} }), `"tools":[{"functionDeclarations":[{"name":"f","description":"Does f.","parametersJsonSchema":{"type":"object","properties":{"x":{"type":"integer"}},"required":["x"]}},{"name":"g","description":"","parametersJsonSchema":{"type":"object","properties":{}}}]}],"toolConfig":{"functionCallingConfig":{"mode":"AUTO"}}}`},
-		{"choice none", with(asked(u), func(r *pawl.Request) { r.Tools = []*pawl.Tool{tool("f")}; r.Choice.Mode = pawl.ToolNone }), `{"mode":"NONE"}`},
-		{"choice required", with(asked(u), func(r *pawl.Request) { r.Tools = []*pawl.Tool{tool("f")}; r.Choice.Mode = pawl.ToolRequired }), `{"mode":"ANY"}`},
-		{"choice named", with(asked(u), func(r *pawl.Request) { r.Tools = []*pawl.Tool{tool("f")}; r.Choice = pawl.Named("f") }), `{"mode":"ANY","allowedFunctionNames":["f"]}`},
+		{"a tool", with(asked(u), func(r *pawl.Request) { r.Tools = []*pawl.ToolSpec{tool("f"), {Name: "g"}} }), `"tools":[{"functionDeclarations":[{"name":"f","description":"Does f.","parametersJsonSchema":{"type":"object","properties":{"x":{"type":"integer"}},"required":["x"]}},{"name":"g","description":"","parametersJsonSchema":{"type":"object","properties":{}}}]}],"toolConfig":{"functionCallingConfig":{"mode":"AUTO"}}}`},
+		{"choice none", with(asked(u), func(r *pawl.Request) { r.Tools = []*pawl.ToolSpec{tool("f")}; r.Choice.Mode = pawl.ToolNone }), `{"mode":"NONE"}`},
+		{"choice required", with(asked(u), func(r *pawl.Request) { r.Tools = []*pawl.ToolSpec{tool("f")}; r.Choice.Mode = pawl.ToolRequired }), `{"mode":"ANY"}`},
+		{"choice named", with(asked(u), func(r *pawl.Request) { r.Tools = []*pawl.ToolSpec{tool("f")}; r.Choice = pawl.Named("f") }), `{"mode":"ANY","allowedFunctionNames":["f"]}`},
 		{"choice of some", with(asked(u), func(r *pawl.Request) {
-			r.Tools = []*pawl.Tool{tool("f"), tool("a.b"), tool("h")}
+			r.Tools = []*pawl.ToolSpec{tool("f"), tool("a.b"), tool("h")}
 			r.Choice = pawl.Named("h", "f")
 		}), `{"mode":"ANY","allowedFunctionNames":["h","f"]}`},
-		{"choice of what is not there", with(asked(u), func(r *pawl.Request) { r.Tools = []*pawl.Tool{tool("f")}; r.Choice = pawl.Named("g") }), `error invalid_request: tool choice: no tool "g" is offered; offered: f`},
-		{"one call at a time", with(asked(u), func(r *pawl.Request) { r.Tools = []*pawl.Tool{tool("f")}; r.Settings.Parallel = &no }), `error unsupported: settings.parallel_calls: Gemini cannot be told to make one call at a time`},
-		{"several calls at a time", with(asked(u), func(r *pawl.Request) { r.Tools = []*pawl.Tool{tool("f")}; r.Settings.Parallel = &yes }), `"tools"`},
-		{"a schema that is no JSON", with(asked(u), func(r *pawl.Request) { r.Tools = []*pawl.Tool{{Name: "f", Input: []byte(`{`)}} }), `error invalid_request: tools: f: input: the schema is not a JSON object`},
+		{"choice of what is not there", with(asked(u), func(r *pawl.Request) { r.Tools = []*pawl.ToolSpec{tool("f")}; r.Choice = pawl.Named("g") }), `error invalid_request: tool choice: no tool "g" is offered; offered: f`},
+		{"one call at a time", with(asked(u), func(r *pawl.Request) { r.Tools = []*pawl.ToolSpec{tool("f")}; r.Settings.Parallel = &no }), `error unsupported: settings.parallel_calls: Gemini cannot be told to make one call at a time`},
+		{"several calls at a time", with(asked(u), func(r *pawl.Request) { r.Tools = []*pawl.ToolSpec{tool("f")}; r.Settings.Parallel = &yes }), `"tools"`},
+		{"a schema that is no JSON", with(asked(u), func(r *pawl.Request) { r.Tools = []*pawl.ToolSpec{{Name: "f", Input: []byte(`{`)}} }), `error invalid_request: tools: f: input: the schema is not a JSON object`},
 
 		{"settings", with(asked(u), func(r *pawl.Request) {
 			r.Settings = pawl.Settings{MaxTokens: 9, Temperature: &half, TopP: &half, Stop: []string{"x", "y"}, Effort: "low"}
@@ -123,11 +123,11 @@ func TestRequests(t *testing.T) {
 		{"no effort, before Gemini 3", with(asked(u), func(r *pawl.Request) { r.Settings.Effort = "none" }), `{"thinkingBudget":0}`},
 		{"effort in unknown words", with(asked(u), func(r *pawl.Request) { r.Settings.Effort = "xhigh" }), `error unsupported: settings.effort: gemini-2.5-flash thinks by a budget: a number of tokens, or none, minimal, low, medium, high or dynamic; not "xhigh"`},
 		{"output", with(asked(u), func(r *pawl.Request) { r.Output = []byte(`{"type":"object"}`) }), `"generationConfig":{"responseMimeType":"application/json","responseJsonSchema":{"type":"object","properties":{}}}}`},
-		{"output beside tools, Gemini 3", with(with(asked(u), newer), func(r *pawl.Request) { r.Tools = []*pawl.Tool{tool("f")}; r.Output = []byte(`{"type":"object"}`) }), `"responseJsonSchema":{"type":"object","properties":{}}`},
-		{"output beside tools, before Gemini 3", with(asked(u), func(r *pawl.Request) { r.Tools = []*pawl.Tool{tool("f")}; r.Output = []byte(`{"type":"object"}`) }), `{"systemInstruction":{"parts":[{"text":"When you give your final answer, give one JSON value and nothing else: no explanation, no code fence. It must fit this JSON Schema:\n{\"type\":\"object\"}"}]},"contents":[{"role":"user","parts":[{"text":"u"}]}],"tools":[{"functionDeclarations":[{"name":"f","description":"Does f.","parametersJsonSchema":{"type":"object","properties":{"x":{"type":"integer"}},"required":["x"]}}]}],"toolConfig":{"functionCallingConfig":{"mode":"AUTO"}}}`},
+		{"output beside tools, Gemini 3", with(with(asked(u), newer), func(r *pawl.Request) { r.Tools = []*pawl.ToolSpec{tool("f")}; r.Output = []byte(`{"type":"object"}`) }), `"responseJsonSchema":{"type":"object","properties":{}}`},
+		{"output beside tools, before Gemini 3", with(asked(u), func(r *pawl.Request) { r.Tools = []*pawl.ToolSpec{tool("f")}; r.Output = []byte(`{"type":"object"}`) }), `{"systemInstruction":{"parts":[{"text":"When you give your final answer, give one JSON value and nothing else: no explanation, no code fence. It must fit this JSON Schema:\n{\"type\":\"object\"}"}]},"contents":[{"role":"user","parts":[{"text":"u"}]}],"tools":[{"functionDeclarations":[{"name":"f","description":"Does f.","parametersJsonSchema":{"type":"object","properties":{"x":{"type":"integer"}},"required":["x"]}}]}],"toolConfig":{"functionCallingConfig":{"mode":"AUTO"}}}`},
 		{"output that is no schema", with(asked(u), func(r *pawl.Request) { r.Output = []byte(`7`) }), `error invalid_request: output: the schema is not a JSON object`},
 		{"options", with(asked(u), func(r *pawl.Request) {
-			r.Tools = []*pawl.Tool{tool("f")}
+			r.Tools = []*pawl.ToolSpec{tool("f")}
 			r.Settings.MaxTokens = 9
 			r.Settings.Temperature = &half
 			r.Settings.Options = map[string]json.RawMessage{"gemini": json.RawMessage(`{"safetySettings":[ {"threshold":"OFF"} ],"tools":[{"googleSearch":{}}],"toolConfig":{"includeServerSideToolInvocations":true},
@@ -174,9 +174,9 @@ func TestRequestsGrowAtTheEnd(t *testing.T) {
 	for _, model := range []string{"gemini-2.5-flash", "gemini-3-pro-preview"} {
 		msgs := []pawl.Message{pawl.System("s"), pawl.User("u")}
 		for range 4 {
-			short := mustEncode(t, &pawl.Request{Model: model, Messages: msgs, Tools: []*pawl.Tool{tool("f")}})
+			short := mustEncode(t, &pawl.Request{Model: model, Messages: msgs, Tools: []*pawl.ToolSpec{tool("f")}})
 			msgs = append(msgs, pawl.Assistant(pawl.ToolCall{ID: "a", Name: "f"}), pawl.Results(pawl.ToolResult{CallID: "a"}), pawl.User("and?"))
-			long := mustEncode(t, &pawl.Request{Model: model, Messages: msgs, Tools: []*pawl.Tool{tool("f")}})
+			long := mustEncode(t, &pawl.Request{Model: model, Messages: msgs, Tools: []*pawl.ToolSpec{tool("f")}})
 			cut := strings.LastIndex(short, `]}],"tools"`)
 			if cut < 0 || !strings.HasPrefix(long, short[:cut]) {
 				t.Errorf("%s\ndoes not begin with\n%s", long, short[:max(cut, 0)])

@@ -17,7 +17,7 @@ import (
 func TestSchemas(t *testing.T) {
 	const schema = `{"type":"object","properties":{"at":{"$ref":"#/$defs/place"},"n":{"type":["integer","null"],"exclusiveMinimum":1},"m":{"type":"dict"}},"required":["at"],
 		"additionalProperties":false,"$defs":{"place":{"const":"here"}}}`
-	tools := []*pawl.Tool{{Name: "f", Input: json.RawMessage(schema)}, {Name: "bad", Input: json.RawMessage(`{"type":"string"}`)}}
+	tools := []*pawl.ToolSpec{{Name: "f", Input: json.RawMessage(schema)}, {Name: "bad", Input: json.RawMessage(`{"type":"string"}`)}}
 	for _, tt := range []struct {
 		name   string
 		subset bool
@@ -47,7 +47,7 @@ func TestSchemas(t *testing.T) {
 // With no tool left there is no list of tools, and what was forced cannot be.
 func TestNoToolIsLeft(t *testing.T) {
 	req := user("hi")
-	req.Tools = []*pawl.Tool{{Name: "bad", Input: json.RawMessage(`{"type":"string"}`)}}
+	req.Tools = []*pawl.ToolSpec{{Name: "bad", Input: json.RawMessage(`{"type":"string"}`)}}
 	if body := mustEncode(t, req); strings.Contains(body, "tool") {
 		t.Errorf("got %s", body)
 	}

@@ -102,7 +102,7 @@ func leading(messages []pawl.Message) int {
 }
 
 // fromChatTool appends the definition of a tool, nested as Chat Completions has it.
-func fromChatTool(dst []byte, name string, t *pawl.Tool, schema json.RawMessage, strict bool) []byte {
+func fromChatTool(dst []byte, name string, t *pawl.ToolSpec, schema json.RawMessage, strict bool) []byte {
 	dst = append(dst, `{"type":"function","function":{"name":`...)
 	dst = jsonscan.AppendString(dst, name)
 	if t.Description != "" {

@@ -135,19 +135,19 @@ func TestChatRequests(t *testing.T) {
 	}{
 		{"plain", with(func(r *pawl.Request) {}), start + `}`},
 		{"streamed", with(func(r *pawl.Request) { r.Whole = false }), start + `,"stream":true,"stream_options":{"include_usage":true}}`},
-		{"tools, auto", with(func(r *pawl.Request) { r.Tools = []*pawl.Tool{f} }), start + tools + `,"tool_choice":"auto"}`},
-		{"none keeps the tools", with(func(r *pawl.Request) { r.Tools = []*pawl.Tool{f}; r.Choice.Mode = pawl.ToolNone }), start + tools + `,"tool_choice":"none"}`},
-		{"required", with(func(r *pawl.Request) { r.Tools = []*pawl.Tool{f}; r.Choice.Mode = pawl.ToolRequired }), start + tools + `,"tool_choice":"required"}`},
-		{"named", with(func(r *pawl.Request) { r.Tools = []*pawl.Tool{f}; r.Choice = pawl.Named("f") }), start + tools + `,"tool_choice":{"type":"function","function":{"name":"f"}}}`},
-		{"a named subset", with(func(r *pawl.Request) { r.Tools = []*pawl.Tool{f, tool("g")}; r.Choice = pawl.Named("f", "g") }), `"tool_choice":{"type":"allowed_tools","allowed_tools":{"mode":"required","tools":[{"type":"function","function":{"name":"f"}},{"type":"function","function":{"name":"g"}}]}}}`},
-		{"named, not offered", with(func(r *pawl.Request) { r.Tools = []*pawl.Tool{f}; r.Choice = pawl.Named("h") }), `error invalid_request: tool choice: no tool "h" is offered; offered: f`},
+		{"tools, auto", with(func(r *pawl.Request) { r.Tools = []*pawl.ToolSpec{f} }), start + tools + `,"tool_choice":"auto"}`},
+		{"none keeps the tools", with(func(r *pawl.Request) { r.Tools = []*pawl.ToolSpec{f}; r.Choice.Mode = pawl.ToolNone }), start + tools + `,"tool_choice":"none"}`},
+		{"required", with(func(r *pawl.Request) { r.Tools = []*pawl.ToolSpec{f}; r.Choice.Mode = pawl.ToolRequired }), start + tools + `,"tool_choice":"required"}`},
+		{"named", with(func(r *pawl.Request) { r.Tools = []*pawl.ToolSpec{f}; r.Choice = pawl.Named("f") }), start + tools + `,"tool_choice":{"type":"function","function":{"name":"f"}}}`},
+		{"a named subset", with(func(r *pawl.Request) { r.Tools = []*pawl.ToolSpec{f, tool("g")}; r.Choice = pawl.Named("f", "g") }), `"tool_choice":{"type":"allowed_tools","allowed_tools":{"mode":"required","tools":[{"type":"function","function":{"name":"f"}},{"type":"function","function":{"name":"g"}}]}}}`},
+		{"named, not offered", with(func(r *pawl.Request) { r.Tools = []*pawl.ToolSpec{f}; r.Choice = pawl.Named("h") }), `error invalid_request: tool choice: no tool "h" is offered; offered: f`},
 		{"no choice without tools", with(func(r *pawl.Request) { r.Choice.Mode = pawl.ToolRequired; r.Settings.Parallel = &no }), start + `}`},
-		{"a tool without a schema", with(func(r *pawl.Request) { r.Tools = []*pawl.Tool{{Name: "f", Passive: true}} }), `"function":{"name":"f","parameters":{"type":"object","properties":{}}}`},
+		{"a tool without a schema", with(func(r *pawl.Request) { r.Tools = []*pawl.ToolSpec{{Name: "f"}} }), `"function":{"name":"f","parameters":{"type":"object","properties":{}}}`},
 		{"a tool without properties", with(func(r *pawl.Request) {
-			r.Tools = []*pawl.Tool{{Name: "f", Passive: true, Input: []byte(" {\n\"type\": \"object\" } ")}}
+			r.Tools = []*pawl.ToolSpec{{Name: "f", Input: []byte(" {\n\"type\": \"object\" } ")}}
 		}), `"parameters":{"type":"object","properties":{}}`},
 		{"settings", with(func(r *pawl.Request) {
-			r.Tools = []*pawl.Tool{f}
+			r.Tools = []*pawl.ToolSpec{f}
 			r.Settings = pawl.Settings{MaxTokens: 99, Temperature: &half, TopP: &half, Stop: []string{"a\"", "b"}, Effort: "low", Parallel: &yes}
 		}), start + tools + `,"tool_choice":"auto","max_completion_tokens":99,"temperature":0.5,"top_p":0.5,"parallel_tool_calls":true,"stop":["a\"","b"],"reasoning_effort":"low"}`},
 		{"options go in untouched and win", with(func(r *pawl.Request) {

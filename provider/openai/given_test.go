@@ -58,7 +58,7 @@ func TestLocalFiles(t *testing.T) {
 func TestHostedToolsBesideFunctions(t *testing.T) {
 	for _, w := range []*wiretest.Wire{chatWire, responsesWire} {
 		req := user("go")
-		req.Tools = []*pawl.Tool{tool("f")}
+		req.Tools = []*pawl.ToolSpec{tool("f")}
 		req.Settings.Options = map[string]json.RawMessage{w.Provider: []byte(`{ "tools": [ {"type":"web_search"} ], "seed" : 1 }`)}
 		w.CheckEncode(t, w.API, req, `{"model"`, `,{"type":"web_search"}]`)
 		w.CheckEncode(t, w.API, req, `{"model"`, `"name":"f"`)
@@ -74,7 +74,7 @@ func TestWrapperThatIsATool(t *testing.T) {
 	for offered, want := range map[string]string{"parallel": "parallel", "f": "f"} {
 		m := openai.NewChat("m", known(wiretest.Transport(func(*http.Request) (*http.Response, error) { return reply(200, body), nil })))
 		req := user("go")
-		req.Tools = []*pawl.Tool{tool(offered)}
+		req.Tools = []*pawl.ToolSpec{tool(offered)}
 		resp, err := pawl.Complete(t.Context(), m, req)
 		if err != nil {
 			t.Fatal(err)

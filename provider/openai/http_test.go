@@ -191,7 +191,7 @@ func TestCallsAreSealedEarly(t *testing.T) {
 
 func TestNamesAreMappedAndMappedBack(t *testing.T) {
 	names := []string{"plain", "a.b", "a_b", "a-b", "9lives", "größe", strings.Repeat("x", 70), "a b"}
-	var tools []*pawl.Tool
+	var tools []*pawl.ToolSpec
 	for _, n := range names {
 		tools = append(tools, tool(n))
 	}
@@ -228,7 +228,7 @@ func TestNamesAreMappedAndMappedBack(t *testing.T) {
 		t.Errorf("names that fit were changed: %v", wire)
 	}
 	// In old messages a name is mapped the same way, whether its tool is still offered or not.
-	for _, offered := range [][]*pawl.Tool{tools, tools[:1]} {
+	for _, offered := range [][]*pawl.ToolSpec{tools, tools[:1]} {
 		body := mustEncode(t, openai.EncodeChat, &pawl.Request{Model: "m", Tools: offered, Messages: []pawl.Message{pawl.Assistant(pawl.ToolCall{ID: "c", Name: "a.b"})}})
 		if !strings.Contains(body, `"tool_calls":[{"id":"c","type":"function","function":{"name":"`+wire[1]+`"`) {
 			t.Errorf("a.b is not %s in %s", wire[1], body)
@@ -339,8 +339,8 @@ func TestRoundTrip(t *testing.T) {
 // A longer conversation begins with the bytes of the shorter one, up to where it was continued.
 func TestRequestsGrowAtTheEnd(t *testing.T) {
 	msgs := []pawl.Message{pawl.System("s"), pawl.User("u")}
-	short := mustEncode(t, openai.EncodeChat, &pawl.Request{Model: "m", Messages: msgs, Tools: []*pawl.Tool{tool("f")}})
-	long := mustEncode(t, openai.EncodeChat, &pawl.Request{Model: "m", Messages: append(msgs, pawl.Assistant(pawl.ToolCall{ID: "a", Name: "f"}), pawl.Results(pawl.ToolResult{CallID: "a"})), Tools: []*pawl.Tool{tool("f")}})
+	short := mustEncode(t, openai.EncodeChat, &pawl.Request{Model: "m", Messages: msgs, Tools: []*pawl.ToolSpec{tool("f")}})
+	long := mustEncode(t, openai.EncodeChat, &pawl.Request{Model: "m", Messages: append(msgs, pawl.Assistant(pawl.ToolCall{ID: "a", Name: "f"}), pawl.Results(pawl.ToolResult{CallID: "a"})), Tools: []*pawl.ToolSpec{tool("f")}})
 	cut := strings.Index(short, `],"tools"`)
 	if cut < 0 || !strings.HasPrefix(long, short[:cut]) {
 		t.Errorf("%s\ndoes not begin with\n%s", long, short[:max(cut, 0)])
@@ -364,7 +364,7 @@ func TestConcurrentUse(t *testing.T) {
 	for i := range 32 {
 		wg.Go(func() {
 			req := user(strings.Repeat("x", i*100))
-			req.Tools = []*pawl.Tool{tool(fmt.Sprint("t", i%20))}
+			req.Tools = []*pawl.ToolSpec{tool(fmt.Sprint("t", i%20))}
 			res, _, err := ask(t.Context(), m, req, i%2 == 0)
 			if err != nil || res.Message.Text() != strings.Repeat("x", i*100) {
 				t.Errorf("request %d: %.80v, %v", i, res, err)

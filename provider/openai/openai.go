@@ -190,7 +190,7 @@ type api struct {
 	maxID    int // the longest call id that is accepted
 	rules    *wire.Rules
 	encode   func(e *encoder, req *pawl.Request)
-	fromTool func(dst []byte, name string, t *pawl.Tool, schema json.RawMessage, strict bool) []byte
+	fromTool func(dst []byte, name string, t *pawl.ToolSpec, schema json.RawMessage, strict bool) []byte
 	decoder  func(d *dialect, out *wire.Emitter) wire.Decoder
 }
 

@@ -115,7 +115,7 @@ func onlyText(parts []pawl.Part) bool {
 
 // fromTool appends the definition of a tool, flat as Responses has it. Strict must be refused in so many words: the API
 // would else rewrite the schema and make optional arguments required.
-func fromTool(dst []byte, name string, t *pawl.Tool, schema json.RawMessage, strict bool) []byte {
+func fromTool(dst []byte, name string, t *pawl.ToolSpec, schema json.RawMessage, strict bool) []byte {
 	dst = append(dst, `{"type":"function","name":`...)
 	dst = jsonscan.AppendString(dst, name)
 	if t.Description != "" {

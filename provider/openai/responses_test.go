@@ -99,15 +99,15 @@ func TestResponsesRequests(t *testing.T) {
 		{"streamed", with(func(r *pawl.Request) { r.Whole = false }), start + `,"store":false,"stream":true}`},
 		{"a model that reasons", with(func(r *pawl.Request) { r.Model = "gpt-5-mini" }), `,"store":false,"include":["reasoning.encrypted_content"]}`},
 		{"a model that does not", with(func(r *pawl.Request) { r.Model = "gpt-4o" }), `,"store":false}`},
-		{"tools, auto", with(func(r *pawl.Request) { r.Tools = []*pawl.Tool{f} }), start + tools + `,"tool_choice":"auto","store":false}`},
-		{"none keeps the tools", with(func(r *pawl.Request) { r.Tools = []*pawl.Tool{f}; r.Choice.Mode = pawl.ToolNone }), start + tools + `,"tool_choice":"none","store":false}`},
-		{"required", with(func(r *pawl.Request) { r.Tools = []*pawl.Tool{f}; r.Choice.Mode = pawl.ToolRequired }), `"tool_choice":"required"`},
-		{"named", with(func(r *pawl.Request) { r.Tools = []*pawl.Tool{f}; r.Choice = pawl.Named("f") }), `"tool_choice":{"type":"function","name":"f"},`},
-		{"a named subset", with(func(r *pawl.Request) { r.Tools = []*pawl.Tool{f, tool("g")}; r.Choice = pawl.Named("f", "g") }), `"tool_choice":{"type":"allowed_tools","mode":"required","tools":[{"type":"function","name":"f"},{"type":"function","name":"g"}]}`},
-		{"named, not offered", with(func(r *pawl.Request) { r.Tools = []*pawl.Tool{f}; r.Choice = pawl.Named("h") }), `error invalid_request: tool choice: no tool "h" is offered; offered: f`},
+		{"tools, auto", with(func(r *pawl.Request) { r.Tools = []*pawl.ToolSpec{f} }), start + tools + `,"tool_choice":"auto","store":false}`},
+		{"none keeps the tools", with(func(r *pawl.Request) { r.Tools = []*pawl.ToolSpec{f}; r.Choice.Mode = pawl.ToolNone }), start + tools + `,"tool_choice":"none","store":false}`},
+		{"required", with(func(r *pawl.Request) { r.Tools = []*pawl.ToolSpec{f}; r.Choice.Mode = pawl.ToolRequired }), `"tool_choice":"required"`},
+		{"named", with(func(r *pawl.Request) { r.Tools = []*pawl.ToolSpec{f}; r.Choice = pawl.Named("f") }), `"tool_choice":{"type":"function","name":"f"},`},
+		{"a named subset", with(func(r *pawl.Request) { r.Tools = []*pawl.ToolSpec{f, tool("g")}; r.Choice = pawl.Named("f", "g") }), `"tool_choice":{"type":"allowed_tools","mode":"required","tools":[{"type":"function","name":"f"},{"type":"function","name":"g"}]}`},
+		{"named, not offered", with(func(r *pawl.Request) { r.Tools = []*pawl.ToolSpec{f}; r.Choice = pawl.Named("h") }), `error invalid_request: tool choice: no tool "h" is offered; offered: f`},
 		{"no choice without tools", with(func(r *pawl.Request) { r.Choice.Mode = pawl.ToolRequired; r.Settings.Parallel = &no }), start + `,"store":false}`},
 		{"settings", with(func(r *pawl.Request) {
-			r.Tools = []*pawl.Tool{f}
+			r.Tools = []*pawl.ToolSpec{f}
 			r.Settings = pawl.Settings{MaxTokens: 99, Temperature: &half, TopP: &half, Effort: "low", Parallel: &no}
 		}), start + tools + `,"tool_choice":"auto","max_output_tokens":99,"temperature":0.5,"top_p":0.5,"parallel_tool_calls":false,"reasoning":{"effort":"low"},"store":false,"include":["reasoning.encrypted_content"]}`},
 		{"stop is refused", with(func(r *pawl.Request) { r.Settings.Stop = []string{"x"} }), `error unsupported: settings.stop: the Responses API has no stop sequences; openai-chat has them`},

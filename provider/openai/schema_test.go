@@ -18,7 +18,7 @@ const nested = `{"type":"object","properties":{"at":{"$ref":"#/$defs/place"},"n"
 
 // A tool whose schema cannot be said is left out alone; what can be, is said in OpenAI's way, strictly where that was asked for.
 func TestSchemas(t *testing.T) {
-	tools := []*pawl.Tool{{Name: "f", Input: json.RawMessage(nested)}, {Name: "bad", Input: json.RawMessage(`{"type":"string"}`)}, {Name: "free", Input: json.RawMessage(`{"type":"object"}`)}}
+	tools := []*pawl.ToolSpec{{Name: "f", Input: json.RawMessage(nested)}, {Name: "bad", Input: json.RawMessage(`{"type":"string"}`)}, {Name: "free", Input: json.RawMessage(`{"type":"object"}`)}}
 	loose := `{"type":"object","properties":{"at":{"type":"object","properties":{"name":{"type":"object","properties":{}}},"required":["name"]},"n":{"type":"integer","minimum":1}},"required":["at"]}`
 	free := `{"type":"object","properties":{}}`
 	for _, tt := range []struct {
@@ -43,9 +43,9 @@ func TestSchemas(t *testing.T) {
 	if string(tools[0].Input) != nested {
 		t.Errorf("the tool's own schema has changed: %s", tools[0].Input)
 	}
-	strict := &pawl.Tool{Name: "f", Input: json.RawMessage(`{"type":"object","properties":{"a":{"type":"string"},"n":{"type":"integer"}},"required":["a"],"additionalProperties":false}`)}
+	strict := &pawl.ToolSpec{Name: "f", Input: json.RawMessage(`{"type":"object","properties":{"a":{"type":"string"},"n":{"type":"integer"}},"required":["a"],"additionalProperties":false}`)}
 	for _, chat := range []bool{true, false} {
-		body, _ := sent(t, chat, &openai.Options{Strict: true}, &pawl.Request{Messages: []pawl.Message{pawl.User("hi")}, Tools: []*pawl.Tool{strict, tools[2]}})
+		body, _ := sent(t, chat, &openai.Options{Strict: true}, &pawl.Request{Messages: []pawl.Message{pawl.User("hi")}, Tools: []*pawl.ToolSpec{strict, tools[2]}})
 		want := `"parameters":{"type":"object","properties":{"a":{"type":"string"},"n":{"type":["integer","null"]}},"required":["a","n"],"additionalProperties":false},"strict":true}`
 		if !strings.Contains(body, want) || strings.Contains(body, `"free","parameters":{"type":"object","properties":{}},"strict":true`) {
 			t.Errorf("chat %v: got %s\nwant %s", chat, body, want)
@@ -55,9 +55,9 @@ func TestSchemas(t *testing.T) {
 
 // With no tool left there is no list of tools, and what was forced cannot be.
 func TestNoToolIsLeft(t *testing.T) {
-	bad := &pawl.Tool{Name: "bad", Input: json.RawMessage(`{"type":"string"}`)}
+	bad := &pawl.ToolSpec{Name: "bad", Input: json.RawMessage(`{"type":"string"}`)}
 	for _, encode := range []func(*pawl.Request) ([]byte, error){openai.EncodeChat, openai.EncodeResponses} {
-		req := &pawl.Request{Model: "m", Messages: []pawl.Message{pawl.User("hi")}, Tools: []*pawl.Tool{bad}}
+		req := &pawl.Request{Model: "m", Messages: []pawl.Message{pawl.User("hi")}, Tools: []*pawl.ToolSpec{bad}}
 		if body, err := encode(req); err != nil || strings.Contains(string(body), "tool") {
 			t.Errorf("got %s, %v", body, err)
 		}
@@ -72,7 +72,7 @@ func TestNoToolIsLeft(t *testing.T) {
 
 // Arguments that were written for a strict schema come back in the form of the tool's own: null is what was left out.
 func TestStrictArgumentsComeBack(t *testing.T) {
-	f := &pawl.Tool{Name: "a.f", Input: json.RawMessage(`{"type":"object","properties":{"a":{"type":"string"},"n":{"type":"integer"}},"required":["a"]}`)}
+	f := &pawl.ToolSpec{Name: "a.f", Input: json.RawMessage(`{"type":"object","properties":{"a":{"type":"string"},"n":{"type":"integer"}},"required":["a"]}`)}
 	for _, tt := range []struct {
 		name string
 		chat bool
@@ -109,7 +109,7 @@ func TestStrictArgumentsComeBack(t *testing.T) {
 			if tt.chat {
 				m = openai.NewChat("m", o)
 			}
-			res, _, err := ask(context.Background(), m, &pawl.Request{Messages: []pawl.Message{pawl.User("hi")}, Tools: []*pawl.Tool{f}}, strings.Contains(tt.name, "streamed"))
+			res, _, err := ask(context.Background(), m, &pawl.Request{Messages: []pawl.Message{pawl.User("hi")}, Tools: []*pawl.ToolSpec{f}}, strings.Contains(tt.name, "streamed"))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -123,11 +123,11 @@ func TestStrictArgumentsComeBack(t *testing.T) {
 
 // A call that breaks off keeps the bytes that came: nothing is made up to close it.
 func TestStrictArgumentsThatBreakOff(t *testing.T) {
-	f := &pawl.Tool{Name: "f", Input: json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer"}}}`)}
+	f := &pawl.ToolSpec{Name: "f", Input: json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer"}}}`)}
 	o := &openai.Options{Strict: true, BaseURL: "http://local.test", HTTP: transport(func(*http.Request) (*http.Response, error) {
 		return reply(200, deltas("length", `{"tool_calls":[{"index":0,"id":"c","function":{"name":"f","arguments":"{\"n\":nu"}}]}`)), nil
 	})}
-	res, _, err := ask(context.Background(), openai.NewChat("m", o), &pawl.Request{Messages: []pawl.Message{pawl.User("hi")}, Tools: []*pawl.Tool{f}}, true)
+	res, _, err := ask(context.Background(), openai.NewChat("m", o), &pawl.Request{Messages: []pawl.Message{pawl.User("hi")}, Tools: []*pawl.ToolSpec{f}}, true)
 	if got, want := outcome(res, err), `call c f {"n":nu; length`; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
@@ -165,7 +165,7 @@ func TestJSONObject(t *testing.T) {
 	if !strings.Contains(body, wish) || !strings.Contains(body, `"response_format":{"type":"json_object"}`) || strings.Contains(body, "json_schema") {
 		t.Errorf("got %s", body)
 	}
-	req.Tools = []*pawl.Tool{tool("f")}
+	req.Tools = []*pawl.ToolSpec{tool("f")}
 	if body, _ = sent(t, true, &openai.Options{Server: server}, req); !strings.Contains(body, wish) || strings.Contains(body, "response_format") {
 		t.Errorf("beside tools: got %s", body)
 	}

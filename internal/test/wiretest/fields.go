@@ -48,7 +48,7 @@ func Say(ms ...pawl.Message) func(*pawl.Request) {
 
 // Offer adds a tool f without arguments to a request.
 func Offer(r *pawl.Request) {
-	r.Tools = []*pawl.Tool{{Name: "f", Description: "Does f.", Input: []byte(`{"type":"object","properties":{}}`), Passive: true}}
+	r.Tools = []*pawl.ToolSpec{{Name: "f", Description: "Does f.", Input: []byte(`{"type":"object","properties":{}}`)}}
 }
 
 func firstCall(r *pawl.Response) pawl.ToolCall {

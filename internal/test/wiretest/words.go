@@ -104,8 +104,8 @@ func Reply(status int, body string, header ...string) *http.Response {
 }
 
 // Tool is a tool with one required number x.
-func Tool(name string) *pawl.Tool {
-	return &pawl.Tool{Name: name, Description: "Does " + name + ".", Input: []byte(`{"type":"object","properties":{"x":{"type":"integer"}},"required":["x"]}`), Passive: true}
+func Tool(name string) *pawl.ToolSpec {
+	return &pawl.ToolSpec{Name: name, Description: "Does " + name + ".", Input: []byte(`{"type":"object","properties":{"x":{"type":"integer"}},"required":["x"]}`)}
 }
 
 // CheckEncode encodes req and compares it with want: a whole body (one that begins as bodies of the wire do), a piece of it, or "error …".

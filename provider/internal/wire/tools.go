@@ -14,7 +14,7 @@ import (
 
 // Toolset is the wire form of the tools of a request: the array of their definitions, encoded once, and their names.
 type Toolset struct {
-	tools []*pawl.Tool
+	tools []*pawl.ToolSpec
 	Body  []byte            // "[{…},{…}]"
 	wire  map[string]string // what a tool is called on the wire; only names that differ
 	back  map[string]string // the other way round
@@ -92,7 +92,7 @@ type ToolForm struct {
 
 	// FromTool appends the definition of a tool under a name that fits. schema is its input in one of the dialects, on one
 	// line; strict says that it is Strict.
-	FromTool func(dst []byte, name string, t *pawl.Tool, schema json.RawMessage, strict bool) []byte
+	FromTool func(dst []byte, name string, t *pawl.ToolSpec, schema json.RawMessage, strict bool) []byte
 }
 
 // ToolCache keeps the toolsets that a Model met last. Runs of one agent share one; tools must not change after their
@@ -106,7 +106,7 @@ type ToolCache struct {
 }
 
 // Get returns the toolset of tools.
-func (c *ToolCache) Get(tools []*pawl.Tool) (*Toolset, error) {
+func (c *ToolCache) Get(tools []*pawl.ToolSpec) (*Toolset, error) {
 	if len(tools) == 0 {
 		return NoTools, nil
 	}
@@ -130,7 +130,7 @@ func (c *ToolCache) Get(tools []*pawl.Tool) (*Toolset, error) {
 }
 
 // NewToolset encodes tools.
-func NewToolset(form ToolForm, tools []*pawl.Tool) (*Toolset, error) {
+func NewToolset(form ToolForm, tools []*pawl.ToolSpec) (*Toolset, error) {
 	s := &Toolset{tools: slices.Clone(tools), Body: []byte{'['}, names: map[string]bool{}, words: map[string]string{}}
 	for _, t := range tools {
 		name := t.Name
@@ -174,7 +174,7 @@ func (s *Toolset) seen(name string) bool {
 }
 
 // compile returns the schema of a tool as the provider takes it.
-func (f *ToolForm) compile(t *pawl.Tool) (c *dialect.Compiled, strict bool, err error) {
+func (f *ToolForm) compile(t *pawl.ToolSpec) (c *dialect.Compiled, strict bool, err error) {
 	if f.Strict != nil {
 		if c, err = f.Strict.Compile(t.Input); err == nil {
 			return c, true, nil
