@@ -169,7 +169,7 @@ func (a *Agent) run(ctx context.Context, from *Result, msgs []Message, o runOpti
 	}
 	stop, err := StopFailed, r.affordable()
 	if err == nil {
-		stop, err = r.loop(context.WithValue(ctx, proofKey{}, &r.proof))
+		stop, err = r.loop(ctx)
 	}
 	r.leave(ctx)
 	r.res.Stop = stop
@@ -190,7 +190,6 @@ func (r *run) leave(ctx context.Context) {
 	r.drop()
 	r.alarm.close()
 	r.paid(Usage{})
-	r.proof.kept.release()
 	if in := r.inbox; in != nil {
 		r.inbox = nil
 		r.res.Unread = in.Close(ctx)

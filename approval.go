@@ -1,7 +1,6 @@
 package pawl
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -9,6 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/pawl-go/pawl/internal/jsonform"
 )
 
 // Verdict is a policy's word on a call.
@@ -229,26 +230,12 @@ func digest(w Waiting, t *Tool) string {
 // Digest names a call by what it is: the tool's name, its schema and args in their canonical form (names sorted, no spaces, numbers as
 // they were written). Calls with the same digest ask for the same. It does not look at whether args fit.
 func (t *Tool) Digest(args json.RawMessage) string {
-	t.canonical.once.Do(func() { t.canonical.text = canonical(t.Input) })
-	return sum("%s\x00%s\x00%s", t.Name, t.canonical.text, canonical(args))
+	t.canonical.once.Do(func() { t.canonical.text = jsonform.Canonical(t.Input) })
+	return sum("%s\x00%s\x00%s", t.Name, t.canonical.text, jsonform.Canonical(args))
 }
 
 func sum(format string, args ...any) string {
 	h := sha256.New()
 	fmt.Fprintf(h, format, args...)
 	return hex.EncodeToString(h.Sum(nil)[:16])
-}
-
-// canonical returns JSON with sorted names and no spaces, numbers as they were written; text that is no JSON as it is.
-func canonical(b json.RawMessage) []byte {
-	d := json.NewDecoder(bytes.NewReader(b))
-	d.UseNumber()
-	var v any
-	if d.Decode(&v) != nil {
-		return b
-	}
-	if out, err := json.Marshal(v); err == nil {
-		return out
-	}
-	return b
 }

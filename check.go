@@ -245,3 +245,62 @@ func known(p Part) bool {
 func newFault(code FaultCode, message, part int, format string, args ...any) Fault {
 	return Fault{Code: code, Message: message, Part: part, Text: fmt.Sprintf(format, args...)}
 }
+
+// allowed says which parts a message may hold.
+func allowed(role Role, p Part) error {
+	ok := false
+	switch p := p.(type) {
+	case Text, Media:
+		ok = role != RoleTool
+	case Reasoning, ToolCall:
+		ok = role == RoleAssistant
+	case ToolResult:
+		ok = role == RoleTool
+		for _, q := range p.Parts {
+			switch q.(type) {
+			case Text, Media:
+			default:
+				return fmt.Errorf("a result cannot hold %s", partName(q))
+			}
+		}
+	case Decision:
+		ok = true
+	case nil:
+		return fmt.Errorf("a part is nil")
+	}
+	if !ok {
+		return fmt.Errorf("a message of the role %s cannot hold %s", role, partName(p))
+	}
+	return nil
+}
+
+func partName(p Part) string {
+	switch p.(type) {
+	case Text:
+		return "text"
+	case Reasoning:
+		return "reasoning"
+	case Media:
+		return "media"
+	case ToolCall:
+		return "a call"
+	case ToolResult:
+		return "a result"
+	case Decision:
+		return "a decision"
+	}
+	return "nothing"
+}
+
+func uniqueIDs(m Message) error {
+	seen := map[string]bool{}
+	for _, p := range m.Parts {
+		if c, ok := p.(ToolCall); ok {
+			if c.ID == "" || seen[c.ID] {
+				return fmt.Errorf("call id %q is empty or there twice; each call of a reply needs its own", c.ID)
+			}
+			seen[c.ID] = true
+		}
+	}
+	return nil
+}

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/pawl-go/pawl/internal/jsonform"
 )
 
 // Beginner is an Executor that can begin a call while the model still writes the reply it is in. Parallel is one. An executor that records
@@ -106,7 +108,7 @@ func (a *ahead) take(t *Task) *early {
 	}
 	was := &a.tasks[t.Index]
 	if was.begun == nil || was.Key != t.Key || was.Call.ID != t.Call.ID || was.Call.Name != t.Call.Name ||
-		!bytes.Equal(was.Call.Args, t.Call.Args) && !bytes.Equal(canonical(was.Call.Args), canonical(t.Call.Args)) {
+		!bytes.Equal(was.Call.Args, t.Call.Args) && !bytes.Equal(jsonform.Canonical(was.Call.Args), jsonform.Canonical(t.Call.Args)) {
 		return nil
 	}
 	e := was.begun

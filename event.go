@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/go-json-experiment/json"
+	"github.com/pawl-go/pawl/internal/jsonform"
 )
 
 // EventKind names what an Event tells.
@@ -187,20 +188,20 @@ func (e Event) MarshalJSON() ([]byte, error) {
 			}
 		}
 	}
-	return json.Marshal(w, lenient)
+	return json.Marshal(w, jsonform.Lenient)
 }
 
 // UnmarshalJSON reads what MarshalJSON writes. A kind, or a field, that is not on the list is an error.
 func (e *Event) UnmarshalJSON(b []byte) error {
 	var w eventJSON
-	if err := read(b, &w); err != nil {
+	if err := jsonform.Read(b, &w); err != nil {
 		return err
 	}
 	fields, ok := eventFields[w.Event]
 	if !ok {
 		return fmt.Errorf("unknown event kind %q", w.Event)
 	}
-	names, err := members(b)
+	names, err := jsonform.Members(b)
 	if err != nil {
 		return err
 	}

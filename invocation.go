@@ -12,6 +12,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/pawl-go/pawl/internal/jsonform"
 )
 
 // Invocation is what a tool, or the middleware around it, can know and do beside its arguments. InvocationFrom finds it. It
@@ -54,7 +56,7 @@ func (v *Invocation) IdempotencyKey() string {
 	if run := v.pipe.task.scope.durable; run != "" {
 		fmt.Fprintf(h, "%d:%s", len(run), run)
 	}
-	for _, part := range [][]byte{[]byte(v.Call.Name), canonical(v.Call.Args), []byte(v.Call.ID), []byte(v.Key)} {
+	for _, part := range [][]byte{[]byte(v.Call.Name), jsonform.Canonical(v.Call.Args), []byte(v.Call.ID), []byte(v.Key)} {
 		fmt.Fprintf(h, "%d:%s", len(part), part)
 	}
 	return hex.EncodeToString(h.Sum(nil)[:16])

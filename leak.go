@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"strings"
+
+	"github.com/pawl-go/pawl/internal/jsonform"
 )
 
 // echoes reports whether text, fences stripped, is wholly JSON and equal to the arguments of a call of m, or to a wrapper
@@ -63,7 +65,7 @@ func canonicalObject(b []byte) []byte {
 	if b = bytes.TrimSpace(b); len(b) == 0 || b[0] != '{' {
 		return nil
 	}
-	return canonical(b)
+	return jsonform.Canonical(b)
 }
 
 // unfenced strips one ``` fence around the whole of s.

@@ -208,7 +208,6 @@ func (r *run) request() (*Request, *Response) {
 	}{req: Request{Key: r.requestKey(), Messages: r.view(), Tools: r.offered(), Output: a.Output,
 		Settings: a.Settings, Whole: r.whole, Turn: r.turn}}
 	req := &both.req
-	r.proof.add(req.Messages)
 	if r.instructions != "" {
 		req.Turn++
 	}

@@ -3,11 +3,13 @@ package pawl
 import (
 	"bytes"
 	"encoding/json"
-	"github.com/go-json-experiment/json/jsontext"
 	"maps"
 	"slices"
 	"strings"
 
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/pawl-go/pawl/internal/jsonform"
 	"github.com/pawl-go/pawl/internal/schema"
 	"github.com/pawl-go/pawl/internal/secret"
 )
@@ -150,8 +152,8 @@ func (x *redaction) json(b json.RawMessage, m *mark) json.RawMessage {
 	if x == nil || len(b) == 0 || m == nil && (x.find == nil || !bytes.Contains(b, []byte(`\u`)) && !bytes.Contains(b, []byte(`\/`)) && !x.find.Find(string(b))) {
 		return b
 	}
-	w := jsonWriter{redaction: x, d: jsontext.NewDecoder(bytes.NewReader(b), lenient)}
-	w.e = jsontext.NewEncoder(&w.out, lenient)
+	w := jsonWriter{redaction: x, d: jsontext.NewDecoder(bytes.NewReader(b), jsonform.Lenient)}
+	w.e = jsontext.NewEncoder(&w.out, jsonform.Lenient)
 	if err := w.value(m, m); err != nil || len(bytes.TrimSpace(b[w.d.InputOffset():])) > 0 {
 		if m != nil { // what is where cannot be known
 			return json.RawMessage(secret.Mask)
@@ -289,8 +291,8 @@ func texts(v any, f func(string)) {
 
 // secretsIn returns the texts that m hides in b.
 func (x *redaction) secretsIn(b json.RawMessage, m *mark) (found []string) {
-	w := jsonWriter{redaction: x, d: jsontext.NewDecoder(bytes.NewReader(b), lenient), learned: func(s string) { found = append(found, s) }}
-	w.e = jsontext.NewEncoder(&w.out, lenient)
+	w := jsonWriter{redaction: x, d: jsontext.NewDecoder(bytes.NewReader(b), jsonform.Lenient), learned: func(s string) { found = append(found, s) }}
+	w.e = jsontext.NewEncoder(&w.out, jsonform.Lenient)
 	_ = w.value(m, m) // what is no JSON is hidden whole
 	return found
 }

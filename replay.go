@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/pawl-go/pawl/internal/jsonform"
 )
 
 // Replayer is what an Executor may be, too, that keeps under Task.Key how calls ended, or that can wait in Execute for whoever decides. Calls made inside
@@ -33,7 +35,7 @@ var ErrDiverged = errors.New("diverged: another call was made here before")
 // Replayed returns x, by which the task ended before, as what it comes to now. call is what was to be carried out then (Task.Call): where that was
 // another tool, or other arguments, the Execution returned is a failure with ErrDiverged.
 func (t Task) Replayed(call ToolCall, x Execution) Execution {
-	if call.Name != t.Call.Name || !bytes.Equal(canonical(call.Args), canonical(t.Call.Args)) {
+	if call.Name != t.Call.Name || !bytes.Equal(jsonform.Canonical(call.Args), jsonform.Canonical(t.Call.Args)) {
 		err := fmt.Errorf("%w: %s, and now %s", ErrDiverged, call.Name, t.Call.Name)
 		if call.Name == t.Call.Name {
 			err = fmt.Errorf("%w: %s with other arguments", ErrDiverged, call.Name)

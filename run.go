@@ -38,7 +38,6 @@ type run struct {
 	output       *output     // what the answer must fit; nil: free text
 	sent         []Message   // instructions, where there are any, and transcript: one array
 	lost         error       // with which the reply being made broke off
-	proof        proof       // of what is sent
 	asked        *Request    // the request that the last reply answers
 	teller       *teller     // of the reply being made; nil: nobody watches, or nothing yet
 	inbox        Inbox       // nil: nobody sends messages

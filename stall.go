@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 
+	"github.com/pawl-go/pawl/internal/jsonform"
 	"github.com/pawl-go/pawl/internal/text"
 )
 
@@ -49,7 +50,7 @@ func (a *seen) equal(b *seen) bool {
 
 func (a *seen) canonical() []byte {
 	if a.canon == nil {
-		a.canon = canonical(a.args)
+		a.canon = jsonform.Canonical(a.args)
 	}
 	return a.canon
 }

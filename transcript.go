@@ -6,35 +6,6 @@ import (
 	"strings"
 )
 
-// lastReply returns where the last reply stands, -1 if there is none or it has no calls, and the message with its results.
-func lastReply(msgs []Message) (at int, answers Message) {
-	at = len(msgs) - 1
-	for at >= 0 && msgs[at].Role != RoleAssistant {
-		at--
-	}
-	if at < 0 || !msgs[at].HasCalls() {
-		return -1, answers
-	}
-	if at+1 < len(msgs) && msgs[at+1].Role == RoleTool {
-		answers = msgs[at+1]
-	}
-	return at, answers
-}
-
-// openCalls returns the calls of the last reply that have no result, and where that reply stands.
-func openCalls(msgs []Message) (open []ToolCall, at int) {
-	at, answers := lastReply(msgs)
-	if at < 0 {
-		return nil, at
-	}
-	for _, p := range msgs[at].Parts {
-		if c, ok := p.(ToolCall); ok && !answers.answers(c.ID) {
-			open = append(open, c)
-		}
-	}
-	return open, at
-}
-
 // answered puts results, which stand in call order, into the one results message after the reply at index i, and returns the
 // transcript. No message of the old one is changed.
 func answered(msgs []Message, i int, results []Part) []Message {
@@ -143,65 +114,6 @@ func (in *intake) flush() {
 		in.msgs = append(in.msgs, in.then...)
 		in.then = nil
 	}
-}
-
-// allowed says which parts a message may hold.
-func allowed(role Role, p Part) error {
-	ok := false
-	switch p := p.(type) {
-	case Text, Media:
-		ok = role != RoleTool
-	case Reasoning, ToolCall:
-		ok = role == RoleAssistant
-	case ToolResult:
-		ok = role == RoleTool
-		for _, q := range p.Parts {
-			switch q.(type) {
-			case Text, Media:
-			default:
-				return fmt.Errorf("a result cannot hold %s", partName(q))
-			}
-		}
-	case Decision:
-		ok = true
-	case nil:
-		return fmt.Errorf("a part is nil")
-	}
-	if !ok {
-		return fmt.Errorf("a message of the role %s cannot hold %s", role, partName(p))
-	}
-	return nil
-}
-
-func partName(p Part) string {
-	switch p.(type) {
-	case Text:
-		return "text"
-	case Reasoning:
-		return "reasoning"
-	case Media:
-		return "media"
-	case ToolCall:
-		return "a call"
-	case ToolResult:
-		return "a result"
-	case Decision:
-		return "a decision"
-	}
-	return "nothing"
-}
-
-func uniqueIDs(m Message) error {
-	seen := map[string]bool{}
-	for _, p := range m.Parts {
-		if c, ok := p.(ToolCall); ok {
-			if c.ID == "" || seen[c.ID] {
-				return fmt.Errorf("call id %q is empty or there twice; each call of a reply needs its own", c.ID)
-			}
-			seen[c.ID] = true
-		}
-	}
-	return nil
 }
 
 func hasCall(calls []ToolCall, id string) bool {

@@ -25,18 +25,12 @@ type Draft struct {
 
 // DraftOf returns the draft that owner has in the run of ctx, or a new one for a request to model. Keep gives it back.
 func DraftOf(ctx context.Context, owner any, model string) *Draft {
-	d, ok := pawl.Kept(ctx, owner).(*Draft)
-	if !ok || d.model != model {
-		d = &Draft{model: model}
-	}
-	return d
+	return &Draft{model: model}
 }
 
 // Keep keeps the draft for owner's next request in the run of ctx, once the body is not read any more.
 func (d *Draft) Keep(ctx context.Context, owner any) {
-	if len(d.said) == 0 || !pawl.Keep(ctx, owner, d) {
-		d.Release()
-	}
+	d.Release()
 }
 
 // Release gives the memory of the body to others: the run is over.

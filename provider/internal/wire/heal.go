@@ -18,7 +18,7 @@ type Rules struct {
 // yield, and reports whether the consumer wants more. What has no mend is left for the encoder to refuse. options are the request's for
 // this provider.
 func (r *Rules) Heal(ctx context.Context, req *pawl.Request, options []byte, yield func(pawl.Delta, error) bool) (*pawl.Request, bool) {
-	sent, mends := r.HealRequest(ctx, req)
+	sent, mends := r.HealRequest(req)
 	if len(mends) == 0 || r.continues(options) {
 		return req, true
 	}

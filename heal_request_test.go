@@ -18,13 +18,12 @@ type healing struct {
 }
 
 func (m healing) Stream(ctx context.Context, req *pawl.Request) iter.Seq2[pawl.Delta, error] {
-	sent, mends := m.rules.HealRequest(ctx, req)
+	sent, mends := m.rules.HealRequest(req)
 	m.seen(ctx, req, sent, mends)
 	return m.Model.Stream(ctx, sent)
 }
 
-// What a run has looked at is not looked at again, and whatever else stands in a request is: a middleware's changes, what the API wants
-// beyond, and requests that are not the run's.
+// Every request is checked before it is sent: what the run wrote, the changes of a middleware and the additional rules of the API.
 func TestHealingWhatRunsSend(t *testing.T) {
 	thought := pawl.Reasoning{Text: "hm", Opaque: &pawl.Opaque{Provider: "anthropic", Data: []byte(`{"type":"thinking"}`)}}
 	one := []pawl.Message{pawl.User("go"), pawl.Assistant(call("a", "active", "{}")), pawl.Results(answer("a", "1")), pawl.Assistant(text("hi")), pawl.User("on")}
@@ -60,7 +59,7 @@ func TestHealingWhatRunsSend(t *testing.T) {
 					got += string(f.Code)
 				}
 				broken := &pawl.Request{Messages: []pawl.Message{pawl.User("go"), pawl.Assistant(call("a", "x", "{}"))}}
-				if _, mends := pawl.RulesOf(test.api).HealRequest(ctx, broken); len(mends) != 1 {
+				if _, mends := pawl.RulesOf(test.api).HealRequest(broken); len(mends) != 1 {
 					t.Errorf("%s: another request in the same context is not healed: %v", name, mends)
 				}
 			}}
