@@ -3,6 +3,8 @@ package pawl
 import (
 	"errors"
 	"fmt"
+
+	"github.com/pawl-go/pawl/llm"
 )
 
 // Causes of a cancelled context, by context.WithCancelCause, that a run tells apart.
@@ -52,7 +54,7 @@ type ExecutionError interface {
 // A control error tells the pipeline what a tool or a middleware wants done beside its result.
 type control struct {
 	ends   Ends
-	result ToolResult
+	result llm.ToolResult
 	err    error
 }
 
@@ -71,7 +73,7 @@ func Abort(err error) error { return &control{ends: EndsFailed, err: err} }
 
 // Finish returns the error by which a tool or a middleware ends the run well: its call is answered with result, the other
 // calls of the step are finished and recorded, and the run stops with StopFinished before the model is asked again.
-func Finish(result ToolResult) error { return &control{ends: EndsFinished, result: result} }
+func Finish(result llm.ToolResult) error { return &control{ends: EndsFinished, result: result} }
 
 // Block returns the error by which a middleware refuses a call. The model is told the reason; nothing runs.
 func Block(reason string) error { return &blocked{reason} }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/script"
 )
 
@@ -21,7 +22,7 @@ func ExampleInto() {
 	)}
 	ctx := context.Background()
 	// begin into
-	v, res, err := pawl.Into[Verdict](ctx, agent, pawl.User("Judge: it works, mostly."))
+	v, res, err := pawl.Into[Verdict](ctx, agent, llm.User("Judge: it works, mostly."))
 	// end into
 	if err != nil {
 		fmt.Println(err)
@@ -41,7 +42,7 @@ func ExampleInto() {
 func ExamplePartial() {
 	agent := &pawl.Agent{Output: pawl.SchemaFor[Verdict](), Model: script.New(script.Say(`{"sentiment":"positive","score":5}`))}
 	var form pawl.Partial[Verdict]
-	for e, err := range agent.Stream(context.Background(), pawl.User("Judge: it works.")) {
+	for e, err := range agent.Stream(context.Background(), llm.User("Judge: it works.")) {
 		if err != nil {
 			fmt.Println(err)
 			return

@@ -9,15 +9,17 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/pawl-go/pawl/llm"
 )
 
 // RunnerFunc is a Runner that is a function: a Runner around another one, or Agent.ResumeStream with the Result it goes on from.
-type RunnerFunc func(ctx context.Context, msgs ...Message) iter.Seq2[Event, error]
+type RunnerFunc func(ctx context.Context, msgs ...llm.Message) iter.Seq2[Event, error]
 
 var _ Runner = RunnerFunc(nil)
 
 // Stream calls f.
-func (f RunnerFunc) Stream(ctx context.Context, msgs ...Message) iter.Seq2[Event, error] {
+func (f RunnerFunc) Stream(ctx context.Context, msgs ...llm.Message) iter.Seq2[Event, error] {
 	return f(ctx, msgs...)
 }
 
@@ -50,7 +52,7 @@ func Tap(r Runner, fn func(Event)) Runner {
 }
 
 func tapped(r Runner, fn func(Event)) RunnerFunc {
-	return func(ctx context.Context, msgs ...Message) iter.Seq2[Event, error] {
+	return func(ctx context.Context, msgs ...llm.Message) iter.Seq2[Event, error] {
 		return func(yield func(Event, error) bool) {
 			o := observer{fn: fn}
 			for e, err := range r.Stream(ctx, msgs...) {
@@ -78,7 +80,7 @@ func On(r Runner, kinds []EventKind, fn func(Event)) Runner {
 }
 
 func watched(r Runner, kinds []EventKind, fn func(Event)) RunnerFunc {
-	return func(ctx context.Context, msgs ...Message) iter.Seq2[Event, error] {
+	return func(ctx context.Context, msgs ...llm.Message) iter.Seq2[Event, error] {
 		return func(yield func(Event, error) bool) {
 			q := &observed{observer: observer{fn: fn}, wake: make(chan struct{}, 1), done: make(chan struct{})}
 			go q.work()

@@ -14,12 +14,13 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/script"
 )
 
 // told returns a Runner that tells of events, and gap between them.
 func told(gap time.Duration, events ...pawl.Event) pawl.Runner {
-	return pawl.RunnerFunc(func(context.Context, ...pawl.Message) iter.Seq2[pawl.Event, error] {
+	return pawl.RunnerFunc(func(context.Context, ...llm.Message) iter.Seq2[pawl.Event, error] {
 		return func(yield func(pawl.Event, error) bool) {
 			for i, e := range events {
 				time.Sleep(gap)
@@ -34,9 +35,9 @@ func told(gap time.Duration, events ...pawl.Event) pawl.Runner {
 func ended() pawl.Event { return pawl.Event{Kind: pawl.EventRunEnded, Run: "run"} }
 
 func TestTapSeesEverythingFirst(t *testing.T) {
-	a := &pawl.Agent{Model: script.New(script.Turn{Parts: []pawl.Part{call("c", "f", `{}`)}}, script.Say("done")), Tools: []pawl.Toolset{says("f", "1")}}
+	a := &pawl.Agent{Model: script.New(script.Turn{Parts: []llm.Part{call("c", "f", `{}`)}}, script.Say("done")), Tools: []pawl.Toolset{says("f", "1")}}
 	var seen, got []pawl.EventKind
-	for e, err := range pawl.Tap(a, func(e pawl.Event) { seen = append(seen, e.Kind) }).Stream(t.Context(), pawl.User("go")) {
+	for e, err := range pawl.Tap(a, func(e pawl.Event) { seen = append(seen, e.Kind) }).Stream(t.Context(), llm.User("go")) {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/pawl-go/pawl/internal/schema"
 	"github.com/pawl-go/pawl/internal/text"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // answerTool is what the model gives its answer by where its provider cannot hold text to a schema while tools are offered.
@@ -42,11 +43,11 @@ func (a *Agent) output(tools []*Tool) (*output, error) {
 		return nil, fmt.Errorf("agent's output: schema: %w", err)
 	}
 	if object && len(tools) > 0 {
-		h, ok := a.Model.(OutputHolder)
-		if !ok || !h.HoldsOutput(&Request{Tools: specs(tools), Choice: a.Choice, Output: a.Output, Settings: a.Settings}) {
+		h, ok := a.Model.(llm.OutputHolder)
+		if !ok || !h.HoldsOutput(&llm.Request{Tools: specs(tools), Choice: a.Choice, Output: a.Output, Settings: a.Settings}) {
 			o.tool = &Tool{Name: answerTool, Description: answerToolText, Input: a.Output, Effect: Pure, Timeout: -1,
-				Run: func(context.Context, ToolCall) (ToolResult, error) {
-					return ToolResult{}, Finish(TextResult("This is the answer."))
+				Run: func(context.Context, llm.ToolCall) (llm.ToolResult, error) {
+					return llm.ToolResult{}, Finish(llm.TextResult("This is the answer."))
 				}}
 		}
 	}
@@ -61,11 +62,11 @@ func (o *output) answerTool() *Tool {
 }
 
 // offered notes whether a request with choice c can be answered by a call, and reports it.
-func (o *output) offered(c ToolChoice) bool {
+func (o *output) offered(c llm.ToolChoice) bool {
 	if o == nil || o.tool == nil {
 		return false
 	}
-	o.asked = c.Mode != ToolNone
+	o.asked = c.Mode != llm.ToolNone
 	return o.asked
 }
 
@@ -73,7 +74,7 @@ func (o *output) offered(c ToolChoice) bool {
 func (o *output) unfit() bool { return o != nil && len(o.faults) > 0 }
 
 // answers reports whether c gives the answer.
-func (r *run) answers(c ToolCall) bool { return r.scope.answer != nil && c.Name == answerTool }
+func (r *run) answers(c llm.ToolCall) bool { return r.scope.answer != nil && c.Name == answerTool }
 
 // onlyAnswers reports whether tasks are nothing but the answer, for which a run that has used up its rounds still has room.
 func (r *run) onlyAnswers(tasks []Task) bool {
@@ -97,7 +98,7 @@ func (r *run) fitting(execs []Execution) bool {
 }
 
 // askAgain takes a reply without calls, and reports whether it is no answer yet: it does not fit, the model was told, and is asked again.
-func (r *run) askAgain(resp *Response) (again bool) {
+func (r *run) askAgain(resp *llm.Response) (again bool) {
 	defer r.record(resp, nil)
 	o := r.output
 	if o == nil || resp.Finish.Cut() { // what was cut is no answer, even if it fits
@@ -123,7 +124,7 @@ func (r *run) askAgain(resp *Response) (again bool) {
 		lines = faultLines(words)
 	}
 	if again = r.sentBack(text, lines); again {
-		r.res.Messages = append(r.res.Messages, User(words))
+		r.res.Messages = append(r.res.Messages, llm.User(words))
 	}
 	return again
 }

@@ -1,6 +1,10 @@
 package pawl
 
-import "encoding/json"
+import (
+	"encoding/json"
+
+	"github.com/pawl-go/pawl/llm"
+)
 
 // Partial reads the answer of a run that has an output while it is being written: from the events of a Stream it makes values of T that grow, and at the
 // end the whole one.
@@ -20,7 +24,7 @@ import "encoding/json"
 type Partial[T any] struct {
 	Strings bool // show texts while they are still being written; false: whole ones only
 
-	run   Key
+	run   llm.Key
 	index int // the part of the reply that is read
 	read  forming
 	shown int // how much of it was in the last value

@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/script"
 )
 
@@ -34,7 +35,7 @@ func TestPartial(t *testing.T) {
 		a.Model = script.New(script.Say(`{"title":"no","items":7}`), turn)
 		p := pawl.Partial[list]{}
 		var seen []string
-		for e, err := range a.Stream(t.Context(), pawl.User("?")) {
+		for e, err := range a.Stream(t.Context(), llm.User("?")) {
 			if err != nil {
 				t.Fatal(err)
 			}

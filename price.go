@@ -4,6 +4,8 @@ import (
 	"context"
 	"iter"
 	"math"
+
+	"github.com/pawl-go/pawl/llm"
 )
 
 // Price is what a model costs, in US dollars for a million tokens.
@@ -16,7 +18,7 @@ type Price struct {
 }
 
 // Cost returns what u costs.
-func (p Price) Cost(u Usage) float64 {
+func (p Price) Cost(u llm.Usage) float64 {
 	if p.Long != nil && u.Input > p.LongAbove {
 		return p.Long.Cost(u)
 	}
@@ -32,7 +34,7 @@ func (p Price) Cost(u Usage) float64 {
 }
 
 // Max returns the most that req can cost.
-func (p Price) Max(req *Request) float64 {
+func (p Price) Max(req *llm.Request) float64 {
 	in, out := req.Bounds()
 	most := (float64(in)*math.Max(p.Input, p.CacheWrite) + float64(out)*p.Output) / 1e6
 	if p.Long != nil && in > p.LongAbove {
@@ -42,28 +44,28 @@ func (p Price) Max(req *Request) float64 {
 }
 
 // Of returns m at this price: Usage.Cost is set where m does not say what a reply cost, and Limits.Cost can be kept.
-func (p Price) Of(m Model) Model { return &priced{m, p} }
+func (p Price) Of(m llm.Model) llm.Model { return &priced{m, p} }
 
 // priced is a model with a price.
 type priced struct {
-	Model
+	llm.Model
 	price Price
 }
 
-var _ Pricer = (*priced)(nil)
+var _ llm.Pricer = (*priced)(nil)
 
 // MaxCost returns the most that req can cost.
-func (p *priced) MaxCost(req *Request) (float64, bool) { return p.price.Max(req), true }
+func (p *priced) MaxCost(req *llm.Request) (float64, bool) { return p.price.Max(req), true }
 
 // HoldsOutput passes the question on.
-func (p *priced) HoldsOutput(req *Request) bool {
-	h, ok := p.Model.(OutputHolder)
+func (p *priced) HoldsOutput(req *llm.Request) bool {
+	h, ok := p.Model.(llm.OutputHolder)
 	return ok && h.HoldsOutput(req)
 }
 
 // Stream sets what a reply costs where the model does not.
-func (p *priced) Stream(ctx context.Context, req *Request) iter.Seq2[Delta, error] {
-	return func(yield func(Delta, error) bool) {
+func (p *priced) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
+	return func(yield func(llm.Delta, error) bool) {
 		for d, err := range p.Model.Stream(ctx, req) {
 			if d.Usage != nil && d.Usage.Cost == 0 {
 				u := *d.Usage

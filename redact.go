@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 
 	"github.com/pawl-go/pawl/internal/secret"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // Redactor hides secrets from whoever watches a run: in events, results, errors, and what is made of them (logs, journals, traces). Models and
@@ -50,7 +51,7 @@ func (r *Redactor) AddTools(tools ...*Tool) {
 
 // Learn adds what calls have in arguments that the schemas of AddTools mark as secret: text of 6 bytes and more is hidden wherever it stands. It is for whoever shows what
 // was kept of a run; a run that is watched is learned from as it goes.
-func (r *Redactor) Learn(calls ...ToolCall) {
+func (r *Redactor) Learn(calls ...llm.ToolCall) {
 	x := r.now()
 	if x == nil || len(x.marks) == 0 {
 		return
@@ -93,7 +94,7 @@ func (r *Redactor) String(s string) string { return r.now().text(s) }
 func (r *Redactor) JSON(b json.RawMessage) json.RawMessage { return r.now().json(b, nil) }
 
 // Call returns c without secrets: what a person is shown who decides about it.
-func (r *Redactor) Call(c ToolCall) ToolCall {
+func (r *Redactor) Call(c llm.ToolCall) llm.ToolCall {
 	if x := r.now(); x != nil {
 		return x.call(c)
 	}
@@ -111,7 +112,7 @@ func (r *Redactor) Result(res *Result) *Result {
 	w.learnMessages(res.Messages)
 	for _, s := range res.Steps {
 		if s.Response != nil {
-			w.learnMessages([]Message{s.Response.Message})
+			w.learnMessages([]llm.Message{s.Response.Message})
 		}
 		w.learnExecutions(s.Executions)
 	}
@@ -132,7 +133,7 @@ func Redact(r Runner, secrets *Redactor) Runner {
 
 // over returns inner with what is secret hidden.
 func (r *Redactor) over(inner Runner) RunnerFunc {
-	return func(ctx context.Context, msgs ...Message) iter.Seq2[Event, error] {
+	return func(ctx context.Context, msgs ...llm.Message) iter.Seq2[Event, error] {
 		return func(yield func(Event, error) bool) {
 			w := watch{redactor: r, redaction: r.now()}
 			for e, err := range inner.Stream(ctx, msgs...) {
@@ -190,7 +191,7 @@ func (x *redaction) error(err error) error {
 	text := err.Error()
 	hidden := x.text(text)
 	safe := &redactedError{text: hidden, err: err}
-	var pe *ProviderError
+	var pe *llm.ProviderError
 	var te *ToolError
 	var tr *TranscriptError
 	var oe *OutputError
@@ -254,7 +255,7 @@ func (x *redaction) within(err error) bool {
 type redactedError struct {
 	text       string
 	err        error // never given away
-	provider   *ProviderError
+	provider   *llm.ProviderError
 	tool       *ToolError
 	transcript *TranscriptError
 	output     *OutputError
@@ -265,7 +266,7 @@ func (e *redactedError) Is(target error) bool { return errors.Is(e.err, target) 
 
 func (e *redactedError) As(target any) bool {
 	switch t := target.(type) {
-	case **ProviderError:
+	case **llm.ProviderError:
 		if e.provider != nil {
 			*t = e.provider
 			return true

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/pawl-go/pawl/internal/secret"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // watch is a redaction along one run. What the run's calls pass as secret arguments is hidden from then on.
@@ -60,7 +61,7 @@ func formsOf(secrets []string) (forms []string) {
 }
 
 // learn notes the secret arguments of a call.
-func (w *watch) learn(c *ToolCall) {
+func (w *watch) learn(c *llm.ToolCall) {
 	n := len(w.learnt)
 	if w.learnt = w.toLearn(c, w.learnt); len(w.learnt) > n {
 		w.rebuild()
@@ -68,7 +69,7 @@ func (w *watch) learn(c *ToolCall) {
 }
 
 // toLearn adds the secret arguments of a call to those that are known.
-func (x *redaction) toLearn(c *ToolCall, known []string) []string {
+func (x *redaction) toLearn(c *llm.ToolCall, known []string) []string {
 	m := x.markOf(c.Name)
 	if m == nil {
 		return known
@@ -81,7 +82,7 @@ func (x *redaction) toLearn(c *ToolCall, known []string) []string {
 	return known
 }
 
-func (w *watch) learnMessages(msgs []Message) {
+func (w *watch) learnMessages(msgs []llm.Message) {
 	if w.redaction == nil || len(w.redaction.marks) == 0 {
 		return
 	}
@@ -171,7 +172,7 @@ func (w *watch) fragment(e Event) Event {
 }
 
 // end tells what is left of the parts of run that are over.
-func (w *watch) end(run Key, over func(*partText) bool, send func(Event)) {
+func (w *watch) end(run llm.Key, over func(*partText) bool, send func(Event)) {
 	w.parts = slices.DeleteFunc(w.parts, func(p *partText) bool {
 		if p.last.Run != run || !over(p) {
 			return false
@@ -195,7 +196,7 @@ func (w *watch) event(e Event) Event {
 	case EventCallCompleted:
 		w.learn(&e.Execution.Call)
 	case EventResponseReceived:
-		w.learnMessages([]Message{e.Response.Message})
+		w.learnMessages([]llm.Message{e.Response.Message})
 	}
 	e.Agent, e.Model = w.text(e.Agent), w.text(e.Model)
 	e.Text, e.Error, e.Data = w.text(e.Text), w.text(e.Error), w.json(e.Data, nil)
@@ -228,28 +229,28 @@ func (w *watch) event(e Event) Event {
 	return e
 }
 
-func (x *redaction) call(c ToolCall) ToolCall {
+func (x *redaction) call(c llm.ToolCall) llm.ToolCall {
 	c.Args = x.json(c.Args, x.markOf(c.Name))
 	c.ID, c.Name, c.Opaque = x.text(c.ID), x.text(c.Name), x.opaque(c.Opaque)
 	return c
 }
 
-func (x *redaction) opaque(o *Opaque) *Opaque {
+func (x *redaction) opaque(o *llm.Opaque) *llm.Opaque {
 	if o == nil {
 		return nil
 	}
 	if data := x.json(o.Data, nil); !bytes.Equal(data, o.Data) {
-		o = &Opaque{o.Provider, data}
+		o = &llm.Opaque{Provider: o.Provider, Data: data}
 	}
 	return o
 }
 
-func (x *redaction) response(r *Response) *Response {
-	c := Response{Message: x.message(r.Message), Finish: r.Finish, Usage: x.usage(r.Usage), Model: x.text(r.Model), ID: x.text(r.ID)}
+func (x *redaction) response(r *llm.Response) *llm.Response {
+	c := llm.Response{Message: x.message(r.Message), Finish: r.Finish, Usage: x.usage(r.Usage), Model: x.text(r.Model), ID: x.text(r.ID)}
 	return &c
 }
 
-func (x *redaction) usage(u Usage) Usage {
+func (x *redaction) usage(u llm.Usage) llm.Usage {
 	u.Raw = x.json(u.Raw, nil)
 	return u
 }
@@ -259,51 +260,51 @@ func (x *redaction) spent(s Spent) Spent {
 	return s
 }
 
-func (x *redaction) message(m Message) Message {
+func (x *redaction) message(m llm.Message) llm.Message {
 	m.Parts = x.partsOf(m.Parts)
 	return m
 }
 
-func (x *redaction) partsOf(parts []Part) []Part {
+func (x *redaction) partsOf(parts []llm.Part) []llm.Part {
 	if parts == nil {
 		return nil
 	}
-	out := make([]Part, len(parts))
+	out := make([]llm.Part, len(parts))
 	for i, p := range parts {
 		out[i] = x.part(p)
 	}
 	return out
 }
 
-func (x *redaction) part(p Part) Part {
+func (x *redaction) part(p llm.Part) llm.Part {
 	switch p := p.(type) {
-	case Text:
-		return Text{x.text(p.Text), x.opaque(p.Opaque)}
-	case Reasoning:
-		return Reasoning{x.text(p.Text), x.opaque(p.Opaque)}
-	case Media:
+	case llm.Text:
+		return llm.Text{Text: x.text(p.Text), Opaque: x.opaque(p.Opaque)}
+	case llm.Reasoning:
+		return llm.Reasoning{Text: x.text(p.Text), Opaque: x.opaque(p.Opaque)}
+	case llm.Media:
 		p.URL = x.text(p.URL)
 		if x.find.Find(string(p.Data)) {
 			p.Data = []byte(x.text(string(p.Data)))
 		}
 		return p
-	case ToolCall:
+	case llm.ToolCall:
 		return x.call(p)
-	case ToolResult:
+	case llm.ToolResult:
 		return x.toolResult(p)
-	case Decision:
+	case llm.Decision:
 		return *x.decision(&p, nil)
 	}
 	return p
 }
 
-func (x *redaction) toolResult(r ToolResult) ToolResult {
+func (x *redaction) toolResult(r llm.ToolResult) llm.ToolResult {
 	r.Parts, r.CallID, r.Data = x.partsOf(r.Parts), x.text(r.CallID), x.json(r.Data, nil)
 	return r
 }
 
 // decision hides in the arguments that a call was given by a person what m marks.
-func (x *redaction) decision(d *Decision, m *mark) *Decision {
+func (x *redaction) decision(d *llm.Decision, m *mark) *llm.Decision {
 	if d == nil {
 		return nil
 	}
@@ -376,7 +377,7 @@ func (x *redaction) step(s Step) Step {
 	return out
 }
 
-func (x *redaction) messages(msgs []Message) []Message {
+func (x *redaction) messages(msgs []llm.Message) []llm.Message {
 	out := slices.Clone(msgs)
 	for i, m := range out {
 		out[i] = x.message(m)

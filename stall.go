@@ -6,6 +6,7 @@ import (
 
 	"github.com/pawl-go/pawl/internal/jsonform"
 	"github.com/pawl-go/pawl/internal/text"
+	"github.com/pawl-go/pawl/llm"
 )
 
 const (
@@ -75,7 +76,7 @@ func (s *stall) see(x *Execution, step int) (told bool) {
 	if fails >= 3*limit && s.cause == "" {
 		s.cause = fmt.Sprintf("calls of %s failed in %d steps, and nothing worked between them", x.Call.Name, fails)
 	}
-	x.Result.Parts = append(x.Result.Parts[:len(x.Result.Parts):len(x.Result.Parts)], Text{Text: fmt.Sprintf(
+	x.Result.Parts = append(x.Result.Parts[:len(x.Result.Parts):len(x.Result.Parts)], llm.Text{Text: fmt.Sprintf(
 		"\n%s has failed %d times now, and nothing worked in between. Do not try another variation: do it in another way, or answer and say what is missing.", x.Call.Name, fails)})
 	return true
 }
@@ -149,7 +150,7 @@ func (s *stall) repeated(x *Execution, step, limit int) bool {
 	}
 	x.Result.IsError = true
 	x.Result.Data = nil
-	x.Result.Parts = []Part{Text{Text: why + text.Clip(c.result, 500) + "\nDo something else, or answer with what you have."}}
+	x.Result.Parts = []llm.Part{llm.Text{Text: why + text.Clip(c.result, 500) + "\nDo something else, or answer with what you have."}}
 	return true
 }
 

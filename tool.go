@@ -16,6 +16,7 @@ import (
 	infer "github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/pawl-go/pawl/internal/schema"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // Tool is something the model may call. Fill in a literal, or let Func make one from a typed function.
@@ -47,13 +48,13 @@ type Tool struct {
 	// Reconcile, when not nil, says what became of a call that was begun and interrupted, so that nobody need be asked: it looks in the world, by the
 	// key that Invocation.IdempotencyKey gives for one. It returns the call's result if it happened, nil if it did not (then it may run, once more approved),
 	// and an error while that cannot be found out: then somebody is asked. It is used for Write alone.
-	Reconcile func(ctx context.Context, call ToolCall) (*ToolResult, error)
+	Reconcile func(ctx context.Context, call llm.ToolCall) (*llm.ToolResult, error)
 
 	agent *Agent // what Agent.Tool made it of
 
 	spec struct {
 		once sync.Once
-		is   *ToolSpec
+		is   *llm.ToolSpec
 	}
 
 	compiled struct {
@@ -68,7 +69,7 @@ type Tool struct {
 }
 
 // ToolFunc carries out a call. It is also what tool middleware wraps.
-type ToolFunc func(ctx context.Context, call ToolCall) (ToolResult, error)
+type ToolFunc func(ctx context.Context, call llm.ToolCall) (llm.ToolResult, error)
 
 // Effect says what a call may do to the world. It decides what may be retried, cached, started early, or repeated
 // after a crash.
@@ -120,7 +121,7 @@ func Func[In, Out any](name, description string, fn func(context.Context, In) (O
 	t := &Tool{Name: name, Description: description, Input: in}
 	data := false
 	switch reflect.TypeFor[Out]() {
-	case reflect.TypeFor[string](), reflect.TypeFor[ToolResult]():
+	case reflect.TypeFor[string](), reflect.TypeFor[llm.ToolResult]():
 	default:
 		data = true
 		if reflect.TypeFor[Out]().Kind() != reflect.Interface {
@@ -129,27 +130,27 @@ func Func[In, Out any](name, description string, fn func(context.Context, In) (O
 			}
 		}
 	}
-	t.Run = func(ctx context.Context, call ToolCall) (ToolResult, error) {
+	t.Run = func(ctx context.Context, call llm.ToolCall) (llm.ToolResult, error) {
 		var args In
 		if f := decodeArgs(name, call.Args, &args); f != nil {
-			return ToolResult{}, f
+			return llm.ToolResult{}, f
 		}
 		out, err := fn(ctx, args)
 		if err != nil {
-			return ToolResult{}, err
+			return llm.ToolResult{}, err
 		}
 		if data {
 			b, err := json.Marshal(out)
 			if err != nil {
-				return ToolResult{}, fmt.Errorf("result has no JSON form: %w", err)
+				return llm.ToolResult{}, fmt.Errorf("result has no JSON form: %w", err)
 			}
-			return ToolResult{Parts: []Part{Text{Text: string(b)}}, Data: b}, nil
+			return llm.ToolResult{Parts: []llm.Part{llm.Text{Text: string(b)}}, Data: b}, nil
 		}
 		switch out := any(out).(type) {
-		case ToolResult:
+		case llm.ToolResult:
 			return out, nil
 		case string:
-			return TextResult(out), nil
+			return llm.TextResult(out), nil
 		}
 		panic("unreachable")
 	}
@@ -274,20 +275,20 @@ func (t *Tool) meant(args json.RawMessage) json.RawMessage {
 
 // Spec returns what a model is told about t, with t as its Source. It is the same pointer at each call,
 // so adapters can cache what they make of it. t must not be changed afterwards.
-func (t *Tool) Spec() *ToolSpec {
+func (t *Tool) Spec() *llm.ToolSpec {
 	t.spec.once.Do(func() {
-		t.spec.is = &ToolSpec{Name: t.Name, Description: t.Description, Input: t.Input, Output: t.Output,
+		t.spec.is = &llm.ToolSpec{Name: t.Name, Description: t.Description, Input: t.Input, Output: t.Output,
 			Deferred: t.Deferred, NoRepair: t.NoRepair, Source: t}
 	})
 	return t.spec.is
 }
 
 // specs returns what a model is told about tools.
-func specs(tools []*Tool) []*ToolSpec {
+func specs(tools []*Tool) []*llm.ToolSpec {
 	if len(tools) == 0 {
 		return nil
 	}
-	all := make([]*ToolSpec, len(tools))
+	all := make([]*llm.ToolSpec, len(tools))
 	for i, t := range tools {
 		all[i] = t.Spec()
 	}

@@ -4,22 +4,33 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/pawl-go/pawl/llm"
 )
+
+// lastOf returns the index of the last message of role; -1 if there is none.
+func lastOf(msgs []llm.Message, role llm.Role) int {
+	i := len(msgs) - 1
+	for i >= 0 && msgs[i].Role != role {
+		i--
+	}
+	return i
+}
 
 // answered puts results, which stand in call order, into the one results message after the reply at index i, and returns the
 // transcript. No message of the old one is changed.
-func answered(msgs []Message, i int, results []Part) []Message {
+func answered(msgs []llm.Message, i int, results []llm.Part) []llm.Message {
 	if len(results) == 0 {
 		return msgs
 	}
-	if i+1 >= len(msgs) || msgs[i+1].Role != RoleTool {
-		return append(msgs, Message{RoleTool, results})
+	if i+1 >= len(msgs) || msgs[i+1].Role != llm.RoleTool {
+		return append(msgs, llm.Message{Role: llm.RoleTool, Parts: results})
 	}
-	byCall := map[string]Part{}
+	byCall := map[string]llm.Part{}
 	for _, p := range append(msgs[i+1].Parts[:len(msgs[i+1].Parts):len(msgs[i+1].Parts)], results...) {
-		byCall[p.(ToolResult).CallID] = p
+		byCall[p.(llm.ToolResult).CallID] = p
 	}
-	m := Message{Role: RoleTool, Parts: make([]Part, 0, len(byCall))}
+	m := llm.Message{Role: llm.RoleTool, Parts: make([]llm.Part, 0, len(byCall))}
 	for _, c := range msgs[i].Calls() {
 		if p, ok := byCall[c.ID]; ok {
 			m.Parts = append(m.Parts, p)
@@ -31,25 +42,25 @@ func answered(msgs []Message, i int, results []Part) []Message {
 // intake sorts what a run is given: the transcript so far, decisions on its open calls, and the messages that follow once those are
 // settled.
 type intake struct {
-	msgs      []Message
-	decisions []Decision
-	then      []Message
+	msgs      []llm.Message
+	decisions []llm.Decision
+	then      []llm.Message
 
-	open []ToolCall // of the last reply in msgs
-	at   int        // where it is
+	open []llm.ToolCall // of the last reply in msgs
+	at   int            // where it is
 }
 
 // add takes one message more; n is its number, for errors.
-func (in *intake) add(n int, m Message) error {
+func (in *intake) add(n int, m llm.Message) error {
 	bad := func(format string, args ...any) error {
 		return &TranscriptError{Index: n, Text: fmt.Sprintf(format, args...)}
 	}
+	if err := llm.CheckMessage(m); err != nil {
+		return bad("%v", err)
+	}
 	decisions := 0
 	for _, p := range m.Parts {
-		if err := allowed(m.Role, p); err != nil {
-			return bad("%v", err)
-		}
-		if d, ok := p.(Decision); ok {
+		if d, ok := p.(llm.Decision); ok {
 			decisions++
 			in.decisions = append(in.decisions, d)
 		}
@@ -58,21 +69,18 @@ func (in *intake) add(n int, m Message) error {
 		if decisions == len(m.Parts) {
 			return nil
 		}
-		m.Parts = slices.DeleteFunc(slices.Clone(m.Parts), func(p Part) bool { _, ok := p.(Decision); return ok })
+		m.Parts = slices.DeleteFunc(slices.Clone(m.Parts), func(p llm.Part) bool { _, ok := p.(llm.Decision); return ok })
 	}
 	switch m.Role {
-	case RoleTool:
+	case llm.RoleTool:
 		return in.results(m, bad)
-	case RoleAssistant:
+	case llm.RoleAssistant:
 		if len(in.open) > 0 {
 			return bad("a reply follows calls that have no result: %s", callIDs(in.open))
 		}
-		if err := uniqueIDs(m); err != nil {
-			return bad("%v", err)
-		}
 		in.msgs = append(in.msgs, m)
-		in.open, in.at = openCalls(in.msgs)
-	case RoleSystem, RoleDeveloper, RoleUser:
+		in.open, in.at = llm.OpenCalls(in.msgs)
+	case llm.RoleSystem, llm.RoleDeveloper, llm.RoleUser:
 		if len(in.open) == 0 {
 			in.msgs = append(in.msgs, m)
 		} else {
@@ -84,10 +92,10 @@ func (in *intake) add(n int, m Message) error {
 	return nil
 }
 
-func (in *intake) results(m Message, bad func(string, ...any) error) error {
-	given := map[string]Part{}
+func (in *intake) results(m llm.Message, bad func(string, ...any) error) error {
+	given := map[string]llm.Part{}
 	for _, p := range m.Parts {
-		r := p.(ToolResult)
+		r := p.(llm.ToolResult)
 		switch {
 		case !hasCall(in.open, r.CallID):
 			return bad("the result for call %q answers no open call; open: %s", r.CallID, callIDs(in.open))
@@ -96,14 +104,14 @@ func (in *intake) results(m Message, bad func(string, ...any) error) error {
 		}
 		given[r.CallID] = r
 	}
-	var ordered []Part
+	var ordered []llm.Part
 	for _, c := range in.open {
 		if p := given[c.ID]; p != nil {
 			ordered = append(ordered, p)
 		}
 	}
 	in.msgs = answered(in.msgs, in.at, ordered)
-	in.open, in.at = openCalls(in.msgs)
+	in.open, in.at = llm.OpenCalls(in.msgs)
 	in.flush()
 	return nil
 }
@@ -116,7 +124,7 @@ func (in *intake) flush() {
 	}
 }
 
-func hasCall(calls []ToolCall, id string) bool {
+func hasCall(calls []llm.ToolCall, id string) bool {
 	for _, c := range calls {
 		if c.ID == id {
 			return true
@@ -125,7 +133,7 @@ func hasCall(calls []ToolCall, id string) bool {
 	return false
 }
 
-func callIDs(calls []ToolCall) string {
+func callIDs(calls []llm.ToolCall) string {
 	if len(calls) == 0 {
 		return "none"
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // The journal has a run as it was, secrets included: without them it could be neither resumed nor played back. It keeps which arguments its tools mark as secret, too, so that whoever shows a run
@@ -40,7 +41,7 @@ func (h *history) redactor(r *pawl.Redactor) *pawl.Redactor {
 		for _, q := range asked {
 			r.Learn(q.waiting.Call)
 			if q.answer != nil {
-				r.Learn(pawl.ToolCall{Name: q.waiting.Call.Name, Args: q.answer.Args})
+				r.Learn(llm.ToolCall{Name: q.waiting.Call.Name, Args: q.answer.Args})
 			}
 		}
 	}
@@ -57,7 +58,7 @@ func (h *history) marked() map[string]json.RawMessage {
 }
 
 // markedOf returns the schemas that mark something as secret, or may: pawl.Redactor knows.
-func markedOf(tools []*pawl.ToolSpec) (marked map[string]json.RawMessage) {
+func markedOf(tools []*llm.ToolSpec) (marked map[string]json.RawMessage) {
 	for _, t := range tools {
 		if !bytes.Contains(t.Input, []byte("writeOnly")) && !bytes.Contains(t.Input, []byte("x-secret")) {
 			continue

@@ -2,11 +2,12 @@ package provider
 
 import (
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/provider/catalog"
 )
 
 // priced returns m at the price of the catalogue, or m itself where there is none.
-func priced(m pawl.Model, name string, c *catalog.Catalog) pawl.Model {
+func priced(m llm.Model, name string, c *catalog.Catalog) llm.Model {
 	known, _ := c.Lookup(name)
 	if known.Price == nil {
 		return m

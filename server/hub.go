@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/store"
 )
 
@@ -127,7 +128,7 @@ func (h *hub) find(p place) *live {
 
 // run begins a run, or goes on with it, and returns when that is in the journal. A run that works already is returned as it is, with false. by may be nil: the server
 // itself.
-func (h *hub) run(ctx context.Context, p place, j job, by *client, msgs ...pawl.Message) (*live, bool, error) {
+func (h *hub) run(ctx context.Context, p place, j job, by *client, msgs ...llm.Message) (*live, bool, error) {
 	h.mu.Lock()
 	if l := h.runs[p]; l.works() || l != nil && j.story {
 		h.mu.Unlock()
@@ -181,7 +182,7 @@ func (l *live) wait(ctx context.Context) error {
 }
 
 // work is the goroutine of a run.
-func (h *hub) work(ctx context.Context, l *live, j job, msgs []pawl.Message) {
+func (h *hub) work(ctx context.Context, l *live, j job, msgs []llm.Message) {
 	defer l.cancel(nil)
 	begun, ended := false, false
 	runner := h.s.engine.Story(l.id, j.agent)

@@ -4,7 +4,7 @@
 //	tel, err := telemetry.New(&telemetry.Options{Tracer: tp, Meter: mp, Provider: "openai", Model: "gpt-5-mini"})
 //	…
 //	agent.Middleware = append(agent.Middleware, tel.Middleware()) // last, so innermost
-//	for e, err := range tel.Runner(agent).Stream(ctx, pawl.User("Do I need an umbrella in Oslo?")) { … }
+//	for e, err := range tel.Runner(agent).Stream(ctx, llm.User("Do I need an umbrella in Oslo?")) { … }
 //
 // The two halves see different things, and a span that one of them has made is ended by the other:
 //
@@ -40,6 +40,7 @@ import (
 	notrace "go.opentelemetry.io/otel/trace/noop"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // Options say where spans and metrics go. The zero value makes none.
@@ -97,7 +98,7 @@ func New(o *Options) (*Telemetry, error) {
 // so innermost: then a request is one that is sent, whatever falls back or is answered from a cache around it.
 func (t *Telemetry) Middleware() pawl.Middleware {
 	return pawl.Middleware{
-		Model:    func(m pawl.Model) pawl.Model { return &model{t, m} },
+		Model:    func(m llm.Model) llm.Model { return &model{t, m} },
 		Approved: t.aroundCall,
 		Check: func(tools []*pawl.Tool) error {
 			t.o.Redactor.AddTools(tools...)
@@ -127,7 +128,7 @@ func (t *Telemetry) metricSet(operation, model, response string) []attribute.Key
 }
 
 // used notes the tokens of a request.
-func (t *Telemetry) used(model, response string, u pawl.Usage) {
+func (t *Telemetry) used(model, response string, u llm.Usage) {
 	for _, n := range [...]struct {
 		kind  string
 		count int

@@ -11,6 +11,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/durable"
+	"github.com/pawl-go/pawl/llm"
 )
 
 type runsDiffCmd struct {
@@ -54,12 +55,12 @@ func (c *runsDiffCmd) Run(sys *system) error {
 
 // side is one of two runs that are compared, with what it came to.
 type side struct {
-	Run      string     `json:"run"`
-	State    string     `json:"state"`
-	Steps    int        `json:"steps"`
-	Requests int        `json:"requests"` // those inside calls too
-	Calls    int        `json:"calls"`
-	Usage    pawl.Usage `json:"usage"`
+	Run      string    `json:"run"`
+	State    string    `json:"state"`
+	Steps    int       `json:"steps"`
+	Requests int       `json:"requests"` // those inside calls too
+	Calls    int       `json:"calls"`
+	Usage    llm.Usage `json:"usage"`
 
 	export *durable.Export
 }

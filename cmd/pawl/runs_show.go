@@ -12,6 +12,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/durable"
+	"github.com/pawl-go/pawl/llm"
 )
 
 type runsShowCmd struct {
@@ -136,7 +137,7 @@ func (v *runView) print(rows [][2]string) error {
 // steps shows replies and calls in the order of their keys.
 func (v *runView) steps(w io.Writer) {
 	type entry struct {
-		key  pawl.Key
+		key  llm.Key
 		text string
 	}
 	var all []entry

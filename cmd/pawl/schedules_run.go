@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/policy"
 	"github.com/pawl-go/pawl/store"
 	"github.com/pawl-go/pawl/tools/schedule"
@@ -128,15 +129,15 @@ func held(rules policy.Rules, tools []*pawl.Tool) pawl.Toolset {
 	for _, t := range tools {
 		h := t.Clone()
 		if !t.Passive {
-			h.Run = func(ctx context.Context, call pawl.ToolCall) (pawl.ToolResult, error) {
+			h.Run = func(ctx context.Context, call llm.ToolCall) (llm.ToolResult, error) {
 				said, err := rules.Approve(ctx, call, t)
 				switch {
 				case err != nil:
-					return pawl.ToolResult{}, err
+					return llm.ToolResult{}, err
 				case said.Verdict == pawl.Ask:
-					return pawl.ErrorResult(fmt.Sprintf("not run: %s, and nobody is here to ask; --allow-tool %s or --yes lets it run", said.Reason, t.Name)), nil
+					return llm.ErrorResult(fmt.Sprintf("not run: %s, and nobody is here to ask; --allow-tool %s or --yes lets it run", said.Reason, t.Name)), nil
 				case said.Verdict != pawl.Allow:
-					return pawl.ErrorResult("not run: " + said.Reason), nil
+					return llm.ErrorResult("not run: " + said.Reason), nil
 				}
 				return t.Run(ctx, call)
 			}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/provider"
 	"github.com/pawl-go/pawl/tools/search"
 )
@@ -37,21 +38,21 @@ func addKeys(r *pawl.Redactor, keys []string) {
 
 // resumed goes on from a Result.
 func (s *setup) resumed(from *pawl.Result) pawl.Runner {
-	run := pawl.RunnerFunc(func(ctx context.Context, msgs ...pawl.Message) iter.Seq2[pawl.Event, error] {
+	run := pawl.RunnerFunc(func(ctx context.Context, msgs ...llm.Message) iter.Seq2[pawl.Event, error] {
 		return s.agent.ResumeStream(ctx, from, msgs...)
 	})
 	if s.around == nil {
 		return run
 	}
 	told := s.around(run)
-	return pawl.RunnerFunc(func(ctx context.Context, msgs ...pawl.Message) iter.Seq2[pawl.Event, error] {
+	return pawl.RunnerFunc(func(ctx context.Context, msgs ...llm.Message) iter.Seq2[pawl.Event, error] {
 		return told.Stream(linked(ctx, from), msgs...)
 	})
 }
 
 // follow runs what there is to run with msgs and shows the events without secrets. told is how it ended without secrets, truth as it was: what
 // a chat goes on from. Both are nil when nothing was begun.
-func (s *setup) follow(ctx context.Context, run pawl.Runner, msgs []pawl.Message, show func(pawl.Event)) (told, truth *pawl.Result, err error) {
+func (s *setup) follow(ctx context.Context, run pawl.Runner, msgs []llm.Message, show func(pawl.Event)) (told, truth *pawl.Result, err error) {
 	seen := pawl.Tap(run, func(e pawl.Event) {
 		if e.Kind == pawl.EventRunEnded && !strings.Contains(string(e.Run), "/") {
 			truth = e.Result
@@ -70,7 +71,7 @@ func (s *setup) handed(truth *pawl.Result) []openCall {
 func (s *setup) shown(open []openCall) []openCall {
 	for i := range open {
 		if o := &open[i]; o.waiting != nil && !o.waiting.Passive {
-			o.Args = s.secrets.Call(pawl.ToolCall{Name: o.Name, Args: o.Args}).Args
+			o.Args = s.secrets.Call(llm.ToolCall{Name: o.Name, Args: o.Args}).Args
 		}
 	}
 	return open

@@ -1,4 +1,4 @@
-package pawl
+package llm
 
 import (
 	"encoding/json"
@@ -185,15 +185,6 @@ func begins(m *Message) bool {
 	return true
 }
 
-// lastOf returns where the last message of role stands; -1: there is none.
-func lastOf(msgs []Message, role Role) int {
-	i := len(msgs) - 1
-	for i >= 0 && msgs[i].Role != role {
-		i--
-	}
-	return i
-}
-
 // distinctIDs reports whether each call of a reply has an id of its own.
 func distinctIDs(reply []Part) bool {
 	const few = 32 // up to here comparing is cheaper than a map
@@ -244,6 +235,19 @@ func known(p Part) bool {
 
 func newFault(code FaultCode, message, part int, format string, args ...any) Fault {
 	return Fault{Code: code, Message: message, Part: part, Text: fmt.Sprintf(format, args...)}
+}
+
+// CheckMessage reports a part that m cannot hold, and a call without an id of its own.
+func CheckMessage(m Message) error {
+	for _, p := range m.Parts {
+		if err := allowed(m.Role, p); err != nil {
+			return err
+		}
+	}
+	if m.Role == RoleAssistant {
+		return uniqueIDs(m)
+	}
+	return nil
 }
 
 // allowed says which parts a message may hold.

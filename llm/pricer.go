@@ -1,4 +1,4 @@
-package pawl
+package llm
 
 // Pricer is a Model that knows what its requests cost: the replies it gives have Usage.Cost. Price.Of makes one. A run with Limits.Cost, or
 // inside one that has it, fails before its first request when its Model is none. A Model over a Model passes the question on. A middleware's need not, unless it

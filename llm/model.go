@@ -1,4 +1,4 @@
-package pawl
+package llm
 
 import (
 	"context"
@@ -178,5 +178,5 @@ func Complete(ctx context.Context, m Model, req *Request) (*Response, error) {
 			return nil, err
 		}
 	}
-	return resp, resp.ended()
+	return resp, resp.Err()
 }

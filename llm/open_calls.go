@@ -1,4 +1,4 @@
-package pawl
+package llm
 
 // lastReply returns where the last reply stands, -1 if there is none or it has no calls, and the message with its results.
 func lastReply(msgs []Message) (at int, answers Message) {
@@ -16,7 +16,7 @@ func lastReply(msgs []Message) (at int, answers Message) {
 }
 
 // openCalls returns the calls of the last reply that have no result, and where that reply stands.
-func openCalls(msgs []Message) (open []ToolCall, at int) {
+func OpenCalls(msgs []Message) (open []ToolCall, at int) {
 	at, answers := lastReply(msgs)
 	if at < 0 {
 		return nil, at
