@@ -1,8 +1,10 @@
 package pawl
 
 import (
+	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
@@ -287,3 +289,9 @@ func (r *run) accept(req *llm.Request, resp *llm.Response) {
 		r.emit(Event{Kind: EventResponseReceived, Path: req.Key, Response: resp})
 	}
 }
+
+// secretMask stands in stored arguments where package redact has hidden a secret.
+const secretMask = "[redacted]"
+
+// hidden reports whether args contain the mask that stands for a secret which was not stored.
+func hidden(args json.RawMessage) bool { return bytes.Contains(args, []byte(secretMask)) }

@@ -3,6 +3,7 @@ package pawl
 import (
 	"encoding/json"
 
+	"github.com/pawl-go/pawl/internal/jsonform"
 	"github.com/pawl-go/pawl/llm"
 )
 
@@ -44,12 +45,12 @@ func (p *Partial[T]) Add(e Event) (v T, ok bool) {
 	case EventText:
 		return p.add(e)
 	case EventCallDelta:
-		if e.Call != nil && e.Call.Name == answerTool {
+		if e.Call != nil && e.Call.Name == "final_answer" {
 			return p.add(e)
 		}
 	case EventRunEnded:
 		if e.Result != nil && e.Result.Output != nil {
-			return v, decodeArgs(answerTool, e.Result.Output, &v) == nil
+			return v, jsonform.Decode(e.Result.Output, &v) == nil
 		}
 	}
 	return v, false
@@ -73,7 +74,7 @@ func (p *Partial[T]) add(e Event) (v T, ok bool) {
 		return v, false
 	}
 	p.shown = n
-	return v, decodeArgs(answerTool, p.read.closed(n, closing), &v) == nil
+	return v, jsonform.Decode(p.read.closed(n, closing), &v) == nil
 }
 
 // forming is JSON that is still being written. It looks at each byte once, and knows where what was written could end.

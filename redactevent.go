@@ -2,7 +2,6 @@ package pawl
 
 import (
 	"bytes"
-	"encoding/json"
 	"slices"
 	"strings"
 
@@ -399,6 +398,3 @@ func (x *redaction) result(r *Result) *Result {
 	}
 	return &c
 }
-
-// hidden reports whether args had a secret in them that was not stored.
-func hidden(args json.RawMessage) bool { return bytes.Contains(args, []byte(secret.Mask)) }

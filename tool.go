@@ -1,20 +1,16 @@
 package pawl
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"math"
 	"reflect"
-	"strconv"
-	"strings"
 	"sync"
 	"time"
 
 	infer "github.com/google/jsonschema-go/jsonschema"
 
+	"github.com/pawl-go/pawl/internal/jsonform"
 	"github.com/pawl-go/pawl/internal/schema"
 	"github.com/pawl-go/pawl/llm"
 )
@@ -160,65 +156,13 @@ func Func[In, Out any](name, description string, fn func(context.Context, In) (O
 	return t
 }
 
-// decodeArgs reads arguments that fit the schema into a Go value. The schema takes more than Go does: 3.0 and 3e0 are integers there,
-// and integers have no bounds. The first is mended; the second is told to the model in its own words.
+// decodeArgs decodes arguments that fit the schema into a Go value; the failure is worded for the model.
 func decodeArgs(tool string, args json.RawMessage, into any) *failure {
-	err := json.Unmarshal(args, into)
+	err := jsonform.Decode(args, into)
 	if err == nil {
 		return nil
 	}
-	if plain := plainIntegers(args); plain != nil {
-		reflect.ValueOf(into).Elem().SetZero()
-		if err = json.Unmarshal(plain, into); err == nil {
-			return nil
-		}
-	}
-	text := err.Error()
-	var te *json.UnmarshalTypeError
-	if errors.As(err, &te) {
-		text = "field " + te.Field + ": " + te.Value + " is out of range"
-		if !strings.HasPrefix(te.Value, "number") {
-			text = "field " + te.Field + ": unexpected " + te.Value
-		}
-	}
-	return &failure{outcome: OutcomeInvalid, text: "The arguments of " + tool + " cannot be used: " + text, err: err}
-}
-
-// plainIntegers returns args with integers that are written as 3.0 or 3e0 written plainly; nil when there are none.
-func plainIntegers(args json.RawMessage) json.RawMessage {
-	d := json.NewDecoder(bytes.NewReader(args))
-	d.UseNumber()
-	var v any
-	if d.Decode(&v) != nil {
-		return nil
-	}
-	changed := false
-	var walk func(v any) any
-	walk = func(v any) any {
-		switch x := v.(type) {
-		case map[string]any:
-			for k, e := range x {
-				x[k] = walk(e)
-			}
-		case []any:
-			for i, e := range x {
-				x[i] = walk(e)
-			}
-		case json.Number:
-			f, err := x.Float64()
-			if err == nil && f == math.Trunc(f) && math.Abs(f) < 1<<53 && strings.ContainsAny(string(x), ".eE") {
-				changed = true
-				return json.Number(strconv.FormatInt(int64(f), 10))
-			}
-		}
-		return v
-	}
-	v = walk(v)
-	out, err := json.Marshal(v)
-	if err != nil || !changed {
-		return nil
-	}
-	return out
+	return &failure{outcome: OutcomeInvalid, text: "The arguments of " + tool + " cannot be used: " + jsonform.DecodeText(err), err: err}
 }
 
 func inferSchema[T any]() (json.RawMessage, error) {
