@@ -17,6 +17,7 @@ import (
 	"github.com/pawl-go/pawl/durable"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/provider/openai"
+	"github.com/pawl-go/pawl/redact"
 	"github.com/pawl-go/pawl/store"
 	"github.com/pawl-go/pawl/store/sqlite"
 	"github.com/pawl-go/pawl/telemetry"
@@ -63,11 +64,11 @@ func BenchmarkFeature(b *testing.B) {
 	run("events", func(b *testing.B) { drain(b, plain) })
 	approved := agent(look(), pawl.Approve(pawl.AskBeforeWrites))
 	run("approval", func(b *testing.B) { whole(b, approved) })
-	var secrets pawl.Redactor
+	var secrets redact.Redactor
 	if err := secrets.Add("canary-4b1f9c07e2d85a36"); err != nil {
 		b.Fatal(err)
 	}
-	redacted := pawl.Redact(plain, &secrets)
+	redacted := redact.Runner(plain, &secrets)
 	run("redacted-events", func(b *testing.B) { drain(b, redacted) })
 	spans := tracetest.NewNoopExporter()
 	tel, err := telemetry.New(&telemetry.Options{Tracer: sdktrace.NewTracerProvider(sdktrace.WithSyncer(spans))})

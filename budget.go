@@ -237,5 +237,5 @@ func (r *run) affordable() error {
 			return nil
 		}
 	}
-	return errors.New("the price of the agent's model, or of one that may answer for it, is not known, so Limits.Cost cannot be kept: give it one with pawl.Price.Of or, where package provider opens it, in a catalogue of your own; or limit Tokens instead")
+	return errors.New("the price of the agent's model, or of one that may answer for it, is not known, so Limits.Cost cannot be kept: give it one with catalog.Price.Of or, where package provider opens it, in a catalogue of your own; or limit Tokens instead")
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/provider/catalog"
 	"github.com/pawl-go/pawl/script"
 )
 
@@ -34,7 +35,7 @@ type meter struct {
 }
 
 func (m *meter) MaxCost(req *llm.Request) (float64, bool) {
-	return pawl.Price{Input: 1000, Output: 5000}.Max(req), true
+	return catalog.Price{Input: 1000, Output: 5000}.Max(req), true
 }
 
 func (m *meter) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
@@ -49,7 +50,7 @@ func (m *meter) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delt
 		time.Sleep(time.Duration(1+rnd.IntN(20)) * ms)
 		in, out := req.Bounds()
 		u := llm.Usage{Input: 1 + rnd.IntN(in), Output: 1 + rnd.IntN(min(out, 4000))}
-		u.Cost = pawl.Price{Input: 1000, Output: 5000}.Cost(u)
+		u.Cost = catalog.Price{Input: 1000, Output: 5000}.Cost(u)
 		m.mu.Lock()
 		*m.asking--
 		*m.tokens += u.Total()
@@ -177,10 +178,10 @@ func TestCostWithoutAPrice(t *testing.T) {
 	limits := pawl.Limits{Cost: 1}
 	m := script.New(script.Say("hi"))
 	res, err := (&pawl.Agent{Model: m, Limits: limits}).Run(t.Context(), llm.User("go"))
-	if err == nil || res.Stop != pawl.StopFailed || !strings.Contains(res.Cause, "pawl.Price.Of") || len(m.Requests()) != 0 {
+	if err == nil || res.Stop != pawl.StopFailed || !strings.Contains(res.Cause, "catalog.Price.Of") || len(m.Requests()) != 0 {
 		t.Errorf("got %v, %+v, %d requests", err, res, len(m.Requests()))
 	}
-	price := pawl.Price{Input: 2e6, Output: 10e6}
+	price := catalog.Price{Input: 2e6, Output: 10e6}
 	use := script.Turn{Parts: []llm.Part{text("hi")}, Usage: &llm.Usage{Input: 3, Output: 2, CacheRead: 1}}
 	for way, run := range ways {
 		res, err = run(t.Context(), &pawl.Agent{Model: price.Of(script.New(use)), Limits: pawl.Limits{Cost: 100}}, llm.User("go"))
@@ -188,7 +189,7 @@ func TestCostWithoutAPrice(t *testing.T) {
 			t.Errorf("%s: got %v, cost %f", way, err, res.Spent.Usage.Cost)
 		}
 	}
-	if got := (pawl.Price{Input: 2e6, Output: 10e6, CacheRead: 1e6, CacheWrite: 4e6}).Cost(llm.Usage{Input: 6, Output: 2, CacheRead: 1, CacheWrite: 2}); got != 3*2+2*10+1+2*4 {
+	if got := (catalog.Price{Input: 2e6, Output: 10e6, Cached: new(1e6), Write: new(4e6)}).Cost(llm.Usage{Input: 6, Output: 2, CacheRead: 1, CacheWrite: 2}); got != 3*2+2*10+1+2*4 {
 		t.Errorf("got %f", got)
 	}
 	// The same inside a run whose cost is limited.

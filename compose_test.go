@@ -12,15 +12,17 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/observe"
+	"github.com/pawl-go/pawl/redact"
 	"github.com/pawl-go/pawl/script"
 )
 
 // wrappers are the Runners around a Runner.
-func wrappers(secrets *pawl.Redactor, seen func(name string, e pawl.Event)) map[string]func(pawl.Runner) pawl.Runner {
+func wrappers(secrets *redact.Redactor, seen func(name string, e pawl.Event)) map[string]func(pawl.Runner) pawl.Runner {
 	return map[string]func(pawl.Runner) pawl.Runner{
-		"Tap":    func(r pawl.Runner) pawl.Runner { return pawl.Tap(r, func(e pawl.Event) { seen("Tap", e) }) },
-		"On":     func(r pawl.Runner) pawl.Runner { return pawl.On(r, nil, func(e pawl.Event) { seen("On", e) }) },
-		"Redact": func(r pawl.Runner) pawl.Runner { return pawl.Redact(r, secrets) },
+		"Tap":    func(r pawl.Runner) pawl.Runner { return observe.Sync(r, func(e pawl.Event) { seen("Tap", e) }) },
+		"On":     func(r pawl.Runner) pawl.Runner { return observe.Async(r, nil, func(e pawl.Event) { seen("On", e) }) },
+		"Redact": func(r pawl.Runner) pawl.Runner { return redact.Runner(r, secrets) },
 	}
 }
 
@@ -32,7 +34,7 @@ func TestWrappersCompose(t *testing.T) {
 	for _, order := range [][]string{{"Tap", "On", "Redact"}, {"Tap", "Redact", "On"}, {"On", "Tap", "Redact"}, {"On", "Redact", "Tap"}, {"Redact", "Tap", "On"}, {"Redact", "On", "Tap"}} {
 		t.Run(strings.Join(order, "(")+"(agent)))", func(t *testing.T) {
 			const plain = "hunter2hunter2"
-			var secrets pawl.Redactor
+			var secrets redact.Redactor
 			if err := secrets.Add(plain); err != nil {
 				t.Fatal(err)
 			}
@@ -68,12 +70,12 @@ func TestWrappersCompose(t *testing.T) {
 
 // An answer that does not fit is an error that can be told apart behind Redact too, and tells no secret.
 func TestRedactKeepsOutputErrors(t *testing.T) {
-	var secrets pawl.Redactor
+	var secrets redact.Redactor
 	if err := secrets.Add(canary); err != nil {
 		t.Fatal(err)
 	}
 	a := &pawl.Agent{Model: script.New(script.Loop(script.Say(canary)))}
-	_, _, err := pawl.Into[int](t.Context(), pawl.Redact(a, &secrets), llm.User("go"))
+	_, _, err := pawl.Into[int](t.Context(), redact.Runner(a, &secrets), llm.User("go"))
 	var unfit *pawl.OutputError
 	if !errors.As(err, &unfit) || unfit.Text != "[redacted]" || unfit.Result == nil {
 		t.Fatalf("got %#v", err)

@@ -15,6 +15,8 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/observe"
+	"github.com/pawl-go/pawl/redact"
 )
 
 // crowd is where all runs of a test meet: whoever comes waits until all have come and were let go.
@@ -92,8 +94,8 @@ func TestACrowdOfRuns(t *testing.T) {
 			return llm.TextResult(strings.Repeat("welcome, your token is "+crowdKey+"\n", 20)), nil
 		}}
 	a := &pawl.Agent{Model: gatherer(atModel), Instructions: "Be brief.", Tools: []pawl.Toolset{login}}
-	var secrets, forResults pawl.Redactor
-	for _, r := range []*pawl.Redactor{&secrets, &forResults} {
+	var secrets, forResults redact.Redactor
+	for _, r := range []*redact.Redactor{&secrets, &forResults} {
 		if err := r.Add(crowdKey); err != nil {
 			t.Fatal(err)
 		}
@@ -127,9 +129,9 @@ func TestACrowdOfRuns(t *testing.T) {
 				sink(forResults.Result(res))
 				return
 			}
-			var r pawl.Runner = pawl.Redact(a, &secrets)
+			var r pawl.Runner = redact.Runner(a, &secrets)
 			if i%4 == 1 {
-				r = pawl.On(pawl.Tap(r, event), nil, event)
+				r = observe.Async(observe.Sync(r, event), nil, event)
 			}
 			var last pawl.Event
 			for e, err := range r.Stream(t.Context(), task) {

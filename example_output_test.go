@@ -6,6 +6,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/observe"
 	"github.com/pawl-go/pawl/script"
 )
 
@@ -41,7 +42,7 @@ func ExampleInto() {
 // The answer while it is being written.
 func ExamplePartial() {
 	agent := &pawl.Agent{Output: pawl.SchemaFor[Verdict](), Model: script.New(script.Say(`{"sentiment":"positive","score":5}`))}
-	var form pawl.Partial[Verdict]
+	var form observe.Partial[Verdict]
 	for e, err := range agent.Stream(context.Background(), llm.User("Judge: it works.")) {
 		if err != nil {
 			fmt.Println(err)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/provider/catalog"
 	"github.com/pawl-go/pawl/script"
 )
 
@@ -174,7 +175,7 @@ func TestLimits(t *testing.T) {
 		for way, run := range ways {
 			var ran atomic.Int64
 			m := script.New(test.turns...)
-			a := &pawl.Agent{Model: pawl.Price{Input: 1, Output: 1}.Of(m), Limits: test.limits, Executor: pawl.Parallel{Limit: 1}, Tools: []pawl.Toolset{
+			a := &pawl.Agent{Model: catalog.Price{Input: 1, Output: 1}.Of(m), Limits: test.limits, Executor: pawl.Parallel{Limit: 1}, Tools: []pawl.Toolset{
 				does("f", func(context.Context, llm.ToolCall) (llm.ToolResult, error) {
 					ran.Add(1)
 					return llm.TextResult("x"), nil

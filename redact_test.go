@@ -19,6 +19,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/redact"
 	"github.com/pawl-go/pawl/script"
 )
 
@@ -92,7 +93,7 @@ func (noFatal) Fatal(args ...any) { panic(fmt.Sprint(args...)) }
 // A secret that is planted in arguments, results, errors, panics, headers, text and reasoning is in nothing that leaves, and the model and the tools
 // get it as it is.
 func TestNoSecretLeaves(t *testing.T) {
-	var r pawl.Redactor
+	var r redact.Redactor
 	if err := r.Add(canary); err != nil {
 		t.Fatal(err)
 	}
@@ -113,7 +114,7 @@ func TestNoSecretLeaves(t *testing.T) {
 	log := slog.New(slog.NewJSONHandler(&logged, nil))
 	told := map[string]string{}
 	var seq int64
-	for e, err := range pawl.Redact(a, &r).Stream(t.Context(), llm.User("with "+canary)) {
+	for e, err := range redact.Runner(a, &r).Stream(t.Context(), llm.User("with "+canary)) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -168,7 +169,7 @@ func TestNoSecretLeaves(t *testing.T) {
 }
 
 func TestErrorsTellNoSecrets(t *testing.T) {
-	var r pawl.Redactor
+	var r redact.Redactor
 	r.Add(canary)
 	inner := errors.New("dial with " + canary)
 	pe := &llm.ProviderError{Provider: "p", Status: 401, Code: llm.CodeAuthentication, Message: "bad key " + canary, Err: inner}
@@ -199,7 +200,7 @@ func TestErrorsTellNoSecrets(t *testing.T) {
 	}
 
 	a := &pawl.Agent{Model: script.New(script.Turn{Err: pe})}
-	for e, err := range pawl.Redact(a, &r).Stream(t.Context(), llm.User("go")) {
+	for e, err := range redact.Runner(a, &r).Stream(t.Context(), llm.User("go")) {
 		mustHide(t, "a run that failed", jsonOrNone(e)+fmt.Sprint(err))
 		var p *llm.ProviderError
 		if err != nil && (!errors.As(err, &p) || p.Code != llm.CodeAuthentication) {
@@ -215,7 +216,7 @@ func jsonOrNone(e pawl.Event) string {
 
 // However a reply is cut into fragments, no run of them tells a secret, what is told is what is told of the whole, and nothing is held back at the end.
 func TestFragmentsTellNoSecrets(t *testing.T) {
-	var r pawl.Redactor
+	var r redact.Redactor
 	r.Add(canary, "cAnary/7f3-other", "second-secret")
 	rapid.Check(t, func(t *rapid.T) {
 		pieces := []string{canary, canary[:7], "cAnary/7f3-other", "second-", "second-secret", "second-second-secret", " and ", "é", "x"}
@@ -253,7 +254,7 @@ func TestFragmentsTellNoSecrets(t *testing.T) {
 		deltas = append(deltas, llm.Delta{Finish: llm.FinishToolCalls})
 		a := &pawl.Agent{Model: script.New(script.Turn{Deltas: deltas}, script.Say("done")), Tools: []pawl.Toolset{says("f", "1")}}
 		told := map[int]string{}
-		for e, err := range pawl.Redact(a, &r).Stream(context.Background(), llm.User("go")) {
+		for e, err := range redact.Runner(a, &r).Stream(context.Background(), llm.User("go")) {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -305,9 +306,9 @@ func TestMarkedArgumentsAreHidden(t *testing.T) {
 			fragments = append(fragments, llm.Delta{Part: llm.ToolCall{Args: json.RawMessage(args[i : i+1])}})
 		}
 		a := &pawl.Agent{Model: script.New(script.Turn{Deltas: append(fragments, llm.Delta{Finish: llm.FinishToolCalls})}, script.Say("in")), Tools: []pawl.Toolset{tool}}
-		var r pawl.Redactor
+		var r redact.Redactor
 		delta, ready := "", ""
-		for e, err := range pawl.Redact(a, &r).Stream(t.Context(), llm.User("go")) {
+		for e, err := range redact.Runner(a, &r).Stream(t.Context(), llm.User("go")) {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -340,7 +341,7 @@ func TestMarkedArgumentsAreHidden(t *testing.T) {
 
 // What the marked arguments of kept calls are is hidden wherever it stands, by a copy and not by what it was copied from.
 func TestLearnFromKeptCalls(t *testing.T) {
-	r := new(pawl.Redactor)
+	r := new(redact.Redactor)
 	r.AddTools(&pawl.Tool{Name: "login", Input: json.RawMessage(login)})
 	c := r.Clone()
 	c.Learn(call("1", "login", `{"user":"annabel","password":"hunter2!","pin":12}`), call("2", "other", `{"password":"swordfish"}`), llm.ToolCall{Name: "login"})
@@ -350,7 +351,7 @@ func TestLearnFromKeptCalls(t *testing.T) {
 	if got := r.String("hunter2!"); got != "hunter2!" {
 		t.Errorf("what it was copied from hides it, too: %q", got)
 	}
-	var none *pawl.Redactor
+	var none *redact.Redactor
 	if got := none.Clone().String("hunter2!"); got != "hunter2!" {
 		t.Errorf("a copy of nothing gives %q", got)
 	}
@@ -360,7 +361,7 @@ func TestLearnFromKeptCalls(t *testing.T) {
 func TestHiddenArgumentsAreNotRun(t *testing.T) {
 	var ran []string
 	tool := probe(login, &ran)
-	var r pawl.Redactor
+	var r redact.Redactor
 	r.AddTools(tool)
 	a := &pawl.Agent{Model: script.New(script.Turn{Parts: []llm.Part{call("c", "probe", `{"user":"ann","password":"hunter2!"}`), call("d", "probe", `{"user":"bob"}`)}}, script.Say("done")),
 		Tools: []pawl.Toolset{tool}, Middleware: []pawl.Middleware{pawl.Approve(pawl.AskBeforeWrites)}}
@@ -379,17 +380,17 @@ func TestHiddenArgumentsAreNotRun(t *testing.T) {
 }
 
 func TestRedactorOfNothing(t *testing.T) {
-	var none *pawl.Redactor
-	var zero pawl.Redactor
+	var none *redact.Redactor
+	var zero redact.Redactor
 	if err := zero.Add("", "abc"); err == nil || strings.Contains(err.Error(), "abc") {
 		t.Errorf("a short secret: %v", err)
 	}
 	a := &pawl.Agent{Model: script.New(script.Say("abc"), script.Say("abc"), script.Say("abc"))}
-	for _, r := range []*pawl.Redactor{none, &zero} {
+	for _, r := range []*redact.Redactor{none, &zero} {
 		if r.String("abc") != "abc" || string(r.JSON(json.RawMessage(`{"a": 1}`))) != `{"a": 1}` || r.Error(errBlock) != errBlock {
 			t.Error("something was hidden")
 		}
-		_, res, err := collect(pawl.Redact(a, r).Stream(t.Context(), llm.User("go")))
+		_, res, err := collect(redact.Runner(a, r).Stream(t.Context(), llm.User("go")))
 		if err != nil || res.Text() != "abc" {
 			t.Error(res, err)
 		}
@@ -398,11 +399,11 @@ func TestRedactorOfNothing(t *testing.T) {
 
 var errBlock = errors.New("a block")
 
-func ExampleRedact() {
+func Example_redact() {
 	a := &pawl.Agent{Model: script.New(script.Say("the key is sk-12345678, keep it"))}
-	var secrets pawl.Redactor
+	var secrets redact.Redactor
 	secrets.Add("sk-12345678")
-	for e, err := range pawl.Redact(a, &secrets).Stream(context.Background(), llm.User("what is the key?")) {
+	for e, err := range redact.Runner(a, &secrets).Stream(context.Background(), llm.User("what is the key?")) {
 		if err == nil && e.Kind == pawl.EventRunEnded {
 			fmt.Println(e.Result.Text())
 		}

@@ -11,6 +11,8 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/observe"
+	"github.com/pawl-go/pawl/redact"
 )
 
 // fill puts the canary into every text below v, but into those that are made by pawl alone, and returns where.
@@ -93,12 +95,12 @@ func TestEveryFieldIsRedacted(t *testing.T) {
 	if left(reflect.ValueOf(e), "Event", &before); len(before) < len(filled) || len(filled) < 20 {
 		t.Fatalf("%d filled, %d found", len(filled), len(before))
 	}
-	var r pawl.Redactor
+	var r redact.Redactor
 	r.Add(canary)
-	told := pawl.RunnerFunc(func(context.Context, ...llm.Message) iter.Seq2[pawl.Event, error] {
+	told := observe.RunnerFunc(func(context.Context, ...llm.Message) iter.Seq2[pawl.Event, error] {
 		return func(yield func(pawl.Event, error) bool) { yield(e, nil) }
 	})
-	for e := range pawl.Redact(told, &r).Stream(t.Context()) {
+	for e := range redact.Runner(told, &r).Stream(t.Context()) {
 		left(reflect.ValueOf(e), "Event", &after)
 	}
 	if len(after) > 0 {

@@ -72,6 +72,13 @@ type Execution struct {
 	err error // what the tool returned, for errors.Is within the process
 }
 
+// Err returns the error of the tool or of the pipeline, for errors.Is. It is nil if there is none, or if
+// the Execution was read from JSON.
+func (x *Execution) Err() error { return x.err }
+
+// SetErr replaces what Err returns. Package redact uses it to hide secrets.
+func (x *Execution) SetErr(err error) { x.err = err }
+
 // begunBeside is 1 for a call that was begun since it waited for before; nil: since ever. Those count as carried out.
 func begunBeside(x *Execution, before *Waiting) int {
 	if before != nil && x.Attempts <= before.Attempt || x.Attempts == 0 {

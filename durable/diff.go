@@ -5,8 +5,8 @@ import (
 	"errors"
 	"slices"
 
-	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/redact"
 )
 
 // Difference is where two runs differ. A and B are what each has there, as JSON; nil: nothing.
@@ -19,7 +19,7 @@ type Difference struct {
 
 // Diff returns where a and b differ, in the order of their keys, and for one key the reply before the call. Ids that providers gave to replies count as much as their words. Where the runs come from does
 // not. What hide hides (nil: nothing) is in no Difference; where they differ in nothing else, both sides are told the same.
-func Diff(a, b *Export, hide *pawl.Redactor) ([]Difference, error) {
+func Diff(a, b *Export, hide *redact.Redactor) ([]Difference, error) {
 	ds, err := diff(a, b)
 	if err != nil || len(ds) == 0 || hide == nil {
 		return ds, err

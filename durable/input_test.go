@@ -11,6 +11,7 @@ import (
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/durable"
 	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/observe"
 	"github.com/pawl-go/pawl/script"
 	"github.com/pawl-go/pawl/store"
 )
@@ -108,10 +109,10 @@ func TestFrom(t *testing.T) {
 	if err := eng.Fork(t.Context(), "r", "g", 5, nil); err == nil {
 		t.Error("a fork behind the end")
 	}
-	if _, err := eng.Runner("w", pawl.RunnerFunc(a.Stream)).Run(t.Context(), llm.User("x")); err != nil {
+	if _, err := eng.Runner("w", observe.RunnerFunc(a.Stream)).Run(t.Context(), llm.User("x")); err != nil {
 		t.Errorf("what is no Agent: %v", err)
 	}
-	other := eng.Runner("v", pawl.RunnerFunc(a.Stream))
+	other := eng.Runner("v", observe.RunnerFunc(a.Stream))
 	other.From = from
 	if _, err := other.Run(t.Context(), llm.User("x")); err == nil {
 		t.Error("what is no Agent goes on from a Result")

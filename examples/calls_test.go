@@ -9,7 +9,10 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/observe"
 	"github.com/pawl-go/pawl/policy"
+	"github.com/pawl-go/pawl/provider/catalog"
+	"github.com/pawl-go/pawl/redact"
 	"github.com/pawl-go/pawl/script"
 )
 
@@ -121,7 +124,7 @@ func Example_approval() {
 }
 
 func Example_limits() {
-	price := pawl.Price{Input: 1.25, Output: 10}
+	price := catalog.Price{Input: 1.25, Output: 10}
 	model := script.New(script.Loop(script.Call("search", `{"words":"a"}`)))
 	n := 0
 	search := searchTool(func(context.Context, string, int) ([]string, error) { n++; return []string{fmt.Sprint(n)}, nil })
@@ -149,18 +152,18 @@ func Example_observers() {
 	model := script.New(script.Call("pay", `{"to":"Anna","euros":7}`), script.Say("Anna has 7. My key is sk-verysecret."))
 	agent := &pawl.Agent{Model: model, Tools: []pawl.Toolset{pay()}}
 	// begin observers
-	var secrets pawl.Redactor
+	var secrets redact.Redactor
 	if err := secrets.Add("sk-verysecret", os.Getenv("OPENAI_API_KEY")); err != nil {
 		panic(err)
 	}
 	var runner pawl.Runner = agent
-	runner = pawl.Redact(runner, &secrets)         // innermost: what stands outside sees what it lets through
-	runner = pawl.Tap(runner, func(e pawl.Event) { // in step with the run
+	runner = redact.Runner(runner, &secrets)           // innermost: what stands outside sees what it lets through
+	runner = observe.Sync(runner, func(e pawl.Event) { // in step with the run
 		if e.Kind == pawl.EventCallCompleted {
 			fmt.Println(e.Execution.Call.Name, e.Execution.Outcome)
 		}
 	})
-	runner = pawl.On(runner, []pawl.EventKind{pawl.EventRunEnded}, func(e pawl.Event) { // beside it, for what is slow
+	runner = observe.Async(runner, []pawl.EventKind{pawl.EventRunEnded}, func(e pawl.Event) { // beside it, for what is slow
 		fmt.Println(e.Result.Stop, e.Result.Spent.Calls)
 	})
 	for e, err := range runner.Stream(context.Background(), llm.User("Pay Anna 7.")) {

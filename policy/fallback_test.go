@@ -12,6 +12,7 @@ import (
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/policy"
+	"github.com/pawl-go/pawl/provider/catalog"
 	"github.com/pawl-go/pawl/script"
 )
 
@@ -215,7 +216,7 @@ func ExampleFallback() {
 
 // A run whose cost is limited does not begin where a model that may answer has no price, also behind a middleware that knows of none.
 func TestFallbackUnderALimitOfCost(t *testing.T) {
-	price := pawl.Price{Input: 1, Output: 1}
+	price := catalog.Price{Input: 1, Output: 1}
 	down := func() llm.Model { return script.New(script.Fail(provider(llm.CodeOverloaded, true))) }
 	quiet := pawl.Middleware{Model: func(m llm.Model) llm.Model { return &struct{ llm.Model }{m} }}
 	for _, test := range []struct {

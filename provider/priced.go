@@ -1,7 +1,6 @@
 package provider
 
 import (
-	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/provider/catalog"
 )
@@ -12,21 +11,5 @@ func priced(m llm.Model, name string, c *catalog.Catalog) llm.Model {
 	if known.Price == nil {
 		return m
 	}
-	price := toPrice(*known.Price)
-	if l := known.Price.Long; l != nil {
-		long := toPrice(l.Price)
-		price.Long, price.LongAbove = &long, l.Above
-	}
-	return price.Of(m)
-}
-
-func toPrice(p catalog.Price) pawl.Price {
-	price := pawl.Price{Input: p.Input, Output: p.Output}
-	if p.Cached != nil {
-		price.CacheRead = *p.Cached
-	}
-	if p.Write != nil {
-		price.CacheWrite = *p.Write
-	}
-	return price
+	return known.Price.Of(m)
 }

@@ -11,13 +11,13 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/redact"
 )
 
 // Player is a RoundTripper that answers from a recording and asks nobody: see Play. It may be used concurrently; among equal requests the first recorded one answers first.
 type Player struct {
-	Secrets *pawl.Redactor // the one the recording was made with, for requests that had secrets in their bodies; set before the first request; nil: there were none
+	Secrets *redact.Redactor // the one the recording was made with, for requests that had secrets in their bodies; set before the first request; nil: there were none
 
 	exchanges []Exchange
 	forms     []form

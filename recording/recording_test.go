@@ -23,6 +23,7 @@ import (
 	"github.com/pawl-go/pawl/provider/gemini"
 	"github.com/pawl-go/pawl/provider/openai"
 	"github.com/pawl-go/pawl/recording"
+	"github.com/pawl-go/pawl/redact"
 	"github.com/pawl-go/pawl/script"
 )
 
@@ -142,7 +143,7 @@ func post(t *testing.T, carry http.RoundTripper, address, body string) (int, str
 // Equal requests are answered in their order, each once; JSON is compared as JSON; a connection that broke, and an answer that did not come, come so again.
 func TestPlayer(t *testing.T) {
 	var n int
-	rec := &recording.Recorder{Secrets: new(pawl.Redactor), Next: answers(func(r *http.Request) (*http.Response, error) {
+	rec := &recording.Recorder{Secrets: new(redact.Redactor), Next: answers(func(r *http.Request) (*http.Response, error) {
 		n++
 		if n == 4 {
 			return nil, errors.New("no route to sk-very-secret")

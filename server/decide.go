@@ -8,6 +8,7 @@ import (
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/durable"
 	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/redact"
 	"github.com/pawl-go/pawl/store"
 )
 
@@ -171,7 +172,7 @@ func (c *call) export() error {
 }
 
 // hides returns what hides the secrets of the server and of a run, whose tools may be of yesterday; nil hides nothing.
-func (c *call) hides(id string) (*pawl.Redactor, error) {
+func (c *call) hides(id string) (*redact.Redactor, error) {
 	if c.s.o.Secrets == nil {
 		return nil, nil
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/redact"
 	"github.com/pawl-go/pawl/store"
 )
 
@@ -193,7 +194,7 @@ func (h *hub) work(ctx context.Context, l *live, j job, msgs []llm.Message) {
 			runner = h.s.o.Around(l.id, strings.TrimSuffix(l.agent, callSuffix), r)
 		}
 	}
-	for e, err := range pawl.Redact(runner, h.s.o.Secrets).Stream(ctx, msgs...) {
+	for e, err := range redact.Runner(runner, h.s.o.Secrets).Stream(ctx, msgs...) {
 		parked := context.Cause(ctx) == errParked
 		switch root := e.Run == "run"; {
 		case err != nil && !begun:

@@ -15,6 +15,7 @@ import (
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/durable"
 	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/redact"
 	"github.com/pawl-go/pawl/store"
 )
 
@@ -37,7 +38,7 @@ func (c *call) openAIError(e *Error) {
 	writeBytes(c.w, e.Status, openAIFault(e, kind, c.s.o.Secrets))
 }
 
-func openAIFault(e *Error, kind string, secrets *pawl.Redactor) []byte {
+func openAIFault(e *Error, kind string, secrets *redact.Redactor) []byte {
 	message := e.Message
 	if e.Hint != "" {
 		message += " (" + e.Hint + ")"

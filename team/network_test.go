@@ -9,6 +9,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/provider/catalog"
 	"github.com/pawl-go/pawl/script"
 	"github.com/pawl-go/pawl/team"
 	"github.com/pawl-go/pawl/tools/code"
@@ -151,7 +152,7 @@ func TestCircle(t *testing.T) {
 
 // One budget serves the whole team: workers side by side pass a limit on cost by no more than one request.
 func TestCostAcrossWorkers(t *testing.T) {
-	price := pawl.Price{Output: 1e6} // a dollar a token
+	price := catalog.Price{Output: 1e6} // a dollar a token
 	reply := script.Turn{Parts: []llm.Part{llm.Text{Text: "x"}}, Usage: &llm.Usage{Output: 2}}
 	many := script.New(script.Together(script.Call("a", `{"task":"t"}`), script.Call("b", `{"task":"t"}`), script.Call("c", `{"task":"t"}`), script.Call("d", `{"task":"t"}`)), script.Say("Done."))
 	var workers []team.Worker
@@ -160,7 +161,7 @@ func TestCostAcrossWorkers(t *testing.T) {
 		w.Agent.Settings.MaxTokens = 2
 		workers = append(workers, w)
 	}
-	free := pawl.Price{}
+	free := catalog.Price{}
 	res, err := network(t, &pawl.Agent{Model: free.Of(many), Limits: pawl.Limits{Cost: 5}}, workers...).Run(t.Context(), llm.User("Go."))
 	if err != nil || res.Stop != pawl.StopLimit || res.Spent.Usage.Cost != 6 {
 		t.Errorf("got %v, %s for %s after $%.0f of 5, in requests of $2", err, res.Stop, res.Cause, res.Spent.Usage.Cost)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/observe"
 	"github.com/pawl-go/pawl/script"
 	"github.com/pawl-go/pawl/telemetry"
 )
@@ -63,7 +64,7 @@ func TestResumedAndForkedRunsAreLinked(t *testing.T) {
 	at := telemetry.Traceparent(first)
 	for _, is := range []telemetry.Relation{telemetry.Resumed, telemetry.Forked} {
 		ctx := telemetry.LinkTo(t.Context(), is, at)
-		r := pawl.RunnerFunc(func(ctx context.Context, msgs ...llm.Message) iter.Seq2[pawl.Event, error] {
+		r := observe.RunnerFunc(func(ctx context.Context, msgs ...llm.Message) iter.Seq2[pawl.Event, error] {
 			return a.ResumeStream(ctx, first, msgs...)
 		})
 		if _, err := run(ctx, b.Runner(r), llm.Message{Role: llm.RoleUser, Parts: []llm.Part{first.Pending[0].Answer("me", llm.TextResult("7"))}}); err != nil {
@@ -97,7 +98,7 @@ func TestAttemptsAreLinked(t *testing.T) {
 		b := newBench(t, telemetry.Options{Model: "m"})
 		a := b.agent("a", true, script.New(script.Say("done")))
 		stands := ""
-		r := pawl.RunnerFunc(func(ctx context.Context, msgs ...llm.Message) iter.Seq2[pawl.Event, error] {
+		r := observe.RunnerFunc(func(ctx context.Context, msgs ...llm.Message) iter.Seq2[pawl.Event, error] {
 			stands = pawl.TraceOf(ctx)
 			return func(yield func(pawl.Event, error) bool) {
 				if !yield(pawl.Event{Kind: pawl.EventNotice, Run: "run", Code: "attempt", Data: json.RawMessage(data)}, nil) {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/observe"
 )
 
 // Log returns r with a line for what happens in its runs: that a run, inner ones included, began and ended, replies, calls that ended, and notices. Each has
@@ -18,7 +19,7 @@ import (
 //
 // Failures of calls and notices are warnings, failures of runs errors. If r is an OutputRunner, so is what Log returns.
 func (t *Telemetry) Log(r pawl.Runner, l *slog.Logger) pawl.Runner {
-	return pawl.Around(r, func(r pawl.Runner) pawl.RunnerFunc {
+	return observe.Wrap(r, func(r pawl.Runner) observe.RunnerFunc {
 		return func(ctx context.Context, msgs ...llm.Message) iter.Seq2[pawl.Event, error] {
 			id := RunID(ctx)
 			if id == "" {

@@ -19,6 +19,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/observe"
 	"github.com/pawl-go/pawl/script"
 	"github.com/pawl-go/pawl/telemetry"
 )
@@ -118,7 +119,7 @@ func TestSpansAreRunsRequestsAndCalls(t *testing.T) {
 		b := newBench(t, telemetry.Options{Model: "m"})
 		a := b.random(rnd, 2)
 		runs, requests, calls := 0, 0, 0
-		r := pawl.Tap(b.Runner(a), func(e pawl.Event) {
+		r := observe.Sync(b.Runner(a), func(e pawl.Event) {
 			switch e.Kind {
 			case pawl.EventRunStarted:
 				runs++

@@ -10,6 +10,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/observe"
 )
 
 // Runner returns r with a span of each run, which the contexts of models and tools have, and with the spans of what happens in it that the Middleware does not
@@ -17,7 +18,7 @@ import (
 //
 // Put it innermost, around the run itself: it needs the errors as they were, and tells nothing of content by itself.
 func (t *Telemetry) Runner(r pawl.Runner) pawl.Runner {
-	return pawl.Around(r, func(r pawl.Runner) pawl.RunnerFunc {
+	return observe.Wrap(r, func(r pawl.Runner) observe.RunnerFunc {
 		return func(ctx context.Context, msgs ...llm.Message) iter.Seq2[pawl.Event, error] {
 			return func(yield func(pawl.Event, error) bool) { t.follow(ctx, r, msgs, yield) }
 		}

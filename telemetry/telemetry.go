@@ -41,6 +41,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/redact"
 )
 
 // Options say where spans and metrics go. The zero value makes none.
@@ -52,7 +53,7 @@ type Options struct {
 
 	// Content tells messages, arguments, results and the text of errors too. They may hold what people would not have told to whoever reads traces.
 	Content  bool
-	Redactor *pawl.Redactor // hides secrets in content; nil: one that hides the arguments which tools mark as secret
+	Redactor *redact.Redactor // hides secrets in content; nil: one that hides the arguments which tools mark as secret
 }
 
 // Telemetry makes spans and metrics of runs. It may be used by many runs and agents at once.
@@ -79,7 +80,7 @@ func New(o *Options) (*Telemetry, error) {
 		t.o.Meter = nometer.NewMeterProvider()
 	}
 	if t.o.Redactor == nil {
-		t.o.Redactor = new(pawl.Redactor)
+		t.o.Redactor = new(redact.Redactor)
 	}
 	t.o.Provider = cmp.Or(t.o.Provider, other)
 	t.tracer = t.o.Tracer.Tracer(scopeName, trace.WithSchemaURL("https://opentelemetry.io/schemas/"+Conventions))

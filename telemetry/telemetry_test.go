@@ -22,6 +22,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/redact"
 	"github.com/pawl-go/pawl/script"
 	"github.com/pawl-go/pawl/telemetry"
 )
@@ -278,7 +279,7 @@ func TestContentIsOptIn(t *testing.T) {
 	const secret = "canary-key-73519"
 	for _, content := range []bool{false, true} {
 		for _, seen := range []bool{true, false} {
-			red := new(pawl.Redactor)
+			red := new(redact.Redactor)
 			if err := red.Add(secret); err != nil {
 				t.Fatal(err)
 			}

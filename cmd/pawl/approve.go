@@ -16,6 +16,7 @@ import (
 	"github.com/pawl-go/pawl/config"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/policy"
+	"github.com/pawl-go/pawl/redact"
 	"github.com/pawl-go/pawl/tools/file"
 	"github.com/pawl-go/pawl/tools/outside"
 )
@@ -129,8 +130,8 @@ type asker struct {
 	out     *screen
 	style   style
 	width   int
-	secrets *pawl.Redactor // hides them in what is shown
-	console *console       // where it can be asked in place; nil: line by line
+	secrets *redact.Redactor // hides them in what is shown
+	console *console         // where it can be asked in place; nil: line by line
 	change  func(context.Context, llm.ToolCall) *change
 	resumes bool // whoever follows the run goes on with edits
 

@@ -14,6 +14,7 @@ import (
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/durable/temporal"
 	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/redact"
 	"github.com/pawl-go/pawl/store"
 )
 
@@ -117,7 +118,7 @@ func (w *far) do(ctx context.Context, msgs []llm.Message) error {
 	hide, started, told := secrets(sys.env, nil), time.Now(), map[string]bool{}
 	a := &asker{in: newLines(sys.in), out: w.out, style: sys.colours(sys.errTerm), width: sys.width, always: map[string]bool{}, secrets: hide}
 	for {
-		res, err := follow(pawl.Redact(w.runner, hide).Stream(ctx, msgs...), func(e pawl.Event) {
+		res, err := follow(redact.Runner(w.runner, hide).Stream(ctx, msgs...), func(e pawl.Event) {
 			if name := string(e.Kind) + string(e.Path); e.Kind == pawl.EventRunEnded && e.Result.Stop != pawl.StopPending || !told[name] { // each wait is told from the beginning
 				told[name] = true
 				show(e)

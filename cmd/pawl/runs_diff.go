@@ -9,9 +9,9 @@ import (
 	"text/tabwriter"
 	"unicode/utf8"
 
-	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/durable"
 	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/redact"
 )
 
 type runsDiffCmd struct {
@@ -35,7 +35,7 @@ func (c *runsDiffCmd) Run(sys *system) error {
 	defer j.Close()
 	ctx := context.Background()
 	var sides [2]side
-	var hide *pawl.Redactor
+	var hide *redact.Redactor
 	for i, name := range []string{c.A, c.B} {
 		r, err := j.find(ctx, name)
 		if err != nil {
@@ -85,7 +85,7 @@ func stepsOf(x *durable.Export) (n int) {
 }
 
 // compareRuns shows where two runs differ.
-func compareRuns(sys *system, sides [2]side, hide *pawl.Redactor, asJSON bool) error {
+func compareRuns(sys *system, sides [2]side, hide *redact.Redactor, asJSON bool) error {
 	ds, err := durable.Diff(sides[0].export, sides[1].export, hide)
 	if err != nil {
 		return err

@@ -13,6 +13,7 @@ import (
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/durable"
 	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/redact"
 )
 
 type runsShowCmd struct {
@@ -81,7 +82,7 @@ type runView struct {
 	w       io.Writer
 	export  *durable.Export
 	effects []durable.Effect
-	secrets *pawl.Redactor
+	secrets *redact.Redactor
 	width   int
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/durable"
 	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/redact"
 	"github.com/pawl-go/pawl/script"
 	"github.com/pawl-go/pawl/store/sqlite"
 )
@@ -125,7 +126,7 @@ func TestNoteKeepsEachFlag(t *testing.T) {
 			t.Errorf("the flag %s has the type %s, which this test cannot fill", field.Name, field.Type)
 		}
 	}
-	s := &setup{secrets: new(pawl.Redactor)}
+	s := &setup{secrets: new(redact.Redactor)}
 	meta, err := newNote("", f, s)
 	ok(t, err)
 	n := readNote(meta)
@@ -177,7 +178,7 @@ func fill(v reflect.Value) bool {
 
 // A secret that stood on the command line is not kept, and has to be said again.
 func TestNoteKeepsNoSecrets(t *testing.T) {
-	s := &setup{secrets: new(pawl.Redactor)}
+	s := &setup{secrets: new(redact.Redactor)}
 	ok(t, s.secrets.Add("sk-very-secret"))
 	meta, err := newNote("", &agentFlags{Model: "openai:m", BaseURL: "https://proxy.test/sk-very-secret/v1"}, s)
 	ok(t, err)
@@ -195,7 +196,7 @@ func TestNoteKeepsNoSecrets(t *testing.T) {
 func TestNoteKnowsTheFile(t *testing.T) {
 	t.Chdir(t.TempDir())
 	ok(t, os.WriteFile("agent.yaml", []byte("model: openai:m\n"), 0o600))
-	meta, err := newNote("agent.yaml", new(agentFlags), &setup{secrets: new(pawl.Redactor)})
+	meta, err := newNote("agent.yaml", new(agentFlags), &setup{secrets: new(redact.Redactor)})
 	ok(t, err)
 	n := readNote(meta)
 	if n.changed("agent.yaml") {

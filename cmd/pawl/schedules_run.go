@@ -11,6 +11,7 @@ import (
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/policy"
+	"github.com/pawl-go/pawl/redact"
 	"github.com/pawl-go/pawl/store"
 	"github.com/pawl-go/pawl/tools/schedule"
 )
@@ -118,7 +119,7 @@ func (c *schedulesRunCmd) work(s *setup, db store.Traces) *schedule.Work {
 	w := &schedule.Work{Tools: held(s.rules, s.tools), Traces: db}
 	if s.agent.Model != nil {
 		s.agent.Middleware = append(s.agent.Middleware, s.rules.Middleware())
-		w.Agent = pawl.Redact(s.agent, s.secrets)
+		w.Agent = redact.Runner(s.agent, s.secrets)
 	}
 	return w
 }
@@ -148,7 +149,7 @@ func held(rules policy.Rules, tools []*pawl.Tool) pawl.Toolset {
 }
 
 // telling is do with a line for each occurrence.
-func (c *schedulesRunCmd) telling(sys *system, do func(context.Context, store.Due, time.Time) (schedule.Done, error), secrets *pawl.Redactor, count *atomic.Int64) func(context.Context, store.Due, time.Time) (schedule.Done, error) {
+func (c *schedulesRunCmd) telling(sys *system, do func(context.Context, store.Due, time.Time) (schedule.Done, error), secrets *redact.Redactor, count *atomic.Int64) func(context.Context, store.Due, time.Time) (schedule.Done, error) {
 	return func(ctx context.Context, d store.Due, at time.Time) (schedule.Done, error) {
 		began := time.Now()
 		done, err := do(ctx, d, at)

@@ -18,6 +18,7 @@ import (
 	"github.com/pawl-go/pawl/config"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/mcp"
+	"github.com/pawl-go/pawl/redact"
 	"github.com/pawl-go/pawl/server"
 	"github.com/pawl-go/pawl/store"
 	"github.com/pawl-go/pawl/tools/schedule"
@@ -147,7 +148,7 @@ type served struct {
 	agents  []*pawl.Agent // what has to be approved waits
 	files   []*config.Agent
 	works   []*schedule.Work // what each does of schedules
-	secrets *pawl.Redactor
+	secrets *redact.Redactor
 	db      *config.Database
 	closers []func()
 }

@@ -28,10 +28,11 @@ const (
 // refused until somebody has said here, and in docs/design.md, where it belongs.
 var arrows = []arrow{
 	// the core
-	{from: ".", to: append([]string{"internal/schema", "internal/text", "internal/secret"}, helpers...), modules: []string{jsonModule, inferModule, schemaModule}},
+	{from: ".", to: append([]string{"llm", "internal/schema", "internal/text", "internal/jsonform"}, helpers...), modules: []string{jsonModule, inferModule, schemaModule}},
+	{from: "llm", to: []string{"internal/schema", "internal/text", "internal/jsonform"}, modules: []string{jsonModule}},
 
 	// helpers: they know nothing of the project
-	{from: "internal/secret"},
+	{from: "redact/internal/secret"},
 	{from: "internal/jsonscan"},
 	{from: "internal/sse"},
 	{from: "internal/http1"},

@@ -1,4 +1,4 @@
-package pawl
+package redact
 
 import (
 	"bytes"
@@ -9,9 +9,10 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/jsonform"
 	"github.com/pawl-go/pawl/internal/schema"
-	"github.com/pawl-go/pawl/internal/secret"
+	"github.com/pawl-go/pawl/redact/internal/secret"
 )
 
 // mark says which arguments of a tool are secret.
@@ -22,7 +23,7 @@ type mark struct {
 }
 
 // marksOf returns the marks of tools by their folded names. Tools without any have none.
-func marksOf(tools []*Tool) map[string]*mark {
+func marksOf(tools []*pawl.Tool) map[string]*mark {
 	marks := map[string]*mark{}
 	for _, t := range tools {
 		if !bytes.Contains(t.Input, []byte(`writeOnly`)) && !bytes.Contains(t.Input, []byte(`x-secret`)) {

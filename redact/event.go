@@ -1,12 +1,13 @@
-package pawl
+package redact
 
 import (
 	"bytes"
 	"slices"
 	"strings"
 
-	"github.com/pawl-go/pawl/internal/secret"
+	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/redact/internal/secret"
 )
 
 // watch is a redaction along one run. What the run's calls pass as secret arguments is hidden from then on.
@@ -27,7 +28,7 @@ const (
 
 // partText is a part of a reply that comes in fragments.
 type partText struct {
-	last   Event // the fragment that came last, without its text
+	last   pawl.Event // the fragment that came last, without its text
 	stream *secret.Stream
 	whole  []byte // arguments that are told when they are whole
 }
@@ -95,16 +96,16 @@ func (w *watch) learnMessages(msgs []llm.Message) {
 	}
 }
 
-func (w *watch) learnExecutions(xs []Execution) {
+func (w *watch) learnExecutions(xs []pawl.Execution) {
 	for i := range xs {
 		w.learn(&xs[i].Call)
 	}
 }
 
 // tell redacts e, and yields it after what was held back before it.
-func (w *watch) tell(e Event, yield func(Event) bool) bool {
+func (w *watch) tell(e pawl.Event, yield func(pawl.Event) bool) bool {
 	w.current()
-	if e.Kind == EventRunStarted && len(e.Offered) > 0 {
+	if e.Kind == pawl.EventRunStarted && len(e.Offered) > 0 {
 		if marks := marksOf(e.Offered); len(marks) > 0 {
 			x := redaction{marks: w.marks}
 			x.mark(marks)
@@ -113,7 +114,7 @@ func (w *watch) tell(e Event, yield func(Event) bool) bool {
 		}
 	}
 	more := true
-	send := func(e Event) {
+	send := func(e pawl.Event) {
 		if more {
 			w.seq++
 			e.Seq = w.seq
@@ -125,15 +126,15 @@ func (w *watch) tell(e Event, yield func(Event) bool) bool {
 		return more
 	}
 	switch e.Kind {
-	case EventText, EventReasoning, EventCallDelta:
+	case pawl.EventText, pawl.EventReasoning, pawl.EventCallDelta:
 		send(w.fragment(e))
 		return more
-	case EventCallReady:
+	case pawl.EventCallReady:
 		w.learn(e.Call)
-		w.end(e.Run, func(p *partText) bool { return p.last.Index == e.Index && p.last.Kind == EventCallDelta }, send)
-	case EventTextRetracted:
-		w.end(e.Run, func(p *partText) bool { return p.last.Index == e.Index && p.last.Kind == EventText }, send)
-	case EventResponseReceived, EventRequestStarted, EventStep, EventRunEnded:
+		w.end(e.Run, func(p *partText) bool { return p.last.Index == e.Index && p.last.Kind == pawl.EventCallDelta }, send)
+	case pawl.EventTextRetracted:
+		w.end(e.Run, func(p *partText) bool { return p.last.Index == e.Index && p.last.Kind == pawl.EventText }, send)
+	case pawl.EventResponseReceived, pawl.EventRequestStarted, pawl.EventStep, pawl.EventRunEnded:
 		w.end(e.Run, func(*partText) bool { return true }, send)
 	}
 	send(w.event(e))
@@ -141,7 +142,7 @@ func (w *watch) tell(e Event, yield func(Event) bool) bool {
 }
 
 // fragment returns e with the text that may be told.
-func (w *watch) fragment(e Event) Event {
+func (w *watch) fragment(e pawl.Event) pawl.Event {
 	var p *partText
 	for _, o := range w.parts {
 		if o.last.Run == e.Run && o.last.Kind == e.Kind && o.last.Index == e.Index {
@@ -159,7 +160,7 @@ func (w *watch) fragment(e Event) Event {
 	}
 	e.Text = ""
 	p.last = e
-	if e.Kind == EventCallDelta && len(w.redaction.marks) > 0 && (p.whole != nil || e.Call.Name == "" || w.markOf(e.Call.Name) != nil) {
+	if e.Kind == pawl.EventCallDelta && len(w.redaction.marks) > 0 && (p.whole != nil || e.Call.Name == "" || w.markOf(e.Call.Name) != nil) {
 		if p.whole = append(p.whole, text...); e.Call.Name != "" && w.markOf(e.Call.Name) == nil {
 			text, p.whole = string(p.whole), nil // the name came late
 		} else {
@@ -171,7 +172,7 @@ func (w *watch) fragment(e Event) Event {
 }
 
 // end tells what is left of the parts of run that are over.
-func (w *watch) end(run llm.Key, over func(*partText) bool, send func(Event)) {
+func (w *watch) end(run llm.Key, over func(*partText) bool, send func(pawl.Event)) {
 	w.parts = slices.DeleteFunc(w.parts, func(p *partText) bool {
 		if p.last.Run != run || !over(p) {
 			return false
@@ -188,13 +189,13 @@ func (w *watch) end(run llm.Key, over func(*partText) bool, send func(Event)) {
 }
 
 // event returns e without secrets; fragments are not its business.
-func (w *watch) event(e Event) Event {
+func (w *watch) event(e pawl.Event) pawl.Event {
 	switch e.Kind {
-	case EventCallStarted:
+	case pawl.EventCallStarted:
 		w.learn(e.Call)
-	case EventCallCompleted:
+	case pawl.EventCallCompleted:
 		w.learn(&e.Execution.Call)
-	case EventResponseReceived:
+	case pawl.EventResponseReceived:
 		w.learnMessages([]llm.Message{e.Response.Message})
 	}
 	e.Agent, e.Model = w.text(e.Agent), w.text(e.Model)
@@ -254,7 +255,7 @@ func (x *redaction) usage(u llm.Usage) llm.Usage {
 	return u
 }
 
-func (x *redaction) spent(s Spent) Spent {
+func (x *redaction) spent(s pawl.Spent) pawl.Spent {
 	s.Usage = x.usage(s.Usage)
 	return s
 }
@@ -316,7 +317,7 @@ func (x *redaction) decision(d *llm.Decision, m *mark) *llm.Decision {
 	return &c
 }
 
-func (x *redaction) execution(e *Execution) *Execution {
+func (x *redaction) execution(e *pawl.Execution) *pawl.Execution {
 	c := *e
 	c.Call, c.Result, c.Error = x.call(e.Call), x.toolResult(e.Result), x.text(e.Error)
 	c.Spent = x.spent(e.Spent)
@@ -326,7 +327,8 @@ func (x *redaction) execution(e *Execution) *Execution {
 			c.Repairs[i] = x.repair(s, x.markOf(e.Call.Name))
 		}
 	}
-	c.Waiting, c.Values, c.Decision, c.err = x.waiting(e.Waiting), x.values(e.Values), x.decision(e.Decision, x.markOf(e.Call.Name)), x.error(e.err)
+	c.Waiting, c.Values, c.Decision = x.waiting(e.Waiting), x.values(e.Values), x.decision(e.Decision, x.markOf(e.Call.Name))
+	c.SetErr(x.error(e.Err()))
 	return &c
 }
 
@@ -342,7 +344,7 @@ func (x *redaction) repair(s string, m *mark) string {
 	return x.text(s)
 }
 
-func (x *redaction) waiting(ws []Waiting) []Waiting {
+func (x *redaction) waiting(ws []pawl.Waiting) []pawl.Waiting {
 	ws = slices.Clone(ws)
 	for i := range ws {
 		ws[i].Call, ws[i].Why = x.call(ws[i].Call), x.text(ws[i].Why)
@@ -354,19 +356,19 @@ func (x *redaction) waiting(ws []Waiting) []Waiting {
 	return ws
 }
 
-func (x *redaction) values(vs Values) Values {
+func (x *redaction) values(vs pawl.Values) pawl.Values {
 	if vs == nil {
 		return nil
 	}
-	out := make(Values, len(vs))
+	out := make(pawl.Values, len(vs))
 	for name, v := range vs {
 		out[name] = x.json(v, nil)
 	}
 	return out
 }
 
-func (x *redaction) step(s Step) Step {
-	out := Step{Executions: make([]Execution, len(s.Executions))}
+func (x *redaction) step(s pawl.Step) pawl.Step {
+	out := pawl.Step{Executions: make([]pawl.Execution, len(s.Executions))}
 	if s.Response != nil {
 		out.Response = x.response(s.Response)
 	}
@@ -384,10 +386,10 @@ func (x *redaction) messages(msgs []llm.Message) []llm.Message {
 	return out
 }
 
-func (x *redaction) result(r *Result) *Result {
+func (x *redaction) result(r *pawl.Result) *pawl.Result {
 	c := *r
 	c.Messages, c.Unread = x.messages(r.Messages), x.messages(r.Unread)
-	c.Steps = make([]Step, len(r.Steps))
+	c.Steps = make([]pawl.Step, len(r.Steps))
 	for i, s := range r.Steps {
 		c.Steps[i] = x.step(s)
 	}

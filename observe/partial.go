@@ -1,8 +1,9 @@
-package pawl
+package observe
 
 import (
 	"encoding/json"
 
+	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/jsonform"
 	"github.com/pawl-go/pawl/llm"
 )
@@ -32,7 +33,7 @@ type Partial[T any] struct {
 }
 
 // Add takes the next event. ok reports that there is more to see than before; v is it. Events of runs inside the run are passed over.
-func (p *Partial[T]) Add(e Event) (v T, ok bool) {
+func (p *Partial[T]) Add(e pawl.Event) (v T, ok bool) {
 	if p.run == "" {
 		p.run = e.Run
 	}
@@ -40,15 +41,15 @@ func (p *Partial[T]) Add(e Event) (v T, ok bool) {
 		return v, false
 	}
 	switch e.Kind {
-	case EventStepStarted, EventTextRetracted:
+	case pawl.EventStepStarted, pawl.EventTextRetracted:
 		p.restart(-1)
-	case EventText:
+	case pawl.EventText:
 		return p.add(e)
-	case EventCallDelta:
+	case pawl.EventCallDelta:
 		if e.Call != nil && e.Call.Name == "final_answer" {
 			return p.add(e)
 		}
-	case EventRunEnded:
+	case pawl.EventRunEnded:
 		if e.Result != nil && e.Result.Output != nil {
 			return v, jsonform.Decode(e.Result.Output, &v) == nil
 		}
@@ -61,7 +62,7 @@ func (p *Partial[T]) restart(index int) {
 	p.read = forming{}
 }
 
-func (p *Partial[T]) add(e Event) (v T, ok bool) {
+func (p *Partial[T]) add(e pawl.Event) (v T, ok bool) {
 	if e.Index != p.index {
 		p.restart(e.Index)
 	}
