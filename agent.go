@@ -233,15 +233,17 @@ func (a *Agent) prepare(ctx context.Context, from *Result, msgs []llm.Message, o
 	if err := r.take(from, msgs); err != nil {
 		return nil, err
 	}
-	place, err := r.shelf(o)
+	place, err := r.shelf(ctx, o)
 	if err != nil {
 		return nil, err
 	}
 	if place != nil {
-		if find(tools, resultRead) != nil {
-			return nil, fmt.Errorf("tool %s: an agent with Artifacts needs the name; rename the tool", resultRead)
+		for _, t := range place.tools {
+			if find(tools, t.Name) != nil {
+				return nil, fmt.Errorf("tool %s: an agent with Artifacts needs the name; rename the tool", t.Name)
+			}
 		}
-		tools = append(slices.Clip(tools), resultReader())
+		tools = append(slices.Clip(tools), place.tools...)
 	}
 	for _, w := range a.Middleware {
 		if w.Check != nil {

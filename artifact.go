@@ -9,7 +9,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"sync"
+	"strings"
 
 	"github.com/pawl-go/pawl/internal/text"
 	"github.com/pawl-go/pawl/llm"
@@ -25,7 +25,8 @@ type Artifact struct {
 
 // Artifacts keeps what was too large for the model, so that it can be read page by page with the tool result_read, which an Agent
 // with Artifacts offers. What belongs to a run stands under a name of its own; another run does not find it. An implementation may be used
-// concurrently, and keeps what tools gave as it is, secrets included. MemoryArtifacts is one.
+// concurrently, and keeps what tools gave as it is, secrets included. One that is a Toolset, too, offers its tools to the runs that use it:
+// the Artifacts of this module offer result_read so.
 type Artifacts interface {
 	// Put keeps a for run, in place of what had its Key there.
 	Put(ctx context.Context, run string, a Artifact) error
@@ -36,67 +37,6 @@ type Artifacts interface {
 // ErrNoArtifact says that nothing is kept under a key, or that it is kept no longer.
 var ErrNoArtifact = errors.New("no such artifact")
 
-// MemoryArtifacts keeps artifacts in memory, and lets the oldest go when there are too many. The zero value is ready to use; it may be used
-// concurrently and must not be copied.
-type MemoryArtifacts struct {
-	Limit int // bytes kept; 0: 64 MiB
-
-	mu    sync.Mutex
-	kept  map[artifactID]Artifact
-	order []artifactID // the oldest first
-	size  int
-}
-
-type artifactID struct {
-	run string
-	key llm.Key
-}
-
-var _ Artifacts = (*MemoryArtifacts)(nil)
-
-const defaultArtifacts = 64 << 20
-
-// Put keeps a. One that is larger than the limit is refused.
-func (m *MemoryArtifacts) Put(_ context.Context, run string, a Artifact) error {
-	limit := m.Limit
-	if limit == 0 {
-		limit = defaultArtifacts
-	}
-	if a.size() > limit {
-		return fmt.Errorf("artifact %s: %d bytes are more than the %d that can be kept", a.Key, a.size(), limit)
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	id := artifactID{run, a.Key}
-	if m.kept == nil {
-		m.kept = map[artifactID]Artifact{}
-	}
-	if old, ok := m.kept[id]; ok {
-		m.size -= old.size()
-		m.order = slices.DeleteFunc(m.order, func(o artifactID) bool { return o == id })
-	}
-	m.kept[id] = a
-	m.order = append(m.order, id)
-	for m.size += a.size(); m.size > limit; m.order = m.order[1:] {
-		m.size -= m.kept[m.order[0]].size()
-		delete(m.kept, m.order[0])
-	}
-	return nil
-}
-
-// Get returns what was kept.
-func (m *MemoryArtifacts) Get(_ context.Context, run string, key llm.Key) (Artifact, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	a, ok := m.kept[artifactID{run, key}]
-	if !ok {
-		return Artifact{}, fmt.Errorf("%s: %w", key, ErrNoArtifact)
-	}
-	return a, nil
-}
-
-func (a Artifact) size() int { return len(a.Text) + len(a.Data) }
-
 // artifactsValue is the run's value that names it in the store. It is a value so that a run that is resumed finds what it kept.
 const artifactsValue = "pawl.artifacts"
 
@@ -104,10 +44,11 @@ const artifactsValue = "pawl.artifacts"
 type shelf struct {
 	store Artifacts
 	run   string
+	tools []*Tool // those by which a model reads it
 }
 
 // shelf returns the run's place in the agent's store, or that of the run around it.
-func (r *run) shelf(o runOptions) (*shelf, error) {
+func (r *run) shelf(ctx context.Context, o runOptions) (*shelf, error) {
 	store := r.agent.Artifacts
 	if store == nil {
 		if o.inside != nil {
@@ -116,6 +57,10 @@ func (r *run) shelf(o runOptions) (*shelf, error) {
 		return nil, nil
 	}
 	s := &shelf{store: store}
+	var err error
+	if s.tools, err = readers(ctx, store); err != nil {
+		return nil, err
+	}
 	if b, ok := r.res.Values[artifactsValue]; ok {
 		if err := json.Unmarshal(b, &s.run); err != nil || s.run == "" {
 			return nil, fmt.Errorf("value %q is no name of a run: %s", artifactsValue, text.Clip(string(b), 80))
@@ -127,6 +72,25 @@ func (r *run) shelf(o runOptions) (*shelf, error) {
 	}
 	r.res.Values = merged(r.res.Values, Values{artifactsValue: json.RawMessage(strconv.Quote(s.run))})
 	return s, nil
+}
+
+// readers returns the tools by which a model reads what store has.
+func readers(ctx context.Context, store Artifacts) ([]*Tool, error) {
+	set, ok := store.(Toolset)
+	if !ok {
+		return nil, nil
+	}
+	return set.Tools(ctx)
+}
+
+// Artifact returns what was too large for an earlier result of the run, by the key that the cut result names; ErrNoArtifact if there is
+// none, or the run has no Artifacts. A run inside a call reads its own alone.
+func (v *Invocation) Artifact(ctx context.Context, key llm.Key) (Artifact, error) {
+	s := v.pipe.task.scope.shelf
+	if s == nil || !strings.HasPrefix(string(key), string(v.pipe.task.Run)+"/") {
+		return Artifact{}, ErrNoArtifact
+	}
+	return s.store.Get(ctx, s.run, key)
 }
 
 // put keeps an artifact, also when the run was cancelled.
@@ -152,10 +116,10 @@ func (p *pipe) told(ctx context.Context, parts []llm.Part, limit int) []llm.Part
 	}
 	kept := p.keep(ctx, Artifact{Key: p.task.Key, MIME: "text/plain", Text: llm.Message{Parts: parts}.Text()})
 	return capped(parts, limit, func(lost, at int) string {
-		if !kept {
+		if !kept || len(p.task.scope.shelf.tools) == 0 {
 			return fmt.Sprintf("\n[… %d bytes left out; ask for less at a time …]\n", lost)
 		}
-		return fmt.Sprintf("\n[… %d bytes left out; read the rest with %s {\"id\":%q,\"offset\":%d} …]\n", lost, resultRead, p.task.Key, at)
+		return fmt.Sprintf("\n[… %d bytes left out; read the rest with %s {\"id\":%q,\"offset\":%d} …]\n", lost, p.task.scope.shelf.tools[0].Name, p.task.Key, at)
 	})
 }
 

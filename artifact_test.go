@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/artifact"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/script"
 )
@@ -59,7 +60,7 @@ func read(t fataler, id string, args map[string]any) *llm.ToolCall {
 // A result that is cut says how to read on; a model that does gets every byte of the whole, page by page, also when the run is stored and resumed.
 func TestAModelReadsOn(t *testing.T) {
 	whole := strings.Repeat("æ世🦊 a line of a long result\n", 4000)
-	store := new(pawl.MemoryArtifacts)
+	store := new(artifact.Memory)
 	a := &pawl.Agent{Model: script.New(script.Turn{Parts: []llm.Part{call("c", "big", `{}`)}}, script.Say("long")),
 		Tools: []pawl.Toolset{gives("big", llm.ToolResult{Parts: []llm.Part{text(whole[:1000]), text(whole[1000:])}})}, Artifacts: store, Limits: pawl.Limits{Rounds: 100}}
 	res, err := a.Run(t.Context(), llm.User("go"))
@@ -114,7 +115,7 @@ func TestAModelReadsOn(t *testing.T) {
 
 // What one run keeps another does not find, whatever it asks for: neither a later run of the same agent, nor one inside a call.
 func TestArtifactsOfOtherRuns(t *testing.T) {
-	store := new(pawl.MemoryArtifacts)
+	store := new(artifact.Memory)
 	big := gives("big", llm.TextResult(strings.Repeat("x", 100000)))
 	agent := func(turns ...script.Turn) *pawl.Agent {
 		return &pawl.Agent{Model: script.New(turns...), Tools: []pawl.Toolset{big}, Artifacts: store}
@@ -175,7 +176,7 @@ func TestPages(t *testing.T) {
 			return map[string]any{"offset": at, "limit": limit}
 		}
 		begun := false
-		a := &pawl.Agent{Tools: []pawl.Toolset{gives("big", llm.TextResult(whole))}, Artifacts: new(pawl.MemoryArtifacts), Limits: pawl.Limits{Rounds: 60},
+		a := &pawl.Agent{Tools: []pawl.Toolset{gives("big", llm.TextResult(whole))}, Artifacts: new(artifact.Memory), Limits: pawl.Limits{Rounds: 60},
 			Model: reader(func(last string) *llm.ToolCall {
 				if !begun {
 					begun = true
@@ -234,7 +235,7 @@ func TestReadingResults(t *testing.T) {
 		`{"id":"run/1/0","offset":-1}`:                             "offset, limit, line and lines are 0 or more.",
 		`{"id":"run/9/9"}`:                                         `Nothing is kept as "run/9/9". Use the id that the cut result names, such as run/1/0; if it was that, it is kept no longer: call the tool again, and ask for less.`,
 	} {
-		a := &pawl.Agent{Tools: []pawl.Toolset{gives("big", llm.TextResult(b.String()))}, Artifacts: new(pawl.MemoryArtifacts),
+		a := &pawl.Agent{Tools: []pawl.Toolset{gives("big", llm.TextResult(b.String()))}, Artifacts: new(artifact.Memory),
 			Model: script.New(script.Turn{Parts: []llm.Part{call("c", "big", `{}`)}}, script.Turn{Parts: []llm.Part{call("r", "result_read", args)}}, script.Say("ok"))}
 		res, err := a.Run(t.Context(), llm.User("go"))
 		if err != nil {
@@ -251,7 +252,7 @@ func TestLargeMediaIsKept(t *testing.T) {
 	image := llm.Media{MIME: "image/png", Data: make([]byte, 5<<20+1)}
 	csv := llm.Media{MIME: "text/csv", Data: []byte(strings.Repeat("a,b\n", 21<<18))}
 	small := llm.Media{MIME: "image/png", Data: []byte("x")}
-	for _, store := range []pawl.Artifacts{new(pawl.MemoryArtifacts), nil} {
+	for _, store := range []pawl.Artifacts{new(artifact.Memory), nil} {
 		a := &pawl.Agent{Tools: []pawl.Toolset{gives("look", llm.ToolResult{Parts: []llm.Part{small, image, text("seen"), csv}})}, Artifacts: store,
 			Model: script.New(script.Turn{Parts: []llm.Part{call("c", "look", `{}`)}},
 				script.Turn{Parts: []llm.Part{call("r", "result_read", `{"id":"run/1/0/m3","lines":2}`), call("s", "result_read", `{"id":"run/1/0/m1"}`)}}, script.Say("ok"))}
@@ -281,7 +282,7 @@ func TestLargeMediaIsKept(t *testing.T) {
 	}
 }
 
-type brokenStore struct{}
+type brokenStore struct{ artifact.Reader }
 
 func (brokenStore) Put(context.Context, string, pawl.Artifact) error { return errors.New("disk full") }
 func (brokenStore) Get(context.Context, string, llm.Key) (pawl.Artifact, error) {
@@ -306,7 +307,7 @@ func TestAStoreThatFails(t *testing.T) {
 }
 
 func TestMemoryArtifactsAreBounded(t *testing.T) {
-	m := &pawl.MemoryArtifacts{Limit: 10}
+	m := &artifact.Memory{Limit: 10}
 	put := func(run string, key llm.Key, text string) error {
 		return m.Put(t.Context(), run, pawl.Artifact{Key: key, Text: text})
 	}
@@ -325,7 +326,7 @@ func TestMemoryArtifactsAreBounded(t *testing.T) {
 }
 
 func TestResultReadIsReserved(t *testing.T) {
-	a := &pawl.Agent{Model: script.New(script.Say("x")), Tools: []pawl.Toolset{says("result_read", "")}, Artifacts: new(pawl.MemoryArtifacts)}
+	a := &pawl.Agent{Model: script.New(script.Say("x")), Tools: []pawl.Toolset{says("result_read", "")}, Artifacts: new(artifact.Memory)}
 	if _, err := a.Run(t.Context(), llm.User("go")); err == nil || !strings.Contains(err.Error(), "result_read") {
 		t.Errorf("got %v", err)
 	}

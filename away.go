@@ -55,10 +55,11 @@ func (a *Agent) Driver() (llm.Model, llm.Pricer) {
 // Offered returns the tools that a's runs have of their own: those of a.Tools, and result_read with Artifacts.
 func (a *Agent) Offered(ctx context.Context) ([]*Tool, error) {
 	tools, err := Toolsets(a.Tools).Tools(ctx)
-	if err == nil && a.Artifacts != nil {
-		tools = append(slices.Clip(tools), resultReader())
+	if err != nil || a.Artifacts == nil {
+		return tools, err
 	}
-	return tools, err
+	more, err := readers(ctx, a.Artifacts)
+	return append(slices.Clip(tools), more...), err
 }
 
 // Away has t carried out by do, elsewhere: there the task is made whole by Agent.Here. The limits of the run hold here, so the call counts from before do is called,
@@ -105,7 +106,10 @@ func (a *Agent) Here(ctx context.Context, t Task, run string, inside Executor) (
 	s.slots, s.alarm = &slots{free: defaultParallel}, new(alarm)
 	_, s.layers, _ = wrapped(a.Model, a.Middleware)
 	if a.Artifacts != nil {
-		s.shelf = &shelf{a.Artifacts, run + "/" + string(t.Run)}
+		s.shelf = &shelf{store: a.Artifacts, run: run + "/" + string(t.Run)}
+		if s.shelf.tools, err = readers(ctx, a.Artifacts); err != nil {
+			return t, err
+		}
 	}
 	t.scope = s
 	return t, nil

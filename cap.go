@@ -2,8 +2,8 @@ package pawl
 
 import (
 	"slices"
-	"unicode/utf8"
 
+	"github.com/pawl-go/pawl/internal/text"
 	"github.com/pawl-go/pawl/llm"
 )
 
@@ -51,8 +51,8 @@ func capped(parts []llm.Part, limit int, mark func(lost, at int) string) []llm.P
 			continue
 		}
 		n := len(t.Text)
-		a := runeBefore(t.Text, min(max(head-at, 0), n))
-		b := max(a, runeAfter(t.Text, min(max(tail-at, 0), n)))
+		a := text.RuneBefore(t.Text, min(max(head-at, 0), n))
+		b := max(a, text.RuneAfter(t.Text, min(max(tail-at, 0), n)))
 		at += n
 		lost += b - a
 		switch {
@@ -68,23 +68,4 @@ func capped(parts []llm.Part, limit int, mark func(lost, at int) string) []llm.P
 	first, second := out[marked].(llm.Text), out[marked+1].(llm.Text)
 	out[marked] = llm.Text{Text: first.Text + mark(lost, cut) + second.Text}
 	return slices.Delete(out, marked+1, marked+2)
-}
-
-// runeBefore and runeAfter move a place in s to the start of a rune, at most three bytes.
-func runeBefore(s string, i int) int {
-	for n := i; n > i-utf8.UTFMax && n >= 0; n-- {
-		if n == len(s) || utf8.RuneStart(s[n]) {
-			return n
-		}
-	}
-	return i
-}
-
-func runeAfter(s string, i int) int {
-	for n := i; n < i+utf8.UTFMax && n <= len(s); n++ {
-		if n == len(s) || utf8.RuneStart(s[n]) {
-			return n
-		}
-	}
-	return i
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/artifact"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/observe"
 	"github.com/pawl-go/pawl/redact"
@@ -103,7 +104,7 @@ func TestApproveWithoutAPolicyBeginsNothing(t *testing.T) {
 // The checks of middleware see all tools that can be called, result_read included: a rule can be about it.
 func TestChecksSeeResultRead(t *testing.T) {
 	var names []string
-	a := &pawl.Agent{Model: script.New(script.Say("x")), Tools: []pawl.Toolset{says("f", "1")}, Artifacts: &pawl.MemoryArtifacts{},
+	a := &pawl.Agent{Model: script.New(script.Say("x")), Tools: []pawl.Toolset{says("f", "1")}, Artifacts: &artifact.Memory{},
 		Middleware: []pawl.Middleware{{Check: func(tools []*pawl.Tool) error {
 			for _, tool := range tools {
 				names = append(names, tool.Name)

@@ -13,6 +13,7 @@ import (
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/script"
+	"github.com/pawl-go/pawl/tools/find"
 )
 
 // many are n tools of as many services, and one that sends mail.
@@ -40,7 +41,7 @@ func TestSearch(t *testing.T) {
 		script.Together(script.Call("tool_search", `{"query":"service3"}`), script.Call("service7_listItems", `{}`)),
 		script.Say("sent"),
 	)
-	a := &pawl.Agent{Model: m, Tools: []pawl.Toolset{weatherTool(), pawl.Search(many(30), nil)}}
+	a := &pawl.Agent{Model: m, Tools: []pawl.Toolset{weatherTool(), find.OnDemand(many(30), nil)}}
 	res, err := a.Run(t.Context(), llm.User("mail"))
 	if err != nil {
 		t.Fatal(err)
@@ -76,7 +77,7 @@ func weatherTool() *pawl.Tool {
 }
 
 func TestSearchWords(t *testing.T) {
-	set := pawl.Search(many(30), &pawl.SearchOptions{Most: 2})
+	set := find.OnDemand(many(30), &find.Options{Most: 2})
 	for _, test := range []struct{ query, want string }{
 		{"E-MAIL", "mail_send"},
 		{"sends people something", "mail_send"},
@@ -95,11 +96,11 @@ func TestSearchWords(t *testing.T) {
 }
 
 func TestSearchPays(t *testing.T) {
-	few, err := pawl.Search(many(19), nil).Tools(t.Context())
+	few, err := find.OnDemand(many(19), nil).Tools(t.Context())
 	if err != nil || len(few) != 19 || slices.Contains(namesOf(few), "tool_search") {
 		t.Errorf("19 tools: %v, %v", namesOf(few), err)
 	}
-	set := pawl.Search(many(20), &pawl.SearchOptions{Always: func(t *pawl.Tool) bool { return strings.HasPrefix(t.Name, "mail") }})
+	set := find.OnDemand(many(20), &find.Options{Always: func(t *pawl.Tool) bool { return strings.HasPrefix(t.Name, "mail") }})
 	tools, err := set.Tools(t.Context())
 	if err != nil || len(tools) != 21 || tools[0].Name != "mail_send" || tools[0].Deferred || tools[1].Name != "tool_search" || !tools[2].Deferred {
 		t.Errorf("20 tools: %v, %v", namesOf(tools), err)

@@ -14,6 +14,7 @@ import (
 	"github.com/pawl-go/pawl/observe"
 	"github.com/pawl-go/pawl/script"
 	"github.com/pawl-go/pawl/store"
+	"github.com/pawl-go/pawl/team"
 )
 
 // planned is an agent with a plan in its system text, whose calls change a value of the run, each ending its process.
@@ -47,7 +48,7 @@ func planned(stop *func()) (*pawl.Agent, *script.Model) {
 func TestFrom(t *testing.T) {
 	stop := func() {}
 	a, _ := planned(&stop)
-	from := &pawl.Result{Messages: []llm.Message{llm.User("Hello."), llm.Assistant(llm.Text{Text: "Hello!"})}, Values: pawl.Values{"n": json.RawMessage(`4`), pawl.StrategicPlan: json.RawMessage(`{"phases":[{"goals":"count"}]}`)},
+	from := &pawl.Result{Messages: []llm.Message{llm.User("Hello."), llm.Assistant(llm.Text{Text: "Hello!"})}, Values: pawl.Values{"n": json.RawMessage(`4`), team.PlanKey: json.RawMessage(`{"phases":[{"goals":"count"}]}`)},
 		Spent: pawl.Spent{Rounds: 2, Requests: 3}}
 	want, err := a.Resume(t.Context(), from, llm.User("Count."))
 	if err != nil || want.Text() != "counted to 7" || want.Spent.Requests != 7 {

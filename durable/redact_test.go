@@ -13,6 +13,7 @@ import (
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/script"
 	"github.com/pawl-go/pawl/store"
+	"github.com/pawl-go/pawl/tools/find"
 )
 
 // login takes a password, which it tells on.
@@ -99,7 +100,7 @@ func finder(changed string, stop *func()) *pawl.Agent {
 		}
 		return run(ctx, c)
 	}
-	return &pawl.Agent{Model: script.New(script.Call("tool_search", `{"query":"login"}`), script.Call("login", secretArgs), script.Say("done")), Tools: []pawl.Toolset{pawl.Search(found, &pawl.SearchOptions{Least: 1})}}
+	return &pawl.Agent{Model: script.New(script.Call("tool_search", `{"query":"login"}`), script.Call("login", secretArgs), script.Say("done")), Tools: []pawl.Toolset{find.OnDemand(found, &find.Options{Least: 1})}}
 }
 
 // A tool that is offered only once it was found is compared, and its secrets are known, as those that are offered from the beginning.

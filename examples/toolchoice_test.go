@@ -19,6 +19,7 @@ import (
 	"github.com/pawl-go/pawl/pawltest"
 	"github.com/pawl-go/pawl/provider/openai"
 	"github.com/pawl-go/pawl/script"
+	"github.com/pawl-go/pawl/team"
 )
 
 var update = flag.Bool("update", false, "write the requests of docs/tools.md again")
@@ -114,7 +115,7 @@ func (c choice) request(t *testing.T) []byte {
 	}
 	from := &pawl.Result{}
 	if c.plan != "" {
-		from.Values = pawl.Values{pawl.StrategicPlan: json.RawMessage(c.plan)}
+		from.Values = pawl.Values{team.PlanKey: json.RawMessage(c.plan)}
 	}
 	for _, said := range []string{c.asked, c.task} {
 		if said == "" {

@@ -12,6 +12,7 @@ import (
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/mcp"
 	"github.com/pawl-go/pawl/provider/openai"
+	"github.com/pawl-go/pawl/tools/find"
 )
 
 // What a request with 400 tools weighs, and what it weighs where they are found on demand.
@@ -42,7 +43,7 @@ func TestRequestBytes(t *testing.T) {
 			tools = append(tools, listed[0].Tool)
 		}
 	}
-	for _, set := range []pawl.Toolset{tools, pawl.Search(tools, nil), tools[:20], pawl.Search(tools[:20], nil)} {
+	for _, set := range []pawl.Toolset{tools, find.OnDemand(tools, nil), tools[:20], find.OnDemand(tools[:20], nil)} {
 		a := &pawl.Agent{Model: openai.New("gpt-5-mini", &openai.Options{BaseURL: web.URL, Key: "k"}), Tools: []pawl.Toolset{set}}
 		if _, err := a.Run(t.Context(), llm.User("What is in the file?")); err == nil {
 			t.Fatal("the server answers")

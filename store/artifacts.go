@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/artifact"
 	"github.com/pawl-go/pawl/llm"
 )
 
@@ -26,9 +27,11 @@ type Artifacts interface {
 
 // KeepArtifacts gives an agent artifacts that are kept in a: those of scope, or, when that is nil, of the scope in the context (see WithScope). Where
 // nobody said a scope, they fail.
-func KeepArtifacts(a Artifacts, scope *Scope) pawl.Artifacts { return kept{a, scope} }
+func KeepArtifacts(a Artifacts, scope *Scope) pawl.Artifacts { return kept{store: a, scope: scope} }
 
 type kept struct {
+	artifact.Reader
+
 	store Artifacts
 	scope *Scope
 }

@@ -10,7 +10,7 @@
 //
 // So a delegation is a call like any other. It is checked, approved, counted and recorded; it has its place in one budget, its slots and its key; several in one step run
 // together; cancelling reaches it; and after a crash the calls that have ended are not made again. The plan is data in the transcript (the result of make_plan), an event
-// (a notice with the code strategic_plan), and a value of the run (pawl.StrategicPlan), by which it stands in the system text of every worker.
+// (a notice with the code strategic_plan), and a value of the run (PlanKey), by which it stands in the system text of every worker.
 //
 // There are four ways to lead:
 //

@@ -91,7 +91,7 @@ func (e *PhaseError) Error() string {
 // Strategic returns a team whose lead makes a plan of phases, whose workers carry them out, and whose lead sums up. The lead is held to the form of a Plan: one that names a worker
 // that there is not, or has no phases, is sent back to it with what is wrong, Limits.Corrections times. The lead has no tools of its own: what it should know beforehand is a worker's to find out.
 //
-// A run that begins with a plan (pawl.StrategicPlan) is not asked for one: it is taken if it names workers of the team, and is an error else. The answer of a plan with a single phase is what its worker says, unless the lead has an Output.
+// A run that begins with a plan (PlanKey) is not asked for one: it is taken if it names workers of the team, and is an error else. The answer of a plan with a single phase is what its worker says, unless the lead has an Output.
 func Strategic(lead *pawl.Agent, o *Options, workers ...Worker) (*pawl.Agent, error) {
 	if err := checked(lead, workers, makePlan, sumUp); err != nil {
 		return nil, err
@@ -131,7 +131,7 @@ func (s *strategy) kept(plan pawl.ToolFunc) pawl.ToolFunc {
 		if err != nil {
 			return llm.ErrorResult(err.Error()), nil
 		}
-		return r, v.Set(pawl.StrategicPlan, p)
+		return r, v.Set(PlanKey, p)
 	}
 }
 
@@ -146,7 +146,7 @@ func (s *strategy) given(v *pawl.Invocation) (r llm.ToolResult, ok bool, err err
 		}
 	}
 	var text json.RawMessage
-	if ok, err = v.Get(pawl.StrategicPlan, &text); !ok || err != nil || plans > 1 {
+	if ok, err = v.Get(PlanKey, &text); !ok || err != nil || plans > 1 {
 		return r, false, err
 	}
 	p, err := ParsePlan(text, s.names...)

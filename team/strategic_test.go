@@ -125,7 +125,7 @@ func TestStrategic(t *testing.T) {
 			t.Errorf("the lead was not told %q:\n%s", part, got)
 		}
 	}
-	if got := string(res.Values[pawl.StrategicPlan]); !strings.Contains(got, `"worker":"scout"`) {
+	if got := string(res.Values[team.PlanKey]); !strings.Contains(got, `"worker":"scout"`) {
 		t.Errorf("the value of the run is %s", got)
 	}
 	if res.Spent.Requests != 9 || res.Spent.Calls != 4 {
@@ -242,7 +242,7 @@ func TestGivenPlan(t *testing.T) {
 	boss, clerk := lead("Done.", `{"phases":[{"worker":"clerk","goals":"Second."}]}`), script.New(script.Loop(script.Say("3")))
 	a := strategic(t, boss, nil, worker("scout", script.New(script.Say("x"))), worker("clerk", clerk))
 	given := func(plan string) *pawl.Result {
-		return &pawl.Result{Values: pawl.Values{pawl.StrategicPlan: json.RawMessage(plan)}}
+		return &pawl.Result{Values: pawl.Values{team.PlanKey: json.RawMessage(plan)}}
 	}
 	res, err := a.Resume(t.Context(), given(twoPhases), llm.User("Go."))
 	if err != nil || boss.asked != 0 || !slices.Equal(called(res), []string{"make_plan ok", "scout ok", "clerk ok", "sum_up ok"}) {

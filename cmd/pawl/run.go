@@ -15,6 +15,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/team"
 )
 
 // runCmd carries out one task.
@@ -232,7 +233,7 @@ func (c *runCmd) planned(from *pawl.Result) error {
 	}
 	values := pawl.Values{}
 	maps.Copy(values, from.Values)
-	values[pawl.StrategicPlan] = b
+	values[team.PlanKey] = b
 	from.Values = values
 	return nil
 }

@@ -1,6 +1,8 @@
 // Package text has the few helpers for messages that several packages need.
 package text
 
+import "unicode/utf8"
+
 // Clip cuts s to at most n bytes, at the start of a rune, and marks the cut with an ellipsis.
 func Clip(s string, n int) string {
 	if len(s) <= n {
@@ -18,4 +20,24 @@ func Plural(n int, one, many string) string {
 		return one
 	}
 	return many
+}
+
+// RuneBefore returns the start of a rune in s at i or at most three bytes before it.
+func RuneBefore(s string, i int) int {
+	for n := i; n > i-utf8.UTFMax && n >= 0; n-- {
+		if n == len(s) || utf8.RuneStart(s[n]) {
+			return n
+		}
+	}
+	return i
+}
+
+// RuneAfter returns the start of a rune in s at i or at most three bytes after it.
+func RuneAfter(s string, i int) int {
+	for n := i; n < i+utf8.UTFMax && n <= len(s); n++ {
+		if n == len(s) || utf8.RuneStart(s[n]) {
+			return n
+		}
+	}
+	return i
 }

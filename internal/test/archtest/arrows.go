@@ -28,7 +28,7 @@ const (
 // refused until somebody has said here, and in docs/design.md, where it belongs.
 var arrows = []arrow{
 	// the core
-	{from: ".", to: append([]string{"llm", "internal/schema", "internal/text", "internal/jsonform"}, helpers...), modules: []string{jsonModule, inferModule, schemaModule}},
+	{from: ".", to: append([]string{"llm", "internal/schema", "internal/text", "internal/jsonform", "internal/plantext"}, helpers...), modules: []string{jsonModule, inferModule, schemaModule}},
 	{from: "llm", to: []string{"internal/schema", "internal/text", "internal/jsonform"}, modules: []string{jsonModule}},
 
 	// helpers: they know nothing of the project
@@ -86,7 +86,13 @@ var arrows = []arrow{
 	{from: "sandbox", modules: []string{"golang.org/x/sys"}},
 	{from: "mcp", to: append([]string{".", "internal/netguard", "internal/gate"}, helpers...), modules: []string{"github.com/modelcontextprotocol/go-sdk"}},
 	{from: "team", to: []string{".", "internal/nearest"}},
-	{from: "store", to: []string{"."}},
+	{from: "store", to: []string{".", "llm", "artifact"}},
+	{from: "artifact", to: []string{".", "llm", "internal/text"}},
+	{from: "observe", to: []string{".", "llm", "internal/jsonform", "internal/jsonscan"}},
+	{from: "redact", to: []string{".", "llm", "observe", "internal/schema", "internal/jsonform", "redact/internal/secret"}, modules: []string{jsonModule}},
+	{from: "redact/internal/secret"},
+	{from: "internal/jsonform", modules: []string{jsonModule}},
+	{from: "internal/plantext", modules: []string{jsonModule}},
 	{from: "store/internal/words"},
 	{from: "store/sqlite", to: []string{".", "store", "store/internal/words"}, modules: []string{"modernc.org/sqlite"}},
 	{from: "store/postgres", to: []string{".", "store", "store/internal/words"}, modules: []string{"github.com/jackc/pgx/v5", textModule}},

@@ -1,4 +1,4 @@
-package pawl
+package artifact
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 	"sync"
 	"unicode/utf8"
 
+	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/text"
 	"github.com/pawl-go/pawl/llm"
 )
@@ -17,13 +18,22 @@ import (
 // resultRead is the name of the tool that reads artifacts.
 const resultRead = "result_read"
 
-//go:embed resultread.md
-var resultReadText string
+//go:embed read.md
+var description string
 
-// resultReader makes the tool, once: it holds nothing of a run.
-var resultReader = sync.OnceValue(func() *Tool {
-	t := Func(resultRead, strings.TrimSpace(resultReadText), readResult)
-	t.Effect, t.MaxResult = Read, -1 // a page is the bound
+// Reader is a Toolset of result_read, by which a model reads what was too large for a result. Embed it
+// in an implementation of pawl.Artifacts.
+type Reader struct{}
+
+var _ pawl.Toolset = Reader{}
+
+// Tools returns result_read.
+func (Reader) Tools(context.Context) ([]*pawl.Tool, error) { return []*pawl.Tool{reader()}, nil }
+
+// reader makes the tool once, since it holds nothing of a run.
+var reader = sync.OnceValue(func() *pawl.Tool {
+	t := pawl.Func(resultRead, strings.TrimSpace(description), readResult)
+	t.Effect, t.MaxResult = pawl.Read, -1 // a page is the bound
 	return t
 })
 
@@ -45,8 +55,8 @@ type page struct {
 }
 
 func readResult(ctx context.Context, q page) (llm.ToolResult, error) {
-	v := InvocationFrom(ctx)
-	if v == nil || v.pipe.task.scope.shelf == nil {
+	v := pawl.InvocationFrom(ctx)
+	if v == nil {
 		return llm.ErrorResult("Nothing is kept here."), nil
 	}
 	switch {
@@ -55,20 +65,16 @@ func readResult(ctx context.Context, q page) (llm.ToolResult, error) {
 	case q.Offset > 0 && (q.Line > 0 || q.Lines > 0 || q.Pattern != ""):
 		return llm.ErrorResult("offset counts bytes; it does not go with line, lines or pattern."), nil
 	}
-	s := v.pipe.task.scope.shelf
-	a, err := Artifact{}, ErrNoArtifact
-	if strings.HasPrefix(q.ID, string(v.pipe.task.Run)+"/") { // a run inside a call reads its own
-		a, err = s.store.Get(ctx, s.run, llm.Key(q.ID))
-	}
+	a, err := v.Artifact(ctx, llm.Key(q.ID))
 	switch {
-	case errors.Is(err, ErrNoArtifact):
+	case errors.Is(err, pawl.ErrNoArtifact):
 		return llm.ErrorResult(fmt.Sprintf("Nothing is kept as %q. Use the id that the cut result names, such as run/1/0; if it was that, it is kept no longer: call the tool again, and ask for less.", text.Clip(q.ID, 80))), nil
 	case err != nil:
-		return llm.ToolResult{}, Retryable(err)
+		return llm.ToolResult{}, pawl.Retryable(err)
 	}
 	text := a.Text
 	if a.Data != nil {
-		if text = string(a.Data); isImage(a.MIME) || !utf8.ValidString(text) || strings.Contains(text, "\x00") {
+		if text = string(a.Data); strings.HasPrefix(a.MIME, "image/") || !utf8.ValidString(text) || strings.Contains(text, "\x00") {
 			return llm.ErrorResult(fmt.Sprintf("%s is %s of %d bytes, and no text: it cannot be read here.", q.ID, a.MIME, len(a.Data))), nil
 		}
 	}
@@ -82,20 +88,20 @@ func readResult(ctx context.Context, q page) (llm.ToolResult, error) {
 }
 
 // bytes returns the page that begins at an offset. It begins and ends between runes.
-func (q page) bytes(text string) llm.ToolResult {
-	if q.Offset >= len(text) && q.Offset > 0 {
-		return llm.ErrorResult(fmt.Sprintf("%s has %d bytes; there is nothing at offset %d.", q.ID, len(text), q.Offset))
+func (q page) bytes(content string) llm.ToolResult {
+	if q.Offset >= len(content) && q.Offset > 0 {
+		return llm.ErrorResult(fmt.Sprintf("%s has %d bytes; there is nothing at offset %d.", q.ID, len(content), q.Offset))
 	}
 	limit := pageBytes
 	if q.Limit > 0 {
 		limit = min(q.Limit, pageBytes)
 	}
-	from := runeBefore(text, q.Offset)
-	to := runeBefore(text, min(from+limit, len(text)))
+	from := text.RuneBefore(content, q.Offset)
+	to := text.RuneBefore(content, min(from+limit, len(content)))
 	if to <= from { // a limit of less than a rune
-		to = runeAfter(text, min(from+1, len(text)))
+		to = text.RuneAfter(content, min(from+1, len(content)))
 	}
-	return llm.TextResult(fmt.Sprintf("[%s: bytes %d to %d of %d; %s]\n%s", q.ID, from, to, len(text), q.next("offset", to, to >= len(text)), text[from:to]))
+	return llm.TextResult(fmt.Sprintf("[%s: bytes %d to %d of %d; %s]\n%s", q.ID, from, to, len(content), q.next("offset", to, to >= len(content)), content[from:to]))
 }
 
 func (q page) next(name string, at int, end bool) string {
@@ -106,23 +112,23 @@ func (q page) next(name string, at int, end bool) string {
 }
 
 // lines returns the page that begins at a line. A line that is too long for a page is cut, and the offset where it goes on is told.
-func (q page) lines(text string) llm.ToolResult {
+func (q page) lines(content string) llm.ToolResult {
 	first, count := max(q.Line, 1), q.Lines
 	if count == 0 {
 		count = pageLines
 	}
 	at, n := 0, 1 // where line n begins
 	for ; n < first; n++ {
-		i := strings.IndexByte(text[at:], '\n')
-		if i < 0 || at+i+1 == len(text) {
+		i := strings.IndexByte(content[at:], '\n')
+		if i < 0 || at+i+1 == len(content) {
 			return llm.ErrorResult(fmt.Sprintf("%s has %d lines; there is no line %d.", q.ID, n, first))
 		}
 		at += i + 1
 	}
 	to, last := at, first-1
-	for last-first+1 < count && to < len(text) {
-		end := len(text)
-		if i := strings.IndexByte(text[to:], '\n'); i >= 0 {
+	for last-first+1 < count && to < len(content) {
+		end := len(content)
+		if i := strings.IndexByte(content[to:], '\n'); i >= 0 {
 			end = to + i + 1
 		}
 		if end-at > pageBytes {
@@ -132,10 +138,10 @@ func (q page) lines(text string) llm.ToolResult {
 		last++
 	}
 	if last < first { // not even one
-		to = runeBefore(text, at+pageBytes)
-		return llm.TextResult(fmt.Sprintf("[%s: the first %d bytes of line %d, which is longer than a page; go on with offset %d]\n%s", q.ID, to-at, first, to, text[at:to]))
+		to = text.RuneBefore(content, at+pageBytes)
+		return llm.TextResult(fmt.Sprintf("[%s: the first %d bytes of line %d, which is longer than a page; go on with offset %d]\n%s", q.ID, to-at, first, to, content[at:to]))
 	}
-	return llm.TextResult(fmt.Sprintf("[%s: lines %d to %d; %s]\n%s", q.ID, first, last, q.next("line", last+1, to >= len(text)), text[at:to]))
+	return llm.TextResult(fmt.Sprintf("[%s: lines %d to %d; %s]\n%s", q.ID, first, last, q.next("line", last+1, to >= len(content)), content[at:to]))
 }
 
 // search returns the lines that match, with their numbers.
@@ -165,7 +171,7 @@ func (q page) search(content string) llm.ToolResult {
 		}
 		found++
 		if len(l) > matchBytes { // what matches, with a little before it
-			from := runeBefore(l, max(0, at[0]-matchBytes/4))
+			from := text.RuneBefore(l, max(0, at[0]-matchBytes/4))
 			shown := text.Clip(l[from:], matchBytes)
 			if from > 0 {
 				shown = "…" + shown

@@ -1,4 +1,6 @@
-package pawl
+// Package find offers tools on demand: a run tells the model of tool_search, and of the tools that it
+// has found.
+package find
 
 import (
 	"cmp"
@@ -13,27 +15,28 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/llm"
 )
 
 // toolSearch is the name of the tool that finds deferred tools.
 const toolSearch = "tool_search"
 
-//go:embed toolsearch.md
-var toolSearchText string
+//go:embed find.md
+var description string
 
-// SearchOptions say when Search pays and what stays in sight. The zero value is ready.
-type SearchOptions struct {
-	Least  int                   // fewer tools than this are offered as they are; 0: 20
-	Always func(tool *Tool) bool // tools that are offered from the beginning; nil: none
-	Most   int                   // tools that one search finds; 0: 5, at most 20
+// Options say when Search pays and what stays in sight. The zero value is ready.
+type Options struct {
+	Least  int                        // fewer tools than this are offered as they are; 0: 20
+	Always func(tool *pawl.Tool) bool // tools that are offered from the beginning; nil: none
+	Most   int                        // tools that one search finds; 0: 5, at most 20
 }
 
-// Search returns the tools of set, offered on demand: a run tells the model of tool_search, and of those that it has found. Each can be called all the
+// OnDemand returns the tools of set, offered on demand: a run tells the model of tool_search, and of those that it has found. Each can be called all the
 // same by whoever knows its name. From about 20 tools on, the descriptions that are not sent are worth more than the request that finds one.
 //
 // What was found stands in the transcript, and is offered from the next request on, behind what was offered before. One Search serves an agent: put all sets into one Toolsets. o may be nil.
-func Search(set Toolset, o *SearchOptions) Toolset {
+func OnDemand(set pawl.Toolset, o *Options) pawl.Toolset {
 	s := &searchable{set: set}
 	if o != nil {
 		s.opts = *o
@@ -49,16 +52,16 @@ func Search(set Toolset, o *SearchOptions) Toolset {
 }
 
 type searchable struct {
-	set  Toolset
-	opts SearchOptions
+	set  pawl.Toolset
+	opts Options
 
 	mu   sync.Mutex
-	from []*Tool // what the set gave last
-	out  []*Tool // and what came of it: the same tools as long as the set gives the same
+	from []*pawl.Tool // what the set gave last
+	out  []*pawl.Tool // and what came of it: the same tools as long as the set gives the same
 }
 
 // Tools returns the tools, those that are offered from the beginning first.
-func (s *searchable) Tools(ctx context.Context) ([]*Tool, error) {
+func (s *searchable) Tools(ctx context.Context) ([]*pawl.Tool, error) {
 	tools, err := s.set.Tools(ctx)
 	if err != nil || len(tools) < s.opts.Least {
 		return tools, err
@@ -68,7 +71,7 @@ func (s *searchable) Tools(ctx context.Context) ([]*Tool, error) {
 	if s.out != nil && slices.Equal(tools, s.from) {
 		return s.out, nil
 	}
-	var out, later []*Tool
+	var out, later []*pawl.Tool
 	for _, t := range tools {
 		if s.opts.Always != nil && s.opts.Always(t) {
 			out = append(out, t)
@@ -78,9 +81,9 @@ func (s *searchable) Tools(ctx context.Context) ([]*Tool, error) {
 		c.Deferred = true
 		later = append(later, c)
 	}
-	find := Func(toolSearch, strings.TrimSpace(toolSearchText)+fmt.Sprintf("\n\nThere are %d such tools.", len(later)), newToolIndex(later, s.opts.Most).find)
-	find.Effect = Pure
-	s.from, s.out = slices.Clone(tools), append(append(out, find), later...)
+	search := pawl.Func(toolSearch, strings.TrimSpace(description)+fmt.Sprintf("\n\nThere are %d such tools.", len(later)), newToolIndex(later, s.opts.Most).find)
+	search.Effect = pawl.Pure
+	s.from, s.out = slices.Clone(tools), append(append(out, search), later...)
 	return s.out, nil
 }
 
@@ -96,13 +99,13 @@ type found struct {
 
 // toolIndex finds tools by the words of their names and descriptions.
 type toolIndex struct {
-	tools []*Tool
+	tools []*pawl.Tool
 	words []map[string]float64 // of each tool, with what they weigh
 	docs  map[string]int       // in how many tools a word stands
 	most  int
 }
 
-func newToolIndex(tools []*Tool, most int) *toolIndex {
+func newToolIndex(tools []*pawl.Tool, most int) *toolIndex {
 	x := &toolIndex{tools: tools, docs: map[string]int{}, most: most}
 	for _, t := range tools {
 		words := map[string]float64{}
@@ -152,7 +155,7 @@ func searchWords(text string) []string {
 
 func (x *toolIndex) find(_ context.Context, q lookup) (llm.ToolResult, error) {
 	type hit struct {
-		tool  *Tool
+		tool  *pawl.Tool
 		score float64
 	}
 	words := searchWords(q.Query)
@@ -199,62 +202,4 @@ func head(s string, n int) string {
 		n--
 	}
 	return s[:n] + "…"
-}
-
-// later is what a run knows of deferred tools: which the model has been told of, by what stands in the transcript and nothing else. So a run
-// that goes on elsewhere offers the same.
-type later struct {
-	waiting map[string]*Tool
-	offered []*Tool
-	seen    int             // messages
-	search  map[string]bool // calls of tool_search in the last reply
-}
-
-// newLater returns nil where nothing is deferred, or nothing could find it.
-func newLater(tools []*Tool, choice llm.ToolChoice) *later {
-	if !slices.ContainsFunc(tools, func(t *Tool) bool { return t.Deferred }) || find(tools, toolSearch) == nil {
-		return nil
-	}
-	l := &later{waiting: map[string]*Tool{}, search: map[string]bool{}}
-	for _, t := range tools {
-		if t.Deferred && !slices.Contains(choice.Names, t.Name) {
-			l.waiting[t.Name] = t
-		} else {
-			l.offered = append(l.offered, t)
-		}
-	}
-	return l
-}
-
-// tools returns what a request offers over the transcript msgs. What was offered before comes first, in the same order.
-func (l *later) tools(msgs []llm.Message) []*Tool {
-	for ; l.seen < len(msgs); l.seen++ {
-		for _, p := range msgs[l.seen].Parts {
-			switch p := p.(type) {
-			case llm.ToolCall:
-				if p.Name == toolSearch {
-					l.search[p.ID] = true
-				}
-				l.offer(p.Name)
-			case llm.ToolResult:
-				var f found
-				if l.search[p.CallID] && !p.IsError && json.Unmarshal(p.Data, &f) == nil {
-					for _, name := range f.Found {
-						l.offer(name)
-					}
-				}
-			}
-		}
-		if msgs[l.seen].Role == llm.RoleTool {
-			clear(l.search)
-		}
-	}
-	return l.offered
-}
-
-func (l *later) offer(name string) {
-	if t := l.waiting[name]; t != nil {
-		delete(l.waiting, name)
-		l.offered = append(slices.Clip(l.offered), t) // a request that was sent keeps its own
-	}
 }
