@@ -147,7 +147,8 @@ func TestState(t *testing.T) {
 	for _, u := range tr.ours {
 		s := theSource(t, u)
 		bad := checkState(tr.fset, s.files, s.info)
-		if u.rel() == "sandbox" { // the only init: a child process must start as one before anything else runs
+		if u.rel() == "sandbox" {
+			// The only init: a child process must start as one before anything else runs.
 			bad = slices.DeleteFunc(bad, func(b string) bool {
 				return strings.Contains(b, "sandbox/child.go") && strings.Contains(b, "func init")
 			})
@@ -161,8 +162,8 @@ func TestToolPages(t *testing.T) {
 	tr := theTree(t)
 	for _, u := range tr.ours {
 		rel := u.rel()
-		if !strings.HasPrefix(rel, "tools/") || rel == "tools/outside" { // users describe outside's tools
-			continue
+		if !strings.HasPrefix(rel, "tools/") || rel == "tools/outside" {
+			continue // users write the descriptions of outside's tools
 		}
 		pages, err := filepath.Glob(filepath.Join(u.Dir, "*.md"))
 		if err != nil {

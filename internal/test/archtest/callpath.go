@@ -9,8 +9,9 @@ import (
 	"strings"
 )
 
-// callPath returns the functions of the core that run in the test of package onecall, which executes
-// one tool call: "loop.go:(*run).loop". Function literals belong to the function around them.
+// callPath returns the functions of the core that run in the test of package onecall, which
+// executes one tool call. A name has the form "loop.go:(run).loop". Function literals belong to the
+// function around them.
 func callPath(root string, files []*goFile) ([]string, error) {
 	core := []string{module}
 	if slices.ContainsFunc(files, func(f *goFile) bool { return f.dir() == "llm" }) {

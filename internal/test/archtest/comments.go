@@ -10,9 +10,11 @@ import (
 	"github.com/pawl-go/pawl/internal/test/docgen"
 )
 
-// checkComments returns the exported names of a package without a comment that starts with the name,
-// and a package without a package comment. In a group of constants or variables, a comment on the
-// group, on the name or at the end of the line is enough. Methods of unexported types need none.
+// checkComments returns the exported names of a package without a comment that starts with the
+// name, and a package without a package comment. Methods of unexported types need none.
+//
+// In a group of constants or variables, a comment on the group, on the name or at the end of the
+// line is enough.
 func checkComments(fset *token.FileSet, files []*ast.File) []string {
 	c := &complaints{fset: fset}
 	if len(files) == 0 {

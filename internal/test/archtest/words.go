@@ -16,7 +16,7 @@ const maxExceptions = 30
 // refusedWords are the expressions that documents and the comments of exported names do not use,
 // each with the words to use. A space matches any white space, so that a wrapped line counts too.
 var refusedWords = compileWords([]struct{ pattern, instead string }{
-	{`(?i)\b(tell|tells|told|telling)\b`, "emit, report, return or state"},
+	{`(?i)\b(tell|tells|told)\b`, "emit, report, return or state"},
 	{`(?i)\b(heal|heals|healed|mend|mends|mended)\b`, "repair"},
 	{`(?i)\bbeside\b`, "next to, in addition to or in parallel with"},
 	{`(?i)\binside of\b`, "in or within"},
@@ -26,7 +26,7 @@ var refusedWords = compileWords([]struct{ pattern, instead string }{
 	{`(?i)\b(nobody|somebody|whoever)\b`, "the noun: the caller, a person, the program"},
 	{`(?i)\bwhatever\b`, "any, or the noun"},
 	{`(?i)\bas it is\b`, "unchanged"},
-	{`(?i)\b(one|ones|those) that\b`, "the noun"},
+	{`(?i)\b(one|those) that\b`, "the noun"},
 	{`(?i)\b(those|that) of\b`, "the noun"},
 	{`(?m)(?:^|[.;,(|] )(nil|0|""|zero|empty|none|true|false): `, `a sentence: "nil means no limit"`},
 })
@@ -143,7 +143,7 @@ func (f *goFile) passages() []passage {
 	}
 	var all []passage
 	for _, g := range f.ast.Comments {
-		if g == f.ast.Doc || f.heads(g) || within(g, public) {
+		if g == f.ast.Doc || f.heads(g) || f.within(g, public) {
 			all = append(all, f.passage(g))
 		}
 	}
@@ -188,14 +188,15 @@ func exported(d ast.Decl) []ast.Node {
 	return nil
 }
 
-// within reports whether g documents one of the nodes or a part of it.
-func within(g *ast.CommentGroup, nodes []ast.Node) bool {
+// within reports whether g documents one of the nodes or a part of it. It may stand at the end of
+// the node's last line.
+func (f *goFile) within(g *ast.CommentGroup, nodes []ast.Node) bool {
 	for _, n := range nodes {
 		first := n.Pos()
 		if d, ok := n.(*ast.GenDecl); ok && d.Doc != nil {
 			first = d.Doc.Pos()
 		}
-		if g.Pos() >= first && g.End() <= n.End() {
+		if g.Pos() >= first && f.line(g.Pos()) <= f.line(n.End()) {
 			return true
 		}
 	}

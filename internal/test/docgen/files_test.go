@@ -9,8 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestFilesTable keeps the table of files in docs/design.md equal to the first comments of the files
-// of the root and of llm.
+// TestFilesTable keeps the table of files in docs/design.md equal to the first comments of the
+// files of the root and of llm.
 func TestFilesTable(t *testing.T) {
 	page, err := read("docs/design.md")
 	if err != nil {
