@@ -61,6 +61,14 @@ func shorten(list string, faults map[string][]string) string {
 	return b.String()
 }
 
+func TestShorten(t *testing.T) {
+	const list = "# a comment\na\n\nb\nc\n"
+	faults := map[string][]string{"a": {"a fault"}, "b": nil, "d": {"a fault"}}
+	if got, want := shorten(list, faults), "# a comment\na\n"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
 // TestLanguageFigures prints the figures of the whole tree: go test -v -run Language.
 func TestLanguageFigures(t *testing.T) {
 	var product, all []*goFile
