@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/script"
 )
 
@@ -20,14 +21,14 @@ import (
 func TestAModelThatPanicsHoldsNoRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var asked atomic.Int64
-		child := &pawl.Agent{Name: "child", Model: modelFunc(func(context.Context, *pawl.Request) iter.Seq2[pawl.Delta, error] {
-			return func(yield func(pawl.Delta, error) bool) {
+		child := &pawl.Agent{Name: "child", Model: modelFunc(func(context.Context, *llm.Request) iter.Seq2[llm.Delta, error] {
+			return func(yield func(llm.Delta, error) bool) {
 				if asked.Add(1) == 1 {
 					time.Sleep(time.Second)
 					panic("the model's own fault")
 				}
-				if yield(pawl.Delta{Part: text("well"), Done: true}, nil) {
-					yield(pawl.Delta{Finish: pawl.FinishStop, Usage: &pawl.Usage{Input: 1, Output: 1}}, nil)
+				if yield(llm.Delta{Part: text("well"), Done: true}, nil) {
+					yield(llm.Delta{Finish: llm.FinishStop, Usage: &llm.Usage{Input: 1, Output: 1}}, nil)
 				}
 			}
 		})}
@@ -36,7 +37,7 @@ func TestAModelThatPanicsHoldsNoRoom(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 		defer cancel()
 		begin := time.Now()
-		res, err := a.Run(ctx, pawl.User("go"))
+		res, err := a.Run(ctx, llm.User("go"))
 		if took := time.Since(begin); err != nil || took != time.Second || asked.Load() != 3 {
 			t.Fatalf("got %v after %v and %d requests", err, took, asked.Load())
 		}
@@ -55,26 +56,26 @@ func TestARunThatPanicsLeavesNothing(t *testing.T) {
 	for _, who := range []string{"model", "watcher"} {
 		synctest.Test(t, func(t *testing.T) {
 			ended := false
-			look := does("look", func(ctx context.Context, _ pawl.ToolCall) (pawl.ToolResult, error) {
+			look := does("look", func(ctx context.Context, _ llm.ToolCall) (llm.ToolResult, error) {
 				<-ctx.Done()
 				ended = true
-				return pawl.ToolResult{}, ctx.Err()
+				return llm.ToolResult{}, ctx.Err()
 			})
 			look.Effect = pawl.Read
-			m := modelFunc(func(context.Context, *pawl.Request) iter.Seq2[pawl.Delta, error] {
-				return func(yield func(pawl.Delta, error) bool) {
-					yield(pawl.Delta{Part: call("a", "look", "{}"), Done: true}, nil)
+			m := modelFunc(func(context.Context, *llm.Request) iter.Seq2[llm.Delta, error] {
+				return func(yield func(llm.Delta, error) bool) {
+					yield(llm.Delta{Part: call("a", "look", "{}"), Done: true}, nil)
 					time.Sleep(time.Second)
 					if who == "model" {
 						panic(who)
 					}
-					yield(pawl.Delta{Index: 1, Part: text("x")}, nil)
+					yield(llm.Delta{Index: 1, Part: text("x")}, nil)
 				}
 			})
 			var s pawl.Steering
 			heard := func() (v any) {
 				defer func() { v = recover() }()
-				for e := range (&pawl.Agent{Model: m, Tools: []pawl.Toolset{look}}).Stream(pawl.WithInbox(t.Context(), &s), pawl.User("go")) {
+				for e := range (&pawl.Agent{Model: m, Tools: []pawl.Toolset{look}}).Stream(pawl.WithInbox(t.Context(), &s), llm.User("go")) {
 					if e.Kind == pawl.EventText {
 						panic(who)
 					}
@@ -84,7 +85,7 @@ func TestARunThatPanicsLeavesNothing(t *testing.T) {
 			if heard != who || !ended {
 				t.Errorf("%s: heard %v, the call ended: %t", who, heard, ended)
 			}
-			if err := s.Steer(t.Context(), pawl.User("hello?")); !errors.Is(err, pawl.ErrEnded) {
+			if err := s.Steer(t.Context(), llm.User("hello?")); !errors.Is(err, pawl.ErrEnded) {
 				t.Errorf("%s: a message to a run that is no more: %v", who, err)
 			}
 		})
@@ -93,27 +94,27 @@ func TestARunThatPanicsLeavesNothing(t *testing.T) {
 
 // A middleware that makes calls for one that began early waits for its reply: they may do more than look.
 func TestAnEarlyCallMakesNoOthersBeforeItsReplyIsWhole(t *testing.T) {
-	for _, finish := range []pawl.FinishReason{pawl.FinishToolCalls, pawl.FinishLength} {
+	for _, finish := range []llm.FinishReason{llm.FinishToolCalls, llm.FinishLength} {
 		synctest.Test(t, func(t *testing.T) {
 			begin, wrote := time.Now(), time.Duration(0)
-			write := does("write", func(context.Context, pawl.ToolCall) (pawl.ToolResult, error) {
+			write := does("write", func(context.Context, llm.ToolCall) (llm.ToolResult, error) {
 				wrote = time.Since(begin)
-				return pawl.TextResult("written"), nil
+				return llm.TextResult("written"), nil
 			})
 			look := says("look", "seen")
 			look.Effect = pawl.Read
-			audit := pawl.Before(func(ctx context.Context, c pawl.ToolCall) (pawl.ToolCall, error) {
+			audit := pawl.Before(func(ctx context.Context, c llm.ToolCall) (llm.ToolCall, error) {
 				if c.Name == "look" {
 					_, err := pawl.InvocationFrom(ctx).Do(ctx, call("", "write", "{}"))
 					return c, err
 				}
 				return c, nil
 			})
-			a := &pawl.Agent{Model: slowly(written{parts: []pawl.Part{call("a", "look", "{}")}, after: []time.Duration{0, time.Second}, finish: finish}),
+			a := &pawl.Agent{Model: slowly(written{parts: []llm.Part{call("a", "look", "{}")}, after: []time.Duration{0, time.Second}, finish: finish}),
 				Tools: []pawl.Toolset{write, look}, Middleware: []pawl.Middleware{audit}}
-			_, res, err := collect(a.Stream(t.Context(), pawl.User("go")))
+			_, res, err := collect(a.Stream(t.Context(), llm.User("go")))
 			want := time.Second
-			if finish == pawl.FinishLength {
+			if finish == llm.FinishLength {
 				want = 0
 			}
 			if err != nil || wrote != want {
@@ -125,7 +126,7 @@ func TestAnEarlyCallMakesNoOthersBeforeItsReplyIsWhole(t *testing.T) {
 
 // A reply that claims to have cost less than nothing does not give a run more to spend.
 func TestUsageThatCannotBe(t *testing.T) {
-	for name, u := range map[string]pawl.Usage{
+	for name, u := range map[string]llm.Usage{
 		"less than nothing": {Input: -1_000_000, Output: 60, Cost: -5},
 		"too much":          {Input: math.MaxInt, Output: math.MaxInt, Cost: math.Inf(1)},
 		"no number":         {Input: 60, Output: math.MinInt, Cost: math.NaN()},
@@ -133,7 +134,7 @@ func TestUsageThatCannotBe(t *testing.T) {
 		turn := script.Call("f", `{}`)
 		turn.Usage = &u
 		m := script.New(script.Loop(turn))
-		res, err := (&pawl.Agent{Model: m, Tools: []pawl.Toolset{says("f", "x")}, Limits: pawl.Limits{Tokens: 100, Repeats: -1}}).Run(t.Context(), pawl.User("go"))
+		res, err := (&pawl.Agent{Model: m, Tools: []pawl.Toolset{says("f", "x")}, Limits: pawl.Limits{Tokens: 100, Repeats: -1}}).Run(t.Context(), llm.User("go"))
 		if err != nil || res.Stop != pawl.StopLimit || len(m.Requests()) > 3 {
 			t.Errorf("%s: got %v, %s after %d requests, spent %+v", name, err, res.Stop, len(m.Requests()), res.Spent)
 		}
@@ -148,7 +149,7 @@ func TestInvocationsUsedTooLate(t *testing.T) {
 	var late *pawl.Invocation
 	done := make(chan struct{})
 	stop := make(chan struct{})
-	tool := does("f", func(ctx context.Context, _ pawl.ToolCall) (pawl.ToolResult, error) {
+	tool := does("f", func(ctx context.Context, _ llm.ToolCall) (llm.ToolResult, error) {
 		late = pawl.InvocationFrom(ctx)
 		go func() {
 			defer close(done)
@@ -163,10 +164,10 @@ func TestInvocationsUsedTooLate(t *testing.T) {
 				}
 			}
 		}()
-		return pawl.TextResult("x"), nil
+		return llm.TextResult("x"), nil
 	})
 	a := &pawl.Agent{Model: together(named("f")...), Tools: []pawl.Toolset{tool}}
-	for e, err := range a.Stream(t.Context(), pawl.User("go")) {
+	for e, err := range a.Stream(t.Context(), llm.User("go")) {
 		if err != nil {
 			t.Error(err)
 		}

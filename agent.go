@@ -8,6 +8,8 @@ import (
 	"iter"
 	"slices"
 	"time"
+
+	"github.com/pawl-go/pawl/llm"
 )
 
 // Agent is a model with tools, instructions and limits. Fill in a literal; only Model is required. An Agent may be used by many
@@ -15,14 +17,14 @@ import (
 type Agent struct {
 	Name         string          // for events and records; "": "agent"
 	Instructions string          // put in front of the conversation as a system message; "": none
-	Model        Model           // what decides
+	Model        llm.Model       // what decides
 	Tools        []Toolset       // what it may call, in the order it sees them
-	Choice       ToolChoice      // for the first request of a run; then a forced choice is auto
+	Choice       llm.ToolChoice  // for the first request of a run; then a forced choice is auto
 	Output       json.RawMessage // JSON Schema that the answer must fit: see Result.Output; nil: free text
 	Limits       Limits          // zero: 20 rounds
 	Executor     Executor        // nil: Parallel{}
 	Middleware   []Middleware    // around model requests and calls; the first is outermost
-	Settings     Settings        // sent with each request
+	Settings     llm.Settings    // sent with each request
 	Artifacts    Artifacts       // keeps what results are too long to tell, and offers result_read to read it; nil: it is lost, or kept by the run around
 }
 
@@ -74,7 +76,7 @@ func (l Limits) rounds(n int) int {
 // run_ended, which carries the Result, or with an error; a run that fails yields both, the event first.
 // Breaking out of the loop ends the run; what it left open stays open.
 type Runner interface {
-	Stream(ctx context.Context, msgs ...Message) iter.Seq2[Event, error]
+	Stream(ctx context.Context, msgs ...llm.Message) iter.Seq2[Event, error]
 }
 
 var _ Runner = (*Agent)(nil)
@@ -83,29 +85,29 @@ var _ Runner = (*Agent)(nil)
 //
 // The error is not nil when the run failed (the model did, a tool aborted it, msgs are no conversation) or ctx ended with a
 // cause other than ErrCancelled. The Result is there all the same, unless nothing was begun: it can be resumed.
-func (a *Agent) Run(ctx context.Context, msgs ...Message) (*Result, error) {
+func (a *Agent) Run(ctx context.Context, msgs ...llm.Message) (*Result, error) {
 	return a.run(ctx, nil, msgs, runOptions{whole: true})
 }
 
 // Stream carries out the same run as Run, and tells of it as it happens. Replies are streamed.
-func (a *Agent) Stream(ctx context.Context, msgs ...Message) iter.Seq2[Event, error] {
+func (a *Agent) Stream(ctx context.Context, msgs ...llm.Message) iter.Seq2[Event, error] {
 	return a.stream(ctx, nil, msgs)
 }
 
 // Resume goes on from a Result: open calls are settled first, with the Decisions and results in msgs; other messages follow them.
 // What was spent counts on. Messages that are neither cannot be given while calls still pend unanswered: the error says which.
-func (a *Agent) Resume(ctx context.Context, from *Result, msgs ...Message) (*Result, error) {
+func (a *Agent) Resume(ctx context.Context, from *Result, msgs ...llm.Message) (*Result, error) {
 	return a.run(ctx, from, msgs, runOptions{whole: true})
 }
 
 // ResumeStream is Resume, told as it happens.
-func (a *Agent) ResumeStream(ctx context.Context, from *Result, msgs ...Message) iter.Seq2[Event, error] {
+func (a *Agent) ResumeStream(ctx context.Context, from *Result, msgs ...llm.Message) iter.Seq2[Event, error] {
 	return a.stream(ctx, from, msgs)
 }
 
 // Generate is the client-level call: a run of a with one round at most, whose further calls are handed back, unless
 // a.Limits says otherwise. The Result has every step and the summed usage.
-func Generate(ctx context.Context, a *Agent, msgs ...Message) (*Result, error) {
+func Generate(ctx context.Context, a *Agent, msgs ...llm.Message) (*Result, error) {
 	g := *a
 	g.Limits.Rounds = max(g.Limits.rounds(1), 0)
 	if g.Limits.Rounds == 0 {
@@ -119,7 +121,7 @@ func Generate(ctx context.Context, a *Agent, msgs ...Message) (*Result, error) {
 
 var errBroken = errors.New("the caller broke off")
 
-func (a *Agent) stream(ctx context.Context, from *Result, msgs []Message) iter.Seq2[Event, error] {
+func (a *Agent) stream(ctx context.Context, from *Result, msgs []llm.Message) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		ctx, cancel := context.WithCancelCause(ctx)
 		defer cancel(nil)
@@ -141,14 +143,14 @@ type runOptions struct {
 	whole  bool
 	emit   func(Event) // nil: nobody watches
 	inside *Invocation // the call that the run is made in; nil: none
-	key    Key         // name of the run; "": "run"
+	key    llm.Key     // name of the run; "": "run"
 	branch *Branch     // the run is made inside of a call elsewhere; nil: it is not
 
 	durable string // the ID that an engine knows it by; "": there is none
 }
 
 // run prepares a run, goes through the loop, and closes it.
-func (a *Agent) run(ctx context.Context, from *Result, msgs []Message, o runOptions) (*Result, error) {
+func (a *Agent) run(ctx context.Context, from *Result, msgs []llm.Message, o runOptions) (*Result, error) {
 	e := engineOf(ctx, o.inside)
 	if o.durable = e.run; e.engine != nil {
 		a = e.engine.Bind(a)
@@ -169,7 +171,7 @@ func (a *Agent) run(ctx context.Context, from *Result, msgs []Message, o runOpti
 	}
 	stop, err := StopFailed, r.affordable()
 	if err == nil {
-		stop, err = r.loop(context.WithValue(ctx, proofKey{}, &r.proof))
+		stop, err = r.loop(ctx)
 	}
 	r.leave(ctx)
 	r.res.Stop = stop
@@ -189,8 +191,7 @@ func (a *Agent) run(ctx context.Context, from *Result, msgs []Message, o runOpti
 func (r *run) leave(ctx context.Context) {
 	r.drop()
 	r.alarm.close()
-	r.paid(Usage{})
-	r.proof.kept.release()
+	r.paid(llm.Usage{})
 	if in := r.inbox; in != nil {
 		r.inbox = nil
 		r.res.Unread = in.Close(ctx)
@@ -200,7 +201,7 @@ func (r *run) leave(ctx context.Context) {
 	}
 }
 
-func (a *Agent) prepare(ctx context.Context, from *Result, msgs []Message, o runOptions) (*run, error) {
+func (a *Agent) prepare(ctx context.Context, from *Result, msgs []llm.Message, o runOptions) (*run, error) {
 	if a.Model == nil {
 		return nil, errors.New("agent has no model")
 	}
@@ -214,7 +215,7 @@ func (a *Agent) prepare(ctx context.Context, from *Result, msgs []Message, o run
 		}
 	}
 	if len(tools) > 0 {
-		if err := a.Choice.Check(tools); err != nil {
+		if err := a.Choice.Check(specs(tools)); err != nil {
 			return nil, err
 		}
 	}
@@ -256,6 +257,7 @@ func (a *Agent) prepare(ctx context.Context, from *Result, msgs []Message, o run
 		tools = append(slices.Clip(tools), r.output.tool)
 	}
 	r.scope = scope{tools: tools, answer: r.output.answerTool(), executor: a.Executor, waits: true, whole: o.whole, quiet: o.emit == nil, shelf: place}
+	r.specs = specs(tools)
 	r.later = newLater(tools, a.Choice)
 	if r.scope.executor == nil {
 		r.scope.executor = Parallel{}

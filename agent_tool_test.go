@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/script"
 )
 
@@ -27,16 +28,16 @@ func hire(clerks ...*pawl.Agent) *pawl.Agent {
 }
 
 func TestAnAgentIsATool(t *testing.T) {
-	inner := script.New(script.Call("f", nil), script.Func(func(req *pawl.Request) script.Turn {
+	inner := script.New(script.Call("f", nil), script.Func(func(req *llm.Request) script.Turn {
 		return script.Say("for " + req.Messages[0].Text() + " found " + script.Results(req)[0].Text())
 	}))
-	clerk := &pawl.Agent{Name: "clerk", Model: inner, Tools: []pawl.Toolset{does("f", func(ctx context.Context, _ pawl.ToolCall) (pawl.ToolResult, error) {
+	clerk := &pawl.Agent{Name: "clerk", Model: inner, Tools: []pawl.Toolset{does("f", func(ctx context.Context, _ llm.ToolCall) (llm.ToolResult, error) {
 		v := pawl.InvocationFrom(ctx)
 		v.Emit("looking", nil)
-		return pawl.TextResult(fmt.Sprint(v.Agent, " ", v.Key)), nil
+		return llm.TextResult(fmt.Sprint(v.Agent, " ", v.Key)), nil
 	})}}
 	a := hire(clerk)
-	events, res, err := collect(a.Stream(t.Context(), pawl.User("go")))
+	events, res, err := collect(a.Stream(t.Context(), llm.User("go")))
 	if err != nil || res.Stop != pawl.StopAnswer {
 		t.Fatalf("got %v, %s", err, res.Stop)
 	}
@@ -92,7 +93,7 @@ func TestAnAgentIsATool(t *testing.T) {
 	if inner.Requests()[0].Whole {
 		t.Error("the outer run is streamed, the inner one is not")
 	}
-	if _, err = a.Run(t.Context(), pawl.User("go")); err != nil || !inner.Requests()[2].Whole {
+	if _, err = a.Run(t.Context(), llm.User("go")); err != nil || !inner.Requests()[2].Whole {
 		t.Errorf("the outer run is whole, the inner one is not: %v", err)
 	}
 }
@@ -108,20 +109,20 @@ func TestWhatAnInnerRunTells(t *testing.T) {
 		"limit": {&pawl.Agent{Model: caller(), Tools: []pawl.Toolset{says("f", "x")}, Limits: pawl.Limits{Rounds: 1, AtLimit: pawl.Return}}, "clerk stopped without an answer (limit): ", true},
 		"words": {&pawl.Agent{Model: script.New(script.Cut(script.Say("it is")))}, "clerk stopped without an answer (limit): the answer was cut at the bound of the model's output\nIts last words: it is", true},
 		"waits": {&pawl.Agent{Model: script.New(script.Call("p", nil), script.Say("so be it")), Tools: []pawl.Toolset{passive("p")}}, "so be it", false},
-		"ends": {&pawl.Agent{Model: script.New(script.Call("e", nil)), Tools: []pawl.Toolset{does("e", func(context.Context, pawl.ToolCall) (pawl.ToolResult, error) {
-			return pawl.ToolResult{}, pawl.Finish(pawl.TextResult("all done"))
+		"ends": {&pawl.Agent{Model: script.New(script.Call("e", nil)), Tools: []pawl.Toolset{does("e", func(context.Context, llm.ToolCall) (llm.ToolResult, error) {
+			return llm.ToolResult{}, pawl.Finish(llm.TextResult("all done"))
 		})}}, "all done", false},
-		"aborts": {&pawl.Agent{Model: script.New(script.Call("e", nil)), Tools: []pawl.Toolset{does("e", func(context.Context, pawl.ToolCall) (pawl.ToolResult, error) {
-			return pawl.ToolResult{}, pawl.Abort(boom)
+		"aborts": {&pawl.Agent{Model: script.New(script.Call("e", nil)), Tools: []pawl.Toolset{does("e", func(context.Context, llm.ToolCall) (llm.ToolResult, error) {
+			return llm.ToolResult{}, pawl.Abort(boom)
 		})}}, "clerk failed: tool e: overloaded", true},
 	} {
 		test.clerk.Name = "clerk"
-		res, err := hire(test.clerk).Run(t.Context(), pawl.User("go"))
+		res, err := hire(test.clerk).Run(t.Context(), llm.User("go"))
 		if err != nil || res.Stop != pawl.StopAnswer {
 			t.Errorf("%s: an inner run does not fail the outer one: %v, %s", name, err, res.Stop)
 			continue
 		}
-		r := res.Messages[2].Parts[0].(pawl.ToolResult)
+		r := res.Messages[2].Parts[0].(llm.ToolResult)
 		if !strings.HasPrefix(r.Text(), test.want) || r.IsError != test.fails {
 			t.Errorf("%s: got %q, error %t; want %q", name, r.Text(), r.IsError, test.want)
 		}
@@ -135,18 +136,18 @@ func TestWhatAnInnerRunTells(t *testing.T) {
 // One budget covers inner runs: children get what is left at the start of the step, and what they spent is counted.
 func TestInnerRunsShareTheBudget(t *testing.T) {
 	use := func(turn script.Turn, n int) script.Turn {
-		turn.Usage = &pawl.Usage{Input: n}
+		turn.Usage = &llm.Usage{Input: n}
 		return turn
 	}
 	clerk := func() *pawl.Agent {
-		return &pawl.Agent{Name: "clerk", Model: script.New(script.Loop(script.Func(func(req *pawl.Request) script.Turn {
+		return &pawl.Agent{Name: "clerk", Model: script.New(script.Loop(script.Func(func(req *llm.Request) script.Turn {
 			return use(script.Call("f", fmt.Sprintf(`{"n":%d}`, len(req.Messages))), 10)
 		}))), Tools: []pawl.Toolset{says("f", "x")}}
 	}
 	c := clerk()
 	a := hire(c)
 	a.Limits.Tokens = 60
-	res, err := a.Run(t.Context(), pawl.User("go"))
+	res, err := a.Run(t.Context(), llm.User("go"))
 	if err != nil || res.Stop != pawl.StopLimit || !strings.HasSuffix(res.Cause, "tokens of 60 are used up") {
 		t.Errorf("tokens: got %v, %s, %q", err, res.Stop, res.Cause)
 	}
@@ -156,7 +157,7 @@ func TestInnerRunsShareTheBudget(t *testing.T) {
 	c = clerk()
 	a = hire(c)
 	a.Limits.Calls = 4 // the clerk itself, and three of its calls
-	res, err = a.Run(t.Context(), pawl.User("go"))
+	res, err = a.Run(t.Context(), llm.User("go"))
 	if err != nil || res.Spent.Calls != 4 || res.Stop != pawl.StopLimit {
 		t.Errorf("calls: got %v, %s, spent %+v", err, res.Stop, res.Spent)
 	}
@@ -167,7 +168,7 @@ func TestInnerRunsShareTheBudget(t *testing.T) {
 	a.Limits.Calls = 3
 	a.Tools = append(a.Tools, says("f", "x"))
 	a.Model = script.New(script.Call("clerk", `{"task":"x"}`), script.Call("f", nil), script.Say("done"))
-	if res, err = a.Run(t.Context(), pawl.User("go")); err != nil || res.Stop != pawl.StopAnswer || res.Spent.Calls != 3 {
+	if res, err = a.Run(t.Context(), llm.User("go")); err != nil || res.Stop != pawl.StopAnswer || res.Spent.Calls != 3 {
 		t.Errorf("inner limit: got %v, %s, %q, spent %+v", err, res.Stop, res.Cause, res.Spent)
 	}
 }
@@ -176,11 +177,11 @@ func TestAgentsNestThreeDeep(t *testing.T) {
 	a := &pawl.Agent{Name: "bottom", Model: script.New(script.Say("so deep"))}
 	for i := range 5 {
 		turn := script.Call(a.Name, `{"task":"go down"}`)
-		a = &pawl.Agent{Name: fmt.Sprint("level", i), Tools: []pawl.Toolset{a.Tool("")}, Model: script.New(turn, script.Func(func(req *pawl.Request) script.Turn {
+		a = &pawl.Agent{Name: fmt.Sprint("level", i), Tools: []pawl.Toolset{a.Tool("")}, Model: script.New(turn, script.Func(func(req *llm.Request) script.Turn {
 			return script.Say(script.Results(req)[0].Text())
 		}))}
 	}
-	res, err := a.Run(t.Context(), pawl.User("go"))
+	res, err := a.Run(t.Context(), llm.User("go"))
 	if err != nil || res.Text() != "Not run: agents and calls are nested more than 3 deep." {
 		t.Errorf("got %v, %q", err, res.Text())
 	}
@@ -191,17 +192,17 @@ func TestAnInnerRunThatIsInterrupted(t *testing.T) {
 	for _, cause := range []error{errShutdown, pawl.ErrCancelled} {
 		for _, n := range []int{1, 2} {
 			ctx, cancel := context.WithCancelCause(t.Context())
-			slow := does("slow", func(ctx context.Context, _ pawl.ToolCall) (pawl.ToolResult, error) {
+			slow := does("slow", func(ctx context.Context, _ llm.ToolCall) (llm.ToolResult, error) {
 				cancel(cause)
 				<-ctx.Done()
-				return pawl.ToolResult{}, ctx.Err()
+				return llm.ToolResult{}, ctx.Err()
 			})
 			slow.Effect = pawl.Read
 			var clerks []*pawl.Agent
 			for i := range n {
 				clerks = append(clerks, &pawl.Agent{Name: fmt.Sprint("clerk", i), Model: script.New(script.Call("slow", nil), script.Say("done")), Tools: []pawl.Toolset{slow}})
 			}
-			res, err := hire(clerks...).Run(ctx, pawl.User("go"))
+			res, err := hire(clerks...).Run(ctx, llm.User("go"))
 			if res.Stop != pawl.StopCancelled || (err == nil) != (cause == pawl.ErrCancelled) {
 				t.Errorf("%v: got %v, %s", cause, err, res.Stop)
 			}
@@ -223,25 +224,25 @@ func TestAnInterruptedCallThatHadWrittenIsNotRepeated(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			ctx, cancel := context.WithCancelCause(t.Context())
 			written := 0
-			writes := does("write", func(context.Context, pawl.ToolCall) (pawl.ToolResult, error) {
+			writes := does("write", func(context.Context, llm.ToolCall) (llm.ToolResult, error) {
 				written++
-				return pawl.TextResult("written"), nil
+				return llm.TextResult("written"), nil
 			})
 			release := make(chan struct{})
-			slow := does("slow", func(ctx context.Context, _ pawl.ToolCall) (pawl.ToolResult, error) {
+			slow := does("slow", func(ctx context.Context, _ llm.ToolCall) (llm.ToolResult, error) {
 				cancel(errShutdown)
 				if deaf {
 					<-release
 				}
 				<-ctx.Done()
-				return pawl.ToolResult{}, ctx.Err()
+				return llm.ToolResult{}, ctx.Err()
 			})
 			slow.Effect = pawl.Read
 			clerk := &pawl.Agent{Name: "clerk", Model: script.New(script.Call("write", nil), script.Call("slow", nil), script.Say("done")), Tools: []pawl.Toolset{writes, slow}}
 			chief := &pawl.Agent{Name: "chief", Model: script.New(script.Call("clerk", `{"task":"x"}`), script.Say("done")), Tools: []pawl.Toolset{clerk.Tool("")}}
 			other := &pawl.Agent{Name: "other", Model: script.New(script.Say("hi"))}
 			a := hire(chief, other) // two calls, so that the one that does not end can be left behind
-			res, err := a.Run(ctx, pawl.User("go"))
+			res, err := a.Run(ctx, llm.User("go"))
 			if err != errShutdown || written != 1 || len(res.Pending) != 1 || res.Pending[0].Outcome != pawl.OutcomeUnknown || res.Pending[0].Call.Name != "chief" {
 				t.Fatalf("got %v, written %d times, pending %+v", err, written, res.Pending)
 			}
@@ -251,7 +252,7 @@ func TestAnInterruptedCallThatHadWrittenIsNotRepeated(t *testing.T) {
 			if err != nil || written != 1 || again.Stop != pawl.StopPending {
 				t.Errorf("written %d times; %v, %s", written, err, again.Stop)
 			}
-			again, err = a.Resume(t.Context(), again, pawl.Decide(again.Pending[0].Answer("ann", pawl.TextResult("it was written"))))
+			again, err = a.Resume(t.Context(), again, llm.Decide(again.Pending[0].Answer("ann", llm.TextResult("it was written"))))
 			if err != nil || written != 1 || again.Stop != pawl.StopAnswer {
 				t.Errorf("written %d times; %v, %s", written, err, again.Stop)
 			}

@@ -1,7 +1,6 @@
 package pawl
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -9,6 +8,9 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/pawl-go/pawl/internal/jsonform"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // Verdict is a policy's word on a call.
@@ -34,7 +36,7 @@ const defaultWithin = 30 * time.Minute
 // to a passive tool, which its caller carries out, only Deny counts. tool is read only. It may be called concurrently, and may
 // take its time: one that asks at a terminal answers Allow or Deny itself, and waits for Invocation.Certain first. One that returns an error or panics denies the call, but an
 // Abort ends the run.
-type Approver func(ctx context.Context, call ToolCall, tool *Tool) (Approval, error)
+type Approver func(ctx context.Context, call llm.ToolCall, tool *Tool) (Approval, error)
 
 // Approve returns the middleware by which p decides which calls may run. Of several the strictest word counts: Deny, then Ask, then
 // Allow; after a Deny the policies behind it are not asked. With a p that is nil no run begins: what was forgotten must not allow everything.
@@ -46,7 +48,7 @@ func Approve(p Approver) Middleware {
 }
 
 // AskBeforeWrites asks before every call whose effect is Write, and allows the rest.
-func AskBeforeWrites(_ context.Context, _ ToolCall, tool *Tool) (Approval, error) {
+func AskBeforeWrites(_ context.Context, _ llm.ToolCall, tool *Tool) (Approval, error) {
 	if tool.Effect == Write {
 		return Approval{Verdict: Ask, Reason: "it may change the world"}, nil
 	}
@@ -57,7 +59,7 @@ var _ Approver = AskBeforeWrites
 
 // approved settles the question whether the call may run. done means that it may not, or need not: res or err, or an open
 // question on the Execution, is how it ended.
-func (p *pipe) approved(ctx context.Context, c ToolCall) (_ ToolCall, res ToolResult, done bool, err error) {
+func (p *pipe) approved(ctx context.Context, c llm.ToolCall) (_ llm.ToolCall, res llm.ToolResult, done bool, err error) {
 	w := Waiting{Key: p.task.Key, Call: c, Outcome: OutcomePending, Attempt: p.task.Attempt, Passive: p.tool.Passive}
 	within := time.Duration(-1)
 	if p.task.interrupted() && !p.tool.Passive {
@@ -91,7 +93,7 @@ func (p *pipe) approved(ctx context.Context, c ToolCall) (_ ToolCall, res ToolRe
 }
 
 // asks leaves the call with the question w, where it can wait.
-func (p *pipe) asks(c ToolCall, w Waiting) (_ ToolCall, res ToolResult, done bool, err error) {
+func (p *pipe) asks(c llm.ToolCall, w Waiting) (_ llm.ToolCall, res llm.ToolResult, done bool, err error) {
 	if !p.task.scope.waits {
 		return c, res, true, fail(OutcomeDenied, "Not run: %s needs an answer from outside, and a call made inside another call cannot wait for one here. Call it directly.", p.tool.Name)
 	}
@@ -105,9 +107,9 @@ func (p *pipe) asks(c ToolCall, w Waiting) (_ ToolCall, res ToolResult, done boo
 var errWaits = fail(OutcomePending, "It waits for an answer.")
 
 // decided carries d out if it answers the question w. A decision that does not, or comes too late, is not used: the question stays.
-func (p *pipe) decided(ctx context.Context, w Waiting, d Decision) (c ToolCall, res ToolResult, done, used bool, err error) {
+func (p *pipe) decided(ctx context.Context, w Waiting, d llm.Decision) (c llm.ToolCall, res llm.ToolResult, done, used bool, err error) {
 	c = w.Call
-	refuse := func(code, why string) (ToolCall, ToolResult, bool, bool, error) {
+	refuse := func(code, why string) (llm.ToolCall, llm.ToolResult, bool, bool, error) {
 		p.notice(code, "the decision by "+d.By+" "+why)
 		return w.Call, res, false, false, nil
 	}
@@ -141,7 +143,7 @@ func (p *pipe) decided(ctx context.Context, w Waiting, d Decision) (c ToolCall, 
 }
 
 // judged asks the policies about the call; the strictest word counts. The error says that it may not run. A policy that fails, denies.
-func (p *pipe) judged(ctx context.Context, c ToolCall) (Approval, error) {
+func (p *pipe) judged(ctx context.Context, c llm.ToolCall) (Approval, error) {
 	all := Approval{Verdict: Allow}
 	if p.tool == p.task.scope.answer {
 		return all, nil // to answer is no act
@@ -185,7 +187,7 @@ func asks(all, a Approval) Approval {
 	return all
 }
 
-func ask(ctx context.Context, policy Approver, c ToolCall, t *Tool) (a Approval, err error) {
+func ask(ctx context.Context, policy Approver, c llm.ToolCall, t *Tool) (a Approval, err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			err = fmt.Errorf("panic: %v", v)
@@ -229,26 +231,12 @@ func digest(w Waiting, t *Tool) string {
 // Digest names a call by what it is: the tool's name, its schema and args in their canonical form (names sorted, no spaces, numbers as
 // they were written). Calls with the same digest ask for the same. It does not look at whether args fit.
 func (t *Tool) Digest(args json.RawMessage) string {
-	t.canonical.once.Do(func() { t.canonical.text = canonical(t.Input) })
-	return sum("%s\x00%s\x00%s", t.Name, t.canonical.text, canonical(args))
+	t.canonical.once.Do(func() { t.canonical.text = jsonform.Canonical(t.Input) })
+	return sum("%s\x00%s\x00%s", t.Name, t.canonical.text, jsonform.Canonical(args))
 }
 
 func sum(format string, args ...any) string {
 	h := sha256.New()
 	fmt.Fprintf(h, format, args...)
 	return hex.EncodeToString(h.Sum(nil)[:16])
-}
-
-// canonical returns JSON with sorted names and no spaces, numbers as they were written; text that is no JSON as it is.
-func canonical(b json.RawMessage) []byte {
-	d := json.NewDecoder(bytes.NewReader(b))
-	d.UseNumber()
-	var v any
-	if d.Decode(&v) != nil {
-		return b
-	}
-	if out, err := json.Marshal(v); err == nil {
-		return out
-	}
-	return b
 }

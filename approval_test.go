@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // policies is the middleware of several policies.
@@ -23,9 +24,9 @@ func policies(all ...pawl.Approver) []pawl.Middleware {
 
 func TestApproval(t *testing.T) {
 	ran := 0
-	tool := &pawl.Tool{Name: "write", Input: json.RawMessage(`{"type":"object"}`), Run: func(context.Context, pawl.ToolCall) (pawl.ToolResult, error) {
+	tool := &pawl.Tool{Name: "write", Input: json.RawMessage(`{"type":"object"}`), Run: func(context.Context, llm.ToolCall) (llm.ToolResult, error) {
 		ran++
-		return pawl.TextResult("written"), nil
+		return llm.TextResult("written"), nil
 	}}
 	read := says("read", "fine")
 	read.Effect = pawl.Read
@@ -45,10 +46,10 @@ func TestApproval(t *testing.T) {
 	if got := say(pending.Messages[2:]); got != "tool: r = fine\n" {
 		t.Errorf("the call that needs no approval is to run: got %s", got)
 	}
-	settle := func(d pawl.Decision) (*pawl.Result, []pawl.Event) {
+	settle := func(d llm.Decision) (*pawl.Result, []pawl.Event) {
 		t.Helper()
 		ran = 0
-		events, res, err := collect(a.ResumeStream(t.Context(), pending, pawl.Decide(d)))
+		events, res, err := collect(a.ResumeStream(t.Context(), pending, llm.Decide(d)))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -65,7 +66,7 @@ func TestApproval(t *testing.T) {
 	} else if got := say(res.Messages[2:3]); got != "tool: w = error: Denied: not today\ntool: r = fine\n" {
 		t.Errorf("denied: got %s", got)
 	}
-	if res, _ := settle(w.Answer("ann", pawl.TextResult("by hand"))); ran != 0 || res.Steps[0].Executions[0].Outcome != pawl.OutcomeOK {
+	if res, _ := settle(w.Answer("ann", llm.TextResult("by hand"))); ran != 0 || res.Steps[0].Executions[0].Outcome != pawl.OutcomeOK {
 		t.Errorf("answered: ran %d times, %+v", ran, res.Steps[0].Executions[0])
 	} else if got := say(res.Messages[2:3]); got != "tool: w = by hand\ntool: r = fine\n" {
 		t.Errorf("answered: got %s", got)
@@ -101,7 +102,7 @@ func TestApproval(t *testing.T) {
 	}
 	// A call that a middleware changes after it was approved needs a new word.
 	a = newAgent()
-	a.Middleware = []pawl.Middleware{pawl.Approve(pawl.AskBeforeWrites), pawl.Before(func(_ context.Context, c pawl.ToolCall) (pawl.ToolCall, error) {
+	a.Middleware = []pawl.Middleware{pawl.Approve(pawl.AskBeforeWrites), pawl.Before(func(_ context.Context, c llm.ToolCall) (llm.ToolCall, error) {
 		c.Args = json.RawMessage(`{"changed":true}`)
 		return c, nil
 	})}
@@ -114,7 +115,7 @@ func TestApproval(t *testing.T) {
 // An approver that answers because the run ends has denied nothing.
 func TestAnApproverWhoseRunEndsDecidesNothing(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
-	a := &pawl.Agent{Tools: []pawl.Toolset{says("f", "")}, Middleware: policies(func(ctx context.Context, _ pawl.ToolCall, _ *pawl.Tool) (pawl.Approval, error) {
+	a := &pawl.Agent{Tools: []pawl.Toolset{says("f", "")}, Middleware: policies(func(ctx context.Context, _ llm.ToolCall, _ *pawl.Tool) (pawl.Approval, error) {
 		cancel(errors.New("shut down"))
 		<-ctx.Done()
 		return pawl.Approval{Verdict: pawl.Deny, Reason: "nobody is there"}, nil
@@ -129,7 +130,7 @@ func TestAnApproverWhoseRunEndsDecidesNothing(t *testing.T) {
 func TestAMiddlewareWhoseRunEndsLeavesItsCallOpen(t *testing.T) {
 	for _, cause := range []error{errors.New("shut down"), pawl.ErrCancelled} {
 		ctx, cancel := context.WithCancelCause(t.Context())
-		limiter := pawl.Before(func(ctx context.Context, c pawl.ToolCall) (pawl.ToolCall, error) {
+		limiter := pawl.Before(func(ctx context.Context, c llm.ToolCall) (llm.ToolCall, error) {
 			cancel(cause)
 			<-ctx.Done()
 			return c, fmt.Errorf("wait for a turn: %w", ctx.Err())

@@ -10,14 +10,17 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+
+	"github.com/pawl-go/pawl/internal/text"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // Artifact is what a result was too large to tell: the whole of its text, or an image or a file of it.
 type Artifact struct {
-	Key  Key    // of the call; with "/m" and a number behind it for the result's n-th image or file
-	MIME string // text/plain, or what the image or file is; may be empty
-	Text string // of text
-	Data []byte // of all else
+	Key  llm.Key // of the call; with "/m" and a number behind it for the result's n-th image or file
+	MIME string  // text/plain, or what the image or file is; may be empty
+	Text string  // of text
+	Data []byte  // of all else
 }
 
 // Artifacts keeps what was too large for the model, so that it can be read page by page with the tool result_read, which an Agent
@@ -27,7 +30,7 @@ type Artifacts interface {
 	// Put keeps a for run, in place of what had its Key there.
 	Put(ctx context.Context, run string, a Artifact) error
 	// Get returns what was kept, or an error that is ErrNoArtifact. It must not be changed.
-	Get(ctx context.Context, run string, key Key) (Artifact, error)
+	Get(ctx context.Context, run string, key llm.Key) (Artifact, error)
 }
 
 // ErrNoArtifact says that nothing is kept under a key, or that it is kept no longer.
@@ -46,7 +49,7 @@ type MemoryArtifacts struct {
 
 type artifactID struct {
 	run string
-	key Key
+	key llm.Key
 }
 
 var _ Artifacts = (*MemoryArtifacts)(nil)
@@ -82,7 +85,7 @@ func (m *MemoryArtifacts) Put(_ context.Context, run string, a Artifact) error {
 }
 
 // Get returns what was kept.
-func (m *MemoryArtifacts) Get(_ context.Context, run string, key Key) (Artifact, error) {
+func (m *MemoryArtifacts) Get(_ context.Context, run string, key llm.Key) (Artifact, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	a, ok := m.kept[artifactID{run, key}]
@@ -115,7 +118,7 @@ func (r *run) shelf(o runOptions) (*shelf, error) {
 	s := &shelf{store: store}
 	if b, ok := r.res.Values[artifactsValue]; ok {
 		if err := json.Unmarshal(b, &s.run); err != nil || s.run == "" {
-			return nil, fmt.Errorf("value %q is no name of a run: %s", artifactsValue, clip(string(b), 80))
+			return nil, fmt.Errorf("value %q is no name of a run: %s", artifactsValue, text.Clip(string(b), 80))
 		}
 		return s, nil
 	}
@@ -140,14 +143,14 @@ const (
 
 // told makes of a result what the model is told: its text bounded to limit bytes (negative: none), its images and files to what providers take. The
 // whole of what is cut is kept where the run has a place for it.
-func (p *pipe) told(ctx context.Context, parts []Part, limit int) []Part {
+func (p *pipe) told(ctx context.Context, parts []llm.Part, limit int) []llm.Part {
 	if slices.ContainsFunc(parts, tooLarge) {
 		parts = p.withoutLargeMedia(ctx, parts)
 	}
 	if limit < 0 || textLen(parts) <= limit {
 		return parts
 	}
-	kept := p.keep(ctx, Artifact{Key: p.task.Key, MIME: "text/plain", Text: textOf(parts)})
+	kept := p.keep(ctx, Artifact{Key: p.task.Key, MIME: "text/plain", Text: llm.Message{Parts: parts}.Text()})
 	return capped(parts, limit, func(lost, at int) string {
 		if !kept {
 			return fmt.Sprintf("\n[… %d bytes left out; ask for less at a time …]\n", lost)
@@ -170,24 +173,24 @@ func (p *pipe) keep(ctx context.Context, a Artifact) bool {
 }
 
 // tooLarge reports whether part is an image or a file that no provider would take.
-func tooLarge(part Part) bool {
-	m, ok := part.(Media)
+func tooLarge(part llm.Part) bool {
+	m, ok := part.(llm.Media)
 	return ok && (len(m.Data) > maxFile || len(m.Data) > maxImage && isImage(m.MIME))
 }
 
-func (p *pipe) withoutLargeMedia(ctx context.Context, parts []Part) []Part {
+func (p *pipe) withoutLargeMedia(ctx context.Context, parts []llm.Part) []llm.Part {
 	parts = slices.Clone(parts)
 	for i, part := range parts {
 		if !tooLarge(part) {
 			continue
 		}
-		m := part.(Media)
-		key := p.task.Key + Key("/m"+strconv.Itoa(i))
+		m := part.(llm.Media)
+		key := p.task.Key + llm.Key("/m"+strconv.Itoa(i))
 		text := fmt.Sprintf("[%s of %d bytes is left out: it is too large to be shown", cmp.Or(m.MIME, "a file"), len(m.Data))
 		if p.keep(ctx, Artifact{Key: key, MIME: m.MIME, Data: m.Data}) {
 			text += "; it is kept as " + string(key)
 		}
-		parts[i] = Text{Text: text + "]"}
+		parts[i] = llm.Text{Text: text + "]"}
 	}
 	return parts
 }

@@ -14,29 +14,30 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/script"
 )
 
 // gives returns a tool that gives res.
-func gives(name string, res pawl.ToolResult) *pawl.Tool {
-	t := does(name, func(context.Context, pawl.ToolCall) (pawl.ToolResult, error) { return res, nil })
+func gives(name string, res llm.ToolResult) *pawl.Tool {
+	t := does(name, func(context.Context, llm.ToolCall) (llm.ToolResult, error) { return res, nil })
 	t.Effect = pawl.Read
 	return t
 }
 
 // reader is a model that calls what next says after each result, until it says nothing.
-func reader(next func(last string) *pawl.ToolCall) pawl.Model {
-	return modelFunc(func(_ context.Context, req *pawl.Request) iter.Seq2[pawl.Delta, error] {
-		return func(yield func(pawl.Delta, error) bool) {
+func reader(next func(last string) *llm.ToolCall) llm.Model {
+	return modelFunc(func(_ context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
+		return func(yield func(llm.Delta, error) bool) {
 			last := ""
-			if m := req.Messages[len(req.Messages)-1]; m.Role == pawl.RoleTool {
-				last = m.Parts[0].(pawl.ToolResult).Text()
+			if m := req.Messages[len(req.Messages)-1]; m.Role == llm.RoleTool {
+				last = m.Parts[0].(llm.ToolResult).Text()
 			}
 			if c := next(last); c != nil {
-				_ = yield(pawl.Delta{Part: *c}, nil) && yield(pawl.Delta{Finish: pawl.FinishToolCalls}, nil)
+				_ = yield(llm.Delta{Part: *c}, nil) && yield(llm.Delta{Finish: llm.FinishToolCalls}, nil)
 				return
 			}
-			_ = yield(pawl.Delta{Part: text("read")}, nil) && yield(pawl.Delta{Finish: pawl.FinishStop}, nil)
+			_ = yield(llm.Delta{Part: text("read")}, nil) && yield(llm.Delta{Finish: llm.FinishStop}, nil)
 		}
 	})
 }
@@ -46,7 +47,7 @@ var (
 	goOn   = regexp.MustCompile(`^\[.*; go on with (offset|line) (\d+)\]`)
 )
 
-func read(t fataler, id string, args map[string]any) *pawl.ToolCall {
+func read(t fataler, id string, args map[string]any) *llm.ToolCall {
 	all := map[string]any{"id": id}
 	for k, v := range args {
 		all[k] = v
@@ -59,9 +60,9 @@ func read(t fataler, id string, args map[string]any) *pawl.ToolCall {
 func TestAModelReadsOn(t *testing.T) {
 	whole := strings.Repeat("æ世🦊 a line of a long result\n", 4000)
 	store := new(pawl.MemoryArtifacts)
-	a := &pawl.Agent{Model: script.New(script.Turn{Parts: []pawl.Part{call("c", "big", `{}`)}}, script.Say("long")),
-		Tools: []pawl.Toolset{gives("big", pawl.ToolResult{Parts: []pawl.Part{text(whole[:1000]), text(whole[1000:])}})}, Artifacts: store, Limits: pawl.Limits{Rounds: 100}}
-	res, err := a.Run(t.Context(), pawl.User("go"))
+	a := &pawl.Agent{Model: script.New(script.Turn{Parts: []llm.Part{call("c", "big", `{}`)}}, script.Say("long")),
+		Tools: []pawl.Toolset{gives("big", llm.ToolResult{Parts: []llm.Part{text(whole[:1000]), text(whole[1000:])}})}, Artifacts: store, Limits: pawl.Limits{Rounds: 100}}
+	res, err := a.Run(t.Context(), llm.User("go"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,7 +83,7 @@ func TestAModelReadsOn(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, pages := whole[:from.Offset], 0
-	a.Model = reader(func(last string) *pawl.ToolCall {
+	a.Model = reader(func(last string) *llm.ToolCall {
 		at := from.Offset
 		if strings.HasPrefix(last, "[") {
 			head, body, _ := strings.Cut(last, "\n")
@@ -96,7 +97,7 @@ func TestAModelReadsOn(t *testing.T) {
 		}
 		return read(t, from.ID, map[string]any{"offset": at})
 	})
-	if res, err = a.Resume(t.Context(), &stored, pawl.User("read it")); err != nil || res.Stop != pawl.StopAnswer {
+	if res, err = a.Resume(t.Context(), &stored, llm.User("read it")); err != nil || res.Stop != pawl.StopAnswer {
 		t.Fatal(res.Stop, res.Cause, err)
 	}
 	if got != whole {
@@ -114,12 +115,12 @@ func TestAModelReadsOn(t *testing.T) {
 // What one run keeps another does not find, whatever it asks for: neither a later run of the same agent, nor one inside a call.
 func TestArtifactsOfOtherRuns(t *testing.T) {
 	store := new(pawl.MemoryArtifacts)
-	big := gives("big", pawl.TextResult(strings.Repeat("x", 100000)))
+	big := gives("big", llm.TextResult(strings.Repeat("x", 100000)))
 	agent := func(turns ...script.Turn) *pawl.Agent {
 		return &pawl.Agent{Model: script.New(turns...), Tools: []pawl.Toolset{big}, Artifacts: store}
 	}
-	lookAt := func(id string) script.Turn { return script.Turn{Parts: []pawl.Part{*read(t, id, nil)}} }
-	keep := script.Turn{Parts: []pawl.Part{call("c", "big", `{}`)}}
+	lookAt := func(id string) script.Turn { return script.Turn{Parts: []llm.Part{*read(t, id, nil)}} }
+	keep := script.Turn{Parts: []llm.Part{call("c", "big", `{}`)}}
 	last := func(res *pawl.Result, err error) string {
 		if err != nil {
 			t.Fatal(err)
@@ -127,20 +128,20 @@ func TestArtifactsOfOtherRuns(t *testing.T) {
 		xs := res.Steps[len(res.Steps)-2].Executions
 		return xs[len(xs)-1].Result.Text()
 	}
-	if got := last(agent(keep, lookAt("run/1/0"), script.Say("")).Run(t.Context(), pawl.User("go"))); !strings.HasPrefix(got, "[run/1/0: bytes 0 to 16384 of 100000; go on with offset 16384]\nxxx") {
+	if got := last(agent(keep, lookAt("run/1/0"), script.Say("")).Run(t.Context(), llm.User("go"))); !strings.HasPrefix(got, "[run/1/0: bytes 0 to 16384 of 100000; go on with offset 16384]\nxxx") {
 		t.Errorf("its own: %.100s", got)
 	}
 	for _, id := range []string{"run/1/0", "", "run", "run/", "../run/1/0", "run/1/0/m0"} {
-		if got := last(agent(lookAt(id), script.Say("")).Run(t.Context(), pawl.User("go"))); !strings.HasPrefix(got, "Nothing is kept as") {
+		if got := last(agent(lookAt(id), script.Say("")).Run(t.Context(), llm.User("go"))); !strings.HasPrefix(got, "Nothing is kept as") {
 			t.Errorf("another run reads %q: %.100s", id, got)
 		}
 	}
 	inner := agent(keep, lookAt("run/1/0"), lookAt("run/2/0/agent/1/0"), script.Say(""))
 	inner.Artifacts = nil // it keeps with the outer run
 	seen := map[string]string{}
-	outer := &pawl.Agent{Name: "outer", Model: script.New(keep, script.Turn{Parts: []pawl.Part{call("i", "agent", `{"task":"go"}`)}}, lookAt("run/2/0/agent/1/0"), script.Say("")),
+	outer := &pawl.Agent{Name: "outer", Model: script.New(keep, script.Turn{Parts: []llm.Part{call("i", "agent", `{"task":"go"}`)}}, lookAt("run/2/0/agent/1/0"), script.Say("")),
 		Tools: []pawl.Toolset{big, inner.Tool("asks")}, Artifacts: store}
-	for e, err := range outer.Stream(t.Context(), pawl.User("go")) {
+	for e, err := range outer.Stream(t.Context(), llm.User("go")) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -174,8 +175,8 @@ func TestPages(t *testing.T) {
 			return map[string]any{"offset": at, "limit": limit}
 		}
 		begun := false
-		a := &pawl.Agent{Tools: []pawl.Toolset{gives("big", pawl.TextResult(whole))}, Artifacts: new(pawl.MemoryArtifacts), Limits: pawl.Limits{Rounds: 60},
-			Model: reader(func(last string) *pawl.ToolCall {
+		a := &pawl.Agent{Tools: []pawl.Toolset{gives("big", llm.TextResult(whole))}, Artifacts: new(pawl.MemoryArtifacts), Limits: pawl.Limits{Rounds: 60},
+			Model: reader(func(last string) *llm.ToolCall {
 				if !begun {
 					begun = true
 					c := call("c", "big", `{}`)
@@ -202,7 +203,7 @@ func TestPages(t *testing.T) {
 				}
 				return read(t, "run/1/0", args())
 			})}
-		if res, err := a.Run(context.Background(), pawl.User("go")); err != nil || res.Stop != pawl.StopAnswer {
+		if res, err := a.Run(context.Background(), llm.User("go")); err != nil || res.Stop != pawl.StopAnswer {
 			t.Fatal(res, err)
 		}
 		if n <= 50 && joined != whole || !strings.HasPrefix(whole, joined) {
@@ -233,9 +234,9 @@ func TestReadingResults(t *testing.T) {
 		`{"id":"run/1/0","offset":-1}`:                             "offset, limit, line and lines are 0 or more.",
 		`{"id":"run/9/9"}`:                                         `Nothing is kept as "run/9/9". Use the id that the cut result names, such as run/1/0; if it was that, it is kept no longer: call the tool again, and ask for less.`,
 	} {
-		a := &pawl.Agent{Tools: []pawl.Toolset{gives("big", pawl.TextResult(b.String()))}, Artifacts: new(pawl.MemoryArtifacts),
-			Model: script.New(script.Turn{Parts: []pawl.Part{call("c", "big", `{}`)}}, script.Turn{Parts: []pawl.Part{call("r", "result_read", args)}}, script.Say("ok"))}
-		res, err := a.Run(t.Context(), pawl.User("go"))
+		a := &pawl.Agent{Tools: []pawl.Toolset{gives("big", llm.TextResult(b.String()))}, Artifacts: new(pawl.MemoryArtifacts),
+			Model: script.New(script.Turn{Parts: []llm.Part{call("c", "big", `{}`)}}, script.Turn{Parts: []llm.Part{call("r", "result_read", args)}}, script.Say("ok"))}
+		res, err := a.Run(t.Context(), llm.User("go"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -247,26 +248,26 @@ func TestReadingResults(t *testing.T) {
 
 // Images and files pass; those that no provider would take are kept, and words stand in their place.
 func TestLargeMediaIsKept(t *testing.T) {
-	image := pawl.Media{MIME: "image/png", Data: make([]byte, 5<<20+1)}
-	csv := pawl.Media{MIME: "text/csv", Data: []byte(strings.Repeat("a,b\n", 21<<18))}
-	small := pawl.Media{MIME: "image/png", Data: []byte("x")}
+	image := llm.Media{MIME: "image/png", Data: make([]byte, 5<<20+1)}
+	csv := llm.Media{MIME: "text/csv", Data: []byte(strings.Repeat("a,b\n", 21<<18))}
+	small := llm.Media{MIME: "image/png", Data: []byte("x")}
 	for _, store := range []pawl.Artifacts{new(pawl.MemoryArtifacts), nil} {
-		a := &pawl.Agent{Tools: []pawl.Toolset{gives("look", pawl.ToolResult{Parts: []pawl.Part{small, image, text("seen"), csv}})}, Artifacts: store,
-			Model: script.New(script.Turn{Parts: []pawl.Part{call("c", "look", `{}`)}},
-				script.Turn{Parts: []pawl.Part{call("r", "result_read", `{"id":"run/1/0/m3","lines":2}`), call("s", "result_read", `{"id":"run/1/0/m1"}`)}}, script.Say("ok"))}
-		res, err := a.Run(t.Context(), pawl.User("go"))
+		a := &pawl.Agent{Tools: []pawl.Toolset{gives("look", llm.ToolResult{Parts: []llm.Part{small, image, text("seen"), csv}})}, Artifacts: store,
+			Model: script.New(script.Turn{Parts: []llm.Part{call("c", "look", `{}`)}},
+				script.Turn{Parts: []llm.Part{call("r", "result_read", `{"id":"run/1/0/m3","lines":2}`), call("s", "result_read", `{"id":"run/1/0/m1"}`)}}, script.Say("ok"))}
+		res, err := a.Run(t.Context(), llm.User("go"))
 		if err != nil {
 			t.Fatal(err)
 		}
 		parts := res.Steps[0].Executions[0].Result.Parts
-		if m, ok := parts[0].(pawl.Media); !ok || string(m.Data) != "x" || len(parts) != 4 {
+		if m, ok := parts[0].(llm.Media); !ok || string(m.Data) != "x" || len(parts) != 4 {
 			t.Fatalf("the small image did not pass: %v", parts[0])
 		}
 		want := "[image/png of 5242881 bytes is left out: it is too large to be shown; it is kept as run/1/0/m1]"
 		if store == nil {
 			want = "[image/png of 5242881 bytes is left out: it is too large to be shown]"
 		}
-		if got := parts[1]; got != pawl.Part(text(want)) {
+		if got := parts[1]; got != llm.Part(text(want)) {
 			t.Errorf("got %v, want %s", got, want)
 		}
 		rest := res.Steps[1].Executions
@@ -283,15 +284,15 @@ func TestLargeMediaIsKept(t *testing.T) {
 type brokenStore struct{}
 
 func (brokenStore) Put(context.Context, string, pawl.Artifact) error { return errors.New("disk full") }
-func (brokenStore) Get(context.Context, string, pawl.Key) (pawl.Artifact, error) {
+func (brokenStore) Get(context.Context, string, llm.Key) (pawl.Artifact, error) {
 	return pawl.Artifact{}, errors.New("disk gone")
 }
 
 // A store that fails costs what it would have kept, and nothing else: the record says so, and the model is not sent to look for it.
 func TestAStoreThatFails(t *testing.T) {
-	a := &pawl.Agent{Tools: []pawl.Toolset{gives("big", pawl.TextResult(strings.Repeat("x", 40000)))}, Artifacts: brokenStore{},
-		Model: script.New(script.Turn{Parts: []pawl.Part{call("c", "big", `{}`)}}, script.Turn{Parts: []pawl.Part{*read(t, "run/1/0", nil)}}, script.Say("ok"))}
-	res, err := a.Run(t.Context(), pawl.User("go"))
+	a := &pawl.Agent{Tools: []pawl.Toolset{gives("big", llm.TextResult(strings.Repeat("x", 40000)))}, Artifacts: brokenStore{},
+		Model: script.New(script.Turn{Parts: []llm.Part{call("c", "big", `{}`)}}, script.Turn{Parts: []llm.Part{*read(t, "run/1/0", nil)}}, script.Say("ok"))}
+	res, err := a.Run(t.Context(), llm.User("go"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -306,7 +307,7 @@ func TestAStoreThatFails(t *testing.T) {
 
 func TestMemoryArtifactsAreBounded(t *testing.T) {
 	m := &pawl.MemoryArtifacts{Limit: 10}
-	put := func(run string, key pawl.Key, text string) error {
+	put := func(run string, key llm.Key, text string) error {
 		return m.Put(t.Context(), run, pawl.Artifact{Key: key, Text: text})
 	}
 	if err := errors.Join(put("a", "run/1/0", "12345"), put("b", "run/1/0", "67890"), put("a", "run/1/0", "abcde"), put("a", "run/1/1", "x")); err != nil {
@@ -325,11 +326,11 @@ func TestMemoryArtifactsAreBounded(t *testing.T) {
 
 func TestResultReadIsReserved(t *testing.T) {
 	a := &pawl.Agent{Model: script.New(script.Say("x")), Tools: []pawl.Toolset{says("result_read", "")}, Artifacts: new(pawl.MemoryArtifacts)}
-	if _, err := a.Run(t.Context(), pawl.User("go")); err == nil || !strings.Contains(err.Error(), "result_read") {
+	if _, err := a.Run(t.Context(), llm.User("go")); err == nil || !strings.Contains(err.Error(), "result_read") {
 		t.Errorf("got %v", err)
 	}
 	if a.Artifacts = nil; true {
-		if _, err := a.Run(t.Context(), pawl.User("go")); err != nil {
+		if _, err := a.Run(t.Context(), llm.User("go")); err != nil {
 			t.Error(err)
 		}
 	}

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/pawl-go/pawl/llm"
 )
 
 const (
@@ -15,7 +17,7 @@ const (
 )
 
 // attempts runs the tool, and repeats it after a timeout or a fault that may pass where its effect allows that.
-func (p *pipe) attempts(ctx context.Context, c ToolCall) (ToolResult, error) {
+func (p *pipe) attempts(ctx context.Context, c llm.ToolCall) (llm.ToolResult, error) {
 	retries := 0
 	switch p.tool.Effect {
 	case Pure, Read, Idempotent:
@@ -23,7 +25,7 @@ func (p *pipe) attempts(ctx context.Context, c ToolCall) (ToolResult, error) {
 	}
 	for try := 0; ; try++ {
 		if err := p.intend(ctx, c); err != nil {
-			return ToolResult{}, err
+			return llm.ToolResult{}, err
 		}
 		p.x.Attempts++
 		if p.tool.Effect == Write {
@@ -61,7 +63,7 @@ func wait(ctx context.Context, d time.Duration) bool {
 }
 
 // attempt runs the tool once, for no longer than its timeout.
-func (p *pipe) attempt(ctx context.Context, b *begun) (res ToolResult, err error) {
+func (p *pipe) attempt(ctx context.Context, b *begun) (res llm.ToolResult, err error) {
 	c := &p.ctx
 	if c.inv != nil {
 		c = new(callCtx) // the first attempt's stays over
@@ -152,7 +154,7 @@ func notBegun(ctx context.Context) error {
 }
 
 // run calls the tool and turns a panic into an error.
-func (p *pipe) run(ctx context.Context, c ToolCall) (res ToolResult, err error) {
+func (p *pipe) run(ctx context.Context, c llm.ToolCall) (res llm.ToolResult, err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			err = panicked(v)
@@ -162,7 +164,7 @@ func (p *pipe) run(ctx context.Context, c ToolCall) (res ToolResult, err error) 
 	defer p.inv.busy.Store(false)
 	res, err = p.tool.Run(ctx, c)
 	if p.waitsInside() {
-		return ToolResult{}, errWaits
+		return llm.ToolResult{}, errWaits
 	}
 	return res, err
 }

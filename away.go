@@ -4,6 +4,8 @@ import (
 	"context"
 	"slices"
 	"time"
+
+	"github.com/pawl-go/pawl/llm"
 )
 
 // Waiter is what an Engine is, too, where nothing may wait by itself: its runs are carried out by code that is replayed, as Temporal's workflows are.
@@ -45,7 +47,7 @@ func waitFor(ctx context.Context, ready <-chan struct{}) bool {
 
 // Driver returns a's model inside of the middleware around it, which is what an engine asks in its place, and who knows what a request costs: nil, nobody
 // does.
-func (a *Agent) Driver() (Model, Pricer) {
+func (a *Agent) Driver() (llm.Model, llm.Pricer) {
 	m, _, p := wrapped(a.Model, a.Middleware)
 	return m, p
 }
@@ -65,7 +67,7 @@ func (t Task) Away(do func(Task) Execution) Execution {
 	b := t.scope.budget
 	if err := b.take(); err != nil {
 		p := &pipe{task: &t, x: Execution{Key: t.Key, Index: t.Index, Call: t.Call, Attempts: t.Attempt}}
-		p.settle(context.Background(), ToolResult{}, err)
+		p.settle(context.Background(), llm.ToolResult{}, err)
 		return p.x
 	}
 	x := do(t)

@@ -15,7 +15,9 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/durable"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/provider/openai"
+	"github.com/pawl-go/pawl/redact"
 	"github.com/pawl-go/pawl/store"
 	"github.com/pawl-go/pawl/store/sqlite"
 	"github.com/pawl-go/pawl/telemetry"
@@ -26,7 +28,7 @@ func BenchmarkFeature(b *testing.B) {
 	drain := func(b *testing.B, r pawl.Runner) {
 		b.Helper()
 		var last pawl.Event
-		for e, err := range r.Stream(b.Context(), pawl.User("look")) {
+		for e, err := range r.Stream(b.Context(), llm.User("look")) {
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -38,7 +40,7 @@ func BenchmarkFeature(b *testing.B) {
 	}
 	whole := func(b *testing.B, a *pawl.Agent) {
 		b.Helper()
-		if res, err := a.Run(b.Context(), pawl.User("look")); err != nil || res.Text() != "DONE" {
+		if res, err := a.Run(b.Context(), llm.User("look")); err != nil || res.Text() != "DONE" {
 			b.Fatalf("%+v %v", res, err)
 		}
 	}
@@ -62,11 +64,11 @@ func BenchmarkFeature(b *testing.B) {
 	run("events", func(b *testing.B) { drain(b, plain) })
 	approved := agent(look(), pawl.Approve(pawl.AskBeforeWrites))
 	run("approval", func(b *testing.B) { whole(b, approved) })
-	var secrets pawl.Redactor
+	var secrets redact.Redactor
 	if err := secrets.Add("canary-4b1f9c07e2d85a36"); err != nil {
 		b.Fatal(err)
 	}
-	redacted := pawl.Redact(plain, &secrets)
+	redacted := redact.Runner(plain, &secrets)
 	run("redacted-events", func(b *testing.B) { drain(b, redacted) })
 	spans := tracetest.NewNoopExporter()
 	tel, err := telemetry.New(&telemetry.Options{Tracer: sdktrace.NewTracerProvider(sdktrace.WithSyncer(spans))})
@@ -84,7 +86,7 @@ func BenchmarkFeature(b *testing.B) {
 	for name, j := range map[string]store.Journal{"durable-memory": new(store.MemoryJournal), "durable-sqlite": db} {
 		run(name, func(b *testing.B) {
 			n++
-			if res, err := (&durable.Engine{Journal: j}).Runner(fmt.Sprint("r", n), plain).Run(b.Context(), pawl.User("look")); err != nil || res.Text() != "DONE" {
+			if res, err := (&durable.Engine{Journal: j}).Runner(fmt.Sprint("r", n), plain).Run(b.Context(), llm.User("look")); err != nil || res.Text() != "DONE" {
 				b.Fatalf("%+v %v", res, err)
 			}
 		})
@@ -120,7 +122,7 @@ func BenchmarkTools(b *testing.B) {
 	}
 	run := func(a *pawl.Agent, rounds int) {
 		asked, last = 0, rounds
-		if res, err := a.Run(b.Context(), pawl.User("look")); err != nil || res.Text() != "DONE" {
+		if res, err := a.Run(b.Context(), llm.User("look")); err != nil || res.Text() != "DONE" {
 			b.Fatalf("%+v %v", res, err)
 		}
 	}
@@ -178,7 +180,7 @@ func BenchmarkValidate(b *testing.B) {
 		{"plain-64KiB", lookSchema, `{"path":"/a/b","limit":10,"query":"` + strings.Repeat("abcdefg ", 8<<10) + `"}`},
 	} {
 		b.Run(c.name, func(b *testing.B) {
-			t := &pawl.Tool{Name: "look", Input: json.RawMessage(c.schema), Run: func(context.Context, pawl.ToolCall) (pawl.ToolResult, error) { return pawl.ToolResult{}, nil }}
+			t := &pawl.Tool{Name: "look", Input: json.RawMessage(c.schema), Run: func(context.Context, llm.ToolCall) (llm.ToolResult, error) { return llm.ToolResult{}, nil }}
 			b.SetBytes(int64(len(c.args)))
 			countCPU(b)
 			for b.Loop() {

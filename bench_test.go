@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // What the core costs by itself, without a provider: joining fragments, one call through the pipeline, and whole runs.
@@ -31,25 +32,25 @@ func newFixed(rounds, calls int) *fixed {
 	return f
 }
 
-func (f *fixed) Stream(_ context.Context, req *pawl.Request) iter.Seq2[pawl.Delta, error] {
-	return func(yield func(pawl.Delta, error) bool) {
+func (f *fixed) Stream(_ context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
+	return func(yield func(llm.Delta, error) bool) {
 		replies := 0
 		for _, m := range req.Messages {
-			if m.Role == pawl.RoleAssistant {
+			if m.Role == llm.RoleAssistant {
 				replies++
 			}
 		}
 		if replies < f.rounds {
 			for i := range f.calls {
-				if !yield(pawl.Delta{Index: i, Part: pawl.ToolCall{ID: f.ids[i], Name: "look", Args: f.args}, Done: true}, nil) {
+				if !yield(llm.Delta{Index: i, Part: llm.ToolCall{ID: f.ids[i], Name: "look", Args: f.args}, Done: true}, nil) {
 					return
 				}
 			}
-			yield(pawl.Delta{Finish: pawl.FinishToolCalls}, nil)
+			yield(llm.Delta{Finish: llm.FinishToolCalls}, nil)
 			return
 		}
-		if yield(pawl.Delta{Part: pawl.Text{Text: "DONE"}, Done: true}, nil) {
-			yield(pawl.Delta{Finish: pawl.FinishStop}, nil)
+		if yield(llm.Delta{Part: llm.Text{Text: "DONE"}, Done: true}, nil) {
+			yield(llm.Delta{Finish: llm.FinishStop}, nil)
 		}
 	}
 }
@@ -61,8 +62,8 @@ func look() *pawl.Tool {
 	result := strings.Repeat("result-line 0123456789 abcdefgh\n", 8)
 	var n atomic.Int64
 	return &pawl.Tool{Name: "look", Input: json.RawMessage(lookSchema), Effect: pawl.Read,
-		Run: func(context.Context, pawl.ToolCall) (pawl.ToolResult, error) {
-			return pawl.TextResult(result[:len(result)-int(n.Add(1)%8)]), nil
+		Run: func(context.Context, llm.ToolCall) (llm.ToolResult, error) {
+			return llm.TextResult(result[:len(result)-int(n.Add(1)%8)]), nil
 		}}
 }
 
@@ -73,16 +74,16 @@ func BenchmarkResponseAdd(b *testing.B) {
 			b.SetBytes(int64(kib) << 10)
 			countCPU(b)
 			for b.Loop() {
-				var r pawl.Response
-				if err := r.Add(pawl.Delta{Part: pawl.ToolCall{ID: "c", Name: "look"}}); err != nil {
+				var r llm.Response
+				if err := r.Add(llm.Delta{Part: llm.ToolCall{ID: "c", Name: "look"}}); err != nil {
 					b.Fatal(err)
 				}
 				for range kib << 10 / len(fragment) {
-					if err := r.Add(pawl.Delta{Part: pawl.ToolCall{Args: fragment}}); err != nil {
+					if err := r.Add(llm.Delta{Part: llm.ToolCall{Args: fragment}}); err != nil {
 						b.Fatal(err)
 					}
 				}
-				if err := r.Add(pawl.Delta{Finish: pawl.FinishToolCalls}); err != nil {
+				if err := r.Add(llm.Delta{Finish: llm.FinishToolCalls}); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -97,7 +98,7 @@ func BenchmarkPipeline(b *testing.B) {
 		{"invalid", `{"path":"/a/b","limit":"ten"}`},
 	} {
 		b.Run(c.name, func(b *testing.B) {
-			call := pawl.ToolCall{ID: "c", Name: "look", Args: json.RawMessage(c.args)}
+			call := llm.ToolCall{ID: "c", Name: "look", Args: json.RawMessage(c.args)}
 			countCPU(b)
 			for b.Loop() {
 				if x := pawl.Execute(b.Context(), tool, call); (x.Outcome == pawl.OutcomeOK) != (c.name == "valid") {
@@ -113,7 +114,7 @@ func BenchmarkPipeline(b *testing.B) {
 func BenchmarkByHand(b *testing.B) {
 	type message struct {
 		role, text, id string
-		calls          []pawl.ToolCall
+		calls          []llm.ToolCall
 	}
 	result := strings.Repeat("result-line 0123456789 abcdefgh\n", 8)
 	tools := map[string]func(args json.RawMessage) (string, error){"look": func(args json.RawMessage) (string, error) {
@@ -136,9 +137,9 @@ func BenchmarkByHand(b *testing.B) {
 			if replies == f.rounds {
 				return message{role: "assistant", text: "DONE"}
 			}
-			m := message{role: "assistant", calls: make([]pawl.ToolCall, f.calls)}
+			m := message{role: "assistant", calls: make([]llm.ToolCall, f.calls)}
 			for i := range m.calls {
-				m.calls[i] = pawl.ToolCall{ID: f.ids[i], Name: "look", Args: f.args}
+				m.calls[i] = llm.ToolCall{ID: f.ids[i], Name: "look", Args: f.args}
 			}
 			return m
 		}
@@ -174,7 +175,7 @@ func BenchmarkRun(b *testing.B) {
 		b.Run(fmt.Sprintf("%dx%d/whole", shape.rounds, shape.calls), func(b *testing.B) {
 			countCPU(b)
 			for b.Loop() {
-				res, err := agent.Run(b.Context(), pawl.User("look"))
+				res, err := agent.Run(b.Context(), llm.User("look"))
 				if err != nil || res.Text() != "DONE" {
 					b.Fatalf("%+v %v", res, err)
 				}
@@ -184,7 +185,7 @@ func BenchmarkRun(b *testing.B) {
 			countCPU(b)
 			for b.Loop() {
 				var last pawl.Event
-				for e, err := range agent.Stream(b.Context(), pawl.User("look")) {
+				for e, err := range agent.Stream(b.Context(), llm.User("look")) {
 					if err != nil {
 						b.Fatal(err)
 					}

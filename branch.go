@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
+
+	"github.com/pawl-go/pawl/llm"
 )
 
 // Brancher is what an Engine is, too, that has the runs which agents make inside of calls carried out elsewhere, each with a record of its own, as child workflows are.
@@ -16,11 +18,11 @@ type Brancher interface {
 
 // Branch is what there is to know of a run inside of a call, apart from its agent. It is plain data.
 type Branch struct {
-	Key      Key             `json:"key"`             // of the run
+	Key      llm.Key         `json:"key"`             // of the run
 	Depth    int             `json:"depth"`           // of calls inside of calls
 	Plan     json.RawMessage `json:"plan,omitzero"`   // StrategicPlan of the call
 	Around   []Allowance     `json:"around,omitzero"` // the runs around it, from the inside
-	Messages []Message       `json:"messages"`
+	Messages []llm.Message   `json:"messages"`
 }
 
 // Allowance is what a run may use, and had used when one inside of it began. What runs beside that one use meanwhile is not known there, so together they can pass a limit by what is under way.
@@ -42,7 +44,7 @@ func (a *Agent) Inside(ctx context.Context, from *Result, b *Branch) (*Result, e
 }
 
 // branch has a run inside of v's call carried out elsewhere, and counts what it used.
-func (v *Invocation) branch(ctx context.Context, e Brancher, a *Agent, key Key, msgs []Message) (*Result, error) {
+func (v *Invocation) branch(ctx context.Context, e Brancher, a *Agent, key llm.Key, msgs []llm.Message) (*Result, error) {
 	outer := v.pipe.task.scope
 	b := &Branch{Key: key, Depth: outer.depth + 1, Around: outer.budget.allowances(), Messages: msgs}
 	if plan, ok := v.plan(); ok {
@@ -78,7 +80,7 @@ func (b *budget) allowances() (all []Allowance) {
 func (b *Branch) around(spent Spent) (last *budget) {
 	for _, a := range slices.Backward(b.Around) {
 		o := new(budget)
-		o.open(&a.Limits, Spent{Calls: a.Calls + spent.Calls, Usage: Usage{Input: a.Tokens + spent.Usage.Total(), Cost: a.Cost + spent.Usage.Cost}}, last)
+		o.open(&a.Limits, Spent{Calls: a.Calls + spent.Calls, Usage: llm.Usage{Input: a.Tokens + spent.Usage.Total(), Cost: a.Cost + spent.Usage.Cost}}, last)
 		o.refused.Store(a.Refused)
 		last = o
 	}

@@ -4,8 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
+
+	"github.com/pawl-go/pawl/llm"
 )
 
 // budget is what a run may use, the runs and calls inside of it included. The budgets of a run and of those it is inside are a chain: what is used
@@ -200,11 +203,12 @@ func (r *run) admit(ctx context.Context) string {
 	if b.ledger == nil || ctx.Err() != nil {
 		return ""
 	}
-	req := &Request{Messages: r.res.Messages, Tools: r.scope.tools, Output: r.agent.Output, Settings: r.agent.Settings}
-	in, out := req.Bounds()
-	for _, m := range r.then {
-		in += m.bytes()
+	msgs := r.res.Messages
+	if len(r.then) > 0 {
+		msgs = slices.Concat(msgs, r.then)
 	}
+	req := &llm.Request{Messages: msgs, Tools: r.specs, Output: r.agent.Output, Settings: r.agent.Settings}
+	in, out := req.Bounds()
 	r.need = use{tokens: in + len(r.instructions) + out}
 	if b.costs() {
 		r.need.cost, _ = r.pricer.MaxCost(req) // there is one: see affordable
@@ -215,7 +219,7 @@ func (r *run) admit(ctx context.Context) string {
 }
 
 // paid counts what the request under way has used; without one it does nothing.
-func (r *run) paid(u Usage) {
+func (r *run) paid(u llm.Usage) {
 	if r.asking {
 		r.asking = false
 		r.last = use{u.Total(), u.Cost}
@@ -229,9 +233,9 @@ func (r *run) affordable() error {
 		return nil
 	}
 	if r.pricer != nil {
-		if _, known := r.pricer.MaxCost(&Request{Tools: r.scope.tools, Settings: r.agent.Settings}); known {
+		if _, known := r.pricer.MaxCost(&llm.Request{Tools: r.specs, Settings: r.agent.Settings}); known {
 			return nil
 		}
 	}
-	return errors.New("the price of the agent's model, or of one that may answer for it, is not known, so Limits.Cost cannot be kept: give it one with pawl.Price.Of or, where package provider opens it, in a catalogue of your own; or limit Tokens instead")
+	return errors.New("the price of the agent's model, or of one that may answer for it, is not known, so Limits.Cost cannot be kept: give it one with catalog.Price.Of or, where package provider opens it, in a catalogue of your own; or limit Tokens instead")
 }

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/provider/catalog"
 	"github.com/pawl-go/pawl/script"
 )
 
@@ -32,12 +34,12 @@ type meter struct {
 	most    *int // at once
 }
 
-func (m *meter) MaxCost(req *pawl.Request) (float64, bool) {
-	return pawl.Price{Input: 1000, Output: 5000}.Max(req), true
+func (m *meter) MaxCost(req *llm.Request) (float64, bool) {
+	return catalog.Price{Input: 1000, Output: 5000}.Max(req), true
 }
 
-func (m *meter) Stream(ctx context.Context, req *pawl.Request) iter.Seq2[pawl.Delta, error] {
-	return func(yield func(pawl.Delta, error) bool) {
+func (m *meter) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
+	return func(yield func(llm.Delta, error) bool) {
 		h := fnv.New64()
 		h.Write([]byte(req.Key))
 		rnd := rand.New(rand.NewPCG(m.seed, h.Sum64()))
@@ -47,16 +49,16 @@ func (m *meter) Stream(ctx context.Context, req *pawl.Request) iter.Seq2[pawl.De
 		m.mu.Unlock()
 		time.Sleep(time.Duration(1+rnd.IntN(20)) * ms)
 		in, out := req.Bounds()
-		u := pawl.Usage{Input: 1 + rnd.IntN(in), Output: 1 + rnd.IntN(min(out, 4000))}
-		u.Cost = pawl.Price{Input: 1000, Output: 5000}.Cost(u)
+		u := llm.Usage{Input: 1 + rnd.IntN(in), Output: 1 + rnd.IntN(min(out, 4000))}
+		u.Cost = catalog.Price{Input: 1000, Output: 5000}.Cost(u)
 		m.mu.Lock()
 		*m.asking--
 		*m.tokens += u.Total()
 		*m.cost += u.Cost
 		*m.largest, *m.dearest = max(*m.largest, u.Total()), max(*m.dearest, u.Cost)
 		m.mu.Unlock()
-		var parts []pawl.Part
-		if len(m.calls) > 0 && req.Choice.Mode != pawl.ToolNone && rnd.IntN(4) > 0 {
+		var parts []llm.Part
+		if len(m.calls) > 0 && req.Choice.Mode != llm.ToolNone && rnd.IntN(4) > 0 {
 			for i := range 1 + rnd.IntN(4) {
 				parts = append(parts, call(fmt.Sprint("c", i), m.calls[rnd.IntN(len(m.calls))], fmt.Sprintf(`{"task":"%d"}`, rnd.IntN(1000))))
 			}
@@ -64,11 +66,11 @@ func (m *meter) Stream(ctx context.Context, req *pawl.Request) iter.Seq2[pawl.De
 			parts = append(parts, text("done"))
 		}
 		for i, p := range parts {
-			if !yield(pawl.Delta{Index: i, Part: p, Done: true}, nil) {
+			if !yield(llm.Delta{Index: i, Part: p, Done: true}, nil) {
 				return
 			}
 		}
-		yield(pawl.Delta{Finish: pawl.FinishStop, Usage: &u}, nil)
+		yield(llm.Delta{Finish: llm.FinishStop, Usage: &u}, nil)
 	}
 }
 
@@ -94,7 +96,7 @@ func TestOneBudgetForATreeOfRuns(t *testing.T) {
 				}
 				return l
 			}
-			settings := func() (s pawl.Settings) {
+			settings := func() (s llm.Settings) {
 				if rnd.IntN(3) > 0 {
 					s.MaxTokens = 500 + rnd.IntN(3000)
 				}
@@ -104,7 +106,7 @@ func TestOneBudgetForATreeOfRuns(t *testing.T) {
 			clerk := &pawl.Agent{Name: "clerk", Model: model("leaf", "leaf", "leaf"), Tools: []pawl.Toolset{leaf.Tool("")}, Settings: settings(), Limits: limits()}
 			boss := &pawl.Agent{Model: model("clerk", "leaf", "clerk"), Tools: []pawl.Toolset{clerk.Tool(""), leaf.Tool("")}, Settings: settings(), Limits: limits()}
 			boss.Limits.Tokens = 3000 + rnd.IntN(60000)
-			res, err := boss.Run(t.Context(), pawl.User("go"))
+			res, err := boss.Run(t.Context(), llm.User("go"))
 			if err != nil {
 				t.Fatalf("seed %d: %v", seed, err)
 			}
@@ -146,8 +148,8 @@ func TestChildrenWaitForEachOtherCloseToALimit(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			asking, most := 0, 0
 			var mu sync.Mutex
-			child := &pawl.Agent{Name: "child", Settings: pawl.Settings{MaxTokens: test.reply}, Model: modelFunc(func(context.Context, *pawl.Request) iter.Seq2[pawl.Delta, error] {
-				return func(yield func(pawl.Delta, error) bool) {
+			child := &pawl.Agent{Name: "child", Settings: llm.Settings{MaxTokens: test.reply}, Model: modelFunc(func(context.Context, *llm.Request) iter.Seq2[llm.Delta, error] {
+				return func(yield func(llm.Delta, error) bool) {
 					mu.Lock()
 					asking++
 					most = max(most, asking)
@@ -156,14 +158,14 @@ func TestChildrenWaitForEachOtherCloseToALimit(t *testing.T) {
 					mu.Lock()
 					asking--
 					mu.Unlock()
-					if yield(pawl.Delta{Part: text("done"), Done: true}, nil) {
-						yield(pawl.Delta{Finish: pawl.FinishStop, Usage: &pawl.Usage{Input: 500, Output: 500}}, nil)
+					if yield(llm.Delta{Part: text("done"), Done: true}, nil) {
+						yield(llm.Delta{Finish: llm.FinishStop, Usage: &llm.Usage{Input: 500, Output: 500}}, nil)
 					}
 				}
 			})}
 			one := func(n int) script.Turn { return script.Call("child", fmt.Sprintf(`{"task":"%d"}`, n)) }
 			a := &pawl.Agent{Model: script.New(script.Together(one(1), one(2), one(3), one(4)), script.Say("done")), Tools: []pawl.Toolset{child.Tool("")}, Limits: pawl.Limits{Tokens: test.limit}}
-			res, err := a.Run(t.Context(), pawl.User("go"))
+			res, err := a.Run(t.Context(), llm.User("go"))
 			if err != nil || most != test.most || res.Stop != test.stop {
 				t.Errorf("limit %d, replies of %d: got %v, %s, %d at once, want %s and %d", test.limit, test.reply, err, res.Stop, most, test.stop, test.most)
 			}
@@ -175,38 +177,38 @@ func TestChildrenWaitForEachOtherCloseToALimit(t *testing.T) {
 func TestCostWithoutAPrice(t *testing.T) {
 	limits := pawl.Limits{Cost: 1}
 	m := script.New(script.Say("hi"))
-	res, err := (&pawl.Agent{Model: m, Limits: limits}).Run(t.Context(), pawl.User("go"))
-	if err == nil || res.Stop != pawl.StopFailed || !strings.Contains(res.Cause, "pawl.Price.Of") || len(m.Requests()) != 0 {
+	res, err := (&pawl.Agent{Model: m, Limits: limits}).Run(t.Context(), llm.User("go"))
+	if err == nil || res.Stop != pawl.StopFailed || !strings.Contains(res.Cause, "catalog.Price.Of") || len(m.Requests()) != 0 {
 		t.Errorf("got %v, %+v, %d requests", err, res, len(m.Requests()))
 	}
-	price := pawl.Price{Input: 2e6, Output: 10e6}
-	use := script.Turn{Parts: []pawl.Part{text("hi")}, Usage: &pawl.Usage{Input: 3, Output: 2, CacheRead: 1}}
+	price := catalog.Price{Input: 2e6, Output: 10e6}
+	use := script.Turn{Parts: []llm.Part{text("hi")}, Usage: &llm.Usage{Input: 3, Output: 2, CacheRead: 1}}
 	for way, run := range ways {
-		res, err = run(t.Context(), &pawl.Agent{Model: price.Of(script.New(use)), Limits: pawl.Limits{Cost: 100}}, pawl.User("go"))
+		res, err = run(t.Context(), &pawl.Agent{Model: price.Of(script.New(use)), Limits: pawl.Limits{Cost: 100}}, llm.User("go"))
 		if err != nil || res.Spent.Usage.Cost != 3*2+2*10 {
 			t.Errorf("%s: got %v, cost %f", way, err, res.Spent.Usage.Cost)
 		}
 	}
-	if got := (pawl.Price{Input: 2e6, Output: 10e6, CacheRead: 1e6, CacheWrite: 4e6}).Cost(pawl.Usage{Input: 6, Output: 2, CacheRead: 1, CacheWrite: 2}); got != 3*2+2*10+1+2*4 {
+	if got := (catalog.Price{Input: 2e6, Output: 10e6, Cached: new(1e6), Write: new(4e6)}).Cost(llm.Usage{Input: 6, Output: 2, CacheRead: 1, CacheWrite: 2}); got != 3*2+2*10+1+2*4 {
 		t.Errorf("got %f", got)
 	}
 	// The same inside a run whose cost is limited.
 	child := &pawl.Agent{Name: "child", Model: m}
 	a := &pawl.Agent{Model: price.Of(script.New(script.Call("child", `{"task":"x"}`), script.Say("done"))), Limits: pawl.Limits{Cost: 1e6}, Tools: []pawl.Toolset{child.Tool("")}}
-	res, err = a.Run(t.Context(), pawl.User("go"))
-	if err != nil || len(m.Requests()) != 0 || !strings.Contains(res.Messages[2].Parts[0].(pawl.ToolResult).Text(), "price") {
+	res, err = a.Run(t.Context(), llm.User("go"))
+	if err != nil || len(m.Requests()) != 0 || !strings.Contains(res.Messages[2].Parts[0].(llm.ToolResult).Text(), "price") {
 		t.Errorf("got %v, %d requests\n%s", err, len(m.Requests()), say(res.Messages))
 	}
 	// A model that has no price to its name.
-	res, err = (&pawl.Agent{Model: noPrice{m}, Limits: limits}).Run(t.Context(), pawl.User("go"))
+	res, err = (&pawl.Agent{Model: noPrice{m}, Limits: limits}).Run(t.Context(), llm.User("go"))
 	if err == nil || res.Stop != pawl.StopFailed {
 		t.Errorf("got %v, %+v", err, res)
 	}
 }
 
-type noPrice struct{ pawl.Model }
+type noPrice struct{ llm.Model }
 
-func (noPrice) MaxCost(*pawl.Request) (float64, bool) { return 0, false }
+func (noPrice) MaxCost(*llm.Request) (float64, bool) { return 0, false }
 
 // A run that waits for room ends with its context, and what a failed request held is free again.
 func TestWaitingForRoom(t *testing.T) {
@@ -214,25 +216,25 @@ func TestWaitingForRoom(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		n := 0
 		var mu sync.Mutex
-		child := &pawl.Agent{Name: "child", Model: modelFunc(func(ctx context.Context, _ *pawl.Request) iter.Seq2[pawl.Delta, error] {
-			return func(yield func(pawl.Delta, error) bool) {
+		child := &pawl.Agent{Name: "child", Model: modelFunc(func(ctx context.Context, _ *llm.Request) iter.Seq2[llm.Delta, error] {
+			return func(yield func(llm.Delta, error) bool) {
 				mu.Lock()
 				n++
 				first := n == 1
 				mu.Unlock()
 				if first {
 					time.Sleep(time.Second)
-					yield(pawl.Delta{}, errors.New("lost"))
+					yield(llm.Delta{}, errors.New("lost"))
 					return
 				}
 				cancel(pawl.ErrCancelled)
 				<-ctx.Done()
-				yield(pawl.Delta{}, ctx.Err())
+				yield(llm.Delta{}, ctx.Err())
 			}
 		})}
 		one := func(n int) script.Turn { return script.Call("child", fmt.Sprintf(`{"task":"%d"}`, n)) }
 		a := &pawl.Agent{Model: script.New(script.Together(one(1), one(2), one(3))), Tools: []pawl.Toolset{child.Tool("")}, Limits: pawl.Limits{Tokens: 1000}}
-		res, err := a.Run(ctx, pawl.User("go"))
+		res, err := a.Run(ctx, llm.User("go"))
 		if err != nil || res.Stop != pawl.StopCancelled || n != 2 {
 			t.Errorf("got %v, %+v after %d requests", err, res, n)
 		}

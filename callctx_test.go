@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // The context of a call behaves like any other: what is derived from it ends with it, for its reason, and it is over when the call is.
@@ -16,7 +17,7 @@ func TestTheContextOfACall(t *testing.T) {
 		type key struct{}
 		outer := context.WithValue(t.Context(), key{}, "value")
 		var kept context.Context
-		tool := does("f", func(ctx context.Context, c pawl.ToolCall) (pawl.ToolResult, error) {
+		tool := does("f", func(ctx context.Context, c llm.ToolCall) (llm.ToolResult, error) {
 			kept = ctx
 			if ctx.Value(key{}) != "value" || ctx.Err() != nil {
 				t.Errorf("got %v, %v", ctx.Value(key{}), ctx.Err())
@@ -33,7 +34,7 @@ func TestTheContextOfACall(t *testing.T) {
 				t.Error("a derived context has no invocation")
 			}
 			if string(c.Args) == `{"quick":true}` {
-				return pawl.TextResult(""), nil
+				return llm.TextResult(""), nil
 			}
 			<-child.Done()
 			if !errors.Is(child.Err(), context.DeadlineExceeded) || context.Cause(child) == nil || context.Cause(child) != context.Cause(ctx) {
@@ -42,7 +43,7 @@ func TestTheContextOfACall(t *testing.T) {
 			if err := <-ended; !errors.Is(err, context.DeadlineExceeded) {
 				t.Errorf("AfterFunc saw %v", err)
 			}
-			return pawl.ToolResult{}, child.Err()
+			return llm.ToolResult{}, child.Err()
 		})
 		tool.Timeout = time.Second
 		if x := pawl.Execute(outer, tool, call("", "f", "{}")); x.Outcome != pawl.OutcomeTimeout {

@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/script"
 )
 
@@ -27,24 +28,24 @@ func interrupted(t testing.TB, cause error, tools ...pawl.Toolset) (*pawl.Result
 	t.Helper()
 	ctx, cancel := context.WithCancelCause(t.Context())
 	defer cancel(nil)
-	m := script.New(script.Turn{Parts: []pawl.Part{call("w", "write", "{}"), call("r", "read", "{}"), call("q", "quick", "{}"), call("p", "person", "{}")}}, script.Say("done"))
+	m := script.New(script.Turn{Parts: []llm.Part{call("w", "write", "{}"), call("r", "read", "{}"), call("q", "quick", "{}"), call("p", "person", "{}")}}, script.Say("done"))
 	a := &pawl.Agent{Model: m, Tools: append(tools, passive("person"))}
 	var began atomic.Int64
 	for _, name := range []string{"write", "read"} {
-		tool := does(name, func(ctx context.Context, _ pawl.ToolCall) (pawl.ToolResult, error) {
+		tool := does(name, func(ctx context.Context, _ llm.ToolCall) (llm.ToolResult, error) {
 			if began.Add(1) == 2 {
 				cancel(cause)
 			}
 			<-ctx.Done()
-			return pawl.ToolResult{}, ctx.Err()
+			return llm.ToolResult{}, ctx.Err()
 		})
 		if name == "read" {
 			tool.Effect = pawl.Read
 		}
 		a.Tools = append(a.Tools, tool)
 	}
-	a.Tools = append(a.Tools, does("quick", func(context.Context, pawl.ToolCall) (pawl.ToolResult, error) { return pawl.TextResult("fine"), nil }))
-	res, err := a.Run(ctx, pawl.User("go"))
+	a.Tools = append(a.Tools, does("quick", func(context.Context, llm.ToolCall) (llm.ToolResult, error) { return llm.TextResult("fine"), nil }))
+	res, err := a.Run(ctx, llm.User("go"))
 	if res == nil {
 		t.Fatal(err)
 	}
@@ -74,7 +75,7 @@ func TestCancelDuringCalls(t *testing.T) {
 		t.Error(diff)
 	}
 	a := &pawl.Agent{Model: script.New(script.Turn{}, script.Say("welcome back"))}
-	if res, err = a.Resume(t.Context(), res, pawl.User("go on")); err != nil || res.Text() != "welcome back" {
+	if res, err = a.Resume(t.Context(), res, llm.User("go on")); err != nil || res.Text() != "welcome back" {
 		t.Errorf("going on: %v", err)
 	}
 }
@@ -103,9 +104,9 @@ func TestShutdownDuringCalls(t *testing.T) {
 	var ran []string
 	a := &pawl.Agent{Model: m}
 	for _, name := range []string{"write", "read", "quick"} {
-		a.Tools = append(a.Tools, does(name, func(ctx context.Context, _ pawl.ToolCall) (pawl.ToolResult, error) {
+		a.Tools = append(a.Tools, does(name, func(ctx context.Context, _ llm.ToolCall) (llm.ToolResult, error) {
 			ran = append(ran, fmt.Sprint(name, pawl.InvocationFrom(ctx).Attempt))
-			return pawl.TextResult("again"), nil
+			return llm.TextResult("again"), nil
 		}))
 	}
 	a.Tools = append(a.Tools, passive("person"))
@@ -121,12 +122,12 @@ func TestShutdownDuringCalls(t *testing.T) {
 	// A yes to running is a yes to this attempt; a result says what happened.
 	w, p := again.Pending[0], again.Pending[1]
 	ran = nil
-	done, err := a.Resume(t.Context(), roundTrip(t, again), pawl.Decide(w.Approve("ann"), p.Answer("ann", pawl.TextResult("me"))))
+	done, err := a.Resume(t.Context(), roundTrip(t, again), llm.Decide(w.Approve("ann"), p.Answer("ann", llm.TextResult("me"))))
 	if err != nil || done.Stop != pawl.StopAnswer || !slices.Equal(ran, []string{"write2"}) {
 		t.Errorf("run again: got %v, %s, ran %v", err, done.Stop, ran)
 	}
 	ran = nil
-	done, err = a.Resume(t.Context(), roundTrip(t, again), pawl.Decide(w.Answer("ann", pawl.TextResult("it was written")), p.Deny("ann", "")))
+	done, err = a.Resume(t.Context(), roundTrip(t, again), llm.Decide(w.Answer("ann", llm.TextResult("it was written")), p.Deny("ann", "")))
 	if err != nil || done.Stop != pawl.StopAnswer || ran != nil {
 		t.Errorf("it happened: got %v, %s, ran %v", err, done.Stop, ran)
 	}
@@ -136,7 +137,7 @@ func TestShutdownDuringCalls(t *testing.T) {
 	if p.Attempt != 0 || !p.Passive {
 		t.Errorf("got %+v", p)
 	}
-	early := pawl.Decide(pawl.Decision{Key: w.Key, Digest: "of another attempt", Approve: true})
+	early := llm.Decide(llm.Decision{Key: w.Key, Digest: "of another attempt", Approve: true})
 	ran = nil
 	if done, err = a.Resume(t.Context(), roundTrip(t, again), early); err != nil || done.Stop != pawl.StopPending || ran != nil {
 		t.Errorf("a yes to another attempt: got %v, %s, ran %v", err, done.Stop, ran)
@@ -147,9 +148,9 @@ func TestShutdownDuringCalls(t *testing.T) {
 func TestCancelAnswersTheCallsThatWait(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	m := script.New(script.Together(script.Call("person", nil), script.Call("last", nil)), script.Say("done"))
-	last := does("last", func(context.Context, pawl.ToolCall) (pawl.ToolResult, error) {
+	last := does("last", func(context.Context, llm.ToolCall) (llm.ToolResult, error) {
 		cancel(pawl.ErrCancelled)
-		return pawl.TextResult("fine"), nil
+		return llm.TextResult("fine"), nil
 	})
 	res, err := step(t, ctx, &pawl.Agent{Model: m, Tools: []pawl.Toolset{passive("person"), last}, Executor: pawl.Parallel{Limit: 1}})
 	if err != nil || res.Stop != pawl.StopCancelled || len(res.Pending) != 0 {
@@ -166,7 +167,7 @@ func TestCancelAnswersTheCallsThatWait(t *testing.T) {
 	if err != nil || len(res.Calls()) != 0 || len(res.Pending) != 0 {
 		t.Errorf("got %v, open %v, pending %v", err, res.Calls(), res.Pending)
 	}
-	if got := res.Messages[2].Parts[0].(pawl.ToolResult); got.CallID != "w" || got.Text() != "Cancelled. It was begun and interrupted: what it does may have happened." {
+	if got := res.Messages[2].Parts[0].(llm.ToolResult); got.CallID != "w" || got.Text() != "Cancelled. It was begun and interrupted: what it does may have happened." {
 		t.Errorf("got %q", got.Text())
 	}
 	cancel(nil)
@@ -177,7 +178,7 @@ func TestAnUnknownCallStaysUnknown(t *testing.T) {
 	first, _, _ := interrupted(t, errShutdown)
 	ran := 0
 	a := &pawl.Agent{Model: script.New(script.Turn{}, script.Say("done")), Tools: []pawl.Toolset{says("read", ""), says("quick", ""), passive("person"),
-		does("write", func(context.Context, pawl.ToolCall) (pawl.ToolResult, error) { ran++; return pawl.TextResult(""), nil })}}
+		does("write", func(context.Context, llm.ToolCall) (llm.ToolResult, error) { ran++; return llm.TextResult(""), nil })}}
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(errShutdown)
 	second, err := a.Resume(ctx, roundTrip(t, first))
@@ -195,14 +196,14 @@ func TestAnUnknownCallStaysUnknown(t *testing.T) {
 	if err != nil || len(given.Calls()) != 0 || ran != 0 {
 		t.Fatalf("got %v, open %v, ran %d times", err, given.Calls(), ran)
 	}
-	if got := given.Messages[2].Parts[0].(pawl.ToolResult); got.CallID != "w" || !strings.Contains(got.Text(), "may have happened") {
+	if got := given.Messages[2].Parts[0].(llm.ToolResult); got.CallID != "w" || !strings.Contains(got.Text(), "may have happened") {
 		t.Errorf("the model is told %q of a call that had begun", got.Text())
 	}
 	// The same where another call of the step fails, or is blocked.
 	a.Tools = append(a.Tools[:1:1], a.Tools[2:]...) // quick is gone: unknown tool
 	for _, ex := range []pawl.Parallel{{FailFast: true, StopOnBlock: true}, {StopOnBlock: true}} {
 		a.Executor = ex
-		a.Middleware = []pawl.Middleware{pawl.Before(func(_ context.Context, c pawl.ToolCall) (pawl.ToolCall, error) {
+		a.Middleware = []pawl.Middleware{pawl.Before(func(_ context.Context, c llm.ToolCall) (llm.ToolCall, error) {
 			if c.Name == "read" {
 				return c, pawl.Block("no")
 			}
@@ -223,7 +224,7 @@ func TestCancelBeforeARequest(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		cancel(cause)
 		m := script.New(script.Say("hi"))
-		res, err := (&pawl.Agent{Model: m}).Run(ctx, pawl.User("go"))
+		res, err := (&pawl.Agent{Model: m}).Run(ctx, llm.User("go"))
 		if res.Stop != pawl.StopCancelled || len(m.Requests()) != 0 || (err == nil) != (cause == pawl.ErrCancelled) || err != nil && err != cause {
 			t.Errorf("%v: got %v, %s, %d requests", cause, err, res.Stop, len(m.Requests()))
 		}
@@ -235,13 +236,13 @@ func TestCancelBeforeARequest(t *testing.T) {
 
 func TestCancelDuringARequest(t *testing.T) {
 	for _, cause := range []error{pawl.ErrCancelled, errShutdown} {
-		for name, m := range map[string]pawl.Model{
-			"a model that heeds": script.New(script.Turn{Parts: []pawl.Part{text("a long answer, held")}, Hold: make(chan struct{})}),
+		for name, m := range map[string]llm.Model{
+			"a model that heeds": script.New(script.Turn{Parts: []llm.Part{text("a long answer, held")}, Hold: make(chan struct{})}),
 			"a deaf one":         tail(),
 		} {
 			ctx, cancel := context.WithCancelCause(t.Context())
 			events, res, err := collect(func(yield func(pawl.Event, error) bool) {
-				(&pawl.Agent{Model: m}).Stream(ctx, pawl.User("go"))(func(e pawl.Event, err error) bool {
+				(&pawl.Agent{Model: m}).Stream(ctx, llm.User("go"))(func(e pawl.Event, err error) bool {
 					if e.Kind == pawl.EventText {
 						cancel(cause)
 					}
@@ -263,11 +264,11 @@ func TestCancelDuringARequest(t *testing.T) {
 func TestBreakingOutOfAStream(t *testing.T) {
 	m := script.New(script.Together(script.Say("I look at two things."), script.Call("f", nil), script.Call("f", `{"a":1}`)), script.Say("done"))
 	kinds := map[pawl.EventKind]bool{}
-	tool := does("f", func(ctx context.Context, _ pawl.ToolCall) (pawl.ToolResult, error) {
+	tool := does("f", func(ctx context.Context, _ llm.ToolCall) (llm.ToolResult, error) {
 		pawl.InvocationFrom(ctx).Emit("working", nil)
-		return pawl.TextResult("x"), nil
+		return llm.TextResult("x"), nil
 	})
-	for e, err := range (&pawl.Agent{Model: m, Tools: []pawl.Toolset{tool}}).Stream(t.Context(), pawl.User("go")) {
+	for e, err := range (&pawl.Agent{Model: m, Tools: []pawl.Toolset{tool}}).Stream(t.Context(), llm.User("go")) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -279,7 +280,7 @@ func TestBreakingOutOfAStream(t *testing.T) {
 	for kind := range kinds {
 		m := &script.Model{Turns: m.Turns}
 		after := 0
-		for e, err := range (&pawl.Agent{Model: m, Tools: []pawl.Toolset{tool}}).Stream(t.Context(), pawl.User("go")) {
+		for e, err := range (&pawl.Agent{Model: m, Tools: []pawl.Toolset{tool}}).Stream(t.Context(), llm.User("go")) {
 			if after > 0 || err != nil {
 				t.Errorf("after breaking at %s: %+v, %v", kind, e, err)
 			}
@@ -301,10 +302,10 @@ func TestBreakingOutOfAStream(t *testing.T) {
 			}
 		}
 	}
-	for range (&pawl.Agent{Model: tail()}).Stream(t.Context(), pawl.User("go")) {
+	for range (&pawl.Agent{Model: tail()}).Stream(t.Context(), llm.User("go")) {
 		break // a model that never ends does not hold the reader who leaves
 	}
-	for e := range (&pawl.Agent{Model: tail()}).Stream(t.Context(), pawl.User("go")) {
+	for e := range (&pawl.Agent{Model: tail()}).Stream(t.Context(), llm.User("go")) {
 		if e.Kind == pawl.EventText {
 			break
 		}
@@ -338,7 +339,7 @@ func TestCancelAtAThousandPoints(t *testing.T) {
 			var cancelled atomic.Bool
 			after := 0
 			model := func(m modelFunc) modelFunc {
-				return func(ctx context.Context, req *pawl.Request) iter.Seq2[pawl.Delta, error] {
+				return func(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
 					if cancelled.Load() {
 						after++
 					}
@@ -348,15 +349,15 @@ func TestCancelAtAThousandPoints(t *testing.T) {
 			began := map[string]time.Duration{}
 			set := lasting("set", pawl.Write, pause(), began)
 			set.Serial = func(json.RawMessage) string { return "k" }
-			deaf := does("deaf", func(context.Context, pawl.ToolCall) (pawl.ToolResult, error) {
+			deaf := does("deaf", func(context.Context, llm.ToolCall) (llm.ToolResult, error) {
 				time.Sleep(7 * time.Second)
-				return pawl.TextResult("at last"), nil
+				return llm.TextResult("at last"), nil
 			})
 			tools := []pawl.Toolset{lasting("read", pawl.Read, pause(), began), lasting("write", pawl.Write, pause(), began), set}
 			child := &pawl.Agent{Name: "child", Model: model(slowly(replies(names[:3])...)), Tools: tools}
-			plan := composes("plan", func(ctx context.Context, v *pawl.Invocation) (pawl.ToolResult, error) {
+			plan := composes("plan", func(ctx context.Context, v *pawl.Invocation) (llm.ToolResult, error) {
 				xs, err := v.Do(ctx, call("", "write", "{}"), call("", "read", "{}"))
-				return pawl.TextResult(fmt.Sprint(len(xs))), err
+				return llm.TextResult(fmt.Sprint(len(xs))), err
 			})
 			a := &pawl.Agent{Model: model(slowly(replies(names)...)), Tools: append(tools[:3:3], deaf, plan, child.Tool("")), Executor: pawl.Parallel{Limit: 1 + rnd.IntN(4)}}
 			ctx, cancel := context.WithCancelCause(t.Context())
@@ -365,9 +366,9 @@ func TestCancelAtAThousandPoints(t *testing.T) {
 			var res *pawl.Result
 			var err error
 			if rnd.IntN(2) == 0 {
-				res, err = a.Run(ctx, pawl.User("go"))
+				res, err = a.Run(ctx, llm.User("go"))
 			} else {
-				_, res, err = collect(a.Stream(ctx, pawl.User("go")))
+				_, res, err = collect(a.Stream(ctx, llm.User("go")))
 			}
 			if took := time.Since(begin); took > 8*time.Second {
 				t.Errorf("seed %d: ended after %v", seed, took)
@@ -379,7 +380,7 @@ func TestCancelAtAThousandPoints(t *testing.T) {
 			if stops[res.Stop]++; res.Stop == pawl.StopCancelled && len(res.Messages) > 2 {
 				late++
 			}
-			if faults := pawl.Check(res.Messages); len(faults) > 0 || len(res.Calls()) > 0 {
+			if faults := llm.Check(res.Messages); len(faults) > 0 || len(res.Calls()) > 0 {
 				t.Errorf("seed %d: %v, open %v in\n%s", seed, faults, res.Calls(), say(res.Messages))
 			}
 			if err := valid(res.Messages); err != nil {

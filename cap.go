@@ -3,16 +3,18 @@ package pawl
 import (
 	"slices"
 	"unicode/utf8"
+
+	"github.com/pawl-go/pawl/llm"
 )
 
 // tellable leaves out of a result what is neither Text nor Media with something in it: no provider could send it, and a stored
 // transcript could not be read.
-func tellable(parts []Part) []Part {
-	odd := func(p Part) bool {
+func tellable(parts []llm.Part) []llm.Part {
+	odd := func(p llm.Part) bool {
 		switch p := p.(type) {
-		case Text:
+		case llm.Text:
 			return false
-		case Media:
+		case llm.Media:
 			return (p.URL == "") == (len(p.Data) == 0)
 		}
 		return true
@@ -24,9 +26,9 @@ func tellable(parts []Part) []Part {
 }
 
 // textLen is how many bytes of text parts have.
-func textLen(parts []Part) (n int) {
+func textLen(parts []llm.Part) (n int) {
 	for _, p := range parts {
-		if t, ok := p.(Text); ok {
+		if t, ok := p.(llm.Text); ok {
 			n += len(t.Text)
 		}
 	}
@@ -35,15 +37,15 @@ func textLen(parts []Part) (n int) {
 
 // capped bounds the text of a result, which is longer, to limit bytes: its head and its tail, and between them the mark for what is lost and for
 // the place where that begins.
-func capped(parts []Part, limit int, mark func(lost, at int) string) []Part {
+func capped(parts []llm.Part, limit int, mark func(lost, at int) string) []llm.Part {
 	total := textLen(parts)
 	keep := max(0, limit-len(mark(total, total)))
 	head := keep * 2 / 3
 	tail := total - (keep - head) // where it begins
-	out := make([]Part, 0, len(parts))
+	out := make([]llm.Part, 0, len(parts))
 	at, lost, cut, marked := 0, 0, 0, -1
 	for _, p := range parts {
-		t, ok := p.(Text)
+		t, ok := p.(llm.Text)
 		if !ok {
 			out = append(out, p)
 			continue
@@ -58,13 +60,13 @@ func capped(parts []Part, limit int, mark func(lost, at int) string) []Part {
 			out = append(out, t)
 		case marked < 0: // the first that is cut
 			marked, cut = len(out), at-n+a
-			out = append(out, Text{Text: t.Text[:a]}, Text{Text: t.Text[b:]})
+			out = append(out, llm.Text{Text: t.Text[:a]}, llm.Text{Text: t.Text[b:]})
 		case a > 0 || b < n:
-			out = append(out, Text{Text: t.Text[:a] + t.Text[b:]})
+			out = append(out, llm.Text{Text: t.Text[:a] + t.Text[b:]})
 		}
 	}
-	first, second := out[marked].(Text), out[marked+1].(Text)
-	out[marked] = Text{Text: first.Text + mark(lost, cut) + second.Text}
+	first, second := out[marked].(llm.Text), out[marked+1].(llm.Text)
+	out[marked] = llm.Text{Text: first.Text + mark(lost, cut) + second.Text}
 	return slices.Delete(out, marked+1, marked+2)
 }
 

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // A result is cut to its head and tail, at runes, to no more than MaxResult bytes, and says what is missing.
@@ -16,8 +16,8 @@ func TestResultsAreCapped(t *testing.T) {
 	for _, limit := range []int{0, -1, 100, 1000, 1001, 1002, 1003, 10} {
 		for _, unit := range []string{"x", "ø", "世", "🦊", "\x80"} {
 			full := strings.Repeat(unit, 50000/len(unit))
-			tool := does("f", func(context.Context, pawl.ToolCall) (pawl.ToolResult, error) {
-				return pawl.ToolResult{Parts: []pawl.Part{text(full), pawl.Media{URL: "u"}, text("short")}, Data: json.RawMessage(`{}`)}, nil
+			tool := does("f", func(context.Context, llm.ToolCall) (llm.ToolResult, error) {
+				return llm.ToolResult{Parts: []llm.Part{text(full), llm.Media{URL: "u"}, text("short")}, Data: json.RawMessage(`{}`)}, nil
 			})
 			tool.MaxResult = limit
 			got := execute(t, tool, `{}`).Result
@@ -31,7 +31,7 @@ func TestResultsAreCapped(t *testing.T) {
 			if limit == 0 {
 				bound = 32 << 10
 			}
-			body := got.Parts[0].(pawl.Text).Text
+			body := got.Parts[0].(llm.Text).Text
 			if n := len(got.Text()); n > bound && limit > 150 {
 				t.Errorf("limit %d: %d bytes are told", limit, n)
 			}
@@ -56,13 +56,13 @@ func TestResultsAreCapped(t *testing.T) {
 
 // A tool cannot put into the transcript what no provider could send.
 func TestResultsHoldTextAndMediaOnly(t *testing.T) {
-	tool := does("f", func(context.Context, pawl.ToolCall) (pawl.ToolResult, error) {
-		return pawl.ToolResult{Parts: []pawl.Part{text("a"), nil, pawl.ToolCall{ID: "x"}, pawl.Reasoning{Text: "hm"}, pawl.Media{URL: "u"}}}, nil
+	tool := does("f", func(context.Context, llm.ToolCall) (llm.ToolResult, error) {
+		return llm.ToolResult{Parts: []llm.Part{text("a"), nil, llm.ToolCall{ID: "x"}, llm.Reasoning{Text: "hm"}, llm.Media{URL: "u"}}}, nil
 	})
 	x := execute(t, tool, `{}`)
 	for _, p := range x.Result.Parts {
 		switch p.(type) {
-		case pawl.Text, pawl.Media:
+		case llm.Text, llm.Media:
 		default:
 			t.Errorf("the result holds %T", p)
 		}

@@ -11,15 +11,18 @@ import (
 	"testing"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/observe"
+	"github.com/pawl-go/pawl/redact"
 	"github.com/pawl-go/pawl/script"
 )
 
 // wrappers are the Runners around a Runner.
-func wrappers(secrets *pawl.Redactor, seen func(name string, e pawl.Event)) map[string]func(pawl.Runner) pawl.Runner {
+func wrappers(secrets *redact.Redactor, seen func(name string, e pawl.Event)) map[string]func(pawl.Runner) pawl.Runner {
 	return map[string]func(pawl.Runner) pawl.Runner{
-		"Tap":    func(r pawl.Runner) pawl.Runner { return pawl.Tap(r, func(e pawl.Event) { seen("Tap", e) }) },
-		"On":     func(r pawl.Runner) pawl.Runner { return pawl.On(r, nil, func(e pawl.Event) { seen("On", e) }) },
-		"Redact": func(r pawl.Runner) pawl.Runner { return pawl.Redact(r, secrets) },
+		"Tap":    func(r pawl.Runner) pawl.Runner { return observe.Sync(r, func(e pawl.Event) { seen("Tap", e) }) },
+		"On":     func(r pawl.Runner) pawl.Runner { return observe.Async(r, nil, func(e pawl.Event) { seen("On", e) }) },
+		"Redact": func(r pawl.Runner) pawl.Runner { return redact.Runner(r, secrets) },
 	}
 }
 
@@ -31,7 +34,7 @@ func TestWrappersCompose(t *testing.T) {
 	for _, order := range [][]string{{"Tap", "On", "Redact"}, {"Tap", "Redact", "On"}, {"On", "Tap", "Redact"}, {"On", "Redact", "Tap"}, {"Redact", "Tap", "On"}, {"Redact", "On", "Tap"}} {
 		t.Run(strings.Join(order, "(")+"(agent)))", func(t *testing.T) {
 			const plain = "hunter2hunter2"
-			var secrets pawl.Redactor
+			var secrets redact.Redactor
 			if err := secrets.Add(plain); err != nil {
 				t.Fatal(err)
 			}
@@ -49,7 +52,7 @@ func TestWrappersCompose(t *testing.T) {
 			for _, name := range slices.Backward(order) {
 				r = wrap[name](r)
 			}
-			got, _, err := pawl.Into[fact](t.Context(), r, pawl.User("go"))
+			got, _, err := pawl.Into[fact](t.Context(), r, llm.User("go"))
 			if err != nil || got.Word != "[redacted]" {
 				t.Fatalf("Into gave %+v, %v", got, err)
 			}
@@ -67,12 +70,12 @@ func TestWrappersCompose(t *testing.T) {
 
 // An answer that does not fit is an error that can be told apart behind Redact too, and tells no secret.
 func TestRedactKeepsOutputErrors(t *testing.T) {
-	var secrets pawl.Redactor
+	var secrets redact.Redactor
 	if err := secrets.Add(canary); err != nil {
 		t.Fatal(err)
 	}
 	a := &pawl.Agent{Model: script.New(script.Loop(script.Say(canary)))}
-	_, _, err := pawl.Into[int](t.Context(), pawl.Redact(a, &secrets), pawl.User("go"))
+	_, _, err := pawl.Into[int](t.Context(), redact.Runner(a, &secrets), llm.User("go"))
 	var unfit *pawl.OutputError
 	if !errors.As(err, &unfit) || unfit.Text != "[redacted]" || unfit.Result == nil {
 		t.Fatalf("got %#v", err)
@@ -92,7 +95,7 @@ func TestWrappersPromiseNothing(t *testing.T) {
 func TestApproveWithoutAPolicyBeginsNothing(t *testing.T) {
 	model := script.New(script.Say("x"))
 	a := &pawl.Agent{Model: model, Middleware: []pawl.Middleware{pawl.Approve(nil)}}
-	if res, err := a.Run(t.Context(), pawl.User("go")); res != nil || err == nil || !strings.Contains(err.Error(), "no policy") || len(model.Requests()) > 0 {
+	if res, err := a.Run(t.Context(), llm.User("go")); res != nil || err == nil || !strings.Contains(err.Error(), "no policy") || len(model.Requests()) > 0 {
 		t.Errorf("got %+v, %v", res, err)
 	}
 }
@@ -107,7 +110,7 @@ func TestChecksSeeResultRead(t *testing.T) {
 			}
 			return nil
 		}}}}
-	if _, err := a.Run(context.Background(), pawl.User("go")); err != nil || !slices.Equal(names, []string{"f", "result_read"}) {
+	if _, err := a.Run(context.Background(), llm.User("go")); err != nil || !slices.Equal(names, []string{"f", "result_read"}) {
 		t.Errorf("%v, %v", names, err)
 	}
 }
@@ -116,31 +119,31 @@ func TestChecksSeeResultRead(t *testing.T) {
 // with one of them.
 func TestAChangeAfterApprovalNeedsBothDecisions(t *testing.T) {
 	change := pawl.Middleware{Approved: func(next pawl.ToolFunc) pawl.ToolFunc {
-		return func(ctx context.Context, c pawl.ToolCall) (pawl.ToolResult, error) {
+		return func(ctx context.Context, c llm.ToolCall) (llm.ToolResult, error) {
 			c.Args = json.RawMessage(`{"to":"Eve"}`)
 			return next(ctx, c)
 		}
 	}}
-	asks := pawl.Approve(func(context.Context, pawl.ToolCall, *pawl.Tool) (pawl.Approval, error) {
+	asks := pawl.Approve(func(context.Context, llm.ToolCall, *pawl.Tool) (pawl.Approval, error) {
 		return pawl.Approval{Verdict: pawl.Ask}, nil
 	})
 	for _, list := range [][]pawl.Middleware{{change, asks}, {asks, change}} {
 		var ran []string
-		pay := does("pay", func(_ context.Context, c pawl.ToolCall) (pawl.ToolResult, error) {
+		pay := does("pay", func(_ context.Context, c llm.ToolCall) (llm.ToolResult, error) {
 			ran = append(ran, string(c.Args))
-			return pawl.TextResult("paid"), nil
+			return llm.TextResult("paid"), nil
 		})
 		a := &pawl.Agent{Model: script.New(script.Call("pay", `{"to":"Bob"}`), script.Say("done")), Tools: []pawl.Toolset{pay}, Middleware: list}
-		res, err := a.Run(t.Context(), pawl.User("go"))
+		res, err := a.Run(t.Context(), llm.User("go"))
 		if err != nil || len(res.Pending) != 1 {
 			t.Fatalf("%+v, %v", res, err)
 		}
 		first := res.Pending[0].Approve("tom")
-		res, err = a.Resume(t.Context(), res, pawl.Decide(first))
+		res, err = a.Resume(t.Context(), res, llm.Decide(first))
 		if err != nil || len(res.Pending) != 1 || string(res.Pending[0].Call.Args) != `{"to":"Eve"}` || len(ran) > 0 {
 			t.Fatalf("after one yes: %+v, %v, ran %q", res.Pending, err, ran)
 		}
-		res, err = a.Resume(t.Context(), res, pawl.Decide(first, res.Pending[0].Approve("tom")))
+		res, err = a.Resume(t.Context(), res, llm.Decide(first, res.Pending[0].Approve("tom")))
 		if err != nil || res.Stop != pawl.StopAnswer || !slices.Equal(ran, []string{`{"to":"Eve"}`}) {
 			t.Errorf("after both: %s, %v, ran %q", res.Stop, err, ran)
 		}

@@ -7,6 +7,9 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/pawl-go/pawl/internal/jsonform"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // Beginner is an Executor that can begin a call while the model still writes the reply it is in. Parallel is one. An executor that records
@@ -106,7 +109,7 @@ func (a *ahead) take(t *Task) *early {
 	}
 	was := &a.tasks[t.Index]
 	if was.begun == nil || was.Key != t.Key || was.Call.ID != t.Call.ID || was.Call.Name != t.Call.Name ||
-		!bytes.Equal(was.Call.Args, t.Call.Args) && !bytes.Equal(canonical(was.Call.Args), canonical(t.Call.Args)) {
+		!bytes.Equal(was.Call.Args, t.Call.Args) && !bytes.Equal(jsonform.Canonical(was.Call.Args), jsonform.Canonical(t.Call.Args)) {
 		return nil
 	}
 	e := was.begun
@@ -116,7 +119,7 @@ func (a *ahead) take(t *Task) *early {
 }
 
 // begin hands the calls of the reply to the executor as they are sealed, in call order.
-func (r *run) begin(ctx context.Context, resp *Response, d Delta) {
+func (r *run) begin(ctx context.Context, resp *llm.Response, d llm.Delta) {
 	if r.beginner == nil || !d.Done || d.Finish != "" {
 		return
 	}
@@ -125,10 +128,10 @@ func (r *run) begin(ctx context.Context, resp *Response, d Delta) {
 	}
 	a := r.ahead
 	for ; a.part < len(resp.Message.Parts); a.part++ {
-		if _, ok := resp.Message.Parts[a.part].(ToolCall); !ok {
+		if _, ok := resp.Message.Parts[a.part].(llm.ToolCall); !ok {
 			continue
 		}
-		c, sealed := resp.part(a.part).(ToolCall)
+		c, sealed := resp.Sealed(a.part).(llm.ToolCall)
 		if !sealed {
 			return
 		}
@@ -189,7 +192,7 @@ type early struct {
 	telling  sync.Mutex
 	held     []Event
 	sure     bool          // its reply is whole
-	messages []Message     // with that reply
+	messages []llm.Message // with that reply
 	whole    chan struct{} // closed when it is; nil until somebody waits for it
 	out      func(Event)   // nil: Execute does not have it yet
 	step     *batch        // that is told of the end; nil: nobody, or whoever waits for ended
@@ -226,7 +229,7 @@ func (e *early) tell(ev Event) {
 }
 
 // certain notes that the reply is whole, and msgs the transcript with it.
-func (e *early) certain(msgs []Message) {
+func (e *early) certain(msgs []llm.Message) {
 	e.telling.Lock()
 	defer e.telling.Unlock()
 	e.sure, e.messages = true, msgs

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // inTurn is an executor of somebody's own that begins calls as Parallel does, and carries them out one after another.
@@ -41,12 +42,12 @@ func TestEarlyCallsThatWaitHoldNothingUp(t *testing.T) {
 	for how, wait := range waits {
 		for with, executor := range executors {
 			synctest.Test(t, func(t *testing.T) {
-				pure := does("pure", func(ctx context.Context, _ pawl.ToolCall) (pawl.ToolResult, error) {
+				pure := does("pure", func(ctx context.Context, _ llm.ToolCall) (llm.ToolResult, error) {
 					wait(pawl.InvocationFrom(ctx))
-					return pawl.TextResult("seen"), nil
+					return llm.TextResult("seen"), nil
 				})
 				pure.Effect, pure.Timeout = pawl.Pure, -1
-				var parts []pawl.Part
+				var parts []llm.Part
 				for i := range 10 {
 					parts = append(parts, call(fmt.Sprint("w", i), "write", "{}"))
 				}
@@ -56,11 +57,11 @@ func TestEarlyCallsThatWaitHoldNothingUp(t *testing.T) {
 				after := append(slices.Repeat([]time.Duration{ms}, len(parts)), time.Second)
 				a := &pawl.Agent{Model: slowly(written{parts: parts, after: after}), Tools: []pawl.Toolset{says("write", "done"), pure}, Executor: executor}
 				begin := time.Now()
-				events, res, err := collect(a.Stream(t.Context(), pawl.User("go")))
+				events, res, err := collect(a.Stream(t.Context(), llm.User("go")))
 				if took := time.Since(begin); err != nil || took != time.Second+20*ms {
 					t.Fatalf("%s, %s: got %v after %v", how, with, err, took)
 				}
-				told := map[pawl.Key]int{}
+				told := map[llm.Key]int{}
 				for _, e := range events {
 					if e.Kind == pawl.EventProgress {
 						if e.Text != fmt.Sprint(told[e.Path]) {

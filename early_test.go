@@ -18,29 +18,30 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // written is a reply as it comes: its parts, each sealed after a time.
 type written struct {
-	parts  []pawl.Part
+	parts  []llm.Part
 	after  []time.Duration // before each part, and before the end
-	finish pawl.FinishReason
+	finish llm.FinishReason
 	err    error // in place of the end
 }
 
 // slowly is a model that writes replies, one for each request, in real time.
 func slowly(replies ...written) modelFunc {
-	return func(ctx context.Context, req *pawl.Request) iter.Seq2[pawl.Delta, error] {
+	return func(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
 		n := 0
 		for _, m := range req.Messages {
-			if m.Role == pawl.RoleAssistant {
+			if m.Role == llm.RoleAssistant {
 				n++
 			}
 		}
-		return func(yield func(pawl.Delta, error) bool) {
+		return func(yield func(llm.Delta, error) bool) {
 			if n >= len(replies) {
-				if yield(pawl.Delta{Part: text("done"), Done: true}, nil) {
-					yield(pawl.Delta{Finish: pawl.FinishStop}, nil)
+				if yield(llm.Delta{Part: text("done"), Done: true}, nil) {
+					yield(llm.Delta{Finish: llm.FinishStop}, nil)
 				}
 				return
 			}
@@ -50,23 +51,23 @@ func slowly(replies ...written) modelFunc {
 					select {
 					case <-time.After(r.after[i]):
 					case <-ctx.Done():
-						yield(pawl.Delta{}, ctx.Err())
+						yield(llm.Delta{}, ctx.Err())
 						return
 					}
 				}
-				if i < len(r.parts) && !yield(pawl.Delta{Index: i, Part: r.parts[i], Done: true}, nil) {
+				if i < len(r.parts) && !yield(llm.Delta{Index: i, Part: r.parts[i], Done: true}, nil) {
 					return
 				}
 			}
 			if r.err != nil {
-				yield(pawl.Delta{}, r.err)
+				yield(llm.Delta{}, r.err)
 				return
 			}
 			finish := r.finish
 			if finish == "" {
-				finish = pawl.FinishToolCalls
+				finish = llm.FinishToolCalls
 			}
-			yield(pawl.Delta{Finish: finish, Usage: &pawl.Usage{Input: 10, Output: 5}}, nil)
+			yield(llm.Delta{Finish: finish, Usage: &llm.Usage{Input: 10, Output: 5}}, nil)
 		}
 	}
 }
@@ -74,15 +75,15 @@ func slowly(replies ...written) modelFunc {
 // lasting returns a tool that takes a time and notes when it began, from the start of the test.
 func lasting(name string, effect pawl.Effect, d time.Duration, began map[string]time.Duration) *pawl.Tool {
 	begin := time.Now()
-	t := does(name, func(ctx context.Context, c pawl.ToolCall) (pawl.ToolResult, error) {
+	t := does(name, func(ctx context.Context, c llm.ToolCall) (llm.ToolResult, error) {
 		beganMu.Lock()
 		began[c.ID] = time.Since(begin)
 		beganMu.Unlock()
 		select {
 		case <-time.After(d):
-			return pawl.TextResult(name + " " + string(c.Args)), nil
+			return llm.TextResult(name + " " + string(c.Args)), nil
 		case <-ctx.Done():
-			return pawl.ToolResult{}, ctx.Err()
+			return llm.ToolResult{}, ctx.Err()
 		}
 	})
 	t.Effect = effect
@@ -100,10 +101,10 @@ func TestEarlyStart(t *testing.T) {
 	for _, early := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {
 			began := map[string]time.Duration{}
-			a := &pawl.Agent{Model: slowly(written{parts: []pawl.Part{call("a", "look", "{}"), call("b", "look", "{}")}, after: []time.Duration{0, 300 * ms, 300 * ms}}),
+			a := &pawl.Agent{Model: slowly(written{parts: []llm.Part{call("a", "look", "{}"), call("b", "look", "{}")}, after: []time.Duration{0, 300 * ms, 300 * ms}}),
 				Tools: []pawl.Toolset{lasting("look", pawl.Read, 300*ms, began)}, Executor: pawl.Parallel{NoEarly: !early}}
 			begin := time.Now()
-			events, res, err := collect(a.Stream(t.Context(), pawl.User("go")))
+			events, res, err := collect(a.Stream(t.Context(), llm.User("go")))
 			took[early] = time.Since(begin)
 			if err != nil || res.Text() != "done" || res.Spent.Calls != 2 {
 				t.Fatalf("got %v, %+v", err, res)
@@ -136,33 +137,33 @@ func TestEarlyStart(t *testing.T) {
 // What may begin early, and what may not.
 func TestWhatBeginsEarly(t *testing.T) {
 	write, read, pure := call("w", "write", "{}"), call("r", "read", "{}"), call("p", "pure", "{}")
-	serial := func(id string) pawl.ToolCall { return call(id, "serial", `{}`) }
+	serial := func(id string) llm.ToolCall { return call(id, "serial", `{}`) }
 	const late = time.Second // the reply is whole
 	for _, test := range []struct {
 		name   string
-		calls  []pawl.Part
+		calls  []llm.Part
 		change func(*pawl.Agent)
 		want   map[string]time.Duration
 	}{
-		{"looks", []pawl.Part{read, pure}, nil, map[string]time.Duration{"r": 0, "p": 0}},
-		{"a write does not, nor a read behind it", []pawl.Part{write, read, pure}, nil, map[string]time.Duration{"w": late, "r": late, "p": 0}},
-		{"a read before a write does", []pawl.Part{read, write}, nil, map[string]time.Duration{"r": 0, "w": late}},
-		{"words are passed over", []pawl.Part{text("let me see"), read}, nil, map[string]time.Duration{"r": 0}},
-		{"one Serial key", []pawl.Part{serial("s"), serial("t"), read}, nil, map[string]time.Duration{"s": 0, "t": late, "r": 0}},
-		{"a call that waits outside is no barrier", []pawl.Part{call("q", "person", "{}"), read}, nil, map[string]time.Duration{"r": 0}},
-		{"no round is left", []pawl.Part{read}, func(a *pawl.Agent) { a.Limits.Rounds = pawl.NoRounds }, map[string]time.Duration{}},
-		{"calls of one reply", []pawl.Part{read, pure}, func(a *pawl.Agent) { a.Limits.CallsPerStep = 1 }, map[string]time.Duration{"r": 0}},
-		{"calls that may not suffice", []pawl.Part{write, pure}, func(a *pawl.Agent) { a.Limits.Calls = 1; a.Executor = pawl.Parallel{Limit: 1} }, map[string]time.Duration{"w": late}},
-		{"no more than run at once", []pawl.Part{serial("s"), pure}, func(a *pawl.Agent) { a.Executor = pawl.Parallel{Limit: 1} }, map[string]time.Duration{"s": 0, "p": late}},
-		{"off", []pawl.Part{read}, func(a *pawl.Agent) { a.Executor = pawl.Parallel{NoEarly: true} }, map[string]time.Duration{"r": late}},
-		{"FailFast", []pawl.Part{read}, func(a *pawl.Agent) { a.Executor = pawl.Parallel{FailFast: true} }, map[string]time.Duration{"r": late}},
-		{"StopOnBlock", []pawl.Part{read}, func(a *pawl.Agent) { a.Executor = pawl.Parallel{StopOnBlock: true} }, map[string]time.Duration{"r": late}},
-		{"an executor that has no Begin", []pawl.Part{read}, func(a *pawl.Agent) { a.Executor = executorFunc(pawl.Parallel{}.Execute) }, map[string]time.Duration{"r": late}},
-		{"what is not approved", []pawl.Part{read, pure}, func(a *pawl.Agent) {
-			a.Middleware = []pawl.Middleware{denies(func(c pawl.ToolCall) bool { return c.ID == "r" })}
+		{"looks", []llm.Part{read, pure}, nil, map[string]time.Duration{"r": 0, "p": 0}},
+		{"a write does not, nor a read behind it", []llm.Part{write, read, pure}, nil, map[string]time.Duration{"w": late, "r": late, "p": 0}},
+		{"a read before a write does", []llm.Part{read, write}, nil, map[string]time.Duration{"r": 0, "w": late}},
+		{"words are passed over", []llm.Part{text("let me see"), read}, nil, map[string]time.Duration{"r": 0}},
+		{"one Serial key", []llm.Part{serial("s"), serial("t"), read}, nil, map[string]time.Duration{"s": 0, "t": late, "r": 0}},
+		{"a call that waits outside is no barrier", []llm.Part{call("q", "person", "{}"), read}, nil, map[string]time.Duration{"r": 0}},
+		{"no round is left", []llm.Part{read}, func(a *pawl.Agent) { a.Limits.Rounds = pawl.NoRounds }, map[string]time.Duration{}},
+		{"calls of one reply", []llm.Part{read, pure}, func(a *pawl.Agent) { a.Limits.CallsPerStep = 1 }, map[string]time.Duration{"r": 0}},
+		{"calls that may not suffice", []llm.Part{write, pure}, func(a *pawl.Agent) { a.Limits.Calls = 1; a.Executor = pawl.Parallel{Limit: 1} }, map[string]time.Duration{"w": late}},
+		{"no more than run at once", []llm.Part{serial("s"), pure}, func(a *pawl.Agent) { a.Executor = pawl.Parallel{Limit: 1} }, map[string]time.Duration{"s": 0, "p": late}},
+		{"off", []llm.Part{read}, func(a *pawl.Agent) { a.Executor = pawl.Parallel{NoEarly: true} }, map[string]time.Duration{"r": late}},
+		{"FailFast", []llm.Part{read}, func(a *pawl.Agent) { a.Executor = pawl.Parallel{FailFast: true} }, map[string]time.Duration{"r": late}},
+		{"StopOnBlock", []llm.Part{read}, func(a *pawl.Agent) { a.Executor = pawl.Parallel{StopOnBlock: true} }, map[string]time.Duration{"r": late}},
+		{"an executor that has no Begin", []llm.Part{read}, func(a *pawl.Agent) { a.Executor = executorFunc(pawl.Parallel{}.Execute) }, map[string]time.Duration{"r": late}},
+		{"what is not approved", []llm.Part{read, pure}, func(a *pawl.Agent) {
+			a.Middleware = []pawl.Middleware{denies(func(c llm.ToolCall) bool { return c.ID == "r" })}
 		}, map[string]time.Duration{"p": 0}},
-		{"what a middleware made a write", []pawl.Part{read, pure}, func(a *pawl.Agent) {
-			a.Middleware = []pawl.Middleware{pawl.Before(func(_ context.Context, c pawl.ToolCall) (pawl.ToolCall, error) {
+		{"what a middleware made a write", []llm.Part{read, pure}, func(a *pawl.Agent) {
+			a.Middleware = []pawl.Middleware{pawl.Before(func(_ context.Context, c llm.ToolCall) (llm.ToolCall, error) {
 				if c.Name == "read" {
 					c.Name = "write"
 				}
@@ -181,7 +182,7 @@ func TestWhatBeginsEarly(t *testing.T) {
 			if test.change != nil {
 				test.change(a)
 			}
-			if _, _, err := collect(a.Stream(t.Context(), pawl.User("go"))); err != nil {
+			if _, _, err := collect(a.Stream(t.Context(), llm.User("go"))); err != nil {
 				t.Errorf("%s: %v", test.name, err)
 			}
 			for id, at := range began { // a call that follows another one in the same step
@@ -197,8 +198,8 @@ func TestWhatBeginsEarly(t *testing.T) {
 }
 
 // denies returns the policy that denies the calls that which picks, and allows the rest.
-func denies(which func(pawl.ToolCall) bool) pawl.Middleware {
-	return pawl.Approve(func(_ context.Context, c pawl.ToolCall, _ *pawl.Tool) (pawl.Approval, error) {
+func denies(which func(llm.ToolCall) bool) pawl.Middleware {
+	return pawl.Approve(func(_ context.Context, c llm.ToolCall, _ *pawl.Tool) (pawl.Approval, error) {
 		if which(c) {
 			return pawl.Approval{Verdict: pawl.Deny}, nil
 		}
@@ -222,15 +223,15 @@ func TestWhatWasBegunEarlyIsDropped(t *testing.T) {
 		took  time.Duration
 		stop  pawl.Stop
 	}{
-		{"cut", written{finish: pawl.FinishLength}, false, time.Second, pawl.StopAnswer},
-		{"cut, and deaf", written{finish: pawl.FinishLength}, true, 6 * time.Second, pawl.StopAnswer},
+		{"cut", written{finish: llm.FinishLength}, false, time.Second, pawl.StopAnswer},
+		{"cut, and deaf", written{finish: llm.FinishLength}, true, 6 * time.Second, pawl.StopAnswer},
 		{"lost", written{err: lost}, false, time.Second, pawl.StopFailed},
 		{"lost, and deaf", written{err: lost}, true, 6 * time.Second, pawl.StopFailed},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			began, ended := 0, 0
 			release := make(chan struct{})
-			look := does("look", func(ctx context.Context, _ pawl.ToolCall) (pawl.ToolResult, error) {
+			look := does("look", func(ctx context.Context, _ llm.ToolCall) (llm.ToolResult, error) {
 				began++
 				v := pawl.InvocationFrom(ctx)
 				v.Emit("looking", nil)
@@ -242,14 +243,14 @@ func TestWhatWasBegunEarlyIsDropped(t *testing.T) {
 					<-release
 				}
 				ended++
-				return pawl.TextResult("x"), nil
+				return llm.TextResult("x"), nil
 			})
 			look.Effect, look.Timeout = pawl.Read, -1
 			reply := test.reply
-			reply.parts, reply.after = []pawl.Part{call("a", "look", "{}")}, []time.Duration{0, time.Second}
+			reply.parts, reply.after = []llm.Part{call("a", "look", "{}")}, []time.Duration{0, time.Second}
 			a := &pawl.Agent{Model: slowly(reply), Tools: []pawl.Toolset{look}, Limits: pawl.Limits{Calls: 1}}
 			begin := time.Now()
-			events, res, err := collect(a.Stream(t.Context(), pawl.User("go")))
+			events, res, err := collect(a.Stream(t.Context(), llm.User("go")))
 			if took := time.Since(begin); took != test.took || res.Stop != test.stop || (err != nil) != (test.stop == pawl.StopFailed) || began != 1 {
 				t.Errorf("%s: %v, %s, %v, begun %d times", test.name, took, res.Stop, err, began)
 			}
@@ -273,16 +274,16 @@ func TestWhatWasBegunEarlyIsDropped(t *testing.T) {
 // Events of a call that began early are told once its reply is whole, and a tool may look at the conversation with that reply.
 func TestWhatAnEarlyCallTells(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		look := does("look", func(ctx context.Context, _ pawl.ToolCall) (pawl.ToolResult, error) {
+		look := does("look", func(ctx context.Context, _ llm.ToolCall) (llm.ToolResult, error) {
 			v := pawl.InvocationFrom(ctx)
 			for i := range 150 { // more than are held back
 				v.Emit(fmt.Sprint(i), nil)
 			}
-			return pawl.TextResult(say(v.Messages())), nil
+			return llm.TextResult(say(v.Messages())), nil
 		})
 		look.Effect = pawl.Read
-		a := &pawl.Agent{Model: slowly(written{parts: []pawl.Part{call("a", "look", "{}"), text("behind")}, after: []time.Duration{0, 0, time.Second}}), Tools: []pawl.Toolset{look}}
-		events, res, err := collect(a.Stream(t.Context(), pawl.User("go")))
+		a := &pawl.Agent{Model: slowly(written{parts: []llm.Part{call("a", "look", "{}"), text("behind")}, after: []time.Duration{0, 0, time.Second}}), Tools: []pawl.Toolset{look}}
+		events, res, err := collect(a.Stream(t.Context(), llm.User("go")))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -324,17 +325,17 @@ func TestEarlyStartChangesNothingButTheTime(t *testing.T) {
 				pause := func() time.Duration { return time.Duration(rnd.IntN(40)) * ms }
 				var mu sync.Mutex
 				store := map[string]string{}
-				tool := func(name string, effect pawl.Effect, d time.Duration, run func(c pawl.ToolCall) string) *pawl.Tool {
-					tl := does(name, func(ctx context.Context, c pawl.ToolCall) (pawl.ToolResult, error) {
+				tool := func(name string, effect pawl.Effect, d time.Duration, run func(c llm.ToolCall) string) *pawl.Tool {
+					tl := does(name, func(ctx context.Context, c llm.ToolCall) (llm.ToolResult, error) {
 						pawl.InvocationFrom(ctx).Emit("at it", nil)
 						select {
 						case <-time.After(d):
 						case <-ctx.Done():
-							return pawl.ToolResult{}, ctx.Err()
+							return llm.ToolResult{}, ctx.Err()
 						}
 						mu.Lock()
 						defer mu.Unlock()
-						return pawl.TextResult(run(c)), nil
+						return llm.TextResult(run(c)), nil
 					})
 					tl.Effect = effect
 					return tl
@@ -344,11 +345,11 @@ func TestEarlyStartChangesNothingButTheTime(t *testing.T) {
 					return tl
 				}
 				tools := []pawl.Toolset{
-					tool("pure", pawl.Pure, pause(), func(c pawl.ToolCall) string { return "pure " + string(c.Args) }),
-					tool("read", pawl.Read, pause(), func(c pawl.ToolCall) string { return "read " + string(c.Args) }),
-					keyed(tool("get", pawl.Read, pause(), func(pawl.ToolCall) string { return store["x"] })),
-					keyed(tool("set", pawl.Write, pause(), func(c pawl.ToolCall) string { store["x"] += c.ID; return "set" })),
-					tool("denied", pawl.Read, pause(), func(pawl.ToolCall) string { return "never" }),
+					tool("pure", pawl.Pure, pause(), func(c llm.ToolCall) string { return "pure " + string(c.Args) }),
+					tool("read", pawl.Read, pause(), func(c llm.ToolCall) string { return "read " + string(c.Args) }),
+					keyed(tool("get", pawl.Read, pause(), func(llm.ToolCall) string { return store["x"] })),
+					keyed(tool("set", pawl.Write, pause(), func(c llm.ToolCall) string { store["x"] += c.ID; return "set" })),
+					tool("denied", pawl.Read, pause(), func(llm.ToolCall) string { return "never" }),
 					&pawl.Tool{Name: "strict", Effect: pawl.Pure, Input: json.RawMessage(`{"type":"object","required":["n"]}`), Run: says("", "never").Run},
 				}
 				names := []string{"pure", "read", "get", "set", "denied", "strict", "unknown"}
@@ -366,7 +367,7 @@ func TestEarlyStartChangesNothingButTheTime(t *testing.T) {
 					w.after = append(w.after, pause())
 					switch rnd.IntN(12) {
 					case 0:
-						w.finish = pawl.FinishLength
+						w.finish = llm.FinishLength
 					case 1:
 						w.err = errors.New("lost")
 					}
@@ -378,9 +379,9 @@ func TestEarlyStartChangesNothingButTheTime(t *testing.T) {
 					limits.Calls = rnd.IntN(6)
 				}
 				a := &pawl.Agent{Model: slowly(replies...), Tools: tools, Limits: limits, Executor: ex,
-					Middleware: []pawl.Middleware{denies(func(c pawl.ToolCall) bool { return c.Name == "denied" })}}
+					Middleware: []pawl.Middleware{denies(func(c llm.ToolCall) bool { return c.Name == "denied" })}}
 				begin := time.Now()
-				events, res, err := collect(a.Stream(t.Context(), pawl.User("go")))
+				events, res, err := collect(a.Stream(t.Context(), llm.User("go")))
 				took[i] = time.Since(begin)
 				b, _ := json.Marshal(res.Messages)
 				got[i] = outcome{transcript: string(b), spent: res.Spent, stop: res.Stop, err: fmt.Sprint(err)}
@@ -390,7 +391,7 @@ func TestEarlyStartChangesNothingButTheTime(t *testing.T) {
 				if err := valid(res.Messages); err != nil {
 					t.Errorf("seed %d: %v", seed, err)
 				}
-				begun := map[pawl.Key]bool{}
+				begun := map[llm.Key]bool{}
 				for _, e := range events {
 					switch e.Kind {
 					case pawl.EventCallStarted:
@@ -428,8 +429,8 @@ func TestEarlyStartChangesNothingButTheTime(t *testing.T) {
 func TestWholeRepliesBeginNothingEarly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := map[string]time.Duration{}
-		a := &pawl.Agent{Model: slowly(written{parts: []pawl.Part{call("a", "look", "{}")}, after: []time.Duration{0, time.Second}}), Tools: []pawl.Toolset{lasting("look", pawl.Read, 0, began)}}
-		res, err := a.Run(t.Context(), pawl.User("go"))
+		a := &pawl.Agent{Model: slowly(written{parts: []llm.Part{call("a", "look", "{}")}, after: []time.Duration{0, time.Second}}), Tools: []pawl.Toolset{lasting("look", pawl.Read, 0, began)}}
+		res, err := a.Run(t.Context(), llm.User("go"))
 		if err != nil || began["a"] != time.Second || !strings.HasPrefix(res.Text(), "done") {
 			t.Errorf("got %v, begun after %v", err, began["a"])
 		}

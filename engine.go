@@ -1,6 +1,10 @@
 package pawl
 
-import "context"
+import (
+	"context"
+
+	"github.com/pawl-go/pawl/llm"
+)
 
 // Engine makes runs survive what happens to the process. It binds an agent: Bind returns a copy whose Model and Executor record, the agent's middleware
 // inside of what is recorded, since it may look at clocks. Package durable has the one over a journal.
@@ -16,7 +20,7 @@ type Recorder interface {
 	Replayer
 	// Intend is called before each attempt of a tool that does not compose, when everything has let it pass: call is what it is begun with. It returns when that
 	// is kept. With an error the tool does not begin, and its call stays open; the Recorder ends the run's context with a cause that says why.
-	Intend(ctx context.Context, t Task, call ToolCall, tool *Tool, attempt int) error
+	Intend(ctx context.Context, t Task, call llm.ToolCall, tool *Tool, attempt int) error
 }
 
 type engineKey struct{}
@@ -69,7 +73,7 @@ func parallelOf(e Executor) (Parallel, bool) {
 }
 
 // intend has the attempt kept that is about to begin. An error: it does not begin.
-func (p *pipe) intend(ctx context.Context, c ToolCall) error {
+func (p *pipe) intend(ctx context.Context, c llm.ToolCall) error {
 	s := p.task.scope
 	if s.recorder == nil || p.tool.Effect == Compose || p.tool == s.answer {
 		return nil

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/script"
 )
 
@@ -36,7 +37,7 @@ func (x notingExecutor) Execute(ctx context.Context, tasks []pawl.Task) iter.Seq
 	return x.Unwrap().Execute(ctx, tasks)
 }
 
-func (x notingExecutor) Intend(_ context.Context, t pawl.Task, c pawl.ToolCall, tool *pawl.Tool, attempt int) error {
+func (x notingExecutor) Intend(_ context.Context, t pawl.Task, c llm.ToolCall, tool *pawl.Tool, attempt int) error {
 	if t.Tool() != tool || c.Name != tool.Name || attempt != 1 {
 		return errors.New("another call")
 	}
@@ -49,15 +50,15 @@ func (x notingExecutor) Intend(_ context.Context, t pawl.Task, c pawl.ToolCall, 
 
 // An engine binds each run under its context, inner ones too, but not the run that a tool makes for itself; each call but those that compose is kept before it begins.
 func TestEngine(t *testing.T) {
-	act := does("act", func(context.Context, pawl.ToolCall) (pawl.ToolResult, error) { return pawl.TextResult("done"), nil })
+	act := does("act", func(context.Context, llm.ToolCall) (llm.ToolResult, error) { return llm.TextResult("done"), nil })
 	inner := &pawl.Agent{Name: "clerk", Model: script.New(script.Call("act", `{}`), script.Say("ok")), Tools: []pawl.Toolset{act}}
-	alone := does("alone", func(ctx context.Context, _ pawl.ToolCall) (pawl.ToolResult, error) {
-		_, err := (&pawl.Agent{Name: "alone", Model: script.New(script.Say("ok"))}).Run(ctx, pawl.User("go"))
-		return pawl.TextResult("done"), err
+	alone := does("alone", func(ctx context.Context, _ llm.ToolCall) (llm.ToolResult, error) {
+		_, err := (&pawl.Agent{Name: "alone", Model: script.New(script.Say("ok"))}).Run(ctx, llm.User("go"))
+		return llm.TextResult("done"), err
 	})
 	a := &pawl.Agent{Name: "main", Model: script.New(script.Call("clerk", `{"task":"go"}`), script.Call("alone", `{}`), script.Say("done")), Tools: []pawl.Toolset{inner.Tool("x"), alone}}
 	e := new(noting)
-	if res, err := a.Run(pawl.WithEngine(t.Context(), e, "r"), pawl.User("go")); err != nil || res.Text() != "done" {
+	if res, err := a.Run(pawl.WithEngine(t.Context(), e, "r"), llm.User("go")); err != nil || res.Text() != "done" {
 		t.Fatalf("%+v, %v", res, err)
 	}
 	if got := strings.Join(e.bound, " "); got != "main clerk" {
@@ -71,15 +72,15 @@ func TestEngine(t *testing.T) {
 // A call whose intent cannot be kept does not begin, and stays open.
 func TestEngineThatCannotKeep(t *testing.T) {
 	ran := 0
-	act := does("act", func(context.Context, pawl.ToolCall) (pawl.ToolResult, error) {
+	act := does("act", func(context.Context, llm.ToolCall) (llm.ToolResult, error) {
 		ran++
-		return pawl.TextResult("done"), nil
+		return llm.TextResult("done"), nil
 	})
 	a := &pawl.Agent{Model: script.New(script.Call("act", `{}`), script.Say("ok")), Tools: []pawl.Toolset{act}}
 	full := errors.New("the disk is full")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	defer cancel(nil)
-	res, err := a.Run(pawl.WithEngine(ctx, &noting{refuse: full, cancel: cancel}, "r"), pawl.User("go"))
+	res, err := a.Run(pawl.WithEngine(ctx, &noting{refuse: full, cancel: cancel}, "r"), llm.User("go"))
 	if !errors.Is(err, full) || ran != 0 || len(res.Calls()) != 1 || res.Spent.Calls != 0 {
 		t.Errorf("%+v, %v; ran %d times", res, err, ran)
 	}
@@ -88,9 +89,9 @@ func TestEngineThatCannotKeep(t *testing.T) {
 // Runs that an engine knows by different IDs have different keys for the same call; without an engine they are as they were.
 func TestIdempotencyKeysOfRuns(t *testing.T) {
 	keys := map[string]bool{}
-	act := does("act", func(ctx context.Context, _ pawl.ToolCall) (pawl.ToolResult, error) {
+	act := does("act", func(ctx context.Context, _ llm.ToolCall) (llm.ToolResult, error) {
 		keys[pawl.InvocationFrom(ctx).IdempotencyKey()] = true
-		return pawl.TextResult("done"), nil
+		return llm.TextResult("done"), nil
 	})
 	a := &pawl.Agent{Model: script.New(script.Call("act", `{}`), script.Say("ok")), Tools: []pawl.Toolset{act}}
 	for _, id := range []string{"", "", "a", "a", "b"} {
@@ -98,7 +99,7 @@ func TestIdempotencyKeysOfRuns(t *testing.T) {
 		if id != "" {
 			ctx = pawl.WithEngine(ctx, new(noting), id)
 		}
-		if _, err := a.Run(ctx, pawl.User("go")); err != nil {
+		if _, err := a.Run(ctx, llm.User("go")); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -3,8 +3,8 @@ package pawl
 import (
 	"errors"
 	"fmt"
-	"strings"
-	"time"
+
+	"github.com/pawl-go/pawl/llm"
 )
 
 // Causes of a cancelled context, by context.WithCancelCause, that a run tells apart.
@@ -15,59 +15,6 @@ var (
 	// ErrTime says that Limits.Time has passed. The run ends with StopLimit.
 	ErrTime = errors.New("the time limit was reached")
 )
-
-// Code is what went wrong at a provider, from a closed list.
-type Code string
-
-// The codes of a ProviderError.
-const (
-	CodeAuthentication Code = "authentication"  // the key is missing or wrong
-	CodePermission     Code = "permission"      // the key may not do this
-	CodeNotFound       Code = "not_found"       // no such model or address
-	CodeInvalidRequest Code = "invalid_request" // the provider refused the request as it is
-	CodeContextLength  Code = "context_length"  // the conversation is too long for the model
-	CodeContentFilter  Code = "content_filter"  // refused for its content
-	CodeRateLimit      Code = "rate_limit"      // too many requests; later may work
-	CodeQuota          Code = "quota"           // nothing left to spend
-	CodeOverloaded     Code = "overloaded"      // the provider has no room now
-	CodeServer         Code = "server"          // the provider failed
-	CodeTimeout        Code = "timeout"         // no answer in time
-	CodeNetwork        Code = "network"         // the connection failed
-	CodeStream         Code = "stream"          // the reply broke off or could not be read
-	CodeUnsupported    Code = "unsupported"     // the provider cannot do what was asked; nothing was sent
-)
-
-// ProviderError is the error of a request to a provider, whatever the provider. Its text never holds a key.
-type ProviderError struct {
-	Provider   string        // "openai"
-	Status     int           // HTTP status; 0 when there was none
-	Code       Code          // what went wrong
-	Message    string        // in the provider's words, or ours
-	Retryable  bool          // the same request may work later
-	RetryAfter time.Duration // what the provider asked to wait; 0: it did not say
-	Err        error         // the cause; may be nil
-}
-
-// Error returns "openai: rate_limit (429): …".
-func (e *ProviderError) Error() string {
-	var b strings.Builder
-	if e.Provider != "" {
-		b.WriteString(e.Provider + ": ")
-	}
-	b.WriteString(string(e.Code))
-	if e.Status != 0 {
-		fmt.Fprintf(&b, " (%d)", e.Status)
-	}
-	if e.Message != "" {
-		b.WriteString(": " + e.Message)
-	} else if e.Err != nil {
-		b.WriteString(": " + e.Err.Error())
-	}
-	return b.String()
-}
-
-// Unwrap returns the cause.
-func (e *ProviderError) Unwrap() error { return e.Err }
 
 // ToolError is the error of a run that failed because a call did: the executor has FailFast, or the tool asked for it
 // with Abort.
@@ -107,7 +54,7 @@ type ExecutionError interface {
 // A control error tells the pipeline what a tool or a middleware wants done beside its result.
 type control struct {
 	ends   Ends
-	result ToolResult
+	result llm.ToolResult
 	err    error
 }
 
@@ -126,7 +73,7 @@ func Abort(err error) error { return &control{ends: EndsFailed, err: err} }
 
 // Finish returns the error by which a tool or a middleware ends the run well: its call is answered with result, the other
 // calls of the step are finished and recorded, and the run stops with StopFinished before the model is asked again.
-func Finish(result ToolResult) error { return &control{ends: EndsFinished, result: result} }
+func Finish(result llm.ToolResult) error { return &control{ends: EndsFinished, result: result} }
 
 // Block returns the error by which a middleware refuses a call. The model is told the reason; nothing runs.
 func Block(reason string) error { return &blocked{reason} }

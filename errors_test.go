@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 )
 
 func TestErrorTexts(t *testing.T) {
@@ -14,14 +15,14 @@ func TestErrorTexts(t *testing.T) {
 		err  error
 		want string
 	}{
-		{&pawl.ProviderError{Code: pawl.CodeStream}, "stream"},
-		{&pawl.ProviderError{Provider: "openai", Status: 429, Code: pawl.CodeRateLimit, Message: "slow down"}, "openai: rate_limit (429): slow down"},
-		{&pawl.ProviderError{Provider: "openai", Code: pawl.CodeNetwork, Err: cause}, "openai: network: connection refused"},
+		{&llm.ProviderError{Code: llm.CodeStream}, "stream"},
+		{&llm.ProviderError{Provider: "openai", Status: 429, Code: llm.CodeRateLimit, Message: "slow down"}, "openai: rate_limit (429): slow down"},
+		{&llm.ProviderError{Provider: "openai", Code: llm.CodeNetwork, Err: cause}, "openai: network: connection refused"},
 		{&pawl.ToolError{Execution: pawl.Execution{Call: call("", "f", ""), Error: "no room"}, Err: cause}, "tool f: no room"},
 		{&pawl.ToolError{Execution: pawl.Execution{Call: call("", "f", "")}, Err: cause}, "tool f: connection refused"},
 		{&pawl.TranscriptError{Index: 3, Text: "it is empty"}, "message 3: it is empty"},
 		{pawl.Abort(cause), "connection refused"},
-		{pawl.Finish(pawl.TextResult("all is well")), "finished: all is well"},
+		{pawl.Finish(llm.TextResult("all is well")), "finished: all is well"},
 		{pawl.Block("not today"), "not today"},
 		{pawl.Retryable(cause), "connection refused"},
 	} {
@@ -29,7 +30,7 @@ func TestErrorTexts(t *testing.T) {
 			t.Errorf("%T: got %q, want %q", test.err, got, test.want)
 		}
 	}
-	for _, err := range []error{&pawl.ProviderError{Err: cause}, &pawl.ToolError{Err: cause}, pawl.Abort(cause), pawl.Retryable(cause), fmt.Errorf("step 3: %w", pawl.Abort(cause))} {
+	for _, err := range []error{&llm.ProviderError{Err: cause}, &pawl.ToolError{Err: cause}, pawl.Abort(cause), pawl.Retryable(cause), fmt.Errorf("step 3: %w", pawl.Abort(cause))} {
 		if !errors.Is(err, cause) {
 			t.Errorf("%T hides its cause", err)
 		}

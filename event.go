@@ -6,6 +6,8 @@ import (
 	"slices"
 
 	"github.com/go-json-experiment/json"
+	"github.com/pawl-go/pawl/internal/jsonform"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // EventKind names what an Event tells.
@@ -39,25 +41,25 @@ const (
 // points to must not be changed.
 type Event struct {
 	Kind EventKind
-	Run  Key   // the run: "run", or "run/3/0/clerk" for one inside a call
-	Step int   // number of the step, from 1: the replies so far, the one being made included
-	Seq  int64 // position in the outermost run's sequence, from 1
-	Path Key   // the call or request it belongs to; "" elsewhere
+	Run  llm.Key // the run: "run", or "run/3/0/clerk" for one inside a call
+	Step int     // number of the step, from 1: the replies so far, the one being made included
+	Seq  int64   // position in the outermost run's sequence, from 1
+	Path llm.Key // the call or request it belongs to; "" elsewhere
 
 	Agent     string             // run_started: the agent's name
 	Model     string             // request_started: the overriding model name, if any
 	Messages  int                // request_started: how many messages are sent
 	Tools     int                // request_started: how many tools are offered
-	Choice    *ToolChoice        // request_started
+	Choice    *llm.ToolChoice    // request_started
 	Index     int                // text, reasoning, call_delta, call_ready: the part of the reply
 	Text      string             // text, reasoning: the fragment; call_delta: of the arguments; text_retracted: what is taken back; progress, notice: words; gap: why, where it is not that they came too fast
 	Code      string             // notice: what kind, for programs: retry, healed, output_unfit, output_mended, and what models and tools have of their own
 	Data      stdjson.RawMessage // progress, notice: more, for programs
-	Call      *ToolCall          // call_delta: its id and name so far; call_ready, call_started: the call
+	Call      *llm.ToolCall      // call_delta: its id and name so far; call_ready, call_started: the call
 	Attempt   int                // call_started: 1 for the first
-	Response  *Response          // response_received
+	Response  *llm.Response      // response_received
 	Execution *Execution         // call_completed
-	Message   *Message           // steered
+	Message   *llm.Message       // steered
 	Outcomes  []Outcome          // step: of its calls, in call order
 	Spent     *Spent             // step: by the run so far
 	Result    *Result            // run_ended; in JSON without its steps, which were told
@@ -95,26 +97,26 @@ var everyEvent = []string{"event", "run", "step", "seq", "path"}
 
 type eventJSON struct {
 	Event     EventKind          `json:"event"`
-	Run       Key                `json:"run"`
+	Run       llm.Key            `json:"run"`
 	Step      int                `json:"step"`
 	Seq       int64              `json:"seq"`
-	Path      Key                `json:"path,omitzero"`
+	Path      llm.Key            `json:"path,omitzero"`
 	Agent     *string            `json:"agent,omitzero"`
 	Model     *string            `json:"model,omitzero"`
 	Messages  *int               `json:"messages,omitzero"`
 	Tools     *int               `json:"tools,omitzero"`
-	Choice    *ToolChoice        `json:"choice,omitzero"`
+	Choice    *llm.ToolChoice    `json:"choice,omitzero"`
 	Index     *int               `json:"index,omitzero"`
 	Code      *string            `json:"code,omitzero"`
 	Text      *string            `json:"text,omitzero"`
 	Data      stdjson.RawMessage `json:"data,omitzero"`
 	ID        *string            `json:"id,omitzero"`   // call_delta: the call's id so far
 	Name      *string            `json:"name,omitzero"` // call_delta: the tool's name so far
-	Call      *ToolCall          `json:"call,omitzero"`
+	Call      *llm.ToolCall      `json:"call,omitzero"`
 	Attempt   *int               `json:"attempt,omitzero"`
-	Response  *Response          `json:"response,omitzero"`
+	Response  *llm.Response      `json:"response,omitzero"`
 	Execution *Execution         `json:"execution,omitzero"`
-	Message   *Message           `json:"message,omitzero"`
+	Message   *llm.Message       `json:"message,omitzero"`
 	Outcomes  []Outcome          `json:"outcomes,omitzero"`
 	Spent     *Spent             `json:"spent,omitzero"`
 	Result    *Result            `json:"result,omitzero"`
@@ -187,20 +189,20 @@ func (e Event) MarshalJSON() ([]byte, error) {
 			}
 		}
 	}
-	return json.Marshal(w, lenient)
+	return json.Marshal(w, jsonform.Lenient)
 }
 
 // UnmarshalJSON reads what MarshalJSON writes. A kind, or a field, that is not on the list is an error.
 func (e *Event) UnmarshalJSON(b []byte) error {
 	var w eventJSON
-	if err := read(b, &w); err != nil {
+	if err := jsonform.Read(b, &w); err != nil {
 		return err
 	}
 	fields, ok := eventFields[w.Event]
 	if !ok {
 		return fmt.Errorf("unknown event kind %q", w.Event)
 	}
-	names, err := members(b)
+	names, err := jsonform.Members(b)
 	if err != nil {
 		return err
 	}
@@ -215,7 +217,7 @@ func (e *Event) UnmarshalJSON(b []byte) error {
 		Outcomes: w.Outcomes, Spent: w.Spent, Result: w.Result, Error: deref(w.Error),
 		Lost: w.Lost}
 	if e.Kind == EventCallDelta {
-		e.Call = &ToolCall{ID: deref(w.ID), Name: deref(w.Name)}
+		e.Call = &llm.ToolCall{ID: deref(w.ID), Name: deref(w.Name)}
 	}
 	return nil
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/observe"
 	"github.com/pawl-go/pawl/script"
 )
 
@@ -21,7 +23,7 @@ func ExampleInto() {
 	)}
 	ctx := context.Background()
 	// begin into
-	v, res, err := pawl.Into[Verdict](ctx, agent, pawl.User("Judge: it works, mostly."))
+	v, res, err := pawl.Into[Verdict](ctx, agent, llm.User("Judge: it works, mostly."))
 	// end into
 	if err != nil {
 		fmt.Println(err)
@@ -40,8 +42,8 @@ func ExampleInto() {
 // The answer while it is being written.
 func ExamplePartial() {
 	agent := &pawl.Agent{Output: pawl.SchemaFor[Verdict](), Model: script.New(script.Say(`{"sentiment":"positive","score":5}`))}
-	var form pawl.Partial[Verdict]
-	for e, err := range agent.Stream(context.Background(), pawl.User("Judge: it works.")) {
+	var form observe.Partial[Verdict]
+	for e, err := range agent.Stream(context.Background(), llm.User("Judge: it works.")) {
 		if err != nil {
 			fmt.Println(err)
 			return

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/script"
 )
 
@@ -13,7 +14,7 @@ func ExampleSteering() {
 	var steering pawl.Steering
 	read := pawl.Func("read_page", "Reads a page of the report.", func(ctx context.Context, in struct{ Page int }) (string, error) {
 		if in.Page == 1 { // somebody at the keyboard, in another goroutine
-			if err := steering.Steer(ctx, pawl.User("The first page is enough.")); err != nil {
+			if err := steering.Steer(ctx, llm.User("The first page is enough.")); err != nil {
 				return "", err
 			}
 		}
@@ -21,10 +22,10 @@ func ExampleSteering() {
 	})
 	agent := &pawl.Agent{Tools: []pawl.Toolset{read}, Model: script.New(
 		script.Call("read_page", `{"Page":1}`),
-		script.Func(func(req *pawl.Request) script.Turn {
+		script.Func(func(req *llm.Request) script.Turn {
 			return script.Say("I was told: " + req.Messages[len(req.Messages)-1].Text())
 		}))}
-	res, err := agent.Run(pawl.WithInbox(context.Background(), &steering), pawl.User("Summarise the report."))
+	res, err := agent.Run(pawl.WithInbox(context.Background(), &steering), llm.User("Summarise the report."))
 	fmt.Println(res.Text(), err)
 	// Output: I was told: The first page is enough. <nil>
 }

@@ -7,27 +7,29 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/pawl-go/pawl/llm"
 )
 
 // Task is one call to be carried out. Its exported fields are plain data and may travel; Do needs the run that made it.
 type Task struct {
-	Agent     string     `json:"agent"`
-	Run       Key        `json:"run"`
-	Step      int        `json:"step"`
-	Key       Key        `json:"key"`
-	Index     int        `json:"index"` // the call's place among its step's open calls; Execution.Index repeats it
-	Call      ToolCall   `json:"call"`
-	Decisions []Decision `json:"decisions,omitzero"` // what was said of this call, and of those made inside of it
-	Values    Values     `json:"values,omitzero"`    // the run's, at the start of the step
-	Refuse    string     `json:"refuse,omitzero"`    // why the call must not run, for the model; "": it may
-	Attempt   int        `json:"attempt,omitzero"`   // how often the call was begun before
-	Question  *Waiting   `json:"question,omitzero"`  // what it waited for when the run was resumed; nil: nothing
-	Inside    []Waiting  `json:"inside,omitzero"`    // what calls made inside of it waited for when the run was resumed
-	Since     time.Time  `json:"since,omitzero"`     // since when it is open: the same when it is carried out again; zero: nobody keeps that
+	Agent     string         `json:"agent"`
+	Run       llm.Key        `json:"run"`
+	Step      int            `json:"step"`
+	Key       llm.Key        `json:"key"`
+	Index     int            `json:"index"` // the call's place among its step's open calls; Execution.Index repeats it
+	Call      llm.ToolCall   `json:"call"`
+	Decisions []llm.Decision `json:"decisions,omitzero"` // what was said of this call, and of those made inside of it
+	Values    Values         `json:"values,omitzero"`    // the run's, at the start of the step
+	Refuse    string         `json:"refuse,omitzero"`    // why the call must not run, for the model; "": it may
+	Attempt   int            `json:"attempt,omitzero"`   // how often the call was begun before
+	Question  *Waiting       `json:"question,omitzero"`  // what it waited for when the run was resumed; nil: nothing
+	Inside    []Waiting      `json:"inside,omitzero"`    // what calls made inside of it waited for when the run was resumed
+	Since     time.Time      `json:"since,omitzero"`     // since when it is open: the same when it is carried out again; zero: nobody keeps that
 
 	scope    *scope
-	tool     *Tool     // that the call names; nil: it is looked up, or there is none
-	messages []Message // the transcript at the start of the step
+	tool     *Tool         // that the call names; nil: it is looked up, or there is none
+	messages []llm.Message // the transcript at the start of the step
 
 	lease *lease // nil: the call is waited for, however long it takes
 	ahead *ahead // with Begin: the reply as far as it is known

@@ -18,12 +18,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/script"
 )
 
 // together is a model that makes calls in its first reply and then answers.
-func together(calls ...pawl.ToolCall) *script.Model {
-	parts := make([]pawl.Part, len(calls))
+func together(calls ...llm.ToolCall) *script.Model {
+	parts := make([]llm.Part, len(calls))
 	for i, c := range calls {
 		if c.ID == "" {
 			c.ID = "c" + strconv.Itoa(i)
@@ -36,8 +37,8 @@ func together(calls ...pawl.ToolCall) *script.Model {
 	return script.New(script.Turn{Parts: parts}, script.Say("done"))
 }
 
-func named(names ...string) []pawl.ToolCall {
-	calls := make([]pawl.ToolCall, len(names))
+func named(names ...string) []llm.ToolCall {
+	calls := make([]llm.ToolCall, len(names))
 	for i, n := range names {
 		calls[i].Name = n
 	}
@@ -47,12 +48,12 @@ func named(names ...string) []pawl.ToolCall {
 // step runs one step of calls and checks what holds for all of them: one call_completed a call, and a valid transcript.
 func step(t testing.TB, ctx context.Context, a *pawl.Agent) (*pawl.Result, error) {
 	t.Helper()
-	events, res, err := collect(a.Stream(ctx, pawl.User("go")))
+	events, res, err := collect(a.Stream(ctx, llm.User("go")))
 	if res == nil {
 		t.Fatalf("no result: %v", err)
 	}
 	mustBeValid(t, res)
-	completed := map[pawl.Key]int{}
+	completed := map[llm.Key]int{}
 	for _, e := range events {
 		if e.Kind == pawl.EventCallCompleted {
 			completed[e.Path]++
@@ -95,16 +96,16 @@ func TestResultsStandInCallOrder(t *testing.T) {
 		close(turn[in.I])
 		return fmt.Sprint("r", in.I), nil
 	})
-	var calls []pawl.ToolCall
+	var calls []llm.ToolCall
 	for i := range n {
-		calls = append(calls, pawl.ToolCall{Name: "f", Args: json.RawMessage(fmt.Sprintf(`{"i":%d}`, i))})
+		calls = append(calls, llm.ToolCall{Name: "f", Args: json.RawMessage(fmt.Sprintf(`{"i":%d}`, i))})
 	}
 	res, err := step(t, t.Context(), &pawl.Agent{Model: together(calls...), Tools: []pawl.Toolset{tool}, Executor: pawl.Parallel{Limit: n}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i, p := range res.Messages[2].Parts {
-		if r := p.(pawl.ToolResult); r.CallID != fmt.Sprint("c", i) || r.Text() != fmt.Sprint("r", i) || r.Key != pawl.Key(fmt.Sprint("run/1/", i)) {
+		if r := p.(llm.ToolResult); r.CallID != fmt.Sprint("c", i) || r.Text() != fmt.Sprint("r", i) || r.Key != llm.Key(fmt.Sprint("run/1/", i)) {
 			t.Errorf("result %d: got %+v", i, r)
 		}
 	}
@@ -130,13 +131,13 @@ func TestTenPlansOfTenShareTenSlots(t *testing.T) {
 	for _, limit := range []int{0, 1, 3} {
 		synctest.Test(t, func(t *testing.T) {
 			var g gauge
-			leaf := does("leaf", func(context.Context, pawl.ToolCall) (pawl.ToolResult, error) {
+			leaf := does("leaf", func(context.Context, llm.ToolCall) (llm.ToolResult, error) {
 				defer g.enter()()
 				time.Sleep(time.Millisecond)
-				return pawl.TextResult("ok"), nil
+				return llm.TextResult("ok"), nil
 			})
-			plan := does("plan", func(ctx context.Context, _ pawl.ToolCall) (pawl.ToolResult, error) {
-				calls := make([]pawl.ToolCall, 10)
+			plan := does("plan", func(ctx context.Context, _ llm.ToolCall) (llm.ToolResult, error) {
+				calls := make([]llm.ToolCall, 10)
 				for i := range calls {
 					calls[i] = call("", "leaf", "{}")
 				}
@@ -146,12 +147,12 @@ func TestTenPlansOfTenShareTenSlots(t *testing.T) {
 						t.Errorf("inner call %d: %+v", i, x)
 					}
 				}
-				return pawl.TextResult(strconv.Itoa(len(xs))), err
+				return llm.TextResult(strconv.Itoa(len(xs))), err
 			})
 			plan.Effect = pawl.Compose
-			plans := make([]pawl.ToolCall, 10)
+			plans := make([]llm.ToolCall, 10)
 			for i := range plans {
-				plans[i] = pawl.ToolCall{Name: "plan", Args: json.RawMessage(fmt.Sprintf(`{"i":%d}`, i))}
+				plans[i] = llm.ToolCall{Name: "plan", Args: json.RawMessage(fmt.Sprintf(`{"i":%d}`, i))}
 			}
 			begin := time.Now()
 			res, err := step(t, t.Context(), &pawl.Agent{Model: together(plans...),
@@ -185,20 +186,20 @@ func goroutine() string {
 func TestASingleCallRunsOnTheCallersGoroutine(t *testing.T) {
 	var ran []string
 	var mu sync.Mutex
-	tool := does("f", func(context.Context, pawl.ToolCall) (pawl.ToolResult, error) {
+	tool := does("f", func(context.Context, llm.ToolCall) (llm.ToolResult, error) {
 		mu.Lock()
 		defer mu.Unlock()
 		ran = append(ran, goroutine())
-		return pawl.TextResult(""), nil
+		return llm.TextResult(""), nil
 	})
 	tool.Effect = pawl.Pure
-	if _, err := (&pawl.Agent{Model: together(named("f")...), Tools: []pawl.Toolset{tool}}).Run(t.Context(), pawl.User("")); err != nil {
+	if _, err := (&pawl.Agent{Model: together(named("f")...), Tools: []pawl.Toolset{tool}}).Run(t.Context(), llm.User("")); err != nil {
 		t.Fatal(err)
 	}
 	if ran[0] != goroutine() {
 		t.Error("a single call ran on another goroutine")
 	}
-	if _, err := (&pawl.Agent{Model: together(named("f", "f")...), Tools: []pawl.Toolset{tool}}).Run(t.Context(), pawl.User("")); err != nil {
+	if _, err := (&pawl.Agent{Model: together(named("f", "f")...), Tools: []pawl.Toolset{tool}}).Run(t.Context(), llm.User("")); err != nil {
 		t.Fatal(err)
 	}
 	if slices.Contains(ran[1:], goroutine()) {
@@ -231,11 +232,11 @@ func TestSerialKeysRunOneAfterAnotherInCallOrder(t *testing.T) {
 			}
 			return in.Key
 		}
-		var calls []pawl.ToolCall
+		var calls []llm.ToolCall
 		for i, k := range []string{"a", "b", "", "a", "a", "b", "", "a"} {
-			calls = append(calls, pawl.ToolCall{Name: "f", Args: json.RawMessage(fmt.Sprintf(`{"key":%q,"i":%d}`, k, i))})
+			calls = append(calls, llm.ToolCall{Name: "f", Args: json.RawMessage(fmt.Sprintf(`{"key":%q,"i":%d}`, k, i))})
 		}
-		calls = append(calls, pawl.ToolCall{Name: "f", Args: json.RawMessage(`{"key":`)})
+		calls = append(calls, llm.ToolCall{Name: "f", Args: json.RawMessage(`{"key":`)})
 		res, err := step(t, t.Context(), &pawl.Agent{Model: together(calls...), Tools: []pawl.Toolset{tool}})
 		if err != nil {
 			t.Fatal(err)
@@ -260,7 +261,7 @@ func TestConsumersThatBreakOff(t *testing.T) {
 	for _, how := range []string{"break", "panic"} {
 		for _, n := range []int{1, 5} {
 			var began, ended atomic.Int64
-			slow := does("slow", func(ctx context.Context, _ pawl.ToolCall) (pawl.ToolResult, error) {
+			slow := does("slow", func(ctx context.Context, _ llm.ToolCall) (llm.ToolResult, error) {
 				v := pawl.InvocationFrom(ctx)
 				began.Add(1)
 				for range 100 {
@@ -271,12 +272,12 @@ func TestConsumersThatBreakOff(t *testing.T) {
 					v.Emit("tock", nil)
 				}
 				ended.Add(1)
-				return pawl.ToolResult{}, ctx.Err()
+				return llm.ToolResult{}, ctx.Err()
 			})
 			a := &pawl.Agent{Model: together(named(slices.Repeat([]string{"slow"}, n)...)...), Tools: []pawl.Toolset{slow}}
 			func() {
 				defer func() { _ = recover() }()
-				for e, err := range a.Stream(t.Context(), pawl.User("go")) {
+				for e, err := range a.Stream(t.Context(), llm.User("go")) {
 					if err != nil {
 						t.Error(err)
 					}
@@ -297,19 +298,19 @@ func TestConsumersThatBreakOff(t *testing.T) {
 
 // The events of an executor are yielded in an order that makes sense, whatever runs beside.
 func TestEventsOfACallStandInOrder(t *testing.T) {
-	talks := does("talks", func(ctx context.Context, _ pawl.ToolCall) (pawl.ToolResult, error) {
+	talks := does("talks", func(ctx context.Context, _ llm.ToolCall) (llm.ToolResult, error) {
 		v := pawl.InvocationFrom(ctx)
 		var wg sync.WaitGroup
 		for range 5 {
 			wg.Go(func() { v.Emit("word", json.RawMessage(`1`)) })
 		}
 		wg.Wait()
-		return pawl.TextResult(""), nil
+		return llm.TextResult(""), nil
 	})
 	for _, n := range []int{1, 20} {
-		got := map[pawl.Key]string{}
+		got := map[llm.Key]string{}
 		seq := int64(0)
-		for e, err := range (&pawl.Agent{Model: together(named(slices.Repeat([]string{"talks"}, n)...)...), Tools: []pawl.Toolset{talks}}).Stream(t.Context(), pawl.User("")) {
+		for e, err := range (&pawl.Agent{Model: together(named(slices.Repeat([]string{"talks"}, n)...)...), Tools: []pawl.Toolset{talks}}).Stream(t.Context(), llm.User("")) {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -373,16 +374,16 @@ func (b backwards) Execute(ctx context.Context, tasks []pawl.Task) iter.Seq[pawl
 
 // Nothing that several calls share is touched without care: run with -race.
 func TestManyRunsOfOneAgentAtOnce(t *testing.T) {
-	tool := does("f", func(ctx context.Context, c pawl.ToolCall) (pawl.ToolResult, error) {
+	tool := does("f", func(ctx context.Context, c llm.ToolCall) (llm.ToolResult, error) {
 		v := pawl.InvocationFrom(ctx)
 		if err := v.Set(c.ID, c.ID); err != nil {
-			return pawl.ToolResult{}, err
+			return llm.ToolResult{}, err
 		}
 		v.Emit(c.ID, nil)
 		_, err := v.Get("c0", new(string))
-		return pawl.TextResult(fmt.Sprint(len(v.Messages()), len(v.Tools()), v.Agent, v.Key)), err
+		return llm.TextResult(fmt.Sprint(len(v.Messages()), len(v.Tools()), v.Agent, v.Key)), err
 	})
-	parts := make([]pawl.Part, 12)
+	parts := make([]llm.Part, 12)
 	for i := range parts {
 		parts[i] = call(fmt.Sprint("c", i), "f", "{}")
 	}
@@ -395,7 +396,7 @@ func TestManyRunsOfOneAgentAtOnce(t *testing.T) {
 	var wg sync.WaitGroup
 	for range 8 {
 		wg.Go(func() {
-			res, err := a.Run(t.Context(), pawl.User("go"))
+			res, err := a.Run(t.Context(), llm.User("go"))
 			if err != nil || res.Text() != "done" || len(res.Values) != 12 {
 				t.Errorf("got %q, %d values, %v", res.Text(), len(res.Values), err)
 			}

@@ -12,20 +12,21 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 )
 
 func TestFailFast(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		boom := errors.New("boom")
 		var began atomic.Int64
-		bad := does("bad", func(context.Context, pawl.ToolCall) (pawl.ToolResult, error) {
+		bad := does("bad", func(context.Context, llm.ToolCall) (llm.ToolResult, error) {
 			time.Sleep(time.Second)
-			return pawl.ToolResult{}, boom
+			return llm.ToolResult{}, boom
 		})
-		slow := does("slow", func(ctx context.Context, _ pawl.ToolCall) (pawl.ToolResult, error) {
+		slow := does("slow", func(ctx context.Context, _ llm.ToolCall) (llm.ToolResult, error) {
 			began.Add(1)
 			<-ctx.Done()
-			return pawl.ToolResult{}, ctx.Err()
+			return llm.ToolResult{}, ctx.Err()
 		})
 		a := &pawl.Agent{Model: together(named("slow", "bad", "slow", "slow", "slow")...), Tools: []pawl.Toolset{bad, slow},
 			Executor: pawl.Parallel{Limit: 3, FailFast: true}}
@@ -47,7 +48,7 @@ func TestFailFast(t *testing.T) {
 		if n := len(res.Messages[2].Parts); n != 5 {
 			t.Errorf("%d results, want one for each call", n)
 		}
-		if got := res.Messages[2].Parts[3].(pawl.ToolResult).Text(); got != "Not run: another call of this step failed." {
+		if got := res.Messages[2].Parts[3].(llm.ToolResult).Text(); got != "Not run: another call of this step failed." {
 			t.Errorf("got %q", got)
 		}
 	})
@@ -57,12 +58,12 @@ func TestFailFast(t *testing.T) {
 func TestFailFastBeginsNothingThatWasOnItsWay(t *testing.T) {
 	for range 50 { // a choice between a free slot and an ended context is made at random
 		began := false
-		bad := does("bad", func(context.Context, pawl.ToolCall) (pawl.ToolResult, error) { return pawl.ErrorResult("no"), nil })
-		late := does("late", func(context.Context, pawl.ToolCall) (pawl.ToolResult, error) {
+		bad := does("bad", func(context.Context, llm.ToolCall) (llm.ToolResult, error) { return llm.ErrorResult("no"), nil })
+		late := does("late", func(context.Context, llm.ToolCall) (llm.ToolResult, error) {
 			began = true
-			return pawl.TextResult(""), nil
+			return llm.TextResult(""), nil
 		})
-		wait := pawl.Before(func(ctx context.Context, c pawl.ToolCall) (pawl.ToolCall, error) {
+		wait := pawl.Before(func(ctx context.Context, c llm.ToolCall) (llm.ToolCall, error) {
 			if c.Name == "late" {
 				<-ctx.Done()
 			}
@@ -77,7 +78,7 @@ func TestFailFastBeginsNothingThatWasOnItsWay(t *testing.T) {
 }
 
 func TestFailFastOfASingleCall(t *testing.T) {
-	bad := does("bad", func(context.Context, pawl.ToolCall) (pawl.ToolResult, error) { return pawl.ErrorResult("no"), nil })
+	bad := does("bad", func(context.Context, llm.ToolCall) (llm.ToolResult, error) { return llm.ErrorResult("no"), nil })
 	res, err := step(t, t.Context(), &pawl.Agent{Model: together(named("bad")...), Tools: []pawl.Toolset{bad}, Executor: pawl.Parallel{FailFast: true}})
 	var te *pawl.ToolError
 	if !errors.As(err, &te) || res.Stop != pawl.StopFailed || res.Steps[0].Executions[0].Ends != pawl.EndsFailed {
@@ -88,12 +89,12 @@ func TestFailFastOfASingleCall(t *testing.T) {
 func TestStopOnBlock(t *testing.T) {
 	var ran []string
 	tool := func(name string) *pawl.Tool {
-		return does(name, func(context.Context, pawl.ToolCall) (pawl.ToolResult, error) {
+		return does(name, func(context.Context, llm.ToolCall) (llm.ToolResult, error) {
 			ran = append(ran, name)
-			return pawl.TextResult(""), nil
+			return llm.TextResult(""), nil
 		})
 	}
-	guard := pawl.Before(func(_ context.Context, c pawl.ToolCall) (pawl.ToolCall, error) {
+	guard := pawl.Before(func(_ context.Context, c llm.ToolCall) (llm.ToolCall, error) {
 		if c.Name == "b" {
 			return c, pawl.Block("not on Sundays")
 		}

@@ -17,6 +17,7 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/script"
 )
 
@@ -67,7 +68,7 @@ func TestConversations(t *testing.T) {
 					}
 					fmt.Fprintln(&events, jsonOf(t, e))
 				}
-				run := a.Stream(t.Context(), pawl.User("Do I need an umbrella in Oslo?"))
+				run := a.Stream(t.Context(), llm.User("Do I need an umbrella in Oslo?"))
 				var fault error
 				for e, err := range run {
 					if fault = err; err == nil {
@@ -106,11 +107,11 @@ func ExampleAgent_Run() {
 	agent := &pawl.Agent{
 		Model: script.New( // in place of a provider, so that this runs without a key
 			script.Call("weather", City{"Oslo"}),
-			script.Func(func(req *pawl.Request) script.Turn { return script.Say("Yes: " + script.Results(req)[0].Text() + ".") }),
+			script.Func(func(req *llm.Request) script.Turn { return script.Say("Yes: " + script.Results(req)[0].Text() + ".") }),
 		),
 		Tools: []pawl.Toolset{weather},
 	}
-	res, err := agent.Run(context.Background(), pawl.User("Do I need an umbrella in Oslo?"))
+	res, err := agent.Run(context.Background(), llm.User("Do I need an umbrella in Oslo?"))
 	fmt.Println(res.Text(), res.Stop, err)
 	fmt.Println(res.Spent.Requests, "requests,", res.Spent.Calls, "call")
 	// Output:
@@ -123,7 +124,7 @@ func ExampleAgent_Stream() {
 		Model: script.New(script.Together(script.Say("I look."), script.Call("clock", nil)), script.Say("It is noon.")),
 		Tools: []pawl.Toolset{pawl.Func("clock", "The time.", func(context.Context, struct{}) (string, error) { return "12:00", nil })},
 	}
-	for e, err := range agent.Stream(context.Background(), pawl.User("What time is it?")) {
+	for e, err := range agent.Stream(context.Background(), llm.User("What time is it?")) {
 		switch {
 		case err != nil:
 			fmt.Println(err)
@@ -144,7 +145,7 @@ func ExampleAgent_Stream() {
 }
 
 func ExampleBefore() {
-	guard := pawl.Before(func(_ context.Context, call pawl.ToolCall) (pawl.ToolCall, error) {
+	guard := pawl.Before(func(_ context.Context, call llm.ToolCall) (llm.ToolCall, error) {
 		if strings.Contains(string(call.Args), ".env") {
 			return call, pawl.Block("files with secrets are not read")
 		}
@@ -159,7 +160,7 @@ func ExampleBefore() {
 		})},
 		Middleware: []pawl.Middleware{guard},
 	}
-	res, _ := agent.Run(context.Background(), pawl.User("What is in .env?"))
+	res, _ := agent.Run(context.Background(), llm.User("What is in .env?"))
 	x := res.Steps[0].Executions[0]
 	fmt.Println(x.Outcome, x.Result.Text())
 	// Output:

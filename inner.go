@@ -3,6 +3,8 @@ package pawl
 import (
 	"context"
 	"fmt"
+
+	"github.com/pawl-go/pawl/llm"
 )
 
 // Tool returns a as a tool for another agent: it takes a task in words, runs a inside the call, and gives its answer. The tool's name is
@@ -15,35 +17,35 @@ func (a *Agent) Tool(description string) *Tool {
 	type input struct {
 		Task string `json:"task" jsonschema:"What to do, with all that is needed to do it: nothing else of this conversation is known there"`
 	}
-	t := Func(name, description, func(ctx context.Context, in input) (ToolResult, error) {
+	t := Func(name, description, func(ctx context.Context, in input) (llm.ToolResult, error) {
 		v := InvocationFrom(ctx)
 		if v == nil {
-			res, err := a.Run(ctx, User(in.Task))
+			res, err := a.Run(ctx, llm.User(in.Task))
 			return innerResult(name, res, err)
 		}
 		outer := v.pipe.task.scope
 		if outer.away {
-			return ErrorResult("Not run: an agent cannot run inside of a call that is carried out by another process than the run."), nil
+			return llm.ErrorResult("Not run: an agent cannot run inside of a call that is carried out by another process than the run."), nil
 		}
 		if outer.depth >= maxDepth {
-			return ErrorResult(fmt.Sprintf("Not run: agents and calls are nested more than %d deep.", maxDepth)), nil
+			return llm.ErrorResult(fmt.Sprintf("Not run: agents and calls are nested more than %d deep.", maxDepth)), nil
 		}
-		o := runOptions{whole: outer.whole, inside: v, key: v.Key + "/" + Key(name)}
+		o := runOptions{whole: outer.whole, inside: v, key: v.Key + "/" + llm.Key(name)}
 		if !outer.quiet {
 			o.emit = v.send
 		}
 		var res *Result
 		var err error
 		if e, ok := engineOf(ctx, v).engine.(Brancher); ok {
-			res, err = v.branch(ctx, e, a, o.key, []Message{User(in.Task)})
+			res, err = v.branch(ctx, e, a, o.key, []llm.Message{llm.User(in.Task)})
 		} else {
-			res, err = a.run(ctx, nil, []Message{User(in.Task)}, o)
+			res, err = a.run(ctx, nil, []llm.Message{llm.User(in.Task)}, o)
 		}
 		if res != nil && res.Stop == StopPending && v.CanWait() {
-			return ToolResult{}, v.pend(res.Pending)
+			return llm.ToolResult{}, v.pend(res.Pending)
 		}
 		if ctx.Err() != nil && (res == nil || res.Stop != StopAnswer && res.Stop != StopFinished) {
-			return ToolResult{}, context.Cause(ctx) // it is no answer: the call was interrupted
+			return llm.ToolResult{}, context.Cause(ctx) // it is no answer: the call was interrupted
 		}
 		return innerResult(name, res, err)
 	})
@@ -51,12 +53,12 @@ func (a *Agent) Tool(description string) *Tool {
 	return t
 }
 
-func innerResult(name string, res *Result, err error) (ToolResult, error) {
+func innerResult(name string, res *Result, err error) (llm.ToolResult, error) {
 	switch {
 	case err != nil:
-		return ErrorResult(fmt.Sprintf("%s failed: %v", name, err)), nil
+		return llm.ErrorResult(fmt.Sprintf("%s failed: %v", name, err)), nil
 	case res.Stop == StopAnswer || res.Stop == StopFinished:
-		answer := TextResult(res.Text())
+		answer := llm.TextResult(res.Text())
 		answer.Data = res.Output
 		return answer, nil
 	}
@@ -64,5 +66,5 @@ func innerResult(name string, res *Result, err error) (ToolResult, error) {
 	if t := res.Text(); t != "" {
 		text += "\nIts last words: " + t
 	}
-	return ErrorResult(text), nil
+	return llm.ErrorResult(text), nil
 }

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+
+	"github.com/pawl-go/pawl/llm"
 )
 
 // OutputRunner is a Runner whose answer can be held to a JSON Schema, as an Agent's can. WithOutput returns a Runner that does the same work and
@@ -30,7 +32,7 @@ func (a *Agent) WithOutput(schema json.RawMessage) Runner {
 // r must be an OutputRunner. The error is that of the run; *OutputError says that the answer does not fit, or that the run stopped without one (calls
 // pend, a limit was reached): the Result says which, and can be resumed. When a limit was reached and there is an answer all the same, both are returned.
 // Into panics if no schema can be inferred from T.
-func Into[T any](ctx context.Context, r Runner, msgs ...Message) (T, *Result, error) {
+func Into[T any](ctx context.Context, r Runner, msgs ...llm.Message) (T, *Result, error) {
 	var in struct {
 		Value T `json:"value"`
 	}
@@ -84,11 +86,11 @@ func describesObject(schema json.RawMessage) bool {
 }
 
 // drained runs r to its end.
-func drained(ctx context.Context, r Runner, msgs []Message) (res *Result, err error) {
+func drained(ctx context.Context, r Runner, msgs []llm.Message) (res *Result, err error) {
 	if a, ok := r.(*Agent); ok {
 		return a.Run(ctx, msgs...)
 	}
-	var run Key
+	var run llm.Key
 	for e, failed := range r.Stream(ctx, msgs...) {
 		if failed != nil {
 			return res, failed

@@ -12,15 +12,18 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/pawl-go/pawl/internal/jsonform"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // Invocation is what a tool, or the middleware around it, can know and do beside its arguments. InvocationFrom finds it. It
 // may be used concurrently, until the call has ended.
 type Invocation struct {
-	Key     Key      // where in the run; a stable key for the call's effect
-	Agent   string   // whose run it is
-	Call    ToolCall // the call, validated
-	Attempt int      // 1 when the tool is begun for the first time
+	Key     llm.Key      // where in the run; a stable key for the call's effect
+	Agent   string       // whose run it is
+	Call    llm.ToolCall // the call, validated
+	Attempt int          // 1 when the tool is begun for the first time
 
 	pipe  *pipe
 	mu    sync.Mutex
@@ -54,7 +57,7 @@ func (v *Invocation) IdempotencyKey() string {
 	if run := v.pipe.task.scope.durable; run != "" {
 		fmt.Fprintf(h, "%d:%s", len(run), run)
 	}
-	for _, part := range [][]byte{[]byte(v.Call.Name), canonical(v.Call.Args), []byte(v.Call.ID), []byte(v.Key)} {
+	for _, part := range [][]byte{[]byte(v.Call.Name), jsonform.Canonical(v.Call.Args), []byte(v.Call.ID), []byte(v.Key)} {
 		fmt.Fprintf(h, "%d:%s", len(part), part)
 	}
 	return hex.EncodeToString(h.Sum(nil)[:16])
@@ -62,7 +65,7 @@ func (v *Invocation) IdempotencyKey() string {
 
 // Messages returns the conversation as it was when the step began, the reply with the call included: read only. In a call that began early it
 // waits until that reply is whole; nil: there will be none, and the call is being dropped.
-func (v *Invocation) Messages() []Message {
+func (v *Invocation) Messages() []llm.Message {
 	if e := v.pipe.task.early; e != nil {
 		if !e.isWhole() {
 			return nil
@@ -181,7 +184,7 @@ func (v *Invocation) close() {
 // and with it the run, whatever the tool makes of it: Do returns an error that says so, and carries out no other.
 //
 // A tool that calls tools has the effect Compose, and fans out by one Do rather than by goroutines.
-func (v *Invocation) Do(ctx context.Context, calls ...ToolCall) ([]Execution, error) {
+func (v *Invocation) Do(ctx context.Context, calls ...llm.ToolCall) ([]Execution, error) {
 	t := v.pipe.task
 	if v.busy.Load() && v.pipe.tool.Effect != Compose {
 		return nil, fmt.Errorf("%s makes calls, so its Effect must be Compose: it holds a slot that its calls need", v.pipe.tool.Name)
@@ -215,7 +218,7 @@ func (v *Invocation) Do(ctx context.Context, calls ...ToolCall) ([]Execution, er
 	v.mu.Unlock()
 	tasks := make([]Task, len(calls))
 	for i, c := range calls {
-		key := v.Key + Key("/s"+strconv.Itoa(first+i))
+		key := v.Key + llm.Key("/s"+strconv.Itoa(first+i))
 		if c.ID == "" {
 			c.ID = "s" + strconv.Itoa(first+i)
 		}

@@ -13,12 +13,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/script"
 )
 
 // composes returns a tool that acts through its Invocation.
-func composes(name string, run func(context.Context, *pawl.Invocation) (pawl.ToolResult, error)) *pawl.Tool {
-	t := does(name, func(ctx context.Context, _ pawl.ToolCall) (pawl.ToolResult, error) {
+func composes(name string, run func(context.Context, *pawl.Invocation) (llm.ToolResult, error)) *pawl.Tool {
+	t := does(name, func(ctx context.Context, _ llm.ToolCall) (llm.ToolResult, error) {
 		return run(ctx, pawl.InvocationFrom(ctx))
 	})
 	t.Effect = pawl.Compose
@@ -29,17 +30,17 @@ func TestInvocationKnowsItsCall(t *testing.T) {
 	if v := pawl.InvocationFrom(t.Context()); v != nil {
 		t.Errorf("outside a call: got %+v", v)
 	}
-	tool := does("look", func(ctx context.Context, c pawl.ToolCall) (pawl.ToolResult, error) {
+	tool := does("look", func(ctx context.Context, c llm.ToolCall) (llm.ToolResult, error) {
 		v := pawl.InvocationFrom(ctx)
-		return pawl.TextResult(fmt.Sprint(v.Key, " ", v.Agent, " ", v.Call.Name, " ", v.Attempt, " ", len(v.Messages()), " ", v.Messages()[0].Text(), " ", len(v.Tools()))), nil
+		return llm.TextResult(fmt.Sprint(v.Key, " ", v.Agent, " ", v.Call.Name, " ", v.Attempt, " ", len(v.Messages()), " ", v.Messages()[0].Text(), " ", len(v.Tools()))), nil
 	})
 	res, err := (&pawl.Agent{Name: "ann", Instructions: "Be brief.", Model: script.New(script.Call("look", nil), script.Call("look", `{"a":1}`), script.Say("done")),
-		Tools: []pawl.Toolset{tool}}).Run(t.Context(), pawl.User("go"))
+		Tools: []pawl.Toolset{tool}}).Run(t.Context(), llm.User("go"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := "tool: call_1_0 = run/1/0 ann look 1 2 go 1\ntool: call_2_0 = run/2/0 ann look 1 4 go 1\n"
-	if got := say([]pawl.Message{res.Messages[2], res.Messages[4]}); got != want {
+	if got := say([]llm.Message{res.Messages[2], res.Messages[4]}); got != want {
 		t.Errorf("got\n%swant\n%s", got, want)
 	}
 }
@@ -66,16 +67,16 @@ func TestValuesMergeInCallOrder(t *testing.T) {
 		})
 		m := script.New(script.Together(script.Call("set", `{"i":1}`), script.Call("set", `{"i":2}`), script.Call("set", `{"i":3}`)),
 			script.Together(script.Call("set", `{"i":4}`), script.Call("set", `{"i":5}`)), script.Say("done"))
-		res, err := (&pawl.Agent{Model: m, Tools: []pawl.Toolset{tool}}).Run(t.Context(), pawl.User("go"))
+		res, err := (&pawl.Agent{Model: m, Tools: []pawl.Toolset{tool}}).Run(t.Context(), llm.User("go"))
 		if err != nil || string(res.Values["n"]) != "5" {
 			t.Fatalf("got %v, %s", err, res.Values)
 		}
 		want := "tool: call_1_0 = false 0 1\ntool: call_1_1 = false 0 2\ntool: call_1_2 = false 0 3\ntool: call_2_0 = true 3 4\ntool: call_2_1 = true 3 5\n"
-		if got := say([]pawl.Message{res.Messages[2], res.Messages[4]}); got != want {
+		if got := say([]llm.Message{res.Messages[2], res.Messages[4]}); got != want {
 			t.Errorf("got\n%swant\n%s", got, want)
 		}
 	})
-	x := execute(t, does("f", func(ctx context.Context, _ pawl.ToolCall) (pawl.ToolResult, error) {
+	x := execute(t, does("f", func(ctx context.Context, _ llm.ToolCall) (llm.ToolResult, error) {
 		v := pawl.InvocationFrom(ctx)
 		if err := v.Set("bad", func() {}); err == nil || !strings.Contains(err.Error(), `value "bad"`) {
 			t.Errorf("a value without JSON form: got %v", err)
@@ -86,7 +87,7 @@ func TestValuesMergeInCallOrder(t *testing.T) {
 		if ok, err := v.Get("text", new(int)); !ok || err == nil {
 			t.Errorf("a value of another type: got %t, %v", ok, err)
 		}
-		return pawl.TextResult(""), nil
+		return llm.TextResult(""), nil
 	}), `{}`)
 	if string(x.Values["text"]) != `"x"` {
 		t.Errorf("got %s", x.Values)
@@ -94,21 +95,21 @@ func TestValuesMergeInCallOrder(t *testing.T) {
 }
 
 func TestCallsInsideACall(t *testing.T) {
-	adds := does("adds", func(ctx context.Context, c pawl.ToolCall) (pawl.ToolResult, error) {
+	adds := does("adds", func(ctx context.Context, c llm.ToolCall) (llm.ToolResult, error) {
 		v, n := pawl.InvocationFrom(ctx), 0
 		_, err := v.Get("n", &n)
 		_ = v.Set("n", n+1)
-		return pawl.TextResult(fmt.Sprint(v.Key, " ", n+1)), err
+		return llm.TextResult(fmt.Sprint(v.Key, " ", n+1)), err
 	})
-	bad := does("bad", func(context.Context, pawl.ToolCall) (pawl.ToolResult, error) {
-		return pawl.ToolResult{}, errors.New("no")
+	bad := does("bad", func(context.Context, llm.ToolCall) (llm.ToolResult, error) {
+		return llm.ToolResult{}, errors.New("no")
 	})
 	var xs []pawl.Execution
-	plan := composes("plan", func(ctx context.Context, v *pawl.Invocation) (pawl.ToolResult, error) {
+	plan := composes("plan", func(ctx context.Context, v *pawl.Invocation) (llm.ToolResult, error) {
 		_ = v.Set("n", 10)
 		first, err := v.Do(ctx, call("", "adds", "{}"), call("mine", "bad", "{}"), call("", "nope", "{}"), call("", "person", "{}"), call("", "adds", `[]`))
 		if err != nil {
-			return pawl.ToolResult{}, err
+			return llm.ToolResult{}, err
 		}
 		second, err := v.Do(ctx, call("", "adds", "{}"))
 		xs = append(first, second...)
@@ -116,10 +117,10 @@ func TestCallsInsideACall(t *testing.T) {
 		if len(none) != 0 || err2 != nil {
 			t.Errorf("no calls: got %v, %v", none, err2)
 		}
-		return pawl.TextResult("planned"), err
+		return llm.TextResult("planned"), err
 	})
 	a := &pawl.Agent{Model: script.New(script.Call("plan", nil), script.Say("done")), Tools: []pawl.Toolset{adds, bad, plan, passive("person")}}
-	events, res, err := collect(a.Stream(t.Context(), pawl.User("go")))
+	events, res, err := collect(a.Stream(t.Context(), llm.User("go")))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,7 +141,7 @@ func TestCallsInsideACall(t *testing.T) {
 	if res.Spent.Calls != 4 { // plan, adds, bad, adds: what was begun
 		t.Errorf("spent %+v", res.Spent)
 	}
-	inner := map[pawl.Key][]pawl.EventKind{}
+	inner := map[llm.Key][]pawl.EventKind{}
 	for _, e := range events {
 		if strings.Contains(string(e.Path), "/s") {
 			inner[e.Path] = append(inner[e.Path], e.Kind)
@@ -157,11 +158,11 @@ func TestCallsInsideACall(t *testing.T) {
 // Calls nest three deep and no deeper.
 func TestNesting(t *testing.T) {
 	deepest := 0
-	deep := composes("deep", func(ctx context.Context, v *pawl.Invocation) (pawl.ToolResult, error) {
+	deep := composes("deep", func(ctx context.Context, v *pawl.Invocation) (llm.ToolResult, error) {
 		deepest = max(deepest, strings.Count(string(v.Key), "/s"))
 		xs, err := v.Do(ctx, call("", "deep", "{}"))
 		if err != nil {
-			return pawl.ErrorResult(err.Error()), nil
+			return llm.ErrorResult(err.Error()), nil
 		}
 		return xs[0].Result, nil
 	})
@@ -176,9 +177,9 @@ func TestNesting(t *testing.T) {
 func TestOnlyToolsThatComposeMakeCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var fault error
-		wrong := composes("wrong", func(ctx context.Context, v *pawl.Invocation) (pawl.ToolResult, error) {
+		wrong := composes("wrong", func(ctx context.Context, v *pawl.Invocation) (llm.ToolResult, error) {
 			_, fault = v.Do(ctx, call("", "leaf", "{}"))
-			return pawl.TextResult(""), fault
+			return llm.TextResult(""), fault
 		})
 		wrong.Effect = pawl.Write
 		begin := time.Now()
@@ -188,7 +189,7 @@ func TestOnlyToolsThatComposeMakeCalls(t *testing.T) {
 		}
 		// A middleware stands outside the slot, and may.
 		var xs []pawl.Execution
-		asks := pawl.Before(func(ctx context.Context, c pawl.ToolCall) (pawl.ToolCall, error) {
+		asks := pawl.Before(func(ctx context.Context, c llm.ToolCall) (llm.ToolCall, error) {
 			var err error
 			if c.Name == "wrong" {
 				xs, err = pawl.InvocationFrom(ctx).Do(ctx, call("", "leaf", "{}"))
@@ -207,11 +208,11 @@ func TestAfterTheCallHasEnded(t *testing.T) {
 	var kept *pawl.Invocation
 	var keptCtx context.Context
 	leaf := 0
-	tool := composes("f", func(ctx context.Context, v *pawl.Invocation) (pawl.ToolResult, error) {
+	tool := composes("f", func(ctx context.Context, v *pawl.Invocation) (llm.ToolResult, error) {
 		kept, keptCtx = v, ctx
-		return pawl.TextResult(""), nil
+		return llm.TextResult(""), nil
 	})
-	events, res, err := collect((&pawl.Agent{Model: script.New(script.Call("f", nil), script.Func(func(*pawl.Request) script.Turn {
+	events, res, err := collect((&pawl.Agent{Model: script.New(script.Call("f", nil), script.Func(func(*llm.Request) script.Turn {
 		kept.Emit("late", json.RawMessage(`1`))
 		if err := kept.Set("n", 1); err == nil {
 			t.Error("a value was set")
@@ -220,10 +221,10 @@ func TestAfterTheCallHasEnded(t *testing.T) {
 			t.Errorf("a call was made: %+v", xs)
 		}
 		return script.Say("done")
-	})), Tools: []pawl.Toolset{tool, does("leaf", func(context.Context, pawl.ToolCall) (pawl.ToolResult, error) {
+	})), Tools: []pawl.Toolset{tool, does("leaf", func(context.Context, llm.ToolCall) (llm.ToolResult, error) {
 		leaf++
-		return pawl.TextResult(""), nil
-	})}}).Stream(t.Context(), pawl.User("go")))
+		return llm.TextResult(""), nil
+	})}}).Stream(t.Context(), llm.User("go")))
 	if err != nil || len(res.Values) != 0 || leaf != 0 {
 		t.Errorf("got %v, values %s, %d calls", err, res.Values, leaf)
 	}
@@ -244,37 +245,37 @@ func TestACallInsideEndsTheRun(t *testing.T) {
 		stop   pawl.Stop
 		result string
 	}{
-		{"Abort", func(context.Context, pawl.ToolCall) (pawl.ToolResult, error) {
-			return pawl.ToolResult{}, pawl.Abort(boom)
+		{"Abort", func(context.Context, llm.ToolCall) (llm.ToolResult, error) {
+			return llm.ToolResult{}, pawl.Abort(boom)
 		}, pawl.Parallel{}, pawl.StopFailed, "Stopped: boom"},
-		{"Finish", func(context.Context, pawl.ToolCall) (pawl.ToolResult, error) {
-			return pawl.ToolResult{}, pawl.Finish(pawl.TextResult("enough"))
+		{"Finish", func(context.Context, llm.ToolCall) (llm.ToolResult, error) {
+			return llm.ToolResult{}, pawl.Finish(llm.TextResult("enough"))
 		}, pawl.Parallel{}, pawl.StopFinished, "enough"},
-		{"FailFast", func(context.Context, pawl.ToolCall) (pawl.ToolResult, error) { return pawl.ToolResult{}, boom }, pawl.Parallel{FailFast: true}, pawl.StopFailed, "Stopped: boom"},
+		{"FailFast", func(context.Context, llm.ToolCall) (llm.ToolResult, error) { return llm.ToolResult{}, boom }, pawl.Parallel{FailFast: true}, pawl.StopFailed, "Stopped: boom"},
 	} {
 		for _, heeds := range []bool{true, false} {
 			more := 0
-			plan := composes("plan", func(ctx context.Context, v *pawl.Invocation) (pawl.ToolResult, error) {
+			plan := composes("plan", func(ctx context.Context, v *pawl.Invocation) (llm.ToolResult, error) {
 				xs, err := v.Do(ctx, call("", "inner", "{}"), call("", "ok", "{}"))
 				if err == nil || len(xs) != 2 {
 					t.Errorf("%s: Do returned %d executions and no error", test.name, len(xs))
 				}
 				if heeds {
-					return pawl.ToolResult{}, err
+					return llm.ToolResult{}, err
 				}
 				if _, err := v.Do(ctx, call("", "count", "{}")); err == nil {
 					t.Errorf("%s: Do went on", test.name)
 				}
-				return pawl.TextResult("never mind"), nil
+				return llm.TextResult("never mind"), nil
 			})
 			m := script.New(script.Call("plan", nil), script.Say("done"))
 			a := &pawl.Agent{Model: m, Executor: test.ex, Tools: []pawl.Toolset{plan, says("ok", "fine"), does("inner", test.inner),
-				does("count", func(context.Context, pawl.ToolCall) (pawl.ToolResult, error) { more++; return pawl.TextResult(""), nil })}}
-			res, err := a.Run(t.Context(), pawl.User("go"))
+				does("count", func(context.Context, llm.ToolCall) (llm.ToolResult, error) { more++; return llm.TextResult(""), nil })}}
+			res, err := a.Run(t.Context(), llm.User("go"))
 			if (err != nil) != (test.stop == pawl.StopFailed) || err != nil && !errors.Is(err, boom) || res.Stop != test.stop || len(m.Requests()) != 1 || more != 0 {
 				t.Errorf("%s, heeded %t: got %v, %s after %d requests, %d more calls", test.name, heeds, err, res.Stop, len(m.Requests()), more)
 			}
-			if got := res.Messages[2].Parts[0].(pawl.ToolResult); got.Text() != test.result || got.IsError != (test.stop == pawl.StopFailed) {
+			if got := res.Messages[2].Parts[0].(llm.ToolResult); got.Text() != test.result || got.IsError != (test.stop == pawl.StopFailed) {
 				t.Errorf("%s, heeded %t: the call is answered with %q", test.name, heeds, got.Text())
 			}
 			if test.stop == pawl.StopFinished && res.Text() != "enough" {
@@ -289,24 +290,24 @@ func TestWhatACallThatWasLeftBehindHasSpent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
 		child := (&pawl.Agent{Name: "child", Model: script.New(script.Call("ok", nil), script.Call("deaf", nil)), Tools: []pawl.Toolset{says("ok", "fine"),
-			does("deaf", func(context.Context, pawl.ToolCall) (pawl.ToolResult, error) {
+			does("deaf", func(context.Context, llm.ToolCall) (llm.ToolResult, error) {
 				<-release
-				return pawl.TextResult(""), nil
+				return llm.TextResult(""), nil
 			})}}).Tool("")
-		plan := composes("plan", func(ctx context.Context, v *pawl.Invocation) (pawl.ToolResult, error) {
+		plan := composes("plan", func(ctx context.Context, v *pawl.Invocation) (llm.ToolResult, error) {
 			if _, err := v.Do(ctx, call("", "ok", "{}")); err != nil {
-				return pawl.ToolResult{}, err
+				return llm.ToolResult{}, err
 			}
 			if err := v.Set("x", 1); err != nil {
-				return pawl.ToolResult{}, err
+				return llm.ToolResult{}, err
 			}
 			<-release
-			return pawl.TextResult(""), nil
+			return llm.TextResult(""), nil
 		})
 		ctx, cancel := context.WithCancelCause(t.Context())
 		time.AfterFunc(time.Second, func() { cancel(pawl.ErrCancelled) })
 		a := &pawl.Agent{Model: script.New(script.Together(script.Call("plan", nil), script.Call("child", `{"task":"x"}`))), Tools: []pawl.Toolset{plan, child, says("ok", "fine")}}
-		res, err := a.Run(ctx, pawl.User("go"))
+		res, err := a.Run(ctx, llm.User("go"))
 		if err != nil || res.Stop != pawl.StopCancelled || string(res.Values["x"]) != "1" {
 			t.Errorf("got %v, %s, values %v", err, res.Stop, res.Values)
 		}

@@ -4,11 +4,14 @@ import (
 	"bytes"
 	"encoding/json"
 	"strings"
+
+	"github.com/pawl-go/pawl/internal/jsonform"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // echoes reports whether text, fences stripped, is wholly JSON and equal to the arguments of a call of m, or to a wrapper
 // {name, arguments} around them. Prose is never an echo.
-func echoes(text string, m Message) bool {
+func echoes(text string, m llm.Message) bool {
 	if !m.HasCalls() {
 		return false
 	}
@@ -40,7 +43,7 @@ func echoes(text string, m Message) bool {
 		break
 	}
 	for _, p := range m.Parts {
-		c, ok := p.(ToolCall)
+		c, ok := p.(llm.ToolCall)
 		if !ok {
 			continue
 		}
@@ -63,7 +66,7 @@ func canonicalObject(b []byte) []byte {
 	if b = bytes.TrimSpace(b); len(b) == 0 || b[0] != '{' {
 		return nil
 	}
-	return canonical(b)
+	return jsonform.Canonical(b)
 }
 
 // unfenced strips one ``` fence around the whole of s.

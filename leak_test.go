@@ -6,6 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/script"
 )
 
@@ -37,9 +38,9 @@ func TestLeaks(t *testing.T) {
 		for way := range ways {
 			turn := script.Together(script.Say(test.text), script.Call("weather", args), script.Say("After it."))
 			a := &pawl.Agent{Model: script.New(turn, script.Say("done")), Tools: []pawl.Toolset{says("weather", "rain")}}
-			events, res, err := collect(a.Stream(t.Context(), pawl.User("go")))
+			events, res, err := collect(a.Stream(t.Context(), llm.User("go")))
 			if way == "whole" {
-				res, err = a.Run(t.Context(), pawl.User("go"))
+				res, err = a.Run(t.Context(), llm.User("go"))
 			}
 			if err != nil {
 				t.Fatal(err)
@@ -68,7 +69,7 @@ func TestLeaks(t *testing.T) {
 	}
 	// Several leaks are taken back under the numbers they were told by.
 	turn := script.Together(script.Say(args), script.Say("Fine."), script.Say(args), script.Call("weather", args))
-	events, res, _ := collect((&pawl.Agent{Model: script.New(turn, script.Say("done")), Tools: []pawl.Toolset{says("weather", "rain")}}).Stream(t.Context(), pawl.User("go")))
+	events, res, _ := collect((&pawl.Agent{Model: script.New(turn, script.Say("done")), Tools: []pawl.Toolset{says("weather", "rain")}}).Stream(t.Context(), llm.User("go")))
 	var taken []int
 	for _, e := range events {
 		if e.Kind == pawl.EventTextRetracted {
@@ -79,7 +80,7 @@ func TestLeaks(t *testing.T) {
 		t.Errorf("taken back %s", diff)
 	}
 	// An answer that is JSON is an answer.
-	res, err := (&pawl.Agent{Model: script.New(script.Say(args))}).Run(t.Context(), pawl.User("go"))
+	res, err := (&pawl.Agent{Model: script.New(script.Say(args))}).Run(t.Context(), llm.User("go"))
 	if err != nil || res.Text() != args {
 		t.Errorf("got %q, %v", res.Text(), err)
 	}

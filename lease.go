@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync/atomic"
 	"time"
+
+	"github.com/pawl-go/pawl/llm"
 )
 
 // lease is what a call that runs beside others shares with them: it may be left behind. A tool that does not end when its context does
@@ -26,10 +28,10 @@ const (
 // begun is what is known of a call when its tool begins. It is not changed afterwards.
 type begun struct {
 	pipe     *pipe
-	call     ToolCall
+	call     llm.ToolCall
 	attempt  int
 	tool     *Tool
-	decision *Decision
+	decision *llm.Decision
 }
 
 // begin notes that the tool begins at now. Once limit, if there is one, and a grace period have passed it is left behind, unless end was
@@ -88,7 +90,7 @@ func (l *lease) leave(why error) {
 			err = p.interrupted(b.ctx, errLeft)
 		}
 	}
-	p.settle(b.ctx, ToolResult{}, err)
+	p.settle(b.ctx, llm.ToolResult{}, err)
 	p.x.Ended = time.Now()
 	p.task.scope.release(l)
 	b.worker() // in place of the goroutine that is lost

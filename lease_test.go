@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/script"
 )
 
@@ -22,7 +23,7 @@ func TestAToolThatIgnoresItsContextIsLeftBehind(t *testing.T) {
 			defer cancel(nil)
 			release := make(chan struct{})
 			var after error
-			deaf := does("deaf", func(ctx context.Context, _ pawl.ToolCall) (pawl.ToolResult, error) {
+			deaf := does("deaf", func(ctx context.Context, _ llm.ToolCall) (llm.ToolResult, error) {
 				v := pawl.InvocationFrom(ctx)
 				<-release
 				v.Emit("still here", nil)
@@ -31,7 +32,7 @@ func TestAToolThatIgnoresItsContextIsLeftBehind(t *testing.T) {
 				if xs, err := v.Do(context.WithoutCancel(ctx), call("", "other", "{}")); err == nil {
 					t.Errorf("a call that had ended made another: %+v", xs)
 				}
-				return pawl.TextResult("too late"), nil
+				return llm.TextResult("too late"), nil
 			})
 			other := says("other", "fine")
 			a := &pawl.Agent{Model: together(named("deaf", "other", "other", "other")...), Tools: []pawl.Toolset{deaf, other}, Executor: pawl.Parallel{Limit: limit}}
@@ -61,9 +62,9 @@ func TestASingleToolThatIgnoresItsContextIsLeftBehind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, cancelled := range []bool{true, false} {
 			release := make(chan struct{})
-			deaf := does("deaf", func(context.Context, pawl.ToolCall) (pawl.ToolResult, error) {
+			deaf := does("deaf", func(context.Context, llm.ToolCall) (llm.ToolResult, error) {
 				<-release
-				return pawl.TextResult("too late"), nil
+				return llm.TextResult("too late"), nil
 			})
 			ctx, cancel := context.WithCancelCause(t.Context())
 			want, took := pawl.OutcomeTimeout, 65*time.Second
@@ -86,20 +87,20 @@ func TestASingleToolThatIgnoresItsContextIsLeftBehind(t *testing.T) {
 func TestAToolThatOutlivesItsTimeoutIsLeftBehind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
-		deaf := does("deaf", func(ctx context.Context, _ pawl.ToolCall) (pawl.ToolResult, error) {
+		deaf := does("deaf", func(ctx context.Context, _ llm.ToolCall) (llm.ToolResult, error) {
 			v := pawl.InvocationFrom(ctx)
 			<-release
 			_, _ = v.Messages(), v.Tools()
-			return pawl.TextResult("too late"), nil
+			return llm.TextResult("too late"), nil
 		})
 		deaf.Timeout = time.Second
-		free := does("free", func(context.Context, pawl.ToolCall) (pawl.ToolResult, error) {
+		free := does("free", func(context.Context, llm.ToolCall) (llm.ToolResult, error) {
 			time.Sleep(time.Minute)
-			return pawl.TextResult("fine"), nil
+			return llm.TextResult("fine"), nil
 		})
 		// The next step runs while the tool that was left behind looks at the run.
-		m := script.New(script.Turn{Parts: []pawl.Part{call("c0", "deaf", "{}"), call("c1", "deaf", "{}"), call("c2", "free", "{}")}},
-			script.Func(func(*pawl.Request) script.Turn { close(release); return script.Call("free", nil) }), script.Say("done"))
+		m := script.New(script.Turn{Parts: []llm.Part{call("c0", "deaf", "{}"), call("c1", "deaf", "{}"), call("c2", "free", "{}")}},
+			script.Func(func(*llm.Request) script.Turn { close(release); return script.Call("free", nil) }), script.Say("done"))
 		begin := time.Now()
 		res, err := step(t, t.Context(), &pawl.Agent{Model: m, Tools: []pawl.Toolset{deaf, free}, Executor: pawl.Parallel{Limit: 2}})
 		if took := time.Since(begin); err != nil || took != 6*time.Second+2*time.Minute {
@@ -118,9 +119,9 @@ func TestAToolThatOutlivesItsTimeoutIsLeftBehind(t *testing.T) {
 // A tool that ends its goroutine, as t.FailNow does, ends its call and nothing else.
 func TestAToolThatEndsItsGoroutine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		quits := does("quits", func(context.Context, pawl.ToolCall) (pawl.ToolResult, error) {
+		quits := does("quits", func(context.Context, llm.ToolCall) (llm.ToolResult, error) {
 			runtime.Goexit()
-			return pawl.ToolResult{}, nil
+			return llm.ToolResult{}, nil
 		})
 		quits.Timeout = -1
 		res, err := step(t, t.Context(), &pawl.Agent{Model: together(named("quits", "ok", "quits", "ok")...), Tools: []pawl.Toolset{quits, says("ok", "")},

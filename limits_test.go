@@ -13,20 +13,22 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/provider/catalog"
 	"github.com/pawl-go/pawl/script"
 )
 
 // caller always calls, whatever it is asked; with each reply the arguments change.
 func caller() *script.Model {
-	return script.New(script.Loop(script.Func(func(req *pawl.Request) script.Turn {
+	return script.New(script.Loop(script.Func(func(req *llm.Request) script.Turn {
 		return script.Call("f", fmt.Sprintf(`{"n":%d}`, len(req.Messages)))
 	})))
 }
 
 // obedient calls until it is told to answer.
 func obedient() *script.Model {
-	return script.New(script.Loop(script.Func(func(req *pawl.Request) script.Turn {
-		if req.Choice.Mode == pawl.ToolNone {
+	return script.New(script.Loop(script.Func(func(req *llm.Request) script.Turn {
+		if req.Choice.Mode == llm.ToolNone {
 			return script.Say("the answer")
 		}
 		return script.Call("f", fmt.Sprintf(`{"n":%d}`, len(req.Messages)))
@@ -46,23 +48,23 @@ func TestRounds(t *testing.T) {
 		open     int
 		results  int // in the last message, of calls that were not run
 		text     string
-		last     pawl.ToolMode // choice of the last request
+		last     llm.ToolMode // choice of the last request
 	}{
-		{0, pawl.Answer, caller, 1, 0, pawl.StopLimit, 0, 1, "", pawl.ToolNone},
-		{1, pawl.Answer, caller, 2, 1, pawl.StopLimit, 0, 1, "", pawl.ToolNone},
-		{3, pawl.Answer, caller, 4, 3, pawl.StopLimit, 0, 1, "", pawl.ToolNone},
-		{0, pawl.Return, caller, 1, 0, pawl.StopLimit, 1, 0, "", pawl.ToolAuto},
-		{1, pawl.Return, caller, 2, 1, pawl.StopLimit, 1, 0, "", pawl.ToolAuto},
-		{3, pawl.Return, caller, 4, 3, pawl.StopLimit, 1, 0, "", pawl.ToolAuto},
-		{0, pawl.Answer, obedient, 1, 0, pawl.StopLimit, 0, 0, "the answer", pawl.ToolNone},
-		{1, pawl.Answer, obedient, 2, 1, pawl.StopLimit, 0, 0, "the answer", pawl.ToolNone},
-		{3, pawl.Answer, obedient, 4, 3, pawl.StopLimit, 0, 0, "the answer", pawl.ToolNone},
-		{0, pawl.Return, obedient, 1, 0, pawl.StopLimit, 1, 0, "", pawl.ToolAuto},
-		{3, pawl.Return, obedient, 4, 3, pawl.StopLimit, 1, 0, "", pawl.ToolAuto},
-		{0, pawl.Answer, func() *script.Model { return script.New(script.Say("hi")) }, 1, 0, pawl.StopLimit, 0, 0, "hi", pawl.ToolNone},
-		{3, pawl.Answer, func() *script.Model { return script.New(script.Call("f", nil), script.Say("hi")) }, 2, 1, pawl.StopAnswer, 0, 0, "hi", pawl.ToolAuto},
-		{3, pawl.Return, func() *script.Model { return script.New(script.Call("f", nil), script.Say("hi")) }, 2, 1, pawl.StopAnswer, 0, 0, "hi", pawl.ToolAuto},
-		{1, pawl.Return, func() *script.Model { return script.New(script.Call("f", nil), script.Say("hi")) }, 2, 1, pawl.StopAnswer, 0, 0, "hi", pawl.ToolAuto},
+		{0, pawl.Answer, caller, 1, 0, pawl.StopLimit, 0, 1, "", llm.ToolNone},
+		{1, pawl.Answer, caller, 2, 1, pawl.StopLimit, 0, 1, "", llm.ToolNone},
+		{3, pawl.Answer, caller, 4, 3, pawl.StopLimit, 0, 1, "", llm.ToolNone},
+		{0, pawl.Return, caller, 1, 0, pawl.StopLimit, 1, 0, "", llm.ToolAuto},
+		{1, pawl.Return, caller, 2, 1, pawl.StopLimit, 1, 0, "", llm.ToolAuto},
+		{3, pawl.Return, caller, 4, 3, pawl.StopLimit, 1, 0, "", llm.ToolAuto},
+		{0, pawl.Answer, obedient, 1, 0, pawl.StopLimit, 0, 0, "the answer", llm.ToolNone},
+		{1, pawl.Answer, obedient, 2, 1, pawl.StopLimit, 0, 0, "the answer", llm.ToolNone},
+		{3, pawl.Answer, obedient, 4, 3, pawl.StopLimit, 0, 0, "the answer", llm.ToolNone},
+		{0, pawl.Return, obedient, 1, 0, pawl.StopLimit, 1, 0, "", llm.ToolAuto},
+		{3, pawl.Return, obedient, 4, 3, pawl.StopLimit, 1, 0, "", llm.ToolAuto},
+		{0, pawl.Answer, func() *script.Model { return script.New(script.Say("hi")) }, 1, 0, pawl.StopLimit, 0, 0, "hi", llm.ToolNone},
+		{3, pawl.Answer, func() *script.Model { return script.New(script.Call("f", nil), script.Say("hi")) }, 2, 1, pawl.StopAnswer, 0, 0, "hi", llm.ToolAuto},
+		{3, pawl.Return, func() *script.Model { return script.New(script.Call("f", nil), script.Say("hi")) }, 2, 1, pawl.StopAnswer, 0, 0, "hi", llm.ToolAuto},
+		{1, pawl.Return, func() *script.Model { return script.New(script.Call("f", nil), script.Say("hi")) }, 2, 1, pawl.StopAnswer, 0, 0, "hi", llm.ToolAuto},
 	} {
 		for way, run := range ways {
 			name := fmt.Sprintf("%d rounds, %v, %s", test.rounds, test.atLimit, way)
@@ -73,11 +75,11 @@ func TestRounds(t *testing.T) {
 				limit = pawl.NoRounds
 			}
 			a := &pawl.Agent{Model: m, Limits: pawl.Limits{Rounds: limit, AtLimit: test.atLimit}, Tools: []pawl.Toolset{
-				does("f", func(context.Context, pawl.ToolCall) (pawl.ToolResult, error) {
+				does("f", func(context.Context, llm.ToolCall) (llm.ToolResult, error) {
 					ran++
-					return pawl.TextResult(fmt.Sprint(ran)), nil
+					return llm.TextResult(fmt.Sprint(ran)), nil
 				})}}
-			res, err := run(t.Context(), a, pawl.User("go"))
+			res, err := run(t.Context(), a, llm.User("go"))
 			if err != nil {
 				t.Errorf("%s: %v", name, err)
 				continue
@@ -99,7 +101,7 @@ func TestRounds(t *testing.T) {
 			end := res.Messages[len(res.Messages)-1]
 			skipped := 0
 			for _, p := range end.Parts {
-				if r, ok := p.(pawl.ToolResult); ok && strings.HasPrefix(r.Text(), "Not run: the limit of ") {
+				if r, ok := p.(llm.ToolResult); ok && strings.HasPrefix(r.Text(), "Not run: the limit of ") {
 					skipped++
 				}
 			}
@@ -117,20 +119,20 @@ func TestRoundsByDefault(t *testing.T) {
 	for way, run := range ways {
 		m := caller()
 		n := 0
-		a := &pawl.Agent{Model: m, Tools: []pawl.Toolset{does("f", func(context.Context, pawl.ToolCall) (pawl.ToolResult, error) {
+		a := &pawl.Agent{Model: m, Tools: []pawl.Toolset{does("f", func(context.Context, llm.ToolCall) (llm.ToolResult, error) {
 			n++
-			return pawl.TextResult(fmt.Sprint(n)), nil
+			return llm.TextResult(fmt.Sprint(n)), nil
 		})}}
-		if res, err := run(t.Context(), a, pawl.User("go")); err != nil || res.Stop != pawl.StopLimit || n != 20 || len(m.Requests()) != 21 {
+		if res, err := run(t.Context(), a, llm.User("go")); err != nil || res.Stop != pawl.StopLimit || n != 20 || len(m.Requests()) != 21 {
 			t.Errorf("%s: got %v, %d rounds, %d requests", way, err, n, len(m.Requests()))
 		}
 	}
 	m := caller()
-	res, err := pawl.Generate(t.Context(), &pawl.Agent{Model: m, Tools: []pawl.Toolset{says("f", "x")}}, pawl.User("go"))
+	res, err := pawl.Generate(t.Context(), &pawl.Agent{Model: m, Tools: []pawl.Toolset{says("f", "x")}}, llm.User("go"))
 	if err != nil || len(m.Requests()) != 2 || len(res.Calls()) != 1 || len(res.Steps) != 2 || res.Stop != pawl.StopLimit {
 		t.Errorf("Generate: got %v, %d requests, calls %v, %d steps", err, len(m.Requests()), res.Calls(), len(res.Steps))
 	}
-	var sum pawl.Usage
+	var sum llm.Usage
 	for _, s := range res.Steps {
 		sum.Add(s.Response.Usage)
 	}
@@ -138,13 +140,13 @@ func TestRoundsByDefault(t *testing.T) {
 		t.Errorf("Generate's usage is not that of its steps: %s", diff)
 	}
 	m = caller()
-	if _, err := pawl.Generate(t.Context(), &pawl.Agent{Model: m, Tools: []pawl.Toolset{says("f", "x")}, Limits: pawl.Limits{Rounds: pawl.NoRounds}}, pawl.User("go")); err != nil || len(m.Requests()) != 1 {
+	if _, err := pawl.Generate(t.Context(), &pawl.Agent{Model: m, Tools: []pawl.Toolset{says("f", "x")}, Limits: pawl.Limits{Rounds: pawl.NoRounds}}, llm.User("go")); err != nil || len(m.Requests()) != 1 {
 		t.Errorf("Generate without rounds: %v, %d requests", err, len(m.Requests()))
 	}
 }
 
 func TestLimits(t *testing.T) {
-	use := func(turn script.Turn, u pawl.Usage) script.Turn {
+	use := func(turn script.Turn, u llm.Usage) script.Turn {
 		turn.Usage = &u
 		return turn
 	}
@@ -162,23 +164,23 @@ func TestLimits(t *testing.T) {
 		{"calls", pawl.Limits{Calls: 2}, []script.Turn{three, script.Say("enough")}, 2, 2, pawl.StopLimit, "the limit of 2 calls was reached; the model was asked to answer", "Not run: the limit of 2 calls was reached. Answer with what you have."},
 		{"calls, not reached", pawl.Limits{Calls: 3}, []script.Turn{three, script.Say("enough")}, 2, 3, pawl.StopAnswer, "", ""},
 		{"calls per step", pawl.Limits{CallsPerStep: 2}, []script.Turn{three, script.Say("enough")}, 2, 2, pawl.StopAnswer, "", "Not run: at most 2 calls of one reply are carried out. Send it again if it is still needed."},
-		{"tokens", pawl.Limits{Tokens: 10}, []script.Turn{use(script.Call("f", nil), pawl.Usage{Input: 8, Output: 2}), script.Say("no")}, 1, 1, pawl.StopLimit, "10 tokens of 10 are used up", ""},
-		{"tokens, nearly", pawl.Limits{Tokens: 11}, []script.Turn{use(script.Call("f", nil), pawl.Usage{Input: 8, Output: 2}), script.Say("all I know")}, 2, 1, pawl.StopLimit, "10 tokens of 11 are used up; the model was asked to answer", ""},
-		{"tokens, nearly, and the model goes on", pawl.Limits{Tokens: 15}, []script.Turn{use(script.Call("f", nil), pawl.Usage{Input: 8, Output: 2}), script.Call("f", nil)}, 2, 1, pawl.StopLimit, "10 tokens of 15 are used up, and the model went on calling", ""},
-		{"tokens, nearly, with Return", pawl.Limits{Tokens: 11, AtLimit: pawl.Return}, []script.Turn{use(script.Call("f", nil), pawl.Usage{Input: 8, Output: 2}), script.Say("yes")}, 2, 1, pawl.StopAnswer, "", ""},
-		{"cost, nearly", pawl.Limits{Cost: 0.9}, []script.Turn{use(script.Call("f", nil), pawl.Usage{Cost: 0.5}), script.Say("all I know")}, 2, 1, pawl.StopLimit, "$0.5000 of $0.9000 are spent; the model was asked to answer", ""},
-		{"tokens, not reached", pawl.Limits{Tokens: 21}, []script.Turn{use(script.Call("f", nil), pawl.Usage{Input: 8, Output: 2}), script.Say("yes")}, 2, 1, pawl.StopAnswer, "", ""},
-		{"cost", pawl.Limits{Cost: 0.5}, []script.Turn{use(script.Call("f", nil), pawl.Usage{Cost: 0.5}), script.Say("no")}, 1, 1, pawl.StopLimit, "$0.5000 of $0.5000 are spent", ""},
+		{"tokens", pawl.Limits{Tokens: 10}, []script.Turn{use(script.Call("f", nil), llm.Usage{Input: 8, Output: 2}), script.Say("no")}, 1, 1, pawl.StopLimit, "10 tokens of 10 are used up", ""},
+		{"tokens, nearly", pawl.Limits{Tokens: 11}, []script.Turn{use(script.Call("f", nil), llm.Usage{Input: 8, Output: 2}), script.Say("all I know")}, 2, 1, pawl.StopLimit, "10 tokens of 11 are used up; the model was asked to answer", ""},
+		{"tokens, nearly, and the model goes on", pawl.Limits{Tokens: 15}, []script.Turn{use(script.Call("f", nil), llm.Usage{Input: 8, Output: 2}), script.Call("f", nil)}, 2, 1, pawl.StopLimit, "10 tokens of 15 are used up, and the model went on calling", ""},
+		{"tokens, nearly, with Return", pawl.Limits{Tokens: 11, AtLimit: pawl.Return}, []script.Turn{use(script.Call("f", nil), llm.Usage{Input: 8, Output: 2}), script.Say("yes")}, 2, 1, pawl.StopAnswer, "", ""},
+		{"cost, nearly", pawl.Limits{Cost: 0.9}, []script.Turn{use(script.Call("f", nil), llm.Usage{Cost: 0.5}), script.Say("all I know")}, 2, 1, pawl.StopLimit, "$0.5000 of $0.9000 are spent; the model was asked to answer", ""},
+		{"tokens, not reached", pawl.Limits{Tokens: 21}, []script.Turn{use(script.Call("f", nil), llm.Usage{Input: 8, Output: 2}), script.Say("yes")}, 2, 1, pawl.StopAnswer, "", ""},
+		{"cost", pawl.Limits{Cost: 0.5}, []script.Turn{use(script.Call("f", nil), llm.Usage{Cost: 0.5}), script.Say("no")}, 1, 1, pawl.StopLimit, "$0.5000 of $0.5000 are spent", ""},
 	} {
 		for way, run := range ways {
 			var ran atomic.Int64
 			m := script.New(test.turns...)
-			a := &pawl.Agent{Model: pawl.Price{Input: 1, Output: 1}.Of(m), Limits: test.limits, Executor: pawl.Parallel{Limit: 1}, Tools: []pawl.Toolset{
-				does("f", func(context.Context, pawl.ToolCall) (pawl.ToolResult, error) {
+			a := &pawl.Agent{Model: catalog.Price{Input: 1, Output: 1}.Of(m), Limits: test.limits, Executor: pawl.Parallel{Limit: 1}, Tools: []pawl.Toolset{
+				does("f", func(context.Context, llm.ToolCall) (llm.ToolResult, error) {
 					ran.Add(1)
-					return pawl.TextResult("x"), nil
+					return llm.TextResult("x"), nil
 				})}}
-			res, err := run(t.Context(), a, pawl.User("go"))
+			res, err := run(t.Context(), a, llm.User("go"))
 			if err != nil || len(m.Requests()) != test.requests || ran.Load() != test.ran || res.Stop != test.stop || res.Cause != test.cause {
 				t.Errorf("%s, %s: got %v, %d requests, %d run, %s, %q", test.name, way, err, len(m.Requests()), ran.Load(), res.Stop, res.Cause)
 			}
@@ -187,12 +189,12 @@ func TestLimits(t *testing.T) {
 				req := m.Requests()[1]
 				note := req.Messages[len(req.Messages)-1]
 				why, _, _ := strings.Cut(test.cause, ";")
-				if req.Choice.Mode != pawl.ToolNone || note.Role != pawl.RoleUser || !strings.Contains(note.Text(), why) || strings.Contains(say(res.Messages), note.Text()) {
+				if req.Choice.Mode != llm.ToolNone || note.Role != llm.RoleUser || !strings.Contains(note.Text(), why) || strings.Contains(say(res.Messages), note.Text()) {
 					t.Errorf("%s, %s: the last request has choice %v and ends with %q", test.name, way, req.Choice, note.Text())
 				}
 			}
 			if test.results != "" {
-				last := res.Messages[2].Parts[2].(pawl.ToolResult)
+				last := res.Messages[2].Parts[2].(llm.ToolResult)
 				if last.Text() != test.results || !last.IsError {
 					t.Errorf("%s, %s: the last call was told %q", test.name, way, last.Text())
 				}
@@ -203,19 +205,19 @@ func TestLimits(t *testing.T) {
 
 func TestTimeLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		tool := does("f", func(ctx context.Context, _ pawl.ToolCall) (pawl.ToolResult, error) {
+		tool := does("f", func(ctx context.Context, _ llm.ToolCall) (llm.ToolResult, error) {
 			select {
 			case <-time.After(30 * time.Second):
-				return pawl.TextResult("x"), nil
+				return llm.TextResult("x"), nil
 			case <-ctx.Done():
-				return pawl.ToolResult{}, ctx.Err()
+				return llm.ToolResult{}, ctx.Err()
 			}
 		})
 		tool.Effect = pawl.Read
 		m := caller()
 		a := &pawl.Agent{Model: m, Tools: []pawl.Toolset{tool}, Limits: pawl.Limits{Time: 70 * time.Second}}
 		begin := time.Now()
-		res, err := a.Run(t.Context(), pawl.User("go"))
+		res, err := a.Run(t.Context(), llm.User("go"))
 		if err != nil || res.Stop != pawl.StopLimit || res.Cause != "the time of 1m10s is used up" || time.Since(begin) != 70*time.Second || len(m.Requests()) != 3 {
 			t.Errorf("got %v, %s, %q after %v and %d requests", err, res.Stop, res.Cause, time.Since(begin), len(m.Requests()))
 		}
@@ -229,7 +231,7 @@ func TestTimeLimit(t *testing.T) {
 	})
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(pawl.ErrTime) // by whoever has a clock
-	res, err := (&pawl.Agent{Model: script.New()}).Run(ctx, pawl.User("go"))
+	res, err := (&pawl.Agent{Model: script.New()}).Run(ctx, llm.User("go"))
 	if err != nil || res.Stop != pawl.StopLimit || res.Cause != "the time is used up" {
 		t.Errorf("got %v, %s, %q", err, res.Stop, res.Cause)
 	}
@@ -243,11 +245,11 @@ func TestStall(t *testing.T) {
 	}
 	m := script.New(turns...)
 	ran := 0
-	same := does("f", func(context.Context, pawl.ToolCall) (pawl.ToolResult, error) {
+	same := does("f", func(context.Context, llm.ToolCall) (llm.ToolResult, error) {
 		ran++
-		return pawl.TextResult("nothing new"), nil
+		return llm.TextResult("nothing new"), nil
 	})
-	res, err := (&pawl.Agent{Model: m, Tools: []pawl.Toolset{same}}).Run(t.Context(), pawl.User("go"))
+	res, err := (&pawl.Agent{Model: m, Tools: []pawl.Toolset{same}}).Run(t.Context(), llm.User("go"))
 	if err != nil || res.Stop != pawl.StopStalled || ran != 6 || len(m.Requests()) != 6 || !strings.Contains(res.Cause, "f") {
 		t.Errorf("got %v, %s, %q after %d calls", err, res.Stop, res.Cause, ran)
 	}
@@ -260,28 +262,28 @@ func TestStall(t *testing.T) {
 	}
 	// Polling whose result changes is not stalled, nor is a call whose arguments change.
 	for name, tool := range map[string]pawl.ToolFunc{
-		"polling": func(context.Context, pawl.ToolCall) (pawl.ToolResult, error) {
+		"polling": func(context.Context, llm.ToolCall) (llm.ToolResult, error) {
 			ran++
-			return pawl.TextResult(fmt.Sprint(ran)), nil
+			return llm.TextResult(fmt.Sprint(ran)), nil
 		},
 	} {
-		res, err = (&pawl.Agent{Model: script.New(script.Loop(script.Call("f", nil))), Tools: []pawl.Toolset{does("f", tool)}}).Run(t.Context(), pawl.User("go"))
+		res, err = (&pawl.Agent{Model: script.New(script.Loop(script.Call("f", nil))), Tools: []pawl.Toolset{does("f", tool)}}).Run(t.Context(), llm.User("go"))
 		if err != nil || res.Stop != pawl.StopLimit || res.Spent.Rounds != 20 {
 			t.Errorf("%s: got %v, %s, %q after %d rounds", name, err, res.Stop, res.Cause, res.Spent.Rounds)
 		}
 	}
-	res, err = (&pawl.Agent{Model: caller(), Tools: []pawl.Toolset{same}}).Run(t.Context(), pawl.User("go"))
+	res, err = (&pawl.Agent{Model: caller(), Tools: []pawl.Toolset{same}}).Run(t.Context(), llm.User("go"))
 	if err != nil || res.Stop != pawl.StopLimit {
 		t.Errorf("other arguments: got %v, %s", err, res.Stop)
 	}
 	// Two calls in turn are a repetition as well; a run that recovers is not ended.
-	res, err = (&pawl.Agent{Model: script.New(script.Loop(script.Call("f", nil), script.Call("g", nil))), Tools: []pawl.Toolset{same, says("g", "no")}}).Run(t.Context(), pawl.User("go"))
+	res, err = (&pawl.Agent{Model: script.New(script.Loop(script.Call("f", nil), script.Call("g", nil))), Tools: []pawl.Toolset{same, says("g", "no")}}).Run(t.Context(), llm.User("go"))
 	if err != nil || res.Stop != pawl.StopStalled || res.Spent.Requests > 12 {
 		t.Errorf("two in turn: got %v, %s after %d requests", err, res.Stop, res.Spent.Requests)
 	}
 	// Equal calls side by side in one reply cannot know of each other: they do not end the run before the model has been told.
-	many := slices.Repeat([]pawl.Part{call("", "f", "{}")}, 12)
-	res, err = (&pawl.Agent{Model: script.New(script.Turn{Parts: many}, script.Say("I see")), Tools: []pawl.Toolset{says("f", "nothing new")}}).Run(t.Context(), pawl.User("go"))
+	many := slices.Repeat([]llm.Part{call("", "f", "{}")}, 12)
+	res, err = (&pawl.Agent{Model: script.New(script.Turn{Parts: many}, script.Say("I see")), Tools: []pawl.Toolset{says("f", "nothing new")}}).Run(t.Context(), llm.User("go"))
 	if err != nil || res.Stop != pawl.StopAnswer {
 		t.Errorf("side by side: got %v, %s, %q", err, res.Stop, res.Cause)
 	}
@@ -292,7 +294,7 @@ func TestBackAndForth(t *testing.T) {
 	for _, repeats := range []int{0, 4} {
 		m := script.New(script.Loop(script.Call("open", nil), script.Call("shut", nil)))
 		a := &pawl.Agent{Model: m, Tools: []pawl.Toolset{says("open", "is open"), says("shut", "is shut")}, Limits: pawl.Limits{Repeats: repeats, Rounds: 40}}
-		events, res, err := collect(a.Stream(t.Context(), pawl.User("go")))
+		events, res, err := collect(a.Stream(t.Context(), llm.User("go")))
 		n := max(repeats, 3)
 		if err != nil || res.Stop != pawl.StopStalled || res.Cause != "the model goes back and forth between calls of shut and open although their results do not change" || res.Spent.Calls != 4*n-1 {
 			t.Errorf("Repeats %d: got %v, %s, %q after %d calls", repeats, err, res.Stop, res.Cause, res.Spent.Calls)
@@ -317,11 +319,11 @@ func TestBackAndForth(t *testing.T) {
 // of one reply are one step.
 func TestFailingWithVariedArguments(t *testing.T) {
 	fails := func(n int) *pawl.Tool {
-		return does("find", func(_ context.Context, c pawl.ToolCall) (pawl.ToolResult, error) {
+		return does("find", func(_ context.Context, c llm.ToolCall) (llm.ToolResult, error) {
 			if n--; n < 0 {
-				return pawl.TextResult("found " + string(c.Args)), nil
+				return llm.TextResult("found " + string(c.Args)), nil
 			}
-			return pawl.ErrorResult("nothing for " + string(c.Args)), nil
+			return llm.ErrorResult("nothing for " + string(c.Args)), nil
 		})
 	}
 	calls := func(names ...string) (turns []script.Turn) {
@@ -349,7 +351,7 @@ func TestFailingWithVariedArguments(t *testing.T) {
 		{"in one reply", []script.Turn{script.Together(calls(many...)[:15]...), script.Say("done")}, 99, 0, pawl.StopAnswer, 15, 0},
 	} {
 		for way, run := range ways {
-			res, err := run(t.Context(), &pawl.Agent{Model: script.New(test.turns...), Tools: []pawl.Toolset{fails(test.fails), says("ok", "fine")}, Limits: pawl.Limits{Repeats: test.limit}, Executor: pawl.Parallel{Limit: 1}}, pawl.User("go"))
+			res, err := run(t.Context(), &pawl.Agent{Model: script.New(test.turns...), Tools: []pawl.Toolset{fails(test.fails), says("ok", "fine")}, Limits: pawl.Limits{Repeats: test.limit}, Executor: pawl.Parallel{Limit: 1}}, llm.User("go"))
 			told := 0
 			for i, s := range res.Steps {
 				if len(s.Executions) > 0 && strings.Contains(s.Executions[0].Result.Text(), "nothing worked in between") && told == 0 {
@@ -374,7 +376,7 @@ func TestFailingWithVariedArguments(t *testing.T) {
 func TestRepeats(t *testing.T) {
 	for _, test := range []struct{ repeats, told, ran int }{{-1, 0, 20}, {0, 3, 6}, {2, 2, 4}, {5, 5, 10}} {
 		res, err := (&pawl.Agent{Model: script.New(script.Loop(script.Call("f", nil))), Tools: []pawl.Toolset{says("f", "x")},
-			Limits: pawl.Limits{Repeats: test.repeats}}).Run(t.Context(), pawl.User("go"))
+			Limits: pawl.Limits{Repeats: test.repeats}}).Run(t.Context(), llm.User("go"))
 		told := 0
 		for i, s := range res.Steps {
 			if strings.HasPrefix(s.Executions[0].Result.Text(), "This call was made before") && told == 0 {

@@ -1,11 +1,16 @@
 package pawl
 
 import (
+	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
+
+	"github.com/pawl-go/pawl/internal/text"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // loop is THE LOOP: act, observe, decide, until there is an answer or another cause to stop. It acts first, so that
@@ -14,7 +19,7 @@ import (
 // It starts no goroutine, reads no clock, draws no random number, and looks at messages, replies and executions and at nothing else. So
 // the same loop runs in memory, over a journal, and as a workflow: an engine supplies the model and the executor.
 func (r *run) loop(ctx context.Context) (Stop, error) {
-	var resp *Response // nil until this run has asked: calls that are open then are an earlier run's
+	var resp *llm.Response // nil until this run has asked: calls that are open then are an earlier run's
 	for {
 		// Act: carry out the calls that have no result yet.
 		if tasks := r.open(resp); len(tasks) > 0 {
@@ -76,8 +81,8 @@ func (r *run) loop(ctx context.Context) (Stop, error) {
 }
 
 // open makes the tasks for the calls of the last reply that have no result. Those that must not run carry the reason.
-func (r *run) open(resp *Response) []Task {
-	reply, answers := lastReply(r.res.Messages)
+func (r *run) open(resp *llm.Response) []Task {
+	open, reply := llm.OpenCalls(r.res.Messages)
 	if reply < 0 {
 		return nil
 	}
@@ -86,14 +91,15 @@ func (r *run) open(resp *Response) []Task {
 	parts := r.res.Messages[reply].Parts
 	place := -1
 	for i, p := range parts {
-		c, ok := p.(ToolCall)
+		c, ok := p.(llm.ToolCall)
 		if !ok {
 			continue
 		}
 		place++
-		if answers.answers(c.ID) {
-			continue
+		if len(open) == 0 || open[0].ID != c.ID {
+			continue // it has its result
 		}
+		open = open[1:]
 		if tasks == nil {
 			tasks = make([]Task, 0, len(parts)-i)
 			if resp == nil {
@@ -104,7 +110,7 @@ func (r *run) open(resp *Response) []Task {
 		t.Index, t.Refuse = len(tasks), r.refusal(resp, c, place)
 		t.begun = r.ahead.take(&t)
 		t.goOn(r.decisions, r.waiting)
-		if t.Refuse == "" && resp == nil && hidden(c.Args) && !slices.ContainsFunc(t.Decisions, func(d Decision) bool { return d.Key == t.Key && d.Result != nil }) {
+		if t.Refuse == "" && resp == nil && hidden(c.Args) && !slices.ContainsFunc(t.Decisions, func(d llm.Decision) bool { return d.Key == t.Key && d.Result != nil }) {
 			t.Refuse = "Not run: its arguments hold a secret that was not stored with them. Send it again, with all of its arguments."
 		}
 		tasks = append(tasks, t)
@@ -114,19 +120,19 @@ func (r *run) open(resp *Response) []Task {
 }
 
 // task is the call at place among those of a reply.
-func (r *run) task(reply, place int, c ToolCall) Task {
-	return Task{Agent: r.name, Run: r.key, Step: reply, Key: r.key + "/" + Key(strconv.Itoa(reply)) + "/" + Key(strconv.Itoa(place)), Call: c,
+func (r *run) task(reply, place int, c llm.ToolCall) Task {
+	return Task{Agent: r.name, Run: r.key, Step: reply, Key: r.key + "/" + llm.Key(strconv.Itoa(reply)) + "/" + llm.Key(strconv.Itoa(place)), Call: c,
 		Values: r.res.Values, scope: &r.scope, tool: find(r.scope.tools, c.Name), messages: r.res.Messages}
 }
 
 // refusal says why the call c at place must not run, for the model; "" if it may.
-func (r *run) refusal(resp *Response, c ToolCall, place int) string {
+func (r *run) refusal(resp *llm.Response, c llm.ToolCall, place int) string {
 	switch {
 	case r.exhausted() && !r.answers(c):
-		return fmt.Sprintf("Not run: the limit of %d %s was reached.", r.rounds, plural(r.rounds, "round", "rounds"))
+		return fmt.Sprintf("Not run: the limit of %d %s was reached.", r.rounds, text.Plural(r.rounds, "round", "rounds"))
 	case r.lastTurn != "" && !r.answers(c):
 		return "Not run: " + r.lastTurn + "."
-	case resp != nil && r.agent.Choice.Mode == ToolNone && !r.answers(c):
+	case resp != nil && r.agent.Choice.Mode == llm.ToolNone && !r.answers(c):
 		return "Not run: no tool may be called now. Answer with what you have."
 	case resp != nil && resp.Finish.Cut():
 		return fmt.Sprintf("Not run: your reply was cut (%s), so this call may not be what you meant. Send it again, shorter if need be.", resp.Finish)
@@ -144,7 +150,7 @@ func (r *run) observe(ctx context.Context, execs []Execution) (ended bool) {
 	ended = ctx.Err() != nil
 	givenUp := ended && context.Cause(ctx) == ErrCancelled
 	r.res.Pending = nil
-	results := make([]Part, 0, len(execs))
+	results := make([]llm.Part, 0, len(execs))
 	for i := range execs {
 		x := &execs[i]
 		if x.waitsInside() && !givenUp {
@@ -193,32 +199,31 @@ func ending(execs []Execution) *Execution {
 
 // request makes the next request: instructions, transcript, and the choice; and room for the reply. A forced choice holds for the first one
 // only, or the run could not end. The last one asks for an answer.
-func (r *run) request() (*Request, *Response) {
-	if i := lastOf(r.then, RoleUser); i >= 0 {
+func (r *run) request() (*llm.Request, *llm.Response) {
+	if i := lastOf(r.then, llm.RoleUser); i >= 0 {
 		r.turn = len(r.res.Messages) + i
 	}
 	r.res.Messages = append(r.res.Messages, r.then...)
 	r.then = nil
 	a := r.agent
 	both := &struct { // a step keeps both
-		req   Request
-		reply Response
-	}{req: Request{Key: r.requestKey(), Messages: r.view(), Tools: r.offered(), Output: a.Output,
+		req   llm.Request
+		reply llm.Response
+	}{req: llm.Request{Key: r.requestKey(), Messages: r.view(), Tools: r.offered(), Output: a.Output,
 		Settings: a.Settings, Whole: r.whole, Turn: r.turn}}
 	req := &both.req
-	r.proof.add(req.Messages)
 	if r.instructions != "" {
 		req.Turn++
 	}
 	if len(req.Tools) > 0 {
 		req.Choice = a.Choice
-		if r.res.Spent.Requests > 0 && req.Choice.Mode != ToolNone {
-			req.Choice = ToolChoice{}
+		if r.res.Spent.Requests > 0 && req.Choice.Mode != llm.ToolNone {
+			req.Choice = llm.ToolChoice{}
 		}
 		if r.lastTurn = r.whyLast(); r.lastTurn != "" {
-			req.Choice = ToolChoice{Mode: ToolNone}
+			req.Choice = llm.ToolChoice{Mode: llm.ToolNone}
 			if r.res.Spent.Requests > 0 { // it may not know yet
-				req.Messages = append(req.Messages, User("No more calls are carried out: "+r.lastTurn+". Answer now with what you have, and say what is missing."))
+				req.Messages = append(req.Messages, llm.User("No more calls are carried out: "+r.lastTurn+". Answer now with what you have, and say what is missing."))
 			}
 		}
 	}
@@ -235,7 +240,7 @@ func (r *run) request() (*Request, *Response) {
 
 // hear takes a fragment of the reply, or the error that it broke off with, and tells of it. It reports whether to listen on: not when ctx has
 // ended, whether or not the model has noticed.
-func (r *run) hear(ctx context.Context, reply *Response, d Delta, err error) bool {
+func (r *run) hear(ctx context.Context, reply *llm.Response, d llm.Delta, err error) bool {
 	if err == nil {
 		err = reply.Add(d)
 	}
@@ -249,11 +254,11 @@ func (r *run) hear(ctx context.Context, reply *Response, d Delta, err error) boo
 }
 
 // heard says why the reply cannot be used; nil: it is whole.
-func (r *run) heard(reply *Response) error {
+func (r *run) heard(reply *llm.Response) error {
 	if r.lost != nil {
 		return r.lost
 	}
-	return reply.ended()
+	return reply.Err()
 }
 
 const roundsUsedUp = "the rounds are used up"
@@ -273,7 +278,7 @@ func (r *run) whyLast() string {
 }
 
 // accept takes a whole reply into the transcript.
-func (r *run) accept(req *Request, resp *Response) {
+func (r *run) accept(req *llm.Request, resp *llm.Response) {
 	r.retract(resp)
 	r.replies++
 	r.asked = req
@@ -284,3 +289,9 @@ func (r *run) accept(req *Request, resp *Response) {
 		r.emit(Event{Kind: EventResponseReceived, Path: req.Key, Response: resp})
 	}
 }
+
+// secretMask stands in stored arguments where package redact has hidden a secret.
+const secretMask = "[redacted]"
+
+// hidden reports whether args contain the mask that stands for a secret which was not stored.
+func hidden(args json.RawMessage) bool { return bytes.Contains(args, []byte(secretMask)) }

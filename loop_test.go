@@ -14,37 +14,38 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/script"
 )
 
 // ways are the two ways to carry out a run; they are one loop and give the same.
-var ways = map[string]func(context.Context, *pawl.Agent, ...pawl.Message) (*pawl.Result, error){
-	"whole": func(ctx context.Context, a *pawl.Agent, msgs ...pawl.Message) (*pawl.Result, error) {
+var ways = map[string]func(context.Context, *pawl.Agent, ...llm.Message) (*pawl.Result, error){
+	"whole": func(ctx context.Context, a *pawl.Agent, msgs ...llm.Message) (*pawl.Result, error) {
 		return a.Run(ctx, msgs...)
 	},
-	"streamed": func(ctx context.Context, a *pawl.Agent, msgs ...pawl.Message) (*pawl.Result, error) {
+	"streamed": func(ctx context.Context, a *pawl.Agent, msgs ...llm.Message) (*pawl.Result, error) {
 		_, res, err := collect(a.Stream(ctx, msgs...))
 		return res, err
 	},
 }
 
 func TestAForcedChoiceHoldsForTheFirstRequest(t *testing.T) {
-	for _, choice := range []pawl.ToolChoice{{Mode: pawl.ToolRequired}, pawl.Named("f"), {Mode: pawl.ToolNone}, {}} {
+	for _, choice := range []llm.ToolChoice{{Mode: llm.ToolRequired}, llm.Named("f"), {Mode: llm.ToolNone}, {}} {
 		m := script.New(script.Call("f", nil), script.Call("f", `{"a":1}`), script.Say("done"))
 		a := &pawl.Agent{Model: m, Tools: []pawl.Toolset{says("f", "x")}, Choice: choice}
-		res, err := a.Run(t.Context(), pawl.User("go"))
+		res, err := a.Run(t.Context(), llm.User("go"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = a.Resume(t.Context(), res, pawl.User("more"))
+		_, err = a.Resume(t.Context(), res, llm.User("more"))
 		if ee := (*script.ExhaustedError)(nil); !errors.As(err, &ee) {
 			t.Fatal(err)
 		}
-		want := []pawl.ToolMode{choice.Mode, pawl.ToolAuto, pawl.ToolAuto, pawl.ToolAuto}
-		if choice.Mode == pawl.ToolNone {
-			want = slices.Repeat([]pawl.ToolMode{pawl.ToolNone}, 4)
+		want := []llm.ToolMode{choice.Mode, llm.ToolAuto, llm.ToolAuto, llm.ToolAuto}
+		if choice.Mode == llm.ToolNone {
+			want = slices.Repeat([]llm.ToolMode{llm.ToolNone}, 4)
 		}
-		var got []pawl.ToolMode
+		var got []llm.ToolMode
 		for _, req := range m.Requests() {
 			got = append(got, req.Choice.Mode)
 		}
@@ -52,24 +53,24 @@ func TestAForcedChoiceHoldsForTheFirstRequest(t *testing.T) {
 			t.Errorf("%v: %s", choice, diff)
 		}
 	}
-	a := &pawl.Agent{Model: script.New(), Tools: []pawl.Toolset{says("f", "x"), says("g", "x")}, Choice: pawl.Named("h")}
-	if _, err := a.Run(t.Context(), pawl.User("go")); err == nil || !strings.Contains(err.Error(), `no tool "h" is offered; offered: f, g`) {
+	a := &pawl.Agent{Model: script.New(), Tools: []pawl.Toolset{says("f", "x"), says("g", "x")}, Choice: llm.Named("h")}
+	if _, err := a.Run(t.Context(), llm.User("go")); err == nil || !strings.Contains(err.Error(), `no tool "h" is offered; offered: f, g`) {
 		t.Errorf("got %v", err)
 	}
 }
 
 // Calls of a reply that was cut are never run, and the model is told; it can send them again.
 func TestCallsOfCutRepliesNeverRun(t *testing.T) {
-	for _, finish := range []pawl.FinishReason{pawl.FinishLength, pawl.FinishContentFilter, pawl.FinishError} {
+	for _, finish := range []llm.FinishReason{llm.FinishLength, llm.FinishContentFilter, llm.FinishError} {
 		for way, run := range ways {
 			ran := 0
 			cut := script.Together(script.Say("I look."), script.Call("f", nil), script.Call("f", `{"a":`))
 			cut.Finish = finish
 			m := script.New(cut, script.Call("f", nil), script.Say("done"))
-			res, err := run(t.Context(), &pawl.Agent{Model: m, Tools: []pawl.Toolset{does("f", func(context.Context, pawl.ToolCall) (pawl.ToolResult, error) {
+			res, err := run(t.Context(), &pawl.Agent{Model: m, Tools: []pawl.Toolset{does("f", func(context.Context, llm.ToolCall) (llm.ToolResult, error) {
 				ran++
-				return pawl.TextResult("x"), nil
-			})}}, pawl.User("go"))
+				return llm.TextResult("x"), nil
+			})}}, llm.User("go"))
 			if err != nil || res.Stop != pawl.StopAnswer || ran != 1 {
 				t.Errorf("%s, %s: got %v, ran %d times", finish, way, err, ran)
 				continue
@@ -87,11 +88,11 @@ func TestCallsOfCutRepliesNeverRun(t *testing.T) {
 
 // Whole calls beside the reason stop are run: calls decide, not the finish reason.
 func TestCallsDecideNotTheFinishReason(t *testing.T) {
-	for _, finish := range []pawl.FinishReason{pawl.FinishStop, pawl.FinishOther} {
+	for _, finish := range []llm.FinishReason{llm.FinishStop, llm.FinishOther} {
 		turn := script.Call("f", nil)
 		turn.Finish = finish
-		res, err := (&pawl.Agent{Model: script.New(turn, script.Say("done")), Tools: []pawl.Toolset{says("f", "x")}}).Run(t.Context(), pawl.User("go"))
-		if err != nil || res.Text() != "done" || res.Steps[0].Response.Finish != pawl.FinishToolCalls {
+		res, err := (&pawl.Agent{Model: script.New(turn, script.Say("done")), Tools: []pawl.Toolset{says("f", "x")}}).Run(t.Context(), llm.User("go"))
+		if err != nil || res.Text() != "done" || res.Steps[0].Response.Finish != llm.FinishToolCalls {
 			t.Errorf("%s: got %+v, %v", finish, res, err)
 		}
 	}
@@ -103,19 +104,19 @@ func TestAnswers(t *testing.T) {
 		turn  script.Turn
 		stop  pawl.Stop
 		cause string
-		code  pawl.Code
+		code  llm.Code
 	}{
 		{script.Say("hi"), pawl.StopAnswer, "", ""},
 		{script.Say(" \n"), pawl.StopAnswer, "the answer is empty", ""},
 		{script.Turn{}, pawl.StopAnswer, "the answer is empty", ""},
 		{script.Cut(script.Say("it is")), pawl.StopLimit, "the answer was cut at the bound of the model's output", ""},
-		{script.Turn{Parts: []pawl.Part{text("no")}, Finish: pawl.FinishContentFilter}, pawl.StopFailed, "content_filter: no", pawl.CodeContentFilter},
-		{script.Turn{Finish: pawl.FinishError}, pawl.StopFailed, "server: the provider ended the reply with an error", pawl.CodeServer},
-		{script.Turn{Finish: pawl.FinishOther}, pawl.StopAnswer, "the answer is empty", ""},
+		{script.Turn{Parts: []llm.Part{text("no")}, Finish: llm.FinishContentFilter}, pawl.StopFailed, "content_filter: no", llm.CodeContentFilter},
+		{script.Turn{Finish: llm.FinishError}, pawl.StopFailed, "server: the provider ended the reply with an error", llm.CodeServer},
+		{script.Turn{Finish: llm.FinishOther}, pawl.StopAnswer, "the answer is empty", ""},
 	} {
 		for way, run := range ways {
-			res, err := run(t.Context(), &pawl.Agent{Model: script.New(test.turn)}, pawl.User("go"))
-			var pe *pawl.ProviderError
+			res, err := run(t.Context(), &pawl.Agent{Model: script.New(test.turn)}, llm.User("go"))
+			var pe *llm.ProviderError
 			if res.Stop != test.stop || res.Cause != test.cause || errors.As(err, &pe) != (test.code != "") || pe != nil && pe.Code != test.code {
 				t.Errorf("%s: got %s, %q, %v; want %s, %q", way, res.Stop, res.Cause, err, test.stop, test.cause)
 			}
@@ -129,30 +130,30 @@ func TestAnswers(t *testing.T) {
 func TestInstructionsStandInFrontAndNotInTheTranscript(t *testing.T) {
 	m := script.New(script.Call("f", nil), script.Say("1"))
 	res, err := (&pawl.Agent{Model: holder{m}, Instructions: "Be brief.", Tools: []pawl.Toolset{says("f", "x")}, Output: json.RawMessage(`{}`),
-		Settings: pawl.Settings{MaxTokens: 9}}).Run(t.Context(), pawl.User("go"))
+		Settings: llm.Settings{MaxTokens: 9}}).Run(t.Context(), llm.User("go"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i, req := range m.Requests() {
-		if diff := cmp.Diff(req.Messages, append([]pawl.Message{pawl.System("Be brief.")}, res.Messages[:2*i+1]...)); diff != "" {
+		if diff := cmp.Diff(req.Messages, append([]llm.Message{llm.System("Be brief.")}, res.Messages[:2*i+1]...)); diff != "" {
 			t.Errorf("request %d: %s", i, diff)
 		}
-		if req.Key != pawl.Key(fmt.Sprintf("run/%d/model", i)) || string(req.Output) != `{}` || req.Settings.MaxTokens != 9 {
+		if req.Key != llm.Key(fmt.Sprintf("run/%d/model", i)) || string(req.Output) != `{}` || req.Settings.MaxTokens != 9 {
 			t.Errorf("request %d: %+v", i, req)
 		}
 	}
-	if res.Messages[0].Role != pawl.RoleUser {
+	if res.Messages[0].Role != llm.RoleUser {
 		t.Errorf("the transcript begins with\n%s", say(res.Messages[:1]))
 	}
 }
 
 func TestModelErrors(t *testing.T) {
-	boom := &pawl.ProviderError{Provider: "openai", Status: 529, Code: pawl.CodeOverloaded, Message: "busy"}
+	boom := &llm.ProviderError{Provider: "openai", Status: 529, Code: llm.CodeOverloaded, Message: "busy"}
 	for way, run := range ways {
 		m := script.New(script.Call("f", nil), script.Together(script.Say("Well, it"), script.Fail(boom)))
 		a := &pawl.Agent{Model: m, Tools: []pawl.Toolset{says("f", "x")}}
-		res, err := run(t.Context(), a, pawl.User("go"))
-		var pe *pawl.ProviderError
+		res, err := run(t.Context(), a, llm.User("go"))
+		var pe *llm.ProviderError
 		if !errors.As(err, &pe) || pe != boom || err.Error() != "run/1/model: openai: overloaded (529): busy" || res.Stop != pawl.StopFailed || res.Cause != err.Error() {
 			t.Errorf("%s: got %v, %+v", way, err, res)
 		}
@@ -164,17 +165,17 @@ func TestModelErrors(t *testing.T) {
 			t.Errorf("%s: going on after an error: %v", way, err)
 		}
 	}
-	for name, deltas := range map[string][]pawl.Delta{
+	for name, deltas := range map[string][]llm.Delta{
 		"no end":          {{Part: text("a"), Done: true}},
 		"nothing":         {},
 		"broken contract": {{Index: 4, Part: text("a")}},
-		"after the end":   {{Part: text("a"), Finish: pawl.FinishStop}, {Index: 1, Part: text("b")}},
+		"after the end":   {{Part: text("a"), Finish: llm.FinishStop}, {Index: 1, Part: text("b")}},
 	} {
 		turn := script.Turn{Deltas: deltas}
 		if len(deltas) == 0 {
-			turn = script.Turn{Deltas: []pawl.Delta{}}
+			turn = script.Turn{Deltas: []llm.Delta{}}
 		}
-		res, err := (&pawl.Agent{Model: script.New(turn)}).Run(t.Context(), pawl.User("go"))
+		res, err := (&pawl.Agent{Model: script.New(turn)}).Run(t.Context(), llm.User("go"))
 		if err == nil || res.Stop != pawl.StopFailed || len(res.Messages) != 1 {
 			t.Errorf("%s: got %v, %+v", name, err, res)
 		}
@@ -189,7 +190,7 @@ func (e *decisionError) FailedExecution() pawl.Execution { return e.x }
 
 func TestAnErrorThatCarriesAnExecutionIsRecorded(t *testing.T) {
 	fault := &decisionError{pawl.Execution{Call: call("", "decision_extraction", ""), Outcome: pawl.OutcomeError, Error: "no JSON"}}
-	events, res, err := collect((&pawl.Agent{Model: script.New(script.Fail(fault))}).Stream(t.Context(), pawl.User("go")))
+	events, res, err := collect((&pawl.Agent{Model: script.New(script.Fail(fault))}).Stream(t.Context(), llm.User("go")))
 	if !errors.Is(err, fault) || res.Stop != pawl.StopFailed || len(res.Steps) != 1 || len(res.Messages) != 1 {
 		t.Fatalf("got %v, %+v", err, res)
 	}
@@ -213,7 +214,7 @@ func TestRunAndStreamGiveTheSame(t *testing.T) {
 	}
 	var got []*pawl.Result
 	for _, run := range ways {
-		res, err := run(t.Context(), &pawl.Agent{Model: m(), Instructions: "Be brief.", Tools: []pawl.Toolset{says("f", "x")}}, pawl.User("go"))
+		res, err := run(t.Context(), &pawl.Agent{Model: m(), Instructions: "Be brief.", Tools: []pawl.Toolset{says("f", "x")}}, llm.User("go"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -235,15 +236,15 @@ func TestWhatCannotBegin(t *testing.T) {
 	m := script.New(script.Say("hi"))
 	for name, test := range map[string]struct {
 		agent *pawl.Agent
-		msgs  []pawl.Message
+		msgs  []llm.Message
 		want  string
 	}{
-		"no model":     {&pawl.Agent{}, []pawl.Message{pawl.User("go")}, "no model"},
+		"no model":     {&pawl.Agent{}, []llm.Message{llm.User("go")}, "no model"},
 		"no message":   {&pawl.Agent{Model: m}, nil, "no message to answer"},
-		"two tools":    {&pawl.Agent{Model: m, Tools: []pawl.Toolset{says("f", ""), says("f", "")}}, []pawl.Message{pawl.User("go")}, `two tools are named "f"`},
-		"bad tool":     {&pawl.Agent{Model: m, Tools: []pawl.Toolset{&pawl.Tool{Name: "f"}}}, []pawl.Message{pawl.User("go")}, "neither Run nor Passive"},
-		"broken tools": {&pawl.Agent{Model: m, Tools: []pawl.Toolset{brokenSet{boom}}}, []pawl.Message{pawl.User("go")}, "tools: boom"},
-		"an answer":    {&pawl.Agent{Model: m}, []pawl.Message{pawl.User("go"), pawl.Assistant(text("hi"))}, "ends with an answer"},
+		"two tools":    {&pawl.Agent{Model: m, Tools: []pawl.Toolset{says("f", ""), says("f", "")}}, []llm.Message{llm.User("go")}, `two tools are named "f"`},
+		"bad tool":     {&pawl.Agent{Model: m, Tools: []pawl.Toolset{&pawl.Tool{Name: "f"}}}, []llm.Message{llm.User("go")}, "neither Run nor Passive"},
+		"broken tools": {&pawl.Agent{Model: m, Tools: []pawl.Toolset{brokenSet{boom}}}, []llm.Message{llm.User("go")}, "tools: boom"},
+		"an answer":    {&pawl.Agent{Model: m}, []llm.Message{llm.User("go"), llm.Assistant(text("hi"))}, "ends with an answer"},
 	} {
 		res, err := test.agent.Run(t.Context(), test.msgs...)
 		if err == nil || !strings.Contains(err.Error(), test.want) || res != nil {
@@ -262,10 +263,10 @@ func TestWhatCannotBegin(t *testing.T) {
 }
 
 // tail is a model that says more and more, and does not look at its context.
-func tail() pawl.Model {
-	return modelFunc(func(context.Context, *pawl.Request) iter.Seq2[pawl.Delta, error] {
-		return func(yield func(pawl.Delta, error) bool) {
-			for yield(pawl.Delta{Part: text("and ")}, nil) {
+func tail() llm.Model {
+	return modelFunc(func(context.Context, *llm.Request) iter.Seq2[llm.Delta, error] {
+		return func(yield func(llm.Delta, error) bool) {
+			for yield(llm.Delta{Part: text("and ")}, nil) {
 			}
 		}
 	})
@@ -274,14 +275,14 @@ func tail() pawl.Model {
 func TestMiddlewareAroundTheModel(t *testing.T) {
 	var order []string
 	note := func(name string) pawl.Middleware {
-		return pawl.Middleware{Model: func(m pawl.Model) pawl.Model {
-			return modelFunc(func(ctx context.Context, req *pawl.Request) iter.Seq2[pawl.Delta, error] {
+		return pawl.Middleware{Model: func(m llm.Model) llm.Model {
+			return modelFunc(func(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
 				order = append(order, name)
 				return m.Stream(ctx, req)
 			})
 		}}
 	}
-	if _, err := (&pawl.Agent{Model: script.New(script.Say("hi")), Middleware: []pawl.Middleware{note("a"), {}, note("b")}}).Run(t.Context(), pawl.User("go")); err != nil {
+	if _, err := (&pawl.Agent{Model: script.New(script.Say("hi")), Middleware: []pawl.Middleware{note("a"), {}, note("b")}}).Run(t.Context(), llm.User("go")); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(order, []string{"a", "b"}); diff != "" {

@@ -13,6 +13,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files in testdata")
@@ -21,15 +22,15 @@ var update = flag.Bool("update", false, "rewrite the golden files in testdata")
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // modelFunc is a model that is a function.
-type modelFunc func(context.Context, *pawl.Request) iter.Seq2[pawl.Delta, error]
+type modelFunc func(context.Context, *llm.Request) iter.Seq2[llm.Delta, error]
 
-func (f modelFunc) Stream(ctx context.Context, req *pawl.Request) iter.Seq2[pawl.Delta, error] {
+func (f modelFunc) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
 	return f(ctx, req)
 }
 
 // says returns a tool that answers every call with text.
 func says(name, text string) *pawl.Tool {
-	return does(name, func(context.Context, pawl.ToolCall) (pawl.ToolResult, error) { return pawl.TextResult(text), nil })
+	return does(name, func(context.Context, llm.ToolCall) (llm.ToolResult, error) { return llm.TextResult(text), nil })
 }
 
 // does returns a tool that takes any arguments.
@@ -43,12 +44,12 @@ func passive(name string) *pawl.Tool {
 }
 
 // call returns a call with the id that stands in for its name in results.
-func call(id, name, args string) pawl.ToolCall {
-	return pawl.ToolCall{ID: id, Name: name, Args: json.RawMessage(args)}
+func call(id, name, args string) llm.ToolCall {
+	return llm.ToolCall{ID: id, Name: name, Args: json.RawMessage(args)}
 }
 
-func answer(id, text string) pawl.ToolResult {
-	return pawl.ToolResult{CallID: id, Parts: []pawl.Part{pawl.Text{Text: text}}}
+func answer(id, text string) llm.ToolResult {
+	return llm.ToolResult{CallID: id, Parts: []llm.Part{llm.Text{Text: text}}}
 }
 
 // fataler is what helpers need of a test, and of a property.
@@ -73,7 +74,7 @@ func collect(seq iter.Seq2[pawl.Event, error]) (events []pawl.Event, res *pawl.R
 }
 
 // say renders a transcript, a line a part.
-func say(msgs []pawl.Message) string {
+func say(msgs []llm.Message) string {
 	var b strings.Builder
 	for _, m := range msgs {
 		if len(m.Parts) == 0 {
@@ -81,13 +82,13 @@ func say(msgs []pawl.Message) string {
 		}
 		for _, p := range m.Parts {
 			switch p := p.(type) {
-			case pawl.Text:
+			case llm.Text:
 				fmt.Fprintf(&b, "%s: %s\n", m.Role, p.Text)
-			case pawl.Reasoning:
+			case llm.Reasoning:
 				fmt.Fprintf(&b, "%s: (%s)\n", m.Role, p.Text)
-			case pawl.ToolCall:
+			case llm.ToolCall:
 				fmt.Fprintf(&b, "%s: %s %s %s\n", m.Role, p.ID, p.Name, p.Args)
-			case pawl.ToolResult:
+			case llm.ToolResult:
 				mark := ""
 				if p.IsError {
 					mark = "error: "
@@ -103,10 +104,10 @@ func say(msgs []pawl.Message) string {
 
 // valid says what is wrong with a transcript: each call of each reply before the last has exactly one result, in call order,
 // in the one message right after the reply; only the last reply may have calls without one. It shares no code with the core.
-func valid(msgs []pawl.Message) error {
+func valid(msgs []llm.Message) error {
 	last := -1
 	for i, m := range msgs {
-		if m.Role == pawl.RoleAssistant {
+		if m.Role == llm.RoleAssistant {
 			last = i
 		}
 	}
@@ -114,37 +115,37 @@ func valid(msgs []pawl.Message) error {
 		var calls, results []string
 		for _, p := range m.Parts {
 			switch p := p.(type) {
-			case pawl.ToolCall:
-				if m.Role != pawl.RoleAssistant {
+			case llm.ToolCall:
+				if m.Role != llm.RoleAssistant {
 					return fmt.Errorf("message %d: a call in a %s message", i, m.Role)
 				}
 				if p.ID == "" || slices.Contains(calls, p.ID) {
 					return fmt.Errorf("message %d: call id %q is empty or repeated", i, p.ID)
 				}
 				calls = append(calls, p.ID)
-			case pawl.ToolResult:
+			case llm.ToolResult:
 				results = append(results, p.CallID)
-			case pawl.Text, pawl.Reasoning, pawl.Media:
+			case llm.Text, llm.Reasoning, llm.Media:
 			default:
 				return fmt.Errorf("message %d: holds %T", i, p)
 			}
 		}
-		if (m.Role == pawl.RoleTool) != (len(results) > 0) {
+		if (m.Role == llm.RoleTool) != (len(results) > 0) {
 			return fmt.Errorf("message %d: role %s with %d results", i, m.Role, len(results))
 		}
-		if len(results) > 0 && (i == 0 || msgs[i-1].Role != pawl.RoleAssistant) {
+		if len(results) > 0 && (i == 0 || msgs[i-1].Role != llm.RoleAssistant) {
 			return fmt.Errorf("message %d: results do not follow a reply", i)
 		}
 		if len(calls) == 0 {
-			if i+1 < len(msgs) && m.Role == pawl.RoleAssistant && msgs[i+1].Role == pawl.RoleTool {
+			if i+1 < len(msgs) && m.Role == llm.RoleAssistant && msgs[i+1].Role == llm.RoleTool {
 				return fmt.Errorf("message %d: results follow a reply without calls", i+1)
 			}
 			continue
 		}
 		var got []string
-		if i+1 < len(msgs) && msgs[i+1].Role == pawl.RoleTool {
+		if i+1 < len(msgs) && msgs[i+1].Role == llm.RoleTool {
 			for _, p := range msgs[i+1].Parts {
-				got = append(got, p.(pawl.ToolResult).CallID)
+				got = append(got, p.(llm.ToolResult).CallID)
 			}
 		}
 		if i != last && !slices.Equal(got, calls) {
@@ -182,23 +183,23 @@ func mustBeValid(t testing.TB, res *pawl.Result) {
 }
 
 func TestTheCheckerOfTranscriptsFindsFaults(t *testing.T) {
-	ask, calls := pawl.User("go"), pawl.Assistant(call("a", "x", "{}"), call("b", "x", "{}"))
+	ask, calls := llm.User("go"), llm.Assistant(call("a", "x", "{}"), call("b", "x", "{}"))
 	for name, test := range map[string]struct {
-		msgs []pawl.Message
+		msgs []llm.Message
 		ok   bool
 	}{
-		"answered":              {[]pawl.Message{ask, calls, pawl.Results(answer("a", ""), answer("b", "")), pawl.Assistant()}, true},
-		"open":                  {[]pawl.Message{ask, calls}, true},
-		"one open":              {[]pawl.Message{ask, calls, pawl.Results(answer("b", ""))}, true},
-		"open before the last":  {[]pawl.Message{ask, calls, pawl.Assistant()}, false},
-		"out of order":          {[]pawl.Message{ask, calls, pawl.Results(answer("b", ""), answer("a", "")), pawl.Assistant()}, false},
-		"out of order, at last": {[]pawl.Message{ask, calls, pawl.Results(answer("b", ""), answer("a", ""))}, false},
-		"twice":                 {[]pawl.Message{ask, calls, pawl.Results(answer("a", ""), answer("a", ""))}, false},
-		"elsewhere":             {[]pawl.Message{ask, calls, pawl.User("hm"), pawl.Results(answer("a", ""), answer("b", ""))}, false},
-		"no call":               {[]pawl.Message{ask, pawl.Results(answer("a", ""))}, false},
-		"split":                 {[]pawl.Message{ask, calls, pawl.Results(answer("a", "")), pawl.Results(answer("b", ""))}, false},
-		"same id":               {[]pawl.Message{ask, pawl.Assistant(call("a", "x", "{}"), call("a", "x", "{}"))}, false},
-		"decision":              {[]pawl.Message{pawl.Decide(pawl.Decision{})}, false},
+		"answered":              {[]llm.Message{ask, calls, llm.Results(answer("a", ""), answer("b", "")), llm.Assistant()}, true},
+		"open":                  {[]llm.Message{ask, calls}, true},
+		"one open":              {[]llm.Message{ask, calls, llm.Results(answer("b", ""))}, true},
+		"open before the last":  {[]llm.Message{ask, calls, llm.Assistant()}, false},
+		"out of order":          {[]llm.Message{ask, calls, llm.Results(answer("b", ""), answer("a", "")), llm.Assistant()}, false},
+		"out of order, at last": {[]llm.Message{ask, calls, llm.Results(answer("b", ""), answer("a", ""))}, false},
+		"twice":                 {[]llm.Message{ask, calls, llm.Results(answer("a", ""), answer("a", ""))}, false},
+		"elsewhere":             {[]llm.Message{ask, calls, llm.User("hm"), llm.Results(answer("a", ""), answer("b", ""))}, false},
+		"no call":               {[]llm.Message{ask, llm.Results(answer("a", ""))}, false},
+		"split":                 {[]llm.Message{ask, calls, llm.Results(answer("a", "")), llm.Results(answer("b", ""))}, false},
+		"same id":               {[]llm.Message{ask, llm.Assistant(call("a", "x", "{}"), call("a", "x", "{}"))}, false},
+		"decision":              {[]llm.Message{llm.Decide(llm.Decision{})}, false},
 	} {
 		if err := valid(test.msgs); (err == nil) != test.ok {
 			t.Errorf("%s: got %v", name, err)

@@ -11,14 +11,15 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/script"
 )
 
 // probe is a tool with the schema input that notes the arguments it was run with.
 func probe(input string, ran *[]string) *pawl.Tool {
-	return &pawl.Tool{Name: "probe", Input: json.RawMessage(input), Run: func(_ context.Context, c pawl.ToolCall) (pawl.ToolResult, error) {
+	return &pawl.Tool{Name: "probe", Input: json.RawMessage(input), Run: func(_ context.Context, c llm.ToolCall) (llm.ToolResult, error) {
 		*ran = append(*ran, string(c.Args))
-		return pawl.TextResult("done"), nil
+		return llm.TextResult("done"), nil
 	}}
 }
 
@@ -97,10 +98,10 @@ func TestMendedCallsInARun(t *testing.T) {
 	const wrote = `{"city":"Oslo","days":"3"}`
 	var ran, told []string
 	cut := script.Call("probe", wrote)
-	cut.Finish = pawl.FinishLength
+	cut.Finish = llm.FinishLength
 	a := &pawl.Agent{Model: script.New(script.Call("probe", wrote), cut, script.Say("ok")), Tools: []pawl.Toolset{probe(trip, &ran)}}
 	var res *pawl.Result
-	for e, err := range a.Stream(t.Context(), pawl.User("go")) {
+	for e, err := range a.Stream(t.Context(), llm.User("go")) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -126,14 +127,14 @@ func TestMendedCallsInARun(t *testing.T) {
 func TestArgumentsOfAMiddlewareAreNotMended(t *testing.T) {
 	var ran []string
 	change := pawl.Middleware{Tool: func(next pawl.ToolFunc) pawl.ToolFunc {
-		return func(ctx context.Context, c pawl.ToolCall) (pawl.ToolResult, error) {
+		return func(ctx context.Context, c llm.ToolCall) (llm.ToolResult, error) {
 			c.Args = json.RawMessage(`{"city":"Oslo","days":"4"}`)
 			return next(ctx, c)
 		}
 	}}
 	a := &pawl.Agent{Model: script.New(script.Call("probe", `{"city":"Oslo","days":"3"}`), script.Say("ok")), Tools: []pawl.Toolset{probe(trip, &ran)},
 		Middleware: []pawl.Middleware{change}}
-	res, err := a.Run(t.Context(), pawl.User("go"))
+	res, err := a.Run(t.Context(), llm.User("go"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -152,7 +153,7 @@ func TestSerialSeesMendedArguments(t *testing.T) {
 	}
 	together := script.Together(script.Call("probe", `{"city":"Oslo","days":"3"}`), script.Call("probe", `{"city":"Oslo","days":4}`))
 	a := &pawl.Agent{Model: script.New(together, script.Say("ok")), Tools: []pawl.Toolset{tool}, Executor: pawl.Parallel{Limit: 1}}
-	if _, err := a.Run(t.Context(), pawl.User("go")); err != nil {
+	if _, err := a.Run(t.Context(), llm.User("go")); err != nil {
 		t.Fatal(err)
 	}
 	if want := []string{`{"city":"Oslo","days":3}`, `{"city":"Oslo","days":4}`}; !slices.Equal(keys, want) {

@@ -1,6 +1,10 @@
 package pawl
 
-import "context"
+import (
+	"context"
+
+	"github.com/pawl-go/pawl/llm"
+)
 
 // Middleware wraps model requests, tool calls, or both; nil wraps nothing. Before and after are the two halves of a wrapper. It
 // runs where the work is done, and must be safe for concurrent use.
@@ -12,7 +16,7 @@ import "context"
 // Approve makes the middleware that decides which calls may run. It has its place in the pipeline, wherever it stands in the list: after
 // Tool, whose changes it sees, and before Approved, whose timers so never count a person's time.
 type Middleware struct {
-	Model    func(Model) Model
+	Model    func(llm.Model) llm.Model
 	Tool     func(ToolFunc) ToolFunc
 	Approved func(ToolFunc) ToolFunc   // wraps calls that may run, before they count and take a slot, their repeats included; a change needs a new approval
 	Check    func(tools []*Tool) error // sees the tools of a run before it begins; an error ends it there
@@ -29,12 +33,12 @@ type layers struct {
 
 // Before returns the middleware that sees each validated call before approval. It returns the call to carry out in its place, or
 // an error: Block, Abort, Finish, or any other, which the model is told.
-func Before(fn func(ctx context.Context, call ToolCall) (ToolCall, error)) Middleware {
+func Before(fn func(ctx context.Context, call llm.ToolCall) (llm.ToolCall, error)) Middleware {
 	return Middleware{Tool: func(next ToolFunc) ToolFunc {
-		return func(ctx context.Context, call ToolCall) (ToolResult, error) {
+		return func(ctx context.Context, call llm.ToolCall) (llm.ToolResult, error) {
 			call, err := fn(ctx, call)
 			if err != nil {
-				return ToolResult{}, err
+				return llm.ToolResult{}, err
 			}
 			return next(ctx, call)
 		}
@@ -42,9 +46,9 @@ func Before(fn func(ctx context.Context, call ToolCall) (ToolCall, error)) Middl
 }
 
 // After returns the middleware that sees what each call gave, and returns what it gives in its place.
-func After(fn func(ctx context.Context, call ToolCall, res ToolResult, err error) (ToolResult, error)) Middleware {
+func After(fn func(ctx context.Context, call llm.ToolCall, res llm.ToolResult, err error) (llm.ToolResult, error)) Middleware {
 	return Middleware{Tool: func(next ToolFunc) ToolFunc {
-		return func(ctx context.Context, call ToolCall) (ToolResult, error) {
+		return func(ctx context.Context, call llm.ToolCall) (llm.ToolResult, error) {
 			res, err := next(ctx, call)
 			return fn(ctx, call, res, err)
 		}
@@ -53,14 +57,14 @@ func After(fn func(ctx context.Context, call ToolCall, res ToolResult, err error
 
 // wrapped puts the middleware around m, and returns what goes around calls, and who knows what a request costs: the outermost model that does;
 // nil: nobody.
-func wrapped(m Model, ws []Middleware) (Model, layers, Pricer) {
+func wrapped(m llm.Model, ws []Middleware) (llm.Model, layers, llm.Pricer) {
 	var l layers
-	pricer, _ := m.(Pricer)
+	pricer, _ := m.(llm.Pricer)
 	for i := len(ws) - 1; i >= 0; i-- {
 		w := ws[i]
 		if w.Model != nil {
 			m = w.Model(m)
-			if p, ok := m.(Pricer); ok {
+			if p, ok := m.(llm.Pricer); ok {
 				pricer = p
 			}
 		}

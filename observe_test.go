@@ -14,12 +14,14 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/observe"
 	"github.com/pawl-go/pawl/script"
 )
 
 // told returns a Runner that tells of events, and gap between them.
 func told(gap time.Duration, events ...pawl.Event) pawl.Runner {
-	return pawl.RunnerFunc(func(context.Context, ...pawl.Message) iter.Seq2[pawl.Event, error] {
+	return observe.RunnerFunc(func(context.Context, ...llm.Message) iter.Seq2[pawl.Event, error] {
 		return func(yield func(pawl.Event, error) bool) {
 			for i, e := range events {
 				time.Sleep(gap)
@@ -34,9 +36,9 @@ func told(gap time.Duration, events ...pawl.Event) pawl.Runner {
 func ended() pawl.Event { return pawl.Event{Kind: pawl.EventRunEnded, Run: "run"} }
 
 func TestTapSeesEverythingFirst(t *testing.T) {
-	a := &pawl.Agent{Model: script.New(script.Turn{Parts: []pawl.Part{call("c", "f", `{}`)}}, script.Say("done")), Tools: []pawl.Toolset{says("f", "1")}}
+	a := &pawl.Agent{Model: script.New(script.Turn{Parts: []llm.Part{call("c", "f", `{}`)}}, script.Say("done")), Tools: []pawl.Toolset{says("f", "1")}}
 	var seen, got []pawl.EventKind
-	for e, err := range pawl.Tap(a, func(e pawl.Event) { seen = append(seen, e.Kind) }).Stream(t.Context(), pawl.User("go")) {
+	for e, err := range observe.Sync(a, func(e pawl.Event) { seen = append(seen, e.Kind) }).Stream(t.Context(), llm.User("go")) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -52,8 +54,8 @@ func TestTapSeesEverythingFirst(t *testing.T) {
 // An observer that panics is told how many events it missed, and the run ends well.
 func TestObserversThatPanic(t *testing.T) {
 	for name, watch := range map[string]func(pawl.Runner, func(pawl.Event)) pawl.Runner{
-		"Tap": pawl.Tap,
-		"On":  func(r pawl.Runner, fn func(pawl.Event)) pawl.Runner { return pawl.On(r, nil, fn) },
+		"Tap": observe.Sync,
+		"On":  func(r pawl.Runner, fn func(pawl.Event)) pawl.Runner { return observe.Async(r, nil, fn) },
 	} {
 		text := pawl.Event{Kind: pawl.EventText, Text: "x"}
 		bad := pawl.Event{Kind: pawl.EventText, Text: "bad"}
@@ -95,7 +97,7 @@ func TestASlowObserverHoldsNothing(t *testing.T) {
 		events = append(events, ended())
 		seen, missed := map[pawl.EventKind]int{}, map[pawl.EventKind]int{}
 		last := pawl.Event{}
-		r := pawl.On(told(time.Microsecond, events...), nil, func(e pawl.Event) {
+		r := observe.Async(told(time.Microsecond, events...), nil, func(e pawl.Event) {
 			time.Sleep(time.Millisecond)
 			if last = e; e.Kind != pawl.EventGap {
 				seen[e.Kind]++
@@ -128,7 +130,7 @@ func TestAnObserverThatHangsIsLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
 		defer close(release)
-		r := pawl.On(told(0, ended()), nil, func(pawl.Event) { <-release })
+		r := observe.Async(told(0, ended()), nil, func(pawl.Event) { <-release })
 		for _, test := range []struct {
 			ends, want time.Duration
 		}{{time.Hour, 5 * time.Second}, {2 * time.Second, 2100 * time.Millisecond}, {0, 100 * time.Millisecond}} {
@@ -172,7 +174,7 @@ func TestObserversCountUp(tt *testing.T) {
 		count := func() map[pawl.EventKind]int {
 			got, n, seq := map[pawl.EventKind]int{}, 0, int64(0)
 			i := 0
-			for e := range pawl.On(told(time.Microsecond, events...), filter, func(e pawl.Event) {
+			for e := range observe.Async(told(time.Microsecond, events...), filter, func(e pawl.Event) {
 				if n++; slow > 0 && n%7 == 0 {
 					time.Sleep(time.Duration(slow) * time.Microsecond)
 				}

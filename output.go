@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/pawl-go/pawl/internal/schema"
+	"github.com/pawl-go/pawl/internal/text"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // answerTool is what the model gives its answer by where its provider cannot hold text to a schema while tools are offered.
@@ -19,7 +21,7 @@ const defaultCorrections = 2
 
 // output is what the answer of a run must fit. Its methods may be called on nil, which is free text.
 type output struct {
-	schema *schema
+	schema *schema.Schema
 	tool   *Tool  // offered beside the others, for the answer; nil: the answer is text
 	asked  bool   // the last request offered it, and did not forbid calls
 	text   string // the last answer that did not fit
@@ -34,25 +36,18 @@ func (a *Agent) output(tools []*Tool) (*output, error) {
 	if find(tools, answerTool) != nil {
 		return nil, fmt.Errorf("tool %s: an agent with an Output needs the name for its answer; rename the tool", answerTool)
 	}
-	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(a.Output))
-	m, ok := doc.(map[string]any)
-	if err == nil && !ok {
-		err = fmt.Errorf("want a JSON object, got %s", jsonKind(doc))
-	}
-	object := ok && m["type"] == "object"
 	o := new(output)
-	if err == nil {
-		o.schema, err = compileDoc(m, !object)
-	}
-	if err != nil {
+	var object bool
+	var err error
+	if o.schema, object, err = schema.CompileOutput(a.Output); err != nil {
 		return nil, fmt.Errorf("agent's output: schema: %w", err)
 	}
 	if object && len(tools) > 0 {
-		h, ok := a.Model.(OutputHolder)
-		if !ok || !h.HoldsOutput(&Request{Tools: tools, Choice: a.Choice, Output: a.Output, Settings: a.Settings}) {
+		h, ok := a.Model.(llm.OutputHolder)
+		if !ok || !h.HoldsOutput(&llm.Request{Tools: specs(tools), Choice: a.Choice, Output: a.Output, Settings: a.Settings}) {
 			o.tool = &Tool{Name: answerTool, Description: answerToolText, Input: a.Output, Effect: Pure, Timeout: -1,
-				Run: func(context.Context, ToolCall) (ToolResult, error) {
-					return ToolResult{}, Finish(TextResult("This is the answer."))
+				Run: func(context.Context, llm.ToolCall) (llm.ToolResult, error) {
+					return llm.ToolResult{}, Finish(llm.TextResult("This is the answer."))
 				}}
 		}
 	}
@@ -67,11 +62,11 @@ func (o *output) answerTool() *Tool {
 }
 
 // offered notes whether a request with choice c can be answered by a call, and reports it.
-func (o *output) offered(c ToolChoice) bool {
+func (o *output) offered(c llm.ToolChoice) bool {
 	if o == nil || o.tool == nil {
 		return false
 	}
-	o.asked = c.Mode != ToolNone
+	o.asked = c.Mode != llm.ToolNone
 	return o.asked
 }
 
@@ -79,7 +74,7 @@ func (o *output) offered(c ToolChoice) bool {
 func (o *output) unfit() bool { return o != nil && len(o.faults) > 0 }
 
 // answers reports whether c gives the answer.
-func (r *run) answers(c ToolCall) bool { return r.scope.answer != nil && c.Name == answerTool }
+func (r *run) answers(c llm.ToolCall) bool { return r.scope.answer != nil && c.Name == answerTool }
 
 // onlyAnswers reports whether tasks are nothing but the answer, for which a run that has used up its rounds still has room.
 func (r *run) onlyAnswers(tasks []Task) bool {
@@ -103,14 +98,14 @@ func (r *run) fitting(execs []Execution) bool {
 }
 
 // askAgain takes a reply without calls, and reports whether it is no answer yet: it does not fit, the model was told, and is asked again.
-func (r *run) askAgain(resp *Response) (again bool) {
+func (r *run) askAgain(resp *llm.Response) (again bool) {
 	defer r.record(resp, nil)
 	o := r.output
 	if o == nil || resp.Finish.Cut() { // what was cut is no answer, even if it fits
 		return false
 	}
 	text := resp.Message.Text()
-	value, repairs, faults, err := o.schema.read(json.RawMessage(text), true)
+	value, repairs, faults, err := o.schema.Read(json.RawMessage(text), true)
 	if err == nil && len(faults) == 0 {
 		r.res.Output, r.res.Repairs = bytes.TrimSpace(value), repairs
 		if o.faults = nil; len(repairs) > 0 {
@@ -124,12 +119,12 @@ func (r *run) askAgain(resp *Response) (again bool) {
 	case strings.TrimSpace(text) == "":
 		lines[0] = "it is empty"
 	case err != nil:
-		lines[0] += ": " + syntaxText(err)
+		lines[0] += ": " + schema.SyntaxText(err)
 	default:
 		lines = faultLines(words)
 	}
 	if again = r.sentBack(text, lines); again {
-		r.res.Messages = append(r.res.Messages, User(words))
+		r.res.Messages = append(r.res.Messages, llm.User(words))
 	}
 	return again
 }
@@ -163,21 +158,21 @@ func (r *run) unfit() (Stop, error) {
 }
 
 // wording tells the model what is wrong with its answer, and what would be right.
-func (o *output) wording(text string, faults []fault, err error) string {
+func (o *output) wording(answer string, faults []schema.Fault, err error) string {
 	again := "\nGive the whole answer again, corrected: one JSON value, and nothing before or after it."
 	if o.asked {
 		again = "\nCall " + answerTool + " with the whole answer, corrected."
 	}
 	switch {
-	case strings.TrimSpace(text) == "":
-		return "There was no answer. It must be JSON that fits the schema" + o.schema.example(", for example: %s.", ".") + again
+	case strings.TrimSpace(answer) == "":
+		return "There was no answer. It must be JSON that fits the schema" + o.schema.Example(", for example: %s.", ".") + again
 	case err != nil && o.asked:
-		return "That is text and no answer yet: call " + answerTool + ". Its arguments are the answer" + o.schema.example(", for example: %s.", ".")
+		return "That is text and no answer yet: call " + answerTool + ". Its arguments are the answer" + o.schema.Example(", for example: %s.", ".")
 	case err != nil:
 		return fmt.Sprintf("The answer must be JSON that fits the schema, and yours is not valid JSON: %s%s You sent: %s%s",
-			syntaxText(err), o.schema.example(". An answer of the right form, with your own values: %s.", "."), clip(text, 200), again)
+			schema.SyntaxText(err), o.schema.Example(". An answer of the right form, with your own values: %s.", "."), text.Clip(answer, 200), again)
 	}
-	return "The answer does not fit its schema:" + message(faults) + o.schema.example("\nAn answer of the right form, with your own values: %s", "") + again
+	return "The answer does not fit its schema:" + schema.Message(faults) + o.schema.Example("\nAn answer of the right form, with your own values: %s", "") + again
 }
 
 // faultLines takes the listed faults out of what the model was told.

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/script"
 )
 
@@ -20,10 +21,10 @@ const weatherOutput = `{"type":"object","properties":{"rain":{"type":"boolean"},
 // holder is a model whose provider holds replies to a schema beside tools, as far as it is asked.
 type holder struct{ *script.Model }
 
-func (holder) HoldsOutput(*pawl.Request) bool { return true }
+func (holder) HoldsOutput(*llm.Request) bool { return true }
 
 func glance() *pawl.Tool {
-	return &pawl.Tool{Name: "look", Effect: pawl.Read, Run: func(context.Context, pawl.ToolCall) (pawl.ToolResult, error) { return pawl.TextResult("wet"), nil }}
+	return &pawl.Tool{Name: "look", Effect: pawl.Read, Run: func(context.Context, llm.ToolCall) (llm.ToolResult, error) { return llm.TextResult("wet"), nil }}
 }
 
 func TestOutput(t *testing.T) {
@@ -31,7 +32,7 @@ func TestOutput(t *testing.T) {
 		turns   []script.Turn
 		tools   bool // offered, to a model that cannot hold its answers to a schema
 		limits  pawl.Limits
-		choice  pawl.ToolChoice
+		choice  llm.ToolChoice
 		output  string
 		repairs int
 		stop    pawl.Stop
@@ -75,12 +76,12 @@ func TestOutput(t *testing.T) {
 			limits: pawl.Limits{Rounds: 1, AtLimit: pawl.Return}, output: `{"rain":true}`, stop: pawl.StopAnswer},
 		"no calls left for others": {tools: true, turns: []script.Turn{script.Call("look", nil), script.Call("final_answer", `{"rain":true}`)}, limits: pawl.Limits{Calls: 1}, output: `{"rain":true}`,
 			stop: pawl.StopAnswer},
-		"tools forbidden": {tools: true, choice: pawl.ToolChoice{Mode: pawl.ToolNone}, turns: []script.Turn{script.Say(`{"rain":true}`)}, output: `{"rain":true}`, stop: pawl.StopAnswer},
+		"tools forbidden": {tools: true, choice: llm.ToolChoice{Mode: llm.ToolNone}, turns: []script.Turn{script.Say(`{"rain":true}`)}, output: `{"rain":true}`, stop: pawl.StopAnswer},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := script.New(tt.turns...)
 			a := &pawl.Agent{Model: m, Output: json.RawMessage(weatherOutput), Limits: tt.limits, Choice: tt.choice,
-				Middleware: policies(func(_ context.Context, c pawl.ToolCall, _ *pawl.Tool) (pawl.Approval, error) {
+				Middleware: policies(func(_ context.Context, c llm.ToolCall, _ *pawl.Tool) (pawl.Approval, error) {
 					if c.Name == "final_answer" {
 						t.Error("somebody was asked whether the model may answer")
 					}
@@ -93,13 +94,13 @@ func TestOutput(t *testing.T) {
 				var res *pawl.Result
 				var err error
 				if streamed {
-					for e, failed := range a.Stream(t.Context(), pawl.User("Does it rain?")) {
+					for e, failed := range a.Stream(t.Context(), llm.User("Does it rain?")) {
 						if err = failed; e.Kind == pawl.EventRunEnded {
 							res = e.Result
 						}
 					}
 				} else {
-					res, err = a.Run(t.Context(), pawl.User("Does it rain?"))
+					res, err = a.Run(t.Context(), llm.User("Does it rain?"))
 				}
 				var oe *pawl.OutputError
 				if errors.As(err, &oe) != (tt.err != "") || err != nil && (!strings.Contains(err.Error(), tt.err) || oe.Result != res || oe.Text == "" || len(oe.Faults) == 0) {
@@ -112,12 +113,12 @@ func TestOutput(t *testing.T) {
 				if tt.output != "" && res.Text() != tt.output {
 					t.Errorf("streamed %t: Text() is %s", streamed, res.Text())
 				}
-				if faults := pawl.Check(res.Messages); faults != nil || len(res.Calls()) > 0 {
+				if faults := llm.Check(res.Messages); faults != nil || len(res.Calls()) > 0 {
 					t.Errorf("streamed %t: the transcript is not whole: %v, open %v", streamed, faults, res.Calls())
 				}
 				requests := m.Requests()
 				for i, req := range requests { // each is told the schema, one way and no other
-					byTool := slices.ContainsFunc(req.Tools, func(t *pawl.Tool) bool { return t.Name == "final_answer" }) && req.Choice.Mode != pawl.ToolNone
+					byTool := slices.ContainsFunc(req.Tools, func(t *llm.ToolSpec) bool { return t.Name == "final_answer" }) && req.Choice.Mode != llm.ToolNone
 					if (req.Output != nil) == byTool {
 						t.Errorf("request %d: output %s, final_answer offered: %t", i, req.Output, byTool)
 					}
@@ -142,12 +143,12 @@ func TestOutput(t *testing.T) {
 }
 
 // said is all that was said in msgs, results included.
-func said(msgs []pawl.Message) string {
+func said(msgs []llm.Message) string {
 	var b strings.Builder
 	for _, m := range msgs {
 		b.WriteString(string(m.Role) + ": " + m.Text())
 		for _, p := range m.Parts {
-			if r, ok := p.(pawl.ToolResult); ok {
+			if r, ok := p.(llm.ToolResult); ok {
 				b.WriteString(r.Text())
 			}
 		}
@@ -160,11 +161,11 @@ func said(msgs []pawl.Message) string {
 func TestOutputGoesOn(t *testing.T) {
 	m := script.New(script.Say("no"), script.Say("no"), script.Say("no"), script.Say(`{"rain":true}`))
 	a := &pawl.Agent{Model: m, Output: json.RawMessage(weatherOutput)}
-	res, err := a.Run(t.Context(), pawl.User("Does it rain?"))
+	res, err := a.Run(t.Context(), llm.User("Does it rain?"))
 	if err == nil || res.Stop != pawl.StopFailed || res.Cause == "" {
 		t.Fatalf("got %v, %v", res.Stop, err)
 	}
-	if res, err = a.Resume(t.Context(), res, pawl.User("Come on.")); err != nil || string(res.Output) != `{"rain":true}` {
+	if res, err = a.Resume(t.Context(), res, llm.User("Come on.")); err != nil || string(res.Output) != `{"rain":true}` {
 		t.Fatalf("got %s, %v", res.Output, err)
 	}
 	if res.Spent.Corrections != 2 {
@@ -176,14 +177,14 @@ func TestOutputGoesOn(t *testing.T) {
 func TestOutputBesidePending(t *testing.T) {
 	m := script.New(script.Together(script.Call("ask", nil), script.Call("final_answer", `{"rain":true}`)), script.Call("final_answer", `{"rain":false}`))
 	a := &pawl.Agent{Model: m, Output: json.RawMessage(weatherOutput), Tools: []pawl.Toolset{passive("ask")}}
-	res, err := a.Run(t.Context(), pawl.User("Does it rain?"))
+	res, err := a.Run(t.Context(), llm.User("Does it rain?"))
 	if err != nil || res.Stop != pawl.StopPending || res.Output != nil {
 		t.Fatalf("got %s, output %s, %v", res.Stop, res.Output, err)
 	}
-	if res, err = a.Resume(t.Context(), res, pawl.Decide(res.Pending[0].Answer("ann", pawl.TextResult("dry")))); err != nil || string(res.Output) != `{"rain":false}` || res.Stop != pawl.StopAnswer {
+	if res, err = a.Resume(t.Context(), res, llm.Decide(res.Pending[0].Answer("ann", llm.TextResult("dry")))); err != nil || string(res.Output) != `{"rain":false}` || res.Stop != pawl.StopAnswer {
 		t.Errorf("got %s, output %s, %v", res.Stop, res.Output, err)
 	}
-	if faults := pawl.Check(res.Messages); faults != nil {
+	if faults := llm.Check(res.Messages); faults != nil {
 		t.Error(faults)
 	}
 }
@@ -192,7 +193,7 @@ func TestOutputBesidePending(t *testing.T) {
 func TestOutputHeld(t *testing.T) {
 	m := script.New(script.Call("look", nil), script.Say(`{"rain":true}`))
 	a := &pawl.Agent{Model: holder{m}, Output: json.RawMessage(weatherOutput), Tools: []pawl.Toolset{glance()}}
-	res, err := a.Run(t.Context(), pawl.User("Does it rain?"))
+	res, err := a.Run(t.Context(), llm.User("Does it rain?"))
 	if err != nil || string(res.Output) != `{"rain":true}` {
 		t.Fatalf("got %s, %v", res.Output, err)
 	}
@@ -213,7 +214,7 @@ func TestOutputSchema(t *testing.T) {
 		{`{"$ref":"http://example.com/x"}`, ``, ``, "is not loaded"},
 	} {
 		a := &pawl.Agent{Model: script.New(script.Say(tt.answer)), Output: json.RawMessage(tt.schema), Tools: []pawl.Toolset{glance()}}
-		res, err := a.Run(t.Context(), pawl.User("?"))
+		res, err := a.Run(t.Context(), llm.User("?"))
 		if tt.err != "" {
 			if res != nil || err == nil || !strings.Contains(err.Error(), tt.err) {
 				t.Errorf("%s: got %v, want %q", tt.schema, err, tt.err)
@@ -227,7 +228,7 @@ func TestOutputSchema(t *testing.T) {
 	taken := glance()
 	taken.Name = "final_answer"
 	a := &pawl.Agent{Model: script.New(), Output: json.RawMessage(weatherOutput), Tools: []pawl.Toolset{taken}}
-	if _, err := a.Run(t.Context(), pawl.User("?")); err == nil || !strings.Contains(err.Error(), "final_answer") {
+	if _, err := a.Run(t.Context(), llm.User("?")); err == nil || !strings.Contains(err.Error(), "final_answer") {
 		t.Errorf("a tool of the same name: got %v", err)
 	}
 }
@@ -240,12 +241,12 @@ type forecast struct {
 // mute is a Runner that cannot be held to anything.
 type mute struct{}
 
-func (mute) Stream(context.Context, ...pawl.Message) iter.Seq2[pawl.Event, error] { return nil }
+func (mute) Stream(context.Context, ...llm.Message) iter.Seq2[pawl.Event, error] { return nil }
 
 // relay is a Runner that is no Agent.
 type relay struct{ a *pawl.Agent }
 
-func (r relay) Stream(ctx context.Context, msgs ...pawl.Message) iter.Seq2[pawl.Event, error] {
+func (r relay) Stream(ctx context.Context, msgs ...llm.Message) iter.Seq2[pawl.Event, error] {
 	return r.a.Stream(ctx, msgs...)
 }
 func (r relay) WithOutput(schema json.RawMessage) pawl.Runner {
@@ -255,12 +256,12 @@ func (r relay) WithOutput(schema json.RawMessage) pawl.Runner {
 func TestInto(t *testing.T) {
 	m := script.New(script.Say(`{"city":"Oslo","days":["1",2.0]}`))
 	for _, r := range []pawl.Runner{&pawl.Agent{Model: m}, relay{&pawl.Agent{Model: m}}} {
-		got, res, err := pawl.Into[forecast](t.Context(), r, pawl.User("?"))
+		got, res, err := pawl.Into[forecast](t.Context(), r, llm.User("?"))
 		if err != nil || !cmp.Equal(got, forecast{"Oslo", []int{1, 2}}) || res.Stop != pawl.StopAnswer {
 			t.Errorf("%T: got %v, %v", r, got, err)
 		}
 	}
-	list, _, err := pawl.Into[[]string](t.Context(), &pawl.Agent{Model: script.New(script.Say(`{"value":["a"]}`))}, pawl.User("?"))
+	list, _, err := pawl.Into[[]string](t.Context(), &pawl.Agent{Model: script.New(script.Say(`{"value":["a"]}`))}, llm.User("?"))
 	if err != nil || !cmp.Equal(list, []string{"a"}) {
 		t.Errorf("a list: got %v, %v", list, err)
 	}
@@ -268,18 +269,18 @@ func TestInto(t *testing.T) {
 		t.Errorf("a Runner without an output: got %v", err)
 	}
 	var oe *pawl.OutputError
-	_, res, err := pawl.Into[forecast](t.Context(), &pawl.Agent{Model: script.New(script.Call("ask", nil)), Tools: []pawl.Toolset{&pawl.Tool{Name: "ask", Passive: true}}}, pawl.User("?"))
+	_, res, err := pawl.Into[forecast](t.Context(), &pawl.Agent{Model: script.New(script.Call("ask", nil)), Tools: []pawl.Toolset{&pawl.Tool{Name: "ask", Passive: true}}}, llm.User("?"))
 	if !errors.As(err, &oe) || oe.Result != res || res.Stop != pawl.StopPending {
 		t.Errorf("a run that pends: got %v", err)
 	}
 	_, _, err = pawl.Into[struct {
 		N int8 `json:"n"`
-	}](t.Context(), &pawl.Agent{Model: script.New(script.Loop(script.Say(`{"n":1000}`)))}, pawl.User("?"))
+	}](t.Context(), &pawl.Agent{Model: script.New(script.Loop(script.Say(`{"n":1000}`)))}, llm.User("?"))
 	if !errors.As(err, &oe) {
 		t.Errorf("a number that is too large: got %v", err)
 	}
 	got, res, err := pawl.Into[forecast](t.Context(), &pawl.Agent{Model: script.New(script.Call("look", nil), script.Say(`{"city":"Oslo","days":[]}`)), Tools: []pawl.Toolset{glance()},
-		Limits: pawl.Limits{Rounds: 1}}, pawl.User("?"))
+		Limits: pawl.Limits{Rounds: 1}}, llm.User("?"))
 	if !errors.As(err, &oe) || got.City != "Oslo" || res.Stop != pawl.StopLimit {
 		t.Errorf("at the limit: got %v, %v", got, err)
 	}
@@ -289,7 +290,7 @@ func TestInto(t *testing.T) {
 func TestOutputOfInnerAgent(t *testing.T) {
 	clerk := &pawl.Agent{Name: "clerk", Model: script.New(script.Say("```\n{\"rain\":true}\n```")), Output: json.RawMessage(weatherOutput)}
 	a := &pawl.Agent{Model: script.New(script.Call("clerk", `{"task":"look"}`), script.Say("done")), Tools: []pawl.Toolset{clerk.Tool("Looks.")}}
-	res, err := a.Run(t.Context(), pawl.User("?"))
+	res, err := a.Run(t.Context(), llm.User("?"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -304,7 +305,7 @@ func TestRequestTurn(t *testing.T) {
 	for _, instructions := range []string{"", "Be brief."} {
 		m := script.New(script.Say("earlier"), script.Call("look", nil), script.Say("no"), script.Say(`{"rain":true}`))
 		a := &pawl.Agent{Model: m, Instructions: instructions, Output: json.RawMessage(weatherOutput), Tools: []pawl.Toolset{glance()}}
-		if _, err := a.Run(t.Context(), pawl.User("first"), pawl.Assistant(pawl.Text{Text: "earlier"}), pawl.User("now")); err != nil {
+		if _, err := a.Run(t.Context(), llm.User("first"), llm.Assistant(llm.Text{Text: "earlier"}), llm.User("now")); err != nil {
 			t.Fatal(err)
 		}
 		for i, req := range m.Requests() {

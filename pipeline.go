@@ -3,13 +3,14 @@ package pawl
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 	"time"
 
 	"github.com/pawl-go/pawl/internal/nearest"
+	"github.com/pawl-go/pawl/internal/text"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // Do carries out the call: THE PIPELINE, the same for every call, whoever made it. It never fails; what went wrong is in the
@@ -68,7 +69,7 @@ func fail(o Outcome, format string, args ...any) error {
 }
 
 // checked looks the tool up, validates the call, and sends it through the middleware.
-func (p *pipe) checked(ctx context.Context) (res ToolResult, err error) {
+func (p *pipe) checked(ctx context.Context) (res llm.ToolResult, err error) {
 	s := p.task.scope
 	switch {
 	case s == nil:
@@ -119,7 +120,7 @@ func ours(err error) bool {
 
 // validate finds the call's tool and checks the arguments in full against its own schema. With mending, what nearly fits is mended if
 // it can mean one thing only and the tool allows it; what was mended is on the Execution.
-func (p *pipe) validate(c ToolCall, mending bool) (ToolCall, error) {
+func (p *pipe) validate(c llm.ToolCall, mending bool) (llm.ToolCall, error) {
 	s := p.task.scope
 	tool := p.task.named(c.Name)
 	if tool == nil {
@@ -130,40 +131,18 @@ func (p *pipe) validate(c ToolCall, mending bool) (ToolCall, error) {
 	if err != nil {
 		return c, &failure{outcome: OutcomeError, text: "The tool " + tool.Name + " cannot be used.", err: err}
 	}
-	empty := len(bytes.TrimSpace(c.Args)) == 0
-	if empty {
-		c.Args = json.RawMessage("{}") // only where the schema allows it: it is checked like any other
-	}
-	args, repairs, faults, err := sch.read(c.Args, mending && !tool.NoRepair && !empty)
-	if err == nil && len(faults) == 0 {
+	args, repairs, refusal := sch.Arguments(tool.Name, c.Args, mending && !tool.NoRepair)
+	if refusal != "" {
 		c.Args = args
-		p.x.Repairs = append(p.x.Repairs, repairs...)
-		return c, nil
+		return c, fail(OutcomeInvalid, "%s", refusal)
 	}
-	switch {
-	case err != nil:
-		return c, fail(OutcomeInvalid, "The arguments of %s are not valid JSON: %s. Send one JSON object that fits the tool's schema%s You sent: %s",
-			tool.Name, syntaxText(err), sch.example(", for example: %s.", "."), clip(string(c.Args), 200))
-	case empty:
-		return c, fail(OutcomeInvalid, "The call of %s has no arguments, but it needs them:%s%s", tool.Name, message(faults), sch.example("\nArguments of the right form, with your own values: %s", ""))
-	}
-	return c, fail(OutcomeInvalid, "The arguments of %s do not fit its schema:%s%s", tool.Name, message(faults), sch.example("\nArguments of the right form, with your own values: %s", ""))
-}
-
-// syntaxText says what is wrong with text that is no JSON, without the decoder's name.
-func syntaxText(err error) string {
-	var se *json.SyntaxError
-	if errors.As(err, &se) {
-		return fmt.Sprintf("%s at byte %d", se.Error(), se.Offset)
-	}
-	if err.Error() == "unexpected EOF" || err.Error() == "EOF" {
-		return "it ends too early"
-	}
-	return err.Error()
+	c.Args = args
+	p.x.Repairs = append(p.x.Repairs, repairs...)
+	return c, nil
 }
 
 func unknownTool(name string, tools []*Tool) string {
-	text := fmt.Sprintf("Unknown tool %q. Available tools: %s", clip(name, 80), names(tools))
+	text := fmt.Sprintf("Unknown tool %q. Available tools: %s", text.Clip(name, 80), names(tools))
 	if slices.ContainsFunc(tools, func(t *Tool) bool { return t.Deferred }) {
 		text += ", and more that " + toolSearch + " finds"
 	}
@@ -178,7 +157,7 @@ func unknownTool(name string, tools []*Tool) string {
 }
 
 // admitted is what the middleware wraps: it asks whether the call may run, and runs it.
-func (p *pipe) admitted(ctx context.Context, c ToolCall) (ToolResult, error) {
+func (p *pipe) admitted(ctx context.Context, c llm.ToolCall) (llm.ToolResult, error) {
 	c, res, done, err := p.cleared(ctx, c)
 	switch around := p.task.scope.layers.approved; {
 	case done:
@@ -191,7 +170,7 @@ func (p *pipe) admitted(ctx context.Context, c ToolCall) (ToolResult, error) {
 
 // cleared checks a changed call again, and asks whether it may run. done means that it may not, or need not: res or err, or an open
 // question on the Execution, is how it ended.
-func (p *pipe) cleared(ctx context.Context, c ToolCall) (_ ToolCall, res ToolResult, done bool, err error) {
+func (p *pipe) cleared(ctx context.Context, c llm.ToolCall) (_ llm.ToolCall, res llm.ToolResult, done bool, err error) {
 	if p.changed(c) {
 		if c, err = p.validate(c, false); err != nil {
 			return c, res, true, err
@@ -207,15 +186,15 @@ func (p *pipe) cleared(ctx context.Context, c ToolCall) (_ ToolCall, res ToolRes
 	return c, res, done, err
 }
 
-func (p *pipe) changed(c ToolCall) bool {
+func (p *pipe) changed(c llm.ToolCall) bool {
 	return c.Name != p.x.Call.Name || !bytes.Equal(c.Args, p.x.Call.Args)
 }
 
 // take makes c the call that is carried out.
-func (p *pipe) take(c ToolCall) { p.inv.taken, p.x.Call, p.inv.Call = true, c, c }
+func (p *pipe) take(c llm.ToolCall) { p.inv.taken, p.x.Call, p.inv.Call = true, c, c }
 
 // carriedOut runs a call that was approved. What a middleware has changed since is a new call to decide on.
-func (p *pipe) carriedOut(ctx context.Context, c ToolCall) (ToolResult, error) {
+func (p *pipe) carriedOut(ctx context.Context, c llm.ToolCall) (llm.ToolResult, error) {
 	if p.changed(c) {
 		if _, res, done, err := p.cleared(ctx, c); done {
 			return res, err
@@ -224,7 +203,7 @@ func (p *pipe) carriedOut(ctx context.Context, c ToolCall) (ToolResult, error) {
 	s := p.task.scope
 	if p.tool != s.answer {
 		if err := s.budget.take(); err != nil {
-			return ToolResult{}, err
+			return llm.ToolResult{}, err
 		}
 	}
 	slot := p.tool.Effect != Compose && s.take(ctx, p.task.lease) // what composes acts through inner calls, and they take slots
@@ -235,7 +214,7 @@ func (p *pipe) carriedOut(ctx context.Context, c ToolCall) (ToolResult, error) {
 		if p.tool != s.answer {
 			s.budget.giveBack()
 		}
-		return ToolResult{}, notBegun(ctx)
+		return llm.ToolResult{}, notBegun(ctx)
 	}
 	return p.attempts(ctx, p.x.Call)
 }

@@ -13,10 +13,11 @@ import (
 	"time"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // one runs a single call through the pipeline of a and returns its execution, the run's Result and error.
-func one(t testing.TB, ctx context.Context, a *pawl.Agent, c pawl.ToolCall) (pawl.Execution, *pawl.Result, error) {
+func one(t testing.TB, ctx context.Context, a *pawl.Agent, c llm.ToolCall) (pawl.Execution, *pawl.Result, error) {
 	t.Helper()
 	a.Model = together(c)
 	res, err := step(t, ctx, a)
@@ -33,24 +34,24 @@ func TestOutcomes(t *testing.T) {
 		N    int    `json:"n,omitempty"`
 	}
 	works := pawl.Func("file_read", "", func(context.Context, in) (string, error) { return "text", nil })
-	fails := does("fails", func(context.Context, pawl.ToolCall) (pawl.ToolResult, error) {
-		return pawl.ToolResult{}, fmt.Errorf("read notes.txt: %w", errors.New("no such file"))
+	fails := does("fails", func(context.Context, llm.ToolCall) (llm.ToolResult, error) {
+		return llm.ToolResult{}, fmt.Errorf("read notes.txt: %w", errors.New("no such file"))
 	})
-	tells := does("tells", func(context.Context, pawl.ToolCall) (pawl.ToolResult, error) {
-		return pawl.ErrorResult("no such file"), nil
+	tells := does("tells", func(context.Context, llm.ToolCall) (llm.ToolResult, error) {
+		return llm.ErrorResult("no such file"), nil
 	})
-	panics := does("panics", func(_ context.Context, c pawl.ToolCall) (pawl.ToolResult, error) {
-		return pawl.ToolResult{Parts: make([]pawl.Part, 0)[len(c.Args):]}, nil
+	panics := does("panics", func(_ context.Context, c llm.ToolCall) (llm.ToolResult, error) {
+		return llm.ToolResult{Parts: make([]llm.Part, 0)[len(c.Args):]}, nil
 	})
-	slow := does("slow", func(ctx context.Context, _ pawl.ToolCall) (pawl.ToolResult, error) {
+	slow := does("slow", func(ctx context.Context, _ llm.ToolCall) (llm.ToolResult, error) {
 		<-ctx.Done()
-		return pawl.ToolResult{}, ctx.Err()
+		return llm.ToolResult{}, ctx.Err()
 	})
 	slow.Timeout = time.Second
 	slowRead := slow.Clone()
 	slowRead.Name, slowRead.Effect = "slow_read", pawl.Read
 	set := []pawl.Toolset{works, fails, tells, panics, slow, slowRead, passive("person")}
-	guard := pawl.Before(func(_ context.Context, c pawl.ToolCall) (pawl.ToolCall, error) {
+	guard := pawl.Before(func(_ context.Context, c llm.ToolCall) (llm.ToolCall, error) {
 		if strings.Contains(string(c.Args), "secret") {
 			return c, pawl.Block("secrets stay here")
 		}
@@ -59,7 +60,7 @@ func TestOutcomes(t *testing.T) {
 		}
 		return c, nil
 	})
-	approve := func(_ context.Context, c pawl.ToolCall, _ *pawl.Tool) (pawl.Approval, error) {
+	approve := func(_ context.Context, c llm.ToolCall, _ *pawl.Tool) (pawl.Approval, error) {
 		switch s := string(c.Args); {
 		case strings.Contains(s, "denied"):
 			return pawl.Approval{Verdict: pawl.Deny, Reason: "not this file"}, nil
@@ -212,18 +213,18 @@ func TestRetries(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			tries := 0
 			var seen []int
-			tool := does("f", func(ctx context.Context, _ pawl.ToolCall) (pawl.ToolResult, error) {
+			tool := does("f", func(ctx context.Context, _ llm.ToolCall) (llm.ToolResult, error) {
 				tries++
 				seen = append(seen, pawl.InvocationFrom(ctx).Attempt)
 				if tries <= test.faults {
-					return pawl.ToolResult{}, test.err(errors.New("connection lost"))
+					return llm.ToolResult{}, test.err(errors.New("connection lost"))
 				}
-				return pawl.TextResult("ok"), nil
+				return llm.TextResult("ok"), nil
 			})
 			tool.Effect = test.effect
 			begin := time.Now()
 			a := &pawl.Agent{Model: together(named("f")...), Tools: []pawl.Toolset{tool}}
-			events, res, _ := collect(a.Stream(t.Context(), pawl.User("go")))
+			events, res, _ := collect(a.Stream(t.Context(), llm.User("go")))
 			x := res.Steps[0].Executions[0]
 			if x.Outcome != test.want || tries != test.tries || x.Attempts != tries || time.Since(begin) != test.took {
 				t.Errorf("%v, %d faults: got %s after %d tries (%d counted) in %v", test.effect, test.faults, x.Outcome, tries, x.Attempts, time.Since(begin))
@@ -249,15 +250,15 @@ func TestAbortAndFinish(t *testing.T) {
 	boom := errors.New("the disk is full")
 	other := 0
 	tools := []pawl.Toolset{
-		does("aborts", func(context.Context, pawl.ToolCall) (pawl.ToolResult, error) {
-			return pawl.ToolResult{}, fmt.Errorf("writing: %w", pawl.Abort(boom))
+		does("aborts", func(context.Context, llm.ToolCall) (llm.ToolResult, error) {
+			return llm.ToolResult{}, fmt.Errorf("writing: %w", pawl.Abort(boom))
 		}),
-		does("finishes", func(context.Context, pawl.ToolCall) (pawl.ToolResult, error) {
-			return pawl.ToolResult{}, pawl.Finish(pawl.TextResult("the report is written"))
+		does("finishes", func(context.Context, llm.ToolCall) (llm.ToolResult, error) {
+			return llm.ToolResult{}, pawl.Finish(llm.TextResult("the report is written"))
 		}),
-		does("other", func(context.Context, pawl.ToolCall) (pawl.ToolResult, error) {
+		does("other", func(context.Context, llm.ToolCall) (llm.ToolResult, error) {
 			other++
-			return pawl.TextResult("fine"), nil
+			return llm.TextResult("fine"), nil
 		}),
 	}
 	run := func(mw []pawl.Middleware, names ...string) (*pawl.Result, error) {
@@ -283,8 +284,8 @@ func TestAbortAndFinish(t *testing.T) {
 	if res, err = run(nil, "finishes", "aborts"); err == nil || res.Stop != pawl.StopFailed {
 		t.Errorf("a failure wins over a finish: got %s, %v", res.Stop, err)
 	}
-	for _, control := range []error{pawl.Abort(boom), pawl.Finish(pawl.TextResult("enough"))} {
-		mw := pawl.Before(func(context.Context, pawl.ToolCall) (pawl.ToolCall, error) { return pawl.ToolCall{}, control })
+	for _, control := range []error{pawl.Abort(boom), pawl.Finish(llm.TextResult("enough"))} {
+		mw := pawl.Before(func(context.Context, llm.ToolCall) (llm.ToolCall, error) { return llm.ToolCall{}, control })
 		res, err = run([]pawl.Middleware{mw}, "other")
 		if other != 0 || (err != nil) != (res.Stop == pawl.StopFailed) || res.Stop == pawl.StopAnswer {
 			t.Errorf("%v from a middleware: got %s, %v", control, res.Stop, err)
@@ -319,13 +320,13 @@ func (b brokenSet) Tools(context.Context) ([]*pawl.Tool, error) { return nil, b.
 func TestTimeouts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var limit atomic.Int64
-		tool := does("f", func(ctx context.Context, _ pawl.ToolCall) (pawl.ToolResult, error) {
+		tool := does("f", func(ctx context.Context, _ llm.ToolCall) (llm.ToolResult, error) {
 			d, ok := ctx.Deadline()
 			limit.Store(int64(time.Until(d)))
 			if !ok {
 				limit.Store(-1)
 			}
-			return pawl.TextResult(""), nil
+			return llm.TextResult(""), nil
 		})
 		for _, test := range []struct{ set, want time.Duration }{{0, time.Minute}, {time.Second, time.Second}, {-1, -1}} {
 			c := tool.Clone()

@@ -16,7 +16,7 @@ import (
 // with it has it in its system text, after the instructions, under the heading STRATEGIC PLAN, and so have the runs that agents make inside its
 // calls (Agent.Tool). Package team makes such plans. A run takes one from the Result that it is resumed from:
 //
-//	agent.Resume(ctx, &pawl.Result{Values: pawl.Values{pawl.StrategicPlan: plan}}, pawl.User(task))
+//	agent.Resume(ctx, &pawl.Result{Values: pawl.Values{pawl.StrategicPlan: plan}}, llm.User(task))
 //
 // A value that is no JSON object is an error before anything is sent.
 const StrategicPlan = "strategic_plan"

@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/script"
 )
 
@@ -19,11 +20,11 @@ import (
 func systemOf(t interface{ Fatal(...any) }, instructions string, plan json.RawMessage) string {
 	m := script.New(script.Say("Done."))
 	a := &pawl.Agent{Model: m, Instructions: instructions}
-	if _, err := a.Resume(context.Background(), &pawl.Result{Values: pawl.Values{pawl.StrategicPlan: plan}}, pawl.User("Go.")); err != nil {
+	if _, err := a.Resume(context.Background(), &pawl.Result{Values: pawl.Values{pawl.StrategicPlan: plan}}, llm.User("Go.")); err != nil {
 		t.Fatal(err)
 	}
 	req := m.Requests()[0]
-	if req.Messages[0].Role != pawl.RoleSystem || req.Turn != 1 {
+	if req.Messages[0].Role != llm.RoleSystem || req.Turn != 1 {
 		t.Fatal("no system text, or the turn is not where the user speaks")
 	}
 	return req.Messages[0].Text()
@@ -45,7 +46,7 @@ func TestStrategicPlan(t *testing.T) {
 func TestStrategicPlanNoObject(t *testing.T) {
 	for _, plan := range []string{`[]`, `"do it"`, `null`, `{"phases"`} {
 		m := script.New(script.Say("Done."))
-		_, err := (&pawl.Agent{Model: m}).Resume(t.Context(), &pawl.Result{Values: pawl.Values{pawl.StrategicPlan: json.RawMessage(plan)}}, pawl.User("Go."))
+		_, err := (&pawl.Agent{Model: m}).Resume(t.Context(), &pawl.Result{Values: pawl.Values{pawl.StrategicPlan: json.RawMessage(plan)}}, llm.User("Go."))
 		if err == nil || !strings.Contains(err.Error(), `value "strategic_plan": want a JSON object`) || len(m.Requests()) != 0 {
 			t.Errorf("%s: got %v and %d requests", plan, err, len(m.Requests()))
 		}
@@ -120,12 +121,12 @@ func TestStrategicPlanBounds(t *testing.T) {
 func TestStrategicPlanInside(t *testing.T) {
 	inner := script.New(script.Say("Found."))
 	clerk := &pawl.Agent{Name: "clerk", Model: inner, Instructions: "Find."}
-	set := &pawl.Tool{Name: "set", Description: "Sets the plan.", Run: func(ctx context.Context, _ pawl.ToolCall) (pawl.ToolResult, error) {
-		return pawl.TextResult("set"), pawl.InvocationFrom(ctx).Set(pawl.StrategicPlan, map[string]any{"b": 2})
+	set := &pawl.Tool{Name: "set", Description: "Sets the plan.", Run: func(ctx context.Context, _ llm.ToolCall) (llm.ToolResult, error) {
+		return llm.TextResult("set"), pawl.InvocationFrom(ctx).Set(pawl.StrategicPlan, map[string]any{"b": 2})
 	}}
 	lead := &pawl.Agent{Model: script.New(script.Call("clerk", `{"task":"t"}`), script.Call("set", `{}`), script.Call("clerk", `{"task":"u"}`), script.Say("Done.")),
 		Tools: []pawl.Toolset{clerk.Tool("Finds."), set}}
-	if _, err := lead.Resume(t.Context(), &pawl.Result{Values: pawl.Values{pawl.StrategicPlan: json.RawMessage(`{"a":"R\u0026D"}`)}}, pawl.User("Go.")); err != nil {
+	if _, err := lead.Resume(t.Context(), &pawl.Result{Values: pawl.Values{pawl.StrategicPlan: json.RawMessage(`{"a":"R\u0026D"}`)}}, llm.User("Go.")); err != nil {
 		t.Fatal(err)
 	}
 	for i, want := range []string{"Find.\n\nSTRATEGIC PLAN:\n{\n  \"a\": \"R&D\"\n}", "Find.\n\nSTRATEGIC PLAN:\n{\n  \"b\": 2\n}"} {

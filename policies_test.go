@@ -13,18 +13,19 @@ import (
 	"time"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/script"
 )
 
 // verdict is a policy that always says the same.
 func verdict(v pawl.Verdict, reason string) pawl.Approver {
-	return func(context.Context, pawl.ToolCall, *pawl.Tool) (pawl.Approval, error) {
+	return func(context.Context, llm.ToolCall, *pawl.Tool) (pawl.Approval, error) {
 		return pawl.Approval{Verdict: v, Reason: reason}, nil
 	}
 }
 
 func failing(err error) pawl.Approver {
-	return func(context.Context, pawl.ToolCall, *pawl.Tool) (pawl.Approval, error) {
+	return func(context.Context, llm.ToolCall, *pawl.Tool) (pawl.Approval, error) {
 		return pawl.Approval{Verdict: pawl.Allow}, err
 	}
 }
@@ -42,7 +43,7 @@ func notices(events []pawl.Event) (codes []string) {
 func TestTheStrictestPolicyCounts(t *testing.T) {
 	allow, ask, deny := verdict(pawl.Allow, ""), verdict(pawl.Ask, "who knows"), verdict(pawl.Deny, "never")
 	broken := failing(errors.New("the policy server is down"))
-	panics := func(context.Context, pawl.ToolCall, *pawl.Tool) (pawl.Approval, error) { panic("oops") }
+	panics := func(context.Context, llm.ToolCall, *pawl.Tool) (pawl.Approval, error) { panic("oops") }
 	for _, test := range []struct {
 		name string
 		all  []pawl.Approver
@@ -66,15 +67,15 @@ func TestTheStrictestPolicyCounts(t *testing.T) {
 			var ws []pawl.Middleware
 			for _, w := range policies(test.all...) {
 				if around {
-					ws = append(ws, pawl.After(func(_ context.Context, _ pawl.ToolCall, res pawl.ToolResult, err error) (pawl.ToolResult, error) {
+					ws = append(ws, pawl.After(func(_ context.Context, _ llm.ToolCall, res llm.ToolResult, err error) (llm.ToolResult, error) {
 						return res, err
 					}))
 				}
 				ws = append(ws, w)
 			}
-			tool := does("f", func(context.Context, pawl.ToolCall) (pawl.ToolResult, error) {
+			tool := does("f", func(context.Context, llm.ToolCall) (llm.ToolResult, error) {
 				ran++
-				return pawl.TextResult("ran"), nil
+				return llm.TextResult("ran"), nil
 			})
 			x, res, err := one(t, t.Context(), &pawl.Agent{Tools: []pawl.Toolset{tool}, Middleware: ws}, call("", "f", "{}"))
 			text := x.Result.Text()
@@ -108,13 +109,13 @@ func TestDenyHoldsForPassiveTools(t *testing.T) {
 func asked(t *testing.T, ws ...pawl.Middleware) (*pawl.Agent, *pawl.Result, *[]string) {
 	t.Helper()
 	var ran []string
-	tool := does("write", func(_ context.Context, c pawl.ToolCall) (pawl.ToolResult, error) {
+	tool := does("write", func(_ context.Context, c llm.ToolCall) (llm.ToolResult, error) {
 		ran = append(ran, string(c.Args))
-		return pawl.TextResult("written"), nil
+		return llm.TextResult("written"), nil
 	})
 	tool.Input = json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}`)
 	a := &pawl.Agent{Model: script.New(script.Call("write", `{"n":1}`), script.Say("done")), Tools: []pawl.Toolset{tool}, Middleware: ws}
-	res, err := a.Run(t.Context(), pawl.User("go"))
+	res, err := a.Run(t.Context(), llm.User("go"))
 	if err != nil || res.Stop != pawl.StopPending || len(ran) != 0 {
 		t.Fatalf("got %v, %s, ran %v; want a call that waits", err, res.Stop, ran)
 	}
@@ -122,7 +123,7 @@ func asked(t *testing.T, ws ...pawl.Middleware) (*pawl.Agent, *pawl.Result, *[]s
 }
 
 func within(d time.Duration) pawl.Middleware {
-	return pawl.Approve(func(context.Context, pawl.ToolCall, *pawl.Tool) (pawl.Approval, error) {
+	return pawl.Approve(func(context.Context, llm.ToolCall, *pawl.Tool) (pawl.Approval, error) {
 		return pawl.Approval{Verdict: pawl.Ask, Within: d}, nil
 	})
 }
@@ -156,7 +157,7 @@ func TestAYesExpires(t *testing.T) {
 			}
 			time.Sleep(test.after - time.Second)
 			from := roundTrip(t, res)
-			events, res, err := collect(a.ResumeStream(t.Context(), from, pawl.Decide(w.Approve("ann"))))
+			events, res, err := collect(a.ResumeStream(t.Context(), from, llm.Decide(w.Approve("ann"))))
 			if err != nil || (len(*ran) == 0) != test.late {
 				t.Fatalf("%s: got %v, %s, ran %v", test.name, err, res.Stop, *ran)
 			}
@@ -167,11 +168,11 @@ func TestAYesExpires(t *testing.T) {
 			if res.Stop != pawl.StopPending || !res.Pending[0].Expires.After(time.Now()) || !slices.Equal(notices(events), []string{"decision_expired"}) {
 				t.Errorf("%s: late: got %s, %+v, notices %v", test.name, res.Stop, res.Pending, notices(events))
 			}
-			no, err := a.Resume(t.Context(), from, pawl.Decide(w.Deny("ann", "no")))
+			no, err := a.Resume(t.Context(), from, llm.Decide(w.Deny("ann", "no")))
 			if err != nil || no.Stop != pawl.StopAnswer || !strings.Contains(say(no.Messages), "Denied: no") {
 				t.Errorf("%s: a late no: got %v, %s", test.name, err, no.Stop)
 			}
-			if res, err = a.Resume(t.Context(), res, pawl.Decide(res.Pending[0].Approve("ann"))); err != nil || res.Stop != pawl.StopAnswer || len(*ran) != 1 {
+			if res, err = a.Resume(t.Context(), res, llm.Decide(res.Pending[0].Approve("ann"))); err != nil || res.Stop != pawl.StopAnswer || len(*ran) != 1 {
 				t.Errorf("%s: a new yes: got %v, %s, ran %v", test.name, err, res.Stop, *ran)
 			}
 		})
@@ -182,7 +183,7 @@ func TestAYesExpires(t *testing.T) {
 func TestAChangedQuestionHasItsOwnTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		args := `{"n":1}`
-		a, res, _ := asked(t, within(0), pawl.Before(func(_ context.Context, c pawl.ToolCall) (pawl.ToolCall, error) {
+		a, res, _ := asked(t, within(0), pawl.Before(func(_ context.Context, c llm.ToolCall) (llm.ToolCall, error) {
 			c.Args = json.RawMessage(args)
 			return c, nil
 		}))
@@ -199,33 +200,33 @@ func TestAChangedQuestionHasItsOwnTime(t *testing.T) {
 func TestADecisionIsUsedOnce(t *testing.T) {
 	a, res, ran := asked(t, within(0))
 	yes := res.Pending[0].Approve("ann")
-	if _, err := a.Resume(t.Context(), res, pawl.Decide(yes, yes)); err == nil || !strings.Contains(err.Error(), `two decisions for "run/1/0"`) || len(*ran) != 0 {
+	if _, err := a.Resume(t.Context(), res, llm.Decide(yes, yes)); err == nil || !strings.Contains(err.Error(), `two decisions for "run/1/0"`) || len(*ran) != 0 {
 		t.Errorf("given twice: got %v, ran %v", err, *ran)
 	}
 	no := res.Pending[0].Deny("bob", "")
-	if _, err := a.Resume(t.Context(), res, pawl.Decide(yes), pawl.Decide(no)); err == nil || len(*ran) != 0 {
+	if _, err := a.Resume(t.Context(), res, llm.Decide(yes), llm.Decide(no)); err == nil || len(*ran) != 0 {
 		t.Errorf("yes and no: got %v, ran %v", err, *ran)
 	}
-	done, err := a.Resume(t.Context(), res, pawl.Decide(yes))
+	done, err := a.Resume(t.Context(), res, llm.Decide(yes))
 	if err != nil || len(*ran) != 1 {
 		t.Fatalf("got %v, ran %v", err, *ran)
 	}
-	if _, err := a.Resume(t.Context(), done, pawl.Decide(yes), pawl.User("more")); err == nil || len(*ran) != 1 {
+	if _, err := a.Resume(t.Context(), done, llm.Decide(yes), llm.User("more")); err == nil || len(*ran) != 1 {
 		t.Errorf("used again: got %v, ran %v", err, *ran)
 	}
 
 	// The same words in a later reply are another question.
 	a.Model = script.New(script.Say("played"), script.Say("played"), script.Call("write", `{"n":1}`), script.Say("done"))
-	later, err := a.Resume(t.Context(), done, pawl.User("again"))
+	later, err := a.Resume(t.Context(), done, llm.User("again"))
 	if err != nil || later.Stop != pawl.StopPending || later.Pending[0].Digest == yes.Digest {
 		t.Fatalf("got %v, %s, %+v", err, later.Stop, later.Pending)
 	}
-	if _, err := a.Resume(t.Context(), later, pawl.Decide(yes)); err == nil || len(*ran) != 1 {
+	if _, err := a.Resume(t.Context(), later, llm.Decide(yes)); err == nil || len(*ran) != 1 {
 		t.Errorf("used for a later call: got %v, ran %v", err, *ran)
 	}
 	moved := yes
 	moved.Key = later.Pending[0].Key
-	events, still, err := collect(a.ResumeStream(t.Context(), later, pawl.Decide(moved)))
+	events, still, err := collect(a.ResumeStream(t.Context(), later, llm.Decide(moved)))
 	if err != nil || still.Stop != pawl.StopPending || len(*ran) != 1 || !slices.Equal(notices(events), []string{"decision_refused"}) {
 		t.Errorf("moved to a later call: got %v, %s, ran %v, notices %v", err, still.Stop, *ran, notices(events))
 	}
@@ -236,24 +237,24 @@ func TestAYesIsUsedUpByAnInterruptedWrite(t *testing.T) {
 	a, res, _ := asked(t, within(0))
 	ctx, shutDown := context.WithCancelCause(t.Context())
 	runs := 0
-	a.Tools = []pawl.Toolset{&pawl.Tool{Name: "write", Input: a.Tools[0].(*pawl.Tool).Input, Run: func(ctx context.Context, _ pawl.ToolCall) (pawl.ToolResult, error) {
+	a.Tools = []pawl.Toolset{&pawl.Tool{Name: "write", Input: a.Tools[0].(*pawl.Tool).Input, Run: func(ctx context.Context, _ llm.ToolCall) (llm.ToolResult, error) {
 		runs++
 		shutDown(errors.New("shut down"))
 		<-ctx.Done()
-		return pawl.ToolResult{}, ctx.Err()
+		return llm.ToolResult{}, ctx.Err()
 	}}}
 	yes := res.Pending[0].Approve("ann")
-	broken, err := a.Resume(ctx, res, pawl.Decide(yes))
+	broken, err := a.Resume(ctx, res, llm.Decide(yes))
 	if err == nil || runs != 1 || len(broken.Pending) != 1 || broken.Pending[0].Outcome != pawl.OutcomeUnknown {
 		t.Fatalf("got %v, ran %d times, %+v", err, runs, broken.Pending)
 	}
-	events, still, err := collect(a.ResumeStream(t.Context(), roundTrip(t, broken), pawl.Decide(yes)))
+	events, still, err := collect(a.ResumeStream(t.Context(), roundTrip(t, broken), llm.Decide(yes)))
 	if err != nil || still.Stop != pawl.StopPending || runs != 1 || !slices.Equal(notices(events), []string{"decision_refused"}) {
 		t.Errorf("the old yes: got %v, %s, ran %d times, notices %v", err, still.Stop, runs, notices(events))
 	}
 	// A policy that denies meanwhile wins over a yes to running again.
 	a.Middleware = policies(verdict(pawl.Deny, "not any more"))
-	end, err := a.Resume(t.Context(), roundTrip(t, broken), pawl.Decide(broken.Pending[0].Approve("ann")))
+	end, err := a.Resume(t.Context(), roundTrip(t, broken), llm.Decide(broken.Pending[0].Approve("ann")))
 	if err != nil || runs != 1 || !strings.Contains(say(end.Messages), "Denied: not any more It was begun before and interrupted") {
 		t.Errorf("denied: got %v, ran %d times\n%s", err, runs, say(end.Messages))
 	}
@@ -261,7 +262,7 @@ func TestAYesIsUsedUpByAnInterruptedWrite(t *testing.T) {
 
 // Who approves may change the arguments: they are checked, recorded, told to the model, and seen by the policies.
 func TestAnEditedCall(t *testing.T) {
-	small := pawl.Approve(func(_ context.Context, c pawl.ToolCall, _ *pawl.Tool) (pawl.Approval, error) {
+	small := pawl.Approve(func(_ context.Context, c llm.ToolCall, _ *pawl.Tool) (pawl.Approval, error) {
 		if strings.Contains(string(c.Args), "13") {
 			return pawl.Approval{Verdict: pawl.Deny, Reason: "13 is out of the question"}, nil
 		}
@@ -280,7 +281,7 @@ func TestAnEditedCall(t *testing.T) {
 		a, res, ran := asked(t, within(0), small)
 		w := res.Pending[0]
 		d := roundTripDecision(t, w.Edit("ann", json.RawMessage(test.args)))
-		events, res, err := collect(a.ResumeStream(t.Context(), res, pawl.Decide(d)))
+		events, res, err := collect(a.ResumeStream(t.Context(), res, llm.Decide(d)))
 		if err != nil || res.Stop != test.stop || strings.Join(*ran, " ") != test.ran {
 			t.Errorf("%s: got %v, %s, ran %v", test.args, err, res.Stop, *ran)
 			continue
@@ -305,13 +306,13 @@ func TestAnEditedCall(t *testing.T) {
 	}
 }
 
-func roundTripDecision(t *testing.T, d pawl.Decision) pawl.Decision {
+func roundTripDecision(t *testing.T, d llm.Decision) llm.Decision {
 	t.Helper()
 	b, err := json.Marshal(d)
 	if err != nil && !json.Valid(d.Args) {
 		return d // it cannot be stored, but it can be given
 	}
-	var out pawl.Decision
+	var out llm.Decision
 	if err := errors.Join(err, json.Unmarshal(b, &out)); err != nil {
 		t.Fatal(err)
 	}
@@ -324,22 +325,22 @@ func TestTheLayersOfMiddleware(t *testing.T) {
 	var order []string
 	note := func(name string) func(pawl.ToolFunc) pawl.ToolFunc {
 		return func(next pawl.ToolFunc) pawl.ToolFunc {
-			return func(ctx context.Context, c pawl.ToolCall) (pawl.ToolResult, error) {
+			return func(ctx context.Context, c llm.ToolCall) (llm.ToolResult, error) {
 				order = append(order, name)
 				return next(ctx, c)
 			}
 		}
 	}
-	policy := pawl.Approve(func(context.Context, pawl.ToolCall, *pawl.Tool) (pawl.Approval, error) {
+	policy := pawl.Approve(func(context.Context, llm.ToolCall, *pawl.Tool) (pawl.Approval, error) {
 		order = append(order, "policy")
 		return pawl.Approval{Verdict: pawl.Allow}, nil
 	})
 	a, b := pawl.Middleware{Tool: note("tool 1"), Approved: note("approved 1")}, pawl.Middleware{Approved: note("approved 2"), Tool: note("tool 2")}
 	for _, ws := range [][]pawl.Middleware{{policy, a, b}, {a, policy, b}, {a, b, policy}} {
 		order = nil
-		tool := does("f", func(context.Context, pawl.ToolCall) (pawl.ToolResult, error) {
+		tool := does("f", func(context.Context, llm.ToolCall) (llm.ToolResult, error) {
 			order = append(order, "run")
-			return pawl.TextResult(""), nil
+			return llm.TextResult(""), nil
 		})
 		if x, _, err := one(t, t.Context(), &pawl.Agent{Tools: []pawl.Toolset{tool}, Middleware: ws}, call("", "f", "{}")); err != nil || x.Outcome != pawl.OutcomeOK {
 			t.Fatalf("got %v, %s", err, x.Outcome)
@@ -351,14 +352,14 @@ func TestTheLayersOfMiddleware(t *testing.T) {
 
 	for args, want := range map[string]pawl.Outcome{`{"n":2}`: pawl.OutcomePending, `{"n":"x"}`: pawl.OutcomeInvalid, `{ "n":1}`: pawl.OutcomePending, `{"n":1}`: pawl.OutcomeOK} {
 		change := pawl.Middleware{Approved: func(next pawl.ToolFunc) pawl.ToolFunc {
-			return func(ctx context.Context, c pawl.ToolCall) (pawl.ToolResult, error) {
+			return func(ctx context.Context, c llm.ToolCall) (llm.ToolResult, error) {
 				c.Args = json.RawMessage(args)
 				return next(ctx, c)
 			}
 		}}
 		a, res, ran := asked(t, change, within(0))
 		w := res.Pending[0]
-		res, err := a.Resume(t.Context(), res, pawl.Decide(w.Approve("ann")))
+		res, err := a.Resume(t.Context(), res, llm.Decide(w.Approve("ann")))
 		x := res.Steps[0].Executions[0]
 		if args == `{ "n":1}` { // the same call in other words: the yes holds
 			want = pawl.OutcomeOK
@@ -381,7 +382,7 @@ func TestCheckSeesTheToolsOfTheRun(t *testing.T) {
 			}
 			return fault
 		}}}}
-	if res, err := a.Run(t.Context(), pawl.User("go")); res != nil || !errors.Is(err, fault) {
+	if res, err := a.Run(t.Context(), llm.User("go")); res != nil || !errors.Is(err, fault) {
 		t.Errorf("got %v, %v, want that nothing begins", res, err)
 	}
 }
@@ -411,7 +412,7 @@ func TestAPolicyCanWaitUntilTheCallIsCertain(t *testing.T) {
 	for _, breaks := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
 			begun, seen, questions := time.Now(), 0, []time.Duration(nil)
-			policy := pawl.Approve(func(ctx context.Context, _ pawl.ToolCall, _ *pawl.Tool) (pawl.Approval, error) {
+			policy := pawl.Approve(func(ctx context.Context, _ llm.ToolCall, _ *pawl.Tool) (pawl.Approval, error) {
 				seen++
 				if !pawl.InvocationFrom(ctx).Certain() {
 					return pawl.Approval{Verdict: pawl.Ask}, nil
@@ -419,26 +420,26 @@ func TestAPolicyCanWaitUntilTheCallIsCertain(t *testing.T) {
 				questions = append(questions, time.Since(begun))
 				return pawl.Approval{Verdict: pawl.Allow}, nil
 			})
-			m := modelFunc(func(_ context.Context, req *pawl.Request) iter.Seq2[pawl.Delta, error] {
-				return func(yield func(pawl.Delta, error) bool) {
+			m := modelFunc(func(_ context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
+				return func(yield func(llm.Delta, error) bool) {
 					if len(req.Messages) > 1 {
-						yield(pawl.Delta{Part: pawl.Text{Text: "done"}, Finish: pawl.FinishStop}, nil)
+						yield(llm.Delta{Part: llm.Text{Text: "done"}, Finish: llm.FinishStop}, nil)
 						return
 					}
-					if !yield(pawl.Delta{Part: call("c", "look", "{}"), Done: true}, nil) {
+					if !yield(llm.Delta{Part: call("c", "look", "{}"), Done: true}, nil) {
 						return
 					}
 					time.Sleep(time.Second)
 					if breaks {
-						yield(pawl.Delta{}, errors.New("the connection was lost"))
+						yield(llm.Delta{}, errors.New("the connection was lost"))
 						return
 					}
-					yield(pawl.Delta{Finish: pawl.FinishToolCalls}, nil)
+					yield(llm.Delta{Finish: llm.FinishToolCalls}, nil)
 				}
 			})
 			look := says("look", "seen")
 			look.Effect = pawl.Read
-			_, res, err := collect((&pawl.Agent{Model: m, Tools: []pawl.Toolset{look}, Middleware: []pawl.Middleware{policy}}).Stream(t.Context(), pawl.User("go")))
+			_, res, err := collect((&pawl.Agent{Model: m, Tools: []pawl.Toolset{look}, Middleware: []pawl.Middleware{policy}}).Stream(t.Context(), llm.User("go")))
 			if seen != 1 {
 				t.Fatalf("the policy saw %d calls, want one", seen)
 			}
@@ -459,18 +460,18 @@ func ExampleWaiting_Edit() {
 		return fmt.Sprint("sent ", in.Amount), nil
 	})
 	agent := &pawl.Agent{
-		Model: script.New(script.Call("send_money", `{"amount":900}`), script.Func(func(req *pawl.Request) script.Turn {
+		Model: script.New(script.Call("send_money", `{"amount":900}`), script.Func(func(req *llm.Request) script.Turn {
 			return script.Say(script.Results(req)[0].Text())
 		})),
 		Tools:      []pawl.Toolset{send},
 		Middleware: []pawl.Middleware{pawl.Approve(pawl.AskBeforeWrites)},
 	}
 	ctx := context.Background()
-	res, _ := agent.Run(ctx, pawl.User("Pay the rent."))
+	res, _ := agent.Run(ctx, llm.User("Pay the rent."))
 	w := res.Pending[0]
 	fmt.Printf("may %s run with %s? a yes is good for %v\n", w.Call.Name, w.Call.Args, time.Until(w.Expires).Round(time.Minute))
 
-	res, _ = agent.Resume(ctx, res, pawl.Decide(w.Edit("ann", json.RawMessage(`{"amount":800}`))))
+	res, _ = agent.Resume(ctx, res, llm.Decide(w.Edit("ann", json.RawMessage(`{"amount":800}`))))
 	fmt.Println(res.Text())
 	// Output:
 	// may send_money run with {"amount":900}? a yes is good for 30m0s

@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/script"
 )
 
@@ -27,22 +28,22 @@ func hostile(t *rapid.T) script.Turn {
 		case 0:
 			turn.Parts = append(turn.Parts, text(rapid.SampledFrom(bytes).Draw(t, "text")))
 		case 1:
-			turn.Parts = append(turn.Parts, pawl.Reasoning{Text: "hm"})
+			turn.Parts = append(turn.Parts, llm.Reasoning{Text: "hm"})
 		default:
 			turn.Parts = append(turn.Parts, call(rapid.SampledFrom([]string{"", "", "", "x", "call_0"}).Draw(t, "id"), rapid.SampledFrom(names).Draw(t, "name"), rapid.SampledFrom(bytes).Draw(t, "args")))
 		}
 	}
 	switch rapid.IntRange(0, 15).Draw(t, "end") {
 	case 0:
-		turn.Finish = pawl.FinishLength
+		turn.Finish = llm.FinishLength
 	case 1:
-		turn.Finish = pawl.FinishContentFilter
+		turn.Finish = llm.FinishContentFilter
 	case 2:
 		turn.Err = errors.New("connection lost")
 	case 3:
-		turn.Finish = pawl.FinishStop
+		turn.Finish = llm.FinishStop
 	case 4: // fragments that break the contract
-		turn.Deltas = []pawl.Delta{{Index: rapid.IntRange(-1, 2).Draw(t, "index"), Part: text("x"), Done: rapid.Bool().Draw(t, "done")}, {Index: 0, Part: args("y")}, {Finish: pawl.FinishStop}}
+		turn.Deltas = []llm.Delta{{Index: rapid.IntRange(-1, 2).Draw(t, "index"), Part: text("x"), Done: rapid.Bool().Draw(t, "done")}, {Index: 0, Part: args("y")}, {Finish: llm.FinishStop}}
 	}
 	return turn
 }
@@ -61,12 +62,12 @@ func TestEveryRunEndsWell(t *testing.T) {
 		defer cancel(nil)
 		cause := rapid.SampledFrom([]error{nil, nil, pawl.ErrCancelled, errShutdown, pawl.ErrTime}).Draw(t, "cause")
 		when := rapid.IntRange(1, 40).Draw(t, "when")
-		slow := does("slow", func(ctx context.Context, _ pawl.ToolCall) (pawl.ToolResult, error) {
+		slow := does("slow", func(ctx context.Context, _ llm.ToolCall) (llm.ToolResult, error) {
 			select {
 			case <-ctx.Done():
-				return pawl.ToolResult{}, ctx.Err()
+				return llm.ToolResult{}, ctx.Err()
 			case <-time.After(time.Millisecond):
-				return pawl.TextResult("at last"), nil
+				return llm.TextResult("at last"), nil
 			}
 		})
 		slow.Effect = rapid.SampledFrom([]pawl.Effect{pawl.Write, pawl.Read, pawl.Idempotent}).Draw(t, "effect")
@@ -76,19 +77,19 @@ func TestEveryRunEndsWell(t *testing.T) {
 			Executor: pawl.Parallel{Limit: rapid.IntRange(0, 3).Draw(t, "limit"), FailFast: rapid.IntRange(0, 4).Draw(t, "fail fast") == 0, StopOnBlock: rapid.IntRange(0, 4).Draw(t, "stop on block") == 0},
 			Tools: []pawl.Toolset{says("ok", "fine"), says("blocked", ""), says("denied", ""), says("ask", "yes"), passive("person"), slow,
 				&pawl.Tool{Name: "strict", Input: json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}`), Run: says("", "fits").Run},
-				does("fails", func(context.Context, pawl.ToolCall) (pawl.ToolResult, error) { return pawl.ToolResult{}, boom }),
-				does("panics", func(context.Context, pawl.ToolCall) (pawl.ToolResult, error) { panic(boom) }),
-				does("finishes", func(context.Context, pawl.ToolCall) (pawl.ToolResult, error) {
-					return pawl.ToolResult{}, pawl.Finish(pawl.TextResult("enough"))
+				does("fails", func(context.Context, llm.ToolCall) (llm.ToolResult, error) { return llm.ToolResult{}, boom }),
+				does("panics", func(context.Context, llm.ToolCall) (llm.ToolResult, error) { panic(boom) }),
+				does("finishes", func(context.Context, llm.ToolCall) (llm.ToolResult, error) {
+					return llm.ToolResult{}, pawl.Finish(llm.TextResult("enough"))
 				}),
-				does("aborts", func(context.Context, pawl.ToolCall) (pawl.ToolResult, error) {
-					return pawl.ToolResult{}, pawl.Abort(boom)
+				does("aborts", func(context.Context, llm.ToolCall) (llm.ToolResult, error) {
+					return llm.ToolResult{}, pawl.Abort(boom)
 				}),
-				composes("plan", func(ctx context.Context, v *pawl.Invocation) (pawl.ToolResult, error) {
+				composes("plan", func(ctx context.Context, v *pawl.Invocation) (llm.ToolResult, error) {
 					xs, err := v.Do(ctx, call("", "ok", "{}"), call("", "slow", "{}"), call("", "person", "{}"))
-					return pawl.TextResult(fmt.Sprint(len(xs))), err
+					return llm.TextResult(fmt.Sprint(len(xs))), err
 				})},
-			Middleware: []pawl.Middleware{pawl.Approve(func(_ context.Context, c pawl.ToolCall, _ *pawl.Tool) (pawl.Approval, error) {
+			Middleware: []pawl.Middleware{pawl.Approve(func(_ context.Context, c llm.ToolCall, _ *pawl.Tool) (pawl.Approval, error) {
 				switch c.Name {
 				case "denied":
 					return pawl.Approval{Verdict: pawl.Deny}, nil
@@ -96,7 +97,7 @@ func TestEveryRunEndsWell(t *testing.T) {
 					return pawl.Approval{Verdict: pawl.Ask}, nil
 				}
 				return pawl.Approval{Verdict: pawl.Allow}, nil
-			}), pawl.Before(func(_ context.Context, c pawl.ToolCall) (pawl.ToolCall, error) {
+			}), pawl.Before(func(_ context.Context, c llm.ToolCall) (llm.ToolCall, error) {
 				if c.Name == "blocked" {
 					return c, pawl.Block("no")
 				}
@@ -106,7 +107,7 @@ func TestEveryRunEndsWell(t *testing.T) {
 		var events []pawl.Event
 		var res *pawl.Result
 		var fault error
-		for e, err := range a.Stream(ctx, pawl.User("go")) {
+		for e, err := range a.Stream(ctx, llm.User("go")) {
 			if err != nil {
 				fault = err
 				continue
@@ -147,7 +148,7 @@ func TestEveryRunEndsWell(t *testing.T) {
 		if a.Limits.Calls > 0 && res.Spent.Calls > a.Limits.Calls {
 			t.Fatalf("%d calls were begun of %d", res.Spent.Calls, a.Limits.Calls)
 		}
-		completed, last := map[pawl.Key]int{}, events[len(events)-1]
+		completed, last := map[llm.Key]int{}, events[len(events)-1]
 		for i, e := range events {
 			if e.Seq != int64(i+1) {
 				t.Fatalf("event %d has number %d", i+1, e.Seq)
@@ -172,15 +173,15 @@ func TestEveryRunEndsWell(t *testing.T) {
 
 		// From its stored Result the run can go on, once everything that waits has its word.
 		from := roundTrip(t, res)
-		var words []pawl.Decision
+		var words []llm.Decision
 		for _, w := range from.Pending {
-			words = append(words, w.Answer("ann", pawl.TextResult("so be it")))
+			words = append(words, w.Answer("ann", llm.TextResult("so be it")))
 		}
 		if len(from.Calls()) > 0 && len(words) == 0 && res.Stop == pawl.StopLimit {
 			return // handed back: they are the caller's
 		}
 		a.Model = script.New(script.Loop(script.Say("welcome back")))
-		again, err := a.Resume(context.Background(), from, pawl.Decide(words...), pawl.User("go on"))
+		again, err := a.Resume(context.Background(), from, llm.Decide(words...), llm.User("go on"))
 		if err != nil && again == nil {
 			t.Fatalf("it cannot go on: %v\n%s", err, say(from.Messages))
 		}
@@ -204,27 +205,27 @@ func TestNoWriteIsRepeatedInSilence(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var mu sync.Mutex
 		begun := map[string]int{}
-		write := does("write", func(ctx context.Context, c pawl.ToolCall) (pawl.ToolResult, error) {
+		write := does("write", func(ctx context.Context, c llm.ToolCall) (llm.ToolResult, error) {
 			mu.Lock()
 			begun[string(pawl.InvocationFrom(ctx).Key)]++
 			mu.Unlock()
 			runtime.Gosched()
 			if ctx.Err() != nil {
-				return pawl.ToolResult{}, ctx.Err()
+				return llm.ToolResult{}, ctx.Err()
 			}
-			return pawl.TextResult("written"), nil
+			return llm.TextResult("written"), nil
 		})
 		read := says("read", "fine")
 		read.Effect = pawl.Read
 		clerk := &pawl.Agent{Name: "clerk", Model: script.New(script.Together(script.Call("write", nil), script.Call("read", nil)), script.Call("write", `{"a":1}`), script.Say("done")),
 			Tools: []pawl.Toolset{write, read}}
-		plan := composes("plan", func(ctx context.Context, v *pawl.Invocation) (pawl.ToolResult, error) {
+		plan := composes("plan", func(ctx context.Context, v *pawl.Invocation) (llm.ToolResult, error) {
 			for range 2 {
 				if _, err := v.Do(ctx, call("", "write", "{}"), call("", "read", "{}")); err != nil {
-					return pawl.ToolResult{}, err
+					return llm.ToolResult{}, err
 				}
 			}
-			return pawl.TextResult("planned"), nil
+			return llm.TextResult("planned"), nil
 		})
 		var turns []script.Turn
 		for range rapid.IntRange(1, 3).Draw(t, "turns") {
@@ -237,20 +238,20 @@ func TestNoWriteIsRepeatedInSilence(t *testing.T) {
 		}
 		a := &pawl.Agent{Model: script.New(append(turns, script.Say("done"))...), Tools: []pawl.Toolset{write, read, plan, clerk.Tool("")},
 			Executor: pawl.Parallel{Limit: rapid.IntRange(1, 3).Draw(t, "limit")}}
-		from := &pawl.Result{Messages: []pawl.Message{pawl.User("go")}}
+		from := &pawl.Result{Messages: []llm.Message{llm.User("go")}}
 		for runs := 0; ; runs++ {
 			if runs > 200 {
 				t.Fatal("it never ends")
 			}
 			ctx, cancel := context.WithCancelCause(context.Background())
 			when := rapid.IntRange(1, 60).Draw(t, "when")
-			var words []pawl.Message
+			var words []llm.Message
 			for _, w := range from.Pending {
 				if w.Outcome != pawl.OutcomeUnknown {
 					t.Fatalf("a call waits as %s", w.Outcome)
 				}
 				if rapid.Bool().Draw(t, "known") {
-					words = append(words, pawl.Decide(w.Answer("ann", pawl.TextResult("it was done"))))
+					words = append(words, llm.Decide(w.Answer("ann", llm.TextResult("it was done"))))
 				}
 			}
 			n := 0

@@ -3,10 +3,12 @@ package pawl
 import (
 	"context"
 	"fmt"
+
+	"github.com/pawl-go/pawl/llm"
 )
 
 // reconciled asks the tool what became of a call that was interrupted, for which nobody has decided the question w.
-func (p *pipe) reconciled(ctx context.Context, c ToolCall, w Waiting) (_ ToolCall, res ToolResult, done bool, err error) {
+func (p *pipe) reconciled(ctx context.Context, c llm.ToolCall, w Waiting) (_ llm.ToolCall, res llm.ToolResult, done bool, err error) {
 	happened, err := p.reconcile(ctx, c)
 	switch {
 	case ctx.Err() != nil:
@@ -15,7 +17,7 @@ func (p *pipe) reconciled(ctx context.Context, c ToolCall, w Waiting) (_ ToolCal
 		w.Why = "its tool cannot say: " + err.Error()
 		return p.asks(c, w)
 	case happened != nil:
-		p.x.Decision = &Decision{Key: w.Key, Digest: w.Digest, By: "reconcile", Result: happened}
+		p.x.Decision = &llm.Decision{Key: w.Key, Digest: w.Digest, By: "reconcile", Result: happened}
 		return c, *happened, true, nil
 	}
 	a, err := p.judged(ctx, c) // it did not happen; a yes to running it then is no yes to running it now
@@ -28,7 +30,7 @@ func (p *pipe) reconciled(ctx context.Context, c ToolCall, w Waiting) (_ ToolCal
 	return p.asks(c, w)
 }
 
-func (p *pipe) reconcile(ctx context.Context, c ToolCall) (res *ToolResult, err error) {
+func (p *pipe) reconcile(ctx context.Context, c llm.ToolCall) (res *llm.ToolResult, err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			res, err = nil, fmt.Errorf("panic: %v", v)

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/script"
 )
 
@@ -15,37 +16,37 @@ import (
 func TestReconcile(t *testing.T) {
 	for _, row := range []struct {
 		name      string
-		reconcile func(ctx context.Context, c pawl.ToolCall) (*pawl.ToolResult, error)
+		reconcile func(ctx context.Context, c llm.ToolCall) (*llm.ToolResult, error)
 		ask       bool
 		stop      pawl.Stop
 		ran       int
 		told      string
 	}{
-		{"it happened", func(context.Context, pawl.ToolCall) (*pawl.ToolResult, error) {
-			r := pawl.TextResult("it was paid")
+		{"it happened", func(context.Context, llm.ToolCall) (*llm.ToolResult, error) {
+			r := llm.TextResult("it was paid")
 			return &r, nil
 		}, false, pawl.StopAnswer, 1, "it was paid"},
-		{"it did not", func(context.Context, pawl.ToolCall) (*pawl.ToolResult, error) { return nil, nil }, false, pawl.StopAnswer, 2, "paid"},
-		{"it did not, and wants approval", func(context.Context, pawl.ToolCall) (*pawl.ToolResult, error) { return nil, nil }, true, pawl.StopPending, 1, "pending"},
-		{"it cannot say", func(context.Context, pawl.ToolCall) (*pawl.ToolResult, error) { return nil, errors.New("no line") }, false, pawl.StopPending, 1, "no line"},
-		{"it panics", func(context.Context, pawl.ToolCall) (*pawl.ToolResult, error) { panic("oh") }, false, pawl.StopPending, 1, "oh"},
+		{"it did not", func(context.Context, llm.ToolCall) (*llm.ToolResult, error) { return nil, nil }, false, pawl.StopAnswer, 2, "paid"},
+		{"it did not, and wants approval", func(context.Context, llm.ToolCall) (*llm.ToolResult, error) { return nil, nil }, true, pawl.StopPending, 1, "pending"},
+		{"it cannot say", func(context.Context, llm.ToolCall) (*llm.ToolResult, error) { return nil, errors.New("no line") }, false, pawl.StopPending, 1, "no line"},
+		{"it panics", func(context.Context, llm.ToolCall) (*llm.ToolResult, error) { panic("oh") }, false, pawl.StopPending, 1, "oh"},
 		{"it has none", nil, false, pawl.StopPending, 1, "unknown"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			ran, key := 0, ""
-			pay := does("pay", func(ctx context.Context, _ pawl.ToolCall) (pawl.ToolResult, error) {
+			pay := does("pay", func(ctx context.Context, _ llm.ToolCall) (llm.ToolResult, error) {
 				if ran++; ran == 1 {
 					key = pawl.InvocationFrom(ctx).IdempotencyKey()
 					cancel()
-					return pawl.ToolResult{}, context.Canceled
+					return llm.ToolResult{}, context.Canceled
 				}
-				return pawl.TextResult("paid"), nil
+				return llm.TextResult("paid"), nil
 			})
 			pay.Effect = pawl.Write
 			if row.reconcile != nil {
-				pay.Reconcile = func(ctx context.Context, c pawl.ToolCall) (*pawl.ToolResult, error) {
+				pay.Reconcile = func(ctx context.Context, c llm.ToolCall) (*llm.ToolResult, error) {
 					if got := pawl.InvocationFrom(ctx).IdempotencyKey(); got != key || c.Name != "pay" {
 						t.Errorf("it is asked about %s with key %s, want %s", c.Name, got, key)
 					}
@@ -53,7 +54,7 @@ func TestReconcile(t *testing.T) {
 				}
 			}
 			a := &pawl.Agent{Model: script.New(script.Call("pay", `{}`), script.Say("done")), Tools: []pawl.Toolset{pay}}
-			res, err := a.Run(ctx, pawl.User("pay"))
+			res, err := a.Run(ctx, llm.User("pay"))
 			if !errors.Is(err, context.Canceled) || len(res.Pending) != 1 || res.Pending[0].Outcome != pawl.OutcomeUnknown {
 				t.Fatalf("%+v, %v", res, err)
 			}
@@ -70,7 +71,7 @@ func TestReconcile(t *testing.T) {
 			}
 			for _, m := range res.Messages {
 				for _, p := range m.Parts {
-					if r, ok := p.(pawl.ToolResult); ok {
+					if r, ok := p.(llm.ToolResult); ok {
 						told += r.Text()
 					}
 				}

@@ -18,6 +18,8 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/redact"
 	"github.com/pawl-go/pawl/script"
 )
 
@@ -47,8 +49,8 @@ func mustHide(t testing.TB, where, text string) {
 func planted() (*pawl.Agent, *[]string) {
 	var ran []string
 	var mu sync.Mutex // calls of one reply run together
-	look := func(name string, run func() (pawl.ToolResult, error)) *pawl.Tool {
-		return does(name, func(ctx context.Context, c pawl.ToolCall) (pawl.ToolResult, error) {
+	look := func(name string, run func() (llm.ToolResult, error)) *pawl.Tool {
+		return does(name, func(ctx context.Context, c llm.ToolCall) (llm.ToolResult, error) {
 			mu.Lock()
 			ran = append(ran, string(c.Args))
 			mu.Unlock()
@@ -61,22 +63,22 @@ func planted() (*pawl.Agent, *[]string) {
 	basic := base64.StdEncoding.EncodeToString([]byte("u:" + canary))
 	quoted, _ := json.Marshal(canary)
 	a := &pawl.Agent{Model: script.New(
-		script.Turn{Parts: []pawl.Part{
-			pawl.Reasoning{Text: "the key is " + canary, Opaque: &pawl.Opaque{Provider: "p", Data: json.RawMessage(`{"k":` + string(quoted) + `}`)}},
+		script.Turn{Parts: []llm.Part{
+			llm.Reasoning{Text: "the key is " + canary, Opaque: &llm.Opaque{Provider: "p", Data: json.RawMessage(`{"k":` + string(quoted) + `}`)}},
 			text("I use " + canary), call("a", "result", `{"key":`+string(quoted)+`}`), call("b", "error", `{"key":"`+url.QueryEscape(canary)+`"}`),
 			call("c", "panic", `{"auth":"`+basic+`"}`), call("d", "data", `{}`), call("e", canary, `{}`), call("f", "strict", `{"n":`+string(quoted)+`}`),
 			call("g", "strict", `{"n": `+canary)}},
 		script.Say("it was "+canary+".")),
 		Tools: []pawl.Toolset{
-			look("result", func() (pawl.ToolResult, error) {
-				return pawl.ToolResult{Parts: []pawl.Part{text("got " + canary), pawl.Media{MIME: "text/plain", Data: []byte(canary)}, pawl.Media{URL: "https://x/?k=" + url.QueryEscape(canary)}}}, nil
+			look("result", func() (llm.ToolResult, error) {
+				return llm.ToolResult{Parts: []llm.Part{text("got " + canary), llm.Media{MIME: "text/plain", Data: []byte(canary)}, llm.Media{URL: "https://x/?k=" + url.QueryEscape(canary)}}}, nil
 			}),
-			look("error", func() (pawl.ToolResult, error) {
-				return pawl.ToolResult{}, fmt.Errorf("refused: Authorization: Bearer %s", canary)
+			look("error", func() (llm.ToolResult, error) {
+				return llm.ToolResult{}, fmt.Errorf("refused: Authorization: Bearer %s", canary)
 			}),
-			look("panic", func() (pawl.ToolResult, error) { panic("with " + canary) }),
-			look("data", func() (pawl.ToolResult, error) {
-				return pawl.ToolResult{Data: json.RawMessage(`{"\u0063Anary/7f3+\"k\\9?":[` + string(quoted) + `]}`)}, nil
+			look("panic", func() (llm.ToolResult, error) { panic("with " + canary) }),
+			look("data", func() (llm.ToolResult, error) {
+				return llm.ToolResult{Data: json.RawMessage(`{"\u0063Anary/7f3+\"k\\9?":[` + string(quoted) + `]}`)}, nil
 			}),
 			&pawl.Tool{Name: "strict", Input: json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer"}}}`), Run: says("", "").Run},
 		}}
@@ -91,13 +93,13 @@ func (noFatal) Fatal(args ...any) { panic(fmt.Sprint(args...)) }
 // A secret that is planted in arguments, results, errors, panics, headers, text and reasoning is in nothing that leaves, and the model and the tools
 // get it as it is.
 func TestNoSecretLeaves(t *testing.T) {
-	var r pawl.Redactor
+	var r redact.Redactor
 	if err := r.Add(canary); err != nil {
 		t.Fatal(err)
 	}
 	bare, _ := planted()
 	var open bytes.Buffer // the control: without redaction each kind of sink tells it
-	for e := range bare.Stream(t.Context(), pawl.User("with "+canary)) {
+	for e := range bare.Stream(t.Context(), llm.User("with "+canary)) {
 		open.WriteString(jsonOf(t, e))
 	}
 	for _, c := range []string{canaries()[0], canaries()[1]} {
@@ -112,7 +114,7 @@ func TestNoSecretLeaves(t *testing.T) {
 	log := slog.New(slog.NewJSONHandler(&logged, nil))
 	told := map[string]string{}
 	var seq int64
-	for e, err := range pawl.Redact(a, &r).Stream(t.Context(), pawl.User("with "+canary)) {
+	for e, err := range redact.Runner(a, &r).Stream(t.Context(), llm.User("with "+canary)) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -142,14 +144,14 @@ func TestNoSecretLeaves(t *testing.T) {
 	}
 
 	a, _ = planted()
-	var sent []pawl.Message
-	a.Middleware = []pawl.Middleware{{Model: func(m pawl.Model) pawl.Model {
-		return modelFunc(func(ctx context.Context, req *pawl.Request) iter.Seq2[pawl.Delta, error] {
+	var sent []llm.Message
+	a.Middleware = []pawl.Middleware{{Model: func(m llm.Model) llm.Model {
+		return modelFunc(func(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
 			sent = req.Messages
 			return m.Stream(ctx, req)
 		})
 	}}}
-	res, err := a.Run(t.Context(), pawl.User("with "+canary))
+	res, err := a.Run(t.Context(), llm.User("with "+canary))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -167,19 +169,19 @@ func TestNoSecretLeaves(t *testing.T) {
 }
 
 func TestErrorsTellNoSecrets(t *testing.T) {
-	var r pawl.Redactor
+	var r redact.Redactor
 	r.Add(canary)
 	inner := errors.New("dial with " + canary)
-	pe := &pawl.ProviderError{Provider: "p", Status: 401, Code: pawl.CodeAuthentication, Message: "bad key " + canary, Err: inner}
+	pe := &llm.ProviderError{Provider: "p", Status: 401, Code: llm.CodeAuthentication, Message: "bad key " + canary, Err: inner}
 	te := &pawl.ToolError{Execution: pawl.Execution{Error: canary, Call: call("a", "f", `{"k":"`+url.QueryEscape(canary)+`"}`)}, Err: inner}
 	for _, err := range []error{pe, te, fmt.Errorf("step 1: %w", pe), fmt.Errorf("step 1: %w", te), inner, errors.Join(inner, context.Canceled),
-		&pawl.TranscriptError{Text: canary}, &pawl.ProviderError{Message: "said little", Err: inner}} {
+		&pawl.TranscriptError{Text: canary}, &llm.ProviderError{Message: "said little", Err: inner}} {
 		safe := r.Error(err)
-		var p *pawl.ProviderError
+		var p *llm.ProviderError
 		var o *pawl.ToolError
 		var tr *pawl.TranscriptError
 		told := fmt.Sprintf("%v %+v %v", safe, safe, errors.Unwrap(safe))
-		if errors.As(safe, &p) != errors.As(err, new(*pawl.ProviderError)) || errors.As(safe, &o) != errors.As(err, new(*pawl.ToolError)) || errors.As(safe, &tr) != errors.As(err, new(*pawl.TranscriptError)) {
+		if errors.As(safe, &p) != errors.As(err, new(*llm.ProviderError)) || errors.As(safe, &o) != errors.As(err, new(*pawl.ToolError)) || errors.As(safe, &tr) != errors.As(err, new(*pawl.TranscriptError)) {
 			t.Errorf("%v: errors.As finds something else in %v", err, safe)
 		}
 		if p != nil {
@@ -198,10 +200,10 @@ func TestErrorsTellNoSecrets(t *testing.T) {
 	}
 
 	a := &pawl.Agent{Model: script.New(script.Turn{Err: pe})}
-	for e, err := range pawl.Redact(a, &r).Stream(t.Context(), pawl.User("go")) {
+	for e, err := range redact.Runner(a, &r).Stream(t.Context(), llm.User("go")) {
 		mustHide(t, "a run that failed", jsonOrNone(e)+fmt.Sprint(err))
-		var p *pawl.ProviderError
-		if err != nil && (!errors.As(err, &p) || p.Code != pawl.CodeAuthentication) {
+		var p *llm.ProviderError
+		if err != nil && (!errors.As(err, &p) || p.Code != llm.CodeAuthentication) {
 			t.Errorf("the code is lost: %v", err)
 		}
 	}
@@ -214,7 +216,7 @@ func jsonOrNone(e pawl.Event) string {
 
 // However a reply is cut into fragments, no run of them tells a secret, what is told is what is told of the whole, and nothing is held back at the end.
 func TestFragmentsTellNoSecrets(t *testing.T) {
-	var r pawl.Redactor
+	var r redact.Redactor
 	r.Add(canary, "cAnary/7f3-other", "second-secret")
 	rapid.Check(t, func(t *rapid.T) {
 		pieces := []string{canary, canary[:7], "cAnary/7f3-other", "second-", "second-secret", "second-second-secret", " and ", "é", "x"}
@@ -222,10 +224,10 @@ func TestFragmentsTellNoSecrets(t *testing.T) {
 			return strings.Join(rapid.SliceOfN(rapid.SampledFrom(pieces), 0, 8).Draw(t, name), "")
 		}
 		reply, thought, arg := draw("text"), draw("reasoning"), jsonOf(noFatal{}, map[string]string{"a": draw("args")})
-		var deltas []pawl.Delta
+		var deltas []llm.Delta
 		rest := map[int]string{0: thought, 1: reply, 2: arg}
-		deltas = append(deltas, pawl.Delta{Index: 2, Part: pawl.ToolCall{ID: "c", Name: "f"}})
-		deltas = append(deltas, pawl.Delta{Index: 0, Part: pawl.Reasoning{}}, pawl.Delta{Index: 1, Part: pawl.Text{}})
+		deltas = append(deltas, llm.Delta{Index: 2, Part: llm.ToolCall{ID: "c", Name: "f"}})
+		deltas = append(deltas, llm.Delta{Index: 0, Part: llm.Reasoning{}}, llm.Delta{Index: 1, Part: llm.Text{}})
 		deltas = deltas[1:]
 		started := false
 		for len(rest) > 0 {
@@ -237,22 +239,22 @@ func TestFragmentsTellNoSecrets(t *testing.T) {
 			n := rapid.IntRange(1, len(rest[i])).Draw(t, "bytes")
 			switch piece := rest[i][:n]; i {
 			case 0:
-				deltas = append(deltas, pawl.Delta{Index: i, Part: pawl.Reasoning{Text: piece}})
+				deltas = append(deltas, llm.Delta{Index: i, Part: llm.Reasoning{Text: piece}})
 			case 1:
-				deltas = append(deltas, pawl.Delta{Index: i, Part: pawl.Text{Text: piece}})
+				deltas = append(deltas, llm.Delta{Index: i, Part: llm.Text{Text: piece}})
 			case 2:
-				c := pawl.ToolCall{Args: json.RawMessage(piece)}
+				c := llm.ToolCall{Args: json.RawMessage(piece)}
 				if !started {
 					c.ID, c.Name, started = "c", "f", true
 				}
-				deltas = append(deltas, pawl.Delta{Index: i, Part: c})
+				deltas = append(deltas, llm.Delta{Index: i, Part: c})
 			}
 			rest[i] = rest[i][n:]
 		}
-		deltas = append(deltas, pawl.Delta{Finish: pawl.FinishToolCalls})
+		deltas = append(deltas, llm.Delta{Finish: llm.FinishToolCalls})
 		a := &pawl.Agent{Model: script.New(script.Turn{Deltas: deltas}, script.Say("done")), Tools: []pawl.Toolset{says("f", "1")}}
 		told := map[int]string{}
-		for e, err := range pawl.Redact(a, &r).Stream(context.Background(), pawl.User("go")) {
+		for e, err := range redact.Runner(a, &r).Stream(context.Background(), llm.User("go")) {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -291,22 +293,22 @@ func TestMarkedArgumentsAreHidden(t *testing.T) {
 		`{"user":"ann","password":"hunter2!","note":"hunter2! is my word"}`: `{"user":"ann","password":"[redacted]","note":"[redacted] is my word"}`,
 	} {
 		got := ""
-		tool := &pawl.Tool{Name: "login", Input: json.RawMessage(login), Run: func(_ context.Context, c pawl.ToolCall) (pawl.ToolResult, error) {
+		tool := &pawl.Tool{Name: "login", Input: json.RawMessage(login), Run: func(_ context.Context, c llm.ToolCall) (llm.ToolResult, error) {
 			got = string(c.Args)
 			if strings.Contains(got, "hunter2!") {
-				return pawl.TextResult("welcome; your password is hunter2!"), nil
+				return llm.TextResult("welcome; your password is hunter2!"), nil
 			}
-			return pawl.TextResult("welcome"), nil
+			return llm.TextResult("welcome"), nil
 		}}
-		var fragments []pawl.Delta
-		fragments = append(fragments, pawl.Delta{Part: pawl.ToolCall{ID: "c", Name: "login"}})
+		var fragments []llm.Delta
+		fragments = append(fragments, llm.Delta{Part: llm.ToolCall{ID: "c", Name: "login"}})
 		for i := range len(args) {
-			fragments = append(fragments, pawl.Delta{Part: pawl.ToolCall{Args: json.RawMessage(args[i : i+1])}})
+			fragments = append(fragments, llm.Delta{Part: llm.ToolCall{Args: json.RawMessage(args[i : i+1])}})
 		}
-		a := &pawl.Agent{Model: script.New(script.Turn{Deltas: append(fragments, pawl.Delta{Finish: pawl.FinishToolCalls})}, script.Say("in")), Tools: []pawl.Toolset{tool}}
-		var r pawl.Redactor
+		a := &pawl.Agent{Model: script.New(script.Turn{Deltas: append(fragments, llm.Delta{Finish: llm.FinishToolCalls})}, script.Say("in")), Tools: []pawl.Toolset{tool}}
+		var r redact.Redactor
 		delta, ready := "", ""
-		for e, err := range pawl.Redact(a, &r).Stream(t.Context(), pawl.User("go")) {
+		for e, err := range redact.Runner(a, &r).Stream(t.Context(), llm.User("go")) {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -326,7 +328,7 @@ func TestMarkedArgumentsAreHidden(t *testing.T) {
 		if strings.Contains(args, `hunter2!"`) && !strings.Contains(got, "hunter2!") {
 			t.Errorf("%s: the tool got %s", args, got)
 		}
-		res, err := (&pawl.Agent{Model: script.New(script.Turn{Parts: []pawl.Part{call("c", "login", args)}}, script.Say("in")), Tools: []pawl.Toolset{tool}}).Run(t.Context(), pawl.User("go"))
+		res, err := (&pawl.Agent{Model: script.New(script.Turn{Parts: []llm.Part{call("c", "login", args)}}, script.Say("in")), Tools: []pawl.Toolset{tool}}).Run(t.Context(), llm.User("go"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -339,17 +341,17 @@ func TestMarkedArgumentsAreHidden(t *testing.T) {
 
 // What the marked arguments of kept calls are is hidden wherever it stands, by a copy and not by what it was copied from.
 func TestLearnFromKeptCalls(t *testing.T) {
-	r := new(pawl.Redactor)
+	r := new(redact.Redactor)
 	r.AddTools(&pawl.Tool{Name: "login", Input: json.RawMessage(login)})
 	c := r.Clone()
-	c.Learn(call("1", "login", `{"user":"annabel","password":"hunter2!","pin":12}`), call("2", "other", `{"password":"swordfish"}`), pawl.ToolCall{Name: "login"})
+	c.Learn(call("1", "login", `{"user":"annabel","password":"hunter2!","pin":12}`), call("2", "other", `{"password":"swordfish"}`), llm.ToolCall{Name: "login"})
 	if got, want := c.String("annabel hunter2! 12 swordfish"), "annabel [redacted] 12 swordfish"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	if got := r.String("hunter2!"); got != "hunter2!" {
 		t.Errorf("what it was copied from hides it, too: %q", got)
 	}
-	var none *pawl.Redactor
+	var none *redact.Redactor
 	if got := none.Clone().String("hunter2!"); got != "hunter2!" {
 		t.Errorf("a copy of nothing gives %q", got)
 	}
@@ -359,11 +361,11 @@ func TestLearnFromKeptCalls(t *testing.T) {
 func TestHiddenArgumentsAreNotRun(t *testing.T) {
 	var ran []string
 	tool := probe(login, &ran)
-	var r pawl.Redactor
+	var r redact.Redactor
 	r.AddTools(tool)
-	a := &pawl.Agent{Model: script.New(script.Turn{Parts: []pawl.Part{call("c", "probe", `{"user":"ann","password":"hunter2!"}`), call("d", "probe", `{"user":"bob"}`)}}, script.Say("done")),
+	a := &pawl.Agent{Model: script.New(script.Turn{Parts: []llm.Part{call("c", "probe", `{"user":"ann","password":"hunter2!"}`), call("d", "probe", `{"user":"bob"}`)}}, script.Say("done")),
 		Tools: []pawl.Toolset{tool}, Middleware: []pawl.Middleware{pawl.Approve(pawl.AskBeforeWrites)}}
-	res, err := a.Run(t.Context(), pawl.User("go"))
+	res, err := a.Run(t.Context(), llm.User("go"))
 	if err != nil || res.Stop != pawl.StopPending {
 		t.Fatal(res, err)
 	}
@@ -378,17 +380,17 @@ func TestHiddenArgumentsAreNotRun(t *testing.T) {
 }
 
 func TestRedactorOfNothing(t *testing.T) {
-	var none *pawl.Redactor
-	var zero pawl.Redactor
+	var none *redact.Redactor
+	var zero redact.Redactor
 	if err := zero.Add("", "abc"); err == nil || strings.Contains(err.Error(), "abc") {
 		t.Errorf("a short secret: %v", err)
 	}
 	a := &pawl.Agent{Model: script.New(script.Say("abc"), script.Say("abc"), script.Say("abc"))}
-	for _, r := range []*pawl.Redactor{none, &zero} {
+	for _, r := range []*redact.Redactor{none, &zero} {
 		if r.String("abc") != "abc" || string(r.JSON(json.RawMessage(`{"a": 1}`))) != `{"a": 1}` || r.Error(errBlock) != errBlock {
 			t.Error("something was hidden")
 		}
-		_, res, err := collect(pawl.Redact(a, r).Stream(t.Context(), pawl.User("go")))
+		_, res, err := collect(redact.Runner(a, r).Stream(t.Context(), llm.User("go")))
 		if err != nil || res.Text() != "abc" {
 			t.Error(res, err)
 		}
@@ -397,11 +399,11 @@ func TestRedactorOfNothing(t *testing.T) {
 
 var errBlock = errors.New("a block")
 
-func ExampleRedact() {
+func Example_redact() {
 	a := &pawl.Agent{Model: script.New(script.Say("the key is sk-12345678, keep it"))}
-	var secrets pawl.Redactor
+	var secrets redact.Redactor
 	secrets.Add("sk-12345678")
-	for e, err := range pawl.Redact(a, &secrets).Stream(context.Background(), pawl.User("what is the key?")) {
+	for e, err := range redact.Runner(a, &secrets).Stream(context.Background(), llm.User("what is the key?")) {
 		if err == nil && e.Kind == pawl.EventRunEnded {
 			fmt.Println(e.Result.Text())
 		}

@@ -10,6 +10,9 @@ import (
 	"testing"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/observe"
+	"github.com/pawl-go/pawl/redact"
 )
 
 // fill puts the canary into every text below v, but into those that are made by pawl alone, and returns where.
@@ -26,11 +29,11 @@ func fill(v reflect.Value, at string, depth int, filled *[]string) {
 			v.SetString(canary)
 			*filled = append(*filled, at)
 		}
-	case v.Type() == reflect.TypeFor[[]pawl.Part]():
-		res := pawl.ToolResult{Parts: []pawl.Part{text(canary), pawl.Media{MIME: "text/plain", Data: []byte(canary)}}, Data: json.RawMessage(jsonOf(noFatal{}, canary))}
-		v.Set(reflect.ValueOf([]pawl.Part{text(canary), pawl.Reasoning{Text: canary}, pawl.Media{URL: canary}, call("c", "f", jsonOf(noFatal{}, canary)), res, pawl.Decision{Reason: canary, By: canary, Result: &res}}))
+	case v.Type() == reflect.TypeFor[[]llm.Part]():
+		res := llm.ToolResult{Parts: []llm.Part{text(canary), llm.Media{MIME: "text/plain", Data: []byte(canary)}}, Data: json.RawMessage(jsonOf(noFatal{}, canary))}
+		v.Set(reflect.ValueOf([]llm.Part{text(canary), llm.Reasoning{Text: canary}, llm.Media{URL: canary}, call("c", "f", jsonOf(noFatal{}, canary)), res, llm.Decision{Reason: canary, By: canary, Result: &res}}))
 	case v.Kind() == reflect.Pointer:
-		if v.Type() == reflect.TypeFor[*pawl.Request]() || v.Type() == reflect.TypeFor[*pawl.ToolChoice]() {
+		if v.Type() == reflect.TypeFor[*llm.Request]() || v.Type() == reflect.TypeFor[*llm.ToolChoice]() {
 			return
 		}
 		v.Set(reflect.New(v.Type().Elem()))
@@ -92,12 +95,12 @@ func TestEveryFieldIsRedacted(t *testing.T) {
 	if left(reflect.ValueOf(e), "Event", &before); len(before) < len(filled) || len(filled) < 20 {
 		t.Fatalf("%d filled, %d found", len(filled), len(before))
 	}
-	var r pawl.Redactor
+	var r redact.Redactor
 	r.Add(canary)
-	told := pawl.RunnerFunc(func(context.Context, ...pawl.Message) iter.Seq2[pawl.Event, error] {
+	told := observe.RunnerFunc(func(context.Context, ...llm.Message) iter.Seq2[pawl.Event, error] {
 		return func(yield func(pawl.Event, error) bool) { yield(e, nil) }
 	})
-	for e := range pawl.Redact(told, &r).Stream(t.Context()) {
+	for e := range redact.Runner(told, &r).Stream(t.Context()) {
 		left(reflect.ValueOf(e), "Event", &after)
 	}
 	if len(after) > 0 {

@@ -6,6 +6,9 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/pawl-go/pawl/internal/jsonform"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // Replayer is what an Executor may be, too, that keeps under Task.Key how calls ended, or that can wait in Execute for whoever decides. Calls made inside
@@ -32,13 +35,13 @@ var ErrDiverged = errors.New("diverged: another call was made here before")
 
 // Replayed returns x, by which the task ended before, as what it comes to now. call is what was to be carried out then (Task.Call): where that was
 // another tool, or other arguments, the Execution returned is a failure with ErrDiverged.
-func (t Task) Replayed(call ToolCall, x Execution) Execution {
-	if call.Name != t.Call.Name || !bytes.Equal(canonical(call.Args), canonical(t.Call.Args)) {
+func (t Task) Replayed(call llm.ToolCall, x Execution) Execution {
+	if call.Name != t.Call.Name || !bytes.Equal(jsonform.Canonical(call.Args), jsonform.Canonical(t.Call.Args)) {
 		err := fmt.Errorf("%w: %s, and now %s", ErrDiverged, call.Name, t.Call.Name)
 		if call.Name == t.Call.Name {
 			err = fmt.Errorf("%w: %s with other arguments", ErrDiverged, call.Name)
 		}
-		x = Execution{Key: t.Key, Call: t.Call, Outcome: OutcomeError, Error: err.Error(), err: err, Result: ErrorResult("Not run: " + err.Error() + ".")}
+		x = Execution{Key: t.Key, Call: t.Call, Outcome: OutcomeError, Error: err.Error(), err: err, Result: llm.ErrorResult("Not run: " + err.Error() + ".")}
 	}
 	x.Index, x.Result.CallID, x.Result.Key = t.Index, t.Call.ID, t.Key
 	x.here = false
@@ -56,9 +59,9 @@ func diverged(xs []Execution) error {
 }
 
 // goOn gives t what was decided of it and of the calls inside of it, and what they waited for.
-func (t *Task) goOn(decisions []Decision, waiting []Waiting) {
-	grant := func(d Decision) {
-		same := func(o Decision) bool { return o.Key == d.Key && o.Digest == d.Digest }
+func (t *Task) goOn(decisions []llm.Decision, waiting []Waiting) {
+	grant := func(d llm.Decision) {
+		same := func(o llm.Decision) bool { return o.Key == d.Key && o.Digest == d.Digest }
 		if inOrUnder(d.Key, t.Key) && !slices.ContainsFunc(t.Decisions, same) {
 			t.Decisions = append(t.Decisions, d)
 		}
@@ -83,7 +86,7 @@ func (t *Task) goOn(decisions []Decision, waiting []Waiting) {
 }
 
 // inOrUnder reports whether key is of the call at, or of one inside of it.
-func inOrUnder(key, at Key) bool {
+func inOrUnder(key, at llm.Key) bool {
 	rest, ok := strings.CutPrefix(string(key), string(at))
 	return ok && (rest == "" || rest[0] == '/')
 }

@@ -9,13 +9,14 @@ import (
 	"testing"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/pawltest"
 	"github.com/pawl-go/pawl/script"
 )
 
 // both is a composing tool that makes the calls of rounds, a Do for each, and tells what they gave.
-func both(name string, rounds func() [][]pawl.ToolCall) *pawl.Tool {
-	t := does(name, func(ctx context.Context, _ pawl.ToolCall) (pawl.ToolResult, error) {
+func both(name string, rounds func() [][]llm.ToolCall) *pawl.Tool {
+	t := does(name, func(ctx context.Context, _ llm.ToolCall) (llm.ToolResult, error) {
 		var said []string
 		for _, calls := range rounds() {
 			xs, err := pawl.InvocationFrom(ctx).Do(ctx, calls...)
@@ -23,22 +24,22 @@ func both(name string, rounds func() [][]pawl.ToolCall) *pawl.Tool {
 				said = append(said, x.Result.Text())
 			}
 			if errors.Is(err, pawl.ErrDiverged) {
-				return pawl.ToolResult{}, err
+				return llm.ToolResult{}, err
 			}
 		}
-		return pawl.TextResult(strings.Join(said, ",")), nil // whatever Do said: a call that waits cannot be swallowed
+		return llm.TextResult(strings.Join(said, ",")), nil // whatever Do said: a call that waits cannot be swallowed
 	})
 	t.Effect = pawl.Compose
 	return t
 }
 
-func inner(name string) pawl.ToolCall {
-	return pawl.ToolCall{Name: name, Args: json.RawMessage("{}")}
+func inner(name string) llm.ToolCall {
+	return llm.ToolCall{Name: name, Args: json.RawMessage("{}")}
 }
 
 // asksFor is a policy that asks for calls of the named tools.
 func asksFor(names ...string) pawl.Middleware {
-	return pawl.Approve(func(_ context.Context, _ pawl.ToolCall, t *pawl.Tool) (pawl.Approval, error) {
+	return pawl.Approve(func(_ context.Context, _ llm.ToolCall, t *pawl.Tool) (pawl.Approval, error) {
 		if slices.Contains(names, t.Name) {
 			return pawl.Approval{Verdict: pawl.Ask}, nil
 		}
@@ -51,21 +52,21 @@ func asksFor(names ...string) pawl.Middleware {
 func TestACallInsideACallWaits(t *testing.T) {
 	ran := map[string]int{}
 	count := func(name string) *pawl.Tool {
-		return does(name, func(context.Context, pawl.ToolCall) (pawl.ToolResult, error) {
+		return does(name, func(context.Context, llm.ToolCall) (llm.ToolResult, error) {
 			ran[name]++
-			return pawl.TextResult(name), nil
+			return llm.TextResult(name), nil
 		})
 	}
-	outer := both("outer", func() [][]pawl.ToolCall { return [][]pawl.ToolCall{{inner("a"), inner("middle")}, {inner("b")}} })
-	middle := both("middle", func() [][]pawl.ToolCall { return [][]pawl.ToolCall{{inner("pay"), inner("c")}, {inner("d")}} })
+	outer := both("outer", func() [][]llm.ToolCall { return [][]llm.ToolCall{{inner("a"), inner("middle")}, {inner("b")}} })
+	middle := both("middle", func() [][]llm.ToolCall { return [][]llm.ToolCall{{inner("pay"), inner("c")}, {inner("d")}} })
 	newAgent := func(k *pawltest.Kept) *pawl.Agent {
 		return &pawl.Agent{Model: script.New(script.Call("outer", `{}`), script.Say("done")), Executor: k, Limits: pawl.Limits{Calls: 7},
 			Tools: []pawl.Toolset{outer, middle, count("a"), count("b"), count("c"), count("d"), count("pay")}, Middleware: []pawl.Middleware{asksFor("pay", "outer")}}
 	}
 	kept := new(pawltest.Kept)
 	a := newAgent(kept)
-	var asked []pawl.Key
-	res, err := a.Run(t.Context(), pawl.User("go"))
+	var asked []llm.Key
+	res, err := a.Run(t.Context(), llm.User("go"))
 	for range 2 {
 		if err != nil || res.Stop != pawl.StopPending || len(res.Pending) != 1 {
 			t.Fatalf("%+v, %v", res, err)
@@ -79,23 +80,23 @@ func TestACallInsideACallWaits(t *testing.T) {
 		if err := json.Unmarshal(stored, &back); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := a.Resume(t.Context(), &back, pawl.User("well?")); err == nil || !strings.Contains(err.Error(), "still waits") {
+		if _, err := a.Resume(t.Context(), &back, llm.User("well?")); err == nil || !strings.Contains(err.Error(), "still waits") {
 			t.Errorf("a new message passed a call that waits: %v", err)
 		}
 		again, err := a.Resume(t.Context(), &back)
 		if err != nil || again.Stop != pawl.StopPending || again.Pending[0].Digest != back.Pending[0].Digest {
 			t.Fatalf("without a decision: %+v, %v", again, err)
 		}
-		if res, err = a.Resume(t.Context(), again, pawl.Decide(again.Pending[0].Approve("tom"))); err != nil {
+		if res, err = a.Resume(t.Context(), again, llm.Decide(again.Pending[0].Approve("tom"))); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if !slices.Equal(asked, []pawl.Key{"run/1/0", "run/1/0/s1/s0"}) {
+	if !slices.Equal(asked, []llm.Key{"run/1/0", "run/1/0/s1/s0"}) {
 		t.Errorf("asked for %q", asked)
 	}
 	want := "a,pay,c,d,b"
-	if res.Stop != pawl.StopAnswer || res.Messages[2].Parts[0].(pawl.ToolResult).Text() != want {
-		t.Errorf("%s: %q, want %q", res.Stop, res.Messages[2].Parts[0].(pawl.ToolResult).Text(), want)
+	if res.Stop != pawl.StopAnswer || res.Messages[2].Parts[0].(llm.ToolResult).Text() != want {
+		t.Errorf("%s: %q, want %q", res.Stop, res.Messages[2].Parts[0].(llm.ToolResult).Text(), want)
 	}
 	for name, n := range ran {
 		if n != 1 || len(ran) != 5 {
@@ -109,56 +110,56 @@ func TestACallInsideACallWaits(t *testing.T) {
 
 // A no is told to the tool, which goes on with it.
 func TestACallInsideACallIsDenied(t *testing.T) {
-	outer := both("outer", func() [][]pawl.ToolCall { return [][]pawl.ToolCall{{inner("pay")}} })
+	outer := both("outer", func() [][]llm.ToolCall { return [][]llm.ToolCall{{inner("pay")}} })
 	a := &pawl.Agent{Model: script.New(script.Call("outer", `{}`), script.Say("done")), Executor: new(pawltest.Kept),
 		Tools: []pawl.Toolset{outer, says("pay", "paid")}, Middleware: []pawl.Middleware{asksFor("pay")}}
-	res, err := a.Run(t.Context(), pawl.User("go"))
+	res, err := a.Run(t.Context(), llm.User("go"))
 	if err != nil || len(res.Pending) != 1 {
 		t.Fatalf("%+v, %v", res, err)
 	}
-	res, err = a.Resume(t.Context(), res, pawl.Decide(res.Pending[0].Deny("tom", "too dear")))
-	if err != nil || res.Messages[2].Parts[0].(pawl.ToolResult).Text() != "Denied: too dear" {
+	res, err = a.Resume(t.Context(), res, llm.Decide(res.Pending[0].Deny("tom", "too dear")))
+	if err != nil || res.Messages[2].Parts[0].(llm.ToolResult).Text() != "Denied: too dear" {
 		t.Errorf("%+v, %v", res, err)
 	}
 }
 
 // Budgets hold for what is carried out again: what was replayed counts as it did.
 func TestReplayedCallsCount(t *testing.T) {
-	outer := both("outer", func() [][]pawl.ToolCall {
-		return [][]pawl.ToolCall{{inner("a"), inner("a"), inner("pay")}, {inner("a")}}
+	outer := both("outer", func() [][]llm.ToolCall {
+		return [][]llm.ToolCall{{inner("a"), inner("a"), inner("pay")}, {inner("a")}}
 	})
 	a := &pawl.Agent{Model: script.New(script.Call("outer", `{}`), script.Say("done")), Executor: new(pawltest.Kept), Limits: pawl.Limits{Calls: 4},
 		Tools: []pawl.Toolset{outer, says("a", "1"), says("pay", "paid")}, Middleware: []pawl.Middleware{asksFor("pay")}}
-	res, err := a.Run(t.Context(), pawl.User("go"))
+	res, err := a.Run(t.Context(), llm.User("go"))
 	if err != nil || len(res.Pending) != 1 {
 		t.Fatalf("%+v, %v", res, err)
 	}
-	res, err = a.Resume(t.Context(), res, pawl.Decide(res.Pending[0].Approve("tom")))
+	res, err = a.Resume(t.Context(), res, llm.Decide(res.Pending[0].Approve("tom")))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := res.Messages[2].Parts[0].(pawl.ToolResult).Text(); !strings.HasPrefix(got, "1,1,paid,Not run: the limit of 4 calls") || res.Spent.Calls != 4 {
+	if got := res.Messages[2].Parts[0].(llm.ToolResult).Text(); !strings.HasPrefix(got, "1,1,paid,Not run: the limit of 4 calls") || res.Spent.Calls != 4 {
 		t.Errorf("%d calls: %q", res.Spent.Calls, got)
 	}
 }
 
 // A tool that makes another call when it is carried out again is stopped before anything happens.
 func TestDiverged(t *testing.T) {
-	ran, calls := 0, []pawl.ToolCall{inner("a"), inner("pay")}
-	outer := both("outer", func() [][]pawl.ToolCall { return [][]pawl.ToolCall{calls} })
-	other := does("other", func(context.Context, pawl.ToolCall) (pawl.ToolResult, error) {
+	ran, calls := 0, []llm.ToolCall{inner("a"), inner("pay")}
+	outer := both("outer", func() [][]llm.ToolCall { return [][]llm.ToolCall{calls} })
+	other := does("other", func(context.Context, llm.ToolCall) (llm.ToolResult, error) {
 		ran++
-		return pawl.TextResult("x"), nil
+		return llm.TextResult("x"), nil
 	})
 	a := &pawl.Agent{Model: script.New(script.Call("outer", `{}`), script.Say("done")), Executor: new(pawltest.Kept),
 		Tools: []pawl.Toolset{outer, other, says("a", "1"), says("pay", "paid")}, Middleware: []pawl.Middleware{asksFor("pay")}}
-	res, err := a.Run(t.Context(), pawl.User("go"))
+	res, err := a.Run(t.Context(), llm.User("go"))
 	if err != nil || len(res.Pending) != 1 {
 		t.Fatalf("%+v, %v", res, err)
 	}
-	calls = []pawl.ToolCall{inner("other"), inner("pay")}
-	res, err = a.Resume(t.Context(), res, pawl.Decide(res.Pending[0].Approve("tom")))
-	if err != nil || ran > 0 || res.Messages[2].Parts[0].(pawl.ToolResult).Text() != "diverged: another call was made here before: a, and now other" {
+	calls = []llm.ToolCall{inner("other"), inner("pay")}
+	res, err = a.Resume(t.Context(), res, llm.Decide(res.Pending[0].Approve("tom")))
+	if err != nil || ran > 0 || res.Messages[2].Parts[0].(llm.ToolResult).Text() != "diverged: another call was made here before: a, and now other" {
 		t.Errorf("ran %d, %+v, %v", ran, res, err)
 	}
 }
@@ -166,9 +167,9 @@ func TestDiverged(t *testing.T) {
 // The call of an agent that is a tool waits with the call inside of its run. The agent is run again and finds what its calls did; its model answers as it did.
 func TestACallInAnAgentWaits(t *testing.T) {
 	paid := 0
-	pay := does("pay", func(context.Context, pawl.ToolCall) (pawl.ToolResult, error) {
+	pay := does("pay", func(context.Context, llm.ToolCall) (llm.ToolResult, error) {
 		paid++
-		return pawl.TextResult("paid"), nil
+		return llm.TextResult("paid"), nil
 	})
 	kept := new(pawltest.Kept)
 	newAgent := func() *pawl.Agent {
@@ -176,12 +177,12 @@ func TestACallInAnAgentWaits(t *testing.T) {
 			Tools: []pawl.Toolset{pay}, Middleware: []pawl.Middleware{asksFor("pay")}}
 		return &pawl.Agent{Model: script.New(script.Call("clerk", `{"task":"pay"}`), script.Say("done")), Executor: kept, Tools: []pawl.Toolset{clerk.Tool("A clerk.")}}
 	}
-	res, err := newAgent().Run(t.Context(), pawl.User("go"))
+	res, err := newAgent().Run(t.Context(), llm.User("go"))
 	if err != nil || res.Stop != pawl.StopPending || len(res.Pending) != 1 || res.Pending[0].Key != "run/1/0/clerk/1/0" {
 		t.Fatalf("%+v, %v", res, err)
 	}
-	res, err = newAgent().Resume(t.Context(), res, pawl.Decide(res.Pending[0].Approve("tom")))
-	if err != nil || paid != 1 || res.Messages[2].Parts[0].(pawl.ToolResult).Text() != "all paid" {
+	res, err = newAgent().Resume(t.Context(), res, llm.Decide(res.Pending[0].Approve("tom")))
+	if err != nil || paid != 1 || res.Messages[2].Parts[0].(llm.ToolResult).Text() != "all paid" {
 		t.Errorf("paid %d, %+v, %v", paid, res, err)
 	}
 }
@@ -190,16 +191,16 @@ func TestACallInAnAgentWaits(t *testing.T) {
 func TestGivenUpWhileACallInsideWaits(t *testing.T) {
 	for _, cause := range []error{pawl.ErrCancelled, errors.New("shutdown")} {
 		ctx, cancel := context.WithCancelCause(t.Context())
-		outer := both("outer", func() [][]pawl.ToolCall { return [][]pawl.ToolCall{{inner("a"), inner("pay")}} })
-		stop := does("a", func(context.Context, pawl.ToolCall) (pawl.ToolResult, error) {
-			return pawl.TextResult("1"), nil
+		outer := both("outer", func() [][]llm.ToolCall { return [][]llm.ToolCall{{inner("a"), inner("pay")}} })
+		stop := does("a", func(context.Context, llm.ToolCall) (llm.ToolResult, error) {
+			return llm.TextResult("1"), nil
 		})
 		a := &pawl.Agent{Model: script.New(script.Together(script.Call("outer", `{}`), script.Call("last", `{}`)), script.Say("done")), Executor: &pawltest.Kept{Parallel: pawl.Parallel{StopOnBlock: true}},
-			Tools: []pawl.Toolset{outer, stop, says("pay", "paid"), does("last", func(context.Context, pawl.ToolCall) (pawl.ToolResult, error) {
+			Tools: []pawl.Toolset{outer, stop, says("pay", "paid"), does("last", func(context.Context, llm.ToolCall) (llm.ToolResult, error) {
 				cancel(cause)
-				return pawl.TextResult("x"), nil
+				return llm.TextResult("x"), nil
 			})}, Middleware: []pawl.Middleware{asksFor("pay")}}
-		res, err := a.Run(ctx, pawl.User("go"))
+		res, err := a.Run(ctx, llm.User("go"))
 		if err != nil && cause == pawl.ErrCancelled {
 			t.Fatal(err)
 		}

@@ -3,6 +3,8 @@ package pawl
 import (
 	"encoding/json"
 	"time"
+
+	"github.com/pawl-go/pawl/llm"
 )
 
 // Outcome says how a call ended, from a closed list.
@@ -48,27 +50,34 @@ const (
 
 // Execution is the record of a call carried out. It is plain data: it may be stored and sent.
 type Execution struct {
-	Key      Key        `json:"key"`
-	Index    int        `json:"index"` // the call's place among the calls of its step, or of its Invocation.Do
-	Call     ToolCall   `json:"call"`  // as it ran: a middleware may have changed it
-	Outcome  Outcome    `json:"outcome"`
-	Result   ToolResult `json:"result"`
-	Error    string     `json:"error,omitzero"`   // what went wrong, for the record; the model reads Result
-	Ends     Ends       `json:"ends,omitzero"`    // "": the run goes on
-	Repairs  []string   `json:"repairs,omitzero"` // what was mended in the arguments
-	Waiting  []Waiting  `json:"waiting,omitzero"` // with OutcomePending and OutcomeUnknown: the questions
-	Values   Values     `json:"values,omitzero"`  // what the call set
-	Spent    Spent      `json:"spent,omitzero"`   // by the calls and requests made inside this call
-	Attempts int        `json:"attempts"`         // how often the tool was begun
-	Decision *Decision  `json:"decision,omitzero"`
-	Cached   bool       `json:"cached,omitzero"` // answered with what an earlier call gave; nothing ran
-	here     bool       // it went through this process' pipeline, which has counted it in the budget
-	Limited  int        `json:"limited,omitzero"` // the Limits.Calls for which it was not begun; 0: it was not for that
-	Started  time.Time  `json:"started,omitzero"` // when the pipeline took the call
-	Ended    time.Time  `json:"ended,omitzero"`
+	Key      llm.Key        `json:"key"`
+	Index    int            `json:"index"` // the call's place among the calls of its step, or of its Invocation.Do
+	Call     llm.ToolCall   `json:"call"`  // as it ran: a middleware may have changed it
+	Outcome  Outcome        `json:"outcome"`
+	Result   llm.ToolResult `json:"result"`
+	Error    string         `json:"error,omitzero"`   // what went wrong, for the record; the model reads Result
+	Ends     Ends           `json:"ends,omitzero"`    // "": the run goes on
+	Repairs  []string       `json:"repairs,omitzero"` // what was mended in the arguments
+	Waiting  []Waiting      `json:"waiting,omitzero"` // with OutcomePending and OutcomeUnknown: the questions
+	Values   Values         `json:"values,omitzero"`  // what the call set
+	Spent    Spent          `json:"spent,omitzero"`   // by the calls and requests made inside this call
+	Attempts int            `json:"attempts"`         // how often the tool was begun
+	Decision *llm.Decision  `json:"decision,omitzero"`
+	Cached   bool           `json:"cached,omitzero"` // answered with what an earlier call gave; nothing ran
+	here     bool           // it went through this process' pipeline, which has counted it in the budget
+	Limited  int            `json:"limited,omitzero"` // the Limits.Calls for which it was not begun; 0: it was not for that
+	Started  time.Time      `json:"started,omitzero"` // when the pipeline took the call
+	Ended    time.Time      `json:"ended,omitzero"`
 
 	err error // what the tool returned, for errors.Is within the process
 }
+
+// Err returns the error of the tool or of the pipeline, for errors.Is. It is nil if there is none, or if
+// the Execution was read from JSON.
+func (x *Execution) Err() error { return x.err }
+
+// SetErr replaces what Err returns. Package redact uses it to hide secrets.
+func (x *Execution) SetErr(err error) { x.err = err }
 
 // begunBeside is 1 for a call that was begun since it waited for before; nil: since ever. Those count as carried out.
 func begunBeside(x *Execution, before *Waiting) int {
@@ -94,46 +103,46 @@ func (x *Execution) giveUp() {
 		text = "Cancelled. It was begun and interrupted: what it does may have happened."
 	}
 	id, key := x.Call.ID, x.Key
-	x.Outcome, x.Waiting, x.Error, x.Result = OutcomeCancelled, nil, text, ErrorResult(text)
+	x.Outcome, x.Waiting, x.Error, x.Result = OutcomeCancelled, nil, text, llm.ErrorResult(text)
 	x.Result.CallID, x.Result.Key = id, key
 }
 
 // Waiting is an open call and the question it waits with. Answer it with a Decision that has the same Key and Digest.
 type Waiting struct {
-	Key     Key       `json:"key"`
-	Call    ToolCall  `json:"call"`
-	Outcome Outcome   `json:"outcome"`          // OutcomePending: may it run, or what is the result? OutcomeUnknown: did it happen?
-	Digest  string    `json:"digest"`           // binds the answer to question, attempt, tool, schema and arguments
-	Attempt int       `json:"attempt"`          // how often the call was begun before
-	Why     string    `json:"why,omitzero"`     // for the person who decides
-	Passive bool      `json:"passive,omitzero"` // only a result answers it: there is nothing to run
-	Expires time.Time `json:"expires,omitzero"` // after that a yes comes too late, and the question is asked anew; zero: never
+	Key     llm.Key      `json:"key"`
+	Call    llm.ToolCall `json:"call"`
+	Outcome Outcome      `json:"outcome"`          // OutcomePending: may it run, or what is the result? OutcomeUnknown: did it happen?
+	Digest  string       `json:"digest"`           // binds the answer to question, attempt, tool, schema and arguments
+	Attempt int          `json:"attempt"`          // how often the call was begun before
+	Why     string       `json:"why,omitzero"`     // for the person who decides
+	Passive bool         `json:"passive,omitzero"` // only a result answers it: there is nothing to run
+	Expires time.Time    `json:"expires,omitzero"` // after that a yes comes too late, and the question is asked anew; zero: never
 
 	// Granted has the decisions by which the calls around this one were let run, the innermost first, where it was made inside others. They hold
 	// when the run is resumed, so nobody is asked for those again.
-	Granted []Decision `json:"granted,omitzero"`
+	Granted []llm.Decision `json:"granted,omitzero"`
 }
 
 // Approve returns the decision that lets the call run.
-func (w Waiting) Approve(by string) Decision {
-	return Decision{Key: w.Key, Digest: w.Digest, Approve: true, By: by}
+func (w Waiting) Approve(by string) llm.Decision {
+	return llm.Decision{Key: w.Key, Digest: w.Digest, Approve: true, By: by}
 }
 
 // Edit returns the decision that lets the call run with other arguments, which must fit the tool's schema; the model is told.
-func (w Waiting) Edit(by string, args json.RawMessage) Decision {
+func (w Waiting) Edit(by string, args json.RawMessage) llm.Decision {
 	d := w.Approve(by)
 	d.Args = args
 	return d
 }
 
 // Deny returns the decision that refuses the call; the model is told the reason.
-func (w Waiting) Deny(by, reason string) Decision {
-	return Decision{Key: w.Key, Digest: w.Digest, By: by, Reason: reason}
+func (w Waiting) Deny(by, reason string) llm.Decision {
+	return llm.Decision{Key: w.Key, Digest: w.Digest, By: by, Reason: reason}
 }
 
 // Answer returns the decision that gives the call's result.
-func (w Waiting) Answer(by string, r ToolResult) Decision {
-	return Decision{Key: w.Key, Digest: w.Digest, By: by, Result: &r}
+func (w Waiting) Answer(by string, r llm.ToolResult) llm.Decision {
+	return llm.Decision{Key: w.Key, Digest: w.Digest, By: by, Result: &r}
 }
 
 // Values is data of a run that tools and middleware share, by name. A call sees the run's values as they were when its
@@ -142,10 +151,10 @@ type Values map[string]json.RawMessage
 
 // Spent is what a run has used, inner runs included. It survives Resume.
 type Spent struct {
-	Rounds   int   `json:"rounds"`   // steps whose calls were carried out
-	Requests int   `json:"requests"` // model requests answered
-	Calls    int   `json:"calls"`    // calls begun, those made inside calls included
-	Usage    Usage `json:"usage"`
+	Rounds   int       `json:"rounds"`   // steps whose calls were carried out
+	Requests int       `json:"requests"` // model requests answered
+	Calls    int       `json:"calls"`    // calls begun, those made inside calls included
+	Usage    llm.Usage `json:"usage"`
 
 	Corrections int `json:"corrections,omitzero"` // answers that did not fit Agent.Output and were sent back
 }
@@ -173,21 +182,21 @@ const (
 
 // Step is one decision and what came of it. Response is nil in the first step of a run that began with open calls.
 type Step struct {
-	Request    *Request    `json:"-"` // shares the transcript's memory; nil after a Result was stored
-	Response   *Response   `json:"response,omitzero"`
-	Executions []Execution `json:"executions,omitzero"` // in call order
+	Request    *llm.Request  `json:"-"` // shares the transcript's memory; nil after a Result was stored
+	Response   *llm.Response `json:"response,omitzero"`
+	Executions []Execution   `json:"executions,omitzero"` // in call order
 }
 
 // Result is how a run ended. It is plain data: store it as JSON, and go on from it with Agent.Resume.
 type Result struct {
-	Messages []Message `json:"messages"`         // the transcript, without instructions
-	Steps    []Step    `json:"steps,omitzero"`   // of this run
-	Spent    Spent     `json:"spent"`            // of this run and those it resumed
-	Stop     Stop      `json:"stop"`             // the cause, in a word
-	Cause    string    `json:"cause,omitzero"`   // the cause, in a sentence; "" with StopAnswer
-	Pending  []Waiting `json:"pending,omitzero"` // the calls that wait, in call order
-	Values   Values    `json:"values,omitzero"`  // as the run left them
-	Unread   []Message `json:"unread,omitzero"`  // messages sent to the run that no request had (see Steering); Resume does not send them by itself
+	Messages []llm.Message `json:"messages"`         // the transcript, without instructions
+	Steps    []Step        `json:"steps,omitzero"`   // of this run
+	Spent    Spent         `json:"spent"`            // of this run and those it resumed
+	Stop     Stop          `json:"stop"`             // the cause, in a word
+	Cause    string        `json:"cause,omitzero"`   // the cause, in a sentence; "" with StopAnswer
+	Pending  []Waiting     `json:"pending,omitzero"` // the calls that wait, in call order
+	Values   Values        `json:"values,omitzero"`  // as the run left them
+	Unread   []llm.Message `json:"unread,omitzero"`  // messages sent to the run that no request had (see Steering); Resume does not send them by itself
 
 	// Output is the answer as JSON that fits Agent.Output in full; nil when there is none, or no Output. Repairs says what was mended in
 	// what the model wrote to read it so: a code fence taken off, a number that was text.
@@ -206,7 +215,7 @@ func (r *Result) Text() string {
 		}
 	}
 	for i := len(r.Messages) - 1; i >= 0; i-- {
-		if m := r.Messages[i]; m.Role == RoleAssistant {
+		if m := r.Messages[i]; m.Role == llm.RoleAssistant {
 			return m.Text()
 		}
 	}
@@ -215,7 +224,7 @@ func (r *Result) Text() string {
 
 // Calls returns the calls of the last reply that have no result yet, in call order. With AtLimit Return they are what is
 // handed back to the caller.
-func (r *Result) Calls() []ToolCall {
-	open, _ := openCalls(r.Messages)
+func (r *Result) Calls() []llm.ToolCall {
+	open, _ := llm.OpenCalls(r.Messages)
 	return open
 }

@@ -9,6 +9,9 @@ import (
 	"strings"
 	"sync"
 	"unicode/utf8"
+
+	"github.com/pawl-go/pawl/internal/text"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // resultRead is the name of the tool that reads artifacts.
@@ -41,32 +44,32 @@ type page struct {
 	Pattern string `json:"pattern,omitempty" jsonschema:"only lines that match this regular expression, from line on"`
 }
 
-func readResult(ctx context.Context, q page) (ToolResult, error) {
+func readResult(ctx context.Context, q page) (llm.ToolResult, error) {
 	v := InvocationFrom(ctx)
 	if v == nil || v.pipe.task.scope.shelf == nil {
-		return ErrorResult("Nothing is kept here."), nil
+		return llm.ErrorResult("Nothing is kept here."), nil
 	}
 	switch {
 	case q.Offset < 0 || q.Limit < 0 || q.Line < 0 || q.Lines < 0:
-		return ErrorResult("offset, limit, line and lines are 0 or more."), nil
+		return llm.ErrorResult("offset, limit, line and lines are 0 or more."), nil
 	case q.Offset > 0 && (q.Line > 0 || q.Lines > 0 || q.Pattern != ""):
-		return ErrorResult("offset counts bytes; it does not go with line, lines or pattern."), nil
+		return llm.ErrorResult("offset counts bytes; it does not go with line, lines or pattern."), nil
 	}
 	s := v.pipe.task.scope.shelf
 	a, err := Artifact{}, ErrNoArtifact
 	if strings.HasPrefix(q.ID, string(v.pipe.task.Run)+"/") { // a run inside a call reads its own
-		a, err = s.store.Get(ctx, s.run, Key(q.ID))
+		a, err = s.store.Get(ctx, s.run, llm.Key(q.ID))
 	}
 	switch {
 	case errors.Is(err, ErrNoArtifact):
-		return ErrorResult(fmt.Sprintf("Nothing is kept as %q. Use the id that the cut result names, such as run/1/0; if it was that, it is kept no longer: call the tool again, and ask for less.", clip(q.ID, 80))), nil
+		return llm.ErrorResult(fmt.Sprintf("Nothing is kept as %q. Use the id that the cut result names, such as run/1/0; if it was that, it is kept no longer: call the tool again, and ask for less.", text.Clip(q.ID, 80))), nil
 	case err != nil:
-		return ToolResult{}, Retryable(err)
+		return llm.ToolResult{}, Retryable(err)
 	}
 	text := a.Text
 	if a.Data != nil {
 		if text = string(a.Data); isImage(a.MIME) || !utf8.ValidString(text) || strings.Contains(text, "\x00") {
-			return ErrorResult(fmt.Sprintf("%s is %s of %d bytes, and no text: it cannot be read here.", q.ID, a.MIME, len(a.Data))), nil
+			return llm.ErrorResult(fmt.Sprintf("%s is %s of %d bytes, and no text: it cannot be read here.", q.ID, a.MIME, len(a.Data))), nil
 		}
 	}
 	switch {
@@ -79,9 +82,9 @@ func readResult(ctx context.Context, q page) (ToolResult, error) {
 }
 
 // bytes returns the page that begins at an offset. It begins and ends between runes.
-func (q page) bytes(text string) ToolResult {
+func (q page) bytes(text string) llm.ToolResult {
 	if q.Offset >= len(text) && q.Offset > 0 {
-		return ErrorResult(fmt.Sprintf("%s has %d bytes; there is nothing at offset %d.", q.ID, len(text), q.Offset))
+		return llm.ErrorResult(fmt.Sprintf("%s has %d bytes; there is nothing at offset %d.", q.ID, len(text), q.Offset))
 	}
 	limit := pageBytes
 	if q.Limit > 0 {
@@ -92,7 +95,7 @@ func (q page) bytes(text string) ToolResult {
 	if to <= from { // a limit of less than a rune
 		to = runeAfter(text, min(from+1, len(text)))
 	}
-	return TextResult(fmt.Sprintf("[%s: bytes %d to %d of %d; %s]\n%s", q.ID, from, to, len(text), q.next("offset", to, to >= len(text)), text[from:to]))
+	return llm.TextResult(fmt.Sprintf("[%s: bytes %d to %d of %d; %s]\n%s", q.ID, from, to, len(text), q.next("offset", to, to >= len(text)), text[from:to]))
 }
 
 func (q page) next(name string, at int, end bool) string {
@@ -103,7 +106,7 @@ func (q page) next(name string, at int, end bool) string {
 }
 
 // lines returns the page that begins at a line. A line that is too long for a page is cut, and the offset where it goes on is told.
-func (q page) lines(text string) ToolResult {
+func (q page) lines(text string) llm.ToolResult {
 	first, count := max(q.Line, 1), q.Lines
 	if count == 0 {
 		count = pageLines
@@ -112,7 +115,7 @@ func (q page) lines(text string) ToolResult {
 	for ; n < first; n++ {
 		i := strings.IndexByte(text[at:], '\n')
 		if i < 0 || at+i+1 == len(text) {
-			return ErrorResult(fmt.Sprintf("%s has %d lines; there is no line %d.", q.ID, n, first))
+			return llm.ErrorResult(fmt.Sprintf("%s has %d lines; there is no line %d.", q.ID, n, first))
 		}
 		at += i + 1
 	}
@@ -130,16 +133,16 @@ func (q page) lines(text string) ToolResult {
 	}
 	if last < first { // not even one
 		to = runeBefore(text, at+pageBytes)
-		return TextResult(fmt.Sprintf("[%s: the first %d bytes of line %d, which is longer than a page; go on with offset %d]\n%s", q.ID, to-at, first, to, text[at:to]))
+		return llm.TextResult(fmt.Sprintf("[%s: the first %d bytes of line %d, which is longer than a page; go on with offset %d]\n%s", q.ID, to-at, first, to, text[at:to]))
 	}
-	return TextResult(fmt.Sprintf("[%s: lines %d to %d; %s]\n%s", q.ID, first, last, q.next("line", last+1, to >= len(text)), text[at:to]))
+	return llm.TextResult(fmt.Sprintf("[%s: lines %d to %d; %s]\n%s", q.ID, first, last, q.next("line", last+1, to >= len(text)), text[at:to]))
 }
 
 // search returns the lines that match, with their numbers.
-func (q page) search(text string) ToolResult {
+func (q page) search(content string) llm.ToolResult {
 	re, err := regexp.Compile(q.Pattern)
 	if err != nil {
-		return ErrorResult(fmt.Sprintf("The pattern cannot be read: %v. It is a regular expression of RE2; write \\ before what is meant literally, as in \\( or \\.", err))
+		return llm.ErrorResult(fmt.Sprintf("The pattern cannot be read: %v. It is a regular expression of RE2; write \\ before what is meant literally, as in \\( or \\.", err))
 	}
 	most := pageMatches
 	if q.Lines > 0 {
@@ -147,7 +150,7 @@ func (q page) search(text string) ToolResult {
 	}
 	var b strings.Builder
 	n, found, more := 0, 0, 0
-	for l := range strings.Lines(text) {
+	for l := range strings.Lines(content) {
 		if n++; n < q.Line {
 			continue
 		}
@@ -163,7 +166,7 @@ func (q page) search(text string) ToolResult {
 		found++
 		if len(l) > matchBytes { // what matches, with a little before it
 			from := runeBefore(l, max(0, at[0]-matchBytes/4))
-			shown := clip(l[from:], matchBytes)
+			shown := text.Clip(l[from:], matchBytes)
 			if from > 0 {
 				shown = "…" + shown
 			}
@@ -173,9 +176,9 @@ func (q page) search(text string) ToolResult {
 	}
 	switch {
 	case found == 0:
-		return TextResult(fmt.Sprintf("[%s: no line matches, from line %d on]", q.ID, max(q.Line, 1)))
+		return llm.TextResult(fmt.Sprintf("[%s: no line matches, from line %d on]", q.ID, max(q.Line, 1)))
 	case more > 0:
-		return TextResult(fmt.Sprintf("[%s: %d lines that match; there are more, go on with line %d]\n%s", q.ID, found, more, b.String()))
+		return llm.TextResult(fmt.Sprintf("[%s: %d lines that match; there are more, go on with line %d]\n%s", q.ID, found, more, b.String()))
 	}
-	return TextResult(fmt.Sprintf("[%s: %d %s; there are no more]\n%s", q.ID, found, plural(found, "line that matches", "lines that match"), b.String()))
+	return llm.TextResult(fmt.Sprintf("[%s: %d %s; there are no more]\n%s", q.ID, found, text.Plural(found, "line that matches", "lines that match"), b.String()))
 }

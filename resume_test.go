@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/script"
 )
 
@@ -27,13 +28,13 @@ func roundTrip(t fataler, res *pawl.Result) *pawl.Result {
 
 // mixed is an agent whose first reply has calls of active and of passive tools.
 func mixed(ran *[]string) *pawl.Agent {
-	active := does("active", func(_ context.Context, c pawl.ToolCall) (pawl.ToolResult, error) {
+	active := does("active", func(_ context.Context, c llm.ToolCall) (llm.ToolResult, error) {
 		*ran = append(*ran, c.ID)
-		return pawl.TextResult("did " + c.ID), nil
+		return llm.TextResult("did " + c.ID), nil
 	})
 	return &pawl.Agent{Tools: []pawl.Toolset{active, passive("ask")}, Executor: pawl.Parallel{Limit: 1},
-		Model: script.New(script.Turn{Parts: []pawl.Part{call("p1", "ask", `{"q":1}`), call("a1", "active", "{}"), call("p2", "ask", `{"q":2}`), call("a2", "active", "{}")}},
-			script.Func(func(req *pawl.Request) script.Turn {
+		Model: script.New(script.Turn{Parts: []llm.Part{call("p1", "ask", `{"q":1}`), call("a1", "active", "{}"), call("p2", "ask", `{"q":2}`), call("a2", "active", "{}")}},
+			script.Func(func(req *llm.Request) script.Turn {
 				var all []string
 				for _, r := range script.Results(req) {
 					all = append(all, r.CallID+"="+r.Text())
@@ -58,13 +59,13 @@ func TestMixedActiveAndPassiveCalls(t *testing.T) {
 	}
 	const want = "p1=one a1=did a1 p2=two a2=did a2"
 	w1, w2 := res.Pending[0], res.Pending[1]
-	for name, msgs := range map[string][]pawl.Message{
-		"results in order":     {pawl.Results(answer("p1", "one"), answer("p2", "two"))},
-		"results out of order": {pawl.Results(answer("p2", "two"), answer("p1", "one"))},
-		"two messages":         {pawl.Results(answer("p2", "two")), pawl.Results(answer("p1", "one"))},
-		"decisions":            {pawl.Decide(w2.Answer("ann", pawl.TextResult("two")), w1.Answer("ann", pawl.TextResult("one")))},
-		"one of each":          {pawl.Results(answer("p2", "two")), pawl.Decide(w1.Answer("ann", pawl.TextResult("one")))},
-		"in one message":       {{Role: pawl.RoleTool, Parts: []pawl.Part{answer("p2", "two"), w1.Answer("ann", pawl.TextResult("one"))}}},
+	for name, msgs := range map[string][]llm.Message{
+		"results in order":     {llm.Results(answer("p1", "one"), answer("p2", "two"))},
+		"results out of order": {llm.Results(answer("p2", "two"), answer("p1", "one"))},
+		"two messages":         {llm.Results(answer("p2", "two")), llm.Results(answer("p1", "one"))},
+		"decisions":            {llm.Decide(w2.Answer("ann", llm.TextResult("two")), w1.Answer("ann", llm.TextResult("one")))},
+		"one of each":          {llm.Results(answer("p2", "two")), llm.Decide(w1.Answer("ann", llm.TextResult("one")))},
+		"in one message":       {{Role: llm.RoleTool, Parts: []llm.Part{answer("p2", "two"), w1.Answer("ann", llm.TextResult("one"))}}},
 	} {
 		for _, stored := range []bool{false, true} {
 			from := res
@@ -88,20 +89,20 @@ func TestMixedActiveAndPassiveCalls(t *testing.T) {
 		}
 	}
 	// One by one: what is still open pends again.
-	part, err := a.Resume(t.Context(), roundTrip(t, res), pawl.Results(answer("p2", "two")))
+	part, err := a.Resume(t.Context(), roundTrip(t, res), llm.Results(answer("p2", "two")))
 	if err != nil || part.Stop != pawl.StopPending || len(part.Pending) != 1 || part.Pending[0].Call.ID != "p1" || part.Pending[0].Digest != w1.Digest {
 		t.Fatalf("got %v, %+v", err, part)
 	}
-	got, err := a.Resume(t.Context(), roundTrip(t, part), pawl.Decide(w1.Answer("ann", pawl.TextResult("one"))))
+	got, err := a.Resume(t.Context(), roundTrip(t, part), llm.Decide(w1.Answer("ann", llm.TextResult("one"))))
 	if err != nil || got.Text() != want {
 		t.Errorf("got %v, %q", err, got.Text())
 	}
 	// A message that is no answer must wait for the answers.
-	if _, err = a.Resume(t.Context(), roundTrip(t, res), pawl.User("hello?")); err == nil || !strings.Contains(err.Error(), "call p1 (ask) still waits; answer or deny it before a new message") {
+	if _, err = a.Resume(t.Context(), roundTrip(t, res), llm.User("hello?")); err == nil || !strings.Contains(err.Error(), "call p1 (ask) still waits; answer or deny it before a new message") {
 		t.Errorf("got %v", err)
 	}
-	got, err = a.Resume(t.Context(), roundTrip(t, res), pawl.User("and be brief"), pawl.Results(answer("p2", "two"), answer("p1", "one")))
-	if err != nil || got.Messages[3].Text() != "and be brief" || got.Messages[3].Role != pawl.RoleUser {
+	got, err = a.Resume(t.Context(), roundTrip(t, res), llm.User("and be brief"), llm.Results(answer("p2", "two"), answer("p1", "one")))
+	if err != nil || got.Messages[3].Text() != "and be brief" || got.Messages[3].Role != llm.RoleUser {
 		t.Errorf("results and a message: got %v\n%s", err, say(got.Messages))
 	}
 }
@@ -110,7 +111,7 @@ func TestMixedActiveAndPassiveCalls(t *testing.T) {
 func TestMessagesThatWaitAreNotLost(t *testing.T) {
 	var ran []string
 	a := mixed(&ran)
-	history := []pawl.Message{pawl.User("go"), pawl.Assistant(call("p1", "ask", "{}")), pawl.User("and be brief")}
+	history := []llm.Message{llm.User("go"), llm.Assistant(call("p1", "ask", "{}")), llm.User("and be brief")}
 	res, err := a.Run(t.Context(), history...)
 	if err != nil || res.Stop != pawl.StopPending {
 		t.Fatalf("got %v, %s", err, res.Stop)
@@ -118,7 +119,7 @@ func TestMessagesThatWaitAreNotLost(t *testing.T) {
 	if err := valid(res.Messages); err != nil {
 		t.Error(err)
 	}
-	res, err = a.Resume(t.Context(), roundTrip(t, res), pawl.Decide(res.Pending[0].Answer("ann", pawl.TextResult("one"))))
+	res, err = a.Resume(t.Context(), roundTrip(t, res), llm.Decide(res.Pending[0].Answer("ann", llm.TextResult("one"))))
 	if err != nil || res.Stop != pawl.StopAnswer {
 		t.Fatalf("got %v, %s", err, res.Stop)
 	}
@@ -131,31 +132,31 @@ func TestMessagesThatWaitAreNotLost(t *testing.T) {
 func TestResumeAfterStorageGivesTheSame(t *testing.T) {
 	turns := []script.Turn{script.Call("read", `{"a":1}`), script.Together(script.Call("write", `{"b":2}`), script.Call("ask", "{}")),
 		script.Together(script.Call("write", `{"b":3}`), script.Call("read", `{"a":`)), script.Say("done")}
-	run := func(store func(*pawl.Result) *pawl.Result) (*pawl.Result, []*pawl.Request) {
+	run := func(store func(*pawl.Result) *pawl.Result) (*pawl.Result, []*llm.Request) {
 		read := says("read", "fine")
 		read.Effect = pawl.Read
-		counts := does("write", func(ctx context.Context, _ pawl.ToolCall) (pawl.ToolResult, error) {
+		counts := does("write", func(ctx context.Context, _ llm.ToolCall) (llm.ToolResult, error) {
 			v, n := pawl.InvocationFrom(ctx), 0
 			_, err := v.Get("n", &n)
 			_ = v.Set("n", n+1)
-			return pawl.TextResult(fmt.Sprint("written ", n+1)), err
+			return llm.TextResult(fmt.Sprint("written ", n+1)), err
 		})
 		m := script.New(turns...)
 		a := &pawl.Agent{Model: m, Instructions: "Be brief.", Tools: []pawl.Toolset{read, counts, passive("ask")}, Middleware: []pawl.Middleware{pawl.Approve(pawl.AskBeforeWrites)}}
-		res, err := a.Run(t.Context(), pawl.User("go"))
+		res, err := a.Run(t.Context(), llm.User("go"))
 		for stops := 0; err == nil && res.Stop == pawl.StopPending; stops++ {
 			if stops > 5 {
 				t.Fatal("it never ends")
 			}
-			var ds []pawl.Decision
+			var ds []llm.Decision
 			for _, w := range res.Pending {
 				d := w.Approve("ann")
 				if w.Passive {
-					d = w.Answer("ann", pawl.TextResult("me"))
+					d = w.Answer("ann", llm.TextResult("me"))
 				}
 				ds = append(ds, d)
 			}
-			res, err = a.Resume(t.Context(), store(res), pawl.Decide(ds...))
+			res, err = a.Resume(t.Context(), store(res), llm.Decide(ds...))
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -185,7 +186,7 @@ func TestResumeAfterStorageGivesTheSame(t *testing.T) {
 func TestARunBeginsWithOpenCalls(t *testing.T) {
 	var ran []string
 	a := mixed(&ran)
-	res, err := a.Run(t.Context(), pawl.User("go"), pawl.Assistant(call("x", "active", "{}"), call("y", "active", "{}")), pawl.Results(answer("x", "given")))
+	res, err := a.Run(t.Context(), llm.User("go"), llm.Assistant(call("x", "active", "{}"), call("y", "active", "{}")), llm.Results(answer("x", "given")))
 	if err != nil || !slices.Equal(ran, []string{"y"}) || res.Text() != "x=given y=did y" {
 		t.Errorf("got %v, ran %v, %q", err, ran, res.Text())
 	}
@@ -193,7 +194,7 @@ func TestARunBeginsWithOpenCalls(t *testing.T) {
 	if s := res.Steps[0]; s.Response != nil || len(s.Executions) != 1 || s.Executions[0].Key != "run/1/1" {
 		t.Errorf("the first step: %+v", s)
 	}
-	events, _, _ := collect(a.Stream(t.Context(), pawl.User("go"), pawl.Assistant(call("x", "active", "{}"))))
+	events, _, _ := collect(a.Stream(t.Context(), llm.User("go"), llm.Assistant(call("x", "active", "{}"))))
 	if len(events) < 3 || events[1].Kind != pawl.EventStepStarted || events[1].Step != 1 || events[2].Kind != pawl.EventCallStarted {
 		t.Errorf("a step that begins with open calls is not told: %v", kinds(events))
 	}
@@ -209,23 +210,23 @@ func kinds(events []pawl.Event) (out []pawl.EventKind) {
 // Counters go on, and limits with them.
 func TestResumeKeepsCounting(t *testing.T) {
 	ran := 0
-	tool := does("f", func(context.Context, pawl.ToolCall) (pawl.ToolResult, error) {
+	tool := does("f", func(context.Context, llm.ToolCall) (llm.ToolResult, error) {
 		ran++
-		return pawl.TextResult(fmt.Sprint(ran)), nil
+		return llm.TextResult(fmt.Sprint(ran)), nil
 	})
 	invalid := &pawl.Tool{Name: "strict", Input: json.RawMessage(`{"type":"object","required":["a"]}`), Run: tool.Run}
 	a := &pawl.Agent{Model: script.New(script.Together(script.Call("f", nil), script.Call("strict", nil), script.Call("none", nil)), script.Say("one"),
 		script.Together(script.Call("f", nil), script.Call("f", `{"a":1}`)), script.Say("two")), Tools: []pawl.Toolset{tool, invalid}, Limits: pawl.Limits{Calls: 2}}
-	res, err := a.Run(t.Context(), pawl.User("go"))
+	res, err := a.Run(t.Context(), llm.User("go"))
 	if err != nil || res.Stop != pawl.StopAnswer || res.Spent.Calls != 1 || res.Spent.Rounds != 1 {
 		t.Fatalf("got %v, %s, %+v; a call that was not begun does not count", err, res.Stop, res.Spent)
 	}
-	res, err = a.Resume(t.Context(), roundTrip(t, res), pawl.User("more"))
+	res, err = a.Resume(t.Context(), roundTrip(t, res), llm.User("more"))
 	if err != nil || ran != 2 || res.Spent.Calls != 2 || res.Spent.Requests != 4 || res.Stop != pawl.StopLimit {
 		t.Errorf("got %v, %s, ran %d, %+v", err, res.Stop, ran, res.Spent)
 	}
 	a = &pawl.Agent{Model: caller(), Tools: []pawl.Toolset{tool}, Limits: pawl.Limits{Rounds: 2, AtLimit: pawl.Return}}
-	res, _ = a.Run(t.Context(), pawl.User("go"))
+	res, _ = a.Run(t.Context(), llm.User("go"))
 	n := ran
 	if res, err = a.Resume(t.Context(), roundTrip(t, res)); err != nil || ran != n || res.Stop != pawl.StopLimit || len(res.Calls()) != 1 {
 		t.Errorf("rounds that are used up: got %v, %s, %d calls more, open %v", err, res.Stop, ran-n, res.Calls())
@@ -233,10 +234,10 @@ func TestResumeKeepsCounting(t *testing.T) {
 }
 
 func TestEndedStepsCountAsRounds(t *testing.T) {
-	finishes := does("f", func(context.Context, pawl.ToolCall) (pawl.ToolResult, error) {
-		return pawl.ToolResult{}, pawl.Finish(pawl.TextResult("x"))
+	finishes := does("f", func(context.Context, llm.ToolCall) (llm.ToolResult, error) {
+		return llm.ToolResult{}, pawl.Finish(llm.TextResult("x"))
 	})
-	events, res, err := collect((&pawl.Agent{Model: script.New(script.Call("f", nil)), Tools: []pawl.Toolset{finishes}}).Stream(t.Context(), pawl.User("go")))
+	events, res, err := collect((&pawl.Agent{Model: script.New(script.Call("f", nil)), Tools: []pawl.Toolset{finishes}}).Stream(t.Context(), llm.User("go")))
 	if err != nil || res.Spent.Rounds != 1 {
 		t.Errorf("got %v, %+v", err, res.Spent)
 	}
@@ -248,32 +249,32 @@ func TestEndedStepsCountAsRounds(t *testing.T) {
 }
 
 func TestTranscriptErrors(t *testing.T) {
-	ask, one := pawl.User("go"), pawl.Assistant(call("a", "active", "{}"))
-	done := pawl.Results(answer("a", "x"))
-	part := func(role pawl.Role, parts ...pawl.Part) pawl.Message { return pawl.Message{Role: role, Parts: parts} }
+	ask, one := llm.User("go"), llm.Assistant(call("a", "active", "{}"))
+	done := llm.Results(answer("a", "x"))
+	part := func(role llm.Role, parts ...llm.Part) llm.Message { return llm.Message{Role: role, Parts: parts} }
 	for name, test := range map[string]struct {
-		msgs []pawl.Message
+		msgs []llm.Message
 		at   int
 		want string
 	}{
-		"result without a call":   {[]pawl.Message{ask, done}, 1, `the result for call "a" answers no open call; open: none`},
-		"result of another call":  {[]pawl.Message{ask, one, pawl.Results(answer("b", ""))}, 2, `the result for call "b" answers no open call; open: a (active)`},
-		"answered twice":          {[]pawl.Message{ask, one, done, done}, 3, "answers no open call"},
-		"twice in one":            {[]pawl.Message{ask, one, pawl.Results(answer("a", ""), answer("a", ""))}, 2, `call "a" has two results`},
-		"answered too late":       {[]pawl.Message{ask, one, done, pawl.Assistant(text("hi")), done}, 4, "answers no open call"},
-		"unknown role":            {[]pawl.Message{part("human", text("a"))}, 0, `unknown role "human"`},
-		"no role":                 {[]pawl.Message{{}}, 0, `unknown role ""`},
-		"call by the user":        {[]pawl.Message{part(pawl.RoleUser, call("a", "f", ""))}, 0, "a message of the role user cannot hold a call"},
-		"reasoning by the user":   {[]pawl.Message{part(pawl.RoleUser, pawl.Reasoning{})}, 0, "a message of the role user cannot hold reasoning"},
-		"result by the user":      {[]pawl.Message{ask, one, part(pawl.RoleUser, answer("a", ""))}, 2, "a message of the role user cannot hold a result"},
-		"text among results":      {[]pawl.Message{ask, one, part(pawl.RoleTool, text("x"))}, 2, "a message of the role tool cannot hold text"},
-		"nil part, long ago":      {[]pawl.Message{ask, pawl.Assistant(nil), ask, pawl.Assistant(text("hi")), ask}, 1, "a part is nil"},
-		"unknown role, long ago":  {[]pawl.Message{ask, part("human", text("a")), pawl.Assistant(text("hi")), ask}, 1, `unknown role "human"`},
-		"an answer, once healed":  {[]pawl.Message{ask, one, ask, pawl.Assistant(text("hi"))}, 3, "ends with an answer"},
-		"nil part":                {[]pawl.Message{part(pawl.RoleUser, nil)}, 0, "a part is nil"},
-		"ends with an answer":     {[]pawl.Message{ask, pawl.Assistant(text("hi"))}, 1, "ends with an answer"},
-		"ends with an empty one":  {[]pawl.Message{ask, pawl.Assistant()}, 1, "ends with an answer"},
-		"results within a result": {[]pawl.Message{ask, one, pawl.Results(pawl.ToolResult{CallID: "a", Parts: []pawl.Part{call("x", "f", "")}})}, 2, "a result cannot hold a call"},
+		"result without a call":   {[]llm.Message{ask, done}, 1, `the result for call "a" answers no open call; open: none`},
+		"result of another call":  {[]llm.Message{ask, one, llm.Results(answer("b", ""))}, 2, `the result for call "b" answers no open call; open: a (active)`},
+		"answered twice":          {[]llm.Message{ask, one, done, done}, 3, "answers no open call"},
+		"twice in one":            {[]llm.Message{ask, one, llm.Results(answer("a", ""), answer("a", ""))}, 2, `call "a" has two results`},
+		"answered too late":       {[]llm.Message{ask, one, done, llm.Assistant(text("hi")), done}, 4, "answers no open call"},
+		"unknown role":            {[]llm.Message{part("human", text("a"))}, 0, `unknown role "human"`},
+		"no role":                 {[]llm.Message{{}}, 0, `unknown role ""`},
+		"call by the user":        {[]llm.Message{part(llm.RoleUser, call("a", "f", ""))}, 0, "a message of the role user cannot hold a call"},
+		"reasoning by the user":   {[]llm.Message{part(llm.RoleUser, llm.Reasoning{})}, 0, "a message of the role user cannot hold reasoning"},
+		"result by the user":      {[]llm.Message{ask, one, part(llm.RoleUser, answer("a", ""))}, 2, "a message of the role user cannot hold a result"},
+		"text among results":      {[]llm.Message{ask, one, part(llm.RoleTool, text("x"))}, 2, "a message of the role tool cannot hold text"},
+		"nil part, long ago":      {[]llm.Message{ask, llm.Assistant(nil), ask, llm.Assistant(text("hi")), ask}, 1, "a part is nil"},
+		"unknown role, long ago":  {[]llm.Message{ask, part("human", text("a")), llm.Assistant(text("hi")), ask}, 1, `unknown role "human"`},
+		"an answer, once healed":  {[]llm.Message{ask, one, ask, llm.Assistant(text("hi"))}, 3, "ends with an answer"},
+		"nil part":                {[]llm.Message{part(llm.RoleUser, nil)}, 0, "a part is nil"},
+		"ends with an answer":     {[]llm.Message{ask, llm.Assistant(text("hi"))}, 1, "ends with an answer"},
+		"ends with an empty one":  {[]llm.Message{ask, llm.Assistant()}, 1, "ends with an answer"},
+		"results within a result": {[]llm.Message{ask, one, llm.Results(llm.ToolResult{CallID: "a", Parts: []llm.Part{call("x", "f", "")}})}, 2, "a result cannot hold a call"},
 	} {
 		m := script.New(script.Loop(script.Say("hi")))
 		_, err := (&pawl.Agent{Model: m, Tools: []pawl.Toolset{says("active", "")}}).Run(t.Context(), test.msgs...)
@@ -285,11 +286,11 @@ func TestTranscriptErrors(t *testing.T) {
 			t.Errorf("%s: the model was asked", name)
 		}
 	}
-	for name, msgs := range map[string][]pawl.Message{
-		"ids come again in another reply": {ask, one, done, one, done, pawl.User("and?")},
-		"results in two messages":         {ask, pawl.Assistant(call("a", "active", ""), call("b", "active", "")), pawl.Results(answer("b", "")), done},
+	for name, msgs := range map[string][]llm.Message{
+		"ids come again in another reply": {ask, one, done, one, done, llm.User("and?")},
+		"results in two messages":         {ask, llm.Assistant(call("a", "active", ""), call("b", "active", "")), llm.Results(answer("b", "")), done},
 		"a word before the results":       {ask, one, ask, done},
-		"reasoning and media":             {part(pawl.RoleUser, text("see"), pawl.Media{URL: "u"}), pawl.Assistant(pawl.Reasoning{}, text("I see")), part(pawl.RoleDeveloper, text("go on"))},
+		"reasoning and media":             {part(llm.RoleUser, text("see"), llm.Media{URL: "u"}), llm.Assistant(llm.Reasoning{}, text("I see")), part(llm.RoleDeveloper, text("go on"))},
 		"two questions":                   {ask, ask},
 	} {
 		res, err := (&pawl.Agent{Model: &script.Model{Turns: []script.Turn{script.Loop(script.Say("hi"))}}, Tools: []pawl.Toolset{says("active", "")}}).Run(t.Context(), msgs...)
@@ -308,14 +309,14 @@ func ExampleAgent_Resume() {
 		return in.Path + " is gone", nil
 	})
 	agent := &pawl.Agent{
-		Model: script.New(script.Call("remove", `{"path":"old.txt"}`), script.Func(func(req *pawl.Request) script.Turn {
+		Model: script.New(script.Call("remove", `{"path":"old.txt"}`), script.Func(func(req *llm.Request) script.Turn {
 			return script.Say("Done: " + script.Results(req)[0].Text())
 		})),
 		Tools:      []pawl.Toolset{remove},
 		Middleware: []pawl.Middleware{pawl.Approve(pawl.AskBeforeWrites)},
 	}
 	ctx := context.Background()
-	res, err := agent.Run(ctx, pawl.User("Clean up."))
+	res, err := agent.Run(ctx, llm.User("Clean up."))
 	fmt.Println(res.Stop, err)
 
 	stored, _ := json.Marshal(res) // a Result is plain data: the process may end here
@@ -325,7 +326,7 @@ func ExampleAgent_Resume() {
 	for _, w := range later.Pending {
 		fmt.Printf("may %s run with %s? %s\n", w.Call.Name, w.Call.Args, w.Why)
 	}
-	res, err = agent.Resume(ctx, &later, pawl.Decide(later.Pending[0].Approve("ann")))
+	res, err = agent.Resume(ctx, &later, llm.Decide(later.Pending[0].Approve("ann")))
 	fmt.Println(res.Stop, res.Text(), err)
 	// Output:
 	// pending <nil>

@@ -1,6 +1,10 @@
 package pawl
 
-import "context"
+import (
+	"context"
+
+	"github.com/pawl-go/pawl/llm"
+)
 
 // scope is what the calls of a run share.
 type scope struct {
@@ -25,13 +29,13 @@ type scope struct {
 
 // Execute carries out one call of a tool of set, outside a run, through the same pipeline. Whatever goes wrong is in the
 // Execution. A passive tool is refused: there is nobody to wait for.
-func Execute(ctx context.Context, set Toolset, call ToolCall) Execution {
+func Execute(ctx context.Context, set Toolset, call llm.ToolCall) Execution {
 	const key = "execute"
 	t := Task{Key: key, Call: call}
 	tools, err := set.Tools(ctx)
 	if err != nil {
 		return Execution{Key: key, Call: call, Outcome: OutcomeError, Error: err.Error(), err: err,
-			Result: ToolResult{CallID: call.ID, Key: key, IsError: true, Parts: []Part{Text{Text: err.Error()}}}}
+			Result: llm.ToolResult{CallID: call.ID, Key: key, IsError: true, Parts: []llm.Part{llm.Text{Text: err.Error()}}}}
 	}
 	t.scope = &scope{tools: tools, executor: Parallel{}, slots: &slots{free: defaultParallel}, alarm: new(alarm)}
 	return t.Do(ctx, func(Event) {})

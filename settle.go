@@ -7,12 +7,14 @@ import (
 	"slices"
 
 	"github.com/pawl-go/pawl/internal/jsonscan"
+	"github.com/pawl-go/pawl/internal/text"
+	"github.com/pawl-go/pawl/llm"
 )
 
 const defaultMaxResult = 32 << 10
 
 // settle turns what came back through the middleware into the outcome and the result.
-func (p *pipe) settle(ctx context.Context, res ToolResult, err error) {
+func (p *pipe) settle(ctx context.Context, res llm.ToolResult, err error) {
 	x := &p.x
 	if !p.inv.taken {
 		x.Call = p.task.Call // as the model made it
@@ -41,11 +43,11 @@ func (p *pipe) settle(ctx context.Context, res ToolResult, err error) {
 	default:
 		x.Outcome = OutcomeOK
 		if res.IsError {
-			x.Outcome, x.Error = OutcomeError, clip(res.Text(), 500)
+			x.Outcome, x.Error = OutcomeError, text.Clip(res.Text(), 500)
 		}
 	}
 	if len(res.Parts) == 0 && res.Data != nil {
-		res.Parts = []Part{Text{Text: string(res.Data)}}
+		res.Parts = []llm.Part{llm.Text{Text: string(res.Data)}}
 	}
 	if res.Data != nil && !jsonscan.Valid(res.Data) {
 		res.Data = nil // the transcript could not be stored with it
@@ -53,7 +55,7 @@ func (p *pipe) settle(ctx context.Context, res ToolResult, err error) {
 	}
 	res.Parts = tellable(res.Parts)
 	if d := x.Decision; d != nil && d.Approve && d.Args != nil {
-		res.Parts = slices.Insert(slices.Clone(res.Parts), 0, Part(Text{Text: "(Not run as you asked: who approved the call changed its arguments to " + clip(string(d.Args), 1000) + ")\n"}))
+		res.Parts = slices.Insert(slices.Clone(res.Parts), 0, llm.Part(llm.Text{Text: "(Not run as you asked: who approved the call changed its arguments to " + text.Clip(string(d.Args), 1000) + ")\n"}))
 	}
 	limit := defaultMaxResult
 	if p.tool != nil && p.tool.MaxResult != 0 {
@@ -65,7 +67,7 @@ func (p *pipe) settle(ctx context.Context, res ToolResult, err error) {
 }
 
 // failed notes how the call failed, and words it for the model.
-func (p *pipe) failed(err error) ToolResult {
+func (p *pipe) failed(err error) llm.ToolResult {
 	x := &p.x
 	var (
 		f   *failure
@@ -80,24 +82,24 @@ func (p *pipe) failed(err error) ToolResult {
 			return ctl.result
 		}
 		x.Outcome, x.Error = OutcomeError, ctl.Error()
-		return ErrorResult("Stopped: " + ctl.Error())
+		return llm.ErrorResult("Stopped: " + ctl.Error())
 	case errors.As(err, &b):
 		x.Outcome, x.Error = OutcomeBlocked, b.reason
-		return ErrorResult("Blocked: " + b.reason)
+		return llm.ErrorResult("Blocked: " + b.reason)
 	case errors.As(err, &f):
 		x.Outcome, x.Error, x.Limited = f.outcome, f.Error(), f.limit
 		if p.task.interrupted() && x.Attempts == p.task.Attempt && f.outcome != OutcomeUnknown {
-			return ErrorResult(f.text + " It was begun before and interrupted: what it does may have happened.")
+			return llm.ErrorResult(f.text + " It was begun before and interrupted: what it does may have happened.")
 		}
 		if f.outcome == OutcomeUnknown {
 			w := Waiting{Key: p.task.Key, Call: x.Call, Outcome: OutcomeUnknown, Attempt: x.Attempts, Why: f.text}
 			w.Digest = digest(w, p.tool)
 			x.Waiting = []Waiting{w}
 		}
-		return ErrorResult(f.text)
+		return llm.ErrorResult(f.text)
 	}
 	x.Outcome, x.Error = OutcomeError, err.Error()
-	return ErrorResult(err.Error())
+	return llm.ErrorResult(err.Error())
 }
 
 func (p *pipe) event(e Event) {

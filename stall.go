@@ -3,6 +3,10 @@ package pawl
 import (
 	"bytes"
 	"fmt"
+
+	"github.com/pawl-go/pawl/internal/jsonform"
+	"github.com/pawl-go/pawl/internal/text"
+	"github.com/pawl-go/pawl/llm"
 )
 
 const (
@@ -47,7 +51,7 @@ func (a *seen) equal(b *seen) bool {
 
 func (a *seen) canonical() []byte {
 	if a.canon == nil {
-		a.canon = canonical(a.args)
+		a.canon = jsonform.Canonical(a.args)
 	}
 	return a.canon
 }
@@ -72,7 +76,7 @@ func (s *stall) see(x *Execution, step int) (told bool) {
 	if fails >= 3*limit && s.cause == "" {
 		s.cause = fmt.Sprintf("calls of %s failed in %d steps, and nothing worked between them", x.Call.Name, fails)
 	}
-	x.Result.Parts = append(x.Result.Parts[:len(x.Result.Parts):len(x.Result.Parts)], Text{Text: fmt.Sprintf(
+	x.Result.Parts = append(x.Result.Parts[:len(x.Result.Parts):len(x.Result.Parts)], llm.Text{Text: fmt.Sprintf(
 		"\n%s has failed %d times now, and nothing worked in between. Do not try another variation: do it in another way, or answer and say what is missing.", x.Call.Name, fails)})
 	return true
 }
@@ -140,13 +144,13 @@ func (s *stall) repeated(x *Execution, step, limit int) bool {
 	if !known {
 		s.strikes = append(s.strikes, c)
 	}
-	text := "This call was made before with the same arguments, and its result does not change: "
+	why := "This call was made before with the same arguments, and its result does not change: "
 	if other != nil {
-		text = "You go back and forth between this call and one of " + other.name + ", with the same arguments, and neither result changes. This one is: "
+		why = "You go back and forth between this call and one of " + other.name + ", with the same arguments, and neither result changes. This one is: "
 	}
 	x.Result.IsError = true
 	x.Result.Data = nil
-	x.Result.Parts = []Part{Text{Text: text + clip(c.result, 500) + "\nDo something else, or answer with what you have."}}
+	x.Result.Parts = []llm.Part{llm.Text{Text: why + text.Clip(c.result, 500) + "\nDo something else, or answer with what you have."}}
 	return true
 }
 

@@ -5,20 +5,22 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+
+	"github.com/pawl-go/pawl/llm"
 )
 
 // Steering sends messages to a run that is under way, from another goroutine:
 //
 //	var steering pawl.Steering
-//	go func() { … steering.Steer(ctx, pawl.User("Only the first page, please.")) }()
-//	res, err := agent.Run(pawl.WithInbox(ctx, &steering), pawl.User("Summarise the report."))
+//	go func() { … steering.Steer(ctx, llm.User("Only the first page, please.")) }()
+//	res, err := agent.Run(pawl.WithInbox(ctx, &steering), llm.User("Summarise the report."))
 //
 // A message takes its place behind the next results, never between a call and its result; if the model has answered meanwhile, the run goes on with
 // it. That counts as a round, so a run of N rounds still makes at most N+1 requests. What no request had when the run ended is in Result.Unread.
 // The zero value is ready; it serves one run, and may be used concurrently.
 type Steering struct {
 	mu    sync.Mutex
-	msgs  []Message
+	msgs  []llm.Message
 	ended bool
 }
 
@@ -29,14 +31,14 @@ var ErrEnded = errors.New("the run has ended")
 
 // Steer sends messages of the user, in order. The error is ErrEnded when the run has ended, that of ctx, or says which message is none that a
 // user could send; then none is sent.
-func (s *Steering) Steer(ctx context.Context, msgs ...Message) error {
+func (s *Steering) Steer(ctx context.Context, msgs ...llm.Message) error {
 	for i, m := range msgs {
-		if m.Role != RoleUser || len(m.Parts) == 0 {
+		if m.Role != llm.RoleUser || len(m.Parts) == 0 {
 			return fmt.Errorf("message %d: a run can be steered by messages of the user, not by an empty one or one of %q", i, m.Role)
 		}
 		for _, p := range m.Parts {
 			switch p.(type) {
-			case Text, Media:
+			case llm.Text, llm.Media:
 			default:
 				return fmt.Errorf("message %d: a run cannot be steered by %T", i, p)
 			}
@@ -55,7 +57,7 @@ func (s *Steering) Steer(ctx context.Context, msgs ...Message) error {
 }
 
 // Take returns what was sent since it was called last.
-func (s *Steering) Take(context.Context, Key) []Message {
+func (s *Steering) Take(context.Context, llm.Key) []llm.Message {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	msgs := s.msgs
@@ -64,7 +66,7 @@ func (s *Steering) Take(context.Context, Key) []Message {
 }
 
 // Close returns what nobody took. From then on Steer returns ErrEnded.
-func (s *Steering) Close(context.Context) []Message {
+func (s *Steering) Close(context.Context) []llm.Message {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	msgs := s.msgs
@@ -77,9 +79,9 @@ func (s *Steering) Close(context.Context) []Message {
 type Inbox interface {
 	// Take returns what came since it was called last, in order: messages of the user. at is the key of the request that will have them. It does
 	// not wait for any.
-	Take(ctx context.Context, at Key) []Message
+	Take(ctx context.Context, at llm.Key) []llm.Message
 	// Close is called once, when the run ends, and returns what was not taken.
-	Close(ctx context.Context) []Message
+	Close(ctx context.Context) []llm.Message
 }
 
 type inboxKey struct{}
@@ -113,7 +115,7 @@ func (r *run) takeMessages(ctx context.Context) bool {
 }
 
 // steered reports whether the run goes on after an answer, because a message came meanwhile. The answer then is a round like any other.
-func (r *run) steered(ctx context.Context, resp *Response) bool {
+func (r *run) steered(ctx context.Context, resp *llm.Response) bool {
 	if resp.Finish.Cut() || r.lastTurn != "" || r.exhausted() || ctx.Err() != nil || r.output.unfit() || !r.takeMessages(ctx) {
 		return false
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/script"
 )
 
@@ -22,22 +23,22 @@ import (
 func TestSteering(t *testing.T) {
 	for way, run := range ways {
 		var s pawl.Steering
-		work := does("work", func(ctx context.Context, c pawl.ToolCall) (pawl.ToolResult, error) {
+		work := does("work", func(ctx context.Context, c llm.ToolCall) (llm.ToolResult, error) {
 			if c.ID == "a" { // another call of the step is still open
-				if err := s.Steer(ctx, pawl.User("be brief"), pawl.User("and kind")); err != nil {
+				if err := s.Steer(ctx, llm.User("be brief"), llm.User("and kind")); err != nil {
 					t.Error(err)
 				}
 			}
-			return pawl.TextResult("done " + c.ID), nil
+			return llm.TextResult("done " + c.ID), nil
 		})
-		m := script.New(script.Turn{Parts: []pawl.Part{call("a", "work", "{}"), call("b", "work", "{}")}},
-			script.Func(func(*pawl.Request) script.Turn {
-				if err := s.Steer(t.Context(), pawl.User("in English")); err != nil {
+		m := script.New(script.Turn{Parts: []llm.Part{call("a", "work", "{}"), call("b", "work", "{}")}},
+			script.Func(func(*llm.Request) script.Turn {
+				if err := s.Steer(t.Context(), llm.User("in English")); err != nil {
 					t.Error(err)
 				}
 				return script.Say("Voilà.")
 			}), script.Say("There."))
-		res, err := run(pawl.WithInbox(t.Context(), &s), &pawl.Agent{Model: m, Tools: []pawl.Toolset{work}}, pawl.User("go"))
+		res, err := run(pawl.WithInbox(t.Context(), &s), &pawl.Agent{Model: m, Tools: []pawl.Toolset{work}}, llm.User("go"))
 		if err != nil || res.Stop != pawl.StopAnswer || res.Spent.Rounds != 2 || len(res.Unread) > 0 {
 			t.Errorf("%s: got %v, %+v", way, err, res)
 		}
@@ -55,7 +56,7 @@ assistant: There.
 			t.Errorf("%s: %s", way, diff)
 		}
 		mustBeValid(t, res)
-		if err := s.Steer(t.Context(), pawl.User("too late")); !errors.Is(err, pawl.ErrEnded) {
+		if err := s.Steer(t.Context(), llm.User("too late")); !errors.Is(err, pawl.ErrEnded) {
 			t.Errorf("after the end: %v", err)
 		}
 	}
@@ -63,10 +64,10 @@ assistant: There.
 
 func TestSteeringEvents(t *testing.T) {
 	var s pawl.Steering
-	if err := s.Steer(t.Context(), pawl.User("before it begins")); err != nil {
+	if err := s.Steer(t.Context(), llm.User("before it begins")); err != nil {
 		t.Fatal(err)
 	}
-	events, res, err := collect((&pawl.Agent{Model: script.New(script.Say("hi"))}).Stream(pawl.WithInbox(t.Context(), &s), pawl.User("go")))
+	events, res, err := collect((&pawl.Agent{Model: script.New(script.Say("hi"))}).Stream(pawl.WithInbox(t.Context(), &s), llm.User("go")))
 	if err != nil || say(res.Messages) != "user: go\nuser: before it begins\nassistant: hi\n" {
 		t.Errorf("got %v\n%s", err, say(res.Messages))
 	}
@@ -96,22 +97,22 @@ func TestUnreadMessages(t *testing.T) {
 	} {
 		var s pawl.Steering
 		last := len(test.turns)
-		m := modelFunc(func(ctx context.Context, req *pawl.Request) iter.Seq2[pawl.Delta, error] {
+		m := modelFunc(func(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
 			n := 1
 			for _, m := range req.Messages {
-				if m.Role == pawl.RoleAssistant {
+				if m.Role == llm.RoleAssistant {
 					n++
 				}
 			}
 			if n == last {
-				if err := s.Steer(ctx, pawl.User("wait")); err != nil {
+				if err := s.Steer(ctx, llm.User("wait")); err != nil {
 					t.Error(err)
 				}
 			}
 			return script.New(test.turns...).Stream(ctx, req)
 		})
 		a := &pawl.Agent{Model: m, Tools: []pawl.Toolset{says("work", "x"), passive("person")}, Limits: test.limits}
-		res, _ := a.Run(pawl.WithInbox(t.Context(), &s), pawl.User("go"))
+		res, _ := a.Run(pawl.WithInbox(t.Context(), &s), llm.User("go"))
 		if res.Stop != test.stop || len(res.Unread) != 1 || res.Unread[0].Text() != "wait" || strings.Contains(say(res.Messages), "wait") {
 			t.Errorf("%s: got %s, unread %v\n%s", test.name, res.Stop, res.Unread, say(res.Messages))
 		}
@@ -126,15 +127,15 @@ func TestInnerRunsAreNotSteered(t *testing.T) {
 	var s pawl.Steering
 	inner := script.New(script.Say("fine"))
 	child := &pawl.Agent{Name: "child", Model: inner}
-	byHand := does("by_hand", func(ctx context.Context, _ pawl.ToolCall) (pawl.ToolResult, error) {
-		if err := s.Steer(ctx, pawl.User("for the whole")); err != nil {
-			return pawl.ToolResult{}, err
+	byHand := does("by_hand", func(ctx context.Context, _ llm.ToolCall) (llm.ToolResult, error) {
+		if err := s.Steer(ctx, llm.User("for the whole")); err != nil {
+			return llm.ToolResult{}, err
 		}
-		res, err := child.Run(ctx, pawl.User("go"))
-		return pawl.TextResult(res.Text()), err
+		res, err := child.Run(ctx, llm.User("go"))
+		return llm.TextResult(res.Text()), err
 	})
 	a := &pawl.Agent{Model: script.New(script.Call("by_hand", nil), script.Call("child", `{"task":"x"}`), script.Say("done")), Tools: []pawl.Toolset{byHand, child.Tool("")}}
-	res, err := a.Run(pawl.WithInbox(t.Context(), &s), pawl.User("go"))
+	res, err := a.Run(pawl.WithInbox(t.Context(), &s), llm.User("go"))
 	if err != nil || res.Stop != pawl.StopAnswer || res.Messages[3].Text() != "for the whole" {
 		t.Errorf("got %v, %s\n%s", err, res.Stop, say(res.Messages))
 	}
@@ -150,10 +151,10 @@ func TestWhatCannotSteer(t *testing.T) {
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	for name, err := range map[string]error{
-		"an answer": s.Steer(t.Context(), pawl.User("fine"), pawl.Assistant(text("hi"))),
-		"a call":    s.Steer(t.Context(), pawl.Message{Role: pawl.RoleUser, Parts: []pawl.Part{call("a", "b", "{}")}}),
-		"nothing":   s.Steer(t.Context(), pawl.Message{Role: pawl.RoleUser}),
-		"ctx":       s.Steer(ended, pawl.User("hi")),
+		"an answer": s.Steer(t.Context(), llm.User("fine"), llm.Assistant(text("hi"))),
+		"a call":    s.Steer(t.Context(), llm.Message{Role: llm.RoleUser, Parts: []llm.Part{call("a", "b", "{}")}}),
+		"nothing":   s.Steer(t.Context(), llm.Message{Role: llm.RoleUser}),
+		"ctx":       s.Steer(ended, llm.User("hi")),
 	} {
 		if err == nil {
 			t.Errorf("%s was taken", name)
@@ -173,7 +174,7 @@ func TestNoMessageIsLost(t *testing.T) {
 			var s pawl.Steering
 			var replies []written
 			for n := range rnd.IntN(4) {
-				w := written{parts: []pawl.Part{text("so")}, after: []time.Duration{time.Duration(rnd.IntN(30)) * ms}}
+				w := written{parts: []llm.Part{text("so")}, after: []time.Duration{time.Duration(rnd.IntN(30)) * ms}}
 				for i := range rnd.IntN(3) {
 					w.parts = append(w.parts, call(fmt.Sprint("c", n, "_", i), "work", fmt.Sprintf(`{"n":%d}`, rnd.IntN(1000))))
 				}
@@ -187,21 +188,21 @@ func TestNoMessageIsLost(t *testing.T) {
 			wg.Go(func() {
 				for i := range 5 {
 					time.Sleep(time.Duration(rnd.IntN(40)) * ms)
-					if err := s.Steer(t.Context(), pawl.User(fmt.Sprint("m", i))); err == nil {
+					if err := s.Steer(t.Context(), llm.User(fmt.Sprint("m", i))); err == nil {
 						want = append(want, fmt.Sprint("m", i))
 					} else if !errors.Is(err, pawl.ErrEnded) {
 						t.Error(err)
 					}
 				}
 			})
-			_, res, err := collect(a.Stream(pawl.WithInbox(t.Context(), &s), pawl.User("go")))
+			_, res, err := collect(a.Stream(pawl.WithInbox(t.Context(), &s), llm.User("go")))
 			wg.Wait()
 			if err != nil || res.Spent.Requests > rounds+1 {
 				t.Fatalf("seed %d: %v, %d requests with %d rounds", seed, err, res.Spent.Requests, rounds)
 			}
 			var got []string
 			for _, m := range append(res.Messages[1:len(res.Messages):len(res.Messages)], res.Unread...) {
-				if m.Role == pawl.RoleUser {
+				if m.Role == llm.RoleUser {
 					got = append(got, m.Text())
 				}
 			}

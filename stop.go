@@ -6,17 +6,19 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/pawl-go/pawl/llm"
 )
 
 // answered stops at a reply without calls.
-func (r *run) answered(resp *Response) (Stop, error) {
+func (r *run) answered(resp *llm.Response) (Stop, error) {
 	switch {
-	case resp.Finish == FinishLength:
+	case resp.Finish == llm.FinishLength:
 		return r.limit("the answer was cut at the bound of the model's output")
-	case resp.Finish == FinishContentFilter:
-		return StopFailed, &ProviderError{Code: CodeContentFilter, Message: cmp.Or(resp.Message.Text(), "the reply was withheld")}
-	case resp.Finish == FinishError:
-		return StopFailed, &ProviderError{Code: CodeServer, Message: cmp.Or(resp.Message.Text(), "the provider ended the reply with an error")}
+	case resp.Finish == llm.FinishContentFilter:
+		return StopFailed, &llm.ProviderError{Code: llm.CodeContentFilter, Message: cmp.Or(resp.Message.Text(), "the reply was withheld")}
+	case resp.Finish == llm.FinishError:
+		return StopFailed, &llm.ProviderError{Code: llm.CodeServer, Message: cmp.Or(resp.Message.Text(), "the provider ended the reply with an error")}
 	case r.output.unfit():
 		return r.unfit()
 	case r.lastTurn != "":
@@ -83,7 +85,7 @@ func (r *run) interrupted(ctx context.Context) (Stop, error) {
 }
 
 // broken stops a run whose model failed. What it had said is dropped; the transcript is as it was before the request.
-func (r *run) broken(ctx context.Context, req *Request, err error) (Stop, error) {
+func (r *run) broken(ctx context.Context, req *llm.Request, err error) (Stop, error) {
 	if ctx.Err() != nil {
 		return r.interrupted(ctx)
 	}

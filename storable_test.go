@@ -7,25 +7,26 @@ import (
 	"testing"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/script"
 )
 
 // Whatever a tool gives back, the transcript can be stored and read.
 func TestAnyResultCanBeStored(t *testing.T) {
-	for name, res := range map[string]pawl.ToolResult{
+	for name, res := range map[string]llm.ToolResult{
 		"data that is no JSON":       {Data: json.RawMessage("{bad")},
-		"data beside words":          {Parts: []pawl.Part{pawl.Text{Text: "fine"}}, Data: json.RawMessage("{bad")},
-		"media without content":      {Parts: []pawl.Part{pawl.Media{}, pawl.Text{Text: "fine"}}},
-		"media by URL and by value":  {Parts: []pawl.Part{pawl.Media{URL: "https://example.com/a.png", Data: []byte("x")}}},
-		"parts that are not results": {Parts: []pawl.Part{pawl.ToolCall{ID: "c"}, pawl.Decision{}, pawl.Text{Text: "fine"}}},
-		"text that is not UTF-8":     {Parts: []pawl.Part{pawl.Text{Text: "a\xffb"}}},
+		"data beside words":          {Parts: []llm.Part{llm.Text{Text: "fine"}}, Data: json.RawMessage("{bad")},
+		"media without content":      {Parts: []llm.Part{llm.Media{}, llm.Text{Text: "fine"}}},
+		"media by URL and by value":  {Parts: []llm.Part{llm.Media{URL: "https://example.com/a.png", Data: []byte("x")}}},
+		"parts that are not results": {Parts: []llm.Part{llm.ToolCall{ID: "c"}, llm.Decision{}, llm.Text{Text: "fine"}}},
+		"text that is not UTF-8":     {Parts: []llm.Part{llm.Text{Text: "a\xffb"}}},
 	} {
-		odd := &pawl.Tool{Name: "odd", Run: func(ctx context.Context, _ pawl.ToolCall) (pawl.ToolResult, error) {
+		odd := &pawl.Tool{Name: "odd", Run: func(ctx context.Context, _ llm.ToolCall) (llm.ToolResult, error) {
 			pawl.InvocationFrom(ctx).Emit("on the way", json.RawMessage("{bad"))
 			return res, nil
 		}}
 		a := &pawl.Agent{Model: script.New(script.Call("odd", `{}`), script.Say("done")), Tools: []pawl.Toolset{odd}}
-		for ev, err := range a.Stream(t.Context(), pawl.User("go")) {
+		for ev, err := range a.Stream(t.Context(), llm.User("go")) {
 			if err != nil {
 				t.Fatalf("%s: %v", name, err)
 			}
@@ -43,10 +44,10 @@ func TestAnyResultCanBeStored(t *testing.T) {
 
 // Data that cannot be kept does not hide why the call failed.
 func TestBadDataDoesNotHideTheError(t *testing.T) {
-	odd := &pawl.Tool{Name: "odd", Run: func(context.Context, pawl.ToolCall) (pawl.ToolResult, error) {
-		return pawl.ToolResult{Parts: []pawl.Part{pawl.Text{Text: "no such city"}}, IsError: true, Data: json.RawMessage("{bad")}, nil
+	odd := &pawl.Tool{Name: "odd", Run: func(context.Context, llm.ToolCall) (llm.ToolResult, error) {
+		return llm.ToolResult{Parts: []llm.Part{llm.Text{Text: "no such city"}}, IsError: true, Data: json.RawMessage("{bad")}, nil
 	}}
-	x := pawl.Execute(t.Context(), odd, pawl.ToolCall{ID: "c", Name: "odd", Args: json.RawMessage(`{}`)})
+	x := pawl.Execute(t.Context(), odd, llm.ToolCall{ID: "c", Name: "odd", Args: json.RawMessage(`{}`)})
 	if x.Outcome != pawl.OutcomeError || x.Error != "no such city" || x.Result.Data != nil {
 		t.Errorf("%s %q with data %q, want error %q without data", x.Outcome, x.Error, x.Result.Data, "no such city")
 	}
@@ -56,9 +57,9 @@ func TestBadDataDoesNotHideTheError(t *testing.T) {
 func TestAFieldWrittenTwiceIsRefused(t *testing.T) {
 	ran := 0
 	tool := func(schema string) *pawl.Tool {
-		return &pawl.Tool{Name: "f", Input: json.RawMessage(schema), Run: func(context.Context, pawl.ToolCall) (pawl.ToolResult, error) {
+		return &pawl.Tool{Name: "f", Input: json.RawMessage(schema), Run: func(context.Context, llm.ToolCall) (llm.ToolResult, error) {
 			ran++
-			return pawl.TextResult("ran"), nil
+			return llm.TextResult("ran"), nil
 		}}
 	}
 	for _, schema := range []string{
@@ -66,7 +67,7 @@ func TestAFieldWrittenTwiceIsRefused(t *testing.T) {
 		`{"type":"object","properties":{"path":{"type":"string","minLength":1}}}`,
 	} {
 		for _, args := range []string{`{"path":"a","path":"b"}`, `{"path":"a","p\u0061th":"a"}`} {
-			x := pawl.Execute(t.Context(), tool(schema), pawl.ToolCall{ID: "c", Name: "f", Args: json.RawMessage(args)})
+			x := pawl.Execute(t.Context(), tool(schema), llm.ToolCall{ID: "c", Name: "f", Args: json.RawMessage(args)})
 			if x.Outcome != pawl.OutcomeInvalid || !strings.Contains(x.Result.Text(), `"path" is there twice`) {
 				t.Errorf("%s: %s %q, want invalid, and the field named", args, x.Outcome, x.Result.Text())
 			}

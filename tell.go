@@ -3,6 +3,8 @@ package pawl
 import (
 	"slices"
 	"strings"
+
+	"github.com/pawl-go/pawl/llm"
 )
 
 // emit tells whoever watches.
@@ -30,7 +32,7 @@ func (r *run) tellMends() {
 }
 
 // tell turns a fragment of the reply into events.
-func (r *run) tell(resp *Response, d Delta) {
+func (r *run) tell(resp *llm.Response, d llm.Delta) {
 	if r.sink == nil {
 		return
 	}
@@ -42,15 +44,15 @@ func (r *run) tell(resp *Response, d Delta) {
 		r.emit(Event{Kind: EventNotice, Step: step, Code: d.Notice.Code, Text: d.Notice.Text, Data: d.Notice.Data})
 	}
 	switch p := d.Part.(type) {
-	case Text:
+	case llm.Text:
 		if p.Text != "" {
 			r.emit(Event{Kind: EventText, Step: step, Index: d.Index, Text: p.Text})
 		}
-	case Reasoning:
+	case llm.Reasoning:
 		if p.Text != "" {
 			r.emit(Event{Kind: EventReasoning, Step: step, Index: d.Index, Text: p.Text})
 		}
-	case ToolCall:
+	case llm.ToolCall:
 		r.emit(Event{Kind: EventCallDelta, Step: step, Index: d.Index, Call: r.teller.calling(resp, d.Index), Text: r.teller.text(p.Args)})
 	}
 	if d.Done {
@@ -66,18 +68,18 @@ func (r *run) tell(resp *Response, d Delta) {
 
 // teller is what a run has told of calls that are being written.
 type teller struct {
-	call   *ToolCall // of the last fragment
-	part   int       // that it is of
-	ready  []int     // parts that were announced as ready calls
+	call   *llm.ToolCall // of the last fragment
+	part   int           // that it is of
+	ready  []int         // parts that were announced as ready calls
 	pieces strings.Builder
 }
 
 // calling returns the id and the name of the call that is part i, as far as they are known: the same value for all its fragments, unless more
 // has become known.
-func (t *teller) calling(resp *Response, i int) *ToolCall {
-	c := resp.Message.Parts[i].(ToolCall)
+func (t *teller) calling(resp *llm.Response, i int) *llm.ToolCall {
+	c := resp.Message.Parts[i].(llm.ToolCall)
 	if t.call == nil || t.part != i || t.call.ID != c.ID || t.call.Name != c.Name {
-		t.call, t.part = &ToolCall{ID: c.ID, Name: c.Name}, i
+		t.call, t.part = &llm.ToolCall{ID: c.ID, Name: c.Name}, i
 	}
 	return t.call
 }
@@ -97,8 +99,8 @@ func (t *teller) text(piece []byte) string {
 	return t.pieces.String()[at:]
 }
 
-func (r *run) callReady(resp *Response, i int) {
-	c, ok := resp.part(i).(ToolCall)
+func (r *run) callReady(resp *llm.Response, i int) {
+	c, ok := resp.Sealed(i).(llm.ToolCall)
 	if !ok || slices.Contains(r.teller.ready, i) {
 		return
 	}
@@ -108,13 +110,13 @@ func (r *run) callReady(resp *Response, i int) {
 }
 
 // retract drops text that only echoes a call's arguments.
-func (r *run) retract(resp *Response) {
-	var kept []Part // nil: all
+func (r *run) retract(resp *llm.Response) {
+	var kept []llm.Part // nil: all
 	for i, p := range resp.Message.Parts {
-		if t, ok := p.(Text); ok && echoes(t.Text, resp.Message) {
+		if t, ok := p.(llm.Text); ok && echoes(t.Text, resp.Message) {
 			r.emit(Event{Kind: EventTextRetracted, Step: r.replies + 1, Index: i, Text: t.Text})
 			if kept == nil {
-				kept = append(make([]Part, 0, len(resp.Message.Parts)), resp.Message.Parts[:i]...)
+				kept = append(make([]llm.Part, 0, len(resp.Message.Parts)), resp.Message.Parts[:i]...)
 			}
 			continue
 		}

@@ -1,19 +1,18 @@
 package pawl
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"math"
 	"reflect"
-	"strconv"
-	"strings"
 	"sync"
 	"time"
 
 	infer "github.com/google/jsonschema-go/jsonschema"
+
+	"github.com/pawl-go/pawl/internal/jsonform"
+	"github.com/pawl-go/pawl/internal/schema"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // Tool is something the model may call. Fill in a literal, or let Func make one from a typed function.
@@ -45,13 +44,18 @@ type Tool struct {
 	// Reconcile, when not nil, says what became of a call that was begun and interrupted, so that nobody need be asked: it looks in the world, by the
 	// key that Invocation.IdempotencyKey gives for one. It returns the call's result if it happened, nil if it did not (then it may run, once more approved),
 	// and an error while that cannot be found out: then somebody is asked. It is used for Write alone.
-	Reconcile func(ctx context.Context, call ToolCall) (*ToolResult, error)
+	Reconcile func(ctx context.Context, call llm.ToolCall) (*llm.ToolResult, error)
 
 	agent *Agent // what Agent.Tool made it of
 
+	spec struct {
+		once sync.Once
+		is   *llm.ToolSpec
+	}
+
 	compiled struct {
 		once   sync.Once
-		schema *schema
+		schema *schema.Schema
 		err    error
 	}
 	canonical struct { // Input
@@ -61,7 +65,7 @@ type Tool struct {
 }
 
 // ToolFunc carries out a call. It is also what tool middleware wraps.
-type ToolFunc func(ctx context.Context, call ToolCall) (ToolResult, error)
+type ToolFunc func(ctx context.Context, call llm.ToolCall) (llm.ToolResult, error)
 
 // Effect says what a call may do to the world. It decides what may be retried, cached, started early, or repeated
 // after a crash.
@@ -113,7 +117,7 @@ func Func[In, Out any](name, description string, fn func(context.Context, In) (O
 	t := &Tool{Name: name, Description: description, Input: in}
 	data := false
 	switch reflect.TypeFor[Out]() {
-	case reflect.TypeFor[string](), reflect.TypeFor[ToolResult]():
+	case reflect.TypeFor[string](), reflect.TypeFor[llm.ToolResult]():
 	default:
 		data = true
 		if reflect.TypeFor[Out]().Kind() != reflect.Interface {
@@ -122,27 +126,27 @@ func Func[In, Out any](name, description string, fn func(context.Context, In) (O
 			}
 		}
 	}
-	t.Run = func(ctx context.Context, call ToolCall) (ToolResult, error) {
+	t.Run = func(ctx context.Context, call llm.ToolCall) (llm.ToolResult, error) {
 		var args In
 		if f := decodeArgs(name, call.Args, &args); f != nil {
-			return ToolResult{}, f
+			return llm.ToolResult{}, f
 		}
 		out, err := fn(ctx, args)
 		if err != nil {
-			return ToolResult{}, err
+			return llm.ToolResult{}, err
 		}
 		if data {
 			b, err := json.Marshal(out)
 			if err != nil {
-				return ToolResult{}, fmt.Errorf("result has no JSON form: %w", err)
+				return llm.ToolResult{}, fmt.Errorf("result has no JSON form: %w", err)
 			}
-			return ToolResult{Parts: []Part{Text{Text: string(b)}}, Data: b}, nil
+			return llm.ToolResult{Parts: []llm.Part{llm.Text{Text: string(b)}}, Data: b}, nil
 		}
 		switch out := any(out).(type) {
-		case ToolResult:
+		case llm.ToolResult:
 			return out, nil
 		case string:
-			return TextResult(out), nil
+			return llm.TextResult(out), nil
 		}
 		panic("unreachable")
 	}
@@ -152,65 +156,13 @@ func Func[In, Out any](name, description string, fn func(context.Context, In) (O
 	return t
 }
 
-// decodeArgs reads arguments that fit the schema into a Go value. The schema takes more than Go does: 3.0 and 3e0 are integers there,
-// and integers have no bounds. The first is mended; the second is told to the model in its own words.
+// decodeArgs decodes arguments that fit the schema into a Go value; the failure is worded for the model.
 func decodeArgs(tool string, args json.RawMessage, into any) *failure {
-	err := json.Unmarshal(args, into)
+	err := jsonform.Decode(args, into)
 	if err == nil {
 		return nil
 	}
-	if plain := plainIntegers(args); plain != nil {
-		reflect.ValueOf(into).Elem().SetZero()
-		if err = json.Unmarshal(plain, into); err == nil {
-			return nil
-		}
-	}
-	text := err.Error()
-	var te *json.UnmarshalTypeError
-	if errors.As(err, &te) {
-		text = "field " + te.Field + ": " + te.Value + " is out of range"
-		if !strings.HasPrefix(te.Value, "number") {
-			text = "field " + te.Field + ": unexpected " + te.Value
-		}
-	}
-	return &failure{outcome: OutcomeInvalid, text: "The arguments of " + tool + " cannot be used: " + text, err: err}
-}
-
-// plainIntegers returns args with integers that are written as 3.0 or 3e0 written plainly; nil when there are none.
-func plainIntegers(args json.RawMessage) json.RawMessage {
-	d := json.NewDecoder(bytes.NewReader(args))
-	d.UseNumber()
-	var v any
-	if d.Decode(&v) != nil {
-		return nil
-	}
-	changed := false
-	var walk func(v any) any
-	walk = func(v any) any {
-		switch x := v.(type) {
-		case map[string]any:
-			for k, e := range x {
-				x[k] = walk(e)
-			}
-		case []any:
-			for i, e := range x {
-				x[i] = walk(e)
-			}
-		case json.Number:
-			f, err := x.Float64()
-			if err == nil && f == math.Trunc(f) && math.Abs(f) < 1<<53 && strings.ContainsAny(string(x), ".eE") {
-				changed = true
-				return json.Number(strconv.FormatInt(int64(f), 10))
-			}
-		}
-		return v
-	}
-	v = walk(v)
-	out, err := json.Marshal(v)
-	if err != nil || !changed {
-		return nil
-	}
-	return out
+	return &failure{outcome: OutcomeInvalid, text: "The arguments of " + tool + " cannot be used: " + jsonform.DecodeText(err), err: err}
 }
 
 func inferSchema[T any]() (json.RawMessage, error) {
@@ -247,12 +199,45 @@ func (t *Tool) Check() error {
 	return err
 }
 
-func (t *Tool) schema() (*schema, error) {
+func (t *Tool) schema() (*schema.Schema, error) {
 	t.compiled.once.Do(func() {
-		t.compiled.schema, t.compiled.err = compileSchema(t.Input)
+		t.compiled.schema, t.compiled.err = schema.Compile(t.Input)
 		if t.compiled.err != nil {
 			t.compiled.err = fmt.Errorf("tool %s: input schema: %w", t.Name, t.compiled.err)
 		}
 	})
 	return t.compiled.schema, t.compiled.err
 }
+
+// meant returns args as a call of t would be run with them.
+func (t *Tool) meant(args json.RawMessage) json.RawMessage {
+	if s, err := t.schema(); err == nil && !t.NoRepair && len(args) > 0 {
+		args, _, _, _ = s.Read(args, true)
+	}
+	return args
+}
+
+// Spec returns what a model is told about t, with t as its Source. It is the same pointer at each call,
+// so adapters can cache what they make of it. t must not be changed afterwards.
+func (t *Tool) Spec() *llm.ToolSpec {
+	t.spec.once.Do(func() {
+		t.spec.is = &llm.ToolSpec{Name: t.Name, Description: t.Description, Input: t.Input, Output: t.Output,
+			Deferred: t.Deferred, NoRepair: t.NoRepair, Source: t}
+	})
+	return t.spec.is
+}
+
+// specs returns what a model is told about tools.
+func specs(tools []*Tool) []*llm.ToolSpec {
+	if len(tools) == 0 {
+		return nil
+	}
+	all := make([]*llm.ToolSpec, len(tools))
+	for i, t := range tools {
+		all[i] = t.Spec()
+	}
+	return all
+}
+
+// Validate returns nil if a call of t with args would be executed; see ToolSpec.Validate.
+func (t *Tool) Validate(args json.RawMessage) error { return t.Spec().Validate(args) }

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // execute carries out one call of tool, outside a run.
@@ -63,10 +64,10 @@ func TestFuncOutputs(t *testing.T) {
 		"number": {pawl.Func("f", "", func(context.Context, in) (float64, error) { return 0.5, nil }), `0.5`, `0.5`, true, false},
 		"list":   {pawl.Func("f", "", func(context.Context, in) ([]out, error) { return []out{{1}}, nil }), `[{"n":1}]`, `[{"n":1}]`, true, false},
 		"any":    {pawl.Func("f", "", func(context.Context, in) (any, error) { return map[string]int{"a": 1}, nil }), `{"a":1}`, `{"a":1}`, false, false},
-		"result": {pawl.Func("f", "", func(context.Context, in) (pawl.ToolResult, error) { return pawl.ErrorResult("no"), nil }), "no", "", false, true},
+		"result": {pawl.Func("f", "", func(context.Context, in) (llm.ToolResult, error) { return llm.ErrorResult("no"), nil }), "no", "", false, true},
 		"error":  {pawl.Func("f", "", func(context.Context, in) (out, error) { return out{}, errors.New("no such city") }), "no such city", "", true, true},
-		"data": {pawl.Func("f", "", func(context.Context, in) (pawl.ToolResult, error) {
-			return pawl.ToolResult{Data: json.RawMessage(`[1]`)}, nil
+		"data": {pawl.Func("f", "", func(context.Context, in) (llm.ToolResult, error) {
+			return llm.ToolResult{Data: json.RawMessage(`[1]`)}, nil
 		}), "[1]", "[1]", false, false},
 		"no form": {pawl.Func("f", "", func(context.Context, in) (any, error) { return func() {}, nil }), "", "", false, true},
 		"map in":  {pawl.Func("f", "", func(_ context.Context, in map[string]int) (string, error) { return fmt.Sprint(len(in)), nil }), "0", "", false, false},
@@ -195,9 +196,9 @@ func ExampleFunc() {
 	weather.Effect = pawl.Read // it may be retried, and asks nobody
 
 	fmt.Println(string(weather.Input))
-	good := pawl.Execute(context.Background(), weather, pawl.ToolCall{Name: "weather", Args: json.RawMessage(`{"name":"Oslo"}`)})
+	good := pawl.Execute(context.Background(), weather, llm.ToolCall{Name: "weather", Args: json.RawMessage(`{"name":"Oslo"}`)})
 	fmt.Println(good.Outcome, good.Result.Text())
-	bad := pawl.Execute(context.Background(), weather, pawl.ToolCall{Name: "weather", Args: json.RawMessage(`{"city":"Oslo"}`)})
+	bad := pawl.Execute(context.Background(), weather, llm.ToolCall{Name: "weather", Args: json.RawMessage(`{"city":"Oslo"}`)})
 	fmt.Println(bad.Outcome, bad.Result.Text())
 	// Output:
 	// {"type":"object","properties":{"name":{"type":"string","description":"the city, in English"}},"required":["name"],"additionalProperties":false}

@@ -12,6 +12,8 @@ import (
 	"sync"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/pawl-go/pawl/llm"
 )
 
 // toolSearch is the name of the tool that finds deferred tools.
@@ -148,7 +150,7 @@ func searchWords(text string) []string {
 	return out
 }
 
-func (x *toolIndex) find(_ context.Context, q lookup) (ToolResult, error) {
+func (x *toolIndex) find(_ context.Context, q lookup) (llm.ToolResult, error) {
 	type hit struct {
 		tool  *Tool
 		score float64
@@ -170,7 +172,7 @@ func (x *toolIndex) find(_ context.Context, q lookup) (ToolResult, error) {
 		}
 	}
 	if len(hits) == 0 {
-		return TextResult("No tool fits these words. Try others: what it does, or what it does it to."), nil
+		return llm.TextResult("No tool fits these words. Try others: what it does, or what it does it to."), nil
 	}
 	slices.SortStableFunc(hits, func(a, b hit) int { return cmp.Compare(b.score, a.score) })
 	hits = hits[:min(len(hits), x.most)]
@@ -182,7 +184,7 @@ func (x *toolIndex) find(_ context.Context, q lookup) (ToolResult, error) {
 		fmt.Fprintf(&b, "\n%s: %s", h.tool.Name, head(text, 200))
 		f.Found = append(f.Found, h.tool.Name)
 	}
-	res := TextResult(b.String())
+	res := llm.TextResult(b.String())
 	var err error
 	res.Data, err = json.Marshal(f)
 	return res, err
@@ -209,7 +211,7 @@ type later struct {
 }
 
 // newLater returns nil where nothing is deferred, or nothing could find it.
-func newLater(tools []*Tool, choice ToolChoice) *later {
+func newLater(tools []*Tool, choice llm.ToolChoice) *later {
 	if !slices.ContainsFunc(tools, func(t *Tool) bool { return t.Deferred }) || find(tools, toolSearch) == nil {
 		return nil
 	}
@@ -225,16 +227,16 @@ func newLater(tools []*Tool, choice ToolChoice) *later {
 }
 
 // tools returns what a request offers over the transcript msgs. What was offered before comes first, in the same order.
-func (l *later) tools(msgs []Message) []*Tool {
+func (l *later) tools(msgs []llm.Message) []*Tool {
 	for ; l.seen < len(msgs); l.seen++ {
 		for _, p := range msgs[l.seen].Parts {
 			switch p := p.(type) {
-			case ToolCall:
+			case llm.ToolCall:
 				if p.Name == toolSearch {
 					l.search[p.ID] = true
 				}
 				l.offer(p.Name)
-			case ToolResult:
+			case llm.ToolResult:
 				var f found
 				if l.search[p.CallID] && !p.IsError && json.Unmarshal(p.Data, &f) == nil {
 					for _, name := range f.Found {
@@ -243,7 +245,7 @@ func (l *later) tools(msgs []Message) []*Tool {
 				}
 			}
 		}
-		if msgs[l.seen].Role == RoleTool {
+		if msgs[l.seen].Role == llm.RoleTool {
 			clear(l.search)
 		}
 	}

@@ -11,12 +11,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/script"
 )
 
 // many are n tools of as many services, and one that sends mail.
 func many(n int) pawl.Toolsets {
-	run := func(context.Context, pawl.ToolCall) (pawl.ToolResult, error) { return pawl.TextResult("done"), nil }
+	run := func(context.Context, llm.ToolCall) (llm.ToolResult, error) { return llm.TextResult("done"), nil }
 	var all pawl.Toolsets
 	for i := range n - 1 {
 		all = append(all, &pawl.Tool{Name: fmt.Sprintf("service%d_listItems", i), Description: "Lists the items of a service.", Run: run})
@@ -24,7 +25,7 @@ func many(n int) pawl.Toolsets {
 	return append(all, &pawl.Tool{Name: "mail_send", Description: "Sends an e-mail to one or more people.", Input: json.RawMessage(`{"type":"object","properties":{"to":{"type":"string"}}}`), Run: run})
 }
 
-func offeredNames(tools []*pawl.Tool) []string {
+func offeredNames(tools []*llm.ToolSpec) []string {
 	var out []string
 	for _, t := range tools {
 		out = append(out, t.Name)
@@ -40,7 +41,7 @@ func TestSearch(t *testing.T) {
 		script.Say("sent"),
 	)
 	a := &pawl.Agent{Model: m, Tools: []pawl.Toolset{weatherTool(), pawl.Search(many(30), nil)}}
-	res, err := a.Run(t.Context(), pawl.User("mail"))
+	res, err := a.Run(t.Context(), llm.User("mail"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +63,7 @@ func TestSearch(t *testing.T) {
 	}
 	again := script.New(script.Say("x"), script.Say("y"), script.Say("z"), script.Say("u"), script.Say("v"))
 	a.Model = again
-	if _, err := a.Run(t.Context(), append(slices.Clone(res.Messages), pawl.User("more"))...); err != nil {
+	if _, err := a.Run(t.Context(), append(slices.Clone(res.Messages), llm.User("more"))...); err != nil {
 		t.Fatal(err)
 	}
 	if d := cmp.Diff(want[3], offeredNames(again.Requests()[0].Tools)); d != "" {
@@ -84,7 +85,7 @@ func TestSearchWords(t *testing.T) {
 		{"listitems", ""},
 		{"quantum", ""},
 	} {
-		x := pawl.Execute(t.Context(), set, pawl.ToolCall{ID: "1", Name: "tool_search", Args: json.RawMessage(fmt.Sprintf(`{"query":%q}`, test.query))})
+		x := pawl.Execute(t.Context(), set, llm.ToolCall{ID: "1", Name: "tool_search", Args: json.RawMessage(fmt.Sprintf(`{"query":%q}`, test.query))})
 		var data struct{ Found []string }
 		_ = json.Unmarshal(x.Result.Data, &data)
 		if test.want == "" && len(data.Found) > 0 || test.want != "" && (len(data.Found) == 0 || data.Found[0] != test.want || len(data.Found) > 2) {
@@ -95,24 +96,32 @@ func TestSearchWords(t *testing.T) {
 
 func TestSearchPays(t *testing.T) {
 	few, err := pawl.Search(many(19), nil).Tools(t.Context())
-	if err != nil || len(few) != 19 || slices.Contains(offeredNames(few), "tool_search") {
-		t.Errorf("19 tools: %v, %v", offeredNames(few), err)
+	if err != nil || len(few) != 19 || slices.Contains(namesOf(few), "tool_search") {
+		t.Errorf("19 tools: %v, %v", namesOf(few), err)
 	}
 	set := pawl.Search(many(20), &pawl.SearchOptions{Always: func(t *pawl.Tool) bool { return strings.HasPrefix(t.Name, "mail") }})
 	tools, err := set.Tools(t.Context())
 	if err != nil || len(tools) != 21 || tools[0].Name != "mail_send" || tools[0].Deferred || tools[1].Name != "tool_search" || !tools[2].Deferred {
-		t.Errorf("20 tools: %v, %v", offeredNames(tools), err)
+		t.Errorf("20 tools: %v, %v", namesOf(tools), err)
 	}
 	if again, err := set.Tools(t.Context()); err != nil || &again[0] != &tools[0] {
 		t.Errorf("the second time there are other tools, %v", err)
 	}
-	x := pawl.Execute(t.Context(), set, pawl.ToolCall{ID: "1", Name: "mail_sent", Args: json.RawMessage(`{}`)})
+	x := pawl.Execute(t.Context(), set, llm.ToolCall{ID: "1", Name: "mail_sent", Args: json.RawMessage(`{}`)})
 	if want := `Unknown tool "mail_sent". Available tools: mail_send, tool_search, and more that tool_search finds. Did you mean "mail_send"?`; x.Result.Text() != want {
 		t.Errorf("got %q, want %q", x.Result.Text(), want)
 	}
 	alone := pawl.Filter(set, func(t *pawl.Tool) bool { return t.Name != "tool_search" })
 	m := script.New(script.Say("ok"))
-	if _, err := (&pawl.Agent{Model: m, Tools: []pawl.Toolset{alone}}).Run(t.Context(), pawl.User("x")); err != nil || len(m.Requests()[0].Tools) != 20 {
+	if _, err := (&pawl.Agent{Model: m, Tools: []pawl.Toolset{alone}}).Run(t.Context(), llm.User("x")); err != nil || len(m.Requests()[0].Tools) != 20 {
 		t.Errorf("without the search %d tools are offered, want all 20; %v", len(m.Requests()[0].Tools), err)
 	}
+}
+
+func namesOf(tools []*pawl.Tool) []string {
+	var out []string
+	for _, t := range tools {
+		out = append(out, t.Name)
+	}
+	return out
 }

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/pawl-go/pawl/llm"
 )
 
 // Toolset supplies tools: a *Tool, a Registry, an MCP server, or yours. Tools is called when a run begins; the order it
@@ -88,7 +90,7 @@ func Prefix(prefix string, set Toolset) Toolset {
 				run := t.Run
 				name := t.Name
 				if run != nil {
-					c.Run = func(ctx context.Context, call ToolCall) (ToolResult, error) {
+					c.Run = func(ctx context.Context, call llm.ToolCall) (llm.ToolResult, error) {
 						call.Name = name
 						return run(ctx, call)
 					}
@@ -202,7 +204,7 @@ func (r *Registry) Tools(context.Context) ([]*Tool, error) {
 // Execute carries out one call outside a run, through the same pipeline: an unknown name, bad arguments, a failure and a panic
 // are in the Execution. A passive tool is refused: there is nobody to wait for.
 func (r *Registry) Execute(ctx context.Context, name string, args json.RawMessage) Execution {
-	return Execute(ctx, r, ToolCall{ID: "call_0", Name: name, Args: args})
+	return Execute(ctx, r, llm.ToolCall{ID: "call_0", Name: name, Args: args})
 }
 
 func find(tools []*Tool, name string) *Tool {

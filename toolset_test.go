@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/script"
 )
 
@@ -119,15 +120,15 @@ func TestRegistryExecute(t *testing.T) {
 // A run sees the tools that were there when it began.
 func TestARegistryMayChangeWhileARunGoesOn(t *testing.T) {
 	var r pawl.Registry
-	changes := does("changes", func(context.Context, pawl.ToolCall) (pawl.ToolResult, error) {
+	changes := does("changes", func(context.Context, llm.ToolCall) (llm.ToolResult, error) {
 		r.Remove("changes")
-		return pawl.TextResult("changed"), r.Add(says("fresh", "new"))
+		return llm.TextResult("changed"), r.Add(says("fresh", "new"))
 	})
 	if err := r.Add(changes); err != nil {
 		t.Fatal(err)
 	}
 	m := script.New(script.Call("changes", nil), script.Call("fresh", nil), script.Say("done"))
-	res, err := (&pawl.Agent{Model: m, Tools: []pawl.Toolset{&r}}).Run(t.Context(), pawl.User("go"))
+	res, err := (&pawl.Agent{Model: m, Tools: []pawl.Toolset{&r}}).Run(t.Context(), llm.User("go"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -135,7 +136,7 @@ func TestARegistryMayChangeWhileARunGoesOn(t *testing.T) {
 		t.Error(diff)
 	}
 	for _, req := range m.Requests() {
-		if len(req.Tools) != 1 || req.Tools[0] != changes {
+		if len(req.Tools) != 1 || req.Tools[0].Source != changes {
 			t.Errorf("request %s has other tools", req.Key)
 		}
 	}
@@ -161,9 +162,9 @@ func TestToolsets(t *testing.T) {
 // A tool behind a prefix sees its own name, is the same tool from run to run, and keeps what it is.
 func TestPrefix(t *testing.T) {
 	var saw string
-	inner := does("look", func(_ context.Context, c pawl.ToolCall) (pawl.ToolResult, error) {
+	inner := does("look", func(_ context.Context, c llm.ToolCall) (llm.ToolResult, error) {
 		saw = c.Name
-		return pawl.TextResult(""), nil
+		return llm.TextResult(""), nil
 	})
 	inner.Effect = pawl.Read
 	set := pawl.Prefix("web_", pawl.Toolsets{inner, passive("ask")})
@@ -181,27 +182,27 @@ func TestPrefix(t *testing.T) {
 }
 
 func TestToolChoiceCheck(t *testing.T) {
-	tools := []*pawl.Tool{says("a", ""), says("b", "")}
+	tools := []*llm.ToolSpec{says("a", "").Spec(), says("b", "").Spec()}
 	for _, test := range []struct {
-		choice pawl.ToolChoice
-		tools  []*pawl.Tool
+		choice llm.ToolChoice
+		tools  []*llm.ToolSpec
 		want   string
 	}{
-		{pawl.ToolChoice{}, nil, ""},
-		{pawl.ToolChoice{Mode: pawl.ToolRequired}, tools, ""},
-		{pawl.Named("b"), tools, ""},
-		{pawl.Named("a", "b"), tools, ""},
-		{pawl.Named("c"), tools, `tool choice: no tool "c" is offered; offered: a, b`},
-		{pawl.Named("a", "c"), tools, `no tool "c"`},
-		{pawl.Named("a"), nil, "offered: none"},
-		{pawl.Named(), tools, "no name is given"},
+		{llm.ToolChoice{}, nil, ""},
+		{llm.ToolChoice{Mode: llm.ToolRequired}, tools, ""},
+		{llm.Named("b"), tools, ""},
+		{llm.Named("a", "b"), tools, ""},
+		{llm.Named("c"), tools, `tool choice: no tool "c" is offered; offered: a, b`},
+		{llm.Named("a", "c"), tools, `no tool "c"`},
+		{llm.Named("a"), nil, "offered: none"},
+		{llm.Named(), tools, "no name is given"},
 	} {
 		err := test.choice.Check(test.tools)
 		if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%v: got %v, want %q", test.choice, err, test.want)
 		}
 	}
-	for mode, want := range map[pawl.ToolMode]string{pawl.ToolAuto: "auto", pawl.ToolNone: "none", pawl.ToolRequired: "required", pawl.ToolNamed: "named", 7: "ToolMode(7)"} {
+	for mode, want := range map[llm.ToolMode]string{llm.ToolAuto: "auto", llm.ToolNone: "none", llm.ToolRequired: "required", llm.ToolNamed: "named", 7: "ToolMode(7)"} {
 		if mode.String() != want {
 			t.Errorf("got %s, want %s", mode, want)
 		}

@@ -4,51 +4,33 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/pawl-go/pawl/llm"
 )
 
-// lastReply returns where the last reply stands, -1 if there is none or it has no calls, and the message with its results.
-func lastReply(msgs []Message) (at int, answers Message) {
-	at = len(msgs) - 1
-	for at >= 0 && msgs[at].Role != RoleAssistant {
-		at--
+// lastOf returns the index of the last message of role; -1 if there is none.
+func lastOf(msgs []llm.Message, role llm.Role) int {
+	i := len(msgs) - 1
+	for i >= 0 && msgs[i].Role != role {
+		i--
 	}
-	if at < 0 || !msgs[at].HasCalls() {
-		return -1, answers
-	}
-	if at+1 < len(msgs) && msgs[at+1].Role == RoleTool {
-		answers = msgs[at+1]
-	}
-	return at, answers
-}
-
-// openCalls returns the calls of the last reply that have no result, and where that reply stands.
-func openCalls(msgs []Message) (open []ToolCall, at int) {
-	at, answers := lastReply(msgs)
-	if at < 0 {
-		return nil, at
-	}
-	for _, p := range msgs[at].Parts {
-		if c, ok := p.(ToolCall); ok && !answers.answers(c.ID) {
-			open = append(open, c)
-		}
-	}
-	return open, at
+	return i
 }
 
 // answered puts results, which stand in call order, into the one results message after the reply at index i, and returns the
 // transcript. No message of the old one is changed.
-func answered(msgs []Message, i int, results []Part) []Message {
+func answered(msgs []llm.Message, i int, results []llm.Part) []llm.Message {
 	if len(results) == 0 {
 		return msgs
 	}
-	if i+1 >= len(msgs) || msgs[i+1].Role != RoleTool {
-		return append(msgs, Message{RoleTool, results})
+	if i+1 >= len(msgs) || msgs[i+1].Role != llm.RoleTool {
+		return append(msgs, llm.Message{Role: llm.RoleTool, Parts: results})
 	}
-	byCall := map[string]Part{}
+	byCall := map[string]llm.Part{}
 	for _, p := range append(msgs[i+1].Parts[:len(msgs[i+1].Parts):len(msgs[i+1].Parts)], results...) {
-		byCall[p.(ToolResult).CallID] = p
+		byCall[p.(llm.ToolResult).CallID] = p
 	}
-	m := Message{Role: RoleTool, Parts: make([]Part, 0, len(byCall))}
+	m := llm.Message{Role: llm.RoleTool, Parts: make([]llm.Part, 0, len(byCall))}
 	for _, c := range msgs[i].Calls() {
 		if p, ok := byCall[c.ID]; ok {
 			m.Parts = append(m.Parts, p)
@@ -60,25 +42,25 @@ func answered(msgs []Message, i int, results []Part) []Message {
 // intake sorts what a run is given: the transcript so far, decisions on its open calls, and the messages that follow once those are
 // settled.
 type intake struct {
-	msgs      []Message
-	decisions []Decision
-	then      []Message
+	msgs      []llm.Message
+	decisions []llm.Decision
+	then      []llm.Message
 
-	open []ToolCall // of the last reply in msgs
-	at   int        // where it is
+	open []llm.ToolCall // of the last reply in msgs
+	at   int            // where it is
 }
 
 // add takes one message more; n is its number, for errors.
-func (in *intake) add(n int, m Message) error {
+func (in *intake) add(n int, m llm.Message) error {
 	bad := func(format string, args ...any) error {
 		return &TranscriptError{Index: n, Text: fmt.Sprintf(format, args...)}
 	}
+	if err := llm.CheckMessage(m); err != nil {
+		return bad("%v", err)
+	}
 	decisions := 0
 	for _, p := range m.Parts {
-		if err := allowed(m.Role, p); err != nil {
-			return bad("%v", err)
-		}
-		if d, ok := p.(Decision); ok {
+		if d, ok := p.(llm.Decision); ok {
 			decisions++
 			in.decisions = append(in.decisions, d)
 		}
@@ -87,21 +69,18 @@ func (in *intake) add(n int, m Message) error {
 		if decisions == len(m.Parts) {
 			return nil
 		}
-		m.Parts = slices.DeleteFunc(slices.Clone(m.Parts), func(p Part) bool { _, ok := p.(Decision); return ok })
+		m.Parts = slices.DeleteFunc(slices.Clone(m.Parts), func(p llm.Part) bool { _, ok := p.(llm.Decision); return ok })
 	}
 	switch m.Role {
-	case RoleTool:
+	case llm.RoleTool:
 		return in.results(m, bad)
-	case RoleAssistant:
+	case llm.RoleAssistant:
 		if len(in.open) > 0 {
 			return bad("a reply follows calls that have no result: %s", callIDs(in.open))
 		}
-		if err := uniqueIDs(m); err != nil {
-			return bad("%v", err)
-		}
 		in.msgs = append(in.msgs, m)
-		in.open, in.at = openCalls(in.msgs)
-	case RoleSystem, RoleDeveloper, RoleUser:
+		in.open, in.at = llm.OpenCalls(in.msgs)
+	case llm.RoleSystem, llm.RoleDeveloper, llm.RoleUser:
 		if len(in.open) == 0 {
 			in.msgs = append(in.msgs, m)
 		} else {
@@ -113,10 +92,10 @@ func (in *intake) add(n int, m Message) error {
 	return nil
 }
 
-func (in *intake) results(m Message, bad func(string, ...any) error) error {
-	given := map[string]Part{}
+func (in *intake) results(m llm.Message, bad func(string, ...any) error) error {
+	given := map[string]llm.Part{}
 	for _, p := range m.Parts {
-		r := p.(ToolResult)
+		r := p.(llm.ToolResult)
 		switch {
 		case !hasCall(in.open, r.CallID):
 			return bad("the result for call %q answers no open call; open: %s", r.CallID, callIDs(in.open))
@@ -125,14 +104,14 @@ func (in *intake) results(m Message, bad func(string, ...any) error) error {
 		}
 		given[r.CallID] = r
 	}
-	var ordered []Part
+	var ordered []llm.Part
 	for _, c := range in.open {
 		if p := given[c.ID]; p != nil {
 			ordered = append(ordered, p)
 		}
 	}
 	in.msgs = answered(in.msgs, in.at, ordered)
-	in.open, in.at = openCalls(in.msgs)
+	in.open, in.at = llm.OpenCalls(in.msgs)
 	in.flush()
 	return nil
 }
@@ -145,66 +124,7 @@ func (in *intake) flush() {
 	}
 }
 
-// allowed says which parts a message may hold.
-func allowed(role Role, p Part) error {
-	ok := false
-	switch p := p.(type) {
-	case Text, Media:
-		ok = role != RoleTool
-	case Reasoning, ToolCall:
-		ok = role == RoleAssistant
-	case ToolResult:
-		ok = role == RoleTool
-		for _, q := range p.Parts {
-			switch q.(type) {
-			case Text, Media:
-			default:
-				return fmt.Errorf("a result cannot hold %s", partName(q))
-			}
-		}
-	case Decision:
-		ok = true
-	case nil:
-		return fmt.Errorf("a part is nil")
-	}
-	if !ok {
-		return fmt.Errorf("a message of the role %s cannot hold %s", role, partName(p))
-	}
-	return nil
-}
-
-func partName(p Part) string {
-	switch p.(type) {
-	case Text:
-		return "text"
-	case Reasoning:
-		return "reasoning"
-	case Media:
-		return "media"
-	case ToolCall:
-		return "a call"
-	case ToolResult:
-		return "a result"
-	case Decision:
-		return "a decision"
-	}
-	return "nothing"
-}
-
-func uniqueIDs(m Message) error {
-	seen := map[string]bool{}
-	for _, p := range m.Parts {
-		if c, ok := p.(ToolCall); ok {
-			if c.ID == "" || seen[c.ID] {
-				return fmt.Errorf("call id %q is empty or there twice; each call of a reply needs its own", c.ID)
-			}
-			seen[c.ID] = true
-		}
-	}
-	return nil
-}
-
-func hasCall(calls []ToolCall, id string) bool {
+func hasCall(calls []llm.ToolCall, id string) bool {
 	for _, c := range calls {
 		if c.ID == id {
 			return true
@@ -213,7 +133,7 @@ func hasCall(calls []ToolCall, id string) bool {
 	return false
 }
 
-func callIDs(calls []ToolCall) string {
+func callIDs(calls []llm.ToolCall) string {
 	if len(calls) == 0 {
 		return "none"
 	}

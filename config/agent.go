@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/mcp"
 	"github.com/pawl-go/pawl/tools/outside"
 )
@@ -66,7 +66,7 @@ type Model struct {
 	BaseURL string `yaml:"base_url" doc:"Where the provider's API is. Default: the provider's variable (OPENAI_BASE_URL, ANTHROPIC_BASE_URL, GEMINI_BASE_URL), then its own address."`
 	KeyEnv  string `yaml:"key_env" doc:"The environment variable that holds the API key; the key itself has no place in a file. Default: the provider's own variable."`
 
-	made pawl.Model // what a planner is that asks no provider; nil: Name is opened
+	made llm.Model // what a planner is that asks no provider; nil: Name is opened
 }
 
 // Tool is an entry of a list of tools: one of its fields is set.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/history"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/mcp"
 	"github.com/pawl-go/pawl/policy"
 	"github.com/pawl-go/pawl/provider/catalog"
@@ -40,7 +41,7 @@ type Options struct {
 	Approve func(r policy.Rules) pawl.Middleware                    // makes the middleware that decides about calls; nil: that of the rules
 	Inner   func(r policy.Rules) pawl.Middleware                    // as Approve, for the workers of a team, whose calls are made inside others; nil: that of their rules
 
-	overhear func(pawl.Model) pawl.Model // stands around what is asked; nil: nothing does
+	overhear func(llm.Model) llm.Model // stands around what is asked; nil: nothing does
 }
 
 // Built is an agent that is ready to run. Call Close after its last run.
@@ -175,7 +176,7 @@ func (b *builder) offered(ctx context.Context, sets []pawl.Toolset) error {
 
 // choice finds the tool choice: the agent's, then the environment's, then auto. A name that no tool has is an error, but the environment may name one where no
 // tools are offered at all: then no choice is sent.
-func (b *builder) choice(tools []*pawl.Tool) (c pawl.ToolChoice, err error) {
+func (b *builder) choice(tools []*pawl.Tool) (c llm.ToolChoice, err error) {
 	names, from := b.agent.Choice, ""
 	if len(names) == 0 && len(tools) > 0 {
 		if text := strings.TrimSpace(b.env("OPENAI_TOOL_CHOICE")); text != "" {
@@ -185,34 +186,38 @@ func (b *builder) choice(tools []*pawl.Tool) (c pawl.ToolChoice, err error) {
 			}
 		}
 	}
-	if c = names.choice(); c.Check(tools) == nil {
+	specs := make([]*llm.ToolSpec, len(tools))
+	for i, t := range tools {
+		specs[i] = t.Spec()
+	}
+	if c = names.choice(); c.Check(specs) == nil {
 		return c, nil
 	}
 	if slices.ContainsFunc(c.Names, b.mayBe) {
-		return pawl.ToolChoice{}, nil
+		return llm.ToolChoice{}, nil
 	}
-	f := finding(CodeUnknownTool, "tool_choice", "auto, none, required, or the name of an offered tool", "%s%s", from, strings.TrimPrefix(c.Check(tools).Error(), "tool choice: "))
+	f := finding(CodeUnknownTool, "tool_choice", "auto, none, required, or the name of an offered tool", "%s%s", from, strings.TrimPrefix(c.Check(specs).Error(), "tool choice: "))
 	if from != "" {
 		f.Path = ""
 	}
 	return c, f
 }
 
-func (c Choice) choice() pawl.ToolChoice {
+func (c Choice) choice() llm.ToolChoice {
 	if len(c) == 1 {
 		switch c[0] {
 		case "auto":
-			return pawl.ToolChoice{}
+			return llm.ToolChoice{}
 		case "none":
-			return pawl.ToolChoice{Mode: pawl.ToolNone}
+			return llm.ToolChoice{Mode: llm.ToolNone}
 		case "required":
-			return pawl.ToolChoice{Mode: pawl.ToolRequired}
+			return llm.ToolChoice{Mode: llm.ToolRequired}
 		}
 	}
 	if len(c) == 0 {
-		return pawl.ToolChoice{}
+		return llm.ToolChoice{}
 	}
-	return pawl.Named(c...)
+	return llm.Named(c...)
 }
 
 // choiceObject reads a choice in the form of OpenAI's API: {"type":"function","function":{"name":…}}.
@@ -274,9 +279,9 @@ func checkSchema(b []byte) error {
 	return nil
 }
 
-func (a *Agent) settings() pawl.Settings {
+func (a *Agent) settings() llm.Settings {
 	s := &a.Settings
-	out := pawl.Settings{MaxTokens: value(s.MaxTokens), Temperature: s.Temperature, TopP: s.TopP, Stop: s.Stop, Effort: s.Effort, Parallel: s.Parallel}
+	out := llm.Settings{MaxTokens: value(s.MaxTokens), Temperature: s.Temperature, TopP: s.TopP, Stop: s.Stop, Effort: s.Effort, Parallel: s.Parallel}
 	for name, o := range s.Options {
 		if out.Options == nil {
 			out.Options = map[string]json.RawMessage{}

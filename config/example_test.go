@@ -4,8 +4,8 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/config"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // An agent may be written in Go too: the fields are the keys of a file.
@@ -22,7 +22,7 @@ func Example() {
 		return
 	}
 	defer built.Close()
-	res, err := built.Agent.Run(context.Background(), pawl.User("Who are you?"))
+	res, err := built.Agent.Run(context.Background(), llm.User("Who are you?"))
 	fmt.Println(res.Text(), err)
 	// Output: The analyst. <nil>
 }

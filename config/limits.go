@@ -7,10 +7,11 @@ import (
 	"time"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // limits are those of the agent. One of 0 that is not about rounds would be no limit to the runtime, and is none that anybody means.
-func (b *builder) limits(model pawl.Model) (l pawl.Limits, err error) {
+func (b *builder) limits(model llm.Model) (l pawl.Limits, err error) {
 	from := &b.agent.Limits
 	for _, n := range []struct {
 		path string
@@ -57,7 +58,7 @@ func (b *builder) limits(model pawl.Model) (l pawl.Limits, err error) {
 }
 
 // cost is the limit on cost; 0: none. One that nobody could keep is found here, before anything is sent.
-func (b *builder) cost(model pawl.Model) (float64, error) {
+func (b *builder) cost(model llm.Model) (float64, error) {
 	if b.agent.Limits.Cost == nil {
 		return 0, nil
 	}
@@ -65,8 +66,8 @@ func (b *builder) cost(model pawl.Model) (float64, error) {
 	if !(limit > 0) || math.IsInf(limit, 0) {
 		return 0, finding(CodeBadValue, "limits.cost", "a number of US dollars, such as 0.50; left out, there is no limit", "%v is not more than 0", limit)
 	}
-	if p, ok := model.(pawl.Pricer); ok {
-		if _, known := p.MaxCost(new(pawl.Request)); known {
+	if p, ok := model.(llm.Pricer); ok {
+		if _, known := p.MaxCost(new(llm.Request)); known {
 			return limit, nil
 		}
 	}

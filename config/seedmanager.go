@@ -8,7 +8,7 @@ import (
 	"reflect"
 	"slices"
 
-	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"go.yaml.in/yaml/v3"
 )
 
@@ -159,8 +159,8 @@ func (s *seedReading) workers(t *Team, c seedManager) {
 type noModel struct{}
 
 // Stream fails.
-func (noModel) Stream(context.Context, *pawl.Request) iter.Seq2[pawl.Delta, error] {
-	return func(yield func(pawl.Delta, error) bool) {
-		yield(pawl.Delta{}, errors.New("no inference_gateway is named, and no rule is about this task"))
+func (noModel) Stream(context.Context, *llm.Request) iter.Seq2[llm.Delta, error] {
+	return func(yield func(llm.Delta, error) bool) {
+		yield(llm.Delta{}, errors.New("no inference_gateway is named, and no rule is about this task"))
 	}
 }

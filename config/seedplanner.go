@@ -6,7 +6,7 @@ import (
 	"encoding/json"
 	"strings"
 
-	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/script"
 	"github.com/pawl-go/pawl/tools/outside"
 )
@@ -304,7 +304,7 @@ func (s *seedReading) offers(name string) bool {
 
 // fixed gives the agent a model that is no language model: it makes the call that decide finds for the task ("": none), and tells its result.
 func (s *seedReading) fixed(decide func(task string) (name string, args json.RawMessage)) {
-	m := script.New(script.Loop(script.Func(func(req *pawl.Request) script.Turn {
+	m := script.New(script.Loop(script.Func(func(req *llm.Request) script.Turn {
 		if results := script.Results(req); results != nil {
 			var all []string
 			for _, r := range results {
@@ -314,7 +314,7 @@ func (s *seedReading) fixed(decide func(task string) (name string, args json.Raw
 		}
 		task := ""
 		for _, m := range req.Messages {
-			if m.Role == pawl.RoleUser {
+			if m.Role == llm.RoleUser {
 				task = m.Text()
 			}
 		}

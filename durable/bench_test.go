@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/durable"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/store"
 )
 
@@ -18,7 +18,7 @@ func BenchmarkResume(b *testing.B) {
 			for what, j := range map[string]store.Journal{"memory": new(store.MemoryJournal), "sqlite": open(b)} {
 				eng := &durable.Engine{Journal: j}
 				a := stepping(steps, 1)
-				if _, err := eng.Runner("r", a).Run(b.Context(), pawl.User("go")); err != nil {
+				if _, err := eng.Runner("r", a).Run(b.Context(), llm.User("go")); err != nil {
 					b.Fatal(err)
 				}
 				began := time.Now()
@@ -46,7 +46,7 @@ func BenchmarkRunsAtOnce(b *testing.B) {
 		began := time.Now()
 		for i := range runs {
 			wg.Go(func() {
-				if _, err := eng.Runner(fmt.Sprint("r", i), a).Run(b.Context(), pawl.User("go")); err != nil {
+				if _, err := eng.Runner(fmt.Sprint("r", i), a).Run(b.Context(), llm.User("go")); err != nil {
 					b.Error(err)
 				}
 			})

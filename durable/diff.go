@@ -5,12 +5,13 @@ import (
 	"errors"
 	"slices"
 
-	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/redact"
 )
 
 // Difference is where two runs differ. A and B are what each has there, as JSON; nil: nothing.
 type Difference struct {
-	Key  pawl.Key        `json:"key"`  // of the reply's request, or of the call; "" for the rest
+	Key  llm.Key         `json:"key"`  // of the reply's request, or of the call; "" for the rest
 	What string          `json:"what"` // messages, values, reply, call, steered, pending or end
 	A    json.RawMessage `json:"a,omitzero"`
 	B    json.RawMessage `json:"b,omitzero"`
@@ -18,7 +19,7 @@ type Difference struct {
 
 // Diff returns where a and b differ, in the order of their keys, and for one key the reply before the call. Ids that providers gave to replies count as much as their words. Where the runs come from does
 // not. What hide hides (nil: nothing) is in no Difference; where they differ in nothing else, both sides are told the same.
-func Diff(a, b *Export, hide *pawl.Redactor) ([]Difference, error) {
+func Diff(a, b *Export, hide *redact.Redactor) ([]Difference, error) {
 	ds, err := diff(a, b)
 	if err != nil || len(ds) == 0 || hide == nil {
 		return ds, err
@@ -34,7 +35,7 @@ func Diff(a, b *Export, hide *pawl.Redactor) ([]Difference, error) {
 }
 
 type place struct {
-	key  pawl.Key
+	key  llm.Key
 	what string
 }
 
@@ -52,10 +53,10 @@ func diff(a, b *Export) ([]Difference, error) {
 	var d differ
 	d.compare("", "messages", a.Messages, b.Messages)
 	d.compare("", "values", a.Values, b.Values)
-	byKey(&d, "reply", a.Replies, b.Replies, func(r ExportedReply) pawl.Key { return r.Key })
-	byKey(&d, "steered", a.Steered, b.Steered, func(w ExportedWord) pawl.Key { return w.Key })
-	byKey(&d, "call", a.Calls, b.Calls, func(c ExportedCall) pawl.Key { return c.Key })
-	byKey(&d, "pending", a.Pending, b.Pending, func(q ExportedAsk) pawl.Key { return q.Key })
+	byKey(&d, "reply", a.Replies, b.Replies, func(r ExportedReply) llm.Key { return r.Key })
+	byKey(&d, "steered", a.Steered, b.Steered, func(w ExportedWord) llm.Key { return w.Key })
+	byKey(&d, "call", a.Calls, b.Calls, func(c ExportedCall) llm.Key { return c.Key })
+	byKey(&d, "pending", a.Pending, b.Pending, func(q ExportedAsk) llm.Key { return q.Key })
 	slices.SortStableFunc(d.out, func(x, y Difference) int { return CompareKeys(x.Key, y.Key) })
 	d.compare("", "end", a.End, b.End)
 	return d.out, d.err
@@ -67,7 +68,7 @@ type differ struct {
 }
 
 // compare notes x and y if their forms differ.
-func (d *differ) compare(key pawl.Key, what string, x, y any) {
+func (d *differ) compare(key llm.Key, what string, x, y any) {
 	a, err := json.Marshal(x)
 	if err != nil {
 		d.err = err
@@ -88,8 +89,8 @@ func there(form []byte) json.RawMessage {
 	return form
 }
 
-func byKey[T any](d *differ, what string, as, bs []T, key func(T) pawl.Key) {
-	rest := map[pawl.Key]*T{}
+func byKey[T any](d *differ, what string, as, bs []T, key func(T) llm.Key) {
+	rest := map[llm.Key]*T{}
 	for i := range bs {
 		rest[key(bs[i])] = &bs[i]
 	}

@@ -4,7 +4,7 @@
 //	db, err := sqlite.Open("pawl.db", nil)
 //	…
 //	eng := &durable.Engine{Journal: db}
-//	res, err := eng.Runner("invoice-7", agent).Run(ctx, pawl.User("Pay invoice 7."))
+//	res, err := eng.Runner("invoice-7", agent).Run(ctx, llm.User("Pay invoice 7."))
 //
 // The same line begins the run and goes on with it: a run that is there is resumed. What went before is played back from the journal, through the same loop,
 // and nothing of it is done again.

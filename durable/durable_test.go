@@ -7,6 +7,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/durable"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/script"
 	"github.com/pawl-go/pawl/store"
 )
@@ -23,7 +24,7 @@ func TestResume(t *testing.T) {
 	pay := pawl.Func("pay", "pays", func(context.Context, none) (string, error) { paid++; return "paid", nil })
 	m := script.New(script.Call("look", `{}`), script.Call("pay", `{}`), script.Say("done"))
 	agent := &pawl.Agent{Model: m, Tools: []pawl.Toolset{look, pay}, Middleware: []pawl.Middleware{pawl.Approve(pawl.AskBeforeWrites)}}
-	res, err := eng.Runner("r", agent).Run(t.Context(), pawl.User("pay"))
+	res, err := eng.Runner("r", agent).Run(t.Context(), llm.User("pay"))
 	if err != nil || res.Stop != pawl.StopPending {
 		t.Fatalf("%+v, %v", res, err)
 	}
@@ -34,7 +35,7 @@ func TestResume(t *testing.T) {
 	if err != nil || res.Text() != "done" || looked != 1 || paid != 1 || len(m.Requests()) != 3 {
 		t.Fatalf("%+v, %v; looked %d, paid %d, asked %d", res, err, looked, paid, len(m.Requests()))
 	}
-	again, err := eng.Runner("r", agent).Run(t.Context(), pawl.User("pay"))
+	again, err := eng.Runner("r", agent).Run(t.Context(), llm.User("pay"))
 	if err != nil || again.Text() != "done" || looked != 1 || paid != 1 || len(m.Requests()) != 3 {
 		t.Fatalf("%+v, %v; looked %d, paid %d, asked %d", again, err, looked, paid, len(m.Requests()))
 	}
@@ -58,13 +59,13 @@ func TestSince(t *testing.T) {
 	around := pawl.Func("around", "looks around", func(ctx context.Context, _ none) (string, error) {
 		v := pawl.InvocationFrom(ctx)
 		seen = append(seen, v.Since())
-		_, err := v.Do(ctx, pawl.ToolCall{Name: "look", Args: []byte(`{}`)})
+		_, err := v.Do(ctx, llm.ToolCall{Name: "look", Args: []byte(`{}`)})
 		return "", err
 	})
 	around.Effect = pawl.Compose
 	agent := &pawl.Agent{Model: script.New(script.Call("around", `{}`), script.Say("done")), Tools: []pawl.Toolset{look, around}}
 	before := time.Now()
-	if res, err := eng.Runner("r", agent).Run(ctx, pawl.User("look")); err == nil {
+	if res, err := eng.Runner("r", agent).Run(ctx, llm.User("look")); err == nil {
 		t.Fatalf("the run ended: %+v", res)
 	}
 	between := time.Now()

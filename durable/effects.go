@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // EffectState is how far a call's effect is known.
@@ -22,22 +23,22 @@ const (
 
 // Effect is an entry of the ledger: a call of a tool that acts, and what is known of it.
 type Effect struct {
-	Key            pawl.Key      `json:"key"`
-	Tool           string        `json:"tool"`
-	Effect         pawl.Effect   `json:"effect"`
-	State          EffectState   `json:"state"`
-	IdempotencyKey string        `json:"idempotency_key,omitzero"` // "": it has not begun
-	Call           pawl.ToolCall `json:"call"`                     // as it was begun
-	Attempts       int           `json:"attempts"`
-	Began          time.Time     `json:"began,omitzero"` // the last attempt
-	Ended          time.Time     `json:"ended,omitzero"`
-	Outcome        pawl.Outcome  `json:"outcome,omitzero"`
-	Error          string        `json:"error,omitzero"`
+	Key            llm.Key      `json:"key"`
+	Tool           string       `json:"tool"`
+	Effect         pawl.Effect  `json:"effect"`
+	State          EffectState  `json:"state"`
+	IdempotencyKey string       `json:"idempotency_key,omitzero"` // "": it has not begun
+	Call           llm.ToolCall `json:"call"`                     // as it was begun
+	Attempts       int          `json:"attempts"`
+	Began          time.Time    `json:"began,omitzero"` // the last attempt
+	Ended          time.Time    `json:"ended,omitzero"`
+	Outcome        pawl.Outcome `json:"outcome,omitzero"`
+	Error          string       `json:"error,omitzero"`
 
 	// Question is what is to be answered (Engine.Decide) so that the run goes on; nil: nothing. That of an unknown effect is put when the run is resumed.
 	Question *pawl.Waiting `json:"question,omitzero"`
 	// Answer is what was said to that, and what the run acts on when it is resumed; nil: nothing, or it has.
-	Answer *pawl.Decision `json:"answer,omitzero"`
+	Answer *llm.Decision `json:"answer,omitzero"`
 }
 
 // Effects returns the ledger of a run: each call of a tool that began, or waits to begin, in the order of their keys, those inside other calls too.

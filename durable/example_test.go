@@ -7,6 +7,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/durable"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/script"
 	"github.com/pawl-go/pawl/store"
 )
@@ -27,7 +28,7 @@ func Example() {
 	}
 	// begin begin
 	eng := &durable.Engine{Journal: new(store.MemoryJournal)} // or sqlite.Open("pawl.db", nil), or postgres.Open(…)
-	res, err := eng.Runner("invoice-7", agent).Run(ctx, pawl.User("Pay invoice 7."))
+	res, err := eng.Runner("invoice-7", agent).Run(ctx, llm.User("Pay invoice 7."))
 	// end begin
 	if err != nil {
 		panic(err)
@@ -35,7 +36,7 @@ func Example() {
 	fmt.Println(res.Stop, "for", res.Pending[0].Call.Name)
 
 	// A week later, in another process.
-	res, err = eng.Runner("invoice-7", agent).Run(ctx, pawl.Message{Role: pawl.RoleUser, Parts: []pawl.Part{res.Pending[0].Approve("alice")}})
+	res, err = eng.Runner("invoice-7", agent).Run(ctx, llm.Message{Role: llm.RoleUser, Parts: []llm.Part{res.Pending[0].Approve("alice")}})
 	if err != nil {
 		panic(err)
 	}
@@ -60,7 +61,7 @@ func bank(_ context.Context, reference string) (string, error) { return "", errN
 func ExampleEngine_reconcile() {
 	pay := pawl.Func("pay", "Pays an invoice.", func(context.Context, struct{}) (string, error) { return "paid", nil })
 	// begin reconcile
-	pay.Reconcile = func(ctx context.Context, call pawl.ToolCall) (*pawl.ToolResult, error) {
+	pay.Reconcile = func(ctx context.Context, call llm.ToolCall) (*llm.ToolResult, error) {
 		payment, err := bank(ctx, pawl.InvocationFrom(ctx).IdempotencyKey())
 		switch {
 		case errors.Is(err, errNoPayment):
@@ -68,7 +69,7 @@ func ExampleEngine_reconcile() {
 		case err != nil:
 			return nil, err // nobody knows: ask somebody
 		}
-		res := pawl.TextResult("paid: " + payment)
+		res := llm.TextResult("paid: " + payment)
 		return &res, nil
 	}
 	// end reconcile

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // executor plays back how calls ended, and keeps how new ones do. It is no Beginner: a call must not start before the reply that made it is kept.
@@ -78,7 +79,7 @@ func (s *session) ready(t pawl.Task) pawl.Task {
 		t.Question, t.Decisions = nil, nil
 	}
 	s.mu.Lock()
-	if at, ok := s.h.replied[t.Run+"/"+pawl.Key(strconv.Itoa(t.Step-1))+"/model"]; ok {
+	if at, ok := s.h.replied[t.Run+"/"+llm.Key(strconv.Itoa(t.Step-1))+"/model"]; ok {
 		t.Since = at
 	}
 	s.mu.Unlock()
@@ -91,7 +92,7 @@ func (s *session) ready(t pawl.Task) pawl.Task {
 		w := q.waiting
 		t.Question = &w
 		if q.answer != nil {
-			t.Decisions = []pawl.Decision{*q.answer}
+			t.Decisions = []llm.Decision{*q.answer}
 		}
 	} else if len(begun) > 0 && begun[len(begun)-1].Effect == pawl.Write {
 		t.Question = &pawl.Waiting{Key: t.Key, Call: begun[len(begun)-1].Call, Outcome: pawl.OutcomeUnknown, Attempt: t.Attempt}
@@ -100,9 +101,9 @@ func (s *session) ready(t pawl.Task) pawl.Task {
 }
 
 // Intend keeps what a call is about to do, and returns when it is on disk.
-func (x *executor) Intend(ctx context.Context, t pawl.Task, call pawl.ToolCall, tool *pawl.Tool, attempt int) error {
+func (x *executor) Intend(ctx context.Context, t pawl.Task, call llm.ToolCall, tool *pawl.Tool, attempt int) error {
 	s := x.s
-	body := intentBody{Asked: t.Call, Call: call, Effect: tool.Effect, Tool: s.digest(tool)}
+	body := intentBody{Asked: t.Call, Call: call, Effect: tool.Effect, Tool: s.digest(tool.Spec())}
 	if v := pawl.InvocationFrom(ctx); v != nil && v.Key == t.Key {
 		body.Key = v.IdempotencyKey()
 	}
@@ -249,7 +250,7 @@ func (b *step) interrupted(x *pawl.Execution) bool {
 // lost is the end of a call of which nothing could be kept: for the run it has not ended.
 func lost(t *pawl.Task, e pawl.Event, err error) pawl.Event {
 	x := *e.Execution
-	x.Outcome, x.Error, x.Result, x.Ends, x.Waiting, x.Values = pawl.OutcomeCancelled, err.Error(), pawl.ErrorResult("Not recorded."), "", nil, nil
+	x.Outcome, x.Error, x.Result, x.Ends, x.Waiting, x.Values = pawl.OutcomeCancelled, err.Error(), llm.ErrorResult("Not recorded."), "", nil, nil
 	x.Result.CallID, x.Result.Key = t.Call.ID, t.Key
 	e.Execution = &x
 	return e
@@ -258,13 +259,13 @@ func lost(t *pawl.Task, e pawl.Event, err error) pawl.Event {
 // gate lets the intents of calls that run together go to disk together: it holds them until all that may come are there, for no longer than gather.
 type gate struct {
 	mu     sync.Mutex
-	coming map[pawl.Key]bool
+	coming map[llm.Key]bool
 	here   chan struct{} // closed when none is coming
 }
 
 // expect makes the gate for tasks, and returns what takes it away.
 func (s *session) expect(tasks []pawl.Task) (done func()) {
-	g := &gate{coming: map[pawl.Key]bool{}, here: make(chan struct{})}
+	g := &gate{coming: map[llm.Key]bool{}, here: make(chan struct{})}
 	for _, t := range tasks {
 		if tool := t.Tool(); tool != nil && tool.Effect != pawl.Compose && t.Refuse == "" {
 			g.coming[t.Key] = true
@@ -285,7 +286,7 @@ func (s *session) expect(tasks []pawl.Task) (done func()) {
 }
 
 // arrive waits for the others.
-func (g *gate) arrive(key pawl.Key) {
+func (g *gate) arrive(key llm.Key) {
 	if g == nil {
 		return
 	}
@@ -299,7 +300,7 @@ func (g *gate) arrive(key pawl.Key) {
 }
 
 // leave notes that nothing more comes from the call at key.
-func (g *gate) leave(key pawl.Key) {
+func (g *gate) leave(key llm.Key) {
 	if g == nil {
 		return
 	}

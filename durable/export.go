@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // Export is what a run was, without what differs from one execution of it to the next: times, attempts, leases. The same run on another engine, or with crashes in
@@ -19,7 +20,7 @@ type Export struct {
 	Form     int             `json:"form"` // of this structure: 1
 	Agent    string          `json:"agent,omitzero"`
 	Forked   *Origin         `json:"forked_from,omitzero"` // nil: it is no fork
-	Messages []pawl.Message  `json:"messages"`             // what it was given
+	Messages []llm.Message   `json:"messages"`             // what it was given
 	Values   pawl.Values     `json:"values,omitzero"`      // what it was given beside them (Runner.From)
 	Replies  []ExportedReply `json:"replies"`              // in the order of their keys, those of runs inside calls too
 	Calls    []ExportedCall  `json:"calls"`                // that have ended, in the order of their keys, those inside calls too
@@ -30,30 +31,30 @@ type Export struct {
 
 // ExportedReply is a reply of a model.
 type ExportedReply struct {
-	Key      pawl.Key      `json:"key"` // of the request
-	Response pawl.Response `json:"response"`
+	Key      llm.Key      `json:"key"` // of the request
+	Response llm.Response `json:"response"`
 }
 
 // ExportedCall is how a call ended.
 type ExportedCall struct {
-	Key       pawl.Key       `json:"key"`
-	Call      pawl.ToolCall  `json:"call"` // as it was made
+	Key       llm.Key        `json:"key"`
+	Call      llm.ToolCall   `json:"call"` // as it was made
 	Execution pawl.Execution `json:"execution"`
 }
 
 // ExportedWord is messages that a request took on the way.
 type ExportedWord struct {
-	Key      pawl.Key       `json:"key"` // of the request
-	Messages []pawl.Message `json:"messages"`
+	Key      llm.Key       `json:"key"` // of the request
+	Messages []llm.Message `json:"messages"`
 }
 
 // ExportedAsk is an open question.
 type ExportedAsk struct {
-	Key     pawl.Key      `json:"key"`
-	Call    pawl.ToolCall `json:"call"`
-	Outcome pawl.Outcome  `json:"outcome"`
-	Why     string        `json:"why,omitzero"`
-	Passive bool          `json:"passive,omitzero"`
+	Key     llm.Key      `json:"key"`
+	Call    llm.ToolCall `json:"call"`
+	Outcome pawl.Outcome `json:"outcome"`
+	Why     string       `json:"why,omitzero"`
+	Passive bool         `json:"passive,omitzero"`
 }
 
 // ExportedEnd is why a run stopped.
@@ -140,7 +141,7 @@ func (x *Export) JSON() ([]byte, error) {
 }
 
 // CompareKeys orders keys by their place in the run: numbers as numbers. It is for slices.SortFunc.
-func CompareKeys(a, b pawl.Key) int {
+func CompareKeys(a, b llm.Key) int {
 	return slices.CompareFunc(strings.Split(string(a), "/"), strings.Split(string(b), "/"), func(x, y string) int {
 		n, errN := strconv.Atoi(x)
 		m, errM := strconv.Atoi(y)

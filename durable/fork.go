@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/store"
 )
 
@@ -53,8 +54,8 @@ func (e *Engine) Fork(ctx context.Context, id, fork string, steps int, o *ForkOp
 
 // ForkOptions are what of a copy may differ. The zero value, and nil, change nothing.
 type ForkOptions struct {
-	Meta    json.RawMessage                                              // in place of the original's; nil: as it was
-	Results func(key pawl.Key, x pawl.Execution) (pawl.ToolResult, bool) // gives a call that has ended another result; nil, and false: it has the one it had
+	Meta    json.RawMessage                                            // in place of the original's; nil: as it was
+	Results func(key llm.Key, x pawl.Execution) (llm.ToolResult, bool) // gives a call that has ended another result; nil, and false: it has the one it had
 }
 
 // Origin is where a fork comes from.
@@ -75,15 +76,15 @@ func (o *ForkOptions) other(h *history, r store.Record, from *Origin) any {
 		body.ForkedFrom = from
 		return body
 	case kindReply:
-		body := *h.replies[pawl.Key(r.Key)]
+		body := *h.replies[llm.Key(r.Key)]
 		body.Messages, body.Request, body.Sent = "", "", nil // nothing to compare with
 		return body
 	case kindOutcome:
-		body := *h.outcomes[pawl.Key(r.Key)]
+		body := *h.outcomes[llm.Key(r.Key)]
 		if o.Results == nil {
 			return nil
 		}
-		res, ok := o.Results(pawl.Key(r.Key), body.Execution)
+		res, ok := o.Results(llm.Key(r.Key), body.Execution)
 		if !ok {
 			return nil
 		}

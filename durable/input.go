@@ -9,24 +9,25 @@ import (
 	"iter"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/store"
 )
 
 // input is what a run is begun with, as it is read from the journal: so it is the same for the process that begins the run and for those that resume it.
 type input struct {
 	from *pawl.Result // nil: the run goes on from nothing
-	msgs []pawl.Message
+	msgs []llm.Message
 }
 
 // given returns the forms of what r is begun with: those in the journal.
-func (r *Runner) given(msgs []pawl.Message) (body beginBody, err error) {
+func (r *Runner) given(msgs []llm.Message) (body beginBody, err error) {
 	body = beginBody{State: stateVersion, Meta: r.Meta}
 	if a, ok := r.runner.(*pawl.Agent); ok {
 		body.Agent = a.Name
 	} else if r.From != nil {
 		return body, errors.New("durable: only an Agent goes on from a Result (Runner.From)")
 	}
-	if body.Messages, err = json.Marshal(append([]pawl.Message{}, msgs...)); err != nil {
+	if body.Messages, err = json.Marshal(append([]llm.Message{}, msgs...)); err != nil {
 		return body, err
 	}
 	if f := r.From; f != nil {
@@ -36,7 +37,7 @@ func (r *Runner) given(msgs []pawl.Message) (body beginBody, err error) {
 }
 
 // begunWith reports whether the run was begun with msgs and r.From. The error: it was begun from another Result.
-func (h *history) begunWith(r *Runner, msgs []pawl.Message) (bool, error) {
+func (h *history) begunWith(r *Runner, msgs []llm.Message) (bool, error) {
 	now, err := r.given(msgs)
 	if err != nil {
 		return false, err
@@ -60,7 +61,7 @@ func (b *beginBody) input() (in input, err error) {
 }
 
 // all are the messages that the run begins with.
-func (in input) all() []pawl.Message {
+func (in input) all() []llm.Message {
 	if in.from == nil {
 		return in.msgs
 	}

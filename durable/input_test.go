@@ -10,6 +10,8 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/durable"
+	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/observe"
 	"github.com/pawl-go/pawl/script"
 	"github.com/pawl-go/pawl/store"
 )
@@ -28,7 +30,7 @@ func planned(stop *func()) (*pawl.Agent, *script.Model) {
 		return asJSON(n + 1), v.Set("n", n+1)
 	})
 	count.Effect, count.Timeout = pawl.Read, -1
-	m := script.New(script.Loop(script.Func(func(req *pawl.Request) script.Turn {
+	m := script.New(script.Loop(script.Func(func(req *llm.Request) script.Turn {
 		n := 0
 		for _, msg := range req.Messages {
 			n += len(msg.Calls())
@@ -45,9 +47,9 @@ func planned(stop *func()) (*pawl.Agent, *script.Model) {
 func TestFrom(t *testing.T) {
 	stop := func() {}
 	a, _ := planned(&stop)
-	from := &pawl.Result{Messages: []pawl.Message{pawl.User("Hello."), pawl.Assistant(pawl.Text{Text: "Hello!"})}, Values: pawl.Values{"n": json.RawMessage(`4`), pawl.StrategicPlan: json.RawMessage(`{"phases":[{"goals":"count"}]}`)},
+	from := &pawl.Result{Messages: []llm.Message{llm.User("Hello."), llm.Assistant(llm.Text{Text: "Hello!"})}, Values: pawl.Values{"n": json.RawMessage(`4`), pawl.StrategicPlan: json.RawMessage(`{"phases":[{"goals":"count"}]}`)},
 		Spent: pawl.Spent{Rounds: 2, Requests: 3}}
-	want, err := a.Resume(t.Context(), from, pawl.User("Count."))
+	want, err := a.Resume(t.Context(), from, llm.User("Count."))
 	if err != nil || want.Text() != "counted to 7" || want.Spent.Requests != 7 {
 		t.Fatalf("%+v, %v", want, err)
 	}
@@ -59,9 +61,9 @@ func TestFrom(t *testing.T) {
 		if i == 0 {
 			run.From = from
 		}
-		var msgs []pawl.Message
+		var msgs []llm.Message
 		if i == 0 {
-			msgs = append(msgs, pawl.User("Count."))
+			msgs = append(msgs, llm.User("Count."))
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		stop = cancel
@@ -74,7 +76,7 @@ func TestFrom(t *testing.T) {
 	if err != nil || asJSON(got.Messages) != asJSON(want.Messages) || asJSON(got.Spent) != asJSON(want.Spent) || asJSON(got.Values["n"]) != "7" {
 		t.Errorf("got %s\nwant %s; %v", asJSON(got), asJSON(want), err)
 	}
-	if sys := m.Requests()[0].Messages[0]; sys.Role != pawl.RoleSystem || !strings.Contains(sys.Text(), "count") {
+	if sys := m.Requests()[0].Messages[0]; sys.Role != llm.RoleSystem || !strings.Contains(sys.Text(), "count") {
 		t.Errorf("the plan is not in the system text: %+v", sys)
 	}
 	x, err := eng.Export(t.Context(), "r")
@@ -86,14 +88,14 @@ func TestFrom(t *testing.T) {
 	}
 	same := eng.Runner("r", a)
 	same.From = from
-	if res, err := same.Run(t.Context(), pawl.User("Count.")); err != nil || res.Text() != "counted to 7" {
+	if res, err := same.Run(t.Context(), llm.User("Count.")); err != nil || res.Text() != "counted to 7" {
 		t.Errorf("the same line once more: %+v, %v", res, err)
 	}
 	same.From = &pawl.Result{Messages: from.Messages}
 	if _, err := same.Run(t.Context()); !errors.Is(err, store.ErrConflict) {
 		t.Errorf("from another Result: %v", err)
 	}
-	if _, err := eng.Runner("r", a).Run(t.Context(), pawl.User("Count.")); !errors.Is(err, store.ErrConflict) {
+	if _, err := eng.Runner("r", a).Run(t.Context(), llm.User("Count.")); !errors.Is(err, store.ErrConflict) {
 		t.Errorf("from no Result: %v", err)
 	}
 	if err := eng.Fork(t.Context(), "r", "f", 1, nil); err != nil {
@@ -107,12 +109,12 @@ func TestFrom(t *testing.T) {
 	if err := eng.Fork(t.Context(), "r", "g", 5, nil); err == nil {
 		t.Error("a fork behind the end")
 	}
-	if _, err := eng.Runner("w", pawl.RunnerFunc(a.Stream)).Run(t.Context(), pawl.User("x")); err != nil {
+	if _, err := eng.Runner("w", observe.RunnerFunc(a.Stream)).Run(t.Context(), llm.User("x")); err != nil {
 		t.Errorf("what is no Agent: %v", err)
 	}
-	other := eng.Runner("v", pawl.RunnerFunc(a.Stream))
+	other := eng.Runner("v", observe.RunnerFunc(a.Stream))
 	other.From = from
-	if _, err := other.Run(t.Context(), pawl.User("x")); err == nil {
+	if _, err := other.Run(t.Context(), llm.User("x")); err == nil {
 		t.Error("what is no Agent goes on from a Result")
 	}
 }
@@ -122,12 +124,12 @@ func TestFrom(t *testing.T) {
 func TestFromWhatWaits(t *testing.T) {
 	var paid []string
 	a := paying(&paid, -1)
-	from, err := a.Run(t.Context(), pawl.User("pay"))
+	from, err := a.Run(t.Context(), llm.User("pay"))
 	if err != nil || len(from.Pending) != 1 {
 		t.Fatalf("%+v, %v", from, err)
 	}
 	eng := &durable.Engine{Journal: new(store.MemoryJournal)}
-	begin := func(id string, from *pawl.Result, msgs ...pawl.Message) *pawl.Result {
+	begin := func(id string, from *pawl.Result, msgs ...llm.Message) *pawl.Result {
 		run := eng.Runner(id, paying(&paid, -1))
 		run.From = from
 		run.Meta = json.RawMessage(`{}`)
@@ -137,8 +139,8 @@ func TestFromWhatWaits(t *testing.T) {
 		}
 		return res
 	}
-	says := func(d pawl.Decision) pawl.Message {
-		return pawl.Message{Role: pawl.RoleUser, Parts: []pawl.Part{d}}
+	says := func(d llm.Decision) llm.Message {
+		return llm.Message{Role: llm.RoleUser, Parts: []llm.Part{d}}
 	}
 	if res := begin("answered", from, says(from.Pending[0].Approve("me"))); strings.Join(paid, " ") != "5" || res.Text() != "done" {
 		t.Errorf("answered where it is begun: %+v, paid %v", res, paid)

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // Bind returns a copy of a that records: its model with the middleware around it, and its executor.
@@ -23,7 +24,7 @@ func (s *session) Bind(a *pawl.Agent) *pawl.Agent {
 	}
 	m := &model{s: s, accept: s.engine.AcceptChangedTools, instructions: a.Instructions}
 	m.inner, m.pricer = a.Driver()
-	m.holder, _ = a.Model.(pawl.OutputHolder)
+	m.holder, _ = a.Model.(llm.OutputHolder)
 	b.Middleware = slices.Clone(a.Middleware)
 	for i := range b.Middleware {
 		b.Middleware[i].Model = nil
@@ -45,9 +46,9 @@ func (s *session) Bind(a *pawl.Agent) *pawl.Agent {
 // model plays back the replies that were kept, and keeps new ones. It is one run's.
 type model struct {
 	s            *session
-	inner        pawl.Model
-	pricer       pawl.Pricer       // nil: nobody knows prices
-	holder       pawl.OutputHolder // nil: the model does not say
+	inner        llm.Model
+	pricer       llm.Pricer       // nil: nobody knows prices
+	holder       llm.OutputHolder // nil: the model does not say
 	accept       []string
 	instructions string
 
@@ -57,13 +58,13 @@ type model struct {
 }
 
 var (
-	_ pawl.Model        = (*model)(nil)
-	_ pawl.Pricer       = (*model)(nil)
-	_ pawl.OutputHolder = (*model)(nil)
+	_ llm.Model        = (*model)(nil)
+	_ llm.Pricer       = (*model)(nil)
+	_ llm.OutputHolder = (*model)(nil)
 )
 
 // MaxCost asks the model inside.
-func (m *model) MaxCost(req *pawl.Request) (float64, bool) {
+func (m *model) MaxCost(req *llm.Request) (float64, bool) {
 	if m.pricer == nil {
 		return 0, false
 	}
@@ -71,13 +72,13 @@ func (m *model) MaxCost(req *pawl.Request) (float64, bool) {
 }
 
 // HoldsOutput asks the model inside.
-func (m *model) HoldsOutput(req *pawl.Request) bool {
+func (m *model) HoldsOutput(req *llm.Request) bool {
 	return m.holder != nil && m.holder.HoldsOutput(req)
 }
 
 // Stream plays the reply back, or asks and keeps it.
-func (m *model) Stream(ctx context.Context, req *pawl.Request) iter.Seq2[pawl.Delta, error] {
-	return func(yield func(pawl.Delta, error) bool) {
+func (m *model) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
+	return func(yield func(llm.Delta, error) bool) {
 		s := m.s
 		conversation, rest := m.digest(req)
 		kept := s.h.replies[req.Key]
@@ -89,7 +90,7 @@ func (m *model) Stream(ctx context.Context, req *pawl.Request) iter.Seq2[pawl.De
 			err = kept.matches(req.Key, conversation, rest)
 		}
 		if err != nil {
-			yield(pawl.Delta{}, s.fail(err))
+			yield(llm.Delta{}, s.fail(err))
 			return
 		}
 		if kept != nil {
@@ -101,10 +102,10 @@ func (m *model) Stream(ctx context.Context, req *pawl.Request) iter.Seq2[pawl.De
 			return
 		}
 		if s.live(); ctx.Err() != nil {
-			yield(pawl.Delta{}, context.Cause(ctx))
+			yield(llm.Delta{}, context.Cause(ctx))
 			return
 		}
-		resp := new(pawl.Response)
+		resp := new(llm.Response)
 		ctx, w := watch(ctx, false)
 		for d, err := range m.inner.Stream(ctx, req) {
 			if err == nil {
@@ -121,7 +122,7 @@ func (m *model) Stream(ctx context.Context, req *pawl.Request) iter.Seq2[pawl.De
 }
 
 // keep has a whole reply kept, before its calls are begun.
-func (m *model) keep(req *pawl.Request, conversation, rest string, resp *pawl.Response, w *wire) error {
+func (m *model) keep(req *llm.Request, conversation, rest string, resp *llm.Response, w *wire) error {
 	body, err := keepReply(resp)
 	if err != nil {
 		return m.s.fail(err)
@@ -143,7 +144,7 @@ func (m *model) keep(req *pawl.Request, conversation, rest string, resp *pawl.Re
 }
 
 // again finds the bytes that were sent for a reply that was kept, and where the run is played back to be compared, has the request made again, without sending it.
-func (m *model) again(ctx context.Context, req *pawl.Request, kept *replyBody) error {
+func (m *model) again(ctx context.Context, req *llm.Request, kept *replyBody) error {
 	if kept == nil || kept.Sent == nil {
 		return nil
 	}
@@ -176,7 +177,7 @@ func (m *model) again(ctx context.Context, req *pawl.Request, kept *replyBody) e
 }
 
 // matches compares the request that is to be made with the one that was.
-func (b *replyBody) matches(key pawl.Key, conversation, rest string) error {
+func (b *replyBody) matches(key llm.Key, conversation, rest string) error {
 	switch {
 	case b.Messages == "": // it was copied from another run
 	case b.Messages != conversation:
@@ -197,22 +198,22 @@ func sum(parts ...[]byte) string {
 }
 
 // runOf is the key of the run that makes the request at key.
-func runOf(key pawl.Key) string {
+func runOf(key llm.Key) string {
 	k := strings.TrimSuffix(string(key), "/model")
 	return k[:max(strings.LastIndex(k, "/"), 0)]
 }
 
 // sentMessage is a message that was sent, and the digest of the conversation up to it.
 type sentMessage struct {
-	first  *pawl.Part
+	first  *llm.Part
 	parts  int
-	role   pawl.Role
+	role   llm.Role
 	digest [sha256.Size]byte
 }
 
 // digest returns the digest of the conversation, and of the rest of the request without its tools. A transcript is only appended to, so of the
 // conversation only what is new is looked at.
-func (m *model) digest(req *pawl.Request) (conversation, rest string) {
+func (m *model) digest(req *llm.Request) (conversation, rest string) {
 	n := min(len(m.sent), len(req.Messages))
 	for n > 0 && !m.sent[n-1].is(req.Messages[n-1]) {
 		n-- // looked for from behind, or each step would cost what the run before it is long
@@ -234,13 +235,13 @@ func (m *model) digest(req *pawl.Request) (conversation, rest string) {
 		}
 		m.sent = append(m.sent, s)
 	}
-	form, err := json.Marshal(pawl.Request{Model: req.Model, Choice: req.Choice, Output: req.Output, Settings: req.Settings})
+	form, err := json.Marshal(llm.Request{Model: req.Model, Choice: req.Choice, Output: req.Output, Settings: req.Settings})
 	if err != nil {
 		form = []byte(err.Error())
 	}
 	return hex.EncodeToString(prev[:16]), sum(form)
 }
 
-func (s *sentMessage) is(m pawl.Message) bool {
+func (s *sentMessage) is(m llm.Message) bool {
 	return len(m.Parts) > 0 && s.first == &m.Parts[0] && s.parts == len(m.Parts) && s.role == m.Role
 }

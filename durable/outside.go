@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/store"
 )
 
@@ -19,7 +20,7 @@ var zeroTime time.Time
 // Decide keeps answers to open calls of a run, from any process; the run goes on with them when it is resumed. The same answer twice is one. store.ErrConflict: the
 // question was answered otherwise, or is not asked (any more): tool, arguments or attempt are not what they were. ErrExpired: the yes came too late; when the run is resumed
 // the question is asked anew.
-func (e *Engine) Decide(ctx context.Context, id string, ds ...pawl.Decision) error {
+func (e *Engine) Decide(ctx context.Context, id string, ds ...llm.Decision) error {
 	h, err := e.history(ctx, scope(ctx), id)
 	if err != nil {
 		return err
@@ -27,7 +28,7 @@ func (e *Engine) Decide(ctx context.Context, id string, ds ...pawl.Decision) err
 	return e.decide(ctx, scope(ctx), id, h, ds)
 }
 
-func (e *Engine) decide(ctx context.Context, who store.Scope, id string, h *history, ds []pawl.Decision) error {
+func (e *Engine) decide(ctx context.Context, who store.Scope, id string, h *history, ds []llm.Decision) error {
 	var records []store.Record
 	for _, d := range ds {
 		q, err := h.question(d)
@@ -67,7 +68,7 @@ func (e *Engine) decide(ctx context.Context, who store.Scope, id string, h *hist
 }
 
 // question returns the open question that d answers.
-func (h *history) question(d pawl.Decision) (*question, error) {
+func (h *history) question(d llm.Decision) (*question, error) {
 	q := h.open(d.Key)
 	switch {
 	case q == nil:
@@ -81,7 +82,7 @@ func (h *history) question(d pawl.Decision) (*question, error) {
 }
 
 // sameDecision reports whether a and b say the same, whoever says it.
-func sameDecision(a, b pawl.Decision) bool {
+func sameDecision(a, b llm.Decision) bool {
 	x, errA := json.Marshal([]any{a.Key, a.Digest, a.Approve, a.Args, a.Reason, a.Result})
 	y, errB := json.Marshal([]any{b.Key, b.Digest, b.Approve, b.Args, b.Reason, b.Result})
 	return errA == nil && errB == nil && bytes.Equal(x, y)
@@ -115,7 +116,7 @@ func (e *Engine) Cancel(ctx context.Context, id string) error {
 }
 
 // Steer sends messages of the user to a run, which takes them with its next request.
-func (e *Engine) Steer(ctx context.Context, id string, msgs ...pawl.Message) error {
+func (e *Engine) Steer(ctx context.Context, id string, msgs ...llm.Message) error {
 	if err := new(pawl.Steering).Steer(ctx, msgs...); err != nil { // it says what cannot be sent
 		return err
 	}
@@ -135,7 +136,7 @@ type inbox struct {
 var _ pawl.Inbox = (*inbox)(nil)
 
 // Take returns what the request at key took, or takes what there is.
-func (in *inbox) Take(ctx context.Context, at pawl.Key) []pawl.Message {
+func (in *inbox) Take(ctx context.Context, at llm.Key) []llm.Message {
 	s := in.s
 	if b := s.h.steers[at]; b != nil {
 		return b.Messages
@@ -162,7 +163,7 @@ func (in *inbox) Take(ctx context.Context, at pawl.Key) []pawl.Message {
 }
 
 // Close returns what nobody took.
-func (in *inbox) Close(ctx context.Context) []pawl.Message {
+func (in *inbox) Close(ctx context.Context) []llm.Message {
 	if in.outer == nil {
 		return nil
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/durable"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/script"
 	"github.com/pawl-go/pawl/store"
 )
@@ -25,14 +26,14 @@ func paying(paid *[]string, within time.Duration) *pawl.Agent {
 		return "paid", nil
 	})
 	return &pawl.Agent{Model: script.New(script.Call("pay", `{"amount":5}`), script.Say("done")), Tools: []pawl.Toolset{pay},
-		Middleware: []pawl.Middleware{pawl.Approve(func(context.Context, pawl.ToolCall, *pawl.Tool) (pawl.Approval, error) {
+		Middleware: []pawl.Middleware{pawl.Approve(func(context.Context, llm.ToolCall, *pawl.Tool) (pawl.Approval, error) {
 			return pawl.Approval{Verdict: pawl.Ask, Within: within}, nil
 		})}}
 }
 
 func pending(t *testing.T, eng *durable.Engine, a *pawl.Agent) pawl.Waiting {
 	t.Helper()
-	res, err := eng.Runner("r", a).Run(t.Context(), pawl.User("pay"))
+	res, err := eng.Runner("r", a).Run(t.Context(), llm.User("pay"))
 	if err != nil || len(res.Pending) != 1 {
 		t.Fatalf("%+v, %v", res, err)
 	}
@@ -44,26 +45,26 @@ func TestDecisions(t *testing.T) {
 	edited := json.RawMessage(`{"amount":3}`)
 	for _, row := range []struct {
 		name    string
-		answers func(w pawl.Waiting) []pawl.Decision
+		answers func(w pawl.Waiting) []llm.Decision
 		later   time.Duration
 		errs    []error // of each answer
 		paid    string
 		stop    pawl.Stop
 	}{
-		{"one", func(w pawl.Waiting) []pawl.Decision { return []pawl.Decision{w.Approve("a")} }, 0, []error{nil}, "5", pawl.StopAnswer},
-		{"twice the same", func(w pawl.Waiting) []pawl.Decision { return []pawl.Decision{w.Approve("a"), w.Approve("b")} }, 0, []error{nil, nil}, "5", pawl.StopAnswer},
-		{"yes, then no", func(w pawl.Waiting) []pawl.Decision { return []pawl.Decision{w.Approve("a"), w.Deny("b", "")} }, 0, []error{nil, store.ErrConflict}, "5", pawl.StopAnswer},
-		{"no, then yes", func(w pawl.Waiting) []pawl.Decision { return []pawl.Decision{w.Deny("b", ""), w.Approve("a")} }, 0, []error{nil, store.ErrConflict}, "", pawl.StopAnswer},
-		{"other arguments", func(w pawl.Waiting) []pawl.Decision { return []pawl.Decision{w.Edit("a", edited)} }, 0, []error{nil}, "3", pawl.StopAnswer},
-		{"other arguments, then a yes", func(w pawl.Waiting) []pawl.Decision { return []pawl.Decision{w.Edit("a", edited), w.Approve("b")} }, 0, []error{nil, store.ErrConflict}, "3", pawl.StopAnswer},
-		{"to arguments that were edited since", func(w pawl.Waiting) []pawl.Decision {
+		{"one", func(w pawl.Waiting) []llm.Decision { return []llm.Decision{w.Approve("a")} }, 0, []error{nil}, "5", pawl.StopAnswer},
+		{"twice the same", func(w pawl.Waiting) []llm.Decision { return []llm.Decision{w.Approve("a"), w.Approve("b")} }, 0, []error{nil, nil}, "5", pawl.StopAnswer},
+		{"yes, then no", func(w pawl.Waiting) []llm.Decision { return []llm.Decision{w.Approve("a"), w.Deny("b", "")} }, 0, []error{nil, store.ErrConflict}, "5", pawl.StopAnswer},
+		{"no, then yes", func(w pawl.Waiting) []llm.Decision { return []llm.Decision{w.Deny("b", ""), w.Approve("a")} }, 0, []error{nil, store.ErrConflict}, "", pawl.StopAnswer},
+		{"other arguments", func(w pawl.Waiting) []llm.Decision { return []llm.Decision{w.Edit("a", edited)} }, 0, []error{nil}, "3", pawl.StopAnswer},
+		{"other arguments, then a yes", func(w pawl.Waiting) []llm.Decision { return []llm.Decision{w.Edit("a", edited), w.Approve("b")} }, 0, []error{nil, store.ErrConflict}, "3", pawl.StopAnswer},
+		{"to arguments that were edited since", func(w pawl.Waiting) []llm.Decision {
 			d := w.Approve("a")
 			d.Digest = strings.Repeat("0", len(d.Digest))
-			return []pawl.Decision{d}
+			return []llm.Decision{d}
 		}, 0, []error{store.ErrConflict}, "", pawl.StopPending},
-		{"to another call", func(w pawl.Waiting) []pawl.Decision { d := w.Approve("a"); d.Key += "0"; return []pawl.Decision{d} }, 0, []error{store.ErrConflict}, "", pawl.StopPending},
-		{"a late yes", func(w pawl.Waiting) []pawl.Decision { return []pawl.Decision{w.Approve("a")} }, 2 * time.Hour, []error{durable.ErrExpired}, "", pawl.StopPending},
-		{"a late no", func(w pawl.Waiting) []pawl.Decision { return []pawl.Decision{w.Deny("a", "")} }, 2 * time.Hour, []error{nil}, "", pawl.StopAnswer},
+		{"to another call", func(w pawl.Waiting) []llm.Decision { d := w.Approve("a"); d.Key += "0"; return []llm.Decision{d} }, 0, []error{store.ErrConflict}, "", pawl.StopPending},
+		{"a late yes", func(w pawl.Waiting) []llm.Decision { return []llm.Decision{w.Approve("a")} }, 2 * time.Hour, []error{durable.ErrExpired}, "", pawl.StopPending},
+		{"a late no", func(w pawl.Waiting) []llm.Decision { return []llm.Decision{w.Deny("a", "")} }, 2 * time.Hour, []error{nil}, "", pawl.StopAnswer},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			eng := &durable.Engine{Journal: new(store.MemoryJournal)}
@@ -182,7 +183,7 @@ func TestBegunWithOtherMessages(t *testing.T) {
 	a := paying(&paid, -1)
 	pending(t, eng, a)
 	pending(t, eng, a)
-	if _, err := eng.Runner("r", a).Run(t.Context(), pawl.User("pay twice")); !errors.Is(err, store.ErrConflict) {
+	if _, err := eng.Runner("r", a).Run(t.Context(), llm.User("pay twice")); !errors.Is(err, store.ErrConflict) {
 		t.Errorf("other messages: %v", err)
 	}
 	if _, err := eng.Runner("none", a).Run(t.Context()); !errors.Is(err, store.ErrNotFound) {
@@ -230,7 +231,7 @@ func cancelAtWork(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	res, err := eng.Runner("b", b).Run(t.Context(), pawl.User("go"))
+	res, err := eng.Runner("b", b).Run(t.Context(), llm.User("go"))
 	if err != nil || res.Stop != pawl.StopCancelled || !strings.Contains(asJSON(res.Messages), "may have happened") {
 		t.Errorf("%+v, %v", res, err)
 	}
@@ -242,14 +243,14 @@ func TestSteer(t *testing.T) {
 	var paid []string
 	a := paying(&paid, -1)
 	w := pending(t, eng, a)
-	if err := eng.Steer(t.Context(), "r", pawl.User("in euros")); err != nil {
+	if err := eng.Steer(t.Context(), "r", llm.User("in euros")); err != nil {
 		t.Fatal(err)
 	}
 	if err := eng.Decide(t.Context(), "r", w.Approve("a")); err != nil {
 		t.Fatal(err)
 	}
 	var mine pawl.Steering
-	if err := mine.Steer(t.Context(), pawl.User("today")); err != nil {
+	if err := mine.Steer(t.Context(), llm.User("today")); err != nil {
 		t.Fatal(err)
 	}
 	res, err := eng.Runner("r", a).Run(pawl.WithInbox(t.Context(), &mine))
@@ -260,10 +261,10 @@ func TestSteer(t *testing.T) {
 	if err != nil || asJSON(again.Messages) != asJSON(res.Messages) || asJSON(again.Spent) != asJSON(res.Spent) {
 		t.Errorf("played back: %+v, %v", again, err)
 	}
-	if err := eng.Steer(t.Context(), "r", pawl.User("too late")); !errors.Is(err, store.ErrConflict) {
+	if err := eng.Steer(t.Context(), "r", llm.User("too late")); !errors.Is(err, store.ErrConflict) {
 		t.Errorf("to a run that is over: %v", err)
 	}
-	if err := eng.Steer(t.Context(), "r", pawl.Assistant(pawl.Text{Text: "x"})); err == nil {
+	if err := eng.Steer(t.Context(), "r", llm.Assistant(llm.Text{Text: "x"})); err == nil {
 		t.Error("a message of the model was taken")
 	}
 }

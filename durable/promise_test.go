@@ -13,6 +13,7 @@ import (
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/durable"
 	"github.com/pawl-go/pawl/durable/durabletest"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/script"
 	"github.com/pawl-go/pawl/store"
 )
@@ -23,7 +24,7 @@ func resumed(t *testing.T, eng *durable.Engine, a *pawl.Agent, stop *func()) *pa
 	for range 50 {
 		ctx, cancel := context.WithCancel(t.Context())
 		*stop = cancel
-		res, err := eng.Runner("r", a).Run(ctx, pawl.User("go"))
+		res, err := eng.Runner("r", a).Run(ctx, llm.User("go"))
 		cancel()
 		if !errors.Is(err, context.Canceled) {
 			if err != nil {
@@ -52,20 +53,20 @@ func TestBudgetsSurvive(t *testing.T) {
 			turns = append(turns, script.Call("look", fmt.Sprintf(`{"n":%d}`, i)))
 		}
 		turns = append(turns, script.Say("all seen"))
-		model := script.New(script.Loop(script.Func(func(req *pawl.Request) script.Turn {
+		model := script.New(script.Loop(script.Func(func(req *llm.Request) script.Turn {
 			n := 0
 			for _, m := range req.Messages {
-				if m.Role == pawl.RoleAssistant {
+				if m.Role == llm.RoleAssistant {
 					n++
 				}
 			}
-			if req.Choice.Mode == pawl.ToolNone {
+			if req.Choice.Mode == llm.ToolNone {
 				return script.Say("that is all")
 			}
 			return turns[n]
 		})))
 		a := &pawl.Agent{Model: model, Tools: []pawl.Toolset{look}, Limits: l}
-		want, err := a.Run(t.Context(), pawl.User("go"))
+		want, err := a.Run(t.Context(), llm.User("go"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -203,7 +204,7 @@ func TestEffects(t *testing.T) {
 	}
 	a := &pawl.Agent{Model: script.New(script.Together(script.Call("good", `{}`), script.Call("bad", `{}`), script.Call("pay", `{}`), script.Call("missing", `{}`)), script.Call("write", `{}`), script.Say("done")),
 		Tools: []pawl.Toolset{act("good", pawl.Idempotent, nil), act("bad", pawl.Write, errors.New("no")), act("write", pawl.Write, nil), act("pay", pawl.Write, nil)},
-		Middleware: []pawl.Middleware{pawl.Approve(func(_ context.Context, c pawl.ToolCall, _ *pawl.Tool) (pawl.Approval, error) {
+		Middleware: []pawl.Middleware{pawl.Approve(func(_ context.Context, c llm.ToolCall, _ *pawl.Tool) (pawl.Approval, error) {
 			return pawl.Approval{Verdict: map[bool]pawl.Verdict{true: pawl.Ask, false: pawl.Allow}[c.Name == "pay"]}, nil
 		})}}
 	ledger := func() string {
@@ -220,7 +221,7 @@ func TestEffects(t *testing.T) {
 		}
 		return strings.Join(out, " ")
 	}
-	res, err := eng.Runner("r", a).Run(t.Context(), pawl.User("go"))
+	res, err := eng.Runner("r", a).Run(t.Context(), llm.User("go"))
 	if err != nil || len(res.Pending) != 1 {
 		t.Fatalf("%+v, %v", res, err)
 	}
@@ -247,7 +248,7 @@ func TestEffects(t *testing.T) {
 	if err != nil || len(res.Pending) != 1 || res.Pending[0].Outcome != pawl.OutcomeUnknown {
 		t.Fatalf("%+v, %v", res, err)
 	}
-	if err := eng.Decide(t.Context(), "r", res.Pending[0].Answer("a", pawl.TextResult("it happened"))); err != nil {
+	if err := eng.Decide(t.Context(), "r", res.Pending[0].Answer("a", llm.TextResult("it happened"))); err != nil {
 		t.Fatal(err)
 	}
 	if res, err = eng.Runner("r", a).Run(t.Context()); err != nil || res.Text() != "done" {

@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/store"
 )
 
@@ -68,29 +69,29 @@ func joined[M ~map[string]V, V any](a, b M) M {
 type replyBody struct {
 	Messages string         `json:"messages"` // digest of the conversation that was sent
 	Request  string         `json:"request"`  // digest of the rest, tools apart
-	Response pawl.Response  `json:"response"`
+	Response llm.Response   `json:"response"`
 	Exact    map[int][]byte `json:"exact,omitzero"` // bytes of parts that their JSON form does not keep
 	Opaque   map[int][]byte `json:"opaque,omitzero"`
 	Sent     *sentBody      `json:"sent,omitzero"` // nil: the model sends nothing, or not through Transport
 }
 
 type intentBody struct {
-	Asked    pawl.ToolCall  `json:"asked"` // as the model, or the call around it, made it
-	Call     pawl.ToolCall  `json:"call"`
-	Effect   pawl.Effect    `json:"effect"`
-	Tool     string         `json:"tool"` // digest
-	Key      string         `json:"idempotency_key"`
-	Decision *pawl.Decision `json:"decision,omitzero"`
+	Asked    llm.ToolCall  `json:"asked"` // as the model, or the call around it, made it
+	Call     llm.ToolCall  `json:"call"`
+	Effect   pawl.Effect   `json:"effect"`
+	Tool     string        `json:"tool"` // digest
+	Key      string        `json:"idempotency_key"`
+	Decision *llm.Decision `json:"decision,omitzero"`
 }
 
 type outcomeBody struct {
-	Call      pawl.ToolCall  `json:"call"` // as the model made it
+	Call      llm.ToolCall   `json:"call"` // as the model made it
 	Execution pawl.Execution `json:"execution"`
 }
 
 type messagesBody struct {
-	Messages []pawl.Message `json:"messages"`
-	From     []string       `json:"from,omitzero"` // keys of the messages from outside that were taken
+	Messages []llm.Message `json:"messages"`
+	From     []string      `json:"from,omitzero"` // keys of the messages from outside that were taken
 }
 
 type acceptBody struct {
@@ -117,13 +118,13 @@ type endBody struct {
 }
 
 // keep turns a reply into what is kept of it.
-func keepReply(resp *pawl.Response) (replyBody, error) {
+func keepReply(resp *llm.Response) (replyBody, error) {
 	body := replyBody{Response: *resp}
 	form, err := json.Marshal(resp)
 	if err != nil {
 		return body, err
 	}
-	var back pawl.Response
+	var back llm.Response
 	if err := json.Unmarshal(form, &back); err != nil {
 		return body, err
 	}
@@ -148,7 +149,7 @@ func put(m *map[int][]byte, i int, b []byte) {
 }
 
 // reply returns what was kept, byte for byte as it was.
-func (b *replyBody) reply() *pawl.Response {
+func (b *replyBody) reply() *llm.Response {
 	resp := b.Response
 	for i, p := range resp.Message.Parts {
 		text, exact := b.Exact[i]
@@ -164,14 +165,14 @@ func (b *replyBody) reply() *pawl.Response {
 	return &resp
 }
 
-func bytesOf(p pawl.Part) (text, opaque []byte) {
-	var o *pawl.Opaque
+func bytesOf(p llm.Part) (text, opaque []byte) {
+	var o *llm.Opaque
 	switch p := p.(type) {
-	case pawl.Text:
+	case llm.Text:
 		text, o = []byte(p.Text), p.Opaque
-	case pawl.Reasoning:
+	case llm.Reasoning:
 		text, o = []byte(p.Text), p.Opaque
-	case pawl.ToolCall:
+	case llm.ToolCall:
 		text, o = p.Args, p.Opaque
 	}
 	if o != nil {
@@ -180,21 +181,21 @@ func bytesOf(p pawl.Part) (text, opaque []byte) {
 	return text, opaque
 }
 
-func withBytes(p pawl.Part, text, opaque []byte) pawl.Part {
-	give := func(o *pawl.Opaque) *pawl.Opaque {
+func withBytes(p llm.Part, text, opaque []byte) llm.Part {
+	give := func(o *llm.Opaque) *llm.Opaque {
 		if o == nil || opaque == nil {
 			return o
 		}
-		return &pawl.Opaque{Provider: o.Provider, Data: opaque}
+		return &llm.Opaque{Provider: o.Provider, Data: opaque}
 	}
 	switch p := p.(type) {
-	case pawl.Text:
+	case llm.Text:
 		p.Text, p.Opaque = string(text), give(p.Opaque)
 		return p
-	case pawl.Reasoning:
+	case llm.Reasoning:
 		p.Text, p.Opaque = string(text), give(p.Opaque)
 		return p
-	case pawl.ToolCall:
+	case llm.ToolCall:
 		p.Args, p.Opaque = text, give(p.Opaque)
 		return p
 	}
@@ -207,14 +208,14 @@ func plain(x *pawl.Execution) error {
 	if err != nil {
 		return err
 	}
-	x.Result = pawl.ToolResult{}
+	x.Result = llm.ToolResult{}
 	return json.Unmarshal(b, &x.Result)
 }
 
 // task is the beginning of what was asked, for lists.
-func taskOf(msgs []pawl.Message) string {
+func taskOf(msgs []llm.Message) string {
 	for i := len(msgs) - 1; i >= 0; i-- {
-		if msgs[i].Role == pawl.RoleUser {
+		if msgs[i].Role == llm.RoleUser {
 			text := strings.ToValidUTF8(strings.Join(strings.Fields(msgs[i].Text()), " "), "")
 			if len(text) > 120 {
 				n := 117
@@ -234,12 +235,12 @@ type history struct {
 	records  []store.Record
 	begin    *beginBody
 	tools    map[string]toolsBody
-	replies  map[pawl.Key]*replyBody
-	replied  map[pawl.Key]time.Time
-	outcomes map[pawl.Key]*outcomeBody
-	intents  map[pawl.Key][]intent
-	asked    map[pawl.Key][]question
-	steers   map[pawl.Key]*messagesBody
+	replies  map[llm.Key]*replyBody
+	replied  map[llm.Key]time.Time
+	outcomes map[llm.Key]*outcomeBody
+	intents  map[llm.Key][]intent
+	asked    map[llm.Key][]question
+	steers   map[llm.Key]*messagesBody
 	messages []message
 	taken    map[string]bool
 	end      *endBody
@@ -258,7 +259,7 @@ type question struct {
 	seq     int64
 	key     string // of the record
 	waiting pawl.Waiting
-	answer  *pawl.Decision
+	answer  *llm.Decision
 }
 
 type message struct {
@@ -270,8 +271,8 @@ type span struct{ fence, elapsed int64 }
 
 // read makes the history of a run, and checks its chain.
 func read(run string, records []store.Record) (*history, error) {
-	h := &history{tools: map[string]toolsBody{}, replies: map[pawl.Key]*replyBody{}, replied: map[pawl.Key]time.Time{}, outcomes: map[pawl.Key]*outcomeBody{}, intents: map[pawl.Key][]intent{},
-		asked: map[pawl.Key][]question{}, steers: map[pawl.Key]*messagesBody{}, taken: map[string]bool{}}
+	h := &history{tools: map[string]toolsBody{}, replies: map[llm.Key]*replyBody{}, replied: map[llm.Key]time.Time{}, outcomes: map[llm.Key]*outcomeBody{}, intents: map[llm.Key][]intent{},
+		asked: map[llm.Key][]question{}, steers: map[llm.Key]*messagesBody{}, taken: map[string]bool{}}
 	for _, r := range records {
 		if err := h.add(run, r); err != nil {
 			return nil, err
@@ -309,9 +310,9 @@ func (h *history) add(run string, r store.Record) error {
 }
 
 func (h *history) take(r store.Record) (err error) {
-	call := pawl.Key(r.Key)
+	call := llm.Key(r.Key)
 	if i := strings.LastIndex(r.Key, "/"+r.Kind+"/"); i >= 0 {
-		call = pawl.Key(r.Key[:i])
+		call = llm.Key(r.Key[:i])
 	}
 	switch r.Kind {
 	case kindBegin:
@@ -347,7 +348,7 @@ func (h *history) take(r store.Record) (err error) {
 	case kindSteer:
 		b := new(messagesBody)
 		err = json.Unmarshal(r.Body, b)
-		h.steers[pawl.Key(strings.TrimSuffix(r.Key, "/steer"))] = b
+		h.steers[llm.Key(strings.TrimSuffix(r.Key, "/steer"))] = b
 		for _, k := range b.From {
 			h.taken[k] = true
 		}
@@ -378,7 +379,7 @@ func (h *history) take(r store.Record) (err error) {
 
 // decided notes the answer to the question at key.
 func (h *history) decided(key string, body []byte) error {
-	var d pawl.Decision
+	var d llm.Decision
 	if err := json.Unmarshal(body, &d); err != nil {
 		return err
 	}
@@ -392,7 +393,7 @@ func (h *history) decided(key string, body []byte) error {
 }
 
 // open returns the question that the call at key waits with; nil: none was asked since it was begun last.
-func (h *history) open(key pawl.Key) *question {
+func (h *history) open(key llm.Key) *question {
 	asked, begun := h.asked[key], h.intents[key]
 	if len(asked) == 0 || h.outcomes[key] != nil {
 		return nil
@@ -411,7 +412,7 @@ func (h *history) waiting() []question {
 		if r.Kind != kindQuestion {
 			continue
 		}
-		key := pawl.Key(r.Key[:strings.LastIndex(r.Key, "/question/")])
+		key := llm.Key(r.Key[:strings.LastIndex(r.Key, "/question/")])
 		if q := h.open(key); q != nil && q.key == r.Key {
 			out = append(out, *q)
 		}
@@ -448,6 +449,6 @@ func within(key string, step int) bool {
 	return ok && (n < step || n == step && !strings.HasPrefix(key, "run/"+strconv.Itoa(n)+"/model"))
 }
 
-func numbered(key pawl.Key, kind string, n int) string {
+func numbered(key llm.Key, kind string, n int) string {
 	return string(key) + "/" + kind + "/" + strconv.Itoa(n)
 }

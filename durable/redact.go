@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/redact"
 )
 
 // The journal has a run as it was, secrets included: without them it could be neither resumed nor played back. It keeps which arguments its tools mark as secret, too, so that whoever shows a run
@@ -14,7 +16,7 @@ import (
 
 // Redactor returns a copy of r (nil: one that hides nothing) that hides besides what the tools of a run mark as secret ("writeOnly" or "x-secret" in their schemas), and what the run's calls had there,
 // wherever it stands. Runs that were kept before it was noted have no marks.
-func (e *Engine) Redactor(ctx context.Context, id string, r *pawl.Redactor) (*pawl.Redactor, error) {
+func (e *Engine) Redactor(ctx context.Context, id string, r *redact.Redactor) (*redact.Redactor, error) {
 	h, err := e.history(ctx, scope(ctx), id)
 	if err != nil {
 		return nil, err
@@ -22,7 +24,7 @@ func (e *Engine) Redactor(ctx context.Context, id string, r *pawl.Redactor) (*pa
 	return h.redactor(r), nil
 }
 
-func (h *history) redactor(r *pawl.Redactor) *pawl.Redactor {
+func (h *history) redactor(r *redact.Redactor) *redact.Redactor {
 	r = r.Clone()
 	for name, schema := range h.marked() {
 		r.AddTools(&pawl.Tool{Name: name, Input: schema})
@@ -40,7 +42,7 @@ func (h *history) redactor(r *pawl.Redactor) *pawl.Redactor {
 		for _, q := range asked {
 			r.Learn(q.waiting.Call)
 			if q.answer != nil {
-				r.Learn(pawl.ToolCall{Name: q.waiting.Call.Name, Args: q.answer.Args})
+				r.Learn(llm.ToolCall{Name: q.waiting.Call.Name, Args: q.answer.Args})
 			}
 		}
 	}
@@ -57,7 +59,7 @@ func (h *history) marked() map[string]json.RawMessage {
 }
 
 // markedOf returns the schemas that mark something as secret, or may: pawl.Redactor knows.
-func markedOf(tools []*pawl.Tool) (marked map[string]json.RawMessage) {
+func markedOf(tools []*llm.ToolSpec) (marked map[string]json.RawMessage) {
 	for _, t := range tools {
 		if !bytes.Contains(t.Input, []byte("writeOnly")) && !bytes.Contains(t.Input, []byte("x-secret")) {
 			continue
@@ -71,7 +73,7 @@ func markedOf(tools []*pawl.Tool) (marked map[string]json.RawMessage) {
 }
 
 // Redacted returns x without what r hides, and leaves x as it is.
-func (x *Export) Redacted(r *pawl.Redactor) *Export {
+func (x *Export) Redacted(r *redact.Redactor) *Export {
 	out := *x
 	hide := func(res pawl.Result) *pawl.Result { return r.Result(&res) }
 	given := hide(pawl.Result{Messages: x.Messages, Values: x.Values})
@@ -104,7 +106,7 @@ func (x *Export) Redacted(r *pawl.Redactor) *Export {
 }
 
 // Redacted returns f without what r hides.
-func (f Effect) Redacted(r *pawl.Redactor) Effect {
+func (f Effect) Redacted(r *redact.Redactor) Effect {
 	f.Call, f.Error = r.Call(f.Call), r.String(f.Error)
 	if f.Question != nil {
 		f.Question = &r.Result(&pawl.Result{Pending: []pawl.Waiting{*f.Question}}).Pending[0]
@@ -117,7 +119,7 @@ func (f Effect) Redacted(r *pawl.Redactor) Effect {
 }
 
 // Redacted returns m without what r hides. Where the requests then are the same, they differ in what is hidden.
-func (m *Mismatch) Redacted(r *pawl.Redactor) *Mismatch {
+func (m *Mismatch) Redacted(r *redact.Redactor) *Mismatch {
 	c := *m
 	c.WasTo, c.IsTo = r.String(m.WasTo), r.String(m.IsTo)
 	c.Was, c.Is = []byte(r.String(strings.ToValidUTF8(string(m.Was), "\uFFFD"))), []byte(r.String(strings.ToValidUTF8(string(m.Is), "\uFFFD")))

@@ -10,6 +10,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/durable"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/script"
 	"github.com/pawl-go/pawl/store"
 )
@@ -18,8 +19,8 @@ import (
 func login(changed string) *pawl.Tool {
 	return &pawl.Tool{Name: "login", Description: "Logs in." + changed, Effect: pawl.Read,
 		Input: json.RawMessage(`{"type":"object","properties":{"user":{"type":"string"},"password":{"type":"string","writeOnly":true},"pin":{"type":"string","x-secret":true}}}`),
-		Run: func(context.Context, pawl.ToolCall) (pawl.ToolResult, error) {
-			return pawl.TextResult("hunter2hunter2 is right"), nil
+		Run: func(context.Context, llm.ToolCall) (llm.ToolResult, error) {
+			return llm.TextResult("hunter2hunter2 is right"), nil
 		}}
 }
 
@@ -30,7 +31,7 @@ func TestRedactedRuns(t *testing.T) {
 	eng := &durable.Engine{Journal: new(store.MemoryJournal)}
 	a := &pawl.Agent{Model: script.New(script.Together(script.Say("hunter2hunter2 it is"), script.Call("login", secretArgs)), script.Call("ask", `{"pin":"no secret"}`), script.Say("done")),
 		Tools: []pawl.Toolset{login(""), &pawl.Tool{Name: "ask", Passive: true, Input: json.RawMessage(`{"type":"object"}`)}}}
-	if res, err := eng.Runner("r", a).Run(t.Context(), pawl.User("Log in.")); err != nil || res.Stop != pawl.StopPending {
+	if res, err := eng.Runner("r", a).Run(t.Context(), llm.User("Log in.")); err != nil || res.Stop != pawl.StopPending {
 		t.Fatal(res, err)
 	}
 	other := &pawl.Tool{Name: "other", Effect: pawl.Read, Run: login("").Run}
@@ -75,7 +76,7 @@ func TestRedactedRuns(t *testing.T) {
 	if err != nil || f.Forked == nil || *f.Forked != (durable.Origin{Run: "r", Steps: 1}) || r.Forked != nil {
 		t.Errorf("it comes from %+v, %v", f.Forked, err)
 	}
-	f.Calls[0].Execution.Result = pawl.TextResult("hunter2hunter2 was right")
+	f.Calls[0].Execution.Result = llm.TextResult("hunter2hunter2 was right")
 	hide, _ := eng.Redactor(t.Context(), "r", nil)
 	ds, err := durable.Diff(r, f, hide)
 	if err != nil || !slices.ContainsFunc(ds, func(d durable.Difference) bool { return d.What == "call" && string(d.A) != string(d.B) }) || strings.Contains(asJSON(ds), "hunter2") {
@@ -92,9 +93,9 @@ func finder(changed string, stop *func()) *pawl.Agent {
 	found := login(changed)
 	found.Timeout = -1
 	run := found.Run
-	found.Run = func(ctx context.Context, c pawl.ToolCall) (pawl.ToolResult, error) {
+	found.Run = func(ctx context.Context, c llm.ToolCall) (llm.ToolResult, error) {
 		if (*stop)(); ctx.Err() != nil {
-			return pawl.ToolResult{}, context.Cause(ctx)
+			return llm.ToolResult{}, context.Cause(ctx)
 		}
 		return run(ctx, c)
 	}
@@ -107,7 +108,7 @@ func TestFoundToolThatChanged(t *testing.T) {
 	stop := func() {}
 	ctx, cancel := context.WithCancel(t.Context())
 	stop = cancel
-	if _, err := eng.Runner("r", finder("", &stop)).Run(ctx, pawl.User("Log in.")); !errors.Is(err, context.Canceled) {
+	if _, err := eng.Runner("r", finder("", &stop)).Run(ctx, llm.User("Log in.")); !errors.Is(err, context.Canceled) {
 		t.Fatal(err)
 	}
 	stop = func() {}
@@ -138,7 +139,7 @@ func TestTraces(t *testing.T) {
 		ctx, cancel := context.WithCancel(pawl.WithTrace(t.Context(), trace))
 		defer cancel()
 		stop = cancel
-		for e, err := range eng.Runner(id, finder("", &stop)).Stream(ctx, pawl.User("Log in.")) {
+		for e, err := range eng.Runner(id, finder("", &stop)).Stream(ctx, llm.User("Log in.")) {
 			if err == nil && e.Code == "attempt" {
 				said = new(durable.Attempt)
 				if err := json.Unmarshal(e.Data, said); err != nil {
@@ -169,7 +170,7 @@ func TestTraces(t *testing.T) {
 func TestNoToolsAreKeptOnce(t *testing.T) {
 	eng := &durable.Engine{Journal: new(store.MemoryJournal)}
 	a := &pawl.Agent{Model: script.New(script.Call("invented", `{}`), script.Call("invented", `{"n":1}`), script.Say("done"))}
-	if res, err := eng.Runner("r", a).Run(t.Context(), pawl.User("go")); err != nil || res.Text() != "done" {
+	if res, err := eng.Runner("r", a).Run(t.Context(), llm.User("go")); err != nil || res.Text() != "done" {
 		t.Errorf("%+v, %v", res, err)
 	}
 }

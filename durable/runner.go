@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/store"
 )
 
@@ -34,7 +35,7 @@ var _ pawl.Runner = (*Runner)(nil)
 // For a run that is there, msgs may be none, or the messages that it was begun with, or Decisions on its open calls and results of passive ones. A run that is over
 // is played back, to the result it had. ErrLost: another process works on it; ErrChanged: agent or tools are not what they were; store.ErrNotFound: there is
 // none, and no message to begin it with; store.ErrConflict: it was begun with other messages, or decided otherwise.
-func (r *Runner) Stream(ctx context.Context, msgs ...pawl.Message) iter.Seq2[pawl.Event, error] {
+func (r *Runner) Stream(ctx context.Context, msgs ...llm.Message) iter.Seq2[pawl.Event, error] {
 	return func(yield func(pawl.Event, error) bool) {
 		s, ctx, in, err := r.open(ctx, msgs)
 		if err != nil {
@@ -64,7 +65,7 @@ func (r *Runner) Stream(ctx context.Context, msgs ...pawl.Message) iter.Seq2[paw
 }
 
 // Run is Stream without the telling. Replies are asked for whole where the run is an Agent's. The Result is there with an error too, unless nothing was begun.
-func (r *Runner) Run(ctx context.Context, msgs ...pawl.Message) (*pawl.Result, error) {
+func (r *Runner) Run(ctx context.Context, msgs ...llm.Message) (*pawl.Result, error) {
 	a, ok := r.runner.(*pawl.Agent)
 	if !ok {
 		var res *pawl.Result
@@ -124,7 +125,7 @@ func (s *session) attempt() pawl.Event {
 }
 
 // open begins the run, or takes it up, and says what it was begun with.
-func (r *Runner) open(ctx context.Context, msgs []pawl.Message) (*session, context.Context, input, error) {
+func (r *Runner) open(ctx context.Context, msgs []llm.Message) (*session, context.Context, input, error) {
 	e, j, who := r.engine, r.engine.Journal, scope(ctx)
 	if j == nil {
 		return nil, nil, input{}, errors.New("durable.Engine has no Journal")
@@ -158,7 +159,7 @@ func (r *Runner) open(ctx context.Context, msgs []pawl.Message) (*session, conte
 }
 
 // takeUp reads a run that is there, and keeps what msgs say of its open calls.
-func (r *Runner) takeUp(ctx context.Context, who store.Scope, msgs []pawl.Message) (*history, input, error) {
+func (r *Runner) takeUp(ctx context.Context, who store.Scope, msgs []llm.Message) (*history, input, error) {
 	h, err := r.engine.history(ctx, who, r.ID)
 	if err != nil {
 		return nil, input{}, err
@@ -184,7 +185,7 @@ func (e *Engine) history(ctx context.Context, who store.Scope, id string) (*hist
 	return read(id, records)
 }
 
-func (r *Runner) begin(ctx context.Context, who store.Scope, msgs []pawl.Message) (*session, context.Context, input, error) {
+func (r *Runner) begin(ctx context.Context, who store.Scope, msgs []llm.Message) (*session, context.Context, input, error) {
 	e := r.engine
 	given, err := r.given(msgs)
 	if err != nil {
@@ -213,17 +214,17 @@ func (r *Runner) begin(ctx context.Context, who store.Scope, msgs []pawl.Message
 }
 
 // answer keeps what msgs say of the open calls of a run that is there.
-func (r *Runner) answer(ctx context.Context, who store.Scope, h *history, msgs []pawl.Message) error {
+func (r *Runner) answer(ctx context.Context, who store.Scope, h *history, msgs []llm.Message) error {
 	if same, err := h.begunWith(r, msgs); err != nil || same || len(msgs) == 0 {
 		return err // it is begun once more, or gone on with
 	}
-	var ds []pawl.Decision
+	var ds []llm.Decision
 	for _, m := range msgs {
 		for _, p := range m.Parts {
 			switch p := p.(type) {
-			case pawl.Decision:
+			case llm.Decision:
 				ds = append(ds, p)
-			case pawl.ToolResult:
+			case llm.ToolResult:
 				d, err := answerOf(h, p)
 				if err != nil {
 					return err
@@ -238,11 +239,11 @@ func (r *Runner) answer(ctx context.Context, who store.Scope, h *history, msgs [
 }
 
 // answerOf is the decision that gives an open call its result.
-func answerOf(h *history, res pawl.ToolResult) (pawl.Decision, error) {
+func answerOf(h *history, res llm.ToolResult) (llm.Decision, error) {
 	open := h.waiting()
 	i := slices.IndexFunc(open, func(q question) bool { return q.waiting.Call.ID == res.CallID })
 	if i < 0 {
-		return pawl.Decision{}, fmt.Errorf("the result answers the call %q, which does not wait: %w", res.CallID, store.ErrConflict)
+		return llm.Decision{}, fmt.Errorf("the result answers the call %q, which does not wait: %w", res.CallID, store.ErrConflict)
 	}
 	return open[i].waiting.Answer("caller", res), nil
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/store"
 )
 
@@ -35,9 +36,9 @@ type session struct {
 	queue   []store.Record
 	timer   *time.Timer
 	err     error // why nothing more can be kept
-	waiters map[pawl.Key]*gate
+	waiters map[llm.Key]*gate
 
-	digested map[*pawl.Tool]string // the tools so far; guarded by mu
+	digested map[*llm.ToolSpec]string // the tools so far; guarded by mu
 
 	stop  chan struct{} // ends the heartbeat
 	ended bool          // the end was kept, and the lease given up with it
@@ -51,7 +52,7 @@ var errOver = errors.New("the run is over")
 
 // start makes a session of a lease. h is the history until now.
 func (e *Engine) start(ctx context.Context, l store.Lease, h *history) (*session, context.Context) {
-	s := &session{engine: e, id: l.Run, lease: l, began: time.Now(), renewed: time.Now(), h: h, seen: int64(len(h.records)), waiters: map[pawl.Key]*gate{}, digested: map[*pawl.Tool]string{}, committing: make(chan struct{}, 1), stop: make(chan struct{})}
+	s := &session{engine: e, id: l.Run, lease: l, began: time.Now(), renewed: time.Now(), h: h, seen: int64(len(h.records)), waiters: map[llm.Key]*gate{}, digested: map[*llm.ToolSpec]string{}, committing: make(chan struct{}, 1), stop: make(chan struct{})}
 	ctx, s.cancel = context.WithCancelCause(ctx)
 	s.only = l.Fence == 0
 	if !s.only {
@@ -85,7 +86,7 @@ func (s *session) add(kind, key string, v any) error {
 	if s.err == nil {
 		s.queue = append(s.queue, r)
 		if kind == kindReply {
-			s.h.replied[pawl.Key(key)] = r.At
+			s.h.replied[llm.Key(key)] = r.At
 		}
 	}
 	return s.err

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/store"
 )
 
@@ -25,7 +26,7 @@ type story struct {
 }
 
 // Stream tells it.
-func (t *story) Stream(ctx context.Context, _ ...pawl.Message) iter.Seq2[pawl.Event, error] {
+func (t *story) Stream(ctx context.Context, _ ...llm.Message) iter.Seq2[pawl.Event, error] {
 	e, id, r := t.engine, t.id, t.runner
 	return func(yield func(pawl.Event, error) bool) {
 		head, err := e.Journal.JournalRun(ctx, scope(ctx), id)

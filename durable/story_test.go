@@ -10,6 +10,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/durable"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/script"
 	"github.com/pawl-go/pawl/store"
 )
@@ -38,7 +39,7 @@ func TestStory(t *testing.T) {
 	var paid []string
 	inner := paying(&paid, time.Hour)
 	inner.Name = "clerk"
-	failing := &pawl.Agent{Model: script.New(script.Call("look", `{}`), script.Fail(&pawl.ProviderError{Provider: "p", Code: pawl.CodeServer, Message: "broken"}))}
+	failing := &pawl.Agent{Model: script.New(script.Call("look", `{}`), script.Fail(&llm.ProviderError{Provider: "p", Code: llm.CodeServer, Message: "broken"}))}
 	look := pawl.Func("look", "looks", func(context.Context, none) (string, error) { return "seen", nil })
 	look.Effect = pawl.Read
 	failing.Tools = []pawl.Toolset{look}
@@ -53,7 +54,7 @@ func TestStory(t *testing.T) {
 			eng := &durable.Engine{Journal: j}
 			var want, got []string
 			var failed error
-			for e, err := range eng.Runner("r", a).Stream(t.Context(), pawl.User("pay")) {
+			for e, err := range eng.Runner("r", a).Stream(t.Context(), llm.User("pay")) {
 				if failed = err; err == nil && (e.Run == "run" || e.Kind == pawl.EventRunEnded && e.Run == "run") {
 					lines(t, e, &want)
 				}
@@ -100,7 +101,7 @@ func TestStoryOfARunAtWork(t *testing.T) {
 	a := &pawl.Agent{Instructions: "Wait.", Model: script.New(script.Call("wait", `{}`), script.Say("done")), Tools: []pawl.Toolset{wait}}
 	done := make(chan error)
 	go func() {
-		_, err := eng.Runner("r", a).Run(context.WithoutCancel(t.Context()), pawl.User("go"))
+		_, err := eng.Runner("r", a).Run(context.WithoutCancel(t.Context()), llm.User("go"))
 		done <- err
 	}()
 	<-begun

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/store"
 )
 
@@ -21,7 +21,7 @@ type Timeline struct {
 
 // Span is when a model was asked, or a call carried out.
 type Span struct {
-	Key     pawl.Key  `json:"key"`
+	Key     llm.Key   `json:"key"`
 	What    string    `json:"what" doc:"request or call"`
 	Started time.Time `json:"started,omitzero" doc:"Of a request: when what came before it had ended."`
 	Ended   time.Time `json:"ended,omitzero" doc:"Left out while it goes on."`
@@ -46,7 +46,7 @@ func (e *Engine) Timeline(ctx context.Context, id string) (*Timeline, error) {
 }
 
 func (h *history) timeline() *Timeline {
-	c := &chronicle{history: h, written: map[string]store.Record{}, calls: map[pawl.Key][]pawl.Key{}}
+	c := &chronicle{history: h, written: map[string]store.Record{}, calls: map[llm.Key][]llm.Key{}}
 	tl := &Timeline{Taken: []time.Time{}, Spans: []Span{}}
 	fence := int64(0)
 	for _, r := range h.records {
@@ -60,8 +60,8 @@ func (h *history) timeline() *Timeline {
 		}
 	}
 	tl.Began = h.records[0].At
-	keys := map[pawl.Key]bool{}
-	for _, known := range [][]pawl.Key{keysOf(h.outcomes), keysOf(h.intents), keysOf(h.asked)} {
+	keys := map[llm.Key]bool{}
+	for _, known := range [][]llm.Key{keysOf(h.outcomes), keysOf(h.intents), keysOf(h.asked)} {
 		for _, key := range known {
 			if !keys[key] {
 				keys[key] = true
@@ -82,10 +82,10 @@ func (h *history) timeline() *Timeline {
 type chronicle struct {
 	*history
 	written map[string]store.Record
-	calls   map[pawl.Key][]pawl.Key // of a step: run/3
+	calls   map[llm.Key][]llm.Key // of a step: run/3
 }
 
-func (c *chronicle) call(key pawl.Key) Span {
+func (c *chronicle) call(key llm.Key) Span {
 	s := Span{Key: key, What: "call", Started: c.began(key)}
 	if done := c.outcomes[key]; done != nil {
 		s.Ended = done.Execution.Ended
@@ -102,7 +102,7 @@ func (c *chronicle) call(key pawl.Key) Span {
 }
 
 // began is when the call at key was taken up first.
-func (c *chronicle) began(key pawl.Key) (at time.Time) {
+func (c *chronicle) began(key llm.Key) (at time.Time) {
 	if done := c.outcomes[key]; done != nil {
 		at = done.Execution.Started
 	}
@@ -116,7 +116,7 @@ func (c *chronicle) began(key pawl.Key) (at time.Time) {
 }
 
 // request is the span of a request. When it was sent is not kept: it is when the last of what it had to wait for had ended.
-func (c *chronicle) request(key pawl.Key) Span {
+func (c *chronicle) request(key llm.Key) Span {
 	s := Span{Key: key, What: "request", Copied: c.replies[key].Messages == ""}
 	if s.Copied {
 		return s
@@ -127,7 +127,7 @@ func (c *chronicle) request(key pawl.Key) Span {
 	n, _ := strconv.Atoi(number)
 	s.Started, s.Ended = later(c.records[0].At, r.At.Add(-r.Elapsed)), r.At
 	if n > 0 {
-		s.Started = later(s.Started, c.replied[run+pawl.Key("/"+strconv.Itoa(n-1)+"/model")])
+		s.Started = later(s.Started, c.replied[run+llm.Key("/"+strconv.Itoa(n-1)+"/model")])
 	} else if run != "run" {
 		around, _ := split(run) // the call that the run is inside of
 		s.Started = later(s.Started, c.began(around))
@@ -145,12 +145,12 @@ func (c *chronicle) request(key pawl.Key) Span {
 }
 
 // asker is when the reply came that made the call at key, the innermost that is known.
-func (c *chronicle) asker(key pawl.Key) time.Time {
+func (c *chronicle) asker(key llm.Key) time.Time {
 	for key != "run" && key != "" {
 		step, _ := split(key)
 		run, number := split(step)
-		if n, err := strconv.Atoi(number); err == nil && !c.replied[run+pawl.Key("/"+strconv.Itoa(n-1)+"/model")].IsZero() {
-			return c.replied[run+pawl.Key("/"+strconv.Itoa(n-1)+"/model")]
+		if n, err := strconv.Atoi(number); err == nil && !c.replied[run+llm.Key("/"+strconv.Itoa(n-1)+"/model")].IsZero() {
+			return c.replied[run+llm.Key("/"+strconv.Itoa(n-1)+"/model")]
 		}
 		key = step
 	}
@@ -158,7 +158,7 @@ func (c *chronicle) asker(key pawl.Key) time.Time {
 }
 
 // split takes the last part off a key.
-func split(key pawl.Key) (pawl.Key, string) {
+func split(key llm.Key) (llm.Key, string) {
 	i := strings.LastIndexByte(string(key), '/')
 	if i < 0 {
 		return "", string(key)
@@ -166,7 +166,7 @@ func split(key pawl.Key) (pawl.Key, string) {
 	return key[:i], string(key[i+1:])
 }
 
-func keysOf[V any](m map[pawl.Key]V) (keys []pawl.Key) {
+func keysOf[V any](m map[llm.Key]V) (keys []llm.Key) {
 	for k := range m {
 		keys = append(keys, k)
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // offered is what a run's requests offer, as it is kept and compared. What a request offers, those after it do too: what is new stands behind the rest.
@@ -18,7 +19,7 @@ type offered struct {
 }
 
 // tellTools has the tools kept that are offered for the first time.
-func (m *model) tellTools(req *pawl.Request) error {
+func (m *model) tellTools(req *llm.Request) error {
 	run := runOf(req.Key)
 	was, known := m.s.h.tools[run]
 	from := m.tools.told
@@ -27,7 +28,7 @@ func (m *model) tellTools(req *pawl.Request) error {
 		m.tools.begun = true
 		return m.s.add(kindTools, run+"/tools", toolsBody{Tools: m.s.digests(req.Tools), Marked: markedOf(req.Tools), Instructions: sum([]byte(m.instructions))})
 	}
-	later := slices.DeleteFunc(slices.Clone(req.Tools[min(from, len(req.Tools)):]), func(t *pawl.Tool) bool {
+	later := slices.DeleteFunc(slices.Clone(req.Tools[min(from, len(req.Tools)):]), func(t *llm.ToolSpec) bool {
 		return was.Tools[t.Name] != "" || was.Later[t.Name] != ""
 	})
 	if len(later) == 0 {
@@ -39,7 +40,7 @@ func (m *model) tellTools(req *pawl.Request) error {
 
 // check compares the tools and instructions of a run that was begun before with those of now: with the first request, and what is offered later with the request that
 // offers it.
-func (m *model) check(req *pawl.Request) error {
+func (m *model) check(req *llm.Request) error {
 	run := runOf(req.Key)
 	was, ok := m.s.h.tools[run]
 	from := m.tools.checked
@@ -66,7 +67,7 @@ func (m *model) check(req *pawl.Request) error {
 }
 
 // checkFirst compares what the first request offers.
-func (m *model) checkFirst(run string, was toolsBody, req *pawl.Request) error {
+func (m *model) checkFirst(run string, was toolsBody, req *llm.Request) error {
 	if was.Instructions != sum([]byte(m.instructions)) {
 		return fmt.Errorf("%w: the instructions of %s differ", ErrChanged, run)
 	}
@@ -96,7 +97,7 @@ func (m *model) changed(run string, was, now map[string]string) (changed []strin
 }
 
 // digests names tools by all that a model and the pipeline know of them.
-func (s *session) digests(tools []*pawl.Tool) map[string]string {
+func (s *session) digests(tools []*llm.ToolSpec) map[string]string {
 	out := make(map[string]string, len(tools))
 	for _, t := range tools {
 		out[t.Name] = s.digest(t)
@@ -105,15 +106,26 @@ func (s *session) digests(tools []*pawl.Tool) map[string]string {
 }
 
 // digest is that of one tool, which does not change in a run.
-func (s *session) digest(t *pawl.Tool) string {
+func (s *session) digest(spec *llm.ToolSpec) string {
+	t := toolOf(spec)
+
 	s.mu.Lock()
-	d, ok := s.digested[t]
+	d, ok := s.digested[spec]
 	s.mu.Unlock()
 	if !ok {
 		d = sum([]byte(t.Digest(nil)), []byte(t.Description), t.Output, []byte(t.Effect.String()), fmt.Append(nil, t.Passive))
 		s.mu.Lock()
-		s.digested[t] = d
+		s.digested[spec] = d
 		s.mu.Unlock()
 	}
 	return d
+}
+
+// toolOf returns the tool that a request offers as spec. A spec that a middleware made by itself has
+// none, so a tool is made of what it says.
+func toolOf(spec *llm.ToolSpec) *pawl.Tool {
+	if t, ok := spec.Source.(*pawl.Tool); ok {
+		return t
+	}
+	return &pawl.Tool{Name: spec.Name, Description: spec.Description, Input: spec.Input, Output: spec.Output, Deferred: spec.Deferred, NoRepair: spec.NoRepair, Passive: true}
 }

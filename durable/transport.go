@@ -12,7 +12,7 @@ import (
 	"sync"
 	"unicode/utf8"
 
-	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // Transport returns a RoundTripper for the models of durable runs: it hands requests to next (nil: http.DefaultTransport), and has each of them kept in the journal with the
@@ -58,7 +58,7 @@ func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // errPlayed ends a request that is only looked at. It is not repeated.
-var errPlayed = &pawl.ProviderError{Code: pawl.CodeInvalidRequest, Message: "the run is played back, and nothing is sent"}
+var errPlayed = &llm.ProviderError{Code: llm.CodeInvalidRequest, Message: "the run is played back, and nothing is sent"}
 
 type wireKey struct{}
 
@@ -139,7 +139,7 @@ func (b *sentBody) after(prev []byte) ([]byte, error) {
 
 // Mismatch is the error of Replay for the first request whose bytes are not those that were sent. ErrChanged is in its tree.
 type Mismatch struct {
-	Key     pawl.Key
+	Key     llm.Key
 	WasTo   string // method and path
 	IsTo    string
 	Was, Is []byte // the bodies

@@ -12,6 +12,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/durable"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/provider/openai"
 	"github.com/pawl-go/pawl/store"
 )
@@ -54,7 +55,7 @@ func TestReplayComparesBytes(t *testing.T) {
 	eng := &durable.Engine{Journal: new(store.MemoryJournal)}
 	live := &answering{answers: []string{callsPay, saysPaid}}
 	w := pending(t, eng, wired(live, "Be exact."))
-	res, err := eng.Runner("r", wired(live, "Be exact.")).Run(t.Context(), pawl.Decide(w.Approve("alice")))
+	res, err := eng.Runner("r", wired(live, "Be exact.")).Run(t.Context(), llm.Decide(w.Approve("alice")))
 	if err != nil || res.Text() != "Paid." || len(live.bodies) != 2 {
 		t.Fatalf("%v, %v, %d requests", res, err, len(live.bodies))
 	}
@@ -88,11 +89,11 @@ func TestForkWithOtherResults(t *testing.T) {
 	live := &answering{answers: []string{callsPay, saysPaid, saysPaid}}
 	w := pending(t, eng, wired(live, ""))
 	first := eng.Runner("r", wired(live, ""))
-	if _, err := first.Run(t.Context(), pawl.Decide(w.Approve("alice"))); err != nil {
+	if _, err := first.Run(t.Context(), llm.Decide(w.Approve("alice"))); err != nil {
 		t.Fatal(err)
 	}
-	o := &durable.ForkOptions{Meta: []byte(`{"of":"r"}`), Results: func(key pawl.Key, x pawl.Execution) (pawl.ToolResult, bool) {
-		return pawl.TextResult("refused"), key == "run/1/0" && x.Call.Name == "pay"
+	o := &durable.ForkOptions{Meta: []byte(`{"of":"r"}`), Results: func(key llm.Key, x pawl.Execution) (llm.ToolResult, bool) {
+		return llm.TextResult("refused"), key == "run/1/0" && x.Call.Name == "pay"
 	}}
 	if err := eng.Fork(t.Context(), "r", "f", 1, o); err != nil {
 		t.Fatal(err)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/script"
 )
 
@@ -23,7 +24,7 @@ func Example_first() {
 		script.Say("Yes, take one: it rains."))
 	agent := &pawl.Agent{Model: model, Tools: []pawl.Toolset{weather}}
 
-	res, err := agent.Run(ctx, pawl.User("Do I need an umbrella in Oslo?"))
+	res, err := agent.Run(ctx, llm.User("Do I need an umbrella in Oslo?"))
 	if err != nil {
 		panic(err)
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/pawltest"
 	"github.com/pawl-go/pawl/provider/openai"
 	"github.com/pawl-go/pawl/script"
@@ -28,7 +29,7 @@ func Example_testing() {
 		script.Call("pay", map[string]any{"Euros": 70}), // what a good model does after an error
 		script.Say("Done."),
 	)}
-	res, err := agent.Run(ctx, pawl.User("Pay the bill."))
+	res, err := agent.Run(ctx, llm.User("Pay the bill."))
 	if err != nil {
 		panic(err)
 	}
@@ -55,7 +56,7 @@ func Example_simulator() {
 	}
 	defer provider.Close()
 	agent := &pawl.Agent{Model: openai.New("any", &openai.Options{BaseURL: provider.URL, Key: "none"})}
-	res, err := agent.Run(ctx, pawl.User("How is the weather in Oslo?"))
+	res, err := agent.Run(ctx, llm.User("How is the weather in Oslo?"))
 	// end simulator
 	if err != nil {
 		panic(err)

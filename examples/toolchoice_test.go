@@ -15,6 +15,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/history"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/pawltest"
 	"github.com/pawl-go/pawl/provider/openai"
 	"github.com/pawl-go/pawl/script"
@@ -90,7 +91,7 @@ type choice struct {
 // request is the body of the last request that the agent makes, as the Chat Completions adapter sends it.
 func (c choice) request(t *testing.T) []byte {
 	t.Helper()
-	m := script.New(script.Func(func(req *pawl.Request) script.Turn {
+	m := script.New(script.Func(func(req *llm.Request) script.Turn {
 		if c.asked != "" {
 			return script.Call("search_database", `{"query":"active"}`)
 		}
@@ -119,7 +120,7 @@ func (c choice) request(t *testing.T) []byte {
 		if said == "" {
 			continue
 		}
-		if from, err = a.Resume(t.Context(), from, pawl.User(said)); err != nil {
+		if from, err = a.Resume(t.Context(), from, llm.User(said)); err != nil {
 			t.Fatal(err)
 		}
 	}

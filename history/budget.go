@@ -5,19 +5,20 @@ import (
 	"strings"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // Options tune Budget and Summary. Nil, and every zero field, stands for the default.
 type Options struct {
 	// Estimate returns how many tokens a message costs. It must give the same for the same message, or cuts move for nothing. Nil:
 	// Estimate, the function.
-	Estimate func(m pawl.Message) int
+	Estimate func(m llm.Message) int
 
 	// Prompt tells Summary's model what to write. "": the page summary.md of this package.
 	Prompt string
 }
 
-func (o *Options) estimate() func(pawl.Message) int {
+func (o *Options) estimate() func(llm.Message) int {
 	if o == nil || o.Estimate == nil {
 		return Estimate
 	}
@@ -34,25 +35,25 @@ const (
 // Estimate guesses how many tokens a message costs, without a tokenizer: a token for four bytes of text, calls, results and reasoning (what only
 // its provider can read of it included), and 1,500 for an image or any other medium, more if that is a large document. It is often a fifth off and may be half off
 // for Chinese or for dense code, so leave room. Tools and schemas are not counted.
-func Estimate(m pawl.Message) int {
+func Estimate(m llm.Message) int {
 	text, media := size(m.Parts)
 	return tokensPerTurn + media + (text+bytesPerToken-1)/bytesPerToken
 }
 
 // size returns the bytes of text of parts and the tokens of their media.
-func size(parts []pawl.Part) (text, media int) {
+func size(parts []llm.Part) (text, media int) {
 	for _, p := range parts {
 		switch p := p.(type) {
-		case pawl.Text:
+		case llm.Text:
 			text += len(p.Text) + opaque(p.Opaque)
-		case pawl.Reasoning:
+		case llm.Reasoning:
 			text += len(p.Text) + opaque(p.Opaque)
-		case pawl.ToolCall:
+		case llm.ToolCall:
 			text += len(p.ID) + len(p.Name) + len(p.Args) + opaque(p.Opaque)
-		case pawl.ToolResult:
+		case llm.ToolResult:
 			t, m := size(p.Parts)
 			text, media = text+len(p.CallID)+t, media+m
-		case pawl.Media:
+		case llm.Media:
 			n := tokensPerImage
 			if !strings.HasPrefix(p.MIME, "image/") {
 				n = max(n, len(p.Data)/(8*bytesPerToken)) // documents and sound are stored more densely than text
@@ -63,7 +64,7 @@ func size(parts []pawl.Part) (text, media int) {
 	return text, media
 }
 
-func opaque(o *pawl.Opaque) int {
+func opaque(o *llm.Opaque) int {
 	if o == nil {
 		return 0
 	}
@@ -75,7 +76,7 @@ func opaque(o *pawl.Opaque) int {
 // it alone is larger; then, and where half is too little for it, it is all that is sent.
 func Budget(tokens int, o *Options) pawl.Middleware {
 	estimate := o.estimate()
-	return compiler(func(_ context.Context, _ pawl.Model, req *pawl.Request) (view, error) {
+	return compiler(func(_ context.Context, _ llm.Model, req *llm.Request) (view, error) {
 		c := parse(req)
 		cuts := c.budget(tokens, estimate)
 		return c.from(cuts[len(cuts)-1], req.Turn), nil
@@ -84,7 +85,7 @@ func Budget(tokens int, o *Options) pawl.Middleware {
 
 // budget returns the cuts of the conversation in the order in which they came to be, the first before everything: it goes through the conversation as it
 // grew, so that what is left out depends on nothing else.
-func (c *conversation) budget(tokens int, estimate func(pawl.Message) int) []cut {
+func (c *conversation) budget(tokens int, estimate func(llm.Message) int) []cut {
 	cuts := []cut{{}}
 	kept := 0
 	for _, m := range c.messages[:c.head] {

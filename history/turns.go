@@ -5,18 +5,19 @@ import (
 	"slices"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // CurrentTrace returns the middleware that sends the whole conversation, but how things were found out for the turn at hand only: the calls of earlier turns,
 // their results, and the reasoning beside them are left out. It is what Instructor does by default. It saves most where results are
 // long; the price is that a follow-up question about a result calls the tool again.
 func CurrentTrace() pawl.Middleware {
-	return compiler(func(_ context.Context, _ pawl.Model, req *pawl.Request) (view, error) {
+	return compiler(func(_ context.Context, _ llm.Model, req *llm.Request) (view, error) {
 		c := parse(req)
 		now := c.starts[c.current]
-		v := view{messages: make([]pawl.Message, 0, len(c.messages))}
+		v := view{messages: make([]llm.Message, 0, len(c.messages))}
 		for i, m := range c.messages {
-			if i < now && m.Role == pawl.RoleTool {
+			if i < now && m.Role == llm.RoleTool {
 				continue
 			}
 			if i < now && m.HasCalls() {
@@ -34,24 +35,24 @@ func CurrentTrace() pawl.Middleware {
 }
 
 // words returns m without its calls, and without the reasoning, which providers take back with the calls that it led to and not alone.
-func words(m pawl.Message) pawl.Message {
-	parts := slices.DeleteFunc(slices.Clone(m.Parts), func(p pawl.Part) bool {
+func words(m llm.Message) llm.Message {
+	parts := slices.DeleteFunc(slices.Clone(m.Parts), func(p llm.Part) bool {
 		switch p := p.(type) {
-		case pawl.ToolCall, pawl.Reasoning:
+		case llm.ToolCall, llm.Reasoning:
 			return true
-		case pawl.Text:
+		case llm.Text:
 			return p.Text == ""
 		}
 		return false
 	})
-	return pawl.Message{Role: m.Role, Parts: parts}
+	return llm.Message{Role: m.Role, Parts: parts}
 }
 
 // LastTurns returns the middleware that sends the last n turns, the one at hand included; n below 1 is 1. So that the cut does not move with each turn, up to half of n more are
 // sent: of 10, between 10 and 14.
 func LastTurns(n int) pawl.Middleware {
 	n = max(1, n)
-	return compiler(func(_ context.Context, _ pawl.Model, req *pawl.Request) (view, error) {
+	return compiler(func(_ context.Context, _ llm.Model, req *llm.Request) (view, error) {
 		c := parse(req)
 		return c.from(c.last(n), req.Turn), nil
 	}).middleware()

@@ -7,8 +7,8 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/jsonrepair"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // mark is what a family of models puts around calls. ends are what closes it, the first of them to come; the end of the text does so too.
@@ -81,7 +81,7 @@ func callFence(lang string) bool {
 }
 
 // find is Find; whole says that text is the whole of the reply, so that it may be a call without marks.
-func find(text string, tools []*pawl.Tool, whole bool) (rest string, calls []pawl.ToolCall) {
+func find(text string, tools []*llm.ToolSpec, whole bool) (rest string, calls []llm.ToolCall) {
 	if whole {
 		if t := strings.TrimSpace(text); t != "" && (t[0] == '{' || t[0] == '[') {
 			if found := inside(t, tools, false); found != nil {
@@ -97,7 +97,7 @@ func find(text string, tools []*pawl.Tool, whole bool) (rest string, calls []paw
 			break
 		}
 		n := 0
-		var found []pawl.ToolCall
+		var found []llm.ToolCall
 		for _, m := range marks {
 			if strings.HasPrefix(text[i:], m.open) {
 				n, found = marked(text[i:], m, tools)
@@ -131,7 +131,7 @@ func firstRune(s string) (rune, int) {
 }
 
 // marked reads the calls in the mark that s begins with, and where it ends.
-func marked(s string, m mark, tools []*pawl.Tool) (n int, calls []pawl.ToolCall) {
+func marked(s string, m mark, tools []*llm.ToolSpec) (n int, calls []llm.ToolCall) {
 	body := s[len(m.open):]
 	fence := m.open == "```"
 	if fence {
@@ -172,7 +172,7 @@ var (
 
 // inside reads what stands in marks. It is nil unless all of it is calls of offered tools. loose allows the forms that are not JSON; in a
 // fence those are code.
-func inside(s string, tools []*pawl.Tool, loose bool) []pawl.ToolCall {
+func inside(s string, tools []*llm.ToolSpec, loose bool) []llm.ToolCall {
 	s = strings.TrimSpace(s)
 	if calls := jsonCalls(s, tools); calls != nil {
 		return calls
@@ -180,7 +180,7 @@ func inside(s string, tools []*pawl.Tool, loose bool) []pawl.ToolCall {
 	if !loose {
 		return pythonCalls(s, tools)
 	}
-	for _, read := range []func(string, []*pawl.Tool) []pawl.ToolCall{blockCalls, pairCalls, namedCalls, pythonCalls} {
+	for _, read := range []func(string, []*llm.ToolSpec) []llm.ToolCall{blockCalls, pairCalls, namedCalls, pythonCalls} {
 		if calls := read(s, tools); calls != nil {
 			return calls
 		}
@@ -189,9 +189,9 @@ func inside(s string, tools []*pawl.Tool, loose bool) []pawl.ToolCall {
 }
 
 // jsonCalls reads {"name", "arguments"}, a list of them, or several one after another.
-func jsonCalls(s string, tools []*pawl.Tool) []pawl.ToolCall {
+func jsonCalls(s string, tools []*llm.ToolSpec) []llm.ToolCall {
 	s = strings.TrimPrefix(s, "<|plugin|>")
-	var calls []pawl.ToolCall
+	var calls []llm.ToolCall
 	for s = strings.TrimSpace(s); s != ""; s = strings.Trim(s, " \t\r\n;,") {
 		if s[0] != '{' && s[0] != '[' {
 			return nil
@@ -221,7 +221,7 @@ func jsonCalls(s string, tools []*pawl.Tool) []pawl.ToolCall {
 }
 
 // jsonCall reads one object as a call: a name, arguments, and nothing else but an id and a type.
-func jsonCall(raw json.RawMessage, tools []*pawl.Tool) *pawl.ToolCall {
+func jsonCall(raw json.RawMessage, tools []*llm.ToolSpec) *llm.ToolCall {
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(raw, &fields) != nil {
 		return nil
@@ -255,7 +255,7 @@ func jsonCall(raw json.RawMessage, tools []*pawl.Tool) *pawl.ToolCall {
 }
 
 // callOf is the call of an offered tool, or nil.
-func callOf(name string, args []byte, tools []*pawl.Tool) *pawl.ToolCall {
+func callOf(name string, args []byte, tools []*llm.ToolSpec) *llm.ToolCall {
 	args = bytes.TrimSpace(args)
 	if len(args) == 0 || string(args) == "null" {
 		args = []byte("{}")
@@ -266,7 +266,7 @@ func callOf(name string, args []byte, tools []*pawl.Tool) *pawl.ToolCall {
 	for _, n := range []string{name, strings.TrimPrefix(name, "functions.")} {
 		for _, t := range tools {
 			if t.Name == n {
-				return &pawl.ToolCall{Name: n, Args: args}
+				return &llm.ToolCall{Name: n, Args: args}
 			}
 		}
 	}
@@ -274,8 +274,8 @@ func callOf(name string, args []byte, tools []*pawl.Tool) *pawl.ToolCall {
 }
 
 // blockCalls reads <function=NAME> and <invoke name="NAME"> with JSON or parameters inside.
-func blockCalls(s string, tools []*pawl.Tool) []pawl.ToolCall {
-	var calls []pawl.ToolCall
+func blockCalls(s string, tools []*llm.ToolSpec) []llm.ToolCall {
+	var calls []llm.ToolCall
 	for _, m := range block.FindAllStringSubmatch(s, -1) {
 		args := []byte(strings.TrimSpace(m[2]))
 		if len(args) == 0 || args[0] != '{' {
@@ -300,7 +300,7 @@ func blockCalls(s string, tools []*pawl.Tool) []pawl.ToolCall {
 }
 
 // pairCalls reads GLM's NAME followed by keys and values.
-func pairCalls(s string, tools []*pawl.Tool) []pawl.ToolCall {
+func pairCalls(s string, tools []*llm.ToolSpec) []llm.ToolCall {
 	name, _, ok := strings.Cut(s, "<arg_key>")
 	if !ok {
 		return nil
@@ -311,13 +311,13 @@ func pairCalls(s string, tools []*pawl.Tool) []pawl.ToolCall {
 		keys, values = append(keys, strings.TrimSpace(p[1])), append(values, p[2])
 	}
 	if c := callOf(name, object(name, keys, values, tools), tools); c != nil {
-		return []pawl.ToolCall{*c}
+		return []llm.ToolCall{*c}
 	}
 	return nil
 }
 
 // object makes arguments of parameters written as text: text where the tool wants text, else JSON where it is that.
-func object(tool string, keys, values []string, tools []*pawl.Tool) []byte {
+func object(tool string, keys, values []string, tools []*llm.ToolSpec) []byte {
 	var schema struct {
 		Properties map[string]struct {
 			Type any `json:"type"`
@@ -345,8 +345,8 @@ func object(tool string, keys, values []string, tools []*pawl.Tool) []byte {
 }
 
 // namedCalls reads a name with an object after it, whatever marks stand between: DeepSeek, Kimi, Mistral, gpt-oss.
-func namedCalls(s string, tools []*pawl.Tool) []pawl.ToolCall {
-	var calls []pawl.ToolCall
+func namedCalls(s string, tools []*llm.ToolSpec) []llm.ToolCall {
+	var calls []llm.ToolCall
 	for {
 		m := named.FindStringSubmatchIndex(s)
 		if m == nil {
@@ -370,11 +370,11 @@ func namedCalls(s string, tools []*pawl.Tool) []pawl.ToolCall {
 }
 
 // pythonCalls reads NAME(key=value, …), alone, one a line, or in a list.
-func pythonCalls(s string, tools []*pawl.Tool) []pawl.ToolCall {
+func pythonCalls(s string, tools []*llm.ToolSpec) []llm.ToolCall {
 	if t, ok := strings.CutPrefix(s, "["); ok && strings.HasSuffix(t, "]") {
 		s = strings.TrimSuffix(t, "]")
 	}
-	var calls []pawl.ToolCall
+	var calls []llm.ToolCall
 	for s = strings.TrimSpace(s); s != ""; s = strings.Trim(s, " \t\r\n;,") {
 		m := python.FindStringSubmatchIndex(s)
 		if m == nil {

@@ -16,19 +16,20 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // runner carries out the calls of a tool.
 func (c *Client) runner(d Definition) pawl.ToolFunc {
 	digest := d.Digest()
-	return func(ctx context.Context, call pawl.ToolCall) (pawl.ToolResult, error) {
+	return func(ctx context.Context, call llm.ToolCall) (llm.ToolResult, error) {
 		s, refusal, err := c.ready(ctx, d.Name, digest)
 		if err != nil {
-			return pawl.ToolResult{}, notMade(ctx, c.server.Name, err)
+			return llm.ToolResult{}, notMade(ctx, c.server.Name, err)
 		}
 		if refusal != "" {
 			c.notice(Refused, d.Name, refusal)
-			return pawl.ErrorResult("Not run: " + refusal), nil
+			return llm.ErrorResult("Not run: " + refusal), nil
 		}
 		defer s.use.Done()
 		ctx, work := c.begin(ctx, call.Name)
@@ -173,24 +174,24 @@ func (c *Client) progress(_ context.Context, r *sdk.ProgressNotificationClientRe
 }
 
 // failure says how a call ended that has no result.
-func (c *Client) failure(ctx context.Context, s *session, err error) (pawl.ToolResult, error) {
+func (c *Client) failure(ctx context.Context, s *session, err error) (llm.ToolResult, error) {
 	if ctx.Err() != nil {
 		s.cancels.add(1)
-		return pawl.ToolResult{}, context.Cause(ctx)
+		return llm.ToolResult{}, context.Cause(ctx)
 	}
 	var said *jsonrpc.Error
 	if errors.As(err, &said) && !lost(err) {
-		return pawl.ErrorResult(fmt.Sprintf("The MCP server %s refused the call: %s (code %d)", c.server.Name, clip(clean(said.Message), 2000), said.Code)), nil
+		return llm.ErrorResult(fmt.Sprintf("The MCP server %s refused the call: %s (code %d)", c.server.Name, clip(clean(said.Message), 2000), said.Code)), nil
 	}
 	if !lost(err) && s.alive() {
-		return pawl.ErrorResult(fmt.Sprintf("The MCP server %s gave no result that can be read: %s. What the call does may have happened.", c.server.Name, clip(clean(err.Error()), 500))), nil
+		return llm.ErrorResult(fmt.Sprintf("The MCP server %s gave no result that can be read: %s. What the call does may have happened.", c.server.Name, clip(clean(err.Error()), 500))), nil
 	}
 	c.drop(s)
 	if words := s.proc.waitWords(ctx); words != "" {
 		c.notice(Ended, "", "its last words: "+clip(lastLines(words, 3), 600))
 	}
 	// The pipeline repeats it where the effect allows that, and tells this where it does not.
-	return pawl.ToolResult{}, pawl.Retryable(fmt.Errorf("the MCP server %s was lost while it was at work on the call. What the call does may have happened: "+
+	return llm.ToolResult{}, pawl.Retryable(fmt.Errorf("the MCP server %s was lost while it was at work on the call. What the call does may have happened: "+
 		"it was not repeated. Find out before you call it again", c.server.Name))
 }
 

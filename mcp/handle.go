@@ -12,6 +12,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // roundTrips is the first protocol in which a server asks by a result, and the client calls again with the answer.
@@ -47,7 +48,7 @@ func (h *host) handle(ctx context.Context, r *sdk.CallToolRequest, b begun) (out
 		}
 		from := asked.res
 		run = asked.run
-		events = b.resume(life, run, from, pawl.Decide(decisions(from.Pending, r.Params.InputResponses)...))
+		events = b.resume(life, run, from, llm.Decide(decisions(from.Pending, r.Params.InputResponses)...))
 	}
 	for range maxRounds {
 		res, err := h.follow(life, r, events)
@@ -77,7 +78,7 @@ func (h *host) handle(ctx context.Context, r *sdk.CallToolRequest, b begun) (out
 			}
 			answers[string(w.Key)] = a
 		}
-		events = b.resume(life, run, res, pawl.Decide(decisions(res.Pending, answers)...))
+		events = b.resume(life, run, res, llm.Decide(decisions(res.Pending, answers)...))
 	}
 	return told(fmt.Sprintf("Given up: it asked more than %d times.", maxRounds)), nil
 }
@@ -156,15 +157,15 @@ func question(w pawl.Waiting) *sdk.ElicitParams {
 }
 
 // decisions are what a person said. Anything but a clear yes is a no.
-func decisions(waiting []pawl.Waiting, answers sdk.InputResponseMap) []pawl.Decision {
-	var out []pawl.Decision
+func decisions(waiting []pawl.Waiting, answers sdk.InputResponseMap) []llm.Decision {
+	var out []llm.Decision
 	for _, w := range waiting {
 		a, _ := answers[string(w.Key)].(*sdk.ElicitResult)
 		if a != nil && a.Action == "accept" && a.Content["approve"] == true {
 			out = append(out, w.Approve("the MCP client's person"))
 			continue
 		}
-		d := pawl.Decision{Key: w.Key, Digest: w.Digest, By: "the MCP client's person", Reason: "The person said no."}
+		d := llm.Decision{Key: w.Key, Digest: w.Digest, By: "the MCP client's person", Reason: "The person said no."}
 		if a == nil || a.Action == "cancel" {
 			d.Reason = "Nobody said yes."
 		}

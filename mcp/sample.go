@@ -8,14 +8,14 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // Sampling lends a server the model, within bounds. The specification has it deprecated since 2026-07-28; servers of older versions ask for it.
 //
 // The server sees what the model answers and nothing else of the run: neither its conversation nor its tools.
 type Sampling struct {
-	Model    pawl.Model
+	Model    llm.Model
 	Requests int // for the life of the Client; 0: 10
 	Tokens   int // of one answer; 0: 1,024
 
@@ -28,7 +28,7 @@ type SampleRequest struct {
 	Server   string
 	Call     string // the tool that is at work, as a model calls it; "": it cannot be told
 	System   string // instructions that the server wants in front; they go as the server's words, in the user's message
-	Messages []pawl.Message
+	Messages []llm.Message
 	Tokens   int
 }
 
@@ -72,9 +72,9 @@ func (c *Client) createMessage(ctx context.Context, r *sdk.CreateMessageRequest)
 			return no("only text is passed on")
 		}
 		size += len(t.Text)
-		msg := pawl.User(clean(t.Text))
+		msg := llm.User(clean(t.Text))
 		if m.Role == "assistant" {
-			msg = pawl.Assistant(pawl.Text{Text: clean(t.Text)})
+			msg = llm.Assistant(llm.Text{Text: clean(t.Text)})
 		}
 		req.Messages = append(req.Messages, msg)
 	}
@@ -102,8 +102,8 @@ func (c *Client) lend(ctx context.Context, s *Sampling, req SampleRequest) (*sdk
 	if req.System != "" {
 		system += "\nIt wants you to keep to this:\n" + "> " + strings.ReplaceAll(req.System, "\n", "\n> ")
 	}
-	msgs := append([]pawl.Message{pawl.System(system)}, req.Messages...)
-	res, err := pawl.Complete(ctx, s.Model, &pawl.Request{Key: "mcp/sample", Messages: msgs, Settings: pawl.Settings{MaxTokens: req.Tokens}, Whole: true})
+	msgs := append([]llm.Message{llm.System(system)}, req.Messages...)
+	res, err := llm.Complete(ctx, s.Model, &llm.Request{Key: "mcp/sample", Messages: msgs, Settings: llm.Settings{MaxTokens: req.Tokens}, Whole: true})
 	if err != nil {
 		c.notice(Refused, "", "a request for the model: "+err.Error())
 		return nil, errors.New("the model gave no answer") // what went wrong is not the server's business

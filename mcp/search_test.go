@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/mcp"
 	"github.com/pawl-go/pawl/provider/openai"
 )
@@ -43,7 +44,7 @@ func TestRequestBytes(t *testing.T) {
 	}
 	for _, set := range []pawl.Toolset{tools, pawl.Search(tools, nil), tools[:20], pawl.Search(tools[:20], nil)} {
 		a := &pawl.Agent{Model: openai.New("gpt-5-mini", &openai.Options{BaseURL: web.URL, Key: "k"}), Tools: []pawl.Toolset{set}}
-		if _, err := a.Run(t.Context(), pawl.User("What is in the file?")); err == nil {
+		if _, err := a.Run(t.Context(), llm.User("What is in the file?")); err == nil {
 			t.Fatal("the server answers")
 		}
 	}

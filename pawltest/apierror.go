@@ -5,7 +5,7 @@ import (
 	"net/http"
 	"strconv"
 
-	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // apiError is an error of an API. Each writes it in its own shape.
@@ -20,7 +20,7 @@ type apiError struct {
 
 func toAPIError(err error) *apiError {
 	e := &apiError{Status: 500, Message: err.Error()}
-	var p *pawl.ProviderError
+	var p *llm.ProviderError
 	if errors.As(err, &p) {
 		e.Message = p.Message
 		e.Reason = string(p.Code)

@@ -9,25 +9,25 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/test/wiretest"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/pawltest"
 )
 
 // choices are the ways to say which tool, and on which wires a way is refused: with which words.
 var choices = []struct {
 	name    string
-	choice  pawl.ToolChoice
+	choice  llm.ToolChoice
 	effort  string
 	refused map[string]string
 }{
-	{"auto", pawl.ToolChoice{}, "", nil},
-	{"none", pawl.ToolChoice{Mode: pawl.ToolNone}, "", nil},
-	{"required", pawl.ToolChoice{Mode: pawl.ToolRequired}, "", nil},
-	{"one name", pawl.Named("find"), "", nil},
-	{"two of three names", pawl.Named("look", "find"), "", map[string]string{pawltest.Anthropic: "but not one of some: name one tool, or offer only those"}},
-	{"required, while it thinks", pawl.ToolChoice{Mode: pawl.ToolRequired}, "low", map[string]string{pawltest.Anthropic: "what it thinks is to decide whether it calls a tool"}},
-	{"one name, while it thinks", pawl.Named("find"), "low", map[string]string{pawltest.Anthropic: "refuses a forced call (required or named) while the model thinks"}},
+	{"auto", llm.ToolChoice{}, "", nil},
+	{"none", llm.ToolChoice{Mode: llm.ToolNone}, "", nil},
+	{"required", llm.ToolChoice{Mode: llm.ToolRequired}, "", nil},
+	{"one name", llm.Named("find"), "", nil},
+	{"two of three names", llm.Named("look", "find"), "", map[string]string{pawltest.Anthropic: "but not one of some: name one tool, or offer only those"}},
+	{"required, while it thinks", llm.ToolChoice{Mode: llm.ToolRequired}, "low", map[string]string{pawltest.Anthropic: "what it thinks is to decide whether it calls a tool"}},
+	{"one name, while it thinks", llm.Named("find"), "low", map[string]string{pawltest.Anthropic: "refuses a forced call (required or named) while the model thinks"}},
 }
 
 // Each choice arrives as what it is, or is refused before anything is sent with a sentence that says why. With -update the table in
@@ -52,16 +52,16 @@ func TestToolChoices(t *testing.T) {
 }
 
 // sentChoice asks w with a choice, and returns what was sent for it.
-func sentChoice(t *testing.T, w wire, choice pawl.ToolChoice, effort, refused string) string {
+func sentChoice(t *testing.T, w wire, choice llm.ToolChoice, effort, refused string) string {
 	m, s := w.on(t, say("Well."), pawltest.SimulatorOptions{})
-	req := &pawl.Request{Messages: []pawl.Message{pawl.User("Go.")}, Choice: choice, Settings: pawl.Settings{Effort: effort}}
+	req := &llm.Request{Messages: []llm.Message{llm.User("Go.")}, Choice: choice, Settings: llm.Settings{Effort: effort}}
 	for _, name := range []string{"look", "find", "keep"} {
-		req.Tools = append(req.Tools, &pawl.Tool{Name: name, Input: lookAt, Passive: true})
+		req.Tools = append(req.Tools, &llm.ToolSpec{Name: name, Input: lookAt})
 	}
-	_, err := pawl.Complete(t.Context(), m, req)
+	_, err := llm.Complete(t.Context(), m, req)
 	if refused != "" {
-		var got *pawl.ProviderError
-		if !errors.As(err, &got) || got.Code != pawl.CodeUnsupported || !strings.Contains(got.Message, refused) || len(s.Received()) != 0 {
+		var got *llm.ProviderError
+		if !errors.As(err, &got) || got.Code != llm.CodeUnsupported || !strings.Contains(got.Message, refused) || len(s.Received()) != 0 {
 			t.Errorf("got %v and %d requests, want an error with %q before anything is sent", err, len(s.Received()), refused)
 		}
 		return "refused"

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/pawltest"
 	"github.com/pawl-go/pawl/script"
 )
@@ -19,61 +20,61 @@ import (
 type talk struct {
 	name   string
 	effort string
-	words  []pawl.Part                            // the user's first ones
-	reply  func(nth string) script.Turn           // "first" or "second"
-	result func(nth, tool string) pawl.ToolResult // nil: the user goes on in words
+	words  []llm.Part                            // the user's first ones
+	reply  func(nth string) script.Turn          // "first" or "second"
+	result func(nth, tool string) llm.ToolResult // nil: the user goes on in words
 }
 
-var picture = pawl.Media{MIME: "image/png", Data: []byte("\x89PNG of the sky")}
+var picture = llm.Media{MIME: "image/png", Data: []byte("\x89PNG of the sky")}
 
-func saying(s string) []pawl.Part { return []pawl.Part{pawl.Text{Text: s}} }
+func saying(s string) []llm.Part { return []llm.Part{llm.Text{Text: s}} }
 
 var talks = []talk{
 	{"text", "", saying("Hello."), func(nth string) script.Turn { return script.Say("The " + nth + " word: Grüße, 世界.") }, nil},
 	{"parallel calls", "", saying("Look around."), func(nth string) script.Turn {
 		return script.Together(script.Say("I look, "+nth+"."), script.Call("look", `{"at":"the `+nth+` \"sky\""}`), script.Call("find", `{"at":"a cloud"}`))
-	}, func(nth, tool string) pawl.ToolResult { return pawl.TextResult(nth + " " + tool + ": grey") }},
+	}, func(nth, tool string) llm.ToolResult { return llm.TextResult(nth + " " + tool + ": grey") }},
 	{"reasoning", "low", saying("Think, then look."), func(nth string) script.Turn {
 		return script.Together(script.Think("The "+nth+" thought."), script.Call("look", `{"at":"`+nth+`"}`))
-	}, func(nth, _ string) pawl.ToolResult { return pawl.TextResult("seen " + nth) }},
-	{"image", "", []pawl.Part{pawl.Text{Text: "What is this?"}, picture}, func(nth string) script.Turn { return script.Call("look", `{"at":"`+nth+`"}`) },
-		func(nth, _ string) pawl.ToolResult {
-			return pawl.ToolResult{Parts: []pawl.Part{pawl.Text{Text: nth + " picture"}, pawl.Media{MIME: "image/png", Data: []byte("\x89PNG " + nth)}}}
+	}, func(nth, _ string) llm.ToolResult { return llm.TextResult("seen " + nth) }},
+	{"image", "", []llm.Part{llm.Text{Text: "What is this?"}, picture}, func(nth string) script.Turn { return script.Call("look", `{"at":"`+nth+`"}`) },
+		func(nth, _ string) llm.ToolResult {
+			return llm.ToolResult{Parts: []llm.Part{llm.Text{Text: nth + " picture"}, llm.Media{MIME: "image/png", Data: []byte("\x89PNG " + nth)}}}
 		}},
 	{"error result", "", saying("Look around."), func(nth string) script.Turn {
 		return script.Together(script.Call("look", `{"at":"`+nth+`"}`), script.Call("find", `{"at":"b"}`))
-	}, func(nth, tool string) pawl.ToolResult {
+	}, func(nth, tool string) llm.ToolResult {
 		if tool == "find" {
-			r := pawl.ErrorResult("there is no " + nth)
+			r := llm.ErrorResult("there is no " + nth)
 			if nth == "first" { // and here is a picture of it
 				r.Parts = append(r.Parts, picture)
 			}
 			return r
 		}
-		return pawl.TextResult("clear")
+		return llm.TextResult("clear")
 	}},
 }
 
 // answers are what follows the nth reply of the conversation.
-func (c talk) answers(res *pawl.Result, nth string) pawl.Message {
+func (c talk) answers(res *pawl.Result, nth string) llm.Message {
 	calls := res.Messages[len(res.Messages)-1].Calls()
 	if c.result == nil {
-		return pawl.User("Go on, " + nth + ".")
+		return llm.User("Go on, " + nth + ".")
 	}
-	results := make([]pawl.ToolResult, len(calls))
+	results := make([]llm.ToolResult, len(calls))
 	for i, call := range calls {
 		results[i] = c.result(nth, call.Name)
 		results[i].CallID = call.ID
 	}
-	return pawl.Results(results...)
+	return llm.Results(results...)
 }
 
 // model says its part, whoever asks: how many replies there are tells which comes next.
-func (c talk) model() pawl.Model {
-	return script.New(script.Loop(script.Func(func(req *pawl.Request) script.Turn {
+func (c talk) model() llm.Model {
+	return script.New(script.Loop(script.Func(func(req *llm.Request) script.Turn {
 		replies := 0
 		for _, m := range req.Messages {
-			if m.Role == pawl.RoleAssistant {
+			if m.Role == llm.RoleAssistant {
 				replies++
 			}
 		}
@@ -112,13 +113,13 @@ func TestConversationsChangeTheirProvider(t *testing.T) {
 func cross(t *testing.T, a, b wire, c talk, stream bool) {
 	modelA, atA := a.on(t, c.model(), pawltest.SimulatorOptions{})
 	modelB, atB := b.on(t, c.model(), pawltest.SimulatorOptions{})
-	first, _ := run(t, modelA, c.effort, stream, nil, pawl.Message{Role: pawl.RoleUser, Parts: c.words})
+	first, _ := run(t, modelA, c.effort, stream, nil, llm.Message{Role: llm.RoleUser, Parts: c.words})
 	second, notices := run(t, modelB, c.effort, stream, first, c.answers(first, "first"))
 	third, _ := run(t, modelA, c.effort, stream, second, c.answers(second, "second"))
 	if got := third.Messages[len(third.Messages)-1].Text(); got != "Done." || third.Stop != pawl.StopAnswer {
 		t.Errorf("it ends with %q (%s)", got, third.Stop)
 	}
-	if faults := pawl.Check(third.Messages); faults != nil {
+	if faults := llm.Check(third.Messages); faults != nil {
 		t.Errorf("the transcript has faults: %v", faults)
 	}
 	// Claude thinks with a budget only where the turn began so.
@@ -129,7 +130,7 @@ func cross(t *testing.T, a, b wire, c talk, stream bool) {
 	if got, want := len(atA.Received()), 2; got != want || len(atB.Received()) != 1 {
 		t.Fatalf("%d and %d requests, want 2 and 1", got, len(atB.Received()))
 	}
-	transcript := append([]pawl.Message{pawl.System("Be brief.")}, third.Messages...)
+	transcript := append([]llm.Message{llm.System("Be brief.")}, third.Messages...)
 	for _, wrong := range slices.Concat(
 		misread(a, atA.Received()[0].Body, transcript[:2]),
 		misread(b, atB.Received()[0].Body, transcript[:n]),
@@ -161,9 +162,9 @@ func TestChangedRequestsAreFound(t *testing.T) {
 		w, c := byName(test.wire), talks[slices.IndexFunc(talks, func(c talk) bool { return c.name == test.talk })]
 		modelA, _ := byName(test.from).on(t, c.model(), pawltest.SimulatorOptions{})
 		modelB, atB := w.on(t, c.model(), pawltest.SimulatorOptions{})
-		first, _ := run(t, modelA, c.effort, false, nil, pawl.Message{Role: pawl.RoleUser, Parts: c.words})
+		first, _ := run(t, modelA, c.effort, false, nil, llm.Message{Role: llm.RoleUser, Parts: c.words})
 		second, _ := run(t, modelB, c.effort, false, first, c.answers(first, "first"))
-		said := append([]pawl.Message{pawl.System("Be brief.")}, second.Messages[:len(first.Messages)+1]...)
+		said := append([]llm.Message{llm.System("Be brief.")}, second.Messages[:len(first.Messages)+1]...)
 		body := atB.Received()[0].Body
 		if wrong := misread(w, body, said); wrong != nil {
 			t.Errorf("%+v: as it was sent: %v", test, wrong)
@@ -178,7 +179,7 @@ func TestChangedRequestsAreFound(t *testing.T) {
 }
 
 // misread returns how a request differs from what was said, and which rules of the API it breaks.
-func misread(w wire, body []byte, said []pawl.Message) (wrong []string) {
+func misread(w wire, body []byte, said []llm.Message) (wrong []string) {
 	add := func(format string, args ...any) {
 		wrong = append(wrong, fmt.Sprintf(format, args...)+fmt.Sprintf("\n%s: %s", w.name, body))
 	}
@@ -213,7 +214,7 @@ func misread(w wire, body []byte, said []pawl.Message) (wrong []string) {
 					add("what only %s can read is there: %t", o.Provider, !own)
 				}
 			}
-			if _, whole := p.(pawl.Reasoning); whole && own && (w.api == pawltest.Anthropic || w.api == pawltest.Responses) && !bytes.Contains(body, o.Data) {
+			if _, whole := p.(llm.Reasoning); whole && own && (w.api == pawltest.Anthropic || w.api == pawltest.Responses) && !bytes.Contains(body, o.Data) {
 				add("its own %s is not there byte for byte", o.Data)
 			}
 		}
@@ -224,13 +225,13 @@ func misread(w wire, body []byte, said []pawl.Message) (wrong []string) {
 // tagOf is what the adapters put in front of the host in their tags.
 var tagOf = map[string]string{pawltest.Responses: "openai", pawltest.Chat: "openai-chat", pawltest.Anthropic: "anthropic", pawltest.Gemini: "gemini"}
 
-func opaqueOf(p pawl.Part) *pawl.Opaque {
+func opaqueOf(p llm.Part) *llm.Opaque {
 	switch p := p.(type) {
-	case pawl.Text:
+	case llm.Text:
 		return p.Opaque
-	case pawl.Reasoning:
+	case llm.Reasoning:
 		return p.Opaque
-	case pawl.ToolCall:
+	case llm.ToolCall:
 		return p.Opaque
 	}
 	return nil
@@ -251,26 +252,26 @@ func secrets(data json.RawMessage) (all []string) {
 }
 
 // meaning is a history a line a part: who says what, and which call of the reply before a result answers.
-func meaning(msgs []pawl.Message) (lines []string) {
+func meaning(msgs []llm.Message) (lines []string) {
 	ids := map[string]int{}
 	for _, m := range msgs {
-		if m.Role == pawl.RoleAssistant {
+		if m.Role == llm.RoleAssistant {
 			ids = map[string]int{}
 		}
 		for _, p := range m.Parts {
 			switch p := p.(type) {
-			case pawl.Text:
+			case llm.Text:
 				if p.Text != "" {
 					lines = append(lines, fmt.Sprintf("%s: %s", m.Role, p.Text))
 				}
-			case pawl.Reasoning:
+			case llm.Reasoning:
 				lines = append(lines, "thought: "+p.Text)
-			case pawl.Media:
+			case llm.Media:
 				lines = append(lines, fmt.Sprintf("%s: %s %q", m.Role, p.MIME, p.Data))
-			case pawl.ToolCall:
+			case llm.ToolCall:
 				ids[p.ID] = len(ids)
 				lines = append(lines, fmt.Sprintf("call %d: %s %s", ids[p.ID], p.Name, canonical(p.Args)))
-			case pawl.ToolResult:
+			case llm.ToolResult:
 				kind := "result"
 				if p.IsError {
 					kind = "error"
@@ -281,7 +282,7 @@ func meaning(msgs []pawl.Message) (lines []string) {
 				}
 				lines = append(lines, fmt.Sprintf("%s of %d: %s", kind, at, p.Text()))
 				for _, q := range p.Parts {
-					if md, ok := q.(pawl.Media); ok {
+					if md, ok := q.(llm.Media); ok {
 						lines = append(lines, fmt.Sprintf("%s of %d: %s %q", kind, at, md.MIME, md.Data))
 					}
 				}
@@ -293,19 +294,19 @@ func meaning(msgs []pawl.Message) (lines []string) {
 
 // expected is the meaning that msgs must have on w: thoughts of others are left out, an error is worded where there is no form for it, and
 // so is which result an image belongs to where it cannot be in it: in none of Chat Completions, and in no error of Anthropic's.
-func expected(w wire, tag string, msgs []pawl.Message) []string {
-	var view []pawl.Message
+func expected(w wire, tag string, msgs []llm.Message) []string {
+	var view []llm.Message
 	for _, m := range msgs {
-		sent, beside := pawl.Message{Role: m.Role}, pawl.Message{Role: pawl.RoleUser}
+		sent, beside := llm.Message{Role: m.Role}, llm.Message{Role: llm.RoleUser}
 		for _, p := range m.Parts {
 			switch p := p.(type) {
-			case pawl.Reasoning:
+			case llm.Reasoning:
 				if p.Opaque == nil || p.Opaque.Provider != tag {
 					continue
 				}
 				sent.Parts = append(sent.Parts, p)
-			case pawl.ToolResult:
-				r := pawl.ToolResult{CallID: p.CallID, IsError: p.IsError && w.native}
+			case llm.ToolResult:
+				r := llm.ToolResult{CallID: p.CallID, IsError: p.IsError && w.native}
 				word := ""
 				if p.IsError && !w.native {
 					word = "Error: "
@@ -315,11 +316,11 @@ func expected(w wire, tag string, msgs []pawl.Message) []string {
 				}
 				for _, q := range p.Parts {
 					switch q := q.(type) {
-					case pawl.Text:
-						r.Parts = append(r.Parts, pawl.Text{Text: word + q.Text})
-					case pawl.Media:
+					case llm.Text:
+						r.Parts = append(r.Parts, llm.Text{Text: word + q.Text})
+					case llm.Media:
 						if w.api == pawltest.Chat || w.api == pawltest.Anthropic && p.IsError {
-							beside.Parts = append(beside.Parts, pawl.Text{Text: "From the result of call " + p.CallID + ":"}, q)
+							beside.Parts = append(beside.Parts, llm.Text{Text: "From the result of call " + p.CallID + ":"}, q)
 						} else {
 							r.Parts = append(r.Parts, q)
 						}

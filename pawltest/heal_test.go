@@ -7,30 +7,30 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/pawltest"
 )
 
 // whatever is a history as crashes, other programs and people with an editor leave it: known roles and parts, and no other order.
-func whatever(t *rapid.T) []pawl.Message {
+func whatever(t *rapid.T) []llm.Message {
 	id := rapid.SampledFrom([]string{"a", "b", "c", ""})
 	name := rapid.SampledFrom([]string{"look", "find", "gone"})
-	part := rapid.Custom(func(t *rapid.T) pawl.Part {
+	part := rapid.Custom(func(t *rapid.T) llm.Part {
 		switch rapid.IntRange(0, 5).Draw(t, "kind") {
 		case 0:
-			return pawl.Text{Text: rapid.SampledFrom([]string{"", "hi", " ", "Grüße"}).Draw(t, "text")}
+			return llm.Text{Text: rapid.SampledFrom([]string{"", "hi", " ", "Grüße"}).Draw(t, "text")}
 		case 1, 2:
-			return pawl.ToolCall{ID: id.Draw(t, "id"), Name: name.Draw(t, "name"), Args: json.RawMessage(rapid.SampledFrom([]string{"", "{}", `{"at":"x"}`, `{"at`}).Draw(t, "args"))}
+			return llm.ToolCall{ID: id.Draw(t, "id"), Name: name.Draw(t, "name"), Args: json.RawMessage(rapid.SampledFrom([]string{"", "{}", `{"at":"x"}`, `{"at`}).Draw(t, "args"))}
 		case 3, 4:
-			r := pawl.TextResult("seen")
+			r := llm.TextResult("seen")
 			r.CallID, r.IsError = id.Draw(t, "of"), rapid.Bool().Draw(t, "error")
 			return r
 		}
-		return pawl.Reasoning{Text: "hm", Opaque: &pawl.Opaque{Provider: "elsewhere", Data: json.RawMessage(`{"type":"thinking","thinking":"hm","signature":"x"}`)}}
+		return llm.Reasoning{Text: "hm", Opaque: &llm.Opaque{Provider: "elsewhere", Data: json.RawMessage(`{"type":"thinking","thinking":"hm","signature":"x"}`)}}
 	})
-	return rapid.SliceOfN(rapid.Custom(func(t *rapid.T) pawl.Message {
-		role := rapid.SampledFrom([]pawl.Role{pawl.RoleUser, pawl.RoleAssistant, pawl.RoleTool, pawl.RoleAssistant, pawl.RoleSystem, pawl.RoleDeveloper})
-		return pawl.Message{Role: role.Draw(t, "role"), Parts: rapid.SliceOfN(part, 0, 4).Draw(t, "parts")}
+	return rapid.SliceOfN(rapid.Custom(func(t *rapid.T) llm.Message {
+		role := rapid.SampledFrom([]llm.Role{llm.RoleUser, llm.RoleAssistant, llm.RoleTool, llm.RoleAssistant, llm.RoleSystem, llm.RoleDeveloper})
+		return llm.Message{Role: role.Draw(t, "role"), Parts: rapid.SliceOfN(part, 0, 4).Draw(t, "parts")}
 	}), 0, 8).Draw(t, "history")
 }
 
@@ -39,12 +39,12 @@ func TestAnyHistoryArrivesInOrder(t *testing.T) {
 	for _, w := range wires {
 		t.Run(w.name, func(t *testing.T) {
 			m, s := w.on(t, say("Well."), pawltest.SimulatorOptions{})
-			rules := pawl.RulesOf(w.api)
+			rules := llm.RulesOf(w.api)
 			rapid.Check(t, func(rt *rapid.T) {
-				req := &pawl.Request{Messages: append(whatever(rt), pawl.User("And now?")), Whole: rapid.Bool().Draw(rt, "whole")}
+				req := &llm.Request{Messages: append(whatever(rt), llm.User("And now?")), Whole: rapid.Bool().Draw(rt, "whole")}
 				for _, set := range passive() {
 					tools, _ := set.Tools(t.Context())
-					req.Tools = append(req.Tools, tools...)
+					req.Tools = append(req.Tools, specs(tools)...)
 				}
 				told := 0
 				for d, err := range m.Stream(t.Context(), req) {
@@ -74,15 +74,15 @@ func TestCutConversationsGoOn(t *testing.T) {
 	for _, from := range wires {
 		for _, c := range talks {
 			m, _ := from.on(t, c.model(), pawltest.SimulatorOptions{})
-			res, _ := run(t, m, c.effort, false, nil, pawl.Message{Role: pawl.RoleUser, Parts: c.words})
+			res, _ := run(t, m, c.effort, false, nil, llm.Message{Role: llm.RoleUser, Parts: c.words})
 			res, _ = run(t, m, c.effort, false, res, c.answers(res, "first"))
 			res, _ = run(t, m, c.effort, false, res, c.answers(res, "second"))
 			for _, to := range wires {
 				other, s := to.on(t, say("Well."), pawltest.SimulatorOptions{})
 				for n := range res.Messages {
 					for first := range n {
-						req := &pawl.Request{Messages: append(append([]pawl.Message{}, res.Messages[first:n]...), pawl.User("And now?")), Settings: pawl.Settings{Effort: c.effort}}
-						if _, err := pawl.Complete(t.Context(), other, req); err != nil {
+						req := &llm.Request{Messages: append(append([]llm.Message{}, res.Messages[first:n]...), llm.User("And now?")), Settings: llm.Settings{Effort: c.effort}}
+						if _, err := llm.Complete(t.Context(), other, req); err != nil {
 							t.Errorf("%s to %s, %s, messages %d to %d: %v", from.name, to.name, c.name, first, n, err)
 						}
 					}
@@ -105,13 +105,13 @@ func TestWhatTheServerKeepsIsNotMended(t *testing.T) {
 			continue
 		}
 		m, s := w.on(t, say("Well."), pawltest.SimulatorOptions{})
-		result := pawl.TextResult("seen")
+		result := llm.TextResult("seen")
 		result.CallID = "c1"
-		call := pawl.Assistant(pawl.ToolCall{ID: "c1", Name: "look", Args: []byte(`{}`)})
-		req := &pawl.Request{Messages: []pawl.Message{pawl.Results(result)},
-			Settings: pawl.Settings{Options: map[string]json.RawMessage{tagOf[w.api]: json.RawMessage(heads[w.api])}}}
+		call := llm.Assistant(llm.ToolCall{ID: "c1", Name: "look", Args: []byte(`{}`)})
+		req := &llm.Request{Messages: []llm.Message{llm.Results(result)},
+			Settings: llm.Settings{Options: map[string]json.RawMessage{tagOf[w.api]: json.RawMessage(heads[w.api])}}}
 		if w.api == pawltest.Gemini { // which wants to see the call, but not the user before it
-			req.Messages = append([]pawl.Message{call}, req.Messages...)
+			req.Messages = append([]llm.Message{call}, req.Messages...)
 		}
 		for d, err := range m.Stream(t.Context(), req) {
 			if err == nil && d.Notice != nil {

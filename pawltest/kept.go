@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // Kept is an Executor that keeps how calls ended, in memory and as JSON, and answers a call that was carried out with what it came to then:
@@ -17,12 +18,12 @@ type Kept struct {
 	Parallel pawl.Parallel
 
 	mu    sync.Mutex
-	kept  map[pawl.Key]kept
-	since map[pawl.Key]time.Time
+	kept  map[llm.Key]kept
+	since map[llm.Key]time.Time
 }
 
 type kept struct {
-	call pawl.ToolCall
+	call llm.ToolCall
 	x    []byte
 }
 
@@ -44,7 +45,7 @@ func (k *Kept) Execute(ctx context.Context, tasks []pawl.Task) iter.Seq[pawl.Eve
 			if t.Since = k.since[t.Key]; t.Since.IsZero() {
 				t.Since = time.Now()
 				if k.since == nil {
-					k.since = map[pawl.Key]time.Time{}
+					k.since = map[llm.Key]time.Time{}
 				}
 				k.since[t.Key] = t.Since
 			}
@@ -87,7 +88,7 @@ func (k *Kept) keep(tasks []pawl.Task, e pawl.Event) {
 		k.mu.Lock()
 		defer k.mu.Unlock()
 		if k.kept == nil {
-			k.kept = map[pawl.Key]kept{}
+			k.kept = map[llm.Key]kept{}
 		}
 		k.kept[t.Key] = kept{t.Call, b}
 		return

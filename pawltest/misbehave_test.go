@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/pawltest"
 	"github.com/pawl-go/pawl/script"
 )
@@ -33,10 +33,10 @@ var everyFault = []struct {
 func TestEveryFaultAtEveryEvent(t *testing.T) {
 	turn := script.Together(script.Think("Let me see both."), script.Say("I look at it."), script.Call("look", `{"at":"the sky"}`), script.Call("find", `{"at":"a cloud"}`))
 	for _, w := range wires {
-		ask := func(f *pawltest.Fault) (*pawl.Response, error) {
+		ask := func(f *pawltest.Fault) (*llm.Response, error) {
 			m, _ := w.on(t, script.New(turn), pawltest.SimulatorOptions{Fault: pawltest.Faults(f)})
-			resp := new(pawl.Response)
-			for d, err := range m.Stream(t.Context(), &pawl.Request{Messages: []pawl.Message{pawl.User("Go.")}}) {
+			resp := new(llm.Response)
+			for d, err := range m.Stream(t.Context(), &llm.Request{Messages: []llm.Message{llm.User("Go.")}}) {
 				if err == nil {
 					err = resp.Add(d)
 				}
@@ -50,8 +50,8 @@ func TestEveryFaultAtEveryEvent(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		said := func(r *pawl.Response) string {
-			return strings.Join(meaning([]pawl.Message{r.Message}), "\n") + "\n" + string(r.Finish)
+		said := func(r *llm.Response) string {
+			return strings.Join(meaning([]llm.Message{r.Message}), "\n") + "\n" + string(r.Finish)
 		}
 		for _, f := range everyFault {
 			blind := false
@@ -61,7 +61,7 @@ func TestEveryFaultAtEveryEvent(t *testing.T) {
 			same, failed := 0, 0
 			for k := f.first; k < 30; k++ {
 				got, err := ask(f.at(k))
-				var broken *pawl.ProviderError
+				var broken *llm.ProviderError
 				switch {
 				case err == nil && said(got) == said(right):
 					same++
@@ -69,7 +69,7 @@ func TestEveryFaultAtEveryEvent(t *testing.T) {
 					t.Errorf("%s, %s at %d: it is taken for\n%s", w.name, f.name, k, said(got))
 				case err == nil:
 					inventsNone(t, w, f.name, k, got, right)
-				case !errors.As(err, &broken) || !broken.Retryable || broken.Code != pawl.CodeStream && broken.Code != pawl.CodeNetwork && broken.Code != pawl.CodeTimeout:
+				case !errors.As(err, &broken) || !broken.Retryable || broken.Code != llm.CodeStream && broken.Code != llm.CodeNetwork && broken.Code != llm.CodeTimeout:
 					t.Errorf("%s, %s at %d: got error %v", w.name, f.name, k, err)
 				default:
 					failed++
@@ -84,7 +84,7 @@ func TestEveryFaultAtEveryEvent(t *testing.T) {
 
 // inventsNone checks that each call of got whose arguments are JSON is one of right. Gemini's calls come whole, and without numbers: one that
 // came twice is there twice.
-func inventsNone(t *testing.T, w wire, fault string, k int, got, right *pawl.Response) {
+func inventsNone(t *testing.T, w wire, fault string, k int, got, right *llm.Response) {
 	t.Helper()
 	for _, c := range got.Message.Calls() {
 		known := !json.Valid(c.Args) // it is told what is wrong with it, and not run
@@ -115,8 +115,8 @@ func TestServersThatRecover(t *testing.T) {
 			}
 			s := simulate(t, say("Here I am."), &pawltest.SimulatorOptions{Key: "test-key", Fault: fault})
 			go func() { <-asked; close(gate) }()
-			resp, retries := new(pawl.Response), 0
-			for d, err := range w.open(s.URL, transport(t), 2).Stream(t.Context(), &pawl.Request{Messages: []pawl.Message{pawl.User("Go.")}, Whole: whole}) {
+			resp, retries := new(llm.Response), 0
+			for d, err := range w.open(s.URL, transport(t), 2).Stream(t.Context(), &llm.Request{Messages: []llm.Message{llm.User("Go.")}, Whole: whole}) {
 				if err == nil && d.Notice != nil && d.Notice.Code == "retry" {
 					retries++
 				}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/test/wiretest"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/pawltest"
 	"github.com/pawl-go/pawl/script"
 )
@@ -24,7 +25,7 @@ var parity = []struct {
 }{
 	{"P1", "simple text", func(t *testing.T, w wire) {
 		resp := reply(t, w, script.Say("Grüße."), true, nil)
-		if resp.Message.Text() != "Grüße." || resp.Finish != pawl.FinishStop {
+		if resp.Message.Text() != "Grüße." || resp.Finish != llm.FinishStop {
 			t.Errorf("got %+v", resp)
 		}
 	}, nil},
@@ -32,11 +33,11 @@ var parity = []struct {
 		taken := make(chan struct{}, 100)
 		m, _ := w.on(t, paced{say("A text that comes in pieces."), taken}, pawltest.SimulatorOptions{})
 		joined, n := "", 0
-		for d, err := range m.Stream(t.Context(), &pawl.Request{Messages: []pawl.Message{pawl.User("Go.")}}) {
+		for d, err := range m.Stream(t.Context(), &llm.Request{Messages: []llm.Message{llm.User("Go.")}}) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if text, ok := d.Part.(pawl.Text); ok {
+			if text, ok := d.Part.(llm.Text); ok {
 				joined += text.Text
 				n++
 				taken <- struct{}{}
@@ -47,7 +48,7 @@ var parity = []struct {
 		}
 	}, nil},
 	{"P3", "image by value", func(t *testing.T, w wire) { sees(t, w, picture) }, nil},
-	{"P4", "image by URL", func(t *testing.T, w wire) { sees(t, w, pawl.Media{URL: "https://example.com/a.png"}) }, nil},
+	{"P4", "image by URL", func(t *testing.T, w wire) { sees(t, w, llm.Media{URL: "https://example.com/a.png"}) }, nil},
 	{"P5", "one call, carried out", func(t *testing.T, w wire) { calls(t, w, 1, 1) }, nil},
 	{"P6", "parallel calls, answered together", func(t *testing.T, w wire) { calls(t, w, 1, 3) }, nil},
 	{"P7", "a loop of three rounds", func(t *testing.T, w wire) { calls(t, w, 3, 1) }, nil},
@@ -55,7 +56,7 @@ var parity = []struct {
 		m, _ := w.on(t, script.New(script.Call("look", `{"at":"the sky"}`)), pawltest.SimulatorOptions{})
 		args, ready := "", 0
 		a := &pawl.Agent{Model: m, Tools: passive()}
-		for e, err := range a.Stream(t.Context(), pawl.User("Look.")) {
+		for e, err := range a.Stream(t.Context(), llm.User("Look.")) {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -72,10 +73,10 @@ var parity = []struct {
 	}, map[string]string{pawltest.Gemini: "Arguments come in one piece, unless `streamFunctionCallArguments` is asked for by option."}},
 	{"P9", "structured output", func(t *testing.T, w wire) {
 		schema := json.RawMessage(`{"additionalProperties":false,"properties":{"n":{"type":"integer"}},"required":["n"],"type":"object"}`)
-		var asked *pawl.Request
-		m, _ := w.on(t, script.New(script.Func(func(req *pawl.Request) script.Turn { asked = req; return script.Say(`{"n":7}`) })), pawltest.SimulatorOptions{})
-		req := &pawl.Request{Model: rich(w.api).Model, Messages: []pawl.Message{pawl.User("Count.")}, Output: schema}
-		resp, err := pawl.Complete(t.Context(), m, req)
+		var asked *llm.Request
+		m, _ := w.on(t, script.New(script.Func(func(req *llm.Request) script.Turn { asked = req; return script.Say(`{"n":7}`) })), pawltest.SimulatorOptions{})
+		req := &llm.Request{Model: rich(w.api).Model, Messages: []llm.Message{llm.User("Count.")}, Output: schema}
+		resp, err := llm.Complete(t.Context(), m, req)
 		if err == nil && w.api == pawltest.Anthropic && asked.Output == nil { // another server than its own: in the instructions
 			var body []byte
 			if body, err = w.encode(req); err == nil && strings.Contains(asked.Messages[0].Text(), `"integer"`) && bytes.Contains(body, []byte(`"output_config":{"format":{"type":"json_schema"`)) {
@@ -99,14 +100,14 @@ var parity = []struct {
 		if w.api == pawltest.Gemini {
 			status = 400
 		}
-		fails(t, w.open(s.URL, transport(t), 3), pawl.CodeAuthentication, status, false)
+		fails(t, w.open(s.URL, transport(t), 3), llm.CodeAuthentication, status, false)
 		if n := len(s.Received()); n != 2 {
 			t.Errorf("%d requests, want 2: it is not repeated", n)
 		}
 	}, map[string]string{pawltest.Gemini: "The API answers 400 with `API_KEY_INVALID`, the others 401."}},
 	{"P12", "429 is an error of code rate_limit that may pass", func(t *testing.T, w wire) {
 		m, _ := w.on(t, say("x"), pawltest.SimulatorOptions{Fault: func(int, *pawltest.Received) *pawltest.Fault { return &pawltest.Fault{Status: 429} }})
-		fails(t, m, pawl.CodeRateLimit, 429, true)
+		fails(t, m, llm.CodeRateLimit, 429, true)
 	}, nil},
 	{"P13", "usage is counted", func(t *testing.T, w wire) {
 		for _, whole := range []bool{false, true} {
@@ -119,9 +120,9 @@ var parity = []struct {
 	{"P14", "what is read from the cache is counted, and the next turn can be read from it", func(t *testing.T, w wire) {
 		m, s := w.on(t, script.New(script.Say("one"), figures), pawltest.SimulatorOptions{})
 		a := &pawl.Agent{Model: m}
-		res, err := a.Run(t.Context(), pawl.User("First."))
+		res, err := a.Run(t.Context(), llm.User("First."))
 		if err == nil {
-			res, err = a.Resume(t.Context(), res, pawl.User("Second."))
+			res, err = a.Resume(t.Context(), res, llm.User("Second."))
 		}
 		if err != nil || res.Steps[len(res.Steps)-1].Response.Usage.CacheRead != 900 {
 			t.Fatalf("%v: got %+v", err, res.Spent)
@@ -137,8 +138,8 @@ var parity = []struct {
 	}, map[string]string{pawltest.Anthropic: "The cache is asked for by marks, which are set unless `NoCache` says no."}},
 	{"P15", "the provider's own options go through as they are", func(t *testing.T, w wire) {
 		m, s := w.on(t, say("x"), pawltest.SimulatorOptions{})
-		if _, err := pawl.Complete(t.Context(), m, &pawl.Request{Messages: []pawl.Message{pawl.User("Go.")},
-			Settings: pawl.Settings{Options: map[string]json.RawMessage{tagOf[w.api]: json.RawMessage(`{"metadata":{"é":[1, 2.50]}}`), "another": json.RawMessage(`{"not":"this"}`)}}}); err != nil {
+		if _, err := llm.Complete(t.Context(), m, &llm.Request{Messages: []llm.Message{llm.User("Go.")},
+			Settings: llm.Settings{Options: map[string]json.RawMessage{tagOf[w.api]: json.RawMessage(`{"metadata":{"é":[1, 2.50]}}`), "another": json.RawMessage(`{"not":"this"}`)}}}); err != nil {
 			t.Fatal(err)
 		}
 		if body := s.Received()[0].Body; !bytes.Contains(body, []byte(`"metadata":{"é":[1, 2.50]}`)) || bytes.Contains(body, []byte("this")) {
@@ -148,17 +149,17 @@ var parity = []struct {
 }
 
 // figures is a reply with all that is counted.
-var figures = script.Turn{Parts: []pawl.Part{pawl.Text{Text: "two"}}, Usage: &pawl.Usage{Input: 1000, Output: 12, Reasoning: 5, CacheRead: 900}}
+var figures = script.Turn{Parts: []llm.Part{llm.Text{Text: "two"}}, Usage: &llm.Usage{Input: 1000, Output: 12, Reasoning: 5, CacheRead: 900}}
 
 // reply asks w for turn.
-func reply(t *testing.T, w wire, turn script.Turn, whole bool, change func(*pawl.Request)) *pawl.Response {
+func reply(t *testing.T, w wire, turn script.Turn, whole bool, change func(*llm.Request)) *llm.Response {
 	t.Helper()
 	m, _ := w.on(t, script.New(turn), pawltest.SimulatorOptions{})
-	req := &pawl.Request{Messages: []pawl.Message{pawl.User("Go.")}, Whole: whole}
+	req := &llm.Request{Messages: []llm.Message{llm.User("Go.")}, Whole: whole}
 	if change != nil {
 		change(req)
 	}
-	resp := new(pawl.Response)
+	resp := new(llm.Response)
 	for d, err := range m.Stream(t.Context(), req) {
 		if err == nil {
 			err = resp.Add(d)
@@ -172,20 +173,20 @@ func reply(t *testing.T, w wire, turn script.Turn, whole bool, change func(*pawl
 
 // paced writes a piece of text when the one before was taken: pieces that come together may be told together.
 type paced struct {
-	pawl.Model
+	llm.Model
 	taken <-chan struct{}
 }
 
-func (p paced) Stream(ctx context.Context, req *pawl.Request) iter.Seq2[pawl.Delta, error] {
-	return func(yield func(pawl.Delta, error) bool) {
+func (p paced) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
+	return func(yield func(llm.Delta, error) bool) {
 		written := 0
 		for d, err := range p.Model.Stream(ctx, req) {
-			if _, ok := d.Part.(pawl.Text); ok {
+			if _, ok := d.Part.(llm.Text); ok {
 				if written++; written > 1 {
 					select {
 					case <-p.taken:
 					case <-ctx.Done():
-						yield(pawl.Delta{}, ctx.Err())
+						yield(llm.Delta{}, ctx.Err())
 						return
 					}
 				}
@@ -198,18 +199,18 @@ func (p paced) Stream(ctx context.Context, req *pawl.Request) iter.Seq2[pawl.Del
 }
 
 // sees shows media to a model.
-func sees(t *testing.T, w wire, md pawl.Media) {
+func sees(t *testing.T, w wire, md llm.Media) {
 	t.Helper()
-	var last pawl.Message
-	turn := script.Func(func(req *pawl.Request) script.Turn {
+	var last llm.Message
+	turn := script.Func(func(req *llm.Request) script.Turn {
 		last = req.Messages[len(req.Messages)-1]
 		return script.Say("I see.")
 	})
-	reply(t, w, turn, true, func(req *pawl.Request) {
-		req.Messages = []pawl.Message{{Role: pawl.RoleUser, Parts: []pawl.Part{pawl.Text{Text: "What is it?"}, md}}}
+	reply(t, w, turn, true, func(req *llm.Request) {
+		req.Messages = []llm.Message{{Role: llm.RoleUser, Parts: []llm.Part{llm.Text{Text: "What is it?"}, md}}}
 	})
 	for _, p := range last.Parts {
-		if got, ok := p.(pawl.Media); ok && got.URL == md.URL && bytes.Equal(got.Data, md.Data) {
+		if got, ok := p.(llm.Media); ok && got.URL == md.URL && bytes.Equal(got.Data, md.Data) {
 			return
 		}
 	}
@@ -220,7 +221,7 @@ func sees(t *testing.T, w wire, md pawl.Media) {
 func calls(t *testing.T, w wire, rounds, n int) {
 	t.Helper()
 	told := 0
-	count := script.Func(func(req *pawl.Request) script.Turn {
+	count := script.Func(func(req *llm.Request) script.Turn {
 		results := script.Results(req)
 		told += len(results)
 		if told == rounds*n {
@@ -238,7 +239,7 @@ func calls(t *testing.T, w wire, rounds, n int) {
 	}) (string, error) {
 		return "of " + in.At, nil
 	})
-	res, err := (&pawl.Agent{Model: m, Tools: []pawl.Toolset{look}}).Run(t.Context(), pawl.User("Look."))
+	res, err := (&pawl.Agent{Model: m, Tools: []pawl.Toolset{look}}).Run(t.Context(), llm.User("Look."))
 	want := fmt.Sprintf("Told of %d %d", (rounds-1)*n, n-1)
 	if err != nil || res.Messages[len(res.Messages)-1].Text() != want || res.Spent.Calls != rounds*n || len(s.Received()) != rounds+1 {
 		t.Errorf("%v: got %+v, want %q", err, res, want)
@@ -251,11 +252,11 @@ func calls(t *testing.T, w wire, rounds, n int) {
 }
 
 // fails asks m, which must fail so, streamed and whole.
-func fails(t *testing.T, m pawl.Model, code pawl.Code, status int, retryable bool) {
+func fails(t *testing.T, m llm.Model, code llm.Code, status int, retryable bool) {
 	t.Helper()
 	for _, whole := range []bool{false, true} {
-		var got *pawl.ProviderError
-		for _, err := range m.Stream(t.Context(), &pawl.Request{Messages: []pawl.Message{pawl.User("Go.")}, Whole: whole}) {
+		var got *llm.ProviderError
+		for _, err := range m.Stream(t.Context(), &llm.Request{Messages: []llm.Message{llm.User("Go.")}, Whole: whole}) {
 			if err != nil && !errors.As(err, &got) {
 				t.Errorf("whole %t: %v is no ProviderError", whole, err)
 			}

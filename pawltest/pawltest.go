@@ -8,13 +8,13 @@
 //	                        └────────────────────────────────────────┘
 //
 // Simulator is a provider on loopback that speaks four APIs, streamed and whole: OpenAI's Chat Completions and Responses,
-// Anthropic's Messages and Gemini's generateContent. What it answers comes from a pawl.Model, most often a script; what
+// Anthropic's Messages and Gemini's generateContent. What it answers comes from a llm.Model, most often a script; what
 // it was asked is logged; Fault makes it fail. Replay serves the
 // exchanges of a recording in order. Check finds what is wrong with the history in a request's body: both servers run
 // every request through it, and it shares no code with the adapters or with pawl's own decoding, so that a mistake
 // there shows here.
 //
-// TestModel is the suite that every pawl.Model must pass, TestAdapter the one for adapters to the four APIs.
+// TestModel is the suite that every llm.Model must pass, TestAdapter the one for adapters to the four APIs.
 //
 // The package does not import testing: TestModel takes the few methods of *testing.T that it needs, so that a program
 // (pawl demo is one) can run a Simulator without a test framework inside.

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // ReadRequest reads the body of a request to api into the neutral form, as the provider would understand
@@ -15,7 +15,7 @@ import (
 // Whole true. It shares no code with the adapters. It checks no pairing: that is Check's work. The tools are passive. What has
 // no neutral form (hosted tools, uploaded files, items of hosted tools) is left out, or kept as Reasoning with the item as Opaque
 // where it holds a place in a reply.
-func ReadRequest(api string, body []byte) (*pawl.Request, error) {
+func ReadRequest(api string, body []byte) (*llm.Request, error) {
 	switch api {
 	case Chat:
 		return readChat(body)
@@ -43,8 +43,8 @@ type wireFunction struct {
 }
 
 // readTools reads the functions among tools; others run at the provider.
-func readTools(list []wireTool) []*pawl.Tool {
-	var tools []*pawl.Tool
+func readTools(list []wireTool) []*llm.ToolSpec {
+	var tools []*llm.ToolSpec
 	for _, t := range list {
 		f := t.wireFunction
 		if t.Function != nil {
@@ -55,27 +55,27 @@ func readTools(list []wireTool) []*pawl.Tool {
 		if bytes.Equal(f.Parameters, []byte("null")) {
 			f.Parameters = nil
 		}
-		tools = append(tools, &pawl.Tool{Name: f.Name, Description: f.Description, Input: f.Parameters, Passive: true})
+		tools = append(tools, &llm.ToolSpec{Name: f.Name, Description: f.Description, Input: f.Parameters})
 	}
 	return tools
 }
 
 // readChoice reads tool_choice in any of its shapes.
-func readChoice(raw json.RawMessage) (pawl.ToolChoice, error) {
+func readChoice(raw json.RawMessage) (llm.ToolChoice, error) {
 	if len(raw) == 0 || string(raw) == "null" {
-		return pawl.ToolChoice{}, nil
+		return llm.ToolChoice{}, nil
 	}
 	var word string
 	if json.Unmarshal(raw, &word) == nil {
 		switch word {
 		case "auto":
-			return pawl.ToolChoice{}, nil
+			return llm.ToolChoice{}, nil
 		case "none":
-			return pawl.ToolChoice{Mode: pawl.ToolNone}, nil
+			return llm.ToolChoice{Mode: llm.ToolNone}, nil
 		case "required", "any":
-			return pawl.ToolChoice{Mode: pawl.ToolRequired}, nil
+			return llm.ToolChoice{Mode: llm.ToolRequired}, nil
 		}
-		return pawl.ToolChoice{}, fmt.Errorf("unknown tool_choice %q", word)
+		return llm.ToolChoice{}, fmt.Errorf("unknown tool_choice %q", word)
 	}
 	type allowed struct {
 		Mode  string     `json:"mode"`
@@ -87,7 +87,7 @@ func readChoice(raw json.RawMessage) (pawl.ToolChoice, error) {
 		Allowed *allowed `json:"allowed_tools"`
 	}
 	if err := json.Unmarshal(raw, &c); err != nil {
-		return pawl.ToolChoice{}, fmt.Errorf("tool_choice: %w", err)
+		return llm.ToolChoice{}, fmt.Errorf("tool_choice: %w", err)
 	}
 	set := c.allowed
 	if c.Allowed != nil {
@@ -95,17 +95,17 @@ func readChoice(raw json.RawMessage) (pawl.ToolChoice, error) {
 	}
 	switch {
 	case c.Type == "allowed_tools" && set.Mode == "auto":
-		return pawl.ToolChoice{}, nil
+		return llm.ToolChoice{}, nil
 	case c.Type == "allowed_tools":
 		var names []string
 		for _, t := range readTools(set.Tools) {
 			names = append(names, t.Name)
 		}
-		return pawl.Named(names...), nil
+		return llm.Named(names...), nil
 	case c.Function != nil:
-		return pawl.Named(c.Function.Name), nil
+		return llm.Named(c.Function.Name), nil
 	}
-	return pawl.Named(c.Name), nil
+	return llm.Named(c.Name), nil
 }
 
 // wirePart is a piece of content, of either API.
@@ -128,7 +128,7 @@ type wirePart struct {
 }
 
 // readContent reads a string, a list of parts, or null.
-func readContent(raw json.RawMessage) ([]pawl.Part, error) {
+func readContent(raw json.RawMessage) ([]llm.Part, error) {
 	if len(raw) == 0 || string(raw) == "null" {
 		return nil, nil
 	}
@@ -137,28 +137,28 @@ func readContent(raw json.RawMessage) ([]pawl.Part, error) {
 		if s == "" {
 			return nil, nil
 		}
-		return []pawl.Part{pawl.Text{Text: s}}, nil
+		return []llm.Part{llm.Text{Text: s}}, nil
 	}
 	var list []wirePart
 	if err := json.Unmarshal(raw, &list); err != nil {
 		return nil, err
 	}
-	var parts []pawl.Part
+	var parts []llm.Part
 	for _, p := range list {
 		switch p.Type {
 		case "text", "input_text", "output_text":
-			parts = append(parts, pawl.Text{Text: p.Text})
+			parts = append(parts, llm.Text{Text: p.Text})
 		case "thinking":
 			var thought string
 			for _, t := range p.Thinking {
 				thought += t.Text
 			}
-			parts = append(parts, pawl.Reasoning{Text: thought, Opaque: &pawl.Opaque{Provider: Chat, Data: json.RawMessage(`{"field":"thinking"}`)}})
+			parts = append(parts, llm.Reasoning{Text: thought, Opaque: &llm.Opaque{Provider: Chat, Data: json.RawMessage(`{"field":"thinking"}`)}})
 		case "refusal":
-			parts = append(parts, pawl.Text{Text: p.Refusal})
+			parts = append(parts, llm.Text{Text: p.Refusal})
 		case "image_url", "input_image":
 			if p.FileID != "" {
-				parts = append(parts, pawl.Media{MIME: "image/*", URL: p.FileID})
+				parts = append(parts, llm.Media{MIME: "image/*", URL: p.FileID})
 				break
 			}
 			var url string
@@ -174,7 +174,7 @@ func readContent(raw json.RawMessage) ([]pawl.Part, error) {
 			parts = append(parts, media("data:audio/"+p.Audio.Format+";base64,"+p.Audio.Data, ""))
 		case "file", "input_file":
 			if id := p.FileID + p.File.FileID; id != "" {
-				parts = append(parts, pawl.Media{URL: id})
+				parts = append(parts, llm.Media{URL: id})
 				break
 			}
 			url := p.FileURL
@@ -190,23 +190,23 @@ func readContent(raw json.RawMessage) ([]pawl.Part, error) {
 }
 
 // media reads a URL, with the data in it where it is a data URL.
-func media(url, mime string) pawl.Media {
+func media(url, mime string) llm.Media {
 	if head, data, ok := strings.Cut(url, ";base64,"); ok && strings.HasPrefix(head, "data:") {
 		plain := strings.NewReplacer("-", "+", "_", "/").Replace(strings.TrimRight(data, "=")) // some write the form for addresses
 		if b, err := base64.RawStdEncoding.DecodeString(plain); err == nil {
-			return pawl.Media{MIME: strings.TrimPrefix(head, "data:"), Data: b}
+			return llm.Media{MIME: strings.TrimPrefix(head, "data:"), Data: b}
 		}
 	}
-	return pawl.Media{MIME: mime, URL: url}
+	return llm.Media{MIME: mime, URL: url}
 }
 
 // joiner puts a flat history together: replies in one message, results in one message.
-type joiner struct{ messages []pawl.Message }
+type joiner struct{ messages []llm.Message }
 
-func (j *joiner) add(role pawl.Role, parts ...pawl.Part) {
-	if n := len(j.messages); n > 0 && j.messages[n-1].Role == role && (role == pawl.RoleAssistant || role == pawl.RoleTool) {
+func (j *joiner) add(role llm.Role, parts ...llm.Part) {
+	if n := len(j.messages); n > 0 && j.messages[n-1].Role == role && (role == llm.RoleAssistant || role == llm.RoleTool) {
 		j.messages[n-1].Parts = append(j.messages[n-1].Parts, parts...)
 		return
 	}
-	j.messages = append(j.messages, pawl.Message{Role: role, Parts: parts})
+	j.messages = append(j.messages, llm.Message{Role: role, Parts: parts})
 }

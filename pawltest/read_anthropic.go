@@ -4,14 +4,14 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 )
 
 type anthropicRequest struct {
 	Model    string          `json:"model"`
 	System   json.RawMessage `json:"system"`
 	Messages []struct {
-		Role    pawl.Role       `json:"role"`
+		Role    llm.Role        `json:"role"`
 		Content json.RawMessage `json:"content"`
 	} `json:"messages"`
 	Tools []struct {
@@ -60,13 +60,13 @@ type anthropicBlock struct {
 	Caller    json.RawMessage `json:"caller"`
 }
 
-func readAnthropic(body []byte) (*pawl.Request, error) {
+func readAnthropic(body []byte) (*llm.Request, error) {
 	var w anthropicRequest
 	if err := json.Unmarshal(body, &w); err != nil {
 		return nil, err
 	}
-	req := &pawl.Request{Model: w.Model, Output: w.OutputConfig.Format.Schema, Whole: !w.Stream,
-		Settings: pawl.Settings{MaxTokens: w.MaxTokens, Temperature: w.Temperature, TopP: w.TopP, Stop: w.Stop,
+	req := &llm.Request{Model: w.Model, Output: w.OutputConfig.Format.Schema, Whole: !w.Stream,
+		Settings: llm.Settings{MaxTokens: w.MaxTokens, Temperature: w.Temperature, TopP: w.TopP, Stop: w.Stop,
 			Effort: w.OutputConfig.Effort}}
 	if req.Output == nil {
 		req.Output = w.OutputFormat.Schema
@@ -76,7 +76,7 @@ func readAnthropic(body []byte) (*pawl.Request, error) {
 		return nil, fmt.Errorf("system: %w", err)
 	}
 	if len(system) > 0 {
-		req.Messages = append(req.Messages, pawl.Message{Role: pawl.RoleSystem, Parts: system})
+		req.Messages = append(req.Messages, llm.Message{Role: llm.RoleSystem, Parts: system})
 	}
 	for i, m := range w.Messages {
 		parts, err := readBlocks(m.Content)
@@ -87,23 +87,23 @@ func readAnthropic(body []byte) (*pawl.Request, error) {
 		case "user":
 			req.Messages = append(req.Messages, splitResults(parts)...)
 		case "assistant", "system":
-			req.Messages = append(req.Messages, pawl.Message{Role: m.Role, Parts: parts})
+			req.Messages = append(req.Messages, llm.Message{Role: m.Role, Parts: parts})
 		default:
 			return nil, fmt.Errorf("message %d: unknown role %q", i, m.Role)
 		}
 	}
 	for _, t := range w.Tools {
 		if t.Type == "" || t.Type == "custom" {
-			req.Tools = append(req.Tools, &pawl.Tool{Name: t.Name, Description: t.Description, Input: t.InputSchema, Passive: true})
+			req.Tools = append(req.Tools, &llm.ToolSpec{Name: t.Name, Description: t.Description, Input: t.InputSchema})
 		}
 	}
 	switch c := w.ToolChoice; c.Type {
 	case "none":
-		req.Choice.Mode = pawl.ToolNone
+		req.Choice.Mode = llm.ToolNone
 	case "any":
-		req.Choice.Mode = pawl.ToolRequired
+		req.Choice.Mode = llm.ToolRequired
 	case "tool":
-		req.Choice = pawl.Named(c.Name)
+		req.Choice = llm.Named(c.Name)
 	}
 	if off := w.ToolChoice.DisableParallel; off != nil {
 		parallel := !*off
@@ -113,35 +113,35 @@ func readAnthropic(body []byte) (*pawl.Request, error) {
 }
 
 // ofAnthropic is what the API wants back with a block: a member of it; nil where there is none.
-func ofAnthropic(name string, value json.RawMessage) *pawl.Opaque {
+func ofAnthropic(name string, value json.RawMessage) *llm.Opaque {
 	if s := string(value); s == "" || s == "null" || s == "[]" {
 		return nil
 	}
-	return &pawl.Opaque{Provider: "anthropic", Data: marshal(map[string]any{name: value})}
+	return &llm.Opaque{Provider: "anthropic", Data: marshal(map[string]any{name: value})}
 }
 
 // splitResults makes one or two messages of a user message: its results, and what the user said with them.
-func splitResults(parts []pawl.Part) []pawl.Message {
-	var results, rest []pawl.Part
+func splitResults(parts []llm.Part) []llm.Message {
+	var results, rest []llm.Part
 	for _, p := range parts {
-		if _, ok := p.(pawl.ToolResult); ok {
+		if _, ok := p.(llm.ToolResult); ok {
 			results = append(results, p)
 		} else {
 			rest = append(rest, p)
 		}
 	}
-	var messages []pawl.Message
+	var messages []llm.Message
 	if results != nil {
-		messages = append(messages, pawl.Message{Role: pawl.RoleTool, Parts: results})
+		messages = append(messages, llm.Message{Role: llm.RoleTool, Parts: results})
 	}
 	if rest != nil || results == nil {
-		messages = append(messages, pawl.Message{Role: pawl.RoleUser, Parts: rest})
+		messages = append(messages, llm.Message{Role: llm.RoleUser, Parts: rest})
 	}
 	return messages
 }
 
 // readBlocks reads a string, a list of blocks, or nothing.
-func readBlocks(raw json.RawMessage) ([]pawl.Part, error) {
+func readBlocks(raw json.RawMessage) ([]llm.Part, error) {
 	if len(raw) == 0 || string(raw) == "null" {
 		return nil, nil
 	}
@@ -150,13 +150,13 @@ func readBlocks(raw json.RawMessage) ([]pawl.Part, error) {
 		if s == "" {
 			return nil, nil
 		}
-		return []pawl.Part{pawl.Text{Text: s}}, nil
+		return []llm.Part{llm.Text{Text: s}}, nil
 	}
 	var list []json.RawMessage
 	if err := json.Unmarshal(raw, &list); err != nil {
 		return nil, fmt.Errorf("want a string or a list of blocks: %w", err)
 	}
-	var parts []pawl.Part
+	var parts []llm.Part
 	for i, raw := range list {
 		p, err := readBlock(raw)
 		if err != nil {
@@ -169,32 +169,32 @@ func readBlocks(raw json.RawMessage) ([]pawl.Part, error) {
 	return parts, nil
 }
 
-func readBlock(raw json.RawMessage) (pawl.Part, error) {
+func readBlock(raw json.RawMessage) (llm.Part, error) {
 	var b anthropicBlock
 	if err := json.Unmarshal(raw, &b); err != nil {
 		return nil, err
 	}
-	own := &pawl.Opaque{Provider: "anthropic", Data: raw}
+	own := &llm.Opaque{Provider: "anthropic", Data: raw}
 	switch b.Type {
 	case "text":
-		return pawl.Text{Text: b.Text, Opaque: ofAnthropic("citations", b.Citations)}, nil
+		return llm.Text{Text: b.Text, Opaque: ofAnthropic("citations", b.Citations)}, nil
 	case "tool_use":
-		return pawl.ToolCall{ID: b.ID, Name: b.Name, Args: b.Input, Opaque: ofAnthropic("caller", b.Caller)}, nil
+		return llm.ToolCall{ID: b.ID, Name: b.Name, Args: b.Input, Opaque: ofAnthropic("caller", b.Caller)}, nil
 	case "thinking":
-		return pawl.Reasoning{Text: b.Thinking, Opaque: own}, nil
+		return llm.Reasoning{Text: b.Thinking, Opaque: own}, nil
 	case "tool_result":
 		parts, err := readBlocks(b.Content)
-		return pawl.ToolResult{CallID: b.ToolUseID, Parts: parts, IsError: b.IsError}, err
+		return llm.ToolResult{CallID: b.ToolUseID, Parts: parts, IsError: b.IsError}, err
 	case "image", "document":
 		return readSource(b.Source, b.Type)
 	case "container_upload", "search_result", "tool_reference", "tool_addition", "tool_removal":
 		return nil, nil
 	}
-	return pawl.Reasoning{Opaque: own}, nil // redacted thinking, and blocks of the provider's own tools
+	return llm.Reasoning{Opaque: own}, nil // redacted thinking, and blocks of the provider's own tools
 }
 
 // readSource reads where an image or a document is; nil where the provider alone has it.
-func readSource(raw json.RawMessage, kind string) (pawl.Part, error) {
+func readSource(raw json.RawMessage, kind string) (llm.Part, error) {
 	var source struct {
 		Type      string `json:"type"`
 		MediaType string `json:"media_type"`
@@ -213,15 +213,15 @@ func readSource(raw json.RawMessage, kind string) (pawl.Part, error) {
 		if kind == "document" {
 			mime = "application/pdf"
 		}
-		return pawl.Media{MIME: mime, URL: source.URL}, nil
+		return llm.Media{MIME: mime, URL: source.URL}, nil
 	case "file":
 		mime := ""
 		if kind == "image" {
 			mime = "image/*"
 		}
-		return pawl.Media{MIME: mime, URL: source.FileID}, nil
+		return llm.Media{MIME: mime, URL: source.FileID}, nil
 	case "text":
-		return pawl.Media{MIME: source.MediaType, Data: []byte(source.Data)}, nil
+		return llm.Media{MIME: source.MediaType, Data: []byte(source.Data)}, nil
 	}
 	return nil, nil
 }

@@ -4,13 +4,13 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 )
 
 type chatRequest struct {
 	Model    string `json:"model"`
 	Messages []struct {
-		Role             pawl.Role       `json:"role"`
+		Role             llm.Role        `json:"role"`
 		Content          json.RawMessage `json:"content"`
 		ReasoningContent string          `json:"reasoning_content"`
 		Reasoning        json.RawMessage `json:"reasoning"`
@@ -49,7 +49,7 @@ type calledFunction struct {
 	Arguments string `json:"arguments"`
 }
 
-func readChat(body []byte) (*pawl.Request, error) {
+func readChat(body []byte) (*llm.Request, error) {
 	var w chatRequest
 	if err := json.Unmarshal(body, &w); err != nil {
 		return nil, err
@@ -62,21 +62,21 @@ func readChat(body []byte) (*pawl.Request, error) {
 		}
 		switch m.Role {
 		case "tool":
-			j.add(pawl.RoleTool, pawl.ToolResult{CallID: m.ToolCallID, Parts: parts})
+			j.add(llm.RoleTool, llm.ToolResult{CallID: m.ToolCallID, Parts: parts})
 		case "function":
-			j.add(pawl.RoleTool, pawl.ToolResult{CallID: "function " + m.Name, Parts: parts})
+			j.add(llm.RoleTool, llm.ToolResult{CallID: "function " + m.Name, Parts: parts})
 		case "assistant":
 			var thought string
 			json.Unmarshal(m.Reasoning, &thought) // not a string: nothing we know
 			all := readThoughts(m.ReasoningContent, thought, m.ReasoningDetails)
 			all = append(all, parts...)
 			for _, c := range m.ToolCalls {
-				all = append(all, pawl.ToolCall{ID: c.ID, Name: c.Function.Name, Args: json.RawMessage(c.Function.Arguments)})
+				all = append(all, llm.ToolCall{ID: c.ID, Name: c.Function.Name, Args: json.RawMessage(c.Function.Arguments)})
 			}
 			if f := m.FunctionCall; f != nil {
-				all = append(all, pawl.ToolCall{ID: "function " + f.Name, Name: f.Name, Args: json.RawMessage(f.Arguments)})
+				all = append(all, llm.ToolCall{ID: "function " + f.Name, Name: f.Name, Args: json.RawMessage(f.Arguments)})
 			}
-			j.messages = append(j.messages, pawl.Assistant(all...)) // one message is one reply, also after another
+			j.messages = append(j.messages, llm.Assistant(all...)) // one message is one reply, also after another
 		case "system", "developer", "user":
 			j.add(m.Role, parts...)
 		default:
@@ -87,9 +87,9 @@ func readChat(body []byte) (*pawl.Request, error) {
 	if err != nil {
 		return nil, err
 	}
-	req := &pawl.Request{Model: w.Model, Messages: j.messages, Tools: readTools(w.Tools), Choice: choice,
+	req := &llm.Request{Model: w.Model, Messages: j.messages, Tools: readTools(w.Tools), Choice: choice,
 		Output: w.ResponseFormat.Schema.Schema, Whole: !w.Stream,
-		Settings: pawl.Settings{MaxTokens: max(w.MaxTokens, w.MaxCompletionTokens), Temperature: w.Temperature, TopP: w.TopP,
+		Settings: llm.Settings{MaxTokens: max(w.MaxTokens, w.MaxCompletionTokens), Temperature: w.Temperature, TopP: w.TopP,
 			Effort: w.Effort, Parallel: w.Parallel}}
 	for _, f := range w.Functions {
 		req.Tools = append(req.Tools, readTools([]wireTool{{Type: "function", wireFunction: f}})...)
@@ -105,16 +105,16 @@ func readChat(body []byte) (*pawl.Request, error) {
 }
 
 // readThoughts reads reasoning under the names that servers have for it, each kept so that it can go back under its name.
-func readThoughts(content, plain string, details json.RawMessage) (all []pawl.Part) {
-	kept := func(data string) *pawl.Opaque { return &pawl.Opaque{Provider: Chat, Data: json.RawMessage(data)} }
+func readThoughts(content, plain string, details json.RawMessage) (all []llm.Part) {
+	kept := func(data string) *llm.Opaque { return &llm.Opaque{Provider: Chat, Data: json.RawMessage(data)} }
 	if content != "" {
-		all = append(all, pawl.Reasoning{Text: content, Opaque: kept(`{"field":"reasoning_content"}`)})
+		all = append(all, llm.Reasoning{Text: content, Opaque: kept(`{"field":"reasoning_content"}`)})
 	}
 	if plain != "" {
-		all = append(all, pawl.Reasoning{Text: plain, Opaque: kept(`{"field":"reasoning"}`)})
+		all = append(all, llm.Reasoning{Text: plain, Opaque: kept(`{"field":"reasoning"}`)})
 	}
 	if len(details) > 0 && details[0] == '[' {
-		all = append(all, pawl.Reasoning{Opaque: kept(`{"reasoning_details":` + string(details) + `}`)})
+		all = append(all, llm.Reasoning{Opaque: kept(`{"reasoning_details":` + string(details) + `}`)})
 	}
 	return all
 }

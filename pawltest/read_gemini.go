@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // fields is an object of which each name may stand in camelCase or snake_case.
@@ -60,24 +60,24 @@ func (f fields) list(name string) ([]fields, error) {
 
 // geminiReader reads contents, and gives an id to each call that has none.
 type geminiReader struct {
-	messages []pawl.Message
-	open     []pawl.ToolCall // of the content before, not answered
+	messages []llm.Message
+	open     []llm.ToolCall // of the content before, not answered
 	calls    int
 }
 
-func readGemini(body []byte) (*pawl.Request, error) {
+func readGemini(body []byte) (*llm.Request, error) {
 	var w fields
 	if err := json.Unmarshal(body, &w); err != nil {
 		return nil, err
 	}
-	req := &pawl.Request{Model: strings.TrimPrefix(w.text("model"), "models/"), Whole: true}
+	req := &llm.Request{Model: strings.TrimPrefix(w.text("model"), "models/"), Whole: true}
 	var r geminiReader
 	system, err := r.parts(w.object("systemInstruction"))
 	if err != nil {
 		return nil, fmt.Errorf("systemInstruction: %w", err)
 	}
 	if len(system) > 0 {
-		r.messages = append(r.messages, pawl.Message{Role: pawl.RoleSystem, Parts: system})
+		r.messages = append(r.messages, llm.Message{Role: llm.RoleSystem, Parts: system})
 	}
 	contents, err := w.list("contents")
 	if err != nil {
@@ -99,11 +99,11 @@ func readGemini(body []byte) (*pawl.Request, error) {
 	}
 	switch strings.ToUpper(choice.text("mode")) {
 	case "NONE":
-		req.Choice.Mode = pawl.ToolNone
+		req.Choice.Mode = llm.ToolNone
 	case "ANY":
-		req.Choice = pawl.Named(allowed...)
+		req.Choice = llm.Named(allowed...)
 		if allowed == nil {
-			req.Choice.Mode = pawl.ToolRequired
+			req.Choice.Mode = llm.ToolRequired
 		}
 	}
 	config := w.object("generationConfig")
@@ -120,12 +120,12 @@ func readGemini(body []byte) (*pawl.Request, error) {
 	return req, nil
 }
 
-func geminiTools(w fields) ([]*pawl.Tool, error) {
+func geminiTools(w fields) ([]*llm.ToolSpec, error) {
 	tools, err := w.list("tools")
 	if err != nil {
 		return nil, err
 	}
-	var all []*pawl.Tool
+	var all []*llm.ToolSpec
 	for _, t := range tools {
 		declared, err := t.list("functionDeclarations")
 		if err != nil {
@@ -136,7 +136,7 @@ func geminiTools(w fields) ([]*pawl.Tool, error) {
 			if open := f.get("parameters"); schema == nil && open != nil {
 				schema = jsonSchema(open)
 			}
-			all = append(all, &pawl.Tool{Name: f.text("name"), Description: f.text("description"), Input: schema, Passive: true})
+			all = append(all, &llm.ToolSpec{Name: f.text("name"), Description: f.text("description"), Input: schema})
 		}
 	}
 	return all, nil
@@ -153,7 +153,7 @@ func (r *geminiReader) content(c fields) error {
 	case "model":
 		r.open = nil
 		for i, p := range parts {
-			if call, ok := p.(pawl.ToolCall); ok {
+			if call, ok := p.(llm.ToolCall); ok {
 				if call.ID == "" {
 					r.calls++
 					call.ID = fmt.Sprintf("call_%d", r.calls)
@@ -162,7 +162,7 @@ func (r *geminiReader) content(c fields) error {
 				r.open = append(r.open, call)
 			}
 		}
-		r.messages = append(r.messages, pawl.Message{Role: pawl.RoleAssistant, Parts: parts})
+		r.messages = append(r.messages, llm.Message{Role: llm.RoleAssistant, Parts: parts})
 	case "user", "function", "":
 		for i, p := range parts {
 			if res, ok := p.(geminiResult); ok {
@@ -190,17 +190,17 @@ func (r *geminiReader) answers(res geminiResult) string {
 
 // geminiResult is a result with the name of its call.
 type geminiResult struct {
-	pawl.ToolResult
+	llm.ToolResult
 	name string
 }
 
 // parts reads the parts of a content.
-func (r *geminiReader) parts(c fields) ([]pawl.Part, error) {
+func (r *geminiReader) parts(c fields) ([]llm.Part, error) {
 	list, err := c.list("parts")
 	if err != nil {
 		return nil, err
 	}
-	var parts []pawl.Part
+	var parts []llm.Part
 	for _, f := range list {
 		p, err := geminiPart(f)
 		if err != nil {
@@ -213,10 +213,10 @@ func (r *geminiReader) parts(c fields) ([]pawl.Part, error) {
 	return parts, nil
 }
 
-func geminiPart(f fields) (pawl.Part, error) {
-	var own *pawl.Opaque
+func geminiPart(f fields) (llm.Part, error) {
+	var own *llm.Opaque
 	if f.get("thoughtSignature") != nil {
-		own = &pawl.Opaque{Provider: "gemini", Data: marshal(f)}
+		own = &llm.Opaque{Provider: "gemini", Data: marshal(f)}
 	}
 	switch {
 	case f.get("functionCall") != nil:
@@ -225,27 +225,27 @@ func geminiPart(f fields) (pawl.Part, error) {
 		if args == nil {
 			args = json.RawMessage("{}")
 		}
-		return pawl.ToolCall{ID: call.text("id"), Name: call.text("name"), Args: args, Opaque: own}, nil
+		return llm.ToolCall{ID: call.text("id"), Name: call.text("name"), Args: args, Opaque: own}, nil
 	case f.get("functionResponse") != nil:
 		return geminiAnswer(f.object("functionResponse"))
 	case f.get("text") != nil:
 		if string(f.get("thought")) == "true" {
-			return pawl.Reasoning{Text: f.text("text"), Opaque: own}, nil
+			return llm.Reasoning{Text: f.text("text"), Opaque: own}, nil
 		}
-		return pawl.Text{Text: f.text("text"), Opaque: own}, nil
+		return llm.Text{Text: f.text("text"), Opaque: own}, nil
 	case f.get("inlineData") != nil:
 		data := f.object("inlineData")
 		return media("data:"+data.text("mimeType")+";base64,"+data.text("data"), ""), nil
 	case f.get("fileData") != nil:
 		file := f.object("fileData")
-		return pawl.Media{MIME: file.text("mimeType"), URL: file.text("fileUri")}, nil
+		return llm.Media{MIME: file.text("mimeType"), URL: file.text("fileUri")}, nil
 	}
-	return pawl.Reasoning{Opaque: &pawl.Opaque{Provider: "gemini", Data: marshal(f)}}, nil
+	return llm.Reasoning{Opaque: &llm.Opaque{Provider: "gemini", Data: marshal(f)}}, nil
 }
 
 // geminiAnswer reads a functionResponse. An object of one word (result, output, content or error) with a string stands for
 // the string; any other object for its JSON.
-func geminiAnswer(f fields) (pawl.Part, error) {
+func geminiAnswer(f fields) (llm.Part, error) {
 	res := geminiResult{name: f.text("name")}
 	res.CallID = f.text("id")
 	response := f.get("response")
@@ -254,12 +254,12 @@ func geminiAnswer(f fields) (pawl.Part, error) {
 		for _, word := range []string{"result", "output", "content", "error"} {
 			if s := said.text(word); s != "" || string(said.get(word)) == `""` {
 				response, res.IsError = nil, word == "error"
-				res.Parts = append(res.Parts, pawl.Text{Text: s})
+				res.Parts = append(res.Parts, llm.Text{Text: s})
 			}
 		}
 	}
 	if response != nil {
-		res.Parts = append(res.Parts, pawl.Text{Text: string(response)})
+		res.Parts = append(res.Parts, llm.Text{Text: string(response)})
 	}
 	media, err := new(geminiReader).parts(f)
 	res.Parts = append(res.Parts, media...)

@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 )
 
 type responsesRequest struct {
@@ -31,7 +31,7 @@ type responsesRequest struct {
 type inputItem struct {
 	Type      string          `json:"type"`
 	ID        string          `json:"id"`
-	Role      pawl.Role       `json:"role"`
+	Role      llm.Role        `json:"role"`
 	Content   json.RawMessage `json:"content"`
 	CallID    string          `json:"call_id"`
 	Name      string          `json:"name"`
@@ -46,14 +46,14 @@ type inputItem struct {
 	} `json:"summary"`
 }
 
-func readResponses(body []byte) (*pawl.Request, error) {
+func readResponses(body []byte) (*llm.Request, error) {
 	var w responsesRequest
 	if err := json.Unmarshal(body, &w); err != nil {
 		return nil, err
 	}
 	var j joiner
 	if w.Instructions != "" {
-		j.add(pawl.RoleSystem, pawl.Text{Text: w.Instructions})
+		j.add(llm.RoleSystem, llm.Text{Text: w.Instructions})
 	}
 	var raw []json.RawMessage
 	if len(w.Input) > 0 && json.Unmarshal(w.Input, &raw) != nil {
@@ -61,7 +61,7 @@ func readResponses(body []byte) (*pawl.Request, error) {
 		if err := json.Unmarshal(w.Input, &one); err != nil {
 			return nil, fmt.Errorf("input: want a string or a list of items")
 		}
-		j.add(pawl.RoleUser, pawl.Text{Text: one})
+		j.add(llm.RoleUser, llm.Text{Text: one})
 	}
 	for i, raw := range raw {
 		if err := readItem(&j, raw); err != nil {
@@ -72,9 +72,9 @@ func readResponses(body []byte) (*pawl.Request, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &pawl.Request{Model: w.Model, Messages: j.messages, Tools: readTools(w.Tools), Choice: choice,
+	return &llm.Request{Model: w.Model, Messages: j.messages, Tools: readTools(w.Tools), Choice: choice,
 		Output: w.Text.Format.Schema, Whole: !w.Stream,
-		Settings: pawl.Settings{MaxTokens: w.MaxTokens, Temperature: w.Temperature, TopP: w.TopP,
+		Settings: llm.Settings{MaxTokens: w.MaxTokens, Temperature: w.Temperature, TopP: w.TopP,
 			Effort: w.Reasoning.Effort, Parallel: w.Parallel}}, nil
 }
 
@@ -90,7 +90,7 @@ func readItem(j *joiner, raw json.RawMessage) error {
 			return fmt.Errorf("content: %w", err)
 		}
 		if text, ok := single(parts); ok && item.Phase != "" {
-			parts = []pawl.Part{pawl.Text{Text: text, Opaque: ofResponses(map[string]any{"phase": item.Phase})}}
+			parts = []llm.Part{llm.Text{Text: text, Opaque: ofResponses(map[string]any{"phase": item.Phase})}}
 		}
 		switch item.Role {
 		case "system", "developer", "user", "assistant":
@@ -103,7 +103,7 @@ func readItem(j *joiner, raw json.RawMessage) error {
 		if err := json.Unmarshal(item.Arguments, &args); err != nil {
 			return fmt.Errorf("arguments: %w", err)
 		}
-		call := pawl.ToolCall{ID: item.CallID, Name: item.Name, Args: json.RawMessage(args)}
+		call := llm.ToolCall{ID: item.CallID, Name: item.Name, Args: json.RawMessage(args)}
 		extra := map[string]any{}
 		if item.Namespace != "" {
 			extra["namespace"] = item.Namespace
@@ -114,13 +114,13 @@ func readItem(j *joiner, raw json.RawMessage) error {
 		if len(extra) > 0 {
 			call.Opaque = ofResponses(extra)
 		}
-		j.add(pawl.RoleAssistant, call)
+		j.add(llm.RoleAssistant, call)
 	case "function_call_output":
 		parts, err := readContent(item.Output)
 		if err != nil {
 			return fmt.Errorf("output: %w", err)
 		}
-		j.add(pawl.RoleTool, pawl.ToolResult{CallID: item.CallID, Parts: parts})
+		j.add(llm.RoleTool, llm.ToolResult{CallID: item.CallID, Parts: parts})
 	case "reasoning":
 		text, ours := unseal(item.Encrypted)
 		for _, s := range item.Summary {
@@ -128,23 +128,23 @@ func readItem(j *joiner, raw json.RawMessage) error {
 				text += s.Text
 			}
 		}
-		j.add(pawl.RoleAssistant, pawl.Reasoning{Text: text, Opaque: &pawl.Opaque{Provider: "openai", Data: raw}})
+		j.add(llm.RoleAssistant, llm.Reasoning{Text: text, Opaque: &llm.Opaque{Provider: "openai", Data: raw}})
 	default: // of a hosted tool, a compaction, or what else only the API knows
-		j.add(pawl.RoleAssistant, pawl.Reasoning{Opaque: &pawl.Opaque{Provider: "openai", Data: raw}})
+		j.add(llm.RoleAssistant, llm.Reasoning{Opaque: &llm.Opaque{Provider: "openai", Data: raw}})
 	}
 	return nil
 }
 
 // ofResponses is what the API wants back with a part.
-func ofResponses(members map[string]any) *pawl.Opaque {
-	return &pawl.Opaque{Provider: "openai", Data: marshal(members)}
+func ofResponses(members map[string]any) *llm.Opaque {
+	return &llm.Opaque{Provider: "openai", Data: marshal(members)}
 }
 
 // single returns the text of parts that are one text.
-func single(parts []pawl.Part) (string, bool) {
+func single(parts []llm.Part) (string, bool) {
 	if len(parts) != 1 {
 		return "", false
 	}
-	t, ok := parts[0].(pawl.Text)
+	t, ok := parts[0].(llm.Text)
 	return t.Text, ok
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/durable"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/pawltest"
 	"github.com/pawl-go/pawl/store"
 	"github.com/pawl-go/pawl/store/sqlite"
@@ -114,13 +115,13 @@ func keptLoop(t *testing.T, id string, loop []pawltest.Exchange, open opener, jo
 			Limits: pawl.Limits{AtLimit: pawl.Return, Rounds: cmp.Or(rounds, pawl.NoRounds)},
 		}
 		if len(a.Tools) == 0 || first.Choice.Check(first.Tools) != nil {
-			a.Choice = pawl.ToolChoice{}
+			a.Choice = llm.ToolChoice{}
 		}
 		return a
 	}
 	msgs := first.Messages
-	if msgs[len(msgs)-1].Role == pawl.RoleAssistant {
-		msgs = append(msgs, pawl.User("Go on."))
+	if msgs[len(msgs)-1].Role == llm.RoleAssistant {
+		msgs = append(msgs, llm.User("Go on."))
 	}
 	eng := &durable.Engine{Journal: journal}
 	var res *pawl.Result
@@ -134,7 +135,7 @@ func keptLoop(t *testing.T, id string, loop []pawltest.Exchange, open opener, jo
 		live := &tapped{next: durable.Transport(tr)}
 		runner := eng.Runner(run, agent(live, rounds))
 		res, err = runDurable(t.Context(), runner, msgs, loop[done].Streaming)
-		var refused *pawl.ProviderError
+		var refused *llm.ProviderError
 		last := loop[len(loop)-1].Response.Status
 		failed := errors.As(err, &refused) && last >= 400 && refused.Status == last && server.Left() == 0 && res != nil
 		if failed {
@@ -249,7 +250,7 @@ func plainID(r rune) rune {
 	return '_'
 }
 
-func runDurable(ctx context.Context, r *durable.Runner, msgs []pawl.Message, streaming bool) (*pawl.Result, error) {
+func runDurable(ctx context.Context, r *durable.Runner, msgs []llm.Message, streaming bool) (*pawl.Result, error) {
 	if !streaming {
 		return r.Run(ctx, msgs...)
 	}

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/script"
 )
 
@@ -23,7 +23,7 @@ type event struct {
 // reply writes one reply in the words of its API.
 type reply struct {
 	api   string
-	req   *pawl.Request
+	req   *llm.Request
 	usage bool   // Chat: a chunk with the usage was asked for
 	id    string // the reply's number in the conversation, for ids
 
@@ -38,12 +38,12 @@ type reply struct {
 	calls     int        // Chat: index of the next call; Anthropic: of the next block; Gemini: calls so far
 	thought   bool       // Gemini: a thought came
 	malformed string     // Gemini: the complaint about a call that is none
-	figure    pawl.Usage
+	figure    llm.Usage
 }
 
 // partOut is what was written of a part.
 type partOut struct {
-	part pawl.Part       // kind, id and name; the text is in buf
+	part llm.Part        // kind, id and name; the text is in buf
 	buf  strings.Builder // text or arguments
 	call int             // Chat: index of the call; Anthropic: of the block
 	done bool
@@ -52,7 +52,7 @@ type partOut struct {
 func newReply(got *Received, opts SimulatorOptions) *reply {
 	n := 1
 	for _, m := range got.Request.Messages {
-		if m.Role == pawl.RoleAssistant {
+		if m.Role == llm.RoleAssistant {
 			n++
 		}
 	}
@@ -73,7 +73,7 @@ func (r *reply) contentType() string {
 }
 
 // body is the reply in one piece.
-func (r *reply) body(resp *pawl.Response) []byte {
+func (r *reply) body(resp *llm.Response) []byte {
 	switch r.api {
 	case Chat:
 		return r.chatBody(resp)
@@ -86,7 +86,7 @@ func (r *reply) body(resp *pawl.Response) []byte {
 }
 
 // events is a fragment of the reply.
-func (r *reply) events(d pawl.Delta) []event {
+func (r *reply) events(d llm.Delta) []event {
 	if d.Usage != nil {
 		r.figure = *d.Usage
 	}
@@ -115,7 +115,7 @@ func (r *reply) failed(e *apiError) []event {
 }
 
 // part notes the fragment and returns the part it belongs to, and whether it begins here.
-func (r *reply) part(d pawl.Delta) (p *partOut, fragment string, begins bool) {
+func (r *reply) part(d llm.Delta) (p *partOut, fragment string, begins bool) {
 	for d.Index >= len(r.parts) {
 		r.parts = append(r.parts, nil)
 	}
@@ -125,11 +125,11 @@ func (r *reply) part(d pawl.Delta) (p *partOut, fragment string, begins bool) {
 		r.parts[d.Index] = p
 	}
 	switch part := d.Part.(type) {
-	case pawl.Text:
+	case llm.Text:
 		fragment = part.Text
-	case pawl.Reasoning:
+	case llm.Reasoning:
 		fragment = part.Text
-	case pawl.ToolCall:
+	case llm.ToolCall:
 		fragment = string(part.Args)
 	}
 	p.buf.WriteString(fragment)

@@ -3,12 +3,12 @@ package pawltest
 import (
 	"encoding/json"
 
-	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // anthropicBody writes a message. A call whose arguments are no object has the input {}: this API has no other word for it,
 // while a stream shows what the model wrote.
-func (r *reply) anthropicBody(resp *pawl.Response) []byte {
+func (r *reply) anthropicBody(resp *llm.Response) []byte {
 	content := []any{}
 	for _, p := range resp.Message.Parts {
 		content = append(content, r.anthropicBlock(p, partText(p)))
@@ -25,9 +25,9 @@ func (r *reply) anthropicMessage(content []any) object {
 }
 
 // anthropicBlock writes a part whose text is text.
-func (r *reply) anthropicBlock(part pawl.Part, text string) any {
+func (r *reply) anthropicBlock(part llm.Part, text string) any {
 	switch p := part.(type) {
-	case pawl.ToolCall:
+	case llm.ToolCall:
 		input := json.RawMessage("{}")
 		if isObject(text) {
 			input = json.RawMessage(text)
@@ -35,7 +35,7 @@ func (r *reply) anthropicBlock(part pawl.Part, text string) any {
 			input = looseArgs(text)
 		}
 		return object{"type": "tool_use", "id": p.ID, "name": p.Name, "input": input}
-	case pawl.Reasoning:
+	case llm.Reasoning:
 		if own := verbatim(p, "anthropic"); own != nil {
 			return own
 		}
@@ -48,7 +48,7 @@ func (r *reply) anthropicBlock(part pawl.Part, text string) any {
 }
 
 // anthropicEvents writes the events of a fragment. One block is open at a time, so a part ends where the next begins.
-func (r *reply) anthropicEvents(d pawl.Delta) []event {
+func (r *reply) anthropicEvents(d llm.Delta) []event {
 	var out []event
 	emit := func(name string, fields object) {
 		fields["type"] = name
@@ -66,9 +66,9 @@ func (r *reply) anthropicEvents(d pawl.Delta) []event {
 			r.calls++
 			var block any
 			switch part := d.Part.(type) {
-			case pawl.ToolCall:
+			case llm.ToolCall:
 				block = object{"type": "tool_use", "id": part.ID, "name": part.Name, "input": object{}}
-			case pawl.Reasoning:
+			case llm.Reasoning:
 				block = object{"type": "thinking", "thinking": "", "signature": ""}
 				if own := verbatim(part, "anthropic"); own != nil {
 					block = own
@@ -85,13 +85,13 @@ func (r *reply) anthropicEvents(d pawl.Delta) []event {
 		}
 		var delta object
 		switch p.part.(type) {
-		case pawl.Text:
+		case llm.Text:
 			delta = object{"type": "text_delta", "text": fragment}
-		case pawl.Reasoning:
+		case llm.Reasoning:
 			if fragment != "" {
 				delta = object{"type": "thinking_delta", "thinking": fragment}
 			}
-		case pawl.ToolCall:
+		case llm.ToolCall:
 			delta = object{"type": "input_json_delta", "partial_json": fragment}
 		}
 		if delta != nil {
@@ -103,7 +103,7 @@ func (r *reply) anthropicEvents(d pawl.Delta) []event {
 	}
 	if d.Finish != "" {
 		r.anthropicClose(nil, emit)
-		if d.Finish == pawl.FinishError {
+		if d.Finish == llm.FinishError {
 			return append(out, r.anthropicFailed(&apiError{Status: 500, Message: "The model failed."})...)
 		}
 		emit("message_delta", object{"delta": object{"stop_reason": anthropicStop(d.Finish), "stop_sequence": nil},
@@ -121,7 +121,7 @@ func (r *reply) anthropicClose(next *partOut, emit func(string, object)) {
 		}
 		p.done = true
 		if text := p.buf.String(); text != "" {
-			if _, ok := p.part.(pawl.Reasoning); ok {
+			if _, ok := p.part.(llm.Reasoning); ok {
 				emit("content_block_delta", object{"index": p.call, "delta": object{"type": "signature_delta", "signature": sign(text)}})
 			}
 		}
@@ -135,22 +135,22 @@ func (r *reply) anthropicFailed(e *apiError) []event {
 }
 
 // anthropicUsage writes figures of which input excludes what came from a cache or went into it.
-func anthropicUsage(u pawl.Usage) object {
+func anthropicUsage(u llm.Usage) object {
 	return object{"input_tokens": u.Input - u.CacheRead - u.CacheWrite, "cache_read_input_tokens": u.CacheRead,
 		"cache_creation_input_tokens": u.CacheWrite, "output_tokens": u.Output,
 		"output_tokens_details": object{"thinking_tokens": u.Reasoning}}
 }
 
 // anthropicStop is the word for f; what is none of pawl's own (pause_turn) stays as the script has it.
-func anthropicStop(f pawl.FinishReason) string {
+func anthropicStop(f llm.FinishReason) string {
 	switch f {
-	case pawl.FinishStop:
+	case llm.FinishStop:
 		return "end_turn"
-	case pawl.FinishLength:
+	case llm.FinishLength:
 		return "max_tokens"
-	case pawl.FinishToolCalls:
+	case llm.FinishToolCalls:
 		return "tool_use"
-	case pawl.FinishContentFilter:
+	case llm.FinishContentFilter:
 		return "refusal"
 	}
 	return string(f)

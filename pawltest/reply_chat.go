@@ -1,26 +1,26 @@
 package pawltest
 
 import (
-	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // created is the time in every reply: a simulator has no clock.
 const created = 1700000000
 
 // chatBody writes a chat.completion.
-func (r *reply) chatBody(resp *pawl.Response) []byte {
+func (r *reply) chatBody(resp *llm.Response) []byte {
 	message := object{"role": "assistant", "content": nil, "refusal": nil}
 	var calls []object
 	text, thought := "", ""
 	for _, p := range resp.Message.Parts {
 		switch p := p.(type) {
-		case pawl.Text:
+		case llm.Text:
 			text += p.Text
 			message["content"] = text
-		case pawl.Reasoning:
+		case llm.Reasoning:
 			thought += p.Text
 			message["reasoning_content"] = thought
-		case pawl.ToolCall:
+		case llm.ToolCall:
 			calls = append(calls, object{"id": p.ID, "type": "function",
 				"function": object{"name": p.Name, "arguments": string(p.Args)}})
 		}
@@ -36,7 +36,7 @@ func (r *reply) chatBody(resp *pawl.Response) []byte {
 }
 
 // chatEvents writes chat.completion.chunks.
-func (r *reply) chatEvents(d pawl.Delta) []event {
+func (r *reply) chatEvents(d llm.Delta) []event {
 	var out []event
 	if !r.began {
 		r.began = true
@@ -45,11 +45,11 @@ func (r *reply) chatEvents(d pawl.Delta) []event {
 	if d.Part != nil {
 		p, fragment, begins := r.part(d)
 		switch part := d.Part.(type) {
-		case pawl.Text:
+		case llm.Text:
 			out = append(out, r.chunk(object{"content": fragment}, nil))
-		case pawl.Reasoning:
+		case llm.Reasoning:
 			out = append(out, r.chunk(object{"reasoning_content": fragment}, nil))
-		case pawl.ToolCall:
+		case llm.ToolCall:
 			call := object{"function": object{"arguments": fragment}}
 			if begins {
 				p.call = r.calls
@@ -87,15 +87,15 @@ func (r *reply) chunk(delta object, finish any) event {
 	return event{data: string(marshal(c))}
 }
 
-func chatUsage(u pawl.Usage) object {
+func chatUsage(u llm.Usage) object {
 	return object{"prompt_tokens": u.Input, "completion_tokens": u.Output, "total_tokens": u.Input + u.Output,
 		"prompt_tokens_details":     object{"cached_tokens": u.CacheRead, "audio_tokens": 0},
 		"completion_tokens_details": object{"reasoning_tokens": u.Reasoning, "audio_tokens": 0}}
 }
 
-func chatFinish(f pawl.FinishReason) string {
+func chatFinish(f llm.FinishReason) string {
 	switch f {
-	case pawl.FinishStop, pawl.FinishLength, pawl.FinishToolCalls, pawl.FinishContentFilter, pawl.FinishError:
+	case llm.FinishStop, llm.FinishLength, llm.FinishToolCalls, llm.FinishContentFilter, llm.FinishError:
 		return string(f)
 	}
 	return "unknown"

@@ -3,15 +3,15 @@ package pawltest
 import (
 	"encoding/json"
 
-	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // geminiBody writes a GenerateContentResponse.
-func (r *reply) geminiBody(resp *pawl.Response) []byte {
+func (r *reply) geminiBody(resp *llm.Response) []byte {
 	r.figure = resp.Usage
 	parts := []any{}
 	for i, p := range resp.Message.Parts {
-		out, _, _ := r.part(pawl.Delta{Index: i, Part: p})
+		out, _, _ := r.part(llm.Delta{Index: i, Part: p})
 		if part := r.geminiPart(out, partText(p), true); part != nil {
 			parts = append(parts, part)
 		}
@@ -23,7 +23,7 @@ func (r *reply) geminiBody(resp *pawl.Response) []byte {
 // reply bears a signature, and so does the end of a text that follows thoughts.
 func (r *reply) geminiPart(p *partOut, text string, last bool) any {
 	switch part := p.part.(type) {
-	case pawl.ToolCall:
+	case llm.ToolCall:
 		args := json.RawMessage(text)
 		switch {
 		case isObject(text):
@@ -48,7 +48,7 @@ func (r *reply) geminiPart(p *partOut, text string, last bool) any {
 		}
 		r.calls++
 		return out
-	case pawl.Reasoning:
+	case llm.Reasoning:
 		if own := verbatim(part, "gemini"); own != nil {
 			return own
 		}
@@ -66,14 +66,14 @@ func (r *reply) geminiPart(p *partOut, text string, last bool) any {
 }
 
 // geminiEvents writes responses, one a chunk. Calls come whole, unless the request asks for pieces.
-func (r *reply) geminiEvents(d pawl.Delta) []event {
+func (r *reply) geminiEvents(d llm.Delta) []event {
 	var out []event
-	write := func(parts []any, finish pawl.FinishReason) {
+	write := func(parts []any, finish llm.FinishReason) {
 		out = append(out, event{data: string(marshal(r.geminiResponse(parts, finish))), crlf: true})
 	}
 	if d.Part != nil {
 		p, fragment, _ := r.part(d)
-		if _, ok := p.part.(pawl.ToolCall); ok {
+		if _, ok := p.part.(llm.ToolCall); ok {
 			if d.Done && !p.done {
 				r.geminiCall(p, write)
 			}
@@ -88,7 +88,7 @@ func (r *reply) geminiEvents(d pawl.Delta) []event {
 		if p == nil || p.done {
 			continue
 		}
-		if _, ok := p.part.(pawl.ToolCall); ok {
+		if _, ok := p.part.(llm.ToolCall); ok {
 			r.geminiCall(p, write)
 		}
 	}
@@ -98,7 +98,7 @@ func (r *reply) geminiEvents(d pawl.Delta) []event {
 
 // geminiCall writes a call: whole, or, where the request asks for that, its head, the pieces of its arguments, and an empty
 // call as the end mark.
-func (r *reply) geminiCall(p *partOut, write func([]any, pawl.FinishReason)) {
+func (r *reply) geminiCall(p *partOut, write func([]any, llm.FinishReason)) {
 	p.done = true
 	part, _ := r.geminiPart(p, p.buf.String(), true).(object)
 	if part == nil {
@@ -120,7 +120,7 @@ func (r *reply) geminiCall(p *partOut, write func([]any, pawl.FinishReason)) {
 }
 
 // geminiResponse is a response, or a chunk of one; finish "" goes on.
-func (r *reply) geminiResponse(parts []any, finish pawl.FinishReason) object {
+func (r *reply) geminiResponse(parts []any, finish llm.FinishReason) object {
 	candidate := object{"content": object{"role": "model", "parts": parts}, "index": 0}
 	o := object{"candidates": []any{candidate}, "modelVersion": r.req.Model, "responseId": r.id}
 	if finish == "" {
@@ -140,17 +140,17 @@ func (r *reply) geminiResponse(parts []any, finish pawl.FinishReason) object {
 }
 
 // geminiFinish is the word for f; what is none of pawl's own stays as the script has it.
-func geminiFinish(f pawl.FinishReason) string {
+func geminiFinish(f llm.FinishReason) string {
 	switch f {
-	case pawl.FinishStop, pawl.FinishToolCalls:
+	case llm.FinishStop, llm.FinishToolCalls:
 		return "STOP"
-	case pawl.FinishLength:
+	case llm.FinishLength:
 		return "MAX_TOKENS"
-	case pawl.FinishContentFilter:
+	case llm.FinishContentFilter:
 		return "SAFETY"
-	case pawl.FinishError:
+	case llm.FinishError:
 		return "MALFORMED_FUNCTION_CALL"
-	case pawl.FinishOther:
+	case llm.FinishOther:
 		return "OTHER"
 	}
 	return string(f)

@@ -3,11 +3,11 @@ package pawltest
 import (
 	"fmt"
 
-	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // responsesBody writes a response object.
-func (r *reply) responsesBody(resp *pawl.Response) []byte {
+func (r *reply) responsesBody(resp *llm.Response) []byte {
 	r.figure = resp.Usage
 	var output []object
 	for i, p := range resp.Message.Parts {
@@ -17,7 +17,7 @@ func (r *reply) responsesBody(resp *pawl.Response) []byte {
 }
 
 // response is the response object with output; status follows finish, "" is in progress.
-func (r *reply) response(finish pawl.FinishReason, output []object) object {
+func (r *reply) response(finish llm.FinishReason, output []object) object {
 	if output == nil {
 		output = []object{}
 	}
@@ -27,11 +27,11 @@ func (r *reply) response(finish pawl.FinishReason, output []object) object {
 	case "":
 		o["status"] = "in_progress"
 		return o
-	case pawl.FinishLength:
+	case llm.FinishLength:
 		o["status"], o["incomplete_details"] = "incomplete", object{"reason": "max_output_tokens"}
-	case pawl.FinishContentFilter:
+	case llm.FinishContentFilter:
 		o["status"], o["incomplete_details"] = "incomplete", object{"reason": "content_filter"}
-	case pawl.FinishError:
+	case llm.FinishError:
 		o["status"], o["error"] = "failed", object{"code": "server_error", "message": "The model failed."}
 	}
 	u := r.figure
@@ -40,13 +40,13 @@ func (r *reply) response(finish pawl.FinishReason, output []object) object {
 	return o
 }
 
-func partText(p pawl.Part) string {
+func partText(p llm.Part) string {
 	switch p := p.(type) {
-	case pawl.Text:
+	case llm.Text:
 		return p.Text
-	case pawl.Reasoning:
+	case llm.Reasoning:
 		return p.Text
-	case pawl.ToolCall:
+	case llm.ToolCall:
 		return string(p.Args)
 	}
 	return ""
@@ -57,12 +57,12 @@ func (r *reply) itemID(kind string, index int) string {
 }
 
 // outputItem writes part number index with its text so far.
-func (r *reply) outputItem(index int, part pawl.Part, text, status string) object {
+func (r *reply) outputItem(index int, part llm.Part, text, status string) object {
 	switch p := part.(type) {
-	case pawl.ToolCall:
+	case llm.ToolCall:
 		return object{"type": "function_call", "id": r.itemID("fc", index), "call_id": p.ID, "name": p.Name, "arguments": text,
 			"status": status}
-	case pawl.Reasoning:
+	case llm.Reasoning:
 		item := object{"type": "reasoning", "id": r.itemID("rs", index), "summary": []object{}}
 		if status == "completed" {
 			item["encrypted_content"] = seal(text)
@@ -84,7 +84,7 @@ func outputText(text string) object {
 }
 
 // responsesEvents writes the events of a fragment.
-func (r *reply) responsesEvents(d pawl.Delta) []event {
+func (r *reply) responsesEvents(d llm.Delta) []event {
 	var out []event
 	emit := func(name string, fields object) {
 		fields["type"], fields["sequence_number"] = name, r.seq
@@ -106,13 +106,13 @@ func (r *reply) responsesEvents(d pawl.Delta) []event {
 			emit("response.output_item.added", at(object{"item": r.outputItem(d.Index, d.Part, "", "in_progress")}))
 		}
 		switch p.part.(type) {
-		case pawl.Text:
+		case llm.Text:
 			id := r.itemID("msg", d.Index)
 			if begins {
 				emit("response.content_part.added", at(object{"item_id": id, "content_index": 0, "part": outputText("")}))
 			}
 			emit("response.output_text.delta", at(object{"item_id": id, "content_index": 0, "delta": fragment, "logprobs": []object{}}))
-		case pawl.Reasoning:
+		case llm.Reasoning:
 			id := r.itemID("rs", d.Index)
 			if fragment == "" {
 				break // encrypted only: no summary
@@ -122,7 +122,7 @@ func (r *reply) responsesEvents(d pawl.Delta) []event {
 					"part": object{"type": "summary_text", "text": ""}}))
 			}
 			emit("response.reasoning_summary_text.delta", at(object{"item_id": id, "summary_index": 0, "delta": fragment}))
-		case pawl.ToolCall:
+		case llm.ToolCall:
 			if fragment != "" {
 				emit("response.function_call_arguments.delta", at(object{"item_id": r.itemID("fc", d.Index), "delta": fragment}))
 			}
@@ -144,9 +144,9 @@ func (r *reply) responsesEvents(d pawl.Delta) []event {
 	}
 	name := "response.completed"
 	switch d.Finish {
-	case pawl.FinishLength, pawl.FinishContentFilter:
+	case llm.FinishLength, llm.FinishContentFilter:
 		name = "response.incomplete"
-	case pawl.FinishError:
+	case llm.FinishError:
 		name = "response.failed"
 	}
 	emit(name, object{"response": r.response(d.Finish, output)})
@@ -162,18 +162,18 @@ func (r *reply) close(i int, emit func(string, object)) {
 	p.done = true
 	text := p.buf.String()
 	switch c := p.part.(type) {
-	case pawl.Text:
+	case llm.Text:
 		id := r.itemID("msg", i)
 		emit("response.output_text.done", object{"item_id": id, "output_index": i, "content_index": 0, "text": text, "logprobs": []object{}})
 		emit("response.content_part.done", object{"item_id": id, "output_index": i, "content_index": 0, "part": outputText(text)})
-	case pawl.Reasoning:
+	case llm.Reasoning:
 		id := r.itemID("rs", i)
 		if text != "" {
 			emit("response.reasoning_summary_text.done", object{"item_id": id, "output_index": i, "summary_index": 0, "text": text})
 			emit("response.reasoning_summary_part.done", object{"item_id": id, "output_index": i, "summary_index": 0,
 				"part": object{"type": "summary_text", "text": text}})
 		}
-	case pawl.ToolCall:
+	case llm.ToolCall:
 		emit("response.function_call_arguments.done", object{"item_id": r.itemID("fc", i), "output_index": i, "name": c.Name, "arguments": text})
 	}
 	emit("response.output_item.done", object{"output_index": i, "item": r.outputItem(i, p.part, text, "completed")})

@@ -12,7 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/pawltest"
 	"github.com/pawl-go/pawl/script"
 )
@@ -38,7 +38,7 @@ func TestOfficialClientsContinueConversations(t *testing.T) {
 			for _, c := range talks {
 				modelA, _ := a.on(t, c.model(), pawltest.SimulatorOptions{})
 				modelB, atB := b.on(t, c.model(), pawltest.SimulatorOptions{})
-				first, _ := run(t, modelA, c.effort, false, nil, pawl.Message{Role: pawl.RoleUser, Parts: c.words})
+				first, _ := run(t, modelA, c.effort, false, nil, llm.Message{Role: llm.RoleUser, Parts: c.words})
 				run(t, modelB, c.effort, false, first, c.answers(first, "first"))
 				got := atB.Received()[0]
 				for _, stream := range []bool{false, true} {

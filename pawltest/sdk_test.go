@@ -13,15 +13,15 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/pawltest"
 	"github.com/pawl-go/pawl/script"
 )
 
 // sdkTurns answers what the scripts in testdata/sdk ask.
-func sdkTurns() pawl.Model {
-	usage := &pawl.Usage{Input: 30, Output: 12, Reasoning: 5}
-	return &script.Model{Turns: []script.Turn{script.Loop(script.Func(func(req *pawl.Request) script.Turn {
+func sdkTurns() llm.Model {
+	usage := &llm.Usage{Input: 30, Output: 12, Reasoning: 5}
+	return &script.Model{Turns: []script.Turn{script.Loop(script.Func(func(req *llm.Request) script.Turn {
 		if results := script.Results(req); results != nil {
 			return script.Say("There is " + results[0].Text() + " and " + results[1].Text() + images(results[1].Parts) + ".")
 		}
@@ -38,7 +38,7 @@ func sdkTurns() pawl.Model {
 		case "cut":
 			turn = script.Cut(script.Say("And then"))
 		default:
-			return script.Fail(&pawl.ProviderError{Status: 429, Code: pawl.CodeRateLimit, Message: "too many"})
+			return script.Fail(&llm.ProviderError{Status: 429, Code: llm.CodeRateLimit, Message: "too many"})
 		}
 		turn.Usage = usage
 		return turn
@@ -46,9 +46,9 @@ func sdkTurns() pawl.Model {
 }
 
 // images says what is among parts.
-func images(parts []pawl.Part) (said string) {
+func images(parts []llm.Part) (said string) {
 	for _, p := range parts {
-		if m, ok := p.(pawl.Media); ok {
+		if m, ok := p.(llm.Media); ok {
 			said += fmt.Sprintf(", %d bytes of %s", len(m.Data), m.MIME)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/pawltest"
 	"github.com/pawl-go/pawl/script"
 )
@@ -44,23 +45,23 @@ func (c *canned) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // long is a history of 200 messages.
-func long() (msgs []pawl.Message) {
+func long() (msgs []llm.Message) {
 	for i := range 50 {
-		result := pawl.TextResult("Rain in the morning, and wind from the west.")
+		result := llm.TextResult("Rain in the morning, and wind from the west.")
 		result.CallID = fmt.Sprint("call_", i)
-		msgs = append(msgs, pawl.User("And what of the next day, and of the one after that?"),
-			pawl.Assistant(pawl.ToolCall{ID: result.CallID, Name: "look", Args: []byte(`{"at":"the sky over Oslo"}`)}),
-			pawl.Results(result), pawl.Assistant(pawl.Text{Text: "It rains in the morning. The wind comes from the west."}))
+		msgs = append(msgs, llm.User("And what of the next day, and of the one after that?"),
+			llm.Assistant(llm.ToolCall{ID: result.CallID, Name: "look", Args: []byte(`{"at":"the sky over Oslo"}`)}),
+			llm.Results(result), llm.Assistant(llm.Text{Text: "It rains in the morning. The wind comes from the west."}))
 	}
 	return msgs
 }
 
 // loops asks three times for five calls, then answers.
-func loops() pawl.Model {
-	return script.New(script.Loop(script.Func(func(req *pawl.Request) script.Turn {
+func loops() llm.Model {
+	return script.New(script.Loop(script.Func(func(req *llm.Request) script.Turn {
 		rounds := -100 // the replies of the history
 		for _, m := range req.Messages {
-			if m.Role == pawl.RoleAssistant {
+			if m.Role == llm.RoleAssistant {
 				rounds++
 			}
 		}
@@ -77,11 +78,11 @@ func loops() pawl.Model {
 
 // before does something with each request before it is sent.
 type before struct {
-	pawl.Model
-	do func(context.Context, *pawl.Request)
+	llm.Model
+	do func(context.Context, *llm.Request)
 }
 
-func (m before) Stream(ctx context.Context, req *pawl.Request) iter.Seq2[pawl.Delta, error] {
+func (m before) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
 	m.do(ctx, req)
 	return m.Model.Stream(ctx, req)
 }
@@ -108,12 +109,12 @@ func BenchmarkCheckShare(b *testing.B) {
 			tr := &http.Transport{}
 			defer tr.CloseIdleConnections()
 			carry := &canned{live: tr}
-			look := &pawl.Tool{Name: "look", Description: "Looks.", Input: lookAt, Run: func(context.Context, pawl.ToolCall) (pawl.ToolResult, error) { return pawl.TextResult("rain"), nil }}
+			look := &pawl.Tool{Name: "look", Description: "Looks.", Input: lookAt, Run: func(context.Context, llm.ToolCall) (llm.ToolResult, error) { return llm.TextResult("rain"), nil }}
 			a := &pawl.Agent{Model: w.open(s.URL, carry, -1), Instructions: "Be brief.", Tools: []pawl.Toolset{look}}
 			from := &pawl.Result{Messages: long()}
 			job := func(a *pawl.Agent) *pawl.Result {
 				var res *pawl.Result
-				for e, err := range a.ResumeStream(b.Context(), from, pawl.User("And now?")) {
+				for e, err := range a.ResumeStream(b.Context(), from, llm.User("And now?")) {
 					if err != nil {
 						b.Fatal(err)
 					}
@@ -132,13 +133,13 @@ func BenchmarkCheckShare(b *testing.B) {
 			// is measured in time of the processor, in turn with whole runs, since the machine may have other work.
 			const often = 20
 			measured := *a
-			rules := pawl.RulesOf(w.api)
+			rules := llm.RulesOf(w.api)
 			var runs, checks time.Duration
-			measured.Middleware = []pawl.Middleware{{Model: func(m pawl.Model) pawl.Model {
-				return before{m, func(ctx context.Context, req *pawl.Request) {
+			measured.Middleware = []pawl.Middleware{{Model: func(m llm.Model) llm.Model {
+				return before{m, func(ctx context.Context, req *llm.Request) {
 					began := spentCPU(b)
 					for range often {
-						if _, mends := rules.HealRequest(ctx, req); mends != nil {
+						if _, mends := rules.HealRequest(req); mends != nil {
 							b.Fatal(mends)
 						}
 					}
@@ -153,8 +154,8 @@ func BenchmarkCheckShare(b *testing.B) {
 				job(&measured)
 				began = spentCPU(b)
 				for range often {
-					pawl.Heal(from.Messages)
-					pawl.Heal(res.Messages[len(from.Messages):])
+					llm.Heal(from.Messages)
+					llm.Heal(res.Messages[len(from.Messages):])
 				}
 				checks += spentCPU(b) - began
 				n++
@@ -175,7 +176,7 @@ func BenchmarkCheckShare(b *testing.B) {
 func TestCheckingAllocatesNothing(t *testing.T) {
 	msgs := long()
 	for _, api := range append(pawltest.APIs(), "") {
-		rules := pawl.RulesOf(api)
+		rules := llm.RulesOf(api)
 		if n := testing.AllocsPerRun(10, func() { rules.Heal(msgs) }); n != 0 {
 			t.Errorf("%q: %v allocations", api, n)
 		}

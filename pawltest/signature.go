@@ -8,7 +8,7 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // seal makes the encrypted content of a reasoning item: text that comes back unchanged or not at all.
@@ -44,7 +44,7 @@ func isObject(s string) bool {
 }
 
 // verbatim returns the block or part that a script wrote in the words of provider; nil where it did not.
-func verbatim(p pawl.Reasoning, provider string) any {
+func verbatim(p llm.Reasoning, provider string) any {
 	if p.Opaque == nil || p.Opaque.Provider != provider || !isObject(string(p.Opaque.Data)) {
 		return nil
 	}
@@ -57,10 +57,10 @@ func demandsSignatures(model string) bool { return signing.MatchString(model) }
 var signing = regexp.MustCompile(`gemini-([3-9]|[1-9][0-9])`)
 
 // unsealed refuses encrypted reasoning that was not written here.
-func unsealed(req *pawl.Request) *apiError {
+func unsealed(req *llm.Request) *apiError {
 	for _, m := range req.Messages {
 		for _, p := range m.Parts {
-			if p, ok := p.(pawl.Reasoning); ok && p.Opaque != nil {
+			if p, ok := p.(llm.Reasoning); ok && p.Opaque != nil {
 				var item struct {
 					ID        string `json:"id"`
 					Encrypted string `json:"encrypted_content"`
@@ -77,10 +77,10 @@ func unsealed(req *pawl.Request) *apiError {
 }
 
 // unsigned refuses thinking that came back changed.
-func unsigned(req *pawl.Request) *apiError {
+func unsigned(req *llm.Request) *apiError {
 	for i, m := range req.Messages {
 		for _, p := range m.Parts {
-			r, ok := p.(pawl.Reasoning)
+			r, ok := p.(llm.Reasoning)
 			if !ok || r.Opaque == nil {
 				continue
 			}
@@ -103,17 +103,17 @@ func unsigned(req *pawl.Request) *apiError {
 
 // corrupted refuses signatures that were not given for the part they stand beside. A documented placeholder stands for
 // the signature of a call that another model made.
-func corrupted(req *pawl.Request) *apiError {
+func corrupted(req *llm.Request) *apiError {
 	for i, m := range req.Messages {
 		for _, p := range m.Parts {
-			var own *pawl.Opaque
+			var own *llm.Opaque
 			want := "text"
 			switch p := p.(type) {
-			case pawl.Text:
+			case llm.Text:
 				own = p.Opaque
-			case pawl.ToolCall:
+			case llm.ToolCall:
 				own, want = p.Opaque, "call "+p.Name
-			case pawl.Reasoning:
+			case llm.Reasoning:
 				own = p.Opaque
 			}
 			if own == nil {

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // Simulator is a provider on loopback. It answers POSTs with what its model says to the request, streamed or whole as was
@@ -27,10 +27,10 @@ import (
 // A history that Check finds fault with is refused with status 400, as are a body that cannot be read, a model that is not
 // named, and reasoning or a signature that the Simulator did not write, or that comes back changed or on another part. Gemini
 // models from 3 on also refuse calls of the turn at hand whose signature is missing. Errors of the model become errors of
-// the API, in its own shape: a *pawl.ProviderError keeps its status and, on OpenAI's APIs, its code; a script that is played out
+// the API, in its own shape: a *llm.ProviderError keeps its status and, on OpenAI's APIs, its code; a script that is played out
 // is status 400; others are status 500.
 //
-// What only one API has, a script can say in its words: a pawl.Reasoning with an Opaque of provider "anthropic" or "gemini"
+// What only one API has, a script can say in its words: a llm.Reasoning with an Opaque of provider "anthropic" or "gemini"
 // is written as that block or part (a server-side tool's, say), and a finish reason that is none of pawl's (pause_turn) as it is.
 //
 // A Simulator may be used concurrently.
@@ -38,7 +38,7 @@ type Simulator struct {
 	URL  string // where it is, ending in /v1
 	Root string // the same without /v1
 
-	model pawl.Model
+	model llm.Model
 	opts  SimulatorOptions
 	host  host
 
@@ -53,26 +53,26 @@ type SimulatorOptions struct {
 	Fault func(n int, r *Received) *Fault // what goes wrong with request n, from 1; nil, or a nil Fault: nothing
 	NoIDs bool                            // Gemini: calls have no ids, as those of models before Gemini 3
 
-	Addr  string                       // where to listen; "": a free port of loopback
-	Model func(r *Received) pawl.Model // what answers r; nil, or a nil Model: the Simulator's own
-	Other http.Handler                 // answers what is on none of the APIs' paths; nil: status 404
-	Quiet bool                         // keep no log: for servers that run for long
-	Loose bool                         // Anthropic, Gemini: arguments that are no object go out as the value they are, or as a string
+	Addr  string                      // where to listen; "": a free port of loopback
+	Model func(r *Received) llm.Model // what answers r; nil, or a nil Model: the Simulator's own
+	Other http.Handler                // answers what is on none of the APIs' paths; nil: status 404
+	Quiet bool                        // keep no log: for servers that run for long
+	Loose bool                        // Anthropic, Gemini: arguments that are no object go out as the value they are, or as a string
 }
 
 // Received is a request that a server got.
 type Received struct {
-	API        string        // Chat, Responses, Anthropic or Gemini; "" for a path that is none of theirs
-	Path       string        // of the URL
-	Query      string        // of the URL
-	Header     http.Header   // without keys and cookies
-	Body       []byte        // as sent
-	Request    *pawl.Request // read from Body; nil when it could not be read
-	Violations []Violation   // what Check found
+	API        string       // Chat, Responses, Anthropic or Gemini; "" for a path that is none of theirs
+	Path       string       // of the URL
+	Query      string       // of the URL
+	Header     http.Header  // without keys and cookies
+	Body       []byte       // as sent
+	Request    *llm.Request // read from Body; nil when it could not be read
+	Violations []Violation  // what Check found
 }
 
 // NewSimulator starts a Simulator that answers with what model says. Close it.
-func NewSimulator(model pawl.Model, opts *SimulatorOptions) (*Simulator, error) {
+func NewSimulator(model llm.Model, opts *SimulatorOptions) (*Simulator, error) {
 	s := &Simulator{model: model}
 	if opts != nil {
 		s.opts = *opts
@@ -144,7 +144,7 @@ func (s *Simulator) note(got *Received) int {
 }
 
 // modelFor returns what answers got.
-func (s *Simulator) modelFor(got *Received) pawl.Model {
+func (s *Simulator) modelFor(got *Received) llm.Model {
 	if s.opts.Model != nil {
 		if m := s.opts.Model(got); m != nil {
 			return m
@@ -211,8 +211,8 @@ func wrongKey(api string) *apiError {
 }
 
 // oneBody answers with one body.
-func oneBody(w http.ResponseWriter, ctx context.Context, model pawl.Model, reply *reply, fault *Fault) {
-	resp := new(pawl.Response)
+func oneBody(w http.ResponseWriter, ctx context.Context, model llm.Model, reply *reply, fault *Fault) {
+	resp := new(llm.Response)
 	for d, err := range model.Stream(ctx, reply.req) {
 		if err == nil {
 			err = resp.Add(d)
@@ -229,7 +229,7 @@ func oneBody(w http.ResponseWriter, ctx context.Context, model pawl.Model, reply
 }
 
 // eventStream answers with server-sent events.
-func eventStream(w http.ResponseWriter, ctx context.Context, model pawl.Model, reply *reply, fault *Fault) {
+func eventStream(w http.ResponseWriter, ctx context.Context, model llm.Model, reply *reply, fault *Fault) {
 	out := &stream{w: w, fault: fault, gone: ctx.Done(), array: reply.array}
 	w.Header().Set("Content-Type", or(fault.ContentType, reply.contentType()))
 	defer func() {

@@ -12,7 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/pawltest"
 	"github.com/pawl-go/pawl/script"
 )
@@ -54,7 +54,7 @@ const claudeAsks = `"messages":[` + user + `]`
 
 // everything is a turn with a part of each kind.
 var everything = script.Together(script.Think("Let me see it."), script.Say("I look."), script.Call("look", `{"at":"é <far>"}`), script.Call("look", `{}`),
-	script.Turn{Usage: &pawl.Usage{Input: 1000, Output: 200, Reasoning: 150, CacheRead: 900, CacheWrite: 40}})
+	script.Turn{Usage: &llm.Usage{Input: 1000, Output: 200, Reasoning: 150, CacheRead: 900, CacheWrite: 40}})
 
 func TestAnthropicWholeAndStreamed(t *testing.T) {
 	s := simulate(t, script.New(everything), &pawltest.SimulatorOptions{Key: "sesame"})
@@ -136,7 +136,7 @@ func TestAnthropicEnds(t *testing.T) {
 	}{
 		{script.Say("x"), "end_turn", "message_stop", "end_turn"},
 		{script.Cut(script.Say("x")), "max_tokens", "message_stop", "max_tokens"},
-		{script.Turn{Finish: pawl.FinishContentFilter}, "refusal", "message_stop", "refusal"},
+		{script.Turn{Finish: llm.FinishContentFilter}, "refusal", "message_stop", "refusal"},
 		{script.Turn{Finish: "pause_turn"}, "pause_turn", "message_stop", "pause_turn"},
 		{script.Cut(script.Call("look", `{"at":"th`)), "max_tokens", "message_stop", `{\"at\":\"t`},
 		{script.Together(script.Say("x"), script.Fail(errors.New("line down"))), "", "error", "line down"},
@@ -163,8 +163,8 @@ func TestAnthropicEnds(t *testing.T) {
 // What only this API has is written as the script says, whole and streamed, and may come back.
 func TestAnthropicServerTools(t *testing.T) {
 	block := `{"type":"server_tool_use","id":"srvtoolu_1","name":"web_search","input":{"query":"rain"}}`
-	s := simulate(t, script.New(script.Turn{Parts: []pawl.Part{
-		pawl.Reasoning{Opaque: &pawl.Opaque{Provider: "anthropic", Data: json.RawMessage(block)}}, pawl.Reasoning{}, pawl.Text{Text: "Rain."}}},
+	s := simulate(t, script.New(script.Turn{Parts: []llm.Part{
+		llm.Reasoning{Opaque: &llm.Opaque{Provider: "anthropic", Data: json.RawMessage(block)}}, llm.Reasoning{}, llm.Text{Text: "Rain."}}},
 		script.Say("more")), nil)
 	_, body, err := askClaude(t, s.Root, claudeAsks)
 	if err != nil {
@@ -265,16 +265,16 @@ func TestErrorsOfEachAPI(t *testing.T) {
 }
 
 func TestReadAnthropic(t *testing.T) {
-	tools := []*pawl.Tool{{Name: "look", Description: "Looks.", Input: []byte(`{"type":"object"}`), Passive: true}}
+	tools := []*llm.ToolSpec{{Name: "look", Description: "Looks.", Input: []byte(`{"type":"object"}`)}}
 	temperature, parallel := 1.0, false
 	thinking := json.RawMessage(`{"type":"thinking","thinking":"hm","signature":"x"}`)
-	want := &pawl.Request{Model: "m", Messages: []pawl.Message{pawl.System("Be brief."), pawl.User("hi"),
-		pawl.Assistant(pawl.Reasoning{Text: "hm", Opaque: &pawl.Opaque{Provider: "anthropic", Data: thinking}}, pawl.Text{Text: "I look."},
-			pawl.ToolCall{ID: "a", Name: "look", Args: []byte(`{"at": 1}`)}),
-		pawl.Results(pawl.ToolResult{CallID: "a", IsError: true, Parts: []pawl.Part{pawl.Text{Text: "rain"}, pawl.Media{MIME: "image/png", Data: []byte{1, 2, 3}}}}),
-		{Role: pawl.RoleUser, Parts: []pawl.Part{pawl.Text{Text: "And this?"}, pawl.Media{URL: "https://example.com/x.png"}, pawl.Media{MIME: "application/pdf", URL: "https://example.com/x.pdf"}}},
-	}, Tools: tools, Choice: pawl.Named("look"), Output: []byte(`{"type":"object"}`),
-		Settings: pawl.Settings{MaxTokens: 9, Temperature: &temperature, Stop: []string{"END"}, Effort: "low", Parallel: &parallel}}
+	want := &llm.Request{Model: "m", Messages: []llm.Message{llm.System("Be brief."), llm.User("hi"),
+		llm.Assistant(llm.Reasoning{Text: "hm", Opaque: &llm.Opaque{Provider: "anthropic", Data: thinking}}, llm.Text{Text: "I look."},
+			llm.ToolCall{ID: "a", Name: "look", Args: []byte(`{"at": 1}`)}),
+		llm.Results(llm.ToolResult{CallID: "a", IsError: true, Parts: []llm.Part{llm.Text{Text: "rain"}, llm.Media{MIME: "image/png", Data: []byte{1, 2, 3}}}}),
+		{Role: llm.RoleUser, Parts: []llm.Part{llm.Text{Text: "And this?"}, llm.Media{URL: "https://example.com/x.png"}, llm.Media{MIME: "application/pdf", URL: "https://example.com/x.pdf"}}},
+	}, Tools: tools, Choice: llm.Named("look"), Output: []byte(`{"type":"object"}`),
+		Settings: llm.Settings{MaxTokens: 9, Temperature: &temperature, Stop: []string{"END"}, Effort: "low", Parallel: &parallel}}
 	got, err := pawltest.ReadRequest(pawltest.Anthropic, []byte(`{"model":"m","system":"Be brief.","max_tokens":9,"temperature":1,"stream":true,
 		"stop_sequences":["END"],"output_config":{"effort":"low","format":{"type":"json_schema","schema":{"type":"object"}}},
 		"tool_choice":{"type":"tool","name":"look","disable_parallel_tool_use":true},

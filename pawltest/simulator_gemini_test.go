@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/pawltest"
 	"github.com/pawl-go/pawl/script"
 )
@@ -146,7 +146,7 @@ func TestGeminiEnds(t *testing.T) {
 		{script.Call("look", `{}`), "STOP", "functionCall"},
 		{script.Cut(script.Say("x")), "MAX_TOKENS", ""},
 		{script.Cut(script.Call("look", `{"at":"th`)), "MAX_TOKENS", ""},
-		{script.Turn{Finish: pawl.FinishContentFilter}, "SAFETY", ""},
+		{script.Turn{Finish: llm.FinishContentFilter}, "SAFETY", ""},
 		{script.Turn{Finish: "RECITATION"}, "RECITATION", ""},
 		{script.Call("look", `{"at": [1`), "MALFORMED_FUNCTION_CALL", "Malformed function call: look("},
 	} {
@@ -213,15 +213,15 @@ func TestGeminiRefusals(t *testing.T) {
 
 func TestReadGemini(t *testing.T) {
 	topP := 0.5
-	tools := []*pawl.Tool{{Name: "look", Description: "Looks.", Input: []byte(`{"type":"object"}`), Passive: true}, {Name: "find", Passive: true}}
+	tools := []*llm.ToolSpec{{Name: "look", Description: "Looks.", Input: []byte(`{"type":"object"}`)}, {Name: "find"}}
 	signed := json.RawMessage(`{"functionCall":{"name":"look","args":{"at": 1}},"thoughtSignature":"x"}`)
-	want := &pawl.Request{Messages: []pawl.Message{pawl.System("Be brief."), pawl.User("hi"),
-		pawl.Assistant(pawl.Reasoning{Text: "hm"}, pawl.ToolCall{ID: "call_1", Name: "look", Args: []byte(`{"at": 1}`), Opaque: &pawl.Opaque{Provider: "gemini", Data: signed}},
-			pawl.ToolCall{ID: "f", Name: "find", Args: []byte(`{}`)}),
-		pawl.Results(pawl.ToolResult{CallID: "f", IsError: true, Parts: []pawl.Part{pawl.Text{Text: "gone"}}},
-			pawl.ToolResult{CallID: "call_1", Parts: []pawl.Part{pawl.Text{Text: `{"sky":"grey"}`}, pawl.Media{MIME: "image/png", Data: []byte{1, 2, 3}}}}),
-		{Role: pawl.RoleUser, Parts: []pawl.Part{pawl.Text{Text: "And this?"}, pawl.Media{MIME: "image/png", URL: "https://example.com/x.png"}}},
-	}, Tools: tools, Choice: pawl.Named("look"), Settings: pawl.Settings{MaxTokens: 9, TopP: &topP, Stop: []string{"END"}, Effort: "low"}, Output: []byte(`{"type":"object"}`)}
+	want := &llm.Request{Messages: []llm.Message{llm.System("Be brief."), llm.User("hi"),
+		llm.Assistant(llm.Reasoning{Text: "hm"}, llm.ToolCall{ID: "call_1", Name: "look", Args: []byte(`{"at": 1}`), Opaque: &llm.Opaque{Provider: "gemini", Data: signed}},
+			llm.ToolCall{ID: "f", Name: "find", Args: []byte(`{}`)}),
+		llm.Results(llm.ToolResult{CallID: "f", IsError: true, Parts: []llm.Part{llm.Text{Text: "gone"}}},
+			llm.ToolResult{CallID: "call_1", Parts: []llm.Part{llm.Text{Text: `{"sky":"grey"}`}, llm.Media{MIME: "image/png", Data: []byte{1, 2, 3}}}}),
+		{Role: llm.RoleUser, Parts: []llm.Part{llm.Text{Text: "And this?"}, llm.Media{MIME: "image/png", URL: "https://example.com/x.png"}}},
+	}, Tools: tools, Choice: llm.Named("look"), Settings: llm.Settings{MaxTokens: 9, TopP: &topP, Stop: []string{"END"}, Effort: "low"}, Output: []byte(`{"type":"object"}`)}
 	for name, body := range map[string]string{
 		"camelCase": `{"systemInstruction":{"parts":[{"text":"Be brief."}]},"contents":[{"role":"user","parts":[{"text":"hi"}]},
 			{"role":"model","parts":[{"text":"hm","thought":true},` + string(signed) + `,{"functionCall":{"id":"f","name":"find"}}]},

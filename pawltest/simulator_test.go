@@ -12,12 +12,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/pawltest"
 	"github.com/pawl-go/pawl/script"
 )
 
-func simulate(t *testing.T, m pawl.Model, opts *pawltest.SimulatorOptions) *pawltest.Simulator {
+func simulate(t *testing.T, m llm.Model, opts *pawltest.SimulatorOptions) *pawltest.Simulator {
 	t.Helper()
 	s, err := pawltest.NewSimulator(m, opts)
 	if err != nil {
@@ -205,7 +205,7 @@ func TestResponsesEnds(t *testing.T) {
 	}{
 		{script.Say("x"), "response.completed", "completed", "", ""},
 		{script.Cut(script.Say("x")), "response.incomplete", "incomplete", "max_output_tokens", ""},
-		{script.Turn{Finish: pawl.FinishContentFilter}, "response.incomplete", "incomplete", "content_filter", ""},
+		{script.Turn{Finish: llm.FinishContentFilter}, "response.incomplete", "incomplete", "content_filter", ""},
 		{script.Together(script.Say("x"), script.Fail(errors.New("line down"))), "response.failed", "failed", "", "line down"},
 	} {
 		s := simulate(t, script.New(test.turn), nil)
@@ -361,12 +361,12 @@ func TestHeldAnswerWaits(t *testing.T) {
 }
 
 func TestReadRequest(t *testing.T) {
-	tools := []*pawl.Tool{{Name: "look", Description: "Looks.", Input: []byte(`{"type":"object"}`), Passive: true}}
-	want := &pawl.Request{Model: "m", Messages: []pawl.Message{pawl.System("Be brief."), pawl.User("hi"),
-		pawl.Assistant(pawl.Text{Text: "I look."}, pawl.ToolCall{ID: "a", Name: "look", Args: []byte(`{"at": 1}`)}),
-		pawl.Results(pawl.ToolResult{CallID: "a", Parts: []pawl.Part{pawl.Text{Text: "rain"}}}),
-		{Role: pawl.RoleUser, Parts: []pawl.Part{pawl.Text{Text: "And this?"}, pawl.Media{MIME: "image/png", Data: []byte{1, 2, 3}}, pawl.Media{URL: "https://example.com/x.png"}}},
-	}, Tools: tools, Choice: pawl.Named("look"), Settings: pawl.Settings{MaxTokens: 9, Effort: "low"}, Output: []byte(`{"type":"object"}`)}
+	tools := []*llm.ToolSpec{{Name: "look", Description: "Looks.", Input: []byte(`{"type":"object"}`)}}
+	want := &llm.Request{Model: "m", Messages: []llm.Message{llm.System("Be brief."), llm.User("hi"),
+		llm.Assistant(llm.Text{Text: "I look."}, llm.ToolCall{ID: "a", Name: "look", Args: []byte(`{"at": 1}`)}),
+		llm.Results(llm.ToolResult{CallID: "a", Parts: []llm.Part{llm.Text{Text: "rain"}}}),
+		{Role: llm.RoleUser, Parts: []llm.Part{llm.Text{Text: "And this?"}, llm.Media{MIME: "image/png", Data: []byte{1, 2, 3}}, llm.Media{URL: "https://example.com/x.png"}}},
+	}, Tools: tools, Choice: llm.Named("look"), Settings: llm.Settings{MaxTokens: 9, Effort: "low"}, Output: []byte(`{"type":"object"}`)}
 	for api, body := range map[string]string{
 		pawltest.Chat: `{"model":"m","messages":[{"role":"system","content":"Be brief."},{"role":"user","content":"hi"},
 			{"role":"assistant","content":"I look.","tool_calls":[{"id":"a","type":"function","function":{"name":"look","arguments":"{\"at\": 1}"}}]},

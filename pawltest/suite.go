@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/script"
 )
 
@@ -24,15 +24,15 @@ type T[Self any] interface {
 	Run(name string, f func(t Self)) bool
 }
 
-// TestModel runs the suite that every pawl.Model must pass. open returns the Model to test, set up so that what it answers
+// TestModel runs the suite that every llm.Model must pass. open returns the Model to test, set up so that what it answers
 // is what behind answers: an adapter is opened on a Simulator of behind, a script is behind itself. It must not
 // repeat requests that fail.
 //
-//	pawltest.TestModel(t, func(t *testing.T, behind pawl.Model) pawl.Model { return behind })
-func TestModel[TT T[TT]](t TT, open func(t TT, behind pawl.Model) pawl.Model) { testModel(t, "", open) }
+//	pawltest.TestModel(t, func(t *testing.T, behind llm.Model) llm.Model { return behind })
+func TestModel[TT T[TT]](t TT, open func(t TT, behind llm.Model) llm.Model) { testModel(t, "", open) }
 
 // testModel is TestModel over api; "" can carry everything.
-func testModel[TT T[TT]](t TT, api string, open func(t TT, behind pawl.Model) pawl.Model) {
+func testModel[TT T[TT]](t TT, api string, open func(t TT, behind llm.Model) llm.Model) {
 	for name, turn := range replies() {
 		if unspeakable(api, turn, true) {
 			t.Run("reply/"+name, func(t TT) { testUnspeakable(t, api, open(t, script.New(turn)), turn) })
@@ -65,29 +65,29 @@ func replies() map[string]script.Turn {
 		"reasoning, then calls": script.Together(script.Think("Let me see."), script.Call("look", `{"at":"a"}`), script.Call("find", `{"at":"b"}`)),
 		"cut text":              script.Cut(script.Say("And then")),
 		"cut call":              script.Cut(script.Call("look", `{"at":"th`)),
-		"filtered":              {Parts: []pawl.Part{pawl.Text{Text: "I "}}, Finish: pawl.FinishContentFilter},
-		"usage": {Parts: []pawl.Part{pawl.Text{Text: "x"}},
-			Usage: &pawl.Usage{Input: 1000, Output: 200, Reasoning: 150, CacheRead: 900}},
+		"filtered":              {Parts: []llm.Part{llm.Text{Text: "I "}}, Finish: llm.FinishContentFilter},
+		"usage": {Parts: []llm.Part{llm.Text{Text: "x"}},
+			Usage: &llm.Usage{Input: 1000, Output: 200, Reasoning: 150, CacheRead: 900}},
 	}
 }
 
 // question is a request that begins a conversation.
-func question() *pawl.Request {
+func question() *llm.Request {
 	schema := json.RawMessage(`{"type":"object","properties":{"at":{"type":"string"}}}`)
-	return &pawl.Request{
+	return &llm.Request{
 		Model:    "test-model",
-		Messages: []pawl.Message{pawl.System("Be brief."), pawl.User("What is there?")},
-		Tools: []*pawl.Tool{
-			{Name: "look", Description: "Looks.", Input: schema, Passive: true},
-			{Name: "find", Description: "Finds.", Input: schema, Passive: true},
+		Messages: []llm.Message{llm.System("Be brief."), llm.User("What is there?")},
+		Tools: []*llm.ToolSpec{
+			{Name: "look", Description: "Looks.", Input: schema},
+			{Name: "find", Description: "Finds.", Input: schema},
 		},
 	}
 }
 
 // streamed asks m and checks the contract of Delta on the way.
-func streamed[TT T[TT]](t TT, m pawl.Model, req *pawl.Request) (*pawl.Response, error) {
+func streamed[TT T[TT]](t TT, m llm.Model, req *llm.Request) (*llm.Response, error) {
 	t.Helper()
-	resp := new(pawl.Response)
+	resp := new(llm.Response)
 	sealed := map[int]bool{}
 	next := 0
 	for d, err := range m.Stream(t.Context(), req) {
@@ -120,14 +120,14 @@ func streamed[TT T[TT]](t TT, m pawl.Model, req *pawl.Request) (*pawl.Response, 
 }
 
 // testReply asks for one reply, in fragments and whole: both must be what the turn says.
-func testReply[TT T[TT]](t TT, m pawl.Model, turn script.Turn) {
+func testReply[TT T[TT]](t TT, m llm.Model, turn script.Turn) {
 	req := question()
 	before := form(req)
 	inPieces, err := streamed(t, m, req)
 	if err != nil {
 		t.Fatalf("streamed: %v", err)
 	}
-	whole, err := pawl.Complete(t.Context(), m, req)
+	whole, err := llm.Complete(t.Context(), m, req)
 	if err != nil {
 		t.Fatalf("whole: %v", err)
 	}
@@ -161,9 +161,9 @@ func testReply[TT T[TT]](t TT, m pawl.Model, turn script.Turn) {
 	}
 	finish := turn.Finish
 	if finish == "" {
-		finish = pawl.FinishStop
+		finish = llm.FinishStop
 		if len(ids) > 0 {
-			finish = pawl.FinishToolCalls
+			finish = llm.FinishToolCalls
 		}
 	}
 	if inPieces.Finish != finish {
@@ -180,7 +180,7 @@ func testReply[TT T[TT]](t TT, m pawl.Model, turn script.Turn) {
 
 // testUnspeakable asks for a reply that api cannot carry whole, or not at all: what comes of it must not be a call that
 // was not made, and may run.
-func testUnspeakable[TT T[TT]](t TT, api string, m pawl.Model, turn script.Turn) {
+func testUnspeakable[TT T[TT]](t TT, api string, m llm.Model, turn script.Turn) {
 	for _, whole := range []bool{false, true} {
 		req := question()
 		req.Whole = whole
@@ -189,7 +189,7 @@ func testUnspeakable[TT T[TT]](t TT, api string, m pawl.Model, turn script.Turn)
 			continue // refusing it is as good
 		}
 		for i, c := range resp.Message.Calls() {
-			said := turn.Parts[i].(pawl.ToolCall).Args
+			said := turn.Parts[i].(llm.ToolCall).Args
 			switch {
 			case resp.Finish.Cut(), string(c.Args) == string(said):
 			case api == Anthropic && whole && string(c.Args) == "{}": // this is what arrived
@@ -204,13 +204,13 @@ func testUnspeakable[TT T[TT]](t TT, api string, m pawl.Model, turn script.Turn)
 }
 
 // partForm is what a reader sees of a part: ids and opaque data are the provider's business.
-func partForm(p pawl.Part) string {
+func partForm(p llm.Part) string {
 	switch p := p.(type) {
-	case pawl.Text:
+	case llm.Text:
 		return "text " + p.Text
-	case pawl.Reasoning:
+	case llm.Reasoning:
 		return "reasoning " + p.Text
-	case pawl.ToolCall:
+	case llm.ToolCall:
 		return "call " + p.Name + " " + string(p.Args)
 	}
 	return fmt.Sprintf("%T", p)
@@ -234,11 +234,11 @@ func sorted(s string) string {
 }
 
 // testConversation carries replies back into requests: what the model behind sees must be what was said.
-func testConversation[TT T[TT]](t TT, open func(TT, pawl.Model) pawl.Model) {
+func testConversation[TT T[TT]](t TT, open func(TT, llm.Model) llm.Model) {
 	behind := script.New(
 		script.Together(script.Think("First both."), script.Say("I look. "), script.Call("look", `{"at":"a"}`), script.Call("find", `{"at":"b"}`)),
 		script.Together(script.Think("Once more."), script.Call("look", `{"at":"c"}`)),
-		script.Func(func(req *pawl.Request) script.Turn { return script.Say("There is " + script.Results(req)[0].Text()) }),
+		script.Func(func(req *llm.Request) script.Turn { return script.Say("There is " + script.Results(req)[0].Text()) }),
 	)
 	for _, whole := range []bool{false, true} {
 		m := open(t, behind)
@@ -259,9 +259,9 @@ func testConversation[TT T[TT]](t TT, open func(TT, pawl.Model) pawl.Model) {
 	}
 }
 
-func testErrors[TT T[TT]](t TT, open func(TT, pawl.Model) pawl.Model) {
+func testErrors[TT T[TT]](t TT, open func(TT, llm.Model) llm.Model) {
 	for name, turn := range map[string]script.Turn{
-		"refused":    script.Fail(&pawl.ProviderError{Status: 400, Code: pawl.CodeInvalidRequest, Message: "no such thing"}),
+		"refused":    script.Fail(&llm.ProviderError{Status: 400, Code: llm.CodeInvalidRequest, Message: "no such thing"}),
 		"broken off": script.Together(script.Say("A long answer that breaks off, and "), script.Fail(errors.New("line down"))),
 		"broken call": script.Together(script.Call("look", `{"at":"the end of the line`),
 			script.Fail(errors.New("line down"))),
@@ -285,12 +285,12 @@ func testErrors[TT T[TT]](t TT, open func(TT, pawl.Model) pawl.Model) {
 
 // watched tells when a reply of its model has ended, on whatever way.
 type watched struct {
-	pawl.Model
+	llm.Model
 	ended chan struct{}
 }
 
-func (w watched) Stream(ctx context.Context, req *pawl.Request) iter.Seq2[pawl.Delta, error] {
-	return func(yield func(pawl.Delta, error) bool) {
+func (w watched) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
+	return func(yield func(llm.Delta, error) bool) {
 		defer close(w.ended)
 		w.Model.Stream(ctx, req)(yield)
 	}
@@ -306,7 +306,7 @@ func held() watched {
 // patience is how long a suite waits for what should happen at once.
 const patience = 20 * time.Second
 
-func testCancel[TT T[TT]](t TT, open func(TT, pawl.Model) pawl.Model) {
+func testCancel[TT T[TT]](t TT, open func(TT, llm.Model) llm.Model) {
 	behind := held()
 	m := open(t, behind)
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -342,7 +342,7 @@ func testCancel[TT T[TT]](t TT, open func(TT, pawl.Model) pawl.Model) {
 	}
 }
 
-func testBreak[TT T[TT]](t TT, open func(TT, pawl.Model) pawl.Model) {
+func testBreak[TT T[TT]](t TT, open func(TT, llm.Model) llm.Model) {
 	behind := held()
 	m := open(t, behind)
 	for _, err := range m.Stream(t.Context(), question()) {
@@ -363,10 +363,10 @@ func expectEnded[TT T[TT]](t TT, w watched) {
 	}
 }
 
-func testConcurrent[TT T[TT]](t TT, open func(TT, pawl.Model) pawl.Model) {
-	m := open(t, &script.Model{Quiet: true, Turns: []script.Turn{script.Func(func(req *pawl.Request) script.Turn {
+func testConcurrent[TT T[TT]](t TT, open func(TT, llm.Model) llm.Model) {
+	m := open(t, &script.Model{Quiet: true, Turns: []script.Turn{script.Func(func(req *llm.Request) script.Turn {
 		said := req.Messages[len(req.Messages)-1].Parts // an adapter may put messages together
-		return script.Call("look", `{"at":"`+said[len(said)-1].(pawl.Text).Text+`"}`)
+		return script.Call("look", `{"at":"`+said[len(said)-1].(llm.Text).Text+`"}`)
 	})}})
 	var wg sync.WaitGroup
 	failures := make(chan string, 64)
@@ -375,8 +375,8 @@ func testConcurrent[TT T[TT]](t TT, open func(TT, pawl.Model) pawl.Model) {
 			req := question()
 			req.Whole = i%2 == 0
 			text := fmt.Sprintf("number %d", i)
-			req.Messages = append(req.Messages, pawl.User(text))
-			resp := new(pawl.Response)
+			req.Messages = append(req.Messages, llm.User(text))
+			resp := new(llm.Response)
 			for d, err := range m.Stream(t.Context(), req) {
 				if err == nil {
 					err = resp.Add(d)

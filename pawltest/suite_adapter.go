@@ -4,7 +4,7 @@ import (
 	"errors"
 	"strings"
 
-	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/script"
 )
 
@@ -12,8 +12,8 @@ import (
 // beyond that what arrives of a request, what becomes of signatures, and what of errors. open returns a Model that asks
 // the API at url (ending in /v1, where that matters) with the key "test-key" and does not repeat requests. Which API it is,
 // the suite sees.
-func TestAdapter[TT T[TT]](t TT, open func(t TT, url string) pawl.Model) {
-	over := func(t TT, behind pawl.Model, opts SimulatorOptions) (pawl.Model, *Simulator) {
+func TestAdapter[TT T[TT]](t TT, open func(t TT, url string) llm.Model) {
+	over := func(t TT, behind llm.Model, opts SimulatorOptions) (llm.Model, *Simulator) {
 		t.Helper()
 		opts.Key = or(opts.Key, "test-key")
 		s, err := NewSimulator(behind, &opts)
@@ -29,8 +29,8 @@ func TestAdapter[TT T[TT]](t TT, open func(t TT, url string) pawl.Model) {
 		t.Fatalf("a first question did not arrive where an API answers: %+v", s.Received())
 	}
 	api := s.Received()[0].API
-	plain := func(opts SimulatorOptions) func(TT, pawl.Model) pawl.Model {
-		return func(t TT, behind pawl.Model) pawl.Model {
+	plain := func(opts SimulatorOptions) func(TT, llm.Model) llm.Model {
+		return func(t TT, behind llm.Model) llm.Model {
 			m, _ := over(t, behind, opts)
 			return m
 		}
@@ -97,13 +97,13 @@ func TestAdapter[TT T[TT]](t TT, open func(t TT, url string) pawl.Model) {
 	})
 	t.Run("errors", func(t TT) {
 		for name, test := range faults(api) {
-			testFault(t, name, test, func(opts SimulatorOptions) pawl.Model {
+			testFault(t, name, test, func(opts SimulatorOptions) llm.Model {
 				m, _ := over(t, script.New(script.Say("A long answer, long enough to be broken off in the middle.")), opts)
 				return m
 			})
 		}
-		wrongKey := faultCase{code: pawl.CodeAuthentication}
-		testFault(t, "wrong key", wrongKey, func(opts SimulatorOptions) pawl.Model {
+		wrongKey := faultCase{code: llm.CodeAuthentication}
+		testFault(t, "wrong key", wrongKey, func(opts SimulatorOptions) llm.Model {
 			opts.Key = "another key"
 			m, _ := over(t, script.New(script.Say("yes")), opts)
 			return m
@@ -112,16 +112,16 @@ func TestAdapter[TT T[TT]](t TT, open func(t TT, url string) pawl.Model) {
 }
 
 // testFault asks a provider that fails, streamed and whole.
-func testFault[TT T[TT]](t TT, name string, test faultCase, open func(SimulatorOptions) pawl.Model) {
+func testFault[TT T[TT]](t TT, name string, test faultCase, open func(SimulatorOptions) llm.Model) {
 	t.Helper()
 	for _, whole := range []bool{false, true} {
 		m := open(SimulatorOptions{Fault: func(int, *Received) *Fault { return &test.fault }})
 		req := question()
 		req.Whole = whole
 		resp, err := streamed(t, m, req)
-		var got *pawl.ProviderError
+		var got *llm.ProviderError
 		if !errors.As(err, &got) {
-			t.Errorf("%s, whole %t: got reply %s and error %v, want a *pawl.ProviderError", name, whole, form(resp), err)
+			t.Errorf("%s, whole %t: got reply %s and error %v, want a *llm.ProviderError", name, whole, form(resp), err)
 			continue
 		}
 		if test.code != "" && got.Code != test.code || got.Retryable != test.retryable || got.RetryAfter != test.after {

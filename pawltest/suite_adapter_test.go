@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/pawltest"
 	"github.com/pawl-go/pawl/provider/anthropic"
 	"github.com/pawl-go/pawl/provider/gemini"
@@ -18,10 +18,10 @@ func TestFaultyAdaptersFailTheSuite(t *testing.T) {
 	type loss struct{ what, lost, want string }
 	for _, api := range []struct {
 		name   string
-		open   func(url string, h http.RoundTripper) pawl.Model
+		open   func(url string, h http.RoundTripper) llm.Model
 		losses []loss
 	}{
-		{pawltest.Chat, func(url string, h http.RoundTripper) pawl.Model {
+		{pawltest.Chat, func(url string, h http.RoundTripper) llm.Model {
 			return openai.NewChat("m", &openai.Options{BaseURL: url, Key: "test-key", Retries: -1, HTTP: h})
 		}, []loss{
 			{"the system message", `\{"role":"system","content":"[^"]*"\},`, "Be brief."},
@@ -30,7 +30,7 @@ func TestFaultyAdaptersFailTheSuite(t *testing.T) {
 			{"a result", `,\{"role":"tool","tool_call_id":"b","content":"two"\}`, "has no result"},
 			{"the schema", `,"response_format":\{.*?\}\}\}`, `"output"`},
 		}},
-		{pawltest.Responses, func(url string, h http.RoundTripper) pawl.Model {
+		{pawltest.Responses, func(url string, h http.RoundTripper) llm.Model {
 			return openai.New("m", &openai.Options{BaseURL: url, Key: "test-key", Retries: -1, HTTP: h})
 		}, []loss{
 			{"the instructions", `"instructions":"[^"]*",`, "Be brief."},
@@ -38,7 +38,7 @@ func TestFaultyAdaptersFailTheSuite(t *testing.T) {
 			{"a result", `,\{"type":"function_call_output","call_id":"b","output":"two"\}`, "b"},
 			{"the encrypted reasoning", `"encrypted_content":"[^"]*",?`, "reasoning"},
 		}},
-		{pawltest.Anthropic, func(url string, h http.RoundTripper) pawl.Model {
+		{pawltest.Anthropic, func(url string, h http.RoundTripper) llm.Model {
 			return anthropic.New("claude-sonnet-4-5", &anthropic.Options{BaseURL: url, Key: "test-key", Retries: -1, HTTP: h})
 		}, []loss{
 			{"the system prompt", `"system":\[.*?\],`, "Be brief."},
@@ -47,7 +47,7 @@ func TestFaultyAdaptersFailTheSuite(t *testing.T) {
 			{"a signature", `,"signature":"[^"]*"`, "signature"},
 			{"stop sequences", `,"stop_sequences":\["END"\]`, `"stop":["END"]`},
 		}},
-		{pawltest.Gemini, func(url string, h http.RoundTripper) pawl.Model {
+		{pawltest.Gemini, func(url string, h http.RoundTripper) llm.Model {
 			return gemini.New("gemini-2.5-flash", &gemini.Options{BaseURL: strings.TrimSuffix(url, "/v1"), Key: "test-key", Retries: -1, HTTP: h})
 		}, []loss{
 			{"the instructions", `"systemInstruction":\{.*?\]\},`, "Be brief."},
@@ -59,7 +59,7 @@ func TestFaultyAdaptersFailTheSuite(t *testing.T) {
 		for _, test := range api.losses {
 			t.Run(api.name+"/"+test.what, func(t *testing.T) {
 				r := newRecorder(t)
-				pawltest.TestAdapter(r, func(_ recorder, url string) pawl.Model {
+				pawltest.TestAdapter(r, func(_ recorder, url string) llm.Model {
 					tr := &http.Transport{}
 					t.Cleanup(tr.CloseIdleConnections)
 					return api.open(url, spoiled{tr, regexp.MustCompile(test.lost)})
@@ -71,7 +71,7 @@ func TestFaultyAdaptersFailTheSuite(t *testing.T) {
 		}
 		t.Run(api.name+"/nothing", func(t *testing.T) {
 			r := newRecorder(t)
-			pawltest.TestAdapter(r, func(_ recorder, url string) pawl.Model {
+			pawltest.TestAdapter(r, func(_ recorder, url string) llm.Model {
 				tr := &http.Transport{}
 				t.Cleanup(tr.CloseIdleConnections)
 				return api.open(url, tr)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/script"
 )
 
@@ -98,10 +99,10 @@ type attempt struct {
 }
 
 // follow goes through one Stream, and holds it to the order of events.
-func follow[TT T[TT]](t TT, ctx context.Context, r pawl.Runner, see func(pawl.Event), msgs ...pawl.Message) (out attempt) {
+func follow[TT T[TT]](t TT, ctx context.Context, r pawl.Runner, see func(pawl.Event), msgs ...llm.Message) (out attempt) {
 	t.Helper()
 	var seq int64
-	started, ready, done := 0, map[string]int{}, map[pawl.Key]int{}
+	started, ready, done := 0, map[string]int{}, map[llm.Key]int{}
 	for e, err := range r.Stream(ctx, msgs...) {
 		if err != nil {
 			out.err = err
@@ -154,7 +155,7 @@ func follow[TT T[TT]](t TT, ctx context.Context, r pawl.Runner, see func(pawl.Ev
 }
 
 // finish goes on with a run until it waits for nothing, with a yes to all that it asks.
-func finish[TT T[TT]](t TT, r pawl.Runner, msgs ...pawl.Message) attempt {
+func finish[TT T[TT]](t TT, r pawl.Runner, msgs ...llm.Message) attempt {
 	t.Helper()
 	for before := range 10 {
 		out := follow(t, t.Context(), r, nil, msgs...)
@@ -162,11 +163,11 @@ func finish[TT T[TT]](t TT, r pawl.Runner, msgs ...pawl.Message) attempt {
 		if out.err != nil || out.result == nil || out.result.Stop != pawl.StopPending {
 			return out
 		}
-		var ds []pawl.Decision
+		var ds []llm.Decision
 		for _, w := range out.result.Pending {
 			ds = append(ds, w.Approve("suite"))
 		}
-		msgs = []pawl.Message{pawl.Decide(ds...)}
+		msgs = []llm.Message{llm.Decide(ds...)}
 	}
 	t.Fatalf("it asks for ever")
 	return attempt{}
@@ -174,8 +175,8 @@ func finish[TT T[TT]](t TT, r pawl.Runner, msgs ...pawl.Message) attempt {
 
 // testRun compares a run with that of the agent in memory.
 func testRun[TT T[TT]](t TT, open func(TT, *pawl.Agent) pawl.Runner, make func() *pawl.Agent) {
-	want := finish(t, &inMemory{agent: make()}, pawl.User("Go."))
-	got := finish(t, open(t, make()), pawl.User("Go."))
+	want := finish(t, &inMemory{agent: make()}, llm.User("Go."))
+	got := finish(t, open(t, make()), llm.User("Go."))
 	if got.err != nil || got.result == nil {
 		t.Fatalf("got %+v, %v", got.result, got.err)
 	}
@@ -227,11 +228,11 @@ func retold(events []pawl.Event) string {
 
 func testDenied[TT T[TT]](t TT, open func(TT, *pawl.Agent) pawl.Runner) {
 	r := open(t, clerk(nil, script.Call("pay", `{"at":"7"}`), script.Say("So be it.")))
-	first := follow(t, t.Context(), r, nil, pawl.User("Pay."))
+	first := follow(t, t.Context(), r, nil, llm.User("Pay."))
 	if first.err != nil || first.result == nil || len(first.result.Pending) != 1 {
 		t.Fatalf("got %+v, %v", first.result, first.err)
 	}
-	out := follow(t, t.Context(), r, nil, pawl.Decide(first.result.Pending[0].Deny("suite", "too dear")))
+	out := follow(t, t.Context(), r, nil, llm.Decide(first.result.Pending[0].Deny("suite", "too dear")))
 	if out.err != nil || out.result == nil || out.result.Text() != "So be it." || !strings.Contains(string(marshal(out.result.Messages)), "too dear") {
 		t.Errorf("got %+v, %v", out.result, out.err)
 	}
@@ -239,19 +240,19 @@ func testDenied[TT T[TT]](t TT, open func(TT, *pawl.Agent) pawl.Runner) {
 
 func testPassive[TT T[TT]](t TT, open func(TT, *pawl.Agent) pawl.Runner) {
 	r := open(t, clerk(nil, script.Call("ask", `{}`), script.Say("Thanks.")))
-	first := follow(t, t.Context(), r, nil, pawl.User("Ask."))
+	first := follow(t, t.Context(), r, nil, llm.User("Ask."))
 	if first.err != nil || first.result == nil || len(first.result.Pending) != 1 || !first.result.Pending[0].Passive {
 		t.Fatalf("got %+v, %v", first.result, first.err)
 	}
 	w := first.result.Pending[0]
-	out := follow(t, t.Context(), r, nil, pawl.Decide(w.Answer("suite", pawl.TextResult("blue"))))
+	out := follow(t, t.Context(), r, nil, llm.Decide(w.Answer("suite", llm.TextResult("blue"))))
 	if out.err != nil || out.result == nil || out.result.Text() != "Thanks." || !strings.Contains(string(marshal(out.result.Messages)), "blue") {
 		t.Errorf("got %+v, %v", out.result, out.err)
 	}
 }
 
 func testFailed[TT T[TT]](t TT, open func(TT, *pawl.Agent) pawl.Runner) {
-	out := follow(t, t.Context(), open(t, clerk(nil, script.Call("look", `{"at":"a"}`), script.Fail(&pawl.ProviderError{Provider: "suite", Code: pawl.CodeServer, Message: "no"}))), nil, pawl.User("Go."))
+	out := follow(t, t.Context(), open(t, clerk(nil, script.Call("look", `{"at":"a"}`), script.Fail(&llm.ProviderError{Provider: "suite", Code: llm.CodeServer, Message: "no"}))), nil, llm.User("Go."))
 	if out.err == nil || out.result == nil || out.result.Stop != pawl.StopFailed {
 		t.Fatalf("got %+v, %v", out.result, out.err)
 	}
@@ -269,7 +270,7 @@ func testCancelled[TT T[TT]](t TT, open func(TT, *pawl.Agent) pawl.Runner) {
 		if e.Kind == pawl.EventCallStarted {
 			stop(pawl.ErrCancelled)
 		}
-	}, pawl.User("Wait."))
+	}, llm.User("Wait."))
 	if out.err != nil && !errors.Is(out.err, pawl.ErrCancelled) {
 		t.Errorf("got the error %v", out.err)
 	}
@@ -286,7 +287,7 @@ func testCancelled[TT T[TT]](t TT, open func(TT, *pawl.Agent) pawl.Runner) {
 // testLeft stops ranging, which must not hang, and has the context end for another cause, which is the error then.
 func testLeft[TT T[TT]](t TT, open func(TT, *pawl.Agent) pawl.Runner) {
 	within := time.AfterFunc(patience, func() { panic("pawltest: whoever stops ranging over a run waits for it") })
-	for range open(t, clerk(nil, script.Say("A text."))).Stream(t.Context(), pawl.User("Go.")) {
+	for range open(t, clerk(nil, script.Say("A text."))).Stream(t.Context(), llm.User("Go.")) {
 		break
 	}
 	within.Stop()
@@ -296,7 +297,7 @@ func testLeft[TT T[TT]](t TT, open func(TT, *pawl.Agent) pawl.Runner) {
 	gate := make(chan struct{})
 	defer close(gate) // a run that is left at work ends
 	var last error
-	for e, err := range open(t, clerk(gate, script.Call("wait", `{}`), script.Say("done"))).Stream(ctx, pawl.User("Wait.")) {
+	for e, err := range open(t, clerk(gate, script.Call("wait", `{}`), script.Say("done"))).Stream(ctx, llm.User("Wait.")) {
 		if last = err; e.Kind == pawl.EventCallStarted {
 			stop(cause)
 		}
@@ -315,7 +316,7 @@ func testTogether[TT T[TT]](t TT, open func(TT, *pawl.Agent) pawl.Runner) {
 		r := open(t, clerk(nil, script.Call("look", `{"at":"`+at+`"}`), script.Say("Done at "+at)))
 		wg.Go(func() {
 			var text string
-			for e, err := range r.Stream(t.Context(), pawl.User("Go to "+at)) {
+			for e, err := range r.Stream(t.Context(), llm.User("Go to "+at)) {
 				switch {
 				case err != nil:
 					text = err.Error()
@@ -342,7 +343,7 @@ type inMemory struct {
 func InMemory(a *pawl.Agent) pawl.Runner { return &inMemory{agent: a} }
 
 // Stream begins the run, or goes on with it.
-func (r *inMemory) Stream(ctx context.Context, msgs ...pawl.Message) iter.Seq2[pawl.Event, error] {
+func (r *inMemory) Stream(ctx context.Context, msgs ...llm.Message) iter.Seq2[pawl.Event, error] {
 	return func(yield func(pawl.Event, error) bool) {
 		events := r.agent.Stream(ctx, msgs...)
 		if r.last != nil {

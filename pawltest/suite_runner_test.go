@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/pawltest"
 )
 
@@ -82,6 +83,6 @@ type changed struct {
 }
 
 // Stream tells what is left.
-func (c changed) Stream(ctx context.Context, msgs ...pawl.Message) iter.Seq2[pawl.Event, error] {
+func (c changed) Stream(ctx context.Context, msgs ...llm.Message) iter.Seq2[pawl.Event, error] {
 	return func(yield func(pawl.Event, error) bool) { c.Runner.Stream(ctx, msgs...)(c.change(yield)) }
 }

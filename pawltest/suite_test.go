@@ -13,14 +13,14 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/pawltest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func TestScriptPassesTheSuite(t *testing.T) {
-	pawltest.TestModel(t, func(_ *testing.T, behind pawl.Model) pawl.Model { return behind })
+	pawltest.TestModel(t, func(_ *testing.T, behind llm.Model) llm.Model { return behind })
 }
 
 // recorder stands in for *testing.T where a suite is expected to fail.
@@ -56,76 +56,76 @@ func (r recorder) Run(_ string, f func(recorder)) bool {
 
 // mapped changes the deltas of a model.
 type mapped struct {
-	pawl.Model
-	change func(req *pawl.Request, yield func(pawl.Delta, error) bool) func(pawl.Delta, error) bool
+	llm.Model
+	change func(req *llm.Request, yield func(llm.Delta, error) bool) func(llm.Delta, error) bool
 }
 
-func (m mapped) Stream(ctx context.Context, req *pawl.Request) iter.Seq2[pawl.Delta, error] {
-	return func(yield func(pawl.Delta, error) bool) { m.Model.Stream(ctx, req)(m.change(req, yield)) }
+func (m mapped) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
+	return func(yield func(llm.Delta, error) bool) { m.Model.Stream(ctx, req)(m.change(req, yield)) }
 }
 
 // The negative control: a model with a fault does not pass.
 func TestFaultyModelsFailTheSuite(t *testing.T) {
-	type yielder = func(pawl.Delta, error) bool
+	type yielder = func(llm.Delta, error) bool
 	for name, test := range map[string]struct {
-		change func(req *pawl.Request, yield yielder) yielder
+		change func(req *llm.Request, yield yielder) yielder
 		want   string
 	}{
-		"loses a fragment": {func(_ *pawl.Request, yield yielder) yielder {
+		"loses a fragment": {func(_ *llm.Request, yield yielder) yielder {
 			n := 0
-			return func(d pawl.Delta, err error) bool {
+			return func(d llm.Delta, err error) bool {
 				if n++; n == 3 && d.Finish == "" && !d.Done && err == nil {
 					return true
 				}
 				return yield(d, err)
 			}
 		}, "want:"},
-		"finishes twice": {func(_ *pawl.Request, yield yielder) yielder {
-			return func(d pawl.Delta, err error) bool {
+		"finishes twice": {func(_ *llm.Request, yield yielder) yielder {
+			return func(d llm.Delta, err error) bool {
 				if d.Finish != "" && !yield(d, err) {
 					return false
 				}
 				return yield(d, err)
 			}
 		}, "after the one with Finish"},
-		"never finishes": {func(_ *pawl.Request, yield yielder) yielder {
-			return func(d pawl.Delta, err error) bool {
+		"never finishes": {func(_ *llm.Request, yield yielder) yielder {
+			return func(d llm.Delta, err error) bool {
 				d.Finish = ""
 				return yield(d, err)
 			}
 		}, "without a delta with Finish"},
-		"skips a part": {func(_ *pawl.Request, yield yielder) yielder {
-			return func(d pawl.Delta, err error) bool {
+		"skips a part": {func(_ *llm.Request, yield yielder) yielder {
+			return func(d llm.Delta, err error) bool {
 				if d.Part != nil {
 					d.Index++
 				}
 				return yield(d, err)
 			}
 		}, "was next"},
-		"swallows errors": {func(_ *pawl.Request, yield yielder) yielder {
-			return func(d pawl.Delta, err error) bool {
+		"swallows errors": {func(_ *llm.Request, yield yielder) yielder {
+			return func(d llm.Delta, err error) bool {
 				if err != nil {
-					return yield(pawl.Delta{Finish: pawl.FinishStop}, nil)
+					return yield(llm.Delta{Finish: llm.FinishStop}, nil)
 				}
 				return yield(d, err)
 			}
 		}, "a cancelled reply ended without an error"},
-		"differs when whole": {func(req *pawl.Request, yield yielder) yielder {
-			return func(d pawl.Delta, err error) bool {
+		"differs when whole": {func(req *llm.Request, yield yielder) yielder {
+			return func(d llm.Delta, err error) bool {
 				if req.Whole && d.Usage != nil {
-					d.Usage = &pawl.Usage{Input: 1}
+					d.Usage = &llm.Usage{Input: 1}
 				}
 				return yield(d, err)
 			}
 		}, "differ"},
-		"changes the request": {func(req *pawl.Request, yield yielder) yielder {
-			req.Messages = append(req.Messages, pawl.User("more"))
+		"changes the request": {func(req *llm.Request, yield yielder) yielder {
+			req.Messages = append(req.Messages, llm.User("more"))
 			return yield
 		}, "request was changed"},
-		"wrong finish": {func(_ *pawl.Request, yield yielder) yielder {
-			return func(d pawl.Delta, err error) bool {
-				if d.Finish == pawl.FinishLength {
-					d.Finish = pawl.FinishStop
+		"wrong finish": {func(_ *llm.Request, yield yielder) yielder {
+			return func(d llm.Delta, err error) bool {
+				if d.Finish == llm.FinishLength {
+					d.Finish = llm.FinishStop
 				}
 				return yield(d, err)
 			}
@@ -133,7 +133,7 @@ func TestFaultyModelsFailTheSuite(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRecorder(t)
-			pawltest.TestModel(r, func(_ recorder, behind pawl.Model) pawl.Model { return mapped{behind, test.change} })
+			pawltest.TestModel(r, func(_ recorder, behind llm.Model) llm.Model { return mapped{behind, test.change} })
 			if len(*r.log) == 0 {
 				t.Fatal("the suite found nothing wrong")
 			}

@@ -7,94 +7,94 @@ import (
 	"strings"
 	"time"
 
-	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/script"
 )
 
 // requests are changes to question that must arrive at api.
-func requests(api string) map[string]func(*pawl.Request) {
+func requests(api string) map[string]func(*llm.Request) {
 	temperature, topP, parallel := 0.5, 0.9, false
-	all := map[string]func(*pawl.Request){
-		"plain":    func(*pawl.Request) {},
-		"no tools": func(r *pawl.Request) { r.Tools = nil },
-		"none":     func(r *pawl.Request) { r.Choice = pawl.ToolChoice{Mode: pawl.ToolNone} },
-		"required": func(r *pawl.Request) { r.Choice = pawl.ToolChoice{Mode: pawl.ToolRequired} },
-		"named":    func(r *pawl.Request) { r.Choice = pawl.Named("find") },
-		"output": func(r *pawl.Request) {
+	all := map[string]func(*llm.Request){
+		"plain":    func(*llm.Request) {},
+		"no tools": func(r *llm.Request) { r.Tools = nil },
+		"none":     func(r *llm.Request) { r.Choice = llm.ToolChoice{Mode: llm.ToolNone} },
+		"required": func(r *llm.Request) { r.Choice = llm.ToolChoice{Mode: llm.ToolRequired} },
+		"named":    func(r *llm.Request) { r.Choice = llm.Named("find") },
+		"output": func(r *llm.Request) {
 			r.Output = json.RawMessage(`{"additionalProperties":false,"properties":{"n":{"type":"integer"}},"required":["n"],"type":"object"}`)
 		},
-		"image": func(r *pawl.Request) {
-			r.Messages = append(r.Messages, pawl.Message{Role: pawl.RoleUser, Parts: []pawl.Part{
-				pawl.Text{Text: "What is this?"}, pawl.Media{MIME: "image/png", Data: []byte("\x89PNG")}, pawl.Media{URL: "https://example.com/a.png"}}})
+		"image": func(r *llm.Request) {
+			r.Messages = append(r.Messages, llm.Message{Role: llm.RoleUser, Parts: []llm.Part{
+				llm.Text{Text: "What is this?"}, llm.Media{MIME: "image/png", Data: []byte("\x89PNG")}, llm.Media{URL: "https://example.com/a.png"}}})
 		},
-		"parallel results": func(r *pawl.Request) {
+		"parallel results": func(r *llm.Request) {
 			r.Messages = append(r.Messages,
-				pawl.Assistant(pawl.Text{Text: "I look."}, pawl.ToolCall{ID: "a", Name: "look", Args: []byte(`{"at":"x"}`)},
-					pawl.ToolCall{ID: "b", Name: "find", Args: []byte(`{}`)}),
-				pawl.Results(pawl.ToolResult{CallID: "a", Parts: []pawl.Part{pawl.Text{Text: "one"}}},
-					pawl.ToolResult{CallID: "b", Parts: []pawl.Part{pawl.Text{Text: "two"}}}))
+				llm.Assistant(llm.Text{Text: "I look."}, llm.ToolCall{ID: "a", Name: "look", Args: []byte(`{"at":"x"}`)},
+					llm.ToolCall{ID: "b", Name: "find", Args: []byte(`{}`)}),
+				llm.Results(llm.ToolResult{CallID: "a", Parts: []llm.Part{llm.Text{Text: "one"}}},
+					llm.ToolResult{CallID: "b", Parts: []llm.Part{llm.Text{Text: "two"}}}))
 		},
-		"same ids in two replies": func(r *pawl.Request) {
+		"same ids in two replies": func(r *llm.Request) {
 			for range 2 {
-				r.Messages = append(r.Messages, pawl.Assistant(pawl.ToolCall{ID: "call_0", Name: "look", Args: []byte(`{}`)}),
-					pawl.Results(pawl.ToolResult{CallID: "call_0", Parts: []pawl.Part{pawl.Text{Text: "one"}}}))
+				r.Messages = append(r.Messages, llm.Assistant(llm.ToolCall{ID: "call_0", Name: "look", Args: []byte(`{}`)}),
+					llm.Results(llm.ToolResult{CallID: "call_0", Parts: []llm.Part{llm.Text{Text: "one"}}}))
 			}
 		},
-		"others' reasoning": func(r *pawl.Request) {
-			r.Messages = append(r.Messages, pawl.Assistant(pawl.Text{Text: "Hm."}), pawl.User("Go on."))
-			r.Messages[2].Parts = append([]pawl.Part{pawl.Reasoning{Text: "secret", Opaque: &pawl.Opaque{Provider: "other", Data: []byte(`"x"`)}}},
+		"others' reasoning": func(r *llm.Request) {
+			r.Messages = append(r.Messages, llm.Assistant(llm.Text{Text: "Hm."}), llm.User("Go on."))
+			r.Messages[2].Parts = append([]llm.Part{llm.Reasoning{Text: "secret", Opaque: &llm.Opaque{Provider: "other", Data: []byte(`"x"`)}}},
 				r.Messages[2].Parts...)
 		},
 	}
-	set := func(name string, s pawl.Settings) { all[name] = func(r *pawl.Request) { r.Settings = s } }
+	set := func(name string, s llm.Settings) { all[name] = func(r *llm.Request) { r.Settings = s } }
 	switch api {
 	case Anthropic:
-		set("temperature", pawl.Settings{MaxTokens: 500, Temperature: &temperature})
-		set("top_p, stop", pawl.Settings{MaxTokens: 500, TopP: &topP, Stop: []string{"END"}})
-		set("one call at a time", pawl.Settings{MaxTokens: 500, Parallel: &parallel})
-		all["failed result, with words after it"] = func(r *pawl.Request) {
-			r.Messages = append(r.Messages, pawl.Assistant(pawl.ToolCall{ID: "a", Name: "look", Args: []byte(`{}`)}),
-				pawl.Results(pawl.ToolResult{CallID: "a", Parts: []pawl.Part{pawl.Text{Text: "no such place"}}, IsError: true}), pawl.User("Hm?"))
+		set("temperature", llm.Settings{MaxTokens: 500, Temperature: &temperature})
+		set("top_p, stop", llm.Settings{MaxTokens: 500, TopP: &topP, Stop: []string{"END"}})
+		set("one call at a time", llm.Settings{MaxTokens: 500, Parallel: &parallel})
+		all["failed result, with words after it"] = func(r *llm.Request) {
+			r.Messages = append(r.Messages, llm.Assistant(llm.ToolCall{ID: "a", Name: "look", Args: []byte(`{}`)}),
+				llm.Results(llm.ToolResult{CallID: "a", Parts: []llm.Part{llm.Text{Text: "no such place"}}, IsError: true}), llm.User("Hm?"))
 		}
 	case Gemini:
-		set("settings", pawl.Settings{MaxTokens: 500, Temperature: &temperature, TopP: &topP, Stop: []string{"END"}})
-		all["calls of another model, to one that demands signatures"] = func(r *pawl.Request) {
+		set("settings", llm.Settings{MaxTokens: 500, Temperature: &temperature, TopP: &topP, Stop: []string{"END"}})
+		all["calls of another model, to one that demands signatures"] = func(r *llm.Request) {
 			all["parallel results"](r)
 			r.Model = "gemini-3-pro-preview"
 		}
 	default:
-		set("settings", pawl.Settings{MaxTokens: 500, Temperature: &temperature, TopP: &topP, Effort: "low", Parallel: &parallel})
+		set("settings", llm.Settings{MaxTokens: 500, Temperature: &temperature, TopP: &topP, Effort: "low", Parallel: &parallel})
 	}
 	return all
 }
 
 // requestForm is what must arrive of a request to api. Reasoning by others stays at home; names of media are the API's; messages of
 // one speaker may come as one.
-func requestForm(api string, r *pawl.Request) string {
+func requestForm(api string, r *llm.Request) string {
 	c := *r
 	c.Messages = nil
 	for _, m := range r.Messages {
-		n := pawl.Message{Role: m.Role}
-		if n.Role == pawl.RoleDeveloper {
-			n.Role = pawl.RoleSystem
+		n := llm.Message{Role: m.Role}
+		if n.Role == llm.RoleDeveloper {
+			n.Role = llm.RoleSystem
 		}
 		for _, p := range m.Parts {
 			switch q := p.(type) {
-			case pawl.Reasoning:
+			case llm.Reasoning:
 				continue
-			case pawl.Text:
-				p = pawl.Text{Text: q.Text}
-			case pawl.Media:
+			case llm.Text:
+				p = llm.Text{Text: q.Text}
+			case llm.Media:
 				if q.URL != "" {
-					p = pawl.Media{URL: q.URL}
+					p = llm.Media{URL: q.URL}
 				}
-			case pawl.ToolCall:
+			case llm.ToolCall:
 				q.Opaque = nil
 				p = q
 			}
 			n.Parts = append(n.Parts, p)
 		}
-		if last := len(c.Messages) - 1; last >= 0 && c.Messages[last].Role == n.Role && n.Role != pawl.RoleAssistant {
+		if last := len(c.Messages) - 1; last >= 0 && c.Messages[last].Role == n.Role && n.Role != llm.RoleAssistant {
 			c.Messages[last].Parts = append(c.Messages[last].Parts, n.Parts...)
 			continue
 		}
@@ -102,9 +102,7 @@ func requestForm(api string, r *pawl.Request) string {
 	}
 	c.Tools = nil
 	for _, t := range r.Tools {
-		t = t.Clone()
-		t.Input = schemaForm(api, t.Input)
-		c.Tools = append(c.Tools, t)
+		c.Tools = append(c.Tools, &llm.ToolSpec{Name: t.Name, Description: t.Description, Input: schemaForm(api, t.Input), Output: t.Output, Deferred: t.Deferred, NoRepair: t.NoRepair})
 	}
 	c.Output = schemaForm(api, r.Output)
 	if api == Anthropic || api == Gemini { // ids are the API's, or ours; what matters is who answers whom
@@ -117,26 +115,26 @@ func requestForm(api string, r *pawl.Request) string {
 }
 
 // told reports whether the instructions hold text.
-func told(messages []pawl.Message, text string) bool {
-	return messages[0].Role == pawl.RoleSystem && strings.Contains(messages[0].Text(), text)
+func told(messages []llm.Message, text string) bool {
+	return messages[0].Role == llm.RoleSystem && strings.Contains(messages[0].Text(), text)
 }
 
 // ordinals numbers the calls of each reply in place of their ids.
-func ordinals(messages []pawl.Message) {
+func ordinals(messages []llm.Message) {
 	var ids map[string]string
 	for _, m := range messages {
-		if m.Role == pawl.RoleAssistant {
+		if m.Role == llm.RoleAssistant {
 			ids = map[string]string{}
 		}
 		for i, p := range m.Parts {
 			switch p := p.(type) {
-			case pawl.ToolCall:
+			case llm.ToolCall:
 				if ids != nil {
 					ids[p.ID] = fmt.Sprint(len(ids))
 				}
 				p.ID = ids[p.ID]
 				m.Parts[i] = p
-			case pawl.ToolResult:
+			case llm.ToolResult:
 				p.CallID = ids[p.CallID]
 				m.Parts[i] = p
 			}
@@ -175,7 +173,7 @@ func plainSchema(v any) {
 
 type faultCase struct {
 	fault     Fault
-	code      pawl.Code // "": any
+	code      llm.Code // "": any
 	retryable bool
 	after     time.Duration
 }
@@ -183,14 +181,14 @@ type faultCase struct {
 // faults are what can go wrong at api, in its own words.
 func faults(api string) map[string]faultCase {
 	all := map[string]faultCase{
-		"rate limit":      {Fault{Status: 429, RetryAfter: "7"}, pawl.CodeRateLimit, true, 7 * time.Second},
-		"no auth":         {Fault{Status: 401}, pawl.CodeAuthentication, false, 0},
-		"forbidden":       {Fault{Status: 403}, pawl.CodePermission, false, 0},
-		"no such model":   {Fault{Status: 404}, pawl.CodeNotFound, false, 0},
-		"bad request":     {Fault{Status: 400}, pawl.CodeInvalidRequest, false, 0},
-		"server error":    {Fault{Status: 500}, pawl.CodeServer, true, 0},
+		"rate limit":      {Fault{Status: 429, RetryAfter: "7"}, llm.CodeRateLimit, true, 7 * time.Second},
+		"no auth":         {Fault{Status: 401}, llm.CodeAuthentication, false, 0},
+		"forbidden":       {Fault{Status: 403}, llm.CodePermission, false, 0},
+		"no such model":   {Fault{Status: 404}, llm.CodeNotFound, false, 0},
+		"bad request":     {Fault{Status: 400}, llm.CodeInvalidRequest, false, 0},
+		"server error":    {Fault{Status: 500}, llm.CodeServer, true, 0},
 		"HTML":            {Fault{Status: 502, Body: []byte("<html>Bad Gateway</html>"), ContentType: "text/html"}, "", true, 0},
-		"an empty error":  {Fault{Status: 500, Body: []byte{}}, pawl.CodeServer, true, 0},
+		"an empty error":  {Fault{Status: 500, Body: []byte{}}, llm.CodeServer, true, 0},
 		"HTML as a reply": {Fault{Body: []byte("<html>Hello</html>"), ContentType: "text/html"}, "", true, 0},
 		"an empty reply":  {Fault{Body: []byte{}}, "", true, 0},
 		"broken":          {Fault{Break: true, After: 3}, "", true, 0},
@@ -199,17 +197,17 @@ func faults(api string) map[string]faultCase {
 	}
 	switch api {
 	case Anthropic:
-		all["quota"] = faultCase{Fault{Status: 402}, pawl.CodeQuota, false, 0}
-		all["too long"] = faultCase{Fault{Status: 400, Message: "prompt is too long: 208310 tokens > 200000 maximum"}, pawl.CodeContextLength, false, 0}
-		all["overloaded"] = faultCase{Fault{Status: 529}, pawl.CodeOverloaded, true, 0}
+		all["quota"] = faultCase{Fault{Status: 402}, llm.CodeQuota, false, 0}
+		all["too long"] = faultCase{Fault{Status: 400, Message: "prompt is too long: 208310 tokens > 200000 maximum"}, llm.CodeContextLength, false, 0}
+		all["overloaded"] = faultCase{Fault{Status: 529}, llm.CodeOverloaded, true, 0}
 	case Gemini:
 		all["too long"] = faultCase{Fault{Status: 400, Message: "The input token count (1200000) exceeds the maximum number of tokens allowed (1048576)."},
-			pawl.CodeContextLength, false, 0}
-		all["overloaded"] = faultCase{Fault{Status: 503, Message: "The model is overloaded. Please try again later."}, pawl.CodeOverloaded, true, 0}
+			llm.CodeContextLength, false, 0}
+		all["overloaded"] = faultCase{Fault{Status: 503, Message: "The model is overloaded. Please try again later."}, llm.CodeOverloaded, true, 0}
 	default:
-		all["quota"] = faultCase{Fault{Status: 429, Code: "insufficient_quota"}, pawl.CodeQuota, false, 0}
-		all["too long"] = faultCase{Fault{Status: 400, Code: "context_length_exceeded"}, pawl.CodeContextLength, false, 0}
-		all["overloaded"] = faultCase{Fault{Status: 503}, pawl.CodeOverloaded, true, 0}
+		all["quota"] = faultCase{Fault{Status: 429, Code: "insufficient_quota"}, llm.CodeQuota, false, 0}
+		all["too long"] = faultCase{Fault{Status: 400, Code: "context_length_exceeded"}, llm.CodeContextLength, false, 0}
+		all["overloaded"] = faultCase{Fault{Status: 503}, llm.CodeOverloaded, true, 0}
 	}
 	return all
 }
@@ -221,7 +219,7 @@ func unspeakable(api string, turn script.Turn, whole bool) bool {
 		return false
 	}
 	for _, p := range turn.Parts {
-		if c, ok := p.(pawl.ToolCall); ok && !isObject(string(c.Args)) {
+		if c, ok := p.(llm.ToolCall); ok && !isObject(string(c.Args)) {
 			return true
 		}
 	}
@@ -229,14 +227,14 @@ func unspeakable(api string, turn script.Turn, whole bool) bool {
 }
 
 // testSignatures carries signed replies back into requests of a model that demands the signatures.
-func testSignatures[TT T[TT]](t TT, api string, m pawl.Model, s *Simulator) {
+func testSignatures[TT T[TT]](t TT, api string, m llm.Model, s *Simulator) {
 	mark := map[string]string{Anthropic: `"signature":`, Gemini: `"thoughtSignature":`, Responses: `"encrypted_content":"`}[api]
 	for _, whole := range []bool{false, true} {
 		req := question()
 		req.Whole = whole
 		switch api {
 		case Anthropic:
-			req.Settings = pawl.Settings{MaxTokens: 4096, Options: map[string]json.RawMessage{
+			req.Settings = llm.Settings{MaxTokens: 4096, Options: map[string]json.RawMessage{
 				"anthropic": json.RawMessage(`{"thinking":{"type":"enabled","budget_tokens":1024}}`)}}
 		case Gemini:
 			req.Model = "gemini-3-pro-preview"
@@ -260,7 +258,7 @@ func testSignatures[TT T[TT]](t TT, api string, m pawl.Model, s *Simulator) {
 }
 
 // testPieces asks for arguments in pieces, which mean the same.
-func testPieces[TT T[TT]](t TT, open func(TT, pawl.Model) pawl.Model) {
+func testPieces[TT T[TT]](t TT, open func(TT, llm.Model) llm.Model) {
 	written := []string{`{"at":"the \"sky\"","n":[1,2.5,{"deep":null}],"ok":true,"empty":""}`, `{}`, `{"none":[]}`}
 	var turns []script.Turn
 	for _, args := range written {
@@ -285,16 +283,16 @@ func testPieces[TT T[TT]](t TT, open func(TT, pawl.Model) pawl.Model) {
 }
 
 // answer is a result for each call of m; nil when it has none.
-func answer(m pawl.Message) *pawl.Message {
+func answer(m llm.Message) *llm.Message {
 	calls := m.Calls()
 	if len(calls) == 0 {
 		return nil
 	}
-	results := make([]pawl.ToolResult, len(calls))
+	results := make([]llm.ToolResult, len(calls))
 	for i, c := range calls {
-		results[i] = pawl.TextResult(fmt.Sprintf("%s of %s", c.Name, c.Args))
+		results[i] = llm.TextResult(fmt.Sprintf("%s of %s", c.Name, c.Args))
 		results[i].CallID = c.ID
 	}
-	message := pawl.Results(results...)
+	message := llm.Results(results...)
 	return &message
 }

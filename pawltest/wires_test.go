@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/pawltest"
 	"github.com/pawl-go/pawl/provider/anthropic"
 	"github.com/pawl-go/pawl/provider/gemini"
@@ -19,27 +20,27 @@ type wire struct {
 	name   string // as docs/providers.md has it
 	api    string
 	native bool // is_error has a form of its own
-	open   func(url string, tr http.RoundTripper, retries int) pawl.Model
-	encode func(*pawl.Request) ([]byte, error)
+	open   func(url string, tr http.RoundTripper, retries int) llm.Model
+	encode func(*llm.Request) ([]byte, error)
 }
 
 var wires = []wire{
-	{"OpenAI Responses", pawltest.Responses, false, func(url string, tr http.RoundTripper, retries int) pawl.Model {
+	{"OpenAI Responses", pawltest.Responses, false, func(url string, tr http.RoundTripper, retries int) llm.Model {
 		return openai.New("gpt-5-mini", &openai.Options{BaseURL: url, Key: "test-key", HTTP: tr, Retries: retries})
 	}, openai.EncodeResponses},
-	{"Chat Completions", pawltest.Chat, false, func(url string, tr http.RoundTripper, retries int) pawl.Model {
+	{"Chat Completions", pawltest.Chat, false, func(url string, tr http.RoundTripper, retries int) llm.Model {
 		return openai.NewChat("gpt-5-mini", &openai.Options{BaseURL: url, Key: "test-key", HTTP: tr, Retries: retries})
 	}, openai.EncodeChat},
-	{"Anthropic", pawltest.Anthropic, true, func(url string, tr http.RoundTripper, retries int) pawl.Model {
+	{"Anthropic", pawltest.Anthropic, true, func(url string, tr http.RoundTripper, retries int) llm.Model {
 		return anthropic.New("claude-sonnet-4-5", &anthropic.Options{BaseURL: url, Key: "test-key", HTTP: tr, Retries: retries})
 	}, anthropic.EncodeMessages},
-	{"Gemini", pawltest.Gemini, true, func(url string, tr http.RoundTripper, retries int) pawl.Model {
+	{"Gemini", pawltest.Gemini, true, func(url string, tr http.RoundTripper, retries int) llm.Model {
 		return gemini.New("gemini-3-flash-preview", &gemini.Options{BaseURL: strings.TrimSuffix(url, "/v1"), Key: "test-key", HTTP: tr, Retries: retries})
 	}, gemini.EncodeGenerate},
 }
 
 // on is a model of w over a Simulator of behind, which does not repeat requests.
-func (w wire) on(t *testing.T, behind pawl.Model, opts pawltest.SimulatorOptions) (pawl.Model, *pawltest.Simulator) {
+func (w wire) on(t *testing.T, behind llm.Model, opts pawltest.SimulatorOptions) (llm.Model, *pawltest.Simulator) {
 	t.Helper()
 	opts.Key = "test-key"
 	s := simulate(t, behind, &opts)
@@ -64,9 +65,9 @@ func passive() []pawl.Toolset {
 
 // run goes on from a stored Result (nil: begins) with msgs, streamed or whole, and returns the Result as it is after having been stored,
 // and the codes of its notices.
-func run(t *testing.T, m pawl.Model, effort string, stream bool, from *pawl.Result, msgs ...pawl.Message) (*pawl.Result, []string) {
+func run(t *testing.T, m llm.Model, effort string, stream bool, from *pawl.Result, msgs ...llm.Message) (*pawl.Result, []string) {
 	t.Helper()
-	a := &pawl.Agent{Model: m, Instructions: "Be brief.", Tools: passive(), Settings: pawl.Settings{Effort: effort}}
+	a := &pawl.Agent{Model: m, Instructions: "Be brief.", Tools: passive(), Settings: llm.Settings{Effort: effort}}
 	if from == nil {
 		from = &pawl.Result{}
 	}
@@ -100,4 +101,4 @@ func run(t *testing.T, m pawl.Model, effort string, stream bool, from *pawl.Resu
 }
 
 // say is a model that says the same to everything.
-func say(text string) pawl.Model { return script.New(script.Loop(script.Say(text))) }
+func say(text string) llm.Model { return script.New(script.Loop(script.Say(text))) }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // Cache answers calls of Pure tools with what an equal call gave: the same tool by name and schema, the same arguments whatever their order and spacing. Calls
@@ -39,13 +40,13 @@ func (c Cache) Middleware() pawl.Middleware {
 			return nil
 		},
 		Approved: func(next pawl.ToolFunc) pawl.ToolFunc {
-			return func(ctx context.Context, call pawl.ToolCall) (pawl.ToolResult, error) {
+			return func(ctx context.Context, call llm.ToolCall) (llm.ToolResult, error) {
 				v := pawl.InvocationFrom(ctx)
 				t := called(v, c.Tools)
 				if t == nil || t.Effect != pawl.Pure {
 					return next(ctx, call)
 				}
-				res, kept, err := s.get(ctx, t.Digest(call.Args), func() (pawl.ToolResult, error) { return next(ctx, call) })
+				res, kept, err := s.get(ctx, t.Digest(call.Args), func() (llm.ToolResult, error) { return next(ctx, call) })
 				if kept {
 					v.FromCache()
 				}
@@ -67,7 +68,7 @@ type results struct {
 
 type entry struct {
 	key  string
-	res  pawl.ToolResult
+	res  llm.ToolResult
 	size int
 	made time.Time
 }
@@ -75,13 +76,13 @@ type entry struct {
 // flight is a call that others wait for.
 type flight struct {
 	done chan struct{}
-	res  pawl.ToolResult
+	res  llm.ToolResult
 	ok   bool // res is good for the others too
 }
 
 // get returns what is kept for key, or what run gives. Of equal calls one runs, under its own context; when that gave nothing to keep, the
 // others run themselves.
-func (s *results) get(ctx context.Context, key string, run func() (pawl.ToolResult, error)) (res pawl.ToolResult, kept bool, err error) {
+func (s *results) get(ctx context.Context, key string, run func() (llm.ToolResult, error)) (res llm.ToolResult, kept bool, err error) {
 	s.mu.Lock()
 	if e := s.kept(key); e != nil {
 		s.mu.Unlock()
@@ -108,7 +109,7 @@ func (s *results) get(ctx context.Context, key string, run func() (pawl.ToolResu
 }
 
 // fly runs the call that others may wait for.
-func (s *results) fly(key string, f *flight, run func() (pawl.ToolResult, error)) (res pawl.ToolResult, kept bool, err error) {
+func (s *results) fly(key string, f *flight, run func() (llm.ToolResult, error)) (res llm.ToolResult, kept bool, err error) {
 	defer func() { // whatever run does
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -141,7 +142,7 @@ func (s *results) kept(key string) *entry {
 }
 
 // keep keeps a result, and drops those unused for longest until all fit. One that is larger than all of the cache is not kept.
-func (s *results) keep(key string, res pawl.ToolResult) {
+func (s *results) keep(key string, res llm.ToolResult) {
 	e := &entry{key: key, res: res, size: size(res), made: time.Now()}
 	if e.size > s.Bytes {
 		return
@@ -159,13 +160,13 @@ func (s *results) drop(at *list.Element) {
 }
 
 // size is about what a result takes, the entry included.
-func size(r pawl.ToolResult) int {
+func size(r llm.ToolResult) int {
 	n := 256 + len(r.Data)
 	for _, p := range r.Parts {
 		switch p := p.(type) {
-		case pawl.Text:
+		case llm.Text:
 			n += len(p.Text)
-		case pawl.Media:
+		case llm.Media:
 			n += len(p.Data) + len(p.URL)
 		}
 		n += 64
@@ -174,7 +175,7 @@ func size(r pawl.ToolResult) int {
 }
 
 // copied returns r with a list of parts of its own: a middleware outside may change it.
-func copied(r pawl.ToolResult) pawl.ToolResult {
+func copied(r llm.ToolResult) llm.ToolResult {
 	r.Parts = slices.Clone(r.Parts)
 	return r
 }

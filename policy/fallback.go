@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // Fallback lets other models answer where the agent's own cannot: when a request fails, before the first fragment of its reply, with an error that
@@ -16,13 +17,13 @@ import (
 // caches and signatures are its own; the next run begins with the agent's. What happened is told as a notice with the code "fallback", and the reply
 // names the model it came from as its adapter does. Request.Model is for the agent's own model and is not sent to another.
 //
-// What one provider marked as its own (pawl.Opaque) is left out elsewhere by every adapter, so a run can change its model at any request.
+// What one provider marked as its own (llm.Opaque) is left out elsewhere by every adapter, so a run can change its model at any request.
 //
 // Under pawl.Limits.Cost each of the models needs a price: the dearest counts when it is asked whether there is room for another request.
 type Fallback struct {
-	Models []pawl.Model // required: tried in order, after the agent's own
+	Models []llm.Model // required: tried in order, after the agent's own
 
-	// On says which errors go to the next model; nil: those of pawl.ProviderError that are retryable, and no quota, no access (a key that is
+	// On says which errors go to the next model; nil: those of llm.ProviderError that are retryable, and no quota, no access (a key that is
 	// missing or wrong) and no such model. A request that a provider refuses as it is, or for its content, is refused for good.
 	On func(err error) bool
 }
@@ -34,8 +35,8 @@ func (f Fallback) Middleware() pawl.Middleware {
 		f.On = elsewhere
 	}
 	return pawl.Middleware{
-		Model: func(own pawl.Model) pawl.Model { // once a run
-			return &models{all: append([]pawl.Model{own}, f.Models...), on: f.On}
+		Model: func(own llm.Model) llm.Model { // once a run
+			return &models{all: append([]llm.Model{own}, f.Models...), on: f.On}
 		},
 		Check: func([]*pawl.Tool) error {
 			if len(f.Models) == 0 || slices.Contains(f.Models, nil) {
@@ -48,12 +49,12 @@ func (f Fallback) Middleware() pawl.Middleware {
 
 // elsewhere reports whether another provider may not have the error.
 func elsewhere(err error) bool {
-	var pe *pawl.ProviderError
+	var pe *llm.ProviderError
 	if !errors.As(err, &pe) {
 		return false
 	}
 	switch pe.Code {
-	case pawl.CodeQuota, pawl.CodeAuthentication, pawl.CodePermission, pawl.CodeNotFound:
+	case llm.CodeQuota, llm.CodeAuthentication, llm.CodePermission, llm.CodeNotFound:
 		return true
 	}
 	return pe.Retryable
@@ -61,20 +62,20 @@ func elsewhere(err error) bool {
 
 // models is a model over models, for one run.
 type models struct {
-	all  []pawl.Model
+	all  []llm.Model
 	on   func(error) bool
 	last atomic.Int64 // the one that answered
 }
 
 var (
-	_ pawl.Model  = (*models)(nil)
-	_ pawl.Pricer = (*models)(nil)
+	_ llm.Model  = (*models)(nil)
+	_ llm.Pricer = (*models)(nil)
 )
 
 // MaxCost returns what req can cost at the dearest of the models. Of a request that one of them fails, nothing is counted.
-func (m *models) MaxCost(req *pawl.Request) (dollars float64, known bool) {
+func (m *models) MaxCost(req *llm.Request) (dollars float64, known bool) {
 	for i, one := range m.all {
-		p, ok := one.(pawl.Pricer)
+		p, ok := one.(llm.Pricer)
 		if !ok {
 			return 0, false
 		}
@@ -88,8 +89,8 @@ func (m *models) MaxCost(req *pawl.Request) (dollars float64, known bool) {
 }
 
 // Stream asks the models in turn, from the one that answered last.
-func (m *models) Stream(ctx context.Context, req *pawl.Request) iter.Seq2[pawl.Delta, error] {
-	return func(yield func(pawl.Delta, error) bool) {
+func (m *models) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
+	return func(yield func(llm.Delta, error) bool) {
 		var errs []error
 		for n := range m.all {
 			i := (int(m.last.Load()) + n) % len(m.all)
@@ -100,7 +101,7 @@ func (m *models) Stream(ctx context.Context, req *pawl.Request) iter.Seq2[pawl.D
 			case begun:
 				m.last.Store(int64(i))
 				if err != nil {
-					yield(pawl.Delta{}, err)
+					yield(llm.Delta{}, err)
 				}
 				return
 			}
@@ -109,22 +110,22 @@ func (m *models) Stream(ctx context.Context, req *pawl.Request) iter.Seq2[pawl.D
 				break
 			}
 			next := (i + 1) % len(m.all)
-			if !yield(pawl.Delta{Notice: &pawl.Notice{Code: "fallback", Text: fmt.Sprintf("%v; going on with %s", err, name(m.all, next))}}, nil) {
+			if !yield(llm.Delta{Notice: &llm.Notice{Code: "fallback", Text: fmt.Sprintf("%v; going on with %s", err, name(m.all, next))}}, nil) {
 				return
 			}
 		}
 		if len(errs) == 1 {
-			yield(pawl.Delta{}, errs[0])
+			yield(llm.Delta{}, errs[0])
 			return
 		}
-		yield(pawl.Delta{}, fmt.Errorf("%d models failed: %w", len(errs), errors.Join(errs...)))
+		yield(llm.Delta{}, fmt.Errorf("%d models failed: %w", len(errs), errors.Join(errs...)))
 	}
 }
 
 // ask sends the request to one model and passes its reply on. What comes before the first fragment is held back, but for notices: it may be
 // of a reply that never is. begun reports whether there was a fragment, or the whole reply; not begun, err says why. stopped: nobody listens.
-func ask(ctx context.Context, m pawl.Model, req *pawl.Request, yield func(pawl.Delta, error) bool) (begun, stopped bool, err error) {
-	var held []pawl.Delta
+func ask(ctx context.Context, m llm.Model, req *llm.Request, yield func(llm.Delta, error) bool) (begun, stopped bool, err error) {
+	var held []llm.Delta
 	for d, err := range m.Stream(ctx, req) {
 		switch {
 		case err != nil:
@@ -145,13 +146,13 @@ func ask(ctx context.Context, m pawl.Model, req *pawl.Request, yield func(pawl.D
 		}
 	}
 	if !begun {
-		err = &pawl.ProviderError{Code: pawl.CodeStream, Message: "the model gave no reply", Retryable: true}
+		err = &llm.ProviderError{Code: llm.CodeStream, Message: "the model gave no reply", Retryable: true}
 	}
 	return begun, false, err
 }
 
 // forModel returns the request as model i is asked it: the override of the model's name is the first one's.
-func forModel(req *pawl.Request, i int) *pawl.Request {
+func forModel(req *llm.Request, i int) *llm.Request {
 	if i == 0 || req.Model == "" {
 		return req
 	}
@@ -161,7 +162,7 @@ func forModel(req *pawl.Request, i int) *pawl.Request {
 }
 
 // name says which model is meant: in its own words where it has some.
-func name(all []pawl.Model, i int) string {
+func name(all []llm.Model, i int) string {
 	if s, ok := all[i].(fmt.Stringer); ok {
 		return s.String()
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // Rate bounds how often calls begin: Burst at once, and one more each time Every has passed (a token bucket). A call that would come too early waits
@@ -19,7 +20,7 @@ type Rate struct {
 	Wait  time.Duration // the longest wait for a turn; 0: none
 
 	// Key names the bucket that the call takes its turn from; nil: one for each tool. With it calls can be bound by user, or by host.
-	Key func(ctx context.Context, call pawl.ToolCall) string
+	Key func(ctx context.Context, call llm.ToolCall) string
 }
 
 // Middleware returns the middleware that bounds calls to r, with full buckets.
@@ -33,7 +34,7 @@ func (r Rate) Middleware() pawl.Middleware {
 			return check("rate limit", r.Tools, tools)
 		},
 		Approved: func(next pawl.ToolFunc) pawl.ToolFunc {
-			return func(ctx context.Context, call pawl.ToolCall) (pawl.ToolResult, error) {
+			return func(ctx context.Context, call llm.ToolCall) (llm.ToolResult, error) {
 				t := called(pawl.InvocationFrom(ctx), r.Tools)
 				if t == nil {
 					return next(ctx, call)
@@ -44,11 +45,11 @@ func (r Rate) Middleware() pawl.Middleware {
 				}
 				wait, ok := b.take(key, r.Wait)
 				if !ok {
-					return pawl.ToolResult{}, pawl.Block(fmt.Sprintf("%s was called too often (%s). Try again in %v, or go on without it.", t.Name, r, readable(wait)))
+					return llm.ToolResult{}, pawl.Block(fmt.Sprintf("%s was called too often (%s). Try again in %v, or go on without it.", t.Name, r, readable(wait)))
 				}
 				if !sleep(ctx, wait) {
 					b.giveBack(key)
-					return pawl.ToolResult{}, context.Cause(ctx)
+					return llm.ToolResult{}, context.Cause(ctx)
 				}
 				return next(ctx, call)
 			}

@@ -13,7 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/provider"
 	"github.com/pawl-go/pawl/store"
 )
@@ -212,11 +212,11 @@ func refused(t *testing.T, name string, status int, answer, want string) {
 	s := serveVectors(t)
 	s.answer = func(_ int, w http.ResponseWriter) bool { w.WriteHeader(status); io.WriteString(w, answer); return true }
 	got, err := s.open(t, name).Embed(t.Context(), store.ForDocument, []string{"a", "b"})
-	var p *pawl.ProviderError
+	var p *llm.ProviderError
 	if !errors.As(err, &p) || !strings.Contains(err.Error(), want) || got != nil {
 		t.Errorf("%s, %s: got %v and %v, want an error with %q", name, answer, got, err, want)
 	}
-	if strings.Contains(answer, "length") && p != nil && p.Code != pawl.CodeContextLength {
+	if strings.Contains(answer, "length") && p != nil && p.Code != llm.CodeContextLength {
 		t.Errorf("%s, %s: the code is %s", name, answer, p.Code)
 	}
 }
@@ -238,11 +238,11 @@ func TestEmbedRetriesAndRefusals(t *testing.T) {
 	if _, err := e.Embed(t.Context(), store.ForDocument, []string{"a"}); err != nil || len(s.batches) != 2 {
 		t.Errorf("after a 429: %v, asked %d times", err, len(s.batches))
 	}
-	var p *pawl.ProviderError
-	if _, err := e.Embed(t.Context(), store.ForDocument, []string{"a", " "}); !errors.As(err, &p) || p.Code != pawl.CodeInvalidRequest {
+	var p *llm.ProviderError
+	if _, err := e.Embed(t.Context(), store.ForDocument, []string{"a", " "}); !errors.As(err, &p) || p.Code != llm.CodeInvalidRequest {
 		t.Errorf("an empty text: %v", err)
 	}
-	if _, err := s.open(t, "gemini:gemini-embedding-001").Embed(t.Context(), store.ForDocument, []string{strings.Repeat("字", 2049)}); !errors.As(err, &p) || p.Code != pawl.CodeContextLength {
+	if _, err := s.open(t, "gemini:gemini-embedding-001").Embed(t.Context(), store.ForDocument, []string{strings.Repeat("字", 2049)}); !errors.As(err, &p) || p.Code != llm.CodeContextLength {
 		t.Errorf("a text that Gemini would cut: %v", err)
 	}
 	ctx, cancel := context.WithCancelCause(t.Context())

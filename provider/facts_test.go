@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/provider"
 	"github.com/pawl-go/pawl/provider/catalog"
 )
@@ -38,16 +38,16 @@ func TestFacts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	high := func(r *pawl.Request) { r.Settings.Effort = "high" }
-	between := func(r *pawl.Request) {
-		r.Messages = append(r.Messages, pawl.Message{Role: pawl.RoleSystem, Parts: []pawl.Part{pawl.Text{Text: "Be brief."}}})
+	high := func(r *llm.Request) { r.Settings.Effort = "high" }
+	between := func(r *llm.Request) {
+		r.Messages = append(r.Messages, llm.Message{Role: llm.RoleSystem, Parts: []llm.Part{llm.Text{Text: "Be brief."}}})
 	}
-	held := func(r *pawl.Request) {
+	held := func(r *llm.Request) {
 		r.Output = []byte(`{"type":"object","properties":{"a":{"type":"string"}},"required":["a"],"additionalProperties":false}`)
 	}
 	for _, test := range []struct {
 		name    string
-		with    func(*pawl.Request)
+		with    func(*llm.Request)
 		want    string // in the body, or in the error where nothing is sent
 		without string
 	}{
@@ -81,7 +81,7 @@ func TestFacts(t *testing.T) {
 	} {
 		for _, way := range []string{"opened by", "asked for by"} {
 			_, id, _ := strings.Cut(test.name, ":")
-			req := &pawl.Request{Messages: []pawl.Message{pawl.User("hi")}}
+			req := &llm.Request{Messages: []llm.Message{llm.User("hi")}}
 			name := test.name
 			if way == "asked for by" { // a model of another name, and this one named in the request
 				req.Model, name = id, strings.TrimSuffix(test.name, id)+"some-model"
@@ -95,10 +95,10 @@ func TestFacts(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if len(req.Output) > 0 && m.(pawl.OutputHolder).HoldsOutput(req) != held {
+			if len(req.Output) > 0 && m.(llm.OutputHolder).HoldsOutput(req) != held {
 				t.Errorf("%s %s: says that it can be held to a schema: %t", test.name, way, !held)
 			}
-			_, err = pawl.Complete(t.Context(), m, req)
+			_, err = llm.Complete(t.Context(), m, req)
 			got := seen.body
 			if got == "" {
 				got = err.Error()
@@ -135,11 +135,11 @@ func TestNamesAndCatalogue(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			req := &pawl.Request{Messages: []pawl.Message{pawl.User("hi"), {Role: pawl.RoleSystem, Parts: []pawl.Part{pawl.Text{Text: "Be brief."}}}}}
+			req := &llm.Request{Messages: []llm.Message{llm.User("hi"), {Role: llm.RoleSystem, Parts: []llm.Part{llm.Text{Text: "Be brief."}}}}}
 			if m.Thinking != "" {
 				req.Settings.Effort = "high"
 			}
-			if _, err = pawl.Complete(t.Context(), model, req); seen.body == "" {
+			if _, err = llm.Complete(t.Context(), model, req); seen.body == "" {
 				t.Fatalf("%s: nothing was sent: %v", m.Name(), err)
 			}
 			body[empty] = seen.body

@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/test/wiretest"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/provider/anthropic"
 	"github.com/pawl-go/pawl/provider/gemini"
 	"github.com/pawl-go/pawl/provider/openai"
@@ -35,8 +35,8 @@ func (e *recordedError) body() string {
 }
 
 // models are the adapters that read an error: that of its API, or for other endpoints of a provider those that one asks it by.
-func (e *recordedError) models(h http.RoundTripper) map[string]pawl.Model {
-	all := map[string]pawl.Model{}
+func (e *recordedError) models(h http.RoundTripper) map[string]llm.Model {
+	all := map[string]llm.Model{}
 	is := func(names ...string) bool {
 		for _, n := range names {
 			if e.API == n || (e.API == "other" || e.API == "") && e.Provider == n {
@@ -62,17 +62,17 @@ func (e *recordedError) models(h http.RoundTripper) map[string]pawl.Model {
 
 // means says what an error means: by what it says, where that is more than its status says, else by its status. It reads the whole body as
 // text, and shares nothing with the adapters.
-func (e *recordedError) means() (code pawl.Code, retryable bool) {
+func (e *recordedError) means() (code llm.Code, retryable bool) {
 	body := strings.ToLower(e.body())
 	for _, w := range []struct {
 		words string
-		code  pawl.Code
+		code  llm.Code
 	}{
-		{"insufficient_quota", pawl.CodeQuota},
-		{"context_length_exceeded", pawl.CodeContextLength},
-		{"maximum context length", pawl.CodeContextLength},
-		{"too many tokens", pawl.CodeContextLength},
-		{"length of all messages is too long", pawl.CodeContextLength},
+		{"insufficient_quota", llm.CodeQuota},
+		{"context_length_exceeded", llm.CodeContextLength},
+		{"maximum context length", llm.CodeContextLength},
+		{"too many tokens", llm.CodeContextLength},
+		{"length of all messages is too long", llm.CodeContextLength},
 	} {
 		if strings.Contains(body, w.words) {
 			return w.code, false
@@ -92,19 +92,19 @@ func (e *recordedError) means() (code pawl.Code, retryable bool) {
 	}
 	switch status {
 	case 400, 422:
-		return pawl.CodeInvalidRequest, false
+		return llm.CodeInvalidRequest, false
 	case 401:
-		return pawl.CodeAuthentication, false
+		return llm.CodeAuthentication, false
 	case 403:
-		return pawl.CodePermission, false
+		return llm.CodePermission, false
 	case 404:
-		return pawl.CodeNotFound, false
+		return llm.CodeNotFound, false
 	case 429:
-		return pawl.CodeRateLimit, true
+		return llm.CodeRateLimit, true
 	case 503, 529:
-		return pawl.CodeOverloaded, true
+		return llm.CodeOverloaded, true
 	}
-	return pawl.CodeServer, true
+	return llm.CodeServer, true
 }
 
 // Every recorded error, and every shape of one that was reported, has the code that it means at every adapter that can meet it, streamed and
@@ -160,24 +160,24 @@ func TestRecordedErrors(t *testing.T) {
 }
 
 // malformed is the finish of a reply that reports that the model wrote a call that cannot be read; "" where e is an error.
-func malformed(e *recordedError) pawl.FinishReason {
+func malformed(e *recordedError) llm.FinishReason {
 	if e.Status == 200 && strings.Contains(e.body(), "MALFORMED_FUNCTION_CALL") {
-		return pawl.FinishError
+		return llm.FinishError
 	}
 	return ""
 }
 
 type answer struct {
-	*pawl.Response
-	err *pawl.ProviderError
+	*llm.Response
+	err *llm.ProviderError
 }
 
-func answered(t *testing.T, m pawl.Model, whole bool) answer {
+func answered(t *testing.T, m llm.Model, whole bool) answer {
 	t.Helper()
-	res := new(pawl.Response)
-	for d, err := range m.Stream(t.Context(), &pawl.Request{Messages: []pawl.Message{pawl.User("go")}, Whole: whole}) {
+	res := new(llm.Response)
+	for d, err := range m.Stream(t.Context(), &llm.Request{Messages: []llm.Message{llm.User("go")}, Whole: whole}) {
 		if err != nil {
-			var p *pawl.ProviderError
+			var p *llm.ProviderError
 			if !errors.As(err, &p) {
 				t.Fatalf("not a ProviderError: %v", err)
 			}
@@ -187,7 +187,7 @@ func answered(t *testing.T, m pawl.Model, whole bool) answer {
 			t.Fatal(err)
 		}
 	}
-	return answer{res, &pawl.ProviderError{}}
+	return answer{res, &llm.ProviderError{}}
 }
 
 // What servers, proxies and gateways answer beside the documents, at each wire, whole and streamed.
@@ -198,22 +198,22 @@ func TestErrorsThatAreNoAnswer(t *testing.T) {
 		status    int
 		body      string
 		header    []string
-		code      pawl.Code
+		code      llm.Code
 		retryable bool
 	}{
-		{"a page", 502, page, []string{"Content-Type", "text/html"}, pawl.CodeServer, true},
-		{"a page that says wait", 503, page, []string{"Retry-After", "3"}, pawl.CodeOverloaded, true},
-		{"nothing", 500, "", nil, pawl.CodeServer, true},
-		{"nothing, for the key", 401, "", nil, pawl.CodeAuthentication, false},
-		{"a word", 404, "Not Found", nil, pawl.CodeNotFound, false},
-		{"a page for a reply", 200, page, []string{"Content-Type", "text/html"}, pawl.CodeStream, true},
-		{"nothing for a reply", 200, "", nil, pawl.CodeStream, true},
-		{"a redirect", 302, "", []string{"Location", "http://elsewhere.test/login"}, pawl.CodeNotFound, false},
-		{"half an object", 200, `{"id":"x"`, nil, pawl.CodeStream, true},
-		{"JSON of another kind", 200, `7`, nil, pawl.CodeStream, true},
-		{"a spent minute, in words", 429, `{"error":{"message":"Rate limit reached for m. Please try again in 1.5s. Visit example.com."}}`, nil, pawl.CodeRateLimit, true},
-		{"a spent minute", 429, `{"error":{"message":"slow down"}}`, []string{"Retry-After-Ms", "1500"}, pawl.CodeRateLimit, true},
-		{"a time-out of a proxy", 504, page, nil, pawl.CodeTimeout, true},
+		{"a page", 502, page, []string{"Content-Type", "text/html"}, llm.CodeServer, true},
+		{"a page that says wait", 503, page, []string{"Retry-After", "3"}, llm.CodeOverloaded, true},
+		{"nothing", 500, "", nil, llm.CodeServer, true},
+		{"nothing, for the key", 401, "", nil, llm.CodeAuthentication, false},
+		{"a word", 404, "Not Found", nil, llm.CodeNotFound, false},
+		{"a page for a reply", 200, page, []string{"Content-Type", "text/html"}, llm.CodeStream, true},
+		{"nothing for a reply", 200, "", nil, llm.CodeStream, true},
+		{"a redirect", 302, "", []string{"Location", "http://elsewhere.test/login"}, llm.CodeNotFound, false},
+		{"half an object", 200, `{"id":"x"`, nil, llm.CodeStream, true},
+		{"JSON of another kind", 200, `7`, nil, llm.CodeStream, true},
+		{"a spent minute, in words", 429, `{"error":{"message":"Rate limit reached for m. Please try again in 1.5s. Visit example.com."}}`, nil, llm.CodeRateLimit, true},
+		{"a spent minute", 429, `{"error":{"message":"slow down"}}`, []string{"Retry-After-Ms", "1500"}, llm.CodeRateLimit, true},
+		{"a time-out of a proxy", 504, page, nil, llm.CodeTimeout, true},
 	} {
 		h := wiretest.Transport(func(*http.Request) (*http.Response, error) { return wiretest.Reply(c.status, c.body, c.header...), nil })
 		for _, provider := range []string{"openai", "anthropic", "gemini"} {

@@ -3,7 +3,7 @@ package provider_test
 import (
 	"testing"
 
-	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/provider/anthropic"
 	"github.com/pawl-go/pawl/provider/gemini"
 	"github.com/pawl-go/pawl/provider/openai"
@@ -13,7 +13,7 @@ import (
 func TestHoldsOutput(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
-		model pawl.OutputHolder
+		model llm.OutputHolder
 		want  bool
 	}{
 		{"Responses", openai.New("gpt-5-mini", &openai.Options{BaseURL: openai.DefaultBaseURL}), true},
@@ -24,7 +24,7 @@ func TestHoldsOutput(t *testing.T) {
 		{"Gemini 3", gemini.New("gemini-3-pro-preview", nil), true},
 		{"Gemini 2.5", gemini.New("gemini-2.5-flash", nil), false},
 	} {
-		if got := tt.model.HoldsOutput(&pawl.Request{}); got != tt.want {
+		if got := tt.model.HoldsOutput(&llm.Request{}); got != tt.want {
 			t.Errorf("%s: got %t", tt.name, got)
 		}
 	}

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/provider"
 	"github.com/pawl-go/pawl/provider/catalog"
 )
@@ -87,7 +87,7 @@ data: {"type":"message_stop"}
 		if err != nil {
 			t.Fatal(err)
 		}
-		res, err := pawl.Complete(t.Context(), m, &pawl.Request{Messages: []pawl.Message{pawl.User("hi")}, Whole: !strings.HasPrefix(test.body, "event:")})
+		res, err := llm.Complete(t.Context(), m, &llm.Request{Messages: []llm.Message{llm.User("hi")}, Whole: !strings.HasPrefix(test.body, "event:")})
 		if err != nil {
 			t.Errorf("%s: %v", test.name, err)
 			continue
@@ -95,10 +95,10 @@ data: {"type":"message_stop"}
 		if got := res.Usage.Cost * 1e6; math.Abs(got-test.millionths) > 1e-6 {
 			t.Errorf("%s: costs %v millionths of a dollar, want %v (%+v)", test.name, got, test.millionths, res.Usage)
 		}
-		if _, is := m.(pawl.Pricer); is != (test.millionths > 0) {
+		if _, is := m.(llm.Pricer); is != (test.millionths > 0) {
 			t.Errorf("%s: knows its price: %t", test.name, is)
 		}
-		if _, is := m.(pawl.OutputHolder); !is {
+		if _, is := m.(llm.OutputHolder); !is {
 			t.Errorf("%s: does not say whether it holds an output to its schema", test.name)
 		}
 	}
@@ -114,12 +114,12 @@ func TestCostIsBounded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	req := &pawl.Request{Messages: []pawl.Message{pawl.User("hi")}, Settings: pawl.Settings{MaxTokens: 100}}
+	req := &llm.Request{Messages: []llm.Message{llm.User("hi")}, Settings: llm.Settings{MaxTokens: 100}}
 	in, out := req.Bounds()
 	if in < 1000 {
 		t.Fatalf("the request is bounded by %d tokens, too few for this test", in)
 	}
-	if got, ok := m.(pawl.Pricer).MaxCost(req); !ok || math.Abs(got*1e6-float64(2*in+20*out)) > 1e-6 {
+	if got, ok := m.(llm.Pricer).MaxCost(req); !ok || math.Abs(got*1e6-float64(2*in+20*out)) > 1e-6 {
 		t.Errorf("got at most $%v, %t; want $%v", got, ok, float64(2*in+20*out)/1e6)
 	}
 }
@@ -131,7 +131,7 @@ func TestCostByDefault(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, is := m.(pawl.Pricer); is != want {
+		if _, is := m.(llm.Pricer); is != want {
 			t.Errorf("%s knows its price: %t, want %t", name, is, want)
 		}
 	}

@@ -19,8 +19,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/nearest"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/provider/anthropic"
 	"github.com/pawl-go/pawl/provider/catalog"
 	"github.com/pawl-go/pawl/provider/gemini"
@@ -52,18 +52,18 @@ func Transport() http.RoundTripper { return wire.Transport() }
 // adapter is one way to reach models.
 type adapter struct {
 	name, example string
-	open          func(model string, o *Options) pawl.Model
+	open          func(model string, o *Options) llm.Model
 }
 
 // adapters are all that Open knows.
 var adapters = withServers(
-	adapter{"openai", "openai:gpt-5-mini", func(model string, o *Options) pawl.Model { return openai.New(model, toServer(o)) }},
-	adapter{"openai-chat", "openai-chat:gpt-5-mini", func(model string, o *Options) pawl.Model { return openai.NewChat(model, toServer(o)) }},
-	adapter{"anthropic", "anthropic:claude-sonnet-4-5", func(model string, o *Options) pawl.Model {
+	adapter{"openai", "openai:gpt-5-mini", func(model string, o *Options) llm.Model { return openai.New(model, toServer(o)) }},
+	adapter{"openai-chat", "openai-chat:gpt-5-mini", func(model string, o *Options) llm.Model { return openai.NewChat(model, toServer(o)) }},
+	adapter{"anthropic", "anthropic:claude-sonnet-4-5", func(model string, o *Options) llm.Model {
 		return anthropic.New(model, &anthropic.Options{BaseURL: o.BaseURL, Key: o.Key, Header: o.Header, HTTP: o.HTTP, Retries: o.Retries,
 			ConnectTimeout: o.ConnectTimeout, FirstByteTimeout: o.FirstByteTimeout, SilenceTimeout: o.SilenceTimeout, Catalog: o.Catalog})
 	}},
-	adapter{"gemini", "gemini:gemini-3-flash-preview", func(model string, o *Options) pawl.Model {
+	adapter{"gemini", "gemini:gemini-3-flash-preview", func(model string, o *Options) llm.Model {
 		return gemini.New(model, &gemini.Options{BaseURL: o.BaseURL, Key: o.Key, Header: o.Header, HTTP: o.HTTP, Retries: o.Retries,
 			ConnectTimeout: o.ConnectTimeout, FirstByteTimeout: o.FirstByteTimeout, SilenceTimeout: o.SilenceTimeout, Catalog: o.Catalog})
 	}},
@@ -77,9 +77,9 @@ func fromOptions(o *Options) *openai.Options {
 // Open returns the model that name stands for, "PROVIDER:MODEL". Nothing is sent: a missing key or a wrong address shows on the
 // first request. The error of a name that cannot be opened says what would be right.
 //
-// Where the catalogue has a price, the model is a pawl.Pricer, and Usage.Cost has what each reply cost, unless the provider said that itself. It is the
+// Where the catalogue has a price, the model is a llm.Pricer, and Usage.Cost has what each reply cost, unless the provider said that itself. It is the
 // price of the provider in the name, wherever BaseURL leads.
-func Open(name string, o *Options) (pawl.Model, error) {
+func Open(name string, o *Options) (llm.Model, error) {
 	if o == nil {
 		o = new(Options)
 	}

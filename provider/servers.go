@@ -4,7 +4,7 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/provider/openai"
 )
 
@@ -41,7 +41,7 @@ var servers = []server{
 }
 
 func (s server) adapter() adapter {
-	return adapter{s.Name, s.Name + ":" + s.example, func(model string, o *Options) pawl.Model {
+	return adapter{s.Name, s.Name + ":" + s.example, func(model string, o *Options) llm.Model {
 		opts := fromOptions(o)
 		opts.Server = &s.Server
 		return openai.NewChat(model, opts)

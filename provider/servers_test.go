@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/provider"
 	"github.com/pawl-go/pawl/provider/catalog"
 )
@@ -56,7 +56,7 @@ func ask(t *testing.T, name string, o provider.Options) (*http.Request, error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = pawl.Complete(t.Context(), m, &pawl.Request{Messages: []pawl.Message{pawl.User("hi")}})
+	_, err = llm.Complete(t.Context(), m, &llm.Request{Messages: []llm.Message{llm.User("hi")}})
 	return seen.last, err
 }
 
@@ -126,8 +126,8 @@ func TestServersWithoutKey(t *testing.T) {
 				}
 				return
 			}
-			var e *pawl.ProviderError
-			if !errors.As(err, &e) || e.Code != pawl.CodeAuthentication || !strings.Contains(e.Message, c.env) {
+			var e *llm.ProviderError
+			if !errors.As(err, &e) || e.Code != llm.CodeAuthentication || !strings.Contains(e.Message, c.env) {
 				t.Errorf("got %v, want an authentication error that names %s", err, c.env)
 			}
 			if e != nil && e.Provider != c.name {
@@ -226,9 +226,9 @@ func TestOptionsOfServers(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		req := &pawl.Request{Messages: []pawl.Message{pawl.User("hi")}, Whole: true}
+		req := &llm.Request{Messages: []llm.Message{llm.User("hi")}, Whole: true}
 		req.Settings.Options = map[string]json.RawMessage{"groq": []byte(`{"seed":1}`), "openai-chat": []byte(`{"seed":2}`), "openai": []byte(`{"seed":3}`), "xai": []byte(`{"seed":4}`)}
-		if _, err := pawl.Complete(t.Context(), m, req); err != nil {
+		if _, err := llm.Complete(t.Context(), m, req); err != nil {
 			t.Fatal(err)
 		}
 		b, _ := io.ReadAll(seen.last.Body)

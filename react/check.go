@@ -8,20 +8,20 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // check says what is wrong with d, for the model, or returns its calls.
-func (m *Model) check(req *pawl.Request, d *Decision) (calls []pawl.ToolCall, faults []string) {
+func (m *Model) check(req *llm.Request, d *Decision) (calls []llm.ToolCall, faults []string) {
 	fault := func(format string, args ...any) { faults = append(faults, fmt.Sprintf(format, args...)) }
 	switch d.Type {
 	case FinalAnswer:
 		switch {
 		case strings.TrimSpace(d.Answer) == "" && !m.opts.FinalViaInference:
 			fault("Answer is required when type=final_answer.")
-		case req.Choice.Mode == pawl.ToolRequired && len(req.Tools) > 0:
+		case req.Choice.Mode == llm.ToolRequired && len(req.Tools) > 0:
 			fault("A tool must be called now; the final answer comes later.")
-		case req.Choice.Mode == pawl.ToolNamed && len(req.Tools) > 0:
+		case req.Choice.Mode == llm.ToolNamed && len(req.Tools) > 0:
 			fault("One of these tools must be called now: %s.", strings.Join(req.Choice.Names, ", "))
 		}
 		return nil, faults
@@ -30,7 +30,7 @@ func (m *Model) check(req *pawl.Request, d *Decision) (calls []pawl.ToolCall, fa
 		fault("Decision type must be call_tool or final_answer.")
 		return nil, faults
 	}
-	if req.Choice.Mode == pawl.ToolNone {
+	if req.Choice.Mode == llm.ToolNone {
 		fault("No tool may be called now. Give the final answer.")
 		return nil, faults
 	}
@@ -44,7 +44,7 @@ func (m *Model) check(req *pawl.Request, d *Decision) (calls []pawl.ToolCall, fa
 		case tool == nil && !m.opts.Lenient:
 			fault("Requested tool is not available: %q. Available tools: %s.", clip(c.Tool, 80), toolNames(req.Tools))
 			continue
-		case req.Choice.Mode == pawl.ToolNamed && !slices.Contains(req.Choice.Names, c.Tool):
+		case req.Choice.Mode == llm.ToolNamed && !slices.Contains(req.Choice.Names, c.Tool):
 			fault("One of these tools must be called now: %s.", strings.Join(req.Choice.Names, ", "))
 			continue
 		}
@@ -55,14 +55,14 @@ func (m *Model) check(req *pawl.Request, d *Decision) (calls []pawl.ToolCall, fa
 		}
 		d.Notes = append(d.Notes, notes...)
 		number++
-		calls = append(calls, pawl.ToolCall{ID: freeID(req.Messages, number), Name: c.Tool, Args: args})
+		calls = append(calls, llm.ToolCall{ID: freeID(req.Messages, number), Name: c.Tool, Args: args})
 	}
 	return calls, faults
 }
 
 // fitArgs reads what a model wrote for arguments as those of tool, which may be nil. What nearly fits is left as it was written: the
 // pipeline mends it, as in native calling, and records that. With an error, args are what was written.
-func fitArgs(tool *pawl.Tool, raw json.RawMessage) (args json.RawMessage, notes []string, err error) {
+func fitArgs(tool *llm.ToolSpec, raw json.RawMessage) (args json.RawMessage, notes []string, err error) {
 	if raw = bytes.TrimSpace(raw); len(raw) == 0 || string(raw) == "null" {
 		args = json.RawMessage("{}")
 		raw = nil
@@ -94,7 +94,7 @@ func fitArgs(tool *pawl.Tool, raw json.RawMessage) (args json.RawMessage, notes 
 }
 
 // onlyText returns the name of tool's only parameter if that takes text, else "".
-func onlyText(tool *pawl.Tool) string {
+func onlyText(tool *llm.ToolSpec) string {
 	var schema struct {
 		Properties map[string]struct {
 			Type any `json:"type"`
@@ -112,26 +112,26 @@ func onlyText(tool *pawl.Tool) string {
 }
 
 // choiceHint tells the model of a choice that is not auto; "" if there is nothing to tell.
-func choiceHint(req *pawl.Request) string {
+func choiceHint(req *llm.Request) string {
 	if len(req.Tools) == 0 {
 		return ""
 	}
 	switch req.Choice.Mode {
-	case pawl.ToolNone:
+	case llm.ToolNone:
 		return "Call no tool now. Give the final answer with what you know."
-	case pawl.ToolRequired:
+	case llm.ToolRequired:
 		return "Call a tool now. The final answer comes later."
-	case pawl.ToolNamed:
+	case llm.ToolNamed:
 		return "Call one of these tools now: " + strings.Join(req.Choice.Names, ", ") + "."
 	}
 	return ""
 }
 
-func countCalls(msgs []pawl.Message) int {
+func countCalls(msgs []llm.Message) int {
 	n := 0
 	for _, m := range msgs {
 		for _, p := range m.Parts {
-			if _, ok := p.(pawl.ToolCall); ok {
+			if _, ok := p.(llm.ToolCall); ok {
 				n++
 			}
 		}
@@ -140,11 +140,11 @@ func countCalls(msgs []pawl.Message) int {
 }
 
 // freeID returns an id that no call of the conversation has: made from the transcript, so that a repeated request gives the same.
-func freeID(msgs []pawl.Message, number int) string {
+func freeID(msgs []llm.Message, number int) string {
 	id := "call_" + strconv.Itoa(number)
 	for _, m := range msgs {
 		for _, p := range m.Parts {
-			if c, ok := p.(pawl.ToolCall); ok && c.ID == id {
+			if c, ok := p.(llm.ToolCall); ok && c.ID == id {
 				return "react_" + id // its own calls are numbered on, so this one is another driver's
 			}
 		}
@@ -152,7 +152,7 @@ func freeID(msgs []pawl.Message, number int) string {
 	return id
 }
 
-func findTool(tools []*pawl.Tool, name string) *pawl.Tool {
+func findTool(tools []*llm.ToolSpec, name string) *llm.ToolSpec {
 	for _, t := range tools {
 		if t.Name == name {
 			return t
@@ -161,7 +161,7 @@ func findTool(tools []*pawl.Tool, name string) *pawl.Tool {
 	return nil
 }
 
-func toolNames(tools []*pawl.Tool) string {
+func toolNames(tools []*llm.ToolSpec) string {
 	names := make([]string, len(tools))
 	for i, t := range tools {
 		names[i] = t.Name

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // Type says what a Decision is.
@@ -58,12 +59,12 @@ const (
 // DecisionError says that a model did not come to a decision that can be carried out, however often it was asked. The run
 // fails with it, and its failed step has an execution named after the stage.
 type DecisionError struct {
-	Stage    string     // Extraction or Validation: what was wrong with the last attempt
-	Attempts int        // how often the model was asked
-	Faults   []string   // what was wrong with the last attempt
-	Reply    string     // what the model wrote last
-	Usage    pawl.Usage // of all attempts
-	Key      pawl.Key   // of the request
+	Stage    string    // Extraction or Validation: what was wrong with the last attempt
+	Attempts int       // how often the model was asked
+	Faults   []string  // what was wrong with the last attempt
+	Reply    string    // what the model wrote last
+	Usage    llm.Usage // of all attempts
+	Key      llm.Key   // of the request
 
 	started, ended time.Time
 }
@@ -82,12 +83,12 @@ func (e *DecisionError) Error() string {
 // FailedExecution returns the execution that stands for the decision in the failed step: there was no call, so its name
 // is that of the stage and its arguments are empty.
 func (e *DecisionError) FailedExecution() pawl.Execution {
-	call := pawl.ToolCall{ID: e.Stage, Name: e.Stage, Args: json.RawMessage("{}")}
+	call := llm.ToolCall{ID: e.Stage, Name: e.Stage, Args: json.RawMessage("{}")}
 	outcome := pawl.OutcomeError
 	if e.Stage == Validation {
 		outcome = pawl.OutcomeInvalid
 	}
-	res := pawl.ErrorResult(strings.Join(e.Faults, "; "))
+	res := llm.ErrorResult(strings.Join(e.Faults, "; "))
 	res.CallID, res.Key = call.ID, e.Key
 	return pawl.Execution{Key: e.Key, Call: call, Outcome: outcome, Result: res, Error: e.Error(), Attempts: e.Attempts,
 		Spent: pawl.Spent{Usage: e.Usage}, Started: e.started, Ended: e.ended}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/react"
 	"github.com/pawl-go/pawl/script"
 )
@@ -22,7 +23,7 @@ func Example() {
 		script.Say(`{"thought":"It rains.","type":"final_answer","answer":"Take an umbrella."}`),
 	)
 	agent := &pawl.Agent{Model: react.New(text, nil), Tools: []pawl.Toolset{weather}}
-	res, err := agent.Run(context.Background(), pawl.User("Do I need an umbrella in Oslo?"))
+	res, err := agent.Run(context.Background(), llm.User("Do I need an umbrella in Oslo?"))
 	if err != nil {
 		fmt.Println(err)
 		return

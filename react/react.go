@@ -1,4 +1,4 @@
-// Package react lets a model that only writes text use tools: New makes a pawl.Model over a pawl.Model without function calling.
+// Package react lets a model that only writes text use tools: New makes a llm.Model over a llm.Model without function calling.
 //
 //	m := react.New(openai.NewChat("a-small-model", &openai.Options{BaseURL: url}), nil)
 //	agent := &pawl.Agent{Model: m, Tools: []pawl.Toolset{weather}}
@@ -35,7 +35,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // Codes of the notices that a Model gives. Their Data is {"attempt","attempts","faults","reply"}, of NoticeMended {"notes"}.
@@ -80,25 +80,25 @@ type Options struct {
 	// FinalViaInference asks once more, over the whole conversation, when the model has decided to answer; what it writes
 	// then is the answer. FinalModel and FinalSettings are for that request; nil: those of the others.
 	FinalViaInference bool
-	FinalModel        pawl.Model
-	FinalSettings     *pawl.Settings
+	FinalModel        llm.Model
+	FinalSettings     *llm.Settings
 }
 
-// Model is a pawl.Model over one that only writes text. It may be used concurrently.
+// Model is a llm.Model over one that only writes text. It may be used concurrently.
 type Model struct {
-	inner pawl.Model
+	inner llm.Model
 	opts  Options
 	page  page
 	err   error // what is wrong with the options; told on the first request
 }
 
 var (
-	_ pawl.Model        = (*Model)(nil)
-	_ pawl.OutputHolder = (*Model)(nil)
+	_ llm.Model        = (*Model)(nil)
+	_ llm.OutputHolder = (*Model)(nil)
 )
 
 // New returns a Model over model. What is wrong with opts, which may be nil, is the error of its first request.
-func New(model pawl.Model, opts *Options) *Model {
+func New(model llm.Model, opts *Options) *Model {
 	m := &Model{inner: model}
 	if opts != nil {
 		m.opts = *opts
@@ -123,11 +123,11 @@ func New(model pawl.Model, opts *Options) *Model {
 	return m
 }
 
-var _ pawl.Pricer = (*Model)(nil)
+var _ llm.Pricer = (*Model)(nil)
 
 // MaxCost returns what all attempts at one decision, and the final answer, can cost where the inner model knows its price.
-func (m *Model) MaxCost(req *pawl.Request) (dollars float64, known bool) {
-	p, ok := m.inner.(pawl.Pricer)
+func (m *Model) MaxCost(req *llm.Request) (dollars float64, known bool) {
+	p, ok := m.inner.(llm.Pricer)
 	if !ok {
 		return 0, false
 	}
@@ -136,25 +136,25 @@ func (m *Model) MaxCost(req *pawl.Request) (dollars float64, known bool) {
 }
 
 // HoldsOutput reports true: the page that tells the model how to decide has the schema of the answer, whatever the tools.
-func (m *Model) HoldsOutput(*pawl.Request) bool { return true }
+func (m *Model) HoldsOutput(*llm.Request) bool { return true }
 
 // Stream asks for a decision until there is one that can be carried out, and yields it as a reply: the thought as Reasoning, the calls as
 // calls, the answer as text. Usage is that of all requests it took. It fails with *DecisionError when no attempt
 // gave a decision, or with the error of the inner model.
-func (m *Model) Stream(ctx context.Context, req *pawl.Request) iter.Seq2[pawl.Delta, error] {
-	return func(yield func(pawl.Delta, error) bool) {
+func (m *Model) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
+	return func(yield func(llm.Delta, error) bool) {
 		if m.err != nil {
-			yield(pawl.Delta{}, m.err)
+			yield(llm.Delta{}, m.err)
 			return
 		}
 		if err := m.run(ctx, req, &reply{yield: yield}); err != nil && err != errLeft {
-			yield(pawl.Delta{}, err)
+			yield(llm.Delta{}, err)
 		}
 	}
 }
 
 // run makes one reply.
-func (m *Model) run(ctx context.Context, req *pawl.Request, out *reply) error {
+func (m *Model) run(ctx context.Context, req *llm.Request, out *reply) error {
 	started := time.Now()
 	inner, err := m.request(req)
 	if err != nil {
@@ -162,7 +162,7 @@ func (m *Model) run(ctx context.Context, req *pawl.Request, out *reply) error {
 	}
 	for attempt := 1; ; attempt++ {
 		if attempt > 1 && req.Key != "" {
-			inner.Key = req.Key + pawl.Key("/retry"+strconv.Itoa(attempt-1))
+			inner.Key = req.Key + llm.Key("/retry"+strconv.Itoa(attempt-1))
 		}
 		telling := m.teller(req, out)
 		resp, err := out.ask(ctx, m.inner, inner, telling.part())
@@ -170,8 +170,8 @@ func (m *Model) run(ctx context.Context, req *pawl.Request, out *reply) error {
 			return err
 		}
 		text := resp.Message.Text()
-		if broken := resp.Finish == pawl.FinishContentFilter || resp.Finish == pawl.FinishError; broken && (m.opts.FinalViaInference || !m.answers(text)) {
-			return out.end(resp, pawl.Text{Text: text})
+		if broken := resp.Finish == llm.FinishContentFilter || resp.Finish == llm.FinishError; broken && (m.opts.FinalViaInference || !m.answers(text)) {
+			return out.end(resp, llm.Text{Text: text})
 		}
 		stage, d, calls, faults := m.decide(req, resp)
 		if stage == "" {
@@ -197,15 +197,15 @@ func (m *Model) run(ctx context.Context, req *pawl.Request, out *reply) error {
 			return &DecisionError{Stage: stage, Attempts: attempt, Faults: faults, Reply: text, Usage: out.usage, Key: req.Key, started: started, ended: time.Now()}
 		}
 		if text != "" {
-			inner.Messages = append(inner.Messages, pawl.Assistant(pawl.Text{Text: text}))
+			inner.Messages = append(inner.Messages, llm.Assistant(llm.Text{Text: text}))
 		}
-		inner.Messages = append(inner.Messages, pawl.User(m.page.retry(faults, resp.Finish.Cut())))
+		inner.Messages = append(inner.Messages, llm.User(m.page.retry(faults, resp.Finish.Cut())))
 	}
 }
 
 // request is what the inner model is asked: the prompt, and the conversation as text.
-func (m *Model) request(req *pawl.Request) (*pawl.Request, error) {
-	inner := &pawl.Request{Key: req.Key, Model: req.Model, Settings: req.Settings, Whole: req.Whole}
+func (m *Model) request(req *llm.Request) (*llm.Request, error) {
+	inner := &llm.Request{Key: req.Key, Model: req.Model, Settings: req.Settings, Whole: req.Whole}
 	inner.Settings.Parallel = nil // about native calls
 	schema := m.schema(req)
 	prompt, err := m.page.prompt(req, schema)
@@ -214,7 +214,7 @@ func (m *Model) request(req *pawl.Request) (*pawl.Request, error) {
 	}
 	inner.Messages = m.opts.Format.history(req.Messages, prompt)
 	if hint := choiceHint(req); hint != "" {
-		inner.Messages = append(inner.Messages, pawl.User(hint))
+		inner.Messages = append(inner.Messages, llm.User(hint))
 	}
 	if m.opts.Enforce {
 		inner.Output = schema
@@ -223,7 +223,7 @@ func (m *Model) request(req *pawl.Request) (*pawl.Request, error) {
 }
 
 // decide reads a reply and checks what it says. stage is "" when calls or the answer can be taken; else faults says what is wrong.
-func (m *Model) decide(req *pawl.Request, resp *pawl.Response) (stage string, d Decision, calls []pawl.ToolCall, faults []string) {
+func (m *Model) decide(req *llm.Request, resp *llm.Response) (stage string, d Decision, calls []llm.ToolCall, faults []string) {
 	d, err := m.read(resp.Message.Text())
 	if err != nil {
 		return Extraction, d, nil, []string{err.Error()}
@@ -253,7 +253,7 @@ func (m *Model) read(text string) (Decision, error) {
 }
 
 // finish gives the decision back as a reply.
-func (m *Model) finish(ctx context.Context, req *pawl.Request, resp *pawl.Response, d Decision, calls []pawl.ToolCall, out *reply) error {
+func (m *Model) finish(ctx context.Context, req *llm.Request, resp *llm.Response, d Decision, calls []llm.ToolCall, out *reply) error {
 	own, _ := splitThinking(resp.Message)
 	parts := thoughts(own, d.Thought)
 	if len(calls) > 0 {
@@ -263,12 +263,12 @@ func (m *Model) finish(ctx context.Context, req *pawl.Request, resp *pawl.Respon
 		return out.end(resp, parts...)
 	}
 	if !m.opts.FinalViaInference {
-		return out.end(resp, append(parts, pawl.Text{Text: d.Answer})...)
+		return out.end(resp, append(parts, llm.Text{Text: d.Answer})...)
 	}
 	if err := out.parts(parts...); err != nil {
 		return err
 	}
-	final := &pawl.Request{Model: req.Model, Messages: m.opts.Format.history(req.Messages, m.page.final()), Output: req.Output,
+	final := &llm.Request{Model: req.Model, Messages: m.opts.Format.history(req.Messages, m.page.final()), Output: req.Output,
 		Settings: req.Settings, Whole: req.Whole}
 	final.Settings.Parallel = nil
 	if req.Key != "" {
@@ -289,7 +289,7 @@ func (m *Model) finish(ctx context.Context, req *pawl.Request, resp *pawl.Respon
 }
 
 // ownReasoning marks what a model thought on its own, outside of its decision. It is shown, and not sent back.
-var ownReasoning = &pawl.Opaque{Provider: "react", Data: json.RawMessage(`"own"`)}
+var ownReasoning = &llm.Opaque{Provider: "react", Data: json.RawMessage(`"own"`)}
 
 func clip(s string, n int) string {
 	if len(s) <= n {

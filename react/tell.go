@@ -3,7 +3,7 @@ package react
 import (
 	"strings"
 
-	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // teller tells an answer while it is written, once the reply has opened as one.
@@ -23,8 +23,8 @@ type teller struct {
 }
 
 // teller returns what tells an answer of req while it is written; nil where it cannot be known before the end.
-func (m *Model) teller(req *pawl.Request, out *reply) *teller {
-	forced := len(req.Tools) > 0 && (req.Choice.Mode == pawl.ToolRequired || req.Choice.Mode == pawl.ToolNamed)
+func (m *Model) teller(req *llm.Request, out *reply) *teller {
+	forced := len(req.Tools) > 0 && (req.Choice.Mode == llm.ToolRequired || req.Choice.Mode == llm.ToolNamed)
 	if req.Whole || forced || m.opts.FinalViaInference || m.opts.Decision != nil || m.opts.Format == Text || m.opts.Format == Plain {
 		return nil
 	}
@@ -32,7 +32,7 @@ func (m *Model) teller(req *pawl.Request, out *reply) *teller {
 }
 
 // part returns add; nil where nothing is told.
-func (t *teller) part() func(pawl.Part) error {
+func (t *teller) part() func(llm.Part) error {
 	if t == nil {
 		return nil
 	}
@@ -43,7 +43,7 @@ func (t *teller) part() func(pawl.Part) error {
 func (t *teller) begun() bool { return t != nil && t.told.Len() > 0 }
 
 // end tells what is left of the answer, which the whole reply was read as.
-func (t *teller) end(resp *pawl.Response, d Decision) error {
+func (t *teller) end(resp *llm.Response, d Decision) error {
 	if rest, ok := strings.CutPrefix(d.Answer, t.told.String()); ok && rest != "" {
 		if err := t.out.text(rest); err != nil {
 			return err
@@ -56,11 +56,11 @@ func (t *teller) end(resp *pawl.Response, d Decision) error {
 const maxScans = 64
 
 // add reads the next fragment of the reply.
-func (t *teller) add(p pawl.Part) error {
+func (t *teller) add(p llm.Part) error {
 	switch p := p.(type) {
-	case pawl.Reasoning:
+	case llm.Reasoning:
 		t.own.WriteString(p.Text)
-	case pawl.Text:
+	case llm.Text:
 		if t.ended || p.Text == "" {
 			return nil
 		}
@@ -131,12 +131,12 @@ func (t *teller) say(text string) error {
 }
 
 // thoughts are the parts that come before what was decided.
-func thoughts(own, thought string) (parts []pawl.Part) {
+func thoughts(own, thought string) (parts []llm.Part) {
 	if own != "" {
-		parts = append(parts, pawl.Reasoning{Text: own, Opaque: ownReasoning})
+		parts = append(parts, llm.Reasoning{Text: own, Opaque: ownReasoning})
 	}
 	if thought != "" {
-		parts = append(parts, pawl.Reasoning{Text: thought})
+		parts = append(parts, llm.Reasoning{Text: thought})
 	}
 	return parts
 }

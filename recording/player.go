@@ -11,12 +11,13 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/redact"
 )
 
 // Player is a RoundTripper that answers from a recording and asks nobody: see Play. It may be used concurrently; among equal requests the first recorded one answers first.
 type Player struct {
-	Secrets *pawl.Redactor // the one the recording was made with, for requests that had secrets in their bodies; set before the first request; nil: there were none
+	Secrets *redact.Redactor // the one the recording was made with, for requests that had secrets in their bodies; set before the first request; nil: there were none
 
 	exchanges []Exchange
 	forms     []form
@@ -84,7 +85,7 @@ func (p *Player) Left() (n int) {
 	return n
 }
 
-// RoundTrip answers with what was recorded. A request that was not recorded is a *pawl.ProviderError with a *Miss in its tree, which no adapter repeats.
+// RoundTrip answers with what was recorded. A request that was not recorded is a *llm.ProviderError with a *Miss in its tree, which no adapter repeats.
 func (p *Player) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err := req.Context().Err(); err != nil {
 		return nil, err
@@ -96,7 +97,7 @@ func (p *Player) RoundTrip(req *http.Request) (*http.Response, error) {
 	now := Scrub(Exchange{Request: Request{Method: req.Method, URL: req.URL.String(), Body: body}}, p.Secrets).Request
 	e, miss := p.find(now)
 	if miss != nil {
-		return nil, &pawl.ProviderError{Code: pawl.CodeInvalidRequest, Message: miss.Error(), Err: miss}
+		return nil, &llm.ProviderError{Code: llm.CodeInvalidRequest, Message: miss.Error(), Err: miss}
 	}
 	if e.Response.Status == 0 {
 		return nil, errors.New(e.Response.Error)

@@ -7,13 +7,13 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/redact"
 )
 
 // Recorder is a RoundTripper that keeps what passes. Fill in a literal; nothing is required. It may be used concurrently, and must not be changed meanwhile.
 type Recorder struct {
 	Next    http.RoundTripper // asks; nil: http.DefaultTransport
-	Secrets *pawl.Redactor    // hides what must not be kept of bodies; nil: nothing but headers and keys in queries
+	Secrets *redact.Redactor  // hides what must not be kept of bodies; nil: nothing but headers and keys in queries
 
 	mu   sync.Mutex
 	kept []*Exchange // nil: the request is under way

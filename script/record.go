@@ -12,22 +12,22 @@ import (
 	"sync"
 	"time"
 
-	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // Record returns a Model that asks m, and keeps what it answers. After the run, Script is the same conversation without m: a run with
 // it that is given the same tools and the same words has the same Result.
 //
 //	rec := script.Record(openai.New("gpt-5-mini", nil))
-//	res, err := (&pawl.Agent{Model: rec, Tools: tools}).Run(ctx, pawl.User("…"))
+//	res, err := (&pawl.Agent{Model: rec, Tools: tools}).Run(ctx, llm.User("…"))
 //	written, err := rec.Script()
 //	b, err := json.Marshal(written) // for testdata; json.Unmarshal reads it into a Model
-func Record(m pawl.Model) *Recorder { return &Recorder{inner: m, turns: map[int]Turn{}} }
+func Record(m llm.Model) *Recorder { return &Recorder{inner: m, turns: map[int]Turn{}} }
 
 // Recorder is a Model that keeps the replies of another, by how many replies came before. It records one conversation, in as many runs as
 // it likes, and may be used concurrently.
 type Recorder struct {
-	inner pawl.Model
+	inner llm.Model
 
 	mu    sync.Mutex
 	turns map[int]Turn // by the replies before
@@ -36,14 +36,14 @@ type Recorder struct {
 }
 
 var (
-	_ pawl.Model        = (*Recorder)(nil)
-	_ pawl.OutputHolder = (*Recorder)(nil)
-	_ pawl.Pricer       = (*Recorder)(nil)
+	_ llm.Model        = (*Recorder)(nil)
+	_ llm.OutputHolder = (*Recorder)(nil)
+	_ llm.Pricer       = (*Recorder)(nil)
 )
 
 // HoldsOutput passes the question on.
-func (r *Recorder) HoldsOutput(req *pawl.Request) bool {
-	h, ok := r.inner.(pawl.OutputHolder)
+func (r *Recorder) HoldsOutput(req *llm.Request) bool {
+	h, ok := r.inner.(llm.OutputHolder)
 	holds := ok && h.HoldsOutput(req)
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -52,8 +52,8 @@ func (r *Recorder) HoldsOutput(req *pawl.Request) bool {
 }
 
 // MaxCost passes the question on to the model that is recorded.
-func (r *Recorder) MaxCost(req *pawl.Request) (float64, bool) {
-	p, ok := r.inner.(pawl.Pricer)
+func (r *Recorder) MaxCost(req *llm.Request) (float64, bool) {
+	p, ok := r.inner.(llm.Pricer)
 	if !ok {
 		return 0, false
 	}
@@ -61,9 +61,9 @@ func (r *Recorder) MaxCost(req *pawl.Request) (float64, bool) {
 }
 
 // Stream passes the reply on, and keeps it once it is whole, or has failed. Of a reply that failed the error is kept; of one that the caller broke off, nothing.
-func (r *Recorder) Stream(ctx context.Context, req *pawl.Request) iter.Seq2[pawl.Delta, error] {
-	return func(yield func(pawl.Delta, error) bool) {
-		resp := new(pawl.Response)
+func (r *Recorder) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
+	return func(yield func(llm.Delta, error) bool) {
+		resp := new(llm.Response)
 		broken := false
 		for d, err := range r.inner.Stream(ctx, req) {
 			switch {
@@ -83,7 +83,7 @@ func (r *Recorder) Stream(ctx context.Context, req *pawl.Request) iter.Seq2[pawl
 }
 
 // keep keeps a turn. A reply takes the place of a failure; another reply in the same place is of another conversation.
-func (r *Recorder) keep(req *pawl.Request, t Turn) {
+func (r *Recorder) keep(req *llm.Request, t Turn) {
 	n := replies(req)
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -126,20 +126,20 @@ type (
 		Turns []turnJSON `json:"turns"`
 	}
 	turnJSON struct {
-		Message *pawl.Message     `json:"message,omitzero"` // nil: an empty reply
-		Args    []string          `json:"args,omitzero"`    // of its calls, where they have spacing that the form of a message has not
-		Finish  pawl.FinishReason `json:"finish,omitzero"`
-		Usage   *pawl.Usage       `json:"usage,omitzero"`
-		Model   string            `json:"model,omitzero"`
-		ID      string            `json:"id,omitzero"`
-		Error   *errorJSON        `json:"error,omitzero"`
-		Asked   string            `json:"asked,omitzero"` // written by hand: Expect with Asked
-		First   []turnJSON        `json:"first,omitzero"` // written by hand: First of these, and nothing else
+		Message *llm.Message     `json:"message,omitzero"` // nil: an empty reply
+		Args    []string         `json:"args,omitzero"`    // of its calls, where they have spacing that the form of a message has not
+		Finish  llm.FinishReason `json:"finish,omitzero"`
+		Usage   *llm.Usage       `json:"usage,omitzero"`
+		Model   string           `json:"model,omitzero"`
+		ID      string           `json:"id,omitzero"`
+		Error   *errorJSON       `json:"error,omitzero"`
+		Asked   string           `json:"asked,omitzero"` // written by hand: Expect with Asked
+		First   []turnJSON       `json:"first,omitzero"` // written by hand: First of these, and nothing else
 	}
 	errorJSON struct {
 		Provider   string        `json:"provider,omitzero"`
 		Status     int           `json:"status,omitzero"`
-		Code       pawl.Code     `json:"code,omitzero"` // "": an error that is no ProviderError
+		Code       llm.Code      `json:"code,omitzero"` // "": an error that is no ProviderError
 		Message    string        `json:"message"`
 		Retryable  bool          `json:"retryable,omitzero"`
 		RetryAfter time.Duration `json:"retry_after_ns,omitzero"`
@@ -156,10 +156,10 @@ func (m *Model) MarshalJSON() ([]byte, error) {
 		}
 		j := turnJSON{Finish: t.Finish, Usage: t.Usage, Model: t.Model, ID: t.ID}
 		if len(t.Parts) > 0 {
-			j.Message = &pawl.Message{Role: pawl.RoleAssistant, Parts: t.Parts}
+			j.Message = &llm.Message{Role: llm.RoleAssistant, Parts: t.Parts}
 			j.Args = spaced(j.Message.Calls())
 		}
-		var p *pawl.ProviderError
+		var p *llm.ProviderError
 		switch {
 		case errors.As(t.Err, &p):
 			j.Error = &errorJSON{p.Provider, p.Status, p.Code, p.Message, p.Retryable, p.RetryAfter}
@@ -175,7 +175,7 @@ func (m *Model) MarshalJSON() ([]byte, error) {
 }
 
 // spaced returns the arguments of calls if some of them have spacing, and nil otherwise.
-func spaced(calls []pawl.ToolCall) []string {
+func spaced(calls []llm.ToolCall) []string {
 	args := make([]string, len(calls))
 	found := false
 	for i, c := range calls {
@@ -216,14 +216,14 @@ func (j *turnJSON) turn() Turn {
 		t.Parts = j.Message.Parts
 	}
 	for n, i := 0, 0; i < len(t.Parts) && n < len(j.Args); i++ {
-		if c, ok := t.Parts[i].(pawl.ToolCall); ok {
+		if c, ok := t.Parts[i].(llm.ToolCall); ok {
 			c.Args = json.RawMessage(j.Args[n])
 			t.Parts[i] = c
 			n++
 		}
 	}
 	if e := j.Error; e != nil && e.Code != "" {
-		t.Err = &pawl.ProviderError{Provider: e.Provider, Status: e.Status, Code: e.Code, Message: e.Message, Retryable: e.Retryable, RetryAfter: e.RetryAfter}
+		t.Err = &llm.ProviderError{Provider: e.Provider, Status: e.Status, Code: e.Code, Message: e.Message, Retryable: e.Retryable, RetryAfter: e.RetryAfter}
 	} else if e != nil {
 		t.Err = errors.New(e.Message)
 	}

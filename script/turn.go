@@ -7,18 +7,18 @@ import (
 	"sync"
 	"time"
 
-	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // Turn is one written reply. The functions of this package make the usual ones; fill in, or change, the fields for the
 // rest. The zero Turn is an empty answer.
 type Turn struct {
-	Parts  []pawl.Part       // what the reply holds, in order; a ToolCall without ID gets one that is unique in the conversation
-	Finish pawl.FinishReason // "": stop, or tool_calls where Parts hold calls
-	Usage  *pawl.Usage       // nil: one token for every four bytes asked and answered, the last ones counted whole
-	Err    error             // the reply fails with it after Parts, so without Parts at once; nil: it does not
-	Model  string            // the name it answers under; "": "script"
-	ID     string            // the reply's id; "": made from its number
+	Parts  []llm.Part       // what the reply holds, in order; a ToolCall without ID gets one that is unique in the conversation
+	Finish llm.FinishReason // "": stop, or tool_calls where Parts hold calls
+	Usage  *llm.Usage       // nil: one token for every four bytes asked and answered, the last ones counted whole
+	Err    error            // the reply fails with it after Parts, so without Parts at once; nil: it does not
+	Model  string           // the name it answers under; "": "script"
+	ID     string           // the reply's id; "": made from its number
 
 	Size  int           // bytes of a fragment, at least one character; 0: eight, or a sixty-fourth of long parts
 	Delay time.Duration // before the first fragment; virtual inside a synctest bubble
@@ -26,26 +26,26 @@ type Turn struct {
 
 	// Deltas, when not nil, are played as they are, streamed or whole, in place of Parts, Finish and Usage: for replies
 	// that break the rules.
-	Deltas []pawl.Delta
+	Deltas []llm.Delta
 
 	// Hold, when not nil, stops a reply after its first fragment until it is closed or the context ends.
 	Hold <-chan struct{}
 
 	want []Matcher
 	loop []Turn
-	next func(*pawl.Request) Turn
+	next func(*llm.Request) Turn
 }
 
 // Say answers with text.
-func Say(text string) Turn { return Turn{Parts: []pawl.Part{pawl.Text{Text: text}}} }
+func Say(text string) Turn { return Turn{Parts: []llm.Part{llm.Text{Text: text}}} }
 
 // Think reasons before the rest of a reply; see Together.
-func Think(text string) Turn { return Turn{Parts: []pawl.Part{pawl.Reasoning{Text: text}}} }
+func Think(text string) Turn { return Turn{Parts: []llm.Part{llm.Reasoning{Text: text}}} }
 
 // Call calls a tool. A string, []byte or json.RawMessage is what the model writes, byte for byte, JSON or not; nil is {};
 // anything else is written as JSON. Call panics on args that have no JSON form.
 func Call(name string, args any) Turn {
-	call := pawl.ToolCall{Name: name}
+	call := llm.ToolCall{Name: name}
 	switch a := args.(type) {
 	case nil:
 		call.Args = json.RawMessage("{}")
@@ -62,7 +62,7 @@ func Call(name string, args any) Turn {
 		}
 		call.Args = b
 	}
-	return Turn{Parts: []pawl.Part{call}}
+	return Turn{Parts: []llm.Part{call}}
 }
 
 // Together makes one reply of several turns: their parts in order, what they expect, the last of every other field that is set, and the
@@ -98,7 +98,7 @@ func Fail(err error) Turn { return Turn{Err: err} }
 
 // Cut is t ended by the token limit: its finish reason is length, so none of its calls may run.
 func Cut(t Turn) Turn {
-	t.Finish = pawl.FinishLength
+	t.Finish = llm.FinishLength
 	return t
 }
 
@@ -112,13 +112,13 @@ func Loop(turns ...Turn) Turn {
 
 // Func is decided when its turn comes, from the request. f must not change or keep the request, and may be called
 // concurrently. When a request is sent again, f is asked again.
-func Func(f func(req *pawl.Request) Turn) Turn { return Turn{next: f} }
+func Func(f func(req *llm.Request) Turn) Turn { return Turn{next: f} }
 
 // Flaky fails with errs, one each time it is asked, and plays t after that. It is the one turn that remembers: the count is
 // its own and goes over all runs.
 func Flaky(t Turn, errs ...error) Turn {
 	var mu sync.Mutex
-	return Func(func(*pawl.Request) Turn {
+	return Func(func(*llm.Request) Turn {
 		mu.Lock()
 		defer mu.Unlock()
 		if len(errs) == 0 {
@@ -131,14 +131,14 @@ func Flaky(t Turn, errs ...error) Turn {
 }
 
 // Results returns the results that came after the last reply of req, in call order; nil when it made no calls.
-func Results(req *pawl.Request) []pawl.ToolResult {
-	var results []pawl.ToolResult
+func Results(req *llm.Request) []llm.ToolResult {
+	var results []llm.ToolResult
 	for _, m := range req.Messages {
-		if m.Role == pawl.RoleAssistant {
+		if m.Role == llm.RoleAssistant {
 			results = nil
 		}
 		for _, p := range m.Parts {
-			if r, ok := p.(pawl.ToolResult); ok {
+			if r, ok := p.(llm.ToolResult); ok {
 				results = append(results, r)
 			}
 		}
@@ -147,20 +147,20 @@ func Results(req *pawl.Request) []pawl.ToolResult {
 }
 
 // ResultOf returns the latest result of a call of the tool name in req, or nil.
-func ResultOf(req *pawl.Request, name string) *pawl.ToolResult {
-	var last *pawl.ToolResult
+func ResultOf(req *llm.Request, name string) *llm.ToolResult {
+	var last *llm.ToolResult
 	called := map[string]bool{} // ids of calls of the tool in the reply at hand; ids may come again in later ones
 	for _, m := range req.Messages {
-		if m.Role == pawl.RoleAssistant {
+		if m.Role == llm.RoleAssistant {
 			clear(called)
 		}
 		for _, p := range m.Parts {
 			switch p := p.(type) {
-			case pawl.ToolCall:
+			case llm.ToolCall:
 				if p.Name == name {
 					called[p.ID] = true
 				}
-			case pawl.ToolResult:
+			case llm.ToolResult:
 				if called[p.CallID] {
 					last = &p
 				}

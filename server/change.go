@@ -11,6 +11,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/durable"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/store"
 )
 
@@ -64,8 +65,8 @@ func (c *call) settle(l *live) {
 
 // Say is words for a run under way.
 type Say struct {
-	Input    string         `json:"input,omitzero" doc:"Short for one message of the user."`
-	Messages []pawl.Message `json:"messages,omitzero" doc:"Messages of the user."`
+	Input    string        `json:"input,omitzero" doc:"Short for one message of the user."`
+	Messages []llm.Message `json:"messages,omitzero" doc:"Messages of the user."`
 }
 
 // steer answers POST /v1/runs/{id}/steer.

@@ -7,12 +7,14 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/durable"
+	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/redact"
 	"github.com/pawl-go/pawl/store"
 )
 
 // Verdict is a word on an open call. Key and Digest are those of the question, which bind it to what was asked.
 type Verdict struct {
-	Key    pawl.Key        `json:"key"`
+	Key    llm.Key         `json:"key"`
 	Digest string          `json:"digest"`
 	Args   json.RawMessage `json:"args,omitzero" doc:"approve: run it with these arguments in place of the model's."`
 	Reason string          `json:"reason,omitzero" doc:"deny: why, for the model."`
@@ -20,7 +22,7 @@ type Verdict struct {
 
 // Given is the result of an open call.
 type Given struct {
-	Key     pawl.Key        `json:"key"`
+	Key     llm.Key         `json:"key"`
 	Digest  string          `json:"digest"`
 	Text    string          `json:"text" doc:"What the model is told."`
 	IsError bool            `json:"is_error,omitzero" doc:"The call did not do what was asked."`
@@ -39,7 +41,7 @@ func (c *call) verdict(approve bool) error {
 	case !approve && len(in.Args) > 0:
 		return badRequest("a no has no arguments", "leave args out")
 	}
-	return c.decide(pawl.Decision{Key: in.Key, Digest: in.Digest, Approve: approve, Args: in.Args, Reason: in.Reason})
+	return c.decide(llm.Decision{Key: in.Key, Digest: in.Digest, Approve: approve, Args: in.Args, Reason: in.Reason})
 }
 
 // give answers POST …/answer.
@@ -48,13 +50,13 @@ func (c *call) give() error {
 	if err := c.read(&in); err != nil {
 		return err
 	}
-	r := pawl.TextResult(in.Text)
+	r := llm.TextResult(in.Text)
 	r.IsError, r.Data = in.IsError, in.Data
-	return c.decide(pawl.Decision{Key: in.Key, Digest: in.Digest, Result: &r})
+	return c.decide(llm.Decision{Key: in.Key, Digest: in.Digest, Result: &r})
 }
 
 // decide keeps the decision, and has the run go on.
-func (c *call) decide(d pawl.Decision) error {
+func (c *call) decide(d llm.Decision) error {
 	id, err := c.id()
 	if err != nil {
 		return err
@@ -72,7 +74,7 @@ func (c *call) decide(d pawl.Decision) error {
 	} else if d.Result != nil {
 		d.Result.CallID = c.answered(id, d.Key)
 	}
-	ds := []pawl.Decision{d}
+	ds := []llm.Decision{d}
 	if err := c.may(open, ds); err != nil {
 		return err
 	}
@@ -89,7 +91,7 @@ func (c *call) decide(d pawl.Decision) error {
 }
 
 // answered is the id of a call that waited, for who answers it once more.
-func (c *call) answered(id string, key pawl.Key) string {
+func (c *call) answered(id string, key llm.Key) string {
 	x, err := c.s.engine.Export(c.ctx(), id)
 	if err != nil {
 		return ""
@@ -170,7 +172,7 @@ func (c *call) export() error {
 }
 
 // hides returns what hides the secrets of the server and of a run, whose tools may be of yesterday; nil hides nothing.
-func (c *call) hides(id string) (*pawl.Redactor, error) {
+func (c *call) hides(id string) (*redact.Redactor, error) {
 	if c.s.o.Secrets == nil {
 		return nil, nil
 	}

@@ -9,6 +9,7 @@ import (
 	"net/http"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/store"
 )
 
@@ -32,7 +33,7 @@ func (s *Server) Runner(id, agent, by string) *Runner {
 
 // Stream begins the run, or goes on with it, and tells what happens, as server/client.Runner does. It ends when the run has stopped. Whoever stops ranging, or cancels ctx, leaves the
 // run at work; when the cause is pawl.ErrCancelled, the run is given up and told to its end. Errors are *Error.
-func (r *Runner) Stream(ctx context.Context, msgs ...pawl.Message) iter.Seq2[pawl.Event, error] {
+func (r *Runner) Stream(ctx context.Context, msgs ...llm.Message) iter.Seq2[pawl.Event, error] {
 	return func(yield func(pawl.Event, error) bool) {
 		c := r.call(context.WithoutCancel(ctx))
 		fail := func(err error) {

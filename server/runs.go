@@ -12,16 +12,17 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/durable"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/store"
 )
 
 // Start is what a run is begun with, or gone on with.
 type Start struct {
-	ID       string         `json:"id,omitzero" doc:"The run's own id. The same request with the same id again is the same run, so a client that does not know whether he got through repeats it. Default: one is made."`
-	Agent    string         `json:"agent,omitzero" doc:"Which agent. Default: the only one."`
-	Input    string         `json:"input,omitzero" doc:"What is asked: short for one message of the user."`
-	Messages []pawl.Message `json:"messages,omitzero" doc:"The conversation so far. For a run that is there: decisions on its open calls, and results of passive ones; or none, to go on with it."`
-	Wait     bool           `json:"wait,omitzero" doc:"Answer when the run has stopped. A client that goes away does not end the run."`
+	ID       string        `json:"id,omitzero" doc:"The run's own id. The same request with the same id again is the same run, so a client that does not know whether he got through repeats it. Default: one is made."`
+	Agent    string        `json:"agent,omitzero" doc:"Which agent. Default: the only one."`
+	Input    string        `json:"input,omitzero" doc:"What is asked: short for one message of the user."`
+	Messages []llm.Message `json:"messages,omitzero" doc:"The conversation so far. For a run that is there: decisions on its open calls, and results of passive ones; or none, to go on with it."`
+	Wait     bool          `json:"wait,omitzero" doc:"Answer when the run has stopped. A client that goes away does not end the run."`
 }
 
 // Run is how a run stands.
@@ -94,18 +95,18 @@ func (c *call) start() error {
 	return c.tell(status, in.ID)
 }
 
-func (in *Start) messages() ([]pawl.Message, error) {
+func (in *Start) messages() ([]llm.Message, error) {
 	if in.Input == "" {
 		return in.Messages, nil
 	}
 	if len(in.Messages) > 0 {
 		return nil, badRequest("input and messages are two ways of saying what is asked", "give one")
 	}
-	return []pawl.Message{pawl.User(in.Input)}, nil
+	return []llm.Message{llm.User(in.Input)}, nil
 }
 
 // begin begins the run, goes on with it, or finds that it was begun just so. The live run is nil where nothing is to be done.
-func (c *call) begin(in Start, msgs []pawl.Message) (l *live, created bool, err error) {
+func (c *call) begin(in Start, msgs []llm.Message) (l *live, created bool, err error) {
 	p := place{c.client.scope(), in.ID}
 	head, err := c.s.o.Journal.JournalRun(c.ctx(), p.who, p.id)
 	if errors.Is(err, store.ErrNotFound) && len(msgs) > 0 {
@@ -144,7 +145,7 @@ func (c *call) begin(in Start, msgs []pawl.Message) (l *live, created bool, err 
 }
 
 // goOn answers a run that is there and sets it to work, where there is something to do.
-func (c *call) goOn(p place, head store.JournalRun, msgs []pawl.Message) (*live, bool, error) {
+func (c *call) goOn(p place, head store.JournalRun, msgs []llm.Message) (*live, bool, error) {
 	again := len(msgs) == 0
 	switch {
 	case again:
@@ -198,7 +199,7 @@ func (c *call) look(p place) (*live, error) {
 }
 
 // same reports a run that was begun with other messages.
-func (c *call) same(id string, msgs []pawl.Message) error {
+func (c *call) same(id string, msgs []llm.Message) error {
 	x, err := c.s.engine.Export(c.ctx(), id)
 	if err != nil {
 		return err
@@ -215,14 +216,14 @@ func (c *call) same(id string, msgs []pawl.Message) error {
 }
 
 // answers reports whether msgs answer open calls of a run that is there, and are no conversation.
-func answers(msgs []pawl.Message) bool {
+func answers(msgs []llm.Message) bool {
 	for _, m := range msgs {
 		for _, p := range m.Parts {
 			switch p.(type) {
-			case pawl.Decision:
+			case llm.Decision:
 				return true
-			case pawl.ToolResult:
-				return !slices.ContainsFunc(msgs, pawl.Message.HasCalls) // else they are part of a conversation
+			case llm.ToolResult:
+				return !slices.ContainsFunc(msgs, llm.Message.HasCalls) // else they are part of a conversation
 			}
 		}
 	}
@@ -230,18 +231,18 @@ func answers(msgs []pawl.Message) bool {
 }
 
 // decisions are what msgs say of the open calls of a run, in the name of the client, who must be allowed to.
-func (c *call) decisions(id string, msgs []pawl.Message) ([]pawl.Decision, error) {
+func (c *call) decisions(id string, msgs []llm.Message) ([]llm.Decision, error) {
 	open, err := c.s.engine.Pending(c.ctx(), id)
 	if err != nil {
 		return nil, err
 	}
-	var out []pawl.Decision
+	var out []llm.Decision
 	for _, m := range msgs {
 		for _, p := range m.Parts {
 			switch p := p.(type) {
-			case pawl.Decision:
+			case llm.Decision:
 				out = append(out, p)
-			case pawl.ToolResult:
+			case llm.ToolResult:
 				i := slices.IndexFunc(open, func(w pawl.Waiting) bool { return w.Call.ID == p.CallID })
 				if i < 0 {
 					return nil, fault("conflict", "no call "+p.CallID+" of the run waits for a result", "GET the run to see which do")
@@ -256,7 +257,7 @@ func (c *call) decisions(id string, msgs []pawl.Message) ([]pawl.Decision, error
 }
 
 // may puts the client's name under decisions; one who may not decide can only give passive calls their results.
-func (c *call) may(open []pawl.Waiting, ds []pawl.Decision) error {
+func (c *call) may(open []pawl.Waiting, ds []llm.Decision) error {
 	for i := range ds {
 		d := &ds[i]
 		d.By = c.client.Name

@@ -16,14 +16,15 @@ import (
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/durable"
 	"github.com/pawl-go/pawl/internal/gate"
+	"github.com/pawl-go/pawl/redact"
 	"github.com/pawl-go/pawl/store"
 )
 
 // Options are what a Server is made of. Agents and Journal are required.
 type Options struct {
-	Agents  []*pawl.Agent  // what runs; each has a name of its own. They approve what they want to have approved by their middleware: it then waits
-	Journal store.Journal  // keeps the runs
-	Secrets *pawl.Redactor // hidden in all that is sent; nil: nothing
+	Agents  []*pawl.Agent    // what runs; each has a name of its own. They approve what they want to have approved by their middleware: it then waits
+	Journal store.Journal    // keeps the runs
+	Secrets *redact.Redactor // hidden in all that is sent; nil: nothing
 
 	Tokens  []Token  // who may do what; none: everybody who reaches it may do everything
 	Hosts   []string // names that the Host header may have beside this machine's own

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // MaxArtifacts is how many bytes of artifacts a scope keeps.
@@ -18,7 +19,7 @@ type Artifacts interface {
 	// that is larger by itself is an error.
 	PutArtifact(ctx context.Context, s Scope, run string, a pawl.Artifact) error
 	// Artifact returns what was kept.
-	Artifact(ctx context.Context, s Scope, run string, key pawl.Key) (pawl.Artifact, error)
+	Artifact(ctx context.Context, s Scope, run string, key llm.Key) (pawl.Artifact, error)
 	// DeleteArtifacts removes what was kept for a run; it is no error when that is nothing.
 	DeleteArtifacts(ctx context.Context, s Scope, run string) error
 }
@@ -44,7 +45,7 @@ func (k kept) Put(ctx context.Context, run string, a pawl.Artifact) error {
 }
 
 // Get returns what was kept.
-func (k kept) Get(ctx context.Context, run string, key pawl.Key) (pawl.Artifact, error) {
+func (k kept) Get(ctx context.Context, run string, key llm.Key) (pawl.Artifact, error) {
 	s, ok := ActingScope(ctx, k.scope)
 	if !ok {
 		return pawl.Artifact{}, fmt.Errorf("artifact %s: %w", key, errNoScope)

@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"time"
 
-	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // Thread is a conversation that goes on.
@@ -20,10 +20,10 @@ type Thread struct {
 
 // Message is a message of a thread.
 type Message struct {
-	Thread  string       `json:"thread"`
-	Seq     int          `json:"seq"` // its place, from 0
-	Message pawl.Message `json:"message"`
-	Time    time.Time    `json:"time"`
+	Thread  string      `json:"thread"`
+	Seq     int         `json:"seq"` // its place, from 0
+	Message llm.Message `json:"message"`
+	Time    time.Time   `json:"time"`
 }
 
 // MessageHit is a message that was found.
@@ -44,7 +44,7 @@ type Threads interface {
 	// DeleteThread removes one with its messages.
 	DeleteThread(ctx context.Context, s Scope, id string) error
 	// AppendMessages adds messages to a thread that has have of them; ErrConflict when it has another number. All are added or none.
-	AppendMessages(ctx context.Context, s Scope, id string, have int, msgs ...pawl.Message) error
+	AppendMessages(ctx context.Context, s Scope, id string, have int, msgs ...llm.Message) error
 	// Messages returns up to limit messages of a thread from the one with the Seq from on, in order; limit 0: all.
 	Messages(ctx context.Context, s Scope, id string, from, limit int) ([]Message, error)
 	// SearchMessages finds messages by their words: those of the user and of the model, not instructions, calls or results. s.Thread "" searches

@@ -8,12 +8,13 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // aroundCall makes the span of a call that may run, and puts it into the tool's context. Where events come its end is that of call_completed, which
 // knows how it ended.
 func (t *Telemetry) aroundCall(next pawl.ToolFunc) pawl.ToolFunc {
-	return func(ctx context.Context, c pawl.ToolCall) (res pawl.ToolResult, err error) {
+	return func(ctx context.Context, c llm.ToolCall) (res llm.ToolResult, err error) {
 		inv := pawl.InvocationFrom(ctx)
 		if inv == nil {
 			return next(ctx, c)
@@ -27,7 +28,7 @@ func (t *Telemetry) aroundCall(next pawl.ToolFunc) pawl.ToolFunc {
 }
 
 // enter begins the span. A middleware that makes the call again comes here again: what went before was an attempt.
-func (t *Telemetry) enter(ctx context.Context, tr *tree, key pawl.Key, c pawl.ToolCall) *node {
+func (t *Telemetry) enter(ctx context.Context, tr *tree, key llm.Key, c llm.ToolCall) *node {
 	now := time.Now()
 	if tr == nil {
 		return t.startCall(ctx, key, c, now)
@@ -53,7 +54,7 @@ func (t *Telemetry) enter(ctx context.Context, tr *tree, key pawl.Key, c pawl.To
 }
 
 // left notes that the call has ended, as far as the middleware sees.
-func (t *Telemetry) left(tr *tree, n *node, inv *pawl.Invocation, res pawl.ToolResult, err error) {
+func (t *Telemetry) left(tr *tree, n *node, inv *pawl.Invocation, res llm.ToolResult, err error) {
 	now := time.Now()
 	if tr != nil {
 		tr.mu.Lock()

@@ -9,6 +9,8 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/observe"
 )
 
 // Log returns r with a line for what happens in its runs: that a run, inner ones included, began and ended, replies, calls that ended, and notices. Each has
@@ -17,8 +19,8 @@ import (
 //
 // Failures of calls and notices are warnings, failures of runs errors. If r is an OutputRunner, so is what Log returns.
 func (t *Telemetry) Log(r pawl.Runner, l *slog.Logger) pawl.Runner {
-	return pawl.Around(r, func(r pawl.Runner) pawl.RunnerFunc {
-		return func(ctx context.Context, msgs ...pawl.Message) iter.Seq2[pawl.Event, error] {
+	return observe.Wrap(r, func(r pawl.Runner) observe.RunnerFunc {
+		return func(ctx context.Context, msgs ...llm.Message) iter.Seq2[pawl.Event, error] {
 			id := RunID(ctx)
 			if id == "" {
 				id = rand.Text()

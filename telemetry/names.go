@@ -45,7 +45,7 @@ const (
 
 // Attributes of our own.
 const (
-	pawlKey      = attribute.Key("pawl.key")           // the pawl.Key of run, request or call
+	pawlKey      = attribute.Key("pawl.key")           // the llm.Key of run, request or call
 	pawlStop     = attribute.Key("pawl.run.stop")      // how a run ended
 	pawlOutcome  = attribute.Key("pawl.call.outcome")  // how a call ended
 	pawlAttempts = attribute.Key("pawl.call.attempts") // how often its tool was begun

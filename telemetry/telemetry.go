@@ -4,7 +4,7 @@
 //	tel, err := telemetry.New(&telemetry.Options{Tracer: tp, Meter: mp, Provider: "openai", Model: "gpt-5-mini"})
 //	…
 //	agent.Middleware = append(agent.Middleware, tel.Middleware()) // last, so innermost
-//	for e, err := range tel.Runner(agent).Stream(ctx, pawl.User("Do I need an umbrella in Oslo?")) { … }
+//	for e, err := range tel.Runner(agent).Stream(ctx, llm.User("Do I need an umbrella in Oslo?")) { … }
 //
 // The two halves see different things, and a span that one of them has made is ended by the other:
 //
@@ -40,6 +40,8 @@ import (
 	notrace "go.opentelemetry.io/otel/trace/noop"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/redact"
 )
 
 // Options say where spans and metrics go. The zero value makes none.
@@ -51,7 +53,7 @@ type Options struct {
 
 	// Content tells messages, arguments, results and the text of errors too. They may hold what people would not have told to whoever reads traces.
 	Content  bool
-	Redactor *pawl.Redactor // hides secrets in content; nil: one that hides the arguments which tools mark as secret
+	Redactor *redact.Redactor // hides secrets in content; nil: one that hides the arguments which tools mark as secret
 }
 
 // Telemetry makes spans and metrics of runs. It may be used by many runs and agents at once.
@@ -78,7 +80,7 @@ func New(o *Options) (*Telemetry, error) {
 		t.o.Meter = nometer.NewMeterProvider()
 	}
 	if t.o.Redactor == nil {
-		t.o.Redactor = new(pawl.Redactor)
+		t.o.Redactor = new(redact.Redactor)
 	}
 	t.o.Provider = cmp.Or(t.o.Provider, other)
 	t.tracer = t.o.Tracer.Tracer(scopeName, trace.WithSchemaURL("https://opentelemetry.io/schemas/"+Conventions))
@@ -97,7 +99,7 @@ func New(o *Options) (*Telemetry, error) {
 // so innermost: then a request is one that is sent, whatever falls back or is answered from a cache around it.
 func (t *Telemetry) Middleware() pawl.Middleware {
 	return pawl.Middleware{
-		Model:    func(m pawl.Model) pawl.Model { return &model{t, m} },
+		Model:    func(m llm.Model) llm.Model { return &model{t, m} },
 		Approved: t.aroundCall,
 		Check: func(tools []*pawl.Tool) error {
 			t.o.Redactor.AddTools(tools...)
@@ -127,7 +129,7 @@ func (t *Telemetry) metricSet(operation, model, response string) []attribute.Key
 }
 
 // used notes the tokens of a request.
-func (t *Telemetry) used(model, response string, u pawl.Usage) {
+func (t *Telemetry) used(model, response string, u llm.Usage) {
 	for _, n := range [...]struct {
 		kind  string
 		count int

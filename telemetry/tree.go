@@ -10,21 +10,22 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // tree is the spans of an outermost run, by their keys. What the middleware sees, where the work is done, and what the events tell, later, meet here.
 type tree struct {
 	t    *Telemetry
 	root *node
-	key  pawl.Key // of the outermost run; "" before it began
+	key  llm.Key // of the outermost run; "" before it began
 
 	mu    sync.Mutex
-	nodes map[pawl.Key]*node   // runs and calls under way
-	begun map[pawl.Key]*timing // calls whose tool was begun, as the events tell
-	asks  map[pawl.Key]*asking // by run: its request under way, as the events tell
-	mine  map[pawl.Key]bool    // requests that the middleware makes the spans of
-	fault map[pawl.Key]string  // by run: error.type of the request that failed last
-	again bool                 // what is told was kept by an engine, so no request is sent that the middleware does not see
+	nodes map[llm.Key]*node   // runs and calls under way
+	begun map[llm.Key]*timing // calls whose tool was begun, as the events tell
+	asks  map[llm.Key]*asking // by run: its request under way, as the events tell
+	mine  map[llm.Key]bool    // requests that the middleware makes the spans of
+	fault map[llm.Key]string  // by run: error.type of the request that failed last
+	again bool                // what is told was kept by an engine, so no request is sent that the middleware does not see
 	over  bool
 }
 
@@ -39,14 +40,14 @@ type node struct {
 
 // timing is what the events tell of a call under way.
 type timing struct {
-	call  pawl.ToolCall
+	call  llm.ToolCall
 	start time.Time // of the first attempt
 	last  time.Time // of the one under way
 }
 
 // asking is what the events tell of a request under way.
 type asking struct {
-	key         pawl.Key
+	key         llm.Key
 	model       string
 	start, last time.Time
 	attempts    int
@@ -56,7 +57,7 @@ type asking struct {
 // place is where a context is: in the run or the call at key of a tree; "" is the outermost run.
 type place struct {
 	tree *tree
-	key  pawl.Key
+	key  llm.Key
 	call *pawl.Invocation // that the context was in then; nil: none
 }
 
@@ -64,7 +65,7 @@ type placeKey struct{}
 
 // placeOf returns the tree that what has this key belongs to; nil: none, or ctx is in one of which it is no part, since a tool can begin
 // a run by itself, whose keys begin anew.
-func placeOf(ctx context.Context, key pawl.Key) *tree {
+func placeOf(ctx context.Context, key llm.Key) *tree {
 	at, ok := ctx.Value(placeKey{}).(place)
 	if !ok || !under(key, at.key) {
 		return nil
@@ -72,25 +73,25 @@ func placeOf(ctx context.Context, key pawl.Key) *tree {
 	return at.tree
 }
 
-func under(key, outer pawl.Key) bool {
+func under(key, outer llm.Key) bool {
 	return outer == "" || len(key) > len(outer) && key[len(outer)] == '/' && strings.HasPrefix(string(key), string(outer))
 }
 
 // up is the key without its last segment; "" has none.
-func up(key pawl.Key) pawl.Key {
+func up(key llm.Key) llm.Key {
 	return key[:max(0, strings.LastIndexByte(string(key), '/'))]
 }
 
 // runOf is the run that the request with that key belongs to.
-func runOf(request pawl.Key) pawl.Key { return up(up(request)) }
+func runOf(request llm.Key) llm.Key { return up(up(request)) }
 
 func newTree(t *Telemetry, root *node) *tree {
-	return &tree{t: t, root: root, nodes: map[pawl.Key]*node{}, begun: map[pawl.Key]*timing{}, asks: map[pawl.Key]*asking{}, mine: map[pawl.Key]bool{},
-		fault: map[pawl.Key]string{}}
+	return &tree{t: t, root: root, nodes: map[llm.Key]*node{}, begun: map[llm.Key]*timing{}, asks: map[llm.Key]*asking{}, mine: map[llm.Key]bool{},
+		fault: map[llm.Key]string{}}
 }
 
 // parent is what has the span that what has this key stands below. The caller holds mu.
-func (tr *tree) parent(key pawl.Key) *node {
+func (tr *tree) parent(key llm.Key) *node {
 	for k := up(key); k != ""; k = up(k) {
 		if n := tr.nodes[k]; n != nil {
 			return n
@@ -103,14 +104,14 @@ func (tr *tree) parent(key pawl.Key) *node {
 }
 
 // call makes the span of a call. The caller holds mu.
-func (tr *tree) call(key pawl.Key, c pawl.ToolCall, start time.Time) *node {
+func (tr *tree) call(key llm.Key, c llm.ToolCall, start time.Time) *node {
 	n := tr.t.startCall(trace.ContextWithSpan(context.Background(), tr.parent(key).span), key, c, start)
 	tr.nodes[key] = n
 	return n
 }
 
 // run returns the span of a run inside of a call, made if it is not there. The caller holds mu.
-func (tr *tree) run(key pawl.Key) *node {
+func (tr *tree) run(key llm.Key) *node {
 	n := tr.nodes[key]
 	if n == nil {
 		_, n = tr.t.startRun(trace.ContextWithSpan(context.Background(), tr.parent(key).span))
@@ -132,7 +133,7 @@ func (t *Telemetry) startRun(ctx context.Context, links ...trace.Link) (context.
 }
 
 // startCall begins the span of a call.
-func (t *Telemetry) startCall(ctx context.Context, key pawl.Key, c pawl.ToolCall, start time.Time) *node {
+func (t *Telemetry) startCall(ctx context.Context, key llm.Key, c llm.ToolCall, start time.Time) *node {
 	_, span := t.tracer.Start(ctx, executeTool+" "+c.Name, trace.WithTimestamp(start), trace.WithAttributes(
 		operationName.String(executeTool), toolName.String(c.Name), toolType.String("function"), toolCallID.String(c.ID), pawlKey.String(string(key))))
 	return &node{span: span, name: c.Name, start: start}
@@ -165,7 +166,7 @@ func (t *Telemetry) endRun(n *node, res *pawl.Result, fault, text string) {
 	t.measured(set, fault, end.Sub(n.start))
 }
 
-func usageOf(u *pawl.Usage) (set []attribute.KeyValue) {
+func usageOf(u *llm.Usage) (set []attribute.KeyValue) {
 	for _, n := range [...]struct {
 		key   attribute.Key
 		count int

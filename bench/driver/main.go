@@ -16,16 +16,16 @@ import (
 
 func main() {
 	harness.Main(map[string]func(*harness.Env) (harness.Run, error){
-		"pawl-chat": driver(func(model, url string) pawl.Model {
+		"pawl-chat": driver(func(model, url string) llm.Model {
 			return openai.NewChat(model, &openai.Options{BaseURL: url, Key: key})
 		}),
-		"pawl-responses": driver(func(model, url string) pawl.Model {
+		"pawl-responses": driver(func(model, url string) llm.Model {
 			return openai.New(model, &openai.Options{BaseURL: url, Key: key})
 		}),
-		"pawl-anthropic": driver(func(model, url string) pawl.Model {
+		"pawl-anthropic": driver(func(model, url string) llm.Model {
 			return anthropic.New(model, &anthropic.Options{BaseURL: url, Key: key})
 		}),
-		"pawl-gemini": driver(func(model, url string) pawl.Model {
+		"pawl-gemini": driver(func(model, url string) llm.Model {
 			return gemini.New(model, &gemini.Options{BaseURL: url, Key: key})
 		}),
 	})
@@ -35,7 +35,7 @@ const key = "sk-mock"
 
 // driver returns what makes one run: Agent.Run where replies are asked for whole, Agent.Stream, drained, where they
 // are streamed. Everything is pawl's default but the tools, the limit on rounds, and the watch for repeated calls: this job is made of them.
-func driver(open func(model, url string) pawl.Model) func(*harness.Env) (harness.Run, error) {
+func driver(open func(model, url string) llm.Model) func(*harness.Env) (harness.Run, error) {
 	return func(e *harness.Env) (harness.Run, error) {
 		agent := &pawl.Agent{
 			Instructions: e.System,
@@ -45,22 +45,22 @@ func driver(open func(model, url string) pawl.Model) func(*harness.Env) (harness
 		for _, t := range e.Tools {
 			agent.Tools = append(agent.Tools, &pawl.Tool{
 				Name: t.Name, Description: t.Desc, Input: json.RawMessage(harness.SchemaJSON),
-				Run: func(_ context.Context, call pawl.ToolCall) (pawl.ToolResult, error) {
+				Run: func(_ context.Context, call llm.ToolCall) (llm.ToolResult, error) {
 					s, err := e.CallJSON(t.Name, call.Args)
-					return pawl.TextResult(s), err
+					return llm.TextResult(s), err
 				},
 			})
 		}
-		messages := func() []pawl.Message {
-			msgs := make([]pawl.Message, 0, len(e.History)+1)
+		messages := func() []llm.Message {
+			msgs := make([]llm.Message, 0, len(e.History)+1)
 			for _, m := range e.History {
 				if m.Role == "assistant" {
-					msgs = append(msgs, pawl.Assistant(pawl.Text{Text: m.Text}))
+					msgs = append(msgs, llm.Assistant(llm.Text{Text: m.Text}))
 				} else {
-					msgs = append(msgs, pawl.User(m.Text))
+					msgs = append(msgs, llm.User(m.Text))
 				}
 			}
-			return append(msgs, pawl.User(e.Task))
+			return append(msgs, llm.User(e.Task))
 		}
 		if e.Stream {
 			return func(ctx context.Context) (string, error) {

@@ -12,6 +12,7 @@ import (
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/config"
 	"github.com/pawl-go/pawl/policy"
+	"github.com/pawl-go/pawl/redact"
 	"github.com/pawl-go/pawl/tools/outside"
 )
 
@@ -52,7 +53,7 @@ type setup struct {
 	model   string        // its name
 	rules   policy.Rules
 	tools   []*pawl.Tool
-	secrets *pawl.Redactor                // hides them in all that is printed and saved
+	secrets *redact.Redactor              // hides them in all that is printed and saved
 	db      *config.Database              // what is kept between runs
 	around  func(pawl.Runner) pawl.Runner // tells of its runs; nil: nobody is told
 	close   func()

@@ -14,7 +14,9 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/config"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/policy"
+	"github.com/pawl-go/pawl/redact"
 	"github.com/pawl-go/pawl/tools/file"
 	"github.com/pawl-go/pawl/tools/outside"
 )
@@ -52,7 +54,7 @@ func (f *ruleFlags) over(a *config.Agent) {
 
 // approve sets who decides about calls: the rules, and where they ask the person at the terminal. With nobody to ask they pend. in may be nil;
 // decided are the calls that flags say something of.
-func (f *ruleFlags) approve(s *setup, sys *system, out *screen, in *lines, decided map[pawl.Key]bool) {
+func (f *ruleFlags) approve(s *setup, sys *system, out *screen, in *lines, decided map[llm.Key]bool) {
 	rules := s.rules
 	if !sys.inTerm || !sys.errTerm {
 		s.agent.Middleware = append(s.agent.Middleware, rules.Middleware())
@@ -97,7 +99,7 @@ func (s *setup) inner(own policy.Rules, f *ruleFlags) pawl.Middleware {
 	if f.Yes {
 		r.Else = pawl.Allow
 	}
-	m := pawl.Approve(func(ctx context.Context, call pawl.ToolCall, tool *pawl.Tool) (pawl.Approval, error) {
+	m := pawl.Approve(func(ctx context.Context, call llm.ToolCall, tool *pawl.Tool) (pawl.Approval, error) {
 		if s.person == nil {
 			return r.Approve(ctx, call, tool)
 		}
@@ -108,11 +110,11 @@ func (s *setup) inner(own policy.Rules, f *ruleFlags) pawl.Middleware {
 }
 
 // decided returns the calls that msgs decide on.
-func decided(msgs []pawl.Message) map[pawl.Key]bool {
-	keys := map[pawl.Key]bool{}
+func decided(msgs []llm.Message) map[llm.Key]bool {
+	keys := map[llm.Key]bool{}
 	for _, m := range msgs {
 		for _, p := range m.Parts {
-			if d, ok := p.(pawl.Decision); ok {
+			if d, ok := p.(llm.Decision); ok {
 				keys[d.Key] = true
 			}
 		}
@@ -123,31 +125,31 @@ func decided(msgs []pawl.Message) map[pawl.Key]bool {
 // asker asks a person where a policy says Ask. Calls that run together ask one after another.
 type asker struct {
 	policy  pawl.Approver
-	decided map[pawl.Key]bool // calls that flags say something of
+	decided map[llm.Key]bool // calls that flags say something of
 	in      *lines
 	out     *screen
 	style   style
 	width   int
-	secrets *pawl.Redactor // hides them in what is shown
-	console *console       // where it can be asked in place; nil: line by line
-	change  func(context.Context, pawl.ToolCall) *change
+	secrets *redact.Redactor // hides them in what is shown
+	console *console         // where it can be asked in place; nil: line by line
+	change  func(context.Context, llm.ToolCall) *change
 	resumes bool // whoever follows the run goes on with edits
 
 	mu     sync.Mutex
 	always map[string]bool // tools that were allowed once and for all
-	edits  map[pawl.Key]json.RawMessage
+	edits  map[llm.Key]json.RawMessage
 }
 
 var _ pawl.Approver = (*asker)(nil).approve
 
 // approve asks about the calls that the policy wants asked about. A call to a passive tool takes no answer, and one that was decided
 // on by a flag needs none.
-func (a *asker) approve(ctx context.Context, call pawl.ToolCall, tool *pawl.Tool) (pawl.Approval, error) {
+func (a *asker) approve(ctx context.Context, call llm.ToolCall, tool *pawl.Tool) (pawl.Approval, error) {
 	return a.under(ctx, a.policy, call, tool)
 }
 
 // under is approve for a policy of others: that of a worker.
-func (a *asker) under(ctx context.Context, policy pawl.Approver, call pawl.ToolCall, tool *pawl.Tool) (pawl.Approval, error) {
+func (a *asker) under(ctx context.Context, policy pawl.Approver, call llm.ToolCall, tool *pawl.Tool) (pawl.Approval, error) {
 	said, err := policy(ctx, call, tool)
 	if err != nil || said.Verdict != pawl.Ask || tool.Passive {
 		return said, err
@@ -164,7 +166,7 @@ func (a *asker) under(ctx context.Context, policy pawl.Approver, call pawl.ToolC
 }
 
 // ask asks the person at the terminal.
-func (a *asker) ask(ctx context.Context, call pawl.ToolCall, why string) pawl.Approval {
+func (a *asker) ask(ctx context.Context, call llm.ToolCall, why string) pawl.Approval {
 	if a.console != nil {
 		return a.askInPlace(ctx, call, why)
 	}
@@ -199,8 +201,8 @@ func (a *asker) ask(ctx context.Context, call pawl.ToolCall, why string) pawl.Ap
 }
 
 // askInPlace asks on a card: what the call would do, and the keys that answer.
-func (a *asker) askInPlace(ctx context.Context, call pawl.ToolCall, why string) pawl.Approval {
-	var path pawl.Key
+func (a *asker) askInPlace(ctx context.Context, call llm.ToolCall, why string) pawl.Approval {
+	var path llm.Key
 	if v := pawl.InvocationFrom(ctx); v != nil {
 		path = v.Key
 	}
@@ -217,7 +219,7 @@ func (a *asker) askInPlace(ctx context.Context, call pawl.ToolCall, why string) 
 		return pawl.Approval{Verdict: pawl.Deny, Reason: "The run was interrupted before anybody answered."}
 	case s.verdict == pawl.Allow && s.args != nil: // a yes to other arguments is a decision, with which the run goes on
 		if a.edits == nil {
-			a.edits = map[pawl.Key]json.RawMessage{}
+			a.edits = map[llm.Key]json.RawMessage{}
 		}
 		a.edits[path] = s.args
 		return pawl.Approval{Verdict: pawl.Ask, Reason: why}
@@ -233,7 +235,7 @@ func (a *asker) askInPlace(ctx context.Context, call pawl.ToolCall, why string) 
 }
 
 // edited lets the agent go on from from with msgs as follow does, and goes on once more with each call that the person allowed with other arguments.
-func (s *setup) edited(ctx context.Context, from *pawl.Result, msgs []pawl.Message, show func(pawl.Event)) (told, truth *pawl.Result, err error) {
+func (s *setup) edited(ctx context.Context, from *pawl.Result, msgs []llm.Message, show func(pawl.Event)) (told, truth *pawl.Result, err error) {
 	for {
 		told, truth, err = s.follow(ctx, s.resumed(from), msgs, show)
 		if told == nil || s.person == nil || ctx.Err() != nil {
@@ -243,15 +245,15 @@ func (s *setup) edited(ctx context.Context, from *pawl.Result, msgs []pawl.Messa
 		if len(edits) == 0 {
 			return told, truth, err
 		}
-		from, msgs = truth, []pawl.Message{pawl.Decide(edits...)}
+		from, msgs = truth, []llm.Message{llm.Decide(edits...)}
 	}
 }
 
 // edited returns the decisions on calls that were allowed with other arguments; nil: there is none.
-func (a *asker) edited(res *pawl.Result) []pawl.Decision {
+func (a *asker) edited(res *pawl.Result) []llm.Decision {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	var out []pawl.Decision
+	var out []llm.Decision
 	for _, w := range res.Pending {
 		if args, ok := a.edits[w.Key]; ok {
 			out = append(out, w.Edit("the person at the terminal", args))
@@ -263,7 +265,7 @@ func (a *asker) edited(res *pawl.Result) []pawl.Decision {
 }
 
 // change is what a call of the file tools would make of its file; nil: it is none of theirs, or its file has no text.
-func (s *setup) change(ctx context.Context, call pawl.ToolCall) *change {
+func (s *setup) change(ctx context.Context, call llm.ToolCall) *change {
 	ours := slices.ContainsFunc(s.file.Tools, func(t config.Tool) bool { return t.Set == "file" })
 	if !ours || !strings.HasPrefix(call.Name, "file_") {
 		return nil

@@ -12,6 +12,7 @@ import (
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/history"
 	"github.com/pawl-go/pawl/internal/terminal"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // chatCmd is a conversation, line by line.
@@ -44,11 +45,11 @@ type chat struct {
 	out     *screen  // for what is not the model's
 	console *console // nil: plain lines
 	setup   *setup
-	kept    *thread           // where it is kept in the database; nil: it is not
-	res     *pawl.Result      // how the last turn ended; empty at first
-	last    error             // what the last turn came to
-	decided map[pawl.Key]bool // calls that were approved or denied
-	spent   pawl.Spent        // by all turns
+	kept    *thread          // where it is kept in the database; nil: it is not
+	res     *pawl.Result     // how the last turn ended; empty at first
+	last    error            // what the last turn came to
+	decided map[llm.Key]bool // calls that were approved or denied
+	spent   pawl.Spent       // by all turns
 }
 
 // Run reads lines until the input ends.
@@ -88,7 +89,7 @@ func (c *chatCmd) run(sys *system) error {
 	if err := c.carrier(sys, &c.agentFlags); err != nil {
 		return err
 	}
-	t := &chat{chatCmd: c, sys: sys, out: &screen{w: sys.err}, console: sys.console, res: from, decided: map[pawl.Key]bool{}}
+	t := &chat{chatCmd: c, sys: sys, out: &screen{w: sys.err}, console: sys.console, res: from, decided: map[llm.Key]bool{}}
 	if t.console == nil {
 		t.in = newLines(sys.in)
 		defer t.in.stop()
@@ -191,7 +192,7 @@ func (t *chat) message(text string) {
 		}
 		fresh := *t.res
 		fresh.Spent = pawl.Spent{} // a message has a budget of its own
-		t.turn(&fresh, pawl.User(text))
+		t.turn(&fresh, llm.User(text))
 		if t.console == nil {
 			return
 		}
@@ -277,7 +278,7 @@ func (t *chat) read() (string, error) {
 }
 
 // turn lets the agent go on from from with msgs.
-func (t *chat) turn(from *pawl.Result, msgs ...pawl.Message) {
+func (t *chat) turn(from *pawl.Result, msgs ...llm.Message) {
 	d := newDisplay(t.sys, t.out)
 	ctx, stop := t.attended()
 	defer stop()

@@ -13,6 +13,8 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/durable/temporal"
+	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/redact"
 	"github.com/pawl-go/pawl/store"
 )
 
@@ -105,7 +107,7 @@ func (w *far) attended(ctx context.Context) {
 }
 
 // do begins the run, or goes on waiting for it, asks the person at the terminal what it asks, and turns what came of it into the exit status.
-func (w *far) do(ctx context.Context, msgs []pawl.Message) error {
+func (w *far) do(ctx context.Context, msgs []llm.Message) error {
 	sys := w.sys
 	r := &renderer{w: w.out, style: sys.colours(sys.errTerm), width: sys.width}
 	show := r.event
@@ -116,7 +118,7 @@ func (w *far) do(ctx context.Context, msgs []pawl.Message) error {
 	hide, started, told := secrets(sys.env, nil), time.Now(), map[string]bool{}
 	a := &asker{in: newLines(sys.in), out: w.out, style: sys.colours(sys.errTerm), width: sys.width, always: map[string]bool{}, secrets: hide}
 	for {
-		res, err := follow(pawl.Redact(w.runner, hide).Stream(ctx, msgs...), func(e pawl.Event) {
+		res, err := follow(redact.Runner(w.runner, hide).Stream(ctx, msgs...), func(e pawl.Event) {
 			if name := string(e.Kind) + string(e.Path); e.Kind == pawl.EventRunEnded && e.Result.Stop != pawl.StopPending || !told[name] { // each wait is told from the beginning
 				told[name] = true
 				show(e)
@@ -138,12 +140,12 @@ func (w *far) do(ctx context.Context, msgs []pawl.Message) error {
 }
 
 // ask asks the person at the terminal, and returns the answers.
-func (w *far) ask(ctx context.Context, a *asker, open []pawl.Waiting) (msgs []pawl.Message) {
+func (w *far) ask(ctx context.Context, a *asker, open []pawl.Waiting) (msgs []llm.Message) {
 	for _, q := range open {
 		if q.Passive || q.Outcome != pawl.OutcomePending {
 			continue
 		}
-		var d pawl.Decision
+		var d llm.Decision
 		if a.always[q.Call.Name] {
 			d = q.Approve(whoSays(w.sys))
 		} else {
@@ -157,7 +159,7 @@ func (w *far) ask(ctx context.Context, a *asker, open []pawl.Waiting) (msgs []pa
 			}
 		}
 		if ctx.Err() == nil {
-			msgs = append(msgs, pawl.Message{Role: pawl.RoleUser, Parts: []pawl.Part{d}})
+			msgs = append(msgs, llm.Message{Role: llm.RoleUser, Parts: []llm.Part{d}})
 		}
 	}
 	return msgs

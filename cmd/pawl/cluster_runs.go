@@ -9,9 +9,9 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/durable"
 	"github.com/pawl-go/pawl/durable/temporal"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // Commands about durable runs, for those on a Temporal cluster.
@@ -94,7 +94,7 @@ func (f *clusterFlags) show(sys *system, id string, asJSON bool) error {
 // taskOf is what the run was asked first.
 func taskOf(x *durable.Export) string {
 	for _, m := range x.Messages {
-		if m.Role == pawl.RoleUser {
+		if m.Role == llm.RoleUser {
 			return m.Text()
 		}
 	}

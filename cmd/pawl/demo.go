@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/pawltest"
 	"github.com/pawl-go/pawl/provider/openai"
 	"github.com/pawl-go/pawl/script"
@@ -90,7 +91,7 @@ write files, the check of every call, and the answer to a wrong one.
 	}
 	r := &renderer{w: sys.out, style: s, width: sys.width, live: true}
 	started := time.Now()
-	res, err := follow(agent.Stream(ctx, pawl.User(demoTask)), r.event)
+	res, err := follow(agent.Stream(ctx, llm.User(demoTask)), r.event)
 	if res == nil {
 		return notBegun(err)
 	}
@@ -197,20 +198,20 @@ func cause(err error) string {
 
 // paced writes text as slowly as a model does.
 type paced struct {
-	model pawl.Model
+	model llm.Model
 	pause time.Duration // before each fragment of text; 0: none
 }
 
-var _ pawl.Model = paced{}
+var _ llm.Model = paced{}
 
 // Stream waits before each fragment of text.
-func (p paced) Stream(ctx context.Context, req *pawl.Request) iter.Seq2[pawl.Delta, error] {
+func (p paced) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
 	if p.pause == 0 {
 		return p.model.Stream(ctx, req)
 	}
-	return func(yield func(pawl.Delta, error) bool) {
+	return func(yield func(llm.Delta, error) bool) {
 		for d, err := range p.model.Stream(ctx, req) {
-			if _, text := d.Part.(pawl.Text); text {
+			if _, text := d.Part.(llm.Text); text {
 				t := time.NewTimer(p.pause)
 				select {
 				case <-t.C:

@@ -11,6 +11,7 @@ import (
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/config"
 	"github.com/pawl-go/pawl/durable"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/store"
 )
 
@@ -94,7 +95,7 @@ type work struct {
 }
 
 // do runs it, prints what came of it, and turns that into the exit status.
-func (w *work) do(ctx context.Context, msgs []pawl.Message) error {
+func (w *work) do(ctx context.Context, msgs []llm.Message) error {
 	sys := w.sys
 	d := newDisplay(sys, w.out)
 	var unwritten error

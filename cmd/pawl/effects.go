@@ -9,6 +9,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/durable"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/store"
 )
 
@@ -163,7 +164,7 @@ func (c *effectsShowCmd) Run(sys *system) error {
 }
 
 // answered words an answer.
-func answered(d *pawl.Decision) string {
+func answered(d *llm.Decision) string {
 	by := visible(d.By)
 	if by == "" {
 		by = "somebody"
@@ -214,13 +215,13 @@ func (c *effectsReconcileCmd) Run(sys *system) error {
 	case f.Question == nil:
 		return &failure{statusFailed, errors.New("the run was not resumed since, so its tool was not asked yet"), "first " + j.command("runs", "resume", id) + ", then this again"}
 	}
-	var said pawl.Decision
+	var said llm.Decision
 	by := c.who(sys)
 	switch {
 	case c.Again:
 		said = f.Question.Approve(by)
 	case c.Happened != nil:
-		said = f.Question.Answer(by, pawl.TextResult(*c.Happened))
+		said = f.Question.Answer(by, llm.TextResult(*c.Happened))
 	default:
 		said = f.Question.Deny(by, *c.Never)
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // commandLine is a command as a hint writes it: to its end, or to a comma or a semicolon.
@@ -55,22 +56,22 @@ func TestFailuresNameTheNextCommand(t *testing.T) {
 	kinds := map[string]error{
 		"transcript": failed(&pawl.TranscriptError{Text: "no"}),
 		"output":     failed(&pawl.OutputError{Text: "no"}),
-		"tool":       failed(&pawl.ToolError{Execution: pawl.Execution{Call: pawl.ToolCall{Name: "x"}}, Err: errors.New("no")}),
+		"tool":       failed(&pawl.ToolError{Execution: pawl.Execution{Call: llm.ToolCall{Name: "x"}}, Err: errors.New("no")}),
 		"other":      failed(errors.New("no")),
 		"time":       failed(context.DeadlineExceeded),
 		"no command": misused(errors.New(`expected one of "demo"`)),
 		"unknown":    unknown("conversation", "x", nil, "pawl threads list"),
 		"not begun":  notBegun(errors.New("no")),
 	}
-	codes := []pawl.Code{pawl.CodeAuthentication, pawl.CodePermission, pawl.CodeNotFound, pawl.CodeInvalidRequest, pawl.CodeContextLength, pawl.CodeContentFilter, pawl.CodeRateLimit, pawl.CodeQuota,
-		pawl.CodeOverloaded, pawl.CodeServer, pawl.CodeTimeout, pawl.CodeNetwork, pawl.CodeStream, pawl.CodeUnsupported, "of tomorrow"}
+	codes := []llm.Code{llm.CodeAuthentication, llm.CodePermission, llm.CodeNotFound, llm.CodeInvalidRequest, llm.CodeContextLength, llm.CodeContentFilter, llm.CodeRateLimit, llm.CodeQuota,
+		llm.CodeOverloaded, llm.CodeServer, llm.CodeTimeout, llm.CodeNetwork, llm.CodeStream, llm.CodeUnsupported, "of tomorrow"}
 	for _, c := range codes {
 		for _, status := range []int{0, 400} {
-			kinds[string(c)+" "+map[int]string{0: "before", 400: "after"}[status]] = failed(&pawl.ProviderError{Provider: "openai", Code: c, Status: status})
+			kinds[string(c)+" "+map[int]string{0: "before", 400: "after"}[status]] = failed(&llm.ProviderError{Provider: "openai", Code: c, Status: status})
 		}
 	}
-	open := []pawl.Waiting{{Key: "run/1/0", Outcome: pawl.OutcomePending, Call: pawl.ToolCall{ID: "c", Name: "x"}}}
-	asks := []pawl.Message{pawl.User("go"), pawl.Assistant(pawl.ToolCall{ID: "c", Name: "x"})}
+	open := []pawl.Waiting{{Key: "run/1/0", Outcome: pawl.OutcomePending, Call: llm.ToolCall{ID: "c", Name: "x"}}}
+	asks := []llm.Message{llm.User("go"), llm.Assistant(llm.ToolCall{ID: "c", Name: "x"})}
 	for _, saved := range []string{"", "run.json"} {
 		for stop, res := range map[pawl.Stop]*pawl.Result{
 			pawl.StopPending: {Stop: pawl.StopPending, Pending: open, Messages: asks}, pawl.StopCancelled: {Stop: pawl.StopCancelled, Cause: "no"}, pawl.StopStalled: {Stop: pawl.StopStalled, Cause: "no"},

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/pawltest"
 	"github.com/pawl-go/pawl/pawltest/hostile"
 	"github.com/pawl-go/pawl/provider/anthropic"
@@ -128,7 +128,7 @@ func hostileAPIs(list string) ([]string, error) {
 }
 
 // hostileModels opens the adapters that are put to the test.
-func hostileModels(api, base string, silence time.Duration) (pawl.Model, error) {
+func hostileModels(api, base string, silence time.Duration) (llm.Model, error) {
 	const name, key = "hostile", "none-needed"
 	switch api {
 	case pawltest.Chat:

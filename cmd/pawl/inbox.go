@@ -10,6 +10,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/durable"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/store"
 )
 
@@ -25,7 +26,7 @@ type inboxCmd struct {
 type inboxItem struct {
 	Run     string          `json:"run"`
 	Task    string          `json:"task"`
-	Key     pawl.Key        `json:"key"`
+	Key     llm.Key         `json:"key"`
 	Tool    string          `json:"tool"`
 	Args    json.RawMessage `json:"args"`
 	Wants   string          `json:"wants"` // approval, result, or word: whether it happened
@@ -57,7 +58,7 @@ func (j *journal) inbox(ctx context.Context, sys *system) ([]inboxItem, error) {
 			return nil, err
 		}
 		for _, o := range waitingCalls(ws) {
-			item := inboxItem{Run: r.ID, Task: hide.String(r.Task), Key: o.Key, Tool: o.Name, Args: hide.Call(pawl.ToolCall{Name: o.Name, Args: o.Args}).Args, Wants: "approval", Why: hide.String(o.Why), Expires: o.Expires}
+			item := inboxItem{Run: r.ID, Task: hide.String(r.Task), Key: o.Key, Tool: o.Name, Args: hide.Call(llm.ToolCall{Name: o.Name, Args: o.Args}).Args, Wants: "approval", Why: hide.String(o.Why), Expires: o.Expires}
 			switch {
 			case o.Outcome == pawl.OutcomeUnknown:
 				item.Wants = "word"

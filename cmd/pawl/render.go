@@ -14,6 +14,7 @@ import (
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/config"
 	"github.com/pawl-go/pawl/internal/terminal"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // renderer makes the events of a run readable, one after another. Nothing that a model or a tool says reaches the writer but
@@ -35,10 +36,10 @@ type renderer struct {
 	open    bool // the last line is not ended
 	dim     bool // the open line is reasoning
 	step    int
-	told    int                    // the step whose header is written
-	calls   int                    // announced in this step
-	labels  map[string]string      // of this step's calls, by id
-	begun   map[pawl.Key]time.Time // when the tools of this step began; a call's own time counts the wait for a person too
+	told    int                   // the step whose header is written
+	calls   int                   // announced in this step
+	labels  map[string]string     // of this step's calls, by id
+	begun   map[llm.Key]time.Time // when the tools of this step began; a call's own time counts the wait for a person too
 	pending []pawl.Waiting
 }
 
@@ -131,7 +132,7 @@ func (r *renderer) event(e pawl.Event) {
 
 func (r *renderer) begin(step int) {
 	if step != r.step {
-		r.step, r.calls, r.labels, r.begun = step, 0, map[string]string{}, map[pawl.Key]time.Time{}
+		r.step, r.calls, r.labels, r.begun = step, 0, map[string]string{}, map[llm.Key]time.Time{}
 	}
 }
 
@@ -194,7 +195,7 @@ func (r *renderer) line(s string) {
 
 // announce shows that the model wants a call. Its label counts the calls of the reply from 1; of a call that an earlier run left open, path says
 // which it was.
-func (r *renderer) announce(step int, c *pawl.ToolCall, path pawl.Key) {
+func (r *renderer) announce(step int, c *llm.ToolCall, path llm.Key) {
 	r.begin(step)
 	r.calls++
 	label := fmt.Sprintf("%d.%d", step, r.calls)
@@ -232,9 +233,9 @@ func shortArgs(args json.RawMessage) string {
 }
 
 // direct reports whether the call at path was made by the run that is shown, and not inside another call.
-func direct(path pawl.Key) bool { return strings.Count(string(path), "/") == 2 }
+func direct(path llm.Key) bool { return strings.Count(string(path), "/") == 2 }
 
-func (r *renderer) label(path pawl.Key, c *pawl.ToolCall) string {
+func (r *renderer) label(path llm.Key, c *llm.ToolCall) string {
 	if l := r.labels[c.ID]; l != "" && direct(path) {
 		return l + " " + line(c.Name, 40)
 	}

@@ -14,6 +14,7 @@ import (
 	"unicode"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // runCmd carries out one task.
@@ -139,7 +140,7 @@ func (c *runCmd) run(sys *system) error {
 }
 
 // durable begins a durable run, or goes on with the one that was begun with the same transcript and messages.
-func (c *runCmd) durable(ctx context.Context, sys *system, s *setup, out *screen, from *pawl.Result, msgs []pawl.Message) error {
+func (c *runCmd) durable(ctx context.Context, sys *system, s *setup, out *screen, from *pawl.Result, msgs []llm.Message) error {
 	db, err := s.db.Create()
 	if err != nil {
 		return misconfigured(err)
@@ -169,7 +170,7 @@ func (c *runCmd) words() error {
 }
 
 // start finds what the run begins with: a transcript to go on from, and what is said now.
-func (c *runCmd) start(sys *system) (*pawl.Result, []pawl.Message, error) {
+func (c *runCmd) start(sys *system) (*pawl.Result, []llm.Message, error) {
 	from := new(pawl.Result)
 	if c.Messages != "" {
 		var err error
@@ -211,7 +212,7 @@ func (c *runCmd) start(sys *system) (*pawl.Result, []pawl.Message, error) {
 		fresh := *from // a new task has a budget of its own
 		fresh.Spent = pawl.Spent{}
 		from = &fresh
-		msgs = append(msgs, pawl.User(task))
+		msgs = append(msgs, llm.User(task))
 	}
 	return from, msgs, nil
 }

@@ -12,8 +12,8 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/durable"
+	"github.com/pawl-go/pawl/redact"
 	"github.com/pawl-go/pawl/store"
 )
 
@@ -127,7 +127,7 @@ func (j *journal) find(ctx context.Context, name string) (store.JournalRun, erro
 
 // hide returns what hides the secrets of a run, and those that more hides (nil: the keys of this environment alone): arguments that its tools mark, and what the variables hold whose values were hidden when it
 // was begun.
-func (j *journal) hide(ctx context.Context, sys *system, id string, more *pawl.Redactor) (*pawl.Redactor, error) {
+func (j *journal) hide(ctx context.Context, sys *system, id string, more *redact.Redactor) (*redact.Redactor, error) {
 	meta, err := j.Meta(j.scoped(ctx), id)
 	if err != nil {
 		return nil, j.failed(id, err)

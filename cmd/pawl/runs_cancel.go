@@ -6,6 +6,7 @@ import (
 	"net/http"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/store"
 )
 
@@ -85,5 +86,5 @@ func (offline) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.Body != nil {
 		r.Body.Close()
 	}
-	return nil, &pawl.ProviderError{Code: pawl.CodeInvalidRequest, Message: "nothing is sent here"}
+	return nil, &llm.ProviderError{Code: llm.CodeInvalidRequest, Message: "nothing is sent here"}
 }

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/durable"
+	"github.com/pawl-go/pawl/llm"
 )
 
 type runsReplayCmd struct {
@@ -34,10 +34,10 @@ type replayed struct {
 }
 
 type difference struct {
-	Key pawl.Key `json:"key"`
-	At  int      `json:"at"` // the first byte that differs
-	Was string   `json:"was"`
-	Is  string   `json:"is"`
+	Key llm.Key `json:"key"`
+	At  int     `json:"at"` // the first byte that differs
+	Was string  `json:"was"`
+	Is  string  `json:"is"`
 }
 
 // Run plays the run back.

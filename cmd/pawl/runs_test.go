@@ -15,6 +15,8 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/durable"
+	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/redact"
 	"github.com/pawl-go/pawl/script"
 	"github.com/pawl-go/pawl/store/sqlite"
 )
@@ -31,7 +33,7 @@ func TestRunCommandsRefuse(t *testing.T) {
 		if id == "quick" {
 			a.Model = script.New(script.Say("done"))
 		}
-		_, err := eng.Runner(id, a).Run(t.Context(), pawl.User("Look."))
+		_, err := eng.Runner(id, a).Run(t.Context(), llm.User("Look."))
 		ok(t, err)
 	}
 	ok(t, db.Close())
@@ -124,7 +126,7 @@ func TestNoteKeepsEachFlag(t *testing.T) {
 			t.Errorf("the flag %s has the type %s, which this test cannot fill", field.Name, field.Type)
 		}
 	}
-	s := &setup{secrets: new(pawl.Redactor)}
+	s := &setup{secrets: new(redact.Redactor)}
 	meta, err := newNote("", f, s)
 	ok(t, err)
 	n := readNote(meta)
@@ -176,7 +178,7 @@ func fill(v reflect.Value) bool {
 
 // A secret that stood on the command line is not kept, and has to be said again.
 func TestNoteKeepsNoSecrets(t *testing.T) {
-	s := &setup{secrets: new(pawl.Redactor)}
+	s := &setup{secrets: new(redact.Redactor)}
 	ok(t, s.secrets.Add("sk-very-secret"))
 	meta, err := newNote("", &agentFlags{Model: "openai:m", BaseURL: "https://proxy.test/sk-very-secret/v1"}, s)
 	ok(t, err)
@@ -194,7 +196,7 @@ func TestNoteKeepsNoSecrets(t *testing.T) {
 func TestNoteKnowsTheFile(t *testing.T) {
 	t.Chdir(t.TempDir())
 	ok(t, os.WriteFile("agent.yaml", []byte("model: openai:m\n"), 0o600))
-	meta, err := newNote("agent.yaml", new(agentFlags), &setup{secrets: new(pawl.Redactor)})
+	meta, err := newNote("agent.yaml", new(agentFlags), &setup{secrets: new(redact.Redactor)})
 	ok(t, err)
 	n := readNote(meta)
 	if n.changed("agent.yaml") {

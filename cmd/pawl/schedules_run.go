@@ -9,7 +9,9 @@ import (
 	"time"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/policy"
+	"github.com/pawl-go/pawl/redact"
 	"github.com/pawl-go/pawl/store"
 	"github.com/pawl-go/pawl/tools/schedule"
 )
@@ -117,7 +119,7 @@ func (c *schedulesRunCmd) work(s *setup, db store.Traces) *schedule.Work {
 	w := &schedule.Work{Tools: held(s.rules, s.tools), Traces: db}
 	if s.agent.Model != nil {
 		s.agent.Middleware = append(s.agent.Middleware, s.rules.Middleware())
-		w.Agent = pawl.Redact(s.agent, s.secrets)
+		w.Agent = redact.Runner(s.agent, s.secrets)
 	}
 	return w
 }
@@ -128,15 +130,15 @@ func held(rules policy.Rules, tools []*pawl.Tool) pawl.Toolset {
 	for _, t := range tools {
 		h := t.Clone()
 		if !t.Passive {
-			h.Run = func(ctx context.Context, call pawl.ToolCall) (pawl.ToolResult, error) {
+			h.Run = func(ctx context.Context, call llm.ToolCall) (llm.ToolResult, error) {
 				said, err := rules.Approve(ctx, call, t)
 				switch {
 				case err != nil:
-					return pawl.ToolResult{}, err
+					return llm.ToolResult{}, err
 				case said.Verdict == pawl.Ask:
-					return pawl.ErrorResult(fmt.Sprintf("not run: %s, and nobody is here to ask; --allow-tool %s or --yes lets it run", said.Reason, t.Name)), nil
+					return llm.ErrorResult(fmt.Sprintf("not run: %s, and nobody is here to ask; --allow-tool %s or --yes lets it run", said.Reason, t.Name)), nil
 				case said.Verdict != pawl.Allow:
-					return pawl.ErrorResult("not run: " + said.Reason), nil
+					return llm.ErrorResult("not run: " + said.Reason), nil
 				}
 				return t.Run(ctx, call)
 			}
@@ -147,7 +149,7 @@ func held(rules policy.Rules, tools []*pawl.Tool) pawl.Toolset {
 }
 
 // telling is do with a line for each occurrence.
-func (c *schedulesRunCmd) telling(sys *system, do func(context.Context, store.Due, time.Time) (schedule.Done, error), secrets *pawl.Redactor, count *atomic.Int64) func(context.Context, store.Due, time.Time) (schedule.Done, error) {
+func (c *schedulesRunCmd) telling(sys *system, do func(context.Context, store.Due, time.Time) (schedule.Done, error), secrets *redact.Redactor, count *atomic.Int64) func(context.Context, store.Due, time.Time) (schedule.Done, error) {
 	return func(ctx context.Context, d store.Due, at time.Time) (schedule.Done, error) {
 		began := time.Now()
 		done, err := do(ctx, d, at)

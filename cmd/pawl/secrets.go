@@ -6,7 +6,10 @@ import (
 	"strings"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/observe"
 	"github.com/pawl-go/pawl/provider"
+	"github.com/pawl-go/pawl/redact"
 	"github.com/pawl-go/pawl/tools/search"
 )
 
@@ -15,8 +18,8 @@ import (
 const minKey = 8
 
 // secrets hides the keys of all providers and search services, others (that of --key-env, what --tool-file puts into headers), and the arguments that tools mark as secret.
-func secrets(env func(string) string, tools []*pawl.Tool, others ...string) *pawl.Redactor {
-	r := new(pawl.Redactor)
+func secrets(env func(string) string, tools []*pawl.Tool, others ...string) *redact.Redactor {
+	r := new(redact.Redactor)
 	r.AddTools(tools...)
 	keys := others
 	for _, name := range append(provider.KeyVariables(), search.KeyVariables()...) {
@@ -27,7 +30,7 @@ func secrets(env func(string) string, tools []*pawl.Tool, others ...string) *paw
 }
 
 // addKeys hides those that are long enough to be keys.
-func addKeys(r *pawl.Redactor, keys []string) {
+func addKeys(r *redact.Redactor, keys []string) {
 	for _, key := range keys {
 		if len(key) >= minKey {
 			_ = r.Add(key) // it is long enough
@@ -37,27 +40,27 @@ func addKeys(r *pawl.Redactor, keys []string) {
 
 // resumed goes on from a Result.
 func (s *setup) resumed(from *pawl.Result) pawl.Runner {
-	run := pawl.RunnerFunc(func(ctx context.Context, msgs ...pawl.Message) iter.Seq2[pawl.Event, error] {
+	run := observe.RunnerFunc(func(ctx context.Context, msgs ...llm.Message) iter.Seq2[pawl.Event, error] {
 		return s.agent.ResumeStream(ctx, from, msgs...)
 	})
 	if s.around == nil {
 		return run
 	}
 	told := s.around(run)
-	return pawl.RunnerFunc(func(ctx context.Context, msgs ...pawl.Message) iter.Seq2[pawl.Event, error] {
+	return observe.RunnerFunc(func(ctx context.Context, msgs ...llm.Message) iter.Seq2[pawl.Event, error] {
 		return told.Stream(linked(ctx, from), msgs...)
 	})
 }
 
 // follow runs what there is to run with msgs and shows the events without secrets. told is how it ended without secrets, truth as it was: what
 // a chat goes on from. Both are nil when nothing was begun.
-func (s *setup) follow(ctx context.Context, run pawl.Runner, msgs []pawl.Message, show func(pawl.Event)) (told, truth *pawl.Result, err error) {
-	seen := pawl.Tap(run, func(e pawl.Event) {
+func (s *setup) follow(ctx context.Context, run pawl.Runner, msgs []llm.Message, show func(pawl.Event)) (told, truth *pawl.Result, err error) {
+	seen := observe.Sync(run, func(e pawl.Event) {
 		if e.Kind == pawl.EventRunEnded && !strings.Contains(string(e.Run), "/") {
 			truth = e.Result
 		}
 	})
-	told, err = follow(pawl.Redact(seen, s.secrets).Stream(ctx, msgs...), show)
+	told, err = follow(redact.Runner(seen, s.secrets).Stream(ctx, msgs...), show)
 	return told, truth, err
 }
 
@@ -70,7 +73,7 @@ func (s *setup) handed(truth *pawl.Result) []openCall {
 func (s *setup) shown(open []openCall) []openCall {
 	for i := range open {
 		if o := &open[i]; o.waiting != nil && !o.waiting.Passive {
-			o.Args = s.secrets.Call(pawl.ToolCall{Name: o.Name, Args: o.Args}).Args
+			o.Args = s.secrets.Call(llm.ToolCall{Name: o.Name, Args: o.Args}).Args
 		}
 	}
 	return open

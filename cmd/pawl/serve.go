@@ -16,7 +16,9 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/config"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/mcp"
+	"github.com/pawl-go/pawl/redact"
 	"github.com/pawl-go/pawl/server"
 	"github.com/pawl-go/pawl/store"
 	"github.com/pawl-go/pawl/tools/schedule"
@@ -75,7 +77,7 @@ func (c *serveCmd) Run(sys *system) error {
 		Log: slog.New(slog.NewTextHandler(sys.err, &slog.HandlerOptions{Level: slog.LevelWarn}))}
 	mcpCtx, endMCP := context.WithCancel(context.Background())
 	defer endMCP()
-	service := &mcp.Service{Name: "pawl", Approve: func(context.Context, pawl.ToolCall, *pawl.Tool) (pawl.Approval, error) { // the agents have rules of their own
+	service := &mcp.Service{Name: "pawl", Approve: func(context.Context, llm.ToolCall, *pawl.Tool) (pawl.Approval, error) { // the agents have rules of their own
 		return pawl.Approval{Verdict: pawl.Allow}, nil
 	}}
 	var s *server.Server // made below: it has the handler of the service
@@ -146,7 +148,7 @@ type served struct {
 	agents  []*pawl.Agent // what has to be approved waits
 	files   []*config.Agent
 	works   []*schedule.Work // what each does of schedules
-	secrets *pawl.Redactor
+	secrets *redact.Redactor
 	db      *config.Database
 	closers []func()
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // settleFlags say what becomes of calls that an earlier run left open.
@@ -30,7 +31,7 @@ const all = "all"
 
 // messages makes the messages that settle the open calls of from as the flags say. The calls that still wait then are returned with
 // them.
-func (f *settleFlags) messages(from *pawl.Result) (msgs []pawl.Message, waiting []openCall, err error) {
+func (f *settleFlags) messages(from *pawl.Result) (msgs []llm.Message, waiting []openCall, err error) {
 	open := openCalls(from)
 	if f.empty() {
 		return nil, asked(open), nil
@@ -113,7 +114,7 @@ func (f *settleFlags) words(open []openCall) ([]word, error) {
 }
 
 // decisions turns words into what by decides about calls that wait.
-func decisions(open []openCall, words []word, by string) (ds []pawl.Decision) {
+func decisions(open []openCall, words []word, by string) (ds []llm.Decision) {
 	for i, o := range open {
 		switch w := words[i]; {
 		case w.flag == "--approve" && w.text != "":
@@ -123,18 +124,18 @@ func decisions(open []openCall, words []word, by string) (ds []pawl.Decision) {
 		case w.flag == "--deny":
 			ds = append(ds, o.waiting.Deny(by, w.text))
 		case w.flag == "--answer":
-			ds = append(ds, o.waiting.Answer(by, pawl.TextResult(w.text)))
+			ds = append(ds, o.waiting.Answer(by, llm.TextResult(w.text)))
 		}
 	}
 	return ds
 }
 
 // settled turns words into messages, in call order, and returns the calls that wait on.
-func settled(open []openCall, words []word) (msgs []pawl.Message, waiting []openCall) {
+func settled(open []openCall, words []word) (msgs []llm.Message, waiting []openCall) {
 	const by = "the command line"
-	var decisions []pawl.Decision
-	var results []pawl.ToolResult
-	result := func(o openCall, r pawl.ToolResult) {
+	var decisions []llm.Decision
+	var results []llm.ToolResult
+	result := func(o openCall, r llm.ToolResult) {
 		r.CallID = o.ID
 		results = append(results, r)
 	}
@@ -147,20 +148,20 @@ func settled(open []openCall, words []word) (msgs []pawl.Message, waiting []open
 			}
 			decisions = append(decisions, d)
 		case w.flag == "--answer":
-			result(o, pawl.TextResult(w.text))
+			result(o, llm.TextResult(w.text))
 		case w.flag == "--deny" && o.waiting != nil:
 			decisions = append(decisions, o.waiting.Deny(by, w.text))
 		case w.flag == "--deny":
-			result(o, pawl.ErrorResult(strings.TrimRight("Denied: "+w.text, ": ")))
+			result(o, llm.ErrorResult(strings.TrimRight("Denied: "+w.text, ": ")))
 		case o.waiting != nil:
 			waiting = append(waiting, o)
 		}
 	}
 	if len(results) > 0 {
-		msgs = append(msgs, pawl.Results(results...))
+		msgs = append(msgs, llm.Results(results...))
 	}
 	if len(decisions) > 0 {
-		msgs = append(msgs, pawl.Decide(decisions...))
+		msgs = append(msgs, llm.Decide(decisions...))
 	}
 	return msgs, waiting
 }

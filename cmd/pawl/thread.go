@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/store"
 )
 
@@ -78,7 +79,7 @@ func loadThread(ctx context.Context, db store.Threads, s store.Scope, name strin
 	if err := json.Unmarshal(t.Meta, &u); err == nil && u.Last != nil && u.At == len(kept) { // another program may have put something else there
 		from = u.Last
 	}
-	msgs := make([]pawl.Message, 0, len(kept)+len(from.Messages))
+	msgs := make([]llm.Message, 0, len(kept)+len(from.Messages))
 	for _, m := range kept {
 		msgs = append(msgs, m.Message)
 	}
@@ -91,7 +92,7 @@ func loadThread(ctx context.Context, db store.Threads, s store.Scope, name strin
 func (t *thread) save(ctx context.Context, res *pawl.Result) error {
 	whole := len(res.Messages)
 	if len(res.Calls()) > 0 {
-		for whole--; whole > 0 && res.Messages[whole].Role != pawl.RoleAssistant; whole-- {
+		for whole--; whole > 0 && res.Messages[whole].Role != llm.RoleAssistant; whole-- {
 		}
 	}
 	if t.Created.IsZero() {
@@ -119,9 +120,9 @@ func (t *thread) save(ctx context.Context, res *pawl.Result) error {
 }
 
 // title is what a conversation began with.
-func title(msgs []pawl.Message) string {
+func title(msgs []llm.Message) string {
 	for _, m := range msgs {
-		if text := beginning(m.Text(), 80); m.Role == pawl.RoleUser && text != "" {
+		if text := beginning(m.Text(), 80); m.Role == llm.RoleUser && text != "" {
 			return text
 		}
 	}

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"text/tabwriter"
 
-	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/store"
 )
 
@@ -94,16 +94,16 @@ func (c *threadsShowCmd) Run(sys *system) error {
 }
 
 // said shows a message: who said what, calls and results in a line each.
-func said(w io.Writer, m pawl.Message) {
+func said(w io.Writer, m llm.Message) {
 	for _, p := range m.Parts {
 		switch p := p.(type) {
-		case pawl.Text:
+		case llm.Text:
 			fmt.Fprintf(w, "%s: %s\n", m.Role, indented(visible(p.Text)))
-		case pawl.ToolCall:
+		case llm.ToolCall:
 			fmt.Fprintf(w, "%s calls %s %s\n", m.Role, visible(p.Name), line(string(p.Args), 200))
-		case pawl.ToolResult:
+		case llm.ToolResult:
 			fmt.Fprintf(w, "result: %s\n", beginning(p.Text(), 200))
-		case pawl.Media:
+		case llm.Media:
 			fmt.Fprintf(w, "%s: (%s)\n", m.Role, visible(cmp.Or(p.MIME, "media")))
 		}
 	}

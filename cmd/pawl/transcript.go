@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // loadTranscript reads what --save wrote, or a list of messages. It returns the run to go on from, and messages that hold decisions apart.
@@ -44,7 +45,7 @@ func loadTranscript(path string) (*pawl.Result, error) {
 	}
 	for i := range from.Messages { // the file is indented for people; what the model is sent of it is not
 		for j, p := range from.Messages[i].Parts {
-			if c, ok := p.(pawl.ToolCall); ok {
+			if c, ok := p.(llm.ToolCall); ok {
 				c.Args = compact(c.Args)
 				from.Messages[i].Parts[j] = c
 			}
@@ -137,7 +138,7 @@ func savable(flag, path string) error {
 
 // openCall is a call without a result, under the key by which a person names it.
 type openCall struct {
-	Key  pawl.Key        `json:"key"`
+	Key  llm.Key         `json:"key"`
 	ID   string          `json:"id"`
 	Name string          `json:"name"`
 	Args json.RawMessage `json:"args"`
@@ -175,9 +176,9 @@ func (o *openCall) ask(w *pawl.Waiting) {
 
 // openCalls returns the calls of res that have no result, in call order.
 func openCalls(res *pawl.Result) []openCall {
-	replies, last := 0, pawl.Message{}
+	replies, last := 0, llm.Message{}
 	for _, m := range res.Messages {
-		if m.Role == pawl.RoleAssistant {
+		if m.Role == llm.RoleAssistant {
 			replies++
 			last = m
 		}
@@ -188,7 +189,7 @@ func openCalls(res *pawl.Result) []openCall {
 			if c.ID != d.ID {
 				continue
 			}
-			o := openCall{Key: pawl.Key("run/" + strconv.Itoa(replies) + "/" + strconv.Itoa(place)), ID: c.ID, Name: c.Name, Args: c.Args}
+			o := openCall{Key: llm.Key("run/" + strconv.Itoa(replies) + "/" + strconv.Itoa(place)), ID: c.ID, Name: c.Name, Args: c.Args}
 			if !json.Valid(o.Args) {
 				o.Args, _ = json.Marshal(string(c.Args))
 			}

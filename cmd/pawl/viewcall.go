@@ -10,6 +10,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/terminal"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // callState is how far a call is.
@@ -25,7 +26,7 @@ const (
 
 // callItem is a call, with those that were made inside of it.
 type callItem struct {
-	call     pawl.ToolCall
+	call     llm.ToolCall
 	state    callState
 	bytes    int  // of arguments, so far
 	replied  bool // its reply is whole
@@ -75,7 +76,7 @@ func (v *view) announced(e pawl.Event) *callItem {
 }
 
 // at finds the call at a path, or adds it: one of an earlier run that was left open, one made inside another.
-func (v *view) at(path pawl.Key, call *pawl.ToolCall) *callItem {
+func (v *view) at(path llm.Key, call *llm.ToolCall) *callItem {
 	if c := v.calls[path]; c != nil {
 		return c
 	}
@@ -92,7 +93,7 @@ func (v *view) at(path pawl.Key, call *pawl.ToolCall) *callItem {
 				break
 			}
 			p = p[:i]
-			parent = v.calls[pawl.Key(p)]
+			parent = v.calls[llm.Key(p)]
 		}
 		if parent != nil && parent.state == callDone {
 			parent = nil

@@ -14,6 +14,7 @@ import (
 	"sync"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/script"
 )
 
@@ -127,7 +128,7 @@ func turn(calls ...call) script.Turn {
 }
 
 // Messages is what the run is begun with.
-func (c *Case) Messages() []pawl.Message { return []pawl.Message{pawl.User("Do " + c.Name + ".")} }
+func (c *Case) Messages() []llm.Message { return []llm.Message{llm.User("Do " + c.Name + ".")} }
 
 // Agent returns the agent that the run is made with, acting on w; a process that takes the run over makes it anew.
 func (c *Case) Agent(w World) *pawl.Agent {
@@ -138,7 +139,7 @@ func (c *Case) Agent(w World) *pawl.Agent {
 }
 
 // clerkCalls is what the inner agent does: two calls of the tool that its task names.
-func clerkCalls(req *pawl.Request) script.Turn {
+func clerkCalls(req *llm.Request) script.Turn {
 	task := req.Messages[len(req.Messages)-1].Text()
 	name := strings.TrimRight(task, "0123456789")
 	return turn(call{name, map[string]any{"n": 1000}}, call{name, map[string]any{"n": 1001}})
@@ -151,15 +152,15 @@ type seen struct {
 }
 
 // Stream tells the world, and plays the turn.
-func (s seen) Stream(ctx context.Context, req *pawl.Request) iter.Seq2[pawl.Delta, error] {
-	return func(yield func(pawl.Delta, error) bool) {
+func (s seen) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
+	return func(yield func(llm.Delta, error) bool) {
 		form, err := json.Marshal(req)
 		if err == nil {
 			sum := sha256.Sum256(form)
 			err = s.world.Deliver(ctx, Delivery{Tool: "model", Effect: pawl.Read, Place: req.Key, Key: hex.EncodeToString(sum[:8])})
 		}
 		if err != nil {
-			yield(pawl.Delta{}, err)
+			yield(llm.Delta{}, err)
 			return
 		}
 		for d, err := range s.Model.Stream(ctx, req) {
@@ -182,16 +183,16 @@ var inputSchema = sync.OnceValue(func() json.RawMessage {
 // tools are the tools that act, one for each effect, and for each way in which an interrupted Write is settled.
 func tools(w World) []pawl.Toolset {
 	acting := func(name string, effect pawl.Effect) *pawl.Tool {
-		return &pawl.Tool{Name: name, Description: "does " + name, Input: inputSchema(), Effect: effect, Timeout: -1, Run: func(ctx context.Context, c pawl.ToolCall) (pawl.ToolResult, error) {
+		return &pawl.Tool{Name: name, Description: "does " + name, Input: inputSchema(), Effect: effect, Timeout: -1, Run: func(ctx context.Context, c llm.ToolCall) (llm.ToolResult, error) {
 			v := pawl.InvocationFrom(ctx)
 			if err := w.Deliver(ctx, Delivery{name, effect, v.Key, v.IdempotencyKey()}); err != nil {
-				return pawl.ToolResult{}, err
+				return llm.ToolResult{}, err
 			}
 			return resultOf(c), nil
 		}}
 	}
 	charge := acting("charge", pawl.Write)
-	charge.Reconcile = func(ctx context.Context, c pawl.ToolCall) (*pawl.ToolResult, error) {
+	charge.Reconcile = func(ctx context.Context, c llm.ToolCall) (*llm.ToolResult, error) {
 		happened, err := w.Happened(ctx, pawl.InvocationFrom(ctx).Key)
 		if err != nil || !happened {
 			return nil, err
@@ -208,15 +209,15 @@ func said(name string, n int) string {
 }
 
 // resultOf is what a call gives that happened.
-func resultOf(c pawl.ToolCall) pawl.ToolResult {
+func resultOf(c llm.ToolCall) llm.ToolResult {
 	var in input
 	_ = json.Unmarshal(c.Args, &in) // they were validated
-	return pawl.TextResult(said(c.Name, in.N))
+	return llm.TextResult(said(c.Name, in.N))
 }
 
 // asks is the policy that wants an approval of each payment.
 func asks() []pawl.Middleware {
-	return []pawl.Middleware{pawl.Approve(func(_ context.Context, c pawl.ToolCall, _ *pawl.Tool) (pawl.Approval, error) {
+	return []pawl.Middleware{pawl.Approve(func(_ context.Context, c llm.ToolCall, _ *pawl.Tool) (pawl.Approval, error) {
 		if c.Name == "pay" {
 			return pawl.Approval{Verdict: pawl.Ask, Reason: "it is money", Within: -1}, nil
 		}
@@ -231,26 +232,26 @@ func plan() *pawl.Tool {
 			Name string         `json:"name"`
 			Args map[string]int `json:"args"`
 		} `json:"rounds"`
-	}) (pawl.ToolResult, error) {
+	}) (llm.ToolResult, error) {
 		var words []string
 		for _, round := range in.Rounds {
-			calls := make([]pawl.ToolCall, len(round))
+			calls := make([]llm.ToolCall, len(round))
 			for i, c := range round {
 				args, err := json.Marshal(c.Args)
 				if err != nil {
-					return pawl.ToolResult{}, err
+					return llm.ToolResult{}, err
 				}
-				calls[i] = pawl.ToolCall{Name: c.Name, Args: args}
+				calls[i] = llm.ToolCall{Name: c.Name, Args: args}
 			}
 			xs, err := pawl.InvocationFrom(ctx).Do(ctx, calls...)
 			if err != nil {
-				return pawl.ToolResult{}, err
+				return llm.ToolResult{}, err
 			}
 			for _, x := range xs {
 				words = append(words, x.Result.Text())
 			}
 		}
-		return pawl.TextResult(strings.Join(words, "; ")), nil
+		return llm.TextResult(strings.Join(words, "; ")), nil
 	})
 	t.Effect, t.Inline = pawl.Compose, true
 	return t
@@ -284,15 +285,15 @@ func note() *pawl.Tool {
 
 // Answers says what a person would to open questions: one payment in four is denied, forms are filled in, and of a call that was interrupted the person looks whether
 // it happened. They depend on the questions and the world alone.
-func Answers(ctx context.Context, w World, open []pawl.Waiting) ([]pawl.Message, error) {
-	var out []pawl.Message
+func Answers(ctx context.Context, w World, open []pawl.Waiting) ([]llm.Message, error) {
+	var out []llm.Message
 	for _, q := range open {
 		d := q.Approve("somebody")
 		h := fnv.New32a()
 		h.Write([]byte(q.Key))
 		switch {
 		case q.Passive:
-			d = q.Answer("somebody", pawl.TextResult("filled in: "+string(q.Key)))
+			d = q.Answer("somebody", llm.TextResult("filled in: "+string(q.Key)))
 		case q.Outcome == pawl.OutcomeUnknown:
 			happened, err := w.Happened(ctx, q.Key)
 			if err != nil {
@@ -304,15 +305,15 @@ func Answers(ctx context.Context, w World, open []pawl.Waiting) ([]pawl.Message,
 		case h.Sum32()%4 == 0:
 			d = q.Deny("somebody", "no money for that")
 		}
-		out = append(out, pawl.Message{Role: pawl.RoleUser, Parts: []pawl.Part{d}})
+		out = append(out, llm.Message{Role: llm.RoleUser, Parts: []llm.Part{d}})
 	}
 	return out, nil
 }
 
 // afterAct is the result of an interrupted call that happened.
-func afterAct(c pawl.ToolCall) pawl.ToolResult {
+func afterAct(c llm.ToolCall) llm.ToolResult {
 	if c.Name == "fail" {
-		return pawl.ErrorResult("it did not work")
+		return llm.ErrorResult("it did not work")
 	}
 	return resultOf(c)
 }

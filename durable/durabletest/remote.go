@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"net/http"
 
-	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // Remote is the World of another process, which Serve serves at URL, so that it outlives a process that is killed. It may be used concurrently.
@@ -26,7 +26,7 @@ func (r Remote) Deliver(ctx context.Context, d Delivery) error {
 }
 
 // Happened asks there.
-func (r Remote) Happened(ctx context.Context, place pawl.Key) (bool, error) {
+func (r Remote) Happened(ctx context.Context, place llm.Key) (bool, error) {
 	b, err := r.post(ctx, "/happened", []byte(place))
 	return string(b) == "yes", err
 }
@@ -55,7 +55,7 @@ func Serve(m *Memory, tick func() (died bool)) http.Handler {
 			return
 		}
 		if req.URL.Path == "/happened" {
-			if happened, _ := m.Happened(req.Context(), pawl.Key(b.String())); happened { // it has no errors
+			if happened, _ := m.Happened(req.Context(), llm.Key(b.String())); happened { // it has no errors
 				fmt.Fprint(w, "yes")
 			}
 			return

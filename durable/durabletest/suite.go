@@ -19,6 +19,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/durable"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/store"
 )
 
@@ -94,7 +95,7 @@ func Drive(ctx context.Context, eng *durable.Engine, id string, c *Case, w World
 }
 
 // once goes on with a run until it stops.
-func once(ctx context.Context, run *durable.Runner, stream bool, msgs []pawl.Message) (res *pawl.Result, err error) {
+func once(ctx context.Context, run *durable.Runner, stream bool, msgs []llm.Message) (res *pawl.Result, err error) {
 	if !stream {
 		return run.Run(ctx, msgs...)
 	}

@@ -7,13 +7,14 @@ import (
 	"sync"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // Delivery is what a tool sends to the world, or an agent to its model.
 type Delivery struct {
 	Tool   string      `json:"tool"`
 	Effect pawl.Effect `json:"effect"`
-	Place  pawl.Key    `json:"place"` // where in the run
+	Place  llm.Key     `json:"place"` // where in the run
 	Key    string      `json:"key"`   // the call's idempotency key; of a request, its digest
 }
 
@@ -22,7 +23,7 @@ type World interface {
 	// Deliver is an act. With an error it may have happened, or not.
 	Deliver(ctx context.Context, d Delivery) error
 	// Happened reports whether something was delivered from a place.
-	Happened(ctx context.Context, place pawl.Key) (bool, error)
+	Happened(ctx context.Context, place llm.Key) (bool, error)
 }
 
 // Memory is a World that counts. The zero value is ready; it may be used concurrently.
@@ -45,7 +46,7 @@ func (m *Memory) Deliver(_ context.Context, d Delivery) error {
 }
 
 // Happened reports whether something came from place.
-func (m *Memory) Happened(_ context.Context, place pawl.Key) (bool, error) {
+func (m *Memory) Happened(_ context.Context, place llm.Key) (bool, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, d := range m.all {
@@ -71,8 +72,8 @@ func Violations(with, without []Delivery, crashes int) []string {
 		keys map[string]bool
 		Delivery
 	}
-	counted := func(all []Delivery) map[pawl.Key]*count {
-		out := map[pawl.Key]*count{}
+	counted := func(all []Delivery) map[llm.Key]*count {
+		out := map[llm.Key]*count{}
 		for _, d := range all {
 			c := out[d.Place]
 			if c == nil {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"go.temporal.io/sdk/activity"
 	sdk "go.temporal.io/sdk/temporal"
 )
@@ -21,19 +22,19 @@ type activities struct {
 type modelInput struct {
 	Agent    string          `json:"agent"`
 	Path     string          `json:"path,omitzero"`
-	Key      pawl.Key        `json:"key"`
+	Key      llm.Key         `json:"key"`
 	Head     string          `json:"head,omitzero"` // of the conversation that was sent before
-	New      []pawl.Message  `json:"new"`           // what follows it
+	New      []llm.Message   `json:"new"`           // what follows it
 	Turn     int             `json:"turn"`
 	Tools    []toolDef       `json:"tools,omitzero"`
 	ToolsRef string          `json:"tools_ref,omitzero"` // in place of Tools that were sent before
-	Choice   pawl.ToolChoice `json:"choice"`
+	Choice   llm.ToolChoice  `json:"choice"`
 	Output   json.RawMessage `json:"output,omitzero"`
-	Settings pawl.Settings   `json:"settings"`
+	Settings llm.Settings    `json:"settings"`
 }
 
 type modelOutput struct {
-	Response *pawl.Response  `json:"response,omitzero"`
+	Response *llm.Response   `json:"response,omitzero"`
 	Head     string          `json:"head"`
 	ToolsRef string          `json:"tools_ref,omitzero"`
 	Error    string          `json:"error,omitzero"`
@@ -88,12 +89,12 @@ func (a *activities) model(ctx context.Context, in modelInput) (modelOutput, err
 	if err != nil {
 		return modelOutput{}, err
 	}
-	req := &pawl.Request{Key: in.Key, Messages: msgs, Choice: in.Choice, Output: in.Output, Settings: in.Settings, Turn: in.Turn, Whole: true}
+	req := &llm.Request{Key: in.Key, Messages: msgs, Choice: in.Choice, Output: in.Output, Settings: in.Settings, Turn: in.Turn, Whole: true}
 	for i := range defs {
-		req.Tools = append(req.Tools, defs[i].tool())
+		req.Tools = append(req.Tools, defs[i].tool().Spec())
 	}
 	m, _ := n.agent.Driver()
-	resp, err := pawl.Complete(ctx, m, req)
+	resp, err := llm.Complete(ctx, m, req)
 	switch {
 	case err != nil && stopping(ctx):
 		return modelOutput{}, err // another worker asks again

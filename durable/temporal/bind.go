@@ -9,6 +9,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/durable"
+	"github.com/pawl-go/pawl/llm"
 	sdk "go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 )
@@ -88,7 +89,7 @@ type model struct {
 	sent  []sentMessage
 	heads []head
 	tools string // the reference of toolsOf
-	names []*pawl.Tool
+	names []*llm.ToolSpec
 }
 
 // head is a conversation that was kept, by how many messages it has.
@@ -99,19 +100,19 @@ type head struct {
 
 // sentMessage tells whether a message is the one that was sent before.
 type sentMessage struct {
-	first *pawl.Part
+	first *llm.Part
 	parts int
-	role  pawl.Role
+	role  llm.Role
 }
 
 var (
-	_ pawl.Model        = (*model)(nil)
-	_ pawl.Pricer       = (*model)(nil)
-	_ pawl.OutputHolder = (*model)(nil)
+	_ llm.Model        = (*model)(nil)
+	_ llm.Pricer       = (*model)(nil)
+	_ llm.OutputHolder = (*model)(nil)
 )
 
 // MaxCost asks the model that stands behind it, which only calculates.
-func (m *model) MaxCost(req *pawl.Request) (float64, bool) {
+func (m *model) MaxCost(req *llm.Request) (float64, bool) {
 	if m.n == nil || m.n.pricer == nil {
 		return 0, false
 	}
@@ -119,20 +120,20 @@ func (m *model) MaxCost(req *pawl.Request) (float64, bool) {
 }
 
 // HoldsOutput asks the model that stands behind it.
-func (m *model) HoldsOutput(req *pawl.Request) bool {
+func (m *model) HoldsOutput(req *llm.Request) bool {
 	if m.n == nil {
 		return false
 	}
-	h, ok := m.n.agent.Model.(pawl.OutputHolder)
+	h, ok := m.n.agent.Model.(llm.OutputHolder)
 	return ok && h.HoldsOutput(req)
 }
 
 // Stream has an activity ask, and gives the reply whole.
-func (m *model) Stream(ctx context.Context, req *pawl.Request) iter.Seq2[pawl.Delta, error] {
-	return func(yield func(pawl.Delta, error) bool) {
+func (m *model) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
+	return func(yield func(llm.Delta, error) bool) {
 		resp, err := m.ask(ctx, req)
 		if err != nil {
-			yield(pawl.Delta{}, err)
+			yield(llm.Delta{}, err)
 			return
 		}
 		for d, err := range resp.Deltas() {
@@ -143,7 +144,7 @@ func (m *model) Stream(ctx context.Context, req *pawl.Request) iter.Seq2[pawl.De
 	}
 }
 
-func (m *model) ask(ctx context.Context, req *pawl.Request) (*pawl.Response, error) {
+func (m *model) ask(ctx context.Context, req *llm.Request) (*llm.Response, error) {
 	f := m.f
 	switch {
 	case m.err != nil:
@@ -176,7 +177,7 @@ func (m *model) ask(ctx context.Context, req *pawl.Request) (*pawl.Response, err
 }
 
 // input names what was sent before, and has what is new.
-func (m *model) input(req *pawl.Request) modelInput {
+func (m *model) input(req *llm.Request) modelInput {
 	n := 0
 	for n < len(m.sent) && n < len(req.Messages) && m.sent[n].is(&req.Messages[n]) {
 		n++
@@ -197,14 +198,14 @@ func (m *model) input(req *pawl.Request) modelInput {
 	if in.ToolsRef = m.tools; !sameTools(m.names, req.Tools) || m.tools == "" {
 		in.ToolsRef = ""
 		for _, t := range req.Tools {
-			in.Tools = append(in.Tools, define(t))
+			in.Tools = append(in.Tools, defineSpec(t))
 		}
 	}
 	m.names = req.Tools
 	return in
 }
 
-func sameTools(a, b []*pawl.Tool) bool {
+func sameTools(a, b []*llm.ToolSpec) bool {
 	if len(a) != len(b) {
 		return false
 	}
@@ -216,7 +217,7 @@ func sameTools(a, b []*pawl.Tool) bool {
 	return true
 }
 
-func sentOf(m *pawl.Message) sentMessage {
+func sentOf(m *llm.Message) sentMessage {
 	s := sentMessage{parts: len(m.Parts), role: m.Role}
 	if len(m.Parts) > 0 {
 		s.first = &m.Parts[0]
@@ -224,7 +225,7 @@ func sentOf(m *pawl.Message) sentMessage {
 	return s
 }
 
-func (s sentMessage) is(m *pawl.Message) bool { return len(m.Parts) > 0 && s == sentOf(m) }
+func (s sentMessage) is(m *llm.Message) bool { return len(m.Parts) > 0 && s == sentOf(m) }
 
 // failedModel is a model's error that leaves the attempt on record.
 type failedModel struct {

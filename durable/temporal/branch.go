@@ -8,6 +8,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/durable"
+	"github.com/pawl-go/pawl/llm"
 	"go.temporal.io/sdk/workflow"
 )
 
@@ -145,7 +146,7 @@ func (f *flow) listen(g workflow.Context) {
 func (f *flow) heed(g workflow.Context) {
 	ch := workflow.GetSignalChannel(g, signalDecide)
 	for {
-		var ds []pawl.Decision
+		var ds []llm.Decision
 		if !ch.Receive(g, &ds) {
 			return
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/script"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/converter"
@@ -36,7 +37,7 @@ func TestBranches(t *testing.T) {
 	form := &pawl.Tool{Name: "form", Passive: true}
 	turns := []script.Turn{script.Together(script.Call("step", map[string]any{"n": 1}), script.Call("form", nil)), script.Call("step", map[string]any{"n": 2}), script.Say("inner is done")}
 	e := start(t, nested(pawl.Limits{}, turns, step(pawl.Write, &did), form))
-	ids, asked := children(e), []pawl.Key{}
+	ids, asked := children(e), []llm.Key{}
 	e.tick = func() error {
 		s, err := e.state()
 		if err != nil || !s.Waits {
@@ -45,18 +46,18 @@ func TestBranches(t *testing.T) {
 		w := s.Pending[0]
 		asked = append(asked, w.Key)
 		if w.Passive {
-			res := pawl.TextResult("filled in")
-			e.SignalWorkflow(signalResult, pawl.Decision{Key: w.Key, By: "me", Result: &res})
+			res := llm.TextResult("filled in")
+			e.SignalWorkflow(signalResult, llm.Decision{Key: w.Key, By: "me", Result: &res})
 			return nil
 		}
 		wrong := w.Approve("me")
 		wrong.Digest = "another"
-		e.told(updateDecide, string(w.Key)+" wrong", []pawl.Decision{wrong}, func(err error) {
+		e.told(updateDecide, string(w.Key)+" wrong", []llm.Decision{wrong}, func(err error) {
 			if err == nil || !strings.Contains(err.Error(), notAsked) {
 				t.Errorf("an answer to another question gave %v", err)
 			}
 		})
-		return e.update(updateDecide, string(w.Key), []pawl.Decision{w.Approve("me")})
+		return e.update(updateDecide, string(w.Key), []llm.Decision{w.Approve("me")})
 	}
 	out, err := e.run(input{Messages: ask})
 	if err != nil {
@@ -65,8 +66,8 @@ func TestBranches(t *testing.T) {
 	if diff := cmp.Diff([]string{"run-1/run/1/0/middle", "run-1/run/1/0/middle/1/0/inner"}, *ids); diff != "" {
 		t.Errorf("child workflows (-want +got):\n%s", diff)
 	}
-	at := pawl.Key("run/1/0/middle/1/0/inner/")
-	if diff := cmp.Diff([]pawl.Key{at + "1/0", at + "1/1", at + "2/0"}, asked); diff != "" {
+	at := llm.Key("run/1/0/middle/1/0/inner/")
+	if diff := cmp.Diff([]llm.Key{at + "1/0", at + "1/1", at + "2/0"}, asked); diff != "" {
 		t.Errorf("asked at the outermost (-want +got):\n%s", diff)
 	}
 	if s := out.Result.Spent; out.Result.Text() != "done" || did.Load() != 2 || s.Requests != 7 || s.Calls != 4 {

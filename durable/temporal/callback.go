@@ -7,12 +7,13 @@ import (
 	"sync"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"go.temporal.io/sdk/client"
 )
 
 // backInput is a call that a composing tool makes.
 type backInput struct {
-	Outer pawl.Key  `json:"outer"` // the composing call
+	Outer llm.Key   `json:"outer"` // the composing call
 	Task  pawl.Task `json:"task"`
 }
 
@@ -22,7 +23,7 @@ type callback struct {
 	client   client.Client
 	workflow string
 	run      string
-	outer    pawl.Key
+	outer    llm.Key
 	begin    func() error // has the server know that something may happen now
 	refused  error        // what it returned
 }
@@ -30,7 +31,7 @@ type callback struct {
 var _ pawl.Recorder = (*callback)(nil)
 
 // Intend has the server know that a Write begins, before it does.
-func (c *callback) Intend(_ context.Context, _ pawl.Task, _ pawl.ToolCall, tool *pawl.Tool, _ int) error {
+func (c *callback) Intend(_ context.Context, _ pawl.Task, _ llm.ToolCall, tool *pawl.Tool, _ int) error {
 	if tool.Effect == pawl.Write {
 		c.refused = c.begin()
 	}
@@ -73,7 +74,7 @@ func (c *callback) one(ctx context.Context, t pawl.Task) pawl.Execution {
 	case ctx.Err() != nil && err != nil:
 		return t.Do(ctx, func(pawl.Event) {}) // it says how the context ended
 	case err != nil:
-		x = pawl.Execution{Key: t.Key, Call: t.Call, Outcome: pawl.OutcomeError, Error: err.Error(), Result: pawl.ErrorResult("The call could not be made.")}
+		x = pawl.Execution{Key: t.Key, Call: t.Call, Outcome: pawl.OutcomeError, Error: err.Error(), Result: llm.ErrorResult("The call could not be made.")}
 		x.Result.CallID, x.Result.Key = t.Call.ID, t.Key
 	}
 	x.Index = t.Index

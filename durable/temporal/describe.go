@@ -8,16 +8,17 @@ import (
 	"time"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // agentDef is what an agent is, as plain data. A run records it when it begins.
 type agentDef struct {
 	Name         string          `json:"name"`
 	Instructions string          `json:"instructions,omitzero"`
-	Choice       pawl.ToolChoice `json:"choice"`
+	Choice       llm.ToolChoice  `json:"choice"`
 	Output       json.RawMessage `json:"output,omitzero"`
 	Limits       pawl.Limits     `json:"limits"`
-	Settings     pawl.Settings   `json:"settings"`
+	Settings     llm.Settings    `json:"settings"`
 	Tools        []toolDef       `json:"tools"`
 	Parallel     int             `json:"parallel"` // how many calls at once; 0: 10
 	StopOnBlock  bool            `json:"stop_on_block,omitzero"`
@@ -43,8 +44,8 @@ type node struct {
 	root   string // the name under which the outermost agent was added
 	path   string // the names of the tools that lead here, "/" between them; "": it is the outermost
 	agent  *pawl.Agent
-	model  pawl.Model // inside of its middleware, to ask what it costs
-	pricer pawl.Pricer
+	model  llm.Model // inside of its middleware, to ask what it costs
+	pricer llm.Pricer
 	inline map[string]*pawl.Tool // tools that run in the workflow
 }
 
@@ -149,6 +150,14 @@ func define(t *pawl.Tool) toolDef {
 		Timeout: t.Timeout, NoRepair: t.NoRepair, MaxResult: t.MaxResult, Serial: t.Serial != nil, Inline: t.Inline && t.Effect == pawl.Compose}
 }
 
+// defineSpec describes a tool as a request offers it. A spec that a middleware made by itself says all there is.
+func defineSpec(s *llm.ToolSpec) toolDef {
+	if t, ok := s.Source.(*pawl.Tool); ok {
+		return define(t)
+	}
+	return toolDef{Name: s.Name, Description: s.Description, Input: s.Input, Output: s.Output, Deferred: s.Deferred, NoRepair: s.NoRepair, Passive: true}
+}
+
 // tool makes the tool that stands for d where nothing is carried out.
 func (d *toolDef) tool() *pawl.Tool {
 	return &pawl.Tool{Name: d.Name, Description: d.Description, Input: d.Input, Output: d.Output, Deferred: d.Deferred, Passive: d.Passive, Effect: d.Effect,
@@ -157,6 +166,6 @@ func (d *toolDef) tool() *pawl.Tool {
 
 var errNowhere = errors.New("this tool is carried out by an activity")
 
-func nowhere(context.Context, pawl.ToolCall) (pawl.ToolResult, error) {
-	return pawl.ToolResult{}, errNowhere
+func nowhere(context.Context, llm.ToolCall) (llm.ToolResult, error) {
+	return llm.ToolResult{}, errNowhere
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	sdk "go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 )
@@ -110,7 +111,7 @@ func (x *executor) one(ctx context.Context, t pawl.Task) pawl.Execution {
 		if d == nil {
 			return e
 		}
-		t.Decisions = []pawl.Decision{*d}
+		t.Decisions = []llm.Decision{*d}
 	}
 }
 
@@ -152,7 +153,7 @@ func (x *executor) activity(ctx context.Context, def *toolDef, t pawl.Task, lost
 func gone(ctx context.Context, def *toolDef, t pawl.Task, err error) pawl.Execution {
 	e := pawl.Execution{Key: t.Key, Index: t.Index, Call: t.Call, Attempts: t.Attempt}
 	fail := func(o pawl.Outcome, text string) pawl.Execution {
-		e.Outcome, e.Error, e.Result = o, worded(err).Error(), pawl.ErrorResult(text)
+		e.Outcome, e.Error, e.Result = o, worded(err).Error(), llm.ErrorResult(text)
 		e.Result.CallID, e.Result.Key = t.Call.ID, t.Key
 		return e
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/script"
 	"github.com/stretchr/testify/mock"
 	"go.temporal.io/sdk/activity"
@@ -47,7 +48,7 @@ func start(t *testing.T, a *pawl.Agent) *env {
 	return e
 }
 
-var ask = []pawl.Message{pawl.User("Go.")}
+var ask = []llm.Message{llm.User("Go.")}
 
 // A run that is cancelled answers its open calls, and is no error of the workflow.
 func TestCancel(t *testing.T) {
@@ -95,16 +96,16 @@ func TestAnswers(t *testing.T) {
 			first = false
 			yes, wrong := s.Pending[0].Approve("me"), s.Pending[0].Approve("me")
 			wrong.Digest = "another"
-			for id, d := range map[string]pawl.Decision{"digest": wrong, "key": {Key: "run/9/9"}, "passive": s.Pending[1].Approve("me"), "yes": yes, "yes again": yes} {
-				e.told(updateDecide, id, []pawl.Decision{d}, func(err error) { got[id] = err })
+			for id, d := range map[string]llm.Decision{"digest": wrong, "key": {Key: "run/9/9"}, "passive": s.Pending[1].Approve("me"), "yes": yes, "yes again": yes} {
+				e.told(updateDecide, id, []llm.Decision{d}, func(err error) { got[id] = err })
 			}
 			return nil
 		}
 		if len(s.Pending) == 2 {
 			return nil
 		}
-		res := pawl.TextResult("filled in")
-		e.SignalWorkflow(signalResult, pawl.Decision{Key: s.Pending[0].Key, By: "me", Result: &res})
+		res := llm.TextResult("filled in")
+		e.SignalWorkflow(signalResult, llm.Decision{Key: s.Pending[0].Key, By: "me", Result: &res})
 		return nil
 	}
 	out, err := e.run(input{Messages: ask})
@@ -137,9 +138,9 @@ func TestSteer(t *testing.T) {
 		}
 		if !steered {
 			steered = true
-			return e.update(updateSteer, "s", []pawl.Message{pawl.User("Only the first page.")})
+			return e.update(updateSteer, "s", []llm.Message{llm.User("Only the first page.")})
 		}
-		return e.update(updateDecide, "d", []pawl.Decision{s.Pending[0].Answer("me", pawl.TextResult("filled in"))})
+		return e.update(updateDecide, "d", []llm.Decision{s.Pending[0].Answer("me", llm.TextResult("filled in"))})
 	}
 	if _, err := e.run(input{Messages: ask}); err != nil {
 		t.Fatal(err)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/durable/temporal"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // What docs/temporal.md shows. There is no cluster to run it on here.
@@ -30,7 +31,7 @@ func work(ctx context.Context, eng *temporal.Engine, agent *pawl.Agent) error {
 
 func begin(ctx context.Context, eng *temporal.Engine) error {
 	// begin begin
-	res, err := eng.Runner("invoice-7", "billing").Run(ctx, pawl.User("Pay invoice 7."))
+	res, err := eng.Runner("invoice-7", "billing").Run(ctx, llm.User("Pay invoice 7."))
 	if err == nil && res.Stop == pawl.StopPending {
 		err = eng.Decide(ctx, "invoice-7", res.Pending[0].Approve("me"))
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"go.temporal.io/sdk/workflow"
 )
 
@@ -22,14 +23,14 @@ func (f *flow) handlers() error {
 	if err := workflow.SetQueryHandler(ctx, queryNews, func(s since) (*news, error) { return f.news(s), nil }); err != nil {
 		return err
 	}
-	err := workflow.SetUpdateHandlerWithOptions(ctx, updateDecide, func(g workflow.Context, ds []pawl.Decision) error {
+	err := workflow.SetUpdateHandlerWithOptions(ctx, updateDecide, func(g workflow.Context, ds []llm.Decision) error {
 		f.decide(g, ds)
 		return nil
-	}, workflow.UpdateHandlerOptions{Validator: func(g workflow.Context, ds []pawl.Decision) error { return f.decidable(workflow.Now(g).Unix(), ds) }})
+	}, workflow.UpdateHandlerOptions{Validator: func(g workflow.Context, ds []llm.Decision) error { return f.decidable(workflow.Now(g).Unix(), ds) }})
 	if err != nil {
 		return err
 	}
-	err = workflow.SetUpdateHandler(ctx, updateSteer, func(_ workflow.Context, msgs []pawl.Message) error {
+	err = workflow.SetUpdateHandler(ctx, updateSteer, func(_ workflow.Context, msgs []llm.Message) error {
 		return f.inbox.Steer(context.Background(), msgs...)
 	})
 	if err != nil {
@@ -41,13 +42,13 @@ func (f *flow) handlers() error {
 	results := workflow.GetSignalChannel(ctx, signalResult)
 	workflow.Go(ctx, func(g workflow.Context) {
 		for {
-			var d pawl.Decision
+			var d llm.Decision
 			if !results.Receive(g, &d) {
 				return
 			}
 			if w, _ := f.question(d.Key); w != nil && w.Passive && d.Result != nil {
 				d.Digest = w.Digest
-				f.decide(g, []pawl.Decision{d})
+				f.decide(g, []llm.Decision{d})
 			}
 		}
 	})
@@ -60,7 +61,7 @@ func (f *flow) handlers() error {
 }
 
 // question returns the open question of the call at key, and its answer; nil: there is none.
-func (f *flow) question(key pawl.Key) (*pawl.Waiting, *pawl.Decision) {
+func (f *flow) question(key llm.Key) (*pawl.Waiting, *llm.Decision) {
 	for _, q := range f.open {
 		if q.waiting.Key == key {
 			return &q.waiting, q.answer
@@ -82,7 +83,7 @@ func (f *flow) question(key pawl.Key) (*pawl.Waiting, *pawl.Decision) {
 }
 
 // decidable reports answers that answer nothing. now is in Unix seconds.
-func (f *flow) decidable(now int64, ds []pawl.Decision) error {
+func (f *flow) decidable(now int64, ds []llm.Decision) error {
 	for _, d := range ds {
 		if was, ok := f.said[d.Key]; ok && same(was, d) {
 			continue // it is said once more
@@ -107,7 +108,7 @@ func (f *flow) decidable(now int64, ds []pawl.Decision) error {
 const notAsked = "it does not wait for this answer"
 
 // decide takes answers, and sends on those for runs inside of calls. Those that come twice do nothing.
-func (f *flow) decide(g workflow.Context, ds []pawl.Decision) {
+func (f *flow) decide(g workflow.Context, ds []llm.Decision) {
 	for _, d := range ds {
 		w, answer := f.question(d.Key)
 		if w == nil || answer != nil || w.Digest != d.Digest {
@@ -123,7 +124,7 @@ func (f *flow) decide(g workflow.Context, ds []pawl.Decision) {
 		for _, b := range f.branches {
 			for i := range b.Pending {
 				if b.Pending[i].Key == d.Key {
-					workflow.SignalExternalWorkflow(g, b.ID, "", signalDecide, []pawl.Decision{d})
+					workflow.SignalExternalWorkflow(g, b.ID, "", signalDecide, []llm.Decision{d})
 				}
 			}
 		}
@@ -131,14 +132,14 @@ func (f *flow) decide(g workflow.Context, ds []pawl.Decision) {
 }
 
 // same reports whether a and b say the same, whoever says it.
-func same(a, b pawl.Decision) bool {
+func same(a, b llm.Decision) bool {
 	x, errA := json.Marshal([]any{a.Key, a.Digest, a.Approve, a.Args, a.Reason, a.Result})
 	y, errB := json.Marshal([]any{b.Key, b.Digest, b.Approve, b.Args, b.Reason, b.Result})
 	return errA == nil && errB == nil && bytes.Equal(x, y)
 }
 
 // ask waits for the answer to w; nil: the run ends first.
-func (f *flow) ask(ctx context.Context, w pawl.Waiting) *pawl.Decision {
+func (f *flow) ask(ctx context.Context, w pawl.Waiting) *llm.Decision {
 	q := &question{waiting: w}
 	f.open = append(f.open, q)
 	f.asked++

@@ -8,6 +8,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/durable"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // since is how much of a run somebody knows. It is what the query for news takes.
@@ -36,7 +37,7 @@ func (f *flow) news(s since) *news {
 type watch struct {
 	engine *Engine
 	known  map[string]since // by workflow
-	told   map[pawl.Key]bool
+	told   map[llm.Key]bool
 }
 
 // look returns what happened since the last look, as events in the order in which it may have happened: replies, and how calls ended.
@@ -93,7 +94,7 @@ func (w *watch) tell(all *[]pawl.Event, e pawl.Event) {
 }
 
 // placeOf returns the run and the step that the key of a request or a call is of.
-func placeOf(key pawl.Key) (run pawl.Key, step int) {
+func placeOf(key llm.Key) (run llm.Key, step int) {
 	parts := strings.Split(string(key), "/")
 	asks := parts[len(parts)-1] == "model"
 	for len(parts) > 2 && strings.HasPrefix(parts[len(parts)-1], "s") { // a call inside of a call
@@ -106,5 +107,5 @@ func placeOf(key pawl.Key) (run pawl.Key, step int) {
 	if asks {
 		step++
 	}
-	return pawl.Key(strings.Join(parts[:len(parts)-2], "/")), step
+	return llm.Key(strings.Join(parts[:len(parts)-2], "/")), step
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/durable"
+	"github.com/pawl-go/pawl/llm"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
@@ -32,7 +33,7 @@ func (e *Engine) Runner(id, agent string) *Runner { return &Runner{ID: id, Agent
 
 // Stream is Run with events: that the run began, each reply when it is whole, how each call ended, also inside of others, and how the run ended. Fragments, and what tools tell on the way, are not among
 // them. Whoever comes later is told all of it from the beginning.
-func (r *Runner) Stream(ctx context.Context, msgs ...pawl.Message) iter.Seq2[pawl.Event, error] {
+func (r *Runner) Stream(ctx context.Context, msgs ...llm.Message) iter.Seq2[pawl.Event, error] {
 	return func(yield func(pawl.Event, error) bool) {
 		seq, more := int64(0), true
 		tell := func(e pawl.Event) bool {
@@ -66,12 +67,12 @@ func (r *Runner) Stream(ctx context.Context, msgs ...pawl.Message) iter.Seq2[paw
 // Run begins the run with msgs, or goes on waiting for it, until it is over or waits for an answer and nothing else goes on; then the Result is that of StopPending, without
 // messages. For a run that is there msgs may be none, the ones that it was begun with (which is not checked: the first ones count), Decisions on open calls, or results of passive
 // ones. When ctx ends the run goes on: see Engine.Cancel. The Result has no Steps.
-func (r *Runner) Run(ctx context.Context, msgs ...pawl.Message) (*pawl.Result, error) {
+func (r *Runner) Run(ctx context.Context, msgs ...llm.Message) (*pawl.Result, error) {
 	return r.follow(ctx, msgs, nil)
 }
 
 // follow is Run, and tells what happens; tell may be nil, and returns false when nobody listens any more.
-func (r *Runner) follow(ctx context.Context, msgs []pawl.Message, tell func(pawl.Event) bool) (*pawl.Result, error) {
+func (r *Runner) follow(ctx context.Context, msgs []llm.Message, tell func(pawl.Event) bool) (*pawl.Result, error) {
 	ds, begin, err := r.sort(ctx, msgs)
 	if err != nil {
 		return nil, err
@@ -90,14 +91,14 @@ func (r *Runner) follow(ctx context.Context, msgs []pawl.Message, tell func(pawl
 }
 
 // sort tells answers from messages.
-func (r *Runner) sort(ctx context.Context, msgs []pawl.Message) (ds []pawl.Decision, begin bool, err error) {
+func (r *Runner) sort(ctx context.Context, msgs []llm.Message) (ds []llm.Decision, begin bool, err error) {
 	var state *State
 	for _, m := range msgs {
 		for _, p := range m.Parts {
 			switch p := p.(type) {
-			case pawl.Decision:
+			case llm.Decision:
 				ds = append(ds, p)
-			case pawl.ToolResult:
+			case llm.ToolResult:
 				if state == nil {
 					if state, err = r.engine.State(ctx, r.ID); errors.Is(err, ErrUnknownRun) {
 						return nil, true, nil // a conversation that has results
@@ -125,7 +126,7 @@ func (r *Runner) sort(ctx context.Context, msgs []pawl.Message) (ds []pawl.Decis
 }
 
 // start begins a run, unless it is there.
-func (e *Engine) start(ctx context.Context, id, agent string, msgs []pawl.Message) error {
+func (e *Engine) start(ctx context.Context, id, agent string, msgs []llm.Message) error {
 	_, err := e.Client.ExecuteWorkflow(ctx, client.StartWorkflowOptions{ID: id, TaskQueue: e.queue(), WorkflowIDReusePolicy: enumspb.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE,
 		WorkflowIDConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING, StaticSummary: summary(agent), Memo: map[string]any{memoAgent: agent}},
 		workflowName, input{State: stateVersion, Agent: agent, Messages: msgs, Events: e.Events})
@@ -144,7 +145,7 @@ func (e *Engine) wait(ctx context.Context, id string, tell func(pawl.Event) bool
 	defer wg.Wait()
 	defer cancel()
 	wg.Go(func() { over <- e.end(ctx, id) })
-	w := &watch{engine: e, known: map[string]since{}, told: map[pawl.Key]bool{}}
+	w := &watch{engine: e, known: map[string]since{}, told: map[llm.Key]bool{}}
 	for {
 		select {
 		case x := <-over:
@@ -273,12 +274,12 @@ func (e *Engine) Export(ctx context.Context, id string) (*durable.Export, error)
 const decideTries = 6
 
 // Decide answers open calls, from any process. The same answer twice is one. ErrNotAsked: it answers no question, or not the one that is asked now.
-func (e *Engine) Decide(ctx context.Context, id string, ds ...pawl.Decision) error {
+func (e *Engine) Decide(ctx context.Context, id string, ds ...llm.Decision) error {
 	return e.update(ctx, id, updateDecide, ds)
 }
 
 // Steer sends messages of the user to a run that is under way, as pawl.Steering does.
-func (e *Engine) Steer(ctx context.Context, id string, msgs ...pawl.Message) error {
+func (e *Engine) Steer(ctx context.Context, id string, msgs ...llm.Message) error {
 	return e.update(ctx, id, updateSteer, msgs)
 }
 
@@ -304,8 +305,8 @@ func (e *Engine) update(ctx context.Context, id, name string, v any) error {
 }
 
 // Answer gives the result of a passive call, by signal: nobody is told whether it was waited for. Decide tells.
-func (e *Engine) Answer(ctx context.Context, id string, key pawl.Key, by string, res pawl.ToolResult) error {
-	return e.about(id, e.Client.SignalWorkflow(ctx, id, "", signalResult, pawl.Decision{Key: key, By: by, Result: &res}))
+func (e *Engine) Answer(ctx context.Context, id string, key llm.Key, by string, res llm.ToolResult) error {
+	return e.about(id, e.Client.SignalWorkflow(ctx, id, "", signalResult, llm.Decision{Key: key, By: by, Result: &res}))
 }
 
 // Cancel has a run given up: its open calls are answered so, and its conversation can be continued.

@@ -7,7 +7,7 @@
 //	err = w.Add(ctx, "billing", agent)
 //	err = w.Run(ctx)
 //
-//	res, err := eng.Runner("invoice-7", "billing").Run(ctx, pawl.User("Pay invoice 7."))   // anywhere
+//	res, err := eng.Runner("invoice-7", "billing").Run(ctx, llm.User("Pay invoice 7."))   // anywhere
 //
 // What happens where:
 //

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // A conversation is kept as a chain of blobs: each has the messages that one request added, and the digest of what went before. So a message travels once, and a
@@ -15,8 +15,8 @@ import (
 
 // link is one blob of the chain.
 type link struct {
-	Prev     string         `json:"prev,omitzero"`
-	Messages []pawl.Message `json:"messages"`
+	Prev     string        `json:"prev,omitzero"`
+	Messages []llm.Message `json:"messages"`
 }
 
 // transcripts reads and writes chains. It keeps those read last in memory.
@@ -24,15 +24,15 @@ type transcripts struct {
 	blobs Blobs
 
 	mu    sync.Mutex
-	known map[string][]pawl.Message
+	known map[string][]llm.Message
 	order []string
 }
 
 const knownTranscripts = 256
 
 // load returns the conversation with that head; "": none.
-func (t *transcripts) load(ctx context.Context, head string) ([]pawl.Message, error) {
-	var parts [][]pawl.Message
+func (t *transcripts) load(ctx context.Context, head string) ([]llm.Message, error) {
+	var parts [][]llm.Message
 	for at := head; at != ""; {
 		if msgs, ok := t.remembered(at); ok {
 			parts = append(parts, msgs)
@@ -55,7 +55,7 @@ func (t *transcripts) load(ctx context.Context, head string) ([]pawl.Message, er
 }
 
 // add puts more behind the conversation with that head, and returns the whole with its head.
-func (t *transcripts) add(ctx context.Context, head string, more []pawl.Message) ([]pawl.Message, string, error) {
+func (t *transcripts) add(ctx context.Context, head string, more []llm.Message) ([]llm.Message, string, error) {
 	msgs, err := t.load(ctx, head)
 	if err != nil || len(more) == 0 {
 		return msgs, head, err
@@ -73,21 +73,21 @@ func (t *transcripts) add(ctx context.Context, head string, more []pawl.Message)
 	return msgs, digest, nil
 }
 
-func (t *transcripts) remembered(head string) ([]pawl.Message, bool) {
+func (t *transcripts) remembered(head string) ([]llm.Message, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	msgs, ok := t.known[head]
 	return msgs, ok
 }
 
-func (t *transcripts) remember(head string, msgs []pawl.Message) {
+func (t *transcripts) remember(head string, msgs []llm.Message) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if _, ok := t.known[head]; ok || head == "" {
 		return
 	}
 	if t.known == nil {
-		t.known = map[string][]pawl.Message{}
+		t.known = map[string][]llm.Message{}
 	}
 	if len(t.order) == knownTranscripts {
 		delete(t.known, t.order[0])

@@ -9,6 +9,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/durable"
+	"github.com/pawl-go/pawl/llm"
 	sdk "go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 )
@@ -20,7 +21,7 @@ import (
 type input struct {
 	State    int                 `json:"state"`
 	Agent    string              `json:"agent"`
-	Messages []pawl.Message      `json:"messages"`
+	Messages []llm.Message       `json:"messages"`
 	Began    time.Time           `json:"began,omitzero"`  // with what follows: when the first history of the run did
 	From     *pawl.Result        `json:"from,omitzero"`   // what the histories before came to
 	Agents   map[string]agentDef `json:"agents,omitzero"` // as they were recorded
@@ -62,10 +63,10 @@ type flow struct {
 	slots  workflow.Semaphore // held by calls that do something
 	inbox  *inbox
 	open   []*question
-	said   map[pawl.Key]pawl.Decision // the last answer to each question
-	asked  int                        // how often what is asked has changed
-	live   map[pawl.Key]liveCall      // composing calls that are carried out by activities
-	busy   int                        // activities under way
+	said   map[llm.Key]llm.Decision // the last answer to each question
+	asked  int                      // how often what is asked has changed
+	live   map[llm.Key]liveCall     // composing calls that are carried out by activities
+	busy   int                      // activities under way
 	kept   durable.Export
 	roots  int
 	over   *Outcome
@@ -82,7 +83,7 @@ type liveCall struct {
 // question is an open call with its question.
 type question struct {
 	waiting pawl.Waiting
-	answer  *pawl.Decision
+	answer  *llm.Decision
 }
 
 // run is the workflow of a run.
@@ -101,7 +102,7 @@ func (w *Worker) carryOut(wctx workflow.Context, in input) (*flow, *Outcome, err
 		return nil, nil, fmt.Errorf("this worker has no agent %q", in.Agent)
 	}
 	id := workflow.GetInfo(wctx).WorkflowExecution.ID
-	f := &flow{w: w, in: in, tree: t, id: id, run: id, defs: in.Agents, said: map[pawl.Key]pawl.Decision{}, live: map[pawl.Key]liveCall{}}
+	f := &flow{w: w, in: in, tree: t, id: id, run: id, defs: in.Agents, said: map[llm.Key]llm.Decision{}, live: map[llm.Key]liveCall{}}
 	if p := in.Place; p != nil {
 		if f.run, f.path = p.Run, p.Path; t.byPath[f.path] == nil {
 			return nil, nil, fmt.Errorf("agent %q has no agent %q among its tools any more", in.Agent, f.path)
@@ -296,7 +297,7 @@ type inbox struct {
 }
 
 // Take notes which request takes what.
-func (in *inbox) Take(ctx context.Context, at pawl.Key) []pawl.Message {
+func (in *inbox) Take(ctx context.Context, at llm.Key) []llm.Message {
 	msgs := in.Steering.Take(ctx, at)
 	if len(msgs) > 0 {
 		in.f.kept.Steered = append(in.f.kept.Steered, durable.ExportedWord{Key: at, Messages: msgs})

@@ -9,10 +9,11 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/leak"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // Models opens an adapter for an API at a base URL. silence is how long the server may be silent; 0: the adapter's default.
-type Models func(api, base string, silence time.Duration) (pawl.Model, error)
+type Models func(api, base string, silence time.Duration) (llm.Model, error)
 
 // Agent is pawl as a Runtime, over adapters from open.
 func Agent(open Models) Runtime {
@@ -29,7 +30,7 @@ func Agent(open Models) Runtime {
 
 type agentPlay struct {
 	job      *Job
-	model    pawl.Model
+	model    llm.Model
 	asked    int // by the approver
 	progress int
 	steering pawl.Steering
@@ -37,7 +38,7 @@ type agentPlay struct {
 
 func (a *agentPlay) agent() *pawl.Agent {
 	s := a.job.Behaviour.Setup
-	agent := &pawl.Agent{Settings: pawl.Settings{Effort: s.Effort}, Name: "kit", Model: a.model, Middleware: []pawl.Middleware{pawl.Approve(a.approve)},
+	agent := &pawl.Agent{Settings: llm.Settings{Effort: s.Effort}, Name: "kit", Model: a.model, Middleware: []pawl.Middleware{pawl.Approve(a.approve)},
 		Limits: pawl.Limits{Rounds: s.Rounds, Calls: s.Calls, CallsPerStep: s.CallsPerStep, Tokens: s.Tokens, Time: s.Time}}
 	for _, t := range a.job.Tools {
 		agent.Tools = append(agent.Tools, a.tool(t))
@@ -45,11 +46,11 @@ func (a *agentPlay) agent() *pawl.Agent {
 	switch s.Choice {
 	case "":
 	case "none":
-		agent.Choice.Mode = pawl.ToolNone
+		agent.Choice.Mode = llm.ToolNone
 	case "required":
-		agent.Choice.Mode = pawl.ToolRequired
+		agent.Choice.Mode = llm.ToolRequired
 	default:
-		agent.Choice = pawl.Named(s.Choice)
+		agent.Choice = llm.Named(s.Choice)
 	}
 	if s.FromText {
 		agent.Middleware = append(agent.Middleware, leak.Calls())
@@ -81,7 +82,7 @@ func (a *agentPlay) tool(t *Tool) *pawl.Tool {
 	if t.Passive {
 		return p
 	}
-	p.Run = func(ctx context.Context, call pawl.ToolCall) (pawl.ToolResult, error) {
+	p.Run = func(ctx context.Context, call llm.ToolCall) (llm.ToolResult, error) {
 		inv := pawl.InvocationFrom(ctx)
 		if t.Plans {
 			return a.plan(ctx, inv, call)
@@ -89,25 +90,25 @@ func (a *agentPlay) tool(t *Tool) *pawl.Tool {
 		text, err := t.Call(ctx, a.job.Bench, call.Args)
 		switch {
 		case errors.Is(err, ErrPassing):
-			return pawl.ToolResult{}, pawl.Retryable(err)
+			return llm.ToolResult{}, pawl.Retryable(err)
 		case err != nil:
-			return pawl.ToolResult{}, err
+			return llm.ToolResult{}, err
 		case t.Steers:
-			if err := a.steering.Steer(ctx, pawl.User(a.job.Behaviour.Setup.Word)); err != nil {
-				return pawl.ToolResult{}, err
+			if err := a.steering.Steer(ctx, llm.User(a.job.Behaviour.Setup.Word)); err != nil {
+				return llm.ToolResult{}, err
 			}
 		case t.Ends:
-			return pawl.ToolResult{}, pawl.Finish(pawl.TextResult(text))
+			return llm.ToolResult{}, pawl.Finish(llm.TextResult(text))
 		case t.Aborts:
-			return pawl.ToolResult{}, pawl.Abort(errors.New("the tool gives up"))
+			return llm.ToolResult{}, pawl.Abort(errors.New("the tool gives up"))
 		}
-		return pawl.TextResult(text), nil
+		return llm.TextResult(text), nil
 	}
 	return p
 }
 
 // plan carries out the steps in a call's arguments.
-func (a *agentPlay) plan(ctx context.Context, inv *pawl.Invocation, call pawl.ToolCall) (pawl.ToolResult, error) {
+func (a *agentPlay) plan(ctx context.Context, inv *pawl.Invocation, call llm.ToolCall) (llm.ToolResult, error) {
 	var in struct {
 		Steps []struct {
 			Tool string          `json:"tool"`
@@ -115,26 +116,26 @@ func (a *agentPlay) plan(ctx context.Context, inv *pawl.Invocation, call pawl.To
 		} `json:"steps"`
 	}
 	if err := json.Unmarshal(call.Args, &in); err != nil {
-		return pawl.ToolResult{}, err
+		return llm.ToolResult{}, err
 	}
-	var calls []pawl.ToolCall
+	var calls []llm.ToolCall
 	for _, s := range in.Steps {
-		calls = append(calls, pawl.ToolCall{Name: s.Tool, Args: s.Args})
+		calls = append(calls, llm.ToolCall{Name: s.Tool, Args: s.Args})
 	}
 	inv.Emit(fmt.Sprintf("%d steps", len(calls)), nil)
 	done, err := inv.Do(ctx, calls...)
 	if err != nil {
-		return pawl.ToolResult{}, err
+		return llm.ToolResult{}, err
 	}
 	text := receiptOf("plan", fmt.Sprintf("(%d steps)", len(calls)))
 	for _, x := range done {
 		text += "\n" + string(x.Outcome) + ": " + x.Result.Text()
 	}
-	return pawl.TextResult(text), nil
+	return llm.TextResult(text), nil
 }
 
 // approve is the policy of the kit.
-func (a *agentPlay) approve(_ context.Context, call pawl.ToolCall, _ *pawl.Tool) (pawl.Approval, error) {
+func (a *agentPlay) approve(_ context.Context, call llm.ToolCall, _ *pawl.Tool) (pawl.Approval, error) {
 	for _, t := range a.job.Tools {
 		switch {
 		case t.Name != call.Name:
@@ -189,14 +190,14 @@ func (a *agentPlay) part(ctx context.Context, from *pawl.Result) (*pawl.Result, 
 		ctx = pawl.WithInbox(ctx, &a.steering)
 	}
 	agent := a.agent()
-	msgs := []pawl.Message{pawl.User(a.job.Task)}
+	msgs := []llm.Message{llm.User(a.job.Task)}
 	if from != nil {
 		msgs = nil
 		if d := a.decisions(from); d != nil {
 			msgs = append(msgs, d...)
 		}
 		if word := a.job.Behaviour.Setup.Word; word != "" {
-			msgs = append(msgs, pawl.User(word))
+			msgs = append(msgs, llm.User(word))
 		}
 	}
 	if !a.job.Stream {
@@ -225,12 +226,12 @@ func (a *agentPlay) part(ctx context.Context, from *pawl.Result) (*pawl.Result, 
 }
 
 // decisions answers what waits: the first question with yes, the others with no, and passive calls with their receipt.
-func (a *agentPlay) decisions(from *pawl.Result) []pawl.Message {
-	var ds []pawl.Decision
+func (a *agentPlay) decisions(from *pawl.Result) []llm.Message {
+	var ds []llm.Decision
 	for _, w := range from.Pending {
 		switch {
 		case w.Passive:
-			ds = append(ds, w.Answer("kit", pawl.TextResult(receiptOf(w.Call.Name, canonical(w.Call.Args)))))
+			ds = append(ds, w.Answer("kit", llm.TextResult(receiptOf(w.Call.Name, canonical(w.Call.Args)))))
 		case a.asked == 0:
 			ds = append(ds, w.Approve("kit"))
 			a.asked++
@@ -241,5 +242,5 @@ func (a *agentPlay) decisions(from *pawl.Result) []pawl.Message {
 	if ds == nil {
 		return nil
 	}
-	return []pawl.Message{pawl.Decide(ds...)}
+	return []llm.Message{llm.Decide(ds...)}
 }

@@ -25,6 +25,7 @@ import (
 	"time"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/script"
 )
 
@@ -58,17 +59,17 @@ type Setup struct {
 
 // Turn is one reply, and what goes wrong with it.
 type Turn struct {
-	Think  string            `json:"think,omitempty"`  // reasoning
-	Text   string            `json:"text,omitempty"`   // what it says, before its calls
-	Calls  []Call            `json:"calls,omitempty"`  // what it calls
-	Finish pawl.FinishReason `json:"finish,omitempty"` // in pawl's words; "": tool_calls with calls, else stop
-	Usage  *pawl.Usage       `json:"usage,omitempty"`
-	Wire   Wire              `json:"wire,omitzero"`   // what goes wrong on the wire
-	Often  bool              `json:"often,omitempty"` // this turn and those after it are played again and again
-	Does   string            `json:"does,omitempty"`  // what the turn does, where it depends on the request
+	Think  string           `json:"think,omitempty"`  // reasoning
+	Text   string           `json:"text,omitempty"`   // what it says, before its calls
+	Calls  []Call           `json:"calls,omitempty"`  // what it calls
+	Finish llm.FinishReason `json:"finish,omitempty"` // in pawl's words; "": tool_calls with calls, else stop
+	Usage  *llm.Usage       `json:"usage,omitempty"`
+	Wire   Wire             `json:"wire,omitzero"`   // what goes wrong on the wire
+	Often  bool             `json:"often,omitempty"` // this turn and those after it are played again and again
+	Does   string           `json:"does,omitempty"`  // what the turn does, where it depends on the request
 
-	make func(req *pawl.Request) Turn // the turn, decided when it comes; nil: this one
-	flow func() pawl.Model            // plays the turn itself; nil: a script does
+	make func(req *llm.Request) Turn // the turn, decided when it comes; nil: this one
+	flow func() llm.Model            // plays the turn itself; nil: a script does
 }
 
 // Call is a call as the model writes it.
@@ -164,7 +165,7 @@ func Behaviours() []Behaviour {
 }
 
 // model returns what plays the Behaviour.
-func (b *Behaviour) model() pawl.Model {
+func (b *Behaviour) model() llm.Model {
 	var turns, loop []script.Turn
 	for _, t := range b.Turns {
 		if t.flow != nil {
@@ -185,27 +186,27 @@ func (b *Behaviour) model() pawl.Model {
 // script writes the turn for package script.
 func (t Turn) script() script.Turn {
 	if t.make != nil {
-		return script.Func(func(req *pawl.Request) script.Turn { return t.make(req).script() })
+		return script.Func(func(req *llm.Request) script.Turn { return t.make(req).script() })
 	}
 	s := script.Turn{Finish: t.Finish, Usage: t.Usage}
 	if t.Think != "" {
-		s.Parts = append(s.Parts, pawl.Reasoning{Text: t.Think})
+		s.Parts = append(s.Parts, llm.Reasoning{Text: t.Think})
 	}
 	if t.Text != "" {
-		s.Parts = append(s.Parts, pawl.Text{Text: t.Text})
+		s.Parts = append(s.Parts, llm.Text{Text: t.Text})
 	}
 	for _, c := range t.Calls {
-		s.Parts = append(s.Parts, pawl.ToolCall{ID: c.ID, Name: c.Name, Args: json.RawMessage(c.Args)})
+		s.Parts = append(s.Parts, llm.ToolCall{ID: c.ID, Name: c.Name, Args: json.RawMessage(c.Args)})
 	}
 	return s
 }
 
 // replies counts the replies in a request: the number of the turn that it asks for.
-func replies(req *pawl.Request) int {
+func replies(req *llm.Request) int {
 	n := 0
 	if req != nil {
 		for _, m := range req.Messages {
-			if m.Role == pawl.RoleAssistant {
+			if m.Role == llm.RoleAssistant {
 				n++
 			}
 		}
@@ -230,13 +231,13 @@ func (b *Behaviour) turn(n int) *Turn {
 func (b *Behaviour) task() string { return "Task " + b.ID + ": use the tools, then answer." }
 
 // said is what was said in a message, without results.
-func said(m pawl.Message) string {
+func said(m llm.Message) string {
 	var s strings.Builder
 	for _, p := range m.Parts {
 		switch p := p.(type) {
-		case pawl.Text:
+		case llm.Text:
 			s.WriteString(p.Text)
-		case pawl.Reasoning:
+		case llm.Reasoning:
 			s.WriteString(p.Text)
 		}
 	}

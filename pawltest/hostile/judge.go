@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/pawltest"
 )
 
@@ -18,7 +19,7 @@ type Seen struct {
 	Log      []*pawltest.Received // the requests, in order
 	Again    []*pawltest.Received // those of the second play, where a Behaviour is played twice
 	Bench    *Bench               // what ran; nil: not known
-	Messages []pawl.Message       // the transcript as the runtime has it at the end; nil: that of the last request
+	Messages []llm.Message        // the transcript as the runtime has it at the end; nil: that of the last request
 	Stop     string               // how the run stopped, in pawl's words; "": not known
 	Error    string               // what the runtime said of it
 	Progress int                  // events from inside calls that were seen
@@ -28,20 +29,20 @@ type Seen struct {
 
 // pair is a call and what came of it.
 type pair struct {
-	call   pawl.ToolCall
-	result *pawl.ToolResult // nil: none
+	call   llm.ToolCall
+	result *llm.ToolResult // nil: none
 }
 
 // answered pairs the calls of a transcript with their results, in call order.
-func answered(msgs []pawl.Message) []pair {
+func answered(msgs []llm.Message) []pair {
 	var all []pair
 	for i, m := range msgs {
-		if m.Role != pawl.RoleAssistant {
+		if m.Role != llm.RoleAssistant {
 			continue
 		}
 		begin := len(all)
 		for _, p := range m.Parts {
-			if c, ok := p.(pawl.ToolCall); ok {
+			if c, ok := p.(llm.ToolCall); ok {
 				all = append(all, pair{call: c})
 			}
 		}
@@ -49,11 +50,11 @@ func answered(msgs []pawl.Message) []pair {
 			continue
 		}
 		for _, next := range msgs[i+1:] {
-			if next.Role == pawl.RoleAssistant {
+			if next.Role == llm.RoleAssistant {
 				break
 			}
 			for _, p := range next.Parts {
-				r, ok := p.(pawl.ToolResult)
+				r, ok := p.(llm.ToolResult)
 				if !ok {
 					continue
 				}
@@ -69,7 +70,7 @@ func answered(msgs []pawl.Message) []pair {
 	return all
 }
 
-func lastMessages(log []*pawltest.Received) []pawl.Message {
+func lastMessages(log []*pawltest.Received) []llm.Message {
 	for i := len(log) - 1; i >= 0; i-- {
 		if log[i].Request != nil {
 			return log[i].Request.Messages
@@ -203,7 +204,7 @@ func (j *judge) requests() {
 			j.wrong("request %d offers other tools than the one before, or in other bytes", i+1)
 		}
 		tools = offered
-		if !slices.ContainsFunc(r.Request.Messages, func(m pawl.Message) bool { return m.Role == pawl.RoleUser && strings.Contains(m.Text(), j.b.task()) }) &&
+		if !slices.ContainsFunc(r.Request.Messages, func(m llm.Message) bool { return m.Role == llm.RoleUser && strings.Contains(m.Text(), j.b.task()) }) &&
 			!slices.Contains(j.b.Tools, "helper") {
 			j.wrong("request %d does not hold the task", i+1)
 		}
@@ -217,9 +218,9 @@ func (j *judge) requests() {
 		switch {
 		case len(req.Tools) == 0:
 			got = "none, without the tools"
-		case req.Choice.Mode == pawl.ToolNone:
+		case req.Choice.Mode == llm.ToolNone:
 			got = "none"
-		case req.Choice.Mode != pawl.ToolAuto:
+		case req.Choice.Mode != llm.ToolAuto:
 			got = "forced"
 		}
 		if got != j.b.Want.Last {
@@ -256,7 +257,7 @@ func (j *judge) results() {
 	whole := msgs != nil
 	if !whole {
 		msgs = lastMessages(j.s.Log)
-	} else if faults := pawl.Check(msgs); len(faults) > 0 {
+	} else if faults := llm.Check(msgs); len(faults) > 0 {
 		j.wrong("the transcript is not valid: %v", faults[0])
 	}
 	got := answered(msgs)
@@ -361,12 +362,12 @@ func (j *judge) words() {
 	}
 	var all strings.Builder
 	for _, m := range msgs {
-		if m.Role == pawl.RoleAssistant {
+		if m.Role == llm.RoleAssistant {
 			all.WriteString(said(m) + "\n")
 		}
 	}
 	word := j.b.Setup.Word
-	if word != "" && !slices.ContainsFunc(msgs, func(m pawl.Message) bool { return m.Role == pawl.RoleUser && strings.Contains(m.Text(), word) }) {
+	if word != "" && !slices.ContainsFunc(msgs, func(m llm.Message) bool { return m.Role == llm.RoleUser && strings.Contains(m.Text(), word) }) {
 		j.wrong("what the user said later is lost")
 	}
 	for _, w := range j.b.Want.Keeps {

@@ -3,7 +3,7 @@ package hostile
 import (
 	"strings"
 
-	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // The words in which rows are written.
@@ -25,10 +25,10 @@ func calls(texts ...string) Turn {
 func call(name, args string) Turn { return Turn{Calls: []Call{{Name: name, Args: args}}} }
 
 func (t Turn) with(w Wire) Turn                 { t.Wire = w; return t }
-func (t Turn) ending(f pawl.FinishReason) Turn  { t.Finish = f; return t }
+func (t Turn) ending(f llm.FinishReason) Turn   { t.Finish = f; return t }
 func (t Turn) again() Turn                      { t.Often = true; return t }
 func (t Turn) saying(text string) Turn          { t.Text = text; return t }
-func (t Turn) using(u pawl.Usage) Turn          { t.Usage = &u; return t }
+func (t Turn) using(u llm.Usage) Turn           { t.Usage = &u; return t }
 func turns(all ...Turn) []Turn                  { return all }
 func say(text string) Turn                      { return Turn{Text: text} }
 func shown(all ...Shown) Want                   { return Want{Results: all} }
@@ -43,7 +43,7 @@ func failed(call string, words ...string) Shown { return Shown{Ran: call, Fails:
 func lost(call string, words ...string) Shown   { return Shown{Ran: call, Mute: true, Says: words} }
 
 // decided is a turn that depends on the request.
-func decided(does string, make func(req *pawl.Request) Turn) Turn {
+func decided(does string, make func(req *llm.Request) Turn) Turn {
 	return Turn{Does: does, make: make}
 }
 
@@ -76,7 +76,7 @@ func names() []Behaviour {
 		{ID: "name-invalid-utf8", Title: "calls a tool whose name is no text", Meets: meets("D2 IA-T12"), Turns: named("wea\xff\xfether"), Want: unknown},
 		{ID: "name-of-hosted-tool", Title: "calls a tool that its provider has and this run has not", Meets: meets("D2"), Turns: turns(call("multi_tool_use.parallel", `{"tool_uses":[{"recipient_name":"functions.weather","parameters":{"city":"Oslo"}}]}`)), Want: either},
 		{ID: "name-dotted-tool", Title: "calls a tool whose name its provider does not take", Meets: meets("IA-T12 OA-D34"), Tools: []string{"city.weather-now"},
-			Turns: turns(decided("calls the tool by the name that it was offered under", func(req *pawl.Request) Turn { return call(req.Tools[0].Name, oslo) })),
+			Turns: turns(decided("calls the tool by the name that it was offered under", func(req *llm.Request) Turn { return call(req.Tools[0].Name, oslo) })),
 			Want:  shown(ran("city.weather-now " + oslo))},
 	}
 }
@@ -141,7 +141,7 @@ func repairs() []Behaviour {
 		}
 		return Behaviour{ID: id, Title: title, Meets: meets("D3 OA-D8 OA-D9"), Tools: []string{"order"}, Turns: turns(call("order", args)), Want: w}
 	}
-	cut := func(id, title, ids, args string, f pawl.FinishReason) Behaviour {
+	cut := func(id, title, ids, args string, f llm.FinishReason) Behaviour {
 		return Behaviour{ID: id, Title: title, Meets: meets(ids), Turns: turns(call("weather", args).ending(f)), Want: shown(told("JSON|cut|argument|object|weather"))}
 	}
 	return []Behaviour{
@@ -172,8 +172,8 @@ func repairs() []Behaviour {
 		{ID: "args-enum-near", Title: "writes a value of the list in another case", Meets: meets("D3"), Turns: turns(call("weather", `{"city":"Oslo","unit":"Celsius"}`)),
 			Want: shown(ran(`weather {"city":"Oslo","unit":"celsius"}`).or("unit", "celsius"))},
 		cut("args-cut", "stops in the middle of the arguments, and says that it is done", "T1.0-6 D15 IA-T32 OA-D8", `{"city":"par`, ""),
-		cut("args-cut-length", "stops in the middle of the arguments because its length is used up", "T1.0-6 D15 IA-T32", `{"city":"par`, pawl.FinishLength),
+		cut("args-cut-length", "stops in the middle of the arguments because its length is used up", "T1.0-6 D15 IA-T32", `{"city":"par`, llm.FinishLength),
 		cut("args-cut-after-value", "stops after a value, and says that it is done", "D15 IA-T32", `{"city":"Oslo","unit":`, ""),
-		cut("args-cut-before-brace", "stops before the last brace because its length is used up", "D15 IA-T32", `{"city":"Oslo"`, pawl.FinishLength),
+		cut("args-cut-before-brace", "stops before the last brace because its length is used up", "D15 IA-T32", `{"city":"Oslo"`, llm.FinishLength),
 	}
 }

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // many: too many calls, and calls without end.
@@ -19,10 +19,10 @@ func many() []Behaviour {
 	}
 	capped := append([]Shown{}, all[:5]...)
 	capped = append(capped, told("not run|limit|at most").times(295))
-	counting := decided("calls with another city each time", func(req *pawl.Request) Turn {
+	counting := decided("calls with another city each time", func(req *llm.Request) Turn {
 		return calls(fmt.Sprintf(`weather {"city":"Town %d"}`, replies(req)))
 	}).again()
-	shuffled := decided("makes the same call, written another way each time", func(req *pawl.Request) Turn {
+	shuffled := decided("makes the same call, written another way each time", func(req *llm.Request) Turn {
 		return calls([]string{`weather {"city":"Oslo","days":2}`, `weather {"days":2,"city":"Oslo"}`, "weather { \"city\" : \"Oslo\",\n\"days\":2.0 }"}[replies(req)%3])
 	}).again()
 	endless := func(least, most int, stop string, may ...string) Want {
@@ -46,7 +46,7 @@ func many() []Behaviour {
 		{ID: "call-ping-pong", Title: "calls two tools in turn for ever", Meets: meets("D8 OA-D17 IA-T58"), Tools: []string{"weather", "ping"}, Turns: turns(calls(inOslo).again(), calls("ping {}")), Want: endless(4, 21, "stalled|limit", inOslo, "ping {}")},
 		{ID: "call-never-stops", Title: "calls with other arguments each time, for ever", Meets: meets("T1.0-11 D8 IA-T44 IA-T45 OA-D13"), Turns: turns(counting), Want: endless(5, 26, "limit", "weather *")},
 		{ID: "call-failing-varied", Title: "calls a tool that fails, with other arguments each time, for ever", Meets: meets("D8"), Tools: []string{"broken"},
-			Turns: turns(decided("calls with another number each time", func(req *pawl.Request) Turn { return calls(fmt.Sprintf(`broken {"n":%d}`, replies(req))) }).again()), Want: endless(3, 26, "limit|stalled", "broken *")},
+			Turns: turns(decided("calls with another number each time", func(req *llm.Request) Turn { return calls(fmt.Sprintf(`broken {"n":%d}`, replies(req))) }).again()), Want: endless(3, 26, "limit|stalled", "broken *")},
 		{ID: "call-polling", Title: "asks again and again, and gets another answer each time", Meets: meets("IA-T58 OA-D17"), Tools: []string{"poll"},
 			Turns: turns(calls("poll {}"), calls("poll {}"), calls("poll {}"), calls("poll {}"), calls("poll {}"), calls("poll {}"), calls("poll {}"), calls("poll {}")), Want: shown(ran("poll {}").says("% done").times(8))},
 		{ID: "rounds-none", Title: "calls where no call may run", Meets: meets("IA-T42 IA-T44 OA-D13"), Setup: Setup{Rounds: -1}, Turns: turns(calls(inOslo).again()), Want: Want{Loose: true, Stop: "limit", Requests: [2]int{1, 2}}},
@@ -54,17 +54,17 @@ func many() []Behaviour {
 			Want: Want{Results: []Shown{ran(`weather {"city":"Town 0"}`), ran(`weather {"city":"Town 1"}`), told("not run|limit|round")}, Stop: "limit", Requests: [2]int{3, 3}, Last: "none"}},
 		{ID: "calls-limit", Title: "makes more calls than the run may have", Meets: meets("D24 OA-D18 IA-T44"), Setup: Setup{Calls: 2}, Turns: turns(calls(inOslo, inBergen, `weather {"city":"Tromsø"}`)),
 			Want: Want{Loose: true, Ran: 2, Stop: "limit", Requests: [2]int{1, 2}}},
-		{ID: "tokens-limit", Title: "uses more tokens than the run may have", Meets: meets("D24 OA-D18 IA-T44 IA-T50"), Setup: Setup{Tokens: 1000}, Turns: turns(calls(inOslo).using(pawl.Usage{Input: 900, Output: 200}).again()),
+		{ID: "tokens-limit", Title: "uses more tokens than the run may have", Meets: meets("D24 OA-D18 IA-T44 IA-T50"), Setup: Setup{Tokens: 1000}, Turns: turns(calls(inOslo).using(llm.Usage{Input: 900, Output: 200}).again()),
 			Want: Want{Loose: true, Results: []Shown{ran(inOslo)}, Stop: "limit", Requests: [2]int{1, 2}}},
-		{ID: "usage-cumulative", Title: "says cumulative figures in several events", Meets: meets("IA-T75 IA-T73"), Setup: Setup{Tokens: 8000}, Turns: turns(calls(inOslo).using(pawl.Usage{Input: 1500, Output: 900, CacheRead: 1000, Reasoning: 800}), calls(inBergen).using(pawl.Usage{Input: 1500, Output: 900, CacheRead: 1000, Reasoning: 800})),
+		{ID: "usage-cumulative", Title: "says cumulative figures in several events", Meets: meets("IA-T75 IA-T73"), Setup: Setup{Tokens: 8000}, Turns: turns(calls(inOslo).using(llm.Usage{Input: 1500, Output: 900, CacheRead: 1000, Reasoning: 800}), calls(inBergen).using(llm.Usage{Input: 1500, Output: 900, CacheRead: 1000, Reasoning: 800})),
 			Want: Want{Results: both(), Requests: [2]int{3, 3}}},
 	}
 }
 
 // choices: calls against what was said of calls, and calls that are none.
 func choices() []Behaviour {
-	forced := decided("obeys a forced choice, else it answers", func(req *pawl.Request) Turn {
-		if req.Choice.Mode == pawl.ToolNamed || req.Choice.Mode == pawl.ToolRequired {
+	forced := decided("obeys a forced choice, else it answers", func(req *llm.Request) Turn {
+		if req.Choice.Mode == llm.ToolNamed || req.Choice.Mode == llm.ToolRequired {
 			return calls(inOslo)
 		}
 		return say("Done.")
@@ -207,7 +207,7 @@ func setups() []Behaviour {
 		{ID: "plan-300", Title: "makes three plans of 100 calls each", Meets: meets("D24 OA-D21 D26 IA-T52"), Tools: []string{"plan", "wait"}, Turns: turns(calls(steps(100, 0), steps(100, 1), steps(100, 2))),
 			Want: Want{Results: []Shown{{Ran: "plan (100 steps)", Times: 3}}, Ran: 300, Peak: 10}},
 		{ID: "helper-never-stops", Title: "gives a task to a helper that never stops", Meets: meets("D24 D27 IA-T52 T1.0-11"), Tools: []string{"helper"}, Only: []string{"stream", "whole"},
-			Turns: turns(decided("calls the helper; as the helper, it calls ping for ever", func(req *pawl.Request) Turn {
+			Turns: turns(decided("calls the helper; as the helper, it calls ping for ever", func(req *llm.Request) Turn {
 				for _, t := range req.Tools {
 					if t.Name == "ping" {
 						return calls("ping {}")

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/pawltest"
 )
 
@@ -39,12 +39,12 @@ func finishes() []Behaviour {
 		}
 	})
 	return []Behaviour{
-		{ID: "finish-stop-with-calls", Title: "calls a tool, and says that it is done", Meets: meets("IA-T15 IA-T16 IA-T17"), Turns: turns(calls(inOslo).ending(pawl.FinishStop)), Want: shown(ran(inOslo))},
-		{ID: "finish-calls-without", Title: "says that it calls tools, and calls none", Meets: meets("IA-T16"), Turns: turns(say("It rains.").ending(pawl.FinishToolCalls)), Want: shown().after(1, 1)},
-		{ID: "finish-length-valid", Title: "is cut by its length in a call whose arguments are JSON all the same", Meets: meets("T1.0-7 D15 IA-T32"), Turns: turns(calls(inOslo).ending(pawl.FinishLength)), Want: cut},
-		{ID: "finish-length-two", Title: "is cut by its length after one call and in another", Meets: meets("T1.0-7 D15"), Turns: turns(calls(inOslo, `weather {"city":"Ber"}`).ending(pawl.FinishLength)), Want: shown(told("cut|not run|length"), told("cut|not run|length"))},
-		{ID: "finish-filter-with-calls", Title: "is cut by a content filter after a call", Meets: meets("T1.0-7 D15 IA-T16"), Turns: turns(calls(inOslo).ending(pawl.FinishContentFilter)), Want: cut},
-		{ID: "finish-refusal", Title: "refuses to answer", Meets: meets("IA-T18"), Turns: turns(say("I cannot help with that.").ending(pawl.FinishContentFilter)), Want: shown().stops("failed").after(1, 1)},
+		{ID: "finish-stop-with-calls", Title: "calls a tool, and says that it is done", Meets: meets("IA-T15 IA-T16 IA-T17"), Turns: turns(calls(inOslo).ending(llm.FinishStop)), Want: shown(ran(inOslo))},
+		{ID: "finish-calls-without", Title: "says that it calls tools, and calls none", Meets: meets("IA-T16"), Turns: turns(say("It rains.").ending(llm.FinishToolCalls)), Want: shown().after(1, 1)},
+		{ID: "finish-length-valid", Title: "is cut by its length in a call whose arguments are JSON all the same", Meets: meets("T1.0-7 D15 IA-T32"), Turns: turns(calls(inOslo).ending(llm.FinishLength)), Want: cut},
+		{ID: "finish-length-two", Title: "is cut by its length after one call and in another", Meets: meets("T1.0-7 D15"), Turns: turns(calls(inOslo, `weather {"city":"Ber"}`).ending(llm.FinishLength)), Want: shown(told("cut|not run|length"), told("cut|not run|length"))},
+		{ID: "finish-filter-with-calls", Title: "is cut by a content filter after a call", Meets: meets("T1.0-7 D15 IA-T16"), Turns: turns(calls(inOslo).ending(llm.FinishContentFilter)), Want: cut},
+		{ID: "finish-refusal", Title: "refuses to answer", Meets: meets("IA-T18"), Turns: turns(say("I cannot help with that.").ending(llm.FinishContentFilter)), Want: shown().stops("failed").after(1, 1)},
 		{ID: "finish-unknown", Title: "ends a call with a reason that nobody knows", Meets: meets("IA-T16 IA-T18"),
 			Turns: turns(calls(inOslo).with(setFinish("the finish reason is \"banana\"", "banana"))), Only: []string{chat, anthropic, gemini}, Want: shown(ran(inOslo))},
 		{ID: "finish-null", Title: "calls a tool, and never says why it ended", Meets: meets("IA-T16 D14"),
@@ -382,9 +382,9 @@ func streams() []Behaviour {
 		row("stream-silence", "falls silent in the middle of its reply", "D19 IA-T65", silent("it is silent after the first event", 0, false), broken, "stream").silence(300 * time.Millisecond),
 		row("silence", "never answers", "D19 IA-T65", silent("it is silent from the start", 0, true).times(3), broken, "stream", "whole").silence(150 * time.Millisecond),
 		row("slow-first-byte", "takes its time before the first byte", "IA-T65", silent("it is silent for 400 ms", 400*time.Millisecond, true), ok, "stream", "whole"),
-		{ID: "endless-text", Title: "never stops talking", Meets: meets("D8 D24 IA-T51"), Setup: Setup{Time: 15 * time.Second}, Turns: turns(Turn{Does: "writes text for ever", flow: endless(pawl.Text{Text: "and on "})}),
+		{ID: "endless-text", Title: "never stops talking", Meets: meets("D8 D24 IA-T51"), Setup: Setup{Time: 15 * time.Second}, Turns: turns(Turn{Does: "writes text for ever", flow: endless(llm.Text{Text: "and on "})}),
 			Want: Want{Loose: true, Stop: "limit", Requests: [2]int{1, 1}}},
-		{ID: "endless-arguments", Title: "never ends the arguments of a call", Meets: meets("D8 D24 IA-T51"), Setup: Setup{Time: 15 * time.Second}, Turns: turns(Turn{Does: "writes arguments for ever", flow: endless(pawl.ToolCall{ID: "c", Name: "weather", Args: json.RawMessage(`{"city":"O`)})}),
+		{ID: "endless-arguments", Title: "never ends the arguments of a call", Meets: meets("D8 D24 IA-T51"), Setup: Setup{Time: 15 * time.Second}, Turns: turns(Turn{Does: "writes arguments for ever", flow: endless(llm.ToolCall{ID: "c", Name: "weather", Args: json.RawMessage(`{"city":"O`)})}),
 			Want: Want{Loose: true, Stop: "limit", Requests: [2]int{1, 1}}},
 		{ID: "endless-calls", Title: "makes calls for ever in one reply", Meets: meets("D8 D24 IA-T51 T1.0-11"), Setup: Setup{Time: 15 * time.Second}, Turns: turns(Turn{Does: "makes calls for ever in one reply", flow: endless(nil)}),
 			Want: Want{Loose: true, Stop: "limit", Requests: [2]int{1, 1}}},
@@ -424,23 +424,23 @@ func emptyDeltas(a *answer) {
 }
 
 // endless is a model whose first reply never ends: fragments of one part, or (nil) calls.
-func endless(part pawl.Part) func() pawl.Model {
-	return func() pawl.Model { return endlessModel{part} }
+func endless(part llm.Part) func() llm.Model {
+	return func() llm.Model { return endlessModel{part} }
 }
 
-type endlessModel struct{ part pawl.Part }
+type endlessModel struct{ part llm.Part }
 
-func (m endlessModel) Stream(ctx context.Context, req *pawl.Request) iter.Seq2[pawl.Delta, error] {
-	return func(yield func(pawl.Delta, error) bool) {
+func (m endlessModel) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
+	return func(yield func(llm.Delta, error) bool) {
 		for n := 0; ; n++ {
-			d := pawl.Delta{Index: 0, Part: m.part}
+			d := llm.Delta{Index: 0, Part: m.part}
 			if m.part == nil {
-				d = pawl.Delta{Index: n, Part: pawl.ToolCall{ID: fmt.Sprint("c", n), Name: "weather", Args: json.RawMessage(oslo)}, Done: true}
+				d = llm.Delta{Index: n, Part: llm.ToolCall{ID: fmt.Sprint("c", n), Name: "weather", Args: json.RawMessage(oslo)}, Done: true}
 			}
 			if n > 0 {
 				select {
 				case <-ctx.Done():
-					yield(pawl.Delta{}, ctx.Err())
+					yield(llm.Delta{}, ctx.Err())
 					return
 				case <-time.After(15 * time.Millisecond):
 				}

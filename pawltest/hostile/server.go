@@ -11,7 +11,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/pawltest"
 )
 
@@ -33,9 +33,9 @@ type Server struct {
 	plays atomic.Int64 // by Play, for tags
 
 	mu       sync.Mutex
-	models   map[string]pawl.Model // by behaviour
-	sessions map[string]*session   // by ID@TAG
-	order    []string              // of sessions, oldest first
+	models   map[string]llm.Model // by behaviour
+	sessions map[string]*session  // by ID@TAG
+	order    []string             // of sessions, oldest first
 }
 
 // ServerOptions are the optional settings of a Server.
@@ -59,7 +59,7 @@ const (
 
 // NewServer starts a Server. Close it.
 func NewServer(all []Behaviour, opts *ServerOptions) (*Server, error) {
-	s := &Server{all: all, tools: Tools(), apis: pawltest.APIs(), models: map[string]pawl.Model{}, sessions: map[string]*session{}}
+	s := &Server{all: all, tools: Tools(), apis: pawltest.APIs(), models: map[string]llm.Model{}, sessions: map[string]*session{}}
 	addr := ""
 	if opts != nil {
 		addr = opts.Addr
@@ -81,9 +81,9 @@ func (s *Server) Close() error { return s.sim.Close() }
 // nobody answers requests that name no behaviour.
 type nobody struct{}
 
-func (nobody) Stream(context.Context, *pawl.Request) iter.Seq2[pawl.Delta, error] {
-	return func(yield func(pawl.Delta, error) bool) {
-		yield(pawl.Delta{}, &pawl.ProviderError{Status: 404, Code: pawl.CodeNotFound, Message: "no such behaviour: choose one by path (/b/ID/v1/…) or by model (hostile/ID); / lists them"})
+func (nobody) Stream(context.Context, *llm.Request) iter.Seq2[llm.Delta, error] {
+	return func(yield func(llm.Delta, error) bool) {
+		yield(llm.Delta{}, &llm.ProviderError{Status: 404, Code: llm.CodeNotFound, Message: "no such behaviour: choose one by path (/b/ID/v1/…) or by model (hostile/ID); / lists them"})
 	}
 }
 
@@ -104,7 +104,7 @@ func (s *Server) chosen(r *pawltest.Received) (string, *Behaviour) {
 }
 
 // model returns what answers a request.
-func (s *Server) model(r *pawltest.Received) pawl.Model {
+func (s *Server) model(r *pawltest.Received) llm.Model {
 	_, b := s.chosen(r)
 	if b == nil {
 		return nil

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/pawltest/hostile"
 	"github.com/pawl-go/pawl/pawltest/hostile/internal/plain"
 	"github.com/pawl-go/pawl/provider/openai"
@@ -26,7 +27,7 @@ func TestServer(t *testing.T) {
 	ask := func(base, model string) {
 		t.Helper()
 		a := &pawl.Agent{Model: openai.NewChat(model, &openai.Options{BaseURL: base, Key: "k"}), Tools: []pawl.Toolset{&pawl.Tool{Name: weather.Name, Input: weather.Input, Passive: true}}}
-		if _, err := a.Run(t.Context(), pawl.User(task)); err != nil {
+		if _, err := a.Run(t.Context(), llm.User(task)); err != nil {
 			t.Fatal(err)
 		}
 	}

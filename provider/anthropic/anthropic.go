@@ -3,11 +3,11 @@
 //
 //	m := anthropic.New("claude-sonnet-4-5", nil) // ANTHROPIC_API_KEY, ANTHROPIC_BASE_URL
 //
-// The package only translates. One direction makes a body of a pawl.Request, the other makes pawl.Deltas of what comes
+// The package only translates. One direction makes a body of a llm.Request, the other makes pawl.Deltas of what comes
 // back.
 //
-//	pawl.Request ─▶ fromRequest, fromMessage, fromTool ─▶ bytes ─▶ net/http
-//	pawl.Delta   ◀─ toDelta, toUsage, toFinish, toError ◀─ bytes ◀─ a stream of events, or one body
+//	llm.Request ─▶ fromRequest, fromMessage, fromTool ─▶ bytes ─▶ net/http
+//	llm.Delta   ◀─ toDelta, toUsage, toFinish, toError ◀─ bytes ◀─ a stream of events, or one body
 //
 // request.go writes a body: system.go and cache.go the parts of it that stand outside the messages. response.go reads a whole
 // reply, stream.go the events of a streamed one. EncodeMessages and DecodeMessages do the same without a network.
@@ -47,7 +47,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/provider/catalog"
 	"github.com/pawl-go/pawl/provider/internal/wire"
 )
@@ -101,7 +101,7 @@ type Options struct {
 	Catalog *catalog.Catalog
 }
 
-// Model is a pawl.Model over the Messages API. Create it with New; it may be used concurrently.
+// Model is a llm.Model over the Messages API. Create it with New; it may be used concurrently.
 type Model struct {
 	dialect
 	name   string
@@ -113,7 +113,7 @@ type Model struct {
 	output wire.OutputCache
 }
 
-var _ pawl.Model = (*Model)(nil)
+var _ llm.Model = (*Model)(nil)
 
 // New returns the named model. A mistake in the options is reported by the first request.
 func New(model string, o *Options) *Model {
@@ -203,7 +203,7 @@ func newDialect(u *url.URL, noCache bool) dialect {
 // newest reports whether the server keeps to Anthropic's newest documents; others are sent what has been there for long.
 func (d *dialect) newest() bool { return !d.compatible && !d.vertex }
 
-func (d *dialect) emitter(tools *wire.Toolset, yield func(pawl.Delta, error) bool) *wire.Emitter {
+func (d *dialect) emitter(tools *wire.Toolset, yield func(llm.Delta, error) bool) *wire.Emitter {
 	return &wire.Emitter{Provider: provider, Tag: d.tag, Tools: tools, Yield: yield}
 }
 

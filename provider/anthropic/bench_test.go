@@ -7,16 +7,16 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/provider/anthropic"
 )
 
-func conversation(rounds int) []pawl.Message {
-	messages := []pawl.Message{pawl.System("You are a helpful assistant."), pawl.User("What is the weather in these cities?")}
+func conversation(rounds int) []llm.Message {
+	messages := []llm.Message{llm.System("You are a helpful assistant."), llm.User("What is the weather in these cities?")}
 	for i := range rounds {
 		id := fmt.Sprintf("toolu_%08d", i)
-		messages = append(messages, pawl.Assistant(pawl.Text{Text: "I look."}, pawl.ToolCall{ID: id, Name: "weather", Args: raw(`{"city":"Oslo","days":3,"units":"metric"}`)}),
-			pawl.Results(pawl.ToolResult{CallID: id, Parts: []pawl.Part{pawl.Text{Text: `{"city":"Oslo","forecast":["rain","rain","sun"]}`}}}))
+		messages = append(messages, llm.Assistant(llm.Text{Text: "I look."}, llm.ToolCall{ID: id, Name: "weather", Args: raw(`{"city":"Oslo","days":3,"units":"metric"}`)}),
+			llm.Results(llm.ToolResult{CallID: id, Parts: []llm.Part{llm.Text{Text: `{"city":"Oslo","forecast":["rain","rain","sun"]}`}}}))
 	}
 	return messages
 }
@@ -28,7 +28,7 @@ func BenchmarkRequest(b *testing.B) {
 		return reply(200, whole1), nil
 	})})
 	for _, rounds := range []int{2, 24, 100} {
-		req := &pawl.Request{Messages: conversation(rounds), Tools: []*pawl.Tool{tool("weather"), tool("other")}, Whole: true}
+		req := &llm.Request{Messages: conversation(rounds), Tools: []*llm.ToolSpec{tool("weather"), tool("other")}, Whole: true}
 		b.Run(fmt.Sprint(2*rounds), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
@@ -63,7 +63,7 @@ func BenchmarkReply(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := pawl.Complete(b.Context(), m, req); err != nil {
+				if _, err := llm.Complete(b.Context(), m, req); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -6,12 +6,12 @@ import (
 	"strings"
 	"time"
 
-	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/provider/internal/wire"
 )
 
 // toError makes the error of an answer with an HTTP status.
-func toError(status int, h http.Header, body []byte, now time.Time) *pawl.ProviderError {
+func toError(status int, h http.Header, body []byte, now time.Time) *llm.ProviderError {
 	f := wire.ReadFailure(body, nil)
 	e := classify(status, f)
 	if status == http.StatusTooManyRequests || status >= 500 {
@@ -49,9 +49,9 @@ func toStreamError(raw []byte) error {
 
 // classify maps a status and what the body says to a code. The body is the better witness: a spent quota, a conversation that
 // is too long and a filter are all 400.
-func classify(status int, f wire.Failure) *pawl.ProviderError {
+func classify(status int, f wire.Failure) *llm.ProviderError {
 	word := cmp.Or(f.Type, f.Name) // of Anthropic, or of Vertex AI
-	e := &pawl.ProviderError{Provider: provider, Status: status, Message: f.Message}
+	e := &llm.ProviderError{Provider: provider, Status: status, Message: f.Message}
 	if e.Message == "" {
 		e.Message = word
 	}
@@ -68,70 +68,70 @@ func classify(status int, f wire.Failure) *pawl.ProviderError {
 		return false
 	}
 	client := status == 0 || status >= 400 && status < 500
-	set := func(code pawl.Code, again bool) *pawl.ProviderError {
+	set := func(code llm.Code, again bool) *llm.ProviderError {
 		e.Code, e.Retryable = code, again
 		return e
 	}
 	if client {
 		switch {
 		case says("credit balance", "usage limits", "spend limit"):
-			return set(pawl.CodeQuota, false)
+			return set(llm.CodeQuota, false)
 		case says("prompt is too long", "exceed context limit", "context window", "context length", "too many tokens", "input is too long"):
-			return set(pawl.CodeContextLength, false)
+			return set(llm.CodeContextLength, false)
 		case says("content filtering policy", "blocked by content filter"):
-			return set(pawl.CodeContentFilter, false)
+			return set(llm.CodeContentFilter, false)
 		}
 	}
 	switch word {
 	case "overloaded_error":
-		return set(pawl.CodeOverloaded, true)
+		return set(llm.CodeOverloaded, true)
 	case "rate_limit_error", "RESOURCE_EXHAUSTED":
-		return set(pawl.CodeRateLimit, true)
+		return set(llm.CodeRateLimit, true)
 	case "timeout_error", "DEADLINE_EXCEEDED":
-		return set(pawl.CodeTimeout, true)
+		return set(llm.CodeTimeout, true)
 	case "authentication_error", "UNAUTHENTICATED":
-		return set(pawl.CodeAuthentication, false)
+		return set(llm.CodeAuthentication, false)
 	case "permission_error", "PERMISSION_DENIED":
-		return set(pawl.CodePermission, false)
+		return set(llm.CodePermission, false)
 	case "not_found_error", "NOT_FOUND":
-		return set(pawl.CodeNotFound, false)
+		return set(llm.CodeNotFound, false)
 	case "request_too_large":
-		return set(pawl.CodeContextLength, false)
+		return set(llm.CodeContextLength, false)
 	case "billing_error":
-		return set(pawl.CodeQuota, false)
+		return set(llm.CodeQuota, false)
 	case "invalid_request_error", "INVALID_ARGUMENT", "FAILED_PRECONDITION":
-		return set(pawl.CodeInvalidRequest, false)
+		return set(llm.CodeInvalidRequest, false)
 	case "UNAVAILABLE":
-		return set(pawl.CodeOverloaded, true)
+		return set(llm.CodeOverloaded, true)
 	}
 	switch {
 	case status == 401:
-		return set(pawl.CodeAuthentication, false)
+		return set(llm.CodeAuthentication, false)
 	case status == 402:
-		return set(pawl.CodeQuota, false)
+		return set(llm.CodeQuota, false)
 	case status == 403:
-		return set(pawl.CodePermission, false)
+		return set(llm.CodePermission, false)
 	case status == 404 || status == 410:
-		return set(pawl.CodeNotFound, false)
+		return set(llm.CodeNotFound, false)
 	case status == 408 || status == 504 || status == 524:
-		return set(pawl.CodeTimeout, true)
+		return set(llm.CodeTimeout, true)
 	case status == 409 || status == 425:
-		return set(pawl.CodeServer, true) // another request holds what this one needs
+		return set(llm.CodeServer, true) // another request holds what this one needs
 	case status == 413:
-		return set(pawl.CodeContextLength, false)
+		return set(llm.CodeContextLength, false)
 	case status == 429:
-		return set(pawl.CodeRateLimit, true)
+		return set(llm.CodeRateLimit, true)
 	case status == 503 || status == 529:
-		return set(pawl.CodeOverloaded, true)
+		return set(llm.CodeOverloaded, true)
 	case status >= 500:
-		return set(pawl.CodeServer, true)
+		return set(llm.CodeServer, true)
 	case status >= 400:
-		return set(pawl.CodeInvalidRequest, false)
+		return set(llm.CodeInvalidRequest, false)
 	case status >= 300:
 		if e.Message == "" {
 			e.Message = "the server answered with a redirect; is the base URL right?"
 		}
-		return set(pawl.CodeNotFound, false)
+		return set(llm.CodeNotFound, false)
 	}
-	return set(pawl.CodeServer, true) // said in a stream, without a word that we know: api_error and the like
+	return set(llm.CodeServer, true) // said in a stream, without a word that we know: api_error and the like
 }

@@ -8,7 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 
-	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/provider/anthropic"
 )
 
@@ -25,13 +25,13 @@ func Example() {
 	defer carrier.CloseIdleConnections()
 
 	m := anthropic.New("claude-sonnet-4-5", &anthropic.Options{BaseURL: srv.URL, HTTP: carrier})
-	req := &pawl.Request{Messages: []pawl.Message{pawl.User("Do I need an umbrella in Oslo?")}}
+	req := &llm.Request{Messages: []llm.Message{llm.User("Do I need an umbrella in Oslo?")}}
 	for d, err := range m.Stream(context.Background(), req) {
 		if err != nil {
 			fmt.Println(err)
 			return
 		}
-		if t, ok := d.Part.(pawl.Text); ok {
+		if t, ok := d.Part.(llm.Text); ok {
 			fmt.Print(t.Text)
 		}
 	}
@@ -40,8 +40,8 @@ func Example() {
 
 // EncodeMessages shows what would be sent.
 func ExampleEncodeMessages() {
-	body, err := anthropic.EncodeMessages(&pawl.Request{Model: "claude-sonnet-4-5", Whole: true, Messages: []pawl.Message{pawl.User("hi")},
-		Settings: pawl.Settings{MaxTokens: 100, Options: map[string]json.RawMessage{"anthropic": json.RawMessage(`{"cache_control":{"type":"ephemeral"}}`)}}})
+	body, err := anthropic.EncodeMessages(&llm.Request{Model: "claude-sonnet-4-5", Whole: true, Messages: []llm.Message{llm.User("hi")},
+		Settings: llm.Settings{MaxTokens: 100, Options: map[string]json.RawMessage{"anthropic": json.RawMessage(`{"cache_control":{"type":"ephemeral"}}`)}}})
 	fmt.Println(string(body), err)
 	// Output: {"model":"claude-sonnet-4-5","max_tokens":100,"messages":[{"role":"user","content":[{"type":"text","text":"hi"}]}],"cache_control":{"type":"ephemeral"}} <nil>
 }

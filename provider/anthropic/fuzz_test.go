@@ -9,11 +9,11 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/provider/anthropic"
 )
 
-// Whatever a server sends, decoding does not panic, fails with a *pawl.ProviderError or ends with a finish reason, and
+// Whatever a server sends, decoding does not panic, fails with a *llm.ProviderError or ends with a finish reason, and
 // what it read can be sent back.
 func FuzzReply(f *testing.F) {
 	for _, body := range []string{
@@ -29,11 +29,11 @@ func FuzzReply(f *testing.F) {
 	f.Fuzz(func(t *testing.T, sse bool, body []byte) {
 		res, err := anthropic.DecodeMessages(200, sse, body)
 		if err != nil {
-			var e *pawl.ProviderError
+			var e *llm.ProviderError
 			if !errors.As(err, &e) || e.Code == "" || e.Provider == "" {
 				t.Fatalf("%q: %v is not a whole ProviderError", body, err)
 			}
-			if e.Code == pawl.CodeStream && strings.Contains(e.Message, "part ") {
+			if e.Code == llm.CodeStream && strings.Contains(e.Message, "part ") {
 				t.Fatalf("%q: the adapter broke the contract of deltas: %v", body, err)
 			}
 			return
@@ -41,7 +41,7 @@ func FuzzReply(f *testing.F) {
 		if res.Finish == "" {
 			t.Fatalf("%q: no finish", body)
 		}
-		b, err := anthropic.EncodeMessages(&pawl.Request{Model: "m", Messages: []pawl.Message{pawl.User("a"), res.Message}})
+		b, err := anthropic.EncodeMessages(&llm.Request{Model: "m", Messages: []llm.Message{llm.User("a"), res.Message}})
 		if err != nil || !json.Valid(b) {
 			t.Fatalf("%q: what was read cannot be sent back: %v: %s", body, err, b)
 		}
@@ -79,7 +79,7 @@ func TestStreamsOfAnyShape(t *testing.T) {
 			t.Fatal("no finish")
 		}
 		if err == nil {
-			b, err := anthropic.EncodeMessages(&pawl.Request{Model: "m", Messages: []pawl.Message{pawl.User("a"), res.Message}})
+			b, err := anthropic.EncodeMessages(&llm.Request{Model: "m", Messages: []llm.Message{llm.User("a"), res.Message}})
 			if err != nil || !json.Valid(b) {
 				t.Fatalf("what was read cannot be sent back: %v: %s", err, b)
 			}
@@ -113,23 +113,23 @@ func orderly(evs []string) (kept []string) {
 
 // Any conversation gives a body that is JSON, and whose messages alternate.
 func TestConversationsOfAnyShape(t *testing.T) {
-	part := rapid.Custom(func(t *rapid.T) pawl.Part {
+	part := rapid.Custom(func(t *rapid.T) llm.Part {
 		s := rapid.StringN(0, 6, -1).Draw(t, "text")
-		return rapid.SampledFrom([]pawl.Part{pawl.Text{Text: s}, pawl.Text{Text: " "}, pawl.Text{Text: "a"}}).Draw(t, "part")
+		return rapid.SampledFrom([]llm.Part{llm.Text{Text: s}, llm.Text{Text: " "}, llm.Text{Text: "a"}}).Draw(t, "part")
 	})
-	message := rapid.Custom(func(t *rapid.T) pawl.Message {
-		m := pawl.Message{Role: rapid.SampledFrom([]pawl.Role{pawl.RoleSystem, pawl.RoleDeveloper, pawl.RoleUser, pawl.RoleAssistant, pawl.RoleTool}).Draw(t, "role")}
+	message := rapid.Custom(func(t *rapid.T) llm.Message {
+		m := llm.Message{Role: rapid.SampledFrom([]llm.Role{llm.RoleSystem, llm.RoleDeveloper, llm.RoleUser, llm.RoleAssistant, llm.RoleTool}).Draw(t, "role")}
 		m.Parts = rapid.SliceOfN(part, 0, 3).Draw(t, "parts")
 		switch id := fmt.Sprint(rapid.IntRange(0, 2).Draw(t, "id"), rapid.SampledFrom([]string{"", ".", "_"}).Draw(t, "form")); m.Role {
-		case pawl.RoleAssistant:
-			m.Parts = append(m.Parts, pawl.ToolCall{ID: id, Name: "f", Args: raw(rapid.SampledFrom([]string{"", "{}", `{"a":1}`, `{"a":`, "\xff"}).Draw(t, "args"))})
-		case pawl.RoleTool:
-			m.Parts = append(m.Parts, pawl.ToolResult{CallID: id, Parts: m.Parts})
+		case llm.RoleAssistant:
+			m.Parts = append(m.Parts, llm.ToolCall{ID: id, Name: "f", Args: raw(rapid.SampledFrom([]string{"", "{}", `{"a":1}`, `{"a":`, "\xff"}).Draw(t, "args"))})
+		case llm.RoleTool:
+			m.Parts = append(m.Parts, llm.ToolResult{CallID: id, Parts: m.Parts})
 		}
 		return m
 	})
 	rapid.Check(t, func(t *rapid.T) {
-		b, err := anthropic.EncodeMessages(&pawl.Request{Model: "m", Messages: rapid.SliceOfN(message, 0, 8).Draw(t, "messages")})
+		b, err := anthropic.EncodeMessages(&llm.Request{Model: "m", Messages: rapid.SliceOfN(message, 0, 8).Draw(t, "messages")})
 		if err != nil {
 			t.Fatal(err)
 		}

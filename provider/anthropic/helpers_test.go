@@ -8,8 +8,8 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/test/wiretest"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/provider/anthropic"
 )
 
@@ -67,12 +67,12 @@ func whole(reason string, blocks ...string) string {
 
 const used = "; in 15 out 7 read 3 write 2"
 
-func user(text string) *pawl.Request {
-	return &pawl.Request{Model: "claude-sonnet-4-5", Messages: []pawl.Message{pawl.User(text)}}
+func user(text string) *llm.Request {
+	return &llm.Request{Model: "claude-sonnet-4-5", Messages: []llm.Message{llm.User(text)}}
 }
 
 // encode returns the body of req, or its error.
-func encode(t *testing.T, req *pawl.Request) string {
+func encode(t *testing.T, req *llm.Request) string {
 	t.Helper()
 	b, err := anthropic.EncodeMessages(req)
 	if err != nil {

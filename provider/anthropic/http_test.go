@@ -13,13 +13,13 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/provider/anthropic"
 )
 
 // drain joins what m answers, and the notices beside it.
-func drain(m pawl.Model, req *pawl.Request) (*pawl.Response, []string, error) {
-	res := new(pawl.Response)
+func drain(m llm.Model, req *llm.Request) (*llm.Response, []string, error) {
+	res := new(llm.Response)
 	var notices []string
 	for d, err := range m.Stream(context.Background(), req) {
 		if err == nil {
@@ -39,7 +39,7 @@ func TestOverHTTP(t *testing.T) {
 	for _, whole := range []bool{false, true} {
 		srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			body, _ := io.ReadAll(r.Body)
-			want, _ := anthropic.EncodeMessages(&pawl.Request{Model: "claude-sonnet-4-5", Messages: []pawl.Message{pawl.User("hi")}, Whole: whole})
+			want, _ := anthropic.EncodeMessages(&llm.Request{Model: "claude-sonnet-4-5", Messages: []llm.Message{llm.User("hi")}, Whole: whole})
 			if got := unmarked(string(body)); got != unmarked(string(want)) {
 				t.Errorf("body %s\nwant %s", got, want)
 			}
@@ -103,7 +103,7 @@ func TestAddresses(t *testing.T) {
 			body = string(b)
 			return reply(200, whole1), nil
 		})})
-		req := &pawl.Request{Messages: []pawl.Message{pawl.User("hi")}, Whole: c.whole}
+		req := &llm.Request{Messages: []llm.Message{llm.User("hi")}, Whole: c.whole}
 		if _, _, err := drain(m, req); err != nil {
 			t.Fatal(err)
 		}
@@ -129,8 +129,8 @@ func TestGatewayMarks(t *testing.T) {
 			body = string(b)
 			return reply(200, whole1), nil
 		})})
-		messages := []pawl.Message{pawl.System("S"), pawl.User("one"), pawl.Assistant(pawl.Text{Text: "two"}), pawl.User("three"), pawl.Assistant(pawl.Text{Text: "four"}), pawl.User("five")}
-		if _, _, err := drain(m, &pawl.Request{Messages: messages, Tools: []*pawl.Tool{tool("f")}, Whole: true}); err != nil {
+		messages := []llm.Message{llm.System("S"), llm.User("one"), llm.Assistant(llm.Text{Text: "two"}), llm.User("three"), llm.Assistant(llm.Text{Text: "four"}), llm.User("five")}
+		if _, _, err := drain(m, &llm.Request{Messages: messages, Tools: []*llm.ToolSpec{tool("f")}, Whole: true}); err != nil {
 			t.Fatal(err)
 		}
 		const mark = `,"cache_control":{"type":"ephemeral"}}`
@@ -282,7 +282,7 @@ func TestPausedTurns(t *testing.T) {
 	req := user("hi")
 	req.Settings.Options = options(`{"tools":[]}`)
 	res, _, err := drain(m, req)
-	if err != nil || res.Finish != pawl.FinishOther || n != anthropic.MaxContinuations+1 {
+	if err != nil || res.Finish != llm.FinishOther || n != anthropic.MaxContinuations+1 {
 		t.Errorf("%d requests, %s", n, outcome(res, err))
 	}
 }
@@ -323,8 +323,8 @@ func TestTimeouts(t *testing.T) {
 		})})
 		start := time.Now()
 		_, _, err := drain(m, user("hi"))
-		var e *pawl.ProviderError
-		if !errors.As(err, &e) || e.Code != pawl.CodeTimeout || time.Since(start) != time.Minute {
+		var e *llm.ProviderError
+		if !errors.As(err, &e) || e.Code != llm.CodeTimeout || time.Since(start) != time.Minute {
 			t.Errorf("%v after %v", err, time.Since(start))
 		}
 	})
@@ -343,14 +343,14 @@ func TestReasoningStaysWithItsServer(t *testing.T) {
 	if err != nil || !strings.Contains(string(b), "anthropic@gateway.test") {
 		t.Errorf("%s, %v", b, err)
 	}
-	if body := encode(t, &pawl.Request{Model: "claude", Messages: []pawl.Message{pawl.User("a"), res.Message, pawl.User("b")}}); strings.Contains(body, "Hm.") {
+	if body := encode(t, &llm.Request{Model: "claude", Messages: []llm.Message{llm.User("a"), res.Message, llm.User("b")}}); strings.Contains(body, "Hm.") {
 		t.Errorf("sent to another server: %s", body)
 	}
 }
 
 // Arguments come back in the form of the tool's own schema, and what cannot be offered is told.
 func TestSchemasOfAnotherForm(t *testing.T) {
-	odd := &pawl.Tool{Name: "f", Input: raw(`{"type":"object","properties":{"b c":{"type":"string"}},"required":["b c"]}`), Passive: true}
+	odd := &llm.ToolSpec{Name: "f", Input: raw(`{"type":"object","properties":{"b c":{"type":"string"}},"required":["b c"]}`)}
 	for _, whole1 := range []bool{true, false} {
 		m := anthropic.New("m", &anthropic.Options{BaseURL: "http://local.test", HTTP: transport(func(r *http.Request) (*http.Response, error) {
 			var body struct {
@@ -372,7 +372,7 @@ func TestSchemasOfAnotherForm(t *testing.T) {
 		})})
 		req := user("hi")
 		req.Whole = whole1
-		req.Tools = []*pawl.Tool{odd, {Name: "g", Input: raw(`{"type":"string"}`)}}
+		req.Tools = []*llm.ToolSpec{odd, {Name: "g", Input: raw(`{"type":"string"}`)}}
 		res, notices, err := drain(m, req)
 		if got, want := outcome(res, err), `call a f {"b c":"v"}; tool_calls`+used; got != want {
 			t.Errorf("got %s, want %s", got, want)

@@ -5,13 +5,13 @@ import (
 	"path"
 	"strings"
 
-	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/provider/internal/wire"
 )
 
 // fromMedia writes an image or a document. The URL may be an address, a data: URI, or, where the user's own words have it
 // (local), a path: one that begins with /, ./, ../ or ~/, or a file: URL.
-func fromMedia(e *encoder, where string, m pawl.Media, local bool) {
+func fromMedia(e *encoder, where string, m llm.Media, local bool) {
 	if wire.IsLocal(m.URL) {
 		if !local {
 			e.Fail(unsupported(where, "a result cannot name a local file: a tool that may read it can give its bytes"))

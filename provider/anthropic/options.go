@@ -3,8 +3,8 @@ package anthropic
 import (
 	"slices"
 
-	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/jsonscan"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // options are a request's own for this provider.
@@ -78,11 +78,11 @@ func readOptions(raw []byte) (options, error) {
 }
 
 // without returns the tools that the options do not define.
-func (o *options) without(tools []*pawl.Tool) []*pawl.Tool {
-	if !slices.ContainsFunc(tools, func(t *pawl.Tool) bool { return slices.Contains(o.names, t.Name) }) {
+func (o *options) without(tools []*llm.ToolSpec) []*llm.ToolSpec {
+	if !slices.ContainsFunc(tools, func(t *llm.ToolSpec) bool { return slices.Contains(o.names, t.Name) }) {
 		return tools
 	}
-	return slices.DeleteFunc(slices.Clone(tools), func(t *pawl.Tool) bool { return slices.Contains(o.names, t.Name) })
+	return slices.DeleteFunc(slices.Clone(tools), func(t *llm.ToolSpec) bool { return slices.Contains(o.names, t.Name) })
 }
 
 // member returns a string member of an object; "" where there is none.

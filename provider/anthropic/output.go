@@ -1,12 +1,14 @@
 package anthropic
 
-import "github.com/pawl-go/pawl"
+import (
+	"github.com/pawl-go/pawl/llm"
+)
 
-var _ pawl.OutputHolder = (*Model)(nil)
+var _ llm.OutputHolder = (*Model)(nil)
 
 // HoldsOutput reports whether the model is one that Anthropic can hold to a schema, tools or no tools: by its name, Claude from 4.5 on, at Anthropic itself,
 // and to this one: in its strict form a map of any names cannot be said.
-func (m *Model) HoldsOutput(req *pawl.Request) bool {
+func (m *Model) HoldsOutput(req *llm.Request) bool {
 	name := m.name
 	if req.Model != "" {
 		name = req.Model

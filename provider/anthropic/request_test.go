@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/provider/anthropic"
 )
 
@@ -26,58 +26,58 @@ func options(s string) map[string]json.RawMessage {
 func ptr[T any](v T) *T { return &v }
 
 func TestMessages(t *testing.T) {
-	call := func(id, name, args string) pawl.Part { return pawl.ToolCall{ID: id, Name: name, Args: raw(args)} }
-	result := func(id, text string) pawl.ToolResult {
-		return pawl.ToolResult{CallID: id, Parts: []pawl.Part{pawl.Text{Text: text}}}
+	call := func(id, name, args string) llm.Part { return llm.ToolCall{ID: id, Name: name, Args: raw(args)} }
+	result := func(id, text string) llm.ToolResult {
+		return llm.ToolResult{CallID: id, Parts: []llm.Part{llm.Text{Text: text}}}
 	}
-	thought := pawl.Reasoning{Text: "Hm.", Opaque: &pawl.Opaque{Provider: "anthropic", Data: raw(`{"type":"thinking","thinking":"Hm.","signature":"sIg=="}`)}}
+	thought := llm.Reasoning{Text: "Hm.", Opaque: &llm.Opaque{Provider: "anthropic", Data: raw(`{"type":"thinking","thinking":"Hm.","signature":"sIg=="}`)}}
 	for _, c := range []struct {
 		name     string
-		messages []pawl.Message
+		messages []llm.Message
 		want     string // system and messages
 	}{
-		{"a question", []pawl.Message{pawl.User("hi")},
+		{"a question", []llm.Message{llm.User("hi")},
 			`"messages":[{"role":"user","content":[{"type":"text","text":"hi"}]}]`},
-		{"system and developer stand outside", []pawl.Message{pawl.System("A"), {Role: pawl.RoleDeveloper, Parts: []pawl.Part{pawl.Text{Text: "B"}}}, pawl.User("hi")},
+		{"system and developer stand outside", []llm.Message{llm.System("A"), {Role: llm.RoleDeveloper, Parts: []llm.Part{llm.Text{Text: "B"}}}, llm.User("hi")},
 			`"system":[{"type":"text","text":"A"},{"type":"text","text":"B"}],"messages":[{"role":"user","content":[{"type":"text","text":"hi"}]}]`},
-		{"a later system message stays in its place", []pawl.Message{pawl.User("hi"), pawl.Assistant(pawl.Text{Text: "yes"}), pawl.System("Be brief."), pawl.User("go")},
+		{"a later system message stays in its place", []llm.Message{llm.User("hi"), llm.Assistant(llm.Text{Text: "yes"}), llm.System("Be brief."), llm.User("go")},
 			`"messages":[{"role":"user","content":[{"type":"text","text":"hi"}]},{"role":"assistant","content":[{"type":"text","text":"yes"}]},` +
 				`{"role":"user","content":[{"type":"text","text":"<system>\nBe brief.\n</system>"},{"type":"text","text":"go"}]}]`},
-		{"one side is merged", []pawl.Message{pawl.User("a"), pawl.User("b"), pawl.Assistant(pawl.Text{Text: "c"}), pawl.Assistant(pawl.Text{Text: "d"}), pawl.User("e")},
+		{"one side is merged", []llm.Message{llm.User("a"), llm.User("b"), llm.Assistant(llm.Text{Text: "c"}), llm.Assistant(llm.Text{Text: "d"}), llm.User("e")},
 			`"messages":[{"role":"user","content":[{"type":"text","text":"a"},{"type":"text","text":"b"}]},` +
 				`{"role":"assistant","content":[{"type":"text","text":"c"},{"type":"text","text":"d"}]},{"role":"user","content":[{"type":"text","text":"e"}]}]`},
-		{"results in one message, before text", []pawl.Message{pawl.User("a"), pawl.Assistant(call("t1", "f", `{"x":1}`), call("t2", "f", `{"x": 2}`)),
-			pawl.User("hurry"), pawl.Results(result("t1", "one"), result("t2", "two")), pawl.User("well?")},
+		{"results in one message, before text", []llm.Message{llm.User("a"), llm.Assistant(call("t1", "f", `{"x":1}`), call("t2", "f", `{"x": 2}`)),
+			llm.User("hurry"), llm.Results(result("t1", "one"), result("t2", "two")), llm.User("well?")},
 			`{"role":"assistant","content":[{"type":"tool_use","id":"t1","name":"f","input":{"x":1}},{"type":"tool_use","id":"t2","name":"f","input":{"x": 2}}]},` +
 				`{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","content":"one"},{"type":"tool_result","tool_use_id":"t2","content":"two"},` +
 				`{"type":"text","text":"hurry"},{"type":"text","text":"well?"}]}]`},
-		{"input is never left out", []pawl.Message{pawl.User("a"), pawl.Assistant(call("t1", "f", ""), call("t2", "f", "{}"), call("t3", "f", `{"x":`), call("t4", "f", `[1]`)),
-			pawl.Results(result("t1", ""), result("t2", "0"), result("t3", "false"), result("t4", " "))},
+		{"input is never left out", []llm.Message{llm.User("a"), llm.Assistant(call("t1", "f", ""), call("t2", "f", "{}"), call("t3", "f", `{"x":`), call("t4", "f", `[1]`)),
+			llm.Results(result("t1", ""), result("t2", "0"), result("t3", "false"), result("t4", " "))},
 			`{"type":"tool_use","id":"t1","name":"f","input":{}},{"type":"tool_use","id":"t2","name":"f","input":{}},` +
 				`{"type":"tool_use","id":"t3","name":"f","input":{"raw_arguments":"{\"x\":"}},{"type":"tool_use","id":"t4","name":"f","input":{"raw_arguments":"[1]"}}]},` +
 				`{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","content":""},{"type":"tool_result","tool_use_id":"t2","content":"0"},` +
 				`{"type":"tool_result","tool_use_id":"t3","content":"false"},{"type":"tool_result","tool_use_id":"t4","content":" "}]}]`},
-		{"an error is one", []pawl.Message{pawl.User("a"), pawl.Assistant(call("t1", "f", "{}"), call("t2", "f", "{}")),
-			pawl.Results(pawl.ToolResult{CallID: "t1", IsError: true, Parts: []pawl.Part{pawl.Text{Text: "no"}}}, pawl.ToolResult{CallID: "t2", IsError: true})},
+		{"an error is one", []llm.Message{llm.User("a"), llm.Assistant(call("t1", "f", "{}"), call("t2", "f", "{}")),
+			llm.Results(llm.ToolResult{CallID: "t1", IsError: true, Parts: []llm.Part{llm.Text{Text: "no"}}}, llm.ToolResult{CallID: "t2", IsError: true})},
 			`{"type":"tool_result","tool_use_id":"t1","content":"no","is_error":true},{"type":"tool_result","tool_use_id":"t2","content":"Error","is_error":true}`},
-		{"an image in a result", []pawl.Message{pawl.User("a"), pawl.Assistant(call("t1", "f", "{}")),
-			pawl.Results(pawl.ToolResult{CallID: "t1", Parts: []pawl.Part{pawl.Text{Text: "see"}, pawl.Media{MIME: "image/png", Data: []byte("abc")}, pawl.Media{MIME: "application/pdf", URL: "https://h/d"}}})},
+		{"an image in a result", []llm.Message{llm.User("a"), llm.Assistant(call("t1", "f", "{}")),
+			llm.Results(llm.ToolResult{CallID: "t1", Parts: []llm.Part{llm.Text{Text: "see"}, llm.Media{MIME: "image/png", Data: []byte("abc")}, llm.Media{MIME: "application/pdf", URL: "https://h/d"}}})},
 			`"content":[{"type":"text","text":"see"},{"type":"image","source":{"type":"base64","media_type":"image/png","data":"YWJj"}},{"type":"document","source":{"type":"url","url":"https://h/d"}}]}]}]`},
-		{"thinking goes back as it was, before the call", []pawl.Message{pawl.User("a"),
-			pawl.Assistant(thought, pawl.Reasoning{Opaque: &pawl.Opaque{Provider: "anthropic", Data: raw(`{"type":"redacted_thinking","data":"x/y+"}`)}}, pawl.Text{Text: "I look."}, call("t1", "f", "{}")),
-			pawl.Results(result("t1", "r"))},
+		{"thinking goes back as it was, before the call", []llm.Message{llm.User("a"),
+			llm.Assistant(thought, llm.Reasoning{Opaque: &llm.Opaque{Provider: "anthropic", Data: raw(`{"type":"redacted_thinking","data":"x/y+"}`)}}, llm.Text{Text: "I look."}, call("t1", "f", "{}")),
+			llm.Results(result("t1", "r"))},
 			`{"role":"assistant","content":[{"type":"thinking","thinking":"Hm.","signature":"sIg=="},{"type":"redacted_thinking","data":"x/y+"},{"type":"text","text":"I look."},{"type":"tool_use","id":"t1"`},
-		{"another's reasoning is left out", []pawl.Message{pawl.User("a"),
-			pawl.Assistant(pawl.Reasoning{Text: "Mine."}, pawl.Reasoning{Opaque: &pawl.Opaque{Provider: "openai", Data: raw(`{"type":"reasoning"}`)}}, pawl.Text{Text: "b"}), pawl.User("c")},
+		{"another's reasoning is left out", []llm.Message{llm.User("a"),
+			llm.Assistant(llm.Reasoning{Text: "Mine."}, llm.Reasoning{Opaque: &llm.Opaque{Provider: "openai", Data: raw(`{"type":"reasoning"}`)}}, llm.Text{Text: "b"}), llm.User("c")},
 			`"messages":[{"role":"user","content":[{"type":"text","text":"a"}]},{"role":"assistant","content":[{"type":"text","text":"b"}]},{"role":"user","content":[{"type":"text","text":"c"}]}]`},
-		{"an empty reply vanishes", []pawl.Message{pawl.User("a"), pawl.Assistant(), pawl.User("b")},
+		{"an empty reply vanishes", []llm.Message{llm.User("a"), llm.Assistant(), llm.User("b")},
 			`"messages":[{"role":"user","content":[{"type":"text","text":"a"},{"type":"text","text":"b"}]}]`},
-		{"text of nothing is refused by the API", []pawl.Message{pawl.User("a"), pawl.Assistant(pawl.Text{Text: "\n\n"}, pawl.Text{Text: "b "}), pawl.User("")},
+		{"text of nothing is refused by the API", []llm.Message{llm.User("a"), llm.Assistant(llm.Text{Text: "\n\n"}, llm.Text{Text: "b "}), llm.User("")},
 			`"messages":[{"role":"user","content":[{"type":"text","text":"a"}]},{"role":"assistant","content":[{"type":"text","text":"b "}]}]`},
-		{"a reply is gone on with", []pawl.Message{pawl.User("a"), pawl.Assistant(pawl.Text{Text: "It is \n"})},
+		{"a reply is gone on with", []llm.Message{llm.User("a"), llm.Assistant(llm.Text{Text: "It is \n"})},
 			`{"role":"assistant","content":[{"type":"text","text":"It is"}]}]`},
 	} {
-		got := unmarked(encode(t, &pawl.Request{Model: "claude-sonnet-4-5", Messages: c.messages, Whole: true}))
+		got := unmarked(encode(t, &llm.Request{Model: "claude-sonnet-4-5", Messages: c.messages, Whole: true}))
 		if !strings.Contains(got, c.want) {
 			t.Errorf("%s:\n got %s\nwant %s", c.name, got, c.want)
 		}
@@ -86,7 +86,7 @@ func TestMessages(t *testing.T) {
 
 func TestRequestMembers(t *testing.T) {
 	schema := raw(`{"type":"object","properties":{"a":{"type":"string"}},"required":["a"],"additionalProperties":false}`)
-	with := func(change func(*pawl.Request)) *pawl.Request {
+	with := func(change func(*llm.Request)) *llm.Request {
 		r := user("hi")
 		r.Whole = true
 		change(r)
@@ -96,84 +96,86 @@ func TestRequestMembers(t *testing.T) {
 	tools := `"tools":[{"name":"f","description":"Does f.","input_schema":{"type":"object","properties":{"x":{"type":"integer"}},"required":["x"]}}]`
 	for _, c := range []struct {
 		name string
-		req  *pawl.Request
+		req  *llm.Request
 		want string
 	}{
-		{"the least", with(func(r *pawl.Request) {}), `{"model":"claude-sonnet-4-5","max_tokens":16384,` + hi + `}`},
-		{"an old model writes less", with(func(r *pawl.Request) { r.Model = "claude-3-haiku-20240307" }), `"max_tokens":4096,`},
-		{"streamed", with(func(r *pawl.Request) { r.Whole = false }), hi + `,"stream":true}`},
-		{"tools and auto", with(func(r *pawl.Request) { r.Tools = []*pawl.Tool{tool("f")} }), tools + `,` + hi + `,"tool_choice":{"type":"auto"}}`},
-		{"none keeps the tools", with(func(r *pawl.Request) {
-			r.Tools, r.Choice = []*pawl.Tool{tool("f")}, pawl.ToolChoice{Mode: pawl.ToolNone}
+		{"the least", with(func(r *llm.Request) {}), `{"model":"claude-sonnet-4-5","max_tokens":16384,` + hi + `}`},
+		{"an old model writes less", with(func(r *llm.Request) { r.Model = "claude-3-haiku-20240307" }), `"max_tokens":4096,`},
+		{"streamed", with(func(r *llm.Request) { r.Whole = false }), hi + `,"stream":true}`},
+		{"tools and auto", with(func(r *llm.Request) { r.Tools = []*llm.ToolSpec{tool("f")} }), tools + `,` + hi + `,"tool_choice":{"type":"auto"}}`},
+		{"none keeps the tools", with(func(r *llm.Request) {
+			r.Tools, r.Choice = []*llm.ToolSpec{tool("f")}, llm.ToolChoice{Mode: llm.ToolNone}
 		}), tools + `,` + hi + `,"tool_choice":{"type":"none"}}`},
-		{"required", with(func(r *pawl.Request) {
-			r.Tools, r.Choice = []*pawl.Tool{tool("f")}, pawl.ToolChoice{Mode: pawl.ToolRequired}
+		{"required", with(func(r *llm.Request) {
+			r.Tools, r.Choice = []*llm.ToolSpec{tool("f")}, llm.ToolChoice{Mode: llm.ToolRequired}
 		}), `"tool_choice":{"type":"any"}}`},
-		{"named", with(func(r *pawl.Request) { r.Tools, r.Choice = []*pawl.Tool{tool("f")}, pawl.Named("f") }), `"tool_choice":{"type":"tool","name":"f"}}`},
-		{"named, all of them", with(func(r *pawl.Request) {
-			r.Tools, r.Choice = []*pawl.Tool{tool("f"), tool("g")}, pawl.Named("g", "f")
+		{"named", with(func(r *llm.Request) { r.Tools, r.Choice = []*llm.ToolSpec{tool("f")}, llm.Named("f") }), `"tool_choice":{"type":"tool","name":"f"}}`},
+		{"named, all of them", with(func(r *llm.Request) {
+			r.Tools, r.Choice = []*llm.ToolSpec{tool("f"), tool("g")}, llm.Named("g", "f")
 		}), `"tool_choice":{"type":"any"}}`},
-		{"named, some of them", with(func(r *pawl.Request) {
-			r.Tools, r.Choice = []*pawl.Tool{tool("f"), tool("g"), tool("h")}, pawl.Named("g", "f")
+		{"named, some of them", with(func(r *llm.Request) {
+			r.Tools, r.Choice = []*llm.ToolSpec{tool("f"), tool("g"), tool("h")}, llm.Named("g", "f")
 		}), "error unsupported: tool_choice: Anthropic can force one named tool"},
-		{"named, not offered", with(func(r *pawl.Request) { r.Tools, r.Choice = []*pawl.Tool{tool("f")}, pawl.Named("g") }), `error invalid_request: tool choice: no tool "g" is offered`},
-		{"one call at a time", with(func(r *pawl.Request) {
-			r.Tools, r.Settings.Parallel = []*pawl.Tool{tool("f")}, ptr(false)
+		{"named, not offered", with(func(r *llm.Request) { r.Tools, r.Choice = []*llm.ToolSpec{tool("f")}, llm.Named("g") }), `error invalid_request: tool choice: no tool "g" is offered`},
+		{"one call at a time", with(func(r *llm.Request) {
+			r.Tools, r.Settings.Parallel = []*llm.ToolSpec{tool("f")}, ptr(false)
 		}), `"tool_choice":{"type":"auto","disable_parallel_tool_use":true}}`},
-		{"a choice without tools is not sent", with(func(r *pawl.Request) { r.Choice = pawl.ToolChoice{Mode: pawl.ToolNone} }), hi + `}`},
-		{"forced while thinking", with(func(r *pawl.Request) {
-			r.Tools, r.Choice, r.Settings.Effort = []*pawl.Tool{tool("f")}, pawl.ToolChoice{Mode: pawl.ToolRequired}, "high"
+		{"a choice without tools is not sent", with(func(r *llm.Request) { r.Choice = llm.ToolChoice{Mode: llm.ToolNone} }), hi + `}`},
+		{"forced while thinking", with(func(r *llm.Request) {
+			r.Tools, r.Choice, r.Settings.Effort = []*llm.ToolSpec{tool("f")}, llm.ToolChoice{Mode: llm.ToolRequired}, "high"
 		}), "error unsupported: tool_choice: Anthropic refuses a forced call (required or named) while the model thinks"},
-		{"forced while thinking by options", with(func(r *pawl.Request) {
-			r.Tools, r.Choice, r.Settings.Options = []*pawl.Tool{tool("f")}, pawl.Named("f"), options(`{"thinking":{"type":"enabled","budget_tokens":1024}}`)
+		{"forced while thinking by options", with(func(r *llm.Request) {
+			r.Tools, r.Choice, r.Settings.Options = []*llm.ToolSpec{tool("f")}, llm.Named("f"), options(`{"thinking":{"type":"enabled","budget_tokens":1024}}`)
 		}), "error unsupported: tool_choice: Anthropic refuses a forced call"},
-		{"forced, and the model decides whether it thinks", with(func(r *pawl.Request) {
-			r.Model, r.Tools, r.Choice, r.Settings.Effort = "claude-opus-4-6", []*pawl.Tool{tool("f")}, pawl.ToolChoice{Mode: pawl.ToolRequired}, "high"
+		{"forced, and the model decides whether it thinks", with(func(r *llm.Request) {
+			r.Model, r.Tools, r.Choice, r.Settings.Effort = "claude-opus-4-6", []*llm.ToolSpec{tool("f")}, llm.ToolChoice{Mode: llm.ToolRequired}, "high"
 		}), `"tool_choice":{"type":"any"},"thinking":{"type":"adaptive"},"output_config":{"effort":"high"}}`},
-		{"forced, thinking off", with(func(r *pawl.Request) {
-			r.Tools, r.Choice, r.Settings.Options = []*pawl.Tool{tool("f")}, pawl.Named("f"), options(`{"thinking":{"type":"disabled"}}`)
+		{"forced, thinking off", with(func(r *llm.Request) {
+			r.Tools, r.Choice, r.Settings.Options = []*llm.ToolSpec{tool("f")}, llm.Named("f"), options(`{"thinking":{"type":"disabled"}}`)
 		}), `"tool_choice":{"type":"tool","name":"f"}`},
-		{"sampling and stops", with(func(r *pawl.Request) {
-			r.Settings = pawl.Settings{MaxTokens: 5, Temperature: ptr(0.0), TopP: ptr(0.5), Stop: []string{"END", "0"}}
+		{"sampling and stops", with(func(r *llm.Request) {
+			r.Settings = llm.Settings{MaxTokens: 5, Temperature: ptr(0.0), TopP: ptr(0.5), Stop: []string{"END", "0"}}
 		}), `"max_tokens":5,` + hi + `,"temperature":0,"top_p":0.5,"stop_sequences":["END","0"]}`},
-		{"effort as a budget", with(func(r *pawl.Request) { r.Settings.Effort = "low" }), `"max_tokens":10240,` + hi + `,"thinking":{"type":"enabled","budget_tokens":2048}}`},
-		{"a budget below the bound", with(func(r *pawl.Request) { r.Settings.Effort, r.Settings.MaxTokens = "high", 4000 }), `"max_tokens":4000,` + hi + `,"thinking":{"type":"enabled","budget_tokens":3000}}`},
-		{"no room to think", with(func(r *pawl.Request) { r.Settings.Effort, r.Settings.MaxTokens = "high", 1000 }), "error invalid_request: settings.max_tokens: 1000 leaves no room"},
-		{"effort as a word", with(func(r *pawl.Request) { r.Model, r.Settings.Effort = "claude-opus-4-6", "max" }), hi + `,"thinking":{"type":"adaptive"},"output_config":{"effort":"max"}}`},
-		{"no effort", with(func(r *pawl.Request) { r.Settings.Effort = "none" }), hi + `}`},
-		{"a model that does not think", with(func(r *pawl.Request) { r.Model, r.Settings.Effort = "claude-3-5-haiku-latest", "low" }), "error unsupported: settings.effort: claude-3-5-haiku-latest does not think"},
-		{"an unknown effort", with(func(r *pawl.Request) { r.Settings.Effort = "huge" }), `error invalid_request: settings.effort: "huge" is none of`},
-		{"temperature while thinking", with(func(r *pawl.Request) { r.Settings.Effort, r.Settings.Temperature = "low", ptr(0.2) }), "error unsupported: settings.temperature: "},
-		{"structured output", with(func(r *pawl.Request) { r.Output = schema }), hi + `,"output_config":{"format":{"type":"json_schema","schema":` + string(schema) + `}}}`},
-		{"structured output of an older model", with(func(r *pawl.Request) { r.Model, r.Output = "claude-sonnet-4-20250514", schema }), `"system":[{"type":"text","text":"When you give your final answer, give one JSON value`},
-		{"structured output of an open schema", with(func(r *pawl.Request) { r.Output = raw(`{"type":"object"}`) }), `It must fit this JSON Schema:\n{\"type\":\"object\"}"}],` + hi + `}`},
-		{"options are merged, and win", with(func(r *pawl.Request) {
+		{"effort as a budget", with(func(r *llm.Request) { r.Settings.Effort = "low" }), `"max_tokens":10240,` + hi + `,"thinking":{"type":"enabled","budget_tokens":2048}}`},
+		{"a budget below the bound", with(func(r *llm.Request) { r.Settings.Effort, r.Settings.MaxTokens = "high", 4000 }), `"max_tokens":4000,` + hi + `,"thinking":{"type":"enabled","budget_tokens":3000}}`},
+		{"no room to think", with(func(r *llm.Request) { r.Settings.Effort, r.Settings.MaxTokens = "high", 1000 }), "error invalid_request: settings.max_tokens: 1000 leaves no room"},
+		{"effort as a word", with(func(r *llm.Request) { r.Model, r.Settings.Effort = "claude-opus-4-6", "max" }), hi + `,"thinking":{"type":"adaptive"},"output_config":{"effort":"max"}}`},
+		{"no effort", with(func(r *llm.Request) { r.Settings.Effort = "none" }), hi + `}`},
+		{"a model that does not think", with(func(r *llm.Request) { r.Model, r.Settings.Effort = "claude-3-5-haiku-latest", "low" }), "error unsupported: settings.effort: claude-3-5-haiku-latest does not think"},
+		{"an unknown effort", with(func(r *llm.Request) { r.Settings.Effort = "huge" }), `error invalid_request: settings.effort: "huge" is none of`},
+		{"temperature while thinking", with(func(r *llm.Request) { r.Settings.Effort, r.Settings.Temperature = "low", ptr(0.2) }), "error unsupported: settings.temperature: "},
+		{"structured output", with(func(r *llm.Request) { r.Output = schema }), hi + `,"output_config":{"format":{"type":"json_schema","schema":` + string(schema) + `}}}`},
+		{"structured output of an older model", with(func(r *llm.Request) { r.Model, r.Output = "claude-sonnet-4-20250514", schema }), `"system":[{"type":"text","text":"When you give your final answer, give one JSON value`},
+		{"structured output of an open schema", with(func(r *llm.Request) { r.Output = raw(`{"type":"object"}`) }), `It must fit this JSON Schema:\n{\"type\":\"object\"}"}],` + hi + `}`},
+		{"options are merged, and win", with(func(r *llm.Request) {
 			r.Settings.MaxTokens, r.Settings.Options = 5, options(`{"max_tokens": 9, "top_k":3,"metadata":{"user_id":"u"}}`)
 		}), `{"model":"claude-sonnet-4-5",` + hi + `,"max_tokens":9,"top_k":3,"metadata":{"user_id":"u"}}`},
-		{"the server's tools stand after", with(func(r *pawl.Request) {
-			r.Tools, r.Settings.Options = []*pawl.Tool{tool("f")}, options(`{"betas":["b1"],"tools":[{"type":"web_search_20250305","name":"web_search"}]}`)
+		{"the server's tools stand after", with(func(r *llm.Request) {
+			r.Tools, r.Settings.Options = []*llm.ToolSpec{tool("f")}, options(`{"betas":["b1"],"tools":[{"type":"web_search_20250305","name":"web_search"}]}`)
 		}), strings.TrimSuffix(tools, "]") + `,{"type":"web_search_20250305","name":"web_search"}],` + hi + `,"tool_choice":{"type":"auto"}}`},
-		{"the server's tools alone", with(func(r *pawl.Request) {
+		{"the server's tools alone", with(func(r *llm.Request) {
 			r.Settings.Options = options(`{"tools":[{"type":"web_search_20250305","name":"web_search"}]}`)
 		}), `"tools":[{"type":"web_search_20250305","name":"web_search"}],` + hi + `}`},
-		{"a tool that the API defines", with(func(r *pawl.Request) {
-			r.Tools, r.Settings.Options = []*pawl.Tool{tool("computer"), tool("f")}, options(`{"tools":[{"type":"computer_20250124","name":"computer"}]}`)
+		{"a tool that the API defines", with(func(r *llm.Request) {
+			r.Tools, r.Settings.Options = []*llm.ToolSpec{tool("computer"), tool("f")}, options(`{"tools":[{"type":"computer_20250124","name":"computer"}]}`)
 		}), strings.TrimSuffix(tools, "]") + `,{"type":"computer_20250124","name":"computer"}],`},
-		{"options that are none", with(func(r *pawl.Request) { r.Settings.Options = options(`[]`) }), "error invalid_request: settings.options.anthropic: not a JSON object"},
-		{"no model", with(func(r *pawl.Request) { r.Model = "" }), "error invalid_request: model: no model is named"},
-		{"two tools of a name", with(func(r *pawl.Request) { r.Tools = []*pawl.Tool{tool("f"), tool("f")} }), `error invalid_request: tools: two tools are named "f"`},
-		{"a name that does not fit", with(func(r *pawl.Request) { r.Tools = []*pawl.Tool{tool("a.b")} }), `"tools":[{"name":"a_b_`},
-		{"a tool without arguments", with(func(r *pawl.Request) { r.Tools = []*pawl.Tool{{Name: "now"}} }), `"tools":[{"name":"now","input_schema":{"type":"object","properties":{}}}]`},
-		{"a schema without a type", with(func(r *pawl.Request) { r.Tools = []*pawl.Tool{{Name: "now", Input: raw(`{"properties":{}}`)}} }), `"input_schema":{"properties":{},"type":"object"}`},
-		{"a schema with a choice at its root", with(func(r *pawl.Request) {
-			r.Tools = []*pawl.Tool{{Name: "f", Input: raw(`{"oneOf":[{"properties":{"a":{"type":"string"}}},{"properties":{"b":{"type":"string"}}}]}`)}}
+		{"options that are none", with(func(r *llm.Request) { r.Settings.Options = options(`[]`) }), "error invalid_request: settings.options.anthropic: not a JSON object"},
+		{"no model", with(func(r *llm.Request) { r.Model = "" }), "error invalid_request: model: no model is named"},
+		{"two tools of a name", with(func(r *llm.Request) { r.Tools = []*llm.ToolSpec{tool("f"), tool("f")} }), `error invalid_request: tools: two tools are named "f"`},
+		{"a name that does not fit", with(func(r *llm.Request) { r.Tools = []*llm.ToolSpec{tool("a.b")} }), `"tools":[{"name":"a_b_`},
+		{"a tool without arguments", with(func(r *llm.Request) { r.Tools = []*llm.ToolSpec{{Name: "now"}} }), `"tools":[{"name":"now","input_schema":{"type":"object","properties":{}}}]`},
+		{"a schema without a type", with(func(r *llm.Request) { r.Tools = []*llm.ToolSpec{{Name: "now", Input: raw(`{"properties":{}}`)}} }), `"input_schema":{"properties":{},"type":"object"}`},
+		{"a schema with a choice at its root", with(func(r *llm.Request) {
+			r.Tools = []*llm.ToolSpec{{Name: "f", Input: raw(`{"oneOf":[{"properties":{"a":{"type":"string"}}},{"properties":{"b":{"type":"string"}}}]}`)}}
 		}), `"input_schema":{"type":"object","properties":{"a":{"type":"string"},"b":{"type":"string"}}}`},
-		{"a tool that cannot be expressed is left out alone", with(func(r *pawl.Request) { r.Tools = []*pawl.Tool{{Name: "g", Input: raw(`{"type":"string"}`)}, tool("f")} }), tools},
-		{"and if it is the only one", with(func(r *pawl.Request) { r.Tools = []*pawl.Tool{{Name: "g", Input: raw(`{"type":"string"}`)}} }), `"max_tokens":16384,` + hi + `}`},
-		{"and if it is named", with(func(r *pawl.Request) {
-			r.Tools, r.Choice = []*pawl.Tool{{Name: "g", Input: raw(`{"type":"string"}`)}, tool("f")}, pawl.Named("g")
+		{"a tool that cannot be expressed is left out alone", with(func(r *llm.Request) {
+			r.Tools = []*llm.ToolSpec{{Name: "g", Input: raw(`{"type":"string"}`)}, tool("f")}
+		}), tools},
+		{"and if it is the only one", with(func(r *llm.Request) { r.Tools = []*llm.ToolSpec{{Name: "g", Input: raw(`{"type":"string"}`)}} }), `"max_tokens":16384,` + hi + `}`},
+		{"and if it is named", with(func(r *llm.Request) {
+			r.Tools, r.Choice = []*llm.ToolSpec{{Name: "g", Input: raw(`{"type":"string"}`)}, tool("f")}, llm.Named("g")
 		}), "error unsupported: tool_choice: g is not offered"},
-		{"structured output with a limit that is not known", with(func(r *pawl.Request) {
+		{"structured output with a limit that is not known", with(func(r *llm.Request) {
 			r.Output = raw(`{"type":"object","properties":{"a":{"type":"integer","minimum":3}},"required":["a"]}`)
 		}), `"schema":{"type":"object","properties":{"a":{"type":"integer","description":"at least 3"}},"required":["a"],"additionalProperties":false}`},
 	} {
@@ -193,33 +195,33 @@ func TestMedia(t *testing.T) {
 	os.WriteFile("c.mp3", []byte("mp3"), 0o600)
 	png := `{"type":"image","source":{"type":"base64","media_type":"image/png","data":"` + base64.StdEncoding.EncodeToString([]byte("png")) + `"}}`
 	for _, c := range []struct {
-		media pawl.Media
+		media llm.Media
 		want  string
 	}{
-		{pawl.Media{MIME: "image/png", Data: []byte("png")}, png},
-		{pawl.Media{URL: "data:image/png;base64,cG5n"}, png},
-		{pawl.Media{URL: "./a.png"}, png},
-		{pawl.Media{URL: "~/a.png"}, png},
-		{pawl.Media{URL: filepath.Join(dir, "a.png")}, png},
-		{pawl.Media{URL: "file://" + filepath.ToSlash(filepath.Join(dir, "a.png"))}, png},
-		{pawl.Media{URL: "./b.pdf"}, `{"type":"document","source":{"type":"base64","media_type":"application/pdf","data":"cGRm"}}`},
-		{pawl.Media{URL: "https://h/a"}, `{"type":"image","source":{"type":"url","url":"https://h/a"}}`},
-		{pawl.Media{URL: "https://h/a.PDF?x"}, `{"type":"document","source":{"type":"url","url":"https://h/a.PDF?x"}}`},
-		{pawl.Media{MIME: "text/markdown", Data: []byte("# a")}, `{"type":"document","source":{"type":"text","media_type":"text/plain","data":"# a"}}`},
-		{pawl.Media{MIME: "audio/mpeg", Data: []byte("a")}, `error unsupported: messages[0].parts[0]: Anthropic takes images, PDF documents and text, not media of type "audio/mpeg"`},
-		{pawl.Media{MIME: "image/tiff", Data: []byte("a")}, `error unsupported: messages[0].parts[0]: Anthropic takes images of type`},
-		{pawl.Media{MIME: "video/mp4", URL: "https://h/v"}, `error unsupported: messages[0].parts[0]: Anthropic takes images and PDF documents by URL, not video/mp4`},
-		{pawl.Media{URL: "./c.mp3"}, `error unsupported: `},
-		{pawl.Media{URL: "./absent.png"}, `error invalid_request: messages[0].parts[0]: stat ./absent.png: `},
+		{llm.Media{MIME: "image/png", Data: []byte("png")}, png},
+		{llm.Media{URL: "data:image/png;base64,cG5n"}, png},
+		{llm.Media{URL: "./a.png"}, png},
+		{llm.Media{URL: "~/a.png"}, png},
+		{llm.Media{URL: filepath.Join(dir, "a.png")}, png},
+		{llm.Media{URL: "file://" + filepath.ToSlash(filepath.Join(dir, "a.png"))}, png},
+		{llm.Media{URL: "./b.pdf"}, `{"type":"document","source":{"type":"base64","media_type":"application/pdf","data":"cGRm"}}`},
+		{llm.Media{URL: "https://h/a"}, `{"type":"image","source":{"type":"url","url":"https://h/a"}}`},
+		{llm.Media{URL: "https://h/a.PDF?x"}, `{"type":"document","source":{"type":"url","url":"https://h/a.PDF?x"}}`},
+		{llm.Media{MIME: "text/markdown", Data: []byte("# a")}, `{"type":"document","source":{"type":"text","media_type":"text/plain","data":"# a"}}`},
+		{llm.Media{MIME: "audio/mpeg", Data: []byte("a")}, `error unsupported: messages[0].parts[0]: Anthropic takes images, PDF documents and text, not media of type "audio/mpeg"`},
+		{llm.Media{MIME: "image/tiff", Data: []byte("a")}, `error unsupported: messages[0].parts[0]: Anthropic takes images of type`},
+		{llm.Media{MIME: "video/mp4", URL: "https://h/v"}, `error unsupported: messages[0].parts[0]: Anthropic takes images and PDF documents by URL, not video/mp4`},
+		{llm.Media{URL: "./c.mp3"}, `error unsupported: `},
+		{llm.Media{URL: "./absent.png"}, `error invalid_request: messages[0].parts[0]: stat ./absent.png: `},
 	} {
-		got := unmarked(encode(t, &pawl.Request{Model: "claude", Messages: []pawl.Message{{Role: pawl.RoleUser, Parts: []pawl.Part{c.media}}}}))
+		got := unmarked(encode(t, &llm.Request{Model: "claude", Messages: []llm.Message{{Role: llm.RoleUser, Parts: []llm.Part{c.media}}}}))
 		if !strings.Contains(got, c.want) {
 			t.Errorf("%+v:\n got %s\nwant %s", c.media, got, c.want)
 		}
 	}
 	// What a tool answers must not read files of the machine.
-	got := encode(t, &pawl.Request{Model: "claude", Messages: []pawl.Message{pawl.User("a"), pawl.Assistant(pawl.ToolCall{ID: "t", Name: "f"}),
-		pawl.Results(pawl.ToolResult{CallID: "t", Parts: []pawl.Part{pawl.Media{URL: "./a.png"}}})}})
+	got := encode(t, &llm.Request{Model: "claude", Messages: []llm.Message{llm.User("a"), llm.Assistant(llm.ToolCall{ID: "t", Name: "f"}),
+		llm.Results(llm.ToolResult{CallID: "t", Parts: []llm.Part{llm.Media{URL: "./a.png"}}})}})
 	if !strings.HasPrefix(got, "error unsupported: messages[2].parts[0]: a result cannot name a local file") {
 		t.Errorf("a local file in a result: %s", got)
 	}
@@ -228,19 +230,19 @@ func TestMedia(t *testing.T) {
 // Ids of any form and any repetition come out as the API takes them, and pairs stay pairs.
 func TestIDs(t *testing.T) {
 	ids := []string{"toolu_1", "call_1", "a.b", "a_b", "a:b", "functions.f:0", "", "é", strings.Repeat("x", 65), strings.Repeat("x", 200)}
-	messages := []pawl.Message{pawl.User("a")}
+	messages := []llm.Message{llm.User("a")}
 	for range 3 { // ids that begin anew in each reply
-		reply, results := pawl.Message{Role: pawl.RoleAssistant}, pawl.Message{Role: pawl.RoleTool}
+		reply, results := llm.Message{Role: llm.RoleAssistant}, llm.Message{Role: llm.RoleTool}
 		for i, id := range ids {
 			if id == "toolu_1" && len(messages) > 1 {
 				continue // Anthropic's own do not repeat
 			}
-			reply.Parts = append(reply.Parts, pawl.ToolCall{ID: id, Name: "f", Args: raw("{}")})
-			results.Parts = append(results.Parts, pawl.ToolResult{CallID: id, Parts: []pawl.Part{pawl.Text{Text: fmt.Sprint(i)}}})
+			reply.Parts = append(reply.Parts, llm.ToolCall{ID: id, Name: "f", Args: raw("{}")})
+			results.Parts = append(results.Parts, llm.ToolResult{CallID: id, Parts: []llm.Part{llm.Text{Text: fmt.Sprint(i)}}})
 		}
 		messages = append(messages, reply, results)
 	}
-	body := encode(t, &pawl.Request{Model: "claude", Messages: messages})
+	body := encode(t, &llm.Request{Model: "claude", Messages: messages})
 	var got struct {
 		Messages []struct {
 			Content []struct {
@@ -271,10 +273,10 @@ func TestIDs(t *testing.T) {
 
 func TestCacheMarks(t *testing.T) {
 	const mark = `"cache_control":{"type":"ephemeral"}`
-	messages := []pawl.Message{pawl.System("S"), pawl.User("one")}
+	messages := []llm.Message{llm.System("S"), llm.User("one")}
 	var before string
 	for turn := range 5 {
-		req := &pawl.Request{Model: "claude-sonnet-4-5", Messages: messages, Tools: []*pawl.Tool{tool("f"), tool("g")}}
+		req := &llm.Request{Model: "claude-sonnet-4-5", Messages: messages, Tools: []*llm.ToolSpec{tool("f"), tool("g")}}
 		body := encode(t, req)
 		if n := strings.Count(body, mark); n > 4 || n < 3 {
 			t.Errorf("turn %d: %d marks", turn, n)
@@ -295,7 +297,7 @@ func TestCacheMarks(t *testing.T) {
 		}
 		before = body[:i]
 		id := fmt.Sprint("toolu_", turn)
-		messages = append(messages, pawl.Assistant(pawl.ToolCall{ID: id, Name: "f", Args: raw("{}")}), pawl.Results(pawl.ToolResult{CallID: id, Parts: []pawl.Part{pawl.Text{Text: "r"}}}))
+		messages = append(messages, llm.Assistant(llm.ToolCall{ID: id, Name: "f", Args: raw("{}")}), llm.Results(llm.ToolResult{CallID: id, Parts: []llm.Part{llm.Text{Text: "r"}}}))
 	}
 	req := user("hi")
 	req.Settings.Options = options(`{"cache_control":{"type":"ephemeral","ttl":"1h"}}`)
@@ -306,7 +308,7 @@ func TestCacheMarks(t *testing.T) {
 
 func TestMapsDoNotShow(t *testing.T) {
 	req := user("hi")
-	req.Tools = []*pawl.Tool{tool("a.b"), tool("c.d"), tool("e")}
+	req.Tools = []*llm.ToolSpec{tool("a.b"), tool("c.d"), tool("e")}
 	req.Settings.Options = options(`{"z":1,"y":2,"x":{"b":1,"a":2}}`)
 	want := encode(t, req)
 	for range 1000 {
@@ -318,7 +320,7 @@ func TestMapsDoNotShow(t *testing.T) {
 
 // Instructions in the middle of a conversation are a turn of their own where the model takes them, after a turn of the user's, and else text.
 func TestInstructionsInTheMiddle(t *testing.T) {
-	say := []pawl.Message{pawl.User("a"), pawl.System("s"), pawl.Assistant(pawl.Text{Text: "b"}), pawl.System("t"), pawl.User("c"), pawl.System("u")}
+	say := []llm.Message{llm.User("a"), llm.System("s"), llm.Assistant(llm.Text{Text: "b"}), llm.System("t"), llm.User("c"), llm.System("u")}
 	for model, want := range map[string]string{
 		"claude-opus-4-8": `"messages":[{"role":"user","content":[{"type":"text","text":"a"}]},{"role":"system","content":[{"type":"text","text":"s"}]},` +
 			`{"role":"assistant","content":[{"type":"text","text":"b"}]},{"role":"user","content":[{"type":"text","text":"<system>\nt\n</system>"},{"type":"text","text":"c"}]},` +
@@ -326,7 +328,7 @@ func TestInstructionsInTheMiddle(t *testing.T) {
 		"claude-opus-4-7": `"messages":[{"role":"user","content":[{"type":"text","text":"a"},{"type":"text","text":"<system>\ns\n</system>"}]},` +
 			`{"role":"assistant","content":[{"type":"text","text":"b"}]},{"role":"user","content":[{"type":"text","text":"<system>\nt\n</system>"},{"type":"text","text":"c"},{"type":"text","text":"<system>\nu\n</system>"}]}]`,
 	} {
-		if got := unmarked(encode(t, &pawl.Request{Model: model, Messages: say})); !strings.Contains(got, want) {
+		if got := unmarked(encode(t, &llm.Request{Model: model, Messages: say})); !strings.Contains(got, want) {
 			t.Errorf("%s: got %s\nwant %s", model, got, want)
 		}
 	}
@@ -334,12 +336,12 @@ func TestInstructionsInTheMiddle(t *testing.T) {
 
 // A file that was uploaded before goes by its id; OpenAI's are refused.
 func TestUploadedFiles(t *testing.T) {
-	for m, want := range map[*pawl.Media]string{
+	for m, want := range map[*llm.Media]string{
 		{URL: "file_1"}:                    `{"type":"document","source":{"type":"file","file_id":"file_1"}}`,
 		{URL: "file_1", MIME: "image/png"}: `{"type":"image","source":{"type":"file","file_id":"file_1"}}`,
 		{URL: "file-1"}:                    "error unsupported: messages[0].parts[0]: file-1 is a file at OpenAI; those at Anthropic begin with file_",
 	} {
-		got := unmarked(encode(t, &pawl.Request{Model: "claude-opus-4-8", Messages: []pawl.Message{{Role: pawl.RoleUser, Parts: []pawl.Part{*m}}}}))
+		got := unmarked(encode(t, &llm.Request{Model: "claude-opus-4-8", Messages: []llm.Message{{Role: llm.RoleUser, Parts: []llm.Part{*m}}}}))
 		if !strings.Contains(got, want) {
 			t.Errorf("%+v: got %s, want %s", *m, got, want)
 		}
@@ -353,8 +355,8 @@ func TestWaitsUntilTheLimitsReset(t *testing.T) {
 		return reply(429, `{"type":"error","error":{"type":"rate_limit_error","message":"no"}}`, "anthropic-ratelimit-requests-remaining", "3", "anthropic-ratelimit-requests-reset", at(time.Hour),
 			"anthropic-ratelimit-tokens-remaining", "0", "anthropic-ratelimit-tokens-reset", at(time.Minute)), nil
 	})})
-	_, err := pawl.Complete(t.Context(), m, user("go"))
-	var e *pawl.ProviderError
+	_, err := llm.Complete(t.Context(), m, user("go"))
+	var e *llm.ProviderError
 	if !errors.As(err, &e) || e.RetryAfter < 50*time.Second || e.RetryAfter > 70*time.Second {
 		t.Errorf("got %v, retry after %v, want about a minute", err, e.RetryAfter)
 	}

@@ -3,8 +3,8 @@ package anthropic
 import (
 	"encoding/json"
 
-	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/jsonscan"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/provider/internal/wire"
 )
 
@@ -160,7 +160,7 @@ func (d *decoder) block(c *jsonscan.Cursor) error {
 		if err != nil || !wire.Filled(b.text) && opaque == nil {
 			return err
 		}
-		return d.Part(pawl.Text{Text: wire.AsText(b.text), Opaque: opaque})
+		return d.Part(llm.Text{Text: wire.AsText(b.text), Opaque: opaque})
 	case "thinking":
 		return d.thought(wire.AsText(b.thinking), b.raw, wire.Filled(b.signature))
 	case "tool_use":
@@ -178,7 +178,7 @@ func (d *decoder) block(c *jsonscan.Cursor) error {
 	if err != nil {
 		return err
 	}
-	return d.Part(pawl.Reasoning{Opaque: opaque})
+	return d.Part(llm.Reasoning{Opaque: opaque})
 }
 
 // blockOf yields a block that was joined.
@@ -189,7 +189,7 @@ func (d *decoder) blockOf(raw []byte) error {
 
 // thought yields whole thinking. Anthropic signs what it has finished: without a signature it would refuse to have it back.
 func (d *decoder) thought(text string, raw []byte, signed bool) error {
-	p := pawl.Reasoning{Text: text}
+	p := llm.Reasoning{Text: text}
 	if signed || d.compatible {
 		var err error
 		if p.Opaque, err = d.Keep(raw); err != nil {
@@ -202,7 +202,7 @@ func (d *decoder) thought(text string, raw []byte, signed bool) error {
 }
 
 // cited keeps the citations of a text, which belong to it when it is sent back. list is the inside of their array.
-func (d *decoder) cited(list []byte) (*pawl.Opaque, error) {
+func (d *decoder) cited(list []byte) (*llm.Opaque, error) {
 	if len(list) == 0 {
 		return nil, nil
 	}
@@ -227,8 +227,8 @@ func foreign(caller []byte) bool {
 }
 
 // toCall makes a call of a block, without its arguments.
-func (d *decoder) toCall(b *content) (pawl.ToolCall, error) {
-	call := pawl.ToolCall{ID: b.id, Name: d.Tools.FromWire(b.name)}
+func (d *decoder) toCall(b *content) (llm.ToolCall, error) {
+	call := llm.ToolCall{ID: b.id, Name: d.Tools.FromWire(b.name)}
 	if !foreign(b.caller) {
 		return call, nil
 	}
@@ -246,7 +246,7 @@ func (d *decoder) finish() error {
 	}
 	if d.container != "" {
 		data := append(jsonscan.AppendString([]byte(`{"container":`), d.container), '}')
-		if err := d.Part(pawl.Reasoning{Opaque: &pawl.Opaque{Provider: d.tag, Data: data}}); err != nil {
+		if err := d.Part(llm.Reasoning{Opaque: &llm.Opaque{Provider: d.tag, Data: data}}); err != nil {
 			return err
 		}
 	}
@@ -256,7 +256,7 @@ func (d *decoder) finish() error {
 	}
 	if d.stop == "refusal" && d.explanation != "" {
 		d.Began = true
-		if !d.Yield(pawl.Delta{Notice: &pawl.Notice{Code: "refusal", Text: d.explanation}}, nil) {
+		if !d.Yield(llm.Delta{Notice: &llm.Notice{Code: "refusal", Text: d.explanation}}, nil) {
 			return wire.ErrStopped
 		}
 	}
@@ -264,28 +264,28 @@ func (d *decoder) finish() error {
 }
 
 // toFinish maps the stop reasons.
-func toFinish(reason string) pawl.FinishReason {
+func toFinish(reason string) llm.FinishReason {
 	switch reason {
 	case "end_turn", "stop_sequence":
-		return pawl.FinishStop
+		return llm.FinishStop
 	case "max_tokens", "model_context_window_exceeded":
-		return pawl.FinishLength
+		return llm.FinishLength
 	case "tool_use":
-		return pawl.FinishToolCalls
+		return llm.FinishToolCalls
 	case "refusal":
-		return pawl.FinishContentFilter
+		return llm.FinishContentFilter
 	}
-	return pawl.FinishOther
+	return llm.FinishOther
 }
 
 // container returns the id of the container in which the server ran code for the last reply that had one; "" when there is none.
-func container(tag string, messages []pawl.Message) string {
+func container(tag string, messages []llm.Message) string {
 	for i := len(messages) - 1; i >= 0; i-- {
-		if messages[i].Role != pawl.RoleAssistant {
+		if messages[i].Role != llm.RoleAssistant {
 			continue
 		}
 		for j := len(messages[i].Parts) - 1; j >= 0; j-- {
-			r, ok := messages[i].Parts[j].(pawl.Reasoning)
+			r, ok := messages[i].Parts[j].(llm.Reasoning)
 			if !ok || r.Opaque == nil || r.Opaque.Provider != tag || r.Text != "" {
 				continue
 			}
@@ -342,9 +342,9 @@ func (f *figures) add(raw []byte) {
 }
 
 // toUsage normalises the figures: Anthropic counts what the cache read and wrote beside the input.
-func (f *figures) toUsage() *pawl.Usage {
+func (f *figures) toUsage() *llm.Usage {
 	if f.raw == nil {
 		return nil
 	}
-	return &pawl.Usage{Input: f.input + f.read + f.write, Output: f.output, Reasoning: f.thinking, CacheRead: f.read, CacheWrite: f.write, Raw: f.raw}
+	return &llm.Usage{Input: f.input + f.read + f.write, Output: f.output, Reasoning: f.thinking, CacheRead: f.read, CacheWrite: f.write, Raw: f.raw}
 }

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/provider/anthropic"
 )
 
@@ -96,7 +96,7 @@ func TestRoundTrip(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := unmarked(encode(t, &pawl.Request{Model: "claude", Whole: true, Messages: []pawl.Message{pawl.User("a"), res.Message, pawl.Results(pawl.ToolResult{CallID: "toolu_1"})}}))
+	got := unmarked(encode(t, &llm.Request{Model: "claude", Whole: true, Messages: []llm.Message{llm.User("a"), res.Message, llm.Results(llm.ToolResult{CallID: "toolu_1"})}}))
 	want := `{"role":"assistant","content":[` + strings.Join(blocks, ",") + `]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"toolu_1","content":""}]}]`
 	if !strings.Contains(got, want) {
 		t.Errorf("got %s\nwant %s", got, want)

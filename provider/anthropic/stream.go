@@ -3,8 +3,8 @@ package anthropic
 import (
 	"hash/maphash"
 
-	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/jsonscan"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/provider/internal/wire"
 )
 
@@ -291,7 +291,7 @@ func (d *decoder) say(s *slot, text string) error {
 		return d.MoreText(s.part, text)
 	}
 	var err error
-	s.part, err = d.BeginText(pawl.Text{Text: text})
+	s.part, err = d.BeginText(llm.Text{Text: text})
 	return err
 }
 
@@ -304,7 +304,7 @@ func (d *decoder) think(s *slot, text string) error {
 		return d.MoreReasoning(s.part, text)
 	}
 	var err error
-	s.part, err = d.BeginReasoning(pawl.Reasoning{Text: text})
+	s.part, err = d.BeginReasoning(llm.Reasoning{Text: text})
 	return err
 }
 
@@ -323,11 +323,11 @@ func (d *decoder) end(s *slot) error {
 		case s.part == closed && opaque == nil:
 			return nil
 		case s.part == closed:
-			return d.Part(pawl.Text{Opaque: opaque})
+			return d.Part(llm.Text{Opaque: opaque})
 		case opaque == nil:
 			return d.Seal(s.part)
 		}
-		return d.Send(pawl.Delta{Index: s.part, Part: pawl.Text{Opaque: opaque}, Done: true})
+		return d.Send(llm.Delta{Index: s.part, Part: llm.Text{Opaque: opaque}, Done: true})
 	case kindThinking:
 		raw := jsonscan.AppendString([]byte(`{"type":"thinking","thinking":`), s.so)
 		if len(s.signed) > 0 {
@@ -340,10 +340,10 @@ func (d *decoder) end(s *slot) error {
 		case len(s.signed) == 0 && !d.compatible:
 			return d.Seal(s.part)
 		}
-		return d.Send(pawl.Delta{Index: s.part, Part: pawl.Reasoning{Opaque: &pawl.Opaque{Provider: d.tag, Data: raw}}, Done: true})
+		return d.Send(llm.Delta{Index: s.part, Part: llm.Reasoning{Opaque: &llm.Opaque{Provider: d.tag, Data: raw}}, Done: true})
 	case kindCall:
 		if !s.filled {
-			return d.Send(pawl.Delta{Index: s.part, Part: pawl.ToolCall{Args: orEmpty(s.so)}, Done: true})
+			return d.Send(llm.Delta{Index: s.part, Part: llm.ToolCall{Args: orEmpty(s.so)}, Done: true})
 		}
 		return d.Seal(s.part)
 	}

@@ -3,17 +3,17 @@ package anthropic
 import (
 	"strings"
 
-	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/provider/internal/wire"
 )
 
 // fromSystem writes the system prompt, a block a message, and returns how many messages it is made of. A wish for
 // structured output that the API cannot be told otherwise stands at its end.
-func fromSystem(e *encoder, req *pawl.Request) int {
+func fromSystem(e *encoder, req *llm.Request) int {
 	lead := 0
 	for lead < len(req.Messages) {
 		m := &req.Messages[lead]
-		if m.Role != pawl.RoleSystem && m.Role != pawl.RoleDeveloper {
+		if m.Role != llm.RoleSystem && m.Role != llm.RoleDeveloper {
 			break
 		}
 		if !onlyText(m.Parts) {

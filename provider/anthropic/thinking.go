@@ -3,7 +3,7 @@ package anthropic
 import (
 	"strings"
 
-	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // thinking is how a request lets the model think.
@@ -21,7 +21,7 @@ var budgets = map[string]int{"minimal": 1024, "low": 2048, "medium": 8192, "high
 
 // toThinking reads the effort. Newer models take the word, and decide themselves how much to think; older ones are given a budget, and
 // the oldest do not think.
-func (e *encoder) toThinking(s *pawl.Settings, messages []pawl.Message) thinking {
+func (e *encoder) toThinking(s *llm.Settings, messages []llm.Message) thinking {
 	t := thinking{maxTokens: s.MaxTokens}
 	if t.maxTokens == 0 {
 		t.maxTokens = e.facts.reply
@@ -70,13 +70,13 @@ func (e *encoder) toThinking(s *pawl.Settings, messages []pawl.Message) thinking
 // unthought reports whether messages go on from calls that were made without a thought of this server's model, because another model made
 // them or because it was not asked to think. Such a turn must be ended as it was begun, so no budget is sent with it.
 // https://docs.claude.com/en/docs/build-with-claude/extended-thinking, "Toggling thinking modes in conversations".
-func (d *dialect) unthought(messages []pawl.Message) bool {
+func (d *dialect) unthought(messages []llm.Message) bool {
 	found := false
 	for i := len(messages) - 1; i >= 0; i-- {
 		m := &messages[i]
 		switch {
-		case m.Role == pawl.RoleTool:
-		case m.Role != pawl.RoleAssistant:
+		case m.Role == llm.RoleTool:
+		case m.Role != llm.RoleAssistant:
 			if found {
 				return true // here the turn began
 			}
@@ -90,9 +90,9 @@ func (d *dialect) unthought(messages []pawl.Message) bool {
 }
 
 // thinks reports whether a reply begins with a thought that goes back to this server.
-func (d *dialect) thinks(m *pawl.Message) bool {
+func (d *dialect) thinks(m *llm.Message) bool {
 	for _, p := range m.Parts {
-		r, ok := p.(pawl.Reasoning)
+		r, ok := p.(llm.Reasoning)
 		if !ok {
 			return false
 		}
@@ -105,7 +105,7 @@ func (d *dialect) thinks(m *pawl.Message) bool {
 }
 
 // tellUnthought says that a reply is asked for without the thinking that the settings want.
-func (m *Model) tellUnthought(req *pawl.Request, own options, yield func(pawl.Delta, error) bool) bool {
+func (m *Model) tellUnthought(req *llm.Request, own options, yield func(llm.Delta, error) bool) bool {
 	if req.Settings.Effort == "" || req.Settings.Effort == "none" || own.thinking != "" {
 		return true
 	}
@@ -116,7 +116,7 @@ func (m *Model) tellUnthought(req *pawl.Request, own options, yield func(pawl.De
 	if f := m.factsOf(name); f.adaptive || !f.thinks || !m.unthought(req.Messages) {
 		return true
 	}
-	return yield(pawl.Delta{Notice: &pawl.Notice{Code: "thinking_off",
+	return yield(llm.Delta{Notice: &llm.Notice{Code: "thinking_off",
 		Text: "anthropic: the model does not think in this reply: it goes on from calls that were made without its thinking. It thinks again from the next message on"}}, nil)
 }
 

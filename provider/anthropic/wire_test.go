@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/test/wiretest"
+	"github.com/pawl-go/pawl/llm"
 )
 
 type row = wiretest.ReplyRow
@@ -86,51 +86,51 @@ var errorRows = []wiretest.ErrorRow{
 
 var requestRows = func() []wiretest.RequestRow {
 	half, no := 0.5, false
-	with := func(f func(*pawl.Request)) func(*pawl.Request) {
-		return func(r *pawl.Request) { wiretest.Offer(r); f(r) }
+	with := func(f func(*llm.Request)) func(*llm.Request) {
+		return func(r *llm.Request) { wiretest.Offer(r); f(r) }
 	}
-	asked := wiretest.Say(pawl.Assistant(pawl.ToolCall{ID: "toolu_1", Name: "f", Args: []byte(`{"x":1}`)}), pawl.Results(pawl.ToolResult{CallID: "toolu_1", Parts: []pawl.Part{pawl.Text{Text: "42"}}, IsError: true}))
-	medium := func(m pawl.Media) func(*pawl.Request) {
-		return wiretest.Say(pawl.Message{Role: pawl.RoleUser, Parts: []pawl.Part{m}})
+	asked := wiretest.Say(llm.Assistant(llm.ToolCall{ID: "toolu_1", Name: "f", Args: []byte(`{"x":1}`)}), llm.Results(llm.ToolResult{CallID: "toolu_1", Parts: []llm.Part{llm.Text{Text: "42"}}, IsError: true}))
+	medium := func(m llm.Media) func(*llm.Request) {
+		return wiretest.Say(llm.Message{Role: llm.RoleUser, Parts: []llm.Part{m}})
 	}
 	object := map[string]any{"type": "object", "properties": map[string]any{}}
 	closed := map[string]any{"type": "object", "properties": map[string]any{}, "additionalProperties": false}
 	return []wiretest.RequestRow{
-		wiretest.Sends("Request.Model", func(*pawl.Request) {}, "model", "claude-opus-4-8"),
-		wiretest.Sends("a system message at the head", func(r *pawl.Request) { r.Messages = append([]pawl.Message{pawl.System("s")}, r.Messages...) }, "system[0].text", "s"),
-		wiretest.Sends("a system message after a turn of the user's", wiretest.Say(pawl.System("s")), "messages[1].role", "system"),
-		wiretest.Sends("a user's Text", func(*pawl.Request) {}, "messages[0].content[0].text", "u"),
-		wiretest.Sends("a reply's Text", wiretest.Say(pawl.Assistant(pawl.Text{Text: "t"}), pawl.User("v")), "messages[1].content[0].text", "t"),
-		wiretest.Sends("Media by URL", medium(pawl.Media{URL: "https://x"}), "messages[0].content[1].source.url", "https://x"),
-		wiretest.Sends("Media by value", medium(pawl.Media{MIME: "image/png", Data: []byte("x")}), "messages[0].content[1].source.data", "eA=="),
-		wiretest.Sends("Media with the id of an uploaded file", medium(pawl.Media{URL: "file_1"}), "messages[0].content[1].source.file_id", "file_1"),
-		wiretest.Sends("Reasoning.Opaque of the same host", wiretest.Say(pawl.Assistant(pawl.Reasoning{Opaque: &pawl.Opaque{Provider: "anthropic", Data: []byte(`{"type":"thinking","signature":"s"}`)}}, pawl.Text{Text: "t"}), pawl.User("v")), "messages[1].content[0].signature", "s"),
+		wiretest.Sends("Request.Model", func(*llm.Request) {}, "model", "claude-opus-4-8"),
+		wiretest.Sends("a system message at the head", func(r *llm.Request) { r.Messages = append([]llm.Message{llm.System("s")}, r.Messages...) }, "system[0].text", "s"),
+		wiretest.Sends("a system message after a turn of the user's", wiretest.Say(llm.System("s")), "messages[1].role", "system"),
+		wiretest.Sends("a user's Text", func(*llm.Request) {}, "messages[0].content[0].text", "u"),
+		wiretest.Sends("a reply's Text", wiretest.Say(llm.Assistant(llm.Text{Text: "t"}), llm.User("v")), "messages[1].content[0].text", "t"),
+		wiretest.Sends("Media by URL", medium(llm.Media{URL: "https://x"}), "messages[0].content[1].source.url", "https://x"),
+		wiretest.Sends("Media by value", medium(llm.Media{MIME: "image/png", Data: []byte("x")}), "messages[0].content[1].source.data", "eA=="),
+		wiretest.Sends("Media with the id of an uploaded file", medium(llm.Media{URL: "file_1"}), "messages[0].content[1].source.file_id", "file_1"),
+		wiretest.Sends("Reasoning.Opaque of the same host", wiretest.Say(llm.Assistant(llm.Reasoning{Opaque: &llm.Opaque{Provider: "anthropic", Data: []byte(`{"type":"thinking","signature":"s"}`)}}, llm.Text{Text: "t"}), llm.User("v")), "messages[1].content[0].signature", "s"),
 		wiretest.Sends("ToolCall.ID", asked, "messages[1].content[0].id", "toolu_1"),
 		wiretest.Sends("ToolCall.Name", asked, "messages[1].content[0].name", "f"),
 		wiretest.Sends("ToolCall.Args", asked, "messages[1].content[0].input", map[string]any{"x": 1.0}),
 		wiretest.Sends("ToolResult.CallID", asked, "messages[2].content[0].tool_use_id", "toolu_1"),
 		wiretest.Sends("ToolResult.Parts", asked, "messages[2].content[0].content", "42"),
 		wiretest.Sends("ToolResult.IsError", asked, "messages[2].content[0].is_error", true),
-		wiretest.Sends("Tool.Name", with(func(*pawl.Request) {}), "tools[0].name", "f"),
-		wiretest.Sends("Tool.Description", with(func(*pawl.Request) {}), "tools[0].description", "Does f."),
-		wiretest.Sends("Tool.Input", with(func(*pawl.Request) {}), "tools[0].input_schema", object),
-		wiretest.Sends("Choice: auto", with(func(*pawl.Request) {}), "tool_choice.type", "auto"),
-		wiretest.Sends("Choice: none", with(func(r *pawl.Request) { r.Choice.Mode = pawl.ToolNone }), "tool_choice.type", "none"),
-		wiretest.Sends("Choice: required", with(func(r *pawl.Request) { r.Choice.Mode = pawl.ToolRequired }), "tool_choice.type", "any"),
-		wiretest.Sends("Choice: named", with(func(r *pawl.Request) { r.Choice = pawl.Named("f") }), "tool_choice.name", "f"),
-		wiretest.Sends("Output", func(r *pawl.Request) {
+		wiretest.Sends("Tool.Name", with(func(*llm.Request) {}), "tools[0].name", "f"),
+		wiretest.Sends("Tool.Description", with(func(*llm.Request) {}), "tools[0].description", "Does f."),
+		wiretest.Sends("Tool.Input", with(func(*llm.Request) {}), "tools[0].input_schema", object),
+		wiretest.Sends("Choice: auto", with(func(*llm.Request) {}), "tool_choice.type", "auto"),
+		wiretest.Sends("Choice: none", with(func(r *llm.Request) { r.Choice.Mode = llm.ToolNone }), "tool_choice.type", "none"),
+		wiretest.Sends("Choice: required", with(func(r *llm.Request) { r.Choice.Mode = llm.ToolRequired }), "tool_choice.type", "any"),
+		wiretest.Sends("Choice: named", with(func(r *llm.Request) { r.Choice = llm.Named("f") }), "tool_choice.name", "f"),
+		wiretest.Sends("Output", func(r *llm.Request) {
 			r.Output = []byte(`{"type":"object","properties":{},"additionalProperties":false}`)
 		}, "output_config.format.schema", closed),
-		wiretest.Sends("Settings.MaxTokens", func(r *pawl.Request) { r.Settings.MaxTokens = 9 }, "max_tokens", 9.0),
-		wiretest.Sends("Settings.Temperature", func(r *pawl.Request) { r.Settings.Temperature = &half }, "temperature", 0.5),
-		wiretest.Sends("Settings.TopP", func(r *pawl.Request) { r.Settings.TopP = &half }, "top_p", 0.5),
-		wiretest.Sends("Settings.Stop", func(r *pawl.Request) { r.Settings.Stop = []string{"x"} }, "stop_sequences[0]", "x"),
-		wiretest.Sends("Settings.Effort", func(r *pawl.Request) { r.Settings.Effort = "low" }, "output_config.effort", "low"),
-		wiretest.Sends("Settings.Parallel", with(func(r *pawl.Request) { r.Settings.Parallel = &no }), "tool_choice.disable_parallel_tool_use", true),
-		wiretest.Sends("Settings.Options[\"anthropic\"]", func(r *pawl.Request) {
+		wiretest.Sends("Settings.MaxTokens", func(r *llm.Request) { r.Settings.MaxTokens = 9 }, "max_tokens", 9.0),
+		wiretest.Sends("Settings.Temperature", func(r *llm.Request) { r.Settings.Temperature = &half }, "temperature", 0.5),
+		wiretest.Sends("Settings.TopP", func(r *llm.Request) { r.Settings.TopP = &half }, "top_p", 0.5),
+		wiretest.Sends("Settings.Stop", func(r *llm.Request) { r.Settings.Stop = []string{"x"} }, "stop_sequences[0]", "x"),
+		wiretest.Sends("Settings.Effort", func(r *llm.Request) { r.Settings.Effort = "low" }, "output_config.effort", "low"),
+		wiretest.Sends("Settings.Parallel", with(func(r *llm.Request) { r.Settings.Parallel = &no }), "tool_choice.disable_parallel_tool_use", true),
+		wiretest.Sends("Settings.Options[\"anthropic\"]", func(r *llm.Request) {
 			r.Settings.Options = map[string]json.RawMessage{"anthropic": []byte(`{"metadata":{"user_id":"u"}}`)}
 		}, "metadata.user_id", "u"),
-		wiretest.Sends("Whole false", func(r *pawl.Request) { r.Whole = false }, "stream", true),
+		wiretest.Sends("Whole false", func(r *llm.Request) { r.Whole = false }, "stream", true),
 	}
 }()
 

@@ -36,7 +36,7 @@ type Model struct {
 	Vision    *bool    `json:"vision,omitempty"`
 	Reasoning *bool    `json:"reasoning,omitempty"`
 	Thinking  Thinking `json:"thinking,omitempty"`   // how it is told to reason
-	Efforts   []string `json:"efforts,omitempty"`    // of pawl.Settings.Effort, those that it takes
+	Efforts   []string `json:"efforts,omitempty"`    // of llm.Settings.Effort, those that it takes
 	Instructs *bool    `json:"instructs,omitempty"`  // it takes instructions in the middle of a conversation as what they are
 	Schema    *bool    `json:"schema,omitempty"`     // it can be held to a schema of its reply
 	Window    int      `json:"window,omitempty"`     // tokens

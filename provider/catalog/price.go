@@ -1,8 +1,12 @@
 package catalog
 
 import (
+	"context"
 	"errors"
+	"iter"
 	"math"
+
+	"github.com/pawl-go/pawl/llm"
 )
 
 // Price is in US dollars for a million tokens. Cached and Write are nil where they are not known, and then cost what input does.
@@ -35,5 +39,70 @@ func (p *Price) check() error {
 		return errors.New("a long price has no other long price in it")
 	default:
 		return l.check()
+	}
+}
+
+// Cost returns what u costs in US dollars.
+func (p Price) Cost(u llm.Usage) float64 {
+	if p.Long != nil && u.Input > p.Long.Above {
+		return p.Long.Price.Cost(u)
+	}
+	fresh := max(0, u.Input-u.CacheRead-u.CacheWrite)
+	return (float64(fresh)*p.Input + float64(u.CacheRead)*p.cached() + float64(u.CacheWrite)*p.write() + float64(u.Output)*p.Output) / 1e6
+}
+
+// Max returns the most that req can cost in US dollars.
+func (p Price) Max(req *llm.Request) float64 {
+	in, out := req.Bounds()
+	most := (float64(in)*math.Max(p.Input, p.write()) + float64(out)*p.Output) / 1e6
+	if p.Long != nil && in > p.Long.Above {
+		most = math.Max(most, p.Long.Price.Max(req))
+	}
+	return most
+}
+
+func (p Price) cached() float64 { return orElse(p.Cached, p.Input) }
+func (p Price) write() float64  { return orElse(p.Write, p.Input) }
+
+func orElse(v *float64, otherwise float64) float64 {
+	if v == nil {
+		return otherwise
+	}
+	return *v
+}
+
+// Of returns m at this price: Usage.Cost is set where m does not say what a reply cost, and Limits.Cost can be kept.
+func (p Price) Of(m llm.Model) llm.Model { return &priced{m, p} }
+
+// priced is a model with a price.
+type priced struct {
+	llm.Model
+	price Price
+}
+
+var _ llm.Pricer = (*priced)(nil)
+
+// MaxCost returns the most that req can cost.
+func (p *priced) MaxCost(req *llm.Request) (float64, bool) { return p.price.Max(req), true }
+
+// HoldsOutput passes the question on.
+func (p *priced) HoldsOutput(req *llm.Request) bool {
+	h, ok := p.Model.(llm.OutputHolder)
+	return ok && h.HoldsOutput(req)
+}
+
+// Stream sets what a reply costs where the model does not.
+func (p *priced) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
+	return func(yield func(llm.Delta, error) bool) {
+		for d, err := range p.Model.Stream(ctx, req) {
+			if d.Usage != nil && d.Usage.Cost == 0 {
+				u := *d.Usage
+				u.Cost = p.price.Cost(u)
+				d.Usage = &u
+			}
+			if !yield(d, err) {
+				return
+			}
+		}
 	}
 }

@@ -3,7 +3,7 @@ package gemini_test
 import (
 	"testing"
 
-	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/provider/gemini"
 )
 
@@ -27,8 +27,8 @@ func BenchmarkDecodeStream(b *testing.B) {
 func BenchmarkEncode(b *testing.B) {
 	req := user("go")
 	for range 20 {
-		req.Messages = append(req.Messages, pawl.Assistant(pawl.ToolCall{ID: "a", Name: "look", Args: []byte(`{"at":"x"}`), Opaque: own(`{"thoughtSignature":"c2ln"}`)}, pawl.ToolCall{ID: "b", Name: "look", Args: []byte(`{"at":"x"}`)}),
-			pawl.Results(result("a", "some result of the call"), result("b", "some other result")))
+		req.Messages = append(req.Messages, llm.Assistant(llm.ToolCall{ID: "a", Name: "look", Args: []byte(`{"at":"x"}`), Opaque: own(`{"thoughtSignature":"c2ln"}`)}, llm.ToolCall{ID: "b", Name: "look", Args: []byte(`{"at":"x"}`)}),
+			llm.Results(result("a", "some result of the call"), result("b", "some other result")))
 	}
 	b.ReportAllocs()
 	for b.Loop() {

@@ -5,9 +5,9 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/pawl-go/pawl"
 	dialects "github.com/pawl-go/pawl/internal/dialect"
 	"github.com/pawl-go/pawl/internal/jsonscan"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // options are the members of the body that the caller wrote himself. They go into the body untouched. Most stand alone; into
@@ -91,7 +91,7 @@ func trim(value []byte) []byte {
 }
 
 // fromTools writes the tools and how they may be used.
-func fromTools(e *encoder, req *pawl.Request) {
+func fromTools(e *encoder, req *llm.Request) {
 	offered := !e.tools.Empty()
 	if (offered || len(e.opts.tools) > 0) && e.Key("tools") {
 		e.Raw("[")
@@ -130,7 +130,7 @@ func (e *encoder) join(in inside) {
 }
 
 // fromSettings writes generationConfig, or nothing where it would be empty.
-func fromSettings(e *encoder, req *pawl.Request) {
+func fromSettings(e *encoder, req *llm.Request) {
 	s, own := &req.Settings, e.opts.generation
 	if e.Has("generationConfig") {
 		return // the caller has written something that is no object there: the API says what it thinks of it
@@ -189,7 +189,7 @@ func fromSettings(e *encoder, req *pawl.Request) {
 
 // native reports whether the model can be held to the schema of the output. Models before Gemini 3 refuse JSON beside tools; they
 // are told in the instructions, as all are where the schema is none of an object, and the reply is checked like any other.
-func (e *encoder) native(req *pawl.Request) bool {
+func (e *encoder) native(req *llm.Request) bool {
 	return e.output.Schema != nil && (e.tools.Empty() || e.facts.version == 0 || e.facts.version >= 3)
 }
 

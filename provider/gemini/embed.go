@@ -7,8 +7,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/jsonscan"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/provider/internal/wire"
 	"github.com/pawl-go/pawl/store"
 )
@@ -37,7 +37,7 @@ func (e *Embedder) Name() string { return e.name }
 
 // Embed returns the vectors of texts. What they are for goes along: as the task type, or for gemini-embedding-2, which has none, as words in front of the
 // text (ai.google.dev/gemini-api/docs/embeddings). The API cuts a text that is too long and says nothing of it, so a text that is too long by our estimate
-// (four ASCII letters a token, or one of another script) is refused here, with CodeContextLength. Errors are *pawl.ProviderError, or the cause of a ctx that has ended.
+// (four ASCII letters a token, or one of another script) is refused here, with CodeContextLength. Errors are *llm.ProviderError, or the cause of a ctx that has ended.
 func (e *Embedder) Embed(ctx context.Context, use store.Use, texts []string) ([][]float32, error) {
 	if e.m.err != nil {
 		return nil, e.m.err
@@ -48,7 +48,7 @@ func (e *Embedder) Embed(ctx context.Context, use store.Use, texts []string) ([]
 	}
 	for i, t := range texts {
 		if n := tokens(t); n > most {
-			return nil, &pawl.ProviderError{Provider: provider, Code: pawl.CodeContextLength,
+			return nil, &llm.ProviderError{Provider: provider, Code: llm.CodeContextLength,
 				Message: fmt.Sprintf("text %d has about %d tokens; %s would cut it after %d, and not say so", i, n, e.m.name, most)}
 		}
 	}

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/jsonscan"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/provider/internal/wire"
 )
 
@@ -92,7 +92,7 @@ func toDuration(c *jsonscan.Cursor) time.Duration {
 }
 
 // toError makes the error of an answer with an HTTP status.
-func toError(status int, h http.Header, body []byte, now time.Time) *pawl.ProviderError {
+func toError(status int, h http.Header, body []byte, now time.Time) *llm.ProviderError {
 	f := readFailure(body)
 	e := classify(status, &f)
 	if status == http.StatusTooManyRequests || status >= 500 {
@@ -125,8 +125,8 @@ func toStreamError(raw []byte) error {
 
 // classify maps an error to a code: by what its words say where they say more than its status, then by the status of the call
 // (the body's, and where it has none that of HTTP).
-func classify(status int, f *failure) *pawl.ProviderError {
-	e := &pawl.ProviderError{Provider: provider, Status: status, Message: f.Message}
+func classify(status int, f *failure) *llm.ProviderError {
+	e := &llm.ProviderError{Provider: provider, Status: status, Message: f.Message}
 	if e.Message == "" {
 		e.Message = strings.TrimSpace(f.Name + " " + f.reason)
 	}
@@ -143,19 +143,19 @@ func classify(status int, f *failure) *pawl.ProviderError {
 	client := status == 0 || status >= 400 && status < 500
 	switch {
 	case client && (says(word, "api_key_invalid", "api_key_expired", "access_token_expired") || says(text, "api key not valid", "api key expired")):
-		e.Code = pawl.CodeAuthentication
+		e.Code = llm.CodeAuthentication
 	case client && (says(word, "insufficient_quota", "billing_disabled") || f.spent() || says(text, "credits are depleted", "billing")) && status != 429:
-		e.Code = pawl.CodeQuota
+		e.Code = llm.CodeQuota
 	case status == 429 && (says(word, "insufficient_quota") || f.spent() || says(text, "credits are depleted")):
-		e.Code = pawl.CodeQuota
+		e.Code = llm.CodeQuota
 	case client && (says(word, "context_length") || says(text, "exceeds the maximum number of tokens", "input token count", "input context is too long", "context length", "context window", "too many tokens")):
-		e.Code = pawl.CodeContextLength
+		e.Code = llm.CodeContextLength
 	case client && (says(word, "content_filter") || says(text, "blocked") && says(text, "safety", "prohibited")):
-		e.Code = pawl.CodeContentFilter
+		e.Code = llm.CodeContentFilter
 	default:
 		e.Code, e.Retryable = byStatus(status, f.Name)
 	}
-	if e.Code == pawl.CodeNotFound && status >= 300 && status < 400 && e.Message == "" {
+	if e.Code == llm.CodeNotFound && status >= 300 && status < 400 && e.Message == "" {
 		e.Message = "the server answered with a redirect; is the base URL right?"
 	}
 	return e
@@ -174,54 +174,54 @@ func (f *failure) spent() bool {
 
 // byStatus maps the names of google.rpc.Code, and the statuses of HTTP. Where both are there HTTP's comes first: the
 // name is often made from it on the way.
-func byStatus(status int, name string) (code pawl.Code, retryable bool) {
+func byStatus(status int, name string) (code llm.Code, retryable bool) {
 	switch status {
 	case 401:
-		return pawl.CodeAuthentication, false
+		return llm.CodeAuthentication, false
 	case 402:
-		return pawl.CodeQuota, false
+		return llm.CodeQuota, false
 	case 403:
-		return pawl.CodePermission, false
+		return llm.CodePermission, false
 	case 404, 410:
-		return pawl.CodeNotFound, false
+		return llm.CodeNotFound, false
 	case 408, 504:
-		return pawl.CodeTimeout, true
+		return llm.CodeTimeout, true
 	case 409, 425, 499:
-		return pawl.CodeServer, true
+		return llm.CodeServer, true
 	case 413:
-		return pawl.CodeContextLength, false
+		return llm.CodeContextLength, false
 	case 429:
-		return pawl.CodeRateLimit, true
+		return llm.CodeRateLimit, true
 	case 503, 529:
-		return pawl.CodeOverloaded, true
+		return llm.CodeOverloaded, true
 	}
 	switch name {
 	case "INVALID_ARGUMENT", "OUT_OF_RANGE", "UNIMPLEMENTED":
-		return pawl.CodeInvalidRequest, false
+		return llm.CodeInvalidRequest, false
 	case "FAILED_PRECONDITION": // a place from which the API may not be used
-		return pawl.CodePermission, false
+		return llm.CodePermission, false
 	case "UNAUTHENTICATED":
-		return pawl.CodeAuthentication, false
+		return llm.CodeAuthentication, false
 	case "PERMISSION_DENIED":
-		return pawl.CodePermission, false
+		return llm.CodePermission, false
 	case "NOT_FOUND":
-		return pawl.CodeNotFound, false
+		return llm.CodeNotFound, false
 	case "RESOURCE_EXHAUSTED":
-		return pawl.CodeRateLimit, true
+		return llm.CodeRateLimit, true
 	case "UNAVAILABLE":
-		return pawl.CodeOverloaded, true
+		return llm.CodeOverloaded, true
 	case "DEADLINE_EXCEEDED":
-		return pawl.CodeTimeout, true
+		return llm.CodeTimeout, true
 	case "INTERNAL", "UNKNOWN", "DATA_LOSS", "ABORTED", "CANCELLED", "ALREADY_EXISTS":
-		return pawl.CodeServer, true
+		return llm.CodeServer, true
 	}
 	switch {
 	case status >= 500 || status == 0:
-		return pawl.CodeServer, true
+		return llm.CodeServer, true
 	case status >= 400:
-		return pawl.CodeInvalidRequest, false
+		return llm.CodeInvalidRequest, false
 	case status >= 300:
-		return pawl.CodeNotFound, false // a redirect: this is not the address of the API
+		return llm.CodeNotFound, false // a redirect: this is not the address of the API
 	}
-	return pawl.CodeServer, true
+	return llm.CodeServer, true
 }

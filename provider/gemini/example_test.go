@@ -7,7 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 
-	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/provider/gemini"
 )
 
@@ -21,13 +21,13 @@ func Example() {
 	defer srv.Close()
 
 	m := gemini.New("gemini-3-flash-preview", &gemini.Options{BaseURL: srv.URL})
-	req := &pawl.Request{Messages: []pawl.Message{pawl.User("Do I need an umbrella in Oslo?")}}
+	req := &llm.Request{Messages: []llm.Message{llm.User("Do I need an umbrella in Oslo?")}}
 	for d, err := range m.Stream(context.Background(), req) {
 		if err != nil {
 			fmt.Println(err)
 			return
 		}
-		if t, ok := d.Part.(pawl.Text); ok {
+		if t, ok := d.Part.(llm.Text); ok {
 			fmt.Print(t.Text)
 		}
 	}
@@ -36,7 +36,7 @@ func Example() {
 
 // EncodeGenerate shows what would be sent. The name of the model goes into the address.
 func ExampleEncodeGenerate() {
-	body, err := gemini.EncodeGenerate(&pawl.Request{Model: "gemini-3-flash-preview", Messages: []pawl.Message{pawl.System("Be brief."), pawl.User("hi")}})
+	body, err := gemini.EncodeGenerate(&llm.Request{Model: "gemini-3-flash-preview", Messages: []llm.Message{llm.System("Be brief."), llm.User("hi")}})
 	fmt.Println(string(body), err)
 	// Output: {"systemInstruction":{"parts":[{"text":"Be brief."}]},"contents":[{"role":"user","parts":[{"text":"hi"}]}]} <nil>
 }

@@ -10,11 +10,11 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/provider/gemini"
 )
 
-// Whatever a server sends, decoding does not panic, fails with a *pawl.ProviderError or ends with a finish reason, and
+// Whatever a server sends, decoding does not panic, fails with a *llm.ProviderError or ends with a finish reason, and
 // what it read can be sent back.
 func FuzzReplies(f *testing.F) {
 	for _, c := range replies {
@@ -23,11 +23,11 @@ func FuzzReplies(f *testing.F) {
 	f.Fuzz(func(t *testing.T, sse bool, body []byte) {
 		res, err := gemini.DecodeGenerate(200, sse, body)
 		if err != nil {
-			var e *pawl.ProviderError
+			var e *llm.ProviderError
 			if !errors.As(err, &e) || e.Code == "" || e.Provider == "" {
 				t.Fatalf("%q: %v is not a whole ProviderError", body, err)
 			}
-			if e.Code == pawl.CodeStream && strings.HasPrefix(e.Message, "part ") {
+			if e.Code == llm.CodeStream && strings.HasPrefix(e.Message, "part ") {
 				t.Fatalf("%q: the adapter broke the contract of deltas: %v", body, err)
 			}
 			return
@@ -36,11 +36,11 @@ func FuzzReplies(f *testing.F) {
 			t.Fatalf("%q: no finish reason", body)
 		}
 		for _, p := range res.Message.Parts {
-			if m, ok := p.(pawl.Media); ok && m.URL == "" && (len(m.Data) == 0 || m.MIME == "") || ok && (strings.HasPrefix(m.URL, "/") || strings.HasPrefix(m.URL, ".") || strings.HasPrefix(m.URL, "~") || strings.Contains(m.URL, ":")) {
+			if m, ok := p.(llm.Media); ok && m.URL == "" && (len(m.Data) == 0 || m.MIME == "") || ok && (strings.HasPrefix(m.URL, "/") || strings.HasPrefix(m.URL, ".") || strings.HasPrefix(m.URL, "~") || strings.Contains(m.URL, ":")) {
 				return // media that say nothing, or name what only a user may name, are not sent
 			}
 		}
-		b, err := gemini.EncodeGenerate(&pawl.Request{Model: "gemini-3-pro", Messages: []pawl.Message{res.Message, pawl.User("u")}})
+		b, err := gemini.EncodeGenerate(&llm.Request{Model: "gemini-3-pro", Messages: []llm.Message{res.Message, llm.User("u")}})
 		if err != nil {
 			t.Fatalf("%q: %v", body, err)
 		}
@@ -61,7 +61,7 @@ func FuzzErrors(f *testing.F) {
 			return
 		}
 		_, err := gemini.DecodeGenerate(status, false, body)
-		var e *pawl.ProviderError
+		var e *llm.ProviderError
 		if !errors.As(err, &e) || e.Code == "" || e.Status != status {
 			t.Fatalf("%d %q: %v", status, body, err)
 		}
@@ -144,7 +144,7 @@ func TestStreamsOfAnyShape(t *testing.T) {
 			all = append(all, chunk("", rapid.SliceOfN(part, 0, 3).Draw(t, "parts")...))
 		}
 		res, err := gemini.DecodeGenerate(200, true, []byte(events(append(all, chunk("STOP"))...)))
-		var e *pawl.ProviderError
+		var e *llm.ProviderError
 		switch {
 		case errors.As(err, &e) && !strings.HasPrefix(e.Message, "part "):
 		case err != nil:

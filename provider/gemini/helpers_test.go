@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/test/wiretest"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/provider/gemini"
 )
 
@@ -37,8 +37,8 @@ func chunk(finish string, parts ...string) string {
 	return s + `,"index":0}],"modelVersion":"m","responseId":"r1"}`
 }
 
-func user(text string) *pawl.Request {
-	return &pawl.Request{Model: "gemini-3-flash-preview", Messages: []pawl.Message{pawl.User(text)}}
+func user(text string) *llm.Request {
+	return &llm.Request{Model: "gemini-3-flash-preview", Messages: []llm.Message{llm.User(text)}}
 }
 
 // local is a Model without a network, which needs no key.
@@ -47,9 +47,9 @@ func local(f transport) *gemini.Model {
 }
 
 // own is an Opaque of the Gemini API.
-func own(data string) *pawl.Opaque { return &pawl.Opaque{Provider: "gemini", Data: []byte(data)} }
+func own(data string) *llm.Opaque { return &llm.Opaque{Provider: "gemini", Data: []byte(data)} }
 
-func mustEncode(t *testing.T, req *pawl.Request) string {
+func mustEncode(t *testing.T, req *llm.Request) string {
 	t.Helper()
 	b, err := gemini.EncodeGenerate(req)
 	if err != nil {
@@ -59,7 +59,7 @@ func mustEncode(t *testing.T, req *pawl.Request) string {
 }
 
 // checkEncode encodes req and compares it with want: a whole body, a piece of it, or "error …".
-func checkEncode(t *testing.T, name string, req *pawl.Request, want string) {
+func checkEncode(t *testing.T, name string, req *llm.Request, want string) {
 	t.Helper()
 	b, err := gemini.EncodeGenerate(req)
 	got := string(b)

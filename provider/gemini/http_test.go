@@ -16,18 +16,18 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/provider/gemini"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // ask sends a request and joins the reply; streamed says how.
-func ask(ctx context.Context, m pawl.Model, req *pawl.Request, streamed bool) (*pawl.Response, []pawl.Notice, error) {
+func ask(ctx context.Context, m llm.Model, req *llm.Request, streamed bool) (*llm.Response, []llm.Notice, error) {
 	r := *req
 	r.Whole = !streamed
-	res := new(pawl.Response)
-	var notices []pawl.Notice
+	res := new(llm.Response)
+	var notices []llm.Notice
 	for d, err := range m.Stream(ctx, &r) {
 		if err != nil {
 			return res, notices, err
@@ -66,7 +66,7 @@ func TestOverHTTP(t *testing.T) {
 	} {
 		m := gemini.New(c.model, &gemini.Options{BaseURL: srv.URL + c.base, Key: "secret", HTTP: tr})
 		for _, streamed := range []bool{true, false} {
-			res, _, err := ask(t.Context(), m, &pawl.Request{Messages: []pawl.Message{pawl.User("go")}}, streamed)
+			res, _, err := ask(t.Context(), m, &llm.Request{Messages: []llm.Message{llm.User("go")}}, streamed)
 			if err != nil || res.Message.Text() != "hi" || res.Model != "m" || res.ID != "r1" {
 				t.Errorf("%s %s, streamed %v: %+v, %v", c.base, c.model, streamed, res, err)
 			}
@@ -79,7 +79,7 @@ func TestOverHTTP(t *testing.T) {
 			}
 		}
 	}
-	if _, _, err := ask(t.Context(), gemini.New("../x", &gemini.Options{BaseURL: srv.URL, HTTP: tr}), &pawl.Request{Messages: []pawl.Message{pawl.User("go")}}, true); err == nil || !strings.Contains(err.Error(), "no name of a model") {
+	if _, _, err := ask(t.Context(), gemini.New("../x", &gemini.Options{BaseURL: srv.URL, HTTP: tr}), &llm.Request{Messages: []llm.Message{llm.User("go")}}, true); err == nil || !strings.Contains(err.Error(), "no name of a model") {
 		t.Errorf("a name that climbs: %v", err)
 	}
 }
@@ -111,9 +111,9 @@ func TestKeys(t *testing.T) {
 			}
 			return reply(200, chunk("STOP", hi)), nil
 		})
-		_, err := pawl.Complete(t.Context(), gemini.New("m", &c.o), user("go"))
-		var e *pawl.ProviderError
-		if c.refused != (errors.As(err, &e) && e.Code == pawl.CodeAuthentication && strings.Contains(e.Message, "GEMINI_API_KEY")) || sent == c.refused {
+		_, err := llm.Complete(t.Context(), gemini.New("m", &c.o), user("go"))
+		var e *llm.ProviderError
+		if c.refused != (errors.As(err, &e) && e.Code == llm.CodeAuthentication && strings.Contains(e.Message, "GEMINI_API_KEY")) || sent == c.refused {
 			t.Errorf("%s: %v, sent %t", c.name, err, sent)
 		}
 	}
@@ -124,14 +124,14 @@ func TestKeys(t *testing.T) {
 		}
 		return reply(200, chunk("STOP", hi)), nil
 	})})
-	if _, err := pawl.Complete(t.Context(), m, user("go")); err != nil {
+	if _, err := llm.Complete(t.Context(), m, user("go")); err != nil {
 		t.Error(err)
 	}
 }
 
 func TestBadAddress(t *testing.T) {
 	for _, base := range []string{"localhost:8080", "ftp://x/v1", "http://secret@ /v1", "::"} {
-		_, err := pawl.Complete(t.Context(), gemini.New("m", &gemini.Options{BaseURL: base, Key: "secret"}), user("go"))
+		_, err := llm.Complete(t.Context(), gemini.New("m", &gemini.Options{BaseURL: base, Key: "secret"}), user("go"))
 		if err == nil || strings.Contains(err.Error(), "secret") || !strings.Contains(err.Error(), "base URL") {
 			t.Errorf("base URL %q: %v", base, err)
 		}
@@ -189,7 +189,7 @@ func TestErrors(t *testing.T) {
 			m := gemini.New("m", &gemini.Options{BaseURL: "http://local.test", Retries: -1, HTTP: transport(func(*http.Request) (*http.Response, error) {
 				return reply(c.status, c.body, c.header...), nil
 			})})
-			if got := outcome(pawl.Complete(t.Context(), m, user("go"))); got != c.want {
+			if got := outcome(llm.Complete(t.Context(), m, user("go"))); got != c.want {
 				t.Errorf("%s:\n got %s\nwant %s", c.name, got, c.want)
 			}
 		})
@@ -206,7 +206,7 @@ func TestKeysStayOutOfErrors(t *testing.T) {
 		"said in other words": func(*http.Request) (*http.Response, error) { return reply(500, `secret`), nil },
 	} {
 		m := gemini.New("m", &gemini.Options{Key: "secret", HTTP: f, Retries: -1})
-		if _, err := pawl.Complete(t.Context(), m, user("go")); err == nil || strings.Contains(fmt.Sprintf("%v %+v", err, err), "secret") {
+		if _, err := llm.Complete(t.Context(), m, user("go")); err == nil || strings.Contains(fmt.Sprintf("%v %+v", err, err), "secret") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -286,7 +286,7 @@ func TestNamesAreMappedAndMappedBack(t *testing.T) {
 		}
 		return reply(200, chunk("STOP", calls...)), nil
 	})
-	res, err := pawl.Complete(t.Context(), m, req)
+	res, err := llm.Complete(t.Context(), m, req)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -310,11 +310,11 @@ func TestSignaturesStayWithTheirHost(t *testing.T) {
 	}
 	const here, east, west, other = "https://generativelanguage.googleapis.com", "https://us-east1-aiplatform.googleapis.com/v1", "https://europe-west4-aiplatform.googleapis.com/v1", "https://gateway.test"
 	for from, to := range map[string]map[string]bool{here: {here: true, east: false, other: false}, east: {west: true, here: false}, other: {other: true, here: false}} {
-		res, err := pawl.Complete(t.Context(), at(from), user("go"))
+		res, err := llm.Complete(t.Context(), at(from), user("go"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		var kept pawl.Message
+		var kept llm.Message
 		b, err := json.Marshal(res.Message)
 		if err == nil {
 			err = json.Unmarshal(b, &kept)
@@ -323,7 +323,7 @@ func TestSignaturesStayWithTheirHost(t *testing.T) {
 			t.Fatal(err)
 		}
 		for base, want := range to {
-			if _, err := pawl.Complete(t.Context(), at(base), &pawl.Request{Messages: []pawl.Message{pawl.User("u"), kept, pawl.Results(pawl.ToolResult{CallID: "call_1"})}}); err != nil {
+			if _, err := llm.Complete(t.Context(), at(base), &llm.Request{Messages: []llm.Message{llm.User("u"), kept, llm.Results(llm.ToolResult{CallID: "call_1"})}}); err != nil {
 				t.Fatal(err)
 			}
 			if got := strings.Contains(body, `"args":{}},"thoughtSignature":"c2ln+/=="}`) && strings.Contains(body, `{"text":"hm","thought":true}`); got != want {
@@ -348,7 +348,7 @@ func TestConcurrentUse(t *testing.T) {
 	for i := range 32 {
 		wg.Go(func() {
 			req := user(strings.Repeat("x", 1+i*100))
-			req.Tools = []*pawl.Tool{tool(fmt.Sprint("t", i%20))}
+			req.Tools = []*llm.ToolSpec{tool(fmt.Sprint("t", i%20))}
 			res, _, err := ask(t.Context(), m, req, i%2 == 0)
 			if err != nil || res.Message.Text() != strings.Repeat("x", 1+i*100) {
 				t.Errorf("request %d: %.80v, %v", i, res, err)

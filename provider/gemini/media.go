@@ -4,13 +4,13 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/provider/internal/wire"
 )
 
 // fromMedia begins a part of media: by value, or by an address that the API can read (of an uploaded file, a bucket, a
 // video, or of the public web). The caller closes it. local allows it to name a file of this machine.
-func fromMedia(e *encoder, where string, m pawl.Media, local bool) {
+func fromMedia(e *encoder, where string, m llm.Media, local bool) {
 	if wire.IsLocal(m.URL) {
 		if !local {
 			e.Fail(invalid(where, "only a user's message can name a local file"))
@@ -58,7 +58,7 @@ func fromMedia(e *encoder, where string, m pawl.Media, local bool) {
 }
 
 // typeOf is the type of media, as far as they say.
-func typeOf(m pawl.Media) string {
+func typeOf(m llm.Media) string {
 	if m.MIME != "" {
 		return m.MIME
 	}

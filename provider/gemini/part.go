@@ -3,8 +3,8 @@ package gemini
 import (
 	"bytes"
 
-	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/jsonscan"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/provider/internal/wire"
 )
 
@@ -124,7 +124,7 @@ func (d *decoder) toDelta(p *part) error {
 		if err != nil {
 			return err
 		}
-		return d.Part(pawl.Reasoning{Opaque: o})
+		return d.Part(llm.Reasoning{Opaque: o})
 	}
 	m, err := toMedia(p.content)
 	if err != nil {
@@ -137,20 +137,20 @@ func (d *decoder) toDelta(p *part) error {
 	if err != nil {
 		return err
 	}
-	return d.Part(pawl.Reasoning{Opaque: o})
+	return d.Part(llm.Reasoning{Opaque: o})
 }
 
 // keep returns an Opaque of an object that the caller gives away.
-func (d *decoder) keep(object []byte) (*pawl.Opaque, error) {
+func (d *decoder) keep(object []byte) (*llm.Opaque, error) {
 	if !jsonscan.Valid(object) {
 		return nil, broken("a part of the reply is not valid JSON")
 	}
-	return &pawl.Opaque{Provider: d.Tag, Data: object}, nil
+	return &llm.Opaque{Provider: d.Tag, Data: object}, nil
 }
 
 // toMedia reads inlineData or fileData.
-func toMedia(raw []byte) (pawl.Media, error) {
-	var m pawl.Media
+func toMedia(raw []byte) (llm.Media, error) {
+	var m llm.Media
 	c := jsonscan.New(raw)
 	c.Object()
 	for k, ok := c.Key(); ok; k, ok = c.Key() {
@@ -190,7 +190,7 @@ func (d *decoder) toText(p *part) error {
 		return err
 	}
 	if p.thought {
-		return d.Part(pawl.Reasoning{Text: d.String(&c), Opaque: o})
+		return d.Part(llm.Reasoning{Text: d.String(&c), Opaque: o})
 	}
-	return d.Part(pawl.Text{Text: d.String(&c), Opaque: o})
+	return d.Part(llm.Text{Text: d.String(&c), Opaque: o})
 }

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"testing/iotest"
 
-	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/provider/gemini"
 )
 
@@ -171,7 +171,7 @@ func TestArgumentsInParts(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if c, ok := d.Part.(pawl.ToolCall); ok || d.Done {
+		if c, ok := d.Part.(llm.ToolCall); ok || d.Done {
 			got = append(got, c.Name+string(c.Args))
 		}
 		if d.Done {

@@ -4,8 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 
-	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/jsonscan"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/provider/internal/wire"
 )
 
@@ -15,7 +15,7 @@ type decoder struct {
 	*wire.Emitter
 	text, thought int       // the open part of each kind, or closed
 	call          *openCall // a call whose arguments come in parts
-	thinking      *pawl.Opaque
+	thinking      *llm.Opaque
 	last          jsonscan.Frame // what stood around the part of the last event that had one
 	spot          spot           // of the event that is being read
 
@@ -188,7 +188,7 @@ func (d *decoder) content(raw []byte, at int) error {
 
 // toCall yields a call, or a piece of one.
 func (d *decoder) toCall(p *part) error {
-	var o *pawl.Opaque
+	var o *llm.Opaque
 	if p.members != nil {
 		var err error
 		if o, err = d.keep(p.members); err != nil {
@@ -210,7 +210,7 @@ func (d *decoder) toCall(p *part) error {
 	if err := d.closeText(); err != nil {
 		return err
 	}
-	whole := pawl.ToolCall{ID: p.id, Name: d.Tools.FromWire(p.name), Opaque: o}
+	whole := llm.ToolCall{ID: p.id, Name: d.Tools.FromWire(p.name), Opaque: o}
 	if p.args == nil && (p.goesOn || p.partial != nil) {
 		return d.beginCall(whole, p)
 	}
@@ -222,8 +222,8 @@ func (d *decoder) toCall(p *part) error {
 }
 
 // toUsage reads the figures. Thoughts are counted beside the answer, and what built-in tools read beside the prompt.
-func toUsage(raw []byte) *pawl.Usage {
-	u := new(pawl.Usage)
+func toUsage(raw []byte) *llm.Usage {
+	u := new(llm.Usage)
 	c := jsonscan.New(raw)
 	if !c.Object() {
 		return nil
@@ -274,16 +274,16 @@ func enum(c *jsonscan.Cursor, names []string) string {
 
 // toFinish maps why a reply ended. STOP stands beside calls as well: Response.Add sees them. A call that the API itself found
 // to be none must not be run, so those reasons are errors.
-func toFinish(reason string) pawl.FinishReason {
+func toFinish(reason string) llm.FinishReason {
 	switch reason {
 	case "STOP":
-		return pawl.FinishStop
+		return llm.FinishStop
 	case "MAX_TOKENS":
-		return pawl.FinishLength
+		return llm.FinishLength
 	case "SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "MODEL_ARMOR", "IMAGE_SAFETY", "IMAGE_PROHIBITED_CONTENT", "IMAGE_RECITATION":
-		return pawl.FinishContentFilter
+		return llm.FinishContentFilter
 	case "MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "TOO_MANY_TOOL_CALLS", "MALFORMED_RESPONSE", "MISSING_THOUGHT_SIGNATURE":
-		return pawl.FinishError
+		return llm.FinishError
 	}
-	return pawl.FinishOther
+	return llm.FinishOther
 }

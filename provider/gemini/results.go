@@ -1,18 +1,18 @@
 package gemini
 
 import (
-	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // place is where a part stands: which message, and which part of it.
 type place struct{ message, part int }
 
-func (p place) call(messages []pawl.Message) pawl.ToolCall {
-	return messages[p.message].Parts[p.part].(pawl.ToolCall)
+func (p place) call(messages []llm.Message) llm.ToolCall {
+	return messages[p.message].Parts[p.part].(llm.ToolCall)
 }
 
-func (p place) result(messages []pawl.Message) pawl.ToolResult {
-	return messages[p.message].Parts[p.part].(pawl.ToolResult)
+func (p place) result(messages []llm.Message) llm.ToolResult {
+	return messages[p.message].Parts[p.part].(llm.ToolResult)
 }
 
 func (p place) String() string { return field(p.message, p.part) }
@@ -25,24 +25,24 @@ type answer struct {
 
 // beside is a medium that cannot be part of its result and follows the results instead.
 type beside struct {
-	pawl.Media
+	llm.Media
 	call place
 	of   place // the result
 }
 
 // fromResults writes the results of one round, which begin with message i, and returns the last message that has some of them.
 // The API knows them by the name of their function and by their order, and wants as many as there were calls, in one content.
-func fromResults(e *encoder, messages []pawl.Message, i int) int {
+func fromResults(e *encoder, messages []llm.Message, i int) int {
 	var few [32]answer
 	answers := few[:0]
 	last := i
-	for k := i; k < len(messages) && (messages[k].Role == pawl.RoleTool || instructs(&messages[k])); k++ {
-		if messages[k].Role != pawl.RoleTool {
+	for k := i; k < len(messages) && (messages[k].Role == llm.RoleTool || instructs(&messages[k])); k++ {
+		if messages[k].Role != llm.RoleTool {
 			continue
 		}
 		last = k
 		for j, p := range messages[k].Parts {
-			if _, ok := p.(pawl.ToolResult); !ok {
+			if _, ok := p.(llm.ToolResult); !ok {
 				e.Fail(invalid(field(k, j), "%T has no place among results", p))
 				continue
 			}
@@ -89,7 +89,7 @@ func fromResults(e *encoder, messages []pawl.Message, i int) int {
 }
 
 // find returns the result of a call, which mostly stands where the call stood.
-func find(messages []pawl.Message, answers []answer, likely int, id string) *answer {
+func find(messages []llm.Message, answers []answer, likely int, id string) *answer {
 	is := func(a *answer) bool { return !a.used && a.result(messages).CallID == id }
 	if likely < len(answers) && is(&answers[likely]) {
 		return &answers[likely]
@@ -104,7 +104,7 @@ func find(messages []pawl.Message, answers []answer, likely int, id string) *ans
 
 // fromResult writes the result of c, which stands at a place, and returns what cannot be part of it. Gemini 3 takes some media inside a result, its
 // predecessors none.
-func fromResult(e *encoder, c *pawl.ToolCall, r *pawl.ToolResult, at place) (media []pawl.Media) {
+func fromResult(e *encoder, c *llm.ToolCall, r *llm.ToolResult, at place) (media []llm.Media) {
 	e.Raw(`{"functionResponse":{`)
 	e.id(c.ID)
 	e.Raw(`"name":`)
@@ -123,8 +123,8 @@ func fromResult(e *encoder, c *pawl.ToolCall, r *pawl.ToolResult, at place) (med
 	inside := 0
 	for _, p := range r.Parts {
 		switch p := p.(type) {
-		case pawl.Text:
-		case pawl.Media:
+		case llm.Text:
+		case llm.Media:
 			if e.facts.version < 3 || !fitsResult(typeOf(p)) {
 				media = append(media, p)
 				continue

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/provider/gemini"
 )
 
@@ -17,7 +17,7 @@ import (
 func TestSchemas(t *testing.T) {
 	const schema = `{"type":"object","properties":{"at":{"$ref":"#/$defs/place"},"n":{"type":["integer","null"],"exclusiveMinimum":1},"m":{"type":"dict"}},"required":["at"],
 		"additionalProperties":false,"$defs":{"place":{"const":"here"}}}`
-	tools := []*pawl.Tool{{Name: "f", Input: json.RawMessage(schema)}, {Name: "bad", Input: json.RawMessage(`{"type":"string"}`)}}
+	tools := []*llm.ToolSpec{{Name: "f", Input: json.RawMessage(schema)}, {Name: "bad", Input: json.RawMessage(`{"type":"string"}`)}}
 	for _, tt := range []struct {
 		name   string
 		subset bool
@@ -27,7 +27,7 @@ func TestSchemas(t *testing.T) {
 		{"subset", true, `"functionDeclarations":[{"name":"f","description":"","parameters":{"type":"OBJECT","properties":{"at":{"type":"STRING","enum":["here"]},"n":{"type":"INTEGER"`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			body, notices := sent(t, &gemini.Options{Subset: tt.subset}, &pawl.Request{Messages: []pawl.Message{pawl.User("hi")}, Tools: tools})
+			body, notices := sent(t, &gemini.Options{Subset: tt.subset}, &llm.Request{Messages: []llm.Message{llm.User("hi")}, Tools: tools})
 			if !strings.Contains(body, tt.want) {
 				t.Errorf("got %s\nwant %s", body, tt.want)
 			}
@@ -47,11 +47,11 @@ func TestSchemas(t *testing.T) {
 // With no tool left there is no list of tools, and what was forced cannot be.
 func TestNoToolIsLeft(t *testing.T) {
 	req := user("hi")
-	req.Tools = []*pawl.Tool{{Name: "bad", Input: json.RawMessage(`{"type":"string"}`)}}
+	req.Tools = []*llm.ToolSpec{{Name: "bad", Input: json.RawMessage(`{"type":"string"}`)}}
 	if body := mustEncode(t, req); strings.Contains(body, "tool") {
 		t.Errorf("got %s", body)
 	}
-	for _, c := range []pawl.ToolChoice{pawl.Named("bad"), {Mode: pawl.ToolRequired}} {
+	for _, c := range []llm.ToolChoice{llm.Named("bad"), {Mode: llm.ToolRequired}} {
 		req.Choice = c
 		if _, err := gemini.EncodeGenerate(req); !strings.HasPrefix(outcome(nil, err), "error unsupported: tool_choice: ") {
 			t.Errorf("%v: got %v", c, err)
@@ -79,7 +79,7 @@ func TestOutputs(t *testing.T) {
 }
 
 // sent returns the body of a request and the notices that came of it.
-func sent(t *testing.T, o *gemini.Options, req *pawl.Request) (string, []pawl.Notice) {
+func sent(t *testing.T, o *gemini.Options, req *llm.Request) (string, []llm.Notice) {
 	t.Helper()
 	var body string
 	o.BaseURL = "http://local.test"

@@ -4,8 +4,8 @@ import (
 	"encoding/json"
 	"strconv"
 
-	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/jsonscan"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // closed stands for no open part.
@@ -50,7 +50,7 @@ func (d *decoder) End() error {
 	switch {
 	case d.reason == "" && d.blocked != "":
 		d.reason, d.message = "blocked", "the prompt was not answered: "+d.blocked
-		finish = pawl.FinishContentFilter
+		finish = llm.FinishContentFilter
 	case d.reason == "" && !d.seen:
 		return broken("the reply has no candidates")
 	case d.reason == "":
@@ -61,13 +61,13 @@ func (d *decoder) End() error {
 			return err
 		}
 	}
-	if finish.Cut() && finish != pawl.FinishLength {
+	if finish.Cut() && finish != llm.FinishLength {
 		text := d.message
 		if text == "" {
 			text = "the reply ended with " + d.reason
 		}
-		notice := &pawl.Notice{Code: "finish", Text: text, Data: json.RawMessage(`{"reason":` + strconv.Quote(d.reason) + `}`)}
-		if err := d.Send(pawl.Delta{Notice: notice}); err != nil {
+		notice := &llm.Notice{Code: "finish", Text: text, Data: json.RawMessage(`{"reason":` + strconv.Quote(d.reason) + `}`)}
+		if err := d.Send(llm.Delta{Notice: notice}); err != nil {
 			return err
 		}
 	}
@@ -80,7 +80,7 @@ func (d *decoder) End() error {
 // say yields text.
 func (d *decoder) say(text string) error {
 	if d.Emitter.Whole {
-		return d.Part(pawl.Text{Text: text})
+		return d.Part(llm.Text{Text: text})
 	}
 	if d.text != closed {
 		return d.MoreText(d.text, text)
@@ -89,17 +89,17 @@ func (d *decoder) say(text string) error {
 		return err
 	}
 	var err error
-	d.text, err = d.BeginText(pawl.Text{Text: text})
+	d.text, err = d.BeginText(llm.Text{Text: text})
 	return err
 }
 
 // think yields a thought.
 func (d *decoder) think(text string) error {
 	if d.thinking == nil {
-		d.thinking = &pawl.Opaque{Provider: d.Tag, Data: json.RawMessage(`{"thought":true}`)}
+		d.thinking = &llm.Opaque{Provider: d.Tag, Data: json.RawMessage(`{"thought":true}`)}
 	}
 	if d.Emitter.Whole {
-		return d.Part(pawl.Reasoning{Text: text, Opaque: d.thinking})
+		return d.Part(llm.Reasoning{Text: text, Opaque: d.thinking})
 	}
 	if d.thought != closed {
 		return d.MoreReasoning(d.thought, text)
@@ -108,7 +108,7 @@ func (d *decoder) think(text string) error {
 		return err
 	}
 	var err error
-	d.thought, err = d.BeginReasoning(pawl.Reasoning{Text: text, Opaque: d.thinking})
+	d.thought, err = d.BeginReasoning(llm.Reasoning{Text: text, Opaque: d.thinking})
 	return err
 }
 
@@ -133,7 +133,7 @@ type openCall struct {
 }
 
 // beginCall yields a call whose arguments follow.
-func (d *decoder) beginCall(c pawl.ToolCall, p *part) error {
+func (d *decoder) beginCall(c llm.ToolCall, p *part) error {
 	open := &openCall{id: p.id}
 	if err := open.args.add(p.partial); err != nil {
 		return err
@@ -151,7 +151,7 @@ func (d *decoder) beginCall(c pawl.ToolCall, p *part) error {
 }
 
 // goOn yields more of the open call. A piece that announces no other is the last; it may be nothing but that.
-func (d *decoder) goOn(p *part, o *pawl.Opaque) error {
+func (d *decoder) goOn(p *part, o *llm.Opaque) error {
 	if p.args != nil {
 		return broken("the call %s got its arguments in parts and as a whole", d.call.id)
 	}
@@ -163,7 +163,7 @@ func (d *decoder) goOn(p *part, o *pawl.Opaque) error {
 	}
 	args := d.call.args.take()
 	if o != nil {
-		if err := d.Send(pawl.Delta{Index: d.call.part, Part: pawl.ToolCall{Args: args, Opaque: o}}); err != nil {
+		if err := d.Send(llm.Delta{Index: d.call.part, Part: llm.ToolCall{Args: args, Opaque: o}}); err != nil {
 			return err
 		}
 	} else if err := d.MoreArgs(d.call.part, args); err != nil {
@@ -187,7 +187,7 @@ func (d *decoder) closeCall() error {
 		return err
 	}
 	if args := open.args.take(); len(args) > 0 {
-		return d.Send(pawl.Delta{Index: open.part, Part: pawl.ToolCall{Args: args}, Done: true})
+		return d.Send(llm.Delta{Index: open.part, Part: llm.ToolCall{Args: args}, Done: true})
 	}
 	return d.Seal(open.part)
 }

@@ -4,13 +4,13 @@ import (
 	"net/http"
 	"testing"
 
-	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/pawltest"
 	"github.com/pawl-go/pawl/provider/gemini"
 )
 
 func TestSuite(t *testing.T) {
-	pawltest.TestAdapter(t, func(t *testing.T, url string) pawl.Model {
+	pawltest.TestAdapter(t, func(t *testing.T, url string) llm.Model {
 		tr := &http.Transport{}
 		t.Cleanup(tr.CloseIdleConnections)
 		return gemini.New("another-model", &gemini.Options{BaseURL: url, Key: "test-key", Retries: -1, HTTP: tr})

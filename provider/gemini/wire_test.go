@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/test/wiretest"
+	"github.com/pawl-go/pawl/llm"
 )
 
 type row = wiretest.ReplyRow
@@ -78,23 +78,23 @@ var errorRows = []wiretest.ErrorRow{
 
 var requestRows = func() []wiretest.RequestRow {
 	half := 0.5
-	with := func(f func(*pawl.Request)) func(*pawl.Request) {
-		return func(r *pawl.Request) { wiretest.Offer(r); f(r) }
+	with := func(f func(*llm.Request)) func(*llm.Request) {
+		return func(r *llm.Request) { wiretest.Offer(r); f(r) }
 	}
-	call := pawl.ToolCall{ID: "c1", Name: "f", Args: []byte(`{"x":1}`), Opaque: own(`{"thoughtSignature":"s=="}`)}
-	said := func(bad bool) func(*pawl.Request) {
-		return wiretest.Say(pawl.Assistant(call), pawl.Results(pawl.ToolResult{CallID: "c1", Parts: []pawl.Part{pawl.Text{Text: "42"}}, IsError: bad}))
+	call := llm.ToolCall{ID: "c1", Name: "f", Args: []byte(`{"x":1}`), Opaque: own(`{"thoughtSignature":"s=="}`)}
+	said := func(bad bool) func(*llm.Request) {
+		return wiretest.Say(llm.Assistant(call), llm.Results(llm.ToolResult{CallID: "c1", Parts: []llm.Part{llm.Text{Text: "42"}}, IsError: bad}))
 	}
 	asked := said(false)
-	medium := func(m pawl.Media) func(*pawl.Request) {
-		return wiretest.Say(pawl.Message{Role: pawl.RoleUser, Parts: []pawl.Part{m}})
+	medium := func(m llm.Media) func(*llm.Request) {
+		return wiretest.Say(llm.Message{Role: llm.RoleUser, Parts: []llm.Part{m}})
 	}
 	return []wiretest.RequestRow{
-		wiretest.Sends("a system message, wherever it stands", wiretest.Say(pawl.System("s")), "systemInstruction.parts[0].text", "s"),
-		wiretest.Sends("a user's Text", func(*pawl.Request) {}, "contents[0].parts[0].text", "u"),
-		wiretest.Sends("a reply's Text", wiretest.Say(pawl.Assistant(pawl.Text{Text: "t"}), pawl.User("v")), "contents[1].parts[0].text", "t"),
-		wiretest.Sends("Media by URL", medium(pawl.Media{MIME: "image/png", URL: "https://x"}), "contents[0].parts[1].fileData.fileUri", "https://x"),
-		wiretest.Sends("Media by value", medium(pawl.Media{MIME: "image/png", Data: []byte("x")}), "contents[0].parts[1].inlineData.data", "eA=="),
+		wiretest.Sends("a system message, wherever it stands", wiretest.Say(llm.System("s")), "systemInstruction.parts[0].text", "s"),
+		wiretest.Sends("a user's Text", func(*llm.Request) {}, "contents[0].parts[0].text", "u"),
+		wiretest.Sends("a reply's Text", wiretest.Say(llm.Assistant(llm.Text{Text: "t"}), llm.User("v")), "contents[1].parts[0].text", "t"),
+		wiretest.Sends("Media by URL", medium(llm.Media{MIME: "image/png", URL: "https://x"}), "contents[0].parts[1].fileData.fileUri", "https://x"),
+		wiretest.Sends("Media by value", medium(llm.Media{MIME: "image/png", Data: []byte("x")}), "contents[0].parts[1].inlineData.data", "eA=="),
 		wiretest.Sends("ToolCall.ID, where it is the API's", asked, "contents[1].parts[0].functionCall.id", "c1"),
 		wiretest.Sends("ToolCall.Name", asked, "contents[1].parts[0].functionCall.name", "f"),
 		wiretest.Sends("ToolCall.Args", asked, "contents[1].parts[0].functionCall.args", map[string]any{"x": 1.0}),
@@ -102,20 +102,20 @@ var requestRows = func() []wiretest.RequestRow {
 		wiretest.Sends("the name of the call that a ToolResult answers", asked, "contents[2].parts[0].functionResponse.name", "f"),
 		wiretest.Sends("ToolResult.Parts", asked, "contents[2].parts[0].functionResponse.response.result", "42"),
 		wiretest.Sends("ToolResult.Parts of an error", said(true), "contents[2].parts[0].functionResponse.response.error", "42"),
-		wiretest.Sends("Tool.Name", with(func(*pawl.Request) {}), "tools[0].functionDeclarations[0].name", "f"),
-		wiretest.Sends("Tool.Description", with(func(*pawl.Request) {}), "tools[0].functionDeclarations[0].description", "Does f."),
-		wiretest.Sends("Tool.Input", with(func(*pawl.Request) {}), "tools[0].functionDeclarations[0].parametersJsonSchema.type", "object"),
-		wiretest.Sends("Choice: auto", with(func(*pawl.Request) {}), "toolConfig.functionCallingConfig.mode", "AUTO"),
-		wiretest.Sends("Choice: none", with(func(r *pawl.Request) { r.Choice.Mode = pawl.ToolNone }), "toolConfig.functionCallingConfig.mode", "NONE"),
-		wiretest.Sends("Choice: required", with(func(r *pawl.Request) { r.Choice.Mode = pawl.ToolRequired }), "toolConfig.functionCallingConfig.mode", "ANY"),
-		wiretest.Sends("Choice: named", with(func(r *pawl.Request) { r.Choice = pawl.Named("f") }), "toolConfig.functionCallingConfig.allowedFunctionNames[0]", "f"),
-		wiretest.Sends("Output", func(r *pawl.Request) { r.Output = []byte(`{"type":"object","properties":{}}`) }, "generationConfig.responseJsonSchema.type", "object"),
-		wiretest.Sends("Settings.MaxTokens", func(r *pawl.Request) { r.Settings.MaxTokens = 9 }, "generationConfig.maxOutputTokens", 9.0),
-		wiretest.Sends("Settings.Temperature", func(r *pawl.Request) { r.Settings.Temperature = &half }, "generationConfig.temperature", 0.5),
-		wiretest.Sends("Settings.TopP", func(r *pawl.Request) { r.Settings.TopP = &half }, "generationConfig.topP", 0.5),
-		wiretest.Sends("Settings.Stop", func(r *pawl.Request) { r.Settings.Stop = []string{"x"} }, "generationConfig.stopSequences[0]", "x"),
-		wiretest.Sends("Settings.Effort", func(r *pawl.Request) { r.Settings.Effort = "low" }, "generationConfig.thinkingConfig.thinkingLevel", "low"),
-		wiretest.Sends(`Settings.Options["gemini"]`, func(r *pawl.Request) {
+		wiretest.Sends("Tool.Name", with(func(*llm.Request) {}), "tools[0].functionDeclarations[0].name", "f"),
+		wiretest.Sends("Tool.Description", with(func(*llm.Request) {}), "tools[0].functionDeclarations[0].description", "Does f."),
+		wiretest.Sends("Tool.Input", with(func(*llm.Request) {}), "tools[0].functionDeclarations[0].parametersJsonSchema.type", "object"),
+		wiretest.Sends("Choice: auto", with(func(*llm.Request) {}), "toolConfig.functionCallingConfig.mode", "AUTO"),
+		wiretest.Sends("Choice: none", with(func(r *llm.Request) { r.Choice.Mode = llm.ToolNone }), "toolConfig.functionCallingConfig.mode", "NONE"),
+		wiretest.Sends("Choice: required", with(func(r *llm.Request) { r.Choice.Mode = llm.ToolRequired }), "toolConfig.functionCallingConfig.mode", "ANY"),
+		wiretest.Sends("Choice: named", with(func(r *llm.Request) { r.Choice = llm.Named("f") }), "toolConfig.functionCallingConfig.allowedFunctionNames[0]", "f"),
+		wiretest.Sends("Output", func(r *llm.Request) { r.Output = []byte(`{"type":"object","properties":{}}`) }, "generationConfig.responseJsonSchema.type", "object"),
+		wiretest.Sends("Settings.MaxTokens", func(r *llm.Request) { r.Settings.MaxTokens = 9 }, "generationConfig.maxOutputTokens", 9.0),
+		wiretest.Sends("Settings.Temperature", func(r *llm.Request) { r.Settings.Temperature = &half }, "generationConfig.temperature", 0.5),
+		wiretest.Sends("Settings.TopP", func(r *llm.Request) { r.Settings.TopP = &half }, "generationConfig.topP", 0.5),
+		wiretest.Sends("Settings.Stop", func(r *llm.Request) { r.Settings.Stop = []string{"x"} }, "generationConfig.stopSequences[0]", "x"),
+		wiretest.Sends("Settings.Effort", func(r *llm.Request) { r.Settings.Effort = "low" }, "generationConfig.thinkingConfig.thinkingLevel", "low"),
+		wiretest.Sends(`Settings.Options["gemini"]`, func(r *llm.Request) {
 			r.Settings.Options = map[string]json.RawMessage{"gemini": []byte(`{"cachedContent":"c"}`)}
 		}, "cachedContent", "c"),
 	}

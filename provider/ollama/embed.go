@@ -16,8 +16,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/jsonscan"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/provider/internal/wire"
 	"github.com/pawl-go/pawl/store"
 )
@@ -90,7 +90,7 @@ func (e *Embedder) Name() string {
 }
 
 // Embed returns the vectors of texts. The API knows no use. A text that is longer than the model reads is an error with CodeContextLength; nothing is cut.
-// Errors are *pawl.ProviderError, or the cause of a ctx that has ended.
+// Errors are *llm.ProviderError, or the cause of a ctx that has ended.
 func (e *Embedder) Embed(ctx context.Context, _ store.Use, texts []string) ([][]float32, error) {
 	if e.err != nil {
 		return nil, e.err
@@ -142,29 +142,29 @@ func read(answer []byte, want int) (out [][]float32, err error) {
 }
 
 // toError makes the error of an answer that is none of success: {"error":"…"}.
-func toError(status int, h http.Header, body []byte, now time.Time) *pawl.ProviderError {
+func toError(status int, h http.Header, body []byte, now time.Time) *llm.ProviderError {
 	f := wire.ReadFailure(body, nil)
-	e := &pawl.ProviderError{Provider: provider, Status: status, Message: cmp.Or(f.Message, http.StatusText(status)), RetryAfter: wire.RetryAfter(h, now)}
+	e := &llm.ProviderError{Provider: provider, Status: status, Message: cmp.Or(f.Message, http.StatusText(status)), RetryAfter: wire.RetryAfter(h, now)}
 	text := strings.ToLower(f.Message)
 	switch {
 	case strings.Contains(text, "context length"), strings.Contains(text, "input length"):
-		e.Code = pawl.CodeContextLength // with status 400, of older versions 500
+		e.Code = llm.CodeContextLength // with status 400, of older versions 500
 	case status == 401:
-		e.Code = pawl.CodeAuthentication
+		e.Code = llm.CodeAuthentication
 	case status == 403:
-		e.Code = pawl.CodePermission
+		e.Code = llm.CodePermission
 	case status == 404:
-		e.Code = pawl.CodeNotFound
+		e.Code = llm.CodeNotFound
 	case status == 408 || status == 504:
-		e.Code, e.Retryable = pawl.CodeTimeout, true
+		e.Code, e.Retryable = llm.CodeTimeout, true
 	case status == 429:
-		e.Code, e.Retryable = pawl.CodeRateLimit, true
+		e.Code, e.Retryable = llm.CodeRateLimit, true
 	case status == 503:
-		e.Code, e.Retryable = pawl.CodeOverloaded, true
+		e.Code, e.Retryable = llm.CodeOverloaded, true
 	case status >= 500:
-		e.Code, e.Retryable = pawl.CodeServer, true
+		e.Code, e.Retryable = llm.CodeServer, true
 	default:
-		e.Code = pawl.CodeInvalidRequest
+		e.Code = llm.CodeInvalidRequest
 	}
 	return e
 }

@@ -8,18 +8,18 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/provider/openai"
 )
 
-func longRequest(messages int) *pawl.Request {
-	req := &pawl.Request{Model: "m", Messages: []pawl.Message{pawl.System(strings.Repeat("You are careful. ", 20))}}
+func longRequest(messages int) *llm.Request {
+	req := &llm.Request{Model: "m", Messages: []llm.Message{llm.System(strings.Repeat("You are careful. ", 20))}}
 	for i := range messages / 4 {
 		id := fmt.Sprintf("call_%d", i)
-		req.Messages = append(req.Messages, pawl.User(strings.Repeat("Do the next thing, \"please\".\n", 8)),
-			pawl.Assistant(pawl.ToolCall{ID: id, Name: "t1", Args: []byte(`{"path":"/a/b","limit":10,"query":"some words"}`)}),
-			pawl.Results(pawl.ToolResult{CallID: id, Parts: []pawl.Part{pawl.Text{Text: strings.Repeat(`{"row":1,"text":"some words of a result"}`, 6)}}}),
-			pawl.Assistant(pawl.Text{Text: strings.Repeat("It is done. ", 20)}))
+		req.Messages = append(req.Messages, llm.User(strings.Repeat("Do the next thing, \"please\".\n", 8)),
+			llm.Assistant(llm.ToolCall{ID: id, Name: "t1", Args: []byte(`{"path":"/a/b","limit":10,"query":"some words"}`)}),
+			llm.Results(llm.ToolResult{CallID: id, Parts: []llm.Part{llm.Text{Text: strings.Repeat(`{"row":1,"text":"some words of a result"}`, 6)}}}),
+			llm.Assistant(llm.Text{Text: strings.Repeat("It is done. ", 20)}))
 	}
 	for i := range 10 {
 		req.Tools = append(req.Tools, tool(fmt.Sprintf("t%d", i)))
@@ -28,10 +28,10 @@ func longRequest(messages int) *pawl.Request {
 }
 
 // send is what a Model does with a request and a stored answer, without a network.
-func send(b *testing.B, m *openai.Model, req *pawl.Request) {
+func send(b *testing.B, m *openai.Model, req *llm.Request) {
 	b.ReportAllocs()
 	for b.Loop() {
-		res := new(pawl.Response)
+		res := new(llm.Response)
 		for d, err := range m.Stream(context.Background(), req) {
 			if err == nil {
 				err = res.Add(d)

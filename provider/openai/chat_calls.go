@@ -4,8 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 
-	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/jsonscan"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // chatCall is a call under way.
@@ -117,7 +117,7 @@ func (d *chatDecoder) fragment(p *chatPiece) error {
 	if call == nil {
 		return d.newCall(p)
 	}
-	var part pawl.ToolCall
+	var part llm.ToolCall
 	if call.id == "" && p.id != "" {
 		call.id, part.ID = p.id, p.id
 	}
@@ -139,7 +139,7 @@ func (d *chatDecoder) fragment(p *chatPiece) error {
 	if part.ID == "" && part.Name == "" {
 		return d.MoreArgs(call.part, p.args)
 	}
-	return d.Send(pawl.Delta{Index: call.part, Part: part})
+	return d.Send(llm.Delta{Index: call.part, Part: part})
 }
 
 func (d *chatDecoder) newCall(p *chatPiece) error {
@@ -152,9 +152,9 @@ func (d *chatDecoder) newCall(p *chatPiece) error {
 	if err := d.sealCalls(); err != nil {
 		return err
 	}
-	part := pawl.ToolCall{ID: p.id, Name: d.Tools.FromWire(p.name), Args: p.args}
+	part := llm.ToolCall{ID: p.id, Name: d.Tools.FromWire(p.name), Args: p.args}
 	if p.custom {
-		part.Opaque = &pawl.Opaque{Provider: d.tag, Data: json.RawMessage(`{"type":"` + customType + `"}`)}
+		part.Opaque = &llm.Opaque{Provider: d.tag, Data: json.RawMessage(`{"type":"` + customType + `"}`)}
 	}
 	switch hold := wrapped(d.Tools, part.Name); {
 	case hold && d.sealing:
@@ -186,7 +186,7 @@ func (d *chatDecoder) sealCalls() error {
 
 func (d *chatDecoder) sealCall(call *chatCall) error {
 	if call.held {
-		return unwrap(d.Emitter, pawl.ToolCall{ID: call.id, Name: call.name, Args: call.args})
+		return unwrap(d.Emitter, llm.ToolCall{ID: call.id, Name: call.name, Args: call.args})
 	}
 	return d.Seal(call.part)
 }

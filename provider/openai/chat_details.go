@@ -3,8 +3,8 @@ package openai
 import (
 	"encoding/json"
 
-	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/jsonscan"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/provider/internal/wire"
 )
 
@@ -53,7 +53,7 @@ func (d *chatDecoder) beginDetails(whole []byte) error {
 		d.details = &chatDetails{part: closed, entries: nil}
 		// The text of the reasoning stands in a member of its own; one part carries both.
 		data := append(append([]byte(`{"reasoning_details":`), whole...), '}')
-		i, err := d.BeginReasoning(pawl.Reasoning{Opaque: &pawl.Opaque{Provider: d.tag, Data: data}})
+		i, err := d.BeginReasoning(llm.Reasoning{Opaque: &llm.Opaque{Provider: d.tag, Data: data}})
 		d.thought, d.details.part = i, i
 		return err
 	}
@@ -61,7 +61,7 @@ func (d *chatDecoder) beginDetails(whole []byte) error {
 		if err := d.closeText(); err != nil {
 			return err
 		}
-		i, err := d.BeginReasoning(pawl.Reasoning{})
+		i, err := d.BeginReasoning(llm.Reasoning{})
 		if err != nil {
 			return err
 		}
@@ -175,5 +175,5 @@ func (d *chatDecoder) closeDetails() error {
 	if !jsonscan.Valid(data) {
 		return d.broken("reasoning_details are not valid JSON")
 	}
-	return d.Send(pawl.Delta{Index: x.part, Part: pawl.Reasoning{Opaque: &pawl.Opaque{Provider: d.tag, Data: data}}, Done: true})
+	return d.Send(llm.Delta{Index: x.part, Part: llm.Reasoning{Opaque: &llm.Opaque{Provider: d.tag, Data: data}}, Done: true})
 }

@@ -4,8 +4,8 @@ import (
 	"encoding/json"
 	"sync"
 
-	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/jsonscan"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/provider/internal/wire"
 )
 
@@ -13,7 +13,7 @@ var chatAPI = &api{
 	id:       "openai-chat",
 	path:     "chat/completions",
 	maxID:    40,
-	rules:    &wire.Rules{Rules: pawl.RulesOf("openai-chat")},
+	rules:    &wire.Rules{Rules: llm.RulesOf("openai-chat")},
 	encode:   fromChatRequest,
 	fromTool: fromChatTool,
 	decoder: func(d *dialect, out *wire.Emitter) wire.Decoder {
@@ -225,9 +225,9 @@ func (d *chatDecoder) say(s string) error {
 		return d.MoreText(d.text, s)
 	}
 	if d.sealing && s != "" {
-		return d.Part(pawl.Text{Text: s})
+		return d.Part(llm.Text{Text: s})
 	}
-	i, err := d.BeginText(pawl.Text{Text: s})
+	i, err := d.BeginText(llm.Text{Text: s})
 	d.text = i
 	return err
 }
@@ -242,7 +242,7 @@ func (d *chatDecoder) reasoning(s, form string) error {
 	if err := d.closeText(); err != nil {
 		return err
 	}
-	part := pawl.Reasoning{Text: s, Opaque: &pawl.Opaque{Provider: d.tag, Data: json.RawMessage(`{"field":"` + form + `"}`)}}
+	part := llm.Reasoning{Text: s, Opaque: &llm.Opaque{Provider: d.tag, Data: json.RawMessage(`{"field":"` + form + `"}`)}}
 	if d.sealing {
 		return d.Part(part)
 	}

@@ -3,8 +3,8 @@ package openai
 import (
 	"bytes"
 
-	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/jsonscan"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/provider/internal/wire"
 )
 
@@ -206,18 +206,18 @@ func (d *chatDecoder) End() error {
 }
 
 // toChatFinish maps the reasons of OpenAI, and those that other servers use beside them.
-func toChatFinish(reason []byte) pawl.FinishReason {
+func toChatFinish(reason []byte) llm.FinishReason {
 	switch string(bytes.ToLower(reason)) {
 	case "stop", "eos", "eos_token", "end_turn", "stop_sequence", "complete", "completed":
-		return pawl.FinishStop
+		return llm.FinishStop
 	case "length", "max_tokens", "model_length", "max_output_tokens":
-		return pawl.FinishLength
+		return llm.FinishLength
 	case "tool_calls", "tool_call", "function_call", "tool_use":
-		return pawl.FinishToolCalls
+		return llm.FinishToolCalls
 	case "content_filter", "safety", "refusal", "recitation":
-		return pawl.FinishContentFilter
+		return llm.FinishContentFilter
 	case "error", "malformed_function_call":
-		return pawl.FinishError
+		return llm.FinishError
 	}
-	return pawl.FinishOther
+	return llm.FinishOther
 }

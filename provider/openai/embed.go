@@ -39,7 +39,7 @@ func NewEmbedder(model string, dimensions int, o *Options) *Embedder {
 func (e *Embedder) Name() string { return e.name }
 
 // Embed returns the vectors of texts. The API knows no use. A text that is longer than the model reads (8,192 tokens at OpenAI) is refused by the
-// server, with CodeContextLength; nothing is cut. Errors are *pawl.ProviderError, or the cause of a ctx that has ended.
+// server, with CodeContextLength; nothing is cut. Errors are *llm.ProviderError, or the cause of a ctx that has ended.
 func (e *Embedder) Embed(ctx context.Context, _ store.Use, texts []string) ([][]float32, error) {
 	if e.m.err != nil {
 		return nil, e.m.err

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/jsonscan"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/provider/internal/wire"
 )
 
@@ -45,7 +45,7 @@ func readFailure(body []byte) (f failure) {
 }
 
 // toError makes the error of an answer with an HTTP status.
-func (d *dialect) toError(status int, h http.Header, body []byte, now time.Time) *pawl.ProviderError {
+func (d *dialect) toError(status int, h http.Header, body []byte, now time.Time) *llm.ProviderError {
 	f := readFailure(body)
 	e := d.classify(status, f)
 	if e.Message == "" {
@@ -78,8 +78,8 @@ func (d *dialect) toStreamError(raw []byte) error {
 
 // classify maps a status and what the body says to a code. The body is the better witness: providers send a spent
 // quota as 400 or 429, and a conversation that is too long as 400 or 413.
-func (d *dialect) classify(status int, f failure) *pawl.ProviderError {
-	e := &pawl.ProviderError{Provider: d.provider, Status: status, Message: f.text()}
+func (d *dialect) classify(status int, f failure) *llm.ProviderError {
+	e := &llm.ProviderError{Provider: d.provider, Status: status, Message: f.text()}
 	word := strings.ToLower(f.Code + " " + f.Type)
 	text := strings.ToLower(f.Message)
 	says := func(s string, words ...string) bool {
@@ -93,53 +93,53 @@ func (d *dialect) classify(status int, f failure) *pawl.ProviderError {
 	client := status == 0 || status >= 400 && status < 500
 	switch {
 	case client && (says(word, "insufficient_quota", "billing", "credit") || says(text, "exceeded your current quota", "insufficient credits", "insufficient balance")):
-		e.Code = pawl.CodeQuota
+		e.Code = llm.CodeQuota
 	case client && (says(word, "context_length", "too_many_tokens", "too_many_prompt_tokens", "string_above_max_length") ||
 		says(text, "context length", "context window", "too many tokens", "maximum number of tokens", "prompt is too long", "length of all messages is too long")):
-		e.Code = pawl.CodeContextLength
+		e.Code = llm.CodeContextLength
 	case client && says(word, "content_filter", "content_policy", "moderation", "responsibleai"):
-		e.Code = pawl.CodeContentFilter
+		e.Code = llm.CodeContentFilter
 	case status == 401:
-		e.Code = pawl.CodeAuthentication
+		e.Code = llm.CodeAuthentication
 	case status == 402:
-		e.Code = pawl.CodeQuota
+		e.Code = llm.CodeQuota
 	case status == 403:
-		e.Code = pawl.CodePermission
+		e.Code = llm.CodePermission
 	case status == 404 || status == 410:
-		e.Code = pawl.CodeNotFound
+		e.Code = llm.CodeNotFound
 	case status == 408 || status == 504:
-		e.Code, e.Retryable = pawl.CodeTimeout, true
+		e.Code, e.Retryable = llm.CodeTimeout, true
 	case status == 409 || status == 425:
-		e.Code, e.Retryable = pawl.CodeServer, true // another request holds what this one needs
+		e.Code, e.Retryable = llm.CodeServer, true // another request holds what this one needs
 	case status == 413:
-		e.Code = pawl.CodeContextLength
+		e.Code = llm.CodeContextLength
 	case status == 429:
-		e.Code, e.Retryable = pawl.CodeRateLimit, true
+		e.Code, e.Retryable = llm.CodeRateLimit, true
 	case status == 503 || status == 529:
-		e.Code, e.Retryable = pawl.CodeOverloaded, true
+		e.Code, e.Retryable = llm.CodeOverloaded, true
 	case status >= 500:
-		e.Code, e.Retryable = pawl.CodeServer, true
+		e.Code, e.Retryable = llm.CodeServer, true
 	case says(word, "invalid_api_key", "authentication"):
-		e.Code = pawl.CodeAuthentication
+		e.Code = llm.CodeAuthentication
 	case says(word, "model_not_found", "not_found"):
-		e.Code = pawl.CodeNotFound
+		e.Code = llm.CodeNotFound
 	case status >= 400:
-		e.Code = pawl.CodeInvalidRequest
+		e.Code = llm.CodeInvalidRequest
 	case says(word, "rate_limit", "too_many_requests"):
-		e.Code, e.Retryable = pawl.CodeRateLimit, true
+		e.Code, e.Retryable = llm.CodeRateLimit, true
 	case says(word, "overloaded"):
-		e.Code, e.Retryable = pawl.CodeOverloaded, true
+		e.Code, e.Retryable = llm.CodeOverloaded, true
 	case says(word, "timeout"):
-		e.Code, e.Retryable = pawl.CodeTimeout, true
+		e.Code, e.Retryable = llm.CodeTimeout, true
 	case says(word, "invalid_prompt", "invalid_request", "image_parse", "invalid_image", "invalid_base64"):
-		e.Code = pawl.CodeInvalidRequest
+		e.Code = llm.CodeInvalidRequest
 	case status >= 300:
-		e.Code = pawl.CodeNotFound // a redirect: this is not the address of the API
+		e.Code = llm.CodeNotFound // a redirect: this is not the address of the API
 		if e.Message == "" {
 			e.Message = "the server answered with a redirect; is the base URL right?"
 		}
 	default:
-		e.Code, e.Retryable = pawl.CodeServer, true // said in a stream, without a word that we know
+		e.Code, e.Retryable = llm.CodeServer, true // said in a stream, without a word that we know
 	}
 	return e
 }

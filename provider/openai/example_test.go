@@ -7,7 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 
-	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/provider/openai"
 )
 
@@ -22,13 +22,13 @@ func Example() {
 	defer srv.Close()
 
 	m := openai.NewChat("qwen3:4b", &openai.Options{BaseURL: srv.URL + "/v1"})
-	req := &pawl.Request{Messages: []pawl.Message{pawl.User("Do I need an umbrella in Oslo?")}}
+	req := &llm.Request{Messages: []llm.Message{llm.User("Do I need an umbrella in Oslo?")}}
 	for d, err := range m.Stream(context.Background(), req) {
 		if err != nil {
 			fmt.Println(err)
 			return
 		}
-		if t, ok := d.Part.(pawl.Text); ok {
+		if t, ok := d.Part.(llm.Text); ok {
 			fmt.Print(t.Text)
 		}
 	}
@@ -37,7 +37,7 @@ func Example() {
 
 // EncodeChat shows what would be sent.
 func ExampleEncodeChat() {
-	body, err := openai.EncodeChat(&pawl.Request{Model: "gpt-5-mini", Whole: true, Messages: []pawl.Message{pawl.User("hi")}})
+	body, err := openai.EncodeChat(&llm.Request{Model: "gpt-5-mini", Whole: true, Messages: []llm.Message{llm.User("hi")}})
 	fmt.Println(string(body), err)
 	// Output: {"model":"gpt-5-mini","messages":[{"role":"user","content":"hi"}]} <nil>
 }

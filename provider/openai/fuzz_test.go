@@ -9,21 +9,21 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/provider/openai"
 )
 
-// Whatever a server sends, decoding does not panic, fails with a *pawl.ProviderError or ends with a finish reason, and
+// Whatever a server sends, decoding does not panic, fails with a *llm.ProviderError or ends with a finish reason, and
 // what it read can be sent back.
-func fuzzReplies(f *testing.F, decode func(int, bool, []byte) (*pawl.Response, error), encode func(*pawl.Request) ([]byte, error)) {
+func fuzzReplies(f *testing.F, decode func(int, bool, []byte) (*llm.Response, error), encode func(*llm.Request) ([]byte, error)) {
 	f.Fuzz(func(t *testing.T, sse bool, body []byte) {
 		res, err := decode(200, sse, body)
 		if err != nil {
-			var e *pawl.ProviderError
+			var e *llm.ProviderError
 			if !errors.As(err, &e) || e.Code == "" || e.Provider == "" {
 				t.Fatalf("%q: %v is not a whole ProviderError", body, err)
 			}
-			if e.Code == pawl.CodeStream && strings.Contains(e.Message, "part ") {
+			if e.Code == llm.CodeStream && strings.Contains(e.Message, "part ") {
 				t.Fatalf("%q: the adapter broke the contract of deltas: %v", body, err)
 			}
 			return
@@ -31,7 +31,7 @@ func fuzzReplies(f *testing.F, decode func(int, bool, []byte) (*pawl.Response, e
 		if res.Finish == "" {
 			t.Fatalf("%q: no finish reason", body)
 		}
-		b, err := encode(&pawl.Request{Model: "m", Messages: []pawl.Message{res.Message}})
+		b, err := encode(&llm.Request{Model: "m", Messages: []llm.Message{res.Message}})
 		if err != nil {
 			t.Fatalf("%q: %v", body, err)
 		}

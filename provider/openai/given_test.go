@@ -8,28 +8,28 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/test/wiretest"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/provider/openai"
 )
 
-func asks(m pawl.Media) *pawl.Request {
-	return &pawl.Request{Model: "m", Whole: true, Messages: []pawl.Message{{Role: pawl.RoleUser, Parts: []pawl.Part{m}}}}
+func asks(m llm.Media) *llm.Request {
+	return &llm.Request{Model: "m", Whole: true, Messages: []llm.Message{{Role: llm.RoleUser, Parts: []llm.Part{m}}}}
 }
 
 // Files that were uploaded before go by their id; another provider's are refused.
 func TestUploadedFiles(t *testing.T) {
 	for _, c := range []struct {
 		wire *wiretest.Wire
-		m    pawl.Media
+		m    llm.Media
 		want string
 	}{
-		{responsesWire, pawl.Media{URL: "file-1"}, `{"type":"input_file","file_id":"file-1"}`},
-		{responsesWire, pawl.Media{URL: "file-1", MIME: "image/png"}, `{"type":"input_image","file_id":"file-1"}`},
-		{chatWire, pawl.Media{URL: "file-1"}, `{"type":"file","file":{"file_id":"file-1"}}`},
-		{chatWire, pawl.Media{URL: "file-1", MIME: "image/png"}, "error unsupported: messages[0].parts[0]: Chat Completions takes uploaded documents by their id, but no images; the Responses API does"},
-		{responsesWire, pawl.Media{URL: "file_1"}, "error unsupported: messages[0].parts[0]: file_1 is a file at Anthropic; those at OpenAI begin with file-"},
-		{chatWire, pawl.Media{URL: "file_1"}, "error unsupported: messages[0].parts[0]: file_1 is a file at Anthropic; those at OpenAI begin with file-"},
+		{responsesWire, llm.Media{URL: "file-1"}, `{"type":"input_file","file_id":"file-1"}`},
+		{responsesWire, llm.Media{URL: "file-1", MIME: "image/png"}, `{"type":"input_image","file_id":"file-1"}`},
+		{chatWire, llm.Media{URL: "file-1"}, `{"type":"file","file":{"file_id":"file-1"}}`},
+		{chatWire, llm.Media{URL: "file-1", MIME: "image/png"}, "error unsupported: messages[0].parts[0]: Chat Completions takes uploaded documents by their id, but no images; the Responses API does"},
+		{responsesWire, llm.Media{URL: "file_1"}, "error unsupported: messages[0].parts[0]: file_1 is a file at Anthropic; those at OpenAI begin with file-"},
+		{chatWire, llm.Media{URL: "file_1"}, "error unsupported: messages[0].parts[0]: file_1 is a file at Anthropic; those at OpenAI begin with file-"},
 	} {
 		c.wire.CheckEncode(t, c.wire.API+" "+c.m.URL+" "+c.m.MIME, asks(c.m), `{"model"`, c.want)
 	}
@@ -42,12 +42,12 @@ func TestLocalFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, w := range []*wiretest.Wire{chatWire, responsesWire} {
-		w.CheckEncode(t, w.API, asks(pawl.Media{URL: name}), `{"model"`, `data:image/png;base64,eA==`)
-		if _, err := w.Encode(asks(pawl.Media{URL: name + ".none", MIME: "image/png"})); err == nil {
+		w.CheckEncode(t, w.API, asks(llm.Media{URL: name}), `{"model"`, `data:image/png;base64,eA==`)
+		if _, err := w.Encode(asks(llm.Media{URL: name + ".none", MIME: "image/png"})); err == nil {
 			t.Errorf("%s: a file that is not there was sent", w.API)
 		}
-		req := &pawl.Request{Model: "m", Messages: []pawl.Message{pawl.User("u"), pawl.Assistant(pawl.ToolCall{ID: "a", Name: "f"}),
-			pawl.Results(pawl.ToolResult{CallID: "a", Parts: []pawl.Part{pawl.Media{URL: name}}})}}
+		req := &llm.Request{Model: "m", Messages: []llm.Message{llm.User("u"), llm.Assistant(llm.ToolCall{ID: "a", Name: "f"}),
+			llm.Results(llm.ToolResult{CallID: "a", Parts: []llm.Part{llm.Media{URL: name}}})}}
 		if b, err := w.Encode(req); err == nil || !strings.Contains(err.Error(), "only a user's message can name a local file") {
 			t.Errorf("%s: a result names a file: got %s, %v", w.API, b, err)
 		}
@@ -58,7 +58,7 @@ func TestLocalFiles(t *testing.T) {
 func TestHostedToolsBesideFunctions(t *testing.T) {
 	for _, w := range []*wiretest.Wire{chatWire, responsesWire} {
 		req := user("go")
-		req.Tools = []*pawl.Tool{tool("f")}
+		req.Tools = []*llm.ToolSpec{tool("f")}
 		req.Settings.Options = map[string]json.RawMessage{w.Provider: []byte(`{ "tools": [ {"type":"web_search"} ], "seed" : 1 }`)}
 		w.CheckEncode(t, w.API, req, `{"model"`, `,{"type":"web_search"}]`)
 		w.CheckEncode(t, w.API, req, `{"model"`, `"name":"f"`)
@@ -74,8 +74,8 @@ func TestWrapperThatIsATool(t *testing.T) {
 	for offered, want := range map[string]string{"parallel": "parallel", "f": "f"} {
 		m := openai.NewChat("m", known(wiretest.Transport(func(*http.Request) (*http.Response, error) { return reply(200, body), nil })))
 		req := user("go")
-		req.Tools = []*pawl.Tool{tool(offered)}
-		resp, err := pawl.Complete(t.Context(), m, req)
+		req.Tools = []*llm.ToolSpec{tool(offered)}
+		resp, err := llm.Complete(t.Context(), m, req)
 		if err != nil {
 			t.Fatal(err)
 		}

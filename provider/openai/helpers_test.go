@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/test/wiretest"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/provider/openai"
 )
 
@@ -39,8 +39,8 @@ func response(items ...string) string {
 	return `{"id":"resp_1","object":"response","status":"completed","model":"m","error":null,"incomplete_details":null,"output":[` + strings.Join(items, ",") + `]}`
 }
 
-func user(text string) *pawl.Request {
-	return &pawl.Request{Model: "m", Messages: []pawl.Message{pawl.User(text)}}
+func user(text string) *llm.Request {
+	return &llm.Request{Model: "m", Messages: []llm.Message{llm.User(text)}}
 }
 
 // local is a Model without a network, which needs no key.
@@ -52,7 +52,7 @@ func localChat(f transport) *openai.Model {
 	return openai.NewChat("m", &openai.Options{BaseURL: "http://local.test/v1", HTTP: f})
 }
 
-func mustEncode(t *testing.T, encode func(*pawl.Request) ([]byte, error), req *pawl.Request) string {
+func mustEncode(t *testing.T, encode func(*llm.Request) ([]byte, error), req *llm.Request) string {
 	t.Helper()
 	b, err := encode(req)
 	if err != nil {
@@ -62,7 +62,7 @@ func mustEncode(t *testing.T, encode func(*pawl.Request) ([]byte, error), req *p
 }
 
 // checkEncode encodes req and compares it with want: a whole body, a piece of it, or "error …".
-func checkEncode(t *testing.T, name string, encode func(*pawl.Request) ([]byte, error), req *pawl.Request, want string) {
+func checkEncode(t *testing.T, name string, encode func(*llm.Request) ([]byte, error), req *llm.Request, want string) {
 	t.Helper()
 	b, err := encode(req)
 	got := string(b)

@@ -14,16 +14,16 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/provider/openai"
 )
 
 // ask sends a request and joins the reply; streamed says how.
-func ask(ctx context.Context, m pawl.Model, req *pawl.Request, streamed bool) (*pawl.Response, []pawl.Notice, error) {
+func ask(ctx context.Context, m llm.Model, req *llm.Request, streamed bool) (*llm.Response, []llm.Notice, error) {
 	r := *req
 	r.Whole = !streamed
-	res := new(pawl.Response)
-	var notices []pawl.Notice
+	res := new(llm.Response)
+	var notices []llm.Notice
 	for d, err := range m.Stream(ctx, &r) {
 		if err != nil {
 			return res, notices, err
@@ -69,7 +69,7 @@ func TestOverHTTP(t *testing.T) {
 	defer tr.CloseIdleConnections()
 	for _, base := range []string{srv.URL + "/v1", srv.URL + "/v1/", srv.URL + "/v1?api-version=2"} {
 		o := &openai.Options{BaseURL: base, Key: "sk-secret", HTTP: tr}
-		for name, m := range map[string]pawl.Model{"/v1/responses": openai.New("m", o), "/v1/chat/completions": openai.NewChat("m", o)} {
+		for name, m := range map[string]llm.Model{"/v1/responses": openai.New("m", o), "/v1/chat/completions": openai.NewChat("m", o)} {
 			for _, streamed := range []bool{true, false} {
 				res, _, err := ask(t.Context(), m, user("go"), streamed)
 				if err != nil || res.Message.Text() != "hi" || res.Model != "m" || res.ID == "" {
@@ -149,7 +149,7 @@ func TestErrors(t *testing.T) {
 			m := openai.New("m", &openai.Options{BaseURL: "http://local.test/v1", Retries: -1, HTTP: transport(func(*http.Request) (*http.Response, error) {
 				return reply(c.status, c.body, c.header...), nil
 			})})
-			if got := outcome(pawl.Complete(t.Context(), m, user("go"))); got != c.want {
+			if got := outcome(llm.Complete(t.Context(), m, user("go"))); got != c.want {
 				t.Errorf("%s:\n got %s\nwant %s", c.name, got, c.want)
 			}
 		})
@@ -176,7 +176,7 @@ func TestCallsAreSealedEarly(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if c, ok := d.Part.(pawl.ToolCall); ok && c.ID == "b" && sealed != 0 && name == "responses" {
+			if c, ok := d.Part.(llm.ToolCall); ok && c.ID == "b" && sealed != 0 && name == "responses" {
 				t.Errorf("%s: call b began before call a was sealed", name)
 			}
 			if d.Done {
@@ -191,7 +191,7 @@ func TestCallsAreSealedEarly(t *testing.T) {
 
 func TestNamesAreMappedAndMappedBack(t *testing.T) {
 	names := []string{"plain", "a.b", "a_b", "a-b", "9lives", "größe", strings.Repeat("x", 70), "a b"}
-	var tools []*pawl.Tool
+	var tools []*llm.ToolSpec
 	for _, n := range names {
 		tools = append(tools, tool(n))
 	}
@@ -210,7 +210,7 @@ func TestNamesAreMappedAndMappedBack(t *testing.T) {
 	})
 	req := user("go")
 	req.Tools = tools
-	res, err := pawl.Complete(t.Context(), m, req)
+	res, err := llm.Complete(t.Context(), m, req)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -228,8 +228,8 @@ func TestNamesAreMappedAndMappedBack(t *testing.T) {
 		t.Errorf("names that fit were changed: %v", wire)
 	}
 	// In old messages a name is mapped the same way, whether its tool is still offered or not.
-	for _, offered := range [][]*pawl.Tool{tools, tools[:1]} {
-		body := mustEncode(t, openai.EncodeChat, &pawl.Request{Model: "m", Tools: offered, Messages: []pawl.Message{pawl.Assistant(pawl.ToolCall{ID: "c", Name: "a.b"})}})
+	for _, offered := range [][]*llm.ToolSpec{tools, tools[:1]} {
+		body := mustEncode(t, openai.EncodeChat, &llm.Request{Model: "m", Tools: offered, Messages: []llm.Message{llm.Assistant(llm.ToolCall{ID: "c", Name: "a.b"})}})
 		if !strings.Contains(body, `"tool_calls":[{"id":"c","type":"function","function":{"name":"`+wire[1]+`"`) {
 			t.Errorf("a.b is not %s in %s", wire[1], body)
 		}
@@ -247,12 +247,12 @@ func TestCompatibleServers(t *testing.T) {
 	at := func(host string) *openai.Model {
 		return openai.NewChat("m", &openai.Options{BaseURL: "https://" + host + "/v1", Key: "k", HTTP: echo})
 	}
-	req := &pawl.Request{Messages: []pawl.Message{
-		{Role: pawl.RoleDeveloper, Parts: []pawl.Part{pawl.Text{Text: "d"}}},
-		pawl.Assistant(pawl.ToolCall{ID: "call_1", Name: "f", Args: []byte(`{"x": oops`)}),
-		pawl.Results(pawl.ToolResult{CallID: "call_1"}),
-	}, Settings: pawl.Settings{MaxTokens: 5}}
-	res, err := pawl.Complete(t.Context(), at("api.deepseek.com"), req)
+	req := &llm.Request{Messages: []llm.Message{
+		{Role: llm.RoleDeveloper, Parts: []llm.Part{llm.Text{Text: "d"}}},
+		llm.Assistant(llm.ToolCall{ID: "call_1", Name: "f", Args: []byte(`{"x": oops`)}),
+		llm.Results(llm.ToolResult{CallID: "call_1"}),
+	}, Settings: llm.Settings{MaxTokens: 5}}
+	res, err := llm.Complete(t.Context(), at("api.deepseek.com"), req)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -261,7 +261,7 @@ func TestCompatibleServers(t *testing.T) {
 			t.Errorf("DeepSeek: no %s in %s", want, body)
 		}
 	}
-	if _, err := pawl.Complete(t.Context(), at("api.mistral.ai"), req); err != nil {
+	if _, err := llm.Complete(t.Context(), at("api.mistral.ai"), req); err != nil {
 		t.Fatal(err)
 	}
 	var sent struct {
@@ -275,9 +275,9 @@ func TestCompatibleServers(t *testing.T) {
 		t.Errorf("Mistral: id %q and result of %q, want nine letters twice", id, sent.Messages[2].Tool_call_id)
 	}
 	// Reasoning goes back to the host that wrote it, and to no other.
-	next := &pawl.Request{Messages: []pawl.Message{pawl.User("u"), res.Message, pawl.User("v")}}
+	next := &llm.Request{Messages: []llm.Message{llm.User("u"), res.Message, llm.User("v")}}
 	for host, want := range map[string]bool{"api.deepseek.com": true, "api.groq.com": false, "api.openai.com": false} {
-		if _, err := pawl.Complete(t.Context(), at(host), next); err != nil {
+		if _, err := llm.Complete(t.Context(), at(host), next); err != nil {
 			t.Fatal(err)
 		}
 		if got := strings.Contains(body, `"reasoning_content":"hm"`); got != want {
@@ -299,11 +299,11 @@ func TestRoundTrip(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var kept pawl.Message
+	var kept llm.Message
 	if err := json.Unmarshal(b, &kept); err != nil {
 		t.Fatal(err)
 	}
-	body := mustEncode(t, openai.EncodeResponses, &pawl.Request{Model: "m", Messages: []pawl.Message{kept}})
+	body := mustEncode(t, openai.EncodeResponses, &llm.Request{Model: "m", Messages: []llm.Message{kept}})
 	want := strings.Join([]string{reasoning, search, reasoning, `{"type":"function_call","call_id":"a","name":"f","arguments":"{}"}`, custom}, ",")
 	if !strings.Contains(body, want) {
 		t.Errorf("got %s\nwant %s", body, want)
@@ -317,20 +317,20 @@ func TestRoundTrip(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		body := mustEncode(t, openai.EncodeChat, &pawl.Request{Model: "m", Messages: []pawl.Message{res.Message}})
+		body := mustEncode(t, openai.EncodeChat, &llm.Request{Model: "m", Messages: []llm.Message{res.Message}})
 		if want := `{"role":"assistant","content":null,"reasoning_details":` + details + `,"tool_calls":[{"id":"a",`; !strings.Contains(body, want) {
 			t.Errorf("got %s\nwant %s", body, want)
 		}
 	}
 	for _, message := range []string{`{"content":"hi","reasoning_content":"hm"}`, `{"content":"hi","reasoning":"hm"}`} {
 		res, _ := openai.DecodeChat(200, false, []byte(whole("stop", message)))
-		body := mustEncode(t, openai.EncodeChat, &pawl.Request{Model: "m", Messages: []pawl.Message{res.Message}})
+		body := mustEncode(t, openai.EncodeChat, &llm.Request{Model: "m", Messages: []llm.Message{res.Message}})
 		if want := strings.Replace(message, `{`, `{"role":"assistant",`, 1); !strings.Contains(body, want) {
 			t.Errorf("got %s\nwant %s", body, want)
 		}
 	}
 	res, _ = openai.DecodeChat(200, false, []byte(whole("stop", `{"content":[{"type":"thinking","thinking":[{"type":"text","text":"hm"}]},{"type":"text","text":"hi"}]}`)))
-	body = mustEncode(t, openai.EncodeChat, &pawl.Request{Model: "m", Messages: []pawl.Message{res.Message}})
+	body = mustEncode(t, openai.EncodeChat, &llm.Request{Model: "m", Messages: []llm.Message{res.Message}})
 	if want := `"content":[{"type":"thinking","thinking":[{"type":"text","text":"hm"}]},{"type":"text","text":"hi"}]`; !strings.Contains(body, want) {
 		t.Errorf("got %s\nwant %s", body, want)
 	}
@@ -338,9 +338,9 @@ func TestRoundTrip(t *testing.T) {
 
 // A longer conversation begins with the bytes of the shorter one, up to where it was continued.
 func TestRequestsGrowAtTheEnd(t *testing.T) {
-	msgs := []pawl.Message{pawl.System("s"), pawl.User("u")}
-	short := mustEncode(t, openai.EncodeChat, &pawl.Request{Model: "m", Messages: msgs, Tools: []*pawl.Tool{tool("f")}})
-	long := mustEncode(t, openai.EncodeChat, &pawl.Request{Model: "m", Messages: append(msgs, pawl.Assistant(pawl.ToolCall{ID: "a", Name: "f"}), pawl.Results(pawl.ToolResult{CallID: "a"})), Tools: []*pawl.Tool{tool("f")}})
+	msgs := []llm.Message{llm.System("s"), llm.User("u")}
+	short := mustEncode(t, openai.EncodeChat, &llm.Request{Model: "m", Messages: msgs, Tools: []*llm.ToolSpec{tool("f")}})
+	long := mustEncode(t, openai.EncodeChat, &llm.Request{Model: "m", Messages: append(msgs, llm.Assistant(llm.ToolCall{ID: "a", Name: "f"}), llm.Results(llm.ToolResult{CallID: "a"})), Tools: []*llm.ToolSpec{tool("f")}})
 	cut := strings.Index(short, `],"tools"`)
 	if cut < 0 || !strings.HasPrefix(long, short[:cut]) {
 		t.Errorf("%s\ndoes not begin with\n%s", long, short[:max(cut, 0)])
@@ -364,7 +364,7 @@ func TestConcurrentUse(t *testing.T) {
 	for i := range 32 {
 		wg.Go(func() {
 			req := user(strings.Repeat("x", i*100))
-			req.Tools = []*pawl.Tool{tool(fmt.Sprint("t", i%20))}
+			req.Tools = []*llm.ToolSpec{tool(fmt.Sprint("t", i%20))}
 			res, _, err := ask(t.Context(), m, req, i%2 == 0)
 			if err != nil || res.Message.Text() != strings.Repeat("x", i*100) {
 				t.Errorf("request %d: %.80v, %v", i, res, err)

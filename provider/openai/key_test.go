@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/provider/openai"
 )
 
@@ -18,9 +18,9 @@ import (
 func TestBrokenKey(t *testing.T) {
 	t.Setenv("OPENAI_API_KEY", "")
 	none := transport(func(*http.Request) (*http.Response, error) { panic("nothing may be sent") })
-	_, err := pawl.Complete(t.Context(), openai.New("m", &openai.Options{HTTP: none, Key: "sk-a\nsk-b"}), &pawl.Request{Messages: []pawl.Message{pawl.User("hi")}})
-	var e *pawl.ProviderError
-	if !errors.As(err, &e) || e.Code != pawl.CodeAuthentication || strings.Contains(err.Error(), "sk-") {
+	_, err := llm.Complete(t.Context(), openai.New("m", &openai.Options{HTTP: none, Key: "sk-a\nsk-b"}), &llm.Request{Messages: []llm.Message{llm.User("hi")}})
+	var e *llm.ProviderError
+	if !errors.As(err, &e) || e.Code != llm.CodeAuthentication || strings.Contains(err.Error(), "sk-") {
 		t.Errorf("with a key of two lines: %v; want an authentication error without the key", err)
 	}
 	t.Setenv("OPENAI_API_KEY", " sk-env\n")
@@ -29,7 +29,7 @@ func TestBrokenKey(t *testing.T) {
 		got = r.Header.Get("Authorization")
 		return nil, errors.New("seen")
 	})
-	pawl.Complete(t.Context(), openai.New("m", &openai.Options{HTTP: look, Retries: -1}), &pawl.Request{Messages: []pawl.Message{pawl.User("hi")}})
+	llm.Complete(t.Context(), openai.New("m", &openai.Options{HTTP: look, Retries: -1}), &llm.Request{Messages: []llm.Message{llm.User("hi")}})
 	if got != "Bearer sk-env" {
 		t.Errorf("got %q sent, want Bearer sk-env", got)
 	}
@@ -39,10 +39,10 @@ func TestNoKey(t *testing.T) {
 	t.Setenv("OPENAI_API_KEY", "")
 	t.Setenv("OPENAI_BASE_URL", "")
 	none := transport(func(*http.Request) (*http.Response, error) { panic("nothing may be sent") })
-	for _, m := range []pawl.Model{openai.New("m", &openai.Options{HTTP: none}), openai.NewChat("m", &openai.Options{HTTP: none})} {
-		_, err := pawl.Complete(t.Context(), m, user("go"))
-		var e *pawl.ProviderError
-		if !errors.As(err, &e) || e.Code != pawl.CodeAuthentication || !strings.Contains(e.Message, "OPENAI_API_KEY") {
+	for _, m := range []llm.Model{openai.New("m", &openai.Options{HTTP: none}), openai.NewChat("m", &openai.Options{HTTP: none})} {
+		_, err := llm.Complete(t.Context(), m, user("go"))
+		var e *llm.ProviderError
+		if !errors.As(err, &e) || e.Code != llm.CodeAuthentication || !strings.Contains(e.Message, "OPENAI_API_KEY") {
 			t.Errorf("without a key: %v; want an authentication error that names OPENAI_API_KEY", err)
 		}
 	}
@@ -52,7 +52,7 @@ func TestNoKey(t *testing.T) {
 		}
 		return reply(200, whole("stop", `{"content":"hi"}`)), nil
 	})
-	if _, err := pawl.Complete(t.Context(), localChat(other), user("go")); err != nil {
+	if _, err := llm.Complete(t.Context(), localChat(other), user("go")); err != nil {
 		t.Errorf("without a key at another host: %v", err)
 	}
 }
@@ -67,14 +67,14 @@ func TestEnvironment(t *testing.T) {
 	defer srv.Close()
 	t.Setenv("OPENAI_API_KEY", "sk-env")
 	t.Setenv("OPENAI_BASE_URL", srv.URL+"/v1/")
-	if _, err := pawl.Complete(t.Context(), openai.New("m", nil), user("go")); err != nil {
+	if _, err := llm.Complete(t.Context(), openai.New("m", nil), user("go")); err != nil {
 		t.Error(err)
 	}
 }
 
 func TestBadAddress(t *testing.T) {
 	for _, base := range []string{"localhost:8080", "ftp://x/v1", "http://sk-secret@ /v1", "::"} {
-		_, err := pawl.Complete(t.Context(), openai.New("m", &openai.Options{BaseURL: base, Key: "sk-secret"}), user("go"))
+		_, err := llm.Complete(t.Context(), openai.New("m", &openai.Options{BaseURL: base, Key: "sk-secret"}), user("go"))
 		if err == nil || strings.Contains(err.Error(), "sk-secret") || !strings.Contains(err.Error(), "base URL") {
 			t.Errorf("base URL %q: %v", base, err)
 		}
@@ -94,7 +94,7 @@ func TestKeysStayOutOfErrors(t *testing.T) {
 		},
 	} {
 		m := openai.New("m", &openai.Options{Key: "sk-secret", HTTP: f, Retries: -1})
-		if _, err := pawl.Complete(t.Context(), m, user("go")); err == nil || strings.Contains(fmt.Sprintf("%v %+v", err, err), "sk-secret") {
+		if _, err := llm.Complete(t.Context(), m, user("go")); err == nil || strings.Contains(fmt.Sprintf("%v %+v", err, err), "sk-secret") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

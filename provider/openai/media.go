@@ -1,15 +1,15 @@
 package openai
 
 import (
-	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/jsonscan"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/provider/internal/wire"
 )
 
 // tellMedia says what became of a picture or a sound that the server made. A reply with Media in it could not be sent back to this server in
 // that form, so they are no parts of it; but they are never lost without a word.
 func tellMedia(out *wire.Emitter, what string) error {
-	if !out.Yield(pawl.Delta{Notice: &pawl.Notice{Code: "media_left_out", Text: out.Provider + ": a picture or a sound was " + what}}, nil) {
+	if !out.Yield(llm.Delta{Notice: &llm.Notice{Code: "media_left_out", Text: out.Provider + ": a picture or a sound was " + what}}, nil) {
 		return wire.ErrStopped
 	}
 	return nil

@@ -4,11 +4,11 @@
 //	m := openai.New("gpt-5-mini", nil) // OPENAI_API_KEY, OPENAI_BASE_URL
 //	m := openai.NewChat("qwen3:4b", &openai.Options{BaseURL: "http://localhost:11434/v1"})
 //
-// The package only translates. One direction makes a body of a pawl.Request, the other makes pawl.Deltas of what comes
+// The package only translates. One direction makes a body of a llm.Request, the other makes pawl.Deltas of what comes
 // back; retries are the one thing it does beside that.
 //
-//	pawl.Request ─▶ fromRequest, fromMessage, fromTool ─▶ bytes ─▶ net/http
-//	pawl.Delta   ◀─ toDelta, toUsage, toFinish, toError ◀─ bytes ◀─ a stream of events, or one body
+//	llm.Request ─▶ fromRequest, fromMessage, fromTool ─▶ bytes ─▶ net/http
+//	llm.Delta   ◀─ toDelta, toUsage, toFinish, toError ◀─ bytes ◀─ a stream of events, or one body
 //
 // Each API has its request file and its reply file: request.go and response.go for Responses, chat_request.go and
 // chat_response.go for Chat Completions. A whole reply and a streamed one go through the same functions.
@@ -46,8 +46,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/pawl-go/pawl"
 	dialects "github.com/pawl-go/pawl/internal/dialect"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/provider/catalog"
 	"github.com/pawl-go/pawl/provider/internal/wire"
 )
@@ -109,7 +109,7 @@ type Server struct {
 	JSONObject bool
 }
 
-// Model is a pawl.Model over one of OpenAI's APIs. Create it with New or NewChat; it may be used concurrently.
+// Model is a llm.Model over one of OpenAI's APIs. Create it with New or NewChat; it may be used concurrently.
 type Model struct {
 	dialect
 	name   string
@@ -120,7 +120,7 @@ type Model struct {
 	output wire.OutputCache
 }
 
-var _ pawl.Model = (*Model)(nil)
+var _ llm.Model = (*Model)(nil)
 
 // New returns the named model behind the Responses API. A mistake in the options is reported by the first request.
 func New(model string, o *Options) *Model { return newModel(responsesAPI, model, o) }
@@ -143,7 +143,7 @@ func newModel(a *api, model string, o *Options) *Model {
 	}
 	if base == "" {
 		m.dialect = newDialect(a, server.Name, "")
-		m.err = &pawl.ProviderError{Provider: m.provider, Code: pawl.CodeInvalidRequest,
+		m.err = &llm.ProviderError{Provider: m.provider, Code: llm.CodeInvalidRequest,
 			Message: "no base URL: " + server.Name + " has no address of its own; give one, or set " + server.BaseEnv}
 		return m
 	}
@@ -189,8 +189,8 @@ type api struct {
 	path     string
 	maxID    int // the longest call id that is accepted
 	rules    *wire.Rules
-	encode   func(e *encoder, req *pawl.Request)
-	fromTool func(dst []byte, name string, t *pawl.Tool, schema json.RawMessage, strict bool) []byte
+	encode   func(e *encoder, req *llm.Request)
+	fromTool func(dst []byte, name string, t *llm.ToolSpec, schema json.RawMessage, strict bool) []byte
 	decoder  func(d *dialect, out *wire.Emitter) wire.Decoder
 }
 
@@ -232,7 +232,7 @@ func (d *dialect) form(strict bool) wire.ToolForm {
 // outputForm is what a reply can be held to: exactly, or as a wish that the server knows of.
 var outputForm = wire.OutputForm{Dialects: []*dialects.Dialect{dialects.OpenAIStrict, dialects.OpenAI}}
 
-func (d *dialect) emitter(tools *wire.Toolset, yield func(pawl.Delta, error) bool) *wire.Emitter {
+func (d *dialect) emitter(tools *wire.Toolset, yield func(llm.Delta, error) bool) *wire.Emitter {
 	return &wire.Emitter{Provider: d.provider, Tag: d.tag, Tools: tools, Yield: yield}
 }
 

@@ -16,6 +16,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/test/wiretest"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/pawltest"
 	"github.com/pawl-go/pawl/provider/openai"
 	"github.com/pawl-go/pawl/script"
@@ -211,15 +212,15 @@ func TestQuirksGoBack(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			req := &pawl.Request{Model: "m", Messages: []pawl.Message{pawl.User("go"), resp.Message}}
-			var results []pawl.ToolResult
+			req := &llm.Request{Model: "m", Messages: []llm.Message{llm.User("go"), resp.Message}}
+			var results []llm.ToolResult
 			for _, call := range resp.Message.Calls() {
-				results = append(results, pawl.ToolResult{CallID: call.ID, Parts: []pawl.Part{pawl.Text{Text: "42"}}})
+				results = append(results, llm.ToolResult{CallID: call.ID, Parts: []llm.Part{llm.Text{Text: "42"}}})
 			}
 			if results != nil {
-				req.Messages = append(req.Messages, pawl.Results(results...))
+				req.Messages = append(req.Messages, llm.Results(results...))
 			}
-			req.Messages = append(req.Messages, pawl.User("and then?"))
+			req.Messages = append(req.Messages, llm.User("and then?"))
 			body, err := encode(req)
 			if err != nil {
 				t.Fatal(err)
@@ -239,7 +240,7 @@ func TestQuirksGoBack(t *testing.T) {
 // An id that comes again in a later reply belongs to that reply.
 func TestQuirkIDsComeAgain(t *testing.T) {
 	turn := func(args string) script.Turn {
-		return script.Turn{Parts: []pawl.Part{pawl.ToolCall{ID: "call_0", Name: "f", Args: []byte(args)}}}
+		return script.Turn{Parts: []llm.Part{llm.ToolCall{ID: "call_0", Name: "f", Args: []byte(args)}}}
 	}
 	for name, open := range map[string]func(string, *openai.Options) *openai.Model{
 		"quirk 11: an id that comes again in a later reply, Chat Completions": openai.NewChat,
@@ -259,14 +260,14 @@ func TestQuirkIDsComeAgain(t *testing.T) {
 				return fmt.Sprint("x is ", in.X), nil
 			})
 			agent := &pawl.Agent{Model: open("m", &openai.Options{BaseURL: s.URL, Key: "k", HTTP: tr}), Tools: []pawl.Toolset{f}}
-			res, err := agent.Run(t.Context(), pawl.User("go"))
+			res, err := agent.Run(t.Context(), llm.User("go"))
 			if err != nil || res.Text() != "done" {
 				t.Fatalf("got %v, %v", res, err)
 			}
 			var results []string
 			for _, m := range s.Received()[2].Request.Messages {
 				for _, p := range m.Parts {
-					if r, ok := p.(pawl.ToolResult); ok {
+					if r, ok := p.(llm.ToolResult); ok {
 						results = append(results, r.CallID+" "+r.Text())
 					}
 				}

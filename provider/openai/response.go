@@ -5,8 +5,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/jsonscan"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/provider/internal/wire"
 )
 
@@ -14,7 +14,7 @@ var responsesAPI = &api{
 	id:       "openai",
 	path:     "responses",
 	maxID:    64,
-	rules:    &wire.Rules{Rules: pawl.RulesOf("openai-responses"), Heads: []string{"previous_response_id", "conversation"}},
+	rules:    &wire.Rules{Rules: llm.RulesOf("openai-responses"), Heads: []string{"previous_response_id", "conversation"}},
 	encode:   fromRequest,
 	fromTool: fromTool,
 	decoder:  func(d *dialect, out *wire.Emitter) wire.Decoder { return &responseDecoder{dialect: d, Emitter: out} },
@@ -214,24 +214,24 @@ func (d *responseDecoder) response(c *jsonscan.Cursor, items bool) error {
 }
 
 // toFinish maps the status of a response. The API has no word for calls: Response.Add sees them.
-func (d *responseDecoder) toFinish(status, reason string) (pawl.FinishReason, error) {
+func (d *responseDecoder) toFinish(status, reason string) (llm.FinishReason, error) {
 	switch status {
 	case "completed", "complete", "": // compaction has no status
-		return pawl.FinishStop, nil
+		return llm.FinishStop, nil
 	case "incomplete":
 		switch reason {
 		case "max_output_tokens", "max_tokens", "length":
-			return pawl.FinishLength, nil
+			return llm.FinishLength, nil
 		case "content_filter":
-			return pawl.FinishContentFilter, nil
+			return llm.FinishContentFilter, nil
 		}
-		return pawl.FinishOther, nil
+		return llm.FinishOther, nil
 	case "queued", "in_progress":
 		// Background mode would have to be asked for by the request's options, and then polled for.
-		return "", &pawl.ProviderError{Provider: d.provider, Code: pawl.CodeUnsupported,
+		return "", &llm.ProviderError{Provider: d.provider, Code: llm.CodeUnsupported,
 			Message: "the response is " + status + ": background mode is not supported"}
 	}
-	return "", &pawl.ProviderError{Provider: d.provider, Code: pawl.CodeServer, Message: "the response has the status " + strconv.Quote(status)}
+	return "", &llm.ProviderError{Provider: d.provider, Code: llm.CodeServer, Message: "the response has the status " + strconv.Quote(status)}
 }
 
 // item yields a whole item: of a whole reply, or one of a stream of which no fragment came.
@@ -244,7 +244,7 @@ func (d *responseDecoder) item(it *item) error {
 		if err != nil {
 			return err
 		}
-		return d.Part(pawl.Reasoning{Text: reasoningText(it), Opaque: o})
+		return d.Part(llm.Reasoning{Text: reasoningText(it), Opaque: o})
 	case kindOpaque:
 		o, err := d.Keep(it.raw)
 		if err != nil {
@@ -253,7 +253,7 @@ func (d *responseDecoder) item(it *item) error {
 		if err := tellImage(d.Emitter, it.typ); err != nil {
 			return err
 		}
-		return d.Part(pawl.Reasoning{Opaque: o})
+		return d.Part(llm.Reasoning{Opaque: o})
 	}
 	call, err := d.toCall(it)
 	if err != nil {
@@ -267,8 +267,8 @@ func (d *responseDecoder) item(it *item) error {
 
 // toCall makes a call of an item. What the neutral form has no place for goes back in Opaque: for function calls the members
 // that say where the tool was found and who called, for others the item.
-func (d *responseDecoder) toCall(it *item) (pawl.ToolCall, error) {
-	call := pawl.ToolCall{ID: it.callID, Name: d.Tools.FromWire(it.name)}
+func (d *responseDecoder) toCall(it *item) (llm.ToolCall, error) {
+	call := llm.ToolCall{ID: it.callID, Name: d.Tools.FromWire(it.name)}
 	var err error
 	switch it.kind() {
 	case kindFunction:
@@ -331,7 +331,7 @@ func (d *responseDecoder) message(it *item) error {
 			continue
 		}
 		d.Refused = d.Refused || refusal
-		if err := d.Part(pawl.Text{Text: wire.AsText(text), Opaque: opaque}); err != nil {
+		if err := d.Part(llm.Text{Text: wire.AsText(text), Opaque: opaque}); err != nil {
 			return err
 		}
 	}
@@ -339,7 +339,7 @@ func (d *responseDecoder) message(it *item) error {
 }
 
 // phase keeps whether a message is commentary or the final answer, which models want back.
-func (d *responseDecoder) phase(it *item) (*pawl.Opaque, error) {
+func (d *responseDecoder) phase(it *item) (*llm.Opaque, error) {
 	if it.phase == "" {
 		return nil, nil
 	}
@@ -373,12 +373,12 @@ func reasoningText(it *item) string {
 
 // toUsage reads the figures of either API. Some servers (xAI, behind Chat Completions) leave reasoning out of the output;
 // their total gives it away.
-func toUsage(raw []byte) *pawl.Usage {
+func toUsage(raw []byte) *llm.Usage {
 	c := jsonscan.New(raw)
 	if !c.Object() {
 		return nil
 	}
-	u := new(pawl.Usage)
+	u := new(llm.Usage)
 	var total int
 	details := func(cached bool) {
 		if !c.Object() {

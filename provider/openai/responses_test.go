@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/provider/openai"
 )
 
@@ -78,71 +78,71 @@ func TestResponsesReplies(t *testing.T) {
 
 func TestResponsesRequests(t *testing.T) {
 	half, no := 0.5, false
-	call := pawl.ToolCall{ID: "a", Name: "f", Args: []byte(`{"x":1}`)}
-	own := func(data string) *pawl.Opaque { return &pawl.Opaque{Provider: "openai", Data: []byte(data)} }
+	call := llm.ToolCall{ID: "a", Name: "f", Args: []byte(`{"x":1}`)}
+	own := func(data string) *llm.Opaque { return &llm.Opaque{Provider: "openai", Data: []byte(data)} }
 	const start = `{"model":"m","input":[{"type":"message","role":"user","content":"go"}]`
 	const tools = `,"tools":[{"type":"function","name":"f","description":"Does f.","parameters":{"type":"object","properties":{"x":{"type":"integer"}},"required":["x"]},"strict":false}]`
 	f := tool("f")
-	with := func(change func(*pawl.Request)) *pawl.Request {
+	with := func(change func(*llm.Request)) *llm.Request {
 		r := user("go")
 		r.Whole = true
 		change(r)
 		return r
 	}
-	messages := func(ms ...pawl.Message) *pawl.Request { return &pawl.Request{Model: "m", Messages: ms, Whole: true} }
+	messages := func(ms ...llm.Message) *llm.Request { return &llm.Request{Model: "m", Messages: ms, Whole: true} }
 	for _, c := range []struct {
 		name string
-		req  *pawl.Request
+		req  *llm.Request
 		want string
 	}{
-		{"plain", with(func(r *pawl.Request) {}), start + `,"store":false}`},
-		{"streamed", with(func(r *pawl.Request) { r.Whole = false }), start + `,"store":false,"stream":true}`},
-		{"a model that reasons", with(func(r *pawl.Request) { r.Model = "gpt-5-mini" }), `,"store":false,"include":["reasoning.encrypted_content"]}`},
-		{"a model that does not", with(func(r *pawl.Request) { r.Model = "gpt-4o" }), `,"store":false}`},
-		{"tools, auto", with(func(r *pawl.Request) { r.Tools = []*pawl.Tool{f} }), start + tools + `,"tool_choice":"auto","store":false}`},
-		{"none keeps the tools", with(func(r *pawl.Request) { r.Tools = []*pawl.Tool{f}; r.Choice.Mode = pawl.ToolNone }), start + tools + `,"tool_choice":"none","store":false}`},
-		{"required", with(func(r *pawl.Request) { r.Tools = []*pawl.Tool{f}; r.Choice.Mode = pawl.ToolRequired }), `"tool_choice":"required"`},
-		{"named", with(func(r *pawl.Request) { r.Tools = []*pawl.Tool{f}; r.Choice = pawl.Named("f") }), `"tool_choice":{"type":"function","name":"f"},`},
-		{"a named subset", with(func(r *pawl.Request) { r.Tools = []*pawl.Tool{f, tool("g")}; r.Choice = pawl.Named("f", "g") }), `"tool_choice":{"type":"allowed_tools","mode":"required","tools":[{"type":"function","name":"f"},{"type":"function","name":"g"}]}`},
-		{"named, not offered", with(func(r *pawl.Request) { r.Tools = []*pawl.Tool{f}; r.Choice = pawl.Named("h") }), `error invalid_request: tool choice: no tool "h" is offered; offered: f`},
-		{"no choice without tools", with(func(r *pawl.Request) { r.Choice.Mode = pawl.ToolRequired; r.Settings.Parallel = &no }), start + `,"store":false}`},
-		{"settings", with(func(r *pawl.Request) {
-			r.Tools = []*pawl.Tool{f}
-			r.Settings = pawl.Settings{MaxTokens: 99, Temperature: &half, TopP: &half, Effort: "low", Parallel: &no}
+		{"plain", with(func(r *llm.Request) {}), start + `,"store":false}`},
+		{"streamed", with(func(r *llm.Request) { r.Whole = false }), start + `,"store":false,"stream":true}`},
+		{"a model that reasons", with(func(r *llm.Request) { r.Model = "gpt-5-mini" }), `,"store":false,"include":["reasoning.encrypted_content"]}`},
+		{"a model that does not", with(func(r *llm.Request) { r.Model = "gpt-4o" }), `,"store":false}`},
+		{"tools, auto", with(func(r *llm.Request) { r.Tools = []*llm.ToolSpec{f} }), start + tools + `,"tool_choice":"auto","store":false}`},
+		{"none keeps the tools", with(func(r *llm.Request) { r.Tools = []*llm.ToolSpec{f}; r.Choice.Mode = llm.ToolNone }), start + tools + `,"tool_choice":"none","store":false}`},
+		{"required", with(func(r *llm.Request) { r.Tools = []*llm.ToolSpec{f}; r.Choice.Mode = llm.ToolRequired }), `"tool_choice":"required"`},
+		{"named", with(func(r *llm.Request) { r.Tools = []*llm.ToolSpec{f}; r.Choice = llm.Named("f") }), `"tool_choice":{"type":"function","name":"f"},`},
+		{"a named subset", with(func(r *llm.Request) { r.Tools = []*llm.ToolSpec{f, tool("g")}; r.Choice = llm.Named("f", "g") }), `"tool_choice":{"type":"allowed_tools","mode":"required","tools":[{"type":"function","name":"f"},{"type":"function","name":"g"}]}`},
+		{"named, not offered", with(func(r *llm.Request) { r.Tools = []*llm.ToolSpec{f}; r.Choice = llm.Named("h") }), `error invalid_request: tool choice: no tool "h" is offered; offered: f`},
+		{"no choice without tools", with(func(r *llm.Request) { r.Choice.Mode = llm.ToolRequired; r.Settings.Parallel = &no }), start + `,"store":false}`},
+		{"settings", with(func(r *llm.Request) {
+			r.Tools = []*llm.ToolSpec{f}
+			r.Settings = llm.Settings{MaxTokens: 99, Temperature: &half, TopP: &half, Effort: "low", Parallel: &no}
 		}), start + tools + `,"tool_choice":"auto","max_output_tokens":99,"temperature":0.5,"top_p":0.5,"parallel_tool_calls":false,"reasoning":{"effort":"low"},"store":false,"include":["reasoning.encrypted_content"]}`},
-		{"stop is refused", with(func(r *pawl.Request) { r.Settings.Stop = []string{"x"} }), `error unsupported: settings.stop: the Responses API has no stop sequences; openai-chat has them`},
-		{"options", with(func(r *pawl.Request) {
+		{"stop is refused", with(func(r *llm.Request) { r.Settings.Stop = []string{"x"} }), `error unsupported: settings.stop: the Responses API has no stop sequences; openai-chat has them`},
+		{"options", with(func(r *llm.Request) {
 			r.Settings.Options = map[string]json.RawMessage{"openai": json.RawMessage(`{"store":true,"metadata":{}}`), "other": json.RawMessage(`{"x":1}`)}
 		}), start + `,"store":true,"metadata":{}}`},
-		{"options that are no object", with(func(r *pawl.Request) {
+		{"options that are no object", with(func(r *llm.Request) {
 			r.Settings.Options = map[string]json.RawMessage{"openai": json.RawMessage(`[1]`)}
 		}), `error invalid_request: settings.options.openai: not a JSON object`},
-		{"output", with(func(r *pawl.Request) { r.Output = []byte(`{"type":"object"}`) }), start + `,"text":{"format":{"type":"json_schema","name":"output","strict":false,"schema":{"type":"object","properties":{}}}},"store":false}`},
-		{"instructions and roles", messages(pawl.System("s"), pawl.System("t"), pawl.User("u"), pawl.System("later"), pawl.Message{Role: pawl.RoleDeveloper, Parts: []pawl.Part{pawl.Text{Text: "d"}}}, pawl.Assistant(pawl.Text{Text: "a"})),
+		{"output", with(func(r *llm.Request) { r.Output = []byte(`{"type":"object"}`) }), start + `,"text":{"format":{"type":"json_schema","name":"output","strict":false,"schema":{"type":"object","properties":{}}}},"store":false}`},
+		{"instructions and roles", messages(llm.System("s"), llm.System("t"), llm.User("u"), llm.System("later"), llm.Message{Role: llm.RoleDeveloper, Parts: []llm.Part{llm.Text{Text: "d"}}}, llm.Assistant(llm.Text{Text: "a"})),
 			`{"model":"m","instructions":"s\n\nt","input":[{"type":"message","role":"user","content":"u"},{"type":"message","role":"system","content":"later"},{"type":"message","role":"developer","content":"d"},{"type":"message","role":"assistant","content":"a"}],"store":false}`},
-		{"reasoning, text, calls and results in order", messages(pawl.User("u"), pawl.Assistant(
-			pawl.Reasoning{Text: "hm", Opaque: own(`{"type":"reasoning","id":"rs_1","summary":[ ],"encrypted_content":"x"}`)},
-			pawl.Text{Text: "wait", Opaque: own(`{"phase":"commentary"}`)}, call,
-			pawl.ToolCall{ID: "b", Name: "g", Args: []byte("{}"), Opaque: own(`{"namespace":"n"}`)}),
-			pawl.Results(pawl.ToolResult{CallID: "a", Parts: []pawl.Part{pawl.Text{Text: "42"}}}, pawl.ToolResult{CallID: "b", Parts: []pawl.Part{pawl.Text{Text: "no"}}, IsError: true})),
+		{"reasoning, text, calls and results in order", messages(llm.User("u"), llm.Assistant(
+			llm.Reasoning{Text: "hm", Opaque: own(`{"type":"reasoning","id":"rs_1","summary":[ ],"encrypted_content":"x"}`)},
+			llm.Text{Text: "wait", Opaque: own(`{"phase":"commentary"}`)}, call,
+			llm.ToolCall{ID: "b", Name: "g", Args: []byte("{}"), Opaque: own(`{"namespace":"n"}`)}),
+			llm.Results(llm.ToolResult{CallID: "a", Parts: []llm.Part{llm.Text{Text: "42"}}}, llm.ToolResult{CallID: "b", Parts: []llm.Part{llm.Text{Text: "no"}}, IsError: true})),
 			`,{"type":"reasoning","id":"rs_1","summary":[ ],"encrypted_content":"x"},{"type":"message","role":"assistant","content":"wait","phase":"commentary"},{"type":"function_call","call_id":"a","name":"f","arguments":"{\"x\":1}"},{"type":"function_call","call_id":"b","name":"g","arguments":"{}","namespace":"n"},{"type":"function_call_output","call_id":"a","output":"42"},{"type":"function_call_output","call_id":"b","output":"Error: no"}],`},
-		{"others' reasoning stays away", messages(pawl.Assistant(pawl.Reasoning{Text: "hm", Opaque: &pawl.Opaque{Provider: "anthropic", Data: []byte(`{"signature":"x"}`)}}, pawl.Reasoning{Text: "hm"}, pawl.Text{Text: "a"})),
+		{"others' reasoning stays away", messages(llm.Assistant(llm.Reasoning{Text: "hm", Opaque: &llm.Opaque{Provider: "anthropic", Data: []byte(`{"signature":"x"}`)}}, llm.Reasoning{Text: "hm"}, llm.Text{Text: "a"})),
 			`{"model":"m","input":[{"type":"message","role":"assistant","content":"a"}],"store":false}`},
-		{"reasoning without what it led to stays away", messages(pawl.Assistant(pawl.Text{Text: "a"}, pawl.Reasoning{Opaque: own(`{"type":"reasoning","encrypted_content":"x"}`)})),
+		{"reasoning without what it led to stays away", messages(llm.Assistant(llm.Text{Text: "a"}, llm.Reasoning{Opaque: own(`{"type":"reasoning","encrypted_content":"x"}`)})),
 			`{"model":"m","input":[{"type":"message","role":"assistant","content":"a"}],"store":false}`},
-		{"reasoning that nobody kept stays away", messages(pawl.Assistant(pawl.Reasoning{Opaque: own(`{"type":"reasoning","id":"rs_1","summary":[]}`)}, pawl.Text{Text: "a"})),
+		{"reasoning that nobody kept stays away", messages(llm.Assistant(llm.Reasoning{Opaque: own(`{"type":"reasoning","id":"rs_1","summary":[]}`)}, llm.Text{Text: "a"})),
 			`{"model":"m","input":[{"type":"message","role":"assistant","content":"a"}],"store":false}`},
-		{"the server's own items go back", messages(pawl.Assistant(pawl.Reasoning{Opaque: own(`{"type":"web_search_call","id":"ws"}`)}, pawl.Reasoning{Opaque: own(`{"type":"mcp_call","id":"m"}`)})),
+		{"the server's own items go back", messages(llm.Assistant(llm.Reasoning{Opaque: own(`{"type":"web_search_call","id":"ws"}`)}, llm.Reasoning{Opaque: own(`{"type":"mcp_call","id":"m"}`)})),
 			`{"model":"m","input":[{"type":"web_search_call","id":"ws"},{"type":"mcp_call","id":"m"}],"store":false}`},
 		{"results of calls that are no functions", messages(
-			pawl.Assistant(pawl.ToolCall{ID: "a", Name: "sql", Args: []byte("x"), Opaque: own(`{"type":"custom_tool_call","call_id":"a"}`)}, pawl.ToolCall{ID: "b", Name: "apply_patch_call", Opaque: own(`{"type":"apply_patch_call","call_id":"b"}`)}, pawl.ToolCall{ID: "c", Name: "shell_call", Opaque: own(`{"type":"shell_call","call_id":"c"}`)}),
-			pawl.Results(pawl.ToolResult{CallID: "a"}, pawl.ToolResult{CallID: "b", IsError: true}, pawl.ToolResult{CallID: "c", Parts: []pawl.Part{pawl.Text{Text: "out"}}})),
+			llm.Assistant(llm.ToolCall{ID: "a", Name: "sql", Args: []byte("x"), Opaque: own(`{"type":"custom_tool_call","call_id":"a"}`)}, llm.ToolCall{ID: "b", Name: "apply_patch_call", Opaque: own(`{"type":"apply_patch_call","call_id":"b"}`)}, llm.ToolCall{ID: "c", Name: "shell_call", Opaque: own(`{"type":"shell_call","call_id":"c"}`)}),
+			llm.Results(llm.ToolResult{CallID: "a"}, llm.ToolResult{CallID: "b", IsError: true}, llm.ToolResult{CallID: "c", Parts: []llm.Part{llm.Text{Text: "out"}}})),
 			`[{"type":"custom_tool_call","call_id":"a"},{"type":"apply_patch_call","call_id":"b"},{"type":"shell_call","call_id":"c"},{"type":"custom_tool_call_output","call_id":"a","output":""},{"type":"apply_patch_call_output","call_id":"b","status":"failed","output":"Error"},{"type":"shell_call_output","call_id":"c","output":[{"stdout":"out","stderr":"","outcome":{"type":"exit","exit_code":0}}]}]`},
-		{"media", messages(pawl.Message{Role: pawl.RoleUser, Parts: []pawl.Part{pawl.Text{Text: "see"}, pawl.Media{MIME: "image/png", Data: []byte("abc")}, pawl.Media{MIME: "application/pdf", Data: []byte("abc")}, pawl.Media{MIME: "application/pdf", URL: "https://x"}}}),
+		{"media", messages(llm.Message{Role: llm.RoleUser, Parts: []llm.Part{llm.Text{Text: "see"}, llm.Media{MIME: "image/png", Data: []byte("abc")}, llm.Media{MIME: "application/pdf", Data: []byte("abc")}, llm.Media{MIME: "application/pdf", URL: "https://x"}}}),
 			`"content":[{"type":"input_text","text":"see"},{"type":"input_image","image_url":"data:image/png;base64,YWJj"},{"type":"input_file","filename":"file.pdf","file_data":"data:application/pdf;base64,YWJj"},{"type":"input_file","file_url":"https://x"}]`},
-		{"an image in a result", messages(pawl.Results(pawl.ToolResult{CallID: "a", Parts: []pawl.Part{pawl.Text{Text: "here"}, pawl.Media{MIME: "image/png", URL: "https://x"}}})),
+		{"an image in a result", messages(llm.Results(llm.ToolResult{CallID: "a", Parts: []llm.Part{llm.Text{Text: "here"}, llm.Media{MIME: "image/png", URL: "https://x"}}})),
 			`{"type":"function_call_output","call_id":"a","output":[{"type":"input_text","text":"here"},{"type":"input_image","image_url":"https://x"}]}`},
-		{"sound is refused", messages(pawl.Message{Role: pawl.RoleUser, Parts: []pawl.Part{pawl.Media{MIME: "audio/wav", Data: []byte("abc")}}}), `error unsupported: messages[0].parts[0]: the Responses API cannot take media of type "audio/wav"`},
+		{"sound is refused", messages(llm.Message{Role: llm.RoleUser, Parts: []llm.Part{llm.Media{MIME: "audio/wav", Data: []byte("abc")}}}), `error unsupported: messages[0].parts[0]: the Responses API cannot take media of type "audio/wav"`},
 	} {
 		checkEncode(t, c.name, openai.EncodeResponses, c.req, c.want)
 	}

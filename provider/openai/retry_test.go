@@ -13,7 +13,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/provider/openai"
 )
 
@@ -138,7 +138,7 @@ func TestServerThatDoesNotHangUp(t *testing.T) {
 		<-r.Context().Done()
 	}))
 	defer srv.Close()
-	for _, m := range []pawl.Model{openai.New("m", &openai.Options{BaseURL: srv.URL}), openai.NewChat("m", &openai.Options{BaseURL: srv.URL})} {
+	for _, m := range []llm.Model{openai.New("m", &openai.Options{BaseURL: srv.URL}), openai.NewChat("m", &openai.Options{BaseURL: srv.URL})} {
 		if res, _, err := ask(t.Context(), m, user("go"), true); err != nil || res.Message.Text() != "hi" {
 			t.Errorf("got %v, %v", res, err)
 		}

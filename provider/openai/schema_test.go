@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/provider/openai"
 )
 
@@ -18,7 +18,7 @@ const nested = `{"type":"object","properties":{"at":{"$ref":"#/$defs/place"},"n"
 
 // A tool whose schema cannot be said is left out alone; what can be, is said in OpenAI's way, strictly where that was asked for.
 func TestSchemas(t *testing.T) {
-	tools := []*pawl.Tool{{Name: "f", Input: json.RawMessage(nested)}, {Name: "bad", Input: json.RawMessage(`{"type":"string"}`)}, {Name: "free", Input: json.RawMessage(`{"type":"object"}`)}}
+	tools := []*llm.ToolSpec{{Name: "f", Input: json.RawMessage(nested)}, {Name: "bad", Input: json.RawMessage(`{"type":"string"}`)}, {Name: "free", Input: json.RawMessage(`{"type":"object"}`)}}
 	loose := `{"type":"object","properties":{"at":{"type":"object","properties":{"name":{"type":"object","properties":{}}},"required":["name"]},"n":{"type":"integer","minimum":1}},"required":["at"]}`
 	free := `{"type":"object","properties":{}}`
 	for _, tt := range []struct {
@@ -31,7 +31,7 @@ func TestSchemas(t *testing.T) {
 		{"Chat", true, false, `"tools":[{"type":"function","function":{"name":"f","parameters":` + loose + `}},{"type":"function","function":{"name":"free","parameters":` + free + `}}]`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			body, notices := sent(t, tt.chat, &openai.Options{Strict: tt.strict}, &pawl.Request{Messages: []pawl.Message{pawl.User("hi")}, Tools: tools})
+			body, notices := sent(t, tt.chat, &openai.Options{Strict: tt.strict}, &llm.Request{Messages: []llm.Message{llm.User("hi")}, Tools: tools})
 			if !strings.Contains(body, tt.want) {
 				t.Errorf("got %s\nwant %s", body, tt.want)
 			}
@@ -43,9 +43,9 @@ func TestSchemas(t *testing.T) {
 	if string(tools[0].Input) != nested {
 		t.Errorf("the tool's own schema has changed: %s", tools[0].Input)
 	}
-	strict := &pawl.Tool{Name: "f", Input: json.RawMessage(`{"type":"object","properties":{"a":{"type":"string"},"n":{"type":"integer"}},"required":["a"],"additionalProperties":false}`)}
+	strict := &llm.ToolSpec{Name: "f", Input: json.RawMessage(`{"type":"object","properties":{"a":{"type":"string"},"n":{"type":"integer"}},"required":["a"],"additionalProperties":false}`)}
 	for _, chat := range []bool{true, false} {
-		body, _ := sent(t, chat, &openai.Options{Strict: true}, &pawl.Request{Messages: []pawl.Message{pawl.User("hi")}, Tools: []*pawl.Tool{strict, tools[2]}})
+		body, _ := sent(t, chat, &openai.Options{Strict: true}, &llm.Request{Messages: []llm.Message{llm.User("hi")}, Tools: []*llm.ToolSpec{strict, tools[2]}})
 		want := `"parameters":{"type":"object","properties":{"a":{"type":"string"},"n":{"type":["integer","null"]}},"required":["a","n"],"additionalProperties":false},"strict":true}`
 		if !strings.Contains(body, want) || strings.Contains(body, `"free","parameters":{"type":"object","properties":{}},"strict":true`) {
 			t.Errorf("chat %v: got %s\nwant %s", chat, body, want)
@@ -55,13 +55,13 @@ func TestSchemas(t *testing.T) {
 
 // With no tool left there is no list of tools, and what was forced cannot be.
 func TestNoToolIsLeft(t *testing.T) {
-	bad := &pawl.Tool{Name: "bad", Input: json.RawMessage(`{"type":"string"}`)}
-	for _, encode := range []func(*pawl.Request) ([]byte, error){openai.EncodeChat, openai.EncodeResponses} {
-		req := &pawl.Request{Model: "m", Messages: []pawl.Message{pawl.User("hi")}, Tools: []*pawl.Tool{bad}}
+	bad := &llm.ToolSpec{Name: "bad", Input: json.RawMessage(`{"type":"string"}`)}
+	for _, encode := range []func(*llm.Request) ([]byte, error){openai.EncodeChat, openai.EncodeResponses} {
+		req := &llm.Request{Model: "m", Messages: []llm.Message{llm.User("hi")}, Tools: []*llm.ToolSpec{bad}}
 		if body, err := encode(req); err != nil || strings.Contains(string(body), "tool") {
 			t.Errorf("got %s, %v", body, err)
 		}
-		for _, c := range []pawl.ToolChoice{pawl.Named("bad"), {Mode: pawl.ToolRequired}} {
+		for _, c := range []llm.ToolChoice{llm.Named("bad"), {Mode: llm.ToolRequired}} {
 			req.Choice = c
 			if _, err := encode(req); !strings.HasPrefix(outcome(nil, err), "error unsupported: tool_choice: ") || !strings.Contains(err.Error(), "bad") {
 				t.Errorf("%v: got %v", c, err)
@@ -72,7 +72,7 @@ func TestNoToolIsLeft(t *testing.T) {
 
 // Arguments that were written for a strict schema come back in the form of the tool's own: null is what was left out.
 func TestStrictArgumentsComeBack(t *testing.T) {
-	f := &pawl.Tool{Name: "a.f", Input: json.RawMessage(`{"type":"object","properties":{"a":{"type":"string"},"n":{"type":"integer"}},"required":["a"]}`)}
+	f := &llm.ToolSpec{Name: "a.f", Input: json.RawMessage(`{"type":"object","properties":{"a":{"type":"string"},"n":{"type":"integer"}},"required":["a"]}`)}
 	for _, tt := range []struct {
 		name string
 		chat bool
@@ -109,7 +109,7 @@ func TestStrictArgumentsComeBack(t *testing.T) {
 			if tt.chat {
 				m = openai.NewChat("m", o)
 			}
-			res, _, err := ask(context.Background(), m, &pawl.Request{Messages: []pawl.Message{pawl.User("hi")}, Tools: []*pawl.Tool{f}}, strings.Contains(tt.name, "streamed"))
+			res, _, err := ask(context.Background(), m, &llm.Request{Messages: []llm.Message{llm.User("hi")}, Tools: []*llm.ToolSpec{f}}, strings.Contains(tt.name, "streamed"))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -123,11 +123,11 @@ func TestStrictArgumentsComeBack(t *testing.T) {
 
 // A call that breaks off keeps the bytes that came: nothing is made up to close it.
 func TestStrictArgumentsThatBreakOff(t *testing.T) {
-	f := &pawl.Tool{Name: "f", Input: json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer"}}}`)}
+	f := &llm.ToolSpec{Name: "f", Input: json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer"}}}`)}
 	o := &openai.Options{Strict: true, BaseURL: "http://local.test", HTTP: transport(func(*http.Request) (*http.Response, error) {
 		return reply(200, deltas("length", `{"tool_calls":[{"index":0,"id":"c","function":{"name":"f","arguments":"{\"n\":nu"}}]}`)), nil
 	})}
-	res, _, err := ask(context.Background(), openai.NewChat("m", o), &pawl.Request{Messages: []pawl.Message{pawl.User("hi")}, Tools: []*pawl.Tool{f}}, true)
+	res, _, err := ask(context.Background(), openai.NewChat("m", o), &llm.Request{Messages: []llm.Message{llm.User("hi")}, Tools: []*llm.ToolSpec{f}}, true)
 	if got, want := outcome(res, err), `call c f {"n":nu; length`; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
@@ -144,9 +144,9 @@ func TestOutputs(t *testing.T) {
 		{"with an optional field", optional, `"strict":false,"schema":{"type":"object","properties":{"a":{"type":"string"}}}`, `"strict":false,"schema":{"type":"object","properties":{"a":{"type":"string"}}}`},
 		{"no object", list, `{"role":"system","content":"When you give your final answer`, `"instructions":"s\n\nWhen you give your final answer`},
 	} {
-		req := &pawl.Request{Model: "m", Messages: []pawl.Message{pawl.System("s"), pawl.User("hi")}, Output: json.RawMessage(tt.schema)}
+		req := &llm.Request{Model: "m", Messages: []llm.Message{llm.System("s"), llm.User("hi")}, Output: json.RawMessage(tt.schema)}
 		for _, encode := range []struct {
-			f    func(*pawl.Request) ([]byte, error)
+			f    func(*llm.Request) ([]byte, error)
 			want string
 		}{{openai.EncodeChat, tt.chat}, {openai.EncodeResponses, tt.responses}} {
 			if body, err := encode.f(req); err != nil || !strings.Contains(string(body), encode.want) {
@@ -159,20 +159,20 @@ func TestOutputs(t *testing.T) {
 // A server that knows JSON and no schemas is told the schema in words, and the mode is not asked for beside tools.
 func TestJSONObject(t *testing.T) {
 	server := &openai.Server{Name: "some", BaseURL: "http://some.test", Keyless: true, JSONObject: true}
-	req := &pawl.Request{Messages: []pawl.Message{pawl.System("s"), pawl.User("hi")}, Output: json.RawMessage(`{"type":"object"}`)}
+	req := &llm.Request{Messages: []llm.Message{llm.System("s"), llm.User("hi")}, Output: json.RawMessage(`{"type":"object"}`)}
 	body, _ := sent(t, true, &openai.Options{Server: server}, req)
 	const wish = `{"role":"system","content":"s"},{"role":"system","content":"When you give your final answer, give one JSON value and nothing else: no explanation, no code fence. It must fit this JSON Schema:\n{\"type\":\"object\"}"},{"role":"user","content":"hi"}`
 	if !strings.Contains(body, wish) || !strings.Contains(body, `"response_format":{"type":"json_object"}`) || strings.Contains(body, "json_schema") {
 		t.Errorf("got %s", body)
 	}
-	req.Tools = []*pawl.Tool{tool("f")}
+	req.Tools = []*llm.ToolSpec{tool("f")}
 	if body, _ = sent(t, true, &openai.Options{Server: server}, req); !strings.Contains(body, wish) || strings.Contains(body, "response_format") {
 		t.Errorf("beside tools: got %s", body)
 	}
 }
 
 // sent returns the body of a request and the notices that came of it.
-func sent(t *testing.T, chat bool, o *openai.Options, req *pawl.Request) (string, []pawl.Notice) {
+func sent(t *testing.T, chat bool, o *openai.Options, req *llm.Request) (string, []llm.Notice) {
 	t.Helper()
 	var body string
 	o.Key = "k"

@@ -3,8 +3,8 @@ package openai
 import (
 	"bytes"
 
-	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/jsonscan"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/provider/internal/wire"
 )
 
@@ -12,14 +12,14 @@ import (
 type slot struct {
 	index   int64
 	kind    kind
-	call    pawl.ToolCall // the call without its arguments
-	opaque  *pawl.Opaque  // of the texts of a message
-	part    int           // the open part, or closed
-	content int64         // which content or summary part is open
-	any     bool          // something of the item was yielded
-	sealed  bool          // the call or the reasoning is complete
-	hold    []byte        // the arguments of a call that may have to be unwrapped
-	raw     bool          // reasoning: the text is the reasoning itself, not its summary
+	call    llm.ToolCall // the call without its arguments
+	opaque  *llm.Opaque  // of the texts of a message
+	part    int          // the open part, or closed
+	content int64        // which content or summary part is open
+	any     bool         // something of the item was yielded
+	sealed  bool         // the call or the reasoning is complete
+	hold    []byte       // the arguments of a call that may have to be unwrapped
+	raw     bool         // reasoning: the text is the reasoning itself, not its summary
 }
 
 // event reads one event of a stream. The name of the event is taken from its data: some servers send no other.
@@ -244,7 +244,7 @@ func (d *responseDecoder) say(index, content int64, delta []byte) error {
 	}
 	s.content = content
 	var err error
-	s.part, err = d.BeginText(pawl.Text{Text: wire.AsText(delta), Opaque: s.opaque})
+	s.part, err = d.BeginText(llm.Text{Text: wire.AsText(delta), Opaque: s.opaque})
 	return err
 }
 
@@ -261,7 +261,7 @@ func (d *responseDecoder) think(index, content int64, delta []byte, raw bool) er
 	if s.part == closed {
 		s.kind, s.any, s.raw, s.content = kindReasoning, true, raw, content
 		var err error
-		s.part, err = d.BeginReasoning(pawl.Reasoning{Text: text})
+		s.part, err = d.BeginReasoning(llm.Reasoning{Text: text})
 		return err
 	}
 	if s.raw != raw {
@@ -358,9 +358,9 @@ func (d *responseDecoder) itemDone(index int64, raw []byte) error {
 		}
 		s.sealed = true
 		if s.part == closed { // of a slot that changed its mind
-			return d.Part(pawl.Reasoning{Opaque: o})
+			return d.Part(llm.Reasoning{Opaque: o})
 		}
-		return d.Send(pawl.Delta{Index: s.part, Part: pawl.Reasoning{Opaque: o}, Done: true})
+		return d.Send(llm.Delta{Index: s.part, Part: llm.Reasoning{Opaque: o}, Done: true})
 	case kind == kindCustom:
 		call, err := d.toCall(&it)
 		if err != nil {
@@ -370,7 +370,7 @@ func (d *responseDecoder) itemDone(index int64, raw []byte) error {
 			call.Args = nil
 		}
 		s.sealed = true
-		return d.Send(pawl.Delta{Index: s.part, Part: pawl.ToolCall{Args: call.Args, Opaque: call.Opaque}, Done: true})
+		return d.Send(llm.Delta{Index: s.part, Part: llm.ToolCall{Args: call.Args, Opaque: call.Opaque}, Done: true})
 	case kind == kindFunction:
 		return d.argsDone(index, it.args)
 	}

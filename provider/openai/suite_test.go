@@ -6,7 +6,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/pawltest"
 	"github.com/pawl-go/pawl/provider/openai"
 )
@@ -20,7 +20,7 @@ func TestSuite(t *testing.T) {
 		pawltest.Chat:      openai.NewChat,
 	} {
 		t.Run(name, func(t *testing.T) {
-			pawltest.TestAdapter(t, func(t *testing.T, url string) pawl.Model {
+			pawltest.TestAdapter(t, func(t *testing.T, url string) llm.Model {
 				tr := &http.Transport{}
 				t.Cleanup(tr.CloseIdleConnections)
 				return open("another-model", &openai.Options{BaseURL: url, Key: "test-key", Retries: -1, HTTP: tr})

@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/test/wiretest"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // The bodies into which a value is put.
@@ -25,14 +25,14 @@ var chatReplyRows = []wiretest.ReplyRow{
 	{Path: "model", Value: "gpt", Field: "Response.Model", Get: wiretest.Model},
 	{Path: "choices[0].message.content", Value: "hello", Field: "Text.Text", Get: wiretest.Text},
 	{Path: "choices[0].message.content[0]", Value: map[string]any{"type": "text", "text": "hello"}, Field: "Text.Text", Get: wiretest.Text, Want: "hello"},
-	{Path: "choices[0].message.refusal", Value: "no", Field: "Text.Text, with finish content_filter", Get: func(r *pawl.Response) any { return r.Message.Text() + ", " + string(r.Finish) }, Want: "no, content_filter"},
+	{Path: "choices[0].message.refusal", Value: "no", Field: "Text.Text, with finish content_filter", Get: func(r *llm.Response) any { return r.Message.Text() + ", " + string(r.Finish) }, Want: "no, content_filter"},
 	{Path: "choices[0].message.reasoning_content", Value: "hm", Field: "Reasoning.Text", Get: wiretest.Thought},
 	{Path: "choices[0].message.reasoning", Value: "hm", Field: "Reasoning.Text", Get: wiretest.Thought},
 	{Path: "choices[0].message.reasoning_details", Value: []any{map[string]any{"data": "x"}}, Field: "Reasoning.Opaque", Get: wiretest.Kept, Want: `{"reasoning_details":[{"data":"x"}]}`},
 	{Path: "choices[0].message.tool_calls[0].id", Value: "call_1", Field: "ToolCall.ID", Get: wiretest.CallID, Base: chatCallBase},
 	{Path: "choices[0].message.tool_calls[0].function.name", Value: "look", Field: "ToolCall.Name", Get: wiretest.CallName, Base: chatCallBase},
 	{Path: "choices[0].message.tool_calls[0].function.arguments", Value: `{"x": 1}`, Field: "ToolCall.Args, byte for byte", Get: wiretest.CallArgs, Base: chatCallBase},
-	{Path: "choices[0].message.function_call", Value: map[string]any{"name": "f", "arguments": "{}"}, Field: "ToolCall, with an ID of our own", Get: func(r *pawl.Response) any { return r.Message.Calls() }, Want: []pawl.ToolCall{{ID: "call_0", Name: "f", Args: []byte("{}")}}},
+	{Path: "choices[0].message.function_call", Value: map[string]any{"name": "f", "arguments": "{}"}, Field: "ToolCall, with an ID of our own", Get: func(r *llm.Response) any { return r.Message.Calls() }, Want: []llm.ToolCall{{ID: "call_0", Name: "f", Args: []byte("{}")}}},
 	{Path: "choices[0].finish_reason", Value: "stop", Field: "Finish: stop", Get: wiretest.Finish},
 	{Path: "choices[0].finish_reason", Value: "length", Field: "Finish: length", Get: wiretest.Finish, Base: chatCallBase},
 	{Path: "choices[0].finish_reason", Value: "content_filter", Field: "Finish: content_filter", Get: wiretest.Finish, Base: chatCallBase},
@@ -65,7 +65,7 @@ var responsesReplyRows = []wiretest.ReplyRow{
 	{Path: "id", Value: "resp_1", Field: "Response.ID", Get: wiretest.ID},
 	{Path: "model", Value: "gpt", Field: "Response.Model", Get: wiretest.Model},
 	{Path: "output[0].content[0].text", Value: "hello", Field: "Text.Text", Get: wiretest.Text, Base: respText},
-	{Path: "output[0].content[0]", Value: map[string]any{"type": "refusal", "refusal": "no"}, Field: "Text.Text, with finish content_filter", Get: func(r *pawl.Response) any { return r.Message.Text() + ", " + string(r.Finish) }, Want: "no, content_filter", Base: respText},
+	{Path: "output[0].content[0]", Value: map[string]any{"type": "refusal", "refusal": "no"}, Field: "Text.Text, with finish content_filter", Get: func(r *llm.Response) any { return r.Message.Text() + ", " + string(r.Finish) }, Want: "no, content_filter", Base: respText},
 	{Path: "output[0].phase", Value: "commentary", Field: "Text.Opaque", Get: wiretest.TextKept, Want: `{"phase":"commentary"}`, Base: respText},
 	{Path: "output[0].summary[0]", Value: map[string]any{"type": "summary_text", "text": "hm"}, Field: "Reasoning.Text", Get: wiretest.Thought, Want: "hm", Base: respThought},
 	{Path: "output[0].content[0]", Value: map[string]any{"type": "reasoning_text", "text": "hm"}, Field: "Reasoning.Text, without a summary", Get: wiretest.Thought, Want: "hm", Base: respThought},
@@ -127,7 +127,7 @@ var errorRows = []wiretest.ErrorRow{
 // requestRow is one line of the table from the neutral form to the two wires.
 type requestRow struct {
 	field           string
-	set             func(*pawl.Request)
+	set             func(*llm.Request)
 	chat, responses string // paths; "": the API has no such thing
 	chatWant        any
 	responsesWant   any
@@ -135,45 +135,45 @@ type requestRow struct {
 
 var requestRows = func() []requestRow {
 	half, no := 0.5, false
-	with := func(f func(*pawl.Request)) func(*pawl.Request) {
-		return func(r *pawl.Request) { wiretest.Offer(r); f(r) }
+	with := func(f func(*llm.Request)) func(*llm.Request) {
+		return func(r *llm.Request) { wiretest.Offer(r); f(r) }
 	}
 	object := map[string]any{"type": "object", "properties": map[string]any{}}
-	call := pawl.ToolCall{ID: "a", Name: "f", Args: []byte(`{"x": 1}`)}
-	result := pawl.ToolResult{CallID: "a", Parts: []pawl.Part{pawl.Text{Text: "42"}}}
-	asked := wiretest.Say(pawl.Assistant(call), pawl.Results(result))
+	call := llm.ToolCall{ID: "a", Name: "f", Args: []byte(`{"x": 1}`)}
+	result := llm.ToolResult{CallID: "a", Parts: []llm.Part{llm.Text{Text: "42"}}}
+	asked := wiretest.Say(llm.Assistant(call), llm.Results(result))
 	return []requestRow{
-		{"Request.Model", func(*pawl.Request) {}, "model", "model", "m", "m"},
-		{"a system message at the head", func(r *pawl.Request) { r.Messages = append([]pawl.Message{pawl.System("s")}, r.Messages...) }, "messages[0].content", "instructions", "s", "s"},
-		{"a user's Text", func(*pawl.Request) {}, "messages[0].content", "input[0].content", "u", "u"},
-		{"a reply's Text", wiretest.Say(pawl.Assistant(pawl.Text{Text: "t"})), "messages[1].content", "input[1].content", "t", "t"},
-		{"Media (an image)", wiretest.Say(pawl.Message{Role: pawl.RoleUser, Parts: []pawl.Part{pawl.Media{URL: "https://x"}}}), "messages[1].content[0].image_url.url", "input[1].content[0].image_url", "https://x", "https://x"},
-		{"Reasoning.Opaque of the same host", wiretest.Say(pawl.Assistant(
-			pawl.Reasoning{Opaque: &pawl.Opaque{Provider: "openai", Data: []byte(`{"type":"reasoning","encrypted_content":"x"}`)}},
-			pawl.Reasoning{Text: "hm", Opaque: &pawl.Opaque{Provider: "openai-chat", Data: []byte(`{"field":"reasoning_content"}`)}}, pawl.Text{Text: "t"})),
+		{"Request.Model", func(*llm.Request) {}, "model", "model", "m", "m"},
+		{"a system message at the head", func(r *llm.Request) { r.Messages = append([]llm.Message{llm.System("s")}, r.Messages...) }, "messages[0].content", "instructions", "s", "s"},
+		{"a user's Text", func(*llm.Request) {}, "messages[0].content", "input[0].content", "u", "u"},
+		{"a reply's Text", wiretest.Say(llm.Assistant(llm.Text{Text: "t"})), "messages[1].content", "input[1].content", "t", "t"},
+		{"Media (an image)", wiretest.Say(llm.Message{Role: llm.RoleUser, Parts: []llm.Part{llm.Media{URL: "https://x"}}}), "messages[1].content[0].image_url.url", "input[1].content[0].image_url", "https://x", "https://x"},
+		{"Reasoning.Opaque of the same host", wiretest.Say(llm.Assistant(
+			llm.Reasoning{Opaque: &llm.Opaque{Provider: "openai", Data: []byte(`{"type":"reasoning","encrypted_content":"x"}`)}},
+			llm.Reasoning{Text: "hm", Opaque: &llm.Opaque{Provider: "openai-chat", Data: []byte(`{"field":"reasoning_content"}`)}}, llm.Text{Text: "t"})),
 			"messages[1].reasoning_content", "input[1].encrypted_content", "hm", "x"},
 		{"ToolCall.ID", asked, "messages[1].tool_calls[0].id", "input[1].call_id", "a", "a"},
 		{"ToolCall.Name", asked, "messages[1].tool_calls[0].function.name", "input[1].name", "f", "f"},
 		{"ToolCall.Args", asked, "messages[1].tool_calls[0].function.arguments", "input[1].arguments", `{"x": 1}`, `{"x": 1}`},
 		{"ToolResult.CallID", asked, "messages[2].tool_call_id", "input[2].call_id", "a", "a"},
 		{"ToolResult.Parts", asked, "messages[2].content", "input[2].output", "42", "42"},
-		{"Tool.Name", with(func(*pawl.Request) {}), "tools[0].function.name", "tools[0].name", "f", "f"},
-		{"Tool.Description", with(func(*pawl.Request) {}), "tools[0].function.description", "tools[0].description", "Does f.", "Does f."},
-		{"Tool.Input", with(func(*pawl.Request) {}), "tools[0].function.parameters", "tools[0].parameters", object, object},
-		{"Choice: auto", with(func(*pawl.Request) {}), "tool_choice", "tool_choice", "auto", "auto"},
-		{"Choice: none", with(func(r *pawl.Request) { r.Choice.Mode = pawl.ToolNone }), "tool_choice", "tool_choice", "none", "none"},
-		{"Choice: required", with(func(r *pawl.Request) { r.Choice.Mode = pawl.ToolRequired }), "tool_choice", "tool_choice", "required", "required"},
-		{"Choice: named", with(func(r *pawl.Request) { r.Choice = pawl.Named("f") }), "tool_choice.function.name", "tool_choice.name", "f", "f"},
-		{"Output", func(r *pawl.Request) { r.Output = []byte(`{"type":"object","properties":{}}`) }, "response_format.json_schema.schema", "text.format.schema", object, object},
-		{"Settings.MaxTokens", func(r *pawl.Request) { r.Settings.MaxTokens = 9 }, "max_completion_tokens", "max_output_tokens", 9.0, 9.0},
-		{"Settings.Temperature", func(r *pawl.Request) { r.Settings.Temperature = &half }, "temperature", "temperature", 0.5, 0.5},
-		{"Settings.TopP", func(r *pawl.Request) { r.Settings.TopP = &half }, "top_p", "top_p", 0.5, 0.5},
-		{"Settings.Stop", func(r *pawl.Request) { r.Settings.Stop = []string{"x"} }, "stop[0]", "", "x", nil},
-		{"Settings.Effort", func(r *pawl.Request) { r.Settings.Effort = "low" }, "reasoning_effort", "reasoning.effort", "low", "low"},
-		{"Settings.Parallel", with(func(r *pawl.Request) { r.Settings.Parallel = &no }), "parallel_tool_calls", "parallel_tool_calls", false, false},
-		{"Whole false", func(r *pawl.Request) { r.Whole = false }, "stream", "stream", true, true},
-		{"Whole false", func(r *pawl.Request) { r.Whole = false }, "stream_options.include_usage", "", true, nil},
-		{"(always)", func(*pawl.Request) {}, "", "store", nil, false},
+		{"Tool.Name", with(func(*llm.Request) {}), "tools[0].function.name", "tools[0].name", "f", "f"},
+		{"Tool.Description", with(func(*llm.Request) {}), "tools[0].function.description", "tools[0].description", "Does f.", "Does f."},
+		{"Tool.Input", with(func(*llm.Request) {}), "tools[0].function.parameters", "tools[0].parameters", object, object},
+		{"Choice: auto", with(func(*llm.Request) {}), "tool_choice", "tool_choice", "auto", "auto"},
+		{"Choice: none", with(func(r *llm.Request) { r.Choice.Mode = llm.ToolNone }), "tool_choice", "tool_choice", "none", "none"},
+		{"Choice: required", with(func(r *llm.Request) { r.Choice.Mode = llm.ToolRequired }), "tool_choice", "tool_choice", "required", "required"},
+		{"Choice: named", with(func(r *llm.Request) { r.Choice = llm.Named("f") }), "tool_choice.function.name", "tool_choice.name", "f", "f"},
+		{"Output", func(r *llm.Request) { r.Output = []byte(`{"type":"object","properties":{}}`) }, "response_format.json_schema.schema", "text.format.schema", object, object},
+		{"Settings.MaxTokens", func(r *llm.Request) { r.Settings.MaxTokens = 9 }, "max_completion_tokens", "max_output_tokens", 9.0, 9.0},
+		{"Settings.Temperature", func(r *llm.Request) { r.Settings.Temperature = &half }, "temperature", "temperature", 0.5, 0.5},
+		{"Settings.TopP", func(r *llm.Request) { r.Settings.TopP = &half }, "top_p", "top_p", 0.5, 0.5},
+		{"Settings.Stop", func(r *llm.Request) { r.Settings.Stop = []string{"x"} }, "stop[0]", "", "x", nil},
+		{"Settings.Effort", func(r *llm.Request) { r.Settings.Effort = "low" }, "reasoning_effort", "reasoning.effort", "low", "low"},
+		{"Settings.Parallel", with(func(r *llm.Request) { r.Settings.Parallel = &no }), "parallel_tool_calls", "parallel_tool_calls", false, false},
+		{"Whole false", func(r *llm.Request) { r.Whole = false }, "stream", "stream", true, true},
+		{"Whole false", func(r *llm.Request) { r.Whole = false }, "stream_options.include_usage", "", true, nil},
+		{"(always)", func(*llm.Request) {}, "", "store", nil, false},
 	}
 }()
 

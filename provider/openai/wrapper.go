@@ -5,8 +5,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/jsonscan"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/provider/internal/wire"
 )
 
@@ -17,7 +17,7 @@ func wrapped(tools *wire.Toolset, name string) bool {
 }
 
 // unwrap yields the calls inside a wrapped call, each with an id of its own, or the call itself where it has another form.
-func unwrap(out *wire.Emitter, call pawl.ToolCall) error {
+func unwrap(out *wire.Emitter, call llm.ToolCall) error {
 	calls := unwrapped(out.Tools, call)
 	if len(calls) == 0 {
 		return out.Part(call)
@@ -30,7 +30,7 @@ func unwrap(out *wire.Emitter, call pawl.ToolCall) error {
 	return nil
 }
 
-func unwrapped(tools *wire.Toolset, call pawl.ToolCall) (calls []pawl.ToolCall) {
+func unwrapped(tools *wire.Toolset, call llm.ToolCall) (calls []llm.ToolCall) {
 	c := jsonscan.New(call.Args)
 	if !jsonscan.IsObject(call.Args) || !c.Object() {
 		return nil
@@ -40,7 +40,7 @@ func unwrapped(tools *wire.Toolset, call pawl.ToolCall) (calls []pawl.ToolCall) 
 			continue
 		}
 		for c.Array(); c.More(); {
-			var inner pawl.ToolCall
+			var inner llm.ToolCall
 			if call.ID != "" {
 				inner.ID = call.ID + "_" + strconv.Itoa(len(calls))
 			}

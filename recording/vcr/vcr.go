@@ -21,8 +21,8 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/recording"
+	"github.com/pawl-go/pawl/redact"
 )
 
 // cassette is a file of any of them.
@@ -71,7 +71,7 @@ func (h *headers) UnmarshalYAML(n *yaml.Node) error {
 }
 
 // Parse reads a cassette. secrets may be nil. The error says which interaction cannot be read.
-func Parse(text []byte, secrets *pawl.Redactor) (*recording.Recording, error) {
+func Parse(text []byte, secrets *redact.Redactor) (*recording.Recording, error) {
 	var c cassette
 	if err := yaml.Unmarshal(text, &c); err != nil {
 		return nil, err

@@ -1,7 +1,7 @@
 // Package client runs agents that a pawl server has: a pawl.Runner over its HTTP API.
 //
 //	c := client.New("http://127.0.0.1:8080", nil)
-//	for e, err := range c.Runner("invoice-7", "clerk").Stream(ctx, pawl.User("Pay invoice 7.")) { … }
+//	for e, err := range c.Runner("invoice-7", "clerk").Stream(ctx, llm.User("Pay invoice 7.")) { … }
 //
 // The run is the server's, and durable: the same line begins it and goes on with it, a connection that breaks is made again from the event that was seen last, and a program that ends
 // leaves the run at work.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/sse"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // Runner is a run of a server: see Client.Runner. It may be used concurrently.
@@ -31,7 +32,7 @@ func (c *Client) Runner(id, agent string) *Runner { return &Runner{ID: id, Agent
 // Stream begins the run or goes on with it, and tells what happens; what had happened before is told again. Where the server knows no place to go on from (it was started again, or the run was
 // gone on with), everything is told once more, after a notice with the code "attempt"; a gap counts fragments that came too fast. Whoever stops ranging, or cancels ctx, leaves the run
 // at work; when the cause is pawl.ErrCancelled, the run is given up and told to its end. Errors of the server are *Error.
-func (r *Runner) Stream(ctx context.Context, msgs ...pawl.Message) iter.Seq2[pawl.Event, error] {
+func (r *Runner) Stream(ctx context.Context, msgs ...llm.Message) iter.Seq2[pawl.Event, error] {
 	return func(yield func(pawl.Event, error) bool) {
 		w := watch{runner: r, yield: yield}
 		if err := w.start(msgs); err != nil {
@@ -71,7 +72,7 @@ func (r *Runner) Cancel(ctx context.Context) error {
 }
 
 // Steer sends messages of the user to the run, which takes them with its next request.
-func (r *Runner) Steer(ctx context.Context, msgs ...pawl.Message) error {
+func (r *Runner) Steer(ctx context.Context, msgs ...llm.Message) error {
 	body, err := json.Marshal(map[string]any{"messages": msgs})
 	if err != nil {
 		return err
@@ -91,7 +92,7 @@ type watch struct {
 	ended  bool   // its end was told
 }
 
-func (w *watch) start(msgs []pawl.Message) (err error) {
+func (w *watch) start(msgs []llm.Message) (err error) {
 	if w.runner.ID == "" {
 		return errors.New("pawl server: the run has no id")
 	}

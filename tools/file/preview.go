@@ -6,7 +6,7 @@ import (
 	"errors"
 	"io/fs"
 
-	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // Preview is what a call would make of a file, for whoever decides about it.
@@ -18,7 +18,7 @@ type Preview struct {
 
 // Preview returns what a call of file_write, file_edit or file_delete would make of its file as it is now, and changes nothing. It is nil for other calls. The
 // error says why it cannot be known; the call then fails, too, or the file is none whose text could be shown.
-func (s *Set) Preview(ctx context.Context, call pawl.ToolCall) (*Preview, error) {
+func (s *Set) Preview(ctx context.Context, call llm.ToolCall) (*Preview, error) {
 	switch call.Name {
 	case "file_write":
 		var a writeArgs

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/script"
 	"github.com/pawl-go/pawl/store"
 	"github.com/pawl-go/pawl/store/sqlite"
@@ -33,9 +34,9 @@ func Example() {
 		return
 	}
 	model := script.New(script.Call("knowledge_search", map[string]any{"query": "days of leave"}),
-		script.Func(func(req *pawl.Request) script.Turn { return script.Say(script.Results(req)[0].Text()) }))
+		script.Func(func(req *llm.Request) script.Turn { return script.Say(script.Results(req)[0].Text()) }))
 	agent := &pawl.Agent{Model: model, Tools: []pawl.Toolset{set}}
-	res, err := agent.Run(store.WithScope(ctx, alice), pawl.User("How many days of leave do I have?"))
+	res, err := agent.Run(store.WithScope(ctx, alice), llm.User("How many days of leave do I have?"))
 	if err != nil {
 		fmt.Println(err)
 		return

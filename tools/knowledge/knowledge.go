@@ -4,7 +4,7 @@
 //	set := knowledge.New(db, &knowledge.Options{Threads: db})
 //	added, err := set.AddFile(ctx, alice, "handbook.pdf")
 //	agent := &pawl.Agent{Model: model, Tools: []pawl.Toolset{set}}
-//	res, err := agent.Run(store.WithScope(ctx, alice), pawl.User("How many days of leave do I have?"))
+//	res, err := agent.Run(store.WithScope(ctx, alice), llm.User("How many days of leave do I have?"))
 //
 // A Set is a pawl.Toolset of one tool, knowledge_search, whose effect is Read. Taking in is the program's, or that of who runs pawl knowledge add.
 //

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/store"
 	"github.com/pawl-go/pawl/tools/internal/toolrun"
 )
@@ -28,10 +29,10 @@ func (s *Set) forgetTool() *pawl.Tool {
 
 type forgetArgs struct{ ID string }
 
-func (s *Set) forget(ctx context.Context, a forgetArgs) (pawl.ToolResult, error) {
+func (s *Set) forget(ctx context.Context, a forgetArgs) (llm.ToolResult, error) {
 	scope, err := s.whose(ctx)
 	if err != nil {
-		return pawl.ToolResult{}, err
+		return llm.ToolResult{}, err
 	}
 	m, err := s.db.Memory(ctx, scope, a.ID)
 	if err == nil {
@@ -39,9 +40,9 @@ func (s *Set) forget(ctx context.Context, a forgetArgs) (pawl.ToolResult, error)
 	}
 	switch {
 	case errors.Is(err, store.ErrNotFound):
-		return pawl.ErrorResult(fmt.Sprintf("Nothing is remembered as %q. memory_list shows the ids.", a.ID)), nil
+		return llm.ErrorResult(fmt.Sprintf("Nothing is remembered as %q. memory_list shows the ids.", a.ID)), nil
 	case err != nil:
-		return pawl.ToolResult{}, err
+		return llm.ToolResult{}, err
 	}
-	return pawl.TextResult("Forgotten: " + m.Text), nil
+	return llm.TextResult("Forgotten: " + m.Text), nil
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/store"
 	"github.com/pawl-go/pawl/tools/internal/toolrun"
 )
@@ -35,10 +36,10 @@ type listArgs struct {
 	Limit        float64
 }
 
-func (s *Set) list(ctx context.Context, a listArgs) (pawl.ToolResult, error) {
+func (s *Set) list(ctx context.Context, a listArgs) (llm.ToolResult, error) {
 	scope, err := s.whose(ctx)
 	if err != nil {
-		return pawl.ToolResult{}, err
+		return llm.ToolResult{}, err
 	}
 	limit := 20
 	if a.Limit >= 1 {
@@ -49,14 +50,14 @@ func (s *Set) list(ctx context.Context, a listArgs) (pawl.ToolResult, error) {
 	if strings.TrimSpace(a.Query) != "" {
 		hits, err := s.db.SearchMemories(ctx, scope, store.Query{Text: a.Query, Limit: limit})
 		if err != nil {
-			return pawl.ToolResult{}, err
+			return llm.ToolResult{}, err
 		}
 		for _, h := range hits {
 			list = append(list, h.Memory)
 		}
 	} else {
 		if list, err = s.db.Memories(ctx, scope, store.Page{After: a.After, Limit: limit + 1}); err != nil {
-			return pawl.ToolResult{}, err
+			return llm.ToolResult{}, err
 		}
 		if more = len(list) > limit; more {
 			list = list[:limit]
@@ -64,9 +65,9 @@ func (s *Set) list(ctx context.Context, a listArgs) (pawl.ToolResult, error) {
 	}
 	if len(list) == 0 {
 		if a.Query != "" {
-			return pawl.TextResult(fmt.Sprintf("Nothing is remembered that has words of %q.", a.Query)), nil
+			return llm.TextResult(fmt.Sprintf("Nothing is remembered that has words of %q.", a.Query)), nil
 		}
-		return pawl.TextResult("Nothing is remembered."), nil
+		return llm.TextResult("Nothing is remembered."), nil
 	}
 	var b strings.Builder
 	for _, m := range list {
@@ -75,5 +76,5 @@ func (s *Set) list(ctx context.Context, a listArgs) (pawl.ToolResult, error) {
 	if more {
 		fmt.Fprintf(&b, "[there is more; go on with after %q]\n", list[len(list)-1].ID)
 	}
-	return pawl.TextResult(strings.TrimSuffix(b.String(), "\n")), nil
+	return llm.TextResult(strings.TrimSuffix(b.String(), "\n")), nil
 }

@@ -3,7 +3,7 @@
 //	db, err := sqlite.Open("pawl.db", nil)
 //	memory := remember.New(db, nil)
 //	agent := &pawl.Agent{Model: model, Tools: []pawl.Toolset{memory}}
-//	res, err := agent.Run(store.WithScope(ctx, store.Scope{User: "alice"}), pawl.User("I like tea."))
+//	res, err := agent.Run(store.WithScope(ctx, store.Scope{User: "alice"}), llm.User("I like tea."))
 //
 // A Set is a pawl.Toolset of three tools, each of which can also be offered alone:
 //

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/store"
 	"github.com/pawl-go/pawl/tools/internal/toolrun"
 )
@@ -31,20 +32,20 @@ type deleteArgs struct {
 	DescriptionQuery string `json:"description_query"`
 }
 
-func (s *Set) delete(ctx context.Context, a deleteArgs) (pawl.ToolResult, error) {
+func (s *Set) delete(ctx context.Context, a deleteArgs) (llm.ToolResult, error) {
 	scope, err := s.whose(ctx)
 	if err != nil {
-		return pawl.ToolResult{}, err
+		return llm.ToolResult{}, err
 	}
 	if strings.TrimSpace(a.DescriptionQuery) == "*" {
-		return pawl.ToolResult{}, toolrun.Refuse("All of them are not deleted at once. Delete one after another, by id.")
+		return llm.ToolResult{}, toolrun.Refuse("All of them are not deleted at once. Delete one after another, by id.")
 	}
 	v, err := s.one(ctx, scope, a.ID, a.DescriptionQuery)
 	if err != nil {
-		return pawl.ToolResult{}, err
+		return llm.ToolResult{}, err
 	}
 	if err := s.db.DeleteSchedule(ctx, scope, v.ID); err != nil && !errors.Is(err, store.ErrNotFound) {
-		return pawl.ToolResult{}, err
+		return llm.ToolResult{}, err
 	}
-	return pawl.TextResult("Deleted " + v.ID + ": " + v.Description), nil
+	return llm.TextResult("Deleted " + v.ID + ": " + v.Description), nil
 }

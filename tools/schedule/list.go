@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/tools/internal/toolrun"
 )
 
@@ -24,17 +25,17 @@ func (s *Set) listTool() *pawl.Tool {
 	}
 }
 
-func (s *Set) list(ctx context.Context, _ struct{}) (pawl.ToolResult, error) {
+func (s *Set) list(ctx context.Context, _ struct{}) (llm.ToolResult, error) {
 	scope, err := s.whose(ctx)
 	if err != nil {
-		return pawl.ToolResult{}, err
+		return llm.ToolResult{}, err
 	}
 	list, err := s.all(ctx, scope)
 	if err != nil {
-		return pawl.ToolResult{}, err
+		return llm.ToolResult{}, err
 	}
 	if len(list) == 0 {
-		return pawl.TextResult("Nothing is scheduled."), nil
+		return llm.TextResult("Nothing is scheduled."), nil
 	}
 	var b strings.Builder
 	for _, v := range list {
@@ -49,11 +50,11 @@ func (s *Set) list(ctx context.Context, _ struct{}) (pawl.ToolResult, error) {
 		fmt.Fprintf(&b, "%s: %s\n  %s, %s\n", v.ID, v.Description, v.When, state)
 		last, err := s.db.Occurrences(ctx, scope, v.ID, 1)
 		if err != nil {
-			return pawl.ToolResult{}, err
+			return llm.ToolResult{}, err
 		}
 		if len(last) > 0 && when.zone != nil {
 			fmt.Fprintf(&b, "  last %s: %s\n", last[0].Due.In(when.zone).Format("Mon 2006-01-02 15:04 MST"), last[0].State)
 		}
 	}
-	return pawl.TextResult(strings.TrimSuffix(b.String(), "\n")), nil
+	return llm.TextResult(strings.TrimSuffix(b.String(), "\n")), nil
 }

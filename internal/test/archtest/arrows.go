@@ -48,21 +48,21 @@ var planned = []string{
 // loses "." as soon as no package of the line uses it.
 var arrows = []arrow{
 	// the core
-	{from: ".", to: join(low, "llm", "internal/fit", "internal/secret", "internal/schema", "internal/jsonform"),
+	{from: ".", to: join(low, "llm", "internal/schema", "internal/text", "internal/jsonform"),
 		modules: []string{jsonModule, inferModule, schemaModule}},
-	{from: "llm", to: []string{"internal/schema", "internal/jsonform", "internal/jsonrepair", "internal/nearest"},
-		modules: []string{jsonModule}},
+	{from: "llm", to: []string{"internal/schema", "internal/text", "internal/jsonform"}, modules: []string{jsonModule}},
 
 	// helpers: they know nothing of the project
-	{from: "internal/secret"},
+	{from: "redact/internal/secret"},
 	{from: "internal/jsonscan"},
 	{from: "internal/sse"},
 	{from: "internal/http1"},
 	{from: "internal/jsonrepair", to: []string{"internal/jsonscan"}},
-	{from: "internal/fit", to: []string{"internal/jsonscan", "internal/jsonrepair"}, modules: []string{schemaModule}},
-	{from: "internal/schema", to: []string{"internal/jsonscan", "internal/jsonrepair", "internal/fit", "internal/jsonform"},
-		modules: []string{jsonModule, inferModule, schemaModule}},
-	{from: "internal/jsonform", to: []string{"internal/jsonscan"}, modules: []string{jsonModule}},
+	{from: "internal/text"},
+	{from: "internal/schema/fit", to: []string{"internal/jsonscan", "internal/jsonrepair"}, modules: []string{schemaModule}},
+	{from: "internal/schema", to: []string{"internal/schema/fit", "internal/text", "internal/nearest", "internal/jsonscan",
+		"internal/jsonrepair"}, modules: []string{jsonModule, schemaModule}},
+	{from: "internal/jsonform", modules: []string{jsonModule}},
 	{from: "internal/dialect"},
 	{from: "internal/netguard"},
 	{from: "internal/gate"},
@@ -102,7 +102,7 @@ var arrows = []arrow{
 	{from: "history", to: []string{".", "llm"}},
 	{from: "policy", to: []string{".", "llm", "internal/nearest"}},
 	{from: "leak", to: join(low, ".", "llm")},
-	{from: "redact", to: join(low, ".", "llm", "internal/secret")},
+	{from: "redact", to: join(low, ".", "llm", "redact/internal/secret")},
 	{from: "observe", to: join(low, ".", "llm")},
 	{from: "artifact", to: []string{".", "llm"}},
 	{from: "script", to: []string{".", "llm", "internal/diff"}},
@@ -163,8 +163,8 @@ var otelModules = []string{
 
 // low are the internal packages that read bytes and know nothing of the project. Any package may
 // import them.
-var low = []string{"internal/jsonscan", "internal/sse", "internal/jsonrepair", "internal/schema", "internal/dialect",
-	"internal/nearest", "internal/http1"}
+var low = []string{"internal/jsonscan", "internal/sse", "internal/jsonrepair", "internal/dialect", "internal/nearest",
+	"internal/http1"}
 
 // shared is what the families of tools may import in addition to low.
 var shared = join(low, "internal/netguard", "tools/internal/document", "tools/internal/toolrun", "tools/internal/webpage")

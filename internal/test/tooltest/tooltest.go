@@ -20,6 +20,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/store/sqlite"
 )
 
@@ -33,9 +34,9 @@ func Must(t testing.TB, err error) {
 
 // Run calls the function of tool as the pipeline does after its checks. An error ends the test, and so do data that are no JSON, or that are not as
 // the tool's Output says.
-func Run(t testing.TB, tool *pawl.Tool, args string) pawl.ToolResult {
+func Run(t testing.TB, tool *pawl.Tool, args string) llm.ToolResult {
 	t.Helper()
-	res, err := tool.Run(context.Background(), pawl.ToolCall{ID: "c", Name: tool.Name, Args: json.RawMessage(args)})
+	res, err := tool.Run(context.Background(), llm.ToolCall{ID: "c", Name: tool.Name, Args: json.RawMessage(args)})
 	if err != nil {
 		t.Fatalf("%s %.200s: %v", tool.Name, args, err)
 	}

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/pawltest"
 )
 
@@ -23,17 +23,17 @@ type Reading struct {
 	Broken    bool     // the answer has no end that can be trusted
 }
 
-// Figures are what a reader can check of a pawl.Usage.
+// Figures are what a reader can check of a llm.Usage.
 type Figures struct{ Input, Output, Reasoning, CacheRead, CacheWrite int }
 
 // Reader reads recorded answers independently of the adapter, and says how what the adapter made of them is written to be compared.
 type Reader struct {
 	Read  func(streaming bool, body string) (Reading, error)
-	Error func(body []byte) string                   // what an answer with a status of failure says
-	Call  func(pawl.ToolCall) string                 // a call of the adapter's
-	Noted func(pawltest.RecordedCall) string         // a call as the recorder noted it
-	Kept  func(pawl.Part) []string                   // what a part keeps to be sent back; nil: not compared
-	Back  func(body []byte, r *pawl.Response) string // how the reply differs when it is sent back; "": not at all. Nil: not compared
+	Error func(body []byte) string                  // what an answer with a status of failure says
+	Call  func(llm.ToolCall) string                 // a call of the adapter's
+	Noted func(pawltest.RecordedCall) string        // a call as the recorder noted it
+	Kept  func(llm.Part) []string                   // what a part keeps to be sent back; nil: not compared
+	Back  func(body []byte, r *llm.Response) string // how the reply differs when it is sent back; "": not at all. Nil: not compared
 }
 
 // Answers proves that every recorded answer decodes to what the reader finds in it, and to the calls that the recorder noted. known are the
@@ -88,7 +88,7 @@ func Answers(t *testing.T, w *Wire, r *Reader, atLeast int, known map[string]str
 }
 
 // Compare returns how what the adapter made of an answer differs from what the reader and the recorder found; "" if it does not.
-func Compare(r *Reader, e *pawltest.Exchange, body []byte, resp *pawl.Response, err error) string {
+func Compare(r *Reader, e *pawltest.Exchange, body []byte, resp *llm.Response, err error) string {
 	if e.Response.Status >= 300 {
 		return compareError(e.Response.Status, r.Error(body), err)
 	}
@@ -122,9 +122,9 @@ func Compare(r *Reader, e *pawltest.Exchange, body []byte, resp *pawl.Response, 
 	reasoning := ""
 	for _, p := range resp.Message.Parts {
 		switch p := p.(type) {
-		case pawl.ToolCall:
+		case llm.ToolCall:
 			calls = append(calls, r.Call(p))
-		case pawl.Reasoning:
+		case llm.Reasoning:
 			reasoning += p.Text
 		}
 		if r.Kept != nil {
@@ -151,7 +151,7 @@ func Compare(r *Reader, e *pawltest.Exchange, body []byte, resp *pawl.Response, 
 }
 
 func compareError(status int, text string, err error) string {
-	var p *pawl.ProviderError
+	var p *llm.ProviderError
 	text = strings.TrimSpace(text)
 	switch {
 	case !errors.As(err, &p):
@@ -166,12 +166,12 @@ func compareError(status int, text string, err error) string {
 
 // AnswersControl is the negative control of Answers: a reply that is spoilt in any of the usual ways, or in one of more, must differ. body is a
 // whole answer with text and a call, with all figures of usage that the wire has.
-func AnswersControl(t *testing.T, w *Wire, r *Reader, body string, noted pawltest.RecordedCall, more map[string]func(*pawl.Response)) {
+func AnswersControl(t *testing.T, w *Wire, r *Reader, body string, noted pawltest.RecordedCall, more map[string]func(*llm.Response)) {
 	t.Helper()
 	e := &pawltest.Exchange{}
 	e.Response.Status = 200
 	e.Info.ToolCalls = []pawltest.RecordedCall{noted}
-	decode := func() *pawl.Response {
+	decode := func() *llm.Response {
 		resp, err := w.Decode(200, false, []byte(body))
 		if err != nil {
 			t.Fatal(err)
@@ -181,31 +181,31 @@ func AnswersControl(t *testing.T, w *Wire, r *Reader, body string, noted pawltes
 	if why := Compare(r, e, []byte(body), decode(), nil); why != "" {
 		t.Fatalf("the right reading differs: %s", why)
 	}
-	call := func(change func(*pawl.ToolCall)) func(*pawl.Response) {
-		return func(r *pawl.Response) {
+	call := func(change func(*llm.ToolCall)) func(*llm.Response) {
+		return func(r *llm.Response) {
 			for i, p := range r.Message.Parts {
-				if c, ok := p.(pawl.ToolCall); ok {
+				if c, ok := p.(llm.ToolCall); ok {
 					change(&c)
 					r.Message.Parts[i] = c
 				}
 			}
 		}
 	}
-	spoil := map[string]func(*pawl.Response){
-		"finish":          func(r *pawl.Response) { r.Finish = pawl.FinishStop },
-		"input":           func(r *pawl.Response) { r.Usage.Input++ },
-		"output":          func(r *pawl.Response) { r.Usage.Output++ },
-		"cache read":      func(r *pawl.Response) { r.Usage.CacheRead = 0 },
-		"reasoning usage": func(r *pawl.Response) { r.Usage.Reasoning = 0 },
-		"a call's arguments": call(func(c *pawl.ToolCall) {
+	spoil := map[string]func(*llm.Response){
+		"finish":          func(r *llm.Response) { r.Finish = llm.FinishStop },
+		"input":           func(r *llm.Response) { r.Usage.Input++ },
+		"output":          func(r *llm.Response) { r.Usage.Output++ },
+		"cache read":      func(r *llm.Response) { r.Usage.CacheRead = 0 },
+		"reasoning usage": func(r *llm.Response) { r.Usage.Reasoning = 0 },
+		"a call's arguments": call(func(c *llm.ToolCall) {
 			c.Args = json.RawMessage(strings.Replace(string(c.Args), "1", "2", 1))
 		}),
-		"a call's name":  call(func(c *pawl.ToolCall) { c.Name += "x" }),
-		"a call's id":    call(func(c *pawl.ToolCall) { c.ID += "x" }),
-		"a call is lost": func(r *pawl.Response) { r.Message.Parts = r.Message.Parts[:len(r.Message.Parts)-1] },
-		"text": func(r *pawl.Response) {
+		"a call's name":  call(func(c *llm.ToolCall) { c.Name += "x" }),
+		"a call's id":    call(func(c *llm.ToolCall) { c.ID += "x" }),
+		"a call is lost": func(r *llm.Response) { r.Message.Parts = r.Message.Parts[:len(r.Message.Parts)-1] },
+		"text": func(r *llm.Response) {
 			for i, p := range r.Message.Parts {
-				if text, ok := p.(pawl.Text); ok {
+				if text, ok := p.(llm.Text); ok {
 					text.Text += "!"
 					r.Message.Parts[i] = text
 				}
@@ -223,7 +223,7 @@ func AnswersControl(t *testing.T, w *Wire, r *Reader, body string, noted pawltes
 		}
 	}
 	e.Response.Status = 429
-	if Compare(r, e, []byte(`{"error":{"message":"slow down"}}`), nil, &pawl.ProviderError{Code: pawl.CodeRateLimit, Status: 500, Message: "slow down"}) == "" {
+	if Compare(r, e, []byte(`{"error":{"message":"slow down"}}`), nil, &llm.ProviderError{Code: llm.CodeRateLimit, Status: 500, Message: "slow down"}) == "" {
 		t.Error("a lost status is not found")
 	}
 }

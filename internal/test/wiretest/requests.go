@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/pawltest"
 )
 
@@ -242,7 +242,7 @@ func (s *Spelling) fields(raw []byte) (all [][2]string) {
 
 // Meaning is what a request says, a line for each thing, without what a wire may write otherwise: ids are numbers within their reply, messages of
 // one speaker are one, the texts of a message are joined.
-func Meaning(r *pawl.Request) string {
+func Meaning(r *llm.Request) string {
 	var lines []string
 	add := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
 	speaker, text := "", ""
@@ -276,16 +276,16 @@ func Meaning(r *pawl.Request) string {
 		speaker = role
 		for _, p := range m.Parts {
 			switch p := p.(type) {
-			case pawl.Text:
+			case llm.Text:
 				text += p.Text
-			case pawl.Media:
+			case llm.Media:
 				flush()
 				add("%s: %s", role, mediaLine(p))
-			case pawl.ToolCall:
+			case llm.ToolCall:
 				flush()
 				add("%s: call %s(%s)", role, p.Name, Canonical(p.Args))
 				calls = append(calls, p.ID)
-			case pawl.Reasoning:
+			case llm.Reasoning:
 				if p.Opaque != nil {
 					flush()
 					add("%s: kept %s", role, Canonical(p.Opaque.Data))
@@ -315,27 +315,27 @@ func Meaning(r *pawl.Request) string {
 }
 
 // speaks reports whether a part says anything.
-func speaks(p pawl.Part) bool {
-	t, ok := p.(pawl.Text)
+func speaks(p llm.Part) bool {
+	t, ok := p.(llm.Text)
 	return !ok || t.Text != ""
 }
 
 // results are the lines of a results message in the order of the calls that they answer.
-func results(m pawl.Message, calls []string) []string {
+func results(m llm.Message, calls []string) []string {
 	type line struct {
 		of   int
 		text string
 	}
 	var all []line
 	for _, p := range m.Parts {
-		r, ok := p.(pawl.ToolResult)
+		r, ok := p.(llm.ToolResult)
 		if !ok {
 			continue
 		}
 		l := line{of: slices.Index(calls, r.CallID)}
 		l.text = fmt.Sprintf("result of call %d: %q", l.of, strings.TrimSpace(r.Text()))
 		for _, p := range r.Parts {
-			if md, ok := p.(pawl.Media); ok {
+			if md, ok := p.(llm.Media); ok {
 				l.text += ", " + mediaLine(md)
 			}
 		}
@@ -349,7 +349,7 @@ func results(m pawl.Message, calls []string) []string {
 	return out
 }
 
-func mediaLine(m pawl.Media) string {
+func mediaLine(m llm.Media) string {
 	if m.URL != "" {
 		return "media at " + m.URL
 	}
@@ -386,7 +386,7 @@ func RequestsControl(t *testing.T, w *Wire, s *Spelling, request, drop string) {
 		t.Errorf("%s: lost %q, means otherwise: %s, error %v", w.API, lost, why, err)
 	}
 	spoilt, cut := *w, regexp.MustCompile(drop)
-	spoilt.Encode = func(req *pawl.Request) ([]byte, error) {
+	spoilt.Encode = func(req *llm.Request) ([]byte, error) {
 		b, err := w.Encode(req)
 		return cut.ReplaceAll(b, nil), err
 	}

@@ -14,7 +14,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // sampled is how many bytes of cut streams a wire's test reads where PAWL_FULL is not set. At the speed of the race detector that is some
@@ -23,7 +23,7 @@ const sampled = 64 << 20
 
 // Streams proves that a stream is read the same however it arrives: with CRLF or LF, in pieces of any size, and with spaces that make no event begin as the one before;
 // and that one which is cut, at any
-// byte, is the same reply or a *pawl.ProviderError, and has no call that the whole one has not, neither in its reply nor sealed
+// byte, is the same reply or a *llm.ProviderError, and has no call that the whole one has not, neither in its reply nor sealed
 // on the way to it, where an executor might begin it. own are cut at every byte. The recorded ones are cut at places drawn from a
 // fixed seed, or, with PAWL_FULL=1, at every byte.
 func Streams(t *testing.T, w *Wire, own ...string) {
@@ -79,11 +79,11 @@ func StreamsControl(t *testing.T, w *Wire, body string) {
 		t.Fatalf("the adapter itself fails: %v", f)
 	}
 	spoilt := *w
-	spoilt.Open = func(h http.RoundTripper) pawl.Model { return credulous{w.Open(h)} }
+	spoilt.Open = func(h http.RoundTripper) llm.Model { return credulous{w.Open(h)} }
 	if len(faults(&spoilt, []byte(body), every)) == 0 {
 		t.Error("calls of cut streams are not found")
 	}
-	spoilt.Open = func(h http.RoundTripper) pawl.Model {
+	spoilt.Open = func(h http.RoundTripper) llm.Model {
 		return w.Open(Transport(func(r *http.Request) (*http.Response, error) {
 			res, err := h.RoundTrip(r)
 			if p, ok := res.Body.(*pieces); ok {
@@ -98,20 +98,20 @@ func StreamsControl(t *testing.T, w *Wire, body string) {
 }
 
 // credulous seals what is open, and ends well, where the reply broke off.
-type credulous struct{ pawl.Model }
+type credulous struct{ llm.Model }
 
-func (m credulous) Stream(ctx context.Context, req *pawl.Request) iter.Seq2[pawl.Delta, error] {
-	return func(yield func(pawl.Delta, error) bool) {
+func (m credulous) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
+	return func(yield func(llm.Delta, error) bool) {
 		last := -1
 		for d, err := range m.Model.Stream(ctx, req) {
 			if err != nil {
 				if last >= 0 {
-					yield(pawl.Delta{Index: last, Done: true}, nil)
+					yield(llm.Delta{Index: last, Done: true}, nil)
 				}
-				yield(pawl.Delta{Finish: pawl.FinishStop}, nil)
+				yield(llm.Delta{Finish: llm.FinishStop}, nil)
 				return
 			}
-			switch _, call := d.Part.(pawl.ToolCall); {
+			switch _, call := d.Part.(llm.ToolCall); {
 			case d.Done:
 				last = -1
 			case call:
@@ -167,7 +167,7 @@ func faults(w *Wire, body []byte, n int) (bad []string) {
 			begun = append(begun, got.Message.Calls()...)
 		}
 		for _, c := range begun {
-			if !slices.ContainsFunc(want.Message.Calls(), func(o pawl.ToolCall) bool {
+			if !slices.ContainsFunc(want.Message.Calls(), func(o llm.ToolCall) bool {
 				return o.ID == c.ID && o.Name == c.Name && bytes.Equal(o.Args, c.Args)
 			}) {
 				fault("cut at %d it has the call %s %s %s, which the whole has not", cut, c.ID, c.Name, c.Args)
@@ -177,14 +177,14 @@ func faults(w *Wire, body []byte, n int) (bad []string) {
 	return bad
 }
 
-// typed reports whether err is a *pawl.ProviderError that says what it should.
+// typed reports whether err is a *llm.ProviderError that says what it should.
 func typed(err error) bool {
-	var e *pawl.ProviderError
+	var e *llm.ProviderError
 	return errors.As(err, &e) && e.Code != "" && e.Provider != "" && !strings.HasPrefix(e.Message, "part ")
 }
 
 // receive lets the adapter read a stream, and returns the reply, and the calls that were sealed, so that they may be begun, before it ended.
-func receive(w *Wire, body io.Reader) (*pawl.Response, []pawl.ToolCall, error) {
+func receive(w *Wire, body io.Reader) (*llm.Response, []llm.ToolCall, error) {
 	m := w.Open(Transport(func(*http.Request) (*http.Response, error) {
 		r, ok := body.(io.ReadCloser)
 		if !ok {
@@ -192,8 +192,8 @@ func receive(w *Wire, body io.Reader) (*pawl.Response, []pawl.ToolCall, error) {
 		}
 		return &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {"text/event-stream"}}, Body: r, ContentLength: -1}, nil
 	}))
-	res, sealed := new(pawl.Response), []pawl.ToolCall(nil)
-	for d, err := range m.Stream(context.Background(), &pawl.Request{Messages: []pawl.Message{pawl.User("go")}}) {
+	res, sealed := new(llm.Response), []llm.ToolCall(nil)
+	for d, err := range m.Stream(context.Background(), &llm.Request{Messages: []llm.Message{llm.User("go")}}) {
 		if err == nil {
 			err = res.Add(d)
 		}
@@ -201,7 +201,7 @@ func receive(w *Wire, body io.Reader) (*pawl.Response, []pawl.ToolCall, error) {
 			return nil, sealed, err
 		}
 		if d.Done && d.Index < len(res.Message.Parts) {
-			if c, ok := res.Message.Parts[d.Index].(pawl.ToolCall); ok {
+			if c, ok := res.Message.Parts[d.Index].(llm.ToolCall); ok {
 				sealed = append(sealed, c)
 			}
 		}

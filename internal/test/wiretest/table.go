@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // ReplyRow is one line of a table from the wire to the neutral form: the value is put at the path into a body, and must be found in the field.
@@ -17,9 +17,9 @@ type ReplyRow struct {
 	Path  string
 	Value any
 	Field string
-	Get   func(*pawl.Response) any // reads the field
-	Want  any                      // nil: the value
-	Base  string                   // the body; "": the table's. Of a stream: the event, with what comes before it in front of a bar
+	Get   func(*llm.Response) any // reads the field
+	Want  any                     // nil: the value
+	Base  string                  // the body; "": the table's. Of a stream: the event, with what comes before it in front of a bar
 }
 
 // ErrorRow is one line of a table of errors: the value is put at the path into an empty body.
@@ -28,14 +28,14 @@ type ErrorRow struct {
 	Path   string
 	Value  any
 	Field  string // names the code, and says Retryable where it is
-	Get    func(*pawl.ProviderError) any
+	Get    func(*llm.ProviderError) any
 	Want   any // nil: the value
 }
 
 // RequestRow is one line of a table from the neutral form to the wire: what Set does must be found at the path. No path: the wire has no such thing.
 type RequestRow struct {
 	Field string
-	Set   func(*pawl.Request)
+	Set   func(*llm.Request)
 	Path  string
 	Want  any
 }
@@ -75,7 +75,7 @@ func (w *Wire) Failures(t *testing.T, rows []ErrorRow) {
 	t.Helper()
 	for _, row := range rows {
 		_, err := w.Decode(row.Status, false, []byte(Printed(Put(nil, row.Path, row.Value))))
-		e, ok := err.(*pawl.ProviderError)
+		e, ok := err.(*llm.ProviderError)
 		if !ok {
 			t.Errorf("%s, %d %s: got %v", w.API, row.Status, row.Path, err)
 			continue
@@ -97,7 +97,7 @@ func (w *Wire) Requested(t *testing.T, model string, rows []RequestRow) {
 		if row.Path == "" {
 			continue
 		}
-		req := &pawl.Request{Model: model, Messages: []pawl.Message{pawl.User("u")}, Whole: true}
+		req := &llm.Request{Model: model, Messages: []llm.Message{llm.User("u")}, Whole: true}
 		row.Set(req)
 		body, err := w.Encode(req)
 		if err != nil {
@@ -132,7 +132,7 @@ func ReplyTable(b *strings.Builder, title string, rows []ReplyRow) {
 
 // ErrorTable writes rows for a page.
 func ErrorTable(b *strings.Builder, title string, rows []ErrorRow) {
-	fmt.Fprintf(b, "\n## %s\n\n| status | raw | in `pawl.ProviderError` |\n|---|---|---|\n", title)
+	fmt.Fprintf(b, "\n## %s\n\n| status | raw | in `llm.ProviderError` |\n|---|---|---|\n", title)
 	for _, r := range rows {
 		path := "`" + r.Path + "`"
 		if strings.HasPrefix(r.Field, "Code") {

@@ -21,7 +21,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/pawltest"
 )
 
@@ -29,11 +29,11 @@ import (
 type Wire struct {
 	API      string // as pawltest names it
 	Provider string // what the adapter is called in Settings.Options and in front of Opaque tags
-	Encode   func(*pawl.Request) ([]byte, error)
-	Decode   func(status int, sse bool, body []byte) (*pawl.Response, error)
+	Encode   func(*llm.Request) ([]byte, error)
+	Decode   func(status int, sse bool, body []byte) (*llm.Response, error)
 
 	// Open returns a Model over http that asks without retries. It must tag what it keeps as Decode does.
-	Open func(http http.RoundTripper) pawl.Model
+	Open func(http http.RoundTripper) llm.Model
 
 	// Excluded says why a recorded exchange is no matter of the adapter; "" if it is. Nil: all are.
 	Excluded func(*pawltest.Exchange) string

@@ -9,21 +9,21 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // Render writes a reply on one line: its parts, its finish and its usage.
-func Render(r *pawl.Response) string {
+func Render(r *llm.Response) string {
 	var b strings.Builder
 	for _, p := range r.Message.Parts {
 		switch p := p.(type) {
-		case pawl.Text:
+		case llm.Text:
 			fmt.Fprintf(&b, "text %q%s; ", p.Text, opaque(p.Opaque))
-		case pawl.Reasoning:
+		case llm.Reasoning:
 			fmt.Fprintf(&b, "reasoning %q%s; ", p.Text, opaque(p.Opaque))
-		case pawl.ToolCall:
+		case llm.ToolCall:
 			fmt.Fprintf(&b, "call %s %s %s%s; ", p.ID, p.Name, p.Args, opaque(p.Opaque))
-		case pawl.Media:
+		case llm.Media:
 			fmt.Fprintf(&b, "media %s %q %s; ", p.MIME, p.Data, p.URL)
 		default:
 			fmt.Fprintf(&b, "%T; ", p)
@@ -44,7 +44,7 @@ func Render(r *pawl.Response) string {
 	return b.String()
 }
 
-func opaque(o *pawl.Opaque) string {
+func opaque(o *llm.Opaque) string {
 	if o == nil {
 		return ""
 	}
@@ -52,11 +52,11 @@ func opaque(o *pawl.Opaque) string {
 }
 
 // Outcome is Render, or the code and text of the error.
-func Outcome(r *pawl.Response, err error) string {
+func Outcome(r *llm.Response, err error) string {
 	if err == nil {
 		return Render(r)
 	}
-	var e *pawl.ProviderError
+	var e *llm.ProviderError
 	if !errors.As(err, &e) {
 		return "not a ProviderError: " + err.Error()
 	}
@@ -104,12 +104,12 @@ func Reply(status int, body string, header ...string) *http.Response {
 }
 
 // Tool is a tool with one required number x.
-func Tool(name string) *pawl.Tool {
-	return &pawl.Tool{Name: name, Description: "Does " + name + ".", Input: []byte(`{"type":"object","properties":{"x":{"type":"integer"}},"required":["x"]}`), Passive: true}
+func Tool(name string) *llm.ToolSpec {
+	return &llm.ToolSpec{Name: name, Description: "Does " + name + ".", Input: []byte(`{"type":"object","properties":{"x":{"type":"integer"}},"required":["x"]}`)}
 }
 
 // CheckEncode encodes req and compares it with want: a whole body (one that begins as bodies of the wire do), a piece of it, or "error …".
-func (w *Wire) CheckEncode(t *testing.T, name string, req *pawl.Request, begins, want string) {
+func (w *Wire) CheckEncode(t *testing.T, name string, req *llm.Request, begins, want string) {
 	t.Helper()
 	b, err := w.Encode(req)
 	got := string(b)

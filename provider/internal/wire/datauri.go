@@ -7,12 +7,12 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // ReadDataURI returns m with the bytes that its address itself holds, where that is a data: URI. The type is the URI's where m has none. Other
 // Media are returned as they are.
-func ReadDataURI(m pawl.Media) (pawl.Media, error) {
+func ReadDataURI(m llm.Media) (llm.Media, error) {
 	rest, ok := strings.CutPrefix(m.URL, "data:")
 	if !ok {
 		return m, nil
@@ -41,7 +41,7 @@ func ReadDataURI(m pawl.Media) (pawl.Media, error) {
 	if err != nil {
 		return m, errors.New("the data: URI cannot be read")
 	}
-	return pawl.Media{MIME: mime, Data: b}, nil
+	return llm.Media{MIME: mime, Data: b}, nil
 }
 
 // DecodeBase64 reads any of its forms: some clients write the one that is meant for addresses, or leave the padding out.

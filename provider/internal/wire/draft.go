@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"context"
 
-	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // Draft is the body of a request as the run's next one begins: a transcript only grows, so what was encoded of it is kept, and each message is encoded once. What a
@@ -14,29 +14,23 @@ type Draft struct {
 	// State is what the adapter's encoder has to know at the end of the messages that are kept, to go on from there.
 	State any
 
-	buf   *[]byte        // holds the last body; nil: there was none
-	used  bool           // the body that is being written stands there, too
-	front int            // where the messages of the body begin
-	end   int            // where they end
-	said  []pawl.Message // what stands there; none: nothing is kept
-	kept  bool           // so it was said of the body that is being written
-	model string         // whose rules it keeps
+	buf   *[]byte       // holds the last body; nil: there was none
+	used  bool          // the body that is being written stands there, too
+	front int           // where the messages of the body begin
+	end   int           // where they end
+	said  []llm.Message // what stands there; none: nothing is kept
+	kept  bool          // so it was said of the body that is being written
+	model string        // whose rules it keeps
 }
 
 // DraftOf returns the draft that owner has in the run of ctx, or a new one for a request to model. Keep gives it back.
 func DraftOf(ctx context.Context, owner any, model string) *Draft {
-	d, ok := pawl.Kept(ctx, owner).(*Draft)
-	if !ok || d.model != model {
-		d = &Draft{model: model}
-	}
-	return d
+	return &Draft{model: model}
 }
 
 // Keep keeps the draft for owner's next request in the run of ctx, once the body is not read any more.
 func (d *Draft) Keep(ctx context.Context, owner any) {
-	if len(d.said) == 0 || !pawl.Keep(ctx, owner, d) {
-		d.Release()
-	}
+	d.Release()
 }
 
 // Release gives the memory of the body to others: the run is over.
@@ -71,7 +65,7 @@ func (d *Draft) Encode(encode func(dst []byte) ([]byte, error)) ([]byte, error) 
 
 // Resume is called before the messages of a body are written. d may be nil: nothing is kept. It returns how many of msgs are there already: all that were, where they are the same, and the body so
 // far is; else none. fits may say no; nil: it does not.
-func (w *Writer) Resume(d *Draft, msgs []pawl.Message, fits func(n int) bool) int {
+func (w *Writer) Resume(d *Draft, msgs []llm.Message, fits func(n int) bool) int {
 	if d == nil {
 		return 0
 	}
@@ -85,12 +79,12 @@ func (w *Writer) Resume(d *Draft, msgs []pawl.Message, fits func(n int) bool) in
 }
 
 // Mark is called when the messages have been written. It reports whether they are kept, and State with them.
-func (w *Writer) Mark(d *Draft, msgs []pawl.Message) bool {
+func (w *Writer) Mark(d *Draft, msgs []llm.Message) bool {
 	if d == nil || w.Err != nil || len(w.Keys) > 0 {
 		return false // options may change what is written, in ways that the front does not show
 	}
 	if cap(d.said) == 0 {
-		d.said = make([]pawl.Message, 0, len(msgs)+8)
+		d.said = make([]llm.Message, 0, len(msgs)+8)
 	}
 	d.said = append(d.said, msgs[len(d.said):]...)
 	d.end, d.kept = len(w.B), true
@@ -98,7 +92,7 @@ func (w *Writer) Mark(d *Draft, msgs []pawl.Message) bool {
 }
 
 // same reports whether two lists hold the same messages, which do not change once they were sent: not others that say the same.
-func same(a, b []pawl.Message) bool {
+func same(a, b []llm.Message) bool {
 	for i := range a {
 		x, y := &a[i], &b[i]
 		if x.Role != y.Role || len(x.Parts) != len(y.Parts) || len(x.Parts) > 0 && &x.Parts[0] != &y.Parts[0] {

@@ -7,8 +7,8 @@ import (
 	"math"
 	"strings"
 
-	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/jsonscan"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // What one request for vectors holds at most. 64 texts of a chunk's size stay far below what any provider takes; long texts come fewer at a time.
@@ -18,7 +18,7 @@ const (
 )
 
 // Embed asks for the vectors of texts in batches, one after another. ask returns those of one batch, in its order. The error of an empty text, of too
-// few or too many vectors, or of vectors of several sizes is a *pawl.ProviderError; texts are counted from 0.
+// few or too many vectors, or of vectors of several sizes is a *llm.ProviderError; texts are counted from 0.
 func Embed(ctx context.Context, provider string, texts []string, ask func(ctx context.Context, batch []string) ([][]float32, error)) ([][]float32, error) {
 	for i, t := range texts {
 		if strings.TrimSpace(t) == "" {
@@ -49,7 +49,7 @@ func Embed(ctx context.Context, provider string, texts []string, ask func(ctx co
 
 // inBatch says which texts a request was about that failed, where there was more than one.
 func inBatch(err error, from, to, all int) error {
-	var e *pawl.ProviderError
+	var e *llm.ProviderError
 	if all == 1 || !errors.As(err, &e) {
 		return err
 	}
@@ -63,7 +63,7 @@ func Vectors(provider string, c *jsonscan.Cursor, want int, item func(*jsonscan.
 	var out [][]float32
 	for c.Array(); c.More(); {
 		v, err := item(c)
-		var e *pawl.ProviderError
+		var e *llm.ProviderError
 		if errors.As(err, &e) {
 			e.Message = fmt.Sprintf("vector %d: %s", len(out), e.Message)
 		}

@@ -4,8 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 
-	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/jsonscan"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // Emitter numbers the parts of a reply in the order in which they appear, and yields their fragments.
@@ -13,13 +13,13 @@ type Emitter struct {
 	Provider string // in errors
 	Tag      string // of what is kept in Opaque
 	Tools    *Toolset
-	Yield    func(pawl.Delta, error) bool
+	Yield    func(llm.Delta, error) bool
 	Next     int  // the index of the next new part
 	Began    bool // a fragment was yielded, so that the request cannot be repeated
 
 	// What is told with the last delta.
 	Model, ID string
-	Usage     *pawl.Usage
+	Usage     *llm.Usage
 	Refused   bool // some of the text is a refusal
 
 	Whole bool     // the reply comes whole: its parts are kept as they are
@@ -30,21 +30,21 @@ type Emitter struct {
 }
 
 // Send yields one delta, after what was held back. The arguments of a tool whose schema was changed for the provider are held until they can be turned back.
-func (o *Emitter) Send(d pawl.Delta) error {
+func (o *Emitter) Send(d llm.Delta) error {
 	if err := o.Flush(); err != nil {
 		return err
 	}
 	return o.send(d)
 }
 
-func (o *Emitter) send(d pawl.Delta) error {
+func (o *Emitter) send(d llm.Delta) error {
 	if len(o.Tools.restore) > 0 && d.Notice == nil {
 		return o.restored(d)
 	}
 	return o.yield(d)
 }
 
-func (o *Emitter) yield(d pawl.Delta) error {
+func (o *Emitter) yield(d llm.Delta) error {
 	o.Began = true
 	if !o.Yield(d, nil) {
 		return ErrStopped
@@ -53,16 +53,16 @@ func (o *Emitter) yield(d pawl.Delta) error {
 }
 
 // Part yields a whole part.
-func (o *Emitter) Part(p pawl.Part) error {
+func (o *Emitter) Part(p llm.Part) error {
 	i := o.Next
 	o.Next++
-	return o.Send(pawl.Delta{Index: i, Part: p, Done: true})
+	return o.Send(llm.Delta{Index: i, Part: p, Done: true})
 }
 
 // Finish yields the last delta.
-func (o *Emitter) Finish(f pawl.FinishReason) error {
-	if o.Refused && f == pawl.FinishStop {
-		f = pawl.FinishContentFilter
+func (o *Emitter) Finish(f llm.FinishReason) error {
+	if o.Refused && f == llm.FinishStop {
+		f = llm.FinishContentFilter
 	}
 	if err := o.Flush(); err != nil {
 		return err
@@ -72,15 +72,15 @@ func (o *Emitter) Finish(f pawl.FinishReason) error {
 			return err
 		}
 	}
-	return o.yield(pawl.Delta{Usage: o.Usage, Finish: f, Model: o.Model, ID: o.ID})
+	return o.yield(llm.Delta{Usage: o.Usage, Finish: f, Model: o.Model, ID: o.ID})
 }
 
 // Keep returns an Opaque of one JSON value of this server, or an error where it is none.
-func (o *Emitter) Keep(raw []byte) (*pawl.Opaque, error) {
+func (o *Emitter) Keep(raw []byte) (*llm.Opaque, error) {
 	if !jsonscan.Valid(raw) {
 		return nil, Broken(o.Provider, "an item of the reply is not valid JSON")
 	}
-	return &pawl.Opaque{Provider: o.Tag, Data: append(json.RawMessage(nil), raw...)}, nil
+	return &llm.Opaque{Provider: o.Tag, Data: append(json.RawMessage(nil), raw...)}, nil
 }
 
 // Count reads a number of tokens.

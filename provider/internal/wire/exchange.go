@@ -9,8 +9,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/http1"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // exchange sends the request one time. h stands in place of the Client's header; nil: it does not.
@@ -42,13 +42,13 @@ func (c *Client) exchange(ctx context.Context, u *url.URL, h http.Header, body [
 		r.Header = h.Clone() // a RoundTripper of the caller's may write into the headers
 	}
 	res, err := carrier.RoundTrip(r)
-	if own := (*pawl.ProviderError)(nil); errors.As(err, &own) { // a RoundTripper of the caller's says itself what it means
+	if own := (*llm.ProviderError)(nil); errors.As(err, &own) { // a RoundTripper of the caller's says itself what it means
 		e := *own
 		e.Provider = c.Provider
 		return &e
 	}
 	if err != nil {
-		return c.failed(context.Cause(ctx), pawl.CodeNetwork, err)
+		return c.failed(context.Cause(ctx), llm.CodeNetwork, err)
 	}
 	defer res.Body.Close()
 	reply := w.read(res.Body, t.Silence)
@@ -58,7 +58,7 @@ func (c *Client) exchange(ctx context.Context, u *url.URL, h http.Header, body [
 	}
 	err = Read(c.Provider, reply, res.ContentLength, whole, decoder(out))
 	if err != nil && err != ErrStopped && ctx.Err() != nil {
-		return c.failed(context.Cause(ctx), pawl.CodeStream, err)
+		return c.failed(context.Cause(ctx), llm.CodeStream, err)
 	}
 	return err
 }
@@ -71,14 +71,14 @@ func (c *Client) direct(ctx context.Context, u *url.URL, h http.Header, body []b
 	}
 	var err error
 	if x.Header, err = c.lines(h); err != nil {
-		return &pawl.ProviderError{Provider: c.Provider, Code: pawl.CodeInvalidRequest, Message: err.Error()}
+		return &llm.ProviderError{Provider: c.Provider, Code: llm.CodeInvalidRequest, Message: err.Error()}
 	}
 	x.Host, x.Target, x.Body = u.Host, u.RequestURI(), body
 	t := c.Timeouts.limits()
 	x.watch.begin(x.Abort, t.FirstByte)
 	defer x.watch.stop()
 	if err := c.carrier().plain.Do(ctx, &x.Exchange); err != nil {
-		return c.failed(nil, pawl.CodeNetwork, err)
+		return c.failed(nil, llm.CodeNetwork, err)
 	}
 	defer x.Close()
 	reply := x.watch.read(&x.Exchange, t.Silence)
@@ -88,22 +88,22 @@ func (c *Client) direct(ctx context.Context, u *url.URL, h http.Header, body []b
 	}
 	err = Read(c.Provider, reply, x.Length, whole, decoder(out))
 	if cause := x.Aborted(); err != nil && err != ErrStopped && cause != nil {
-		return c.failed(cause, pawl.CodeStream, err)
+		return c.failed(cause, llm.CodeStream, err)
 	}
 	return err
 }
 
 // failed is the error of an exchange that err ended. cause may say that it was a timeout; nil: it says nothing.
-func (c *Client) failed(cause error, code pawl.Code, err error) error {
+func (c *Client) failed(cause error, code llm.Code, err error) error {
 	var late *timeoutError
 	if errors.As(cause, &late) {
 		err = late
 	}
 	var t interface{ Timeout() bool }
 	if errors.As(err, &t) && t.Timeout() {
-		code = pawl.CodeTimeout
+		code = llm.CodeTimeout
 	}
-	return &pawl.ProviderError{Provider: c.Provider, Code: code, Message: err.Error(), Retryable: true, Err: err}
+	return &llm.ProviderError{Provider: c.Provider, Code: code, Message: err.Error(), Retryable: true, Err: err}
 }
 
 // plain remembers what a Client's requests, which go to one host with one header, have in common.

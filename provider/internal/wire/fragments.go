@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"unsafe"
 
-	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // Fragments that came together leave together. Servers send a word or four bytes at a time, and a network brings many of them at once: one delta for all that was there
@@ -17,10 +17,10 @@ type fragment struct {
 	on    bool // something is held back
 	index int  // of the part
 	kind  fragmentKind
-	begin bool          // it begins the part
-	call  pawl.ToolCall // with begin: the call without its arguments
-	with  *pawl.Opaque  // of a text or a reasoning
-	data  []byte        // its text, or arguments; in a block
+	begin bool         // it begins the part
+	call  llm.ToolCall // with begin: the call without its arguments
+	with  *llm.Opaque  // of a text or a reasoning
+	data  []byte       // its text, or arguments; in a block
 }
 
 type fragmentKind byte
@@ -32,17 +32,17 @@ const (
 )
 
 // BeginText begins a part, and returns its index.
-func (o *Emitter) BeginText(t pawl.Text) (int, error) {
+func (o *Emitter) BeginText(t llm.Text) (int, error) {
 	return o.begin(fragment{kind: textKind, with: t.Opaque}, bytesOf(t.Text))
 }
 
 // BeginReasoning begins a part, and returns its index.
-func (o *Emitter) BeginReasoning(r pawl.Reasoning) (int, error) {
+func (o *Emitter) BeginReasoning(r llm.Reasoning) (int, error) {
 	return o.begin(fragment{kind: reasoningKind, with: r.Opaque}, bytesOf(r.Text))
 }
 
 // BeginCall begins a part, and returns its index.
-func (o *Emitter) BeginCall(c pawl.ToolCall) (int, error) {
+func (o *Emitter) BeginCall(c llm.ToolCall) (int, error) {
 	args := c.Args
 	c.Args = nil
 	return o.begin(fragment{kind: callKind, call: c}, args)
@@ -62,7 +62,7 @@ func (o *Emitter) Seal(i int) error {
 	if o.late.on && o.late.index == i {
 		return o.tell(true)
 	}
-	return o.Send(pawl.Delta{Index: i, Done: true})
+	return o.Send(llm.Delta{Index: i, Done: true})
 }
 
 // Flush yields what is held back.
@@ -131,12 +131,12 @@ func (o *Emitter) tell(done bool) error {
 		data = bytes.Clone(data) // it is kept for long: without its block
 	}
 	data = data[:len(data):len(data)]
-	d := pawl.Delta{Index: f.index, Done: done}
+	d := llm.Delta{Index: f.index, Done: done}
 	switch f.kind {
 	case textKind:
-		d.Part = pawl.Text{Text: stringOf(data), Opaque: f.with}
+		d.Part = llm.Text{Text: stringOf(data), Opaque: f.with}
 	case reasoningKind:
-		d.Part = pawl.Reasoning{Text: stringOf(data), Opaque: f.with}
+		d.Part = llm.Reasoning{Text: stringOf(data), Opaque: f.with}
 	case callKind:
 		c := f.call
 		c.Args = data

@@ -8,8 +8,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/jsonscan"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/provider/internal/wire"
 )
 
@@ -28,38 +28,38 @@ func (d *lettered) Event(data []byte) (err error) {
 	c := jsonscan.New(data[1:])
 	switch data[0] {
 	case 'T':
-		d.part, err = d.BeginText(pawl.Text{Text: d.String(&c)})
+		d.part, err = d.BeginText(llm.Text{Text: d.String(&c)})
 	case 't':
 		err = d.MoreText(d.part, d.String(&c))
 	case 'R':
-		d.part, err = d.BeginReasoning(pawl.Reasoning{Text: d.String(&c)})
+		d.part, err = d.BeginReasoning(llm.Reasoning{Text: d.String(&c)})
 	case 'r':
 		err = d.MoreReasoning(d.part, d.String(&c))
 	case 'C':
-		d.part, err = d.BeginCall(pawl.ToolCall{Name: d.Word(&c)})
+		d.part, err = d.BeginCall(llm.ToolCall{Name: d.Word(&c)})
 	case 'a':
 		err = d.MoreArgs(d.part, d.Args(&c))
 	case '.':
 		err = d.Seal(d.part)
 	case 'p':
-		err = d.Part(pawl.Text{Text: d.String(&c)})
+		err = d.Part(llm.Text{Text: d.String(&c)})
 	}
 	return err
 }
 
 func (d *lettered) Over() bool         { return d.over }
-func (d *lettered) End() error         { return d.Finish(pawl.FinishStop) }
+func (d *lettered) End() error         { return d.Finish(llm.FinishStop) }
 func (d *lettered) Whole([]byte) error { return nil }
 
 // told writes a delta as a word.
-func told(d pawl.Delta) string {
+func told(d llm.Delta) string {
 	s := fmt.Sprint(d.Index)
 	switch p := d.Part.(type) {
-	case pawl.Text:
+	case llm.Text:
 		s += " text " + p.Text
-	case pawl.Reasoning:
+	case llm.Reasoning:
 		s += " reasoning " + p.Text
-	case pawl.ToolCall:
+	case llm.ToolCall:
 		s += " call " + p.Name + string(p.Args)
 	}
 	if d.Done {
@@ -88,7 +88,7 @@ func TestFragmentsThatCameTogether(t *testing.T) {
 			var got []string
 			begun := make(chan struct{})
 			out := &wire.Emitter{Tools: wire.NoTools}
-			out.Yield = func(d pawl.Delta, err error) bool {
+			out.Yield = func(d llm.Delta, err error) bool {
 				got = append(got, told(d))
 				return true
 			}
@@ -136,13 +136,13 @@ func TestFragmentsBeforeTheEnd(t *testing.T) {
 		return io.MultiReader(strings.NewReader("data: T\"a\"\n\ndata: t\"b\"\n\n"), iotestErr{})
 	}
 	var got []string
-	out := &wire.Emitter{Tools: wire.NoTools, Yield: func(d pawl.Delta, _ error) bool { got = append(got, told(d)); return true }}
+	out := &wire.Emitter{Tools: wire.NoTools, Yield: func(d llm.Delta, _ error) bool { got = append(got, told(d)); return true }}
 	err := wire.Read("test", body(), -1, false, &lettered{Emitter: out})
 	if d := cmp.Diff([]string{"0 text ab"}, got); d != "" || err == nil || !strings.Contains(err.Error(), "broke off") {
 		t.Errorf("%v (-want +got):\n%s", err, d)
 	}
 	n := 0
-	out = &wire.Emitter{Tools: wire.NoTools, Yield: func(pawl.Delta, error) bool { n++; return false }}
+	out = &wire.Emitter{Tools: wire.NoTools, Yield: func(llm.Delta, error) bool { n++; return false }}
 	if err := wire.Read("test", body(), -1, false, &lettered{Emitter: out}); err != wire.ErrStopped || n != 1 {
 		t.Errorf("error %v after %d deltas", err, n)
 	}

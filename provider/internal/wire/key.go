@@ -7,7 +7,7 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // Env is the value of an environment variable without the white space around it: files of secrets end in a line break. The variable "" is
@@ -23,7 +23,7 @@ func Env(name string) string {
 func BaseURL(provider, address, example string) (*url.URL, error) {
 	u, err := url.Parse(strings.TrimSpace(address))
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return nil, &pawl.ProviderError{Provider: provider, Code: pawl.CodeInvalidRequest,
+		return nil, &llm.ProviderError{Provider: provider, Code: llm.CodeInvalidRequest,
 			Message: "the base URL is not an http or https address such as " + example}
 	}
 	return u, nil
@@ -34,18 +34,18 @@ func CheckKey(provider, key string) error {
 	if !strings.ContainsFunc(key, unicode.IsControl) {
 		return nil
 	}
-	return &pawl.ProviderError{Provider: provider, Code: pawl.CodeAuthentication,
+	return &llm.ProviderError{Provider: provider, Code: llm.CodeAuthentication,
 		Message: "the API key has a control character in it, such as a line break"}
 }
 
 // NoKey is the error of a Model without a key, which is told before anything is sent. variable is where its key was looked for.
 func NoKey(provider, variable string) error {
-	return &pawl.ProviderError{Provider: provider, Code: pawl.CodeAuthentication, Message: "no API key: " + variable + " is not set"}
+	return &llm.ProviderError{Provider: provider, Code: llm.CodeAuthentication, Message: "no API key: " + variable + " is not set"}
 }
 
 // KeptKey is the error of a Model without a key for the host that it is to ask, while variable holds one for another.
 func KeptKey(provider, variable, host string) error {
-	return &pawl.ProviderError{Provider: provider, Code: pawl.CodeAuthentication,
+	return &llm.ProviderError{Provider: provider, Code: llm.CodeAuthentication,
 		Message: "no API key for " + host + ": " + variable + " is not sent to an address that is not its provider's"}
 }
 

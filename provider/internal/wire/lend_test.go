@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/provider/internal/wire"
 )
 
@@ -50,7 +50,7 @@ func TestABodyIsLent(t *testing.T) {
 			}()
 			<-begun
 			return &http.Response{StatusCode: 200, Header: http.Header{}, Body: io.NopCloser(strings.NewReader("{}")), ContentLength: 2, Request: r}, nil
-		}), ToError: func(int, http.Header, []byte, time.Time) *pawl.ProviderError { return nil }}
+		}), ToError: func(int, http.Header, []byte, time.Time) *llm.ProviderError { return nil }}
 		u, err := url.Parse("https://localhost/")
 		if err != nil {
 			t.Fatal(err)

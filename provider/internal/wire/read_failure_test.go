@@ -5,8 +5,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/jsonscan"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/provider/internal/wire"
 )
 
@@ -41,12 +41,12 @@ func TestReadFailure(t *testing.T) {
 }
 
 func TestReadDataURI(t *testing.T) {
-	for _, tt := range []struct{ in, want pawl.Media }{
-		{pawl.Media{URL: "https://h/a.png"}, pawl.Media{URL: "https://h/a.png"}},
-		{pawl.Media{URL: "data:image/png;base64,UE5H"}, pawl.Media{MIME: "image/png", Data: []byte("PNG")}},
-		{pawl.Media{MIME: "image/x", URL: "data:image/png;base64,-_8="}, pawl.Media{MIME: "image/x", Data: []byte{0xfb, 0xff}}},
-		{pawl.Media{URL: "data:text/html;charset=utf-8,a%20b"}, pawl.Media{MIME: "text/html", Data: []byte("a b")}},
-		{pawl.Media{URL: "data:,a"}, pawl.Media{MIME: "text/plain", Data: []byte("a")}},
+	for _, tt := range []struct{ in, want llm.Media }{
+		{llm.Media{URL: "https://h/a.png"}, llm.Media{URL: "https://h/a.png"}},
+		{llm.Media{URL: "data:image/png;base64,UE5H"}, llm.Media{MIME: "image/png", Data: []byte("PNG")}},
+		{llm.Media{MIME: "image/x", URL: "data:image/png;base64,-_8="}, llm.Media{MIME: "image/x", Data: []byte{0xfb, 0xff}}},
+		{llm.Media{URL: "data:text/html;charset=utf-8,a%20b"}, llm.Media{MIME: "text/html", Data: []byte("a b")}},
+		{llm.Media{URL: "data:,a"}, llm.Media{MIME: "text/plain", Data: []byte("a")}},
 	} {
 		got, err := wire.ReadDataURI(tt.in)
 		if d := cmp.Diff(tt.want, got); d != "" || err != nil {
@@ -54,7 +54,7 @@ func TestReadDataURI(t *testing.T) {
 		}
 	}
 	for _, bad := range []string{"data:image/png;base64", "data:image/png;base64,*", "data:,%zz"} {
-		if got, err := wire.ReadDataURI(pawl.Media{URL: bad}); err == nil {
+		if got, err := wire.ReadDataURI(llm.Media{URL: bad}); err == nil {
 			t.Errorf("%s: %+v", bad, got)
 		}
 	}

@@ -3,7 +3,7 @@ package wire
 import (
 	"encoding/json"
 
-	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // held are the arguments of a call whose tool was sent with another schema than its own. They can be turned back only when all of
@@ -14,8 +14,8 @@ type held struct {
 }
 
 // restored yields d with arguments as the tool's own schema has them.
-func (o *Emitter) restored(d pawl.Delta) error {
-	call, ok := d.Part.(pawl.ToolCall)
+func (o *Emitter) restored(d llm.Delta) error {
+	call, ok := d.Part.(llm.ToolCall)
 	h := o.held[d.Index]
 	if h == nil && ok {
 		if restore := o.Tools.restore[call.Name]; restore != nil {
@@ -49,7 +49,7 @@ func (o *Emitter) restored(d pawl.Delta) error {
 func (o *Emitter) unheld() error {
 	for i := range o.Next {
 		if h := o.held[i]; h != nil && len(h.args) > 0 {
-			if err := o.yield(pawl.Delta{Index: i, Part: pawl.ToolCall{Args: h.args}}); err != nil {
+			if err := o.yield(llm.Delta{Index: i, Part: llm.ToolCall{Args: h.args}}); err != nil {
 				return err
 			}
 		}

@@ -12,7 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // transport answers requests from a function, without a network.
@@ -46,11 +46,11 @@ func ask(t *testing.T, limits Timeouts, carrier http.RoundTripper) (time.Duratio
 	u, _ := url.Parse("http://local.test/v1")
 	c := &Client{Provider: "test", Header: Header(nil), HTTP: carrier, Timeouts: limits,
 		Decoder: func(out *Emitter) Decoder { return &events{out: out} },
-		ToError: func(status int, _ http.Header, body []byte, _ time.Time) *pawl.ProviderError {
-			return &pawl.ProviderError{Provider: "test", Status: status, Message: string(body)}
+		ToError: func(status int, _ http.Header, body []byte, _ time.Time) *llm.ProviderError {
+			return &llm.ProviderError{Provider: "test", Status: status, Message: string(body)}
 		}}
 	start := time.Now()
-	err := c.Send(t.Context(), u, []byte("{}"), false, &Emitter{Provider: "test", Yield: func(pawl.Delta, error) bool { return true }})
+	err := c.Send(t.Context(), u, []byte("{}"), false, &Emitter{Provider: "test", Yield: func(llm.Delta, error) bool { return true }})
 	return time.Since(start), err
 }
 
@@ -126,8 +126,8 @@ func TestTimeouts(t *testing.T) {
 				if took != c.after {
 					t.Errorf("took %v, want %v", took, c.after)
 				}
-				var e *pawl.ProviderError
-				if c.want != "" && (!errors.As(err, &e) || e.Status == 0 && (e.Code != pawl.CodeTimeout || !e.Retryable)) {
+				var e *llm.ProviderError
+				if c.want != "" && (!errors.As(err, &e) || e.Status == 0 && (e.Code != llm.CodeTimeout || !e.Retryable)) {
 					t.Errorf("%v is not a timeout that may be tried again", err)
 				}
 			})
@@ -168,8 +168,8 @@ func TestConnectTimeout(t *testing.T) {
 			})
 			tr.Proxy = nil
 			took, err := ask(t, Timeouts{}, tr)
-			var e *pawl.ProviderError
-			if !errors.As(err, &e) || e.Code != pawl.CodeTimeout || !strings.Contains(e.Message, "no connection within") {
+			var e *llm.ProviderError
+			if !errors.As(err, &e) || e.Code != llm.CodeTimeout || !strings.Contains(e.Message, "no connection within") {
 				t.Errorf("got %v, want a timeout", err)
 			}
 			if took != c.want {

@@ -7,21 +7,21 @@ import (
 	"strconv"
 	"sync"
 
-	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/dialect"
 	"github.com/pawl-go/pawl/internal/jsonscan"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // Toolset is the wire form of the tools of a request: the array of their definitions, encoded once, and their names.
 type Toolset struct {
-	tools []*pawl.Tool
+	tools []*llm.ToolSpec
 	Body  []byte            // "[{…},{…}]"
 	wire  map[string]string // what a tool is called on the wire; only names that differ
 	back  map[string]string // the other way round
 	names map[string]bool   // what is offered, by wire name; nil: not known
 	words map[string]string // the wire names, each by itself
 
-	Notices []pawl.Notice // of tools that are left out
+	Notices []llm.Notice // of tools that are left out
 	restore map[string]func(json.RawMessage) json.RawMessage
 }
 
@@ -92,7 +92,7 @@ type ToolForm struct {
 
 	// FromTool appends the definition of a tool under a name that fits. schema is its input in one of the dialects, on one
 	// line; strict says that it is Strict.
-	FromTool func(dst []byte, name string, t *pawl.Tool, schema json.RawMessage, strict bool) []byte
+	FromTool func(dst []byte, name string, t *llm.ToolSpec, schema json.RawMessage, strict bool) []byte
 }
 
 // ToolCache keeps the toolsets that a Model met last. Runs of one agent share one; tools must not change after their
@@ -106,7 +106,7 @@ type ToolCache struct {
 }
 
 // Get returns the toolset of tools.
-func (c *ToolCache) Get(tools []*pawl.Tool) (*Toolset, error) {
+func (c *ToolCache) Get(tools []*llm.ToolSpec) (*Toolset, error) {
 	if len(tools) == 0 {
 		return NoTools, nil
 	}
@@ -130,7 +130,7 @@ func (c *ToolCache) Get(tools []*pawl.Tool) (*Toolset, error) {
 }
 
 // NewToolset encodes tools.
-func NewToolset(form ToolForm, tools []*pawl.Tool) (*Toolset, error) {
+func NewToolset(form ToolForm, tools []*llm.ToolSpec) (*Toolset, error) {
 	s := &Toolset{tools: slices.Clone(tools), Body: []byte{'['}, names: map[string]bool{}, words: map[string]string{}}
 	for _, t := range tools {
 		name := t.Name
@@ -150,7 +150,7 @@ func NewToolset(form ToolForm, tools []*pawl.Tool) (*Toolset, error) {
 		sent, strict, err := form.compile(t)
 		s.names[name], s.words[name] = err == nil, name
 		if err != nil { // this tool alone is left out
-			s.Notices = append(s.Notices, pawl.Notice{Code: "tool_left_out", Text: fmt.Sprintf("%s: the tool %s is not offered: %v", form.Provider, t.Name, err)})
+			s.Notices = append(s.Notices, llm.Notice{Code: "tool_left_out", Text: fmt.Sprintf("%s: the tool %s is not offered: %v", form.Provider, t.Name, err)})
 			continue
 		}
 		if reshaped(sent) {
@@ -174,7 +174,7 @@ func (s *Toolset) seen(name string) bool {
 }
 
 // compile returns the schema of a tool as the provider takes it.
-func (f *ToolForm) compile(t *pawl.Tool) (c *dialect.Compiled, strict bool, err error) {
+func (f *ToolForm) compile(t *llm.ToolSpec) (c *dialect.Compiled, strict bool, err error) {
 	if f.Strict != nil {
 		if c, err = f.Strict.Compile(t.Input); err == nil {
 			return c, true, nil
@@ -194,11 +194,11 @@ func (s *Toolset) Empty() bool { return len(s.Body) <= len("[]") }
 
 // Refuse returns why a choice that Check accepts cannot be sent: a tool that it needs was left out. own are the names of tools that the
 // request's options bring. nil: it can be sent.
-func (s *Toolset) Refuse(provider string, c pawl.ToolChoice, own ...string) error {
+func (s *Toolset) Refuse(provider string, c llm.ToolChoice, own ...string) error {
 	switch {
-	case c.Mode == pawl.ToolRequired && s.Empty() && len(s.Notices) > 0 && len(own) == 0:
+	case c.Mode == llm.ToolRequired && s.Empty() && len(s.Notices) > 0 && len(own) == 0:
 		return Unsupported(provider, "tool_choice", "no tool is offered: %s", s.Notices[0].Text)
-	case c.Mode == pawl.ToolNamed:
+	case c.Mode == llm.ToolNamed:
 		for _, n := range c.Names {
 			if !s.Offered(s.ToWire(n)) && !slices.Contains(own, n) {
 				return Unsupported(provider, "tool_choice", "%s is not offered: its input schema cannot be said to this provider", n)
@@ -209,9 +209,9 @@ func (s *Toolset) Refuse(provider string, c pawl.ToolChoice, own ...string) erro
 }
 
 // Tell yields the notices about tools that are not offered, and reports whether the consumer wants more.
-func (s *Toolset) Tell(yield func(pawl.Delta, error) bool) bool {
+func (s *Toolset) Tell(yield func(llm.Delta, error) bool) bool {
 	for i := range s.Notices {
-		if !yield(pawl.Delta{Notice: &s.Notices[i]}, nil) {
+		if !yield(llm.Delta{Notice: &s.Notices[i]}, nil) {
 			return false
 		}
 	}

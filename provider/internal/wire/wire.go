@@ -1,8 +1,8 @@
 // Package wire is what the adapters of all providers share: everything between a body of bytes and a body of bytes that has
 // nothing to do with what a provider's API looks like.
 //
-//	pawl.Request ─▶ adapter ─ Writer, Toolset ─▶ Client.Send ─▶ net/http
-//	pawl.Delta   ◀─ adapter ◀─ Emitter ◀─ Decoder ◀─ Read ◀─ a stream of events, or one body
+//	llm.Request ─▶ adapter ─ Writer, Toolset ─▶ Client.Send ─▶ net/http
+//	llm.Delta   ◀─ adapter ◀─ Emitter ◀─ Decoder ◀─ Read ◀─ a stream of events, or one body
 //
 // Client sends a request, repeats it while that is safe, and keeps its timeouts. Read tells a stream from a whole body, whatever
 // was asked for, and gives the events to the adapter's Decoder. Emitter numbers the parts of the reply. Writer appends
@@ -16,7 +16,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // ErrStopped unwinds a decoder whose consumer wants no more.
@@ -32,16 +32,16 @@ type Decoder interface {
 }
 
 // Unsupported is the refusal of something that the API has no form for.
-func Unsupported(provider, field, format string, args ...any) *pawl.ProviderError {
-	return &pawl.ProviderError{Provider: provider, Code: pawl.CodeUnsupported, Message: field + ": " + fmt.Sprintf(format, args...)}
+func Unsupported(provider, field, format string, args ...any) *llm.ProviderError {
+	return &llm.ProviderError{Provider: provider, Code: llm.CodeUnsupported, Message: field + ": " + fmt.Sprintf(format, args...)}
 }
 
 // Invalid is the refusal of a request that no provider could read.
-func Invalid(provider, field, format string, args ...any) *pawl.ProviderError {
-	return &pawl.ProviderError{Provider: provider, Code: pawl.CodeInvalidRequest, Message: field + ": " + fmt.Sprintf(format, args...)}
+func Invalid(provider, field, format string, args ...any) *llm.ProviderError {
+	return &llm.ProviderError{Provider: provider, Code: llm.CodeInvalidRequest, Message: field + ": " + fmt.Sprintf(format, args...)}
 }
 
 // Broken is the error of a reply that cannot be read. The same request may well be answered better.
-func Broken(provider, format string, args ...any) *pawl.ProviderError {
-	return &pawl.ProviderError{Provider: provider, Code: pawl.CodeStream, Message: fmt.Sprintf(format, args...), Retryable: true}
+func Broken(provider, format string, args ...any) *llm.ProviderError {
+	return &llm.ProviderError{Provider: provider, Code: llm.CodeStream, Message: fmt.Sprintf(format, args...), Retryable: true}
 }

@@ -1,8 +1,8 @@
 // Package toolrun makes the function of a built-in tool from one that takes arguments as a Go value, and says no in words for a model.
 //
-//	func (s *Set) delete(ctx context.Context, a deleteArgs) (pawl.ToolResult, error) {
+//	func (s *Set) delete(ctx context.Context, a deleteArgs) (llm.ToolResult, error) {
 //		if a.Path == "." {
-//			return pawl.ToolResult{}, toolrun.Refuse("the root itself cannot be deleted; give the path of something in it")
+//			return llm.ToolResult{}, toolrun.Refuse("the root itself cannot be deleted; give the path of something in it")
 //		}
 //		…
 //	}
@@ -22,6 +22,7 @@ import (
 	"strconv"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // Refusal is an error that the model should read: what was wrong, and what would be right.
@@ -35,25 +36,25 @@ func Refuse(format string, args ...any) error { return Refusal(fmt.Sprintf(forma
 
 // Func makes a ToolFunc of fn, which may be called concurrently if fn may. A Refusal, wrapped or not, becomes a result that the model reads; any
 // other error is passed on.
-func Func[Args any](fn func(context.Context, Args) (pawl.ToolResult, error)) pawl.ToolFunc {
-	return func(ctx context.Context, call pawl.ToolCall) (pawl.ToolResult, error) {
+func Func[Args any](fn func(context.Context, Args) (llm.ToolResult, error)) pawl.ToolFunc {
+	return func(ctx context.Context, call llm.ToolCall) (llm.ToolResult, error) {
 		var args Args
 		if err := json.Unmarshal(call.Args, &args); err != nil {
-			return pawl.ErrorResult("invalid args: " + err.Error()), nil
+			return llm.ErrorResult("invalid args: " + err.Error()), nil
 		}
 		res, err := fn(ctx, args)
 		var r Refusal
 		if errors.As(err, &r) {
-			return pawl.ErrorResult(string(r)), nil
+			return llm.ErrorResult(string(r)), nil
 		}
 		return res, err
 	}
 }
 
 // Result is text for the model, and data, as JSON, for programs.
-func Result(text string, data any) (pawl.ToolResult, error) {
+func Result(text string, data any) (llm.ToolResult, error) {
 	b, err := Marshal(data)
-	return pawl.ToolResult{Parts: []pawl.Part{pawl.Text{Text: text}}, Data: b}, err
+	return llm.ToolResult{Parts: []llm.Part{llm.Text{Text: text}}, Data: b}, err
 }
 
 // Marshal writes compact JSON that leaves <, > and & as they are: it is read, and not put in a page.

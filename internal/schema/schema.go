@@ -1,4 +1,4 @@
-package pawl
+package schema
 
 import (
 	"bytes"
@@ -14,10 +14,11 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/pawl-go/pawl/internal/nearest"
+	"github.com/pawl-go/pawl/internal/text"
 )
 
-// schema is a tool's input schema, compiled. It may be used concurrently.
-type schema struct {
+// Schema is a tool's input schema, compiled. It may be used concurrently.
+type Schema struct {
 	full *jsonschema.Schema
 	fast *fastSchema    // accepts the plain cases without decoding; nil: none
 	any  bool           // the value need not be an object
@@ -27,13 +28,14 @@ type schema struct {
 	shown shown
 }
 
-const emptyObject = `{"type":"object","properties":{}}`
+// EmptyObject is the schema of an object without properties.
+const EmptyObject = `{"type":"object","properties":{}}`
 
-// compileSchema compiles a JSON Schema of draft 2020-12, or the one its $schema names. Formats are checked. Nothing is loaded
+// Compile compiles a JSON Schema of draft 2020-12, or the one its $schema names. Formats are checked. Nothing is loaded
 // from elsewhere: a $ref out of the schema is an error.
-func compileSchema(src json.RawMessage) (*schema, error) {
+func Compile(src json.RawMessage) (*Schema, error) {
 	if len(src) == 0 {
-		src = json.RawMessage(emptyObject)
+		src = json.RawMessage(EmptyObject)
 	}
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(src))
 	if err != nil {
@@ -46,11 +48,27 @@ func compileSchema(src json.RawMessage) (*schema, error) {
 	if t, ok := m["type"]; ok && t != "object" {
 		return nil, fmt.Errorf(`"type" must be "object", since arguments are an object; got %v`, t)
 	}
-	return compileDoc(m, false)
+	return compile(m, false)
 }
 
-// compileDoc compiles a schema that was read. With any, what it describes need not be an object.
-func compileDoc(m map[string]any, any bool) (*schema, error) {
+// CompileOutput compiles the schema of an answer, which may describe any JSON value. object reports
+// whether it describes an object.
+func CompileOutput(src json.RawMessage) (s *Schema, object bool, err error) {
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(src))
+	if err != nil {
+		return nil, false, err
+	}
+	m, ok := doc.(map[string]any)
+	if !ok {
+		return nil, false, fmt.Errorf("want a JSON object, got %s", jsonKind(doc))
+	}
+	object = m["type"] == "object"
+	s, err = compile(m, !object)
+	return s, object, err
+}
+
+// compile compiles a schema that was read. With any, what it describes need not be an object.
+func compile(m map[string]any, any bool) (*Schema, error) {
 	c := jsonschema.NewCompiler()
 	c.DefaultDraft(jsonschema.Draft2020)
 	c.AssertFormat()
@@ -66,7 +84,7 @@ func compileDoc(m map[string]any, any bool) (*schema, error) {
 	if fast != nil && !any {
 		fast.kinds = kindObject // arguments are an object, whether or not the schema says so
 	}
-	return &schema{full: full, fast: fast, any: any, doc: m, meter: newMeter(full)}, nil
+	return &Schema{full: full, fast: fast, any: any, doc: m, meter: newMeter(full)}, nil
 }
 
 // schemaURL is what a tool's schema is called inside.
@@ -78,14 +96,14 @@ func (noLoader) Load(url string) (any, error) {
 	return nil, fmt.Errorf("a tool's schema stands alone; %s is not loaded", url)
 }
 
-// fault is one way in which arguments do not fit.
-type fault struct {
+// Fault is one way in which arguments do not fit.
+type Fault struct {
 	path []string // from the root
 	text string   // "expected integer, got string \"ten\""
 }
 
 // check reports what is wrong with args; nil when they fit. An error means that args are no JSON object.
-func (s *schema) check(args json.RawMessage) ([]fault, error) {
+func (s *Schema) check(args json.RawMessage) ([]Fault, error) {
 	if s.fast != nil && s.fast.accepts(args) {
 		return nil, nil
 	}
@@ -97,13 +115,13 @@ func (s *schema) check(args json.RawMessage) ([]fault, error) {
 		return nil, err
 	}
 	if _, ok := v.(map[string]any); !ok && !s.any {
-		return []fault{{nil, "expected object, got " + describe(v)}}, nil
+		return []Fault{{nil, "expected object, got " + describe(v)}}, nil
 	}
 	if huge := hugeNumbers(v); huge != nil {
 		return huge, nil
 	}
 	if !s.meter.run(len(args), func() { err = s.full.Validate(v) }) {
-		return []fault{{nil, "they cannot be checked in reasonable time: nested values fit none of the allowed forms, and there are too many ways to read them; nest less deeply"}}, nil
+		return []Fault{{nil, "they cannot be checked in reasonable time: nested values fit none of the allowed forms, and there are too many ways to read them; nest less deeply"}}, nil
 	}
 	if err == nil {
 		return nil, nil
@@ -121,13 +139,13 @@ func repeatedName(args []byte) error {
 	d := jsontext.NewDecoder(bytes.NewReader(args), jsontext.AllowInvalidUTF8(true))
 	var se *jsontext.SyntacticError
 	if err := d.SkipValue(); errors.As(err, &se) && errors.Is(err, jsontext.ErrDuplicateName) {
-		return fmt.Errorf("the field %q is there twice", clip(se.JSONPointer.LastToken(), 80))
+		return fmt.Errorf("the field %q is there twice", text.Clip(se.JSONPointer.LastToken(), 80))
 	}
 	return nil
 }
 
 // hugeNumbers finds the numbers that could not be compared with a bound in reasonable time, or at all.
-func hugeNumbers(v any) (found []fault) {
+func hugeNumbers(v any) (found []Fault) {
 	var at []string // where walk is
 	var walk func(v any)
 	walk = func(v any) {
@@ -146,12 +164,12 @@ func hugeNumbers(v any) (found []fault) {
 			}
 		case json.Number:
 			if huge(string(x)) {
-				found = append(found, fault{slices.Clone(at), "expected a number of at most 1000 digits, got " + describe(v)})
+				found = append(found, Fault{slices.Clone(at), "expected a number of at most 1000 digits, got " + describe(v)})
 			}
 		}
 	}
 	walk(v)
-	slices.SortFunc(found, func(a, b fault) int { return slices.Compare(a.path, b.path) })
+	slices.SortFunc(found, func(a, b Fault) int { return slices.Compare(a.path, b.path) })
 	return found
 }
 
@@ -164,8 +182,8 @@ func huge(number string) bool {
 	return err != nil || n > 1000 || n < -1000 || len(digits) > 1000
 }
 
-// message words faults for the model: at most eight, then how many more.
-func message(fs []fault) string {
+// Message words faults for the model: at most eight, then how many more.
+func Message(fs []Fault) string {
 	var b strings.Builder
 	for i, f := range fs {
 		if i == 8 {
@@ -216,6 +234,21 @@ func at(v any, p []string) any {
 	return v
 }
 
+// Pointed returns the value at a JSON pointer; nil if there is none.
+func Pointed(root any, pointer string) any {
+	for token := range jsontext.Pointer(pointer).Tokens() {
+		switch x := root.(type) {
+		case map[string]any:
+			root = x[token]
+		case []any:
+			root = at(x, []string{token})
+		default:
+			return nil
+		}
+	}
+	return root
+}
+
 func jsonKind(v any) string {
 	switch v.(type) {
 	case nil:
@@ -248,18 +281,7 @@ func show(v any) string {
 	if err != nil {
 		return jsonKind(v)
 	}
-	return clip(string(b), 80)
-}
-
-// clip cuts s to n bytes at a rune's start.
-func clip(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	for n > 0 && s[n]&0xC0 == 0x80 {
-		n--
-	}
-	return s[:n] + "…"
+	return text.Clip(string(b), 80)
 }
 
 func list(vs []any) string {
@@ -294,16 +316,9 @@ func nearestOf(got any, want []any) string {
 func quoteAll(s []string) string {
 	q := make([]string, len(s))
 	for i, v := range s {
-		q[i] = strconv.Quote(clip(v, 80))
+		q[i] = strconv.Quote(text.Clip(v, 80))
 	}
 	return strings.Join(q, ", ")
-}
-
-func plural(n int, one, many string) string {
-	if n == 1 {
-		return one
-	}
-	return many
 }
 
 func rat(r *big.Rat) string {

@@ -12,7 +12,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/pawl-go/pawl/internal/secret"
+	"github.com/pawl-go/pawl/redact/internal/secret"
 )
 
 func Example() {

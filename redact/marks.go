@@ -1,4 +1,4 @@
-package pawl
+package redact
 
 import (
 	"bytes"
@@ -9,7 +9,10 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"github.com/pawl-go/pawl/internal/secret"
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/jsonform"
+	"github.com/pawl-go/pawl/internal/schema"
+	"github.com/pawl-go/pawl/redact/internal/secret"
 )
 
 // mark says which arguments of a tool are secret.
@@ -20,7 +23,7 @@ type mark struct {
 }
 
 // marksOf returns the marks of tools by their folded names. Tools without any have none.
-func marksOf(tools []*Tool) map[string]*mark {
+func marksOf(tools []*pawl.Tool) map[string]*mark {
 	marks := map[string]*mark{}
 	for _, t := range tools {
 		if !bytes.Contains(t.Input, []byte(`writeOnly`)) && !bytes.Contains(t.Input, []byte(`x-secret`)) {
@@ -48,8 +51,8 @@ func foldName(s string) string {
 }
 
 // markOf returns the marks below a schema; nil: there are none.
-func markOf(schema any, root map[string]any, depth int) *mark {
-	s, ok := schema.(map[string]any)
+func markOf(from any, root map[string]any, depth int) *mark {
+	s, ok := from.(map[string]any)
 	if !ok || depth > 16 {
 		return nil
 	}
@@ -85,24 +88,9 @@ func markOf(schema any, root map[string]any, depth int) *mark {
 		m = m.join(markOf(s[name], root, depth+1))
 	}
 	if ref, ok := s["$ref"].(string); ok && strings.HasPrefix(ref, "#") {
-		m = m.join(markOf(pointed(root, ref[1:]), root, depth+1))
+		m = m.join(markOf(schema.Pointed(root, ref[1:]), root, depth+1))
 	}
 	return m
-}
-
-// pointed returns what a JSON pointer points to.
-func pointed(root any, pointer string) any {
-	for token := range jsontext.Pointer(pointer).Tokens() {
-		switch x := root.(type) {
-		case map[string]any:
-			root = x[token]
-		case []any:
-			root = at(x, []string{token})
-		default:
-			return nil
-		}
-	}
-	return root
 }
 
 func (m *mark) asEach() *mark {
@@ -165,8 +153,8 @@ func (x *redaction) json(b json.RawMessage, m *mark) json.RawMessage {
 	if x == nil || len(b) == 0 || m == nil && (x.find == nil || !bytes.Contains(b, []byte(`\u`)) && !bytes.Contains(b, []byte(`\/`)) && !x.find.Find(string(b))) {
 		return b
 	}
-	w := jsonWriter{redaction: x, d: jsontext.NewDecoder(bytes.NewReader(b), lenient)}
-	w.e = jsontext.NewEncoder(&w.out, lenient)
+	w := jsonWriter{redaction: x, d: jsontext.NewDecoder(bytes.NewReader(b), jsonform.Lenient)}
+	w.e = jsontext.NewEncoder(&w.out, jsonform.Lenient)
 	if err := w.value(m, m); err != nil || len(bytes.TrimSpace(b[w.d.InputOffset():])) > 0 {
 		if m != nil { // what is where cannot be known
 			return json.RawMessage(secret.Mask)
@@ -304,8 +292,8 @@ func texts(v any, f func(string)) {
 
 // secretsIn returns the texts that m hides in b.
 func (x *redaction) secretsIn(b json.RawMessage, m *mark) (found []string) {
-	w := jsonWriter{redaction: x, d: jsontext.NewDecoder(bytes.NewReader(b), lenient), learned: func(s string) { found = append(found, s) }}
-	w.e = jsontext.NewEncoder(&w.out, lenient)
+	w := jsonWriter{redaction: x, d: jsontext.NewDecoder(bytes.NewReader(b), jsonform.Lenient), learned: func(s string) { found = append(found, s) }}
+	w.e = jsontext.NewEncoder(&w.out, jsonform.Lenient)
 	_ = w.value(m, m) // what is no JSON is hidden whole
 	return found
 }

@@ -1,4 +1,4 @@
-package pawl
+package schema
 
 import (
 	"encoding/json"

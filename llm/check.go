@@ -1,4 +1,4 @@
-package pawl
+package llm
 
 import (
 	"encoding/json"
@@ -185,15 +185,6 @@ func begins(m *Message) bool {
 	return true
 }
 
-// lastOf returns where the last message of role stands; -1: there is none.
-func lastOf(msgs []Message, role Role) int {
-	i := len(msgs) - 1
-	for i >= 0 && msgs[i].Role != role {
-		i--
-	}
-	return i
-}
-
 // distinctIDs reports whether each call of a reply has an id of its own.
 func distinctIDs(reply []Part) bool {
 	const few = 32 // up to here comparing is cheaper than a map
@@ -244,4 +235,76 @@ func known(p Part) bool {
 
 func newFault(code FaultCode, message, part int, format string, args ...any) Fault {
 	return Fault{Code: code, Message: message, Part: part, Text: fmt.Sprintf(format, args...)}
+}
+
+// CheckMessage reports a part that m cannot hold, and a call without an id of its own.
+func CheckMessage(m Message) error {
+	for _, p := range m.Parts {
+		if err := allowed(m.Role, p); err != nil {
+			return err
+		}
+	}
+	if m.Role == RoleAssistant {
+		return uniqueIDs(m)
+	}
+	return nil
+}
+
+// allowed says which parts a message may hold.
+func allowed(role Role, p Part) error {
+	ok := false
+	switch p := p.(type) {
+	case Text, Media:
+		ok = role != RoleTool
+	case Reasoning, ToolCall:
+		ok = role == RoleAssistant
+	case ToolResult:
+		ok = role == RoleTool
+		for _, q := range p.Parts {
+			switch q.(type) {
+			case Text, Media:
+			default:
+				return fmt.Errorf("a result cannot hold %s", partName(q))
+			}
+		}
+	case Decision:
+		ok = true
+	case nil:
+		return fmt.Errorf("a part is nil")
+	}
+	if !ok {
+		return fmt.Errorf("a message of the role %s cannot hold %s", role, partName(p))
+	}
+	return nil
+}
+
+func partName(p Part) string {
+	switch p.(type) {
+	case Text:
+		return "text"
+	case Reasoning:
+		return "reasoning"
+	case Media:
+		return "media"
+	case ToolCall:
+		return "a call"
+	case ToolResult:
+		return "a result"
+	case Decision:
+		return "a decision"
+	}
+	return "nothing"
+}
+
+func uniqueIDs(m Message) error {
+	seen := map[string]bool{}
+	for _, p := range m.Parts {
+		if c, ok := p.(ToolCall); ok {
+			if c.ID == "" || seen[c.ID] {
+				return fmt.Errorf("call id %q is empty or there twice; each call of a reply needs its own", c.ID)
+			}
+			seen[c.ID] = true
+		}
+	}
+	return nil
 }

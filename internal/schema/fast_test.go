@@ -1,4 +1,4 @@
-package pawl
+package schema
 
 import (
 	"encoding/json"
@@ -20,7 +20,7 @@ func TestFastSchemaNeverAcceptsWhatTheFullValidatorRefuses(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s, err := compileSchema(src)
+		s, err := Compile(src)
 		if err != nil || s.fast == nil {
 			return
 		}
@@ -45,7 +45,7 @@ func TestFastSchemaTakesThePlainCases(t *testing.T) {
 	const src = `{"type":"object","properties":{"path":{"type":"string","description":"p"},"limit":{"type":"integer","minimum":1},
 		"mode":{"type":"string","enum":["a","b"]},"tags":{"type":"array","items":{"type":"string"}},"deep":{"type":["object","null"],
 		"properties":{"x":{"type":"number"}},"required":["x"]}},"required":["path","limit"],"additionalProperties":false}`
-	s, err := compileSchema(json.RawMessage(src))
+	s, err := Compile(json.RawMessage(src))
 	if err != nil || s.fast == nil {
 		t.Fatal("not compiled", err)
 	}

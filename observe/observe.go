@@ -1,4 +1,4 @@
-package pawl
+package observe
 
 import (
 	"context"
@@ -9,24 +9,27 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // RunnerFunc is a Runner that is a function: a Runner around another one, or Agent.ResumeStream with the Result it goes on from.
-type RunnerFunc func(ctx context.Context, msgs ...Message) iter.Seq2[Event, error]
+type RunnerFunc func(ctx context.Context, msgs ...llm.Message) iter.Seq2[pawl.Event, error]
 
-var _ Runner = RunnerFunc(nil)
+var _ pawl.Runner = RunnerFunc(nil)
 
 // Stream calls f.
-func (f RunnerFunc) Stream(ctx context.Context, msgs ...Message) iter.Seq2[Event, error] {
+func (f RunnerFunc) Stream(ctx context.Context, msgs ...llm.Message) iter.Seq2[pawl.Event, error] {
 	return f(ctx, msgs...)
 }
 
 // Around returns the Runner whose runs are those of r, told through what stream makes of r. If r is an OutputRunner, so is what Around returns: stream
 // is then asked for each output too.
-func Around(r Runner, stream func(Runner) RunnerFunc) Runner {
+func Wrap(r pawl.Runner, stream func(pawl.Runner) RunnerFunc) pawl.Runner {
 	f := stream(r)
-	if o, ok := r.(OutputRunner); ok {
-		return &outputThrough{f, func(schema json.RawMessage) Runner { return Around(o.WithOutput(schema), stream) }}
+	if o, ok := r.(pawl.OutputRunner); ok {
+		return &outputThrough{f, func(schema json.RawMessage) pawl.Runner { return Wrap(o.WithOutput(schema), stream) }}
 	}
 	return f
 }
@@ -34,24 +37,24 @@ func Around(r Runner, stream func(Runner) RunnerFunc) Runner {
 // outputThrough is a Runner around an OutputRunner.
 type outputThrough struct {
 	RunnerFunc
-	with func(schema json.RawMessage) Runner
+	with func(schema json.RawMessage) pawl.Runner
 }
 
-var _ OutputRunner = (*outputThrough)(nil)
+var _ pawl.OutputRunner = (*outputThrough)(nil)
 
 // WithOutput returns the same Runner around what the inner one's WithOutput returns.
-func (o *outputThrough) WithOutput(schema json.RawMessage) Runner { return o.with(schema) }
+func (o *outputThrough) WithOutput(schema json.RawMessage) pawl.Runner { return o.with(schema) }
 
 // Tap returns r with an observer: fn sees every event before whoever ranges over the run does, on the same goroutine, so the run waits for
 // it. When fn panics the run goes on, and before the next event fn is given a gap that counts what it missed. fn is called for one run at a
 // time, but for several runs of the Runner at once. If r is an OutputRunner, so is what Tap returns.
-func Tap(r Runner, fn func(Event)) Runner {
-	return Around(r, func(r Runner) RunnerFunc { return tapped(r, fn) })
+func Sync(r pawl.Runner, fn func(pawl.Event)) pawl.Runner {
+	return Wrap(r, func(r pawl.Runner) RunnerFunc { return tapped(r, fn) })
 }
 
-func tapped(r Runner, fn func(Event)) RunnerFunc {
-	return func(ctx context.Context, msgs ...Message) iter.Seq2[Event, error] {
-		return func(yield func(Event, error) bool) {
+func tapped(r pawl.Runner, fn func(pawl.Event)) RunnerFunc {
+	return func(ctx context.Context, msgs ...llm.Message) iter.Seq2[pawl.Event, error] {
+		return func(yield func(pawl.Event, error) bool) {
 			o := observer{fn: fn}
 			for e, err := range r.Stream(ctx, msgs...) {
 				if err == nil {
@@ -72,14 +75,14 @@ func tapped(r Runner, fn func(Event)) RunnerFunc {
 //
 // At its end the run waits until fn has seen all that waits, but no longer than ctx lives and 5 seconds; then fn goes on by itself. When
 // ctx has ended with the run, it waits 100 ms. If r is an OutputRunner, so is what On returns.
-func On(r Runner, kinds []EventKind, fn func(Event)) Runner {
+func Async(r pawl.Runner, kinds []pawl.EventKind, fn func(pawl.Event)) pawl.Runner {
 	kinds = slices.Clone(kinds)
-	return Around(r, func(r Runner) RunnerFunc { return watched(r, kinds, fn) })
+	return Wrap(r, func(r pawl.Runner) RunnerFunc { return watched(r, kinds, fn) })
 }
 
-func watched(r Runner, kinds []EventKind, fn func(Event)) RunnerFunc {
-	return func(ctx context.Context, msgs ...Message) iter.Seq2[Event, error] {
-		return func(yield func(Event, error) bool) {
+func watched(r pawl.Runner, kinds []pawl.EventKind, fn func(pawl.Event)) RunnerFunc {
+	return func(ctx context.Context, msgs ...llm.Message) iter.Seq2[pawl.Event, error] {
+		return func(yield func(pawl.Event, error) bool) {
 			q := &observed{observer: observer{fn: fn}, wake: make(chan struct{}, 1), done: make(chan struct{})}
 			go q.work()
 			defer q.flush(ctx)
@@ -97,28 +100,28 @@ func watched(r Runner, kinds []EventKind, fn func(Event)) RunnerFunc {
 
 // observer calls fn, and counts what it did not see.
 type observer struct {
-	fn  func(Event)
-	gap Event // Lost is nil: none
+	fn  func(pawl.Event)
+	gap pawl.Event // Lost is nil: none
 }
 
 // tell gives fn what it missed, then e, which may be more that it missed.
-func (o *observer) tell(e Event) {
-	if e.Kind == EventGap {
+func (o *observer) tell(e pawl.Event) {
+	if e.Kind == pawl.EventGap {
 		o.missed(e, e.Lost, o.gap.Text)
 	}
 	if gap := o.gap; gap.Lost != nil {
-		if o.gap = (Event{}); !o.try(gap, gap.Lost) && e.Kind != EventGap {
-			o.missed(e, map[EventKind]int{e.Kind: 1}, o.gap.Text)
+		if o.gap = (pawl.Event{}); !o.try(gap, gap.Lost) && e.Kind != pawl.EventGap {
+			o.missed(e, map[pawl.EventKind]int{e.Kind: 1}, o.gap.Text)
 			return
 		}
 	}
-	if e.Kind != EventGap {
-		o.try(e, map[EventKind]int{e.Kind: 1})
+	if e.Kind != pawl.EventGap {
+		o.try(e, map[pawl.EventKind]int{e.Kind: 1})
 	}
 }
 
 // try calls fn, and reports whether it came back. lost is what it missed if it did not.
-func (o *observer) try(e Event, lost map[EventKind]int) (ok bool) {
+func (o *observer) try(e pawl.Event, lost map[pawl.EventKind]int) (ok bool) {
 	defer func() {
 		if !ok {
 			o.missed(e, lost, "the observer panicked: "+fmt.Sprint(recover()))
@@ -129,9 +132,9 @@ func (o *observer) try(e Event, lost map[EventKind]int) (ok bool) {
 }
 
 // missed counts what was lost, up to the place of e.
-func (o *observer) missed(e Event, lost map[EventKind]int, why string) {
+func (o *observer) missed(e pawl.Event, lost map[pawl.EventKind]int, why string) {
 	if o.gap.Lost == nil {
-		o.gap = Event{Kind: EventGap, Lost: map[EventKind]int{}}
+		o.gap = pawl.Event{Kind: pawl.EventGap, Lost: map[pawl.EventKind]int{}}
 	}
 	o.gap.Run, o.gap.Step, o.gap.Seq, o.gap.Text = e.Run, e.Step, e.Seq, why
 	for kind, n := range lost {
@@ -153,25 +156,25 @@ type observed struct {
 	done     chan struct{} // closed when work has ended
 
 	mu     sync.Mutex
-	queue  []Event
+	queue  []pawl.Event
 	drops  observer // what was dropped since the last entry; its fn is not used
 	closed bool
 }
 
-func fragment(k EventKind) bool {
+func fragment(k pawl.EventKind) bool {
 	switch k {
-	case EventText, EventReasoning, EventCallDelta, EventProgress:
+	case pawl.EventText, pawl.EventReasoning, pawl.EventCallDelta, pawl.EventProgress:
 		return true
 	}
 	return false
 }
 
 // put queues e, or counts it as missed.
-func (q *observed) put(e Event) {
-	end := e.Kind == EventRunEnded && !strings.Contains(string(e.Run), "/")
+func (q *observed) put(e pawl.Event) {
+	end := e.Kind == pawl.EventRunEnded && !strings.Contains(string(e.Run), "/")
 	q.mu.Lock()
 	if n := len(q.queue); !end && (n >= queuedEvents || n >= queuedFragments && fragment(e.Kind)) {
-		q.drops.missed(e, map[EventKind]int{e.Kind: 1}, "")
+		q.drops.missed(e, map[pawl.EventKind]int{e.Kind: 1}, "")
 	} else {
 		q.owed()
 		q.queue = append(q.queue, e)
@@ -184,7 +187,7 @@ func (q *observed) put(e Event) {
 func (q *observed) owed() {
 	if q.drops.gap.Lost != nil {
 		q.queue = append(q.queue, q.drops.gap)
-		q.drops.gap = Event{}
+		q.drops.gap = pawl.Event{}
 	}
 }
 
@@ -216,7 +219,7 @@ func (q *observed) work() {
 			}
 			if closed {
 				if g := q.gap; g.Lost != nil { // it panicked at the last one
-					q.gap = Event{}
+					q.gap = pawl.Event{}
 					q.try(g, g.Lost)
 				}
 				return

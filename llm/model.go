@@ -1,4 +1,4 @@
-package pawl
+package llm
 
 import (
 	"context"
@@ -23,7 +23,7 @@ type Request struct {
 	Key      Key             // where in the run; never sent
 	Model    string          // overrides the Model's own name; "" leaves it
 	Messages []Message       // instructions first; every call has its result
-	Tools    []*Tool         // in a fixed order, so that the bytes are stable
+	Tools    []*ToolSpec     // in a fixed order, so that the bytes are stable
 	Choice   ToolChoice      // of no effect without Tools
 	Output   json.RawMessage // JSON Schema that the final text must fit; nil: free text
 	Settings Settings
@@ -71,7 +71,7 @@ type ToolChoice struct {
 func Named(names ...string) ToolChoice { return ToolChoice{ToolNamed, names} }
 
 // Check reports whether the choice can be sent with tools: an error names what is not offered, and what is.
-func (c ToolChoice) Check(tools []*Tool) error {
+func (c ToolChoice) Check(tools []*ToolSpec) error {
 	if c.Mode != ToolNamed {
 		return nil
 	}
@@ -79,8 +79,8 @@ func (c ToolChoice) Check(tools []*Tool) error {
 		return fmt.Errorf("tool choice: named, but no name is given")
 	}
 	for _, n := range c.Names {
-		if !slices.ContainsFunc(tools, func(t *Tool) bool { return t.Name == n }) {
-			return fmt.Errorf("tool choice: no tool %q is offered; offered: %s", n, names(tools))
+		if !slices.ContainsFunc(tools, func(t *ToolSpec) bool { return t.Name == n }) {
+			return fmt.Errorf("tool choice: no tool %q is offered; offered: %s", n, toolNames(tools))
 		}
 	}
 	return nil
@@ -178,5 +178,5 @@ func Complete(ctx context.Context, m Model, req *Request) (*Response, error) {
 			return nil, err
 		}
 	}
-	return resp, resp.ended()
+	return resp, resp.Err()
 }

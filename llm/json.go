@@ -1,22 +1,12 @@
-package pawl
+package llm
 
 import (
-	"bytes"
 	stdjson "encoding/json"
 	"fmt"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
-)
-
-// The JSON forms are a contract: the command, journals, the server and tests read them. Names are exact, unknown
-// and repeated names are errors. Text that is not UTF-8 is written with replacement characters.
-//
-// The forms keep what was said, not its spacing: arguments that are JSON come back compact. Arguments that
-// are no JSON are kept byte for byte as args_text.
-var (
-	strict  = json.JoinOptions(json.RejectUnknownMembers(true), jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true))
-	lenient = json.JoinOptions(jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true))
+	"github.com/pawl-go/pawl/internal/jsonform"
 )
 
 type (
@@ -63,46 +53,13 @@ type (
 	}
 )
 
-// read decodes one form. A name that is unknown or there twice is an error; what lies in args, data and the like is somebody
-// else's, and is taken as it is.
-func read(b []byte, into any) error {
-	if _, err := members(b); err != nil {
-		return err
-	}
-	return json.Unmarshal(b, into, strict)
-}
-
-// members returns the names of the object in b, or none when it is something else.
-func members(b []byte) (map[string]bool, error) {
-	d := jsontext.NewDecoder(bytes.NewBuffer(b), strict)
-	if d.PeekKind() != '{' {
-		return nil, nil
-	}
-	names := map[string]bool{}
-	for _, err := d.ReadToken(); ; {
-		if err != nil || d.PeekKind() == '}' {
-			return names, err
-		}
-		var name jsontext.Token
-		if name, err = d.ReadToken(); err != nil {
-			return names, err
-		}
-		n := name.String()
-		if names[n] {
-			return names, fmt.Errorf("%q is there twice", n)
-		}
-		names[n] = true
-		err = d.SkipValue()
-	}
-}
-
 func partsJSON(parts []Part) ([]jsontext.Value, error) {
 	out := make([]jsontext.Value, len(parts))
 	for i, p := range parts {
 		if p == nil {
 			return nil, fmt.Errorf("part %d is nil", i)
 		}
-		b, err := json.Marshal(p, lenient)
+		b, err := json.Marshal(p, jsonform.Lenient)
 		if err != nil {
 			return nil, fmt.Errorf("part %d: %w", i, err)
 		}
@@ -115,21 +72,21 @@ func parsePart(b []byte) (Part, error) {
 	var head struct {
 		Type string `json:"type"`
 	}
-	if err := json.Unmarshal(b, &head, lenient); err != nil {
+	if err := json.Unmarshal(b, &head, jsonform.Lenient); err != nil {
 		return nil, err
 	}
 	switch head.Type {
 	case "text":
 		var p textJSON
-		err := read(b, &p)
+		err := jsonform.Read(b, &p)
 		return Text{p.Text, p.Opaque}, err
 	case "reasoning":
 		var p textJSON
-		err := read(b, &p)
+		err := jsonform.Read(b, &p)
 		return Reasoning{p.Text, p.Opaque}, err
 	case "media":
 		var p mediaJSON
-		if err := read(b, &p); err != nil {
+		if err := jsonform.Read(b, &p); err != nil {
 			return nil, err
 		}
 		if (p.URL == "") == (len(p.Data) == 0) {
@@ -172,13 +129,13 @@ func (m Message) MarshalJSON() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return json.Marshal(messageJSON{m.Role, parts}, lenient)
+	return json.Marshal(messageJSON{m.Role, parts}, jsonform.Lenient)
 }
 
 // UnmarshalJSON reads what MarshalJSON writes; unknown names, roles and part types are errors.
 func (m *Message) UnmarshalJSON(b []byte) error {
 	var w messageJSON
-	if err := read(b, &w); err != nil {
+	if err := jsonform.Read(b, &w); err != nil {
 		return err
 	}
 	switch w.Role {
@@ -196,17 +153,17 @@ func (m *Message) UnmarshalJSON(b []byte) error {
 
 // MarshalJSON writes {"type":"text","text","opaque"?}.
 func (t Text) MarshalJSON() ([]byte, error) {
-	return json.Marshal(textJSON{"text", t.Text, t.Opaque}, lenient)
+	return json.Marshal(textJSON{"text", t.Text, t.Opaque}, jsonform.Lenient)
 }
 
 // MarshalJSON writes {"type":"reasoning","text","opaque"?}.
 func (t Reasoning) MarshalJSON() ([]byte, error) {
-	return json.Marshal(textJSON{"reasoning", t.Text, t.Opaque}, lenient)
+	return json.Marshal(textJSON{"reasoning", t.Text, t.Opaque}, jsonform.Lenient)
 }
 
 // MarshalJSON writes {"type":"media","mime","url"|"data"}; data is base64.
 func (m Media) MarshalJSON() ([]byte, error) {
-	return json.Marshal(mediaJSON{"media", m.MIME, m.URL, m.Data}, lenient)
+	return json.Marshal(mediaJSON{"media", m.MIME, m.URL, m.Data}, jsonform.Lenient)
 }
 
 // MarshalJSON writes {"type":"tool_call","id","name","args","opaque"?}, with args_text in place of args where the
@@ -219,13 +176,13 @@ func (c ToolCall) MarshalJSON() ([]byte, error) {
 		s := string(c.Args)
 		w.ArgsText = &s
 	}
-	return json.Marshal(w, lenient)
+	return json.Marshal(w, jsonform.Lenient)
 }
 
 // UnmarshalJSON reads what MarshalJSON writes; "type" may be left out.
 func (c *ToolCall) UnmarshalJSON(b []byte) error {
 	var w callJSON
-	if err := read(b, &w); err != nil {
+	if err := jsonform.Read(b, &w); err != nil {
 		return err
 	}
 	switch {
@@ -246,13 +203,13 @@ func (r ToolResult) MarshalJSON() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return json.Marshal(toolResultJSON{"tool_result", r.CallID, parts, r.IsError, r.Data, r.Key}, lenient)
+	return json.Marshal(toolResultJSON{"tool_result", r.CallID, parts, r.IsError, r.Data, r.Key}, jsonform.Lenient)
 }
 
 // UnmarshalJSON reads what MarshalJSON writes; "type" may be left out.
 func (r *ToolResult) UnmarshalJSON(b []byte) error {
 	var w toolResultJSON
-	if err := read(b, &w); err != nil {
+	if err := jsonform.Read(b, &w); err != nil {
 		return err
 	}
 	if w.Type != "" && w.Type != "tool_result" {
@@ -275,13 +232,13 @@ func (r *ToolResult) UnmarshalJSON(b []byte) error {
 
 // MarshalJSON writes {"type":"decision","key","digest","approve","args"?,"by","reason","result"?}.
 func (d Decision) MarshalJSON() ([]byte, error) {
-	return json.Marshal(decisionJSON{"decision", d.Key, d.Digest, d.Approve, d.Args, d.By, d.Reason, d.Result}, lenient)
+	return json.Marshal(decisionJSON{"decision", d.Key, d.Digest, d.Approve, d.Args, d.By, d.Reason, d.Result}, jsonform.Lenient)
 }
 
 // UnmarshalJSON reads what MarshalJSON writes; "type" may be left out.
 func (d *Decision) UnmarshalJSON(b []byte) error {
 	var w decisionJSON
-	if err := read(b, &w); err != nil {
+	if err := jsonform.Read(b, &w); err != nil {
 		return err
 	}
 	if w.Type != "" && w.Type != "decision" {
@@ -294,7 +251,7 @@ func (d *Decision) UnmarshalJSON(b []byte) error {
 // MarshalJSON writes "auto", "none", "required" or {"named":[…]}.
 func (c ToolChoice) MarshalJSON() ([]byte, error) {
 	if c.Mode == ToolNamed {
-		return json.Marshal(map[string][]string{"named": c.Names}, lenient)
+		return json.Marshal(map[string][]string{"named": c.Names}, jsonform.Lenient)
 	}
 	return json.Marshal(c.Mode.String())
 }
@@ -314,7 +271,7 @@ func (c *ToolChoice) UnmarshalJSON(b []byte) error {
 	var w struct {
 		Named []string `json:"named"`
 	}
-	if err := read(b, &w); err != nil {
+	if err := jsonform.Read(b, &w); err != nil {
 		return fmt.Errorf(`tool choice: %w; want "auto", "none", "required" or {"named":[…]}`, err)
 	}
 	if len(w.Named) == 0 {
@@ -337,77 +294,4 @@ func (m ToolMode) String() string {
 		return "named"
 	}
 	return fmt.Sprintf("ToolMode(%d)", int(m))
-}
-
-type (
-	requestJSON struct {
-		Model    string             `json:"model"`
-		Messages []Message          `json:"messages"`
-		Tools    []toolJSON         `json:"tools"`
-		Choice   ToolChoice         `json:"choice"`
-		Output   stdjson.RawMessage `json:"output,omitzero"`
-		Settings Settings           `json:"settings,omitzero"`
-	}
-	toolJSON struct {
-		Name        string             `json:"name"`
-		Description string             `json:"description"`
-		Input       stdjson.RawMessage `json:"input"`
-		Output      stdjson.RawMessage `json:"output,omitzero"`
-	}
-	responseJSON struct {
-		Message Message      `json:"message"`
-		Finish  FinishReason `json:"finish"`
-		Usage   Usage        `json:"usage"`
-		Model   string       `json:"model"`
-		ID      string       `json:"id"`
-	}
-)
-
-// MarshalJSON writes {"model","messages","tools","choice","output"?,"settings"?}. Key and Whole are not part of the form.
-func (r Request) MarshalJSON() ([]byte, error) {
-	w := requestJSON{Model: r.Model, Messages: r.Messages, Choice: r.Choice, Output: r.Output, Settings: r.Settings}
-	for _, t := range r.Tools {
-		j := toolJSON{t.Name, t.Description, t.Input, t.Output}
-		if j.Input == nil {
-			j.Input = stdjson.RawMessage(emptyObject)
-		}
-		w.Tools = append(w.Tools, j)
-	}
-	return json.Marshal(w, lenient)
-}
-
-// UnmarshalJSON reads what MarshalJSON writes. The tools are passive: they have no function to run.
-func (r *Request) UnmarshalJSON(b []byte) error {
-	var w requestJSON
-	if err := read(b, &w); err != nil {
-		return err
-	}
-	*r = Request{Model: w.Model, Messages: w.Messages, Choice: w.Choice, Output: w.Output, Settings: w.Settings}
-	for _, t := range w.Tools {
-		r.Tools = append(r.Tools, &Tool{Name: t.Name, Description: t.Description, Input: t.Input, Output: t.Output, Passive: true})
-	}
-	return nil
-}
-
-// MarshalJSON writes {"message","finish","usage","model","id"}.
-func (r Response) MarshalJSON() ([]byte, error) {
-	return json.Marshal(responseJSON{r.Message, r.Finish, r.Usage, r.Model, r.ID}, lenient)
-}
-
-// UnmarshalJSON reads what MarshalJSON writes.
-func (r *Response) UnmarshalJSON(b []byte) error {
-	var w responseJSON
-	if err := read(b, &w); err != nil {
-		return err
-	}
-	switch w.Finish {
-	case FinishStop, FinishLength, FinishToolCalls, FinishContentFilter, FinishError, FinishOther:
-	default:
-		return fmt.Errorf("unknown finish %q; known: stop, length, tool_calls, content_filter, error, other", w.Finish)
-	}
-	if w.Message.Role != RoleAssistant {
-		return fmt.Errorf("a reply has the role %q, want assistant", w.Message.Role)
-	}
-	*r = Response{Message: w.Message, Finish: w.Finish, Usage: w.Usage, Model: w.Model, ID: w.ID}
-	return nil
 }

@@ -1,4 +1,4 @@
-package pawl
+package redact
 
 import (
 	"context"
@@ -10,7 +10,10 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/pawl-go/pawl/internal/secret"
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/observe"
+	"github.com/pawl-go/pawl/redact/internal/secret"
 )
 
 // Redactor hides secrets from whoever watches a run: in events, results, errors, and what is made of them (logs, journals, traces). Models and
@@ -43,14 +46,14 @@ func (r *Redactor) Add(secrets ...string) (err error) {
 }
 
 // AddTools adds the arguments that the schemas of tools mark as secret. Redact does so by itself for the tools of the runs that it sees.
-func (r *Redactor) AddTools(tools ...*Tool) {
+func (r *Redactor) AddTools(tools ...*pawl.Tool) {
 	marks := marksOf(tools)
 	r.change(func(x *redaction) { x.mark(marks) })
 }
 
 // Learn adds what calls have in arguments that the schemas of AddTools mark as secret: text of 6 bytes and more is hidden wherever it stands. It is for whoever shows what
 // was kept of a run; a run that is watched is learned from as it goes.
-func (r *Redactor) Learn(calls ...ToolCall) {
+func (r *Redactor) Learn(calls ...llm.ToolCall) {
 	x := r.now()
 	if x == nil || len(x.marks) == 0 {
 		return
@@ -93,7 +96,7 @@ func (r *Redactor) String(s string) string { return r.now().text(s) }
 func (r *Redactor) JSON(b json.RawMessage) json.RawMessage { return r.now().json(b, nil) }
 
 // Call returns c without secrets: what a person is shown who decides about it.
-func (r *Redactor) Call(c ToolCall) ToolCall {
+func (r *Redactor) Call(c llm.ToolCall) llm.ToolCall {
 	if x := r.now(); x != nil {
 		return x.call(c)
 	}
@@ -102,7 +105,7 @@ func (r *Redactor) Call(c ToolCall) ToolCall {
 
 // Result returns res without secrets, and leaves res as it is. Its steps have no Request. A run can go on from it, but not with an open call whose
 // arguments were hidden: the model is told to make that call again.
-func (r *Redactor) Result(res *Result) *Result {
+func (r *Redactor) Result(res *pawl.Result) *pawl.Result {
 	x := r.now()
 	if x == nil || res == nil {
 		return res
@@ -111,7 +114,7 @@ func (r *Redactor) Result(res *Result) *Result {
 	w.learnMessages(res.Messages)
 	for _, s := range res.Steps {
 		if s.Response != nil {
-			w.learnMessages([]Message{s.Response.Message})
+			w.learnMessages([]llm.Message{s.Response.Message})
 		}
 		w.learnExecutions(s.Executions)
 	}
@@ -126,24 +129,24 @@ func (r *Redactor) Error(err error) error { return r.now().error(err) }
 // sees what it lets through. Secrets that come in several fragments are hidden too, and so text that may be the beginning of one is held
 // back until it is known not to be; the end of a part may come as a fragment of its own. Arguments of a call that are marked as secret come as one fragment
 // when the call is whole. If r is an OutputRunner, so is what Redact returns. secrets may be nil: then nothing is hidden.
-func Redact(r Runner, secrets *Redactor) Runner {
-	return Around(r, func(r Runner) RunnerFunc { return secrets.over(r) })
+func Runner(r pawl.Runner, secrets *Redactor) pawl.Runner {
+	return observe.Wrap(r, func(r pawl.Runner) observe.RunnerFunc { return secrets.over(r) })
 }
 
 // over returns inner with what is secret hidden.
-func (r *Redactor) over(inner Runner) RunnerFunc {
-	return func(ctx context.Context, msgs ...Message) iter.Seq2[Event, error] {
-		return func(yield func(Event, error) bool) {
+func (r *Redactor) over(inner pawl.Runner) observe.RunnerFunc {
+	return func(ctx context.Context, msgs ...llm.Message) iter.Seq2[pawl.Event, error] {
+		return func(yield func(pawl.Event, error) bool) {
 			w := watch{redactor: r, redaction: r.now()}
 			for e, err := range inner.Stream(ctx, msgs...) {
 				if err != nil {
 					w.current()
-					if !yield(Event{}, w.error(err)) {
+					if !yield(pawl.Event{}, w.error(err)) {
 						return
 					}
 					continue
 				}
-				if !w.tell(e, func(e Event) bool { return yield(e, nil) }) {
+				if !w.tell(e, func(e pawl.Event) bool { return yield(e, nil) }) {
 					return
 				}
 			}
@@ -190,10 +193,10 @@ func (x *redaction) error(err error) error {
 	text := err.Error()
 	hidden := x.text(text)
 	safe := &redactedError{text: hidden, err: err}
-	var pe *ProviderError
-	var te *ToolError
-	var tr *TranscriptError
-	var oe *OutputError
+	var pe *llm.ProviderError
+	var te *pawl.ToolError
+	var tr *pawl.TranscriptError
+	var oe *pawl.OutputError
 	switch {
 	case errors.As(err, &pe):
 		c := *pe
@@ -225,8 +228,8 @@ func (x *redaction) error(err error) error {
 }
 
 // outputError returns err without secrets.
-func (x *redaction) outputError(err *OutputError) *OutputError {
-	c := OutputError{Text: x.text(err.Text), Faults: slices.Clone(err.Faults)}
+func (x *redaction) outputError(err *pawl.OutputError) *pawl.OutputError {
+	c := pawl.OutputError{Text: x.text(err.Text), Faults: slices.Clone(err.Faults)}
 	for i, f := range c.Faults {
 		c.Faults[i] = x.text(f)
 	}
@@ -254,10 +257,10 @@ func (x *redaction) within(err error) bool {
 type redactedError struct {
 	text       string
 	err        error // never given away
-	provider   *ProviderError
-	tool       *ToolError
-	transcript *TranscriptError
-	output     *OutputError
+	provider   *llm.ProviderError
+	tool       *pawl.ToolError
+	transcript *pawl.TranscriptError
+	output     *pawl.OutputError
 }
 
 func (e *redactedError) Error() string        { return e.text }
@@ -265,22 +268,22 @@ func (e *redactedError) Is(target error) bool { return errors.Is(e.err, target) 
 
 func (e *redactedError) As(target any) bool {
 	switch t := target.(type) {
-	case **ProviderError:
+	case **llm.ProviderError:
 		if e.provider != nil {
 			*t = e.provider
 			return true
 		}
-	case **ToolError:
+	case **pawl.ToolError:
 		if e.tool != nil {
 			*t = e.tool
 			return true
 		}
-	case **OutputError:
+	case **pawl.OutputError:
 		if e.output != nil {
 			*t = e.output
 			return true
 		}
-	case **TranscriptError:
+	case **pawl.TranscriptError:
 		if e.transcript != nil {
 			*t = e.transcript
 			return true

@@ -1,4 +1,4 @@
-package pawl
+package llm
 
 import (
 	"encoding/json"

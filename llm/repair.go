@@ -1,4 +1,4 @@
-package pawl
+package llm
 
 import (
 	"cmp"
@@ -292,4 +292,16 @@ func (h *mending) resultsOf(m *keptMessage, open bool) []Part {
 		}
 	}
 	return results
+}
+
+// HealRequest returns req with its messages healed, and what was done to them; req itself if there is no fault. Models call it with
+// the request that Stream was given, before they send anything.
+func (r Rules) HealRequest(req *Request) (*Request, []Mend) {
+	healed, mends := r.Heal(req.Messages)
+	if len(mends) == 0 {
+		return req, nil
+	}
+	sent := *req
+	sent.Messages = healed
+	return &sent, mends
 }

@@ -1,4 +1,4 @@
-package pawl
+package schema
 
 import (
 	"cmp"
@@ -12,6 +12,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
 
 	"github.com/pawl-go/pawl/internal/nearest"
+	"github.com/pawl-go/pawl/internal/text"
 )
 
 // wording makes of what the validator found what a model is told: what was expected, what came, and what is nearest to it.
@@ -22,13 +23,13 @@ type wording struct {
 
 // faults are the validator's findings in the order of the paths. Of a value that fits none of several forms, only what is wrong in the form
 // that is nearest to it.
-func (w *wording) faults(ve *jsonschema.ValidationError) []fault {
+func (w *wording) faults(ve *jsonschema.ValidationError) []Fault {
 	out := w.of(ve, "")
-	slices.SortStableFunc(out, func(a, b fault) int { return slices.Compare(a.path, b.path) })
-	return slices.CompactFunc(out, func(a, b fault) bool { return slices.Equal(a.path, b.path) && a.text == b.text })
+	slices.SortStableFunc(out, func(a, b Fault) int { return slices.Compare(a.path, b.path) })
+	return slices.CompactFunc(out, func(a, b Fault) bool { return slices.Equal(a.path, b.path) && a.text == b.text })
 }
 
-func (w *wording) of(ve *jsonschema.ValidationError, form string) (out []fault) {
+func (w *wording) of(ve *jsonschema.ValidationError, form string) (out []Fault) {
 	for _, e := range leaves(ve) {
 		switch k := e.ErrorKind.(type) {
 		case *kind.AnyOf:
@@ -40,7 +41,7 @@ func (w *wording) of(ve *jsonschema.ValidationError, form string) (out []fault) 
 				continue
 			}
 		}
-		out = append(out, fault{e.InstanceLocation, form + w.text(e, at(w.root, e.InstanceLocation))})
+		out = append(out, Fault{e.InstanceLocation, form + w.text(e, at(w.root, e.InstanceLocation))})
 	}
 	return out
 }
@@ -58,7 +59,7 @@ func leaves(e *jsonschema.ValidationError) (out []*jsonschema.ValidationError) {
 }
 
 // nearestForm says what is wrong with a value that fits none of the forms of an anyOf or oneOf.
-func (w *wording) nearestForm(e *jsonschema.ValidationError, form string) []fault {
+func (w *wording) nearestForm(e *jsonschema.ValidationError, form string) []Fault {
 	got := at(w.root, e.InstanceLocation)
 	var types []string
 	var forms []*jsonschema.ValidationError // those of the value's own type
@@ -71,14 +72,14 @@ func (w *wording) nearestForm(e *jsonschema.ValidationError, form string) []faul
 	}
 	switch {
 	case len(e.Causes) == 0:
-		return []fault{{e.InstanceLocation, form + w.text(e, got)}}
+		return []Fault{{e.InstanceLocation, form + w.text(e, got)}}
 	case len(forms) == 0:
 		slices.Sort(types)
-		return []fault{{e.InstanceLocation, form + "expected " + strings.Join(slices.Compact(types), " or ") + ", got " + describe(got)}}
+		return []Fault{{e.InstanceLocation, form + "expected " + strings.Join(slices.Compact(types), " or ") + ", got " + describe(got)}}
 	}
 	if path, want := decides(forms, len(e.InstanceLocation)); want != nil {
 		got := at(w.root, path)
-		return []fault{{path, form + "expected one of " + list(want) + ", got " + describe(got) + nearestOf(got, want)}}
+		return []Fault{{path, form + "expected one of " + list(want) + ", got " + describe(got) + nearestOf(got, want)}}
 	}
 	best := slices.MinFunc(forms, func(a, b *jsonschema.ValidationError) int { return cmp.Compare(distance(a), distance(b)) })
 	if len(forms) > 1 && form == "" {
@@ -168,16 +169,16 @@ func (w *wording) formName(form *jsonschema.ValidationError, place int) string {
 		s = w.schema(ref)
 	}
 	if title, ok := s["title"].(string); ok && title != "" {
-		return fmt.Sprintf("%q", clip(title, 60))
+		return fmt.Sprintf("%q", text.Clip(title, 60))
 	}
 	props, _ := s["properties"].(map[string]any)
 	for _, name := range slices.Sorted(maps.Keys(props)) {
 		p, _ := props[name].(map[string]any)
 		if v, ok := p["const"]; ok {
-			return fmt.Sprintf("the one with %s %s", clip(name, 60), show(v))
+			return fmt.Sprintf("the one with %s %s", text.Clip(name, 60), show(v))
 		}
 		if one, ok := p["enum"].([]any); ok && len(one) == 1 {
-			return fmt.Sprintf("the one with %s %s", clip(name, 60), show(one[0]))
+			return fmt.Sprintf("the one with %s %s", text.Clip(name, 60), show(one[0]))
 		}
 	}
 	return fmt.Sprintf("number %d", place+1)
@@ -189,7 +190,7 @@ func (w *wording) schema(location string) map[string]any {
 	if plain, err := url.PathUnescape(pointer); err == nil {
 		pointer = plain
 	}
-	s, _ := pointed(w.doc, pointer).(map[string]any)
+	s, _ := Pointed(w.doc, pointer).(map[string]any)
 	return s
 }
 
@@ -198,14 +199,14 @@ func (w *wording) unknown(fields []string, location string) string {
 	props, _ := w.schema(location)["properties"].(map[string]any)
 	known := slices.Sorted(maps.Keys(props))
 	var b strings.Builder
-	b.WriteString("unknown " + plural(len(fields), "field ", "fields "))
+	b.WriteString("unknown " + text.Plural(len(fields), "field ", "fields "))
 	guessed := false
 	slices.Sort(fields)
 	for i, f := range fields {
 		if i > 0 {
 			b.WriteString(", ")
 		}
-		fmt.Fprintf(&b, "%q", clip(f, 80))
+		fmt.Fprintf(&b, "%q", text.Clip(f, 80))
 		if n := nearest.Word(f, known); n != "" {
 			fmt.Fprintf(&b, " (did you mean %q?)", n)
 			guessed = true
@@ -216,7 +217,7 @@ func (w *wording) unknown(fields []string, location string) string {
 	case len(known) == 0:
 		b.WriteString("; there are no fields here")
 	case len(known) <= 20:
-		b.WriteString("; " + plural(len(known), "the only field here is ", "the fields here are ") + quoteAll(known))
+		b.WriteString("; " + text.Plural(len(known), "the only field here is ", "the fields here are ") + quoteAll(known))
 	}
 	return b.String()
 }
@@ -227,7 +228,7 @@ func (w *wording) text(e *jsonschema.ValidationError, got any) string {
 	case *kind.Type:
 		return "expected " + strings.Join(k.Want, " or ") + ", got " + describe(got)
 	case *kind.Required:
-		return "missing required " + plural(len(k.Missing), "field ", "fields ") + quoteAll(k.Missing)
+		return "missing required " + text.Plural(len(k.Missing), "field ", "fields ") + quoteAll(k.Missing)
 	case *kind.AdditionalProperties:
 		return w.unknown(k.Properties, e.SchemaURL)
 	case *kind.Enum:
@@ -277,7 +278,7 @@ func (w *wording) text(e *jsonschema.ValidationError, got any) string {
 	case *kind.Not:
 		return "is a form that is not allowed; got " + describe(got)
 	case *kind.PropertyNames:
-		text := fmt.Sprintf("the field name %q is not allowed", clip(k.Property, 80))
+		text := fmt.Sprintf("the field name %q is not allowed", text.Clip(k.Property, 80))
 		if len(e.Causes) > 0 {
 			text += ": " + w.text(leaves(e.Causes[0])[0], k.Property)
 		}
@@ -293,7 +294,7 @@ func (w *wording) text(e *jsonschema.ValidationError, got any) string {
 	case *kind.MaxContains:
 		return fmt.Sprintf("expected at most %d items of the form that is counted, got %d", k.Want, len(k.Got))
 	case *kind.AdditionalItems:
-		return fmt.Sprintf("the last %d %s too many", k.Count, plural(k.Count, "item is", "items are"))
+		return fmt.Sprintf("the last %d %s too many", k.Count, text.Plural(k.Count, "item is", "items are"))
 	}
 	return strings.Join(e.ErrorKind.KeywordPath(), "/") + " is not met; got " + describe(got)
 }

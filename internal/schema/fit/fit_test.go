@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
-	"github.com/pawl-go/pawl/internal/fit"
+	"github.com/pawl-go/pawl/internal/schema/fit"
 )
 
 func compile(t testing.TB, src string) *jsonschema.Schema {

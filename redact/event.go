@@ -1,12 +1,13 @@
-package pawl
+package redact
 
 import (
 	"bytes"
-	"encoding/json"
 	"slices"
 	"strings"
 
-	"github.com/pawl-go/pawl/internal/secret"
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/redact/internal/secret"
 )
 
 // watch is a redaction along one run. What the run's calls pass as secret arguments is hidden from then on.
@@ -27,7 +28,7 @@ const (
 
 // partText is a part of a reply that comes in fragments.
 type partText struct {
-	last   Event // the fragment that came last, without its text
+	last   pawl.Event // the fragment that came last, without its text
 	stream *secret.Stream
 	whole  []byte // arguments that are told when they are whole
 }
@@ -60,7 +61,7 @@ func formsOf(secrets []string) (forms []string) {
 }
 
 // learn notes the secret arguments of a call.
-func (w *watch) learn(c *ToolCall) {
+func (w *watch) learn(c *llm.ToolCall) {
 	n := len(w.learnt)
 	if w.learnt = w.toLearn(c, w.learnt); len(w.learnt) > n {
 		w.rebuild()
@@ -68,7 +69,7 @@ func (w *watch) learn(c *ToolCall) {
 }
 
 // toLearn adds the secret arguments of a call to those that are known.
-func (x *redaction) toLearn(c *ToolCall, known []string) []string {
+func (x *redaction) toLearn(c *llm.ToolCall, known []string) []string {
 	m := x.markOf(c.Name)
 	if m == nil {
 		return known
@@ -81,7 +82,7 @@ func (x *redaction) toLearn(c *ToolCall, known []string) []string {
 	return known
 }
 
-func (w *watch) learnMessages(msgs []Message) {
+func (w *watch) learnMessages(msgs []llm.Message) {
 	if w.redaction == nil || len(w.redaction.marks) == 0 {
 		return
 	}
@@ -95,16 +96,16 @@ func (w *watch) learnMessages(msgs []Message) {
 	}
 }
 
-func (w *watch) learnExecutions(xs []Execution) {
+func (w *watch) learnExecutions(xs []pawl.Execution) {
 	for i := range xs {
 		w.learn(&xs[i].Call)
 	}
 }
 
 // tell redacts e, and yields it after what was held back before it.
-func (w *watch) tell(e Event, yield func(Event) bool) bool {
+func (w *watch) tell(e pawl.Event, yield func(pawl.Event) bool) bool {
 	w.current()
-	if e.Kind == EventRunStarted && len(e.Offered) > 0 {
+	if e.Kind == pawl.EventRunStarted && len(e.Offered) > 0 {
 		if marks := marksOf(e.Offered); len(marks) > 0 {
 			x := redaction{marks: w.marks}
 			x.mark(marks)
@@ -113,7 +114,7 @@ func (w *watch) tell(e Event, yield func(Event) bool) bool {
 		}
 	}
 	more := true
-	send := func(e Event) {
+	send := func(e pawl.Event) {
 		if more {
 			w.seq++
 			e.Seq = w.seq
@@ -125,15 +126,15 @@ func (w *watch) tell(e Event, yield func(Event) bool) bool {
 		return more
 	}
 	switch e.Kind {
-	case EventText, EventReasoning, EventCallDelta:
+	case pawl.EventText, pawl.EventReasoning, pawl.EventCallDelta:
 		send(w.fragment(e))
 		return more
-	case EventCallReady:
+	case pawl.EventCallReady:
 		w.learn(e.Call)
-		w.end(e.Run, func(p *partText) bool { return p.last.Index == e.Index && p.last.Kind == EventCallDelta }, send)
-	case EventTextRetracted:
-		w.end(e.Run, func(p *partText) bool { return p.last.Index == e.Index && p.last.Kind == EventText }, send)
-	case EventResponseReceived, EventRequestStarted, EventStep, EventRunEnded:
+		w.end(e.Run, func(p *partText) bool { return p.last.Index == e.Index && p.last.Kind == pawl.EventCallDelta }, send)
+	case pawl.EventTextRetracted:
+		w.end(e.Run, func(p *partText) bool { return p.last.Index == e.Index && p.last.Kind == pawl.EventText }, send)
+	case pawl.EventResponseReceived, pawl.EventRequestStarted, pawl.EventStep, pawl.EventRunEnded:
 		w.end(e.Run, func(*partText) bool { return true }, send)
 	}
 	send(w.event(e))
@@ -141,7 +142,7 @@ func (w *watch) tell(e Event, yield func(Event) bool) bool {
 }
 
 // fragment returns e with the text that may be told.
-func (w *watch) fragment(e Event) Event {
+func (w *watch) fragment(e pawl.Event) pawl.Event {
 	var p *partText
 	for _, o := range w.parts {
 		if o.last.Run == e.Run && o.last.Kind == e.Kind && o.last.Index == e.Index {
@@ -159,7 +160,7 @@ func (w *watch) fragment(e Event) Event {
 	}
 	e.Text = ""
 	p.last = e
-	if e.Kind == EventCallDelta && len(w.redaction.marks) > 0 && (p.whole != nil || e.Call.Name == "" || w.markOf(e.Call.Name) != nil) {
+	if e.Kind == pawl.EventCallDelta && len(w.redaction.marks) > 0 && (p.whole != nil || e.Call.Name == "" || w.markOf(e.Call.Name) != nil) {
 		if p.whole = append(p.whole, text...); e.Call.Name != "" && w.markOf(e.Call.Name) == nil {
 			text, p.whole = string(p.whole), nil // the name came late
 		} else {
@@ -171,7 +172,7 @@ func (w *watch) fragment(e Event) Event {
 }
 
 // end tells what is left of the parts of run that are over.
-func (w *watch) end(run Key, over func(*partText) bool, send func(Event)) {
+func (w *watch) end(run llm.Key, over func(*partText) bool, send func(pawl.Event)) {
 	w.parts = slices.DeleteFunc(w.parts, func(p *partText) bool {
 		if p.last.Run != run || !over(p) {
 			return false
@@ -188,14 +189,14 @@ func (w *watch) end(run Key, over func(*partText) bool, send func(Event)) {
 }
 
 // event returns e without secrets; fragments are not its business.
-func (w *watch) event(e Event) Event {
+func (w *watch) event(e pawl.Event) pawl.Event {
 	switch e.Kind {
-	case EventCallStarted:
+	case pawl.EventCallStarted:
 		w.learn(e.Call)
-	case EventCallCompleted:
+	case pawl.EventCallCompleted:
 		w.learn(&e.Execution.Call)
-	case EventResponseReceived:
-		w.learnMessages([]Message{e.Response.Message})
+	case pawl.EventResponseReceived:
+		w.learnMessages([]llm.Message{e.Response.Message})
 	}
 	e.Agent, e.Model = w.text(e.Agent), w.text(e.Model)
 	e.Text, e.Error, e.Data = w.text(e.Text), w.text(e.Error), w.json(e.Data, nil)
@@ -228,82 +229,82 @@ func (w *watch) event(e Event) Event {
 	return e
 }
 
-func (x *redaction) call(c ToolCall) ToolCall {
+func (x *redaction) call(c llm.ToolCall) llm.ToolCall {
 	c.Args = x.json(c.Args, x.markOf(c.Name))
 	c.ID, c.Name, c.Opaque = x.text(c.ID), x.text(c.Name), x.opaque(c.Opaque)
 	return c
 }
 
-func (x *redaction) opaque(o *Opaque) *Opaque {
+func (x *redaction) opaque(o *llm.Opaque) *llm.Opaque {
 	if o == nil {
 		return nil
 	}
 	if data := x.json(o.Data, nil); !bytes.Equal(data, o.Data) {
-		o = &Opaque{o.Provider, data}
+		o = &llm.Opaque{Provider: o.Provider, Data: data}
 	}
 	return o
 }
 
-func (x *redaction) response(r *Response) *Response {
-	c := Response{Message: x.message(r.Message), Finish: r.Finish, Usage: x.usage(r.Usage), Model: x.text(r.Model), ID: x.text(r.ID)}
+func (x *redaction) response(r *llm.Response) *llm.Response {
+	c := llm.Response{Message: x.message(r.Message), Finish: r.Finish, Usage: x.usage(r.Usage), Model: x.text(r.Model), ID: x.text(r.ID)}
 	return &c
 }
 
-func (x *redaction) usage(u Usage) Usage {
+func (x *redaction) usage(u llm.Usage) llm.Usage {
 	u.Raw = x.json(u.Raw, nil)
 	return u
 }
 
-func (x *redaction) spent(s Spent) Spent {
+func (x *redaction) spent(s pawl.Spent) pawl.Spent {
 	s.Usage = x.usage(s.Usage)
 	return s
 }
 
-func (x *redaction) message(m Message) Message {
+func (x *redaction) message(m llm.Message) llm.Message {
 	m.Parts = x.partsOf(m.Parts)
 	return m
 }
 
-func (x *redaction) partsOf(parts []Part) []Part {
+func (x *redaction) partsOf(parts []llm.Part) []llm.Part {
 	if parts == nil {
 		return nil
 	}
-	out := make([]Part, len(parts))
+	out := make([]llm.Part, len(parts))
 	for i, p := range parts {
 		out[i] = x.part(p)
 	}
 	return out
 }
 
-func (x *redaction) part(p Part) Part {
+func (x *redaction) part(p llm.Part) llm.Part {
 	switch p := p.(type) {
-	case Text:
-		return Text{x.text(p.Text), x.opaque(p.Opaque)}
-	case Reasoning:
-		return Reasoning{x.text(p.Text), x.opaque(p.Opaque)}
-	case Media:
+	case llm.Text:
+		return llm.Text{Text: x.text(p.Text), Opaque: x.opaque(p.Opaque)}
+	case llm.Reasoning:
+		return llm.Reasoning{Text: x.text(p.Text), Opaque: x.opaque(p.Opaque)}
+	case llm.Media:
 		p.URL = x.text(p.URL)
 		if x.find.Find(string(p.Data)) {
 			p.Data = []byte(x.text(string(p.Data)))
 		}
 		return p
-	case ToolCall:
+	case llm.ToolCall:
 		return x.call(p)
-	case ToolResult:
+	case llm.ToolResult:
 		return x.toolResult(p)
-	case Decision:
+	case llm.Decision:
 		return *x.decision(&p, nil)
 	}
 	return p
 }
 
-func (x *redaction) toolResult(r ToolResult) ToolResult {
+func (x *redaction) toolResult(r llm.ToolResult) llm.ToolResult {
 	r.Parts, r.CallID, r.Data = x.partsOf(r.Parts), x.text(r.CallID), x.json(r.Data, nil)
 	return r
 }
 
 // decision hides in the arguments that a call was given by a person what m marks.
-func (x *redaction) decision(d *Decision, m *mark) *Decision {
+func (x *redaction) decision(d *llm.Decision, m *mark) *llm.Decision {
 	if d == nil {
 		return nil
 	}
@@ -316,7 +317,7 @@ func (x *redaction) decision(d *Decision, m *mark) *Decision {
 	return &c
 }
 
-func (x *redaction) execution(e *Execution) *Execution {
+func (x *redaction) execution(e *pawl.Execution) *pawl.Execution {
 	c := *e
 	c.Call, c.Result, c.Error = x.call(e.Call), x.toolResult(e.Result), x.text(e.Error)
 	c.Spent = x.spent(e.Spent)
@@ -326,7 +327,8 @@ func (x *redaction) execution(e *Execution) *Execution {
 			c.Repairs[i] = x.repair(s, x.markOf(e.Call.Name))
 		}
 	}
-	c.Waiting, c.Values, c.Decision, c.err = x.waiting(e.Waiting), x.values(e.Values), x.decision(e.Decision, x.markOf(e.Call.Name)), x.error(e.err)
+	c.Waiting, c.Values, c.Decision = x.waiting(e.Waiting), x.values(e.Values), x.decision(e.Decision, x.markOf(e.Call.Name))
+	c.SetErr(x.error(e.Err()))
 	return &c
 }
 
@@ -342,7 +344,7 @@ func (x *redaction) repair(s string, m *mark) string {
 	return x.text(s)
 }
 
-func (x *redaction) waiting(ws []Waiting) []Waiting {
+func (x *redaction) waiting(ws []pawl.Waiting) []pawl.Waiting {
 	ws = slices.Clone(ws)
 	for i := range ws {
 		ws[i].Call, ws[i].Why = x.call(ws[i].Call), x.text(ws[i].Why)
@@ -354,19 +356,19 @@ func (x *redaction) waiting(ws []Waiting) []Waiting {
 	return ws
 }
 
-func (x *redaction) values(vs Values) Values {
+func (x *redaction) values(vs pawl.Values) pawl.Values {
 	if vs == nil {
 		return nil
 	}
-	out := make(Values, len(vs))
+	out := make(pawl.Values, len(vs))
 	for name, v := range vs {
 		out[name] = x.json(v, nil)
 	}
 	return out
 }
 
-func (x *redaction) step(s Step) Step {
-	out := Step{Executions: make([]Execution, len(s.Executions))}
+func (x *redaction) step(s pawl.Step) pawl.Step {
+	out := pawl.Step{Executions: make([]pawl.Execution, len(s.Executions))}
 	if s.Response != nil {
 		out.Response = x.response(s.Response)
 	}
@@ -376,7 +378,7 @@ func (x *redaction) step(s Step) Step {
 	return out
 }
 
-func (x *redaction) messages(msgs []Message) []Message {
+func (x *redaction) messages(msgs []llm.Message) []llm.Message {
 	out := slices.Clone(msgs)
 	for i, m := range out {
 		out[i] = x.message(m)
@@ -384,10 +386,10 @@ func (x *redaction) messages(msgs []Message) []Message {
 	return out
 }
 
-func (x *redaction) result(r *Result) *Result {
+func (x *redaction) result(r *pawl.Result) *pawl.Result {
 	c := *r
 	c.Messages, c.Unread = x.messages(r.Messages), x.messages(r.Unread)
-	c.Steps = make([]Step, len(r.Steps))
+	c.Steps = make([]pawl.Step, len(r.Steps))
 	for i, s := range r.Steps {
 		c.Steps[i] = x.step(s)
 	}
@@ -398,6 +400,3 @@ func (x *redaction) result(r *Result) *Result {
 	}
 	return &c
 }
-
-// hidden reports whether args had a secret in them that was not stored.
-func hidden(args json.RawMessage) bool { return bytes.Contains(args, []byte(secret.Mask)) }

@@ -1,4 +1,4 @@
-package pawl
+package llm
 
 import (
 	"encoding/json"
@@ -227,7 +227,7 @@ func (r *Response) finish(f FinishReason) {
 }
 
 // part returns the sealed part i, or nil while it is open.
-func (r *Response) part(i int) Part {
+func (r *Response) Sealed(i int) Part {
 	if i >= len(r.Message.Parts) || i < len(r.open) && !r.open[i].sealed {
 		return nil
 	}
@@ -235,7 +235,7 @@ func (r *Response) part(i int) Part {
 }
 
 // ended reports a reply that broke off: a stream without its last fragment is never taken for a reply.
-func (r *Response) ended() error {
+func (r *Response) Err() error {
 	if r.Finish == "" {
 		return &ProviderError{Code: CodeStream, Message: "the reply ended without a finish reason", Retryable: true}
 	}

@@ -1,6 +1,12 @@
-package pawl
+package observe
 
-import "encoding/json"
+import (
+	"encoding/json"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/jsonform"
+	"github.com/pawl-go/pawl/llm"
+)
 
 // Partial reads the answer of a run that has an output while it is being written: from the events of a Stream it makes values of T that grow, and at the
 // end the whole one.
@@ -20,14 +26,14 @@ import "encoding/json"
 type Partial[T any] struct {
 	Strings bool // show texts while they are still being written; false: whole ones only
 
-	run   Key
+	run   llm.Key
 	index int // the part of the reply that is read
 	read  forming
 	shown int // how much of it was in the last value
 }
 
 // Add takes the next event. ok reports that there is more to see than before; v is it. Events of runs inside the run are passed over.
-func (p *Partial[T]) Add(e Event) (v T, ok bool) {
+func (p *Partial[T]) Add(e pawl.Event) (v T, ok bool) {
 	if p.run == "" {
 		p.run = e.Run
 	}
@@ -35,17 +41,17 @@ func (p *Partial[T]) Add(e Event) (v T, ok bool) {
 		return v, false
 	}
 	switch e.Kind {
-	case EventStepStarted, EventTextRetracted:
+	case pawl.EventStepStarted, pawl.EventTextRetracted:
 		p.restart(-1)
-	case EventText:
+	case pawl.EventText:
 		return p.add(e)
-	case EventCallDelta:
-		if e.Call != nil && e.Call.Name == answerTool {
+	case pawl.EventCallDelta:
+		if e.Call != nil && e.Call.Name == "final_answer" {
 			return p.add(e)
 		}
-	case EventRunEnded:
+	case pawl.EventRunEnded:
 		if e.Result != nil && e.Result.Output != nil {
-			return v, decodeArgs(answerTool, e.Result.Output, &v) == nil
+			return v, jsonform.Decode(e.Result.Output, &v) == nil
 		}
 	}
 	return v, false
@@ -56,7 +62,7 @@ func (p *Partial[T]) restart(index int) {
 	p.read = forming{}
 }
 
-func (p *Partial[T]) add(e Event) (v T, ok bool) {
+func (p *Partial[T]) add(e pawl.Event) (v T, ok bool) {
 	if e.Index != p.index {
 		p.restart(e.Index)
 	}
@@ -69,7 +75,7 @@ func (p *Partial[T]) add(e Event) (v T, ok bool) {
 		return v, false
 	}
 	p.shown = n
-	return v, decodeArgs(answerTool, p.read.closed(n, closing), &v) == nil
+	return v, jsonform.Decode(p.read.closed(n, closing), &v) == nil
 }
 
 // forming is JSON that is still being written. It looks at each byte once, and knows where what was written could end.
