@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-var update = flag.Bool("update", false, "remove the entries of language_pending.txt that are out of date")
+var update = flag.Bool("update", false, "lower the limits of budgets.go, and remove what is out of date from "+pendingFile)
 
 var (
 	loaded = sync.OnceValues(load)

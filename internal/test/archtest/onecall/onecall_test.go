@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/script"
 )
 
@@ -19,7 +20,7 @@ func TestOneCall(t *testing.T) {
 		Model: script.New(script.Call("sum", `{"A":2,"B":3}`), script.Say("5")),
 		Tools: []pawl.Toolset{sum},
 	}
-	res, err := agent.Run(t.Context(), pawl.User("What is 2 + 3?"))
+	res, err := agent.Run(t.Context(), llm.User("What is 2 + 3?"))
 	if err != nil || res.Text() != "5" {
 		t.Fatalf("got %q, %v, want the answer 5", res.Text(), err)
 	}
