@@ -58,8 +58,8 @@ func checkBudget(b budget, got int) string {
 	return ""
 }
 
-// lower returns the source of budgets.go with the limit of b at the value got, or at the goal if that
-// is larger.
+// lower returns the source of budgets.go with the limit of b at the value got, or at the goal if
+// that is larger.
 func lower(source string, b budget, got int) string {
 	row := fmt.Sprintf("{%q, %q, ", b.name, b.by)
 	return strings.Replace(source, row+strconv.Itoa(b.limit)+",", row+strconv.Itoa(max(got, b.goal))+",", 1)

@@ -11,7 +11,7 @@ import (
 type ceiling struct {
 	dir  string
 	goal int
-	now  int // the value at present, rounded up to 50, where it is above goal; 0 means that goal is the limit
+	now  int // the value at present, rounded up, where it is above goal; 0 means that goal limits
 }
 
 var ceilings = []ceiling{
