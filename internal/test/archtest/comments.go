@@ -1,22 +1,29 @@
 package archtest
 
 import (
+	"fmt"
 	"go/ast"
 	"go/token"
+	"path"
 	"strings"
+
+	"github.com/pawl-go/pawl/internal/test/docgen"
 )
 
-// checkComments returns the exported names of a package that have no comment which starts with them, and complains about a package
-// without a package comment. In a group of constants or variables, a comment on the group, on the name or at the end of
-// its line will do. Methods of unexported types are not looked at.
+// checkComments returns the exported names of a package without a comment that starts with the
+// name, and a package without a package comment. Methods of unexported types need none.
+//
+// In a group of constants or variables, a comment on the group, on the name or at the end of the
+// line is enough.
 func checkComments(fset *token.FileSet, files []*ast.File) []string {
 	c := &complaints{fset: fset}
 	if len(files) == 0 {
 		return nil
 	}
 	name := files[0].Name.Name
-	if !told(files, name) {
-		c.add(files[0].Package, "package %s has no package comment: it tells the story of the package in a screen, and begins %q", name, opening(name))
+	if !introduced(files, name) {
+		c.add(files[0].Package, "package %s has no package comment: it describes the package on one screen, and begins %q",
+			name, opening(name))
 	}
 	if name == "main" {
 		return c.list
@@ -49,7 +56,7 @@ func checkComments(fset *token.FileSet, files []*ast.File) []string {
 	return c.list
 }
 
-func told(files []*ast.File, name string) bool {
+func introduced(files []*ast.File, name string) bool {
 	for _, f := range files {
 		if f.Doc != nil && strings.HasPrefix(f.Doc.Text(), opening(name)) {
 			return true
@@ -85,12 +92,13 @@ func receiver(d *ast.FuncDecl) string {
 
 func (c *complaints) contract(name *ast.Ident, doc *ast.CommentGroup) {
 	if doc == nil {
-		c.add(name.Pos(), "%s has no comment: an exported name states its contract, what it does, what nil and zero mean, which errors, who may call it when", name.Name)
+		c.add(name.Pos(), "%s has no comment: an exported name states its contract: what it does, what nil and zero mean, "+
+			"which errors it returns, and when it may be called", name.Name)
 		return
 	}
 	first, rest, _ := strings.Cut(strings.TrimSpace(doc.Text()), " ")
 	if strings.TrimRight(first, ",:") != name.Name || rest == "" {
-		c.add(name.Pos(), "the comment of %s begins %q: it starts with the name, so that it reads well in the manual", name.Name, first)
+		c.add(name.Pos(), "the comment of %s begins %q: it starts with the name, so that it reads well in go doc", name.Name, first)
 	}
 }
 
@@ -105,4 +113,14 @@ func (c *complaints) value(d *ast.GenDecl, s *ast.ValueSpec) {
 			c.add(name.Pos(), "%s has no comment, and neither has its group: an exported name states its contract", name.Name)
 		}
 	}
+}
+
+// checkHead requires a sentence about each file of the core. docs/design.md lists them.
+func checkHead(f *goFile) []string {
+	name := path.Base(f.path)
+	if f.test() || f.dir() != "." && f.dir() != "llm" || docgen.FileSentence(name, f.ast) != "" {
+		return nil
+	}
+	return []string{fmt.Sprintf("%s: no comment \"// %s: what the file holds.\" below the package clause: the table of files in "+
+		"docs/design.md is made from them", f.path, name)}
 }

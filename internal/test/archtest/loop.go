@@ -7,15 +7,17 @@ import (
 	"strings"
 )
 
-// longest is how many lines a function of the loop may have, so that a reader can hold it in his head.
-const longest = 90
+// longest is the number of lines that a function of the loop may have, so that it fits on a screen.
+const longest = 70
 
-// The loop runs in memory, over a journal, and as a workflow that is replayed. It makes the same decisions each time only if
-// nothing but messages, replies and executions decides. So these are refused in its file, by import path and name; "" is the
-// whole package.
+// refused are the names that the file of the loop does not use, by import path: "" is the whole
+// package.
+//
+// The loop runs in memory, over a journal, and as a workflow that is replayed. It makes the same
+// decisions each time only if messages, replies and executions alone decide.
 var refused = map[string]map[string]string{
-	"time": {"Now": clock, "Since": clock, "Until": clock, "After": clock, "AfterFunc": clock, "Tick": clock, "NewTimer": clock,
-		"NewTicker": clock, "Sleep": clock},
+	"time": {"Now": clock, "Since": clock, "Until": clock, "After": clock, "AfterFunc": clock, "Tick": clock,
+		"NewTimer": clock, "NewTicker": clock, "Sleep": clock},
 	"context": {"WithTimeout": clock, "WithTimeoutCause": clock, "WithDeadline": clock, "WithDeadlineCause": clock,
 		"AfterFunc": "it starts a goroutine; goroutines live in executors"},
 	"iter":         {"Pull": "it starts a coroutine; range over the sequence", "Pull2": "it starts a coroutine; range over the sequence"},
@@ -29,13 +31,13 @@ var refused = map[string]map[string]string{
 }
 
 const (
-	clock  = "the loop reads no clock; whoever has one cancels the context with cause ErrTime"
+	clock  = "the loop reads no clock; an engine that has one cancels the context with cause ErrTime"
 	chance = "the loop draws no random number; keys are made from the transcript"
 	order  = "the order of a map differs from run to run"
 )
 
-// checkLoop returns what in file would make the loop differ between two runs over the same replies, and functions too long to
-// be read.
+// checkLoop returns the parts of file that can differ between two runs over the same replies, and
+// the functions that are too long.
 func checkLoop(fset *token.FileSet, file *ast.File, info *types.Info) []string {
 	c := &complaints{fset: fset}
 	ast.Inspect(file, func(n ast.Node) bool {
@@ -51,15 +53,16 @@ func checkLoop(fset *token.FileSet, file *ast.File, info *types.Info) []string {
 				c.add(n.Pos(), "a channel receive: the loop is sequential; what it needs comes by ranging over a sequence")
 			}
 		case *ast.RangeStmt:
-			switch core(info.TypeOf(n.X)).(type) {
+			switch info.TypeOf(n.X).Underlying().(type) {
 			case *types.Map:
 				c.add(n.Pos(), "range over a map: %s, so a replay would differ; range over a slice", order)
 			case *types.Chan:
 				c.add(n.Pos(), "range over a channel: the loop is sequential; what it needs comes by ranging over a sequence")
 			}
 		case *ast.SelectorExpr:
-			if t := info.TypeOf(n.X); t != nil && strings.TrimPrefix(types.TypeString(t, func(*types.Package) string { return "" }), "*") == "Tool" {
-				c.add(n.Pos(), "%s of a tool: the loop never looks at a tool, so that engines can supply their own; the pipeline does", n.Sel.Name)
+			if isTool(info.TypeOf(n.X)) {
+				c.add(n.Pos(), "%s of a tool: the loop never looks at a tool, so that engines can supply their own; "+
+					"the pipeline does", n.Sel.Name)
 			}
 		case *ast.Ident:
 			obj := info.Uses[n]
@@ -77,7 +80,8 @@ func checkLoop(fset *token.FileSet, file *ast.File, info *types.Info) []string {
 		case *ast.FuncDecl:
 			lines := fset.Position(n.End()).Line - fset.Position(n.Pos()).Line + 1
 			if lines > longest {
-				c.add(n.Pos(), "%s has %d lines; a function of the loop has at most %d, so that a reader can hold it in his head", n.Name.Name, lines, longest)
+				c.add(n.Pos(), "%s has %d lines; a function of the loop has at most %d, so that it fits on a screen",
+					n.Name.Name, lines, longest)
 			}
 		}
 		return true
@@ -85,9 +89,11 @@ func checkLoop(fset *token.FileSet, file *ast.File, info *types.Info) []string {
 	return c.list
 }
 
-func core(t types.Type) types.Type {
+// isTool reports whether t is a type called Tool, or a pointer to it. A nil type is not.
+func isTool(t types.Type) bool {
 	if t == nil {
-		return nil
+		return false
 	}
-	return t.Underlying()
+	name := types.TypeString(t, func(*types.Package) string { return "" })
+	return strings.TrimPrefix(name, "*") == "Tool"
 }

@@ -7,9 +7,13 @@ import (
 	"strings"
 )
 
-// checkState returns the variables of a package that can change while the program runs: those that are assigned to after their
-// declaration, and those of a type made to change (sync, sync/atomic). A sync.Pool is let through: it holds nothing that anybody could
-// observe. Two runs in one process share nothing but what the program gave both of them.
+const stateless = "no package has mutable state of its own; put it into a value that the program creates and passes on"
+
+// checkState returns the variables of a package that can change while the program runs: variables
+// that are assigned to after their declaration, and variables of a type made to change (sync,
+// sync/atomic). Two runs in one process share only what the program passes to both.
+//
+// A sync.Pool is allowed, because its content cannot be observed.
 func checkState(fset *token.FileSet, files []*ast.File, info *types.Info) []string {
 	c := &complaints{fset: fset}
 	global := func(e ast.Expr) *types.Var {
@@ -21,7 +25,7 @@ func checkState(fset *token.FileSet, files []*ast.File, info *types.Info) []stri
 				e = x.X
 			case *ast.SelectorExpr:
 				if v, ok := info.Uses[x.Sel].(*types.Var); ok && !v.IsField() {
-					return nil // another package's variable: that package answers for it
+					return nil // a variable of another package, which is checked there
 				}
 				e = x.X
 			case *ast.Ident:
@@ -37,7 +41,7 @@ func checkState(fset *token.FileSet, files []*ast.File, info *types.Info) []stri
 	}
 	changed := func(e ast.Expr) {
 		if v := global(e); v != nil {
-			c.add(e.Pos(), "the package's variable %s is changed here: no package keeps state of its own; put it into a value that the program makes and hands on", v.Name())
+			c.add(e.Pos(), "the package's variable %s is changed here: %s", v.Name(), stateless)
 		}
 	}
 	for _, f := range files {
@@ -59,7 +63,7 @@ func checkState(fset *token.FileSet, files []*ast.File, info *types.Info) []stri
 				}
 			case *ast.FuncDecl:
 				if n.Recv == nil && n.Name.Name == "init" {
-					c.add(n.Pos(), "func init: nothing registers itself; what a program is made of can be seen where it is made")
+					c.add(n.Pos(), "func init: no package registers itself; the wiring of a program is visible in config and cmd")
 				}
 			}
 			return true
@@ -77,7 +81,7 @@ func checkState(fset *token.FileSet, files []*ast.File, info *types.Info) []stri
 					}
 					t := strings.TrimPrefix(v.Type().String(), "*")
 					if (strings.HasPrefix(t, "sync.") || strings.HasPrefix(t, "sync/atomic.")) && t != "sync.Pool" {
-						c.add(name.Pos(), "the package's variable %s is a %s: no package keeps state of its own; put it into a value that the program makes and hands on", name.Name, t)
+						c.add(name.Pos(), "the package's variable %s is a %s: %s", name.Name, t, stateless)
 					}
 				}
 			}

@@ -7,19 +7,23 @@ import (
 	"strings"
 )
 
-// places are what a file must not name: it would tell of the machine it was written on, and be wrong on every other.
-// They are put together from halves, so that this file does not break its own rule.
+// places are the names that a file must not contain, because they belong to the machine it was
+// written on and are wrong on every other. They are joined from halves, so that this file follows
+// its own rule.
 var places = []struct {
 	pattern *regexp.Regexp
 	why     string
 }{
-	{regexp.MustCompile(`(^|[^\w.\-/])/(wor` + `k|roo` + `t|far` + `m)/`), "a path of one machine; say it relative to the module, or take it from the environment"},
-	{regexp.MustCompile(`(^|[^\w.\-/])/tm` + `p/[a-z]+[0-9]`), "a scratch folder of one machine; tests use t.TempDir"},
-	{regexp.MustCompile(`\b(proxy\.gol` + `ang\.org|sum\.gol` + `ang\.org|registry\.np` + `mjs\.org|deb\.deb` + `ian\.org|pypi\.o` + `rg|files\.pythonh` + `osted\.org)\b`),
-		"the host of a registry; each machine is set up for its own, and the project depends on none"},
+	{regexp.MustCompile(`(^|[^\w.\-/])/(wor` + `k|roo` + `t|far` + `m)/`),
+		"a path of one machine; make it relative to the module, or take it from the environment"},
+	{regexp.MustCompile(`(^|[^\w.\-/])/tm` + `p/[a-z]+[0-9]`),
+		"a scratch folder of one machine; tests use t.TempDir"},
+	{regexp.MustCompile(`\b(proxy\.gol` + `ang\.org|sum\.gol` + `ang\.org|registry\.np` + `mjs\.org|` +
+		`deb\.deb` + `ian\.org|pypi\.o` + `rg|files\.pythonh` + `osted\.org)\b`),
+		"the host of a registry; each machine has its own, and the project depends on none"},
 }
 
-// checkText returns the lines of a file that name a place. Files that hold a zero byte are no text.
+// checkText returns the lines of a file that name a place. A file with a zero byte is not text.
 func checkText(path string, content []byte) []string {
 	if bytes.IndexByte(content, 0) >= 0 {
 		return nil

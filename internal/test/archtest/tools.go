@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// checkToolPages wants what a model is told of a tool to stand in a page of prose beside the tool: x.md beside x.go, where x.go makes
-// the tool. pages are the .md files of the package's folder.
+// checkToolPages requires that the description of each tool is a page of prose in the folder of its
+// package: x.md for a tool that x.go makes. pages are the .md files of the folder.
 func checkToolPages(fset *token.FileSet, files []*ast.File, pages []string) []string {
 	c := &complaints{fset: fset}
 	made := map[string]bool{}
@@ -36,12 +36,14 @@ func checkToolPages(fset *token.FileSet, files []*ast.File, pages []string) []st
 			return true
 		})
 		if made[name] && !slices.Contains(pages, name+".md") {
-			c.add(f.Package, "a tool is made here, and there is no %s.md beside it: what a model is told is prose, and is reviewed as prose", name)
+			c.add(f.Package, "a tool is made here, and there is no %s.md in its folder: the description of a tool is prose, "+
+				"and is reviewed as prose", name)
 		}
 	}
 	for _, p := range pages {
 		if p != "README.md" && !made[strings.TrimSuffix(p, ".md")] {
-			c.list = append(c.list, p+": no tool is made in "+strings.TrimSuffix(p, ".md")+".go: a page that describes no tool is read by no model")
+			source := strings.TrimSuffix(p, ".md") + ".go"
+			c.list = append(c.list, p+": no tool is made in "+source+": no model reads this page")
 		}
 	}
 	return c.list

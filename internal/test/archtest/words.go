@@ -1,0 +1,245 @@
+package archtest
+
+import (
+	"fmt"
+	"go/ast"
+	"go/token"
+	"reflect"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// maxExceptions is the number of lines that words_exceptions.txt may have.
+const maxExceptions = 30
+
+// refusedWords are the expressions that documents and the comments of exported names do not use,
+// each with the words to use. A space matches any white space, so that a wrapped line counts too.
+var refusedWords = compileWords([]struct{ pattern, instead string }{
+	{`(?i)\b(tell|tells|told)\b`, "emit, report, return or state"},
+	{`(?i)\b(heal|heals|healed|mend|mends|mended)\b`, "repair"},
+	{`(?i)\bbeside\b`, "next to, in addition to or in parallel with"},
+	{`(?i)\binside of\b`, "in or within"},
+	{`(?i)\b(carry|carries|carried) out\b`, "execute"},
+	{`(?i)\b(go|goes|gone|going) on with\b`, "resume or continue"},
+	{`(?i)\bleft behind\b`, "abandoned"},
+	{`(?i)\b(nobody|somebody|whoever)\b`, "the noun: the caller, a person, the program"},
+	{`(?i)\bwhatever\b`, "any, or the noun"},
+	{`(?i)\bas it is\b`, "unchanged"},
+	{`(?i)\b(one|those) that\b`, "the noun"},
+	{`(?i)\b(those|that) of\b`, "the noun"},
+	{`(?m)(?:^|[.;,(|] )(nil|0|""|zero|empty|none|true|false): `, `a sentence: "nil means no limit"`},
+})
+
+type refusedWord struct {
+	pattern *regexp.Regexp
+	instead string
+}
+
+func compileWords(list []struct{ pattern, instead string }) []refusedWord {
+	var words []refusedWord
+	for _, w := range list {
+		flags, rest, _ := strings.Cut(w.pattern, ")")
+		pattern := flags + ")" + strings.ReplaceAll(rest, " ", `\s+`)
+		words = append(words, refusedWord{regexp.MustCompile(pattern), w.instead})
+	}
+	return words
+}
+
+// passage is a piece of prose that the rule applies to.
+type passage struct {
+	path string
+	line int    // the line of its first character
+	text string // line breaks as in the file
+}
+
+// checkWords returns the refused words of the passages, except the occurrences that an exception
+// covers.
+func checkWords(passages []passage, exceptions []*exception) []string {
+	var bad []string
+	for _, p := range passages {
+		for _, w := range refusedWords {
+			for _, at := range w.pattern.FindAllStringIndex(p.text, -1) {
+				if covered(exceptions, p, at[0]) {
+					continue
+				}
+				found := strings.Join(strings.Fields(p.text[at[0]:at[1]]), " ")
+				bad = append(bad, fmt.Sprintf("%s:%d: %q: use %s", p.path, p.lineOf(at[0]), found, w.instead))
+			}
+		}
+	}
+	return bad
+}
+
+// lineOf returns the line in the file of a byte of the text.
+func (p passage) lineOf(offset int) int { return p.line + strings.Count(p.text[:offset], "\n") }
+
+// exception allows refused words in the lines of a file that contain a fragment.
+type exception struct {
+	path, fragment, reason string
+	used                   bool
+}
+
+// parseExceptions reads words_exceptions.txt. A line has the form "PATH | FRAGMENT | REASON"; empty
+// lines and lines that begin with # are skipped.
+func parseExceptions(text string) ([]*exception, error) {
+	var all []*exception
+	for _, line := range listLines(text) {
+		f := strings.SplitN(line, " | ", 3)
+		if len(f) != 3 || strings.TrimSpace(f[2]) == "" {
+			return nil, fmt.Errorf("exception %q: want PATH | FRAGMENT | REASON", line)
+		}
+		all = append(all, &exception{path: f[0], fragment: f[1], reason: f[2]})
+	}
+	if len(all) > maxExceptions {
+		return nil, fmt.Errorf("%d exceptions: the file holds at most %d", len(all), maxExceptions)
+	}
+	return all, nil
+}
+
+// listLines returns the lines of a list, without comments and empty lines.
+func listLines(text string) []string {
+	var lines []string
+	for line := range strings.Lines(text) {
+		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "#") {
+			lines = append(lines, line)
+		}
+	}
+	return lines
+}
+
+func covered(exceptions []*exception, p passage, offset int) bool {
+	start := strings.LastIndexByte(p.text[:offset], '\n') + 1
+	line, _, _ := strings.Cut(p.text[start:], "\n")
+	for _, x := range exceptions {
+		if x.path == p.path && strings.Contains(line, x.fragment) {
+			x.used = true
+			return true
+		}
+	}
+	return false
+}
+
+// unusedExceptions asks to remove the exceptions that cover nothing.
+func unusedExceptions(exceptions []*exception) []string {
+	var bad []string
+	for _, x := range exceptions {
+		if !x.used {
+			bad = append(bad, fmt.Sprintf("words_exceptions.txt: %s | %s covers nothing: remove it", x.path, x.fragment))
+		}
+	}
+	return bad
+}
+
+// passages returns the prose of a Go file that users read: the package comment, the sentence about
+// the file, the comments of exported names with their fields, and in commands the help texts.
+func (f *goFile) passages() []passage {
+	if f.test() || ast.IsGenerated(f.ast) {
+		return nil
+	}
+	public := []ast.Node{}
+	for _, d := range f.ast.Decls {
+		public = append(public, exported(d)...)
+	}
+	var all []passage
+	for _, g := range f.ast.Comments {
+		if g == f.ast.Doc || f.heads(g) || f.within(g, public) {
+			all = append(all, f.passage(g))
+		}
+	}
+	if strings.HasPrefix(f.path, "cmd/") {
+		all = append(all, f.helpTexts()...)
+	}
+	return all
+}
+
+// heads reports whether g stands between the package clause and the first declaration, apart from
+// both.
+func (f *goFile) heads(g *ast.CommentGroup) bool {
+	if g.Pos() < f.ast.Name.End() {
+		return false
+	}
+	return len(f.ast.Decls) == 0 || f.line(g.End())+1 < f.line(f.ast.Decls[0].Pos())
+}
+
+// exported returns the parts of a declaration whose comments are documentation.
+func exported(d ast.Decl) []ast.Node {
+	switch d := d.(type) {
+	case *ast.FuncDecl:
+		if d.Doc != nil && d.Name.IsExported() && (d.Recv == nil || ast.IsExported(receiver(d))) {
+			return []ast.Node{d.Doc}
+		}
+	case *ast.GenDecl:
+		var all []ast.Node
+		for _, s := range d.Specs {
+			switch s := s.(type) {
+			case *ast.TypeSpec:
+				if s.Name.IsExported() {
+					all = append(all, d)
+				}
+			case *ast.ValueSpec:
+				if s.Names[0].IsExported() {
+					all = append(all, d)
+				}
+			}
+		}
+		return all
+	}
+	return nil
+}
+
+// within reports whether g documents one of the nodes or a part of it. It may stand at the end of
+// the node's last line.
+func (f *goFile) within(g *ast.CommentGroup, nodes []ast.Node) bool {
+	for _, n := range nodes {
+		first := n.Pos()
+		if d, ok := n.(*ast.GenDecl); ok && d.Doc != nil {
+			first = d.Doc.Pos()
+		}
+		if g.Pos() >= first && f.line(g.Pos()) <= f.line(n.End()) {
+			return true
+		}
+	}
+	return false
+}
+
+// passage returns the text of g, in the lines of the file.
+func (f *goFile) passage(g *ast.CommentGroup) passage {
+	var lines []string
+	for _, c := range g.List {
+		lines = append(lines, strings.TrimPrefix(strings.TrimPrefix(c.Text, "//"), " "))
+	}
+	return passage{f.path, f.line(g.Pos()), strings.Join(lines, "\n")}
+}
+
+// helpTexts returns the help tags of flags and the string literals of methods named Help.
+func (f *goFile) helpTexts() []passage {
+	var all []passage
+	text := func(lit *ast.BasicLit, read func(string) string) {
+		if s, err := strconv.Unquote(lit.Value); lit.Kind == token.STRING && err == nil && read(s) != "" {
+			all = append(all, passage{f.path, f.line(lit.Pos()), read(s)})
+		}
+	}
+	tag := func(s string) string { return reflect.StructTag(s).Get("help") }
+	whole := func(s string) string { return s }
+	ast.Inspect(f.ast, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.Field:
+			if n.Tag != nil {
+				text(n.Tag, tag)
+			}
+		case *ast.FuncDecl:
+			if n.Name.Name != "Help" || n.Body == nil {
+				return true
+			}
+			ast.Inspect(n.Body, func(n ast.Node) bool {
+				if lit, ok := n.(*ast.BasicLit); ok {
+					text(lit, whole)
+				}
+				return true
+			})
+		}
+		return true
+	})
+	return all
+}
