@@ -190,7 +190,6 @@ func (a *Agent) run(ctx context.Context, from *Result, msgs []llm.Message, o run
 // leave ends what the run has begun and holds; once is enough.
 func (r *run) leave(ctx context.Context) {
 	r.drop()
-	r.alarm.close()
 	r.paid(llm.Usage{})
 	if in := r.inbox; in != nil {
 		r.inbox = nil
@@ -258,7 +257,7 @@ func (a *Agent) prepare(ctx context.Context, from *Result, msgs []llm.Message, o
 	if r.output != nil && r.output.tool != nil {
 		tools = append(slices.Clip(tools), r.output.tool)
 	}
-	r.scope = scope{tools: tools, answer: r.output.answerTool(), executor: a.Executor, waits: true, whole: o.whole, quiet: o.emit == nil, shelf: place}
+	r.scope = scope{tools: tools, answer: r.output.answerTool(), executor: a.Executor, waits: true, whole: o.whole, shelf: place}
 	r.specs = specs(tools)
 	r.later = newLater(tools, a.Choice)
 	if r.scope.executor == nil {
@@ -272,10 +271,10 @@ func (a *Agent) prepare(ctx context.Context, from *Result, msgs []llm.Message, o
 	r.model, r.scope.layers, r.pricer = wrapped(a.Model, a.Middleware)
 	r.inbox = InboxOf(ctx)
 	if o.inside != nil {
-		outer := o.inside.pipe.task.scope
+		outer := o.inside.work.task.scope
 		r.scope.slots, r.scope.depth = outer.slots, outer.depth+1
 		r.scope.waits = outer.waits && outer.replays && r.scope.replays
-		r.decisions, r.waiting = o.inside.pipe.task.Decisions, o.inside.pipe.task.Inside
+		r.decisions, r.waiting = o.inside.work.task.Decisions, o.inside.work.task.Inside
 		r.scope.within, r.inside = o.inside, o.inside
 		r.own.open(&a.Limits, r.res.Spent, outer.budget)
 	} else {
@@ -292,7 +291,7 @@ func (a *Agent) prepare(ctx context.Context, from *Result, msgs []llm.Message, o
 		r.scope.slots = &r.slots
 		r.own.open(&a.Limits, r.res.Spent, around)
 	}
-	r.scope.budget, r.scope.alarm, r.alarm.run = &r.own, &r.alarm, true
+	r.scope.budget = &r.own
 	if r.instructions, err = r.planned(); err != nil {
 		return nil, err
 	}

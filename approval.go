@@ -59,7 +59,7 @@ var _ Approver = AskBeforeWrites
 
 // approved settles the question whether the call may run. done means that it may not, or need not: res or err, or an open
 // question on the Execution, is how it ended.
-func (p *pipe) approved(ctx context.Context, c llm.ToolCall) (_ llm.ToolCall, res llm.ToolResult, done bool, err error) {
+func (p *work) approved(ctx context.Context, c llm.ToolCall) (_ llm.ToolCall, res llm.ToolResult, done bool, err error) {
 	w := Waiting{Key: p.task.Key, Call: c, Outcome: OutcomePending, Attempt: p.task.Attempt, Passive: p.tool.Passive}
 	within := time.Duration(-1)
 	if p.task.interrupted() && !p.tool.Passive {
@@ -93,7 +93,7 @@ func (p *pipe) approved(ctx context.Context, c llm.ToolCall) (_ llm.ToolCall, re
 }
 
 // asks leaves the call with the question w, where it can wait.
-func (p *pipe) asks(c llm.ToolCall, w Waiting) (_ llm.ToolCall, res llm.ToolResult, done bool, err error) {
+func (p *work) asks(c llm.ToolCall, w Waiting) (_ llm.ToolCall, res llm.ToolResult, done bool, err error) {
 	if !p.task.scope.waits {
 		return c, res, true, fail(OutcomeDenied, "Not run: %s needs an answer from outside, and a call made inside another call cannot wait for one here. Call it directly.", p.tool.Name)
 	}
@@ -107,7 +107,7 @@ func (p *pipe) asks(c llm.ToolCall, w Waiting) (_ llm.ToolCall, res llm.ToolResu
 var errWaits = fail(OutcomePending, "It waits for an answer.")
 
 // decided carries d out if it answers the question w. A decision that does not, or comes too late, is not used: the question stays.
-func (p *pipe) decided(ctx context.Context, w Waiting, d llm.Decision) (c llm.ToolCall, res llm.ToolResult, done, used bool, err error) {
+func (p *work) decided(ctx context.Context, w Waiting, d llm.Decision) (c llm.ToolCall, res llm.ToolResult, done, used bool, err error) {
 	c = w.Call
 	refuse := func(code, why string) (llm.ToolCall, llm.ToolResult, bool, bool, error) {
 		p.notice(code, "the decision by "+d.By+" "+why)
@@ -143,7 +143,7 @@ func (p *pipe) decided(ctx context.Context, w Waiting, d llm.Decision) (c llm.To
 }
 
 // judged asks the policies about the call; the strictest word counts. The error says that it may not run. A policy that fails, denies.
-func (p *pipe) judged(ctx context.Context, c llm.ToolCall) (Approval, error) {
+func (p *work) judged(ctx context.Context, c llm.ToolCall) (Approval, error) {
 	all := Approval{Verdict: Allow}
 	if p.tool == p.task.scope.answer {
 		return all, nil // to answer is no act
@@ -197,7 +197,7 @@ func ask(ctx context.Context, policy Approver, c llm.ToolCall, t *Tool) (a Appro
 }
 
 // expires says until when a yes to w is good. A question that was asked before, and is not too old, keeps its time.
-func (p *pipe) expires(w Waiting, within time.Duration) time.Time {
+func (p *work) expires(w Waiting, within time.Duration) time.Time {
 	if q := p.task.Question; q != nil && q.Digest == w.Digest && !p.tooLate(w) {
 		return q.Expires
 	}
@@ -208,7 +208,7 @@ func (p *pipe) expires(w Waiting, within time.Duration) time.Time {
 }
 
 // tooLate reports whether the time to say yes to w, as it was asked, is over.
-func (p *pipe) tooLate(w Waiting) bool {
+func (p *work) tooLate(w Waiting) bool {
 	q := p.task.Question
 	return q != nil && q.Digest == w.Digest && !q.Expires.IsZero() && time.Now().After(q.Expires)
 }

@@ -52,7 +52,7 @@ func (r *run) shelf(ctx context.Context, o runOptions) (*shelf, error) {
 	store := r.agent.Artifacts
 	if store == nil {
 		if o.inside != nil {
-			return o.inside.pipe.task.scope.shelf, nil
+			return o.inside.work.task.scope.shelf, nil
 		}
 		return nil, nil
 	}
@@ -86,8 +86,8 @@ func readers(ctx context.Context, store Artifacts) ([]*Tool, error) {
 // Artifact returns what was too large for an earlier result of the run, by the key that the cut result names; ErrNoArtifact if there is
 // none, or the run has no Artifacts. A run inside a call reads its own alone.
 func (v *Invocation) Artifact(ctx context.Context, key llm.Key) (Artifact, error) {
-	s := v.pipe.task.scope.shelf
-	if s == nil || !strings.HasPrefix(string(key), string(v.pipe.task.Run)+"/") {
+	s := v.work.task.scope.shelf
+	if s == nil || !strings.HasPrefix(string(key), string(v.work.task.Run)+"/") {
 		return Artifact{}, ErrNoArtifact
 	}
 	return s.store.Get(ctx, s.run, key)
@@ -107,7 +107,7 @@ const (
 
 // told makes of a result what the model is told: its text bounded to limit bytes (negative: none), its images and files to what providers take. The
 // whole of what is cut is kept where the run has a place for it.
-func (p *pipe) told(ctx context.Context, parts []llm.Part, limit int) []llm.Part {
+func (p *work) told(ctx context.Context, parts []llm.Part, limit int) []llm.Part {
 	if slices.ContainsFunc(parts, tooLarge) {
 		parts = p.withoutLargeMedia(ctx, parts)
 	}
@@ -124,7 +124,7 @@ func (p *pipe) told(ctx context.Context, parts []llm.Part, limit int) []llm.Part
 }
 
 // keep reports whether a is kept. That it could not be is on the record.
-func (p *pipe) keep(ctx context.Context, a Artifact) bool {
+func (p *work) keep(ctx context.Context, a Artifact) bool {
 	s := p.task.scope
 	if s == nil || s.shelf == nil {
 		return false
@@ -142,7 +142,7 @@ func tooLarge(part llm.Part) bool {
 	return ok && (len(m.Data) > maxFile || len(m.Data) > maxImage && isImage(m.MIME))
 }
 
-func (p *pipe) withoutLargeMedia(ctx context.Context, parts []llm.Part) []llm.Part {
+func (p *work) withoutLargeMedia(ctx context.Context, parts []llm.Part) []llm.Part {
 	parts = slices.Clone(parts)
 	for i, part := range parts {
 		if !tooLarge(part) {

@@ -17,7 +17,7 @@ const (
 )
 
 // attempts runs the tool, and repeats it after a timeout or a fault that may pass where its effect allows that.
-func (p *pipe) attempts(ctx context.Context, c llm.ToolCall) (llm.ToolResult, error) {
+func (p *work) attempts(ctx context.Context, c llm.ToolCall) (llm.ToolResult, error) {
 	retries := 0
 	switch p.tool.Effect {
 	case Pure, Read, Idempotent:
@@ -29,18 +29,15 @@ func (p *pipe) attempts(ctx context.Context, c llm.ToolCall) (llm.ToolResult, er
 		}
 		p.x.Attempts++
 		if p.tool.Effect == Write {
-			for v := p.task.scope.within; v != nil; v = v.pipe.task.scope.within {
+			for v := p.task.scope.within; v != nil; v = v.work.task.scope.within {
 				v.wrote.Store(true)
 			}
 		}
 		p.inv.Attempt = p.x.Attempts
-		b := &p.first
-		if b.pipe != nil {
-			b = new(begun) // the first stays as it is
-		}
-		*b = begun{p, c, p.x.Attempts, p.tool, p.x.Decision}
-		p.event(Event{Kind: EventCallStarted, Call: &b.call, Attempt: b.attempt})
-		res, err := p.attempt(ctx, b)
+		started := p.x
+		p.started.Store(&started)
+		p.event(Event{Kind: EventCallStarted, Call: &started.Call, Attempt: started.Attempts})
+		res, err := p.attempt(ctx, &started)
 		if err == nil || try == retries || ctx.Err() != nil || !IsRetryable(err) {
 			return res, err
 		}
@@ -63,43 +60,33 @@ func wait(ctx context.Context, d time.Duration) bool {
 }
 
 // attempt runs the tool once, for no longer than its timeout.
-func (p *pipe) attempt(ctx context.Context, b *begun) (res llm.ToolResult, err error) {
-	c := &p.ctx
-	if c.inv != nil {
-		c = new(callCtx) // the first attempt's stays over
-	}
-	c.Context, c.inv = ctx, &p.inv
-	limit := p.tool.timeout()
-	var now time.Time
+func (p *work) attempt(outer context.Context, started *Execution) (res llm.ToolResult, err error) {
+	ctx, limit := outer, p.tool.timeout()
 	if limit > 0 {
-		now = time.Now()
-		c.deadline = now.Add(limit)
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(outer, limit, errTimeout)
+		defer cancel()
 	}
-	p.task.lease.begin(b, now, limit)
-	res, err = p.run(c, b.call)
-	p.task.lease.end()
-	cause := error(nil)
-	if err != nil && c.Err() != nil {
-		cause = context.Cause(c)
-	}
-	c.end()
-	if cause == nil {
+	stop := p.watch(started, limit)
+	res, err = p.run(ctx, started.Call)
+	stop()
+	if err == nil || ctx.Err() == nil {
 		return res, err
 	}
 	var ctl *control
 	if errors.As(err, &ctl) {
 		return res, err
 	}
-	if cause == errTimeout {
+	if context.Cause(ctx) == errTimeout {
 		return res, p.timedOut(err)
 	}
-	return res, p.interrupted(ctx, err)
+	return res, p.interrupted(outer, err)
 }
 
 var (
-	errTimeout = errors.New("the tool's time is over")
-	errGone    = errors.New("the tool's goroutine is gone")
-	errLeft    = errors.New("it did not end when it was told to, and was left behind")
+	errTimeout   = errors.New("the tool's time is over")
+	errGone      = errors.New("the tool's goroutine is gone")
+	errAbandoned = errors.New("it did not end when its context did, and was abandoned")
 )
 
 // timeout is how long one attempt may take; 0: as long as it likes.
@@ -114,13 +101,13 @@ func (t *Tool) timeout() time.Duration {
 }
 
 // timedOut is the error of a call that took too long.
-func (p *pipe) timedOut(err error) error {
+func (p *work) timedOut(err error) error {
 	return &failure{outcome: OutcomeTimeout, err: err, repeat: true,
 		text: fmt.Sprintf("%s did not end within %v%s", p.tool.Name, p.tool.timeout(), p.mayHaveHappened())}
 }
 
 // interrupted is the error of a call that was begun and then cancelled.
-func (p *pipe) interrupted(ctx context.Context, err error) error {
+func (p *work) interrupted(ctx context.Context, err error) error {
 	f := &failure{outcome: OutcomeCancelled, err: err}
 	switch cause := context.Cause(ctx); cause {
 	case ErrCancelled:
@@ -137,7 +124,7 @@ func (p *pipe) interrupted(ctx context.Context, err error) error {
 	return f
 }
 
-func (p *pipe) mayHaveHappened() string {
+func (p *work) mayHaveHappened() string {
 	switch p.tool.Effect {
 	case Write, Idempotent, Compose:
 		return ". What it does may have happened."
@@ -154,7 +141,7 @@ func notBegun(ctx context.Context) error {
 }
 
 // run calls the tool and turns a panic into an error.
-func (p *pipe) run(ctx context.Context, c llm.ToolCall) (res llm.ToolResult, err error) {
+func (p *work) run(ctx context.Context, c llm.ToolCall) (res llm.ToolResult, err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			err = panicked(v)

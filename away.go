@@ -67,7 +67,7 @@ func (a *Agent) Offered(ctx context.Context) ([]*Tool, error) {
 func (t Task) Away(do func(Task) Execution) Execution {
 	b := t.scope.budget
 	if err := b.take(); err != nil {
-		p := &pipe{task: &t, x: Execution{Key: t.Key, Index: t.Index, Call: t.Call, Attempts: t.Attempt}}
+		p := &work{task: &t, x: Execution{Key: t.Key, Index: t.Index, Call: t.Call, Attempts: t.Attempt}}
 		p.settle(context.Background(), llm.ToolResult{}, err)
 		return p.x
 	}
@@ -83,7 +83,7 @@ func (t Task) Away(do func(Task) Execution) Execution {
 func (t Task) Beneath(inner Task) Task {
 	s := *t.scope
 	s.depth++
-	s.waits, s.quiet = true, true
+	s.waits = true
 	inner.scope = &s
 	return inner
 }
@@ -97,13 +97,13 @@ func (a *Agent) Here(ctx context.Context, t Task, run string, inside Executor) (
 	if err != nil {
 		return t, err
 	}
-	s := &scope{tools: tools, executor: inside, budget: &budget{limits: new(Limits)}, waits: true, quiet: true, whole: true, durable: run, away: true}
+	s := &scope{tools: tools, executor: inside, budget: &budget{limits: new(Limits)}, waits: true, whole: true, durable: run, away: true}
 	if s.executor == nil {
 		s.executor = Parallel{}
 	}
 	s.replays = replays(s.executor)
 	s.recorder, _ = s.executor.(Recorder)
-	s.slots, s.alarm = &slots{free: defaultParallel}, new(alarm)
+	s.slots = &slots{free: defaultParallel}
 	_, s.layers, _ = wrapped(a.Model, a.Middleware)
 	if a.Artifacts != nil {
 		s.shelf = &shelf{store: a.Artifacts, run: run + "/" + string(t.Run)}

@@ -45,7 +45,7 @@ func (a *Agent) Inside(ctx context.Context, from *Result, b *Branch) (*Result, e
 
 // branch has a run inside of v's call carried out elsewhere, and counts what it used.
 func (v *Invocation) branch(ctx context.Context, e Brancher, a *Agent, key llm.Key, msgs []llm.Message) (*Result, error) {
-	outer := v.pipe.task.scope
+	outer := v.work.task.scope
 	b := &Branch{Key: key, Depth: outer.depth + 1, Around: outer.budget.allowances(), Messages: msgs}
 	if plan, ok := v.plan(); ok {
 		b.Plan = plan

@@ -38,9 +38,9 @@ func (p Parallel) Begin(ctx context.Context, t Task) Task {
 	b := &e.batch
 	b.Parallel = Parallel{Limit: 1}
 	b.ctx, b.cancel = context.WithCancelCause(ctx)
-	b.tasks, b.leases, b.emit = e.task[:], b.one[:], e.tell
-	b.leases[0].batch = b
-	b.tasks[0].lease, b.tasks[0].early = &b.leases[0], e
+	b.tasks, b.works, b.emit = e.task[:], make([]work, 1), e.tell
+	b.works[0].batch = b
+	b.tasks[0].work, b.tasks[0].early = &b.works[0], e
 	b.left.Store(1)
 	t.begun = e
 	b.start()
@@ -166,7 +166,7 @@ func (r *run) drop() {
 		case <-e.over():
 		case <-late:
 			late = closedTime
-			e.one[0].leave(nil)
+			e.works[0].abandon(nil)
 			<-e.over()
 		}
 		if e.x.Attempts > 0 {
@@ -265,7 +265,6 @@ func (e *early) isWhole() bool {
 
 // end is called once, with how the call ended.
 func (e *early) end(x *Execution) {
-	e.batch.close()
 	e.cancel(nil)
 	e.telling.Lock()
 	e.x = x
@@ -325,7 +324,7 @@ func (e *early) follow(ctx context.Context, t *Task, emit func(Event)) *Executio
 		select {
 		case <-e.over():
 		case <-t.C:
-			e.one[0].leave(nil)
+			e.works[0].abandon(nil)
 			<-e.over()
 		}
 	}

@@ -73,7 +73,7 @@ func parallelOf(e Executor) (Parallel, bool) {
 }
 
 // intend has the attempt kept that is about to begin. An error: it does not begin.
-func (p *pipe) intend(ctx context.Context, c llm.ToolCall) error {
+func (p *work) intend(ctx context.Context, c llm.ToolCall) error {
 	s := p.task.scope
 	if s.recorder == nil || p.tool.Effect == Compose || p.tool == s.answer {
 		return nil

@@ -31,7 +31,7 @@ type Task struct {
 	tool     *Tool         // that the call names; nil: it is looked up, or there is none
 	messages []llm.Message // the transcript at the start of the step
 
-	lease *lease // nil: the call is waited for, however long it takes
+	work  *work  // its place in a batch; nil means that Do makes one
 	ahead *ahead // with Begin: the reply as far as it is known
 	begun *early // what Begin began of it; nil: nothing
 	early *early // the call is begun while its reply is being written; nil: it is not
@@ -135,32 +135,23 @@ func (p Parallel) inOrder(ctx context.Context, tasks []Task, yield func(Event) b
 // together carries out tasks on up to Limit goroutines. They have all ended when it returns, but for a tool that did not end when its
 // context did: after a grace period the step goes on without it.
 func (p Parallel) together(ctx context.Context, tasks []Task, yield func(Event) bool) {
-	b := batch{Parallel: p, ctx: ctx, cancel: uncancelled, tasks: tasks}
-	quiet := tasks[0].scope != nil && tasks[0].scope.quiet
-	if !quiet || p.FailFast { // else nobody is there to cancel it
-		b.ctx, b.cancel = context.WithCancelCause(ctx)
-		defer b.cancel(nil)
-	}
-	if b.leases = b.one[:]; len(tasks) > 1 {
-		b.leases = make([]lease, len(tasks))
+	b := batch{Parallel: p, tasks: tasks, works: make([]work, len(tasks)), events: make(chan completion, len(tasks)), over: make(chan struct{})}
+	b.ctx, b.cancel = context.WithCancelCause(ctx)
+	b.emit = b.send
+	defer b.cancel(nil)
+	if len(tasks) > 1 {
 		b.turns = serialTurns(tasks)
 	}
-	for i := range b.leases {
-		b.leases[i].batch, b.leases[i].index = &b, i
-		tasks[i].lease = &b.leases[i]
+	for i := range b.works {
+		b.works[i].batch, b.works[i].index = &b, i
+		tasks[i].work = &b.works[i]
 	}
 	b.left.Store(int64(len(tasks)))
-	if quiet {
-		b.quietly(yield)
-	} else {
-		b.aloud(yield)
-	}
+	b.run(yield)
 }
 
-// aloud carries out the tasks, and yields what happens while it does.
-func (b *batch) aloud(yield func(Event) bool) {
-	b.events, b.over = make(chan told, len(b.tasks)), make(chan struct{})
-	b.emit = b.send
+// run executes the tasks and yields their events.
+func (b *batch) run(yield func(Event) bool) {
 	defer b.end()
 	more := true
 	tell := func(e Event) {
@@ -171,7 +162,7 @@ func (b *batch) aloud(yield func(Event) bool) {
 	}
 	left := len(b.tasks)
 	b.startRest()
-	for i := range b.tasks { // what was begun early is told in call order, before anything else
+	for i := range b.tasks { // calls begun early come first, in call order
 		t := &b.tasks[i]
 		if t.begun == nil {
 			continue
@@ -202,46 +193,10 @@ func (b *batch) aloud(yield func(Event) bool) {
 	}
 }
 
-// quietly carries out the tasks, and yields how they ended: nobody watches, so one wake-up does.
-func (b *batch) quietly(yield func(Event) bool) {
-	b.all = make(chan struct{})
-	if b.results = b.first[:]; len(b.tasks) > 1 {
-		b.results = make([]*Execution, len(b.tasks))
-	}
-	b.emit = unwatched
-	defer b.end()
-	b.startRest()
-	for i := range b.tasks {
-		if e := b.tasks[i].begun; e != nil {
-			if _, x := e.join(b, i); x != nil {
-				b.done(i, x)
-				b.relieve()
-			}
-		}
-	}
-	select {
-	case <-b.all:
-	case <-b.ctx.Done():
-		b.endEarly()
-		b.over = make(chan struct{})
-		go b.hurry()
-		<-b.all
-	}
-	for i, x := range b.results {
-		if !yield(b.tasks[i].completed(x)) {
-			return
-		}
-	}
-}
-
-func unwatched(Event) {}
-
-func uncancelled(error) {}
-
 // end is called when the tasks have ended, or whoever ranges over the events has panicked.
 func (b *batch) end() {
 	b.endEarly()
-	b.close()
+	close(b.over)
 }
 
 // endEarly ends the calls that were begun early, whose context is not that of the batch.
@@ -259,8 +214,8 @@ type batch struct {
 	ctx    context.Context // it ends with together, where a call could run on
 	cancel context.CancelCauseFunc
 	tasks  []Task
-	leases []lease
-	turns  []turn // nil: no Serial keys
+	works  []work // one per task
+	turns  []turn // nil means that no task has a Serial key
 	next   atomic.Int64
 	rest   int          // tasks that were not begun early
 	begun  atomic.Int64 // workers started, and calls begun early
@@ -269,15 +224,7 @@ type batch struct {
 	emit   func(Event)
 	over   chan struct{} // closed when nobody waits for more
 
-	events  chan told     // what happens; nil: nobody watches
-	results []*Execution  // how the tasks ended, when nobody watches
-	all     chan struct{} // closed when none is left, when nobody watches
-
-	one   [1]lease // in place of a slice
-	first [1]*Execution
-
-	watched bool // the lock of alarm guards these two
-	after   *batch
+	events chan completion // nil in a batch of one call that began early
 }
 
 // start starts a worker more, up to the limit, unless one is on its way.
@@ -318,9 +265,6 @@ func (b *batch) relieve() {
 func (b *batch) work() {
 	i := int(b.next.Add(1)) - 1
 	b.fresh.Add(-1)
-	if i < len(b.tasks) {
-		deepen()
-	}
 	for ; i < len(b.tasks); i = int(b.next.Add(1)) - 1 {
 		if i+1 < len(b.tasks) {
 			b.start()
@@ -331,50 +275,39 @@ func (b *batch) work() {
 		if b.turns != nil {
 			b.turns[i].wait()
 		}
-		if !b.carryOut(i) {
+		if !b.execute(i) {
 			return // left behind, and this goroutine was replaced
 		}
 	}
 }
 
-// deepen makes the stack of a goroutine as large as a call needs, while there is little on it to move: it would grow in the middle of one, twice.
-//
-//go:noinline
-func deepen() {
-	var room [4 << 10]byte
-	hold(&room)
-}
-
-//go:noinline
-func hold(*[4 << 10]byte) {}
-
-// carryOut carries out task i, and reports whether the batch still waited for it.
-func (b *batch) carryOut(i int) (inTime bool) {
-	l := &b.leases[i]
+// execute executes task i, and reports false if it was abandoned meanwhile.
+func (b *batch) execute(i int) bool {
+	w := &b.works[i]
 	returned := false
 	defer func() {
 		if !returned { // the tool ended the goroutine, as t.FailNow does
-			l.leave(errGone)
+			w.abandon(errGone)
 		}
 	}()
 	x := b.tasks[i].do(b.ctx, b.emit)
 	returned = true
-	if !l.state.CompareAndSwap(leaseRuns, leaseEnded) {
+	if !w.state.CompareAndSwap(workRuns, workEnded) {
 		return false
 	}
 	b.done(i, x)
 	return true
 }
 
-// told is an event, and whether it ends one of the batch's own tasks.
-type told struct {
+// completion is an event, and whether it completes one of the batch's own tasks.
+type completion struct {
 	Event
 	ends bool
 }
 
-func (b *batch) send(e Event) { b.tell(told{Event: e}) }
+func (b *batch) send(e Event) { b.tell(completion{Event: e}) }
 
-func (b *batch) tell(e told) {
+func (b *batch) tell(e completion) {
 	select {
 	case b.events <- e:
 	case <-b.over: // whoever ranged over the events has panicked
@@ -383,17 +316,12 @@ func (b *batch) tell(e told) {
 
 func (b *batch) done(i int, x *Execution) {
 	b.settled(i, x)
-	switch {
-	case b.results != nil:
-		b.results[i] = x
-	case b.events != nil:
-		b.tell(told{b.tasks[i].completed(x), true})
-	default:
-		b.emit(b.tasks[i].completed(x)) // it began early, and tells for itself
+	if b.events != nil {
+		b.tell(completion{b.tasks[i].completed(x), true})
+	} else {
+		b.emit(b.tasks[i].completed(x)) // it began early
 	}
-	if b.left.Add(-1) == 0 && b.all != nil {
-		close(b.all)
-	}
+	b.left.Add(-1)
 }
 
 // settled lets the others know how task i ended.
@@ -415,12 +343,12 @@ func (b *batch) hurry() {
 	case <-t.C:
 	case <-b.over:
 	}
-	for i := range b.leases {
-		l := &b.leases[i]
+	for i := range b.works {
+		w := &b.works[i]
 		if e := b.tasks[i].begun; e != nil {
-			l = &e.one[0]
+			w = &e.works[0]
 		}
-		l.leave(nil)
+		w.abandon(nil)
 	}
 }
 

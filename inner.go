@@ -23,17 +23,14 @@ func (a *Agent) Tool(description string) *Tool {
 			res, err := a.Run(ctx, llm.User(in.Task))
 			return innerResult(name, res, err)
 		}
-		outer := v.pipe.task.scope
+		outer := v.work.task.scope
 		if outer.away {
 			return llm.ErrorResult("Not run: an agent cannot run inside of a call that is carried out by another process than the run."), nil
 		}
 		if outer.depth >= maxDepth {
 			return llm.ErrorResult(fmt.Sprintf("Not run: agents and calls are nested more than %d deep.", maxDepth)), nil
 		}
-		o := runOptions{whole: outer.whole, inside: v, key: v.Key + "/" + llm.Key(name)}
-		if !outer.quiet {
-			o.emit = v.send
-		}
+		o := runOptions{whole: outer.whole, inside: v, key: v.Key + "/" + llm.Key(name), emit: v.send}
 		var res *Result
 		var err error
 		if e, ok := engineOf(ctx, v).engine.(Brancher); ok {

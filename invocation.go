@@ -25,7 +25,7 @@ type Invocation struct {
 	Call    llm.ToolCall // the call, validated
 	Attempt int          // 1 when the tool is begun for the first time
 
-	pipe  *pipe
+	work  *work
 	mu    sync.Mutex
 	set   Values
 	spent *Spent     // inside of the call; nil: nothing
@@ -54,7 +54,7 @@ func InvocationFrom(ctx context.Context) *Invocation {
 // keeps the run, its ID, 32 hexadecimal digits.
 func (v *Invocation) IdempotencyKey() string {
 	h := sha256.New()
-	if run := v.pipe.task.scope.durable; run != "" {
+	if run := v.work.task.scope.durable; run != "" {
 		fmt.Fprintf(h, "%d:%s", len(run), run)
 	}
 	for _, part := range [][]byte{[]byte(v.Call.Name), jsonform.Canonical(v.Call.Args), []byte(v.Call.ID), []byte(v.Key)} {
@@ -66,39 +66,39 @@ func (v *Invocation) IdempotencyKey() string {
 // Messages returns the conversation as it was when the step began, the reply with the call included: read only. In a call that began early it
 // waits until that reply is whole; nil: there will be none, and the call is being dropped.
 func (v *Invocation) Messages() []llm.Message {
-	if e := v.pipe.task.early; e != nil {
+	if e := v.work.task.early; e != nil {
 		if !e.isWhole() {
 			return nil
 		}
 		return e.messages
 	}
-	return v.pipe.task.messages
+	return v.work.task.messages
 }
 
 // Tools returns the tools of the run: read only.
-func (v *Invocation) Tools() []*Tool { return v.pipe.task.scope.tools }
+func (v *Invocation) Tools() []*Tool { return v.work.task.scope.tools }
 
 // Tool returns the tool that is called: read only.
-func (v *Invocation) Tool() *Tool { return v.pipe.tool }
+func (v *Invocation) Tool() *Tool { return v.work.tool }
 
 // Certain waits until the reply that made the call is whole, and reports whether it was. A call that is begun early (Beginner) may still be
 // dropped, so a policy that asks a person waits for this first. For other calls it is true at once.
 func (v *Invocation) Certain() bool {
-	e := v.pipe.task.early
+	e := v.work.task.early
 	return e == nil || e.isWhole()
 }
 
 // CanWait reports whether calls made inside of this one can wait for an answer from outside; else they are refused.
 func (v *Invocation) CanWait() bool {
-	return v.pipe.task.scope.waits && v.pipe.task.scope.replays
+	return v.work.task.scope.waits && v.work.task.scope.replays
 }
 
 // Since returns when the call was begun first: the same time when a Replayer has it carried out again from its beginning, in another process too.
 func (v *Invocation) Since() time.Time {
-	if t := v.pipe.task.Since; !t.IsZero() {
+	if t := v.work.task.Since; !t.IsZero() {
 		return t
 	}
-	return v.pipe.x.Started
+	return v.work.x.Started
 }
 
 // FromCache notes on the record that the call was answered with what an earlier one gave: Execution.Cached.
@@ -117,7 +117,7 @@ func (v *Invocation) Get(name string, into any) (bool, error) {
 	b, ok := v.set[name]
 	v.mu.Unlock()
 	if !ok {
-		if b, ok = v.pipe.task.Values[name]; !ok {
+		if b, ok = v.work.task.Values[name]; !ok {
 			return false, nil
 		}
 	}
@@ -151,17 +151,14 @@ func (v *Invocation) Emit(text string, data json.RawMessage) {
 	if !json.Valid(data) {
 		data = nil
 	}
-	v.send(Event{Kind: EventProgress, Run: v.pipe.task.Run, Step: v.pipe.task.Step, Path: v.Key, Text: text, Data: data})
+	v.send(Event{Kind: EventProgress, Run: v.work.task.Run, Step: v.work.task.Step, Path: v.Key, Text: text, Data: data})
 }
 
 func (v *Invocation) send(e Event) {
-	if v.pipe.task.scope.quiet {
-		return
-	}
 	v.emitting.Lock() // held while the event is taken, so that none is on its way when the call has ended
 	defer v.emitting.Unlock()
 	if !v.ended {
-		v.pipe.emit(e)
+		v.work.emit(e)
 	}
 }
 
@@ -185,9 +182,9 @@ func (v *Invocation) close() {
 //
 // A tool that calls tools has the effect Compose, and fans out by one Do rather than by goroutines.
 func (v *Invocation) Do(ctx context.Context, calls ...llm.ToolCall) ([]Execution, error) {
-	t := v.pipe.task
-	if v.busy.Load() && v.pipe.tool.Effect != Compose {
-		return nil, fmt.Errorf("%s makes calls, so its Effect must be Compose: it holds a slot that its calls need", v.pipe.tool.Name)
+	t := v.work.task
+	if v.busy.Load() && v.work.tool.Effect != Compose {
+		return nil, fmt.Errorf("%s makes calls, so its Effect must be Compose: it holds a slot that its calls need", v.work.tool.Name)
 	}
 	if t.early != nil && !t.early.isWhole() { // a middleware asks; what it calls may do more than look
 		return nil, errDropped

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/pawl-go/pawl/internal/nearest"
@@ -27,23 +28,36 @@ func (t *Task) do(ctx context.Context, emit func(Event)) *Execution {
 	if t.begun != nil {
 		return t.begun.follow(ctx, t, emit)
 	}
-	p := &pipe{task: t, emit: emit, x: Execution{Key: t.Key, Index: t.Index, Call: t.Call, Attempts: t.Attempt, Started: time.Now(), here: true}}
+	p := t.work
+	if p == nil || p.task != nil { // the task is in no batch, or is done once more
+		p = new(work)
+	}
+	p.task, p.emit, p.x = t, emit, newExecution(t)
 	res, err := p.checked(ctx)
 	p.settle(ctx, res, err)
 	p.x.Ended = time.Now()
 	return &p.x
 }
 
-// pipe is one call on its way through the pipeline.
-type pipe struct {
+func newExecution(t *Task) Execution {
+	return Execution{Key: t.Key, Index: t.Index, Call: t.Call, Attempts: t.Attempt, Started: time.Now(), here: true}
+}
+
+// work is a call on its way through the pipeline. Its fields belong to the goroutine that executes the call, except for the atomic ones
+// and the Invocation: a work in a batch may be abandoned by another goroutine.
+type work struct {
 	task *Task
 	emit func(Event)
 	x    Execution // its Call is the one that was last validated
 	tool *Tool
 	inv  Invocation
 
-	first begun   // the first attempt
-	ctx   callCtx // of the first attempt
+	batch   *batch // nil means that the call is waited for, however long it takes
+	index   int    // in batch
+	state   atomic.Int32
+	started atomic.Pointer[Execution] // x when the last attempt started; nil before the first
+	watched atomic.Pointer[Execution] // the attempt whose timer runs
+	slot    atomic.Bool               // whether it holds a slot
 }
 
 // failure is an error of the pipeline itself, with its outcome and its words for the model.
@@ -69,7 +83,7 @@ func fail(o Outcome, format string, args ...any) error {
 }
 
 // checked looks the tool up, validates the call, and sends it through the middleware.
-func (p *pipe) checked(ctx context.Context) (res llm.ToolResult, err error) {
+func (p *work) checked(ctx context.Context) (res llm.ToolResult, err error) {
 	s := p.task.scope
 	switch {
 	case s == nil:
@@ -87,11 +101,9 @@ func (p *pipe) checked(ctx context.Context) (res llm.ToolResult, err error) {
 	if p.x.Call, err = p.validate(p.task.Call, true); err != nil {
 		return res, err
 	}
-	p.inv.Key, p.inv.Agent, p.inv.Call, p.inv.pipe = p.task.Key, p.task.Agent, p.x.Call, p
+	p.inv.Key, p.inv.Agent, p.inv.Call, p.inv.work = p.task.Key, p.task.Agent, p.x.Call, p
 	l := &s.layers
-	if l.tool != nil || l.policies != nil || l.approved != nil { // the tool finds it in its callCtx
-		ctx = context.WithValue(ctx, invocationKey{}, &p.inv)
-	}
+	ctx = context.WithValue(ctx, invocationKey{}, &p.inv)
 	switch {
 	case l.tool != nil:
 		res, err = l.tool(p.admitted)(ctx, p.x.Call)
@@ -120,7 +132,7 @@ func ours(err error) bool {
 
 // validate finds the call's tool and checks the arguments in full against its own schema. With mending, what nearly fits is mended if
 // it can mean one thing only and the tool allows it; what was mended is on the Execution.
-func (p *pipe) validate(c llm.ToolCall, mending bool) (llm.ToolCall, error) {
+func (p *work) validate(c llm.ToolCall, mending bool) (llm.ToolCall, error) {
 	s := p.task.scope
 	tool := p.task.named(c.Name)
 	if tool == nil {
@@ -157,7 +169,7 @@ func unknownTool(name string, tools []*Tool) string {
 }
 
 // admitted is what the middleware wraps: it asks whether the call may run, and runs it.
-func (p *pipe) admitted(ctx context.Context, c llm.ToolCall) (llm.ToolResult, error) {
+func (p *work) admitted(ctx context.Context, c llm.ToolCall) (llm.ToolResult, error) {
 	c, res, done, err := p.cleared(ctx, c)
 	switch around := p.task.scope.layers.approved; {
 	case done:
@@ -170,7 +182,7 @@ func (p *pipe) admitted(ctx context.Context, c llm.ToolCall) (llm.ToolResult, er
 
 // cleared checks a changed call again, and asks whether it may run. done means that it may not, or need not: res or err, or an open
 // question on the Execution, is how it ended.
-func (p *pipe) cleared(ctx context.Context, c llm.ToolCall) (_ llm.ToolCall, res llm.ToolResult, done bool, err error) {
+func (p *work) cleared(ctx context.Context, c llm.ToolCall) (_ llm.ToolCall, res llm.ToolResult, done bool, err error) {
 	if p.changed(c) {
 		if c, err = p.validate(c, false); err != nil {
 			return c, res, true, err
@@ -186,15 +198,15 @@ func (p *pipe) cleared(ctx context.Context, c llm.ToolCall) (_ llm.ToolCall, res
 	return c, res, done, err
 }
 
-func (p *pipe) changed(c llm.ToolCall) bool {
+func (p *work) changed(c llm.ToolCall) bool {
 	return c.Name != p.x.Call.Name || !bytes.Equal(c.Args, p.x.Call.Args)
 }
 
 // take makes c the call that is carried out.
-func (p *pipe) take(c llm.ToolCall) { p.inv.taken, p.x.Call, p.inv.Call = true, c, c }
+func (p *work) take(c llm.ToolCall) { p.inv.taken, p.x.Call, p.inv.Call = true, c, c }
 
 // carriedOut runs a call that was approved. What a middleware has changed since is a new call to decide on.
-func (p *pipe) carriedOut(ctx context.Context, c llm.ToolCall) (llm.ToolResult, error) {
+func (p *work) carriedOut(ctx context.Context, c llm.ToolCall) (llm.ToolResult, error) {
 	if p.changed(c) {
 		if _, res, done, err := p.cleared(ctx, c); done {
 			return res, err
@@ -206,9 +218,9 @@ func (p *pipe) carriedOut(ctx context.Context, c llm.ToolCall) (llm.ToolResult, 
 			return llm.ToolResult{}, err
 		}
 	}
-	slot := p.tool.Effect != Compose && s.take(ctx, p.task.lease) // what composes acts through inner calls, and they take slots
+	slot := p.tool.Effect != Compose && s.take(ctx, p) // what composes acts through inner calls, and they take slots
 	if slot {
-		defer s.release(p.task.lease)
+		defer s.release(p)
 	}
 	if ctx.Err() != nil {
 		if p.tool != s.answer {

@@ -45,6 +45,6 @@ func (v *Invocation) plan() (json.RawMessage, bool) {
 	if b, ok := v.set[planKey]; ok {
 		return b, true
 	}
-	b, ok := v.pipe.task.Values[planKey]
+	b, ok := v.work.task.Values[planKey]
 	return b, ok
 }

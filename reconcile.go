@@ -8,7 +8,7 @@ import (
 )
 
 // reconciled asks the tool what became of a call that was interrupted, for which nobody has decided the question w.
-func (p *pipe) reconciled(ctx context.Context, c llm.ToolCall, w Waiting) (_ llm.ToolCall, res llm.ToolResult, done bool, err error) {
+func (p *work) reconciled(ctx context.Context, c llm.ToolCall, w Waiting) (_ llm.ToolCall, res llm.ToolResult, done bool, err error) {
 	happened, err := p.reconcile(ctx, c)
 	switch {
 	case ctx.Err() != nil:
@@ -30,7 +30,7 @@ func (p *pipe) reconciled(ctx context.Context, c llm.ToolCall, w Waiting) (_ llm
 	return p.asks(c, w)
 }
 
-func (p *pipe) reconcile(ctx context.Context, c llm.ToolCall) (res *llm.ToolResult, err error) {
+func (p *work) reconcile(ctx context.Context, c llm.ToolCall) (res *llm.ToolResult, err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			res, err = nil, fmt.Errorf("panic: %v", v)

@@ -92,7 +92,7 @@ func inOrUnder(key, at llm.Key) bool {
 }
 
 // waitsInside takes over the questions of calls made inside of this one, and reports whether there are any.
-func (p *pipe) waitsInside() bool {
+func (p *work) waitsInside() bool {
 	v := &p.inv
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -26,7 +26,6 @@ type run struct {
 	scope  scope
 	own    budget // scope's
 	slots  slots  // scope's, unless it is inside another run
-	alarm  alarm  // scope's
 	res    *Result
 
 	instructions string // those of the agent, with the plan that the run was given

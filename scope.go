@@ -14,8 +14,6 @@ type scope struct {
 	executor Executor
 	slots    *slots // one semaphore a run, inner calls and inner runs included
 	budget   *budget
-	alarm    *alarm      // for calls that are over their time
-	quiet    bool        // nobody watches: only call_completed matters
 	depth    int         // of calls inside calls
 	within   *Invocation // the call that these calls are made in; nil: none
 	recorder Recorder    // keeps what calls are about to do; nil: nobody
@@ -37,6 +35,6 @@ func Execute(ctx context.Context, set Toolset, call llm.ToolCall) Execution {
 		return Execution{Key: key, Call: call, Outcome: OutcomeError, Error: err.Error(), err: err,
 			Result: llm.ToolResult{CallID: call.ID, Key: key, IsError: true, Parts: []llm.Part{llm.Text{Text: err.Error()}}}}
 	}
-	t.scope = &scope{tools: tools, executor: Parallel{}, slots: &slots{free: defaultParallel}, alarm: new(alarm)}
+	t.scope = &scope{tools: tools, executor: Parallel{}, slots: &slots{free: defaultParallel}}
 	return t.Do(ctx, func(Event) {})
 }

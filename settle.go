@@ -14,12 +14,12 @@ import (
 const defaultMaxResult = 32 << 10
 
 // settle turns what came back through the middleware into the outcome and the result.
-func (p *pipe) settle(ctx context.Context, res llm.ToolResult, err error) {
+func (p *work) settle(ctx context.Context, res llm.ToolResult, err error) {
 	x := &p.x
 	if !p.inv.taken {
 		x.Call = p.task.Call // as the model made it
 	}
-	if p.inv.pipe != nil {
+	if p.inv.work != nil {
 		p.inv.close()
 		x.Values, x.Spent, x.Cached = p.inv.set, p.inv.used(), p.inv.kept
 		if in := p.inv.ends; in != nil { // a call inside ended the run, whatever the tool makes of it
@@ -67,7 +67,7 @@ func (p *pipe) settle(ctx context.Context, res llm.ToolResult, err error) {
 }
 
 // failed notes how the call failed, and words it for the model.
-func (p *pipe) failed(err error) llm.ToolResult {
+func (p *work) failed(err error) llm.ToolResult {
 	x := &p.x
 	var (
 		f   *failure
@@ -102,9 +102,9 @@ func (p *pipe) failed(err error) llm.ToolResult {
 	return llm.ErrorResult(err.Error())
 }
 
-func (p *pipe) event(e Event) {
+func (p *work) event(e Event) {
 	e.Run, e.Step, e.Path = p.task.Run, p.task.Step, p.task.Key
 	p.inv.send(e)
 }
 
-func (p *pipe) notice(code, text string) { p.event(Event{Kind: EventNotice, Code: code, Text: text}) }
+func (p *work) notice(code, text string) { p.event(Event{Kind: EventNotice, Code: code, Text: text}) }
