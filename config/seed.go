@@ -6,7 +6,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// seedDoc is a document of the other form that is read: that of a Python framework whose agents are files, too. docs/seed-yaml.md lists its keys.
+// seedDoc is a document of the other form that is read: that of a Python framework whose agents are files, too. docs/agent-framework.md lists its keys.
 type seedDoc struct {
 	APIVersion string        `yaml:"apiVersion" required:"true" enum:"agent.framework/v2" doc:"The version of the form."`
 	Kind       string        `yaml:"kind" required:"true" enum:"Agent,ManagerAgent" doc:"Agent, or ManagerAgent."`

@@ -183,7 +183,7 @@ func (row seedRow) write(t *testing.T, dir string) string {
 	return filepath.Join(dir, "agent.yaml")
 }
 
-// Every row of docs/seed-yaml.md is as it says.
+// Every row of docs/agent-framework.md is as it says.
 func TestSeedRows(t *testing.T) {
 	var page strings.Builder
 	page.WriteString(seedHead)
@@ -218,7 +218,7 @@ func TestSeedRows(t *testing.T) {
 			t.Errorf("no finding with %s and a place in %v", want, all)
 		})
 	}
-	current(t, "../docs/seed-yaml.md", []byte(page.String()))
+	current(t, "../docs/agent-framework.md", []byte(page.String()))
 }
 
 const seedHead = `<!-- Made from the rows that config/seed_test.go tries. Change them there, then: make docs -->
@@ -228,7 +228,7 @@ const seedHead = `<!-- Made from the rows that config/seed_test.go tries. Change
 Files of the Python framework whose agents are YAML too are read as they are: ` + "`pawl check`, `pawl run` and `pawl chat`" + ` take them, and a document says by ` + "`apiVersion`" + ` that it is
 one. What they say is said in pawl's own keys ([yaml.md](yaml.md)); ` + "`pawl check --explain`" + ` shows them. Keys that have no effect here are reported, what would mean something else is refused, and
 what their loader dropped in silence (a key that there is not, the name of a tool, gateway or worker that there is not) is an error with its place. History is sent in the model's
-own roles, where theirs was text. An [example](../examples/seed003).
+own roles, where theirs was text. An [example](../examples/agentframework).
 
 | key | here | what is to be known |
 |---|---|---|
@@ -264,7 +264,7 @@ func TestFixedPlanners(t *testing.T) {
 
 // The example in the other form goes from its search to its analysis, with its programs and without a key. Nothing is wrong with its manager.
 func TestSeedExample(t *testing.T) {
-	dir := filepath.Join("..", "examples", "seed003")
+	dir := filepath.Join("..", "examples", "agentframework")
 	f, err := config.Load(filepath.Join(dir, "agent.yaml"), &config.LoadOptions{Getenv: environment})
 	if err != nil {
 		t.Fatal(err)
