@@ -49,12 +49,12 @@ type Agent struct {
 	Team         *Team                       `yaml:"team" doc:"Whom it leads."`
 	Schedules    []Schedule                  `yaml:"schedules" doc:"What is to be done at which times, by pawl schedules run FILE and pawl serve FILE, which keep it in the store as AGENT/NAME; what stands here no more is removed there."`
 
-	file     string           // where it was read; "": nowhere
-	dir      string           // what relative names are relative to; "": the current directory
-	at       map[string]place // where each path was said
+	file     string // where it was read; "": nowhere
+	dir      string // what relative names are relative to; "": the current directory
+	at       places // where each path was said
 	warnings Findings
 	secrets  []secret // values of variables that no output may show
-	seed     bool     // it is of the other form
+	linked   bool     // the agents of its team are known already
 }
 
 // Models are models, the first of which is asked; the others answer where those before cannot.
@@ -208,11 +208,17 @@ func (a *Agent) found(f *Finding) *Finding {
 	return f
 }
 
-// said is where path, or the nearest path above it that was written, was said; line 0: elsewhere than in the file.
-func (a *Agent) said(path string) (place, bool) {
+// said returns the place of a path. Line 0 means that the value comes from elsewhere than the file.
+func (a *Agent) said(path string) (place, bool) { return a.at.of(path) }
+
+// places are the places of paths in a file.
+type places map[string]place
+
+// of returns the place of a path, or of the nearest path above it that has one.
+func (p places) of(path string) (place, bool) {
 	for {
-		if p, ok := a.at[path]; ok || path == "" {
-			return p, ok
+		if at, ok := p[path]; ok || path == "" {
+			return at, ok
 		}
 		path = above(path)
 	}

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/config/agentframework"
 	"github.com/pawl-go/pawl/history"
 	"github.com/pawl-go/pawl/mcp"
 	"github.com/pawl-go/pawl/policy"
@@ -180,8 +181,8 @@ func (b *builder) choice(tools []*pawl.Tool) (c pawl.ToolChoice, err error) {
 	if len(names) == 0 && len(tools) > 0 {
 		if text := strings.TrimSpace(b.env("OPENAI_TOOL_CHOICE")); text != "" {
 			names, from = Choice{text}, "OPENAI_TOOL_CHOICE: "
-			if object, err := choiceObject([]byte(text)); err == nil {
-				names = object
+			if name, err := agentframework.ForcedTool([]byte(text)); err == nil {
+				names = Choice{name}
 			}
 		}
 	}
@@ -213,23 +214,6 @@ func (c Choice) choice() pawl.ToolChoice {
 		return pawl.ToolChoice{}
 	}
 	return pawl.Named(c...)
-}
-
-// choiceObject reads a choice in the form of OpenAI's API: {"type":"function","function":{"name":…}}.
-func choiceObject(text []byte) (Choice, error) {
-	var o struct {
-		Type     string `json:"type"`
-		Function struct {
-			Name string `json:"name"`
-		} `json:"function"`
-	}
-	if err := json.Unmarshal(text, &o); err != nil {
-		return nil, err
-	}
-	if o.Type != "function" || o.Function.Name == "" {
-		return nil, errors.New(`want {"type":"function","function":{"name":"NAME"}}`)
-	}
-	return Choice{o.Function.Name}, nil
 }
 
 // output returns the schema that an answer must fit.

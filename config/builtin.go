@@ -120,11 +120,7 @@ func builtins(a *Agent, env func(string) string, now, forAll bool) (_ *builtin, 
 }
 
 func unknownSet(name, path string) *Finding {
-	hint := "there are: " + strings.Join(SetNames(), ", ")
-	if near := nearest.Word(name, SetNames()); near != "" {
-		hint = "did you mean " + near + "?"
-	}
-	return finding(CodeUnknownTool, path, hint, "no set of tools is named %q", name)
+	return finding(CodeUnknownTool, path, nearest.Hint(name, SetNames()), "no set of tools is named %q", name)
 }
 
 // mayCall says which tools a schedule may call: those of sets, but the ones that make schedules, and those that the caller carries out.

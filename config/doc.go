@@ -22,5 +22,5 @@
 // A variable is put into a scalar after the file was read, so no value can add a key or a list to it; its value is never repeated in a finding.
 // Whoever writes a file is trusted as whoever writes a program is: it says what runs.
 //
-// Files of kind agent.framework/v2 are read too: what they say is said in the keys above. docs/yaml.md has every key, docs/agent-framework.md those of the other form.
+// Files of kind agent.framework/v2 are read too: what they say is said in the keys above. docs/yaml.md has every key, docs/agent-framework.md those of that form.
 package config

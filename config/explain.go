@@ -11,9 +11,10 @@ import (
 	"slices"
 	"strings"
 
+	"go.yaml.in/yaml/v3"
+
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/tools/outside"
-	"go.yaml.in/yaml/v3"
 )
 
 // Explanation shows what an agent is when all is said.

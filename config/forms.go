@@ -5,9 +5,10 @@ import (
 	"reflect"
 	"strings"
 
+	"go.yaml.in/yaml/v3"
+
 	"github.com/pawl-go/pawl/internal/nearest"
 	"github.com/pawl-go/pawl/tools/outside"
-	"go.yaml.in/yaml/v3"
 )
 
 // The values that can be written in several ways.

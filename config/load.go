@@ -11,9 +11,11 @@ import (
 	"slices"
 	"strings"
 
+	"go.yaml.in/yaml/v3"
+
+	"github.com/pawl-go/pawl/config/agentframework"
 	"github.com/pawl-go/pawl/internal/nearest"
 	"github.com/pawl-go/pawl/provider"
-	"go.yaml.in/yaml/v3"
 )
 
 // File is what was read of a file: an agent for each of its documents.
@@ -86,19 +88,19 @@ var agentName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$`)
 // agent reads one document.
 func (r *reading) agent(root *yaml.Node) *Agent {
 	a := &Agent{file: r.file, dir: r.dir}
-	r.places, r.secrets = map[string]place{"": {root.Line, root.Column}}, nil
+	r.places, r.secrets = places{"": {root.Line, root.Column}}, nil
 	before := len(r.findings)
-	if isSeed(root) {
-		r.seed(root, a)
+	if agentframework.Is(root) {
+		r.framework(root, a)
 	} else {
 		r.object(real(root), reflect.ValueOf(a).Elem(), "")
-		if a.Name != "" && !agentName.MatchString(a.Name) {
-			r.placed(CodeBadValue, "agent", "letters, digits, _, - and ., 64 at most", "%q is no name of an agent", cut(a.Name))
-		}
-		if len(r.findings) == before {
-			for _, f := range a.wrongServers() {
-				r.placed(f.Code, f.Path, f.Hint, "%s", f.Message)
-			}
+	}
+	if a.Name != "" && !agentName.MatchString(a.Name) {
+		r.placed(CodeBadValue, "agent", "letters, digits, _, - and ., 64 at most", "%q is no name of an agent", cut(a.Name))
+	}
+	if len(r.findings) == before {
+		for _, f := range a.wrongServers() {
+			r.placed(f.Code, f.Path, f.Hint, "%s", f.Message)
 		}
 	}
 	for path := range r.places {
@@ -118,15 +120,8 @@ func (r *reading) agent(root *yaml.Node) *Agent {
 // placed tells of something at a path that was read.
 func (r *reading) placed(code Code, path, hint, format string, args ...any) {
 	f := finding(code, path, hint, format, args...)
-	for p := path; ; p = above(p) {
-		if at, ok := r.places[p]; ok {
-			f.Line, f.Column = at.line, at.column
-			break
-		}
-		if p == "" {
-			break
-		}
-	}
+	at, _ := r.places.of(path)
+	f.Line, f.Column = at.line, at.column
 	r.found(f)
 }
 
@@ -148,11 +143,7 @@ func (f *File) Agent(name string) (*Agent, error) {
 	case name == "":
 		return nil, &Finding{Code: CodeConflict, File: f.Name, Message: "there are several agents in it", Hint: "say which: " + strings.Join(all, ", ")}
 	}
-	hint := "there are: " + strings.Join(all, ", ")
-	if near := nearest.Word(name, all); near != "" {
-		hint = "did you mean " + near + "?"
-	}
-	return nil, &Finding{Code: CodeUnknownWorker, File: f.Name, Message: "no agent is named " + name, Hint: hint}
+	return nil, &Finding{Code: CodeUnknownWorker, File: f.Name, Message: "no agent is named " + name, Hint: nearest.Hint(name, all)}
 }
 
 // leads are the agents that are nobody's workers.

@@ -48,10 +48,8 @@ func (a *Agent) wrongServers() (all Findings) {
 			continue
 		}
 		hint := "mcp_servers says how a server is reached"
-		if near := nearest.Word(t.MCP, names); near != "" {
-			hint = "did you mean " + near + "?"
-		} else if len(names) > 0 {
-			hint = "there are: " + strings.Join(names, ", ")
+		if len(names) > 0 {
+			hint = nearest.Hint(t.MCP, names)
 		}
 		all = append(all, finding(CodeUnknownServer, index("tools", i)+".mcp", hint, "no server in mcp_servers is named %q", cut(t.MCP)))
 	}

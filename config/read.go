@@ -8,9 +8,11 @@ import (
 	"strconv"
 	"strings"
 
+	"go.yaml.in/yaml/v3"
+
+	"github.com/pawl-go/pawl/config/agentframework"
 	"github.com/pawl-go/pawl/internal/nearest"
 	"github.com/pawl-go/pawl/tools/outside"
-	"go.yaml.in/yaml/v3"
 )
 
 // reading is one file on its way to agents. It goes on after a mistake, so that all of them are told at once.
@@ -20,9 +22,9 @@ type reading struct {
 	env      func(string) string
 	findings Findings
 	expanded map[*yaml.Node]*expanded
-	places   map[string]place // of the agent that is being read
-	chain    []string         // the files that lead to this one, as workers
-	secrets  []secret         // values that no output may show
+	places   places   // of the agent that is being read
+	chain    []string // the files that lead to this one, as workers
+	secrets  []secret // values that no output may show
 }
 
 // secret is the value of a variable that no output may show.
@@ -31,8 +33,11 @@ type secret struct{ name, value string }
 // mostFindings bounds what is told of one file.
 const mostFindings = 100
 
+// found adds a finding, unless it was found before: some nodes are read twice, as those behind an alias.
 func (r *reading) found(f *Finding) {
-	if f.File = r.file; len(r.findings) < mostFindings {
+	f.File = r.file
+	same := func(g *Finding) bool { return f.Line > 0 && f.Error() == g.Error() }
+	if len(r.findings) < mostFindings && !slices.ContainsFunc(r.findings, same) {
 		r.findings = append(r.findings, f)
 	}
 }
@@ -61,11 +66,10 @@ func (r *reading) value(n *yaml.Node, v reflect.Value, path string, tag reflect.
 		r.places[path] = place{n.Line, n.Column}
 	}
 	n = real(n)
+	if k, ok := v.Addr().Interface().(agentframework.Keeper); ok && k.Keep(n) {
+		return
+	}
 	if n.Kind == yaml.ScalarNode && n.Tag == "!!null" {
-		if m, ok := v.Addr().Interface().(*maybe); ok {
-			m.null()
-			return
-		}
 		r.at(CodeWrongType, n, path, "leave the key out for the default", "want %s, got nothing", wanted(v.Type()))
 		return
 	}
@@ -119,8 +123,6 @@ func (r *reading) plain(n *yaml.Node, v reflect.Value, path string, tag reflect.
 			r.value(value, one, path+"."+key.Value, "")
 			v.SetMapIndex(reflect.ValueOf(key.Value), one)
 		}
-	case reflect.Interface:
-		v.Set(reflect.ValueOf(n)) // read by whoever knows what it is
 	default:
 		if r.scalar(n, v, path) {
 			r.bounded(n, v, path, tag)
@@ -213,11 +215,7 @@ func elsewhere(fields []reflect.StructField, key string) string {
 
 // unknown tells of a key that there is not.
 func (r *reading) unknown(key *yaml.Node, path string, known []string) {
-	hint := "there are: " + strings.Join(known, ", ")
-	if near := nearest.Word(key.Value, known); near != "" {
-		hint = "did you mean " + near + "?"
-	}
-	r.at(CodeUnknownKey, key, path, hint, "there is no key %q", cut(key.Value))
+	r.at(CodeUnknownKey, key, path, nearest.Hint(key.Value, known), "there is no key %q", cut(key.Value))
 }
 
 // said is the text of a scalar, with its variables replaced, and the text that findings show.

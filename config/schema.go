@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/pawl-go/pawl/config/agentframework"
 	"github.com/pawl-go/pawl/tools/outside"
 )
 
@@ -16,7 +17,7 @@ func Schema() []byte {
 	s := schemaOf(reflect.TypeFor[Agent](), "")
 	s["$schema"] = "https://json-schema.org/draft/2020-12/schema"
 	s["title"] = "An agent of pawl"
-	s = seedSchema(s)
+	s = bothForms(s)
 	var out bytes.Buffer
 	e := json.NewEncoder(&out)
 	e.SetEscapeHTML(false)
@@ -25,6 +26,17 @@ func Schema() []byte {
 		panic(err) // of maps, texts and numbers alone
 	}
 	return out.Bytes()
+}
+
+// bothForms is the schema of both forms: a document says which it is.
+func bothForms(native object) object {
+	out := object{"$schema": native["$schema"], "title": native["title"], "type": "object",
+		"if":   object{"anyOf": []object{{"required": []string{"apiVersion"}}, {"required": []string{"kind"}}}},
+		"then": schemaOfStruct(reflect.TypeFor[agentframework.Document]())}
+	delete(native, "$schema")
+	delete(native, "title")
+	out["else"] = native
+	return out
 }
 
 type object = map[string]any
@@ -43,6 +55,8 @@ func schemaOf(t reflect.Type, tag reflect.StructTag) object {
 	switch {
 	case t == jsonType:
 		return object{}
+	case t == reflect.TypeFor[agentframework.Node]():
+		return object{"type": "object"}
 	case t == reflect.TypeFor[outside.Duration]():
 		return object{"type": "string", "pattern": `^([0-9.]+(ns|us|µs|ms|s|m|h))+$|^0$|\$\{`}
 	case t.String() == "pawl.Effect":

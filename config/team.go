@@ -10,9 +10,11 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/pawl-go/pawl"
-	"github.com/pawl-go/pawl/team"
 	"go.yaml.in/yaml/v3"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/nearest"
+	"github.com/pawl-go/pawl/team"
 )
 
 // Team is what is written of an agent that leads others; package team says what the managers do.
@@ -115,7 +117,7 @@ func (r *reading) workerFile(file, name, path string) *Agent {
 // teams links the workers that the agents of a file name, and finds those that there are not and circles of them.
 func (r *reading) teams(f *File) {
 	for _, a := range f.Agents {
-		if a.Team == nil || a.seed {
+		if a.Team == nil || a.linked {
 			continue
 		}
 		r.places = a.at
@@ -159,7 +161,7 @@ func (r *reading) workerHere(f *File, lead *Agent, name, path string) *Agent {
 		}
 	}
 	if name != "" {
-		r.placed(CodeUnknownWorker, path, among(name, others), "no agent of this file is named %q", cut(name))
+		r.placed(CodeUnknownWorker, path, nearest.Hint(name, others), "no agent of this file is named %q", cut(name))
 	}
 	return nil
 }
@@ -174,7 +176,7 @@ func (r *reading) teamNames(t *Team) {
 	}
 	check := func(name, path string) {
 		if name != "" && !slices.Contains(all, name) {
-			r.placed(CodeUnknownWorker, path, among(name, all), "no worker is named %q", cut(name))
+			r.placed(CodeUnknownWorker, path, nearest.Hint(name, all), "no worker is named %q", cut(name))
 		}
 	}
 	for i, rule := range t.Rules {
@@ -271,7 +273,7 @@ func (b *builder) team(ctx context.Context, built *Built) (err error) {
 				known = append(known, t.Name)
 			}
 			if !slices.Contains(known, name) {
-				return finding(CodeUnknownTool, index(path+".tools", k), among(name, known), "%s has no tool %q", w.Name, cut(name))
+				return finding(CodeUnknownTool, index(path+".tools", k), nearest.Hint(name, known), "%s has no tool %q", w.Name, cut(name))
 			}
 		}
 		workers = append(workers, team.Worker{Agent: one.Agent, Description: w.Description, Tools: w.Tools})
@@ -320,4 +322,14 @@ func (t *Team) make(lead *pawl.Agent, workers []team.Worker) (*pawl.Agent, error
 		return team.Router(lead, &team.RouterOptions{Rules: rules, Default: t.Default, Prompt: t.Prompt}, workers...)
 	}
 	return nil, errors.New("there is no manager " + t.Manager)
+}
+
+// outward reports whether a path of a worker leads out of the folder.
+func outward(path string) bool {
+	for part := range strings.SplitSeq(strings.ReplaceAll(path, `\`, "/"), "/") {
+		if part == ".." {
+			return true
+		}
+	}
+	return false
 }

@@ -75,9 +75,9 @@ const (
 	scriptOne = `{"script":[{"worker":"one","execution_mode":"direct","tool_name":"search","args":{"q":1}},{"worker":"two","execution_mode":"guided","notes":"Check it."}]}`
 )
 
-// teamRows are ways to lead, in the native form and in the other one.
+// teamRows are ways to lead, in the native form and in agent.framework/v2.
 var teamRows = []struct {
-	name, native, seed string
+	name, native, framework string
 	model              func() *script.Model
 	calls, answer      string
 	received           []string
@@ -116,8 +116,8 @@ func TestTeams(t *testing.T) {
 	for _, row := range teamRows {
 		for form, text := range map[string]string{
 			"native": "agent: lead\nmodel: openai:sim\nteam: " + row.native + "\n---\n" + worker("one") + "---\n" + worker("two"),
-			"seed": "apiVersion: agent.framework/v2\nkind: ManagerAgent\nmetadata: {name: lead}\nresources: {inference_gateways: [{name: llm, type: OpenAIGateway, config: {model: sim}}]}\n" +
-				"spec:\n  workers: [{name: one, config_path: one.yaml}, {name: two, config_path: two.yaml}]\n  planner: " + row.seed + "\n",
+			"agent.framework": "apiVersion: agent.framework/v2\nkind: ManagerAgent\nmetadata: {name: lead}\nresources: {inference_gateways: [{name: llm, type: OpenAIGateway, config: {model: sim}}]}\n" +
+				"spec:\n  workers: [{name: one, config_path: one.yaml}, {name: two, config_path: two.yaml}]\n  planner: " + row.framework + "\n",
 		} {
 			t.Run(row.name+"/"+form, func(t *testing.T) {
 				dir := t.TempDir()
