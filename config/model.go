@@ -180,7 +180,8 @@ func leaks(said, model string) bool {
 		return said == "on"
 	}
 	name, _, _ := strings.Cut(model, ":")
-	return name != "openai" && name != "anthropic" && name != "gemini" && name != "script"
+	p, _ := provider.Find(name)
+	return !p.CleanCalls && name+":" != scripted
 }
 
 // pick chooses the driver for a model, and says why.
