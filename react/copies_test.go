@@ -1,0 +1,32 @@
+package react
+
+import (
+	"reflect"
+	"slices"
+	"testing"
+
+	"github.com/pawl-go/pawl"
+)
+
+// The request to the model inside has every field of the request that was made, or puts it into words.
+func TestInnerRequestHasEveryField(t *testing.T) {
+	copied := []string{"Key", "Model", "Settings", "Whole"}
+	inWords := []string{"Messages", "Tools", "Choice", "Output"} // the prompt and the history
+	unused := []string{"Turn"}                                   // it counts messages that are not sent
+	of := reflect.TypeFor[pawl.Request]()
+	for i := range of.NumField() {
+		if name := of.Field(i).Name; !slices.Contains(slices.Concat(copied, inWords, unused), name) {
+			t.Errorf("pawl.Request.%s is new: does Model.request use it?", name)
+		}
+	}
+	m := New(nil, nil)
+	got, err := m.request(&pawl.Request{Key: "k", Model: "m", Settings: pawl.Settings{MaxTokens: 1}, Whole: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range copied {
+		if reflect.ValueOf(*got).FieldByName(name).IsZero() {
+			t.Errorf("pawl.Request.%s is not copied", name)
+		}
+	}
+}
