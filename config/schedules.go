@@ -16,18 +16,18 @@ import (
 
 // Schedule is something that is to be done at times.
 type Schedule struct {
-	Name    string          `yaml:"name" doc:"What it is called among those of the agent. Letters, digits, _ and -." required:"true"`
-	When    string          `yaml:"when" doc:"When: daily 08:00, weekdays 08:00, weekly mon,thu 08:00, monthly last 08:00, a time such as 2026-03-01T08:00:00+01:00, or cron's five fields." required:"true"`
-	Zone    string          `yaml:"zone" doc:"The zone of these times, such as Europe/Oslo. Default: the agent's zone."`
-	Prompt  string          `yaml:"prompt" doc:"What the agent is asked then; with calls, beside what they gave."`
-	Calls   []ScheduledCall `yaml:"calls" doc:"Calls that are made then, in this order. Either these or a prompt."`
-	Misfire string          `yaml:"misfire" enum:"once,skip,all" doc:"What is done about times that were missed: the last of them, none, or all. Default: once."`
+	Name    string          `yaml:"name" required:"true"`
+	When    string          `yaml:"when" required:"true"`
+	Zone    string          `yaml:"zone"`
+	Prompt  string          `yaml:"prompt"`
+	Calls   []ScheduledCall `yaml:"calls"`
+	Misfire string          `yaml:"misfire" enum:"once,skip,all"`
 }
 
 // ScheduledCall is a call of a tool of the agent's.
 type ScheduledCall struct {
-	Tool string       `yaml:"tool" doc:"The tool." required:"true"`
-	Args outside.JSON `yaml:"args" doc:"Its arguments. Default: none."`
+	Tool string       `yaml:"tool" required:"true"`
+	Args outside.JSON `yaml:"args"`
 }
 
 var plainName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)

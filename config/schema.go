@@ -88,7 +88,7 @@ func schemaOfStruct(t reflect.Type) object {
 	properties, required := object{}, []string{}
 	for _, f := range fieldsOf(t) {
 		s := schemaOf(f.Type, f.Tag)
-		if doc := f.Tag.Get("doc"); doc != "" {
+		if doc := meaning(t, f); doc != "" {
 			s["description"] = doc
 		}
 		properties[keyOf(f)] = s

@@ -19,22 +19,22 @@ import (
 
 // Team is what is written of an agent that leads others; package team says what the managers do.
 type Team struct {
-	Manager   string   `yaml:"manager" enum:"strategic,router,script,network" doc:"How work is given out: strategic (the lead plans phases, workers carry them out, the lead sums up), router (one worker gets the task), script (the lead writes steps for the workers) or network (the lead calls workers as it calls tools). Default: strategic."`
-	Workers   []Worker `yaml:"workers" required:"true" doc:"Who works: names of other agents of this file, or objects."`
-	Rules     []Rule   `yaml:"rules" doc:"Of a router: tried in order, before the lead is asked."`
-	Default   string   `yaml:"default" doc:"Of a router: the worker where the lead chose none. Default: the answer says that none fits."`
-	OnFailure string   `yaml:"on_failure" enum:"stop,retry,replan" doc:"Of strategic and script: what follows a phase or step that failed. Default: stop."`
-	Tries     *int     `yaml:"tries" min:"1" max:"10" doc:"How often more, with retry and replan. Default: 1 and 2."`
-	MaxPhases *int     `yaml:"max_phases" min:"1" max:"12" doc:"Phases of a plan at most. Default: 12."`
-	Prompt    string   `yaml:"prompt" doc:"What the lead is told about planning, choosing or writing scripts, in place of the usual words. The workers are listed after it."`
+	Manager   string   `yaml:"manager" enum:"strategic,router,script,network"`
+	Workers   []Worker `yaml:"workers" required:"true"`
+	Rules     []Rule   `yaml:"rules"`
+	Default   string   `yaml:"default"`
+	OnFailure string   `yaml:"on_failure" enum:"stop,retry,replan"`
+	Tries     *int     `yaml:"tries" min:"1" max:"10"`
+	MaxPhases *int     `yaml:"max_phases" min:"1" max:"12"`
+	Prompt    string   `yaml:"prompt"`
 }
 
 // Worker is an agent that is given work.
 type Worker struct {
-	Name        string   `yaml:"agent" doc:"Its name: of an agent of this file or, with file, of that one. By it the lead knows it. Default, with file: the one that is there."`
-	File        string   `yaml:"file" doc:"The file that it stands in, beside this one or below."`
-	Description string   `yaml:"description" doc:"What it is good for, for whoever chooses. Default: the beginning of its instructions."`
-	Tools       []string `yaml:"tools" doc:"Of a script: the tools of its own that direct steps may name. Default: all of them."`
+	Name        string   `yaml:"agent"`
+	File        string   `yaml:"file"`
+	Description string   `yaml:"description"`
+	Tools       []string `yaml:"tools"`
 
 	of *Agent
 }
@@ -44,9 +44,9 @@ func (w Worker) Agent() *Agent { return w.of }
 
 // Rule sends a task to a worker by its words.
 type Rule struct {
-	Worker  string   `yaml:"worker" required:"true" doc:"Who gets it."`
-	Include []string `yaml:"include" doc:"One of these is in the task, whatever their case. Default: any task."`
-	Exclude []string `yaml:"exclude" doc:"None of these is."`
+	Worker  string   `yaml:"worker" required:"true"`
+	Include []string `yaml:"include"`
+	Exclude []string `yaml:"exclude"`
 }
 
 var _ form = (*Worker)(nil)

@@ -22,7 +22,7 @@ import (
 // Document is a document of the form. The tags say how it is read; the JSON Schema of the form is made
 // from them, too.
 type Document struct {
-	APIVersion string    `yaml:"apiVersion" required:"true" enum:"agent.framework/v2" doc:"The version of the form."`
+	APIVersion string    `yaml:"apiVersion" required:"true" enum:"agent.framework/v2"`
 	Kind       string    `yaml:"kind" required:"true" enum:"Agent,ManagerAgent" doc:"Agent, or ManagerAgent."`
 	Metadata   metadata  `yaml:"metadata" required:"true" doc:"What it is called."`
 	Resources  resources `yaml:"resources" doc:"Gateways, tools and subscribers by name."`
@@ -71,12 +71,12 @@ type memory struct {
 	Preset    string `yaml:"$preset" enum:"standalone,worker,manager" doc:"A preset."`
 	Namespace string `yaml:"namespace" doc:"Whom it is shared with."`
 	AgentKey  string `yaml:"agent_key" doc:"Whose it is."`
-	Type      string `yaml:"type" enum:"InMemory,SharedInMemory,HierarchicalShared,MessageStoreMemory" doc:"A type."`
+	Type      string `yaml:"type" enum:"InMemory,SharedInMemory,HierarchicalShared,MessageStoreMemory"`
 	Config    Node   `yaml:"config" doc:"What its type wants."`
 }
 
 type policies struct {
-	Preset         string `yaml:"$preset" enum:"simple,manager_with_followups,with_hitl,with_checkpoints" doc:"A preset."`
+	Preset         string `yaml:"$preset" enum:"simple,manager_with_followups,with_hitl,with_checkpoints"`
 	Completion     *typed `yaml:"completion" doc:"Reported, and without effect."`
 	Termination    *typed `yaml:"termination" doc:"When a run ends."`
 	LoopPrevention *typed `yaml:"loop_prevention" doc:"When a model turns in a circle."`
