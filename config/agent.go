@@ -10,8 +10,9 @@ import (
 	"github.com/pawl-go/pawl/tools/outside"
 )
 
-// Agent is what is written of an agent: plain data, with the keys of the native form. The zero value of each field stands for its default. Fill it in, or let Load
-// read it; Build makes a pawl.Agent of it. It may be used concurrently once it is set up.
+// Agent describes an agent: plain data with the keys of the native form. The zero value of each
+// field means its default. Fill it in or let Load read it; Build makes a pawl.Agent of it. It may
+// be used concurrently once it is set up.
 type Agent struct {
 	Name         string                      `yaml:"agent" required:"true"`
 	Model        Models                      `yaml:"model"`
@@ -49,15 +50,15 @@ type Agent struct {
 	Team         *Team                       `yaml:"team"`
 	Schedules    []Schedule                  `yaml:"schedules"`
 
-	file     string // where it was read; "": nowhere
-	dir      string // what relative names are relative to; "": the current directory
+	file     string // the file it was read from; empty means none
+	dir      string // the base of relative names; empty means the current directory
 	at       places // where each path was said
 	warnings Findings
 	secrets  []secret // values of variables that no output may show
 	linked   bool     // the agents of its team are known already
 }
 
-// Models are models, the first of which is asked; the others answer where those before cannot.
+// Models are models in order: the first is asked, and the others are its fallbacks.
 type Models []Model
 
 // Model names a model.
@@ -66,7 +67,7 @@ type Model struct {
 	BaseURL string `yaml:"base_url"`
 	KeyEnv  string `yaml:"key_env"`
 
-	made pawl.Model // what a planner is that asks no provider; nil: Name is opened
+	made pawl.Model // the model of a planner without a provider; nil means that Name is opened
 }
 
 // Tool is an entry of a list of tools: one of its fields is set.
@@ -86,7 +87,7 @@ type React struct {
 	Retries  *int   `yaml:"retries" min:"0"`
 }
 
-// Choice is a tool choice as it is written: a word, or the names of tools.
+// Choice is a tool choice as written: a word, or the names of tools.
 type Choice []string
 
 // Limits bound a run.
@@ -129,7 +130,7 @@ type Settings struct {
 	Options     map[string]outside.JSON `yaml:"options"`
 }
 
-// History chooses what is sent of a conversation; one of its fields is set.
+// History chooses the part of a conversation that is sent. One of its fields is set.
 type History struct {
 	Word    string `yaml:"-"`
 	Turns   *int   `yaml:"turns" min:"1"`
@@ -137,7 +138,7 @@ type History struct {
 	Summary *int   `yaml:"summary" min:"1"`
 }
 
-// Store says where what is kept between runs is, and whose it is.
+// Store names the database with the data between runs, and the owner of the data.
 type Store struct {
 	DB     string `yaml:"db"`
 	Tenant string `yaml:"tenant"`
@@ -166,7 +167,7 @@ type Breaker struct {
 	Pause    outside.Duration `yaml:"pause"`
 }
 
-// Cache keeps results of pure tools.
+// Cache stores results of pure tools.
 type Cache struct {
 	Tools []string         `yaml:"tools"`
 	Bytes *int             `yaml:"bytes" min:"1"`
@@ -176,7 +177,8 @@ type Cache struct {
 // place is where something was said.
 type place struct{ line, column int }
 
-// Override says that what stands at path, and below it, comes from elsewhere now: a flag. A finding about it then has no place in the file.
+// Override records that the value at a path, and all below it, now comes from a flag. Findings
+// about it have no place in the file.
 func (a *Agent) Override(path string) {
 	for p := range a.at {
 		if p == path || strings.HasPrefix(p, path+".") || strings.HasPrefix(p, path+"[") {
@@ -191,10 +193,11 @@ func (a *Agent) Override(path string) {
 // File returns the file that a was read from; "" for none.
 func (a *Agent) File() string { return a.file }
 
-// Warnings returns what reading a found worth saying: what is written and has no effect, or another than it says.
+// Warnings returns the warnings of reading a: keys without an effect, or with another effect than
+// they say.
 func (a *Agent) Warnings() Findings { return slices.Clone(a.warnings) }
 
-// found gives f its place: that of its path, or of the nearest path above it that was written.
+// found gives f the place of its path, or of the nearest path above it that the file has.
 func (a *Agent) found(f *Finding) *Finding {
 	if a.file == "" || f.Line > 0 {
 		return f

@@ -13,9 +13,9 @@ import (
 	"github.com/pawl-go/pawl/tools/outside"
 )
 
-// Keys that are copied into the options of other packages by hand: each field has a key of the same name, or
-// is named here with the key that it has or, as "", because no file sets it. A field that is added on either
-// side must be copied or named.
+// Some keys are copied by hand into the options of other packages. Each option has a key of the
+// same name, or a renamed key here; "" means that no key sets it. A field that is added on either
+// side must be copied or listed.
 func TestKeysHaveEveryOption(t *testing.T) {
 	for _, tt := range []struct {
 		keys, options reflect.Type

@@ -51,13 +51,14 @@ spec:
       inference_gateway: llm
 `
 
-// frameworkRow is a key of agent.framework/v2: what becomes of it, a document with it, and what shows it.
+// frameworkRow is a key of agent.framework/v2: its effect, a document with it, and a proof.
 type frameworkRow struct {
 	key, state, note string
-	base             string // "": frameworkBase
+	base             string // empty means frameworkBase
 	old, new         string // new stands for old
 	see              func(a *config.Agent) any
-	want             any // what see shows, or, for what is refused or reported, a part of the finding
+	// the value that see returns or, for a refused or reported key, a part of the finding
+	want any
 }
 
 func cfg(text string) string { return "      inference_gateway: llm\n      " + text + "\n" }
@@ -234,12 +235,12 @@ own roles, where theirs was text. An [example](../examples/agentframework).
 |---|---|---|
 `
 
-// echo is a program that says what it was told.
+// echo is a program that returns its input.
 func echo(_ context.Context, p outside.Process) (outside.Exit, error) {
 	return outside.Exit{Stdout: p.Stdin}, nil
 }
 
-// The planners that ask no model do what they are told.
+// The planners that ask no model make their fixed calls.
 func TestFixedPlanners(t *testing.T) {
 	for _, tt := range []struct{ planner, task, want string }{
 		{"SingleActionPlanner\n    config: {tool_name: search, tool_args: {q: 1}}\n", "Anything.", `{"q":1}`},
@@ -262,7 +263,8 @@ func TestFixedPlanners(t *testing.T) {
 	}
 }
 
-// The example in agent.framework/v2 goes from its search to its analysis, with its programs and without a key. Nothing is wrong with its manager.
+// The example in agent.framework/v2 searches and then analyzes, with its own programs and without a
+// key. Its manager has no findings.
 func TestFrameworkExample(t *testing.T) {
 	dir := filepath.Join("..", "examples", "agentframework")
 	f, err := config.Load(filepath.Join(dir, "agent.yaml"), &config.LoadOptions{Getenv: environment})

@@ -24,8 +24,7 @@ const scripted = "script:"
 // modelHint says what a model's name looks like.
 const modelHint = "such as openai:gpt-5-mini, anthropic:claude-sonnet-4-5 or ollama:qwen3:4b; pawl models list has more"
 
-// models opens all of them: the first, and those to fall back to.
-// asked makes the model, and what is asked: the model behind its driver.
+// asked returns the model, and the model behind its driver, which is asked.
 func (b *builder) asked() (model, driven pawl.Model, layers []pawl.Middleware, err error) {
 	if len(b.agent.Model) == 0 && b.opts.Bare {
 		return nil, nil, nil, nil
@@ -93,8 +92,8 @@ func (b *builder) script(name, path string) (pawl.Model, error) {
 	return m, nil
 }
 
-// key reads the key that key_env names. A key itself has no place in a file or on a command line, where others can see it: who
-// writes one there is told so, and it is not repeated.
+// key reads the variable that key_env names. A key itself has no place in a file or on a command
+// line, where others can see it; an error does not repeat it.
 func (b *builder) key(name, path string) (string, error) {
 	if b.opts.Offline {
 		return "none", nil
@@ -113,7 +112,8 @@ func (b *builder) key(name, path string) (string, error) {
 	return "", finding(CodeMissingVariable, path, "the name of a variable belongs here, not a key, as in MY_KEY", "%sthere is no such environment variable, or it is empty", what)
 }
 
-// ReadCatalog reads a file with a catalogue of models; "" is the one inside. The error is a *Finding.
+// ReadCatalog reads a file with a catalogue of models. An empty name means the built-in catalogue.
+// The error is a *Finding.
 func ReadCatalog(name string) (*catalog.Catalog, error) {
 	if name == "" {
 		return catalog.Default(), nil
@@ -132,7 +132,8 @@ func ReadCatalog(name string) (*catalog.Catalog, error) {
 // NoticeDriver is the code of the notice that says what driver auto took.
 const NoticeDriver = "driver"
 
-// driven puts the driver around the model. What auto takes is told at once, and as a notice of the first request.
+// driven wraps the model in its driver. The choice of auto is reported at once, and as a notice of
+// the first request.
 func (b *builder) driven(model pawl.Model) (pawl.Model, []pawl.Middleware, error) {
 	a, driver, o := b.agent, b.agent.Driver, b.agent.React
 	if driver == "" {
@@ -199,18 +200,18 @@ func pick(known *catalog.Catalog, name string) (driver, why string) {
 	return "native", list + "; --driver react is for models that do not call tools"
 }
 
-// told tells a notice before the first reply.
+// told returns a middleware that emits a notice before the first reply.
 func told(n pawl.Notice) pawl.Middleware {
 	return pawl.Middleware{Model: func(m pawl.Model) pawl.Model { return &telling{m, n} }}
 }
 
-// telling is made anew for each run.
+// telling emits the notice. Each run has its own.
 type telling struct {
 	pawl.Model
 	notice pawl.Notice
 }
 
-// Stream tells the notice, and then what the model says.
+// Stream emits the notice, then the reply.
 func (t *telling) Stream(ctx context.Context, req *pawl.Request) iter.Seq2[pawl.Delta, error] {
 	return func(yield func(pawl.Delta, error) bool) {
 		if n := t.notice; n.Code != "" {

@@ -15,7 +15,8 @@ import (
 	"github.com/pawl-go/pawl/tools/outside"
 )
 
-// reading is one file on its way to agents. It goes on after a mistake, so that all of them are told at once.
+// reading is the state of reading one file. It continues after a fault, so that all are reported at
+// once.
 type reading struct {
 	file     string
 	dir      string
@@ -30,10 +31,10 @@ type reading struct {
 // secret is the value of a variable that no output may show.
 type secret struct{ name, value string }
 
-// mostFindings bounds what is told of one file.
+// mostFindings is the maximum of findings in one file.
 const mostFindings = 100
 
-// found adds a finding, unless it was found before: some nodes are read twice, as those behind an alias.
+// found adds a finding, unless it was found before: nodes behind an alias are read several times.
 func (r *reading) found(f *Finding) {
 	f.File = r.file
 	same := func(g *Finding) bool { return f.Line > 0 && f.Error() == g.Error() }
@@ -42,7 +43,7 @@ func (r *reading) found(f *Finding) {
 	}
 }
 
-// at tells of something at a node.
+// at adds a finding at a node.
 func (r *reading) at(code Code, n *yaml.Node, path, hint, format string, args ...any) {
 	f := finding(code, path, hint, format, args...)
 	f.Line, f.Column = n.Line, n.Column
@@ -130,7 +131,8 @@ func (r *reading) plain(n *yaml.Node, v reflect.Value, path string, tag reflect.
 	}
 }
 
-// pairs are the keys of an object with their values. A key that stands twice, or is no text, is told and left out.
+// pairs returns the keys of an object with their values. A duplicate key, or one that is no text,
+// is reported and left out.
 func (r *reading) pairs(n *yaml.Node, path string) func(func(*yaml.Node, *yaml.Node) bool) {
 	return func(yield func(*yaml.Node, *yaml.Node) bool) {
 		seen := map[string]int{}
@@ -193,7 +195,8 @@ func (r *reading) object(n *yaml.Node, v reflect.Value, path string) {
 var otherWords = map[string]string{"system": "instructions", "system_prompt": "instructions", "prompt": "instructions", "name": "agent", "mcp": "mcp_servers", "servers": "mcp_servers",
 	"fallbacks": "model", "memory": "store", "database": "store"}
 
-// elsewhere says where in an agent a key belongs that somebody wrote in another place, or calls otherwise; "" where that is not known.
+// elsewhere returns a hint for a key that belongs to another object of an agent, or has another
+// name there. An empty hint means that neither is known.
 func elsewhere(fields []reflect.StructField, key string) string {
 	if fieldNamed(fields, "agent") < 0 || nearest.Word(key, names(fields)) != "" {
 		return ""
@@ -213,7 +216,7 @@ func elsewhere(fields []reflect.StructField, key string) string {
 	return ""
 }
 
-// unknown tells of a key that there is not.
+// unknown reports an unknown key.
 func (r *reading) unknown(key *yaml.Node, path string, known []string) {
 	r.at(CodeUnknownKey, key, path, nearest.Hint(key.Value, known), "there is no key %q", cut(key.Value))
 }
@@ -244,7 +247,8 @@ func (r *reading) scalar(n *yaml.Node, v reflect.Value, path string) bool {
 	}
 	tag := n.ShortTag()
 	text, shown := r.said(n, path)
-	open := shown != text // a variable may stand for a number; between braces YAML wants it in quotes
+	// A variable may stand for a number, although YAML wants it in quotes between braces.
+	open := shown != text
 	ok := false
 	switch v.Kind() {
 	case reflect.String:
@@ -314,7 +318,8 @@ func (r *reading) json(n *yaml.Node, v reflect.Value, path string) {
 	}
 }
 
-// texts replaces the variables in all texts below n. What was replaced is a text, whatever it looks like.
+// texts expands the variables in all texts below n. An expanded value is a text, even if it looks
+// like a number.
 func (r *reading) texts(n *yaml.Node, path string) bool {
 	n = real(n)
 	if n.Kind == yaml.ScalarNode {
@@ -334,7 +339,7 @@ func (r *reading) texts(n *yaml.Node, path string) bool {
 	return ok
 }
 
-// wrong tells that a value is of another kind.
+// wrong reports a value of another type.
 func (r *reading) wrong(n *yaml.Node, want reflect.Type, path string) {
 	if _, again := r.places["!"+path]; again {
 		return

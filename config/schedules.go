@@ -32,7 +32,7 @@ type ScheduledCall struct {
 
 var plainName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 
-// scheduled finds what is wrong with the schedules of an agent that has tools.
+// scheduled reports the faults of an agent's schedules.
 func (b *builder) scheduled(tools []*pawl.Tool) error {
 	var all Findings
 	seen := map[string]bool{}
@@ -63,7 +63,7 @@ func (b *builder) scheduled(tools []*pawl.Tool) error {
 	return all.err()
 }
 
-// called finds a call of a tool that there is not, or that does not fit it.
+// called reports a call of an unknown tool, or with arguments that do not fit.
 func (b *builder) called(c ScheduledCall, at string, tools []*pawl.Tool) Findings {
 	if wrong := b.about(c.Tool, at+".tool", tools); len(wrong) > 0 {
 		return wrong
@@ -91,11 +91,11 @@ func (c ScheduledCall) args() json.RawMessage {
 // schedules is how the IDs of the agent's schedules begin.
 func (a *Agent) schedules() string { return a.Name + "/" }
 
-// HasSchedule reports whether a schedule of that ID is one that KeepSchedules keeps for the agent.
+// HasSchedule reports whether KeepSchedules stores a schedule of that ID for the agent.
 func (a *Agent) HasSchedule(id string) bool { return strings.HasPrefix(id, a.schedules()) }
 
-// KeepSchedules has db keep the schedules of the agent, in the scope of its store and under the IDs AGENT/NAME: see schedule.Keep. Whoever runs schedules
-// calls it before. It is for an agent that was built.
+// KeepSchedules stores the schedules of the agent in db, in the scope of its store and under the
+// IDs AGENT/NAME: see schedule.Keep. Call it before schedules run, for an agent that was built.
 func (a *Agent) KeepSchedules(ctx context.Context, db store.Schedules, getenv func(string) string, now time.Time) error {
 	zone, err := zoneOf(a.Zone, getenv)
 	if err != nil {

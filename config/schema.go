@@ -11,8 +11,9 @@ import (
 	"github.com/pawl-go/pawl/tools/outside"
 )
 
-// Schema returns the JSON Schema of a document of the form, for editors. It is made from the types, and says what can be said of a document alone: keys, kinds of
-// values, their bounds. Names of tools and variables are for Check.
+// Schema returns the JSON Schema of a document, for editors. It is made from the types and
+// describes a document alone: keys, types of values and bounds. Check covers names of tools and
+// variables.
 func Schema() []byte {
 	s := schemaOf(reflect.TypeFor[Agent](), "")
 	s["$schema"] = "https://json-schema.org/draft/2020-12/schema"
@@ -146,5 +147,6 @@ func (*History) schema() object {
 	return object{"anyOf": []object{{"enum": []string{"all", "current_trace"}}, one}}
 }
 
-// outside's definitions say in their own types what is required only in words.
+// requiredOutside are the required keys of package outside's definitions, whose types have no such
+// tag.
 var requiredOutside = map[string][]string{"Command": {"name", "description", "run"}, "HTTP": {"name", "description", "url"}, "OpenAPI": {"spec"}}

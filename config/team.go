@@ -17,7 +17,7 @@ import (
 	"github.com/pawl-go/pawl/team"
 )
 
-// Team is what is written of an agent that leads others; package team says what the managers do.
+// Team describes an agent that leads others. Package team has the managers.
 type Team struct {
 	Manager   string   `yaml:"manager" enum:"strategic,router,script,network"`
 	Workers   []Worker `yaml:"workers" required:"true"`
@@ -79,7 +79,8 @@ func (w *Worker) read(r *reading, n *yaml.Node, path string) {
 // mostNested bounds how many managers stand above one another.
 const mostNested = 8
 
-// workerFile reads the agent of another file: beside or below this one, and none that is being read.
+// workerFile reads the agent of another file, in the same folder or below. A file that is being
+// read already is an error.
 func (r *reading) workerFile(file, name, path string) *Agent {
 	if filepath.IsAbs(file) || outward(file) {
 		r.placed(CodeBadFile, path, "a file beside or below this one", "%s leads out of the folder of this file", cut(file))
@@ -114,7 +115,7 @@ func (r *reading) workerFile(file, name, path string) *Agent {
 	return a
 }
 
-// teams links the workers that the agents of a file name, and finds those that there are not and circles of them.
+// teams links the workers that agents of a file name, and reports unknown workers and cycles.
 func (r *reading) teams(f *File) {
 	for _, a := range f.Agents {
 		if a.Team == nil || a.linked {
@@ -166,7 +167,7 @@ func (r *reading) workerHere(f *File, lead *Agent, name, path string) *Agent {
 	return nil
 }
 
-// teamNames finds names of workers that there are not.
+// teamNames reports unknown names of workers.
 func (r *reading) teamNames(t *Team) {
 	var all []string
 	for _, w := range t.Workers {
@@ -217,7 +218,8 @@ func (a *Agent) leads(to *Agent, deep int) bool {
 // asks are the tools by which each manager asks its lead.
 var asks = map[string][]string{"": {"make_plan", "sum_up"}, "strategic": {"make_plan", "sum_up"}, "router": {"choose_worker", "sum_up"}, "script": {"write_script", "sum_up"}}
 
-// workers are the tools by which a team's workers are given work and its lead is asked, as rules know them.
+// workers returns stand-ins for the tools of a team, which rules may name: those that give work to
+// workers, and those that ask the lead.
 func (a *Agent) workers() (out []*pawl.Tool) {
 	if a.Team == nil {
 		return nil
@@ -232,7 +234,8 @@ func (a *Agent) workers() (out []*pawl.Tool) {
 	return out
 }
 
-// team makes a team of an agent that is built: it builds the workers, and puts the agent that leads them in its place.
+// team makes a team of an agent that is built: it builds the workers and replaces the agent by its
+// lead.
 func (b *builder) team(ctx context.Context, built *Built) (err error) {
 	a, t := b.agent, b.agent.Team
 	if t.Manager != "network" {

@@ -19,8 +19,8 @@ import (
 	"github.com/pawl-go/pawl/internal/nearest"
 )
 
-// Document is a document of the form. The tags say how it is read; the JSON Schema of the form is made
-// from them, too.
+// Document is a document of the form. Its tags define how it is read; the JSON Schema of the form
+// is made from them.
 type Document struct {
 	APIVersion string    `yaml:"apiVersion" required:"true" enum:"agent.framework/v2"`
 	Kind       string    `yaml:"kind" required:"true" enum:"Agent,ManagerAgent" doc:"Agent, or ManagerAgent."`
@@ -117,7 +117,8 @@ type Native struct {
 	// Agent is the native document. Nil means that the document has no name.
 	Agent *yaml.Node
 
-	// Model answers in place of a provider, under the name ModelName. Nil means that Agent names the model.
+	// Model answers in place of a provider, under the name ModelName. Nil means that Agent names
+	// the model.
 	Model     pawl.Model
 	ModelName string
 
@@ -129,7 +130,7 @@ type Native struct {
 type WorkerFile struct {
 	File  string // relative to the document
 	Path  string // where the document names it
-	Index int    // its place in team.workers of the native document; -1 means that it is only checked
+	Index int    // its index in team.workers of the native document; -1 means that it is only checked
 }
 
 // Is reports whether a document is of this form.
