@@ -31,7 +31,8 @@ func (p pieces) Stream(context.Context, *pawl.Request) iter.Seq2[pawl.Delta, err
 	}
 }
 
-// Every form, alone and after words, in fragments of every size: the same calls, and none of the marks is shown.
+// Every form, alone and after words, in fragments of every size, gives the same calls and shows no
+// mark.
 func TestFragments(t *testing.T) {
 	n := 0
 	for _, f := range forms {
