@@ -42,7 +42,8 @@ const twoSteps = `{"thought":"Data first.","script":[
  {"worker":"scout","execution_mode":"direct","tool_name":"search_database","args":{"query":"orders"}},
  {"name":"tell","worker":"clerk","execution_mode":"guided","notes":"Write a report."}]}`
 
-// Direct steps are calls of the worker's own tools, without its model; a guided step is a task for it, with what was done before.
+// Direct steps are calls of the worker's own tools, without its model. A guided step is a task for
+// the worker, with the results before it.
 func TestScript(t *testing.T) {
 	boss := script.New(script.Loop(script.Func(func(req *pawl.Request) script.Turn {
 		if req.Output != nil {
@@ -79,7 +80,7 @@ func TestScript(t *testing.T) {
 	}
 }
 
-// A script that names tools that there are not is sent back with what is wrong, within bounds.
+// A script with unknown tools is sent back with its faults, a limited number of times.
 func TestScriptCorrected(t *testing.T) {
 	direct := func(rest string) string {
 		return `{"script":[{"worker":"scout","execution_mode":"direct"` + rest + `}]}`
@@ -113,7 +114,8 @@ func TestScriptCorrected(t *testing.T) {
 	}
 }
 
-// A step that fails stops the script where it is, or is done again, or another script is written. The rest of its segment is not done.
+// A failed step stops the script, runs again, or causes another script. The rest of its segment
+// does not run.
 func TestScriptFailed(t *testing.T) {
 	steps := func(queries ...string) string {
 		var all []string
