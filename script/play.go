@@ -101,8 +101,9 @@ func (t Turn) deltas(req *pawl.Request, number string) iter.Seq[pawl.Delta] {
 	}
 }
 
-// fragments cuts a part at fixed places: at the first rune that begins at or after every size bytes; 0 is eight, or a sixty-fourth of
-// longer ones. A call's name comes before its arguments, as with real providers.
+// fragments cuts a part at fixed places: at the first rune that begins at or after every size
+// bytes. 0 means eight bytes, or a sixty-fourth of a longer part. A call's name comes before its
+// arguments, as with real providers.
 func fragments(index int, part pawl.Part, whole bool, size int) iter.Seq[pawl.Delta] {
 	return func(yield func(pawl.Delta) bool) {
 		if whole {
@@ -145,7 +146,7 @@ func fragments(index int, part pawl.Part, whole bool, size int) iter.Seq[pawl.De
 	}
 }
 
-// pieces cuts s between runes; the last piece has true beside it. An empty s is one empty piece.
+// pieces cuts s between runes; the last piece comes with true. An empty s is one empty piece.
 func pieces(s string, size int) iter.Seq2[string, bool] {
 	if size <= 0 {
 		size = max(8, len(s)/64)
