@@ -24,16 +24,20 @@ import (
 type Options struct {
 	Getenv func(string) string // nil means os.Getenv
 	Tools  []pawl.Toolset      // offered after the tools of the agent
+
 	// Dry is for an agent that will not run. Nothing has to be set up on this machine, no program
 	// is looked for, and no MCP server is asked: its tools are those in tools.lock.
 	Dry     bool
 	Connect bool // Connect asks MCP servers in a dry build, too. This starts the programs of some.
+
 	// Bare allows an agent without a model, for a program that needs its tools alone.
 	// Built.Agent.Model is then nil.
 	Bare bool
+
 	// ForAll is for an agent that serves many users: its tools act for the scope of each call's
 	// context (store.WithScope) instead of the scope of Agent.Store.
 	ForAll bool
+
 	// HTTP sends the requests to providers. Nil means the default transport.
 	HTTP http.RoundTripper
 
@@ -47,10 +51,13 @@ type Options struct {
 	// Tell receives remarks, such as the driver that was chosen or a tool that was left out. Nil
 	// means that they are dropped.
 	Tell func(text string)
+
 	// Ask asks a person a question of an MCP server. Nil means that every question is declined.
 	Ask func(context.Context, mcp.Question) (mcp.Answer, error)
+
 	// Approve makes the middleware that approves calls. Nil means the middleware of the rules.
 	Approve func(r policy.Rules) pawl.Middleware
+
 	// Inner is Approve for the workers of a team, whose calls are nested in others. Nil means the
 	// middleware of their rules.
 	Inner func(r policy.Rules) pawl.Middleware
@@ -64,9 +71,12 @@ type Built struct {
 	Agent  *pawl.Agent
 	Tools  []*pawl.Tool // what it offers; a team's own, and workers as tools
 	Within []*pawl.Tool // tools of a team's workers, at any depth
-	Hidden []string     // Hidden are values that no output may show: keys, and variables in headers.
-	DB     *Database    // the data between runs, opened at its first use
-	Close  func()
+
+	// Hidden are values that no output may show: keys, and variables in headers.
+	Hidden []string
+
+	DB    *Database // the data between runs, opened at its first use
+	Close func()
 }
 
 // builder makes one agent.

@@ -114,8 +114,8 @@ type priced struct{ pawl.Model }
 
 func (priced) MaxCost(*pawl.Request) (float64, bool) { return 1, true }
 
-// An agent that will not run is built with some of the options. A field that is added to Options must be
-// taken over by dry, or be named here.
+// An agent that will not run is built with some of the options. A field that is added to Options
+// must be taken over by dry, or be named here.
 func TestDryHasEveryOption(t *testing.T) {
 	taken := []string{"Getenv", "Connect", "Tell"}
 	own := []string{"Dry"}

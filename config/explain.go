@@ -22,6 +22,7 @@ type Explanation struct {
 	Agent  []byte // as YAML of the native form: every key that is set, in their order
 	Method string // of the first request; "" for a model that no request goes to
 	URL    string
+
 	// Body is the body that the provider would receive. A model without a provider has the request
 	// itself, as JSON.
 	Body []byte

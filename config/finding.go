@@ -29,16 +29,22 @@ const (
 	CodeBadTool         Code = "bad_tool"         // an invalid definition of a tool
 	CodeUnknownServer   Code = "unknown_server"   // no MCP server has the name
 	CodeBadServer       Code = "bad_server"       // an invalid MCP server
-	CodeUnknownModel    Code = "unknown_model"    // an invalid name of a model, or an unknown provider
+
+	// an invalid name of a model, or an unknown provider
+	CodeUnknownModel Code = "unknown_model"
+
 	CodeUnknownWorker   Code = "unknown_worker"   // no worker has the name
 	CodeUnknownResource Code = "unknown_resource" // no gateway, tool or subscriber has the name
 	CodeUnknownType     Code = "unknown_type"     // an unknown type of planner, gateway or tool
 	CodeDuplicateName   Code = "duplicate_name"   // two agents or resources of one name
 	CodeBadFile         Code = "bad_file"         // a file is missing or has the wrong content
 	CodeBadSchema       Code = "bad_schema"       // a JSON Schema that is none
-	CodeRefused         Code = "refused"          // an agent.framework/v2 key without support; see the hint
-	CodeUnavailable     Code = "unavailable"      // something is not set up on this machine
-	CodeReported        Code = "reported"         // a warning: a key has no effect, or another one
+
+	// an agent.framework/v2 key without support; see the hint
+	CodeRefused Code = "refused"
+
+	CodeUnavailable Code = "unavailable" // something is not set up on this machine
+	CodeReported    Code = "reported"    // a warning: a key has no effect, or another one
 )
 
 // Codes returns all codes.
@@ -51,6 +57,7 @@ func Codes() []Code {
 // Finding is a fault of an agent or, with CodeReported, a warning. It is an error.
 type Finding struct {
 	Code Code
+
 	// the key of the Agent, such as "limits.cost" or "tools[1].http.url"; empty means the whole
 	// agent
 	Path    string

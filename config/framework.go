@@ -8,8 +8,8 @@ import (
 	"github.com/pawl-go/pawl/config/agentframework"
 )
 
-// framework reads a document of agent.framework/v2: package agentframework translates it into the native
-// form, which is then read as any other document.
+// framework reads a document of agent.framework/v2: package agentframework translates it into the
+// native form, which is then read as any other document.
 func (r *reading) framework(root *yaml.Node, a *Agent) {
 	native := agentframework.Translate(root, &agentframework.Reader{
 		Read: func(n *yaml.Node, into any, path string) bool {

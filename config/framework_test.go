@@ -57,6 +57,7 @@ type frameworkRow struct {
 	base             string // empty means frameworkBase
 	old, new         string // new stands for old
 	see              func(a *config.Agent) any
+
 	// the value that see returns or, for a refused or reported key, a part of the finding
 	want any
 }

@@ -27,7 +27,9 @@ type File struct {
 // LoadOptions configure Load and Parse. Nil means the defaults.
 type LoadOptions struct {
 	Getenv func(string) string // nil means os.Getenv
-	Dir    string              // for Parse: the base of relative names; empty means the directory of name
+
+	// for Parse: the base of relative names; empty means the directory of name
+	Dir string
 }
 
 // Load reads a file. The error is Findings, with all faults that were found. The File is returned

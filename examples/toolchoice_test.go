@@ -60,8 +60,7 @@ const workflow = `You analyze user data.
 2. For each record use get_record_details.
 3. Use analyze_data on the figures; never compute in your head.`
 
-// moves are the ways to steer a model's choice of tool, each with an agent that does it well and
-// one that does not.
+// moves are the ways to steer a model's choice of tool, each with a good and a bad agent.
 var moves = []struct {
 	name      string
 	good, bad choice
@@ -161,7 +160,7 @@ func written(t *testing.T, body []byte) string {
 
 var shown = regexp.MustCompile("(?s)<!-- request: ([a-z ]+), (good|bad) -->\n```json\n(.*?)\n```\n")
 
-// The requests of docs/tools.md are those that a model receives from the agents above: the bytes of
+// The requests of docs/tools.md are the requests that a model receives from the agents above: the bytes of
 // the adapter, in lines.
 func TestToolChoicePage(t *testing.T) {
 	page, err := os.ReadFile("../docs/tools.md")

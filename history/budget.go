@@ -76,7 +76,7 @@ func opaque(o *pawl.Opaque) int {
 // tokens, as estimated. When they no longer fit, the first turns are left out until the rest fits
 // into half of tokens; then the cut stays until the budget is full again. The current turn is
 // always sent whole, even if it alone is larger than the budget. It is then the only turn that is
-// sent, as it is if half of tokens is too little for it.
+// sent. The same happens if it needs more than half of tokens.
 func Budget(tokens int, o *Options) pawl.Middleware {
 	estimate := o.estimate()
 	return compiler(func(_ context.Context, _ pawl.Model, req *pawl.Request) (view, error) {

@@ -39,10 +39,13 @@ var marks = []mark{
 	{"<|python_tag|>", []string{"<|eom_id|>", "<|eot_id|>"}},                 // Llama
 	{"<|channel|>commentary to=", []string{"<|call|>"}},                      // gpt-oss
 	{"<｜tool▁calls▁begin｜>", []string{"<｜tool▁calls▁end｜>"}},                 // DeepSeek
-	{"<｜tool▁call▁begin｜>", []string{"<｜tool▁call▁end｜>"}},                   // DeepSeek, without the outer mark
-	{"<｜DSML｜function_calls>", []string{"</｜DSML｜function_calls>"}},          // DeepSeek
-	{"[TOOL_CALLS]", []string{"</s>"}},                                       // Mistral
-	{"[TOOL_REQUEST]", []string{"[END_TOOL_REQUEST]"}},                       // LM Studio
+
+	// DeepSeek, without the outer mark
+	{"<｜tool▁call▁begin｜>", []string{"<｜tool▁call▁end｜>"}},
+
+	{"<｜DSML｜function_calls>", []string{"</｜DSML｜function_calls>"}}, // DeepSeek
+	{"[TOOL_CALLS]", []string{"</s>"}},                              // Mistral
+	{"[TOOL_REQUEST]", []string{"[END_TOOL_REQUEST]"}},              // LM Studio
 	{"functools[", nil},        // Firefunction, Phi
 	{"```", []string{"\n```"}}, // fenced
 }

@@ -22,7 +22,7 @@ type Cache struct {
 	// MiB.
 	Bytes int
 
-	Age time.Duration // Age is how long a result is valid. 0 means as long as it is stored.
+	Age time.Duration // the validity of a result; 0 means for ever
 }
 
 // Middleware returns the middleware that caches results, with an empty cache.

@@ -92,7 +92,7 @@ func (m *models) MaxCost(req *pawl.Request) (dollars float64, known bool) {
 	return dollars, true
 }
 
-// Stream asks the models in turn, beginning with the one that answered last.
+// Stream asks the models in turn, beginning with the last that answered.
 func (m *models) Stream(ctx context.Context, req *pawl.Request) iter.Seq2[pawl.Delta, error] {
 	return func(yield func(pawl.Delta, error) bool) {
 		var errs []error

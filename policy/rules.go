@@ -8,8 +8,8 @@ import (
 	"github.com/pawl-go/pawl"
 )
 
-// Rules decide which calls may run, by lists of tools. Deny wins over Ask, and Ask over Allow. The zero value is
-// pawl.AskBeforeWrites.
+// Rules decide which calls may run, by lists of tools. Deny wins over Ask, and Ask over Allow. The
+// zero value is pawl.AskBeforeWrites.
 type Rules struct {
 	Deny  []string // these never run
 	Ask   []string // these wait for a decision

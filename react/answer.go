@@ -144,7 +144,7 @@ func openXML(text string) (o opening, ok bool) {
 	}
 }
 
-// take reads the answer's text as far as it is certain. n is the number of bytes read from raw, and
+// take reads the answer's text up to its uncertain part. n is the number of bytes read from raw, and
 // ended means that no more will be certain. With last, raw is the end of the reply.
 func (o opening) take(raw string, last bool) (text string, n int, ended bool) {
 	if o.end == "" {

@@ -41,7 +41,7 @@ func TestArguments(t *testing.T) {
 			t.Errorf("%s: got %s %q, want %q", tt.name, got.Outcome, got.Result.Text(), tt.result)
 		}
 	}
-	// With two parameters, or one that takes no text, the value would be a guess.
+	// With two parameters, or a parameter that takes no text, the value would be a guess.
 	for _, reply := range []string{"Action: weather\nAction Input: Oslo", "Action: calc\nAction Input: {5 + 3", "Action: now\nAction Input: [1]"} {
 		m := react.New(script.New(script.Say(reply)), &react.Options{MaxRetries: -1})
 		_, err := (&pawl.Agent{Model: m, Tools: []pawl.Toolset{calc, now, weather()}}).Run(t.Context(), pawl.User("go"))

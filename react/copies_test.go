@@ -8,11 +8,15 @@ import (
 	"github.com/pawl-go/pawl"
 )
 
-// The request to the model inside has every field of the request that was made, or puts it into words.
+// The request to the model inside has every field of the request that was made, or puts it into
+// words.
 func TestInnerRequestHasEveryField(t *testing.T) {
 	copied := []string{"Key", "Model", "Settings", "Whole"}
 	inWords := []string{"Messages", "Tools", "Choice", "Output"} // the prompt and the history
-	unused := []string{"Turn"}                                   // it counts messages that are not sent
+
+	// it counts messages that are not sent
+	unused := []string{"Turn"}
+
 	of := reflect.TypeFor[pawl.Request]()
 	for i := range of.NumField() {
 		if name := of.Field(i).Name; !slices.Contains(slices.Concat(copied, inWords, unused), name) {

@@ -44,8 +44,8 @@ import (
 	"github.com/pawl-go/pawl"
 )
 
-// Model plays Turns. The zero value is exhausted from the start. Set the fields before the first use; after that a Model
-// may be used concurrently.
+// Model plays Turns. The zero value is exhausted from the start. Set the fields before the first
+// use; after that a Model may be used concurrently.
 type Model struct {
 	Turns []Turn
 	Skip  int  // replies of other models at the head of the conversation

@@ -10,8 +10,8 @@ import (
 	"github.com/pawl-go/pawl"
 )
 
-// Turn is one written reply. The functions of this package make the usual ones; fill in, or change, the fields for the
-// rest. The zero Turn is an empty answer.
+// Turn is one written reply. The functions of this package make the usual ones; fill in, or change,
+// the fields for the rest. The zero Turn is an empty answer.
 type Turn struct {
 	// Parts are the parts of the reply, in order. A ToolCall without ID gets one that is unique in
 	// the conversation.
@@ -40,7 +40,8 @@ type Turn struct {
 	// Usage: for replies that break the rules.
 	Deltas []pawl.Delta
 
-	// Hold, when not nil, stops a reply after its first fragment until it is closed or the context ends.
+	// Hold, when not nil, stops a reply after its first fragment until it is closed or the context
+	// ends.
 	Hold <-chan struct{}
 
 	want []Matcher

@@ -22,7 +22,7 @@ type Worker struct {
 	// instructions.
 	Description string
 
-	// Tools are those that direct steps of a script may name. Nil means all of its tools.
+	// Tools are the tools that direct steps of a script may name. Nil means all of its tools.
 	Tools []string
 }
 

@@ -1,13 +1,14 @@
-// Package agentframework reads files of kind agent.framework/v2, the YAML form of a Python framework, and
-// translates them into the native form of package config.
+// Package agentframework reads files of kind agent.framework/v2, the YAML form of a Python
+// framework, and translates them into the native form of package config.
 //
 //	agent.framework/v2 ──▶ Document ──Translate──▶ native YAML nodes ──▶ package config
 //	                       strict                  each with the place
 //	                                               it comes from
 //
-// Package config stays the only place that turns a file into agents: it reads the native nodes as it reads
-// any other file. The strict reading of a Document is its work as well, through a Reader, so that both
-// forms have the same findings with the same places. docs/agent-framework.md lists every key.
+// Package config stays the only place that turns a file into agents: it reads the native nodes as
+// it reads any other file. The strict reading of a Document is its work as well, through a Reader,
+// so that both forms have the same findings with the same places. docs/agent-framework.md lists
+// every key.
 package agentframework
 
 import (
@@ -87,7 +88,8 @@ type policies struct {
 
 // Reader is the strict reader of package config. All fields are required.
 type Reader struct {
-	// Read reads a node into the value that a pointer points to, and reports whether it had no findings.
+	// Read reads a node into the value that a pointer points to, and reports whether it had no
+	// findings.
 	Read func(n *yaml.Node, into any, path string) bool
 
 	// Report adds a finding. A nil node means the place of the path.
@@ -128,9 +130,11 @@ type Native struct {
 
 // WorkerFile is the file of a worker.
 type WorkerFile struct {
-	File  string // relative to the document
-	Path  string // where the document names it
-	Index int    // its index in team.workers of the native document; -1 means that it is only checked
+	File string // relative to the document
+	Path string // where the document names it
+
+	// its index in team.workers of the native document; -1 means that it is only checked
+	Index int
 }
 
 // Is reports whether a document is of this form.
@@ -142,8 +146,8 @@ func Is(root *yaml.Node) bool {
 	return is
 }
 
-// Translate reads a document and returns it in the native form. References between its parts are checked
-// only if the document itself has no findings.
+// Translate reads a document and returns it in the native form. References between its parts are
+// checked only if the document itself has no findings.
 func Translate(root *yaml.Node, r *Reader) *Native {
 	d := &document{Reader: r, native: new(Native)}
 	ok := r.Read(root, &d.Document, "")

@@ -143,8 +143,8 @@ func (d *document) choice(n *yaml.Node, path string) string {
 	return word
 }
 
-// ForcedTool reads a tool choice in the form of OpenAI's API, {"type":"function","function":{"name":…}},
-// and returns the name.
+// ForcedTool reads a tool choice in the form of OpenAI's API,
+// {"type":"function","function":{"name":…}}, and returns the name.
 func ForcedTool(text []byte) (string, error) {
 	var o struct {
 		Type     string `json:"type"`

@@ -39,8 +39,8 @@ type workerSpec struct {
 	Tools       []string `yaml:"tools"`
 }
 
-// managers are the planners that lead workers, each with its native manager and the keys that it has
-// besides inference_gateway.
+// managers are the planners that lead workers, each with its native manager and the keys that it
+// has besides inference_gateway.
 var managers = map[string]struct {
 	manager string
 	keys    []string
@@ -154,8 +154,8 @@ func (d *document) worker(name, path string) {
 	d.placed(codeUnknownWorker, path, nearest.Hint(name, all), "no worker is named %q", cut(name))
 }
 
-// workers writes the workers of the native team. A planner with worker_keys chooses among these, the
-// default worker and the workers of its rules; the other workers are only checked.
+// workers writes the workers of the native team. A planner with worker_keys chooses among these,
+// the default worker and the workers of its rules; the other workers are only checked.
 func (d *document) workers(c manager) {
 	if len(d.Spec.Workers) == 0 {
 		d.placed(codeMissingKey, "spec", "workers: [{name: NAME, config_path: FILE.yaml}]", "a ManagerAgent has workers")

@@ -65,8 +65,8 @@ func pairs(n *yaml.Node) iter.Seq2[*yaml.Node, *yaml.Node] {
 	}
 }
 
-// set writes a key of the native document; path has a dot between keys. The key and its value have the
-// place of the path from, and what stood there before is replaced.
+// set writes a key of the native document; path has a dot between keys. The key and its value have
+// the place of the path from, and what stood there before is replaced.
 func (d *document) set(path, from string, value any) {
 	n := d.native.Agent
 	for {
@@ -105,7 +105,8 @@ func (d *document) add(key, from string, value any) {
 	list.Content = append(list.Content, d.value(from, value))
 }
 
-// value returns the node of a value: a node itself, a text, a number, a truth value or a list of texts.
+// value returns the node of a value: a node itself, a text, a number, a truth value or a list of
+// texts.
 func (d *document) value(from string, v any) *yaml.Node {
 	switch v := v.(type) {
 	case *yaml.Node:

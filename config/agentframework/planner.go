@@ -153,8 +153,8 @@ func (d *document) tools(described []description) {
 // toolTypes are the types of tools; each has the key of the same name in the native form.
 var toolTypes = []string{"command", "http"}
 
-// tool makes a tool of a resource. Listed arguments are required texts; without a list, the tool's own
-// schema counts.
+// tool makes a tool of a resource. Listed arguments are required texts; without a list, the tool's
+// own schema counts.
 func (d *document) tool(from description, path string) {
 	i, ok := d.resource(d.Resources.Tools, from.Name, path, "tool")
 	if !ok {
@@ -325,8 +325,8 @@ func (d *document) offers(name string) bool {
 	return tools != nil && slices.ContainsFunc(tools.Content, func(t *yaml.Node) bool { return get(t.Content[1], "name").Value == name })
 }
 
-// fixed gives the agent a model that is no language model: it makes the call that decide returns for the
-// task, and answers with its result. An empty name means no call.
+// fixed gives the agent a model that is no language model: it makes the call that decide returns
+// for the task, and answers with its result. An empty name means no call.
 func (d *document) fixed(decide func(task string) (name string, args json.RawMessage)) {
 	d.native.ModelName = "script:" + d.Spec.Planner.Type
 	d.native.Model = script.New(script.Loop(script.Func(func(req *pawl.Request) script.Turn {
