@@ -29,22 +29,16 @@ const (
 	CodeBadTool         Code = "bad_tool"         // an invalid definition of a tool
 	CodeUnknownServer   Code = "unknown_server"   // no MCP server has the name
 	CodeBadServer       Code = "bad_server"       // an invalid MCP server
-
-	// an invalid name of a model, or an unknown provider
-	CodeUnknownModel Code = "unknown_model"
-
+	CodeUnknownModel    Code = "unknown_model"    // an invalid model name or provider
 	CodeUnknownWorker   Code = "unknown_worker"   // no worker has the name
 	CodeUnknownResource Code = "unknown_resource" // no gateway, tool or subscriber has the name
 	CodeUnknownType     Code = "unknown_type"     // an unknown type of planner, gateway or tool
 	CodeDuplicateName   Code = "duplicate_name"   // two agents or resources of one name
 	CodeBadFile         Code = "bad_file"         // a file is missing or has the wrong content
 	CodeBadSchema       Code = "bad_schema"       // a JSON Schema that is none
-
-	// an agent.framework/v2 key without support; see the hint
-	CodeRefused Code = "refused"
-
-	CodeUnavailable Code = "unavailable" // something is not set up on this machine
-	CodeReported    Code = "reported"    // a warning: a key has no effect, or another one
+	CodeRefused         Code = "refused"          // an unsupported key of agent.framework/v2
+	CodeUnavailable     Code = "unavailable"      // something is not set up on this machine
+	CodeReported        Code = "reported"         // a warning: a key has no effect, or another one
 )
 
 // Codes returns all codes.

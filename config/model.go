@@ -124,7 +124,7 @@ func ReadCatalog(name string) (*catalog.Catalog, error) {
 	}
 	c, err := catalog.Parse(text)
 	if err != nil {
-		return nil, finding(CodeBadFile, "catalog", "pawl models list --json prints one that is right", "%s: %v", name, err)
+		return nil, finding(CodeBadFile, "catalog", "pawl models list --json prints a valid one", "%s: %v", name, err)
 	}
 	return c, nil
 }

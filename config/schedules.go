@@ -73,7 +73,7 @@ func (b *builder) called(c ScheduledCall, at string, tools []*pawl.Tool) Finding
 	case i < 0: // of a server that was not asked
 		return nil
 	case tools[i].Passive:
-		return Findings{finding(CodeBadTool, at+".tool", "a tool that pawl runs itself", "%s is carried out by the caller, and nobody is there then", c.Tool)}
+		return Findings{finding(CodeBadTool, at+".tool", "a tool that pawl runs itself", "%s is executed by the caller, and no caller is there then", c.Tool)}
 	}
 	if x := pawl.Execute(context.Background(), schedule.Idle(tools[i:i+1]), pawl.ToolCall{ID: "call", Name: c.Tool, Args: c.args()}); x.Outcome != pawl.OutcomeOK {
 		return Findings{finding(CodeBadValue, at+".args", "pawl tools show "+c.Tool, "%s", strings.Join(strings.Fields(x.Result.Text()), " "))}

@@ -83,7 +83,7 @@ const mostNested = 8
 // read already is an error.
 func (r *reading) workerFile(file, name, path string) *Agent {
 	if filepath.IsAbs(file) || outward(file) {
-		r.placed(CodeBadFile, path, "a file beside or below this one", "%s leads out of the folder of this file", cut(file))
+		r.placed(CodeBadFile, path, "a file in the same folder or below", "%s leads out of the folder of this file", cut(file))
 		return nil
 	}
 	full := filepath.Join(r.dir, filepath.FromSlash(file))
@@ -143,7 +143,7 @@ func (r *reading) teams(f *File) {
 	for _, a := range f.Agents {
 		if a.Team != nil && a.leads(a, 0) {
 			r.places = a.at
-			r.placed(CodeConflict, "team.workers", "an agent cannot be its own worker, nor that of its workers", "%s leads in a circle, or managers stand too deep", a.Name)
+			r.placed(CodeConflict, "team.workers", "an agent cannot be its own worker, or the worker of its workers", "%s leads in a circle, or managers stand too deep", a.Name)
 			for i := range a.Team.Workers {
 				a.Team.Workers[i].of = nil
 			}

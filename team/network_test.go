@@ -96,7 +96,7 @@ func TestIdenticalDelegations(t *testing.T) {
 			}
 		}
 	}
-	if diff := cmp.Diff(got, []string{"3", "The same task stands beside it, in call call_1_0, and is done once: its result is there.", "3", "3"}); diff != "" {
+	if diff := cmp.Diff(got, []string{"3", "The same task is in call call_1_0, and is done once: its result is there.", "3", "3"}); diff != "" {
 		t.Errorf("got -, want +\n%s", diff)
 	}
 	if _, err := a.Resume(t.Context(), res, pawl.User("Once more.")); err != nil || len(clerk.Requests()) != 3 {

@@ -120,7 +120,7 @@ func (s *scripted) written(lead *pawl.Agent, prompt string) pawl.ToolFunc {
 	}
 }
 
-const unfitScript = "The script cannot be carried out: "
+const unfitScript = "The script cannot be executed: "
 
 func stepsOf(r pawl.ToolResult) ([]Step, error) {
 	var script struct{ Script []Step }

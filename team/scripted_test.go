@@ -107,7 +107,7 @@ func TestScriptCorrected(t *testing.T) {
 			if (err != nil) != (times == 3) || err != nil && (n != 3 || !strings.Contains(err.Error(), tt.told)) {
 				t.Errorf("%s, %d times: %v, %q", tt.bad, times, err, called(res))
 			}
-			if got := boss.Requests()[1].Messages; !strings.Contains(got[len(got)-1].Text(), "The script cannot be carried out: "+tt.told) {
+			if got := boss.Requests()[1].Messages; !strings.Contains(got[len(got)-1].Text(), "The script cannot be executed: "+tt.told) {
 				t.Errorf("the lead was told %q, want %q in it", got[len(got)-1].Text(), tt.told)
 			}
 		}

@@ -163,7 +163,7 @@ func (s *strategy) given(v *pawl.Invocation) (r pawl.ToolResult, ok bool, err er
 	}
 	p, err := ParsePlan(text, s.names...)
 	if inner := strings.Count(string(v.Key), "/") > 2; err != nil {
-		return pawl.ErrorResult("the plan that was given cannot be carried out: " + err.Error()), !inner, nil
+		return pawl.ErrorResult("the given plan cannot be executed: " + err.Error()), !inner, nil
 	}
 	data, err := json.Marshal(p)
 	return pawl.ToolResult{Parts: []pawl.Part{pawl.Text{Text: string(data)}}, Data: data}, err == nil, err

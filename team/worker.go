@@ -131,7 +131,7 @@ func once(work pawl.ToolFunc) pawl.ToolFunc {
 				}
 				if i == last && slices.ContainsFunc(calls[k+1:], func(d pawl.ToolCall) bool { return d.ID == v.Call.ID }) {
 					v.FromCache()
-					return pawl.TextResult(fmt.Sprintf("The same task stands beside it, in call %s, and is done once: its result is there.", c.ID)), nil
+					return pawl.TextResult(fmt.Sprintf("The same task is in call %s, and is done once: its result is there.", c.ID)), nil
 				}
 			}
 		}

@@ -160,7 +160,7 @@ func Translate(root *yaml.Node, r *Reader) *Native {
 		return d.native
 	}
 	if d.Metadata.Description != "" || d.Metadata.Version != "" {
-		d.reported("metadata", "description and version are for people, and sent to nobody")
+		d.reported("metadata", "description and version are for people, and not sent")
 	}
 	d.names("resources.inference_gateways", d.Resources.Gateways)
 	d.names("resources.tools", d.Resources.Tools)
@@ -203,7 +203,7 @@ func (d *document) subscribers() {
 		d.resource(d.Resources.Subscribers, name, index("spec.subscribers", i), "subscriber")
 	}
 	if len(d.Resources.Subscribers) > 0 {
-		d.reported("resources.subscribers", "subscribers have no effect: pawl run --json tells every event")
+		d.reported("resources.subscribers", "subscribers have no effect: pawl run --json prints every event")
 	}
 }
 

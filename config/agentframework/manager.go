@@ -82,7 +82,7 @@ func (d *document) manager() {
 		d.reported(plannerConfig+".manager_worker_key", "a manager has one name, metadata.name")
 	}
 	if c.HistoryFilter != "" {
-		d.reported(plannerConfig+".history_filter", "a manager is told the end of the conversation before a task, whatever this says")
+		d.reported(plannerConfig+".history_filter", "a manager receives the end of the conversation before a task, with any value")
 	}
 	if c.Default != "" && planner != "WorkerRouterPlanner" {
 		d.reported(plannerConfig+".default_worker", "no default is needed: each phase and step names a worker, or is sent back")

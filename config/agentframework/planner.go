@@ -123,7 +123,7 @@ func (d *document) react() {
 		}
 	}
 	if c.LLMTermination != nil {
-		d.reported(plannerConfig+".use_llm_termination", "a model ends a run by answering, whatever this says")
+		d.reported(plannerConfig+".use_llm_termination", "a model ends a run by answering, with any value")
 	}
 	for i, name := range c.Terminal {
 		d.add("terminal_tools", index(plannerConfig+".terminal_tools", i), name)
@@ -162,7 +162,7 @@ func (d *document) tool(from description, path string) {
 	}
 	res, at := d.Resources.Tools[i], index("resources.tools", i)
 	if !slices.Contains(toolTypes, res.Type) {
-		d.placed(codeUnknownType, at+".type", nearest.Hint(res.Type, toolTypes)+"; their config is that of docs/outside.md", "there is no tool of type %q", cut(res.Type))
+		d.placed(codeUnknownType, at+".type", nearest.Hint(res.Type, toolTypes)+"; docs/outside.md has their config", "there is no tool of type %q", cut(res.Type))
 		return
 	}
 	def := d.mapping(at + ".config")
@@ -177,7 +177,7 @@ func (d *document) tool(from description, path string) {
 		switch at := at + ".config." + key.Value; {
 		case key.Value == "name":
 			d.Read(value, new(string), at)
-			d.placed(codeConflict, at, "take it out", "the name of a tool is that of the resource")
+			d.placed(codeConflict, at, "take it out", "a tool has the name of its resource")
 		case key.Value == "description" && from.Description != "":
 			d.Read(value, new(string), at)
 		case key.Value == "input" && from.Args != nil:
@@ -263,7 +263,7 @@ func (d *document) llmRouter() {
 
 func (d *document) logDetails(said *bool) {
 	if said != nil {
-		d.reported(plannerConfig+".log_details", "logging has no switch here: pawl run tells each step")
+		d.reported(plannerConfig+".log_details", "logging has no switch here: pawl run prints each step")
 	}
 }
 

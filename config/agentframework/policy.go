@@ -104,7 +104,7 @@ func (d *document) termination(c *termination, path string) {
 	case "return_partial":
 		d.set("limits.at_limit", path+".on_max_iterations", "answer")
 	case "error":
-		d.reported(path+".on_max_iterations", "a limit is never told as success: the model is asked for an answer, and the status is 4")
+		d.reported(path+".on_max_iterations", "a limit is never reported as success: the model is asked for an answer, and the status is 4")
 	}
 }
 
@@ -113,10 +113,10 @@ func (d *document) loops(c *loops, path string) {
 		d.set("limits.repeats", path+".repetition_threshold", *c.Threshold)
 	}
 	if c.Enabled != nil && !*c.Enabled {
-		d.placed(codeRefused, path+".enabled", "leave it out", "circles are always looked for, or a run could go on for ever")
+		d.placed(codeRefused, path+".enabled", "leave it out", "repetition is always looked for, or a run might not end")
 	}
 	if c.ActionWindow != nil || c.Observations != nil || c.CheckCompletion != nil || c.OnStagnation != "" {
-		d.reported(path, "only repetition_threshold counts: the window is twice as long, calls count with their results, and the model is told before the run ends")
+		d.reported(path, "only repetition_threshold counts: the window is twice as long, calls count with their results, and the model is warned before the run ends")
 	}
 }
 
