@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/mcp"
 	"github.com/pawl-go/pawl/tools/outside"
 )
@@ -67,7 +67,7 @@ type Model struct {
 	BaseURL string `yaml:"base_url"`
 	KeyEnv  string `yaml:"key_env"`
 
-	made pawl.Model // the model of a planner without a provider; nil means that Name is opened
+	made llm.Model // the model of a planner without a provider; nil means that Name is opened
 }
 
 // Tool is an entry of a list of tools: one of its fields is set.

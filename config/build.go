@@ -14,6 +14,7 @@ import (
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/config/agentframework"
 	"github.com/pawl-go/pawl/history"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/mcp"
 	"github.com/pawl-go/pawl/policy"
 	"github.com/pawl-go/pawl/provider/catalog"
@@ -63,7 +64,7 @@ type Options struct {
 	Inner func(r policy.Rules) pawl.Middleware
 
 	// overhear wraps the model that is asked. Nil means no wrapper.
-	overhear func(pawl.Model) pawl.Model
+	overhear func(llm.Model) llm.Model
 }
 
 // Built is an agent that is ready to run. Call Close after its last run.
@@ -202,7 +203,7 @@ func (b *builder) offered(ctx context.Context, sets []pawl.Toolset) error {
 
 // choice returns the tool choice of the agent, then of the environment, then auto. A name that no
 // tool has is an error. If no tools are offered at all, a choice of the environment is not sent.
-func (b *builder) choice(tools []*pawl.Tool) (c pawl.ToolChoice, err error) {
+func (b *builder) choice(tools []*pawl.Tool) (c llm.ToolChoice, err error) {
 	names, from := b.agent.Choice, ""
 	if len(names) == 0 && len(tools) > 0 {
 		if text := strings.TrimSpace(b.env("OPENAI_TOOL_CHOICE")); text != "" {
@@ -216,7 +217,7 @@ func (b *builder) choice(tools []*pawl.Tool) (c pawl.ToolChoice, err error) {
 		return c, nil
 	}
 	if slices.ContainsFunc(c.Names, b.mayBe) {
-		return pawl.ToolChoice{}, nil
+		return llm.ToolChoice{}, nil
 	}
 	f := finding(CodeUnknownTool, "tool_choice", "auto, none, required, or the name of an offered tool", "%s%s", from, strings.TrimPrefix(c.Check(tools).Error(), "tool choice: "))
 	if from != "" {
@@ -225,21 +226,21 @@ func (b *builder) choice(tools []*pawl.Tool) (c pawl.ToolChoice, err error) {
 	return c, f
 }
 
-func (c Choice) choice() pawl.ToolChoice {
+func (c Choice) choice() llm.ToolChoice {
 	if len(c) == 1 {
 		switch c[0] {
 		case "auto":
-			return pawl.ToolChoice{}
+			return llm.ToolChoice{}
 		case "none":
-			return pawl.ToolChoice{Mode: pawl.ToolNone}
+			return llm.ToolChoice{Mode: pawl.ToolNone}
 		case "required":
-			return pawl.ToolChoice{Mode: pawl.ToolRequired}
+			return llm.ToolChoice{Mode: pawl.ToolRequired}
 		}
 	}
 	if len(c) == 0 {
-		return pawl.ToolChoice{}
+		return llm.ToolChoice{}
 	}
-	return pawl.Named(c...)
+	return llm.Named(c...)
 }
 
 // output returns the schema that an answer must fit.
@@ -284,9 +285,9 @@ func checkSchema(b []byte) error {
 	return nil
 }
 
-func (a *Agent) settings() pawl.Settings {
+func (a *Agent) settings() llm.Settings {
 	s := &a.Settings
-	out := pawl.Settings{MaxTokens: value(s.MaxTokens), Temperature: s.Temperature, TopP: s.TopP, Stop: s.Stop, Effort: s.Effort, Parallel: s.Parallel}
+	out := llm.Settings{MaxTokens: value(s.MaxTokens), Temperature: s.Temperature, TopP: s.TopP, Stop: s.Stop, Effort: s.Effort, Parallel: s.Parallel}
 	for name, o := range s.Options {
 		if out.Options == nil {
 			out.Options = map[string]json.RawMessage{}

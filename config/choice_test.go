@@ -8,6 +8,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/config"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // The agent's choice comes first, then the environment's, then auto.
@@ -17,23 +18,23 @@ func TestToolChoice(t *testing.T) {
 		said  config.Choice
 		env   string
 		tools []pawl.Toolset
-		want  pawl.ToolChoice
+		want  llm.ToolChoice
 		err   string
 	}{
-		{nil, "", offered, pawl.ToolChoice{}, ""},
-		{config.Choice{"required"}, "auto", offered, pawl.ToolChoice{Mode: pawl.ToolRequired}, ""},
-		{config.Choice{"auto"}, "required", offered, pawl.ToolChoice{}, ""},
-		{config.Choice{"none"}, "required", offered, pawl.ToolChoice{Mode: pawl.ToolNone}, ""},
-		{nil, " required\n", offered, pawl.ToolChoice{Mode: pawl.ToolRequired}, ""},
-		{nil, "look", offered, pawl.Named("look"), ""},
-		{nil, `{"type":"function","function":{"name":"look"}}`, offered, pawl.Named("look"), ""},
-		{config.Choice{"look"}, "", offered, pawl.Named("look"), ""},
-		{config.Choice{"look", "none_such"}, "", offered, pawl.Named("look", "none_such"), ""},
-		{config.Choice{"lok"}, "", offered, pawl.ToolChoice{}, `tool_choice: no tool "lok" is offered; offered: look, none_such`},
-		{nil, "lok", offered, pawl.ToolChoice{}, `OPENAI_TOOL_CHOICE: no tool "lok" is offered`},
-		{config.Choice{"look"}, "", nil, pawl.ToolChoice{}, "offered: none"},
+		{nil, "", offered, llm.ToolChoice{}, ""},
+		{config.Choice{"required"}, "auto", offered, llm.ToolChoice{Mode: pawl.ToolRequired}, ""},
+		{config.Choice{"auto"}, "required", offered, llm.ToolChoice{}, ""},
+		{config.Choice{"none"}, "required", offered, llm.ToolChoice{Mode: pawl.ToolNone}, ""},
+		{nil, " required\n", offered, llm.ToolChoice{Mode: pawl.ToolRequired}, ""},
+		{nil, "look", offered, llm.Named("look"), ""},
+		{nil, `{"type":"function","function":{"name":"look"}}`, offered, llm.Named("look"), ""},
+		{config.Choice{"look"}, "", offered, llm.Named("look"), ""},
+		{config.Choice{"look", "none_such"}, "", offered, llm.Named("look", "none_such"), ""},
+		{config.Choice{"lok"}, "", offered, llm.ToolChoice{}, `tool_choice: no tool "lok" is offered; offered: look, none_such`},
+		{nil, "lok", offered, llm.ToolChoice{}, `OPENAI_TOOL_CHOICE: no tool "lok" is offered`},
+		{config.Choice{"look"}, "", nil, llm.ToolChoice{}, "offered: none"},
 		// the environment may name tools that are not offered here
-		{nil, "look", nil, pawl.ToolChoice{}, ""},
+		{nil, "look", nil, llm.ToolChoice{}, ""},
 	} {
 		a := &config.Agent{Model: config.Models{{Name: "openai:gpt-5-mini"}}, Choice: test.said}
 		env := func(name string) string { return map[string]string{"OPENAI_TOOL_CHOICE": test.env}[name] }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/policy"
 	"github.com/pawl-go/pawl/react"
 	"github.com/pawl-go/pawl/team"
@@ -23,7 +24,7 @@ func TestKeysHaveEveryOption(t *testing.T) {
 		apart         []string          // keys that set something else
 	}{
 		{reflect.TypeFor[Limits](), reflect.TypeFor[pawl.Limits](), nil, []string{"Parallel"}},
-		{reflect.TypeFor[Settings](), reflect.TypeFor[pawl.Settings](), nil, nil},
+		{reflect.TypeFor[Settings](), reflect.TypeFor[llm.Settings](), nil, nil},
 		{reflect.TypeFor[Approve](), reflect.TypeFor[policy.Rules](), map[string]string{"Wary": ""}, nil},
 		{reflect.TypeFor[Rate](), reflect.TypeFor[policy.Rate](), map[string]string{"Key": ""}, nil},
 		{reflect.TypeFor[Breaker](), reflect.TypeFor[policy.Breaker](), nil, nil},
@@ -110,9 +111,9 @@ func TestKeysReachTheAgent(t *testing.T) {
 }
 
 // priced is a model whose price is known.
-type priced struct{ pawl.Model }
+type priced struct{ llm.Model }
 
-func (priced) MaxCost(*pawl.Request) (float64, bool) { return 1, true }
+func (priced) MaxCost(*llm.Request) (float64, bool) { return 1, true }
 
 // An agent that will not run is built with some of the options. A field that is added to Options
 // must be taken over by dry, or be named here.

@@ -9,7 +9,7 @@
 //	file, err := config.Load("analyst.yaml", nil)
 //	built, err := file.Agents[0].Build(ctx, nil)
 //	defer built.Close()
-//	res, err := built.Agent.Run(ctx, pawl.User("…"))
+//	res, err := built.Agent.Run(ctx, llm.User("…"))
 //
 //	bytes ──▶ YAML documents ──▶ ${VAR} expanded ──▶ strict reading ──▶ Agent ──Build──▶ pawl.Agent
 //	          bounded             on scalars only     Finding: place,    plain    with its

@@ -13,7 +13,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/tools/outside"
 )
 
@@ -35,16 +35,16 @@ func (a *Agent) Explain(ctx context.Context, o *Options, task string) (*Explanat
 	w := new(wiretap)
 	dry := o.dry()
 	dry.HTTP = w
-	var first *pawl.Request
+	var first *llm.Request
 	if len(a.Model) > 0 && strings.HasPrefix(a.Model[0].Name, scripted) {
-		dry.overhear = func(m pawl.Model) pawl.Model { return &overheard{m, &first} }
+		dry.overhear = func(m llm.Model) llm.Model { return &overheard{m, &first} }
 	}
 	built, err := a.Build(ctx, dry)
 	if err != nil {
 		return nil, err
 	}
 	defer built.Close()
-	for range built.Agent.Stream(ctx, pawl.User(task)) {
+	for range built.Agent.Stream(ctx, llm.User(task)) {
 		if w.body != nil || first != nil {
 			break
 		}
@@ -87,12 +87,12 @@ func (w *wiretap) RoundTrip(req *http.Request) (*http.Response, error) {
 
 // overheard records the first request to a model without a provider.
 type overheard struct {
-	pawl.Model
-	first **pawl.Request
+	llm.Model
+	first **llm.Request
 }
 
 // Stream records the request.
-func (o *overheard) Stream(ctx context.Context, req *pawl.Request) iter.Seq2[pawl.Delta, error] {
+func (o *overheard) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
 	if *o.first == nil {
 		*o.first = req
 	}

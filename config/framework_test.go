@@ -12,6 +12,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/config"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/tools/outside"
 )
 
@@ -256,7 +257,7 @@ func TestFixedPlanners(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		res, err := built.Agent.Run(t.Context(), pawl.User(tt.task))
+		res, err := built.Agent.Run(t.Context(), llm.User(tt.task))
 		if err != nil || res.Text() != tt.want {
 			t.Errorf("%s: got %q, %v; want %q", tt.planner, res.Text(), err, tt.want)
 		}
@@ -283,7 +284,7 @@ func TestFrameworkExample(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer built.Close()
-	res, err := built.Agent.Run(t.Context(), pawl.User("Find and analyze active users"))
+	res, err := built.Agent.Run(t.Context(), llm.User("Find and analyze active users"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,11 +7,12 @@ import (
 	"time"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // limits returns the limits of the agent. The runtime takes 0 as no limit; in a file 0 is an error,
 // except for rounds and corrections.
-func (b *builder) limits(model pawl.Model) (l pawl.Limits, err error) {
+func (b *builder) limits(model llm.Model) (l pawl.Limits, err error) {
 	from := &b.agent.Limits
 	for _, n := range []struct {
 		path string
@@ -59,7 +60,7 @@ func (b *builder) limits(model pawl.Model) (l pawl.Limits, err error) {
 
 // cost returns the limit on cost; 0 means no limit. A limit without a known price is an error here,
 // before anything is sent.
-func (b *builder) cost(model pawl.Model) (float64, error) {
+func (b *builder) cost(model llm.Model) (float64, error) {
 	if b.agent.Limits.Cost == nil {
 		return 0, nil
 	}
@@ -67,8 +68,8 @@ func (b *builder) cost(model pawl.Model) (float64, error) {
 	if !(limit > 0) || math.IsInf(limit, 0) {
 		return 0, finding(CodeBadValue, "limits.cost", "a number of US dollars, such as 0.50; left out, there is no limit", "%v is not more than 0", limit)
 	}
-	if p, ok := model.(pawl.Pricer); ok {
-		if _, known := p.MaxCost(new(pawl.Request)); known {
+	if p, ok := model.(llm.Pricer); ok {
+		if _, known := p.MaxCost(new(llm.Request)); known {
 			return limit, nil
 		}
 	}

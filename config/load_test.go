@@ -14,6 +14,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/config"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/tools/outside"
 )
 
@@ -149,7 +150,7 @@ func TestBuild(t *testing.T) {
 	if l := built.Agent.Limits; l.Rounds != 3 || built.Agent.Executor.(pawl.Parallel).Limit != 2 {
 		t.Errorf("got %+v, %+v", l, built.Agent.Executor)
 	}
-	res, err := built.Agent.Run(t.Context(), pawl.User("Read."))
+	res, err := built.Agent.Run(t.Context(), llm.User("Read."))
 	if err != nil || res.Stop != pawl.StopFinished || !strings.Contains(res.Text(), "It rains.") || len(res.Steps) != 1 {
 		t.Errorf("a terminal tool: got %s %q after %d steps, %v; want finished with the note after 1", res.Stop, res.Text(), len(res.Steps), err)
 	}

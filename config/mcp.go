@@ -12,6 +12,7 @@ import (
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/nearest"
 	"github.com/pawl-go/pawl/mcp"
+	"github.com/pawl-go/pawl/tools/find"
 )
 
 var serverType = reflect.TypeFor[mcp.Server]()
@@ -181,11 +182,11 @@ func perhaps(entries, prefixes []string) []string {
 func searched(tools pawl.Toolsets, when string) pawl.Toolset {
 	switch when {
 	case "on":
-		return pawl.Search(tools, &pawl.SearchOptions{Least: 1})
+		return find.OnDemand(tools, &find.Options{Least: 1})
 	case "off":
 		return tools
 	}
-	return pawl.Search(tools, nil)
+	return find.OnDemand(tools, nil)
 }
 
 // toolList is tools that are known already.

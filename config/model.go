@@ -11,6 +11,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/leak"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/policy"
 	"github.com/pawl-go/pawl/provider"
 	"github.com/pawl-go/pawl/provider/catalog"
@@ -25,7 +26,7 @@ const scripted = "script:"
 const modelHint = "such as openai:gpt-5-mini, anthropic:claude-sonnet-4-5 or ollama:qwen3:4b; pawl models list has more"
 
 // asked returns the model, and the model behind its driver, which is asked.
-func (b *builder) asked() (model, driven pawl.Model, layers []pawl.Middleware, err error) {
+func (b *builder) asked() (model, driven llm.Model, layers []pawl.Middleware, err error) {
 	if len(b.agent.Model) == 0 && b.opts.Bare {
 		return nil, nil, nil, nil
 	}
@@ -39,11 +40,11 @@ func (b *builder) asked() (model, driven pawl.Model, layers []pawl.Middleware, e
 	return model, driven, append(layers, more...), err
 }
 
-func (b *builder) models() (pawl.Model, []pawl.Middleware, error) {
+func (b *builder) models() (llm.Model, []pawl.Middleware, error) {
 	if len(b.agent.Model) == 0 {
 		return nil, nil, finding(CodeMissingKey, "model", modelHint, "no model is named")
 	}
-	var all []pawl.Model
+	var all []llm.Model
 	for i, m := range b.agent.Model {
 		path := index("model", i)
 		opened, err := b.model(m, path)
@@ -58,7 +59,7 @@ func (b *builder) models() (pawl.Model, []pawl.Middleware, error) {
 	return all[0], []pawl.Middleware{policy.Fallback{Models: all[1:]}.Middleware()}, nil
 }
 
-func (b *builder) model(m Model, path string) (pawl.Model, error) {
+func (b *builder) model(m Model, path string) (llm.Model, error) {
 	if m.made != nil {
 		return m.made, nil
 	}
@@ -80,7 +81,7 @@ func (b *builder) model(m Model, path string) (pawl.Model, error) {
 }
 
 // script reads a model that plays written turns, so that an agent can be tried without a key.
-func (b *builder) script(name, path string) (pawl.Model, error) {
+func (b *builder) script(name, path string) (llm.Model, error) {
 	text, err := os.ReadFile(b.agent.relative(path, name))
 	if err != nil {
 		return nil, finding(CodeBadFile, path, "script: takes a file with turns, as script.Model has them in JSON", "%s", plain(err))
@@ -134,7 +135,7 @@ const NoticeDriver = "driver"
 
 // driven wraps the model in its driver. The choice of auto is reported at once, and as a notice of
 // the first request.
-func (b *builder) driven(model pawl.Model) (pawl.Model, []pawl.Middleware, error) {
+func (b *builder) driven(model llm.Model) (llm.Model, []pawl.Middleware, error) {
 	a, driver, o := b.agent, b.agent.Driver, b.agent.React
 	if driver == "" {
 		driver = "native"
@@ -152,7 +153,7 @@ func (b *builder) driven(model pawl.Model) (pawl.Model, []pawl.Middleware, error
 		driver, why = pick(b.known, name)
 		text := driver + ", since " + why
 		b.tell("driver: " + text)
-		layers = append(layers, told(pawl.Notice{Code: NoticeDriver, Text: text}))
+		layers = append(layers, told(llm.Notice{Code: NoticeDriver, Text: text}))
 	}
 	switch driver {
 	case "react":
@@ -201,22 +202,22 @@ func pick(known *catalog.Catalog, name string) (driver, why string) {
 }
 
 // told returns a middleware that emits a notice before the first reply.
-func told(n pawl.Notice) pawl.Middleware {
-	return pawl.Middleware{Model: func(m pawl.Model) pawl.Model { return &telling{m, n} }}
+func told(n llm.Notice) pawl.Middleware {
+	return pawl.Middleware{Model: func(m llm.Model) llm.Model { return &telling{m, n} }}
 }
 
 // telling emits the notice. Each run has its own.
 type telling struct {
-	pawl.Model
-	notice pawl.Notice
+	llm.Model
+	notice llm.Notice
 }
 
 // Stream emits the notice, then the reply.
-func (t *telling) Stream(ctx context.Context, req *pawl.Request) iter.Seq2[pawl.Delta, error] {
-	return func(yield func(pawl.Delta, error) bool) {
+func (t *telling) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
+	return func(yield func(llm.Delta, error) bool) {
 		if n := t.notice; n.Code != "" {
-			t.notice = pawl.Notice{}
-			if !yield(pawl.Delta{Notice: &n}, nil) {
+			t.notice = llm.Notice{}
+			if !yield(llm.Delta{Notice: &n}, nil) {
 				return
 			}
 		}

@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/provider"
 	"github.com/pawl-go/pawl/store"
 	"github.com/pawl-go/pawl/store/postgres"
@@ -180,10 +181,10 @@ func (d *Database) toolset(create bool, of func(store.Store) (pawl.Toolset, erro
 	var all pawl.Toolsets
 	for i, t := range tools {
 		t = t.Clone()
-		t.Run = func(ctx context.Context, call pawl.ToolCall) (pawl.ToolResult, error) {
+		t.Run = func(ctx context.Context, call llm.ToolCall) (llm.ToolResult, error) {
 			tools, err := open(ctx)
 			if err != nil {
-				return pawl.ToolResult{}, err
+				return llm.ToolResult{}, err
 			}
 			return tools[i].Run(ctx, call)
 		}

@@ -8,8 +8,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/config"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/pawltest"
 	"github.com/pawl-go/pawl/script"
 )
@@ -44,7 +44,7 @@ func played(t *testing.T, dir string, m *script.Model, task string) (calls, answ
 		t.Fatal(err)
 	}
 	defer built.Close()
-	res, err := built.Agent.Run(t.Context(), pawl.User(task))
+	res, err := built.Agent.Run(t.Context(), llm.User(task))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,7 +96,7 @@ var teamRows = []struct {
 		func() *script.Model { return by("Paid.") }, "two ok", "Paid.", nil},
 	{"router, by the model", "{manager: router, workers: [one, two]}", "{type: WorkerRouterPlanner, config: {inference_gateway: llm, worker_keys: [one, two]}}",
 		func() *script.Model {
-			return script.New(script.Func(func(req *pawl.Request) script.Turn {
+			return script.New(script.Func(func(req *llm.Request) script.Turn {
 				if req.Output != nil {
 					return script.Say(`{"worker":"two"}`)
 				}
@@ -205,7 +205,7 @@ func TestTeamRules(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer built.Close()
-		res, err := built.Agent.Run(t.Context(), pawl.User("Go."))
+		res, err := built.Agent.Run(t.Context(), llm.User("Go."))
 		var got []string
 		for _, s := range res.Steps {
 			for _, x := range s.Executions {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/policy"
 	"github.com/pawl-go/pawl/sandbox"
 	"github.com/pawl-go/pawl/tools/outside"
@@ -239,7 +240,7 @@ func (e ending) Tools(ctx context.Context) ([]*pawl.Tool, error) {
 			continue
 		}
 		last, run := t.Clone(), t.Run
-		last.Run = func(ctx context.Context, call pawl.ToolCall) (pawl.ToolResult, error) {
+		last.Run = func(ctx context.Context, call llm.ToolCall) (llm.ToolResult, error) {
 			res, err := run(ctx, call)
 			if err != nil || res.IsError {
 				return res, err

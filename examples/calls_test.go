@@ -8,7 +8,11 @@ import (
 	"time"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/observe"
 	"github.com/pawl-go/pawl/policy"
+	"github.com/pawl-go/pawl/provider/catalog"
+	"github.com/pawl-go/pawl/redact"
 	"github.com/pawl-go/pawl/script"
 )
 
@@ -47,14 +51,14 @@ func Example_mended() {
 		return []string{fmt.Sprintf("%s %d", words, limit)}, nil
 	})
 	// begin mended
-	x := pawl.Execute(context.Background(), t, pawl.ToolCall{ID: "c", Name: "search",
+	x := pawl.Execute(context.Background(), t, llm.ToolCall{ID: "c", Name: "search",
 		Args: json.RawMessage("```json\n{'words': 'pawl', limit: '3',}\n```")})
 	fmt.Println(x.Outcome, x.Result.Text())
 	fmt.Println(string(x.Call.Args))
 	for _, r := range x.Repairs {
 		fmt.Println("-", r)
 	}
-	x = pawl.Execute(context.Background(), t, pawl.ToolCall{ID: "c", Name: "search", Args: json.RawMessage(`{"word":"pawl"}`)})
+	x = pawl.Execute(context.Background(), t, llm.ToolCall{ID: "c", Name: "search", Args: json.RawMessage(`{"word":"pawl"}`)})
 	fmt.Println(x.Outcome)
 	fmt.Println(x.Result.Text())
 	// end mended
@@ -89,7 +93,7 @@ func Example_approval() {
 	agent := &pawl.Agent{Model: model, Tools: []pawl.Toolset{pay()}, Middleware: []pawl.Middleware{
 		// and asks before other writes
 		policy.Rules{Deny: []string{"*_delete"}, Allow: []string{"effect:idempotent"}}.Middleware(),
-		pawl.Approve(func(_ context.Context, call pawl.ToolCall, tool *pawl.Tool) (pawl.Approval, error) {
+		pawl.Approve(func(_ context.Context, call llm.ToolCall, tool *pawl.Tool) (pawl.Approval, error) {
 			var in struct{ Euros int }
 			if err := json.Unmarshal(call.Args, &in); err != nil {
 				return pawl.Approval{}, err // an error denies
@@ -101,7 +105,7 @@ func Example_approval() {
 		}),
 	}}
 	ctx := context.Background()
-	res, err := agent.Run(ctx, pawl.User("Pay Anna 70."))
+	res, err := agent.Run(ctx, llm.User("Pay Anna 70."))
 	if err != nil {
 		panic(err)
 	}
@@ -115,7 +119,7 @@ func Example_approval() {
 		panic(err)
 	}
 	fmt.Println(stored.Stop, stored.Pending[0].Call.Name, string(stored.Pending[0].Call.Args))
-	res, err = agent.Resume(ctx, &stored, pawl.Decide(stored.Pending[0].Edit("tom", json.RawMessage(`{"to":"Anna","euros":7}`))))
+	res, err = agent.Resume(ctx, &stored, llm.Decide(stored.Pending[0].Edit("tom", json.RawMessage(`{"to":"Anna","euros":7}`))))
 	// end approval
 	fmt.Println(res.Stop, res.Steps[0].Executions[0].Result.Text(), err)
 	// Output:
@@ -125,7 +129,7 @@ func Example_approval() {
 }
 
 func Example_limits() {
-	price := pawl.Price{Input: 1.25, Output: 10}
+	price := catalog.Price{Input: 1.25, Output: 10}
 	model := script.New(script.Loop(script.Call("search", `{"words":"a"}`)))
 	n := 0
 	search := searchTool(func(context.Context, string, int) ([]string, error) { n++; return []string{fmt.Sprint(n)}, nil })
@@ -140,7 +144,7 @@ func Example_limits() {
 			Time:   2 * time.Minute, // of this Run or Resume
 		},
 	}
-	res, err := agent.Run(context.Background(), pawl.User("Find it."))
+	res, err := agent.Run(context.Background(), llm.User("Find it."))
 	fmt.Println(res.Stop, "because", res.Cause)
 	// end limits
 	fmt.Println(res.Spent.Requests, err)
@@ -153,24 +157,24 @@ func Example_observers() {
 	model := script.New(script.Call("pay", `{"to":"Anna","euros":7}`), script.Say("Anna has 7. My key is sk-verysecret."))
 	agent := &pawl.Agent{Model: model, Tools: []pawl.Toolset{pay()}}
 	// begin observers
-	var secrets pawl.Redactor
+	var secrets redact.Redactor
 	if err := secrets.Add("sk-verysecret", os.Getenv("OPENAI_API_KEY")); err != nil {
 		panic(err)
 	}
 	var runner pawl.Runner = agent
-	runner = pawl.Redact(runner, &secrets)         // innermost: all others see the redacted events
-	runner = pawl.Tap(runner, func(e pawl.Event) { // in step with the run
+	runner = redact.Runner(runner, &secrets)           // innermost: all others see the redacted events
+	runner = observe.Sync(runner, func(e pawl.Event) { // in step with the run
 		if e.Kind == pawl.EventCallCompleted {
 			fmt.Println(e.Execution.Call.Name, e.Execution.Outcome)
 		}
 	})
 
 	// asynchronous, for slow observers
-	runner = pawl.On(runner, []pawl.EventKind{pawl.EventRunEnded}, func(e pawl.Event) {
+	runner = observe.Async(runner, []pawl.EventKind{pawl.EventRunEnded}, func(e pawl.Event) {
 
 		fmt.Println(e.Result.Stop, e.Result.Spent.Calls)
 	})
-	for e, err := range runner.Stream(context.Background(), pawl.User("Pay Anna 7.")) {
+	for e, err := range runner.Stream(context.Background(), llm.User("Pay Anna 7.")) {
 		if err != nil {
 			panic(err)
 		}

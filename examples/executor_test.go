@@ -6,6 +6,7 @@ import (
 	"iter"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/script"
 )
 
@@ -59,7 +60,7 @@ func Example_executor() {
 	)
 	var log []string
 	agent := &pawl.Agent{Model: model, Tools: []pawl.Toolset{echo}, Executor: Backwards{&log}}
-	res, err := agent.Run(context.Background(), pawl.User("Say one, two, three."))
+	res, err := agent.Run(context.Background(), llm.User("Say one, two, three."))
 	if err != nil {
 		fmt.Println(err)
 		return

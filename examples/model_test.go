@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // begin model
@@ -17,33 +18,33 @@ import (
 // on the last.
 type Keyword struct{}
 
-var _ pawl.Model = Keyword{}
+var _ llm.Model = Keyword{}
 
 // Stream yields one reply. An error would be yielded in place of a fragment, and nothing after it.
-func (Keyword) Stream(ctx context.Context, req *pawl.Request) iter.Seq2[pawl.Delta, error] {
-	return func(yield func(pawl.Delta, error) bool) {
+func (Keyword) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
+	return func(yield func(llm.Delta, error) bool) {
 		if err := context.Cause(ctx); err != nil {
-			yield(pawl.Delta{}, err)
+			yield(llm.Delta{}, err)
 			return
 		}
 		if len(req.Messages) == 0 {
-			yield(pawl.Delta{}, errors.New("keyword: nothing was asked"))
+			yield(llm.Delta{}, errors.New("keyword: nothing was asked"))
 			return
 		}
 		last := req.Messages[len(req.Messages)-1]
-		if last.Role != pawl.RoleTool {
+		if last.Role != llm.RoleTool {
 			for _, t := range req.Tools {
 				if strings.Contains(last.Text(), t.Name) {
-					call := pawl.ToolCall{ID: "call_1", Name: t.Name, Args: []byte(`{}`)}
-					_ = yield(pawl.Delta{Part: call, Done: true}, nil) &&
-						yield(pawl.Delta{Finish: pawl.FinishToolCalls}, nil)
+					call := llm.ToolCall{ID: "call_1", Name: t.Name, Args: []byte(`{}`)}
+					_ = yield(llm.Delta{Part: call, Done: true}, nil) &&
+						yield(llm.Delta{Finish: llm.FinishToolCalls}, nil)
 					return
 				}
 			}
 		}
 		var words []string
 		for _, p := range last.Parts {
-			if r, ok := p.(pawl.ToolResult); ok {
+			if r, ok := p.(llm.ToolResult); ok {
 				words = append(words, r.Text())
 			}
 		}
@@ -51,11 +52,11 @@ func (Keyword) Stream(ctx context.Context, req *pawl.Request) iter.Seq2[pawl.Del
 			if i > 0 {
 				w = " " + w
 			}
-			if !yield(pawl.Delta{Part: pawl.Text{Text: w}}, nil) {
+			if !yield(llm.Delta{Part: llm.Text{Text: w}}, nil) {
 				return // the caller has heard enough
 			}
 		}
-		yield(pawl.Delta{Finish: pawl.FinishStop, Usage: &pawl.Usage{Input: len(req.Messages), Output: len(words)}}, nil)
+		yield(llm.Delta{Finish: llm.FinishStop, Usage: &llm.Usage{Input: len(req.Messages), Output: len(words)}}, nil)
 	}
 }
 
@@ -68,7 +69,7 @@ func Example_model() {
 		return "It is noon.", nil
 	})
 	agent := &pawl.Agent{Model: Keyword{}, Tools: []pawl.Toolset{clock}}
-	res, err := agent.Run(context.Background(), pawl.User("What does the clock say?"))
+	res, err := agent.Run(context.Background(), llm.User("What does the clock say?"))
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -15,9 +15,11 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/history"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/pawltest"
 	"github.com/pawl-go/pawl/provider/openai"
 	"github.com/pawl-go/pawl/script"
+	"github.com/pawl-go/pawl/team"
 )
 
 var update = flag.Bool("update", false, "write the requests of docs/tools.md again")
@@ -90,7 +92,7 @@ type choice struct {
 // request returns the body of the agent's last request, as the Chat Completions adapter sends it.
 func (c choice) request(t *testing.T) []byte {
 	t.Helper()
-	m := script.New(script.Func(func(req *pawl.Request) script.Turn {
+	m := script.New(script.Func(func(req *llm.Request) script.Turn {
 		if c.asked != "" {
 			return script.Call("search_database", `{"query":"active"}`)
 		}
@@ -113,13 +115,13 @@ func (c choice) request(t *testing.T) []byte {
 	}
 	from := &pawl.Result{}
 	if c.plan != "" {
-		from.Values = pawl.Values{pawl.StrategicPlan: json.RawMessage(c.plan)}
+		from.Values = pawl.Values{team.PlanKey: json.RawMessage(c.plan)}
 	}
 	for _, said := range []string{c.asked, c.task} {
 		if said == "" {
 			continue
 		}
-		if from, err = a.Resume(t.Context(), from, pawl.User(said)); err != nil {
+		if from, err = a.Resume(t.Context(), from, llm.User(said)); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/script"
 )
 
@@ -79,7 +80,7 @@ func Example_toolset() {
 		script.Say("Milk it is."),
 	)
 	agent := &pawl.Agent{Model: model, Tools: []pawl.Toolset{NewList()}}
-	res, err := agent.Run(context.Background(), pawl.User("Milk instead of bread, please."))
+	res, err := agent.Run(context.Background(), llm.User("Milk instead of bread, please."))
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -5,19 +5,20 @@ import (
 	"strings"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // Options tune Budget and Summary. Nil, and every zero field, stands for the default.
 type Options struct {
 	// Estimate returns the estimated tokens of a message. It must return the same for the same
 	// message, or cuts move without need. Nil means the function Estimate.
-	Estimate func(m pawl.Message) int
+	Estimate func(m llm.Message) int
 
 	// Prompt is the task of Summary's model. Empty means the page summary.md of this package.
 	Prompt string
 }
 
-func (o *Options) estimate() func(pawl.Message) int {
+func (o *Options) estimate() func(llm.Message) int {
 	if o == nil || o.Estimate == nil {
 		return Estimate
 	}
@@ -35,25 +36,25 @@ const (
 // calls, results and reasoning (opaque data included), and 1,500 for an image or another medium,
 // more for a large document. It is often wrong by a fifth, and by half for Chinese or for dense
 // code, so leave room. Tools and schemas do not count.
-func Estimate(m pawl.Message) int {
+func Estimate(m llm.Message) int {
 	text, media := size(m.Parts)
 	return tokensPerTurn + media + (text+bytesPerToken-1)/bytesPerToken
 }
 
 // size returns the bytes of text of parts and the tokens of their media.
-func size(parts []pawl.Part) (text, media int) {
+func size(parts []llm.Part) (text, media int) {
 	for _, p := range parts {
 		switch p := p.(type) {
-		case pawl.Text:
+		case llm.Text:
 			text += len(p.Text) + opaque(p.Opaque)
-		case pawl.Reasoning:
+		case llm.Reasoning:
 			text += len(p.Text) + opaque(p.Opaque)
-		case pawl.ToolCall:
+		case llm.ToolCall:
 			text += len(p.ID) + len(p.Name) + len(p.Args) + opaque(p.Opaque)
-		case pawl.ToolResult:
+		case llm.ToolResult:
 			t, m := size(p.Parts)
 			text, media = text+len(p.CallID)+t, media+m
-		case pawl.Media:
+		case llm.Media:
 			n := tokensPerImage
 			if !strings.HasPrefix(p.MIME, "image/") {
 				// documents and sound are denser than text
@@ -65,7 +66,7 @@ func size(parts []pawl.Part) (text, media int) {
 	return text, media
 }
 
-func opaque(o *pawl.Opaque) int {
+func opaque(o *llm.Opaque) int {
 	if o == nil {
 		return 0
 	}
@@ -79,7 +80,7 @@ func opaque(o *pawl.Opaque) int {
 // sent. The same happens if it needs more than half of tokens.
 func Budget(tokens int, o *Options) pawl.Middleware {
 	estimate := o.estimate()
-	return compiler(func(_ context.Context, _ pawl.Model, req *pawl.Request) (view, error) {
+	return compiler(func(_ context.Context, _ llm.Model, req *llm.Request) (view, error) {
 		c := parse(req)
 		cuts := c.budget(tokens, estimate)
 		return c.from(cuts[len(cuts)-1], req.Turn), nil
@@ -88,7 +89,7 @@ func Budget(tokens int, o *Options) pawl.Middleware {
 
 // budget returns the cuts of the conversation in the order in which they arose, the first before
 // everything. It replays the growth of the conversation, so the cuts depend on nothing else.
-func (c *conversation) budget(tokens int, estimate func(pawl.Message) int) []cut {
+func (c *conversation) budget(tokens int, estimate func(llm.Message) int) []cut {
 	cuts := []cut{{}}
 	kept := 0
 	for _, m := range c.messages[:c.head] {

@@ -18,55 +18,56 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/history"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/script"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // conversations draws the requests of a conversation as it grows, each of the whole of it so far.
-func conversations(t *rapid.T) (reqs []*pawl.Request, corrections int) {
-	var msgs []pawl.Message
+func conversations(t *rapid.T) (reqs []*llm.Request, corrections int) {
+	var msgs []llm.Message
 	ids := 0
 	text := func(name string) string { return strings.Repeat(name+" ", rapid.IntRange(1, 60).Draw(t, "length")) }
 	for range rapid.IntRange(0, 2).Draw(t, "instructions") {
-		msgs = append(msgs, pawl.System(text("system")))
+		msgs = append(msgs, llm.System(text("system")))
 	}
 	for turn := range rapid.IntRange(1, 14).Draw(t, "turns") {
 		for range rapid.IntRange(1, 2).Draw(t, "said") {
-			m := pawl.User(text(fmt.Sprint("user", turn)))
+			m := llm.User(text(fmt.Sprint("user", turn)))
 			if rapid.IntRange(0, 5).Draw(t, "image") == 0 {
-				m.Parts = append(m.Parts, pawl.Media{MIME: "image/png", Data: []byte("png")})
+				m.Parts = append(m.Parts, llm.Media{MIME: "image/png", Data: []byte("png")})
 			}
 			msgs = append(msgs, m)
 		}
 		at := len(msgs) - 1
 		ask := func() {
-			reqs = append(reqs, &pawl.Request{Key: "run/1/model", Messages: append([]pawl.Message(nil), msgs...), Turn: at})
+			reqs = append(reqs, &llm.Request{Key: "run/1/model", Messages: append([]llm.Message(nil), msgs...), Turn: at})
 		}
 		ask()
 		rounds := rapid.IntRange(0, 4).Draw(t, "rounds")
 		for range rounds {
-			var parts, results []pawl.Part
+			var parts, results []llm.Part
 			if rapid.Bool().Draw(t, "thinks") {
-				parts = append(parts, pawl.Reasoning{Text: "hm", Opaque: &pawl.Opaque{Provider: "anthropic", Data: []byte(`{"type":"thinking"}`)}})
+				parts = append(parts, llm.Reasoning{Text: "hm", Opaque: &llm.Opaque{Provider: "anthropic", Data: []byte(`{"type":"thinking"}`)}})
 			}
 			if rapid.Bool().Draw(t, "says") {
-				parts = append(parts, pawl.Text{Text: text("look")})
+				parts = append(parts, llm.Text{Text: text("look")})
 			}
 			for range rapid.IntRange(1, 3).Draw(t, "calls") {
 				ids++
-				parts = append(parts, pawl.ToolCall{ID: fmt.Sprint("c", ids), Name: "f", Args: []byte(`{}`)})
-				results = append(results, pawl.ToolResult{CallID: fmt.Sprint("c", ids), Parts: []pawl.Part{pawl.Text{Text: text("result")}}})
+				parts = append(parts, llm.ToolCall{ID: fmt.Sprint("c", ids), Name: "f", Args: []byte(`{}`)})
+				results = append(results, llm.ToolResult{CallID: fmt.Sprint("c", ids), Parts: []llm.Part{llm.Text{Text: text("result")}}})
 			}
-			msgs = append(msgs, pawl.Assistant(parts...), pawl.Message{Role: pawl.RoleTool, Parts: results})
+			msgs = append(msgs, llm.Assistant(parts...), llm.Message{Role: llm.RoleTool, Parts: results})
 			if rapid.IntRange(0, 5).Draw(t, "correction") == 0 {
 				corrections++
-				msgs = append(msgs, pawl.Assistant(pawl.Text{Text: "no"}), pawl.User("The answer does not fit."))
+				msgs = append(msgs, llm.Assistant(llm.Text{Text: "no"}), llm.User("The answer does not fit."))
 			}
 			ask()
 		}
 		if rounds == 0 || rapid.IntRange(0, 4).Draw(t, "answers") > 0 {
-			msgs = append(msgs, pawl.Assistant(pawl.Text{Text: text("answer")}))
+			msgs = append(msgs, llm.Assistant(llm.Text{Text: text("answer")}))
 		}
 	}
 	return reqs, corrections
@@ -76,10 +77,10 @@ func conversations(t *rapid.T) (reqs []*pawl.Request, corrections int) {
 func sent(t interface {
 	Helper()
 	Fatal(...any)
-}, w pawl.Middleware, req *pawl.Request) (*pawl.Request, []*pawl.Notice) {
+}, w pawl.Middleware, req *llm.Request) (*llm.Request, []*llm.Notice) {
 	t.Helper()
 	m := script.New(script.Loop(script.Say("x")))
-	var notices []*pawl.Notice
+	var notices []*llm.Notice
 	for d, err := range w.Model(m).Stream(context.Background(), req) {
 		if err != nil {
 			t.Fatal(err)
@@ -93,8 +94,8 @@ func sent(t interface {
 
 // answered reports whether the request before was answered: if it was not, a notice of a cut is
 // emitted again.
-func answered(since []pawl.Message) bool {
-	return slices.ContainsFunc(since, func(m pawl.Message) bool { return m.Role == pawl.RoleAssistant })
+func answered(since []llm.Message) bool {
+	return slices.ContainsFunc(since, func(m llm.Message) bool { return m.Role == llm.RoleAssistant })
 }
 
 // For any conversation, the messages sent are a valid transcript for every API, contain nothing
@@ -116,7 +117,7 @@ func TestCompilers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) {
-				var before *pawl.Request
+				var before *llm.Request
 				moved, asked := 0, 0
 				reqs, corrections := conversations(t)
 				turns := map[int]bool{}
@@ -124,7 +125,7 @@ func TestCompilers(t *testing.T) {
 					turns[req.Turn] = true
 					got, notices := sent(t, tt.w, req)
 					for _, api := range []string{"", "openai-chat", "openai-responses", "anthropic-messages", "gemini"} {
-						if faults := pawl.RulesOf(api).Check(got.Messages); faults != nil {
+						if faults := llm.RulesOf(api).Check(got.Messages); faults != nil {
 							t.Fatalf("%s: %v", api, faults)
 						}
 					}
@@ -135,7 +136,7 @@ func TestCompilers(t *testing.T) {
 						t.Fatalf("the turn at hand is not whole: %s", cmp.Diff(got.Messages[got.Turn:], req.Messages[req.Turn:]))
 					}
 					for i, m := range req.Messages {
-						if m.Role != pawl.RoleSystem {
+						if m.Role != llm.RoleSystem {
 							break
 						}
 						if !reflect.DeepEqual(got.Messages[i], m) {
@@ -161,16 +162,16 @@ func TestCompilers(t *testing.T) {
 
 // both is two middlewares as one.
 func both(outer, inner pawl.Middleware) pawl.Middleware {
-	return pawl.Middleware{Model: func(m pawl.Model) pawl.Model { return outer.Model(inner.Model(m)) }}
+	return pawl.Middleware{Model: func(m llm.Model) llm.Model { return outer.Model(inner.Model(m)) }}
 }
 
 // begins reports whether msgs begin with all of head.
-func begins(msgs, head []pawl.Message) bool {
+func begins(msgs, head []llm.Message) bool {
 	return len(msgs) >= len(head) && reflect.DeepEqual(msgs[:len(head)], head)
 }
 
 // within returns the part that is missing in whole, in this order; empty means that nothing is.
-func within(part, whole []pawl.Message) string {
+func within(part, whole []llm.Message) string {
 	at := 0
 next:
 	for _, m := range part {
@@ -185,7 +186,7 @@ next:
 	return ""
 }
 
-func subset(part, whole []pawl.Part) bool {
+func subset(part, whole []llm.Part) bool {
 	at := 0
 	for _, p := range part {
 		for at < len(whole) && !reflect.DeepEqual(p, whole[at]) {
@@ -200,28 +201,28 @@ func subset(part, whole []pawl.Part) bool {
 
 // The checks above find a compiler that cuts by messages.
 func TestChecksFindBadCuts(t *testing.T) {
-	msgs := []pawl.Message{pawl.User("a"), pawl.Assistant(pawl.ToolCall{ID: "1", Name: "f"}), pawl.Results(pawl.ToolResult{CallID: "1"}), pawl.User("b")}
-	if pawl.RulesOf("gemini").Check(msgs[2:]) == nil || pawl.RulesOf("anthropic").Check(msgs[1:]) == nil {
+	msgs := []llm.Message{llm.User("a"), llm.Assistant(llm.ToolCall{ID: "1", Name: "f"}), llm.Results(llm.ToolResult{CallID: "1"}), llm.User("b")}
+	if llm.RulesOf("gemini").Check(msgs[2:]) == nil || llm.RulesOf("anthropic").Check(msgs[1:]) == nil {
 		t.Error("a result without its call, or a call without a question, is no fault")
 	}
-	if within([]pawl.Message{msgs[3], msgs[0]}, msgs) == "" || begins(msgs, msgs[1:]) {
+	if within([]llm.Message{msgs[3], msgs[0]}, msgs) == "" || begins(msgs, msgs[1:]) {
 		t.Error("messages out of order are no fault")
 	}
 }
 
 // long is a conversation of n turns of about 100 tokens each, and then a question.
-func long(n int) []pawl.Message {
-	var msgs []pawl.Message
+func long(n int) []llm.Message {
+	var msgs []llm.Message
 	for i := range n {
 		id := fmt.Sprint("c", i)
-		msgs = append(msgs, pawl.User(fmt.Sprint("question ", i)), pawl.Assistant(pawl.ToolCall{ID: id, Name: "look", Args: []byte(`{}`)}),
-			pawl.Results(pawl.ToolResult{CallID: id, Parts: []pawl.Part{pawl.Text{Text: strings.Repeat("fact", 80)}}}), pawl.Assistant(pawl.Text{Text: fmt.Sprint("answer ", i)}))
+		msgs = append(msgs, llm.User(fmt.Sprint("question ", i)), llm.Assistant(llm.ToolCall{ID: id, Name: "look", Args: []byte(`{}`)}),
+			llm.Results(llm.ToolResult{CallID: id, Parts: []llm.Part{llm.Text{Text: strings.Repeat("fact", 80)}}}), llm.Assistant(llm.Text{Text: fmt.Sprint("answer ", i)}))
 	}
-	return append(msgs, pawl.User("and now?"))
+	return append(msgs, llm.User("and now?"))
 }
 
 // lines is a conversation as text, one message a line.
-func lines(msgs []pawl.Message) string {
+func lines(msgs []llm.Message) string {
 	var b strings.Builder
 	for _, m := range msgs {
 		fmt.Fprintf(&b, "%s: %.40s\n", m.Role, m.Text())
@@ -232,7 +233,7 @@ func lines(msgs []pawl.Message) string {
 func TestCurrentTrace(t *testing.T) {
 	m := script.New(script.Call("look", nil), script.Say("wrong"), script.Say(`{"n":1}`))
 	m.Skip = 1 // of the earlier replies one is sent
-	look := &pawl.Tool{Name: "look", Run: func(context.Context, pawl.ToolCall) (pawl.ToolResult, error) { return pawl.TextResult("fresh"), nil }}
+	look := &pawl.Tool{Name: "look", Run: func(context.Context, llm.ToolCall) (llm.ToolResult, error) { return llm.TextResult("fresh"), nil }}
 	a := &pawl.Agent{Model: m, Tools: []pawl.Toolset{look}, Instructions: "Be brief.", Output: json.RawMessage(`{"type":"object","required":["n"]}`),
 		Middleware: []pawl.Middleware{history.CurrentTrace()}}
 	res, err := a.Run(t.Context(), long(1)...)
@@ -248,7 +249,7 @@ func TestCurrentTrace(t *testing.T) {
 
 func TestLastTurns(t *testing.T) {
 	for _, tt := range []struct{ n, turns, kept int }{{1, 5, 1}, {0, 5, 1}, {2, 5, 2}, {4, 4, 4}, {4, 5, 5}, {4, 6, 4}, {4, 7, 5}, {10, 14, 14}, {10, 15, 10}, {10, 100, 10}} {
-		got, _ := sent(t, history.LastTurns(tt.n), &pawl.Request{Messages: long(tt.turns - 1)})
+		got, _ := sent(t, history.LastTurns(tt.n), &llm.Request{Messages: long(tt.turns - 1)})
 		if n := strings.Count(lines(got.Messages), "user:"); n != tt.kept {
 			t.Errorf("of %d turns the last %d: got %d, want %d", tt.turns, tt.n, n, tt.kept)
 		}
@@ -257,7 +258,7 @@ func TestLastTurns(t *testing.T) {
 
 func TestBudget(t *testing.T) {
 	for _, tt := range []struct{ tokens, turns, kept int }{{100_000, 20, 20}, {1000, 9, 9}, {1000, 11, 5}, {1, 5, 1}} {
-		got, _ := sent(t, history.Budget(tt.tokens, nil), &pawl.Request{Messages: long(tt.turns - 1)})
+		got, _ := sent(t, history.Budget(tt.tokens, nil), &llm.Request{Messages: long(tt.turns - 1)})
 		n, tokens := strings.Count(lines(got.Messages), "user:"), 0
 		for _, m := range got.Messages {
 			tokens += history.Estimate(m)
@@ -266,23 +267,23 @@ func TestBudget(t *testing.T) {
 			t.Errorf("of %d turns within %d: got %d of %d tokens, want %d", tt.turns, tt.tokens, n, tokens, tt.kept)
 		}
 	}
-	own := &history.Options{Estimate: func(m pawl.Message) int { return 1 }}
-	if got, _ := sent(t, history.Budget(8, own), &pawl.Request{Messages: long(2)}); len(got.Messages) != 1 {
+	own := &history.Options{Estimate: func(m llm.Message) int { return 1 }}
+	if got, _ := sent(t, history.Budget(8, own), &llm.Request{Messages: long(2)}); len(got.Messages) != 1 {
 		t.Errorf("by an estimate of one's own: got\n%s", lines(got.Messages))
 	}
 }
 
 func TestEstimate(t *testing.T) {
-	image := pawl.Media{MIME: "image/png", Data: make([]byte, 4_000_000)}
+	image := llm.Media{MIME: "image/png", Data: make([]byte, 4_000_000)}
 	for _, tt := range []struct {
-		m    pawl.Message
+		m    llm.Message
 		want int
 	}{
-		{pawl.User("12345678"), 6},
-		{pawl.Message{Role: pawl.RoleUser, Parts: []pawl.Part{image, image}}, 3004},
-		{pawl.Results(pawl.ToolResult{CallID: "1234", Parts: []pawl.Part{pawl.Text{Text: "1234"}, image}}), 1506},
-		{pawl.Message{Parts: []pawl.Part{pawl.Media{MIME: "application/pdf", Data: make([]byte, 320_000)}}}, 10_004},
-		{pawl.Assistant(pawl.Reasoning{Opaque: &pawl.Opaque{Data: make([]byte, 400)}}, pawl.ToolCall{ID: "1", Name: "abc", Args: []byte("{12}")}), 106},
+		{llm.User("12345678"), 6},
+		{llm.Message{Role: llm.RoleUser, Parts: []llm.Part{image, image}}, 3004},
+		{llm.Results(llm.ToolResult{CallID: "1234", Parts: []llm.Part{llm.Text{Text: "1234"}, image}}), 1506},
+		{llm.Message{Parts: []llm.Part{llm.Media{MIME: "application/pdf", Data: make([]byte, 320_000)}}}, 10_004},
+		{llm.Assistant(llm.Reasoning{Opaque: &llm.Opaque{Data: make([]byte, 400)}}, llm.ToolCall{ID: "1", Name: "abc", Args: []byte("{12}")}), 106},
 	} {
 		if got := history.Estimate(tt.m); got != tt.want {
 			t.Errorf("%.60v: got %d, want %d", tt.m, got, tt.want)
@@ -291,26 +292,26 @@ func TestEstimate(t *testing.T) {
 }
 
 // grown is the requests of a conversation that grows by turns.
-func grown(turns int) []*pawl.Request {
-	var reqs []*pawl.Request
+func grown(turns int) []*llm.Request {
+	var reqs []*llm.Request
 	for i := range turns {
-		reqs = append(reqs, &pawl.Request{Key: "run/9/model", Messages: long(i), Turn: 4 * i})
+		reqs = append(reqs, &llm.Request{Key: "run/9/model", Messages: long(i), Turn: 4 * i})
 	}
 	return reqs
 }
 
 func TestSummary(t *testing.T) {
-	notes := script.New(script.Func(func(req *pawl.Request) script.Turn {
+	notes := script.New(script.Func(func(req *llm.Request) script.Turn {
 		text := req.Messages[1].Text()
 		first := text[strings.Index(text, "question"):]
 		return script.Say(fmt.Sprintf("up to %s (before: %t)", first[:11], strings.Contains(text, "Notes of an earlier part")))
 	}))
 	w := history.Summary(notes, 1000, nil)
-	m := script.New(script.Loop(script.Turn{Parts: []pawl.Part{pawl.Text{Text: "x"}}, Usage: &pawl.Usage{Input: 1, Output: 1}}))
+	m := script.New(script.Loop(script.Turn{Parts: []llm.Part{llm.Text{Text: "x"}}, Usage: &llm.Usage{Input: 1, Output: 1}}))
 	model := w.Model(m)
 	var spent []int
 	for _, req := range append(grown(30), grown(30)[29]) {
-		resp, err := pawl.Complete(t.Context(), model, req)
+		resp, err := llm.Complete(t.Context(), model, req)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -330,7 +331,7 @@ func TestSummary(t *testing.T) {
 	}
 	moved := 0
 	for i := 1; i < len(reqs); i++ {
-		if faults := pawl.RulesOf("anthropic").Check(reqs[i].Messages); faults != nil {
+		if faults := llm.RulesOf("anthropic").Check(reqs[i].Messages); faults != nil {
 			t.Fatal(faults)
 		}
 		if head := reqs[i-1].Messages; !begins(reqs[i].Messages, head[:len(head)-1]) {
@@ -348,11 +349,11 @@ func TestSummary(t *testing.T) {
 // Without a model of its own, the summary comes from the model that answers. A conversation without
 // any summary is summarized at once.
 func TestSummaryAtOnce(t *testing.T) {
-	m := script.New(script.Func(func(req *pawl.Request) script.Turn {
+	m := script.New(script.Func(func(req *llm.Request) script.Turn {
 		return script.Say("notes")
 	}), script.Loop(script.Say("x")))
 	model := history.Summary(nil, 1000, &history.Options{Prompt: "Sum up in WORDS words."}).Model(m)
-	if _, err := pawl.Complete(t.Context(), model, grown(40)[39]); err != nil {
+	if _, err := llm.Complete(t.Context(), model, grown(40)[39]); err != nil {
 		t.Fatal(err)
 	}
 	reqs := m.Requests()
@@ -385,8 +386,8 @@ type gate struct {
 	n    int
 }
 
-func (g *gate) Stream(ctx context.Context, req *pawl.Request) iter.Seq2[pawl.Delta, error] {
-	return func(yield func(pawl.Delta, error) bool) {
+func (g *gate) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
+	return func(yield func(llm.Delta, error) bool) {
 		g.mu.Lock()
 		g.n++
 		g.mu.Unlock()
@@ -398,7 +399,7 @@ func (g *gate) Stream(ctx context.Context, req *pawl.Request) iter.Seq2[pawl.Del
 				}
 			}
 		case <-ctx.Done():
-			yield(pawl.Delta{}, context.Cause(ctx))
+			yield(llm.Delta{}, context.Cause(ctx))
 		}
 	}
 }
@@ -412,14 +413,14 @@ func TestSummaryOnce(t *testing.T) {
 	var wg sync.WaitGroup
 	for range 8 {
 		wg.Go(func() {
-			if _, err := pawl.Complete(context.Background(), model, req); err != nil {
+			if _, err := llm.Complete(context.Background(), model, req); err != nil {
 				t.Error(err)
 			}
 		})
 	}
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := pawl.Complete(gone, model, req); !errors.Is(err, context.Canceled) {
+	if _, err := llm.Complete(gone, model, req); !errors.Is(err, context.Canceled) {
 		t.Errorf("given up: got %v", err)
 	}
 	close(g.open)

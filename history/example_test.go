@@ -6,6 +6,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/history"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/script"
 )
 
@@ -13,9 +14,9 @@ import (
 func Example() {
 	model := script.New(script.Loop(script.Say("Noted.")))
 	agent := &pawl.Agent{Model: model, Instructions: "Be brief.", Middleware: []pawl.Middleware{history.LastTurns(2)}}
-	var transcript []pawl.Message
+	var transcript []llm.Message
 	for _, text := range []string{"one", "two", "three"} {
-		res, err := agent.Run(context.Background(), append(transcript, pawl.User(text))...)
+		res, err := agent.Run(context.Background(), append(transcript, llm.User(text))...)
 		if err != nil {
 			fmt.Println(err)
 			return

@@ -18,7 +18,7 @@
 //	        │◀── a cut stands before a turn, never inside one ──▶│  always sent whole
 //
 // A turn is a message of the user and everything that follows from it. So a call and its results
-// stay together, and a part of a valid transcript is valid. The current turn (pawl.Request.Turn) is
+// stay together, and a part of a valid transcript is valid. The current turn (llm.Request.Turn) is
 // never cut, however long it is. Instructions stay in front.
 //
 // Prompt caches hit as long as a request begins like the one before. So cuts depend on the
@@ -32,6 +32,7 @@ import (
 	"iter"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // NoticeCut is the code of the notice that more of the conversation is left out than before.
@@ -39,34 +40,34 @@ const NoticeCut = "messages_cut"
 
 // view is the part of a conversation that is sent.
 type view struct {
-	messages []pawl.Message
-	turn     int            // pawl.Request.Turn, in messages
-	notices  []*pawl.Notice // for the observers of the run
-	usage    pawl.Usage     // of the requests that it took
+	messages []llm.Message
+	turn     int           // llm.Request.Turn, in messages
+	notices  []*llm.Notice // for the observers of the run
+	usage    llm.Usage     // of the requests that it took
 }
 
 // compiler makes the view of a request. An error ends the request.
-type compiler func(ctx context.Context, inner pawl.Model, req *pawl.Request) (view, error)
+type compiler func(ctx context.Context, inner llm.Model, req *llm.Request) (view, error)
 
 func (c compiler) middleware() pawl.Middleware {
-	return pawl.Middleware{Model: func(m pawl.Model) pawl.Model { return &model{m, c} }}
+	return pawl.Middleware{Model: func(m llm.Model) llm.Model { return &model{m, c} }}
 }
 
 // model sends the view of each request on.
 type model struct {
-	inner   pawl.Model
+	inner   llm.Model
 	compile compiler
 }
 
 // HoldsOutput passes the question on.
-func (m *model) HoldsOutput(req *pawl.Request) bool {
-	h, ok := m.inner.(pawl.OutputHolder)
+func (m *model) HoldsOutput(req *llm.Request) bool {
+	h, ok := m.inner.(llm.OutputHolder)
 	return ok && h.HoldsOutput(req)
 }
 
 // MaxCost passes the question on. The compiler's own requests, such as a summary, are extra.
-func (m *model) MaxCost(req *pawl.Request) (dollars float64, known bool) {
-	p, ok := m.inner.(pawl.Pricer)
+func (m *model) MaxCost(req *llm.Request) (dollars float64, known bool) {
+	p, ok := m.inner.(llm.Pricer)
 	if !ok {
 		return 0, false
 	}
@@ -74,15 +75,15 @@ func (m *model) MaxCost(req *pawl.Request) (dollars float64, known bool) {
 }
 
 // Stream sends what the compiler makes of req.
-func (m *model) Stream(ctx context.Context, req *pawl.Request) iter.Seq2[pawl.Delta, error] {
-	return func(yield func(pawl.Delta, error) bool) {
+func (m *model) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
+	return func(yield func(llm.Delta, error) bool) {
 		v, err := m.compile(ctx, m.inner, req)
 		if err != nil {
-			yield(pawl.Delta{}, err)
+			yield(llm.Delta{}, err)
 			return
 		}
 		for _, n := range v.notices {
-			if !yield(pawl.Delta{Notice: n}, nil) {
+			if !yield(llm.Delta{Notice: n}, nil) {
 				return
 			}
 		}
@@ -107,7 +108,7 @@ func (m *model) Stream(ctx context.Context, req *pawl.Request) iter.Seq2[pawl.De
 
 // conversation is a list of messages by turns.
 type conversation struct {
-	messages []pawl.Message
+	messages []llm.Message
 	head     int   // how many are instructions
 	starts   []int // where the turns begin; never empty
 
@@ -117,19 +118,19 @@ type conversation struct {
 
 // parse finds the turns of req. In a request outside a run, the current turn begins with the user's
 // last message.
-func parse(req *pawl.Request) conversation {
+func parse(req *llm.Request) conversation {
 	c := conversation{messages: req.Messages}
 	for c.head < len(c.messages) && instructs(c.messages[c.head].Role) {
 		c.head++
 	}
 	current := req.Turn
 	if req.Key == "" && current == 0 {
-		for current = len(c.messages) - 1; current > c.head && c.messages[current].Role != pawl.RoleUser; current-- {
+		for current = len(c.messages) - 1; current > c.head && c.messages[current].Role != llm.RoleUser; current-- {
 		}
 	}
 	c.starts = append(c.starts, c.head)
 	for i := c.head + 1; i < len(c.messages); i++ {
-		if c.messages[i].Role == pawl.RoleUser && c.messages[i-1].Role != pawl.RoleUser {
+		if c.messages[i].Role == llm.RoleUser && c.messages[i-1].Role != llm.RoleUser {
 			if c.starts = append(c.starts, i); i <= current {
 				c.current++
 			}
@@ -138,7 +139,7 @@ func parse(req *pawl.Request) conversation {
 	return c
 }
 
-func instructs(r pawl.Role) bool { return r == pawl.RoleSystem || r == pawl.RoleDeveloper }
+func instructs(r llm.Role) bool { return r == llm.RoleSystem || r == llm.RoleDeveloper }
 
 // end returns where turn t ends.
 func (c *conversation) end(t int) int {
@@ -155,18 +156,18 @@ type cut struct {
 }
 
 // from returns the view that leaves the first turns out, and puts instead in their place.
-func (c *conversation) from(k cut, turn int, instead ...pawl.Message) view {
+func (c *conversation) from(k cut, turn int, instead ...llm.Message) view {
 	if k.turn == 0 {
 		return view{messages: c.messages, turn: turn}
 	}
 	start := c.starts[k.turn]
-	v := view{messages: make([]pawl.Message, 0, c.head+len(instead)+len(c.messages)-start)}
+	v := view{messages: make([]llm.Message, 0, c.head+len(instead)+len(c.messages)-start)}
 	v.messages = append(v.messages, c.messages[:c.head]...)
 	v.messages = append(v.messages, instead...)
 	v.messages = append(v.messages, c.messages[start:]...)
 	v.turn = max(0, turn-(start-c.head)+len(instead))
 	if c.fresh(k) {
-		v.notices = append(v.notices, &pawl.Notice{Code: NoticeCut, Text: fmt.Sprintf("from here on the first %d turns (%d messages) are left out of requests", k.turn, start-c.head)})
+		v.notices = append(v.notices, &llm.Notice{Code: NoticeCut, Text: fmt.Sprintf("from here on the first %d turns (%d messages) are left out of requests", k.turn, start-c.head)})
 	}
 	return v
 }
@@ -174,7 +175,7 @@ func (c *conversation) from(k cut, turn int, instead ...pawl.Message) view {
 // fresh reports whether the cut did not stand here at the request before.
 func (c *conversation) fresh(k cut) bool {
 	for i := len(c.messages) - 1; i >= k.at; i-- {
-		if c.messages[i].Role == pawl.RoleAssistant {
+		if c.messages[i].Role == llm.RoleAssistant {
 			return false // it answers a request that was cut so
 		}
 	}

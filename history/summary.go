@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // NoticeSummaryFailed is the code of the notice that a summary could not be made.
@@ -32,14 +33,14 @@ var summaryPage string
 // against tokens: half of them is free when it is made, and it is asked to take an eighth.
 //
 // Summaries are stored in memory, the last thousand of each middleware.
-func Summary(m pawl.Model, tokens int, o *Options) pawl.Middleware {
+func Summary(m llm.Model, tokens int, o *Options) pawl.Middleware {
 	s := &summaries{model: m, page: summaryPage, tokens: tokens, kept: map[string]*summary{}}
 	if o != nil && o.Prompt != "" {
 		s.page = o.Prompt
 	}
 	s.page = strings.ReplaceAll(strings.TrimSpace(s.page), "WORDS", strconv.Itoa(max(50, tokens/8*3/4)))
 	estimate := o.estimate()
-	return compiler(func(ctx context.Context, inner pawl.Model, req *pawl.Request) (view, error) {
+	return compiler(func(ctx context.Context, inner llm.Model, req *llm.Request) (view, error) {
 		c := parse(req)
 		cuts := c.budget(tokens, estimate)
 		k := cuts[len(cuts)-1]
@@ -50,14 +51,14 @@ func Summary(m pawl.Model, tokens int, o *Options) pawl.Middleware {
 		if ctx.Err() != nil {
 			return view{}, context.Cause(ctx)
 		}
-		var instead []pawl.Message
+		var instead []llm.Message
 		if text != "" {
-			instead = append(instead, pawl.User("Notes of the conversation so far, in place of its beginning:\n\n"+text))
+			instead = append(instead, llm.User("Notes of the conversation so far, in place of its beginning:\n\n"+text))
 		}
 		v := c.from(k, req.Turn, instead...)
 		v.usage = usage
 		if err != nil {
-			v.notices = append(v.notices, &pawl.Notice{Code: NoticeSummaryFailed, Text: "what is left out could not be summarised: " + err.Error()})
+			v.notices = append(v.notices, &llm.Notice{Code: NoticeSummaryFailed, Text: "what is left out could not be summarised: " + err.Error()})
 		}
 		return v, nil
 	}).middleware()
@@ -68,7 +69,7 @@ const maxSummaries = 1000
 // summaries are the summaries of one middleware, by the messages that they replace. It may be used
 // concurrently.
 type summaries struct {
-	model  pawl.Model
+	model  llm.Model
 	page   string
 	tokens int
 
@@ -85,7 +86,7 @@ type summary struct {
 
 // of returns the summary of the messages before the last cut. With an error it returns the latest
 // summary of a part of them, or "".
-func (s *summaries) of(ctx context.Context, inner pawl.Model, req *pawl.Request, c *conversation, cuts []cut) (text string, usage pawl.Usage, err error) {
+func (s *summaries) of(ctx context.Context, inner llm.Model, req *llm.Request, c *conversation, cuts []cut) (text string, usage llm.Usage, err error) {
 	keys := c.keys(cuts)
 	last := len(cuts) - 1
 	before, from := "", 0
@@ -171,7 +172,7 @@ func (c *conversation) keys(cuts []cut) []string {
 }
 
 // write asks for a summary of messages, which follow what before sums up.
-func (s *summaries) write(ctx context.Context, inner pawl.Model, req *pawl.Request, before string, messages []pawl.Message) (string, pawl.Usage, error) {
+func (s *summaries) write(ctx context.Context, inner llm.Model, req *llm.Request, before string, messages []llm.Message) (string, llm.Usage, error) {
 	var b strings.Builder
 	if before != "" {
 		fmt.Fprintf(&b, "Notes of an earlier part:\n\n%s\n\n", before)
@@ -181,7 +182,7 @@ func (s *summaries) write(ctx context.Context, inner pawl.Model, req *pawl.Reque
 		tell(&b, m)
 	}
 	b.WriteString("\nEnd of the part. Write the notes.")
-	ask := &pawl.Request{Messages: []pawl.Message{pawl.System(s.page), pawl.User(b.String())}}
+	ask := &llm.Request{Messages: []llm.Message{llm.System(s.page), llm.User(b.String())}}
 	if req.Key != "" {
 		ask.Key = req.Key + "/summary"
 	}
@@ -189,9 +190,9 @@ func (s *summaries) write(ctx context.Context, inner pawl.Model, req *pawl.Reque
 	if m == nil {
 		m, ask.Model = inner, req.Model
 	}
-	resp, err := pawl.Complete(ctx, m, ask)
+	resp, err := llm.Complete(ctx, m, ask)
 	if err != nil {
-		return "", pawl.Usage{}, err
+		return "", llm.Usage{}, err
 	}
 	text := strings.TrimSpace(resp.Message.Text())
 	switch {
@@ -206,16 +207,16 @@ func (s *summaries) write(ctx context.Context, inner pawl.Model, req *pawl.Reque
 const maxTold = 4 << 10 // bytes of a result that a summary is made of
 
 // tell writes m as text.
-func tell(b *strings.Builder, m pawl.Message) {
+func tell(b *strings.Builder, m llm.Message) {
 	for _, p := range m.Parts {
 		switch p := p.(type) {
-		case pawl.Text:
+		case llm.Text:
 			fmt.Fprintf(b, "\n[%s] %s\n", m.Role, p.Text)
-		case pawl.Media:
+		case llm.Media:
 			fmt.Fprintf(b, "\n[%s] (a medium: %s %s)\n", m.Role, p.MIME, p.URL)
-		case pawl.ToolCall:
+		case llm.ToolCall:
 			fmt.Fprintf(b, "\n[call] %s %s\n", p.Name, p.Args)
-		case pawl.ToolResult:
+		case llm.ToolResult:
 			text, name := p.Text(), "result"
 			if p.IsError {
 				name = "failed"

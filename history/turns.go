@@ -5,18 +5,19 @@ import (
 	"slices"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // CurrentTrace returns the middleware that sends the whole conversation without the calls, results
 // and reasoning of earlier turns. Instructor does so by default. It saves most if results are long.
 // The price is that a follow-up question about a result calls the tool again.
 func CurrentTrace() pawl.Middleware {
-	return compiler(func(_ context.Context, _ pawl.Model, req *pawl.Request) (view, error) {
+	return compiler(func(_ context.Context, _ llm.Model, req *llm.Request) (view, error) {
 		c := parse(req)
 		now := c.starts[c.current]
-		v := view{messages: make([]pawl.Message, 0, len(c.messages))}
+		v := view{messages: make([]llm.Message, 0, len(c.messages))}
 		for i, m := range c.messages {
-			if i < now && m.Role == pawl.RoleTool {
+			if i < now && m.Role == llm.RoleTool {
 				continue
 			}
 			if i < now && m.HasCalls() {
@@ -34,17 +35,17 @@ func CurrentTrace() pawl.Middleware {
 }
 
 // words returns m without its calls and reasoning. Providers accept reasoning only with its calls.
-func words(m pawl.Message) pawl.Message {
-	parts := slices.DeleteFunc(slices.Clone(m.Parts), func(p pawl.Part) bool {
+func words(m llm.Message) llm.Message {
+	parts := slices.DeleteFunc(slices.Clone(m.Parts), func(p llm.Part) bool {
 		switch p := p.(type) {
-		case pawl.ToolCall, pawl.Reasoning:
+		case llm.ToolCall, llm.Reasoning:
 			return true
-		case pawl.Text:
+		case llm.Text:
 			return p.Text == ""
 		}
 		return false
 	})
-	return pawl.Message{Role: m.Role, Parts: parts}
+	return llm.Message{Role: m.Role, Parts: parts}
 }
 
 // LastTurns returns the middleware that sends the last n turns, the current one included; n below 1
@@ -52,7 +53,7 @@ func words(m pawl.Message) pawl.Message {
 // between 10 and 14.
 func LastTurns(n int) pawl.Middleware {
 	n = max(1, n)
-	return compiler(func(_ context.Context, _ pawl.Model, req *pawl.Request) (view, error) {
+	return compiler(func(_ context.Context, _ llm.Model, req *llm.Request) (view, error) {
 		c := parse(req)
 		return c.from(c.last(n), req.Turn), nil
 	}).middleware()

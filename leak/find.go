@@ -9,6 +9,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/jsonrepair"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // mark is the text that a family of models puts around calls. The first of ends, or the end of the
@@ -85,7 +86,7 @@ func callFence(lang string) bool {
 }
 
 // find is Find. whole means that text is the whole reply, which may be a call without marks.
-func find(text string, tools []*pawl.Tool, whole bool) (rest string, calls []pawl.ToolCall) {
+func find(text string, tools []*pawl.Tool, whole bool) (rest string, calls []llm.ToolCall) {
 	if whole {
 		if t := strings.TrimSpace(text); t != "" && (t[0] == '{' || t[0] == '[') {
 			if found := inside(t, tools, false); found != nil {
@@ -101,7 +102,7 @@ func find(text string, tools []*pawl.Tool, whole bool) (rest string, calls []paw
 			break
 		}
 		n := 0
-		var found []pawl.ToolCall
+		var found []llm.ToolCall
 		for _, m := range marks {
 			if strings.HasPrefix(text[i:], m.open) {
 				n, found = marked(text[i:], m, tools)
@@ -135,7 +136,7 @@ func firstRune(s string) (rune, int) {
 }
 
 // marked returns the calls in the mark at the start of s, and where the mark ends.
-func marked(s string, m mark, tools []*pawl.Tool) (n int, calls []pawl.ToolCall) {
+func marked(s string, m mark, tools []*pawl.Tool) (n int, calls []llm.ToolCall) {
 	body := s[len(m.open):]
 	fence := m.open == "```"
 	if fence {
@@ -176,7 +177,7 @@ var (
 
 // inside reads the text between marks. It returns nil unless all of it is calls of offered tools.
 // loose allows forms other than JSON; in a code fence, these are code.
-func inside(s string, tools []*pawl.Tool, loose bool) []pawl.ToolCall {
+func inside(s string, tools []*pawl.Tool, loose bool) []llm.ToolCall {
 	s = strings.TrimSpace(s)
 	if calls := jsonCalls(s, tools); calls != nil {
 		return calls
@@ -184,7 +185,7 @@ func inside(s string, tools []*pawl.Tool, loose bool) []pawl.ToolCall {
 	if !loose {
 		return pythonCalls(s, tools)
 	}
-	for _, read := range []func(string, []*pawl.Tool) []pawl.ToolCall{blockCalls, pairCalls, namedCalls, pythonCalls} {
+	for _, read := range []func(string, []*pawl.Tool) []llm.ToolCall{blockCalls, pairCalls, namedCalls, pythonCalls} {
 		if calls := read(s, tools); calls != nil {
 			return calls
 		}
@@ -193,9 +194,9 @@ func inside(s string, tools []*pawl.Tool, loose bool) []pawl.ToolCall {
 }
 
 // jsonCalls reads {"name", "arguments"}, a list of them, or several one after another.
-func jsonCalls(s string, tools []*pawl.Tool) []pawl.ToolCall {
+func jsonCalls(s string, tools []*pawl.Tool) []llm.ToolCall {
 	s = strings.TrimPrefix(s, "<|plugin|>")
-	var calls []pawl.ToolCall
+	var calls []llm.ToolCall
 	for s = strings.TrimSpace(s); s != ""; s = strings.Trim(s, " \t\r\n;,") {
 		if s[0] != '{' && s[0] != '[' {
 			return nil
@@ -225,7 +226,7 @@ func jsonCalls(s string, tools []*pawl.Tool) []pawl.ToolCall {
 }
 
 // jsonCall reads one object as a call: a name, arguments, and nothing else but an id and a type.
-func jsonCall(raw json.RawMessage, tools []*pawl.Tool) *pawl.ToolCall {
+func jsonCall(raw json.RawMessage, tools []*pawl.Tool) *llm.ToolCall {
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(raw, &fields) != nil {
 		return nil
@@ -259,7 +260,7 @@ func jsonCall(raw json.RawMessage, tools []*pawl.Tool) *pawl.ToolCall {
 }
 
 // callOf is the call of an offered tool, or nil.
-func callOf(name string, args []byte, tools []*pawl.Tool) *pawl.ToolCall {
+func callOf(name string, args []byte, tools []*pawl.Tool) *llm.ToolCall {
 	args = bytes.TrimSpace(args)
 	if len(args) == 0 || string(args) == "null" {
 		args = []byte("{}")
@@ -270,7 +271,7 @@ func callOf(name string, args []byte, tools []*pawl.Tool) *pawl.ToolCall {
 	for _, n := range []string{name, strings.TrimPrefix(name, "functions.")} {
 		for _, t := range tools {
 			if t.Name == n {
-				return &pawl.ToolCall{Name: n, Args: args}
+				return &llm.ToolCall{Name: n, Args: args}
 			}
 		}
 	}
@@ -278,8 +279,8 @@ func callOf(name string, args []byte, tools []*pawl.Tool) *pawl.ToolCall {
 }
 
 // blockCalls reads <function=NAME> and <invoke name="NAME"> with JSON or parameters inside.
-func blockCalls(s string, tools []*pawl.Tool) []pawl.ToolCall {
-	var calls []pawl.ToolCall
+func blockCalls(s string, tools []*pawl.Tool) []llm.ToolCall {
+	var calls []llm.ToolCall
 	for _, m := range block.FindAllStringSubmatch(s, -1) {
 		args := []byte(strings.TrimSpace(m[2]))
 		if len(args) == 0 || args[0] != '{' {
@@ -304,7 +305,7 @@ func blockCalls(s string, tools []*pawl.Tool) []pawl.ToolCall {
 }
 
 // pairCalls reads GLM's NAME followed by keys and values.
-func pairCalls(s string, tools []*pawl.Tool) []pawl.ToolCall {
+func pairCalls(s string, tools []*pawl.Tool) []llm.ToolCall {
 	name, _, ok := strings.Cut(s, "<arg_key>")
 	if !ok {
 		return nil
@@ -315,7 +316,7 @@ func pairCalls(s string, tools []*pawl.Tool) []pawl.ToolCall {
 		keys, values = append(keys, strings.TrimSpace(p[1])), append(values, p[2])
 	}
 	if c := callOf(name, object(name, keys, values, tools), tools); c != nil {
-		return []pawl.ToolCall{*c}
+		return []llm.ToolCall{*c}
 	}
 	return nil
 }
@@ -351,8 +352,8 @@ func object(tool string, keys, values []string, tools []*pawl.Tool) []byte {
 
 // namedCalls reads a name and the object after it, with any marks between: DeepSeek, Kimi, Mistral,
 // gpt-oss.
-func namedCalls(s string, tools []*pawl.Tool) []pawl.ToolCall {
-	var calls []pawl.ToolCall
+func namedCalls(s string, tools []*pawl.Tool) []llm.ToolCall {
+	var calls []llm.ToolCall
 	for {
 		m := named.FindStringSubmatchIndex(s)
 		if m == nil {
@@ -376,11 +377,11 @@ func namedCalls(s string, tools []*pawl.Tool) []pawl.ToolCall {
 }
 
 // pythonCalls reads NAME(key=value, …), alone, one a line, or in a list.
-func pythonCalls(s string, tools []*pawl.Tool) []pawl.ToolCall {
+func pythonCalls(s string, tools []*pawl.Tool) []llm.ToolCall {
 	if t, ok := strings.CutPrefix(s, "["); ok && strings.HasSuffix(t, "]") {
 		s = strings.TrimSuffix(t, "]")
 	}
-	var calls []pawl.ToolCall
+	var calls []llm.ToolCall
 	for s = strings.TrimSpace(s); s != ""; s = strings.Trim(s, " \t\r\n;,") {
 		m := python.FindStringSubmatchIndex(s)
 		if m == nil {

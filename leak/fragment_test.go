@@ -8,8 +8,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/leak"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // pieces says a text in fragments of size bytes.
@@ -18,16 +18,16 @@ type pieces struct {
 	size int
 }
 
-func (p pieces) Stream(context.Context, *pawl.Request) iter.Seq2[pawl.Delta, error] {
-	return func(yield func(pawl.Delta, error) bool) {
+func (p pieces) Stream(context.Context, *llm.Request) iter.Seq2[llm.Delta, error] {
+	return func(yield func(llm.Delta, error) bool) {
 		for s := p.text; s != ""; {
 			n := min(p.size, len(s))
-			if !yield(pawl.Delta{Part: pawl.Text{Text: s[:n]}}, nil) {
+			if !yield(llm.Delta{Part: llm.Text{Text: s[:n]}}, nil) {
 				return
 			}
 			s = s[n:]
 		}
-		yield(pawl.Delta{Finish: pawl.FinishStop}, nil)
+		yield(llm.Delta{Finish: llm.FinishStop}, nil)
 	}
 }
 
@@ -44,7 +44,7 @@ func TestFragments(t *testing.T) {
 			}
 			for size := 1; size <= len(text); size++ {
 				n++
-				resp, err := pawl.Complete(t.Context(), leak.Calls().Model(pieces{text, size}), &pawl.Request{Messages: []pawl.Message{pawl.User("go")}, Tools: offered("other", "weather")})
+				resp, err := llm.Complete(t.Context(), leak.Calls().Model(pieces{text, size}), &llm.Request{Messages: []llm.Message{llm.User("go")}, Tools: offered("other", "weather")})
 				if err != nil {
 					t.Fatalf("%s by %d: %v", f.name, size, err)
 				}

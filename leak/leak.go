@@ -22,6 +22,7 @@ import (
 	"strings"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // NoticeLeaked is the code of the notice about calls that were found in text.
@@ -30,14 +31,14 @@ const NoticeLeaked = "calls_leaked"
 // Calls returns the middleware that turns calls written as text into calls. Text that cannot begin
 // a call streams without delay.
 func Calls() pawl.Middleware {
-	return pawl.Middleware{Model: func(m pawl.Model) pawl.Model { return model{m} }}
+	return pawl.Middleware{Model: func(m llm.Model) llm.Model { return model{m} }}
 }
 
-type model struct{ inner pawl.Model }
+type model struct{ inner llm.Model }
 
 // MaxCost passes the question on.
-func (m model) MaxCost(req *pawl.Request) (dollars float64, known bool) {
-	p, ok := m.inner.(pawl.Pricer)
+func (m model) MaxCost(req *llm.Request) (dollars float64, known bool) {
+	p, ok := m.inner.(llm.Pricer)
 	if !ok {
 		return 0, false
 	}
@@ -45,15 +46,15 @@ func (m model) MaxCost(req *pawl.Request) (dollars float64, known bool) {
 }
 
 // Stream asks the inner model, and holds back what may be a call until it is known.
-func (m model) Stream(ctx context.Context, req *pawl.Request) iter.Seq2[pawl.Delta, error] {
+func (m model) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
 	if len(req.Tools) == 0 {
 		return m.inner.Stream(ctx, req)
 	}
-	return func(yield func(pawl.Delta, error) bool) {
+	return func(yield func(llm.Delta, error) bool) {
 		f := filter{tools: req.Tools, at: map[int]int{}, yield: yield}
 		for d, err := range m.inner.Stream(ctx, req) {
 			if err != nil {
-				yield(pawl.Delta{}, err)
+				yield(llm.Delta{}, err)
 				return
 			}
 			if !f.add(d) {
@@ -66,7 +67,7 @@ func (m model) Stream(ctx context.Context, req *pawl.Request) iter.Seq2[pawl.Del
 // filter passes deltas on, but for text that may be a call.
 type filter struct {
 	tools []*pawl.Tool
-	yield func(pawl.Delta, error) bool
+	yield func(llm.Delta, error) bool
 	at    map[int]int // the inner model's parts to ours
 	next  int         // our next part
 
@@ -77,9 +78,9 @@ type filter struct {
 	left  bool // the consumer stopped
 }
 
-func (f *filter) add(d pawl.Delta) bool {
-	text, isText := d.Part.(pawl.Text)
-	_, isCall := d.Part.(pawl.ToolCall)
+func (f *filter) add(d llm.Delta) bool {
+	text, isText := d.Part.(llm.Text)
+	_, isCall := d.Part.(llm.ToolCall)
 	f.calls = f.calls || isCall
 	if f.holds && (d.Finish != "" || d.Part != nil && (!isText || d.Index != f.part)) {
 		f.flush(!f.calls && !d.Finish.Cut())
@@ -115,7 +116,7 @@ func (f *filter) index(i int) int {
 	return n
 }
 
-func (f *filter) send(d pawl.Delta) {
+func (f *filter) send(d llm.Delta) {
 	if !f.left && !f.yield(d, nil) {
 		f.left = true
 	}
@@ -130,7 +131,7 @@ func (f *filter) release() {
 	}
 	f.held.Reset()
 	f.held.WriteString(s[n:])
-	f.send(pawl.Delta{Index: f.index(f.part), Part: pawl.Text{Text: s[:n]}})
+	f.send(llm.Delta{Index: f.index(f.part), Part: llm.Text{Text: s[:n]}})
 }
 
 func (f *filter) began() bool { _, ok := f.at[f.part]; return ok }
@@ -140,28 +141,28 @@ func (f *filter) flush(look bool) {
 	s := f.held.String()
 	f.held.Reset()
 	f.holds = false
-	rest, calls := s, []pawl.ToolCall(nil)
+	rest, calls := s, []llm.ToolCall(nil)
 	if look {
 		rest, calls = find(s, f.tools, !f.began())
 	}
 	if rest != "" || f.began() {
-		f.send(pawl.Delta{Index: f.index(f.part), Part: pawl.Text{Text: rest}, Done: true})
+		f.send(llm.Delta{Index: f.index(f.part), Part: llm.Text{Text: rest}, Done: true})
 	} else if len(calls) == 0 {
-		f.send(pawl.Delta{Index: f.index(f.part), Part: pawl.Text{}, Done: true})
+		f.send(llm.Delta{Index: f.index(f.part), Part: llm.Text{}, Done: true})
 	}
 	if len(calls) == 0 {
 		return
 	}
-	f.send(pawl.Delta{Notice: &pawl.Notice{Code: NoticeLeaked, Text: fmt.Sprintf("made %d of what the model wrote as text: %s", len(calls), calls[0].Name),
+	f.send(llm.Delta{Notice: &llm.Notice{Code: NoticeLeaked, Text: fmt.Sprintf("made %d of what the model wrote as text: %s", len(calls), calls[0].Name),
 		Data: json.RawMessage(fmt.Sprintf(`{"calls":%d}`, len(calls)))}})
 	for _, c := range calls {
-		f.send(pawl.Delta{Index: f.next, Part: c, Done: true})
+		f.send(llm.Delta{Index: f.next, Part: c, Done: true})
 		f.next++
 	}
 }
 
 // Find returns the calls to tools in text, and the text without them, trimmed. Text without calls
 // is returned unchanged.
-func Find(text string, tools []*pawl.Tool) (rest string, calls []pawl.ToolCall) {
+func Find(text string, tools []*pawl.Tool) (rest string, calls []llm.ToolCall) {
 	return find(text, tools, true)
 }

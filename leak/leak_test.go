@@ -16,6 +16,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/leak"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/script"
 )
 
@@ -32,7 +33,7 @@ func offered(names ...string) []*pawl.Tool {
 // oslo is the call that each form below writes.
 const oslo = `weather {"city":"Oslo","days":3}`
 
-func formOf(calls []pawl.ToolCall) string {
+func formOf(calls []llm.ToolCall) string {
 	var out []string
 	for _, c := range calls {
 		var v any
@@ -308,7 +309,7 @@ func TestMiddleware(t *testing.T) {
 			var err error
 			told := ""
 			if stream {
-				for e, serr := range a.Stream(t.Context(), pawl.User("go")) {
+				for e, serr := range a.Stream(t.Context(), llm.User("go")) {
 					if err = serr; err != nil {
 						break
 					}
@@ -320,7 +321,7 @@ func TestMiddleware(t *testing.T) {
 					}
 				}
 			} else {
-				res, err = a.Run(t.Context(), pawl.User("go"))
+				res, err = a.Run(t.Context(), llm.User("go"))
 			}
 			if err != nil || res.Spent.Calls != max(1, f.n) || res.Text() != "It <b>rains</b> [for days], `really`." {
 				t.Errorf("%s, streamed %t: %d calls, answer %q, %v", f.name, stream, res.Spent.Calls, res.Text(), err)
@@ -338,18 +339,18 @@ func TestPassesOn(t *testing.T) {
 	call := forms[0].text
 	for name, tt := range map[string]struct {
 		turn script.Turn
-		want []pawl.Part
+		want []llm.Part
 	}{
-		"prose":              {script.Say("Ten < twelve [sic] `x`"), []pawl.Part{pawl.Text{Text: "Ten < twelve [sic] `x`"}}},
-		"beside real calls":  {script.Together(script.Say("<tool_call>"), script.Call("weather", "{}")), []pawl.Part{pawl.Text{Text: "<tool_call>"}, pawl.ToolCall{ID: "call_1_0", Name: "weather", Args: json.RawMessage("{}")}}},
-		"cut":                {script.Cut(script.Say(call)), []pawl.Part{pawl.Text{Text: call}}},
-		"reasoning, a call":  {script.Together(script.Think("hm"), script.Say(call)), []pawl.Part{pawl.Reasoning{Text: "hm"}, pawl.ToolCall{ID: "call_1", Name: "weather", Args: json.RawMessage(`{"city": "Oslo", "days": 3}`)}}},
-		"words, then a call": {script.Say("I look. " + call), []pawl.Part{pawl.Text{Text: "I look. "}, pawl.ToolCall{ID: "call_1", Name: "weather", Args: json.RawMessage(`{"city": "Oslo", "days": 3}`)}}},
+		"prose":              {script.Say("Ten < twelve [sic] `x`"), []llm.Part{llm.Text{Text: "Ten < twelve [sic] `x`"}}},
+		"beside real calls":  {script.Together(script.Say("<tool_call>"), script.Call("weather", "{}")), []llm.Part{llm.Text{Text: "<tool_call>"}, llm.ToolCall{ID: "call_1_0", Name: "weather", Args: json.RawMessage("{}")}}},
+		"cut":                {script.Cut(script.Say(call)), []llm.Part{llm.Text{Text: call}}},
+		"reasoning, a call":  {script.Together(script.Think("hm"), script.Say(call)), []llm.Part{llm.Reasoning{Text: "hm"}, llm.ToolCall{ID: "call_1", Name: "weather", Args: json.RawMessage(`{"city": "Oslo", "days": 3}`)}}},
+		"words, then a call": {script.Say("I look. " + call), []llm.Part{llm.Text{Text: "I look. "}, llm.ToolCall{ID: "call_1", Name: "weather", Args: json.RawMessage(`{"city": "Oslo", "days": 3}`)}}},
 	} {
 		for _, whole := range []bool{false, true} {
 			m := leak.Calls().Model(script.New(tt.turn))
-			resp := new(pawl.Response)
-			for d, err := range m.Stream(t.Context(), &pawl.Request{Messages: []pawl.Message{pawl.User("go")}, Tools: tools, Whole: whole}) {
+			resp := new(llm.Response)
+			for d, err := range m.Stream(t.Context(), &llm.Request{Messages: []llm.Message{llm.User("go")}, Tools: tools, Whole: whole}) {
 				if err == nil {
 					err = resp.Add(d)
 				}
@@ -372,7 +373,7 @@ func Example() {
 		return "rain in " + in.City, nil
 	})
 	agent := &pawl.Agent{Model: m, Tools: []pawl.Toolset{weather}, Middleware: []pawl.Middleware{leak.Calls()}}
-	res, err := agent.Run(context.Background(), pawl.User("How is the weather in Oslo?"))
+	res, err := agent.Run(context.Background(), llm.User("How is the weather in Oslo?"))
 	fmt.Println(res.Spent.Calls, res.Text(), err)
 	// Output: 1 It rains. <nil>
 }

@@ -7,7 +7,7 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // The digest of a definition covers every field: what is added to Definition must be digested, or a lock
@@ -51,10 +51,10 @@ func TestDefinitionHasEveryField(t *testing.T) {
 // A result that clients read has every field of a result, but for those that are about the run.
 func TestResultHasEveryField(t *testing.T) {
 	known := map[string]bool{"Parts": true, "IsError": true, "Data": true, "CallID": false, "Key": false}
-	of := reflect.TypeFor[pawl.ToolResult]()
+	of := reflect.TypeFor[llm.ToolResult]()
 	for i := range of.NumField() {
 		if _, ok := known[of.Field(i).Name]; !ok {
-			t.Errorf("pawl.ToolResult.%s is new: does toResult have it?", of.Field(i).Name)
+			t.Errorf("llm.ToolResult.%s is new: does toResult have it?", of.Field(i).Name)
 		}
 	}
 }

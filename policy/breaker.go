@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // Breaker blocks a tool whose infrastructure is down. After Failures in a row, its calls are
@@ -32,14 +33,14 @@ func (b Breaker) Middleware() pawl.Middleware {
 	return pawl.Middleware{
 		Check: func(tools []*pawl.Tool) error { return check("circuit breaker", b.Tools, tools) },
 		Approved: func(next pawl.ToolFunc) pawl.ToolFunc {
-			return func(ctx context.Context, call pawl.ToolCall) (pawl.ToolResult, error) {
+			return func(ctx context.Context, call llm.ToolCall) (llm.ToolResult, error) {
 				v := pawl.InvocationFrom(ctx)
 				t := called(v, b.Tools)
 				if t == nil {
 					return next(ctx, call)
 				}
 				if wait, ok := s.begin(t.Name); !ok {
-					return pawl.ToolResult{}, pawl.Block(fmt.Sprintf("%s failed %d times in a row and is not called for now. Try again in %v, or go on without it.",
+					return llm.ToolResult{}, pawl.Block(fmt.Sprintf("%s failed %d times in a row and is not called for now. Try again in %v, or go on without it.",
 						t.Name, b.Failures, readable(wait)))
 				}
 				res, err := next(ctx, call)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // Cache answers calls of Pure tools with the result of an equal call: the same tool by name and
@@ -44,13 +45,13 @@ func (c Cache) Middleware() pawl.Middleware {
 			return nil
 		},
 		Approved: func(next pawl.ToolFunc) pawl.ToolFunc {
-			return func(ctx context.Context, call pawl.ToolCall) (pawl.ToolResult, error) {
+			return func(ctx context.Context, call llm.ToolCall) (llm.ToolResult, error) {
 				v := pawl.InvocationFrom(ctx)
 				t := called(v, c.Tools)
 				if t == nil || t.Effect != pawl.Pure {
 					return next(ctx, call)
 				}
-				res, kept, err := s.get(ctx, t.Digest(call.Args), func() (pawl.ToolResult, error) { return next(ctx, call) })
+				res, kept, err := s.get(ctx, t.Digest(call.Args), func() (llm.ToolResult, error) { return next(ctx, call) })
 				if kept {
 					v.FromCache()
 				}
@@ -72,7 +73,7 @@ type results struct {
 
 type entry struct {
 	key  string
-	res  pawl.ToolResult
+	res  llm.ToolResult
 	size int
 	made time.Time
 }
@@ -80,13 +81,13 @@ type entry struct {
 // flight is a call that others wait for.
 type flight struct {
 	done chan struct{}
-	res  pawl.ToolResult
+	res  llm.ToolResult
 	ok   bool // res is good for the others too
 }
 
 // get returns the stored result for key, or the result of run. Of equal calls one runs, under its
 // own context. If its result cannot be stored, the others run themselves.
-func (s *results) get(ctx context.Context, key string, run func() (pawl.ToolResult, error)) (res pawl.ToolResult, kept bool, err error) {
+func (s *results) get(ctx context.Context, key string, run func() (llm.ToolResult, error)) (res llm.ToolResult, kept bool, err error) {
 	s.mu.Lock()
 	if e := s.kept(key); e != nil {
 		s.mu.Unlock()
@@ -113,7 +114,7 @@ func (s *results) get(ctx context.Context, key string, run func() (pawl.ToolResu
 }
 
 // fly runs the call that others may wait for.
-func (s *results) fly(key string, f *flight, run func() (pawl.ToolResult, error)) (res pawl.ToolResult, kept bool, err error) {
+func (s *results) fly(key string, f *flight, run func() (llm.ToolResult, error)) (res llm.ToolResult, kept bool, err error) {
 	defer func() { // also if run panics
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -148,7 +149,7 @@ func (s *results) kept(key string) *entry {
 
 // keep stores a result and drops the longest unused until all fit. A result larger than the cache
 // is not stored.
-func (s *results) keep(key string, res pawl.ToolResult) {
+func (s *results) keep(key string, res llm.ToolResult) {
 	e := &entry{key: key, res: res, size: size(res), made: time.Now()}
 	if e.size > s.Bytes {
 		return
@@ -166,13 +167,13 @@ func (s *results) drop(at *list.Element) {
 }
 
 // size is about what a result takes, the entry included.
-func size(r pawl.ToolResult) int {
+func size(r llm.ToolResult) int {
 	n := 256 + len(r.Data)
 	for _, p := range r.Parts {
 		switch p := p.(type) {
-		case pawl.Text:
+		case llm.Text:
 			n += len(p.Text)
-		case pawl.Media:
+		case llm.Media:
 			n += len(p.Data) + len(p.URL)
 		}
 		n += 64
@@ -181,7 +182,7 @@ func size(r pawl.ToolResult) int {
 }
 
 // copied returns r with a list of parts of its own: a middleware outside may change it.
-func copied(r pawl.ToolResult) pawl.ToolResult {
+func copied(r llm.ToolResult) llm.ToolResult {
 	r.Parts = slices.Clone(r.Parts)
 	return r
 }

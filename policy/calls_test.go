@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/policy"
 	"github.com/pawl-go/pawl/script"
 )
@@ -18,16 +19,16 @@ import (
 func TestTimeouts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hangs := func(name string) *pawl.Tool {
-			return does(name, pawl.Write, func(ctx context.Context, _ pawl.ToolCall) (pawl.ToolResult, error) {
+			return does(name, pawl.Write, func(ctx context.Context, _ llm.ToolCall) (llm.ToolResult, error) {
 				<-ctx.Done()
-				return pawl.ToolResult{}, ctx.Err()
+				return llm.ToolResult{}, ctx.Err()
 			})
 		}
 		limits := policy.Timeouts{"http_get": time.Second, "http_*": 2 * time.Second, "*": 4 * time.Second, "effect:pure": -1}
 		set := limits.Over(hangs("http_get"), hangs("http_post"), hangs("other"))
 		for name, want := range map[string]time.Duration{"http_get": time.Second, "http_post": 2 * time.Second, "other": 4 * time.Second} {
 			// A policy that takes its time: the clock starts after it.
-			slow := pawl.Approve(func(context.Context, pawl.ToolCall, *pawl.Tool) (pawl.Approval, error) {
+			slow := pawl.Approve(func(context.Context, llm.ToolCall, *pawl.Tool) (pawl.Approval, error) {
 				time.Sleep(time.Hour)
 				return pawl.Approval{Verdict: pawl.Allow}, nil
 			})
@@ -51,9 +52,9 @@ func TestRate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begun := time.Now()
 		var at []time.Duration
-		tool := does("search", pawl.Read, func(context.Context, pawl.ToolCall) (pawl.ToolResult, error) {
+		tool := does("search", pawl.Read, func(context.Context, llm.ToolCall) (llm.ToolResult, error) {
 			at = append(at, time.Since(begun))
-			return pawl.TextResult("found"), nil
+			return llm.TextResult("found"), nil
 		})
 		w := policy.Rate{Every: time.Second, Burst: 2, Tools: []string{"search"}}.Middleware()
 		calls := []script.Turn{script.Call("search", nil), script.Call("search", nil), script.Call("search", nil), script.Call("other", nil)}
@@ -89,7 +90,7 @@ func TestRate(t *testing.T) {
 
 func TestRateByKey(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := policy.Rate{Every: time.Hour, Key: func(_ context.Context, c pawl.ToolCall) string { return string(c.Args) }}.Middleware()
+		w := policy.Rate{Every: time.Hour, Key: func(_ context.Context, c llm.ToolCall) string { return string(c.Args) }}.Middleware()
 		tools := []pawl.Toolset{says("a", pawl.Read), says("b", pawl.Read)}
 		xs := runs(t, tools, []pawl.Middleware{w}, script.Call("a", `{"u":1}`), script.Call("a", `{"u":2}`), script.Call("b", `{"u":1}`))
 		if got := fmt.Sprintf("%s %s %s", xs[0].Outcome, xs[1].Outcome, xs[2].Outcome); got != "ok ok blocked" {
@@ -102,13 +103,13 @@ func TestRateByKey(t *testing.T) {
 func TestRateWaitsNoLongerThanTheRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ran := 0
-		tool := does("f", pawl.Write, func(context.Context, pawl.ToolCall) (pawl.ToolResult, error) { ran++; return pawl.TextResult(""), nil })
+		tool := does("f", pawl.Write, func(context.Context, llm.ToolCall) (llm.ToolResult, error) { ran++; return llm.TextResult(""), nil })
 		w := policy.Rate{Every: time.Minute, Wait: time.Hour}.Middleware()
 		a := &pawl.Agent{Model: script.New(script.Call("f", nil), script.Call("f", nil)), Tools: []pawl.Toolset{tool}, Middleware: []pawl.Middleware{w}}
 		ctx, cancel := context.WithCancelCause(t.Context())
 		time.AfterFunc(time.Second, func() { cancel(errors.New("shut down")) })
 		begun := time.Now()
-		res, err := a.Run(ctx, pawl.User("go"))
+		res, err := a.Run(ctx, llm.User("go"))
 		if err == nil || ran != 1 || time.Since(begun) != time.Second || len(res.Calls()) != 1 {
 			t.Fatalf("got %v after %v, ran %d times", err, time.Since(begun), ran)
 		}
@@ -122,9 +123,9 @@ func TestBreaker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ran := 0
 		var fault error
-		tool := does("lookup", pawl.Write, func(context.Context, pawl.ToolCall) (pawl.ToolResult, error) {
+		tool := does("lookup", pawl.Write, func(context.Context, llm.ToolCall) (llm.ToolResult, error) {
 			ran++
-			return pawl.TextResult("found"), fault
+			return llm.TextResult("found"), fault
 		})
 		w := policy.Breaker{Failures: 3, Pause: time.Minute}.Middleware()
 		call := func() pawl.Execution { t.Helper(); return once(t, tool, `{}`, w) }
@@ -173,18 +174,18 @@ func TestBreaker(t *testing.T) {
 func TestBreakerLetsOneTry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		down := true
-		tool := does("lookup", pawl.Write, func(ctx context.Context, _ pawl.ToolCall) (pawl.ToolResult, error) {
+		tool := does("lookup", pawl.Write, func(ctx context.Context, _ llm.ToolCall) (llm.ToolResult, error) {
 			if down {
-				return pawl.ToolResult{}, pawl.Retryable(errors.New("down"))
+				return llm.ToolResult{}, pawl.Retryable(errors.New("down"))
 			}
 			time.Sleep(time.Second)
-			return pawl.TextResult("found"), nil
+			return llm.TextResult("found"), nil
 		})
 		refuse := true
 		inner := pawl.Middleware{Approved: func(next pawl.ToolFunc) pawl.ToolFunc {
-			return func(ctx context.Context, c pawl.ToolCall) (pawl.ToolResult, error) {
+			return func(ctx context.Context, c llm.ToolCall) (llm.ToolResult, error) {
 				if refuse && !down {
-					return pawl.ToolResult{}, pawl.Block("not now")
+					return llm.ToolResult{}, pawl.Block("not now")
 				}
 				return next(ctx, c)
 			}
@@ -213,14 +214,14 @@ func TestBreakerLetsOneTry(t *testing.T) {
 // sum is a pure tool, and how often it ran.
 func sum() (*pawl.Tool, *atomic.Int64) {
 	n := new(atomic.Int64)
-	return does("sum", pawl.Pure, func(_ context.Context, c pawl.ToolCall) (pawl.ToolResult, error) {
+	return does("sum", pawl.Pure, func(_ context.Context, c llm.ToolCall) (llm.ToolResult, error) {
 		switch n.Add(1); {
 		case strings.Contains(string(c.Args), "fail"):
-			return pawl.ToolResult{}, errors.New("overflow")
+			return llm.ToolResult{}, errors.New("overflow")
 		case strings.Contains(string(c.Args), "told"):
-			return pawl.ErrorResult("overflow"), nil
+			return llm.ErrorResult("overflow"), nil
 		}
-		return pawl.TextResult("sum of " + string(c.Args)), nil
+		return llm.TextResult("sum of " + string(c.Args)), nil
 	}), n
 }
 
@@ -263,8 +264,8 @@ func TestCache(t *testing.T) {
 		t.Errorf("denied: got %s", x.Outcome)
 	}
 	// A stored result cannot be changed by its readers.
-	spoil := pawl.After(func(_ context.Context, _ pawl.ToolCall, res pawl.ToolResult, err error) (pawl.ToolResult, error) {
-		res.Parts[0] = pawl.Text{Text: "spoilt"}
+	spoil := pawl.After(func(_ context.Context, _ llm.ToolCall, res llm.ToolResult, err error) (llm.ToolResult, error) {
+		res.Parts[0] = llm.Text{Text: "spoilt"}
 		return res, err
 	})
 	once(t, tool, `{"c":1}`, spoil, w)
@@ -295,8 +296,8 @@ func TestCacheIsBounded(t *testing.T) {
 		if call(99) || !call(99) {
 			t.Error("what is too old is to be asked again")
 		}
-		large := does("sum", pawl.Pure, func(context.Context, pawl.ToolCall) (pawl.ToolResult, error) {
-			return pawl.TextResult(strings.Repeat("x", 2000)), nil
+		large := does("sum", pawl.Pure, func(context.Context, llm.ToolCall) (llm.ToolResult, error) {
+			return llm.TextResult(strings.Repeat("x", 2000)), nil
 		})
 		once(t, large, `{"large":1}`, w)
 		if once(t, large, `{"large":1}`, w).Cached || !call(99) {
@@ -311,17 +312,17 @@ func TestCacheCollapsesEqualCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var ran atomic.Int64
 		var fail atomic.Bool
-		tool := does("slow", pawl.Pure, func(ctx context.Context, c pawl.ToolCall) (pawl.ToolResult, error) {
+		tool := does("slow", pawl.Pure, func(ctx context.Context, c llm.ToolCall) (llm.ToolResult, error) {
 			n := ran.Add(1)
 			select {
 			case <-time.After(time.Second):
 			case <-ctx.Done():
-				return pawl.ToolResult{}, ctx.Err()
+				return llm.ToolResult{}, ctx.Err()
 			}
 			if fail.Load() {
-				return pawl.ErrorResult("bad"), nil
+				return llm.ErrorResult("bad"), nil
 			}
-			return pawl.TextResult(fmt.Sprint("result ", n)), nil
+			return llm.TextResult(fmt.Sprint("result ", n)), nil
 		})
 		w := policy.Cache{}.Middleware()
 		many := make([]script.Turn, 8)
@@ -349,10 +350,10 @@ func TestCacheCollapsesEqualCalls(t *testing.T) {
 		}
 		ctx, cancel := context.WithCancelCause(t.Context())
 		first := make(chan *pawl.Result)
-		go func() { res, _ := agent().Run(ctx, pawl.User("go")); first <- res }()
+		go func() { res, _ := agent().Run(ctx, llm.User("go")); first <- res }()
 		synctest.Wait()
 		second := make(chan *pawl.Result)
-		go func() { res, _ := agent().Run(t.Context(), pawl.User("go")); second <- res }()
+		go func() { res, _ := agent().Run(t.Context(), llm.User("go")); second <- res }()
 		synctest.Wait()
 		if ran.Load() != 1 {
 			t.Errorf("ran %d times before the first was cancelled", ran.Load())

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // Fallback lets other models answer if the agent's own cannot: if a request fails before the first
@@ -18,16 +19,16 @@ import (
 // reports a change, and the reply has the name of its model. Request.Model is for the agent's own
 // model and is not sent to another.
 //
-// Every adapter leaves out opaque data of other providers (pawl.Opaque), so a run can change its
+// Every adapter leaves out opaque data of other providers (llm.Opaque), so a run can change its
 // model at any request.
 //
 // Under pawl.Limits.Cost each model needs a price. The dearest counts when the budget is checked
 // before a request.
 type Fallback struct {
-	Models []pawl.Model // required: tried in order, after the agent's own
+	Models []llm.Model // required: tried in order, after the agent's own
 
 	// On reports whether an error goes to the next model. Nil means every retryable
-	// pawl.ProviderError, and no quota, no access (a missing or wrong key) and an unknown model. A
+	// llm.ProviderError, and no quota, no access (a missing or wrong key) and an unknown model. A
 	// request that a provider rejects as invalid, or for its content, fails.
 	On func(err error) bool
 }
@@ -39,8 +40,8 @@ func (f Fallback) Middleware() pawl.Middleware {
 		f.On = elsewhere
 	}
 	return pawl.Middleware{
-		Model: func(own pawl.Model) pawl.Model { // once a run
-			return &models{all: append([]pawl.Model{own}, f.Models...), on: f.On}
+		Model: func(own llm.Model) llm.Model { // once a run
+			return &models{all: append([]llm.Model{own}, f.Models...), on: f.On}
 		},
 		Check: func([]*pawl.Tool) error {
 			if len(f.Models) == 0 || slices.Contains(f.Models, nil) {
@@ -53,12 +54,12 @@ func (f Fallback) Middleware() pawl.Middleware {
 
 // elsewhere reports whether another provider may not have the error.
 func elsewhere(err error) bool {
-	var pe *pawl.ProviderError
+	var pe *llm.ProviderError
 	if !errors.As(err, &pe) {
 		return false
 	}
 	switch pe.Code {
-	case pawl.CodeQuota, pawl.CodeAuthentication, pawl.CodePermission, pawl.CodeNotFound:
+	case llm.CodeQuota, llm.CodeAuthentication, llm.CodePermission, llm.CodeNotFound:
 		return true
 	}
 	return pe.Retryable
@@ -66,20 +67,20 @@ func elsewhere(err error) bool {
 
 // models is a model over models, for one run.
 type models struct {
-	all  []pawl.Model
+	all  []llm.Model
 	on   func(error) bool
 	last atomic.Int64 // the model that answered last
 }
 
 var (
-	_ pawl.Model  = (*models)(nil)
-	_ pawl.Pricer = (*models)(nil)
+	_ llm.Model  = (*models)(nil)
+	_ llm.Pricer = (*models)(nil)
 )
 
 // MaxCost returns the cost of req at the dearest model. A model that fails a request adds no cost.
-func (m *models) MaxCost(req *pawl.Request) (dollars float64, known bool) {
+func (m *models) MaxCost(req *llm.Request) (dollars float64, known bool) {
 	for i, one := range m.all {
-		p, ok := one.(pawl.Pricer)
+		p, ok := one.(llm.Pricer)
 		if !ok {
 			return 0, false
 		}
@@ -93,8 +94,8 @@ func (m *models) MaxCost(req *pawl.Request) (dollars float64, known bool) {
 }
 
 // Stream asks the models in turn, beginning with the last that answered.
-func (m *models) Stream(ctx context.Context, req *pawl.Request) iter.Seq2[pawl.Delta, error] {
-	return func(yield func(pawl.Delta, error) bool) {
+func (m *models) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
+	return func(yield func(llm.Delta, error) bool) {
 		var errs []error
 		for n := range m.all {
 			i := (int(m.last.Load()) + n) % len(m.all)
@@ -105,7 +106,7 @@ func (m *models) Stream(ctx context.Context, req *pawl.Request) iter.Seq2[pawl.D
 			case begun:
 				m.last.Store(int64(i))
 				if err != nil {
-					yield(pawl.Delta{}, err)
+					yield(llm.Delta{}, err)
 				}
 				return
 			}
@@ -114,15 +115,15 @@ func (m *models) Stream(ctx context.Context, req *pawl.Request) iter.Seq2[pawl.D
 				break
 			}
 			next := (i + 1) % len(m.all)
-			if !yield(pawl.Delta{Notice: &pawl.Notice{Code: "fallback", Text: fmt.Sprintf("%v; going on with %s", err, name(m.all, next))}}, nil) {
+			if !yield(llm.Delta{Notice: &llm.Notice{Code: "fallback", Text: fmt.Sprintf("%v; going on with %s", err, name(m.all, next))}}, nil) {
 				return
 			}
 		}
 		if len(errs) == 1 {
-			yield(pawl.Delta{}, errs[0])
+			yield(llm.Delta{}, errs[0])
 			return
 		}
-		yield(pawl.Delta{}, fmt.Errorf("%d models failed: %w", len(errs), errors.Join(errs...)))
+		yield(llm.Delta{}, fmt.Errorf("%d models failed: %w", len(errs), errors.Join(errs...)))
 	}
 }
 
@@ -130,8 +131,8 @@ func (m *models) Stream(ctx context.Context, req *pawl.Request) iter.Seq2[pawl.D
 // held back, except for notices, because the reply may still fail. begun reports whether a
 // fragment, or the whole reply, was passed on; otherwise err is the reason. stopped means that the
 // consumer stopped.
-func ask(ctx context.Context, m pawl.Model, req *pawl.Request, yield func(pawl.Delta, error) bool) (begun, stopped bool, err error) {
-	var held []pawl.Delta
+func ask(ctx context.Context, m llm.Model, req *llm.Request, yield func(llm.Delta, error) bool) (begun, stopped bool, err error) {
+	var held []llm.Delta
 	for d, err := range m.Stream(ctx, req) {
 		switch {
 		case err != nil:
@@ -152,13 +153,13 @@ func ask(ctx context.Context, m pawl.Model, req *pawl.Request, yield func(pawl.D
 		}
 	}
 	if !begun {
-		err = &pawl.ProviderError{Code: pawl.CodeStream, Message: "the model gave no reply", Retryable: true}
+		err = &llm.ProviderError{Code: llm.CodeStream, Message: "the model gave no reply", Retryable: true}
 	}
 	return begun, false, err
 }
 
 // forModel returns the request for model i. The override of the model's name is for the first.
-func forModel(req *pawl.Request, i int) *pawl.Request {
+func forModel(req *llm.Request, i int) *llm.Request {
 	if i == 0 || req.Model == "" {
 		return req
 	}
@@ -168,7 +169,7 @@ func forModel(req *pawl.Request, i int) *pawl.Request {
 }
 
 // name returns the name of a model: its own, if it has one.
-func name(all []pawl.Model, i int) string {
+func name(all []llm.Model, i int) string {
 	if s, ok := all[i].(fmt.Stringer); ok {
 		return s.String()
 	}

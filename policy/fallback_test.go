@@ -10,7 +10,9 @@ import (
 	"testing"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/policy"
+	"github.com/pawl-go/pawl/provider/catalog"
 	"github.com/pawl-go/pawl/script"
 )
 
@@ -27,19 +29,19 @@ type named struct {
 
 func (m *named) String() string { return m.name }
 
-func (m *named) Stream(ctx context.Context, req *pawl.Request) iter.Seq2[pawl.Delta, error] {
-	return func(yield func(pawl.Delta, error) bool) {
+func (m *named) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
+	return func(yield func(llm.Delta, error) bool) {
 		m.n++
 		*m.asked = append(*m.asked, m.name+req.Model)
-		if !yield(pawl.Delta{Model: m.name, ID: "id of " + m.name, Usage: &pawl.Usage{Input: 7}}, nil) {
+		if !yield(llm.Delta{Model: m.name, ID: "id of " + m.name, Usage: &llm.Usage{Input: 7}}, nil) {
 			return
 		}
 		if m.err != nil {
 			if err := m.err(m.n); err != nil {
-				if m.late && !yield(pawl.Delta{Part: pawl.Text{Text: "I th"}}, nil) {
+				if m.late && !yield(llm.Delta{Part: llm.Text{Text: "I th"}}, nil) {
 					return
 				}
-				yield(pawl.Delta{}, err)
+				yield(llm.Delta{}, err)
 				return
 			}
 		}
@@ -54,14 +56,14 @@ func (m *named) Stream(ctx context.Context, req *pawl.Request) iter.Seq2[pawl.De
 	}
 }
 
-func provider(code pawl.Code, retryable bool) error {
-	return &pawl.ProviderError{Provider: "sim", Code: code, Message: "no", Retryable: retryable}
+func provider(code llm.Code, retryable bool) error {
+	return &llm.ProviderError{Provider: "sim", Code: code, Message: "no", Retryable: retryable}
 }
 
 func always(err error) func(int) error { return func(int) error { return err } }
 
 func TestFallback(t *testing.T) {
-	busy := provider(pawl.CodeOverloaded, true)
+	busy := provider(llm.CodeOverloaded, true)
 	for _, test := range []struct {
 		name    string
 		errs    []func(int) error // of models a, b and c; nil means that the model answers
@@ -72,8 +74,8 @@ func TestFallback(t *testing.T) {
 	}{
 		{"answers", []func(int) error{nil, nil, nil}, false, "a a", 0, ""},
 		{"overloaded", []func(int) error{always(busy), nil, nil}, false, "a b b", 1, ""},
-		{"two down", []func(int) error{always(busy), always(provider(pawl.CodeQuota, false)), nil}, false, "a b c c", 2, ""},
-		{"no key", []func(int) error{always(provider(pawl.CodeAuthentication, false)), nil, nil}, false, "a b b", 1, ""},
+		{"two down", []func(int) error{always(busy), always(provider(llm.CodeQuota, false)), nil}, false, "a b c c", 2, ""},
+		{"no key", []func(int) error{always(provider(llm.CodeAuthentication, false)), nil, nil}, false, "a b b", 1, ""},
 		{"down at the second request", []func(int) error{func(n int) error {
 			if n == 2 {
 				return busy
@@ -91,15 +93,15 @@ func TestFallback(t *testing.T) {
 			}
 			return nil
 		}, always(busy)}, false, "a b b c a", 3, ""},
-		{"all down", []func(int) error{always(busy), always(provider(pawl.CodeTimeout, true)), always(provider(pawl.CodeQuota, false))}, false, "a b c", 2,
+		{"all down", []func(int) error{always(busy), always(provider(llm.CodeTimeout, true)), always(provider(llm.CodeQuota, false))}, false, "a b c", 2,
 			"run/0/model: 3 models failed: sim: overloaded: no\nsim: timeout: no\nsim: quota: no"},
-		{"refused", []func(int) error{always(provider(pawl.CodeInvalidRequest, false)), nil, nil}, false, "a", 0, "run/0/model: sim: invalid_request: no"},
+		{"refused", []func(int) error{always(provider(llm.CodeInvalidRequest, false)), nil, nil}, false, "a", 0, "run/0/model: sim: invalid_request: no"},
 		{"another error", []func(int) error{always(errors.New("a bug")), nil, nil}, false, "a", 0, "run/0/model: a bug"},
 		{"after a fragment", []func(int) error{always(busy), nil, nil}, true, "a", 0, "run/0/model: sim: overloaded: no"},
 	} {
 		for _, streamed := range []bool{false, true} {
 			var asked []string
-			var ms []pawl.Model
+			var ms []llm.Model
 			for i, err := range test.errs {
 				ms = append(ms, &named{name: string(rune('a' + i)), asked: &asked, err: err, late: test.late, turns: script.New(script.Call("f", nil), script.Say("done"))})
 			}
@@ -108,7 +110,7 @@ func TestFallback(t *testing.T) {
 			var err error
 			notices := 0
 			if streamed {
-				for e, failed := range agent.Stream(t.Context(), pawl.User("go")) {
+				for e, failed := range agent.Stream(t.Context(), llm.User("go")) {
 					switch {
 					case failed != nil:
 						err = failed
@@ -122,7 +124,7 @@ func TestFallback(t *testing.T) {
 					t.Errorf("%s: %d notices, want %d", test.name, notices, test.notices)
 				}
 			} else {
-				res, err = agent.Run(t.Context(), pawl.User("go"))
+				res, err = agent.Run(t.Context(), llm.User("go"))
 			}
 			if got := strings.Join(asked, " "); got != test.asked {
 				t.Errorf("%s: asked %s, want %s", test.name, got, test.asked)
@@ -132,7 +134,7 @@ func TestFallback(t *testing.T) {
 				continue
 			}
 			if err != nil {
-				var pe *pawl.ProviderError
+				var pe *llm.ProviderError
 				if strings.Contains(test.err, "sim:") && !errors.As(err, &pe) {
 					t.Errorf("%s: the provider's error is lost", test.name)
 				}
@@ -151,14 +153,14 @@ func TestFallbackBeginsEachRunWithTheFirst(t *testing.T) {
 	down := true
 	a := &named{name: "a", asked: &asked, turns: script.New(script.Say("a")), err: func(int) error {
 		if down {
-			return provider(pawl.CodeServer, true)
+			return provider(llm.CodeServer, true)
 		}
 		return nil
 	}}
 	b := &named{name: "b", asked: &asked, turns: script.New(script.Say("b"))}
-	agent := &pawl.Agent{Model: a, Middleware: []pawl.Middleware{policy.Fallback{Models: []pawl.Model{b}}.Middleware()}}
+	agent := &pawl.Agent{Model: a, Middleware: []pawl.Middleware{policy.Fallback{Models: []llm.Model{b}}.Middleware()}}
 	for _, want := range []string{"b", "a"} {
-		res, err := agent.Run(t.Context(), pawl.User("go"))
+		res, err := agent.Run(t.Context(), llm.User("go"))
 		if err != nil || res.Text() != want {
 			t.Errorf("got %v, %v, want %s", res, err, want)
 		}
@@ -169,8 +171,8 @@ func TestFallbackBeginsEachRunWithTheFirst(t *testing.T) {
 	}
 	// An override of the model's name is the first one's.
 	asked, down = nil, true
-	m := policy.Fallback{Models: []pawl.Model{b}}.Middleware().Model(a)
-	if resp, err := pawl.Complete(t.Context(), m, &pawl.Request{Model: "-large", Messages: []pawl.Message{pawl.User("go")}}); err != nil || resp.Message.Text() != "b" {
+	m := policy.Fallback{Models: []llm.Model{b}}.Middleware().Model(a)
+	if resp, err := llm.Complete(t.Context(), m, &llm.Request{Model: "-large", Messages: []llm.Message{llm.User("go")}}); err != nil || resp.Message.Text() != "b" {
 		t.Errorf("got %+v, %v", resp, err)
 	}
 	if want := []string{"a-large", "b"}; !slices.Equal(asked, want) {
@@ -179,26 +181,26 @@ func TestFallbackBeginsEachRunWithTheFirst(t *testing.T) {
 	// A run that ends asks no other model, and a stopped consumer receives nothing more.
 	asked = nil
 	ctx, cancel := context.WithCancel(t.Context())
-	a.err = func(int) error { cancel(); return provider(pawl.CodeTimeout, true) }
-	m = policy.Fallback{Models: []pawl.Model{b}}.Middleware().Model(a)
-	if _, err := pawl.Complete(ctx, m, &pawl.Request{Messages: []pawl.Message{pawl.User("go")}}); err == nil {
+	a.err = func(int) error { cancel(); return provider(llm.CodeTimeout, true) }
+	m = policy.Fallback{Models: []llm.Model{b}}.Middleware().Model(a)
+	if _, err := llm.Complete(ctx, m, &llm.Request{Messages: []llm.Message{llm.User("go")}}); err == nil {
 		t.Error("want an error")
 	}
 	if want := []string{"a"}; !slices.Equal(asked, want) {
 		t.Errorf("asked %v, want %v", asked, want)
 	}
-	for range m.Stream(t.Context(), &pawl.Request{Messages: []pawl.Message{pawl.User("go")}}) {
+	for range m.Stream(t.Context(), &llm.Request{Messages: []llm.Message{llm.User("go")}}) {
 		break
 	}
 }
 
 func ExampleFallback() {
-	down := script.New(script.Fail(&pawl.ProviderError{Provider: "first", Code: pawl.CodeOverloaded, Retryable: true}))
+	down := script.New(script.Fail(&llm.ProviderError{Provider: "first", Code: llm.CodeOverloaded, Retryable: true}))
 	agent := &pawl.Agent{
 		Model:      down,
-		Middleware: []pawl.Middleware{policy.Fallback{Models: []pawl.Model{script.New(script.Say("It is noon."))}}.Middleware()},
+		Middleware: []pawl.Middleware{policy.Fallback{Models: []llm.Model{script.New(script.Say("It is noon."))}}.Middleware()},
 	}
-	for e, err := range agent.Stream(context.Background(), pawl.User("What time is it?")) {
+	for e, err := range agent.Stream(context.Background(), llm.User("What time is it?")) {
 		switch {
 		case err != nil:
 			fmt.Println(err)
@@ -216,19 +218,19 @@ func ExampleFallback() {
 // A run with a limit on cost does not begin if a model that may answer has no price, even behind a
 // middleware without prices.
 func TestFallbackUnderALimitOfCost(t *testing.T) {
-	price := pawl.Price{Input: 1, Output: 1}
-	down := func() pawl.Model { return script.New(script.Fail(provider(pawl.CodeOverloaded, true))) }
-	quiet := pawl.Middleware{Model: func(m pawl.Model) pawl.Model { return &struct{ pawl.Model }{m} }}
+	price := catalog.Price{Input: 1, Output: 1}
+	down := func() llm.Model { return script.New(script.Fail(provider(llm.CodeOverloaded, true))) }
+	quiet := pawl.Middleware{Model: func(m llm.Model) llm.Model { return &struct{ llm.Model }{m} }}
 	for _, test := range []struct {
 		name   string
-		models []pawl.Model
+		models []llm.Model
 		want   pawl.Stop
 	}{
-		{"all have a price", []pawl.Model{price.Of(script.New(script.Say("hi")))}, pawl.StopAnswer},
-		{"one has none", []pawl.Model{price.Of(script.New(script.Say("hi"))), script.New(script.Say("hi"))}, pawl.StopFailed},
+		{"all have a price", []llm.Model{price.Of(script.New(script.Say("hi")))}, pawl.StopAnswer},
+		{"one has none", []llm.Model{price.Of(script.New(script.Say("hi"))), script.New(script.Say("hi"))}, pawl.StopFailed},
 	} {
 		a := &pawl.Agent{Model: price.Of(down()), Limits: pawl.Limits{Cost: 1}, Middleware: []pawl.Middleware{quiet, policy.Fallback{Models: test.models}.Middleware()}}
-		res, err := a.Run(t.Context(), pawl.User("go"))
+		res, err := a.Run(t.Context(), llm.User("go"))
 		if res == nil || res.Stop != test.want || (res.Spent.Usage.Cost > 0) != (test.want == pawl.StopAnswer) {
 			t.Errorf("%s: got %+v, %v", test.name, res, err)
 		}
@@ -236,9 +238,9 @@ func TestFallbackUnderALimitOfCost(t *testing.T) {
 }
 
 func TestFallbackToNothing(t *testing.T) {
-	for _, f := range []policy.Fallback{{}, {Models: []pawl.Model{nil}}} {
+	for _, f := range []policy.Fallback{{}, {Models: []llm.Model{nil}}} {
 		a := &pawl.Agent{Model: script.New(script.Say("x")), Middleware: []pawl.Middleware{f.Middleware()}}
-		if res, err := a.Run(t.Context(), pawl.User("go")); res != nil || err == nil || !strings.Contains(err.Error(), "fallback") {
+		if res, err := a.Run(t.Context(), llm.User("go")); res != nil || err == nil || !strings.Contains(err.Error(), "fallback") {
 			t.Errorf("%+v: got %+v, %v", f, res, err)
 		}
 	}

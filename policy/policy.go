@@ -10,7 +10,7 @@
 //			policy.Rate{Tools: []string{"search"}, Every: time.Second, Wait: 10 * time.Second}.Middleware(),
 //			policy.Breaker{}.Middleware(),
 //			policy.Cache{}.Middleware(),
-//			policy.Fallback{Models: []pawl.Model{anthropic.New("claude-sonnet-4-5", nil)}}.Middleware(),
+//			policy.Fallback{Models: []llm.Model{anthropic.New("claude-sonnet-4-5", nil)}}.Middleware(),
 //		},
 //	}
 //

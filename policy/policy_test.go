@@ -10,6 +10,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/policy"
 	"github.com/pawl-go/pawl/script"
 )
@@ -23,8 +24,8 @@ func does(name string, effect pawl.Effect, run pawl.ToolFunc) *pawl.Tool {
 
 // says returns a tool that answers every call with its name.
 func says(name string, effect pawl.Effect) *pawl.Tool {
-	return does(name, effect, func(context.Context, pawl.ToolCall) (pawl.ToolResult, error) {
-		return pawl.TextResult(name + " ran"), nil
+	return does(name, effect, func(context.Context, llm.ToolCall) (llm.ToolResult, error) {
+		return llm.TextResult(name + " ran"), nil
 	})
 }
 
@@ -32,7 +33,7 @@ func says(name string, effect pawl.Effect) *pawl.Tool {
 func runs(t *testing.T, tools []pawl.Toolset, ws []pawl.Middleware, turns ...script.Turn) []pawl.Execution {
 	t.Helper()
 	a := &pawl.Agent{Model: script.New(append(turns, script.Say("done"))...), Tools: tools, Middleware: ws, Limits: pawl.Limits{Repeats: -1, Rounds: 1000}}
-	res, err := a.Run(t.Context(), pawl.User("go"))
+	res, err := a.Run(t.Context(), llm.User("go"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +69,7 @@ func TestARuleAboutNoToolEndsTheRunBeforeItBegins(t *testing.T) {
 		{"cache of a read", policy.Cache{Tools: []string{"file_read"}}.Middleware(), `cache: the effect of file_read is read, and only what a pure tool gives can be kept`},
 	} {
 		m := script.New(script.Say("hi"))
-		_, err := (&pawl.Agent{Model: m, Tools: []pawl.Toolset{tools}, Middleware: []pawl.Middleware{test.w}}).Run(t.Context(), pawl.User("go"))
+		_, err := (&pawl.Agent{Model: m, Tools: []pawl.Toolset{tools}, Middleware: []pawl.Middleware{test.w}}).Run(t.Context(), llm.User("go"))
 		if got := fmt.Sprint(err); err == nil != (test.want == "") || err != nil && got != test.want {
 			t.Errorf("%s: got %v, want %q", test.name, err, test.want)
 		}
@@ -101,7 +102,7 @@ func TestRules(t *testing.T) {
 	} {
 		got := ""
 		for _, tool := range all {
-			a, err := test.rules.Approve(t.Context(), pawl.ToolCall{Name: tool.Name}, tool)
+			a, err := test.rules.Approve(t.Context(), llm.ToolCall{Name: tool.Name}, tool)
 			if err != nil || a.Verdict != pawl.Allow && a.Reason == "" {
 				t.Errorf("%s: %s: got %+v, %v", test.name, tool.Name, a, err)
 			}
@@ -128,14 +129,14 @@ func ExampleRules() {
 		Tools:      []pawl.Toolset{tool("file_write"), tool("file_delete"), tool("file_move")},
 		Middleware: []pawl.Middleware{policy.Rules{Allow: []string{"file_write"}, Deny: []string{"*_delete"}}.Middleware()},
 	}
-	res, err := agent.Run(context.Background(), pawl.User("Tidy up."))
+	res, err := agent.Run(context.Background(), llm.User("Tidy up."))
 	for _, x := range res.Steps[0].Executions {
 		fmt.Println(x.Call.Name, x.Outcome)
 	}
 	fmt.Println(res.Stop, err)
 
 	agent.Middleware = []pawl.Middleware{policy.Rules{Deny: []string{"file_remove"}}.Middleware()}
-	_, err = agent.Run(context.Background(), pawl.User("Tidy up."))
+	_, err = agent.Run(context.Background(), llm.User("Tidy up."))
 	fmt.Println(strings.ReplaceAll(err.Error(), `"`, ""))
 	// Output:
 	// file_write ok

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // Rate bounds how often calls start: Burst at once, and one more after each Every (a token bucket).
@@ -20,7 +21,7 @@ type Rate struct {
 
 	// Key names the bucket of a call, for example its user or host. Nil means one bucket for each
 	// tool.
-	Key func(ctx context.Context, call pawl.ToolCall) string
+	Key func(ctx context.Context, call llm.ToolCall) string
 }
 
 // Middleware returns the middleware that bounds calls to r, with full buckets.
@@ -34,7 +35,7 @@ func (r Rate) Middleware() pawl.Middleware {
 			return check("rate limit", r.Tools, tools)
 		},
 		Approved: func(next pawl.ToolFunc) pawl.ToolFunc {
-			return func(ctx context.Context, call pawl.ToolCall) (pawl.ToolResult, error) {
+			return func(ctx context.Context, call llm.ToolCall) (llm.ToolResult, error) {
 				t := called(pawl.InvocationFrom(ctx), r.Tools)
 				if t == nil {
 					return next(ctx, call)
@@ -45,11 +46,11 @@ func (r Rate) Middleware() pawl.Middleware {
 				}
 				wait, ok := b.take(key, r.Wait)
 				if !ok {
-					return pawl.ToolResult{}, pawl.Block(fmt.Sprintf("%s was called too often (%s). Try again in %v, or go on without it.", t.Name, r, readable(wait)))
+					return llm.ToolResult{}, pawl.Block(fmt.Sprintf("%s was called too often (%s). Try again in %v, or go on without it.", t.Name, r, readable(wait)))
 				}
 				if !sleep(ctx, wait) {
 					b.giveBack(key)
-					return pawl.ToolResult{}, context.Cause(ctx)
+					return llm.ToolResult{}, context.Cause(ctx)
 				}
 				return next(ctx, call)
 			}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // Rules decide which calls may run, by lists of tools. Deny wins over Ask, and Ask over Allow. The
@@ -49,7 +50,7 @@ func (r Rules) Check(tools []*pawl.Tool) error {
 }
 
 // Approve is the policy itself, for a policy of your own that asks it first.
-func (r Rules) Approve(ctx context.Context, call pawl.ToolCall, tool *pawl.Tool) (pawl.Approval, error) {
+func (r Rules) Approve(ctx context.Context, call llm.ToolCall, tool *pawl.Tool) (pawl.Approval, error) {
 	in := func(list []string) bool {
 		return slices.ContainsFunc(list, func(e string) bool { return matches(e, tool) })
 	}

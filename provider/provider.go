@@ -20,8 +20,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/nearest"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/provider/catalog"
 	"github.com/pawl-go/pawl/provider/internal/wire"
 	"github.com/pawl-go/pawl/provider/openai"
@@ -51,7 +51,7 @@ func Transport() http.RoundTripper { return wire.Transport() }
 // adapter is how a server of the list is opened.
 type adapter struct {
 	name, example string
-	open          func(model string, o *Options) pawl.Model
+	open          func(model string, o *Options) llm.Model
 }
 
 func fromOptions(o *Options) *openai.Options {
@@ -62,9 +62,9 @@ func fromOptions(o *Options) *openai.Options {
 // Open returns the model that name stands for, "PROVIDER:MODEL". Nothing is sent: a missing key or a wrong address shows on the
 // first request. The error of a name that cannot be opened says what would be right.
 //
-// Where the catalogue has a price, the model is a pawl.Pricer, and Usage.Cost has what each reply cost, unless the provider said that itself. It is the
+// Where the catalogue has a price, the model is a llm.Pricer, and Usage.Cost has what each reply cost, unless the provider said that itself. It is the
 // price of the provider in the name, wherever BaseURL leads.
-func Open(name string, o *Options) (pawl.Model, error) {
+func Open(name string, o *Options) (llm.Model, error) {
 	if o == nil {
 		o = new(Options)
 	}

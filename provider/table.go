@@ -4,7 +4,7 @@ import (
 	"net/http"
 	"slices"
 
-	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/provider/anthropic"
 	"github.com/pawl-go/pawl/provider/gemini"
 	"github.com/pawl-go/pawl/provider/ollama"
@@ -44,7 +44,7 @@ type Info struct {
 	// APIs are the wire formats that the provider defines. Most servers speak that of another provider.
 	APIs []API
 
-	open  func(model string, o *Options) pawl.Model
+	open  func(model string, o *Options) llm.Model
 	embed func(model string, dimensions int, o *Options) store.Embedder // nil means no embedding models
 }
 
@@ -52,8 +52,8 @@ type Info struct {
 type API struct {
 	Name    string
 	Aliases []string // other names that are accepted
-	Encode  func(*pawl.Request) ([]byte, error)
-	Decode  func(status int, sse bool, body []byte) (*pawl.Response, error)
+	Encode  func(*llm.Request) ([]byte, error)
+	Decode  func(status int, sse bool, body []byte) (*llm.Response, error)
 
 	of Info
 }
@@ -65,7 +65,7 @@ var table = withServerInfo(
 		BaseURL: openai.DefaultBaseURL, BaseEnv: "OPENAI_BASE_URL", Keys: []string{"OPENAI_API_KEY"},
 		Families: []string{"gpt-", "chatgpt", "o1", "o3", "o4"}, CleanCalls: true,
 		APIs: []API{{Name: "openai-responses", Encode: openai.EncodeResponses, Decode: openai.DecodeResponses}},
-		open: func(model string, o *Options) pawl.Model { return openai.New(model, toServer(o)) },
+		open: func(model string, o *Options) llm.Model { return openai.New(model, toServer(o)) },
 		embed: func(model string, n int, o *Options) store.Embedder {
 			return openai.NewEmbedder(model, n, toServer(o))
 		},
@@ -74,7 +74,7 @@ var table = withServerInfo(
 		Name: "openai-chat", Title: "OpenAI", Example: "gpt-5-mini", Catalog: "openai", Telemetry: "openai", Alias: true,
 		BaseURL: openai.DefaultBaseURL, BaseEnv: "OPENAI_BASE_URL", Keys: []string{"OPENAI_API_KEY"},
 		APIs: []API{{Name: "openai-chat", Encode: openai.EncodeChat, Decode: openai.DecodeChat}},
-		open: func(model string, o *Options) pawl.Model { return openai.NewChat(model, toServer(o)) },
+		open: func(model string, o *Options) llm.Model { return openai.NewChat(model, toServer(o)) },
 		embed: func(model string, n int, o *Options) store.Embedder {
 			return openai.NewEmbedder(model, n, toServer(o))
 		},
@@ -85,7 +85,7 @@ var table = withServerInfo(
 		Families: []string{"claude"}, CleanCalls: true,
 		APIs: []API{{Name: "anthropic-messages", Aliases: []string{"anthropic"}, Encode: anthropic.EncodeMessages,
 			Decode: anthropic.DecodeMessages}},
-		open: func(model string, o *Options) pawl.Model {
+		open: func(model string, o *Options) llm.Model {
 			return anthropic.New(model, &anthropic.Options{BaseURL: o.BaseURL, Key: o.Key, Header: o.Header, HTTP: o.HTTP, Retries: o.Retries,
 				ConnectTimeout: o.ConnectTimeout, FirstByteTimeout: o.FirstByteTimeout, SilenceTimeout: o.SilenceTimeout, Catalog: o.Catalog})
 		},
@@ -95,7 +95,7 @@ var table = withServerInfo(
 		BaseURL: gemini.DefaultBaseURL, BaseEnv: "GEMINI_BASE_URL", Keys: []string{"GEMINI_API_KEY", "GOOGLE_API_KEY"},
 		CleanCalls: true,
 		APIs:       []API{{Name: "gemini", Encode: gemini.EncodeGenerate, Decode: gemini.DecodeGenerate}},
-		open:       func(model string, o *Options) pawl.Model { return gemini.New(model, toGemini(o)) },
+		open:       func(model string, o *Options) llm.Model { return gemini.New(model, toGemini(o)) },
 		embed: func(model string, n int, o *Options) store.Embedder {
 			return gemini.NewEmbedder(model, n, toGemini(o))
 		},
@@ -175,6 +175,6 @@ func FindAPI(name string) (API, bool) {
 
 // Open returns a model behind the API whose requests h answers. It reads no environment variable and never
 // retries.
-func (a API) Open(h http.RoundTripper) pawl.Model {
+func (a API) Open(h http.RoundTripper) llm.Model {
 	return a.of.open("m", &Options{BaseURL: a.of.BaseURL, Key: "none", HTTP: h, Retries: -1})
 }

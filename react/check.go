@@ -9,10 +9,11 @@ import (
 	"strings"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // check returns the faults of d, in words for the model, or its calls.
-func (m *Model) check(req *pawl.Request, d *Decision) (calls []pawl.ToolCall, faults []string) {
+func (m *Model) check(req *llm.Request, d *Decision) (calls []llm.ToolCall, faults []string) {
 	fault := func(format string, args ...any) { faults = append(faults, fmt.Sprintf(format, args...)) }
 	switch d.Type {
 	case FinalAnswer:
@@ -55,7 +56,7 @@ func (m *Model) check(req *pawl.Request, d *Decision) (calls []pawl.ToolCall, fa
 		}
 		d.Notes = append(d.Notes, notes...)
 		number++
-		calls = append(calls, pawl.ToolCall{ID: freeID(req.Messages, number), Name: c.Tool, Args: args})
+		calls = append(calls, llm.ToolCall{ID: freeID(req.Messages, number), Name: c.Tool, Args: args})
 	}
 	return calls, faults
 }
@@ -114,7 +115,7 @@ func onlyText(tool *pawl.Tool) string {
 
 // choiceHint describes a tool choice other than auto to the model. Empty means that no hint is
 // needed.
-func choiceHint(req *pawl.Request) string {
+func choiceHint(req *llm.Request) string {
 	if len(req.Tools) == 0 {
 		return ""
 	}
@@ -129,11 +130,11 @@ func choiceHint(req *pawl.Request) string {
 	return ""
 }
 
-func countCalls(msgs []pawl.Message) int {
+func countCalls(msgs []llm.Message) int {
 	n := 0
 	for _, m := range msgs {
 		for _, p := range m.Parts {
-			if _, ok := p.(pawl.ToolCall); ok {
+			if _, ok := p.(llm.ToolCall); ok {
 				n++
 			}
 		}
@@ -143,11 +144,11 @@ func countCalls(msgs []pawl.Message) int {
 
 // freeID returns an id that no call of the conversation has. It is made from the transcript, so a
 // repeated request gives the same id.
-func freeID(msgs []pawl.Message, number int) string {
+func freeID(msgs []llm.Message, number int) string {
 	id := "call_" + strconv.Itoa(number)
 	for _, m := range msgs {
 		for _, p := range m.Parts {
-			if c, ok := p.(pawl.ToolCall); ok && c.ID == id {
+			if c, ok := p.(llm.ToolCall); ok && c.ID == id {
 				// the driver's own calls are numbered, so this one belongs to another driver
 				return "react_" + id
 			}

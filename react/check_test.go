@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/react"
 	"github.com/pawl-go/pawl/script"
 )
@@ -32,7 +33,7 @@ func TestArguments(t *testing.T) {
 		{"left out", `{"thought":"","type":"call_tool","tool":"now"}`, "noon"},
 	} {
 		m := react.New(script.New(script.Say(tt.reply), script.Say("Final Answer: ok")), &react.Options{MaxRetries: -1})
-		res, err := (&pawl.Agent{Model: m, Tools: []pawl.Toolset{calc, now, weather()}}).Run(t.Context(), pawl.User("go"))
+		res, err := (&pawl.Agent{Model: m, Tools: []pawl.Toolset{calc, now, weather()}}).Run(t.Context(), llm.User("go"))
 		if err != nil {
 			t.Errorf("%s: %v", tt.name, err)
 			continue
@@ -44,7 +45,7 @@ func TestArguments(t *testing.T) {
 	// With two parameters, or a parameter that takes no text, the value would be a guess.
 	for _, reply := range []string{"Action: weather\nAction Input: Oslo", "Action: calc\nAction Input: {5 + 3", "Action: now\nAction Input: [1]"} {
 		m := react.New(script.New(script.Say(reply)), &react.Options{MaxRetries: -1})
-		_, err := (&pawl.Agent{Model: m, Tools: []pawl.Toolset{calc, now, weather()}}).Run(t.Context(), pawl.User("go"))
+		_, err := (&pawl.Agent{Model: m, Tools: []pawl.Toolset{calc, now, weather()}}).Run(t.Context(), llm.User("go"))
 		var de *react.DecisionError
 		if !errors.As(err, &de) || de.Stage != react.Validation {
 			t.Errorf("%q: got %v", reply, err)

@@ -13,7 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/react"
 	"github.com/pawl-go/pawl/script"
 )
@@ -157,7 +157,7 @@ func checkValue(t *testing.T, i int, l labelled) (ok bool) {
 		return react.Decision{Type: react.FinalAnswer, Answer: "ok"}, nil
 	}}
 	m := react.New(script.New(script.Say(l.Input)), &react.Options{Decision: form, MaxRetries: -1})
-	_, err := pawl.Complete(t.Context(), m, &pawl.Request{Messages: []pawl.Message{pawl.User("go")}})
+	_, err := llm.Complete(t.Context(), m, &llm.Request{Messages: []llm.Message{llm.User("go")}})
 	if err != nil || !sameJSON(got, l.Expected) {
 		t.Errorf("case %d %s: %q:\ngot %s, %v\nwant %s", i+1, l.Case, l.Input, got, err, l.Expected)
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // Type says what a Decision is.
@@ -64,12 +65,12 @@ const (
 // DecisionError reports that a model made no executable decision in all its attempts. The run fails
 // with it, and the failed step has an execution named after the stage.
 type DecisionError struct {
-	Stage    string     // of the last attempt: Extraction or Validation
-	Attempts int        // how often the model was asked
-	Faults   []string   // the faults of the last attempt
-	Reply    string     // what the model wrote last
-	Usage    pawl.Usage // of all attempts
-	Key      pawl.Key   // of the request
+	Stage    string    // of the last attempt: Extraction or Validation
+	Attempts int       // how often the model was asked
+	Faults   []string  // the faults of the last attempt
+	Reply    string    // what the model wrote last
+	Usage    llm.Usage // of all attempts
+	Key      llm.Key   // of the request
 
 	started, ended time.Time
 }
@@ -88,12 +89,12 @@ func (e *DecisionError) Error() string {
 // FailedExecution returns the execution of the decision in the failed step. There was no call, so
 // its name is the stage and its arguments are empty.
 func (e *DecisionError) FailedExecution() pawl.Execution {
-	call := pawl.ToolCall{ID: e.Stage, Name: e.Stage, Args: json.RawMessage("{}")}
+	call := llm.ToolCall{ID: e.Stage, Name: e.Stage, Args: json.RawMessage("{}")}
 	outcome := pawl.OutcomeError
 	if e.Stage == Validation {
 		outcome = pawl.OutcomeInvalid
 	}
-	res := pawl.ErrorResult(strings.Join(e.Faults, "; "))
+	res := llm.ErrorResult(strings.Join(e.Faults, "; "))
 	res.CallID, res.Key = call.ID, e.Key
 	return pawl.Execution{Key: e.Key, Call: call, Outcome: outcome, Result: res, Error: e.Error(), Attempts: e.Attempts,
 		Spent: pawl.Spent{Usage: e.Usage}, Started: e.started, Ended: e.ended}

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/react"
 )
 
@@ -62,7 +63,7 @@ func TestBadDecisions(t *testing.T) {
 				t.Errorf("notices: %s", diff)
 			}
 			fed := log[1].Messages
-			if got := fed[len(fed)-1]; got.Role != pawl.RoleUser || !strings.Contains(got.Text(), tt.told) {
+			if got := fed[len(fed)-1]; got.Role != llm.RoleUser || !strings.Contains(got.Text(), tt.told) {
 				t.Errorf("the model was told %q, want %q in it", got.Text(), tt.told)
 			}
 			if got := fed[len(fed)-2]; tt.reply != "" && got.Text() != tt.reply {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/react"
 	"github.com/pawl-go/pawl/script"
 )
@@ -14,7 +15,7 @@ import (
 // The page on decisions asks for an output in every format, without an additional tool. An answer
 // that does not fit is sent back as a message.
 func TestOutputOfARun(t *testing.T) {
-	look := &pawl.Tool{Name: "look", Effect: pawl.Read, Run: func(context.Context, pawl.ToolCall) (pawl.ToolResult, error) { return pawl.TextResult("wet"), nil }}
+	look := &pawl.Tool{Name: "look", Effect: pawl.Read, Run: func(context.Context, llm.ToolCall) (llm.ToolResult, error) { return llm.TextResult("wet"), nil }}
 	for format, replies := range map[react.Format][]string{
 		react.JSON: {`{"thought":"a","type":"call_tool","tool":"look","args":{}}`, `{"thought":"b","type":"final_answer","answer":{"rain":"maybe"}}`,
 			`{"thought":"c","type":"final_answer","answer":{"rain":true}}`},
@@ -23,10 +24,10 @@ func TestOutputOfARun(t *testing.T) {
 			`<thought>c</thought><answer>{"rain":true}</answer>`},
 		react.Plain: {"Calling tool: look with args: {}", `{"rain":"maybe"}`, `{"rain":true}`},
 	} {
-		inner := script.New(script.Loop(script.Func(func(req *pawl.Request) script.Turn {
+		inner := script.New(script.Loop(script.Func(func(req *llm.Request) script.Turn {
 			said := 0
 			for _, m := range req.Messages {
-				if m.Role == pawl.RoleAssistant {
+				if m.Role == llm.RoleAssistant {
 					said++
 				}
 			}
@@ -34,7 +35,7 @@ func TestOutputOfARun(t *testing.T) {
 		})))
 		a := &pawl.Agent{Model: react.New(inner, &react.Options{Format: format}), Tools: []pawl.Toolset{look},
 			Output: json.RawMessage(`{"type":"object","properties":{"rain":{"type":"boolean"}},"required":["rain"]}`)}
-		res, err := a.Run(t.Context(), pawl.User("Does it rain?"))
+		res, err := a.Run(t.Context(), llm.User("Does it rain?"))
 		if err != nil || string(res.Output) != `{"rain":true}` || res.Spent.Corrections != 1 || res.Spent.Calls != 1 {
 			t.Errorf("%s: got %v, %v", format, res, err)
 			continue

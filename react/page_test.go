@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/react"
 	"github.com/pawl-go/pawl/script"
 )
@@ -48,10 +49,10 @@ func TestPage(t *testing.T) {
 // lastRequest is what a model is sent after one call in format f.
 func lastRequest(t *testing.T, f react.Format) string {
 	t.Helper()
-	call := pawl.Assistant(pawl.Reasoning{Text: "I look."}, pawl.ToolCall{Name: "weather", Args: []byte(`{"city":"Oslo"}`)})
-	inner := script.New(script.Say(say(f, call)), script.Say(say(f, pawl.Assistant(pawl.Text{Text: "Yes."}))))
+	call := llm.Assistant(llm.Reasoning{Text: "I look."}, llm.ToolCall{Name: "weather", Args: []byte(`{"city":"Oslo"}`)})
+	inner := script.New(script.Say(say(f, call)), script.Say(say(f, llm.Assistant(llm.Text{Text: "Yes."}))))
 	a := &pawl.Agent{Instructions: "Be brief.", Model: react.New(inner, &react.Options{Format: f}), Tools: []pawl.Toolset{weather()}}
-	if _, err := a.Run(t.Context(), pawl.User("Do I need an umbrella in Oslo?")); err != nil {
+	if _, err := a.Run(t.Context(), llm.User("Do I need an umbrella in Oslo?")); err != nil {
 		t.Fatal(err)
 	}
 	var out strings.Builder

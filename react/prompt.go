@@ -8,7 +8,7 @@ import (
 	"strings"
 	"text/template"
 
-	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 )
 
 //go:embed prompt/*.md
@@ -64,7 +64,7 @@ func mustPage(name string) string {
 }
 
 // prompt describes the tools and the form of a decision.
-func (p *page) prompt(req *pawl.Request, schema json.RawMessage) (string, error) {
+func (p *page) prompt(req *llm.Request, schema json.RawMessage) (string, error) {
 	data := PromptData{Schema: string(schema), Parallel: p.parallel, Output: string(compact(req.Output))}
 	for _, t := range req.Tools {
 		in := t.Input
@@ -100,7 +100,7 @@ func compact(b json.RawMessage) []byte {
 }
 
 // schema is the JSON Schema of a decision.
-func (m *Model) schema(req *pawl.Request) json.RawMessage {
+func (m *Model) schema(req *llm.Request) json.RawMessage {
 	if m.opts.Decision != nil {
 		return m.opts.Decision.Schema
 	}

@@ -1,5 +1,5 @@
-// Package react lets a model that only writes text use tools: New makes a pawl.Model over a
-// pawl.Model without function calling.
+// Package react lets a model that only writes text use tools: New makes a llm.Model over a
+// llm.Model without function calling.
 //
 //	m := react.New(openai.NewChat("a-small-model", &openai.Options{BaseURL: url}), nil)
 //	agent := &pawl.Agent{Model: m, Tools: []pawl.Toolset{weather}}
@@ -39,7 +39,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // Codes of a Model's notices. Their Data is {"attempt","attempts","faults","reply"}, and {"notes"}
@@ -96,26 +96,26 @@ type Options struct {
 	// answer; this reply is the answer. FinalModel and FinalSettings are for that request. Nil
 	// means the model and the settings of the other requests.
 	FinalViaInference bool
-	FinalModel        pawl.Model
-	FinalSettings     *pawl.Settings
+	FinalModel        llm.Model
+	FinalSettings     *llm.Settings
 }
 
-// Model is a pawl.Model over a model that only writes text. It may be used concurrently.
+// Model is a llm.Model over a model that only writes text. It may be used concurrently.
 type Model struct {
-	inner pawl.Model
+	inner llm.Model
 	opts  Options
 	page  page
 	err   error // a fault of the options, returned by the first request
 }
 
 var (
-	_ pawl.Model        = (*Model)(nil)
-	_ pawl.OutputHolder = (*Model)(nil)
+	_ llm.Model        = (*Model)(nil)
+	_ llm.OutputHolder = (*Model)(nil)
 )
 
 // New returns a Model over model. A fault in opts, which may be nil, is the error of its first
 // request.
-func New(model pawl.Model, opts *Options) *Model {
+func New(model llm.Model, opts *Options) *Model {
 	m := &Model{inner: model}
 	if opts != nil {
 		m.opts = *opts
@@ -140,12 +140,12 @@ func New(model pawl.Model, opts *Options) *Model {
 	return m
 }
 
-var _ pawl.Pricer = (*Model)(nil)
+var _ llm.Pricer = (*Model)(nil)
 
 // MaxCost returns the cost of all attempts at one decision, with the final answer, if the inner
 // model knows its price.
-func (m *Model) MaxCost(req *pawl.Request) (dollars float64, known bool) {
-	p, ok := m.inner.(pawl.Pricer)
+func (m *Model) MaxCost(req *llm.Request) (dollars float64, known bool) {
+	p, ok := m.inner.(llm.Pricer)
 	if !ok {
 		return 0, false
 	}
@@ -154,25 +154,25 @@ func (m *Model) MaxCost(req *pawl.Request) (dollars float64, known bool) {
 }
 
 // HoldsOutput reports true: the page on decisions has the schema of the answer, with any tools.
-func (m *Model) HoldsOutput(*pawl.Request) bool { return true }
+func (m *Model) HoldsOutput(*llm.Request) bool { return true }
 
 // Stream asks until it gets an executable decision, and yields it as a reply: the thought as
 // Reasoning, the calls as calls, the answer as text. Usage is the sum of all requests. It fails
 // with *DecisionError if no attempt gave a decision, or with the error of the inner model.
-func (m *Model) Stream(ctx context.Context, req *pawl.Request) iter.Seq2[pawl.Delta, error] {
-	return func(yield func(pawl.Delta, error) bool) {
+func (m *Model) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
+	return func(yield func(llm.Delta, error) bool) {
 		if m.err != nil {
-			yield(pawl.Delta{}, m.err)
+			yield(llm.Delta{}, m.err)
 			return
 		}
 		if err := m.run(ctx, req, &reply{yield: yield}); err != nil && err != errLeft {
-			yield(pawl.Delta{}, err)
+			yield(llm.Delta{}, err)
 		}
 	}
 }
 
 // run makes one reply.
-func (m *Model) run(ctx context.Context, req *pawl.Request, out *reply) error {
+func (m *Model) run(ctx context.Context, req *llm.Request, out *reply) error {
 	started := time.Now()
 	inner, err := m.request(req)
 	if err != nil {
@@ -180,7 +180,7 @@ func (m *Model) run(ctx context.Context, req *pawl.Request, out *reply) error {
 	}
 	for attempt := 1; ; attempt++ {
 		if attempt > 1 && req.Key != "" {
-			inner.Key = req.Key + pawl.Key("/retry"+strconv.Itoa(attempt-1))
+			inner.Key = req.Key + llm.Key("/retry"+strconv.Itoa(attempt-1))
 		}
 		telling := m.teller(req, out)
 		resp, err := out.ask(ctx, m.inner, inner, telling.part())
@@ -188,8 +188,8 @@ func (m *Model) run(ctx context.Context, req *pawl.Request, out *reply) error {
 			return err
 		}
 		text := resp.Message.Text()
-		if broken := resp.Finish == pawl.FinishContentFilter || resp.Finish == pawl.FinishError; broken && (m.opts.FinalViaInference || !m.answers(text)) {
-			return out.end(resp, pawl.Text{Text: text})
+		if broken := resp.Finish == llm.FinishContentFilter || resp.Finish == llm.FinishError; broken && (m.opts.FinalViaInference || !m.answers(text)) {
+			return out.end(resp, llm.Text{Text: text})
 		}
 		stage, d, calls, faults := m.decide(req, resp)
 		if stage == "" {
@@ -215,15 +215,15 @@ func (m *Model) run(ctx context.Context, req *pawl.Request, out *reply) error {
 			return &DecisionError{Stage: stage, Attempts: attempt, Faults: faults, Reply: text, Usage: out.usage, Key: req.Key, started: started, ended: time.Now()}
 		}
 		if text != "" {
-			inner.Messages = append(inner.Messages, pawl.Assistant(pawl.Text{Text: text}))
+			inner.Messages = append(inner.Messages, llm.Assistant(llm.Text{Text: text}))
 		}
-		inner.Messages = append(inner.Messages, pawl.User(m.page.retry(faults, resp.Finish.Cut())))
+		inner.Messages = append(inner.Messages, llm.User(m.page.retry(faults, resp.Finish.Cut())))
 	}
 }
 
 // request is what the inner model is asked: the prompt, and the conversation as text.
-func (m *Model) request(req *pawl.Request) (*pawl.Request, error) {
-	inner := &pawl.Request{Key: req.Key, Model: req.Model, Settings: req.Settings, Whole: req.Whole}
+func (m *Model) request(req *llm.Request) (*llm.Request, error) {
+	inner := &llm.Request{Key: req.Key, Model: req.Model, Settings: req.Settings, Whole: req.Whole}
 	inner.Settings.Parallel = nil // about native calls
 	schema := m.schema(req)
 	prompt, err := m.page.prompt(req, schema)
@@ -232,7 +232,7 @@ func (m *Model) request(req *pawl.Request) (*pawl.Request, error) {
 	}
 	inner.Messages = m.opts.Format.history(req.Messages, prompt)
 	if hint := choiceHint(req); hint != "" {
-		inner.Messages = append(inner.Messages, pawl.User(hint))
+		inner.Messages = append(inner.Messages, llm.User(hint))
 	}
 	if m.opts.Enforce {
 		inner.Output = schema
@@ -242,7 +242,7 @@ func (m *Model) request(req *pawl.Request) (*pawl.Request, error) {
 
 // decide reads and checks a reply. stage is empty if its calls or its answer can be used; otherwise
 // faults has the reasons.
-func (m *Model) decide(req *pawl.Request, resp *pawl.Response) (stage string, d Decision, calls []pawl.ToolCall, faults []string) {
+func (m *Model) decide(req *llm.Request, resp *llm.Response) (stage string, d Decision, calls []llm.ToolCall, faults []string) {
 	d, err := m.read(resp.Message.Text())
 	if err != nil {
 		return Extraction, d, nil, []string{err.Error()}
@@ -272,7 +272,7 @@ func (m *Model) read(text string) (Decision, error) {
 }
 
 // finish gives the decision back as a reply.
-func (m *Model) finish(ctx context.Context, req *pawl.Request, resp *pawl.Response, d Decision, calls []pawl.ToolCall, out *reply) error {
+func (m *Model) finish(ctx context.Context, req *llm.Request, resp *llm.Response, d Decision, calls []llm.ToolCall, out *reply) error {
 	own, _ := splitThinking(resp.Message)
 	parts := thoughts(own, d.Thought)
 	if len(calls) > 0 {
@@ -282,12 +282,12 @@ func (m *Model) finish(ctx context.Context, req *pawl.Request, resp *pawl.Respon
 		return out.end(resp, parts...)
 	}
 	if !m.opts.FinalViaInference {
-		return out.end(resp, append(parts, pawl.Text{Text: d.Answer})...)
+		return out.end(resp, append(parts, llm.Text{Text: d.Answer})...)
 	}
 	if err := out.parts(parts...); err != nil {
 		return err
 	}
-	final := &pawl.Request{Model: req.Model, Messages: m.opts.Format.history(req.Messages, m.page.final()), Output: req.Output,
+	final := &llm.Request{Model: req.Model, Messages: m.opts.Format.history(req.Messages, m.page.final()), Output: req.Output,
 		Settings: req.Settings, Whole: req.Whole}
 	final.Settings.Parallel = nil
 	if req.Key != "" {
@@ -309,7 +309,7 @@ func (m *Model) finish(ctx context.Context, req *pawl.Request, resp *pawl.Respon
 
 // ownReasoning marks reasoning of the model outside of its decision. It is shown, and not sent
 // back.
-var ownReasoning = &pawl.Opaque{Provider: "react", Data: json.RawMessage(`"own"`)}
+var ownReasoning = &llm.Opaque{Provider: "react", Data: json.RawMessage(`"own"`)}
 
 func clip(s string, n int) string {
 	if len(s) <= n {

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/pawltest"
 	"github.com/pawl-go/pawl/provider/openai"
 	"github.com/pawl-go/pawl/react"
@@ -35,15 +36,15 @@ func weather() *pawl.Tool {
 const answer = `{"thought":"I know it.","type":"final_answer","answer":"Take an umbrella."}`
 
 // simulated runs an agent over a simulator that answers any requests with replies in turn.
-func simulated(t *testing.T, opts *react.Options, replies ...string) (res *pawl.Result, notices []string, log []*pawl.Request, err error) {
+func simulated(t *testing.T, opts *react.Options, replies ...string) (res *pawl.Result, notices []string, log []*llm.Request, err error) {
 	t.Helper()
 	n := 0
-	sim, serr := pawltest.NewSimulator(script.New(script.Loop(script.Func(func(*pawl.Request) script.Turn {
+	sim, serr := pawltest.NewSimulator(script.New(script.Loop(script.Func(func(*llm.Request) script.Turn {
 		n++
 		if n > len(replies) {
-			return script.Fail(&pawl.ProviderError{Status: 400, Message: "asked too often"})
+			return script.Fail(&llm.ProviderError{Status: 400, Message: "asked too often"})
 		}
-		return script.Turn{Parts: []pawl.Part{pawl.Text{Text: replies[n-1]}}, Usage: &pawl.Usage{Input: 100, Output: 10}}
+		return script.Turn{Parts: []llm.Part{llm.Text{Text: replies[n-1]}}, Usage: &llm.Usage{Input: 100, Output: 10}}
 	}))), nil)
 	if serr != nil {
 		t.Fatal(serr)
@@ -51,7 +52,7 @@ func simulated(t *testing.T, opts *react.Options, replies ...string) (res *pawl.
 	defer sim.Close()
 	inner := openai.NewChat("small", &openai.Options{BaseURL: sim.URL, Key: "test", Retries: -1})
 	a := &pawl.Agent{Instructions: "Be brief.", Model: react.New(inner, opts), Tools: []pawl.Toolset{weather()}}
-	for e, ferr := range a.Stream(t.Context(), pawl.User("Do I need an umbrella in Oslo?")) {
+	for e, ferr := range a.Stream(t.Context(), llm.User("Do I need an umbrella in Oslo?")) {
 		if ferr != nil {
 			err = ferr
 			break
@@ -93,10 +94,10 @@ func TestRunOverATextOnlyModel(t *testing.T) {
 				t.Fatalf("got %v %q, notices %q, error %v", res.Stop, res.Text(), notices, err)
 			}
 			last := log[len(log)-1].Messages
-			if got := last[len(last)-2]; got.Role != pawl.RoleAssistant || got.Text() != tt.said {
+			if got := last[len(last)-2]; got.Role != llm.RoleAssistant || got.Text() != tt.said {
 				t.Errorf("the model is shown %s %q, want %q", got.Role, got.Text(), tt.said)
 			}
-			if got := last[len(last)-1]; got.Role != pawl.RoleUser || got.Text() != tt.observation {
+			if got := last[len(last)-1]; got.Role != llm.RoleUser || got.Text() != tt.observation {
 				t.Errorf("the model is shown %s %q, want %q", got.Role, got.Text(), tt.observation)
 			}
 			for i, req := range log {
@@ -106,12 +107,12 @@ func TestRunOverATextOnlyModel(t *testing.T) {
 				if system := req.Messages[0].Text(); !strings.HasPrefix(system, "Be brief.\n\n") || !strings.Contains(system, `"city"`) {
 					t.Errorf("request %d: the system message lacks instructions or tools:\n%s", i, system)
 				}
-				if !slices.ContainsFunc(req.Messages, func(m pawl.Message) bool { return m.Text() == "Do I need an umbrella in Oslo?" }) {
+				if !slices.ContainsFunc(req.Messages, func(m llm.Message) bool { return m.Text() == "Do I need an umbrella in Oslo?" }) {
 					t.Errorf("request %d lacks the task", i)
 				}
 			}
-			want := pawl.ToolCall{ID: "call_1", Name: "weather", Args: json.RawMessage(`{"city":"Oslo"}`)}
-			if diff := cmp.Diff(res.Messages[1].Calls(), []pawl.ToolCall{want}); diff != "" {
+			want := llm.ToolCall{ID: "call_1", Name: "weather", Args: json.RawMessage(`{"city":"Oslo"}`)}
+			if diff := cmp.Diff(res.Messages[1].Calls(), []llm.ToolCall{want}); diff != "" {
 				t.Errorf("calls: got -, want +\n%s", diff)
 			}
 			if u := res.Spent.Usage; u.Input != 200 || u.Output != 20 {
@@ -170,9 +171,9 @@ func TestParallel(t *testing.T) {
 }
 
 func TestFinalViaInference(t *testing.T) {
-	final := script.New(script.Loop(script.Turn{Parts: []pawl.Part{pawl.Text{Text: "Yes, an umbrella."}}, Usage: &pawl.Usage{Input: 1000, Output: 5}}))
+	final := script.New(script.Loop(script.Turn{Parts: []llm.Part{llm.Text{Text: "Yes, an umbrella."}}, Usage: &llm.Usage{Input: 1000, Output: 5}}))
 	temperature := 0.1
-	res, _, log, err := simulated(t, &react.Options{FinalViaInference: true, FinalModel: final, FinalSettings: &pawl.Settings{Temperature: &temperature}},
+	res, _, log, err := simulated(t, &react.Options{FinalViaInference: true, FinalModel: final, FinalSettings: &llm.Settings{Temperature: &temperature}},
 		`{"thought":"","type":"call_tool","tool":"weather","args":{"city":"Oslo"}}`, answer)
 	if err != nil || res.Text() != "Yes, an umbrella." {
 		t.Fatalf("got %q, %v", res.Text(), err)
@@ -209,7 +210,7 @@ func TestPrompt(t *testing.T) {
 		"decision": {Format: react.XML, Decision: &react.Form{}},
 		"reader":   {Decision: &react.Form{}},
 	} {
-		if _, err := pawl.Complete(t.Context(), react.New(script.New(script.Say("x")), opts), &pawl.Request{}); err == nil {
+		if _, err := llm.Complete(t.Context(), react.New(script.New(script.Say("x")), opts), &llm.Request{}); err == nil {
 			t.Errorf("%s: bad options were taken", name)
 		}
 	}
@@ -218,21 +219,21 @@ func TestPrompt(t *testing.T) {
 func TestChoice(t *testing.T) {
 	call := `{"thought":"","type":"call_tool","tool":"weather","args":{"city":"Oslo"}}`
 	for _, tt := range []struct {
-		choice pawl.ToolChoice
+		choice llm.ToolChoice
 		reply  string
 		ok     bool
 	}{
-		{pawl.ToolChoice{}, call, true},
-		{pawl.ToolChoice{Mode: pawl.ToolNone}, call, false},
-		{pawl.ToolChoice{Mode: pawl.ToolNone}, answer, true},
-		{pawl.ToolChoice{Mode: pawl.ToolRequired}, answer, false},
-		{pawl.ToolChoice{Mode: pawl.ToolRequired}, call, true},
-		{pawl.Named("weather"), call, true},
-		{pawl.Named("other"), call, false},
-		{pawl.Named("weather"), answer, false},
+		{llm.ToolChoice{}, call, true},
+		{llm.ToolChoice{Mode: pawl.ToolNone}, call, false},
+		{llm.ToolChoice{Mode: pawl.ToolNone}, answer, true},
+		{llm.ToolChoice{Mode: pawl.ToolRequired}, answer, false},
+		{llm.ToolChoice{Mode: pawl.ToolRequired}, call, true},
+		{llm.Named("weather"), call, true},
+		{llm.Named("other"), call, false},
+		{llm.Named("weather"), answer, false},
 	} {
 		m := react.New(script.New(script.Say(tt.reply)), &react.Options{MaxRetries: -1})
-		_, err := pawl.Complete(t.Context(), m, &pawl.Request{Messages: []pawl.Message{pawl.User("go")}, Tools: []*pawl.Tool{weather()}, Choice: tt.choice})
+		_, err := llm.Complete(t.Context(), m, &llm.Request{Messages: []llm.Message{llm.User("go")}, Tools: []*pawl.Tool{weather()}, Choice: tt.choice})
 		if (err == nil) != tt.ok {
 			t.Errorf("choice %v, %s: got %v, want ok %t", tt.choice, tt.reply, err, tt.ok)
 		}
@@ -243,8 +244,8 @@ func TestChoice(t *testing.T) {
 // and never runs.
 func TestCutReply(t *testing.T) {
 	m := react.New(script.New(script.Cut(script.Say("Action: weather\nAction Input: {\"city\":\"Oslo\"}"))), &react.Options{Format: react.Text})
-	resp, err := pawl.Complete(t.Context(), m, &pawl.Request{Messages: []pawl.Message{pawl.User("go")}, Tools: []*pawl.Tool{weather()}})
-	if err != nil || resp.Finish != pawl.FinishLength || !resp.Message.HasCalls() {
+	resp, err := llm.Complete(t.Context(), m, &llm.Request{Messages: []llm.Message{llm.User("go")}, Tools: []*pawl.Tool{weather()}})
+	if err != nil || resp.Finish != llm.FinishLength || !resp.Message.HasCalls() {
 		t.Errorf("got %+v, %v", resp, err)
 	}
 }
@@ -257,12 +258,12 @@ func TestDriversChange(t *testing.T) {
 		script.Together(script.Think("then"), script.Call("ask", `{"q":"when"}`)),
 		script.Say("done"),
 	}
-	native := pawl.Model(script.New(turns...))
-	text := pawl.Model(react.New(speaker{script.New(turns...), react.Text}, &react.Options{Format: react.Text}))
-	for name, order := range map[string][]pawl.Model{"native first": {native, text, native}, "text first": {text, native, text}} {
+	native := llm.Model(script.New(turns...))
+	text := llm.Model(react.New(speaker{script.New(turns...), react.Text}, &react.Options{Format: react.Text}))
+	for name, order := range map[string][]llm.Model{"native first": {native, text, native}, "text first": {text, native, text}} {
 		t.Run(name, func(t *testing.T) {
 			var res *pawl.Result
-			msgs := []pawl.Message{pawl.User("go")}
+			msgs := []llm.Message{llm.User("go")}
 			for i, m := range order {
 				a := &pawl.Agent{Model: m, Tools: []pawl.Toolset{ask}}
 				var err error
@@ -276,7 +277,7 @@ func TestDriversChange(t *testing.T) {
 				}
 				msgs = nil
 				for _, w := range res.Pending {
-					msgs = append(msgs, pawl.Decide(w.Answer("test", pawl.TextResult(fmt.Sprint("answer ", i)))))
+					msgs = append(msgs, llm.Decide(w.Answer("test", llm.TextResult(fmt.Sprint("answer ", i)))))
 				}
 			}
 			if res.Stop != pawl.StopAnswer || res.Text() != "done" || len(res.Messages) != 6 {
@@ -288,11 +289,11 @@ func TestDriversChange(t *testing.T) {
 
 func TestCancelled(t *testing.T) {
 	hold := make(chan struct{})
-	inner := script.New(script.Turn{Parts: []pawl.Part{pawl.Text{Text: strings.Repeat("Thought: ", 20)}}, Hold: hold})
+	inner := script.New(script.Turn{Parts: []llm.Part{llm.Text{Text: strings.Repeat("Thought: ", 20)}}, Hold: hold})
 	ctx, cancel := context.WithCancelCause(t.Context())
 	got := make(chan error)
 	go func() {
-		_, err := pawl.Complete(ctx, react.New(inner, nil), &pawl.Request{Messages: []pawl.Message{pawl.User("go")}})
+		_, err := llm.Complete(ctx, react.New(inner, nil), &llm.Request{Messages: []llm.Message{llm.User("go")}})
 		got <- err
 	}()
 	cancel(pawl.ErrCancelled)
@@ -305,16 +306,16 @@ func TestCancelled(t *testing.T) {
 func TestKeys(t *testing.T) {
 	inner := script.New(script.Say("bad"), script.Say("bad again"), script.Say(answer), script.Say("final"))
 	n := -1
-	seen := script.New(script.Loop(script.Func(func(*pawl.Request) script.Turn { n++; return inner.Turns[n] })))
+	seen := script.New(script.Loop(script.Func(func(*llm.Request) script.Turn { n++; return inner.Turns[n] })))
 	m := react.New(seen, &react.Options{FinalViaInference: true})
-	if _, err := pawl.Complete(t.Context(), m, &pawl.Request{Key: "run/0/model", Messages: []pawl.Message{pawl.User("go")}}); err != nil {
+	if _, err := llm.Complete(t.Context(), m, &llm.Request{Key: "run/0/model", Messages: []llm.Message{llm.User("go")}}); err != nil {
 		t.Fatal(err)
 	}
-	var got []pawl.Key
+	var got []llm.Key
 	for _, r := range seen.Requests() {
 		got = append(got, r.Key)
 	}
-	if diff := cmp.Diff(got, []pawl.Key{"run/0/model", "run/0/model/retry1", "run/0/model/retry2", "run/0/model/final"}); diff != "" {
+	if diff := cmp.Diff(got, []llm.Key{"run/0/model", "run/0/model/retry1", "run/0/model/retry2", "run/0/model/final"}); diff != "" {
 		t.Errorf("got -, want +\n%s", diff)
 	}
 }
@@ -324,7 +325,7 @@ func TestLimit(t *testing.T) {
 	call := `{"thought":"","type":"call_tool","tool":"weather","args":{"city":"Oslo"}}`
 	inner := script.New(script.Say(call), script.Say(answer))
 	a := &pawl.Agent{Model: react.New(inner, nil), Tools: []pawl.Toolset{weather()}, Limits: pawl.Limits{Rounds: 1}}
-	res, err := a.Run(t.Context(), pawl.User("go"))
+	res, err := a.Run(t.Context(), llm.User("go"))
 	if err != nil || res.Stop != pawl.StopLimit || res.Text() != "Take an umbrella." {
 		t.Fatalf("got %v, %q, %v", res.Stop, res.Text(), err)
 	}
@@ -342,7 +343,7 @@ func TestLimit(t *testing.T) {
 func TestOutput(t *testing.T) {
 	for _, reply := range []string{`{"type":"final_answer","answer":{"rain": true}}`, `{"type":"final_answer","answer":"{\"rain\":true}"}`} {
 		inner := script.New(script.Say(reply))
-		resp, err := pawl.Complete(t.Context(), react.New(inner, nil), &pawl.Request{Messages: []pawl.Message{pawl.User("go")}, Output: json.RawMessage(`{"type":"object"}`)})
+		resp, err := llm.Complete(t.Context(), react.New(inner, nil), &llm.Request{Messages: []llm.Message{llm.User("go")}, Output: json.RawMessage(`{"type":"object"}`)})
 		if err != nil || resp.Message.Text() != `{"rain":true}` {
 			t.Errorf("%s: got %q, %v", reply, resp.Message.Text(), err)
 		}

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/jsonrepair"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // Read returns the decision in text, written in format f or nearly so. It does not know the tools,
@@ -401,11 +401,11 @@ func cutThinking(text string) (thought, rest string) {
 }
 
 // splitThinking returns what the model thought outside of its decision, and its text without that.
-func splitThinking(m pawl.Message) (thought, rest string) {
+func splitThinking(m llm.Message) (thought, rest string) {
 	thought, rest = cutThinking(m.Text())
 	own := ""
 	for _, p := range m.Parts {
-		if r, ok := p.(pawl.Reasoning); ok {
+		if r, ok := p.(llm.Reasoning); ok {
 			own += r.Text
 		}
 	}

@@ -4,31 +4,31 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // history returns the conversation as text, under one system message of the instructions and
 // prompt. All messages are there in order, so the task is in every request. Messages without calls
 // and results are sent unchanged.
-func (f Format) history(msgs []pawl.Message, prompt string) []pawl.Message {
-	out := make([]pawl.Message, 1, len(msgs)+4)
+func (f Format) history(msgs []llm.Message, prompt string) []llm.Message {
+	out := make([]llm.Message, 1, len(msgs)+4)
 	var instructions []string
-	for len(msgs) > 0 && msgs[0].Role == pawl.RoleSystem {
+	for len(msgs) > 0 && msgs[0].Role == llm.RoleSystem {
 		instructions = append(instructions, msgs[0].Text())
 		msgs = msgs[1:]
 	}
-	out[0] = pawl.System(strings.Join(append(instructions, prompt), "\n\n"))
+	out[0] = llm.System(strings.Join(append(instructions, prompt), "\n\n"))
 	number := 0 // of the last call
-	var calls []pawl.ToolCall
+	var calls []llm.ToolCall
 	for _, m := range msgs {
 		switch m.Role {
-		case pawl.RoleAssistant:
+		case llm.RoleAssistant:
 			calls = m.Calls()
-			out = append(out, pawl.Assistant(pawl.Text{Text: f.said(m, calls, number)}))
+			out = append(out, llm.Assistant(llm.Text{Text: f.said(m, calls, number)}))
 			number += len(calls)
-		case pawl.RoleTool:
+		case llm.RoleTool:
 			for _, p := range m.Parts {
-				if r, ok := p.(pawl.ToolResult); ok {
+				if r, ok := p.(llm.ToolResult); ok {
 					out = append(out, f.observed(r, calls, number-len(calls)))
 				}
 			}
@@ -40,16 +40,16 @@ func (f Format) history(msgs []pawl.Message, prompt string) []pawl.Message {
 }
 
 // said is a reply as text. before is how many calls were made before it.
-func (f Format) said(m pawl.Message, calls []pawl.ToolCall, before int) string {
+func (f Format) said(m llm.Message, calls []llm.ToolCall, before int) string {
 	var thoughts []string
 	for _, p := range m.Parts {
 		text := ""
 		switch p := p.(type) {
-		case pawl.Text:
+		case llm.Text:
 			if len(calls) > 0 {
 				text = p.Text // words with a call
 			}
-		case pawl.Reasoning:
+		case llm.Reasoning:
 			if p.Opaque == nil {
 				text = p.Text // otherwise the thinking belongs to its author
 			}
@@ -100,7 +100,7 @@ func (f Format) said(m pawl.Message, calls []pawl.ToolCall, before int) string {
 
 // observed returns a result as a message of the user. If there are several calls, it names the
 // call.
-func (f Format) observed(r pawl.ToolResult, calls []pawl.ToolCall, before int) pawl.Message {
+func (f Format) observed(r llm.ToolResult, calls []llm.ToolCall, before int) llm.Message {
 	var b strings.Builder
 	place := 0
 	for i, c := range calls {
@@ -120,9 +120,9 @@ func (f Format) observed(r pawl.ToolResult, calls []pawl.ToolCall, before int) p
 		b.WriteString("ERROR - ")
 	}
 	b.WriteString(r.Text())
-	m := pawl.User(b.String())
+	m := llm.User(b.String())
 	for _, p := range r.Parts {
-		if media, ok := p.(pawl.Media); ok {
+		if media, ok := p.(llm.Media); ok {
 			m.Parts = append(m.Parts, media)
 		}
 	}

@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 
-	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // errLeft means that the consumer has stopped.
@@ -13,12 +13,12 @@ var errLeft = errors.New("the caller broke off")
 
 // reply is the reply being made, of one or more of the inner model's.
 type reply struct {
-	yield func(pawl.Delta, error) bool
-	usage pawl.Usage // of the inner requests so far
-	index int        // of the next part
+	yield func(llm.Delta, error) bool
+	usage llm.Usage // of the inner requests so far
+	index int       // of the next part
 }
 
-func (r *reply) send(d pawl.Delta) error {
+func (r *reply) send(d llm.Delta) error {
 	if !r.yield(d, nil) {
 		return errLeft
 	}
@@ -30,19 +30,19 @@ func (r *reply) notice(code, text string, data map[string]any) error {
 	if err != nil {
 		return err
 	}
-	return r.send(pawl.Delta{Notice: &pawl.Notice{Code: code, Text: text, Data: b}})
+	return r.send(llm.Delta{Notice: &llm.Notice{Code: code, Text: text, Data: b}})
 }
 
 // ask sends req and joins its deltas. Notices are passed on, and parts as they come if told is not
 // nil.
-func (r *reply) ask(ctx context.Context, m pawl.Model, req *pawl.Request, told func(pawl.Part) error) (*pawl.Response, error) {
-	resp := new(pawl.Response)
+func (r *reply) ask(ctx context.Context, m llm.Model, req *llm.Request, told func(llm.Part) error) (*llm.Response, error) {
+	resp := new(llm.Response)
 	for d, err := range m.Stream(ctx, req) {
 		if err == nil {
 			err = resp.Add(d)
 		}
 		if err == nil && d.Notice != nil {
-			err = r.send(pawl.Delta{Notice: d.Notice})
+			err = r.send(llm.Delta{Notice: d.Notice})
 		}
 		if d.Part != nil && err == nil && told != nil {
 			err = told(d.Part)
@@ -52,16 +52,16 @@ func (r *reply) ask(ctx context.Context, m pawl.Model, req *pawl.Request, told f
 		}
 	}
 	if resp.Finish == "" {
-		return nil, &pawl.ProviderError{Code: pawl.CodeStream, Message: "the reply ended without a finish reason", Retryable: true}
+		return nil, &llm.ProviderError{Code: llm.CodeStream, Message: "the reply ended without a finish reason", Retryable: true}
 	}
 	r.usage.Add(resp.Usage)
 	return resp, nil
 }
 
 // parts sends whole parts.
-func (r *reply) parts(parts ...pawl.Part) error {
+func (r *reply) parts(parts ...llm.Part) error {
 	for _, p := range parts {
-		if err := r.send(pawl.Delta{Index: r.index, Part: p, Done: true}); err != nil {
+		if err := r.send(llm.Delta{Index: r.index, Part: p, Done: true}); err != nil {
 			return err
 		}
 		r.index++
@@ -71,26 +71,26 @@ func (r *reply) parts(parts ...pawl.Part) error {
 
 // text sends a fragment of the last part.
 func (r *reply) text(s string) error {
-	return r.send(pawl.Delta{Index: r.index, Part: pawl.Text{Text: s}})
+	return r.send(llm.Delta{Index: r.index, Part: llm.Text{Text: s}})
 }
 
 // texts sends the text among what comes as fragments of the last part.
-func (r *reply) texts(p pawl.Part) error {
-	if t, ok := p.(pawl.Text); ok {
+func (r *reply) texts(p llm.Part) error {
+	if t, ok := p.(llm.Text); ok {
 		return r.text(t.Text)
 	}
 	return nil
 }
 
 // end sends the last parts, and the end of the inner model's last reply with the usage of all.
-func (r *reply) end(resp *pawl.Response, parts ...pawl.Part) error {
+func (r *reply) end(resp *llm.Response, parts ...llm.Part) error {
 	if err := r.parts(parts...); err != nil {
 		return err
 	}
 	u := r.usage
 	finish := resp.Finish
-	if finish == pawl.FinishToolCalls {
-		finish = pawl.FinishStop // Response.Add says which it is
+	if finish == llm.FinishToolCalls {
+		finish = llm.FinishStop // Response.Add says which it is
 	}
-	return r.send(pawl.Delta{Usage: &u, Finish: finish, Model: resp.Model, ID: resp.ID})
+	return r.send(llm.Delta{Usage: &u, Finish: finish, Model: resp.Model, ID: resp.ID})
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/react"
 	"github.com/pawl-go/pawl/script"
 )
@@ -143,20 +144,20 @@ func stage(s sequence, declared map[string]declaration) (set pawl.Toolsets, effe
 	for _, name := range names {
 		d := declared[s.source()+" "+name]
 		set = append(set, &pawl.Tool{Name: name, Description: d.Description, Input: d.Parameters,
-			Run: func(_ context.Context, call pawl.ToolCall) (pawl.ToolResult, error) {
+			Run: func(_ context.Context, call llm.ToolCall) (llm.ToolResult, error) {
 				mu.Lock()
 				defer mu.Unlock()
 				key := call.Name + " " + string(call.Args)
 				log = append(log, key)
 				if len(queue[key]) == 0 {
-					return pawl.ErrorResult("nothing was recorded for " + key), nil
+					return llm.ErrorResult("nothing was recorded for " + key), nil
 				}
 				r := queue[key][0]
 				queue[key] = queue[key][1:]
 				if r.failed {
-					return pawl.ErrorResult(r.result), nil
+					return llm.ErrorResult(r.result), nil
 				}
-				return pawl.TextResult(r.result), nil
+				return llm.TextResult(r.result), nil
 			}})
 	}
 	return set, func() []string {
@@ -173,7 +174,7 @@ func (s sequence) turns() []script.Turn {
 		turn := script.Think(fmt.Sprintf("Step %d of %d: %s comes next.", i+1, len(s.steps), step[0].name))
 		for _, c := range step {
 			n++
-			turn.Parts = append(turn.Parts, pawl.ToolCall{ID: fmt.Sprint("call_", n), Name: c.name, Args: c.args})
+			turn.Parts = append(turn.Parts, llm.ToolCall{ID: fmt.Sprint("call_", n), Name: c.name, Args: c.args})
 		}
 		out = append(out, turn)
 	}
@@ -211,19 +212,19 @@ func TestSequences(t *testing.T) {
 		if s.fails() {
 			failing++
 		}
-		play := func(wrap func(pawl.Model) pawl.Model, stream bool) (*pawl.Result, []string) {
+		play := func(wrap func(llm.Model) llm.Model, stream bool) (*pawl.Result, []string) {
 			t.Helper()
 			tools, effects := stage(s, declared)
 			a := &pawl.Agent{Instructions: "Do what is asked.", Model: wrap(script.New(s.turns()...)), Tools: []pawl.Toolset{tools}, Limits: pawl.Limits{Rounds: 100, Repeats: -1}}
 			if !stream {
-				res, err := a.Run(t.Context(), pawl.User(s.task))
+				res, err := a.Run(t.Context(), llm.User(s.task))
 				if err != nil {
 					t.Fatalf("%s: %v", s.id, err)
 				}
 				return res, effects()
 			}
 			var res *pawl.Result
-			for e, err := range a.Stream(t.Context(), pawl.User(s.task)) {
+			for e, err := range a.Stream(t.Context(), llm.User(s.task)) {
 				if err != nil {
 					t.Fatalf("%s: %v", s.id, err)
 				}
@@ -233,12 +234,12 @@ func TestSequences(t *testing.T) {
 			}
 			return res, effects()
 		}
-		want, wantEffects := play(func(m pawl.Model) pawl.Model { return m }, false)
+		want, wantEffects := play(func(m llm.Model) llm.Model { return m }, false)
 		if want.Stop != pawl.StopAnswer {
 			t.Fatalf("%s: native calls ended as %s: %s", s.id, want.Stop, want.Cause)
 		}
 		if played == 1 { // a driver that changes calls is found out
-			lossy, effects := play(func(m pawl.Model) pawl.Model {
+			lossy, effects := play(func(m llm.Model) llm.Model {
 				return react.New(deaf{speaker{m, react.Text}}, &react.Options{Format: react.Text})
 			}, false)
 			if neutral(t, lossy.Messages) == neutral(t, want.Messages) || cmp.Equal(effects, wantEffects) {
@@ -246,7 +247,7 @@ func TestSequences(t *testing.T) {
 			}
 		}
 		for i, f := range react.Formats() {
-			got, effects := play(func(m pawl.Model) pawl.Model {
+			got, effects := play(func(m llm.Model) llm.Model {
 				return react.New(speaker{m, f}, &react.Options{Format: f, Parallel: true})
 			}, i%2 == 0)
 			if diff := cmp.Diff(neutral(t, got.Messages), neutral(t, want.Messages)); diff != "" {
@@ -264,13 +265,13 @@ func TestSequences(t *testing.T) {
 }
 
 // deaf adds an argument to every call.
-type deaf struct{ pawl.Model }
+type deaf struct{ llm.Model }
 
-func (d deaf) Stream(ctx context.Context, req *pawl.Request) iter.Seq2[pawl.Delta, error] {
-	return func(yield func(pawl.Delta, error) bool) {
+func (d deaf) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
+	return func(yield func(llm.Delta, error) bool) {
 		for delta, err := range d.Model.Stream(ctx, req) {
-			if t, ok := delta.Part.(pawl.Text); ok && strings.Contains(t.Text, "}") {
-				delta.Part = pawl.Text{Text: strings.Replace(t.Text, "}", `,"more":1}`, 1)}
+			if t, ok := delta.Part.(llm.Text); ok && strings.Contains(t.Text, "}") {
+				delta.Part = llm.Text{Text: strings.Replace(t.Text, "}", `,"more":1}`, 1)}
 			}
 			if !yield(delta, err) {
 				return
@@ -280,7 +281,7 @@ func (d deaf) Stream(ctx context.Context, req *pawl.Request) iter.Seq2[pawl.Delt
 }
 
 // neutral returns the JSON form.
-func neutral(t *testing.T, msgs []pawl.Message) string {
+func neutral(t *testing.T, msgs []llm.Message) string {
 	t.Helper()
 	b, err := json.MarshalIndent(msgs, "", " ")
 	if err != nil {

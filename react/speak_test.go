@@ -11,7 +11,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/react"
 	"github.com/pawl-go/pawl/script"
 )
@@ -20,43 +20,43 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // speaker turns the replies of a model with function calling into the text of a format.
 type speaker struct {
-	behind pawl.Model
+	behind llm.Model
 	format react.Format
 }
 
-func (s speaker) Stream(ctx context.Context, req *pawl.Request) iter.Seq2[pawl.Delta, error] {
-	return func(yield func(pawl.Delta, error) bool) {
-		resp := new(pawl.Response)
+func (s speaker) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
+	return func(yield func(llm.Delta, error) bool) {
+		resp := new(llm.Response)
 		for d, err := range s.behind.Stream(ctx, req) {
 			if err == nil {
 				err = resp.Add(d)
 			}
 			if err != nil {
-				yield(pawl.Delta{}, err)
+				yield(llm.Delta{}, err)
 				return
 			}
 		}
 		text := say(s.format, resp.Message)
 		usage := resp.Usage
 		if req.Whole {
-			_ = yield(pawl.Delta{Part: pawl.Text{Text: text}, Done: true}, nil) &&
-				yield(pawl.Delta{Usage: &usage, Finish: resp.Finish, Model: resp.Model, ID: resp.ID}, nil)
+			_ = yield(llm.Delta{Part: llm.Text{Text: text}, Done: true}, nil) &&
+				yield(llm.Delta{Usage: &usage, Finish: resp.Finish, Model: resp.Model, ID: resp.ID}, nil)
 			return
 		}
 		for _, piece := range strings.SplitAfter(text, " ") {
-			if !yield(pawl.Delta{Part: pawl.Text{Text: piece}}, nil) {
+			if !yield(llm.Delta{Part: llm.Text{Text: piece}}, nil) {
 				return
 			}
 		}
-		yield(pawl.Delta{Usage: &usage, Finish: resp.Finish, Model: resp.Model, ID: resp.ID}, nil)
+		yield(llm.Delta{Usage: &usage, Finish: resp.Finish, Model: resp.Model, ID: resp.ID}, nil)
 	}
 }
 
 // say writes a reply in a format.
-func say(f react.Format, m pawl.Message) string {
+func say(f react.Format, m llm.Message) string {
 	thought := ""
 	for _, p := range m.Parts {
-		if r, ok := p.(pawl.Reasoning); ok {
+		if r, ok := p.(llm.Reasoning); ok {
 			thought += r.Text
 		}
 	}
@@ -122,9 +122,9 @@ func say(f react.Format, m pawl.Message) string {
 
 // newScript answers with the texts in turn. It counts requests, because these have no replies to
 // count.
-func newScript(texts ...string) pawl.Model {
+func newScript(texts ...string) llm.Model {
 	n := 0
-	return script.New(script.Loop(script.Func(func(*pawl.Request) script.Turn {
+	return script.New(script.Loop(script.Func(func(*llm.Request) script.Turn {
 		n++
 		if n > len(texts) {
 			return script.Fail(errors.New("asked too often"))

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/pawltest"
 	"github.com/pawl-go/pawl/provider/anthropic"
 	"github.com/pawl-go/pawl/provider/gemini"
@@ -43,7 +44,7 @@ func (c carried) Run(name string, f func(carried)) bool {
 }
 
 // over opens a wire on a simulator of behind.
-func over(t *testing.T, wire string, behind pawl.Model) (pawl.Model, *pawltest.Simulator) {
+func over(t *testing.T, wire string, behind llm.Model) (llm.Model, *pawltest.Simulator) {
 	t.Helper()
 	sim, err := pawltest.NewSimulator(behind, nil)
 	if err != nil {
@@ -66,7 +67,7 @@ func over(t *testing.T, wire string, behind pawl.Model) (pawl.Model, *pawltest.S
 func TestModel(t *testing.T) {
 	for _, f := range []react.Format{react.JSON, react.XML} {
 		t.Run(string(f), func(t *testing.T) {
-			pawltest.TestModel(carried{t, f}, func(c carried, behind pawl.Model) pawl.Model {
+			pawltest.TestModel(carried{t, f}, func(c carried, behind llm.Model) llm.Model {
 				streams := strings.Contains(c.Name(), "/cancel") || strings.Contains(c.Name(), "/break")
 				inner, _ := over(c.T, "chat", talker{behind, f, streams})
 				return react.New(inner, &react.Options{Format: f, Parallel: true, MaxRetries: -1})
@@ -78,28 +79,28 @@ func TestModel(t *testing.T) {
 // talker is a speaker that also reads: it gives the model behind it the conversation with calls and
 // results, made of the received text. So rendering can be reversed.
 type talker struct {
-	behind  pawl.Model
+	behind  llm.Model
 	format  react.Format
 	streams bool // all is an answer, said as it comes
 }
 
 var seen = regexp.MustCompile(`(?s)^Observation: (?:\((\d+) of \d+, [a-z_]+\) )?(ERROR - )?(.*)$`)
 
-func (k talker) Stream(ctx context.Context, req *pawl.Request) iter.Seq2[pawl.Delta, error] {
+func (k talker) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
 	native := *req
 	native.Messages = nil
-	var open []pawl.ToolCall
+	var open []llm.ToolCall
 	number := 0
 	for _, m := range req.Messages {
 		n := len(native.Messages)
-		if m.Role == pawl.RoleAssistant {
+		if m.Role == llm.RoleAssistant {
 			if d, err := react.Read(m.Text(), k.format); err == nil && d.Type == react.CallTool {
 				open = nil
 				for _, c := range append([]react.Call{{Tool: d.Tool, Args: d.Args}}, d.More...) {
 					number++
-					open = append(open, pawl.ToolCall{ID: fmt.Sprint("c", number), Name: c.Tool, Args: c.Args})
+					open = append(open, llm.ToolCall{ID: fmt.Sprint("c", number), Name: c.Tool, Args: c.Args})
 				}
-				m = pawl.Message{Role: pawl.RoleAssistant}
+				m = llm.Message{Role: llm.RoleAssistant}
 				for _, c := range open {
 					m.Parts = append(m.Parts, c)
 				}
@@ -107,9 +108,9 @@ func (k talker) Stream(ctx context.Context, req *pawl.Request) iter.Seq2[pawl.De
 			native.Messages = append(native.Messages, m)
 			continue
 		}
-		var results []pawl.Part
+		var results []llm.Part
 		for _, p := range m.Parts {
-			t, _ := p.(pawl.Text)
+			t, _ := p.(llm.Text)
 			at := seen.FindStringSubmatch(t.Text)
 			if at == nil || len(open) == 0 {
 				continue
@@ -118,30 +119,30 @@ func (k talker) Stream(ctx context.Context, req *pawl.Request) iter.Seq2[pawl.De
 			if at[1] != "" {
 				_, _ = fmt.Sscan(at[1], &place)
 			}
-			results = append(results, pawl.ToolResult{CallID: open[place-1].ID, IsError: at[2] != "", Parts: []pawl.Part{pawl.Text{Text: at[3]}}})
+			results = append(results, llm.ToolResult{CallID: open[place-1].ID, IsError: at[2] != "", Parts: []llm.Part{llm.Text{Text: at[3]}}})
 		}
 		switch {
 		case len(results) == 0:
 			native.Messages = append(native.Messages, m)
-		case n > 0 && native.Messages[n-1].Role == pawl.RoleTool:
+		case n > 0 && native.Messages[n-1].Role == llm.RoleTool:
 			native.Messages[n-1].Parts = append(native.Messages[n-1].Parts, results...)
 		default:
-			native.Messages = append(native.Messages, pawl.Message{Role: pawl.RoleTool, Parts: results})
+			native.Messages = append(native.Messages, llm.Message{Role: llm.RoleTool, Parts: results})
 		}
 	}
 	if !k.streams {
 		return speaker{k.behind, k.format}.Stream(ctx, &native)
 	}
-	return func(yield func(pawl.Delta, error) bool) {
+	return func(yield func(llm.Delta, error) bool) {
 		before, after := `{"thought":"","type":"final_answer","answer":"`, `"}`
 		if k.format == react.XML {
 			before, after = "<answer>", "</answer>"
 		}
-		if !yield(pawl.Delta{Part: pawl.Text{Text: before}}, nil) {
+		if !yield(llm.Delta{Part: llm.Text{Text: before}}, nil) {
 			return
 		}
 		for d, err := range k.behind.Stream(ctx, &native) {
-			if d.Finish != "" && !yield(pawl.Delta{Part: pawl.Text{Text: after}}, nil) {
+			if d.Finish != "" && !yield(llm.Delta{Part: llm.Text{Text: after}}, nil) {
 				return
 			}
 			if !yield(d, err) {
@@ -158,12 +159,12 @@ func TestWires(t *testing.T) {
 		for _, f := range react.Formats() {
 			for _, enforce := range []bool{false, f == react.JSON} {
 				t.Run(fmt.Sprintf("%s/%s/%t", wire, f, enforce), func(t *testing.T) {
-					two := pawl.Assistant(pawl.Reasoning{Text: "Both."}, pawl.ToolCall{Name: "weather", Args: json.RawMessage(`{"city":"Oslo"}`)},
-						pawl.ToolCall{Name: "weather", Args: json.RawMessage(`{"city":"Atlantis"}`)})
-					behind := newScript(say(f, two), say(f, pawl.Assistant(pawl.Reasoning{Text: "So."}, pawl.Text{Text: "Take an umbrella."})))
+					two := llm.Assistant(llm.Reasoning{Text: "Both."}, llm.ToolCall{Name: "weather", Args: json.RawMessage(`{"city":"Oslo"}`)},
+						llm.ToolCall{Name: "weather", Args: json.RawMessage(`{"city":"Atlantis"}`)})
+					behind := newScript(say(f, two), say(f, llm.Assistant(llm.Reasoning{Text: "So."}, llm.Text{Text: "Take an umbrella."})))
 					inner, sim := over(t, wire, behind)
 					a := &pawl.Agent{Model: react.New(inner, &react.Options{Format: f, Parallel: true, Enforce: enforce}), Tools: []pawl.Toolset{weather()}}
-					res, err := a.Run(t.Context(), pawl.User("Do I need an umbrella?"))
+					res, err := a.Run(t.Context(), llm.User("Do I need an umbrella?"))
 					if err != nil || res.Text() != "Take an umbrella." || res.Spent.Calls != 2 {
 						t.Fatalf("got %+v, %v", res, err)
 					}
@@ -179,7 +180,7 @@ func TestWires(t *testing.T) {
 					msgs := log[len(log)-1].Request.Messages
 					for _, m := range msgs[len(msgs)-2:] {
 						for _, p := range m.Parts {
-							last.WriteString(p.(pawl.Text).Text + "\n")
+							last.WriteString(p.(llm.Text).Text + "\n")
 						}
 					}
 					for _, want := range []string{"rain in Oslo", "ERROR - ", "no such city"} {

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // teller emits an answer while it is written, once the reply has opened as one.
@@ -24,7 +25,7 @@ type teller struct {
 
 // teller returns the teller of an answer to req. Nil means that an answer is not certain before the
 // end.
-func (m *Model) teller(req *pawl.Request, out *reply) *teller {
+func (m *Model) teller(req *llm.Request, out *reply) *teller {
 	forced := len(req.Tools) > 0 && (req.Choice.Mode == pawl.ToolRequired || req.Choice.Mode == pawl.ToolNamed)
 	if req.Whole || forced || m.opts.FinalViaInference || m.opts.Decision != nil || m.opts.Format == Text || m.opts.Format == Plain {
 		return nil
@@ -33,7 +34,7 @@ func (m *Model) teller(req *pawl.Request, out *reply) *teller {
 }
 
 // part returns add; nil means that nothing is emitted early.
-func (t *teller) part() func(pawl.Part) error {
+func (t *teller) part() func(llm.Part) error {
 	if t == nil {
 		return nil
 	}
@@ -44,7 +45,7 @@ func (t *teller) part() func(pawl.Part) error {
 func (t *teller) begun() bool { return t != nil && t.told.Len() > 0 }
 
 // end emits the rest of the answer, given the decision that was read from the whole reply.
-func (t *teller) end(resp *pawl.Response, d Decision) error {
+func (t *teller) end(resp *llm.Response, d Decision) error {
 	if rest, ok := strings.CutPrefix(d.Answer, t.told.String()); ok && rest != "" {
 		if err := t.out.text(rest); err != nil {
 			return err
@@ -57,11 +58,11 @@ func (t *teller) end(resp *pawl.Response, d Decision) error {
 const maxScans = 64
 
 // add reads the next fragment of the reply.
-func (t *teller) add(p pawl.Part) error {
+func (t *teller) add(p llm.Part) error {
 	switch p := p.(type) {
-	case pawl.Reasoning:
+	case llm.Reasoning:
 		t.own.WriteString(p.Text)
-	case pawl.Text:
+	case llm.Text:
 		if t.ended || p.Text == "" {
 			return nil
 		}
@@ -132,12 +133,12 @@ func (t *teller) say(text string) error {
 }
 
 // thoughts returns the parts before the decision.
-func thoughts(own, thought string) (parts []pawl.Part) {
+func thoughts(own, thought string) (parts []llm.Part) {
 	if own != "" {
-		parts = append(parts, pawl.Reasoning{Text: own, Opaque: ownReasoning})
+		parts = append(parts, llm.Reasoning{Text: own, Opaque: ownReasoning})
 	}
 	if thought != "" {
-		parts = append(parts, pawl.Reasoning{Text: thought})
+		parts = append(parts, llm.Reasoning{Text: thought})
 	}
 	return parts
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/react"
 )
 
@@ -17,11 +18,11 @@ type pieces struct {
 	text string
 	size int
 	said int
-	end  pawl.FinishReason
+	end  llm.FinishReason
 }
 
-func (p *pieces) Stream(context.Context, *pawl.Request) iter.Seq2[pawl.Delta, error] {
-	return func(yield func(pawl.Delta, error) bool) {
+func (p *pieces) Stream(context.Context, *llm.Request) iter.Seq2[llm.Delta, error] {
+	return func(yield func(llm.Delta, error) bool) {
 		var piece strings.Builder
 		for p.said = 0; p.said < len(p.text); {
 			piece.Reset()
@@ -31,15 +32,15 @@ func (p *pieces) Stream(context.Context, *pawl.Request) iter.Seq2[pawl.Delta, er
 				}
 				piece.WriteRune(r)
 			}
-			if p.said += piece.Len(); !yield(pawl.Delta{Part: pawl.Text{Text: piece.String()}}, nil) {
+			if p.said += piece.Len(); !yield(llm.Delta{Part: llm.Text{Text: piece.String()}}, nil) {
 				return
 			}
 		}
 		end := p.end
 		if end == "" {
-			end = pawl.FinishStop
+			end = llm.FinishStop
 		}
-		yield(pawl.Delta{Finish: end}, nil)
+		yield(llm.Delta{Finish: end}, nil)
 	}
 }
 
@@ -47,12 +48,12 @@ var offered = []*pawl.Tool{weather()}
 
 // spoken asks for one reply. It returns the reply, its text that was emitted before the inner model
 // had ended, and the faults of that text.
-func spoken(t *testing.T, text string, f react.Format, size int, end pawl.FinishReason) (resp *pawl.Response, early string, err error) {
+func spoken(t *testing.T, text string, f react.Format, size int, end llm.FinishReason) (resp *llm.Response, early string, err error) {
 	t.Helper()
 	inner := &pieces{text: text, size: size, end: end}
-	resp = new(pawl.Response)
+	resp = new(llm.Response)
 	told := ""
-	req := &pawl.Request{Messages: []pawl.Message{pawl.User("go")}, Tools: offered}
+	req := &llm.Request{Messages: []llm.Message{llm.User("go")}, Tools: offered}
 	for d, err := range react.New(inner, &react.Options{Format: f, MaxRetries: -1, Lenient: true, Parallel: true}).Stream(t.Context(), req) {
 		if err != nil {
 			return resp, early, err
@@ -60,7 +61,7 @@ func spoken(t *testing.T, text string, f react.Format, size int, end pawl.Finish
 		if err := resp.Add(d); err != nil {
 			t.Fatalf("%s: %q: %v", f, text, err)
 		}
-		if p, ok := d.Part.(pawl.Text); ok {
+		if p, ok := d.Part.(llm.Text); ok {
 			if told += p.Text; inner.said < len(text) {
 				early = told
 			}
@@ -92,7 +93,7 @@ func agrees(t *testing.T, text string, f react.Format) (early int) {
 		default:
 			thought := ""
 			for _, p := range resp.Message.Parts {
-				if r, ok := p.(pawl.Reasoning); ok && r.Opaque == nil {
+				if r, ok := p.(llm.Reasoning); ok && r.Opaque == nil {
 					thought += r.Text
 				}
 			}
@@ -154,7 +155,7 @@ func TestAnswersAreToldEarly(t *testing.T) {
 
 // A cut or filtered answer is the emitted part of the answer.
 func TestAnswerBrokenOff(t *testing.T) {
-	for _, end := range []pawl.FinishReason{pawl.FinishLength, pawl.FinishContentFilter} {
+	for _, end := range []llm.FinishReason{llm.FinishLength, llm.FinishContentFilter} {
 		resp, early, err := spoken(t, `{"thought":"a","type":"final_answer","answer":"Take an umb`, react.JSON, 2, end)
 		if err != nil || early == "" || resp.Message.Text() != "Take an umb" || resp.Finish != end {
 			t.Errorf("%s: told %q, got %+v, %v", end, early, resp, err)
@@ -220,10 +221,10 @@ func TestRealTextIsNeverTakenBack(t *testing.T) {
 }
 
 // decisions are replies with a call, with two, and with an answer.
-func decisions(pick *rand.Rand) []pawl.Message {
-	thought := pawl.Reasoning{Text: []string{"I look it up.", "The answer: \"mine\"", "So <b>"}[pick.IntN(3)]}
-	call := pawl.ToolCall{ID: "x", Name: "weather", Args: []byte(`{"city":"Oslo \"</args>\" {\nObservation: x"}`)}
+func decisions(pick *rand.Rand) []llm.Message {
+	thought := llm.Reasoning{Text: []string{"I look it up.", "The answer: \"mine\"", "So <b>"}[pick.IntN(3)]}
+	call := llm.ToolCall{ID: "x", Name: "weather", Args: []byte(`{"city":"Oslo \"</args>\" {\nObservation: x"}`)}
 	call.Args = []byte(strings.ReplaceAll(string(call.Args), "\n", `\n`))
 	answer := []string{"Take an umbrella: it rains in Oslo.", "Two lines:\n- one\n- two  ", `He said "yes", {"so": "what"}.`, " Ørsta 北京 🎈", "It says:\nObservation: dry\n<answer>no</answer>"}[pick.IntN(5)]
-	return []pawl.Message{pawl.Assistant(thought, call), pawl.Assistant(thought, call, call), pawl.Assistant(thought, pawl.Text{Text: answer}), pawl.Assistant(pawl.Text{Text: answer})}
+	return []llm.Message{llm.Assistant(thought, call), llm.Assistant(thought, call, call), llm.Assistant(thought, llm.Text{Text: answer}), llm.Assistant(llm.Text{Text: answer})}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/pawltest"
 	"github.com/pawl-go/pawl/provider/openai"
 	"github.com/pawl-go/pawl/recording"
@@ -21,7 +22,7 @@ func Example() {
 	}
 	ctx := context.Background()
 	ask := func(question string, o *openai.Options) (*pawl.Result, error) {
-		return (&pawl.Agent{Model: openai.NewChat("m", o)}).Run(ctx, pawl.User(question))
+		return (&pawl.Agent{Model: openai.NewChat("m", o)}).Run(ctx, llm.User(question))
 	}
 	rec := new(recording.Recorder)
 	if _, err := ask("The capital of Norway?", &openai.Options{BaseURL: sim.URL, Key: "sk-secret", HTTP: rec}); err != nil {

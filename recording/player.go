@@ -11,7 +11,8 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/redact"
 )
 
 // Player is a RoundTripper that answers from a recording and sends nothing: see Play. It may be
@@ -19,7 +20,7 @@ import (
 type Player struct {
 	// Secrets is the redactor of the recording, for requests with secrets in their bodies. Set it
 	// before the first request. Nil means no secrets.
-	Secrets *pawl.Redactor
+	Secrets *redact.Redactor
 
 	exchanges []Exchange
 	forms     []form
@@ -88,7 +89,7 @@ func (p *Player) Left() (n int) {
 }
 
 // RoundTrip answers with the recorded response. A request that was not recorded fails with a
-// *pawl.ProviderError around a *Miss, which no adapter retries.
+// *llm.ProviderError around a *Miss, which no adapter retries.
 func (p *Player) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err := req.Context().Err(); err != nil {
 		return nil, err
@@ -100,7 +101,7 @@ func (p *Player) RoundTrip(req *http.Request) (*http.Response, error) {
 	now := Scrub(Exchange{Request: Request{Method: req.Method, URL: req.URL.String(), Body: body}}, p.Secrets).Request
 	e, miss := p.find(now)
 	if miss != nil {
-		return nil, &pawl.ProviderError{Code: pawl.CodeInvalidRequest, Message: miss.Error(), Err: miss}
+		return nil, &llm.ProviderError{Code: llm.CodeInvalidRequest, Message: miss.Error(), Err: miss}
 	}
 	if e.Response.Status == 0 {
 		return nil, errors.New(e.Response.Error)

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/redact"
 )
 
 // Recorder is a RoundTripper that records exchanges. Fill in a literal; no field is required. It
@@ -16,7 +16,7 @@ type Recorder struct {
 	Next http.RoundTripper // sends the requests; nil means http.DefaultTransport
 
 	// Secrets hides secrets in bodies. Nil means that only headers and keys in queries are removed.
-	Secrets *pawl.Redactor
+	Secrets *redact.Redactor
 
 	mu   sync.Mutex
 	kept []*Exchange // a nil entry is a request in flight

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/redact"
 )
 
 // hidden stands where a key was.
@@ -51,7 +51,7 @@ func address(u *url.URL) string {
 }
 
 // Scrub returns e without secrets, as a Recorder records it. s may be nil.
-func Scrub(e Exchange, s *pawl.Redactor) Exchange {
+func Scrub(e Exchange, s *redact.Redactor) Exchange {
 	if u, err := url.Parse(e.Request.URL); err == nil {
 		e.Request.URL = address(u)
 	}
@@ -62,7 +62,7 @@ func Scrub(e Exchange, s *pawl.Redactor) Exchange {
 	return e
 }
 
-func only(h map[string]string, s *pawl.Redactor) map[string]string {
+func only(h map[string]string, s *redact.Redactor) map[string]string {
 	all := http.Header{}
 	for name, v := range h {
 		all.Set(name, s.String(v))
@@ -71,7 +71,7 @@ func only(h map[string]string, s *pawl.Redactor) map[string]string {
 }
 
 // clean returns a body without secrets. A body that has none is returned unchanged, byte for byte.
-func clean(b Body, s *pawl.Redactor) Body {
+func clean(b Body, s *redact.Redactor) Body {
 	if s == nil || len(b) == 0 {
 		return b
 	}

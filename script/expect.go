@@ -5,13 +5,13 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/diff"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // Matcher checks a request and returns the difference from its expectation, in words. Empty means
 // that the request is as expected. It must not change or store the request.
-type Matcher func(req *pawl.Request) string
+type Matcher func(req *llm.Request) string
 
 // UnexpectedError says that a request was not what its turn expects.
 type UnexpectedError struct {
@@ -35,22 +35,22 @@ func Expect(t Turn, want ...Matcher) Turn {
 // with *UnexpectedError, which has the differences of each.
 func First(turns ...Turn) Turn {
 	var t Turn
-	t.next = func(req *pawl.Request) Turn {
+	t.next = func(req *llm.Request) Turn {
 		var want []Matcher
 		for i, t := range turns {
 			faults := t.unmet(req)
 			if faults == nil {
 				return t
 			}
-			want = append(want, func(*pawl.Request) string { return fmt.Sprintf("not reply %d: %s", i+1, strings.Join(faults, "; ")) })
+			want = append(want, func(*llm.Request) string { return fmt.Sprintf("not reply %d: %s", i+1, strings.Join(faults, "; ")) })
 		}
-		return Turn{want: append(want, func(*pawl.Request) string { return "none of the replies fits" })}
+		return Turn{want: append(want, func(*llm.Request) string { return "none of the replies fits" })}
 	}
 	return t
 }
 
 // unmet returns the expectations of t that req does not meet. Nil means that it meets all.
-func (t Turn) unmet(req *pawl.Request) (faults []string) {
+func (t Turn) unmet(req *llm.Request) (faults []string) {
 	for _, m := range t.want {
 		if f := m(req); f != "" {
 			faults = append(faults, f)
@@ -61,9 +61,9 @@ func (t Turn) unmet(req *pawl.Request) (faults []string) {
 
 // Asked expects text in the last message of the user.
 func Asked(text string) Matcher {
-	return func(req *pawl.Request) string {
+	return func(req *llm.Request) string {
 		for i := len(req.Messages) - 1; i >= 0; i-- {
-			if m := req.Messages[i]; m.Role == pawl.RoleUser {
+			if m := req.Messages[i]; m.Role == llm.RoleUser {
 				if strings.Contains(m.Text(), text) {
 					return ""
 				}
@@ -76,7 +76,7 @@ func Asked(text string) Matcher {
 
 // Told expects text in the latest result of the tool name.
 func Told(name, text string) Matcher {
-	return func(req *pawl.Request) string {
+	return func(req *llm.Request) string {
 		r := ResultOf(req, name)
 		switch {
 		case r == nil:
@@ -90,7 +90,7 @@ func Told(name, text string) Matcher {
 
 // Offered expects these tools, in this order, and no others.
 func Offered(names ...string) Matcher {
-	return func(req *pawl.Request) string {
+	return func(req *llm.Request) string {
 		got := make([]string, len(req.Tools))
 		for i, t := range req.Tools {
 			got[i] = t.Name
@@ -105,8 +105,8 @@ func Offered(names ...string) Matcher {
 // Conversation expects exactly these messages, instructions included. Differences are shown line by
 // line:
 // - is missing, + is too much.
-func Conversation(want ...pawl.Message) Matcher {
-	return func(req *pawl.Request) string {
+func Conversation(want ...llm.Message) Matcher {
+	return func(req *llm.Request) string {
 		got, expected := lines(req.Messages), lines(want)
 		if slices.Equal(got, expected) {
 			return ""
@@ -116,7 +116,7 @@ func Conversation(want ...pawl.Message) Matcher {
 }
 
 // lines renders messages, a line a part or more.
-func lines(msgs []pawl.Message) []string {
+func lines(msgs []llm.Message) []string {
 	var out []string
 	for _, m := range msgs {
 		if len(m.Parts) == 0 {
@@ -125,15 +125,15 @@ func lines(msgs []pawl.Message) []string {
 		for _, p := range m.Parts {
 			text := ""
 			switch p := p.(type) {
-			case pawl.Text:
+			case llm.Text:
 				text = p.Text
-			case pawl.Reasoning:
+			case llm.Reasoning:
 				text = "(thinks) " + p.Text
-			case pawl.Media:
+			case llm.Media:
 				text = fmt.Sprintf("(medium %s %s, %d bytes)", p.MIME, p.URL, len(p.Data))
-			case pawl.ToolCall:
+			case llm.ToolCall:
 				text = fmt.Sprintf("(call %s) %s %s", p.ID, p.Name, p.Args)
-			case pawl.ToolResult:
+			case llm.ToolResult:
 				kind := "result"
 				if p.IsError {
 					kind = "failed"

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/script"
 )
 
@@ -30,7 +31,7 @@ func TestExpect(t *testing.T) {
 		{script.Offered("look"), ""},
 		{script.Offered("look", "fly"), `the tools were to be ["look" "fly"], and are ["look"]`},
 		{script.Conversation(req.Messages...), ""},
-		{script.Conversation(pawl.System("be brief"), pawl.User("go\nfar"), req.Messages[2], pawl.Results(pawl.ToolResult{CallID: "c0", Parts: []pawl.Part{pawl.Text{Text: "result 1"}}})),
+		{script.Conversation(llm.System("be brief"), llm.User("go\nfar"), req.Messages[2], llm.Results(llm.ToolResult{CallID: "c0", Parts: []llm.Part{llm.Text{Text: "result 1"}}})),
 			"  system: be brief\n  user: go\n-   far\n  assistant: (call c0) look {}\n- tool: (result c0) result 1\n+ tool: (result c0) result 0\n"},
 	} {
 		_, _, err := ask(t, script.New(script.Say("x"), script.Expect(script.Say("y"), tt.want)), req)
@@ -51,7 +52,7 @@ func TestFirst(t *testing.T) {
 	if resp, _, err := ask(t, m, after(0)); err != nil || resp.Message.Text() != "goes" {
 		t.Errorf("got %q, %v", resp.Message.Text(), err)
 	}
-	_, _, err := ask(t, m, &pawl.Request{Messages: []pawl.Message{pawl.User("fly")}})
+	_, _, err := ask(t, m, &llm.Request{Messages: []llm.Message{llm.User("fly")}})
 	var unexpected *script.UnexpectedError
 	if !errors.As(err, &unexpected) || len(unexpected.Faults) != 3 || !strings.Contains(err.Error(), `not reply 2: the user was to say "go"`) {
 		t.Errorf("got %v", err)
@@ -69,7 +70,7 @@ func TestTakesItsTime(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if p, ok := d.Part.(pawl.Text); ok {
+			if p, ok := d.Part.(llm.Text); ok {
 				pieces = append(pieces, p.Text)
 			}
 			at = append(at, time.Since(start))
@@ -86,7 +87,7 @@ func TestTakesItsTime(t *testing.T) {
 		failing.Delay = time.Hour
 		for _, turn := range []script.Turn{slow, failing} {
 			start = time.Now()
-			_, err := pawl.Complete(ctx, script.New(turn), after(0))
+			_, err := llm.Complete(ctx, script.New(turn), after(0))
 			if !errors.Is(err, context.DeadlineExceeded) || time.Since(start) > time.Second {
 				t.Errorf("it goes on for %v after the context ended: %v", time.Since(start), err)
 			}

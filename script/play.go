@@ -9,11 +9,11 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // play yields turn as the reply to req. number names the turn in ids.
-func play(ctx context.Context, turn Turn, req *pawl.Request, number string, yield func(pawl.Delta, error) bool) {
+func play(ctx context.Context, turn Turn, req *llm.Request, number string, yield func(llm.Delta, error) bool) {
 	held := turn.Hold == nil
 	pause := turn.Delay
 	if turn.Deltas == nil && len(turn.Parts) == 0 && turn.Err != nil {
@@ -23,7 +23,7 @@ func play(ctx context.Context, turn Turn, req *pawl.Request, number string, yiel
 		wait(ctx, pause)
 		pause = turn.Pace
 		if ctx.Err() != nil {
-			yield(pawl.Delta{}, context.Cause(ctx))
+			yield(llm.Delta{}, context.Cause(ctx))
 			return
 		}
 		if !yield(d, nil) {
@@ -39,9 +39,9 @@ func play(ctx context.Context, turn Turn, req *pawl.Request, number string, yiel
 	}
 	switch {
 	case ctx.Err() != nil && turn.Err != nil:
-		yield(pawl.Delta{}, context.Cause(ctx))
+		yield(llm.Delta{}, context.Cause(ctx))
 	case turn.Err != nil:
-		yield(pawl.Delta{}, turn.Err)
+		yield(llm.Delta{}, turn.Err)
 	}
 }
 
@@ -59,8 +59,8 @@ func wait(ctx context.Context, d time.Duration) {
 }
 
 // deltas writes a turn as a model would send it.
-func (t Turn) deltas(req *pawl.Request, number string) iter.Seq[pawl.Delta] {
-	return func(yield func(pawl.Delta) bool) {
+func (t Turn) deltas(req *llm.Request, number string) iter.Seq[llm.Delta] {
+	return func(yield func(llm.Delta) bool) {
 		if t.Deltas != nil {
 			for _, d := range t.Deltas {
 				if !yield(d) {
@@ -71,7 +71,7 @@ func (t Turn) deltas(req *pawl.Request, number string) iter.Seq[pawl.Delta] {
 		}
 		calls := 0
 		for i, p := range t.Parts {
-			if c, ok := p.(pawl.ToolCall); ok {
+			if c, ok := p.(llm.ToolCall); ok {
 				if c.ID == "" {
 					c.ID = fmt.Sprintf("call_%s_%d", number, calls)
 				}
@@ -87,15 +87,15 @@ func (t Turn) deltas(req *pawl.Request, number string) iter.Seq[pawl.Delta] {
 		if t.Err != nil {
 			return
 		}
-		end := pawl.Delta{Finish: t.Finish, Usage: t.Usage, Model: cmp.Or(t.Model, "script"), ID: cmp.Or(t.ID, "script_"+number)}
+		end := llm.Delta{Finish: t.Finish, Usage: t.Usage, Model: cmp.Or(t.Model, "script"), ID: cmp.Or(t.ID, "script_"+number)}
 		if end.Finish == "" {
-			end.Finish = pawl.FinishStop
+			end.Finish = llm.FinishStop
 			if calls > 0 {
-				end.Finish = pawl.FinishToolCalls
+				end.Finish = llm.FinishToolCalls
 			}
 		}
 		if end.Usage == nil {
-			end.Usage = &pawl.Usage{Input: tokens(req.Messages...), Output: tokens(pawl.Message{Parts: t.Parts})}
+			end.Usage = &llm.Usage{Input: tokens(req.Messages...), Output: tokens(llm.Message{Parts: t.Parts})}
 		}
 		yield(end)
 	}
@@ -104,44 +104,44 @@ func (t Turn) deltas(req *pawl.Request, number string) iter.Seq[pawl.Delta] {
 // fragments cuts a part at fixed places: at the first rune that begins at or after every size
 // bytes. 0 means eight bytes, or a sixty-fourth of a longer part. A call's name comes before its
 // arguments, as with real providers.
-func fragments(index int, part pawl.Part, whole bool, size int) iter.Seq[pawl.Delta] {
-	return func(yield func(pawl.Delta) bool) {
+func fragments(index int, part llm.Part, whole bool, size int) iter.Seq[llm.Delta] {
+	return func(yield func(llm.Delta) bool) {
 		if whole {
-			yield(pawl.Delta{Index: index, Part: part, Done: true})
+			yield(llm.Delta{Index: index, Part: part, Done: true})
 			return
 		}
 		switch p := part.(type) {
-		case pawl.Text:
+		case llm.Text:
 			for s, last := range pieces(p.Text, size) {
-				d := pawl.Text{Text: s}
+				d := llm.Text{Text: s}
 				if last {
 					d.Opaque = p.Opaque
 				}
-				if !yield(pawl.Delta{Index: index, Part: d, Done: last}) {
+				if !yield(llm.Delta{Index: index, Part: d, Done: last}) {
 					return
 				}
 			}
-		case pawl.Reasoning:
+		case llm.Reasoning:
 			for s, last := range pieces(p.Text, size) {
-				d := pawl.Reasoning{Text: s}
+				d := llm.Reasoning{Text: s}
 				if last {
 					d.Opaque = p.Opaque
 				}
-				if !yield(pawl.Delta{Index: index, Part: d, Done: last}) {
+				if !yield(llm.Delta{Index: index, Part: d, Done: last}) {
 					return
 				}
 			}
-		case pawl.ToolCall:
-			if !yield(pawl.Delta{Index: index, Part: pawl.ToolCall{ID: p.ID, Name: p.Name, Opaque: p.Opaque}}) {
+		case llm.ToolCall:
+			if !yield(llm.Delta{Index: index, Part: llm.ToolCall{ID: p.ID, Name: p.Name, Opaque: p.Opaque}}) {
 				return
 			}
 			for s, last := range pieces(string(p.Args), size) {
-				if !yield(pawl.Delta{Index: index, Part: pawl.ToolCall{Args: json.RawMessage(s)}, Done: last}) {
+				if !yield(llm.Delta{Index: index, Part: llm.ToolCall{Args: json.RawMessage(s)}, Done: last}) {
 					return
 				}
 			}
 		default:
-			yield(pawl.Delta{Index: index, Part: part, Done: true})
+			yield(llm.Delta{Index: index, Part: part, Done: true})
 		}
 	}
 }
@@ -170,21 +170,21 @@ func pieces(s string, size int) iter.Seq2[string, bool] {
 }
 
 // tokens counts what messages say, four bytes a token.
-func tokens(messages ...pawl.Message) int {
+func tokens(messages ...llm.Message) int {
 	n := 0
-	var count func([]pawl.Part)
-	count = func(parts []pawl.Part) {
+	var count func([]llm.Part)
+	count = func(parts []llm.Part) {
 		for _, p := range parts {
 			switch p := p.(type) {
-			case pawl.Text:
+			case llm.Text:
 				n += len(p.Text)
-			case pawl.Reasoning:
+			case llm.Reasoning:
 				n += len(p.Text)
-			case pawl.Media:
+			case llm.Media:
 				n += len(p.URL) + len(p.Data)
-			case pawl.ToolCall:
+			case llm.ToolCall:
 				n += len(p.Name) + len(p.Args)
-			case pawl.ToolResult:
+			case llm.ToolResult:
 				count(p.Parts)
 			}
 		}

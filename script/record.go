@@ -12,7 +12,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // Record returns a Model that asks m and records its replies. After the run, Script is the same
@@ -20,15 +20,15 @@ import (
 // Result.
 //
 //	rec := script.Record(openai.New("gpt-5-mini", nil))
-//	res, err := (&pawl.Agent{Model: rec, Tools: tools}).Run(ctx, pawl.User("…"))
+//	res, err := (&pawl.Agent{Model: rec, Tools: tools}).Run(ctx, llm.User("…"))
 //	written, err := rec.Script()
 //	b, err := json.Marshal(written) // for testdata; json.Unmarshal reads it into a Model
-func Record(m pawl.Model) *Recorder { return &Recorder{inner: m, turns: map[int]Turn{}} }
+func Record(m llm.Model) *Recorder { return &Recorder{inner: m, turns: map[int]Turn{}} }
 
 // Recorder is a Model that records the replies of another, by the number of replies before. It
 // records one conversation, in any number of runs, and may be used concurrently.
 type Recorder struct {
-	inner pawl.Model
+	inner llm.Model
 
 	mu    sync.Mutex
 	turns map[int]Turn // by the replies before
@@ -37,14 +37,14 @@ type Recorder struct {
 }
 
 var (
-	_ pawl.Model        = (*Recorder)(nil)
-	_ pawl.OutputHolder = (*Recorder)(nil)
-	_ pawl.Pricer       = (*Recorder)(nil)
+	_ llm.Model        = (*Recorder)(nil)
+	_ llm.OutputHolder = (*Recorder)(nil)
+	_ llm.Pricer       = (*Recorder)(nil)
 )
 
 // HoldsOutput passes the question on.
-func (r *Recorder) HoldsOutput(req *pawl.Request) bool {
-	h, ok := r.inner.(pawl.OutputHolder)
+func (r *Recorder) HoldsOutput(req *llm.Request) bool {
+	h, ok := r.inner.(llm.OutputHolder)
 	holds := ok && h.HoldsOutput(req)
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -53,8 +53,8 @@ func (r *Recorder) HoldsOutput(req *pawl.Request) bool {
 }
 
 // MaxCost passes the question on to the model that is recorded.
-func (r *Recorder) MaxCost(req *pawl.Request) (float64, bool) {
-	p, ok := r.inner.(pawl.Pricer)
+func (r *Recorder) MaxCost(req *llm.Request) (float64, bool) {
+	p, ok := r.inner.(llm.Pricer)
 	if !ok {
 		return 0, false
 	}
@@ -63,9 +63,9 @@ func (r *Recorder) MaxCost(req *pawl.Request) (float64, bool) {
 
 // Stream passes the reply on, and records it when it is whole or has failed. Of a failed reply only
 // the error is recorded, and of a reply that the consumer stopped nothing.
-func (r *Recorder) Stream(ctx context.Context, req *pawl.Request) iter.Seq2[pawl.Delta, error] {
-	return func(yield func(pawl.Delta, error) bool) {
-		resp := new(pawl.Response)
+func (r *Recorder) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
+	return func(yield func(llm.Delta, error) bool) {
+		resp := new(llm.Response)
 		broken := false
 		for d, err := range r.inner.Stream(ctx, req) {
 			switch {
@@ -86,7 +86,7 @@ func (r *Recorder) Stream(ctx context.Context, req *pawl.Request) iter.Seq2[pawl
 
 // keep records a turn. A reply replaces a failure. Another reply in the same place belongs to
 // another conversation.
-func (r *Recorder) keep(req *pawl.Request, t Turn) {
+func (r *Recorder) keep(req *llm.Request, t Turn) {
 	n := replies(req)
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -129,15 +129,15 @@ type (
 		Turns []turnJSON `json:"turns"`
 	}
 	turnJSON struct {
-		Message *pawl.Message `json:"message,omitzero"` // nil means an empty reply
+		Message *llm.Message `json:"message,omitzero"` // nil means an empty reply
 		// of its calls, if their spacing would be lost in the form of a message
-		Args   []string          `json:"args,omitzero"`
-		Finish pawl.FinishReason `json:"finish,omitzero"`
-		Usage  *pawl.Usage       `json:"usage,omitzero"`
-		Model  string            `json:"model,omitzero"`
-		ID     string            `json:"id,omitzero"`
-		Error  *errorJSON        `json:"error,omitzero"`
-		Asked  string            `json:"asked,omitzero"` // written by hand: Expect with Asked
+		Args   []string         `json:"args,omitzero"`
+		Finish llm.FinishReason `json:"finish,omitzero"`
+		Usage  *llm.Usage       `json:"usage,omitzero"`
+		Model  string           `json:"model,omitzero"`
+		ID     string           `json:"id,omitzero"`
+		Error  *errorJSON       `json:"error,omitzero"`
+		Asked  string           `json:"asked,omitzero"` // written by hand: Expect with Asked
 		// written by hand: the First of these, and nothing else
 		First []turnJSON `json:"first,omitzero"`
 	}
@@ -145,7 +145,7 @@ type (
 		Provider string `json:"provider,omitzero"`
 		Status   int    `json:"status,omitzero"`
 		// empty means an error other than a ProviderError
-		Code       pawl.Code     `json:"code,omitzero"`
+		Code       llm.Code      `json:"code,omitzero"`
 		Message    string        `json:"message"`
 		Retryable  bool          `json:"retryable,omitzero"`
 		RetryAfter time.Duration `json:"retry_after_ns,omitzero"`
@@ -163,10 +163,10 @@ func (m *Model) MarshalJSON() ([]byte, error) {
 		}
 		j := turnJSON{Finish: t.Finish, Usage: t.Usage, Model: t.Model, ID: t.ID}
 		if len(t.Parts) > 0 {
-			j.Message = &pawl.Message{Role: pawl.RoleAssistant, Parts: t.Parts}
+			j.Message = &llm.Message{Role: llm.RoleAssistant, Parts: t.Parts}
 			j.Args = spaced(j.Message.Calls())
 		}
-		var p *pawl.ProviderError
+		var p *llm.ProviderError
 		switch {
 		case errors.As(t.Err, &p):
 			j.Error = &errorJSON{p.Provider, p.Status, p.Code, p.Message, p.Retryable, p.RetryAfter}
@@ -182,7 +182,7 @@ func (m *Model) MarshalJSON() ([]byte, error) {
 }
 
 // spaced returns the arguments of calls if some of them have spacing, and nil otherwise.
-func spaced(calls []pawl.ToolCall) []string {
+func spaced(calls []llm.ToolCall) []string {
 	args := make([]string, len(calls))
 	found := false
 	for i, c := range calls {
@@ -224,14 +224,14 @@ func (j *turnJSON) turn() Turn {
 		t.Parts = j.Message.Parts
 	}
 	for n, i := 0, 0; i < len(t.Parts) && n < len(j.Args); i++ {
-		if c, ok := t.Parts[i].(pawl.ToolCall); ok {
+		if c, ok := t.Parts[i].(llm.ToolCall); ok {
 			c.Args = json.RawMessage(j.Args[n])
 			t.Parts[i] = c
 			n++
 		}
 	}
 	if e := j.Error; e != nil && e.Code != "" {
-		t.Err = &pawl.ProviderError{Provider: e.Provider, Status: e.Status, Code: e.Code, Message: e.Message, Retryable: e.Retryable, RetryAfter: e.RetryAfter}
+		t.Err = &llm.ProviderError{Provider: e.Provider, Status: e.Status, Code: e.Code, Message: e.Message, Retryable: e.Retryable, RetryAfter: e.RetryAfter}
 	} else if e != nil {
 		t.Err = errors.New(e.Message)
 	}

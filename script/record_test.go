@@ -11,19 +11,20 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/script"
 )
 
 // runs returns the result of an agent with model m: of a run and, after a failure or with more
 // messages, of a second run that resumes it.
-func runs(t *testing.T, m pawl.Model, output string, more ...pawl.Message) string {
+func runs(t *testing.T, m llm.Model, output string, more ...llm.Message) string {
 	t.Helper()
 	look := &pawl.Tool{Name: "look", Effect: pawl.Read, Input: json.RawMessage(`{"type":"object","properties":{"at":{"type":"string"}}}`),
-		Run: func(_ context.Context, c pawl.ToolCall) (pawl.ToolResult, error) {
-			return pawl.TextResult("seen " + string(c.Args)), nil
+		Run: func(_ context.Context, c llm.ToolCall) (llm.ToolResult, error) {
+			return llm.TextResult("seen " + string(c.Args)), nil
 		}}
 	a := &pawl.Agent{Model: m, Tools: []pawl.Toolset{look}, Instructions: "Be brief.", Output: json.RawMessage(output)}
-	res, err := a.Run(t.Context(), pawl.User("go"))
+	res, err := a.Run(t.Context(), llm.User("go"))
 	if err != nil || more != nil {
 		res, _ = a.Resume(t.Context(), res, more...)
 	}
@@ -43,20 +44,20 @@ func runs(t *testing.T, m pawl.Model, output string, more ...pawl.Message) strin
 // A recorded run that is stored as JSON and played again has the same Result.
 func TestRecord(t *testing.T) {
 	const output = `{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}`
-	opaque := &pawl.Opaque{Provider: "p", Data: []byte(`{"sig":"x"}`)}
-	busy := &pawl.ProviderError{Provider: "openai", Status: 529, Code: pawl.CodeOverloaded, Message: "busy", Retryable: true}
+	opaque := &llm.Opaque{Provider: "p", Data: []byte(`{"sig":"x"}`)}
+	busy := &llm.ProviderError{Provider: "openai", Status: 529, Code: llm.CodeOverloaded, Message: "busy", Retryable: true}
 	for name, tt := range map[string]struct {
 		model  *script.Model
 		output string
-		more   []pawl.Message
+		more   []llm.Message
 	}{
 		"calls": {model: script.New(script.Together(script.Think("hm"), script.Say("I look."), script.Call("look", `{"at": "home"}`), script.Call("look", nil)),
 			script.Call("look", `{"at":`), script.Call("fly", nil), script.Say("done"))},
-		"opaque, usage, names": {model: script.New(script.Turn{Parts: []pawl.Part{pawl.Reasoning{Opaque: opaque}, pawl.ToolCall{ID: "own", Name: "look", Args: []byte(`{}`), Opaque: opaque}},
-			Usage: &pawl.Usage{Input: 10, Output: 5, Reasoning: 2, CacheRead: 3, Cost: 0.5}, Model: "m-1", ID: "r-1"}, script.Say("done"))},
+		"opaque, usage, names": {model: script.New(script.Turn{Parts: []llm.Part{llm.Reasoning{Opaque: opaque}, llm.ToolCall{ID: "own", Name: "look", Args: []byte(`{}`), Opaque: opaque}},
+			Usage: &llm.Usage{Input: 10, Output: 5, Reasoning: 2, CacheRead: 3, Cost: 0.5}, Model: "m-1", ID: "r-1"}, script.Say("done"))},
 		"empty":             {model: script.New(script.Turn{})},
 		"cut":               {model: script.New(script.Cut(script.Call("look", nil)), script.Cut(script.Say("hal")))},
-		"two turns":         {model: script.New(script.Say("one"), script.Say("two")), more: []pawl.Message{pawl.User("again")}},
+		"two turns":         {model: script.New(script.Say("one"), script.Say("two")), more: []llm.Message{llm.User("again")}},
 		"fails, then works": {model: script.New(script.Call("look", nil), script.Flaky(script.Say("done"), busy))},
 		"fails for good":    {model: script.New(script.Call("look", nil), script.Fail(busy))},
 		"some error":        {model: script.New(script.Fail(errors.New("boom")))},
@@ -96,9 +97,9 @@ func TestRecord(t *testing.T) {
 }
 
 func TestRecordsOneConversation(t *testing.T) {
-	rec := script.Record(script.New(script.Func(func(req *pawl.Request) script.Turn { return script.Say(req.Messages[0].Text()) })))
+	rec := script.Record(script.New(script.Func(func(req *llm.Request) script.Turn { return script.Say(req.Messages[0].Text()) })))
 	for _, text := range []string{"a", "a", "b"} {
-		if _, _, err := ask(t, rec, &pawl.Request{Messages: []pawl.Message{pawl.User(text)}}); err != nil {
+		if _, _, err := ask(t, rec, &llm.Request{Messages: []llm.Message{llm.User(text)}}); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := rec.Script(); (err != nil) != (text == "b") {
@@ -141,7 +142,7 @@ func TestWrittenTurns(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, tt := range []struct{ asked, want string }{{"the plan", "A plan."}, {"the sum", "A sum."}, {"the rest", ""}} {
-		res, err := pawl.Complete(t.Context(), &m, &pawl.Request{Messages: []pawl.Message{pawl.User(tt.asked)}})
+		res, err := llm.Complete(t.Context(), &m, &llm.Request{Messages: []llm.Message{llm.User(tt.asked)}})
 		if tt.want == "" {
 			if unfit := (*script.UnexpectedError)(nil); !errors.As(err, &unfit) || len(unfit.Faults) != 3 {
 				t.Errorf("%s: got %v", tt.asked, err)

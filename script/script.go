@@ -3,7 +3,7 @@
 //
 //	m := script.New(
 //		script.Call("weather", `{"city":"Oslo"}`),
-//		script.Func(func(req *pawl.Request) script.Turn {
+//		script.Func(func(req *llm.Request) script.Turn {
 //			return script.Say("In Oslo: " + script.Results(req)[0].Text())
 //		}),
 //	)
@@ -41,7 +41,7 @@ import (
 	"strconv"
 	"sync"
 
-	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // Model plays Turns. The zero value is exhausted from the start. Set the fields before the first
@@ -51,20 +51,20 @@ type Model struct {
 	Skip  int  // replies of other models at the head of the conversation
 	Quiet bool // do not record the requests, for long loads
 
-	// report that outputs are held to their schema together with tools (pawl.OutputHolder)
+	// report that outputs are held to their schema together with tools (llm.OutputHolder)
 	Holds bool
 
 	mu       sync.Mutex
-	requests []*pawl.Request
+	requests []*llm.Request
 }
 
 var (
-	_ pawl.Model        = (*Model)(nil)
-	_ pawl.OutputHolder = (*Model)(nil)
+	_ llm.Model        = (*Model)(nil)
+	_ llm.OutputHolder = (*Model)(nil)
 )
 
 // HoldsOutput returns m.Holds.
-func (m *Model) HoldsOutput(*pawl.Request) bool { return m.Holds }
+func (m *Model) HoldsOutput(*llm.Request) bool { return m.Holds }
 
 // New returns a Model that plays turns in order.
 func New(turns ...Turn) *Model { return &Model{Turns: turns} }
@@ -82,13 +82,13 @@ func (e *ExhaustedError) Error() string {
 
 // Stream plays the turn after the replies in req. It fails with *ExhaustedError if there is none,
 // with the turn's own Err, or with the cause of ctx when that ends.
-func (m *Model) Stream(ctx context.Context, req *pawl.Request) iter.Seq2[pawl.Delta, error] {
-	return func(yield func(pawl.Delta, error) bool) {
+func (m *Model) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
+	return func(yield func(llm.Delta, error) bool) {
 		m.keep(req)
 		n := replies(req) - m.Skip
 		turn, ok := at(m.Turns, max(n, 0), false)
 		if !ok {
-			yield(pawl.Delta{}, &ExhaustedError{max(n, 0) + 1, len(m.Turns)})
+			yield(llm.Delta{}, &ExhaustedError{max(n, 0) + 1, len(m.Turns)})
 			return
 		}
 		turn = turn.settled(req, max(n, 0)+1)
@@ -97,10 +97,10 @@ func (m *Model) Stream(ctx context.Context, req *pawl.Request) iter.Seq2[pawl.De
 }
 
 // replies counts the replies in req.
-func replies(req *pawl.Request) int {
+func replies(req *llm.Request) int {
 	n := 0
 	for i := range req.Messages {
-		if req.Messages[i].Role == pawl.RoleAssistant {
+		if req.Messages[i].Role == llm.RoleAssistant {
 			n++
 		}
 	}
@@ -108,7 +108,7 @@ func replies(req *pawl.Request) int {
 }
 
 // settled returns the plain reply that t is to req.
-func (t Turn) settled(req *pawl.Request, number int) Turn {
+func (t Turn) settled(req *llm.Request, number int) Turn {
 	for {
 		if faults := t.unmet(req); faults != nil {
 			return Fail(&UnexpectedError{number, faults})
@@ -125,14 +125,14 @@ func (t Turn) settled(req *pawl.Request, number int) Turn {
 }
 
 // Requests returns copies of the requests so far, in order. With Quiet there are none.
-func (m *Model) Requests() []*pawl.Request {
+func (m *Model) Requests() []*llm.Request {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return slices.Clone(m.requests)
 }
 
 // keep records a copy, because a request belongs to its sender.
-func (m *Model) keep(req *pawl.Request) {
+func (m *Model) keep(req *llm.Request) {
 	if m.Quiet {
 		return
 	}

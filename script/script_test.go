@@ -14,16 +14,17 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/script"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // ask streams req and joins the reply.
-func ask(t *testing.T, m pawl.Model, req *pawl.Request) (*pawl.Response, []pawl.Delta, error) {
+func ask(t *testing.T, m llm.Model, req *llm.Request) (*llm.Response, []llm.Delta, error) {
 	t.Helper()
-	resp := new(pawl.Response)
-	var deltas []pawl.Delta
+	resp := new(llm.Response)
+	var deltas []llm.Delta
 	for d, err := range m.Stream(t.Context(), req) {
 		if err != nil {
 			return resp, deltas, err
@@ -37,13 +38,13 @@ func ask(t *testing.T, m pawl.Model, req *pawl.Request) (*pawl.Response, []pawl.
 }
 
 // after is a conversation with n replies.
-func after(n int) *pawl.Request {
-	req := &pawl.Request{Messages: []pawl.Message{pawl.System("be brief"), pawl.User("go")}}
+func after(n int) *llm.Request {
+	req := &llm.Request{Messages: []llm.Message{llm.System("be brief"), llm.User("go")}}
 	for i := range n {
 		id := fmt.Sprint("c", i)
 		req.Messages = append(req.Messages,
-			pawl.Assistant(pawl.ToolCall{ID: id, Name: "look", Args: []byte("{}")}),
-			pawl.Results(pawl.ToolResult{CallID: id, Parts: []pawl.Part{pawl.Text{Text: fmt.Sprint("result ", i)}}}))
+			llm.Assistant(llm.ToolCall{ID: id, Name: "look", Args: []byte("{}")}),
+			llm.Results(llm.ToolResult{CallID: id, Parts: []llm.Part{llm.Text{Text: fmt.Sprint("result ", i)}}}))
 	}
 	return req
 }
@@ -96,32 +97,32 @@ func TestReplies(t *testing.T) {
 	long := strings.Repeat("Straße nach Oslo, ", 40)
 	for name, test := range map[string]struct {
 		turn   script.Turn
-		parts  []pawl.Part
-		finish pawl.FinishReason
+		parts  []llm.Part
+		finish llm.FinishReason
 		err    error
 	}{
-		"say":   {script.Say(long), []pawl.Part{pawl.Text{Text: long}}, pawl.FinishStop, nil},
-		"empty": {script.Turn{}, nil, pawl.FinishStop, nil},
+		"say":   {script.Say(long), []llm.Part{llm.Text{Text: long}}, llm.FinishStop, nil},
+		"empty": {script.Turn{}, nil, llm.FinishStop, nil},
 		"call": {script.Call("weather", map[string]string{"city": "Tromsø"}),
-			[]pawl.Part{pawl.ToolCall{ID: "call_1_0", Name: "weather", Args: []byte(`{"city":"Tromsø"}`)}}, pawl.FinishToolCalls, nil},
+			[]llm.Part{llm.ToolCall{ID: "call_1_0", Name: "weather", Args: []byte(`{"city":"Tromsø"}`)}}, llm.FinishToolCalls, nil},
 		"no args": {script.Call("now", nil),
-			[]pawl.Part{pawl.ToolCall{ID: "call_1_0", Name: "now", Args: []byte(`{}`)}}, pawl.FinishToolCalls, nil},
+			[]llm.Part{llm.ToolCall{ID: "call_1_0", Name: "now", Args: []byte(`{}`)}}, llm.FinishToolCalls, nil},
 		"broken args": {script.Call("now", `{"a": [1,`),
-			[]pawl.Part{pawl.ToolCall{ID: "call_1_0", Name: "now", Args: []byte(`{"a": [1,`)}}, pawl.FinishToolCalls, nil},
+			[]llm.Part{llm.ToolCall{ID: "call_1_0", Name: "now", Args: []byte(`{"a": [1,`)}}, llm.FinishToolCalls, nil},
 		"together": {script.Together(script.Think("hm"), script.Say("I look."), script.Call("a", nil), script.Call("b", nil)),
-			[]pawl.Part{pawl.Reasoning{Text: "hm"}, pawl.Text{Text: "I look."},
-				pawl.ToolCall{ID: "call_1_0", Name: "a", Args: []byte(`{}`)}, pawl.ToolCall{ID: "call_1_1", Name: "b", Args: []byte(`{}`)}},
-			pawl.FinishToolCalls, nil},
+			[]llm.Part{llm.Reasoning{Text: "hm"}, llm.Text{Text: "I look."},
+				llm.ToolCall{ID: "call_1_0", Name: "a", Args: []byte(`{}`)}, llm.ToolCall{ID: "call_1_1", Name: "b", Args: []byte(`{}`)}},
+			llm.FinishToolCalls, nil},
 		"cut": {script.Cut(script.Call("a", `{"x":"`)),
-			[]pawl.Part{pawl.ToolCall{ID: "call_1_0", Name: "a", Args: []byte(`{"x":"`)}}, pawl.FinishLength, nil},
+			[]llm.Part{llm.ToolCall{ID: "call_1_0", Name: "a", Args: []byte(`{"x":"`)}}, llm.FinishLength, nil},
 		"fail":        {script.Fail(boom), nil, "", boom},
-		"broken off":  {script.Together(script.Say("Well"), script.Fail(boom)), []pawl.Part{pawl.Text{Text: "Well"}}, "", boom},
-		"own id":      {script.Turn{Parts: []pawl.Part{pawl.ToolCall{ID: "x", Name: "a"}}}, []pawl.Part{pawl.ToolCall{ID: "x", Name: "a"}}, pawl.FinishToolCalls, nil},
-		"own finish":  {script.Turn{Finish: pawl.FinishContentFilter}, nil, pawl.FinishContentFilter, nil},
-		"own opaque":  {script.Turn{Parts: []pawl.Part{pawl.Reasoning{Opaque: &pawl.Opaque{Provider: "p", Data: []byte(`"s"`)}}}}, []pawl.Part{pawl.Reasoning{Opaque: &pawl.Opaque{Provider: "p", Data: []byte(`"s"`)}}}, pawl.FinishStop, nil},
-		"own deltas":  {script.Turn{Deltas: []pawl.Delta{{Part: pawl.Text{Text: "x"}}, {Finish: pawl.FinishStop}}}, []pawl.Part{pawl.Text{Text: "x"}}, pawl.FinishStop, nil},
-		"a func":      {script.Func(func(*pawl.Request) script.Turn { return script.Say("x") }), []pawl.Part{pawl.Text{Text: "x"}}, pawl.FinishStop, nil},
-		"func of one": {script.Func(func(*pawl.Request) script.Turn { return script.Loop(script.Say("x")) }), []pawl.Part{pawl.Text{Text: "x"}}, pawl.FinishStop, nil},
+		"broken off":  {script.Together(script.Say("Well"), script.Fail(boom)), []llm.Part{llm.Text{Text: "Well"}}, "", boom},
+		"own id":      {script.Turn{Parts: []llm.Part{llm.ToolCall{ID: "x", Name: "a"}}}, []llm.Part{llm.ToolCall{ID: "x", Name: "a"}}, llm.FinishToolCalls, nil},
+		"own finish":  {script.Turn{Finish: llm.FinishContentFilter}, nil, llm.FinishContentFilter, nil},
+		"own opaque":  {script.Turn{Parts: []llm.Part{llm.Reasoning{Opaque: &llm.Opaque{Provider: "p", Data: []byte(`"s"`)}}}}, []llm.Part{llm.Reasoning{Opaque: &llm.Opaque{Provider: "p", Data: []byte(`"s"`)}}}, llm.FinishStop, nil},
+		"own deltas":  {script.Turn{Deltas: []llm.Delta{{Part: llm.Text{Text: "x"}}, {Finish: llm.FinishStop}}}, []llm.Part{llm.Text{Text: "x"}}, llm.FinishStop, nil},
+		"a func":      {script.Func(func(*llm.Request) script.Turn { return script.Say("x") }), []llm.Part{llm.Text{Text: "x"}}, llm.FinishStop, nil},
+		"func of one": {script.Func(func(*llm.Request) script.Turn { return script.Loop(script.Say("x")) }), []llm.Part{llm.Text{Text: "x"}}, llm.FinishStop, nil},
 	} {
 		for _, whole := range []bool{false, true} {
 			req := after(0)
@@ -153,12 +154,12 @@ func TestFragments(t *testing.T) {
 	pieces, done := map[int]int{}, map[int]int{}
 	for _, d := range deltas {
 		switch p := d.Part.(type) {
-		case pawl.Text:
+		case llm.Text:
 			pieces[d.Index]++
 			if !utf8.ValidString(p.Text) {
 				t.Errorf("fragment %q cuts a rune", p.Text)
 			}
-		case pawl.ToolCall:
+		case llm.ToolCall:
 			pieces[d.Index]++
 			if !utf8.Valid(p.Args) {
 				t.Errorf("fragment %q cuts a rune", p.Args)
@@ -185,7 +186,7 @@ func TestFragments(t *testing.T) {
 }
 
 func TestFuncSeesResults(t *testing.T) {
-	m := script.New(script.Call("look", nil), script.Func(func(req *pawl.Request) script.Turn {
+	m := script.New(script.Call("look", nil), script.Func(func(req *llm.Request) script.Turn {
 		return script.Say(script.Results(req)[0].Text() + ", " + script.ResultOf(req, "look").Text())
 	}))
 	resp, _, err := ask(t, m, after(1))
@@ -221,8 +222,8 @@ func TestRequestsAreCopies(t *testing.T) {
 	m := script.New(script.Say("a"))
 	req := after(1)
 	ask(t, m, req)
-	req.Messages[1] = pawl.User("changed")
-	req.Messages[2].Parts[0] = pawl.Text{Text: "changed"}
+	req.Messages[1] = llm.User("changed")
+	req.Messages[2].Parts[0] = llm.Text{Text: "changed"}
 	if diff := cmp.Diff(m.Requests()[0].Messages, after(1).Messages); diff != "" {
 		t.Error(diff)
 	}
@@ -257,7 +258,7 @@ func TestConcurrentUse(t *testing.T) {
 	var wg sync.WaitGroup
 	for i := range 30 {
 		wg.Go(func() {
-			resp := new(pawl.Response)
+			resp := new(llm.Response)
 			for d, err := range m.Stream(t.Context(), after(i%3)) {
 				if err == nil {
 					err = resp.Add(d)
@@ -280,7 +281,7 @@ func TestConcurrentUse(t *testing.T) {
 func TestMistakesPanic(t *testing.T) {
 	for name, f := range map[string]func(){
 		"loop of nothing":        func() { script.Loop() },
-		"together with a func":   func() { script.Together(script.Func(func(*pawl.Request) script.Turn { return script.Turn{} })) },
+		"together with a func":   func() { script.Together(script.Func(func(*llm.Request) script.Turn { return script.Turn{} })) },
 		"together with a loop":   func() { script.Together(script.Loop(script.Say(""))) },
 		"args without JSON form": func() { script.Call("a", func() {}) },
 	} {
@@ -298,24 +299,24 @@ func TestMistakesPanic(t *testing.T) {
 func Example() {
 	m := script.New(
 		script.Together(script.Say("I look."), script.Call("weather", `{"city":"Oslo"}`)),
-		script.Func(func(req *pawl.Request) script.Turn {
+		script.Func(func(req *llm.Request) script.Turn {
 			return script.Say("Oslo: " + script.Results(req)[0].Text())
 		}),
 	)
-	messages := []pawl.Message{pawl.User("Do I need an umbrella?")}
+	messages := []llm.Message{llm.User("Do I need an umbrella?")}
 	for range 2 {
-		resp, err := pawl.Complete(context.Background(), m, &pawl.Request{Messages: messages})
+		resp, err := llm.Complete(context.Background(), m, &llm.Request{Messages: messages})
 		if err != nil {
 			fmt.Println(err)
 			return
 		}
 		fmt.Println(resp.Finish, resp.Message.Text())
-		messages = slices.Concat(messages, []pawl.Message{resp.Message})
+		messages = slices.Concat(messages, []llm.Message{resp.Message})
 		for _, call := range resp.Message.Calls() {
-			messages = append(messages, pawl.Results(pawl.ToolResult{CallID: call.ID, Parts: []pawl.Part{pawl.Text{Text: "rain"}}}))
+			messages = append(messages, llm.Results(llm.ToolResult{CallID: call.ID, Parts: []llm.Part{llm.Text{Text: "rain"}}}))
 		}
 	}
-	_, err := pawl.Complete(context.Background(), m, &pawl.Request{Messages: append(messages, pawl.User("And tomorrow?"))})
+	_, err := llm.Complete(context.Background(), m, &llm.Request{Messages: append(messages, llm.User("And tomorrow?"))})
 	fmt.Println(err)
 	// Output:
 	// tool_calls I look.
@@ -325,9 +326,9 @@ func Example() {
 
 // An expectation that a request does not meet is shown as a difference.
 func ExampleExpect() {
-	m := script.New(script.Expect(script.Say("It rains."), script.Offered("weather"), script.Conversation(pawl.System("Be brief."), pawl.User("Oslo?"))))
+	m := script.New(script.Expect(script.Say("It rains."), script.Offered("weather"), script.Conversation(llm.System("Be brief."), llm.User("Oslo?"))))
 	agent := &pawl.Agent{Model: m, Instructions: "Be brief and kind."}
-	_, err := agent.Run(context.Background(), pawl.User("Oslo?"))
+	_, err := agent.Run(context.Background(), llm.User("Oslo?"))
 	fmt.Println(err)
 	// Output:
 	// run/0/model: script: turn 1: the tools were to be ["weather"], and are []; the conversation is not as expected (- missing, + too much):
@@ -341,14 +342,14 @@ func ExampleRecord() {
 	// in place of openai.New("gpt-5-mini", nil)
 	rec := script.Record(script.New(script.Say("It rains.")))
 
-	if _, err := (&pawl.Agent{Model: rec}).Run(context.Background(), pawl.User("Oslo?")); err != nil {
+	if _, err := (&pawl.Agent{Model: rec}).Run(context.Background(), llm.User("Oslo?")); err != nil {
 		fmt.Println(err)
 	}
 	written, err := rec.Script()
 	if err != nil {
 		fmt.Println(err)
 	}
-	res, err := (&pawl.Agent{Model: written}).Run(context.Background(), pawl.User("Oslo?"))
+	res, err := (&pawl.Agent{Model: written}).Run(context.Background(), llm.User("Oslo?"))
 	fmt.Println(res.Text(), err)
 	// Output:
 	// It rains. <nil>

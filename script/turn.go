@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // Turn is one written reply. The functions of this package make the usual ones; fill in, or change,
@@ -15,13 +15,13 @@ import (
 type Turn struct {
 	// Parts are the parts of the reply, in order. A ToolCall without ID gets one that is unique in
 	// the conversation.
-	Parts []pawl.Part
+	Parts []llm.Part
 
-	Finish pawl.FinishReason // empty means tool_calls if Parts contain calls, else stop
+	Finish llm.FinishReason // empty means tool_calls if Parts contain calls, else stop
 
 	// Usage is the usage of the reply. Nil means a token for every four bytes of request and reply,
 	// rounded up.
-	Usage *pawl.Usage
+	Usage *llm.Usage
 
 	// Err fails the reply after Parts; without Parts it fails at once. Nil means no failure.
 	Err error
@@ -38,7 +38,7 @@ type Turn struct {
 
 	// Deltas, when not nil, are played unchanged, streamed or whole, in place of Parts, Finish and
 	// Usage: for replies that break the rules.
-	Deltas []pawl.Delta
+	Deltas []llm.Delta
 
 	// Hold, when not nil, stops a reply after its first fragment until it is closed or the context
 	// ends.
@@ -46,20 +46,20 @@ type Turn struct {
 
 	want []Matcher
 	loop []Turn
-	next func(*pawl.Request) Turn
+	next func(*llm.Request) Turn
 }
 
 // Say answers with text.
-func Say(text string) Turn { return Turn{Parts: []pawl.Part{pawl.Text{Text: text}}} }
+func Say(text string) Turn { return Turn{Parts: []llm.Part{llm.Text{Text: text}}} }
 
 // Think reasons before the rest of a reply; see Together.
-func Think(text string) Turn { return Turn{Parts: []pawl.Part{pawl.Reasoning{Text: text}}} }
+func Think(text string) Turn { return Turn{Parts: []llm.Part{llm.Reasoning{Text: text}}} }
 
 // Call calls a tool. A string, []byte or json.RawMessage is the arguments as the model writes them,
 // byte for byte, JSON or not. Nil means {}; any other value is marshalled to JSON. Call panics on
 // args without a JSON form.
 func Call(name string, args any) Turn {
-	call := pawl.ToolCall{Name: name}
+	call := llm.ToolCall{Name: name}
 	switch a := args.(type) {
 	case nil:
 		call.Args = json.RawMessage("{}")
@@ -76,7 +76,7 @@ func Call(name string, args any) Turn {
 		}
 		call.Args = b
 	}
-	return Turn{Parts: []pawl.Part{call}}
+	return Turn{Parts: []llm.Part{call}}
 }
 
 // Together makes one reply of several turns: their parts in order, their expectations, the last of
@@ -114,7 +114,7 @@ func Fail(err error) Turn { return Turn{Err: err} }
 
 // Cut is t ended by the token limit: its finish reason is length, so none of its calls may run.
 func Cut(t Turn) Turn {
-	t.Finish = pawl.FinishLength
+	t.Finish = llm.FinishLength
 	return t
 }
 
@@ -128,13 +128,13 @@ func Loop(turns ...Turn) Turn {
 
 // Func is decided from the request when its turn comes. f must not change or store the request, and
 // may be called concurrently. A repeated request calls f again.
-func Func(f func(req *pawl.Request) Turn) Turn { return Turn{next: f} }
+func Func(f func(req *llm.Request) Turn) Turn { return Turn{next: f} }
 
 // Flaky fails with one of errs per request, and plays t after that. It is the only turn with state:
 // its count covers all runs.
 func Flaky(t Turn, errs ...error) Turn {
 	var mu sync.Mutex
-	return Func(func(*pawl.Request) Turn {
+	return Func(func(*llm.Request) Turn {
 		mu.Lock()
 		defer mu.Unlock()
 		if len(errs) == 0 {
@@ -148,14 +148,14 @@ func Flaky(t Turn, errs ...error) Turn {
 
 // Results returns the results after the last reply of req, in call order. Nil means that the reply
 // had no calls.
-func Results(req *pawl.Request) []pawl.ToolResult {
-	var results []pawl.ToolResult
+func Results(req *llm.Request) []llm.ToolResult {
+	var results []llm.ToolResult
 	for _, m := range req.Messages {
-		if m.Role == pawl.RoleAssistant {
+		if m.Role == llm.RoleAssistant {
 			results = nil
 		}
 		for _, p := range m.Parts {
-			if r, ok := p.(pawl.ToolResult); ok {
+			if r, ok := p.(llm.ToolResult); ok {
 				results = append(results, r)
 			}
 		}
@@ -164,23 +164,23 @@ func Results(req *pawl.Request) []pawl.ToolResult {
 }
 
 // ResultOf returns the latest result of a call of the tool name in req, or nil.
-func ResultOf(req *pawl.Request, name string) *pawl.ToolResult {
-	var last *pawl.ToolResult
+func ResultOf(req *llm.Request, name string) *llm.ToolResult {
+	var last *llm.ToolResult
 
 	// ids of calls of the tool in the current reply; later replies may use them again
 	called := map[string]bool{}
 
 	for _, m := range req.Messages {
-		if m.Role == pawl.RoleAssistant {
+		if m.Role == llm.RoleAssistant {
 			clear(called)
 		}
 		for _, p := range m.Parts {
 			switch p := p.(type) {
-			case pawl.ToolCall:
+			case llm.ToolCall:
 				if p.Name == name {
 					called[p.ID] = true
 				}
-			case pawl.ToolResult:
+			case llm.ToolResult:
 				if called[p.CallID] {
 					last = &p
 				}

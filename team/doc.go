@@ -13,7 +13,7 @@
 // has its key and its place in one budget. Several delegations in one step run together, a cancel
 // reaches them, and after a crash the calls that have ended are not executed again. The plan is
 // data in the transcript (the result of make_plan), an event (a notice with the code
-// strategic_plan), and a value of the run (pawl.StrategicPlan), by which it is part of the system
+// strategic_plan), and a value of the run (team.PlanKey), by which it is part of the system
 // prompt of every worker.
 //
 // There are four ways to lead:

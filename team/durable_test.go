@@ -12,6 +12,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/durable"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/script"
 	"github.com/pawl-go/pawl/store"
 )
@@ -55,14 +56,14 @@ func TestDurable(t *testing.T) {
 	var mu sync.Mutex
 	process := func() *pawl.Agent {
 		work := func(name string) *pawl.Tool {
-			return &pawl.Tool{Name: name, Description: "Works.", Effect: pawl.Read, Run: func(context.Context, pawl.ToolCall) (pawl.ToolResult, error) {
+			return &pawl.Tool{Name: name, Description: "Works.", Effect: pawl.Read, Run: func(context.Context, llm.ToolCall) (llm.ToolResult, error) {
 				mu.Lock()
 				defer mu.Unlock()
 				finds[name]++
-				return pawl.TextResult(name + " is done"), nil
+				return llm.TextResult(name + " is done"), nil
 			}}
 		}
-		boss := script.New(script.Loop(script.Func(func(req *pawl.Request) script.Turn {
+		boss := script.New(script.Loop(script.Func(func(req *llm.Request) script.Turn {
 			mu.Lock()
 			defer mu.Unlock()
 			if req.Output == nil {
@@ -75,7 +76,7 @@ func TestDurable(t *testing.T) {
 		return strategic(t, boss, nil, worker("scout", script.New(script.Call("find", `{}`), script.Say("found")), work("find")),
 			worker("clerk", script.New(script.Call("count", `{}`), script.Say("counted")), work("count")))
 	}
-	plain, err := process().Run(t.Context(), pawl.User("Go."))
+	plain, err := process().Run(t.Context(), llm.User("Go."))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,12 +88,12 @@ func TestDurable(t *testing.T) {
 			memory := new(store.MemoryJournal)
 			ctx, kill := context.WithCancelCause(t.Context())
 			j := &mortal{Journal: memory, at: at, after: after, kill: kill}
-			_, err := (&durable.Engine{Journal: j}).Runner("r", process()).Run(ctx, pawl.User("Go."))
+			_, err := (&durable.Engine{Journal: j}).Runner("r", process()).Run(ctx, llm.User("Go."))
 			died = died || err != nil
 			kill(nil)
 			before := maps.Clone(finds)
 			ended := before["count"] > 0 // the first phase has ended and is stored
-			res, err := (&durable.Engine{Journal: &mortal{Journal: memory, at: 1 << 30, ahead: time.Hour}}).Runner("r", process()).Run(t.Context(), pawl.User("Go."))
+			res, err := (&durable.Engine{Journal: &mortal{Journal: memory, at: 1 << 30, ahead: time.Hour}}).Runner("r", process()).Run(t.Context(), llm.User("Go."))
 			if err != nil {
 				t.Fatalf("write %d, after %t: %v", at, after, err)
 			}
@@ -124,19 +125,19 @@ func TestDurable(t *testing.T) {
 func TestWorkerWaits(t *testing.T) {
 	memory := new(store.MemoryJournal)
 	written := 0
-	write := &pawl.Tool{Name: "write", Description: "Writes.", Run: func(context.Context, pawl.ToolCall) (pawl.ToolResult, error) {
+	write := &pawl.Tool{Name: "write", Description: "Writes.", Run: func(context.Context, llm.ToolCall) (llm.ToolResult, error) {
 		written++
-		return pawl.TextResult("written"), nil
+		return llm.TextResult("written"), nil
 	}}
 	scout, boss := script.New(script.Say("u1")), lead("Done.", twoPhases)
 	clerk := worker("clerk", script.New(script.Call("write", `{}`), script.Say("It is written.")), write)
 	clerk.Agent.Middleware = []pawl.Middleware{pawl.Approve(pawl.AskBeforeWrites)}
 	a := strategic(t, boss, nil, worker("scout", scout), clerk)
-	res, err := (&durable.Engine{Journal: memory}).Runner("r", a).Run(t.Context(), pawl.User("Go."))
+	res, err := (&durable.Engine{Journal: memory}).Runner("r", a).Run(t.Context(), llm.User("Go."))
 	if err != nil || res.Stop != pawl.StopPending || len(res.Pending) != 1 || res.Pending[0].Key != "run/3/0/clerk/1/0" || written != 0 {
 		t.Fatalf("got %v, %s, %+v", err, res.Stop, res.Pending)
 	}
-	yes := pawl.Message{Role: pawl.RoleUser, Parts: []pawl.Part{res.Pending[0].Approve("ann")}}
+	yes := llm.Message{Role: llm.RoleUser, Parts: []llm.Part{res.Pending[0].Approve("ann")}}
 	res, err = (&durable.Engine{Journal: memory}).Runner("r", a).Run(t.Context(), yes)
 	if err != nil || res.Text() != "Done." || written != 1 || len(scout.Requests()) != 1 || boss.asked != 1 {
 		t.Errorf("got %v, %q; written %d times, the scout was asked %d times, %d plans", err, res.Text(), written, len(scout.Requests()), boss.asked)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/script"
 	"github.com/pawl-go/pawl/team"
 )
@@ -24,7 +25,7 @@ func Example() {
 	if err != nil {
 		panic(err)
 	}
-	for e, err := range desk.Stream(context.Background(), pawl.User("How many users are active?")) {
+	for e, err := range desk.Stream(context.Background(), llm.User("How many users are active?")) {
 		switch {
 		case err != nil:
 			panic(err)

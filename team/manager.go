@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // manager is the model of a team: code that derives the next calls from the transcript alone. It
@@ -18,54 +19,54 @@ type manager struct {
 }
 
 var (
-	_ pawl.Model        = (*manager)(nil)
-	_ pawl.Pricer       = (*manager)(nil)
-	_ pawl.OutputHolder = (*manager)(nil)
+	_ llm.Model        = (*manager)(nil)
+	_ llm.Pricer       = (*manager)(nil)
+	_ llm.OutputHolder = (*manager)(nil)
 )
 
 // MaxCost returns 0: who is asked is asked by calls, at their own price.
-func (*manager) MaxCost(*pawl.Request) (float64, bool) { return 0, true }
+func (*manager) MaxCost(*llm.Request) (float64, bool) { return 0, true }
 
 // HoldsOutput returns true: the writer of the answer is held to the output.
-func (*manager) HoldsOutput(*pawl.Request) bool { return true }
+func (*manager) HoldsOutput(*llm.Request) bool { return true }
 
 // move is the next step of a team.
 type move struct {
 	text   string
-	calls  []pawl.ToolCall
-	notice *pawl.Notice
+	calls  []llm.ToolCall
+	notice *llm.Notice
 	err    error
 }
 
 // Stream decides, and yields that as a reply.
-func (m *manager) Stream(ctx context.Context, req *pawl.Request) iter.Seq2[pawl.Delta, error] {
-	return func(yield func(pawl.Delta, error) bool) {
+func (m *manager) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
+	return func(yield func(llm.Delta, error) bool) {
 		t := turnOf(req)
 		next := m.decide(t)
-		if next.notice != nil && !yield(pawl.Delta{Notice: next.notice}, nil) {
+		if next.notice != nil && !yield(llm.Delta{Notice: next.notice}, nil) {
 			return
 		}
 		if next.err != nil {
-			yield(pawl.Delta{}, next.err)
+			yield(llm.Delta{}, next.err)
 			return
 		}
 		if len(next.calls) > 0 && req.Choice.Mode == pawl.ToolNone {
 			next = move{text: t.unfinished()}
 		}
-		i, finish := 0, pawl.FinishStop
+		i, finish := 0, llm.FinishStop
 		if next.text != "" {
-			if !yield(pawl.Delta{Part: pawl.Text{Text: next.text}, Done: true}, nil) {
+			if !yield(llm.Delta{Part: llm.Text{Text: next.text}, Done: true}, nil) {
 				return
 			}
 			i++
 		}
 		for k, c := range next.calls {
-			c.ID, finish = fmt.Sprintf("team_%d_%d", t.replies, k), pawl.FinishToolCalls
-			if !yield(pawl.Delta{Index: i + k, Part: c, Done: true}, nil) {
+			c.ID, finish = fmt.Sprintf("team_%d_%d", t.replies, k), llm.FinishToolCalls
+			if !yield(llm.Delta{Index: i + k, Part: c, Done: true}, nil) {
 				return
 			}
 		}
-		yield(pawl.Delta{Finish: finish, Model: "team", Usage: new(pawl.Usage)}, nil)
+		yield(llm.Delta{Finish: finish, Model: "team", Usage: new(llm.Usage)}, nil)
 	}
 }
 
@@ -81,8 +82,8 @@ type turn struct {
 
 // step is a reply of the manager, with what its calls came to.
 type step struct {
-	calls   []pawl.ToolCall
-	results []pawl.ToolResult // one a call
+	calls   []llm.ToolCall
+	results []llm.ToolResult // one a call
 }
 
 func (s step) failed() bool {
@@ -94,11 +95,11 @@ func (s step) failed() bool {
 	return false
 }
 
-func turnOf(req *pawl.Request) *turn {
+func turnOf(req *llm.Request) *turn {
 	t := &turn{output: req.Output, tools: req.Tools}
 	begin := 0
 	for i, m := range req.Messages {
-		if m.Role == pawl.RoleAssistant {
+		if m.Role == llm.RoleAssistant {
 			if t.replies++; !m.HasCalls() {
 				begin = i + 1
 			}
@@ -108,14 +109,14 @@ func turnOf(req *pawl.Request) *turn {
 	var said []string
 	for i, m := range req.Messages[begin:] {
 		switch m.Role {
-		case pawl.RoleUser:
+		case llm.RoleUser:
 			said = append(said, m.Text())
-		case pawl.RoleAssistant:
+		case llm.RoleAssistant:
 			s := step{calls: m.Calls()}
-			s.results = make([]pawl.ToolResult, len(s.calls))
+			s.results = make([]llm.ToolResult, len(s.calls))
 			if i++; begin+i < len(req.Messages) {
 				for _, p := range req.Messages[begin+i].Parts {
-					if r, ok := p.(pawl.ToolResult); ok {
+					if r, ok := p.(llm.ToolResult); ok {
 						for k := range s.calls {
 							if s.calls[k].ID == r.CallID {
 								s.results[k] = r
@@ -138,12 +139,12 @@ const (
 )
 
 // digest returns the end of a conversation as text, without its calls.
-func digest(msgs []pawl.Message) string {
+func digest(msgs []llm.Message) string {
 	var parts []string
 	room := mostOfEarlier
 	for i := len(msgs) - 1; i >= 0 && room > 0; i-- {
 		m := msgs[i]
-		if text := strings.TrimSpace(m.Text()); text != "" && (m.Role == pawl.RoleUser || m.Role == pawl.RoleAssistant && !m.HasCalls()) {
+		if text := strings.TrimSpace(m.Text()); text != "" && (m.Role == llm.RoleUser || m.Role == llm.RoleAssistant && !m.HasCalls()) {
 			text = shortened(text, room)
 			room -= len(text)
 			parts = append([]string{string(m.Role) + ": " + text}, parts...)
@@ -165,21 +166,21 @@ func shortened(text string, n int) string {
 }
 
 // ask returns the call that gives a worker or the lead a task.
-func ask(name, task string) pawl.ToolCall {
+func ask(name, task string) llm.ToolCall {
 	return with(name, struct {
 		Task string `json:"task"`
 	}{task})
 }
 
 // with is a call with arguments that always have a JSON form.
-func with(name string, args any) pawl.ToolCall {
+func with(name string, args any) llm.ToolCall {
 	var b strings.Builder
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
 	if err := e.Encode(args); err != nil {
 		panic(err) // of texts and of JSON that was read
 	}
-	return pawl.ToolCall{Name: name, Args: json.RawMessage(strings.TrimSpace(b.String()))}
+	return llm.ToolCall{Name: name, Args: json.RawMessage(strings.TrimSpace(b.String()))}
 }
 
 // unfinished is the answer where no call may be made any more.
@@ -231,7 +232,7 @@ func led(lead *pawl.Agent, rounds int, decide func(*turn) move, tools []pawl.Too
 	a.Name = nameOf(lead)
 
 	// these are for the lead's own requests
-	a.Instructions, a.Choice, a.Settings = "", pawl.ToolChoice{}, pawl.Settings{}
+	a.Instructions, a.Choice, a.Settings = "", llm.ToolChoice{}, llm.Settings{}
 
 	a.Model, a.Tools, a.Middleware = &manager{decide}, tools, around(lead.Middleware)
 	a.Limits.CallsPerStep, a.Limits.Repeats = 0, -1
@@ -257,7 +258,7 @@ func asking(a *pawl.Agent, name, description string) *pawl.Tool {
 }
 
 // firstLine is the first line of what a failed call came to.
-func firstLine(r pawl.ToolResult) string {
+func firstLine(r llm.ToolResult) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(r.Text()), "\n")
 	return shortened(line, 500)
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // Network returns the lead with its workers as tools, by name and after its own tools. Its model
@@ -26,43 +27,43 @@ func Network(lead *pawl.Agent, workers ...Worker) (*pawl.Agent, error) {
 		a.Tools = append(a.Tools, w.tool())
 	}
 	names := namesOf(workers)
-	a.Middleware = append(slices.Clone(lead.Middleware), pawl.Middleware{Model: func(m pawl.Model) pawl.Model { return &spoken{m, names} }})
+	a.Middleware = append(slices.Clone(lead.Middleware), pawl.Middleware{Model: func(m llm.Model) llm.Model { return &spoken{m, names} }})
 	return &a, nil
 }
 
 // spoken is a model that answers with the last words of a worker if it would answer without text.
 type spoken struct {
-	pawl.Model
+	llm.Model
 	workers []string
 }
 
 var (
-	_ pawl.Model        = (*spoken)(nil)
-	_ pawl.OutputHolder = (*spoken)(nil)
+	_ llm.Model        = (*spoken)(nil)
+	_ llm.OutputHolder = (*spoken)(nil)
 )
 
 // HoldsOutput passes the question on.
-func (s *spoken) HoldsOutput(req *pawl.Request) bool {
-	h, ok := s.Model.(pawl.OutputHolder)
+func (s *spoken) HoldsOutput(req *llm.Request) bool {
+	h, ok := s.Model.(llm.OutputHolder)
 	return ok && h.HoldsOutput(req)
 }
 
 // Stream passes a reply on. A reply without text and without calls gets its text before its end.
-func (s *spoken) Stream(ctx context.Context, req *pawl.Request) iter.Seq2[pawl.Delta, error] {
-	return func(yield func(pawl.Delta, error) bool) {
+func (s *spoken) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
+	return func(yield func(llm.Delta, error) bool) {
 		said, next := false, 0
 		for d, err := range s.Model.Stream(ctx, req) {
 			switch p := d.Part.(type) {
-			case pawl.Text:
+			case llm.Text:
 				said = said || strings.TrimSpace(p.Text) != ""
-			case pawl.ToolCall, pawl.Media:
+			case llm.ToolCall, llm.Media:
 				said = true
 			}
 			if d.Part != nil {
 				next = max(next, d.Index+1)
 			}
-			if d.Finish == pawl.FinishStop && !said && err == nil {
-				if text := s.last(req.Messages); text != "" && !yield(pawl.Delta{Index: next, Part: pawl.Text{Text: text}, Done: true}, nil) {
+			if d.Finish == llm.FinishStop && !said && err == nil {
+				if text := s.last(req.Messages); text != "" && !yield(llm.Delta{Index: next, Part: llm.Text{Text: text}, Done: true}, nil) {
 					return
 				}
 			}
@@ -74,10 +75,10 @@ func (s *spoken) Stream(ctx context.Context, req *pawl.Request) iter.Seq2[pawl.D
 }
 
 // last is what a worker said last in this turn; "" for none.
-func (s *spoken) last(msgs []pawl.Message) string {
-	for i := len(msgs) - 1; i > 0 && msgs[i].Role != pawl.RoleUser; i-- {
+func (s *spoken) last(msgs []llm.Message) string {
+	for i := len(msgs) - 1; i > 0 && msgs[i].Role != llm.RoleUser; i-- {
 		for k := len(msgs[i].Parts) - 1; k >= 0; k-- {
-			r, ok := msgs[i].Parts[k].(pawl.ToolResult)
+			r, ok := msgs[i].Parts[k].(llm.ToolResult)
 			if !ok || r.IsError {
 				continue
 			}

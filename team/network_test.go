@@ -8,6 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/provider/catalog"
 	"github.com/pawl-go/pawl/script"
 	"github.com/pawl-go/pawl/team"
 	"github.com/pawl-go/pawl/tools/code"
@@ -39,7 +41,7 @@ func TestNetwork(t *testing.T) {
 	a := network(t, &pawl.Agent{Name: "desk", Model: boss, Tools: []pawl.Toolset{search(), plan.New(nil), runCode}}, worker("scout", scout), worker("clerk", clerk))
 	var keys []string
 	var res *pawl.Result
-	for e, err := range a.Stream(t.Context(), pawl.User("Go.")) {
+	for e, err := range a.Stream(t.Context(), llm.User("Go.")) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -80,7 +82,7 @@ func TestIdenticalDelegations(t *testing.T) {
 		script.Say("Done."))
 	clerk := script.New(script.Loop(script.Say("3")))
 	a := network(t, &pawl.Agent{Name: "desk", Model: boss}, worker("clerk", clerk))
-	res, err := a.Run(t.Context(), pawl.User("Go."))
+	res, err := a.Run(t.Context(), llm.User("Go."))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,11 +101,11 @@ func TestIdenticalDelegations(t *testing.T) {
 	if diff := cmp.Diff(got, []string{"3", "The same task is in call call_1_0, and is done once: its result is there.", "3", "3"}); diff != "" {
 		t.Errorf("got -, want +\n%s", diff)
 	}
-	if _, err := a.Resume(t.Context(), res, pawl.User("Once more.")); err != nil || len(clerk.Requests()) != 3 {
+	if _, err := a.Resume(t.Context(), res, llm.User("Once more.")); err != nil || len(clerk.Requests()) != 3 {
 		t.Errorf("in the next turn: %v, %d times", err, len(clerk.Requests()))
 	}
 	boss = script.New(script.Call("scout", `{"task":"Look."}`), script.Call("scout", `{"task":"Look."}`), script.Say("Done."))
-	res, err = network(t, &pawl.Agent{Model: boss}, worker("scout", fails(1, "seen"))).Run(t.Context(), pawl.User("Go."))
+	res, err = network(t, &pawl.Agent{Model: boss}, worker("scout", fails(1, "seen"))).Run(t.Context(), llm.User("Go."))
 	if err != nil || strings.Join(called(res), "; ") != "scout error; scout ok" {
 		t.Errorf("after a failure: %v, %q", err, called(res))
 	}
@@ -112,18 +114,18 @@ func TestIdenticalDelegations(t *testing.T) {
 // A lead that answers with nothing answers with what the last worker said.
 func TestSilentLead(t *testing.T) {
 	for _, streamed := range []bool{false, true} {
-		boss := script.New(script.Call("clerk", `{"task":"Count."}`), script.Call("search_database", `{"query":"q"}`), script.Turn{Finish: pawl.FinishStop})
+		boss := script.New(script.Call("clerk", `{"task":"Count."}`), script.Call("search_database", `{"query":"q"}`), script.Turn{Finish: llm.FinishStop})
 		a := network(t, &pawl.Agent{Model: boss, Tools: []pawl.Toolset{search()}}, worker("clerk", script.New(script.Say("3"))))
 		var res *pawl.Result
 		var err error
 		if streamed {
-			for e, failed := range a.Stream(t.Context(), pawl.User("Go.")) {
+			for e, failed := range a.Stream(t.Context(), llm.User("Go.")) {
 				if err = failed; e.Kind == pawl.EventRunEnded && e.Run == "run" {
 					res = e.Result
 				}
 			}
 		} else {
-			res, err = a.Run(t.Context(), pawl.User("Go."))
+			res, err = a.Run(t.Context(), llm.User("Go."))
 		}
 		if err != nil || res.Text() != "3" {
 			t.Errorf("streamed %t: got %q, %v", streamed, res.Text(), err)
@@ -135,16 +137,16 @@ func TestSilentLead(t *testing.T) {
 // agent can continue.
 func TestCircle(t *testing.T) {
 	again := new(pawl.Registry)
-	clerk := &pawl.Agent{Name: "clerk", Tools: []pawl.Toolset{again}, Model: script.New(script.Call("desk", `{"task":"You do it."}`), script.Func(func(req *pawl.Request) script.Turn {
+	clerk := &pawl.Agent{Name: "clerk", Tools: []pawl.Toolset{again}, Model: script.New(script.Call("desk", `{"task":"You do it."}`), script.Func(func(req *llm.Request) script.Turn {
 		return script.Say("The desk says: " + script.Results(req)[0].Text())
 	}))}
-	desk := network(t, &pawl.Agent{Name: "desk", Model: script.New(script.Call("clerk", `{"task":"You do it."}`), script.Func(func(req *pawl.Request) script.Turn {
+	desk := network(t, &pawl.Agent{Name: "desk", Model: script.New(script.Call("clerk", `{"task":"You do it."}`), script.Func(func(req *llm.Request) script.Turn {
 		return script.Say("The clerk says: " + script.Results(req)[0].Text())
 	}))}, team.Worker{Agent: clerk})
 	if err := again.Add(desk.Tool("Does it.")); err != nil {
 		t.Fatal(err)
 	}
-	res, err := desk.Run(t.Context(), pawl.User("Do it."))
+	res, err := desk.Run(t.Context(), llm.User("Do it."))
 	want := "The clerk says: The desk says: The clerk says: The desk says: Not run: agents and calls are nested more than 3 deep."
 	if err != nil || res.Text() != want {
 		t.Errorf("got %q, %v; want %q", res.Text(), err, want)
@@ -153,8 +155,8 @@ func TestCircle(t *testing.T) {
 
 // One budget serves the whole team: parallel workers pass a limit on cost by at most one request.
 func TestCostAcrossWorkers(t *testing.T) {
-	price := pawl.Price{Output: 1e6} // a dollar a token
-	reply := script.Turn{Parts: []pawl.Part{pawl.Text{Text: "x"}}, Usage: &pawl.Usage{Output: 2}}
+	price := catalog.Price{Output: 1e6} // a dollar a token
+	reply := script.Turn{Parts: []llm.Part{llm.Text{Text: "x"}}, Usage: &llm.Usage{Output: 2}}
 	many := script.New(script.Together(script.Call("a", `{"task":"t"}`), script.Call("b", `{"task":"t"}`), script.Call("c", `{"task":"t"}`), script.Call("d", `{"task":"t"}`)), script.Say("Done."))
 	var workers []team.Worker
 	for _, name := range []string{"a", "b", "c", "d"} {
@@ -162,8 +164,8 @@ func TestCostAcrossWorkers(t *testing.T) {
 		w.Agent.Settings.MaxTokens = 2
 		workers = append(workers, w)
 	}
-	free := pawl.Price{}
-	res, err := network(t, &pawl.Agent{Model: free.Of(many), Limits: pawl.Limits{Cost: 5}}, workers...).Run(t.Context(), pawl.User("Go."))
+	free := catalog.Price{}
+	res, err := network(t, &pawl.Agent{Model: free.Of(many), Limits: pawl.Limits{Cost: 5}}, workers...).Run(t.Context(), llm.User("Go."))
 	if err != nil || res.Stop != pawl.StopLimit || res.Spent.Usage.Cost != 6 {
 		t.Errorf("got %v, %s for %s after $%.0f of 5, in requests of $2", err, res.Stop, res.Cause, res.Spent.Usage.Cost)
 	}
@@ -172,7 +174,7 @@ func TestCostAcrossWorkers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	res, err = s.Run(t.Context(), pawl.User("Go."))
+	res, err = s.Run(t.Context(), llm.User("Go."))
 	if err != nil || res.Stop != pawl.StopLimit || res.Spent.Usage.Cost != 4 {
 		t.Errorf("strategic: %v, %s for %s after $%.0f of 3", err, res.Stop, res.Cause, res.Spent.Usage.Cost)
 	}
@@ -180,7 +182,7 @@ func TestCostAcrossWorkers(t *testing.T) {
 
 // A rule of the lead's about a worker is about giving it work; a denial is a failed phase.
 func TestApproval(t *testing.T) {
-	ask := pawl.Approve(func(_ context.Context, c pawl.ToolCall, _ *pawl.Tool) (pawl.Approval, error) {
+	ask := pawl.Approve(func(_ context.Context, c llm.ToolCall, _ *pawl.Tool) (pawl.Approval, error) {
 		if c.Name == "clerk" {
 			return pawl.Approval{Verdict: pawl.Ask, Reason: "work costs"}, nil
 		}
@@ -191,16 +193,16 @@ func TestApproval(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	res, err := a.Run(t.Context(), pawl.User("Go."))
+	res, err := a.Run(t.Context(), llm.User("Go."))
 	if err != nil || res.Stop != pawl.StopPending || len(clerk.Requests()) != 0 {
 		t.Fatalf("got %v, %s", err, res.Stop)
 	}
 	yes, no := res.Pending[0].Approve("ann"), res.Pending[0].Deny("ann", "too dear")
-	denied, err := a.Resume(t.Context(), res, pawl.Message{Role: pawl.RoleUser, Parts: []pawl.Part{no}})
+	denied, err := a.Resume(t.Context(), res, llm.Message{Role: llm.RoleUser, Parts: []llm.Part{no}})
 	if err == nil || denied.Stop != pawl.StopFailed || !strings.Contains(err.Error(), "too dear") {
 		t.Errorf("denied: got %v", err)
 	}
-	res, err = a.Resume(t.Context(), res, pawl.Message{Role: pawl.RoleUser, Parts: []pawl.Part{yes}})
+	res, err = a.Resume(t.Context(), res, llm.Message{Role: llm.RoleUser, Parts: []llm.Part{yes}})
 	if err != nil || res.Text() != "Three." {
 		t.Errorf("approved: got %q, %v", res.Text(), err)
 	}

@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/script"
 	"github.com/pawl-go/pawl/team"
 )
@@ -24,7 +25,7 @@ func TestEveryTeamEnds(t *testing.T) {
 		policy := team.OnFailure(rapid.IntRange(int(team.Stop), int(team.Replan)).Draw(t, "policy"))
 		var mu sync.Mutex
 		plans := 0
-		boss := script.New(script.Loop(script.Func(func(req *pawl.Request) script.Turn {
+		boss := script.New(script.Loop(script.Func(func(req *llm.Request) script.Turn {
 			if req.Output == nil {
 				return script.Say("Done.")
 			}
@@ -45,7 +46,7 @@ func TestEveryTeamEnds(t *testing.T) {
 			return script.Say(string(b))
 		})))
 		work := func(name string) team.Worker {
-			return worker(name, script.New(script.Loop(script.Func(func(*pawl.Request) script.Turn {
+			return worker(name, script.New(script.Loop(script.Func(func(*llm.Request) script.Turn {
 				mu.Lock()
 				defer mu.Unlock()
 				if rapid.IntRange(0, 3).Draw(t, name) == 0 {
@@ -58,7 +59,7 @@ func TestEveryTeamEnds(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		res, err := a.Run(t.Context(), pawl.User("Go."))
+		res, err := a.Run(t.Context(), llm.User("Go."))
 		failed := (*team.PhaseError)(nil)
 		if err == nil && (res.Stop != pawl.StopAnswer || res.Text() == "") || err != nil && !errors.As(err, &failed) {
 			t.Fatalf("it ended as %s (%s): %v", res.Stop, res.Cause, err)

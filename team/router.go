@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 )
 
 //go:embed route.md
@@ -95,7 +96,7 @@ func (r *router) decide(t *turn) move {
 				return r.give(t, rule.Worker)
 			}
 		}
-		return move{calls: []pawl.ToolCall{ask(chooseOne, t.whole())}}
+		return move{calls: []llm.ToolCall{ask(chooseOne, t.whole())}}
 	}
 	last := t.steps[len(t.steps)-1]
 	result := last.results[0]
@@ -104,7 +105,7 @@ func (r *router) decide(t *turn) move {
 	case result.IsError:
 		return move{err: &PhaseError{1, "the task", name, firstLine(result)}}
 	case name != sumUp && t.output != nil:
-		return move{calls: []pawl.ToolCall{summary(t, name+": "+shortened(result.Text(), mostOfResult))}}
+		return move{calls: []llm.ToolCall{summary(t, name+": "+shortened(result.Text(), mostOfResult))}}
 	default:
 		return move{text: answerOf(result)}
 	}
@@ -123,5 +124,5 @@ func (r *router) decide(t *turn) move {
 }
 
 func (r *router) give(t *turn, worker string) move {
-	return move{calls: []pawl.ToolCall{ask(worker, t.whole())}}
+	return move{calls: []llm.ToolCall{ask(worker, t.whole())}}
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/script"
 	"github.com/pawl-go/pawl/team"
 )
@@ -36,7 +37,7 @@ func TestRouter(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		res, err := a.Run(t.Context(), pawl.User(tt.task))
+		res, err := a.Run(t.Context(), llm.User(tt.task))
 		if got := strings.Join(called(res), "; "); got != tt.calls || err == nil && res.Text() != tt.answer || (err != nil) != (tt.answer == "") {
 			t.Errorf("%s: got %s, %q, %v", tt.name, got, res.Text(), err)
 		}
@@ -56,9 +57,9 @@ func TestRouterConversation(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	res, err := a.Run(t.Context(), pawl.User("Pay invoice 7."))
+	res, err := a.Run(t.Context(), llm.User("Pay invoice 7."))
 	if err == nil {
-		_, err = a.Resume(t.Context(), res, pawl.User("The other one, too."))
+		_, err = a.Resume(t.Context(), res, llm.User("The other one, too."))
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -75,7 +76,7 @@ func TestRouterOutput(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	res, err := a.Run(t.Context(), pawl.User("Pay."))
+	res, err := a.Run(t.Context(), llm.User("Pay."))
 	if err != nil || string(res.Output) != `{"ok":true}` {
 		t.Errorf("got %s, %v", res.Output, err)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/nearest"
+	"github.com/pawl-go/pawl/llm"
 )
 
 //go:embed script.md
@@ -84,13 +85,13 @@ type scripted struct {
 
 // written asks the lead for a script, and checks it.
 func (s *scripted) written(lead *pawl.Agent, prompt string) pawl.ToolFunc {
-	return func(ctx context.Context, call pawl.ToolCall) (pawl.ToolResult, error) {
+	return func(ctx context.Context, call llm.ToolCall) (llm.ToolResult, error) {
 		tools := map[string][]*pawl.Tool{}
 		var list strings.Builder
 		for _, w := range s.workers {
 			all, err := pawl.Toolsets(w.Agent.Tools).Tools(ctx)
 			if err != nil {
-				return pawl.ToolResult{}, fmt.Errorf("tools of %s: %w", w.Agent.Name, err)
+				return llm.ToolResult{}, fmt.Errorf("tools of %s: %w", w.Agent.Name, err)
 			}
 			if w.Tools != nil {
 				all = slices.DeleteFunc(all, func(t *pawl.Tool) bool { return !slices.Contains(w.Tools, t.Name) })
@@ -114,7 +115,7 @@ func (s *scripted) written(lead *pawl.Agent, prompt string) pawl.ToolFunc {
 			}
 		}
 		if err != nil {
-			return pawl.ErrorResult(unfitScript + err.Error()), nil
+			return llm.ErrorResult(unfitScript + err.Error()), nil
 		}
 		return r, nil
 	}
@@ -122,7 +123,7 @@ func (s *scripted) written(lead *pawl.Agent, prompt string) pawl.ToolFunc {
 
 const unfitScript = "The script cannot be executed: "
 
-func stepsOf(r pawl.ToolResult) ([]Step, error) {
+func stepsOf(r llm.ToolResult) ([]Step, error) {
 	var script struct{ Script []Step }
 	if err := json.Unmarshal(r.Data, &script); err != nil {
 		return nil, err
@@ -218,13 +219,13 @@ func (s *scripted) decide(t *turn) move {
 	}
 	switch {
 	case segments == nil && wrong != "":
-		return move{calls: []pawl.ToolCall{ask(writeScript, t.whole()+"\n\n"+wrong)}}
+		return move{calls: []llm.ToolCall{ask(writeScript, t.whole()+"\n\n"+wrong)}}
 	case segments == nil:
-		return move{calls: []pawl.ToolCall{ask(writeScript, t.whole())}}
+		return move{calls: []llm.ToolCall{ask(writeScript, t.whole())}}
 	case next < len(segments):
-		return move{calls: []pawl.ToolCall{segments[next].call(t, gave.String())}}
+		return move{calls: []llm.ToolCall{segments[next].call(t, gave.String())}}
 	}
-	return move{calls: []pawl.ToolCall{summary(t, gave.String())}}
+	return move{calls: []llm.ToolCall{summary(t, gave.String())}}
 }
 
 func (g segment) title() string {
@@ -236,7 +237,7 @@ func (g segment) title() string {
 }
 
 // call gives the segment to its worker.
-func (g segment) call(t *turn, gave string) pawl.ToolCall {
+func (g segment) call(t *turn, gave string) llm.ToolCall {
 	args := workArgs{}
 	if g.steps[0].direct() {
 		args.Task = "Steps: " + g.title()
@@ -281,14 +282,14 @@ func (w Worker) directed() *pawl.Tool {
 	t.Input = json.RawMessage(`{"type":"object","additionalProperties":false,"required":["task"],"properties":{"task":{"type":"string"},` +
 		`"steps":{"type":"array","items":{"type":"object","properties":{"tool":{"type":"string"},"args":{"type":"object"}},"required":["tool","args"]}}}}`)
 	t.Output = nil
-	t.Run = once(func(ctx context.Context, call pawl.ToolCall) (pawl.ToolResult, error) {
+	t.Run = once(func(ctx context.Context, call llm.ToolCall) (llm.ToolResult, error) {
 		var args workArgs
 		if err := json.Unmarshal(call.Args, &args); err != nil {
-			return pawl.ToolResult{}, err // it was checked
+			return llm.ToolResult{}, err // it was checked
 		}
 		a := *w.Agent
 		if len(args.Steps) > 0 {
-			a.Model, a.Output, a.Choice, a.Middleware = &steps{args.Steps}, nil, pawl.ToolChoice{}, around(a.Middleware)
+			a.Model, a.Output, a.Choice, a.Middleware = &steps{args.Steps}, nil, llm.ToolChoice{}, around(a.Middleware)
 			a.Limits.Rounds, a.Limits.Repeats = len(args.Steps)+1, -1 // one to answer in
 		}
 		call.Args = ask("", args.Task).Args
@@ -302,22 +303,22 @@ func (w Worker) directed() *pawl.Tool {
 type steps struct{ all []directStep }
 
 var (
-	_ pawl.Model  = (*steps)(nil)
-	_ pawl.Pricer = (*steps)(nil)
+	_ llm.Model  = (*steps)(nil)
+	_ llm.Pricer = (*steps)(nil)
 )
 
 // MaxCost returns 0: it sends no request.
-func (*steps) MaxCost(*pawl.Request) (float64, bool) { return 0, true }
+func (*steps) MaxCost(*llm.Request) (float64, bool) { return 0, true }
 
 // Stream makes the next call.
-func (s *steps) Stream(ctx context.Context, req *pawl.Request) iter.Seq2[pawl.Delta, error] {
+func (s *steps) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
 	m := &manager{func(t *turn) move {
 		n := len(t.steps)
 		if n > 0 && t.steps[n-1].failed() {
 			return move{err: fmt.Errorf("step %d (%s): %s", n, s.all[n-1].Tool, firstLine(t.steps[n-1].results[0]))}
 		}
 		if n < len(s.all) {
-			return move{calls: []pawl.ToolCall{{Name: s.all[n].Tool, Args: s.all[n].Args}}}
+			return move{calls: []llm.ToolCall{{Name: s.all[n].Tool, Args: s.all[n].Args}}}
 		}
 		if n == 1 {
 			return move{text: t.steps[0].results[0].Text()}

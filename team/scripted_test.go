@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/script"
 	"github.com/pawl-go/pawl/team"
 )
@@ -28,7 +29,7 @@ func search() *pawl.Tool {
 	})
 }
 
-func scripts(t *testing.T, boss pawl.Model, o *team.Options, workers ...team.Worker) *pawl.Agent {
+func scripts(t *testing.T, boss llm.Model, o *team.Options, workers ...team.Worker) *pawl.Agent {
 	t.Helper()
 	a, err := team.Script(&pawl.Agent{Name: "desk", Model: boss}, o, workers...)
 	if err != nil {
@@ -45,7 +46,7 @@ const twoSteps = `{"thought":"Data first.","script":[
 // Direct steps are calls of the worker's own tools, without its model. A guided step is a task for
 // the worker, with the results before it.
 func TestScript(t *testing.T) {
-	boss := script.New(script.Loop(script.Func(func(req *pawl.Request) script.Turn {
+	boss := script.New(script.Loop(script.Func(func(req *llm.Request) script.Turn {
 		if req.Output != nil {
 			return script.Say(twoSteps)
 		}
@@ -54,7 +55,7 @@ func TestScript(t *testing.T) {
 	scout, clerk := script.New(), script.New(script.Say("Report: many."))
 	var keys []string
 	var res *pawl.Result
-	for e, err := range scripts(t, boss, nil, worker("scout", scout, search()), worker("clerk", clerk)).Stream(t.Context(), pawl.User("Report on users.")) {
+	for e, err := range scripts(t, boss, nil, worker("scout", scout, search()), worker("clerk", clerk)).Stream(t.Context(), llm.User("Report on users.")) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -94,7 +95,7 @@ func TestScriptCorrected(t *testing.T) {
 	} {
 		for _, times := range []int{1, 3} {
 			n := 0
-			boss := script.New(script.Loop(script.Func(func(req *pawl.Request) script.Turn {
+			boss := script.New(script.Loop(script.Func(func(req *llm.Request) script.Turn {
 				if req.Output == nil {
 					return script.Say("Done.")
 				}
@@ -103,7 +104,7 @@ func TestScriptCorrected(t *testing.T) {
 				}
 				return script.Say(good)
 			})))
-			res, err := scripts(t, boss, nil, worker("scout", script.New(), search())).Run(t.Context(), pawl.User("Go."))
+			res, err := scripts(t, boss, nil, worker("scout", script.New(), search())).Run(t.Context(), llm.User("Go."))
 			if (err != nil) != (times == 3) || err != nil && (n != 3 || !strings.Contains(err.Error(), tt.told)) {
 				t.Errorf("%s, %d times: %v, %q", tt.bad, times, err, called(res))
 			}
@@ -134,7 +135,7 @@ func TestScriptFailed(t *testing.T) {
 		{&team.Options{OnFailure: team.Replan}, "write_script ok; scout error; write_script ok; scout ok; sum_up ok", false},
 	} {
 		n := 0
-		boss := script.New(script.Loop(script.Func(func(req *pawl.Request) script.Turn {
+		boss := script.New(script.Loop(script.Func(func(req *llm.Request) script.Turn {
 			if req.Output == nil {
 				return script.Say("Done.")
 			}
@@ -143,7 +144,7 @@ func TestScriptFailed(t *testing.T) {
 			}
 			return script.Say(steps("c"))
 		})))
-		res, err := scripts(t, boss, tt.opts, worker("scout", script.New(), search())).Run(t.Context(), pawl.User("Go."))
+		res, err := scripts(t, boss, tt.opts, worker("scout", script.New(), search())).Run(t.Context(), llm.User("Go."))
 		if got := strings.Join(called(res), "; "); got != tt.calls || (err != nil) != tt.fails {
 			t.Errorf("got %s, %v; want %s", got, err, tt.calls)
 		}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 )
 
 //go:embed plan.md
@@ -99,7 +100,7 @@ func (e *PhaseError) Error() string {
 // phases, is sent back with its faults, Limits.Corrections times. The lead has no tools of its own:
 // facts that it needs first are a task for a worker.
 //
-// A run that begins with a plan (pawl.StrategicPlan) uses it without asking the lead, if it names
+// A run that begins with a plan (team.PlanKey) uses it without asking the lead, if it names
 // workers of the team; otherwise the plan is an error. The answer to a plan with one phase is its
 // worker's, unless the lead has an Output.
 func Strategic(lead *pawl.Agent, o *Options, workers ...Worker) (*pawl.Agent, error) {
@@ -126,10 +127,10 @@ type strategy struct {
 // kept checks the lead's plan and makes it the plan of the run. The first plan may come with the
 // run.
 func (s *strategy) kept(plan pawl.ToolFunc) pawl.ToolFunc {
-	return func(ctx context.Context, call pawl.ToolCall) (pawl.ToolResult, error) {
+	return func(ctx context.Context, call llm.ToolCall) (llm.ToolResult, error) {
 		v := pawl.InvocationFrom(ctx)
 		if v == nil {
-			return pawl.ToolResult{}, errors.New("it is called by its team alone")
+			return llm.ToolResult{}, errors.New("it is called by its team alone")
 		}
 		if r, ok, err := s.given(v); ok || err != nil {
 			return r, err
@@ -140,15 +141,15 @@ func (s *strategy) kept(plan pawl.ToolFunc) pawl.ToolFunc {
 		}
 		p, err := ParsePlan(r.Data, s.names...)
 		if err != nil {
-			return pawl.ErrorResult(err.Error()), nil
+			return llm.ErrorResult(err.Error()), nil
 		}
-		return r, v.Set(pawl.StrategicPlan, p)
+		return r, v.Set(team.PlanKey, p)
 	}
 }
 
 // given returns the plan that the run began with. A nested team sees the plan of the outer one,
 // which names other workers; it does not use that plan.
-func (s *strategy) given(v *pawl.Invocation) (r pawl.ToolResult, ok bool, err error) {
+func (s *strategy) given(v *pawl.Invocation) (r llm.ToolResult, ok bool, err error) {
 	plans := 0
 	for _, m := range v.Messages() {
 		for _, c := range m.Calls() {
@@ -158,25 +159,25 @@ func (s *strategy) given(v *pawl.Invocation) (r pawl.ToolResult, ok bool, err er
 		}
 	}
 	var text json.RawMessage
-	if ok, err = v.Get(pawl.StrategicPlan, &text); !ok || err != nil || plans > 1 {
+	if ok, err = v.Get(team.PlanKey, &text); !ok || err != nil || plans > 1 {
 		return r, false, err
 	}
 	p, err := ParsePlan(text, s.names...)
 	if inner := strings.Count(string(v.Key), "/") > 2; err != nil {
-		return pawl.ErrorResult("the given plan cannot be executed: " + err.Error()), !inner, nil
+		return llm.ErrorResult("the given plan cannot be executed: " + err.Error()), !inner, nil
 	}
 	data, err := json.Marshal(p)
-	return pawl.ToolResult{Parts: []pawl.Part{pawl.Text{Text: string(data)}}, Data: data}, err == nil, err
+	return llm.ToolResult{Parts: []llm.Part{llm.Text{Text: string(data)}}, Data: data}, err == nil, err
 }
 
 // progress is how far a plan has come.
 type progress struct {
 	plan    *Plan
 	groups  [][]int
-	next    int                     // the group that runs next
-	open    []int                   // what of it is still to be done
-	results map[int]pawl.ToolResult // by phase
-	failed  *PhaseError             // why the lead is asked again; nil means that it is not
+	next    int                    // the group that runs next
+	open    []int                  // what of it is still to be done
+	results map[int]llm.ToolResult // by phase
+	failed  *PhaseError            // why the lead is asked again; nil means that it is not
 	retries int
 	plans   int
 	past    string // what plans that failed gave
@@ -184,7 +185,7 @@ type progress struct {
 }
 
 func (p *progress) begin(plan *Plan) {
-	p.plan, p.groups, p.next, p.results, p.retries = plan, plan.groups(), 0, map[int]pawl.ToolResult{}, 0
+	p.plan, p.groups, p.next, p.results, p.retries = plan, plan.groups(), 0, map[int]llm.ToolResult{}, 0
 	p.open = p.groups[0]
 }
 
@@ -256,14 +257,14 @@ func (s *strategy) next(t *turn, p *progress) move {
 	var m move
 	if p.fresh {
 		data, _ := json.Marshal(p.plan)
-		m.notice = &pawl.Notice{Code: NoticePlan, Text: fmt.Sprintf("a plan of %d phases", len(p.plan.Phases)), Data: data}
+		m.notice = &llm.Notice{Code: NoticePlan, Text: fmt.Sprintf("a plan of %d phases", len(p.plan.Phases)), Data: data}
 	}
 	switch {
 	case p.plan == nil:
-		m.calls = []pawl.ToolCall{ask(makePlan, t.whole())}
+		m.calls = []llm.ToolCall{ask(makePlan, t.whole())}
 	case p.failed != nil:
 		m.text = fmt.Sprintf("Phase %d failed; another plan is needed.", p.failed.Phase)
-		m.calls = []pawl.ToolCall{ask(makePlan, t.whole()+"\n\nThe plan before this one failed: "+p.failed.Error()+"\nWhat was done gave:\n"+p.past+"\nMake another plan for what is left to do.")}
+		m.calls = []llm.ToolCall{ask(makePlan, t.whole()+"\n\nThe plan before this one failed: "+p.failed.Error()+"\nWhat was done gave:\n"+p.past+"\nMake another plan for what is left to do.")}
 	case p.next < len(p.groups):
 		m.text = s.heading(p)
 		for _, i := range p.open {
@@ -272,7 +273,7 @@ func (s *strategy) next(t *turn, p *progress) move {
 	case len(p.plan.Phases) == 1 && t.output == nil && p.past == "":
 		m.text = answerOf(p.results[0])
 	default:
-		m.calls = []pawl.ToolCall{summary(t, p.past+p.gave(p.done()))}
+		m.calls = []llm.ToolCall{summary(t, p.past+p.gave(p.done()))}
 	}
 	return m
 }
@@ -333,7 +334,7 @@ func (p *progress) gave(phases []int) string {
 }
 
 // answerOf returns the answer of a call: its data, if it was held to a form.
-func answerOf(r pawl.ToolResult) string {
+func answerOf(r llm.ToolResult) string {
 	if r.Data != nil {
 		return string(r.Data)
 	}
@@ -341,7 +342,7 @@ func answerOf(r pawl.ToolResult) string {
 }
 
 // summary is the call that asks the lead for the answer.
-func summary(t *turn, gave string) pawl.ToolCall {
+func summary(t *turn, gave string) llm.ToolCall {
 	return with(sumUp, summaryArgs{"The task: " + t.whole() + "\n\nWhat the workers gave:\n" + gave, t.output})
 }
 
@@ -355,10 +356,10 @@ func summing(lead *pawl.Agent) *pawl.Tool {
 	t := asking(lead, sumUp, "Answers the task from what the workers gave.")
 	t.Input = json.RawMessage(`{"type":"object","additionalProperties":false,"required":["task"],"properties":{"task":{"type":"string"},"output":{"type":"object"}}}`)
 	t.Output = nil
-	t.Run = func(ctx context.Context, call pawl.ToolCall) (pawl.ToolResult, error) {
+	t.Run = func(ctx context.Context, call llm.ToolCall) (llm.ToolResult, error) {
 		var args summaryArgs
 		if err := json.Unmarshal(call.Args, &args); err != nil {
-			return pawl.ToolResult{}, err // it was checked
+			return llm.ToolResult{}, err // it was checked
 		}
 		call.Args = ask("", args.Task).Args
 		return asked(lead, answerPrompt, args.Output).Tool("").Run(ctx, call)

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/script"
 	"github.com/pawl-go/pawl/team"
 )
@@ -21,12 +22,12 @@ import (
 const twoPhases = `{"phases":[{"name":"look","worker":"scout","goals":"Find the active users."},{"name":"count","worker":"clerk","goals":"Count <them> & report."}],"rationale":"Data first."}`
 
 // worker is an agent that answers by a model.
-func worker(name string, m pawl.Model, tools ...pawl.Toolset) team.Worker {
+func worker(name string, m llm.Model, tools ...pawl.Toolset) team.Worker {
 	return team.Worker{Agent: &pawl.Agent{Name: name, Model: m, Instructions: "You are " + name + ".", Tools: tools}, Description: "Works as " + name + "."}
 }
 
 // strategic makes a team whose lead answers with replies, in turn.
-func strategic(t *testing.T, lead pawl.Model, o *team.Options, workers ...team.Worker) *pawl.Agent {
+func strategic(t *testing.T, lead llm.Model, o *team.Options, workers ...team.Worker) *pawl.Agent {
 	t.Helper()
 	a, err := team.Strategic(&pawl.Agent{Name: "desk", Model: lead, Instructions: "Be exact."}, o, workers...)
 	if err != nil {
@@ -45,7 +46,7 @@ type leads struct {
 
 func lead(answer string, plans ...string) *leads {
 	l := new(leads)
-	l.Model = script.New(script.Loop(script.Func(func(req *pawl.Request) script.Turn {
+	l.Model = script.New(script.Loop(script.Func(func(req *llm.Request) script.Turn {
 		if !strings.Contains(string(req.Output), `"phases"`) {
 			return script.Say(answer)
 		}
@@ -81,7 +82,7 @@ func TestStrategic(t *testing.T) {
 	var keys []string
 	var notice pawl.Event
 	var res *pawl.Result
-	for e, err := range a.Stream(t.Context(), pawl.User("How many users are active?")) {
+	for e, err := range a.Stream(t.Context(), llm.User("How many users are active?")) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -110,7 +111,7 @@ func TestStrategic(t *testing.T) {
 	}
 	block := "\n\nSTRATEGIC PLAN:\n{\n  \"phases\": [\n    {\n      \"name\": \"look\",\n      \"worker\": \"scout\",\n"
 	for _, m := range []*script.Model{scout, clerk} {
-		if got := m.Requests()[0].Messages[0]; got.Role != pawl.RoleSystem || !strings.Contains(got.Text(), block) || !strings.Contains(got.Text(), `"Count <them> & report."`) {
+		if got := m.Requests()[0].Messages[0]; got.Role != llm.RoleSystem || !strings.Contains(got.Text(), block) || !strings.Contains(got.Text(), `"Count <them> & report."`) {
 			t.Errorf("the system text has no plan:\n%s", got.Text())
 		}
 	}
@@ -126,7 +127,7 @@ func TestStrategic(t *testing.T) {
 			t.Errorf("the lead was not told %q:\n%s", part, got)
 		}
 	}
-	if got := string(res.Values[pawl.StrategicPlan]); !strings.Contains(got, `"worker":"scout"`) {
+	if got := string(res.Values[team.PlanKey]); !strings.Contains(got, `"worker":"scout"`) {
 		t.Errorf("the value of the run is %s", got)
 	}
 	if res.Spent.Requests != 9 || res.Spent.Calls != 4 {
@@ -140,14 +141,14 @@ func TestParallelPhases(t *testing.T) {
 	var both sync.WaitGroup // without the other phase in parallel, each would wait for ever
 	both.Add(2)
 	meet := func(name string) script.Turn {
-		return script.First(script.Expect(script.Say("last"), script.Asked("C\n")), script.Func(func(*pawl.Request) script.Turn {
+		return script.First(script.Expect(script.Say("last"), script.Asked("C\n")), script.Func(func(*llm.Request) script.Turn {
 			both.Done()
 			both.Wait()
 			return script.Say(name)
 		}))
 	}
 	a, b := script.New(meet("from a")), script.New(meet("from b"))
-	res, err := strategic(t, lead("Done.", plan), nil, worker("a", a), worker("b", b)).Run(t.Context(), pawl.User("Go."))
+	res, err := strategic(t, lead("Done.", plan), nil, worker("a", a), worker("b", b)).Run(t.Context(), llm.User("Go."))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -171,7 +172,7 @@ func TestPlanCorrected(t *testing.T) {
 	} {
 		boss := lead("Done.", tt.bad, twoPhases)
 		a := strategic(t, boss, nil, worker("scout", script.New(script.Say("x"))), worker("clerk", script.New(script.Say("y"))))
-		if _, err := a.Run(t.Context(), pawl.User("Go.")); err != nil {
+		if _, err := a.Run(t.Context(), llm.User("Go.")); err != nil {
 			t.Errorf("%s: %v", tt.bad, err)
 			continue
 		}
@@ -181,7 +182,7 @@ func TestPlanCorrected(t *testing.T) {
 		}
 		boss = lead("Done.", tt.bad, tt.bad, tt.bad, twoPhases)
 		a = strategic(t, boss, nil, worker("scout", script.New(script.Say("x"))), worker("clerk", script.New(script.Say("y"))))
-		res, err := a.Run(t.Context(), pawl.User("Go."))
+		res, err := a.Run(t.Context(), llm.User("Go."))
 		if failed := (*team.PhaseError)(nil); !errors.As(err, &failed) || failed.Phase != 0 || res.Stop != pawl.StopFailed || len(boss.Requests()) != 3 {
 			t.Errorf("%s, for ever: got %v, %s after %d requests", tt.bad, err, res.Stop, len(boss.Requests()))
 		}
@@ -191,7 +192,7 @@ func TestPlanCorrected(t *testing.T) {
 // fails is a model that fails n times, then reports what it did.
 func fails(n int, text string) *script.Model {
 	var mu sync.Mutex
-	return script.New(script.Loop(script.Func(func(*pawl.Request) script.Turn {
+	return script.New(script.Loop(script.Func(func(*llm.Request) script.Turn {
 		mu.Lock()
 		defer mu.Unlock()
 		if n--; n >= 0 {
@@ -217,7 +218,7 @@ func TestFailedPhase(t *testing.T) {
 		{"replan", &team.Options{OnFailure: team.Replan}, 9, []string{"make_plan ok", "scout error", "make_plan ok", "clerk ok", "sum_up ok"}, false},
 	} {
 		boss := lead("Done.", twoPhases, other)
-		res, err := strategic(t, boss, tt.opts, worker("scout", fails(tt.down, "found")), worker("clerk", script.New(script.Say("3")))).Run(t.Context(), pawl.User("Go."))
+		res, err := strategic(t, boss, tt.opts, worker("scout", fails(tt.down, "found")), worker("clerk", script.New(script.Say("3")))).Run(t.Context(), llm.User("Go."))
 		if diff := cmp.Diff(called(res), tt.calls); diff != "" {
 			t.Errorf("%s: got -, want +\n%s", tt.name, diff)
 		}
@@ -233,7 +234,7 @@ func TestFailedPhase(t *testing.T) {
 	}
 	// Plans that fail again and again end, too.
 	boss := lead("Done.", twoPhases, twoPhases, twoPhases, twoPhases)
-	_, err := strategic(t, boss, &team.Options{OnFailure: team.Replan}, worker("scout", fails(99, "")), worker("clerk", script.New(script.Say("3")))).Run(t.Context(), pawl.User("Go."))
+	_, err := strategic(t, boss, &team.Options{OnFailure: team.Replan}, worker("scout", fails(99, "")), worker("clerk", script.New(script.Say("3")))).Run(t.Context(), llm.User("Go."))
 	if err == nil || boss.asked != 3 {
 		t.Errorf("got %v after %d plans, want 3", err, boss.asked)
 	}
@@ -245,13 +246,13 @@ func TestGivenPlan(t *testing.T) {
 	boss, clerk := lead("Done.", `{"phases":[{"worker":"clerk","goals":"Second."}]}`), script.New(script.Loop(script.Say("3")))
 	a := strategic(t, boss, nil, worker("scout", script.New(script.Say("x"))), worker("clerk", clerk))
 	given := func(plan string) *pawl.Result {
-		return &pawl.Result{Values: pawl.Values{pawl.StrategicPlan: json.RawMessage(plan)}}
+		return &pawl.Result{Values: pawl.Values{team.PlanKey: json.RawMessage(plan)}}
 	}
-	res, err := a.Resume(t.Context(), given(twoPhases), pawl.User("Go."))
+	res, err := a.Resume(t.Context(), given(twoPhases), llm.User("Go."))
 	if err != nil || boss.asked != 0 || !slices.Equal(called(res), []string{"make_plan ok", "scout ok", "clerk ok", "sum_up ok"}) {
 		t.Fatalf("got %v, %q, %d plans", err, called(res), boss.asked)
 	}
-	res, err = a.Resume(t.Context(), res, pawl.User("And now?"))
+	res, err = a.Resume(t.Context(), res, llm.User("And now?"))
 	if err != nil || boss.asked != 1 || !slices.Equal(called(res), []string{"make_plan ok", "clerk ok"}) || res.Text() != "3" {
 		t.Errorf("the next task: %v, %q, %d plans", err, called(res), boss.asked)
 	}
@@ -261,7 +262,7 @@ func TestGivenPlan(t *testing.T) {
 	if got := boss.Requests()[1].Messages[1].Text(); !strings.Contains(got, "user: Go.\nassistant: Done.") {
 		t.Errorf("the lead planned without what was said before: %s", got)
 	}
-	_, err = a.Resume(t.Context(), given(strings.Replace(twoPhases, "clerk", "clark", 1)), pawl.User("Go."))
+	_, err = a.Resume(t.Context(), given(strings.Replace(twoPhases, "clerk", "clark", 1)), llm.User("Go."))
 	if err == nil || !strings.Contains(err.Error(), `phase 2: there is no worker "clark"; did you mean clerk?`) {
 		t.Errorf("got %v", err)
 	}
@@ -274,7 +275,7 @@ func TestOutput(t *testing.T) {
 	}
 	boss := lead(`{"active":3}`, `{"phases":[{"worker":"clerk","goals":"Count."}]}`)
 	a := strategic(t, boss, nil, worker("clerk", script.New(script.Say("There are three."))))
-	got, res, err := pawl.Into[answer](t.Context(), a, pawl.User("How many?"))
+	got, res, err := pawl.Into[answer](t.Context(), a, llm.User("How many?"))
 	if err != nil || got.Active != 3 {
 		t.Errorf("got %+v, %v (%v)", got, err, res)
 	}
@@ -334,17 +335,17 @@ func TestParsePlan(t *testing.T) {
 // Cancelling in the middle reaches the worker at work; no phase follows.
 func TestCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
-	hold := &pawl.Tool{Name: "hold", Description: "Waits.", Effect: pawl.Read, Run: func(ctx context.Context, _ pawl.ToolCall) (pawl.ToolResult, error) {
+	hold := &pawl.Tool{Name: "hold", Description: "Waits.", Effect: pawl.Read, Run: func(ctx context.Context, _ llm.ToolCall) (llm.ToolResult, error) {
 		cancel(pawl.ErrCancelled)
 		<-ctx.Done()
-		return pawl.ToolResult{}, context.Cause(ctx)
+		return llm.ToolResult{}, context.Cause(ctx)
 	}}
 	scout, clerk := script.New(script.Call("hold", `{}`), script.Say("x")), script.New(script.Say("y"))
-	res, err := strategic(t, lead("Done.", twoPhases), nil, worker("scout", scout, hold), worker("clerk", clerk)).Run(ctx, pawl.User("Go."))
+	res, err := strategic(t, lead("Done.", twoPhases), nil, worker("scout", scout, hold), worker("clerk", clerk)).Run(ctx, llm.User("Go."))
 	if err != nil || res.Stop != pawl.StopCancelled || len(clerk.Requests()) != 0 || len(scout.Requests()) != 1 {
 		t.Errorf("got %v, %s; %d and %d requests", err, res.Stop, len(scout.Requests()), len(clerk.Requests()))
 	}
-	if last := res.Messages[len(res.Messages)-1]; last.Role != pawl.RoleTool {
+	if last := res.Messages[len(res.Messages)-1]; last.Role != llm.RoleTool {
 		t.Errorf("the call of the scout is open: the last message is %s", last.Role)
 	}
 }

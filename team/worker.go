@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // Worker is an agent that gets work. Its name is also the name of its tool, so the workers of a
@@ -106,17 +107,17 @@ func (w Worker) tool() *pawl.Tool {
 // first. It looks at the transcript alone, so a resumed or replayed run finds the same. After a
 // failure the work is done again.
 func once(work pawl.ToolFunc) pawl.ToolFunc {
-	return func(ctx context.Context, call pawl.ToolCall) (pawl.ToolResult, error) {
+	return func(ctx context.Context, call llm.ToolCall) (llm.ToolResult, error) {
 		v := pawl.InvocationFrom(ctx)
 		if v == nil {
 			return work(ctx, call)
 		}
 		msgs := v.Messages()
 		last := len(msgs) - 1
-		results := map[string]pawl.ToolResult{}
-		for i := last; i >= 0 && msgs[i].Role != pawl.RoleUser; i-- {
+		results := map[string]llm.ToolResult{}
+		for i := last; i >= 0 && msgs[i].Role != llm.RoleUser; i-- {
 			for _, p := range msgs[i].Parts {
-				if r, ok := p.(pawl.ToolResult); ok {
+				if r, ok := p.(llm.ToolResult); ok {
 					results[r.CallID] = r
 				}
 			}
@@ -127,11 +128,11 @@ func once(work pawl.ToolFunc) pawl.ToolFunc {
 				}
 				if r, ok := results[c.ID]; ok && !r.IsError {
 					v.FromCache()
-					return pawl.ToolResult{Parts: r.Parts, Data: r.Data}, nil
+					return llm.ToolResult{Parts: r.Parts, Data: r.Data}, nil
 				}
-				if i == last && slices.ContainsFunc(calls[k+1:], func(d pawl.ToolCall) bool { return d.ID == v.Call.ID }) {
+				if i == last && slices.ContainsFunc(calls[k+1:], func(d llm.ToolCall) bool { return d.ID == v.Call.ID }) {
 					v.FromCache()
-					return pawl.TextResult(fmt.Sprintf("The same task is in call %s, and is done once: its result is there.", c.ID)), nil
+					return llm.TextResult(fmt.Sprintf("The same task is in call %s, and is done once: its result is there.", c.ID)), nil
 				}
 			}
 		}

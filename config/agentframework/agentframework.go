@@ -16,8 +16,8 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/nearest"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // Document is a document of the form. Its tags define how it is read; the JSON Schema of the form
@@ -121,7 +121,7 @@ type Native struct {
 
 	// Model answers in place of a provider, under the name ModelName. Nil means that Agent names
 	// the model.
-	Model     pawl.Model
+	Model     llm.Model
 	ModelName string
 
 	// Workers are the files of the workers of a team.

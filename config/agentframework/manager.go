@@ -9,8 +9,8 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/nearest"
+	"github.com/pawl-go/pawl/llm"
 )
 
 type manager struct {
@@ -201,8 +201,8 @@ func (d *document) workerNode(w worker, path string, specs []workerSpec) *yaml.N
 type noModel struct{}
 
 // Stream fails.
-func (noModel) Stream(context.Context, *pawl.Request) iter.Seq2[pawl.Delta, error] {
-	return func(yield func(pawl.Delta, error) bool) {
-		yield(pawl.Delta{}, errors.New("no inference_gateway is named, and no rule is about this task"))
+func (noModel) Stream(context.Context, *llm.Request) iter.Seq2[llm.Delta, error] {
+	return func(yield func(llm.Delta, error) bool) {
+		yield(llm.Delta{}, errors.New("no inference_gateway is named, and no rule is about this task"))
 	}
 }

@@ -8,8 +8,8 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/nearest"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/script"
 	"github.com/pawl-go/pawl/tools/outside"
 )
@@ -329,7 +329,7 @@ func (d *document) offers(name string) bool {
 // for the task, and answers with its result. An empty name means no call.
 func (d *document) fixed(decide func(task string) (name string, args json.RawMessage)) {
 	d.native.ModelName = "script:" + d.Spec.Planner.Type
-	d.native.Model = script.New(script.Loop(script.Func(func(req *pawl.Request) script.Turn {
+	d.native.Model = script.New(script.Loop(script.Func(func(req *llm.Request) script.Turn {
 		if results := script.Results(req); results != nil {
 			var all []string
 			for _, r := range results {
@@ -339,7 +339,7 @@ func (d *document) fixed(decide func(task string) (name string, args json.RawMes
 		}
 		task := ""
 		for _, m := range req.Messages {
-			if m.Role == pawl.RoleUser {
+			if m.Role == llm.RoleUser {
 				task = m.Text()
 			}
 		}

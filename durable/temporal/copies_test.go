@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // fieldNames are the exported fields of a struct.
@@ -26,8 +27,8 @@ func fieldNames(of reflect.Type) (names []string) {
 func TestToolDefHasEveryField(t *testing.T) {
 	full := pawl.Tool{Name: "n", Description: "d", Input: json.RawMessage(`{}`), Output: json.RawMessage(`{}`), Deferred: true, Passive: true, Effect: pawl.Compose,
 		Inline: true, Timeout: time.Second, NoRepair: true, MaxResult: 1, Serial: func(json.RawMessage) string { return "" },
-		Run:       func(context.Context, pawl.ToolCall) (pawl.ToolResult, error) { return pawl.ToolResult{}, nil },
-		Reconcile: func(context.Context, pawl.ToolCall) (*pawl.ToolResult, error) { return nil, nil }}
+		Run:       func(context.Context, llm.ToolCall) (llm.ToolResult, error) { return llm.ToolResult{}, nil },
+		Reconcile: func(context.Context, llm.ToolCall) (*llm.ToolResult, error) { return nil, nil }}
 	v := reflect.ValueOf(&full).Elem()
 	def := define(&full)
 	passive := def.tool()
@@ -60,14 +61,14 @@ func TestAgentDefHasEveryField(t *testing.T) {
 // An activity asks the model with every field of a request, but for the overriding name.
 func TestModelInputHasEveryField(t *testing.T) {
 	in := fieldNames(reflect.TypeFor[modelInput]())
-	for _, name := range fieldNames(reflect.TypeFor[pawl.Request]()) {
+	for _, name := range fieldNames(reflect.TypeFor[llm.Request]()) {
 		switch name {
 		case "Model": // the agent's own
 		case "Whole": // always
 		case "Messages": // Head and New
 		default:
 			if !slices.Contains(in, name) {
-				t.Errorf("pawl.Request.%s is not in modelInput", name)
+				t.Errorf("llm.Request.%s is not in modelInput", name)
 			}
 		}
 	}

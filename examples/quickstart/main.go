@@ -8,6 +8,7 @@ import (
 	"os"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/provider/openai"
 )
 
@@ -22,7 +23,7 @@ func main() {
 	weather := pawl.Func("weather", "Current weather in a city.",
 		func(ctx context.Context, c City) (string, error) { return "rain in " + c.Name, nil })
 	agent := &pawl.Agent{Model: openai.New("gpt-5-mini", nil), Tools: []pawl.Toolset{weather}}
-	res, err := agent.Run(ctx, pawl.User("Do I need an umbrella in Oslo?"))
+	res, err := agent.Run(ctx, llm.User("Do I need an umbrella in Oslo?"))
 	// end quickstart
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "quickstart:", err)
