@@ -27,7 +27,7 @@ func environment(name string) string {
 	return map[string]string{"SECRET_TOKEN": "tok-0123456789", "FIVE": "5", "STRUCTURE": "auto\nfoo: bar", "OPENAI_API_KEY": "sk-test-0123456789"}[name]
 }
 
-// findings says what is found in a file, a line for each finding: its code, and what pawl check prints.
+// findings lists the findings of a file, one a line: the code, and the text that pawl check prints.
 func findings(name string) string {
 	var out strings.Builder
 	file, err := config.Load(name, &config.LoadOptions{Getenv: environment})
@@ -44,7 +44,8 @@ func findings(name string) string {
 	return out.String()
 }
 
-// Each archive in testdata/broken says above its files what is wrong with agent.yaml: every finding, with its place and hint, and no other.
+// The text above the files of each archive in testdata/broken lists every finding of agent.yaml,
+// with its place and hint.
 func TestBroken(t *testing.T) {
 	paths, err := filepath.Glob("testdata/broken/*.txtar")
 	if err != nil || len(paths) == 0 {

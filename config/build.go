@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/config/agentframework"
 	"github.com/pawl-go/pawl/history"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/mcp"
@@ -20,38 +21,63 @@ import (
 	"github.com/pawl-go/pawl/tools/outside"
 )
 
-// Options are what Build can be told. Nil, and the zero value, are for a program that runs the agent.
+// Options configure Build. Nil and the zero value are for a program that runs the agent.
 type Options struct {
-	Getenv  func(string) string // nil: os.Getenv
-	Tools   []pawl.Toolset      // offered after those of the agent
-	Dry     bool                // the agent will not run: nothing has to be set up on this machine, no program is looked for, and no MCP server is asked: what tools.lock has of one stands for it
-	Connect bool                // with Dry: MCP servers are asked all the same, which starts the programs of some
-	Bare    bool                // the agent may be without a model, for a program that may need its tools alone; then Built.Agent.Model is nil
-	ForAll  bool                // it works for many: its tools act for the scope of each call's context (store.WithScope), not for that of Agent.Store
-	HTTP    http.RoundTripper   // carries the requests to providers; nil: the default
+	Getenv func(string) string // nil means os.Getenv
+	Tools  []pawl.Toolset      // offered after the tools of the agent
 
-	// Offline says that HTTP answers by itself: models need no keys, and no variables that hold them.
+	// Dry is for an agent that will not run. Nothing has to be set up on this machine, no program
+	// is looked for, and no MCP server is asked: its tools are those in tools.lock.
+	Dry     bool
+	Connect bool // Connect asks MCP servers in a dry build, too. This starts the programs of some.
+
+	// Bare allows an agent without a model, for a program that needs its tools alone.
+	// Built.Agent.Model is then nil.
+	Bare bool
+
+	// ForAll is for an agent that serves many users: its tools act for the scope of each call's
+	// context (store.WithScope) instead of the scope of Agent.Store.
+	ForAll bool
+
+	// HTTP sends the requests to providers. Nil means the default transport.
+	HTTP http.RoundTripper
+
+	// Offline means that HTTP answers by itself: models need no keys, and no variables with keys.
 	Offline bool
 
-	// Commands runs the programs of command tools; outside.Exec does it with this user's rights. Nil: in a sandbox of the level of Agent.Sandbox.
+	// Commands runs the programs of command tools. outside.Exec runs them with this user's rights.
+	// Nil means a sandbox of the level Agent.Sandbox.
 	Commands outside.Runner
 
-	Tell    func(text string)                                       // hears what is worth knowing: which driver was taken, what was left out; nil: nobody
-	Ask     func(context.Context, mcp.Question) (mcp.Answer, error) // asks a person what an MCP server wants to know; nil: every question is declined
-	Approve func(r policy.Rules) pawl.Middleware                    // makes the middleware that decides about calls; nil: that of the rules
-	Inner   func(r policy.Rules) pawl.Middleware                    // as Approve, for the workers of a team, whose calls are made inside others; nil: that of their rules
+	// Tell receives remarks, such as the driver that was chosen or a tool that was left out. Nil
+	// means that they are dropped.
+	Tell func(text string)
 
-	overhear func(llm.Model) llm.Model // stands around what is asked; nil: nothing does
+	// Ask asks a person a question of an MCP server. Nil means that every question is declined.
+	Ask func(context.Context, mcp.Question) (mcp.Answer, error)
+
+	// Approve makes the middleware that approves calls. Nil means the middleware of the rules.
+	Approve func(r policy.Rules) pawl.Middleware
+
+	// Inner is Approve for the workers of a team, whose calls are nested in others. Nil means the
+	// middleware of their rules.
+	Inner func(r policy.Rules) pawl.Middleware
+
+	// overhear wraps the model that is asked. Nil means no wrapper.
+	overhear func(llm.Model) llm.Model
 }
 
 // Built is an agent that is ready to run. Call Close after its last run.
 type Built struct {
 	Agent  *pawl.Agent
 	Tools  []*pawl.Tool // what it offers; a team's own, and workers as tools
-	Within []*pawl.Tool // what the workers of a team offer, at whatever depth
-	Hidden []string     // what must be seen in no output: keys, and what came from the environment into headers
-	DB     *Database    // what is kept between runs; it is opened when it is first needed
-	Close  func()
+	Within []*pawl.Tool // tools of a team's workers, at any depth
+
+	// Hidden are values that no output may show: keys, and variables in headers.
+	Hidden []string
+
+	DB    *Database // the data between runs, opened at its first use
+	Close func()
 }
 
 // builder makes one agent.
@@ -61,7 +87,7 @@ type builder struct {
 	env    func(string) string
 	known  *catalog.Catalog
 	hidden []string
-	unseen []string // prefixes of the names of tools that nobody knows, since their server was not asked
+	unseen []string // name prefixes of tools that are unknown, since their server was not asked
 }
 
 func (b *builder) tell(text string) {
@@ -70,7 +96,8 @@ func (b *builder) tell(text string) {
 	}
 }
 
-// Build makes a pawl.Agent. Everything that can be wrong is found here, before anything is sent: the error is a *Finding or Findings.
+// Build makes a pawl.Agent and checks all of a before anything is sent. The error is a *Finding or
+// Findings.
 func (a *Agent) Build(ctx context.Context, o *Options) (*Built, error) {
 	b := &builder{agent: a}
 	if o != nil {
@@ -160,7 +187,7 @@ func (b *builder) approval() []pawl.Middleware {
 	return []pawl.Middleware{b.opts.Approve(b.agent.Rules())}
 }
 
-// offered lists the tools of sets, each of which can be offered, and finds what the agent says of tools that are not among them.
+// offered checks the tools of sets, and reports names in the agent's rules that none of them has.
 func (b *builder) offered(ctx context.Context, sets []pawl.Toolset) error {
 	all, err := pawl.Toolsets(sets).Tools(ctx)
 	if err != nil {
@@ -174,15 +201,15 @@ func (b *builder) offered(ctx context.Context, sets []pawl.Toolset) error {
 	return b.ruled(all)
 }
 
-// choice finds the tool choice: the agent's, then the environment's, then auto. A name that no tool has is an error, but the environment may name one where no
-// tools are offered at all: then no choice is sent.
+// choice returns the tool choice of the agent, then of the environment, then auto. A name that no
+// tool has is an error. If no tools are offered at all, a choice of the environment is not sent.
 func (b *builder) choice(tools []*pawl.Tool) (c llm.ToolChoice, err error) {
 	names, from := b.agent.Choice, ""
 	if len(names) == 0 && len(tools) > 0 {
 		if text := strings.TrimSpace(b.env("OPENAI_TOOL_CHOICE")); text != "" {
 			names, from = Choice{text}, "OPENAI_TOOL_CHOICE: "
-			if object, err := choiceObject([]byte(text)); err == nil {
-				names = object
+			if name, err := agentframework.ForcedTool([]byte(text)); err == nil {
+				names = Choice{name}
 			}
 		}
 	}
@@ -218,23 +245,6 @@ func (c Choice) choice() llm.ToolChoice {
 		return llm.ToolChoice{}
 	}
 	return llm.Named(c...)
-}
-
-// choiceObject reads a choice in the form of OpenAI's API: {"type":"function","function":{"name":…}}.
-func choiceObject(text []byte) (Choice, error) {
-	var o struct {
-		Type     string `json:"type"`
-		Function struct {
-			Name string `json:"name"`
-		} `json:"function"`
-	}
-	if err := json.Unmarshal(text, &o); err != nil {
-		return nil, err
-	}
-	if o.Type != "function" || o.Function.Name == "" {
-		return nil, errors.New(`want {"type":"function","function":{"name":"NAME"}}`)
-	}
-	return Choice{o.Function.Name}, nil
 }
 
 // output returns the schema that an answer must fit.
@@ -309,7 +319,8 @@ func (a *Agent) history() []pawl.Middleware {
 	return nil
 }
 
-// relative is where a file is that was named at path: what the agent's file names is relative to that file, what a flag names to the current directory.
+// relative returns the path of a file that is named at path. Names in the agent's file are relative
+// to that file, names in flags to the current directory.
 func (a *Agent) relative(path, name string) string {
 	if p, ok := a.said(path); name == "" || filepath.IsAbs(name) || a.dir == "" || ok && p.line == 0 {
 		return name

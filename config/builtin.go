@@ -34,7 +34,8 @@ type Set struct {
 	Tools pawl.Toolset
 }
 
-// families make the sets of built-in tools, in the order in which they are listed. Those that write into the database make it where it is not there.
+// families make the sets of built-in tools, in the order of lists. Sets that write into the
+// database create it if it does not exist.
 var families = []struct {
 	name   string
 	writes bool
@@ -64,13 +65,13 @@ func SetNames() []string {
 	return names
 }
 
-// builtin opens sets for an agent. What some of them are over is opened at the first call; with now at once, and what is not set up on this machine is then
-// an error.
+// builtin opens sets for an agent. Their resources are opened at the first call or, with now, at
+// once; a resource that is not set up on this machine is then an error.
 type builtin struct {
 	agent *Agent
 	env   func(string) string
 	now   bool
-	scope *store.Scope // whom the tools act for; nil: the scope of each call's context
+	scope *store.Scope // the user of the tools; nil means the scope of each call's context
 
 	sets     []Set
 	db       *Database
@@ -78,7 +79,8 @@ type builtin struct {
 	closers  []io.Closer
 }
 
-// builtins opens the sets that the agent names, each once, in the order of families, for one user or for all. Close them. Errors are *Finding.
+// builtins opens the sets that the agent names, each once, in the order of families, for one user
+// or for all. Close it. Errors are *Finding.
 func builtins(a *Agent, env func(string) string, now, forAll bool) (_ *builtin, err error) {
 	b := &builtin{agent: a, env: env, now: now, db: NewDatabase(a.store(), env, false), callable: new(pawl.Registry)}
 	b.closers = append(b.closers, b.db)
@@ -120,14 +122,11 @@ func builtins(a *Agent, env func(string) string, now, forAll bool) (_ *builtin, 
 }
 
 func unknownSet(name, path string) *Finding {
-	hint := "there are: " + strings.Join(SetNames(), ", ")
-	if near := nearest.Word(name, SetNames()); near != "" {
-		hint = "did you mean " + near + "?"
-	}
-	return finding(CodeUnknownTool, path, hint, "no set of tools is named %q", name)
+	return finding(CodeUnknownTool, path, nearest.Hint(name, SetNames()), "no set of tools is named %q", name)
 }
 
-// mayCall says which tools a schedule may call: those of sets, but the ones that make schedules, and those that the caller carries out.
+// mayCall adds the tools that a schedule may call: all but those that make schedules and passive
+// ones.
 func (b *builtin) mayCall(ctx context.Context, sets []Set) error {
 	for _, set := range sets {
 		if set.Name == "schedule" {
@@ -178,7 +177,7 @@ func (b *builtin) noRoot(err error) error {
 	return finding(CodeBadFile, "root", "want a directory that is there", "%s: %s", b.agent.Directory(), cause(err))
 }
 
-// cause words an error about a directory by what is wrong with it.
+// cause returns an error about a directory without the system call and the path.
 func cause(err error) string {
 	var p *fs.PathError
 	if errors.As(err, &p) {
@@ -196,7 +195,8 @@ func (b *builtin) http() (pawl.Toolset, error) {
 }
 
 func (b *builtin) search() (pawl.Toolset, error) {
-	engine, err := search.Open(b.env) // without one each call says what is missing
+	// without an engine, each call returns an error that says what is missing
+	engine, err := search.Open(b.env)
 	if err != nil && b.now {
 		return nil, finding(CodeUnavailable, "", "set one of BRAVE_API_KEY, TAVILY_API_KEY and SEARXNG_URL", "search: no search service is set up")
 	}
@@ -300,7 +300,8 @@ func (b *builtin) schedule() (pawl.Toolset, error) {
 	})
 }
 
-// zoneOf is the IANA zone of times that name none: that of the agent, of TZ, of the machine; UTC when none says.
+// zoneOf returns the IANA zone of times without one: the agent's, then that in TZ, then the
+// machine's, then UTC.
 func zoneOf(said string, env func(string) string) (string, error) {
 	if said != "" {
 		if _, err := time.LoadLocation(said); err != nil || said == "Local" {
@@ -321,7 +322,8 @@ func zoneOf(said string, env func(string) string) (string, error) {
 	return "UTC", nil
 }
 
-// Directory is the directory that the file tools see: Root as it is found from where the agent was read, "." where none is named.
+// Directory returns the root directory of the file tools: Root, relative to the agent's file, or
+// "." if Root is empty.
 func (a *Agent) Directory() string {
 	if a.Root == "" {
 		return "."
@@ -329,7 +331,7 @@ func (a *Agent) Directory() string {
 	return a.relative("root", a.Root)
 }
 
-// store is Store with its file where it is.
+// store returns Store with the path of its file.
 func (a *Agent) store() Store {
 	s := a.Store
 	if !s.isServer() {

@@ -11,7 +11,7 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
-// The choice is that of the agent, then that of the environment, then auto.
+// The agent's choice comes first, then the environment's, then auto.
 func TestToolChoice(t *testing.T) {
 	offered := []pawl.Toolset{&pawl.Tool{Name: "look", Passive: true}, &pawl.Tool{Name: "none_such", Passive: true}}
 	for _, test := range []struct {
@@ -33,7 +33,8 @@ func TestToolChoice(t *testing.T) {
 		{config.Choice{"lok"}, "", offered, llm.ToolChoice{}, `tool_choice: no tool "lok" is offered; offered: look, none_such`},
 		{nil, "lok", offered, llm.ToolChoice{}, `OPENAI_TOOL_CHOICE: no tool "lok" is offered`},
 		{config.Choice{"look"}, "", nil, llm.ToolChoice{}, "offered: none"},
-		{nil, "look", nil, llm.ToolChoice{}, ""}, // the environment may speak of tools that are not offered here
+		// the environment may name tools that are not offered here
+		{nil, "look", nil, llm.ToolChoice{}, ""},
 	} {
 		a := &config.Agent{Model: config.Models{{Name: "openai:gpt-5-mini"}}, Choice: test.said}
 		env := func(name string) string { return map[string]string{"OPENAI_TOOL_CHOICE": test.env}[name] }

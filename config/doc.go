@@ -1,4 +1,4 @@
-// Package config makes agents of what is written: a YAML file, or the flags of a command line.
+// Package config turns a YAML file, or the flags of a command line, into agents.
 //
 //	agent: analyst
 //	model: openai:gpt-5-mini
@@ -15,12 +15,15 @@
 //	          bounded             on scalars only     Finding: place,    plain    with its
 //	                                                  message, hint      data     tools
 //
-// An Agent is plain data and the only thing that Build knows: flags fill it in as a file does, so that both have the same meaning, and a flag
-// stands over the file by being set in it (Override). Nothing that is written is passed over in silence: a key that there is not, a value of another kind, a name
-// that nothing has are each a Finding with file, line, column and what was probably meant, and all of a file's findings are told together.
+// An Agent is plain data and the only input of Build. Flags fill it in as a file does, so both have
+// the same meaning; a flag wins over the file by being set in it (Override). Nothing in a file is
+// ignored in silence: an unknown key, a value of another type and an unknown name are each a
+// Finding with file, line, column and a hint. All findings of a file are reported together.
 //
-// A variable is put into a scalar after the file was read, so no value can add a key or a list to it; its value is never repeated in a finding.
-// Whoever writes a file is trusted as whoever writes a program is: it says what runs.
+// Variables are expanded in scalars after the file is parsed, so no value can add a key or a list.
+// Findings never repeat their values. The author of a file is trusted as the author of a program
+// is: the file decides what runs.
 //
-// Files of kind agent.framework/v2 are read too: what they say is said in the keys above. docs/yaml.md has every key, docs/seed-yaml.md those of the other form.
+// Files of kind agent.framework/v2 are read, too: package agentframework translates them into the
+// keys above. docs/yaml.md has every key, docs/agent-framework.md the keys of that form.
 package config

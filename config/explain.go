@@ -11,9 +11,10 @@ import (
 	"slices"
 	"strings"
 
+	"go.yaml.in/yaml/v3"
+
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/tools/outside"
-	"go.yaml.in/yaml/v3"
 )
 
 // Explanation shows what an agent is when all is said.
@@ -21,11 +22,15 @@ type Explanation struct {
 	Agent  []byte // as YAML of the native form: every key that is set, in their order
 	Method string // of the first request; "" for a model that no request goes to
 	URL    string
-	Body   []byte // the bytes that the provider would be sent; for a model without a provider the request itself, as JSON
+
+	// Body is the body that the provider would receive. A model without a provider has the request
+	// itself, as JSON.
+	Body []byte
 }
 
-// Explain returns what a is, and the first request that a run with task makes. Nothing is sent, and nothing runs. Values of variables that nobody should see
-// stand as ${NAME}. Of o, which may be nil, Getenv, Connect and Tell count; errors are *Finding or Findings.
+// Explain returns the agent and the first request of a run with task. Nothing is sent, and no tool
+// runs. Secret values of variables stand as ${NAME}. Getenv, Connect and Tell of o are used; o may
+// be nil. Errors are *Finding or Findings.
 func (a *Agent) Explain(ctx context.Context, o *Options, task string) (*Explanation, error) {
 	w := new(wiretap)
 	dry := o.dry()
@@ -55,13 +60,13 @@ func (a *Agent) Explain(ctx context.Context, o *Options, task string) (*Explanat
 	return out, nil
 }
 
-// wiretap keeps the first request and answers that it is refused, which nobody repeats.
+// wiretap records the first request and answers with an error that is not retried.
 type wiretap struct {
 	method, url string
 	body        []byte
 }
 
-// RoundTrip keeps the request.
+// RoundTrip records the request.
 func (w *wiretap) RoundTrip(req *http.Request) (*http.Response, error) {
 	if w.body == nil {
 		w.method, w.url, w.body = req.Method, req.URL.String(), []byte{}
@@ -80,13 +85,13 @@ func (w *wiretap) RoundTrip(req *http.Request) (*http.Response, error) {
 		Body: io.NopCloser(strings.NewReader(`{"error":{"message":"nothing is sent here"}}`)), Request: req}, nil
 }
 
-// overheard keeps the first request to a model that has no provider.
+// overheard records the first request to a model without a provider.
 type overheard struct {
 	llm.Model
 	first **llm.Request
 }
 
-// Stream keeps the request.
+// Stream records the request.
 func (o *overheard) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
 	if *o.first == nil {
 		*o.first = req
@@ -94,7 +99,7 @@ func (o *overheard) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.
 	return o.Model.Stream(ctx, req)
 }
 
-// hide puts ${NAME} in the place of values that nobody should see.
+// hide replaces secret values by ${NAME}.
 func (a *Agent) hide(b []byte) []byte {
 	for _, s := range a.secrets {
 		if s.value != "" {
@@ -112,7 +117,8 @@ func (a *Agent) hidden() []string {
 	return values
 }
 
-// YAML returns a in the native form, with every key that is set. Parse of it is a again, but for variables, whose values it has.
+// YAML returns a in the native form, with every key that is set. Parse returns the same agent
+// again, with the values of variables in place of their names.
 func (a *Agent) YAML() []byte {
 	var out bytes.Buffer
 	e := yaml.NewEncoder(&out)
@@ -123,7 +129,7 @@ func (a *Agent) YAML() []byte {
 	return out.Bytes()
 }
 
-// written is the node that v is read from; nil for what is not set.
+// written returns the node that v is read from. Nil means that v is not set.
 func written(v reflect.Value) *yaml.Node {
 	if !v.IsValid() || v.IsZero() {
 		return nil
@@ -182,7 +188,8 @@ func written(v reflect.Value) *yaml.Node {
 		n := &yaml.Node{Kind: yaml.MappingNode}
 		for _, f := range fieldsOf(v.Type()) {
 			one := written(v.FieldByIndex(f.Index))
-			if keyOf(f) == "headers" && one != nil && v.Type() != serverType { // variables stay in them
+			// headers contain variables
+			if keyOf(f) == "headers" && one != nil && v.Type() != serverType {
 				for i := 1; i < len(one.Content); i += 2 {
 					one.Content[i] = keyNode(strings.ReplaceAll(one.Content[i].Value, "$${", "${"))
 				}

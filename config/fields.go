@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"strings"
 
+	"github.com/pawl-go/pawl/config/agentframework"
 	"github.com/pawl-go/pawl/tools/outside"
 )
 
@@ -61,6 +62,9 @@ func wanted(t reflect.Type) string {
 	}
 	if w, ok := reflect.New(t).Interface().(interface{ wanted() string }); ok {
 		return w.wanted()
+	}
+	if k, ok := reflect.New(t).Interface().(agentframework.Keeper); ok {
+		return k.Wanted()
 	}
 	switch {
 	case t == reflect.TypeFor[outside.Duration]():

@@ -14,31 +14,31 @@ const (
 	CodeUnreadable      Code = "unreadable"       // the file cannot be read
 	CodeSyntax          Code = "syntax"           // it is no YAML
 	CodeTooLarge        Code = "too_large"        // it has too many bytes, values or documents
-	CodeTooDeep         Code = "too_deep"         // its values are nested too deep, or in a circle
+	CodeTooDeep         Code = "too_deep"         // its values are nested too deep, or form a cycle
 	CodeEmpty           Code = "empty"            // there is no agent in it
 	CodeUnknownKey      Code = "unknown_key"      // there is no such key
 	CodeDuplicateKey    Code = "duplicate_key"    // a key stands twice
 	CodeMissingKey      Code = "missing_key"      // a key that must be there is not
 	CodeWrongType       Code = "wrong_type"       // a value of another kind
 	CodeBadValue        Code = "bad_value"        // a value of the right kind that cannot be meant
-	CodeConflict        Code = "conflict"         // two keys of which one can be given
+	CodeConflict        Code = "conflict"         // two keys that exclude each other
 	CodeMissingVariable Code = "missing_variable" // a variable that is not set and has no default
-	CodeBadVariable     Code = "bad_variable"     // ${ without an end, or with something that is no name
+	CodeBadVariable     Code = "bad_variable"     // a ${ without an end, or with an invalid name
 	CodeUnknownTool     Code = "unknown_tool"     // no tool, and no set of tools, has the name
 	CodeDuplicateTool   Code = "duplicate_tool"   // two tools of one name
-	CodeBadTool         Code = "bad_tool"         // a tool that cannot be made as it is defined
+	CodeBadTool         Code = "bad_tool"         // an invalid definition of a tool
 	CodeUnknownServer   Code = "unknown_server"   // no MCP server has the name
-	CodeBadServer       Code = "bad_server"       // an MCP server that cannot be as it is written
-	CodeUnknownModel    Code = "unknown_model"    // a model's name that is none, or whose provider there is not
+	CodeBadServer       Code = "bad_server"       // an invalid MCP server
+	CodeUnknownModel    Code = "unknown_model"    // an invalid model name or provider
 	CodeUnknownWorker   Code = "unknown_worker"   // no worker has the name
-	CodeUnknownResource Code = "unknown_resource" // no gateway, tool or subscriber of the file has the name
-	CodeUnknownType     Code = "unknown_type"     // a kind of planner, gateway, memory or policy that there is not
+	CodeUnknownResource Code = "unknown_resource" // no gateway, tool or subscriber has the name
+	CodeUnknownType     Code = "unknown_type"     // an unknown type of planner, gateway or tool
 	CodeDuplicateName   Code = "duplicate_name"   // two agents or resources of one name
-	CodeBadFile         Code = "bad_file"         // a file that this one names is not there, or is none of its kind
+	CodeBadFile         Code = "bad_file"         // a file is missing or has the wrong content
 	CodeBadSchema       Code = "bad_schema"       // a JSON Schema that is none
-	CodeRefused         Code = "refused"          // a key of agent.framework/v2 that is not supported: the hint says what to do
-	CodeUnavailable     Code = "unavailable"      // what the agent needs is not set up on this machine
-	CodeReported        Code = "reported"         // a warning: what is written has no effect, or another than it says
+	CodeRefused         Code = "refused"          // an unsupported key of agent.framework/v2
+	CodeUnavailable     Code = "unavailable"      // something is not set up on this machine
+	CodeReported        Code = "reported"         // a warning: a key has no effect, or another one
 )
 
 // Codes returns all codes.
@@ -48,21 +48,24 @@ func Codes() []Code {
 		CodeUnknownWorker, CodeUnknownResource, CodeUnknownType, CodeDuplicateName, CodeBadFile, CodeBadSchema, CodeRefused, CodeUnavailable, CodeReported}
 }
 
-// Finding is one thing that is wrong with an agent, or, with CodeReported, worth knowing. It is an error.
+// Finding is a fault of an agent or, with CodeReported, a warning. It is an error.
 type Finding struct {
-	Code    Code
-	Path    string // which key of the Agent: "limits.cost", "tools[1].http.url"; "": the whole
-	File    string // where it was said; "": not in a file
-	Line    int    // from 1; 0: no one line of the file
+	Code Code
+
+	// the key of the Agent, such as "limits.cost" or "tools[1].http.url"; empty means the whole
+	// agent
+	Path    string
+	File    string // empty means that the value is in no file
+	Line    int    // from 1; 0 means no particular line
 	Column  int    // from 1, in characters
 	Message string
-	Hint    string // what would be right; "": nothing to say
+	Hint    string // what would be right; empty means no hint
 }
 
 // Warning reports whether the agent works all the same.
 func (f *Finding) Warning() bool { return f.Code == CodeReported }
 
-// Error returns "FILE:LINE:COLUMN: message (hint)"; what was not said in a file has its path in front.
+// Error returns "FILE:LINE:COLUMN: message (hint)". A finding without a file begins with its path.
 func (f *Finding) Error() string {
 	var b strings.Builder
 	switch {
@@ -104,7 +107,7 @@ func (f Findings) Unwrap() []error {
 	return all
 }
 
-// err returns those that are no warnings as an error; nil when there are none.
+// err returns the findings that are no warnings as an error, or nil.
 func (f Findings) err() error {
 	var bad Findings
 	for _, one := range f {

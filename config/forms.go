@@ -5,9 +5,10 @@ import (
 	"reflect"
 	"strings"
 
+	"go.yaml.in/yaml/v3"
+
 	"github.com/pawl-go/pawl/internal/nearest"
 	"github.com/pawl-go/pawl/tools/outside"
-	"go.yaml.in/yaml/v3"
 )
 
 // The values that can be written in several ways.
@@ -66,7 +67,7 @@ func (m *Model) read(r *reading, n *yaml.Node, path string) {
 	}
 }
 
-// modelName tells of a name that cannot be opened.
+// modelName reports a name that cannot be opened.
 func (r *reading) modelName(n *yaml.Node, name, path string) {
 	if strings.HasPrefix(name, scripted) {
 		return
@@ -121,7 +122,8 @@ func (t *Tool) read(r *reading, n *yaml.Node, path string) {
 	}
 }
 
-// headers reads the headers of an http or openapi tool beforehand: variables in them are left to the tool, which keeps them from the model and hides them.
+// headers prepares the headers of an http or openapi tool. Their variables are expanded by the
+// tool, which hides the values from the model and from all output.
 func (r *reading) headers(def *yaml.Node) {
 	if def == nil || real(def).Kind != yaml.MappingNode {
 		return
@@ -177,7 +179,7 @@ func (r *reading) defaults(text string) string {
 	return before + "${" + inner + "}" + r.defaults(tail)
 }
 
-// made tells of a definition that no tool can be made of, as far as that shows without running anything.
+// made reports an invalid definition of a tool, as far as it shows without running anything.
 func (r *reading) made(n *yaml.Node, t *Tool, path string) {
 	if t.Command == nil && t.HTTP == nil {
 		return

@@ -10,7 +10,8 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
-// limits are those of the agent. One of 0 that is not about rounds would be no limit to the runtime, and is none that anybody means.
+// limits returns the limits of the agent. The runtime takes 0 as no limit; in a file 0 is an error,
+// except for rounds and corrections.
 func (b *builder) limits(model llm.Model) (l pawl.Limits, err error) {
 	from := &b.agent.Limits
 	for _, n := range []struct {
@@ -57,7 +58,8 @@ func (b *builder) limits(model llm.Model) (l pawl.Limits, err error) {
 	return l, err
 }
 
-// cost is the limit on cost; 0: none. One that nobody could keep is found here, before anything is sent.
+// cost returns the limit on cost; 0 means no limit. A limit without a known price is an error here,
+// before anything is sent.
 func (b *builder) cost(model llm.Model) (float64, error) {
 	if b.agent.Limits.Cost == nil {
 		return 0, nil

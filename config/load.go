@@ -11,24 +11,29 @@ import (
 	"slices"
 	"strings"
 
+	"go.yaml.in/yaml/v3"
+
+	"github.com/pawl-go/pawl/config/agentframework"
 	"github.com/pawl-go/pawl/internal/nearest"
 	"github.com/pawl-go/pawl/provider"
-	"go.yaml.in/yaml/v3"
 )
 
-// File is what was read of a file: an agent for each of its documents.
+// File is the result of reading a file: an agent for each of its documents.
 type File struct {
 	Name   string
 	Agents []*Agent
 }
 
-// LoadOptions are what Load and Parse can be told. Nil stands for the defaults.
+// LoadOptions configure Load and Parse. Nil means the defaults.
 type LoadOptions struct {
-	Getenv func(string) string // nil: os.Getenv
-	Dir    string              // of Parse: what relative names are relative to; "": the directory of name
+	Getenv func(string) string // nil means os.Getenv
+
+	// for Parse: the base of relative names; empty means the directory of name
+	Dir string
 }
 
-// Load reads a file. The error is Findings, all that could be found wrong with it; the File is there all the same, with what could be read.
+// Load reads a file. The error is Findings, with all faults that were found. The File is returned
+// in any case, with the parts that could be read.
 func Load(name string, o *LoadOptions) (*File, error) {
 	text, err := readBounded(name)
 	if err != nil {
@@ -86,19 +91,19 @@ var agentName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$`)
 // agent reads one document.
 func (r *reading) agent(root *yaml.Node) *Agent {
 	a := &Agent{file: r.file, dir: r.dir}
-	r.places, r.secrets = map[string]place{"": {root.Line, root.Column}}, nil
+	r.places, r.secrets = places{"": {root.Line, root.Column}}, nil
 	before := len(r.findings)
-	if isSeed(root) {
-		r.seed(root, a)
+	if agentframework.Is(root) {
+		r.framework(root, a)
 	} else {
 		r.object(real(root), reflect.ValueOf(a).Elem(), "")
-		if a.Name != "" && !agentName.MatchString(a.Name) {
-			r.placed(CodeBadValue, "agent", "letters, digits, _, - and ., 64 at most", "%q is no name of an agent", cut(a.Name))
-		}
-		if len(r.findings) == before {
-			for _, f := range a.wrongServers() {
-				r.placed(f.Code, f.Path, f.Hint, "%s", f.Message)
-			}
+	}
+	if a.Name != "" && !agentName.MatchString(a.Name) {
+		r.placed(CodeBadValue, "agent", "letters, digits, _, - and ., 64 at most", "%q is no name of an agent", cut(a.Name))
+	}
+	if len(r.findings) == before {
+		for _, f := range a.wrongServers() {
+			r.placed(f.Code, f.Path, f.Hint, "%s", f.Message)
 		}
 	}
 	for path := range r.places {
@@ -115,22 +120,16 @@ func (r *reading) agent(root *yaml.Node) *Agent {
 	return a
 }
 
-// placed tells of something at a path that was read.
+// placed adds a finding at a path that was read.
 func (r *reading) placed(code Code, path, hint, format string, args ...any) {
 	f := finding(code, path, hint, format, args...)
-	for p := path; ; p = above(p) {
-		if at, ok := r.places[p]; ok {
-			f.Line, f.Column = at.line, at.column
-			break
-		}
-		if p == "" {
-			break
-		}
-	}
+	at, _ := r.places.of(path)
+	f.Line, f.Column = at.line, at.column
 	r.found(f)
 }
 
-// Agent returns the agent of this name; "" is the only one, or the only one that works for no other of the file. The error is a *Finding.
+// Agent returns the agent of this name. An empty name means the only agent, or the only one that is
+// no worker of another in the file. The error is a *Finding.
 func (f *File) Agent(name string) (*Agent, error) {
 	var all []string
 	if name == "" {
@@ -148,14 +147,10 @@ func (f *File) Agent(name string) (*Agent, error) {
 	case name == "":
 		return nil, &Finding{Code: CodeConflict, File: f.Name, Message: "there are several agents in it", Hint: "say which: " + strings.Join(all, ", ")}
 	}
-	hint := "there are: " + strings.Join(all, ", ")
-	if near := nearest.Word(name, all); near != "" {
-		hint = "did you mean " + near + "?"
-	}
-	return nil, &Finding{Code: CodeUnknownWorker, File: f.Name, Message: "no agent is named " + name, Hint: hint}
+	return nil, &Finding{Code: CodeUnknownWorker, File: f.Name, Message: "no agent is named " + name, Hint: nearest.Hint(name, all)}
 }
 
-// leads are the agents that are nobody's workers.
+// leads returns the agents that are no workers.
 func (f *File) leads() (out []*Agent) {
 	for _, a := range f.Agents {
 		if !slices.ContainsFunc(f.Agents, func(b *Agent) bool {
@@ -167,8 +162,9 @@ func (f *File) leads() (out []*Agent) {
 	return out
 }
 
-// Check reports everything that can be found wrong with an agent without asking anybody: what reading it did not see, such as names of tools in rules that no tool has.
-// What a machine lacks to run the agent is no fault of it. Of o, which may be nil, Getenv, Connect and Tell count. Nil: nothing is wrong.
+// Check returns the faults that can be found without a request: those that reading the file did not
+// show, such as unknown tools in rules. A machine that lacks something is no fault of the agent.
+// Getenv, Connect and Tell of o are used; o may be nil. Nil means no faults.
 func (a *Agent) Check(ctx context.Context, o *Options) Findings {
 	built, err := a.Build(ctx, o.dry())
 	if err != nil {

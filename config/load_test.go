@@ -99,7 +99,7 @@ cache: {tools: [data_parse], bytes: 10, age: 1h}
 	}
 }
 
-// A variable is the text of one scalar, whatever its value is.
+// A variable is the text of one scalar, for any value.
 func TestVariables(t *testing.T) {
 	value := "x\"\nmodel: evil\n- ]}${FIVE}"
 	env := func(name string) string { return map[string]string{"V": value, "FIVE": "5"}[name] }
@@ -191,7 +191,7 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-// Several agents in a file are told apart by their names.
+// Several agents in a file have different names.
 func TestSeveral(t *testing.T) {
 	f := parse(t, "agent: a\nmodel: openai:gpt-5-mini\n---\nagent: b\nmodel: openai:gpt-5-mini\n---\n")
 	if a, err := f.Agent("b"); err != nil || a.Name != "b" {

@@ -17,7 +17,7 @@ import (
 
 var serverType = reflect.TypeFor[mcp.Server]()
 
-// LockFile is where what was accepted of MCP servers is.
+// LockFile returns the path of the file with the accepted tools of MCP servers.
 func (a *Agent) LockFile() string { return a.relative("tools_lock", cmp.Or(a.Lock, "tools.lock")) }
 
 // MCP returns the MCP servers whose tools a has, in the order of its tools.
@@ -39,7 +39,7 @@ func (a *Agent) MCP() []mcp.Server {
 	return all
 }
 
-// wrongServers finds servers that cannot be as they are written, names that no server has, and servers that nothing takes tools of.
+// wrongServers reports invalid servers, unknown names of servers, and servers without a use.
 func (a *Agent) wrongServers() (all Findings) {
 	names := slices.Sorted(maps.Keys(a.Servers))
 	used := map[string]bool{}
@@ -49,10 +49,8 @@ func (a *Agent) wrongServers() (all Findings) {
 			continue
 		}
 		hint := "mcp_servers says how a server is reached"
-		if near := nearest.Word(t.MCP, names); near != "" {
-			hint = "did you mean " + near + "?"
-		} else if len(names) > 0 {
-			hint = "there are: " + strings.Join(names, ", ")
+		if len(names) > 0 {
+			hint = nearest.Hint(t.MCP, names)
 		}
 		all = append(all, finding(CodeUnknownServer, index("tools", i)+".mcp", hint, "no server in mcp_servers is named %q", cut(t.MCP)))
 	}
@@ -69,7 +67,7 @@ func (a *Agent) wrongServers() (all Findings) {
 	return all
 }
 
-// handedOn reports whether what stands at a path of the agent is given to an MCP server, and shown to nobody.
+// handedOn reports whether the value at a path goes to an MCP server and must be hidden.
 func handedOn(path string) bool {
 	return strings.HasPrefix(path, "mcp_servers.") && (strings.Contains(path, ".headers.") || strings.Contains(path, ".env["))
 }
@@ -77,8 +75,8 @@ func handedOn(path string) bool {
 // served is the tools of an MCP server.
 type served struct{ pawl.Toolset }
 
-// servers makes the tools of MCP servers. They are connected to one after another, since what one calls its tools must be known to the next. In a dry build, none
-// is: then what the lock has of a server stands for it.
+// servers makes the tools of MCP servers. It connects to one after another, because each must know
+// the tool names of those before. A dry build connects to none and takes the tools in the lock.
 func (b *builder) servers(ctx context.Context, ready *builtin) (sets []Set, err error) {
 	a := b.agent
 	if err := a.wrongServers().err(); err != nil {
@@ -151,14 +149,14 @@ func (b *builder) private(s mcp.Server) {
 	}
 }
 
-// mayBe reports whether a name may be that of a tool that nobody knows, since its server was not asked.
+// mayBe reports whether a tool of this name may exist, on a server that was not asked.
 func (b *builder) mayBe(name string) bool { return begins(name, b.unseen) }
 
 func begins(name string, prefixes []string) bool {
 	return slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(name, p) })
 }
 
-// optional are the prefixes of the names of tools that a run can go on without.
+// optional returns the name prefixes of the tools of optional servers.
 func (a *Agent) optional() (prefixes []string) {
 	for _, s := range a.MCP() {
 		if s.Optional {
@@ -168,8 +166,8 @@ func (a *Agent) optional() (prefixes []string) {
 	return prefixes
 }
 
-// perhaps returns entries about tools in which the name of one that may be missing stands as a pattern that fits that name alone: a name that no tool has ends a run, a
-// pattern does not, and it is about the tool when it is there again.
+// perhaps returns the entries with the names of tools that may be missing as patterns that match
+// that name alone. An unknown name ends a run, a pattern without a match does not.
 func perhaps(entries, prefixes []string) []string {
 	out := slices.Clone(entries)
 	for i, e := range out {
@@ -180,7 +178,7 @@ func perhaps(entries, prefixes []string) []string {
 	return out
 }
 
-// searched is tools that are found by tool_search, where that is wanted.
+// searched returns the tools behind tool_search, if that is wanted.
 func searched(tools pawl.Toolsets, when string) pawl.Toolset {
 	switch when {
 	case "on":
@@ -210,7 +208,8 @@ func (c *clients) Close() error {
 	return nil
 }
 
-// ToolNames returns the names of all built-in tools, which an MCP server must not take. getenv nil is os.Getenv. Errors are *Finding.
+// ToolNames returns the names of all built-in tools, which no MCP server may use. A nil getenv
+// means os.Getenv. Errors are *Finding.
 func ToolNames(getenv func(string) string) ([]string, error) {
 	a := new(Agent)
 	for _, name := range SetNames() {

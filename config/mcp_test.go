@@ -15,7 +15,7 @@ import (
 	"github.com/pawl-go/pawl/mcp"
 )
 
-// mcpServer offers n tools over HTTP to whoever has the token, and counts the requests.
+// mcpServer offers n tools over HTTP to clients with the token, and counts the requests.
 func mcpServer(t *testing.T, n int, token string) (url string, asked *atomic.Int32) {
 	t.Helper()
 	var tools []pawl.Toolset
@@ -45,7 +45,8 @@ func loaded(t *testing.T, text string) *config.Agent {
 	return f.Agents[0]
 }
 
-// The tools of a server are offered under its name, on demand from 20 on, and what it is sent is shown to nobody.
+// The tools of a server are offered under its name, from 20 on behind tool_search. The token is
+// hidden.
 func TestServers(t *testing.T) {
 	for _, tt := range []struct {
 		n      int
@@ -87,7 +88,8 @@ approve: {ask: [far_tool_1]}
 	}
 }
 
-// A server that cannot be reached is an error at its place, in which no secret stands; the control has the right token.
+// A server that cannot be reached is an error at its place, without secrets. The control has the
+// right token.
 func TestServerGone(t *testing.T) {
 	url, _ := mcpServer(t, 1, "tok-0123456789")
 	for token, good := range map[string]bool{"${SECRET_TOKEN}": true, "x": false} {

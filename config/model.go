@@ -25,8 +25,7 @@ const scripted = "script:"
 // modelHint says what a model's name looks like.
 const modelHint = "such as openai:gpt-5-mini, anthropic:claude-sonnet-4-5 or ollama:qwen3:4b; pawl models list has more"
 
-// models opens all of them: the first, and those to fall back to.
-// asked makes the model, and what is asked: the model behind its driver.
+// asked returns the model, and the model behind its driver, which is asked.
 func (b *builder) asked() (model, driven llm.Model, layers []pawl.Middleware, err error) {
 	if len(b.agent.Model) == 0 && b.opts.Bare {
 		return nil, nil, nil, nil
@@ -94,8 +93,8 @@ func (b *builder) script(name, path string) (llm.Model, error) {
 	return m, nil
 }
 
-// key reads the key that key_env names. A key itself has no place in a file or on a command line, where others can see it: who
-// writes one there is told so, and it is not repeated.
+// key reads the variable that key_env names. A key itself has no place in a file or on a command
+// line, where others can see it; an error does not repeat it.
 func (b *builder) key(name, path string) (string, error) {
 	if b.opts.Offline {
 		return "none", nil
@@ -114,7 +113,8 @@ func (b *builder) key(name, path string) (string, error) {
 	return "", finding(CodeMissingVariable, path, "the name of a variable belongs here, not a key, as in MY_KEY", "%sthere is no such environment variable, or it is empty", what)
 }
 
-// ReadCatalog reads a file with a catalogue of models; "" is the one inside. The error is a *Finding.
+// ReadCatalog reads a file with a catalogue of models. An empty name means the built-in catalogue.
+// The error is a *Finding.
 func ReadCatalog(name string) (*catalog.Catalog, error) {
 	if name == "" {
 		return catalog.Default(), nil
@@ -125,7 +125,7 @@ func ReadCatalog(name string) (*catalog.Catalog, error) {
 	}
 	c, err := catalog.Parse(text)
 	if err != nil {
-		return nil, finding(CodeBadFile, "catalog", "pawl models list --json prints one that is right", "%s: %v", name, err)
+		return nil, finding(CodeBadFile, "catalog", "pawl models list --json prints a valid one", "%s: %v", name, err)
 	}
 	return c, nil
 }
@@ -133,7 +133,8 @@ func ReadCatalog(name string) (*catalog.Catalog, error) {
 // NoticeDriver is the code of the notice that says what driver auto took.
 const NoticeDriver = "driver"
 
-// driven puts the driver around the model. What auto takes is told at once, and as a notice of the first request.
+// driven wraps the model in its driver. The choice of auto is reported at once, and as a notice of
+// the first request.
 func (b *builder) driven(model llm.Model) (llm.Model, []pawl.Middleware, error) {
 	a, driver, o := b.agent, b.agent.Driver, b.agent.React
 	if driver == "" {
@@ -181,7 +182,8 @@ func leaks(said, model string) bool {
 		return said == "on"
 	}
 	name, _, _ := strings.Cut(model, ":")
-	return name != "openai" && name != "anthropic" && name != "gemini" && name != "script"
+	p, _ := provider.Find(name)
+	return !p.CleanCalls && name+":" != scripted
 }
 
 // pick chooses the driver for a model, and says why.
@@ -199,18 +201,18 @@ func pick(known *catalog.Catalog, name string) (driver, why string) {
 	return "native", list + "; --driver react is for models that do not call tools"
 }
 
-// told tells a notice before the first reply.
+// told returns a middleware that emits a notice before the first reply.
 func told(n llm.Notice) pawl.Middleware {
 	return pawl.Middleware{Model: func(m llm.Model) llm.Model { return &telling{m, n} }}
 }
 
-// telling is made anew for each run.
+// telling emits the notice. Each run has its own.
 type telling struct {
 	llm.Model
 	notice llm.Notice
 }
 
-// Stream tells the notice, and then what the model says.
+// Stream emits the notice, then the reply.
 func (t *telling) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
 	return func(yield func(llm.Delta, error) bool) {
 		if n := t.notice; n.Code != "" {

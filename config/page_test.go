@@ -38,7 +38,8 @@ func current(t *testing.T, path string, want []byte) {
 	}
 }
 
-// docs/agent.schema.json is what pawl check --schema prints, and the part of docs/yaml.md about keys is made from the types.
+// docs/agent.schema.json is the output of pawl check --schema. The keys in docs/yaml.md come from
+// the types and from keys.txt.
 func TestPage(t *testing.T) {
 	current(t, "../docs/agent.schema.json", config.Schema())
 	page, err := os.ReadFile("../docs/yaml.md")
@@ -64,10 +65,10 @@ func TestPage(t *testing.T) {
 		for i := range s.of.NumField() {
 			f := s.of.Field(i)
 			if key := f.Tag.Get("yaml"); key != "" && key != "-" {
-				if f.Tag.Get("doc") == "" {
-					t.Errorf("%s.%s says nothing of its key: give it a doc tag", s.of, f.Name)
+				doc := config.Meaning(s.of, f)
+				if doc == "" {
+					t.Errorf("%s.%s says nothing of its key: give it a line in keys.txt", s.of, f.Name)
 				}
-				doc := f.Tag.Get("doc")
 				if f.Tag.Get("required") != "" {
 					doc += " Required."
 				}
@@ -122,7 +123,8 @@ func kind(of reflect.Type, tag reflect.StructTag) string {
 	return "object"
 }
 
-// The schema takes every right file of the project, and refuses the broken ones whose fault is one of form.
+// The schema accepts every valid file of the project, and rejects the broken files with a fault of
+// form.
 func TestSchema(t *testing.T) {
 	c := jsonschema.NewCompiler()
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(config.Schema()))
@@ -181,8 +183,10 @@ func TestSchema(t *testing.T) {
 		}
 		code, _, _ := strings.Cut(string(ar.Comment), " ")
 		name := strings.TrimSuffix(filepath.Base(path), ".txtar")
-		if !form[code] || name == "no_model" || name == "wrong_type_variable" || name == "merge_key" || name == "seed_worker" || name == "team_worker_model" {
-			continue // what a schema cannot see: a flag may give the model, a variable its value; keys are merged before; the worker is another file
+		if !form[code] || name == "no_model" || name == "wrong_type_variable" || name == "merge_key" || name == "framework_worker" || name == "team_worker_model" {
+			// A schema cannot see these: a flag may give the model, a variable its value; keys are
+			// merged before; the worker is another file.
+			continue
 		}
 		refused++
 		if valid(ar.Files[0].Data) == nil {

@@ -33,7 +33,7 @@ func (a *Agent) Rules() policy.Rules {
 // ruled finds entries of lists that are about none of the tools.
 func (b *builder) ruled(tools []*pawl.Tool) error {
 	a := b.agent
-	own := tools // what is about a tool's time or end is about what the agent brings itself
+	own := tools // rules about a tool's time or end are about the agent's own tools
 	tools = append(slices.Clip(tools), a.workers()...)
 	lists := []entries{{"approve.deny", a.Approve.Deny}, {"approve.ask", a.Approve.Ask}, {"approve.allow", a.Approve.Allow}}
 	for i, r := range a.Rates {

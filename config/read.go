@@ -8,36 +8,42 @@ import (
 	"strconv"
 	"strings"
 
+	"go.yaml.in/yaml/v3"
+
+	"github.com/pawl-go/pawl/config/agentframework"
 	"github.com/pawl-go/pawl/internal/nearest"
 	"github.com/pawl-go/pawl/tools/outside"
-	"go.yaml.in/yaml/v3"
 )
 
-// reading is one file on its way to agents. It goes on after a mistake, so that all of them are told at once.
+// reading is the state of reading one file. It continues after a fault, so that all are reported at
+// once.
 type reading struct {
 	file     string
 	dir      string
 	env      func(string) string
 	findings Findings
 	expanded map[*yaml.Node]*expanded
-	places   map[string]place // of the agent that is being read
-	chain    []string         // the files that lead to this one, as workers
-	secrets  []secret         // values that no output may show
+	places   places   // of the agent that is being read
+	chain    []string // the files that lead to this one, as workers
+	secrets  []secret // values that no output may show
 }
 
 // secret is the value of a variable that no output may show.
 type secret struct{ name, value string }
 
-// mostFindings bounds what is told of one file.
+// mostFindings is the maximum of findings in one file.
 const mostFindings = 100
 
+// found adds a finding, unless it was found before: nodes behind an alias are read several times.
 func (r *reading) found(f *Finding) {
-	if f.File = r.file; len(r.findings) < mostFindings {
+	f.File = r.file
+	same := func(g *Finding) bool { return f.Line > 0 && f.Error() == g.Error() }
+	if len(r.findings) < mostFindings && !slices.ContainsFunc(r.findings, same) {
 		r.findings = append(r.findings, f)
 	}
 }
 
-// at tells of something at a node.
+// at adds a finding at a node.
 func (r *reading) at(code Code, n *yaml.Node, path, hint, format string, args ...any) {
 	f := finding(code, path, hint, format, args...)
 	f.Line, f.Column = n.Line, n.Column
@@ -61,11 +67,10 @@ func (r *reading) value(n *yaml.Node, v reflect.Value, path string, tag reflect.
 		r.places[path] = place{n.Line, n.Column}
 	}
 	n = real(n)
+	if k, ok := v.Addr().Interface().(agentframework.Keeper); ok && k.Keep(n) {
+		return
+	}
 	if n.Kind == yaml.ScalarNode && n.Tag == "!!null" {
-		if m, ok := v.Addr().Interface().(*maybe); ok {
-			m.null()
-			return
-		}
 		r.at(CodeWrongType, n, path, "leave the key out for the default", "want %s, got nothing", wanted(v.Type()))
 		return
 	}
@@ -119,8 +124,6 @@ func (r *reading) plain(n *yaml.Node, v reflect.Value, path string, tag reflect.
 			r.value(value, one, path+"."+key.Value, "")
 			v.SetMapIndex(reflect.ValueOf(key.Value), one)
 		}
-	case reflect.Interface:
-		v.Set(reflect.ValueOf(n)) // read by whoever knows what it is
 	default:
 		if r.scalar(n, v, path) {
 			r.bounded(n, v, path, tag)
@@ -128,7 +131,8 @@ func (r *reading) plain(n *yaml.Node, v reflect.Value, path string, tag reflect.
 	}
 }
 
-// pairs are the keys of an object with their values. A key that stands twice, or is no text, is told and left out.
+// pairs returns the keys of an object with their values. A duplicate key, or one that is no text,
+// is reported and left out.
 func (r *reading) pairs(n *yaml.Node, path string) func(func(*yaml.Node, *yaml.Node) bool) {
 	return func(yield func(*yaml.Node, *yaml.Node) bool) {
 		seen := map[string]int{}
@@ -191,7 +195,8 @@ func (r *reading) object(n *yaml.Node, v reflect.Value, path string) {
 var otherWords = map[string]string{"system": "instructions", "system_prompt": "instructions", "prompt": "instructions", "name": "agent", "mcp": "mcp_servers", "servers": "mcp_servers",
 	"fallbacks": "model", "memory": "store", "database": "store"}
 
-// elsewhere says where in an agent a key belongs that somebody wrote in another place, or calls otherwise; "" where that is not known.
+// elsewhere returns a hint for a key that belongs to another object of an agent, or has another
+// name there. An empty hint means that neither is known.
 func elsewhere(fields []reflect.StructField, key string) string {
 	if fieldNamed(fields, "agent") < 0 || nearest.Word(key, names(fields)) != "" {
 		return ""
@@ -211,13 +216,9 @@ func elsewhere(fields []reflect.StructField, key string) string {
 	return ""
 }
 
-// unknown tells of a key that there is not.
+// unknown reports an unknown key.
 func (r *reading) unknown(key *yaml.Node, path string, known []string) {
-	hint := "there are: " + strings.Join(known, ", ")
-	if near := nearest.Word(key.Value, known); near != "" {
-		hint = "did you mean " + near + "?"
-	}
-	r.at(CodeUnknownKey, key, path, hint, "there is no key %q", cut(key.Value))
+	r.at(CodeUnknownKey, key, path, nearest.Hint(key.Value, known), "there is no key %q", cut(key.Value))
 }
 
 // said is the text of a scalar, with its variables replaced, and the text that findings show.
@@ -246,7 +247,8 @@ func (r *reading) scalar(n *yaml.Node, v reflect.Value, path string) bool {
 	}
 	tag := n.ShortTag()
 	text, shown := r.said(n, path)
-	open := shown != text // a variable may stand for a number; between braces YAML wants it in quotes
+	// A variable may stand for a number, although YAML wants it in quotes between braces.
+	open := shown != text
 	ok := false
 	switch v.Kind() {
 	case reflect.String:
@@ -316,7 +318,8 @@ func (r *reading) json(n *yaml.Node, v reflect.Value, path string) {
 	}
 }
 
-// texts replaces the variables in all texts below n. What was replaced is a text, whatever it looks like.
+// texts expands the variables in all texts below n. An expanded value is a text, even if it looks
+// like a number.
 func (r *reading) texts(n *yaml.Node, path string) bool {
 	n = real(n)
 	if n.Kind == yaml.ScalarNode {
@@ -336,7 +339,7 @@ func (r *reading) texts(n *yaml.Node, path string) bool {
 	return ok
 }
 
-// wrong tells that a value is of another kind.
+// wrong reports a value of another type.
 func (r *reading) wrong(n *yaml.Node, want reflect.Type, path string) {
 	if _, again := r.places["!"+path]; again {
 		return

@@ -17,23 +17,23 @@ import (
 
 // Schedule is something that is to be done at times.
 type Schedule struct {
-	Name    string          `yaml:"name" doc:"What it is called among those of the agent. Letters, digits, _ and -." required:"true"`
-	When    string          `yaml:"when" doc:"When: daily 08:00, weekdays 08:00, weekly mon,thu 08:00, monthly last 08:00, a time such as 2026-03-01T08:00:00+01:00, or cron's five fields." required:"true"`
-	Zone    string          `yaml:"zone" doc:"The zone of these times, such as Europe/Oslo. Default: the agent's zone."`
-	Prompt  string          `yaml:"prompt" doc:"What the agent is asked then; with calls, beside what they gave."`
-	Calls   []ScheduledCall `yaml:"calls" doc:"Calls that are made then, in this order. Either these or a prompt."`
-	Misfire string          `yaml:"misfire" enum:"once,skip,all" doc:"What is done about times that were missed: the last of them, none, or all. Default: once."`
+	Name    string          `yaml:"name" required:"true"`
+	When    string          `yaml:"when" required:"true"`
+	Zone    string          `yaml:"zone"`
+	Prompt  string          `yaml:"prompt"`
+	Calls   []ScheduledCall `yaml:"calls"`
+	Misfire string          `yaml:"misfire" enum:"once,skip,all"`
 }
 
 // ScheduledCall is a call of a tool of the agent's.
 type ScheduledCall struct {
-	Tool string       `yaml:"tool" doc:"The tool." required:"true"`
-	Args outside.JSON `yaml:"args" doc:"Its arguments. Default: none."`
+	Tool string       `yaml:"tool" required:"true"`
+	Args outside.JSON `yaml:"args"`
 }
 
 var plainName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 
-// scheduled finds what is wrong with the schedules of an agent that has tools.
+// scheduled reports the faults of an agent's schedules.
 func (b *builder) scheduled(tools []*pawl.Tool) error {
 	var all Findings
 	seen := map[string]bool{}
@@ -64,7 +64,7 @@ func (b *builder) scheduled(tools []*pawl.Tool) error {
 	return all.err()
 }
 
-// called finds a call of a tool that there is not, or that does not fit it.
+// called reports a call of an unknown tool, or with arguments that do not fit.
 func (b *builder) called(c ScheduledCall, at string, tools []*pawl.Tool) Findings {
 	if wrong := b.about(c.Tool, at+".tool", tools); len(wrong) > 0 {
 		return wrong
@@ -74,7 +74,7 @@ func (b *builder) called(c ScheduledCall, at string, tools []*pawl.Tool) Finding
 	case i < 0: // of a server that was not asked
 		return nil
 	case tools[i].Passive:
-		return Findings{finding(CodeBadTool, at+".tool", "a tool that pawl runs itself", "%s is carried out by the caller, and nobody is there then", c.Tool)}
+		return Findings{finding(CodeBadTool, at+".tool", "a tool that pawl runs itself", "%s is executed by the caller, and no caller is there then", c.Tool)}
 	}
 	if x := pawl.Execute(context.Background(), schedule.Idle(tools[i:i+1]), llm.ToolCall{ID: "call", Name: c.Tool, Args: c.args()}); x.Outcome != pawl.OutcomeOK {
 		return Findings{finding(CodeBadValue, at+".args", "pawl tools show "+c.Tool, "%s", strings.Join(strings.Fields(x.Result.Text()), " "))}
@@ -92,11 +92,11 @@ func (c ScheduledCall) args() json.RawMessage {
 // schedules is how the IDs of the agent's schedules begin.
 func (a *Agent) schedules() string { return a.Name + "/" }
 
-// HasSchedule reports whether a schedule of that ID is one that KeepSchedules keeps for the agent.
+// HasSchedule reports whether KeepSchedules stores a schedule of that ID for the agent.
 func (a *Agent) HasSchedule(id string) bool { return strings.HasPrefix(id, a.schedules()) }
 
-// KeepSchedules has db keep the schedules of the agent, in the scope of its store and under the IDs AGENT/NAME: see schedule.Keep. Whoever runs schedules
-// calls it before. It is for an agent that was built.
+// KeepSchedules stores the schedules of the agent in db, in the scope of its store and under the
+// IDs AGENT/NAME: see schedule.Keep. Call it before schedules run, for an agent that was built.
 func (a *Agent) KeepSchedules(ctx context.Context, db store.Schedules, getenv func(string) string, now time.Time) error {
 	zone, err := zoneOf(a.Zone, getenv)
 	if err != nil {

@@ -7,16 +7,18 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/pawl-go/pawl/config/agentframework"
 	"github.com/pawl-go/pawl/tools/outside"
 )
 
-// Schema returns the JSON Schema of a document of the form, for editors. It is made from the types, and says what can be said of a document alone: keys, kinds of
-// values, their bounds. Names of tools and variables are for Check.
+// Schema returns the JSON Schema of a document, for editors. It is made from the types and
+// describes a document alone: keys, types of values and bounds. Check covers names of tools and
+// variables.
 func Schema() []byte {
 	s := schemaOf(reflect.TypeFor[Agent](), "")
 	s["$schema"] = "https://json-schema.org/draft/2020-12/schema"
 	s["title"] = "An agent of pawl"
-	s = seedSchema(s)
+	s = bothForms(s)
 	var out bytes.Buffer
 	e := json.NewEncoder(&out)
 	e.SetEscapeHTML(false)
@@ -25,6 +27,17 @@ func Schema() []byte {
 		panic(err) // of maps, texts and numbers alone
 	}
 	return out.Bytes()
+}
+
+// bothForms is the schema of both forms: a document says which it is.
+func bothForms(native object) object {
+	out := object{"$schema": native["$schema"], "title": native["title"], "type": "object",
+		"if":   object{"anyOf": []object{{"required": []string{"apiVersion"}}, {"required": []string{"kind"}}}},
+		"then": schemaOfStruct(reflect.TypeFor[agentframework.Document]())}
+	delete(native, "$schema")
+	delete(native, "title")
+	out["else"] = native
+	return out
 }
 
 type object = map[string]any
@@ -43,6 +56,8 @@ func schemaOf(t reflect.Type, tag reflect.StructTag) object {
 	switch {
 	case t == jsonType:
 		return object{}
+	case t == reflect.TypeFor[agentframework.Node]():
+		return object{"type": "object"}
 	case t == reflect.TypeFor[outside.Duration]():
 		return object{"type": "string", "pattern": `^([0-9.]+(ns|us|µs|ms|s|m|h))+$|^0$|\$\{`}
 	case t.String() == "pawl.Effect":
@@ -74,7 +89,7 @@ func schemaOfStruct(t reflect.Type) object {
 	properties, required := object{}, []string{}
 	for _, f := range fieldsOf(t) {
 		s := schemaOf(f.Type, f.Tag)
-		if doc := f.Tag.Get("doc"); doc != "" {
+		if doc := meaning(t, f); doc != "" {
 			s["description"] = doc
 		}
 		properties[keyOf(f)] = s
@@ -132,5 +147,6 @@ func (*History) schema() object {
 	return object{"anyOf": []object{{"enum": []string{"all", "current_trace"}}, one}}
 }
 
-// outside's definitions say in their own types what is required only in words.
+// requiredOutside are the required keys of package outside's definitions, whose types have no such
+// tag.
 var requiredOutside = map[string][]string{"Command": {"name", "description", "run"}, "HTTP": {"name", "description", "url"}, "OpenAPI": {"spec"}}

@@ -13,7 +13,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// What a file may be at most. One that says little cannot become much: values behind aliases count each time.
+// The limits of a file. Values behind aliases count each time, so a short file cannot expand into a
+// large one.
 const (
 	mostBytes     = 1 << 20
 	mostValues    = 100_000
@@ -23,7 +24,7 @@ const (
 
 var yamlLine = regexp.MustCompile(`^(?:yaml: )?line (\d+): (.*)$`)
 
-// parsed are the messages of the part of YAML's reader that comes after the one that reads marks.
+// parsed matches the messages of the YAML parser, as opposed to the YAML scanner.
 var parsed = regexp.MustCompile(`did not find expected (',' or|'-' indicator|key$|node content|<)`)
 
 // documents splits a file into its documents. Empty ones are left out.
@@ -81,7 +82,8 @@ func (r *reading) documents(text []byte) (docs []*yaml.Node) {
 
 var unknownAnchor = regexp.MustCompile(`unknown anchor '(.+)' referenced`)
 
-// yamlHint says what is mostly meant by a message of YAML's reader; "": nobody knows.
+// yamlHint returns the usual cause of a message of the YAML reader. Empty means that it is not
+// known.
 func yamlHint(message string) string {
 	for _, h := range []struct{ part, hint string }{
 		{"tab character", "indent with spaces"},
@@ -98,7 +100,8 @@ func yamlHint(message string) string {
 	return ""
 }
 
-// notUTF8 finds the first byte that is no text. A file that begins as UTF-16 does is left to YAML's reader, which reads it.
+// notUTF8 finds the first byte that is no UTF-8. A file that begins as UTF-16 is left to the YAML
+// reader, which can read it.
 func notUTF8(text []byte) *Finding {
 	if utf8.Valid(text) || bytes.HasPrefix(text, []byte("\xff\xfe")) || bytes.HasPrefix(text, []byte("\xfe\xff")) {
 		return nil
@@ -116,7 +119,7 @@ func notUTF8(text []byte) *Finding {
 		Message: "it is no text in UTF-8", Hint: "save it as UTF-8"}
 }
 
-// decodeNode reads the next document. The reader of YAML gives some mistakes as panics of its own; whatever it does, a file is only a file.
+// decodeNode reads the next document. The YAML reader reports some faults by a panic.
 func decodeNode(d *yaml.Decoder, root *yaml.Node) (err error) {
 	defer func() {
 		if v := recover(); v != nil {

@@ -36,9 +36,11 @@ func (s Store) path(env func(string) string) (string, error) {
 	return filepath.Join(home, ".local", "share", "pawl", "pawl.db"), nil
 }
 
-// Database is a store that is opened when it is first needed. Close it. It may be used concurrently.
+// Database is a store that is opened at its first use. Close it. It may be used concurrently.
 type Database struct {
-	Thread string // the conversation that is under way, set before the first run; "": none that is kept
+	// Thread is the current conversation, set before the first run. Empty means that none is
+	// stored.
+	Thread string
 
 	at     Store
 	env    func(string) string
@@ -49,7 +51,8 @@ type Database struct {
 	closers []io.Closer // what its tools have open
 }
 
-// NewDatabase returns the database that s says; getenv nil is os.Getenv. With create it is made where it is not there. Nothing is opened yet.
+// NewDatabase returns the database of s, without opening it. A nil getenv means os.Getenv. With
+// create, a database that does not exist is created.
 func NewDatabase(s Store, getenv func(string) string, create bool) *Database {
 	if getenv == nil {
 		getenv = os.Getenv
@@ -57,13 +60,14 @@ func NewDatabase(s Store, getenv func(string) string, create bool) *Database {
 	return &Database{at: s, env: getenv, create: create}
 }
 
-// Path returns what Open opens: a file, or the address of a PostgreSQL database. An address may have a password in it: do not print it.
+// Path returns the file, or the address of a PostgreSQL database. Do not print an address: it may
+// contain a password.
 func (d *Database) Path() (string, error) { return d.at.path(d.env) }
 
-// Open opens it, or returns the one that is open. The error is a *Finding.
+// Open opens the database, or returns the open one. The error is a *Finding.
 func (d *Database) Open() (store.Store, error) { return d.opened(false) }
 
-// Create is Open, and makes it where it is not there.
+// Create is Open, but creates a database that does not exist.
 func (d *Database) Create() (store.Store, error) { return d.opened(true) }
 
 func (d *Database) opened(create bool) (store.Store, error) {
@@ -125,7 +129,7 @@ func openServer(address string, create bool) (store.Store, error) {
 	return db, nil
 }
 
-// Close closes it, where it was opened.
+// Close closes the database if it is open.
 func (d *Database) Close() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -142,8 +146,8 @@ func (d *Database) Close() error {
 // unopened stands for a store while a tool is only shown: it has no method that can be called.
 type unopened struct{ store.Store }
 
-// toolset is tools over the database, which is opened when one of them is first called, so that they can be shown without one. With create it is made
-// then where it is not there.
+// toolset returns tools over the database. It is opened at the first call, so that tools can be
+// listed without one; with create, it is then created if it does not exist.
 func (d *Database) toolset(create bool, of func(store.Store) (pawl.Toolset, error)) (pawl.Toolset, error) {
 	set, err := of(unopened{})
 	if err != nil {
@@ -189,7 +193,7 @@ func (d *Database) toolset(create bool, of func(store.Store) (pawl.Toolset, erro
 	return all, nil
 }
 
-// closes keeps what must be closed with the database.
+// closes adds a toolset that is closed with the database.
 func (d *Database) closes(set pawl.Toolset) {
 	if c, ok := set.(io.Closer); ok {
 		d.mu.Lock()

@@ -10,29 +10,31 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/pawl-go/pawl"
-	"github.com/pawl-go/pawl/team"
 	"go.yaml.in/yaml/v3"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/nearest"
+	"github.com/pawl-go/pawl/team"
 )
 
-// Team is what is written of an agent that leads others; package team says what the managers do.
+// Team describes an agent that leads others. Package team has the managers.
 type Team struct {
-	Manager   string   `yaml:"manager" enum:"strategic,router,script,network" doc:"How work is given out: strategic (the lead plans phases, workers carry them out, the lead sums up), router (one worker gets the task), script (the lead writes steps for the workers) or network (the lead calls workers as it calls tools). Default: strategic."`
-	Workers   []Worker `yaml:"workers" required:"true" doc:"Who works: names of other agents of this file, or objects."`
-	Rules     []Rule   `yaml:"rules" doc:"Of a router: tried in order, before the lead is asked."`
-	Default   string   `yaml:"default" doc:"Of a router: the worker where the lead chose none. Default: the answer says that none fits."`
-	OnFailure string   `yaml:"on_failure" enum:"stop,retry,replan" doc:"Of strategic and script: what follows a phase or step that failed. Default: stop."`
-	Tries     *int     `yaml:"tries" min:"1" max:"10" doc:"How often more, with retry and replan. Default: 1 and 2."`
-	MaxPhases *int     `yaml:"max_phases" min:"1" max:"12" doc:"Phases of a plan at most. Default: 12."`
-	Prompt    string   `yaml:"prompt" doc:"What the lead is told about planning, choosing or writing scripts, in place of the usual words. The workers are listed after it."`
+	Manager   string   `yaml:"manager" enum:"strategic,router,script,network"`
+	Workers   []Worker `yaml:"workers" required:"true"`
+	Rules     []Rule   `yaml:"rules"`
+	Default   string   `yaml:"default"`
+	OnFailure string   `yaml:"on_failure" enum:"stop,retry,replan"`
+	Tries     *int     `yaml:"tries" min:"1" max:"10"`
+	MaxPhases *int     `yaml:"max_phases" min:"1" max:"12"`
+	Prompt    string   `yaml:"prompt"`
 }
 
 // Worker is an agent that is given work.
 type Worker struct {
-	Name        string   `yaml:"agent" doc:"Its name: of an agent of this file or, with file, of that one. By it the lead knows it. Default, with file: the one that is there."`
-	File        string   `yaml:"file" doc:"The file that it stands in, beside this one or below."`
-	Description string   `yaml:"description" doc:"What it is good for, for whoever chooses. Default: the beginning of its instructions."`
-	Tools       []string `yaml:"tools" doc:"Of a script: the tools of its own that direct steps may name. Default: all of them."`
+	Name        string   `yaml:"agent"`
+	File        string   `yaml:"file"`
+	Description string   `yaml:"description"`
+	Tools       []string `yaml:"tools"`
 
 	of *Agent
 }
@@ -42,9 +44,9 @@ func (w Worker) Agent() *Agent { return w.of }
 
 // Rule sends a task to a worker by its words.
 type Rule struct {
-	Worker  string   `yaml:"worker" required:"true" doc:"Who gets it."`
-	Include []string `yaml:"include" doc:"One of these is in the task, whatever their case. Default: any task."`
-	Exclude []string `yaml:"exclude" doc:"None of these is."`
+	Worker  string   `yaml:"worker" required:"true"`
+	Include []string `yaml:"include"`
+	Exclude []string `yaml:"exclude"`
 }
 
 var _ form = (*Worker)(nil)
@@ -77,10 +79,11 @@ func (w *Worker) read(r *reading, n *yaml.Node, path string) {
 // mostNested bounds how many managers stand above one another.
 const mostNested = 8
 
-// workerFile reads the agent of another file: beside or below this one, and none that is being read.
+// workerFile reads the agent of another file, in the same folder or below. A file that is being
+// read already is an error.
 func (r *reading) workerFile(file, name, path string) *Agent {
 	if filepath.IsAbs(file) || outward(file) {
-		r.placed(CodeBadFile, path, "a file beside or below this one", "%s leads out of the folder of this file", cut(file))
+		r.placed(CodeBadFile, path, "a file in the same folder or below", "%s leads out of the folder of this file", cut(file))
 		return nil
 	}
 	full := filepath.Join(r.dir, filepath.FromSlash(file))
@@ -112,10 +115,10 @@ func (r *reading) workerFile(file, name, path string) *Agent {
 	return a
 }
 
-// teams links the workers that the agents of a file name, and finds those that there are not and circles of them.
+// teams links the workers that agents of a file name, and reports unknown workers and cycles.
 func (r *reading) teams(f *File) {
 	for _, a := range f.Agents {
-		if a.Team == nil || a.seed {
+		if a.Team == nil || a.linked {
 			continue
 		}
 		r.places = a.at
@@ -140,7 +143,7 @@ func (r *reading) teams(f *File) {
 	for _, a := range f.Agents {
 		if a.Team != nil && a.leads(a, 0) {
 			r.places = a.at
-			r.placed(CodeConflict, "team.workers", "an agent cannot be its own worker, nor that of its workers", "%s leads in a circle, or managers stand too deep", a.Name)
+			r.placed(CodeConflict, "team.workers", "an agent cannot be its own worker, or the worker of its workers", "%s leads in a circle, or managers stand too deep", a.Name)
 			for i := range a.Team.Workers {
 				a.Team.Workers[i].of = nil
 			}
@@ -159,12 +162,12 @@ func (r *reading) workerHere(f *File, lead *Agent, name, path string) *Agent {
 		}
 	}
 	if name != "" {
-		r.placed(CodeUnknownWorker, path, among(name, others), "no agent of this file is named %q", cut(name))
+		r.placed(CodeUnknownWorker, path, nearest.Hint(name, others), "no agent of this file is named %q", cut(name))
 	}
 	return nil
 }
 
-// teamNames finds names of workers that there are not.
+// teamNames reports unknown names of workers.
 func (r *reading) teamNames(t *Team) {
 	var all []string
 	for _, w := range t.Workers {
@@ -174,7 +177,7 @@ func (r *reading) teamNames(t *Team) {
 	}
 	check := func(name, path string) {
 		if name != "" && !slices.Contains(all, name) {
-			r.placed(CodeUnknownWorker, path, among(name, all), "no worker is named %q", cut(name))
+			r.placed(CodeUnknownWorker, path, nearest.Hint(name, all), "no worker is named %q", cut(name))
 		}
 	}
 	for i, rule := range t.Rules {
@@ -215,7 +218,8 @@ func (a *Agent) leads(to *Agent, deep int) bool {
 // asks are the tools by which each manager asks its lead.
 var asks = map[string][]string{"": {"make_plan", "sum_up"}, "strategic": {"make_plan", "sum_up"}, "router": {"choose_worker", "sum_up"}, "script": {"write_script", "sum_up"}}
 
-// workers are the tools by which a team's workers are given work and its lead is asked, as rules know them.
+// workers returns stand-ins for the tools of a team, which rules may name: those that give work to
+// workers, and those that ask the lead.
 func (a *Agent) workers() (out []*pawl.Tool) {
 	if a.Team == nil {
 		return nil
@@ -230,7 +234,8 @@ func (a *Agent) workers() (out []*pawl.Tool) {
 	return out
 }
 
-// team makes a team of an agent that is built: it builds the workers, and puts the agent that leads them in its place.
+// team makes a team of an agent that is built: it builds the workers and replaces the agent by its
+// lead.
 func (b *builder) team(ctx context.Context, built *Built) (err error) {
 	a, t := b.agent, b.agent.Team
 	if t.Manager != "network" {
@@ -271,7 +276,7 @@ func (b *builder) team(ctx context.Context, built *Built) (err error) {
 				known = append(known, t.Name)
 			}
 			if !slices.Contains(known, name) {
-				return finding(CodeUnknownTool, index(path+".tools", k), among(name, known), "%s has no tool %q", w.Name, cut(name))
+				return finding(CodeUnknownTool, index(path+".tools", k), nearest.Hint(name, known), "%s has no tool %q", w.Name, cut(name))
 			}
 		}
 		workers = append(workers, team.Worker{Agent: one.Agent, Description: w.Description, Tools: w.Tools})
@@ -320,4 +325,14 @@ func (t *Team) make(lead *pawl.Agent, workers []team.Worker) (*pawl.Agent, error
 		return team.Router(lead, &team.RouterOptions{Rules: rules, Default: t.Default, Prompt: t.Prompt}, workers...)
 	}
 	return nil, errors.New("there is no manager " + t.Manager)
+}
+
+// outward reports whether a path of a worker leads out of the folder.
+func outward(path string) bool {
+	for part := range strings.SplitSeq(strings.ReplaceAll(path, `\`, "/"), "/") {
+		if part == ".." {
+			return true
+		}
+	}
+	return false
 }

@@ -14,7 +14,8 @@ import (
 	"github.com/pawl-go/pawl/script"
 )
 
-// played runs the only lead of a file, whose models are all asked at a simulator that plays m, and returns the calls of its steps, the answer, and what the simulator received.
+// played runs the only lead of a file against a simulator that plays m for all models. It returns
+// the calls of its steps, the answer and the received requests.
 func played(t *testing.T, dir string, m *script.Model, task string) (calls, answer, received string) {
 	t.Helper()
 	sim, err := pawltest.NewSimulator(m, nil)
@@ -61,7 +62,8 @@ func played(t *testing.T, dir string, m *script.Model, task string) (calls, answ
 	return strings.Join(names, ", "), res.Text(), bodies.String()
 }
 
-// by answers by what the user said last: text, answer, text, answer…, and the last for anything else.
+// by answers the last words of the user: pairs of a text and its answer, then an answer to all
+// else.
 func by(pairs ...string) *script.Model {
 	var turns []script.Turn
 	for i := 0; i+1 < len(pairs); i += 2 {
@@ -75,12 +77,12 @@ const (
 	scriptOne = `{"script":[{"worker":"one","execution_mode":"direct","tool_name":"search","args":{"q":1}},{"worker":"two","execution_mode":"guided","notes":"Check it."}]}`
 )
 
-// teamRows are ways to lead, in the native form and in the other one.
+// teamRows are ways to lead, in the native form and in agent.framework/v2.
 var teamRows = []struct {
-	name, native, seed string
-	model              func() *script.Model
-	calls, answer      string
-	received           []string
+	name, native, framework string
+	model                   func() *script.Model
+	calls, answer           string
+	received                []string
 }{
 	{"strategic", "{workers: [one, {agent: two, description: Checks.}], on_failure: replan, prompt: Plan well.}",
 		"{type: StrategicPlanner, config: {inference_gateway: llm, planning_prompt: Plan well.}}",
@@ -116,8 +118,8 @@ func TestTeams(t *testing.T) {
 	for _, row := range teamRows {
 		for form, text := range map[string]string{
 			"native": "agent: lead\nmodel: openai:sim\nteam: " + row.native + "\n---\n" + worker("one") + "---\n" + worker("two"),
-			"seed": "apiVersion: agent.framework/v2\nkind: ManagerAgent\nmetadata: {name: lead}\nresources: {inference_gateways: [{name: llm, type: OpenAIGateway, config: {model: sim}}]}\n" +
-				"spec:\n  workers: [{name: one, config_path: one.yaml}, {name: two, config_path: two.yaml}]\n  planner: " + row.seed + "\n",
+			"agent.framework": "apiVersion: agent.framework/v2\nkind: ManagerAgent\nmetadata: {name: lead}\nresources: {inference_gateways: [{name: llm, type: OpenAIGateway, config: {model: sim}}]}\n" +
+				"spec:\n  workers: [{name: one, config_path: one.yaml}, {name: two, config_path: two.yaml}]\n  planner: " + row.framework + "\n",
 		} {
 			t.Run(row.name+"/"+form, func(t *testing.T) {
 				dir := t.TempDir()
@@ -140,7 +142,8 @@ func TestTeams(t *testing.T) {
 	}
 }
 
-// A network's lead has its own tools and its workers, which may stand in files of their own and lead others.
+// The lead of a network has its own tools and its workers, which may be in other files and lead
+// others.
 func TestNetworkOfFiles(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{
@@ -181,7 +184,8 @@ func TestNetworkOfFiles(t *testing.T) {
 	}
 }
 
-// Rules of a lead can be about its workers and about what it is asked: with all else denied, those that are allowed make the team work, and without them it says what was denied.
+// Rules of a lead apply to its workers and to its own questions. With all else denied, an allowed
+// team works; without a permission, the answer names the denial.
 func TestTeamRules(t *testing.T) {
 	for _, tt := range []struct{ allow, calls string }{
 		{"[make_plan, sum_up, one, two]", "make_plan ok, one ok, two ok, sum_up ok"},

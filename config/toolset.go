@@ -16,8 +16,9 @@ import (
 	"github.com/pawl-go/pawl/tools/outside"
 )
 
-// Toolsets returns the sets of tools that a has, without what Build puts around them: the built-in ones, those that it defines, and those of its
-// files. hidden is what must be seen in no output. Call closeSets when no call runs any more. Errors are *Finding or Findings.
+// Toolsets returns the sets of tools of a, without the middleware of Build: the built-in sets, the
+// definitions of a and those of its files. No output may show the values in hidden. Call closeSets
+// after the last call. Errors are *Finding or Findings.
 func (a *Agent) Toolsets(ctx context.Context, o *Options) (sets []Set, hidden []string, closeSets func(), err error) {
 	b := &builder{agent: a}
 	if o != nil {
@@ -72,7 +73,8 @@ func (b *builder) unlike(ctx context.Context, sets []Set) error {
 	return finding(CodeDuplicateTool, "tools", "rename one of them", "%s", text)
 }
 
-// flat are the sets without their names. Those of MCP servers become one, in which tools are found on demand.
+// flat returns the sets without their names. The sets of MCP servers become one, with tools on
+// demand.
 func (b *builder) flat(sets []Set) (all []pawl.Toolset) {
 	var found pawl.Toolsets
 	for _, s := range sets {
@@ -146,7 +148,7 @@ func (b *builder) files() (sets []Set, err error) {
 	return sets, nil
 }
 
-// outside makes tools of definitions that stand at path, in the agent's own file or in the one that is named.
+// outside makes tools of the definitions at path, in the agent's file or in the named one.
 func (b *builder) outside(defs []outside.Definition, path, name string) (*outside.Set, error) {
 	o := &outside.Options{Dir: b.agent.dir, Allow: b.agent.HTTPAllow, Getenv: b.env}
 	if name != "" {
@@ -177,7 +179,8 @@ func (b *builder) outside(defs []outside.Definition, path, name string) (*outsid
 	return set, nil
 }
 
-// runner runs the programs of command tools. Those that could not be run are told beforehand, where the agent is going to run.
+// runner returns the runner of command tools. For an agent that will run, a program that the
+// sandbox cannot run is an error here.
 func (b *builder) runner(defs []outside.Definition, path string) (outside.Runner, error) {
 	if b.opts.Commands != nil {
 		return b.opts.Commands, nil
@@ -214,7 +217,7 @@ func unheld(network bool) string {
 	return "pawl doctor says what can be enforced; another sandbox level takes it, and --allow-commands runs command tools outside of it, with your rights"
 }
 
-// terminal returns the tools of set; a good result of one that names has ends the run.
+// terminal returns the tools of set. A good result of a tool in names ends the run.
 func terminal(names []string, set pawl.Toolset) pawl.Toolset {
 	return ending{names, set}
 }

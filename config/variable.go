@@ -13,8 +13,8 @@ type expanded struct {
 	values  []string // what they had
 }
 
-// expand replaces ${NAME} and ${NAME:-default} in the text of n; $${ stands for ${. It returns nil where there is nothing to replace. The result stays the text of
-// one scalar, whatever the values are.
+// expand replaces ${NAME} and ${NAME:-default} in the text of n; $${ means ${. It returns nil if
+// there is nothing to replace. For any values, the result stays the text of one scalar.
 func (r *reading) expand(n *yaml.Node) *expanded {
 	if !strings.Contains(n.Value, "${") {
 		return nil
@@ -65,7 +65,7 @@ func (e *expanded) into(n *yaml.Node, text string) *expanded {
 	return e
 }
 
-// variableName reports whether name can be that of a variable of the environment.
+// variableName reports whether an environment variable can have this name.
 func variableName(name string) bool {
 	for i, c := range name {
 		if !(c == '_' || c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z' || i > 0 && c >= '0' && c <= '9') {
@@ -83,7 +83,7 @@ func cut(s string) string {
 	return s
 }
 
-// keyLike reports whether a field or variable of this name holds what nobody should see.
+// keyLike reports whether a field or variable of this name holds a secret.
 func keyLike(name string) bool {
 	name = strings.ToLower(name)
 	for _, word := range []string{"key", "token", "secret", "password", "passwd", "credential", "authorization", "auth_header", "cookie"} {

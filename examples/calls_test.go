@@ -29,14 +29,18 @@ func searchTool(find func(ctx context.Context, words string, limit int) ([]strin
 	t := pawl.Func("search", "Finds pages.", func(ctx context.Context, in Search) ([]string, error) {
 		hits, err := find(ctx, in.Words, in.Limit)
 		if err != nil {
-			return nil, pawl.Retryable(err) // the line to the index, not the question: it may work the next time
+			// the connection to the index failed, not the query: a retry may work
+			return nil, pawl.Retryable(err)
 		}
 		return hits, nil
 	})
-	t.Effect = pawl.Read                                       // it may be repeated, run beside others, and begin early
-	t.Timeout = 10 * time.Second                               // for one attempt; 0: 60 s
-	t.MaxResult = 8 << 10                                      // bytes for the model; 0: 32 KiB
-	t.Serial = func(json.RawMessage) string { return "index" } // calls with one key run one after another
+	t.Effect = pawl.Read         // it may be repeated, run in parallel, and start early
+	t.Timeout = 10 * time.Second // for one attempt; 0 means 60 s
+	t.MaxResult = 8 << 10        // bytes for the model; 0 means 32 KiB
+
+	// calls with the same key run one after another
+	t.Serial = func(json.RawMessage) string { return "index" }
+
 	return t
 }
 
@@ -87,7 +91,8 @@ func Example_approval() {
 	model := script.New(script.Call("pay", `{"to":"Anna","euros":70}`), script.Say("Done."))
 	// begin approval
 	agent := &pawl.Agent{Model: model, Tools: []pawl.Toolset{pay()}, Middleware: []pawl.Middleware{
-		policy.Rules{Deny: []string{"*_delete"}, Allow: []string{"effect:idempotent"}}.Middleware(), // and asks before other writes
+		// and asks before other writes
+		policy.Rules{Deny: []string{"*_delete"}, Allow: []string{"effect:idempotent"}}.Middleware(),
 		pawl.Approve(func(_ context.Context, call llm.ToolCall, tool *pawl.Tool) (pawl.Approval, error) {
 			var in struct{ Euros int }
 			if err := json.Unmarshal(call.Args, &in); err != nil {
@@ -104,7 +109,7 @@ func Example_approval() {
 	if err != nil {
 		panic(err)
 	}
-	kept, err := json.Marshal(res) // the run can wait for days, and go on in another process
+	kept, err := json.Marshal(res) // the run can wait for days, and resume in another process
 	if err != nil {
 		panic(err)
 	}
@@ -133,8 +138,8 @@ func Example_limits() {
 		Model: price.Of(model), // models of provider.Open bring their price with them
 		Tools: []pawl.Toolset{search},
 		Limits: pawl.Limits{
-			Rounds: 3,               // steps whose calls are carried out; 0: 20
-			Calls:  50,              // in all, those inside of calls and of inner agents included
+			Rounds: 3,               // steps whose calls are executed; 0 means 20
+			Calls:  50,              // in all, nested calls and calls of nested agents included
 			Cost:   0.50,            // US dollars
 			Time:   2 * time.Minute, // of this Run or Resume
 		},
@@ -157,13 +162,16 @@ func Example_observers() {
 		panic(err)
 	}
 	var runner pawl.Runner = agent
-	runner = redact.Runner(runner, &secrets)           // innermost: what stands outside sees what it lets through
+	runner = redact.Runner(runner, &secrets)           // innermost: all others see the redacted events
 	runner = observe.Sync(runner, func(e pawl.Event) { // in step with the run
 		if e.Kind == pawl.EventCallCompleted {
 			fmt.Println(e.Execution.Call.Name, e.Execution.Outcome)
 		}
 	})
-	runner = observe.Async(runner, []pawl.EventKind{pawl.EventRunEnded}, func(e pawl.Event) { // beside it, for what is slow
+
+	// asynchronous, for slow observers
+	runner = observe.Async(runner, []pawl.EventKind{pawl.EventRunEnded}, func(e pawl.Event) {
+
 		fmt.Println(e.Result.Stop, e.Result.Spent.Calls)
 	})
 	for e, err := range runner.Stream(context.Background(), llm.User("Pay Anna 7.")) {

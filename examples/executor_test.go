@@ -12,13 +12,14 @@ import (
 
 // begin executor
 
-// Backwards carries out the calls of a step one after another, the last one first, and keeps a log. Results stand in the
-// model's order all the same: each completed event carries its place.
+// Backwards executes the calls of a step one after another, the last one first, and logs them. The
+// results are still in the model's order, because each completed event carries its index.
 type Backwards struct{ Log *[]string }
 
 var _ pawl.Executor = Backwards{}
 
-// Execute yields what happens, and for each task one completed event, all on the goroutine that ranges over it.
+// Execute yields the events, and one completed event for each task, all on the goroutine that
+// ranges over the sequence.
 func (b Backwards) Execute(ctx context.Context, tasks []pawl.Task) iter.Seq[pawl.Event] {
 	return func(yield func(pawl.Event) bool) {
 		ctx, cancel := context.WithCancel(ctx)
@@ -27,11 +28,13 @@ func (b Backwards) Execute(ctx context.Context, tasks []pawl.Task) iter.Seq[pawl
 		emit := func(e pawl.Event) {
 			if more && !yield(e) {
 				more = false
-				cancel() // the caller broke off: the calls that are left end at once, each with its execution
+				// the caller stopped: the remaining calls end at once, each with its execution
+				cancel()
 			}
 		}
 		for i := len(tasks) - 1; i >= 0; i-- {
-			x := tasks[i].Do(ctx, emit) // the whole pipeline: it never fails, failures are in the Execution
+			// the whole pipeline; it never fails, and failures are recorded in the Execution
+			x := tasks[i].Do(ctx, emit)
 			*b.Log = append(*b.Log, fmt.Sprintf("%s %s", x.Call.Name, x.Outcome))
 			emit(tasks[i].Completed(x))
 		}
@@ -40,7 +43,8 @@ func (b Backwards) Execute(ctx context.Context, tasks []pawl.Task) iter.Seq[pawl
 
 // end executor
 
-// An Executor of your own decides where and when calls are carried out. Checks, approval and time limits stay the pipeline's.
+// An Executor decides where and when calls are executed. Validation, approval and time limits stay
+// with the pipeline.
 func Example_executor() {
 	type word struct {
 		Text string `json:"text"`

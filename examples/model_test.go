@@ -13,8 +13,9 @@ import (
 
 // begin model
 
-// Keyword is a model without a network: it calls the tool whose name occurs in the question, and answers with what
-// the tool said. It shows all that a Model owes: fragments in order, and a finish reason on the last.
+// Keyword is a model without a network: it calls the tool whose name occurs in the question, and
+// answers with the result. It shows all duties of a Model: fragments in order, and a finish reason
+// on the last.
 type Keyword struct{}
 
 var _ llm.Model = Keyword{}
@@ -61,7 +62,8 @@ func (Keyword) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta
 
 // end model
 
-// A Model of your own works with every tool, limit and middleware, since an agent knows its model by this one method.
+// Your own Model works with every tool, limit and middleware, because an agent uses this one
+// method.
 func Example_model() {
 	clock := pawl.Func("clock", "Tells the time.", func(context.Context, struct{}) (string, error) {
 		return "It is noon.", nil

@@ -62,7 +62,7 @@ const workflow = `You analyze user data.
 2. For each record use get_record_details.
 3. Use analyze_data on the figures; never compute in your head.`
 
-// moves are what moves a model's choice of tool, each with an agent where it moves well and one where it does not.
+// moves are the ways to steer a model's choice of tool, each with a good and a bad agent.
 var moves = []struct {
 	name      string
 	good, bad choice
@@ -89,7 +89,7 @@ type choice struct {
 	forget                    bool // earlier turns are not sent
 }
 
-// request is the body of the last request that the agent makes, as the Chat Completions adapter sends it.
+// request returns the body of the agent's last request, as the Chat Completions adapter sends it.
 func (c choice) request(t *testing.T) []byte {
 	t.Helper()
 	m := script.New(script.Func(func(req *llm.Request) script.Turn {
@@ -162,7 +162,8 @@ func written(t *testing.T, body []byte) string {
 
 var shown = regexp.MustCompile("(?s)<!-- request: ([a-z ]+), (good|bad) -->\n```json\n(.*?)\n```\n")
 
-// The requests of docs/tools.md are what a model receives of the agents above: the bytes of the adapter, in lines.
+// The requests of docs/tools.md are the requests that a model receives from the agents above: the bytes of
+// the adapter, in lines.
 func TestToolChoicePage(t *testing.T) {
 	page, err := os.ReadFile("../docs/tools.md")
 	if err != nil {
@@ -204,7 +205,8 @@ func TestToolChoicePage(t *testing.T) {
 	}
 }
 
-// What the page says of each pair is so: the good request has what moves the choice, and the bad one has not.
+// The page is right about each pair: the good request has the part that steers the choice, the bad
+// one lacks it.
 func TestToolChoiceMoves(t *testing.T) {
 	for name, want := range map[string]string{
 		"description":  "get_record_details has the rest",

@@ -13,8 +13,8 @@ import (
 
 // begin toolset
 
-// List is a shopping list, and the three functions by which a model keeps it: one object, one lock, three tools, each
-// with its own schema and effect.
+// List is a shopping list with the three functions by which a model uses it: one object, one lock,
+// three tools, each with its own schema and effect.
 type List struct {
 	mu    sync.Mutex
 	items []string
@@ -32,14 +32,15 @@ func NewList() *List {
 	add.Effect = pawl.Idempotent // twice is as good as once
 	remove := pawl.Func("list_remove", "Takes an item off the shopping list.", l.remove)
 	show := pawl.Func("list_show", "Shows the shopping list.", l.show)
-	show.Effect = pawl.Read // may run beside others, and be repeated
+	show.Effect = pawl.Read // may run in parallel, and be repeated
 	l.tools = []*pawl.Tool{add, remove, show}
 	return l
 }
 
 var _ pawl.Toolset = (*List)(nil)
 
-// Tools returns the three functions. It is called when a run begins, so a toolset may offer different tools to different runs.
+// Tools returns the three functions. It is called when a run begins, so a toolset may offer
+// different tools to different runs.
 func (l *List) Tools(context.Context) ([]*pawl.Tool, error) { return l.tools, nil }
 
 func (l *List) add(_ context.Context, in item) (string, error) {
@@ -55,7 +56,7 @@ func (l *List) remove(_ context.Context, in item) (string, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	i := slices.Index(l.items, in.Name)
-	if i < 0 { // an error is told to the model: say what would be right
+	if i < 0 { // the model receives the error: say what would be right
 		return "", fmt.Errorf("%q is not on the list, which has %q", in.Name, l.items)
 	}
 	l.items = slices.Delete(l.items, i, i+1)

@@ -10,11 +10,11 @@ import (
 
 // Options tune Budget and Summary. Nil, and every zero field, stands for the default.
 type Options struct {
-	// Estimate returns how many tokens a message costs. It must give the same for the same message, or cuts move for nothing. Nil:
-	// Estimate, the function.
+	// Estimate returns the estimated tokens of a message. It must return the same for the same
+	// message, or cuts move without need. Nil means the function Estimate.
 	Estimate func(m llm.Message) int
 
-	// Prompt tells Summary's model what to write. "": the page summary.md of this package.
+	// Prompt is the task of Summary's model. Empty means the page summary.md of this package.
 	Prompt string
 }
 
@@ -32,9 +32,10 @@ const (
 	tokensPerTurn  = 4     // roles and separators
 )
 
-// Estimate guesses how many tokens a message costs, without a tokenizer: a token for four bytes of text, calls, results and reasoning (what only
-// its provider can read of it included), and 1,500 for an image or any other medium, more if that is a large document. It is often a fifth off and may be half off
-// for Chinese or for dense code, so leave room. Tools and schemas are not counted.
+// Estimate estimates the tokens of a message without a tokenizer: a token for four bytes of text,
+// calls, results and reasoning (opaque data included), and 1,500 for an image or another medium,
+// more for a large document. It is often wrong by a fifth, and by half for Chinese or for dense
+// code, so leave room. Tools and schemas do not count.
 func Estimate(m llm.Message) int {
 	text, media := size(m.Parts)
 	return tokensPerTurn + media + (text+bytesPerToken-1)/bytesPerToken
@@ -56,7 +57,8 @@ func size(parts []llm.Part) (text, media int) {
 		case llm.Media:
 			n := tokensPerImage
 			if !strings.HasPrefix(p.MIME, "image/") {
-				n = max(n, len(p.Data)/(8*bytesPerToken)) // documents and sound are stored more densely than text
+				// documents and sound are denser than text
+				n = max(n, len(p.Data)/(8*bytesPerToken))
 			}
 			media += n
 		}
@@ -71,9 +73,11 @@ func opaque(o *llm.Opaque) int {
 	return len(o.Data)
 }
 
-// Budget returns the middleware that sends the last turns that fit into tokens, as estimated, with the instructions. When they no longer do, so many of the first
-// turns are left out that the rest fits into half, and then nothing is until it is full again. The turn at hand is sent whole, even if
-// it alone is larger; then, and where half is too little for it, it is all that is sent.
+// Budget returns the middleware that sends the instructions and the last turns that fit into
+// tokens, as estimated. When they no longer fit, the first turns are left out until the rest fits
+// into half of tokens; then the cut stays until the budget is full again. The current turn is
+// always sent whole, even if it alone is larger than the budget. It is then the only turn that is
+// sent. The same happens if it needs more than half of tokens.
 func Budget(tokens int, o *Options) pawl.Middleware {
 	estimate := o.estimate()
 	return compiler(func(_ context.Context, _ llm.Model, req *llm.Request) (view, error) {
@@ -83,8 +87,8 @@ func Budget(tokens int, o *Options) pawl.Middleware {
 	}).middleware()
 }
 
-// budget returns the cuts of the conversation in the order in which they came to be, the first before everything: it goes through the conversation as it
-// grew, so that what is left out depends on nothing else.
+// budget returns the cuts of the conversation in the order in which they arose, the first before
+// everything. It replays the growth of the conversation, so the cuts depend on nothing else.
 func (c *conversation) budget(tokens int, estimate func(llm.Message) int) []cut {
 	cuts := []cut{{}}
 	kept := 0

@@ -92,13 +92,15 @@ func sent(t interface {
 	return m.Requests()[0], notices
 }
 
-// answered reports whether the request before was: a cut that came with one that was not is told again.
+// answered reports whether the request before was answered: if it was not, a notice of a cut is
+// emitted again.
 func answered(since []llm.Message) bool {
 	return slices.ContainsFunc(since, func(m llm.Message) bool { return m.Role == llm.RoleAssistant })
 }
 
-// Whatever the conversation, what is sent of it is a valid transcript for every API, says nothing that was not said, keeps instructions and the turn
-// at hand, and begins like what was sent before unless the cut moved, which it seldom does.
+// For any conversation, the messages sent are a valid transcript for every API, contain nothing
+// new, and contain the instructions and the current turn. They begin as those before did unless the
+// cut moved, which is rare.
 func TestCompilers(t *testing.T) {
 	for name, tt := range map[string]struct {
 		w     pawl.Middleware
@@ -110,7 +112,8 @@ func TestCompilers(t *testing.T) {
 		"last 6":        {history.LastTurns(6), func(turns, _ int) int { return turns / 3 }},
 		"budget":        {history.Budget(3000, nil), func(turns, requests int) int { return turns }},
 		"tiny budget":   {history.Budget(1, nil), func(turns, _ int) int { return turns }},
-		"both":          {both(history.CurrentTrace(), history.Budget(1000, nil)), func(turns, _ int) int { return 2 * turns }}, // each of them may move it
+		// each of them may move the cut
+		"both": {both(history.CurrentTrace(), history.Budget(1000, nil)), func(turns, _ int) int { return 2 * turns }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) {
@@ -167,7 +170,7 @@ func begins(msgs, head []llm.Message) bool {
 	return len(msgs) >= len(head) && reflect.DeepEqual(msgs[:len(head)], head)
 }
 
-// within says what of part does not stand in whole, in this order; "": all does.
+// within returns the part that is missing in whole, in this order; empty means that nothing is.
 func within(part, whole []llm.Message) string {
 	at := 0
 next:
@@ -218,7 +221,7 @@ func long(n int) []llm.Message {
 	return append(msgs, llm.User("and now?"))
 }
 
-// lines is what was said, a line a message.
+// lines is a conversation as text, one message a line.
 func lines(msgs []llm.Message) string {
 	var b strings.Builder
 	for _, m := range msgs {
@@ -343,7 +346,8 @@ func TestSummary(t *testing.T) {
 	}
 }
 
-// Without a model of its own the summary is asked of the one that answers, and a conversation is summed up at once where no part of it was.
+// Without a model of its own, the summary comes from the model that answers. A conversation without
+// any summary is summarized at once.
 func TestSummaryAtOnce(t *testing.T) {
 	m := script.New(script.Func(func(req *llm.Request) script.Turn {
 		return script.Say("notes")
@@ -375,7 +379,7 @@ func TestSummaryFails(t *testing.T) {
 	}
 }
 
-// gate is a model that answers when it is told to.
+// gate is a model that answers on demand.
 type gate struct {
 	open chan struct{}
 	mu   sync.Mutex
@@ -400,7 +404,8 @@ func (g *gate) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta
 	}
 }
 
-// Runs over the same beginning wait for one summary; one that gives up leaves the others theirs.
+// Runs over the same beginning wait for one summary. A run that gives up does not stop it for the
+// others.
 func TestSummaryOnce(t *testing.T) {
 	g := &gate{open: make(chan struct{})}
 	model := history.Summary(g, 1000, nil).Model(script.New(script.Loop(script.Say("x"))))
@@ -420,7 +425,7 @@ func TestSummaryOnce(t *testing.T) {
 	}
 	close(g.open)
 	wg.Wait()
-	if g.n > 2 { // the one that was given up may have begun
+	if g.n > 2 { // the request that was given up may have started
 		t.Errorf("%d summaries were made", g.n)
 	}
 }

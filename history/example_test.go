@@ -10,7 +10,7 @@ import (
 	"github.com/pawl-go/pawl/script"
 )
 
-// The last two turns are sent; the transcript keeps them all.
+// The last two turns are sent. The transcript has all of them.
 func Example() {
 	model := script.New(script.Loop(script.Say("Noted.")))
 	agent := &pawl.Agent{Model: model, Instructions: "Be brief.", Middleware: []pawl.Middleware{history.LastTurns(2)}}

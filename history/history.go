@@ -1,25 +1,29 @@
-// Package history chooses what is sent of a long conversation. The transcript stays whole, and so does what is stored; a compiler is a middleware
-// that changes requests on their way to the model.
+// Package history chooses the part of a long conversation that a model receives. The transcript,
+// and the stored conversation, stay whole: a compiler is a middleware that changes requests on
+// their way to the model.
 //
 //	agent := &pawl.Agent{Model: m, Middleware: []pawl.Middleware{history.Budget(50_000, nil)}}
 //
-// Without one, everything is sent, which is what follow-up questions and prompt caches want. These are the others:
+// Without a compiler everything is sent, which suits follow-up questions and prompt caches. The
+// compilers:
 //
-//	CurrentTrace    everything said, but of earlier turns no calls, results and reasoning
+//	CurrentTrace    all messages, but no calls, results and reasoning of earlier turns
 //	LastTurns       the last turns
 //	Budget          the last turns that fit a number of tokens
-//	Summary         the same, and in place of the rest a summary that a model writes
+//	Summary         the same, with a summary by a model in place of the rest
 //
-//	 system │ turn 1      │ turn 2                       │ turn 3, at hand
+//	 system │ turn 1      │ turn 2                       │ turn 3, current
 //	 ───────┼─────────────┼──────────────────────────────┼───────────────────────────────
-//	 kept   │ user, reply │ user, calls, results, reply  │ user, calls, results, …
+//	 sent   │ user, reply │ user, calls, results, reply  │ user, calls, results, …
 //	        │◀── a cut stands before a turn, never inside one ──▶│  always sent whole
 //
-// A turn is what the user said and all that came of it, so that a call and its results stay together, and what is sent of a valid transcript is
-// valid. The turn at hand (llm.Request.Turn) is never cut, however long it is. Instructions stay in front.
+// A turn is a message of the user and everything that follows from it. So a call and its results
+// stay together, and a part of a valid transcript is valid. The current turn (llm.Request.Turn) is
+// never cut, however long it is. Instructions stay in front.
 //
-// Prompt caches hit as long as a request begins like the one before. So cuts depend on the transcript alone, only move forward, and move rarely: when one
-// does, more is left out than would have to be, and a notice with the code messages_cut tells of it. Several compilers can be put one inside another.
+// Prompt caches hit as long as a request begins like the one before. So cuts depend on the
+// transcript alone, only move forward, and move rarely: a cut leaves out more than necessary. A
+// notice with the code messages_cut reports it. Compilers can be nested.
 package history
 
 import (
@@ -34,11 +38,11 @@ import (
 // NoticeCut is the code of the notice that more of the conversation is left out than before.
 const NoticeCut = "messages_cut"
 
-// view is what is sent of a conversation.
+// view is the part of a conversation that is sent.
 type view struct {
 	messages []llm.Message
 	turn     int           // llm.Request.Turn, in messages
-	notices  []*llm.Notice // what to tell whoever watches
+	notices  []*llm.Notice // for the observers of the run
 	usage    llm.Usage     // of the requests that it took
 }
 
@@ -61,7 +65,7 @@ func (m *model) HoldsOutput(req *llm.Request) bool {
 	return ok && h.HoldsOutput(req)
 }
 
-// MaxCost passes the question on. What a compiler asks by itself, a summary for example, comes on top.
+// MaxCost passes the question on. The compiler's own requests, such as a summary, are extra.
 func (m *model) MaxCost(req *llm.Request) (dollars float64, known bool) {
 	p, ok := m.inner.(llm.Pricer)
 	if !ok {
@@ -107,10 +111,13 @@ type conversation struct {
 	messages []llm.Message
 	head     int   // how many are instructions
 	starts   []int // where the turns begin; never empty
-	current  int   // the turn at hand. Those after it are corrections that its run made, which look like the user's
+
+	// the current turn; later ones are corrections by its run, which look like the user's messages
+	current int
 }
 
-// parse finds the turns of req. In a request that no run made the turn at hand begins with the user's last message.
+// parse finds the turns of req. In a request outside a run, the current turn begins with the user's
+// last message.
 func parse(req *llm.Request) conversation {
 	c := conversation{messages: req.Messages}
 	for c.head < len(c.messages) && instructs(c.messages[c.head].Role) {

@@ -21,15 +21,18 @@ const NoticeSummaryFailed = "summary_failed"
 //go:embed summary.md
 var summaryPage string
 
-// Summary returns the middleware that sends what Budget does, and in place of the turns that are left out a message of the user with a summary of them, written by m; nil
-// is the model that is asked anyway. A summary is made when the cut moves, of the summary before and what was left out since; it is
-// kept by the messages that it stands for, so that it is the same in each request, is made once, and serves all runs over the same beginning. It costs a
-// request, whose usage counts with the reply's.
+// Summary returns the middleware that sends the turns of Budget and, in place of the others, a
+// message of the user with their summary by m. A nil m means the model that is asked anyway. A
+// summary is made when the cut moves, of the summary before and the turns that are newly left out.
+// It is stored under the messages that it replaces: it is the same in each request, is made once,
+// and serves all runs with the same beginning. It costs a request, whose usage counts with the
+// reply's.
 //
-// When m fails or is cut short, the turns are left out with the summary there is, if any; a notice summary_failed says so, and the next request tries again.
-// The summary itself is not counted against tokens: half of them is free when it is made, and it is asked to take an eighth.
+// If m fails or is cut short, the request is sent with the last summary, if any. A notice
+// summary_failed reports this, and the next request tries again. The summary itself does not count
+// against tokens: half of them is free when it is made, and it is asked to take an eighth.
 //
-// Summaries are kept in memory, the last thousand of each middleware.
+// Summaries are stored in memory, the last thousand of each middleware.
 func Summary(m llm.Model, tokens int, o *Options) pawl.Middleware {
 	s := &summaries{model: m, page: summaryPage, tokens: tokens, kept: map[string]*summary{}}
 	if o != nil && o.Prompt != "" {
@@ -63,7 +66,8 @@ func Summary(m llm.Model, tokens int, o *Options) pawl.Middleware {
 
 const maxSummaries = 1000
 
-// summaries are those of one middleware, by what they stand for. It may be used concurrently.
+// summaries are the summaries of one middleware, by the messages that they replace. It may be used
+// concurrently.
 type summaries struct {
 	model  llm.Model
 	page   string
@@ -71,16 +75,17 @@ type summaries struct {
 
 	mu    sync.Mutex
 	kept  map[string]*summary
-	order []string // of kept, the oldest first
+	order []string // the order of kept, the oldest first
 }
 
 // summary is made by one request, while others that want it wait.
 type summary struct {
 	done chan struct{} // closed when it is made, or could not be
-	text string        // "": it could not be made
+	text string        // empty means that it could not be made
 }
 
-// of returns the summary of what the last cut leaves out. With an error it returns the latest that there is, of a part of that, or "".
+// of returns the summary of the messages before the last cut. With an error it returns the latest
+// summary of a part of them, or "".
 func (s *summaries) of(ctx context.Context, inner llm.Model, req *llm.Request, c *conversation, cuts []cut) (text string, usage llm.Usage, err error) {
 	keys := c.keys(cuts)
 	last := len(cuts) - 1
@@ -95,7 +100,7 @@ func (s *summaries) of(ctx context.Context, inner llm.Model, req *llm.Request, c
 		}
 	}
 	mine, begun := s.begin(keys[last])
-	if !begun { // somebody else has begun since
+	if !begun { // another run has started it
 		text, _ := s.lookup(ctx, keys[last])
 		return text, usage, nil
 	}
@@ -107,7 +112,7 @@ func (s *summaries) of(ctx context.Context, inner llm.Model, req *llm.Request, c
 	return text, usage, err
 }
 
-// lookup returns the summary under key, and waits for one that is being made.
+// lookup returns the summary under key. It waits for a summary in progress.
 func (s *summaries) lookup(ctx context.Context, key string) (string, bool) {
 	s.mu.Lock()
 	e := s.kept[key]
@@ -134,7 +139,8 @@ func (s *summaries) begin(key string) (*summary, bool) {
 	return e, true
 }
 
-// end keeps a summary; one that could not be made is forgotten, so that the next request tries again.
+// end stores a summary. A summary that could not be made is removed, so that the next request tries
+// again.
 func (s *summaries) end(key string, e *summary, text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

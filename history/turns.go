@@ -8,9 +8,9 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
-// CurrentTrace returns the middleware that sends the whole conversation, but how things were found out for the turn at hand only: the calls of earlier turns,
-// their results, and the reasoning beside them are left out. It is what Instructor does by default. It saves most where results are
-// long; the price is that a follow-up question about a result calls the tool again.
+// CurrentTrace returns the middleware that sends the whole conversation without the calls, results
+// and reasoning of earlier turns. Instructor does so by default. It saves most if results are long.
+// The price is that a follow-up question about a result calls the tool again.
 func CurrentTrace() pawl.Middleware {
 	return compiler(func(_ context.Context, _ llm.Model, req *llm.Request) (view, error) {
 		c := parse(req)
@@ -34,7 +34,7 @@ func CurrentTrace() pawl.Middleware {
 	}).middleware()
 }
 
-// words returns m without its calls, and without the reasoning, which providers take back with the calls that it led to and not alone.
+// words returns m without its calls and reasoning. Providers accept reasoning only with its calls.
 func words(m llm.Message) llm.Message {
 	parts := slices.DeleteFunc(slices.Clone(m.Parts), func(p llm.Part) bool {
 		switch p := p.(type) {
@@ -48,8 +48,9 @@ func words(m llm.Message) llm.Message {
 	return llm.Message{Role: m.Role, Parts: parts}
 }
 
-// LastTurns returns the middleware that sends the last n turns, the one at hand included; n below 1 is 1. So that the cut does not move with each turn, up to half of n more are
-// sent: of 10, between 10 and 14.
+// LastTurns returns the middleware that sends the last n turns, the current one included; n below 1
+// means 1. To move the cut less often than each turn, it sends up to half of n more: for 10,
+// between 10 and 14.
 func LastTurns(n int) pawl.Middleware {
 	n = max(1, n)
 	return compiler(func(_ context.Context, _ llm.Model, req *llm.Request) (view, error) {

@@ -11,7 +11,8 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
-// mark is what a family of models puts around calls. ends are what closes it, the first of them to come; the end of the text does so too.
+// mark is the text that a family of models puts around calls. The first of ends, or the end of the
+// text, closes it.
 type mark struct {
 	open string
 	ends []string
@@ -38,16 +39,19 @@ var marks = []mark{
 	{"<|python_tag|>", []string{"<|eom_id|>", "<|eot_id|>"}},                 // Llama
 	{"<|channel|>commentary to=", []string{"<|call|>"}},                      // gpt-oss
 	{"<｜tool▁calls▁begin｜>", []string{"<｜tool▁calls▁end｜>"}},                 // DeepSeek
-	{"<｜tool▁call▁begin｜>", []string{"<｜tool▁call▁end｜>"}},                   // DeepSeek, the outer mark lost
-	{"<｜DSML｜function_calls>", []string{"</｜DSML｜function_calls>"}},          // DeepSeek
-	{"[TOOL_CALLS]", []string{"</s>"}},                                       // Mistral
-	{"[TOOL_REQUEST]", []string{"[END_TOOL_REQUEST]"}},                       // LM Studio
+
+	// DeepSeek, without the outer mark
+	{"<｜tool▁call▁begin｜>", []string{"<｜tool▁call▁end｜>"}},
+
+	{"<｜DSML｜function_calls>", []string{"</｜DSML｜function_calls>"}}, // DeepSeek
+	{"[TOOL_CALLS]", []string{"</s>"}},                              // Mistral
+	{"[TOOL_REQUEST]", []string{"[END_TOOL_REQUEST]"}},              // LM Studio
 	{"functools[", nil},        // Firefunction, Phi
 	{"```", []string{"\n```"}}, // fenced
 }
 
-// mayBegin returns how much of s cannot be part of a call: up to the first place where one may begin. atStart says that s is the
-// beginning of the reply.
+// mayBegin returns how much of s cannot be part of a call: up to the first place where one may
+// begin. atStart means that s begins the reply.
 func mayBegin(s string, atStart bool) int {
 	if t := strings.TrimLeft(s, " \t\r\n"); atStart && (t == "" || t[0] == '{' || t[0] == '[') {
 		return 0
@@ -80,7 +84,7 @@ func callFence(lang string) bool {
 	return false
 }
 
-// find is Find; whole says that text is the whole of the reply, so that it may be a call without marks.
+// find is Find. whole means that text is the whole reply, which may be a call without marks.
 func find(text string, tools []*llm.ToolSpec, whole bool) (rest string, calls []llm.ToolCall) {
 	if whole {
 		if t := strings.TrimSpace(text); t != "" && (t[0] == '{' || t[0] == '[') {
@@ -130,7 +134,7 @@ func firstRune(s string) (rune, int) {
 	return 0, len(s)
 }
 
-// marked reads the calls in the mark that s begins with, and where it ends.
+// marked returns the calls in the mark at the start of s, and where the mark ends.
 func marked(s string, m mark, tools []*llm.ToolSpec) (n int, calls []llm.ToolCall) {
 	body := s[len(m.open):]
 	fence := m.open == "```"
@@ -170,8 +174,8 @@ var (
 	python    = regexp.MustCompile(`^(?:print\()?(?:default_api\.|functions\.)?([A-Za-z_]\w*)(\.call)?\(`)
 )
 
-// inside reads what stands in marks. It is nil unless all of it is calls of offered tools. loose allows the forms that are not JSON; in a
-// fence those are code.
+// inside reads the text between marks. It returns nil unless all of it is calls of offered tools.
+// loose allows forms other than JSON; in a code fence, these are code.
 func inside(s string, tools []*llm.ToolSpec, loose bool) []llm.ToolCall {
 	s = strings.TrimSpace(s)
 	if calls := jsonCalls(s, tools); calls != nil {
@@ -316,7 +320,8 @@ func pairCalls(s string, tools []*llm.ToolSpec) []llm.ToolCall {
 	return nil
 }
 
-// object makes arguments of parameters written as text: text where the tool wants text, else JSON where it is that.
+// object makes arguments of parameters that are written as text. A parameter is text if the tool
+// wants text, otherwise JSON if it is valid.
 func object(tool string, keys, values []string, tools []*llm.ToolSpec) []byte {
 	var schema struct {
 		Properties map[string]struct {
@@ -325,7 +330,7 @@ func object(tool string, keys, values []string, tools []*llm.ToolSpec) []byte {
 	}
 	for _, t := range tools {
 		if t.Name == tool {
-			_ = json.Unmarshal(t.Input, &schema) // without a schema, what is JSON is taken for it
+			_ = json.Unmarshal(t.Input, &schema) // without a schema, valid JSON is taken as JSON
 		}
 	}
 	args := map[string]json.RawMessage{}
@@ -344,7 +349,8 @@ func object(tool string, keys, values []string, tools []*llm.ToolSpec) []byte {
 	return b
 }
 
-// namedCalls reads a name with an object after it, whatever marks stand between: DeepSeek, Kimi, Mistral, gpt-oss.
+// namedCalls reads a name and the object after it, with any marks between: DeepSeek, Kimi, Mistral,
+// gpt-oss.
 func namedCalls(s string, tools []*llm.ToolSpec) []llm.ToolCall {
 	var calls []llm.ToolCall
 	for {
@@ -421,7 +427,8 @@ func keywords(s string) ([]byte, bool) {
 	return fixed, err == nil
 }
 
-// valueEnd returns where the Python value at the start of s ends: at a comma outside of brackets and quotes, or at the end.
+// valueEnd returns the end of the Python value at the start of s: a comma outside of brackets and
+// quotes, or the end of s.
 func valueEnd(s string) int {
 	depth := 0
 	quote := byte(0)
@@ -446,7 +453,8 @@ func valueEnd(s string) int {
 	return len(s)
 }
 
-// balanced returns where the brackets that s begins with close, with an eye for strings; 0 if they do not.
+// balanced returns where the brackets at the start of s close, strings skipped; 0 means that they
+// do not.
 func balanced(s string) int {
 	depth := 0
 	inString := false

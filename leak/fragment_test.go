@@ -31,7 +31,8 @@ func (p pieces) Stream(context.Context, *llm.Request) iter.Seq2[llm.Delta, error
 	}
 }
 
-// Every form, alone and after words, in fragments of every size: the same calls, and none of the marks is shown.
+// Every form, alone and after words, in fragments of every size, gives the same calls and shows no
+// mark.
 func TestFragments(t *testing.T) {
 	n := 0
 	for _, f := range forms {

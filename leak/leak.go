@@ -1,15 +1,17 @@
-// Package leak finds calls that a model with function calling wrote as text, and makes calls of them.
+// Package leak finds tool calls that a model with function calling wrote as text, and turns them
+// into calls.
 //
 //	agent := &pawl.Agent{Model: m, Tools: tools, Middleware: []pawl.Middleware{leak.Calls()}}
 //
-// Servers read a model's own marks for calls and turn them into calls; where the template, the parser or the model is a little off, the
-// marks arrive as text, the run ends, and the user reads <tool_call>{"name": …}. Calls is the middleware against that: it knows
-// the marks of the common families (Hermes and Qwen, Llama, Mistral, DeepSeek, GLM, Kimi, Granite, Phi, Cohere, InternLM, Gemma and
-// gpt-oss, and what Claude-like models write), fenced {"name", "arguments"}, and replies that are such an object as a whole.
+// Servers turn a model's own call marks into calls. If the template, the parser or the model has a
+// fault, the marks arrive as text, the run ends, and the user reads <tool_call>{"name": …}. Calls
+// is the middleware against that. It knows the marks of the common families (Hermes and Qwen,
+// Llama, Mistral, DeepSeek, GLM, Kimi, Granite, Phi, Cohere, InternLM, Gemma and gpt-oss, and the
+// marks of Claude-like models), fenced {"name", "arguments"}, and replies that are one such object.
 //
-// It never guesses. A call must stand in such marks, name a tool that was offered, and have arguments that can be read as an object
-// (marks that hold anything else are left as they are). A reply that has real calls, or was cut, is passed on
-// unchanged. Whether the arguments fit is asked by the pipeline, as of every call.
+// It never guesses. A call must stand in such marks, name an offered tool, and have arguments that
+// can be read as an object; marks with other content stay text. A reply with real calls, and a cut
+// reply, pass unchanged. The pipeline validates the arguments, as for every call.
 package leak
 
 import (
@@ -26,7 +28,8 @@ import (
 // NoticeLeaked is the code of the notice about calls that were found in text.
 const NoticeLeaked = "calls_leaked"
 
-// Calls returns the middleware that makes calls of calls written as text. Text that cannot begin a call streams on as it comes.
+// Calls returns the middleware that turns calls written as text into calls. Text that cannot begin
+// a call streams without delay.
 func Calls() pawl.Middleware {
 	return pawl.Middleware{Model: func(m llm.Model) llm.Model { return model{m} }}
 }
@@ -72,7 +75,7 @@ type filter struct {
 	part  int             // that part, of the inner model's
 	holds bool
 	calls bool // the reply has real calls: nothing is looked for
-	left  bool // nobody listens
+	left  bool // the consumer stopped
 }
 
 func (f *filter) add(d llm.Delta) bool {
@@ -158,7 +161,8 @@ func (f *filter) flush(look bool) {
 	}
 }
 
-// Find returns the calls to tools in text, and the text without them, trimmed. Without calls, text is returned as it is.
+// Find returns the calls to tools in text, and the text without them, trimmed. Text without calls
+// is returned unchanged.
 func Find(text string, tools []*llm.ToolSpec) (rest string, calls []llm.ToolCall) {
 	return find(text, tools, true)
 }

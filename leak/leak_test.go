@@ -105,8 +105,8 @@ var forms = []struct {
 	{"openai's own", `[{"id": "call_1", "type": "function", "function": {"name": "weather", "arguments": "{\"city\":\"Oslo\",\"days\":3}"}}]`, 0},
 }
 
-// Each form is recognised alone, and (where it does not need to be the whole reply) between words, which are kept; and no
-// form is taken for a call of a tool that was not offered.
+// Each form is recognised alone and, unless it must be the whole reply, between words, which
+// remain. No form is read as a call of a tool that was not offered.
 func TestForms(t *testing.T) {
 	found := 0
 	for _, f := range forms {
@@ -133,7 +133,7 @@ func TestForms(t *testing.T) {
 	}
 }
 
-// Text that looks like a call and is none stays as it is.
+// Text that only looks like a call stays unchanged.
 func TestNoCalls(t *testing.T) {
 	for _, text := range []string{
 		"", "Hello.", `{"city":"Oslo"}`, `{"name":"weather"}`, `{"name":"weather","arguments":{"city":"Oslo"},"why":"shown as an example"}`,
@@ -148,8 +148,8 @@ func TestNoCalls(t *testing.T) {
 	}
 }
 
-// The assistant texts of recorded traffic that came without calls: none is taken for one, though all tools of the whole traffic are
-// offered.
+// The assistant texts of recorded traffic without calls: none is read as a call, with all tools of
+// the whole traffic on offer.
 func TestPrecision(t *testing.T) {
 	root := os.Getenv("PAWL_CORPORA")
 	if root == "" {
@@ -292,7 +292,8 @@ func replied(body []byte) []string {
 	return out
 }
 
-// As middleware: what streams is the same, but for the calls; text that begins no call is not held back.
+// The middleware changes the stream by the calls alone, and does not delay text that begins no
+// call.
 func TestMiddleware(t *testing.T) {
 	weather := pawl.Func("weather", "Weather.", func(_ context.Context, in struct {
 		City string `json:"city"`

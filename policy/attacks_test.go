@@ -19,7 +19,8 @@ import (
 	"github.com/pawl-go/pawl/script"
 )
 
-// task is what a user wants, or what an attacker does (who writes it into the result of a tool), as the calls that do it.
+// task is the goal of a user, or of an attacker who writes it into a tool result, as the calls that
+// achieve it.
 type task struct {
 	Suite, Kind, ID, Prompt string
 	Steps                   []struct {
@@ -66,7 +67,8 @@ func (s *stage) add(t *testing.T, name, description string, input json.RawMessag
 		}})
 }
 
-// attack plays a user's task into whose first result an attack was written, to a model that obeys both. Whoever is asked knows the user's mind.
+// attack plays a user's task with an attack in its first result, to a model that obeys both. The
+// person who approves knows the user's intent.
 func attack(t *testing.T, on *stage, user, evil task, ws []pawl.Middleware, sum *tally) {
 	t.Helper()
 	var turns []script.Turn
@@ -107,7 +109,7 @@ func attack(t *testing.T, on *stage, user, evil task, ws []pawl.Middleware, sum 
 	if at := llm.Check(res.Messages); len(at) > 0 {
 		t.Fatalf("%s %s with %s: %v", user.Suite, user.ID, evil.ID, at)
 	}
-	// An attack is stopped when one of its acts did not happen, a task is done when all that it needs did.
+	// An attack is stopped if one of its calls did not run. A task is done if all of its calls ran.
 	stopped, done := false, true
 	for i := range turns {
 		key := fmt.Sprintf("run/%d/0", i+1)
@@ -170,7 +172,8 @@ func theirWords(ctx context.Context, call llm.ToolCall, tool *pawl.Tool) (pawl.A
 	return pawl.Approval{Verdict: pawl.Allow}, nil
 }
 
-// contest plays every attack on every task of its suite under three policies and, as a control, under one that allows all.
+// contest plays every attack on every task of its suite under three policies and, as a control,
+// under a policy that allows all.
 func contest(t *testing.T, tasks []task, stages map[string]*stage) {
 	t.Helper()
 	var none, asks, grants, words tally

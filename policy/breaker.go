@@ -10,14 +10,15 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
-// Breaker stops calling a tool whose infrastructure is down, and spares the model and the tool further tries: after Failures in a row its calls are
-// blocked for Pause; then one call is let through, and how it ends decides. Only what pawl.IsRetryable reports counts as a
-// failure (timeouts, and what a tool said Retryable of), after the pipeline's own repeats: an error that a tool tells in
-// words shows that it is there. The zero value is ready.
+// Breaker blocks a tool whose infrastructure is down. After Failures in a row, its calls are
+// blocked for Pause; then one call is let through, and its outcome decides. Only errors for which
+// pawl.IsRetryable is true count as failures (timeouts, and errors that a tool marks as Retryable),
+// after the pipeline's own retries: a tool that reports an error in words is available. The zero
+// value is ready.
 type Breaker struct {
-	Tools    []string      // nil: every tool, each by itself
-	Failures int           // 0: 5
-	Pause    time.Duration // 0: 30 s
+	Tools    []string      // nil means every tool, each by itself
+	Failures int           // 0 means 5
+	Pause    time.Duration // 0 means 30 s
 }
 
 // Middleware returns the middleware that holds calls to b, with no failure so far.
@@ -50,21 +51,21 @@ func (b Breaker) Middleware() pawl.Middleware {
 	}
 }
 
-// breakers is the health of the tools.
+// breakers has the health of all tools.
 type breakers struct {
 	Breaker
 	mu    sync.Mutex
 	tools map[string]*health
 }
 
-// health is what is known of one tool.
+// health is the state of one tool.
 type health struct {
 	failures int       // in a row
 	until    time.Time // with too many: when the next call may try
 }
 
-// begin reports whether the call may run. When the pause is over one may, and the pause begins anew, so that the others wait for how it ends; if it
-// never does, the next may try after another pause.
+// begin reports whether the call may run. After the pause one call may, and the pause begins again,
+// so that the others wait for its outcome. If it has none, another call may run after that pause.
 func (s *breakers) begin(tool string) (wait time.Duration, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -80,7 +81,8 @@ func (s *breakers) begin(tool string) (wait time.Duration, ok bool) {
 	return 0, true
 }
 
-// end notes how a call ended. One that was not begun, or was ended from outside, says nothing, but lets another try.
+// end records how a call ended. A call that did not start, or was cancelled from outside, has no
+// outcome and lets another try.
 func (s *breakers) end(tool string, err error, says bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -12,16 +12,21 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
-// Cache answers calls of Pure tools with what an equal call gave: the same tool by name and schema, the same arguments whatever their order and spacing. Calls
-// that are equal and run at the same time run once. Results of other effects are never kept, nor are errors. A call that is answered so was
-// approved as any other; it takes no slot and nothing of the budget, and its Execution is marked Cached. The zero value is ready.
+// Cache answers calls of Pure tools with the result of an equal call: the same tool by name and
+// schema, and the same arguments in any order and spacing. Equal calls at the same time run once.
+// Errors, and results of other effects, are never stored. A cached call is approved as any other;
+// it takes no slot and no budget, and its Execution is marked Cached. The zero value is ready.
 type Cache struct {
-	Tools []string      // nil: every Pure tool; to name another is an error
-	Bytes int           // how much is kept, by the size of results; the longest unused goes first; 0: 64 MiB
-	Age   time.Duration // how long a result is good for; 0: as long as it is kept
+	Tools []string // nil means every Pure tool; another tool is an error
+
+	// Bytes bounds the size of the stored results; the longest unused is dropped first. 0 means 64
+	// MiB.
+	Bytes int
+
+	Age time.Duration // the validity of a result; 0 means for ever
 }
 
-// Middleware returns the middleware that keeps results as c says, with nothing kept yet.
+// Middleware returns the middleware that caches results, with an empty cache.
 func (c Cache) Middleware() pawl.Middleware {
 	if c.Bytes <= 0 {
 		c.Bytes = 64 << 20
@@ -56,7 +61,7 @@ func (c Cache) Middleware() pawl.Middleware {
 	}
 }
 
-// results is what is kept, and what is on its way.
+// results are the stored results and the calls in flight.
 type results struct {
 	Cache
 	mu      sync.Mutex
@@ -80,8 +85,8 @@ type flight struct {
 	ok   bool // res is good for the others too
 }
 
-// get returns what is kept for key, or what run gives. Of equal calls one runs, under its own context; when that gave nothing to keep, the
-// others run themselves.
+// get returns the stored result for key, or the result of run. Of equal calls one runs, under its
+// own context. If its result cannot be stored, the others run themselves.
 func (s *results) get(ctx context.Context, key string, run func() (llm.ToolResult, error)) (res llm.ToolResult, kept bool, err error) {
 	s.mu.Lock()
 	if e := s.kept(key); e != nil {
@@ -110,7 +115,7 @@ func (s *results) get(ctx context.Context, key string, run func() (llm.ToolResul
 
 // fly runs the call that others may wait for.
 func (s *results) fly(key string, f *flight, run func() (llm.ToolResult, error)) (res llm.ToolResult, kept bool, err error) {
-	defer func() { // whatever run does
+	defer func() { // also if run panics
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		delete(s.flights, key)
@@ -126,7 +131,8 @@ func (s *results) fly(key string, f *flight, run func() (llm.ToolResult, error))
 	return res, false, err
 }
 
-// kept returns the entry for key, which is now the last used; nil if there is none, or it is too old.
+// kept returns the entry for key and marks it as used last. Nil means that there is none, or that
+// it is too old.
 func (s *results) kept(key string) *entry {
 	at := s.byKey[key]
 	if at == nil {
@@ -141,7 +147,8 @@ func (s *results) kept(key string) *entry {
 	return e
 }
 
-// keep keeps a result, and drops those unused for longest until all fit. One that is larger than all of the cache is not kept.
+// keep stores a result and drops the longest unused until all fit. A result larger than the cache
+// is not stored.
 func (s *results) keep(key string, res llm.ToolResult) {
 	e := &entry{key: key, res: res, size: size(res), made: time.Now()}
 	if e.size > s.Bytes {

@@ -169,7 +169,8 @@ func TestBreaker(t *testing.T) {
 	})
 }
 
-// While one call tries whether a tool is back, the others are blocked. A try that was never begun says nothing.
+// While one call tries whether a tool is back, the others are blocked. A try that did not start has
+// no outcome.
 func TestBreakerLetsOneTry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		down := true
@@ -243,7 +244,7 @@ func TestCache(t *testing.T) {
 			t.Errorf("%s: got %+v", test.args, x.Result)
 		}
 	}
-	// Another schema is another tool; other effects are never kept.
+	// Another schema is another tool; results of other effects are never stored.
 	other, _ := sum()
 	other.Input = []byte(`{"type":"object","properties":{"a":{"type":"integer"}}}`)
 	if x := once(t, other, `{"a":1}`, w); x.Cached {
@@ -258,11 +259,11 @@ func TestCache(t *testing.T) {
 			t.Errorf("%s: cached %t", e, x.Cached)
 		}
 	}
-	// What is kept is denied all the same.
+	// A cached call can still be denied.
 	if x := once(t, tool, `{"a":1}`, w, policy.Rules{Deny: []string{"sum"}}.Middleware()); x.Outcome != pawl.OutcomeDenied || x.Cached {
 		t.Errorf("denied: got %s", x.Outcome)
 	}
-	// Nobody can change what is kept.
+	// A stored result cannot be changed by its readers.
 	spoil := pawl.After(func(_ context.Context, _ llm.ToolCall, res llm.ToolResult, err error) (llm.ToolResult, error) {
 		res.Parts[0] = llm.Text{Text: "spoilt"}
 		return res, err
@@ -305,7 +306,8 @@ func TestCacheIsBounded(t *testing.T) {
 	})
 }
 
-// Equal calls that run together run once. One that is ended from outside, or fails, is no answer for the others.
+// Equal calls at the same time run once. A call that is cancelled from outside, or fails, does not
+// answer the others.
 func TestCacheCollapsesEqualCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var ran atomic.Int64

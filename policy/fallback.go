@@ -12,24 +12,29 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
-// Fallback lets other models answer where the agent's own cannot: when a request fails, before the first fragment of its reply, with an error that
-// another provider may not have. Each model is tried once a request. A run stays with the model that answered last, since prompt
-// caches and signatures are its own; the next run begins with the agent's. What happened is told as a notice with the code "fallback", and the reply
-// names the model it came from as its adapter does. Request.Model is for the agent's own model and is not sent to another.
+// Fallback lets other models answer if the agent's own cannot: if a request fails before the first
+// fragment of its reply, with an error that another provider may not have. Each model is tried once
+// per request. A run stays with the model that answered last, because prompt caches and signatures
+// belong to it; the next run begins with the agent's model. A notice with the code "fallback"
+// reports a change, and the reply has the name of its model. Request.Model is for the agent's own
+// model and is not sent to another.
 //
-// What one provider marked as its own (llm.Opaque) is left out elsewhere by every adapter, so a run can change its model at any request.
+// Every adapter leaves out opaque data of other providers (llm.Opaque), so a run can change its
+// model at any request.
 //
-// Under pawl.Limits.Cost each of the models needs a price: the dearest counts when it is asked whether there is room for another request.
+// Under pawl.Limits.Cost each model needs a price. The dearest counts when the budget is checked
+// before a request.
 type Fallback struct {
 	Models []llm.Model // required: tried in order, after the agent's own
 
-	// On says which errors go to the next model; nil: those of llm.ProviderError that are retryable, and no quota, no access (a key that is
-	// missing or wrong) and no such model. A request that a provider refuses as it is, or for its content, is refused for good.
+	// On reports whether an error goes to the next model. Nil means every retryable
+	// llm.ProviderError, and no quota, no access (a missing or wrong key) and an unknown model. A
+	// request that a provider rejects as invalid, or for its content, fails.
 	On func(err error) bool
 }
 
-// Middleware returns the middleware that falls back as f says. To be of use for each request it should stand first, or outside of what
-// counts requests.
+// Middleware returns the middleware that falls back. To see every request, it should stand first,
+// or outside of middleware that counts requests.
 func (f Fallback) Middleware() pawl.Middleware {
 	if f.On == nil {
 		f.On = elsewhere
@@ -64,7 +69,7 @@ func elsewhere(err error) bool {
 type models struct {
 	all  []llm.Model
 	on   func(error) bool
-	last atomic.Int64 // the one that answered
+	last atomic.Int64 // the model that answered last
 }
 
 var (
@@ -72,7 +77,7 @@ var (
 	_ llm.Pricer = (*models)(nil)
 )
 
-// MaxCost returns what req can cost at the dearest of the models. Of a request that one of them fails, nothing is counted.
+// MaxCost returns the cost of req at the dearest model. A model that fails a request adds no cost.
 func (m *models) MaxCost(req *llm.Request) (dollars float64, known bool) {
 	for i, one := range m.all {
 		p, ok := one.(llm.Pricer)
@@ -88,7 +93,7 @@ func (m *models) MaxCost(req *llm.Request) (dollars float64, known bool) {
 	return dollars, true
 }
 
-// Stream asks the models in turn, from the one that answered last.
+// Stream asks the models in turn, beginning with the last that answered.
 func (m *models) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
 	return func(yield func(llm.Delta, error) bool) {
 		var errs []error
@@ -122,8 +127,10 @@ func (m *models) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Del
 	}
 }
 
-// ask sends the request to one model and passes its reply on. What comes before the first fragment is held back, but for notices: it may be
-// of a reply that never is. begun reports whether there was a fragment, or the whole reply; not begun, err says why. stopped: nobody listens.
+// ask sends the request to one model and passes its reply on. Deltas before the first fragment are
+// held back, except for notices, because the reply may still fail. begun reports whether a
+// fragment, or the whole reply, was passed on; otherwise err is the reason. stopped means that the
+// consumer stopped.
 func ask(ctx context.Context, m llm.Model, req *llm.Request, yield func(llm.Delta, error) bool) (begun, stopped bool, err error) {
 	var held []llm.Delta
 	for d, err := range m.Stream(ctx, req) {
@@ -151,7 +158,7 @@ func ask(ctx context.Context, m llm.Model, req *llm.Request, yield func(llm.Delt
 	return begun, false, err
 }
 
-// forModel returns the request as model i is asked it: the override of the model's name is the first one's.
+// forModel returns the request for model i. The override of the model's name is for the first.
 func forModel(req *llm.Request, i int) *llm.Request {
 	if i == 0 || req.Model == "" {
 		return req
@@ -161,7 +168,7 @@ func forModel(req *llm.Request, i int) *llm.Request {
 	return &other
 }
 
-// name says which model is meant: in its own words where it has some.
+// name returns the name of a model: its own, if it has one.
 func name(all []llm.Model, i int) string {
 	if s, ok := all[i].(fmt.Stringer); ok {
 		return s.String()

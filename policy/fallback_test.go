@@ -16,11 +16,12 @@ import (
 	"github.com/pawl-go/pawl/script"
 )
 
-// named is a model that notes when it is asked, fails as err says, before or after a fragment, and else answers as its turns do.
+// named is a model that records its requests, fails as err says, before or after a fragment, and
+// otherwise answers by its turns.
 type named struct {
 	name  string
 	asked *[]string
-	err   func(n int) error // of the n-th request it gets, from 1; nil: it answers
+	err   func(n int) error // of the n-th request, from 1; nil means that it answers
 	late  bool              // it fails after a fragment
 	turns *script.Model
 	n     int
@@ -65,7 +66,7 @@ func TestFallback(t *testing.T) {
 	busy := provider(llm.CodeOverloaded, true)
 	for _, test := range []struct {
 		name    string
-		errs    []func(int) error // of models a, b, c; nil: answers
+		errs    []func(int) error // of models a, b and c; nil means that the model answers
 		late    bool
 		asked   string
 		notices int
@@ -177,7 +178,7 @@ func TestFallbackBeginsEachRunWithTheFirst(t *testing.T) {
 	if want := []string{"a-large", "b"}; !slices.Equal(asked, want) {
 		t.Errorf("asked %v, want %v", asked, want)
 	}
-	// A run that ends asks nobody else, and who breaks off is heard no more.
+	// A run that ends asks no other model, and a stopped consumer receives nothing more.
 	asked = nil
 	ctx, cancel := context.WithCancel(t.Context())
 	a.err = func(int) error { cancel(); return provider(llm.CodeTimeout, true) }
@@ -214,7 +215,8 @@ func ExampleFallback() {
 	// It is noon.
 }
 
-// A run whose cost is limited does not begin where a model that may answer has no price, also behind a middleware that knows of none.
+// A run with a limit on cost does not begin if a model that may answer has no price, even behind a
+// middleware without prices.
 func TestFallbackUnderALimitOfCost(t *testing.T) {
 	price := catalog.Price{Input: 1, Output: 1}
 	down := func() llm.Model { return script.New(script.Fail(provider(llm.CodeOverloaded, true))) }

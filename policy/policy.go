@@ -1,5 +1,6 @@
-// Package policy bounds what an agent's calls may do, and what it does when something outside fails. Each policy is a struct of plain
-// settings, as a configuration would have them, and gives the middleware that holds an agent to them:
+// Package policy bounds the calls of an agent, and the effects of failures outside. Each policy is
+// a struct of plain settings, as in a configuration file, and returns the middleware that enforces
+// them:
 //
 //	agent := &pawl.Agent{
 //		Model: openai.New("gpt-5-mini", nil),
@@ -13,14 +14,17 @@
 //		},
 //	}
 //
-// Rules decide about approval; the other policies for calls come after it, wherever they stand in the list, so their clocks never count the
-// time a person takes. What they refuse is told to the model in words that say when or how to go on.
+// Rules decide about approval. The other policies for calls come after it, at any place in the
+// list, so their clocks do not count the time that a person takes. The model receives each refusal
+// with words about when or how to continue.
 //
-// Where a policy has a list of tools, an entry is a name, a pattern (file_*, as package path has it) or an effect (effect:write). A plain name that no tool
-// of the agent has ends a run before it begins, and so does a pattern that is none: a misspelt rule would stop nothing.
+// In lists of tools, an entry is a name, a pattern (file_*, as in package path) or an effect
+// (effect:write). A plain name without a tool, and an invalid pattern, end a run before it begins:
+// a misspelt rule would stop nothing.
 //
-// A middleware keeps its state (turns, failures, results) from run to run, and may be used by many agents and runs at once. A struct
-// gives fresh state each time it is asked for its middleware. Fallback alone keeps its state for one run.
+// A middleware has state (turns, failures, results) that lasts from run to run, and may be used by
+// many agents and runs at once. Each call of a policy's Middleware gives fresh state. The state of
+// Fallback lasts for one run.
 package policy
 
 import (
@@ -90,7 +94,7 @@ func named(who, name string, tools []*pawl.Tool) error {
 	return fmt.Errorf("%s: no tool is named %q; there are: %s", who, name, strings.Join(all, ", "))
 }
 
-// called returns the tool of the call that v belongs to if one of entries is about it; nil otherwise.
+// called returns the tool of the call of v if one of entries matches it; otherwise nil.
 func called(v *pawl.Invocation, entries []string) *pawl.Tool {
 	if v == nil || !about(entries, v.Tool()) {
 		return nil

@@ -29,7 +29,7 @@ func says(name string, effect pawl.Effect) *pawl.Tool {
 	})
 }
 
-// runs carries out turns with ws and tools, and returns the executions of all steps.
+// runs plays turns with ws and tools, and returns the executions of all steps.
 func runs(t *testing.T, tools []pawl.Toolset, ws []pawl.Middleware, turns ...script.Turn) []pawl.Execution {
 	t.Helper()
 	a := &pawl.Agent{Model: script.New(append(turns, script.Say("done"))...), Tools: tools, Middleware: ws, Limits: pawl.Limits{Repeats: -1, Rounds: 1000}}
@@ -44,7 +44,7 @@ func runs(t *testing.T, tools []pawl.Toolset, ws []pawl.Middleware, turns ...scr
 	return xs
 }
 
-// once carries out one call.
+// once executes one call.
 func once(t *testing.T, tool *pawl.Tool, args string, ws ...pawl.Middleware) pawl.Execution {
 	t.Helper()
 	return runs(t, []pawl.Toolset{tool}, ws, script.Call(tool.Name, args))[0]
@@ -55,7 +55,7 @@ func TestARuleAboutNoToolEndsTheRunBeforeItBegins(t *testing.T) {
 	for _, test := range []struct {
 		name string
 		w    pawl.Middleware
-		want string // "": no error
+		want string // empty means no error
 	}{
 		{"rules", policy.Rules{Deny: []string{"file_write"}, Ask: []string{"file_*", "effect:read"}, Allow: []string{"shell_*"}}.Middleware(), ""},
 		{"deny", policy.Rules{Deny: []string{"file-wirte"}}.Middleware(), `approval rules: deny: no tool is named "file-wirte"; did you mean "file_write"?`},
@@ -112,7 +112,7 @@ func TestRules(t *testing.T) {
 			t.Errorf("%s: got %s, want %s", test.name, got, test.want)
 		}
 	}
-	// In a run: denied in words, and beside a policy of one's own the strictest counts.
+	// In a run, a denial is sent in words, and of several policies the strictest counts.
 	ws := []pawl.Middleware{pawl.Approve(pawl.AskBeforeWrites), policy.Rules{Deny: []string{"file_delete"}, Allow: []string{"*"}}.Middleware()}
 	x := once(t, remove, `{}`, ws...)
 	if x.Outcome != pawl.OutcomeDenied || x.Result.Text() != "Denied: the rules of this agent do not let file_delete run. Do not repeat it." {

@@ -10,16 +10,17 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
-// Rate bounds how often calls begin: Burst at once, and one more each time Every has passed (a token bucket). A call that would come too early waits
-// for its turn if that is within Wait; otherwise it is blocked, and the model is told when to try again. Nothing is held
-// meanwhile: neither a slot nor the budget.
+// Rate bounds how often calls start: Burst at once, and one more after each Every (a token bucket).
+// A call that is too early waits for its turn, at most for Wait; a longer wait blocks the call, and
+// the model receives the time of the next try. A waiting call takes neither a slot nor budget.
 type Rate struct {
-	Tools []string      // nil: every tool
+	Tools []string      // nil means every tool
 	Every time.Duration // required: one call each
-	Burst int           // calls that may begin at once; 0: 1
-	Wait  time.Duration // the longest wait for a turn; 0: none
+	Burst int           // calls that may start at once; 0 means 1
+	Wait  time.Duration // the longest wait for a turn; 0 means none
 
-	// Key names the bucket that the call takes its turn from; nil: one for each tool. With it calls can be bound by user, or by host.
+	// Key names the bucket of a call, for example its user or host. Nil means one bucket for each
+	// tool.
 	Key func(ctx context.Context, call llm.ToolCall) string
 }
 
@@ -57,21 +58,23 @@ func (r Rate) Middleware() pawl.Middleware {
 	}
 }
 
-// String says what is allowed: "2 at once, one more each 1s".
+// String returns the rate in words: "2 at once, one more each 1s".
 func (r Rate) String() string {
 	return fmt.Sprintf("%d at once, one more each %v", max(r.Burst, 1), r.Every)
 }
 
-// buckets say for each key when its next call would begin if calls came evenly. A call may come ahead of that by what a full bucket holds.
+// buckets have for each key the time of its next call, if calls came evenly. A call may come
+// earlier by the content of a full bucket.
 type buckets struct {
 	every, ahead time.Duration
 
 	mu   sync.Mutex
-	next map[string]time.Time // in the past: the bucket is full, and need not be kept
+	next map[string]time.Time // a time in the past means a full bucket, which need not be stored
 	full int                  // keys after which full buckets are looked for
 }
 
-// take takes a turn in at most most from now, and says how long to wait for it; not ok: it was not taken, and would be had then.
+// take takes a turn that comes within most, and returns the wait for it. If ok is false, the turn
+// was not taken.
 func (b *buckets) take(key string, most time.Duration) (wait time.Duration, ok bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -95,7 +98,8 @@ func (b *buckets) giveBack(key string) {
 	b.next[key] = b.next[key].Add(-b.every)
 }
 
-// sweep forgets full buckets whenever there are twice as many keys as the last time left, so that it costs little a call.
+// sweep removes full buckets if there are twice as many keys as after the last sweep, so that its
+// cost per call stays small.
 func (b *buckets) sweep(now time.Time) {
 	if len(b.next) < max(64, b.full) {
 		return

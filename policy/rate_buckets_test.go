@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Keys may come from outside, so buckets that are full again are forgotten; those that are not are kept.
+// Keys may come from outside, so full buckets are removed; the others stay.
 func TestFullBucketsAreForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := &buckets{every: time.Second, next: map[string]time.Time{}}

@@ -9,19 +9,22 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
-// Rules decide which calls may run, by lists of tools. Deny wins over Ask, and Ask over Allow. The zero value is
-// pawl.AskBeforeWrites.
+// Rules decide which calls may run, by lists of tools. Deny wins over Ask, and Ask over Allow. The
+// zero value is pawl.AskBeforeWrites.
 type Rules struct {
-	Deny  []string // these never run; the model is told
+	Deny  []string // these never run
 	Ask   []string // these wait for a decision
 	Allow []string // these run
 
-	// Wary are tools that do much in one call and are no Write themselves, such as execute_code. Where no other list is about one and Else is 0, it waits for a decision too. An
-	// entry may be about no tool.
+	// Wary are tools that do much in one call without being a Write, such as execute_code. If no
+	// other list matches such a tool and Else is 0, its calls wait for a decision, too. An entry
+	// may match no tool.
 	Wary []string
 
-	Else   pawl.Verdict  // for calls that no list is about; 0: ask before a Write, allow the rest
-	Within time.Duration // how long a yes is good for; 0: 30 min; negative: for ever
+	// for calls that no list matches; 0 means ask before a Write and allow the rest
+	Else pawl.Verdict
+
+	Within time.Duration // the validity of an approval; 0 means 30 min, negative means for ever
 }
 
 var _ pawl.Approver = Rules{}.Approve

@@ -10,12 +10,14 @@ import (
 	"github.com/pawl-go/pawl"
 )
 
-// Timeouts say how long one attempt of a call may take, by entries as in lists of tools; it takes the place of Tool.Timeout. Of several entries
-// about a tool its name counts, then the longest pattern; of as long ones the first in the alphabet. Negative means no bound.
-// The clock is the pipeline's: it starts when the tool does, after approval and in its slot.
+// Timeouts bound one attempt of a call, by entries as in lists of tools, in place of Tool.Timeout.
+// Of several entries that match a tool, its name counts, then the longest pattern, then the first
+// in alphabetical order. Negative means no bound. The pipeline starts the clock with the tool,
+// after approval and in its slot.
 type Timeouts map[string]time.Duration
 
-// Over returns the tools of sets with their timeouts. An entry that can be about none of them is the error of its Tools.
+// Over returns the tools of sets with their timeouts. An entry that can match none of them is the
+// error of Tools.
 func (t Timeouts) Over(sets ...pawl.Toolset) pawl.Toolset {
 	return &timed{limits: t, sets: sets, made: map[*pawl.Tool]*pawl.Tool{}}
 }
@@ -25,7 +27,7 @@ type timed struct {
 	sets   pawl.Toolsets
 
 	mu   sync.Mutex
-	made map[*pawl.Tool]*pawl.Tool // so that a tool keeps its compiled schema from run to run
+	made map[*pawl.Tool]*pawl.Tool // so that a tool has the same compiled schema in all runs
 }
 
 // Tools returns copies of the tools that an entry is about, and the others as they are.

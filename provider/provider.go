@@ -16,14 +16,13 @@ import (
 	"fmt"
 	"net/http"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/pawl-go/pawl/internal/nearest"
 	"github.com/pawl-go/pawl/llm"
-	"github.com/pawl-go/pawl/provider/anthropic"
 	"github.com/pawl-go/pawl/provider/catalog"
-	"github.com/pawl-go/pawl/provider/gemini"
 	"github.com/pawl-go/pawl/provider/internal/wire"
 	"github.com/pawl-go/pawl/provider/openai"
 )
@@ -49,25 +48,11 @@ type Options struct {
 // Transport returns what carries the requests of all models that are given no HTTP of their own: for a RoundTripper that is to stand in front of it.
 func Transport() http.RoundTripper { return wire.Transport() }
 
-// adapter is one way to reach models.
+// adapter is how a server of the list is opened.
 type adapter struct {
 	name, example string
 	open          func(model string, o *Options) llm.Model
 }
-
-// adapters are all that Open knows.
-var adapters = withServers(
-	adapter{"openai", "openai:gpt-5-mini", func(model string, o *Options) llm.Model { return openai.New(model, toServer(o)) }},
-	adapter{"openai-chat", "openai-chat:gpt-5-mini", func(model string, o *Options) llm.Model { return openai.NewChat(model, toServer(o)) }},
-	adapter{"anthropic", "anthropic:claude-sonnet-4-5", func(model string, o *Options) llm.Model {
-		return anthropic.New(model, &anthropic.Options{BaseURL: o.BaseURL, Key: o.Key, Header: o.Header, HTTP: o.HTTP, Retries: o.Retries,
-			ConnectTimeout: o.ConnectTimeout, FirstByteTimeout: o.FirstByteTimeout, SilenceTimeout: o.SilenceTimeout, Catalog: o.Catalog})
-	}},
-	adapter{"gemini", "gemini:gemini-3-flash-preview", func(model string, o *Options) llm.Model {
-		return gemini.New(model, &gemini.Options{BaseURL: o.BaseURL, Key: o.Key, Header: o.Header, HTTP: o.HTTP, Retries: o.Retries,
-			ConnectTimeout: o.ConnectTimeout, FirstByteTimeout: o.FirstByteTimeout, SilenceTimeout: o.SilenceTimeout, Catalog: o.Catalog})
-	}},
-)
 
 func fromOptions(o *Options) *openai.Options {
 	return &openai.Options{BaseURL: o.BaseURL, Key: o.Key, Header: o.Header, HTTP: o.HTTP, Retries: o.Retries,
@@ -85,21 +70,19 @@ func Open(name string, o *Options) (llm.Model, error) {
 	}
 	prefix, model, found := strings.Cut(name, ":")
 	if !found || model == "" || prefix == "" {
-		return nil, fmt.Errorf("model %q: want PROVIDER:MODEL, such as %s%s", name, adapters[0].example, guess(name))
+		return nil, fmt.Errorf("model %q: want PROVIDER:MODEL, such as %s:%s%s", name, table[0].Name, table[0].Example, guess(name))
 	}
-	for _, a := range adapters {
-		if a.name == prefix {
-			return priced(a.open(model, o), name, o.Catalog), nil
-		}
+	if p, ok := Find(prefix); ok {
+		return priced(p.open(model, o), name, o.Catalog), nil
 	}
 	return nil, fmt.Errorf("model %q: unknown provider %q; known: %s%s", name, prefix, strings.Join(Names(), ", "), didYouMean(name, prefix, model))
 }
 
 // Names returns the providers that Open knows.
 func Names() []string {
-	names := make([]string, len(adapters))
-	for i, a := range adapters {
-		names[i] = a.name
+	names := make([]string, len(table))
+	for i, p := range table {
+		names[i] = p.Name
 	}
 	return names
 }
@@ -109,41 +92,31 @@ func guess(name string) string {
 	if name = strings.Trim(name, ":"); name == "" {
 		return ""
 	}
-	for _, a := range adapters {
-		if a.name == name {
-			return "; a model's name follows " + name + ":"
-		}
+	if _, ok := Find(name); ok {
+		return "; a model's name follows " + name + ":"
 	}
 	if strings.ContainsAny(name, "/ ") {
 		return ""
 	}
-	for _, a := range adapters {
-		if strings.HasPrefix(name, a.name+"-") {
-			return fmt.Sprintf("; did you mean %s:%s?", a.name, name)
+	for _, p := range table {
+		if strings.HasPrefix(name, p.Name+"-") {
+			return fmt.Sprintf("; did you mean %s:%s?", p.Name, name)
 		}
 	}
-	for family, provider := range families {
-		if strings.HasPrefix(name, family) {
-			return fmt.Sprintf("; did you mean %s:%s?", provider, name)
+	for _, p := range table {
+		if slices.ContainsFunc(p.Families, func(family string) bool { return strings.HasPrefix(name, family) }) {
+			return fmt.Sprintf("; did you mean %s:%s?", p.Name, name)
 		}
 	}
 	return fmt.Sprintf("; did you mean ollama:%s?", name) // what runs anywhere has names of many kinds
 }
-
-// families are the beginnings of models' names that tell who makes them.
-var families = map[string]string{"gpt-": "openai", "chatgpt": "openai", "o1": "openai", "o3": "openai", "o4": "openai", "claude": "anthropic", "grok": "xai",
-	"magistral": "mistral", "ministral": "mistral", "codestral": "mistral", "devstral": "mistral", "pixtral": "mistral"}
 
 // size is how Ollama marks the variants of a model: 4b, 1.5b-instruct, latest.
 var size = regexp.MustCompile(`^(\d+(\.\d+)?[bm]\b|latest$|cloud$)`)
 
 // didYouMean names the provider that is most like the one asked for. Where none is, and what follows looks like a size, the name is Ollama's form of one.
 func didYouMean(name, prefix, model string) string {
-	all := make([]string, len(adapters))
-	for i, a := range adapters {
-		all[i] = a.name
-	}
-	best := nearest.Word(prefix, all)
+	best := nearest.Word(prefix, Names())
 	switch {
 	case best != "":
 		return fmt.Sprintf("; did you mean %s:%s?", best, model)

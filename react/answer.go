@@ -9,20 +9,23 @@ import (
 	"unicode/utf8"
 )
 
-// opening is how a reply begins in which nothing but the answer can follow: format JSON with thought and type, final_answer, before
-// the answer's text; format XML with no tag but closed thoughts before the answer's. What is read of such an answer stands, whatever the reply goes
-// on with, so it can be told as it comes. The other formats have no such beginning: a recorded model wrote an action after its
-// "Final Answer:", and the action was what it meant; and in format plain a call may follow any words.
+// opening is the beginning of a reply that can only be the answer: in format JSON thought and type,
+// final_answer, before the answer's text; in format XML nothing but closed thoughts before the
+// answer's tag. The text of such an answer is valid for any rest of the reply, so it can be emitted
+// early. The other formats have no such beginning: a recorded model wrote an action after its
+// "Final Answer:" and meant the action, and in format plain a call may follow any words.
 type opening struct {
 	thought string
 	body    int    // where the answer's text begins
-	end     string // XML: the tag that ends it; "": JSON
+	end     string // XML: the tag that ends it; empty means JSON
 }
 
-// decisionStart finds replies that begin as a decision does, in any format. Thinking without its first tag begins otherwise.
+// decisionStart matches the beginning of a decision in any format. Thinking without its first tag
+// begins in another way.
 var decisionStart = regexp.MustCompile("(?i)^\\s*(?:```[a-z]*\\s*)?(?:\\{|<(?:thought|tool|action|answer|final_answer)>|\\**thought[ \t]*:|\\**final answer[ \t]*:)")
 
-// open returns the opening of text, which has no thinking before it. Once it has returned one, it returns the same however text goes on.
+// open returns the opening of text, which has no thinking before it. Once it has returned an
+// opening, it returns the same for any longer text.
 func open(text string, f Format) (opening, bool) {
 	switch f {
 	case JSON:
@@ -77,7 +80,7 @@ func skipSpace(s string, i int) int {
 	return i
 }
 
-// scanText reads the JSON string at i, and returns where it ends; 0 if there is none.
+// scanText reads the JSON string at i and returns its end; 0 means that there is none.
 func scanText(s string, i int) (value string, end int) {
 	if i >= len(s) || s[i] != '"' {
 		return "", 0
@@ -141,8 +144,8 @@ func openXML(text string) (o opening, ok bool) {
 	}
 }
 
-// take reads the answer's text as far as it is certain. n is how much of raw was read, ended whether no more will be certain. With last, nothing
-// follows raw.
+// take reads the answer's text up to its uncertain part. n is the number of bytes read from raw, and
+// ended means that no more will be certain. With last, raw is the end of the reply.
 func (o opening) take(raw string, last bool) (text string, n int, ended bool) {
 	if o.end == "" {
 		return takeJSON(raw, last)
@@ -202,7 +205,8 @@ var (
 	mayBeClosed = regexp.MustCompile(`^\s*(?:,\s*(?:"[A-Za-z_]{0,32}(?:"\s*)?)?)?$`)
 )
 
-// closes reports whether a quote before s ends the text: what follows is the end of the object, or another field.
+// closes reports whether a quote before s ends the text: the end of the object or another field
+// follows.
 func closes(s string, last bool) verdict {
 	s = s[:min(len(s), 128)]
 	switch {
@@ -254,7 +258,7 @@ func hexRune(s string) (rune, bool) {
 	return rune(v), err == nil
 }
 
-// takeXML stops at the first tag that may end the answer, and at an observation: whether they do shows later.
+// takeXML stops at the first tag that may end the answer, and at an observation.
 func (o opening) takeXML(raw string, last bool) (text string, n int, ended bool) {
 	stop := len(raw)
 	if i := strings.Index(raw, o.end); i >= 0 {
@@ -285,7 +289,7 @@ func (o opening) takeXML(raw string, last bool) (text string, n int, ended bool)
 	return raw, stop, false
 }
 
-// stands reads the answer of text, whose opening is o, as far as it is certain.
+// stands returns the certain part of the answer in text, whose opening is o.
 func (o opening) stands(text string) string {
 	answer, _, _ := o.take(text[o.body:], true)
 	if o.end != "" {
@@ -294,8 +298,9 @@ func (o opening) stands(text string) string {
 	return answer
 }
 
-// readOpened reads a reply that opens as an answer. Where the whole reads as an answer that goes on from what stands, it is that;
-// else what stands is the answer. ok is false if text does not open so, or nothing stands.
+// readOpened reads a reply that opens as an answer. If the whole reply is an answer that continues
+// the certain part, it is that answer; otherwise the certain part is the answer. ok is false if
+// text does not open so, or if nothing is certain.
 func readOpened(text string, f Format) (d Decision, ok bool) {
 	o, ok := open(text, f)
 	if !ok {

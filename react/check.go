@@ -11,7 +11,7 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
-// check says what is wrong with d, for the model, or returns its calls.
+// check returns the faults of d, in words for the model, or its calls.
 func (m *Model) check(req *llm.Request, d *Decision) (calls []llm.ToolCall, faults []string) {
 	fault := func(format string, args ...any) { faults = append(faults, fmt.Sprintf(format, args...)) }
 	switch d.Type {
@@ -60,8 +60,9 @@ func (m *Model) check(req *llm.Request, d *Decision) (calls []llm.ToolCall, faul
 	return calls, faults
 }
 
-// fitArgs reads what a model wrote for arguments as those of tool, which may be nil. What nearly fits is left as it was written: the
-// pipeline mends it, as in native calling, and records that. With an error, args are what was written.
+// fitArgs reads a model's arguments for tool, which may be nil. Arguments that nearly fit stay
+// unchanged: the pipeline repairs and records them, as in native calling. With an error, args is
+// the original text.
 func fitArgs(tool *llm.ToolSpec, raw json.RawMessage) (args json.RawMessage, notes []string, err error) {
 	if raw = bytes.TrimSpace(raw); len(raw) == 0 || string(raw) == "null" {
 		args = json.RawMessage("{}")
@@ -84,7 +85,7 @@ func fitArgs(tool *llm.ToolSpec, raw json.RawMessage) (args json.RawMessage, not
 	default:
 		if name := onlyText(tool); name != "" {
 			text := string(raw)
-			_ = json.Unmarshal(raw, &text) // where it is a JSON string; else it is taken as it is
+			_ = json.Unmarshal(raw, &text) // a JSON string; any other text is used unchanged
 			if wrapped, _ := json.Marshal(map[string]string{name: text}); tool.Validate(wrapped) == nil {
 				return wrapped, []string{"took the text for the only parameter, " + name}, nil
 			}
@@ -111,7 +112,8 @@ func onlyText(tool *llm.ToolSpec) string {
 	return ""
 }
 
-// choiceHint tells the model of a choice that is not auto; "" if there is nothing to tell.
+// choiceHint describes a tool choice other than auto to the model. Empty means that no hint is
+// needed.
 func choiceHint(req *llm.Request) string {
 	if len(req.Tools) == 0 {
 		return ""
@@ -139,13 +141,15 @@ func countCalls(msgs []llm.Message) int {
 	return n
 }
 
-// freeID returns an id that no call of the conversation has: made from the transcript, so that a repeated request gives the same.
+// freeID returns an id that no call of the conversation has. It is made from the transcript, so a
+// repeated request gives the same id.
 func freeID(msgs []llm.Message, number int) string {
 	id := "call_" + strconv.Itoa(number)
 	for _, m := range msgs {
 		for _, p := range m.Parts {
 			if c, ok := p.(llm.ToolCall); ok && c.ID == id {
-				return "react_" + id // its own calls are numbered on, so this one is another driver's
+				// the driver's own calls are numbered, so this one belongs to another driver
+				return "react_" + id
 			}
 		}
 	}

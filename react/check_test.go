@@ -11,8 +11,8 @@ import (
 	"github.com/pawl-go/pawl/script"
 )
 
-// What a model writes for arguments is taken as native calls take it: mended where it can mean one thing only, and on record. Text
-// that is no JSON is the value of a tool's only parameter, if that takes text.
+// Arguments are read as in native calling: repaired if they have one meaning, and recorded. Text
+// other than JSON is the value of a tool's only parameter, if that takes text.
 func TestArguments(t *testing.T) {
 	calc := pawl.Func("calc", "Calculates.", func(_ context.Context, in struct {
 		Expression string `json:"expression"`
@@ -42,7 +42,7 @@ func TestArguments(t *testing.T) {
 			t.Errorf("%s: got %s %q, want %q", tt.name, got.Outcome, got.Result.Text(), tt.result)
 		}
 	}
-	// Two parameters, or one that takes no text: it would be a guess.
+	// With two parameters, or a parameter that takes no text, the value would be a guess.
 	for _, reply := range []string{"Action: weather\nAction Input: Oslo", "Action: calc\nAction Input: {5 + 3", "Action: now\nAction Input: [1]"} {
 		m := react.New(script.New(script.Say(reply)), &react.Options{MaxRetries: -1})
 		_, err := (&pawl.Agent{Model: m, Tools: []pawl.Toolset{calc, now, weather()}}).Run(t.Context(), llm.User("go"))

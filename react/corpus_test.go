@@ -88,8 +88,8 @@ type labelled struct {
 	} `json:"react"`
 }
 
-// Texts that models really wrote: every labelled action, input and final answer must be read as labelled, and no observation that
-// a model wrote itself may be part of what is read.
+// Real texts of models: every labelled action, input and final answer is read as labelled, and no
+// observation that a model wrote itself is part of it.
 func TestRealModelOutput(t *testing.T) {
 	actions, answers, hard, invented, values := 0, 0, 0, 0, 0
 	for i, l := range corpus[labelled](t, "malformed-json/real-model-output.dev.jsonl") {
@@ -100,7 +100,8 @@ func TestRealModelOutput(t *testing.T) {
 			continue
 		}
 		d, err := react.Read(l.Input, react.Text)
-		for _, f := range []react.Format{react.JSON, react.XML} { // models write labels in other formats too
+		// models write labels in other formats, too
+		for _, f := range []react.Format{react.JSON, react.XML} {
 			if other, _ := react.Read(l.Input, f); !cmp.Equal(other, d) && !strings.Contains(l.Input, "<") {
 				t.Errorf("line %d: %q: read as %s: %+v, as text: %+v", i+1, l.Input, f, other, d)
 			}
@@ -143,7 +144,8 @@ func TestRealModelOutput(t *testing.T) {
 	}
 }
 
-// checkValue reads a reply in a form of one's own that takes any object or list; ok is false if it is neither.
+// checkValue reads a reply in a custom form that accepts any object or list; ok is false for other
+// values.
 func checkValue(t *testing.T, i int, l labelled) (ok bool) {
 	t.Helper()
 	if l.Expected[0] != '{' && l.Expected[0] != '[' {
@@ -166,7 +168,7 @@ func TestEmbeddedJSON(t *testing.T) {
 	n := 0
 	for i, l := range corpus[labelled](t, "malformed-json/embedded-json.dev.jsonl") {
 		if l.Case == "WITH_END_TEXT" || len(l.Expected) == 0 || string(l.Expected) == "null" {
-			continue // its object is not closed: what is missing is not invented
+			continue // its object is not closed, and the missing part is not invented
 		}
 		n++
 		checkValue(t, i, l)
@@ -180,7 +182,8 @@ func TestReactText(t *testing.T) {
 		d, err := react.Read(l.Input, react.Text)
 		switch {
 		case l.Reject != "":
-			// The answer rests on an observation that the model made up: it is not taken, and nothing after the action is.
+			// The answer depends on an observation that the model invented: neither it nor any text
+			// after the action is used.
 			if d.Type == react.FinalAnswer || d.Answer != "" || believed(d) {
 				t.Errorf("%s: got %+v, want no answer", l.Case, d)
 			}
@@ -266,7 +269,8 @@ func TestAgentTraces(t *testing.T) {
 			}
 		}
 	}
-	// A model with function calling: what it called, as it would have written it. Many arguments have tags in them.
+	// The calls of a model with function calling, in the form of a text. Many arguments contain
+	// tags.
 	type talk struct {
 		Messages []struct {
 			Role    string  `json:"role"`

@@ -19,15 +19,18 @@ const (
 	FinalAnswer Type = "final_answer" // Answer is the answer; nothing more is called
 )
 
-// Decision is what a model decided to do next, whatever form it was written in.
+// Decision is a model's decision about the next step, in any format.
 type Decision struct {
-	Thought string          // why; "": it did not say
-	Type    Type            // what the decision is
-	Tool    string          // with CallTool: the tool to call
-	Args    json.RawMessage // with CallTool: what the model wrote for arguments, JSON or not; empty: nothing
-	Answer  string          // with FinalAnswer: the answer
-	More    []Call          // with CallTool: further calls of the same decision
-	Notes   []string        // what was mended, or cut off, to read it; for the record
+	Thought string // why; empty means that the model gave no reason
+	Type    Type   // what the decision is
+	Tool    string // with CallTool: the tool to call
+
+	// Args are the arguments with CallTool as the model wrote them, JSON or not. Empty means none.
+	Args json.RawMessage
+
+	Answer string   // with FinalAnswer: the answer
+	More   []Call   // with CallTool: further calls of the same decision
+	Notes  []string // repairs and cuts that were needed to read it, for the record
 }
 
 // Call is one call of a Decision.
@@ -46,22 +49,25 @@ func (d *Decision) calls() []Call {
 
 // Form is a form of decisions of your own, in JSON.
 type Form struct {
-	Schema json.RawMessage                         // JSON Schema of a decision; the model is shown it
-	Read   func(json.RawMessage) (Decision, error) // what a decision of that form says; an error is told to the model, which may try again
+	Schema json.RawMessage // JSON Schema of a decision, shown to the model
+
+	// Read returns the decision in a value of that form. The model receives an error, and may try
+	// again.
+	Read func(json.RawMessage) (Decision, error)
 }
 
 // The stages at which a decision can fail, which are also the names that it has on record.
 const (
 	Extraction = "decision_extraction" // the reply holds nothing that can be read as a decision
-	Validation = "decision_validation" // the decision cannot be carried out
+	Validation = "decision_validation" // the decision cannot be executed
 )
 
-// DecisionError says that a model did not come to a decision that can be carried out, however often it was asked. The run
-// fails with it, and its failed step has an execution named after the stage.
+// DecisionError reports that a model made no executable decision in all its attempts. The run fails
+// with it, and the failed step has an execution named after the stage.
 type DecisionError struct {
-	Stage    string    // Extraction or Validation: what was wrong with the last attempt
+	Stage    string    // of the last attempt: Extraction or Validation
 	Attempts int       // how often the model was asked
-	Faults   []string  // what was wrong with the last attempt
+	Faults   []string  // the faults of the last attempt
 	Reply    string    // what the model wrote last
 	Usage    llm.Usage // of all attempts
 	Key      llm.Key   // of the request
@@ -80,8 +86,8 @@ func (e *DecisionError) Error() string {
 	return fmt.Sprintf("%s failed after %d %s: %s", e.Stage, e.Attempts, times, strings.Join(e.Faults, "; "))
 }
 
-// FailedExecution returns the execution that stands for the decision in the failed step: there was no call, so its name
-// is that of the stage and its arguments are empty.
+// FailedExecution returns the execution of the decision in the failed step. There was no call, so
+// its name is the stage and its arguments are empty.
 func (e *DecisionError) FailedExecution() pawl.Execution {
 	call := llm.ToolCall{ID: e.Stage, Name: e.Stage, Args: json.RawMessage("{}")}
 	outcome := pawl.OutcomeError

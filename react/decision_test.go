@@ -14,8 +14,8 @@ import (
 	"github.com/pawl-go/pawl/react"
 )
 
-// Each way to fail is told to the model with words for it, leaves a notice each time, and, when the retries are used up, an
-// execution on the failed step.
+// The model receives each fault in words, each fault emits a notice, and after the last retry the
+// failed step has an execution.
 func TestBadDecisions(t *testing.T) {
 	const (
 		notJSON = "I think you should take one."
@@ -54,7 +54,7 @@ func TestBadDecisions(t *testing.T) {
 			}
 			good := map[react.Format]string{"": answer, react.Text: "Final Answer: Take an umbrella.", react.XML: "<answer>Take an umbrella.</answer>", react.Plain: "Take an umbrella."}[tt.format]
 
-			// Mended at the second attempt: the transcript shows nothing of the first.
+			// After a repair at the second attempt, the transcript has nothing of the first.
 			res, notices, log, err := simulated(t, &react.Options{Format: tt.format}, tt.reply, good)
 			if err != nil || res.Text() != "Take an umbrella." || len(res.Messages) != 2 {
 				t.Fatalf("mended: got %q, error %v, %d messages", res.Text(), err, len(res.Messages))
@@ -73,7 +73,7 @@ func TestBadDecisions(t *testing.T) {
 				t.Errorf("usage: got %+v, want that of both attempts", u)
 			}
 
-			// Not mended: the run fails, with the attempts on record.
+			// Without a repair the run fails, with the attempts recorded.
 			res, notices, log, err = simulated(t, &react.Options{Format: tt.format}, tt.reply, tt.reply, tt.reply)
 			var de *react.DecisionError
 			if !errors.As(err, &de) || de.Stage != tt.stage || de.Attempts != 3 || res.Stop != pawl.StopFailed {
@@ -106,7 +106,7 @@ func TestMaxRetries(t *testing.T) {
 	}
 }
 
-// With Lenient a well-formed decision is a call, and the pipeline says what is wrong with it.
+// With Lenient, a well-formed decision is a call, and the pipeline reports its faults.
 func TestLenient(t *testing.T) {
 	res, notices, log, err := simulated(t, &react.Options{Lenient: true},
 		`{"thought":"","type":"call_tool","tool":"wether","args":{}}`, `{"thought":"","type":"call_tool","tool":"weather","args":{"city":7}}`, answer)

@@ -12,7 +12,7 @@ import (
 	"github.com/pawl-go/pawl/react"
 )
 
-// mutation makes a decision messier in a way that leaves one reading. forms are where it makes sense.
+// mutation makes a decision messier without a second meaning. forms are the formats that it suits.
 type mutation struct {
 	name  string
 	forms []react.Format
@@ -146,8 +146,8 @@ func mutations() []mutation {
 	}
 }
 
-// Decisions whose meaning is known by construction, made messy in every way that leaves one reading, are read as they were
-// meant: what the model decided, and nothing that it made up.
+// Decisions with a known meaning, made messy in every way that leaves one meaning, are read as
+// meant: all of the model's decision, and nothing that it invented.
 func TestMutations(t *testing.T) {
 	pick := rand.New(rand.NewPCG(5, 28))
 	argsOf := []string{`{}`, `{"city":"Oslo"}`, `{"q":"a \"quoted\" word, {braces} and [lists]"}`, `{"text":"line one\nObservation: not one\nTool: none"}`,
@@ -198,7 +198,7 @@ func TestMutations(t *testing.T) {
 	}
 }
 
-// Whatever a model writes, reading it ends, without a panic, in a decision or in words about what is missing.
+// Reading any text ends, without a panic, in a decision or in words about the missing part.
 func FuzzRead(f *testing.F) {
 	for _, form := range react.Formats() {
 		m := llm.Assistant(llm.Reasoning{Text: "so"}, llm.ToolCall{ID: "x", Name: "weather", Args: json.RawMessage(`{"city":"Oslo"}`)})
@@ -219,7 +219,8 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// Reading eight times as much takes eight times as long, not 64 times: the beginnings are those that can be followed by anything.
+// Reading eight times as much takes eight times as long, not 64 times. The texts have beginnings
+// that anything may follow.
 func TestReadTakesLinearTime(t *testing.T) {
 	for _, piece := range []string{"{", "[", `{"a":`, "Action Input: {\n", "Action: {'a\n", "<args>{", "```\n", "<tool>", "Observation:\n", "{x}",
 		"Thought: a\n", "Answer: a\n", "Action: a b\n", "Final Answer: x\n", "<thought>a</thought>", "<answer>", `{"thought":"a","type":"final_answer","answer":"`, "\n   "} {

@@ -12,7 +12,8 @@ import (
 	"github.com/pawl-go/pawl/script"
 )
 
-// An output is asked for in the page on decisions, in every format, with tools and no tool more; what does not fit is sent back as a message.
+// The page on decisions asks for an output in every format, without an additional tool. An answer
+// that does not fit is sent back as a message.
 func TestOutputOfARun(t *testing.T) {
 	look := &pawl.Tool{Name: "look", Effect: pawl.Read, Run: func(context.Context, llm.ToolCall) (llm.ToolResult, error) { return llm.TextResult("wet"), nil }}
 	for format, replies := range map[react.Format][]string{

@@ -19,7 +19,7 @@ var update = flag.Bool("update", false, "write the generated parts of docs/drive
 
 var shownRequest = regexp.MustCompile("(?s)(<!-- request: ([a-z]+) -->\n````text\n)(.*?)(````\n)")
 
-// TestPage keeps the requests in docs/drivers.md what a model is sent.
+// TestPage checks that the requests in docs/drivers.md are the requests to a model.
 func TestPage(t *testing.T) {
 	const name = "../docs/drivers.md"
 	b, err := os.ReadFile(name)

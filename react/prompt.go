@@ -19,7 +19,7 @@ type PromptData struct {
 	Tools    []ToolData // in the order of the request
 	Schema   string     // JSON Schema of a decision; of use with format JSON
 	Parallel bool       // several calls in one decision are allowed
-	Output   string     // JSON Schema that the answer must fit; "": any text
+	Output   string     // JSON Schema that the answer must fit; empty means any text
 }
 
 // ToolData is what a prompt may say of a tool.
@@ -29,7 +29,7 @@ type ToolData struct {
 	Schema      string // JSON Schema of the arguments, compact
 }
 
-// page makes what the model is told.
+// page makes the prompts.
 type page struct {
 	text     *template.Template
 	parallel bool
@@ -63,7 +63,7 @@ func mustPage(name string) string {
 	return strings.TrimSpace(string(b))
 }
 
-// prompt tells the model of the tools, and how to decide.
+// prompt describes the tools and the form of a decision.
 func (p *page) prompt(req *llm.Request, schema json.RawMessage) (string, error) {
 	data := PromptData{Schema: string(schema), Parallel: p.parallel, Output: string(compact(req.Output))}
 	for _, t := range req.Tools {
@@ -80,7 +80,7 @@ func (p *page) prompt(req *llm.Request, schema json.RawMessage) (string, error) 
 	return strings.TrimSpace(b.String()), nil
 }
 
-// retry tells the model what was wrong with its reply.
+// retry describes the faults of the model's reply.
 func (p *page) retry(faults []string, cut bool) string {
 	if cut {
 		faults = append(faults[:len(faults):len(faults)], "The reply was cut at the bound of its length. Write less.")
@@ -117,7 +117,7 @@ func (m *Model) schema(req *llm.Request) json.RawMessage {
 	}
 	answer := `{"type":["string","null"]}`
 	if len(req.Output) > 0 {
-		answer = `{}` // a value of any kind; whether it fits is for whoever asked for it
+		answer = `{}` // a value of any kind; the caller checks whether it fits
 	}
 	b.WriteString(`"answer":` + answer + `},"required":["thought","type"]}`)
 	return b.Bytes()

@@ -1,28 +1,32 @@
-// Package react lets a model that only writes text use tools: New makes a llm.Model over a llm.Model without function calling.
+// Package react lets a model that only writes text use tools: New makes a llm.Model over a
+// llm.Model without function calling.
 //
 //	m := react.New(openai.NewChat("a-small-model", &openai.Options{BaseURL: url}), nil)
 //	agent := &pawl.Agent{Model: m, Tools: []pawl.Toolset{weather}}
 //
-// Each request asks for one decision: why (thought), what (call_tool or final_answer), and the tool with its arguments or the
-// answer. The text is read, the decision checked, and given back as the reply of a model with function calling would be:
+// Each request asks for one decision: why (thought), what (call_tool or final_answer), and the tool
+// with its arguments or the answer. The text is read, the decision is checked, and the reply has
+// the form of a model with function calling:
 //
 //	request ─▶ prompt, history as text ─▶ text ─▶ read ─▶ check ─▶ Reasoning, ToolCall | Text
 //	                     ▲                          │       │
-//	                     └──────── what was wrong ──┴───────┘        MaxRetries times, then *DecisionError
+//	                     └──────── the faults ──────┴───────┘        MaxRetries times, then *DecisionError
 //
-// So the transcript is neutral: calls and results as everywhere, thoughts as Reasoning. A run may begin with one driver and go
-// on with another. Only what is sent is text: the call of a reply as thought and action, its result as a message of
-// the user that begins "Observation: ".
+// So the transcript is neutral: calls and results as everywhere, thoughts as Reasoning. A run may
+// begin with one driver and continue with another. Only the request is text: the call of a reply as
+// thought and action, its result as a message of the user that begins "Observation: ".
 //
-// What models write is messy, and Read is patient with it: fences around everything, prose before and after, Markdown in labels,
-// arguments as text inside JSON. It is not patient with what was made up: what follows the first action was written before its
-// result was known, so it is cut there, and an observation that the model wrote itself is never believed.
+// Models write messy text, and Read accepts it: fences around everything, prose before and after,
+// Markdown in labels, arguments as text inside JSON. It does not accept inventions: text after the
+// first action was written before its result was known, so it is cut there, and an observation that
+// the model wrote itself is never used.
 //
-// An answer is told while it is written, in formats JSON and XML: there its beginning shows that nothing else can come of the reply.
+// An answer is emitted while it is written, in formats JSON and XML, where its beginning shows that
+// the reply is an answer.
 //
-// A decision that cannot be read or carried out leaves a notice, DecisionExtractionFailed or DecisionValidationFailed, and is told
-// to the model. Unknown tools and bad arguments are told so too; with Lenient they are calls like any other, and the
-// pipeline answers them.
+// A decision that cannot be read or executed emits a notice, DecisionExtractionFailed or
+// DecisionValidationFailed, and the model receives its faults, such as an unknown tool or bad
+// arguments. With Lenient the latter are calls, which the pipeline answers.
 package react
 
 import (
@@ -38,17 +42,19 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
-// Codes of the notices that a Model gives. Their Data is {"attempt","attempts","faults","reply"}, of NoticeMended {"notes"}.
+// Codes of a Model's notices. Their Data is {"attempt","attempts","faults","reply"}, and {"notes"}
+// for NoticeMended.
 const (
 	NoticeExtraction = "DecisionExtractionFailed" // a reply held no decision
-	NoticeValidation = "DecisionValidationFailed" // a decision could not be carried out
-	NoticeMended     = "DecisionMended"           // a decision was read by mending it, or by cutting off what followed it
+	NoticeValidation = "DecisionValidationFailed" // a decision could not be executed
+	NoticeMended     = "DecisionMended"           // a decision was repaired, or cut after its end
 )
 
 // Format is how decisions are written.
 type Format string
 
-// The formats. All but Plain show the history as Thought, Action, Action Input and Observation, XML with tags for the first three.
+// The formats. All but Plain show the history as Thought, Action, Action Input and Observation, XML
+// with tags for the first three.
 const (
 	JSON  Format = "json"  // one JSON object: thought, type, tool, args, answer
 	Text  Format = "text"  // Thought: … Action: … Action Input: … or Final Answer: …
@@ -61,35 +67,45 @@ func Formats() []Format { return []Format{JSON, Text, XML, Plain} }
 
 // Options tune a Model. Nil, and every zero field, stands for the default.
 type Options struct {
-	Format     Format // how decisions are written; "": JSON
-	MaxRetries int    // how often the model is asked again after a bad decision; 0: 2; negative: never
-	Parallel   bool   // one decision may have several calls; false: what follows the first is cut off
-	Lenient    bool   // unknown tools and bad arguments are calls, answered by the pipeline as in native calling
+	Format Format // how decisions are written; empty means JSON
 
-	// Enforce sends the decision's JSON Schema as the request's Output, for providers that can hold a model to one. Format
-	// JSON only.
+	// MaxRetries is the number of retries after a bad decision. 0 means 2, negative means none.
+	MaxRetries int
+
+	// Parallel allows several calls in one decision. If it is false, all after the first are cut
+	// off.
+	Parallel bool
+
+	// Lenient makes calls of unknown tools and of bad arguments, which the pipeline answers as in
+	// native calling.
+	Lenient bool
+
+	// Enforce sends the decision's JSON Schema as the request's Output, for providers that hold a
+	// model to a schema. It is for format JSON only.
 	Enforce bool
 
-	// Prompt is put in the place of the page that tells the model how to decide: a text/template over PromptData, in which
-	// {{template "tools" .}} lists the tools. "": the page of the format.
+	// Prompt replaces the page that describes how to decide: a text/template over PromptData, in
+	// which {{template "tools" .}} lists the tools. Empty means the page of the format.
 	Prompt string
 
-	// Decision puts a form of your own in the place of the five fields. Format JSON only. Nil: the five fields.
+	// Decision replaces the form of a decision. It is for format JSON only. Nil means the five
+	// fields.
 	Decision *Form
 
-	// FinalViaInference asks once more, over the whole conversation, when the model has decided to answer; what it writes
-	// then is the answer. FinalModel and FinalSettings are for that request; nil: those of the others.
+	// FinalViaInference asks once more, over the whole conversation, when the model has decided to
+	// answer; this reply is the answer. FinalModel and FinalSettings are for that request. Nil
+	// means the model and the settings of the other requests.
 	FinalViaInference bool
 	FinalModel        llm.Model
 	FinalSettings     *llm.Settings
 }
 
-// Model is a llm.Model over one that only writes text. It may be used concurrently.
+// Model is a llm.Model over a model that only writes text. It may be used concurrently.
 type Model struct {
 	inner llm.Model
 	opts  Options
 	page  page
-	err   error // what is wrong with the options; told on the first request
+	err   error // a fault of the options, returned by the first request
 }
 
 var (
@@ -97,7 +113,8 @@ var (
 	_ llm.OutputHolder = (*Model)(nil)
 )
 
-// New returns a Model over model. What is wrong with opts, which may be nil, is the error of its first request.
+// New returns a Model over model. A fault in opts, which may be nil, is the error of its first
+// request.
 func New(model llm.Model, opts *Options) *Model {
 	m := &Model{inner: model}
 	if opts != nil {
@@ -125,7 +142,8 @@ func New(model llm.Model, opts *Options) *Model {
 
 var _ llm.Pricer = (*Model)(nil)
 
-// MaxCost returns what all attempts at one decision, and the final answer, can cost where the inner model knows its price.
+// MaxCost returns the cost of all attempts at one decision, with the final answer, if the inner
+// model knows its price.
 func (m *Model) MaxCost(req *llm.Request) (dollars float64, known bool) {
 	p, ok := m.inner.(llm.Pricer)
 	if !ok {
@@ -135,12 +153,12 @@ func (m *Model) MaxCost(req *llm.Request) (dollars float64, known bool) {
 	return dollars * float64(max(0, m.opts.MaxRetries)+2), known
 }
 
-// HoldsOutput reports true: the page that tells the model how to decide has the schema of the answer, whatever the tools.
+// HoldsOutput reports true: the page on decisions has the schema of the answer, with any tools.
 func (m *Model) HoldsOutput(*llm.Request) bool { return true }
 
-// Stream asks for a decision until there is one that can be carried out, and yields it as a reply: the thought as Reasoning, the calls as
-// calls, the answer as text. Usage is that of all requests it took. It fails with *DecisionError when no attempt
-// gave a decision, or with the error of the inner model.
+// Stream asks until it gets an executable decision, and yields it as a reply: the thought as
+// Reasoning, the calls as calls, the answer as text. Usage is the sum of all requests. It fails
+// with *DecisionError if no attempt gave a decision, or with the error of the inner model.
 func (m *Model) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
 	return func(yield func(llm.Delta, error) bool) {
 		if m.err != nil {
@@ -222,7 +240,8 @@ func (m *Model) request(req *llm.Request) (*llm.Request, error) {
 	return inner, nil
 }
 
-// decide reads a reply and checks what it says. stage is "" when calls or the answer can be taken; else faults says what is wrong.
+// decide reads and checks a reply. stage is empty if its calls or its answer can be used; otherwise
+// faults has the reasons.
 func (m *Model) decide(req *llm.Request, resp *llm.Response) (stage string, d Decision, calls []llm.ToolCall, faults []string) {
 	d, err := m.read(resp.Message.Text())
 	if err != nil {
@@ -239,7 +258,7 @@ func (m *Model) decide(req *llm.Request, resp *llm.Response) (stage string, d De
 	return stage, d, calls, faults
 }
 
-// answers reports whether text is an answer, or the beginning of one that stands.
+// answers reports whether text is an answer, or the certain beginning of an answer.
 func (m *Model) answers(text string) bool {
 	d, err := m.read(text)
 	return err == nil && d.Type == FinalAnswer && strings.TrimSpace(d.Answer) != ""
@@ -288,7 +307,8 @@ func (m *Model) finish(ctx context.Context, req *llm.Request, resp *llm.Response
 	return out.end(resp)
 }
 
-// ownReasoning marks what a model thought on its own, outside of its decision. It is shown, and not sent back.
+// ownReasoning marks reasoning of the model outside of its decision. It is shown, and not sent
+// back.
 var ownReasoning = &llm.Opaque{Provider: "react", Data: json.RawMessage(`"own"`)}
 
 func clip(s string, n int) string {

@@ -35,7 +35,7 @@ func weather() *pawl.Tool {
 
 const answer = `{"thought":"I know it.","type":"final_answer","answer":"Take an umbrella."}`
 
-// simulated runs an agent over a simulator that says replies in turn, whatever the request.
+// simulated runs an agent over a simulator that answers any requests with replies in turn.
 func simulated(t *testing.T, opts *react.Options, replies ...string) (res *pawl.Result, notices []string, log []*llm.Request, err error) {
 	t.Helper()
 	n := 0
@@ -240,7 +240,8 @@ func TestChoice(t *testing.T) {
 	}
 }
 
-// A cut reply may still be a whole decision, but not what was meant: its call is handed on as cut, and never runs.
+// A cut reply may still be a whole decision, but not the intended one: its call is marked as cut,
+// and never runs.
 func TestCutReply(t *testing.T) {
 	m := react.New(script.New(script.Cut(script.Say("Action: weather\nAction Input: {\"city\":\"Oslo\"}"))), &react.Options{Format: react.Text})
 	resp, err := llm.Complete(t.Context(), m, &llm.Request{Messages: []llm.Message{llm.User("go")}, Tools: []*llm.ToolSpec{weather().Spec()}})
@@ -249,7 +250,7 @@ func TestCutReply(t *testing.T) {
 	}
 }
 
-// A run that begins with one driver goes on with the other, both ways.
+// A run that begins with one driver continues with the other, both ways.
 func TestDriversChange(t *testing.T) {
 	ask := &pawl.Tool{Name: "ask", Description: "Asks.", Input: json.RawMessage(`{"type":"object","properties":{"q":{"type":"string"}},"required":["q"]}`), Passive: true}
 	turns := []script.Turn{
@@ -301,7 +302,7 @@ func TestCancelled(t *testing.T) {
 	}
 }
 
-// Inner requests have keys of their own, so that whoever records them can tell them apart.
+// Inner requests have keys of their own, so that records can distinguish them.
 func TestKeys(t *testing.T) {
 	inner := script.New(script.Say("bad"), script.Say("bad again"), script.Say(answer), script.Say("final"))
 	n := -1
@@ -337,7 +338,8 @@ func TestLimit(t *testing.T) {
 	}
 }
 
-// An answer that must fit a schema is one JSON value, as text: the decision may hold it as text or as it is.
+// An answer that must fit a schema is one JSON value, as text. The decision may have it as text or
+// as a value.
 func TestOutput(t *testing.T) {
 	for _, reply := range []string{`{"type":"final_answer","answer":{"rain": true}}`, `{"type":"final_answer","answer":"{\"rain\":true}"}`} {
 		inner := script.New(script.Say(reply))

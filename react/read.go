@@ -11,12 +11,13 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
-// Read returns the decision in text, written in format f or nearly so. It does not know the tools, so that whether the
-// decision can be carried out is another question. An error says what is missing, worded for the model.
+// Read returns the decision in text, written in format f or nearly so. It does not know the tools,
+// so it does not check whether the decision can be executed. An error describes the missing part,
+// in words for the model.
 //
-// In every format the first decision counts. What follows an action up to the end, an observation that the model wrote itself above all,
-// is cut off, unless it is a further action of the same decision, without an observation between. An action and a final
-// answer with nothing between them are no decision.
+// In every format the first decision counts. Text after an action, such as an observation that the
+// model wrote itself, is cut off, unless it is a further action of the same decision without an
+// observation between. An action and a final answer with nothing between them are no decision.
 func Read(text string, f Format) (Decision, error) {
 	_, text = cutThinking(text)
 	if d, ok := readOpened(text, f); ok {
@@ -35,8 +36,8 @@ func readAny(text string, f Format) (Decision, error) {
 			return assemble(xmlSections(text), text)
 		}
 	}
-	// JSON and labels are read in both formats: models that see their history with labels write them, whatever they were told. The
-	// first to come is the decision.
+	// JSON and labels are read in both formats: models that see their history with labels write
+	// labels, even if they should not. The first one is the decision.
 	label := firstLabel(text)
 	if at, d, err := readJSON(text); at >= 0 && (label < 0 || at < label) {
 		return d, err
@@ -118,8 +119,8 @@ func firstLabel(text string) int {
 	return -1
 }
 
-// labelSections cuts text at its labels. JSON that begins right after a label is stepped over whole, whatever its strings
-// say. What stands before the first label is a section of no kind.
+// labelSections cuts text at its labels. JSON right after a label is skipped whole, with all its
+// strings. Text before the first label is a section without a kind.
 func labelSections(text string, re *regexp.Regexp) []section {
 	var out []section
 	pos := 0
@@ -155,7 +156,8 @@ func labelSections(text string, re *regexp.Regexp) []section {
 	return append(out, last)
 }
 
-// leadingJSON returns the object or list that s begins with, fences aside, and where it ends; 0 if there is none that can be read.
+// leadingJSON returns the object or list at the start of s, without fences, and its end; 0 means
+// that there is none that can be read.
 func leadingJSON(s string) (value string, end int) {
 	start := len(s) - len(strings.TrimLeft(s, " \t\r\n"))
 	if loc := fenceOpen.FindStringIndex(s); loc != nil {
@@ -178,7 +180,8 @@ func leadingJSON(s string) (value string, end int) {
 	return value, start + n
 }
 
-// balanced returns where the object or list at the start of s ends, with an eye for strings; 0 if it does not.
+// balanced returns the end of the object or list at the start of s, strings skipped; 0 means that
+// it has no end.
 func balanced(s string) int {
 	depth := 0
 	inString := false
@@ -310,8 +313,8 @@ func hasFinal(sections []section, text string) bool {
 	return slices.ContainsFunc(sections, func(s section) bool { return s.kind == answerKind && isFinal(text[s.start:s.body]) })
 }
 
-// actsLater tells of each section whether a whole action follows it before any observation: what was called an answer there leads
-// up to it.
+// actsLater reports for each section whether a whole action follows it before any observation. An
+// answer in such a section only leads up to the action.
 func actsLater(sections []section) []bool {
 	acts := make([]bool, len(sections))
 	for i := len(sections) - 2; i >= 0; i-- {
@@ -326,7 +329,7 @@ func actsLater(sections []section) []bool {
 	return acts
 }
 
-// isFinal reports whether label can only be that of the answer: a tag, or "Final Answer:".
+// isFinal reports whether a label can only mean the answer: a tag, or "Final Answer:".
 func isFinal(label string) bool {
 	return strings.HasPrefix(label, "<") || strings.Contains(strings.ToLower(label), "final")
 }
@@ -383,7 +386,8 @@ func readPlain(text string) (Decision, error) {
 	return d, nil
 }
 
-// cutThinking splits off what a model thought between <think> tags. Thinking that does not end leaves nothing.
+// cutThinking splits off the model's thinking between <think> tags. Thinking without an end leaves
+// nothing.
 func cutThinking(text string) (thought, rest string) {
 	s, opened := strings.CutPrefix(strings.TrimLeft(text, " \t\r\n"), "<think>")
 	i := strings.Index(s, "</think>")

@@ -18,7 +18,7 @@ type candidate struct {
 // maxFailed bounds how often reading JSON is tried in one text, so that no text takes long.
 const maxFailed = 64
 
-// candidates returns the outermost objects and lists in text, those that had to be mended among them, in order.
+// candidates returns the outermost objects and lists in text, repaired ones included, in order.
 func candidates(text string) []candidate {
 	var out []candidate
 	failed := 0 // each costs a look at the rest of the text
@@ -53,7 +53,7 @@ func candidates(text string) []candidate {
 	return out
 }
 
-// readJSON finds the first decision in text, and where it begins; -1 if there is none.
+// readJSON finds the first decision in text and its start; -1 means that there is none.
 func readJSON(text string) (at int, d Decision, err error) {
 	at = -1
 	var odd Decision // reads as a decision, but of no known type
@@ -74,7 +74,7 @@ func readJSON(text string) (at int, d Decision, err error) {
 	return at, odd, nil
 }
 
-// readForm reads a decision of a form of the user's own: the first JSON value in text that the form can read.
+// readForm reads a decision in a custom form: the first JSON value in text that the form can read.
 func readForm(text string, f *Form) (Decision, error) {
 	_, text = cutThinking(text)
 	var first error
@@ -104,7 +104,8 @@ var (
 	callsNames   = []string{"calls", "tool_calls", "actions"}
 )
 
-// decisionOf reads value as a decision in the five fields, or the names that other runtimes have for them. ok is false if it is none.
+// decisionOf reads value as a decision in the five fields, or by the names of other runtimes. ok is
+// false if it is no decision.
 func decisionOf(value []byte) (d Decision, ok bool) {
 	if value = []byte(strings.TrimSpace(string(value))); len(value) > 0 && value[0] == '[' {
 		return listOf(value)

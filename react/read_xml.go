@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// xmlTag finds the opening tags of format XML, and those that others use in their places.
+// xmlTag matches the opening tags of format XML, and the tags that models write in their places.
 var xmlTag = regexp.MustCompile(`(?i)<(tool|action|answer|final_answer)>`)
 
 var xmlOpen = regexp.MustCompile(`(?i)<(thought|tool|action|args|action_input|tool_input|answer|final_answer|observation)>|\n[ \t]{0,16}Observation:`)

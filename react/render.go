@@ -7,8 +7,9 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
-// history is the conversation as text, under one system message of the instructions and prompt. Everything that was said is
-// there, in its order, so the task is in every request. Messages without calls and results are sent as they are.
+// history returns the conversation as text, under one system message of the instructions and
+// prompt. All messages are there in order, so the task is in every request. Messages without calls
+// and results are sent unchanged.
 func (f Format) history(msgs []llm.Message, prompt string) []llm.Message {
 	out := make([]llm.Message, 1, len(msgs)+4)
 	var instructions []string
@@ -46,11 +47,11 @@ func (f Format) said(m llm.Message, calls []llm.ToolCall, before int) string {
 		switch p := p.(type) {
 		case llm.Text:
 			if len(calls) > 0 {
-				text = p.Text // words beside a call
+				text = p.Text // words with a call
 			}
 		case llm.Reasoning:
 			if p.Opaque == nil {
-				text = p.Text // else it belongs to whoever wrote it
+				text = p.Text // otherwise the thinking belongs to its author
 			}
 		}
 		if text = strings.TrimSpace(text); text != "" {
@@ -97,7 +98,8 @@ func (f Format) said(m llm.Message, calls []llm.ToolCall, before int) string {
 	return strings.TrimRight(b.String(), "\n")
 }
 
-// observed is a result as a message of the user. Where there are several calls it says whose it is.
+// observed returns a result as a message of the user. If there are several calls, it names the
+// call.
 func (f Format) observed(r llm.ToolResult, calls []llm.ToolCall, before int) llm.Message {
 	var b strings.Builder
 	place := 0

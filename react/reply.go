@@ -8,7 +8,7 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
-// errLeft says that nobody listens any more.
+// errLeft means that the consumer has stopped.
 var errLeft = errors.New("the caller broke off")
 
 // reply is the reply being made, of one or more of the inner model's.
@@ -33,7 +33,8 @@ func (r *reply) notice(code, text string, data map[string]any) error {
 	return r.send(llm.Delta{Notice: &llm.Notice{Code: code, Text: text, Data: b}})
 }
 
-// ask sends req and joins what comes. Notices are passed on, and parts as they come where told is not nil.
+// ask sends req and joins its deltas. Notices are passed on, and parts as they come if told is not
+// nil.
 func (r *reply) ask(ctx context.Context, m llm.Model, req *llm.Request, told func(llm.Part) error) (*llm.Response, error) {
 	resp := new(llm.Response)
 	for d, err := range m.Stream(ctx, req) {
@@ -81,7 +82,7 @@ func (r *reply) texts(p llm.Part) error {
 	return nil
 }
 
-// end sends the last parts, and the end: that of the inner model's last reply, with the usage of all.
+// end sends the last parts, and the end of the inner model's last reply with the usage of all.
 func (r *reply) end(resp *llm.Response, parts ...llm.Part) error {
 	if err := r.parts(parts...); err != nil {
 		return err

@@ -46,7 +46,7 @@ type declaration struct {
 	Parameters        json.RawMessage
 }
 
-// sequences reads tasks of three benchmarks, whose ground truth was carried out by their own tools.
+// sequences reads tasks of three benchmarks, whose ground truth was executed by their own tools.
 func sequences(t *testing.T) (all []sequence, tools map[string]declaration) {
 	t.Helper()
 	tools = map[string]declaration{}
@@ -126,7 +126,7 @@ func sequences(t *testing.T) (all []sequence, tools map[string]declaration) {
 	return all, tools
 }
 
-// stage makes the tools of a sequence, which give what was recorded, and notes what they did.
+// stage makes the tools of a sequence, which return the recorded results and log their effects.
 func stage(s sequence, declared map[string]declaration) (set pawl.Toolsets, effects func() []string) {
 	var mu sync.Mutex
 	var log []string
@@ -181,7 +181,8 @@ func (s sequence) turns() []script.Turn {
 	return append(out, script.Say("Done: "+strings.Join(strings.Fields(s.task), " ")))
 }
 
-// usable leaves out tasks whose recorded arguments do not fit the tool's own schema: both drivers refuse those, each in its way.
+// usable leaves out tasks whose recorded arguments do not fit the tool's own schema: both drivers
+// reject these, each in its way.
 func usable(s sequence, declared map[string]declaration) bool {
 	for _, step := range s.steps {
 		for _, c := range step {
@@ -195,8 +196,8 @@ func usable(s sequence, declared map[string]declaration) bool {
 	return true
 }
 
-// The ground truth of three benchmarks, played through native calls and through each format, gives the same transcript and
-// the same effects.
+// The ground truth of three benchmarks, played through native calls and through each format, gives
+// the same transcript and the same effects.
 func TestSequences(t *testing.T) {
 	all, declared := sequences(t)
 	played, parallel, failing := 0, 0, 0

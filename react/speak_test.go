@@ -18,7 +18,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// speaker writes what a model with function calling replies as a model without would: in the words of a format.
+// speaker turns the replies of a model with function calling into the text of a format.
 type speaker struct {
 	behind llm.Model
 	format react.Format
@@ -120,7 +120,8 @@ func say(f react.Format, m llm.Message) string {
 	return b.String()
 }
 
-// newScript says the texts in turn; it counts requests, since what it is sent has no replies that it could count.
+// newScript answers with the texts in turn. It counts requests, because these have no replies to
+// count.
 func newScript(texts ...string) llm.Model {
 	n := 0
 	return script.New(script.Loop(script.Func(func(*llm.Request) script.Turn {

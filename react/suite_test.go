@@ -62,7 +62,8 @@ func over(t *testing.T, wire string, behind llm.Model) (llm.Model, *pawltest.Sim
 	return openai.NewChat("small", &openai.Options{BaseURL: sim.URL, Key: "test", Retries: -1}), sim
 }
 
-// A react Model is a Model: what a model with function calling would have replied arrives, though a provider's API carried text both ways.
+// A react Model passes the suite of models: the reply of a model with function calling arrives,
+// although a provider's API carried text both ways.
 func TestModel(t *testing.T) {
 	for _, f := range []react.Format{react.JSON, react.XML} {
 		t.Run(string(f), func(t *testing.T) {
@@ -75,8 +76,8 @@ func TestModel(t *testing.T) {
 	}
 }
 
-// talker is a speaker that also reads: it gives the model behind the conversation with calls and results, made of the text that it
-// was sent. So what was rendered can be told back.
+// talker is a speaker that also reads: it gives the model behind it the conversation with calls and
+// results, made of the received text. So rendering can be reversed.
 type talker struct {
 	behind  llm.Model
 	format  react.Format
@@ -151,7 +152,8 @@ func (k talker) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delt
 	}
 }
 
-// It runs over every provider, with the schema of a decision where the provider can hold a model to one.
+// It runs over every provider, with the schema of a decision if the provider can hold a model to
+// one.
 func TestWires(t *testing.T) {
 	for _, wire := range []string{"chat", "responses", "anthropic", "gemini"} {
 		for _, f := range react.Formats() {
@@ -167,7 +169,8 @@ func TestWires(t *testing.T) {
 						t.Fatalf("got %+v, %v", res, err)
 					}
 					for i, r := range sim.Received() {
-						if len(r.Violations) > 0 || len(r.Request.Tools) > 0 || (len(r.Request.Output) > 0) != (enforce && wire != "anthropic") { // which is asked in words where a model cannot be held
+						// a model that cannot be held to a schema is asked in words
+						if len(r.Violations) > 0 || len(r.Request.Tools) > 0 || (len(r.Request.Output) > 0) != (enforce && wire != "anthropic") {
 
 							t.Errorf("request %d: violations %v, %d tools, output %s", i+1, r.Violations, len(r.Request.Tools), r.Request.Output)
 						}

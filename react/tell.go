@@ -6,7 +6,7 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
-// teller tells an answer while it is written, once the reply has opened as one.
+// teller emits an answer while it is written, once the reply has opened as one.
 type teller struct {
 	format Format
 	out    *reply
@@ -22,7 +22,8 @@ type teller struct {
 	ended   bool
 }
 
-// teller returns what tells an answer of req while it is written; nil where it cannot be known before the end.
+// teller returns the teller of an answer to req. Nil means that an answer is not certain before the
+// end.
 func (m *Model) teller(req *llm.Request, out *reply) *teller {
 	forced := len(req.Tools) > 0 && (req.Choice.Mode == llm.ToolRequired || req.Choice.Mode == llm.ToolNamed)
 	if req.Whole || forced || m.opts.FinalViaInference || m.opts.Decision != nil || m.opts.Format == Text || m.opts.Format == Plain {
@@ -31,7 +32,7 @@ func (m *Model) teller(req *llm.Request, out *reply) *teller {
 	return &teller{format: m.opts.Format, out: out}
 }
 
-// part returns add; nil where nothing is told.
+// part returns add; nil means that nothing is emitted early.
 func (t *teller) part() func(llm.Part) error {
 	if t == nil {
 		return nil
@@ -39,10 +40,10 @@ func (t *teller) part() func(llm.Part) error {
 	return t.add
 }
 
-// begun reports whether something was told, so that the reply is an answer.
+// begun reports whether text was emitted, so that the reply is an answer.
 func (t *teller) begun() bool { return t != nil && t.told.Len() > 0 }
 
-// end tells what is left of the answer, which the whole reply was read as.
+// end emits the rest of the answer, given the decision that was read from the whole reply.
 func (t *teller) end(resp *llm.Response, d Decision) error {
 	if rest, ok := strings.CutPrefix(d.Answer, t.told.String()); ok && rest != "" {
 		if err := t.out.text(rest); err != nil {
@@ -99,7 +100,7 @@ func (t *teller) look(fragment string) error {
 	return t.tell()
 }
 
-// tell tells what is certain of the answer.
+// tell emits the certain part of the answer.
 func (t *teller) tell() error {
 	text, n, ended := t.open.take(t.pending, false)
 	t.pending, t.ended = strings.Clone(t.pending[n:]), ended
@@ -130,7 +131,7 @@ func (t *teller) say(text string) error {
 	return t.out.text(text)
 }
 
-// thoughts are the parts that come before what was decided.
+// thoughts returns the parts before the decision.
 func thoughts(own, thought string) (parts []llm.Part) {
 	if own != "" {
 		parts = append(parts, llm.Reasoning{Text: own, Opaque: ownReasoning})

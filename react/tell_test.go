@@ -45,7 +45,8 @@ func (p *pieces) Stream(context.Context, *llm.Request) iter.Seq2[llm.Delta, erro
 
 var offered = []*llm.ToolSpec{weather().Spec()}
 
-// spoken asks for one reply and returns it, what of its text was told before the inner model had ended, and what is wrong with that.
+// spoken asks for one reply. It returns the reply, its text that was emitted before the inner model
+// had ended, and the faults of that text.
 func spoken(t *testing.T, text string, f react.Format, size int, end llm.FinishReason) (resp *llm.Response, early string, err error) {
 	t.Helper()
 	inner := &pieces{text: text, size: size, end: end}
@@ -68,7 +69,8 @@ func spoken(t *testing.T, text string, f react.Format, size int, end llm.FinishR
 	return resp, early, nil
 }
 
-// agrees checks that a reply that came in fragments is what Read makes of the whole of it, so that nothing was told that had to be taken back.
+// agrees checks that a reply in fragments is the same as Read of the whole, so that no emitted text
+// had to be retracted.
 func agrees(t *testing.T, text string, f react.Format) (early int) {
 	t.Helper()
 	text = strings.ToValidUTF8(text, "\uFFFD")
@@ -103,7 +105,8 @@ func agrees(t *testing.T, text string, f react.Format) (early int) {
 	return early
 }
 
-// An answer of formats JSON and XML is told while it is written. These are the beginnings that allow it, and what may follow them.
+// An answer in formats JSON and XML is emitted while it is written. These are the beginnings that
+// allow it, with various rests.
 func TestAnswersAreToldEarly(t *testing.T) {
 	for _, tt := range []struct {
 		format            react.Format
@@ -116,7 +119,7 @@ func TestAnswersAreToldEarly(t *testing.T) {
 		{react.XML, "<thought>a</thought>\n<answer>\nTake an <b>umbrella</b> with you. \n</answer>", "Take an <b>umbrella</b> with you.", "Take an <b>umbrella</b> with you."},
 		{react.XML, "<final_answer>Take an umbrella with you and more", "Take an umbrella with you", "Take an umbrella with you and more"},
 
-		// It contradicts itself: what was told stands.
+		// The reply contradicts itself: the emitted text stays.
 		{react.JSON, `{"thought":"a","type":"final_answer","answer":"Take an umbrella.","type":"call_tool","tool":"weather","args":{}}`, "Take an umbrella.", "Take an umbrella."},
 		{react.JSON, `{"thought":"a","type":"final_answer","answer":"Take an umbrella.","answer":"Stay."}`, "Take an umbrella.", "Take an umbrella."},
 		{react.JSON, `{"thought":"a","type":"final_answer","answer":"He said "take it", and "do" to me."}`, `He said "take it", and "do" to`, `He said "take it", and "do" to me.`},
@@ -127,7 +130,7 @@ func TestAnswersAreToldEarly(t *testing.T) {
 		{react.XML, "<answer>It rains.\n Observation: it does not", "It rains.", "It rains."},
 		{react.XML, "<answer>Take it.</answer><final_answer>Leave it.</final_answer>", "Take it.", "Take it."},
 
-		// What is no answer yet is not told.
+		// Text that is no answer yet is not emitted.
 		{react.JSON, `{"thought":"a","answer":"Take an umbrella.","type":"final_answer"}`, "", "Take an umbrella."},
 		{react.JSON, `{"type":"final_answer","answer":"Take an umbrella.","thought":"a"}`, "", "Take an umbrella."},
 		{react.JSON, `{"thought":"a","type":"call_tool","tool":"weather","args":{"city":"Oslo"},"answer":"none"}`, "", ""},
@@ -149,7 +152,7 @@ func TestAnswersAreToldEarly(t *testing.T) {
 	}
 }
 
-// A cut or filtered answer is the answer as far as it was told.
+// A cut or filtered answer is the emitted part of the answer.
 func TestAnswerBrokenOff(t *testing.T) {
 	for _, end := range []llm.FinishReason{llm.FinishLength, llm.FinishContentFilter} {
 		resp, early, err := spoken(t, `{"thought":"a","type":"final_answer","answer":"Take an umb`, react.JSON, 2, end)
@@ -159,8 +162,8 @@ func TestAnswerBrokenOff(t *testing.T) {
 	}
 }
 
-// In no format and in no fragments is anything told that the whole reply does not bear out: generated decisions, their mutations, each of them
-// followed by another, and what models really wrote.
+// In no format, and in no fragments, is text emitted that the whole reply does not confirm:
+// generated decisions, their mutations, each followed by another, and real texts of models.
 func TestToldIsNeverTakenBack(t *testing.T) {
 	pick := rand.New(rand.NewPCG(3, 5))
 	texts, early := 0, map[react.Format]int{}

@@ -13,7 +13,8 @@ import (
 	"github.com/pawl-go/pawl/script"
 )
 
-// A run is recorded, and played again after the provider is gone. Another question was not recorded, and the error says what comes nearest.
+// A run is recorded, and played again without the provider. The error of a request that was not
+// recorded shows the nearest one.
 func Example() {
 	sim, err := pawltest.NewSimulator(script.New(script.Say("Oslo.")), nil)
 	if err != nil {

@@ -9,7 +9,8 @@ import (
 	"unicode/utf8"
 )
 
-// miss finds the recorded request that is most like the one that none fits: of those that go to the same place the one that differs in the fewest places. p.mu is held.
+// miss finds the nearest recorded request: of those with the same address, the one with the fewest
+// differences. The caller holds p.mu.
 func (p *Player) miss(now Request, f form, same int) *Miss {
 	m := &Miss{Number: p.asked, Request: now, Same: same}
 	if same > 0 {
@@ -44,7 +45,7 @@ func differences(recorded, now []byte) []Difference {
 	return out
 }
 
-// absent stands for what is not there.
+// absent stands for a missing value.
 type absent struct{}
 
 func walk(path string, a, b any, out *[]Difference) {

@@ -15,9 +15,12 @@ import (
 	"github.com/pawl-go/pawl/redact"
 )
 
-// Player is a RoundTripper that answers from a recording and asks nobody: see Play. It may be used concurrently; among equal requests the first recorded one answers first.
+// Player is a RoundTripper that answers from a recording and sends nothing: see Play. It may be
+// used concurrently. Equal requests are answered in the recorded order.
 type Player struct {
-	Secrets *redact.Redactor // the one the recording was made with, for requests that had secrets in their bodies; set before the first request; nil: there were none
+	// Secrets is the redactor of the recording, for requests with secrets in their bodies. Set it
+	// before the first request. Nil means no secrets.
+	Secrets *redact.Redactor
 
 	exchanges []Exchange
 	forms     []form
@@ -51,7 +54,7 @@ func formOf(r Request) form {
 	return form{r.Method + " " + to, canonical(r.Body)}
 }
 
-// canonical is JSON with sorted names and no spaces; what is no JSON stays as it is.
+// canonical returns JSON with sorted names and no spaces. Other text is returned unchanged.
 func canonical(b []byte) string {
 	v, err := decode(b)
 	if err != nil {
@@ -85,7 +88,8 @@ func (p *Player) Left() (n int) {
 	return n
 }
 
-// RoundTrip answers with what was recorded. A request that was not recorded is a *llm.ProviderError with a *Miss in its tree, which no adapter repeats.
+// RoundTrip answers with the recorded response. A request that was not recorded fails with a
+// *llm.ProviderError around a *Miss, which no adapter retries.
 func (p *Player) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err := req.Context().Err(); err != nil {
 		return nil, err
@@ -141,18 +145,21 @@ func (p *Player) find(now Request) (*Exchange, *Miss) {
 
 // Miss is the error for a request that was not recorded.
 type Miss struct {
-	Number  int          // of the request, from 1
-	Request Request      // without secrets
-	Same    int          // how many recorded ones are the same, and were played already
-	Nearest int          // the number of the recorded request that is most like it, from 1; 0: none goes there
+	Number  int     // of the request, from 1
+	Request Request // without secrets
+	Same    int     // how many recorded ones are the same, and were played already
+
+	// the number of the nearest recorded request, from 1; 0 means none with that address
+	Nearest int
+
 	Differs []Difference // what differs from that
 	Known   []string     // where recorded requests go, when none goes where this one does
 }
 
 // Difference is a place in two bodies.
 type Difference struct {
-	Path     string // such as messages[2].content; "": the whole
-	Recorded string // JSON; "": nothing
+	Path     string // such as messages[2].content; empty means the whole body
+	Recorded string // JSON; empty means nothing
 	Now      string
 }
 

@@ -10,18 +10,21 @@ import (
 	"github.com/pawl-go/pawl/redact"
 )
 
-// Recorder is a RoundTripper that keeps what passes. Fill in a literal; nothing is required. It may be used concurrently, and must not be changed meanwhile.
+// Recorder is a RoundTripper that records exchanges. Fill in a literal; no field is required. It
+// may be used concurrently. Do not change it after the first request.
 type Recorder struct {
-	Next    http.RoundTripper // asks; nil: http.DefaultTransport
-	Secrets *redact.Redactor  // hides what must not be kept of bodies; nil: nothing but headers and keys in queries
+	Next http.RoundTripper // sends the requests; nil means http.DefaultTransport
+
+	// Secrets hides secrets in bodies. Nil means that only headers and keys in queries are removed.
+	Secrets *redact.Redactor
 
 	mu   sync.Mutex
-	kept []*Exchange // nil: the request is under way
+	kept []*Exchange // a nil entry is a request in flight
 }
 
 var _ http.RoundTripper = (*Recorder)(nil)
 
-// RoundTrip asks, and keeps the exchange when its answer was read, or let go of.
+// RoundTrip sends a request, and records the exchange when its response was read or closed.
 func (r *Recorder) RoundTrip(req *http.Request) (*http.Response, error) {
 	next := r.Next
 	if next == nil {
@@ -82,7 +85,7 @@ func (r *Recorder) keep(at int, e Exchange) {
 	r.kept[at] = &e
 }
 
-// Recording returns what was kept so far, in the order of the requests. What is under way is left out.
+// Recording returns the exchanges so far, in the order of the requests, without those in flight.
 func (r *Recorder) Recording() *Recording {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -95,14 +98,14 @@ func (r *Recorder) Recording() *Recording {
 	return out
 }
 
-// listened is a body that is kept while it is read.
+// listened is a body that is recorded while it is read.
 type listened struct {
 	io.ReadCloser
 	buf  bytes.Buffer
-	done func(b []byte, cut bool) // called once; nil: it was
+	done func(b []byte, cut bool) // called once; nil after that
 }
 
-// Read keeps what it reads.
+// Read records the bytes that it reads.
 func (l *listened) Read(p []byte) (int, error) {
 	n, err := l.ReadCloser.Read(p)
 	l.buf.Write(p[:n])
@@ -112,7 +115,7 @@ func (l *listened) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Close ends the body; what was not read is not kept.
+// Close ends the body. Bytes that were not read are not recorded.
 func (l *listened) Close() error {
 	l.end(false)
 	return l.ReadCloser.Close()

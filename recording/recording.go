@@ -1,4 +1,5 @@
-// Package recording keeps what a program and a provider said to each other over HTTP, and plays it again, so that a run can be repeated without a network, a key or a bill.
+// Package recording records the HTTP traffic between a program and a provider, and plays it again,
+// so that a run can be repeated without a network, a key or a bill.
 //
 //	rec := &recording.Recorder{Next: provider.Transport(), Secrets: secrets}
 //	m := openai.New("gpt-5-mini", &openai.Options{HTTP: rec})
@@ -8,13 +9,18 @@
 //	r, err := recording.Parse(b)
 //	m = openai.New("gpt-5-mini", &openai.Options{HTTP: recording.Play(r), Key: "none"})
 //
-// It works below all adapters, as their http.RoundTripper. A request is answered by the recorded one that has the same method, path, query and body, where bodies that are JSON
-// are compared as JSON; each recorded one answers once. What fits none is an error that shows the nearest and what differs: a *Miss. Streams come again as they came, byte for byte.
+// It works below all adapters, as their http.RoundTripper. A request is answered by the recorded
+// one with the same method, path, query and body, where JSON bodies are compared as JSON. Each
+// recorded response answers once. A request without a match is an error that shows the nearest one
+// and the differences: a *Miss. Streams are played byte for byte.
 //
-// Nothing secret is kept: of the headers only those that say what a body is, of the query no keys, and in bodies nothing that a Redactor hides.
+// No secret is recorded: only the headers that describe a body, no keys in queries, and nothing in
+// bodies that a Redactor hides.
 //
-// This is one of three ways to repeat what a model said. A script (package script) is written, or recorded above the adapters, and does not know a provider. A durable run (package
-// durable) is played back from its journal. pawltest.Replay serves recordings of other programs in their order, whatever is asked. docs/recordings.md has the format of files.
+// This is one of three ways to repeat the replies of a model. A script (package script) is written
+// by hand, or recorded above the adapters, and knows no provider. A durable run (package durable)
+// is replayed from its journal. pawltest.Replay serves recordings of other programs in their order,
+// for any request. docs/recordings.md has the format of files.
 package recording
 
 import (
@@ -30,7 +36,8 @@ import (
 // Form is what a file with a recording says that it is.
 const Form = "pawl recording 1"
 
-// Recording is what was said, in the order of the requests. It is plain data; JSON and Parse are its form in files.
+// Recording is a list of exchanges in the order of the requests. It is plain data; JSON and Parse
+// write and read its files.
 type Recording struct {
 	Form      string     `json:"form"` // the constant Form
 	Exchanges []Exchange `json:"exchanges"`
@@ -42,24 +49,28 @@ type Exchange struct {
 	Response Response `json:"response"`
 }
 
-// Request is what was asked.
+// Request is a recorded request.
 type Request struct {
-	Method string            `json:"method"`
-	URL    string            `json:"url"`              // without user, and without the values of keys in the query
+	Method string `json:"method"`
+
+	// without the user, and without the values of keys in the query
+	URL string `json:"url"`
+
 	Header map[string]string `json:"headers,omitzero"` // lower-case names
 	Body   Body              `json:"body,omitzero"`
 }
 
-// Response is what was answered.
+// Response is a recorded response.
 type Response struct {
-	Status int               `json:"status"`           // of HTTP; 0: there was no answer
+	Status int               `json:"status"`           // of HTTP; 0 means no response
 	Header map[string]string `json:"headers,omitzero"` // lower-case names
 	Body   Body              `json:"body,omitzero"`    // as it came, framing of streams included
 	Cut    bool              `json:"cut,omitzero"`     // the connection broke behind Body
 	Error  string            `json:"error,omitzero"`   // why there was no answer
 }
 
-// Body is the bytes of a body. In JSON it is an object with one field: json, where the bytes are JSON without spaces; text, the lines of what else is text; or base64.
+// Body is the bytes of a body. Its JSON form is an object with one field: json, if the bytes are
+// JSON without spaces; text, the lines of other text; or base64.
 type Body []byte
 
 type bodyJSON struct {

@@ -61,8 +61,9 @@ func run(ctx context.Context, m llm.Model, streamed bool, weather string) (*pawl
 	return res, nil
 }
 
-// A run over each provider, streamed and whole, is the same when it is played again without it; nothing secret is in the file. With another result of its tool the next
-// request was not recorded: the miss is not repeated, and shows what differs.
+// A run over each provider, streamed and whole, is the same when it is played again. The file has
+// no secret. With another tool result, the next request has no match: the miss is not retried and
+// shows the differences.
 func TestRecordAndPlay(t *testing.T) {
 	for name, open := range wires {
 		for _, streamed := range []bool{false, true} {
@@ -140,7 +141,8 @@ func post(t *testing.T, carry http.RoundTripper, address, body string) (int, str
 	return res.StatusCode, string(b), err
 }
 
-// Equal requests are answered in their order, each once; JSON is compared as JSON; a connection that broke, and an answer that did not come, come so again.
+// Equal requests are answered in their order, each once. JSON is compared as JSON. A broken
+// connection and a missing response are played, too.
 func TestPlayer(t *testing.T) {
 	var n int
 	rec := &recording.Recorder{Secrets: new(redact.Redactor), Next: answers(func(r *http.Request) (*http.Response, error) {
@@ -203,7 +205,7 @@ type cutOff struct{}
 
 func (cutOff) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
 
-// A body is the same bytes in a file and out of it, whatever they are.
+// Any body has the same bytes after a file.
 func TestBody(t *testing.T) {
 	fragment := rapid.SampledFrom([]string{"{", "}", `"a":`, "1", "[", "]", ",", "\n", "data: {}\n\n", "<&>", "\u2028", "é", "\xff", "\r\n", " ", `"\u00e9\/"`, ""})
 	rapid.Check(t, func(t *rapid.T) {
@@ -223,7 +225,7 @@ func TestBody(t *testing.T) {
 	})
 }
 
-// Every body that providers were seen to send is kept as it came.
+// Every known body of a provider is recorded unchanged.
 func TestCorpusBodies(t *testing.T) {
 	dir := os.Getenv("PAWL_CORPORA")
 	if dir == "" {
@@ -267,7 +269,7 @@ func TestCorpusBodies(t *testing.T) {
 	t.Logf("%d bodies, %d bytes, are the same in a file of %d", len(want), size, len(file))
 }
 
-// What is no recording is told.
+// Input that is no recording is an error.
 func TestParseRefuses(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                            "it is no JSON",

@@ -12,7 +12,7 @@ import (
 // hidden stands where a key was.
 const hidden = "[redacted]"
 
-// keptHeaders are those that say what a body is, or what to do with it. All others may be about who asks.
+// keptHeaders are the headers that describe a body or its use. All others may identify the sender.
 var keptHeaders = []string{"accept", "anthropic-beta", "anthropic-version", "content-type", "openai-beta", "retry-after", "retry-after-ms"}
 
 func headers(h http.Header) map[string]string {
@@ -50,7 +50,7 @@ func address(u *url.URL) string {
 	return v.String()
 }
 
-// Scrub returns e without secrets: what a Recorder keeps of it. s may be nil.
+// Scrub returns e without secrets, as a Recorder records it. s may be nil.
 func Scrub(e Exchange, s *redact.Redactor) Exchange {
 	if u, err := url.Parse(e.Request.URL); err == nil {
 		e.Request.URL = address(u)
@@ -70,7 +70,7 @@ func only(h map[string]string, s *redact.Redactor) map[string]string {
 	return headers(all)
 }
 
-// clean is a body without secrets. One that has none stays as it is, byte for byte.
+// clean returns a body without secrets. A body that has none is returned unchanged, byte for byte.
 func clean(b Body, s *redact.Redactor) Body {
 	if s == nil || len(b) == 0 {
 		return b

@@ -9,27 +9,30 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
-// Matcher looks at a request and says what is not as expected, for people; "" where all is. It must not change or keep the request.
+// Matcher checks a request and returns the difference from its expectation, in words. Empty means
+// that the request is as expected. It must not change or store the request.
 type Matcher func(req *llm.Request) string
 
 // UnexpectedError says that a request was not what its turn expects.
 type UnexpectedError struct {
 	Turn   int      // from 1
-	Faults []string // what is not as expected, with the difference
+	Faults []string // the differences from the expectations
 }
 
-// Error names the turn and what was not as expected.
+// Error names the turn and the differences.
 func (e *UnexpectedError) Error() string {
 	return fmt.Sprintf("script: turn %d: %s", e.Turn, strings.Join(e.Faults, "; "))
 }
 
-// Expect returns t with expectations of the request that it answers. Where one is not met, the request fails with *UnexpectedError.
+// Expect returns t with expectations of its request. A request that does not meet them fails with
+// *UnexpectedError.
 func Expect(t Turn, want ...Matcher) Turn {
 	t.want = slices.Concat(t.want, want)
 	return t
 }
 
-// First plays the first of turns whose expectations are met. When none is, the request fails with *UnexpectedError, which says why for each.
+// First plays the first of turns whose expectations are met. If there is none, the request fails
+// with *UnexpectedError, which has the differences of each.
 func First(turns ...Turn) Turn {
 	var t Turn
 	t.next = func(req *llm.Request) Turn {
@@ -46,7 +49,7 @@ func First(turns ...Turn) Turn {
 	return t
 }
 
-// unmet returns what req is not; nil: nothing is missing.
+// unmet returns the expectations of t that req does not meet. Nil means that it meets all.
 func (t Turn) unmet(req *llm.Request) (faults []string) {
 	for _, m := range t.want {
 		if f := m(req); f != "" {
@@ -99,7 +102,9 @@ func Offered(names ...string) Matcher {
 	}
 }
 
-// Conversation expects exactly these messages, instructions included. What differs is shown line by line: - is missing, + should not be there.
+// Conversation expects exactly these messages, instructions included. Differences are shown line by
+// line:
+// - is missing, + is too much.
 func Conversation(want ...llm.Message) Matcher {
 	return func(req *llm.Request) string {
 		got, expected := lines(req.Messages), lines(want)

@@ -101,8 +101,9 @@ func (t Turn) deltas(req *llm.Request, number string) iter.Seq[llm.Delta] {
 	}
 }
 
-// fragments cuts a part at fixed places: at the first rune that begins at or after every size bytes; 0 is eight, or a sixty-fourth of
-// longer ones. A call's name comes before its arguments, as with real providers.
+// fragments cuts a part at fixed places: at the first rune that begins at or after every size
+// bytes. 0 means eight bytes, or a sixty-fourth of a longer part. A call's name comes before its
+// arguments, as with real providers.
 func fragments(index int, part llm.Part, whole bool, size int) iter.Seq[llm.Delta] {
 	return func(yield func(llm.Delta) bool) {
 		if whole {
@@ -145,7 +146,7 @@ func fragments(index int, part llm.Part, whole bool, size int) iter.Seq[llm.Delt
 	}
 }
 
-// pieces cuts s between runes; the last piece has true beside it. An empty s is one empty piece.
+// pieces cuts s between runes; the last piece comes with true. An empty s is one empty piece.
 func pieces(s string, size int) iter.Seq2[string, bool] {
 	if size <= 0 {
 		size = max(8, len(s)/64)

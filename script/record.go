@@ -15,8 +15,9 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
-// Record returns a Model that asks m, and keeps what it answers. After the run, Script is the same conversation without m: a run with
-// it that is given the same tools and the same words has the same Result.
+// Record returns a Model that asks m and records its replies. After the run, Script is the same
+// conversation without m: a run with it, with the same tools and the same input, has the same
+// Result.
 //
 //	rec := script.Record(openai.New("gpt-5-mini", nil))
 //	res, err := (&pawl.Agent{Model: rec, Tools: tools}).Run(ctx, llm.User("…"))
@@ -24,8 +25,8 @@ import (
 //	b, err := json.Marshal(written) // for testdata; json.Unmarshal reads it into a Model
 func Record(m llm.Model) *Recorder { return &Recorder{inner: m, turns: map[int]Turn{}} }
 
-// Recorder is a Model that keeps the replies of another, by how many replies came before. It records one conversation, in as many runs as
-// it likes, and may be used concurrently.
+// Recorder is a Model that records the replies of another, by the number of replies before. It
+// records one conversation, in any number of runs, and may be used concurrently.
 type Recorder struct {
 	inner llm.Model
 
@@ -60,7 +61,8 @@ func (r *Recorder) MaxCost(req *llm.Request) (float64, bool) {
 	return p.MaxCost(req)
 }
 
-// Stream passes the reply on, and keeps it once it is whole, or has failed. Of a reply that failed the error is kept; of one that the caller broke off, nothing.
+// Stream passes the reply on, and records it when it is whole or has failed. Of a failed reply only
+// the error is recorded, and of a reply that the consumer stopped nothing.
 func (r *Recorder) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
 	return func(yield func(llm.Delta, error) bool) {
 		resp := new(llm.Response)
@@ -82,7 +84,8 @@ func (r *Recorder) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.D
 	}
 }
 
-// keep keeps a turn. A reply takes the place of a failure; another reply in the same place is of another conversation.
+// keep records a turn. A reply replaces a failure. Another reply in the same place belongs to
+// another conversation.
 func (r *Recorder) keep(req *llm.Request, t Turn) {
 	n := replies(req)
 	r.mu.Lock()
@@ -97,7 +100,7 @@ func (r *Recorder) keep(req *llm.Request, t Turn) {
 	r.turns[n] = t
 }
 
-// Script returns what was recorded so far. An error says that it is no one conversation.
+// Script returns the turns so far. The error says that they are not one conversation.
 func (r *Recorder) Script() (*Model, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -126,28 +129,32 @@ type (
 		Turns []turnJSON `json:"turns"`
 	}
 	turnJSON struct {
-		Message *llm.Message     `json:"message,omitzero"` // nil: an empty reply
-		Args    []string         `json:"args,omitzero"`    // of its calls, where they have spacing that the form of a message has not
-		Finish  llm.FinishReason `json:"finish,omitzero"`
-		Usage   *llm.Usage       `json:"usage,omitzero"`
-		Model   string           `json:"model,omitzero"`
-		ID      string           `json:"id,omitzero"`
-		Error   *errorJSON       `json:"error,omitzero"`
-		Asked   string           `json:"asked,omitzero"` // written by hand: Expect with Asked
-		First   []turnJSON       `json:"first,omitzero"` // written by hand: First of these, and nothing else
+		Message *llm.Message `json:"message,omitzero"` // nil means an empty reply
+		// of its calls, if their spacing would be lost in the form of a message
+		Args   []string         `json:"args,omitzero"`
+		Finish llm.FinishReason `json:"finish,omitzero"`
+		Usage  *llm.Usage       `json:"usage,omitzero"`
+		Model  string           `json:"model,omitzero"`
+		ID     string           `json:"id,omitzero"`
+		Error  *errorJSON       `json:"error,omitzero"`
+		Asked  string           `json:"asked,omitzero"` // written by hand: Expect with Asked
+		// written by hand: the First of these, and nothing else
+		First []turnJSON `json:"first,omitzero"`
 	}
 	errorJSON struct {
-		Provider   string        `json:"provider,omitzero"`
-		Status     int           `json:"status,omitzero"`
-		Code       llm.Code      `json:"code,omitzero"` // "": an error that is no ProviderError
+		Provider string `json:"provider,omitzero"`
+		Status   int    `json:"status,omitzero"`
+		// empty means an error other than a ProviderError
+		Code       llm.Code      `json:"code,omitzero"`
 		Message    string        `json:"message"`
 		Retryable  bool          `json:"retryable,omitzero"`
 		RetryAfter time.Duration `json:"retry_after_ns,omitzero"`
 	}
 )
 
-// MarshalJSON writes {"skip"?,"holds"?,"turns":[{"message","finish","usage","model","id","error"?}]}. Turns that decide, repeat or wait have no such form: they are
-// an error.
+// MarshalJSON writes
+// {"skip"?,"holds"?,"turns":[{"message","finish","usage","model","id","error"?}]}. Turns that
+// decide, repeat or wait have no such form and are an error.
 func (m *Model) MarshalJSON() ([]byte, error) {
 	w := modelJSON{Skip: m.Skip, Holds: m.Holds, Turns: make([]turnJSON, len(m.Turns))}
 	for i, t := range m.Turns {
@@ -189,8 +196,9 @@ func spaced(calls []llm.ToolCall) []string {
 	return args
 }
 
-// UnmarshalJSON reads what MarshalJSON writes, and two things that are written by hand: a turn with "asked", which expects that text in the last message of the user, and
-// {"first":[…]}, the first of these turns that fits.
+// UnmarshalJSON reads the form of MarshalJSON, and two forms that are written by hand: a turn with
+// "asked", which expects that text in the last message of the user, and {"first":[…]}, the first of
+// these turns whose expectations are met.
 func (m *Model) UnmarshalJSON(b []byte) error {
 	var w modelJSON
 	if err := json.Unmarshal(b, &w); err != nil {

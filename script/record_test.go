@@ -15,7 +15,8 @@ import (
 	"github.com/pawl-go/pawl/script"
 )
 
-// runs is how an agent with model m fares: a run, and where that failed or there is more to say, another that goes on.
+// runs returns the result of an agent with model m: of a run and, after a failure or with more
+// messages, of a second run that resumes it.
 func runs(t *testing.T, m llm.Model, output string, more ...llm.Message) string {
 	t.Helper()
 	look := &pawl.Tool{Name: "look", Effect: pawl.Read, Input: json.RawMessage(`{"type":"object","properties":{"at":{"type":"string"}}}`),
@@ -27,7 +28,7 @@ func runs(t *testing.T, m llm.Model, output string, more ...llm.Message) string 
 	if err != nil || more != nil {
 		res, _ = a.Resume(t.Context(), res, more...)
 	}
-	for i := range res.Steps { // clocks are no part of what is compared
+	for i := range res.Steps { // times are not compared
 		for j := range res.Steps[i].Executions {
 			x := &res.Steps[i].Executions[j]
 			x.Started, x.Ended = time.Time{}, time.Time{}
@@ -40,7 +41,7 @@ func runs(t *testing.T, m llm.Model, output string, more ...llm.Message) string 
 	return string(b)
 }
 
-// A run that was recorded, kept as JSON and played again has the same Result.
+// A recorded run that is stored as JSON and played again has the same Result.
 func TestRecord(t *testing.T) {
 	const output = `{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}`
 	opaque := &llm.Opaque{Provider: "p", Data: []byte(`{"sig":"x"}`)}
@@ -81,7 +82,8 @@ func TestRecord(t *testing.T) {
 		}
 		for kept, m := range map[string]*script.Model{"in memory": written, "as JSON": again} {
 			got := runs(t, m, tt.output, tt.more...)
-			if name == "fails, then works" { // what failed is not played again: the first run got as far as both did
+			// failures are not played again: the first run got as far as both did
+			if name == "fails, then works" {
 				var g, w pawl.Result
 				if json.Unmarshal([]byte(got), &g) == nil && json.Unmarshal([]byte(want), &w) == nil && g.Text() == w.Text() {
 					continue
@@ -130,7 +132,7 @@ func TestScriptHasNoForm(t *testing.T) {
 	}
 }
 
-// What is written by hand can tell conversations apart: by what the user said last.
+// Turns written by hand can distinguish conversations by the user's last message.
 func TestWrittenTurns(t *testing.T) {
 	var m script.Model
 	say := func(text string) string {

@@ -1,4 +1,5 @@
-// Package script is a model that plays written turns: for tests, demos and rehearsals, without a key and without a network.
+// Package script is a model that plays written turns: for tests, demos and rehearsals, without a
+// key and without a network.
 //
 //	m := script.New(
 //		script.Call("weather", `{"city":"Oslo"}`),
@@ -8,25 +9,28 @@
 //	)
 //	agent := &pawl.Agent{Model: m, Tools: []pawl.Toolset{weather}}
 //
-// Turns can say what they expect of the request, and a reply can be chosen by it; what does not fit fails the run with the difference:
+// Turns can have expectations of their request, and replies can be chosen by them. A request that
+// does not meet them fails the run with the difference:
 //
 //	script.Expect(script.Say("rain"), script.Asked("Oslo"), script.Offered("weather"))
 //	script.First(script.Expect(script.Say("rain"), script.Asked("Oslo")), script.Say("sun"))
 //
-// A live run becomes a script by Record, and a script is kept as JSON.
+// Record turns a live run into a script, and JSON stores a script.
 //
-// A turn is one reply. Say, Think, Call and Fail write simple ones; Together puts several into one reply, which is how parallel
-// calls, or words beside a call, are written; Func decides when its turn comes, with all results in sight; Loop repeats for
-// ever; Flaky fails before it works. A Turn's fields say the rest: another finish reason, usage, how long it takes, how it is cut, fragments just so.
+// A turn is one reply. Say, Think, Call and Fail write simple turns. Together joins several into
+// one reply, for parallel calls or text with a call. Func decides when its turn comes, from all
+// results. Loop repeats without end. Flaky fails before it works. The fields of a Turn set the
+// rest: the finish reason, the usage, the duration, the cuts, and exact fragments.
 //
-// Which turn is played depends on the request alone: the first to a conversation without replies, the second to one
-// with one reply, and so on. So one Model serves many runs at once, a run that is resumed from its transcript goes on where it
-// stood, and a request that is sent again gets the same reply. Conversations that begin with replies by somebody
-// else are told to the Model with Skip. A scripted model obeys nothing but its script: with tool choice none it
-// still makes the calls of its turn, as real models sometimes do.
+// The request alone decides which turn is played: the first for a conversation without replies, the
+// second with one reply, and so on. So one Model serves many runs at once, a run that is resumed
+// from its transcript continues in the right place, and a repeated request gets the same reply.
+// Skip is the number of replies of other models at the beginning. A scripted model obeys nothing
+// but its script: with tool choice none it still makes the calls of its turn, as real models
+// sometimes do.
 //
-// A reply comes in fragments, cut at fixed places, or whole where the request asks for that (Request.Whole). Played
-// out, the Model answers *ExhaustedError.
+// A reply comes in fragments, cut at fixed places, or whole if the request asks for that
+// (Request.Whole). After its last turn, the Model returns *ExhaustedError.
 package script
 
 import (
@@ -40,13 +44,15 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
-// Model plays Turns. The zero value is exhausted from the start. Set the fields before the first use; after that a Model
-// may be used concurrently.
+// Model plays Turns. The zero value is exhausted from the start. Set the fields before the first
+// use; after that a Model may be used concurrently.
 type Model struct {
 	Turns []Turn
-	Skip  int  // replies at the head of the conversation that are not of this script; 0: none
-	Quiet bool // do not keep the requests: for long loads
-	Holds bool // say that outputs are held to their schema beside tools (llm.OutputHolder)
+	Skip  int  // replies of other models at the head of the conversation
+	Quiet bool // do not record the requests, for long loads
+
+	// report that outputs are held to their schema together with tools (llm.OutputHolder)
+	Holds bool
 
 	mu       sync.Mutex
 	requests []*llm.Request
@@ -74,8 +80,8 @@ func (e *ExhaustedError) Error() string {
 	return fmt.Sprintf("script: turn %d was asked for, %d are written", e.Turn, e.Turns)
 }
 
-// Stream plays the turn that follows the replies in req. It fails with *ExhaustedError when there is none, with the turn's
-// own Err, or with the cause of ctx when that ends.
+// Stream plays the turn after the replies in req. It fails with *ExhaustedError if there is none,
+// with the turn's own Err, or with the cause of ctx when that ends.
 func (m *Model) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
 	return func(yield func(llm.Delta, error) bool) {
 		m.keep(req)
@@ -118,14 +124,14 @@ func (t Turn) settled(req *llm.Request, number int) Turn {
 	}
 }
 
-// Requests returns copies of the requests so far, in the order they came. With Quiet there are none.
+// Requests returns copies of the requests so far, in order. With Quiet there are none.
 func (m *Model) Requests() []*llm.Request {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return slices.Clone(m.requests)
 }
 
-// keep logs a copy, since a request belongs to its sender.
+// keep records a copy, because a request belongs to its sender.
 func (m *Model) keep(req *llm.Request) {
 	if m.Quiet {
 		return

@@ -143,8 +143,8 @@ func TestReplies(t *testing.T) {
 	}
 }
 
-// Fragments are what makes streaming paths work for their living: there must be several, none may cut a rune, and each
-// part is sealed exactly once.
+// Tests of streaming need fragments: several of a reply, none through a rune, and each part sealed
+// exactly once.
 func TestFragments(t *testing.T) {
 	m := script.New(script.Together(script.Say("Grüße aus København æøå"), script.Call("a", `{"city":"København","n":[1,2,3]}`)))
 	_, deltas, err := ask(t, m, after(0))
@@ -324,7 +324,7 @@ func Example() {
 	// script: turn 3 was asked for, 2 are written
 }
 
-// What a turn expects of its request is told with the difference.
+// An expectation that a request does not meet is shown as a difference.
 func ExampleExpect() {
 	m := script.New(script.Expect(script.Say("It rains."), script.Offered("weather"), script.Conversation(llm.System("Be brief."), llm.User("Oslo?"))))
 	agent := &pawl.Agent{Model: m, Instructions: "Be brief and kind."}
@@ -339,7 +339,9 @@ func ExampleExpect() {
 
 // A run is recorded once, with a model that costs something, and played again in tests.
 func ExampleRecord() {
-	rec := script.Record(script.New(script.Say("It rains."))) // in place of openai.New("gpt-5-mini", nil)
+	// in place of openai.New("gpt-5-mini", nil)
+	rec := script.Record(script.New(script.Say("It rains.")))
+
 	if _, err := (&pawl.Agent{Model: rec}).Run(context.Background(), llm.User("Oslo?")); err != nil {
 		fmt.Println(err)
 	}

@@ -10,25 +10,38 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
-// Turn is one written reply. The functions of this package make the usual ones; fill in, or change, the fields for the
-// rest. The zero Turn is an empty answer.
+// Turn is one written reply. The functions of this package make the usual ones; fill in, or change,
+// the fields for the rest. The zero Turn is an empty answer.
 type Turn struct {
-	Parts  []llm.Part       // what the reply holds, in order; a ToolCall without ID gets one that is unique in the conversation
-	Finish llm.FinishReason // "": stop, or tool_calls where Parts hold calls
-	Usage  *llm.Usage       // nil: one token for every four bytes asked and answered, the last ones counted whole
-	Err    error            // the reply fails with it after Parts, so without Parts at once; nil: it does not
-	Model  string           // the name it answers under; "": "script"
-	ID     string           // the reply's id; "": made from its number
+	// Parts are the parts of the reply, in order. A ToolCall without ID gets one that is unique in
+	// the conversation.
+	Parts []llm.Part
 
-	Size  int           // bytes of a fragment, at least one character; 0: eight, or a sixty-fourth of long parts
+	Finish llm.FinishReason // empty means tool_calls if Parts contain calls, else stop
+
+	// Usage is the usage of the reply. Nil means a token for every four bytes of request and reply,
+	// rounded up.
+	Usage *llm.Usage
+
+	// Err fails the reply after Parts; without Parts it fails at once. Nil means no failure.
+	Err error
+
+	Model string // the name of the model; empty means "script"
+	ID    string // the reply's id; empty means an id made of its number
+
+	// Size is the bytes of a fragment, at least one character. 0 means eight, or a sixty-fourth of
+	// a long part.
+	Size int
+
 	Delay time.Duration // before the first fragment; virtual inside a synctest bubble
 	Pace  time.Duration // between fragments
 
-	// Deltas, when not nil, are played as they are, streamed or whole, in place of Parts, Finish and Usage: for replies
-	// that break the rules.
+	// Deltas, when not nil, are played unchanged, streamed or whole, in place of Parts, Finish and
+	// Usage: for replies that break the rules.
 	Deltas []llm.Delta
 
-	// Hold, when not nil, stops a reply after its first fragment until it is closed or the context ends.
+	// Hold, when not nil, stops a reply after its first fragment until it is closed or the context
+	// ends.
 	Hold <-chan struct{}
 
 	want []Matcher
@@ -42,8 +55,9 @@ func Say(text string) Turn { return Turn{Parts: []llm.Part{llm.Text{Text: text}}
 // Think reasons before the rest of a reply; see Together.
 func Think(text string) Turn { return Turn{Parts: []llm.Part{llm.Reasoning{Text: text}}} }
 
-// Call calls a tool. A string, []byte or json.RawMessage is what the model writes, byte for byte, JSON or not; nil is {};
-// anything else is written as JSON. Call panics on args that have no JSON form.
+// Call calls a tool. A string, []byte or json.RawMessage is the arguments as the model writes them,
+// byte for byte, JSON or not. Nil means {}; any other value is marshalled to JSON. Call panics on
+// args without a JSON form.
 func Call(name string, args any) Turn {
 	call := llm.ToolCall{Name: name}
 	switch a := args.(type) {
@@ -65,8 +79,9 @@ func Call(name string, args any) Turn {
 	return Turn{Parts: []llm.Part{call}}
 }
 
-// Together makes one reply of several turns: their parts in order, what they expect, the last of every other field that is set, and the
-// first Err. It panics on turns that are no plain reply (Func, Loop, Flaky, or with Deltas).
+// Together makes one reply of several turns: their parts in order, their expectations, the last of
+// every other field that is set, and the first Err. It panics on turns that are not plain replies
+// (Func, Loop, Flaky, or with Deltas).
 func Together(turns ...Turn) Turn {
 	var all Turn
 	for _, t := range turns {
@@ -93,7 +108,8 @@ func Together(turns ...Turn) Turn {
 	return all
 }
 
-// Fail answers with err in place of a reply. Put after others in Together, it breaks the reply off there.
+// Fail answers with err in place of a reply. After other turns in Together, it breaks the reply
+// off.
 func Fail(err error) Turn { return Turn{Err: err} }
 
 // Cut is t ended by the token limit: its finish reason is length, so none of its calls may run.
@@ -102,7 +118,7 @@ func Cut(t Turn) Turn {
 	return t
 }
 
-// Loop plays turns again and again. What stands after a Loop is never reached. It panics without turns.
+// Loop plays turns again and again. Turns after a Loop are never reached. It panics without turns.
 func Loop(turns ...Turn) Turn {
 	if len(turns) == 0 {
 		panic("script.Loop: no turns")
@@ -110,12 +126,12 @@ func Loop(turns ...Turn) Turn {
 	return Turn{loop: turns}
 }
 
-// Func is decided when its turn comes, from the request. f must not change or keep the request, and may be called
-// concurrently. When a request is sent again, f is asked again.
+// Func is decided from the request when its turn comes. f must not change or store the request, and
+// may be called concurrently. A repeated request calls f again.
 func Func(f func(req *llm.Request) Turn) Turn { return Turn{next: f} }
 
-// Flaky fails with errs, one each time it is asked, and plays t after that. It is the one turn that remembers: the count is
-// its own and goes over all runs.
+// Flaky fails with one of errs per request, and plays t after that. It is the only turn with state:
+// its count covers all runs.
 func Flaky(t Turn, errs ...error) Turn {
 	var mu sync.Mutex
 	return Func(func(*llm.Request) Turn {
@@ -130,7 +146,8 @@ func Flaky(t Turn, errs ...error) Turn {
 	})
 }
 
-// Results returns the results that came after the last reply of req, in call order; nil when it made no calls.
+// Results returns the results after the last reply of req, in call order. Nil means that the reply
+// had no calls.
 func Results(req *llm.Request) []llm.ToolResult {
 	var results []llm.ToolResult
 	for _, m := range req.Messages {
@@ -149,7 +166,10 @@ func Results(req *llm.Request) []llm.ToolResult {
 // ResultOf returns the latest result of a call of the tool name in req, or nil.
 func ResultOf(req *llm.Request, name string) *llm.ToolResult {
 	var last *llm.ToolResult
-	called := map[string]bool{} // ids of calls of the tool in the reply at hand; ids may come again in later ones
+
+	// ids of calls of the tool in the current reply; later replies may use them again
+	called := map[string]bool{}
+
 	for _, m := range req.Messages {
 		if m.Role == llm.RoleAssistant {
 			clear(called)

@@ -17,7 +17,8 @@ import (
 	"github.com/pawl-go/pawl/store"
 )
 
-// mortal is the journal of a process that dies at its at-th write, before or after it: nothing more reaches the journal then.
+// mortal is the journal of a process that dies at its at-th write, before or after it. No later
+// write reaches the journal.
 type mortal struct {
 	store.Journal
 	mu    sync.Mutex
@@ -48,8 +49,8 @@ func (j *mortal) ClaimJournal(ctx context.Context, s store.Scope, id, owner stri
 	return j.Journal.ClaimJournal(ctx, s, id, owner, now.Add(j.ahead), until.Add(j.ahead))
 }
 
-// A team that an engine keeps dies at each of its writes, and another process carries it to the same end. What was kept is done once: no phase whose end is in the journal is
-// carried out again, and no plan is made twice.
+// A team under an engine dies at each of its writes, and another process resumes it to the same
+// end. Stored work is done once: no phase with a stored end runs again, and no plan is made twice.
 func TestDurable(t *testing.T) {
 	finds := map[string]int{} // executions of the phases' work in all lives
 	var mu sync.Mutex
@@ -91,7 +92,7 @@ func TestDurable(t *testing.T) {
 			died = died || err != nil
 			kill(nil)
 			before := maps.Clone(finds)
-			ended := before["count"] > 0 // the first phase is over, and kept
+			ended := before["count"] > 0 // the first phase has ended and is stored
 			res, err := (&durable.Engine{Journal: &mortal{Journal: memory, at: 1 << 30, ahead: time.Hour}}).Runner("r", process()).Run(t.Context(), llm.User("Go."))
 			if err != nil {
 				t.Fatalf("write %d, after %t: %v", at, after, err)
@@ -119,7 +120,8 @@ func TestDurable(t *testing.T) {
 	t.Logf("%d deaths, the same transcript after each", lives)
 }
 
-// A call of a worker that needs a yes waits where an engine keeps the run; with the yes the team goes on there, and nothing is done twice.
+// A worker's call that needs an approval pends in the engine's run. After the approval the team
+// resumes there, and nothing is done twice.
 func TestWorkerWaits(t *testing.T) {
 	memory := new(store.MemoryJournal)
 	written := 0

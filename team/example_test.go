@@ -10,7 +10,8 @@ import (
 	"github.com/pawl-go/pawl/team"
 )
 
-// A lead plans, two workers carry the plan out, and the lead sums up. The models are written; a real one is openai.New(…).
+// A lead plans, two workers execute the plan, and the lead sums up. The models are scripts; a real
+// one is openai.New(…).
 func Example() {
 	plan := `{"phases":[
 		{"name":"find","worker":"scout","goals":"Find the active users."},

@@ -12,7 +12,8 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
-// manager is the model of a team: code, which says from the transcript alone what is called next. It may be used concurrently.
+// manager is the model of a team: code that derives the next calls from the transcript alone. It
+// may be used concurrently.
 type manager struct {
 	decide func(t *turn) move
 }
@@ -26,10 +27,10 @@ var (
 // MaxCost returns 0: who is asked is asked by calls, at their own price.
 func (*manager) MaxCost(*llm.Request) (float64, bool) { return 0, true }
 
-// HoldsOutput returns true: whoever writes the answer is held to it.
+// HoldsOutput returns true: the writer of the answer is held to the output.
 func (*manager) HoldsOutput(*llm.Request) bool { return true }
 
-// move is what is done next.
+// move is the next step of a team.
 type move struct {
 	text   string
 	calls  []llm.ToolCall
@@ -69,10 +70,10 @@ func (m *manager) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.De
 	}
 }
 
-// turn is what is asked now, and what was done about it.
+// turn is the current task and the work done for it.
 type turn struct {
 	task    string // what the user said since the last answer
-	earlier string // the end of the conversation before that; "": there is none
+	earlier string // the end of the conversation before; empty means none
 	steps   []step
 	replies int // in the whole conversation
 	output  json.RawMessage
@@ -131,13 +132,13 @@ func turnOf(req *llm.Request) *turn {
 	return t
 }
 
-// Bounds on what of one thing is told in another's task, in characters.
+// Bounds on the text about one thing in another's task, in characters.
 const (
 	mostOfEarlier = 4000
 	mostOfResult  = 8000
 )
 
-// digest is the end of a conversation as text, without what was called.
+// digest returns the end of a conversation as text, without its calls.
 func digest(msgs []llm.Message) string {
 	var parts []string
 	room := mostOfEarlier
@@ -152,7 +153,7 @@ func digest(msgs []llm.Message) string {
 	return strings.Join(parts, "\n")
 }
 
-// shortened keeps the head and the tail of what is longer than n characters.
+// shortened returns the head and the tail of a text longer than n characters.
 func shortened(text string, n int) string {
 	if len(text) <= n {
 		return text
@@ -164,7 +165,7 @@ func shortened(text string, n int) string {
 	return fmt.Sprintf("%s\n[… %d characters are left out …]\n%s", string(r[:n/2]), len(r)-n/2*2, string(r[len(r)-n/2:]))
 }
 
-// ask is a call that gives somebody a task.
+// ask returns the call that gives a worker or the lead a task.
 func ask(name, task string) llm.ToolCall {
 	return with(name, struct {
 		Task string `json:"task"`
@@ -196,7 +197,7 @@ func (t *turn) unfinished() string {
 	return b.String()
 }
 
-// whole is the task with what was said before it.
+// whole returns the task with the conversation before it.
 func (t *turn) whole() string {
 	if t.earlier == "" {
 		return t.task
@@ -204,7 +205,7 @@ func (t *turn) whole() string {
 	return t.task + "\n\nThe conversation before that:\n" + t.earlier
 }
 
-// around keeps of middleware what is about calls.
+// around returns the parts of middleware that are about calls.
 func around(all []pawl.Middleware) []pawl.Middleware {
 	out := slices.Clone(all)
 	for i := range out {
@@ -213,7 +214,7 @@ func around(all []pawl.Middleware) []pawl.Middleware {
 	return out
 }
 
-// models keeps of middleware what wraps models.
+// models returns the parts of middleware that wrap models.
 func models(all []pawl.Middleware) []pawl.Middleware {
 	var out []pawl.Middleware
 	for _, m := range all {
@@ -224,11 +225,15 @@ func models(all []pawl.Middleware) []pawl.Middleware {
 	return out
 }
 
-// led is the agent that a team is: the lead, with code for a model. rounds bounds what the code can take.
+// led returns the agent of a team: the lead, with code for a model. rounds bounds the steps of the
+// code.
 func led(lead *pawl.Agent, rounds int, decide func(*turn) move, tools []pawl.Toolset) *pawl.Agent {
 	a := *lead
 	a.Name = nameOf(lead)
-	a.Instructions, a.Choice, a.Settings = "", llm.ToolChoice{}, llm.Settings{} // they are for whom the code asks
+
+	// these are for the lead's own requests
+	a.Instructions, a.Choice, a.Settings = "", llm.ToolChoice{}, llm.Settings{}
+
 	a.Model, a.Tools, a.Middleware = &manager{decide}, tools, around(lead.Middleware)
 	a.Limits.CallsPerStep, a.Limits.Repeats = 0, -1
 	if a.Limits.Rounds == 0 {

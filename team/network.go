@@ -10,8 +10,10 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
-// Network returns the lead with its workers among its tools, after its own and by name: its model gives out work as it calls anything else. Plans (tools/plan) and code (tools/code) among the
-// lead's tools can call workers, too, side by side. Where the model answers with nothing, what the last worker said is the answer.
+// Network returns the lead with its workers as tools, by name and after its own tools. Its model
+// gives out work as it calls any tool. Plans (tools/plan) and code (tools/code) among its tools can
+// call workers, too, in parallel. If the model answers without text, the last words of a worker are
+// the answer.
 func Network(lead *pawl.Agent, workers ...Worker) (*pawl.Agent, error) {
 	if err := checked(lead, workers); err != nil {
 		return nil, err
@@ -29,7 +31,7 @@ func Network(lead *pawl.Agent, workers ...Worker) (*pawl.Agent, error) {
 	return &a, nil
 }
 
-// spoken is a model that answers with what a worker said last where it would say nothing.
+// spoken is a model that answers with the last words of a worker if it would answer without text.
 type spoken struct {
 	llm.Model
 	workers []string
@@ -46,7 +48,7 @@ func (s *spoken) HoldsOutput(req *llm.Request) bool {
 	return ok && h.HoldsOutput(req)
 }
 
-// Stream passes a reply on; one that ends without a word and without a call gets its words before its end.
+// Stream passes a reply on. A reply without text and without calls gets its text before its end.
 func (s *spoken) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
 	return func(yield func(llm.Delta, error) bool) {
 		said, next := false, 0

@@ -25,7 +25,8 @@ func network(t *testing.T, lead *pawl.Agent, workers ...team.Worker) *pawl.Agent
 	return a
 }
 
-// The lead's model sees its own tools and its workers, by name; plans and code reach workers, too, as many at once as there are.
+// The lead's model sees its own tools and its workers by name. Plans and code reach workers, too,
+// in parallel.
 func TestNetwork(t *testing.T) {
 	boss := script.New(
 		script.Together(script.Call("scout", `{"task":"Look."}`), script.Call("search_database", `{"query":"q"}`)),
@@ -69,7 +70,8 @@ func TestNetwork(t *testing.T) {
 	}
 }
 
-// The same task is given to the same worker once in a turn; one that failed is given again, and in the next turn all are.
+// A task that a worker gets twice in one turn is done once. After a failure, and in the next turn,
+// it is done again.
 func TestIdenticalDelegations(t *testing.T) {
 	boss := script.New(
 		script.Together(script.Call("clerk", `{"task":"Count."}`), script.Call("clerk", `{"task":"Count."}`)),
@@ -96,7 +98,7 @@ func TestIdenticalDelegations(t *testing.T) {
 			}
 		}
 	}
-	if diff := cmp.Diff(got, []string{"3", "The same task stands beside it, in call call_1_0, and is done once: its result is there.", "3", "3"}); diff != "" {
+	if diff := cmp.Diff(got, []string{"3", "The same task is in call call_1_0, and is done once: its result is there.", "3", "3"}); diff != "" {
 		t.Errorf("got -, want +\n%s", diff)
 	}
 	if _, err := a.Resume(t.Context(), res, llm.User("Once more.")); err != nil || len(clerk.Requests()) != 3 {
@@ -131,7 +133,8 @@ func TestSilentLead(t *testing.T) {
 	}
 }
 
-// Teams that lead in a circle end: the call that is nested too deep has an error for a result, and everybody can go on from there.
+// Teams that lead each other end: the call that is nested too deep returns an error, and every
+// agent can continue.
 func TestCircle(t *testing.T) {
 	again := new(pawl.Registry)
 	clerk := &pawl.Agent{Name: "clerk", Tools: []pawl.Toolset{again}, Model: script.New(script.Call("desk", `{"task":"You do it."}`), script.Func(func(req *llm.Request) script.Turn {
@@ -150,7 +153,7 @@ func TestCircle(t *testing.T) {
 	}
 }
 
-// One budget serves the whole team: workers side by side pass a limit on cost by no more than one request.
+// One budget serves the whole team: parallel workers pass a limit on cost by at most one request.
 func TestCostAcrossWorkers(t *testing.T) {
 	price := catalog.Price{Output: 1e6} // a dollar a token
 	reply := script.Turn{Parts: []llm.Part{llm.Text{Text: "x"}}, Usage: &llm.Usage{Output: 2}}

@@ -35,8 +35,9 @@ func planForm(workers []string, most int) json.RawMessage {
 		`"parallel":{"type":"boolean","description":"Together with the phase before it, whose results it then does not have."}}}},"rationale":{"type":"string"}}}`, most, names))
 }
 
-// ParsePlan reads a plan for workers of these names, as a person wrote it or a model: unknown workers (with the nearest name), no phases and no goals are an error that says
-// which. A list of steps is one of phases; what else there is in it is left out.
+// ParsePlan reads a plan for workers of these names, written by a person or a model. An unknown
+// worker, no phases and no goals are errors; the error of an unknown worker has the nearest name. A
+// list of steps is a list of phases; other fields are ignored.
 func ParsePlan(text []byte, workers ...string) (Plan, error) {
 	var p struct {
 		Plan
@@ -73,7 +74,7 @@ func (p Plan) check(workers []string) error {
 	return nil
 }
 
-// known reports a worker that there is not.
+// known reports an unknown worker.
 func known(name string, workers []string) error {
 	for _, w := range workers {
 		if w == name {
@@ -86,7 +87,7 @@ func known(name string, workers []string) error {
 	return fmt.Errorf("there is no worker %q; there are: %s", name, strings.Join(workers, ", "))
 }
 
-// groups are the phases that are carried out together, in their order, by their places in the plan.
+// groups returns the phases that run together, in order, as indexes of the plan.
 func (p Plan) groups() [][]int {
 	var out [][]int
 	for i, ph := range p.Phases {

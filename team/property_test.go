@@ -16,8 +16,9 @@ import (
 	"github.com/pawl-go/pawl/team"
 )
 
-// Whatever the lead plans and whichever workers fail, a team ends: with the lead's answer or with a *PhaseError, after no more work than its options allow, with a transcript in which each call has its
-// result, and no phase begins before the one that it follows is done.
+// For any plan of the lead and any failures of workers, a team ends: with the lead's answer or a
+// *PhaseError, after no more work than its options allow, and with a result for each call. No phase
+// begins before its predecessors are done.
 func TestEveryTeamEnds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		tries := rapid.IntRange(0, 3).Draw(t, "tries")
@@ -101,7 +102,7 @@ func TestEveryTeamEnds(t *testing.T) {
 	})
 }
 
-// No text makes ParsePlan panic, and what it takes names workers that there are.
+// No text makes ParsePlan panic, and an accepted plan names existing workers.
 func FuzzParsePlan(f *testing.F) {
 	for _, s := range []string{twoPhases, `{"steps":[{"worker":"scout","goals":"g"}]}`, `{"plan":{"phases":null}}`, `[]`, `{"phases":[{"worker":1}]}`} {
 		f.Add([]byte(s))

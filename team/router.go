@@ -13,7 +13,7 @@ import (
 //go:embed route.md
 var routePrompt string
 
-// Rule sends a task to a worker by its words, whatever their case.
+// Rule sends a task to a worker by its words. Case does not matter.
 type Rule struct {
 	Worker  string
 	Include []string // one of these is in it; none: any task
@@ -35,13 +35,20 @@ func (r Rule) fits(task string) bool {
 
 // RouterOptions tune a Router. Nil, and every zero field, stands for the default.
 type RouterOptions struct {
-	Rules   []Rule // tried in order, before the lead is asked
-	Default string // the worker where the lead chose none; "": the answer says that none fits, and who there is
-	Prompt  string // in the place of what the lead is told about choosing; the workers are listed after it
+	Rules []Rule // tried in order, before the lead is asked
+
+	// Default is the worker of a task for which the lead chose none. Empty means that the answer
+	// says so and lists the workers.
+	Default string
+
+	// Prompt replaces the lead's instructions for choosing; the workers are listed after it.
+	Prompt string
 }
 
-// Router returns a team that gives each task to one worker, whose answer is its own (the lead writes it where it has an Output): the worker of the first rule that fits, else the one that the lead chooses. A lead that chooses
-// a worker that there is not is asked again, Limits.Corrections times.
+// Router returns a team that gives each task to one worker: by the first rule that matches,
+// otherwise by the lead's choice. The worker's answer is the team's; a lead with an Output writes
+// the answer itself. A lead that chooses an unknown worker is asked again, Limits.Corrections
+// times.
 func Router(lead *pawl.Agent, o *RouterOptions, workers ...Worker) (*pawl.Agent, error) {
 	if err := checked(lead, workers, chooseOne, sumUp); err != nil {
 		return nil, err
@@ -103,7 +110,7 @@ func (r *router) decide(t *turn) move {
 		return move{text: answerOf(result)}
 	}
 	var chosen struct{ Worker string }
-	_ = json.Unmarshal(result.Data, &chosen) // it was held to its form; a failure chose nobody
+	_ = json.Unmarshal(result.Data, &chosen) // it was held to its form; a failure chose no worker
 	if result.IsError || known(chosen.Worker, r.names) != nil {
 		chosen.Worker = r.opts.Default
 	}

@@ -10,7 +10,8 @@ import (
 	"github.com/pawl-go/pawl/team"
 )
 
-// A task goes to the worker of the first rule that fits, else to the one that the lead chooses, else to the default; and to nobody where there is none.
+// A task goes to the worker of the first rule that matches, else to the lead's choice, else to the
+// default. Without a default no worker gets it.
 func TestRouter(t *testing.T) {
 	rules := []team.Rule{{Worker: "bank", Include: []string{"invoice", "Pay"}, Exclude: []string{"draft"}}}
 	for _, tt := range []struct {
@@ -49,7 +50,7 @@ func TestRouter(t *testing.T) {
 	}
 }
 
-// A router is a conversation, too: each task is routed anew, with what was said before.
+// A router has a conversation: each task is routed anew, with the conversation before it.
 func TestRouterConversation(t *testing.T) {
 	bank := script.New(script.Loop(script.Say("paid")))
 	a, err := team.Router(&pawl.Agent{Name: "desk", Model: script.New()}, &team.RouterOptions{Rules: []team.Rule{{Worker: "bank"}}}, worker("bank", bank))

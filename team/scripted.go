@@ -19,12 +19,15 @@ var scriptPrompt string
 
 // Step is a step of a script.
 type Step struct {
-	Name   string          `json:"name,omitzero"`
-	Worker string          `json:"worker"`
-	Mode   string          `json:"execution_mode,omitzero"` // direct or guided; "": direct where there is a tool
-	Tool   string          `json:"tool_name,omitzero"`
-	Args   json.RawMessage `json:"args,omitzero"`
-	Notes  string          `json:"notes,omitzero"` // what a guided step is to do
+	Name   string `json:"name,omitzero"`
+	Worker string `json:"worker"`
+
+	// direct or guided; empty means direct if there is a tool
+	Mode string `json:"execution_mode,omitzero"`
+
+	Tool  string          `json:"tool_name,omitzero"`
+	Args  json.RawMessage `json:"args,omitzero"`
+	Notes string          `json:"notes,omitzero"` // what a guided step is to do
 }
 
 func (s Step) direct() bool { return s.Mode == "direct" || s.Mode == "" && s.Tool != "" }
@@ -49,9 +52,12 @@ func scriptForm(workers []string) json.RawMessage {
 		`"tool_name":{"type":"string"},"args":{"type":"object"},"notes":{"type":"string"}}}}}}`, mostSteps, names))
 }
 
-// Script returns a team whose lead writes a script of steps, which are carried out one after another: direct ones by the workers' own tools, under the workers' own rules and without their models, guided ones
-// by the workers. The lead sums up. It is told of the workers' tools, and what it wrote is checked against them; a script that cannot be carried out is sent back with what is wrong, twice.
-// With Retry a step that failed is done once more with those that are carried out with it; with Replan the lead writes another script.
+// Script returns a team whose lead writes a script of steps, which run one after another. Direct
+// steps call a worker's tools under the worker's rules, without its model; guided steps are tasks
+// for a worker. The lead sums up. It receives a list of the workers' tools, and its script is
+// checked against them; an invalid script is sent back with its faults, twice. With Retry, a failed
+// step runs again together with the steps of its segment; with Replan, the lead writes another
+// script.
 func Script(lead *pawl.Agent, o *Options, workers ...Worker) (*pawl.Agent, error) {
 	if err := checked(lead, workers, writeScript, sumUp); err != nil {
 		return nil, err
@@ -115,7 +121,7 @@ func (s *scripted) written(lead *pawl.Agent, prompt string) pawl.ToolFunc {
 	}
 }
 
-const unfitScript = "The script cannot be carried out: "
+const unfitScript = "The script cannot be executed: "
 
 func stepsOf(r llm.ToolResult) ([]Step, error) {
 	var script struct{ Script []Step }
@@ -148,7 +154,7 @@ func (s Step) check(tools []*pawl.Tool) error {
 	return fmt.Errorf("%s has no tool %q; it has: %s", s.Worker, s.Tool, strings.Join(names, ", "))
 }
 
-// segment is what is carried out as one: steps of one worker and one mode.
+// segment is a unit of execution: steps of one worker and one mode.
 type segment struct {
 	first int
 	steps []Step
@@ -165,7 +171,7 @@ func segmentsOf(steps []Step) (out []segment) {
 	return out
 }
 
-// decide plays what was done, and says what comes next.
+// decide replays the work that is done, and returns the next step.
 func (s *scripted) decide(t *turn) move {
 	var segments []segment
 	var gave strings.Builder
@@ -269,7 +275,8 @@ type directStep struct {
 	Args json.RawMessage `json:"args"`
 }
 
-// directed is w as a tool that takes steps, too: calls of its own tools, which are made in its own run, under its own rules, and without its model.
+// directed returns w as a tool that also takes steps: calls of its own tools, which run in its own
+// run, under its own rules and without its model.
 func (w Worker) directed() *pawl.Tool {
 	t := w.tool()
 	t.Input = json.RawMessage(`{"type":"object","additionalProperties":false,"required":["task"],"properties":{"task":{"type":"string"},` +
@@ -291,7 +298,8 @@ func (w Worker) directed() *pawl.Tool {
 	return t
 }
 
-// steps is a model that makes written calls, one after another, and gives up at the first that fails. It may be used concurrently.
+// steps is a model that makes given calls one after another, and stops at the first failure. It may
+// be used concurrently.
 type steps struct{ all []directStep }
 
 var (
@@ -299,7 +307,7 @@ var (
 	_ llm.Pricer = (*steps)(nil)
 )
 
-// MaxCost returns 0: nobody is asked.
+// MaxCost returns 0: it sends no request.
 func (*steps) MaxCost(*llm.Request) (float64, bool) { return 0, true }
 
 // Stream makes the next call.

@@ -43,7 +43,8 @@ const twoSteps = `{"thought":"Data first.","script":[
  {"worker":"scout","execution_mode":"direct","tool_name":"search_database","args":{"query":"orders"}},
  {"name":"tell","worker":"clerk","execution_mode":"guided","notes":"Write a report."}]}`
 
-// Direct steps are calls of the worker's own tools, without its model; a guided step is a task for it, with what was done before.
+// Direct steps are calls of the worker's own tools, without its model. A guided step is a task for
+// the worker, with the results before it.
 func TestScript(t *testing.T) {
 	boss := script.New(script.Loop(script.Func(func(req *llm.Request) script.Turn {
 		if req.Output != nil {
@@ -80,7 +81,7 @@ func TestScript(t *testing.T) {
 	}
 }
 
-// A script that names tools that there are not is sent back with what is wrong, within bounds.
+// A script with unknown tools is sent back with its faults, a limited number of times.
 func TestScriptCorrected(t *testing.T) {
 	direct := func(rest string) string {
 		return `{"script":[{"worker":"scout","execution_mode":"direct"` + rest + `}]}`
@@ -107,14 +108,15 @@ func TestScriptCorrected(t *testing.T) {
 			if (err != nil) != (times == 3) || err != nil && (n != 3 || !strings.Contains(err.Error(), tt.told)) {
 				t.Errorf("%s, %d times: %v, %q", tt.bad, times, err, called(res))
 			}
-			if got := boss.Requests()[1].Messages; !strings.Contains(got[len(got)-1].Text(), "The script cannot be carried out: "+tt.told) {
+			if got := boss.Requests()[1].Messages; !strings.Contains(got[len(got)-1].Text(), "The script cannot be executed: "+tt.told) {
 				t.Errorf("the lead was told %q, want %q in it", got[len(got)-1].Text(), tt.told)
 			}
 		}
 	}
 }
 
-// A step that fails stops the script where it is, or is done again, or another script is written. The rest of its segment is not done.
+// A failed step stops the script, runs again, or causes another script. The rest of its segment
+// does not run.
 func TestScriptFailed(t *testing.T) {
 	steps := func(queries ...string) string {
 		var all []string

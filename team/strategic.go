@@ -26,10 +26,10 @@ const (
 	writeScript = "write_script"
 )
 
-// NoticePlan is the code of the notice that tells of a plan; its Data is the Plan.
+// NoticePlan is the code of the notice with a plan; its Data is the Plan.
 const NoticePlan = "strategic_plan"
 
-// OnFailure is what is done when a phase, or a step of a script, has failed.
+// OnFailure is the reaction to a failed phase, or a failed step of a script.
 type OnFailure int
 
 // What can be done. A team that gives up fails, with a *PhaseError.
@@ -41,10 +41,17 @@ const (
 
 // Options tune a team. Nil, and every zero field, stands for the default.
 type Options struct {
-	Prompt    string    // in the place of what the lead is told about planning, choosing or writing scripts; the workers are listed after it
+	// Prompt replaces the lead's instructions for planning, choosing or writing scripts; the
+	// workers are listed after it.
+	Prompt string
+
 	OnFailure OnFailure // of a phase or step
-	Tries     int       // how often more, with Retry and Replan; 0: 1 with Retry, 2 with Replan
-	MaxPhases int       // of a plan that the lead makes; 0, and more than 12: 12
+
+	// Tries is the number of further tries with Retry and Replan. 0 means 1 with Retry, 2 with
+	// Replan.
+	Tries int
+
+	MaxPhases int // of a plan that the lead makes; 0, and more than 12: 12
 }
 
 func (o *Options) or() Options {
@@ -74,13 +81,13 @@ func (o Options) prompted(usual string, workers []Worker) string {
 
 // PhaseError is the error of a team that gave up.
 type PhaseError struct {
-	Phase  int    // from 1; 0: there was no plan, or no script
+	Phase  int    // from 1; 0 means that there was no plan or script
 	Name   string // of the phase
 	Worker string
 	Text   string // what the call came to
 }
 
-// Error says which phase of which worker failed, and how.
+// Error names the phase that failed, its worker and the reason.
 func (e *PhaseError) Error() string {
 	if e.Phase == 0 {
 		return e.Text
@@ -88,10 +95,14 @@ func (e *PhaseError) Error() string {
 	return fmt.Sprintf("phase %d (%s) of %s: %s", e.Phase, e.Name, e.Worker, e.Text)
 }
 
-// Strategic returns a team whose lead makes a plan of phases, whose workers carry them out, and whose lead sums up. The lead is held to the form of a Plan: one that names a worker
-// that there is not, or has no phases, is sent back to it with what is wrong, Limits.Corrections times. The lead has no tools of its own: what it should know beforehand is a worker's to find out.
+// Strategic returns a team whose lead makes a plan of phases, whose workers execute them, and whose
+// lead sums up. The lead is held to the form of a Plan. A plan with an unknown worker, or without
+// phases, is sent back with its faults, Limits.Corrections times. The lead has no tools of its own:
+// facts that it needs first are a task for a worker.
 //
-// A run that begins with a plan (PlanKey) is not asked for one: it is taken if it names workers of the team, and is an error else. The answer of a plan with a single phase is what its worker says, unless the lead has an Output.
+// A run that begins with a plan (PlanKey) uses it without asking the lead, if it names
+// workers of the team; otherwise the plan is an error. The answer to a plan with one phase is its
+// worker's, unless the lead has an Output.
 func Strategic(lead *pawl.Agent, o *Options, workers ...Worker) (*pawl.Agent, error) {
 	if err := checked(lead, workers, makePlan, sumUp); err != nil {
 		return nil, err
@@ -113,7 +124,8 @@ type strategy struct {
 	names []string
 }
 
-// kept checks what the lead planned, and makes it the plan of the run. The first plan may have been given with the run.
+// kept checks the lead's plan and makes it the plan of the run. The first plan may come with the
+// run.
 func (s *strategy) kept(plan pawl.ToolFunc) pawl.ToolFunc {
 	return func(ctx context.Context, call llm.ToolCall) (llm.ToolResult, error) {
 		v := pawl.InvocationFrom(ctx)
@@ -135,7 +147,8 @@ func (s *strategy) kept(plan pawl.ToolFunc) pawl.ToolFunc {
 	}
 }
 
-// given is the plan that the run was begun with. A team inside another has the other's plan, which names others than its own workers: that is no plan for it.
+// given returns the plan that the run began with. A nested team sees the plan of the outer one,
+// which names other workers; it does not use that plan.
 func (s *strategy) given(v *pawl.Invocation) (r llm.ToolResult, ok bool, err error) {
 	plans := 0
 	for _, m := range v.Messages() {
@@ -151,7 +164,7 @@ func (s *strategy) given(v *pawl.Invocation) (r llm.ToolResult, ok bool, err err
 	}
 	p, err := ParsePlan(text, s.names...)
 	if inner := strings.Count(string(v.Key), "/") > 2; err != nil {
-		return llm.ErrorResult("the plan that was given cannot be carried out: " + err.Error()), !inner, nil
+		return llm.ErrorResult("the given plan cannot be executed: " + err.Error()), !inner, nil
 	}
 	data, err := json.Marshal(p)
 	return llm.ToolResult{Parts: []llm.Part{llm.Text{Text: string(data)}}, Data: data}, err == nil, err
@@ -161,10 +174,10 @@ func (s *strategy) given(v *pawl.Invocation) (r llm.ToolResult, ok bool, err err
 type progress struct {
 	plan    *Plan
 	groups  [][]int
-	next    int                    // the group that is carried out next
+	next    int                    // the group that runs next
 	open    []int                  // what of it is still to be done
 	results map[int]llm.ToolResult // by phase
-	failed  *PhaseError            // why the lead is asked again; nil: it was not
+	failed  *PhaseError            // why the lead is asked again; nil means that it is not
 	retries int
 	plans   int
 	past    string // what plans that failed gave
@@ -176,7 +189,7 @@ func (p *progress) begin(plan *Plan) {
 	p.open = p.groups[0]
 }
 
-// decide plays what was done, and says what comes next.
+// decide replays the work that is done, and returns the next step.
 func (s *strategy) decide(t *turn) move {
 	var p progress
 	for _, st := range t.steps {
@@ -277,7 +290,8 @@ func (s *strategy) heading(p *progress) string {
 	return word + strings.Join(names, ", ") + fmt.Sprintf(" of %d.", len(p.plan.Phases))
 }
 
-// task is what a worker is told of phase i: its goals, the task that it is part of, and what the phases before it gave.
+// task returns the task of phase i: its goals, the task that it belongs to, and the results of the
+// phases before it.
 func (s *strategy) task(t *turn, p *progress, i int) string {
 	ph := p.plan.Phases[i]
 	text := ph.Goals
@@ -295,7 +309,7 @@ func (s *strategy) task(t *turn, p *progress, i int) string {
 	return text
 }
 
-// done are the phases that were carried out.
+// done returns the phases that have ended well.
 func (p *progress) done() (all []int) {
 	for i := range p.plan.Phases {
 		if _, ok := p.results[i]; ok {
@@ -305,7 +319,7 @@ func (p *progress) done() (all []int) {
 	return all
 }
 
-// gave tells what phases came to.
+// gave returns the results of phases as text.
 func (p *progress) gave(phases []int) string {
 	var b strings.Builder
 	for _, i := range phases {
@@ -319,7 +333,7 @@ func (p *progress) gave(phases []int) string {
 	return b.String()
 }
 
-// answerOf is what a call answered: its data where it was held to a form.
+// answerOf returns the answer of a call: its data, if it was held to a form.
 func answerOf(r llm.ToolResult) string {
 	if r.Data != nil {
 		return string(r.Data)

@@ -21,7 +21,7 @@ import (
 // twoPhases is a plan for scout and clerk.
 const twoPhases = `{"phases":[{"name":"look","worker":"scout","goals":"Find the active users."},{"name":"count","worker":"clerk","goals":"Count <them> & report."}],"rationale":"Data first."}`
 
-// worker is an agent that says what it was told to.
+// worker is an agent that answers by a model.
 func worker(name string, m llm.Model, tools ...pawl.Toolset) team.Worker {
 	return team.Worker{Agent: &pawl.Agent{Name: name, Model: m, Instructions: "You are " + name + ".", Tools: tools}, Description: "Works as " + name + "."}
 }
@@ -36,7 +36,8 @@ func strategic(t *testing.T, lead llm.Model, o *team.Options, workers ...team.Wo
 	return a
 }
 
-// leads answers requests for plans with plans, in turn, and other requests with answer. What it is asked is kept.
+// leads answers requests for plans with plans, in turn, and other requests with answer. It records
+// the requests.
 type leads struct {
 	*script.Model
 	mu    sync.Mutex
@@ -73,7 +74,8 @@ func called(res *pawl.Result) (out []string) {
 	return out
 }
 
-// The lead plans, the workers carry the plan out with the plan in their system text, and the lead sums up. Everything is one run: one budget, keys under the calls.
+// The lead plans, the workers execute the plan with the plan in their system prompt, and the lead
+// sums up. All of it is one run: one budget, and keys below the calls.
 func TestStrategic(t *testing.T) {
 	boss, scout, clerk := lead("Three are active.", twoPhases), script.New(script.Say("u1, u3, u4")), script.New(script.Say("3"))
 	a := strategic(t, boss, nil, worker("scout", scout), worker("clerk", clerk))
@@ -133,10 +135,10 @@ func TestStrategic(t *testing.T) {
 	}
 }
 
-// Phases that are parallel run together, and none is told what the others give.
+// Parallel phases run together, without the results of each other.
 func TestParallelPhases(t *testing.T) {
 	plan := `{"phases":[{"worker":"a","goals":"A"},{"worker":"b","goals":"B","parallel":true},{"worker":"a","goals":"C"}]}`
-	var both sync.WaitGroup // the other one is under way, or each waits for ever
+	var both sync.WaitGroup // without the other phase in parallel, each would wait for ever
 	both.Add(2)
 	meet := func(name string) script.Turn {
 		return script.First(script.Expect(script.Say("last"), script.Asked("C\n")), script.Func(func(*llm.Request) script.Turn {
@@ -159,7 +161,8 @@ func TestParallelPhases(t *testing.T) {
 	}
 }
 
-// A plan that names a worker that there is not, or has no phases, is sent back with what is wrong and the nearest name, within bounds.
+// A plan with an unknown worker, or without phases, is sent back with its faults and the nearest
+// name, a limited number of times.
 func TestPlanCorrected(t *testing.T) {
 	for _, tt := range []struct{ bad, told string }{
 		{strings.Replace(twoPhases, `"scout"`, `"scoot"`, 1), `did you mean "scout"?`},
@@ -186,7 +189,7 @@ func TestPlanCorrected(t *testing.T) {
 	}
 }
 
-// fails is a model that fails n times, then says what is done.
+// fails is a model that fails n times, then reports what it did.
 func fails(n int, text string) *script.Model {
 	var mu sync.Mutex
 	return script.New(script.Loop(script.Func(func(*llm.Request) script.Turn {
@@ -237,7 +240,8 @@ func TestFailedPhase(t *testing.T) {
 	}
 }
 
-// A team takes the plan that its run is given, and says what is wrong with it; it plans by itself for the next task.
+// A team uses the plan that its run begins with, and reports its faults. For the next task it plans
+// by itself.
 func TestGivenPlan(t *testing.T) {
 	boss, clerk := lead("Done.", `{"phases":[{"worker":"clerk","goals":"Second."}]}`), script.New(script.Loop(script.Say("3")))
 	a := strategic(t, boss, nil, worker("scout", script.New(script.Say("x"))), worker("clerk", clerk))
@@ -264,7 +268,7 @@ func TestGivenPlan(t *testing.T) {
 	}
 }
 
-// The answer is held to the lead's output, or to that of Into.
+// The answer is held to the lead's output, or to the output of Into.
 func TestOutput(t *testing.T) {
 	type answer struct {
 		Active int `json:"active"`
@@ -309,7 +313,7 @@ func TestMistakes(t *testing.T) {
 	}
 }
 
-// ParsePlan reads what people and other programs write, and says what is wrong.
+// ParsePlan reads the plans of people and of other programs, and reports their faults.
 func TestParsePlan(t *testing.T) {
 	for _, tt := range []struct{ text, want string }{
 		{`{"phases":[{"worker":"a","goals":"G"}]}`, ""},

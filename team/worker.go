@@ -14,14 +14,20 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
-// Worker is an agent that is given work. Its name is that of the tool by which it gets it, so no two workers of a team have the same.
+// Worker is an agent that gets work. Its name is also the name of its tool, so the workers of a
+// team have different names.
 type Worker struct {
-	Agent       *pawl.Agent
-	Description string   // what it is good for, for whoever chooses; "": the beginning of its instructions
-	Tools       []string // those that direct steps of a script may name; nil: all of its tools
+	Agent *pawl.Agent
+
+	// Description is the worker's purpose, for the lead. Empty means the beginning of its
+	// instructions.
+	Description string
+
+	// Tools are the tools that direct steps of a script may name. Nil means all of its tools.
+	Tools []string
 }
 
-// about is what whoever chooses is told of w.
+// about returns the description of w for the lead.
 func (w Worker) about() string {
 	if w.Description != "" {
 		return w.Description
@@ -33,7 +39,8 @@ func (w Worker) about() string {
 	return cmp.Or(text, "Works on a task.")
 }
 
-// checked reports what is wrong with a team: nobody to lead or to work, names that are missing, taken twice, or another tool's.
+// checked reports the faults of a team: no lead or no workers, and names that are missing,
+// duplicate, or taken by another tool.
 func checked(lead *pawl.Agent, workers []Worker, taken ...string) error {
 	if lead == nil {
 		return errors.New("team: there is no lead")
@@ -80,7 +87,7 @@ func namesOf(workers []Worker) []string {
 	return names
 }
 
-// catalogue tells of workers, a line each.
+// catalogue lists workers, one a line.
 func catalogue(workers []Worker) string {
 	var b strings.Builder
 	for _, w := range workers {
@@ -89,15 +96,16 @@ func catalogue(workers []Worker) string {
 	return b.String()
 }
 
-// tool is w as a tool. What is given to it twice is done once.
+// tool returns w as a tool. A task that it gets twice is done once.
 func (w Worker) tool() *pawl.Tool {
 	t := w.Agent.Tool(w.about()).Clone()
 	t.Run = once(t.Run)
 	return t
 }
 
-// once is work, but for a call that was made before in this turn of the conversation, which has what that one came to. It looks at the transcript and at nothing else,
-// so it finds the same when the run is resumed or played again. A failure is no answer: then the work is done.
+// once returns work, except that a call that was made before in this turn returns the result of the
+// first. It looks at the transcript alone, so a resumed or replayed run finds the same. After a
+// failure the work is done again.
 func once(work pawl.ToolFunc) pawl.ToolFunc {
 	return func(ctx context.Context, call llm.ToolCall) (llm.ToolResult, error) {
 		v := pawl.InvocationFrom(ctx)
@@ -124,7 +132,7 @@ func once(work pawl.ToolFunc) pawl.ToolFunc {
 				}
 				if i == last && slices.ContainsFunc(calls[k+1:], func(d llm.ToolCall) bool { return d.ID == v.Call.ID }) {
 					v.FromCache()
-					return llm.TextResult(fmt.Sprintf("The same task stands beside it, in call %s, and is done once: its result is there.", c.ID)), nil
+					return llm.TextResult(fmt.Sprintf("The same task is in call %s, and is done once: its result is there.", c.ID)), nil
 				}
 			}
 		}

@@ -1,4 +1,5 @@
-// Command quickstart is the program of the README: a tool, an agent, a question. It needs OPENAI_API_KEY.
+// Command quickstart is the program of the README: a tool, an agent, a question. It needs
+// OPENAI_API_KEY.
 package main
 
 import (

@@ -115,7 +115,7 @@ func (s *Set) settle(v *store.Schedule, t *times) (When, error) {
 		}
 		v.When = text
 	}
-	if rest, ok := strings.CutPrefix(v.When, "once "); ok { // the seed's once: the next time that the clock shows it
+	if rest, ok := strings.CutPrefix(v.When, "once "); ok { // once of agent.framework: the next time that the clock shows it
 		daily, err := ParseWhen("daily "+rest, v.Zone)
 		if err != nil {
 			return When{}, toolrun.Refusal(err.Error())

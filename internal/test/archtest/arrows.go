@@ -134,15 +134,11 @@ var arrows = []arrow{
 	{from: "pawltest/hostile/internal/plain"}, // a loop written by hand, for comparison
 	{from: "pawltest", to: []string{".", "llm", "script", "internal/sse"}, modules: []string{jsonModule}},
 
-	// joins things; nothing imports cmd
-	{from: "config", to: []string{".", "llm", "artifact", "config/agentframework", "history", "internal/nearest", "leak", "mcp",
-		"policy", "provider/...", "react", "sandbox", "sandbox/proxy", "script", "store/...", "team", "tools/..."},
-		modules: []string{yamlModule}},
-	{from: "config/agentframework", to: []string{".", "llm", "config", "internal/nearest"}, modules: []string{yamlModule}},
-	{from: "cmd/pawl/...", to: []string{".", "llm", "artifact", "cmd/pawl/...", "config", "durable", "durable/temporal", "history",
-		"internal/dialect", "internal/diff", "internal/http1", "internal/markdown", "internal/nearest", "internal/terminal",
-		"leak", "mcp", "observe", "pawltest/...", "policy", "provider/...", "react", "recording/...", "redact", "sandbox",
-		"script", "server", "store", "store/sqlite", "telemetry/...", "tools/...", "viewer"},
+	// joins things
+	{from: "config/agentframework", to: []string{".", "script", "tools/outside", "internal/nearest"}, modules: []string{"go.yaml.in/yaml/v3"}},
+	{from: "config", to: []string{".", "config/agentframework", "sandbox", "sandbox/proxy", "provider/...", "policy", "react", "leak", "history", "script", "tools/...", "mcp", "team", "store/...", "internal/nearest"},
+		modules: []string{"go.yaml.in/yaml/v3"}},
+	{from: "cmd/pawl/...", to: []string{".", "sandbox", "config", "server", "viewer", "durable", "durable/temporal", "recording/...", "telemetry/...", "mcp", "pawltest/...", "provider/...", "policy", "react", "leak", "history", "script", "tools/...", "store", "store/sqlite", "internal/dialect", "internal/nearest", "internal/http1", "internal/terminal", "internal/markdown", "internal/diff"},
 		modules: []string{"github.com/alecthomas/kong", "golang.org/x/term", jsonModule}},
 	{from: "examples/...", to: []string{".", "llm", "artifact", "history", "leak", "mcp", "observe", "pawltest", "policy",
 		"provider/...", "react", "redact", "script", "team", "tools/..."}},

@@ -16,8 +16,8 @@ import (
 	"github.com/pawl-go/pawl/tools/outside"
 )
 
-// seedBase is a document of the other form; a row of the table changes one thing in it.
-const seedBase = `apiVersion: agent.framework/v2
+// frameworkBase is a document of agent.framework/v2; a row of the table changes one thing in it.
+const frameworkBase = `apiVersion: agent.framework/v2
 kind: Agent
 metadata: {name: analyst}
 resources:
@@ -39,8 +39,8 @@ spec:
       inference_gateway: llm
 `
 
-// manager is the same of kind ManagerAgent, with two workers.
-const seedManager = `apiVersion: agent.framework/v2
+// frameworkManager is the same of kind ManagerAgent, with two workers.
+const frameworkManager = `apiVersion: agent.framework/v2
 kind: ManagerAgent
 metadata: {name: lead}
 resources: {inference_gateways: [{name: llm, type: OpenAIGateway, config: {model: gpt-5-mini}}]}
@@ -52,13 +52,15 @@ spec:
       inference_gateway: llm
 `
 
-// seedRow is a key of the other form: what becomes of it, a document with it, and what shows it.
-type seedRow struct {
+// frameworkRow is a key of agent.framework/v2: its effect, a document with it, and a proof.
+type frameworkRow struct {
 	key, state, note string
-	base             string // "": seedBase
+	base             string // empty means frameworkBase
 	old, new         string // new stands for old
 	see              func(a *config.Agent) any
-	want             any // what see shows, or, for what is refused or reported, a part of the finding
+
+	// the value that see returns or, for a refused or reported key, a part of the finding
+	want any
 }
 
 func cfg(text string) string { return "      inference_gateway: llm\n      " + text + "\n" }
@@ -70,11 +72,11 @@ func spaced(values ...any) string { return strings.TrimSpace(fmt.Sprintln(values
 
 func rounds(a *config.Agent) any { return *a.Limits.Rounds }
 
-var seedRows = []seedRow{
+var frameworkRows = []frameworkRow{
 	{"`apiVersion`", "supported", "must be agent.framework/v2; theirs is not checked", "", "agent.framework/v2", "agent.framework/v1", nil, "error: \"agent.framework/v1\" is none of them"},
 	{"`kind`: Agent, ManagerAgent", "supported", "other kinds (Flow, ToolRegistry) are refused", "", "kind: Agent", "kind: Flow", nil, "error: \"Flow\" is none of them"},
 	{"`metadata.name`", "supported", "required", "", "{name: analyst}", "{}", nil, "error: the key name is missing"},
-	{"`metadata.description`, `.version`", "accepted and reported", "sent to nobody", "", "{name: analyst}", "{name: analyst, description: D, version: 1.0.0}", nil, "warning: description and version are for people"},
+	{"`metadata.description`, `.version`", "accepted and reported", "not sent", "", "{name: analyst}", "{name: analyst, description: D, version: 1.0.0}", nil, "warning: description and version are for people"},
 	{"`resources.inference_gateways[]`", "supported", "an unknown name is an error; theirs became None", "", gate, "      inference_gateway: lmm\n", nil, `error: no gateway is named "lmm" (did you mean llm?)`},
 	{"gateway `OpenAIGateway`", "supported", "Chat Completions, streamed, with retries", "", "", "", func(a *config.Agent) any { return a.Model[0].Name }, "openai-chat:gpt-5-mini"},
 	{"gateway `GoogleAIGateway`", "supported", "with tools; key and address from the provider's variables", "", "type: OpenAIGateway\n      config: {model: gpt-5-mini}", "type: GoogleAIGateway\n      config: {model: models/gemini-2.5-pro}", func(a *config.Agent) any { return a.Model[0].Name }, "gemini:gemini-2.5-pro"},
@@ -93,7 +95,7 @@ var seedRows = []seedRow{
 	{"gateway, any other key", "refused", "`max_tokens` made theirs drop the whole block", "", "{model: gpt-5-mini}", "{max_tokens: 10}", nil, `error: there is no key "max_tokens"`},
 	{"`resources.tools[]`", "supported", "types command and http, with the keys of docs/outside.md; an unknown name in `spec.tools` or `tool_descriptions` is an error, theirs was skipped", "", "tools: [search]", "tools: [serch]", nil, `error: no tool is named "serch" (did you mean search?)`},
 	{"`resources.tools[]` of a Python class", "refused", "", "", "type: command\n", "type: WebSearchTool\n", nil, `error: there is no tool of type "WebSearchTool"`},
-	{"`resources.subscribers[]`, `spec.subscribers[]`", "accepted and reported", "no effect: `pawl run --json` tells every event; names are checked", "", "", "", nil, "warning: subscribers have no effect"},
+	{"`resources.subscribers[]`, `spec.subscribers[]`", "accepted and reported", "no effect: `pawl run --json` prints every event; names are checked", "", "", "", nil, "warning: subscribers have no effect"},
 	{"`spec.policies.$preset`: simple", "supported", "10 rounds", "", "spec:\n", "spec:\n  policies: {$preset: simple}\n", rounds, 10},
 	{"`spec.policies.$preset`: with_hitl", "supported", "15 rounds; writes wait, as they do by default", "", "spec:\n", "spec:\n  policies: {$preset: with_hitl}\n", rounds, 15},
 	{"`spec.policies.$preset`: with_checkpoints", "accepted and reported", "20 rounds; --save keeps a run however it ends", "", "spec:\n", "spec:\n  policies: {$preset: with_checkpoints}\n", nil, "warning: checkpoints have no effect"},
@@ -104,18 +106,18 @@ var seedRows = []seedRow{
 	{"`spec.policies.termination` `require_terminal_tool`", "refused", "", "", "spec:\n", "spec:\n  policies: {termination: {type: Default, config: {require_terminal_tool: true}}}\n", nil, "error: a run can also end by an answer"},
 	{"`spec.policies.termination` `check_completion`", "accepted and reported", "", "", "spec:\n", "spec:\n  policies: {termination: {type: Default, config: {check_completion: true}}}\n", nil, "warning: words do not end a run"},
 	{"`spec.policies.termination` `on_max_iterations`: return_partial", "supported", "the model is asked for an answer", "", "spec:\n", "spec:\n  policies: {termination: {type: Default, config: {on_max_iterations: return_partial}}}\n", func(a *config.Agent) any { return a.Limits.AtLimit }, "answer"},
-	{"`spec.policies.termination` `on_max_iterations`: error", "accepted and reported", "status 4 either way", "", "spec:\n", "spec:\n  policies: {termination: {type: Default, config: {on_max_iterations: error}}}\n", nil, "warning: a limit is never told as success"},
+	{"`spec.policies.termination` `on_max_iterations`: error", "accepted and reported", "status 4 either way", "", "spec:\n", "spec:\n  policies: {termination: {type: Default, config: {on_max_iterations: error}}}\n", nil, "warning: a limit is never reported as success"},
 	{"`spec.policies.loop_prevention` `repetition_threshold`", "supported", "", "", "spec:\n", "spec:\n  policies: {loop_prevention: {type: Default, config: {enabled: true, repetition_threshold: 4}}}\n", func(a *config.Agent) any { return *a.Limits.Repeats }, 4},
-	{"`spec.policies.loop_prevention` `enabled: false`", "refused", "circles are always looked for", "", "spec:\n", "spec:\n  policies: {loop_prevention: {type: Default, config: {enabled: false}}}\n", nil, "error: circles are always looked for"},
+	{"`spec.policies.loop_prevention` `enabled: false`", "refused", "repetition is always looked for", "", "spec:\n", "spec:\n  policies: {loop_prevention: {type: Default, config: {enabled: false}}}\n", nil, "error: repetition is always looked for"},
 	{"`spec.policies.loop_prevention` `action_window`, `observation_window`, `check_completion_in_loop`, `on_stagnation`", "accepted and reported", "", "", "spec:\n", "spec:\n  policies: {loop_prevention: {type: Default, config: {action_window: 5, observation_window: 5, check_completion_in_loop: true, on_stagnation: stop}}}\n", nil, "warning: only repetition_threshold counts"},
 	{"`spec.policies.hitl` `enabled: false`", "supported", "no call waits", "", "spec:\n", "spec:\n  policies: {hitl: {type: Default, config: {enabled: false}}}\n", func(a *config.Agent) any { return a.Approve.Else }, "allow"},
 	{"`spec.policies.hitl` `scope`: writes, all", "supported", "an approval is for one call with its arguments; theirs was for the tool", "", "spec:\n", "spec:\n  policies: {hitl: {type: Default, config: {enabled: true, scope: all}}}\n", func(a *config.Agent) any { return a.Approve.Else }, "ask"},
 	{"`spec.policies.hitl` `write_tools`", "supported", "", "", "spec:\n", "spec:\n  policies: {hitl: {type: Default, config: {write_tools: [search]}}}\n", func(a *config.Agent) any { return a.Approve.Ask[0] }, "search"},
 	{"`spec.policies.checkpoint`", "accepted and reported", "", "", "spec:\n", "spec:\n  policies: {checkpoint: {type: Default, config: {enabled: true, checkpoint_after_iterations: 5, checkpoint_on_operations: [x], checkpoint_on_tools: [search]}}}\n", nil, "warning: checkpoints have no effect"},
-	{"`spec.policies.follow_up`", "supported", "of managers: max_phases", seedManager, "spec:\n", "spec:\n  policies: {follow_up: {type: Default, config: {enabled: true, max_phases: 5, check_completion: true, stop_on_completion: true}}}\n", func(a *config.Agent) any { return *a.Team.MaxPhases }, 5},
+	{"`spec.policies.follow_up`", "supported", "of managers: max_phases", frameworkManager, "spec:\n", "spec:\n  policies: {follow_up: {type: Default, config: {enabled: true, max_phases: 5, check_completion: true, stop_on_completion: true}}}\n", func(a *config.Agent) any { return *a.Team.MaxPhases }, 5},
 	{"`spec.planner.type`", "supported", "an unknown one is an error", "", "ReActPlanner", "ReactPlaner", nil, `error: there is no planner of type "ReactPlaner" (did you mean ReActPlanner?)`},
 	{"`spec.planner.config`, any other key", "refused", "theirs dropped the whole block, or swallowed it", "", gate, cfg("max_iteration: 3"), nil, `error: there is no key "max_iteration" (did you mean max_iterations?)`},
-	{"ReActPlanner `tool_descriptions`", "supported", "an allow-list; the description is what the model is told", "", gate, cfg("tool_descriptions: [{name: bare, description: Told.}]"), func(a *config.Agent) any {
+	{"ReActPlanner `tool_descriptions`", "supported", "an allow-list; the model receives the description", "", gate, cfg("tool_descriptions: [{name: bare, description: Told.}]"), func(a *config.Agent) any {
 		return spaced(len(a.Tools), a.Tools[0].Command.Name, a.Tools[0].Command.Description)
 	}, "1 bare Told."},
 	{"ReActPlanner `tool_descriptions[].args`", "supported", "each is a text, and required", "", gate, cfg("tool_descriptions: [{name: search, args: [a, b]}]"), func(a *config.Agent) any { return string(a.Tools[0].Command.Input) }, `{"properties":{"a":{"type":"string"},"b":{"type":"string"}},"required":["a","b"],"type":"object"}`},
@@ -127,26 +129,26 @@ var seedRows = []seedRow{
 	{"ReActPlanner `use_llm_termination`", "accepted and reported", "", "", gate, cfg("use_llm_termination: false"), nil, "warning: a model ends a run by answering"},
 	{"ReActPlanner `use_function_calling: true`", "supported", "driver native", "", gate, cfg("use_function_calling: true"), func(a *config.Agent) any { return a.Driver }, "native"},
 	{"ReActPlanner `use_function_calling: false`", "supported", "driver react, which is the default; bad decisions are asked for again", "", "", "", func(a *config.Agent) any { return a.Driver }, "react"},
-	{"ReActPlanner `max_parallel_tool_calls`", "supported", "calls a step; the model is told of the rest, theirs was not", "", gate, cfg("max_parallel_tool_calls: 3"), func(a *config.Agent) any { return *a.Limits.CallsPerStep }, 3},
+	{"ReActPlanner `max_parallel_tool_calls`", "supported", "calls a step; the model is informed of the rest, theirs was not", "", gate, cfg("max_parallel_tool_calls: 3"), func(a *config.Agent) any { return *a.Limits.CallsPerStep }, 3},
 	{"ReActPlanner `history_filter`: default, worker, orchestrator", "supported", "all, this turn, 8 turns", "", gate, cfg("history_filter: worker"), func(a *config.Agent) any { return *a.History.Turns }, 1},
-	{"WorkerRouterPlanner `rules`, `default_worker`, `system_prompt`, `worker_keys`", "supported", "rules by words, then the model, then the default; a worker that is not there is asked for again", seedManager, "StrategicPlanner\n    config:\n" + gate, "WorkerRouterPlanner\n    config:\n" + cfg("rules: [{worker: one, include: [a], exclude: [b]}]\n      worker_keys: [one]\n      default_worker: two\n      system_prompt: P\n      log_details: true"), func(a *config.Agent) any {
+	{"WorkerRouterPlanner `rules`, `default_worker`, `system_prompt`, `worker_keys`", "supported", "rules by words, then the model, then the default; a worker that is not there is asked for again", frameworkManager, "StrategicPlanner\n    config:\n" + gate, "WorkerRouterPlanner\n    config:\n" + cfg("rules: [{worker: one, include: [a], exclude: [b]}]\n      worker_keys: [one]\n      default_worker: two\n      system_prompt: P\n      log_details: true"), func(a *config.Agent) any {
 		return spaced(a.Team.Manager, a.Team.Rules, a.Team.Default, a.Team.Prompt, len(a.Team.Workers))
 	}, "router [{one [a] [b]}] two P 2"},
-	{"WorkerRouterPlanner without `inference_gateway`", "supported", "with rules: the model is never asked", seedManager, "StrategicPlanner\n    config:\n" + gate, "WorkerRouterPlanner\n    config: {rules: [{worker: one}]}\n", func(a *config.Agent) any { return a.Model[0].Name }, "none"},
-	{"StrategicPlanner `worker_keys`, `planning_prompt`", "supported", "a plan of phases, held to its form; a failed phase stops the team, theirs went on. Answers that are no plan are asked for again, theirs went to the first worker", seedManager, gate, cfg("worker_keys: [two]\n      planning_prompt: P"), func(a *config.Agent) any {
+	{"WorkerRouterPlanner without `inference_gateway`", "supported", "with rules: the model is never asked", frameworkManager, "StrategicPlanner\n    config:\n" + gate, "WorkerRouterPlanner\n    config: {rules: [{worker: one}]}\n", func(a *config.Agent) any { return a.Model[0].Name }, "none"},
+	{"StrategicPlanner `worker_keys`, `planning_prompt`", "supported", "a plan of phases, held to its form; a failed phase stops the team, theirs went on. Answers that are no plan are asked for again, theirs went to the first worker", frameworkManager, gate, cfg("worker_keys: [two]\n      planning_prompt: P"), func(a *config.Agent) any {
 		return spaced(a.Team.Manager, a.Team.Workers[0].Name, len(a.Team.Workers), a.Team.Prompt)
 	}, "strategic two 1 P"},
-	{"StrategicDecomposerPlanner `worker_keys`, `planning_prompt`", "supported", "the same, one level below: it sees the plan above it", seedManager, "StrategicPlanner", "StrategicDecomposerPlanner", func(a *config.Agent) any { return a.Team.Manager }, "strategic"},
-	{"ManagerScriptPlanner `worker_specs`, `planning_prompt`", "supported", "direct steps are calls of the worker's tools, with their arguments; guided ones are tasks. A worker's tools that are not there are an error", seedManager, "StrategicPlanner\n    config:\n" + gate, "ManagerScriptPlanner\n    config:\n" + cfg("worker_specs: [{worker: one, description: D, tools: [x]}]"), func(a *config.Agent) any {
+	{"StrategicDecomposerPlanner `worker_keys`, `planning_prompt`", "supported", "the same, one level below: it sees the plan above it", frameworkManager, "StrategicPlanner", "StrategicDecomposerPlanner", func(a *config.Agent) any { return a.Team.Manager }, "strategic"},
+	{"ManagerScriptPlanner `worker_specs`, `planning_prompt`", "supported", "direct steps are calls of the worker's tools, with their arguments; guided ones are tasks. A worker's tools that are not there are an error", frameworkManager, "StrategicPlanner\n    config:\n" + gate, "ManagerScriptPlanner\n    config:\n" + cfg("worker_specs: [{worker: one, description: D, tools: [x]}]"), func(a *config.Agent) any {
 		return spaced(a.Team.Manager, a.Team.Workers[0].Description, a.Team.Workers[0].Tools)
 	}, "script D [x]"},
-	{"`default_worker` of other planners than WorkerRouterPlanner", "accepted and reported", "each phase and step names a worker", seedManager, "StrategicPlanner\n    config:\n" + gate, "ManagerScriptPlanner\n    config:\n" + cfg("default_worker: one"), nil, "warning: no default is needed"},
-	{"`history_filter` of managers", "accepted and reported", "the end of the conversation, at most 4,000 characters", seedManager, gate, cfg("history_filter: orchestrator"), nil, "warning: a manager is told the end of the conversation"},
-	{"`manager_worker_key`", "accepted and reported", "a manager has one name", seedManager, "StrategicPlanner\n    config:\n" + gate, "ManagerScriptPlanner\n    config:\n" + cfg("manager_worker_key: k"), nil, "warning: a manager has one name"},
-	{"`log_details`", "accepted and reported", "", seedManager, "StrategicPlanner\n    config:\n" + gate, "WorkerRouterPlanner\n    config:\n" + cfg("log_details: true"), nil, "warning: logging has no switch"},
-	{"a planner's worker that there is not", "refused", "theirs was skipped, or failed later", seedManager, gate, cfg("worker_keys: [won]"), nil, `error: no worker is named "won" (there are: one, two)`},
+	{"`default_worker` of other planners than WorkerRouterPlanner", "accepted and reported", "each phase and step names a worker", frameworkManager, "StrategicPlanner\n    config:\n" + gate, "ManagerScriptPlanner\n    config:\n" + cfg("default_worker: one"), nil, "warning: no default is needed"},
+	{"`history_filter` of managers", "accepted and reported", "the end of the conversation, at most 4,000 characters", frameworkManager, gate, cfg("history_filter: orchestrator"), nil, "warning: a manager receives the end of the conversation"},
+	{"`manager_worker_key`", "accepted and reported", "a manager has one name", frameworkManager, "StrategicPlanner\n    config:\n" + gate, "ManagerScriptPlanner\n    config:\n" + cfg("manager_worker_key: k"), nil, "warning: a manager has one name"},
+	{"`log_details`", "accepted and reported", "", frameworkManager, "StrategicPlanner\n    config:\n" + gate, "WorkerRouterPlanner\n    config:\n" + cfg("log_details: true"), nil, "warning: logging has no switch"},
+	{"a planner's worker that there is not", "refused", "theirs was skipped, or failed later", frameworkManager, gate, cfg("worker_keys: [won]"), nil, `error: no worker is named "won" (there are: one, two)`},
 	{"LLMRouterPlanner `tool_specs`, `system_prompt`", "supported", "the model must choose one tool, once", "", "ReActPlanner\n    config:\n" + gate, "LLMRouterPlanner\n    config:\n" + cfg("tool_specs: [{tool: search, args: [q]}]\n      system_prompt: P"), func(a *config.Agent) any { return spaced(a.Choice, *a.Limits.Rounds, len(a.Tools)) }, "[required] 1 1"},
-	{"LLMRouterPlanner `default_model_dir`", "refused", "no tool gets an argument that nobody wrote", "", "ReActPlanner\n    config:\n" + gate, "LLMRouterPlanner\n    config:\n" + cfg("default_model_dir: d"), nil, "error: no tool gets an argument"},
+	{"LLMRouterPlanner `default_model_dir`", "refused", "no tool gets an argument that the model did not write", "", "ReActPlanner\n    config:\n" + gate, "LLMRouterPlanner\n    config:\n" + cfg("default_model_dir: d"), nil, "error: no tool gets an argument"},
 	{"SingleActionPlanner `tool_name`, `tool_args`, `terminal`", "supported", "no model is asked", "", "ReActPlanner\n    config:\n" + gate, "SingleActionPlanner\n    config: {tool_name: search, tool_args: {q: 1}}\n", func(a *config.Agent) any { return spaced(a.Model[0].Name, a.Terminal) }, "script:SingleActionPlanner [search]"},
 	{"StaticPlanner `keywords`", "supported", "calls the tool mock_search, which must be a resource; no model is asked", "", "ReActPlanner\n    config:\n" + gate, "StaticPlanner\n    config: {keywords: [look]}\n", nil, "error: StaticPlanner calls the tool mock_search, which is not among the tools"},
 	{"ChatPlanner `system_prompt`, `max_history_messages`", "supported", "a model without tools", "", "ReActPlanner\n    config:\n" + gate, "ChatPlanner\n    config:\n" + cfg("max_history_messages: 6"), func(a *config.Agent) any { return spaced(*a.History.Turns, len(a.Tools)) }, "3 0"},
@@ -154,17 +156,17 @@ var seedRows = []seedRow{
 	{"`spec.memory.$preset`, `namespace`, `agent_key`", "accepted and reported", "--save and the set remember keep what there is to keep", "", "spec:\n", "spec:\n  memory: {$preset: worker, namespace: n, agent_key: k}\n", nil, "warning: memory has no effect"},
 	{"`spec.memory.type`, `config`", "accepted and reported", "", "", "spec:\n", "spec:\n  memory: {type: InMemory, config: {agent_key: k}}\n", nil, "warning: memory has no effect"},
 	{"`spec.tools[]`", "supported", "the tools without tool_descriptions", "", "tools: [search]", "tools: [search, bare]", func(a *config.Agent) any { return len(a.Tools) }, 2},
-	{"`spec.workers[]` `name`, `config_path`", "supported", "relative to this file, beside or below it", seedManager, "", "", func(a *config.Agent) any {
+	{"`spec.workers[]` `name`, `config_path`", "supported", "relative to this file, beside or below it", frameworkManager, "", "", func(a *config.Agent) any {
 		return spaced(len(a.Team.Workers), a.Team.Workers[1].Name, a.Team.Workers[1].Agent().Name)
 	}, "2 two second"},
-	{"`spec.workers[].config_path` that leads out", "refused", "", seedManager, "one.yaml", "../one.yaml", nil, "error: ../one.yaml leads out of the folder of this file"},
+	{"`spec.workers[].config_path` that leads out", "refused", "", frameworkManager, "one.yaml", "../one.yaml", nil, "error: ../one.yaml leads out of the folder of this file"},
 	{"`${NAME}`, `${NAME:-default}`", "supported", "in values, after reading; theirs in the text, before. One that is not set is an error; theirs stayed as it was", "", "model: gpt-5-mini", "model: \"${NO_SUCH:-gpt-5}\"", func(a *config.Agent) any { return a.Model[0].Name }, "openai-chat:gpt-5"},
 }
 
 // write puts a row's document and the workers into a folder.
-func (row seedRow) write(t *testing.T, dir string) string {
+func (row frameworkRow) write(t *testing.T, dir string) string {
 	t.Helper()
-	text := seedBase
+	text := frameworkBase
 	if row.base != "" {
 		text = row.base
 	}
@@ -184,11 +186,11 @@ func (row seedRow) write(t *testing.T, dir string) string {
 	return filepath.Join(dir, "agent.yaml")
 }
 
-// Every row of docs/seed-yaml.md is as it says.
-func TestSeedRows(t *testing.T) {
+// Every row of docs/agent-framework.md is as it says.
+func TestFrameworkRows(t *testing.T) {
 	var page strings.Builder
-	page.WriteString(seedHead)
-	for _, row := range seedRows {
+	page.WriteString(frameworkHead)
+	for _, row := range frameworkRows {
 		fmt.Fprintf(&page, "| %s | %s | %s |\n", row.key, row.state, row.note)
 		t.Run(row.key, func(t *testing.T) {
 			path := row.write(t, t.TempDir())
@@ -219,35 +221,35 @@ func TestSeedRows(t *testing.T) {
 			t.Errorf("no finding with %s and a place in %v", want, all)
 		})
 	}
-	current(t, "../docs/seed-yaml.md", []byte(page.String()))
+	current(t, "../docs/agent-framework.md", []byte(page.String()))
 }
 
-const seedHead = `<!-- Made from the rows that config/seed_test.go tries. Change them there, then: make docs -->
+const frameworkHead = `<!-- Made from the rows that config/framework_test.go tries. Change them there, then: make docs -->
 
 # Files of kind agent.framework/v2
 
 Files of the Python framework whose agents are YAML too are read as they are: ` + "`pawl check`, `pawl run` and `pawl chat`" + ` take them, and a document says by ` + "`apiVersion`" + ` that it is
 one. What they say is said in pawl's own keys ([yaml.md](yaml.md)); ` + "`pawl check --explain`" + ` shows them. Keys that have no effect here are reported, what would mean something else is refused, and
 what their loader dropped in silence (a key that there is not, the name of a tool, gateway or worker that there is not) is an error with its place. History is sent in the model's
-own roles, where theirs was text. An [example](../examples/seed003).
+own roles, where theirs was text. An [example](../examples/agentframework).
 
 | key | here | what is to be known |
 |---|---|---|
 `
 
-// echo is a program that says what it was told.
+// echo is a program that returns its input.
 func echo(_ context.Context, p outside.Process) (outside.Exit, error) {
 	return outside.Exit{Stdout: p.Stdin}, nil
 }
 
-// The planners that ask no model do what they are told.
+// The planners that ask no model make their fixed calls.
 func TestFixedPlanners(t *testing.T) {
 	for _, tt := range []struct{ planner, task, want string }{
 		{"SingleActionPlanner\n    config: {tool_name: search, tool_args: {q: 1}}\n", "Anything.", `{"q":1}`},
 		{"StaticPlanner\n    config: {keywords: [look]}\n", "Please LOOK.", `{"query":"Please LOOK."}`},
 		{"StaticPlanner\n", "Hello.", "No tool is meant for this task: Hello."},
 	} {
-		text := strings.Replace(seedBase, "ReActPlanner\n    config:\n"+gate, tt.planner, 1)
+		text := strings.Replace(frameworkBase, "ReActPlanner\n    config:\n"+gate, tt.planner, 1)
 		text = strings.Replace(text, "tools: [search]", "tools: [search, mock_search]", 1)
 		text = strings.Replace(text, "  subscribers:", "    - {name: mock_search, type: command, config: {description: Searches., run: [cat], effect: read, input: {type: object}}}\n  subscribers:", 1)
 		f := parse(t, text)
@@ -263,9 +265,10 @@ func TestFixedPlanners(t *testing.T) {
 	}
 }
 
-// The example in the other form goes from its search to its analysis, with its programs and without a key. Nothing is wrong with its manager.
-func TestSeedExample(t *testing.T) {
-	dir := filepath.Join("..", "examples", "seed003")
+// The example in agent.framework/v2 searches and then analyzes, with its own programs and without a
+// key. Its manager has no findings.
+func TestFrameworkExample(t *testing.T) {
+	dir := filepath.Join("..", "examples", "agentframework")
 	f, err := config.Load(filepath.Join(dir, "agent.yaml"), &config.LoadOptions{Getenv: environment})
 	if err != nil {
 		t.Fatal(err)

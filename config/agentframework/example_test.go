@@ -1,0 +1,35 @@
+package agentframework_test
+
+import (
+	"fmt"
+
+	"github.com/pawl-go/pawl/config"
+)
+
+// A file of agent.framework/v2 is read as any other file. What it says is said in the native keys.
+func Example() {
+	file, err := config.Parse("agent.yaml", []byte(`
+apiVersion: agent.framework/v2
+kind: Agent
+metadata: {name: analyst}
+resources:
+  inference_gateways: [{name: llm, type: OpenAIGateway, config: {model: gpt-5-mini, temperature: 0.5}}]
+spec:
+  policies: {$preset: simple}
+  planner: {type: ReActPlanner, config: {inference_gateway: llm, system_prompt: Be brief.}}
+`), nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Printf("%s", file.Agents[0].YAML())
+	// Output:
+	// agent: analyst
+	// model: openai-chat:gpt-5-mini
+	// instructions: Be brief.
+	// driver: react
+	// limits:
+	//   rounds: 10
+	// settings:
+	//   temperature: 0.5
+}

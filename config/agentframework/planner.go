@@ -1,0 +1,352 @@
+package agentframework
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/pawl-go/pawl/internal/nearest"
+	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/script"
+	"github.com/pawl-go/pawl/tools/outside"
+)
+
+// plannerType is a type of planner.
+type plannerType struct {
+	name string
+	team bool
+	read func(*document)
+}
+
+func planners() []plannerType {
+	return []plannerType{
+		{"ReActPlanner", false, (*document).react},
+		{"ChatPlanner", false, (*document).chat},
+		{"LLMRouterPlanner", false, (*document).llmRouter},
+		{"SingleActionPlanner", false, (*document).single},
+		{"StaticPlanner", false, (*document).static},
+		{"WorkerRouterPlanner", true, (*document).manager},
+		{"StrategicPlanner", true, (*document).manager},
+		{"StrategicDecomposerPlanner", true, (*document).manager},
+		{"ManagerScriptPlanner", true, (*document).manager},
+	}
+}
+
+// planner reads the planner, which is most of what an agent is.
+func (d *document) planner() {
+	var all []string
+	for _, p := range planners() {
+		if all = append(all, p.name); p.name != d.Spec.Planner.Type {
+			continue
+		}
+		if p.team != (d.Kind == "ManagerAgent") {
+			kind := "Agent"
+			if p.team {
+				kind = "ManagerAgent"
+			}
+			d.placed(codeConflict, "spec.planner.type", "kind: "+kind, "%s is a planner of kind %s", p.name, kind)
+		}
+		if !p.team && len(d.Spec.Workers) > 0 {
+			d.placed(codeConflict, "spec.workers", "kind: ManagerAgent", "an Agent has no workers")
+		}
+		p.read(d)
+		return
+	}
+	d.placed(codeUnknownType, "spec.planner.type", nearest.Hint(d.Spec.Planner.Type, all), "there is no planner of type %q", cut(d.Spec.Planner.Type))
+}
+
+type react struct {
+	Gateway         string        `yaml:"inference_gateway" required:"true"`
+	Descriptions    []description `yaml:"tool_descriptions"`
+	MaxIterations   *int          `yaml:"max_iterations" min:"0"`
+	SystemPrompt    string        `yaml:"system_prompt"`
+	Terminal        []string      `yaml:"terminal_tools"`
+	LLMTermination  *bool         `yaml:"use_llm_termination"`
+	FunctionCalling bool          `yaml:"use_function_calling"`
+	MaxParallel     *int          `yaml:"max_parallel_tool_calls" min:"1"`
+	HistoryFilter   string        `yaml:"history_filter" enum:"default,worker,orchestrator"`
+}
+
+type description struct {
+	Name        string   `yaml:"name" required:"true"`
+	Description string   `yaml:"description"`
+	Args        []string `yaml:"args"`
+}
+
+const plannerConfig = "spec.planner.config"
+
+// config reads the planner's config.
+func (d *document) config(into any) bool {
+	return d.read(d.Spec.Planner.Config, into, plannerConfig)
+}
+
+// lead takes the model and the instructions from a planner's config.
+func (d *document) lead(gateway, prompt string) {
+	d.gateway(gateway, plannerConfig+".inference_gateway")
+	d.said("instructions", plannerConfig+".system_prompt", prompt)
+}
+
+// said writes a text, unless it is empty.
+func (d *document) said(path, from, text string) {
+	if text != "" {
+		d.set(path, from, text)
+	}
+}
+
+func (d *document) react() {
+	var c react
+	ok := d.config(&c)
+	if d.Spec.Planner.Config.node == nil {
+		d.placed(codeMissingKey, "spec.planner", "config: {inference_gateway: NAME}", "the key config is missing")
+		return
+	}
+	if !ok {
+		return
+	}
+	d.lead(c.Gateway, c.SystemPrompt)
+	driver := "react"
+	if c.FunctionCalling {
+		driver = "native"
+	}
+	d.set("driver", plannerConfig+".use_function_calling", driver)
+	if c.MaxIterations != nil && !d.has("limits.rounds") {
+		d.set("limits.rounds", plannerConfig+".max_iterations", *c.MaxIterations)
+	}
+	if from := plannerConfig + ".max_parallel_tool_calls"; c.MaxParallel != nil {
+		d.set("limits.calls_per_step", from, *c.MaxParallel)
+		d.set("limits.parallel", from, *c.MaxParallel)
+		if driver == "react" {
+			d.set("react.parallel", from, *c.MaxParallel > 1)
+		}
+	}
+	if c.LLMTermination != nil {
+		d.reported(plannerConfig+".use_llm_termination", "a model ends a run by answering, with any value")
+	}
+	for i, name := range c.Terminal {
+		d.add("terminal_tools", index(plannerConfig+".terminal_tools", i), name)
+	}
+	if turns := map[string]int{"worker": 1, "orchestrator": 8}[c.HistoryFilter]; turns > 0 {
+		d.set("history.turns", plannerConfig+".history_filter", turns)
+	}
+	d.tools(c.Descriptions)
+}
+
+// tools makes the tools that are described or, without descriptions, those that the agent lists.
+func (d *document) tools(described []description) {
+	if described == nil {
+		for i, name := range d.Spec.Tools {
+			d.tool(description{Name: name}, index("spec.tools", i))
+		}
+		return
+	}
+	for i, name := range d.Spec.Tools {
+		d.resource(d.Resources.Tools, name, index("spec.tools", i), "tool")
+	}
+	for i, one := range described {
+		d.tool(one, index(plannerConfig+".tool_descriptions", i))
+	}
+}
+
+// toolTypes are the types of tools; each has the key of the same name in the native form.
+var toolTypes = []string{"command", "http"}
+
+// tool makes a tool of a resource. Listed arguments are required texts; without a list, the tool's
+// own schema counts.
+func (d *document) tool(from description, path string) {
+	i, ok := d.resource(d.Resources.Tools, from.Name, path, "tool")
+	if !ok {
+		return
+	}
+	res, at := d.Resources.Tools[i], index("resources.tools", i)
+	if !slices.Contains(toolTypes, res.Type) {
+		d.placed(codeUnknownType, at+".type", nearest.Hint(res.Type, toolTypes)+"; docs/outside.md has their config", "there is no tool of type %q", cut(res.Type))
+		return
+	}
+	def := d.mapping(at + ".config")
+	def.Content = []*yaml.Node{d.text("", "name"), d.text(at+".name", from.Name)}
+	if from.Description != "" {
+		def.Content = append(def.Content, d.text(path, "description"), d.text(path+".description", from.Description))
+	}
+	if from.Args != nil {
+		def.Content = append(def.Content, d.text(path, "input"), d.stringsOnly(from.Args, path+".args"))
+	}
+	for key, value := range pairs(res.Config.node) {
+		switch at := at + ".config." + key.Value; {
+		case key.Value == "name":
+			d.Read(value, new(string), at)
+			d.placed(codeConflict, at, "take it out", "a tool has the name of its resource")
+		case key.Value == "description" && from.Description != "":
+			d.Read(value, new(string), at)
+		case key.Value == "input" && from.Args != nil:
+			d.Read(value, new(outside.JSON), at)
+		default:
+			def.Content = append(def.Content, key, value)
+		}
+	}
+	if res.Type == "command" && get(def, "input") == nil {
+		d.reported(path, from.Name+" has neither args nor a schema: it is offered without arguments")
+	}
+	tool := d.mapping(path)
+	put(tool, d.text(at+".type", res.Type), def)
+	d.add("tools", path, tool)
+}
+
+// stringsOnly is the schema of arguments that are known by name alone: required texts.
+func (d *document) stringsOnly(args []string, from string) *yaml.Node {
+	properties := d.mapping(from)
+	for _, a := range args {
+		one := d.mapping(from)
+		put(one, d.text(from, "type"), d.text(from, "string"))
+		put(properties, d.text(from, a), one)
+	}
+	schema := d.mapping(from)
+	put(schema, d.text(from, "properties"), properties)
+	put(schema, d.text(from, "required"), d.value(from, args))
+	put(schema, d.text(from, "type"), d.text(from, "object"))
+	return schema
+}
+
+type chat struct {
+	Gateway      string `yaml:"inference_gateway" required:"true"`
+	SystemPrompt string `yaml:"system_prompt"`
+	MaxMessages  *int   `yaml:"max_history_messages" min:"1"`
+}
+
+// chat is a model without tools.
+func (d *document) chat() {
+	var c chat
+	d.config(&c)
+	d.lead(c.Gateway, c.SystemPrompt)
+	turns := 10 // 20 messages
+	if c.MaxMessages != nil {
+		turns = (*c.MaxMessages + 1) / 2
+	}
+	d.set("history.turns", plannerConfig+".max_history_messages", turns)
+}
+
+type llmRouter struct {
+	Gateway      string    `yaml:"inference_gateway" required:"true"`
+	Specs        []toolArg `yaml:"tool_specs"`
+	ModelDir     string    `yaml:"default_model_dir"`
+	SystemPrompt string    `yaml:"system_prompt"`
+	LogDetails   *bool     `yaml:"log_details"`
+}
+
+type toolArg struct {
+	Tool string   `yaml:"tool" required:"true"`
+	Args []string `yaml:"args"`
+}
+
+// llmRouter lets the model choose one tool, once.
+func (d *document) llmRouter() {
+	var c llmRouter
+	d.config(&c)
+	d.lead(c.Gateway, c.SystemPrompt)
+	if c.ModelDir != "" {
+		d.placed(codeRefused, plannerConfig+".default_model_dir", "say it in system_prompt", "no tool gets an argument that the model did not write")
+	}
+	d.logDetails(c.LogDetails)
+	const from = "spec.planner.type"
+	d.set("driver", from, "native")
+	d.set("tool_choice", from, "required")
+	d.set("limits.rounds", from, 1)
+	d.set("limits.calls_per_step", from, 1)
+	var described []description
+	for _, t := range c.Specs {
+		described = append(described, description{Name: t.Tool, Args: t.Args})
+	}
+	d.tools(described)
+}
+
+func (d *document) logDetails(said *bool) {
+	if said != nil {
+		d.reported(plannerConfig+".log_details", "logging has no switch here: pawl run prints each step")
+	}
+}
+
+type single struct {
+	ToolName string `yaml:"tool_name" required:"true"`
+	ToolArgs Node   `yaml:"tool_args"`
+	Terminal *bool  `yaml:"terminal"`
+}
+
+// single makes one fixed call, and answers with its result.
+func (d *document) single() {
+	var c single
+	d.config(&c)
+	args := outside.JSON(`{}`)
+	if c.ToolArgs.node != nil {
+		if err := args.UnmarshalYAML(c.ToolArgs.node); err != nil {
+			d.placed(codeWrongType, plannerConfig+".tool_args", "", "%v", err)
+		}
+	}
+	d.fixed(func(string) (string, json.RawMessage) { return c.ToolName, json.RawMessage(args) })
+	d.tools(nil)
+	if !d.offers(c.ToolName) {
+		d.placed(codeUnknownTool, plannerConfig+".tool_name", nearest.Hint(c.ToolName, d.Spec.Tools), "no tool is named %q", cut(c.ToolName))
+	}
+	if c.Terminal == nil || *c.Terminal {
+		d.add("terminal_tools", plannerConfig+".tool_name", c.ToolName)
+	}
+}
+
+type static struct {
+	Keywords []string `yaml:"keywords"`
+}
+
+// searchTool is the tool that a StaticPlanner calls.
+const searchTool = "mock_search"
+
+// static calls the search if the task has one of the words, and answers otherwise.
+func (d *document) static() {
+	c := static{Keywords: []string{"search", "find"}}
+	d.config(&c)
+	d.fixed(func(task string) (string, json.RawMessage) {
+		for _, word := range c.Keywords {
+			if strings.Contains(strings.ToLower(task), strings.ToLower(word)) {
+				args, _ := json.Marshal(map[string]string{"query": task})
+				return searchTool, args
+			}
+		}
+		return "", nil
+	})
+	d.tools(nil)
+	if !d.offers(searchTool) {
+		d.placed(codeUnknownTool, "spec.tools", "a resource of that name", "StaticPlanner calls the tool %s, which is not among the tools", searchTool)
+	}
+}
+
+// offers reports whether a tool of this name was made.
+func (d *document) offers(name string) bool {
+	tools := get(d.native.Agent, "tools")
+	return tools != nil && slices.ContainsFunc(tools.Content, func(t *yaml.Node) bool { return get(t.Content[1], "name").Value == name })
+}
+
+// fixed gives the agent a model that is no language model: it makes the call that decide returns
+// for the task, and answers with its result. An empty name means no call.
+func (d *document) fixed(decide func(task string) (name string, args json.RawMessage)) {
+	d.native.ModelName = "script:" + d.Spec.Planner.Type
+	d.native.Model = script.New(script.Loop(script.Func(func(req *llm.Request) script.Turn {
+		if results := script.Results(req); results != nil {
+			var all []string
+			for _, r := range results {
+				all = append(all, r.Text())
+			}
+			return script.Say(strings.Join(all, "\n"))
+		}
+		task := ""
+		for _, m := range req.Messages {
+			if m.Role == llm.RoleUser {
+				task = m.Text()
+			}
+		}
+		name, args := decide(task)
+		if name == "" {
+			return script.Say("No tool is meant for this task: " + task)
+		}
+		return script.Call(name, json.RawMessage(bytes.Clone(args)))
+	})))
+}

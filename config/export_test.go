@@ -1,0 +1,4 @@
+package config
+
+// Meaning is meaning, for the generated page.
+var Meaning = meaning

@@ -1,0 +1,180 @@
+package provider
+
+import (
+	"net/http"
+	"slices"
+
+	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/provider/anthropic"
+	"github.com/pawl-go/pawl/provider/gemini"
+	"github.com/pawl-go/pawl/provider/ollama"
+	"github.com/pawl-go/pawl/provider/openai"
+	"github.com/pawl-go/pawl/store"
+)
+
+// Info is what is known of a provider: the entry of the table that everything about it derives from. A new
+// provider is a package and an entry in table; a server that speaks Chat Completions is an entry in servers.
+type Info struct {
+	Name     string   // in front of the colon of a model's name
+	Title    string   // the name in messages; empty means Name
+	Example  string   // the name of a model there
+	BaseURL  string   // the default address; empty means that there is none
+	BaseEnv  string   // the environment variable with another address; empty means that there is none
+	Keys     []string // the environment variables with the key, in the order in which they are read
+	Families []string // how names of its models begin, to guess the provider of a bare name
+
+	// Catalog is the provider in the catalogue of models. Empty means Name.
+	Catalog string
+
+	// Telemetry is gen_ai.provider.name of the OpenTelemetry conventions. Empty means Name.
+	Telemetry string
+
+	// Local means that the server runs on the user's own machine and needs no key.
+	Local bool
+
+	// OwnPort means that the default address of a local server is used by no other program.
+	OwnPort bool
+
+	// Alias means that another entry is about the same service with the same key.
+	Alias bool
+
+	// CleanCalls means that replies never have calls in their text, where the model belongs to the provider.
+	CleanCalls bool
+
+	// APIs are the wire formats that the provider defines. Most servers speak that of another provider.
+	APIs []API
+
+	open  func(model string, o *Options) llm.Model
+	embed func(model string, dimensions int, o *Options) store.Embedder // nil means no embedding models
+}
+
+// API is a wire format of a provider.
+type API struct {
+	Name    string
+	Aliases []string // other names that are accepted
+	Encode  func(*llm.Request) ([]byte, error)
+	Decode  func(status int, sse bool, body []byte) (*llm.Response, error)
+
+	of Info
+}
+
+// table has the providers in the order in which they are listed.
+var table = withServerInfo(
+	Info{
+		Name: "openai", Title: "OpenAI", Example: "gpt-5-mini",
+		BaseURL: openai.DefaultBaseURL, BaseEnv: "OPENAI_BASE_URL", Keys: []string{"OPENAI_API_KEY"},
+		Families: []string{"gpt-", "chatgpt", "o1", "o3", "o4"}, CleanCalls: true,
+		APIs: []API{{Name: "openai-responses", Encode: openai.EncodeResponses, Decode: openai.DecodeResponses}},
+		open: func(model string, o *Options) llm.Model { return openai.New(model, toServer(o)) },
+		embed: func(model string, n int, o *Options) store.Embedder {
+			return openai.NewEmbedder(model, n, toServer(o))
+		},
+	},
+	Info{
+		Name: "openai-chat", Title: "OpenAI", Example: "gpt-5-mini", Catalog: "openai", Telemetry: "openai", Alias: true,
+		BaseURL: openai.DefaultBaseURL, BaseEnv: "OPENAI_BASE_URL", Keys: []string{"OPENAI_API_KEY"},
+		APIs: []API{{Name: "openai-chat", Encode: openai.EncodeChat, Decode: openai.DecodeChat}},
+		open: func(model string, o *Options) llm.Model { return openai.NewChat(model, toServer(o)) },
+		embed: func(model string, n int, o *Options) store.Embedder {
+			return openai.NewEmbedder(model, n, toServer(o))
+		},
+	},
+	Info{
+		Name: "anthropic", Title: "Anthropic", Example: "claude-sonnet-4-5",
+		BaseURL: anthropic.DefaultBaseURL, BaseEnv: "ANTHROPIC_BASE_URL", Keys: []string{"ANTHROPIC_API_KEY"},
+		Families: []string{"claude"}, CleanCalls: true,
+		APIs: []API{{Name: "anthropic-messages", Aliases: []string{"anthropic"}, Encode: anthropic.EncodeMessages,
+			Decode: anthropic.DecodeMessages}},
+		open: func(model string, o *Options) llm.Model {
+			return anthropic.New(model, &anthropic.Options{BaseURL: o.BaseURL, Key: o.Key, Header: o.Header, HTTP: o.HTTP, Retries: o.Retries,
+				ConnectTimeout: o.ConnectTimeout, FirstByteTimeout: o.FirstByteTimeout, SilenceTimeout: o.SilenceTimeout, Catalog: o.Catalog})
+		},
+	},
+	Info{
+		Name: "gemini", Title: "Gemini", Example: "gemini-3-flash-preview", Telemetry: "gcp.gemini",
+		BaseURL: gemini.DefaultBaseURL, BaseEnv: "GEMINI_BASE_URL", Keys: []string{"GEMINI_API_KEY", "GOOGLE_API_KEY"},
+		CleanCalls: true,
+		APIs:       []API{{Name: "gemini", Encode: gemini.EncodeGenerate, Decode: gemini.DecodeGenerate}},
+		open:       func(model string, o *Options) llm.Model { return gemini.New(model, toGemini(o)) },
+		embed: func(model string, n int, o *Options) store.Embedder {
+			return gemini.NewEmbedder(model, n, toGemini(o))
+		},
+	},
+)
+
+// serverInfo is what differs from Info's zero values for servers that speak Chat Completions.
+var serverInfo = map[string]Info{
+	"ollama": {OwnPort: true, embed: func(model string, n int, o *Options) store.Embedder {
+		return ollama.NewEmbedder(model, n, &ollama.Options{BaseURL: o.BaseURL, Key: o.Key, Header: o.Header, HTTP: o.HTTP, Retries: o.Retries,
+			ConnectTimeout: o.ConnectTimeout, FirstByteTimeout: o.FirstByteTimeout, SilenceTimeout: o.SilenceTimeout})
+	}},
+	"lmstudio": {OwnPort: true},
+	"mistral":  {Telemetry: "mistral_ai", Families: []string{"magistral", "ministral", "codestral", "devstral", "pixtral"}},
+	"xai":      {Telemetry: "x_ai", Families: []string{"grok"}},
+}
+
+func toGemini(o *Options) *gemini.Options {
+	return &gemini.Options{BaseURL: o.BaseURL, Key: o.Key, Header: o.Header, HTTP: o.HTTP, Retries: o.Retries,
+		ConnectTimeout: o.ConnectTimeout, FirstByteTimeout: o.FirstByteTimeout, SilenceTimeout: o.SilenceTimeout, Catalog: o.Catalog}
+}
+
+// withServerInfo appends the servers.
+func withServerInfo(all ...Info) []Info {
+	for _, s := range servers {
+		i := serverInfo[s.Name]
+		i.Name, i.Example, i.BaseURL, i.BaseEnv, i.Local = s.Name, s.example, s.BaseURL, s.BaseEnv, s.Keyless
+		i.Keys = []string{s.KeyEnv}
+		i.open = s.adapter().open
+		if i.embed == nil {
+			i.embed = func(model string, n int, o *Options) store.Embedder {
+				opts := fromOptions(o)
+				opts.Server = &s.Server
+				return openai.NewEmbedder(model, n, opts)
+			}
+		}
+		all = append(all, i)
+	}
+	return all
+}
+
+// All returns the providers that Open knows, in the order in which they are listed.
+func All() []Info { return slices.Clone(table) }
+
+// Find returns the provider of this name.
+func Find(name string) (Info, bool) {
+	i := slices.IndexFunc(table, func(p Info) bool { return p.Name == name })
+	if i < 0 {
+		return Info{}, false
+	}
+	return table[i], true
+}
+
+// Embeds reports whether OpenEmbedder opens models of the provider.
+func (p Info) Embeds() bool { return p.embed != nil }
+
+// APIs returns the wire formats of all providers.
+func APIs() (all []API) {
+	for _, p := range table {
+		for _, a := range p.APIs {
+			a.of = p
+			all = append(all, a)
+		}
+	}
+	return all
+}
+
+// FindAPI returns the wire format of this name or alias.
+func FindAPI(name string) (API, bool) {
+	for _, a := range APIs() {
+		if a.Name == name || slices.Contains(a.Aliases, name) {
+			return a, true
+		}
+	}
+	return API{}, false
+}
+
+// Open returns a model behind the API whose requests h answers. It reads no environment variable and never
+// retries.
+func (a API) Open(h http.RoundTripper) llm.Model {
+	return a.of.open("m", &Options{BaseURL: a.of.BaseURL, Key: "none", HTTP: h, Retries: -1})
+}
