@@ -34,7 +34,6 @@ var arrows = []arrow{
 	{from: "internal/secret"},
 	{from: "internal/jsonscan"},
 	{from: "internal/sse"},
-	{from: "internal/http1"},
 	{from: "internal/jsonrepair", to: []string{"internal/jsonscan"}},
 	{from: "internal/fit", to: []string{"internal/jsonscan", "internal/jsonrepair"}, modules: []string{schemaModule}},
 	{from: "internal/schema", to: []string{"internal/jsonscan"}, modules: []string{jsonModule}},
@@ -105,7 +104,7 @@ var arrows = []arrow{
 	// joins things
 	{from: "config", to: []string{".", "sandbox", "sandbox/proxy", "provider/...", "policy", "react", "leak", "history", "script", "tools/...", "mcp", "team", "store/...", "internal/nearest"},
 		modules: []string{"go.yaml.in/yaml/v3"}},
-	{from: "cmd/pawl/...", to: []string{".", "sandbox", "config", "server", "viewer", "durable", "durable/temporal", "recording/...", "telemetry/...", "mcp", "pawltest/...", "provider/...", "policy", "react", "leak", "history", "script", "tools/...", "store", "store/sqlite", "internal/dialect", "internal/nearest", "internal/http1", "internal/terminal", "internal/markdown", "internal/diff"},
+	{from: "cmd/pawl/...", to: []string{".", "sandbox", "config", "server", "viewer", "durable", "durable/temporal", "recording/...", "telemetry/...", "mcp", "pawltest/...", "provider/...", "policy", "react", "leak", "history", "script", "tools/...", "store", "store/sqlite", "internal/dialect", "internal/nearest", "internal/terminal", "internal/markdown", "internal/diff"},
 		modules: []string{"github.com/alecthomas/kong", "golang.org/x/term", jsonModule}},
 	{from: "examples/...", to: []string{".", "provider/...", "policy", "react", "history", "leak", "script", "tools/...", "mcp", "team", "pawltest"}},
 }
@@ -114,7 +113,7 @@ var arrows = []arrow{
 var otelModules = []string{"go.opentelemetry.io/otel/attribute", "go.opentelemetry.io/otel/codes", "go.opentelemetry.io/otel/metric", "go.opentelemetry.io/otel/trace"}
 
 // helpers are the internal packages that read bytes and know nothing of the project. Any package may use them.
-var helpers = []string{"internal/jsonscan", "internal/sse", "internal/jsonrepair", "internal/schema", "internal/retry", "internal/dialect", "internal/nearest", "internal/http1"}
+var helpers = []string{"internal/jsonscan", "internal/sse", "internal/jsonrepair", "internal/schema", "internal/retry", "internal/dialect", "internal/nearest"}
 
 // coreModules are all modules that reach a program through the core.
 var coreModules = []string{jsonModule, inferModule, schemaModule, textModule}
