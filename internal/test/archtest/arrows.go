@@ -74,7 +74,6 @@ var arrows = []arrow{
 	{from: "leak", to: append([]string{"."}, helpers...)},
 	{from: "script", to: []string{".", "internal/diff"}},
 	{from: "recording", to: []string{"."}},
-	{from: "recording/vcr", to: []string{".", "recording"}, modules: []string{"go.yaml.in/yaml/v3"}},
 	{from: "tools/skill", to: []string{".", "store", "tools/internal/toolrun"}, modules: []string{"go.yaml.in/yaml/v3"}},
 	{from: "tools/schedule", to: []string{".", "store", "tools/internal/toolrun"}, modules: []string{"github.com/netresearch/go-cron"}},
 	{from: "tools/outside", to: append([]string{".", "tools/internal/toolrun", "sandbox", "store", "internal/netguard", "tools/internal/webpage", "tools/internal/document"}, helpers...), modules: []string{"go.yaml.in/yaml/v3"}},
@@ -104,7 +103,7 @@ var arrows = []arrow{
 	// joins things
 	{from: "config", to: []string{".", "sandbox", "sandbox/proxy", "provider/...", "policy", "react", "leak", "history", "script", "tools/...", "mcp", "team", "store/...", "internal/nearest"},
 		modules: []string{"go.yaml.in/yaml/v3"}},
-	{from: "cmd/pawl/...", to: []string{".", "sandbox", "config", "server", "viewer", "durable", "durable/temporal", "recording/...", "telemetry/...", "mcp", "pawltest/...", "provider/...", "policy", "react", "leak", "history", "script", "tools/...", "store", "store/sqlite", "internal/dialect", "internal/nearest", "internal/terminal", "internal/markdown", "internal/diff"},
+	{from: "cmd/pawl/...", to: []string{".", "sandbox", "config", "server", "viewer", "durable", "durable/temporal", "recording", "telemetry/...", "mcp", "pawltest/...", "provider/...", "policy", "react", "leak", "history", "script", "tools/...", "store", "store/sqlite", "internal/dialect", "internal/nearest", "internal/terminal", "internal/markdown", "internal/diff"},
 		modules: []string{"github.com/alecthomas/kong", "golang.org/x/term", jsonModule}},
 	{from: "examples/...", to: []string{".", "provider/...", "policy", "react", "history", "leak", "script", "tools/...", "mcp", "team", "pawltest"}},
 }
