@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -27,13 +28,11 @@ func (c *Client) exchange(ctx context.Context, u *url.URL, h http.Header, body [
 	var w watch
 	w.begin(cancel, t.FirstByte)
 	defer w.stop()
-	open, end := lend(body)
-	defer end()
 	r := (&http.Request{
 		Method: http.MethodPost, URL: u, Host: u.Host, Header: h,
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-		Body: open(), ContentLength: int64(len(body)),
-		GetBody: func() (io.ReadCloser, error) { return open(), nil },
+		Body: reader(body), ContentLength: int64(len(body)),
+		GetBody: func() (io.ReadCloser, error) { return reader(body), nil },
 	}).WithContext(ctx)
 	var transport http.RoundTripper
 	if c.HTTP == nil {
@@ -63,6 +62,9 @@ func (c *Client) exchange(ctx context.Context, u *url.URL, h http.Header, body [
 	}
 	return err
 }
+
+// reader returns a reader of body. net/http writes head and body at once where it knows the reader's type.
+func reader(body []byte) io.ReadCloser { return io.NopCloser(bytes.NewReader(body)) }
 
 // failed is the error of an exchange that err ended. cause may say that it was a timeout; nil: it says nothing.
 func (c *Client) failed(cause error, code pawl.Code, err error) error {
