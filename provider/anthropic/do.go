@@ -1,6 +1,7 @@
 package anthropic
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"iter"
@@ -46,7 +47,11 @@ func (m *Model) stream(ctx context.Context, req *pawl.Request, yield func(pawl.D
 		h = m.client.Header.Clone()
 		h.Set("Anthropic-Beta", m.betaHeader(own.betas))
 	}
-	body, err := m.encode(wire.Buffer(req, tools), m.name, tools, m.output.Get(req.Output), req, own)
+	draft := wire.DraftOf(ctx, m, cmp.Or(req.Model, m.name))
+	defer draft.Keep(ctx, m)
+	body, err := draft.Encode(func(dst []byte) ([]byte, error) {
+		return m.encode(dst, m.name, tools, m.output.Get(req.Output), req, own, draft)
+	})
 	if err != nil {
 		return err
 	}
@@ -93,7 +98,7 @@ func (m *Model) turns(ctx context.Context, u *url.URL, h http.Header, body []byt
 		out.Usage, out.Began = nil, false
 		next := *req
 		next.Messages = append(slices.Clip(req.Messages), pawl.Message{Role: pawl.RoleAssistant, Parts: slices.Clone(soFar.Message.Parts)})
-		if body, err = m.encode(wire.Buffer(&next, tools), m.name, tools, m.output.Get(next.Output), &next, own); err != nil {
+		if body, err = m.encode(nil, m.name, tools, m.output.Get(next.Output), &next, own, nil); err != nil {
 			return err
 		}
 	}

@@ -86,9 +86,10 @@ func fromChatMessages(e *encoder, req *pawl.Request) {
 		}
 		return
 	}
-	for i := range req.Messages {
+	for i := e.Resume(e.draft, req.Messages, nil); i < len(req.Messages); i++ {
 		fromChatMessage(e, i, &req.Messages[i])
 	}
+	e.Mark(e.draft, req.Messages)
 }
 
 // leading returns how many messages at the beginning are instructions.

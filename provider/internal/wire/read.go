@@ -155,7 +155,8 @@ const (
 )
 
 var (
-	scratch = sync.Pool{New: newBuffer} // of replies
+	bodies  = sync.Pool{New: newBuffer} // of requests
+	scratch = sync.Pool{New: newBuffer} // of replies, and of what is soon written
 	streams = sync.Pool{New: func() any { return sse.NewReader(nil) }}
 )
 
