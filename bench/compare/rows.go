@@ -59,7 +59,7 @@ func rows() []row {
 					add(row{Conc: 8, Hist: hist, Quick: true}, fmt.Sprintf("10x1-history%d", hist), "mock-r10-n1-a64-t8")
 				}
 				add(row{Conc: 10_000, Once: true}, "1x1", "mock-r1-n1-a64-t8")
-				add(row{Conc: 64, Plain: true}, "3x5", "mock-r3-n5-a64-t8")
+				add(row{Conc: 64, Quick: true, Plain: true}, "3x5", "mock-r3-n5-a64-t8")
 			}
 		}
 	}
