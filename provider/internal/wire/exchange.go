@@ -23,7 +23,6 @@ func (c *Client) exchange(ctx context.Context, u *url.URL, h http.Header, body [
 		return &pawl.ProviderError{Provider: c.Provider, Code: pawl.CodeInvalidRequest, Message: err.Error()}
 	}
 	t := c.Timeouts.limits()
-	body = bytes.Clone(body) // a RoundTripper may read it after the exchange is over
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var w watch

@@ -155,8 +155,7 @@ const (
 )
 
 var (
-	bodies  = sync.Pool{New: newBuffer} // of requests
-	scratch = sync.Pool{New: newBuffer} // of replies, and of what is soon written
+	scratch = sync.Pool{New: newBuffer} // of replies
 	streams = sync.Pool{New: func() any { return sse.NewReader(nil) }}
 )
 
