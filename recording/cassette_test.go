@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/provider/openai"
 	"github.com/pawl-go/pawl/recording"
 )
@@ -63,7 +64,7 @@ func TestCassettes(t *testing.T) {
 				t.Errorf("the recording has the key: %s", file)
 			}
 			m := openai.NewChat("m", &openai.Options{BaseURL: "http://nowhere.test/v1", Key: "none", HTTP: recording.Play(r)})
-			res, err := (&pawl.Agent{Model: m}).Run(t.Context(), pawl.User("Høy?"))
+			res, err := (&pawl.Agent{Model: m}).Run(t.Context(), llm.User("Høy?"))
 			if err != nil || res.Text() != "Ja." {
 				t.Errorf("got %v, %v", res, err)
 			}

@@ -3,10 +3,10 @@ package main
 import (
 	"fmt"
 
-	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/durable"
 	"github.com/pawl-go/pawl/provider"
 	"github.com/pawl-go/pawl/recording"
+	"github.com/pawl-go/pawl/redact"
 )
 
 // recordFlags keep what the provider said, or play it again.
@@ -45,7 +45,7 @@ func (f *recordFlags) carrier(sys *system, a *agentFlags) error {
 }
 
 // hide says what must not be kept, before the first request.
-func (f *recordFlags) hide(s *pawl.Redactor) {
+func (f *recordFlags) hide(s *redact.Redactor) {
 	if f.recorder != nil {
 		f.recorder.Secrets = s
 	}

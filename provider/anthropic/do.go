@@ -8,16 +8,16 @@ import (
 	"net/url"
 	"slices"
 
-	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/provider/internal/wire"
 )
 
 // Stream sends req and yields the reply. A request that fails before a fragment of its reply was seen is repeated where
-// that may help, after a Delta with a Notice that says so. Errors are *pawl.ProviderError; a cancelled ctx gives its cause.
-func (m *Model) Stream(ctx context.Context, req *pawl.Request) iter.Seq2[pawl.Delta, error] {
-	return func(yield func(pawl.Delta, error) bool) {
+// that may help, after a Delta with a Notice that says so. Errors are *llm.ProviderError; a cancelled ctx gives its cause.
+func (m *Model) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
+	return func(yield func(llm.Delta, error) bool) {
 		if err := m.stream(ctx, req, yield); err != nil && err != wire.ErrStopped {
-			yield(pawl.Delta{}, err)
+			yield(llm.Delta{}, err)
 		}
 	}
 }
@@ -25,7 +25,7 @@ func (m *Model) Stream(ctx context.Context, req *pawl.Request) iter.Seq2[pawl.De
 // errPaused unwinds a decoder whose reply goes on with another request.
 var errPaused = errors.New("paused")
 
-func (m *Model) stream(ctx context.Context, req *pawl.Request, yield func(pawl.Delta, error) bool) error {
+func (m *Model) stream(ctx context.Context, req *llm.Request, yield func(llm.Delta, error) bool) error {
 	if m.err != nil {
 		return m.err
 	}
@@ -57,7 +57,7 @@ func (m *Model) stream(ctx context.Context, req *pawl.Request, yield func(pawl.D
 	if own.empty() { // a turn is paused only for tools of the server, which come by the options
 		out := m.emitter(tools, yield)
 		if err = m.client.SendHeader(ctx, u, h, body, req.Whole, out); err == errPaused {
-			err = out.Finish(pawl.FinishOther)
+			err = out.Finish(llm.FinishOther)
 		}
 		return err
 	}
@@ -65,10 +65,10 @@ func (m *Model) stream(ctx context.Context, req *pawl.Request, yield func(pawl.D
 }
 
 // turns sends a request, and again with what came, for as long as the server pauses its turn. All of it is one reply.
-func (m *Model) turns(ctx context.Context, u *url.URL, h http.Header, body []byte, tools *wire.Toolset, req *pawl.Request, own options, yield func(pawl.Delta, error) bool) error {
-	var soFar pawl.Response
-	var spent pawl.Usage
-	out := m.emitter(tools, func(d pawl.Delta, err error) bool {
+func (m *Model) turns(ctx context.Context, u *url.URL, h http.Header, body []byte, tools *wire.Toolset, req *llm.Request, own options, yield func(llm.Delta, error) bool) error {
+	var soFar llm.Response
+	var spent llm.Usage
+	out := m.emitter(tools, func(d llm.Delta, err error) bool {
 		if d.Usage != nil && spent.Total() > 0 {
 			raw := d.Usage.Raw
 			sum := *d.Usage
@@ -85,14 +85,14 @@ func (m *Model) turns(ctx context.Context, u *url.URL, h http.Header, body []byt
 			return err
 		}
 		if n == MaxContinuations || soFar.Message.HasCalls() || len(soFar.Message.Parts) == 0 {
-			return out.Finish(pawl.FinishOther)
+			return out.Finish(llm.FinishOther)
 		}
 		if out.Usage != nil {
 			spent.Add(*out.Usage)
 		}
 		out.Usage, out.Began = nil, false
 		next := *req
-		next.Messages = append(slices.Clip(req.Messages), pawl.Message{Role: pawl.RoleAssistant, Parts: slices.Clone(soFar.Message.Parts)})
+		next.Messages = append(slices.Clip(req.Messages), llm.Message{Role: llm.RoleAssistant, Parts: slices.Clone(soFar.Message.Parts)})
 		if body, err = m.encode(wire.Buffer(&next, tools), m.name, tools, m.output.Get(next.Output), &next, own); err != nil {
 			return err
 		}
@@ -100,7 +100,7 @@ func (m *Model) turns(ctx context.Context, u *url.URL, h http.Header, body []byt
 }
 
 // toolset returns the tools of a request, less those that its options define in their own way.
-func (m *Model) toolset(req *pawl.Request, own options) (*wire.Toolset, error) {
+func (m *Model) toolset(req *llm.Request, own options) (*wire.Toolset, error) {
 	if own.tools == nil {
 		return m.tools.Get(req.Tools)
 	}
@@ -112,7 +112,7 @@ func (m *Model) toolset(req *pawl.Request, own options) (*wire.Toolset, error) {
 }
 
 // address is where a request goes.
-func (m *Model) address(req *pawl.Request) *url.URL {
+func (m *Model) address(req *llm.Request) *url.URL {
 	if !m.vertex {
 		return m.url
 	}

@@ -3,21 +3,21 @@ package anthropic
 import (
 	"strings"
 
-	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/jsonscan"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // fromMessages writes the messages after the first lead ones, merged so that the sides alternate.
-func fromMessages(e *encoder, messages []pawl.Message, lead int) {
+func fromMessages(e *encoder, messages []llm.Message, lead int) {
 	i := lead
 	for i < len(messages) {
-		if messages[i].Role == pawl.RoleAssistant {
+		if messages[i].Role == llm.RoleAssistant {
 			fromReply(e, i, &messages[i], i == len(messages)-1)
 			i++
 			continue
 		}
 		end := i + 1
-		for end < len(messages) && messages[end].Role != pawl.RoleAssistant {
+		for end < len(messages) && messages[end].Role != llm.RoleAssistant {
 			end++
 		}
 		told := end
@@ -64,10 +64,10 @@ func (e *encoder) close() {
 
 // fromMessage writes messages[from:to], which are all from the user's side. Results must come before all else, and all those of
 // a reply in one message.
-func fromMessage(e *encoder, messages []pawl.Message, from, to int) {
+func fromMessage(e *encoder, messages []llm.Message, from, to int) {
 	for i := from; i < to; i++ {
 		for j, p := range messages[i].Parts {
-			if r, ok := p.(pawl.ToolResult); ok {
+			if r, ok := p.(llm.ToolResult); ok {
 				fromResult(e, i, j, &r)
 			}
 		}
@@ -76,8 +76,8 @@ func fromMessage(e *encoder, messages []pawl.Message, from, to int) {
 	for i := from; i < to; i++ {
 		m := &messages[i]
 		switch m.Role {
-		case pawl.RoleUser, pawl.RoleTool:
-		case pawl.RoleSystem, pawl.RoleDeveloper:
+		case llm.RoleUser, llm.RoleTool:
+		case llm.RoleSystem, llm.RoleDeveloper:
 			if !onlyText(m.Parts) {
 				e.Fail(unsupported("messages", "message %d: Anthropic takes nothing but text in a system message", i))
 			}
@@ -94,10 +94,10 @@ func fromMessage(e *encoder, messages []pawl.Message, from, to int) {
 		}
 		for j, p := range m.Parts {
 			switch p := p.(type) {
-			case pawl.ToolResult:
-			case pawl.Text:
+			case llm.ToolResult:
+			case llm.Text:
 				fromText(e, "user", &p)
-			case pawl.Media:
+			case llm.Media:
 				e.block("user")
 				fromMedia(e, field(i, j), p, true)
 			default:
@@ -107,8 +107,8 @@ func fromMessage(e *encoder, messages []pawl.Message, from, to int) {
 	}
 }
 
-func instructs(m *pawl.Message) bool {
-	return m.Role == pawl.RoleSystem || m.Role == pawl.RoleDeveloper
+func instructs(m *llm.Message) bool {
+	return m.Role == llm.RoleSystem || m.Role == llm.RoleDeveloper
 }
 
 // instructs reports whether the model takes instructions among the messages, after a turn of the user's and before one of its own: by its name, Claude
@@ -116,18 +116,18 @@ func instructs(m *pawl.Message) bool {
 func (e *encoder) instructs() bool { return e.newest() && e.facts.instructs }
 
 // fromInstructions writes messages[from:to], which are instructions after a turn of the user's, as a turn of their own.
-func fromInstructions(e *encoder, messages []pawl.Message, from, to int) {
+func fromInstructions(e *encoder, messages []llm.Message, from, to int) {
 	for i := from; i < to; i++ {
 		if !onlyText(messages[i].Parts) {
 			e.Fail(unsupported("messages", "message %d: Anthropic takes nothing but text in a system message", i))
 		}
-		fromText(e, "system", &pawl.Text{Text: messages[i].Text()})
+		fromText(e, "system", &llm.Text{Text: messages[i].Text()})
 	}
 }
 
-func onlyText(parts []pawl.Part) bool {
+func onlyText(parts []llm.Part) bool {
 	for _, p := range parts {
-		if _, ok := p.(pawl.Text); !ok {
+		if _, ok := p.(llm.Text); !ok {
 			return false
 		}
 	}
@@ -135,7 +135,7 @@ func onlyText(parts []pawl.Part) bool {
 }
 
 // fromText writes a text block. The API refuses text of white space alone.
-func fromText(e *encoder, role string, t *pawl.Text) {
+func fromText(e *encoder, role string, t *llm.Text) {
 	if strings.TrimSpace(t.Text) == "" {
 		return
 	}
@@ -147,7 +147,7 @@ func fromText(e *encoder, role string, t *pawl.Text) {
 }
 
 // extra appends the members of an Opaque that is an object to the one being written.
-func (e *encoder) extra(o *pawl.Opaque) {
+func (e *encoder) extra(o *llm.Opaque) {
 	if o == nil || o.Provider != e.tag {
 		return
 	}
@@ -158,20 +158,20 @@ func (e *encoder) extra(o *pawl.Opaque) {
 }
 
 // fromReply writes the blocks of an assistant message in their order; last says that it ends the conversation.
-func fromReply(e *encoder, message int, m *pawl.Message, last bool) {
+func fromReply(e *encoder, message int, m *llm.Message, last bool) {
 	for i, p := range m.Parts {
 		switch p := p.(type) {
-		case pawl.Text:
+		case llm.Text:
 			if last && i == len(m.Parts)-1 {
 				p.Text = strings.TrimRight(p.Text, " \t\r\n") // the API refuses to go on from white space
 			}
 			fromText(e, "assistant", &p)
-		case pawl.Reasoning:
+		case llm.Reasoning:
 			if p.Opaque != nil && p.Opaque.Provider == e.tag && member(p.Opaque.Data, "type") != "" {
 				e.block("assistant")
 				e.B = append(e.B, p.Opaque.Data...)
 			}
-		case pawl.ToolCall:
+		case llm.ToolCall:
 			fromCall(e, &p)
 		default:
 			e.Fail(unsupported(field(message, i), "Anthropic cannot take %T in an assistant message", p))
@@ -180,7 +180,7 @@ func fromReply(e *encoder, message int, m *pawl.Message, last bool) {
 }
 
 // fromCall writes a call. Its input is an object, whatever the model wrote, and is never left out.
-func fromCall(e *encoder, c *pawl.ToolCall) {
+func fromCall(e *encoder, c *llm.ToolCall) {
 	e.block("assistant")
 	e.Raw(`{"type":"tool_use","id":`)
 	e.String(e.ids.ofCall(c.ID))
@@ -203,17 +203,17 @@ func fromCall(e *encoder, c *pawl.ToolCall) {
 
 // fromBeside writes the media of failed results, which the API takes beside a result that is an error, but not in it. They follow
 // all results, each after a line that says which call it belongs to.
-func fromBeside(e *encoder, messages []pawl.Message, from, to int) {
+func fromBeside(e *encoder, messages []llm.Message, from, to int) {
 	for i := from; i < to; i++ {
 		for j, p := range messages[i].Parts {
-			r, ok := p.(pawl.ToolResult)
+			r, ok := p.(llm.ToolResult)
 			if !ok || !r.IsError {
 				continue
 			}
 			for n, p := range r.Parts {
 				switch p := p.(type) {
-				case pawl.Text:
-				case pawl.Media:
+				case llm.Text:
+				case llm.Media:
 					e.block("user")
 					e.Raw(`{"type":"text","text":`)
 					e.String("From the result of call " + e.ids.ofResult(r.CallID) + ":")
@@ -229,7 +229,7 @@ func fromBeside(e *encoder, messages []pawl.Message, from, to int) {
 }
 
 // fromResult writes the result of a call. That of an error is text.
-func fromResult(e *encoder, message, part int, r *pawl.ToolResult) {
+func fromResult(e *encoder, message, part int, r *llm.ToolResult) {
 	e.block("user")
 	e.Raw(`{"type":"tool_result","tool_use_id":`)
 	e.String(e.ids.ofResult(r.CallID))
@@ -244,7 +244,7 @@ func fromResult(e *encoder, message, part int, r *pawl.ToolResult) {
 		e.Raw("[")
 		for i, p := range r.Parts {
 			switch p := p.(type) {
-			case pawl.Text:
+			case llm.Text:
 				if strings.TrimSpace(p.Text) == "" {
 					continue
 				}
@@ -252,7 +252,7 @@ func fromResult(e *encoder, message, part int, r *pawl.ToolResult) {
 				e.Raw(`{"type":"text","text":`)
 				e.String(p.Text)
 				e.Raw(`}`)
-			case pawl.Media:
+			case llm.Media:
 				e.Comma()
 				fromMedia(e, field(message, part), p, false)
 			default:

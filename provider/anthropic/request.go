@@ -6,11 +6,12 @@ import (
 	"github.com/pawl-go/pawl"
 	dialects "github.com/pawl-go/pawl/internal/dialect"
 	"github.com/pawl-go/pawl/internal/jsonscan"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/provider/internal/wire"
 )
 
 // rules are what the API wants of messages.
-var rules = wire.Rules{Rules: pawl.RulesOf("anthropic-messages")}
+var rules = wire.Rules{Rules: llm.RulesOf("anthropic-messages")}
 
 // encoder appends a body.
 type encoder struct {
@@ -29,7 +30,7 @@ type encoder struct {
 }
 
 // encode appends the body of req to dst.
-func (d *dialect) encode(dst []byte, name string, tools *wire.Toolset, output wire.Output, req *pawl.Request, own options) ([]byte, error) {
+func (d *dialect) encode(dst []byte, name string, tools *wire.Toolset, output wire.Output, req *llm.Request, own options) ([]byte, error) {
 	if req.Model != "" {
 		name = req.Model
 	}
@@ -37,7 +38,7 @@ func (d *dialect) encode(dst []byte, name string, tools *wire.Toolset, output wi
 		return dst, invalid("model", "no model is named")
 	}
 	if err := req.Choice.Check(req.Tools); err != nil {
-		return dst, &pawl.ProviderError{Provider: provider, Code: pawl.CodeInvalidRequest, Message: err.Error(), Err: err}
+		return dst, &llm.ProviderError{Provider: provider, Code: llm.CodeInvalidRequest, Message: err.Error(), Err: err}
 	}
 	if err := tools.Refuse(provider, req.Choice, own.names...); err != nil {
 		return dst, err
@@ -56,7 +57,7 @@ func (d *dialect) encode(dst []byte, name string, tools *wire.Toolset, output wi
 
 // fromRequest writes the members of a body. What stays the same in a conversation comes first, then the messages, then what
 // changes, so that the body of a turn begins with that of the turn before.
-func fromRequest(e *encoder, req *pawl.Request) {
+func fromRequest(e *encoder, req *llm.Request) {
 	if e.vertex {
 		if e.Key("anthropic_version") {
 			e.Raw(`"vertex-2023-10-16"`)
@@ -158,24 +159,24 @@ func fromTool(dst []byte, name string, t *pawl.Tool, schema json.RawMessage, _ b
 
 // fromChoice writes the choice. None keeps the tools: without them the cache of the conversation's beginning would be lost. A
 // forced choice and thinking with a budget exclude each other; adaptive thinking gives way, as recorded traffic shows.
-func fromChoice(e *encoder, c pawl.ToolChoice, req *pawl.Request, thinks bool) {
-	forced := c.Mode == pawl.ToolRequired || c.Mode == pawl.ToolNamed
+func fromChoice(e *encoder, c llm.ToolChoice, req *llm.Request, thinks bool) {
+	forced := c.Mode == llm.ToolRequired || c.Mode == llm.ToolNamed
 	if forced && thinks {
 		e.Fail(unsupported("tool_choice", "Anthropic refuses a forced call (required or named) while the model thinks: what it thinks is to decide whether "+
 			"it calls a tool. Let the choice be auto, ask for no thinking (settings.effort, options.thinking), or take a model that decides itself when to think (Claude from 4.6 on)"))
 	}
 	switch {
-	case c.Mode == pawl.ToolNone:
+	case c.Mode == llm.ToolNone:
 		e.Raw(`{"type":"none"}`)
 		return
-	case c.Mode == pawl.ToolRequired:
+	case c.Mode == llm.ToolRequired:
 		e.Raw(`{"type":"any"`)
-	case c.Mode == pawl.ToolNamed && len(c.Names) == 1:
+	case c.Mode == llm.ToolNamed && len(c.Names) == 1:
 		e.Raw(`{"type":"tool","name":`)
 		e.String(e.tools.ToWire(c.Names[0]))
-	case c.Mode == pawl.ToolNamed && all(c.Names, req.Tools) && len(e.own.tools) == 0:
+	case c.Mode == llm.ToolNamed && all(c.Names, req.Tools) && len(e.own.tools) == 0:
 		e.Raw(`{"type":"any"`)
-	case c.Mode == pawl.ToolNamed:
+	case c.Mode == llm.ToolNamed:
 		e.Fail(unsupported("tool_choice", "Anthropic can force one named tool, or any of all tools, but not one of some: name one tool, or offer only those to be chosen from and ask for required"))
 	default:
 		e.Raw(`{"type":"auto"`)

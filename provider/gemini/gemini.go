@@ -2,11 +2,11 @@
 //
 //	m := gemini.New("gemini-3-flash-preview", nil) // GEMINI_API_KEY (or GOOGLE_API_KEY), GEMINI_BASE_URL
 //
-// The package only translates, between pawl.Request and the body of generateContent, and between what comes back, whole or
+// The package only translates, between llm.Request and the body of generateContent, and between what comes back, whole or
 // as the events of streamGenerateContent, and pawl.Deltas.
 //
-//	pawl.Request ─▶ fromRequest, fromMessage, fromTool ─▶ bytes ─▶ net/http
-//	pawl.Delta   ◀─ toDelta, toUsage, toFinish, toError ◀─ bytes ◀─ a stream of events, or one body
+//	llm.Request ─▶ fromRequest, fromMessage, fromTool ─▶ bytes ─▶ net/http
+//	llm.Delta   ◀─ toDelta, toUsage, toFinish, toError ◀─ bytes ◀─ a stream of events, or one body
 //
 // EncodeGenerate and DecodeGenerate do the same without a network.
 //
@@ -35,7 +35,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/provider/catalog"
 	"github.com/pawl-go/pawl/provider/internal/wire"
 )
@@ -83,7 +83,7 @@ type Options struct {
 	Catalog *catalog.Catalog
 }
 
-// Model is a pawl.Model over generateContent. Create it with New; it may be used concurrently.
+// Model is a llm.Model over generateContent. Create it with New; it may be used concurrently.
 type Model struct {
 	dialect
 	name   string
@@ -95,7 +95,7 @@ type Model struct {
 	output wire.OutputCache
 }
 
-var _ pawl.Model = (*Model)(nil)
+var _ llm.Model = (*Model)(nil)
 
 // New returns the named model. A name with a slash (tunedModels/x, models/x) is taken as the path that it is. A mistake in the
 // options is reported by the first request.
@@ -158,16 +158,16 @@ func newDialect(host string) dialect {
 }
 
 // Stream sends req and yields the reply. A request that fails before a fragment of its reply was seen is repeated where
-// that may help, after a Delta with a Notice that says so. Errors are *pawl.ProviderError; a cancelled ctx gives its cause.
-func (m *Model) Stream(ctx context.Context, req *pawl.Request) iter.Seq2[pawl.Delta, error] {
-	return func(yield func(pawl.Delta, error) bool) {
+// that may help, after a Delta with a Notice that says so. Errors are *llm.ProviderError; a cancelled ctx gives its cause.
+func (m *Model) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
+	return func(yield func(llm.Delta, error) bool) {
 		if err := m.stream(ctx, req, yield); err != nil && err != wire.ErrStopped {
-			yield(pawl.Delta{}, err)
+			yield(llm.Delta{}, err)
 		}
 	}
 }
 
-func (m *Model) stream(ctx context.Context, req *pawl.Request, yield func(pawl.Delta, error) bool) error {
+func (m *Model) stream(ctx context.Context, req *llm.Request, yield func(llm.Delta, error) bool) error {
 	if m.err != nil {
 		return m.err
 	}
@@ -236,7 +236,7 @@ func address(base *url.URL, name, method string) (*url.URL, error) {
 }
 
 // emitter yields the deltas of one reply.
-func emitter(tag string, tools *wire.Toolset, yield func(pawl.Delta, error) bool) *wire.Emitter {
+func emitter(tag string, tools *wire.Toolset, yield func(llm.Delta, error) bool) *wire.Emitter {
 	return &wire.Emitter{Provider: provider, Tag: tag, Tools: tools, Yield: yield}
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/pawl-go/pawl"
 	dialects "github.com/pawl-go/pawl/internal/dialect"
 	"github.com/pawl-go/pawl/internal/jsonscan"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/provider/internal/wire"
 )
 
@@ -15,7 +16,7 @@ import (
 const skipSignature = `"thoughtSignature":"skip_thought_signature_validator"`
 
 // rules are what the API wants of messages.
-var rules = wire.Rules{Rules: pawl.RulesOf("gemini"), Heads: []string{"cachedContent", "cached_content"}}
+var rules = wire.Rules{Rules: llm.RulesOf("gemini"), Heads: []string{"cachedContent", "cached_content"}}
 
 // encoder appends a body.
 type encoder struct {
@@ -33,12 +34,12 @@ type encoder struct {
 }
 
 // encode appends the body of req to dst. The model stands in the address, not in the body, but says what may be in it.
-func (d *dialect) encode(dst []byte, name string, tools *wire.Toolset, output wire.Output, req *pawl.Request) ([]byte, error) {
+func (d *dialect) encode(dst []byte, name string, tools *wire.Toolset, output wire.Output, req *llm.Request) ([]byte, error) {
 	if name == "" {
 		return dst, invalid("model", "no model is named")
 	}
 	if err := req.Choice.Check(req.Tools); err != nil {
-		return dst, &pawl.ProviderError{Provider: provider, Code: pawl.CodeInvalidRequest, Message: err.Error(), Err: err}
+		return dst, &llm.ProviderError{Provider: provider, Code: llm.CodeInvalidRequest, Message: err.Error(), Err: err}
 	}
 	if len(req.Output) > 0 && !jsonscan.IsObject(req.Output) {
 		return dst, invalid("output", "the schema is not a JSON object")
@@ -60,7 +61,7 @@ func (d *dialect) encode(dst []byte, name string, tools *wire.Toolset, output wi
 func (e *encoder) Has(name string) bool { return slices.Contains(e.opts.keys, name) }
 
 // fromRequest writes the members of the body.
-func fromRequest(e *encoder, req *pawl.Request) {
+func fromRequest(e *encoder, req *llm.Request) {
 	fromInstructions(e, req)
 	if e.Key("contents") {
 		e.Raw("[")
@@ -72,9 +73,9 @@ func fromRequest(e *encoder, req *pawl.Request) {
 }
 
 // fromMessages writes the contents.
-func fromMessages(e *encoder, messages []pawl.Message) {
+func fromMessages(e *encoder, messages []llm.Message) {
 	for i := 0; i < len(messages); i++ {
-		if messages[i].Role == pawl.RoleTool {
+		if messages[i].Role == llm.RoleTool {
 			i = fromResults(e, messages, i)
 		} else {
 			fromMessage(e, i, &messages[i])
@@ -87,9 +88,9 @@ func fromMessages(e *encoder, messages []pawl.Message) {
 }
 
 // fromInstructions writes the system and developer messages, wherever they stand: the API has one place for them.
-func fromInstructions(e *encoder, req *pawl.Request) {
+func fromInstructions(e *encoder, req *llm.Request) {
 	tell := len(req.Output) > 0 && !e.native(req)
-	if !tell && !slices.ContainsFunc(req.Messages, func(m pawl.Message) bool { return instructs(&m) }) || !e.Key("systemInstruction") {
+	if !tell && !slices.ContainsFunc(req.Messages, func(m llm.Message) bool { return instructs(&m) }) || !e.Key("systemInstruction") {
 		return
 	}
 	e.Raw(`{"parts":[`)
@@ -99,7 +100,7 @@ func fromInstructions(e *encoder, req *pawl.Request) {
 			continue
 		}
 		for j, p := range m.Parts {
-			t, ok := p.(pawl.Text)
+			t, ok := p.(llm.Text)
 			if !ok {
 				e.Fail(unsupported(field(i, j), "instructions are text; Gemini cannot take %T there", p))
 			}
@@ -120,8 +121,8 @@ func fromInstructions(e *encoder, req *pawl.Request) {
 	e.Raw(`]}`)
 }
 
-func instructs(m *pawl.Message) bool {
-	return m.Role == pawl.RoleSystem || m.Role == pawl.RoleDeveloper
+func instructs(m *llm.Message) bool {
+	return m.Role == llm.RoleSystem || m.Role == llm.RoleDeveloper
 }
 
 // part begins a part of a content of role. Contents alternate: what follows from the same side goes into the same one.
@@ -154,23 +155,23 @@ func (e *encoder) text(s string) {
 }
 
 // fromMessage writes message i, unless it holds results or instructions.
-func fromMessage(e *encoder, i int, m *pawl.Message) {
+func fromMessage(e *encoder, i int, m *llm.Message) {
 	switch m.Role {
-	case pawl.RoleSystem, pawl.RoleDeveloper:
-	case pawl.RoleAssistant:
+	case llm.RoleSystem, llm.RoleDeveloper:
+	case llm.RoleAssistant:
 		fromReply(e, i, m)
-	case pawl.RoleUser:
+	case llm.RoleUser:
 		e.calls = e.calls[:0]
 		for j, p := range m.Parts {
 			switch p := p.(type) {
-			case pawl.Text:
+			case llm.Text:
 				if p.Text == "" && len(m.Parts) > 1 {
 					continue // the API refuses parts without anything in them
 				}
 				e.part("user")
 				e.text(p.Text)
 				e.Raw("}")
-			case pawl.Media:
+			case llm.Media:
 				e.part("user")
 				fromMedia(e, field(i, j), p, true)
 				e.Raw("}")
@@ -185,13 +186,13 @@ func fromMessage(e *encoder, i int, m *pawl.Message) {
 
 // fromReply writes the parts of an assistant message, each with what came with it. What another provider's model thought
 // is left out.
-func fromReply(e *encoder, i int, m *pawl.Message) {
+func fromReply(e *encoder, i int, m *llm.Message) {
 	if e.role != "model" {
 		e.calls = e.calls[:0]
 	}
 	for j, p := range m.Parts {
 		switch p := p.(type) {
-		case pawl.Text:
+		case llm.Text:
 			kept := e.kept(p.Opaque)
 			if p.Text == "" && kept == nil {
 				continue
@@ -199,7 +200,7 @@ func fromReply(e *encoder, i int, m *pawl.Message) {
 			e.part("model")
 			e.text(p.Text)
 			e.end(kept)
-		case pawl.Reasoning:
+		case llm.Reasoning:
 			kept := e.kept(p.Opaque)
 			switch {
 			case kept == nil || member(kept, ofMedia) != nil:
@@ -211,17 +212,17 @@ func fromReply(e *encoder, i int, m *pawl.Message) {
 				e.part("model")
 				e.B = append(e.B, kept...)
 			}
-		case pawl.Media:
+		case llm.Media:
 			e.part("model")
 			fromMedia(e, field(i, j), p, false)
 			var kept []byte
 			if j+1 < len(m.Parts) {
-				if r, ok := m.Parts[j+1].(pawl.Reasoning); ok {
+				if r, ok := m.Parts[j+1].(llm.Reasoning); ok {
 					kept = member(e.kept(r.Opaque), ofMedia)
 				}
 			}
 			e.end(kept)
-		case pawl.ToolCall:
+		case llm.ToolCall:
 			e.calls = append(slices.Grow(e.calls, len(m.Parts)-j), place{i, j})
 			e.part("model")
 			fromCall(e, &p)
@@ -239,7 +240,7 @@ func fromReply(e *encoder, i int, m *pawl.Message) {
 //	{"ofMedia":{…}}          of a Reasoning after a Media, which has no Opaque: the members of that
 //
 // kept returns the object where this host wrote it, else nil.
-func (e *encoder) kept(o *pawl.Opaque) []byte {
+func (e *encoder) kept(o *llm.Opaque) []byte {
 	if o == nil || o.Provider != e.tag || !jsonscan.IsObject(o.Data) {
 		return nil
 	}
@@ -305,7 +306,7 @@ func (e *encoder) end(object []byte) {
 
 // fromCall writes a call. Gemini 3 demands a signature on the first call of a content, so one that has none, for it
 // was made elsewhere, gets the documented placeholder.
-func fromCall(e *encoder, c *pawl.ToolCall) {
+func fromCall(e *encoder, c *llm.ToolCall) {
 	e.Raw(`{"functionCall":{`)
 	e.id(c.ID)
 	e.Raw(`"name":`)
@@ -380,13 +381,13 @@ func fromTool(dst []byte, name string, t *pawl.Tool, field string, schema json.R
 }
 
 // fromChoice writes the function calling config.
-func fromChoice(e *encoder, c pawl.ToolChoice) {
+func fromChoice(e *encoder, c llm.ToolChoice) {
 	switch c.Mode {
-	case pawl.ToolNone:
+	case llm.ToolNone:
 		e.Raw(`{"mode":"NONE"}`)
-	case pawl.ToolRequired:
+	case llm.ToolRequired:
 		e.Raw(`{"mode":"ANY"}`)
-	case pawl.ToolNamed:
+	case llm.ToolNamed:
 		e.Raw(`{"mode":"ANY","allowedFunctionNames":[`)
 		for _, n := range c.Names {
 			e.Comma()

@@ -4,13 +4,13 @@ import (
 	"bytes"
 	"time"
 
-	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/provider/internal/wire"
 )
 
 // EncodeGenerate returns the body that New(req.Model, nil) sends for req, whether the reply is to be streamed or not. Errors are those of
-// Stream, which heals messages first (pawl.RulesOf); here they are taken as they are.
-func EncodeGenerate(req *pawl.Request) ([]byte, error) {
+// Stream, which heals messages first (llm.RulesOf); here they are taken as they are.
+func EncodeGenerate(req *llm.Request) ([]byte, error) {
 	d := newDialect("")
 	tools := wire.NoTools
 	if len(req.Tools) > 0 {
@@ -23,15 +23,15 @@ func EncodeGenerate(req *pawl.Request) ([]byte, error) {
 }
 
 // DecodeGenerate returns the reply in the body of an answer to generateContent or streamGenerateContent, or the error in it,
-// which is a *pawl.ProviderError. With sse the body is a stream of events; a body of the other kind than said, or a stream
+// which is a *llm.ProviderError. With sse the body is a stream of events; a body of the other kind than said, or a stream
 // that came as one JSON array, is read as what it is.
-func DecodeGenerate(status int, sse bool, body []byte) (*pawl.Response, error) {
+func DecodeGenerate(status int, sse bool, body []byte) (*llm.Response, error) {
 	if status != 0 && (status < 200 || status > 299) {
 		return nil, toError(status, nil, body, time.Time{})
 	}
-	res := new(pawl.Response)
+	res := new(llm.Response)
 	var bad error
-	out := emitter(newDialect("").tag, wire.NoTools, func(delta pawl.Delta, _ error) bool {
+	out := emitter(newDialect("").tag, wire.NoTools, func(delta llm.Delta, _ error) bool {
 		bad = res.Add(delta)
 		return bad == nil
 	})

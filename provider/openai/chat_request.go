@@ -6,11 +6,12 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/jsonscan"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/provider/internal/wire"
 )
 
 // fromRequest writes the members of a Chat Completions body after its model.
-func fromChatRequest(e *encoder, req *pawl.Request) {
+func fromChatRequest(e *encoder, req *llm.Request) {
 	if e.Key("messages") {
 		e.Raw("[")
 		fromChatMessages(e, req)
@@ -70,7 +71,7 @@ func fromChatRequest(e *encoder, req *pawl.Request) {
 	}
 }
 
-func fromChatMessages(e *encoder, req *pawl.Request) {
+func fromChatMessages(e *encoder, req *llm.Request) {
 	if len(req.Output) > 0 && (e.jsonObject || e.output.Schema == nil) {
 		// The server cannot be told in another way than in words, which stand behind the instructions.
 		lead := leading(req.Messages)
@@ -92,9 +93,9 @@ func fromChatMessages(e *encoder, req *pawl.Request) {
 }
 
 // leading returns how many messages at the beginning are instructions.
-func leading(messages []pawl.Message) int {
+func leading(messages []llm.Message) int {
 	n := 0
-	for n < len(messages) && (messages[n].Role == pawl.RoleSystem || messages[n].Role == pawl.RoleDeveloper) {
+	for n < len(messages) && (messages[n].Role == llm.RoleSystem || messages[n].Role == llm.RoleDeveloper) {
 		n++
 	}
 	return n
@@ -116,26 +117,26 @@ func fromChatTool(dst []byte, name string, t *pawl.Tool, schema json.RawMessage,
 	return append(dst, `}}`...)
 }
 
-func fromChatChoice(e *encoder, c pawl.ToolChoice) {
+func fromChatChoice(e *encoder, c llm.ToolChoice) {
 	e.choice(c, `{"type":"function","function":{"name":`, `}}`, `{"type":"allowed_tools","allowed_tools":{"mode":"required","tools":[`, `]}}`)
 }
 
 // fromChatMessage writes message i: one object, or, for results, one for each and one more for their media.
-func fromChatMessage(e *encoder, i int, m *pawl.Message) {
+func fromChatMessage(e *encoder, i int, m *llm.Message) {
 	switch m.Role {
-	case pawl.RoleAssistant:
+	case llm.RoleAssistant:
 		fromChatReply(e, i, m)
 		return
-	case pawl.RoleTool:
+	case llm.RoleTool:
 		fromChatResults(e, i, m)
 		return
 	}
 	e.Comma()
 	e.Raw(`{"role":"`)
 	switch m.Role {
-	case pawl.RoleSystem, pawl.RoleUser:
+	case llm.RoleSystem, llm.RoleUser:
 		e.Raw(string(m.Role))
-	case pawl.RoleDeveloper:
+	case llm.RoleDeveloper:
 		if e.compatible {
 			e.Raw("system") // only OpenAI knows the role
 		} else {
@@ -145,18 +146,18 @@ func fromChatMessage(e *encoder, i int, m *pawl.Message) {
 		e.Fail(e.invalid("messages", "message %d has the unknown role %q", i, m.Role))
 	}
 	e.Raw(`","content":`)
-	e.local = m.Role == pawl.RoleUser
+	e.local = m.Role == llm.RoleUser
 	fromChatContent(e, i, m.Parts)
 	e.local = false
 	e.Raw(`}`)
 }
 
-func fromChatContent(e *encoder, message int, parts []pawl.Part) {
+func fromChatContent(e *encoder, message int, parts []llm.Part) {
 	if len(parts) == 0 {
 		e.Raw(`""`)
 		return
 	}
-	if t, ok := parts[0].(pawl.Text); ok && len(parts) == 1 {
+	if t, ok := parts[0].(llm.Text); ok && len(parts) == 1 {
 		e.String(t.Text)
 		return
 	}
@@ -167,14 +168,14 @@ func fromChatContent(e *encoder, message int, parts []pawl.Part) {
 	e.Raw("]")
 }
 
-func fromChatPart(e *encoder, message, i int, p pawl.Part) {
+func fromChatPart(e *encoder, message, i int, p llm.Part) {
 	switch p := p.(type) {
-	case pawl.Text:
+	case llm.Text:
 		e.Comma()
 		e.Raw(`{"type":"text","text":`)
 		e.String(p.Text)
 		e.Raw(`}`)
-	case pawl.Media:
+	case llm.Media:
 		e.Comma()
 		fromChatMedia(e, field(message, i), p)
 	default:
@@ -182,7 +183,7 @@ func fromChatPart(e *encoder, message, i int, p pawl.Part) {
 	}
 }
 
-func fromChatMedia(e *encoder, where string, m pawl.Media) {
+func fromChatMedia(e *encoder, where string, m llm.Media) {
 	m = e.read(where, m)
 	switch kind := mediaKind(m); {
 	case wire.FileID(m.URL) && (kind != "image" || m.MIME == ""):
@@ -228,19 +229,19 @@ func fromChatMedia(e *encoder, where string, m pawl.Media) {
 }
 
 // fromReply writes an assistant message: its texts as one string, its calls, and what this server wants back of its reasoning.
-func fromChatReply(e *encoder, message int, m *pawl.Message) {
+func fromChatReply(e *encoder, message int, m *llm.Message) {
 	e.Comma()
 	e.Raw(`{"role":"assistant","content":`)
 	texts, calls, thoughts := 0, 0, 0
 	for i, p := range m.Parts {
 		switch p := p.(type) {
-		case pawl.Text:
+		case llm.Text:
 			if p.Text != "" {
 				texts++
 			}
-		case pawl.ToolCall:
+		case llm.ToolCall:
 			calls++
-		case pawl.Reasoning:
+		case llm.Reasoning:
 			if p.Opaque != nil && p.Opaque.Provider == e.tag {
 				thoughts++
 			}
@@ -252,7 +253,7 @@ func fromChatReply(e *encoder, message int, m *pawl.Message) {
 	case thoughts > 0 && fromChatThinking(e, m):
 	case texts == 1:
 		for _, p := range m.Parts {
-			if t, ok := p.(pawl.Text); ok && t.Text != "" {
+			if t, ok := p.(llm.Text); ok && t.Text != "" {
 				e.String(t.Text)
 			}
 		}
@@ -272,7 +273,7 @@ func fromChatReply(e *encoder, message int, m *pawl.Message) {
 	if calls > 0 {
 		e.Raw(`,"tool_calls":[`)
 		for _, p := range m.Parts {
-			if c, ok := p.(pawl.ToolCall); ok {
+			if c, ok := p.(llm.ToolCall); ok {
 				fromChatCall(e, &c)
 			}
 		}
@@ -282,9 +283,9 @@ func fromChatReply(e *encoder, message int, m *pawl.Message) {
 }
 
 // thought reports whether a reply has reasoning_content of this server's.
-func thought(m *pawl.Message, tag string) bool {
+func thought(m *llm.Message, tag string) bool {
 	for _, p := range m.Parts {
-		if r, ok := p.(pawl.Reasoning); ok {
+		if r, ok := p.(llm.Reasoning); ok {
 			if form, _ := readOpaque(r.Opaque, tag); form == reasoningContent {
 				return true
 			}
@@ -293,7 +294,7 @@ func thought(m *pawl.Message, tag string) bool {
 	return false
 }
 
-func fromChatCall(e *encoder, c *pawl.ToolCall) {
+func fromChatCall(e *encoder, c *llm.ToolCall) {
 	e.Comma()
 	e.Raw(`{"id":`)
 	e.String(e.fitting(c.ID))
@@ -329,10 +330,10 @@ func fromChatArgs(e *encoder, args []byte) {
 
 // fromResults writes the results of one round. Tool messages take text only, so the media of all of them
 // follow in one user message, each after a line that says which call it belongs to.
-func fromChatResults(e *encoder, message int, m *pawl.Message) {
+func fromChatResults(e *encoder, message int, m *llm.Message) {
 	media := false
 	for i, p := range m.Parts {
-		r, ok := p.(pawl.ToolResult)
+		r, ok := p.(llm.ToolResult)
 		if !ok {
 			e.Fail(e.invalid(field(message, i), "%T has no place among results", p))
 			return
@@ -344,7 +345,7 @@ func fromChatResults(e *encoder, message int, m *pawl.Message) {
 		e.resultText(&r)
 		e.Raw(`}`)
 		for _, p := range r.Parts {
-			_, ok := p.(pawl.Media)
+			_, ok := p.(llm.Media)
 			media = media || ok
 		}
 	}
@@ -354,9 +355,9 @@ func fromChatResults(e *encoder, message int, m *pawl.Message) {
 	e.Comma()
 	e.Raw(`{"role":"user","content":[`)
 	for i, p := range m.Parts {
-		r := p.(pawl.ToolResult)
+		r := p.(llm.ToolResult)
 		for _, p := range r.Parts {
-			if md, ok := p.(pawl.Media); ok {
+			if md, ok := p.(llm.Media); ok {
 				e.Comma()
 				e.Raw(`{"type":"text","text":`)
 				e.String("From the result of call " + e.fitting(r.CallID) + ":")
@@ -378,7 +379,7 @@ const (
 )
 
 // readOpaque tells the form of reasoning, and its details as the inside of an array.
-func readOpaque(o *pawl.Opaque, tag string) (form string, details []byte) {
+func readOpaque(o *llm.Opaque, tag string) (form string, details []byte) {
 	if o == nil || o.Provider != tag {
 		return "", nil
 	}
@@ -400,10 +401,10 @@ func readOpaque(o *pawl.Opaque, tag string) (form string, details []byte) {
 
 // fromChatThinking writes content as a list with the thinking in front, where the server sent it so. It reports false
 // and writes nothing where it did not.
-func fromChatThinking(e *encoder, m *pawl.Message) bool {
+func fromChatThinking(e *encoder, m *llm.Message) bool {
 	found := false
 	for _, p := range m.Parts {
-		if r, ok := p.(pawl.Reasoning); ok {
+		if r, ok := p.(llm.Reasoning); ok {
 			form, _ := readOpaque(r.Opaque, e.tag)
 			found = found || form == reasoningList
 		}
@@ -414,9 +415,9 @@ func fromChatThinking(e *encoder, m *pawl.Message) bool {
 	e.Raw("[")
 	for _, p := range m.Parts {
 		switch p := p.(type) {
-		case pawl.Text:
+		case llm.Text:
 			fromChatPart(e, 0, 0, p)
-		case pawl.Reasoning:
+		case llm.Reasoning:
 			if form, _ := readOpaque(p.Opaque, e.tag); form == reasoningList {
 				e.Comma()
 				e.Raw(`{"type":"thinking","thinking":[{"type":"text","text":`)
@@ -430,12 +431,12 @@ func fromChatThinking(e *encoder, m *pawl.Message) bool {
 }
 
 // fromChatReasoning writes reasoning under the name that the server gave it.
-func fromChatReasoning(e *encoder, m *pawl.Message) {
+func fromChatReasoning(e *encoder, m *llm.Message) {
 	for _, form := range [...]string{reasoningContent, reasoningPlain} {
 		var text strings.Builder
 		found := false
 		for _, p := range m.Parts {
-			if r, ok := p.(pawl.Reasoning); ok {
+			if r, ok := p.(llm.Reasoning); ok {
 				if f, _ := readOpaque(r.Opaque, e.tag); f == form {
 					found = true
 					text.WriteString(r.Text)
@@ -449,7 +450,7 @@ func fromChatReasoning(e *encoder, m *pawl.Message) {
 	}
 	found := false
 	for _, p := range m.Parts {
-		r, ok := p.(pawl.Reasoning)
+		r, ok := p.(llm.Reasoning)
 		if !ok {
 			continue
 		}
@@ -474,7 +475,7 @@ const (
 )
 
 // opaqueType returns the type that an Opaque of this server names; "" where there is none.
-func opaqueType(o *pawl.Opaque, tag string) string {
+func opaqueType(o *llm.Opaque, tag string) string {
 	if o == nil || o.Provider != tag {
 		return ""
 	}

@@ -4,21 +4,21 @@ import (
 	"context"
 	"iter"
 
-	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/provider/internal/wire"
 )
 
 // Stream sends req and yields the reply. A request that fails before a fragment of its reply was seen is repeated where
-// that may help, after a Delta with a Notice that says so. Errors are *pawl.ProviderError; a cancelled ctx gives its cause.
-func (m *Model) Stream(ctx context.Context, req *pawl.Request) iter.Seq2[pawl.Delta, error] {
-	return func(yield func(pawl.Delta, error) bool) {
+// that may help, after a Delta with a Notice that says so. Errors are *llm.ProviderError; a cancelled ctx gives its cause.
+func (m *Model) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
+	return func(yield func(llm.Delta, error) bool) {
 		if err := m.stream(ctx, req, yield); err != nil && err != wire.ErrStopped {
-			yield(pawl.Delta{}, err)
+			yield(llm.Delta{}, err)
 		}
 	}
 }
 
-func (m *Model) stream(ctx context.Context, req *pawl.Request, yield func(pawl.Delta, error) bool) error {
+func (m *Model) stream(ctx context.Context, req *llm.Request, yield func(llm.Delta, error) bool) error {
 	if m.err != nil {
 		return m.err
 	}

@@ -4,9 +4,9 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/pawl-go/pawl"
 	dialects "github.com/pawl-go/pawl/internal/dialect"
 	"github.com/pawl-go/pawl/internal/jsonscan"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/provider/internal/wire"
 )
 
@@ -22,7 +22,7 @@ type encoder struct {
 }
 
 // encode appends the body of req to dst.
-func (d *dialect) encode(dst []byte, name string, tools *wire.Toolset, output wire.Output, req *pawl.Request) ([]byte, error) {
+func (d *dialect) encode(dst []byte, name string, tools *wire.Toolset, output wire.Output, req *llm.Request) ([]byte, error) {
 	if req.Model != "" {
 		name = req.Model
 	}
@@ -34,7 +34,7 @@ func (d *dialect) encode(dst []byte, name string, tools *wire.Toolset, output wi
 		return dst, d.invalid("model", "no model is named")
 	}
 	if err := req.Choice.Check(req.Tools); err != nil {
-		return dst, &pawl.ProviderError{Provider: d.provider, Code: pawl.CodeInvalidRequest, Message: err.Error(), Err: err}
+		return dst, &llm.ProviderError{Provider: d.provider, Code: llm.CodeInvalidRequest, Message: err.Error(), Err: err}
 	}
 	if len(req.Output) > 0 && !jsonscan.IsObject(req.Output) {
 		return dst, d.invalid("output", "the schema is not a JSON object")
@@ -51,7 +51,7 @@ func (d *dialect) encode(dst []byte, name string, tools *wire.Toolset, output wi
 }
 
 // options are what a request says in the server's own words: under the name of the server, else under that of the API.
-func (d *dialect) options(req *pawl.Request) []byte {
+func (d *dialect) options(req *llm.Request) []byte {
 	if o, ok := req.Settings.Options[d.provider]; ok {
 		return o
 	}
@@ -59,7 +59,7 @@ func (d *dialect) options(req *pawl.Request) []byte {
 }
 
 // sampling writes the settings that both APIs name alike.
-func (e *encoder) sampling(s *pawl.Settings, tools bool) {
+func (e *encoder) sampling(s *llm.Settings, tools bool) {
 	if s.Temperature != nil && e.Key("temperature") {
 		e.Float("settings.temperature", *s.Temperature)
 	}
@@ -108,7 +108,7 @@ func nineLetters(s string) bool {
 }
 
 // resultText writes the texts of a result as one string. The APIs have no field for errors, so the text says it.
-func (e *encoder) resultText(r *pawl.ToolResult) {
+func (e *encoder) resultText(r *llm.ToolResult) {
 	text := r.Text()
 	if !r.IsError {
 		e.String(text)
@@ -129,7 +129,7 @@ func errorText(text string) string {
 
 // read returns media with the bytes that their address holds: those of a data: URI, or of a file of this machine, where a user's message may
 // name one.
-func (e *encoder) read(where string, m pawl.Media) pawl.Media {
+func (e *encoder) read(where string, m llm.Media) llm.Media {
 	if !wire.IsLocal(m.URL) {
 		m, err := wire.ReadDataURI(m)
 		if err != nil {
@@ -157,7 +157,7 @@ func (e *encoder) uploaded(where, id string) {
 }
 
 // mediaKind says how media is sent: "image", "audio", "file", or "" where its type is unknown.
-func mediaKind(m pawl.Media) string {
+func mediaKind(m llm.Media) string {
 	switch kind, _, _ := strings.Cut(m.MIME, "/"); kind {
 	case "image":
 		return "image"
@@ -204,15 +204,15 @@ func (e *encoder) schema() {
 }
 
 // choice writes a tool choice: a word, one tool between its begin and end, or several of them within those of a set.
-func (e *encoder) choice(c pawl.ToolChoice, begin, end, beginSet, endSet string) {
+func (e *encoder) choice(c llm.ToolChoice, begin, end, beginSet, endSet string) {
 	switch c.Mode {
-	case pawl.ToolAuto:
+	case llm.ToolAuto:
 		e.Raw(`"auto"`)
 		return
-	case pawl.ToolNone:
+	case llm.ToolNone:
 		e.Raw(`"none"`)
 		return
-	case pawl.ToolRequired:
+	case llm.ToolRequired:
 		e.Raw(`"required"`)
 		return
 	}

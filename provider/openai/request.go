@@ -7,15 +7,16 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/jsonscan"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/provider/internal/wire"
 )
 
 // fromRequest writes the members of a Responses body after its model. Requests carry the whole conversation and ask the
 // server to keep nothing.
-func fromRequest(e *encoder, req *pawl.Request) {
+func fromRequest(e *encoder, req *llm.Request) {
 	messages := req.Messages
 	lead := 0
-	for lead < len(messages) && messages[lead].Role == pawl.RoleSystem && onlyText(messages[lead].Parts) {
+	for lead < len(messages) && messages[lead].Role == llm.RoleSystem && onlyText(messages[lead].Parts) {
 		lead++
 	}
 	wish := len(req.Output) > 0 && e.output.Schema == nil
@@ -97,9 +98,9 @@ func reasons(model string) bool {
 	return has("codex") || has("gpt-oss") || has("grok-4") || has("grok-3-mini") || has("computer-use")
 }
 
-func onlyText(parts []pawl.Part) bool {
+func onlyText(parts []llm.Part) bool {
 	for _, p := range parts {
-		if _, ok := p.(pawl.Text); !ok {
+		if _, ok := p.(llm.Text); !ok {
 			return false
 		}
 	}
@@ -121,20 +122,20 @@ func fromTool(dst []byte, name string, t *pawl.Tool, schema json.RawMessage, str
 	return append(strconv.AppendBool(dst, strict), '}')
 }
 
-func fromChoice(e *encoder, c pawl.ToolChoice) {
+func fromChoice(e *encoder, c llm.ToolChoice) {
 	e.choice(c, `{"type":"function","name":`, `}`, `{"type":"allowed_tools","mode":"required","tools":[`, `]}`)
 }
 
 // fromMessage writes the input items of message i. types remembers, by call id, the calls that are not plain functions,
 // for their results have types of their own.
-func fromMessage(e *encoder, i int, m *pawl.Message, types *map[string]string) {
+func fromMessage(e *encoder, i int, m *llm.Message, types *map[string]string) {
 	switch m.Role {
-	case pawl.RoleAssistant:
+	case llm.RoleAssistant:
 		fromReply(e, i, m, types)
 		return
-	case pawl.RoleTool:
+	case llm.RoleTool:
 		for j, p := range m.Parts {
-			r, ok := p.(pawl.ToolResult)
+			r, ok := p.(llm.ToolResult)
 			if !ok {
 				e.Fail(e.invalid(field(i, j), "%T has no place among results", p))
 				return
@@ -142,11 +143,11 @@ func fromMessage(e *encoder, i int, m *pawl.Message, types *map[string]string) {
 			fromResult(e, i, j, &r, (*types)[r.CallID])
 		}
 		return
-	case pawl.RoleSystem, pawl.RoleDeveloper, pawl.RoleUser:
+	case llm.RoleSystem, llm.RoleDeveloper, llm.RoleUser:
 	default:
 		e.Fail(e.invalid("messages", "message %d has the unknown role %q", i, m.Role))
 	}
-	e.local = m.Role == pawl.RoleUser
+	e.local = m.Role == llm.RoleUser
 	e.Comma()
 	e.Raw(`{"type":"message","role":"`)
 	e.Raw(string(m.Role))
@@ -165,29 +166,29 @@ func fromMessage(e *encoder, i int, m *pawl.Message, types *map[string]string) {
 }
 
 // single returns the text of parts that are one text.
-func single(parts []pawl.Part) (string, bool) {
+func single(parts []llm.Part) (string, bool) {
 	if len(parts) != 1 {
 		return "", false
 	}
-	t, ok := parts[0].(pawl.Text)
+	t, ok := parts[0].(llm.Text)
 	return t.Text, ok
 }
 
-func fromPart(e *encoder, message, i int, p pawl.Part) {
+func fromPart(e *encoder, message, i int, p llm.Part) {
 	e.Comma()
 	switch p := p.(type) {
-	case pawl.Text:
+	case llm.Text:
 		e.Raw(`{"type":"input_text","text":`)
 		e.String(p.Text)
 		e.Raw(`}`)
-	case pawl.Media:
+	case llm.Media:
 		fromMedia(e, field(message, i), p)
 	default:
 		e.Fail(e.invalid(field(message, i), "%T has no place in this message", p))
 	}
 }
 
-func fromMedia(e *encoder, where string, m pawl.Media) {
+func fromMedia(e *encoder, where string, m llm.Media) {
 	m = e.read(where, m)
 	switch kind := mediaKind(m); {
 	case wire.FileID(m.URL) && kind == "image" && m.MIME != "":
@@ -223,10 +224,10 @@ func fromMedia(e *encoder, where string, m pawl.Media) {
 
 // fromReply writes the items of an assistant message in their order. Reasoning at the end of a message that has nothing after it
 // (a reply that was cut) is left out: the server refuses reasoning without the item it led to.
-func fromReply(e *encoder, message int, m *pawl.Message, types *map[string]string) {
+func fromReply(e *encoder, message int, m *llm.Message, types *map[string]string) {
 	last := len(m.Parts) - 1
 	for last >= 0 {
-		r, ok := m.Parts[last].(pawl.Reasoning)
+		r, ok := m.Parts[last].(llm.Reasoning)
 		if !ok || r.Opaque != nil && r.Opaque.Provider == e.tag && opaqueType(r.Opaque, e.tag) != "reasoning" {
 			break
 		}
@@ -234,7 +235,7 @@ func fromReply(e *encoder, message int, m *pawl.Message, types *map[string]strin
 	}
 	for i, p := range m.Parts[:last+1] {
 		switch p := p.(type) {
-		case pawl.Text:
+		case llm.Text:
 			if p.Text == "" {
 				continue
 			}
@@ -243,12 +244,12 @@ func fromReply(e *encoder, message int, m *pawl.Message, types *map[string]strin
 			e.String(p.Text)
 			e.extra(p.Opaque)
 			e.Raw(`}`)
-		case pawl.Reasoning:
+		case llm.Reasoning:
 			if p.Opaque != nil && p.Opaque.Provider == e.tag && returnable(e, p.Opaque.Data) {
 				e.Comma()
 				e.B = append(e.B, p.Opaque.Data...)
 			}
-		case pawl.ToolCall:
+		case llm.ToolCall:
 			fromCall(e, &p, types)
 		default:
 			e.Fail(e.unsupported(field(message, i), "the Responses API cannot take %T in an assistant message", p))
@@ -284,7 +285,7 @@ func returnable(e *encoder, item []byte) bool {
 }
 
 // extra appends the members of an Opaque that is an object to the one being written.
-func (e *encoder) extra(o *pawl.Opaque) {
+func (e *encoder) extra(o *llm.Opaque) {
 	if o == nil || o.Provider != e.tag {
 		return
 	}
@@ -302,7 +303,7 @@ var outputType = map[string]string{
 	"apply_patch_call": "apply_patch_call_output",
 }
 
-func fromCall(e *encoder, c *pawl.ToolCall, types *map[string]string) {
+func fromCall(e *encoder, c *llm.ToolCall, types *map[string]string) {
 	e.Comma()
 	if t := opaqueType(c.Opaque, e.tag); t != "" {
 		if *types == nil {
@@ -327,7 +328,7 @@ func fromCall(e *encoder, c *pawl.ToolCall, types *map[string]string) {
 }
 
 // fromResult writes the result of a call whose item had type of; "" is a function_call.
-func fromResult(e *encoder, message, part int, r *pawl.ToolResult, of string) {
+func fromResult(e *encoder, message, part int, r *llm.ToolResult, of string) {
 	e.Comma()
 	out := outputType[of]
 	if out == "" {
@@ -358,7 +359,7 @@ func fromResult(e *encoder, message, part int, r *pawl.ToolResult, of string) {
 	e.Raw(`,"output":`)
 	media := false
 	for _, p := range r.Parts {
-		_, ok := p.(pawl.Media)
+		_, ok := p.(llm.Media)
 		media = media || ok
 	}
 	if !media {

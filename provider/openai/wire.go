@@ -4,30 +4,30 @@ import (
 	"bytes"
 	"time"
 
-	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/provider/internal/wire"
 )
 
 // EncodeResponses returns the body that New(req.Model, nil) sends for req. Errors are those of Stream, which heals
-// messages first (pawl.RulesOf); here they are taken as they are.
-func EncodeResponses(req *pawl.Request) ([]byte, error) { return encodeBody(responsesAPI, req) }
+// messages first (llm.RulesOf); here they are taken as they are.
+func EncodeResponses(req *llm.Request) ([]byte, error) { return encodeBody(responsesAPI, req) }
 
 // EncodeChat returns the body that NewChat(req.Model, nil) sends for req. Errors are those of Stream, which heals
-// messages first (pawl.RulesOf); here they are taken as they are.
-func EncodeChat(req *pawl.Request) ([]byte, error) { return encodeBody(chatAPI, req) }
+// messages first (llm.RulesOf); here they are taken as they are.
+func EncodeChat(req *llm.Request) ([]byte, error) { return encodeBody(chatAPI, req) }
 
 // DecodeResponses returns the reply in the body of a Responses answer, or the error in it, which is a
-// *pawl.ProviderError. With sse the body is a stream of events; a body of the other kind than said is read as what it is.
-func DecodeResponses(status int, sse bool, body []byte) (*pawl.Response, error) {
+// *llm.ProviderError. With sse the body is a stream of events; a body of the other kind than said is read as what it is.
+func DecodeResponses(status int, sse bool, body []byte) (*llm.Response, error) {
 	return decodeBody(responsesAPI, status, sse, body)
 }
 
 // DecodeChat does the same for a Chat Completions answer.
-func DecodeChat(status int, sse bool, body []byte) (*pawl.Response, error) {
+func DecodeChat(status int, sse bool, body []byte) (*llm.Response, error) {
 	return decodeBody(chatAPI, status, sse, body)
 }
 
-func encodeBody(a *api, req *pawl.Request) ([]byte, error) {
+func encodeBody(a *api, req *llm.Request) ([]byte, error) {
 	d := newDialect(a, "", "")
 	tools := wire.NoTools
 	if len(req.Tools) > 0 {
@@ -39,14 +39,14 @@ func encodeBody(a *api, req *pawl.Request) ([]byte, error) {
 	return d.encode(nil, "", tools, wire.NewOutput(outputForm, req.Output), req)
 }
 
-func decodeBody(a *api, status int, sse bool, body []byte) (*pawl.Response, error) {
+func decodeBody(a *api, status int, sse bool, body []byte) (*llm.Response, error) {
 	d := newDialect(a, "", "")
 	if status != 0 && (status < 200 || status > 299) {
 		return nil, d.toError(status, nil, body, time.Time{})
 	}
-	res := new(pawl.Response)
+	res := new(llm.Response)
 	var bad error
-	out := d.emitter(wire.NoTools, func(delta pawl.Delta, _ error) bool {
+	out := d.emitter(wire.NoTools, func(delta llm.Delta, _ error) bool {
 		bad = res.Add(delta)
 		return bad == nil
 	})

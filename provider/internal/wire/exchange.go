@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // exchange sends the request one time. h stands in place of the Client's header; nil: it does not.
@@ -20,7 +20,7 @@ func (c *Client) exchange(ctx context.Context, u *url.URL, h http.Header, body [
 		h = c.Header
 	}
 	if err := checkHeader(h); err != nil {
-		return &pawl.ProviderError{Provider: c.Provider, Code: pawl.CodeInvalidRequest, Message: err.Error()}
+		return &llm.ProviderError{Provider: c.Provider, Code: llm.CodeInvalidRequest, Message: err.Error()}
 	}
 	t := c.Timeouts.limits()
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -42,13 +42,13 @@ func (c *Client) exchange(ctx context.Context, u *url.URL, h http.Header, body [
 		r.Header = h.Clone() // a RoundTripper of the caller may write into the headers
 	}
 	res, err := transport.RoundTrip(r)
-	if own := (*pawl.ProviderError)(nil); errors.As(err, &own) { // a RoundTripper of the caller's says itself what it means
+	if own := (*llm.ProviderError)(nil); errors.As(err, &own) { // a RoundTripper of the caller's says itself what it means
 		e := *own
 		e.Provider = c.Provider
 		return &e
 	}
 	if err != nil {
-		return c.failed(context.Cause(ctx), pawl.CodeNetwork, err)
+		return c.failed(context.Cause(ctx), llm.CodeNetwork, err)
 	}
 	defer res.Body.Close()
 	reply := w.read(res.Body, t.Silence)
@@ -58,7 +58,7 @@ func (c *Client) exchange(ctx context.Context, u *url.URL, h http.Header, body [
 	}
 	err = Read(c.Provider, reply, res.ContentLength, whole, decoder(out))
 	if err != nil && err != ErrStopped && ctx.Err() != nil {
-		return c.failed(context.Cause(ctx), pawl.CodeStream, err)
+		return c.failed(context.Cause(ctx), llm.CodeStream, err)
 	}
 	return err
 }
@@ -67,16 +67,16 @@ func (c *Client) exchange(ctx context.Context, u *url.URL, h http.Header, body [
 func reader(body []byte) io.ReadCloser { return io.NopCloser(bytes.NewReader(body)) }
 
 // failed is the error of an exchange that err ended. cause may say that it was a timeout; nil: it says nothing.
-func (c *Client) failed(cause error, code pawl.Code, err error) error {
+func (c *Client) failed(cause error, code llm.Code, err error) error {
 	var late *timeoutError
 	if errors.As(cause, &late) {
 		err = late
 	}
 	var t interface{ Timeout() bool }
 	if errors.As(err, &t) && t.Timeout() {
-		code = pawl.CodeTimeout
+		code = llm.CodeTimeout
 	}
-	return &pawl.ProviderError{Provider: c.Provider, Code: code, Message: err.Error(), Retryable: true, Err: err}
+	return &llm.ProviderError{Provider: c.Provider, Code: code, Message: err.Error(), Retryable: true, Err: err}
 }
 
 // checkHeader returns an error for a header that cannot be sent, as one with a line break in a key. net/http

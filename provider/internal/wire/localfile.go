@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // maxLocal bounds a local file that is sent inside a request: no provider takes more.
@@ -35,7 +35,7 @@ func FileID(address string) bool {
 
 // ReadLocal returns m with the bytes of the file that it names, of at most 20 MiB. Its type is told from the ending of
 // the name where m does not say. Other Media are returned as they are.
-func ReadLocal(m pawl.Media) (pawl.Media, error) {
+func ReadLocal(m llm.Media) (llm.Media, error) {
 	if !IsLocal(m.URL) {
 		return m, nil
 	}
@@ -71,7 +71,7 @@ func ReadLocal(m pawl.Media) (pawl.Media, error) {
 	if err != nil {
 		return m, err
 	}
-	return pawl.Media{MIME: m.MIME, Data: b}, nil
+	return llm.Media{MIME: m.MIME, Data: b}, nil
 }
 
 // MIMEByName tells the type of media from the ending of a path or an address; "" where it does not say. It knows the

@@ -7,8 +7,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/sse"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // byteOrderMark is what some servers begin a body with. It is no part of JSON.
@@ -64,7 +64,7 @@ func Read(provider string, body io.Reader, size int64, whole bool, dec Decoder) 
 		}
 	}
 	if eof && err != nil && title != "" {
-		return &pawl.ProviderError{Provider: provider, Code: pawl.CodeStream, Message: title + "; is the base URL that of the API?", Retryable: true, Err: err}
+		return &llm.ProviderError{Provider: provider, Code: llm.CodeStream, Message: title + "; is the base URL that of the API?", Retryable: true, Err: err}
 	}
 	if err == nil && !eof {
 		drain(body)
@@ -127,7 +127,7 @@ func drain(body io.Reader) {
 
 // cut is the error of a body that broke off.
 func cut(provider string, err error) error {
-	return &pawl.ProviderError{Provider: provider, Code: pawl.CodeStream, Message: "the reply broke off: " + err.Error(), Retryable: true, Err: err}
+	return &llm.ProviderError{Provider: provider, Code: llm.CodeStream, Message: "the reply broke off: " + err.Error(), Retryable: true, Err: err}
 }
 
 func looksLikeJSON(b []byte) bool {

@@ -4,26 +4,26 @@ import (
 	"context"
 	"slices"
 
-	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/jsonscan"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // Rules are what an API wants of the messages of a request.
 type Rules struct {
-	pawl.Rules
+	llm.Rules
 	Heads []string // options that say that the beginning of the conversation lies at the provider: what came before is not known then
 }
 
 // Heal returns req with messages that the rules allow: a copy where they had to be mended, else req itself. It tells each mend through
 // yield, and reports whether the consumer wants more. What has no mend is left for the encoder to refuse. options are the request's for
 // this provider.
-func (r *Rules) Heal(ctx context.Context, req *pawl.Request, options []byte, yield func(pawl.Delta, error) bool) (*pawl.Request, bool) {
+func (r *Rules) Heal(ctx context.Context, req *llm.Request, options []byte, yield func(llm.Delta, error) bool) (*llm.Request, bool) {
 	sent, mends := r.HealRequest(ctx, req)
 	if len(mends) == 0 || r.continues(options) {
 		return req, true
 	}
 	for _, m := range mends {
-		if !yield(pawl.Delta{Notice: m.Notice()}, nil) {
+		if !yield(llm.Delta{Notice: m.Notice()}, nil) {
 			return sent, false
 		}
 	}

@@ -11,7 +11,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // Client sends the requests of one Model. It may be used concurrently, once set up.
@@ -27,7 +27,7 @@ type Client struct {
 	Decoder func(*Emitter) Decoder
 
 	// ToError makes the error of an answer whose status is none of success.
-	ToError func(status int, h http.Header, body []byte, now time.Time) *pawl.ProviderError
+	ToError func(status int, h http.Header, body []byte, now time.Time) *llm.ProviderError
 
 	once sync.Once
 	own  *http.Transport // with its own connect timeout
@@ -35,7 +35,7 @@ type Client struct {
 
 // Send posts body to u and lets a decoder yield the reply through out. A request that failed before a
 // fragment of its reply was seen is repeated where that may help, after a Delta with a Notice that says so. Errors are
-// *pawl.ProviderError, or wrap the cause of a cancelled ctx, or are ErrStopped.
+// *llm.ProviderError, or wrap the cause of a cancelled ctx, or are ErrStopped.
 func (c *Client) Send(ctx context.Context, u *url.URL, body []byte, whole bool, out *Emitter) error {
 	return c.SendHeader(ctx, u, nil, body, whole, out)
 }
@@ -48,7 +48,7 @@ func (c *Client) SendHeader(ctx context.Context, u *url.URL, h http.Header, body
 // Post posts body to u and gives the whole answer to read, which keeps nothing of it. It repeats and fails as Send does; there is nobody to
 // tell of a repetition.
 func (c *Client) Post(ctx context.Context, u *url.URL, body []byte, read func(answer []byte) error) error {
-	out := &Emitter{Provider: c.Provider, Yield: func(pawl.Delta, error) bool { return true }}
+	out := &Emitter{Provider: c.Provider, Yield: func(llm.Delta, error) bool { return true }}
 	return c.send(ctx, u, nil, body, true, out, func(*Emitter) Decoder { return answer{c.Provider, read} })
 }
 
@@ -85,8 +85,8 @@ func (c *Client) send(ctx context.Context, u *url.URL, h http.Header, body []byt
 		if wait > maxWait {
 			return err // longer than a caller should be kept without a word
 		}
-		notice := &pawl.Notice{Code: "retry", Text: fmt.Sprintf("attempt %d of %d in %v: %v", attempt+2, c.Retries+1, wait.Round(time.Millisecond), err)}
-		if !out.Yield(pawl.Delta{Notice: notice}, nil) {
+		notice := &llm.Notice{Code: "retry", Text: fmt.Sprintf("attempt %d of %d in %v: %v", attempt+2, c.Retries+1, wait.Round(time.Millisecond), err)}
+		if !out.Yield(llm.Delta{Notice: notice}, nil) {
 			return ErrStopped
 		}
 		t := time.NewTimer(wait)
@@ -102,8 +102,8 @@ func (c *Client) send(ctx context.Context, u *url.URL, h http.Header, body []byt
 
 // retryable reports whether the request that err ended may work when it is repeated. It takes the key out of the text, where
 // a server or a proxy has repeated it.
-func (c *Client) retryable(err error) (*pawl.ProviderError, bool) {
-	var e *pawl.ProviderError
+func (c *Client) retryable(err error) (*llm.ProviderError, bool) {
+	var e *llm.ProviderError
 	if !errors.As(err, &e) {
 		return nil, false
 	}

@@ -17,7 +17,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // server answers connections on loopback by hand.
@@ -82,8 +82,8 @@ func newClient(t testing.TB, retries int) *Client {
 		Provider: "test", Header: Header(nil), Retries: retries,
 		Timeouts: Timeouts{Connect: 9 * time.Second}, // not the shared transport
 		Decoder:  func(out *Emitter) Decoder { return &events{out: out} },
-		ToError: func(status int, h http.Header, body []byte, _ time.Time) *pawl.ProviderError {
-			return &pawl.ProviderError{Provider: "test", Status: status, Message: h.Get("Retry-After") + string(body)}
+		ToError: func(status int, h http.Header, body []byte, _ time.Time) *llm.ProviderError {
+			return &llm.ProviderError{Provider: "test", Status: status, Message: h.Get("Retry-After") + string(body)}
 		},
 	}
 	t.Cleanup(func() { c.transport().CloseIdleConnections() })
@@ -185,8 +185,8 @@ func TestNotTwice(t *testing.T) {
 	})
 	c := newClient(t, 0)
 	want(t, c, s.host)
-	var e *pawl.ProviderError
-	if _, err := post(t.Context(), c, s.host, []byte("again")); !errors.As(err, &e) || e.Code != pawl.CodeNetwork || !e.Retryable {
+	var e *llm.ProviderError
+	if _, err := post(t.Context(), c, s.host, []byte("again")); !errors.As(err, &e) || e.Code != llm.CodeNetwork || !e.Retryable {
 		t.Errorf("got %v, want a retryable error of the network", err)
 	}
 	if got := s.posts.Load(); got != 2 {
@@ -296,7 +296,7 @@ func TestDrain(t *testing.T) {
 	} {
 		rest <- tt.rest
 		u := &url.URL{Scheme: "http", Host: s.host, Path: "/v1"}
-		out := &Emitter{Provider: "test", Yield: func(pawl.Delta, error) bool { return true }}
+		out := &Emitter{Provider: "test", Yield: func(llm.Delta, error) bool { return true }}
 		if err := c.Send(t.Context(), u, []byte("{}"), false, out); err != nil {
 			t.Errorf("%s: %v", tt.name, err)
 		}
@@ -322,7 +322,7 @@ func TestBrokenAnswers(t *testing.T) {
 				s.request(r)
 				io.WriteString(c, answer)
 			})
-			var e *pawl.ProviderError
+			var e *llm.ProviderError
 			if got, err := post(t.Context(), newClient(t, 0), s.host, []byte("{}")); !errors.As(err, &e) || !e.Retryable {
 				t.Errorf("got %q, %v; want a retryable error", got, err)
 			}
@@ -333,7 +333,7 @@ func TestBrokenAnswers(t *testing.T) {
 // The head of an error reaches ToError.
 func TestHead(t *testing.T) {
 	s := serve(t, always("HTTP/1.1 429 Too Many\r\nretry-after: 3 \r\nContent-Length: 4\r\n\r\nslow"))
-	var e *pawl.ProviderError
+	var e *llm.ProviderError
 	if _, err := post(t.Context(), newClient(t, 0), s.host, []byte("{}")); !errors.As(err, &e) || e.Status != 429 || e.Message != "3slow" {
 		t.Errorf("got %v, want status 429 with Retry-After 3 and the body", err)
 	}
@@ -345,8 +345,8 @@ func TestNoInjection(t *testing.T) {
 	for _, h := range []http.Header{{"X": {"a\r\nY: b"}}, {"X": {"a\nb"}}, {"X": {"a\x00"}}, {"X Y": {"a"}}, {"": {"a"}}, {"X:": {"a"}}} {
 		c := newClient(t, 2)
 		c.Header = h
-		var e *pawl.ProviderError
-		if _, err := post(t.Context(), c, s.host, []byte("{}")); !errors.As(err, &e) || e.Code != pawl.CodeInvalidRequest || e.Retryable {
+		var e *llm.ProviderError
+		if _, err := post(t.Context(), c, s.host, []byte("{}")); !errors.As(err, &e) || e.Code != llm.CodeInvalidRequest || e.Retryable {
 			t.Errorf("%v: got %v, want an invalid request", h, err)
 		}
 	}
@@ -362,7 +362,7 @@ func TestNoInjection(t *testing.T) {
 func TestEarlyRefusal(t *testing.T) {
 	refused := func(t *testing.T, c *Client, u *url.URL, size int) {
 		t.Helper()
-		var e *pawl.ProviderError
+		var e *llm.ProviderError
 		err := c.Post(t.Context(), u, make([]byte, size), func([]byte) error { return nil })
 		if !errors.As(err, &e) || e.Status != 413 || e.Message != "big" {
 			t.Errorf("got %v, want status 413 and its body", err)

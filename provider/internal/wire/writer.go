@@ -7,8 +7,8 @@ import (
 	"math"
 	"strconv"
 
-	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/jsonscan"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // Writer appends a body. The same request always gives the same bytes, and a longer conversation begins with the bytes of
@@ -24,7 +24,7 @@ type Writer struct {
 
 // Buffer returns an empty buffer for the body of req, in most cases large enough. The buffer is not used again: a
 // RoundTripper may read the body after the exchange is over.
-func Buffer(req *pawl.Request, tools *Toolset) []byte {
+func Buffer(req *llm.Request, tools *Toolset) []byte {
 	n := 1<<10 + len(tools.Body) + len(req.Output)
 	for i := range req.Messages {
 		n += sizeOf(req.Messages[i].Parts)
@@ -33,23 +33,23 @@ func Buffer(req *pawl.Request, tools *Toolset) []byte {
 }
 
 // sizeOf estimates the length of parts as JSON.
-func sizeOf(parts []pawl.Part) int {
+func sizeOf(parts []llm.Part) int {
 	n := 32
 	for _, p := range parts {
 		n += 64
 		switch p := p.(type) {
-		case pawl.Text:
+		case llm.Text:
 			n += len(p.Text)
-		case pawl.Reasoning:
+		case llm.Reasoning:
 			n += len(p.Text)
 			if p.Opaque != nil {
 				n += len(p.Opaque.Data)
 			}
-		case pawl.ToolCall:
+		case llm.ToolCall:
 			n += len(p.ID) + len(p.Name) + len(p.Args)
-		case pawl.ToolResult:
+		case llm.ToolResult:
 			n += len(p.CallID) + sizeOf(p.Parts)
-		case pawl.Media:
+		case llm.Media:
 			n += len(p.Data) * 4 / 3
 		}
 	}
