@@ -13,16 +13,17 @@ import (
 	"strings"
 )
 
-// built is what a measurement needs: the programs of both sides, and the server, which runs.
+// built is what a measurement needs: the programs of both sides, and two servers that run.
 type built struct {
-	dir    string // scratch folder, removed by close
-	raw    string
-	driver string
-	url    string
-	server *exec.Cmd
+	dir     string // scratch folder, removed by close
+	raw     string
+	driver  string
+	http    string // URL of the load server, which speaks plain HTTP/1.1
+	https   string // URL of the program front before it, which speaks TLS and HTTP/2
+	servers []*exec.Cmd
 }
 
-// build compiles the three programs and starts the server on a free loopback port.
+// build compiles the four programs and starts the servers on free loopback ports.
 func build(ctx context.Context, o options) (b *built, err error) {
 	dir, err := os.MkdirTemp("", "pawl-bench-")
 	if err != nil {
@@ -40,9 +41,11 @@ func build(ctx context.Context, o options) (b *built, err error) {
 	if err := os.WriteFile(work, []byte(text), 0o644); err != nil {
 		return nil, err
 	}
+	server, front := filepath.Join(dir, "server"), filepath.Join(dir, "front")
 	for _, p := range []struct{ from, to, work string }{
-		{filepath.Join(o.bench, "server"), filepath.Join(dir, "server"), "off"},
+		{filepath.Join(o.bench, "server"), server, "off"},
 		{filepath.Join(o.bench, "raw"), b.raw, "off"},
+		{filepath.Join(o.root, "bench", "front"), front, "off"},
 		{filepath.Join(o.root, "bench", "driver"), b.driver, work},
 	} {
 		if p.to == b.driver && o.self {
@@ -55,29 +58,42 @@ func build(ctx context.Context, o options) (b *built, err error) {
 			return nil, fmt.Errorf("build %s: %w\n%s", p.from, err, text)
 		}
 	}
-	b.server = exec.Command(filepath.Join(dir, "server"), "-addr", "127.0.0.1:0")
-	b.server.Stderr = os.Stderr
-	stdout, err := b.server.StdoutPipe()
+	load, err := b.start(server, "-addr", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
 	}
-	if err := b.server.Start(); err != nil {
-		b.server = nil
+	encrypted, err := b.start(front, "-load", load, "-dir", dir)
+	if err != nil {
 		return nil, err
 	}
-	address, err := bufio.NewReader(stdout).ReadString('\n')
-	if err != nil {
-		return nil, fmt.Errorf("the server did not tell its address: %w", err)
-	}
-	b.url = "http://" + strings.TrimSpace(address)
+	b.http, b.https = "http://"+load, "https://"+encrypted
 	return b, nil
 }
 
-// close ends the server and removes the scratch folder.
+// start runs a server and returns the address that it prints.
+func (b *built) start(program string, args ...string) (string, error) {
+	c := exec.Command(program, args...)
+	c.Stderr = os.Stderr
+	stdout, err := c.StdoutPipe()
+	if err != nil {
+		return "", err
+	}
+	if err := c.Start(); err != nil {
+		return "", err
+	}
+	b.servers = append(b.servers, c)
+	address, err := bufio.NewReader(stdout).ReadString('\n')
+	if err != nil {
+		return "", fmt.Errorf("%s printed no address: %w", filepath.Base(program), err)
+	}
+	return strings.TrimSpace(address), nil
+}
+
+// close ends the servers and removes the scratch folder.
 func (b *built) close() {
-	if b.server != nil {
-		b.server.Process.Kill()
-		b.server.Wait()
+	for _, s := range b.servers {
+		s.Process.Kill()
+		s.Wait()
 	}
 	os.RemoveAll(b.dir)
 }
@@ -102,8 +118,13 @@ func (b *built) one(ctx context.Context, o options, program, peer string, r row)
 	if r.Once {
 		dur, warm = 1, 1
 	}
-	c := exec.CommandContext(ctx, program, "-peer", peer, "-url", b.url, "-model", r.Model, "-c", strconv.Itoa(r.Conc), "-idle", strconv.Itoa(max(4096, r.Conc)),
+	url := b.https
+	if r.Plain {
+		url = b.http
+	}
+	c := exec.CommandContext(ctx, program, "-peer", peer, "-url", url, "-model", r.Model, "-c", strconv.Itoa(r.Conc), "-idle", strconv.Itoa(max(4096, r.Conc)),
 		"-stream="+strconv.FormatBool(r.Stream), "-hist", strconv.Itoa(r.Hist), "-dur", dur.String(), "-warm", warm.String())
+	c.Env = append(os.Environ(), "SSL_CERT_FILE="+filepath.Join(b.dir, "cert.pem"), "SSL_CERT_DIR="+b.dir)
 	var words strings.Builder
 	c.Stderr = &words
 	text, err := c.Output()

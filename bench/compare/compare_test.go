@@ -21,13 +21,14 @@ func TestRowsCoverTheTable(t *testing.T) {
 		for _, mode := range []string{"whole", "streamed"} {
 			for _, job := range []string{"1x1/c1", "1x1/c64", "1x1/c512", "3x5/c1", "3x5/c64", "3x5/c512", "10x1/c1", "10x1/c64", "10x1/c512",
 				"1x20/c1", "1x20/c64", "1x20/c512", "history10/c64", "history50/c64", "history200/c64", "args16KiB/c8", "args64KiB/c8", "args256KiB/c8"} {
-				if name := wire + "/" + mode + "/" + job; !names[name] {
+				if name := wire + "/" + mode + "/" + job + "/tls"; !names[name] {
 					t.Errorf("no row %s", name)
 				}
 			}
 		}
 	}
-	for _, name := range []string{"chat/whole/10x1-history200/c8", "chat/streamed/10x1-history10/c8", "chat/streamed/1x1/c10000"} {
+	for _, name := range []string{"chat/whole/10x1-history200/c8/tls", "chat/streamed/10x1-history10/c8/tls", "chat/streamed/1x1/c10000/tls",
+		"chat/whole/3x5/c64/http", "chat/streamed/3x5/c64/http"} {
 		if !names[name] {
 			t.Errorf("no row %s", name)
 		}
@@ -83,10 +84,10 @@ func TestFallen(t *testing.T) {
 func TestGrowth(t *testing.T) {
 	var all []comparison
 	for _, kib := range []float64{16, 64, 256} {
-		all = append(all, comparison{Row: fmt.Sprintf("chat/whole/args%.0fKiB/c8", kib), Ratios: ratios{PawlCPU: 100 + kib, HandCPU: kib * kib}})
+		all = append(all, comparison{Row: fmt.Sprintf("chat/whole/args%.0fKiB/c8/tls", kib), Ratios: ratios{PawlCPU: 100 + kib, HandCPU: kib * kib}})
 	}
-	all = append(all, comparison{Row: "chat/streamed/10x1-history10/c8", Ratios: ratios{PawlCPU: 10, HandCPU: 10}},
-		comparison{Row: "chat/streamed/10x1-history200/c8", Ratios: ratios{PawlCPU: 30, HandCPU: 120}})
+	all = append(all, comparison{Row: "chat/streamed/10x1-history10/c8/tls", Ratios: ratios{PawlCPU: 10, HandCPU: 10}},
+		comparison{Row: "chat/streamed/10x1-history200/c8/tls", Ratios: ratios{PawlCPU: 30, HandCPU: 120}})
 	var out strings.Builder
 	growth(&out, all)
 	want := "chat, whole: a KiB of arguments costs from 64 to 256 KiB 1.00 times what it costs from 16 to 64 KiB (by hand 4.00)\n" +

@@ -10,7 +10,7 @@ import (
 func growth(out io.Writer, all []comparison) {
 	for _, wire := range wires {
 		for _, mode := range []string{"whole", "streamed"} {
-			at := func(job string) *comparison { return find(all, wire.name+"/"+mode+"/"+job) }
+			at := func(job string) *comparison { return find(all, wire.name+"/"+mode+"/"+job+"/tls") }
 			if few, many := at("10x1-history10/c8"), at("10x1-history200/c8"); few != nil && many != nil {
 				fmt.Fprintf(out, "%s, %s: a history of 200 messages costs %.1f times one of 10 over ten rounds (by hand %.1f)\n", wire.name, mode,
 					many.Ratios.PawlCPU/few.Ratios.PawlCPU, many.Ratios.HandCPU/few.Ratios.HandCPU)

@@ -2,13 +2,13 @@
 //
 // It builds the benchmark's server and its loops unchanged from the folder that PAWL_BENCH names (default ../shared/bench beside the
 // module), and a driver for pawl in a workspace made for the occasion; starts the server as a process of its own on a free
-// loopback port; and runs each row of the table in turns, one side and then the other, so that whatever else the machine
+// loopback port, and before it the program front, which answers over TLS with HTTP/2; and runs each row of the table in turns, one side and then the other, so that whatever else the machine
 // does falls on both. A figure is the median over the pairs of pawl's value divided by that of the loop by hand; beside it
 // stand the least and the greatest of the pairs. Where those are more than 10 % of the median apart, the row is measured once more, and the median of
 // all pairs counts. Below 1.00, pawl costs less.
 //
 //	compare                   measure, print the table, write bench/out/latest.json
-//	compare -rows 'chat/.*3x5' only these
+//	compare -rows 'chat/.*3x5.*tls'  only these rows
 //	compare -quick            only the rows that stand for others
 //	compare -check            compare with bench/ratios.json; fail where a ratio rose by more than 15 %
 //	compare -update           measure, and write bench/ratios.json

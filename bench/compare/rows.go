@@ -12,6 +12,7 @@ type row struct {
 	Hist   int    // messages before the task
 	Once   bool   // each of the runs at once is made once: what counts is how much they hold together
 	Quick  bool   // it stands for others, and is measured with -quick too
+	Plain  bool   // over plain HTTP/1.1, as local servers speak, and not over TLS with HTTP/2
 }
 
 // wires are the APIs, with the loop by hand for each.
@@ -19,8 +20,10 @@ var wires = []struct{ name, raw string }{
 	{"chat", "raw"}, {"responses", "raw-responses"}, {"anthropic", "raw-anthropic"}, {"gemini", "raw-gemini"},
 }
 
-// rows returns the whole table: rounds × calls at 1, 64 and 512 at once, histories, and large arguments, over four APIs, whole and
-// streamed; how cost grows with history over ten rounds; and a crowd. Arguments are streamed in deltas of 64 bytes.
+// rows returns the whole table: rounds × calls at 1, 64 and 512 at once, histories, and large arguments,
+// over four APIs, whole and streamed; how cost grows with history over ten rounds; and a crowd. Arguments
+// are streamed in deltas of 64 bytes. Names end in the transport: tls is TLS with HTTP/2, http is plain
+// HTTP/1.1.
 func rows() []row {
 	var all []row
 	for _, wire := range wires {
@@ -30,7 +33,12 @@ func rows() []row {
 				mode = "streamed"
 			}
 			add := func(r row, job, model string) {
-				r.Name, r.Wire, r.Stream, r.Model = fmt.Sprintf("%s/%s/%s/c%d", wire.name, mode, job, r.Conc), wire.name, stream, model
+				transport := "tls"
+				if r.Plain {
+					transport = "http"
+				}
+				r.Name = fmt.Sprintf("%s/%s/%s/c%d/%s", wire.name, mode, job, r.Conc, transport)
+				r.Wire, r.Stream, r.Model = wire.name, stream, model
 				all = append(all, r)
 			}
 			chat := wire.name == "chat"
@@ -51,6 +59,7 @@ func rows() []row {
 					add(row{Conc: 8, Hist: hist, Quick: true}, fmt.Sprintf("10x1-history%d", hist), "mock-r10-n1-a64-t8")
 				}
 				add(row{Conc: 10_000, Once: true}, "1x1", "mock-r1-n1-a64-t8")
+				add(row{Conc: 64, Quick: true, Plain: true}, "3x5", "mock-r3-n5-a64-t8")
 			}
 		}
 	}

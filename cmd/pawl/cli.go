@@ -22,7 +22,6 @@ type grammar struct {
 	Runs       runsCmd       `cmd:"" help:"Durable runs: list, show, resume, replay, fork."`
 	Inbox      inboxCmd      `cmd:"" help:"What waits for a person, over all runs."`
 	Effects    effectsCmd    `cmd:"" help:"What runs did to the world, and what is known of it."`
-	Record     recordCmd     `cmd:"" help:"Recordings of what providers said: import."`
 	Check      checkCmd      `cmd:"" help:"Say what is wrong with an agent's file, and what it comes to."`
 	Serve      serveCmd      `cmd:"" help:"Serve agents over HTTP."`
 	Worker     workerCmd     `cmd:"" help:"Do the work of runs on a Temporal cluster."`

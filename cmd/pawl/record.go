@@ -1,13 +1,11 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 
 	"github.com/pawl-go/pawl/durable"
 	"github.com/pawl-go/pawl/provider"
 	"github.com/pawl-go/pawl/recording"
-	"github.com/pawl-go/pawl/recording/vcr"
 	"github.com/pawl-go/pawl/redact"
 )
 
@@ -38,7 +36,7 @@ func (f *recordFlags) carrier(sys *system, a *agentFlags) error {
 		}
 		r, err := recording.Parse(b)
 		if err != nil {
-			return usage("what --record wrote; pawl record import reads cassettes of go-vcr and VCR", "--replay %s: %v", f.Replay, err)
+			return usage("what --record wrote; docs/recordings.md has a script for cassettes of go-vcr and VCR", "--replay %s: %v", f.Replay, err)
 		}
 		f.player = recording.Play(r)
 		a.carry, a.offline = f.player, true
@@ -83,49 +81,4 @@ func (f *agentFlags) durably() {
 		f.carry = provider.Transport()
 	}
 	f.carry = durable.Transport(f.carry)
-}
-
-// recordCmd is about recordings.
-type recordCmd struct {
-	Import recordImportCmd `cmd:"" help:"Make a recording of a cassette of go-vcr, VCR or VCR.py."`
-}
-
-type recordImportCmd struct {
-	File string `arg:"" name:"FILE" help:"A cassette in YAML."`
-	Out  string `arg:"" optional:"" name:"OUT" help:"Where to write the recording. Default: standard output."`
-}
-
-// Help says what is read.
-func (*recordImportCmd) Help() string {
-	return `It reads what go-vcr writes (all versions), VCR for Ruby, and VCR.py with what is built on it (pytest-recording, pydantic-ai's). Keys and other headers are left behind. pawl run --replay OUT plays it: each request must be the recorded one, in its body too.`
-}
-
-// Run reads the cassette.
-func (c *recordImportCmd) Run(sys *system) error {
-	b, err := readFile("record import", c.File)
-	if err != nil {
-		var f *failure
-		errors.As(err, &f)
-		return usage("", "%s", f.Error()[len("record import: "):])
-	}
-	r, err := vcr.Parse(b, secrets(sys.env, nil))
-	if err != nil {
-		return usage("a cassette of go-vcr, VCR or VCR.py, in YAML", "%s: %v", c.File, err)
-	}
-	out, err := r.JSON()
-	if err != nil {
-		return err
-	}
-	if c.Out == "" {
-		_, err = sys.out.Write(out)
-		return err
-	}
-	if err := savable("OUT", c.Out); err != nil {
-		return err
-	}
-	if err := writeFile(c.Out, out); err != nil {
-		return err
-	}
-	_, err = fmt.Fprintf(sys.err, "pawl: %s in %s\n", count(len(r.Exchanges), "exchange"), visible(c.Out))
-	return err
 }

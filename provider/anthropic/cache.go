@@ -50,12 +50,3 @@ func (e *encoder) markTurns() {
 		}
 	}
 }
-
-// unmarkTurns takes them out again: with more messages they are elsewhere.
-func (e *encoder) unmarkTurns() {
-	for _, at := range e.turns {
-		if at > 0 {
-			e.B = slices.Delete(e.B, at, at+len(markMember))
-		}
-	}
-}

@@ -1,7 +1,6 @@
 package anthropic
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"iter"
@@ -47,11 +46,7 @@ func (m *Model) stream(ctx context.Context, req *llm.Request, yield func(llm.Del
 		h = m.client.Header.Clone()
 		h.Set("Anthropic-Beta", m.betaHeader(own.betas))
 	}
-	draft := wire.DraftOf(ctx, m, cmp.Or(req.Model, m.name))
-	defer draft.Keep(ctx, m)
-	body, err := draft.Encode(func(dst []byte) ([]byte, error) {
-		return m.encode(dst, m.name, tools, m.output.Get(req.Output), req, own, draft)
-	})
+	body, err := m.encode(wire.Buffer(req, tools), m.name, tools, m.output.Get(req.Output), req, own)
 	if err != nil {
 		return err
 	}
@@ -98,7 +93,7 @@ func (m *Model) turns(ctx context.Context, u *url.URL, h http.Header, body []byt
 		out.Usage, out.Began = nil, false
 		next := *req
 		next.Messages = append(slices.Clip(req.Messages), llm.Message{Role: llm.RoleAssistant, Parts: slices.Clone(soFar.Message.Parts)})
-		if body, err = m.encode(nil, m.name, tools, m.output.Get(next.Output), &next, own, nil); err != nil {
+		if body, err = m.encode(wire.Buffer(&next, tools), m.name, tools, m.output.Get(next.Output), &next, own); err != nil {
 			return err
 		}
 	}

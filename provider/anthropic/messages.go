@@ -7,24 +7,9 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
-// written is what an encoder has to know at the end of messages, to go on from there.
-type written struct {
-	role  string
-	ids   callIDs
-	turns turns
-}
-
 // fromMessages writes the messages after the first lead ones, merged so that the sides alternate.
 func fromMessages(e *encoder, messages []llm.Message, lead int) {
 	i := lead
-	// What was written is as it was then if the user's turn, which ended it, is not longer now.
-	if n := e.Resume(e.draft, messages, func(n int) bool {
-		return messages[n-1].Role != llm.RoleAssistant && (n == len(messages) || messages[n].Role == llm.RoleAssistant)
-	}); n > 0 {
-		w := e.draft.State.(written)
-		i, e.role, e.ids, e.turns = n, w.role, w.ids, w.turns
-		e.unmarkTurns()
-	}
 	for i < len(messages) {
 		if messages[i].Role == llm.RoleAssistant {
 			fromReply(e, i, &messages[i], i == len(messages)-1)
@@ -53,9 +38,6 @@ func fromMessages(e *encoder, messages []llm.Message, lead int) {
 		i = end
 	}
 	e.markTurns()
-	if e.Mark(e.draft, messages) {
-		e.draft.State = written{e.role, e.ids, e.turns}
-	}
 	e.close()
 }
 

@@ -23,14 +23,13 @@ type encoder struct {
 	own    options
 	ids    callIDs
 	cache  marks
-	draft  *wire.Draft // of the run; nil: there is none
 
 	role  string // of the message that is being written; "": none
 	turns turns  // of the user's, where they are marked
 }
 
-// encode appends the body of req to dst. draft may be nil.
-func (d *dialect) encode(dst []byte, name string, tools *wire.Toolset, output wire.Output, req *llm.Request, own options, draft *wire.Draft) ([]byte, error) {
+// encode appends the body of req to dst.
+func (d *dialect) encode(dst []byte, name string, tools *wire.Toolset, output wire.Output, req *llm.Request, own options) ([]byte, error) {
 	if req.Model != "" {
 		name = req.Model
 	}
@@ -47,9 +46,6 @@ func (d *dialect) encode(dst []byte, name string, tools *wire.Toolset, output wi
 		return dst, invalid("output", "the schema is not a JSON object")
 	}
 	e := encoder{dialect: d, Writer: wire.Writer{Provider: provider, B: dst}, model: name, facts: d.factsOf(name), tools: tools, own: own}
-	if len(req.Settings.Options[provider]) == 0 {
-		e.draft = draft
-	}
 	if e.newest() && e.facts.holds {
 		e.output = output.Schema
 	}

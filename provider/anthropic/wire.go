@@ -22,7 +22,7 @@ func EncodeMessages(req *llm.Request) ([]byte, error) {
 			return nil, err
 		}
 	}
-	return d.encode(nil, "", tools, wire.NewOutput(outputForm, req.Output), req, own, nil)
+	return d.encode(nil, "", tools, wire.NewOutput(outputForm, req.Output), req, own)
 }
 
 // DecodeMessages returns the reply in the body of an answer, or the error in it, which is a *llm.ProviderError. With

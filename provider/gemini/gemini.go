@@ -180,11 +180,7 @@ func (m *Model) stream(ctx context.Context, req *llm.Request, yield func(llm.Del
 		return err
 	}
 	name := cmp.Or(req.Model, m.name)
-	draft := wire.DraftOf(ctx, m, name)
-	defer draft.Keep(ctx, m)
-	body, err := draft.Encode(func(dst []byte) ([]byte, error) {
-		return m.encode(dst, name, tools, m.output.Get(req.Output), req, draft)
-	})
+	body, err := m.encode(wire.Buffer(req, tools), name, tools, m.output.Get(req.Output), req)
 	if err != nil {
 		return err
 	}

@@ -26,7 +26,6 @@ type encoder struct {
 	tools  *wire.Toolset
 	output wire.Output
 	opts   options
-	draft  *wire.Draft // of the run; nil: there is none
 
 	role    string  // of the content that is being written; "": none
 	calls   []place // of the last replies, which the next results answer
@@ -34,8 +33,7 @@ type encoder struct {
 }
 
 // encode appends the body of req to dst. The model stands in the address, not in the body, but says what may be in it.
-// draft may be nil.
-func (d *dialect) encode(dst []byte, name string, tools *wire.Toolset, output wire.Output, req *llm.Request, draft *wire.Draft) ([]byte, error) {
+func (d *dialect) encode(dst []byte, name string, tools *wire.Toolset, output wire.Output, req *llm.Request) ([]byte, error) {
 	if name == "" {
 		return dst, invalid("model", "no model is named")
 	}
@@ -53,9 +51,6 @@ func (d *dialect) encode(dst []byte, name string, tools *wire.Toolset, output wi
 		return dst, err
 	}
 	e := encoder{Writer: wire.Writer{Provider: provider, B: dst}, dialect: *d, model: name, facts: d.factsOf(name), tools: tools, output: output, opts: opts}
-	if len(req.Settings.Options[provider]) == 0 {
-		e.draft = draft
-	}
 	e.Begin(opts.rest)
 	fromRequest(&e, req)
 	return e.Finish()
@@ -78,14 +73,7 @@ func fromRequest(e *encoder, req *llm.Request) {
 
 // fromMessages writes the contents.
 func fromMessages(e *encoder, messages []llm.Message) {
-	i := 0
-	// What was written is as it was then if the user's turn, which ended it, is not longer now.
-	if n := e.Resume(e.draft, messages, func(n int) bool {
-		return e.draft.State == "user" && (n == len(messages) || messages[n].Role == llm.RoleAssistant)
-	}); n > 0 {
-		i, e.role = n, "user"
-	}
-	for ; i < len(messages); i++ {
+	for i := 0; i < len(messages); i++ {
 		if messages[i].Role == llm.RoleTool {
 			i = fromResults(e, messages, i)
 		} else {
@@ -94,9 +82,6 @@ func fromMessages(e *encoder, messages []llm.Message) {
 	}
 	if e.role == "" {
 		e.Fail(invalid("messages", "Gemini wants at least one message that is no instruction"))
-	}
-	if e.Mark(e.draft, messages) {
-		e.draft.State = e.role
 	}
 	e.close()
 }

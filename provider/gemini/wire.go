@@ -19,7 +19,7 @@ func EncodeGenerate(req *llm.Request) ([]byte, error) {
 			return nil, err
 		}
 	}
-	return d.encode(nil, req.Model, tools, wire.NewOutput(outputForm, req.Output), req, nil)
+	return d.encode(nil, req.Model, tools, wire.NewOutput(outputForm, req.Output), req)
 }
 
 // DecodeGenerate returns the reply in the body of an answer to generateContent or streamGenerateContent, or the error in it,

@@ -86,10 +86,9 @@ func fromChatMessages(e *encoder, req *llm.Request) {
 		}
 		return
 	}
-	for i := e.Resume(e.draft, req.Messages, nil); i < len(req.Messages); i++ {
+	for i := range req.Messages {
 		fromChatMessage(e, i, &req.Messages[i])
 	}
-	e.Mark(e.draft, req.Messages)
 }
 
 // leading returns how many messages at the beginning are instructions.

@@ -1,7 +1,6 @@
 package openai
 
 import (
-	"cmp"
 	"context"
 	"iter"
 
@@ -31,11 +30,7 @@ func (m *Model) stream(ctx context.Context, req *llm.Request, yield func(llm.Del
 	if err != nil {
 		return err
 	}
-	draft := wire.DraftOf(ctx, m, cmp.Or(req.Model, m.name))
-	defer draft.Keep(ctx, m)
-	body, err := draft.Encode(func(dst []byte) ([]byte, error) {
-		return m.dialect.encode(dst, m.name, tools, m.output.Get(req.Output), req, draft)
-	})
+	body, err := m.dialect.encode(wire.Buffer(req, tools), m.name, tools, m.output.Get(req.Output), req)
 	if err != nil {
 		return err
 	}

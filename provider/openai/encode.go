@@ -18,16 +18,15 @@ type encoder struct {
 	tools  *wire.Toolset
 	output wire.Output // without a Schema, where the model is none that can be held to one
 	facts  facts
-	draft  *wire.Draft // of the run; nil: there is none
-	local  bool        // a user's message is being written, which may name files of this machine
+	local  bool // a user's message is being written, which may name files of this machine
 }
 
-// encode appends the body of req to dst. draft may be nil.
-func (d *dialect) encode(dst []byte, name string, tools *wire.Toolset, output wire.Output, req *llm.Request, draft *wire.Draft) ([]byte, error) {
+// encode appends the body of req to dst.
+func (d *dialect) encode(dst []byte, name string, tools *wire.Toolset, output wire.Output, req *llm.Request) ([]byte, error) {
 	if req.Model != "" {
 		name = req.Model
 	}
-	e := encoder{dialect: d, Writer: wire.Writer{Provider: d.provider, B: dst}, model: name, facts: d.factsOf(name), tools: tools, output: output, draft: draft}
+	e := encoder{dialect: d, Writer: wire.Writer{Provider: d.provider, B: dst}, model: name, facts: d.factsOf(name), tools: tools, output: output}
 	if !e.facts.holds {
 		e.output = wire.Output{}
 	}

@@ -36,15 +36,8 @@ func fromRequest(e *encoder, req *llm.Request) {
 	if e.Key("input") {
 		e.Raw("[")
 		var types map[string]string
-		i := lead
-		if n := e.Resume(e.draft, messages, nil); n > 0 {
-			i, types = n, e.draft.State.(map[string]string)
-		}
-		for ; i < len(messages); i++ {
+		for i := lead; i < len(messages); i++ {
 			fromMessage(e, i, &messages[i], &types)
-		}
-		if e.Mark(e.draft, messages) {
-			e.draft.State = types
 		}
 		e.Raw("]")
 	}

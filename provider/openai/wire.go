@@ -36,7 +36,7 @@ func encodeBody(a *api, req *llm.Request) ([]byte, error) {
 			return nil, err
 		}
 	}
-	return d.encode(nil, "", tools, wire.NewOutput(outputForm, req.Output), req, nil)
+	return d.encode(nil, "", tools, wire.NewOutput(outputForm, req.Output), req)
 }
 
 func decodeBody(a *api, status int, sse bool, body []byte) (*llm.Response, error) {

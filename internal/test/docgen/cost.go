@@ -12,7 +12,8 @@ const (
 	costEnd   = "<!-- end cost -->\n"
 )
 
-// Cost returns page with a table of what a run costs between its marks, made from the text of bench/ratios.json. A page without the marks is an error.
+// Cost returns page with a table of what a run costs between its marks, made from the rows over TLS in the text
+// of bench/ratios.json. A page without the marks is an error.
 func Cost(page, ratios string) (string, error) {
 	var rows map[string]ratio
 	if err := json.Unmarshal([]byte(ratios), &rows); err != nil {
@@ -28,7 +29,7 @@ func Cost(page, ratios string) (string, error) {
 	for _, kind := range []string{"streamed", "whole"} {
 		low, high, n := ratio{CPU: math.Inf(1), Allocs: math.Inf(1), RSS: math.Inf(1)}, ratio{}, 0
 		for name, r := range rows {
-			if strings.Contains(name, "/"+kind+"/") {
+			if strings.Contains(name, "/"+kind+"/") && strings.HasSuffix(name, overTLS) {
 				low = ratio{CPU: min(low.CPU, r.CPU), Allocs: min(low.Allocs, r.Allocs), RSS: min(low.RSS, r.RSS)}
 				high = ratio{CPU: max(high.CPU, r.CPU), Allocs: max(high.Allocs, r.Allocs), RSS: max(high.RSS, r.RSS)}
 				n++

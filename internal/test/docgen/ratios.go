@@ -31,7 +31,14 @@ type ratio struct {
 
 var ratioWires, ratioModes = []string{"chat", "responses", "anthropic", "gemini"}, []string{"whole", "streamed"}
 
-// Ratios returns page with what stands between the two marks written anew, from the measured ratios in src. A page without the marks is an error.
+// The transports that the names of rows end in: TLS with HTTP/2, and plain HTTP/1.1.
+const (
+	overTLS  = "/tls"
+	overHTTP = "/http"
+)
+
+// Ratios returns page with new text between the two marks, from the measured ratios in src. A page without the
+// marks is an error.
 func Ratios(page, src string) (string, error) {
 	var rows map[string]ratio
 	if err := json.Unmarshal([]byte(src), &rows); err != nil {
@@ -55,7 +62,7 @@ func Ratios(page, src string) (string, error) {
 		fmt.Fprintf(&out, "| %s |", job)
 		for _, w := range ratioWires {
 			for _, m := range ratioModes {
-				if r, ok := rows[w+"/"+m+"/"+job]; ok {
+				if r, ok := rows[w+"/"+m+"/"+job+overTLS]; ok {
 					fmt.Fprintf(&out, " %.2f |", r.CPU)
 				} else {
 					out.WriteString(" |")
@@ -67,12 +74,12 @@ func Ratios(page, src string) (string, error) {
 	out.WriteString("\nOf 64 runs at once, three rounds of five calls:\n\n| | CPU µs | by hand | allocations | of by hand | bytes of by hand |\n|---|---|---|---|---|---|\n")
 	for _, w := range ratioWires {
 		for _, m := range ratioModes {
-			if r, ok := rows[w+"/"+m+"/3x5/c64"]; ok {
+			if r, ok := rows[w+"/"+m+"/3x5/c64"+overTLS]; ok {
 				fmt.Fprintf(&out, "| %s, %s | %.0f | %.0f | %.0f | %.2f | %.2f |\n", w, m, r.PawlCPU, r.HandCPU, r.Made, r.Allocs, r.Bytes)
 			}
 		}
 	}
-	out.WriteString("\n" + ratioGrowth(rows) + "\n" + ratiosEnd + after)
+	out.WriteString("\n" + ratioGrowth(rows) + ratioPlain(rows) + "\n" + ratiosEnd + after)
 	return out.String(), nil
 }
 
@@ -80,7 +87,8 @@ func Ratios(page, src string) (string, error) {
 func ratioJobs(rows map[string]ratio) []string {
 	seen := map[string]bool{}
 	for name := range rows {
-		if parts := strings.SplitN(name, "/", 3); len(parts) == 3 {
+		name, ok := strings.CutSuffix(name, overTLS)
+		if parts := strings.SplitN(name, "/", 3); ok && len(parts) == 3 {
 			seen[parts[2]] = true
 		}
 	}
@@ -108,7 +116,7 @@ func ratioJobs(rows map[string]ratio) []string {
 func ratioGrowth(rows map[string]ratio) string {
 	var out strings.Builder
 	for _, m := range ratioModes {
-		at := func(job string) (ratio, bool) { r, ok := rows["chat/"+m+"/"+job]; return r, ok }
+		at := func(job string) (ratio, bool) { r, ok := rows["chat/"+m+"/"+job+overTLS]; return r, ok }
 		few, ok := at("10x1-history10/c8")
 		many, also := at("10x1-history200/c8")
 		if ok && also && few.PawlCPU > 0 {
@@ -123,6 +131,19 @@ func ratioGrowth(rows map[string]ratio) string {
 		}
 		if crowd, ok := at("1x1/c10000"); ok {
 			fmt.Fprintf(&out, "- %s: 10,000 runs at once hold %.0f KiB each at the most (by hand %.0f), and the slowest hundredth takes %.1f times the median.\n", m, crowd.PawlKiB, crowd.HandKiB, crowd.Tail)
+		}
+	}
+	return out.String()
+}
+
+// ratioPlain names the rows over plain HTTP/1.1.
+func ratioPlain(rows map[string]ratio) string {
+	var out strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(rows)) {
+		if row, ok := strings.CutSuffix(name, overHTTP); ok {
+			r := rows[name]
+			fmt.Fprintf(&out, "- %s over plain HTTP/1.1, as local servers speak it: %.2f of the CPU of the loop by hand (%.0f µs) and %.2f of its allocations (%.0f).\n",
+				row, r.CPU, r.PawlCPU, r.Allocs, r.Made)
 		}
 	}
 	return out.String()

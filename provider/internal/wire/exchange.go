@@ -1,25 +1,26 @@
 package wire
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/url"
-	"sync"
+	"strings"
 	"time"
 
-	"github.com/pawl-go/pawl/internal/http1"
 	"github.com/pawl-go/pawl/llm"
 )
 
 // exchange sends the request one time. h stands in place of the Client's header; nil: it does not.
 func (c *Client) exchange(ctx context.Context, u *url.URL, h http.Header, body []byte, whole bool, out *Emitter, decoder func(*Emitter) Decoder) error {
-	if c.HTTP == nil && c.isPlain(u, h) {
-		return c.direct(ctx, u, h, body, whole, out, decoder)
-	}
 	if h == nil {
 		h = c.Header
+	}
+	if err := checkHeader(h); err != nil {
+		return &llm.ProviderError{Provider: c.Provider, Code: llm.CodeInvalidRequest, Message: err.Error()}
 	}
 	t := c.Timeouts.limits()
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -27,21 +28,20 @@ func (c *Client) exchange(ctx context.Context, u *url.URL, h http.Header, body [
 	var w watch
 	w.begin(cancel, t.FirstByte)
 	defer w.stop()
-	open, end := lend(body)
-	defer end()
 	r := (&http.Request{
 		Method: http.MethodPost, URL: u, Host: u.Host, Header: h,
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-		Body: open(), ContentLength: int64(len(body)),
-		GetBody: func() (io.ReadCloser, error) { return open(), nil },
+		Body: reader(body), ContentLength: int64(len(body)),
+		GetBody: func() (io.ReadCloser, error) { return reader(body), nil },
 	}).WithContext(ctx)
-	carrier := c.HTTP
-	if carrier == nil {
-		carrier = c.carrier().std
+	var transport http.RoundTripper
+	if c.HTTP == nil {
+		transport = c.transport()
 	} else {
-		r.Header = h.Clone() // a RoundTripper of the caller's may write into the headers
+		transport = c.HTTP
+		r.Header = h.Clone() // a RoundTripper of the caller may write into the headers
 	}
-	res, err := carrier.RoundTrip(r)
+	res, err := transport.RoundTrip(r)
 	if own := (*llm.ProviderError)(nil); errors.As(err, &own) { // a RoundTripper of the caller's says itself what it means
 		e := *own
 		e.Provider = c.Provider
@@ -63,35 +63,8 @@ func (c *Client) exchange(ctx context.Context, u *url.URL, h http.Header, body [
 	return err
 }
 
-// direct is exchange over a connection of our own.
-func (c *Client) direct(ctx context.Context, u *url.URL, h http.Header, body []byte, whole bool, out *Emitter, decoder func(*Emitter) Decoder) error {
-	var x struct {
-		http1.Exchange
-		watch watch
-	}
-	var err error
-	if x.Header, err = c.lines(h); err != nil {
-		return &llm.ProviderError{Provider: c.Provider, Code: llm.CodeInvalidRequest, Message: err.Error()}
-	}
-	x.Host, x.Target, x.Body = u.Host, u.RequestURI(), body
-	t := c.Timeouts.limits()
-	x.watch.begin(x.Abort, t.FirstByte)
-	defer x.watch.stop()
-	if err := c.carrier().plain.Do(ctx, &x.Exchange); err != nil {
-		return c.failed(nil, llm.CodeNetwork, err)
-	}
-	defer x.Close()
-	reply := x.watch.read(&x.Exchange, t.Silence)
-	if x.Status > 299 {
-		all, _ := io.ReadAll(io.LimitReader(reply, 1<<20))
-		return c.ToError(x.Status, x.Head(), all, time.Now())
-	}
-	err = Read(c.Provider, reply, x.Length, whole, decoder(out))
-	if cause := x.Aborted(); err != nil && err != ErrStopped && cause != nil {
-		return c.failed(cause, llm.CodeStream, err)
-	}
-	return err
-}
+// reader returns a reader of body. net/http writes head and body at once where it knows the reader's type.
+func reader(body []byte) io.ReadCloser { return io.NopCloser(bytes.NewReader(body)) }
 
 // failed is the error of an exchange that err ended. cause may say that it was a timeout; nil: it says nothing.
 func (c *Client) failed(cause error, code llm.Code, err error) error {
@@ -106,36 +79,33 @@ func (c *Client) failed(cause error, code llm.Code, err error) error {
 	return &llm.ProviderError{Provider: c.Provider, Code: code, Message: err.Error(), Retryable: true, Err: err}
 }
 
-// plain remembers what a Client's requests, which go to one host with one header, have in common.
-type plain struct {
-	once  sync.Once
-	host  string
-	fits  bool   // it is reached over connections of our own
-	lines []byte // the Client's header, as it is sent
-	err   error  // of a header that cannot be sent
-}
-
-// isPlain reports whether a request goes over a connection of our own. own is a header in place of the Client's; nil: there is none.
-func (c *Client) isPlain(u *url.URL, own http.Header) bool {
-	p := &c.plain
-	p.once.Do(func() {
-		p.host, p.fits = u.Host, isPlain(u, c.Header)
-		p.lines, p.err = http1.AppendHeader(nil, c.Header)
-	})
-	if p.host != u.Host {
-		return isPlain(u, c.Header) && (own == nil || http1.Fits(u, own))
+// checkHeader returns an error for a header that cannot be sent, as one with a line break in a key. net/http
+// refuses such a header too, with an error that looks like a fault of the network.
+func checkHeader(h http.Header) error {
+	for name, values := range h {
+		if !isToken(name) {
+			return fmt.Errorf("%q is not a name of a header", name)
+		}
+		for _, v := range values {
+			for i := range len(v) {
+				if b := v[i]; b < ' ' && b != '\t' || b == 0x7f {
+					return fmt.Errorf("the value of header %s has a control character at byte %d", name, i)
+				}
+			}
+		}
 	}
-	return p.fits && (own == nil || http1.Fits(u, own))
+	return nil
 }
 
-func isPlain(u *url.URL, h http.Header) bool {
-	return http1.Fits(u, h) && !proxied(&http.Request{URL: u})
-}
-
-// lines returns the header of a request as it is sent.
-func (c *Client) lines(own http.Header) ([]byte, error) {
-	if own == nil {
-		return c.plain.lines, c.plain.err
+// isToken reports whether s is a token of RFC 9110.
+func isToken(s string) bool {
+	for i := range len(s) {
+		switch b := s[i]; {
+		case '0' <= b && b <= '9', 'a' <= b && b <= 'z', 'A' <= b && b <= 'Z':
+		case strings.IndexByte("!#$%&'*+-.^_`|~", b) >= 0:
+		default:
+			return false
+		}
 	}
-	return http1.AppendHeader(nil, own)
+	return s != ""
 }

@@ -118,19 +118,12 @@ func readAll(buf []byte, body io.Reader, size int64) ([]byte, error) {
 // has usually come with the last event; for a server that keeps the connection open it is not waited long.
 func drain(body io.Reader) {
 	const wait = 100 * time.Millisecond
-	if d, ok := body.(drainer); ok {
-		d.Drain(wait)
-		return
-	}
 	if c, ok := body.(io.Closer); ok {
 		t := time.AfterFunc(wait, func() { c.Close() })
 		defer t.Stop()
 		io.Copy(io.Discard, io.LimitReader(body, 64<<10))
 	}
 }
-
-// drainer is a body that can do it itself.
-type drainer interface{ Drain(limit time.Duration) }
 
 // cut is the error of a body that broke off.
 func cut(provider string, err error) error {
@@ -162,8 +155,7 @@ const (
 )
 
 var (
-	bodies  = sync.Pool{New: newBuffer} // of requests
-	scratch = sync.Pool{New: newBuffer} // of replies, and of what is soon written
+	scratch = sync.Pool{New: newBuffer} // of replies
 	streams = sync.Pool{New: func() any { return sse.NewReader(nil) }}
 )
 

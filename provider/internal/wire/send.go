@@ -29,9 +29,8 @@ type Client struct {
 	// ToError makes the error of an answer whose status is none of success.
 	ToError func(status int, h http.Header, body []byte, now time.Time) *llm.ProviderError
 
-	plain plain
-	once  sync.Once
-	own   *carrier // with a connect timeout of its own
+	once sync.Once
+	own  *http.Transport // with its own connect timeout
 }
 
 // Send posts body to u and lets a decoder yield the reply through out. A request that failed before a

@@ -123,6 +123,3 @@ func (w *watch) Read(p []byte) (int, error) {
 }
 
 func (w *watch) Close() error { return w.body.Close() }
-
-// Drain is that of the body: the wait is bounded, so that nothing has to watch it.
-func (w *watch) Drain(time.Duration) { drain(w.body) }

@@ -6,54 +6,26 @@ import (
 	"net/http"
 	"sync"
 	"time"
-
-	"github.com/pawl-go/pawl/internal/http1"
 )
 
-// carrier carries the requests of Clients that were given no RoundTripper: what is plain http, without a proxy, over connections of our own, everything
-// else over net/http.
-type carrier struct {
-	plain http1.Transport
-	std   *http.Transport
-}
+// shared carries the requests of all Clients with the default connect timeout and no RoundTripper.
+var shared = sync.OnceValue(func() *http.Transport { return newTransport(connectTimeout, dial) })
 
-// shared is the carrier of all Clients with the default connect timeout.
-var shared = sync.OnceValue(func() *carrier { return newCarrier(connectTimeout) })
-
-// Transport returns it as a RoundTripper, for those who stand in front of it.
+// Transport returns the shared transport, for programs that wrap it.
 func Transport() http.RoundTripper { return shared() }
-
-func newCarrier(connect time.Duration) *carrier {
-	std := newTransport(connect, dial)
-	return &carrier{plain: http1.Transport{Dial: std.DialContext}, std: std}
-}
-
-// RoundTrip carries one request.
-func (c *carrier) RoundTrip(r *http.Request) (*http.Response, error) {
-	if http1.Takes(r) && !proxied(r) {
-		return c.plain.RoundTrip(r)
-	}
-	return c.std.RoundTrip(r)
-}
-
-// proxied reports whether the environment names a proxy for r, or cannot be read.
-func proxied(r *http.Request) bool {
-	proxy, err := http.ProxyFromEnvironment(r)
-	return proxy != nil || err != nil
-}
 
 func dial(ctx context.Context, network, address string) (net.Conn, error) {
 	d := net.Dialer{KeepAlive: 30 * time.Second}
 	return d.DialContext(ctx, network, address)
 }
 
-// carrier returns what carries the requests of a Client that was given no RoundTripper.
-func (c *Client) carrier() *carrier {
+// transport returns the transport of a Client without a RoundTripper.
+func (c *Client) transport() *http.Transport {
 	connect := c.Timeouts.limits().Connect
 	if connect == connectTimeout {
 		return shared()
 	}
-	c.once.Do(func() { c.own = newCarrier(connect) })
+	c.once.Do(func() { c.own = newTransport(connect, dial) })
 	return c.own
 }
 

@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"github.com/pawl-go/pawl/internal/jsonscan"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // Writer appends a body. The same request always gives the same bytes, and a longer conversation begins with the bytes of
@@ -19,6 +20,40 @@ type Writer struct {
 	Err      error    // the first thing that could not be written
 	Tools    []byte   // the inside of the options' list of tools, which stand beside those of the request; nil: none
 	own      []byte   // the other members of the options
+}
+
+// Buffer returns an empty buffer for the body of req, in most cases large enough. The buffer is not used again: a
+// RoundTripper may read the body after the exchange is over.
+func Buffer(req *llm.Request, tools *Toolset) []byte {
+	n := 1<<10 + len(tools.Body) + len(req.Output)
+	for i := range req.Messages {
+		n += sizeOf(req.Messages[i].Parts)
+	}
+	return make([]byte, 0, n+n/16) // a sixteenth for what JSON escapes
+}
+
+// sizeOf estimates the length of parts as JSON.
+func sizeOf(parts []llm.Part) int {
+	n := 32
+	for _, p := range parts {
+		n += 64
+		switch p := p.(type) {
+		case llm.Text:
+			n += len(p.Text)
+		case llm.Reasoning:
+			n += len(p.Text)
+			if p.Opaque != nil {
+				n += len(p.Opaque.Data)
+			}
+		case llm.ToolCall:
+			n += len(p.ID) + len(p.Name) + len(p.Args)
+		case llm.ToolResult:
+			n += len(p.CallID) + sizeOf(p.Parts)
+		case llm.Media:
+			n += len(p.Data) * 4 / 3
+		}
+	}
+	return n
 }
 
 // Begin opens the body. options are the request's for this provider: an object whose members go into the body as they

@@ -21,15 +21,15 @@ import (
 	"github.com/pawl-go/pawl/provider/openai"
 )
 
-// draftWire is an adapter whose bodies are compared with what it makes of each request alone.
-type draftWire struct {
+// bodyWire is an adapter whose bodies are compared with what it makes of each request alone.
+type bodyWire struct {
 	open   func(h http.RoundTripper) llm.Model
 	encode func(*llm.Request) ([]byte, error)
 	call   string // a reply with two calls, of ids that end in %d
 	answer string
 }
 
-var draftWires = map[string]draftWire{
+var bodyWires = map[string]bodyWire{
 	"openai": {
 		func(h http.RoundTripper) llm.Model { return openai.New("m", &openai.Options{Key: "k", HTTP: h}) }, openai.EncodeResponses,
 		`{"status":"completed","output":[{"type":"reasoning","id":"rs","summary":[],"encrypted_content":"x%[1]d"},{"type":"function_call","call_id":"a%[1]d","name":"look","arguments":"{\"n\":%[1]d}"},{"type":"local_shell_call","call_id":"b%[1]d","id":"l","action":{"type":"exec"},"status":"completed"},{"type":"function_call","call_id":"c%[1]d","name":"see","arguments":"{}"}]}`,
@@ -79,10 +79,11 @@ func encodeGateway(req *llm.Request) (body []byte, err error) {
 type compared struct {
 	llm.Model
 	t       *testing.T
-	wire    draftWire
+	wire    bodyWire
 	rounds  int
 	request *llm.Request
 	bodies  int
+	later   []func() // check what the RoundTripper reads after the run
 }
 
 func (c *compared) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
@@ -95,6 +96,20 @@ func (c *compared) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
+	if r.ContentLength != int64(len(got)) {
+		c.t.Errorf("request %d: a length of %d, want %d", c.bodies, r.ContentLength, len(got))
+	}
+	again, err := r.GetBody()
+	if err != nil {
+		return nil, err
+	}
+	n := c.bodies
+	c.later = append(c.later, func() {
+		late, err := io.ReadAll(again)
+		if err != nil || string(late) != string(got) || again.Close() != nil {
+			c.t.Errorf("request %d, read after the run: %v, %q; want %q", n, err, late, got)
+		}
+	})
 	alone := *c.request
 	if alone.Model == "" {
 		alone.Model = "m"
@@ -109,8 +124,9 @@ func (c *compared) RoundTrip(r *http.Request) (*http.Response, error) {
 	return wiretest.Reply(200, fmt.Sprintf(c.wire.call, c.bodies)), nil
 }
 
-// A run's bodies, which are made of what the ones before said, are those that each request has alone; whatever changes on the way.
-func TestABodyThatGrowsIsTheSame(t *testing.T) {
+// TestBodies compares the bodies of a run with the body that each request has alone, whatever changes on the
+// way. A RoundTripper may read a body again, and after the run.
+func TestBodies(t *testing.T) {
 	look := &pawl.Tool{Name: "look", Description: "Looks.", Run: func(context.Context, llm.ToolCall) (llm.ToolResult, error) {
 		return llm.ToolResult{Parts: []llm.Part{llm.Text{Text: "seen \"it\""}, llm.Media{MIME: "image/png", Data: []byte("png")}}}, nil
 	}}
@@ -149,7 +165,7 @@ func TestABodyThatGrowsIsTheSame(t *testing.T) {
 		"more of the user's": {mend: func(_ int, r *llm.Request) { r.Messages = append(slices.Clip(r.Messages), llm.User("remember")) }},
 		"an instruction":     {mend: func(_ int, r *llm.Request) { r.Messages = append(slices.Clip(r.Messages), llm.System("remember")) }},
 	} {
-		for wire, w := range draftWires {
+		for wire, w := range bodyWires {
 			t.Run(name+"/"+wire, func(t *testing.T) {
 				m := &compared{t: t, wire: w, rounds: 4}
 				m.Model = w.open(m)
@@ -170,6 +186,9 @@ func TestABodyThatGrowsIsTheSame(t *testing.T) {
 				res, err := agent.Run(pawl.WithInbox(t.Context(), &steering), history...)
 				if err != nil {
 					t.Fatal(err)
+				}
+				for _, check := range m.later {
+					check()
 				}
 				if m.bodies < 3 || c.limits.Rounds == 0 && !strings.Contains(res.Text(), "done") {
 					t.Errorf("%d requests, %q", m.bodies, res.Text())
