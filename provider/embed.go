@@ -1,13 +1,11 @@
 package provider
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
 
-	"github.com/pawl-go/pawl/provider/gemini"
-	"github.com/pawl-go/pawl/provider/ollama"
-	"github.com/pawl-go/pawl/provider/openai"
 	"github.com/pawl-go/pawl/store"
 )
 
@@ -34,33 +32,22 @@ func OpenEmbedder(name string, o *Options) (store.Embedder, error) {
 	if !found || model == "" {
 		return fail("want PROVIDER:MODEL, such as openai:text-embedding-3-small")
 	}
-	switch prefix {
-	case "openai", "openai-chat":
-		return openai.NewEmbedder(model, dimensions, toServer(o)), nil
-	case "gemini":
-		return gemini.NewEmbedder(model, dimensions, &gemini.Options{BaseURL: o.BaseURL, Key: o.Key, Header: o.Header, HTTP: o.HTTP, Retries: o.Retries,
-			ConnectTimeout: o.ConnectTimeout, FirstByteTimeout: o.FirstByteTimeout, SilenceTimeout: o.SilenceTimeout}), nil
-	case "ollama":
-		return ollama.NewEmbedder(model, dimensions, &ollama.Options{BaseURL: o.BaseURL, Key: o.Key, Header: o.Header, HTTP: o.HTTP, Retries: o.Retries,
-			ConnectTimeout: o.ConnectTimeout, FirstByteTimeout: o.FirstByteTimeout, SilenceTimeout: o.SilenceTimeout}), nil
-	case "anthropic":
-		return fail("Anthropic has no embedding models")
-	}
-	for _, s := range servers {
-		if s.Name == prefix {
-			opts := fromOptions(o)
-			opts.Server = &s.Server
-			return openai.NewEmbedder(model, dimensions, opts), nil
-		}
+	p, known := Find(prefix)
+	switch {
+	case known && p.embed == nil:
+		return fail("%s has no embedding models", cmp.Or(p.Title, p.Name))
+	case known:
+		return p.embed(model, dimensions, o), nil
 	}
 	return fail("unknown provider %q; known: %s", prefix, strings.Join(embedders(), ", "))
 }
 
-// embedders are the names that OpenEmbedder knows.
-func embedders() []string {
-	names := []string{"openai", "gemini"}
-	for _, s := range servers {
-		names = append(names, s.Name)
+// embedders are the names that OpenEmbedder lists.
+func embedders() (names []string) {
+	for _, p := range table {
+		if p.Embeds() && !p.Alias {
+			names = append(names, p.Name)
+		}
 	}
 	return names
 }

@@ -9,25 +9,11 @@ func KeyVariables(providers ...string) []string {
 		providers = Names()
 	}
 	var names []string
-	add := func(more ...string) {
-		for _, n := range more {
-			if !slices.Contains(names, n) {
-				names = append(names, n)
-			}
-		}
-	}
-	for _, p := range providers {
-		switch p {
-		case "openai", "openai-chat":
-			add("OPENAI_API_KEY")
-		case "anthropic":
-			add("ANTHROPIC_API_KEY")
-		case "gemini":
-			add("GEMINI_API_KEY", "GOOGLE_API_KEY")
-		}
-		for _, s := range servers {
-			if s.Name == p {
-				add(s.KeyEnv)
+	for _, name := range providers {
+		p, _ := Find(name)
+		for _, key := range p.Keys {
+			if !slices.Contains(names, key) {
+				names = append(names, key)
 			}
 		}
 	}

@@ -65,11 +65,3 @@ func toServer(o *Options) *openai.Options {
 	}
 	return opts
 }
-
-// withServers appends an adapter for each server.
-func withServers(all ...adapter) []adapter {
-	for _, s := range servers {
-		all = append(all, s.adapter())
-	}
-	return all
-}
