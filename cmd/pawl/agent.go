@@ -57,7 +57,10 @@ type setup struct {
 	around  func(pawl.Runner) pawl.Runner // tells of its runs; nil: nobody is told
 	close   func()
 	asks    box    // what MCP servers want to know
-	person  *asker // at the terminal, once it is known that there is one; nil: nobody
+	
+	// ask asks the person at the terminal about calls that a policy wants asked about. nil means that there is no person.
+	ask func(ctx context.Context, policy pawl.Approver, call pawl.ToolCall, tool *pawl.Tool) (pawl.Approval, error)
+
 }
 
 // setup makes the agent of who sits at the command line: that of a file ("": none), with the flags over it. Everything that can be wrong with flags and files is found here,

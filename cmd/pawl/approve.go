@@ -50,24 +50,6 @@ func (f *ruleFlags) over(a *config.Agent) {
 	}
 }
 
-// approve sets who decides about calls: the rules, and where they ask the person at the terminal. With nobody to ask they pend. in may be nil;
-// decided are the calls that flags say something of.
-func (f *ruleFlags) approve(s *setup, sys *system, out *screen, in *lines, decided map[pawl.Key]bool) {
-	rules := s.rules
-	if !sys.inTerm || !sys.errTerm {
-		s.agent.Middleware = append(s.agent.Middleware, rules.Middleware())
-		return
-	}
-	if in == nil && sys.console == nil {
-		in = newLines(sys.in)
-	}
-	a := &asker{policy: rules.Approve, decided: decided, in: in, out: out, style: sys.colours(sys.errTerm), width: sys.width, always: map[string]bool{},
-		secrets: s.secrets, console: sys.console, change: s.change}
-	s.agent.Middleware = append(s.agent.Middleware, pawl.Approve(a.approve))
-	s.person = a
-	s.asks.set(a.question)
-}
-
 // spread gives the lists of the flags to the team: what is about its own tools, workers among them, to its rules. Those of its workers have them already, by inner.
 func (f *ruleFlags) spread(r *policy.Rules, built *config.Built) error {
 	about := func(name string, tools []*pawl.Tool) error { return policy.Rules{Deny: []string{name}}.Check(tools) }
@@ -98,10 +80,10 @@ func (s *setup) inner(own policy.Rules, f *ruleFlags) pawl.Middleware {
 		r.Else = pawl.Allow
 	}
 	m := pawl.Approve(func(ctx context.Context, call pawl.ToolCall, tool *pawl.Tool) (pawl.Approval, error) {
-		if s.person == nil {
+		if s.ask == nil {
 			return r.Approve(ctx, call, tool)
 		}
-		return s.person.under(ctx, r.Approve, call, tool)
+		return s.ask(ctx, r.Approve, call, tool)
 	})
 	m.Check = own.Check // those of the flags may be about others
 	return m
@@ -130,8 +112,8 @@ type asker struct {
 	width   int
 	secrets *pawl.Redactor // hides them in what is shown
 	console *console       // where it can be asked in place; nil: line by line
-	change  func(context.Context, pawl.ToolCall) *change
-	resumes bool // whoever follows the run goes on with edits
+	setup   *setup   // whose calls are asked about; nil means that no change of a file is shown
+	resumes bool // the run is resumed with edited calls: see run
 
 	mu     sync.Mutex
 	always map[string]bool // tools that were allowed once and for all
@@ -205,8 +187,8 @@ func (a *asker) askInPlace(ctx context.Context, call pawl.ToolCall, why string) 
 		path = v.Key
 	}
 	var of *change
-	if a.change != nil {
-		of = a.change(ctx, call)
+	if a.setup != nil {
+		of = changeOf(ctx, a.setup, call)
 	}
 	shown := a.secrets.Call(call)
 	q := newCard(shown, why, of, a.resumes && direct(path) && bytes.Equal(shown.Args, call.Args))
@@ -232,14 +214,14 @@ func (a *asker) askInPlace(ctx context.Context, call pawl.ToolCall, why string) 
 	return pawl.Approval{Verdict: pawl.Ask, Reason: "the question was not answered"}
 }
 
-// edited lets the agent go on from from with msgs as follow does, and goes on once more with each call that the person allowed with other arguments.
-func (s *setup) edited(ctx context.Context, from *pawl.Result, msgs []pawl.Message, show func(pawl.Event)) (told, truth *pawl.Result, err error) {
+// run lets the agent go on from from with msgs as follow does, and goes on once more with each call that the person allowed with other arguments. a may be nil.
+func (a *asker) run(ctx context.Context, s *setup, from *pawl.Result, msgs []pawl.Message, show func(pawl.Event)) (told, truth *pawl.Result, err error) {
 	for {
 		told, truth, err = s.follow(ctx, s.resumed(from), msgs, show)
-		if told == nil || s.person == nil || ctx.Err() != nil {
+		if told == nil || a == nil || ctx.Err() != nil {
 			return told, truth, err
 		}
-		edits := s.person.edited(truth)
+		edits := a.edited(truth)
 		if len(edits) == 0 {
 			return told, truth, err
 		}
@@ -262,8 +244,8 @@ func (a *asker) edited(res *pawl.Result) []pawl.Decision {
 	return out
 }
 
-// change is what a call of the file tools would make of its file; nil: it is none of theirs, or its file has no text.
-func (s *setup) change(ctx context.Context, call pawl.ToolCall) *change {
+// changeOf is what a call of the file tools would make of its file; nil: it is none of theirs, or its file has no text.
+func changeOf(ctx context.Context, s *setup, call pawl.ToolCall) *change {
 	ours := slices.ContainsFunc(s.file.Tools, func(t config.Tool) bool { return t.Set == "file" })
 	if !ours || !strings.HasPrefix(call.Name, "file_") {
 		return nil
@@ -319,4 +301,23 @@ func (s *screen) Write(b []byte) (int, error) {
 func (s *screen) hold() func() {
 	s.mu.Lock()
 	return s.mu.Unlock
+}
+
+// askPerson has the calls of s decided by its rules, and where they ask, by the person at the terminal. It returns nil without a terminal:
+// such calls are pending then. in may be nil; decided are the calls that flags decide. resumes says that the caller resumes the run with edited calls: see asker.run.
+func askPerson(s *setup, sys *system, out *screen, in *lines, decided map[pawl.Key]bool, resumes bool) *asker {
+	rules := s.rules
+	if !sys.inTerm || !sys.errTerm {
+		s.agent.Middleware = append(s.agent.Middleware, rules.Middleware())
+		return nil
+	}
+	if in == nil && sys.console == nil {
+		in = newLines(sys.in)
+	}
+	a := &asker{policy: rules.Approve, decided: decided, in: in, out: out, style: sys.colours(sys.errTerm), width: sys.width, always: map[string]bool{},
+		secrets: s.secrets, console: consoleOf(sys), setup: s, resumes: resumes}
+	s.agent.Middleware = append(s.agent.Middleware, pawl.Approve(a.approve))
+	s.ask = a.under
+	s.asks.set(a.question)
+	return a
 }

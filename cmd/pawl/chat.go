@@ -44,6 +44,7 @@ type chat struct {
 	out     *screen  // for what is not the model's
 	console *console // nil: plain lines
 	setup   *setup
+	person  *asker // who is asked about calls; nil without a terminal
 	kept    *thread           // where it is kept in the database; nil: it is not
 	res     *pawl.Result      // how the last turn ended; empty at first
 	last    error             // what the last turn came to
@@ -54,7 +55,7 @@ type chat struct {
 // Run reads lines until the input ends.
 func (c *chatCmd) Run(sys *system) error {
 	con, sys := openConsole(sys, true)
-	defer con.close()
+	defer con.Close()
 	err := c.recordFlags.keep(sys, c.run(sys))
 	if con != nil { // what is told from now on is told below
 		tell(sys.err, err)
@@ -88,7 +89,7 @@ func (c *chatCmd) run(sys *system) error {
 	if err := c.carrier(sys, &c.agentFlags); err != nil {
 		return err
 	}
-	t := &chat{chatCmd: c, sys: sys, out: &screen{w: sys.err}, console: sys.console, res: from, decided: map[pawl.Key]bool{}}
+	t := &chat{chatCmd: c, sys: sys, out: &screen{w: sys.err}, console: consoleOf(sys), res: from, decided: map[pawl.Key]bool{}}
 	if t.console == nil {
 		t.in = newLines(sys.in)
 		defer t.in.stop()
@@ -113,15 +114,12 @@ func (t *chat) open() error {
 	if t.Keep > 0 {
 		s.agent.Middleware = append(s.agent.Middleware, history.LastTurns(t.Keep))
 	}
-	t.approve(s, t.sys, t.out, t.in, t.decided)
-	if s.person != nil {
-		s.person.resumes = true
-	}
+	person := askPerson(s, t.sys, t.out, t.in, t.decided, true)
 	if err := t.telemetryFlags.open(t.sys, s); err != nil {
 		s.close()
 		return err
 	}
-	t.setup = s
+	t.setup, t.person = s, person
 	return nil
 }
 
@@ -283,7 +281,7 @@ func (t *chat) turn(from *pawl.Result, msgs ...pawl.Message) {
 	defer stop()
 	maps.Copy(t.decided, decided(msgs))
 	started := time.Now()
-	res, truth, err := t.setup.edited(ctx, from, msgs, d.show)
+	res, truth, err := t.person.run(ctx, t.setup, from, msgs, d.show)
 	stop()
 	if res == nil {
 		t.last = notBegun(err)

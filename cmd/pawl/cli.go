@@ -61,7 +61,7 @@ type system struct {
 	width    int      // columns
 	inFile   *os.File // in, where it is a file
 	errFile  *os.File // err, where it is one
-	console  *console // what err and out are written to by now; nil: they are plain
+	console  interface{ Close() } // the terminal that err and out are written to; nil means plain streams
 	under    *system  // what it was without the console
 	name     string   // what the person types to start the program; "": pawl
 }

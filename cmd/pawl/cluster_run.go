@@ -16,9 +16,12 @@ import (
 	"github.com/pawl-go/pawl/store"
 )
 
+// remote is the runs of a Temporal cluster.
+type remote struct{ *clusterFlags }
+
 // far is a run on a cluster, seen from here.
 type far struct {
-	flags  *clusterFlags
+	flags  remote
 	engine *temporal.Engine
 	runner *temporal.Runner
 	sys    *system
@@ -48,14 +51,27 @@ func (c *runCmd) onCluster(ctx context.Context, sys *system) error {
 	if err := savable("--save", c.Save); err != nil {
 		return err
 	}
-	w, err := c.clusterFlags.open(ctx, sys, cmp.Or(c.durableFlags.Run, newRunID()), name, c.JSON, c.Save)
+	w := remoteRun{ID: cmp.Or(c.durableFlags.Run, newRunID()), Agent: name, JSON: c.JSON, Save: c.Save}
+	return w.Do(ctx, sys, &c.clusterFlags, append(from.Messages, msgs...))
+}
+
+// remoteRun is a run to start on a Temporal cluster.
+type remoteRun struct {
+	ID, Agent string
+	JSON      bool   // events are printed as JSON, and nothing else is
+	Save      string // the file that the result is written to; "" means none
+}
+
+// Do starts the run, and watches it until it ends or the person stops watching.
+func (r remoteRun) Do(ctx context.Context, sys *system, f *clusterFlags, msgs []pawl.Message) error {
+	w, err := remote{f}.open(ctx, sys, r.ID, r.Agent, r.JSON, r.Save)
 	if err != nil {
 		return err
 	}
 	defer w.engine.Client.Close()
 	sys.tell("run " + w.runner.ID)
 	w.attended(ctx)
-	return w.do(ctx, append(from.Messages, msgs...))
+	return w.do(ctx, msgs)
 }
 
 // agentThere returns the name of the agent. What else makes an agent is said to the worker.
@@ -88,7 +104,7 @@ func (c *runCmd) agentThere(sys *system) (string, error) {
 }
 
 // open connects with a run; agent may be "" for one that is there.
-func (f *clusterFlags) open(ctx context.Context, sys *system, id, agent string, json bool, saved string) (*far, error) {
+func (f remote) open(ctx context.Context, sys *system, id, agent string, json bool, saved string) (*far, error) {
 	e, err := f.dial(ctx, sys)
 	if err != nil {
 		return nil, err
@@ -188,7 +204,7 @@ func (w *far) end(res *pawl.Result, err error, r *renderer, started time.Time, u
 }
 
 // settling says how open calls of a run are settled.
-func (f *clusterFlags) settling(id string, open []openCall) string {
+func (f remote) settling(id string, open []openCall) string {
 	ways := map[string]bool{}
 	for _, o := range open {
 		switch {

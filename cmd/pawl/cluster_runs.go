@@ -20,7 +20,7 @@ import (
 const saysWithin = 15 * time.Second
 
 // there calls do with what speaks to the runs of the cluster.
-func (f *clusterFlags) there(sys *system, do func(context.Context, *temporal.Engine) error) error {
+func (f remote) there(sys *system, do func(context.Context, *temporal.Engine) error) error {
 	ctx, stop := interruptibleBy(context.Background(), sys.err, errStopped)
 	defer stop()
 	e, err := f.dial(ctx, sys)
@@ -34,7 +34,7 @@ func (f *clusterFlags) there(sys *system, do func(context.Context, *temporal.Eng
 }
 
 // list lists the runs of the namespace.
-func (f *clusterFlags) list(sys *system, state string, asJSON bool) error {
+func (f remote) list(sys *system, state string, asJSON bool) error {
 	return f.there(sys, func(ctx context.Context, e *temporal.Engine) error {
 		all, err := e.Runs(ctx, 0)
 		if err != nil {
@@ -59,7 +59,7 @@ func (f *clusterFlags) list(sys *system, state string, asJSON bool) error {
 }
 
 // show shows a run.
-func (f *clusterFlags) show(sys *system, id string, asJSON bool) error {
+func (f remote) show(sys *system, id string, asJSON bool) error {
 	return f.there(sys, func(ctx context.Context, e *temporal.Engine) error {
 		x, err := e.Export(ctx, id)
 		if err != nil {
@@ -110,7 +110,7 @@ func endOf(x *durable.Export) string {
 }
 
 // settle gives answers to calls that wait. done is what happened, for the person: approved.
-func (f *clusterFlags) settle(sys *system, id, by, done string, flags settleFlags) error {
+func (f remote) settle(sys *system, id, by, done string, flags settleFlags) error {
 	return f.there(sys, func(ctx context.Context, e *temporal.Engine) error {
 		left, err := f.decide(ctx, e, id, by, flags)
 		if err != nil {
@@ -126,7 +126,7 @@ func (f *clusterFlags) settle(sys *system, id, by, done string, flags settleFlag
 }
 
 // decide says what the flags say of the calls that wait, and returns those of which nothing was said.
-func (f *clusterFlags) decide(ctx context.Context, e *temporal.Engine, id, by string, flags settleFlags) (left []openCall, err error) {
+func (f remote) decide(ctx context.Context, e *temporal.Engine, id, by string, flags settleFlags) (left []openCall, err error) {
 	s, err := e.State(ctx, id)
 	if err != nil {
 		return nil, f.failed(err)
@@ -151,7 +151,7 @@ func (f *clusterFlags) decide(ctx context.Context, e *temporal.Engine, id, by st
 }
 
 // resume watches a run until it is over, or waits for an answer.
-func (f *clusterFlags) resume(sys *system, id string, flags settleFlags, asJSON bool) error {
+func (f remote) resume(sys *system, id string, flags settleFlags, asJSON bool) error {
 	ctx, stop := interruptibleBy(context.Background(), sys.err, errStopped)
 	defer stop()
 	ctx, sys = attended(ctx, sys, errStopped)
@@ -169,7 +169,7 @@ func (f *clusterFlags) resume(sys *system, id string, flags settleFlags, asJSON 
 }
 
 // cancel has a run given up.
-func (f *clusterFlags) cancel(sys *system, id string) error {
+func (f remote) cancel(sys *system, id string) error {
 	return f.there(sys, func(ctx context.Context, e *temporal.Engine) error {
 		if err := e.Cancel(ctx, id); errors.Is(err, temporal.ErrUnknownRun) {
 			return &failure{statusFailed, fmt.Errorf("there is no run %s, or it is over", visible(id)), f.command("runs", "list")}

@@ -85,6 +85,12 @@ func openConsole(sys *system, typing bool) (*console, *system) {
 	return c, &own
 }
 
+// consoleOf returns the console that sys writes to. nil means plain streams.
+func consoleOf(sys *system) *console {
+	c, _ := sys.console.(*console)
+	return c
+}
+
 // attend opens the console for one run, if there is a terminal for it, and returns a context that ends with cause when the person stops the run. Call stop at the end; it may
 // be called again.
 func attend(ctx context.Context, sys *system, cause error, plain bool) (_ context.Context, _ *system, stop func()) {
@@ -95,7 +101,7 @@ func attend(ctx context.Context, sys *system, cause error, plain bool) (_ contex
 			if !sys.outTerm {
 				own.out = own.under.out
 			}
-			return ctx, own, func() { stop(); c.close() }
+			return ctx, own, func() { stop(); c.Close() }
 		}
 	}
 	ctx, stop = interruptibleBy(ctx, sys.err, cause)
@@ -108,7 +114,7 @@ func (s *system) plain() *system {
 	if s.console == nil {
 		return s
 	}
-	s.console.close()
+	s.console.Close()
 	return s.under
 }
 
@@ -388,8 +394,8 @@ func (c *console) edit(text, name string) (edited string, err error) {
 	return string(b), err
 }
 
-// close prints what is left, and gives the terminal back as it was. It may be called more than once.
-func (c *console) close() {
+// Close prints what is left, and gives the terminal back as it was. It may be called more than once.
+func (c *console) Close() {
 	if c == nil {
 		return
 	}

@@ -166,7 +166,7 @@ func settle(sys *system, f *storeFlags, at *engineFlags, name, by, done string, 
 		return err
 	}
 	if at.away() {
-		return at.settle(sys, name, by, done, flags)
+		return remote{&at.clusterFlags}.settle(sys, name, by, done, flags)
 	}
 	ctx := context.Background()
 	j, r, err := f.openRun(ctx, sys, name)

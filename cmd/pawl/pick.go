@@ -77,14 +77,14 @@ func choose(sys *system, db store.Threads, s store.Scope) (string, error) {
 		return "", err
 	case len(all) == 0:
 		return "", usage("pawl chat begins one", "--resume: there is no conversation yet")
-	case len(all) == 1 || sys.console == nil:
+	case len(all) == 1 || consoleOf(sys) == nil:
 		return all[0].ID, nil
 	}
 	rows := make([]string, len(all))
 	for i, t := range all {
 		rows[i] = fmt.Sprintf("%s %4d  %s", ago(time.Since(t.Updated)), t.Messages, line(t.Title, max(sys.width-20, 20)))
 	}
-	n, err := sys.console.pick("Go on with", rows)
+	n, err := consoleOf(sys).pick("Go on with", rows)
 	if err != nil {
 		return "", &failure{status: statusInterrupted}
 	}

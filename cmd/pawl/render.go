@@ -51,7 +51,7 @@ type display struct {
 }
 
 func newDisplay(sys *system, out *screen) *display {
-	d := &display{live: sys.outTerm && sys.errTerm, console: sys.console}
+	d := &display{live: sys.outTerm && sys.errTerm, console: consoleOf(sys)}
 	if d.console != nil {
 		d.show = d.console.show
 		return d

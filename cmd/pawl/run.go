@@ -98,10 +98,7 @@ func (c *runCmd) run(sys *system) error {
 	c.hide(s.secrets)
 
 	out := &screen{w: sys.err}
-	c.approve(s, sys, out, nil, decided(msgs))
-	if s.person != nil {
-		s.person.resumes = !c.Durable
-	}
+	person := askPerson(s, sys, out, nil, decided(msgs), !c.Durable)
 	if err := c.telemetryFlags.open(sys, s); err != nil {
 		return err
 	}
@@ -114,7 +111,7 @@ func (c *runCmd) run(sys *system) error {
 		d.show = eventLines(sys.out, &unwritten)
 	}
 	started := time.Now()
-	res, truth, err := s.edited(ctx, from, msgs, d.show)
+	res, truth, err := person.run(ctx, s, from, msgs, d.show)
 	if res == nil {
 		return notBegun(err)
 	}

@@ -185,7 +185,7 @@ func (c *runsListCmd) Run(sys *system) error {
 		return err
 	}
 	if c.away() {
-		return c.list(sys, c.State, c.JSON)
+		return remote{&c.clusterFlags}.list(sys, c.State, c.JSON)
 	}
 	j, err := c.openRuns(sys)
 	if err != nil {

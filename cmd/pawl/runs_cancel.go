@@ -26,7 +26,7 @@ func (c *runsCancelCmd) Run(sys *system) error {
 		return err
 	}
 	if c.away() {
-		return c.cancel(sys, c.ID)
+		return remote{&c.clusterFlags}.cancel(sys, c.ID)
 	}
 	ctx, stop := interruptibleBy(context.Background(), sys.err, errStopped)
 	defer stop()

@@ -72,7 +72,7 @@ func (c *runsResumeCmd) Run(sys *system) error {
 		if c.File != "" || len(given(&c.agentFlags)) > 0 || len(c.Accept) > 0 || c.Lease != nil {
 			return usage("say it in the agent's file, which pawl worker is given", "on Temporal the agent is the worker's, and so is what the run is made with")
 		}
-		return c.resume(sys, c.ID, c.settleFlags, c.JSON)
+		return remote{&c.clusterFlags}.resume(sys, c.ID, c.settleFlags, c.JSON)
 	}
 	ctx, stop := interruptibleBy(context.Background(), sys.err, errStopped)
 	defer stop()
@@ -108,7 +108,7 @@ func (c *runsResumeCmd) goOn(ctx context.Context, sys *system, j *journal, r sto
 	}
 	defer func() { s.close() }()
 	out := &screen{w: sys.err}
-	c.approve(s, sys, out, nil, nil)
+	askPerson(s, sys, out, nil, nil, false)
 	if err := c.telemetryFlags.open(sys, s); err != nil {
 		return err
 	}

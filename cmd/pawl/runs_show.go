@@ -32,7 +32,7 @@ func (c *runsShowCmd) Run(sys *system) error {
 		return err
 	}
 	if c.away() {
-		return c.show(sys, c.ID, c.JSON)
+		return remote{&c.clusterFlags}.show(sys, c.ID, c.JSON)
 	}
 	ctx := context.Background()
 	j, r, err := c.openRun(ctx, sys, c.ID)

@@ -233,10 +233,10 @@ func (t *chat) model(rest string) bool {
 		t.say("%s; /model NAME sets another", t.setup.model)
 		return false
 	}
-	before, old := t.Model, t.setup
+	before, old, person := t.Model, t.setup, t.person
 	t.Model = rest
 	if err := t.open(); err != nil {
-		t.Model, t.setup = before, old
+		t.Model, t.setup, t.person = before, old, person
 		tell(t.sys.err, err)
 		return false
 	}
