@@ -56,11 +56,10 @@ type setup struct {
 	db      *config.Database              // what is kept between runs
 	around  func(pawl.Runner) pawl.Runner // tells of its runs; nil: nobody is told
 	close   func()
-	asks    box    // what MCP servers want to know
-	
+	asks    box // what MCP servers want to know
+
 	// ask asks the person at the terminal about calls that a policy wants asked about. nil means that there is no person.
 	ask func(ctx context.Context, policy pawl.Approver, call pawl.ToolCall, tool *pawl.Tool) (pawl.Approval, error)
-
 }
 
 // setup makes the agent of who sits at the command line: that of a file ("": none), with the flags over it. Everything that can be wrong with flags and files is found here,
@@ -199,7 +198,7 @@ var flagOf = []struct{ path, flag string }{
 func misconfigured(err error) error {
 	all := config.FindingsOf(err)
 	if all == nil {
-		return &failure{status: statusUsage, err: err}
+		return fail(statusUsage, err, "")
 	}
 	var lines []string
 	hint := ""
@@ -224,7 +223,7 @@ func misconfigured(err error) error {
 		}
 		lines = append(lines, f.Error())
 	}
-	return &failure{statusUsage, errors.New(strings.Join(lines, "\n")), hint}
+	return fail(statusUsage, errors.New(strings.Join(lines, "\n")), hint)
 }
 
 // readFile reads a file that the person named.
@@ -243,3 +242,6 @@ func plain(err error) string {
 	}
 	return err.Error()
 }
+
+// carryBy has rt carry the requests to providers. With offline it answers them itself, and no key is needed.
+func (f *agentFlags) carryBy(rt http.RoundTripper, offline bool) { f.carry, f.offline = rt, offline }

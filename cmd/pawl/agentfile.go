@@ -92,7 +92,7 @@ func (c *checkCmd) Run(sys *system) error {
 		}
 	}
 	if bad {
-		return &failure{status: statusFailed}
+		return silent(statusFailed)
 	}
 	return nil
 }

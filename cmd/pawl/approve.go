@@ -112,8 +112,8 @@ type asker struct {
 	width   int
 	secrets *pawl.Redactor // hides them in what is shown
 	console *console       // where it can be asked in place; nil: line by line
-	setup   *setup   // whose calls are asked about; nil means that no change of a file is shown
-	resumes bool // the run is resumed with edited calls: see run
+	setup   *setup         // whose calls are asked about; nil means that no change of a file is shown
+	resumes bool           // the run is resumed with edited calls: see run
 
 	mu     sync.Mutex
 	always map[string]bool // tools that were allowed once and for all
@@ -121,6 +121,37 @@ type asker struct {
 }
 
 var _ pawl.Approver = (*asker)(nil).approve
+
+// newAsker returns an asker that asks line by line: it reads from in, writes to out, and hides secrets.
+func newAsker(sys *system, out *screen, in *lines, secrets *pawl.Redactor) *asker {
+	return &asker{in: in, out: out, style: sys.colours(sys.errTerm), width: sys.width, always: map[string]bool{}, secrets: secrets}
+}
+
+// decideOn asks about each of open that waits for an approval, and returns the decisions as messages by the person called by.
+func (a *asker) decideOn(ctx context.Context, open []pawl.Waiting, by string) (msgs []pawl.Message) {
+	for _, q := range open {
+		if q.Passive || q.Outcome != pawl.OutcomePending {
+			continue
+		}
+		var d pawl.Decision
+		if a.always[q.Call.Name] {
+			d = q.Approve(by)
+		} else {
+			switch said := a.ask(ctx, q.Call, q.Why); said.Verdict {
+			case pawl.Allow:
+				d = q.Approve(by)
+			case pawl.Deny:
+				d = q.Deny(by, said.Reason)
+			default:
+				continue
+			}
+		}
+		if ctx.Err() == nil {
+			msgs = append(msgs, pawl.Message{Role: pawl.RoleUser, Parts: []pawl.Part{d}})
+		}
+	}
+	return msgs
+}
 
 // approve asks about the calls that the policy wants asked about. A call to a passive tool takes no answer, and one that was decided
 // on by a flag needs none.
@@ -290,6 +321,9 @@ type screen struct {
 	w  io.Writer
 }
 
+// newScreen returns a screen that writes to w.
+func newScreen(w io.Writer) *screen { return &screen{w: w} }
+
 // Write waits while the screen is held.
 func (s *screen) Write(b []byte) (int, error) {
 	s.mu.Lock()
@@ -314,8 +348,8 @@ func askPerson(s *setup, sys *system, out *screen, in *lines, decided map[pawl.K
 	if in == nil && sys.console == nil {
 		in = newLines(sys.in)
 	}
-	a := &asker{policy: rules.Approve, decided: decided, in: in, out: out, style: sys.colours(sys.errTerm), width: sys.width, always: map[string]bool{},
-		secrets: s.secrets, console: consoleOf(sys), setup: s, resumes: resumes}
+	a := newAsker(sys, out, in, s.secrets)
+	a.policy, a.decided, a.console, a.setup, a.resumes = rules.Approve, decided, consoleOf(sys), s, resumes
 	s.agent.Middleware = append(s.agent.Middleware, pawl.Approve(a.approve))
 	s.ask = a.under
 	s.asks.set(a.question)

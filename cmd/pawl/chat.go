@@ -44,7 +44,7 @@ type chat struct {
 	out     *screen  // for what is not the model's
 	console *console // nil: plain lines
 	setup   *setup
-	person  *asker // who is asked about calls; nil without a terminal
+	person  *asker            // who is asked about calls; nil without a terminal
 	kept    *thread           // where it is kept in the database; nil: it is not
 	res     *pawl.Result      // how the last turn ended; empty at first
 	last    error             // what the last turn came to
@@ -69,7 +69,7 @@ func quiet(err error) error {
 	if err == nil {
 		return nil
 	}
-	return &failure{status: statusOf(err)}
+	return silent(statusOf(err))
 }
 
 func (c *chatCmd) run(sys *system) error {
@@ -89,7 +89,7 @@ func (c *chatCmd) run(sys *system) error {
 	if err := c.carrier(sys, &c.agentFlags); err != nil {
 		return err
 	}
-	t := &chat{chatCmd: c, sys: sys, out: &screen{w: sys.err}, console: consoleOf(sys), res: from, decided: map[pawl.Key]bool{}}
+	t := &chat{chatCmd: c, sys: sys, out: newScreen(sys.err), console: consoleOf(sys), res: from, decided: map[pawl.Key]bool{}}
 	if t.console == nil {
 		t.in = newLines(sys.in)
 		defer t.in.stop()
@@ -162,7 +162,7 @@ func (t *chat) talk() error {
 			}
 			return t.last
 		case errors.Is(err, pawl.ErrCancelled):
-			return &failure{status: statusInterrupted}
+			return silent(statusInterrupted)
 		case err != nil:
 			return usage("", "standard input: %v", err)
 		case strings.TrimSpace(text) == "":
@@ -310,7 +310,7 @@ func (t *chat) turn(from *pawl.Result, msgs ...pawl.Message) {
 		err = errors.Join(err, t.kept.save(context.Background(), res))
 	}
 	if err != nil {
-		t.last = &failure{status: statusFailed}
+		t.last = silent(statusFailed)
 		tell(t.sys.err, err)
 	}
 }
@@ -334,7 +334,7 @@ func statusOf(err error) int {
 func (t *chat) waiting() []openCall {
 	var open []openCall
 	for _, o := range openCalls(t.res) {
-		if o.waiting != nil {
+		if o.question() != nil {
 			open = append(open, o)
 		}
 	}

@@ -55,15 +55,15 @@ type system struct {
 	in       io.Reader
 	out, err io.Writer
 	env      func(string) string
-	inTerm   bool     // in is a terminal
-	outTerm  bool     // out is one
-	errTerm  bool     // err is one
-	width    int      // columns
-	inFile   *os.File // in, where it is a file
-	errFile  *os.File // err, where it is one
+	inTerm   bool                 // in is a terminal
+	outTerm  bool                 // out is one
+	errTerm  bool                 // err is one
+	width    int                  // columns
+	inFile   *os.File             // in, where it is a file
+	errFile  *os.File             // err, where it is one
 	console  interface{ Close() } // the terminal that err and out are written to; nil means plain streams
-	under    *system  // what it was without the console
-	name     string   // what the person types to start the program; "": pawl
+	under    *system              // what it was without the console
+	name     string               // what the person types to start the program; "": pawl
 }
 
 // self is how the program is started, for advice.
@@ -102,7 +102,7 @@ func execute(args []string, sys *system) (status int) {
 		if e, ok := v.(exited); ok {
 			status = int(e)
 		} else if v != nil { // a stack trace is no message for a person
-			status = tell(sys.err, &failure{statusFailed, fmt.Errorf("internal error: %v", v), "this is a mistake in pawl; PAWL_TRACE=1 shows where"})
+			status = tell(sys.err, fail(statusFailed, fmt.Errorf("internal error: %v", v), "this is a mistake in pawl; PAWL_TRACE=1 shows where"))
 			if sys.env("PAWL_TRACE") != "" {
 				panic(v)
 			}

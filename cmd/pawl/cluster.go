@@ -67,7 +67,7 @@ func (f *clusterFlags) dial(ctx context.Context, sys *system) (*temporal.Engine,
 	defer cancel()
 	e, err := c.Dial(ctx, blobs)
 	if err != nil {
-		return nil, &failure{statusFailed, secrets(sys.env, nil).Error(err), "--address HOST:PORT says where the cluster is; docs/temporal.md tells how to start a server to try it with"}
+		return nil, fail(statusFailed, secrets(sys.env, nil).Error(err), "--address HOST:PORT says where the cluster is; docs/temporal.md tells how to start a server to try it with")
 	}
 	return e, nil
 }
@@ -160,11 +160,11 @@ func (f *clusterFlags) command(words ...string) string {
 func (f *clusterFlags) failed(err error) error {
 	switch {
 	case errors.Is(err, temporal.ErrUnknownRun):
-		return &failure{statusFailed, err, f.command("runs", "list")}
+		return fail(statusFailed, err, f.command("runs", "list"))
 	case errors.Is(err, temporal.ErrNotAsked):
-		return &failure{statusFailed, err, "somebody was faster, or it is asked anew; pawl runs show tells"}
+		return fail(statusFailed, err, "somebody was faster, or it is asked anew; pawl runs show tells")
 	case errors.Is(err, context.DeadlineExceeded):
-		return &failure{statusFailed, fmt.Errorf("nobody says how the run stands: %w", err), "a worker must be there to say: pawl worker FILE.yaml"}
+		return fail(statusFailed, fmt.Errorf("nobody says how the run stands: %w", err), "a worker must be there to say: pawl worker FILE.yaml")
 	}
 	return failed(err)
 }

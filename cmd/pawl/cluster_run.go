@@ -110,7 +110,7 @@ func (f remote) open(ctx context.Context, sys *system, id, agent string, json bo
 		return nil, err
 	}
 	e.TaskQueue = f.queueOf(agent)
-	return &far{f, e, e.Runner(id, agent), sys, &screen{w: sys.err}, json, saved}, nil
+	return &far{f, e, e.Runner(id, agent), sys, newScreen(sys.err), json, saved}, nil
 }
 
 // attended says so when nobody is there to do the work.
@@ -123,14 +123,14 @@ func (w *far) attended(ctx context.Context) {
 // do begins the run, or goes on waiting for it, asks the person at the terminal what it asks, and turns what came of it into the exit status.
 func (w *far) do(ctx context.Context, msgs []pawl.Message) error {
 	sys := w.sys
-	r := &renderer{w: w.out, style: sys.colours(sys.errTerm), width: sys.width}
+	r := newRenderer(sys, w.out, sys.colours(sys.errTerm), false)
 	show := r.event
 	var unwritten error
 	if w.json {
 		show = eventLines(sys.out, &unwritten)
 	}
 	hide, started, told := secrets(sys.env, nil), time.Now(), map[string]bool{}
-	a := &asker{in: newLines(sys.in), out: w.out, style: sys.colours(sys.errTerm), width: sys.width, always: map[string]bool{}, secrets: hide}
+	a := newAsker(sys, w.out, newLines(sys.in), hide)
 	for {
 		res, err := follow(pawl.Redact(w.runner, hide).Stream(ctx, msgs...), func(e pawl.Event) {
 			if name := string(e.Kind) + string(e.Path); e.Kind == pawl.EventRunEnded && e.Result.Stop != pawl.StopPending || !told[name] { // each wait is told from the beginning
@@ -139,44 +139,18 @@ func (w *far) do(ctx context.Context, msgs []pawl.Message) error {
 			}
 		})
 		if ctx.Err() != nil && (res == nil || res.Stop == pawl.StopPending) {
-			return &failure{statusInterrupted, errors.New("not watched any more: the run goes on"), w.flags.command("runs", "resume", w.runner.ID) + " watches again, " + w.flags.command("runs", "cancel", w.runner.ID) + " gives it up"}
+			return fail(statusInterrupted, errors.New("not watched any more: the run goes on"), w.flags.command("runs", "resume", w.runner.ID)+" watches again, "+w.flags.command("runs", "cancel", w.runner.ID)+" gives it up")
 		}
 		if res == nil {
 			return w.flags.failed(err)
 		}
 		if res.Stop == pawl.StopPending && !w.json && sys.inTerm && sys.errTerm {
-			if msgs = w.ask(ctx, a, res.Pending); len(msgs) > 0 {
+			if msgs = a.decideOn(ctx, res.Pending, whoSays(sys)); len(msgs) > 0 {
 				continue
 			}
 		}
 		return w.end(res, err, r, started, unwritten)
 	}
-}
-
-// ask asks the person at the terminal, and returns the answers.
-func (w *far) ask(ctx context.Context, a *asker, open []pawl.Waiting) (msgs []pawl.Message) {
-	for _, q := range open {
-		if q.Passive || q.Outcome != pawl.OutcomePending {
-			continue
-		}
-		var d pawl.Decision
-		if a.always[q.Call.Name] {
-			d = q.Approve(whoSays(w.sys))
-		} else {
-			switch said := a.ask(ctx, q.Call, q.Why); said.Verdict {
-			case pawl.Allow:
-				d = q.Approve(whoSays(w.sys))
-			case pawl.Deny:
-				d = q.Deny(whoSays(w.sys), said.Reason)
-			default:
-				continue
-			}
-		}
-		if ctx.Err() == nil {
-			msgs = append(msgs, pawl.Message{Role: pawl.RoleUser, Parts: []pawl.Part{d}})
-		}
-	}
-	return msgs
 }
 
 // end prints what came of the run.
@@ -185,7 +159,7 @@ func (w *far) end(res *pawl.Result, err error, r *renderer, started time.Time, u
 	saved := save(w.saved, res)
 	if !w.json {
 		if res.Spent.Requests > 0 {
-			fmt.Fprintf(w.out, "\n%s\n", r.style.dim(totals(res.Spent, time.Since(started))))
+			r.totals(res.Spent, time.Since(started))
 		}
 		if err := printEnd(sys, res, open, false); err != nil {
 			return err
@@ -195,7 +169,7 @@ func (w *far) end(res *pawl.Result, err error, r *renderer, started time.Time, u
 		return saved
 	}
 	if res.Stop == pawl.StopPending {
-		return &failure{statusPending, fmt.Errorf("%s for an answer: %s", waits(len(open)), keys(open)), w.flags.settling(w.runner.ID, open)}
+		return fail(statusPending, fmt.Errorf("%s for an answer: %s", waits(len(open)), keys(open)), w.flags.settling(w.runner.ID, open))
 	}
 	if end := (&agentFlags{}).ended(res, err, w.saved); end != nil {
 		return end
@@ -208,9 +182,9 @@ func (f remote) settling(id string, open []openCall) string {
 	ways := map[string]bool{}
 	for _, o := range open {
 		switch {
-		case o.waiting.Outcome == pawl.OutcomeUnknown:
+		case o.question().Outcome == pawl.OutcomeUnknown:
 			ways["nobody knows whether it happened: "+f.command("runs", "answer", id, "KEY=RESULT")+" if it did, "+f.command("runs", "approve", id, "KEY")+" to run it again, or deny"] = true
-		case o.waiting.Passive:
+		case o.question().Passive:
 			ways[f.command("runs", "answer", id, "KEY=TEXT")] = true
 		default:
 			ways[f.command("runs", "approve|deny", id, "KEY")] = true

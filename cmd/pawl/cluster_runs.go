@@ -133,7 +133,7 @@ func (f remote) decide(ctx context.Context, e *temporal.Engine, id, by string, f
 	}
 	open := waitingCalls(s.Pending)
 	if len(open) == 0 {
-		return nil, &failure{statusFailed, fmt.Errorf("no call of run %s waits for an answer", visible(id)), f.command("runs", "show", id)}
+		return nil, fail(statusFailed, fmt.Errorf("no call of run %s waits for an answer", visible(id)), f.command("runs", "show", id))
 	}
 	words, err := flags.words(open)
 	if err != nil {
@@ -172,7 +172,7 @@ func (f remote) resume(sys *system, id string, flags settleFlags, asJSON bool) e
 func (f remote) cancel(sys *system, id string) error {
 	return f.there(sys, func(ctx context.Context, e *temporal.Engine) error {
 		if err := e.Cancel(ctx, id); errors.Is(err, temporal.ErrUnknownRun) {
-			return &failure{statusFailed, fmt.Errorf("there is no run %s, or it is over", visible(id)), f.command("runs", "list")}
+			return fail(statusFailed, fmt.Errorf("there is no run %s, or it is over", visible(id)), f.command("runs", "list"))
 		} else if err != nil {
 			return f.failed(err)
 		}

@@ -88,7 +88,7 @@ write files, the check of every call, and the answer to a wrong one.
 	for _, note := range skipped {
 		fmt.Fprintf(sys.out, "  note    %s\n", s.yellow(visible(note)))
 	}
-	r := &renderer{w: sys.out, style: s, width: sys.width, live: true}
+	r := newRenderer(sys, sys.out, s, true)
 	started := time.Now()
 	res, err := follow(agent.Stream(ctx, pawl.User(demoTask)), r.event)
 	if res == nil {

@@ -87,7 +87,7 @@ func (c *doctorCmd) Run(sys *system) error {
 		d.print(sys)
 	}
 	if err == nil && !d.OK {
-		err = &failure{status: statusFailed}
+		err = silent(statusFailed)
 	}
 	return err
 }

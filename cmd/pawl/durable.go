@@ -132,7 +132,7 @@ func (w *work) do(ctx context.Context, msgs []pawl.Message) error {
 		return end
 	}
 	if saved != nil {
-		return &failure{status: statusFailed}
+		return silent(statusFailed)
 	}
 	return unwritten
 }
@@ -147,12 +147,12 @@ func (w *work) ended(res *pawl.Result, err error) error {
 	switch res.Stop {
 	case pawl.StopPending:
 		open := waitingCalls(res.Pending)
-		return &failure{statusPending, fmt.Errorf("%s for an answer: %s", waits(len(open)), keys(open)), w.journal.settling(id, open)}
+		return fail(statusPending, fmt.Errorf("%s for an answer: %s", waits(len(open)), keys(open)), w.journal.settling(id, open))
 	case pawl.StopCancelled:
 		if err == nil {
-			return &failure{statusInterrupted, errors.New(res.Cause), ""}
+			return fail(statusInterrupted, errors.New(res.Cause), "")
 		}
-		return &failure{statusInterrupted, errors.New(res.Cause), resume + " goes on with it, " + w.journal.command("runs", "cancel", id) + " gives it up"}
+		return fail(statusInterrupted, errors.New(res.Cause), resume+" goes on with it, "+w.journal.command("runs", "cancel", id)+" gives it up")
 	case pawl.StopFailed:
 		var f *failure
 		if end := w.journal.failed(w.runner.ID, err); err != nil && errors.As(end, &f) && f.status == statusFailed {
@@ -177,15 +177,15 @@ func (j *journal) known(id string, err error) error {
 	var m *durable.Mismatch
 	switch {
 	case errors.Is(err, durable.ErrLost):
-		return &failure{statusFailed, err, j.command("runs", "show", id) + " shows how far it is"}
+		return fail(statusFailed, err, j.command("runs", "show", id)+" shows how far it is")
 	case errors.As(err, &m):
-		return &failure{statusFailed, err, ""}
+		return fail(statusFailed, err, "")
 	case errors.Is(err, durable.ErrChanged):
-		return &failure{statusFailed, err, "resume it with what it was begun with, or with --accept-changed-tool NAME; " + j.command("runs", "fork", id, "--at", "STEP") + " begins another run from here"}
+		return fail(statusFailed, err, "resume it with what it was begun with, or with --accept-changed-tool NAME; "+j.command("runs", "fork", id, "--at", "STEP")+" begins another run from here")
 	case errors.Is(err, durable.ErrCorrupt):
-		return &failure{statusFailed, err, j.command("runs", "verify", id)}
+		return fail(statusFailed, err, j.command("runs", "verify", id))
 	case errors.Is(err, store.ErrConflict):
-		return &failure{statusUsage, err, "--run ANOTHER begins another run; " + j.command("runs", "resume", id) + " goes on with this one"}
+		return fail(statusUsage, err, "--run ANOTHER begins another run; "+j.command("runs", "resume", id)+" goes on with this one")
 	}
 	return nil
 }

@@ -206,13 +206,13 @@ func (c *effectsReconcileCmd) Run(sys *system) error {
 	}
 	switch {
 	case f.State != durable.EffectUnknown:
-		return &failure{statusFailed, fmt.Errorf("%s of run %s is %s: it is known what became of it", f.Key, id, f.State), j.command("effects", "list", id)}
+		return fail(statusFailed, fmt.Errorf("%s of run %s is %s: it is known what became of it", f.Key, id, f.State), j.command("effects", "list", id))
 	case c.Happened == nil && !c.Again && c.Never == nil:
 		return usage("--happened RESULT, --again or --never REASON", "what became of %s (%s) is missing", f.Key, f.Tool)
 	case f.Answer != nil:
-		return &failure{statusFailed, fmt.Errorf("%s of run %s is settled: %s", f.Key, id, answered(f.Answer)), j.command("runs", "resume", id)}
+		return fail(statusFailed, fmt.Errorf("%s of run %s is settled: %s", f.Key, id, answered(f.Answer)), j.command("runs", "resume", id))
 	case f.Question == nil:
-		return &failure{statusFailed, errors.New("the run was not resumed since, so its tool was not asked yet"), "first " + j.command("runs", "resume", id) + ", then this again"}
+		return fail(statusFailed, errors.New("the run was not resumed since, so its tool was not asked yet"), "first "+j.command("runs", "resume", id)+", then this again")
 	}
 	var said pawl.Decision
 	by := c.who(sys)
@@ -225,7 +225,7 @@ func (c *effectsReconcileCmd) Run(sys *system) error {
 		said = f.Question.Deny(by, *c.Never)
 	}
 	if err := j.Decide(j.scoped(ctx), id, said); errors.Is(err, store.ErrConflict) {
-		return &failure{statusFailed, err, "somebody was faster; " + j.command("effects", "show", id, string(f.Key))}
+		return fail(statusFailed, err, "somebody was faster; "+j.command("effects", "show", id, string(f.Key)))
 	} else if err != nil {
 		return err
 	}

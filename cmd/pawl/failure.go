@@ -38,7 +38,7 @@ func (f *failure) Unwrap() error { return f.err }
 
 // usage is a failure of what the person typed or configured.
 func usage(hint, format string, args ...any) error {
-	return &failure{statusUsage, fmt.Errorf(format, args...), hint}
+	return fail(statusUsage, fmt.Errorf(format, args...), hint)
 }
 
 // tell writes err for a person, and returns the exit status. What it says may come from a provider or a tool, so it is
@@ -84,16 +84,16 @@ func failed(err error) error {
 	case errors.As(err, &f):
 		return err
 	case errors.As(err, &o):
-		return &failure{statusFailed, err, "the answer was: " + line(o.Text, 200) + "; another model may fit it: pawl models list"}
+		return fail(statusFailed, err, "the answer was: "+line(o.Text, 200)+"; another model may fit it: pawl models list")
 	case errors.As(err, &t):
-		return &failure{statusUsage, err, "the messages are no conversation that can go on; mend the file, or begin without --messages: pawl chat"}
+		return fail(statusUsage, err, "the messages are no conversation that can go on; mend the file, or begin without --messages: pawl chat")
 	case errors.As(err, &tool):
-		return &failure{statusFailed, err, "the tool ended the run; what led to it can be kept and read: pawl run --save run.json TASK"}
+		return fail(statusFailed, err, "the tool ended the run; what led to it can be kept and read: pawl run --save run.json TASK")
 	case !errors.As(err, &p):
-		return &failure{statusFailed, err, "what is set up here, and what of it works: pawl doctor"}
+		return fail(statusFailed, err, "what is set up here, and what of it works: pawl doctor")
 	}
 	status, hint := ofProvider(p)
-	return &failure{status, p, hint} // where in the run it happened can be seen above
+	return fail(status, p, hint) // where in the run it happened can be seen above
 }
 
 // ofProvider says what the error of a provider means, and which command is next.
@@ -129,3 +129,9 @@ func ofProvider(p *pawl.ProviderError) (status int, hint string) {
 	}
 	return statusFailed, later
 }
+
+// fail returns a failure. hint is what can be done about err; "" means that there is nothing to say.
+func fail(status int, err error, hint string) error { return &failure{status, err, hint} }
+
+// silent returns a failure of which everything has been reported already.
+func silent(status int) error { return &failure{status: status} }

@@ -68,7 +68,7 @@ func (c *hostileRunCmd) Run(sys *system) error {
 	begun := time.Now()
 	rows, err := hostile.Play(ctx, hostile.Agent(hostileModels), all, &hostile.PlayOptions{APIs: apis, Done: c.printer(sys.out, apis, all)})
 	if err != nil {
-		return &failure{statusInterrupted, nil, ""}
+		return fail(statusInterrupted, nil, "")
 	}
 	plays, failed := hostile.Count(rows)
 	if c.JSON {
@@ -81,7 +81,7 @@ func (c *hostileRunCmd) Run(sys *system) error {
 		fmt.Fprintf(sys.out, "\nbehaviours: %d; plays: %d in %.0f s; failed: %d\n", len(rows), plays, time.Since(begun).Seconds(), failed)
 	}
 	if failed > 0 {
-		return &failure{statusFailed, fmt.Errorf("%d of %d plays failed", failed, plays), "pawl hostile run --only ID --verbose says all of what was wrong"}
+		return fail(statusFailed, fmt.Errorf("%d of %d plays failed", failed, plays), "pawl hostile run --only ID --verbose says all of what was wrong")
 	}
 	return nil
 }

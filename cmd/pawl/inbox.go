@@ -143,7 +143,7 @@ func (f *settleFlags) decide(ctx context.Context, j *journal, id, by string) err
 	}
 	open := waitingCalls(ws)
 	if len(open) == 0 {
-		return &failure{statusFailed, fmt.Errorf("no call of run %s waits for an answer", id), j.command("runs", "show", id)}
+		return fail(statusFailed, fmt.Errorf("no call of run %s waits for an answer", id), j.command("runs", "show", id))
 	}
 	words, err := f.words(open)
 	if err != nil {
@@ -151,9 +151,9 @@ func (f *settleFlags) decide(ctx context.Context, j *journal, id, by string) err
 	}
 	switch err := j.Decide(j.scoped(ctx), id, decisions(open, words, by)...); {
 	case errors.Is(err, durable.ErrExpired):
-		return &failure{statusFailed, err, j.command("runs", "resume", id) + " asks anew"}
+		return fail(statusFailed, err, j.command("runs", "resume", id)+" asks anew")
 	case errors.Is(err, store.ErrConflict):
-		return &failure{statusFailed, err, "somebody was faster; " + j.command("runs", "show", id)}
+		return fail(statusFailed, err, "somebody was faster; "+j.command("runs", "show", id))
 	case err != nil:
 		return err
 	}

@@ -33,7 +33,7 @@ func unknown(what, id string, known []string, hint string) error {
 	if near := nearest.Word(id, known); near != "" {
 		text += fmt.Sprintf("; did you mean %s?", near)
 	}
-	return &failure{statusFailed, fmt.Errorf("%s", text), hint}
+	return fail(statusFailed, fmt.Errorf("%s", text), hint)
 }
 
 // names are the IDs of a list.

@@ -113,9 +113,9 @@ func (c *knowledgeAddCmd) Run(sys *system) error {
 	}
 	switch {
 	case ctx.Err() != nil:
-		return &failure{status: statusInterrupted}
+		return silent(statusInterrupted)
 	case a.failed > 0:
-		return &failure{status: statusFailed}
+		return silent(statusFailed)
 	}
 	return nil
 }
@@ -225,7 +225,7 @@ func (a *adding) fail(what string, err error) {
 	if !strings.HasPrefix(text, what) {
 		text = what + ": " + text
 	}
-	tell(a.sys.err, &failure{status: statusFailed, err: errors.New(text)})
+	tell(a.sys.err, fail(statusFailed, errors.New(text), ""))
 }
 
 type knowledgeSearchCmd struct {
@@ -316,7 +316,7 @@ func (c *knowledgeDeleteCmd) Run(sys *system) error {
 		}
 	}
 	if len(bad) > 0 {
-		return &failure{statusFailed, fmt.Errorf("there is no document %s", strings.Join(bad, ", ")), "pawl knowledge list"}
+		return fail(statusFailed, fmt.Errorf("there is no document %s", strings.Join(bad, ", ")), "pawl knowledge list")
 	}
 	return nil
 }

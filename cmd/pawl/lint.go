@@ -72,7 +72,7 @@ func (c *toolsLintCmd) Run(sys *system) error {
 		}
 	}
 	if err == nil && !r.OK() {
-		return &failure{status: statusFailed}
+		return silent(statusFailed)
 	}
 	return err
 }

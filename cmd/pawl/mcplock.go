@@ -53,7 +53,7 @@ func (f *lockedFlags) each(sys *system, do func(s mcp.Server, listed []mcp.Liste
 		listed, err := c.List(ctx)
 		c.Close()
 		if err != nil {
-			return &failure{status: statusUsage, err: err}
+			return fail(statusUsage, err, "")
 		}
 		if err := do(s, listed, lock, a.LockFile()); err != nil {
 			return err
@@ -104,7 +104,7 @@ type mcpLockCmd struct{ lockedFlags }
 func (c *mcpLockCmd) Run(sys *system) error {
 	return c.each(sys, func(s mcp.Server, listed []mcp.Listed, lock *mcp.Lock, path string) error {
 		if lock.Has(s) && len(lock.Diff(s, listed)) > 0 {
-			return &failure{statusFailed, fmt.Errorf("the server %s is locked, and says something else now", s.Name), "pawl mcp diff shows it, pawl mcp accept takes it"}
+			return fail(statusFailed, fmt.Errorf("the server %s is locked, and says something else now", s.Name), "pawl mcp diff shows it, pawl mcp accept takes it")
 		}
 		return accept(sys, lock, path, s, listed, nil)
 	})
@@ -137,7 +137,7 @@ func (c *mcpDiffCmd) Run(sys *system) error {
 		err = printJSON(sys.out, all)
 	}
 	if err == nil && differ {
-		return &failure{status: statusFailed}
+		return silent(statusFailed)
 	}
 	return err
 }
@@ -175,7 +175,7 @@ func accept(sys *system, lock *mcp.Lock, path string, s mcp.Server, listed []mcp
 		return usage("pawl mcp list shows what there is", "%v", err)
 	}
 	if err := lock.Write(path); err != nil {
-		return &failure{status: statusFailed, err: err}
+		return fail(statusFailed, err, "")
 	}
 	fmt.Fprintf(sys.err, "pawl: %s: %s has %s of %s\n", path, "the lock", count(len(lock.Servers[s.Name].Tools), "tool"), s.Name)
 	return nil

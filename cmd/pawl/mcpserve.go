@@ -58,7 +58,7 @@ func (c *mcpServeCmd) Run(sys *system) error {
 	}
 	if c.HTTP == "" {
 		if err := service.ServeStdio(ctx, sys.in, sys.out); err != nil {
-			return &failure{status: statusFailed, err: err}
+			return fail(statusFailed, err, "")
 		}
 		return nil
 	}
@@ -75,7 +75,7 @@ func (c *mcpServeCmd) serveHTTP(ctx context.Context, sys *system, service *mcp.S
 	}
 	handler, err := service.Handler(ctx, &mcp.HTTPOptions{Token: token, Hosts: c.Host, Origins: c.Origin})
 	if err != nil {
-		return &failure{status: statusUsage, err: err}
+		return fail(statusUsage, err, "")
 	}
 	l, err := net.Listen("tcp", addr)
 	if err != nil {
@@ -85,7 +85,7 @@ func (c *mcpServeCmd) serveHTTP(ctx context.Context, sys *system, service *mcp.S
 	fmt.Fprintf(sys.err, "pawl: serving MCP on http://%s/mcp\n", l.Addr())
 	defer context.AfterFunc(ctx, func() { srv.Close() })()
 	if err := srv.Serve(l); err != nil && !errors.Is(err, http.ErrServerClosed) {
-		return &failure{status: statusFailed, err: err}
+		return fail(statusFailed, err, "")
 	}
 	return nil
 }

@@ -157,10 +157,10 @@ func (c *memoryForgetCmd) sure(sys *system, doomed []store.Memory) error {
 	fmt.Fprintf(sys.err, "forget all %d? y: yes, n: no > ", len(doomed))
 	answer, err := in.next(ctx)
 	if errors.Is(err, pawl.ErrCancelled) {
-		return &failure{status: statusInterrupted}
+		return silent(statusInterrupted)
 	}
 	if a := strings.ToLower(strings.TrimSpace(answer)); a == "y" || a == "yes" {
 		return nil
 	}
-	return &failure{statusFailed, errors.New("nothing is forgotten"), ""}
+	return fail(statusFailed, errors.New("nothing is forgotten"), "")
 }

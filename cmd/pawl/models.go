@@ -97,7 +97,7 @@ func (c *modelsShowCmd) Run(sys *system) error {
 		return err
 	}
 	if _, err := provider.Open(c.Name, &provider.Options{Catalog: all}); err != nil {
-		return &failure{status: statusUsage, err: err}
+		return fail(statusUsage, err, "")
 	}
 	m, assumed := all.Lookup(c.Name)
 	w := tabwriter.NewWriter(sys.out, 0, 0, 2, ' ', 0)

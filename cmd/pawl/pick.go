@@ -86,7 +86,7 @@ func choose(sys *system, db store.Threads, s store.Scope) (string, error) {
 	}
 	n, err := consoleOf(sys).pick("Go on with", rows)
 	if err != nil {
-		return "", &failure{status: statusInterrupted}
+		return "", silent(statusInterrupted)
 	}
 	return all[n].ID, nil
 }

@@ -30,7 +30,7 @@ func (f *recordFlags) carrier(sys *system, a *agentFlags) error {
 			return err
 		}
 		f.recorder = &recording.Recorder{Next: provider.Transport()}
-		a.carry = f.recorder
+		a.carryBy(f.recorder, false)
 	case f.Replay != "":
 		b, err := readFile("--replay", f.Replay)
 		if err != nil {
@@ -41,7 +41,7 @@ func (f *recordFlags) carrier(sys *system, a *agentFlags) error {
 			return usage("what --record wrote; pawl record import reads cassettes of go-vcr and VCR", "--replay %s: %v", f.Replay, err)
 		}
 		f.player = recording.Play(r)
-		a.carry, a.offline = f.player, true
+		a.carryBy(f.player, true)
 	}
 	return nil
 }
@@ -71,7 +71,7 @@ func (f *recordFlags) keep(sys *system, err error) error {
 	if failed != nil {
 		tell(sys.err, fmt.Errorf("--record: %w", failed))
 		if err == nil {
-			err = &failure{status: statusFailed}
+			err = silent(statusFailed)
 		}
 	}
 	return err

@@ -42,6 +42,11 @@ type renderer struct {
 	pending []pawl.Waiting
 }
 
+// newRenderer returns a renderer that writes to w as sys wants it. live says that the text of a reply is written as it arrives.
+func newRenderer(sys *system, w io.Writer, style style, live bool) *renderer {
+	return &renderer{w: w, style: style, width: sys.width, live: live}
+}
+
 // display is where a run is shown: in place at the console, or as plain lines.
 type display struct {
 	show    func(pawl.Event)
@@ -56,7 +61,7 @@ func newDisplay(sys *system, out *screen) *display {
 		d.show = d.console.show
 		return d
 	}
-	d.plain = &renderer{w: out, style: sys.colours(sys.errTerm), width: sys.width, live: d.live}
+	d.plain = newRenderer(sys, out, sys.colours(sys.errTerm), d.live)
 	d.show = d.plain.event
 	return d
 }
@@ -68,8 +73,13 @@ func (d *display) totals(s pawl.Spent, took time.Duration) {
 	case d.console != nil:
 		d.console.wrapped("totals", terminal.Text(terminal.Dim, totals(s, took)))
 	default:
-		fmt.Fprintf(d.plain.w, "\n%s\n", d.plain.style.dim(totals(s, took)))
+		d.plain.totals(s, took)
 	}
+}
+
+// totals writes what a run used.
+func (r *renderer) totals(s pawl.Spent, took time.Duration) {
+	fmt.Fprintf(r.w, "\n%s\n", r.style.dim(totals(s, took)))
 }
 
 // event writes what there is to see of e.

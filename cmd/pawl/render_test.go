@@ -139,7 +139,7 @@ func TestRenderHarmless(t *testing.T) {
 		}
 	}
 	var b bytes.Buffer
-	tell(&b, &failure{1, errorText(evil), evil})
+	tell(&b, fail(1, errorText(evil), evil))
 	if strings.ContainsAny(b.String(), "\x1b\x07\r\x7f\x00") {
 		t.Errorf("an error: %q", b.String())
 	}

@@ -97,7 +97,7 @@ func (c *runCmd) run(sys *system) error {
 	defer func() { s.close() }()
 	c.hide(s.secrets)
 
-	out := &screen{w: sys.err}
+	out := newScreen(sys.err)
 	person := askPerson(s, sys, out, nil, decided(msgs), !c.Durable)
 	if err := c.telemetryFlags.open(sys, s); err != nil {
 		return err
@@ -130,7 +130,7 @@ func (c *runCmd) run(sys *system) error {
 		return end
 	}
 	if saved != nil {
-		return &failure{status: statusFailed}
+		return silent(statusFailed)
 	}
 	return unwritten
 }
@@ -312,16 +312,16 @@ func (f *agentFlags) ended(res *pawl.Result, err error, saved string) error {
 	case pawl.StopAnswer, pawl.StopFinished:
 		return nil
 	case pawl.StopPending:
-		return &failure{statusPending, fmt.Errorf("%s for an answer: %s", waits(len(open)), keys(open)), goOn + settling(open)}
+		return fail(statusPending, fmt.Errorf("%s for an answer: %s", waits(len(open)), keys(open)), goOn+settling(open))
 	case pawl.StopLimit:
 		if len(open) > 0 {
-			return &failure{statusPending, fmt.Errorf("%s: %s", res.Cause, keys(open)), goOn + ", and --answer KEY=TEXT for each call, or --max-rounds N to run them"}
+			return fail(statusPending, fmt.Errorf("%s: %s", res.Cause, keys(open)), goOn+", and --answer KEY=TEXT for each call, or --max-rounds N to run them")
 		}
-		return &failure{statusLimit, fmt.Errorf("limit: %s", res.Cause), f.raise(res)}
+		return fail(statusLimit, fmt.Errorf("limit: %s", res.Cause), f.raise(res))
 	case pawl.StopCancelled:
-		return &failure{statusInterrupted, errors.New(res.Cause), goOn}
+		return fail(statusInterrupted, errors.New(res.Cause), goOn)
 	case pawl.StopStalled:
-		return &failure{statusFailed, errors.New(res.Cause), "other instructions (--system) or another model may help: pawl models list"}
+		return fail(statusFailed, errors.New(res.Cause), "other instructions (--system) or another model may help: pawl models list")
 	}
 	if err == nil {
 		err = errors.New(res.Cause)

@@ -104,7 +104,7 @@ func (j *journal) find(ctx context.Context, name string) (store.JournalRun, erro
 	}
 	if name == lastRun {
 		if len(runs) == 0 {
-			return store.JournalRun{}, &failure{statusFailed, errors.New("there is no run yet"), j.command("run") + " --durable … begins one"}
+			return store.JournalRun{}, fail(statusFailed, errors.New("there is no run yet"), j.command("run")+" --durable … begins one")
 		}
 		return runs[0], nil
 	}
@@ -122,7 +122,7 @@ func (j *journal) find(ctx context.Context, name string) (store.JournalRun, erro
 	}
 	ids := names(found[:min(len(found), 5)], runID)
 	slices.Sort(ids)
-	return store.JournalRun{}, &failure{statusFailed, fmt.Errorf("%s begin with %s: %s", count(len(found), "run"), name, strings.Join(ids, ", ")), "a letter more tells them apart"}
+	return store.JournalRun{}, fail(statusFailed, fmt.Errorf("%s begin with %s: %s", count(len(found), "run"), name, strings.Join(ids, ", ")), "a letter more tells them apart")
 }
 
 // hide returns what hides the secrets of a run, and those that more hides (nil: the keys of this environment alone): arguments that its tools mark, and what the variables hold whose values were hidden when it
@@ -266,7 +266,7 @@ func (c *runsVerifyCmd) Run(sys *system) error {
 	defer j.Close()
 	v, err := j.Verify(j.scoped(ctx), r.ID, c.Heads...)
 	if err != nil {
-		return &failure{statusFailed, err, "what is kept of the run is not what was written; do not resume it"}
+		return fail(statusFailed, err, "what is kept of the run is not what was written; do not resume it")
 	}
 	_, err = fmt.Fprintf(sys.out, "%s: %s in order, head %s\n", visible(r.ID), count(int(v.Records), "record"), v.Head)
 	return err
@@ -284,7 +284,7 @@ func (j *journal) free(ctx context.Context, sys *system, id string) error {
 	for {
 		select {
 		case <-ctx.Done():
-			return &failure{statusInterrupted, errors.New("interrupted while another process had the run"), ""}
+			return fail(statusInterrupted, errors.New("interrupted while another process had the run"), "")
 		case <-t.C:
 		}
 		now, err := j.Journal.JournalRun(ctx, j.scope(), id)
@@ -294,7 +294,7 @@ func (j *journal) free(ctx context.Context, sys *system, id string) error {
 		case now.Owner == "" || !now.Until.After(j.at()):
 			return nil
 		case now.Owner != first.Owner || !now.Until.Equal(first.Until):
-			return &failure{statusFailed, fmt.Errorf("run %s: %w, and it lives", id, durable.ErrLost), j.command("runs", "cancel", id) + " has it stop"}
+			return fail(statusFailed, fmt.Errorf("run %s: %w, and it lives", id, durable.ErrLost), j.command("runs", "cancel", id)+" has it stop")
 		}
 	}
 }

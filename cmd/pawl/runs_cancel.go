@@ -37,7 +37,7 @@ func (c *runsCancelCmd) Run(sys *system) error {
 	defer j.Close()
 	id := visible(r.ID)
 	if r.State == store.JournalOver {
-		return &failure{statusFailed, fmt.Errorf("run %s is over: %s", id, j.stateOf(r)), j.command("runs", "show", id)}
+		return fail(statusFailed, fmt.Errorf("run %s is over: %s", id, j.stateOf(r)), j.command("runs", "show", id))
 	}
 	if err := j.Cancel(j.scoped(ctx), r.ID); err != nil {
 		return err

@@ -98,7 +98,7 @@ func compareRuns(sys *system, sides [2]side, hide *pawl.Redactor, asJSON bool) e
 		err = printDiff(sys, sides, ds)
 	}
 	if err == nil && len(ds) > 0 {
-		return &failure{status: statusFailed}
+		return silent(statusFailed)
 	}
 	return err
 }

@@ -52,8 +52,7 @@ func (c *runsReplayCmd) Run(sys *system) error {
 	if err := c.remember(ctx, sys, j, r.ID); err != nil {
 		return err
 	}
-	c.carry = durable.Transport(offline{})
-	c.offline = true
+	c.carryBy(durable.Transport(offline{}), true)
 	s, err := c.setup(ctx, sys, c.File)
 	if err != nil {
 		return err
@@ -76,7 +75,7 @@ func (c *runsReplayCmd) Run(sys *system) error {
 		return c.report(sys, r.ID, p, hide.Error(err))
 	}
 	if err != nil {
-		return &failure{statusFailed, hide.Error(err), ""}
+		return fail(statusFailed, hide.Error(err), "")
 	}
 	how := " byte for byte"
 	switch {
@@ -102,7 +101,7 @@ func (c *runsReplayCmd) report(sys *system, id string, p durable.Played, err err
 		return err
 	}
 	if err != nil {
-		return &failure{status: statusFailed}
+		return silent(statusFailed)
 	}
 	return nil
 }

@@ -107,7 +107,7 @@ func (c *runsResumeCmd) goOn(ctx context.Context, sys *system, j *journal, r sto
 		return err
 	}
 	defer func() { s.close() }()
-	out := &screen{w: sys.err}
+	out := newScreen(sys.err)
 	askPerson(s, sys, out, nil, nil, false)
 	if err := c.telemetryFlags.open(sys, s); err != nil {
 		return err

@@ -57,7 +57,7 @@ func (c *schedulesRunCmd) Run(sys *system) error {
 	}
 	if c.File != "" {
 		if err := s.file.KeepSchedules(context.Background(), db, sys.env, time.Now()); err != nil {
-			return &failure{status: statusFailed, err: err}
+			return fail(statusFailed, err, "")
 		}
 	}
 	r := &schedule.Runner{DB: db, Poll: c.Poll, Stop: stop, Report: func(err error) { tell(sys.err, err) }}
@@ -72,7 +72,7 @@ func (c *schedulesRunCmd) Run(sys *system) error {
 		err = r.Run(context.Background())
 	}
 	if err == nil && errors.Is(context.Cause(interrupted), pawl.ErrCancelled) {
-		return &failure{status: statusInterrupted}
+		return silent(statusInterrupted)
 	}
 	return err
 }

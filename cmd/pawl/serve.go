@@ -89,16 +89,16 @@ func (c *serveCmd) Run(sys *system) error {
 		who, _ := store.ScopeFrom(r.Context())
 		return who.Tenant + "\x00" + who.User
 	}}); err != nil {
-		return &failure{status: statusUsage, err: err}
+		return fail(statusUsage, err, "")
 	}
 	if err := c.tell(sys, all, &o); err != nil {
 		return err
 	}
 	if s, err = server.New(o); err != nil {
-		return &failure{status: statusUsage, err: err}
+		return fail(statusUsage, err, "")
 	}
 	if err := c.keep(ctx, sys, all, db); err != nil {
-		return &failure{status: statusFailed, err: err}
+		return fail(statusFailed, err, "")
 	}
 	l, err := net.Listen("tcp", addr)
 	if err != nil {
@@ -111,7 +111,7 @@ func (c *serveCmd) Run(sys *system) error {
 	err = s.Serve(ctx, l)
 	stop()
 	if err = errors.Join(err, <-due); err != nil {
-		return &failure{status: statusFailed, err: err}
+		return fail(statusFailed, err, "")
 	}
 	return nil
 }

@@ -80,7 +80,7 @@ func (c *skillsShowCmd) Run(sys *system) error {
 	k, err := db.Skill(ctx, c.scope(), c.Name, c.Version)
 	if errors.Is(err, store.ErrNotFound) {
 		if newest, err := db.Skill(ctx, c.scope(), c.Name, 0); err == nil {
-			return &failure{statusFailed, fmt.Errorf("skill %s has no version %d; the newest is %d", c.Name, c.Version, newest.Version), ""}
+			return fail(statusFailed, fmt.Errorf("skill %s has no version %d; the newest is %d", c.Name, c.Version, newest.Version), "")
 		}
 		return noSkill(ctx, db, c.scope(), c.Name)
 	}

@@ -103,7 +103,7 @@ func (t *thread) save(ctx context.Context, res *pawl.Result) error {
 	}
 	whole = max(whole, t.Messages)
 	if err := t.db.AppendMessages(ctx, t.scope, t.ID, t.Messages, res.Messages[t.Messages:whole]...); errors.Is(err, store.ErrConflict) {
-		return &failure{statusFailed, fmt.Errorf("the conversation %s went on elsewhere meanwhile, so this turn is not kept", t.ID), "/save FILE keeps it; pawl threads show " + t.ID + " shows the other"}
+		return fail(statusFailed, fmt.Errorf("the conversation %s went on elsewhere meanwhile, so this turn is not kept", t.ID), "/save FILE keeps it; pawl threads show "+t.ID+" shows the other")
 	} else if err != nil {
 		return err
 	}

@@ -188,17 +188,17 @@ func (c *toolsCallCmd) Run(sys *system) error {
 	case x.Outcome == pawl.OutcomeOK:
 		return nil
 	case x.Outcome == pawl.OutcomeCancelled && ctx.Err() != nil:
-		return &failure{status: statusInterrupted, err: told}
+		return fail(statusInterrupted, told, "")
 	case c.JSON:
-		return &failure{status: statusFailed}
+		return silent(statusFailed)
 	case strings.Contains(told.Error(), sandbox.ErrUnenforced.Error()):
-		return &failure{status: statusFailed, err: told, hint: "pawl doctor says what can be enforced; --sandbox LEVEL takes it, --sandbox-host names what a program may reach, and --allow-commands runs command tools outside of it"}
+		return fail(statusFailed, told, "pawl doctor says what can be enforced; --sandbox LEVEL takes it, --sandbox-host names what a program may reach, and --allow-commands runs command tools outside of it")
 	case x.Outcome == pawl.OutcomeUnknownTool:
-		return &failure{status: statusFailed, err: told, hint: "pawl tools list"}
+		return fail(statusFailed, told, "pawl tools list")
 	case x.Outcome == pawl.OutcomeInvalid:
-		return &failure{status: statusFailed, err: told, hint: "pawl tools show " + c.Name}
+		return fail(statusFailed, told, "pawl tools show "+c.Name)
 	}
-	return &failure{status: statusFailed, err: told}
+	return fail(statusFailed, told, "")
 }
 
 // printJSON prints v, indented.

@@ -151,6 +151,9 @@ type openCall struct {
 	waiting *pawl.Waiting // the question it waits with; nil: it was handed back, not asked about
 }
 
+// question returns the question that the call is pending with. nil means that the call was handed back, and no question is asked.
+func (o *openCall) question() *pawl.Waiting { return o.waiting }
+
 // waitingCalls are open calls by their questions: those of calls inside of others, too.
 func waitingCalls(ws []pawl.Waiting) []openCall {
 	open := make([]openCall, len(ws))

@@ -101,7 +101,7 @@ func (*wireEncodeCmd) Help() string {
 func (c *wireEncodeCmd) Run(sys *system) error {
 	w, err := wireOf(c.API)
 	if err != nil {
-		return &failure{status: statusUsage, err: err}
+		return fail(statusUsage, err, "")
 	}
 	in, err := io.ReadAll(sys.in)
 	if err != nil {
@@ -114,7 +114,7 @@ func (c *wireEncodeCmd) Run(sys *system) error {
 	req.Whole = !c.Stream
 	body, err := w.encode(req)
 	if err != nil {
-		return &failure{status: statusUsage, err: err}
+		return fail(statusUsage, err, "")
 	}
 	_, err = sys.out.Write(append(body, '\n'))
 	return err

@@ -69,7 +69,7 @@ func (c *workerCmd) Run(sys *system) error {
 		}
 	}
 	if err != nil {
-		return &failure{status: statusFailed, err: all.secrets.Error(err)}
+		return fail(statusFailed, all.secrets.Error(err), "")
 	}
 	return nil
 }
@@ -97,12 +97,12 @@ func (c *workerCmd) workers(ctx context.Context, at *temporal.Engine, all *serve
 			workers[queue] = w
 		}
 		if err := w.Add(ctx, a.Name, a); err != nil {
-			return nil, &failure{statusUsage, err, "each agent has a name of its own; docs/temporal.md says what cannot run on Temporal"}
+			return nil, fail(statusUsage, err, "each agent has a name of its own; docs/temporal.md says what cannot run on Temporal")
 		}
 		w.names = append(w.names, visible(a.Name))
 	}
 	if len(workers) == 0 {
-		return nil, &failure{status: statusUsage, err: errors.New("the files have no agent")}
+		return nil, fail(statusUsage, errors.New("the files have no agent"), "")
 	}
 	return workers, nil
 }
