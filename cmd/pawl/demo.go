@@ -23,7 +23,7 @@ import (
 
 // samples are the orders, returns and shipments of a month in a small shop, with the dirt that such files have.
 //
-//go:embed demo
+//go:embed samples
 var samples embed.FS
 
 // demoCmd shows an agent at work.
@@ -119,7 +119,7 @@ Next:
 func (c *demoCmd) prepare() (dir string, names, skipped []string, err error) {
 	var from fs.FS
 	if c.Data == "" {
-		if from, err = fs.Sub(samples, "demo"); err != nil {
+		if from, err = fs.Sub(samples, "samples"); err != nil {
 			return "", nil, nil, err
 		}
 	} else {

@@ -155,7 +155,7 @@ func runDemo(t *testing.T, args ...string) (report, shown string) {
 
 func sample(t *testing.T, name string) string {
 	t.Helper()
-	b, err := samples.ReadFile("demo/" + name)
+	b, err := os.ReadFile(filepath.Join("internal", "demo", "samples", name))
 	if err != nil {
 		t.Fatal(err)
 	}

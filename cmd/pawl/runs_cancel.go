@@ -57,7 +57,8 @@ func (c *runsCancelCmd) Run(sys *system) error {
 
 // end has the run write its end, which asks and runs nothing.
 func (c *runsCancelCmd) end(ctx context.Context, sys *system, j *journal, id string) error {
-	again := remade{agentFlags: agentFlags{toolFlags: toolFlags{storeFlags: c.storeFlags}, carry: offline{}, offline: true}}
+	again := remade{agentFlags: agentFlags{toolFlags: toolFlags{storeFlags: c.storeFlags}}}
+	again.carryBy(offline{}, true)
 	if err := again.remember(ctx, sys, j, id); err != nil {
 		return err
 	}

@@ -126,12 +126,12 @@ func TestNoteKeepsEachFlag(t *testing.T) {
 	}
 	s := &setup{secrets: new(pawl.Redactor)}
 	meta, err := newNote("", f, s)
-	ok(t, err)
+	must(t, err)
 	n := readNote(meta)
 	if n == nil {
 		t.Fatalf("no note: %s", meta)
 	}
-	ok(t, n.over(want))
+	must(t, n.over(want))
 	want.DB, want.Tenant, want.User = f.DB, f.Tenant, f.User
 	if diff := cmp.Diff(want, f, cmp.Exporter(func(reflect.Type) bool { return true }), cmpopts.EquateEmpty()); diff != "" {
 		t.Errorf("got -, want +: %s", diff)
@@ -140,7 +140,7 @@ func TestNoteKeepsEachFlag(t *testing.T) {
 		t.Errorf("got %s", kept)
 	}
 	given := &agentFlags{Model: "openai:other"}
-	ok(t, n.over(given))
+	must(t, n.over(given))
 	if given.Model != "openai:other" || given.System != f.System {
 		t.Errorf("a flag that was given: got %q, %q", given.Model, given.System)
 	}
@@ -177,9 +177,9 @@ func fill(v reflect.Value) bool {
 // A secret that stood on the command line is not kept, and has to be said again.
 func TestNoteKeepsNoSecrets(t *testing.T) {
 	s := &setup{secrets: new(pawl.Redactor)}
-	ok(t, s.secrets.Add("sk-very-secret"))
+	must(t, s.secrets.Add("sk-very-secret"))
 	meta, err := newNote("", &agentFlags{Model: "openai:m", BaseURL: "https://proxy.test/sk-very-secret/v1"}, s)
-	ok(t, err)
+	must(t, err)
 	if bytes.Contains(meta, []byte("sk-very-secret")) {
 		t.Errorf("kept: %s", meta)
 	}
@@ -187,20 +187,20 @@ func TestNoteKeepsNoSecrets(t *testing.T) {
 	if err := n.over(new(agentFlags)); err == nil || !strings.Contains(err.Error(), "--base-url held a secret") {
 		t.Errorf("got %v", err)
 	}
-	ok(t, n.over(&agentFlags{BaseURL: "https://proxy.test/v1"}))
+	must(t, n.over(&agentFlags{BaseURL: "https://proxy.test/v1"}))
 }
 
 // A file that changed since a run was begun is noticed.
 func TestNoteKnowsTheFile(t *testing.T) {
 	t.Chdir(t.TempDir())
-	ok(t, os.WriteFile("agent.yaml", []byte("model: openai:m\n"), 0o600))
+	must(t, os.WriteFile("agent.yaml", []byte("model: openai:m\n"), 0o600))
 	meta, err := newNote("agent.yaml", new(agentFlags), &setup{secrets: new(pawl.Redactor)})
-	ok(t, err)
+	must(t, err)
 	n := readNote(meta)
 	if n.changed("agent.yaml") {
 		t.Error("the file is taken for changed")
 	}
-	ok(t, os.WriteFile("agent.yaml", []byte("model: openai:n\n"), 0o600))
+	must(t, os.WriteFile("agent.yaml", []byte("model: openai:n\n"), 0o600))
 	if !n.changed("agent.yaml") {
 		t.Error("the change is not noticed")
 	}

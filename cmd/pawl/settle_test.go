@@ -79,3 +79,11 @@ func TestSettle(t *testing.T) {
 		})
 	}
 }
+
+// must ends the test when err is not nil.
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

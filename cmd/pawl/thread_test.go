@@ -18,16 +18,16 @@ import (
 // Of two chats that go on with one conversation, the second is told that its turn is not kept, and takes nothing from the first.
 func TestTwoChatsOfOneThread(t *testing.T) {
 	db, err := sqlite.Open(filepath.Join(t.TempDir(), "pawl.db"), &sqlite.Options{NoSync: true})
-	ok(t, err)
+	must(t, err)
 	defer db.Close()
 	a, from, err := openThread(t.Context(), db, store.Scope{}, "x", time.Now())
-	ok(t, err)
+	must(t, err)
 	from.Messages = append(from.Messages, pawl.User("one"), pawl.Assistant(pawl.Text{Text: "1"}))
-	ok(t, a.save(t.Context(), from))
+	must(t, a.save(t.Context(), from))
 	b, other, err := openThread(t.Context(), db, store.Scope{}, "last", time.Now())
-	ok(t, err)
+	must(t, err)
 	from.Messages = append(from.Messages, pawl.User("two"), pawl.Assistant(pawl.Text{Text: "2"}))
-	ok(t, a.save(t.Context(), from))
+	must(t, a.save(t.Context(), from))
 	other.Messages = append(other.Messages, pawl.User("three"), pawl.Assistant(pawl.Text{Text: "3"}))
 	err = b.save(t.Context(), other)
 	var f *failure
@@ -35,7 +35,7 @@ func TestTwoChatsOfOneThread(t *testing.T) {
 		t.Errorf("the second chat is told %v", err)
 	}
 	_, kept, err := openThread(t.Context(), db, store.Scope{}, "x", time.Now())
-	ok(t, err)
+	must(t, err)
 	if diff := cmp.Diff(from.Messages, kept.Messages); diff != "" {
 		t.Errorf("kept is not what the first chat said: %s", diff)
 	}
@@ -56,26 +56,26 @@ func TestThreadGoesOn(t *testing.T) {
 		"a first call that waits": {Messages: []pawl.Message{pawl.Assistant(call("1"))}, Stop: pawl.StopPending, Pending: []pawl.Waiting{{Key: "run/1/0", Call: call("1")}}},
 	} {
 		db, err := sqlite.Open(filepath.Join(t.TempDir(), "pawl.db"), &sqlite.Options{NoSync: true})
-		ok(t, err)
+		must(t, err)
 		th, _, err := openThread(t.Context(), db, store.Scope{}, "x", time.Now())
-		ok(t, err)
-		ok(t, th.save(t.Context(), res))
+		must(t, err)
+		must(t, th.save(t.Context(), res))
 		_, from, err := openThread(t.Context(), db, store.Scope{}, "x", time.Now())
-		ok(t, err)
+		must(t, err)
 		want, err := json.Marshal(res)
-		ok(t, err)
+		must(t, err)
 		got, err := json.Marshal(from)
-		ok(t, err)
+		must(t, err)
 		if diff := cmp.Diff(string(want), string(got)); diff != "" {
 			t.Errorf("%s: goes on with %s", what, diff)
 		}
 		_, err = db.PutThread(t.Context(), store.Scope{}, store.Thread{ID: "x", Meta: []byte(`["of another program"]`)})
-		ok(t, err)
+		must(t, err)
 		_, from, err = openThread(t.Context(), db, store.Scope{}, "x", time.Now())
-		ok(t, err)
+		must(t, err)
 		if len(from.Calls()) > 0 || len(from.Messages) > len(res.Messages) {
 			t.Errorf("%s: the store has half of a turn: %v", what, from.Messages)
 		}
-		ok(t, db.Close())
+		must(t, db.Close())
 	}
 }
