@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/cmd/pawl/internal/term"
+	"github.com/pawl-go/pawl/cmd/pawl/internal/tui/markdown"
 	"github.com/pawl-go/pawl/internal/diff"
-	"github.com/pawl-go/pawl/internal/markdown"
-	"github.com/pawl-go/pawl/internal/terminal"
 )
 
 // card is a question to the person at the terminal, in its place: what a call would do, and the keys that answer.
@@ -21,8 +21,8 @@ import (
 //	┃     1 + new
 //	┃ y allow  a allow file_write from now on  e edit  n deny
 type card struct {
-	title    terminal.Line
-	body     []terminal.Line
+	title    term.Line
+	body     []term.Line
 	name     string // of the tool; "": what is asked is a line of text
 	args     json.RawMessage
 	editable bool
@@ -30,9 +30,9 @@ type card struct {
 	asked  time.Time
 	more   bool
 	scroll int
-	input  *terminal.Editor // a reason, or the line that is asked for
-	label  string           // before it
-	trial  string           // what was edited and could not be used
+	input  *term.Editor // a reason, or the line that is asked for
+	label  string       // before it
+	trial  string       // what was edited and could not be used
 	fault  string
 	answer chan decision
 }
@@ -55,7 +55,7 @@ type change struct {
 // newCard makes the question about a call. of is what it would do to a file; nil: nothing that is known.
 func newCard(call pawl.ToolCall, why string, of *change, editable bool) *card {
 	q := &card{name: call.Name, args: call.Args, editable: editable, answer: make(chan decision, 1)}
-	q.title = terminal.Text(terminal.Bold|terminal.Yellow, call.Name).Add(terminal.Yellow, " asks").Add(0, ": "+strings.TrimSuffix(why, "."))
+	q.title = term.Text(term.Bold|term.Yellow, call.Name).Add(term.Yellow, " asks").Add(0, ": "+strings.TrimSuffix(why, "."))
 	fields, err := argFields(call.Args)
 	switch {
 	case of != nil:
@@ -71,7 +71,7 @@ func newCard(call pawl.ToolCall, why string, of *change, editable bool) *card {
 }
 
 // argumentLines shows an argument: on the line of its name where it is short, else under it.
-func argumentLines(f argument) []terminal.Line {
+func argumentLines(f argument) []term.Line {
 	var text string
 	if json.Unmarshal(f.value, &text) != nil {
 		text = string(f.value)
@@ -82,41 +82,41 @@ func argumentLines(f argument) []terminal.Line {
 			}
 		}
 	}
-	name := terminal.Text(terminal.Cyan, f.name)
+	name := term.Text(term.Cyan, f.name)
 	if !strings.Contains(text, "\n") && len(text) <= 200 {
-		return []terminal.Line{name.Add(0, "  "+text)}
+		return []term.Line{name.Add(0, "  "+text)}
 	}
-	return append([]terminal.Line{name}, terminal.Indent(textLines(text), terminal.Text(0, "  "), terminal.Text(0, "  "))...)
+	return append([]term.Line{name}, term.Indent(textLines(text), term.Text(0, "  "), term.Text(0, "  "))...)
 }
 
-func textLines(text string) (out []terminal.Line) {
+func textLines(text string) (out []term.Line) {
 	for _, l := range strings.Split(strings.TrimSuffix(text, "\n"), "\n") {
-		out = append(out, terminal.Text(0, l))
+		out = append(out, term.Text(0, l))
 	}
 	return out
 }
 
 // lines shows a change as a diff.
-func (d *change) lines() []terminal.Line {
-	head := terminal.Text(terminal.Cyan, "path").Add(0, "  "+d.path)
+func (d *change) lines() []term.Line {
+	head := term.Text(term.Cyan, "path").Add(0, "  "+d.path)
 	if !d.exists {
-		head = head.Add(terminal.Dim, "  (a new file)")
+		head = head.Add(term.Dim, "  (a new file)")
 	}
-	out := []terminal.Line{head}
+	out := []term.Line{head}
 	lines := diff.Lines(split(d.before), split(d.after), 2)
 	if len(lines) == 0 {
-		return append(out, terminal.Text(terminal.Dim, "nothing in it would change"))
+		return append(out, term.Text(term.Dim, "nothing in it would change"))
 	}
 	for _, l := range lines {
 		switch l.Op {
 		case diff.Gap:
-			out = append(out, terminal.Text(terminal.Dim, fmt.Sprintf("     ⋮ %s", count(l.A, "line"))))
+			out = append(out, term.Text(term.Dim, fmt.Sprintf("     ⋮ %s", count(l.A, "line"))))
 		case diff.Same:
-			out = append(out, terminal.Text(terminal.Dim, fmt.Sprintf("%4d   ", l.B)).Add(0, l.Text))
+			out = append(out, term.Text(term.Dim, fmt.Sprintf("%4d   ", l.B)).Add(0, l.Text))
 		case diff.Gone:
-			out = append(out, terminal.Text(terminal.Dim, fmt.Sprintf("%4d ", l.A)).Add(terminal.Red, "- "+l.Text))
+			out = append(out, term.Text(term.Dim, fmt.Sprintf("%4d ", l.A)).Add(term.Red, "- "+l.Text))
 		case diff.Come:
-			out = append(out, terminal.Text(terminal.Dim, fmt.Sprintf("%4d ", l.B)).Add(terminal.Green, "+ "+l.Text))
+			out = append(out, term.Text(term.Dim, fmt.Sprintf("%4d ", l.B)).Add(term.Green, "+ "+l.Text))
 		}
 	}
 	return out
@@ -131,7 +131,7 @@ func split(text string) []string {
 
 // newPrompt makes the question for a line of text.
 func newPrompt(label string) *card {
-	return &card{label: label, input: new(terminal.Editor), answer: make(chan decision, 1)}
+	return &card{label: label, input: new(term.Editor), answer: make(chan decision, 1)}
 }
 
 // early reports whether a key came while the person was still typing something else, and so is no answer.
@@ -141,32 +141,32 @@ func (q *card) early(before, now time.Time) bool {
 }
 
 // show shows the card in so many columns and rows, and where the cursor stands in it.
-func (q *card) show(width, rows int) (lines []terminal.Line, at *terminal.Cursor) {
-	bar := terminal.Text(terminal.Yellow, "┃ ")
+func (q *card) show(width, rows int) (lines []term.Line, at *term.Cursor) {
+	bar := term.Text(term.Yellow, "┃ ")
 	room := width - 2
 	if q.name == "" {
-		lines, cursor := q.input.View(terminal.Text(terminal.Cyan, line(q.label, room*2/3)+" > "), width-1, rows)
+		lines, cursor := q.input.View(term.Text(term.Cyan, line(q.label, room*2/3)+" > "), width-1, rows)
 		return lines, &cursor
 	}
-	var body []terminal.Line
+	var body []term.Line
 	for _, l := range q.body {
 		body = append(body, l.Wrap(room)...)
 	}
 	if len(body) == 0 {
-		body = []terminal.Line{terminal.Text(terminal.Dim, "without arguments")}
+		body = []term.Line{term.Text(term.Dim, "without arguments")}
 	}
 	lines = q.title.Wrap(room)
-	var foot []terminal.Line
+	var foot []term.Line
 	switch {
 	case q.input != nil:
-		in, cursor := q.input.View(terminal.Text(terminal.Cyan, line(q.label, room*2/3)+" > "), room-1, 4)
+		in, cursor := q.input.View(term.Text(term.Cyan, line(q.label, room*2/3)+" > "), room-1, 4)
 		foot = in
 		at = &cursor
 	default:
 		foot = q.keys().Wrap(room)
 	}
 	if q.fault != "" {
-		foot = append(terminal.Text(terminal.Red, q.fault).Wrap(room), foot...)
+		foot = append(term.Text(term.Red, q.fault).Wrap(room), foot...)
 	}
 	space := max(1, rows-len(lines)-len(foot)-1)
 	if !q.more {
@@ -178,19 +178,19 @@ func (q *card) show(width, rows int) (lines []terminal.Line, at *terminal.Cursor
 		if q.more {
 			note = fmt.Sprintf("lines %d to %d of %d: up, down", q.scroll+1, q.scroll+space, len(body))
 		}
-		body = append(body[q.scroll:q.scroll+space:q.scroll+space], terminal.Text(terminal.Dim, note))
+		body = append(body[q.scroll:q.scroll+space:q.scroll+space], term.Text(term.Dim, note))
 	}
 	lines = append(lines, body...)
 	if at != nil {
 		at.Row += len(lines)
 		at.Column += 2
 	}
-	return terminal.Indent(append(lines, foot...), bar, bar), at
+	return term.Indent(append(lines, foot...), bar, bar), at
 }
 
 // keys says what can be answered.
-func (q *card) keys() terminal.Line {
-	var l terminal.Line
+func (q *card) keys() term.Line {
+	var l term.Line
 	for _, k := range []struct{ key, what string }{{"y", "allow"}, {"a", "allow " + line(q.name, 30) + " from now on"}, {"e", "edit"}, {"n", "deny"}} {
 		if k.key == "e" && !q.editable {
 			continue
@@ -198,13 +198,13 @@ func (q *card) keys() terminal.Line {
 		if l != nil {
 			l = l.Add(0, "  ")
 		}
-		l = l.Add(terminal.Bold|terminal.Green, k.key).Add(terminal.Dim, " "+k.what)
+		l = l.Add(term.Bold|term.Green, k.key).Add(term.Dim, " "+k.what)
 	}
 	return l
 }
 
 // key takes a key, and reports whether the question is answered.
-func (q *card) key(k terminal.Key, c *console) (done bool) {
+func (q *card) key(k term.Key, c *console) (done bool) {
 	if q.input != nil {
 		return q.typed(k)
 	}
@@ -215,7 +215,7 @@ func (q *card) key(k terminal.Key, c *console) (done bool) {
 		case "a":
 			return q.say(decision{verdict: pawl.Allow, always: true})
 		case "n":
-			q.input, q.label = new(terminal.Editor), "why not? (Enter: no reason, Esc: back)"
+			q.input, q.label = new(term.Editor), "why not? (Enter: no reason, Esc: back)"
 		case "e":
 			if q.editable {
 				return q.edit(c)
@@ -242,7 +242,7 @@ func (q *card) key(k terminal.Key, c *console) (done bool) {
 }
 
 // typed takes a key for a line of text.
-func (q *card) typed(k terminal.Key) (done bool) {
+func (q *card) typed(k term.Key) (done bool) {
 	switch {
 	case k.Name == "enter":
 		verdict := pawl.Allow
@@ -327,27 +327,27 @@ func (c *console) record(path pawl.Key, call pawl.ToolCall, q *card, s decision)
 	c.update(func() {
 		it := c.view.at(path, &call)
 		const most = 12
-		var lines []terminal.Line
+		var lines []term.Line
 		for _, l := range q.body {
 			lines = append(lines, l.Wrap(c.view.width-4)...)
 		}
 		if len(lines) > most {
-			lines = append(lines[:most:most], terminal.Text(terminal.Dim, fmt.Sprintf("… %s more", count(len(lines)-most, "line"))))
+			lines = append(lines[:most:most], term.Text(term.Dim, fmt.Sprintf("… %s more", count(len(lines)-most, "line"))))
 		}
-		it.detail = terminal.Indent(lines, terminal.Text(terminal.Yellow, "  ┃ "), terminal.Text(terminal.Yellow, "  ┃ "))
-		word, style := "allowed", terminal.Green
+		it.detail = term.Indent(lines, term.Text(term.Yellow, "  ┃ "), term.Text(term.Yellow, "  ┃ "))
+		word, style := "allowed", term.Green
 		switch {
 		case s.verdict == pawl.Deny:
-			word, style = "denied", terminal.Yellow
+			word, style = "denied", term.Yellow
 		case s.verdict == 0:
-			word, style = "not answered", terminal.Yellow
+			word, style = "not answered", term.Yellow
 		case s.args != nil:
 			word = "allowed with other arguments"
 			it.held = true
 		case s.always:
 			word = "allowed from now on"
 		}
-		it.detail = append(it.detail, terminal.Text(terminal.Yellow, "  ┃ ").Add(style, word))
+		it.detail = append(it.detail, term.Text(term.Yellow, "  ┃ ").Add(style, word))
 	})
 }
 
@@ -362,12 +362,12 @@ type panel struct {
 func newPanel(v *view) *panel { return &panel{number: len(v.kept)} }
 
 // content is what the panel shows.
-func (p *panel) content(v *view, width int) (title terminal.Line, body []terminal.Line) {
+func (p *panel) content(v *view, width int) (title term.Line, body []term.Line) {
 	if p.number == 0 {
-		return terminal.Text(terminal.Bold, "no call has ended yet"), nil
+		return term.Text(term.Bold, "no call has ended yet"), nil
 	}
 	c := v.kept[p.number-1]
-	title = terminal.Text(terminal.Cyan|terminal.Bold, fmt.Sprintf("#%d ", p.number)).Add(terminal.Bold, c.call.Name).Add(0, " "+plainArgs(c.call.Args))
+	title = term.Text(term.Cyan|term.Bold, fmt.Sprintf("#%d ", p.number)).Add(term.Bold, c.call.Name).Add(0, " "+plainArgs(c.call.Args))
 	for _, l := range c.whole() {
 		body = append(body, l.Wrap(width)...)
 	}
@@ -375,11 +375,11 @@ func (p *panel) content(v *view, width int) (title terminal.Line, body []termina
 }
 
 // whole is all that is known of a call: what it was given, and what it gave.
-func (c *callItem) whole() []terminal.Line {
+func (c *callItem) whole() []term.Line {
 	if c.exec == nil {
 		return textLines("it has not ended")
 	}
-	var out []terminal.Line
+	var out []term.Line
 	fields, err := argFields(c.call.Args)
 	if err != nil {
 		out = textLines(string(c.call.Args))
@@ -388,7 +388,7 @@ func (c *callItem) whole() []terminal.Line {
 		out = append(out, argumentLines(f)...)
 	}
 	for _, r := range c.exec.Repairs {
-		out = append(out, terminal.Text(terminal.Yellow, "repaired: "+r))
+		out = append(out, term.Text(term.Yellow, "repaired: "+r))
 	}
 	out = append(out, nil)
 	text := c.exec.Result.Text()
@@ -402,13 +402,13 @@ func (c *callItem) whole() []terminal.Line {
 }
 
 // show shows the panel in so many columns and rows.
-func (p *panel) show(v *view, width, rows int) []terminal.Line {
-	bar := terminal.Text(terminal.Cyan, "│ ")
+func (p *panel) show(v *view, width, rows int) []term.Line {
+	bar := term.Text(term.Cyan, "│ ")
 	title, body := p.content(v, width-3)
 	p.rows = max(1, rows-3)
 	p.scroll = max(0, min(p.scroll, len(body)-p.rows))
 	last := min(len(body), p.scroll+p.rows)
-	lines := append([]terminal.Line{title}, body[p.scroll:last]...)
+	lines := append([]term.Line{title}, body[p.scroll:last]...)
 	where := ""
 	if len(body) > p.rows {
 		where = fmt.Sprintf("lines %d to %d of %d  ", p.scroll+1, last, len(body))
@@ -416,12 +416,12 @@ func (p *panel) show(v *view, width, rows int) []terminal.Line {
 	if width >= 60 {
 		where += "up, down  left, right: another  "
 	}
-	lines = append(lines, terminal.Text(terminal.Dim, where+"Esc closes"))
-	return append([]terminal.Line{nil}, terminal.Indent(lines, bar, bar)...)
+	lines = append(lines, term.Text(term.Dim, where+"Esc closes"))
+	return append([]term.Line{nil}, term.Indent(lines, bar, bar)...)
 }
 
 // key takes a key, and reports whether it was one of the panel's.
-func (p *panel) key(k terminal.Key, v *view, _ int) bool {
+func (p *panel) key(k term.Key, v *view, _ int) bool {
 	switch k.Name {
 	case "esc", "ctrl-o":
 		p.closed = true

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/cmd/pawl/internal/term"
 	"github.com/pawl-go/pawl/history"
-	"github.com/pawl-go/pawl/internal/terminal"
 )
 
 // chatCmd is a conversation, line by line.
@@ -168,7 +168,7 @@ func (t *chat) talk() error {
 		case strings.TrimSpace(text) == "":
 		case strings.HasPrefix(text, "/"):
 			if t.console != nil {
-				t.console.print("said", terminal.Text(terminal.Cyan|terminal.Bold, "> ").Add(terminal.Cyan, text))
+				t.console.print("said", term.Text(term.Cyan|term.Bold, "> ").Add(term.Cyan, text))
 			}
 			if done := t.command(text); done {
 				return t.last

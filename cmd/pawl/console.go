@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/pawl-go/pawl"
-	"github.com/pawl-go/pawl/internal/terminal"
+	"github.com/pawl-go/pawl/cmd/pawl/internal/term"
 )
 
 // console is the terminal that a person sits at while agents run: what happens, what is asked, and what the person types, all at once.
@@ -21,20 +21,20 @@ import (
 // One goroutine takes keys and paints; whoever else has something to show leaves it under the lock. Lines that are printed stay in the terminal's own
 // scrollback, which is never painted again.
 type console struct {
-	dev    *terminal.Device
+	dev    *term.Device
 	colour bool
 	done   chan struct{} // closed: no more is painted
 	ended  chan struct{}
 	dirty  chan struct{}
 
 	mu        sync.Mutex
-	screen    *terminal.Screen
+	screen    *term.Screen
 	view      *view
 	partial   string // of a line that was written
-	editor    terminal.Editor
+	editor    term.Editor
 	keys      bool // somebody types
 	typing    bool // the editor is shown when nothing runs, too
-	greeting  terminal.Line
+	greeting  term.Line
 	queue     []string // messages that were sent to the run and not taken yet
 	lines     []string // that were entered, for next
 	wake      chan struct{}
@@ -66,14 +66,14 @@ func openConsole(sys *system, typing bool) (*console, *system) {
 	if sys.inTerm {
 		in = sys.inFile
 	}
-	dev, err := terminal.Open(in, sys.errFile)
+	dev, err := term.Open(in, sys.errFile)
 	if err != nil {
 		return nil, sys
 	}
 	w, h := dev.Size()
 	c := &console{dev: dev, colour: sys.colours(true).on, keys: in != nil, typing: typing, done: make(chan struct{}), ended: make(chan struct{}), dirty: make(chan struct{}, 1), wake: make(chan struct{}, 1)}
-	c.screen = terminal.NewScreen(sys.errFile, w, h, c.colour)
-	c.greeting = terminal.Text(terminal.Dim, "getting ready")
+	c.screen = term.NewScreen(sys.errFile, w, h, c.colour)
+	c.greeting = term.Text(term.Dim, "getting ready")
 	c.view = newView(c.screen.Width(), sys.outTerm)
 	go c.loop()
 	own := *sys
@@ -136,20 +136,20 @@ func (c *console) Write(b []byte) (int, error) {
 }
 
 // told gives the lines of the command itself their colours.
-func told(l string) terminal.Line {
+func told(l string) term.Line {
 	for _, p := range []struct {
 		prefix string
-		style  terminal.Style
-	}{{"pawl: error: ", terminal.Red | terminal.Bold}, {"pawl: hint: ", terminal.Cyan}, {"pawl: ", terminal.Dim}} {
+		style  term.Style
+	}{{"pawl: error: ", term.Red | term.Bold}, {"pawl: hint: ", term.Cyan}, {"pawl: ", term.Dim}} {
 		if rest, ok := strings.CutPrefix(l, p.prefix); ok {
-			return terminal.Text(p.style, p.prefix).Add(0, rest)
+			return term.Text(p.style, p.prefix).Add(0, rest)
 		}
 	}
-	return terminal.Text(0, l)
+	return term.Text(0, l)
 }
 
 // print shows lines.
-func (c *console) print(what string, lines ...terminal.Line) {
+func (c *console) print(what string, lines ...term.Line) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.view.put(what, lines...)
@@ -157,7 +157,7 @@ func (c *console) print(what string, lines ...terminal.Line) {
 }
 
 // wrapped shows a line that may be too long.
-func (c *console) wrapped(what string, l terminal.Line) {
+func (c *console) wrapped(what string, l term.Line) {
 	c.update(func() { c.view.put(what, l.Wrap(c.view.width)...) })
 }
 
@@ -198,7 +198,7 @@ func (c *console) loop() {
 			c.paint()
 			continue
 		case <-signals:
-			c.key(terminal.Key{Name: "stop"})
+			c.key(term.Key{Name: "stop"})
 		case <-c.dev.Resized():
 			w, h := c.dev.Size()
 			c.update(func() {
@@ -245,15 +245,15 @@ func (c *console) paint() {
 }
 
 // below are the live lines, and where the cursor stands in them.
-func (c *console) below(now time.Time) (live []terminal.Line, at *terminal.Cursor) {
+func (c *console) below(now time.Time) (live []term.Line, at *term.Cursor) {
 	width, height := c.screen.Width(), c.screen.Height()
-	var foot []terminal.Line
-	add := func(lines ...terminal.Line) { foot = append(foot, lines...) }
+	var foot []term.Line
+	add := func(lines ...term.Line) { foot = append(foot, lines...) }
 	switch {
 	case c.ask != nil:
 		lines, cursor := c.ask.show(width, max(4, height-4))
 		if cursor != nil {
-			at = &terminal.Cursor{Row: cursor.Row, Column: cursor.Column}
+			at = &term.Cursor{Row: cursor.Row, Column: cursor.Column}
 		}
 		add(lines...)
 	case c.picker != nil:
@@ -268,11 +268,11 @@ func (c *console) below(now time.Time) (live []terminal.Line, at *terminal.Curso
 			add(nil)
 		}
 		for _, q := range c.queue {
-			add(terminal.Text(terminal.Dim, "↳ queued: "+line(q, width-10)))
+			add(term.Text(term.Dim, "↳ queued: "+line(q, width-10)))
 		}
 		if c.typing || c.steer != nil && c.editor.Text() != "" {
-			lines, cursor := c.editor.View(terminal.Text(terminal.Cyan|terminal.Bold, "> "), width-1, 8)
-			at = &terminal.Cursor{Row: len(foot) + cursor.Row, Column: cursor.Column}
+			lines, cursor := c.editor.View(term.Text(term.Cyan|term.Bold, "> "), width-1, 8)
+			at = &term.Cursor{Row: len(foot) + cursor.Row, Column: cursor.Column}
 			add(lines...)
 			if c.greeting != nil && c.editor.Text() == "" && !c.view.active {
 				add(c.greeting)

@@ -7,11 +7,11 @@ import (
 	"time"
 
 	"github.com/pawl-go/pawl"
-	"github.com/pawl-go/pawl/internal/terminal"
+	"github.com/pawl-go/pawl/cmd/pawl/internal/term"
 )
 
 // key takes a key.
-func (c *console) key(k terminal.Key) {
+func (c *console) key(k term.Key) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	defer c.touch()
@@ -57,7 +57,7 @@ func (c *console) key(k terminal.Key) {
 }
 
 // edited takes a key for the editor.
-func (c *console) edited(k terminal.Key) {
+func (c *console) edited(k term.Key) {
 	if !c.typing && c.steer == nil {
 		return
 	}

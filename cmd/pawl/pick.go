@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/pawl-go/pawl"
-	"github.com/pawl-go/pawl/internal/terminal"
+	"github.com/pawl-go/pawl/cmd/pawl/internal/term"
 	"github.com/pawl-go/pawl/store"
 )
 
@@ -31,21 +31,21 @@ func (c *console) pick(title string, rows []string) (int, error) {
 }
 
 // show shows the rows around the chosen one.
-func (p *picker) show(width, rows int) []terminal.Line {
-	out := []terminal.Line{terminal.Text(terminal.Bold, p.title).Add(terminal.Dim, "  up, down, Enter, Esc")}
+func (p *picker) show(width, rows int) []term.Line {
+	out := []term.Line{term.Text(term.Bold, p.title).Add(term.Dim, "  up, down, Enter, Esc")}
 	rows = max(rows-1, 3)
 	from := max(0, min(p.at-rows/2, len(p.rows)-rows))
 	for i := from; i < min(len(p.rows), from+rows); i++ {
 		if i == p.at {
-			out = append(out, terminal.Text(terminal.Cyan|terminal.Bold, "> "+p.rows[i]))
+			out = append(out, term.Text(term.Cyan|term.Bold, "> "+p.rows[i]))
 		} else {
-			out = append(out, terminal.Text(0, "  "+p.rows[i]))
+			out = append(out, term.Text(0, "  "+p.rows[i]))
 		}
 	}
 	return out
 }
 
-func (p *picker) key(k terminal.Key) {
+func (p *picker) key(k term.Key) {
 	switch k.Name {
 	case "up", "ctrl-p":
 		p.at = max(0, p.at-1)

@@ -12,8 +12,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/cmd/pawl/internal/term"
 	"github.com/pawl-go/pawl/config"
-	"github.com/pawl-go/pawl/internal/terminal"
 )
 
 // renderer makes the events of a run readable, one after another. Nothing that a model or a tool says reaches the writer but
@@ -71,7 +71,7 @@ func (d *display) totals(s pawl.Spent, took time.Duration) {
 	switch {
 	case s.Requests == 0:
 	case d.console != nil:
-		d.console.wrapped("totals", terminal.Text(terminal.Dim, totals(s, took)))
+		d.console.wrapped("totals", term.Text(term.Dim, totals(s, took)))
 	default:
 		d.plain.totals(s, took)
 	}

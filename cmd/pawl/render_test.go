@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pawl-go/pawl"
-	"github.com/pawl-go/pawl/internal/terminal"
+	"github.com/pawl-go/pawl/cmd/pawl/internal/term"
 )
 
 // rendered shows events as a terminal of 60 columns would.
@@ -133,7 +133,7 @@ func TestRenderHarmless(t *testing.T) {
 			if live && got == "" && e.Kind != pawl.EventResponseReceived {
 				t.Errorf("%s shows nothing", e.Kind)
 			}
-			if i := strings.IndexFunc(got, func(r rune) bool { return r != '\n' && (terminal.Hidden(r) || r == '\uFFFD') }); i >= 0 {
+			if i := strings.IndexFunc(got, func(r rune) bool { return r != '\n' && (term.Hidden(r) || r == '\uFFFD') }); i >= 0 {
 				t.Errorf("%s: %q reached the terminal", e.Kind, got[i:min(len(got), i+8)])
 			}
 		}

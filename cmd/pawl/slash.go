@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"github.com/pawl-go/pawl"
-	"github.com/pawl-go/pawl/internal/markdown"
+	"github.com/pawl-go/pawl/cmd/pawl/internal/term"
+	"github.com/pawl-go/pawl/cmd/pawl/internal/tui/markdown"
 	"github.com/pawl-go/pawl/internal/nearest"
-	"github.com/pawl-go/pawl/internal/terminal"
 	"github.com/pawl-go/pawl/store"
 )
 
@@ -219,7 +219,7 @@ func (c *console) showCall(rest string) {
 	}
 	p := &panel{number: n}
 	title, body := p.content(c.view, c.view.width-2)
-	c.view.put("shown", append([]terminal.Line{title}, terminal.Indent(body, terminal.Text(0, "  "), terminal.Text(0, "  "))...)...)
+	c.view.put("shown", append([]term.Line{title}, term.Indent(body, term.Text(0, "  "), term.Text(0, "  "))...)...)
 }
 
 func (t *chat) cost(string) bool {
@@ -351,12 +351,12 @@ func (t *chat) greet() {
 	c.update(func() {
 		c.editor.Complete = t.complete
 		c.command = t.meanwhile
-		head := terminal.Text(terminal.Bold, "pawl").Add(0, "  "+t.setup.model).Add(terminal.Dim, "  "+count(len(t.setup.tools), "tool"))
+		head := term.Text(term.Bold, "pawl").Add(0, "  "+t.setup.model).Add(term.Dim, "  "+count(len(t.setup.tools), "tool"))
 		if t.kept != nil {
-			head = head.Add(terminal.Dim, "  thread "+t.kept.ID)
+			head = head.Add(term.Dim, "  thread "+t.kept.ID)
 		}
 		c.view.put("head", head.Wrap(c.view.width)...)
-		c.greeting = terminal.Text(terminal.Dim, "Enter sends, Alt-Enter: new line, /help")
+		c.greeting = term.Text(term.Dim, "Enter sends, Alt-Enter: new line, /help")
 	})
 	t.recall()
 }
@@ -379,7 +379,7 @@ func (t *chat) recall() {
 			return
 		}
 		if asked > 0 {
-			c.view.put("told", terminal.Text(terminal.Dim, fmt.Sprintf("… %s before", count(asked, "message"))))
+			c.view.put("told", term.Text(term.Dim, fmt.Sprintf("… %s before", count(asked, "message"))))
 		}
 		c.view.put("past", c.view.quoted(t.res.Messages[asked].Text())...)
 		for _, m := range t.res.Messages[asked+1:] {

@@ -5,11 +5,11 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/pawl-go/pawl/internal/terminal"
+	"github.com/pawl-go/pawl/cmd/pawl/internal/term"
 )
 
 // visible makes text harmless for a terminal: what a model or a tool says is shown, never carried out.
-func visible(s string) string { return terminal.Visible(s) }
+func visible(s string) string { return term.Visible(s) }
 
 // line returns s as one line of at most width columns, control characters made visible.
 func line(s string, width int) string {
@@ -21,7 +21,7 @@ func line(s string, width int) string {
 		}
 		s = s[:n]
 	}
-	return terminal.Cut(strings.NewReplacer("\n", "↵", "\t", " ").Replace(visible(s)), width)
+	return term.Cut(strings.NewReplacer("\n", "↵", "\t", " ").Replace(visible(s)), width)
 }
 
 // style colours text; the zero style leaves it as it is.

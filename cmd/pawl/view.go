@@ -6,9 +6,9 @@ import (
 	"time"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/cmd/pawl/internal/term"
+	"github.com/pawl-go/pawl/cmd/pawl/internal/tui/markdown"
 	"github.com/pawl-go/pawl/config"
-	"github.com/pawl-go/pawl/internal/markdown"
-	"github.com/pawl-go/pawl/internal/terminal"
 )
 
 // view makes the events of runs into lines of a terminal: those that are done, which are printed once and stay, and live ones under them, which are painted again.
@@ -46,13 +46,13 @@ type shownItem interface {
 	// done reports whether it stays as it is.
 	done() bool
 	// lines shows it.
-	lines(v *view, now time.Time) []terminal.Line
+	lines(v *view, now time.Time) []term.Line
 }
 
 // prose is text of the model.
 type prose struct {
 	stream   *markdown.Stream
-	ready    []terminal.Line // done and not yet printed
+	ready    []term.Line // done and not yet printed
 	thinking bool
 	closed   bool
 	raw      strings.Builder
@@ -66,7 +66,7 @@ func (p *prose) kind() string {
 }
 func (p *prose) done() bool { return p.closed }
 
-func (p *prose) lines(v *view, _ time.Time) []terminal.Line {
+func (p *prose) lines(v *view, _ time.Time) []term.Line {
 	all := p.ready
 	if !p.closed {
 		all = append(all[:len(all):len(all)], p.stream.Open()...)
@@ -74,13 +74,13 @@ func (p *prose) lines(v *view, _ time.Time) []terminal.Line {
 	return p.look(all)
 }
 
-func (p *prose) look(lines []terminal.Line) []terminal.Line {
+func (p *prose) look(lines []term.Line) []term.Line {
 	if !p.thinking {
 		return lines
 	}
-	out := make([]terminal.Line, len(lines))
+	out := make([]term.Line, len(lines))
 	for i, l := range lines {
-		out[i] = terminal.Text(terminal.Dim, "∴ ").With(l.Styled(terminal.Dim | terminal.Italic)...)
+		out[i] = term.Text(term.Dim, "∴ ").With(l.Styled(term.Dim | term.Italic)...)
 	}
 	return out
 }
@@ -88,12 +88,12 @@ func (p *prose) look(lines []terminal.Line) []terminal.Line {
 // fixed are lines that stay as they are.
 type fixed struct {
 	what string
-	text []terminal.Line
+	text []term.Line
 }
 
-func (f fixed) kind() string                           { return f.what }
-func (f fixed) done() bool                             { return true }
-func (f fixed) lines(*view, time.Time) []terminal.Line { return f.text }
+func (f fixed) kind() string                       { return f.what }
+func (f fixed) done() bool                         { return true }
+func (f fixed) lines(*view, time.Time) []term.Line { return f.text }
 
 func newView(width int, answer bool) *view {
 	v := &view{width: width, answer: answer}
@@ -115,7 +115,7 @@ func (v *view) begin(now time.Time) {
 }
 
 // put adds lines that stay.
-func (v *view) put(what string, lines ...terminal.Line) {
+func (v *view) put(what string, lines ...term.Line) {
 	v.endProse()
 	v.items = append(v.items, fixed{what, lines})
 }
@@ -224,7 +224,7 @@ func (v *view) retract() {
 	}
 	v.prose = nil
 	if v.last == "text" {
-		v.put("note", terminal.Text(terminal.Dim, "(forget that: it was no answer but a call written as text)"))
+		v.put("note", term.Text(term.Dim, "(forget that: it was no answer but a call written as text)"))
 	}
 }
 
@@ -260,25 +260,25 @@ func (v *view) notice(e pawl.Event) {
 		c.notes = append(c.notes, text)
 		return
 	}
-	lines := terminal.Text(terminal.Yellow, text).Wrap(v.width - 2)
-	v.put("note", terminal.Indent(lines[:min(len(lines), 3)], terminal.Text(terminal.Yellow, "! "), terminal.Text(0, "  "))...)
+	lines := term.Text(term.Yellow, text).Wrap(v.width - 2)
+	v.put("note", term.Indent(lines[:min(len(lines), 3)], term.Text(term.Yellow, "! "), term.Text(0, "  "))...)
 }
 
 // said shows a message of the person.
 func (v *view) said(text string) { v.put("said", v.quoted(text)...) }
 
 // quoted are the lines of a message of the person.
-func (v *view) quoted(text string) []terminal.Line {
-	var lines []terminal.Line
+func (v *view) quoted(text string) []term.Line {
+	var lines []term.Line
 	for _, l := range strings.Split(strings.TrimRight(text, "\n"), "\n") {
-		lines = append(lines, terminal.Text(terminal.Bold, l).Wrap(v.width-2)...)
+		lines = append(lines, term.Text(term.Bold, l).Wrap(v.width-2)...)
 	}
 	const most = 40
 	if len(lines) > most {
 		more := len(lines) - most
-		lines = append(lines[:most], terminal.Text(terminal.Dim, "… "+count(more, "line")+" more"))
+		lines = append(lines[:most], term.Text(term.Dim, "… "+count(more, "line")+" more"))
 	}
-	return terminal.Indent(lines, terminal.Text(terminal.Cyan|terminal.Bold, "> "), terminal.Text(0, "  "))
+	return term.Indent(lines, term.Text(term.Cyan|term.Bold, "> "), term.Text(0, "  "))
 }
 
 // end closes what is open. A call that waits for a word stays as it is.
@@ -293,7 +293,7 @@ func (v *view) end(res *pawl.Result) {
 }
 
 // drain returns the lines that are done, each once.
-func (v *view) drain(now time.Time) (out []terminal.Line) {
+func (v *view) drain(now time.Time) (out []term.Line) {
 	for len(v.items) > 0 {
 		it := v.items[0]
 		if p, ok := it.(*prose); ok {
@@ -317,18 +317,18 @@ func (v *view) drain(now time.Time) (out []terminal.Line) {
 }
 
 // apart is the empty line between things of different kinds.
-func (v *view) apart(it shownItem) []terminal.Line {
+func (v *view) apart(it shownItem) []term.Line {
 	differs := v.last != "" && v.last != it.kind()
 	v.last = it.kind()
 	if differs {
-		return []terminal.Line{nil}
+		return []term.Line{nil}
 	}
 	return nil
 }
 
 // live returns what is not done, as it looks now, the last rows of it at most. It is called after drain.
-func (v *view) live(now time.Time, rows int) []terminal.Line {
-	var out []terminal.Line
+func (v *view) live(now time.Time, rows int) []term.Line {
+	var out []term.Line
 	last := v.last
 	for _, it := range v.items {
 		lines := it.lines(v, now)
@@ -342,21 +342,21 @@ func (v *view) live(now time.Time, rows int) []terminal.Line {
 		out = append(out, lines...)
 	}
 	if over := len(out) - rows; over > 0 && rows > 0 {
-		out = append([]terminal.Line{terminal.Text(terminal.Dim, fmt.Sprintf("… %s above", count(over+1, "line")))}, out[over+1:]...)
+		out = append([]term.Line{term.Text(term.Dim, fmt.Sprintf("… %s above", count(over+1, "line")))}, out[over+1:]...)
 	}
 	return out
 }
 
 // status says in a line what the run does.
-func (v *view) status(now time.Time, hint string) terminal.Line {
+func (v *view) status(now time.Time, hint string) term.Line {
 	if !v.active {
 		return nil
 	}
-	l := terminal.Text(terminal.Cyan, spinner(now.Sub(v.began))).Add(0, " "+v.phase).Add(terminal.Dim, "  "+short(now.Sub(v.began)))
+	l := term.Text(term.Cyan, spinner(now.Sub(v.began))).Add(0, " "+v.phase).Add(term.Dim, "  "+short(now.Sub(v.began)))
 	if v.step > 1 && v.width >= 60 {
-		l = l.Add(terminal.Dim, fmt.Sprintf("  step %d", v.step))
+		l = l.Add(term.Dim, fmt.Sprintf("  step %d", v.step))
 	}
-	return l.Add(terminal.Dim, "  "+hint)
+	return l.Add(term.Dim, "  "+hint)
 }
 
 var frames = []string{"⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"}

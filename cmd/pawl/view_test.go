@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/pawl-go/pawl"
-	"github.com/pawl-go/pawl/internal/terminal"
+	"github.com/pawl-go/pawl/cmd/pawl/internal/term"
 )
 
 // viewed shows events in a view of 60 columns, a second apart: what is printed, then what is live.
@@ -18,7 +18,7 @@ func viewed(events ...pawl.Event) (printed, live string) {
 	v := newView(60, true)
 	now := time.Unix(0, 0)
 	v.begin(now)
-	var out []terminal.Line
+	var out []term.Line
 	for _, e := range events {
 		now = now.Add(time.Second)
 		if e.Run == "" {
@@ -30,7 +30,7 @@ func viewed(events ...pawl.Event) (printed, live string) {
 	return plainLines(out), plainLines(v.live(now, 20))
 }
 
-func plainLines(lines []terminal.Line) string {
+func plainLines(lines []term.Line) string {
 	var b strings.Builder
 	for _, l := range lines {
 		b.WriteString(strings.TrimRight(l.String(), " ") + "\n")
@@ -115,10 +115,10 @@ func TestViewHarmless(t *testing.T) {
 		v := newView(rapid.IntRange(10, 80).Draw(t, "width"), rapid.Bool().Draw(t, "answer"))
 		now := time.Unix(0, 0)
 		v.begin(now)
-		check := func(lines []terminal.Line) {
+		check := func(lines []term.Line) {
 			for _, l := range lines {
 				text := ours.ReplaceAllString(l.Render(true), "")
-				if strings.ContainsFunc(text, func(r rune) bool { return r == '\n' || terminal.Hidden(r) }) {
+				if strings.ContainsFunc(text, func(r rune) bool { return r == '\n' || term.Hidden(r) }) {
 					t.Fatalf("%q reached the terminal", text)
 				}
 			}
@@ -136,7 +136,7 @@ func TestViewHarmless(t *testing.T) {
 			v.event(e, now)
 			check(v.drain(now))
 			check(v.live(now, 5))
-			check([]terminal.Line{v.status(now, "hint")})
+			check([]term.Line{v.status(now, "hint")})
 			if len(v.kept) > 0 {
 				check((&panel{number: 1}).show(v, 40, 10))
 			}

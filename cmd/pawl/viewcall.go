@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/pawl-go/pawl"
-	"github.com/pawl-go/pawl/internal/terminal"
+	"github.com/pawl-go/pawl/cmd/pawl/internal/term"
 )
 
 // callState is how far a call is.
@@ -35,7 +35,7 @@ type callItem struct {
 	took     time.Duration
 	progress string
 	notes    []string
-	detail   []terminal.Line // what a person saw and said of it
+	detail   []term.Line // what a person saw and said of it
 	outcome  pawl.Outcome
 	exec     *pawl.Execution
 	number   int // from 1
@@ -148,40 +148,40 @@ func (c *callItem) giveUp() {
 const mostInner = 8 // lines of calls inside a call, while it runs
 
 // lines shows the call, what came of it, and the calls inside.
-func (c *callItem) lines(v *view, now time.Time) []terminal.Line {
-	out := []terminal.Line{c.head(v.width, now)}
-	under := func(first string, style terminal.Style, text string, most int) {
-		var lines []terminal.Line
+func (c *callItem) lines(v *view, now time.Time) []term.Line {
+	out := []term.Line{c.head(v.width, now)}
+	under := func(first string, style term.Style, text string, most int) {
+		var lines []term.Line
 		for _, l := range strings.Split(text, "\n") {
-			lines = append(lines, terminal.Text(style, l).Wrap(v.width-4)...)
+			lines = append(lines, term.Text(style, l).Wrap(v.width-4)...)
 		}
 		if len(lines) > most {
 			more := len(lines) - most
-			lines = append(lines[:most:most], terminal.Text(terminal.Dim, fmt.Sprintf("… %s more: /show %d", count(more, "line"), c.number)))
+			lines = append(lines[:most:most], term.Text(term.Dim, fmt.Sprintf("… %s more: /show %d", count(more, "line"), c.number)))
 		}
-		out = append(out, terminal.Indent(lines, terminal.Text(terminal.Dim, first), terminal.Text(0, "    "))...)
+		out = append(out, term.Indent(lines, term.Text(term.Dim, first), term.Text(0, "    "))...)
 	}
 	out = append(out, c.detail...)
 	for _, n := range c.notes {
-		under("  ! ", terminal.Yellow, n, 3)
+		under("  ! ", term.Yellow, n, 3)
 	}
 	inner := c.inner
 	if c.state != callDone && len(inner) > mostInner {
-		out = append(out, terminal.Text(terminal.Dim, fmt.Sprintf("  … %s before", count(len(inner)-mostInner, "call"))))
+		out = append(out, term.Text(term.Dim, fmt.Sprintf("  … %s before", count(len(inner)-mostInner, "call"))))
 		inner = inner[len(inner)-mostInner:]
 	}
 	for _, in := range inner {
 		sub := *v
 		sub.width -= 2
-		out = append(out, terminal.Indent(in.lines(&sub, now), terminal.Text(0, "  "), terminal.Text(0, "  "))...)
+		out = append(out, term.Indent(in.lines(&sub, now), term.Text(0, "  "), term.Text(0, "  "))...)
 	}
 	switch {
 	case c.state == callRunning && c.progress != "":
-		under("  ⎿ ", terminal.Dim, lastLine(c.progress), 1)
+		under("  ⎿ ", term.Dim, lastLine(c.progress), 1)
 	case c.state != callDone || c.exec == nil:
 	case c.outcome == pawl.OutcomeOK:
 		if text := strings.TrimSpace(c.exec.Result.Text()); text != "" {
-			out = append(out, terminal.Text(terminal.Dim, "  ⎿ ").Add(terminal.Dim, summary(text, v.width-4)))
+			out = append(out, term.Text(term.Dim, "  ⎿ ").Add(term.Dim, summary(text, v.width-4)))
 		}
 	default:
 		if text := strings.TrimSpace(c.exec.Result.Text()); text != "" {
@@ -197,10 +197,10 @@ func lastLine(s string) string {
 }
 
 // head is the line with the name of the call, what it was given, and how it stands.
-func (c *callItem) head(width int, now time.Time) terminal.Line {
+func (c *callItem) head(width int, now time.Time) term.Line {
 	mark, tail, took := c.mark(now)
 	name := line(c.call.Name, 40)
-	l := mark.Add(0, " ").Add(terminal.Bold, name)
+	l := mark.Add(0, " ").Add(term.Bold, name)
 	room := width - l.Width() - 1 - tail.Width()
 	if took != "" {
 		room -= max(0, 6-len(took)) // so that the time does not move what stands before it
@@ -224,7 +224,7 @@ func (c *callItem) args(room int) string {
 		slices.SortStableFunc(fields, func(a, b argument) int { return first(a.name) - first(b.name) })
 		args = plainValue(fields[0].value, 200)
 	}
-	return terminal.Cut(args, max(room, 0))
+	return term.Cut(args, max(room, 0))
 }
 
 // plainArgs writes arguments on a line for people: the value alone where there is one, else names with values.
@@ -296,56 +296,56 @@ func argFields(args json.RawMessage) ([]argument, error) {
 }
 
 // mark is what stands before the name, and what stands behind the arguments, with the time in it.
-func (c *callItem) mark(now time.Time) (mark, tail terminal.Line, took string) {
-	mark = terminal.Text(terminal.Dim, "·")
-	note := func(style terminal.Style, text string) { tail = tail.Add(style, "  "+text) }
+func (c *callItem) mark(now time.Time) (mark, tail term.Line, took string) {
+	mark = term.Text(term.Dim, "·")
+	note := func(style term.Style, text string) { tail = tail.Add(style, "  "+text) }
 	switch c.state {
 	case callWriting:
-		note(terminal.Dim, "being written")
+		note(term.Dim, "being written")
 		return mark, tail, took
 	case callReady:
-		note(terminal.Dim, "waits")
+		note(term.Dim, "waits")
 		return mark, tail, took
 	case callAsking:
-		note(terminal.Yellow, "asks")
-		return terminal.Text(terminal.Yellow, "?"), tail, took
+		note(term.Yellow, "asks")
+		return term.Text(term.Yellow, "?"), tail, took
 	case callRunning:
-		mark = terminal.Text(terminal.Cyan, spinner(now.Sub(c.began)))
+		mark = term.Text(term.Cyan, spinner(now.Sub(c.began)))
 		took = short(now.Sub(c.began))
-		note(terminal.Dim, took)
+		note(term.Dim, took)
 		if c.early {
-			note(terminal.Dim, "early")
+			note(term.Dim, "early")
 		}
 		return mark, tail, took
 	}
 	switch c.outcome {
 	case pawl.OutcomeOK:
-		mark = terminal.Text(terminal.Green, "✓")
+		mark = term.Text(term.Green, "✓")
 	case pawl.OutcomePending, pawl.OutcomeUnknown:
-		mark = terminal.Text(terminal.Yellow, "?")
-		note(terminal.Yellow, string(c.outcome))
+		mark = term.Text(term.Yellow, "?")
+		note(term.Yellow, string(c.outcome))
 	case pawl.OutcomeSkipped, pawl.OutcomeCancelled, pawl.OutcomeDenied, pawl.OutcomeBlocked:
-		mark = terminal.Text(terminal.Yellow, "–")
-		note(terminal.Yellow, string(c.outcome))
+		mark = term.Text(term.Yellow, "–")
+		note(term.Yellow, string(c.outcome))
 	default:
-		mark = terminal.Text(terminal.Red, "✗")
-		note(terminal.Red, strings.ReplaceAll(string(c.outcome), "_", " "))
+		mark = term.Text(term.Red, "✗")
+		note(term.Red, strings.ReplaceAll(string(c.outcome), "_", " "))
 	}
 	if c.exec == nil {
 		return mark, tail, took
 	}
 	if len(c.exec.Repairs) > 0 {
-		note(terminal.Yellow, "repaired")
+		note(term.Yellow, "repaired")
 	}
 	if c.exec.Cached {
-		note(terminal.Dim, "cached")
+		note(term.Dim, "cached")
 	} else if c.attempt > 0 {
 		took = short(c.took)
-		note(terminal.Dim, took)
+		note(term.Dim, took)
 	}
 	if c.early {
-		note(terminal.Dim, "early")
+		note(term.Dim, "early")
 	}
-	note(terminal.Dim, fmt.Sprintf("#%d", c.number))
+	note(term.Dim, fmt.Sprintf("#%d", c.number))
 	return mark, tail, took
 }

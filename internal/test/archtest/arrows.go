@@ -105,7 +105,7 @@ var arrows = []arrow{
 	// joins things
 	{from: "config", to: []string{".", "sandbox", "sandbox/proxy", "provider/...", "policy", "react", "leak", "history", "script", "tools/...", "mcp", "team", "store/...", "internal/nearest"},
 		modules: []string{"go.yaml.in/yaml/v3"}},
-	{from: "cmd/pawl/...", to: []string{".", "sandbox", "config", "server", "viewer", "durable", "durable/temporal", "recording/...", "telemetry/...", "mcp", "pawltest/...", "provider/...", "policy", "react", "leak", "history", "script", "tools/...", "store", "store/sqlite", "internal/dialect", "internal/nearest", "internal/http1", "internal/terminal", "internal/markdown", "internal/diff"},
+	{from: "cmd/pawl/...", to: []string{".", "sandbox", "config", "server", "viewer", "durable", "durable/temporal", "recording/...", "telemetry/...", "mcp", "pawltest/...", "provider/...", "policy", "react", "leak", "history", "script", "tools/...", "store", "store/sqlite", "internal/dialect", "internal/nearest", "internal/http1", "internal/diff"},
 		modules: []string{"github.com/alecthomas/kong", "golang.org/x/term", jsonModule}},
 	{from: "examples/...", to: []string{".", "provider/...", "policy", "react", "history", "leak", "script", "tools/...", "mcp", "team", "pawltest"}},
 }

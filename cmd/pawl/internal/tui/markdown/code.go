@@ -3,14 +3,14 @@ package markdown
 import (
 	"strings"
 
-	"github.com/pawl-go/pawl/internal/terminal"
+	"github.com/pawl-go/pawl/cmd/pawl/internal/term"
 )
 
 // openCode begins a block of code.
 func (s *state) openCode(fence, lang string, indent, width int) {
 	s.block, s.fence, s.lang, s.shift = code, fence, lang, indent
 	if lang != "" {
-		s.show(terminal.Text(terminal.Dim, "  "+lang))
+		s.show(term.Text(term.Dim, "  "+lang))
 	}
 }
 
@@ -26,16 +26,16 @@ func (s *state) code(l string, width int) {
 func (s *state) codeLine(l string, width int) {
 	l = strings.ReplaceAll(l, "\t", "    ")
 	for _, part := range hardWrap(Highlight(l, s.lang), s.room(width)-2) {
-		s.show(terminal.Text(0, "  ").With(part...))
+		s.show(term.Text(0, "  ").With(part...))
 	}
 }
 
 // hardWrap breaks a line anywhere.
-func hardWrap(l terminal.Line, width int) []terminal.Line {
+func hardWrap(l term.Line, width int) []term.Line {
 	if l.Width() <= width {
-		return []terminal.Line{l}
+		return []term.Line{l}
 	}
-	var out []terminal.Line
+	var out []term.Line
 	for l.Width() > 0 {
 		head, rest := l.Split(max(width, 2))
 		out, l = append(out, head), rest
@@ -79,26 +79,26 @@ func family(lang string) (words, comment string) {
 
 // Highlight colours a line of code: comments, texts, numbers and the words of its language, as far as one line shows them. A language it does not know stays
 // plain; in a diff, lines that come and go are green and red.
-func Highlight(l, lang string) terminal.Line {
+func Highlight(l, lang string) term.Line {
 	if lang == "diff" || lang == "patch" {
 		switch {
 		case strings.HasPrefix(l, "+"):
-			return terminal.Text(terminal.Green, l)
+			return term.Text(term.Green, l)
 		case strings.HasPrefix(l, "-"):
-			return terminal.Text(terminal.Red, l)
+			return term.Text(term.Red, l)
 		case strings.HasPrefix(l, "@@"):
-			return terminal.Text(terminal.Cyan, l)
+			return term.Text(term.Cyan, l)
 		}
-		return terminal.Text(0, l)
+		return term.Text(0, l)
 	}
 	name, comment := family(lang)
 	if name == "" {
-		return terminal.Text(0, l)
+		return term.Text(0, l)
 	}
 	keep := words[name]
-	var out terminal.Line
+	var out term.Line
 	plain := 0
-	put := func(from, to int, style terminal.Style) {
+	put := func(from, to int, style term.Style) {
 		if plain < from {
 			out = out.Add(0, l[plain:from])
 		}
@@ -110,7 +110,7 @@ func Highlight(l, lang string) terminal.Line {
 		end := i + 1
 		switch {
 		case comment != "" && strings.HasPrefix(l[i:], comment) && (comment != "#" || i == 0 || l[i-1] == ' '):
-			put(i, len(l), terminal.Dim)
+			put(i, len(l), term.Dim)
 			end = len(l)
 		case c == '"' || c == '\'' || c == '`':
 			for end < len(l) && l[end] != c {
@@ -121,7 +121,7 @@ func Highlight(l, lang string) terminal.Line {
 			}
 			if end < len(l) {
 				end++
-				put(i, end, terminal.Green)
+				put(i, end, term.Green)
 			} else {
 				end = i + 1 // an apostrophe
 			}
@@ -135,9 +135,9 @@ func Highlight(l, lang string) terminal.Line {
 			}
 			switch {
 			case c >= '0' && c <= '9':
-				put(i, end, terminal.Magenta)
+				put(i, end, term.Magenta)
 			case strings.Contains(keep, " "+word+" "):
-				put(i, end, terminal.Blue)
+				put(i, end, term.Blue)
 			}
 		}
 		i = end

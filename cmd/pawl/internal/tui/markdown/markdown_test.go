@@ -13,8 +13,8 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 	"pgregory.net/rapid"
 
-	"github.com/pawl-go/pawl/internal/markdown"
-	"github.com/pawl-go/pawl/internal/terminal"
+	"github.com/pawl-go/pawl/cmd/pawl/internal/term"
+	"github.com/pawl-go/pawl/cmd/pawl/internal/tui/markdown"
 )
 
 var update = flag.Bool("update", false, "write what is shown into the files of testdata")
@@ -38,11 +38,11 @@ func Example() {
 }
 
 // marked writes lines with their styles spelt out: [b:bold], so that a golden shows them.
-func marked(lines []terminal.Line) string {
+func marked(lines []term.Line) string {
 	names := []struct {
-		style terminal.Style
+		style term.Style
 		name  string
-	}{{terminal.Bold, "b"}, {terminal.Dim, "d"}, {terminal.Italic, "i"}, {terminal.Underline, "u"}, {terminal.Strike, "s"}}
+	}{{term.Bold, "b"}, {term.Dim, "d"}, {term.Italic, "i"}, {term.Underline, "u"}, {term.Strike, "s"}}
 	var b strings.Builder
 	for _, l := range lines {
 		for _, s := range l {
@@ -66,7 +66,7 @@ func marked(lines []terminal.Line) string {
 	return b.String()
 }
 
-func plain(lines []terminal.Line) string {
+func plain(lines []term.Line) string {
 	var b strings.Builder
 	for _, l := range lines {
 		b.WriteString(strings.TrimRight(l.String(), " ") + "\n")
@@ -116,7 +116,7 @@ func TestCutAnywhere(t *testing.T) {
 		width := rapid.IntRange(10, 90).Draw(t, "width")
 		want := markdown.Render(text, width)
 		s := markdown.New(width)
-		var got []terminal.Line
+		var got []term.Line
 		for rest := text; rest != ""; {
 			n := rapid.IntRange(1, min(len(rest), 40)).Draw(t, "cut")
 			if rapid.Bool().Draw(t, "far") {
@@ -139,11 +139,11 @@ func TestCutAnywhere(t *testing.T) {
 }
 
 // harmless fails when a line is wider than there is room, or would reach a terminal with something in it that a terminal obeys.
-func harmless(t *testing.T, in string, width int, lines []terminal.Line) {
+func harmless(t *testing.T, in string, width int, lines []term.Line) {
 	t.Helper()
 	for _, l := range lines {
 		text := l.String()
-		if i := strings.IndexFunc(text, func(r rune) bool { return r == '\n' || r == '\t' || terminal.Hidden(r) }); i >= 0 || !utf8.ValidString(text) {
+		if i := strings.IndexFunc(text, func(r rune) bool { return r == '\n' || r == '\t' || term.Hidden(r) }); i >= 0 || !utf8.ValidString(text) {
 			t.Fatalf("%q: %q reached the terminal", in, text)
 		}
 	}
@@ -160,7 +160,7 @@ func FuzzStream(f *testing.F) {
 		whole := markdown.Render(text, width)
 		harmless(t, text, width, whole)
 		s := markdown.New(width)
-		var got []terminal.Line
+		var got []term.Line
 		for i := range len(text) {
 			got = append(got, s.Write(text[i:i+1])...)
 			if i%97 == 0 {

@@ -1,4 +1,4 @@
-// Package terminal is what a program needs of a terminal to be pleasant in it, and no more: keys, an editor of lines, widths, and a few live lines under
+// Package term is what a program needs of a terminal to be pleasant in it, and no more: keys, an editor of lines, widths, and a few live lines under
 // the ones that stay.
 //
 //	             keys                              lines
@@ -9,7 +9,7 @@
 //
 // A Line is made of pieces with styles, and its text is made harmless at the one place where it becomes bytes: there is no way to send a control sequence
 // that somebody else wrote.
-package terminal
+package term
 
 import (
 	"errors"

@@ -6,11 +6,11 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/pawl-go/pawl/internal/terminal"
+	"github.com/pawl-go/pawl/cmd/pawl/internal/term"
 )
 
 // inline shows the text of a block with its emphasis, code and links. With live an emphasis that is not closed yet counts as if it were: its end is still to come.
-func inline(text string, style terminal.Style, live bool) terminal.Line {
+func inline(text string, style term.Style, live bool) term.Line {
 	p := inliner{live: live}
 	p.text(text, style, 0)
 	p.plain(style)
@@ -19,20 +19,20 @@ func inline(text string, style terminal.Style, live bool) terminal.Line {
 
 type inliner struct {
 	live bool
-	out  terminal.Line
+	out  term.Line
 	buf  strings.Builder
 }
 
 // plain puts out what was gathered.
-func (p *inliner) plain(style terminal.Style) {
+func (p *inliner) plain(style term.Style) {
 	if p.buf.Len() > 0 {
-		p.out = append(p.out, terminal.Span{Text: html.UnescapeString(p.buf.String()), Style: style})
+		p.out = append(p.out, term.Span{Text: html.UnescapeString(p.buf.String()), Style: style})
 		p.buf.Reset()
 	}
 }
 
-func (p *inliner) span(text string, style terminal.Style) {
-	p.out = append(p.out, terminal.Span{Text: text, Style: style})
+func (p *inliner) span(text string, style term.Style) {
+	p.out = append(p.out, term.Span{Text: text, Style: style})
 }
 
 const deepest = 6
@@ -40,12 +40,12 @@ const deepest = 6
 // marks are the emphases, the longer ones first.
 var marks = []struct {
 	mark  string
-	style terminal.Style
+	style term.Style
 }{
-	{"***", terminal.Bold | terminal.Italic}, {"**", terminal.Bold}, {"__", terminal.Bold}, {"~~", terminal.Strike}, {"*", terminal.Italic}, {"_", terminal.Italic},
+	{"***", term.Bold | term.Italic}, {"**", term.Bold}, {"__", term.Bold}, {"~~", term.Strike}, {"*", term.Italic}, {"_", term.Italic},
 }
 
-func (p *inliner) text(s string, style terminal.Style, depth int) {
+func (p *inliner) text(s string, style term.Style, depth int) {
 	whole := s
 	for s != "" {
 		i := strings.IndexAny(s, "\\`*_~[!<h")
@@ -74,7 +74,7 @@ func (p *inliner) text(s string, style terminal.Style, depth int) {
 				n--
 			}
 			p.plain(style)
-			p.span(s[:n], style|terminal.Underline)
+			p.span(s[:n], style|term.Underline)
 		case depth < deepest:
 			n = p.emphasis(s, before, style, depth)
 		}
@@ -87,7 +87,7 @@ func (p *inliner) text(s string, style terminal.Style, depth int) {
 }
 
 // code reads `code`, and says how long it is; 0: it is none.
-func (p *inliner) code(s string, style terminal.Style) int {
+func (p *inliner) code(s string, style term.Style) int {
 	n := len(s) - len(strings.TrimLeft(s, "`"))
 	end := strings.Index(s[n:], s[:n])
 	text, size := "", 0
@@ -103,12 +103,12 @@ func (p *inliner) code(s string, style terminal.Style) int {
 		text = text[1 : len(text)-1]
 	}
 	p.plain(style)
-	p.span(text, style&^0xff00|terminal.Yellow)
+	p.span(text, style&^0xff00|term.Yellow)
 	return size
 }
 
 // emphasis reads an emphasis and what is in it.
-func (p *inliner) emphasis(s, before string, style terminal.Style, depth int) int {
+func (p *inliner) emphasis(s, before string, style term.Style, depth int) int {
 	for _, m := range marks {
 		inner, ok := strings.CutPrefix(s, m.mark)
 		if !ok {
@@ -173,7 +173,7 @@ func closing(s, mark string) int {
 }
 
 // link reads [text](address) and ![text](address).
-func (p *inliner) link(s string, style terminal.Style, depth int) int {
+func (p *inliner) link(s string, style term.Style, depth int) int {
 	image := s[0] == '!'
 	open := btoi(image)
 	if open >= len(s) || s[open] != '[' {
@@ -206,16 +206,16 @@ func (p *inliner) link(s string, style terminal.Style, depth int) int {
 	if image {
 		p.span("🖼 ", style)
 	}
-	p.text(text, style|terminal.Underline|terminal.Blue, depth+1)
-	p.plain(style | terminal.Underline | terminal.Blue)
+	p.text(text, style|term.Underline|term.Blue, depth+1)
+	p.plain(style | term.Underline | term.Blue)
 	if address != "" && address != text && "mailto:"+text != address {
-		p.span(" ("+address+")", style&^0xff00|terminal.Dim)
+		p.span(" ("+address+")", style&^0xff00|term.Dim)
 	}
 	return end + close + 1
 }
 
 // address reads <https://…>.
-func (p *inliner) address(s string, style terminal.Style) int {
+func (p *inliner) address(s string, style term.Style) int {
 	end := strings.IndexAny(s, "> ")
 	if end < 0 || s[end] != '>' || !strings.Contains(s[:end], "://") && !strings.Contains(s[:end], "@") {
 		if lower := strings.ToLower(s); strings.HasPrefix(lower, "<br>") || strings.HasPrefix(lower, "<br/>") {
@@ -225,7 +225,7 @@ func (p *inliner) address(s string, style terminal.Style) int {
 		return 0
 	}
 	p.plain(style)
-	p.span(s[1:end], style|terminal.Underline)
+	p.span(s[1:end], style|term.Underline)
 	return end + 1
 }
 

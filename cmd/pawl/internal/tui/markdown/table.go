@@ -3,7 +3,7 @@ package markdown
 import (
 	"strings"
 
-	"github.com/pawl-go/pawl/internal/terminal"
+	"github.com/pawl-go/pawl/cmd/pawl/internal/term"
 )
 
 // table is a table under way. Its columns are as wide as its first rows want them.
@@ -87,19 +87,19 @@ func (s *state) tableRow(l string, width int) {
 const between = " │ "
 
 // lines shows the head and the rows so far, and fixes the columns; without rows nothing is left to show.
-func (t *table) lines(width int, live bool) []terminal.Line {
+func (t *table) lines(width int, live bool) []term.Line {
 	if t.widths != nil {
 		return nil
 	}
 	t.widths = t.fit(width)
-	var out []terminal.Line
+	var out []term.Line
 	if t.widths[0] > 0 {
-		out = t.row(t.head, terminal.Bold, live)
+		out = t.row(t.head, term.Bold, live)
 		var rule []string
 		for _, w := range t.widths {
 			rule = append(rule, strings.Repeat("─", w))
 		}
-		out = append(out, terminal.Text(terminal.Dim, strings.Join(rule, "─┼─")))
+		out = append(out, term.Text(term.Dim, strings.Join(rule, "─┼─")))
 	}
 	for _, r := range t.rows {
 		out = append(out, t.row(r, 0, live)...)
@@ -149,21 +149,21 @@ func sum(all []int) (n int) {
 }
 
 // row shows a row, in as many lines as its longest cell needs.
-func (t *table) row(cells []string, style terminal.Style, live bool) []terminal.Line {
+func (t *table) row(cells []string, style term.Style, live bool) []term.Line {
 	if t.widths[0] == 0 {
 		return t.record(cells, live)
 	}
-	wrapped := make([][]terminal.Line, len(cells))
+	wrapped := make([][]term.Line, len(cells))
 	height := 1
 	for i, c := range cells {
 		wrapped[i] = inline(c, style, live).Wrap(t.widths[i])
 		height = max(height, len(wrapped[i]))
 	}
-	out := make([]terminal.Line, height)
+	out := make([]term.Line, height)
 	for y := range out {
-		var l terminal.Line
+		var l term.Line
 		for i := range cells {
-			var c terminal.Line
+			var c term.Line
 			if y < len(wrapped[i]) {
 				c = wrapped[i][y]
 			}
@@ -176,7 +176,7 @@ func (t *table) row(cells []string, style terminal.Style, live bool) []terminal.
 				left = free / 2
 			}
 			if i > 0 {
-				l = l.Add(terminal.Dim, between)
+				l = l.Add(term.Dim, between)
 			}
 			l = l.Add(0, strings.Repeat(" ", left)).With(c...)
 			if i < len(cells)-1 {
@@ -189,14 +189,14 @@ func (t *table) row(cells []string, style terminal.Style, live bool) []terminal.
 }
 
 // record shows a row where there is no room for columns: a line for each cell.
-func (t *table) record(cells []string, live bool) []terminal.Line {
-	var out []terminal.Line
+func (t *table) record(cells []string, live bool) []term.Line {
+	var out []term.Line
 	for i, c := range cells {
 		mark := "  "
 		if i == 0 {
 			mark = "• "
 		}
-		out = append(out, terminal.Text(terminal.Dim, mark).With(inline(t.head[i], terminal.Bold, live)...).Add(0, ": ").With(inline(c, 0, live)...))
+		out = append(out, term.Text(term.Dim, mark).With(inline(t.head[i], term.Bold, live)...).Add(0, ": ").With(inline(c, 0, live)...))
 	}
 	return out
 }

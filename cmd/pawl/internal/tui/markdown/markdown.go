@@ -12,7 +12,7 @@ package markdown
 import (
 	"strings"
 
-	"github.com/pawl-go/pawl/internal/terminal"
+	"github.com/pawl-go/pawl/cmd/pawl/internal/term"
 )
 
 // Stream shows a text that comes in fragments. The zero value is not ready: see New. It may be used by one goroutine at a time.
@@ -27,11 +27,11 @@ const longest = 4096
 
 // state is where in the text the stream is. It is a value: a copy can go on without changing the original.
 type state struct {
-	out  []terminal.Line // done, and not yet taken
-	any  bool            // something was shown
-	gap  bool            // an empty line stands before what comes next
-	bars int             // how deep that line is quoted
-	cont bool            // the line goes on: it was too long to be looked at whole
+	out  []term.Line // done, and not yet taken
+	any  bool        // something was shown
+	gap  bool        // an empty line stands before what comes next
+	bars int         // how deep that line is quoted
+	cont bool        // the line goes on: it was too long to be looked at whole
 
 	quote int    // how deep the block is quoted
 	items []item // the list items that the block is in
@@ -61,7 +61,7 @@ type item struct{ content int }
 func New(width int) *Stream { return &Stream{width: max(width, 10)} }
 
 // Render shows a whole text.
-func Render(text string, width int) []terminal.Line {
+func Render(text string, width int) []term.Line {
 	s := New(width)
 	return append(s.Write(text), s.Close()...)
 }
@@ -70,7 +70,7 @@ func Render(text string, width int) []terminal.Line {
 func (s *Stream) Resize(width int) { s.width = max(width, 10) }
 
 // Write takes a fragment, and returns the lines that are done.
-func (s *Stream) Write(text string) []terminal.Line {
+func (s *Stream) Write(text string) []term.Line {
 	s.tail += text
 	for {
 		end := strings.IndexByte(s.tail, '\n')
@@ -104,7 +104,7 @@ func cutAt(s string) int {
 }
 
 // Open returns what is not done yet, as it looks so far.
-func (s *Stream) Open() []terminal.Line {
+func (s *Stream) Open() []term.Line {
 	c := s.state
 	c.out, c.live = nil, true
 	c.items = append([]item(nil), c.items...)
@@ -116,7 +116,7 @@ func (s *Stream) Open() []terminal.Line {
 }
 
 // Close returns the rest. The stream is at the beginning of another text then.
-func (s *Stream) Close() []terminal.Line {
+func (s *Stream) Close() []term.Line {
 	if s.tail != "" {
 		s.line(strings.TrimSuffix(s.tail, "\r"), s.width)
 	}
@@ -126,7 +126,7 @@ func (s *Stream) Close() []terminal.Line {
 	return out
 }
 
-func (s *state) take() []terminal.Line {
+func (s *state) take() []term.Line {
 	out := s.out
 	s.out = nil
 	return out
@@ -217,7 +217,7 @@ func (s *state) begin(l string, width int) {
 	}
 	if s.block == nothing && isRule(text) {
 		s.items = nil
-		s.show(terminal.Text(terminal.Dim, strings.Repeat("─", max(3, s.room(width)))))
+		s.show(term.Text(term.Dim, strings.Repeat("─", max(3, s.room(width)))))
 		return
 	}
 	if s.block == nothing && len(s.items) == 0 && indent >= 4 {
@@ -276,12 +276,12 @@ func (s *state) setext(text string, width int) bool {
 }
 
 func (s *state) heading(text string, level, width int) {
-	style := terminal.Bold
+	style := term.Bold
 	if level <= 2 {
-		style |= terminal.Cyan
+		style |= term.Cyan
 	}
 	if level == 1 {
-		style |= terminal.Underline
+		style |= term.Underline
 	}
 	s.gap, s.bars = s.any, s.quote
 	for _, l := range inline(text, style, s.live).Wrap(s.room(width)) {
@@ -309,7 +309,7 @@ func (s *state) flush(width int) {
 // paragraph shows the paragraph.
 func (s *state) paragraph(width int) {
 	room := s.room(width)
-	var lines []terminal.Line
+	var lines []term.Line
 	text := s.para
 	if s.mark != "" {
 		for _, task := range []struct{ mark, box string }{{"[ ] ", "☐ "}, {"[x] ", "☑ "}, {"[X] ", "☑ "}} {
@@ -322,7 +322,7 @@ func (s *state) paragraph(width int) {
 		lines = append(lines, inline(part, 0, s.live).Wrap(room)...)
 	}
 	if len(lines) == 0 {
-		lines = []terminal.Line{{}}
+		lines = []term.Line{{}}
 	}
 	for _, l := range lines {
 		s.show(l)
@@ -346,12 +346,12 @@ func hardBreaks(text string) []string {
 }
 
 // show puts a line out, behind the bars of quotes and the bullets of lists.
-func (s *state) show(l terminal.Line) {
+func (s *state) show(l term.Line) {
 	head := s.prefix()
 	if s.gap && s.any {
-		gap := terminal.Line{}
+		gap := term.Line{}
 		if bars := min(s.bars, s.quote); bars > 0 {
-			gap = terminal.Text(terminal.Dim, strings.TrimRight(strings.Repeat("▎ ", bars), " "))
+			gap = term.Text(term.Dim, strings.TrimRight(strings.Repeat("▎ ", bars), " "))
 		}
 		s.out = append(s.out, gap)
 	}
@@ -363,10 +363,10 @@ func (s *state) show(l terminal.Line) {
 var bullets = []string{"•", "◦", "▪"}
 
 // prefix is what stands before a line of the block.
-func (s *state) prefix() terminal.Line {
-	var head terminal.Line
+func (s *state) prefix() term.Line {
+	var head term.Line
 	if s.quote > 0 {
-		head = head.Add(terminal.Dim, strings.Repeat("▎ ", s.quote))
+		head = head.Add(term.Dim, strings.Repeat("▎ ", s.quote))
 	}
 	depth := min(len(s.items), 8)
 	if depth == 0 {
@@ -377,9 +377,9 @@ func (s *state) prefix() terminal.Line {
 	case s.mark == "":
 		return head.Add(0, "  ")
 	case s.mark == "-":
-		return head.Add(terminal.Cyan, bullets[(depth-1)%len(bullets)]).Add(0, " ")
+		return head.Add(term.Cyan, bullets[(depth-1)%len(bullets)]).Add(0, " ")
 	}
-	return head.Add(terminal.Cyan, s.mark).Add(0, " ")
+	return head.Add(term.Cyan, s.mark).Add(0, " ")
 }
 
 // room is how many columns a line of the block has.

@@ -1,4 +1,4 @@
-package terminal_test
+package term_test
 
 import (
 	"fmt"
@@ -10,11 +10,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
-	"github.com/pawl-go/pawl/internal/terminal"
+	"github.com/pawl-go/pawl/cmd/pawl/internal/term"
 )
 
 func ExampleLine() {
-	l := terminal.Text(terminal.Bold, "file_read").Add(0, "  héllo 日本 a\x1b[2Jb") // what others wrote is shown, never obeyed
+	l := term.Text(term.Bold, "file_read").Add(0, "  héllo 日本 a\x1b[2Jb") // what others wrote is shown, never obeyed
 	for _, part := range l.Wrap(12) {
 		fmt.Println(part)
 	}
@@ -36,7 +36,7 @@ func TestVisible(t *testing.T) {
 		"\ufffd":             "\ufffd",
 		"\xff\ufffd":         "\\xff\ufffd",
 	} {
-		if got := terminal.Visible(in); got != want {
+		if got := term.Visible(in); got != want {
 			t.Errorf("Visible(%q) = %q, want %q", in, got, want)
 		}
 	}
@@ -45,11 +45,11 @@ func TestVisible(t *testing.T) {
 func FuzzVisible(f *testing.F) {
 	f.Add("a\x1b[31mb\r\n\xff\u202e")
 	f.Fuzz(func(t *testing.T, s string) {
-		got := terminal.Visible(s)
-		if strings.ContainsFunc(got, terminal.Hidden) {
+		got := term.Visible(s)
+		if strings.ContainsFunc(got, term.Hidden) {
 			t.Errorf("Visible(%q) = %q", s, got)
 		}
-		if again := terminal.Visible(got); again != got {
+		if again := term.Visible(got); again != got {
 			t.Errorf("Visible(%q) = %q, and again %q", s, got, again)
 		}
 	})
@@ -63,10 +63,10 @@ func TestWidthAndCut(t *testing.T) {
 	}{
 		{"abc", 3, "abc"}, {"abcd", 4, "abcd"}, {"abcde", 5, "abc…"}, {"日本語", 6, "日…"}, {"é́é́", 2, "é́é́"}, {"👩‍👩‍👧👩‍👩‍👧👩‍👩‍👧", 6, "👩‍👩‍👧…"}, {"", 0, ""}, {"🇳🇴", 2, "🇳🇴"},
 	} {
-		if got := terminal.Width(tt.text); got != tt.width {
+		if got := term.Width(tt.text); got != tt.width {
 			t.Errorf("Width(%q) = %d, want %d", tt.text, got, tt.width)
 		}
-		if got := terminal.Cut(tt.text, 4); got != tt.cut {
+		if got := term.Cut(tt.text, 4); got != tt.cut {
 			t.Errorf("Cut(%q, 4) = %q, want %q", tt.text, got, tt.cut)
 		}
 	}
@@ -87,7 +87,7 @@ func TestWrap(t *testing.T) {
 		{"", 5, []string{""}},
 	} {
 		var got []string
-		for _, l := range terminal.Text(0, tt.in).Wrap(tt.width) {
+		for _, l := range term.Text(0, tt.in).Wrap(tt.width) {
 			got = append(got, l.String())
 		}
 		if diff := cmp.Diff(tt.want, got); diff != "" {
@@ -100,9 +100,9 @@ func TestWrap(t *testing.T) {
 func TestWrapKeepsAll(t *testing.T) {
 	letters := rapid.StringOf(rapid.RuneFrom([]rune("ab  cde日本é\u0301👩")))
 	rapid.Check(t, func(t *rapid.T) {
-		var l terminal.Line
+		var l term.Line
 		for i, text := range rapid.SliceOfN(letters, 0, 5).Draw(t, "spans") {
-			l = l.Add([]terminal.Style{0, terminal.Bold, terminal.Red}[i%3], text)
+			l = l.Add([]term.Style{0, term.Bold, term.Red}[i%3], text)
 		}
 		width := rapid.IntRange(2, 30).Draw(t, "width")
 		all := ""
@@ -124,9 +124,9 @@ func TestWrapKeepsAll(t *testing.T) {
 func TestKeys(t *testing.T) {
 	decode := func(in string) (out []string) {
 		for in != "" {
-			k, n := terminal.DecodeKey(in, false)
+			k, n := term.DecodeKey(in, false)
 			if n == 0 {
-				if k, n = terminal.DecodeKey(in, true); n == 0 {
+				if k, n = term.DecodeKey(in, true); n == 0 {
 					return append(out, "rest "+strconv.Quote(in))
 				}
 			}
@@ -157,11 +157,11 @@ func FuzzKeys(f *testing.F) {
 	f.Add("\x1b[200~a\x1b[201~\x1b[A\xff\x00é")
 	f.Fuzz(func(t *testing.T, in string) {
 		for in != "" {
-			k, n := terminal.DecodeKey(in, true)
+			k, n := term.DecodeKey(in, true)
 			if n == 0 && !strings.HasPrefix(in, "\x1b[200~") || n > len(in) {
 				t.Fatalf("%q takes %d bytes", in, n)
 			}
-			if strings.ContainsFunc(k.Text, terminal.Hidden) {
+			if strings.ContainsFunc(k.Text, term.Hidden) {
 				t.Fatalf("%q is typed", k.Text)
 			}
 			if n == 0 {
@@ -191,7 +191,7 @@ func TestEditor(t *testing.T) {
 		{"draft|up|down", "draft"},
 		{"up|X|down", ""},
 	} {
-		e := &terminal.Editor{Complete: func(before string) (out []string) {
+		e := &term.Editor{Complete: func(before string) (out []string) {
 			for _, c := range []string{"/help", "/save ", "/show "} {
 				if strings.HasPrefix(c, before) {
 					out = append(out, c)
@@ -202,9 +202,9 @@ func TestEditor(t *testing.T) {
 		e.Remember("first")
 		e.Remember("second")
 		for _, k := range strings.Split(tt.keys, "|") {
-			key := terminal.Key{Name: k}
+			key := term.Key{Name: k}
 			if !e.Key(key) {
-				e.Key(terminal.Key{Name: "text", Text: k})
+				e.Key(term.Key{Name: "text", Text: k})
 			}
 		}
 		if got := e.Text(); got != tt.want {
@@ -217,12 +217,12 @@ func TestEditor(t *testing.T) {
 func TestEditorView(t *testing.T) {
 	keys := []string{"text a", "text 日", "text 👩‍👩‍👧", "paste x\ny z", "newline", "left", "right", "up", "down", "home", "end", "backspace", "delete", "word-left", "word-right", "delete-word", "delete-word-right", "ctrl-u", "ctrl-k", "tab"}
 	rapid.Check(t, func(t *rapid.T) {
-		e := new(terminal.Editor)
+		e := new(term.Editor)
 		width, rows := rapid.IntRange(8, 40).Draw(t, "width"), rapid.IntRange(1, 5).Draw(t, "rows")
 		for _, k := range rapid.SliceOf(rapid.SampledFrom(keys)).Draw(t, "keys") {
 			name, text, _ := strings.Cut(k, " ")
-			e.Key(terminal.Key{Name: name, Text: text})
-			lines, at := e.View(terminal.Text(0, "> "), width, rows)
+			e.Key(term.Key{Name: name, Text: text})
+			lines, at := e.View(term.Text(0, "> "), width, rows)
 			if !utf8.ValidString(e.Text()) {
 				t.Fatalf("%q is cut", e.Text())
 			}
@@ -329,29 +329,29 @@ func TestScreen(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		const width, height = 20, 6
 		e := newEmulator(width, height)
-		s := terminal.NewScreen(e, width, height, false)
+		s := term.NewScreen(e, width, height, false)
 		lines := rapid.SliceOfN(rapid.SampledFrom([]string{"", "a", "bb", "a line that is too long for it", "ccc"}), 0, 8)
 		var want []string
 		for range rapid.IntRange(1, 8).Draw(t, "frames") {
-			var print, live []terminal.Line
+			var print, live []term.Line
 			for _, l := range lines.Draw(t, "print") {
 				if len(l) > width-1 {
 					l = l[:5]
 				}
-				print = append(print, terminal.Text(0, l))
+				print = append(print, term.Text(0, l))
 				want = append(want, l)
 			}
 			var shown []string
 			for _, l := range lines.Draw(t, "live") {
-				live = append(live, terminal.Text(0, l))
-				shown = append(shown, terminal.Cut(l, width-1))
+				live = append(live, term.Text(0, l))
+				shown = append(shown, term.Cut(l, width-1))
 			}
 			if over := len(shown) - (height - 1); over > 0 {
 				shown = shown[over:]
 			}
-			var at *terminal.Cursor
+			var at *term.Cursor
 			if len(live) > 0 && rapid.Bool().Draw(t, "cursor") {
-				at = &terminal.Cursor{Row: rapid.IntRange(max(0, len(live)-3), len(live)-1).Draw(t, "row"), Column: rapid.IntRange(0, 5).Draw(t, "column")}
+				at = &term.Cursor{Row: rapid.IntRange(max(0, len(live)-3), len(live)-1).Draw(t, "row"), Column: rapid.IntRange(0, 5).Draw(t, "column")}
 			}
 			if err := s.Paint(print, live, at); err != nil {
 				t.Fatal(err)
@@ -370,11 +370,11 @@ func TestScreen(t *testing.T) {
 // A live line that does not change is not written again.
 func TestScreenWritesWhatChanged(t *testing.T) {
 	var b strings.Builder
-	s := terminal.NewScreen(&b, 80, 24, true)
-	live := []terminal.Line{terminal.Text(terminal.Red, "stays"), terminal.Text(0, "one")}
+	s := term.NewScreen(&b, 80, 24, true)
+	live := []term.Line{term.Text(term.Red, "stays"), term.Text(0, "one")}
 	s.Paint(nil, live, nil)
 	b.Reset()
-	live[1] = terminal.Text(0, "two")
+	live[1] = term.Text(0, "two")
 	s.Paint(nil, live, nil)
 	if got := b.String(); strings.Contains(got, "stays") || !strings.Contains(got, "two") {
 		t.Errorf("got %q", got)
