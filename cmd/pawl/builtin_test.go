@@ -12,8 +12,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/cmd/pawl/internal/assemble"
+	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
 	"github.com/pawl-go/pawl/sandbox"
 	"github.com/pawl-go/pawl/store"
 	"github.com/pawl-go/pawl/store/sqlite"
@@ -34,7 +35,7 @@ import (
 // Written again with: go test ./cmd/pawl -run CLI -update
 func TestCLITools(t *testing.T) {
 	var out bytes.Buffer
-	sys := &system{out: &out, err: &out, env: func(string) string { return "" }}
+	sys := &cli.System{Out: &out, Err: &out, Env: func(string) string { return "" }}
 	if status := execute([]string{"tools", "list", "--json"}, sys); status != 0 {
 		t.Fatalf("exit status %d: %s", status, out.String())
 	}
@@ -106,7 +107,7 @@ func everyTool(t *testing.T, allow ...string) map[string]*pawl.Tool {
 			all[tool.Name] = tool
 		}
 	}
-	sets, _, closeSets, err := builtinTools(t.Context(), &system{env: func(string) string { return "" }}, toolFlags{Root: root}, outsideFlags{}, serverFlags{}, true)
+	sets, _, closeSets, err := builtinTools(t.Context(), &cli.System{Env: func(string) string { return "" }}, assemble.ToolFlags{Root: root}, assemble.OutsideFlags{}, assemble.ServerFlags{}, true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -322,7 +323,7 @@ func TestToolsPage(t *testing.T) {
 			got = append(got, family+" "+m[1]+" "+m[2])
 		}
 	}
-	all, _, closeSets, err := builtinTools(t.Context(), &system{env: func(string) string { return "" }}, toolFlags{}, outsideFlags{}, serverFlags{}, true)
+	all, _, closeSets, err := builtinTools(t.Context(), &cli.System{Env: func(string) string { return "" }}, assemble.ToolFlags{}, assemble.OutsideFlags{}, assemble.ServerFlags{}, true)
 	if err != nil {
 		t.Fatal(err)
 	}

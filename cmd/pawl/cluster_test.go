@@ -24,6 +24,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
 	"github.com/pawl-go/pawl/pawltest"
 	"github.com/pawl-go/pawl/script"
 )
@@ -69,13 +70,13 @@ func TestClusterTLS(t *testing.T) {
 	}{
 		{"flags", []string{"--address", at, "--tls-ca", ca, "--tls-cert", cert, "--tls-key", key, "--api-key-env", "CLOUD"}, map[string]string{"CLOUD": "cloud-key-0123"}, 0},
 		{"variables", nil, map[string]string{"TEMPORAL_ADDRESS": at, "TEMPORAL_TLS_SERVER_CA_CERT_PATH": ca, "TEMPORAL_TLS_CLIENT_CERT_PATH": cert, "TEMPORAL_TLS_CLIENT_KEY_PATH": key, "TEMPORAL_API_KEY": "cloud-key-0123"}, 0},
-		{"no certificate", []string{"--address", at, "--tls-ca", ca}, map[string]string{"TEMPORAL_API_KEY": "cloud-key-0123"}, statusFailed},
-		{"no key", []string{"--address", at, "--tls-ca", ca, "--tls-cert", cert, "--tls-key", key}, nil, statusFailed},
-		{"an unknown server", []string{"--address", at, "--tls"}, map[string]string{"TEMPORAL_API_KEY": "cloud-key-0123"}, statusFailed},
+		{"no certificate", []string{"--address", at, "--tls-ca", ca}, map[string]string{"TEMPORAL_API_KEY": "cloud-key-0123"}, cli.StatusFailed},
+		{"no key", []string{"--address", at, "--tls-ca", ca, "--tls-cert", cert, "--tls-key", key}, nil, cli.StatusFailed},
+		{"an unknown server", []string{"--address", at, "--tls"}, map[string]string{"TEMPORAL_API_KEY": "cloud-key-0123"}, cli.StatusFailed},
 	} {
 		before := let.Load()
 		var out, said bytes.Buffer
-		status := execute(append([]string{"runs", "list", "--engine", "temporal", "--blobs", t.TempDir()}, c.args...), &system{in: strings.NewReader(""), out: &out, err: &said, env: func(name string) string { return c.env[name] }, width: 80})
+		status := execute(append([]string{"runs", "list", "--engine", "temporal", "--blobs", t.TempDir()}, c.args...), &cli.System{In: strings.NewReader(""), Out: &out, Err: &said, Env: func(name string) string { return c.env[name] }, Width: 80})
 		if status != c.status || (let.Load() > before) != (c.status == 0) || strings.Contains(said.String(), "cloud-key") {
 			t.Errorf("%s: exit status %d, %d requests were let in: %s", c.name, status, let.Load()-before, said.String())
 		}
@@ -141,7 +142,7 @@ func TestClusterAsks(t *testing.T) {
 		}
 	}()
 	var out, said bytes.Buffer
-	sys := &system{in: strings.NewReader("y\nn\n"), out: &out, err: &said, env: func(string) string { return "" }, inTerm: true, errTerm: true, width: 80}
+	sys := &cli.System{In: strings.NewReader("y\nn\n"), Out: &out, Err: &said, Env: func(string) string { return "" }, InTerm: true, ErrTerm: true, Width: 80}
 	status := execute([]string{"run", filepath.Join(dir, "clerk.yaml"), "--engine", "temporal", "--address", addr, "--blobs", blobs, "--task-queue", queue, "Keep it."}, sys)
 	if status != 0 || out.String() != "done\n" {
 		t.Errorf("exit status %d, %q\n%s", status, out.String(), said.String())

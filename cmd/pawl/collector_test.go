@@ -16,10 +16,9 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/pawl-go/pawl/telemetry"
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
-
-	"github.com/pawl-go/pawl/telemetry"
 )
 
 // conventions is what the semantic conventions for generative AI, version 1.41.0, say of the spans that pawl makes: docs/gen-ai/gen-ai-agent-spans.md, gen-ai-spans.md and

@@ -4,6 +4,8 @@ import (
 	"embed"
 	"fmt"
 	"strings"
+
+	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
 )
 
 // completionCmd prints what makes a shell complete command lines of pawl. The scripts know nothing of the commands: they ask the program, at each
@@ -25,12 +27,12 @@ func (*completionCmd) Help() string {
 }
 
 // Run prints the script.
-func (c *completionCmd) Run(sys *system) error {
+func (c *completionCmd) Run(sys *cli.System) error {
 	b, err := completionScripts.ReadFile("completion/pawl." + c.Shell)
 	if err != nil {
 		return err
 	}
-	_, err = sys.out.Write(b)
+	_, err = sys.Out.Write(b)
 	return err
 }
 
@@ -40,7 +42,7 @@ const completeWord = "__complete"
 // complete prints what may stand where the cursor is: a value a line, with a tab and what it is behind it (not for bash), and at last, behind a colon, what the
 // shell should do besides. What was typed comes as words from zsh and fish, the last one up to the cursor; from bash as what it breaks words at, and the line up to
 // the cursor.
-func complete(args []string, sys *system) error {
+func complete(args []string, sys *cli.System) error {
 	if len(args) < 2 {
 		return nil
 	}
@@ -62,13 +64,13 @@ func complete(args []string, sys *system) error {
 			continue
 		}
 		if shell == "bash" {
-			fmt.Fprintln(sys.out, c.value[cut:])
+			fmt.Fprintln(sys.Out, c.value[cut:])
 			continue
 		}
-		fmt.Fprintln(sys.out, strings.TrimSuffix(c.value+"\t"+line(c.what, 60), "\t"))
+		fmt.Fprintln(sys.Out, strings.TrimSuffix(c.value+"\t"+cli.Line(c.what, 60), "\t"))
 	}
 	if done.besides != "" {
-		fmt.Fprintln(sys.out, done.besides)
+		fmt.Fprintln(sys.Out, done.besides)
 	}
 	return nil
 }

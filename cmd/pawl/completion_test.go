@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
 )
 
 // What is completed, in each shell. The words of a line up to the last are as a person types them; what may stand for the last one is wanted whole.
@@ -60,7 +61,7 @@ func keptFolder(t *testing.T) (dir string, env []string) {
 	c := exec.Command("pawl", "run", "--durable", "--run", "invoice-7", "--model", "script:turns.json", "--tools", "file", "Pay.")
 	c.Dir, c.Env = dir, env
 	out, err := c.CombinedOutput()
-	if c.ProcessState.ExitCode() != statusPending {
+	if c.ProcessState.ExitCode() != cli.StatusPending {
 		t.Fatalf("a run that waits could not be made: %v\n%s", err, out)
 	}
 	return dir, env
@@ -209,7 +210,7 @@ func TestComplete(t *testing.T) {
 		{"pawl completion ", "bash zsh fish"},
 	} {
 		var out, errs bytes.Buffer
-		sys := &system{out: &out, err: &errs, env: func(name string) string {
+		sys := &cli.System{Out: &out, Err: &errs, Env: func(name string) string {
 			return map[string]string{"HOME": "/nonexistent"}[name]
 		}}
 		if status := execute([]string{completeWord, "bash", " =:", tt.line}, sys); status != 0 || errs.Len() > 0 {
@@ -257,7 +258,7 @@ func led(line, path string) string {
 		if words[0] != "pawl" {
 			continue
 		}
-		k, err := parser(&system{out: io.Discard, err: io.Discard, env: func(string) string { return "" }})
+		k, err := parser(&cli.System{Out: io.Discard, Err: io.Discard, Env: func(string) string { return "" }})
 		if err != nil {
 			return err.Error()
 		}

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
 )
 
 // sums are the figures of one file: group, then column, then the sum. The group "" is all records, the column "" their number.
@@ -142,7 +143,7 @@ func runDemo(t *testing.T, args ...string) (report, shown string) {
 	t.Helper()
 	out := filepath.Join(t.TempDir(), "out")
 	var stdout, stderr bytes.Buffer
-	sys := &system{in: strings.NewReader(""), out: &stdout, err: &stderr, env: func(string) string { return "" }, width: 80}
+	sys := &cli.System{In: strings.NewReader(""), Out: &stdout, Err: &stderr, Env: func(string) string { return "" }, Width: 80}
 	if status := execute(append([]string{"demo", "--out", out}, args...), sys); status != 0 {
 		t.Fatalf("pawl demo %v: exit status %d\n%s\n%s", args, status, stdout.String(), stderr.String())
 	}

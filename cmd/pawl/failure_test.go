@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/cmd/pawl/internal/assemble"
+	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
 )
 
 // commandLine is a command as a hint writes it: to its end, or to a comma or a semicolon.
@@ -28,7 +30,7 @@ func nextCommands(t *testing.T, what, hint string) (lines []string) {
 
 // parsed says what is wrong with a command line.
 func parsed(args []string) (err error) {
-	k, err := parser(&system{out: io.Discard, err: io.Discard, env: func(string) string { return "" }})
+	k, err := parser(&cli.System{Out: io.Discard, Err: io.Discard, Env: func(string) string { return "" }})
 	if err != nil {
 		return err
 	}
@@ -53,20 +55,20 @@ func TestNextCommandsMustBeThere(t *testing.T) {
 // Every kind of failure names the command that comes next, and it is one that there is.
 func TestFailuresNameTheNextCommand(t *testing.T) {
 	kinds := map[string]error{
-		"transcript": failed(&pawl.TranscriptError{Text: "no"}),
-		"output":     failed(&pawl.OutputError{Text: "no"}),
-		"tool":       failed(&pawl.ToolError{Execution: pawl.Execution{Call: pawl.ToolCall{Name: "x"}}, Err: errors.New("no")}),
-		"other":      failed(errors.New("no")),
-		"time":       failed(context.DeadlineExceeded),
+		"transcript": cli.Failed(&pawl.TranscriptError{Text: "no"}),
+		"output":     cli.Failed(&pawl.OutputError{Text: "no"}),
+		"tool":       cli.Failed(&pawl.ToolError{Execution: pawl.Execution{Call: pawl.ToolCall{Name: "x"}}, Err: errors.New("no")}),
+		"other":      cli.Failed(errors.New("no")),
+		"time":       cli.Failed(context.DeadlineExceeded),
 		"no command": misused(errors.New(`expected one of "demo"`)),
-		"unknown":    unknown("conversation", "x", nil, "pawl threads list"),
-		"not begun":  notBegun(errors.New("no")),
+		"unknown":    cli.Unknown("conversation", "x", nil, "pawl threads list"),
+		"not begun":  cli.NotBegun(errors.New("no")),
 	}
 	codes := []pawl.Code{pawl.CodeAuthentication, pawl.CodePermission, pawl.CodeNotFound, pawl.CodeInvalidRequest, pawl.CodeContextLength, pawl.CodeContentFilter, pawl.CodeRateLimit, pawl.CodeQuota,
 		pawl.CodeOverloaded, pawl.CodeServer, pawl.CodeTimeout, pawl.CodeNetwork, pawl.CodeStream, pawl.CodeUnsupported, "of tomorrow"}
 	for _, c := range codes {
 		for _, status := range []int{0, 400} {
-			kinds[string(c)+" "+map[int]string{0: "before", 400: "after"}[status]] = failed(&pawl.ProviderError{Provider: "openai", Code: c, Status: status})
+			kinds[string(c)+" "+map[int]string{0: "before", 400: "after"}[status]] = cli.Failed(&pawl.ProviderError{Provider: "openai", Code: c, Status: status})
 		}
 	}
 	open := []pawl.Waiting{{Key: "run/1/0", Outcome: pawl.OutcomePending, Call: pawl.ToolCall{ID: "c", Name: "x"}}}
@@ -78,17 +80,17 @@ func TestFailuresNameTheNextCommand(t *testing.T) {
 			"limit, cost": {Stop: pawl.StopLimit, Cause: "$1 of"}, "limit, tokens": {Stop: pawl.StopLimit, Cause: "3 tokens of 3"}, "limit, time": {Stop: pawl.StopLimit, Cause: "the time of 3 s"},
 			"limit, handed back": {Stop: pawl.StopLimit, Cause: "0 rounds", Messages: asks},
 		} {
-			kinds["stop "+string(stop)+" "+saved] = (&agentFlags{}).ended(res, nil, saved)
+			kinds["stop "+string(stop)+" "+saved] = (&assemble.AgentFlags{}).Ended(res, nil, saved)
 		}
 	}
 	for what, err := range kinds {
-		var f *failure
+		var f *cli.Failure
 		if !errors.As(err, &f) {
 			t.Errorf("%s: %v is no failure", what, err)
 			continue
 		}
-		if len(nextCommands(t, what, f.hint)) == 0 {
-			t.Errorf("%s: %q names no command", what, f.hint)
+		if len(nextCommands(t, what, f.Hint)) == 0 {
+			t.Errorf("%s: %q names no command", what, f.Hint)
 		}
 	}
 }

@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
 )
 
 // With --embed meaning is searched too; where that fails the words are, and it is told.
@@ -35,7 +37,7 @@ func TestKnowledgeByMeaning(t *testing.T) {
 	dir := t.TempDir()
 	run := func(args ...string) (string, int) {
 		var out bytes.Buffer
-		sys := &system{out: &out, err: &out, env: func(string) string { return "" }}
+		sys := &cli.System{Out: &out, Err: &out, Env: func(string) string { return "" }}
 		status := execute(append([]string{"knowledge"}, append(args, "--db", filepath.Join(dir, "k.db"), "--embed", "ollama:m", "--embed-url", srv.URL)...), sys)
 		return out.String(), status
 	}
@@ -58,7 +60,7 @@ func TestKnowledgeByMeaning(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "a.txt"), []byte("changed"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if out, status := run("add", filepath.Join(dir, "a.txt")); status != statusFailed || !strings.Contains(out, "model is gone") {
+	if out, status := run("add", filepath.Join(dir, "a.txt")); status != cli.StatusFailed || !strings.Contains(out, "model is gone") {
 		t.Errorf("status %d: %s", status, out)
 	}
 }

@@ -20,8 +20,12 @@
 // readable; what run and chat share is in agent.go.
 package main
 
-import "os"
+import (
+	"os"
+
+	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
+)
 
 func main() {
-	os.Exit(execute(os.Args[1:], here()))
+	os.Exit(execute(os.Args[1:], cli.Here()))
 }

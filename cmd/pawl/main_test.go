@@ -15,14 +15,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rogpeppe/go-internal/testscript"
-	"go.uber.org/goleak"
-
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
 	"github.com/pawl-go/pawl/internal/test/clustertest"
 	"github.com/pawl-go/pawl/internal/test/pgtest"
 	"github.com/pawl-go/pawl/pawltest"
 	"github.com/pawl-go/pawl/script"
+	"github.com/rogpeppe/go-internal/testscript"
+	"go.uber.org/goleak"
 )
 
 func TestMain(m *testing.M) {
@@ -119,7 +119,7 @@ func TestManual(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"simulate": simulate, "received": received, "status": status, "interrupt": interrupt, "serve": serve, "due": due, "killed": killed, "collect": collect,
+			"simulate": simulate, "received": received, "status": status, "interrupt": interrupt, "serve": startServing, "due": due, "killed": killed, "collect": collect,
 			"database": func(ts *testscript.TestScript, neg bool, args []string) { ts.Setenv("PG", postgres.URL(t)) },
 			"cluster": func(ts *testscript.TestScript, neg bool, args []string) {
 				ts.Setenv("TEMPORAL_ADDRESS", cluster.Address(t))
@@ -259,8 +259,8 @@ func interrupt(ts *testscript.TestScript, neg bool, args []string) {
 	err := <-done
 	ts.Logf("%s", out.String())
 	var exit *exec.ExitError
-	if !errors.As(err, &exit) || exit.ExitCode() != statusInterrupted {
-		ts.Fatalf("got %v, want exit status %d", err, statusInterrupted)
+	if !errors.As(err, &exit) || exit.ExitCode() != cli.StatusInterrupted {
+		ts.Fatalf("got %v, want exit status %d", err, cli.StatusInterrupted)
 	}
 }
 

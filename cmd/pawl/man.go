@@ -8,11 +8,11 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"runtime/debug"
 	"strings"
 	"time"
 
 	"github.com/alecthomas/kong"
+	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
 )
 
 // manCmd shows the manual, which is made of the grammar as the help is.
@@ -27,7 +27,7 @@ func (*manCmd) Help() string {
 }
 
 // Run shows a page, or writes all.
-func (c *manCmd) Run(sys *system) error {
+func (c *manCmd) Run(sys *cli.System) error {
 	k, err := parser(sys)
 	if err != nil {
 		return err
@@ -38,17 +38,17 @@ func (c *manCmd) Run(sys *system) error {
 	node := k.Model.Node
 	for _, name := range c.Command {
 		if node = below(node, name); node == nil {
-			return usage("there are "+commandNames()+"; see: pawl --help", "there is no command %s", strings.Join(c.Command, " "))
+			return cli.Usage("there are "+commandNames()+"; see: pawl --help", "there is no command %s", strings.Join(c.Command, " "))
 		}
 	}
-	page := manPage(node, builtOn())
+	page := manPage(node, cli.BuiltOn())
 	man, err := exec.LookPath("man")
-	if !sys.outTerm || err != nil {
-		_, err := sys.out.Write(page)
+	if !sys.OutTerm || err != nil {
+		_, err := sys.Out.Write(page)
 		return err
 	}
 	show := exec.Command(man, "-l", "-")
-	show.Stdin, show.Stdout, show.Stderr = bytes.NewReader(page), sys.out, sys.err
+	show.Stdin, show.Stdout, show.Stderr = bytes.NewReader(page), sys.Out, sys.Err
 	return show.Run()
 }
 
@@ -65,10 +65,10 @@ func below(n *kong.Node, name string) *kong.Node {
 // write writes the page of n and of all commands below it.
 func (c *manCmd) write(n *kong.Node) error {
 	if err := os.MkdirAll(c.Dir, 0o755); err != nil {
-		return usage("", "--dir: %v", err)
+		return cli.Usage("", "--dir: %v", err)
 	}
-	if err := os.WriteFile(filepath.Join(c.Dir, pageName(n)+".1"), manPage(n, builtOn()), 0o644); err != nil {
-		return usage("", "--dir: %v", err)
+	if err := os.WriteFile(filepath.Join(c.Dir, pageName(n)+".1"), manPage(n, cli.BuiltOn()), 0o644); err != nil {
+		return cli.Usage("", "--dir: %v", err)
 	}
 	var all []error
 	for _, child := range n.Children {
@@ -77,18 +77,6 @@ func (c *manCmd) write(n *kong.Node) error {
 		}
 	}
 	return errors.Join(all...)
-}
-
-// builtOn is the day of the commit that the program was built of; today where that is not known.
-func builtOn() time.Time {
-	if info, ok := debug.ReadBuildInfo(); ok {
-		for _, s := range info.Settings {
-			if t, err := time.Parse(time.RFC3339, s.Value); s.Key == "vcs.time" && err == nil {
-				return t
-			}
-		}
-	}
-	return time.Now()
 }
 
 // pageName is what the page of a command is called: pawl-runs-show.

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
 	"github.com/pawl-go/pawl/sandbox"
 )
 
@@ -22,7 +23,7 @@ func TestCommandToolsAreHeld(t *testing.T) {
 	ok(t, os.WriteFile(file, []byte("tools:\n  - command: {name: show, description: Shows files., run: [sh, -c, 'cat mine; cat "+secret+"; true']}\n"), 0o644))
 	call := func(flags ...string) string {
 		var out bytes.Buffer
-		sys := &system{in: strings.NewReader(""), out: &out, err: &out, env: os.Getenv}
+		sys := &cli.System{In: strings.NewReader(""), Out: &out, Err: &out, Env: os.Getenv}
 		execute(append([]string{"tools", "call", "show", "--tool-file", file}, flags...), sys)
 		return out.String()
 	}

@@ -10,10 +10,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rogpeppe/go-internal/testscript"
-
+	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
 	"github.com/pawl-go/pawl/store"
 	"github.com/pawl-go/pawl/store/sqlite"
+	"github.com/rogpeppe/go-internal/testscript"
 )
 
 // due is a command of the scripts: it keeps a schedule that is due now, as alice's, in the database DB; with N so many of them, ID1, ID2 and so on.
@@ -104,7 +104,7 @@ func refused(t *testing.T, path string, rows []badLine) {
 	t.Helper()
 	for _, row := range rows {
 		var out bytes.Buffer
-		sys := &system{in: strings.NewReader(""), out: &out, err: &out, env: func(string) string { return "" }, width: 80}
+		sys := &cli.System{In: strings.NewReader(""), Out: &out, Err: &out, Env: func(string) string { return "" }, Width: 80}
 		args := strings.Fields(row.args)
 		if len(args) > 1 && !slices.Contains(args, "--db") {
 			args = append(args, "--db", path)

@@ -15,8 +15,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/cmd/pawl/internal/assemble"
 	"github.com/pawl-go/pawl/pawltest"
 	"github.com/pawl-go/pawl/script"
 )
@@ -144,7 +144,8 @@ func (s *session) until(what string, so func(screen string) bool) {
 
 // press presses keys, as tmux names them; text types.
 func (s *session) press(keys ...string) { s.tmux(append([]string{"send-keys"}, keys...)...) }
-func (s *session) text(text string)     { s.tmux("send-keys", "-l", text) }
+
+func (s *session) text(text string) { s.tmux("send-keys", "-l", text) }
 
 // enter types a line.
 func (s *session) enter(text string) {
@@ -294,7 +295,7 @@ func TestScreenInterrupt(t *testing.T) {
 		s.golden("interrupt")
 		s.press("C-c")
 		s.see("[status 130]")
-		if _, err := loadTranscript(filepath.Join(s.dir, "talk.json")); err != nil {
+		if _, err := assemble.LoadTranscript(filepath.Join(s.dir, "talk.json")); err != nil {
 			t.Errorf("what was saved: %v", err)
 		}
 		s.tmux("kill-server")

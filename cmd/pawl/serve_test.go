@@ -16,8 +16,8 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// serve is a web server for scripts.
-func serve(ts *testscript.TestScript, neg bool, args []string) {
+// startServing is a web server for scripts.
+func startServing(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: serve FOLDER")
 	}

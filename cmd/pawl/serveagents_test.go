@@ -10,6 +10,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
 )
 
 // A file is served; a run waits for a yes, Ctrl-C ends the server, and the next one, over the same database, has the run.
@@ -23,7 +25,7 @@ func TestServe(t *testing.T) {
 	begin := func() (url string, end func() int) {
 		t.Helper()
 		r, w := io.Pipe()
-		sys := &system{out: io.Discard, err: w, env: func(string) string { return "" }}
+		sys := &cli.System{Out: io.Discard, Err: w, Env: func(string) string { return "" }}
 		status := make(chan int, 1)
 		go func() {
 			status <- execute([]string{"serve", file, "--http", ":0", "--tokens", tokens, "--db", filepath.Join(dir, "pawl.db")}, sys)

@@ -16,11 +16,11 @@ import (
 	"testing"
 	"time"
 
-	"go.yaml.in/yaml/v3"
-
+	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
 	"github.com/pawl-go/pawl/config"
 	"github.com/pawl-go/pawl/internal/test/docgen"
 	"github.com/pawl-go/pawl/tools/outside"
+	"go.yaml.in/yaml/v3"
 )
 
 // Every block of code in README.md and docs/*.md is of a class, the first word behind its fence, and is checked as that:
@@ -278,7 +278,7 @@ var anywhere = []string{"check", "init", "tools list", "tools show", "tools call
 
 // pawl checks a command line of pawl's, and runs it where that can be done anywhere.
 func (p *page) pawl(args []string, run bool) error {
-	k, err := parser(&system{out: io.Discard, err: io.Discard, env: func(string) string { return "" }})
+	k, err := parser(&cli.System{Out: io.Discard, Err: io.Discard, Env: func(string) string { return "" }})
 	if err != nil {
 		return err
 	}

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
 	"github.com/pawl-go/pawl/provider/anthropic"
 	"github.com/pawl-go/pawl/provider/gemini"
 	"github.com/pawl-go/pawl/provider/openai"
@@ -98,34 +99,34 @@ func (*wireEncodeCmd) Help() string {
 }
 
 // Run reads a request and prints the body.
-func (c *wireEncodeCmd) Run(sys *system) error {
+func (c *wireEncodeCmd) Run(sys *cli.System) error {
 	w, err := wireOf(c.API)
 	if err != nil {
-		return fail(statusUsage, err, "")
+		return cli.Fail(cli.StatusUsage, err, "")
 	}
-	in, err := io.ReadAll(sys.in)
+	in, err := io.ReadAll(sys.In)
 	if err != nil {
-		return usage("", "the request could not be read from standard input: %v", err)
+		return cli.Usage("", "the request could not be read from standard input: %v", err)
 	}
 	req := new(pawl.Request)
-	if err := decode(in, req); err != nil {
-		return usage(`{"model":"…","messages":[{"role":"user","parts":[{"type":"text","text":"…"}]}]}`, "the request on standard input: %s", jsonFault(in, err))
+	if err := cli.Decode(in, req); err != nil {
+		return cli.Usage(`{"model":"…","messages":[{"role":"user","parts":[{"type":"text","text":"…"}]}]}`, "the request on standard input: %s", cli.JSONFault(in, err))
 	}
 	req.Whole = !c.Stream
 	body, err := w.encode(req)
 	if err != nil {
-		return fail(statusUsage, err, "")
+		return cli.Fail(cli.StatusUsage, err, "")
 	}
-	_, err = sys.out.Write(append(body, '\n'))
+	_, err = sys.Out.Write(append(body, '\n'))
 	return err
 }
 
 type wireDecodeCmd struct {
-	API    string   `name:"api" placeholder:"API" help:"openai-responses, openai-chat, anthropic-messages (or anthropic) or gemini. With --lines: for lines that do not say."`
-	SSE    bool     `name:"sse" help:"The body is a stream of events."`
-	Status whole    `default:"200" placeholder:"N" help:"The HTTP status of the reply. Default: 200."`
-	Header []string `sep:"none" placeholder:"NAME: VALUE" help:"A header of the reply, such as 'retry-after: 3'; may be repeated."`
-	Lines  bool     `help:"Read {\"id\",\"api\",\"streaming\",\"status\",\"headers\",\"content_type\",\"body\"|\"body_b64\"} a line, and print a line for each."`
+	API    string    `name:"api" placeholder:"API" help:"openai-responses, openai-chat, anthropic-messages (or anthropic) or gemini. With --lines: for lines that do not say."`
+	SSE    bool      `name:"sse" help:"The body is a stream of events."`
+	Status cli.Whole `default:"200" placeholder:"N" help:"The HTTP status of the reply. Default: 200."`
+	Header []string  `sep:"none" placeholder:"NAME: VALUE" help:"A header of the reply, such as 'retry-after: 3'; may be repeated."`
+	Lines  bool      `help:"Read {\"id\",\"api\",\"streaming\",\"status\",\"headers\",\"content_type\",\"body\"|\"body_b64\"} a line, and print a line for each."`
 }
 
 // Help says what comes out.
@@ -162,32 +163,32 @@ func toWireError(err error, status int) *wireError {
 }
 
 // Run reads one body, or a line for each of many.
-func (c *wireDecodeCmd) Run(sys *system) error {
+func (c *wireDecodeCmd) Run(sys *cli.System) error {
 	if c.API != "" || !c.Lines {
 		if _, err := wireOf(c.API); err != nil {
-			return usage("--api openai-responses, --api openai-chat, --api anthropic-messages, or --api gemini", "--api: %v", err)
+			return cli.Usage("--api openai-responses, --api openai-chat, --api anthropic-messages, or --api gemini", "--api: %v", err)
 		}
 	}
 	if c.Status < 100 || c.Status > 599 {
-		return usage("such as 200, 429 or 500", "--status %d is no HTTP status", c.Status)
+		return cli.Usage("such as 200, 429 or 500", "--status %d is no HTTP status", c.Status)
 	}
 	h, err := headers(c.Header)
 	if err != nil {
-		return usage("such as 'retry-after: 3'", "--header: %v", err)
+		return cli.Usage("such as 'retry-after: 3'", "--header: %v", err)
 	}
-	out := bufio.NewWriter(sys.out)
+	out := bufio.NewWriter(sys.Out)
 	e := json.NewEncoder(out)
 	e.SetEscapeHTML(false)
 	if c.Lines {
-		if err := c.lines(sys.in, e); err != nil {
+		if err := c.lines(sys.In, e); err != nil {
 			out.Flush()
 			return err
 		}
 		return out.Flush()
 	}
-	body, err := io.ReadAll(sys.in)
+	body, err := io.ReadAll(sys.In)
 	if err != nil {
-		return usage("", "the reply could not be read from standard input: %v", err)
+		return cli.Usage("", "the reply could not be read from standard input: %v", err)
 	}
 	w, err := wireOf(c.API)
 	if err != nil {
@@ -233,7 +234,7 @@ func (c *wireDecodeCmd) lines(in io.Reader, out *json.Encoder) error {
 		if err == io.EOF {
 			return nil
 		} else if err != nil {
-			return usage("", "standard input: %v", err)
+			return cli.Usage("", "standard input: %v", err)
 		}
 	}
 }
@@ -246,14 +247,14 @@ func (c *wireDecodeCmd) line(text []byte) (a wireAnswer) {
 		return a
 	}
 	var l wireLine
-	if err := lenient(text, &l); err != nil {
+	if err := cli.Lenient(text, &l); err != nil {
 		var id struct {
 			ID json.RawMessage `json:"id"`
 		}
 		if json.Unmarshal(text, &id) == nil && id.ID != nil {
 			a.ID = id.ID
 		}
-		return bad(0, "%s", strings.TrimPrefix(jsonFault(text, err), "line 1: "))
+		return bad(0, "%s", strings.TrimPrefix(cli.JSONFault(text, err), "line 1: "))
 	}
 	if l.ID != nil {
 		a.ID = l.ID
