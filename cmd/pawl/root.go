@@ -25,7 +25,7 @@ type grammar struct {
 	Effects    runs.EffectsCmd   `cmd:"" help:"What runs did to the world, and what is known of it."`
 	Record     recordCmd         `cmd:"" help:"Recordings of what providers said: import."`
 	Check      checkCmd          `cmd:"" help:"Say what is wrong with an agent's file, and what it comes to."`
-	Serve      serve.ServeCmd    `cmd:"" help:"Serve agents over HTTP."`
+	Serve      serve.Cmd         `cmd:"" help:"Serve agents over HTTP."`
 	Worker     serve.WorkerCmd   `cmd:"" help:"Do the work of runs on a Temporal cluster."`
 	Init       initCmd           `cmd:"" help:"Write an agent's file to begin with."`
 	Tools      toolsCmd          `cmd:"" help:"List, show and call the built-in tools."`

@@ -46,7 +46,7 @@ func PrintAnswer(sys *cli.System, res *pawl.Result, told bool) error {
 	return err
 }
 
-// ended, for a run that was saved to a file ("": was not), turns how the run stopped into the exit status and what there is to say about it.
+// Ended, for a run that was saved to a file ("": was not), turns how the run stopped into the exit status and what there is to say about it.
 func (f *AgentFlags) Ended(res *pawl.Result, err error, saved string) error {
 	open := OpenCalls(res)
 	goOn := "go on with: pawl run --messages " + cli.QuotedWord(saved)
@@ -74,6 +74,7 @@ func (f *AgentFlags) Ended(res *pawl.Result, err error, saved string) error {
 	return cli.Failed(err)
 }
 
+// Waits writes "1 call waits", "2 calls wait".
 func Waits(n int) string {
 	if n == 1 {
 		return "1 call waits"

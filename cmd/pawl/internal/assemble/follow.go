@@ -36,6 +36,7 @@ func EventLines(w io.Writer, failed *error) func(pawl.Event) {
 	}
 }
 
+// Save writes res to the file at path. An empty path writes nothing.
 func Save(path string, res *pawl.Result) error {
 	if path == "" {
 		return nil

@@ -204,6 +204,7 @@ func (f *StoreFlags) OpenRun(ctx context.Context, sys *cli.System, name string) 
 // Close closes the database that openRuns opened.
 func (j *Journal) Close() { _ = j.Database.Close() } // it is only read, or each write has told how it went
 
+// RunID returns the ID of r.
 func RunID(r store.JournalRun) string { return r.ID }
 
 // All returns the runs of the scope, the last one first; with a state, those in it.

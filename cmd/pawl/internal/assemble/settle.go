@@ -55,6 +55,7 @@ type SettleFlags struct {
 	Answer  map[string]string `group:"settle" mapsep:"none" placeholder:"KEY=TEXT" help:"Give the call's result. With --messages."`
 }
 
+// Empty reports whether the flags say nothing.
 func (f *SettleFlags) Empty() bool { return len(f.Approve)+len(f.Deny)+len(f.Answer) == 0 }
 
 // word is what was said of an open call.
@@ -230,6 +231,7 @@ func Settling(open []OpenCall) string {
 	return ", and --approve KEY or --deny KEY for each call; or --yes from the start"
 }
 
+// Keys writes the keys of open calls with the names of their tools.
 func Keys(open []OpenCall) string {
 	out := make([]string, len(open))
 	for i, o := range open {

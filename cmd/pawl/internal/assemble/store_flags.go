@@ -23,6 +23,7 @@ func (f *StoreFlags) store() config.Store {
 	return config.Store{DB: f.DB, Tenant: f.Tenant, User: f.User}
 }
 
+// Scope returns the tenant and the user of the flags.
 func (f *StoreFlags) Scope() store.Scope { return f.store().Scope() }
 
 // Open opens the database. Close it.

@@ -130,6 +130,7 @@ func title(msgs []pawl.Message) string {
 	return ""
 }
 
+// ThreadID returns the ID of t.
 func ThreadID(t store.Thread) string { return t.ID }
 
 // Threads are those of a scope, the last one first.

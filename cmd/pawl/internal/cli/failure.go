@@ -27,6 +27,7 @@ type Failure struct {
 	Hint   string // what to do about it; "": nothing to say
 }
 
+// Error returns the text of the error, or the exit status when all has been reported.
 func (f *Failure) Error() string {
 	if f.Err == nil {
 		return fmt.Sprintf("exit status %d", f.Status)
@@ -34,6 +35,7 @@ func (f *Failure) Error() string {
 	return f.Err.Error()
 }
 
+// Unwrap returns the error, for errors.Is and errors.As. It may be nil.
 func (f *Failure) Unwrap() error { return f.Err }
 
 // Usage is a failure of what the person typed or configured.

@@ -86,3 +86,6 @@ func (s *System) Plain() *System {
 	s.Console.Close()
 	return s.Under
 }
+
+// Notice writes a line for the person to standard error.
+func (s *System) Notice(text string) { fmt.Fprintf(s.Err, "pawl: %s\n", Visible(text)) }

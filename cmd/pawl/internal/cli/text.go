@@ -106,14 +106,19 @@ func (s Style) paint(code, text string) string {
 	return "\x1b[" + code + "m" + text + "\x1b[0m"
 }
 
+// Bold returns t in bold.
 func (s Style) Bold(t string) string { return s.paint("1", t) }
 
+// Dim returns t dimmed.
 func (s Style) Dim(t string) string { return s.paint("2", t) }
 
+// Red returns t in red.
 func (s Style) Red(t string) string { return s.paint("31", t) }
 
+// Green returns t in green.
 func (s Style) Green(t string) string { return s.paint("32", t) }
 
+// Yellow returns t in yellow.
 func (s Style) Yellow(t string) string { return s.paint("33", t) }
 
 // Grouped writes n with a comma between thousands.
@@ -133,6 +138,7 @@ func Count(n int, what string) string {
 	return Grouped(n) + " " + what
 }
 
+// FirstSentence returns the first sentence of s, cut to width columns.
 func FirstSentence(s string, width int) string {
 	s, _, _ = strings.Cut(s, "\n")
 	if i := strings.IndexAny(s, ".:"); i > 0 {

@@ -22,6 +22,7 @@ type SchedulesCmd struct {
 	Delete schedulesDeleteCmd `cmd:"" help:"Remove schedules, with what came of them."`
 }
 
+// ScheduleID returns the ID of v.
 func ScheduleID(v store.Schedule) string { return v.ID }
 
 // Schedules are those of a scope.

@@ -13,6 +13,7 @@ import (
 	"github.com/pawl-go/pawl/mcp"
 )
 
+// MCPCmd is the command mcp serve: tools and agents for MCP clients.
 type MCPCmd struct {
 	File     string   `arg:"" optional:"" name:"FILE.yaml" help:"A file with an agent. With a model it is offered as one tool that takes a task; without, its tools are offered."`
 	Stdio    bool     `help:"Serve one client on standard input and output. The default."`

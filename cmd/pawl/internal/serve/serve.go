@@ -25,7 +25,8 @@ import (
 	"github.com/pawl-go/pawl/viewer"
 )
 
-type ServeCmd struct {
+// Cmd is the command serve: agents over HTTP.
+type Cmd struct {
 	Files       []string `arg:"" name:"FILE.yaml" help:"Files with agents; every agent of each is served."`
 	HTTP        string   `name:"http" default:"127.0.0.1:8080" placeholder:"ADDR" help:"Where to listen; :8080 is 127.0.0.1:8080. Other addresses of this machine need tokens. Default: 127.0.0.1:8080."`
 	TokenEnv    string   `name:"token-env" placeholder:"NAME" help:"The environment variable with a token that may do everything (Authorization: Bearer)."`
@@ -40,7 +41,7 @@ type ServeCmd struct {
 }
 
 // Help says what is served.
-func (*ServeCmd) Help() string {
+func (*Cmd) Help() string {
 	return `JSON and streams of events at /v1/runs, /v1/tools and so on; for clients of OpenAI, /v1/chat/completions, /v1/responses and /v1/models, where an agent is a model; for MCP clients, /mcp. GET /openapi.json has all of it, docs/server.md the story. A browser finds pages at the address that is printed: the runs as they go, what waits for a person, a place to try agents and tools.
 
 Runs are kept in the database (--db, or what the first file says), so they outlive the process: the first Ctrl-C ends it well, and the next pawl serve goes on. A call that has to be approved waits for POST /v1/runs/ID/approve.
@@ -50,7 +51,7 @@ Runs are kept in the database (--db, or what the first file says), so they outli
 }
 
 // Run serves until it is told to end.
-func (c *ServeCmd) Run(sys *cli.System) error {
+func (c *Cmd) Run(sys *cli.System) error {
 	ctx, stop := cli.Interruptible(context.Background(), sys.Err)
 	defer stop()
 	addr, local, err := listenOn("--http", c.HTTP)
@@ -119,7 +120,7 @@ func (c *ServeCmd) Run(sys *cli.System) error {
 }
 
 // tokens are those of the flags.
-func (c *ServeCmd) tokens(sys *cli.System) ([]server.Token, error) {
+func (c *Cmd) tokens(sys *cli.System) ([]server.Token, error) {
 	var all []server.Token
 	if c.TokenEnv != "" {
 		token := sys.Env(c.TokenEnv)
@@ -204,7 +205,7 @@ func buildAll(ctx context.Context, sys *cli.System, files []string, db string) (
 }
 
 // keep has db keep the schedules of the files.
-func (c *ServeCmd) keep(ctx context.Context, sys *cli.System, all *served, db store.Store) error {
+func (c *Cmd) keep(ctx context.Context, sys *cli.System, all *served, db store.Store) error {
 	for i, a := range all.files {
 		if !c.Schedules {
 			break
@@ -217,7 +218,7 @@ func (c *ServeCmd) keep(ctx context.Context, sys *cli.System, all *served, db st
 }
 
 // due does what is due until ctx ends.
-func (c *ServeCmd) due(ctx context.Context, sys *cli.System, all *served, s *server.Server, db store.Store) error {
+func (c *Cmd) due(ctx context.Context, sys *cli.System, all *served, s *server.Server, db store.Store) error {
 	if !c.Schedules {
 		return nil
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/pawl-go/pawl/durable/temporal"
 )
 
+// WorkerCmd is the command worker: it executes runs of a Temporal cluster.
 type WorkerCmd struct {
 	Files      []string      `arg:"" name:"FILE.yaml" help:"Files with agents; the worker does the work of runs of every agent of each."`
 	Activities int           `default:"100" placeholder:"N" help:"Model requests and calls at once, for each task queue. Default: 100."`

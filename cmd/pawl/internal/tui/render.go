@@ -56,6 +56,7 @@ type display struct {
 	console *console // nil: plain lines
 }
 
+// NewDisplay returns the console of sys as a display, or plain lines on out.
 func NewDisplay(sys *cli.System, out *Screen) *display {
 	d := &display{Live: sys.OutTerm && sys.ErrTerm, console: consoleOf(sys)}
 	if d.console != nil {
