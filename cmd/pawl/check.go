@@ -13,9 +13,9 @@ import (
 // checkCmd says what is wrong with files.
 type checkCmd struct {
 	Files   []string `arg:"" optional:"" name:"FILE" help:"Files with agents."`
-	Explain bool     `help:"Print each agent as it is when all is said, and the first request that a run of it makes, byte for byte. Nothing is sent."`
-	Task    string   `default:"Hello." placeholder:"TEXT" help:"The task of the request that --explain shows. Default: Hello."`
-	Connect bool     `help:"Ask MCP servers for their tools, which starts the programs of some. Without it tools.lock stands for them, and names that may be theirs are not checked."`
+	Explain bool     `help:"${check_explain}"`
+	Task    string   `default:"Hello." placeholder:"TEXT" help:"${check_task}"`
+	Connect bool     `help:"${check_connect}"`
 	Schema  bool     `help:"Print the JSON Schema of files, for editors."`
 	assemble.FileFlags
 }

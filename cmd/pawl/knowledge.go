@@ -20,7 +20,7 @@ import (
 
 // knowledgeCmd is about the documents that knowledge_search looks through.
 type knowledgeCmd struct {
-	Add    knowledgeAddCmd    `cmd:"" help:"Take documents in: text, Markdown, HTML, CSV, JSON, PDF, DOCX."`
+	Add    knowledgeAddCmd    `cmd:"" help:"${knowledge_add}"`
 	Search knowledgeSearchCmd `cmd:"" help:"Search them, as the tool knowledge_search does."`
 	List   knowledgeListCmd   `cmd:"" help:"List them."`
 	Delete knowledgeDeleteCmd `cmd:"" help:"Remove documents."`
@@ -47,9 +47,9 @@ func (f *knowledgeFlags) set(sys *cli.System, create bool, o knowledge.Options) 
 }
 
 type knowledgeAddCmd struct {
-	Paths     []string `arg:"" name:"PATH" help:"Files, directories with all below them, addresses of pages, or - for standard input."`
-	Name      string   `placeholder:"NAME" help:"What standard input is kept as; its ending may say its kind."`
-	HTTPAllow []string `name:"http-allow" placeholder:"HOST" help:"What may be fetched beside public addresses: localhost:8080, *.example.com, 10.1.0.0/16."`
+	Paths     []string `arg:"" name:"PATH" help:"${knowledge_add_paths}"`
+	Name      string   `placeholder:"NAME" help:"${knowledge_add_name}"`
+	HTTPAllow []string `name:"http-allow" placeholder:"HOST" help:"${knowledge_add_httpallow}"`
 	knowledgeFlags
 }
 
@@ -198,7 +198,7 @@ func (a *adding) fail(what string, err error) {
 
 type knowledgeSearchCmd struct {
 	Query string `arg:"" help:"What to look for."`
-	Limit int    `placeholder:"N" default:"5" help:"How many hits, of documents and of conversations each; at most 20. Default: 5."`
+	Limit int    `placeholder:"N" default:"5" help:"${knowledge_search_limit}"`
 	JSON  bool   `name:"json" help:"Print the hits as JSON, with their whole text."`
 	assemble.SharedFlag
 	knowledgeFlags
@@ -259,7 +259,7 @@ func (c *knowledgeListCmd) Run(sys *cli.System) error {
 }
 
 type knowledgeDeleteCmd struct {
-	IDs []string `arg:"" name:"DOCUMENT" help:"As pawl knowledge list shows them; a file may be named by its path."`
+	IDs []string `arg:"" name:"DOCUMENT" help:"${knowledge_delete_ids}"`
 	assemble.StoreFlags
 }
 

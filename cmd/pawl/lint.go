@@ -13,11 +13,11 @@ import (
 )
 
 type toolsLintCmd struct {
-	File     string   `arg:"" optional:"" help:"A JSON Schema, a tool, or a list of tools, in any of the forms in which MCP servers and requests have them; - reads standard input."`
-	Provider []string `default:"all" placeholder:"NAME" help:"Whose form: openai, openai-strict, anthropic, anthropic-strict, gemini, gemini-json, or all. Default: all."`
-	Verbose  bool     `short:"v" help:"Explanations that are told in another way too, and where each rule was learned."`
-	JSON     bool     `name:"json" help:"Print the report as JSON, with the schemas that are sent."`
-	MCP      string   `name:"mcp" placeholder:"SERVER" help:"Instead of a file: what this MCP server lists. A URL or a command line."`
+	File     string   `arg:"" optional:"" help:"${tools_lint_file}"`
+	Provider []string `default:"all" placeholder:"NAME" help:"${tools_lint_provider}"`
+	Verbose  bool     `short:"v" help:"${tools_lint_verbose}"`
+	JSON     bool     `name:"json" help:"${tools_lint_json}"`
+	MCP      string   `name:"mcp" placeholder:"SERVER" help:"${tools_lint_mcp}"`
 }
 
 // Run reports what each provider's form of the schemas loses, and what makes the tools hard to choose. A tool that cannot be said

@@ -14,7 +14,7 @@ import (
 
 // lockedFlags name MCP servers whose tools are looked at: those of a file with an agent, and others.
 type lockedFlags struct {
-	File string `placeholder:"FILE.yaml" help:"A file with an agent: its servers, and its lock."`
+	File string `placeholder:"FILE.yaml" help:"${locked_file}"`
 	assemble.FileFlags
 	assemble.ServerFlags
 }
@@ -145,7 +145,7 @@ func (c *mcpDiffCmd) Run(sys *cli.System) error {
 }
 
 type mcpAcceptCmd struct {
-	Tools []string `arg:"" optional:"" name:"TOOL" help:"Tools as the server names them. Default: all, and the server itself."`
+	Tools []string `arg:"" optional:"" name:"TOOL" help:"${mcp_accept_tools}"`
 	lockedFlags
 }
 

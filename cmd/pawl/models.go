@@ -15,13 +15,13 @@ import (
 
 // modelsCmd is about the models that the catalogue knows.
 type modelsCmd struct {
-	List modelsListCmd `cmd:"" help:"List what is known of models. One that is not in the list works as well."`
-	Show modelsShowCmd `cmd:"" help:"Show what is known of one model, where it was read, and what is assumed."`
+	List modelsListCmd `cmd:"" help:"${models_list}"`
+	Show modelsShowCmd `cmd:"" help:"${models_show}"`
 }
 
 type modelsListCmd struct {
 	Provider string `placeholder:"NAME" help:"Only the models of this provider."`
-	File     string `placeholder:"FILE" help:"A catalogue of your own in place of the one inside: JSON, in the form that --json prints."`
+	File     string `placeholder:"FILE" help:"${models_list_file}"`
 	JSON     bool   `name:"json" help:"Print a JSON list with sources and dates."`
 }
 

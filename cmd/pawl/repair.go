@@ -11,8 +11,8 @@ import (
 
 // mendFlags are about how what a model wrote becomes arguments.
 type mendFlags struct {
-	Repair bool `help:"The arguments are a text that a model wrote: show on standard error what is mended in it, step by step, and the arguments that the call runs with."`
-	DryRun bool `name:"dry-run" help:"With --repair: print the arguments that the call would run with, and do not run it."`
+	Repair bool `help:"${mend_repair}"`
+	DryRun bool `name:"dry-run" help:"${mend_dryrun}"`
 }
 
 // Help says what comes of a text.

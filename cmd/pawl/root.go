@@ -17,30 +17,30 @@ import (
 
 // grammar is the command line. Each field is a command, in the file of its name.
 type grammar struct {
-	Demo       demo.Cmd          `cmd:"" help:"Watch an agent do a real task: no key, no network."`
+	Demo       demo.Cmd          `cmd:"" help:"${grammar_demo}"`
 	Run        runCmd            `cmd:"" help:"Carry out one task."`
 	Chat       tui.ChatCmd       `cmd:"" help:"Talk with an agent, line by line."`
 	Runs       runs.Cmd          `cmd:"" help:"Durable runs: list, show, resume, replay, fork."`
 	Inbox      runs.InboxCmd     `cmd:"" help:"What waits for a person, over all runs."`
-	Effects    runs.EffectsCmd   `cmd:"" help:"What runs did to the world, and what is known of it."`
+	Effects    runs.EffectsCmd   `cmd:"" help:"${grammar_effects}"`
 	Record     recordCmd         `cmd:"" help:"Recordings of what providers said: import."`
-	Check      checkCmd          `cmd:"" help:"Say what is wrong with an agent's file, and what it comes to."`
+	Check      checkCmd          `cmd:"" help:"${grammar_check}"`
 	Serve      serve.Cmd         `cmd:"" help:"Serve agents over HTTP."`
 	Worker     serve.WorkerCmd   `cmd:"" help:"Do the work of runs on a Temporal cluster."`
 	Init       initCmd           `cmd:"" help:"Write an agent's file to begin with."`
 	Tools      toolsCmd          `cmd:"" help:"List, show and call the built-in tools."`
 	Knowledge  knowledgeCmd      `cmd:"" help:"Take documents in, and search them."`
 	Memory     memoryCmd         `cmd:"" help:"What is remembered of users: list, forget."`
-	Skills     skillsCmd         `cmd:"" help:"Skills that models have made: list, show, delete."`
-	Threads    threadsCmd        `cmd:"" help:"Conversations that chat keeps: list, show, delete."`
-	Schedules  runs.SchedulesCmd `cmd:"" help:"What is to be done later: list, show, run, delete."`
-	MCP        mcpCmd            `cmd:"" name:"mcp" help:"Servers of the Model Context Protocol: serve, list, lock."`
+	Skills     skillsCmd         `cmd:"" help:"${grammar_skills}"`
+	Threads    threadsCmd        `cmd:"" help:"${grammar_threads}"`
+	Schedules  runs.SchedulesCmd `cmd:"" help:"${grammar_schedules}"`
+	MCP        mcpCmd            `cmd:"" name:"mcp" help:"${grammar_mcp}"`
 	Models     modelsCmd         `cmd:"" help:"List what is known of models."`
-	Wire       wireCmd           `cmd:"" help:"Translate requests and replies to and from a provider's form."`
-	Hostile    serve.HostileCmd  `cmd:"" help:"Play models that behave badly, to pawl or to any runtime."`
-	Doctor     doctor.Cmd        `cmd:"" help:"Look at this machine: sandbox, keys, models, database, agents."`
-	Completion completionCmd     `cmd:"" help:"Print what makes a shell complete command lines of pawl."`
-	Man        manCmd            `cmd:"" help:"Show the manual of a command, or write all of it as man pages."`
+	Wire       wireCmd           `cmd:"" help:"${grammar_wire}"`
+	Hostile    serve.HostileCmd  `cmd:"" help:"${grammar_hostile}"`
+	Doctor     doctor.Cmd        `cmd:"" help:"${grammar_doctor}"`
+	Completion completionCmd     `cmd:"" help:"${grammar_completion}"`
+	Man        manCmd            `cmd:"" help:"${grammar_man}"`
 	Version    versionCmd        `cmd:"" help:"Print the version."`
 }
 
@@ -83,7 +83,7 @@ type exited int
 
 // parser makes the grammar into what parses command lines, and knows the help.
 func parser(sys *cli.System) (*kong.Kong, error) {
-	k, err := kong.New(&grammar{}, kong.Name("pawl"), kong.Description(about), kong.Writers(sys.Out, sys.Err), flagGroups,
+	k, err := kong.New(&grammar{}, kong.Name("pawl"), kong.Description(about), kong.Writers(sys.Out, sys.Err), flagGroups, cli.HelpTexts(),
 		kong.Exit(func(status int) { panic(exited(status)) }),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true, WrapUpperBound: 100}))
 	if err == nil {

@@ -18,8 +18,8 @@ import (
 
 // runCmd carries out one task.
 type runCmd struct {
-	File string `arg:"" optional:"" name:"FILE" help:"An agent's file, FILE.yaml: see docs/yaml.md. Flags stand over it. Without one, what stands here is the task."`
-	Task string `arg:"" optional:"" name:"TASK" help:"What to do; - reads it from standard input. Left out, --messages goes on as it stands."`
+	File string `arg:"" optional:"" name:"FILE" help:"${run_file}"`
+	Task string `arg:"" optional:"" name:"TASK" help:"${run_task}"`
 	assemble.AgentFlags
 	assemble.TranscriptFlags
 	assemble.SettleFlags
@@ -27,7 +27,7 @@ type runCmd struct {
 	assemble.RecordFlags
 	assemble.TelemetryFlags
 	assemble.EngineFlags
-	Plan string `placeholder:"FILE" help:"A strategic plan, a JSON object with phases: it stands in the system text of the agent and of those that work for it. A strategic team carries it out in place of one of its own."`
+	Plan string `placeholder:"FILE" help:"${run_plan}"`
 	JSON bool   `name:"json" help:"Print the events, one JSON object a line, and nothing else."`
 }
 

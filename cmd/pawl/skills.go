@@ -15,7 +15,7 @@ import (
 
 // skillsCmd is about the skills that models have made. Those of folders are looked at where they stand.
 type skillsCmd struct {
-	List   skillsListCmd   `cmd:"" help:"List the skills that are kept in the database; those of folders are given with --skills."`
+	List   skillsListCmd   `cmd:"" help:"${skills_list}"`
 	Show   skillsShowCmd   `cmd:"" help:"Show the text of one."`
 	Delete skillsDeleteCmd `cmd:"" help:"Remove skills with all their versions."`
 }

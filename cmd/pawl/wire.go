@@ -21,9 +21,9 @@ import (
 
 // wireCmd translates, without a network and without a key.
 type wireCmd struct {
-	Encode wireEncodeCmd `cmd:"" help:"Print the body that a provider would be sent for a request."`
-	Decode wireDecodeCmd `cmd:"" help:"Print the response in a provider's reply, or the error in it."`
-	Check  wireCheckCmd  `cmd:"" help:"Print what is wrong with a history, and the history mended."`
+	Encode wireEncodeCmd `cmd:"" help:"${wire_encode}"`
+	Decode wireDecodeCmd `cmd:"" help:"${wire_decode}"`
+	Check  wireCheckCmd  `cmd:"" help:"${wire_check}"`
 }
 
 // wire is how one API is written and read.
@@ -89,7 +89,7 @@ func wireOf(api string) (wire, error) {
 }
 
 type wireEncodeCmd struct {
-	API    string `required:"" name:"api" enum:"openai-responses,openai-chat,anthropic-messages,anthropic,gemini" placeholder:"API" help:"openai-responses, openai-chat, anthropic-messages (or anthropic) or gemini."`
+	API    string `required:"" name:"api" enum:"openai-responses,openai-chat,anthropic-messages,anthropic,gemini" placeholder:"API" help:"${wire_encode_api}"`
 	Stream bool   `help:"As for a streamed reply."`
 }
 
@@ -122,11 +122,11 @@ func (c *wireEncodeCmd) Run(sys *cli.System) error {
 }
 
 type wireDecodeCmd struct {
-	API    string    `name:"api" placeholder:"API" help:"openai-responses, openai-chat, anthropic-messages (or anthropic) or gemini. With --lines: for lines that do not say."`
+	API    string    `name:"api" placeholder:"API" help:"${wire_decode_api}"`
 	SSE    bool      `name:"sse" help:"The body is a stream of events."`
-	Status cli.Whole `default:"200" placeholder:"N" help:"The HTTP status of the reply. Default: 200."`
-	Header []string  `sep:"none" placeholder:"NAME: VALUE" help:"A header of the reply, such as 'retry-after: 3'; may be repeated."`
-	Lines  bool      `help:"Read {\"id\",\"api\",\"streaming\",\"status\",\"headers\",\"content_type\",\"body\"|\"body_b64\"} a line, and print a line for each."`
+	Status cli.Whole `default:"200" placeholder:"N" help:"${wire_decode_status}"`
+	Header []string  `sep:"none" placeholder:"NAME: VALUE" help:"${wire_decode_header}"`
+	Lines  bool      `help:"${wire_decode_lines}"`
 }
 
 // Help says what comes out.

@@ -17,21 +17,21 @@ import (
 // AgentFlags is what run, chat and schedules run share: the flags that make an agent.
 type AgentFlags struct {
 	FileFlags   `group:"agent"`
-	Model       string `group:"agent" placeholder:"PROVIDER:NAME" help:"The model: openai:gpt-5-mini (Responses), anthropic:claude-sonnet-4-5, gemini:NAME, openai-chat:NAME (Chat Completions, which most servers speak), or the name of a server: ollama:NAME, groq:NAME and so on; pawl models list has some."`
-	BaseURL     string `group:"agent" name:"base-url" placeholder:"URL" help:"Where the provider's API is; usually ends in /v1. Default: the provider's variable (OPENAI_BASE_URL, ANTHROPIC_BASE_URL, GEMINI_BASE_URL), then its own address. The provider's key goes there only if it is the provider's own host, that of the variable, or this machine; for others there is --key-env."`
-	KeyEnv      string `group:"agent" name:"key-env" placeholder:"NAME" help:"The environment variable that holds the API key; it is sent wherever the request goes. Default: the provider's own variable, such as OPENAI_API_KEY."`
+	Model       string `group:"agent" placeholder:"PROVIDER:NAME" help:"${agent_model}"`
+	BaseURL     string `group:"agent" name:"base-url" placeholder:"URL" help:"${agent_baseurl}"`
+	KeyEnv      string `group:"agent" name:"key-env" placeholder:"NAME" help:"${agent_keyenv}"`
 	driverFlags `group:"agent"`
-	System      string   `group:"agent" placeholder:"TEXT" help:"Instructions that stand in front of the conversation."`
-	Tools       []string `group:"tools" placeholder:"SET" help:"Sets of built-in tools: file, data, http, search (which needs BRAVE_API_KEY, TAVILY_API_KEY or SEARXNG_URL), knowledge (what pawl knowledge add took in), remember (what was said about the user), skill, schedule (what pawl schedules run does later), shell (commands, in a sandbox), code (programs that call tools), plan (several calls in one); docs/tools.md has them all."`
+	System      string   `group:"agent" placeholder:"TEXT" help:"${agent_system}"`
+	Tools       []string `group:"tools" placeholder:"SET" help:"${agent_tools}"`
 	ToolFlags   `group:"tools"`
 	OutsideFlags
 	mcpFlags
-	Passive    string `group:"tools" placeholder:"FILE" help:"Tools that the caller carries out, so their calls are pending: a JSON list of {\"name\",\"description\",\"parameters\"}."`
-	Rehearse   string `group:"tools" placeholder:"FILE" help:"A rehearsal: a JSON list of {\"name\",\"description\",\"parameters\",\"results\":[…]}. The n-th call that reaches a tool gets its n-th result."`
-	ToolChoice string `group:"agent" name:"tool-choice" placeholder:"CHOICE" help:"auto, none, required or a tool's name, for the first request. Default: OPENAI_TOOL_CHOICE, then auto."`
+	Passive    string `group:"tools" placeholder:"FILE" help:"${agent_passive}"`
+	Rehearse   string `group:"tools" placeholder:"FILE" help:"${agent_rehearse}"`
+	ToolChoice string `group:"agent" name:"tool-choice" placeholder:"CHOICE" help:"${agent_toolchoice}"`
 	limitFlags `group:"limits"`
-	Catalog    string `group:"agent" placeholder:"FILE" help:"A catalogue of models of your own in place of the one inside, with prices and what models can do. The form is that of pawl models list --json."`
-	Output     string `group:"agent" placeholder:"SCHEMA.json" help:"A JSON Schema that the answer must fit. An answer that does not is sent back to the model, twice at most."`
+	Catalog    string `group:"agent" placeholder:"FILE" help:"${agent_catalog}"`
+	Output     string `group:"agent" placeholder:"SCHEMA.json" help:"${agent_output}"`
 	ruleFlags  `group:"rules"`
 
 	carry   http.RoundTripper // carries the requests to providers; nil: the default
@@ -40,8 +40,8 @@ type AgentFlags struct {
 
 // TranscriptFlags keep a transcript in a file, and go on from one.
 type TranscriptFlags struct {
-	Save     string `group:"transcript" placeholder:"FILE" help:"Where to keep the result, transcript included, however the run ends. JSON."`
-	Messages string `group:"transcript" placeholder:"FILE" help:"Go on from this: what --save wrote, or a JSON list of messages."`
+	Save     string `group:"transcript" placeholder:"FILE" help:"${transcript_save}"`
+	Messages string `group:"transcript" placeholder:"FILE" help:"${transcript_messages}"`
 }
 
 // Setup is an agent made from the flags and a file, and what is to be let go of after its last run.

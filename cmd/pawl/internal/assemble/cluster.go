@@ -19,21 +19,21 @@ import (
 
 // ClusterFlags say where a Temporal cluster is. Their variables are those of Temporal's own command.
 type ClusterFlags struct {
-	Address   string `placeholder:"HOST:PORT" help:"Where the Temporal cluster is. Default: TEMPORAL_ADDRESS, then 127.0.0.1:7233."`
-	Namespace string `placeholder:"NAME" help:"Its namespace. Default: TEMPORAL_NAMESPACE, then default."`
-	Queue     string `name:"task-queue" placeholder:"NAME" help:"The task queue by which runs and workers find each other. Default: pawl. and the agent's name."`
-	Blobs     string `placeholder:"DIR" help:"The folder for what is too large for a history; all workers, and all who speak to their runs, share it. Default: PAWL_BLOBS, then pawl/blobs where the user's data is (XDG_DATA_HOME, else ~/.local/share)."`
-	TLS       bool   `name:"tls" help:"Speak TLS; the next four, and an API key, say so too. Default: TEMPORAL_TLS."`
-	TLSCA     string `name:"tls-ca" placeholder:"FILE" help:"Certificates by which the server is known, in PEM. Default: TEMPORAL_TLS_SERVER_CA_CERT_PATH, then those of the system."`
-	TLSCert   string `name:"tls-cert" placeholder:"FILE" help:"Our certificate for mutual TLS, in PEM. Default: TEMPORAL_TLS_CLIENT_CERT_PATH."`
-	TLSKey    string `name:"tls-key" placeholder:"FILE" help:"Its key. Default: TEMPORAL_TLS_CLIENT_KEY_PATH."`
-	TLSName   string `name:"tls-name" placeholder:"HOST" help:"The name in the server's certificate. Default: TEMPORAL_TLS_SERVER_NAME, then that of the address."`
-	APIKeyEnv string `name:"api-key-env" placeholder:"NAME" help:"The environment variable with the API key of Temporal Cloud. Default: TEMPORAL_API_KEY."`
+	Address   string `placeholder:"HOST:PORT" help:"${cluster_address}"`
+	Namespace string `placeholder:"NAME" help:"${cluster_namespace}"`
+	Queue     string `name:"task-queue" placeholder:"NAME" help:"${cluster_queue}"`
+	Blobs     string `placeholder:"DIR" help:"${cluster_blobs}"`
+	TLS       bool   `name:"tls" help:"${cluster_tls}"`
+	TLSCA     string `name:"tls-ca" placeholder:"FILE" help:"${cluster_tlsca}"`
+	TLSCert   string `name:"tls-cert" placeholder:"FILE" help:"${cluster_tlscert}"`
+	TLSKey    string `name:"tls-key" placeholder:"FILE" help:"${cluster_tlskey}"`
+	TLSName   string `name:"tls-name" placeholder:"HOST" help:"${cluster_tlsname}"`
+	APIKeyEnv string `name:"api-key-env" placeholder:"NAME" help:"${cluster_apikeyenv}"`
 }
 
 // EngineFlags are for commands about runs that are either here or on a cluster.
 type EngineFlags struct {
-	Engine string `enum:"local,temporal" default:"local" placeholder:"ENGINE" help:"Where the run is: local, in this process or the database; or temporal, on a Temporal cluster, where pawl worker does the work: docs/temporal.md. What follows here is for that. Default: local."`
+	Engine string `enum:"local,temporal" default:"local" placeholder:"ENGINE" help:"${engine_engine}"`
 	ClusterFlags
 }
 

@@ -17,11 +17,11 @@ func Catalogue(flag, path string) (*catalog.Catalog, error) {
 
 // driverFlags say how a model calls tools.
 type driverFlags struct {
-	Driver   string `enum:"native,react,auto," default:"" placeholder:"DRIVER" help:"How the model calls tools: native (its own function calling), react (decisions written as text, for models without it), or auto: by what the catalogue says of the model. Default: native."`
-	Format   string `name:"react-format" enum:"json,text,xml,plain," default:"" placeholder:"FORMAT" help:"How decisions of --driver react (or auto) are written: json, text, xml or plain. Default: json."`
-	Parallel bool   `name:"react-parallel" help:"Decisions of --driver react may have several calls."`
-	Lenient  bool   `name:"react-lenient" help:"Unknown tools and wrong arguments in decisions of --driver react are calls with an error for a result, as native ones are; without it they are asked for again."`
-	Leaks    string `name:"leaked-calls" enum:"auto,on,off," default:"" placeholder:"WHEN" help:"Whether calls that a model with native calling wrote as text become calls: on, off, or auto: unless the model is openai:, anthropic: or gemini:, whose servers read their models' marks themselves. Default: auto."`
+	Driver   string `enum:"native,react,auto," default:"" placeholder:"DRIVER" help:"${driver_driver}"`
+	Format   string `name:"react-format" enum:"json,text,xml,plain," default:"" placeholder:"FORMAT" help:"${driver_format}"`
+	Parallel bool   `name:"react-parallel" help:"${driver_parallel}"`
+	Lenient  bool   `name:"react-lenient" help:"${driver_lenient}"`
+	Leaks    string `name:"leaked-calls" enum:"auto,on,off," default:"" placeholder:"WHEN" help:"${driver_leaks}"`
 }
 
 // over writes what the flags say over the agent. A driver that the flags name takes the place of the file's with all that is said of it.

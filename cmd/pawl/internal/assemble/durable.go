@@ -9,9 +9,9 @@ import (
 
 // DurableFlags make a run survive the process.
 type DurableFlags struct {
-	Durable bool           `group:"durable" help:"Keep the run in the database (--db), step by step: after a crash, an interrupt or an answer that took a week, pawl runs resume goes on with it, and nothing is done twice in silence."`
-	Run     string         `group:"durable" name:"run" placeholder:"ID" help:"What the durable run is called. Said again with the same task, the run goes on. Default: a name of its own."`
-	Lease   *time.Duration `group:"durable" name:"lease" placeholder:"TIME" help:"How long this process may be silent before another may take the durable run over. Default: 30s."`
+	Durable bool           `group:"durable" help:"${durable_durable}"`
+	Run     string         `group:"durable" name:"run" placeholder:"ID" help:"${durable_run}"`
+	Lease   *time.Duration `group:"durable" name:"lease" placeholder:"TIME" help:"${durable_lease}"`
 }
 
 // Check says what cannot be.

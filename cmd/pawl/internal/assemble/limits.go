@@ -12,11 +12,11 @@ import (
 
 // limitFlags bound a run; in a chat each turn is a run.
 type limitFlags struct {
-	MaxRounds *cli.Whole     `name:"max-rounds" placeholder:"N" help:"Rounds of calls at most; 0 runs no call and hands them back. Default: 20."`
-	MaxCalls  *cli.Whole     `name:"max-calls" placeholder:"N" help:"Calls that are carried out at most; what comes after them is refused, and the model asked for an answer."`
-	MaxTokens *cli.Whole     `name:"max-tokens" placeholder:"N" help:"Tokens that all requests and replies may take together, about: once one more request could pass them, it is the last."`
-	MaxCost   *float64       `name:"max-cost" placeholder:"USD" help:"US dollars that the run may cost, about: once one more request could pass them, it is the last. For models whose price the catalogue has."`
-	MaxTime   *time.Duration `name:"max-time" placeholder:"TIME" help:"How long the run may take, such as 90s or 10m; what is under way then is ended."`
+	MaxRounds *cli.Whole     `name:"max-rounds" placeholder:"N" help:"${limit_maxrounds}"`
+	MaxCalls  *cli.Whole     `name:"max-calls" placeholder:"N" help:"${limit_maxcalls}"`
+	MaxTokens *cli.Whole     `name:"max-tokens" placeholder:"N" help:"${limit_maxtokens}"`
+	MaxCost   *float64       `name:"max-cost" placeholder:"USD" help:"${limit_maxcost}"`
+	MaxTime   *time.Duration `name:"max-time" placeholder:"TIME" help:"${limit_maxtime}"`
 }
 
 // over writes the limits that the flags set over those of the agent.

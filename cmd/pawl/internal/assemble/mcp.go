@@ -12,16 +12,16 @@ import (
 
 // ServerFlags name MCP servers.
 type ServerFlags struct {
-	MCP   []string `group:"tools" name:"mcp" sep:"none" placeholder:"SERVER" help:"An MCP server: a URL, or a command line, with NAME= before it if it is to be called so: files='npx -y @modelcontextprotocol/server-filesystem .'. May be given again."`
-	Env   []string `group:"tools" name:"mcp-env" placeholder:"NAME" help:"Variables that the servers' programs get beside PATH, HOME and the like."`
-	Trust []string `group:"tools" name:"mcp-trust" placeholder:"NAME" help:"Servers that are believed: what they call read-only is not asked about."`
-	Lock  string   `group:"tools" name:"mcp-lock" placeholder:"FILE" help:"What was accepted of servers; a tool that differs is left out. Default: tools.lock, where there is one here, or beside the file with the agent."`
+	MCP   []string `group:"tools" name:"mcp" sep:"none" placeholder:"SERVER" help:"${server_mcp}"`
+	Env   []string `group:"tools" name:"mcp-env" placeholder:"NAME" help:"${server_env}"`
+	Trust []string `group:"tools" name:"mcp-trust" placeholder:"NAME" help:"${server_trust}"`
+	Lock  string   `group:"tools" name:"mcp-lock" placeholder:"FILE" help:"${server_lock}"`
 }
 
 // mcpFlags let an agent use MCP servers.
 type mcpFlags struct {
 	ServerFlags
-	Search string `group:"tools" name:"tool-search" enum:"auto,on,off," default:"" placeholder:"WHEN" help:"Whether the model finds the tools of MCP servers by tool_search instead of being told of all: on, off, or auto: from 20 on. Default: auto."`
+	Search string `group:"tools" name:"tool-search" enum:"auto,on,off," default:"" placeholder:"WHEN" help:"${mcp_search}"`
 }
 
 // servers reads the flags.

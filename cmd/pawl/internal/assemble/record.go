@@ -12,8 +12,8 @@ import (
 
 // RecordFlags keep what the provider said, or play it again.
 type RecordFlags struct {
-	Record string `group:"record" placeholder:"FILE" help:"Keep what is said to the provider, and what it answers, in this file, without keys: see docs/recordings.md."`
-	Replay string `group:"record" placeholder:"FILE" help:"Answer from a recording, and ask no provider; a request that was not recorded fails, and is shown beside the nearest one. Tools run."`
+	Record string `group:"record" placeholder:"FILE" help:"${record_record}"`
+	Replay string `group:"record" placeholder:"FILE" help:"${record_replay}"`
 
 	recorder *recording.Recorder
 	player   *recording.Player

@@ -16,11 +16,11 @@ import (
 
 // ruleFlags say which calls run, which wait for a person, and which never run.
 type ruleFlags struct {
-	Yes       bool           `short:"y" help:"Run calls that may change the world without asking."`
-	AllowTool []string       `name:"allow-tool" placeholder:"TOOL" help:"Run calls of these tools without asking: a name, a pattern (file_*) or an effect (effect:write)."`
-	AskTool   []string       `name:"ask-tool" placeholder:"TOOL" help:"Ask before calls of these tools, with --yes too."`
-	DenyTool  []string       `name:"deny-tool" placeholder:"TOOL" help:"Never run calls of these tools. Wins over all else."`
-	Within    *time.Duration `name:"approve-within" placeholder:"TIME" help:"How long an approval is good for; 0: for ever. Default: 30m."`
+	Yes       bool           `short:"y" help:"${rule_yes}"`
+	AllowTool []string       `name:"allow-tool" placeholder:"TOOL" help:"${rule_allowtool}"`
+	AskTool   []string       `name:"ask-tool" placeholder:"TOOL" help:"${rule_asktool}"`
+	DenyTool  []string       `name:"deny-tool" placeholder:"TOOL" help:"${rule_denytool}"`
+	Within    *time.Duration `name:"approve-within" placeholder:"TIME" help:"${rule_within}"`
 }
 
 // over writes what the flags say over the agent. Flags that name tools add to the lists of a file, since a rule that somebody wrote to be safe is not taken

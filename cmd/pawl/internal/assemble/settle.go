@@ -50,9 +50,9 @@ func (f *SettleFlags) Decide(ctx context.Context, j *Journal, id, by string) err
 
 // SettleFlags say what becomes of calls that an earlier run left open.
 type SettleFlags struct {
-	Approve []string          `group:"settle" sep:"none" placeholder:"KEY[=ARGS]" help:"Let the call with this key run, or all that wait for it; ARGS are JSON to run it with in place of the model's. With --messages."`
-	Deny    []string          `group:"settle" sep:"none" placeholder:"KEY[=REASON]" help:"Refuse the call, or all; the model is told the reason. With --messages."`
-	Answer  map[string]string `group:"settle" mapsep:"none" placeholder:"KEY=TEXT" help:"Give the call's result. With --messages."`
+	Approve []string          `group:"settle" sep:"none" placeholder:"KEY[=ARGS]" help:"${settle_approve}"`
+	Deny    []string          `group:"settle" sep:"none" placeholder:"KEY[=REASON]" help:"${settle_deny}"`
+	Answer  map[string]string `group:"settle" mapsep:"none" placeholder:"KEY=TEXT" help:"${settle_answer}"`
 }
 
 // Empty reports whether the flags say nothing.

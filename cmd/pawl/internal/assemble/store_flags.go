@@ -8,15 +8,15 @@ import (
 
 // EmbedFlags name the model that makes vectors.
 type EmbedFlags struct {
-	Embed    string `group:"store" placeholder:"PROVIDER:MODEL" help:"The embedding model, to search documents and found pages by meaning too: openai:text-embedding-3-small, gemini:gemini-embedding-001#768, ollama:nomic-embed-text. The same for adding and searching. Default: none, words only."`
-	EmbedURL string `group:"store" name:"embed-url" placeholder:"URL" help:"Where the embedding model's API is. Default: its provider's own."`
+	Embed    string `group:"store" placeholder:"PROVIDER:MODEL" help:"${embed_embed}"`
+	EmbedURL string `group:"store" name:"embed-url" placeholder:"URL" help:"${embed_embedurl}"`
 }
 
 // StoreFlags say where what is kept between runs is, and whose it is.
 type StoreFlags struct {
-	DB     string `group:"store" name:"db" placeholder:"FILE" help:"The database with what is kept between runs: a file, or a PostgreSQL database, postgres://USER@HOST/DATABASE (with its password in PGPASSWORD). Default: pawl/pawl.db where the user's data is (XDG_DATA_HOME, else ~/.local/share)."`
-	Tenant string `group:"store" placeholder:"NAME" help:"Whose it is: the tenant. Default: none."`
-	User   string `group:"store" placeholder:"NAME" help:"Whose it is: the user. Default: none."`
+	DB     string `group:"store" name:"db" placeholder:"FILE" help:"${store_db}"`
+	Tenant string `group:"store" placeholder:"NAME" help:"${store_tenant}"`
+	User   string `group:"store" placeholder:"NAME" help:"${store_user}"`
 }
 
 func (f *StoreFlags) store() config.Store {
@@ -38,5 +38,5 @@ func (f *StoreFlags) Open(sys *cli.System, create bool) (*config.Database, store
 
 // SharedFlag widens a search of documents.
 type SharedFlag struct {
-	Shared bool `group:"store" help:"Search the documents that the tenant shares, too: those that were added with the same --tenant and without --user."`
+	Shared bool `group:"store" help:"${shared_flag_shared}"`
 }

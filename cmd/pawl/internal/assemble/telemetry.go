@@ -15,9 +15,9 @@ import (
 
 // TelemetryFlags say who else is told of a run.
 type TelemetryFlags struct {
-	OTel        string `group:"telemetry" name:"otel" placeholder:"URL" help:"Send OpenTelemetry's spans and metrics to the collector there, over OTLP/HTTP: http://localhost:4318; or the word env, for what OTEL_EXPORTER_OTLP_ENDPOINT says."`
-	Log         string `group:"telemetry" placeholder:"FILE" help:"Write a line of JSON for each thing that happens to the end of this file, or with - to standard error."`
-	TellContent bool   `group:"telemetry" name:"tell-content" help:"With --otel and --log: what was said, too, with secrets hidden. Default: names, times and figures."`
+	OTel        string `group:"telemetry" name:"otel" placeholder:"URL" help:"${telemetry_otel}"`
+	Log         string `group:"telemetry" placeholder:"FILE" help:"${telemetry_log}"`
+	TellContent bool   `group:"telemetry" name:"tell-content" help:"${telemetry_tellcontent}"`
 }
 
 // fromEnv as --otel takes the address from the environment.

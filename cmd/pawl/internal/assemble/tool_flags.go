@@ -6,12 +6,12 @@ import (
 
 // ToolFlags say what the built-in tools may reach.
 type ToolFlags struct {
-	Root      string   `placeholder:"DIR" help:"What the file tools see, and what shell commands may write. Default: the current directory."`
-	HTTPAllow []string `name:"http-allow" placeholder:"HOST" help:"What the http and search tools may reach beside public addresses: localhost:8080, *.example.com, 10.1.0.0/16."`
-	Sandbox   string   `enum:"strict,standard,none," default:"" placeholder:"LEVEL" help:"How shell commands and programs in python are held: strict, standard or none; docs/security.md says what each stops, pawl doctor which can be had here. Default: strict."`
-	Hosts     []string `name:"sandbox-host" placeholder:"HOST" help:"What shell commands, and command tools with network: true, may reach from the sandbox over HTTP and HTTPS: api.example.com:443, *.example.org. Takes --sandbox strict. Default: nothing."`
-	Skills    []string `sep:"none" placeholder:"DIR" help:"A folder of skills, each in a folder of its own with a SKILL.md. Models read them and cannot change them. May be given again."`
-	Zone      string   `placeholder:"ZONE" help:"The zone of schedules that name none, such as Europe/Oslo. Default: this machine's."`
+	Root      string   `placeholder:"DIR" help:"${tool_root}"`
+	HTTPAllow []string `name:"http-allow" placeholder:"HOST" help:"${tool_httpallow}"`
+	Sandbox   string   `enum:"strict,standard,none," default:"" placeholder:"LEVEL" help:"${tool_sandbox}"`
+	Hosts     []string `name:"sandbox-host" placeholder:"HOST" help:"${tool_hosts}"`
+	Skills    []string `sep:"none" placeholder:"DIR" help:"${tool_skills}"`
+	Zone      string   `placeholder:"ZONE" help:"${tool_zone}"`
 	CodeFlags
 	PlanFlags
 	StoreFlags
@@ -21,12 +21,12 @@ type ToolFlags struct {
 
 // CodeFlags say what runs the programs of the code set.
 type CodeFlags struct {
-	Code string `group:"tools" enum:"python,embedded," default:"" placeholder:"NAME" help:"What runs the programs of the code tool: python (python3 in the sandbox) or embedded, which needs nothing installed. See docs/code.md. Default: python."`
+	Code string `group:"tools" enum:"python,embedded," default:"" placeholder:"NAME" help:"${code_code}"`
 }
 
 // PlanFlags say what the plans of the plan set can do.
 type PlanFlags struct {
-	DataFlow bool `group:"tools" name:"data-flow" help:"With the plan tool: steps can take values from steps before them. See docs/plans.md."`
+	DataFlow bool `group:"tools" name:"data-flow" help:"${plan_dataflow}"`
 }
 
 // Over writes what the flags say over the agent.

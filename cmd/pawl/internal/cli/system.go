@@ -1,15 +1,12 @@
 package cli
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 
-	"github.com/alecthomas/kong"
 	"golang.org/x/term"
 )
 
@@ -56,20 +53,6 @@ func Here() *System {
 // Colours returns the style for a stream: colours on a terminal, unless NO_COLOR or a dumb terminal forbids them.
 func (s *System) Colours(terminal bool) Style {
 	return Style{terminal && s.Console == nil && s.Env("NO_COLOR") == "" && s.Env("TERM") != "dumb"}
-}
-
-// Decode reads the number.
-func (n *Whole) Decode(ctx *kong.DecodeContext) error {
-	if ctx.Scan.Peek().IsEOL() {
-		return errors.New("a whole number is missing")
-	}
-	text := fmt.Sprint(ctx.Scan.Pop().Value)
-	v, err := strconv.Atoi(text)
-	if err != nil {
-		return fmt.Errorf("want a whole number, got %q", text)
-	}
-	*n = Whole(v)
-	return nil
 }
 
 // Interactive reports whether the terminal can show more than plain lines.

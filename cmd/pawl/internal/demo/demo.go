@@ -30,9 +30,9 @@ var samples embed.FS
 
 // Cmd shows an agent at work.
 type Cmd struct {
-	Data string `placeholder:"DIR" help:"Use the .csv, .json and .jsonl files of this directory instead of the samples. They are copied; the directory stays as it is."`
-	Out  string `placeholder:"DIR" help:"Where the copies and the report go. Default: a new directory for temporary files."`
-	API  string `name:"api" enum:"openai,openai-chat" default:"openai" help:"Which API to speak: openai (Responses) or openai-chat (Chat Completions)."`
+	Data string `placeholder:"DIR" help:"${demo_data}"`
+	Out  string `placeholder:"DIR" help:"${demo_out}"`
+	API  string `name:"api" enum:"openai,openai-chat" default:"openai" help:"${demo_api}"`
 }
 
 // Help says what is to be seen.

@@ -12,9 +12,9 @@ import (
 
 // Cmd says what is there of what pawl could use, and what is wrong with it.
 type Cmd struct {
-	Files  []string `arg:"" optional:"" name:"FILE.yaml" help:"Files with agents: are they right, and are their keys there? Default: agent.yaml, where there is one."`
-	Online bool     `help:"Ask the providers whose keys are set whether they take them, the database at an address, and Temporal. No model is asked anything, so it costs nothing. Without it nothing leaves this machine."`
-	DB     string   `name:"db" placeholder:"FILE" help:"The database to look at, as other commands take it. Default: theirs."`
+	Files  []string `arg:"" optional:"" name:"FILE.yaml" help:"${doctor_files}"`
+	Online bool     `help:"${doctor_online}"`
+	DB     string   `name:"db" placeholder:"FILE" help:"${doctor_db}"`
 	JSON   bool     `name:"json" help:"Print a JSON object."`
 }
 

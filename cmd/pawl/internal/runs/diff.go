@@ -16,9 +16,9 @@ import (
 )
 
 type runsDiffCmd struct {
-	A    string `arg:"" name:"A" help:"A run, as pawl runs list shows it, or its first letters, or last."`
+	A    string `arg:"" name:"A" help:"${runs_diff_a}"`
 	B    string `arg:"" name:"B" help:"The other one."`
-	JSON bool   `name:"json" help:"Print a JSON object: what each came to, and each difference with both sides whole."`
+	JSON bool   `name:"json" help:"${runs_diff_json}"`
 	assemble.StoreFlags
 }
 

@@ -16,9 +16,9 @@ import (
 
 // EffectsCmd is the ledger of what runs did.
 type EffectsCmd struct {
-	List      effectsListCmd      `cmd:"" help:"List what runs did, or are about to do, and what is known of it."`
+	List      effectsListCmd      `cmd:"" help:"${effects_list}"`
 	Show      effectsShowCmd      `cmd:"" help:"Show one."`
-	Reconcile effectsReconcileCmd `cmd:"" help:"Say what became of a call that was interrupted."`
+	Reconcile effectsReconcileCmd `cmd:"" help:"${effects_reconcile}"`
 }
 
 // effectOf is an entry of the ledger with its run.
@@ -28,8 +28,8 @@ type effectOf struct {
 }
 
 type effectsListCmd struct {
-	Of    string `arg:"" optional:"" name:"RUN" help:"A run, as pawl runs list shows it, or its first letters, or last. Default: all runs, what is not settled alone."`
-	State string `enum:"intended,started,completed,failed,unknown," default:"" placeholder:"STATE" help:"Those in this state alone: intended, started, completed, failed or unknown."`
+	Of    string `arg:"" optional:"" name:"RUN" help:"${effects_list_of}"`
+	State string `enum:"intended,started,completed,failed,unknown," default:"" placeholder:"STATE" help:"${effects_list_state}"`
 	JSON  bool   `name:"json" help:"Print a JSON list."`
 	assemble.StoreFlags
 }
@@ -181,9 +181,9 @@ func answered(d *pawl.Decision) string {
 
 type effectsReconcileCmd struct {
 	effectArg
-	Happened *string `xor:"what" placeholder:"RESULT" help:"It happened, and this is its result, which the model is told."`
+	Happened *string `xor:"what" placeholder:"RESULT" help:"${effects_reconcile_happened}"`
 	Again    bool    `xor:"what" help:"It did not happen, and is to run (again)."`
-	Never    *string `xor:"what" placeholder:"REASON" help:"It did not happen, and shall not; the model is told the reason."`
+	Never    *string `xor:"what" placeholder:"REASON" help:"${effects_reconcile_never}"`
 	byFlag
 	assemble.StoreFlags
 }

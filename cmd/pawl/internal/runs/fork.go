@@ -18,9 +18,9 @@ import (
 
 type runsForkCmd struct {
 	runArg
-	At     int               `name:"at" required:"" placeholder:"STEP" help:"How many steps are copied: their replies, and how their calls ended. 0 copies the task alone."`
-	Called string            `name:"as" placeholder:"ID" help:"What the new run is called. Default: a name of its own."`
-	Tool   map[string]string `name:"tool" mapsep:"none" placeholder:"NAME=RESULT" help:"Give the copied calls of this tool, or the one with this key (run/1/0), another result: what would the model have done then? May be given again."`
+	At     int               `name:"at" required:"" placeholder:"STEP" help:"${runs_fork_at}"`
+	Called string            `name:"as" placeholder:"ID" help:"${runs_fork_called}"`
+	Tool   map[string]string `name:"tool" mapsep:"none" placeholder:"NAME=RESULT" help:"${runs_fork_tool}"`
 	remade
 }
 

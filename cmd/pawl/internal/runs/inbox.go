@@ -11,7 +11,7 @@ import (
 
 // InboxCmd is what waits for a person, over all runs.
 type InboxCmd struct {
-	List    inboxListCmd   `cmd:"" default:"withargs" help:"List the calls that wait, the oldest run first. This is what pawl inbox does."`
+	List    inboxListCmd   `cmd:"" default:"withargs" help:"${inbox_list}"`
 	Approve runsApproveCmd `cmd:"" help:"Let calls run that wait for it."`
 	Deny    runsDenyCmd    `cmd:"" help:"Refuse calls that wait."`
 	Answer  runsAnswerCmd  `cmd:"" help:"Give calls that wait their results."`
@@ -64,7 +64,7 @@ func (c *inboxListCmd) Run(sys *cli.System) error {
 
 // byFlag says who decides.
 type byFlag struct {
-	By string `name:"by" placeholder:"NAME" help:"Who says so; it is kept. Default: USER, as the system has it."`
+	By string `name:"by" placeholder:"NAME" help:"${by_flag_by}"`
 }
 
 func (f *byFlag) who(sys *cli.System) string {
@@ -106,7 +106,7 @@ func settle(sys *cli.System, f *assemble.StoreFlags, at *assemble.EngineFlags, n
 
 type runsApproveCmd struct {
 	runArg
-	Keys []string `arg:"" name:"KEY[=ARGS]" sep:"none" help:"The call's key, as pawl inbox shows it, or all; ARGS are JSON to run it with in place of the model's, which the model is told."`
+	Keys []string `arg:"" name:"KEY[=ARGS]" sep:"none" help:"${runs_approve_keys}"`
 	byFlag
 	assemble.StoreFlags
 	assemble.EngineFlags
@@ -119,7 +119,7 @@ func (c *runsApproveCmd) Run(sys *cli.System) error {
 
 type runsDenyCmd struct {
 	runArg
-	Keys []string `arg:"" name:"KEY[=REASON]" sep:"none" help:"The call's key, as pawl inbox shows it, or all; the model is told the reason."`
+	Keys []string `arg:"" name:"KEY[=REASON]" sep:"none" help:"${runs_deny_keys}"`
 	byFlag
 	assemble.StoreFlags
 	assemble.EngineFlags
@@ -132,7 +132,7 @@ func (c *runsDenyCmd) Run(sys *cli.System) error {
 
 type runsAnswerCmd struct {
 	runArg
-	Answers []string `arg:"" name:"KEY=TEXT" sep:"none" help:"The call's key, as pawl inbox shows it, and its result."`
+	Answers []string `arg:"" name:"KEY=TEXT" sep:"none" help:"${runs_answer_answers}"`
 	byFlag
 	assemble.StoreFlags
 	assemble.EngineFlags

@@ -12,7 +12,7 @@ import (
 
 // remade makes the agent of a run again: of what the run keeps of it, with flags over it.
 type remade struct {
-	File string `name:"file" placeholder:"FILE.yaml" help:"The agent's file, in place of the one the run was begun with."`
+	File string `name:"file" placeholder:"FILE.yaml" help:"${remade_file}"`
 	assemble.AgentFlags
 }
 
@@ -49,9 +49,9 @@ type runsResumeCmd struct {
 	remade
 	assemble.SettleFlags
 	assemble.TelemetryFlags
-	Accept []string       `name:"accept-changed-tool" placeholder:"TOOL" help:"Go on though this tool is not what it was when the run was begun, or is gone. The journal notes it."`
-	Lease  *time.Duration `name:"lease" placeholder:"TIME" help:"How long this process may be silent before another may take the run over. Default: 30s."`
-	JSON   bool           `name:"json" help:"Print the events, one JSON object a line, and nothing else."`
+	Accept []string       `name:"accept-changed-tool" placeholder:"TOOL" help:"${runs_resume_accept}"`
+	Lease  *time.Duration `name:"lease" placeholder:"TIME" help:"${runs_resume_lease}"`
+	JSON   bool           `name:"json" help:"${runs_resume_json}"`
 	assemble.EngineFlags
 }
 

@@ -18,9 +18,9 @@ import (
 // schedulesRunCmd does what is due.
 type schedulesRunCmd struct {
 	Once  bool          `help:"Do what is due now, and end."`
-	Until string        `placeholder:"TIME" help:"When to end: a time (2026-03-01T08:00:00Z) or so long from now (90s, 12h). Default: with Ctrl-C."`
-	Poll  time.Duration `default:"10s" placeholder:"TIME" help:"How often to look. Default: 10s."`
-	File  string        `arg:"" optional:"" name:"FILE" help:"A file with the agent: see docs/yaml.md. Flags stand over it."`
+	Until string        `placeholder:"TIME" help:"${schedules_run_until}"`
+	Poll  time.Duration `default:"10s" placeholder:"TIME" help:"${schedules_run_poll}"`
+	File  string        `arg:"" optional:"" name:"FILE" help:"${schedules_run_file}"`
 	assemble.AgentFlags
 }
 

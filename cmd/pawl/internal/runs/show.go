@@ -17,7 +17,7 @@ import (
 
 type runsShowCmd struct {
 	runArg
-	JSON bool `name:"json" help:"Print the run as JSON, in its canonical form: the same run on another database, or with crashes in it, is the same bytes."`
+	JSON bool `name:"json" help:"${runs_show_json}"`
 	assemble.StoreFlags
 	assemble.EngineFlags
 }

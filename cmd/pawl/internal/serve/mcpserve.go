@@ -15,12 +15,12 @@ import (
 
 // MCPCmd is the command mcp serve: tools and agents for MCP clients.
 type MCPCmd struct {
-	File     string   `arg:"" optional:"" name:"FILE.yaml" help:"A file with an agent. With a model it is offered as one tool that takes a task; without, its tools are offered."`
+	File     string   `arg:"" optional:"" name:"FILE.yaml" help:"${mcp_file}"`
 	Stdio    bool     `help:"Serve one client on standard input and output. The default."`
-	HTTP     string   `name:"http" placeholder:"ADDR" help:"Serve clients over HTTP instead: 127.0.0.1:8080, or :8080 for the same; other addresses of this machine need --token-env."`
-	TokenEnv string   `name:"token-env" placeholder:"NAME" help:"The environment variable with the token that HTTP clients must send (Authorization: Bearer)."`
-	Host     []string `placeholder:"HOST" help:"With --http: names that clients may reach this machine by, beside localhost."`
-	Origin   []string `placeholder:"ORIGIN" help:"With --http: web pages that may be clients, such as https://app.example.com."`
+	HTTP     string   `name:"http" placeholder:"ADDR" help:"${mcp_http}"`
+	TokenEnv string   `name:"token-env" placeholder:"NAME" help:"${mcp_tokenenv}"`
+	Host     []string `placeholder:"HOST" help:"${mcp_host}"`
+	Origin   []string `placeholder:"ORIGIN" help:"${mcp_origin}"`
 	assemble.AgentFlags
 }
 

@@ -27,17 +27,17 @@ import (
 
 // Cmd is the command serve: agents over HTTP.
 type Cmd struct {
-	Files       []string `arg:"" name:"FILE.yaml" help:"Files with agents; every agent of each is served."`
-	HTTP        string   `name:"http" default:"127.0.0.1:8080" placeholder:"ADDR" help:"Where to listen; :8080 is 127.0.0.1:8080. Other addresses of this machine need tokens. Default: 127.0.0.1:8080."`
-	TokenEnv    string   `name:"token-env" placeholder:"NAME" help:"The environment variable with a token that may do everything (Authorization: Bearer)."`
-	Tokens      string   `placeholder:"FILE" help:"A file with tokens, what each may do, and whose things it works with: docs/server.md has the form."`
-	Host        []string `placeholder:"HOST" help:"Names that clients may reach this machine by, beside localhost."`
-	Origin      []string `placeholder:"ORIGIN" help:"Web pages that may be clients, such as https://app.example.com."`
-	MaxRuns     int      `name:"max-runs" default:"200" placeholder:"N" help:"Runs that work at once. Default: 200."`
-	OTel        string   `name:"otel" placeholder:"URL" help:"Send OpenTelemetry's spans and metrics to the collector there, over OTLP/HTTP: http://localhost:4318; or the word env, for what OTEL_EXPORTER_OTLP_ENDPOINT says. For Prometheus, /metrics has the metrics anyway."`
-	TellContent bool     `name:"tell-content" help:"With --otel: what was said, too, with secrets hidden. Default: names, times and figures."`
-	Schedules   bool     `default:"true" negatable:"" help:"Do what is due of the schedules in the database. Default: yes."`
-	DB          string   `name:"db" placeholder:"FILE" help:"The database that keeps the runs, and what else is kept between runs: a file, or a PostgreSQL database, postgres://USER@HOST/DATABASE. Default: what the first file says."`
+	Files       []string `arg:"" name:"FILE.yaml" help:"${serve_files}"`
+	HTTP        string   `name:"http" default:"127.0.0.1:8080" placeholder:"ADDR" help:"${serve_http}"`
+	TokenEnv    string   `name:"token-env" placeholder:"NAME" help:"${serve_tokenenv}"`
+	Tokens      string   `placeholder:"FILE" help:"${serve_tokens}"`
+	Host        []string `placeholder:"HOST" help:"${serve_host}"`
+	Origin      []string `placeholder:"ORIGIN" help:"${serve_origin}"`
+	MaxRuns     int      `name:"max-runs" default:"200" placeholder:"N" help:"${serve_maxruns}"`
+	OTel        string   `name:"otel" placeholder:"URL" help:"${serve_otel}"`
+	TellContent bool     `name:"tell-content" help:"${serve_tellcontent}"`
+	Schedules   bool     `default:"true" negatable:"" help:"${serve_schedules}"`
+	DB          string   `name:"db" placeholder:"FILE" help:"${serve_db}"`
 }
 
 // Help says what is served.

@@ -14,12 +14,12 @@ import (
 
 // WorkerCmd is the command worker: it executes runs of a Temporal cluster.
 type WorkerCmd struct {
-	Files      []string      `arg:"" name:"FILE.yaml" help:"Files with agents; the worker does the work of runs of every agent of each."`
-	Activities int           `default:"100" placeholder:"N" help:"Model requests and calls at once, for each task queue. Default: 100."`
-	Stop       time.Duration `default:"10s" placeholder:"TIME" help:"How long those under way may take to end after Ctrl-C. Default: 10s."`
-	Heartbeat  time.Duration `default:"30s" placeholder:"TIME" help:"How long a worker may be silent before what it was at counts as lost. Default: 30s."`
-	BuildID    string        `name:"build-id" placeholder:"ID" help:"Of this version of the agents: runs go on with the one they began with (Temporal's worker versioning). Default: they go on with whatever worker there is."`
-	DB         string        `name:"db" placeholder:"FILE" help:"The database for what tools keep: a file, or a PostgreSQL database, postgres://USER@HOST/DATABASE, which workers on several machines share. Default: what the files say."`
+	Files      []string      `arg:"" name:"FILE.yaml" help:"${worker_files}"`
+	Activities int           `default:"100" placeholder:"N" help:"${worker_activities}"`
+	Stop       time.Duration `default:"10s" placeholder:"TIME" help:"${worker_stop}"`
+	Heartbeat  time.Duration `default:"30s" placeholder:"TIME" help:"${worker_heartbeat}"`
+	BuildID    string        `name:"build-id" placeholder:"ID" help:"${worker_buildid}"`
+	DB         string        `name:"db" placeholder:"FILE" help:"${worker_db}"`
 	assemble.ClusterFlags
 }
 

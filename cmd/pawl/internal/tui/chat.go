@@ -18,14 +18,14 @@ import (
 
 // ChatCmd is a conversation, line by line.
 type ChatCmd struct {
-	File string `arg:"" optional:"" name:"FILE" help:"A file with the agent: see docs/yaml.md. Flags stand over it."`
+	File string `arg:"" optional:"" name:"FILE" help:"${chat_file}"`
 	assemble.AgentFlags
 	assemble.TranscriptFlags
 	assemble.RecordFlags
 	assemble.TelemetryFlags
-	Thread string `placeholder:"NAME" help:"Keep the conversation in the database under this name, and go on with it if there is one: last for the last one, new for a name of its own, none for nowhere. Default: new at a terminal and with --db, else none."`
-	Resume bool   `help:"Go on with a conversation that is kept: at a terminal choose one, elsewhere the last."`
-	Keep   int    `placeholder:"N" help:"Send the last N turns only (up to half of N more, so that the beginning stays the same for a while). What is saved is whole. Default: all."`
+	Thread string `placeholder:"NAME" help:"${chat_thread}"`
+	Resume bool   `help:"${chat_resume}"`
+	Keep   int    `placeholder:"N" help:"${chat_keep}"`
 }
 
 // Help says what can be typed.
