@@ -82,7 +82,8 @@ func (c *checkCmd) explain(file *config.File, sys *cli.System) error {
 		if i > 0 && c.Agent == "" {
 			fmt.Fprintln(sys.Out, "\n---")
 		}
-		fmt.Fprintf(sys.Out, "# %s, when all is said:\n%s\n# The first request:\n", cli.Visible(file.Name), cli.Visible(string(x.Agent)))
+		fmt.Fprintf(sys.Out, "# %s, when all is said:\n%s\n# The first request:\n", cli.Visible(file.Name),
+			cli.Visible(string(x.Agent)))
 		if x.Method != "" {
 			fmt.Fprintf(sys.Out, "%s %s\n", x.Method, cli.Visible(x.URL))
 		}

@@ -27,7 +27,8 @@ const (
 	besidesOpen  = ":open"  // put no space behind a candidate: more comes
 )
 
-// completer finds what may stand at the cursor, by the grammar that also parses the line. It asks nothing over a network: a database that is not a file is left alone.
+// completer finds what may stand at the cursor, by the grammar that also parses the line. It asks
+// nothing over a network: a database that is not a file is left alone.
 type completer struct {
 	sys     *cli.System
 	node    *kong.Node          // the command so far
@@ -154,7 +155,8 @@ func (c *completer) place(current string) {
 	c.value(places[n], places[n].Name, current, "")
 }
 
-// value offers what a flag or an argument takes; kind is what stands for it in the help, before what the shell wants in front of each.
+// value offers what a flag or an argument takes; kind is what stands for it in the help, before
+// what the shell wants in front of each.
 func (c *completer) value(v *kong.Value, kind, current, before string) {
 	if v.Enum != "" {
 		for _, e := range v.EnumSlice() {
@@ -217,7 +219,8 @@ func (c *completer) tools(kind string) []candidate {
 	}
 	quiet := *c.sys
 	quiet.Err = io.Discard
-	tools, _, closeSets, err := builtinTools(context.Background(), &quiet, assemble.ToolFlags{}, assemble.OutsideFlags{}, assemble.ServerFlags{}, true)
+	tools, _, closeSets, err := builtinTools(context.Background(), &quiet, assemble.ToolFlags{},
+		assemble.OutsideFlags{}, assemble.ServerFlags{}, true)
 	if err != nil {
 		return all
 	}
@@ -305,8 +308,12 @@ func (c *completer) kept(kind string) []candidate {
 		all, err := memories(ctx, db, f.Scope())
 		return entries(all, err, memoryID, func(m store.Memory) string { return m.Text })
 	case "DOCUMENT":
-		all, err := cli.Everything(func(p store.Page) ([]store.Document, error) { return db.Documents(ctx, f.Scope(), p) }, func(d store.Document) string { return d.ID })
-		return entries(all, err, func(d store.Document) string { return d.ID }, func(d store.Document) string { return d.Title })
+		all, err := cli.Everything(func(p store.Page) ([]store.Document, error) {
+			return db.Documents(ctx, f.Scope(),
+				p)
+		}, func(d store.Document) string { return d.ID })
+		return entries(all, err, func(d store.Document) string { return d.ID },
+			func(d store.Document) string { return d.Title })
 	}
 	return nil
 }
@@ -330,9 +337,16 @@ func (c *completer) runs(ctx context.Context, j *assemble.Journal) []candidate {
 		return nil
 	}
 	hide := assemble.Secrets(c.sys.Env, nil)
-	found := entries(all, err, assemble.RunID, func(r store.JournalRun) string { return j.StateOf(r) + ": " + hide.String(r.Task) })
-	if slices.ContainsFunc([]string{"approve", "deny", "answer"}, func(name string) bool { return c.node.Name == name }) {
-		found = slices.DeleteFunc(found, func(x candidate) bool { return !strings.HasPrefix(x.what, store.JournalWaiting+":") })
+	found := entries(all, err, assemble.RunID, func(r store.JournalRun) string {
+		return j.StateOf(r) + ": " +
+			hide.String(r.Task)
+	})
+	if slices.ContainsFunc([]string{"approve", "deny", "answer"},
+		func(name string) bool { return c.node.Name == name }) {
+		found = slices.DeleteFunc(found, func(x candidate) bool {
+			return !strings.HasPrefix(x.what,
+				store.JournalWaiting+":")
+		})
 	}
 	return append(found, candidate{assemble.LastRun, "the one that was written to last"})
 }

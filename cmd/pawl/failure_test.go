@@ -16,7 +16,8 @@ import (
 // commandLine is a command as a hint writes it: to its end, or to a comma or a semicolon.
 var commandLine = regexp.MustCompile(`\bpawl( [^ ;,]+)+`)
 
-// nextCommands are the command lines of a hint. One that the command line does not know fails the test.
+// nextCommands are the command lines of a hint. One that the command line does not know fails the
+// test.
 func nextCommands(t *testing.T, what, hint string) (lines []string) {
 	t.Helper()
 	for _, l := range commandLine.FindAllString(hint, -1) {
@@ -57,27 +58,33 @@ func TestFailuresNameTheNextCommand(t *testing.T) {
 	kinds := map[string]error{
 		"transcript": cli.Failed(&pawl.TranscriptError{Text: "no"}),
 		"output":     cli.Failed(&pawl.OutputError{Text: "no"}),
-		"tool":       cli.Failed(&pawl.ToolError{Execution: pawl.Execution{Call: pawl.ToolCall{Name: "x"}}, Err: errors.New("no")}),
+		"tool": cli.Failed(&pawl.ToolError{Execution: pawl.Execution{Call: pawl.ToolCall{Name: "x"}},
+			Err: errors.New("no")}),
 		"other":      cli.Failed(errors.New("no")),
 		"time":       cli.Failed(context.DeadlineExceeded),
 		"no command": misused(errors.New(`expected one of "demo"`)),
 		"unknown":    cli.Unknown("conversation", "x", nil, "pawl threads list"),
 		"not begun":  cli.NotBegun(errors.New("no")),
 	}
-	codes := []pawl.Code{pawl.CodeAuthentication, pawl.CodePermission, pawl.CodeNotFound, pawl.CodeInvalidRequest, pawl.CodeContextLength, pawl.CodeContentFilter, pawl.CodeRateLimit, pawl.CodeQuota,
+	codes := []pawl.Code{pawl.CodeAuthentication, pawl.CodePermission, pawl.CodeNotFound, pawl.CodeInvalidRequest,
+		pawl.CodeContextLength, pawl.CodeContentFilter, pawl.CodeRateLimit, pawl.CodeQuota,
 		pawl.CodeOverloaded, pawl.CodeServer, pawl.CodeTimeout, pawl.CodeNetwork, pawl.CodeStream, pawl.CodeUnsupported, "of tomorrow"}
 	for _, c := range codes {
 		for _, status := range []int{0, 400} {
-			kinds[string(c)+" "+map[int]string{0: "before", 400: "after"}[status]] = cli.Failed(&pawl.ProviderError{Provider: "openai", Code: c, Status: status})
+			kinds[string(c)+" "+map[int]string{0: "before",
+				400: "after"}[status]] = cli.Failed(&pawl.ProviderError{Provider: "openai", Code: c, Status: status})
 		}
 	}
 	open := []pawl.Waiting{{Key: "run/1/0", Outcome: pawl.OutcomePending, Call: pawl.ToolCall{ID: "c", Name: "x"}}}
 	asks := []pawl.Message{pawl.User("go"), pawl.Assistant(pawl.ToolCall{ID: "c", Name: "x"})}
 	for _, saved := range []string{"", "run.json"} {
 		for stop, res := range map[pawl.Stop]*pawl.Result{
-			pawl.StopPending: {Stop: pawl.StopPending, Pending: open, Messages: asks}, pawl.StopCancelled: {Stop: pawl.StopCancelled, Cause: "no"}, pawl.StopStalled: {Stop: pawl.StopStalled, Cause: "no"},
-			pawl.StopFailed: {Stop: pawl.StopFailed, Cause: "no"}, pawl.StopLimit: {Stop: pawl.StopLimit, Cause: "20 rounds"}, "limit, calls": {Stop: pawl.StopLimit, Cause: "the limit of 3 calls was reached"},
-			"limit, cost": {Stop: pawl.StopLimit, Cause: "$1 of"}, "limit, tokens": {Stop: pawl.StopLimit, Cause: "3 tokens of 3"}, "limit, time": {Stop: pawl.StopLimit, Cause: "the time of 3 s"},
+			pawl.StopPending: {Stop: pawl.StopPending, Pending: open,
+				Messages: asks}, pawl.StopCancelled: {Stop: pawl.StopCancelled, Cause: "no"}, pawl.StopStalled: {Stop: pawl.StopStalled, Cause: "no"},
+			pawl.StopFailed: {Stop: pawl.StopFailed, Cause: "no"}, pawl.StopLimit: {Stop: pawl.StopLimit,
+				Cause: "20 rounds"}, "limit, calls": {Stop: pawl.StopLimit, Cause: "the limit of 3 calls was reached"},
+			"limit, cost": {Stop: pawl.StopLimit, Cause: "$1 of"}, "limit, tokens": {Stop: pawl.StopLimit,
+				Cause: "3 tokens of 3"}, "limit, time": {Stop: pawl.StopLimit, Cause: "the time of 3 s"},
 			"limit, handed back": {Stop: pawl.StopLimit, Cause: "0 rounds", Messages: asks},
 		} {
 			kinds["stop "+string(stop)+" "+saved] = (&assemble.AgentFlags{}).Ended(res, nil, saved)

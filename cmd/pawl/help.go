@@ -6,7 +6,8 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// flagGroups are the flags that several commands share. Help, the manual and docs/cli.md show them under these titles.
+// flagGroups are the flags that several commands share. Help, the manual and docs/cli.md show them
+// under these titles.
 var flagGroups = kong.ExplicitGroups([]kong.Group{
 	{Key: "agent", Title: "The agent:"},
 	{Key: "tools", Title: "Its tools:"},

@@ -33,7 +33,8 @@ type knowledgeFlags struct {
 }
 
 // set opens the database, and makes the set that o says over it. Close the database.
-func (f *knowledgeFlags) set(sys *cli.System, create bool, o knowledge.Options) (*config.Database, *knowledge.Set, error) {
+func (f *knowledgeFlags) set(sys *cli.System, create bool, o knowledge.Options) (*config.Database, *knowledge.Set,
+	error) {
 	e, err := config.Embed{Model: f.Embed, URL: f.EmbedURL}.Open()
 	if err != nil {
 		return nil, nil, assemble.Misconfigured(err)
@@ -98,7 +99,8 @@ type adding struct {
 	files, added, same, skipped, failed int
 }
 
-// below takes in a file, or what is below a directory: hidden names and what is no file are passed over, and what is no document is skipped.
+// below takes in a file, or what is below a directory: hidden names and what is no file are passed
+// over, and what is no document is skipped.
 func (a *adding) below(path string) {
 	err := filepath.WalkDir(path, func(p string, e fs.DirEntry, err error) error {
 		switch {
@@ -152,7 +154,8 @@ func (a *adding) addSkipping(src knowledge.Source, what string, err error) {
 		return
 	}
 	a.skipped++
-	fmt.Fprintf(a.sys.Err, "skipped %s: %s\n", cli.Visible(what), cli.Visible(strings.TrimPrefix(cli.Plain(err), what+": ")))
+	fmt.Fprintf(a.sys.Err, "skipped %s: %s\n", cli.Visible(what), cli.Visible(strings.TrimPrefix(cli.Plain(err), what+
+		": ")))
 }
 
 // watched shows on a terminal how far a long document is.
@@ -160,7 +163,8 @@ func (a *adding) watched(src knowledge.Source, what string) knowledge.Source {
 	if a.sys.ErrTerm {
 		src.Progress = func(done, total int) {
 			if total > done {
-				fmt.Fprintf(a.sys.Err, "%s: %d of %d chunks\r", cli.Line(cli.Visible(what), a.sys.Width-30), done, total)
+				fmt.Fprintf(a.sys.Err, "%s: %d of %d chunks\r", cli.Line(cli.Visible(what), a.sys.Width-30), done,
+					total)
 			}
 		}
 	}
@@ -177,7 +181,8 @@ func (a *adding) told(added knowledge.Added, what string, err error) {
 		fmt.Fprintf(a.sys.Out, "as before  %s\n", cli.Visible(added.ID))
 	default:
 		a.added++
-		fmt.Fprintf(a.sys.Out, "added      %s  (%s, chunks: %d)\n", cli.Visible(added.ID), cli.Line(added.Title, 60), added.Chunks)
+		fmt.Fprintf(a.sys.Out, "added      %s  (%s, chunks: %d)\n", cli.Visible(added.ID), cli.Line(added.Title, 60),
+			added.Chunks)
 	}
 	for _, n := range added.Notes {
 		fmt.Fprintf(a.sys.Err, "pawl: %s: %s\n", cli.Visible(what), cli.Visible(n))
@@ -227,7 +232,8 @@ func (c *knowledgeSearchCmd) Run(sys *cli.System) error {
 	for i := range found.Documents {
 		found.Documents[i].Vector = store.Vector{}
 	}
-	return cli.PrintJSON(sys.Out, map[string]any{"documents": found.Documents, "conversations": found.Messages, "notes": found.Notes})
+	return cli.PrintJSON(sys.Out, map[string]any{"documents": found.Documents, "conversations": found.Messages,
+		"notes": found.Notes})
 }
 
 type knowledgeListCmd struct {
@@ -242,7 +248,10 @@ func (c *knowledgeListCmd) Run(sys *cli.System) error {
 		return err
 	}
 	defer d.Close()
-	all, err := cli.Everything(func(p store.Page) ([]store.Document, error) { return db.Documents(context.Background(), c.Scope(), p) },
+	all, err := cli.Everything(func(p store.Page) ([]store.Document,
+		error) {
+		return db.Documents(context.Background(), c.Scope(), p)
+	},
 		func(d store.Document) string { return d.ID })
 	if err != nil {
 		return err
@@ -253,7 +262,8 @@ func (c *knowledgeListCmd) Run(sys *cli.System) error {
 	w := tabwriter.NewWriter(sys.Out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "DOCUMENT\tTITLE\tKIND\tCHUNKS\tUPDATED")
 	for _, doc := range all {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\n", cli.Visible(doc.ID), cli.Line(doc.Title, 40), cli.Visible(doc.Kind), doc.Chunks, doc.Updated.Format(time.DateOnly))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\n", cli.Visible(doc.ID), cli.Line(doc.Title, 40), cli.Visible(doc.Kind),
+			doc.Chunks, doc.Updated.Format(time.DateOnly))
 	}
 	return w.Flush()
 }
@@ -284,7 +294,8 @@ func (c *knowledgeDeleteCmd) Run(sys *cli.System) error {
 		}
 	}
 	if len(bad) > 0 {
-		return cli.Fail(cli.StatusFailed, fmt.Errorf("there is no document %s", strings.Join(bad, ", ")), "pawl knowledge list")
+		return cli.Fail(cli.StatusFailed, fmt.Errorf("there is no document %s", strings.Join(bad, ", ")),
+			"pawl knowledge list")
 	}
 	return nil
 }

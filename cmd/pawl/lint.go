@@ -20,8 +20,8 @@ type toolsLintCmd struct {
 	MCP      string   `name:"mcp" placeholder:"SERVER" help:"${tools_lint_mcp}"`
 }
 
-// Run reports what each provider's form of the schemas loses, and what makes the tools hard to choose. A tool that cannot be said
-// is status 1.
+// Run reports what each provider's form of the schemas loses, and what makes the tools hard to
+// choose. A tool that cannot be said is status 1.
 func (c *toolsLintCmd) Run(sys *cli.System) error {
 	var dialects []*dialect.Dialect
 	for _, name := range c.Provider {

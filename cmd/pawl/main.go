@@ -16,7 +16,8 @@
 //	pawl completion, man                        what shells and man know of it
 //	pawl version
 //
-// root.go is the grammar. A command has a file of its name here or stands in a package below internal:
+// root.go is the grammar. A command has a file of its name here or stands in a package below
+// internal:
 //
 //	main ──▶ serve, demo, runs, doctor ──▶ tui ──▶ assemble ──▶ cli ──▶ term
 //

@@ -38,7 +38,8 @@ func (c *manCmd) Run(sys *cli.System) error {
 	node := k.Model.Node
 	for _, name := range c.Command {
 		if node = below(node, name); node == nil {
-			return cli.Usage("there are "+commandNames()+"; see: pawl --help", "there is no command %s", strings.Join(c.Command, " "))
+			return cli.Usage("there are "+commandNames()+"; see: pawl --help", "there is no command %s",
+				strings.Join(c.Command, " "))
 		}
 	}
 	page := manPage(node, cli.BuiltOn())
@@ -85,8 +86,10 @@ func pageName(n *kong.Node) string { return strings.ReplaceAll(n.FullPath(), " "
 // manPage is the page of a command in the form that man reads, man(7).
 func manPage(n *kong.Node, day time.Time) []byte {
 	var b bytes.Buffer
-	fmt.Fprintf(&b, ".TH %s 1 %s pawl \"pawl's manual\"\n.SH NAME\n%s \\- %s\n", strings.ToUpper(pageName(n)), day.UTC().Format(time.DateOnly), roff(pageName(n)), roff(manSummary(n)))
-	fmt.Fprintf(&b, ".SH SYNOPSIS\n.B %s\n%s\n", roff(n.FullPath()), roff(strings.TrimSpace(strings.TrimPrefix(n.Summary(), n.Path()))))
+	fmt.Fprintf(&b, ".TH %s 1 %s pawl \"pawl's manual\"\n.SH NAME\n%s \\- %s\n", strings.ToUpper(pageName(n)),
+		day.UTC().Format(time.DateOnly), roff(pageName(n)), roff(manSummary(n)))
+	fmt.Fprintf(&b, ".SH SYNOPSIS\n.B %s\n%s\n", roff(n.FullPath()),
+		roff(strings.TrimSpace(strings.TrimPrefix(n.Summary(), n.Path()))))
 	text, examples, _ := strings.Cut(n.Detail, "Examples:\n\n")
 	if n.Parent == nil {
 		text = n.Help + "\n\n" + text
@@ -165,7 +168,8 @@ type flagGroup struct {
 	flags []*kong.Flag
 }
 
-// groupsOf are the flags of a command by group, in the order in which they come; those of no group have the zero Group.
+// groupsOf are the flags of a command by group, in the order in which they come; those of no group
+// have the zero Group.
 func groupsOf(n *kong.Node) []flagGroup {
 	var all []flagGroup
 	for _, level := range n.AllFlags(true) {
@@ -192,7 +196,8 @@ func item(b *bytes.Buffer, name, text string) {
 	fmt.Fprintf(b, ".TP\n.B %s\n%s\n", roff(name), roff(text))
 }
 
-// section writes prose under a title; where there is none, nothing. Lines that are indented stay as they are.
+// section writes prose under a title; where there is none, nothing. Lines that are indented stay as
+// they are.
 func section(b *bytes.Buffer, title, text string) {
 	if strings.TrimSpace(text) == "" {
 		return

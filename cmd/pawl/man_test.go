@@ -28,16 +28,19 @@ func TestManPages(t *testing.T) {
 		t.Errorf("got %d pages for %d commands", len(pages), len(all))
 	}
 	for _, path := range all {
-		if _, err := os.Stat(filepath.Join(dir, strings.ReplaceAll(strings.TrimSpace("pawl "+path), " ", "-")+".1")); err != nil {
+		if _, err := os.Stat(filepath.Join(dir, strings.ReplaceAll(strings.TrimSpace("pawl "+path), " ", "-")+
+			".1")); err != nil {
 			t.Error(err)
 		}
 	}
-	for _, reader := range [][]string{{"mandoc", "-Tlint", "-W", "warning"}, {"groff", "-man", "-ww", "-Wbreak", "-z", "-Tutf8"}} {
+	for _, reader := range [][]string{{"mandoc", "-Tlint", "-W", "warning"}, {"groff", "-man", "-ww", "-Wbreak", "-z",
+		"-Tutf8"}} {
 		if _, err := exec.LookPath(reader[0]); err != nil {
 			t.Logf("there is no %s here", reader[0])
 			continue
 		}
-		if said, err := exec.Command(reader[0], append(reader[1:], pages...)...).CombinedOutput(); err != nil || len(said) > 0 {
+		if said, err := exec.Command(reader[0], append(reader[1:], pages...)...).CombinedOutput(); err != nil ||
+			len(said) > 0 {
 			t.Errorf("%s: %v\n%s", reader[0], err, said)
 		}
 		// The negative control: a page that is wrong is told.

@@ -41,7 +41,8 @@ func commands(t *testing.T) []string {
 	return all
 }
 
-// docs/cli.md is what --help says, command after command, where flags that several commands take stand once, at the end. make docs writes it.
+// docs/cli.md is what --help says, command after command, where flags that several commands take
+// stand once, at the end. make docs writes it.
 func TestCLIPage(t *testing.T) {
 	t.Setenv("COLUMNS", "")
 	var page strings.Builder
@@ -53,7 +54,8 @@ func TestCLIPage(t *testing.T) {
 		text, also := withoutGroups(helpOf(t, command), groups)
 		fmt.Fprintf(&page, "\n## %s\n\n```text\n%s\n```\n", title, text)
 		if len(also) > 0 {
-			fmt.Fprintf(&page, "\nAnd flags of [several commands](#flags-of-several-commands): %s.\n", strings.Join(also, "; "))
+			fmt.Fprintf(&page, "\nAnd flags of [several commands](#flags-of-several-commands): %s.\n",
+				strings.Join(also, "; "))
 		}
 	}
 	page.WriteString("\n## Flags of several commands\n")
@@ -94,7 +96,8 @@ type sharedGroup struct {
 
 var flagLine = regexp.MustCompile(`(?m)^  (?:    |-\w, )?(--[\w-]+)`)
 
-// titled returns the part of a help that stands below the title of a group, and where it begins and ends.
+// titled returns the part of a help that stands below the title of a group, and where it begins and
+// ends.
 func titled(help, title string) (text string, from, to int) {
 	from = strings.Index(help, "\n"+title+":\n")
 	if from < 0 {
@@ -182,11 +185,13 @@ func withoutGroups(help string, groups []sharedGroup) (string, []string) {
 // A mistake in the program is a line and a status, not a stack trace.
 func TestInternalError(t *testing.T) {
 	var out bytes.Buffer
-	sys := &cli.System{Out: &out, Err: &out, Env: func(string) string { return "" }} // no standard input: reading it panics
+	// no standard input: reading it panics
+	sys := &cli.System{Out: &out, Err: &out, Env: func(string) string { return "" }}
 	if status := execute([]string{"wire", "decode", "--lines"}, sys); status != cli.StatusFailed {
 		t.Errorf("got exit status %d, want %d", status, cli.StatusFailed)
 	}
-	if !strings.HasPrefix(out.String(), "pawl: error: internal error: ") || strings.Contains(out.String(), "goroutine") {
+	if !strings.HasPrefix(out.String(), "pawl: error: internal error: ") || strings.Contains(out.String(),
+		"goroutine") {
 		t.Errorf("got %q", out.String())
 	}
 }

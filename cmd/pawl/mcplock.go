@@ -12,7 +12,8 @@ import (
 	"github.com/pawl-go/pawl/mcp"
 )
 
-// lockedFlags name MCP servers whose tools are looked at: those of a file with an agent, and others.
+// lockedFlags name MCP servers whose tools are looked at: those of a file with an agent, and
+// others.
 type lockedFlags struct {
 	File string `placeholder:"FILE.yaml" help:"${locked_file}"`
 	assemble.FileFlags
@@ -32,7 +33,8 @@ func (f *lockedFlags) agent(sys *cli.System) (*config.Agent, error) {
 }
 
 // each lists the tools of each server. path is where the lock is.
-func (f *lockedFlags) each(sys *cli.System, do func(s mcp.Server, listed []mcp.Listed, lock *mcp.Lock, path string) error) error {
+func (f *lockedFlags) each(sys *cli.System, do func(s mcp.Server, listed []mcp.Listed, lock *mcp.Lock,
+	path string) error) error {
 	ctx, stop := cli.Interruptible(context.Background(), sys.Err)
 	defer stop()
 	a, err := f.agent(sys)
@@ -106,7 +108,8 @@ type mcpLockCmd struct{ lockedFlags }
 func (c *mcpLockCmd) Run(sys *cli.System) error {
 	return c.each(sys, func(s mcp.Server, listed []mcp.Listed, lock *mcp.Lock, path string) error {
 		if lock.Has(s) && len(lock.Diff(s, listed)) > 0 {
-			return cli.Fail(cli.StatusFailed, fmt.Errorf("the server %s is locked, and says something else now", s.Name), "pawl mcp diff shows it, pawl mcp accept takes it")
+			return cli.Fail(cli.StatusFailed, fmt.Errorf("the server %s is locked, and says something else now",
+				s.Name), "pawl mcp diff shows it, pawl mcp accept takes it")
 		}
 		return accept(sys, lock, path, s, listed, nil)
 	})
@@ -165,7 +168,8 @@ func (c *mcpAcceptCmd) Run(sys *cli.System) error {
 
 func accept(sys *cli.System, lock *mcp.Lock, path string, s mcp.Server, listed []mcp.Listed, names []string) error {
 	for _, l := range listed {
-		if (l.Verdict == mcp.Suspect || l.Verdict == mcp.Quarantined) && (len(names) == 0 || slices.Contains(names, l.Name)) {
+		if (l.Verdict == mcp.Suspect || l.Verdict == mcp.Quarantined) &&
+			(len(names) == 0 || slices.Contains(names, l.Name)) {
 			what := "accepted although it is"
 			if l.Verdict == mcp.Quarantined {
 				what = "not accepted:"
@@ -179,6 +183,7 @@ func accept(sys *cli.System, lock *mcp.Lock, path string, s mcp.Server, listed [
 	if err := lock.Write(path); err != nil {
 		return cli.Fail(cli.StatusFailed, err, "")
 	}
-	fmt.Fprintf(sys.Err, "pawl: %s: %s has %s of %s\n", path, "the lock", cli.Count(len(lock.Servers[s.Name].Tools), "tool"), s.Name)
+	fmt.Fprintf(sys.Err, "pawl: %s: %s has %s of %s\n", path, "the lock", cli.Count(len(lock.Servers[s.Name].Tools),
+		"tool"), s.Name)
 	return nil
 }

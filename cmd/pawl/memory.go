@@ -72,7 +72,8 @@ func (c *memoryListCmd) Run(sys *cli.System) error {
 	w := tabwriter.NewWriter(sys.Out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "MEMORY\tSINCE\tWHAT")
 	for _, m := range all {
-		fmt.Fprintf(w, "%s\t%s\t%s\n", cli.Visible(m.ID), m.Created.Format(time.DateOnly), cli.Line(m.Text, max(40, sys.Width-28)))
+		fmt.Fprintf(w, "%s\t%s\t%s\n", cli.Visible(m.ID), m.Created.Format(time.DateOnly),
+			cli.Line(m.Text, max(40, sys.Width-28)))
 	}
 	return w.Flush()
 }
@@ -87,7 +88,8 @@ type memoryForgetCmd struct {
 // Run forgets. What is not there is told when the rest is gone.
 func (c *memoryForgetCmd) Run(sys *cli.System) error {
 	if len(c.IDs) > 0 && (c.Query != "" || c.All) || len(c.IDs) == 0 && c.Query == "" && !c.All {
-		return cli.Usage("pawl memory forget MEMORY, --query WORDS, or --all", "want ids, a query or --all to say what is forgotten")
+		return cli.Usage("pawl memory forget MEMORY, --query WORDS, or --all",
+			"want ids, a query or --all to say what is forgotten")
 	}
 	d, db, err := c.Open(sys, false)
 	if err != nil {
@@ -150,7 +152,8 @@ func (c *memoryForgetCmd) sure(sys *cli.System, doomed []store.Memory) error {
 		fmt.Fprintf(sys.Err, "  %s  %s\n", cli.Visible(m.ID), cli.Line(m.Text, 100))
 	}
 	if !sys.InTerm || !sys.ErrTerm {
-		return cli.Usage("--all forgets them without a question", "%d of what is remembered would be forgotten, and nobody is here to ask", len(doomed))
+		return cli.Usage("--all forgets them without a question",
+			"%d of what is remembered would be forgotten, and nobody is here to ask", len(doomed))
 	}
 	ctx, stop := cli.Interruptible(context.Background(), sys.Err)
 	defer stop()

@@ -44,7 +44,8 @@ func (c *modelsListCmd) Run(sys *cli.System) error {
 		return cli.PrintJSON(sys.Out, models)
 	}
 	if len(models) == 0 {
-		fmt.Fprintln(sys.Err, "the catalogue has no model of this provider; each of its models works, as --model "+c.Provider+":NAME")
+		fmt.Fprintln(sys.Err, "the catalogue has no model of this provider; each of its models works, as --model "+
+			c.Provider+":NAME")
 		return nil
 	}
 	w := tabwriter.NewWriter(sys.Out, 0, 0, 2, ' ', 0)
@@ -57,7 +58,8 @@ func (c *modelsListCmd) Run(sys *cli.System) error {
 				in, out = in+"+", out+"+" // more for long requests
 			}
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", cli.Visible(m.Name()), yesNo(m.Calling), yesNo(m.Parallel), yesNo(m.Vision), yesNo(m.Reasoning),
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", cli.Visible(m.Name()), yesNo(m.Calling),
+			yesNo(m.Parallel), yesNo(m.Vision), yesNo(m.Reasoning),
 			tokens(m.Window), tokens(m.MaxOutput), in, cached, out, m.Date)
 	}
 	return w.Flush()

@@ -11,7 +11,8 @@ import (
 	"github.com/pawl-go/pawl/sandbox"
 )
 
-// Without a flag a command tool is held by the sandbox: it reads its folder and not what lies beside it. As a control, --allow-commands lets it.
+// Without a flag a command tool is held by the sandbox: it reads its folder and not what lies
+// beside it. As a control, --allow-commands lets it.
 func TestCommandToolsAreHeld(t *testing.T) {
 	dir := t.TempDir()
 	secret := filepath.Join(dir, "secret")

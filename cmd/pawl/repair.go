@@ -22,8 +22,10 @@ func (*toolsCallCmd) Help() string {
     pawl tools call --repair --dry-run file_read "{path: 'go.mod',}"`
 }
 
-// mend shows what a model's text becomes. over says that nothing is to be run: x is how the call would end.
-func (c *toolsCallCmd) mend(ctx context.Context, sys *cli.System, registry *pawl.Registry, args []byte) (x pawl.Execution, over bool, err error) {
+// mend shows what a model's text becomes. over says that nothing is to be run: x is how the call
+// would end.
+func (c *toolsCallCmd) mend(ctx context.Context, sys *cli.System, registry *pawl.Registry,
+	args []byte) (x pawl.Execution, over bool, err error) {
 	if !c.Repair {
 		if c.DryRun {
 			return x, false, cli.Usage("--repair --dry-run", "--dry-run is about --repair")

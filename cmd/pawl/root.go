@@ -51,14 +51,16 @@ Begin with: pawl demo
 Exit status: 0 answered; 1 failed, or turned in circles; 2 the command line, a file or the configuration is wrong; ` +
 	`3 calls wait for a person or the caller; 4 a limit was reached; 130 interrupted.`
 
-// execute parses the command line, carries the command out, tells what went wrong, and returns the exit status.
+// execute parses the command line, carries the command out, tells what went wrong, and returns the
+// exit status.
 func execute(args []string, sys *cli.System) (status int) {
 	defer func() {
 		v := recover()
 		if e, ok := v.(exited); ok {
 			status = int(e)
 		} else if v != nil { // a stack trace is no message for a person
-			status = cli.Report(sys.Err, cli.Fail(cli.StatusFailed, fmt.Errorf("internal error: %v", v), "this is a mistake in pawl; PAWL_TRACE=1 shows where"))
+			status = cli.Report(sys.Err, cli.Fail(cli.StatusFailed, fmt.Errorf("internal error: %v", v),
+				"this is a mistake in pawl; PAWL_TRACE=1 shows where"))
 			if sys.Env("PAWL_TRACE") != "" {
 				panic(v)
 			}
@@ -83,7 +85,8 @@ type exited int
 
 // parser makes the grammar into what parses command lines, and knows the help.
 func parser(sys *cli.System) (*kong.Kong, error) {
-	k, err := kong.New(&grammar{}, kong.Name("pawl"), kong.Description(about), kong.Writers(sys.Out, sys.Err), flagGroups, cli.HelpTexts(),
+	k, err := kong.New(&grammar{}, kong.Name("pawl"), kong.Description(about), kong.Writers(sys.Out, sys.Err),
+		flagGroups, cli.HelpTexts(),
 		kong.Exit(func(status int) { panic(exited(status)) }),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true, WrapUpperBound: 100}))
 	if err == nil {
@@ -101,7 +104,8 @@ func commandNames() string {
 	return strings.Join(names, ", ")
 }
 
-// misused words a mistake on the command line, and points to the help of the command that was meant.
+// misused words a mistake on the command line, and points to the help of the command that was
+// meant.
 func misused(err error) error {
 	path := "pawl"
 	var p *kong.ParseError
@@ -115,7 +119,8 @@ func misused(err error) error {
 	text := strings.TrimSuffix(err.Error(), ".")
 	switch {
 	case path == "pawl" && strings.HasPrefix(text, "expected one of"):
-		return cli.Usage("begin with: pawl demo; or see: pawl --help", "there is no command; there are %s", commandNames())
+		return cli.Usage("begin with: pawl demo; or see: pawl --help", "there is no command; there are %s",
+			commandNames())
 	case path == "pawl" && strings.HasPrefix(text, "unexpected argument"):
 		return cli.Usage("there are "+commandNames()+"; see: pawl --help", "%s", text)
 	case strings.HasPrefix(text, `expected "<`):

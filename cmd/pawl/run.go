@@ -135,8 +135,10 @@ func (c *runCmd) run(sys *cli.System) error {
 	return unwritten
 }
 
-// durable begins a durable run, or goes on with the one that was begun with the same transcript and messages.
-func (c *runCmd) durable(ctx context.Context, sys *cli.System, s *assemble.Setup, out *tui.Screen, from *pawl.Result, msgs []pawl.Message) error {
+// durable begins a durable run, or goes on with the one that was begun with the same transcript and
+// messages.
+func (c *runCmd) durable(ctx context.Context, sys *cli.System, s *assemble.Setup, out *tui.Screen, from *pawl.Result,
+	msgs []pawl.Message) error {
 	db, err := s.DB.Create()
 	if err != nil {
 		return assemble.Misconfigured(err)
@@ -150,7 +152,8 @@ func (c *runCmd) durable(ctx context.Context, sys *cli.System, s *assemble.Setup
 		return err
 	}
 	sys.Notice("run " + runner.ID)
-	return (&tui.DurableRun{Journal: j, Runner: runner, Setup: s, Sys: sys, Out: out, JSON: c.JSON, Save: c.Save}).Do(ctx, msgs)
+	return (&tui.DurableRun{Journal: j, Runner: runner, Setup: s, Sys: sys, Out: out, JSON: c.JSON,
+		Save: c.Save}).Do(ctx, msgs)
 }
 
 // words tells the file from the task.
@@ -178,7 +181,8 @@ func (c *runCmd) start(sys *cli.System) (*pawl.Result, []pawl.Message, error) {
 		if c.Durable {
 			hint = "pawl runs approve, deny and answer are for the calls of durable runs"
 		}
-		return nil, nil, cli.Usage(hint, "--approve, --deny and --answer are about the open calls of an earlier run, and none is given")
+		return nil, nil, cli.Usage(hint,
+			"--approve, --deny and --answer are about the open calls of an earlier run, and none is given")
 	}
 	if err := c.planned(from); err != nil {
 		return nil, nil, err
@@ -203,7 +207,8 @@ func (c *runCmd) start(sys *cli.System) (*pawl.Result, []pawl.Message, error) {
 	}
 	if strings.TrimSpace(task) != "" {
 		if len(waiting) > 0 {
-			return nil, nil, cli.Usage("first "+strings.TrimPrefix(assemble.Settling(waiting), ", and "), "%s for an answer before a new message: %s", assemble.Waits(len(waiting)), assemble.Keys(waiting))
+			return nil, nil, cli.Usage("first "+strings.TrimPrefix(assemble.Settling(waiting), ", and "),
+				"%s for an answer before a new message: %s", assemble.Waits(len(waiting)), assemble.Keys(waiting))
 		}
 		fresh := *from // a new task has a budget of its own
 		fresh.Spent = pawl.Spent{}

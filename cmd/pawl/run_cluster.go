@@ -44,15 +44,18 @@ func (c *runCmd) agentThere(sys *cli.System) (string, error) {
 	delete(flags, "Agent")
 	if len(flags) > 0 {
 		field, _ := reflect.TypeFor[assemble.AgentFlags]().FieldByName(slices.Min(slices.Collect(maps.Keys(flags))))
-		return "", cli.Usage("say it in the agent's file, which pawl worker is given", "%s: on Temporal the agent is the worker's", assemble.FlagName(field))
+		return "", cli.Usage("say it in the agent's file, which pawl worker is given",
+			"%s: on Temporal the agent is the worker's", assemble.FlagName(field))
 	}
-	for flag, said := range map[string]bool{"--durable": c.Durable, "--lease": c.Lease != nil, "--plan": c.Plan != "", "--record, --replay": c.RecordFlags != (assemble.RecordFlags{}), "--approve, --deny, --answer": !c.SettleFlags.Empty()} {
+	for flag, said := range map[string]bool{"--durable": c.Durable, "--lease": c.Lease != nil, "--plan": c.Plan != "",
+		"--record, --replay": c.RecordFlags != (assemble.RecordFlags{}), "--approve, --deny, --answer": !c.SettleFlags.Empty()} {
 		if said {
 			return "", cli.Usage("see docs/temporal.md", "%s: this is not there with --engine temporal", flag)
 		}
 	}
 	if !reflect.ValueOf(c.TelemetryFlags).IsZero() {
-		return "", cli.Usage("telemetry is the worker's", "--engine temporal: this process has nothing to tell a collector")
+		return "", cli.Usage("telemetry is the worker's",
+			"--engine temporal: this process has nothing to tell a collector")
 	}
 	if c.File == "" {
 		if c.Agent == "" {

@@ -14,7 +14,8 @@ import (
 	"github.com/pawl-go/pawl/store/sqlite"
 )
 
-// What is wrong with a run's name, a key or a flag is told in a line, with what would be right, and changes nothing.
+// What is wrong with a run's name, a key or a flag is told in a line, with what would be right, and
+// changes nothing.
 func TestRunCommandsRefuse(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "runs.db")
 	db, err := sqlite.Open(path, &sqlite.Options{NoSync: true})

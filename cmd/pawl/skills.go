@@ -13,7 +13,8 @@ import (
 	"github.com/pawl-go/pawl/store"
 )
 
-// skillsCmd is about the skills that models have made. Those of folders are looked at where they stand.
+// skillsCmd is about the skills that models have made. Those of folders are looked at where they
+// stand.
 type skillsCmd struct {
 	List   skillsListCmd   `cmd:"" help:"${skills_list}"`
 	Show   skillsShowCmd   `cmd:"" help:"Show the text of one."`
@@ -56,7 +57,8 @@ func (c *skillsListCmd) Run(sys *cli.System) error {
 	w := tabwriter.NewWriter(sys.Out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "SKILL\tVERSION\tUPDATED\tWHAT IT IS FOR")
 	for _, k := range all {
-		fmt.Fprintf(w, "%s\t%d\t%s\t%s\n", cli.Visible(k.Name), k.Version, k.Updated.Format(time.DateOnly), cli.Line(k.Description, 50))
+		fmt.Fprintf(w, "%s\t%d\t%s\t%s\n", cli.Visible(k.Name), k.Version, k.Updated.Format(time.DateOnly),
+			cli.Line(k.Description, 50))
 	}
 	return w.Flush()
 }
@@ -71,7 +73,8 @@ type skillsShowCmd struct {
 // Run shows a skill.
 func (c *skillsShowCmd) Run(sys *cli.System) error {
 	if c.Version < 0 {
-		return cli.Usage("versions count from 1; without the flag the newest is shown", "--version %d is less than 0", c.Version)
+		return cli.Usage("versions count from 1; without the flag the newest is shown", "--version %d is less than 0",
+			c.Version)
 	}
 	d, db, err := c.Open(sys, false)
 	if err != nil {
@@ -82,7 +85,8 @@ func (c *skillsShowCmd) Run(sys *cli.System) error {
 	k, err := db.Skill(ctx, c.Scope(), c.Name, c.Version)
 	if errors.Is(err, store.ErrNotFound) {
 		if newest, err := db.Skill(ctx, c.Scope(), c.Name, 0); err == nil {
-			return cli.Fail(cli.StatusFailed, fmt.Errorf("skill %s has no version %d; the newest is %d", c.Name, c.Version, newest.Version), "")
+			return cli.Fail(cli.StatusFailed, fmt.Errorf("skill %s has no version %d; the newest is %d", c.Name,
+				c.Version, newest.Version), "")
 		}
 		return noSkill(ctx, db, c.Scope(), c.Name)
 	}
@@ -92,7 +96,8 @@ func (c *skillsShowCmd) Run(sys *cli.System) error {
 	if c.JSON {
 		return cli.PrintJSON(sys.Out, k)
 	}
-	fmt.Fprintf(sys.Out, "%s, version %d: %s\n\n%s\n", cli.Visible(k.Name), k.Version, cli.Visible(k.Description), cli.Visible(k.Text))
+	fmt.Fprintf(sys.Out, "%s, version %d: %s\n\n%s\n", cli.Visible(k.Name), k.Version, cli.Visible(k.Description),
+		cli.Visible(k.Text))
 	for _, l := range []struct {
 		what string
 		list []string
@@ -116,6 +121,9 @@ func (c *skillsDeleteCmd) Run(sys *cli.System) error {
 		return err
 	}
 	defer d.Close()
-	return cli.Deleted(sys.Out, c.Names, func(name string) error { return db.DeleteSkill(context.Background(), c.Scope(), name) },
+	return cli.Deleted(sys.Out, c.Names, func(name string) error {
+		return db.DeleteSkill(context.Background(),
+			c.Scope(), name)
+	},
 		func(name string) error { return noSkill(context.Background(), db, c.Scope(), name) })
 }

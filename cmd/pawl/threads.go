@@ -50,7 +50,8 @@ func (c *threadsListCmd) Run(sys *cli.System) error {
 	w := tabwriter.NewWriter(sys.Out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "THREAD\tMESSAGES\tLAST\tBEGAN WITH")
 	for _, t := range all {
-		fmt.Fprintf(w, "%s\t%d\t%s\t%s\n", cli.Visible(t.ID), t.Messages, cli.Moment(t.Updated, ""), cli.Line(t.Title, 50))
+		fmt.Fprintf(w, "%s\t%d\t%s\t%s\n", cli.Visible(t.ID), t.Messages, cli.Moment(t.Updated, ""),
+			cli.Line(t.Title, 50))
 	}
 	return w.Flush()
 }
@@ -113,6 +114,9 @@ func (c *threadsDeleteCmd) Run(sys *cli.System) error {
 		return err
 	}
 	defer d.Close()
-	return cli.Deleted(sys.Out, c.IDs, func(id string) error { return db.DeleteThread(context.Background(), c.Scope(), id) },
+	return cli.Deleted(sys.Out, c.IDs, func(id string) error {
+		return db.DeleteThread(context.Background(), c.Scope(),
+			id)
+	},
 		func(id string) error { return notThere(context.Background(), db, c.Scope(), id) })
 }

@@ -35,8 +35,10 @@ type shownTool struct {
 	Output      json.RawMessage `json:"output,omitempty"`
 }
 
-// builtinTools returns every built-in tool and those of the files, and what must be closed when no call runs any more. With show, none of them will be called.
-func builtinTools(ctx context.Context, sys *cli.System, f assemble.ToolFlags, o assemble.OutsideFlags, m assemble.ServerFlags, show bool) ([]shownTool, *pawl.Registry, func(), error) {
+// builtinTools returns every built-in tool and those of the files, and what must be closed when no
+// call runs any more. With show, none of them will be called.
+func builtinTools(ctx context.Context, sys *cli.System, f assemble.ToolFlags, o assemble.OutsideFlags,
+	m assemble.ServerFlags, show bool) ([]shownTool, *pawl.Registry, func(), error) {
 	a := new(config.Agent)
 	for _, name := range config.SetNames() {
 		a.Tools = append(a.Tools, config.Tool{Set: name})
@@ -79,7 +81,8 @@ type toolsListCmd struct {
 
 // Run lists the built-in tools.
 func (c *toolsListCmd) Run(sys *cli.System) error {
-	all, _, closeSets, err := builtinTools(context.Background(), sys, assemble.ToolFlags{}, c.OutsideFlags, c.ServerFlags, true)
+	all, _, closeSets, err := builtinTools(context.Background(), sys, assemble.ToolFlags{}, c.OutsideFlags,
+		c.ServerFlags, true)
 	if err != nil {
 		return err
 	}
@@ -105,7 +108,8 @@ type toolsShowCmd struct {
 
 // Run shows one tool.
 func (c *toolsShowCmd) Run(sys *cli.System) error {
-	all, _, closeSets, err := builtinTools(context.Background(), sys, assemble.ToolFlags{CodeFlags: c.CodeFlags, PlanFlags: c.PlanFlags}, c.OutsideFlags, c.ServerFlags, true)
+	all, _, closeSets, err := builtinTools(context.Background(), sys, assemble.ToolFlags{CodeFlags: c.CodeFlags,
+		PlanFlags: c.PlanFlags}, c.OutsideFlags, c.ServerFlags, true)
 	if err != nil {
 		return err
 	}
@@ -116,7 +120,8 @@ func (c *toolsShowCmd) Run(sys *cli.System) error {
 		if t.Name != c.Name {
 			continue
 		}
-		fmt.Fprintf(sys.Out, "%s (set %s, effect %s)\n\n%s\n\ninput:\n%s\n", t.Name, t.Set, t.Effect, t.Description, cli.Pretty(t.Input))
+		fmt.Fprintf(sys.Out, "%s (set %s, effect %s)\n\n%s\n\ninput:\n%s\n", t.Name, t.Set, t.Effect, t.Description,
+			cli.Pretty(t.Input))
 		if t.Output != nil {
 			fmt.Fprintf(sys.Out, "\noutput:\n%s\n", cli.Pretty(t.Output))
 		}
@@ -135,7 +140,8 @@ type toolsCallCmd struct {
 	assemble.ServerFlags
 }
 
-// Run calls the tool. A call that does not end well is status 1; its result says why, in the words that a model would read.
+// Run calls the tool. A call that does not end well is status 1; its result says why, in the words
+// that a model would read.
 func (c *toolsCallCmd) Run(sys *cli.System) error {
 	ctx, stop := cli.Interruptible(context.Background(), sys.Err)
 	defer stop()
@@ -177,7 +183,8 @@ func (c *toolsCallCmd) Run(sys *cli.System) error {
 	case c.JSON:
 		return cli.Silent(cli.StatusFailed)
 	case strings.Contains(told.Error(), sandbox.ErrUnenforced.Error()):
-		return cli.Fail(cli.StatusFailed, told, "pawl doctor says what can be enforced; --sandbox LEVEL takes it, --sandbox-host names what a program may reach, and --allow-commands runs command tools outside of it")
+		return cli.Fail(cli.StatusFailed, told,
+			"pawl doctor says what can be enforced; --sandbox LEVEL takes it, --sandbox-host names what a program may reach, and --allow-commands runs command tools outside of it")
 	case x.Outcome == pawl.OutcomeUnknownTool:
 		return cli.Fail(cli.StatusFailed, told, "pawl tools list")
 	case x.Outcome == pawl.OutcomeInvalid:

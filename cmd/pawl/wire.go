@@ -33,13 +33,15 @@ type wire struct {
 	open   func(http.RoundTripper) pawl.Model
 }
 
-// read returns the reply in an answer, or the error in it. A status of failure is read as a request would meet it, so that the headers count.
+// read returns the reply in an answer, or the error in it. A status of failure is read as a request
+// would meet it, so that the headers count.
 func (w *wire) read(status int, h http.Header, sse bool, body []byte) (*pawl.Response, error) {
 	if status >= 200 && status <= 299 {
 		return w.decode(status, sse, body)
 	}
 	m := w.open(answers(func() *http.Response {
-		return &http.Response{StatusCode: status, Header: h, Body: io.NopCloser(bytes.NewReader(body)), ContentLength: int64(len(body))}
+		return &http.Response{StatusCode: status, Header: h, Body: io.NopCloser(bytes.NewReader(body)),
+			ContentLength: int64(len(body))}
 	}))
 	return pawl.Complete(context.Background(), m, &pawl.Request{Messages: []pawl.Message{pawl.User("?")}})
 }
@@ -74,11 +76,13 @@ func wireOf(api string) (wire, error) {
 		}}, nil
 	case "openai-chat":
 		return wire{openai.EncodeChat, openai.DecodeChat, func(h http.RoundTripper) pawl.Model {
-			return openai.NewChat("m", &openai.Options{BaseURL: openai.DefaultBaseURL, Key: "none", HTTP: h, Retries: -1})
+			return openai.NewChat("m", &openai.Options{BaseURL: openai.DefaultBaseURL, Key: "none", HTTP: h,
+				Retries: -1})
 		}}, nil
 	case "anthropic-messages", "anthropic":
 		return wire{anthropic.EncodeMessages, anthropic.DecodeMessages, func(h http.RoundTripper) pawl.Model {
-			return anthropic.New("m", &anthropic.Options{BaseURL: anthropic.DefaultBaseURL, Key: "none", HTTP: h, Retries: -1})
+			return anthropic.New("m", &anthropic.Options{BaseURL: anthropic.DefaultBaseURL, Key: "none", HTTP: h,
+				Retries: -1})
 		}}, nil
 	case "gemini":
 		return wire{gemini.EncodeGenerate, gemini.DecodeGenerate, func(h http.RoundTripper) pawl.Model {
@@ -152,7 +156,8 @@ func toWireError(err error, status int) *wireError {
 	if !errors.As(err, &p) {
 		return &wireError{Code: string(pawl.CodeStream), Status: status, Message: err.Error()}
 	}
-	e := &wireError{Code: string(p.Code), Status: p.Status, Retryable: p.Retryable, RetryAfter: p.RetryAfter.Seconds(), Message: p.Message}
+	e := &wireError{Code: string(p.Code), Status: p.Status, Retryable: p.Retryable,
+		RetryAfter: p.RetryAfter.Seconds(), Message: p.Message}
 	if e.Status == 0 {
 		e.Status = status
 	}
@@ -166,7 +171,8 @@ func toWireError(err error, status int) *wireError {
 func (c *wireDecodeCmd) Run(sys *cli.System) error {
 	if c.API != "" || !c.Lines {
 		if _, err := wireOf(c.API); err != nil {
-			return cli.Usage("--api openai-responses, --api openai-chat, --api anthropic-messages, or --api gemini", "--api: %v", err)
+			return cli.Usage("--api openai-responses, --api openai-chat, --api anthropic-messages, or --api gemini",
+				"--api: %v", err)
 		}
 	}
 	if c.Status < 100 || c.Status > 599 {
@@ -243,7 +249,8 @@ func (c *wireDecodeCmd) lines(in io.Reader, out *json.Encoder) error {
 func (c *wireDecodeCmd) line(text []byte) (a wireAnswer) {
 	a.ID = json.RawMessage("null")
 	bad := func(status int, format string, args ...any) wireAnswer {
-		a.Error = &wireError{Code: string(pawl.CodeInvalidRequest), Status: status, Message: "line: " + fmt.Sprintf(format, args...)}
+		a.Error = &wireError{Code: string(pawl.CodeInvalidRequest), Status: status, Message: "line: " +
+			fmt.Sprintf(format, args...)}
 		return a
 	}
 	var l wireLine

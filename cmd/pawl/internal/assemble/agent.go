@@ -57,17 +57,20 @@ type Setup struct {
 	Close   func()
 	Asks    box // what MCP servers want to know
 
-	// ask asks the person at the terminal about calls that a policy wants asked about. nil means that there is no person.
+	// ask asks the person at the terminal about calls that a policy wants asked about. nil means
+	// that there is no person.
 	Ask func(ctx context.Context, policy pawl.Approver, call pawl.ToolCall, tool *pawl.Tool) (pawl.Approval, error)
 }
 
-// Setup makes the agent of who sits at the command line: that of a file ("": none), with the flags over it. Everything that can be wrong with flags and files is found here,
-// before anything is sent.
+// Setup makes the agent of who sits at the command line: that of a file ("": none), with the flags
+// over it. Everything that can be wrong with flags and files is found here, before anything is
+// sent.
 func (f *AgentFlags) Setup(ctx context.Context, sys *cli.System, file string) (*Setup, error) {
 	return f.Prepare(ctx, sys, file, false)
 }
 
-// Prepare makes the agent, of who sits at the command line or for all users: then a model need not be named, and tools act for the scope of each call's context.
+// Prepare makes the agent, of who sits at the command line or for all users: then a model need not
+// be named, and tools act for the scope of each call's context.
 func (f *AgentFlags) Prepare(ctx context.Context, sys *cli.System, file string, forAll bool) (*Setup, error) {
 	return f.Build(ctx, sys, file, forAll, forAll)
 }
@@ -116,7 +119,8 @@ func (f *AgentFlags) Build(ctx context.Context, sys *cli.System, file string, ba
 // options are what the flags say that is no part of an agent.
 func (f *AgentFlags) options(sys *cli.System) (*config.Options, error) {
 	o := &config.Options{Getenv: sys.Env, Tell: sys.Notice, HTTP: f.carry, Offline: f.offline}
-	o.Approve = func(policy.Rules) pawl.Middleware { return pawl.Middleware{} } // added when it is known whom to ask
+	// added when it is known whom to ask
+	o.Approve = func(policy.Rules) pawl.Middleware { return pawl.Middleware{} }
 	if f.AllowCommands {
 		o.Commands = outside.Exec
 	}
@@ -182,11 +186,16 @@ func Set[T comparable](a *config.Agent, path string, field *T, said T) {
 
 // flagOf says which flag sets what is at a path of the agent. The first that fits counts.
 var flagOf = []struct{ path, flag string }{
-	{"model[0].base_url", "--base-url"}, {"model[0].key_env", "--key-env"}, {"model", ""}, {"driver", "--driver"}, {"react.format", "--react-format"},
-	{"react", "--react-parallel, --react-lenient"}, {"tools", "--tools"}, {"tool_files", "--tool-file"}, {"tool_choice", "--tool-choice"}, {"limits.rounds", "--max-rounds"},
-	{"limits.calls", "--max-calls"}, {"limits.tokens", "--max-tokens"}, {"limits.cost", "--max-cost"}, {"limits.time", "--max-time"}, {"approve.deny", "--deny-tool"},
-	{"approve.ask", "--ask-tool"}, {"approve.allow", "--allow-tool"}, {"output", "--output"}, {"root", "--root"}, {"http_allow", "--http-allow"}, {"sandbox", "--sandbox"}, {"sandbox_hosts", "--sandbox-host"},
-	{"skills", "--skills"}, {"zone", "--zone"}, {"store.db", ""}, {"store", ""}, {"embed.base_url", "--embed-url"}, {"embed", "--embed"}, {"catalog", "--catalog"},
+	{"model[0].base_url", "--base-url"}, {"model[0].key_env", "--key-env"}, {"model", ""}, {"driver",
+		"--driver"}, {"react.format", "--react-format"},
+	{"react", "--react-parallel, --react-lenient"}, {"tools", "--tools"}, {"tool_files",
+		"--tool-file"}, {"tool_choice", "--tool-choice"}, {"limits.rounds", "--max-rounds"},
+	{"limits.calls", "--max-calls"}, {"limits.tokens", "--max-tokens"}, {"limits.cost", "--max-cost"}, {"limits.time",
+		"--max-time"}, {"approve.deny", "--deny-tool"},
+	{"approve.ask", "--ask-tool"}, {"approve.allow", "--allow-tool"}, {"output", "--output"}, {"root",
+		"--root"}, {"http_allow", "--http-allow"}, {"sandbox", "--sandbox"}, {"sandbox_hosts", "--sandbox-host"},
+	{"skills", "--skills"}, {"zone", "--zone"}, {"store.db", ""}, {"store", ""}, {"embed.base_url",
+		"--embed-url"}, {"embed", "--embed"}, {"catalog", "--catalog"},
 	{"mcp_servers", "--mcp"}, {"tools_lock", "--mcp-lock"}, {"tool_search", "--tool-search"},
 }
 
@@ -211,7 +220,8 @@ func Misconfigured(err error) error {
 				hint, f.Path = "rename the one in --passive, --tool-file or --rehearse", ""
 			}
 			for _, known := range flagOf {
-				if rest, ok := strings.CutPrefix(f.Path, known.path); ok && (rest == "" || rest[0] == '.' || rest[0] == '[') {
+				if rest, ok := strings.CutPrefix(f.Path, known.path); ok && (rest == "" || rest[0] == '.' ||
+					rest[0] == '[') {
 					f.Path = known.flag
 					break
 				}
@@ -222,5 +232,6 @@ func Misconfigured(err error) error {
 	return cli.Fail(cli.StatusUsage, errors.New(strings.Join(lines, "\n")), hint)
 }
 
-// CarryBy has rt carry the requests to providers. With offline it answers them itself, and no key is needed.
+// CarryBy has rt carry the requests to providers. With offline it answers them itself, and no key
+// is needed.
 func (f *AgentFlags) CarryBy(rt http.RoundTripper, offline bool) { f.carry, f.offline = rt, offline }

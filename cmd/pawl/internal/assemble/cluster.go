@@ -17,7 +17,8 @@ import (
 	"github.com/pawl-go/pawl/durable/temporal"
 )
 
-// ClusterFlags say where a Temporal cluster is. Their variables are those of Temporal's own command.
+// ClusterFlags say where a Temporal cluster is. Their variables are those of Temporal's own
+// command.
 type ClusterFlags struct {
 	Address   string `placeholder:"HOST:PORT" help:"${cluster_address}"`
 	Namespace string `placeholder:"NAME" help:"${cluster_namespace}"`
@@ -43,10 +44,12 @@ func (o *EngineFlags) Away() bool { return o.Engine == "temporal" }
 // Check says what cannot be. db is where the run would be otherwise; nil: nowhere.
 func (o *EngineFlags) Check(db *StoreFlags) error {
 	if o.Away() && db != nil && *db != (StoreFlags{}) {
-		return cli.Usage("--engine local, or leave them out", "--db, --tenant and --user are about the database, and the run is on a cluster")
+		return cli.Usage("--engine local, or leave them out",
+			"--db, --tenant and --user are about the database, and the run is on a cluster")
 	}
 	if !o.Away() && o.ClusterFlags != (ClusterFlags{}) {
-		return cli.Usage("--engine temporal", "--address, --namespace, --task-queue, --blobs, --tls… and --api-key-env are about a Temporal cluster")
+		return cli.Usage("--engine temporal",
+			"--address, --namespace, --task-queue, --blobs, --tls… and --api-key-env are about a Temporal cluster")
 	}
 	return nil
 }
@@ -68,7 +71,8 @@ func (f *ClusterFlags) Dial(ctx context.Context, sys *cli.System) (*temporal.Eng
 	defer cancel()
 	e, err := c.Dial(ctx, blobs)
 	if err != nil {
-		return nil, cli.Fail(cli.StatusFailed, Secrets(sys.Env, nil).Error(err), "--address HOST:PORT says where the cluster is; docs/temporal.md tells how to start a server to try it with")
+		return nil, cli.Fail(cli.StatusFailed, Secrets(sys.Env, nil).Error(err),
+			"--address HOST:PORT says where the cluster is; docs/temporal.md tells how to start a server to try it with")
 	}
 	return e, nil
 }
@@ -92,7 +96,8 @@ func (f *ClusterFlags) cluster(sys *cli.System) (c temporal.Cluster, err error) 
 // tls reads the certificates; nil: no TLS is asked for.
 func (f *ClusterFlags) tls(sys *cli.System) (*tls.Config, error) {
 	ca := cmp.Or(f.TLSCA, sys.Env("TEMPORAL_TLS_SERVER_CA_CERT_PATH"))
-	cert, key := cmp.Or(f.TLSCert, sys.Env("TEMPORAL_TLS_CLIENT_CERT_PATH")), cmp.Or(f.TLSKey, sys.Env("TEMPORAL_TLS_CLIENT_KEY_PATH"))
+	cert, key := cmp.Or(f.TLSCert, sys.Env("TEMPORAL_TLS_CLIENT_CERT_PATH")), cmp.Or(f.TLSKey,
+		sys.Env("TEMPORAL_TLS_CLIENT_KEY_PATH"))
 	name := cmp.Or(f.TLSName, sys.Env("TEMPORAL_TLS_SERVER_NAME"))
 	said := sys.Env("TEMPORAL_TLS")
 	if !f.TLS && (said == "" || said == "false" || said == "0") && ca+cert+key+name == "" {
@@ -112,7 +117,8 @@ func (f *ClusterFlags) tls(sys *cli.System) (*tls.Config, error) {
 		return c, nil
 	}
 	if cert == "" || key == "" {
-		return nil, cli.Usage("--tls-cert FILE --tls-key FILE", "mutual TLS takes a certificate and its key; only one of them is given")
+		return nil, cli.Usage("--tls-cert FILE --tls-key FILE",
+			"mutual TLS takes a certificate and its key; only one of them is given")
 	}
 	pair, err := tls.LoadX509KeyPair(cert, key)
 	if err != nil {
@@ -142,11 +148,14 @@ func (f *ClusterFlags) blobs(sys *cli.System) (temporal.Dir, error) {
 	return temporal.Dir(dir), nil
 }
 
-// Command is how a command about a run on the cluster is typed, with the flags that say where that is.
+// Command is how a command about a run on the cluster is typed, with the flags that say where that
+// is.
 func (f *ClusterFlags) Command(words ...string) string {
 	text := "pawl " + strings.Join(words, " ") + " --engine temporal"
-	for _, flag := range []struct{ name, value string }{{"address", f.Address}, {"namespace", f.Namespace}, {"task-queue", f.Queue}, {"blobs", f.Blobs},
-		{"tls-ca", f.TLSCA}, {"tls-cert", f.TLSCert}, {"tls-key", f.TLSKey}, {"tls-name", f.TLSName}, {"api-key-env", f.APIKeyEnv}} {
+	for _, flag := range []struct{ name, value string }{{"address", f.Address}, {"namespace", f.Namespace},
+		{"task-queue", f.Queue}, {"blobs", f.Blobs},
+		{"tls-ca", f.TLSCA}, {"tls-cert", f.TLSCert}, {"tls-key", f.TLSKey}, {"tls-name", f.TLSName}, {"api-key-env",
+			f.APIKeyEnv}} {
 		if flag.value != "" {
 			text += " --" + flag.name + " " + flag.value
 		}
@@ -165,7 +174,8 @@ func (f *ClusterFlags) Failed(err error) error {
 	case errors.Is(err, temporal.ErrNotAsked):
 		return cli.Fail(cli.StatusFailed, err, "somebody was faster, or it is asked anew; pawl runs show tells")
 	case errors.Is(err, context.DeadlineExceeded):
-		return cli.Fail(cli.StatusFailed, fmt.Errorf("nobody says how the run stands: %w", err), "a worker must be there to say: pawl worker FILE.yaml")
+		return cli.Fail(cli.StatusFailed, fmt.Errorf("nobody says how the run stands: %w", err),
+			"a worker must be there to say: pawl worker FILE.yaml")
 	}
 	return cli.Failed(err)
 }

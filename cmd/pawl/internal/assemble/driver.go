@@ -24,7 +24,8 @@ type driverFlags struct {
 	Leaks    string `name:"leaked-calls" enum:"auto,on,off," default:"" placeholder:"WHEN" help:"${driver_leaks}"`
 }
 
-// over writes what the flags say over the agent. A driver that the flags name takes the place of the file's with all that is said of it.
+// over writes what the flags say over the agent. A driver that the flags name takes the place of
+// the file's with all that is said of it.
 func (f *driverFlags) over(a *config.Agent) {
 	if f.Driver != "" {
 		a.Driver, a.React = f.Driver, nil

@@ -10,7 +10,8 @@ import (
 	"github.com/pawl-go/pawl"
 )
 
-// Follow shows the events of a run and returns how it ended. The Result is nil when nothing was begun.
+// Follow shows the events of a run and returns how it ended. The Result is nil when nothing was
+// begun.
 func Follow(events iter.Seq2[pawl.Event, error], show func(pawl.Event)) (res *pawl.Result, err error) {
 	for e, failed := range events {
 		if failed != nil {
@@ -25,7 +26,8 @@ func Follow(events iter.Seq2[pawl.Event, error], show func(pawl.Event)) (res *pa
 	return res, err
 }
 
-// EventLines prints events as JSON, one a line. When a line cannot be written, the rest is not tried, and failed says why.
+// EventLines prints events as JSON, one a line. When a line cannot be written, the rest is not
+// tried, and failed says why.
 func EventLines(w io.Writer, failed *error) func(pawl.Event) {
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)
@@ -58,9 +60,11 @@ func (s *Setup) Resumed(from *pawl.Result) pawl.Runner {
 	})
 }
 
-// Follow runs what there is to run with msgs and shows the events without secrets. told is how it ended without secrets, truth as it was: what
-// a chat goes on from. Both are nil when nothing was begun.
-func (s *Setup) Follow(ctx context.Context, run pawl.Runner, msgs []pawl.Message, show func(pawl.Event)) (told, truth *pawl.Result, err error) {
+// Follow runs what there is to run with msgs and shows the events without secrets. told is how it
+// ended without secrets, truth as it was: what a chat goes on from. Both are nil when nothing was
+// begun.
+func (s *Setup) Follow(ctx context.Context, run pawl.Runner, msgs []pawl.Message, show func(pawl.Event)) (told,
+	truth *pawl.Result, err error) {
 	seen := pawl.Tap(run, func(e pawl.Event) {
 		if e.Kind == pawl.EventRunEnded && !strings.Contains(string(e.Run), "/") {
 			truth = e.Result
@@ -70,7 +74,8 @@ func (s *Setup) Follow(ctx context.Context, run pawl.Runner, msgs []pawl.Message
 	return told, truth, err
 }
 
-// Handed returns the open calls as they are printed: whole for whoever is to carry them out, without secrets for whoever only decides.
+// Handed returns the open calls as they are printed: whole for whoever is to carry them out,
+// without secrets for whoever only decides.
 func (s *Setup) Handed(truth *pawl.Result) []OpenCall {
 	return s.Shown(OpenCalls(truth))
 }

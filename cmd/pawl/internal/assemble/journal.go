@@ -79,11 +79,14 @@ func (j *Journal) Known(id string, err error) error {
 	case errors.As(err, &m):
 		return cli.Fail(cli.StatusFailed, err, "")
 	case errors.Is(err, durable.ErrChanged):
-		return cli.Fail(cli.StatusFailed, err, "resume it with what it was begun with, or with --accept-changed-tool NAME; "+j.Command("runs", "fork", id, "--at", "STEP")+" begins another run from here")
+		return cli.Fail(cli.StatusFailed, err,
+			"resume it with what it was begun with, or with --accept-changed-tool NAME; "+
+				j.Command("runs", "fork", id, "--at", "STEP")+" begins another run from here")
 	case errors.Is(err, durable.ErrCorrupt):
 		return cli.Fail(cli.StatusFailed, err, j.Command("runs", "verify", id))
 	case errors.Is(err, store.ErrConflict):
-		return cli.Fail(cli.StatusUsage, err, "--run ANOTHER begins another run; "+j.Command("runs", "resume", id)+" goes on with this one")
+		return cli.Fail(cli.StatusUsage, err, "--run ANOTHER begins another run; "+j.Command("runs", "resume", id)+
+			" goes on with this one")
 	}
 	return nil
 }
@@ -109,7 +112,8 @@ func (j *Journal) Settling(id string, open []OpenCall) string {
 		ways = append(ways, j.Command("runs", "answer", id, "KEY=TEXT"))
 	}
 	if unknown {
-		ways = append(ways, "nobody knows whether it happened: "+j.Command("effects", "reconcile", id, "KEY")+" --happened RESULT, --again or --never")
+		ways = append(ways, "nobody knows whether it happened: "+j.Command("effects", "reconcile", id, "KEY")+
+			" --happened RESULT, --again or --never")
 	}
 	return strings.Join(ways, "; ") + "; then " + j.Command("runs", "resume", id)
 }
@@ -150,7 +154,9 @@ func (j *Journal) Inbox(ctx context.Context, sys *cli.System) ([]inboxItem, erro
 			return nil, err
 		}
 		for _, o := range WaitingCalls(ws) {
-			item := inboxItem{Run: r.ID, Task: hide.String(r.Task), Key: o.Key, Tool: o.Name, Args: hide.Call(pawl.ToolCall{Name: o.Name, Args: o.Args}).Args, Wants: "approval", Why: hide.String(o.Why), Expires: o.Expires}
+			item := inboxItem{Run: r.ID, Task: hide.String(r.Task), Key: o.Key, Tool: o.Name,
+				Args: hide.Call(pawl.ToolCall{Name: o.Name,
+					Args: o.Args}).Args, Wants: "approval", Why: hide.String(o.Why), Expires: o.Expires}
 			switch {
 			case o.Outcome == pawl.OutcomeUnknown:
 				item.Wants = "word"
@@ -166,7 +172,8 @@ func (j *Journal) Inbox(ctx context.Context, sys *cli.System) ([]inboxItem, erro
 // LastRun stands for the run that was written to last.
 const LastRun = "last"
 
-// OpenRuns opens the database with the runs. Close them. The name of its file means the same in any folder then, since the agent of a run is made in the one it was begun in.
+// OpenRuns opens the database with the runs. Close them. The name of its file means the same in any
+// folder then, since the agent of a run is made in the one it was begun in.
 func (f *StoreFlags) OpenRuns(sys *cli.System) (*Journal, error) {
 	typed := *f
 	if f.DB != "" && !strings.Contains(f.DB, "://") {
@@ -187,7 +194,8 @@ func (f *StoreFlags) OpenRuns(sys *cli.System) (*Journal, error) {
 	return j, nil
 }
 
-// OpenRun opens the database with the runs, and finds the one that a person named: see find. Close them.
+// OpenRun opens the database with the runs, and finds the one that a person named: see find. Close
+// them.
 func (f *StoreFlags) OpenRun(ctx context.Context, sys *cli.System, name string) (*Journal, store.JournalRun, error) {
 	j, err := f.OpenRuns(sys)
 	if err != nil {
@@ -216,7 +224,8 @@ func (j *Journal) All(ctx context.Context, state string) ([]store.JournalRun, er
 	return runs, err
 }
 
-// Find returns the run that a person named: by its ID, by letters with which no other begins, or as the last.
+// Find returns the run that a person named: by its ID, by letters with which no other begins, or as
+// the last.
 func (j *Journal) Find(ctx context.Context, name string) (store.JournalRun, error) {
 	if name != LastRun && name != "" {
 		r, err := j.Journal.JournalRun(ctx, j.Scope(), name)
@@ -230,7 +239,8 @@ func (j *Journal) Find(ctx context.Context, name string) (store.JournalRun, erro
 	}
 	if name == LastRun {
 		if len(runs) == 0 {
-			return store.JournalRun{}, cli.Fail(cli.StatusFailed, errors.New("there is no run yet"), j.Command("run")+" --durable … begins one")
+			return store.JournalRun{}, cli.Fail(cli.StatusFailed, errors.New("there is no run yet"), j.Command("run")+
+				" --durable … begins one")
 		}
 		return runs[0], nil
 	}
@@ -248,11 +258,13 @@ func (j *Journal) Find(ctx context.Context, name string) (store.JournalRun, erro
 	}
 	ids := cli.Names(found[:min(len(found), 5)], RunID)
 	slices.Sort(ids)
-	return store.JournalRun{}, cli.Fail(cli.StatusFailed, fmt.Errorf("%s begin with %s: %s", cli.Count(len(found), "run"), name, strings.Join(ids, ", ")), "a letter more tells them apart")
+	return store.JournalRun{}, cli.Fail(cli.StatusFailed, fmt.Errorf("%s begin with %s: %s",
+		cli.Count(len(found), "run"), name, strings.Join(ids, ", ")), "a letter more tells them apart")
 }
 
-// Hide returns what hides the secrets of a run, and those that more hides (nil: the keys of this environment alone): arguments that its tools mark, and what the variables hold whose values were hidden when it
-// was begun.
+// Hide returns what hides the secrets of a run, and those that more hides (nil: the keys of this
+// environment alone): arguments that its tools mark, and what the variables hold whose values were
+// hidden when it was begun.
 func (j *Journal) Hide(ctx context.Context, sys *cli.System, id string, more *pawl.Redactor) (*pawl.Redactor, error) {
 	meta, err := j.Meta(j.Scoped(ctx), id)
 	if err != nil {
@@ -293,13 +305,15 @@ func SummaryOf(r store.JournalRun) (s durable.Summary) {
 	return s
 }
 
-// Free waits until no process holds the run: one that died holds it until its lease ends. It returns when that is over, or the process shows that it lives.
+// Free waits until no process holds the run: one that died holds it until its lease ends. It
+// returns when that is over, or the process shows that it lives.
 func (j *Journal) Free(ctx context.Context, sys *cli.System, id string) error {
 	first, err := j.Journal.JournalRun(ctx, j.Scope(), id)
 	if err != nil || first.Owner == "" || !first.Until.After(j.at()) {
 		return err
 	}
-	sys.Notice(fmt.Sprintf("another process has the run; if it is dead, it is free at %s: waiting", first.Until.Local().Format(time.TimeOnly)))
+	sys.Notice(fmt.Sprintf("another process has the run; if it is dead, it is free at %s: waiting",
+		first.Until.Local().Format(time.TimeOnly)))
 	t := time.NewTicker(200 * time.Millisecond)
 	defer t.Stop()
 	for {
@@ -315,7 +329,8 @@ func (j *Journal) Free(ctx context.Context, sys *cli.System, id string) error {
 		case now.Owner == "" || !now.Until.After(j.at()):
 			return nil
 		case now.Owner != first.Owner || !now.Until.Equal(first.Until):
-			return cli.Fail(cli.StatusFailed, fmt.Errorf("run %s: %w, and it lives", id, durable.ErrLost), j.Command("runs", "cancel", id)+" has it stop")
+			return cli.Fail(cli.StatusFailed, fmt.Errorf("run %s: %w, and it lives", id, durable.ErrLost),
+				j.Command("runs", "cancel", id)+" has it stop")
 		}
 	}
 }

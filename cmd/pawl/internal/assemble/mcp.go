@@ -31,13 +31,15 @@ func (f *ServerFlags) servers() ([]mcp.Server, error) {
 	for _, text := range f.MCP {
 		s, err := mcp.Parse(text)
 		if err != nil {
-			return nil, cli.Usage("--mcp https://mcp.example.com/mcp, or --mcp NAME='command with arguments'", "--mcp: %v", err)
+			return nil, cli.Usage("--mcp https://mcp.example.com/mcp, or --mcp NAME='command with arguments'",
+				"--mcp: %v", err)
 		}
 		if s.Command != "" {
 			s.Env = f.Env
 		}
 		if seen[s.Name] {
-			return nil, cli.Usage("--mcp NAME='…' gives each a name of its own", "--mcp: two servers are named %q", s.Name)
+			return nil, cli.Usage("--mcp NAME='…' gives each a name of its own", "--mcp: two servers are named %q",
+				s.Name)
 		}
 		seen[s.Name] = true
 		out = append(out, s)

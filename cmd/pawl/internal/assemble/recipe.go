@@ -16,14 +16,17 @@ import (
 	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
 )
 
-// Recipe is what a durable run keeps of how its agent was made, so that it can be made again: what stood on the command line. Keys are not in it, since the command line has
-// only their names; where a database is, and whose the run is, is said by whoever asks for the run.
+// Recipe is what a durable run keeps of how its agent was made, so that it can be made again: what
+// stood on the command line. Keys are not in it, since the command line has only their names; where
+// a database is, and whose the run is, is said by whoever asks for the run.
 type Recipe struct {
-	Dir    string                     `json:"dir"`              // where the command was given
-	File   string                     `json:"file,omitempty"`   // of the agent
-	Digest string                     `json:"digest,omitempty"` // of the file's content
-	Flags  map[string]json.RawMessage `json:"flags,omitempty"`  // those that were said, by the names of agentFlags' fields
-	Secret []string                   `json:"secret,omitempty"` // names of variables of the environment that held what was hidden
+	Dir    string `json:"dir"`              // where the command was given
+	File   string `json:"file,omitempty"`   // of the agent
+	Digest string `json:"digest,omitempty"` // of the file's content
+	// those that were said, by the names of agentFlags' fields
+	Flags map[string]json.RawMessage `json:"flags,omitempty"`
+	// names of variables of the environment that held what was hidden
+	Secret []string `json:"secret,omitempty"`
 }
 
 // notKept are the flags that say where the run is, and whose.
@@ -37,7 +40,8 @@ func NewRecipe(file string, f *AgentFlags, s *Setup) (json.RawMessage, error) {
 	}
 	n := Recipe{Dir: dir, File: file, Flags: Given(f)}
 	for _, v := range os.Environ() {
-		if name, value, _ := strings.Cut(v, "="); strings.TrimSpace(value) != "" && s.Secrets.String(strings.TrimSpace(value)) == redacted {
+		if name, value, _ := strings.Cut(v, "="); strings.TrimSpace(value) != "" &&
+			s.Secrets.String(strings.TrimSpace(value)) == redacted {
 			n.Secret = append(n.Secret, name)
 		}
 	}
@@ -94,7 +98,8 @@ func (n *Recipe) Over(f *AgentFlags) error {
 			return cli.Usage("", "the run was begun with a flag that this pawl does not know: %s", name)
 		}
 		if strings.Contains(string(value), redacted) {
-			return cli.Usage("say it again", "%s held a secret when the run was begun, and was not kept", FlagName(field))
+			return cli.Usage("say it again", "%s held a secret when the run was begun, and was not kept",
+				FlagName(field))
 		}
 		if err := json.Unmarshal(value, v.FieldByIndex(field.Index).Addr().Interface()); err != nil {
 			return cli.Usage("", "%s was kept as %s, which this pawl does not understand", FlagName(field), value)
@@ -148,7 +153,8 @@ func FlagName(f reflect.StructField) string {
 	return "--" + strings.ToLower(out.String())
 }
 
-// Enter goes to where the run was begun, so that names of files mean what they meant. What f says now is about where we are.
+// Enter goes to where the run was begun, so that names of files mean what they meant. What f says
+// now is about where we are.
 func (n *Recipe) Enter(f *AgentFlags, file *string) error {
 	here, err := os.Getwd()
 	if err != nil || n.Dir == "" || n.Dir == here {

@@ -14,7 +14,8 @@ import (
 	"github.com/pawl-go/pawl"
 )
 
-// A run keeps each flag of its agent, and gives it back; the flags that say where it is, and whose, it does not keep.
+// A run keeps each flag of its agent, and gives it back; the flags that say where it is, and whose,
+// it does not keep.
 func TestNoteKeepsEachFlag(t *testing.T) {
 	f, want := new(AgentFlags), new(AgentFlags)
 	names := map[string]bool{}
@@ -40,7 +41,8 @@ func TestNoteKeepsEachFlag(t *testing.T) {
 	}
 	must(t, n.Over(want))
 	want.DB, want.Tenant, want.User = f.DB, f.Tenant, f.User
-	if diff := cmp.Diff(want, f, cmp.Exporter(func(reflect.Type) bool { return true }), cmpopts.EquateEmpty()); diff != "" {
+	if diff := cmp.Diff(want, f, cmp.Exporter(func(reflect.Type) bool { return true }),
+		cmpopts.EquateEmpty()); diff != "" {
 		t.Errorf("got -, want +: %s", diff)
 	}
 	if kept := string(meta); strings.Contains(kept, `"DB"`) || strings.Contains(kept, `"User"`) {

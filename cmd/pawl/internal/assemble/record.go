@@ -37,7 +37,8 @@ func (f *RecordFlags) Carrier(sys *cli.System, a *AgentFlags) error {
 		}
 		r, err := recording.Parse(b)
 		if err != nil {
-			return cli.Usage("what --record wrote; pawl record import reads cassettes of go-vcr and VCR", "--replay %s: %v", f.Replay, err)
+			return cli.Usage("what --record wrote; pawl record import reads cassettes of go-vcr and VCR",
+				"--replay %s: %v", f.Replay, err)
 		}
 		f.player = recording.Play(r)
 		a.CarryBy(f.player, true)
@@ -60,7 +61,8 @@ func (f *RecordFlags) Keep(sys *cli.System, err error) error {
 	if f.player != nil && f.player.Left() > 0 && err == nil {
 		sys.Notice(fmt.Sprintf("--replay %s: %s not asked", f.Replay, cli.Count(f.player.Left(), "recorded request")))
 	}
-	if f.recorder == nil || len(f.recorder.Recording().Exchanges) == 0 { // a file that is there stays, when nothing was asked
+	// a file that is there stays, when nothing was asked
+	if f.recorder == nil || len(f.recorder.Recording().Exchanges) == 0 {
 		return err
 	}
 	b, failed := f.recorder.Recording().JSON()

@@ -52,9 +52,11 @@ func toolDefs(flag, path string, results bool) ([]toolDef, error) {
 		case t.Name == "":
 			return nil, cli.Usage(hint, "%s %s: tool %d has no name", flag, path, i+1)
 		case t.Parameters != nil && t.Input != nil:
-			return nil, cli.Usage("parameters and input are two words for one thing", "%s %s: tool %s has both", flag, path, t.Name)
+			return nil, cli.Usage("parameters and input are two words for one thing", "%s %s: tool %s has both", flag,
+				path, t.Name)
 		case t.Results != nil && !results:
-			return nil, cli.Usage("tools with results belong into --rehearse", "%s %s: tool %s has results, but it is the caller who gives them", flag, path, t.Name)
+			return nil, cli.Usage("tools with results belong into --rehearse",
+				"%s %s: tool %s has results, but it is the caller who gives them", flag, path, t.Name)
 		case t.Input == nil:
 			t.Input = t.Parameters
 		}
@@ -87,7 +89,8 @@ func registry(flag, path string, defs []toolDef, tool func(toolDef) *pawl.Tool) 
 	for _, d := range defs {
 		switch err := r.Add(tool(d)); {
 		case errors.Is(err, pawl.ErrDuplicate):
-			return nil, cli.Usage("a tool's name stands for it alone; rename one", "%s %s: two tools are named %q", flag, path, d.Name)
+			return nil, cli.Usage("a tool's name stands for it alone; rename one", "%s %s: two tools are named %q",
+				flag, path, d.Name)
 		case err != nil:
 			return nil, cli.Usage("", "%s %s: %v", flag, path, err)
 		}
@@ -95,11 +98,13 @@ func registry(flag, path string, defs []toolDef, tool func(toolDef) *pawl.Tool) 
 	return r, nil
 }
 
-// rehearsed makes a tool that gives its written results one after another, in the order in which the model made the calls: calls
-// of one such tool wait for each other, whatever else runs beside them. A call that the pipeline refuses (bad arguments, say)
-// takes no result. How far the rehearsal has come is a value of the run, so that it goes on where it was after --messages.
+// rehearsed makes a tool that gives its written results one after another, in the order in which
+// the model made the calls: calls of one such tool wait for each other, whatever else runs beside
+// them. A call that the pipeline refuses (bad arguments, say) takes no result. How far the
+// rehearsal has come is a value of the run, so that it goes on where it was after --messages.
 //
-// Nothing happens in the world, so nobody is asked; but no call is begun early or repeated either, which Read would allow.
+// Nothing happens in the world, so nobody is asked; but no call is begun early or repeated either,
+// which Read would allow.
 func rehearsed(d toolDef) *pawl.Tool {
 	var mu sync.Mutex
 	given := 0

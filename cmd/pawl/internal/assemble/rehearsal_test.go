@@ -11,7 +11,8 @@ import (
 	"github.com/pawl-go/pawl/script"
 )
 
-// The n-th call gets the n-th result in the order in which the model made the calls, however often it is tried.
+// The n-th call gets the n-th result in the order in which the model made the calls, however often
+// it is tried.
 func TestRehearsalOrder(t *testing.T) {
 	for range 50 {
 		checkRehearsal(t)
@@ -42,7 +43,8 @@ func checkRehearsal(t *testing.T) {
 	for i := range 10 {
 		want = append(want, fmt.Sprint("a", i+10), fmt.Sprint("b", i+10))
 	}
-	agent := &pawl.Agent{Model: script.New(script.Together(reply...), script.Together(reply...), script.Say("done")), Tools: []pawl.Toolset{set}}
+	agent := &pawl.Agent{Model: script.New(script.Together(reply...), script.Together(reply...), script.Say("done")),
+		Tools: []pawl.Toolset{set}}
 	res, err := agent.Run(t.Context(), pawl.User("go"))
 	if err != nil {
 		t.Fatal(err)

@@ -23,17 +23,20 @@ type ruleFlags struct {
 	Within    *time.Duration `name:"approve-within" placeholder:"TIME" help:"${rule_within}"`
 }
 
-// over writes what the flags say over the agent. Flags that name tools add to the lists of a file, since a rule that somebody wrote to be safe is not taken
-// away by another; with --yes every call runs that no list asks about or denies.
+// over writes what the flags say over the agent. Flags that name tools add to the lists of a file,
+// since a rule that somebody wrote to be safe is not taken away by another; with --yes every call
+// runs that no list asks about or denies.
 func (f *ruleFlags) over(a *config.Agent) {
 	if a.Team != nil {
-		f = &ruleFlags{Yes: f.Yes, Within: f.Within} // whose tools the lists are about is known when the workers are built: see spread
+		// whose tools the lists are about is known when the workers are built: see spread
+		f = &ruleFlags{Yes: f.Yes, Within: f.Within}
 	}
 	for _, l := range []struct {
 		path string
 		list *[]string
 		said []string
-	}{{"approve.deny", &a.Approve.Deny, f.DenyTool}, {"approve.ask", &a.Approve.Ask, f.AskTool}, {"approve.allow", &a.Approve.Allow, f.AllowTool}} {
+	}{{"approve.deny", &a.Approve.Deny, f.DenyTool}, {"approve.ask", &a.Approve.Ask, f.AskTool}, {"approve.allow",
+		&a.Approve.Allow, f.AllowTool}} {
 		for _, name := range l.said {
 			a.Override(fmt.Sprintf("%s[%d]", l.path, len(*l.list)))
 			*l.list = append(slices.Clip(*l.list), name)
@@ -45,20 +48,23 @@ func (f *ruleFlags) over(a *config.Agent) {
 	}
 }
 
-// spread gives the lists of the flags to the team: what is about its own tools, workers among them, to its rules. Those of its workers have them already, by inner.
+// spread gives the lists of the flags to the team: what is about its own tools, workers among them,
+// to its rules. Those of its workers have them already, by inner.
 func (f *ruleFlags) spread(r *policy.Rules, built *config.Built) error {
 	about := func(name string, tools []*pawl.Tool) error { return policy.Rules{Deny: []string{name}}.Check(tools) }
 	for _, l := range []struct {
 		flag string
 		list *[]string
 		said []string
-	}{{"--deny-tool", &r.Deny, f.DenyTool}, {"--ask-tool", &r.Ask, f.AskTool}, {"--allow-tool", &r.Allow, f.AllowTool}} {
+	}{{"--deny-tool", &r.Deny, f.DenyTool}, {"--ask-tool", &r.Ask, f.AskTool}, {"--allow-tool", &r.Allow,
+		f.AllowTool}} {
 		for _, name := range l.said {
 			switch {
 			case about(name, built.Tools) == nil:
 				*l.list = append(slices.Clip(*l.list), name)
 			case about(name, built.Within) != nil:
-				what, hint, _ := strings.Cut(strings.TrimPrefix(about(name, append(slices.Clip(built.Tools), built.Within...)).Error(), "approval rules: deny: "), "; ")
+				what, hint, _ := strings.Cut(strings.TrimPrefix(about(name, append(slices.Clip(built.Tools),
+					built.Within...)).Error(), "approval rules: deny: "), "; ")
 				return cli.Usage(hint, "%s: %s", l.flag, what)
 			}
 		}
@@ -66,11 +72,13 @@ func (f *ruleFlags) spread(r *policy.Rules, built *config.Built) error {
 	return nil
 }
 
-// inner is who decides about the calls of workers: their own rules with the flags over them, and where they ask the person at the terminal. Without one such calls are refused, since they
-// are made inside others.
+// inner is who decides about the calls of workers: their own rules with the flags over them, and
+// where they ask the person at the terminal. Without one such calls are refused, since they are
+// made inside others.
 func (s *Setup) inner(own policy.Rules, f *ruleFlags) pawl.Middleware {
 	r := own
-	r.Deny, r.Ask, r.Allow = slices.Concat(r.Deny, f.DenyTool), slices.Concat(r.Ask, f.AskTool), slices.Concat(r.Allow, f.AllowTool)
+	r.Deny, r.Ask, r.Allow = slices.Concat(r.Deny, f.DenyTool), slices.Concat(r.Ask,
+		f.AskTool), slices.Concat(r.Allow, f.AllowTool)
 	if f.Yes {
 		r.Else = pawl.Allow
 	}
@@ -97,7 +105,8 @@ func Decided(msgs []pawl.Message) map[pawl.Key]bool {
 	return keys
 }
 
-// Held are tools that the rules are asked about, where there is no run to ask them: what they do not let run is told.
+// Held are tools that the rules are asked about, where there is no run to ask them: what they do
+// not let run is told.
 func Held(rules policy.Rules, tools []*pawl.Tool) pawl.Toolset {
 	var all pawl.Toolsets
 	for _, t := range tools {

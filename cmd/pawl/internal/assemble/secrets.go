@@ -8,11 +8,12 @@ import (
 	"github.com/pawl-go/pawl/tools/search"
 )
 
-// minKey is how long a key is at least that is hidden: what people set for servers that want none ("none", "ollama") is an ordinary word, and
-// no provider's keys are so short.
+// minKey is how long a key is at least that is hidden: what people set for servers that want none
+// ("none", "ollama") is an ordinary word, and no provider's keys are so short.
 const minKey = 8
 
-// Secrets hides the keys of all providers and search services, others (that of --key-env, what --tool-file puts into headers), and the arguments that tools mark as secret.
+// Secrets hides the keys of all providers and search services, others (that of --key-env, what
+// --tool-file puts into headers), and the arguments that tools mark as secret.
 func Secrets(env func(string) string, tools []*pawl.Tool, others ...string) *pawl.Redactor {
 	r := new(pawl.Redactor)
 	r.AddTools(tools...)

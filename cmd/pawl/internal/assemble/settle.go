@@ -31,7 +31,8 @@ func (f *SettleFlags) Decide(ctx context.Context, j *Journal, id, by string) err
 	}
 	open := WaitingCalls(ws)
 	if len(open) == 0 {
-		return cli.Fail(cli.StatusFailed, fmt.Errorf("no call of run %s waits for an answer", id), j.Command("runs", "show", id))
+		return cli.Fail(cli.StatusFailed, fmt.Errorf("no call of run %s waits for an answer", id),
+			j.Command("runs", "show", id))
 	}
 	words, err := f.Words(open)
 	if err != nil {
@@ -67,8 +68,8 @@ type word struct {
 // All stands for every open call of which nothing else was said.
 const All = "all"
 
-// Settle makes the messages that settle the open calls of from as the flags say. The calls that still wait then are returned with
-// them.
+// Settle makes the messages that settle the open calls of from as the flags say. The calls that
+// still wait then are returned with them.
 func (f *SettleFlags) Settle(from *pawl.Result) (msgs []pawl.Message, waiting []OpenCall, err error) {
 	open := OpenCalls(from)
 	if f.Empty() {
@@ -95,13 +96,16 @@ func (f *SettleFlags) Words(open []OpenCall) ([]word, error) {
 		case i < 0:
 			return cli.Usage("open: "+Keys(open), "%s %s: no open call has this key", flag, key)
 		case words[i].Flag != "":
-			return cli.Usage("say one thing of a call", "%s %s: %s says something of it already", flag, key, words[i].Flag)
+			return cli.Usage("say one thing of a call", "%s %s: %s says something of it already", flag, key,
+				words[i].Flag)
 		case flag == "--approve" && open[i].waiting == nil:
-			return cli.Usage("a run without --approve goes on with it", "--approve %s: the call was handed back, and waits for nobody's word", key)
+			return cli.Usage("a run without --approve goes on with it",
+				"--approve %s: the call was handed back, and waits for nobody's word", key)
 		case flag == "--approve" && text != "" && !json.Valid([]byte(text)):
 			return cli.Usage("--approve "+key+`='{"name": "value"}'`, "--approve %s: the arguments are no JSON: %s", key, text)
 		case flag == "--approve" && open[i].waiting.Passive:
-			return cli.Usage("--answer "+key+"=TEXT gives its result", "--approve %s: %s has nothing to run", key, open[i].Name)
+			return cli.Usage("--answer "+key+"=TEXT gives its result", "--approve %s: %s has nothing to run", key,
+				open[i].Name)
 		}
 		words[i] = word{flag, text}
 		return nil
@@ -134,13 +138,15 @@ func (f *SettleFlags) Words(open []OpenCall) ([]word, error) {
 	}
 	if slices.Contains(f.Approve, All) {
 		mayRun := func(o OpenCall) bool {
-			return o.waiting != nil && !o.waiting.Passive && o.waiting.Outcome == pawl.OutcomePending // a yes to all is none to running again
+			// a yes to all is none to running again
+			return o.waiting != nil && !o.waiting.Passive && o.waiting.Outcome == pawl.OutcomePending
 		}
 		errs = append(errs, rest("--approve", "", mayRun, "open: "+Keys(open)+"; --answer KEY=TEXT gives a result"))
 	}
 	for _, text := range f.Deny {
 		if key, reason, _ := strings.Cut(text, "="); key == All {
-			errs = append(errs, rest("--deny", reason, func(OpenCall) bool { return true }, "say one thing of a call; open: "+Keys(open)))
+			errs = append(errs, rest("--deny", reason, func(OpenCall) bool { return true },
+				"say one thing of a call; open: "+Keys(open)))
 		}
 	}
 	for _, err := range errs {

@@ -23,7 +23,8 @@ type TelemetryFlags struct {
 // fromEnv as --otel takes the address from the environment.
 const fromEnv = "env"
 
-// Open has the runs of s told to whom the flags say, until s is closed. It stands after all that changes the agent.
+// Open has the runs of s told to whom the flags say, until s is closed. It stands after all that
+// changes the agent.
 func (f *TelemetryFlags) Open(sys *cli.System, s *Setup) error {
 	if f.OTel == "" && f.Log == "" {
 		if f.TellContent {

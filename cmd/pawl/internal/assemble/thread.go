@@ -15,8 +15,9 @@ import (
 	"github.com/pawl-go/pawl/store"
 )
 
-// Thread is a conversation that is kept in the database as it goes on. Messages in it are whole: a reply some of whose calls wait for a word is no message of
-// the thread yet, and stands in its Meta until they have it.
+// Thread is a conversation that is kept in the database as it goes on. Messages in it are whole: a
+// reply some of whose calls wait for a word is no message of the thread yet, and stands in its Meta
+// until they have it.
 type Thread struct {
 	DB    store.Threads
 	Scope store.Scope
@@ -30,14 +31,18 @@ const (
 	NoThread   = "none" // none at all
 )
 
-// unsettled is what Meta keeps of a conversation beside its messages: how the last turn ended, with the messages that are not whole.
+// unsettled is what Meta keeps of a conversation beside its messages: how the last turn ended, with
+// the messages that are not whole.
 type unsettled struct {
-	At   int          `json:"at"` // how many messages the thread had then; with another number it says nothing
+	// how many messages the thread had then; with another number it says nothing
+	At   int          `json:"at"`
 	Last *pawl.Result `json:"last"`
 }
 
-// OpenThread finds the conversation that name stands for, or begins one, and returns where it goes on.
-func OpenThread(ctx context.Context, db store.Threads, s store.Scope, name string, now time.Time) (*Thread, *pawl.Result, error) {
+// OpenThread finds the conversation that name stands for, or begins one, and returns where it goes
+// on.
+func OpenThread(ctx context.Context, db store.Threads, s store.Scope, name string, now time.Time) (*Thread,
+	*pawl.Result, error) {
 	if name == "" || name == NewThread {
 		name = now.Format("2006-01-02-") + strings.ToLower(rand.Text()[:6])
 	} else if err := store.CheckID(name); err != nil {
@@ -56,7 +61,8 @@ func OpenThread(ctx context.Context, db store.Threads, s store.Scope, name strin
 }
 
 // LoadThread returns a conversation and where it goes on; nil when there is none of that name.
-func LoadThread(ctx context.Context, db store.Threads, s store.Scope, name string) (*store.Thread, *pawl.Result, error) {
+func LoadThread(ctx context.Context, db store.Threads, s store.Scope, name string) (*store.Thread, *pawl.Result,
+	error) {
 	from := new(pawl.Result)
 	if name == lastThread {
 		all, err := Threads(ctx, db, s)
@@ -77,7 +83,8 @@ func LoadThread(ctx context.Context, db store.Threads, s store.Scope, name strin
 		return nil, nil, err
 	}
 	var u unsettled
-	if err := json.Unmarshal(t.Meta, &u); err == nil && u.Last != nil && u.At == len(kept) { // another program may have put something else there
+	// another program may have put something else there
+	if err := json.Unmarshal(t.Meta, &u); err == nil && u.Last != nil && u.At == len(kept) {
 		from = u.Last
 	}
 	msgs := make([]pawl.Message, 0, len(kept)+len(from.Messages))
@@ -104,8 +111,11 @@ func (t *Thread) Save(ctx context.Context, res *pawl.Result) error {
 		t.Title, t.Created = made.Title, made.Created
 	}
 	whole = max(whole, t.Messages)
-	if err := t.DB.AppendMessages(ctx, t.Scope, t.ID, t.Messages, res.Messages[t.Messages:whole]...); errors.Is(err, store.ErrConflict) {
-		return cli.Fail(cli.StatusFailed, fmt.Errorf("the conversation %s went on elsewhere meanwhile, so this turn is not kept", t.ID), "/save FILE keeps it; pawl threads show "+t.ID+" shows the other")
+	if err := t.DB.AppendMessages(ctx, t.Scope, t.ID, t.Messages, res.Messages[t.Messages:whole]...); errors.Is(err,
+		store.ErrConflict) {
+		return cli.Fail(cli.StatusFailed,
+			fmt.Errorf("the conversation %s went on elsewhere meanwhile, so this turn is not kept",
+				t.ID), "/save FILE keeps it; pawl threads show "+t.ID+" shows the other")
 	} else if err != nil {
 		return err
 	}

@@ -15,7 +15,8 @@ import (
 	"github.com/pawl-go/pawl/store/sqlite"
 )
 
-// Of two chats that go on with one conversation, the second is told that its turn is not kept, and takes nothing from the first.
+// Of two chats that go on with one conversation, the second is told that its turn is not kept, and
+// takes nothing from the first.
 func TestTwoChatsOfOneThread(t *testing.T) {
 	db, err := sqlite.Open(filepath.Join(t.TempDir(), "pawl.db"), &sqlite.Options{NoSync: true})
 	must(t, err)
@@ -41,19 +42,24 @@ func TestTwoChatsOfOneThread(t *testing.T) {
 	}
 }
 
-// Whatever a turn ends with, the conversation goes on the next day as it would have gone on at once, and its messages in the store are whole: each call has its
-// result. So does one whose Meta another program has changed, but without what waited.
+// Whatever a turn ends with, the conversation goes on the next day as it would have gone on at
+// once, and its messages in the store are whole: each call has its result. So does one whose Meta
+// another program has changed, but without what waited.
 func TestThreadGoesOn(t *testing.T) {
 	call := func(id string) pawl.ToolCall {
 		return pawl.ToolCall{ID: id, Name: "t", Args: json.RawMessage(`{"x":1}`)}
 	}
-	said := []pawl.Message{pawl.User("go"), pawl.Assistant(pawl.Text{Text: "a"}), pawl.User("on"), pawl.Assistant(call("1"), call("2"))}
+	said := []pawl.Message{pawl.User("go"), pawl.Assistant(pawl.Text{Text: "a"}), pawl.User("on"),
+		pawl.Assistant(call("1"), call("2"))}
 	first := pawl.Results(pawl.ToolResult{CallID: "1", Parts: []pawl.Part{pawl.Text{Text: "r"}}})
 	for what, res := range map[string]*pawl.Result{
-		"an answer":               {Messages: said[:2], Stop: pawl.StopAnswer, Values: pawl.Values{"k": json.RawMessage(`1`)}},
-		"two calls that wait":     {Messages: said, Stop: pawl.StopPending, Pending: []pawl.Waiting{{Key: "run/2/0", Call: call("1")}, {Key: "run/2/1", Call: call("2")}}},
-		"one of them has settled": {Messages: append(said[:4:4], first), Stop: pawl.StopPending, Pending: []pawl.Waiting{{Key: "run/2/1", Call: call("2")}}},
-		"a first call that waits": {Messages: []pawl.Message{pawl.Assistant(call("1"))}, Stop: pawl.StopPending, Pending: []pawl.Waiting{{Key: "run/1/0", Call: call("1")}}},
+		"an answer": {Messages: said[:2], Stop: pawl.StopAnswer, Values: pawl.Values{"k": json.RawMessage(`1`)}},
+		"two calls that wait": {Messages: said, Stop: pawl.StopPending,
+			Pending: []pawl.Waiting{{Key: "run/2/0", Call: call("1")}, {Key: "run/2/1", Call: call("2")}}},
+		"one of them has settled": {Messages: append(said[:4:4], first), Stop: pawl.StopPending,
+			Pending: []pawl.Waiting{{Key: "run/2/1", Call: call("2")}}},
+		"a first call that waits": {Messages: []pawl.Message{pawl.Assistant(call("1"))}, Stop: pawl.StopPending,
+			Pending: []pawl.Waiting{{Key: "run/1/0", Call: call("1")}}},
 	} {
 		db, err := sqlite.Open(filepath.Join(t.TempDir(), "pawl.db"), &sqlite.Options{NoSync: true})
 		must(t, err)

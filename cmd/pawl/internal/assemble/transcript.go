@@ -13,7 +13,8 @@ import (
 	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
 )
 
-// LoadTranscript reads what --save wrote, or a list of messages. It returns the run to go on from, and messages that hold decisions apart.
+// LoadTranscript reads what --save wrote, or a list of messages. It returns the run to go on from,
+// and messages that hold decisions apart.
 func LoadTranscript(path string) (*pawl.Result, error) {
 	b, err := cli.ReadFile("--messages", path)
 	if err != nil {
@@ -86,12 +87,14 @@ type OpenCall struct {
 	Digest  string    `json:"digest,omitempty"` // of the question: an answer is bound to it
 	Expires time.Time `json:"expires,omitzero"` // after that a yes comes too late, and the call asks anew
 
-	Outcome pawl.Outcome `json:"outcome,omitempty"` // unknown: it was interrupted and may have happened; "": it was not begun
+	// unknown: it was interrupted and may have happened; "": it was not begun
+	Outcome pawl.Outcome `json:"outcome,omitempty"`
 
 	waiting *pawl.Waiting // the question it waits with; nil: it was handed back, not asked about
 }
 
-// Question returns the question that the call is pending with. nil means that the call was handed back, and no question is asked.
+// Question returns the question that the call is pending with. nil means that the call was handed
+// back, and no question is asked.
 func (o *OpenCall) Question() *pawl.Waiting { return o.waiting }
 
 // WaitingCalls are open calls by their questions: those of calls inside of others, too.
@@ -131,7 +134,8 @@ func OpenCalls(res *pawl.Result) []OpenCall {
 			if c.ID != d.ID {
 				continue
 			}
-			o := OpenCall{Key: pawl.Key("run/" + strconv.Itoa(replies) + "/" + strconv.Itoa(place)), ID: c.ID, Name: c.Name, Args: c.Args}
+			o := OpenCall{Key: pawl.Key("run/" + strconv.Itoa(replies) + "/" + strconv.Itoa(place)), ID: c.ID,
+				Name: c.Name, Args: c.Args}
 			if !json.Valid(o.Args) {
 				o.Args, _ = json.Marshal(string(c.Args))
 			}

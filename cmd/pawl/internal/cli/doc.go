@@ -1,5 +1,5 @@
-// Package cli holds what all commands of pawl share: the System that a command runs in, failures with
-// their exit status and hint, and the plain forms of texts, times and tables.
+// Package cli holds what all commands of pawl share: the System that a command runs in, failures
+// with their exit status and hint, and the plain forms of texts, times and tables.
 //
 //	main ──▶ System{In, Out, Err, Env} ──▶ a command's Run ──▶ error ──▶ Report ──▶ exit status
 //

@@ -12,8 +12,9 @@ import (
 
 // The exit statuses. They are part of the command's contract.
 const (
-	statusAnswered    = 0   // there is an answer, or the command did what it was told
-	StatusFailed      = 1   // the run failed or turned in circles; the tool that was called gave no good result
+	statusAnswered = 0 // there is an answer, or the command did what it was told
+	// the run failed or turned in circles; the tool that was called gave no good result
+	StatusFailed      = 1
 	StatusUsage       = 2   // the command line, a file it names, or the configuration is wrong
 	StatusPending     = 3   // calls wait for a person or for the caller
 	StatusLimit       = 4   // a limit was reached, whether or not there is an answer
@@ -43,8 +44,8 @@ func Usage(hint, format string, args ...any) error {
 	return Fail(StatusUsage, fmt.Errorf(format, args...), hint)
 }
 
-// Report writes err for a person, and returns the exit status. What it says may come from a provider or a tool, so it is
-// made harmless for a terminal.
+// Report writes err for a person, and returns the exit status. What it says may come from a
+// provider or a tool, so it is made harmless for a terminal.
 func Report(w io.Writer, err error) int {
 	if err == nil {
 		return statusAnswered
@@ -62,7 +63,8 @@ func Report(w io.Writer, err error) int {
 	return f.Status
 }
 
-// NotBegun is what a run's error means that could not take its first step: something it was given is wrong.
+// NotBegun is what a run's error means that could not take its first step: something it was given
+// is wrong.
 func NotBegun(err error) error {
 	err = Failed(err)
 	var f *Failure
@@ -72,7 +74,8 @@ func NotBegun(err error) error {
 	return err
 }
 
-// Failed says what a run's error means for the person: a configuration that cannot work is told apart from a run that failed.
+// Failed says what a run's error means for the person: a configuration that cannot work is told
+// apart from a run that failed.
 func Failed(err error) error {
 	var p *pawl.ProviderError
 	var t *pawl.TranscriptError
@@ -83,7 +86,8 @@ func Failed(err error) error {
 	case errors.As(err, &f):
 		return err
 	case errors.As(err, &o):
-		return Fail(StatusFailed, err, "the answer was: "+Line(o.Text, 200)+"; another model may fit it: pawl models list")
+		return Fail(StatusFailed, err, "the answer was: "+Line(o.Text, 200)+
+			"; another model may fit it: pawl models list")
 	case errors.As(err, &t):
 		return Fail(StatusUsage, err, "the messages are no conversation that can go on; mend the file, or begin without --messages: pawl chat")
 	case errors.As(err, &tool):
@@ -102,9 +106,11 @@ func ofProvider(p *pawl.ProviderError) (status int, hint string) {
 	case pawl.CodeAuthentication:
 		variables := strings.Join(provider.KeyVariables(p.Provider), " or ")
 		if p.Status == 0 { // nothing was sent
-			return StatusUsage, "put the key into " + variables + ", in one line; for another --base-url say with --key-env NAME which variable has it; which keys are set: pawl doctor"
+			return StatusUsage, "put the key into " + variables +
+				", in one line; for another --base-url say with --key-env NAME which variable has it; which keys are set: pawl doctor"
 		}
-		return StatusUsage, "the key is wrong, or none was sent: " + variables + " goes to its provider alone; --key-env NAME says which variable has the key for another --base-url; which keys are set: pawl doctor"
+		return StatusUsage, "the key is wrong, or none was sent: " + variables +
+			" goes to its provider alone; --key-env NAME says which variable has the key for another --base-url; which keys are set: pawl doctor"
 	case pawl.CodePermission:
 		return StatusUsage, "this key may not use the model; others: pawl models list"
 	case pawl.CodeNotFound:
@@ -129,7 +135,8 @@ func ofProvider(p *pawl.ProviderError) (status int, hint string) {
 	return StatusFailed, later
 }
 
-// Fail returns a failure. hint is what can be done about err; "" means that there is nothing to say.
+// Fail returns a failure. hint is what can be done about err; "" means that there is nothing to
+// say.
 func Fail(status int, err error, hint string) error { return &Failure{status, err, hint} }
 
 // Silent returns a failure of which everything has been reported already.

@@ -34,7 +34,8 @@ func Cause(err error) string {
 	return err.Error()
 }
 
-// WriteFile replaces the file at path. Only its owner may read a new one: conversations are private.
+// WriteFile replaces the file at path. Only its owner may read a new one: conversations are
+// private.
 func WriteFile(path string, content []byte) (err error) {
 	mode := os.FileMode(0o600)
 	target := path
@@ -64,7 +65,8 @@ func WriteFile(path string, content []byte) (err error) {
 	return os.Rename(f.Name(), target)
 }
 
-// Savable reports why nothing could be saved at the path that a flag names, before a run that would be lost.
+// Savable reports why nothing could be saved at the path that a flag names, before a run that would
+// be lost.
 func Savable(flag, path string) error {
 	if path == "" {
 		return nil

@@ -24,8 +24,8 @@ func HelpTexts() kong.Vars {
 	return texts
 }
 
-// Whole is a whole number on the command line. Negative numbers are read as well, so that the command
-// can report what is wrong with them.
+// Whole is a whole number on the command line. Negative numbers are read as well, so that the
+// command can report what is wrong with them.
 type Whole int
 
 // Decode reads the number.

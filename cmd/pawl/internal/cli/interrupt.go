@@ -12,12 +12,13 @@ import (
 	"github.com/pawl-go/pawl"
 )
 
-// ErrStopped is why a durable run stops that is interrupted: it is not given up, and can be resumed.
+// ErrStopped is why a durable run stops that is interrupted: it is not given up, and can be
+// resumed.
 var ErrStopped = errors.New("interrupted")
 
-// Interruptible returns a context that the first Ctrl-C (or a request to terminate) cancels with pawl.ErrCancelled, so that calls end,
-// results are written and the transcript is saved. The second one ends the program at once. Call stop when the work is done. What happens is
-// told on w.
+// Interruptible returns a context that the first Ctrl-C (or a request to terminate) cancels with
+// pawl.ErrCancelled, so that calls end, results are written and the transcript is saved. The second
+// one ends the program at once. Call stop when the work is done. What happens is told on w.
 func Interruptible(ctx context.Context, w io.Writer) (_ context.Context, stop func()) {
 	return InterruptibleBy(ctx, w, pawl.ErrCancelled)
 }
@@ -45,9 +46,9 @@ func InterruptibleBy(ctx context.Context, w io.Writer, cause error) (_ context.C
 	}
 }
 
-// Attended returns a context that is cancelled with cause when nobody reads the output of sys any more (head has seen enough, a
-// pager was left), and sys with outputs that notice. Without it the system would end the program on the spot, and the transcript
-// would not be saved.
+// Attended returns a context that is cancelled with cause when nobody reads the output of sys any
+// more (head has seen enough, a pager was left), and sys with outputs that notice. Without it the
+// system would end the program on the spot, and the transcript would not be saved.
 func Attended(ctx context.Context, sys *System, cause error) (context.Context, *System) {
 	signal.Ignore(syscall.SIGPIPE) // a write fails instead
 	ctx, cancel := context.WithCancelCause(ctx)

@@ -11,10 +11,12 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Decode reads JSON that a person or a program wrote for pawl: names are exact, and unknown ones are errors. Repeated names are, too, in
-// forms of our own; what lies inside of arguments, results and schemas is somebody else's, and is taken as it is.
+// Decode reads JSON that a person or a program wrote for pawl: names are exact, and unknown ones
+// are errors. Repeated names are, too, in forms of our own; what lies inside of arguments, results
+// and schemas is somebody else's, and is taken as it is.
 func Decode(b []byte, into any) error {
-	return json.Unmarshal(b, into, json.RejectUnknownMembers(true), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	return json.Unmarshal(b, into, json.RejectUnknownMembers(true), jsontext.AllowDuplicateNames(true),
+		jsontext.AllowInvalidUTF8(true))
 }
 
 // Lenient reads JSON of others: names that pawl does not know are passed over.
@@ -43,7 +45,8 @@ func Repeated(b []byte) string {
 	return ""
 }
 
-// JSONFault words an error of reading JSON for the person who wrote it: the line or the field, what is there, and what belongs there.
+// JSONFault words an error of reading JSON for the person who wrote it: the line or the field, what
+// is there, and what belongs there.
 func JSONFault(b []byte, err error) string {
 	var syntax *jsontext.SyntacticError
 	if errors.As(err, &syntax) {

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Lines reads lines for a person's sake: a wait for one ends with the context, and the line that comes later is not lost but the next
-// one's. It may be used by one reader at a time.
+// Lines reads lines for a person's sake: a wait for one ends with the context, and the line that
+// comes later is not lost but the next one's. It may be used by one reader at a time.
 type Lines struct {
 	got  chan typed
 	done chan struct{}
@@ -19,8 +19,8 @@ type typed struct {
 	err  error
 }
 
-// NewLines reads from in on a goroutine that ends when in does, or with the first line after stop: nothing can wake a read from a
-// terminal.
+// NewLines reads from in on a goroutine that ends when in does, or with the first line after stop:
+// nothing can wake a read from a terminal.
 func NewLines(in io.Reader) *Lines {
 	l := &Lines{make(chan typed), make(chan struct{})}
 	go func() {
@@ -53,7 +53,8 @@ func NewLines(in io.Reader) *Lines {
 // Stop says that no line is wanted any more.
 func (l *Lines) Stop() { close(l.done) }
 
-// Next returns the next line without its end. The error is io.EOF at the end of the input, or the cause of ctx.
+// Next returns the next line without its end. The error is io.EOF at the end of the input, or the
+// cause of ctx.
 func (l *Lines) Next(ctx context.Context) (string, error) {
 	select {
 	case t, more := <-l.got:

@@ -63,7 +63,8 @@ func Beginning(text string, width int) string {
 	return Line(first, width)
 }
 
-// Deleted removes entries one after another. The first that is not there is told when the rest is gone.
+// Deleted removes entries one after another. The first that is not there is told when the rest is
+// gone.
 func Deleted(w io.Writer, ids []string, remove, missing func(id string) error) error {
 	var first error
 	for _, id := range ids {

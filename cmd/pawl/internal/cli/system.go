@@ -36,7 +36,8 @@ func (s *System) Self() string {
 
 // Here is the system the program was started in.
 func Here() *System {
-	s := &System{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, InFile: os.Stdin, ErrFile: os.Stderr, Env: os.Getenv, Width: 80,
+	s := &System{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, InFile: os.Stdin, ErrFile: os.Stderr, Env: os.Getenv,
+		Width:  80,
 		InTerm: term.IsTerminal(int(os.Stdin.Fd())), OutTerm: term.IsTerminal(int(os.Stdout.Fd())), ErrTerm: term.IsTerminal(int(os.Stderr.Fd()))}
 	for _, f := range []*os.File{os.Stdout, os.Stderr} {
 		if w, _, err := term.GetSize(int(f.Fd())); err == nil && w > 0 {
@@ -50,7 +51,8 @@ func Here() *System {
 	return s
 }
 
-// Colours returns the style for a stream: colours on a terminal, unless NO_COLOR or a dumb terminal forbids them.
+// Colours returns the style for a stream: colours on a terminal, unless NO_COLOR or a dumb terminal
+// forbids them.
 func (s *System) Colours(terminal bool) Style {
 	return Style{terminal && s.Console == nil && s.Env("NO_COLOR") == "" && s.Env("TERM") != "dumb"}
 }

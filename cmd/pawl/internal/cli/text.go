@@ -15,7 +15,8 @@ import (
 // Indented puts the lines after the first under it.
 func Indented(s string) string { return strings.ReplaceAll(strings.TrimSpace(s), "\n", "\n    ") }
 
-// Folded breaks a line between words into at most most lines of width runes; what is left over is cut.
+// Folded breaks a line between words into at most most lines of width runes; what is left over is
+// cut.
 func Folded(s string, width, most int) []string {
 	var out []string
 	r := []rune(s)
@@ -80,7 +81,8 @@ func QuotedWord(s string) string {
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
-// Visible makes text harmless for a terminal: what a model or a tool says is shown, never carried out.
+// Visible makes text harmless for a terminal: what a model or a tool says is shown, never carried
+// out.
 func Visible(s string) string { return term.Visible(s) }
 
 // Line returns s as one line of at most width columns, control characters made visible.

@@ -23,7 +23,8 @@ import (
 	"github.com/pawl-go/pawl/tools/file"
 )
 
-// samples are the orders, returns and shipments of a month in a small shop, with the dirt that such files have.
+// samples are the orders, returns and shipments of a month in a small shop, with the dirt that such
+// files have.
 //
 //go:embed samples
 var samples embed.FS
@@ -73,7 +74,8 @@ func (c *Cmd) Run(sys *cli.System) error {
 	if c.API == "openai-chat" {
 		model = openai.NewChat("script", options)
 	}
-	agent := &pawl.Agent{Name: "analyst", Instructions: "Work only with what the tools tell you.", Model: model, Tools: []pawl.Toolset{files, data.New(nil)}}
+	agent := &pawl.Agent{Name: "analyst", Instructions: "Work only with what the tools tell you.", Model: model,
+		Tools: []pawl.Toolset{files, data.New(nil)}}
 
 	s := sys.Colours(sys.OutTerm)
 	fmt.Fprintf(sys.Out, `%s
@@ -86,7 +88,8 @@ write files, the check of every call, and the answer to a wrong one.
   files   %s
           in %s
   task    %s
-`, s.Bold("pawl demo: an agent at work"), sim.URL, strings.Join(cli.Folded(cli.Visible(strings.Join(names, ", ")), sys.Width-10, 5), "\n          "), cli.Visible(dir), strings.Join(cli.Folded(demoTask, sys.Width-10, 3), "\n          "))
+`, s.Bold("pawl demo: an agent at work"), sim.URL, strings.Join(cli.Folded(cli.Visible(strings.Join(names, ", ")),
+		sys.Width-10, 5), "\n          "), cli.Visible(dir), strings.Join(cli.Folded(demoTask, sys.Width-10, 3), "\n          "))
 	for _, note := range skipped {
 		fmt.Fprintf(sys.Out, "  note    %s\n", s.Yellow(cli.Visible(note)))
 	}
@@ -96,7 +99,8 @@ write files, the check of every call, and the answer to a wrong one.
 	if res == nil {
 		return cli.NotBegun(err)
 	}
-	fmt.Fprintf(sys.Out, "\n%s\n%s\n", s.Dim(strings.Repeat("─", sys.Width)), cli.Totals(res.Spent, time.Since(started)))
+	fmt.Fprintf(sys.Out, "\n%s\n%s\n", s.Dim(strings.Repeat("─", sys.Width)),
+		cli.Totals(res.Spent, time.Since(started)))
 	f := assemble.AgentFlags{}
 	if end := f.Ended(res, err, ""); end != nil {
 		return end
@@ -117,7 +121,8 @@ Next:
 	return err
 }
 
-// prepare copies the data files into the directory that the agent will see. skipped says which ones were left out, and why.
+// prepare copies the data files into the directory that the agent will see. skipped says which ones
+// were left out, and why.
 func (c *Cmd) prepare() (dir string, names, skipped []string, err error) {
 	var from fs.FS
 	if c.Data == "" {
@@ -129,7 +134,8 @@ func (c *Cmd) prepare() (dir string, names, skipped []string, err error) {
 	}
 	entries, err := fs.ReadDir(from, ".")
 	if err != nil {
-		return "", nil, nil, cli.Usage("--data takes a directory with .csv, .json or .jsonl files", "--data %s: %s", c.Data, cli.Cause(err))
+		return "", nil, nil, cli.Usage("--data takes a directory with .csv, .json or .jsonl files", "--data %s: %s",
+			c.Data, cli.Cause(err))
 	}
 	content := map[string][]byte{}
 	for _, e := range entries {
@@ -145,7 +151,8 @@ func (c *Cmd) prepare() (dir string, names, skipped []string, err error) {
 		case !info.Mode().IsRegular():
 			skipped = append(skipped, fmt.Sprintf("left out %s: it is no ordinary file", name))
 		case info.Size() > demoBytes:
-			skipped = append(skipped, fmt.Sprintf("left out %s: %s KiB is more than a demo takes", name, cli.Grouped(int(info.Size()>>10))))
+			skipped = append(skipped, fmt.Sprintf("left out %s: %s KiB is more than a demo takes", name,
+				cli.Grouped(int(info.Size()>>10))))
 		case len(names) == demoFiles:
 			skipped = append(skipped, fmt.Sprintf("left out %s: %d files are enough for a demo", name, demoFiles))
 		default:
@@ -178,7 +185,8 @@ func (c *Cmd) prepare() (dir string, names, skipped []string, err error) {
 	if taken, err := os.ReadDir(dir); err != nil {
 		return "", nil, nil, cli.Usage("", "--out %s", cli.Plain(err))
 	} else if len(taken) > 0 {
-		return "", nil, nil, cli.Usage("so that nothing of yours is overwritten", "--out %s: the directory is not empty", dir)
+		return "", nil, nil, cli.Usage("so that nothing of yours is overwritten",
+			"--out %s: the directory is not empty", dir)
 	}
 	for _, name := range names {
 		if err := os.WriteFile(filepath.Join(dir, name), content[name], 0o644); err != nil {

@@ -14,8 +14,9 @@ import (
 	"github.com/pawl-go/pawl/script"
 )
 
-// analyst plays the model of the demo: it decides, from the conversation in the request and from nothing else, what a model might do
-// next. It knows no file and no figure but those that tools told it.
+// analyst plays the model of the demo: it decides, from the conversation in the request and from
+// nothing else, what a model might do next. It knows no file and no figure but those that tools
+// told it.
 //
 //	list ▶ read (on, where a file is long) ▶ parse, for the columns ▶ aggregate, one call with a mistake ▶ mend it ▶ write ▶ answer
 func analyst(req *pawl.Request) script.Turn {
@@ -212,7 +213,8 @@ var (
 	numeric    = regexp.MustCompile(`^-?\d+(\.\d+)?$`)
 )
 
-// choose finds a column to group by, the one with the fewest different texts, and up to three columns of numbers to add up.
+// choose finds a column to group by, the one with the fewest different texts, and up to three
+// columns of numbers to add up.
 func (t *table) choose() {
 	fewest := 0
 	for _, c := range t.columns {
@@ -309,8 +311,8 @@ func parses(tables []*table) (string, []script.Turn) {
 	return "Which columns are there, and what is in them?\n", calls
 }
 
-// aggregates asks for the figures: of each table by group, and over all its rows. Its first call asks for an op that there is not, as
-// models do.
+// aggregates asks for the figures: of each table by group, and over all its rows. Its first call
+// asks for an op that there is not, as models do.
 func aggregates(tables []*table) (string, []script.Turn) {
 	var calls []script.Turn
 	var what []string
@@ -389,7 +391,8 @@ func corrections(tables []*table) (string, []script.Turn) {
 		}
 		var groupBy []string
 		_ = json.Unmarshal(t.wrong.args["group_by"], &groupBy) // left out is nil
-		return fmt.Sprintf("One call was wrong: there is no op \"total\". It is called %q here.\n", mended), []script.Turn{t.call(metrics, groupBy)}
+		return fmt.Sprintf("One call was wrong: there is no op \"total\". It is called %q here.\n", mended),
+			[]script.Turn{t.call(metrics, groupBy)}
 	}
 	return "", nil
 }

@@ -68,7 +68,8 @@ func (t *table) rowsOf(b *strings.Builder) {
 func (t *table) notesOf(b *strings.Builder) {
 	var notes []string
 	for _, name := range slices.Sorted(maps.Keys(t.all.Skipped)) {
-		notes = append(notes, fmt.Sprintf("%s of %s %s no number and not in the sum.", cli.Count(t.all.Skipped[name], "value"),
+		notes = append(notes, fmt.Sprintf("%s of %s %s no number and not in the sum.", cli.Count(t.all.Skipped[name],
+			"value"),
 			strings.TrimPrefix(name, "sum_"), isAre(t.all.Skipped[name])))
 	}
 	notes = append(notes, t.all.Notes...)
@@ -138,7 +139,8 @@ func conclusion(tables []*table, written *exchange) string {
 
 var money = regexp.MustCompile(`(?i)amount|total|price|cost|refund|revenue|sales|value`)
 
-// main returns the column of numbers that matters most, as far as names tell; "" when there is none.
+// main returns the column of numbers that matters most, as far as names tell; "" when there is
+// none.
 func (t *table) main() string {
 	for _, c := range t.numbers {
 		if money.MatchString(c) {

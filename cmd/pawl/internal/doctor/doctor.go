@@ -105,12 +105,14 @@ func (d *diagnosis) print(sys *cli.System) {
 			fmt.Fprintf(sys.Out, "%s\n", s.Bold(area))
 		}
 		counts[f.Status]++
-		fmt.Fprintf(sys.Out, "  %s %s\n", colour[f.Status](fmt.Sprintf("%-4s", f.Status)), indentedBy(cli.Visible(f.Text), "       "))
+		fmt.Fprintf(sys.Out, "  %s %s\n", colour[f.Status](fmt.Sprintf("%-4s", f.Status)),
+			indentedBy(cli.Visible(f.Text), "       "))
 		if f.Next != "" {
 			fmt.Fprintf(sys.Out, "       %s %s\n", s.Dim("→"), cli.Visible(f.Next))
 		}
 	}
-	fmt.Fprintf(sys.Out, "\n%d ok, %s, %d failed\n", counts[checkOK], cli.Count(counts[checkWarn], "warning"), counts[checkFail])
+	fmt.Fprintf(sys.Out, "\n%d ok, %s, %d failed\n", counts[checkOK], cli.Count(counts[checkWarn], "warning"),
+		counts[checkFail])
 }
 
 // indentedBy puts the lines after the first under it.

@@ -63,7 +63,8 @@ func examined(t *testing.T, dir string, env map[string]string, args ...string) (
 	return d, status
 }
 
-// has fails the test unless something was found with this status whose text and advice have these words.
+// has fails the test unless something was found with this status whose text and advice have these
+// words.
 func has(t *testing.T, d diagnosis, status string, words ...string) {
 	t.Helper()
 	for _, f := range d.Checks {
@@ -94,14 +95,20 @@ func TestDoctorKeys(t *testing.T) {
 		words  []string
 	}{
 		{map[string]string{}, checkWarn, []string{"no key of a provider", "ollama"}},
-		{map[string]string{"OPENAI_API_KEY": "sk-proj-secretsecret"}, checkOK, []string{"OPENAI_API_KEY: models openai:… and openai-chat:…"}},
-		{map[string]string{"OPENAI_API_KEY": "sk-ant-secretsecret"}, checkFail, []string{"OPENAI_API_KEY has a key that looks like that of another provider", "export ANTHROPIC_API_KEY="}},
-		{map[string]string{"OPENAI_API_KEY": "gsk_secretsecret", "OPENAI_BASE_URL": "https://api.groq.com/openai/v1"}, checkOK, []string{"OPENAI_API_KEY"}},
-		{map[string]string{"ANTHROPIC_API_KEY": "sk-proj-secretsecret"}, checkFail, []string{"ANTHROPIC_API_KEY has a key", "export OPENAI_API_KEY="}},
-		{map[string]string{"ANTHROPIC_API_KEY": "sk-ant-secret\n"}, checkFail, []string{"ANTHROPIC_API_KEY has white space"}},
+		{map[string]string{"OPENAI_API_KEY": "sk-proj-secretsecret"}, checkOK,
+			[]string{"OPENAI_API_KEY: models openai:… and openai-chat:…"}},
+		{map[string]string{"OPENAI_API_KEY": "sk-ant-secretsecret"}, checkFail,
+			[]string{"OPENAI_API_KEY has a key that looks like that of another provider", "export ANTHROPIC_API_KEY="}},
+		{map[string]string{"OPENAI_API_KEY": "gsk_secretsecret", "OPENAI_BASE_URL": "https://api.groq.com/openai/v1"},
+			checkOK, []string{"OPENAI_API_KEY"}},
+		{map[string]string{"ANTHROPIC_API_KEY": "sk-proj-secretsecret"}, checkFail,
+			[]string{"ANTHROPIC_API_KEY has a key", "export OPENAI_API_KEY="}},
+		{map[string]string{"ANTHROPIC_API_KEY": "sk-ant-secret\n"}, checkFail,
+			[]string{"ANTHROPIC_API_KEY has white space"}},
 		{map[string]string{"GEMINI_API_KEY": `"AIzasecretsecret"`}, checkFail, []string{"GEMINI_API_KEY has quotes"}},
 		{map[string]string{"GOOGLE_API_KEY": "AIzasecretsecret"}, checkOK, []string{"GOOGLE_API_KEY: models gemini:"}},
-		{map[string]string{"MISTRAL_API_KEY": "your-secret-api-key"}, checkFail, []string{"MISTRAL_API_KEY stands for a key"}},
+		{map[string]string{"MISTRAL_API_KEY": "your-secret-api-key"}, checkFail,
+			[]string{"MISTRAL_API_KEY stands for a key"}},
 		{map[string]string{"CLAUDE_API_KEY": "sk-ant-secretsecret"}, checkWarn, []string{"CLAUDE_API_KEY is set, which nobody reads", `export ANTHROPIC_API_KEY="$CLAUDE_API_KEY"`}},
 		{map[string]string{"SEARXNG_URL": "localhost"}, checkFail, []string{"SEARXNG_URL is no address"}},
 		{map[string]string{"HTTPS_PROXY": "http://proxy.test:3128"}, checkOK, []string{"HTTPS_PROXY"}},
@@ -140,7 +147,8 @@ func TestDoctorOnline(t *testing.T) {
 	}
 	d, _ = examined(t, t.TempDir(), env, "--online")
 	has(t, d, checkOK, "openai takes the key: 2 models, model-a, model-b")
-	d, _ = examined(t, t.TempDir(), map[string]string{"ANTHROPIC_API_KEY": "secretsecret", "ANTHROPIC_BASE_URL": web.URL}, "--online")
+	d, _ = examined(t, t.TempDir(), map[string]string{"ANTHROPIC_API_KEY": "secretsecret",
+		"ANTHROPIC_BASE_URL": web.URL}, "--online")
 	has(t, d, checkOK, "anthropic takes the key: 2 models")
 	answer = http.StatusUnauthorized
 	d, status = examined(t, t.TempDir(), env, "--online")
@@ -184,7 +192,8 @@ func TestDoctorDatabase(t *testing.T) {
 		{good, checkOK, []string{"good.db opens: version", "write-ahead log"}},
 		{filepath.Join(dir, "new.db"), checkOK, []string{"new.db is not there yet"}},
 		{dir, checkFail, []string{"is no file", "--db FILE"}},
-		{write("text.db", strings.Repeat("this is no database\n", 10)), checkFail, []string{"text.db", "bring back a copy"}},
+		{write("text.db", strings.Repeat("this is no database\n", 10)), checkFail,
+			[]string{"text.db", "bring back a copy"}},
 		{"postgres://user:secretsecret@nobody.invalid/x", checkOK, []string{"it is at an address; --online asks it"}},
 	} {
 		d, status := examined(t, dir, nil, "--db", tt.db)

@@ -35,7 +35,8 @@ func TestMain(m *testing.M) {
 	os.Exit(cli.Report(os.Stderr, err))
 }
 
-// A database, a folder and a file with an agent that this user may not write or read are told. Root may everything, so for root somebody else looks.
+// A database, a folder and a file with an agent that this user may not write or read are told. Root
+// may everything, so for root somebody else looks.
 func TestDoctorRights(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "held.db")
@@ -63,7 +64,8 @@ func TestDoctorRights(t *testing.T) {
 	look := func(db string) (out diagnosis) {
 		t.Helper()
 		c := exec.Command(program, "--json", "--db", db, agent)
-		c.Dir, c.Env = "/", []string{"PATH=" + os.Getenv("PATH"), "HOME=/nonexistent", "GORACE=atexit_sleep_ms=0", asDoctor + "=1"}
+		c.Dir, c.Env = "/", []string{"PATH=" + os.Getenv("PATH"), "HOME=/nonexistent", "GORACE=atexit_sleep_ms=0",
+			asDoctor + "=1"}
 		if os.Getuid() == 0 {
 			opened(t, filepath.Dir(program))
 			opened(t, filepath.Dir(dir))
@@ -84,7 +86,8 @@ func TestDoctorRights(t *testing.T) {
 	has(t, look(filepath.Join(dir, "new.db")), checkFail, "new.db is not there, and cannot be made")
 }
 
-// opened lets everybody into a folder of the tests and those above it, as far as they are the tests' own.
+// opened lets everybody into a folder of the tests and those above it, as far as they are the
+// tests' own.
 func opened(t *testing.T, dir string) {
 	t.Helper()
 	for ; strings.HasPrefix(dir, os.TempDir()+string(filepath.Separator)); dir = filepath.Dir(dir) {

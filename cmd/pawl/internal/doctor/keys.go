@@ -48,7 +48,8 @@ var misnamed = map[string]string{
 
 // marks are how keys begin that tell whose they are, the longer ones first.
 var marks = []struct{ begins, variable string }{
-	{"sk-ant-", "ANTHROPIC_API_KEY"}, {"sk-or-", "OPENROUTER_API_KEY"}, {"sk-proj-", "OPENAI_API_KEY"}, {"gsk_", "GROQ_API_KEY"}, {"xai-", "XAI_API_KEY"},
+	{"sk-ant-", "ANTHROPIC_API_KEY"}, {"sk-or-", "OPENROUTER_API_KEY"}, {"sk-proj-", "OPENAI_API_KEY"}, {"gsk_",
+		"GROQ_API_KEY"}, {"xai-", "XAI_API_KEY"},
 	{"AIza", "GEMINI_API_KEY"}, {"tvly-", "TAVILY_API_KEY"},
 }
 
@@ -109,27 +110,31 @@ func (x *examination) misshapen(name, value string) (wrong, next string) {
 		return "has white space in it", "set it again, in one line, without spaces around it"
 	case strings.ContainsAny(value, "\"'“”‘’"):
 		return "has quotes in it", "set it again: the quotes of a shell are not part of it, those of an .env file may have become so"
-	case strings.HasPrefix(low, "your") || strings.HasPrefix(low, "<") || strings.Contains(low, "changeme") || strings.HasSuffix(value, "...") || strings.HasSuffix(value, "…"):
+	case strings.HasPrefix(low, "your") || strings.HasPrefix(low, "<") || strings.Contains(low, "changeme") ||
+		strings.HasSuffix(value, "...") || strings.HasSuffix(value, "…"):
 		return "stands for a key, and is none", "put the key itself there"
 	}
 	if name == "OPENAI_API_KEY" && x.sys.Env("OPENAI_BASE_URL") != "" {
 		return "", "" // it is of whoever is there
 	}
 	for _, m := range marks {
-		if strings.HasPrefix(value, m.begins) && name != m.variable && !(name == "GOOGLE_API_KEY" && m.variable == "GEMINI_API_KEY") {
+		if strings.HasPrefix(value, m.begins) && name != m.variable && !(name == "GOOGLE_API_KEY" &&
+			m.variable == "GEMINI_API_KEY") {
 			return "has a key that looks like that of another provider", "export " + m.variable + "=… instead"
 		}
 	}
 	return "", ""
 }
 
-// endpoints asks the servers of models on this machine, and with --online the providers whose keys are set.
+// endpoints asks the servers of models on this machine, and with --online the providers whose keys
+// are set.
 func (x *examination) endpoints(ctx context.Context) {
 	x.in("models")
 	for _, p := range provider.Names() {
 		set := slices.ContainsFunc(provider.KeyVariables(p), func(v string) bool { return x.sys.Env(v) != "" })
 		switch {
-		case p == "ollama" || p == "lmstudio": // those that have a port of their own; on the others anything may listen
+		// those that have a port of their own; on the others anything may listen
+		case p == "ollama" || p == "lmstudio":
 			if l, err := reach(ctx, p, time.Second/2); err == nil {
 				x.ok("%s is on this machine: %s", p, l.models())
 			}
@@ -149,19 +154,21 @@ func (x *examination) answered(p string, l *lister, err error) {
 	case err == nil:
 		x.ok("%s takes the key: %s", p, l.models())
 	case l.status == http.StatusUnauthorized || l.status == http.StatusForbidden:
-		x.say(checkFail, "put a key that is good into "+strings.Join(provider.KeyVariables(p), " or "), "%s refuses the key: %v", p, err)
+		x.say(checkFail, "put a key that is good into "+strings.Join(provider.KeyVariables(p), " or "),
+			"%s refuses the key: %v", p, err)
 	case l.status == http.StatusNotFound:
 		x.say(checkWarn, "pawl run --model "+p+":NAME tries it", "%s has no list of models to ask for", p)
 	default:
 		x.say(checkFail, "is the address right, and the network there?", "%s cannot be reached: %v", p, err)
 	}
 	if d := time.Since(l.date).Abs(); !l.date.IsZero() && d > 5*time.Minute {
-		x.say(checkWarn, "set the clock: approvals, leases and schedules go by it", "the clock differs from that of %s by %s", p, d.Round(time.Minute))
+		x.say(checkWarn, "set the clock: approvals, leases and schedules go by it",
+			"the clock differs from that of %s by %s", p, d.Round(time.Minute))
 	}
 }
 
-// reach asks a provider for its list of models. The adapter itself says where that is and sends its key: what it would send to a model becomes a
-// question for the list.
+// reach asks a provider for its list of models. The adapter itself says where that is and sends its
+// key: what it would send to a model becomes a question for the list.
 func reach(ctx context.Context, name string, wait time.Duration) (*lister, error) {
 	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()

@@ -35,7 +35,8 @@ func (x *examination) machine(version string) {
 func (x *examination) clock(now, built time.Time) {
 	zone, _ := now.Zone()
 	if now.Before(built.Add(-24 * time.Hour)) {
-		x.say(checkFail, "set the clock: approvals, leases and schedules go by it, and servers refuse connections", "the clock says %s, which is before this program was made", now.Format(time.DateTime))
+		x.say(checkFail, "set the clock: approvals, leases and schedules go by it, and servers refuse connections",
+			"the clock says %s, which is before this program was made", now.Format(time.DateTime))
 		return
 	}
 	x.ok("the clock says %s %s", now.Format(time.DateTime), zone)
@@ -75,7 +76,8 @@ func (x *examination) sandbox(r *sandbox.Report) {
 			x.ok("%s: %s", l.Level, l.Gives)
 			continue
 		}
-		x.say(checkWarn, "docs/security.md says what the other levels stop; --sandbox LEVEL takes one", "%s cannot be enforced: %s", l.Level, l.Reason)
+		x.say(checkWarn, "docs/security.md says what the other levels stop; --sandbox LEVEL takes one",
+			"%s cannot be enforced: %s", l.Level, l.Reason)
 	}
 }
 
@@ -106,7 +108,8 @@ func (x *examination) database(db string) {
 	}
 	file, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {
-		x.say(checkFail, "let this user write it (chmod u+w), or name another with --db FILE", "%s cannot be written: %s", path, cli.Cause(err))
+		x.say(checkFail, "let this user write it (chmod u+w), or name another with --db FILE",
+			"%s cannot be written: %s", path, cli.Cause(err))
 		return
 	}
 	head := make([]byte, 100)
@@ -117,11 +120,13 @@ func (x *examination) database(db string) {
 		return
 	}
 	d.Close()
-	const walAt, versionAt = 18, 60 // where the head of a file of SQLite has its way of writing and the program's own version
+	// where the head of a file of SQLite has its way of writing and the program's own version
+	const walAt, versionAt = 18, 60
 	if n < len(head) || head[walAt] != 2 {
 		x.say(checkWarn, "any command that writes to it sets it", "%s does not use a write-ahead log yet", path)
 	} else {
-		x.ok("%s opens: version %d, with a write-ahead log, %s", path, binary.BigEndian.Uint32(head[versionAt:]), amount(uint64(info.Size())))
+		x.ok("%s opens: version %d, with a write-ahead log, %s", path, binary.BigEndian.Uint32(head[versionAt:]),
+			amount(uint64(info.Size())))
 	}
 	x.room(filepath.Dir(path))
 }
@@ -137,7 +142,8 @@ func (x *examination) newDatabase(path string) {
 	}
 	probe, err := os.CreateTemp(dir, ".pawl-doctor-*")
 	if err != nil {
-		x.say(checkFail, "let this user write there, or name another file with --db FILE", "%s is not there, and cannot be made: %s", path, cli.Cause(err))
+		x.say(checkFail, "let this user write there, or name another file with --db FILE",
+			"%s is not there, and cannot be made: %s", path, cli.Cause(err))
 		return
 	}
 	probe.Close()
@@ -203,7 +209,8 @@ func (x *examination) temporal(ctx context.Context) {
 	}
 	conn, err := (&net.Dialer{Timeout: patience}).DialContext(ctx, "tcp", addr)
 	if err != nil {
-		x.say(checkFail, "docs/temporal.md says how one is started", "nobody answers at TEMPORAL_ADDRESS: %s", cli.Cause(err))
+		x.say(checkFail, "docs/temporal.md says how one is started", "nobody answers at TEMPORAL_ADDRESS: %s",
+			cli.Cause(err))
 		return
 	}
 	conn.Close()
@@ -254,5 +261,6 @@ func (x *examination) keyOf(agent string, m config.Model) {
 			return
 		}
 	}
-	x.say(checkFail, "export "+variables[0]+"=…", "agent %s asks %s, and %s is not set", agent, m.Name, strings.Join(variables, " or "))
+	x.say(checkFail, "export "+variables[0]+"=…", "agent %s asks %s, and %s is not set", agent, m.Name,
+		strings.Join(variables, " or "))
 }

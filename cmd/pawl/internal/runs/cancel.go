@@ -39,7 +39,8 @@ func (c *runsCancelCmd) Run(sys *cli.System) error {
 	defer j.Close()
 	id := cli.Visible(r.ID)
 	if r.State == store.JournalOver {
-		return cli.Fail(cli.StatusFailed, fmt.Errorf("run %s is over: %s", id, j.StateOf(r)), j.Command("runs", "show", id))
+		return cli.Fail(cli.StatusFailed, fmt.Errorf("run %s is over: %s", id, j.StateOf(r)),
+			j.Command("runs", "show", id))
 	}
 	if err := j.Cancel(j.Scoped(ctx), r.ID); err != nil {
 		return err

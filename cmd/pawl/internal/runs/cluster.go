@@ -54,7 +54,8 @@ func (f remote) list(sys *cli.System, state string, asJSON bool) error {
 		w := tabwriter.NewWriter(sys.Out, 0, 0, 2, ' ', 0)
 		fmt.Fprintln(w, "RUN\tSTATE\tBEGAN\tENDED\tAGENT")
 		for _, r := range runs {
-			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", cli.Visible(r.ID), r.State, cli.Moment(r.Began, ""), cli.Moment(r.Ended, ""), cli.Visible(r.Agent))
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", cli.Visible(r.ID), r.State, cli.Moment(r.Began, ""),
+				cli.Moment(r.Ended, ""), cli.Visible(r.Agent))
 		}
 		return w.Flush()
 	})
@@ -89,7 +90,8 @@ func (f remote) show(sys *cli.System, id string, asJSON bool) error {
 			state = "waiting"
 		}
 		v := &runView{w: sys.Out, export: x, secrets: hide, width: sys.Width}
-		return v.print([][2]string{{"run", id}, {"state", state}, {"cause", endOf(x)}, {"task", taskOf(x)}, {"agent", x.Agent}, {"spent", spentLine(s.Spent)}})
+		return v.print([][2]string{{"run", id}, {"state", state}, {"cause", endOf(x)}, {"task", taskOf(x)},
+			{"agent", x.Agent}, {"spent", spentLine(s.Spent)}})
 	})
 }
 
@@ -127,15 +129,18 @@ func (f remote) settle(sys *cli.System, id, by, done string, flags assemble.Sett
 	})
 }
 
-// decide says what the flags say of the calls that wait, and returns those of which nothing was said.
-func (f remote) decide(ctx context.Context, e *temporal.Engine, id, by string, flags assemble.SettleFlags) (left []assemble.OpenCall, err error) {
+// decide says what the flags say of the calls that wait, and returns those of which nothing was
+// said.
+func (f remote) decide(ctx context.Context, e *temporal.Engine, id, by string,
+	flags assemble.SettleFlags) (left []assemble.OpenCall, err error) {
 	s, err := e.State(ctx, id)
 	if err != nil {
 		return nil, f.Failed(err)
 	}
 	open := assemble.WaitingCalls(s.Pending)
 	if len(open) == 0 {
-		return nil, cli.Fail(cli.StatusFailed, fmt.Errorf("no call of run %s waits for an answer", cli.Visible(id)), f.Command("runs", "show", id))
+		return nil, cli.Fail(cli.StatusFailed, fmt.Errorf("no call of run %s waits for an answer", cli.Visible(id)),
+			f.Command("runs", "show", id))
 	}
 	words, err := flags.Words(open)
 	if err != nil {
@@ -174,7 +179,8 @@ func (f remote) resume(sys *cli.System, id string, flags assemble.SettleFlags, a
 func (f remote) cancel(sys *cli.System, id string) error {
 	return f.there(sys, func(ctx context.Context, e *temporal.Engine) error {
 		if err := e.Cancel(ctx, id); errors.Is(err, temporal.ErrUnknownRun) {
-			return cli.Fail(cli.StatusFailed, fmt.Errorf("there is no run %s, or it is over", cli.Visible(id)), f.Command("runs", "list"))
+			return cli.Fail(cli.StatusFailed, fmt.Errorf("there is no run %s, or it is over", cli.Visible(id)),
+				f.Command("runs", "list"))
 		} else if err != nil {
 			return f.Failed(err)
 		}

@@ -62,11 +62,13 @@ func (f remote) open(ctx context.Context, sys *cli.System, id, agent string, jso
 // attended says so when nobody is there to do the work.
 func (w *far) attended(ctx context.Context) {
 	if there, err := w.engine.Attended(ctx); err == nil && !there {
-		w.sys.Notice("no worker is at work on task queue " + w.engine.TaskQueue + "; the run waits for one: pawl worker FILE.yaml")
+		w.sys.Notice("no worker is at work on task queue " + w.engine.TaskQueue +
+			"; the run waits for one: pawl worker FILE.yaml")
 	}
 }
 
-// do begins the run, or goes on waiting for it, asks the person at the terminal what it asks, and turns what came of it into the exit status.
+// do begins the run, or goes on waiting for it, asks the person at the terminal what it asks, and
+// turns what came of it into the exit status.
 func (w *far) do(ctx context.Context, msgs []pawl.Message) error {
 	sys := w.sys
 	r := tui.NewRenderer(sys, w.out, sys.Colours(sys.ErrTerm), false)
@@ -79,13 +81,17 @@ func (w *far) do(ctx context.Context, msgs []pawl.Message) error {
 	a := tui.NewAsker(sys, w.out, cli.NewLines(sys.In), hide)
 	for {
 		res, err := assemble.Follow(pawl.Redact(w.runner, hide).Stream(ctx, msgs...), func(e pawl.Event) {
-			if name := string(e.Kind) + string(e.Path); e.Kind == pawl.EventRunEnded && e.Result.Stop != pawl.StopPending || !told[name] { // each wait is told from the beginning
+			// each wait is told from the beginning
+			if name := string(e.Kind) + string(e.Path); e.Kind == pawl.EventRunEnded &&
+				e.Result.Stop != pawl.StopPending || !told[name] {
 				told[name] = true
 				show(e)
 			}
 		})
 		if ctx.Err() != nil && (res == nil || res.Stop == pawl.StopPending) {
-			return cli.Fail(cli.StatusInterrupted, errors.New("not watched any more: the run goes on"), w.flags.Command("runs", "resume", w.runner.ID)+" watches again, "+w.flags.Command("runs", "cancel", w.runner.ID)+" gives it up")
+			return cli.Fail(cli.StatusInterrupted, errors.New("not watched any more: the run goes on"),
+				w.flags.Command("runs", "resume", w.runner.ID)+" watches again, "+w.flags.Command("runs", "cancel",
+					w.runner.ID)+" gives it up")
 		}
 		if res == nil {
 			return w.flags.Failed(err)
@@ -115,7 +121,8 @@ func (w *far) end(res *pawl.Result, err error, r *tui.Renderer, started time.Tim
 		return saved
 	}
 	if res.Stop == pawl.StopPending {
-		return cli.Fail(cli.StatusPending, fmt.Errorf("%s for an answer: %s", assemble.Waits(len(open)), assemble.Keys(open)), w.flags.settling(w.runner.ID, open))
+		return cli.Fail(cli.StatusPending, fmt.Errorf("%s for an answer: %s", assemble.Waits(len(open)),
+			assemble.Keys(open)), w.flags.settling(w.runner.ID, open))
 	}
 	if end := (&assemble.AgentFlags{}).Ended(res, err, w.saved); end != nil {
 		return end
@@ -129,7 +136,8 @@ func (f remote) settling(id string, open []assemble.OpenCall) string {
 	for _, o := range open {
 		switch {
 		case o.Question().Outcome == pawl.OutcomeUnknown:
-			ways["nobody knows whether it happened: "+f.Command("runs", "answer", id, "KEY=RESULT")+" if it did, "+f.Command("runs", "approve", id, "KEY")+" to run it again, or deny"] = true
+			ways["nobody knows whether it happened: "+f.Command("runs", "answer", id, "KEY=RESULT")+" if it did, "+
+				f.Command("runs", "approve", id, "KEY")+" to run it again, or deny"] = true
 		case o.Question().Passive:
 			ways[f.Command("runs", "answer", id, "KEY=TEXT")] = true
 		default:

@@ -113,7 +113,8 @@ func printDiff(sys *cli.System, sides [2]side, ds []durable.Difference) error {
 		if s.Usage.Cost > 0 {
 			cost = cli.Dollars(s.Usage.Cost)
 		}
-		fmt.Fprintf(w, "%c\t%s\t%s\t%d\t%d\t%d\t%s\t%s\n", 'A'+i, cli.Visible(s.Run), s.State, s.Steps, s.Requests, s.Calls, cli.Grouped(s.Usage.Total()), cost)
+		fmt.Fprintf(w, "%c\t%s\t%s\t%d\t%d\t%d\t%s\t%s\n", 'A'+i, cli.Visible(s.Run), s.State, s.Steps, s.Requests,
+			s.Calls, cli.Grouped(s.Usage.Total()), cost)
 	}
 	if err := w.Flush(); err != nil {
 		return err
@@ -151,18 +152,21 @@ func words(what string, form json.RawMessage) string {
 			for _, c := range r.Response.Message.Calls() {
 				text += fmt.Sprintf(" [%s %s]", c.Name, c.Args)
 			}
-			return strings.TrimSpace(text) + fmt.Sprintf(" (%s, %s)", r.Response.Model, cli.Count(r.Response.Usage.Total(), "token"))
+			return strings.TrimSpace(text) + fmt.Sprintf(" (%s, %s)", r.Response.Model,
+				cli.Count(r.Response.Usage.Total(), "token"))
 		}
 	case "call":
 		var c durable.ExportedCall
 		if json.Unmarshal(form, &c) == nil {
-			return fmt.Sprintf("%s %s: %s, %s", c.Call.Name, c.Call.Args, c.Execution.Outcome, c.Execution.Result.Text())
+			return fmt.Sprintf("%s %s: %s, %s", c.Call.Name, c.Call.Args, c.Execution.Outcome,
+				c.Execution.Result.Text())
 		}
 	case "end":
 		var e durable.ExportedEnd
 		if json.Unmarshal(form, &e) == nil {
 			text := strings.TrimSpace(string(e.Stop) + " " + e.Cause + " " + e.Error)
-			return fmt.Sprintf("%s; %s, %s, %s", text, cli.Count(e.Spent.Requests, "request"), cli.Count(e.Spent.Calls, "call"), cli.Count(e.Spent.Usage.Total(), "token"))
+			return fmt.Sprintf("%s; %s, %s, %s", text, cli.Count(e.Spent.Requests, "request"),
+				cli.Count(e.Spent.Calls, "call"), cli.Count(e.Spent.Usage.Total(), "token"))
 		}
 	}
 	return string(form)

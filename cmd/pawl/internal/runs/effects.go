@@ -84,7 +84,8 @@ func (c *effectsListCmd) Run(sys *cli.System) error {
 	w := tabwriter.NewWriter(sys.Out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "RUN\tKEY\tSTATE\tEFFECT\tTOOL\tBEGAN\tARGUMENTS")
 	for _, f := range all {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", cli.Visible(f.Run), f.Key, f.State, f.Effect.Effect, cli.Visible(f.Tool), cli.Moment(f.Began, ""), cli.Line(string(f.Call.Args), 60))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", cli.Visible(f.Run), f.Key, f.State, f.Effect.Effect,
+			cli.Visible(f.Tool), cli.Moment(f.Began, ""), cli.Line(string(f.Call.Args), 60))
 	}
 	return w.Flush()
 }
@@ -208,13 +209,17 @@ func (c *effectsReconcileCmd) Run(sys *cli.System) error {
 	}
 	switch {
 	case f.State != durable.EffectUnknown:
-		return cli.Fail(cli.StatusFailed, fmt.Errorf("%s of run %s is %s: it is known what became of it", f.Key, id, f.State), j.Command("effects", "list", id))
+		return cli.Fail(cli.StatusFailed, fmt.Errorf("%s of run %s is %s: it is known what became of it", f.Key, id,
+			f.State), j.Command("effects", "list", id))
 	case c.Happened == nil && !c.Again && c.Never == nil:
-		return cli.Usage("--happened RESULT, --again or --never REASON", "what became of %s (%s) is missing", f.Key, f.Tool)
+		return cli.Usage("--happened RESULT, --again or --never REASON", "what became of %s (%s) is missing", f.Key,
+			f.Tool)
 	case f.Answer != nil:
-		return cli.Fail(cli.StatusFailed, fmt.Errorf("%s of run %s is settled: %s", f.Key, id, answered(f.Answer)), j.Command("runs", "resume", id))
+		return cli.Fail(cli.StatusFailed, fmt.Errorf("%s of run %s is settled: %s", f.Key, id, answered(f.Answer)),
+			j.Command("runs", "resume", id))
 	case f.Question == nil:
-		return cli.Fail(cli.StatusFailed, errors.New("the run was not resumed since, so its tool was not asked yet"), "first "+j.Command("runs", "resume", id)+", then this again")
+		return cli.Fail(cli.StatusFailed, errors.New("the run was not resumed since, so its tool was not asked yet"),
+			"first "+j.Command("runs", "resume", id)+", then this again")
 	}
 	var said pawl.Decision
 	by := c.who(sys)
@@ -231,6 +236,7 @@ func (c *effectsReconcileCmd) Run(sys *cli.System) error {
 	} else if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(sys.Out, "%s in %s is settled; go on: %s\n", f.Key, cli.Visible(id), cli.Visible(j.Command("runs", "resume", id)))
+	_, err = fmt.Fprintf(sys.Out, "%s in %s is settled; go on: %s\n", f.Key, cli.Visible(id),
+		cli.Visible(j.Command("runs", "resume", id)))
 	return err
 }

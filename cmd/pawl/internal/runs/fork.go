@@ -92,7 +92,8 @@ func (c *runsForkCmd) copiable(ctx context.Context, j *assemble.Journal, id stri
 		return j.Failed(id, err)
 	}
 	if n := stepsOf(x); c.At < 0 || c.At > n {
-		return cli.Usage(fmt.Sprintf("--at 0 to --at %d", n), "--at %d: the run %s has %s", c.At, id, cli.Count(n, "step"))
+		return cli.Usage(fmt.Sprintf("--at 0 to --at %d", n), "--at %d: the run %s has %s", c.At, id,
+			cli.Count(n, "step"))
 	}
 	begun := 0 // the replies that the run was begun with
 	for _, m := range x.Messages {
@@ -116,7 +117,8 @@ func (c *runsForkCmd) copiable(ctx context.Context, j *assemble.Journal, id stri
 	return nil
 }
 
-// depth is the step that a call is of: 1 for those of the first reply, and for what is inside of them.
+// depth is the step that a call is of: 1 for those of the first reply, and for what is inside of
+// them.
 func depth(key pawl.Key) int {
 	n, _ := strconv.Atoi(strings.Split(string(key)+"//", "/")[1])
 	return n

@@ -49,8 +49,10 @@ func (c *inboxListCmd) Run(sys *cli.System) error {
 		if i == 0 || items[i-1].Run != item.Run {
 			fmt.Fprintf(sys.Out, "%s  %s\n", cli.Visible(item.Run), cli.Line(item.Task, max(40, sys.Width-12)))
 		}
-		wants := map[string]string{"approval": "may it run?", "result": "what is its result?", "word": "did it happen?"}[item.Wants]
-		fmt.Fprintf(sys.Out, "  %-10s %s %s %s", item.Key, wants, cli.Visible(item.Tool), cli.Line(string(item.Args), max(40, sys.Width-40)))
+		wants := map[string]string{"approval": "may it run?", "result": "what is its result?",
+			"word": "did it happen?"}[item.Wants]
+		fmt.Fprintf(sys.Out, "  %-10s %s %s %s", item.Key, wants, cli.Visible(item.Tool), cli.Line(string(item.Args),
+			max(40, sys.Width-40)))
 		if !item.Expires.IsZero() {
 			fmt.Fprintf(sys.Out, " (until %s)", cli.Moment(item.Expires, ""))
 		}
@@ -74,8 +76,10 @@ func (f *byFlag) who(sys *cli.System) string {
 	return assemble.WhoSays(sys)
 }
 
-// settle keeps answers, and says what is left to do. done is what happened, for the person: approved.
-func settle(sys *cli.System, f *assemble.StoreFlags, at *assemble.EngineFlags, name, by, done string, flags assemble.SettleFlags) error {
+// settle keeps answers, and says what is left to do. done is what happened, for the person:
+// approved.
+func settle(sys *cli.System, f *assemble.StoreFlags, at *assemble.EngineFlags, name, by, done string,
+	flags assemble.SettleFlags) error {
 	if err := at.Check(f); err != nil {
 		return err
 	}
@@ -114,7 +118,8 @@ type runsApproveCmd struct {
 
 // Run lets calls run.
 func (c *runsApproveCmd) Run(sys *cli.System) error {
-	return settle(sys, &c.StoreFlags, &c.EngineFlags, c.ID, c.who(sys), "approved", assemble.SettleFlags{Approve: c.Keys})
+	return settle(sys, &c.StoreFlags, &c.EngineFlags, c.ID, c.who(sys), "approved",
+		assemble.SettleFlags{Approve: c.Keys})
 }
 
 type runsDenyCmd struct {
@@ -148,5 +153,6 @@ func (c *runsAnswerCmd) Run(sys *cli.System) error {
 		}
 		answers[key] = text
 	}
-	return settle(sys, &c.StoreFlags, &c.EngineFlags, c.ID, c.who(sys), "answered", assemble.SettleFlags{Answer: answers})
+	return settle(sys, &c.StoreFlags, &c.EngineFlags, c.ID, c.who(sys), "answered",
+		assemble.SettleFlags{Answer: answers})
 }

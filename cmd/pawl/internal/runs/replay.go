@@ -85,7 +85,8 @@ func (c *runsReplayCmd) Run(sys *cli.System) error {
 	case p.Bytes < p.Requests:
 		how = fmt.Sprintf(" (%s of them byte for byte)", cli.Grouped(p.Bytes))
 	}
-	_, err = fmt.Fprintf(sys.Out, "%s: %s made again%s, %s played back: the same\n", cli.Visible(r.ID), cli.Count(p.Requests, "request"), how, cli.Count(p.Calls, "call"))
+	_, err = fmt.Fprintf(sys.Out, "%s: %s made again%s, %s played back: the same\n", cli.Visible(r.ID),
+		cli.Count(p.Requests, "request"), how, cli.Count(p.Calls, "call"))
 	return err
 }
 

@@ -16,7 +16,8 @@ type remade struct {
 	assemble.AgentFlags
 }
 
-// remember puts what the run was begun with under the flags, and goes to where that was. own is whether what changed since is told.
+// remember puts what the run was begun with under the flags, and goes to where that was. own is
+// whether what changed since is told.
 func (c *remade) remember(ctx context.Context, sys *cli.System, j *assemble.Journal, id string) error {
 	meta, err := j.Meta(j.Scoped(ctx), id)
 	if err != nil {
@@ -25,7 +26,8 @@ func (c *remade) remember(ctx context.Context, sys *cli.System, j *assemble.Jour
 	n := assemble.ReadRecipe(meta)
 	if n == nil {
 		if c.File == "" && c.Model == "" {
-			return cli.Usage("--file FILE.yaml, or --model and the other flags of pawl run", "the run %s was not begun by pawl run, so it is not known what its agent is", id)
+			return cli.Usage("--file FILE.yaml, or --model and the other flags of pawl run",
+				"the run %s was not begun by pawl run, so it is not known what its agent is", id)
 		}
 		return nil
 	}
@@ -73,7 +75,8 @@ func (c *runsResumeCmd) Run(sys *cli.System) error {
 	}
 	if c.Away() {
 		if c.File != "" || len(assemble.Given(&c.AgentFlags)) > 0 || len(c.Accept) > 0 || c.Lease != nil {
-			return cli.Usage("say it in the agent's file, which pawl worker is given", "on Temporal the agent is the worker's, and so is what the run is made with")
+			return cli.Usage("say it in the agent's file, which pawl worker is given",
+				"on Temporal the agent is the worker's, and so is what the run is made with")
 		}
 		return remote{&c.ClusterFlags}.resume(sys, c.ID, c.SettleFlags, c.JSON)
 	}
@@ -120,5 +123,6 @@ func (c *runsResumeCmd) goOn(ctx context.Context, sys *cli.System, j *assemble.J
 			return err
 		}
 	}
-	return (&tui.DurableRun{Journal: j, Runner: j.Runner(r.ID, s.Agent), Setup: s, Sys: sys, Out: out, JSON: c.JSON}).Do(ctx, nil)
+	return (&tui.DurableRun{Journal: j, Runner: j.Runner(r.ID, s.Agent), Setup: s, Sys: sys, Out: out,
+		JSON: c.JSON}).Do(ctx, nil)
 }

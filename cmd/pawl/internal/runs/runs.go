@@ -72,7 +72,8 @@ func (c *runsListCmd) Run(sys *cli.System) error {
 		if s.Spent.Usage.Cost > 0 {
 			cost = cli.Dollars(s.Spent.Usage.Cost)
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", cli.Visible(r.ID), j.StateOf(r), requests, cost, cli.Moment(r.Updated, ""), cli.Line(assemble.Secrets(sys.Env, nil).String(r.Task), 50))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", cli.Visible(r.ID), j.StateOf(r), requests, cost,
+			cli.Moment(r.Updated, ""), cli.Line(assemble.Secrets(sys.Env, nil).String(r.Task), 50))
 	}
 	return w.Flush()
 }
@@ -131,6 +132,7 @@ func (c *runsVerifyCmd) Run(sys *cli.System) error {
 	if err != nil {
 		return cli.Fail(cli.StatusFailed, err, "what is kept of the run is not what was written; do not resume it")
 	}
-	_, err = fmt.Fprintf(sys.Out, "%s: %s in order, head %s\n", cli.Visible(r.ID), cli.Count(int(v.Records), "record"), v.Head)
+	_, err = fmt.Fprintf(sys.Out, "%s: %s in order, head %s\n", cli.Visible(r.ID), cli.Count(int(v.Records),
+		"record"), v.Head)
 	return err
 }

@@ -107,7 +107,8 @@ func shownSchedule(w io.Writer, v store.Schedule, done []store.Occurrence) error
 	if !v.Enabled {
 		state = "off"
 	}
-	fmt.Fprintf(w, "%s: %s\n\nwhen     %s (%s), %s\n", cli.Visible(v.ID), cli.Visible(v.Description), cli.Visible(v.When), cli.Visible(zone), state)
+	fmt.Fprintf(w, "%s: %s\n\nwhen     %s (%s), %s\n", cli.Visible(v.ID), cli.Visible(v.Description),
+		cli.Visible(v.When), cli.Visible(zone), state)
 	if when, err := schedule.ParseWhen(v.When, v.Zone); err == nil && v.Enabled {
 		for at, i := v.Next, 0; i < 5 && !at.IsZero(); at, i = when.Next(at), i+1 {
 			fmt.Fprintf(w, "next     %s\n", cli.Moment(at, v.Zone))
@@ -149,6 +150,9 @@ func (c *schedulesDeleteCmd) Run(sys *cli.System) error {
 		return err
 	}
 	defer d.Close()
-	return cli.Deleted(sys.Out, c.IDs, func(id string) error { return db.DeleteSchedule(context.Background(), c.Scope(), id) },
+	return cli.Deleted(sys.Out, c.IDs, func(id string) error {
+		return db.DeleteSchedule(context.Background(),
+			c.Scope(), id)
+	},
 		func(id string) error { return noSchedule(context.Background(), db, c.Scope(), id) })
 }

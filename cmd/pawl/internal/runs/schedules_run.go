@@ -82,11 +82,13 @@ func (c *schedulesRunCmd) Run(sys *cli.System) error {
 func (c *schedulesRunCmd) until(ctx context.Context, now time.Time) (<-chan struct{}, error) {
 	switch {
 	case c.Tenant != "" || c.User != "":
-		return nil, cli.Usage("leave --tenant and --user out", "schedules run does what is due of all users of the database, each in his own name")
+		return nil, cli.Usage("leave --tenant and --user out",
+			"schedules run does what is due of all users of the database, each in his own name")
 	case c.Poll <= 0:
 		return nil, cli.Usage("--poll 10s", "--poll %v is not more than 0", c.Poll)
 	case c.Once && c.Until != "":
-		return nil, cli.Usage("--once does what is due now, --until goes on to a time", "--once and --until say two things about the end")
+		return nil, cli.Usage("--once does what is due now, --until goes on to a time",
+			"--once and --until say two things about the end")
 	case c.Until == "":
 		return ctx.Done(), nil
 	}
@@ -95,7 +97,8 @@ func (c *schedulesRunCmd) until(ctx context.Context, now time.Time) (<-chan stru
 		end, err = now.Add(d), nil
 	}
 	if err != nil || !end.After(now) {
-		return nil, cli.Usage("a time to come, such as "+now.Add(time.Hour).UTC().Format(time.RFC3339)+", or so long from now, such as 90s or 12h", "--until %q is neither a time to come nor so long from now", c.Until)
+		return nil, cli.Usage("a time to come, such as "+now.Add(time.Hour).UTC().Format(time.RFC3339)+
+			", or so long from now, such as 90s or 12h", "--until %q is neither a time to come nor so long from now", c.Until)
 	}
 	ctx, cancel := context.WithDeadline(ctx, end)
 	context.AfterFunc(ctx, cancel)
@@ -124,7 +127,8 @@ func (c *schedulesRunCmd) work(s *assemble.Setup, db store.Traces) *schedule.Wor
 }
 
 // telling is do with a line for each occurrence.
-func (c *schedulesRunCmd) telling(sys *cli.System, do func(context.Context, store.Due, time.Time) (schedule.Done, error), secrets *pawl.Redactor, count *atomic.Int64) func(context.Context, store.Due, time.Time) (schedule.Done, error) {
+func (c *schedulesRunCmd) telling(sys *cli.System, do func(context.Context, store.Due, time.Time) (schedule.Done,
+	error), secrets *pawl.Redactor, count *atomic.Int64) func(context.Context, store.Due, time.Time) (schedule.Done, error) {
 	return func(ctx context.Context, d store.Due, at time.Time) (schedule.Done, error) {
 		began := time.Now()
 		done, err := do(ctx, d, at)
@@ -142,7 +146,8 @@ func (c *schedulesRunCmd) telling(sys *cli.System, do func(context.Context, stor
 		if whose != "" {
 			whose = " of " + whose
 		}
-		fmt.Fprintf(sys.Out, "%s  %s%s  %s  %s after %v: %s\n", cli.Moment(at, d.Schedule.Zone), cli.Visible(d.Schedule.ID), cli.Visible(whose), cli.Line(d.Schedule.Description, 40),
+		fmt.Fprintf(sys.Out, "%s  %s%s  %s  %s after %v: %s\n", cli.Moment(at, d.Schedule.Zone),
+			cli.Visible(d.Schedule.ID), cli.Visible(whose), cli.Line(d.Schedule.Description, 40),
 			state, time.Since(began).Round(time.Millisecond), cli.Beginning(text, 120))
 		return done, err
 	}

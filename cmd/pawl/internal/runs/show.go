@@ -72,8 +72,11 @@ func (c *runsShowCmd) Run(sys *cli.System) error {
 			made = n.Command()
 		}
 	}
-	return v.print([][2]string{{"run", r.ID}, {"state", j.StateOf(r)}, {"cause", endOf(x)}, {"task", r.Task}, {"agent", r.Agent}, {"forked", forkedFrom(x)}, {"made of", made}, {"began", cli.Moment(r.Created, "")}, {"last", cli.Moment(r.Updated, "")},
-		{"spent", spentLine(assemble.SummaryOf(r).Spent)}, {"kept", fmt.Sprintf("%s, %s", cli.Count(int(r.Records), "record"), cli.Count(int(r.Fence), "attempt"))}})
+	return v.print([][2]string{{"run", r.ID}, {"state", j.StateOf(r)}, {"cause", endOf(x)}, {"task", r.Task},
+		{"agent", r.Agent}, {"forked", forkedFrom(x)}, {"made of", made}, {"began",
+			cli.Moment(r.Created, "")}, {"last", cli.Moment(r.Updated, "")},
+		{"spent", spentLine(assemble.SummaryOf(r).Spent)}, {"kept",
+			fmt.Sprintf("%s, %s", cli.Count(int(r.Records), "record"), cli.Count(int(r.Fence), "attempt"))}})
 }
 
 // runView is a run as it is shown to a person.
@@ -102,7 +105,8 @@ func spentLine(s pawl.Spent) string {
 	if s.Usage.Cost > 0 {
 		cost = ", " + cli.Dollars(s.Usage.Cost)
 	}
-	return fmt.Sprintf("%s, %s, %s%s", cli.Count(s.Requests, "request"), cli.Count(s.Calls, "call"), cli.Count(s.Usage.Total(), "token"), cost)
+	return fmt.Sprintf("%s, %s, %s%s", cli.Count(s.Requests, "request"), cli.Count(s.Calls, "call"),
+		cli.Count(s.Usage.Total(), "token"), cost)
 }
 
 // print shows the rows that have something in them, and what happened.
@@ -125,7 +129,8 @@ func (v *runView) print(rows [][2]string) error {
 		case q.Passive:
 			what = "what is its result?"
 		}
-		fmt.Fprintf(&out, "%-14s waits: %s %s %s\n", q.Key, what, cli.Visible(q.Call.Name), v.line(string(q.Call.Args), v.width))
+		fmt.Fprintf(&out, "%-14s waits: %s %s %s\n", q.Key, what, cli.Visible(q.Call.Name),
+			v.line(string(q.Call.Args), v.width))
 		if q.Why != "" {
 			fmt.Fprintf(&out, "%-14s %s\n", "", v.line(q.Why, v.width))
 		}
@@ -149,7 +154,8 @@ func (v *runView) steps(w io.Writer) {
 		all = append(all, entry{r.Key, "reply: " + strings.TrimSpace(text)})
 	}
 	for _, c := range v.export.Calls {
-		all = append(all, entry{c.Key, fmt.Sprintf("%s %s: %s", c.Execution.Outcome, c.Call.Name, c.Execution.Result.Text())})
+		all = append(all, entry{c.Key, fmt.Sprintf("%s %s: %s", c.Execution.Outcome, c.Call.Name,
+			c.Execution.Result.Text())})
 	}
 	for _, m := range v.export.Steered {
 		text := ""

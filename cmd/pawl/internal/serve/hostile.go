@@ -67,7 +67,8 @@ func (c *hostileRunCmd) Run(sys *cli.System) error {
 		hostile.WriteHead(sys.Out, apis)
 	}
 	begun := time.Now()
-	rows, err := hostile.Play(ctx, hostile.Agent(hostileModels), all, &hostile.PlayOptions{APIs: apis, Done: c.printer(sys.Out, apis, all)})
+	rows, err := hostile.Play(ctx, hostile.Agent(hostileModels), all, &hostile.PlayOptions{APIs: apis,
+		Done: c.printer(sys.Out, apis, all)})
 	if err != nil {
 		return cli.Fail(cli.StatusInterrupted, nil, "")
 	}
@@ -79,10 +80,12 @@ func (c *hostileRunCmd) Run(sys *cli.System) error {
 			return err
 		}
 	} else {
-		fmt.Fprintf(sys.Out, "\nbehaviours: %d; plays: %d in %.0f s; failed: %d\n", len(rows), plays, time.Since(begun).Seconds(), failed)
+		fmt.Fprintf(sys.Out, "\nbehaviours: %d; plays: %d in %.0f s; failed: %d\n", len(rows), plays,
+			time.Since(begun).Seconds(), failed)
 	}
 	if failed > 0 {
-		return cli.Fail(cli.StatusFailed, fmt.Errorf("%d of %d plays failed", failed, plays), "pawl hostile run --only ID --verbose says all of what was wrong")
+		return cli.Fail(cli.StatusFailed, fmt.Errorf("%d of %d plays failed", failed, plays),
+			"pawl hostile run --only ID --verbose says all of what was wrong")
 	}
 	return nil
 }
@@ -133,13 +136,17 @@ func hostileModels(api, base string, silence time.Duration) (pawl.Model, error) 
 	const name, key = "hostile", "none-needed"
 	switch api {
 	case pawltest.Chat:
-		return openai.NewChat(name, &openai.Options{BaseURL: base, Key: key, FirstByteTimeout: silence, SilenceTimeout: silence}), nil
+		return openai.NewChat(name, &openai.Options{BaseURL: base, Key: key, FirstByteTimeout: silence,
+			SilenceTimeout: silence}), nil
 	case pawltest.Responses:
-		return openai.New(name, &openai.Options{BaseURL: base, Key: key, FirstByteTimeout: silence, SilenceTimeout: silence}), nil
+		return openai.New(name, &openai.Options{BaseURL: base, Key: key, FirstByteTimeout: silence,
+			SilenceTimeout: silence}), nil
 	case pawltest.Anthropic:
-		return anthropic.New(name, &anthropic.Options{BaseURL: base, Key: key, FirstByteTimeout: silence, SilenceTimeout: silence}), nil
+		return anthropic.New(name, &anthropic.Options{BaseURL: base, Key: key, FirstByteTimeout: silence,
+			SilenceTimeout: silence}), nil
 	case pawltest.Gemini:
-		return gemini.New(name, &gemini.Options{BaseURL: base, Key: key, FirstByteTimeout: silence, SilenceTimeout: silence}), nil
+		return gemini.New(name, &gemini.Options{BaseURL: base, Key: key, FirstByteTimeout: silence,
+			SilenceTimeout: silence}), nil
 	}
 	return nil, fmt.Errorf("unknown API %q", api)
 }
@@ -176,10 +183,12 @@ func (c *hostileServeCmd) serve(ctx context.Context, sys *cli.System) error {
 	all := hostile.Behaviours()
 	server, err := hostile.NewServer(all, &hostile.ServerOptions{Addr: c.Addr, APIs: apis})
 	if err != nil {
-		return cli.Usage("--addr takes HOST:PORT; port 0 is a free one", "--addr %s: %s", c.Addr, strings.TrimPrefix(err.Error(), "pawltest: "))
+		return cli.Usage("--addr takes HOST:PORT; port 0 is a free one", "--addr %s: %s", c.Addr,
+			strings.TrimPrefix(err.Error(), "pawltest: "))
 	}
 	fmt.Fprintf(sys.Out, "%s\n", server.Root)
-	fmt.Fprintf(sys.Err, "%d behaviours over %s. %s/ lists them; Ctrl-C ends.\n", len(all), strings.Join(apis, ", "), server.Root)
+	fmt.Fprintf(sys.Err, "%d behaviours over %s. %s/ lists them; Ctrl-C ends.\n", len(all), strings.Join(apis, ", "),
+		server.Root)
 	<-ctx.Done()
 	err = server.Close()
 	fmt.Fprintln(sys.Err, "stopped")

@@ -64,7 +64,8 @@ func TestHostileServe(t *testing.T) {
 		t.Fatalf("got the tools %+v, want weather", b.Define)
 	}
 	tool := &pawl.Tool{Name: b.Define[0].Name, Input: b.Define[0].Input, Passive: true}
-	agent := &pawl.Agent{Model: openai.NewChat("any", &openai.Options{BaseURL: root + "/b/unknown-tool/v1", Key: "k"}), Tools: []pawl.Toolset{tool}}
+	agent := &pawl.Agent{Model: openai.NewChat("any", &openai.Options{BaseURL: root + "/b/unknown-tool/v1",
+		Key: "k"}), Tools: []pawl.Toolset{tool}}
 	if _, err := agent.Run(t.Context(), pawl.User(b.Task)); err != nil {
 		t.Fatal(err)
 	}

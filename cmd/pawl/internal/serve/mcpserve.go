@@ -55,7 +55,8 @@ func (c *MCPCmd) Run(sys *cli.System) error {
 	defer s.Close()
 	service := &mcp.Service{Name: "pawl", Approve: s.Rules.Approve}
 	if s.Agent.Model != nil {
-		service.Agents = []mcp.Offer{{Agent: s.Agent, Description: "Carries out a task, with tools of its own, and gives the answer."}}
+		service.Agents = []mcp.Offer{{Agent: s.Agent,
+			Description: "Carries out a task, with tools of its own, and gives the answer."}}
 	} else {
 		service.Tools, service.Middleware = s.Agent.Tools, s.Agent.Middleware
 	}
@@ -74,7 +75,8 @@ func (c *MCPCmd) serveHTTP(ctx context.Context, sys *cli.System, service *mcp.Se
 		return err
 	}
 	if !local && token == "" {
-		return cli.Usage("--token-env NAME", "--http %s: others than this machine could reach it, so it needs a token", c.HTTP)
+		return cli.Usage("--token-env NAME",
+			"--http %s: others than this machine could reach it, so it needs a token", c.HTTP)
 	}
 	handler, err := service.Handler(ctx, &mcp.HTTPOptions{Token: token, Hosts: c.Host, Origins: c.Origin})
 	if err != nil {

@@ -63,7 +63,8 @@ func (c *Cmd) Run(sys *cli.System) error {
 		return err
 	}
 	if !local && len(tokens) == 0 {
-		return cli.Usage("--token-env NAME, or --tokens FILE", "--http %s: others than this machine could reach it, so it needs tokens", c.HTTP)
+		return cli.Usage("--token-env NAME, or --tokens FILE",
+			"--http %s: others than this machine could reach it, so it needs tokens", c.HTTP)
 	}
 	all, err := buildAll(ctx, sys, c.Files, c.DB)
 	if err != nil {
@@ -74,24 +75,29 @@ func (c *Cmd) Run(sys *cli.System) error {
 	if err != nil {
 		return assemble.Misconfigured(err)
 	}
-	o := server.Options{Agents: all.agents, Journal: db, Secrets: all.secrets, Tokens: tokens, Hosts: c.Host, Origins: c.Origin, Schedules: db, MaxRuns: c.MaxRuns, Pages: viewer.Handler(),
+	o := server.Options{Agents: all.agents, Journal: db, Secrets: all.secrets, Tokens: tokens, Hosts: c.Host,
+		Origins: c.Origin, Schedules: db, MaxRuns: c.MaxRuns, Pages: viewer.Handler(),
 		Log: slog.New(slog.NewTextHandler(sys.Err, &slog.HandlerOptions{Level: slog.LevelWarn}))}
 	mcpCtx, endMCP := context.WithCancel(context.Background())
 	defer endMCP()
-	service := &mcp.Service{Name: "pawl", Approve: func(context.Context, pawl.ToolCall, *pawl.Tool) (pawl.Approval, error) { // the agents have rules of their own
+	// the agents have rules of their own
+	service := &mcp.Service{Name: "pawl", Approve: func(context.Context, pawl.ToolCall, *pawl.Tool) (pawl.Approval,
+		error) {
 		return pawl.Approval{Verdict: pawl.Allow}, nil
 	}}
 	var s *server.Server // made below: it has the handler of the service
 	for _, a := range all.agents {
-		service.Agents = append(service.Agents, mcp.Offer{Agent: a, Description: "Carries out a task, with tools of its own, and gives the answer.",
-			Runner: func() pawl.Runner {
-				return s.Runner("mcp_"+strings.ToLower(rand.Text()[:20]), a.Name, "the MCP client's person")
-			}})
+		service.Agents = append(service.Agents,
+			mcp.Offer{Agent: a, Description: "Carries out a task, with tools of its own, and gives the answer.",
+				Runner: func() pawl.Runner {
+					return s.Runner("mcp_"+strings.ToLower(rand.Text()[:20]), a.Name, "the MCP client's person")
+				}})
 	}
-	if o.MCP, err = service.Handler(mcpCtx, &mcp.HTTPOptions{Hosts: c.Host, Origins: c.Origin, User: func(r *http.Request) string {
-		who, _ := store.ScopeFrom(r.Context())
-		return who.Tenant + "\x00" + who.User
-	}}); err != nil {
+	if o.MCP, err = service.Handler(mcpCtx, &mcp.HTTPOptions{Hosts: c.Host, Origins: c.Origin,
+		User: func(r *http.Request) string {
+			who, _ := store.ScopeFrom(r.Context())
+			return who.Tenant + "\x00" + who.User
+		}}); err != nil {
 		return cli.Fail(cli.StatusUsage, err, "")
 	}
 	if err := c.tell(sys, all, &o); err != nil {
@@ -125,7 +131,8 @@ func (c *Cmd) tokens(sys *cli.System) ([]server.Token, error) {
 	if c.TokenEnv != "" {
 		token := sys.Env(c.TokenEnv)
 		if len(token) < 16 {
-			return nil, cli.Usage("export "+c.TokenEnv+"=$(openssl rand -hex 32)", "--token-env: the variable %s is empty, or so short that it could be guessed", c.TokenEnv)
+			return nil, cli.Usage("export "+c.TokenEnv+"=$(openssl rand -hex 32)",
+				"--token-env: the variable %s is empty, or so short that it could be guessed", c.TokenEnv)
 		}
 		all = append(all, server.Token{Name: c.TokenEnv, Token: token, Scopes: []server.Scope{server.ScopeAll}})
 	}
@@ -167,7 +174,8 @@ func (s *served) names() (names []string) {
 	return names
 }
 
-// buildAll makes the agents of all files, for all users; what has to be approved waits. db stands over the database that the files name.
+// buildAll makes the agents of all files, for all users; what has to be approved waits. db stands
+// over the database that the files name.
 func buildAll(ctx context.Context, sys *cli.System, files []string, db string) (_ *served, err error) {
 	s := new(served)
 	defer func() {
@@ -195,7 +203,8 @@ func buildAll(ctx context.Context, sys *cli.System, files []string, db string) (
 			if s.agents == nil {
 				s.db = built.DB
 			}
-			s.files, s.works = append(s.files, a), append(s.works, &schedule.Work{Tools: assemble.Held(a.Rules(), built.Tools)})
+			s.files, s.works = append(s.files, a), append(s.works,
+				&schedule.Work{Tools: assemble.Held(a.Rules(), built.Tools)})
 			s.agents = append(s.agents, built.Agent)
 			tools, hidden = append(tools, built.Tools...), append(hidden, built.Hidden...)
 		}
@@ -233,7 +242,8 @@ func (c *Cmd) due(ctx context.Context, sys *cli.System, all *served, s *server.S
 		}
 		return all.works[0].Do(ctx, d, at)
 	}
-	r := &schedule.Runner{DB: db, Poll: 10 * time.Second, Stop: ctx.Done(), Do: do, Report: func(err error) { cli.Report(sys.Err, all.secrets.Error(err)) }}
+	r := &schedule.Runner{DB: db, Poll: 10 * time.Second, Stop: ctx.Done(), Do: do,
+		Report: func(err error) { cli.Report(sys.Err, all.secrets.Error(err)) }}
 	return r.Run(context.Background())
 }
 

@@ -12,7 +12,8 @@ import (
 	"github.com/pawl-go/pawl/telemetry/export"
 )
 
-// tell has the runs of all agents measured, at /metrics of the server, and told to a collector where --otel says so, until closed. It stands after all that changes the agents.
+// tell has the runs of all agents measured, at /metrics of the server, and told to a collector
+// where --otel says so, until closed. It stands after all that changes the agents.
 func (c *Cmd) tell(sys *cli.System, all *served, o *server.Options) error {
 	page := export.NewPrometheus()
 	told := &telemetry.Options{Content: c.TellContent, Redactor: all.secrets}

@@ -96,11 +96,13 @@ func (c *WorkerCmd) workers(ctx context.Context, at *temporal.Engine, all *serve
 		if w == nil {
 			e := *at
 			e.TaskQueue, e.Heartbeat = queue, c.Heartbeat
-			w = &queueWorker{Worker: e.Worker(&temporal.WorkerOptions{Activities: c.Activities, Stop: stop, BuildID: c.BuildID})}
+			w = &queueWorker{Worker: e.Worker(&temporal.WorkerOptions{Activities: c.Activities, Stop: stop,
+				BuildID: c.BuildID})}
 			workers[queue] = w
 		}
 		if err := w.Add(ctx, a.Name, a); err != nil {
-			return nil, cli.Fail(cli.StatusUsage, err, "each agent has a name of its own; docs/temporal.md says what cannot run on Temporal")
+			return nil, cli.Fail(cli.StatusUsage, err,
+				"each agent has a name of its own; docs/temporal.md says what cannot run on Temporal")
 		}
 		w.names = append(w.names, cli.Visible(a.Name))
 	}

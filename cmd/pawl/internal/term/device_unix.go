@@ -18,7 +18,8 @@ const escapeTime = 40 * time.Millisecond
 
 func notifyResize(c chan os.Signal) { signal.Notify(c, syscall.SIGWINCH) }
 
-// Suspend stops the program as Ctrl-Z does where a terminal is not raw, and returns when it goes on.
+// Suspend stops the program as Ctrl-Z does where a terminal is not raw, and returns when it goes
+// on.
 func (d *Device) Suspend() error {
 	d.Release()
 	err := syscall.Kill(0, syscall.SIGTSTP)

@@ -9,10 +9,12 @@ import (
 	"github.com/rivo/uniseg"
 )
 
-// Editor is a text that somebody types: several lines, a history, and completion. It knows keys and lines and no terminal. The zero value is an
-// empty one without completion. It may be used by one goroutine at a time.
+// Editor is a text that somebody types: several lines, a history, and completion. It knows keys and
+// lines and no terminal. The zero value is an empty one without completion. It may be used by one
+// goroutine at a time.
 type Editor struct {
-	// Complete returns what the text before the cursor could become, each as the whole of it; nil: nothing is completed.
+	// Complete returns what the text before the cursor could become, each as the whole of it; nil:
+	// nothing is completed.
 	Complete func(before string) []string
 
 	text    string
@@ -47,7 +49,8 @@ func (e *Editor) Remember(text string) {
 	e.past, e.draft = len(e.history), ""
 }
 
-// Key takes a key, and reports whether it was one of an editor's. Enter is not: what it means is for the caller to say.
+// Key takes a key, and reports whether it was one of an editor's. Enter is not: what it means is
+// for the caller to say.
 func (e *Editor) Key(k Key) bool {
 	if k.Name != "tab" {
 		e.choices = nil
@@ -226,8 +229,8 @@ func (e *Editor) complete() {
 	}
 }
 
-// View returns the text as lines of a screen with prompt before the first, at most rows of them around the cursor, and where the cursor stands. Completions
-// stand under it.
+// View returns the text as lines of a screen with prompt before the first, at most rows of them
+// around the cursor, and where the cursor stands. Completions stand under it.
 func (e *Editor) View(prompt Line, width, rows int) ([]Line, Cursor) {
 	indent := prompt.Width()
 	room := max(width-indent, 4)

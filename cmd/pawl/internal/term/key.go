@@ -6,14 +6,17 @@ import (
 	"unicode/utf8"
 )
 
-// Key is something that was typed. Name is "text" (what was typed is in Text), "paste" (so), or one of enter, newline, tab, backtab, backspace, delete, esc,
-// up, down, left, right, home, end, pageup, pagedown, word-left, word-right, delete-word, ctrl-a … ctrl-z, alt-a …. "" is a key that nobody knows.
+// Key is something that was typed. Name is "text" (what was typed is in Text), "paste" (so), or one
+// of enter, newline, tab, backtab, backspace, delete, esc, up, down, left, right, home, end,
+// pageup, pagedown, word-left, word-right, delete-word, ctrl-a … ctrl-z, alt-a …. "" is a key that
+// nobody knows.
 type Key struct{ Name, Text string }
 
 const pasteEnd = "\x1b[201~"
 
-// DecodeKey reads the first key of what a terminal sent, and says how many bytes it took. 0 bytes: more has to come. With last nothing more will, so that an
-// escape is the key of that name. Pasted text is one key, with line ends as newlines; what stands in it is never a key.
+// DecodeKey reads the first key of what a terminal sent, and says how many bytes it took. 0 bytes:
+// more has to come. With last nothing more will, so that an escape is the key of that name. Pasted
+// text is one key, with line ends as newlines; what stands in it is never a key.
 func DecodeKey(in string, last bool) (k Key, n int) {
 	if in == "" {
 		return Key{}, 0

@@ -4,7 +4,8 @@ import (
 	"strings"
 )
 
-// Style is how a piece of a line looks. Attributes and one colour are put together with |. The zero value is plain.
+// Style is how a piece of a line looks. Attributes and one colour are put together with |. The zero
+// value is plain.
 type Style uint16
 
 // The attributes.
@@ -66,7 +67,8 @@ type Span struct {
 	Style Style
 }
 
-// Line is a line of a screen, without an end. The zero value is an empty one. Lines are values: their methods return new ones.
+// Line is a line of a screen, without an end. The zero value is an empty one. Lines are values:
+// their methods return new ones.
 type Line []Span
 
 // Text returns a line of one piece.
@@ -166,7 +168,8 @@ func joined(cells []cell) Line {
 	return out
 }
 
-// Wrap breaks l between words, or between wide letters, into lines of at most width columns, at least one. A word that is longer is broken.
+// Wrap breaks l between words, or between wide letters, into lines of at most width columns, at
+// least one. A word that is longer is broken.
 func (l Line) Wrap(width int) []Line {
 	width = max(width, 1)
 	if l.Width() <= width {

@@ -6,8 +6,9 @@ import (
 	"strings"
 )
 
-// Screen writes to a terminal from where its cursor stands: lines that stay, and under them a few live ones that are painted again in place.
-// What has scrolled away is never touched, and one write paints one frame, so nothing flickers. It may be used by one goroutine at a time.
+// Screen writes to a terminal from where its cursor stands: lines that stay, and under them a few
+// live ones that are painted again in place. What has scrolled away is never touched, and one write
+// paints one frame, so nothing flickers. It may be used by one goroutine at a time.
 type Screen struct {
 	w             io.Writer
 	colours       bool
@@ -25,7 +26,8 @@ func NewScreen(w io.Writer, width, height int, colours bool) *Screen {
 	return &Screen{w: w, colours: colours, width: max(width, 8), height: max(height, 3)}
 }
 
-// Width returns how many columns a line has room for: one less than the terminal has, so that none wraps by itself.
+// Width returns how many columns a line has room for: one less than the terminal has, so that none
+// wraps by itself.
 func (s *Screen) Width() int { return s.width - 1 }
 
 // Height returns how many rows the terminal has.
@@ -34,14 +36,16 @@ func (s *Screen) Height() int { return s.height }
 // unknown is a live line of which nobody knows how it looks now.
 const unknown = "\x00"
 
-// eraseBelow clears the rows under the cursor. The cursor's own is written anew, or is cleared by itself: a multiplexer takes the clearing of a whole screen from
-// its first row for something worth keeping, and scrolls it away.
+// eraseBelow clears the rows under the cursor. The cursor's own is written anew, or is cleared by
+// itself: a multiplexer takes the clearing of a whole screen from its first row for something worth
+// keeping, and scrolls it away.
 const eraseBelow = "\x1b7\x1b[B\r\x1b[J\x1b8"
 
 // Cursor is a place within the live lines, from 0.
 type Cursor struct{ Row, Column int }
 
-// Resize says that the terminal has another size. It has broken the live lines anew by then, if they became too long.
+// Resize says that the terminal has another size. It has broken the live lines anew by then, if
+// they became too long.
 func (s *Screen) Resize(width, height int) {
 	width, height = max(width, 8), max(height, 3)
 	if width == s.width && height == s.height {
@@ -59,8 +63,9 @@ func (s *Screen) Resize(width, height int) {
 	s.width, s.height = width, height
 }
 
-// Paint writes print for good, and paints live under it. Live lines are cut to the width, and to the last ones that there is room for. at is where the
-// cursor goes; nil hides it. The error is that of the writer; after one nothing is written any more.
+// Paint writes print for good, and paints live under it. Live lines are cut to the width, and to
+// the last ones that there is room for. at is where the cursor goes; nil hides it. The error is
+// that of the writer; after one nothing is written any more.
 func (s *Screen) Paint(print, live []Line, at *Cursor) error {
 	if s.err != nil {
 		return s.err

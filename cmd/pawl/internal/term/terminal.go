@@ -1,5 +1,5 @@
-// Package term is what a program needs of a terminal to be pleasant in it, and no more: keys, an editor of lines, widths, and a few live lines under
-// the ones that stay.
+// Package term is what a program needs of a terminal to be pleasant in it, and no more: keys, an
+// editor of lines, widths, and a few live lines under the ones that stay.
 //
 //	             keys                              lines
 //	 Device ──────────────▶ Editor, the caller ──────────────▶ Screen ──▶ the terminal
@@ -7,8 +7,8 @@
 //
 // Only Device knows the operating system. All else is text in, text out, and is tested so.
 //
-// A Line is made of pieces with styles, and its text is made harmless at the one place where it becomes bytes: there is no way to send a control sequence
-// that somebody else wrote.
+// A Line is made of pieces with styles, and its text is made harmless at the one place where it
+// becomes bytes: there is no way to send a control sequence that somebody else wrote.
 package term
 
 import (
@@ -20,8 +20,8 @@ import (
 	"golang.org/x/term"
 )
 
-// Device is the terminal that somebody sits at: its keys, one by one and without an echo, and its size. Close gives it back as it was. Its methods may be used
-// concurrently.
+// Device is the terminal that somebody sits at: its keys, one by one and without an echo, and its
+// size. Close gives it back as it was. Its methods may be used concurrently.
 type Device struct {
 	in, out *os.File
 	keys    chan Key
@@ -36,8 +36,8 @@ type Device struct {
 // errNoKeys says that keys cannot be read one by one.
 var errNoKeys = errors.New("keys cannot be read one by one on this system")
 
-// Open takes the terminal of in and out. With in nil no keys are read, and the terminal's modes stay as they are. It fails where keys cannot be read one by
-// one, as on Windows.
+// Open takes the terminal of in and out. With in nil no keys are read, and the terminal's modes
+// stay as they are. It fails where keys cannot be read one by one, as on Windows.
 func Open(in, out *os.File) (*Device, error) {
 	if in != nil && !wakes {
 		return nil, errNoKeys
@@ -81,7 +81,8 @@ func (d *Device) Seize() error {
 	return nil
 }
 
-// Release gives the terminal back for a while, to another program for instance. No key is taken until Seize.
+// Release gives the terminal back for a while, to another program for instance. No key is taken
+// until Seize.
 func (d *Device) Release() {
 	d.mu.Lock()
 	defer d.mu.Unlock()

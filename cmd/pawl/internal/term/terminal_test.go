@@ -14,7 +14,8 @@ import (
 )
 
 func ExampleLine() {
-	l := term.Text(term.Bold, "file_read").Add(0, "  héllo 日本 a\x1b[2Jb") // what others wrote is shown, never obeyed
+	// what others wrote is shown, never obeyed
+	l := term.Text(term.Bold, "file_read").Add(0, "  héllo 日本 a\x1b[2Jb")
 	for _, part := range l.Wrap(12) {
 		fmt.Println(part)
 	}
@@ -61,7 +62,8 @@ func TestWidthAndCut(t *testing.T) {
 		width int
 		cut   string // to 4 columns
 	}{
-		{"abc", 3, "abc"}, {"abcd", 4, "abcd"}, {"abcde", 5, "abc…"}, {"日本語", 6, "日…"}, {"é́é́", 2, "é́é́"}, {"👩‍👩‍👧👩‍👩‍👧👩‍👩‍👧", 6, "👩‍👩‍👧…"}, {"", 0, ""}, {"🇳🇴", 2, "🇳🇴"},
+		{"abc", 3, "abc"}, {"abcd", 4, "abcd"}, {"abcde", 5, "abc…"}, {"日本語", 6, "日…"}, {"é́é́", 2,
+			"é́é́"}, {"👩‍👩‍👧👩‍👩‍👧👩‍👩‍👧", 6, "👩‍👩‍👧…"}, {"", 0, ""}, {"🇳🇴", 2, "🇳🇴"},
 	} {
 		if got := term.Width(tt.text); got != tt.width {
 			t.Errorf("Width(%q) = %d, want %d", tt.text, got, tt.width)
@@ -96,7 +98,8 @@ func TestWrap(t *testing.T) {
 	}
 }
 
-// No line that is wrapped is too wide, nothing but spaces is lost, and styles stay with their letters.
+// No line that is wrapped is too wide, nothing but spaces is lost, and styles stay with their
+// letters.
 func TestWrapKeepsAll(t *testing.T) {
 	letters := rapid.StringOf(rapid.RuneFrom([]rune("ab  cde日本é\u0301👩")))
 	rapid.Check(t, func(t *rapid.T) {
@@ -215,7 +218,8 @@ func TestEditor(t *testing.T) {
 
 // Whatever is typed, the cursor is between letters and within what is shown.
 func TestEditorView(t *testing.T) {
-	keys := []string{"text a", "text 日", "text 👩‍👩‍👧", "paste x\ny z", "newline", "left", "right", "up", "down", "home", "end", "backspace", "delete", "word-left", "word-right", "delete-word", "delete-word-right", "ctrl-u", "ctrl-k", "tab"}
+	keys := []string{"text a", "text 日", "text 👩‍👩‍👧", "paste x\ny z", "newline", "left", "right", "up", "down",
+		"home", "end", "backspace", "delete", "word-left", "word-right", "delete-word", "delete-word-right", "ctrl-u", "ctrl-k", "tab"}
 	rapid.Check(t, func(t *rapid.T) {
 		e := new(term.Editor)
 		width, rows := rapid.IntRange(8, 40).Draw(t, "width"), rapid.IntRange(1, 5).Draw(t, "rows")
@@ -324,13 +328,15 @@ func (e *emulator) text() string {
 	return strings.TrimRight(strings.Join(lines, "\n"), "\n")
 }
 
-// However frames follow each other, there is everything that was printed, once, and under it the last live lines, with the cursor where it belongs.
+// However frames follow each other, there is everything that was printed, once, and under it the
+// last live lines, with the cursor where it belongs.
 func TestScreen(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		const width, height = 20, 6
 		e := newEmulator(width, height)
 		s := term.NewScreen(e, width, height, false)
-		lines := rapid.SliceOfN(rapid.SampledFrom([]string{"", "a", "bb", "a line that is too long for it", "ccc"}), 0, 8)
+		lines := rapid.SliceOfN(rapid.SampledFrom([]string{"", "a", "bb", "a line that is too long for it", "ccc"}),
+			0, 8)
 		var want []string
 		for range rapid.IntRange(1, 8).Draw(t, "frames") {
 			var print, live []term.Line
@@ -351,7 +357,8 @@ func TestScreen(t *testing.T) {
 			}
 			var at *term.Cursor
 			if len(live) > 0 && rapid.Bool().Draw(t, "cursor") {
-				at = &term.Cursor{Row: rapid.IntRange(max(0, len(live)-3), len(live)-1).Draw(t, "row"), Column: rapid.IntRange(0, 5).Draw(t, "column")}
+				at = &term.Cursor{Row: rapid.IntRange(max(0, len(live)-3), len(live)-1).Draw(t, "row"),
+					Column: rapid.IntRange(0, 5).Draw(t, "column")}
 			}
 			if err := s.Paint(print, live, at); err != nil {
 				t.Fatal(err)
@@ -360,7 +367,8 @@ func TestScreen(t *testing.T) {
 			if diff := cmp.Diff(all, e.text()); diff != "" {
 				t.Fatalf("want -, got +\n%s", diff)
 			}
-			if e.hidden != (at == nil) || at != nil && (e.x != at.Column || e.top+e.y != len(want)+len(shown)-(len(live)-at.Row)) {
+			if e.hidden != (at == nil) || at != nil && (e.x != at.Column || e.top+e.y != len(want)+
+				len(shown)-(len(live)-at.Row)) {
 				t.Fatalf("the cursor is at %d, %d, hidden %t; want %v", e.top+e.y, e.x, e.hidden, at)
 			}
 		}

@@ -9,8 +9,9 @@ import (
 	"github.com/rivo/uniseg"
 )
 
-// Visible returns s with everything a terminal might obey written out: control characters other than newline and tab, marks
-// that turn the direction of text, and bytes that are no UTF-8. What a model or a tool says is shown, never carried out.
+// Visible returns s with everything a terminal might obey written out: control characters other
+// than newline and tab, marks that turn the direction of text, and bytes that are no UTF-8. What a
+// model or a tool says is shown, never carried out.
 func Visible(s string) string {
 	clean := true
 	for i, r := range s {
@@ -55,8 +56,8 @@ func Hidden(r rune) bool {
 	return false
 }
 
-// Width returns how many columns plain text takes, as terminals count them: two for a letter of Chinese or an emoji, none for a mark that is put on the
-// letter before it.
+// Width returns how many columns plain text takes, as terminals count them: two for a letter of
+// Chinese or an emoji, none for a mark that is put on the letter before it.
 func Width(s string) int {
 	for i := 0; i < len(s); i++ {
 		if s[i] >= utf8.RuneSelf {

@@ -14,7 +14,8 @@ import (
 	"github.com/pawl-go/pawl/internal/diff"
 )
 
-// card is a question to the person at the terminal, in its place: what a call would do, and the keys that answer.
+// card is a question to the person at the terminal, in its place: what a call would do, and the
+// keys that answer.
 //
 //	┃ file_write asks: it may change the world
 //	┃ path  note.txt
@@ -53,10 +54,12 @@ type change struct {
 	exists        bool
 }
 
-// newCard makes the question about a call. of is what it would do to a file; nil: nothing that is known.
+// newCard makes the question about a call. of is what it would do to a file; nil: nothing that is
+// known.
 func newCard(call pawl.ToolCall, why string, of *change, editable bool) *card {
 	q := &card{name: call.Name, args: call.Args, editable: editable, answer: make(chan decision, 1)}
-	q.title = term.Text(term.Bold|term.Yellow, call.Name).Add(term.Yellow, " asks").Add(0, ": "+strings.TrimSuffix(why, "."))
+	q.title = term.Text(term.Bold|term.Yellow, call.Name).Add(term.Yellow, " asks").Add(0, ": "+
+		strings.TrimSuffix(why, "."))
 	fields, err := argFields(call.Args)
 	switch {
 	case of != nil:
@@ -135,10 +138,12 @@ func newPrompt(label string) *card {
 	return &card{label: label, input: new(term.Editor), answer: make(chan decision, 1)}
 }
 
-// early reports whether a key came while the person was still typing something else, and so is no answer.
+// early reports whether a key came while the person was still typing something else, and so is no
+// answer.
 func (q *card) early(before, now time.Time) bool {
 	const still = 400 * time.Millisecond
-	return q.name != "" && q.input == nil && !before.IsZero() && q.asked.Sub(before) < still && before.Before(q.asked) && now.Sub(q.asked) < still
+	return q.name != "" && q.input == nil && !before.IsZero() && q.asked.Sub(before) < still &&
+		before.Before(q.asked) && now.Sub(q.asked) < still
 }
 
 // show shows the card in so many columns and rows, and where the cursor stands in it.
@@ -192,7 +197,8 @@ func (q *card) show(width, rows int) (lines []term.Line, at *term.Cursor) {
 // keys says what can be answered.
 func (q *card) keys() term.Line {
 	var l term.Line
-	for _, k := range []struct{ key, what string }{{"y", "allow"}, {"a", "allow " + cli.Line(q.name, 30) + " from now on"}, {"e", "edit"}, {"n", "deny"}} {
+	for _, k := range []struct{ key, what string }{{"y", "allow"}, {"a", "allow " + cli.Line(q.name, 30) +
+		" from now on"}, {"e", "edit"}, {"n", "deny"}} {
 		if k.key == "e" && !q.editable {
 			continue
 		}
@@ -297,7 +303,8 @@ func (q *card) say(s decision) bool {
 
 func (q *card) cancel() { q.answer <- decision{} }
 
-// put shows a question and waits for what is said. Questions come one at a time: the asker sees to it.
+// put shows a question and waits for what is said. Questions come one at a time: the asker sees to
+// it.
 func (c *console) put(ctx context.Context, q *card, path pawl.Key) decision {
 	var before callState
 	c.update(func() {
@@ -333,7 +340,8 @@ func (c *console) record(path pawl.Key, call pawl.ToolCall, q *card, s decision)
 			lines = append(lines, l.Wrap(c.view.width-4)...)
 		}
 		if len(lines) > most {
-			lines = append(lines[:most:most], term.Text(term.Dim, fmt.Sprintf("… %s more", cli.Count(len(lines)-most, "line"))))
+			lines = append(lines[:most:most],
+				term.Text(term.Dim, fmt.Sprintf("… %s more", cli.Count(len(lines)-most, "line"))))
 		}
 		it.detail = term.Indent(lines, term.Text(term.Yellow, "  ┃ "), term.Text(term.Yellow, "  ┃ "))
 		word, style := "allowed", term.Green
@@ -368,7 +376,8 @@ func (p *panel) content(v *view, width int) (title term.Line, body []term.Line) 
 		return term.Text(term.Bold, "no call has ended yet"), nil
 	}
 	c := v.kept[p.number-1]
-	title = term.Text(term.Cyan|term.Bold, fmt.Sprintf("#%d ", p.number)).Add(term.Bold, c.call.Name).Add(0, " "+plainArgs(c.call.Args))
+	title = term.Text(term.Cyan|term.Bold, fmt.Sprintf("#%d ", p.number)).Add(term.Bold, c.call.Name).Add(0, " "+
+		plainArgs(c.call.Args))
 	for _, l := range c.whole() {
 		body = append(body, l.Wrap(width)...)
 	}

@@ -37,12 +37,15 @@ type asker struct {
 
 var _ pawl.Approver = (*asker)(nil).approve
 
-// NewAsker returns an asker that asks line by line: it reads from in, writes to out, and hides secrets.
+// NewAsker returns an asker that asks line by line: it reads from in, writes to out, and hides
+// secrets.
 func NewAsker(sys *cli.System, out *Screen, in *cli.Lines, secrets *pawl.Redactor) *asker {
-	return &asker{in: in, out: out, style: sys.Colours(sys.ErrTerm), width: sys.Width, always: map[string]bool{}, secrets: secrets}
+	return &asker{in: in, out: out, style: sys.Colours(sys.ErrTerm), width: sys.Width, always: map[string]bool{},
+		secrets: secrets}
 }
 
-// DecideOn asks about each of open that waits for an approval, and returns the decisions as messages by the person called by.
+// DecideOn asks about each of open that waits for an approval, and returns the decisions as
+// messages by the person called by.
 func (a *asker) DecideOn(ctx context.Context, open []pawl.Waiting, by string) (msgs []pawl.Message) {
 	for _, q := range open {
 		if q.Passive || q.Outcome != pawl.OutcomePending {
@@ -68,14 +71,15 @@ func (a *asker) DecideOn(ctx context.Context, open []pawl.Waiting, by string) (m
 	return msgs
 }
 
-// approve asks about the calls that the policy wants asked about. A call to a passive tool takes no answer, and one that was decided
-// on by a flag needs none.
+// approve asks about the calls that the policy wants asked about. A call to a passive tool takes no
+// answer, and one that was decided on by a flag needs none.
 func (a *asker) approve(ctx context.Context, call pawl.ToolCall, tool *pawl.Tool) (pawl.Approval, error) {
 	return a.under(ctx, a.policy, call, tool)
 }
 
 // under is approve for a policy of others: that of a worker.
-func (a *asker) under(ctx context.Context, policy pawl.Approver, call pawl.ToolCall, tool *pawl.Tool) (pawl.Approval, error) {
+func (a *asker) under(ctx context.Context, policy pawl.Approver, call pawl.ToolCall, tool *pawl.Tool) (pawl.Approval,
+	error) {
 	said, err := policy(ctx, call, tool)
 	if err != nil || said.Verdict != pawl.Ask || tool.Passive {
 		return said, err
@@ -143,7 +147,8 @@ func (a *asker) askInPlace(ctx context.Context, call pawl.ToolCall, why string) 
 	switch {
 	case ctx.Err() != nil:
 		return pawl.Approval{Verdict: pawl.Deny, Reason: "The run was interrupted before anybody answered."}
-	case s.verdict == pawl.Allow && s.args != nil: // a yes to other arguments is a decision, with which the run goes on
+	// a yes to other arguments is a decision, with which the run goes on
+	case s.verdict == pawl.Allow && s.args != nil:
 		if a.edits == nil {
 			a.edits = map[pawl.Key]json.RawMessage{}
 		}
@@ -160,8 +165,10 @@ func (a *asker) askInPlace(ctx context.Context, call pawl.ToolCall, why string) 
 	return pawl.Approval{Verdict: pawl.Ask, Reason: "the question was not answered"}
 }
 
-// Run lets the agent go on from from with msgs as follow does, and goes on once more with each call that the person allowed with other arguments. a may be nil.
-func (a *asker) Run(ctx context.Context, s *assemble.Setup, from *pawl.Result, msgs []pawl.Message, show func(pawl.Event)) (told, truth *pawl.Result, err error) {
+// Run lets the agent go on from from with msgs as follow does, and goes on once more with each call
+// that the person allowed with other arguments. a may be nil.
+func (a *asker) Run(ctx context.Context, s *assemble.Setup, from *pawl.Result, msgs []pawl.Message,
+	show func(pawl.Event)) (told, truth *pawl.Result, err error) {
 	for {
 		told, truth, err = s.Follow(ctx, s.Resumed(from), msgs, show)
 		if told == nil || a == nil || ctx.Err() != nil {
@@ -190,7 +197,8 @@ func (a *asker) edited(res *pawl.Result) []pawl.Decision {
 	return out
 }
 
-// changeOf is what a call of the file tools would make of its file; nil: it is none of theirs, or its file has no text.
+// changeOf is what a call of the file tools would make of its file; nil: it is none of theirs, or
+// its file has no text.
 func changeOf(ctx context.Context, s *assemble.Setup, call pawl.ToolCall) *change {
 	ours := slices.ContainsFunc(s.File.Tools, func(t config.Tool) bool { return t.Set == "file" })
 	if !ours || !strings.HasPrefix(call.Name, "file_") {
@@ -208,7 +216,8 @@ func changeOf(ctx context.Context, s *assemble.Setup, call pawl.ToolCall) *chang
 	return &change{s.Secrets.String(p.Path), s.Secrets.String(p.Before), s.Secrets.String(p.After), p.Exists}
 }
 
-// wholeArgs shows arguments to the person who decides on them: all of them, made harmless, or a head and how much is left out.
+// wholeArgs shows arguments to the person who decides on them: all of them, made harmless, or a
+// head and how much is left out.
 func wholeArgs(args string, width int) []string {
 	const most = 40
 	var out []string
@@ -243,9 +252,12 @@ func (s *Screen) hold() func() {
 	return s.mu.Unlock
 }
 
-// AskPerson has the calls of s decided by its rules, and where they ask, by the person at the terminal. It returns nil without a terminal:
-// such calls are pending then. in may be nil; decided are the calls that flags decide. resumes says that the caller resumes the run with edited calls: see asker.run.
-func AskPerson(s *assemble.Setup, sys *cli.System, out *Screen, in *cli.Lines, decided map[pawl.Key]bool, resumes bool) *asker {
+// AskPerson has the calls of s decided by its rules, and where they ask, by the person at the
+// terminal. It returns nil without a terminal: such calls are pending then. in may be nil; decided
+// are the calls that flags decide. resumes says that the caller resumes the run with edited calls:
+// see asker.run.
+func AskPerson(s *assemble.Setup, sys *cli.System, out *Screen, in *cli.Lines, decided map[pawl.Key]bool,
+	resumes bool) *asker {
 	rules := s.Rules
 	if !sys.InTerm || !sys.ErrTerm {
 		s.Agent.Middleware = append(s.Agent.Middleware, rules.Middleware())

@@ -18,7 +18,8 @@ func typing(t *testing.T, typed string) (*asker, *bytes.Buffer) {
 	var shown bytes.Buffer
 	in := cli.NewLines(strings.NewReader(typed))
 	t.Cleanup(in.Stop)
-	return &asker{policy: pawl.AskBeforeWrites, in: in, out: &Screen{w: &shown}, width: 60, always: map[string]bool{}}, &shown
+	return &asker{policy: pawl.AskBeforeWrites, in: in, out: &Screen{w: &shown}, width: 60,
+		always: map[string]bool{}}, &shown
 }
 
 func TestAsking(t *testing.T) {
@@ -60,7 +61,8 @@ func TestAskingOnce(t *testing.T) {
 	}
 }
 
-// What is shown to the person who decides cannot be used to deceive: nothing is obeyed, and long arguments say how much is not shown.
+// What is shown to the person who decides cannot be used to deceive: nothing is obeyed, and long
+// arguments say how much is not shown.
 func TestAskingHarmless(t *testing.T) {
 	a, shown := typing(t, "n\n")
 	_, _ = a.approve(t.Context(), call("c", "wri\x1b[2Jte", `{"text":"`+"\x1b[1A\u202e"+strings.Repeat("long", 5000)+`"}`), &pawl.Tool{Name: "x"})
@@ -75,7 +77,8 @@ func TestAskingHarmless(t *testing.T) {
 func TestAskingInterrupted(t *testing.T) {
 	in, typing := io.Pipe()
 	defer typing.Close()
-	a := &asker{policy: pawl.AskBeforeWrites, in: cli.NewLines(in), out: &Screen{w: io.Discard}, width: 60, always: map[string]bool{}}
+	a := &asker{policy: pawl.AskBeforeWrites, in: cli.NewLines(in), out: &Screen{w: io.Discard}, width: 60,
+		always: map[string]bool{}}
 	ctx, cancel := context.WithCancelCause(t.Context())
 	done := make(chan pawl.Approval)
 	go func() {
@@ -93,7 +96,8 @@ func TestAskingInterrupted(t *testing.T) {
 	}
 }
 
-// Two calls of one step ask one after the other, and what the run tells meanwhile does not come between question and answer.
+// Two calls of one step ask one after the other, and what the run tells meanwhile does not come
+// between question and answer.
 func TestAskingInARun(t *testing.T) {
 	a, shown := typing(t, "y\nn\n")
 	ran := 0
@@ -101,7 +105,8 @@ func TestAskingInARun(t *testing.T) {
 		ran++
 		return pawl.TextResult("written"), nil
 	}}
-	agent := &pawl.Agent{Model: script.New(script.Together(script.Call("write", nil), script.Call("write", nil)), script.Say("ok")),
+	agent := &pawl.Agent{Model: script.New(script.Together(script.Call("write", nil), script.Call("write", nil)),
+		script.Say("ok")),
 		Tools: []pawl.Toolset{tool}, Middleware: []pawl.Middleware{pawl.Approve(a.approve)}}
 	r := &Renderer{w: a.out, width: 60, live: true}
 	res, err := assemble.Follow(agent.Stream(t.Context(), pawl.User("go")), r.Event)
@@ -109,7 +114,8 @@ func TestAskingInARun(t *testing.T) {
 		t.Fatalf("got %v, %v, and %d calls ran, want an answer and 1", res, err, ran)
 	}
 	for _, q := range strings.Split(shown.String(), "may write run?")[1:] {
-		if _, after, _ := strings.Cut(q, "> "); !strings.Contains(q, "> ") || strings.Contains(q[:len(q)-len(after)], "✓") {
+		if _, after, _ := strings.Cut(q, "> "); !strings.Contains(q, "> ") || strings.Contains(q[:len(q)-len(after)],
+			"✓") {
 			t.Errorf("something came between question and answer: %q", q)
 		}
 	}

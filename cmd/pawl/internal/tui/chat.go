@@ -91,7 +91,8 @@ func (c *ChatCmd) run(sys *cli.System) error {
 	if err := c.Carrier(sys, &c.AgentFlags); err != nil {
 		return err
 	}
-	t := &chat{ChatCmd: c, sys: sys, out: NewScreen(sys.Err), console: consoleOf(sys), res: from, decided: map[pawl.Key]bool{}}
+	t := &chat{ChatCmd: c, sys: sys, out: NewScreen(sys.Err), console: consoleOf(sys), res: from,
+		decided: map[pawl.Key]bool{}}
 	if t.console == nil {
 		t.in = cli.NewLines(sys.In)
 		defer t.in.Stop()
@@ -145,7 +146,8 @@ func (t *chat) find() error {
 		return nil
 	}
 	if t.sys.InTerm {
-		fmt.Fprintf(t.out, "%s with %s; /quit ends, /help lists what else there is\n", cli.Visible(t.setup.Model), cli.Count(len(t.setup.Tools), "tool"))
+		fmt.Fprintf(t.out, "%s with %s; /quit ends, /help lists what else there is\n", cli.Visible(t.setup.Model),
+			cli.Count(len(t.setup.Tools), "tool"))
 	}
 	if kept != nil {
 		t.say("the conversation is kept: --thread %s goes on with it%s", kept.ID, since(kept))
@@ -201,22 +203,27 @@ func (t *chat) message(text string) {
 		}
 		text = strings.Join(late, "\n")
 		if t.res.Stop != pawl.StopAnswer && t.res.Stop != pawl.StopFinished {
-			t.console.update(func() { t.console.editor.Set(text) }) // it was meant for a run that went otherwise
+			// it was meant for a run that went otherwise
+			t.console.update(func() { t.console.editor.Set(text) })
 			return
 		}
 	}
 }
 
-// thread finds where the conversation is kept, and where it goes on: in the database or in a file, but not in both.
-func (c *ChatCmd) thread(sys *cli.System, s *assemble.Setup, from *pawl.Result) (*assemble.Thread, *pawl.Result, error) {
+// thread finds where the conversation is kept, and where it goes on: in the database or in a file,
+// but not in both.
+func (c *ChatCmd) thread(sys *cli.System, s *assemble.Setup, from *pawl.Result) (*assemble.Thread, *pawl.Result,
+	error) {
 	switch {
 	case c.Resume && (c.Thread != "" || c.Messages != ""):
-		return nil, nil, cli.Usage("pawl chat --resume chooses; pawl chat --thread NAME names", "--resume, --thread and --messages each say where the conversation goes on")
+		return nil, nil, cli.Usage("pawl chat --resume chooses; pawl chat --thread NAME names",
+			"--resume, --thread and --messages each say where the conversation goes on")
 	case c.Thread == assemble.NoThread, c.Thread == "" && c.DB == "" && !c.Resume:
 		return nil, from, nil
 	}
 	if c.Messages != "" && c.Thread != "" && c.Thread != assemble.NewThread {
-		return nil, nil, cli.Usage("--thread new keeps under another name what --messages goes on from", "--thread and --messages both say where the conversation goes on")
+		return nil, nil, cli.Usage("--thread new keeps under another name what --messages goes on from",
+			"--thread and --messages both say where the conversation goes on")
 	}
 	db, err := s.DB.Create()
 	if err != nil {
@@ -317,7 +324,8 @@ func (t *chat) turn(from *pawl.Result, msgs ...pawl.Message) {
 	}
 }
 
-// attended returns the context of a turn, which ends when the person stops it. stop may be called again.
+// attended returns the context of a turn, which ends when the person stops it. stop may be called
+// again.
 func (t *chat) attended() (ctx context.Context, stop func()) {
 	if t.console != nil {
 		return t.console.follow(context.Background(), pawl.ErrCancelled, new(pawl.Steering))

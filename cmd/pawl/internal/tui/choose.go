@@ -71,7 +71,8 @@ func (p *picker) say(n int) {
 	}
 }
 
-// choose finds the conversation to go on with: the one that the person chooses, or the last where nobody can.
+// choose finds the conversation to go on with: the one that the person chooses, or the last where
+// nobody can.
 func choose(sys *cli.System, db store.Threads, s store.Scope) (string, error) {
 	all, err := assemble.Threads(context.Background(), db, s)
 	switch {
@@ -84,7 +85,8 @@ func choose(sys *cli.System, db store.Threads, s store.Scope) (string, error) {
 	}
 	rows := make([]string, len(all))
 	for i, t := range all {
-		rows[i] = fmt.Sprintf("%s %4d  %s", ago(time.Since(t.Updated)), t.Messages, cli.Line(t.Title, max(sys.Width-20, 20)))
+		rows[i] = fmt.Sprintf("%s %4d  %s", ago(time.Since(t.Updated)), t.Messages,
+			cli.Line(t.Title, max(sys.Width-20, 20)))
 	}
 	n, err := consoleOf(sys).pick("Go on with", rows)
 	if err != nil {

@@ -17,10 +17,11 @@ import (
 	"github.com/pawl-go/pawl/cmd/pawl/internal/term"
 )
 
-// console is the terminal that a person sits at while agents run: what happens, what is asked, and what the person types, all at once.
+// console is the terminal that a person sits at while agents run: what happens, what is asked, and
+// what the person types, all at once.
 //
-// One goroutine takes keys and paints; whoever else has something to show leaves it under the lock. Lines that are printed stay in the terminal's own
-// scrollback, which is never painted again.
+// One goroutine takes keys and paints; whoever else has something to show leaves it under the lock.
+// Lines that are printed stay in the terminal's own scrollback, which is never painted again.
 type console struct {
 	dev    *term.Device
 	colour bool
@@ -28,31 +29,32 @@ type console struct {
 	ended  chan struct{}
 	dirty  chan struct{}
 
-	mu        sync.Mutex
-	screen    *term.Screen
-	view      *view
-	partial   string // of a line that was written
-	editor    term.Editor
-	keys      bool // somebody types
-	typing    bool // the editor is shown when nothing runs, too
-	greeting  term.Line
-	queue     []string // messages that were sent to the run and not taken yet
-	lines     []string // that were entered, for next
-	wake      chan struct{}
-	eof       error // what next returns when the lines are used up
-	ask       *card
-	panel     *panel
-	picker    *picker
-	steer     func(text string) bool // while a run is under way; nil: it cannot be steered
-	command   func(text string) bool // while a run is under way: whether the line was a command that could be carried out
-	interrupt func()                 // while a run is under way
-	pressed   int                    // how often that was asked for
-	typed     time.Time              // when a letter was, if nothing else came since
-	failed    bool                   // the terminal is gone
+	mu       sync.Mutex
+	screen   *term.Screen
+	view     *view
+	partial  string // of a line that was written
+	editor   term.Editor
+	keys     bool // somebody types
+	typing   bool // the editor is shown when nothing runs, too
+	greeting term.Line
+	queue    []string // messages that were sent to the run and not taken yet
+	lines    []string // that were entered, for next
+	wake     chan struct{}
+	eof      error // what next returns when the lines are used up
+	ask      *card
+	panel    *panel
+	picker   *picker
+	steer    func(text string) bool // while a run is under way; nil: it cannot be steered
+	// while a run is under way: whether the line was a command that could be carried out
+	command   func(text string) bool
+	interrupt func()    // while a run is under way
+	pressed   int       // how often that was asked for
+	typed     time.Time // when a letter was, if nothing else came since
+	failed    bool      // the terminal is gone
 }
 
-// openConsole takes the terminal, and returns it with a system whose output goes there. nil: there is none that could, and all is as it was. typing: somebody is to
-// type at a prompt.
+// openConsole takes the terminal, and returns it with a system whose output goes there. nil: there
+// is none that could, and all is as it was. typing: somebody is to type at a prompt.
 func openConsole(sys *cli.System, typing bool) (*console, *cli.System) {
 	if !sys.Interactive() || typing && !(sys.InTerm && sys.OutTerm) {
 		return nil, sys
@@ -66,7 +68,8 @@ func openConsole(sys *cli.System, typing bool) (*console, *cli.System) {
 		return nil, sys
 	}
 	w, h := dev.Size()
-	c := &console{dev: dev, colour: sys.Colours(true).On, keys: in != nil, typing: typing, done: make(chan struct{}), ended: make(chan struct{}), dirty: make(chan struct{}, 1), wake: make(chan struct{}, 1)}
+	c := &console{dev: dev, colour: sys.Colours(true).On, keys: in != nil, typing: typing, done: make(chan struct{}),
+		ended: make(chan struct{}), dirty: make(chan struct{}, 1), wake: make(chan struct{}, 1)}
 	c.screen = term.NewScreen(sys.ErrFile, w, h, c.colour)
 	c.greeting = term.Text(term.Dim, "getting ready")
 	c.view = newView(c.screen.Width(), sys.OutTerm)
@@ -86,9 +89,10 @@ func consoleOf(sys *cli.System) *console {
 	return c
 }
 
-// Attend opens the console for one run, if there is a terminal for it, and returns a context that ends with cause when the person stops the run. Call stop at the end; it may
-// be called again.
-func Attend(ctx context.Context, sys *cli.System, cause error, plain bool) (_ context.Context, _ *cli.System, stop func()) {
+// Attend opens the console for one run, if there is a terminal for it, and returns a context that
+// ends with cause when the person stops the run. Call stop at the end; it may be called again.
+func Attend(ctx context.Context, sys *cli.System, cause error, plain bool) (_ context.Context, _ *cli.System,
+	stop func()) {
 	if !plain {
 		if c, own := openConsole(sys, false); c != nil {
 			ctx, stop := c.follow(ctx, cause, new(pawl.Steering))
@@ -291,7 +295,8 @@ func (c *console) hint() string {
 	return "Ctrl-C stops"
 }
 
-// follow shows a run. The context ends with cause when the person stops it; messages that are typed go to inbox, nil: nowhere. Call stop when it has ended.
+// follow shows a run. The context ends with cause when the person stops it; messages that are typed
+// go to inbox, nil: nowhere. Call stop when it has ended.
 func (c *console) follow(ctx context.Context, cause error, inbox *pawl.Steering) (_ context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	if !c.keys {
@@ -345,7 +350,8 @@ func (c *console) suspend(do func()) {
 	})
 }
 
-// edit lets the person change text in the editor of EDITOR. It is called from the loop, which paints nothing meanwhile.
+// edit lets the person change text in the editor of EDITOR. It is called from the loop, which
+// paints nothing meanwhile.
 func (c *console) edit(text, name string) (edited string, err error) {
 	editor := os.Getenv("VISUAL")
 	if editor == "" {
@@ -380,7 +386,8 @@ func (c *console) edit(text, name string) (edited string, err error) {
 	return string(b), err
 }
 
-// Close prints what is left, and gives the terminal back as it was. It may be called more than once.
+// Close prints what is left, and gives the terminal back as it was. It may be called more than
+// once.
 func (c *console) Close() {
 	if c == nil {
 		return

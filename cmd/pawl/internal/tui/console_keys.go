@@ -133,7 +133,8 @@ func (c *console) awake() {
 	}
 }
 
-// stop is Ctrl-C: it ends the run well, and the second time the program. At the prompt it takes away what was typed; where nothing was, it ends the chat.
+// stop is Ctrl-C: it ends the run well, and the second time the program. At the prompt it takes
+// away what was typed; where nothing was, it ends the chat.
 func (c *console) stop(signal bool) {
 	switch {
 	case c.picker != nil:

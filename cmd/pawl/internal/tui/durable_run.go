@@ -78,12 +78,14 @@ func (w *DurableRun) ended(res *pawl.Result, err error) error {
 	switch res.Stop {
 	case pawl.StopPending:
 		open := assemble.WaitingCalls(res.Pending)
-		return cli.Fail(cli.StatusPending, fmt.Errorf("%s for an answer: %s", assemble.Waits(len(open)), assemble.Keys(open)), w.Journal.Settling(id, open))
+		return cli.Fail(cli.StatusPending, fmt.Errorf("%s for an answer: %s", assemble.Waits(len(open)),
+			assemble.Keys(open)), w.Journal.Settling(id, open))
 	case pawl.StopCancelled:
 		if err == nil {
 			return cli.Fail(cli.StatusInterrupted, errors.New(res.Cause), "")
 		}
-		return cli.Fail(cli.StatusInterrupted, errors.New(res.Cause), resume+" goes on with it, "+w.Journal.Command("runs", "cancel", id)+" gives it up")
+		return cli.Fail(cli.StatusInterrupted, errors.New(res.Cause), resume+" goes on with it, "+
+			w.Journal.Command("runs", "cancel", id)+" gives it up")
 	case pawl.StopFailed:
 		var f *cli.Failure
 		if end := w.Journal.Failed(w.Runner.ID, err); err != nil && errors.As(end, &f) && f.Status == cli.StatusFailed {

@@ -13,13 +13,15 @@ import (
 	"github.com/pawl-go/pawl/mcp"
 )
 
-// question puts what an MCP server wants to know to the person at the terminal, under the server's name: an answer goes there and approves nothing here.
+// question puts what an MCP server wants to know to the person at the terminal, under the server's
+// name: an answer goes there and approves nothing here.
 func (a *asker) question(ctx context.Context, q mcp.Question) (mcp.Answer, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	done := a.out.hold()
 	defer done()
-	fmt.Fprintf(a.out.w, "\n%s\n", a.style.Yellow("  the MCP server "+cli.Line(q.Server, 40)+" asks (pawl does not; what you say goes to the server):"))
+	fmt.Fprintf(a.out.w, "\n%s\n", a.style.Yellow("  the MCP server "+cli.Line(q.Server, 40)+
+		" asks (pawl does not; what you say goes to the server):"))
 	for _, l := range wholeArgs(q.Message, a.width-6) {
 		fmt.Fprintf(a.out.w, "      | %s\n", l)
 	}

@@ -17,8 +17,8 @@ import (
 	"github.com/pawl-go/pawl/config"
 )
 
-// Renderer makes the events of a run readable, one after another. Nothing that a model or a tool says reaches the writer but
-// through visible, so no control character does.
+// Renderer makes the events of a run readable, one after another. Nothing that a model or a tool
+// says reaches the writer but through visible, so no control character does.
 //
 //	step 2 ──────────────────────────
 //	I read both files.
@@ -31,19 +31,22 @@ type Renderer struct {
 	w     io.Writer
 	style cli.Style
 	width int
-	live  bool // write the text of a reply as it comes; otherwise only the text beside calls, once it is whole
+	// write the text of a reply as it comes; otherwise only the text beside calls, once it is whole
+	live bool
 
-	open    bool // the last line is not ended
-	dim     bool // the open line is reasoning
-	step    int
-	told    int                    // the step whose header is written
-	calls   int                    // announced in this step
-	labels  map[string]string      // of this step's calls, by id
-	begun   map[pawl.Key]time.Time // when the tools of this step began; a call's own time counts the wait for a person too
+	open   bool // the last line is not ended
+	dim    bool // the open line is reasoning
+	step   int
+	told   int               // the step whose header is written
+	calls  int               // announced in this step
+	labels map[string]string // of this step's calls, by id
+	// when the tools of this step began; a call's own time counts the wait for a person too
+	begun   map[pawl.Key]time.Time
 	pending []pawl.Waiting
 }
 
-// NewRenderer returns a renderer that writes to w as sys wants it. live says that the text of a reply is written as it arrives.
+// NewRenderer returns a renderer that writes to w as sys wants it. live says that the text of a
+// reply is written as it arrives.
 func NewRenderer(sys *cli.System, w io.Writer, style cli.Style, live bool) *Renderer {
 	return &Renderer{w: w, style: style, width: sys.Width, live: live}
 }
@@ -204,8 +207,8 @@ func (r *Renderer) line(s string) {
 	io.WriteString(r.w, s+"\n")
 }
 
-// announce shows that the model wants a call. Its label counts the calls of the reply from 1; of a call that an earlier run left open, path says
-// which it was.
+// announce shows that the model wants a call. Its label counts the calls of the reply from 1; of a
+// call that an earlier run left open, path says which it was.
 func (r *Renderer) announce(step int, c *pawl.ToolCall, path pawl.Key) {
 	r.begin(step)
 	r.calls++
@@ -227,8 +230,8 @@ func (r *Renderer) announce(step int, c *pawl.ToolCall, path pawl.Key) {
 // longText is a JSON string of more than 32 bytes, escapes included.
 var longText = regexp.MustCompile(`"(?:[^"\\]|\\.){33,}"`)
 
-// shortArgs writes arguments on a line, with long texts cut so that what stands beside them can be seen. Arguments that are no JSON stay
-// as they are.
+// shortArgs writes arguments on a line, with long texts cut so that what stands beside them can be
+// seen. Arguments that are no JSON stay as they are.
 func shortArgs(args json.RawMessage) string {
 	var b bytes.Buffer
 	if json.Compact(&b, args) != nil {
@@ -243,7 +246,8 @@ func shortArgs(args json.RawMessage) string {
 	})
 }
 
-// direct reports whether the call at path was made by the run that is shown, and not inside another call.
+// direct reports whether the call at path was made by the run that is shown, and not inside another
+// call.
 func direct(path pawl.Key) bool { return strings.Count(string(path), "/") == 2 }
 
 func (r *Renderer) label(path pawl.Key, c *pawl.ToolCall) string {
@@ -256,7 +260,8 @@ func (r *Renderer) label(path pawl.Key, c *pawl.ToolCall) string {
 // completed shows what a call came to.
 func (r *Renderer) completed(e pawl.Event) {
 	x := e.Execution
-	if _, known := r.labels[x.Call.ID]; !known && direct(x.Key) { // refused before it began, and not of a reply that was shown
+	// refused before it began, and not of a reply that was shown
+	if _, known := r.labels[x.Call.ID]; !known && direct(x.Key) {
 		r.announce(e.Step, &x.Call, x.Key)
 	}
 	mark, note := r.style.Green("✓"), ""

@@ -32,8 +32,10 @@ func call(id, name, args string) pawl.ToolCall {
 
 func completed(path pawl.Key, c pawl.ToolCall, o pawl.Outcome, text string) pawl.Event {
 	start := time.Unix(0, 0)
-	return pawl.Event{Kind: pawl.EventCallCompleted, Step: 1, Path: path, Execution: &pawl.Execution{Key: path, Call: c, Outcome: o,
-		Result: pawl.ToolResult{Parts: []pawl.Part{pawl.Text{Text: text}}, IsError: o != pawl.OutcomeOK}, Started: start, Ended: start.Add(1500 * time.Microsecond)}}
+	return pawl.Event{Kind: pawl.EventCallCompleted, Step: 1, Path: path, Execution: &pawl.Execution{Key: path,
+		Call: c, Outcome: o,
+		Result: pawl.ToolResult{Parts: []pawl.Part{pawl.Text{Text: text}},
+			IsError: o != pawl.OutcomeOK}, Started: start, Ended: start.Add(1500 * time.Microsecond)}}
 }
 
 func TestRender(t *testing.T) {
@@ -55,7 +57,8 @@ func TestRender(t *testing.T) {
 		{Kind: pawl.EventProgress, Step: 1, Path: "run/1/0", Text: "half way"},
 		{Kind: pawl.EventNotice, Step: 1, Path: "run/1/0", Code: "retry", Text: "attempt 1 failed"},
 		{Kind: pawl.EventCallStarted, Step: 1, Path: "run/1/0", Call: &a, Attempt: 2},
-		completed("run/1/1", b, pawl.OutcomeInvalid, "The arguments do not fit:\n- field x: a text that goes on for longer than the terminal is wide"),
+		completed("run/1/1", b, pawl.OutcomeInvalid,
+			"The arguments do not fit:\n- field x: a text that goes on for longer than the terminal is wide"),
 		completed("run/1/0", a, pawl.OutcomeOK, "one\ntwo\nthree"),
 		{Kind: pawl.EventStep, Step: 1},
 		{Kind: pawl.EventStepStarted, Step: 2},
@@ -96,7 +99,8 @@ func TestRenderOutcomes(t *testing.T) {
 		pawl.OutcomePending:     "  ? 1.1 go  1.5 ms  pending\n      because\n",
 	} {
 		// A call of an earlier run was never announced; it is when it completes.
-		if _, got, _ := strings.Cut(rendered(true, completed("run/1/0", c, outcome, "because")), "→ 1.1 go {}\n"); got != want {
+		if _, got, _ := strings.Cut(rendered(true, completed("run/1/0", c, outcome, "because")),
+			"→ 1.1 go {}\n"); got != want {
 			t.Errorf("%s: got %q, want %q", outcome, got, want)
 		}
 	}
@@ -114,7 +118,8 @@ func TestRenderRetracted(t *testing.T) {
 	}
 }
 
-// Whatever a model or a tool says, a terminal is told to do nothing by it: not by text, names, arguments, results, notices or errors.
+// Whatever a model or a tool says, a terminal is told to do nothing by it: not by text, names,
+// arguments, results, notices or errors.
 func TestRenderHarmless(t *testing.T) {
 	const evil = "a\x1b[2Jb\x07c\rd\u009b31me\u202ef\x7f\xff\u2028g\x00"
 	c := call(evil, evil, `{"x":"`+evil+`"}`)
@@ -122,18 +127,24 @@ func TestRenderHarmless(t *testing.T) {
 	for _, o := range []pawl.Outcome{pawl.OutcomeOK, pawl.OutcomeError, pawl.OutcomePending} {
 		events = append(events, completed("run/1/0", c, o, evil+"\n"+evil), completed("run/1/0/s1", c, o, evil))
 	}
-	for _, kind := range []pawl.EventKind{pawl.EventText, pawl.EventReasoning, pawl.EventTextRetracted, pawl.EventProgress, pawl.EventNotice} {
+	for _, kind := range []pawl.EventKind{pawl.EventText, pawl.EventReasoning, pawl.EventTextRetracted,
+		pawl.EventProgress, pawl.EventNotice} {
 		events = append(events, pawl.Event{Kind: kind, Step: 1, Text: evil, Code: evil})
 	}
-	events = append(events, pawl.Event{Kind: pawl.EventCallReady, Step: 1, Call: &c}, pawl.Event{Kind: pawl.EventCallStarted, Step: 1, Call: &c, Attempt: 2},
-		pawl.Event{Kind: pawl.EventResponseReceived, Step: 1, Response: &pawl.Response{Message: pawl.Assistant(pawl.Text{Text: evil}, c)}})
+	events = append(events, pawl.Event{Kind: pawl.EventCallReady, Step: 1, Call: &c},
+		pawl.Event{Kind: pawl.EventCallStarted, Step: 1, Call: &c, Attempt: 2},
+		pawl.Event{Kind: pawl.EventResponseReceived, Step: 1,
+			Response: &pawl.Response{Message: pawl.Assistant(pawl.Text{Text: evil}, c)}})
 	for _, live := range []bool{true, false} {
 		for _, e := range events {
 			got := rendered(live, pawl.Event{Kind: pawl.EventStepStarted, Step: 1}, e)
 			if live && got == "" && e.Kind != pawl.EventResponseReceived {
 				t.Errorf("%s shows nothing", e.Kind)
 			}
-			if i := strings.IndexFunc(got, func(r rune) bool { return r != '\n' && (term.Hidden(r) || r == '\uFFFD') }); i >= 0 {
+			if i := strings.IndexFunc(got, func(r rune) bool {
+				return r != '\n' &&
+					(term.Hidden(r) || r == '\uFFFD')
+			}); i >= 0 {
 				t.Errorf("%s: %q reached the terminal", e.Kind, got[i:min(len(got), i+8)])
 			}
 		}
@@ -151,7 +162,8 @@ func (e errorText) Error() string { return string(e) }
 
 func TestRenderColours(t *testing.T) {
 	var b bytes.Buffer
-	r := &Renderer{w: &b, width: 60, live: true, style: (&cli.System{Env: func(string) string { return "" }}).Colours(true)}
+	r := &Renderer{w: &b, width: 60, live: true,
+		style: (&cli.System{Env: func(string) string { return "" }}).Colours(true)}
 	r.Event(completed("run/1/0", call("a", "go", `{}`), pawl.OutcomeOK, "x"))
 	if !strings.Contains(b.String(), "\x1b[32m✓\x1b[0m") {
 		t.Errorf("got %q, want a green mark", b.String())
@@ -161,7 +173,8 @@ func TestRenderColours(t *testing.T) {
 		term bool
 		want bool
 	}{
-		{nil, true, true}, {nil, false, false}, {map[string]string{"NO_COLOR": "1"}, true, false}, {map[string]string{"TERM": "dumb"}, true, false},
+		{nil, true, true}, {nil, false, false}, {map[string]string{"NO_COLOR": "1"}, true,
+			false}, {map[string]string{"TERM": "dumb"}, true, false},
 	} {
 		sys := &cli.System{Env: func(k string) string { return test.env[k] }}
 		if got := sys.Colours(test.term).On; got != test.want {
@@ -177,7 +190,8 @@ func TestSmallWords(t *testing.T) {
 		{cli.Line(strings.Repeat("ä", 100), 4), "äää…"},
 		{cli.Grouped(0) + cli.Grouped(-1234) + " " + cli.Grouped(1234567), "0-1,234 1,234,567"},
 		{cli.Count(1, "call") + " " + cli.Count(2000, "call"), "1 call 2,000 calls"},
-		{cli.Short(0) + " " + cli.Short(1500*time.Microsecond) + " " + cli.Short(150*time.Millisecond) + " " + cli.Short(2500*time.Millisecond) + " " + cli.Short(90*time.Second), "0 ms 1.5 ms 150 ms 2.5 s 1m30s"},
+		{cli.Short(0) + " " + cli.Short(1500*time.Microsecond) + " " + cli.Short(150*time.Millisecond) + " " +
+			cli.Short(2500*time.Millisecond) + " " + cli.Short(90*time.Second), "0 ms 1.5 ms 150 ms 2.5 s 1m30s"},
 		{shortArgs(json.RawMessage(`{"a": "` + strings.Repeat("\\n", 40) + `", "b": 1}`)), `{"a":"` + strings.Repeat("\\n", 11) + `…","b":1}`},
 		{shortArgs(json.RawMessage(`{"a`)), `{"a`},
 		{strings.Join(cli.Folded("one two three four", 9, 3), "|"), "one two|three|four"},

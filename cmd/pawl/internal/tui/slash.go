@@ -34,7 +34,8 @@ func slashes() []slash {
 		{"/show", "[N]", "a result whole: that of call #N, or the last", true, (*chat).show},
 		{"/cost", "", "what the conversation has used", true, (*chat).cost},
 		{"/model", "[NAME]", "which model it is; with a name, another one", false, (*chat).model},
-		{"/thread", "[NAME]", "the conversations that are kept; with a name, go on with that one", false, (*chat).threads},
+		{"/thread", "[NAME]", "the conversations that are kept; with a name, go on with that one", false,
+			(*chat).threads},
 		{"/clear", "", "begin a new conversation", false, (*chat).clear},
 		{"/save", "FILE", "keep the conversation in a file", false, (*chat).save},
 		{"/runs", "", "durable runs", true, (*chat).runs},
@@ -75,7 +76,8 @@ func (t *chat) command(text string) (done bool) {
 	return false
 }
 
-// meanwhile carries out a command while a run is under way, and reports whether it is one that can be.
+// meanwhile carries out a command while a run is under way, and reports whether it is one that can
+// be.
 func (t *chat) meanwhile(text string) bool {
 	name, _, _ := strings.Cut(strings.TrimSpace(text), " ")
 	if !slices.ContainsFunc(slashes(), func(s slash) bool { return s.name == name && s.shows }) {
@@ -143,7 +145,8 @@ const keyHelp = `    Enter              send; while the model is at work: a mess
 
 func (t *chat) tools(string) bool {
 	for _, tool := range t.setup.Tools {
-		fmt.Fprintf(t.out, "  %-18s %-10s %s\n", cli.Line(tool.Name, 40), tool.Effect, cli.FirstSentence(tool.Description, max(t.sys.Width-32, 48)))
+		fmt.Fprintf(t.out, "  %-18s %-10s %s\n", cli.Line(tool.Name, 40), tool.Effect,
+			cli.FirstSentence(tool.Description, max(t.sys.Width-32, 48)))
 	}
 	if len(t.setup.Tools) == 0 {
 		t.say("no tools; --tools file,data offers the built-in ones")
@@ -218,7 +221,8 @@ func (c *console) showCall(rest string) {
 		n, err = len(kept), nil
 	}
 	if err != nil || n < 1 || n > len(kept) {
-		c.view.put("told", told(fmt.Sprintf("pawl: there is no result %q; there are %s", rest, cli.Count(len(kept), "result"))))
+		c.view.put("told", told(fmt.Sprintf("pawl: there is no result %q; there are %s", rest,
+			cli.Count(len(kept), "result"))))
 		return
 	}
 	p := &panel{number: n}
@@ -307,7 +311,8 @@ func (t *chat) threads(rest string) bool {
 			if k.ID == t.kept.ID {
 				mark = "* "
 			}
-			fmt.Fprintf(t.out, "%s%-20s %4d  %s  %s\n", mark, cli.Visible(k.ID), k.Messages, ago(time.Since(k.Updated)), cli.Line(k.Title, max(t.sys.Width-40, 10)))
+			fmt.Fprintf(t.out, "%s%-20s %4d  %s  %s\n", mark, cli.Visible(k.ID), k.Messages,
+				ago(time.Since(k.Updated)), cli.Line(k.Title, max(t.sys.Width-40, 10)))
 		}
 		if len(all) == 0 {
 			t.say("no conversation is kept yet; this one is %s", t.kept.ID)
@@ -355,7 +360,8 @@ func (t *chat) greet() {
 	c.update(func() {
 		c.editor.Complete = t.complete
 		c.command = t.meanwhile
-		head := term.Text(term.Bold, "pawl").Add(0, "  "+t.setup.Model).Add(term.Dim, "  "+cli.Count(len(t.setup.Tools), "tool"))
+		head := term.Text(term.Bold, "pawl").Add(0, "  "+t.setup.Model).Add(term.Dim, "  "+
+			cli.Count(len(t.setup.Tools), "tool"))
 		if t.kept != nil {
 			head = head.Add(term.Dim, "  thread "+t.kept.ID)
 		}

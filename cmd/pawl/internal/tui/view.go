@@ -12,7 +12,8 @@ import (
 	"github.com/pawl-go/pawl/config"
 )
 
-// view makes the events of runs into lines of a terminal: those that are done, which are printed once and stay, and live ones under them, which are painted again.
+// view makes the events of runs into lines of a terminal: those that are done, which are printed
+// once and stay, and live ones under them, which are painted again.
 //
 //	I look at both files.
 //
@@ -20,8 +21,8 @@ import (
 //	  ⎿ id,amount (+11 lines)
 //	⠹ file_read b.csv  1.2 s
 //
-// What comes first stays above: a call that is done waits for one before it that is not. The view reads no clock and knows no terminal. It may be used by one
-// goroutine at a time.
+// What comes first stays above: a call that is done waits for one before it that is not. The view
+// reads no clock and knows no terminal. It may be used by one goroutine at a time.
 type view struct {
 	width  int
 	answer bool // show the text of answers; otherwise only what stands beside calls
@@ -330,7 +331,8 @@ func (v *view) apart(it shownItem) []term.Line {
 	return nil
 }
 
-// live returns what is not done, as it looks now, the last rows of it at most. It is called after drain.
+// live returns what is not done, as it looks now, the last rows of it at most. It is called after
+// drain.
 func (v *view) live(now time.Time, rows int) []term.Line {
 	var out []term.Line
 	last := v.last
@@ -346,7 +348,8 @@ func (v *view) live(now time.Time, rows int) []term.Line {
 		out = append(out, lines...)
 	}
 	if over := len(out) - rows; over > 0 && rows > 0 {
-		out = append([]term.Line{term.Text(term.Dim, fmt.Sprintf("… %s above", cli.Count(over+1, "line")))}, out[over+1:]...)
+		out = append([]term.Line{term.Text(term.Dim, fmt.Sprintf("… %s above", cli.Count(over+1, "line")))},
+			out[over+1:]...)
 	}
 	return out
 }
@@ -356,7 +359,8 @@ func (v *view) status(now time.Time, hint string) term.Line {
 	if !v.active {
 		return nil
 	}
-	l := term.Text(term.Cyan, spinner(now.Sub(v.began))).Add(0, " "+v.phase).Add(term.Dim, "  "+cli.Short(now.Sub(v.began)))
+	l := term.Text(term.Cyan, spinner(now.Sub(v.began))).Add(0, " "+v.phase).Add(term.Dim, "  "+
+		cli.Short(now.Sub(v.began)))
 	if v.step > 1 && v.width >= 60 {
 		l = l.Add(term.Dim, fmt.Sprintf("  step %d", v.step))
 	}

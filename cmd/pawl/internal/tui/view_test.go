@@ -53,10 +53,12 @@ func replied(calls ...pawl.ToolCall) pawl.Event {
 	return pawl.Event{Kind: pawl.EventResponseReceived, Step: 1, Response: &pawl.Response{Message: m}}
 }
 
-// Calls stand in the order of the reply: one that is done waits for the one before it. One that began while the model still wrote says so, and so does one that was mended.
+// Calls stand in the order of the reply: one that is done waits for the one before it. One that
+// began while the model still wrote says so, and so does one that was mended.
 func TestViewOrder(t *testing.T) {
 	a, b := call("a", "file_read", `{"path":"a.csv"}`), call("b", "fetch", `{"url":"x","depth":2}`)
-	begin := []pawl.Event{{Kind: pawl.EventStepStarted, Step: 1}, {Kind: pawl.EventText, Step: 1, Text: "I **look**"}, ready(1, a), startedAt("run/1/0", a), ready(2, b), replied(a, b), startedAt("run/1/1", b)}
+	begin := []pawl.Event{{Kind: pawl.EventStepStarted, Step: 1}, {Kind: pawl.EventText, Step: 1, Text: "I **look**"},
+		ready(1, a), startedAt("run/1/0", a), ready(2, b), replied(a, b), startedAt("run/1/1", b)}
 	mended := completed("run/1/1", b, pawl.OutcomeOK, "one\ntwo")
 	mended.Execution.Repairs = []string{"a comma"}
 	printed, live := viewed(append(begin, mended)...)
@@ -76,9 +78,12 @@ func TestViewOrder(t *testing.T) {
 // Runs inside calls stand under the call that they belong to, with what they call.
 func TestViewNested(t *testing.T) {
 	clerk, inner := call("c", "clerk", `{"task":"add"}`), call("i", "sum", `{"of":"[1,2]"}`)
-	events := []pawl.Event{{Kind: pawl.EventStepStarted, Step: 1}, ready(0, clerk), replied(clerk), startedAt("run/1/0", clerk),
-		{Kind: pawl.EventStepStarted, Run: "run/1/0/clerk", Step: 1}, {Kind: pawl.EventText, Run: "run/1/0/clerk", Step: 1, Text: "not the answer"},
-		{Kind: pawl.EventCallStarted, Run: "run/1/0/clerk", Step: 1, Path: "run/1/0/clerk/1/0", Call: &inner, Attempt: 1},
+	events := []pawl.Event{{Kind: pawl.EventStepStarted, Step: 1}, ready(0, clerk), replied(clerk),
+		startedAt("run/1/0", clerk),
+		{Kind: pawl.EventStepStarted, Run: "run/1/0/clerk", Step: 1}, {Kind: pawl.EventText, Run: "run/1/0/clerk",
+			Step: 1, Text: "not the answer"},
+		{Kind: pawl.EventCallStarted, Run: "run/1/0/clerk", Step: 1, Path: "run/1/0/clerk/1/0", Call: &inner,
+			Attempt: 1},
 		{Kind: pawl.EventProgress, Run: "run/1/0/clerk", Step: 1, Path: "run/1/0/clerk/1/0", Text: "half\nway"}}
 	_, live := viewed(events...)
 	if diff := cmp.Diff("⠋ clerk add  4.0 s\n  ⠋ sum [1,2]  1.0 s\n    ⎿ way\n", live); diff != "" {
@@ -87,7 +92,8 @@ func TestViewNested(t *testing.T) {
 	done := completed("run/1/0/clerk/1/0", inner, pawl.OutcomeOK, "3")
 	done.Run = "run/1/0/clerk"
 	printed, _ := viewed(append(events, done, completed("run/1/0", clerk, pawl.OutcomeOK, "It is 3."))...)
-	if diff := cmp.Diff("✓ clerk add  6.0 s  #1\n  ✓ sum [1,2]  2.0 s  #2\n    ⎿ 3\n  ⎿ It is 3.\n", printed); diff != "" {
+	if diff := cmp.Diff("✓ clerk add  6.0 s  #1\n  ✓ sum [1,2]  2.0 s  #2\n    ⎿ 3\n  ⎿ It is 3.\n",
+		printed); diff != "" {
 		t.Errorf("printed, want -, got +\n%s", diff)
 	}
 }
@@ -103,13 +109,16 @@ func TestViewRetracted(t *testing.T) {
 // ours are the sequences that a view writes itself.
 var ours = regexp.MustCompile("\x1b\\[[0-9;]*m")
 
-// Whatever is said by a model, a tool or a person, and whenever: the view neither fails nor lets anything through that a terminal obeys, and at the end everything is printed.
+// Whatever is said by a model, a tool or a person, and whenever: the view neither fails nor lets
+// anything through that a terminal obeys, and at the end everything is printed.
 func TestViewHarmless(t *testing.T) {
 	const evil = "a\x1b[2Jb\x07c\rd\u009b31me\u202ef\x7f\xff\u2028g\x00"
 	names := []string{"run/1/0", "run/1/1", "run/1/0/s1", "run/1/0/clerk/1/0", "run/2/0", ""}
-	kinds := []pawl.EventKind{pawl.EventStepStarted, pawl.EventRequestStarted, pawl.EventText, pawl.EventTextRetracted, pawl.EventReasoning, pawl.EventCallDelta, pawl.EventCallReady,
+	kinds := []pawl.EventKind{pawl.EventStepStarted, pawl.EventRequestStarted, pawl.EventText,
+		pawl.EventTextRetracted, pawl.EventReasoning, pawl.EventCallDelta, pawl.EventCallReady,
 		pawl.EventResponseReceived, pawl.EventCallStarted, pawl.EventProgress, pawl.EventCallCompleted, pawl.EventNotice, pawl.EventSteered, pawl.EventRunEnded}
-	outcomes := []pawl.Outcome{pawl.OutcomeOK, pawl.OutcomeError, pawl.OutcomeDenied, pawl.OutcomePending, pawl.OutcomeUnknownTool}
+	outcomes := []pawl.Outcome{pawl.OutcomeOK, pawl.OutcomeError, pawl.OutcomeDenied, pawl.OutcomePending,
+		pawl.OutcomeUnknownTool}
 	rapid.Check(t, func(t *rapid.T) {
 		v := newView(rapid.IntRange(10, 80).Draw(t, "width"), rapid.Bool().Draw(t, "answer"))
 		now := time.Unix(0, 0)
@@ -125,7 +134,8 @@ func TestViewHarmless(t *testing.T) {
 		for range rapid.IntRange(1, 30).Draw(t, "events") {
 			c := call(rapid.SampledFrom([]string{"a", "b"}).Draw(t, "id"), evil, rapid.SampledFrom([]string{`{"x":"` + "a\\u001bb" + `"}`, evil, `{"a":[1,{"b":"c"}],"d":""}`, ``}).Draw(t, "args"))
 			path := pawl.Key(rapid.SampledFrom(names).Draw(t, "path"))
-			e := pawl.Event{Kind: rapid.SampledFrom(kinds).Draw(t, "kind"), Run: "run", Step: 1, Path: path, Call: &c, Text: evil, Code: evil, Index: len(c.ID),
+			e := pawl.Event{Kind: rapid.SampledFrom(kinds).Draw(t, "kind"), Run: "run", Step: 1, Path: path, Call: &c,
+				Text: evil, Code: evil, Index: len(c.ID),
 				Response: &pawl.Response{Message: pawl.Assistant(pawl.Text{Text: evil}, c)}, Result: new(pawl.Result)}
 			user := pawl.User(evil)
 			e.Message = &user

@@ -76,7 +76,8 @@ func (v *view) announced(e pawl.Event) *callItem {
 	return c
 }
 
-// at finds the call at a path, or adds it: one of an earlier run that was left open, one made inside another.
+// at finds the call at a path, or adds it: one of an earlier run that was left open, one made
+// inside another.
 func (v *view) at(path pawl.Key, call *pawl.ToolCall) *callItem {
 	if c := v.calls[path]; c != nil {
 		return c
@@ -159,7 +160,8 @@ func (c *callItem) lines(v *view, now time.Time) []term.Line {
 		}
 		if len(lines) > most {
 			more := len(lines) - most
-			lines = append(lines[:most:most], term.Text(term.Dim, fmt.Sprintf("… %s more: /show %d", cli.Count(more, "line"), c.number)))
+			lines = append(lines[:most:most], term.Text(term.Dim, fmt.Sprintf("… %s more: /show %d",
+				cli.Count(more, "line"), c.number)))
 		}
 		out = append(out, term.Indent(lines, term.Text(term.Dim, first), term.Text(0, "    "))...)
 	}
@@ -222,14 +224,16 @@ func (c *callItem) args(room int) string {
 		return fmt.Sprintf("(%d KB)", c.bytes>>10)
 	}
 	args := plainArgs(c.call.Args)
-	if fields, err := argFields(c.call.Args); c.detail != nil && err == nil && len(fields) > 0 { // the rest was shown to the person
+	// the rest was shown to the person
+	if fields, err := argFields(c.call.Args); c.detail != nil && err == nil && len(fields) > 0 {
 		slices.SortStableFunc(fields, func(a, b argument) int { return first(a.name) - first(b.name) })
 		args = plainValue(fields[0].value, 200)
 	}
 	return term.Cut(args, max(room, 0))
 }
 
-// plainArgs writes arguments on a line for people: the value alone where there is one, else names with values.
+// plainArgs writes arguments on a line for people: the value alone where there is one, else names
+// with values.
 func plainArgs(args json.RawMessage) string {
 	fields, err := argFields(args)
 	if err != nil {
@@ -272,7 +276,8 @@ type argument struct {
 	value json.RawMessage
 }
 
-// argFields returns arguments in the order in which they stand. The error says that they are no JSON object.
+// argFields returns arguments in the order in which they stand. The error says that they are no
+// JSON object.
 func argFields(args json.RawMessage) ([]argument, error) {
 	d := json.NewDecoder(bytes.NewReader(args))
 	if len(bytes.TrimSpace(args)) == 0 {

@@ -43,7 +43,8 @@ func hardWrap(l term.Line, width int) []term.Line {
 	return out
 }
 
-// words are those that a language keeps for itself; those of languages that look alike are together.
+// words are those that a language keeps for itself; those of languages that look alike are
+// together.
 var words = map[string]string{
 	"go":     " break case chan const continue default defer else fallthrough for func go goto if import interface map package range return select struct switch type var nil true false ",
 	"python": " and as assert async await break class continue def del elif else except finally for from global if import in is lambda nonlocal not or pass raise return try while with yield None True False ",
@@ -77,8 +78,9 @@ func family(lang string) (words, comment string) {
 	return "", ""
 }
 
-// Highlight colours a line of code: comments, texts, numbers and the words of its language, as far as one line shows them. A language it does not know stays
-// plain; in a diff, lines that come and go are green and red.
+// Highlight colours a line of code: comments, texts, numbers and the words of its language, as far
+// as one line shows them. A language it does not know stays plain; in a diff, lines that come and
+// go are green and red.
 func Highlight(l, lang string) term.Line {
 	if lang == "diff" || lang == "patch" {
 		switch {

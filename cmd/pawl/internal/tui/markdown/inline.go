@@ -9,7 +9,8 @@ import (
 	"github.com/pawl-go/pawl/cmd/pawl/internal/term"
 )
 
-// inline shows the text of a block with its emphasis, code and links. With live an emphasis that is not closed yet counts as if it were: its end is still to come.
+// inline shows the text of a block with its emphasis, code and links. With live an emphasis that is
+// not closed yet counts as if it were: its end is still to come.
 func inline(text string, style term.Style, live bool) term.Line {
 	p := inliner{live: live}
 	p.text(text, style, 0)
@@ -42,7 +43,8 @@ var marks = []struct {
 	mark  string
 	style term.Style
 }{
-	{"***", term.Bold | term.Italic}, {"**", term.Bold}, {"__", term.Bold}, {"~~", term.Strike}, {"*", term.Italic}, {"_", term.Italic},
+	{"***", term.Bold | term.Italic}, {"**", term.Bold}, {"__", term.Bold}, {"~~", term.Strike}, {"*",
+		term.Italic}, {"_", term.Italic},
 }
 
 func (p *inliner) text(s string, style term.Style, depth int) {
@@ -68,9 +70,11 @@ func (p *inliner) text(s string, style term.Style, depth int) {
 			n = p.link(s, style, depth)
 		case s[0] == '<':
 			n = p.address(s, style)
-		case s[0] == 'h' && (strings.HasPrefix(s, "http://") || strings.HasPrefix(s, "https://")) && !endsInWord(before):
+		case s[0] == 'h' && (strings.HasPrefix(s, "http://") || strings.HasPrefix(s, "https://")) &&
+			!endsInWord(before):
 			n = strings.IndexAny(s+" ", " <>\"`")
-			for n > 0 && strings.IndexByte(".,;:!?)'*_~", s[n-1]) >= 0 && !(s[n-1] == ')' && strings.Contains(s[:n], "(")) {
+			for n > 0 && strings.IndexByte(".,;:!?)'*_~", s[n-1]) >= 0 &&
+				!(s[n-1] == ')' && strings.Contains(s[:n], "(")) {
 				n--
 			}
 			p.plain(style)
@@ -120,7 +124,8 @@ func (p *inliner) emphasis(s, before string, style term.Style, depth int) int {
 			}
 			return 0
 		}
-		if r, _ := utf8.DecodeRuneInString(inner); unicode.IsSpace(r) || m.mark[0] == '_' && endsInWord(before) || m.mark != "***" && strings.HasPrefix(inner, m.mark[:1]) {
+		if r, _ := utf8.DecodeRuneInString(inner); unicode.IsSpace(r) || m.mark[0] == '_' && endsInWord(before) ||
+			m.mark != "***" && strings.HasPrefix(inner, m.mark[:1]) {
 			continue
 		}
 		end := closing(inner, m.mark)

@@ -32,7 +32,8 @@ func indented(l string) (columns int, rest string) {
 	return columns, ""
 }
 
-// bullet reads the mark of a list item: "-" for all bullets, or the number as it stands. at is where its text begins.
+// bullet reads the mark of a list item: "-" for all bullets, or the number as it stands. at is
+// where its text begins.
 func bullet(l string) (mark, rest string, at int, ok bool) {
 	n := 0
 	for n < len(l) && n < 9 && l[n] >= '0' && l[n] <= '9' {
@@ -96,7 +97,8 @@ func closes(l, fence string) bool {
 	return len(t) >= len(fence) && strings.Trim(t, fence[:1]) == ""
 }
 
-// isText reports whether a line begins no block of its own, so that it may go on with a quoted paragraph.
+// isText reports whether a line begins no block of its own, so that it may go on with a quoted
+// paragraph.
 func isText(l string) bool {
 	_, t := indented(l)
 	if _, _, _, ok := bullet(t); ok {

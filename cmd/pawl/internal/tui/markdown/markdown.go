@@ -1,12 +1,14 @@
 // Package markdown shows Markdown in a terminal while it is being written.
 //
-// A Stream takes text in fragments. What is certain to stay as it is leaves as lines, for good: a paragraph when it ends, a line of code when its line does, a
-// table when its columns are known. The rest, Open shows as it looks so far; it is painted again when more comes. So what has scrolled away is never painted
-// again, and the lines are the same wherever the text was cut.
+// A Stream takes text in fragments. What is certain to stay as it is leaves as lines, for good: a
+// paragraph when it ends, a line of code when its line does, a table when its columns are known.
+// The rest, Open shows as it looks so far; it is painted again when more comes. So what has
+// scrolled away is never painted again, and the lines are the same wherever the text was cut.
 //
-// It knows what models write: headings, paragraphs, lists and lists in lists, tasks, quotes, code with its language, tables, rules, emphasis, code, links. What it does
-// not know, it shows as it stands. Refused: a parser for whole documents with a renderer of its own (goldmark, glamour). Both want the end of a text
-// before they say how it begins.
+// It knows what models write: headings, paragraphs, lists and lists in lists, tasks, quotes, code
+// with its language, tables, rules, emphasis, code, links. What it does not know, it shows as it
+// stands. Refused: a parser for whole documents with a renderer of its own (goldmark, glamour).
+// Both want the end of a text before they say how it begins.
 package markdown
 
 import (
@@ -15,17 +17,20 @@ import (
 	"github.com/pawl-go/pawl/cmd/pawl/internal/term"
 )
 
-// Stream shows a text that comes in fragments. The zero value is not ready: see New. It may be used by one goroutine at a time.
+// Stream shows a text that comes in fragments. The zero value is not ready: see New. It may be used
+// by one goroutine at a time.
 type Stream struct {
 	width int
 	tail  string // the line that has no end yet
 	state
 }
 
-// longest is how many bytes of a line, and of a paragraph, are looked at together. It bounds what one more fragment costs.
+// longest is how many bytes of a line, and of a paragraph, are looked at together. It bounds what
+// one more fragment costs.
 const longest = 4096
 
-// state is where in the text the stream is. It is a value: a copy can go on without changing the original.
+// state is where in the text the stream is. It is a value: a copy can go on without changing the
+// original.
 type state struct {
 	out  []term.Line // done, and not yet taken
 	any  bool        // something was shown
@@ -188,7 +193,8 @@ func (s *state) begin(l string, width int) {
 	if s.block == paragraph && s.setext(text, width) {
 		return
 	}
-	if mark, rest, at, ok := bullet(text); ok && !(s.block == paragraph && len(s.items) == 0 && indent > 3) && !isRule(text) {
+	if mark, rest, at, ok := bullet(text); ok && !(s.block == paragraph && len(s.items) == 0 && indent > 3) &&
+		!isRule(text) {
 		s.flush(width)
 		s.leave(indent)
 		s.items = append(s.items, item{indent + at})

@@ -105,11 +105,14 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// pieces are what the texts of the property are made of: each form, and the ways in which one is broken.
-var pieces = []string{"# ", "## x", "- ", "1. ", "  - ", "> ", "```go\n", "```\n", "~~~", "| a | b |\n", "|---|:-:|\n", "**", "*", "_", "`", "~~", "[x](", "http://a.b/c)", "](", "!", "\\", "<", ">", "&amp;",
+// pieces are what the texts of the property are made of: each form, and the ways in which one is
+// broken.
+var pieces = []string{"# ", "## x", "- ", "1. ", "  - ", "> ", "```go\n", "```\n", "~~~", "| a | b |\n",
+	"|---|:-:|\n", "**", "*", "_", "`", "~~", "[x](", "http://a.b/c)", "](", "!", "\\", "<", ">", "&amp;",
 	"\n", "\n\n", "  \n", "\t", "---\n", "===\n", "word ", "word", "日本語", "é", "👩‍👩‍👧", "\r\n", "\x1b[31m", "\u202e", "\xff", "    ", "[ ] ", "x := \"a\" // b", strings.Repeat("long ", 90)}
 
-// Wherever a stream is cut, the lines are those of the whole text; what is live is what would stand there if the text ended, as far as no emphasis is open.
+// Wherever a stream is cut, the lines are those of the whole text; what is live is what would stand
+// there if the text ended, as far as no emphasis is open.
 func TestCutAnywhere(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := strings.Join(rapid.SliceOfN(rapid.SampledFrom(pieces), 0, 25).Draw(t, "text"), "")
@@ -138,12 +141,16 @@ func TestCutAnywhere(t *testing.T) {
 	})
 }
 
-// harmless fails when a line is wider than there is room, or would reach a terminal with something in it that a terminal obeys.
+// harmless fails when a line is wider than there is room, or would reach a terminal with something
+// in it that a terminal obeys.
 func harmless(t *testing.T, in string, width int, lines []term.Line) {
 	t.Helper()
 	for _, l := range lines {
 		text := l.String()
-		if i := strings.IndexFunc(text, func(r rune) bool { return r == '\n' || r == '\t' || term.Hidden(r) }); i >= 0 || !utf8.ValidString(text) {
+		if i := strings.IndexFunc(text, func(r rune) bool {
+			return r == '\n' || r == '\t' ||
+				term.Hidden(r)
+		}); i >= 0 || !utf8.ValidString(text) {
 			t.Fatalf("%q: %q reached the terminal", in, text)
 		}
 	}
@@ -194,7 +201,8 @@ func TestOpen(t *testing.T) {
 	}
 }
 
-// No fragment costs more than a bounded look back: a megabyte without an end of line, letter by letter, is quick.
+// No fragment costs more than a bounded look back: a megabyte without an end of line, letter by
+// letter, is quick.
 func TestLongLine(t *testing.T) {
 	s := markdown.New(80)
 	lines := 0

@@ -14,10 +14,12 @@ type table struct {
 	widths []int // once they are fixed
 }
 
-// looked is how many rows say how wide the columns are. What comes after is broken to fit, so that a long table need not be waited for.
+// looked is how many rows say how wide the columns are. What comes after is broken to fit, so that
+// a long table need not be waited for.
 const looked = 40
 
-// newTable makes a table of a line and the one under it, if that is the line under the head of a table.
+// newTable makes a table of a line and the one under it, if that is the line under the head of a
+// table.
 func newTable(head, under string) (table, bool) {
 	if !strings.Contains(under, "-") || !strings.Contains(head, "|") || strings.Trim(under, "|:- \t") != "" {
 		return table{}, false
@@ -86,7 +88,8 @@ func (s *state) tableRow(l string, width int) {
 
 const between = " │ "
 
-// lines shows the head and the rows so far, and fixes the columns; without rows nothing is left to show.
+// lines shows the head and the rows so far, and fixes the columns; without rows nothing is left to
+// show.
 func (t *table) lines(width int, live bool) []term.Line {
 	if t.widths != nil {
 		return nil
@@ -107,7 +110,8 @@ func (t *table) lines(width int, live bool) []term.Line {
 	return out
 }
 
-// fit says how wide the columns are: as wide as they want to be, or as much as there is. Zeros: there is no room for columns, and each cell has a line.
+// fit says how wide the columns are: as wide as they want to be, or as much as there is. Zeros:
+// there is no room for columns, and each cell has a line.
 func (t *table) fit(width int) []int {
 	want := make([]int, len(t.head))
 	for _, r := range append([][]string{t.head}, t.rows...) {
@@ -196,7 +200,8 @@ func (t *table) record(cells []string, live bool) []term.Line {
 		if i == 0 {
 			mark = "• "
 		}
-		out = append(out, term.Text(term.Dim, mark).With(inline(t.head[i], term.Bold, live)...).Add(0, ": ").With(inline(c, 0, live)...))
+		out = append(out, term.Text(term.Dim, mark).With(inline(t.head[i], term.Bold, live)...).Add(0,
+			": ").With(inline(c, 0, live)...))
 	}
 	return out
 }
