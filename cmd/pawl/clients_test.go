@@ -19,7 +19,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/pawltest"
 	"github.com/pawl-go/pawl/script"
 )
@@ -67,10 +67,10 @@ tools:
 `
 
 // clerkTurn is what the model of clerk says.
-func clerkTurn(req *pawl.Request) script.Turn {
+func clerkTurn(req *llm.Request) script.Turn {
 	say := func(text string) script.Turn {
 		turn := script.Say(text)
-		turn.Usage = &pawl.Usage{Input: 30, Output: 12}
+		turn.Usage = &llm.Usage{Input: 30, Output: 12}
 		return turn
 	}
 	if res := script.Results(req); res != nil {
@@ -84,12 +84,12 @@ func clerkTurn(req *pawl.Request) script.Turn {
 		return script.Call("pay", `{"invoice":`+rest+`}`)
 	case "locate", "wait":
 		turn := script.Call(word, `{}`)
-		turn.Usage = &pawl.Usage{Input: 30, Output: 12}
+		turn.Usage = &llm.Usage{Input: 30, Output: 12}
 		return turn
 	case "object":
 		return say(`{"city":"Oslo"}`)
 	case "fail":
-		return script.Fail(&pawl.ProviderError{Status: 400, Message: "made to fail"})
+		return script.Fail(&llm.ProviderError{Status: 400, Message: "made to fail"})
 	}
 	return say("You said: " + word + " " + rest)
 }

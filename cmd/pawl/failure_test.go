@@ -11,6 +11,7 @@ import (
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/assemble"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // commandLine is a command as a hint writes it: to its end, or to a comma or a semicolon.
@@ -58,7 +59,7 @@ func TestFailuresNameTheNextCommand(t *testing.T) {
 	kinds := map[string]error{
 		"transcript": cli.Failed(&pawl.TranscriptError{Text: "no"}),
 		"output":     cli.Failed(&pawl.OutputError{Text: "no"}),
-		"tool": cli.Failed(&pawl.ToolError{Execution: pawl.Execution{Call: pawl.ToolCall{Name: "x"}},
+		"tool": cli.Failed(&pawl.ToolError{Execution: pawl.Execution{Call: llm.ToolCall{Name: "x"}},
 			Err: errors.New("no")}),
 		"other":      cli.Failed(errors.New("no")),
 		"time":       cli.Failed(context.DeadlineExceeded),
@@ -66,17 +67,17 @@ func TestFailuresNameTheNextCommand(t *testing.T) {
 		"unknown":    cli.Unknown("conversation", "x", nil, "pawl threads list"),
 		"not begun":  cli.NotBegun(errors.New("no")),
 	}
-	codes := []pawl.Code{pawl.CodeAuthentication, pawl.CodePermission, pawl.CodeNotFound, pawl.CodeInvalidRequest,
-		pawl.CodeContextLength, pawl.CodeContentFilter, pawl.CodeRateLimit, pawl.CodeQuota,
-		pawl.CodeOverloaded, pawl.CodeServer, pawl.CodeTimeout, pawl.CodeNetwork, pawl.CodeStream, pawl.CodeUnsupported, "of tomorrow"}
+	codes := []llm.Code{llm.CodeAuthentication, llm.CodePermission, llm.CodeNotFound, llm.CodeInvalidRequest,
+		llm.CodeContextLength, llm.CodeContentFilter, llm.CodeRateLimit, llm.CodeQuota,
+		llm.CodeOverloaded, llm.CodeServer, llm.CodeTimeout, llm.CodeNetwork, llm.CodeStream, llm.CodeUnsupported, "of tomorrow"}
 	for _, c := range codes {
 		for _, status := range []int{0, 400} {
 			kinds[string(c)+" "+map[int]string{0: "before",
-				400: "after"}[status]] = cli.Failed(&pawl.ProviderError{Provider: "openai", Code: c, Status: status})
+				400: "after"}[status]] = cli.Failed(&llm.ProviderError{Provider: "openai", Code: c, Status: status})
 		}
 	}
-	open := []pawl.Waiting{{Key: "run/1/0", Outcome: pawl.OutcomePending, Call: pawl.ToolCall{ID: "c", Name: "x"}}}
-	asks := []pawl.Message{pawl.User("go"), pawl.Assistant(pawl.ToolCall{ID: "c", Name: "x"})}
+	open := []pawl.Waiting{{Key: "run/1/0", Outcome: pawl.OutcomePending, Call: llm.ToolCall{ID: "c", Name: "x"}}}
+	asks := []llm.Message{llm.User("go"), llm.Assistant(llm.ToolCall{ID: "c", Name: "x"})}
 	for _, saved := range []string{"", "run.json"} {
 		for stop, res := range map[pawl.Stop]*pawl.Result{
 			pawl.StopPending: {Stop: pawl.StopPending, Pending: open,

@@ -10,10 +10,10 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/assemble"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
 	"github.com/pawl-go/pawl/config"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/store"
 	"github.com/pawl-go/pawl/tools/knowledge"
 )
@@ -148,7 +148,7 @@ func (a *adding) addSkipping(src knowledge.Source, what string, err error) {
 	if err == nil {
 		added, err = a.set.Add(a.ctx, a.scope, a.watched(src, what))
 	}
-	var p *pawl.ProviderError
+	var p *llm.ProviderError
 	if err == nil || errors.As(err, &p) || errors.Is(err, fs.ErrPermission) || a.ctx.Err() != nil {
 		a.told(added, what, err)
 		return

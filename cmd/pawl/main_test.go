@@ -15,10 +15,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
 	"github.com/pawl-go/pawl/internal/test/clustertest"
 	"github.com/pawl-go/pawl/internal/test/pgtest"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/pawltest"
 	"github.com/pawl-go/pawl/script"
 	"github.com/rogpeppe/go-internal/testscript"
@@ -164,7 +164,7 @@ func (w turn) script() script.Turn {
 		return script.Expect(w.script(), script.Asked(asked))
 	}
 	if w.Echo {
-		return script.Func(func(req *pawl.Request) script.Turn {
+		return script.Func(func(req *llm.Request) script.Turn {
 			var all []string
 			for _, r := range script.Results(req) {
 				all = append(all, r.Text())
@@ -185,7 +185,7 @@ func (w turn) script() script.Turn {
 		}
 	}
 	if w.Status != 0 {
-		parts = append(parts, script.Fail(&pawl.ProviderError{Status: w.Status, Message: "made to fail"}))
+		parts = append(parts, script.Fail(&llm.ProviderError{Status: w.Status, Message: "made to fail"}))
 	}
 	t := script.Together(parts...)
 	if w.Cut {

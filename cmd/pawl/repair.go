@@ -7,6 +7,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // mendFlags are about how what a model wrote becomes arguments.
@@ -39,10 +40,10 @@ func (c *toolsCallCmd) mend(ctx context.Context, sys *cli.System, registry *pawl
 	dry := make(pawl.Toolsets, len(tools))
 	for i, t := range tools {
 		look := t.Clone()
-		look.Run = func(context.Context, pawl.ToolCall) (pawl.ToolResult, error) { return pawl.TextResult(""), nil }
+		look.Run = func(context.Context, llm.ToolCall) (llm.ToolResult, error) { return llm.TextResult(""), nil }
 		dry[i] = look
 	}
-	x = pawl.Execute(ctx, dry, pawl.ToolCall{Name: c.Name, Args: args})
+	x = pawl.Execute(ctx, dry, llm.ToolCall{Name: c.Name, Args: args})
 	if x.Outcome != pawl.OutcomeOK {
 		return x, true, nil
 	}

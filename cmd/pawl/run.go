@@ -14,6 +14,8 @@ import (
 	"github.com/pawl-go/pawl/cmd/pawl/internal/assemble"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/tui"
+	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/team"
 )
 
 // runCmd carries out one task.
@@ -138,7 +140,7 @@ func (c *runCmd) run(sys *cli.System) error {
 // durable begins a durable run, or goes on with the one that was begun with the same transcript and
 // messages.
 func (c *runCmd) durable(ctx context.Context, sys *cli.System, s *assemble.Setup, out *tui.Screen, from *pawl.Result,
-	msgs []pawl.Message) error {
+	msgs []llm.Message) error {
 	db, err := s.DB.Create()
 	if err != nil {
 		return assemble.Misconfigured(err)
@@ -169,7 +171,7 @@ func (c *runCmd) words() error {
 }
 
 // start finds what the run begins with: a transcript to go on from, and what is said now.
-func (c *runCmd) start(sys *cli.System) (*pawl.Result, []pawl.Message, error) {
+func (c *runCmd) start(sys *cli.System) (*pawl.Result, []llm.Message, error) {
 	from := new(pawl.Result)
 	if c.Messages != "" {
 		var err error
@@ -213,7 +215,7 @@ func (c *runCmd) start(sys *cli.System) (*pawl.Result, []pawl.Message, error) {
 		fresh := *from // a new task has a budget of its own
 		fresh.Spent = pawl.Spent{}
 		from = &fresh
-		msgs = append(msgs, pawl.User(task))
+		msgs = append(msgs, llm.User(task))
 	}
 	return from, msgs, nil
 }
@@ -233,7 +235,7 @@ func (c *runCmd) planned(from *pawl.Result) error {
 	}
 	values := pawl.Values{}
 	maps.Copy(values, from.Values)
-	values[pawl.StrategicPlan] = b
+	values[team.PlanKey] = b
 	from.Values = values
 	return nil
 }

@@ -15,8 +15,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/assemble"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/pawltest"
 	"github.com/pawl-go/pawl/script"
 )
@@ -372,8 +372,8 @@ func TestScreenParallel(t *testing.T) {
 // What goes wrong is told with what to do next, and the chat goes on.
 func TestScreenErrors(t *testing.T) {
 	screens(t, func(t *testing.T, columns int) {
-		s := sit(t, columns, script.Loop(script.First(script.Expect(script.Fail(&pawl.ProviderError{Status: 401,
-			Code: pawl.CodeAuthentication, Message: "no such key\x1b[2J\u202e"}), script.Asked("Hello?")),
+		s := sit(t, columns, script.Loop(script.First(script.Expect(script.Fail(&llm.ProviderError{Status: 401,
+			Code: llm.CodeAuthentication, Message: "no such key\x1b[2J\u202e"}), script.Asked("Hello?")),
 			script.Expect(script.Say("Now \x1b[31mit\x07 works\u202e."), script.Asked("And now")))))
 		s.start("chat", "--model", "openai:sim")
 		s.see("/help")

@@ -7,9 +7,9 @@ import (
 	"io"
 	"text/tabwriter"
 
-	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/assemble"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/store"
 )
 
@@ -87,16 +87,16 @@ func (c *threadsShowCmd) Run(sys *cli.System) error {
 }
 
 // said shows a message: who said what, calls and results in a line each.
-func said(w io.Writer, m pawl.Message) {
+func said(w io.Writer, m llm.Message) {
 	for _, p := range m.Parts {
 		switch p := p.(type) {
-		case pawl.Text:
+		case llm.Text:
 			fmt.Fprintf(w, "%s: %s\n", m.Role, cli.Indented(cli.Visible(p.Text)))
-		case pawl.ToolCall:
+		case llm.ToolCall:
 			fmt.Fprintf(w, "%s calls %s %s\n", m.Role, cli.Visible(p.Name), cli.Line(string(p.Args), 200))
-		case pawl.ToolResult:
+		case llm.ToolResult:
 			fmt.Fprintf(w, "result: %s\n", cli.Beginning(p.Text(), 200))
-		case pawl.Media:
+		case llm.Media:
 			fmt.Fprintf(w, "%s: (%s)\n", m.Role, cli.Visible(cmp.Or(p.MIME, "media")))
 		}
 	}

@@ -12,8 +12,8 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/provider/anthropic"
 	"github.com/pawl-go/pawl/provider/gemini"
 	"github.com/pawl-go/pawl/provider/openai"
@@ -28,14 +28,14 @@ type wireCmd struct {
 
 // wire is how one API is written and read.
 type wire struct {
-	encode func(*pawl.Request) ([]byte, error)
-	decode func(status int, sse bool, body []byte) (*pawl.Response, error)
-	open   func(http.RoundTripper) pawl.Model
+	encode func(*llm.Request) ([]byte, error)
+	decode func(status int, sse bool, body []byte) (*llm.Response, error)
+	open   func(http.RoundTripper) llm.Model
 }
 
 // read returns the reply in an answer, or the error in it. A status of failure is read as a request
 // would meet it, so that the headers count.
-func (w *wire) read(status int, h http.Header, sse bool, body []byte) (*pawl.Response, error) {
+func (w *wire) read(status int, h http.Header, sse bool, body []byte) (*llm.Response, error) {
 	if status >= 200 && status <= 299 {
 		return w.decode(status, sse, body)
 	}
@@ -43,7 +43,7 @@ func (w *wire) read(status int, h http.Header, sse bool, body []byte) (*pawl.Res
 		return &http.Response{StatusCode: status, Header: h, Body: io.NopCloser(bytes.NewReader(body)),
 			ContentLength: int64(len(body))}
 	}))
-	return pawl.Complete(context.Background(), m, &pawl.Request{Messages: []pawl.Message{pawl.User("?")}})
+	return llm.Complete(context.Background(), m, &llm.Request{Messages: []llm.Message{llm.User("?")}})
 }
 
 // answers is a transport that gives one answer.
@@ -71,21 +71,21 @@ func headers(lines []string) (http.Header, error) {
 func wireOf(api string) (wire, error) {
 	switch api {
 	case "openai-responses":
-		return wire{openai.EncodeResponses, openai.DecodeResponses, func(h http.RoundTripper) pawl.Model {
+		return wire{openai.EncodeResponses, openai.DecodeResponses, func(h http.RoundTripper) llm.Model {
 			return openai.New("m", &openai.Options{BaseURL: openai.DefaultBaseURL, Key: "none", HTTP: h, Retries: -1})
 		}}, nil
 	case "openai-chat":
-		return wire{openai.EncodeChat, openai.DecodeChat, func(h http.RoundTripper) pawl.Model {
+		return wire{openai.EncodeChat, openai.DecodeChat, func(h http.RoundTripper) llm.Model {
 			return openai.NewChat("m", &openai.Options{BaseURL: openai.DefaultBaseURL, Key: "none", HTTP: h,
 				Retries: -1})
 		}}, nil
 	case "anthropic-messages", "anthropic":
-		return wire{anthropic.EncodeMessages, anthropic.DecodeMessages, func(h http.RoundTripper) pawl.Model {
+		return wire{anthropic.EncodeMessages, anthropic.DecodeMessages, func(h http.RoundTripper) llm.Model {
 			return anthropic.New("m", &anthropic.Options{BaseURL: anthropic.DefaultBaseURL, Key: "none", HTTP: h,
 				Retries: -1})
 		}}, nil
 	case "gemini":
-		return wire{gemini.EncodeGenerate, gemini.DecodeGenerate, func(h http.RoundTripper) pawl.Model {
+		return wire{gemini.EncodeGenerate, gemini.DecodeGenerate, func(h http.RoundTripper) llm.Model {
 			return gemini.New("m", &gemini.Options{BaseURL: gemini.DefaultBaseURL, Key: "none", HTTP: h, Retries: -1})
 		}}, nil
 	}
@@ -112,7 +112,7 @@ func (c *wireEncodeCmd) Run(sys *cli.System) error {
 	if err != nil {
 		return cli.Usage("", "the request could not be read from standard input: %v", err)
 	}
-	req := new(pawl.Request)
+	req := new(llm.Request)
 	if err := cli.Decode(in, req); err != nil {
 		return cli.Usage(`{"model":"…","messages":[{"role":"user","parts":[{"type":"text","text":"…"}]}]}`, "the request on standard input: %s", cli.JSONFault(in, err))
 	}
@@ -152,9 +152,9 @@ type wireError struct {
 }
 
 func toWireError(err error, status int) *wireError {
-	var p *pawl.ProviderError
+	var p *llm.ProviderError
 	if !errors.As(err, &p) {
-		return &wireError{Code: string(pawl.CodeStream), Status: status, Message: err.Error()}
+		return &wireError{Code: string(llm.CodeStream), Status: status, Message: err.Error()}
 	}
 	e := &wireError{Code: string(p.Code), Status: p.Status, Retryable: p.Retryable,
 		RetryAfter: p.RetryAfter.Seconds(), Message: p.Message}
@@ -223,7 +223,7 @@ type wireLine struct {
 
 type wireAnswer struct {
 	ID       json.RawMessage `json:"id"`
-	Response *pawl.Response  `json:"response,omitempty"`
+	Response *llm.Response   `json:"response,omitempty"`
 	Error    *wireError      `json:"error,omitempty"`
 }
 
@@ -249,7 +249,7 @@ func (c *wireDecodeCmd) lines(in io.Reader, out *json.Encoder) error {
 func (c *wireDecodeCmd) line(text []byte) (a wireAnswer) {
 	a.ID = json.RawMessage("null")
 	bad := func(status int, format string, args ...any) wireAnswer {
-		a.Error = &wireError{Code: string(pawl.CodeInvalidRequest), Status: status, Message: "line: " +
+		a.Error = &wireError{Code: string(llm.CodeInvalidRequest), Status: status, Message: "line: " +
 			fmt.Sprintf(format, args...)}
 		return a
 	}

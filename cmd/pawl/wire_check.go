@@ -6,6 +6,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
+	"github.com/pawl-go/pawl/llm"
 )
 
 type wireCheckCmd struct {
@@ -32,14 +33,14 @@ func (c *wireCheckCmd) Run(sys *cli.System) error {
 			return cli.Usage(`a list like [{"role":"user","parts":[{"type":"text","text":"…"}]}], or what --save wrote`, "the messages on standard input: %s", cli.JSONFault(in, err))
 		}
 	}
-	rules := pawl.RulesOf(c.API)
+	rules := llm.RulesOf(c.API)
 	faults := rules.Check(from.Messages)
 	healed, mends := rules.Heal(from.Messages)
 	e := json.NewEncoder(sys.Out)
 	e.SetEscapeHTML(false)
 	return e.Encode(struct {
-		Faults   []pawl.Fault   `json:"faults"`
-		Mends    []pawl.Mend    `json:"mends"`
-		Messages []pawl.Message `json:"messages"`
-	}{append([]pawl.Fault{}, faults...), append([]pawl.Mend{}, mends...), append([]pawl.Message{}, healed...)})
+		Faults   []llm.Fault   `json:"faults"`
+		Mends    []llm.Mend    `json:"mends"`
+		Messages []llm.Message `json:"messages"`
+	}{append([]llm.Fault{}, faults...), append([]llm.Mend{}, mends...), append([]llm.Message{}, healed...)})
 }

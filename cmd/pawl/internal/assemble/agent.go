@@ -10,7 +10,9 @@ import (
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
 	"github.com/pawl-go/pawl/config"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/policy"
+	"github.com/pawl-go/pawl/redact"
 	"github.com/pawl-go/pawl/tools/outside"
 )
 
@@ -51,7 +53,7 @@ type Setup struct {
 	Model   string        // its name
 	Rules   policy.Rules
 	Tools   []*pawl.Tool
-	Secrets *pawl.Redactor                // hides them in all that is printed and saved
+	Secrets *redact.Redactor              // hides them in all that is printed and saved
 	DB      *config.Database              // what is kept between runs
 	Around  func(pawl.Runner) pawl.Runner // tells of its runs; nil: nobody is told
 	Close   func()
@@ -59,7 +61,7 @@ type Setup struct {
 
 	// ask asks the person at the terminal about calls that a policy wants asked about. nil means
 	// that there is no person.
-	Ask func(ctx context.Context, policy pawl.Approver, call pawl.ToolCall, tool *pawl.Tool) (pawl.Approval, error)
+	Ask func(ctx context.Context, policy pawl.Approver, call llm.ToolCall, tool *pawl.Tool) (pawl.Approval, error)
 }
 
 // Setup makes the agent of who sits at the command line: that of a file ("": none), with the flags

@@ -8,6 +8,9 @@ import (
 	"strings"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/observe"
+	"github.com/pawl-go/pawl/redact"
 )
 
 // Follow shows the events of a run and returns how it ended. The Result is nil when nothing was
@@ -48,14 +51,14 @@ func Save(path string, res *pawl.Result) error {
 
 // Resumed goes on from a Result.
 func (s *Setup) Resumed(from *pawl.Result) pawl.Runner {
-	run := pawl.RunnerFunc(func(ctx context.Context, msgs ...pawl.Message) iter.Seq2[pawl.Event, error] {
+	run := observe.RunnerFunc(func(ctx context.Context, msgs ...llm.Message) iter.Seq2[pawl.Event, error] {
 		return s.Agent.ResumeStream(ctx, from, msgs...)
 	})
 	if s.Around == nil {
 		return run
 	}
 	told := s.Around(run)
-	return pawl.RunnerFunc(func(ctx context.Context, msgs ...pawl.Message) iter.Seq2[pawl.Event, error] {
+	return observe.RunnerFunc(func(ctx context.Context, msgs ...llm.Message) iter.Seq2[pawl.Event, error] {
 		return told.Stream(linked(ctx, from), msgs...)
 	})
 }
@@ -63,14 +66,14 @@ func (s *Setup) Resumed(from *pawl.Result) pawl.Runner {
 // Follow runs what there is to run with msgs and shows the events without secrets. told is how it
 // ended without secrets, truth as it was: what a chat goes on from. Both are nil when nothing was
 // begun.
-func (s *Setup) Follow(ctx context.Context, run pawl.Runner, msgs []pawl.Message, show func(pawl.Event)) (told,
+func (s *Setup) Follow(ctx context.Context, run pawl.Runner, msgs []llm.Message, show func(pawl.Event)) (told,
 	truth *pawl.Result, err error) {
-	seen := pawl.Tap(run, func(e pawl.Event) {
+	seen := observe.Sync(run, func(e pawl.Event) {
 		if e.Kind == pawl.EventRunEnded && !strings.Contains(string(e.Run), "/") {
 			truth = e.Result
 		}
 	})
-	told, err = Follow(pawl.Redact(seen, s.Secrets).Stream(ctx, msgs...), show)
+	told, err = Follow(redact.Runner(seen, s.Secrets).Stream(ctx, msgs...), show)
 	return told, truth, err
 }
 
@@ -84,7 +87,7 @@ func (s *Setup) Handed(truth *pawl.Result) []OpenCall {
 func (s *Setup) Shown(open []OpenCall) []OpenCall {
 	for i := range open {
 		if o := &open[i]; o.waiting != nil && !o.waiting.Passive {
-			o.Args = s.Secrets.Call(pawl.ToolCall{Name: o.Name, Args: o.Args}).Args
+			o.Args = s.Secrets.Call(llm.ToolCall{Name: o.Name, Args: o.Args}).Args
 		}
 	}
 	return open

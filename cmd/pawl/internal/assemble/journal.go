@@ -16,6 +16,8 @@ import (
 	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
 	"github.com/pawl-go/pawl/config"
 	"github.com/pawl-go/pawl/durable"
+	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/redact"
 	"github.com/pawl-go/pawl/store"
 )
 
@@ -122,7 +124,7 @@ func (j *Journal) Settling(id string, open []OpenCall) string {
 type inboxItem struct {
 	Run     string          `json:"run"`
 	Task    string          `json:"task"`
-	Key     pawl.Key        `json:"key"`
+	Key     llm.Key         `json:"key"`
 	Tool    string          `json:"tool"`
 	Args    json.RawMessage `json:"args"`
 	Wants   string          `json:"wants"` // approval, result, or word: whether it happened
@@ -155,7 +157,7 @@ func (j *Journal) Inbox(ctx context.Context, sys *cli.System) ([]inboxItem, erro
 		}
 		for _, o := range WaitingCalls(ws) {
 			item := inboxItem{Run: r.ID, Task: hide.String(r.Task), Key: o.Key, Tool: o.Name,
-				Args: hide.Call(pawl.ToolCall{Name: o.Name,
+				Args: hide.Call(llm.ToolCall{Name: o.Name,
 					Args: o.Args}).Args, Wants: "approval", Why: hide.String(o.Why), Expires: o.Expires}
 			switch {
 			case o.Outcome == pawl.OutcomeUnknown:
@@ -265,7 +267,7 @@ func (j *Journal) Find(ctx context.Context, name string) (store.JournalRun, erro
 // Hide returns what hides the secrets of a run, and those that more hides (nil: the keys of this
 // environment alone): arguments that its tools mark, and what the variables hold whose values were
 // hidden when it was begun.
-func (j *Journal) Hide(ctx context.Context, sys *cli.System, id string, more *pawl.Redactor) (*pawl.Redactor, error) {
+func (j *Journal) Hide(ctx context.Context, sys *cli.System, id string, more *redact.Redactor) (*redact.Redactor, error) {
 	meta, err := j.Meta(j.Scoped(ctx), id)
 	if err != nil {
 		return nil, j.Failed(id, err)

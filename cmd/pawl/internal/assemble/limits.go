@@ -7,6 +7,7 @@ import (
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
 	"github.com/pawl-go/pawl/config"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/tools/outside"
 )
 
@@ -32,7 +33,7 @@ func (f *limitFlags) over(a *config.Agent) {
 // raise says which flag allows more, where a run came to a limit.
 func (f *limitFlags) raise(res *pawl.Result) string {
 	if n := len(res.Steps); n > 0 && res.Steps[n-1].Response != nil &&
-		res.Steps[n-1].Response.Finish == pawl.FinishLength {
+		res.Steps[n-1].Response.Finish == llm.FinishLength {
 		return "a shorter answer may fit; ask for one, or choose a model that writes more: pawl models list"
 	}
 	switch has := strings.Contains; {

@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
-	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/redact"
 )
 
 // A run keeps each flag of its agent, and gives it back; the flags that say where it is, and whose,
@@ -32,7 +32,7 @@ func TestNoteKeepsEachFlag(t *testing.T) {
 			t.Errorf("the flag %s has the type %s, which this test cannot fill", field.Name, field.Type)
 		}
 	}
-	s := &Setup{Secrets: new(pawl.Redactor)}
+	s := &Setup{Secrets: new(redact.Redactor)}
 	meta, err := NewRecipe("", f, s)
 	must(t, err)
 	n := ReadRecipe(meta)
@@ -85,7 +85,7 @@ func fill(v reflect.Value) bool {
 
 // A secret that stood on the command line is not kept, and has to be said again.
 func TestNoteKeepsNoSecrets(t *testing.T) {
-	s := &Setup{Secrets: new(pawl.Redactor)}
+	s := &Setup{Secrets: new(redact.Redactor)}
 	must(t, s.Secrets.Add("sk-very-secret"))
 	meta, err := NewRecipe("", &AgentFlags{Model: "openai:m", BaseURL: "https://proxy.test/sk-very-secret/v1"}, s)
 	must(t, err)
@@ -103,7 +103,7 @@ func TestNoteKeepsNoSecrets(t *testing.T) {
 func TestNoteKnowsTheFile(t *testing.T) {
 	t.Chdir(t.TempDir())
 	must(t, os.WriteFile("agent.yaml", []byte("model: openai:m\n"), 0o600))
-	meta, err := NewRecipe("agent.yaml", new(AgentFlags), &Setup{Secrets: new(pawl.Redactor)})
+	meta, err := NewRecipe("agent.yaml", new(AgentFlags), &Setup{Secrets: new(redact.Redactor)})
 	must(t, err)
 	n := ReadRecipe(meta)
 	if n.Changed("agent.yaml") {

@@ -3,11 +3,11 @@ package assemble
 import (
 	"fmt"
 
-	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
 	"github.com/pawl-go/pawl/durable"
 	"github.com/pawl-go/pawl/provider"
 	"github.com/pawl-go/pawl/recording"
+	"github.com/pawl-go/pawl/redact"
 )
 
 // RecordFlags keep what the provider said, or play it again.
@@ -47,7 +47,7 @@ func (f *RecordFlags) Carrier(sys *cli.System, a *AgentFlags) error {
 }
 
 // Hide says what must not be kept, before the first request.
-func (f *RecordFlags) Hide(s *pawl.Redactor) {
+func (f *RecordFlags) Hide(s *redact.Redactor) {
 	if f.recorder != nil {
 		f.recorder.Secrets = s
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // toolDef is a tool as a file gives it. parameters and input are two words for one thing.
@@ -111,30 +112,30 @@ func rehearsed(d toolDef) *pawl.Tool {
 	value := "rehearsal/" + d.Name
 	return &pawl.Tool{Name: d.Name, Description: d.Description, Input: d.Input, Effect: pawl.Idempotent,
 		Serial: func(json.RawMessage) string { return "rehearsal/" + d.Name },
-		Run: func(ctx context.Context, _ pawl.ToolCall) (pawl.ToolResult, error) {
+		Run: func(ctx context.Context, _ llm.ToolCall) (llm.ToolResult, error) {
 			mu.Lock()
 			defer mu.Unlock()
 			inv := pawl.InvocationFrom(ctx)
 			before := 0
 			if _, err := inv.Get(value, &before); err != nil {
-				return pawl.ToolResult{}, err
+				return llm.ToolResult{}, err
 			}
 			n := max(given, before)
 			given = n + 1
 			if err := inv.Set(value, given); err != nil {
-				return pawl.ToolResult{}, err
+				return llm.ToolResult{}, err
 			}
 			if n >= len(d.Results) {
-				return pawl.ErrorResult(fmt.Sprintf("The rehearsal has no more results for %s: this is call %d, and %d are written.", d.Name, n+1, len(d.Results))), nil
+				return llm.ErrorResult(fmt.Sprintf("The rehearsal has no more results for %s: this is call %d, and %d are written.", d.Name, n+1, len(d.Results))), nil
 			}
 			var text string
 			if d.Results[n][0] == '"' && json.Unmarshal(d.Results[n], &text) == nil {
-				return pawl.TextResult(text), nil
+				return llm.TextResult(text), nil
 			}
 			var b bytes.Buffer
 			if err := json.Compact(&b, d.Results[n]); err != nil {
-				return pawl.ToolResult{}, err
+				return llm.ToolResult{}, err
 			}
-			return pawl.ToolResult{Parts: []pawl.Part{pawl.Text{Text: b.String()}}, Data: b.Bytes()}, nil
+			return llm.ToolResult{Parts: []llm.Part{llm.Text{Text: b.String()}}, Data: b.Bytes()}, nil
 		}}
 }

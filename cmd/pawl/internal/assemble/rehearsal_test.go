@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/script"
 )
 
@@ -45,14 +46,14 @@ func checkRehearsal(t *testing.T) {
 	}
 	agent := &pawl.Agent{Model: script.New(script.Together(reply...), script.Together(reply...), script.Say("done")),
 		Tools: []pawl.Toolset{set}}
-	res, err := agent.Run(t.Context(), pawl.User("go"))
+	res, err := agent.Run(t.Context(), llm.User("go"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	var got []string
 	for _, m := range res.Messages {
 		for _, p := range m.Parts {
-			if r, ok := p.(pawl.ToolResult); ok {
+			if r, ok := p.(llm.ToolResult); ok {
 				got = append(got, r.Text())
 			}
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
 	"github.com/pawl-go/pawl/config"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/policy"
 	"github.com/pawl-go/pawl/tools/outside"
 )
@@ -82,7 +83,7 @@ func (s *Setup) inner(own policy.Rules, f *ruleFlags) pawl.Middleware {
 	if f.Yes {
 		r.Else = pawl.Allow
 	}
-	m := pawl.Approve(func(ctx context.Context, call pawl.ToolCall, tool *pawl.Tool) (pawl.Approval, error) {
+	m := pawl.Approve(func(ctx context.Context, call llm.ToolCall, tool *pawl.Tool) (pawl.Approval, error) {
 		if s.Ask == nil {
 			return r.Approve(ctx, call, tool)
 		}
@@ -93,11 +94,11 @@ func (s *Setup) inner(own policy.Rules, f *ruleFlags) pawl.Middleware {
 }
 
 // Decided returns the calls that msgs decide on.
-func Decided(msgs []pawl.Message) map[pawl.Key]bool {
-	keys := map[pawl.Key]bool{}
+func Decided(msgs []llm.Message) map[llm.Key]bool {
+	keys := map[llm.Key]bool{}
 	for _, m := range msgs {
 		for _, p := range m.Parts {
-			if d, ok := p.(pawl.Decision); ok {
+			if d, ok := p.(llm.Decision); ok {
 				keys[d.Key] = true
 			}
 		}
@@ -112,15 +113,15 @@ func Held(rules policy.Rules, tools []*pawl.Tool) pawl.Toolset {
 	for _, t := range tools {
 		h := t.Clone()
 		if !t.Passive {
-			h.Run = func(ctx context.Context, call pawl.ToolCall) (pawl.ToolResult, error) {
+			h.Run = func(ctx context.Context, call llm.ToolCall) (llm.ToolResult, error) {
 				said, err := rules.Approve(ctx, call, t)
 				switch {
 				case err != nil:
-					return pawl.ToolResult{}, err
+					return llm.ToolResult{}, err
 				case said.Verdict == pawl.Ask:
-					return pawl.ErrorResult(fmt.Sprintf("not run: %s, and nobody is here to ask; --allow-tool %s or --yes lets it run", said.Reason, t.Name)), nil
+					return llm.ErrorResult(fmt.Sprintf("not run: %s, and nobody is here to ask; --allow-tool %s or --yes lets it run", said.Reason, t.Name)), nil
 				case said.Verdict != pawl.Allow:
-					return pawl.ErrorResult("not run: " + said.Reason), nil
+					return llm.ErrorResult("not run: " + said.Reason), nil
 				}
 				return t.Run(ctx, call)
 			}

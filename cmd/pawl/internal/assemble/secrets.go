@@ -5,6 +5,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/provider"
+	"github.com/pawl-go/pawl/redact"
 	"github.com/pawl-go/pawl/tools/search"
 )
 
@@ -14,8 +15,8 @@ const minKey = 8
 
 // Secrets hides the keys of all providers and search services, others (that of --key-env, what
 // --tool-file puts into headers), and the arguments that tools mark as secret.
-func Secrets(env func(string) string, tools []*pawl.Tool, others ...string) *pawl.Redactor {
-	r := new(pawl.Redactor)
+func Secrets(env func(string) string, tools []*pawl.Tool, others ...string) *redact.Redactor {
+	r := new(redact.Redactor)
 	r.AddTools(tools...)
 	keys := others
 	for _, name := range append(provider.KeyVariables(), search.KeyVariables()...) {
@@ -26,7 +27,7 @@ func Secrets(env func(string) string, tools []*pawl.Tool, others ...string) *paw
 }
 
 // addKeys hides those that are long enough to be keys.
-func addKeys(r *pawl.Redactor, keys []string) {
+func addKeys(r *redact.Redactor, keys []string) {
 	for _, key := range keys {
 		if len(key) >= minKey {
 			_ = r.Add(key) // it is long enough

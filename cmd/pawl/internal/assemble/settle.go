@@ -12,6 +12,7 @@ import (
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
 	"github.com/pawl-go/pawl/durable"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/store"
 )
 
@@ -70,7 +71,7 @@ const All = "all"
 
 // Settle makes the messages that settle the open calls of from as the flags say. The calls that
 // still wait then are returned with them.
-func (f *SettleFlags) Settle(from *pawl.Result) (msgs []pawl.Message, waiting []OpenCall, err error) {
+func (f *SettleFlags) Settle(from *pawl.Result) (msgs []llm.Message, waiting []OpenCall, err error) {
 	open := OpenCalls(from)
 	if f.Empty() {
 		return nil, asked(open), nil
@@ -158,7 +159,7 @@ func (f *SettleFlags) Words(open []OpenCall) ([]word, error) {
 }
 
 // Decisions turns words into what by decides about calls that wait.
-func Decisions(open []OpenCall, words []word, by string) (ds []pawl.Decision) {
+func Decisions(open []OpenCall, words []word, by string) (ds []llm.Decision) {
 	for i, o := range open {
 		switch w := words[i]; {
 		case w.Flag == "--approve" && w.text != "":
@@ -168,18 +169,18 @@ func Decisions(open []OpenCall, words []word, by string) (ds []pawl.Decision) {
 		case w.Flag == "--deny":
 			ds = append(ds, o.waiting.Deny(by, w.text))
 		case w.Flag == "--answer":
-			ds = append(ds, o.waiting.Answer(by, pawl.TextResult(w.text)))
+			ds = append(ds, o.waiting.Answer(by, llm.TextResult(w.text)))
 		}
 	}
 	return ds
 }
 
 // settled turns words into messages, in call order, and returns the calls that wait on.
-func settled(open []OpenCall, words []word) (msgs []pawl.Message, waiting []OpenCall) {
+func settled(open []OpenCall, words []word) (msgs []llm.Message, waiting []OpenCall) {
 	const by = "the command line"
-	var decisions []pawl.Decision
-	var results []pawl.ToolResult
-	result := func(o OpenCall, r pawl.ToolResult) {
+	var decisions []llm.Decision
+	var results []llm.ToolResult
+	result := func(o OpenCall, r llm.ToolResult) {
 		r.CallID = o.ID
 		results = append(results, r)
 	}
@@ -192,20 +193,20 @@ func settled(open []OpenCall, words []word) (msgs []pawl.Message, waiting []Open
 			}
 			decisions = append(decisions, d)
 		case w.Flag == "--answer":
-			result(o, pawl.TextResult(w.text))
+			result(o, llm.TextResult(w.text))
 		case w.Flag == "--deny" && o.waiting != nil:
 			decisions = append(decisions, o.waiting.Deny(by, w.text))
 		case w.Flag == "--deny":
-			result(o, pawl.ErrorResult(strings.TrimRight("Denied: "+w.text, ": ")))
+			result(o, llm.ErrorResult(strings.TrimRight("Denied: "+w.text, ": ")))
 		case o.waiting != nil:
 			waiting = append(waiting, o)
 		}
 	}
 	if len(results) > 0 {
-		msgs = append(msgs, pawl.Results(results...))
+		msgs = append(msgs, llm.Results(results...))
 	}
 	if len(decisions) > 0 {
-		msgs = append(msgs, pawl.Decide(decisions...))
+		msgs = append(msgs, llm.Decide(decisions...))
 	}
 	return msgs, waiting
 }

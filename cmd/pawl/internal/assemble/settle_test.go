@@ -6,14 +6,15 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // Four calls are open: one waits for a yes, one for the caller's result, one for somebody who knows
 // whether it happened, and one was handed back.
 func fourOpen() *pawl.Result {
-	call := func(id string) pawl.ToolCall { return pawl.ToolCall{ID: id, Name: id, Args: []byte(`{}`)} }
+	call := func(id string) llm.ToolCall { return llm.ToolCall{ID: id, Name: id, Args: []byte(`{}`)} }
 	return &pawl.Result{Stop: pawl.StopPending,
-		Messages: []pawl.Message{pawl.User("go"), pawl.Assistant(call("write"), call("ask"), call("cut"),
+		Messages: []llm.Message{llm.User("go"), llm.Assistant(call("write"), call("ask"), call("cut"),
 			call("back"))},
 		Pending: []pawl.Waiting{
 			{Key: "run/1/0", Call: call("write"), Outcome: pawl.OutcomePending, Digest: "w"},
@@ -66,9 +67,9 @@ func TestSettle(t *testing.T) {
 			for _, m := range msgs {
 				for _, p := range m.Parts {
 					switch p := p.(type) {
-					case pawl.ToolResult:
+					case llm.ToolResult:
 						said = append(said, p.CallID+"="+p.Text())
-					case pawl.Decision:
+					case llm.Decision:
 						if p.Approve {
 							said = append(said, "+"+string(p.Key))
 						} else {

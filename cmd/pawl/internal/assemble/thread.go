@@ -12,6 +12,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/store"
 )
 
@@ -87,7 +88,7 @@ func LoadThread(ctx context.Context, db store.Threads, s store.Scope, name strin
 	if err := json.Unmarshal(t.Meta, &u); err == nil && u.Last != nil && u.At == len(kept) {
 		from = u.Last
 	}
-	msgs := make([]pawl.Message, 0, len(kept)+len(from.Messages))
+	msgs := make([]llm.Message, 0, len(kept)+len(from.Messages))
 	for _, m := range kept {
 		msgs = append(msgs, m.Message)
 	}
@@ -100,7 +101,7 @@ func LoadThread(ctx context.Context, db store.Threads, s store.Scope, name strin
 func (t *Thread) Save(ctx context.Context, res *pawl.Result) error {
 	whole := len(res.Messages)
 	if len(res.Calls()) > 0 {
-		for whole--; whole > 0 && res.Messages[whole].Role != pawl.RoleAssistant; whole-- {
+		for whole--; whole > 0 && res.Messages[whole].Role != llm.RoleAssistant; whole-- {
 		}
 	}
 	if t.Created.IsZero() {
@@ -131,9 +132,9 @@ func (t *Thread) Save(ctx context.Context, res *pawl.Result) error {
 }
 
 // title is what a conversation began with.
-func title(msgs []pawl.Message) string {
+func title(msgs []llm.Message) string {
 	for _, m := range msgs {
-		if text := cli.Beginning(m.Text(), 80); m.Role == pawl.RoleUser && text != "" {
+		if text := cli.Beginning(m.Text(), 80); m.Role == llm.RoleUser && text != "" {
 			return text
 		}
 	}

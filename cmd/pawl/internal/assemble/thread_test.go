@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/store"
 	"github.com/pawl-go/pawl/store/sqlite"
 )
@@ -23,13 +24,13 @@ func TestTwoChatsOfOneThread(t *testing.T) {
 	defer db.Close()
 	a, from, err := OpenThread(t.Context(), db, store.Scope{}, "x", time.Now())
 	must(t, err)
-	from.Messages = append(from.Messages, pawl.User("one"), pawl.Assistant(pawl.Text{Text: "1"}))
+	from.Messages = append(from.Messages, llm.User("one"), llm.Assistant(llm.Text{Text: "1"}))
 	must(t, a.Save(t.Context(), from))
 	b, other, err := OpenThread(t.Context(), db, store.Scope{}, "last", time.Now())
 	must(t, err)
-	from.Messages = append(from.Messages, pawl.User("two"), pawl.Assistant(pawl.Text{Text: "2"}))
+	from.Messages = append(from.Messages, llm.User("two"), llm.Assistant(llm.Text{Text: "2"}))
 	must(t, a.Save(t.Context(), from))
-	other.Messages = append(other.Messages, pawl.User("three"), pawl.Assistant(pawl.Text{Text: "3"}))
+	other.Messages = append(other.Messages, llm.User("three"), llm.Assistant(llm.Text{Text: "3"}))
 	err = b.Save(t.Context(), other)
 	var f *cli.Failure
 	if !errors.As(err, &f) || !strings.Contains(f.Error(), "went on elsewhere") || f.Hint == "" {
@@ -46,19 +47,19 @@ func TestTwoChatsOfOneThread(t *testing.T) {
 // once, and its messages in the store are whole: each call has its result. So does one whose Meta
 // another program has changed, but without what waited.
 func TestThreadGoesOn(t *testing.T) {
-	call := func(id string) pawl.ToolCall {
-		return pawl.ToolCall{ID: id, Name: "t", Args: json.RawMessage(`{"x":1}`)}
+	call := func(id string) llm.ToolCall {
+		return llm.ToolCall{ID: id, Name: "t", Args: json.RawMessage(`{"x":1}`)}
 	}
-	said := []pawl.Message{pawl.User("go"), pawl.Assistant(pawl.Text{Text: "a"}), pawl.User("on"),
-		pawl.Assistant(call("1"), call("2"))}
-	first := pawl.Results(pawl.ToolResult{CallID: "1", Parts: []pawl.Part{pawl.Text{Text: "r"}}})
+	said := []llm.Message{llm.User("go"), llm.Assistant(llm.Text{Text: "a"}), llm.User("on"),
+		llm.Assistant(call("1"), call("2"))}
+	first := llm.Results(llm.ToolResult{CallID: "1", Parts: []llm.Part{llm.Text{Text: "r"}}})
 	for what, res := range map[string]*pawl.Result{
 		"an answer": {Messages: said[:2], Stop: pawl.StopAnswer, Values: pawl.Values{"k": json.RawMessage(`1`)}},
 		"two calls that wait": {Messages: said, Stop: pawl.StopPending,
 			Pending: []pawl.Waiting{{Key: "run/2/0", Call: call("1")}, {Key: "run/2/1", Call: call("2")}}},
 		"one of them has settled": {Messages: append(said[:4:4], first), Stop: pawl.StopPending,
 			Pending: []pawl.Waiting{{Key: "run/2/1", Call: call("2")}}},
-		"a first call that waits": {Messages: []pawl.Message{pawl.Assistant(call("1"))}, Stop: pawl.StopPending,
+		"a first call that waits": {Messages: []llm.Message{llm.Assistant(call("1"))}, Stop: pawl.StopPending,
 			Pending: []pawl.Waiting{{Key: "run/1/0", Call: call("1")}}},
 	} {
 		db, err := sqlite.Open(filepath.Join(t.TempDir(), "pawl.db"), &sqlite.Options{NoSync: true})

@@ -11,6 +11,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // LoadTranscript reads what --save wrote, or a list of messages. It returns the run to go on from,
@@ -44,7 +45,7 @@ func LoadTranscript(path string) (*pawl.Result, error) {
 	}
 	for i := range from.Messages { // the file is indented for people; what the model is sent of it is not
 		for j, p := range from.Messages[i].Parts {
-			if c, ok := p.(pawl.ToolCall); ok {
+			if c, ok := p.(llm.ToolCall); ok {
 				c.Args = compact(c.Args)
 				from.Messages[i].Parts[j] = c
 			}
@@ -78,7 +79,7 @@ func SaveTranscript(path string, res *pawl.Result) error {
 
 // OpenCall is a call without a result, under the key by which a person names it.
 type OpenCall struct {
-	Key  pawl.Key        `json:"key"`
+	Key  llm.Key         `json:"key"`
 	ID   string          `json:"id"`
 	Name string          `json:"name"`
 	Args json.RawMessage `json:"args"`
@@ -121,9 +122,9 @@ func (o *OpenCall) ask(w *pawl.Waiting) {
 
 // OpenCalls returns the calls of res that have no result, in call order.
 func OpenCalls(res *pawl.Result) []OpenCall {
-	replies, last := 0, pawl.Message{}
+	replies, last := 0, llm.Message{}
 	for _, m := range res.Messages {
-		if m.Role == pawl.RoleAssistant {
+		if m.Role == llm.RoleAssistant {
 			replies++
 			last = m
 		}
@@ -134,7 +135,7 @@ func OpenCalls(res *pawl.Result) []OpenCall {
 			if c.ID != d.ID {
 				continue
 			}
-			o := OpenCall{Key: pawl.Key("run/" + strconv.Itoa(replies) + "/" + strconv.Itoa(place)), ID: c.ID,
+			o := OpenCall{Key: llm.Key("run/" + strconv.Itoa(replies) + "/" + strconv.Itoa(place)), ID: c.ID,
 				Name: c.Name, Args: c.Args}
 			if !json.Valid(o.Args) {
 				o.Args, _ = json.Marshal(string(c.Args))

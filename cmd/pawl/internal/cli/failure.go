@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/provider"
 )
 
@@ -77,7 +78,7 @@ func NotBegun(err error) error {
 // Failed says what a run's error means for the person: a configuration that cannot work is told
 // apart from a run that failed.
 func Failed(err error) error {
-	var p *pawl.ProviderError
+	var p *llm.ProviderError
 	var t *pawl.TranscriptError
 	var f *Failure
 	var o *pawl.OutputError
@@ -100,10 +101,10 @@ func Failed(err error) error {
 }
 
 // ofProvider says what the error of a provider means, and which command is next.
-func ofProvider(p *pawl.ProviderError) (status int, hint string) {
+func ofProvider(p *llm.ProviderError) (status int, hint string) {
 	const later = "the same command may work later; --save keeps a run that breaks off, and it goes on with: pawl run --messages FILE"
 	switch p.Code {
-	case pawl.CodeAuthentication:
+	case llm.CodeAuthentication:
 		variables := strings.Join(provider.KeyVariables(p.Provider), " or ")
 		if p.Status == 0 { // nothing was sent
 			return StatusUsage, "put the key into " + variables +
@@ -111,25 +112,25 @@ func ofProvider(p *pawl.ProviderError) (status int, hint string) {
 		}
 		return StatusUsage, "the key is wrong, or none was sent: " + variables +
 			" goes to its provider alone; --key-env NAME says which variable has the key for another --base-url; which keys are set: pawl doctor"
-	case pawl.CodePermission:
+	case llm.CodePermission:
 		return StatusUsage, "this key may not use the model; others: pawl models list"
-	case pawl.CodeNotFound:
+	case llm.CodeNotFound:
 		return StatusUsage, "the server knows no such model, or answers at another --base-url, which usually ends in /v1; names: pawl models list"
-	case pawl.CodeUnsupported:
+	case llm.CodeUnsupported:
 		return StatusUsage, "what models can do: pawl models list"
-	case pawl.CodeInvalidRequest:
+	case llm.CodeInvalidRequest:
 		status = StatusFailed
 		if p.Status == 0 { // nothing was sent
 			status = StatusUsage
 		}
 		return status, "what is sent can be kept and read: pawl run --record sent.json TASK"
-	case pawl.CodeContextLength:
+	case llm.CodeContextLength:
 		return StatusFailed, "the conversation is too long for the model; begin a new one, choose a model with more room, or send less of it: pawl chat --keep 10"
-	case pawl.CodeContentFilter:
+	case llm.CodeContentFilter:
 		return StatusFailed, "the provider refuses what was said; other words may do, or another model: pawl models list"
-	case pawl.CodeQuota:
+	case llm.CodeQuota:
 		return StatusFailed, "nothing is left to spend with this key; another provider: pawl models list"
-	case pawl.CodeNetwork:
+	case llm.CodeNetwork:
 		return StatusFailed, "is the server running, and the address right? --base-url gives another; what can be reached from here: pawl doctor"
 	}
 	return StatusFailed, later

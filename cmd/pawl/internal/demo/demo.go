@@ -16,6 +16,7 @@ import (
 	"github.com/pawl-go/pawl/cmd/pawl/internal/assemble"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/tui"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/pawltest"
 	"github.com/pawl-go/pawl/provider/openai"
 	"github.com/pawl-go/pawl/script"
@@ -95,7 +96,7 @@ write files, the check of every call, and the answer to a wrong one.
 	}
 	r := tui.NewRenderer(sys, sys.Out, s, true)
 	started := time.Now()
-	res, err := assemble.Follow(agent.Stream(ctx, pawl.User(demoTask)), r.Event)
+	res, err := assemble.Follow(agent.Stream(ctx, llm.User(demoTask)), r.Event)
 	if res == nil {
 		return cli.NotBegun(err)
 	}
@@ -198,20 +199,20 @@ func (c *Cmd) prepare() (dir string, names, skipped []string, err error) {
 
 // paced writes text as slowly as a model does.
 type paced struct {
-	model pawl.Model
+	model llm.Model
 	pause time.Duration // before each fragment of text; 0: none
 }
 
-var _ pawl.Model = paced{}
+var _ llm.Model = paced{}
 
 // Stream waits before each fragment of text.
-func (p paced) Stream(ctx context.Context, req *pawl.Request) iter.Seq2[pawl.Delta, error] {
+func (p paced) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
 	if p.pause == 0 {
 		return p.model.Stream(ctx, req)
 	}
-	return func(yield func(pawl.Delta, error) bool) {
+	return func(yield func(llm.Delta, error) bool) {
 		for d, err := range p.model.Stream(ctx, req) {
-			if _, text := d.Part.(pawl.Text); text {
+			if _, text := d.Part.(llm.Text); text {
 				t := time.NewTimer(p.pause)
 				select {
 				case <-t.C:

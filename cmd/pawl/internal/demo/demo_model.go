@@ -9,8 +9,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/script"
 )
 
@@ -19,7 +19,7 @@ import (
 // told it.
 //
 //	list ▶ read (on, where a file is long) ▶ parse, for the columns ▶ aggregate, one call with a mistake ▶ mend it ▶ write ▶ answer
-func analyst(req *pawl.Request) script.Turn {
+func analyst(req *llm.Request) script.Turn {
 	past := exchanges(req)
 	listing := past.last("file_list")
 	if listing == nil {
@@ -69,18 +69,18 @@ func (e *exchange) text(arg string) string {
 type exchangeList []*exchange
 
 // exchanges pairs the calls in a conversation with their results, in call order.
-func exchanges(req *pawl.Request) exchangeList {
+func exchanges(req *llm.Request) exchangeList {
 	var all exchangeList
 	open := map[string]*exchange{}
 	for _, m := range req.Messages {
 		for _, p := range m.Parts {
 			switch p := p.(type) {
-			case pawl.ToolCall:
+			case llm.ToolCall:
 				e := &exchange{name: p.Name}
 				_ = json.Unmarshal(p.Args, &e.args) // the script wrote it
 				open[p.ID] = e
 				all = append(all, e)
-			case pawl.ToolResult:
+			case llm.ToolResult:
 				if e := open[p.CallID]; e != nil {
 					e.result = p.Text()
 					e.failed = p.IsError || strings.HasPrefix(e.result, "Error")

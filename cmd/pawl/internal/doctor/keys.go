@@ -13,8 +13,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/provider"
 )
 
@@ -177,7 +177,7 @@ func reach(ctx context.Context, name string, wait time.Duration) (*lister, error
 	if err != nil {
 		return l, err
 	}
-	_, err = pawl.Complete(ctx, m, &pawl.Request{Messages: []pawl.Message{pawl.User("x")}, Whole: true})
+	_, err = llm.Complete(ctx, m, &llm.Request{Messages: []llm.Message{llm.User("x")}, Whole: true})
 	switch {
 	case l.failed != nil:
 		return l, l.failed

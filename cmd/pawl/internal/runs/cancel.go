@@ -8,6 +8,7 @@ import (
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/assemble"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/store"
 )
 
@@ -89,5 +90,5 @@ func (offline) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.Body != nil {
 		r.Body.Close()
 	}
-	return nil, &pawl.ProviderError{Code: pawl.CodeInvalidRequest, Message: "nothing is sent here"}
+	return nil, &llm.ProviderError{Code: llm.CodeInvalidRequest, Message: "nothing is sent here"}
 }

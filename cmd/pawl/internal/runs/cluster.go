@@ -9,11 +9,11 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/assemble"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
 	"github.com/pawl-go/pawl/durable"
 	"github.com/pawl-go/pawl/durable/temporal"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // Commands about durable runs, for those on a Temporal cluster.
@@ -98,7 +98,7 @@ func (f remote) show(sys *cli.System, id string, asJSON bool) error {
 // taskOf is what the run was asked first.
 func taskOf(x *durable.Export) string {
 	for _, m := range x.Messages {
-		if m.Role == pawl.RoleUser {
+		if m.Role == llm.RoleUser {
 			return m.Text()
 		}
 	}

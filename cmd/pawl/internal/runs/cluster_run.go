@@ -14,6 +14,8 @@ import (
 	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/tui"
 	"github.com/pawl-go/pawl/durable/temporal"
+	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/redact"
 )
 
 // remote is the runs of a Temporal cluster.
@@ -38,7 +40,7 @@ type RemoteRun struct {
 }
 
 // Do starts the run, and watches it until it ends or the person stops watching.
-func (r RemoteRun) Do(ctx context.Context, sys *cli.System, f *assemble.ClusterFlags, msgs []pawl.Message) error {
+func (r RemoteRun) Do(ctx context.Context, sys *cli.System, f *assemble.ClusterFlags, msgs []llm.Message) error {
 	w, err := remote{f}.open(ctx, sys, r.ID, r.Agent, r.JSON, r.Save)
 	if err != nil {
 		return err
@@ -69,7 +71,7 @@ func (w *far) attended(ctx context.Context) {
 
 // do begins the run, or goes on waiting for it, asks the person at the terminal what it asks, and
 // turns what came of it into the exit status.
-func (w *far) do(ctx context.Context, msgs []pawl.Message) error {
+func (w *far) do(ctx context.Context, msgs []llm.Message) error {
 	sys := w.sys
 	r := tui.NewRenderer(sys, w.out, sys.Colours(sys.ErrTerm), false)
 	show := r.Event
@@ -80,7 +82,7 @@ func (w *far) do(ctx context.Context, msgs []pawl.Message) error {
 	hide, started, told := assemble.Secrets(sys.Env, nil), time.Now(), map[string]bool{}
 	a := tui.NewAsker(sys, w.out, cli.NewLines(sys.In), hide)
 	for {
-		res, err := assemble.Follow(pawl.Redact(w.runner, hide).Stream(ctx, msgs...), func(e pawl.Event) {
+		res, err := assemble.Follow(redact.Runner(w.runner, hide).Stream(ctx, msgs...), func(e pawl.Event) {
 			// each wait is told from the beginning
 			if name := string(e.Kind) + string(e.Path); e.Kind == pawl.EventRunEnded &&
 				e.Result.Stop != pawl.StopPending || !told[name] {

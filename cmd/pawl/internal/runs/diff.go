@@ -9,10 +9,11 @@ import (
 	"text/tabwriter"
 	"unicode/utf8"
 
-	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/assemble"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
 	"github.com/pawl-go/pawl/durable"
+	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/redact"
 )
 
 type runsDiffCmd struct {
@@ -36,7 +37,7 @@ func (c *runsDiffCmd) Run(sys *cli.System) error {
 	defer j.Close()
 	ctx := context.Background()
 	var sides [2]side
-	var hide *pawl.Redactor
+	var hide *redact.Redactor
 	for i, name := range []string{c.A, c.B} {
 		r, err := j.Find(ctx, name)
 		if err != nil {
@@ -56,12 +57,12 @@ func (c *runsDiffCmd) Run(sys *cli.System) error {
 
 // side is one of two runs that are compared, with what it came to.
 type side struct {
-	Run      string     `json:"run"`
-	State    string     `json:"state"`
-	Steps    int        `json:"steps"`
-	Requests int        `json:"requests"` // those inside calls too
-	Calls    int        `json:"calls"`
-	Usage    pawl.Usage `json:"usage"`
+	Run      string    `json:"run"`
+	State    string    `json:"state"`
+	Steps    int       `json:"steps"`
+	Requests int       `json:"requests"` // those inside calls too
+	Calls    int       `json:"calls"`
+	Usage    llm.Usage `json:"usage"`
 
 	export *durable.Export
 }
@@ -86,7 +87,7 @@ func stepsOf(x *durable.Export) (n int) {
 }
 
 // compareRuns shows where two runs differ.
-func compareRuns(sys *cli.System, sides [2]side, hide *pawl.Redactor, asJSON bool) error {
+func compareRuns(sys *cli.System, sides [2]side, hide *redact.Redactor, asJSON bool) error {
 	ds, err := durable.Diff(sides[0].export, sides[1].export, hide)
 	if err != nil {
 		return err

@@ -11,6 +11,7 @@ import (
 	"github.com/pawl-go/pawl/cmd/pawl/internal/assemble"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
 	"github.com/pawl-go/pawl/durable"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/store"
 )
 
@@ -166,7 +167,7 @@ func (c *effectsShowCmd) Run(sys *cli.System) error {
 }
 
 // answered words an answer.
-func answered(d *pawl.Decision) string {
+func answered(d *llm.Decision) string {
 	by := cli.Visible(d.By)
 	if by == "" {
 		by = "somebody"
@@ -221,13 +222,13 @@ func (c *effectsReconcileCmd) Run(sys *cli.System) error {
 		return cli.Fail(cli.StatusFailed, errors.New("the run was not resumed since, so its tool was not asked yet"),
 			"first "+j.Command("runs", "resume", id)+", then this again")
 	}
-	var said pawl.Decision
+	var said llm.Decision
 	by := c.who(sys)
 	switch {
 	case c.Again:
 		said = f.Question.Approve(by)
 	case c.Happened != nil:
-		said = f.Question.Answer(by, pawl.TextResult(*c.Happened))
+		said = f.Question.Answer(by, llm.TextResult(*c.Happened))
 	default:
 		said = f.Question.Deny(by, *c.Never)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
 	"github.com/pawl-go/pawl/durable"
 	"github.com/pawl-go/pawl/internal/nearest"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/store"
 )
 
@@ -76,13 +77,13 @@ func (c *runsForkCmd) Run(sys *cli.System) error {
 }
 
 // result gives the copied calls that --tool names their other results.
-func (c *runsForkCmd) result(key pawl.Key, x pawl.Execution) (pawl.ToolResult, bool) {
+func (c *runsForkCmd) result(key llm.Key, x pawl.Execution) (llm.ToolResult, bool) {
 	for _, name := range []string{string(key), x.Call.Name} {
 		if text, ok := c.Tool[name]; ok {
-			return pawl.TextResult(text), true
+			return llm.TextResult(text), true
 		}
 	}
-	return pawl.ToolResult{}, false
+	return llm.ToolResult{}, false
 }
 
 // copiable reports what is wrong with --at and --tool.
@@ -97,7 +98,7 @@ func (c *runsForkCmd) copiable(ctx context.Context, j *assemble.Journal, id stri
 	}
 	begun := 0 // the replies that the run was begun with
 	for _, m := range x.Messages {
-		if m.Role == pawl.RoleAssistant {
+		if m.Role == llm.RoleAssistant {
 			begun++
 		}
 	}
@@ -119,7 +120,7 @@ func (c *runsForkCmd) copiable(ctx context.Context, j *assemble.Journal, id stri
 
 // depth is the step that a call is of: 1 for those of the first reply, and for what is inside of
 // them.
-func depth(key pawl.Key) int {
+func depth(key llm.Key) int {
 	n, _ := strconv.Atoi(strings.Split(string(key)+"//", "/")[1])
 	return n
 }

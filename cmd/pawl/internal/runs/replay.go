@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
 	"github.com/pawl-go/pawl/durable"
+	"github.com/pawl-go/pawl/llm"
 )
 
 type runsReplayCmd struct {
@@ -35,10 +35,10 @@ type replayed struct {
 }
 
 type difference struct {
-	Key pawl.Key `json:"key"`
-	At  int      `json:"at"` // the first byte that differs
-	Was string   `json:"was"`
-	Is  string   `json:"is"`
+	Key llm.Key `json:"key"`
+	At  int     `json:"at"` // the first byte that differs
+	Was string  `json:"was"`
+	Is  string  `json:"is"`
 }
 
 // Run plays the run back.

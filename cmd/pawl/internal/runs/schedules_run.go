@@ -11,6 +11,7 @@ import (
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/assemble"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
+	"github.com/pawl-go/pawl/redact"
 	"github.com/pawl-go/pawl/store"
 	"github.com/pawl-go/pawl/tools/schedule"
 )
@@ -121,14 +122,14 @@ func (c *schedulesRunCmd) work(s *assemble.Setup, db store.Traces) *schedule.Wor
 	w := &schedule.Work{Tools: assemble.Held(s.Rules, s.Tools), Traces: db}
 	if s.Agent.Model != nil {
 		s.Agent.Middleware = append(s.Agent.Middleware, s.Rules.Middleware())
-		w.Agent = pawl.Redact(s.Agent, s.Secrets)
+		w.Agent = redact.Runner(s.Agent, s.Secrets)
 	}
 	return w
 }
 
 // telling is do with a line for each occurrence.
 func (c *schedulesRunCmd) telling(sys *cli.System, do func(context.Context, store.Due, time.Time) (schedule.Done,
-	error), secrets *pawl.Redactor, count *atomic.Int64) func(context.Context, store.Due, time.Time) (schedule.Done, error) {
+	error), secrets *redact.Redactor, count *atomic.Int64) func(context.Context, store.Due, time.Time) (schedule.Done, error) {
 	return func(ctx context.Context, d store.Due, at time.Time) (schedule.Done, error) {
 		began := time.Now()
 		done, err := do(ctx, d, at)

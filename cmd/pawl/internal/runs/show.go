@@ -13,6 +13,8 @@ import (
 	"github.com/pawl-go/pawl/cmd/pawl/internal/assemble"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
 	"github.com/pawl-go/pawl/durable"
+	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/redact"
 )
 
 type runsShowCmd struct {
@@ -84,7 +86,7 @@ type runView struct {
 	w       io.Writer
 	export  *durable.Export
 	effects []durable.Effect
-	secrets *pawl.Redactor
+	secrets *redact.Redactor
 	width   int
 }
 
@@ -142,7 +144,7 @@ func (v *runView) print(rows [][2]string) error {
 // steps shows replies and calls in the order of their keys.
 func (v *runView) steps(w io.Writer) {
 	type entry struct {
-		key  pawl.Key
+		key  llm.Key
 		text string
 	}
 	var all []entry

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/pawltest"
 	"github.com/pawl-go/pawl/pawltest/hostile"
 	"github.com/pawl-go/pawl/provider/anthropic"
@@ -132,7 +132,7 @@ func hostileAPIs(list string) ([]string, error) {
 }
 
 // hostileModels opens the adapters that are put to the test.
-func hostileModels(api, base string, silence time.Duration) (pawl.Model, error) {
+func hostileModels(api, base string, silence time.Duration) (llm.Model, error) {
 	const name, key = "hostile", "none-needed"
 	switch api {
 	case pawltest.Chat:

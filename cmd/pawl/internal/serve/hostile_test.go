@@ -11,6 +11,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/provider/openai"
 )
 
@@ -66,7 +67,7 @@ func TestHostileServe(t *testing.T) {
 	tool := &pawl.Tool{Name: b.Define[0].Name, Input: b.Define[0].Input, Passive: true}
 	agent := &pawl.Agent{Model: openai.NewChat("any", &openai.Options{BaseURL: root + "/b/unknown-tool/v1",
 		Key: "k"}), Tools: []pawl.Toolset{tool}}
-	if _, err := agent.Run(t.Context(), pawl.User(b.Task)); err != nil {
+	if _, err := agent.Run(t.Context(), llm.User(b.Task)); err != nil {
 		t.Fatal(err)
 	}
 	var verdict struct {

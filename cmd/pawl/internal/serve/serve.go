@@ -18,7 +18,9 @@ import (
 	"github.com/pawl-go/pawl/cmd/pawl/internal/assemble"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
 	"github.com/pawl-go/pawl/config"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/mcp"
+	"github.com/pawl-go/pawl/redact"
 	"github.com/pawl-go/pawl/server"
 	"github.com/pawl-go/pawl/store"
 	"github.com/pawl-go/pawl/tools/schedule"
@@ -81,7 +83,7 @@ func (c *Cmd) Run(sys *cli.System) error {
 	mcpCtx, endMCP := context.WithCancel(context.Background())
 	defer endMCP()
 	// the agents have rules of their own
-	service := &mcp.Service{Name: "pawl", Approve: func(context.Context, pawl.ToolCall, *pawl.Tool) (pawl.Approval,
+	service := &mcp.Service{Name: "pawl", Approve: func(context.Context, llm.ToolCall, *pawl.Tool) (pawl.Approval,
 		error) {
 		return pawl.Approval{Verdict: pawl.Allow}, nil
 	}}
@@ -156,7 +158,7 @@ type served struct {
 	agents  []*pawl.Agent // what has to be approved waits
 	files   []*config.Agent
 	works   []*schedule.Work // what each does of schedules
-	secrets *pawl.Redactor
+	secrets *redact.Redactor
 	db      *config.Database
 	closers []func()
 }

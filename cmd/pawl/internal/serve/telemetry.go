@@ -7,6 +7,8 @@ import (
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/assemble"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
+	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/observe"
 	"github.com/pawl-go/pawl/server"
 	"github.com/pawl-go/pawl/telemetry"
 	"github.com/pawl-go/pawl/telemetry/export"
@@ -54,7 +56,7 @@ func (c *Cmd) tell(sys *cli.System, all *served, o *server.Options) error {
 			return r
 		}
 		told := tel.Runner(r)
-		return pawl.RunnerFunc(func(ctx context.Context, msgs ...pawl.Message) iter.Seq2[pawl.Event, error] {
+		return observe.RunnerFunc(func(ctx context.Context, msgs ...llm.Message) iter.Seq2[pawl.Event, error] {
 			return told.Stream(telemetry.WithRunID(ctx, id), msgs...)
 		})
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/pawl-go/pawl/cmd/pawl/internal/term"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/tui/markdown"
 	"github.com/pawl-go/pawl/internal/diff"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // card is a question to the person at the terminal, in its place: what a call would do, and the
@@ -56,7 +57,7 @@ type change struct {
 
 // newCard makes the question about a call. of is what it would do to a file; nil: nothing that is
 // known.
-func newCard(call pawl.ToolCall, why string, of *change, editable bool) *card {
+func newCard(call llm.ToolCall, why string, of *change, editable bool) *card {
 	q := &card{name: call.Name, args: call.Args, editable: editable, answer: make(chan decision, 1)}
 	q.title = term.Text(term.Bold|term.Yellow, call.Name).Add(term.Yellow, " asks").Add(0, ": "+
 		strings.TrimSuffix(why, "."))
@@ -305,7 +306,7 @@ func (q *card) cancel() { q.answer <- decision{} }
 
 // put shows a question and waits for what is said. Questions come one at a time: the asker sees to
 // it.
-func (c *console) put(ctx context.Context, q *card, path pawl.Key) decision {
+func (c *console) put(ctx context.Context, q *card, path llm.Key) decision {
 	var before callState
 	c.update(func() {
 		q.asked = time.Now()
@@ -331,7 +332,7 @@ func (c *console) put(ctx context.Context, q *card, path pawl.Key) decision {
 }
 
 // record keeps in sight what a person saw and said of a call.
-func (c *console) record(path pawl.Key, call pawl.ToolCall, q *card, s decision) {
+func (c *console) record(path llm.Key, call llm.ToolCall, q *card, s decision) {
 	c.update(func() {
 		it := c.view.at(path, &call)
 		const most = 12

@@ -14,44 +14,46 @@ import (
 	"github.com/pawl-go/pawl/cmd/pawl/internal/assemble"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
 	"github.com/pawl-go/pawl/config"
+	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/redact"
 	"github.com/pawl-go/pawl/tools/file"
 )
 
 // asker asks a person where a policy says Ask. Calls that run together ask one after another.
 type asker struct {
 	policy  pawl.Approver
-	decided map[pawl.Key]bool // calls that flags say something of
+	decided map[llm.Key]bool // calls that flags say something of
 	in      *cli.Lines
 	out     *Screen
 	style   cli.Style
 	width   int
-	secrets *pawl.Redactor  // hides them in what is shown
-	console *console        // where it can be asked in place; nil: line by line
-	setup   *assemble.Setup // whose calls are asked about; nil means that no change of a file is shown
-	resumes bool            // the run is resumed with edited calls: see run
+	secrets *redact.Redactor // hides them in what is shown
+	console *console         // where it can be asked in place; nil: line by line
+	setup   *assemble.Setup  // whose calls are asked about; nil means that no change of a file is shown
+	resumes bool             // the run is resumed with edited calls: see run
 
 	mu     sync.Mutex
 	always map[string]bool // tools that were allowed once and for all
-	edits  map[pawl.Key]json.RawMessage
+	edits  map[llm.Key]json.RawMessage
 }
 
 var _ pawl.Approver = (*asker)(nil).approve
 
 // NewAsker returns an asker that asks line by line: it reads from in, writes to out, and hides
 // secrets.
-func NewAsker(sys *cli.System, out *Screen, in *cli.Lines, secrets *pawl.Redactor) *asker {
+func NewAsker(sys *cli.System, out *Screen, in *cli.Lines, secrets *redact.Redactor) *asker {
 	return &asker{in: in, out: out, style: sys.Colours(sys.ErrTerm), width: sys.Width, always: map[string]bool{},
 		secrets: secrets}
 }
 
 // DecideOn asks about each of open that waits for an approval, and returns the decisions as
 // messages by the person called by.
-func (a *asker) DecideOn(ctx context.Context, open []pawl.Waiting, by string) (msgs []pawl.Message) {
+func (a *asker) DecideOn(ctx context.Context, open []pawl.Waiting, by string) (msgs []llm.Message) {
 	for _, q := range open {
 		if q.Passive || q.Outcome != pawl.OutcomePending {
 			continue
 		}
-		var d pawl.Decision
+		var d llm.Decision
 		if a.always[q.Call.Name] {
 			d = q.Approve(by)
 		} else {
@@ -65,7 +67,7 @@ func (a *asker) DecideOn(ctx context.Context, open []pawl.Waiting, by string) (m
 			}
 		}
 		if ctx.Err() == nil {
-			msgs = append(msgs, pawl.Message{Role: pawl.RoleUser, Parts: []pawl.Part{d}})
+			msgs = append(msgs, llm.Message{Role: llm.RoleUser, Parts: []llm.Part{d}})
 		}
 	}
 	return msgs
@@ -73,12 +75,12 @@ func (a *asker) DecideOn(ctx context.Context, open []pawl.Waiting, by string) (m
 
 // approve asks about the calls that the policy wants asked about. A call to a passive tool takes no
 // answer, and one that was decided on by a flag needs none.
-func (a *asker) approve(ctx context.Context, call pawl.ToolCall, tool *pawl.Tool) (pawl.Approval, error) {
+func (a *asker) approve(ctx context.Context, call llm.ToolCall, tool *pawl.Tool) (pawl.Approval, error) {
 	return a.under(ctx, a.policy, call, tool)
 }
 
 // under is approve for a policy of others: that of a worker.
-func (a *asker) under(ctx context.Context, policy pawl.Approver, call pawl.ToolCall, tool *pawl.Tool) (pawl.Approval,
+func (a *asker) under(ctx context.Context, policy pawl.Approver, call llm.ToolCall, tool *pawl.Tool) (pawl.Approval,
 	error) {
 	said, err := policy(ctx, call, tool)
 	if err != nil || said.Verdict != pawl.Ask || tool.Passive {
@@ -96,7 +98,7 @@ func (a *asker) under(ctx context.Context, policy pawl.Approver, call pawl.ToolC
 }
 
 // ask asks the person at the terminal.
-func (a *asker) ask(ctx context.Context, call pawl.ToolCall, why string) pawl.Approval {
+func (a *asker) ask(ctx context.Context, call llm.ToolCall, why string) pawl.Approval {
 	if a.console != nil {
 		return a.askInPlace(ctx, call, why)
 	}
@@ -131,8 +133,8 @@ func (a *asker) ask(ctx context.Context, call pawl.ToolCall, why string) pawl.Ap
 }
 
 // askInPlace asks on a card: what the call would do, and the keys that answer.
-func (a *asker) askInPlace(ctx context.Context, call pawl.ToolCall, why string) pawl.Approval {
-	var path pawl.Key
+func (a *asker) askInPlace(ctx context.Context, call llm.ToolCall, why string) pawl.Approval {
+	var path llm.Key
 	if v := pawl.InvocationFrom(ctx); v != nil {
 		path = v.Key
 	}
@@ -150,7 +152,7 @@ func (a *asker) askInPlace(ctx context.Context, call pawl.ToolCall, why string) 
 	// a yes to other arguments is a decision, with which the run goes on
 	case s.verdict == pawl.Allow && s.args != nil:
 		if a.edits == nil {
-			a.edits = map[pawl.Key]json.RawMessage{}
+			a.edits = map[llm.Key]json.RawMessage{}
 		}
 		a.edits[path] = s.args
 		return pawl.Approval{Verdict: pawl.Ask, Reason: why}
@@ -167,7 +169,7 @@ func (a *asker) askInPlace(ctx context.Context, call pawl.ToolCall, why string) 
 
 // Run lets the agent go on from from with msgs as follow does, and goes on once more with each call
 // that the person allowed with other arguments. a may be nil.
-func (a *asker) Run(ctx context.Context, s *assemble.Setup, from *pawl.Result, msgs []pawl.Message,
+func (a *asker) Run(ctx context.Context, s *assemble.Setup, from *pawl.Result, msgs []llm.Message,
 	show func(pawl.Event)) (told, truth *pawl.Result, err error) {
 	for {
 		told, truth, err = s.Follow(ctx, s.Resumed(from), msgs, show)
@@ -178,15 +180,15 @@ func (a *asker) Run(ctx context.Context, s *assemble.Setup, from *pawl.Result, m
 		if len(edits) == 0 {
 			return told, truth, err
 		}
-		from, msgs = truth, []pawl.Message{pawl.Decide(edits...)}
+		from, msgs = truth, []llm.Message{llm.Decide(edits...)}
 	}
 }
 
 // edited returns the decisions on calls that were allowed with other arguments; nil: there is none.
-func (a *asker) edited(res *pawl.Result) []pawl.Decision {
+func (a *asker) edited(res *pawl.Result) []llm.Decision {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	var out []pawl.Decision
+	var out []llm.Decision
 	for _, w := range res.Pending {
 		if args, ok := a.edits[w.Key]; ok {
 			out = append(out, w.Edit("the person at the terminal", args))
@@ -199,7 +201,7 @@ func (a *asker) edited(res *pawl.Result) []pawl.Decision {
 
 // changeOf is what a call of the file tools would make of its file; nil: it is none of theirs, or
 // its file has no text.
-func changeOf(ctx context.Context, s *assemble.Setup, call pawl.ToolCall) *change {
+func changeOf(ctx context.Context, s *assemble.Setup, call llm.ToolCall) *change {
 	ours := slices.ContainsFunc(s.File.Tools, func(t config.Tool) bool { return t.Set == "file" })
 	if !ours || !strings.HasPrefix(call.Name, "file_") {
 		return nil
@@ -256,7 +258,7 @@ func (s *Screen) hold() func() {
 // terminal. It returns nil without a terminal: such calls are pending then. in may be nil; decided
 // are the calls that flags decide. resumes says that the caller resumes the run with edited calls:
 // see asker.run.
-func AskPerson(s *assemble.Setup, sys *cli.System, out *Screen, in *cli.Lines, decided map[pawl.Key]bool,
+func AskPerson(s *assemble.Setup, sys *cli.System, out *Screen, in *cli.Lines, decided map[llm.Key]bool,
 	resumes bool) *asker {
 	rules := s.Rules
 	if !sys.InTerm || !sys.ErrTerm {

@@ -10,6 +10,7 @@ import (
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/assemble"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/script"
 )
 
@@ -101,15 +102,15 @@ func TestAskingInterrupted(t *testing.T) {
 func TestAskingInARun(t *testing.T) {
 	a, shown := typing(t, "y\nn\n")
 	ran := 0
-	tool := &pawl.Tool{Name: "write", Run: func(context.Context, pawl.ToolCall) (pawl.ToolResult, error) {
+	tool := &pawl.Tool{Name: "write", Run: func(context.Context, llm.ToolCall) (llm.ToolResult, error) {
 		ran++
-		return pawl.TextResult("written"), nil
+		return llm.TextResult("written"), nil
 	}}
 	agent := &pawl.Agent{Model: script.New(script.Together(script.Call("write", nil), script.Call("write", nil)),
 		script.Say("ok")),
 		Tools: []pawl.Toolset{tool}, Middleware: []pawl.Middleware{pawl.Approve(a.approve)}}
 	r := &Renderer{w: a.out, width: 60, live: true}
-	res, err := assemble.Follow(agent.Stream(t.Context(), pawl.User("go")), r.Event)
+	res, err := assemble.Follow(agent.Stream(t.Context(), llm.User("go")), r.Event)
 	if err != nil || res.Stop != pawl.StopAnswer || ran != 1 {
 		t.Fatalf("got %v, %v, and %d calls ran, want an answer and 1", res, err, ran)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/term"
 	"github.com/pawl-go/pawl/history"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // ChatCmd is a conversation, line by line.
@@ -46,12 +47,12 @@ type chat struct {
 	out     *Screen    // for what is not the model's
 	console *console   // nil: plain lines
 	setup   *assemble.Setup
-	person  *asker            // who is asked about calls; nil without a terminal
-	kept    *assemble.Thread  // where it is kept in the database; nil: it is not
-	res     *pawl.Result      // how the last turn ended; empty at first
-	last    error             // what the last turn came to
-	decided map[pawl.Key]bool // calls that were approved or denied
-	spent   pawl.Spent        // by all turns
+	person  *asker           // who is asked about calls; nil without a terminal
+	kept    *assemble.Thread // where it is kept in the database; nil: it is not
+	res     *pawl.Result     // how the last turn ended; empty at first
+	last    error            // what the last turn came to
+	decided map[llm.Key]bool // calls that were approved or denied
+	spent   pawl.Spent       // by all turns
 }
 
 // Run reads lines until the input ends.
@@ -92,7 +93,7 @@ func (c *ChatCmd) run(sys *cli.System) error {
 		return err
 	}
 	t := &chat{ChatCmd: c, sys: sys, out: NewScreen(sys.Err), console: consoleOf(sys), res: from,
-		decided: map[pawl.Key]bool{}}
+		decided: map[llm.Key]bool{}}
 	if t.console == nil {
 		t.in = cli.NewLines(sys.In)
 		defer t.in.Stop()
@@ -193,7 +194,7 @@ func (t *chat) message(text string) {
 		}
 		fresh := *t.res
 		fresh.Spent = pawl.Spent{} // a message has a budget of its own
-		t.turn(&fresh, pawl.User(text))
+		t.turn(&fresh, llm.User(text))
 		if t.console == nil {
 			return
 		}
@@ -284,7 +285,7 @@ func (t *chat) read() (string, error) {
 }
 
 // turn lets the agent go on from from with msgs.
-func (t *chat) turn(from *pawl.Result, msgs ...pawl.Message) {
+func (t *chat) turn(from *pawl.Result, msgs ...llm.Message) {
 	d := NewDisplay(t.sys, t.out)
 	ctx, stop := t.attended()
 	defer stop()

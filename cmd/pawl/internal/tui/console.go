@@ -15,6 +15,7 @@ import (
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/term"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // console is the terminal that a person sits at while agents run: what happens, what is asked, and
@@ -306,7 +307,7 @@ func (c *console) follow(ctx context.Context, cause error, inbox *pawl.Steering)
 		c.view.begin(time.Now())
 		c.interrupt, c.pressed = func() { cancel(cause) }, 0
 		if inbox != nil {
-			c.steer = func(text string) bool { return inbox.Steer(ctx, pawl.User(text)) == nil }
+			c.steer = func(text string) bool { return inbox.Steer(ctx, llm.User(text)) == nil }
 		}
 	})
 	if inbox != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/pawl-go/pawl/cmd/pawl/internal/assemble"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
 	"github.com/pawl-go/pawl/durable"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // DurableRun is a durable run on its way through this process.
@@ -25,7 +26,7 @@ type DurableRun struct {
 }
 
 // Do runs it, prints what came of it, and turns that into the exit status.
-func (w *DurableRun) Do(ctx context.Context, msgs []pawl.Message) error {
+func (w *DurableRun) Do(ctx context.Context, msgs []llm.Message) error {
 	sys := w.Sys
 	d := NewDisplay(sys, w.Out)
 	var unwritten error

@@ -15,6 +15,7 @@ import (
 	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/term"
 	"github.com/pawl-go/pawl/config"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // Renderer makes the events of a run readable, one after another. Nothing that a model or a tool
@@ -41,7 +42,7 @@ type Renderer struct {
 	calls  int               // announced in this step
 	labels map[string]string // of this step's calls, by id
 	// when the tools of this step began; a call's own time counts the wait for a person too
-	begun   map[pawl.Key]time.Time
+	begun   map[llm.Key]time.Time
 	pending []pawl.Waiting
 }
 
@@ -146,7 +147,7 @@ func (r *Renderer) Event(e pawl.Event) {
 
 func (r *Renderer) begin(step int) {
 	if step != r.step {
-		r.step, r.calls, r.labels, r.begun = step, 0, map[string]string{}, map[pawl.Key]time.Time{}
+		r.step, r.calls, r.labels, r.begun = step, 0, map[string]string{}, map[llm.Key]time.Time{}
 	}
 }
 
@@ -209,7 +210,7 @@ func (r *Renderer) line(s string) {
 
 // announce shows that the model wants a call. Its label counts the calls of the reply from 1; of a
 // call that an earlier run left open, path says which it was.
-func (r *Renderer) announce(step int, c *pawl.ToolCall, path pawl.Key) {
+func (r *Renderer) announce(step int, c *llm.ToolCall, path llm.Key) {
 	r.begin(step)
 	r.calls++
 	label := fmt.Sprintf("%d.%d", step, r.calls)
@@ -248,9 +249,9 @@ func shortArgs(args json.RawMessage) string {
 
 // direct reports whether the call at path was made by the run that is shown, and not inside another
 // call.
-func direct(path pawl.Key) bool { return strings.Count(string(path), "/") == 2 }
+func direct(path llm.Key) bool { return strings.Count(string(path), "/") == 2 }
 
-func (r *Renderer) label(path pawl.Key, c *pawl.ToolCall) string {
+func (r *Renderer) label(path llm.Key, c *llm.ToolCall) string {
 	if l := r.labels[c.ID]; l != "" && direct(path) {
 		return l + " " + cli.Line(c.Name, 40)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/term"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // rendered shows events as a terminal of 60 columns would.
@@ -26,22 +27,22 @@ func rendered(live bool, events ...pawl.Event) string {
 	return b.String()
 }
 
-func call(id, name, args string) pawl.ToolCall {
-	return pawl.ToolCall{ID: id, Name: name, Args: json.RawMessage(args)}
+func call(id, name, args string) llm.ToolCall {
+	return llm.ToolCall{ID: id, Name: name, Args: json.RawMessage(args)}
 }
 
-func completed(path pawl.Key, c pawl.ToolCall, o pawl.Outcome, text string) pawl.Event {
+func completed(path llm.Key, c llm.ToolCall, o pawl.Outcome, text string) pawl.Event {
 	start := time.Unix(0, 0)
 	return pawl.Event{Kind: pawl.EventCallCompleted, Step: 1, Path: path, Execution: &pawl.Execution{Key: path,
 		Call: c, Outcome: o,
-		Result: pawl.ToolResult{Parts: []pawl.Part{pawl.Text{Text: text}},
+		Result: llm.ToolResult{Parts: []llm.Part{llm.Text{Text: text}},
 			IsError: o != pawl.OutcomeOK}, Started: start, Ended: start.Add(1500 * time.Microsecond)}}
 }
 
 func TestRender(t *testing.T) {
 	a, b := call("a", "file_read", `{"path": "a.csv"}`), call("b", "file_write", `{"path":"b.md","content":"`+strings.Repeat("long ", 20)+`"}`)
-	reply := &pawl.Response{Message: pawl.Assistant(pawl.Text{Text: "I look."}, a, b)}
-	answer := &pawl.Response{Message: pawl.Assistant(pawl.Text{Text: "Done."})}
+	reply := &llm.Response{Message: llm.Assistant(llm.Text{Text: "I look."}, a, b)}
+	answer := &llm.Response{Message: llm.Assistant(llm.Text{Text: "Done."})}
 	events := []pawl.Event{
 		{Kind: pawl.EventRunStarted},
 		{Kind: pawl.EventStepStarted, Step: 1},
@@ -134,7 +135,7 @@ func TestRenderHarmless(t *testing.T) {
 	events = append(events, pawl.Event{Kind: pawl.EventCallReady, Step: 1, Call: &c},
 		pawl.Event{Kind: pawl.EventCallStarted, Step: 1, Call: &c, Attempt: 2},
 		pawl.Event{Kind: pawl.EventResponseReceived, Step: 1,
-			Response: &pawl.Response{Message: pawl.Assistant(pawl.Text{Text: evil}, c)}})
+			Response: &llm.Response{Message: llm.Assistant(llm.Text{Text: evil}, c)}})
 	for _, live := range []bool{true, false} {
 		for _, e := range events {
 			got := rendered(live, pawl.Event{Kind: pawl.EventStepStarted, Step: 1}, e)

@@ -16,6 +16,7 @@ import (
 	"github.com/pawl-go/pawl/cmd/pawl/internal/term"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/tui/markdown"
 	"github.com/pawl-go/pawl/internal/nearest"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/store"
 )
 
@@ -190,10 +191,10 @@ func (t *chat) show(rest string) bool {
 		t.console.showCall(rest)
 		return false
 	}
-	var all []pawl.ToolResult
+	var all []llm.ToolResult
 	for _, m := range t.res.Messages {
 		for _, p := range m.Parts {
-			if r, ok := p.(pawl.ToolResult); ok {
+			if r, ok := p.(llm.ToolResult); ok {
 				all = append(all, r)
 			}
 		}
@@ -380,7 +381,7 @@ func (t *chat) recall() {
 	c.update(func() {
 		asked := -1
 		for i, m := range t.res.Messages {
-			if m.Role == pawl.RoleUser && m.Text() != "" {
+			if m.Role == llm.RoleUser && m.Text() != "" {
 				c.editor.Remember(m.Text())
 				asked = i
 			}
@@ -393,7 +394,7 @@ func (t *chat) recall() {
 		}
 		c.view.put("past", c.view.quoted(t.res.Messages[asked].Text())...)
 		for _, m := range t.res.Messages[asked+1:] {
-			if text := m.Text(); m.Role == pawl.RoleAssistant && strings.TrimSpace(text) != "" {
+			if text := m.Text(); m.Role == llm.RoleAssistant && strings.TrimSpace(text) != "" {
 				c.view.put("text", markdown.Render(t.setup.Secrets.String(text), c.view.width)...)
 			}
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/pawl-go/pawl/cmd/pawl/internal/term"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/tui/markdown"
 	"github.com/pawl-go/pawl/config"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // view makes the events of runs into lines of a terminal: those that are done, which are printed
@@ -29,13 +30,13 @@ type view struct {
 
 	items  []shownItem
 	prose  *prose
-	calls  map[pawl.Key]*callItem // by path
-	byID   map[string]*callItem   // of the step, by run and id
-	kept   []*callItem            // all calls, by number - 1
-	last   string                 // what was printed last
-	active bool                   // a run is under way
-	phase  string                 // what it does
-	began  time.Time              // when it did that first
+	calls  map[llm.Key]*callItem // by path
+	byID   map[string]*callItem  // of the step, by run and id
+	kept   []*callItem           // all calls, by number - 1
+	last   string                // what was printed last
+	active bool                  // a run is under way
+	phase  string                // what it does
+	began  time.Time             // when it did that first
 	step   int
 	tokens int // written so far, in fragments
 	ended  *pawl.Result
@@ -110,7 +111,7 @@ func newView(width int, answer bool) *view {
 // begin makes ready for a run.
 func (v *view) begin(now time.Time) {
 	held := v.calls
-	v.calls, v.byID = map[pawl.Key]*callItem{}, map[string]*callItem{}
+	v.calls, v.byID = map[llm.Key]*callItem{}, map[string]*callItem{}
 	for path, c := range held {
 		if c.held {
 			v.calls[path] = c

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/term"
+	"github.com/pawl-go/pawl/llm"
 	"pgregory.net/rapid"
 )
 
@@ -37,20 +38,20 @@ func plainLines(lines []term.Line) string {
 	return b.String()
 }
 
-func ready(index int, c pawl.ToolCall) pawl.Event {
+func ready(index int, c llm.ToolCall) pawl.Event {
 	return pawl.Event{Kind: pawl.EventCallReady, Step: 1, Index: index, Call: &c}
 }
 
-func startedAt(path pawl.Key, c pawl.ToolCall) pawl.Event {
+func startedAt(path llm.Key, c llm.ToolCall) pawl.Event {
 	return pawl.Event{Kind: pawl.EventCallStarted, Step: 1, Path: path, Call: &c, Attempt: 1}
 }
 
-func replied(calls ...pawl.ToolCall) pawl.Event {
-	m := pawl.Assistant()
+func replied(calls ...llm.ToolCall) pawl.Event {
+	m := llm.Assistant()
 	for _, c := range calls {
 		m.Parts = append(m.Parts, c)
 	}
-	return pawl.Event{Kind: pawl.EventResponseReceived, Step: 1, Response: &pawl.Response{Message: m}}
+	return pawl.Event{Kind: pawl.EventResponseReceived, Step: 1, Response: &llm.Response{Message: m}}
 }
 
 // Calls stand in the order of the reply: one that is done waits for the one before it. One that
@@ -133,11 +134,11 @@ func TestViewHarmless(t *testing.T) {
 		}
 		for range rapid.IntRange(1, 30).Draw(t, "events") {
 			c := call(rapid.SampledFrom([]string{"a", "b"}).Draw(t, "id"), evil, rapid.SampledFrom([]string{`{"x":"` + "a\\u001bb" + `"}`, evil, `{"a":[1,{"b":"c"}],"d":""}`, ``}).Draw(t, "args"))
-			path := pawl.Key(rapid.SampledFrom(names).Draw(t, "path"))
+			path := llm.Key(rapid.SampledFrom(names).Draw(t, "path"))
 			e := pawl.Event{Kind: rapid.SampledFrom(kinds).Draw(t, "kind"), Run: "run", Step: 1, Path: path, Call: &c,
 				Text: evil, Code: evil, Index: len(c.ID),
-				Response: &pawl.Response{Message: pawl.Assistant(pawl.Text{Text: evil}, c)}, Result: new(pawl.Result)}
-			user := pawl.User(evil)
+				Response: &llm.Response{Message: llm.Assistant(llm.Text{Text: evil}, c)}, Result: new(pawl.Result)}
+			user := llm.User(evil)
 			e.Message = &user
 			x := completed(path, c, rapid.SampledFrom(outcomes).Draw(t, "outcome"), evil+"\n"+evil)
 			e.Execution = x.Execution

@@ -11,6 +11,7 @@ import (
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/term"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // callState is how far a call is.
@@ -26,7 +27,7 @@ const (
 
 // callItem is a call, with those that were made inside of it.
 type callItem struct {
-	call     pawl.ToolCall
+	call     llm.ToolCall
 	state    callState
 	bytes    int  // of arguments, so far
 	replied  bool // its reply is whole
@@ -78,7 +79,7 @@ func (v *view) announced(e pawl.Event) *callItem {
 
 // at finds the call at a path, or adds it: one of an earlier run that was left open, one made
 // inside another.
-func (v *view) at(path pawl.Key, call *pawl.ToolCall) *callItem {
+func (v *view) at(path llm.Key, call *llm.ToolCall) *callItem {
 	if c := v.calls[path]; c != nil {
 		return c
 	}
@@ -95,7 +96,7 @@ func (v *view) at(path pawl.Key, call *pawl.ToolCall) *callItem {
 				break
 			}
 			p = p[:i]
-			parent = v.calls[pawl.Key(p)]
+			parent = v.calls[llm.Key(p)]
 		}
 		if parent != nil && parent.state == callDone {
 			parent = nil
