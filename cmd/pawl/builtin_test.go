@@ -12,8 +12,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/cmd/pawl/internal/assemble"
+	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/sandbox"
 	"github.com/pawl-go/pawl/store"
@@ -31,11 +32,11 @@ import (
 	"github.com/pawl-go/pawl/tools/skill"
 )
 
-// testdata/tools.golden is what pawl tools list --json prints: names, arguments and effects are a contract with prompts and stored runs.
-// Written again with: go test ./cmd/pawl -run CLI -update
+// testdata/tools.golden is what pawl tools list --json prints: names, arguments and effects are a
+// contract with prompts and stored runs. Written again with: go test ./cmd/pawl -run CLI -update
 func TestCLITools(t *testing.T) {
 	var out bytes.Buffer
-	sys := &system{out: &out, err: &out, env: func(string) string { return "" }}
+	sys := &cli.System{Out: &out, Err: &out, Env: func(string) string { return "" }}
 	if status := execute([]string{"tools", "list", "--json"}, sys); status != 0 {
 		t.Fatalf("exit status %d: %s", status, out.String())
 	}
@@ -54,8 +55,8 @@ func TestCLITools(t *testing.T) {
 	}
 }
 
-// everyTool returns all tools of the packages below tools, those that the command has no set for too. The store has a page about leave; allow is what
-// http_fetch reaches beside public addresses.
+// everyTool returns all tools of the packages below tools, those that the command has no set for
+// too. The store has a page about leave; allow is what http_fetch reaches beside public addresses.
 func everyTool(t *testing.T, allow ...string) map[string]*pawl.Tool {
 	t.Helper()
 	root := t.TempDir()
@@ -77,7 +78,8 @@ func everyTool(t *testing.T, allow ...string) map[string]*pawl.Tool {
 	if err != nil {
 		t.Fatal(err)
 	}
-	find, err := search.New(search.Index{{URL: "https://example.com/", Title: "Pawl", Text: "A pawl lets a ratchet turn one way only, and no other."}}, nil)
+	find, err := search.New(search.Index{{URL: "https://example.com/", Title: "Pawl",
+		Text: "A pawl lets a ratchet turn one way only, and no other."}}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +92,8 @@ func everyTool(t *testing.T, allow ...string) map[string]*pawl.Tool {
 		t.Fatal(err)
 	}
 	know := knowledge.New(db, &knowledge.Options{Scope: mine})
-	if _, err := know.Add(t.Context(), *mine, knowledge.Source{Name: "leave.md", Data: []byte("# Leave\n\nEverybody has twelve days.\n")}); err != nil {
+	if _, err := know.Add(t.Context(), *mine, knowledge.Source{Name: "leave.md",
+		Data: []byte("# Leave\n\nEverybody has twelve days.\n")}); err != nil {
 		t.Fatal(err)
 	}
 	programs, err := code.New(code.Embedded(nil), nil)
@@ -98,7 +101,10 @@ func everyTool(t *testing.T, allow ...string) map[string]*pawl.Tool {
 		t.Fatal(err)
 	}
 	all := map[string]*pawl.Tool{}
-	for _, set := range []pawl.Toolset{files, data.New(&data.Options{Open: files.Open, Create: files.Create}), programs, plan.New(nil), fetch, find, run, remember.New(db, &remember.Options{Scope: mine}), skills, schedule.New(db, &schedule.Options{Scope: mine, Tools: find}), know} {
+	for _, set := range []pawl.Toolset{files, data.New(&data.Options{Open: files.Open, Create: files.Create}),
+		programs, plan.New(nil), fetch, find, run, remember.New(db,
+			&remember.Options{Scope: mine}), skills, schedule.New(db, &schedule.Options{Scope: mine,
+			Tools: find}), know} {
 		tools, err := set.Tools(t.Context())
 		if err != nil {
 			t.Fatal(err)
@@ -107,7 +113,8 @@ func everyTool(t *testing.T, allow ...string) map[string]*pawl.Tool {
 			all[tool.Name] = tool
 		}
 	}
-	sets, _, closeSets, err := builtinTools(t.Context(), &system{env: func(string) string { return "" }}, toolFlags{Root: root}, outsideFlags{}, serverFlags{}, true)
+	sets, _, closeSets, err := builtinTools(t.Context(), &cli.System{Env: func(string) string { return "" }},
+		assemble.ToolFlags{Root: root}, assemble.OutsideFlags{}, assemble.ServerFlags{}, true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -120,7 +127,8 @@ func everyTool(t *testing.T, allow ...string) map[string]*pawl.Tool {
 	return all
 }
 
-// good are calls that each schema takes: those of the project that the tools' names and arguments come from, and what pages say.
+// good are calls that each schema takes: those of the project that the tools' names and arguments
+// come from, and what pages say.
 var good = map[string][]string{
 	"file_read":        {`{"path":"a.txt"}`, `{"path":"a.txt","offset":2,"limit":10}`},
 	"file_write":       {`{"path":"b.txt","content":""}`, `{"path":"d/b.txt","content":"x","expect":""}`},
@@ -153,7 +161,8 @@ var good = map[string][]string{
 	"schedule_delete":  {`{"id":"s1"}`, `{"description_query":"news"}`},
 }
 
-// bad are calls that cannot be carried out, and what the model is told of them: which field, what is wrong, what would be right.
+// bad are calls that cannot be carried out, and what the model is told of them: which field, what
+// is wrong, what would be right.
 var bad = []struct{ tool, args, want string }{
 	{"file_read", `{}`, `missing required field "path"`},
 	{"file_read", `{"path":"/etc/passwd"}`, "relative to the root"},
@@ -323,7 +332,8 @@ func TestToolsPage(t *testing.T) {
 			got = append(got, family+" "+m[1]+" "+m[2])
 		}
 	}
-	all, _, closeSets, err := builtinTools(t.Context(), &system{env: func(string) string { return "" }}, toolFlags{}, outsideFlags{}, serverFlags{}, true)
+	all, _, closeSets, err := builtinTools(t.Context(), &cli.System{Env: func(string) string { return "" }},
+		assemble.ToolFlags{}, assemble.OutsideFlags{}, assemble.ServerFlags{}, true)
 	if err != nil {
 		t.Fatal(err)
 	}

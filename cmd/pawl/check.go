@@ -1,45 +1,93 @@
 package main
 
 import (
-	"encoding/json"
-	"io"
+	"context"
+	"fmt"
+	"strings"
 
-	"github.com/pawl-go/pawl"
-	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/cmd/pawl/internal/assemble"
+	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
+	"github.com/pawl-go/pawl/config"
 )
 
-type wireCheckCmd struct {
-	API string `required:"" name:"api" enum:"openai-responses,openai-chat,anthropic-messages,anthropic,gemini" placeholder:"API" help:"openai-responses, openai-chat, anthropic-messages (or anthropic) or gemini."`
+// checkCmd says what is wrong with files.
+type checkCmd struct {
+	Files   []string `arg:"" optional:"" name:"FILE" help:"Files with agents."`
+	Explain bool     `help:"${check_explain}"`
+	Task    string   `default:"Hello." placeholder:"TEXT" help:"${check_task}"`
+	Connect bool     `help:"${check_connect}"`
+	Schema  bool     `help:"Print the JSON Schema of files, for editors."`
+	assemble.FileFlags
 }
 
 // Help says what comes out.
-func (*wireCheckCmd) Help() string {
-	return `Reads a list of messages, or what --save wrote, from standard input, and prints one line of JSON: {"faults":[{"code","message","part","text"}],"mends":[{"code","message","part","text","did"}],"messages":[…]}.
+func (*checkCmd) Help() string {
+	return `Each finding is a line: FILE:LINE:COLUMN: what is wrong (what would be right). The status is 1 if there is one, 0 if not; warnings are told and change nothing. docs/yaml.md has the form.
 
-The messages are the mended ones, as a request to the API wants them: calls of the last reply that have no result count as faults, too. Models do the
-same before each request. What cannot be read as messages (an unknown role, a part of an unknown type) is an error, status 2.`
+An editor knows the keys with a first line like this: # yaml-language-server: $schema=agent.schema.json, where the file is what --schema prints.`
 }
 
-// Run prints what is wrong with a history, and the history without it.
-func (c *wireCheckCmd) Run(sys *system) error {
-	in, err := io.ReadAll(sys.in)
-	if err != nil {
-		return usage("", "the messages could not be read from standard input: %v", err)
+// Run checks the files.
+func (c *checkCmd) Run(sys *cli.System) error {
+	if c.Schema {
+		_, err := sys.Out.Write(config.Schema())
+		return err
 	}
-	var from pawl.Result
-	if err := decode(in, &from.Messages); err != nil {
-		if decode(in, &from) != nil || from.Messages == nil {
-			return usage(`a list like [{"role":"user","parts":[{"type":"text","text":"…"}]}], or what --save wrote`, "the messages on standard input: %s", jsonFault(in, err))
+	if len(c.Files) == 0 {
+		return cli.Usage("pawl check agent.yaml", "there is no file")
+	}
+	bad := false
+	for _, name := range c.Files {
+		file, err := config.Load(name, &config.LoadOptions{Getenv: sys.Env})
+		all := config.FindingsOf(err)
+		bad = bad || err != nil
+		for _, a := range file.Agents {
+			all = append(all, a.Warnings()...)
+			if err == nil {
+				wrong := a.Check(context.Background(), c.options(sys))
+				bad = bad || len(wrong) > 0
+				all = append(all, wrong...)
+			}
+		}
+		for _, f := range all {
+			fmt.Fprintln(sys.Out, cli.Visible(strings.ReplaceAll(f.Error(), "\n", " ")))
+		}
+		if c.Explain && len(all) == 0 {
+			if err := c.explain(file, sys); err != nil {
+				return err
+			}
 		}
 	}
-	rules := llm.RulesOf(c.API)
-	faults := rules.Check(from.Messages)
-	healed, mends := rules.Heal(from.Messages)
-	e := json.NewEncoder(sys.out)
-	e.SetEscapeHTML(false)
-	return e.Encode(struct {
-		Faults   []llm.Fault   `json:"faults"`
-		Mends    []llm.Mend    `json:"mends"`
-		Messages []llm.Message `json:"messages"`
-	}{append([]llm.Fault{}, faults...), append([]llm.Mend{}, mends...), append([]llm.Message{}, healed...)})
+	if bad {
+		return cli.Silent(cli.StatusFailed)
+	}
+	return nil
+}
+
+// options are those of a check. What is worth knowing is told once: explaining is silent.
+func (c *checkCmd) options(sys *cli.System) *config.Options {
+	return &config.Options{Getenv: sys.Env, Connect: c.Connect, Tell: sys.Notice}
+}
+
+// explain shows the agents of a file.
+func (c *checkCmd) explain(file *config.File, sys *cli.System) error {
+	for i, a := range file.Agents {
+		if c.Agent != "" && a.Name != c.Agent {
+			continue
+		}
+		x, err := a.Explain(context.Background(), &config.Options{Getenv: sys.Env, Connect: c.Connect}, c.Task)
+		if err != nil {
+			return assemble.Misconfigured(err)
+		}
+		if i > 0 && c.Agent == "" {
+			fmt.Fprintln(sys.Out, "\n---")
+		}
+		fmt.Fprintf(sys.Out, "# %s, when all is said:\n%s\n# The first request:\n", cli.Visible(file.Name),
+			cli.Visible(string(x.Agent)))
+		if x.Method != "" {
+			fmt.Fprintf(sys.Out, "%s %s\n", x.Method, cli.Visible(x.URL))
+		}
+		fmt.Fprintf(sys.Out, "%s\n", x.Body)
+	}
+	return nil
 }

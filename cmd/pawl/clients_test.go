@@ -19,13 +19,13 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/pawltest"
 	"github.com/pawl-go/pawl/script"
 )
 
-// serving is pawl serve as a process of its own, with an agent clerk on the simulator, which looks things up, and pays when a person lets it.
+// serving is pawl serve as a process of its own, with an agent clerk on the simulator, which looks
+// things up, and pays when a person lets it.
 type serving struct {
 	t     *testing.T
 	url   string
@@ -94,7 +94,8 @@ func clerkTurn(req *llm.Request) script.Turn {
 	return say("You said: " + word + " " + rest)
 }
 
-// serveClerk begins pawl serve, and ends it with Ctrl-C when the test has ended: its status must be 0, which it is not when the race detector found something.
+// serveClerk begins pawl serve, and ends it with Ctrl-C when the test has ended: its status must be
+// 0, which it is not when the race detector found something.
 func serveClerk(t *testing.T, flags ...string) *serving {
 	t.Helper()
 	dir := t.TempDir()
@@ -118,9 +119,11 @@ func serveClerk(t *testing.T, flags ...string) *serving {
 	if err := os.Symlink(self, pawl); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(pawl, append([]string{"serve", file, "--http", ":0", "--token-env", "PAWL_TOKEN", "--db", filepath.Join(dir, "pawl.db")}, flags...)...)
+	cmd := exec.Command(pawl, append([]string{"serve", file, "--http", ":0", "--token-env", "PAWL_TOKEN", "--db",
+		filepath.Join(dir, "pawl.db")}, flags...)...)
 	cmd.Dir = dir
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "OPENAI_BASE_URL=" + sim.URL, "OPENAI_API_KEY=test-key", "PAWL_TOKEN=" + servedToken, "GORACE=atexit_sleep_ms=0"}
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "OPENAI_BASE_URL=" + sim.URL,
+		"OPENAI_API_KEY=test-key", "PAWL_TOKEN=" + servedToken, "GORACE=atexit_sleep_ms=0"}
 	said, err := cmd.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -152,7 +155,8 @@ func serveClerk(t *testing.T, flags ...string) *serving {
 	return v
 }
 
-// node runs a script of the official clients, and returns what it found out; false: they are not installed.
+// node runs a script of the official clients, and returns what it found out; false: they are not
+// installed.
 func (v *serving) node(file string, needs ...string) (map[string]json.RawMessage, bool) {
 	v.t.Helper()
 	dir := filepath.Join("..", "..", "pawltest", "testdata", "sdk")
@@ -198,8 +202,9 @@ func same(t *testing.T, got map[string]json.RawMessage, want map[string]string) 
 	}
 }
 
-// Vercel's AI SDK takes an agent for a model, with its providers for Chat Completions, Responses and servers that speak the former: text, the agent's own tools, its own tools over several
-// steps, conversations that go on, objects, and errors, streamed and whole.
+// Vercel's AI SDK takes an agent for a model, with its providers for Chat Completions, Responses
+// and servers that speak the former: text, the agent's own tools, its own tools over several steps,
+// conversations that go on, objects, and errors, streamed and whole.
 func TestVercelsSDK(t *testing.T) {
 	v := serveClerk(t)
 	got, ok := v.node("vercel.mjs", "ai", "@ai-sdk/openai", "@ai-sdk/openai-compatible", "zod")
@@ -231,7 +236,8 @@ func TestVercelsSDK(t *testing.T) {
 	}
 }
 
-// The official client of OpenAI takes an agent for a model: text, the agent's own tools, the client's tools, conversations that go on, and errors, streamed and whole.
+// The official client of OpenAI takes an agent for a model: text, the agent's own tools, the
+// client's tools, conversations that go on, and errors, streamed and whole.
 func TestOpenAIsClient(t *testing.T) {
 	v := serveClerk(t)
 	got, ok := v.node("agents.mjs", "openai")
@@ -263,7 +269,8 @@ func TestOpenAIsClient(t *testing.T) {
 	}
 }
 
-// The official MCP client calls the agent at /mcp; what it asks a person goes through the client, and each call is a run that is kept.
+// The official MCP client calls the agent at /mcp; what it asks a person goes through the client,
+// and each call is a run that is kept.
 func TestTheMCPClient(t *testing.T) {
 	v := serveClerk(t)
 	got, ok := v.node("mcp.mjs", "@modelcontextprotocol/sdk")
@@ -307,7 +314,8 @@ func (v *serving) get(path string, out any) {
 // curl asks pawl serve with the program of that name.
 func (v *serving) curl(path string, args ...string) string {
 	v.t.Helper()
-	cmd := exec.CommandContext(v.t.Context(), "curl", append([]string{"-sS", "--max-time", "60", "-H", "Authorization: Bearer " + v.token, v.url + path}, args...)...)
+	cmd := exec.CommandContext(v.t.Context(), "curl",
+		append([]string{"-sS", "--max-time", "60", "-H", "Authorization: Bearer " + v.token, v.url + path}, args...)...)
 	out, err := cmd.Output()
 	if err != nil {
 		v.t.Fatalf("curl %s: %v", path, err)
@@ -315,7 +323,8 @@ func (v *serving) curl(path string, args ...string) string {
 	return string(out)
 }
 
-// curl begins a run and watches it; it is killed in the middle, and goes on from the last event that it has whole: nothing is lost, and nothing told twice.
+// curl begins a run and watches it; it is killed in the middle, and goes on from the last event
+// that it has whole: nothing is lost, and nothing told twice.
 func TestCurlGoesOn(t *testing.T) {
 	v := serveClerk(t)
 	v.curl("/v1/runs", "-H", "Content-Type: application/json", "-d", `{"id":"r","input":"wait"}`)
@@ -353,7 +362,8 @@ func TestCurlGoesOn(t *testing.T) {
 		t.Errorf("%d events came after it was cut; the last is %q", len(rest), whole[len(whole)-1])
 	}
 	end := strings.Fields(whole[len(whole)-1])[1]
-	if status := v.curl("/v1/runs/r/events", "-o", "/dev/null", "-w", "%{http_code}", "-H", "Last-Event-ID: "+end); status != "204" {
+	if status := v.curl("/v1/runs/r/events", "-o", "/dev/null", "-w", "%{http_code}", "-H", "Last-Event-ID: "+
+		end); status != "204" {
 		t.Errorf("after the end: %s", status)
 	}
 }
@@ -372,7 +382,8 @@ func events(stream string) (all []string) {
 	}
 }
 
-// A session of MCP belongs to the token that began it: nobody else acts in it, whoever learns its id.
+// A session of MCP belongs to the token that began it: nobody else acts in it, whoever learns its
+// id.
 func TestSessionsOfMCPAreNotShared(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "tokens.json")
 	list := `[{"name":"a","token":"aaaaaaaaaaaaaaaa","scopes":["all"],"tenant":"a"},{"name":"b","token":"bbbbbbbbbbbbbbbb","scopes":["all"],"tenant":"b"}]`
@@ -387,7 +398,8 @@ func TestSessionsOfMCPAreNotShared(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for name, value := range map[string]string{"Authorization": "Bearer " + token, "Content-Type": "application/json", "Accept": "application/json, text/event-stream", "Mcp-Session-Id": session} {
+		for name, value := range map[string]string{"Authorization": "Bearer " + token,
+			"Content-Type": "application/json", "Accept": "application/json, text/event-stream", "Mcp-Session-Id": session} {
 			if value != "" {
 				req.Header.Set(name, value)
 			}

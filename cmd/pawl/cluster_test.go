@@ -24,11 +24,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
 	"github.com/pawl-go/pawl/pawltest"
 	"github.com/pawl-go/pawl/script"
 )
 
-// A cluster behind mutual TLS and an API key is reached by flags, or by the variables of Temporal's own command; without them it is not.
+// A cluster behind mutual TLS and an API key is reached by flags, or by the variables of Temporal's
+// own command; without them it is not.
 func TestClusterTLS(t *testing.T) {
 	addr := cluster.Address(t)
 	if addr == "" {
@@ -43,7 +45,8 @@ func TestClusterTLS(t *testing.T) {
 	proxy := httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "http", Host: addr})
 	proxy.Transport, proxy.FlushInterval = carry, -1
 	web := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-		if req.Header.Get("Authorization") != "Bearer cloud-key-0123" || len(req.TLS.PeerCertificates) != 1 || !req.TLS.PeerCertificates[0].Equal(ours) {
+		if req.Header.Get("Authorization") != "Bearer cloud-key-0123" || len(req.TLS.PeerCertificates) != 1 ||
+			!req.TLS.PeerCertificates[0].Equal(ours) {
 			w.WriteHeader(http.StatusForbidden)
 			return
 		}
@@ -57,7 +60,8 @@ func TestClusterTLS(t *testing.T) {
 	web.StartTLS()
 	defer web.Close()
 	ca := filepath.Join(t.TempDir(), "ca.pem")
-	if err := os.WriteFile(ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: web.Certificate().Raw}), 0o600); err != nil {
+	if err := os.WriteFile(ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: web.Certificate().Raw}),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	at := strings.TrimPrefix(web.URL, "https://")
@@ -67,17 +71,26 @@ func TestClusterTLS(t *testing.T) {
 		env    map[string]string
 		status int
 	}{
-		{"flags", []string{"--address", at, "--tls-ca", ca, "--tls-cert", cert, "--tls-key", key, "--api-key-env", "CLOUD"}, map[string]string{"CLOUD": "cloud-key-0123"}, 0},
-		{"variables", nil, map[string]string{"TEMPORAL_ADDRESS": at, "TEMPORAL_TLS_SERVER_CA_CERT_PATH": ca, "TEMPORAL_TLS_CLIENT_CERT_PATH": cert, "TEMPORAL_TLS_CLIENT_KEY_PATH": key, "TEMPORAL_API_KEY": "cloud-key-0123"}, 0},
-		{"no certificate", []string{"--address", at, "--tls-ca", ca}, map[string]string{"TEMPORAL_API_KEY": "cloud-key-0123"}, statusFailed},
-		{"no key", []string{"--address", at, "--tls-ca", ca, "--tls-cert", cert, "--tls-key", key}, nil, statusFailed},
-		{"an unknown server", []string{"--address", at, "--tls"}, map[string]string{"TEMPORAL_API_KEY": "cloud-key-0123"}, statusFailed},
+		{"flags", []string{"--address", at, "--tls-ca", ca, "--tls-cert", cert, "--tls-key", key, "--api-key-env",
+			"CLOUD"}, map[string]string{"CLOUD": "cloud-key-0123"}, 0},
+		{"variables", nil, map[string]string{"TEMPORAL_ADDRESS": at, "TEMPORAL_TLS_SERVER_CA_CERT_PATH": ca,
+			"TEMPORAL_TLS_CLIENT_CERT_PATH": cert, "TEMPORAL_TLS_CLIENT_KEY_PATH": key, "TEMPORAL_API_KEY": "cloud-key-0123"}, 0},
+		{"no certificate", []string{"--address", at, "--tls-ca", ca},
+			map[string]string{"TEMPORAL_API_KEY": "cloud-key-0123"}, cli.StatusFailed},
+		{"no key", []string{"--address", at, "--tls-ca", ca, "--tls-cert", cert, "--tls-key", key}, nil,
+			cli.StatusFailed},
+		{"an unknown server", []string{"--address", at, "--tls"},
+			map[string]string{"TEMPORAL_API_KEY": "cloud-key-0123"}, cli.StatusFailed},
 	} {
 		before := let.Load()
 		var out, said bytes.Buffer
-		status := execute(append([]string{"runs", "list", "--engine", "temporal", "--blobs", t.TempDir()}, c.args...), &system{in: strings.NewReader(""), out: &out, err: &said, env: func(name string) string { return c.env[name] }, width: 80})
-		if status != c.status || (let.Load() > before) != (c.status == 0) || strings.Contains(said.String(), "cloud-key") {
-			t.Errorf("%s: exit status %d, %d requests were let in: %s", c.name, status, let.Load()-before, said.String())
+		status := execute(append([]string{"runs", "list", "--engine", "temporal", "--blobs", t.TempDir()}, c.args...),
+			&cli.System{In: strings.NewReader(""), Out: &out, Err: &said,
+				Env: func(name string) string { return c.env[name] }, Width: 80})
+		if status != c.status || (let.Load() > before) != (c.status == 0) || strings.Contains(said.String(),
+			"cloud-key") {
+			t.Errorf("%s: exit status %d, %d requests were let in: %s", c.name, status, let.Load()-before,
+				said.String())
 		}
 	}
 }
@@ -89,7 +102,8 @@ func certificate(t *testing.T) (certFile, keyFile string, cert *x509.Certificate
 	if err != nil {
 		t.Fatal(err)
 	}
-	made := &x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true,
+	made := &x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(-time.Hour),
+		NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true,
 		KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}
 	der, err := x509.CreateCertificate(rand.Reader, made, made, &key.PublicKey, key)
 	if err != nil {
@@ -103,7 +117,8 @@ func certificate(t *testing.T) (certFile, keyFile string, cert *x509.Certificate
 		t.Fatal(err)
 	}
 	certFile, keyFile = filepath.Join(t.TempDir(), "cert.pem"), filepath.Join(t.TempDir(), "key.pem")
-	for file, block := range map[string]*pem.Block{certFile: {Type: "CERTIFICATE", Bytes: der}, keyFile: {Type: "EC PRIVATE KEY", Bytes: secret}} {
+	for file, block := range map[string]*pem.Block{certFile: {Type: "CERTIFICATE", Bytes: der},
+		keyFile: {Type: "EC PRIVATE KEY", Bytes: secret}} {
 		if err := os.WriteFile(file, pem.EncodeToMemory(block), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -126,7 +141,8 @@ func TestClusterAsks(t *testing.T) {
 	}
 	defer sim.Close()
 	dir, blobs := t.TempDir(), t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "clerk.yaml"), []byte("agent: clerk\nmodel: openai:sim\ntools: [file]\n"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "clerk.yaml"),
+		[]byte("agent: clerk\nmodel: openai:sim\ntools: [file]\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	queue := "asks-" + filepath.Base(blobs) + filepath.Base(dir)
@@ -141,8 +157,10 @@ func TestClusterAsks(t *testing.T) {
 		}
 	}()
 	var out, said bytes.Buffer
-	sys := &system{in: strings.NewReader("y\nn\n"), out: &out, err: &said, env: func(string) string { return "" }, inTerm: true, errTerm: true, width: 80}
-	status := execute([]string{"run", filepath.Join(dir, "clerk.yaml"), "--engine", "temporal", "--address", addr, "--blobs", blobs, "--task-queue", queue, "Keep it."}, sys)
+	sys := &cli.System{In: strings.NewReader("y\nn\n"), Out: &out, Err: &said, Env: func(string) string { return "" },
+		InTerm: true, ErrTerm: true, Width: 80}
+	status := execute([]string{"run", filepath.Join(dir, "clerk.yaml"), "--engine", "temporal", "--address", addr,
+		"--blobs", blobs, "--task-queue", queue, "Keep it."}, sys)
 	if status != 0 || out.String() != "done\n" {
 		t.Errorf("exit status %d, %q\n%s", status, out.String(), said.String())
 	}

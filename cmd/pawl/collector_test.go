@@ -16,32 +16,37 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/pawl-go/pawl/telemetry"
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
-
-	"github.com/pawl-go/pawl/telemetry"
 )
 
-// conventions is what the semantic conventions for generative AI, version 1.41.0, say of the spans that pawl makes: docs/gen-ai/gen-ai-agent-spans.md, gen-ai-spans.md and
-// gen-ai-metrics.md there. It is written down here once more, so that a name that is wrong in the program cannot be wrong here in the same way.
+// conventions is what the semantic conventions for generative AI, version 1.41.0, say of the spans
+// that pawl makes: docs/gen-ai/gen-ai-agent-spans.md, gen-ai-spans.md and gen-ai-metrics.md there.
+// It is written down here once more, so that a name that is wrong in the program cannot be wrong
+// here in the same way.
 const conventionsVersion = "1.41.0"
 
-// conventional is what is known of one operation: its kind in OTLP, which attribute the name of the span ends with, those that are required, and those that may be there.
+// conventional is what is known of one operation: its kind in OTLP, which attribute the name of the
+// span ends with, those that are required, and those that may be there.
 var conventional = map[string]struct {
 	kind               int
 	named              string
 	required, optional []string
 }{
 	"invoke_agent": {1, "gen_ai.agent.name", []string{"gen_ai.operation.name", "gen_ai.provider.name"},
-		[]string{"gen_ai.agent.name", "gen_ai.conversation.id", "gen_ai.usage.input_tokens", "gen_ai.usage.output_tokens", "gen_ai.usage.cache_read.input_tokens", "gen_ai.usage.cache_creation.input_tokens",
+		[]string{"gen_ai.agent.name", "gen_ai.conversation.id", "gen_ai.usage.input_tokens",
+			"gen_ai.usage.output_tokens", "gen_ai.usage.cache_read.input_tokens", "gen_ai.usage.cache_creation.input_tokens",
 			"gen_ai.usage.reasoning.output_tokens", "error.type"}},
 	"chat": {3, "gen_ai.request.model", []string{"gen_ai.operation.name", "gen_ai.provider.name"},
-		[]string{"gen_ai.conversation.id", "gen_ai.output.type", "gen_ai.request.model", "gen_ai.request.max_tokens", "gen_ai.request.temperature", "gen_ai.request.top_p", "gen_ai.request.stop_sequences",
+		[]string{"gen_ai.conversation.id", "gen_ai.output.type", "gen_ai.request.model", "gen_ai.request.max_tokens",
+			"gen_ai.request.temperature", "gen_ai.request.top_p", "gen_ai.request.stop_sequences",
 			"gen_ai.request.stream", "gen_ai.response.id", "gen_ai.response.model", "gen_ai.response.finish_reasons", "gen_ai.response.time_to_first_chunk", "gen_ai.usage.input_tokens",
 			"gen_ai.usage.output_tokens", "gen_ai.usage.cache_read.input_tokens", "gen_ai.usage.cache_creation.input_tokens", "gen_ai.usage.reasoning.output_tokens", "gen_ai.input.messages",
 			"gen_ai.output.messages", "gen_ai.system_instructions", "error.type"}},
 	"execute_tool": {1, "gen_ai.tool.name", []string{"gen_ai.operation.name"},
-		[]string{"gen_ai.tool.name", "gen_ai.tool.type", "gen_ai.tool.call.id", "gen_ai.tool.call.arguments", "gen_ai.tool.call.result", "error.type"}},
+		[]string{"gen_ai.tool.name", "gen_ai.tool.type", "gen_ai.tool.call.id", "gen_ai.tool.call.arguments",
+			"gen_ai.tool.call.result", "error.type"}},
 }
 
 // metered is what the conventions say of metrics: the unit, and the attributes of their points.
@@ -49,9 +54,12 @@ var metered = map[string]struct {
 	unit       string
 	attributes []string
 }{
-	"gen_ai.client.token.usage":                   {"{token}", []string{"gen_ai.operation.name", "gen_ai.provider.name", "gen_ai.request.model", "gen_ai.response.model", "gen_ai.token.type"}},
-	"gen_ai.client.operation.duration":            {"s", []string{"gen_ai.operation.name", "gen_ai.provider.name", "gen_ai.request.model", "gen_ai.response.model", "error.type", "gen_ai.agent.name", "gen_ai.tool.name"}},
-	"gen_ai.client.operation.time_to_first_chunk": {"s", []string{"gen_ai.operation.name", "gen_ai.provider.name", "gen_ai.request.model", "gen_ai.response.model"}},
+	"gen_ai.client.token.usage": {"{token}", []string{"gen_ai.operation.name",
+		"gen_ai.provider.name", "gen_ai.request.model", "gen_ai.response.model", "gen_ai.token.type"}},
+	"gen_ai.client.operation.duration": {"s", []string{"gen_ai.operation.name", "gen_ai.provider.name",
+		"gen_ai.request.model", "gen_ai.response.model", "error.type", "gen_ai.agent.name", "gen_ai.tool.name"}},
+	"gen_ai.client.operation.time_to_first_chunk": {"s", []string{"gen_ai.operation.name", "gen_ai.provider.name",
+		"gen_ai.request.model", "gen_ai.response.model"}},
 }
 
 // otlp is what a collector writes to a file: a line for each batch.
@@ -87,7 +95,8 @@ type otlpAttribute struct {
 	Value struct{ StringValue string }
 }
 
-// deviations is where the batches differ from the conventions, and what they have: spans and points by name.
+// deviations is where the batches differ from the conventions, and what they have: spans and points
+// by name.
 func deviations(t *testing.T, service string, lines []byte) (wrong []string, seen map[string]int) {
 	t.Helper()
 	seen = map[string]int{}
@@ -98,7 +107,8 @@ func deviations(t *testing.T, service string, lines []byte) (wrong []string, see
 			t.Fatalf("%v: %s", err, line)
 		}
 		for _, rs := range batch.ResourceSpans {
-			if !slices.ContainsFunc(rs.Resource.Attributes, func(a otlpAttribute) bool { return a.Key == "service.name" && a.Value.StringValue == service }) {
+			if !slices.ContainsFunc(rs.Resource.Attributes,
+				func(a otlpAttribute) bool { return a.Key == "service.name" && a.Value.StringValue == service }) {
 				continue
 			}
 			for _, scope := range rs.ScopeSpans {
@@ -126,7 +136,8 @@ func deviations(t *testing.T, service string, lines []byte) (wrong []string, see
 						}
 					}
 					for name := range values {
-						if !slices.Contains(c.required, name) && !slices.Contains(c.optional, name) && !strings.HasPrefix(name, "pawl.") {
+						if !slices.Contains(c.required, name) && !slices.Contains(c.optional, name) &&
+							!strings.HasPrefix(name, "pawl.") {
 							say("%s: %s is not known", s.Name, name)
 						}
 					}
@@ -155,7 +166,8 @@ func deviations(t *testing.T, service string, lines []byte) (wrong []string, see
 	return wrong, seen
 }
 
-// collectorAt starts OpenTelemetry's own collector; stop returns what it received. "": it is not there.
+// collectorAt starts OpenTelemetry's own collector; stop returns what it received. "": it is not
+// there.
 func collectorAt(t *testing.T) (url string, stop func() []byte) {
 	t.Helper()
 	program, err := filepath.Abs("../../.bin/collector")
@@ -223,7 +235,8 @@ func collectorAt(t *testing.T) (url string, stop func() []byte) {
 	}
 }
 
-// A real collector takes what pawl serve sends, and what it then has follows the conventions. A batch with misspelt names is found out.
+// A real collector takes what pawl serve sends, and what it then has follows the conventions. A
+// batch with misspelt names is found out.
 func TestTheCollector(t *testing.T) {
 	if telemetry.Conventions != conventionsVersion {
 		t.Errorf("telemetry follows %s, and this table is that of %s", telemetry.Conventions, conventionsVersion)
@@ -250,7 +263,8 @@ func TestTheCollector(t *testing.T) {
 	got := stop()
 	wrong, _ := deviations(t, "control", got)
 	slices.Sort(wrong)
-	if diff := cmp.Diff(wrong, []string{"chat m: gen_ai.provider.name is missing", "chat m: gen_ai.provider_name is not known", "chat m: gen_ai.usage.input_token is not known"}); diff != "" {
+	if diff := cmp.Diff(wrong, []string{"chat m: gen_ai.provider.name is missing",
+		"chat m: gen_ai.provider_name is not known", "chat m: gen_ai.usage.input_token is not known"}); diff != "" {
 		t.Errorf("what is wrong is not found: got -, want +\n%s", diff)
 	}
 	wrong, seen := deviations(t, "pawl", got)
@@ -304,7 +318,8 @@ func TestMetricsPage(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v\n%s", err, page)
 	}
-	want := map[string]uint64{"gen_ai_client_operation_duration_seconds": 4, "gen_ai_client_token_usage": 4, "gen_ai_client_operation_time_to_first_chunk_seconds": 2}
+	want := map[string]uint64{"gen_ai_client_operation_duration_seconds": 4, "gen_ai_client_token_usage": 4,
+		"gen_ai_client_operation_time_to_first_chunk_seconds": 2}
 	if diff := cmp.Diff(got, want); diff != "" {
 		t.Errorf("got -, want +\n%s", diff)
 	}

@@ -9,7 +9,9 @@ import (
 	"time"
 
 	"github.com/alecthomas/kong"
-
+	"github.com/pawl-go/pawl/cmd/pawl/internal/assemble"
+	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
+	"github.com/pawl-go/pawl/cmd/pawl/internal/runs"
 	"github.com/pawl-go/pawl/config"
 	"github.com/pawl-go/pawl/provider"
 	"github.com/pawl-go/pawl/store"
@@ -25,9 +27,10 @@ const (
 	besidesOpen  = ":open"  // put no space behind a candidate: more comes
 )
 
-// completer finds what may stand at the cursor, by the grammar that also parses the line. It asks nothing over a network: a database that is not a file is left alone.
+// completer finds what may stand at the cursor, by the grammar that also parses the line. It asks
+// nothing over a network: a database that is not a file is left alone.
 type completer struct {
-	sys     *system
+	sys     *cli.System
 	node    *kong.Node          // the command so far
 	said    map[string][]string // flags on the line, with their values
 	args    []string            // the arguments on the line
@@ -128,7 +131,7 @@ func (c *completer) flags() {
 			continue
 		}
 		seen[f.Name] = true
-		c.found = append(c.found, candidate{"--" + f.Name, firstSentence(f.Help, 60)})
+		c.found = append(c.found, candidate{"--" + f.Name, cli.FirstSentence(f.Help, 60)})
 	}
 }
 
@@ -137,7 +140,7 @@ func (c *completer) place(current string) {
 	if len(c.args) == 0 {
 		for _, child := range c.node.Children {
 			if child.Type == kong.CommandNode && !child.Hidden {
-				c.found = append(c.found, candidate{child.Name, firstSentence(child.Help, 60)})
+				c.found = append(c.found, candidate{child.Name, cli.FirstSentence(child.Help, 60)})
 			}
 		}
 	}
@@ -152,7 +155,8 @@ func (c *completer) place(current string) {
 	c.value(places[n], places[n].Name, current, "")
 }
 
-// value offers what a flag or an argument takes; kind is what stands for it in the help, before what the shell wants in front of each.
+// value offers what a flag or an argument takes; kind is what stands for it in the help, before
+// what the shell wants in front of each.
 func (c *completer) value(v *kong.Value, kind, current, before string) {
 	if v.Enum != "" {
 		for _, e := range v.EnumSlice() {
@@ -214,14 +218,15 @@ func (c *completer) tools(kind string) []candidate {
 		all = bare([]string{"effect:write", "effect:idempotent", "effect:read", "effect:pure", "effect:compose"})
 	}
 	quiet := *c.sys
-	quiet.err = io.Discard
-	tools, _, closeSets, err := builtinTools(context.Background(), &quiet, toolFlags{}, outsideFlags{}, serverFlags{}, true)
+	quiet.Err = io.Discard
+	tools, _, closeSets, err := builtinTools(context.Background(), &quiet, assemble.ToolFlags{},
+		assemble.OutsideFlags{}, assemble.ServerFlags{}, true)
 	if err != nil {
 		return all
 	}
 	defer closeSets()
 	for _, t := range tools {
-		all = append(all, candidate{t.Name, firstSentence(t.Description, 60)})
+		all = append(all, candidate{t.Name, cli.FirstSentence(t.Description, 60)})
 	}
 	return all
 }
@@ -233,7 +238,7 @@ func (c *completer) models() []candidate {
 	if said := c.said["catalog"]; said != nil {
 		file = said[0]
 	}
-	known, err := catalogue("--catalog", file)
+	known, err := assemble.Catalogue("--catalog", file)
 	if err == nil {
 		for _, m := range known.Models("") {
 			all = append(all, candidate{m.Name(), ""})
@@ -249,10 +254,10 @@ func (c *completer) models() []candidate {
 // agents are those of the file on the line.
 func (c *completer) agents() []candidate {
 	for _, name := range append(slices.Clone(c.args), c.said["file"]...) {
-		if !isAgentFile(name) {
+		if !assemble.IsAgentFile(name) {
 			continue
 		}
-		file, _ := config.Load(name, &config.LoadOptions{Getenv: c.sys.env})
+		file, _ := config.Load(name, &config.LoadOptions{Getenv: c.sys.Env})
 		var all []candidate
 		for _, a := range file.Agents {
 			all = append(all, candidate{a.Name, ""})
@@ -270,18 +275,18 @@ func (c *completer) kept(kind string) []candidate {
 		}
 		return ""
 	}
-	f := &storeFlags{DB: last("db"), Tenant: last("tenant"), User: last("user")}
+	f := &assemble.StoreFlags{DB: last("db"), Tenant: last("tenant"), User: last("user")}
 	if strings.Contains(f.DB, "://") {
 		return nil
 	}
-	j, err := f.openRuns(c.sys)
+	j, err := f.OpenRuns(c.sys)
 	if err != nil {
 		return nil
 	}
 	defer j.Close()
 	ctx, cancel := context.WithTimeout(context.Background(), mostTime)
 	defer cancel()
-	db, err := j.db.Open()
+	db, err := j.Database.Open()
 	if err != nil {
 		return nil
 	}
@@ -291,20 +296,24 @@ func (c *completer) kept(kind string) []candidate {
 	case "KEY", "KEY=TEXT":
 		return c.keys(ctx, j)
 	case "THREAD":
-		all, err := threads(ctx, db, f.scope())
-		return entries(all, err, threadID, func(t store.Thread) string { return t.Title })
+		all, err := assemble.Threads(ctx, db, f.Scope())
+		return entries(all, err, assemble.ThreadID, func(t store.Thread) string { return t.Title })
 	case "SCHEDULE":
-		all, err := schedules(ctx, db, f.scope())
-		return entries(all, err, scheduleID, func(s store.Schedule) string { return s.Name })
+		all, err := runs.Schedules(ctx, db, f.Scope())
+		return entries(all, err, runs.ScheduleID, func(s store.Schedule) string { return s.Name })
 	case "SKILL":
-		all, err := skills(ctx, db, f.scope())
+		all, err := skills(ctx, db, f.Scope())
 		return entries(all, err, skillName, func(s store.Skill) string { return s.Description })
 	case "MEMORY":
-		all, err := memories(ctx, db, f.scope())
+		all, err := memories(ctx, db, f.Scope())
 		return entries(all, err, memoryID, func(m store.Memory) string { return m.Text })
 	case "DOCUMENT":
-		all, err := everything(func(p store.Page) ([]store.Document, error) { return db.Documents(ctx, f.scope(), p) }, func(d store.Document) string { return d.ID })
-		return entries(all, err, func(d store.Document) string { return d.ID }, func(d store.Document) string { return d.Title })
+		all, err := cli.Everything(func(p store.Page) ([]store.Document, error) {
+			return db.Documents(ctx, f.Scope(),
+				p)
+		}, func(d store.Document) string { return d.ID })
+		return entries(all, err, func(d store.Document) string { return d.ID },
+			func(d store.Document) string { return d.Title })
 	}
 	return nil
 }
@@ -313,7 +322,7 @@ func (c *completer) kept(kind string) []candidate {
 func entries[T any](all []T, err error, id, what func(T) string) []candidate {
 	var found []candidate
 	for _, x := range all {
-		found = append(found, candidate{id(x), visible(what(x))})
+		found = append(found, candidate{id(x), cli.Visible(what(x))})
 	}
 	if err != nil {
 		return nil
@@ -322,36 +331,43 @@ func entries[T any](all []T, err error, id, what func(T) string) []candidate {
 }
 
 // runs are the runs that the command can be about.
-func (c *completer) runs(ctx context.Context, j *journal) []candidate {
-	all, err := j.all(ctx, "")
+func (c *completer) runs(ctx context.Context, j *assemble.Journal) []candidate {
+	all, err := j.All(ctx, "")
 	if err != nil || len(all) == 0 {
 		return nil
 	}
-	hide := secrets(c.sys.env, nil)
-	found := entries(all, err, runID, func(r store.JournalRun) string { return j.stateOf(r) + ": " + hide.String(r.Task) })
-	if slices.ContainsFunc([]string{"approve", "deny", "answer"}, func(name string) bool { return c.node.Name == name }) {
-		found = slices.DeleteFunc(found, func(x candidate) bool { return !strings.HasPrefix(x.what, store.JournalWaiting+":") })
+	hide := assemble.Secrets(c.sys.Env, nil)
+	found := entries(all, err, assemble.RunID, func(r store.JournalRun) string {
+		return j.StateOf(r) + ": " +
+			hide.String(r.Task)
+	})
+	if slices.ContainsFunc([]string{"approve", "deny", "answer"},
+		func(name string) bool { return c.node.Name == name }) {
+		found = slices.DeleteFunc(found, func(x candidate) bool {
+			return !strings.HasPrefix(x.what,
+				store.JournalWaiting+":")
+		})
 	}
-	return append(found, candidate{lastRun, "the one that was written to last"})
+	return append(found, candidate{assemble.LastRun, "the one that was written to last"})
 }
 
 // keys are the calls of the run on the line that wait.
-func (c *completer) keys(ctx context.Context, j *journal) []candidate {
+func (c *completer) keys(ctx context.Context, j *assemble.Journal) []candidate {
 	if len(c.args) == 0 {
 		return nil
 	}
-	r, err := j.find(ctx, c.args[0])
+	r, err := j.Find(ctx, c.args[0])
 	if err != nil {
 		return nil
 	}
-	items, err := j.inbox(ctx, c.sys)
+	items, err := j.Inbox(ctx, c.sys)
 	if err != nil {
 		return nil
 	}
 	var all []candidate
 	for _, i := range items {
 		if i.Run == r.ID {
-			all = append(all, candidate{string(i.Key), visible(i.Tool)})
+			all = append(all, candidate{string(i.Key), cli.Visible(i.Tool)})
 		}
 	}
 	return append(all, candidate{"all", "all that wait"})

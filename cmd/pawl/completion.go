@@ -4,10 +4,13 @@ import (
 	"embed"
 	"fmt"
 	"strings"
+
+	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
 )
 
-// completionCmd prints what makes a shell complete command lines of pawl. The scripts know nothing of the commands: they ask the program, at each
-// press of the key (complete.go), so they are never out of date.
+// completionCmd prints what makes a shell complete command lines of pawl. The scripts know nothing
+// of the commands: they ask the program, at each press of the key (complete.go), so they are never
+// out of date.
 type completionCmd struct {
 	Shell string `arg:"" name:"SHELL" enum:"bash,zsh,fish" help:"bash, zsh or fish."`
 }
@@ -25,22 +28,24 @@ func (*completionCmd) Help() string {
 }
 
 // Run prints the script.
-func (c *completionCmd) Run(sys *system) error {
+func (c *completionCmd) Run(sys *cli.System) error {
 	b, err := completionScripts.ReadFile("completion/pawl." + c.Shell)
 	if err != nil {
 		return err
 	}
-	_, err = sys.out.Write(b)
+	_, err = sys.Out.Write(b)
 	return err
 }
 
-// completeWord is the word that the scripts call: pawl __complete SHELL and what was typed. It is no command, and in no help.
+// completeWord is the word that the scripts call: pawl __complete SHELL and what was typed. It is
+// no command, and in no help.
 const completeWord = "__complete"
 
-// complete prints what may stand where the cursor is: a value a line, with a tab and what it is behind it (not for bash), and at last, behind a colon, what the
-// shell should do besides. What was typed comes as words from zsh and fish, the last one up to the cursor; from bash as what it breaks words at, and the line up to
-// the cursor.
-func complete(args []string, sys *system) error {
+// complete prints what may stand where the cursor is: a value a line, with a tab and what it is
+// behind it (not for bash), and at last, behind a colon, what the shell should do besides. What was
+// typed comes as words from zsh and fish, the last one up to the cursor; from bash as what it
+// breaks words at, and the line up to the cursor.
+func complete(args []string, sys *cli.System) error {
 	if len(args) < 2 {
 		return nil
 	}
@@ -62,18 +67,19 @@ func complete(args []string, sys *system) error {
 			continue
 		}
 		if shell == "bash" {
-			fmt.Fprintln(sys.out, c.value[cut:])
+			fmt.Fprintln(sys.Out, c.value[cut:])
 			continue
 		}
-		fmt.Fprintln(sys.out, strings.TrimSuffix(c.value+"\t"+line(c.what, 60), "\t"))
+		fmt.Fprintln(sys.Out, strings.TrimSuffix(c.value+"\t"+cli.Line(c.what, 60), "\t"))
 	}
 	if done.besides != "" {
-		fmt.Fprintln(sys.out, done.besides)
+		fmt.Fprintln(sys.Out, done.besides)
 	}
 	return nil
 }
 
-// wordsOf splits a line as a shell does, as far as that can be said of one that is not finished. The last word is the one at the cursor, which may be empty.
+// wordsOf splits a line as a shell does, as far as that can be said of one that is not finished.
+// The last word is the one at the cursor, which may be empty.
 func wordsOf(text string) []string {
 	words := []string{""}
 	quote := rune(0)

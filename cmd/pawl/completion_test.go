@@ -14,9 +14,11 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
 )
 
-// What is completed, in each shell. The words of a line up to the last are as a person types them; what may stand for the last one is wanted whole.
+// What is completed, in each shell. The words of a line up to the last are as a person types them;
+// what may stand for the last one is wanted whole.
 var completions = []struct {
 	line string
 	want []string
@@ -39,7 +41,8 @@ var completions = []struct {
 	{"run --root su", []string{"sub/"}},
 }
 
-// keptFolder is a folder with what the completions are about, and the environment in which it is so.
+// keptFolder is a folder with what the completions are about, and the environment in which it is
+// so.
 func keptFolder(t *testing.T) (dir string, env []string) {
 	t.Helper()
 	dir = t.TempDir()
@@ -56,28 +59,33 @@ func keptFolder(t *testing.T) (dir string, env []string) {
 			t.Fatal(err)
 		}
 	}
-	env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "XDG_DATA_HOME=" + filepath.Join(dir, ".data"), "TERM=dumb", "LANG=C.UTF-8", "GORACE=atexit_sleep_ms=0"}
-	c := exec.Command("pawl", "run", "--durable", "--run", "invoice-7", "--model", "script:turns.json", "--tools", "file", "Pay.")
+	env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "XDG_DATA_HOME=" + filepath.Join(dir, ".data"),
+		"TERM=dumb", "LANG=C.UTF-8", "GORACE=atexit_sleep_ms=0"}
+	c := exec.Command("pawl", "run", "--durable", "--run", "invoice-7", "--model", "script:turns.json", "--tools",
+		"file", "Pay.")
 	c.Dir, c.Env = dir, env
 	out, err := c.CombinedOutput()
-	if c.ProcessState.ExitCode() != statusPending {
+	if c.ProcessState.ExitCode() != cli.StatusPending {
 		t.Fatalf("a run that waits could not be made: %v\n%s", err, out)
 	}
 	return dir, env
 }
 
-// Each shell offers the same, asked as it is by the key. Fish tells what it would offer; bash and zsh are told at a terminal to type all that they would.
+// Each shell offers the same, asked as it is by the key. Fish tells what it would offer; bash and
+// zsh are told at a terminal to type all that they would.
 func TestCompletionInShells(t *testing.T) {
 	dir, env := keptFolder(t)
 	for _, shell := range []string{"bash", "zsh", "fish"} {
 		t.Run(shell, func(t *testing.T) {
 			for _, needed := range []string{shell, "script"} {
-				if _, err := exec.LookPath(needed); err != nil || runtime.GOOS != "linux" { // script takes other words elsewhere
+				// script takes other words elsewhere
+				if _, err := exec.LookPath(needed); err != nil || runtime.GOOS != "linux" {
 					t.Logf("there is no %s here", needed)
 					return
 				}
 			}
-			ask := map[string]func(*testing.T, string, []string) func(string) []string{"bash": inBash, "zsh": inZsh, "fish": inFish}[shell](t, dir, env)
+			ask := map[string]func(*testing.T, string, []string) func(string) []string{"bash": inBash, "zsh": inZsh,
+				"fish": inFish}[shell](t, dir, env)
 			for _, tt := range completions {
 				if diff := cmp.Diff(ask(tt.line), tt.want); diff != "" {
 					t.Errorf("pawl %s: (-got +want)\n%s", tt.line, diff)
@@ -89,7 +97,8 @@ func TestCompletionInShells(t *testing.T) {
 
 func inFish(t *testing.T, dir string, env []string) func(string) []string {
 	return func(line string) []string {
-		c := exec.Command("fish", "--no-config", "-c", "pawl completion fish | source; complete -C $argv[1]", "pawl "+line)
+		c := exec.Command("fish", "--no-config", "-c", "pawl completion fish | source; complete -C $argv[1]", "pawl "+
+			line)
 		c.Dir, c.Env = dir, env
 		out, err := c.CombinedOutput()
 		if err != nil {
@@ -104,7 +113,8 @@ func inFish(t *testing.T, dir string, env []string) func(string) []string {
 	}
 }
 
-// inBash types all that bash would offer, by readline's insert-completions. Bash offers only what comes behind = and :.
+// inBash types all that bash would offer, by readline's insert-completions. Bash offers only what
+// comes behind = and :.
 func inBash(t *testing.T, dir string, env []string) func(string) []string {
 	press := atTerminal(t, dir, env, "bash --norc --noprofile -i", "\x1b*",
 		"PS1=; source <(pawl completion bash); complete -o nosort -F _pawl show")
@@ -132,7 +142,8 @@ func inZsh(t *testing.T, dir string, env []string) func(string) []string {
 	return press
 }
 
-// atTerminal starts a shell at a terminal, and returns what types a line, presses the key that puts all that fits in its place, and reads the words that came of it.
+// atTerminal starts a shell at a terminal, and returns what types a line, presses the key that puts
+// all that fits in its place, and reads the words that came of it.
 func atTerminal(t *testing.T, dir string, env []string, shell, key, setUp string) func(string) []string {
 	t.Helper()
 	c := exec.Command("script", "-qec", shell, os.DevNull)
@@ -171,7 +182,8 @@ func atTerminal(t *testing.T, dir string, env []string, shell, key, setUp string
 		return nil
 	}
 	// The words are shown behind a mark that nobody types.
-	if _, err := io.WriteString(in, setUp+"; show() { printf '%s' '=''='; printf '<%s>' \"$@\"; echo; }; show ready\n"); err != nil {
+	if _, err := io.WriteString(in, setUp+
+		"; show() { printf '%s' '=''='; printf '<%s>' \"$@\"; echo; }; show ready\n"); err != nil {
 		t.Fatal(err)
 	}
 	read("==<")
@@ -209,7 +221,7 @@ func TestComplete(t *testing.T) {
 		{"pawl completion ", "bash zsh fish"},
 	} {
 		var out, errs bytes.Buffer
-		sys := &system{out: &out, err: &errs, env: func(name string) string {
+		sys := &cli.System{Out: &out, Err: &errs, Env: func(name string) string {
 			return map[string]string{"HOME": "/nonexistent"}[name]
 		}}
 		if status := execute([]string{completeWord, "bash", " =:", tt.line}, sys); status != 0 || errs.Len() > 0 {
@@ -244,7 +256,8 @@ func TestExamples(t *testing.T) {
 		}
 	}
 	// The negative control.
-	for line, want := range map[string]string{"pawl runs lst": "lst", "pawl runs list": "is of pawl runs list", "ls": "no command of pawl"} {
+	for line, want := range map[string]string{"pawl runs lst": "lst", "pawl runs list": "is of pawl runs list",
+		"ls": "no command of pawl"} {
 		if w := led(line, "run"); !strings.Contains(w, want) {
 			t.Errorf("%s: got %q, want something with %q", line, w, want)
 		}
@@ -257,7 +270,7 @@ func led(line, path string) string {
 		if words[0] != "pawl" {
 			continue
 		}
-		k, err := parser(&system{out: io.Discard, err: io.Discard, env: func(string) string { return "" }})
+		k, err := parser(&cli.System{Out: io.Discard, Err: io.Discard, Env: func(string) string { return "" }})
 		if err != nil {
 			return err.Error()
 		}

@@ -15,9 +15,11 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
 )
 
-// sums are the figures of one file: group, then column, then the sum. The group "" is all records, the column "" their number.
+// sums are the figures of one file: group, then column, then the sum. The group "" is all records,
+// the column "" their number.
 type sums map[string]map[string]*big.Rat
 
 func (s sums) add(group, column, value string) {
@@ -142,7 +144,8 @@ func runDemo(t *testing.T, args ...string) (report, shown string) {
 	t.Helper()
 	out := filepath.Join(t.TempDir(), "out")
 	var stdout, stderr bytes.Buffer
-	sys := &system{in: strings.NewReader(""), out: &stdout, err: &stderr, env: func(string) string { return "" }, width: 80}
+	sys := &cli.System{In: strings.NewReader(""), Out: &stdout, Err: &stderr, Env: func(string) string { return "" },
+		Width: 80}
 	if status := execute(append([]string{"demo", "--out", out}, args...), sys); status != 0 {
 		t.Fatalf("pawl demo %v: exit status %d\n%s\n%s", args, status, stdout.String(), stderr.String())
 	}
@@ -155,14 +158,15 @@ func runDemo(t *testing.T, args ...string) (report, shown string) {
 
 func sample(t *testing.T, name string) string {
 	t.Helper()
-	b, err := samples.ReadFile("demo/" + name)
+	b, err := os.ReadFile(filepath.Join("internal", "demo", "samples", name))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return string(b)
 }
 
-// The demo's figures are those of the files, whatever is in them: the samples, a set of another shape, and one made at random.
+// The demo's figures are those of the files, whatever is in them: the samples, a set of another
+// shape, and one made at random.
 func TestDemo(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	if s := os.Getenv("PAWL_SEED"); s != "" {
@@ -226,7 +230,8 @@ func TestDemo(t *testing.T) {
 					}
 				}
 				for l := range strings.Lines(shown) {
-					if n := len([]rune(strings.TrimSuffix(l, "\n"))); n > 80 && !strings.Contains(l, os.TempDir()) && !strings.HasPrefix(l, "- ") && !strings.HasPrefix(l, "  files") {
+					if n := len([]rune(strings.TrimSuffix(l, "\n"))); n > 80 && !strings.Contains(l, os.TempDir()) &&
+						!strings.HasPrefix(l, "- ") && !strings.HasPrefix(l, "  files") {
 						t.Errorf("a line of %d columns: %s", n, l)
 					}
 				}
@@ -252,7 +257,8 @@ func TestDemoComparison(t *testing.T) {
 	}
 }
 
-// randomSet makes a CSV file of several pages and a JSONL file, with dirt in both, and adds them up as it goes.
+// randomSet makes a CSV file of several pages and a JSONL file, with dirt in both, and adds them up
+// as it goes.
 func randomSet(t *testing.T, seed uint64) (map[string]string, map[string]sums) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(seed, 1))

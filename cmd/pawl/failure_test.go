@@ -9,13 +9,16 @@ import (
 	"testing"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/cmd/pawl/internal/assemble"
+	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
 	"github.com/pawl-go/pawl/llm"
 )
 
 // commandLine is a command as a hint writes it: to its end, or to a comma or a semicolon.
 var commandLine = regexp.MustCompile(`\bpawl( [^ ;,]+)+`)
 
-// nextCommands are the command lines of a hint. One that the command line does not know fails the test.
+// nextCommands are the command lines of a hint. One that the command line does not know fails the
+// test.
 func nextCommands(t *testing.T, what, hint string) (lines []string) {
 	t.Helper()
 	for _, l := range commandLine.FindAllString(hint, -1) {
@@ -29,7 +32,7 @@ func nextCommands(t *testing.T, what, hint string) (lines []string) {
 
 // parsed says what is wrong with a command line.
 func parsed(args []string) (err error) {
-	k, err := parser(&system{out: io.Discard, err: io.Discard, env: func(string) string { return "" }})
+	k, err := parser(&cli.System{Out: io.Discard, Err: io.Discard, Env: func(string) string { return "" }})
 	if err != nil {
 		return err
 	}
@@ -54,42 +57,48 @@ func TestNextCommandsMustBeThere(t *testing.T) {
 // Every kind of failure names the command that comes next, and it is one that there is.
 func TestFailuresNameTheNextCommand(t *testing.T) {
 	kinds := map[string]error{
-		"transcript": failed(&pawl.TranscriptError{Text: "no"}),
-		"output":     failed(&pawl.OutputError{Text: "no"}),
-		"tool":       failed(&pawl.ToolError{Execution: pawl.Execution{Call: llm.ToolCall{Name: "x"}}, Err: errors.New("no")}),
-		"other":      failed(errors.New("no")),
-		"time":       failed(context.DeadlineExceeded),
+		"transcript": cli.Failed(&pawl.TranscriptError{Text: "no"}),
+		"output":     cli.Failed(&pawl.OutputError{Text: "no"}),
+		"tool": cli.Failed(&pawl.ToolError{Execution: pawl.Execution{Call: llm.ToolCall{Name: "x"}},
+			Err: errors.New("no")}),
+		"other":      cli.Failed(errors.New("no")),
+		"time":       cli.Failed(context.DeadlineExceeded),
 		"no command": misused(errors.New(`expected one of "demo"`)),
-		"unknown":    unknown("conversation", "x", nil, "pawl threads list"),
-		"not begun":  notBegun(errors.New("no")),
+		"unknown":    cli.Unknown("conversation", "x", nil, "pawl threads list"),
+		"not begun":  cli.NotBegun(errors.New("no")),
 	}
-	codes := []llm.Code{llm.CodeAuthentication, llm.CodePermission, llm.CodeNotFound, llm.CodeInvalidRequest, llm.CodeContextLength, llm.CodeContentFilter, llm.CodeRateLimit, llm.CodeQuota,
+	codes := []llm.Code{llm.CodeAuthentication, llm.CodePermission, llm.CodeNotFound, llm.CodeInvalidRequest,
+		llm.CodeContextLength, llm.CodeContentFilter, llm.CodeRateLimit, llm.CodeQuota,
 		llm.CodeOverloaded, llm.CodeServer, llm.CodeTimeout, llm.CodeNetwork, llm.CodeStream, llm.CodeUnsupported, "of tomorrow"}
 	for _, c := range codes {
 		for _, status := range []int{0, 400} {
-			kinds[string(c)+" "+map[int]string{0: "before", 400: "after"}[status]] = failed(&llm.ProviderError{Provider: "openai", Code: c, Status: status})
+			kinds[string(c)+" "+map[int]string{0: "before",
+				400: "after"}[status]] = cli.Failed(&llm.ProviderError{Provider: "openai", Code: c, Status: status})
 		}
 	}
 	open := []pawl.Waiting{{Key: "run/1/0", Outcome: pawl.OutcomePending, Call: llm.ToolCall{ID: "c", Name: "x"}}}
 	asks := []llm.Message{llm.User("go"), llm.Assistant(llm.ToolCall{ID: "c", Name: "x"})}
 	for _, saved := range []string{"", "run.json"} {
 		for stop, res := range map[pawl.Stop]*pawl.Result{
-			pawl.StopPending: {Stop: pawl.StopPending, Pending: open, Messages: asks}, pawl.StopCancelled: {Stop: pawl.StopCancelled, Cause: "no"}, pawl.StopStalled: {Stop: pawl.StopStalled, Cause: "no"},
-			pawl.StopFailed: {Stop: pawl.StopFailed, Cause: "no"}, pawl.StopLimit: {Stop: pawl.StopLimit, Cause: "20 rounds"}, "limit, calls": {Stop: pawl.StopLimit, Cause: "the limit of 3 calls was reached"},
-			"limit, cost": {Stop: pawl.StopLimit, Cause: "$1 of"}, "limit, tokens": {Stop: pawl.StopLimit, Cause: "3 tokens of 3"}, "limit, time": {Stop: pawl.StopLimit, Cause: "the time of 3 s"},
+			pawl.StopPending: {Stop: pawl.StopPending, Pending: open,
+				Messages: asks}, pawl.StopCancelled: {Stop: pawl.StopCancelled, Cause: "no"}, pawl.StopStalled: {Stop: pawl.StopStalled, Cause: "no"},
+			pawl.StopFailed: {Stop: pawl.StopFailed, Cause: "no"}, pawl.StopLimit: {Stop: pawl.StopLimit,
+				Cause: "20 rounds"}, "limit, calls": {Stop: pawl.StopLimit, Cause: "the limit of 3 calls was reached"},
+			"limit, cost": {Stop: pawl.StopLimit, Cause: "$1 of"}, "limit, tokens": {Stop: pawl.StopLimit,
+				Cause: "3 tokens of 3"}, "limit, time": {Stop: pawl.StopLimit, Cause: "the time of 3 s"},
 			"limit, handed back": {Stop: pawl.StopLimit, Cause: "0 rounds", Messages: asks},
 		} {
-			kinds["stop "+string(stop)+" "+saved] = (&agentFlags{}).ended(res, nil, saved)
+			kinds["stop "+string(stop)+" "+saved] = (&assemble.AgentFlags{}).Ended(res, nil, saved)
 		}
 	}
 	for what, err := range kinds {
-		var f *failure
+		var f *cli.Failure
 		if !errors.As(err, &f) {
 			t.Errorf("%s: %v is no failure", what, err)
 			continue
 		}
-		if len(nextCommands(t, what, f.hint)) == 0 {
-			t.Errorf("%s: %q names no command", what, f.hint)
+		if len(nextCommands(t, what, f.Hint)) == 0 {
+			t.Errorf("%s: %q names no command", what, f.Hint)
 		}
 	}
 }

@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
 )
 
 // With --embed meaning is searched too; where that fails the words are, and it is told.
@@ -35,11 +37,13 @@ func TestKnowledgeByMeaning(t *testing.T) {
 	dir := t.TempDir()
 	run := func(args ...string) (string, int) {
 		var out bytes.Buffer
-		sys := &system{out: &out, err: &out, env: func(string) string { return "" }}
-		status := execute(append([]string{"knowledge"}, append(args, "--db", filepath.Join(dir, "k.db"), "--embed", "ollama:m", "--embed-url", srv.URL)...), sys)
+		sys := &cli.System{Out: &out, Err: &out, Env: func(string) string { return "" }}
+		status := execute(append([]string{"knowledge"}, append(args, "--db", filepath.Join(dir, "k.db"), "--embed",
+			"ollama:m", "--embed-url", srv.URL)...), sys)
 		return out.String(), status
 	}
-	for name, text := range map[string]string{"a.txt": "You have twelve days of leave.", "b.txt": "The printer is in room 12."} {
+	for name, text := range map[string]string{"a.txt": "You have twelve days of leave.",
+		"b.txt": "The printer is in room 12."} {
 		path := filepath.Join(dir, name)
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
@@ -48,17 +52,20 @@ func TestKnowledgeByMeaning(t *testing.T) {
 			t.Fatal(out)
 		}
 	}
-	if out, status := run("search", "holiday", "--limit", "1"); status != 0 || !strings.Contains(out, "twelve days of leave") {
+	if out, status := run("search", "holiday", "--limit", "1"); status != 0 ||
+		!strings.Contains(out, "twelve days of leave") {
 		t.Errorf("status %d: %s", status, out)
 	}
 	away = true
-	if out, status := run("search", "printer"); status != 0 || !strings.Contains(out, "by their words only") || !strings.Contains(out, "model is gone") || !strings.Contains(out, "room 12") {
+	if out, status := run("search", "printer"); status != 0 || !strings.Contains(out, "by their words only") ||
+		!strings.Contains(out, "model is gone") || !strings.Contains(out, "room 12") {
 		t.Errorf("status %d: %s", status, out)
 	}
 	if err := os.WriteFile(filepath.Join(dir, "a.txt"), []byte("changed"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if out, status := run("add", filepath.Join(dir, "a.txt")); status != statusFailed || !strings.Contains(out, "model is gone") {
+	if out, status := run("add", filepath.Join(dir, "a.txt")); status != cli.StatusFailed ||
+		!strings.Contains(out, "model is gone") {
 		t.Errorf("status %d: %s", status, out)
 	}
 }

@@ -6,21 +6,23 @@ import (
 	"os"
 	"strings"
 
+	"github.com/pawl-go/pawl/cmd/pawl/internal/assemble"
+	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
 	"github.com/pawl-go/pawl/internal/dialect"
 	"github.com/pawl-go/pawl/mcp"
 )
 
 type toolsLintCmd struct {
-	File     string   `arg:"" optional:"" help:"A JSON Schema, a tool, or a list of tools, in any of the forms in which MCP servers and requests have them; - reads standard input."`
-	Provider []string `default:"all" placeholder:"NAME" help:"Whose form: openai, openai-strict, anthropic, anthropic-strict, gemini, gemini-json, or all. Default: all."`
-	Verbose  bool     `short:"v" help:"Explanations that are told in another way too, and where each rule was learned."`
-	JSON     bool     `name:"json" help:"Print the report as JSON, with the schemas that are sent."`
-	MCP      string   `name:"mcp" placeholder:"SERVER" help:"Instead of a file: what this MCP server lists. A URL or a command line."`
+	File     string   `arg:"" optional:"" help:"${tools_lint_file}"`
+	Provider []string `default:"all" placeholder:"NAME" help:"${tools_lint_provider}"`
+	Verbose  bool     `short:"v" help:"${tools_lint_verbose}"`
+	JSON     bool     `name:"json" help:"${tools_lint_json}"`
+	MCP      string   `name:"mcp" placeholder:"SERVER" help:"${tools_lint_mcp}"`
 }
 
-// Run reports what each provider's form of the schemas loses, and what makes the tools hard to choose. A tool that cannot be said
-// is status 1.
-func (c *toolsLintCmd) Run(sys *system) error {
+// Run reports what each provider's form of the schemas loses, and what makes the tools hard to
+// choose. A tool that cannot be said is status 1.
+func (c *toolsLintCmd) Run(sys *cli.System) error {
 	var dialects []*dialect.Dialect
 	for _, name := range c.Provider {
 		d := dialect.ByName(name)
@@ -28,7 +30,7 @@ func (c *toolsLintCmd) Run(sys *system) error {
 		case name == "all":
 			dialects = append(dialects, dialect.All()...)
 		case d == nil:
-			return usage("there are: openai, openai-strict, anthropic, anthropic-strict, gemini, gemini-json, all", "--provider: no provider is named %q", name)
+			return cli.Usage("there are: openai, openai-strict, anthropic, anthropic-strict, gemini, gemini-json, all", "--provider: no provider is named %q", name)
 		default:
 			dialects = append(dialects, d)
 		}
@@ -37,50 +39,50 @@ func (c *toolsLintCmd) Run(sys *system) error {
 	var err error
 	switch {
 	case c.MCP != "" && c.File != "", c.MCP == "" && c.File == "":
-		return usage("pawl tools lint FILE, or pawl tools lint --mcp SERVER", "one of a file and --mcp is wanted")
+		return cli.Usage("pawl tools lint FILE, or pawl tools lint --mcp SERVER", "one of a file and --mcp is wanted")
 	case c.MCP != "":
 		c.File = "--mcp " + c.MCP
 		if b, err = c.listed(sys); err != nil {
 			return err
 		}
 	case c.File == "-":
-		b, err = io.ReadAll(sys.in)
+		b, err = io.ReadAll(sys.In)
 	default:
 		b, err = os.ReadFile(c.File)
 	}
 	if err != nil {
-		return usage("", "%s: %s", c.File, cause(err))
+		return cli.Usage("", "%s: %s", c.File, cli.Cause(err))
 	}
 	tools, err := dialect.ReadTools(b)
 	if err != nil {
-		return usage("", "%s: %v", c.File, err)
+		return cli.Usage("", "%s: %v", c.File, err)
 	}
 	if len(tools) == 0 {
-		return usage("", "%s: there is no tool in it", c.File)
+		return cli.Usage("", "%s: there is no tool in it", c.File)
 	}
 	r := dialect.Lint(tools, dialects...)
 	if c.JSON {
-		err = printJSON(sys.out, r)
+		err = cli.PrintJSON(sys.Out, r)
 	} else {
 		var text strings.Builder
 		if err = r.Text(&text, c.Verbose); err == nil {
 			s := text.String()
-			if sys.outTerm {
-				s = visible(s)
+			if sys.OutTerm {
+				s = cli.Visible(s)
 			}
-			_, err = io.WriteString(sys.out, s)
+			_, err = io.WriteString(sys.Out, s)
 		}
 	}
 	if err == nil && !r.OK() {
-		return &failure{status: statusFailed}
+		return cli.Silent(cli.StatusFailed)
 	}
 	return err
 }
 
 // listed is what the server of --mcp lists, as it sent it.
-func (c *toolsLintCmd) listed(sys *system) ([]byte, error) {
+func (c *toolsLintCmd) listed(sys *cli.System) ([]byte, error) {
 	var tools []mcp.Definition
-	f := lockedFlags{serverFlags: serverFlags{MCP: []string{c.MCP}}}
+	f := lockedFlags{ServerFlags: assemble.ServerFlags{MCP: []string{c.MCP}}}
 	err := f.each(sys, func(_ mcp.Server, listed []mcp.Listed, _ *mcp.Lock, _ string) error {
 		for _, l := range listed {
 			tools = append(tools, l.Definition)

@@ -16,12 +16,21 @@
 //	pawl completion, man                        what shells and man know of it
 //	pawl version
 //
-// Each command has a file of its name. cli.go is the grammar, failure.go says how errors are told, and render.go makes events
-// readable; what run and chat share is in agent.go.
+// root.go is the grammar. A command has a file of its name here or stands in a package below
+// internal:
+//
+//	main ──▶ serve, demo, runs, doctor ──▶ tui ──▶ assemble ──▶ cli ──▶ term
+//
+// Package cli is what all commands share, assemble makes an agent of flags and files, tui is the
+// terminal with chat, runs holds what is durable.
 package main
 
-import "os"
+import (
+	"os"
+
+	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
+)
 
 func main() {
-	os.Exit(execute(os.Args[1:], here()))
+	os.Exit(execute(os.Args[1:], cli.Here()))
 }

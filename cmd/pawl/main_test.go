@@ -15,21 +15,23 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rogpeppe/go-internal/testscript"
-	"go.uber.org/goleak"
-
+	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
 	"github.com/pawl-go/pawl/internal/test/clustertest"
 	"github.com/pawl-go/pawl/internal/test/pgtest"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/pawltest"
 	"github.com/pawl-go/pawl/script"
+	"github.com/rogpeppe/go-internal/testscript"
+	"go.uber.org/goleak"
 )
 
 func TestMain(m *testing.M) {
 	testscript.Main(unleaked{m}, map[string]func(){"pawl": hasty})
 }
 
-// hasty is main. Where a race-detecting build would wait for a second at its end, as one does that a client of MCP started without the variables of its own environment, it begins again and does not.
+// hasty is main. Where a race-detecting build would wait for a second at its end, as one does that
+// a client of MCP started without the variables of its own environment, it begins again and does
+// not.
 func hasty() {
 	const name, value = "GORACE", "atexit_sleep_ms=0"
 	if raced() && os.Getenv(name) == "" {
@@ -55,7 +57,10 @@ func writer(t *testing.T, dir string) func(name, text string) string {
 // raced reports whether the build has the race detector.
 func raced() bool {
 	b, ok := debug.ReadBuildInfo()
-	return ok && slices.ContainsFunc(b.Settings, func(s debug.BuildSetting) bool { return s.Key == "-race" && s.Value == "true" })
+	return ok && slices.ContainsFunc(b.Settings, func(s debug.BuildSetting) bool {
+		return s.Key == "-race" &&
+			s.Value == "true"
+	})
 }
 
 var (
@@ -91,7 +96,8 @@ func (m unleaked) Run() int {
 //	killed pawl …      runs pawl, and kills it in the middle of its first call of $SERVER/pay, which is then made and not answered; $SERVER/payments counts them
 //	interrupt pawl …   runs pawl, presses Ctrl-C once the provider was asked, and expects status 130
 //
-// $EXAMPLES is the folder of the examples. The conditions [postgres] and [temporal] hold where those can be had.
+// $EXAMPLES is the folder of the examples. The conditions [postgres] and [temporal] hold where
+// those can be had.
 func TestManual(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Condition: func(name string) (bool, error) {
@@ -112,14 +118,15 @@ func TestManual(t *testing.T) {
 				return err
 			}
 			e.Setenv("EXAMPLES", examples)
-			e.Setenv("GORACE", "atexit_sleep_ms=0") // or each command of a race-detecting build waits a second when it ends
+			// or each command of a race-detecting build waits a second when it ends
+			e.Setenv("GORACE", "atexit_sleep_ms=0")
 			e.Values[simulatorKey{}] = new(*pawltest.Simulator)
 			e.Values[paymentsKey{}] = new(*payments)
 			e.Values[collectorKey{}] = new(collector)
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"simulate": simulate, "received": received, "status": status, "interrupt": interrupt, "serve": serve, "due": due, "killed": killed, "collect": collect,
+			"simulate": simulate, "received": received, "status": status, "interrupt": interrupt, "serve": startServing, "due": due, "killed": killed, "collect": collect,
 			"database": func(ts *testscript.TestScript, neg bool, args []string) { ts.Setenv("PG", postgres.URL(t)) },
 			"cluster": func(ts *testscript.TestScript, neg bool, args []string) {
 				ts.Setenv("TEMPORAL_ADDRESS", cluster.Address(t))
@@ -259,8 +266,8 @@ func interrupt(ts *testscript.TestScript, neg bool, args []string) {
 	err := <-done
 	ts.Logf("%s", out.String())
 	var exit *exec.ExitError
-	if !errors.As(err, &exit) || exit.ExitCode() != statusInterrupted {
-		ts.Fatalf("got %v, want exit status %d", err, statusInterrupted)
+	if !errors.As(err, &exit) || exit.ExitCode() != cli.StatusInterrupted {
+		ts.Fatalf("got %v, want exit status %d", err, cli.StatusInterrupted)
 	}
 }
 
@@ -268,7 +275,8 @@ func interrupt(ts *testscript.TestScript, neg bool, args []string) {
 func begin(ts *testscript.TestScript, args []string) (cmd *exec.Cmd, out *strings.Builder, done chan error) {
 	cmd = exec.Command(args[0], args[1:]...)
 	cmd.Dir = ts.MkAbs(".")
-	for _, name := range []string{"PATH", "HOME", "OPENAI_BASE_URL", "OPENAI_API_KEY", "GORACE", "TEMPORAL_ADDRESS", "PAWL_BLOBS"} {
+	for _, name := range []string{"PATH", "HOME", "OPENAI_BASE_URL", "OPENAI_API_KEY", "GORACE", "TEMPORAL_ADDRESS",
+		"PAWL_BLOBS"} {
 		cmd.Env = append(cmd.Env, name+"="+ts.Getenv(name))
 	}
 	out = new(strings.Builder)

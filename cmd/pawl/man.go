@@ -8,16 +8,16 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"runtime/debug"
 	"strings"
 	"time"
 
 	"github.com/alecthomas/kong"
+	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
 )
 
 // manCmd shows the manual, which is made of the grammar as the help is.
 type manCmd struct {
-	Command []string `arg:"" optional:"" name:"COMMAND" help:"The command. Default: pawl itself."`
+	Command []string `arg:"" optional:"" name:"COMMAND" help:"${man_command}"`
 	Dir     string   `placeholder:"DIR" help:"Write a page for every command into this folder."`
 }
 
@@ -27,7 +27,7 @@ func (*manCmd) Help() string {
 }
 
 // Run shows a page, or writes all.
-func (c *manCmd) Run(sys *system) error {
+func (c *manCmd) Run(sys *cli.System) error {
 	k, err := parser(sys)
 	if err != nil {
 		return err
@@ -38,17 +38,18 @@ func (c *manCmd) Run(sys *system) error {
 	node := k.Model.Node
 	for _, name := range c.Command {
 		if node = below(node, name); node == nil {
-			return usage("there are "+commandNames()+"; see: pawl --help", "there is no command %s", strings.Join(c.Command, " "))
+			return cli.Usage("there are "+commandNames()+"; see: pawl --help", "there is no command %s",
+				strings.Join(c.Command, " "))
 		}
 	}
-	page := manPage(node, builtOn())
+	page := manPage(node, cli.BuiltOn())
 	man, err := exec.LookPath("man")
-	if !sys.outTerm || err != nil {
-		_, err := sys.out.Write(page)
+	if !sys.OutTerm || err != nil {
+		_, err := sys.Out.Write(page)
 		return err
 	}
 	show := exec.Command(man, "-l", "-")
-	show.Stdin, show.Stdout, show.Stderr = bytes.NewReader(page), sys.out, sys.err
+	show.Stdin, show.Stdout, show.Stderr = bytes.NewReader(page), sys.Out, sys.Err
 	return show.Run()
 }
 
@@ -65,10 +66,10 @@ func below(n *kong.Node, name string) *kong.Node {
 // write writes the page of n and of all commands below it.
 func (c *manCmd) write(n *kong.Node) error {
 	if err := os.MkdirAll(c.Dir, 0o755); err != nil {
-		return usage("", "--dir: %v", err)
+		return cli.Usage("", "--dir: %v", err)
 	}
-	if err := os.WriteFile(filepath.Join(c.Dir, pageName(n)+".1"), manPage(n, builtOn()), 0o644); err != nil {
-		return usage("", "--dir: %v", err)
+	if err := os.WriteFile(filepath.Join(c.Dir, pageName(n)+".1"), manPage(n, cli.BuiltOn()), 0o644); err != nil {
+		return cli.Usage("", "--dir: %v", err)
 	}
 	var all []error
 	for _, child := range n.Children {
@@ -79,26 +80,16 @@ func (c *manCmd) write(n *kong.Node) error {
 	return errors.Join(all...)
 }
 
-// builtOn is the day of the commit that the program was built of; today where that is not known.
-func builtOn() time.Time {
-	if info, ok := debug.ReadBuildInfo(); ok {
-		for _, s := range info.Settings {
-			if t, err := time.Parse(time.RFC3339, s.Value); s.Key == "vcs.time" && err == nil {
-				return t
-			}
-		}
-	}
-	return time.Now()
-}
-
 // pageName is what the page of a command is called: pawl-runs-show.
 func pageName(n *kong.Node) string { return strings.ReplaceAll(n.FullPath(), " ", "-") }
 
 // manPage is the page of a command in the form that man reads, man(7).
 func manPage(n *kong.Node, day time.Time) []byte {
 	var b bytes.Buffer
-	fmt.Fprintf(&b, ".TH %s 1 %s pawl \"pawl's manual\"\n.SH NAME\n%s \\- %s\n", strings.ToUpper(pageName(n)), day.UTC().Format(time.DateOnly), roff(pageName(n)), roff(manSummary(n)))
-	fmt.Fprintf(&b, ".SH SYNOPSIS\n.B %s\n%s\n", roff(n.FullPath()), roff(strings.TrimSpace(strings.TrimPrefix(n.Summary(), n.Path()))))
+	fmt.Fprintf(&b, ".TH %s 1 %s pawl \"pawl's manual\"\n.SH NAME\n%s \\- %s\n", strings.ToUpper(pageName(n)),
+		day.UTC().Format(time.DateOnly), roff(pageName(n)), roff(manSummary(n)))
+	fmt.Fprintf(&b, ".SH SYNOPSIS\n.B %s\n%s\n", roff(n.FullPath()),
+		roff(strings.TrimSpace(strings.TrimPrefix(n.Summary(), n.Path()))))
 	text, examples, _ := strings.Cut(n.Detail, "Examples:\n\n")
 	if n.Parent == nil {
 		text = n.Help + "\n\n" + text
@@ -177,7 +168,8 @@ type flagGroup struct {
 	flags []*kong.Flag
 }
 
-// groupsOf are the flags of a command by group, in the order in which they come; those of no group have the zero Group.
+// groupsOf are the flags of a command by group, in the order in which they come; those of no group
+// have the zero Group.
 func groupsOf(n *kong.Node) []flagGroup {
 	var all []flagGroup
 	for _, level := range n.AllFlags(true) {
@@ -204,7 +196,8 @@ func item(b *bytes.Buffer, name, text string) {
 	fmt.Fprintf(b, ".TP\n.B %s\n%s\n", roff(name), roff(text))
 }
 
-// section writes prose under a title; where there is none, nothing. Lines that are indented stay as they are.
+// section writes prose under a title; where there is none, nothing. Lines that are indented stay as
+// they are.
 func section(b *bytes.Buffer, title, text string) {
 	if strings.TrimSpace(text) == "" {
 		return

@@ -7,13 +7,15 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
 )
 
 // There is a page for each command, and those who read pages find nothing to say about them.
 func TestManPages(t *testing.T) {
 	dir := t.TempDir()
 	var out bytes.Buffer
-	sys := &system{out: &out, err: &out, env: func(string) string { return "" }}
+	sys := &cli.System{Out: &out, Err: &out, Env: func(string) string { return "" }}
 	if status := execute([]string{"man", "--dir", dir}, sys); status != 0 {
 		t.Fatalf("status %d: %s", status, out.String())
 	}
@@ -26,16 +28,19 @@ func TestManPages(t *testing.T) {
 		t.Errorf("got %d pages for %d commands", len(pages), len(all))
 	}
 	for _, path := range all {
-		if _, err := os.Stat(filepath.Join(dir, strings.ReplaceAll(strings.TrimSpace("pawl "+path), " ", "-")+".1")); err != nil {
+		if _, err := os.Stat(filepath.Join(dir, strings.ReplaceAll(strings.TrimSpace("pawl "+path), " ", "-")+
+			".1")); err != nil {
 			t.Error(err)
 		}
 	}
-	for _, reader := range [][]string{{"mandoc", "-Tlint", "-W", "warning"}, {"groff", "-man", "-ww", "-Wbreak", "-z", "-Tutf8"}} {
+	for _, reader := range [][]string{{"mandoc", "-Tlint", "-W", "warning"}, {"groff", "-man", "-ww", "-Wbreak", "-z",
+		"-Tutf8"}} {
 		if _, err := exec.LookPath(reader[0]); err != nil {
 			t.Logf("there is no %s here", reader[0])
 			continue
 		}
-		if said, err := exec.Command(reader[0], append(reader[1:], pages...)...).CombinedOutput(); err != nil || len(said) > 0 {
+		if said, err := exec.Command(reader[0], append(reader[1:], pages...)...).CombinedOutput(); err != nil ||
+			len(said) > 0 {
 			t.Errorf("%s: %v\n%s", reader[0], err, said)
 		}
 		// The negative control: a page that is wrong is told.
@@ -50,7 +55,7 @@ func TestManPages(t *testing.T) {
 // What stands in a page comes out of it as it is in the help.
 func TestManText(t *testing.T) {
 	var out bytes.Buffer
-	sys := &system{out: &out, err: &out, env: func(string) string { return "" }}
+	sys := &cli.System{Out: &out, Err: &out, Env: func(string) string { return "" }}
 	if status := execute([]string{"man", "tools", "call"}, sys); status != 0 {
 		t.Fatalf("status %d: %s", status, out.String())
 	}
@@ -62,7 +67,7 @@ func TestManText(t *testing.T) {
 	if got, want := roff(".x \\ -\n'y"), "\\&.x \\e \\-\n\\&'y"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	if status := execute([]string{"man", "nothing"}, sys); status != statusUsage {
-		t.Errorf("got status %d, want %d", status, statusUsage)
+	if status := execute([]string{"man", "nothing"}, sys); status != cli.StatusUsage {
+		t.Errorf("got status %d, want %d", status, cli.StatusUsage)
 	}
 }

@@ -14,7 +14,7 @@ import (
 
 	"github.com/alecthomas/kong"
 	"github.com/google/go-cmp/cmp"
-
+	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
 	"github.com/pawl-go/pawl/internal/test/docgen"
 )
 
@@ -23,7 +23,7 @@ var update = flag.Bool("update", false, "write docs/cli.md again")
 // commands are all commands, each before those below it; the first is the program itself.
 func commands(t *testing.T) []string {
 	t.Helper()
-	k, err := parser(&system{out: io.Discard, err: io.Discard, env: func(string) string { return "" }})
+	k, err := parser(&cli.System{Out: io.Discard, Err: io.Discard, Env: func(string) string { return "" }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +41,8 @@ func commands(t *testing.T) []string {
 	return all
 }
 
-// docs/cli.md is what --help says, command after command, where flags that several commands take stand once, at the end. make docs writes it.
+// docs/cli.md is what --help says, command after command, where flags that several commands take
+// stand once, at the end. make docs writes it.
 func TestCLIPage(t *testing.T) {
 	t.Setenv("COLUMNS", "")
 	var page strings.Builder
@@ -53,7 +54,8 @@ func TestCLIPage(t *testing.T) {
 		text, also := withoutGroups(helpOf(t, command), groups)
 		fmt.Fprintf(&page, "\n## %s\n\n```text\n%s\n```\n", title, text)
 		if len(also) > 0 {
-			fmt.Fprintf(&page, "\nAnd flags of [several commands](#flags-of-several-commands): %s.\n", strings.Join(also, "; "))
+			fmt.Fprintf(&page, "\nAnd flags of [several commands](#flags-of-several-commands): %s.\n",
+				strings.Join(also, "; "))
 		}
 	}
 	page.WriteString("\n## Flags of several commands\n")
@@ -79,7 +81,7 @@ func TestCLIPage(t *testing.T) {
 func helpOf(t *testing.T, command string) string {
 	t.Helper()
 	var out bytes.Buffer
-	sys := &system{out: &out, err: &out, env: func(string) string { return "" }}
+	sys := &cli.System{Out: &out, Err: &out, Env: func(string) string { return "" }}
 	if status := execute(append(strings.Fields(command), "--help"), sys); status != 0 {
 		t.Errorf("pawl %s --help: exit status %d", command, status)
 	}
@@ -94,7 +96,8 @@ type sharedGroup struct {
 
 var flagLine = regexp.MustCompile(`(?m)^  (?:    |-\w, )?(--[\w-]+)`)
 
-// titled returns the part of a help that stands below the title of a group, and where it begins and ends.
+// titled returns the part of a help that stands below the title of a group, and where it begins and
+// ends.
 func titled(help, title string) (text string, from, to int) {
 	from = strings.Index(help, "\n"+title+":\n")
 	if from < 0 {
@@ -112,7 +115,7 @@ func titled(help, title string) (text string, from, to int) {
 func sharedFlags(t *testing.T) []sharedGroup {
 	t.Helper()
 	var groups []sharedGroup
-	k, err := parser(&system{out: io.Discard, err: io.Discard, env: func(string) string { return "" }})
+	k, err := parser(&cli.System{Out: io.Discard, Err: io.Discard, Env: func(string) string { return "" }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -182,11 +185,13 @@ func withoutGroups(help string, groups []sharedGroup) (string, []string) {
 // A mistake in the program is a line and a status, not a stack trace.
 func TestInternalError(t *testing.T) {
 	var out bytes.Buffer
-	sys := &system{out: &out, err: &out, env: func(string) string { return "" }} // no standard input: reading it panics
-	if status := execute([]string{"wire", "decode", "--lines"}, sys); status != statusFailed {
-		t.Errorf("got exit status %d, want %d", status, statusFailed)
+	// no standard input: reading it panics
+	sys := &cli.System{Out: &out, Err: &out, Env: func(string) string { return "" }}
+	if status := execute([]string{"wire", "decode", "--lines"}, sys); status != cli.StatusFailed {
+		t.Errorf("got exit status %d, want %d", status, cli.StatusFailed)
 	}
-	if !strings.HasPrefix(out.String(), "pawl: error: internal error: ") || strings.Contains(out.String(), "goroutine") {
+	if !strings.HasPrefix(out.String(), "pawl: error: internal error: ") || strings.Contains(out.String(),
+		"goroutine") {
 		t.Errorf("got %q", out.String())
 	}
 }

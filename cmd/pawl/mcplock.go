@@ -6,32 +6,36 @@ import (
 	"slices"
 	"text/tabwriter"
 
+	"github.com/pawl-go/pawl/cmd/pawl/internal/assemble"
+	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
 	"github.com/pawl-go/pawl/config"
 	"github.com/pawl-go/pawl/mcp"
 )
 
-// lockedFlags name MCP servers whose tools are looked at: those of a file with an agent, and others.
+// lockedFlags name MCP servers whose tools are looked at: those of a file with an agent, and
+// others.
 type lockedFlags struct {
-	File string `placeholder:"FILE.yaml" help:"A file with an agent: its servers, and its lock."`
-	fileFlags
-	serverFlags
+	File string `placeholder:"FILE.yaml" help:"${locked_file}"`
+	assemble.FileFlags
+	assemble.ServerFlags
 }
 
 // agent is an agent with the servers, of which there is one at least.
-func (f *lockedFlags) agent(sys *system) (*config.Agent, error) {
-	a, err := f.read(f.File, sys)
+func (f *lockedFlags) agent(sys *cli.System) (*config.Agent, error) {
+	a, err := f.Read(f.File, sys)
 	if err == nil {
-		err = f.serverFlags.over(a)
+		err = f.ServerFlags.Over(a)
 	}
 	if err == nil && len(a.MCP()) == 0 {
-		err = usage("--mcp https://mcp.example.com/mcp, --mcp NAME='command with arguments', or --file agent.yaml", "no server is named")
+		err = cli.Usage("--mcp https://mcp.example.com/mcp, --mcp NAME='command with arguments', or --file agent.yaml", "no server is named")
 	}
 	return a, err
 }
 
 // each lists the tools of each server. path is where the lock is.
-func (f *lockedFlags) each(sys *system, do func(s mcp.Server, listed []mcp.Listed, lock *mcp.Lock, path string) error) error {
-	ctx, stop := interruptible(context.Background(), sys.err)
+func (f *lockedFlags) each(sys *cli.System, do func(s mcp.Server, listed []mcp.Listed, lock *mcp.Lock,
+	path string) error) error {
+	ctx, stop := cli.Interruptible(context.Background(), sys.Err)
 	defer stop()
 	a, err := f.agent(sys)
 	if err != nil {
@@ -39,21 +43,21 @@ func (f *lockedFlags) each(sys *system, do func(s mcp.Server, listed []mcp.Liste
 	}
 	lock, err := mcp.ReadLock(a.LockFile())
 	if err != nil {
-		return usage("", "%s", plain(err))
+		return cli.Usage("", "%s", cli.Plain(err))
 	}
-	beside, err := config.ToolNames(sys.env)
+	beside, err := config.ToolNames(sys.Env)
 	if err != nil {
-		return misconfigured(err)
+		return assemble.Misconfigured(err)
 	}
 	for _, s := range a.MCP() {
-		c, err := mcp.New(s, &mcp.Options{Lock: lock, Beside: beside, Getenv: sys.env})
+		c, err := mcp.New(s, &mcp.Options{Lock: lock, Beside: beside, Getenv: sys.Env})
 		if err != nil {
-			return usage("", "--mcp: %v", err)
+			return cli.Usage("", "--mcp: %v", err)
 		}
 		listed, err := c.List(ctx)
 		c.Close()
 		if err != nil {
-			return &failure{status: statusUsage, err: err}
+			return cli.Fail(cli.StatusUsage, err, "")
 		}
 		if err := do(s, listed, lock, a.LockFile()); err != nil {
 			return err
@@ -68,7 +72,7 @@ type mcpListCmd struct {
 }
 
 // Run lists the tools of the servers.
-func (c *mcpListCmd) Run(sys *system) error {
+func (c *mcpListCmd) Run(sys *cli.System) error {
 	type shown struct {
 		Server string       `json:"server"`
 		Tools  []mcp.Listed `json:"tools"`
@@ -82,17 +86,17 @@ func (c *mcpListCmd) Run(sys *system) error {
 		return err
 	}
 	if c.JSON {
-		return printJSON(sys.out, all)
+		return cli.PrintJSON(sys.Out, all)
 	}
-	w := tabwriter.NewWriter(sys.out, 0, 0, 2, ' ', 0)
+	w := tabwriter.NewWriter(sys.Out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "SERVER\tTOOL\tVERDICT\tWHY, OR WHAT IT DOES")
 	for _, s := range all {
 		for _, l := range s.Tools {
 			text := l.Why
 			if text == "" {
-				text = firstSentence(l.Description, 60)
+				text = cli.FirstSentence(l.Description, 60)
 			}
-			fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", s.Server, line(l.As, 64), l.Verdict, line(text, 120))
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", s.Server, cli.Line(l.As, 64), l.Verdict, cli.Line(text, 120))
 		}
 	}
 	return w.Flush()
@@ -101,10 +105,11 @@ func (c *mcpListCmd) Run(sys *system) error {
 type mcpLockCmd struct{ lockedFlags }
 
 // Run writes servers that are not in the lock into it.
-func (c *mcpLockCmd) Run(sys *system) error {
+func (c *mcpLockCmd) Run(sys *cli.System) error {
 	return c.each(sys, func(s mcp.Server, listed []mcp.Listed, lock *mcp.Lock, path string) error {
 		if lock.Has(s) && len(lock.Diff(s, listed)) > 0 {
-			return &failure{statusFailed, fmt.Errorf("the server %s is locked, and says something else now", s.Name), "pawl mcp diff shows it, pawl mcp accept takes it"}
+			return cli.Fail(cli.StatusFailed, fmt.Errorf("the server %s is locked, and says something else now",
+				s.Name), "pawl mcp diff shows it, pawl mcp accept takes it")
 		}
 		return accept(sys, lock, path, s, listed, nil)
 	})
@@ -116,7 +121,7 @@ type mcpDiffCmd struct {
 }
 
 // Run shows what differs.
-func (c *mcpDiffCmd) Run(sys *system) error {
+func (c *mcpDiffCmd) Run(sys *cli.System) error {
 	differ := false
 	all := map[string][]mcp.Drift{}
 	err := c.each(sys, func(s mcp.Server, listed []mcp.Listed, lock *mcp.Lock, _ string) error {
@@ -128,55 +133,57 @@ func (c *mcpDiffCmd) Run(sys *system) error {
 				if d.Tool != "" {
 					name += ": " + d.Tool
 				}
-				fmt.Fprintf(sys.out, "%s: %s: %s\n", visible(name), d.What, visible(d.Text))
+				fmt.Fprintf(sys.Out, "%s: %s: %s\n", cli.Visible(name), d.What, cli.Visible(d.Text))
 			}
 		}
 		return nil
 	})
 	if err == nil && c.JSON {
-		err = printJSON(sys.out, all)
+		err = cli.PrintJSON(sys.Out, all)
 	}
 	if err == nil && differ {
-		return &failure{status: statusFailed}
+		return cli.Silent(cli.StatusFailed)
 	}
 	return err
 }
 
 type mcpAcceptCmd struct {
-	Tools []string `arg:"" optional:"" name:"TOOL" help:"Tools as the server names them. Default: all, and the server itself."`
+	Tools []string `arg:"" optional:"" name:"TOOL" help:"${mcp_accept_tools}"`
 	lockedFlags
 }
 
 // Run takes what a server says now.
-func (c *mcpAcceptCmd) Run(sys *system) error {
+func (c *mcpAcceptCmd) Run(sys *cli.System) error {
 	a, err := c.agent(sys)
 	if err != nil {
 		return err
 	}
 	if len(c.Tools) > 0 && len(a.MCP()) != 1 {
-		return usage("name one server with --mcp", "tools are named, and it cannot be told of which server")
+		return cli.Usage("name one server with --mcp", "tools are named, and it cannot be told of which server")
 	}
 	return c.each(sys, func(s mcp.Server, listed []mcp.Listed, lock *mcp.Lock, path string) error {
 		return accept(sys, lock, path, s, listed, c.Tools)
 	})
 }
 
-func accept(sys *system, lock *mcp.Lock, path string, s mcp.Server, listed []mcp.Listed, names []string) error {
+func accept(sys *cli.System, lock *mcp.Lock, path string, s mcp.Server, listed []mcp.Listed, names []string) error {
 	for _, l := range listed {
-		if (l.Verdict == mcp.Suspect || l.Verdict == mcp.Quarantined) && (len(names) == 0 || slices.Contains(names, l.Name)) {
+		if (l.Verdict == mcp.Suspect || l.Verdict == mcp.Quarantined) &&
+			(len(names) == 0 || slices.Contains(names, l.Name)) {
 			what := "accepted although it is"
 			if l.Verdict == mcp.Quarantined {
 				what = "not accepted:"
 			}
-			sys.tell(fmt.Sprintf("%s: %s: %s %s: %s", s.Name, l.Name, what, l.Verdict, l.Why))
+			sys.Notice(fmt.Sprintf("%s: %s: %s %s: %s", s.Name, l.Name, what, l.Verdict, l.Why))
 		}
 	}
 	if err := lock.Accept(s, listed, names...); err != nil {
-		return usage("pawl mcp list shows what there is", "%v", err)
+		return cli.Usage("pawl mcp list shows what there is", "%v", err)
 	}
 	if err := lock.Write(path); err != nil {
-		return &failure{status: statusFailed, err: err}
+		return cli.Fail(cli.StatusFailed, err, "")
 	}
-	fmt.Fprintf(sys.err, "pawl: %s: %s has %s of %s\n", path, "the lock", count(len(lock.Servers[s.Name].Tools), "tool"), s.Name)
+	fmt.Fprintf(sys.Err, "pawl: %s: %s has %s of %s\n", path, "the lock", cli.Count(len(lock.Servers[s.Name].Tools),
+		"tool"), s.Name)
 	return nil
 }

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/cmd/pawl/internal/assemble"
+	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
 	"github.com/pawl-go/pawl/store"
 )
 
@@ -22,7 +24,7 @@ func memoryID(m store.Memory) string { return m.ID }
 
 // memories are those of a scope.
 func memories(ctx context.Context, db store.Memories, s store.Scope) ([]store.Memory, error) {
-	return everything(func(p store.Page) ([]store.Memory, error) { return db.Memories(ctx, s, p) }, memoryID)
+	return cli.Everything(func(p store.Page) ([]store.Memory, error) { return db.Memories(ctx, s, p) }, memoryID)
 }
 
 // mostFound is how many memories a query finds at most.
@@ -39,14 +41,14 @@ func found(ctx context.Context, db store.Memories, s store.Scope, words string) 
 }
 
 type memoryListCmd struct {
-	Query string `arg:"" optional:"" help:"Words to look for. Default: everything, in the order it came."`
+	Query string `arg:"" optional:"" help:"${memory_list_query}"`
 	JSON  bool   `name:"json" help:"Print a JSON list."`
-	storeFlags
+	assemble.StoreFlags
 }
 
 // Run lists what is remembered.
-func (c *memoryListCmd) Run(sys *system) error {
-	d, db, err := c.open(sys, false)
+func (c *memoryListCmd) Run(sys *cli.System) error {
+	d, db, err := c.Open(sys, false)
 	if err != nil {
 		return err
 	}
@@ -54,9 +56,9 @@ func (c *memoryListCmd) Run(sys *system) error {
 	ctx := context.Background()
 	var all []store.Memory
 	if c.Query == "" {
-		all, err = memories(ctx, db, c.scope())
+		all, err = memories(ctx, db, c.Scope())
 	} else {
-		all, err = found(ctx, db, c.scope(), c.Query)
+		all, err = found(ctx, db, c.Scope(), c.Query)
 	}
 	if err != nil {
 		return err
@@ -65,29 +67,31 @@ func (c *memoryListCmd) Run(sys *system) error {
 		for i := range all {
 			all[i].Vector = store.Vector{}
 		}
-		return printJSON(sys.out, all)
+		return cli.PrintJSON(sys.Out, all)
 	}
-	w := tabwriter.NewWriter(sys.out, 0, 0, 2, ' ', 0)
+	w := tabwriter.NewWriter(sys.Out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "MEMORY\tSINCE\tWHAT")
 	for _, m := range all {
-		fmt.Fprintf(w, "%s\t%s\t%s\n", visible(m.ID), m.Created.Format(time.DateOnly), line(m.Text, max(40, sys.width-28)))
+		fmt.Fprintf(w, "%s\t%s\t%s\n", cli.Visible(m.ID), m.Created.Format(time.DateOnly),
+			cli.Line(m.Text, max(40, sys.Width-28)))
 	}
 	return w.Flush()
 }
 
 type memoryForgetCmd struct {
 	IDs   []string `arg:"" optional:"" name:"MEMORY" help:"As pawl memory list shows them."`
-	Query string   `placeholder:"WORDS" help:"What these words find, as pawl memory list WORDS shows it, after a question."`
-	All   bool     `help:"All of it, without a question: what --query finds, or everything that is remembered of the user."`
-	storeFlags
+	Query string   `placeholder:"WORDS" help:"${memory_forget_query}"`
+	All   bool     `help:"${memory_forget_all}"`
+	assemble.StoreFlags
 }
 
 // Run forgets. What is not there is told when the rest is gone.
-func (c *memoryForgetCmd) Run(sys *system) error {
+func (c *memoryForgetCmd) Run(sys *cli.System) error {
 	if len(c.IDs) > 0 && (c.Query != "" || c.All) || len(c.IDs) == 0 && c.Query == "" && !c.All {
-		return usage("pawl memory forget MEMORY, --query WORDS, or --all", "want ids, a query or --all to say what is forgotten")
+		return cli.Usage("pawl memory forget MEMORY, --query WORDS, or --all",
+			"want ids, a query or --all to say what is forgotten")
 	}
-	d, db, err := c.open(sys, false)
+	d, db, err := c.Open(sys, false)
 	if err != nil {
 		return err
 	}
@@ -97,9 +101,9 @@ func (c *memoryForgetCmd) Run(sys *system) error {
 	var missing error
 	switch {
 	case c.Query != "":
-		doomed, err = found(ctx, db, c.scope(), c.Query)
+		doomed, err = found(ctx, db, c.Scope(), c.Query)
 	case c.All:
-		doomed, err = memories(ctx, db, c.scope())
+		doomed, err = memories(ctx, db, c.Scope())
 	default:
 		doomed, missing, err = c.named(ctx, db)
 	}
@@ -110,13 +114,13 @@ func (c *memoryForgetCmd) Run(sys *system) error {
 		return err
 	}
 	for _, m := range doomed {
-		if err := db.ForgetMemory(ctx, c.scope(), m.ID); err != nil && !errors.Is(err, store.ErrNotFound) {
+		if err := db.ForgetMemory(ctx, c.Scope(), m.ID); err != nil && !errors.Is(err, store.ErrNotFound) {
 			return err
 		}
-		fmt.Fprintf(sys.out, "forgotten %s: %s\n", visible(m.ID), line(m.Text, 100))
+		fmt.Fprintf(sys.Out, "forgotten %s: %s\n", cli.Visible(m.ID), cli.Line(m.Text, 100))
 	}
 	if missing == nil && len(doomed) == 0 {
-		fmt.Fprintln(sys.err, "pawl: nothing was found, and nothing is forgotten")
+		fmt.Fprintln(sys.Err, "pawl: nothing was found, and nothing is forgotten")
 	}
 	return missing
 }
@@ -124,17 +128,17 @@ func (c *memoryForgetCmd) Run(sys *system) error {
 // named are the memories with the IDs that were given; missing says which is not there.
 func (c *memoryForgetCmd) named(ctx context.Context, db store.Memories) (all []store.Memory, missing, err error) {
 	for _, id := range c.IDs {
-		m, err := db.Memory(ctx, c.scope(), id)
+		m, err := db.Memory(ctx, c.Scope(), id)
 		switch {
 		case errors.Is(err, store.ErrNotFound) && missing == nil:
-			known, err := memories(ctx, db, c.scope())
+			known, err := memories(ctx, db, c.Scope())
 			if err != nil {
 				return nil, nil, err
 			}
-			missing = unknown("memory", id, names(known, memoryID), "pawl memory list")
+			missing = cli.Unknown("memory", id, cli.Names(known, memoryID), "pawl memory list")
 		case errors.Is(err, store.ErrNotFound):
 		case err != nil:
-			return nil, nil, usage("pawl memory list", "%v", err)
+			return nil, nil, cli.Usage("pawl memory list", "%v", err)
 		default:
 			all = append(all, m)
 		}
@@ -143,24 +147,25 @@ func (c *memoryForgetCmd) named(ctx context.Context, db store.Memories) (all []s
 }
 
 // sure asks the person at the terminal whether all of it is to be forgotten. Without one it is not.
-func (c *memoryForgetCmd) sure(sys *system, doomed []store.Memory) error {
+func (c *memoryForgetCmd) sure(sys *cli.System, doomed []store.Memory) error {
 	for _, m := range doomed {
-		fmt.Fprintf(sys.err, "  %s  %s\n", visible(m.ID), line(m.Text, 100))
+		fmt.Fprintf(sys.Err, "  %s  %s\n", cli.Visible(m.ID), cli.Line(m.Text, 100))
 	}
-	if !sys.inTerm || !sys.errTerm {
-		return usage("--all forgets them without a question", "%d of what is remembered would be forgotten, and nobody is here to ask", len(doomed))
+	if !sys.InTerm || !sys.ErrTerm {
+		return cli.Usage("--all forgets them without a question",
+			"%d of what is remembered would be forgotten, and nobody is here to ask", len(doomed))
 	}
-	ctx, stop := interruptible(context.Background(), sys.err)
+	ctx, stop := cli.Interruptible(context.Background(), sys.Err)
 	defer stop()
-	in := newLines(sys.in)
-	defer in.stop()
-	fmt.Fprintf(sys.err, "forget all %d? y: yes, n: no > ", len(doomed))
-	answer, err := in.next(ctx)
+	in := cli.NewLines(sys.In)
+	defer in.Stop()
+	fmt.Fprintf(sys.Err, "forget all %d? y: yes, n: no > ", len(doomed))
+	answer, err := in.Next(ctx)
 	if errors.Is(err, pawl.ErrCancelled) {
-		return &failure{status: statusInterrupted}
+		return cli.Silent(cli.StatusInterrupted)
 	}
 	if a := strings.ToLower(strings.TrimSpace(answer)); a == "y" || a == "yes" {
 		return nil
 	}
-	return &failure{statusFailed, errors.New("nothing is forgotten"), ""}
+	return cli.Fail(cli.StatusFailed, errors.New("nothing is forgotten"), "")
 }

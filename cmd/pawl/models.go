@@ -7,19 +7,21 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"github.com/pawl-go/pawl/cmd/pawl/internal/assemble"
+	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
 	"github.com/pawl-go/pawl/provider"
 	"github.com/pawl-go/pawl/provider/catalog"
 )
 
 // modelsCmd is about the models that the catalogue knows.
 type modelsCmd struct {
-	List modelsListCmd `cmd:"" help:"List what is known of models. One that is not in the list works as well."`
-	Show modelsShowCmd `cmd:"" help:"Show what is known of one model, where it was read, and what is assumed."`
+	List modelsListCmd `cmd:"" help:"${models_list}"`
+	Show modelsShowCmd `cmd:"" help:"${models_show}"`
 }
 
 type modelsListCmd struct {
 	Provider string `placeholder:"NAME" help:"Only the models of this provider."`
-	File     string `placeholder:"FILE" help:"A catalogue of your own in place of the one inside: JSON, in the form that --json prints."`
+	File     string `placeholder:"FILE" help:"${models_list_file}"`
 	JSON     bool   `name:"json" help:"Print a JSON list with sources and dates."`
 }
 
@@ -29,23 +31,24 @@ func (*modelsListCmd) Help() string {
 }
 
 // Run lists the models. What is not known is a question mark.
-func (c *modelsListCmd) Run(sys *system) error {
-	all, err := catalogue("--file", c.File)
+func (c *modelsListCmd) Run(sys *cli.System) error {
+	all, err := assemble.Catalogue("--file", c.File)
 	if err != nil {
 		return err
 	}
 	models := all.Models(c.Provider)
 	if known := provider.Names(); c.Provider != "" && len(models) == 0 && !slices.Contains(known, c.Provider) {
-		return usage("there are: "+strings.Join(known, ", "), "--provider: no provider is named %q", c.Provider)
+		return cli.Usage("there are: "+strings.Join(known, ", "), "--provider: no provider is named %q", c.Provider)
 	}
 	if c.JSON {
-		return printJSON(sys.out, models)
+		return cli.PrintJSON(sys.Out, models)
 	}
 	if len(models) == 0 {
-		fmt.Fprintln(sys.err, "the catalogue has no model of this provider; each of its models works, as --model "+c.Provider+":NAME")
+		fmt.Fprintln(sys.Err, "the catalogue has no model of this provider; each of its models works, as --model "+
+			c.Provider+":NAME")
 		return nil
 	}
-	w := tabwriter.NewWriter(sys.out, 0, 0, 2, ' ', 0)
+	w := tabwriter.NewWriter(sys.Out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "MODEL\tCALLS\tPARALLEL\tSEES\tREASONS\tWINDOW\tOUTPUT\t$/M IN\tCACHED\t$/M OUT\tREAD")
 	for _, m := range models {
 		in, cached, out := "?", "?", "?"
@@ -55,7 +58,8 @@ func (c *modelsListCmd) Run(sys *system) error {
 				in, out = in+"+", out+"+" // more for long requests
 			}
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", visible(m.Name()), yesNo(m.Calling), yesNo(m.Parallel), yesNo(m.Vision), yesNo(m.Reasoning),
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", cli.Visible(m.Name()), yesNo(m.Calling),
+			yesNo(m.Parallel), yesNo(m.Vision), yesNo(m.Reasoning),
 			tokens(m.Window), tokens(m.MaxOutput), in, cached, out, m.Date)
 	}
 	return w.Flush()
@@ -91,19 +95,19 @@ type modelsShowCmd struct {
 }
 
 // Run prints a line for each thing that is known, and one for each that is assumed.
-func (c *modelsShowCmd) Run(sys *system) error {
-	all, err := catalogue("--file", c.File)
+func (c *modelsShowCmd) Run(sys *cli.System) error {
+	all, err := assemble.Catalogue("--file", c.File)
 	if err != nil {
 		return err
 	}
 	if _, err := provider.Open(c.Name, &provider.Options{Catalog: all}); err != nil {
-		return &failure{status: statusUsage, err: err}
+		return cli.Fail(cli.StatusUsage, err, "")
 	}
 	m, assumed := all.Lookup(c.Name)
-	w := tabwriter.NewWriter(sys.out, 0, 0, 2, ' ', 0)
+	w := tabwriter.NewWriter(sys.Out, 0, 0, 2, ' ', 0)
 	row := func(name, value string) {
 		if value != "" && value != "?" {
-			fmt.Fprintf(w, "%s\t%s\n", name, visible(value))
+			fmt.Fprintf(w, "%s\t%s\n", name, cli.Visible(value))
 		}
 	}
 	row("model", m.Name())

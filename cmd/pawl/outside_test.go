@@ -7,10 +7,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
 	"github.com/pawl-go/pawl/sandbox"
 )
 
-// Without a flag a command tool is held by the sandbox: it reads its folder and not what lies beside it. As a control, --allow-commands lets it.
+// Without a flag a command tool is held by the sandbox: it reads its folder and not what lies
+// beside it. As a control, --allow-commands lets it.
 func TestCommandToolsAreHeld(t *testing.T) {
 	dir := t.TempDir()
 	secret := filepath.Join(dir, "secret")
@@ -22,7 +24,7 @@ func TestCommandToolsAreHeld(t *testing.T) {
 	ok(t, os.WriteFile(file, []byte("tools:\n  - command: {name: show, description: Shows files., run: [sh, -c, 'cat mine; cat "+secret+"; true']}\n"), 0o644))
 	call := func(flags ...string) string {
 		var out bytes.Buffer
-		sys := &system{in: strings.NewReader(""), out: &out, err: &out, env: os.Getenv}
+		sys := &cli.System{In: strings.NewReader(""), Out: &out, Err: &out, Env: os.Getenv}
 		execute(append([]string{"tools", "call", "show", "--tool-file", file}, flags...), sys)
 		return out.String()
 	}

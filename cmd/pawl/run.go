@@ -5,31 +5,31 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
-	"iter"
 	"maps"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/cmd/pawl/internal/assemble"
+	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
+	"github.com/pawl-go/pawl/cmd/pawl/internal/tui"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/team"
 )
 
 // runCmd carries out one task.
 type runCmd struct {
-	File string `arg:"" optional:"" name:"FILE" help:"An agent's file, FILE.yaml: see docs/yaml.md. Flags stand over it. Without one, what stands here is the task."`
-	Task string `arg:"" optional:"" name:"TASK" help:"What to do; - reads it from standard input. Left out, --messages goes on as it stands."`
-	agentFlags
-	transcriptFlags
-	settleFlags
-	durableFlags
-	recordFlags
-	telemetryFlags
-	engineFlags
-	Plan string `placeholder:"FILE" help:"A strategic plan, a JSON object with phases: it stands in the system text of the agent and of those that work for it. A strategic team carries it out in place of one of its own."`
+	File string `arg:"" optional:"" name:"FILE" help:"${run_file}"`
+	Task string `arg:"" optional:"" name:"TASK" help:"${run_task}"`
+	assemble.AgentFlags
+	assemble.TranscriptFlags
+	assemble.SettleFlags
+	assemble.DurableFlags
+	assemble.RecordFlags
+	assemble.TelemetryFlags
+	assemble.EngineFlags
+	Plan string `placeholder:"FILE" help:"${run_plan}"`
 	JSON bool   `name:"json" help:"Print the events, one JSON object a line, and nothing else."`
 }
 
@@ -56,114 +56,114 @@ With --max-rounds 0 no call is run: the calls are handed back, which is status 3
 }
 
 // Run carries the task out, prints what came of it, and saves the transcript whatever that was.
-func (c *runCmd) Run(sys *system) error {
-	return c.keep(sys, c.run(sys))
+func (c *runCmd) Run(sys *cli.System) error {
+	return c.Keep(sys, c.run(sys))
 }
 
-func (c *runCmd) run(sys *system) error {
+func (c *runCmd) run(sys *cli.System) error {
 	cause := error(pawl.ErrCancelled)
-	if c.Durable || c.away() {
-		cause = errStopped
+	if c.Durable || c.Away() {
+		cause = cli.ErrStopped
 	}
-	ctx, sys, stop := attend(context.Background(), sys, cause, c.JSON)
+	ctx, sys, stop := tui.Attend(context.Background(), sys, cause, c.JSON)
 	defer stop()
 	if err := c.words(); err != nil {
 		return err
 	}
-	if err := c.engineFlags.check(nil); err != nil {
+	if err := c.EngineFlags.Check(nil); err != nil {
 		return err
 	}
-	if c.away() {
+	if c.Away() {
 		return c.onCluster(ctx, sys)
 	}
-	if err := c.durableFlags.check(); err != nil {
+	if err := c.DurableFlags.Check(); err != nil {
 		return err
 	}
 	from, msgs, err := c.start(sys)
 	if err != nil {
 		return err
 	}
-	if err := savable("--save", c.Save); err != nil {
+	if err := cli.Savable("--save", c.Save); err != nil {
 		return err
 	}
-	if err := c.carrier(sys, &c.agentFlags); err != nil {
+	if err := c.Carrier(sys, &c.AgentFlags); err != nil {
 		return err
 	}
 	if c.Durable {
-		c.durably()
+		c.Durably()
 	}
-	s, err := c.setup(ctx, sys, c.File)
+	s, err := c.Setup(ctx, sys, c.File)
 	if err != nil {
 		return err
 	}
-	defer func() { s.close() }()
-	c.hide(s.secrets)
+	defer func() { s.Close() }()
+	c.Hide(s.Secrets)
 
-	out := &screen{w: sys.err}
-	c.approve(s, sys, out, nil, decided(msgs))
-	if s.person != nil {
-		s.person.resumes = !c.Durable
-	}
-	if err := c.telemetryFlags.open(sys, s); err != nil {
+	out := tui.NewScreen(sys.Err)
+	person := tui.AskPerson(s, sys, out, nil, assemble.Decided(msgs), !c.Durable)
+	if err := c.TelemetryFlags.Open(sys, s); err != nil {
 		return err
 	}
 	if c.Durable {
 		return c.durable(ctx, sys, s, out, from, msgs)
 	}
-	d := newDisplay(sys, out)
+	d := tui.NewDisplay(sys, out)
 	var unwritten error
 	if c.JSON {
-		d.show = eventLines(sys.out, &unwritten)
+		d.Show = assemble.EventLines(sys.Out, &unwritten)
 	}
 	started := time.Now()
-	res, truth, err := s.edited(ctx, from, msgs, d.show)
+	res, truth, err := person.Run(ctx, s, from, msgs, d.Show)
 	if res == nil {
-		return notBegun(err)
+		return cli.NotBegun(err)
 	}
-	saved := save(c.Save, res)
+	saved := assemble.Save(c.Save, res)
 	if !c.JSON {
-		d.totals(res.Spent, time.Since(started))
-		sys = sys.plain()
-		if err := printEnd(sys, res, s.handed(truth), d.live); err != nil {
+		d.Totals(res.Spent, time.Since(started))
+		sys = sys.Plain()
+		if err := assemble.PrintEnd(sys, res, s.Handed(truth), d.Live); err != nil {
 			return errors.Join(err, saved)
 		}
 	}
 	if saved != nil {
-		tell(sys.plain().err, saved)
+		cli.Report(sys.Plain().Err, saved)
 	}
-	if end := c.ended(res, err, c.Save); end != nil {
+	if end := c.Ended(res, err, c.Save); end != nil {
 		return end
 	}
 	if saved != nil {
-		return &failure{status: statusFailed}
+		return cli.Silent(cli.StatusFailed)
 	}
 	return unwritten
 }
 
-// durable begins a durable run, or goes on with the one that was begun with the same transcript and messages.
-func (c *runCmd) durable(ctx context.Context, sys *system, s *setup, out *screen, from *pawl.Result, msgs []llm.Message) error {
-	db, err := s.db.Create()
+// durable begins a durable run, or goes on with the one that was begun with the same transcript and
+// messages.
+func (c *runCmd) durable(ctx context.Context, sys *cli.System, s *assemble.Setup, out *tui.Screen, from *pawl.Result,
+	msgs []llm.Message) error {
+	db, err := s.DB.Create()
 	if err != nil {
-		return misconfigured(err)
+		return assemble.Misconfigured(err)
 	}
-	j := newJournal(db, c.storeFlags, c.Lease)
-	runner := j.Runner(cmp.Or(c.durableFlags.Run, newRunID()), s.agent)
+	j := assemble.NewJournal(db, c.StoreFlags, c.Lease)
+	runner := j.Runner(cmp.Or(c.DurableFlags.Run, assemble.NewRunID()), s.Agent)
 	if len(from.Messages)+len(from.Values) > 0 {
 		runner.From = from
 	}
-	if runner.Meta, err = newNote(c.File, &c.agentFlags, s); err != nil {
+	if runner.Meta, err = assemble.NewRecipe(c.File, &c.AgentFlags, s); err != nil {
 		return err
 	}
-	sys.tell("run " + runner.ID)
-	return (&work{j, runner, s, sys, out, c.JSON, c.Save}).do(ctx, msgs)
+	sys.Notice("run " + runner.ID)
+	return (&tui.DurableRun{Journal: j, Runner: runner, Setup: s, Sys: sys, Out: out, JSON: c.JSON,
+		Save: c.Save}).Do(ctx, msgs)
 }
 
 // words tells the file from the task.
 func (c *runCmd) words() error {
 	switch {
-	case isAgentFile(c.File):
+	case assemble.IsAgentFile(c.File):
 	case c.Task != "":
-		return usage(`pawl run FILE.yaml "what to do"; a task of several words stands in quotes`, "%s is no agent's file: its name does not end in .yaml", c.File)
+		return cli.Usage(`pawl run FILE.yaml "what to do"; a task of several words stands in quotes`, "%s is no agent's file: its name does not end in .yaml", c.File)
 	default:
 		c.Task, c.File = c.File, ""
 	}
@@ -171,44 +171,46 @@ func (c *runCmd) words() error {
 }
 
 // start finds what the run begins with: a transcript to go on from, and what is said now.
-func (c *runCmd) start(sys *system) (*pawl.Result, []llm.Message, error) {
+func (c *runCmd) start(sys *cli.System) (*pawl.Result, []llm.Message, error) {
 	from := new(pawl.Result)
 	if c.Messages != "" {
 		var err error
-		if from, err = loadTranscript(c.Messages); err != nil {
+		if from, err = assemble.LoadTranscript(c.Messages); err != nil {
 			return nil, nil, err
 		}
-	} else if !c.settleFlags.empty() {
+	} else if !c.SettleFlags.Empty() {
 		hint := "--messages FILE, with what --save wrote"
 		if c.Durable {
 			hint = "pawl runs approve, deny and answer are for the calls of durable runs"
 		}
-		return nil, nil, usage(hint, "--approve, --deny and --answer are about the open calls of an earlier run, and none is given")
+		return nil, nil, cli.Usage(hint,
+			"--approve, --deny and --answer are about the open calls of an earlier run, and none is given")
 	}
 	if err := c.planned(from); err != nil {
 		return nil, nil, err
 	}
-	msgs, waiting, err := c.settleFlags.messages(from)
+	msgs, waiting, err := c.SettleFlags.Settle(from)
 	if err != nil {
 		return nil, nil, err
 	}
 	task := c.Task
 	switch {
-	case task == "-" || task == "" && c.Messages == "" && !sys.inTerm:
-		b, err := io.ReadAll(sys.in)
+	case task == "-" || task == "" && c.Messages == "" && !sys.InTerm:
+		b, err := io.ReadAll(sys.In)
 		if err != nil {
-			return nil, nil, usage("", "the task could not be read from standard input: %v", err)
+			return nil, nil, cli.Usage("", "the task could not be read from standard input: %v", err)
 		}
 		task = string(b)
 		if strings.TrimSpace(task) == "" {
-			return nil, nil, usage(`pawl run --model … "what to do"`, "there is no task: standard input is empty")
+			return nil, nil, cli.Usage(`pawl run --model … "what to do"`, "there is no task: standard input is empty")
 		}
 	case c.Messages == "" && strings.TrimSpace(task) == "":
-		return nil, nil, usage(`pawl run --model … "what to do"`, "there is no task")
+		return nil, nil, cli.Usage(`pawl run --model … "what to do"`, "there is no task")
 	}
 	if strings.TrimSpace(task) != "" {
 		if len(waiting) > 0 {
-			return nil, nil, usage("first "+strings.TrimPrefix(settling(waiting), ", and "), "%s for an answer before a new message: %s", waits(len(waiting)), keys(waiting))
+			return nil, nil, cli.Usage("first "+strings.TrimPrefix(assemble.Settling(waiting), ", and "),
+				"%s for an answer before a new message: %s", assemble.Waits(len(waiting)), assemble.Keys(waiting))
 		}
 		fresh := *from // a new task has a budget of its own
 		fresh.Spent = pawl.Spent{}
@@ -223,130 +225,17 @@ func (c *runCmd) planned(from *pawl.Result) error {
 	if c.Plan == "" {
 		return nil
 	}
-	b, err := readFile("--plan", c.Plan)
+	b, err := cli.ReadFile("--plan", c.Plan)
 	if err != nil {
 		return err
 	}
 	var object map[string]json.RawMessage
 	if err := json.Unmarshal(b, &object); err != nil || object == nil {
-		return usage(`{"phases":[{"worker":"…","goals":"…"}]}`, "--plan: %s is no JSON object", c.Plan)
+		return cli.Usage(`{"phases":[{"worker":"…","goals":"…"}]}`, "--plan: %s is no JSON object", c.Plan)
 	}
 	values := pawl.Values{}
 	maps.Copy(values, from.Values)
 	values[team.PlanKey] = b
 	from.Values = values
 	return nil
-}
-
-// follow shows the events of a run and returns how it ended. The Result is nil when nothing was begun.
-func follow(events iter.Seq2[pawl.Event, error], show func(pawl.Event)) (res *pawl.Result, err error) {
-	for e, failed := range events {
-		if failed != nil {
-			err = failed
-			break
-		}
-		if e.Kind == pawl.EventRunEnded && !strings.Contains(string(e.Run), "/") {
-			res = e.Result
-		}
-		show(e)
-	}
-	return res, err
-}
-
-// eventLines prints events as JSON, one a line. When a line cannot be written, the rest is not tried, and failed says why.
-func eventLines(w io.Writer, failed *error) func(pawl.Event) {
-	e := json.NewEncoder(w)
-	e.SetEscapeHTML(false)
-	return func(ev pawl.Event) {
-		if *failed == nil {
-			*failed = e.Encode(ev)
-		}
-	}
-}
-
-func save(path string, res *pawl.Result) error {
-	if path == "" {
-		return nil
-	}
-	return saveTranscript(path, res)
-}
-
-// printEnd prints what the run gave: the answer, or the calls that are open, one JSON object a line.
-func printEnd(sys *system, res *pawl.Result, open []openCall, told bool) error {
-	if len(open) > 0 && (res.Stop == pawl.StopPending || res.Stop == pawl.StopLimit) {
-		e := json.NewEncoder(sys.out)
-		e.SetEscapeHTML(false)
-		for _, o := range open {
-			if err := e.Encode(o); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	return printAnswer(sys, res, told)
-}
-
-// printAnswer prints the answer, unless it was told as it came.
-func printAnswer(sys *system, res *pawl.Result, told bool) error {
-	text := ""
-	switch res.Stop {
-	case pawl.StopAnswer, pawl.StopFinished, pawl.StopLimit:
-		text = res.Text()
-	}
-	if text == "" || told && res.Stop != pawl.StopFinished && res.Output == nil { // what was told may not be JSON yet
-		return nil
-	}
-	if sys.outTerm {
-		text = visible(text)
-	}
-	if !strings.HasSuffix(text, "\n") {
-		text += "\n"
-	}
-	_, err := io.WriteString(sys.out, text)
-	return err
-}
-
-// ended, for a run that was saved to a file ("": was not), turns how the run stopped into the exit status and what there is to say about it.
-func (f *agentFlags) ended(res *pawl.Result, err error, saved string) error {
-	open := openCalls(res)
-	goOn := "go on with: pawl run --messages " + quotedWord(saved)
-	if saved == "" {
-		goOn = "with --save FILE the run can be gone on with: pawl run --messages FILE"
-	}
-	switch res.Stop {
-	case pawl.StopAnswer, pawl.StopFinished:
-		return nil
-	case pawl.StopPending:
-		return &failure{statusPending, fmt.Errorf("%s for an answer: %s", waits(len(open)), keys(open)), goOn + settling(open)}
-	case pawl.StopLimit:
-		if len(open) > 0 {
-			return &failure{statusPending, fmt.Errorf("%s: %s", res.Cause, keys(open)), goOn + ", and --answer KEY=TEXT for each call, or --max-rounds N to run them"}
-		}
-		return &failure{statusLimit, fmt.Errorf("limit: %s", res.Cause), f.raise(res)}
-	case pawl.StopCancelled:
-		return &failure{statusInterrupted, errors.New(res.Cause), goOn}
-	case pawl.StopStalled:
-		return &failure{statusFailed, errors.New(res.Cause), "other instructions (--system) or another model may help: pawl models list"}
-	}
-	if err == nil {
-		err = errors.New(res.Cause)
-	}
-	return failed(err)
-}
-
-// quotedWord writes a word so that a shell reads it as one.
-func quotedWord(s string) string {
-	if s != "" && !strings.ContainsFunc(s, func(r rune) bool {
-		return r != '_' && r != '-' && r != '.' && r != '/' && !unicode.IsLetter(r) && !unicode.IsDigit(r)
-	}) {
-		return s
-	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
-}
-
-func waits(n int) string {
-	if n == 1 {
-		return "1 call waits"
-	}
-	return count(n, "call") + " wait"
 }

@@ -2,26 +2,21 @@ package main
 
 import (
 	"bytes"
-	"encoding/json"
-	"os"
 	"path/filepath"
-	"reflect"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
-
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
 	"github.com/pawl-go/pawl/durable"
 	"github.com/pawl-go/pawl/llm"
-	"github.com/pawl-go/pawl/redact"
 	"github.com/pawl-go/pawl/script"
 	"github.com/pawl-go/pawl/store/sqlite"
 )
 
-// What is wrong with a run's name, a key or a flag is told in a line, with what would be right, and changes nothing.
+// What is wrong with a run's name, a key or a flag is told in a line, with what would be right, and
+// changes nothing.
 func TestRunCommandsRefuse(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "runs.db")
 	db, err := sqlite.Open(path, &sqlite.Options{NoSync: true})
@@ -100,113 +95,11 @@ func exported(t *testing.T, path string) (all []string) {
 	t.Helper()
 	for _, id := range []string{"invoice-7", "invoice-8", "quick"} {
 		var out bytes.Buffer
-		sys := &system{out: &out, err: &out, env: func(string) string { return "" }}
+		sys := &cli.System{Out: &out, Err: &out, Env: func(string) string { return "" }}
 		if status := execute([]string{"runs", "show", id, "--json", "--db", path}, sys); status != 0 {
 			t.Fatalf("%s: %s", id, out.String())
 		}
 		all = append(all, out.String())
 	}
 	return all
-}
-
-// A run keeps each flag of its agent, and gives it back; the flags that say where it is, and whose, it does not keep.
-func TestNoteKeepsEachFlag(t *testing.T) {
-	f, want := new(agentFlags), new(agentFlags)
-	names := map[string]bool{}
-	v := reflect.ValueOf(f).Elem()
-	for _, field := range reflect.VisibleFields(v.Type()) {
-		if field.Anonymous || !field.IsExported() {
-			continue
-		}
-		if names[field.Name] {
-			t.Errorf("two flags are called %s: a note cannot tell them apart", field.Name)
-		}
-		names[field.Name] = true
-		if !fill(v.FieldByIndex(field.Index)) {
-			t.Errorf("the flag %s has the type %s, which this test cannot fill", field.Name, field.Type)
-		}
-	}
-	s := &setup{secrets: new(redact.Redactor)}
-	meta, err := newNote("", f, s)
-	ok(t, err)
-	n := readNote(meta)
-	if n == nil {
-		t.Fatalf("no note: %s", meta)
-	}
-	ok(t, n.over(want))
-	want.DB, want.Tenant, want.User = f.DB, f.Tenant, f.User
-	if diff := cmp.Diff(want, f, cmp.Exporter(func(reflect.Type) bool { return true }), cmpopts.EquateEmpty()); diff != "" {
-		t.Errorf("got -, want +: %s", diff)
-	}
-	if kept := string(meta); strings.Contains(kept, `"DB"`) || strings.Contains(kept, `"User"`) {
-		t.Errorf("got %s", kept)
-	}
-	given := &agentFlags{Model: "openai:other"}
-	ok(t, n.over(given))
-	if given.Model != "openai:other" || given.System != f.System {
-		t.Errorf("a flag that was given: got %q, %q", given.Model, given.System)
-	}
-}
-
-// fill gives a flag a value that is not its default.
-func fill(v reflect.Value) bool {
-	switch v.Interface().(type) {
-	case time.Duration:
-		v.SetInt(int64(time.Minute))
-		return true
-	}
-	switch v.Kind() {
-	case reflect.String:
-		v.SetString("x")
-	case reflect.Bool:
-		v.SetBool(true)
-	case reflect.Int, reflect.Int64:
-		v.SetInt(7)
-	case reflect.Float64:
-		v.SetFloat(1.5)
-	case reflect.Pointer:
-		v.Set(reflect.New(v.Type().Elem()))
-		return fill(v.Elem())
-	case reflect.Slice:
-		v.Set(reflect.MakeSlice(v.Type(), 1, 1))
-		return fill(v.Index(0))
-	default:
-		return false
-	}
-	return true
-}
-
-// A secret that stood on the command line is not kept, and has to be said again.
-func TestNoteKeepsNoSecrets(t *testing.T) {
-	s := &setup{secrets: new(redact.Redactor)}
-	ok(t, s.secrets.Add("sk-very-secret"))
-	meta, err := newNote("", &agentFlags{Model: "openai:m", BaseURL: "https://proxy.test/sk-very-secret/v1"}, s)
-	ok(t, err)
-	if bytes.Contains(meta, []byte("sk-very-secret")) {
-		t.Errorf("kept: %s", meta)
-	}
-	n := readNote(meta)
-	if err := n.over(new(agentFlags)); err == nil || !strings.Contains(err.Error(), "--base-url held a secret") {
-		t.Errorf("got %v", err)
-	}
-	ok(t, n.over(&agentFlags{BaseURL: "https://proxy.test/v1"}))
-}
-
-// A file that changed since a run was begun is noticed.
-func TestNoteKnowsTheFile(t *testing.T) {
-	t.Chdir(t.TempDir())
-	ok(t, os.WriteFile("agent.yaml", []byte("model: openai:m\n"), 0o600))
-	meta, err := newNote("agent.yaml", new(agentFlags), &setup{secrets: new(redact.Redactor)})
-	ok(t, err)
-	n := readNote(meta)
-	if n.changed("agent.yaml") {
-		t.Error("the file is taken for changed")
-	}
-	ok(t, os.WriteFile("agent.yaml", []byte("model: openai:n\n"), 0o600))
-	if !n.changed("agent.yaml") {
-		t.Error("the change is not noticed")
-	}
-	if readNote(json.RawMessage(`{"of":"somebody"}`)) != nil || readNote(nil) != nil {
-		t.Error("what another program kept is taken for a note")
-	}
 }

@@ -10,13 +10,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rogpeppe/go-internal/testscript"
-
+	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
 	"github.com/pawl-go/pawl/store"
 	"github.com/pawl-go/pawl/store/sqlite"
+	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// due is a command of the scripts: it keeps a schedule that is due now, as alice's, in the database DB; with N so many of them, ID1, ID2 and so on.
+// due is a command of the scripts: it keeps a schedule that is due now, as alice's, in the database
+// DB; with N so many of them, ID1, ID2 and so on.
 func due(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 3 || len(args) > 4 {
 		ts.Fatalf("usage: due DB ID TASK [N]")
@@ -37,12 +38,14 @@ func due(ts *testscript.TestScript, neg bool, args []string) {
 	task := []byte(strings.ReplaceAll(args[2], "SERVER", ts.Getenv("SERVER")))
 	for _, id := range ids {
 		_, err = db.PutSchedule(context.Background(), store.Scope{User: "alice"},
-			store.Schedule{ID: id, Description: "the schedule " + id, When: at.Format(time.RFC3339), Task: task, Enabled: true, Next: at})
+			store.Schedule{ID: id, Description: "the schedule " + id, When: at.Format(time.RFC3339), Task: task,
+				Enabled: true, Next: at})
 		ts.Check(err)
 	}
 }
 
-// What is wrong with the flags of the commands about what is kept is told before anything is done: in a line, with what would be right.
+// What is wrong with the flags of the commands about what is kept is told before anything is done:
+// in a line, with what would be right.
 func TestKeptCommandsRefuse(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "pawl.db")
@@ -99,20 +102,24 @@ type badLine struct {
 	want   string
 }
 
-// refused has each row refused, in at most two lines, the second of which is a hint. Those that name no database are about the one at path.
+// refused has each row refused, in at most two lines, the second of which is a hint. Those that
+// name no database are about the one at path.
 func refused(t *testing.T, path string, rows []badLine) {
 	t.Helper()
 	for _, row := range rows {
 		var out bytes.Buffer
-		sys := &system{in: strings.NewReader(""), out: &out, err: &out, env: func(string) string { return "" }, width: 80}
+		sys := &cli.System{In: strings.NewReader(""), Out: &out, Err: &out, Env: func(string) string { return "" },
+			Width: 80}
 		args := strings.Fields(row.args)
 		if len(args) > 1 && !slices.Contains(args, "--db") {
 			args = append(args, "--db", path)
 		}
 		status := execute(args, sys)
 		text := out.String()
-		if status != row.status || !strings.HasPrefix(text, "pawl: error: ") || !strings.Contains(text, row.want) || strings.Contains(text, "goroutine") {
-			t.Errorf("pawl %s: status %d, want %d; told\n%s\nwant %q in it", row.args, status, row.status, text, row.want)
+		if status != row.status || !strings.HasPrefix(text, "pawl: error: ") || !strings.Contains(text, row.want) ||
+			strings.Contains(text, "goroutine") {
+			t.Errorf("pawl %s: status %d, want %d; told\n%s\nwant %q in it", row.args, status, row.status, text,
+				row.want)
 		}
 		if lines := strings.Count(strings.TrimSpace(text), "\n"); lines > 1 {
 			t.Errorf("pawl %s: told in %d lines:\n%s", row.args, lines+1, text)

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-
+	"github.com/pawl-go/pawl/cmd/pawl/internal/assemble"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/pawltest"
 	"github.com/pawl-go/pawl/script"
@@ -23,7 +23,8 @@ import (
 
 var updateScreens = flag.Bool("update-screens", false, "write the screens that are seen into testdata/screens")
 
-// session is pawl under tmux, with a person who types and looks at the screen, and a provider on loopback that plays a script.
+// session is pawl under tmux, with a person who types and looks at the screen, and a provider on
+// loopback that plays a script.
 type session struct {
 	t       *testing.T
 	dir     string
@@ -55,7 +56,8 @@ func sit(t *testing.T, columns int, turns ...script.Turn) *session {
 	}
 	s.socket = filepath.Join(bin, "tmux")
 	home := t.TempDir()
-	s.env = []string{"PATH=" + bin + ":" + os.Getenv("PATH"), "HOME=" + home, "XDG_DATA_HOME=" + home, "OPENAI_API_KEY=test-key", "OPENAI_BASE_URL=" + sim.URL, "GORACE=atexit_sleep_ms=0",
+	s.env = []string{"PATH=" + bin + ":" + os.Getenv("PATH"), "HOME=" + home, "XDG_DATA_HOME=" + home,
+		"OPENAI_API_KEY=test-key", "OPENAI_BASE_URL=" + sim.URL, "GORACE=atexit_sleep_ms=0",
 		"LANG=C.UTF-8", "LC_ALL=C.UTF-8", "TZ=UTC", "CI="}
 	t.Cleanup(func() { s.tmux("kill-server") })
 	return s
@@ -144,7 +146,8 @@ func (s *session) until(what string, so func(screen string) bool) {
 
 // press presses keys, as tmux names them; text types.
 func (s *session) press(keys ...string) { s.tmux(append([]string{"send-keys"}, keys...)...) }
-func (s *session) text(text string)     { s.tmux("send-keys", "-l", text) }
+
+func (s *session) text(text string) { s.tmux("send-keys", "-l", text) }
 
 // enter types a line.
 func (s *session) enter(text string) {
@@ -210,14 +213,16 @@ func screens(t *testing.T, play func(t *testing.T, columns int)) {
 
 const threeLines = "one\ntwo\nthree\n"
 
-// What is in a folder is asked, a call asks before it writes, a message goes to the run under way, and the answer is shown while it is written.
+// What is in a folder is asked, a call asks before it writes, a message goes to the run under way,
+// and the answer is shown while it is written.
 func TestScreenChat(t *testing.T) {
 	screens(t, func(t *testing.T, columns int) {
 		answer := script.Say("# Two files\n\nI **read** them both:\n\n| file | lines |\n|---|--:|\n| `a.csv` | 12 |\n| `数据.csv` | 3 |\n\n- `b.csv` is rather long, so that this item wraps in a narrow terminal 👩‍👩‍👧\n\n```go\nx := 1 // one\n```\n")
 		hold := make(chan struct{})
 		answer.Hold = hold
 		s := sit(t, columns,
-			script.Together(script.Say("I look."), script.Call("file_list", nil), script.Call("file_read", map[string]any{"path": "missing.txt"})),
+			script.Together(script.Say("I look."), script.Call("file_list", nil),
+				script.Call("file_read", map[string]any{"path": "missing.txt"})),
 			script.Call("file_write", map[string]any{"path": "note.txt", "content": "one\nTWO\nthree\n"}),
 			answer, script.Say("That, too."))
 		s.file("note.txt", threeLines)
@@ -268,7 +273,8 @@ func TestScreenAnswers(t *testing.T) {
 		s.press("a")
 		s.see("Done.", "tokens in")
 		s.golden("answers-end")
-		for name, want := range map[string]bool{"a.txt": false, "b.txt": false, "c.txt": true, "d.txt": true, "e.txt": true} {
+		for name, want := range map[string]bool{"a.txt": false, "b.txt": false, "c.txt": true, "d.txt": true,
+			"e.txt": true} {
 			if _, err := os.Stat(filepath.Join(s.dir, name)); (err == nil) != want {
 				t.Errorf("%s is there: %t, want %t", name, err == nil, want)
 			}
@@ -276,12 +282,14 @@ func TestScreenAnswers(t *testing.T) {
 	})
 }
 
-// Ctrl-C ends what the model does and leaves a conversation that is whole; it is gone on with the next day.
+// Ctrl-C ends what the model does and leaves a conversation that is whole; it is gone on with the
+// next day.
 func TestScreenInterrupt(t *testing.T) {
 	screens(t, func(t *testing.T, columns int) {
 		answer := script.Say("I begin, and never end.")
 		answer.Hold = make(chan struct{})
-		s := sit(t, columns, script.Loop(script.First(script.Expect(script.Say("Hello, *Ada*."), script.Asked("I am")), script.Expect(answer, script.Asked("Tell me")),
+		s := sit(t, columns, script.Loop(script.First(script.Expect(script.Say("Hello, *Ada*."),
+			script.Asked("I am")), script.Expect(answer, script.Asked("Tell me")),
 			script.Expect(script.Say("You are Ada."), script.Asked("Who am I")))))
 		s.start("chat", "--model", "openai:sim", "--save", "talk.json")
 		s.see("/help")
@@ -294,7 +302,7 @@ func TestScreenInterrupt(t *testing.T) {
 		s.golden("interrupt")
 		s.press("C-c")
 		s.see("[status 130]")
-		if _, err := loadTranscript(filepath.Join(s.dir, "talk.json")); err != nil {
+		if _, err := assemble.LoadTranscript(filepath.Join(s.dir, "talk.json")); err != nil {
 			t.Errorf("what was saved: %v", err)
 		}
 		s.tmux("kill-server")
@@ -333,8 +341,10 @@ func TestScreenParallel(t *testing.T) {
 		get := func(path string) script.Turn {
 			return script.Call("http_fetch", map[string]any{"url": server.URL + path})
 		}
-		s := sit(t, columns, script.Together(get("/slow"), get("/quick"), script.Call("fly", map[string]any{"to": "Oslo"})), script.Say("Read."))
-		s.start("chat", "--model", "openai:sim", "--tools", "http", "--http-allow", strings.TrimPrefix(server.URL, "http://"))
+		s := sit(t, columns, script.Together(get("/slow"), get("/quick"),
+			script.Call("fly", map[string]any{"to": "Oslo"})), script.Say("Read."))
+		s.start("chat", "--model", "openai:sim", "--tools", "http", "--http-allow", strings.TrimPrefix(server.URL,
+			"http://"))
 		s.see("/help")
 		s.enter("Get both.")
 		s.until("both requests", func(string) bool { return arrived.Load() == 2 })
@@ -362,7 +372,8 @@ func TestScreenParallel(t *testing.T) {
 // What goes wrong is told with what to do next, and the chat goes on.
 func TestScreenErrors(t *testing.T) {
 	screens(t, func(t *testing.T, columns int) {
-		s := sit(t, columns, script.Loop(script.First(script.Expect(script.Fail(&llm.ProviderError{Status: 401, Code: llm.CodeAuthentication, Message: "no such key\x1b[2J\u202e"}), script.Asked("Hello?")),
+		s := sit(t, columns, script.Loop(script.First(script.Expect(script.Fail(&llm.ProviderError{Status: 401,
+			Code: llm.CodeAuthentication, Message: "no such key\x1b[2J\u202e"}), script.Asked("Hello?")),
 			script.Expect(script.Say("Now \x1b[31mit\x07 works\u202e."), script.Asked("And now")))))
 		s.start("chat", "--model", "openai:sim")
 		s.see("/help")
@@ -405,7 +416,8 @@ func TestScreenTyping(t *testing.T) {
 		s.press("Enter")
 		s.see("No.")
 		s.until("both totals", func(screen string) bool { return strings.Count(screen, "1 request") == 2 })
-		s.see("> After the window became narrower", "Enter sends") // how a terminal breaks what it has is its own affair, down to where an empty line goes
+		// how a terminal breaks what it has is its own affair, down to where an empty line goes
+		s.see("> After the window became narrower", "Enter sends")
 		for _, once := range []string{"> first", "Yes.", "No.", "Enter sends"} {
 			if screen := s.screen(); strings.Count(screen, once) != 1 {
 				t.Errorf("%q stands there %d times:\n%s", once, strings.Count(screen, once), screen)
@@ -418,7 +430,8 @@ func TestScreenTyping(t *testing.T) {
 func TestScreenRun(t *testing.T) {
 	screens(t, func(t *testing.T, columns int) {
 		turns := func() []script.Turn {
-			return []script.Turn{script.Together(script.Say("I look."), script.Call("file_list", nil)), script.Say("There is **one** file.")}
+			return []script.Turn{script.Together(script.Say("I look."), script.Call("file_list", nil)),
+				script.Say("There is **one** file.")}
 		}
 		for _, tt := range []struct {
 			name string

@@ -13,8 +13,10 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
-// seedTools are the built-in tools that these follow, with calls in their words: one with the arguments that were required there, and one with all that there were.
-// They are carried out in this order, one after another, so that later ones find what earlier ones made. want is in the result.
+// seedTools are the built-in tools that these follow, with calls in their words: one with the
+// arguments that were required there, and one with all that there were. They are carried out in
+// this order, one after another, so that later ones find what earlier ones made. want is in the
+// result.
 var seedTools = []struct{ tool, args, want string }{
 	{"remember", `{"content":"The office is in Oslo."}`, "Remembered as"},
 	{"knowledge_search", `{"query":"leave"}`, "twelve days"},
@@ -59,7 +61,8 @@ var seedTools = []struct{ tool, args, want string }{
 const seedNames = "data_aggregate data_filter data_parse data_transform file_delete file_list file_read file_stat file_write http_fetch knowledge_search remember " +
 	"schedule_create schedule_delete schedule_list schedule_update shell_exec skill_create skill_search skill_update web_search"
 
-// Every tool of the seed is there under its name, and takes the seed's arguments as they are, unmended.
+// Every tool of the seed is there under its name, and takes the seed's arguments as they are,
+// unmended.
 func TestSeedTools(t *testing.T) {
 	page := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/plain")
@@ -82,7 +85,8 @@ func TestSeedTools(t *testing.T) {
 		args := strings.ReplaceAll(row.args, "SERVER", page.URL)
 		x := pawl.Execute(t.Context(), tool, llm.ToolCall{ID: "c1", Name: row.tool, Args: json.RawMessage(args)})
 		if x.Outcome != pawl.OutcomeOK || len(x.Repairs) > 0 || !strings.Contains(x.Result.Text(), row.want) {
-			t.Errorf("%s %s: %s, repairs %q: %s; want %q in it", row.tool, args, x.Outcome, x.Repairs, x.Result.Text(), row.want)
+			t.Errorf("%s %s: %s, repairs %q: %s; want %q in it", row.tool, args, x.Outcome, x.Repairs,
+				x.Result.Text(), row.want)
 		}
 	}
 	slices.Sort(names)

@@ -16,8 +16,8 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// serve is a web server for scripts.
-func serve(ts *testscript.TestScript, neg bool, args []string) {
+// startServing is a web server for scripts.
+func startServing(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: serve FOLDER")
 	}
@@ -48,7 +48,8 @@ func serve(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Setenv("SERVER", strings.TrimPrefix(server.URL, "http://"))
 }
 
-// echo answers with what was asked, line by line: the method and the address as they came, the headers that tests look at, and the body.
+// echo answers with what was asked, line by line: the method and the address as they came, the
+// headers that tests look at, and the body.
 func echo(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintf(w, "%s %s\n", r.Method, r.RequestURI)
 	var names []string
@@ -65,8 +66,8 @@ func echo(w http.ResponseWriter, r *http.Request) {
 	w.Write(body)
 }
 
-// payments is a bank at /pay that is slow with the first payment: it is made, and never answered. /payments says how many were made, /payments/keys with which
-// idempotency keys.
+// payments is a bank at /pay that is slow with the first payment: it is made, and never answered.
+// /payments says how many were made, /payments/keys with which idempotency keys.
 type payments struct {
 	n    atomic.Int64
 	mu   sync.Mutex

@@ -10,23 +10,28 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
 )
 
-// A file is served; a run waits for a yes, Ctrl-C ends the server, and the next one, over the same database, has the run.
+// A file is served; a run waits for a yes, Ctrl-C ends the server, and the next one, over the same
+// database, has the run.
 func TestServe(t *testing.T) {
 	dir := t.TempDir()
 	write := writer(t, dir)
 	write("turns.json", `{"turns": [{"message": {"role": "assistant", "parts": [{"type": "tool_call", "id": "c", "name": "file_write", "args": {"path": "a.txt", "content": "hi"}}]}, "finish": "tool_calls"}, {"message": {"role": "assistant", "parts": [{"type": "text", "text": "written"}]}, "finish": "stop"}]}`)
-	file := write("clerk.yaml", "agent: clerk\nmodel: script:"+filepath.Join(dir, "turns.json")+"\ntools: [file]\nroot: "+dir+"\n")
+	file := write("clerk.yaml", "agent: clerk\nmodel: script:"+filepath.Join(dir, "turns.json")+
+		"\ntools: [file]\nroot: "+dir+"\n")
 	tokens := write("tokens.json", `[{"name":"ci","token":"0123456789abcdef","scopes":["all"]}]`)
 
 	begin := func() (url string, end func() int) {
 		t.Helper()
 		r, w := io.Pipe()
-		sys := &system{out: io.Discard, err: w, env: func(string) string { return "" }}
+		sys := &cli.System{Out: io.Discard, Err: w, Env: func(string) string { return "" }}
 		status := make(chan int, 1)
 		go func() {
-			status <- execute([]string{"serve", file, "--http", ":0", "--tokens", tokens, "--db", filepath.Join(dir, "pawl.db")}, sys)
+			status <- execute([]string{"serve", file, "--http", ":0", "--tokens", tokens, "--db",
+				filepath.Join(dir, "pawl.db")}, sys)
 			w.Close()
 		}()
 		lines := bufio.NewReader(r)
@@ -78,7 +83,9 @@ func TestServe(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if page, err := io.ReadAll(res.Body); err != nil || res.Body.Close() != nil || res.StatusCode != 200 || !strings.Contains(string(page), "<title>pawl</title>") || !strings.Contains(res.Header.Get("Content-Security-Policy"), "script-src 'self'") {
+	if page, err := io.ReadAll(res.Body); err != nil || res.Body.Close() != nil || res.StatusCode != 200 ||
+		!strings.Contains(string(page), "<title>pawl</title>") ||
+		!strings.Contains(res.Header.Get("Content-Security-Policy"), "script-src 'self'") {
 		t.Errorf("the pages: %s %v %s", res.Status, res.Header, page)
 	}
 	for held, want := range map[string]int{"0123456789abcdef": 200, "another-token-here": 401} {

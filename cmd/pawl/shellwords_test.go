@@ -7,8 +7,9 @@ import (
 	"testing"
 )
 
-// shellCommands are the commands of a text for a shell, as words: those of pipes, lists and substitutions each by itself, without
-// assignments in front, redirections and comments. It knows what the pages use; bash has checked the text before.
+// shellCommands are the commands of a text for a shell, as words: those of pipes, lists and
+// substitutions each by itself, without assignments in front, redirections and comments. It knows
+// what the pages use; bash has checked the text before.
 func shellCommands(text string) [][]string {
 	var (
 		all   [][]string
@@ -81,7 +82,8 @@ func shellCommands(text string) [][]string {
 			skip = true
 		case c == ' ' || c == '\t':
 			endWord()
-		case strings.IndexByte("\n|&;(){}", c) >= 0 && !(strings.IndexByte("{}", c) >= 0 && (begun || i+1 < len(text) && text[i+1] != ' ')):
+		case strings.IndexByte("\n|&;(){}", c) >= 0 && !(strings.IndexByte("{}", c) >= 0 &&
+			(begun || i+1 < len(text) && text[i+1] != ' ')):
 			endCommand()
 		default:
 			word.WriteByte(c)

@@ -16,14 +16,15 @@ import (
 	"testing"
 	"time"
 
-	"go.yaml.in/yaml/v3"
-
+	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
 	"github.com/pawl-go/pawl/config"
 	"github.com/pawl-go/pawl/internal/test/docgen"
 	"github.com/pawl-go/pawl/tools/outside"
+	"go.yaml.in/yaml/v3"
 )
 
-// Every block of code in README.md and docs/*.md is of a class, the first word behind its fence, and is checked as that:
+// Every block of code in README.md and docs/*.md is of a class, the first word behind its fence,
+// and is checked as that:
 //
 //	go       stands below a line <!-- code: FILE --> and is a copy of compiled code, see internal/test/docgen
 //	yaml     is the file of an agent, and pawl check finds nothing; with the word tools (or tools.yaml) it defines tools, with part it is a part of
@@ -36,8 +37,8 @@ import (
 //	python   is a program, and so is js
 //	text     is none of these: pictures, and what other tests compare
 //
-// A word with a point behind the class is a name: the block is kept as that file in the folder of the page, where its commands run.
-// That folder has README.md and the examples, too.
+// A word with a point behind the class is a name: the block is kept as that file in the folder of
+// the page, where its commands run. That folder has README.md and the examples, too.
 func TestSnippets(t *testing.T) {
 	found, err := filepath.Glob(filepath.Join("..", "..", "docs", "*.md"))
 	if err != nil || len(found) == 0 {
@@ -67,7 +68,8 @@ func newPage(t *testing.T, name string) *page {
 	t.Helper()
 	p := &page{name: name, dir: t.TempDir()}
 	home := t.TempDir()
-	p.env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "TMPDIR=" + home, "XDG_DATA_HOME=" + filepath.Join(home, "data"), "TERM=dumb", "TZ=UTC", "LANG=C.UTF-8", "GORACE=atexit_sleep_ms=0"}
+	p.env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "TMPDIR=" + home, "XDG_DATA_HOME=" +
+		filepath.Join(home, "data"), "TERM=dumb", "TZ=UTC", "LANG=C.UTF-8", "GORACE=atexit_sleep_ms=0"}
 	root, err := filepath.Abs(filepath.Join("..", ".."))
 	if err != nil {
 		t.Fatal(err)
@@ -92,7 +94,8 @@ func (p *page) check(text string) []string {
 		return []string{p.name + ": " + err.Error()}
 	}
 	var wrong []string
-	for _, b := range slices.Backward(blocks) { // what a page shows first is there first; later versions take its place as they come
+	// what a page shows first is there first; later versions take its place as they come
+	for _, b := range slices.Backward(blocks) {
 		if err := p.keep(b); err != nil {
 			return []string{p.name + ": " + err.Error()}
 		}
@@ -264,7 +267,8 @@ func (p *page) command(words []string, run bool) error {
 	case slices.Contains(programs, name) || strings.HasPrefix(name, ".bin/"):
 		return nil
 	}
-	return fmt.Errorf("nobody knows the program %s: if it is one, add it to programs in cmd/pawl/snippets_test.go", words[0])
+	return fmt.Errorf("nobody knows the program %s: if it is one, add it to programs in cmd/pawl/snippets_test.go",
+		words[0])
 }
 
 // exists reports whether the project has a file or folder.
@@ -273,12 +277,14 @@ func exists(name string) bool {
 	return err == nil
 }
 
-// anywhere are the commands that need no key, no network and nothing but the files of the page; so do runs of models whose turns are written.
-var anywhere = []string{"check", "init", "tools list", "tools show", "tools call", "tools lint", "models list", "models show", "version", "demo"}
+// anywhere are the commands that need no key, no network and nothing but the files of the page; so
+// do runs of models whose turns are written.
+var anywhere = []string{"check", "init", "tools list", "tools show", "tools call", "tools lint", "models list",
+	"models show", "version", "demo"}
 
 // pawl checks a command line of pawl's, and runs it where that can be done anywhere.
 func (p *page) pawl(args []string, run bool) error {
-	k, err := parser(&system{out: io.Discard, err: io.Discard, env: func(string) string { return "" }})
+	k, err := parser(&cli.System{Out: io.Discard, Err: io.Discard, Env: func(string) string { return "" }})
 	if err != nil {
 		return err
 	}
@@ -291,8 +297,10 @@ func (p *page) pawl(args []string, run bool) error {
 		path = strings.TrimPrefix(ctx.Selected().FullPath(), "pawl ")
 	}
 	all := strings.Join(args, " ")
-	written := path == "run" && (strings.Contains(all, "script:") || strings.Contains(all, "examples/") && !strings.Contains(all, "--model"))
-	if !run || !written && !slices.Contains(anywhere, path) || strings.ContainsAny(all, "…") || strings.Contains(all, "--mcp") || strings.Contains(all, "--connect") {
+	written := path == "run" && (strings.Contains(all, "script:") || strings.Contains(all, "examples/") &&
+		!strings.Contains(all, "--model"))
+	if !run || !written && !slices.Contains(anywhere, path) || strings.ContainsAny(all, "…") ||
+		strings.Contains(all, "--mcp") || strings.Contains(all, "--connect") {
 		return nil
 	}
 	out, err := p.run(exec.Command("pawl", args...))
@@ -342,7 +350,8 @@ var (
 	space   = regexp.MustCompile(`[ \t]+\n`)
 )
 
-// says reports whether got is what a page says, where … stands for any text, and alone in a line for any lines.
+// says reports whether got is what a page says, where … stands for any text, and alone in a line
+// for any lines.
 func says(got, want string) bool {
 	var b strings.Builder
 	b.WriteString(`\A`)
@@ -393,7 +402,8 @@ func TestWrongSnippets(t *testing.T) {
 		"```js\nlet = (\n```\n":                                               "SyntaxError",
 		"```sh\nls\n":                                                         "not closed",
 	} {
-		if strings.Contains(text, "```python") && !exists("/usr/bin/python3") && compiles("/usr/bin/python3", "(", "-") == nil || strings.Contains(text, "```js") && compiles("node", "(", "-") == nil {
+		if strings.Contains(text, "```python") && !exists("/usr/bin/python3") && compiles("/usr/bin/python3", "(",
+			"-") == nil || strings.Contains(text, "```js") && compiles("node", "(", "-") == nil {
 			t.Logf("cannot be tried here: %q", text)
 			continue
 		}

@@ -36,8 +36,9 @@ func pty(t *testing.T) (keeper, terminal *os.File) {
 	return keeper, terminal
 }
 
-// The first output is there after 50 ms on an idle machine, whatever else is to be made ready. What is measured is the work, and not the clock, which tells how busy
-// the machine is; on a busy one the same work costs up to twice as much.
+// The first output is there after 50 ms on an idle machine, whatever else is to be made ready. What
+// is measured is the work, and not the clock, which tells how busy the machine is; on a busy one
+// the same work costs up to twice as much.
 func TestFirstOutput(t *testing.T) {
 	limit := 100 * time.Millisecond
 	if raced() {
@@ -51,13 +52,15 @@ func TestFirstOutput(t *testing.T) {
 	if err := os.Symlink(self, name); err != nil {
 		t.Fatal(err)
 	}
-	for _, args := range [][]string{{"chat", "--model", "openai:sim", "--tools", "file,data,http"}, {"run", "--model", "openai:sim", "--tools", "file", "task"}} {
+	for _, args := range [][]string{{"chat", "--model", "openai:sim", "--tools", "file,data,http"},
+		{"run", "--model", "openai:sim", "--tools", "file", "task"}} {
 		best, clock := time.Hour, time.Hour
 		for range 5 {
 			keeper, terminal := pty(t)
 			cmd := exec.Command(name, args...)
 			home := t.TempDir()
-			cmd.Env = []string{"TERM=xterm", "HOME=" + home, "OPENAI_API_KEY=none-needed", "OPENAI_BASE_URL=http://127.0.0.1:9/v1", "GORACE=atexit_sleep_ms=0"}
+			cmd.Env = []string{"TERM=xterm", "HOME=" + home, "OPENAI_API_KEY=none-needed",
+				"OPENAI_BASE_URL=http://127.0.0.1:9/v1", "GORACE=atexit_sleep_ms=0"}
 			cmd.Stdin, cmd.Stdout, cmd.Stderr = terminal, terminal, terminal
 			begun := time.Now()
 			if err := cmd.Start(); err != nil {

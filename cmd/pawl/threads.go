@@ -5,9 +5,10 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"slices"
 	"text/tabwriter"
 
+	"github.com/pawl-go/pawl/cmd/pawl/internal/assemble"
+	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/store"
 )
@@ -19,46 +20,38 @@ type threadsCmd struct {
 	Delete threadsDeleteCmd `cmd:"" help:"Remove conversations."`
 }
 
-func threadID(t store.Thread) string { return t.ID }
-
-// threads are those of a scope, the last one first.
-func threads(ctx context.Context, db store.Threads, s store.Scope) ([]store.Thread, error) {
-	all, err := everything(func(p store.Page) ([]store.Thread, error) { return db.Threads(ctx, s, p) }, threadID)
-	slices.SortStableFunc(all, func(a, b store.Thread) int { return b.Updated.Compare(a.Updated) })
-	return all, err
-}
-
 func notThere(ctx context.Context, db store.Threads, s store.Scope, id string) error {
-	all, err := threads(ctx, db, s)
+	all, err := assemble.Threads(ctx, db, s)
 	if err != nil {
 		return err
 	}
-	return unknown("conversation", id, names(all, threadID), "pawl threads list")
+	return cli.Unknown("conversation", id, cli.Names(all, assemble.ThreadID), "pawl threads list")
 }
 
 type threadsListCmd struct {
 	JSON bool `name:"json" help:"Print a JSON list."`
-	storeFlags
+	assemble.StoreFlags
 }
 
 // Run lists the conversations of the user.
-func (c *threadsListCmd) Run(sys *system) error {
-	d, db, err := c.open(sys, false)
+func (c *threadsListCmd) Run(sys *cli.System) error {
+	d, db, err := c.Open(sys, false)
 	if err != nil {
 		return err
 	}
 	defer d.Close()
-	all, err := threads(context.Background(), db, c.scope())
+	all, err := assemble.Threads(context.Background(), db, c.Scope())
 	if err != nil {
 		return err
 	}
 	if c.JSON {
-		return printJSON(sys.out, all)
+		return cli.PrintJSON(sys.Out, all)
 	}
-	w := tabwriter.NewWriter(sys.out, 0, 0, 2, ' ', 0)
+	w := tabwriter.NewWriter(sys.Out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "THREAD\tMESSAGES\tLAST\tBEGAN WITH")
 	for _, t := range all {
-		fmt.Fprintf(w, "%s\t%d\t%s\t%s\n", visible(t.ID), t.Messages, moment(t.Updated, ""), line(t.Title, 50))
+		fmt.Fprintf(w, "%s\t%d\t%s\t%s\n", cli.Visible(t.ID), t.Messages, cli.Moment(t.Updated, ""),
+			cli.Line(t.Title, 50))
 	}
 	return w.Flush()
 }
@@ -66,29 +59,29 @@ func (c *threadsListCmd) Run(sys *system) error {
 type threadsShowCmd struct {
 	ID   string `arg:"" name:"THREAD" help:"As pawl threads list shows it, or last."`
 	JSON bool   `name:"json" help:"Print the messages as JSON, as --messages reads them."`
-	storeFlags
+	assemble.StoreFlags
 }
 
 // Run shows a conversation.
-func (c *threadsShowCmd) Run(sys *system) error {
-	d, db, err := c.open(sys, false)
+func (c *threadsShowCmd) Run(sys *cli.System) error {
+	d, db, err := c.Open(sys, false)
 	if err != nil {
 		return err
 	}
 	defer d.Close()
 	ctx := context.Background()
-	t, from, err := loadThread(ctx, db, c.scope(), c.ID)
+	t, from, err := assemble.LoadThread(ctx, db, c.Scope(), c.ID)
 	if err != nil {
 		return err
 	}
 	if t == nil {
-		return notThere(ctx, db, c.scope(), c.ID)
+		return notThere(ctx, db, c.Scope(), c.ID)
 	}
 	if c.JSON {
-		return printJSON(sys.out, from.Messages)
+		return cli.PrintJSON(sys.Out, from.Messages)
 	}
 	for _, m := range from.Messages {
-		said(sys.out, m)
+		said(sys.Out, m)
 	}
 	return nil
 }
@@ -98,29 +91,32 @@ func said(w io.Writer, m llm.Message) {
 	for _, p := range m.Parts {
 		switch p := p.(type) {
 		case llm.Text:
-			fmt.Fprintf(w, "%s: %s\n", m.Role, indented(visible(p.Text)))
+			fmt.Fprintf(w, "%s: %s\n", m.Role, cli.Indented(cli.Visible(p.Text)))
 		case llm.ToolCall:
-			fmt.Fprintf(w, "%s calls %s %s\n", m.Role, visible(p.Name), line(string(p.Args), 200))
+			fmt.Fprintf(w, "%s calls %s %s\n", m.Role, cli.Visible(p.Name), cli.Line(string(p.Args), 200))
 		case llm.ToolResult:
-			fmt.Fprintf(w, "result: %s\n", beginning(p.Text(), 200))
+			fmt.Fprintf(w, "result: %s\n", cli.Beginning(p.Text(), 200))
 		case llm.Media:
-			fmt.Fprintf(w, "%s: (%s)\n", m.Role, visible(cmp.Or(p.MIME, "media")))
+			fmt.Fprintf(w, "%s: (%s)\n", m.Role, cli.Visible(cmp.Or(p.MIME, "media")))
 		}
 	}
 }
 
 type threadsDeleteCmd struct {
 	IDs []string `arg:"" name:"THREAD" help:"As pawl threads list shows them."`
-	storeFlags
+	assemble.StoreFlags
 }
 
 // Run removes what it can, and tells of the first that is not there.
-func (c *threadsDeleteCmd) Run(sys *system) error {
-	d, db, err := c.open(sys, false)
+func (c *threadsDeleteCmd) Run(sys *cli.System) error {
+	d, db, err := c.Open(sys, false)
 	if err != nil {
 		return err
 	}
 	defer d.Close()
-	return deleted(sys.out, c.IDs, func(id string) error { return db.DeleteThread(context.Background(), c.scope(), id) },
-		func(id string) error { return notThere(context.Background(), db, c.scope(), id) })
+	return cli.Deleted(sys.Out, c.IDs, func(id string) error {
+		return db.DeleteThread(context.Background(), c.Scope(),
+			id)
+	},
+		func(id string) error { return notThere(context.Background(), db, c.Scope(), id) })
 }

@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/provider/anthropic"
 	"github.com/pawl-go/pawl/provider/gemini"
@@ -20,9 +21,9 @@ import (
 
 // wireCmd translates, without a network and without a key.
 type wireCmd struct {
-	Encode wireEncodeCmd `cmd:"" help:"Print the body that a provider would be sent for a request."`
-	Decode wireDecodeCmd `cmd:"" help:"Print the response in a provider's reply, or the error in it."`
-	Check  wireCheckCmd  `cmd:"" help:"Print what is wrong with a history, and the history mended."`
+	Encode wireEncodeCmd `cmd:"" help:"${wire_encode}"`
+	Decode wireDecodeCmd `cmd:"" help:"${wire_decode}"`
+	Check  wireCheckCmd  `cmd:"" help:"${wire_check}"`
 }
 
 // wire is how one API is written and read.
@@ -32,13 +33,15 @@ type wire struct {
 	open   func(http.RoundTripper) llm.Model
 }
 
-// read returns the reply in an answer, or the error in it. A status of failure is read as a request would meet it, so that the headers count.
+// read returns the reply in an answer, or the error in it. A status of failure is read as a request
+// would meet it, so that the headers count.
 func (w *wire) read(status int, h http.Header, sse bool, body []byte) (*llm.Response, error) {
 	if status >= 200 && status <= 299 {
 		return w.decode(status, sse, body)
 	}
 	m := w.open(answers(func() *http.Response {
-		return &http.Response{StatusCode: status, Header: h, Body: io.NopCloser(bytes.NewReader(body)), ContentLength: int64(len(body))}
+		return &http.Response{StatusCode: status, Header: h, Body: io.NopCloser(bytes.NewReader(body)),
+			ContentLength: int64(len(body))}
 	}))
 	return llm.Complete(context.Background(), m, &llm.Request{Messages: []llm.Message{llm.User("?")}})
 }
@@ -73,11 +76,13 @@ func wireOf(api string) (wire, error) {
 		}}, nil
 	case "openai-chat":
 		return wire{openai.EncodeChat, openai.DecodeChat, func(h http.RoundTripper) llm.Model {
-			return openai.NewChat("m", &openai.Options{BaseURL: openai.DefaultBaseURL, Key: "none", HTTP: h, Retries: -1})
+			return openai.NewChat("m", &openai.Options{BaseURL: openai.DefaultBaseURL, Key: "none", HTTP: h,
+				Retries: -1})
 		}}, nil
 	case "anthropic-messages", "anthropic":
 		return wire{anthropic.EncodeMessages, anthropic.DecodeMessages, func(h http.RoundTripper) llm.Model {
-			return anthropic.New("m", &anthropic.Options{BaseURL: anthropic.DefaultBaseURL, Key: "none", HTTP: h, Retries: -1})
+			return anthropic.New("m", &anthropic.Options{BaseURL: anthropic.DefaultBaseURL, Key: "none", HTTP: h,
+				Retries: -1})
 		}}, nil
 	case "gemini":
 		return wire{gemini.EncodeGenerate, gemini.DecodeGenerate, func(h http.RoundTripper) llm.Model {
@@ -88,7 +93,7 @@ func wireOf(api string) (wire, error) {
 }
 
 type wireEncodeCmd struct {
-	API    string `required:"" name:"api" enum:"openai-responses,openai-chat,anthropic-messages,anthropic,gemini" placeholder:"API" help:"openai-responses, openai-chat, anthropic-messages (or anthropic) or gemini."`
+	API    string `required:"" name:"api" enum:"openai-responses,openai-chat,anthropic-messages,anthropic,gemini" placeholder:"API" help:"${wire_encode_api}"`
 	Stream bool   `help:"As for a streamed reply."`
 }
 
@@ -98,34 +103,34 @@ func (*wireEncodeCmd) Help() string {
 }
 
 // Run reads a request and prints the body.
-func (c *wireEncodeCmd) Run(sys *system) error {
+func (c *wireEncodeCmd) Run(sys *cli.System) error {
 	w, err := wireOf(c.API)
 	if err != nil {
-		return &failure{status: statusUsage, err: err}
+		return cli.Fail(cli.StatusUsage, err, "")
 	}
-	in, err := io.ReadAll(sys.in)
+	in, err := io.ReadAll(sys.In)
 	if err != nil {
-		return usage("", "the request could not be read from standard input: %v", err)
+		return cli.Usage("", "the request could not be read from standard input: %v", err)
 	}
 	req := new(llm.Request)
-	if err := decode(in, req); err != nil {
-		return usage(`{"model":"…","messages":[{"role":"user","parts":[{"type":"text","text":"…"}]}]}`, "the request on standard input: %s", jsonFault(in, err))
+	if err := cli.Decode(in, req); err != nil {
+		return cli.Usage(`{"model":"…","messages":[{"role":"user","parts":[{"type":"text","text":"…"}]}]}`, "the request on standard input: %s", cli.JSONFault(in, err))
 	}
 	req.Whole = !c.Stream
 	body, err := w.encode(req)
 	if err != nil {
-		return &failure{status: statusUsage, err: err}
+		return cli.Fail(cli.StatusUsage, err, "")
 	}
-	_, err = sys.out.Write(append(body, '\n'))
+	_, err = sys.Out.Write(append(body, '\n'))
 	return err
 }
 
 type wireDecodeCmd struct {
-	API    string   `name:"api" placeholder:"API" help:"openai-responses, openai-chat, anthropic-messages (or anthropic) or gemini. With --lines: for lines that do not say."`
-	SSE    bool     `name:"sse" help:"The body is a stream of events."`
-	Status whole    `default:"200" placeholder:"N" help:"The HTTP status of the reply. Default: 200."`
-	Header []string `sep:"none" placeholder:"NAME: VALUE" help:"A header of the reply, such as 'retry-after: 3'; may be repeated."`
-	Lines  bool     `help:"Read {\"id\",\"api\",\"streaming\",\"status\",\"headers\",\"content_type\",\"body\"|\"body_b64\"} a line, and print a line for each."`
+	API    string    `name:"api" placeholder:"API" help:"${wire_decode_api}"`
+	SSE    bool      `name:"sse" help:"The body is a stream of events."`
+	Status cli.Whole `default:"200" placeholder:"N" help:"${wire_decode_status}"`
+	Header []string  `sep:"none" placeholder:"NAME: VALUE" help:"${wire_decode_header}"`
+	Lines  bool      `help:"${wire_decode_lines}"`
 }
 
 // Help says what comes out.
@@ -151,7 +156,8 @@ func toWireError(err error, status int) *wireError {
 	if !errors.As(err, &p) {
 		return &wireError{Code: string(llm.CodeStream), Status: status, Message: err.Error()}
 	}
-	e := &wireError{Code: string(p.Code), Status: p.Status, Retryable: p.Retryable, RetryAfter: p.RetryAfter.Seconds(), Message: p.Message}
+	e := &wireError{Code: string(p.Code), Status: p.Status, Retryable: p.Retryable,
+		RetryAfter: p.RetryAfter.Seconds(), Message: p.Message}
 	if e.Status == 0 {
 		e.Status = status
 	}
@@ -162,32 +168,33 @@ func toWireError(err error, status int) *wireError {
 }
 
 // Run reads one body, or a line for each of many.
-func (c *wireDecodeCmd) Run(sys *system) error {
+func (c *wireDecodeCmd) Run(sys *cli.System) error {
 	if c.API != "" || !c.Lines {
 		if _, err := wireOf(c.API); err != nil {
-			return usage("--api openai-responses, --api openai-chat, --api anthropic-messages, or --api gemini", "--api: %v", err)
+			return cli.Usage("--api openai-responses, --api openai-chat, --api anthropic-messages, or --api gemini",
+				"--api: %v", err)
 		}
 	}
 	if c.Status < 100 || c.Status > 599 {
-		return usage("such as 200, 429 or 500", "--status %d is no HTTP status", c.Status)
+		return cli.Usage("such as 200, 429 or 500", "--status %d is no HTTP status", c.Status)
 	}
 	h, err := headers(c.Header)
 	if err != nil {
-		return usage("such as 'retry-after: 3'", "--header: %v", err)
+		return cli.Usage("such as 'retry-after: 3'", "--header: %v", err)
 	}
-	out := bufio.NewWriter(sys.out)
+	out := bufio.NewWriter(sys.Out)
 	e := json.NewEncoder(out)
 	e.SetEscapeHTML(false)
 	if c.Lines {
-		if err := c.lines(sys.in, e); err != nil {
+		if err := c.lines(sys.In, e); err != nil {
 			out.Flush()
 			return err
 		}
 		return out.Flush()
 	}
-	body, err := io.ReadAll(sys.in)
+	body, err := io.ReadAll(sys.In)
 	if err != nil {
-		return usage("", "the reply could not be read from standard input: %v", err)
+		return cli.Usage("", "the reply could not be read from standard input: %v", err)
 	}
 	w, err := wireOf(c.API)
 	if err != nil {
@@ -233,7 +240,7 @@ func (c *wireDecodeCmd) lines(in io.Reader, out *json.Encoder) error {
 		if err == io.EOF {
 			return nil
 		} else if err != nil {
-			return usage("", "standard input: %v", err)
+			return cli.Usage("", "standard input: %v", err)
 		}
 	}
 }
@@ -242,18 +249,19 @@ func (c *wireDecodeCmd) lines(in io.Reader, out *json.Encoder) error {
 func (c *wireDecodeCmd) line(text []byte) (a wireAnswer) {
 	a.ID = json.RawMessage("null")
 	bad := func(status int, format string, args ...any) wireAnswer {
-		a.Error = &wireError{Code: string(llm.CodeInvalidRequest), Status: status, Message: "line: " + fmt.Sprintf(format, args...)}
+		a.Error = &wireError{Code: string(llm.CodeInvalidRequest), Status: status, Message: "line: " +
+			fmt.Sprintf(format, args...)}
 		return a
 	}
 	var l wireLine
-	if err := lenient(text, &l); err != nil {
+	if err := cli.Lenient(text, &l); err != nil {
 		var id struct {
 			ID json.RawMessage `json:"id"`
 		}
 		if json.Unmarshal(text, &id) == nil && id.ID != nil {
 			a.ID = id.ID
 		}
-		return bad(0, "%s", strings.TrimPrefix(jsonFault(text, err), "line 1: "))
+		return bad(0, "%s", strings.TrimPrefix(cli.JSONFault(text, err), "line 1: "))
 	}
 	if l.ID != nil {
 		a.ID = l.ID

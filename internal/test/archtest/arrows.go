@@ -60,8 +60,7 @@ var arrows = []arrow{
 	{from: "internal/gate"},
 	{from: "internal/nearest"},
 	{from: "internal/diff"},
-	{from: "internal/terminal", modules: []string{"github.com/rivo/uniseg", "golang.org/x/term", "golang.org/x/sys"}},
-	{from: "internal/markdown", to: []string{"internal/terminal"}},
+	{from: "tools/internal/document", to: []string{"tools/internal/webpage", "internal/jsonscan"}, modules: []string{"github.com/ledongthuc/pdf"}},
 
 	// what the adapters of all providers share
 	{from: "provider/internal/wire", to: join(low, "llm")},
@@ -131,27 +130,37 @@ var arrows = []arrow{
 	{from: "pawltest/hostile/internal/plain"}, // a loop written by hand, for comparison
 	{from: "pawltest", to: []string{".", "llm", "script", "internal/sse"}, modules: []string{jsonModule}},
 
-	// joins things; nothing imports cmd
-	{from: "config", to: []string{".", "llm", "artifact", "config/agentframework", "history", "internal/nearest", "leak", "mcp",
-		"policy", "provider/...", "react", "sandbox", "sandbox/proxy", "script", "store/...", "team", "tools/..."},
-		modules: []string{yamlModule}},
-	{from: "config/agentframework", to: []string{".", "llm", "script", "tools/outside", "internal/nearest"}, modules: []string{yamlModule}},
-	{from: "cmd/pawl/...", to: []string{".", "llm", "artifact", "cmd/pawl/...", "config", "durable", "durable/temporal", "history",
-		"internal/dialect", "internal/diff", "internal/markdown", "internal/nearest", "internal/terminal",
-		"leak", "mcp", "observe", "pawltest/...", "policy", "provider/...", "react", "recording/...", "redact", "sandbox",
-		"script", "server", "store", "store/sqlite", "telemetry/...", "tools/...", "viewer"},
+	// joins things
+	{from: "config", to: []string{".", "sandbox", "sandbox/proxy", "provider/...", "policy", "react", "leak", "history", "script", "tools/...", "mcp", "team", "store/...", "internal/nearest"},
+		modules: []string{"go.yaml.in/yaml/v3"}},
+	// the program: main → serve, demo, runs, doctor → tui → assemble → cli → term
+	{from: "cmd/pawl/internal/term", modules: []string{"github.com/rivo/uniseg", "golang.org/x/term", "golang.org/x/sys"}},
+	{from: "cmd/pawl/internal/tui/markdown", to: []string{"cmd/pawl/internal/term"}},
+	{from: "cmd/pawl/internal/cli", to: []string{".", "provider", "store", "internal/nearest", "cmd/pawl/internal/term"},
 		modules: []string{"github.com/alecthomas/kong", "golang.org/x/term", jsonModule}},
-	{from: "examples/...", to: []string{".", "llm", "artifact", "history", "leak", "mcp", "observe", "pawltest", "policy",
-		"provider/...", "react", "redact", "script", "team", "tools/..."}},
+	{from: "cmd/pawl/internal/assemble", to: []string{".", "config", "durable", "durable/temporal", "mcp", "policy", "provider", "provider/catalog", "recording",
+		"store", "telemetry", "telemetry/export", "tools/outside", "tools/search", "cmd/pawl/internal/cli"}},
+	{from: "cmd/pawl/internal/tui", to: []string{".", "config", "durable", "history", "mcp", "store", "tools/file", "internal/diff", "internal/nearest",
+		"cmd/pawl/internal/assemble", "cmd/pawl/internal/cli", "cmd/pawl/internal/term", "cmd/pawl/internal/tui/markdown"}},
+	{from: "cmd/pawl/internal/runs", to: append([]string{".", "durable", "durable/temporal", "store", "tools/schedule", "internal/nearest"}, toTUI...)},
+	{from: "cmd/pawl/internal/doctor", to: append([]string{".", "config", "provider", "sandbox"}, toAssemble...), modules: []string{"golang.org/x/sys"}},
+	{from: "cmd/pawl/internal/demo", to: append([]string{".", "pawltest", "provider/openai", "script", "tools/data", "tools/file"}, toTUI...)},
+	{from: "cmd/pawl/internal/serve", to: append([]string{".", "config", "durable/temporal", "mcp", "pawltest/...", "provider/...", "server", "store", "telemetry/...",
+		"tools/schedule", "viewer"}, toAssemble...)},
+	{from: "cmd/pawl", to: append([]string{".", "config", "durable", "mcp", "provider/...", "recording/...", "sandbox", "store", "internal/dialect",
+		"tools/knowledge", "tools/outside", "cmd/pawl/internal/demo", "cmd/pawl/internal/doctor", "cmd/pawl/internal/runs", "cmd/pawl/internal/serve"}, toTUI...),
+		modules: []string{"github.com/alecthomas/kong"}},
+	{from: "examples/...", to: []string{".", "provider/...", "policy", "react", "history", "leak", "script", "tools/...", "mcp", "team", "pawltest"}},
 }
 
-// otelModules are what a library needs to use any tracer and meter. The program chooses them.
-var otelModules = []string{
-	"go.opentelemetry.io/otel/attribute",
-	"go.opentelemetry.io/otel/codes",
-	"go.opentelemetry.io/otel/metric",
-	"go.opentelemetry.io/otel/trace",
-}
+// The lower layers of the program.
+var (
+	toAssemble = []string{"cmd/pawl/internal/assemble", "cmd/pawl/internal/cli"}
+	toTUI      = append([]string{"cmd/pawl/internal/tui"}, toAssemble...)
+)
+
+// otelModules are what a library needs to speak to any tracer and meter; which ones is the program's business.
+var otelModules = []string{"go.opentelemetry.io/otel/attribute", "go.opentelemetry.io/otel/codes", "go.opentelemetry.io/otel/metric", "go.opentelemetry.io/otel/trace"}
 
 // low are the internal packages that read bytes and know nothing of the project. Any package may
 // import them.

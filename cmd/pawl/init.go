@@ -1,0 +1,33 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+
+	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
+	"github.com/pawl-go/pawl/config"
+)
+
+// initCmd writes a file to begin with.
+type initCmd struct {
+	File string `arg:"" optional:"" default:"agent.yaml" help:"The file. Default: agent.yaml."`
+}
+
+// Run writes the file, if it is not there.
+func (c *initCmd) Run(sys *cli.System) error {
+	f, err := os.OpenFile(c.File, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if errors.Is(err, fs.ErrExist) {
+		return cli.Usage("pawl init OTHER.yaml", "%s is there already, and stays as it is", c.File)
+	}
+	if err != nil {
+		return cli.Usage("", "%s", cli.Plain(err))
+	}
+	_, err = f.WriteString(config.Starter)
+	if err = errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(sys.Out, "wrote %s; next: %s check %[1]s\n", cli.Visible(c.File), sys.Self())
+	return err
+}

@@ -1,0 +1,239 @@
+package assemble
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
+	"github.com/pawl-go/pawl/config"
+	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/policy"
+	"github.com/pawl-go/pawl/redact"
+	"github.com/pawl-go/pawl/tools/outside"
+)
+
+// AgentFlags is what run, chat and schedules run share: the flags that make an agent.
+type AgentFlags struct {
+	FileFlags   `group:"agent"`
+	Model       string `group:"agent" placeholder:"PROVIDER:NAME" help:"${agent_model}"`
+	BaseURL     string `group:"agent" name:"base-url" placeholder:"URL" help:"${agent_baseurl}"`
+	KeyEnv      string `group:"agent" name:"key-env" placeholder:"NAME" help:"${agent_keyenv}"`
+	driverFlags `group:"agent"`
+	System      string   `group:"agent" placeholder:"TEXT" help:"${agent_system}"`
+	Tools       []string `group:"tools" placeholder:"SET" help:"${agent_tools}"`
+	ToolFlags   `group:"tools"`
+	OutsideFlags
+	mcpFlags
+	Passive    string `group:"tools" placeholder:"FILE" help:"${agent_passive}"`
+	Rehearse   string `group:"tools" placeholder:"FILE" help:"${agent_rehearse}"`
+	ToolChoice string `group:"agent" name:"tool-choice" placeholder:"CHOICE" help:"${agent_toolchoice}"`
+	limitFlags `group:"limits"`
+	Catalog    string `group:"agent" placeholder:"FILE" help:"${agent_catalog}"`
+	Output     string `group:"agent" placeholder:"SCHEMA.json" help:"${agent_output}"`
+	ruleFlags  `group:"rules"`
+
+	carry   http.RoundTripper // carries the requests to providers; nil: the default
+	offline bool              // carry answers by itself, and no key is needed
+}
+
+// TranscriptFlags keep a transcript in a file, and go on from one.
+type TranscriptFlags struct {
+	Save     string `group:"transcript" placeholder:"FILE" help:"${transcript_save}"`
+	Messages string `group:"transcript" placeholder:"FILE" help:"${transcript_messages}"`
+}
+
+// Setup is an agent made from the flags and a file, and what is to be let go of after its last run.
+type Setup struct {
+	Agent   *pawl.Agent   // its Model is nil where none was named and none had to be
+	File    *config.Agent // what it was made of
+	Model   string        // its name
+	Rules   policy.Rules
+	Tools   []*pawl.Tool
+	Secrets *redact.Redactor              // hides them in all that is printed and saved
+	DB      *config.Database              // what is kept between runs
+	Around  func(pawl.Runner) pawl.Runner // tells of its runs; nil: nobody is told
+	Close   func()
+	Asks    box // what MCP servers want to know
+
+	// ask asks the person at the terminal about calls that a policy wants asked about. nil means
+	// that there is no person.
+	Ask func(ctx context.Context, policy pawl.Approver, call llm.ToolCall, tool *pawl.Tool) (pawl.Approval, error)
+}
+
+// Setup makes the agent of who sits at the command line: that of a file ("": none), with the flags
+// over it. Everything that can be wrong with flags and files is found here, before anything is
+// sent.
+func (f *AgentFlags) Setup(ctx context.Context, sys *cli.System, file string) (*Setup, error) {
+	return f.Prepare(ctx, sys, file, false)
+}
+
+// Prepare makes the agent, of who sits at the command line or for all users: then a model need not
+// be named, and tools act for the scope of each call's context.
+func (f *AgentFlags) Prepare(ctx context.Context, sys *cli.System, file string, forAll bool) (*Setup, error) {
+	return f.Build(ctx, sys, file, forAll, forAll)
+}
+
+// Build makes the agent; with bare a model need not be named.
+func (f *AgentFlags) Build(ctx context.Context, sys *cli.System, file string, bare, forAll bool) (*Setup, error) {
+	a, err := f.Read(file, sys)
+	if err != nil {
+		return nil, err
+	}
+	f.over(a)
+	if err := f.mcpFlags.over(a); err != nil {
+		return nil, err
+	}
+	o, err := f.options(sys)
+	if err != nil {
+		return nil, err
+	}
+	o.Bare, o.ForAll = bare, forAll
+	s := new(Setup)
+	o.Inner = func(r policy.Rules) pawl.Middleware { return s.inner(r, &f.ruleFlags) }
+	if sys.InTerm && sys.ErrTerm && !bare {
+		o.Ask = s.Asks.question
+	}
+	built, err := a.Build(ctx, o)
+	if err != nil {
+		return nil, Misconfigured(err)
+	}
+	name := ""
+	if len(a.Model) > 0 {
+		name = a.Model[0].Name
+	}
+	s.Rules = a.Rules()
+	if a.Team != nil {
+		if err := f.ruleFlags.spread(&s.Rules, built); err != nil {
+			built.Close()
+			return nil, err
+		}
+	}
+	s.Agent, s.File, s.Model, s.Tools, s.DB = built.Agent, a, name, built.Tools, built.DB
+	s.Secrets = Secrets(sys.Env, append(slices.Clip(built.Tools), built.Within...), built.Hidden...)
+	s.Close = built.Close
+	return s, nil
+}
+
+// options are what the flags say that is no part of an agent.
+func (f *AgentFlags) options(sys *cli.System) (*config.Options, error) {
+	o := &config.Options{Getenv: sys.Env, Tell: sys.Notice, HTTP: f.carry, Offline: f.offline}
+	// added when it is known whom to ask
+	o.Approve = func(policy.Rules) pawl.Middleware { return pawl.Middleware{} }
+	if f.AllowCommands {
+		o.Commands = outside.Exec
+	}
+	if f.Rehearse != "" {
+		tools, err := rehearsal(f.Rehearse)
+		if err != nil {
+			return nil, err
+		}
+		o.Tools = append(o.Tools, tools)
+	}
+	if f.Passive != "" {
+		tools, err := passiveTools(f.Passive)
+		if err != nil {
+			return nil, err
+		}
+		o.Tools = append(o.Tools, tools)
+	}
+	return o, nil
+}
+
+// over writes what the flags say over the agent.
+func (f *AgentFlags) over(a *config.Agent) {
+	if f.Model != "" {
+		a.Model = config.Models{{Name: f.Model}}
+		a.Override("model")
+	}
+	if len(a.Model) > 0 {
+		Set(a, "model[0].base_url", &a.Model[0].BaseURL, f.BaseURL)
+		Set(a, "model[0].key_env", &a.Model[0].KeyEnv, f.KeyEnv)
+	}
+	Set(a, "instructions", &a.Instructions, f.System)
+	f.driverFlags.over(a)
+	f.ToolFlags.Over(a)
+	f.OutsideFlags.Over(a)
+	if f.Tools != nil {
+		a.Tools = nil
+		for _, name := range f.Tools {
+			a.Tools = append(a.Tools, config.Tool{Set: name})
+		}
+		a.Override("tools")
+	}
+	if f.ToolChoice != "" {
+		a.Choice = config.Choice{f.ToolChoice}
+		a.Override("tool_choice")
+	}
+	f.limitFlags.over(a)
+	Set(a, "catalog", &a.Catalog, f.Catalog)
+	if f.Output != "" {
+		a.Output = &config.Output{File: f.Output}
+		a.Override("output")
+	}
+	f.ruleFlags.over(a)
+}
+
+// Set sets a field of the agent to what a flag says, if it says something.
+func Set[T comparable](a *config.Agent, path string, field *T, said T) {
+	var none T
+	if said != none {
+		*field = said
+		a.Override(path)
+	}
+}
+
+// flagOf says which flag sets what is at a path of the agent. The first that fits counts.
+var flagOf = []struct{ path, flag string }{
+	{"model[0].base_url", "--base-url"}, {"model[0].key_env", "--key-env"}, {"model", ""}, {"driver",
+		"--driver"}, {"react.format", "--react-format"},
+	{"react", "--react-parallel, --react-lenient"}, {"tools", "--tools"}, {"tool_files",
+		"--tool-file"}, {"tool_choice", "--tool-choice"}, {"limits.rounds", "--max-rounds"},
+	{"limits.calls", "--max-calls"}, {"limits.tokens", "--max-tokens"}, {"limits.cost", "--max-cost"}, {"limits.time",
+		"--max-time"}, {"approve.deny", "--deny-tool"},
+	{"approve.ask", "--ask-tool"}, {"approve.allow", "--allow-tool"}, {"output", "--output"}, {"root",
+		"--root"}, {"http_allow", "--http-allow"}, {"sandbox", "--sandbox"}, {"sandbox_hosts", "--sandbox-host"},
+	{"skills", "--skills"}, {"zone", "--zone"}, {"store.db", ""}, {"store", ""}, {"embed.base_url",
+		"--embed-url"}, {"embed", "--embed"}, {"catalog", "--catalog"},
+	{"mcp_servers", "--mcp"}, {"tools_lock", "--mcp-lock"}, {"tool_search", "--tool-search"},
+}
+
+// Misconfigured words what is wrong with an agent: by its place in a file, or by the flag.
+func Misconfigured(err error) error {
+	all := config.FindingsOf(err)
+	if all == nil {
+		return cli.Fail(cli.StatusUsage, err, "")
+	}
+	var lines []string
+	hint := ""
+	for i, one := range all {
+		f := *one
+		if i == 0 {
+			hint, f.Hint = f.Hint, ""
+		}
+		if f.File == "" {
+			if f.Code == config.CodeMissingKey && f.Path == "model" {
+				hint = "--model openai:gpt-5-mini, --model anthropic:claude-sonnet-4-5, --model ollama:qwen3:4b, or --model openai-chat:NAME --base-url URL for a server of your own"
+			}
+			if f.Code == config.CodeDuplicateTool {
+				hint, f.Path = "rename the one in --passive, --tool-file or --rehearse", ""
+			}
+			for _, known := range flagOf {
+				if rest, ok := strings.CutPrefix(f.Path, known.path); ok && (rest == "" || rest[0] == '.' ||
+					rest[0] == '[') {
+					f.Path = known.flag
+					break
+				}
+			}
+		}
+		lines = append(lines, f.Error())
+	}
+	return cli.Fail(cli.StatusUsage, errors.New(strings.Join(lines, "\n")), hint)
+}
+
+// CarryBy has rt carry the requests to providers. With offline it answers them itself, and no key
+// is needed.
+func (f *AgentFlags) CarryBy(rt http.RoundTripper, offline bool) { f.carry, f.offline = rt, offline }

@@ -1,0 +1,181 @@
+package assemble
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
+	"github.com/pawl-go/pawl/durable/temporal"
+)
+
+// ClusterFlags say where a Temporal cluster is. Their variables are those of Temporal's own
+// command.
+type ClusterFlags struct {
+	Address   string `placeholder:"HOST:PORT" help:"${cluster_address}"`
+	Namespace string `placeholder:"NAME" help:"${cluster_namespace}"`
+	Queue     string `name:"task-queue" placeholder:"NAME" help:"${cluster_queue}"`
+	Blobs     string `placeholder:"DIR" help:"${cluster_blobs}"`
+	TLS       bool   `name:"tls" help:"${cluster_tls}"`
+	TLSCA     string `name:"tls-ca" placeholder:"FILE" help:"${cluster_tlsca}"`
+	TLSCert   string `name:"tls-cert" placeholder:"FILE" help:"${cluster_tlscert}"`
+	TLSKey    string `name:"tls-key" placeholder:"FILE" help:"${cluster_tlskey}"`
+	TLSName   string `name:"tls-name" placeholder:"HOST" help:"${cluster_tlsname}"`
+	APIKeyEnv string `name:"api-key-env" placeholder:"NAME" help:"${cluster_apikeyenv}"`
+}
+
+// EngineFlags are for commands about runs that are either here or on a cluster.
+type EngineFlags struct {
+	Engine string `enum:"local,temporal" default:"local" placeholder:"ENGINE" help:"${engine_engine}"`
+	ClusterFlags
+}
+
+// Away reports whether the run is on a cluster.
+func (o *EngineFlags) Away() bool { return o.Engine == "temporal" }
+
+// Check says what cannot be. db is where the run would be otherwise; nil: nowhere.
+func (o *EngineFlags) Check(db *StoreFlags) error {
+	if o.Away() && db != nil && *db != (StoreFlags{}) {
+		return cli.Usage("--engine local, or leave them out",
+			"--db, --tenant and --user are about the database, and the run is on a cluster")
+	}
+	if !o.Away() && o.ClusterFlags != (ClusterFlags{}) {
+		return cli.Usage("--engine temporal",
+			"--address, --namespace, --task-queue, --blobs, --tls… and --api-key-env are about a Temporal cluster")
+	}
+	return nil
+}
+
+// QueueOf is the task queue of an agent.
+func (f *ClusterFlags) QueueOf(agent string) string { return cmp.Or(f.Queue, "pawl."+agent) }
+
+// Dial connects with the cluster. Close the engine's Client.
+func (f *ClusterFlags) Dial(ctx context.Context, sys *cli.System) (*temporal.Engine, error) {
+	c, err := f.cluster(sys)
+	if err != nil {
+		return nil, err
+	}
+	blobs, err := f.blobs(sys)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	e, err := c.Dial(ctx, blobs)
+	if err != nil {
+		return nil, cli.Fail(cli.StatusFailed, Secrets(sys.Env, nil).Error(err),
+			"--address HOST:PORT says where the cluster is; docs/temporal.md tells how to start a server to try it with")
+	}
+	return e, nil
+}
+
+// cluster reads the flags and the variables that stand for them.
+func (f *ClusterFlags) cluster(sys *cli.System) (c temporal.Cluster, err error) {
+	c.Address = cmp.Or(f.Address, sys.Env("TEMPORAL_ADDRESS"))
+	if c.Address != "" && !strings.Contains(c.Address, ":") {
+		return c, cli.Usage("--address "+c.Address+":7233", "--address %s: want a host and a port", c.Address)
+	}
+	c.Namespace = cmp.Or(f.Namespace, sys.Env("TEMPORAL_NAMESPACE"))
+	name := cmp.Or(f.APIKeyEnv, "TEMPORAL_API_KEY")
+	if c.APIKey = sys.Env(name); c.APIKey == "" && f.APIKeyEnv != "" {
+		return c, cli.Usage("export "+f.APIKeyEnv+"=…", "--api-key-env: the variable %s is empty", f.APIKeyEnv)
+	}
+	c.Log = slog.New(slog.NewTextHandler(sys.Err, &slog.HandlerOptions{Level: slog.LevelError}))
+	c.TLS, err = f.tls(sys)
+	return c, err
+}
+
+// tls reads the certificates; nil: no TLS is asked for.
+func (f *ClusterFlags) tls(sys *cli.System) (*tls.Config, error) {
+	ca := cmp.Or(f.TLSCA, sys.Env("TEMPORAL_TLS_SERVER_CA_CERT_PATH"))
+	cert, key := cmp.Or(f.TLSCert, sys.Env("TEMPORAL_TLS_CLIENT_CERT_PATH")), cmp.Or(f.TLSKey,
+		sys.Env("TEMPORAL_TLS_CLIENT_KEY_PATH"))
+	name := cmp.Or(f.TLSName, sys.Env("TEMPORAL_TLS_SERVER_NAME"))
+	said := sys.Env("TEMPORAL_TLS")
+	if !f.TLS && (said == "" || said == "false" || said == "0") && ca+cert+key+name == "" {
+		return nil, nil
+	}
+	c := &tls.Config{ServerName: name, MinVersion: tls.VersionTLS12}
+	if ca != "" {
+		b, err := cli.ReadFile("--tls-ca", ca)
+		if err != nil {
+			return nil, err
+		}
+		if c.RootCAs = x509.NewCertPool(); !c.RootCAs.AppendCertsFromPEM(b) {
+			return nil, cli.Usage("a file with -----BEGIN CERTIFICATE-----", "--tls-ca: %s has no certificate", ca)
+		}
+	}
+	if cert == "" && key == "" {
+		return c, nil
+	}
+	if cert == "" || key == "" {
+		return nil, cli.Usage("--tls-cert FILE --tls-key FILE",
+			"mutual TLS takes a certificate and its key; only one of them is given")
+	}
+	pair, err := tls.LoadX509KeyPair(cert, key)
+	if err != nil {
+		return nil, cli.Usage("", "--tls-cert %s, --tls-key %s: %s", cert, key, cli.Plain(err))
+	}
+	c.Certificates = []tls.Certificate{pair}
+	return c, nil
+}
+
+// blobs is the folder for what is too large for a history.
+func (f *ClusterFlags) blobs(sys *cli.System) (temporal.Dir, error) {
+	dir := cmp.Or(f.Blobs, sys.Env("PAWL_BLOBS"))
+	if dir == "" {
+		data := sys.Env("XDG_DATA_HOME")
+		if !filepath.IsAbs(data) {
+			home, err := os.UserHomeDir()
+			if err != nil {
+				return "", cli.Usage("--blobs DIR", "there is no home directory for the blobs: %v", err)
+			}
+			data = filepath.Join(home, ".local", "share")
+		}
+		dir = filepath.Join(data, "pawl", "blobs")
+	}
+	if s, err := os.Stat(dir); err == nil && !s.IsDir() {
+		return "", cli.Usage("--blobs DIR", "--blobs: %s is no folder", dir)
+	}
+	return temporal.Dir(dir), nil
+}
+
+// Command is how a command about a run on the cluster is typed, with the flags that say where that
+// is.
+func (f *ClusterFlags) Command(words ...string) string {
+	text := "pawl " + strings.Join(words, " ") + " --engine temporal"
+	for _, flag := range []struct{ name, value string }{{"address", f.Address}, {"namespace", f.Namespace},
+		{"task-queue", f.Queue}, {"blobs", f.Blobs},
+		{"tls-ca", f.TLSCA}, {"tls-cert", f.TLSCert}, {"tls-key", f.TLSKey}, {"tls-name", f.TLSName}, {"api-key-env",
+			f.APIKeyEnv}} {
+		if flag.value != "" {
+			text += " --" + flag.name + " " + flag.value
+		}
+	}
+	if f.TLS {
+		text += " --tls"
+	}
+	return text
+}
+
+// Failed words what a cluster says of a run.
+func (f *ClusterFlags) Failed(err error) error {
+	switch {
+	case errors.Is(err, temporal.ErrUnknownRun):
+		return cli.Fail(cli.StatusFailed, err, f.Command("runs", "list"))
+	case errors.Is(err, temporal.ErrNotAsked):
+		return cli.Fail(cli.StatusFailed, err, "somebody was faster, or it is asked anew; pawl runs show tells")
+	case errors.Is(err, context.DeadlineExceeded):
+		return cli.Fail(cli.StatusFailed, fmt.Errorf("nobody says how the run stands: %w", err),
+			"a worker must be there to say: pawl worker FILE.yaml")
+	}
+	return cli.Failed(err)
+}

@@ -1,0 +1,89 @@
+package assemble
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
+)
+
+// PrintEnd prints what the run gave: the answer, or the calls that are open, one JSON object a
+// line.
+func PrintEnd(sys *cli.System, res *pawl.Result, open []OpenCall, told bool) error {
+	if len(open) > 0 && (res.Stop == pawl.StopPending || res.Stop == pawl.StopLimit) {
+		e := json.NewEncoder(sys.Out)
+		e.SetEscapeHTML(false)
+		for _, o := range open {
+			if err := e.Encode(o); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return PrintAnswer(sys, res, told)
+}
+
+// PrintAnswer prints the answer, unless it was told as it came.
+func PrintAnswer(sys *cli.System, res *pawl.Result, told bool) error {
+	text := ""
+	switch res.Stop {
+	case pawl.StopAnswer, pawl.StopFinished, pawl.StopLimit:
+		text = res.Text()
+	}
+	// what was told may not be JSON yet
+	if text == "" || told && res.Stop != pawl.StopFinished && res.Output == nil {
+		return nil
+	}
+	if sys.OutTerm {
+		text = cli.Visible(text)
+	}
+	if !strings.HasSuffix(text, "\n") {
+		text += "\n"
+	}
+	_, err := io.WriteString(sys.Out, text)
+	return err
+}
+
+// Ended, for a run that was saved to a file ("": was not), turns how the run stopped into the exit
+// status and what there is to say about it.
+func (f *AgentFlags) Ended(res *pawl.Result, err error, saved string) error {
+	open := OpenCalls(res)
+	goOn := "go on with: pawl run --messages " + cli.QuotedWord(saved)
+	if saved == "" {
+		goOn = "with --save FILE the run can be gone on with: pawl run --messages FILE"
+	}
+	switch res.Stop {
+	case pawl.StopAnswer, pawl.StopFinished:
+		return nil
+	case pawl.StopPending:
+		return cli.Fail(cli.StatusPending, fmt.Errorf("%s for an answer: %s", Waits(len(open)), Keys(open)), goOn+
+			Settling(open))
+	case pawl.StopLimit:
+		if len(open) > 0 {
+			return cli.Fail(cli.StatusPending, fmt.Errorf("%s: %s", res.Cause, Keys(open)), goOn+
+				", and --answer KEY=TEXT for each call, or --max-rounds N to run them")
+		}
+		return cli.Fail(cli.StatusLimit, fmt.Errorf("limit: %s", res.Cause), f.raise(res))
+	case pawl.StopCancelled:
+		return cli.Fail(cli.StatusInterrupted, errors.New(res.Cause), goOn)
+	case pawl.StopStalled:
+		return cli.Fail(cli.StatusFailed, errors.New(res.Cause),
+			"other instructions (--system) or another model may help: pawl models list")
+	}
+	if err == nil {
+		err = errors.New(res.Cause)
+	}
+	return cli.Failed(err)
+}
+
+// Waits writes "1 call waits", "2 calls wait".
+func Waits(n int) string {
+	if n == 1 {
+		return "1 call waits"
+	}
+	return cli.Count(n, "call") + " wait"
+}

@@ -1,0 +1,94 @@
+package assemble
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"iter"
+	"strings"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/observe"
+	"github.com/pawl-go/pawl/redact"
+)
+
+// Follow shows the events of a run and returns how it ended. The Result is nil when nothing was
+// begun.
+func Follow(events iter.Seq2[pawl.Event, error], show func(pawl.Event)) (res *pawl.Result, err error) {
+	for e, failed := range events {
+		if failed != nil {
+			err = failed
+			break
+		}
+		if e.Kind == pawl.EventRunEnded && !strings.Contains(string(e.Run), "/") {
+			res = e.Result
+		}
+		show(e)
+	}
+	return res, err
+}
+
+// EventLines prints events as JSON, one a line. When a line cannot be written, the rest is not
+// tried, and failed says why.
+func EventLines(w io.Writer, failed *error) func(pawl.Event) {
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	return func(ev pawl.Event) {
+		if *failed == nil {
+			*failed = e.Encode(ev)
+		}
+	}
+}
+
+// Save writes res to the file at path. An empty path writes nothing.
+func Save(path string, res *pawl.Result) error {
+	if path == "" {
+		return nil
+	}
+	return SaveTranscript(path, res)
+}
+
+// Resumed goes on from a Result.
+func (s *Setup) Resumed(from *pawl.Result) pawl.Runner {
+	run := observe.RunnerFunc(func(ctx context.Context, msgs ...llm.Message) iter.Seq2[pawl.Event, error] {
+		return s.Agent.ResumeStream(ctx, from, msgs...)
+	})
+	if s.Around == nil {
+		return run
+	}
+	told := s.Around(run)
+	return observe.RunnerFunc(func(ctx context.Context, msgs ...llm.Message) iter.Seq2[pawl.Event, error] {
+		return told.Stream(linked(ctx, from), msgs...)
+	})
+}
+
+// Follow runs what there is to run with msgs and shows the events without secrets. told is how it
+// ended without secrets, truth as it was: what a chat goes on from. Both are nil when nothing was
+// begun.
+func (s *Setup) Follow(ctx context.Context, run pawl.Runner, msgs []llm.Message, show func(pawl.Event)) (told,
+	truth *pawl.Result, err error) {
+	seen := observe.Sync(run, func(e pawl.Event) {
+		if e.Kind == pawl.EventRunEnded && !strings.Contains(string(e.Run), "/") {
+			truth = e.Result
+		}
+	})
+	told, err = Follow(redact.Runner(seen, s.Secrets).Stream(ctx, msgs...), show)
+	return told, truth, err
+}
+
+// Handed returns the open calls as they are printed: whole for whoever is to carry them out,
+// without secrets for whoever only decides.
+func (s *Setup) Handed(truth *pawl.Result) []OpenCall {
+	return s.Shown(OpenCalls(truth))
+}
+
+// Shown returns open calls as handed does.
+func (s *Setup) Shown(open []OpenCall) []OpenCall {
+	for i := range open {
+		if o := &open[i]; o.waiting != nil && !o.waiting.Passive {
+			o.Args = s.Secrets.Call(llm.ToolCall{Name: o.Name, Args: o.Args}).Args
+		}
+	}
+	return open
+}

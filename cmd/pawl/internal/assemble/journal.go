@@ -1,0 +1,338 @@
+package assemble
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
+	"github.com/pawl-go/pawl/config"
+	"github.com/pawl-go/pawl/durable"
+	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/redact"
+	"github.com/pawl-go/pawl/store"
+)
+
+// NewRunID is a name for a run that has none. Its first letters tell it from others.
+func NewRunID() string { return strings.ToLower(rand.Text()[:8]) }
+
+// Journal is the durable runs of a database and a scope.
+type Journal struct {
+	*durable.Engine
+	StoreFlags
+	at       func() time.Time
+	Database *config.Database // that openRuns opened; nil: somebody else's
+}
+
+// NewJournal returns the runs of db. lease may be nil.
+func NewJournal(db store.Journal, f StoreFlags, lease *time.Duration) *Journal {
+	e := &durable.Engine{Journal: db}
+	if lease != nil {
+		e.Lease = *lease
+	}
+	return &Journal{Engine: e, StoreFlags: f, at: time.Now}
+}
+
+// Scoped is the context of what is done with the runs.
+func (j *Journal) Scoped(ctx context.Context) context.Context {
+	return store.WithScope(ctx, j.StoreFlags.Scope())
+}
+
+// Command is how a command about a run is typed, with the flags that say where the run is.
+func (j *Journal) Command(words ...string) string {
+	text := "pawl " + strings.Join(words, " ")
+	if j.DB != "" && !strings.Contains(j.DB, "://") {
+		text += " --db " + j.DB
+	} else if j.DB != "" {
+		text += " --db …" // a password may be in it
+	}
+	if j.Tenant != "" {
+		text += " --tenant " + j.Tenant
+	}
+	if j.User != "" {
+		text += " --user " + j.User
+	}
+	return text
+}
+
+// Failed says what a run's error means.
+func (j *Journal) Failed(id string, err error) error {
+	if known := j.Known(id, err); known != nil {
+		return known
+	}
+	return cli.Failed(err)
+}
+
+// Known says what an error of the engine means; nil: it is another one.
+func (j *Journal) Known(id string, err error) error {
+	id = cli.Visible(id)
+	var m *durable.Mismatch
+	switch {
+	case errors.Is(err, durable.ErrLost):
+		return cli.Fail(cli.StatusFailed, err, j.Command("runs", "show", id)+" shows how far it is")
+	case errors.As(err, &m):
+		return cli.Fail(cli.StatusFailed, err, "")
+	case errors.Is(err, durable.ErrChanged):
+		return cli.Fail(cli.StatusFailed, err,
+			"resume it with what it was begun with, or with --accept-changed-tool NAME; "+
+				j.Command("runs", "fork", id, "--at", "STEP")+" begins another run from here")
+	case errors.Is(err, durable.ErrCorrupt):
+		return cli.Fail(cli.StatusFailed, err, j.Command("runs", "verify", id))
+	case errors.Is(err, store.ErrConflict):
+		return cli.Fail(cli.StatusUsage, err, "--run ANOTHER begins another run; "+j.Command("runs", "resume", id)+
+			" goes on with this one")
+	}
+	return nil
+}
+
+// Settling says how open calls of a run are settled.
+func (j *Journal) Settling(id string, open []OpenCall) string {
+	approve, answer, unknown := false, false, false
+	for _, o := range open {
+		switch {
+		case o.waiting.Outcome == pawl.OutcomeUnknown:
+			unknown = true
+		case o.waiting.Passive:
+			answer = true
+		default:
+			approve = true
+		}
+	}
+	var ways []string
+	if approve {
+		ways = append(ways, j.Command("runs", "approve|deny", id, "KEY"))
+	}
+	if answer {
+		ways = append(ways, j.Command("runs", "answer", id, "KEY=TEXT"))
+	}
+	if unknown {
+		ways = append(ways, "nobody knows whether it happened: "+j.Command("effects", "reconcile", id, "KEY")+
+			" --happened RESULT, --again or --never")
+	}
+	return strings.Join(ways, "; ") + "; then " + j.Command("runs", "resume", id)
+}
+
+// inboxItem is a call that waits, as --json prints it.
+type inboxItem struct {
+	Run     string          `json:"run"`
+	Task    string          `json:"task"`
+	Key     llm.Key         `json:"key"`
+	Tool    string          `json:"tool"`
+	Args    json.RawMessage `json:"args"`
+	Wants   string          `json:"wants"` // approval, result, or word: whether it happened
+	Why     string          `json:"why,omitempty"`
+	Expires time.Time       `json:"expires,omitzero"`
+}
+
+// Inbox returns what waits.
+func (j *Journal) Inbox(ctx context.Context, sys *cli.System) ([]inboxItem, error) {
+	all := []inboxItem{}
+	runs, err := j.All(ctx, "")
+	if err != nil {
+		return nil, err
+	}
+	for i := range runs { // the oldest first
+		r := runs[len(runs)-1-i]
+		if r.State == store.JournalOver {
+			continue
+		}
+		ws, err := j.Pending(j.Scoped(ctx), r.ID)
+		if err != nil {
+			return nil, err
+		}
+		if len(ws) == 0 {
+			continue
+		}
+		hide, err := j.Hide(ctx, sys, r.ID, nil)
+		if err != nil {
+			return nil, err
+		}
+		for _, o := range WaitingCalls(ws) {
+			item := inboxItem{Run: r.ID, Task: hide.String(r.Task), Key: o.Key, Tool: o.Name,
+				Args: hide.Call(llm.ToolCall{Name: o.Name,
+					Args: o.Args}).Args, Wants: "approval", Why: hide.String(o.Why), Expires: o.Expires}
+			switch {
+			case o.Outcome == pawl.OutcomeUnknown:
+				item.Wants = "word"
+			case o.waiting.Passive:
+				item.Wants = "result"
+			}
+			all = append(all, item)
+		}
+	}
+	return all, nil
+}
+
+// LastRun stands for the run that was written to last.
+const LastRun = "last"
+
+// OpenRuns opens the database with the runs. Close them. The name of its file means the same in any
+// folder then, since the agent of a run is made in the one it was begun in.
+func (f *StoreFlags) OpenRuns(sys *cli.System) (*Journal, error) {
+	typed := *f
+	if f.DB != "" && !strings.Contains(f.DB, "://") {
+		if path, err := filepath.Abs(f.DB); err == nil {
+			f.DB = path
+		}
+	}
+	d, db, err := f.Open(sys, false)
+	if err != nil {
+		var f *cli.Failure
+		if errors.As(err, &f) && strings.HasPrefix(f.Hint, "pawl knowledge add") {
+			f.Hint = "pawl run --durable makes it"
+		}
+		return nil, err
+	}
+	j := NewJournal(db, typed, nil)
+	j.Database = d
+	return j, nil
+}
+
+// OpenRun opens the database with the runs, and finds the one that a person named: see find. Close
+// them.
+func (f *StoreFlags) OpenRun(ctx context.Context, sys *cli.System, name string) (*Journal, store.JournalRun, error) {
+	j, err := f.OpenRuns(sys)
+	if err != nil {
+		return nil, store.JournalRun{}, err
+	}
+	r, err := j.Find(ctx, name)
+	if err != nil {
+		j.Close()
+		return nil, store.JournalRun{}, err
+	}
+	return j, r, nil
+}
+
+// Close closes the database that openRuns opened.
+func (j *Journal) Close() { _ = j.Database.Close() } // it is only read, or each write has told how it went
+
+// RunID returns the ID of r.
+func RunID(r store.JournalRun) string { return r.ID }
+
+// All returns the runs of the scope, the last one first; with a state, those in it.
+func (j *Journal) All(ctx context.Context, state string) ([]store.JournalRun, error) {
+	runs, err := cli.Everything(func(p store.Page) ([]store.JournalRun, error) {
+		return j.Journal.JournalRuns(ctx, j.Scope(), state, p)
+	}, RunID)
+	slices.SortStableFunc(runs, func(a, b store.JournalRun) int { return b.Updated.Compare(a.Updated) })
+	return runs, err
+}
+
+// Find returns the run that a person named: by its ID, by letters with which no other begins, or as
+// the last.
+func (j *Journal) Find(ctx context.Context, name string) (store.JournalRun, error) {
+	if name != LastRun && name != "" {
+		r, err := j.Journal.JournalRun(ctx, j.Scope(), name)
+		if err == nil || !errors.Is(err, store.ErrNotFound) && store.CheckID(name) == nil {
+			return r, err
+		}
+	}
+	runs, err := j.All(ctx, "")
+	if err != nil {
+		return store.JournalRun{}, err
+	}
+	if name == LastRun {
+		if len(runs) == 0 {
+			return store.JournalRun{}, cli.Fail(cli.StatusFailed, errors.New("there is no run yet"), j.Command("run")+
+				" --durable … begins one")
+		}
+		return runs[0], nil
+	}
+	var found []store.JournalRun
+	for _, r := range runs {
+		if name != "" && strings.HasPrefix(r.ID, name) {
+			found = append(found, r)
+		}
+	}
+	switch len(found) {
+	case 1:
+		return found[0], nil
+	case 0:
+		return store.JournalRun{}, cli.Unknown("run", name, cli.Names(runs, RunID), j.Command("runs", "list"))
+	}
+	ids := cli.Names(found[:min(len(found), 5)], RunID)
+	slices.Sort(ids)
+	return store.JournalRun{}, cli.Fail(cli.StatusFailed, fmt.Errorf("%s begin with %s: %s",
+		cli.Count(len(found), "run"), name, strings.Join(ids, ", ")), "a letter more tells them apart")
+}
+
+// Hide returns what hides the secrets of a run, and those that more hides (nil: the keys of this
+// environment alone): arguments that its tools mark, and what the variables hold whose values were
+// hidden when it was begun.
+func (j *Journal) Hide(ctx context.Context, sys *cli.System, id string, more *redact.Redactor) (*redact.Redactor, error) {
+	meta, err := j.Meta(j.Scoped(ctx), id)
+	if err != nil {
+		return nil, j.Failed(id, err)
+	}
+	var held []string
+	if n := ReadRecipe(meta); n != nil {
+		for _, name := range n.Secret {
+			held = append(held, strings.TrimSpace(sys.Env(name)))
+		}
+	}
+	if more == nil {
+		more = Secrets(sys.Env, nil)
+	}
+	r, err := j.Redactor(j.Scoped(ctx), id, more)
+	if err == nil {
+		addKeys(r, held)
+	}
+	return r, err
+}
+
+// StateOf words how a run stands.
+func (j *Journal) StateOf(r store.JournalRun) string {
+	switch {
+	case r.State == store.JournalOpen && r.Owner != "" && r.Until.After(j.at()):
+		return "running"
+	case r.State == store.JournalOpen:
+		return "interrupted"
+	case r.State == store.JournalOver:
+		return string(cmp.Or(SummaryOf(r).Stop, "over"))
+	}
+	return r.State
+}
+
+// SummaryOf is what a run came to so far; the zero Summary, when it has not stopped yet.
+func SummaryOf(r store.JournalRun) (s durable.Summary) {
+	_ = json.Unmarshal(r.Summary, &s) // it was written by package durable
+	return s
+}
+
+// Free waits until no process holds the run: one that died holds it until its lease ends. It
+// returns when that is over, or the process shows that it lives.
+func (j *Journal) Free(ctx context.Context, sys *cli.System, id string) error {
+	first, err := j.Journal.JournalRun(ctx, j.Scope(), id)
+	if err != nil || first.Owner == "" || !first.Until.After(j.at()) {
+		return err
+	}
+	sys.Notice(fmt.Sprintf("another process has the run; if it is dead, it is free at %s: waiting",
+		first.Until.Local().Format(time.TimeOnly)))
+	t := time.NewTicker(200 * time.Millisecond)
+	defer t.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return cli.Fail(cli.StatusInterrupted, errors.New("interrupted while another process had the run"), "")
+		case <-t.C:
+		}
+		now, err := j.Journal.JournalRun(ctx, j.Scope(), id)
+		switch {
+		case err != nil:
+			return err
+		case now.Owner == "" || !now.Until.After(j.at()):
+			return nil
+		case now.Owner != first.Owner || !now.Until.Equal(first.Until):
+			return cli.Fail(cli.StatusFailed, fmt.Errorf("run %s: %w, and it lives", id, durable.ErrLost),
+				j.Command("runs", "cancel", id)+" has it stop")
+		}
+	}
+}

@@ -1,0 +1,105 @@
+package assemble
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
+	"github.com/pawl-go/pawl/config"
+	"github.com/pawl-go/pawl/mcp"
+)
+
+// ServerFlags name MCP servers.
+type ServerFlags struct {
+	MCP   []string `group:"tools" name:"mcp" sep:"none" placeholder:"SERVER" help:"${server_mcp}"`
+	Env   []string `group:"tools" name:"mcp-env" placeholder:"NAME" help:"${server_env}"`
+	Trust []string `group:"tools" name:"mcp-trust" placeholder:"NAME" help:"${server_trust}"`
+	Lock  string   `group:"tools" name:"mcp-lock" placeholder:"FILE" help:"${server_lock}"`
+}
+
+// mcpFlags let an agent use MCP servers.
+type mcpFlags struct {
+	ServerFlags
+	Search string `group:"tools" name:"tool-search" enum:"auto,on,off," default:"" placeholder:"WHEN" help:"${mcp_search}"`
+}
+
+// servers reads the flags.
+func (f *ServerFlags) servers() ([]mcp.Server, error) {
+	var out []mcp.Server
+	seen := map[string]bool{}
+	for _, text := range f.MCP {
+		s, err := mcp.Parse(text)
+		if err != nil {
+			return nil, cli.Usage("--mcp https://mcp.example.com/mcp, or --mcp NAME='command with arguments'",
+				"--mcp: %v", err)
+		}
+		if s.Command != "" {
+			s.Env = f.Env
+		}
+		if seen[s.Name] {
+			return nil, cli.Usage("--mcp NAME='…' gives each a name of its own", "--mcp: two servers are named %q",
+				s.Name)
+		}
+		seen[s.Name] = true
+		out = append(out, s)
+	}
+	return out, nil
+}
+
+// Over adds the servers to the agent, and takes all of their tools.
+func (f *ServerFlags) Over(a *config.Agent) error {
+	servers, err := f.servers()
+	if err != nil {
+		return err
+	}
+	for _, s := range servers {
+		if _, twice := a.Servers[s.Name]; twice {
+			return cli.Usage("--mcp NAME='…' gives it another name", "--mcp: the file has a server %q already", s.Name)
+		}
+		if a.Servers == nil {
+			a.Servers = map[string]mcp.Server{}
+		}
+		a.Servers[s.Name] = s
+		a.Tools = append(a.Tools, config.Tool{MCP: s.Name})
+		a.Override("mcp_servers." + s.Name)
+	}
+	for _, name := range f.Trust {
+		s, ok := a.Servers[name]
+		if !ok {
+			return cli.Usage("", "--mcp-trust: no server is named %q", name)
+		}
+		s.Trust = true
+		a.Servers[name] = s
+	}
+	Set(a, "tools_lock", &a.Lock, f.Lock)
+	return nil
+}
+
+// over adds the servers to the agent, and says how the model finds their tools.
+func (f *mcpFlags) over(a *config.Agent) error {
+	Set(a, "tool_search", &a.Search, f.Search)
+	return f.ServerFlags.Over(a)
+}
+
+// box holds who is asked, which is known later than the servers are.
+type box struct {
+	mu  sync.Mutex
+	ask func(context.Context, mcp.Question) (mcp.Answer, error)
+}
+
+func (b *box) Set(ask func(context.Context, mcp.Question) (mcp.Answer, error)) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.ask = ask
+}
+
+func (b *box) question(ctx context.Context, q mcp.Question) (mcp.Answer, error) {
+	b.mu.Lock()
+	ask := b.ask
+	b.mu.Unlock()
+	if ask == nil {
+		return mcp.Answer{}, errors.New("nobody sits at the terminal")
+	}
+	return ask(ctx, q)
+}

@@ -1,0 +1,197 @@
+package assemble
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
+)
+
+// Recipe is what a durable run keeps of how its agent was made, so that it can be made again: what
+// stood on the command line. Keys are not in it, since the command line has only their names; where
+// a database is, and whose the run is, is said by whoever asks for the run.
+type Recipe struct {
+	Dir    string `json:"dir"`              // where the command was given
+	File   string `json:"file,omitempty"`   // of the agent
+	Digest string `json:"digest,omitempty"` // of the file's content
+	// those that were said, by the names of agentFlags' fields
+	Flags map[string]json.RawMessage `json:"flags,omitempty"`
+	// names of variables of the environment that held what was hidden
+	Secret []string `json:"secret,omitempty"`
+}
+
+// notKept are the flags that say where the run is, and whose.
+var notKept = []string{"DB", "Tenant", "User"}
+
+// NewRecipe notes how an agent is made of a file ("": none) and flags. What s hides is not in it.
+func NewRecipe(file string, f *AgentFlags, s *Setup) (json.RawMessage, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return nil, err
+	}
+	n := Recipe{Dir: dir, File: file, Flags: Given(f)}
+	for _, v := range os.Environ() {
+		if name, value, _ := strings.Cut(v, "="); strings.TrimSpace(value) != "" &&
+			s.Secrets.String(strings.TrimSpace(value)) == redacted {
+			n.Secret = append(n.Secret, name)
+		}
+	}
+	slices.Sort(n.Secret)
+	if file != "" {
+		b, err := os.ReadFile(file)
+		if err != nil {
+			return nil, err
+		}
+		n.Digest = digestOf(b)
+	}
+	for _, name := range notKept {
+		delete(n.Flags, name)
+	}
+	b, err := json.Marshal(n)
+	return s.Secrets.JSON(b), err
+}
+
+// redacted is what stands where a secret was.
+const redacted = "[redacted]"
+
+func digestOf(b []byte) string {
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:8])
+}
+
+// Given are the flags that were given a value other than their default.
+func Given(f *AgentFlags) map[string]json.RawMessage {
+	out := map[string]json.RawMessage{}
+	v := reflect.ValueOf(f).Elem()
+	for _, field := range reflect.VisibleFields(v.Type()) {
+		if field.Anonymous || !field.IsExported() {
+			continue
+		}
+		one := v.FieldByIndex(field.Index)
+		if one.IsZero() || field.Tag.Get("default") != "" && fmt.Sprint(one.Interface()) == field.Tag.Get("default") {
+			continue
+		}
+		out[field.Name], _ = json.Marshal(one.Interface()) // texts, numbers, lists of them
+	}
+	return out
+}
+
+// Over sets the flags of f that were not given to what the note has.
+func (n *Recipe) Over(f *AgentFlags) error {
+	now := Given(f)
+	v := reflect.ValueOf(f).Elem()
+	for name, value := range n.Flags {
+		field, ok := v.Type().FieldByName(name)
+		if _, again := now[name]; again {
+			continue
+		}
+		if !ok {
+			return cli.Usage("", "the run was begun with a flag that this pawl does not know: %s", name)
+		}
+		if strings.Contains(string(value), redacted) {
+			return cli.Usage("say it again", "%s held a secret when the run was begun, and was not kept",
+				FlagName(field))
+		}
+		if err := json.Unmarshal(value, v.FieldByIndex(field.Index).Addr().Interface()); err != nil {
+			return cli.Usage("", "%s was kept as %s, which this pawl does not understand", FlagName(field), value)
+		}
+	}
+	return nil
+}
+
+// Command is about what was typed.
+func (n *Recipe) Command() string {
+	words := []string{}
+	if n.File != "" {
+		words = append(words, n.File)
+	}
+	for _, name := range slices.Sorted(maps.Keys(n.Flags)) {
+		field, ok := reflect.TypeFor[AgentFlags]().FieldByName(name)
+		value := string(n.Flags[name])
+		var text string
+		var list []string
+		switch {
+		case !ok:
+			continue
+		case value == "true":
+			words = append(words, FlagName(field))
+			continue
+		case json.Unmarshal(n.Flags[name], &text) == nil:
+			value = text
+		case json.Unmarshal(n.Flags[name], &list) == nil:
+			value = strings.Join(list, ",")
+		}
+		if strings.ContainsAny(value, " \n\t") {
+			value = strconv.Quote(value)
+		}
+		words = append(words, FlagName(field), value)
+	}
+	return strings.Join(words, " ")
+}
+
+// FlagName is how a flag is typed.
+func FlagName(f reflect.StructField) string {
+	if name := f.Tag.Get("name"); name != "" {
+		return "--" + name
+	}
+	var out strings.Builder
+	for i, r := range f.Name {
+		if i > 0 && r >= 'A' && r <= 'Z' {
+			out.WriteByte('-')
+		}
+		out.WriteRune(r)
+	}
+	return "--" + strings.ToLower(out.String())
+}
+
+// Enter goes to where the run was begun, so that names of files mean what they meant. What f says
+// now is about where we are.
+func (n *Recipe) Enter(f *AgentFlags, file *string) error {
+	here, err := os.Getwd()
+	if err != nil || n.Dir == "" || n.Dir == here {
+		return err
+	}
+	for _, path := range []*string{file, &f.DB, &f.Root, &f.Passive, &f.Rehearse, &f.Catalog, &f.Output} {
+		if *path != "" && !strings.Contains(*path, "://") && !filepath.IsAbs(*path) {
+			*path = filepath.Join(here, *path)
+		}
+	}
+	for _, paths := range [][]string{f.Skills, f.ToolFile} {
+		for i := range paths {
+			if !filepath.IsAbs(paths[i]) {
+				paths[i] = filepath.Join(here, paths[i])
+			}
+		}
+	}
+	if err := os.Chdir(n.Dir); err != nil {
+		return cli.Usage("", "the run was begun in a folder that cannot be entered: %s", cli.Plain(err))
+	}
+	return nil
+}
+
+// Changed reports whether the agent's file is another one than when the run was begun.
+func (n *Recipe) Changed(file string) bool {
+	if n.File == "" || file != n.File {
+		return false
+	}
+	b, err := os.ReadFile(file)
+	return err == nil && digestOf(b) != n.Digest
+}
+
+// ReadRecipe reads what a run keeps of how its agent is made; nil: it was not begun by pawl run.
+func ReadRecipe(meta json.RawMessage) *Recipe {
+	n := new(Recipe)
+	if json.Unmarshal(meta, n) != nil || n.Dir == "" {
+		return nil
+	}
+	return n
+}

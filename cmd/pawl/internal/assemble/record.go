@@ -1,0 +1,87 @@
+package assemble
+
+import (
+	"fmt"
+
+	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
+	"github.com/pawl-go/pawl/durable"
+	"github.com/pawl-go/pawl/provider"
+	"github.com/pawl-go/pawl/recording"
+	"github.com/pawl-go/pawl/redact"
+)
+
+// RecordFlags keep what the provider said, or play it again.
+type RecordFlags struct {
+	Record string `group:"record" placeholder:"FILE" help:"${record_record}"`
+	Replay string `group:"record" placeholder:"FILE" help:"${record_replay}"`
+
+	recorder *recording.Recorder
+	player   *recording.Player
+}
+
+// Carrier prepares what carries the requests of an agent, where it is not the usual.
+func (f *RecordFlags) Carrier(sys *cli.System, a *AgentFlags) error {
+	switch {
+	case f.Record != "" && f.Replay != "":
+		return cli.Usage("one of them", "--record and --replay: what is played is recorded already")
+	case f.Record != "":
+		if err := cli.Savable("--record", f.Record); err != nil {
+			return err
+		}
+		f.recorder = &recording.Recorder{Next: provider.Transport()}
+		a.CarryBy(f.recorder, false)
+	case f.Replay != "":
+		b, err := cli.ReadFile("--replay", f.Replay)
+		if err != nil {
+			return err
+		}
+		r, err := recording.Parse(b)
+		if err != nil {
+			return cli.Usage("what --record wrote; pawl record import reads cassettes of go-vcr and VCR",
+				"--replay %s: %v", f.Replay, err)
+		}
+		f.player = recording.Play(r)
+		a.CarryBy(f.player, true)
+	}
+	return nil
+}
+
+// Hide says what must not be kept, before the first request.
+func (f *RecordFlags) Hide(s *redact.Redactor) {
+	if f.recorder != nil {
+		f.recorder.Secrets = s
+	}
+	if f.player != nil {
+		f.player.Secrets = s
+	}
+}
+
+// Keep writes the recording when the run is over, whatever it came to, and returns that.
+func (f *RecordFlags) Keep(sys *cli.System, err error) error {
+	if f.player != nil && f.player.Left() > 0 && err == nil {
+		sys.Notice(fmt.Sprintf("--replay %s: %s not asked", f.Replay, cli.Count(f.player.Left(), "recorded request")))
+	}
+	// a file that is there stays, when nothing was asked
+	if f.recorder == nil || len(f.recorder.Recording().Exchanges) == 0 {
+		return err
+	}
+	b, failed := f.recorder.Recording().JSON()
+	if failed == nil {
+		failed = cli.WriteFile(f.Record, b)
+	}
+	if failed != nil {
+		cli.Report(sys.Err, fmt.Errorf("--record: %w", failed))
+		if err == nil {
+			err = cli.Silent(cli.StatusFailed)
+		}
+	}
+	return err
+}
+
+// Durably has the journal of a durable run keep the requests, in front of what carries them.
+func (f *AgentFlags) Durably() {
+	if f.carry == nil {
+		f.carry = provider.Transport()
+	}
+	f.carry = durable.Transport(f.carry)
+}

@@ -1,0 +1,141 @@
+package assemble
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
+	"github.com/pawl-go/pawl/llm"
+)
+
+// toolDef is a tool as a file gives it. parameters and input are two words for one thing.
+type toolDef struct {
+	Name        string            `json:"name"`
+	Description string            `json:"description"`
+	Parameters  json.RawMessage   `json:"parameters"`
+	Input       json.RawMessage   `json:"input"`
+	Results     []json.RawMessage `json:"results"`
+}
+
+// toolDefs reads the list of tools in a file.
+func toolDefs(flag, path string, results bool) ([]toolDef, error) {
+	hint := `a JSON list of {"name","description","parameters"}`
+	if results {
+		hint = `a JSON list of {"name","description","parameters","results":[…]}`
+	}
+	b, err := cli.ReadFile(flag, path)
+	if err != nil {
+		return nil, err
+	}
+	if len(bytes.TrimSpace(b)) == 0 {
+		return nil, cli.Usage(hint, "%s %s: the file is empty", flag, path)
+	}
+	var forms []json.RawMessage
+	if err := cli.Decode(b, &forms); err != nil {
+		return nil, cli.Usage(hint, "%s %s: %s", flag, path, cli.JSONFault(b, err))
+	} else if forms == nil {
+		return nil, cli.Usage(hint, "%s %s: got null where a list belongs", flag, path)
+	}
+	defs := make([]toolDef, len(forms))
+	for i, form := range forms {
+		t := &defs[i]
+		if err := cli.Decode(form, t); err != nil {
+			return nil, cli.Usage(hint, "%s %s: tool %d: %s", flag, path, i+1, cli.JSONFault(form, err))
+		}
+		switch twice := cli.Repeated(form); {
+		case twice != "":
+			return nil, cli.Usage(hint, "%s %s: tool %d: %q is there twice", flag, path, i+1, twice)
+		case t.Name == "":
+			return nil, cli.Usage(hint, "%s %s: tool %d has no name", flag, path, i+1)
+		case t.Parameters != nil && t.Input != nil:
+			return nil, cli.Usage("parameters and input are two words for one thing", "%s %s: tool %s has both", flag,
+				path, t.Name)
+		case t.Results != nil && !results:
+			return nil, cli.Usage("tools with results belong into --rehearse",
+				"%s %s: tool %s has results, but it is the caller who gives them", flag, path, t.Name)
+		case t.Input == nil:
+			t.Input = t.Parameters
+		}
+	}
+	return defs, nil
+}
+
+// passiveTools reads tools that the caller carries out.
+func passiveTools(path string) (pawl.Toolset, error) {
+	defs, err := toolDefs("--passive", path, false)
+	if err != nil {
+		return nil, err
+	}
+	return registry("--passive", path, defs, func(d toolDef) *pawl.Tool {
+		return &pawl.Tool{Name: d.Name, Description: d.Description, Input: d.Input, Passive: true}
+	})
+}
+
+// rehearsal reads tools whose results are written down.
+func rehearsal(path string) (pawl.Toolset, error) {
+	defs, err := toolDefs("--rehearse", path, true)
+	if err != nil {
+		return nil, err
+	}
+	return registry("--rehearse", path, defs, rehearsed)
+}
+
+func registry(flag, path string, defs []toolDef, tool func(toolDef) *pawl.Tool) (pawl.Toolset, error) {
+	r := new(pawl.Registry)
+	for _, d := range defs {
+		switch err := r.Add(tool(d)); {
+		case errors.Is(err, pawl.ErrDuplicate):
+			return nil, cli.Usage("a tool's name stands for it alone; rename one", "%s %s: two tools are named %q",
+				flag, path, d.Name)
+		case err != nil:
+			return nil, cli.Usage("", "%s %s: %v", flag, path, err)
+		}
+	}
+	return r, nil
+}
+
+// rehearsed makes a tool that gives its written results one after another, in the order in which
+// the model made the calls: calls of one such tool wait for each other, whatever else runs beside
+// them. A call that the pipeline refuses (bad arguments, say) takes no result. How far the
+// rehearsal has come is a value of the run, so that it goes on where it was after --messages.
+//
+// Nothing happens in the world, so nobody is asked; but no call is begun early or repeated either,
+// which Read would allow.
+func rehearsed(d toolDef) *pawl.Tool {
+	var mu sync.Mutex
+	given := 0
+	value := "rehearsal/" + d.Name
+	return &pawl.Tool{Name: d.Name, Description: d.Description, Input: d.Input, Effect: pawl.Idempotent,
+		Serial: func(json.RawMessage) string { return "rehearsal/" + d.Name },
+		Run: func(ctx context.Context, _ llm.ToolCall) (llm.ToolResult, error) {
+			mu.Lock()
+			defer mu.Unlock()
+			inv := pawl.InvocationFrom(ctx)
+			before := 0
+			if _, err := inv.Get(value, &before); err != nil {
+				return llm.ToolResult{}, err
+			}
+			n := max(given, before)
+			given = n + 1
+			if err := inv.Set(value, given); err != nil {
+				return llm.ToolResult{}, err
+			}
+			if n >= len(d.Results) {
+				return llm.ErrorResult(fmt.Sprintf("The rehearsal has no more results for %s: this is call %d, and %d are written.", d.Name, n+1, len(d.Results))), nil
+			}
+			var text string
+			if d.Results[n][0] == '"' && json.Unmarshal(d.Results[n], &text) == nil {
+				return llm.TextResult(text), nil
+			}
+			var b bytes.Buffer
+			if err := json.Compact(&b, d.Results[n]); err != nil {
+				return llm.ToolResult{}, err
+			}
+			return llm.ToolResult{Parts: []llm.Part{llm.Text{Text: b.String()}}, Data: b.Bytes()}, nil
+		}}
+}

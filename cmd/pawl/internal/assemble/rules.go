@@ -1,0 +1,132 @@
+package assemble
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
+	"github.com/pawl-go/pawl/config"
+	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/policy"
+	"github.com/pawl-go/pawl/tools/outside"
+)
+
+// ruleFlags say which calls run, which wait for a person, and which never run.
+type ruleFlags struct {
+	Yes       bool           `short:"y" help:"${rule_yes}"`
+	AllowTool []string       `name:"allow-tool" placeholder:"TOOL" help:"${rule_allowtool}"`
+	AskTool   []string       `name:"ask-tool" placeholder:"TOOL" help:"${rule_asktool}"`
+	DenyTool  []string       `name:"deny-tool" placeholder:"TOOL" help:"${rule_denytool}"`
+	Within    *time.Duration `name:"approve-within" placeholder:"TIME" help:"${rule_within}"`
+}
+
+// over writes what the flags say over the agent. Flags that name tools add to the lists of a file,
+// since a rule that somebody wrote to be safe is not taken away by another; with --yes every call
+// runs that no list asks about or denies.
+func (f *ruleFlags) over(a *config.Agent) {
+	if a.Team != nil {
+		// whose tools the lists are about is known when the workers are built: see spread
+		f = &ruleFlags{Yes: f.Yes, Within: f.Within}
+	}
+	for _, l := range []struct {
+		path string
+		list *[]string
+		said []string
+	}{{"approve.deny", &a.Approve.Deny, f.DenyTool}, {"approve.ask", &a.Approve.Ask, f.AskTool}, {"approve.allow",
+		&a.Approve.Allow, f.AllowTool}} {
+		for _, name := range l.said {
+			a.Override(fmt.Sprintf("%s[%d]", l.path, len(*l.list)))
+			*l.list = append(slices.Clip(*l.list), name)
+		}
+	}
+	Set(a, "approve.within", &a.Approve.Within, (*outside.Duration)(f.Within))
+	if f.Yes {
+		Set(a, "approve.else", &a.Approve.Else, "allow")
+	}
+}
+
+// spread gives the lists of the flags to the team: what is about its own tools, workers among them,
+// to its rules. Those of its workers have them already, by inner.
+func (f *ruleFlags) spread(r *policy.Rules, built *config.Built) error {
+	about := func(name string, tools []*pawl.Tool) error { return policy.Rules{Deny: []string{name}}.Check(tools) }
+	for _, l := range []struct {
+		flag string
+		list *[]string
+		said []string
+	}{{"--deny-tool", &r.Deny, f.DenyTool}, {"--ask-tool", &r.Ask, f.AskTool}, {"--allow-tool", &r.Allow,
+		f.AllowTool}} {
+		for _, name := range l.said {
+			switch {
+			case about(name, built.Tools) == nil:
+				*l.list = append(slices.Clip(*l.list), name)
+			case about(name, built.Within) != nil:
+				what, hint, _ := strings.Cut(strings.TrimPrefix(about(name, append(slices.Clip(built.Tools),
+					built.Within...)).Error(), "approval rules: deny: "), "; ")
+				return cli.Usage(hint, "%s: %s", l.flag, what)
+			}
+		}
+	}
+	return nil
+}
+
+// inner is who decides about the calls of workers: their own rules with the flags over them, and
+// where they ask the person at the terminal. Without one such calls are refused, since they are
+// made inside others.
+func (s *Setup) inner(own policy.Rules, f *ruleFlags) pawl.Middleware {
+	r := own
+	r.Deny, r.Ask, r.Allow = slices.Concat(r.Deny, f.DenyTool), slices.Concat(r.Ask,
+		f.AskTool), slices.Concat(r.Allow, f.AllowTool)
+	if f.Yes {
+		r.Else = pawl.Allow
+	}
+	m := pawl.Approve(func(ctx context.Context, call llm.ToolCall, tool *pawl.Tool) (pawl.Approval, error) {
+		if s.Ask == nil {
+			return r.Approve(ctx, call, tool)
+		}
+		return s.Ask(ctx, r.Approve, call, tool)
+	})
+	m.Check = own.Check // those of the flags may be about others
+	return m
+}
+
+// Decided returns the calls that msgs decide on.
+func Decided(msgs []llm.Message) map[llm.Key]bool {
+	keys := map[llm.Key]bool{}
+	for _, m := range msgs {
+		for _, p := range m.Parts {
+			if d, ok := p.(llm.Decision); ok {
+				keys[d.Key] = true
+			}
+		}
+	}
+	return keys
+}
+
+// Held are tools that the rules are asked about, where there is no run to ask them: what they do
+// not let run is told.
+func Held(rules policy.Rules, tools []*pawl.Tool) pawl.Toolset {
+	var all pawl.Toolsets
+	for _, t := range tools {
+		h := t.Clone()
+		if !t.Passive {
+			h.Run = func(ctx context.Context, call llm.ToolCall) (llm.ToolResult, error) {
+				said, err := rules.Approve(ctx, call, t)
+				switch {
+				case err != nil:
+					return llm.ToolResult{}, err
+				case said.Verdict == pawl.Ask:
+					return llm.ErrorResult(fmt.Sprintf("not run: %s, and nobody is here to ask; --allow-tool %s or --yes lets it run", said.Reason, t.Name)), nil
+				case said.Verdict != pawl.Allow:
+					return llm.ErrorResult("not run: " + said.Reason), nil
+				}
+				return t.Run(ctx, call)
+			}
+		}
+		all = append(all, h)
+	}
+	return all
+}

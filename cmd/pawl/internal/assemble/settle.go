@@ -1,0 +1,248 @@
+package assemble
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
+	"github.com/pawl-go/pawl/durable"
+	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/store"
+)
+
+// WhoSays is who sits at the command line.
+func WhoSays(sys *cli.System) string {
+	if user := sys.Env("USER"); user != "" {
+		return user
+	}
+	return "the command line"
+}
+
+// Decide keeps what the flags say of the calls of a run that wait.
+func (f *SettleFlags) Decide(ctx context.Context, j *Journal, id, by string) error {
+	ws, err := j.Pending(j.Scoped(ctx), id)
+	if err != nil {
+		return j.Failed(id, err)
+	}
+	open := WaitingCalls(ws)
+	if len(open) == 0 {
+		return cli.Fail(cli.StatusFailed, fmt.Errorf("no call of run %s waits for an answer", id),
+			j.Command("runs", "show", id))
+	}
+	words, err := f.Words(open)
+	if err != nil {
+		return err
+	}
+	switch err := j.Decide(j.Scoped(ctx), id, Decisions(open, words, by)...); {
+	case errors.Is(err, durable.ErrExpired):
+		return cli.Fail(cli.StatusFailed, err, j.Command("runs", "resume", id)+" asks anew")
+	case errors.Is(err, store.ErrConflict):
+		return cli.Fail(cli.StatusFailed, err, "somebody was faster; "+j.Command("runs", "show", id))
+	case err != nil:
+		return err
+	}
+	return nil
+}
+
+// SettleFlags say what becomes of calls that an earlier run left open.
+type SettleFlags struct {
+	Approve []string          `group:"settle" sep:"none" placeholder:"KEY[=ARGS]" help:"${settle_approve}"`
+	Deny    []string          `group:"settle" sep:"none" placeholder:"KEY[=REASON]" help:"${settle_deny}"`
+	Answer  map[string]string `group:"settle" mapsep:"none" placeholder:"KEY=TEXT" help:"${settle_answer}"`
+}
+
+// Empty reports whether the flags say nothing.
+func (f *SettleFlags) Empty() bool { return len(f.Approve)+len(f.Deny)+len(f.Answer) == 0 }
+
+// word is what was said of an open call.
+type word struct {
+	Flag string // "": nothing yet
+	text string // the reason, the result, or other arguments
+}
+
+// All stands for every open call of which nothing else was said.
+const All = "all"
+
+// Settle makes the messages that settle the open calls of from as the flags say. The calls that
+// still wait then are returned with them.
+func (f *SettleFlags) Settle(from *pawl.Result) (msgs []llm.Message, waiting []OpenCall, err error) {
+	open := OpenCalls(from)
+	if f.Empty() {
+		return nil, asked(open), nil
+	}
+	if len(open) == 0 {
+		return nil, nil, cli.Usage("a message goes on with it: pawl run --messages FILE … \"what next\"",
+			"no call of this transcript is open, so there is nothing to approve, deny or answer")
+	}
+	words, err := f.Words(open)
+	if err != nil {
+		return nil, nil, err
+	}
+	msgs, waiting = settled(open, words)
+	return msgs, waiting, nil
+}
+
+// Words are what the flags say of each of the open calls.
+func (f *SettleFlags) Words(open []OpenCall) ([]word, error) {
+	words := make([]word, len(open))
+	say := func(flag, key, text string) error {
+		i := slices.IndexFunc(open, func(o OpenCall) bool { return string(o.Key) == key || o.ID == key })
+		switch {
+		case i < 0:
+			return cli.Usage("open: "+Keys(open), "%s %s: no open call has this key", flag, key)
+		case words[i].Flag != "":
+			return cli.Usage("say one thing of a call", "%s %s: %s says something of it already", flag, key,
+				words[i].Flag)
+		case flag == "--approve" && open[i].waiting == nil:
+			return cli.Usage("a run without --approve goes on with it",
+				"--approve %s: the call was handed back, and waits for nobody's word", key)
+		case flag == "--approve" && text != "" && !json.Valid([]byte(text)):
+			return cli.Usage("--approve "+key+`='{"name": "value"}'`, "--approve %s: the arguments are no JSON: %s", key, text)
+		case flag == "--approve" && open[i].waiting.Passive:
+			return cli.Usage("--answer "+key+"=TEXT gives its result", "--approve %s: %s has nothing to run", key,
+				open[i].Name)
+		}
+		words[i] = word{flag, text}
+		return nil
+	}
+	rest := func(flag, text string, takes func(OpenCall) bool, hint string) error {
+		found := false
+		for i, o := range open {
+			if words[i].Flag == "" && takes(o) {
+				words[i], found = word{flag, text}, true
+			}
+		}
+		if !found {
+			return cli.Usage(hint, "%s all: no open call is left that this could be about", flag)
+		}
+		return nil
+	}
+	var errs []error
+	for _, text := range f.Approve {
+		if key, args, _ := strings.Cut(text, "="); key != All || args != "" {
+			errs = append(errs, say("--approve", key, args))
+		}
+	}
+	for _, text := range f.Deny {
+		if key, reason, _ := strings.Cut(text, "="); key != All {
+			errs = append(errs, say("--deny", key, reason))
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(f.Answer)) {
+		errs = append(errs, say("--answer", key, f.Answer[key]))
+	}
+	if slices.Contains(f.Approve, All) {
+		mayRun := func(o OpenCall) bool {
+			// a yes to all is none to running again
+			return o.waiting != nil && !o.waiting.Passive && o.waiting.Outcome == pawl.OutcomePending
+		}
+		errs = append(errs, rest("--approve", "", mayRun, "open: "+Keys(open)+"; --answer KEY=TEXT gives a result"))
+	}
+	for _, text := range f.Deny {
+		if key, reason, _ := strings.Cut(text, "="); key == All {
+			errs = append(errs, rest("--deny", reason, func(OpenCall) bool { return true },
+				"say one thing of a call; open: "+Keys(open)))
+		}
+	}
+	for _, err := range errs {
+		if err != nil {
+			return nil, err
+		}
+	}
+	return words, nil
+}
+
+// Decisions turns words into what by decides about calls that wait.
+func Decisions(open []OpenCall, words []word, by string) (ds []llm.Decision) {
+	for i, o := range open {
+		switch w := words[i]; {
+		case w.Flag == "--approve" && w.text != "":
+			ds = append(ds, o.waiting.Edit(by, json.RawMessage(w.text)))
+		case w.Flag == "--approve":
+			ds = append(ds, o.waiting.Approve(by))
+		case w.Flag == "--deny":
+			ds = append(ds, o.waiting.Deny(by, w.text))
+		case w.Flag == "--answer":
+			ds = append(ds, o.waiting.Answer(by, llm.TextResult(w.text)))
+		}
+	}
+	return ds
+}
+
+// settled turns words into messages, in call order, and returns the calls that wait on.
+func settled(open []OpenCall, words []word) (msgs []llm.Message, waiting []OpenCall) {
+	const by = "the command line"
+	var decisions []llm.Decision
+	var results []llm.ToolResult
+	result := func(o OpenCall, r llm.ToolResult) {
+		r.CallID = o.ID
+		results = append(results, r)
+	}
+	for i, o := range open {
+		switch w := words[i]; {
+		case w.Flag == "--approve":
+			d := o.waiting.Approve(by)
+			if w.text != "" {
+				d.Args = json.RawMessage(w.text)
+			}
+			decisions = append(decisions, d)
+		case w.Flag == "--answer":
+			result(o, llm.TextResult(w.text))
+		case w.Flag == "--deny" && o.waiting != nil:
+			decisions = append(decisions, o.waiting.Deny(by, w.text))
+		case w.Flag == "--deny":
+			result(o, llm.ErrorResult(strings.TrimRight("Denied: "+w.text, ": ")))
+		case o.waiting != nil:
+			waiting = append(waiting, o)
+		}
+	}
+	if len(results) > 0 {
+		msgs = append(msgs, llm.Results(results...))
+	}
+	if len(decisions) > 0 {
+		msgs = append(msgs, llm.Decide(decisions...))
+	}
+	return msgs, waiting
+}
+
+// asked returns the calls that wait for somebody's word; the others were handed back.
+func asked(open []OpenCall) []OpenCall {
+	return slices.DeleteFunc(slices.Clone(open), func(o OpenCall) bool { return o.waiting == nil })
+}
+
+// Settling names the flags that settle open calls.
+func Settling(open []OpenCall) string {
+	approve, answer := false, false
+	for _, o := range open {
+		if o.waiting != nil && o.waiting.Outcome == pawl.OutcomeUnknown {
+			return ", and --answer KEY=TEXT for a call that happened, --approve KEY to run it again, or --deny KEY"
+		}
+		if o.waiting != nil && o.waiting.Passive {
+			answer = true
+		} else {
+			approve = true
+		}
+	}
+	switch {
+	case approve && answer:
+		return ", and --approve KEY, --deny KEY or --answer KEY=TEXT for each call"
+	case answer:
+		return ", and --answer KEY=TEXT for each call"
+	}
+	return ", and --approve KEY or --deny KEY for each call; or --yes from the start"
+}
+
+// Keys writes the keys of open calls with the names of their tools.
+func Keys(open []OpenCall) string {
+	out := make([]string, len(open))
+	for i, o := range open {
+		out[i] = fmt.Sprintf("%s (%s)", o.Key, o.Name)
+	}
+	return strings.Join(out, ", ")
+}

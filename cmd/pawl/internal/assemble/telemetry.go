@@ -1,0 +1,117 @@
+package assemble
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"strings"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
+	"github.com/pawl-go/pawl/telemetry"
+	"github.com/pawl-go/pawl/telemetry/export"
+)
+
+// TelemetryFlags say who else is told of a run.
+type TelemetryFlags struct {
+	OTel        string `group:"telemetry" name:"otel" placeholder:"URL" help:"${telemetry_otel}"`
+	Log         string `group:"telemetry" placeholder:"FILE" help:"${telemetry_log}"`
+	TellContent bool   `group:"telemetry" name:"tell-content" help:"${telemetry_tellcontent}"`
+}
+
+// fromEnv as --otel takes the address from the environment.
+const fromEnv = "env"
+
+// Open has the runs of s told to whom the flags say, until s is closed. It stands after all that
+// changes the agent.
+func (f *TelemetryFlags) Open(sys *cli.System, s *Setup) error {
+	if f.OTel == "" && f.Log == "" {
+		if f.TellContent {
+			return cli.Usage("--otel URL or --log FILE", "--tell-content says what is told, and nobody is told")
+		}
+		return nil
+	}
+	o := &telemetry.Options{Content: f.TellContent, Redactor: s.Secrets}
+	o.Provider, o.Model = Named(s.Model)
+	if f.OTel != "" {
+		p, err := Pipeline(f.OTel, sys)
+		if err != nil {
+			return err
+		}
+		o.Tracer, o.Meter = p.Tracer, p.Meter
+		s.onClose(func() {
+			if err := p.Close(context.Background()); err != nil {
+				fmt.Fprintf(sys.Err, "pawl: error: %s\n", cli.Visible(err.Error()))
+			}
+		})
+	}
+	tel, err := telemetry.New(o)
+	if err != nil {
+		return err
+	}
+	s.Agent.Middleware = append(s.Agent.Middleware, tel.Middleware())
+	s.Around = tel.Runner
+	if f.Log == "" {
+		return nil
+	}
+	w := sys.Err
+	if f.Log != "-" {
+		file, err := os.OpenFile(f.Log, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+		if err != nil {
+			return cli.Usage("", "--log: %s", cli.Plain(err))
+		}
+		s.onClose(func() {
+			if err := file.Close(); err != nil {
+				fmt.Fprintf(sys.Err, "pawl: error: --log: %s\n", cli.Plain(err))
+			}
+		})
+		w = file
+	}
+	l := slog.New(slog.NewJSONHandler(w, nil))
+	s.Around = func(r pawl.Runner) pawl.Runner { return tel.Runner(tel.Log(r, l)) }
+	return nil
+}
+
+// Pipeline is the way to a collector, and to pages for Prometheus beside it.
+func Pipeline(url string, sys *cli.System, pages ...*export.Prometheus) (*export.Pipeline, error) {
+	o := &export.Options{Endpoint: url, Getenv: sys.Env}
+	for _, p := range pages {
+		o.Readers = append(o.Readers, p.Reader())
+	}
+	if url == fromEnv {
+		o.Endpoint = ""
+	}
+	p, err := export.Open(o)
+	if err != nil {
+		return nil, cli.Usage("--otel http://localhost:4318, or --otel env", "--otel: %s", err)
+	}
+	return p, nil
+}
+
+// Named returns the provider as the conventions name it, and the model.
+func Named(model string) (provider, name string) {
+	provider, name, _ = strings.Cut(model, ":")
+	switch provider {
+	case "openai-chat":
+		provider = "openai"
+	case "gemini":
+		provider = "gcp.gemini"
+	case "mistral":
+		provider = "mistral_ai"
+	case "xai":
+		provider = "x_ai"
+	}
+	return provider, name
+}
+
+// onClose has fn done before what s holds is let go of.
+func (s *Setup) onClose(fn func()) {
+	next := s.Close
+	s.Close = func() { fn(); next() }
+}
+
+// linked is the context of a run that goes on from a Result.
+func linked(ctx context.Context, from *pawl.Result) context.Context {
+	return telemetry.LinkTo(ctx, telemetry.Resumed, telemetry.Traceparent(from))
+}

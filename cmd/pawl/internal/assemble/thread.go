@@ -1,0 +1,152 @@
+package assemble
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
+	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/store"
+)
+
+// Thread is a conversation that is kept in the database as it goes on. Messages in it are whole: a
+// reply some of whose calls wait for a word is no message of the thread yet, and stands in its Meta
+// until they have it.
+type Thread struct {
+	DB    store.Threads
+	Scope store.Scope
+	store.Thread
+}
+
+// The names that stand for no conversation of that name.
+const (
+	lastThread = "last" // the one that was written to last
+	NewThread  = "new"  // one that there is not yet
+	NoThread   = "none" // none at all
+)
+
+// unsettled is what Meta keeps of a conversation beside its messages: how the last turn ended, with
+// the messages that are not whole.
+type unsettled struct {
+	// how many messages the thread had then; with another number it says nothing
+	At   int          `json:"at"`
+	Last *pawl.Result `json:"last"`
+}
+
+// OpenThread finds the conversation that name stands for, or begins one, and returns where it goes
+// on.
+func OpenThread(ctx context.Context, db store.Threads, s store.Scope, name string, now time.Time) (*Thread,
+	*pawl.Result, error) {
+	if name == "" || name == NewThread {
+		name = now.Format("2006-01-02-") + strings.ToLower(rand.Text()[:6])
+	} else if err := store.CheckID(name); err != nil {
+		return nil, nil, cli.Usage("a name such as taxes; last for the last one", "--thread: %v", err)
+	}
+	t, from, err := LoadThread(ctx, db, s, name)
+	switch {
+	case err != nil:
+		return nil, nil, err
+	case t == nil && name == lastThread:
+		return nil, nil, cli.Usage("--thread NAME begins one", "--thread last: there is no conversation yet")
+	case t == nil:
+		t = &store.Thread{ID: name}
+	}
+	return &Thread{db, s, *t}, from, nil
+}
+
+// LoadThread returns a conversation and where it goes on; nil when there is none of that name.
+func LoadThread(ctx context.Context, db store.Threads, s store.Scope, name string) (*store.Thread, *pawl.Result,
+	error) {
+	from := new(pawl.Result)
+	if name == lastThread {
+		all, err := Threads(ctx, db, s)
+		if err != nil || len(all) == 0 {
+			return nil, from, err
+		}
+		name = all[0].ID
+	}
+	t, err := db.Thread(ctx, s, name)
+	if errors.Is(err, store.ErrNotFound) {
+		return nil, from, nil
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	kept, err := db.Messages(ctx, s, t.ID, 0, 0)
+	if err != nil {
+		return nil, nil, err
+	}
+	var u unsettled
+	// another program may have put something else there
+	if err := json.Unmarshal(t.Meta, &u); err == nil && u.Last != nil && u.At == len(kept) {
+		from = u.Last
+	}
+	msgs := make([]llm.Message, 0, len(kept)+len(from.Messages))
+	for _, m := range kept {
+		msgs = append(msgs, m.Message)
+	}
+	from.Messages = append(msgs, from.Messages...)
+	t.Messages = len(kept)
+	return &t, from, nil
+}
+
+// Save keeps how a turn ended. What another chat has added meanwhile is not written over.
+func (t *Thread) Save(ctx context.Context, res *pawl.Result) error {
+	whole := len(res.Messages)
+	if len(res.Calls()) > 0 {
+		for whole--; whole > 0 && res.Messages[whole].Role != llm.RoleAssistant; whole-- {
+		}
+	}
+	if t.Created.IsZero() {
+		made, err := t.DB.PutThread(ctx, t.Scope, store.Thread{ID: t.ID, Title: title(res.Messages)})
+		if err != nil {
+			return err
+		}
+		t.Title, t.Created = made.Title, made.Created
+	}
+	whole = max(whole, t.Messages)
+	if err := t.DB.AppendMessages(ctx, t.Scope, t.ID, t.Messages, res.Messages[t.Messages:whole]...); errors.Is(err,
+		store.ErrConflict) {
+		return cli.Fail(cli.StatusFailed,
+			fmt.Errorf("the conversation %s went on elsewhere meanwhile, so this turn is not kept",
+				t.ID), "/save FILE keeps it; pawl threads show "+t.ID+" shows the other")
+	} else if err != nil {
+		return err
+	}
+	t.Messages = whole
+	last := *res
+	last.Messages, last.Steps = res.Messages[whole:], nil
+	meta, err := json.Marshal(unsettled{whole, &last})
+	if err != nil {
+		return err
+	}
+	_, err = t.DB.PutThread(ctx, t.Scope, store.Thread{ID: t.ID, Title: t.Title, Meta: meta})
+	return err
+}
+
+// title is what a conversation began with.
+func title(msgs []llm.Message) string {
+	for _, m := range msgs {
+		if text := cli.Beginning(m.Text(), 80); m.Role == llm.RoleUser && text != "" {
+			return text
+		}
+	}
+	return ""
+}
+
+// ThreadID returns the ID of t.
+func ThreadID(t store.Thread) string { return t.ID }
+
+// Threads are those of a scope, the last one first.
+func Threads(ctx context.Context, db store.Threads, s store.Scope) ([]store.Thread, error) {
+	all, err := cli.Everything(func(p store.Page) ([]store.Thread, error) { return db.Threads(ctx, s, p) }, ThreadID)
+	slices.SortStableFunc(all, func(a, b store.Thread) int { return b.Updated.Compare(a.Updated) })
+	return all, err
+}

@@ -1,0 +1,152 @@
+package assemble
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
+	"github.com/pawl-go/pawl/llm"
+)
+
+// LoadTranscript reads what --save wrote, or a list of messages. It returns the run to go on from,
+// and messages that hold decisions apart.
+func LoadTranscript(path string) (*pawl.Result, error) {
+	b, err := cli.ReadFile("--messages", path)
+	if err != nil {
+		return nil, err
+	}
+	const hint = `what --save wrote, or a list like [{"role":"user","parts":[{"type":"text","text":"…"}]}]`
+	from := new(pawl.Result)
+	trimmed := bytes.TrimSpace(b)
+	switch {
+	case len(trimmed) == 0:
+		return nil, cli.Usage(hint, "--messages %s: the file is empty", path)
+	case trimmed[0] == '[':
+		err = cli.Decode(b, &from.Messages)
+	case trimmed[0] == '{' && cli.Repeated(b) != "":
+		err = fmt.Errorf("%q is there twice", cli.Repeated(b))
+	case string(trimmed) == "null":
+		err = errors.New("got null where an object or a list belongs")
+	default:
+		err = cli.Decode(b, from)
+	}
+	if err != nil {
+		text := cli.JSONFault(b, err)
+		if strings.HasPrefix(text, "[") {
+			text = "messages" + text
+		}
+		return nil, cli.Usage(hint, "--messages %s: %s", path, text)
+	}
+	for i := range from.Messages { // the file is indented for people; what the model is sent of it is not
+		for j, p := range from.Messages[i].Parts {
+			if c, ok := p.(llm.ToolCall); ok {
+				c.Args = compact(c.Args)
+				from.Messages[i].Parts[j] = c
+			}
+		}
+	}
+	return from, nil
+}
+
+// compact returns JSON without its spacing; what is no JSON stays as it is.
+func compact(b json.RawMessage) json.RawMessage {
+	var out bytes.Buffer
+	if json.Compact(&out, b) != nil {
+		return b
+	}
+	return out.Bytes()
+}
+
+// SaveTranscript writes res to path, atomically: the file has its old content or its new one.
+func SaveTranscript(path string, res *pawl.Result) error {
+	b, err := json.Marshal(res)
+	if err != nil {
+		return fmt.Errorf("save %s: %w", path, err)
+	}
+	var out bytes.Buffer
+	if err := json.Indent(&out, b, "", "  "); err != nil {
+		return fmt.Errorf("save %s: %w", path, err)
+	}
+	out.WriteByte('\n')
+	return cli.WriteFile(path, out.Bytes())
+}
+
+// OpenCall is a call without a result, under the key by which a person names it.
+type OpenCall struct {
+	Key  llm.Key         `json:"key"`
+	ID   string          `json:"id"`
+	Name string          `json:"name"`
+	Args json.RawMessage `json:"args"`
+	Why  string          `json:"why,omitempty"`
+
+	Digest  string    `json:"digest,omitempty"` // of the question: an answer is bound to it
+	Expires time.Time `json:"expires,omitzero"` // after that a yes comes too late, and the call asks anew
+
+	// unknown: it was interrupted and may have happened; "": it was not begun
+	Outcome pawl.Outcome `json:"outcome,omitempty"`
+
+	waiting *pawl.Waiting // the question it waits with; nil: it was handed back, not asked about
+}
+
+// Question returns the question that the call is pending with. nil means that the call was handed
+// back, and no question is asked.
+func (o *OpenCall) Question() *pawl.Waiting { return o.waiting }
+
+// WaitingCalls are open calls by their questions: those of calls inside of others, too.
+func WaitingCalls(ws []pawl.Waiting) []OpenCall {
+	open := make([]OpenCall, len(ws))
+	for i := range ws {
+		w := &ws[i]
+		open[i] = OpenCall{Key: w.Key, ID: w.Call.ID, Name: w.Call.Name, Args: w.Call.Args}
+		open[i].ask(w)
+	}
+	return open
+}
+
+// ask notes the question that the call waits with.
+func (o *OpenCall) ask(w *pawl.Waiting) {
+	if !json.Valid(o.Args) {
+		o.Args, _ = json.Marshal(string(o.Args))
+	}
+	o.Key, o.Why, o.Digest, o.Expires, o.waiting = w.Key, w.Why, w.Digest, w.Expires, w
+	if w.Outcome == pawl.OutcomeUnknown {
+		o.Outcome = w.Outcome
+	}
+}
+
+// OpenCalls returns the calls of res that have no result, in call order.
+func OpenCalls(res *pawl.Result) []OpenCall {
+	replies, last := 0, llm.Message{}
+	for _, m := range res.Messages {
+		if m.Role == llm.RoleAssistant {
+			replies++
+			last = m
+		}
+	}
+	var open []OpenCall
+	for _, c := range res.Calls() {
+		for place, d := range last.Calls() {
+			if c.ID != d.ID {
+				continue
+			}
+			o := OpenCall{Key: llm.Key("run/" + strconv.Itoa(replies) + "/" + strconv.Itoa(place)), ID: c.ID,
+				Name: c.Name, Args: c.Args}
+			if !json.Valid(o.Args) {
+				o.Args, _ = json.Marshal(string(c.Args))
+			}
+			for i, w := range res.Pending {
+				if w.Call.ID == c.ID {
+					o.ask(&res.Pending[i])
+				}
+			}
+			open = append(open, o)
+		}
+	}
+	return open
+}

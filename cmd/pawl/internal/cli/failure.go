@@ -1,0 +1,144 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/provider"
+)
+
+// The exit statuses. They are part of the command's contract.
+const (
+	statusAnswered = 0 // there is an answer, or the command did what it was told
+	// the run failed or turned in circles; the tool that was called gave no good result
+	StatusFailed      = 1
+	StatusUsage       = 2   // the command line, a file it names, or the configuration is wrong
+	StatusPending     = 3   // calls wait for a person or for the caller
+	StatusLimit       = 4   // a limit was reached, whether or not there is an answer
+	StatusInterrupted = 130 // by Ctrl-C, as shells have it
+)
+
+// Failure is an error with the exit status and the advice that go with it.
+type Failure struct {
+	Status int
+	Err    error  // nil: all was said already
+	Hint   string // what to do about it; "": nothing to say
+}
+
+// Error returns the text of the error, or the exit status when all has been reported.
+func (f *Failure) Error() string {
+	if f.Err == nil {
+		return fmt.Sprintf("exit status %d", f.Status)
+	}
+	return f.Err.Error()
+}
+
+// Unwrap returns the error, for errors.Is and errors.As. It may be nil.
+func (f *Failure) Unwrap() error { return f.Err }
+
+// Usage is a failure of what the person typed or configured.
+func Usage(hint, format string, args ...any) error {
+	return Fail(StatusUsage, fmt.Errorf(format, args...), hint)
+}
+
+// Report writes err for a person, and returns the exit status. What it says may come from a
+// provider or a tool, so it is made harmless for a terminal.
+func Report(w io.Writer, err error) int {
+	if err == nil {
+		return statusAnswered
+	}
+	var f *Failure
+	if !errors.As(err, &f) {
+		f = &Failure{Status: StatusFailed, Err: err}
+	}
+	if f.Err != nil {
+		fmt.Fprintf(w, "pawl: error: %s\n", Indented(Visible(f.Err.Error())))
+	}
+	if f.Hint != "" {
+		fmt.Fprintf(w, "pawl: hint: %s\n", Indented(Visible(f.Hint)))
+	}
+	return f.Status
+}
+
+// NotBegun is what a run's error means that could not take its first step: something it was given
+// is wrong.
+func NotBegun(err error) error {
+	err = Failed(err)
+	var f *Failure
+	if errors.As(err, &f) {
+		f.Status = StatusUsage
+	}
+	return err
+}
+
+// Failed says what a run's error means for the person: a configuration that cannot work is told
+// apart from a run that failed.
+func Failed(err error) error {
+	var p *llm.ProviderError
+	var t *pawl.TranscriptError
+	var f *Failure
+	var o *pawl.OutputError
+	var tool *pawl.ToolError
+	switch {
+	case errors.As(err, &f):
+		return err
+	case errors.As(err, &o):
+		return Fail(StatusFailed, err, "the answer was: "+Line(o.Text, 200)+
+			"; another model may fit it: pawl models list")
+	case errors.As(err, &t):
+		return Fail(StatusUsage, err, "the messages are no conversation that can go on; mend the file, or begin without --messages: pawl chat")
+	case errors.As(err, &tool):
+		return Fail(StatusFailed, err, "the tool ended the run; what led to it can be kept and read: pawl run --save run.json TASK")
+	case !errors.As(err, &p):
+		return Fail(StatusFailed, err, "what is set up here, and what of it works: pawl doctor")
+	}
+	status, hint := ofProvider(p)
+	return Fail(status, p, hint) // where in the run it happened can be seen above
+}
+
+// ofProvider says what the error of a provider means, and which command is next.
+func ofProvider(p *llm.ProviderError) (status int, hint string) {
+	const later = "the same command may work later; --save keeps a run that breaks off, and it goes on with: pawl run --messages FILE"
+	switch p.Code {
+	case llm.CodeAuthentication:
+		variables := strings.Join(provider.KeyVariables(p.Provider), " or ")
+		if p.Status == 0 { // nothing was sent
+			return StatusUsage, "put the key into " + variables +
+				", in one line; for another --base-url say with --key-env NAME which variable has it; which keys are set: pawl doctor"
+		}
+		return StatusUsage, "the key is wrong, or none was sent: " + variables +
+			" goes to its provider alone; --key-env NAME says which variable has the key for another --base-url; which keys are set: pawl doctor"
+	case llm.CodePermission:
+		return StatusUsage, "this key may not use the model; others: pawl models list"
+	case llm.CodeNotFound:
+		return StatusUsage, "the server knows no such model, or answers at another --base-url, which usually ends in /v1; names: pawl models list"
+	case llm.CodeUnsupported:
+		return StatusUsage, "what models can do: pawl models list"
+	case llm.CodeInvalidRequest:
+		status = StatusFailed
+		if p.Status == 0 { // nothing was sent
+			status = StatusUsage
+		}
+		return status, "what is sent can be kept and read: pawl run --record sent.json TASK"
+	case llm.CodeContextLength:
+		return StatusFailed, "the conversation is too long for the model; begin a new one, choose a model with more room, or send less of it: pawl chat --keep 10"
+	case llm.CodeContentFilter:
+		return StatusFailed, "the provider refuses what was said; other words may do, or another model: pawl models list"
+	case llm.CodeQuota:
+		return StatusFailed, "nothing is left to spend with this key; another provider: pawl models list"
+	case llm.CodeNetwork:
+		return StatusFailed, "is the server running, and the address right? --base-url gives another; what can be reached from here: pawl doctor"
+	}
+	return StatusFailed, later
+}
+
+// Fail returns a failure. hint is what can be done about err; "" means that there is nothing to
+// say.
+func Fail(status int, err error, hint string) error { return &Failure{status, err, hint} }
+
+// Silent returns a failure of which everything has been reported already.
+func Silent(status int) error { return &Failure{Status: status} }

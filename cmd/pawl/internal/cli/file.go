@@ -1,0 +1,96 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// ReadFile reads a file that the person named.
+func ReadFile(flag, path string) ([]byte, error) {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return nil, Usage("", "%s: %s", flag, Plain(err))
+	}
+	return b, nil
+}
+
+// Plain words an error about a file without the name of the system call.
+func Plain(err error) string {
+	if p, ok := err.(*os.PathError); ok {
+		return p.Path + ": " + p.Err.Error()
+	}
+	return err.Error()
+}
+
+// Cause words an error about a file whose name was said already.
+func Cause(err error) string {
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		return p.Err.Error()
+	}
+	return err.Error()
+}
+
+// WriteFile replaces the file at path. Only its owner may read a new one: conversations are
+// private.
+func WriteFile(path string, content []byte) (err error) {
+	mode := os.FileMode(0o600)
+	target := path
+	if resolved, err := filepath.EvalSymlinks(path); err == nil {
+		target = resolved
+	}
+	if info, err := os.Stat(target); err == nil {
+		if !info.Mode().IsRegular() { // a pipe, /dev/stdout: nothing to replace
+			return os.WriteFile(target, content, mode)
+		}
+		mode = info.Mode().Perm()
+	}
+	f, err := os.CreateTemp(filepath.Dir(target), "."+filepath.Base(target)+".*")
+	if err != nil {
+		return fmt.Errorf("save %s: %s", path, Cause(err))
+	}
+	defer func() {
+		if err != nil {
+			os.Remove(f.Name())
+			err = fmt.Errorf("save %s: %s", path, Cause(err))
+		}
+	}()
+	_, err = f.Write(content)
+	if err := errors.Join(err, f.Chmod(mode), f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), target)
+}
+
+// Savable reports why nothing could be saved at the path that a flag names, before a run that would
+// be lost.
+func Savable(flag, path string) error {
+	if path == "" {
+		return nil
+	}
+	info, err := os.Stat(path)
+	switch {
+	case err == nil && info.IsDir():
+		return Usage("name a file", "%s %s: this is a directory", flag, path)
+	case err == nil && !info.Mode().IsRegular():
+		return nil // a pipe, /dev/stdout: what it takes is seen when it is written
+	}
+	dir := filepath.Dir(path)
+	if resolved, err := filepath.EvalSymlinks(path); err == nil {
+		dir = filepath.Dir(resolved)
+	}
+	if info, err := os.Stat(dir); err != nil {
+		return Usage("make the directory first", "%s %s", flag, Plain(err))
+	} else if !info.IsDir() {
+		return Usage("name a file in a directory", "%s %s: %s is not a directory", flag, path, dir)
+	}
+	f, err := os.CreateTemp(dir, "."+filepath.Base(path)+".*")
+	if err != nil {
+		return Usage("name a file in a directory that can be written to", "%s %s: %v", flag, path, Cause(err))
+	}
+	f.Close()
+	return os.Remove(f.Name())
+}

@@ -1,0 +1,166 @@
+package cli
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Decode reads JSON that a person or a program wrote for pawl: names are exact, and unknown ones
+// are errors. Repeated names are, too, in forms of our own; what lies inside of arguments, results
+// and schemas is somebody else's, and is taken as it is.
+func Decode(b []byte, into any) error {
+	return json.Unmarshal(b, into, json.RejectUnknownMembers(true), jsontext.AllowDuplicateNames(true),
+		jsontext.AllowInvalidUTF8(true))
+}
+
+// Lenient reads JSON of others: names that pawl does not know are passed over.
+func Lenient(b []byte, into any) error {
+	return json.Unmarshal(b, into, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+}
+
+// Repeated returns a name that is there twice in the object b; "" when none is, or b is no object.
+func Repeated(b []byte) string {
+	d := jsontext.NewDecoder(bytes.NewReader(b), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	if t, err := d.ReadToken(); err != nil || t.Kind() != '{' {
+		return ""
+	}
+	seen := map[string]bool{}
+	for d.PeekKind() == '"' {
+		t, err := d.ReadToken()
+		name := t.String()
+		if err != nil || d.SkipValue() != nil {
+			return ""
+		}
+		if seen[name] {
+			return name
+		}
+		seen[name] = true
+	}
+	return ""
+}
+
+// JSONFault words an error of reading JSON for the person who wrote it: the line or the field, what
+// is there, and what belongs there.
+func JSONFault(b []byte, err error) string {
+	var syntax *jsontext.SyntacticError
+	if errors.As(err, &syntax) {
+		text := syntax.Err.Error()
+		if text == "unexpected EOF" || text == "EOF" {
+			text = "it ends too early"
+		}
+		offset := max(0, min(int(syntax.ByteOffset), len(b)))
+		return fmt.Sprintf("line %d: %s", 1+bytes.Count(b[:offset], []byte("\n")), text)
+	}
+	where, what := placed(err)
+	if where == "" {
+		return what
+	}
+	return where + ": " + what
+}
+
+// placed says where a form does not fit, as in messages[2].parts, and what is wrong there.
+func placed(err error) (where, what string) {
+	e, ok := err.(*json.SemanticError)
+	if !ok {
+		inner := errors.Unwrap(err)
+		var deep *json.SemanticError
+		if inner == nil || !errors.As(inner, &deep) {
+			return "", strings.TrimPrefix(err.Error(), "json: ")
+		}
+		where, what = placed(inner)
+		return "", strings.Replace(err.Error(), inner.Error(), strings.TrimPrefix(where+": ", ": ")+what, 1)
+	}
+	pointer := e.JSONPointer
+	if e.Err == json.ErrUnknownName {
+		name := pointer.LastToken()
+		return field(pointer.Parent()), fmt.Sprintf("unknown name %q%s", name, known(e.GoType))
+	}
+	switch {
+	case e.Err == nil:
+		what = fmt.Sprintf("got %s where %s belongs", kindOf(e.JSONKind), belongs(e.GoType))
+	case e.GoType != nil && e.GoType.Kind() == reflect.Slice && strings.Contains(e.Err.Error(), "base64"):
+		what = "this is not base64"
+	default:
+		var inner string
+		if inner, what = placed(e.Err); inner != "" {
+			what = inner + ": " + what
+		}
+	}
+	return field(pointer), what
+}
+
+// field writes a JSON pointer as people write fields.
+func field(p jsontext.Pointer) string {
+	var b strings.Builder
+	for token := range p.Tokens() {
+		switch {
+		case strings.Trim(token, "0123456789") == "":
+			b.WriteString("[" + token + "]")
+		case b.Len() > 0:
+			b.WriteString("." + token)
+		default:
+			b.WriteString(token)
+		}
+	}
+	return b.String()
+}
+
+// known lists the names that a form has.
+func known(t reflect.Type) string {
+	if t == nil || t.Kind() != reflect.Struct {
+		return ""
+	}
+	var names []string
+	for i := range t.NumField() {
+		if name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ","); name != "" && name != "-" {
+			names = append(names, name)
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return "; known: " + strings.Join(names, ", ")
+}
+
+func kindOf(k jsontext.Kind) string {
+	switch k {
+	case '{':
+		return "an object"
+	case '[':
+		return "a list"
+	case '"':
+		return "a text"
+	case '0':
+		return "a number"
+	case 't', 'f':
+		return "true or false"
+	case 'n':
+		return "null"
+	}
+	return "something else"
+}
+
+func belongs(t reflect.Type) string {
+	if t == nil {
+		return "something else"
+	}
+	switch t.Kind() {
+	case reflect.Slice, reflect.Array:
+		return "a list"
+	case reflect.Struct, reflect.Map:
+		return "an object"
+	case reflect.String:
+		return "a text"
+	case reflect.Bool:
+		return "true or false"
+	case reflect.Int, reflect.Int64, reflect.Float64:
+		return "a number"
+	}
+	return "something else"
+}

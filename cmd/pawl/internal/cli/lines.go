@@ -1,0 +1,68 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"strings"
+)
+
+// Lines reads lines for a person's sake: a wait for one ends with the context, and the line that
+// comes later is not lost but the next one's. It may be used by one reader at a time.
+type Lines struct {
+	got  chan typed
+	done chan struct{}
+}
+
+type typed struct {
+	text string
+	err  error
+}
+
+// NewLines reads from in on a goroutine that ends when in does, or with the first line after stop:
+// nothing can wake a read from a terminal.
+func NewLines(in io.Reader) *Lines {
+	l := &Lines{make(chan typed), make(chan struct{})}
+	go func() {
+		defer close(l.got)
+		send := func(t typed) bool {
+			select {
+			case l.got <- t:
+				return true
+			case <-l.done:
+				return false
+			}
+		}
+		r := bufio.NewReader(in)
+		for {
+			s, err := r.ReadString('\n')
+			if s != "" && !send(typed{text: strings.TrimRight(s, "\r\n")}) {
+				return
+			}
+			if err != nil {
+				if err != io.EOF {
+					send(typed{err: err})
+				}
+				return
+			}
+		}
+	}()
+	return l
+}
+
+// Stop says that no line is wanted any more.
+func (l *Lines) Stop() { close(l.done) }
+
+// Next returns the next line without its end. The error is io.EOF at the end of the input, or the
+// cause of ctx.
+func (l *Lines) Next(ctx context.Context) (string, error) {
+	select {
+	case t, more := <-l.got:
+		if !more {
+			return "", io.EOF
+		}
+		return t.text, t.err
+	case <-ctx.Done():
+		return "", context.Cause(ctx)
+	}
+}

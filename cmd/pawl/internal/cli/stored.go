@@ -1,0 +1,83 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/pawl-go/pawl/internal/nearest"
+	"github.com/pawl-go/pawl/store"
+)
+
+// Commands about what is kept in the database share these.
+
+// Everything goes through all parts of a list. id names an entry, as pages do.
+func Everything[T any](part func(store.Page) ([]T, error), id func(T) string) ([]T, error) {
+	all := []T{}
+	for page := (store.Page{Limit: 1000}); ; page.After = id(all[len(all)-1]) {
+		more, err := part(page)
+		if err != nil {
+			return nil, err
+		}
+		if all = append(all, more...); len(more) < page.Limit {
+			return all, nil
+		}
+	}
+}
+
+// Unknown says that nothing is kept as id, and what may have been meant.
+func Unknown(what, id string, known []string, hint string) error {
+	text := fmt.Sprintf("there is no %s %s", what, id)
+	if near := nearest.Word(id, known); near != "" {
+		text += fmt.Sprintf("; did you mean %s?", near)
+	}
+	return Fail(StatusFailed, fmt.Errorf("%s", text), hint)
+}
+
+// Names are the IDs of a list.
+func Names[T any](all []T, id func(T) string) []string {
+	out := make([]string, len(all))
+	for i, v := range all {
+		out[i] = id(v)
+	}
+	return out
+}
+
+// Moment is a time for a person: in a zone, to the minute; "" for none.
+func Moment(t time.Time, zone string) string {
+	if t.IsZero() {
+		return ""
+	}
+	loc, err := time.LoadLocation(zone)
+	if err != nil {
+		loc = time.UTC
+	}
+	return t.In(loc).Format("2006-01-02 15:04 MST")
+}
+
+// Beginning is the first line of a text that has something in it, for a list.
+func Beginning(text string, width int) string {
+	first, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
+	return Line(first, width)
+}
+
+// Deleted removes entries one after another. The first that is not there is told when the rest is
+// gone.
+func Deleted(w io.Writer, ids []string, remove, missing func(id string) error) error {
+	var first error
+	for _, id := range ids {
+		switch err := remove(id); {
+		case errors.Is(err, store.ErrNotFound):
+			if first == nil {
+				first = missing(id)
+			}
+		case err != nil:
+			return Usage("", "%v", err)
+		default:
+			fmt.Fprintf(w, "deleted %s\n", Visible(strings.TrimSpace(id)))
+		}
+	}
+	return first
+}

@@ -1,0 +1,76 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/term"
+)
+
+// System is what a command has of the world around it, so that tests can give it another one.
+type System struct {
+	In       io.Reader
+	Out, Err io.Writer
+	Env      func(string) string
+	InTerm   bool                 // in is a terminal
+	OutTerm  bool                 // out is one
+	ErrTerm  bool                 // err is one
+	Width    int                  // columns
+	InFile   *os.File             // in, where it is a file
+	ErrFile  *os.File             // err, where it is one
+	Console  interface{ Close() } // the terminal that err and out are written to; nil means plain streams
+	Under    *System              // what it was without the console
+	name     string               // what the person types to start the program; "": pawl
+}
+
+// Self is how the program is started, for advice.
+func (s *System) Self() string {
+	if s.name == "" {
+		return "pawl"
+	}
+	return s.name
+}
+
+// Here is the system the program was started in.
+func Here() *System {
+	s := &System{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, InFile: os.Stdin, ErrFile: os.Stderr, Env: os.Getenv,
+		Width:  80,
+		InTerm: term.IsTerminal(int(os.Stdin.Fd())), OutTerm: term.IsTerminal(int(os.Stdout.Fd())), ErrTerm: term.IsTerminal(int(os.Stderr.Fd()))}
+	for _, f := range []*os.File{os.Stdout, os.Stderr} {
+		if w, _, err := term.GetSize(int(f.Fd())); err == nil && w > 0 {
+			s.Width = max(24, min(w, 120))
+			break
+		}
+	}
+	if strings.Contains(filepath.ToSlash(os.Args[0]), "/go-build") { // by go run
+		s.name = "go run ./cmd/pawl"
+	}
+	return s
+}
+
+// Colours returns the style for a stream: colours on a terminal, unless NO_COLOR or a dumb terminal
+// forbids them.
+func (s *System) Colours(terminal bool) Style {
+	return Style{terminal && s.Console == nil && s.Env("NO_COLOR") == "" && s.Env("TERM") != "dumb"}
+}
+
+// Interactive reports whether the terminal can show more than plain lines.
+func (s *System) Interactive() bool {
+	term := s.Env("TERM")
+	return s.ErrFile != nil && s.ErrTerm && term != "" && term != "dumb" && s.Env("CI") == ""
+}
+
+// Plain closes the console and returns the system without it, for what is printed at the end.
+func (s *System) Plain() *System {
+	if s.Console == nil {
+		return s
+	}
+	s.Console.Close()
+	return s.Under
+}
+
+// Notice writes a line for the person to standard error.
+func (s *System) Notice(text string) { fmt.Fprintf(s.Err, "pawl: %s\n", Visible(text)) }

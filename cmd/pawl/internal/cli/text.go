@@ -1,0 +1,150 @@
+package cli
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/cmd/pawl/internal/term"
+)
+
+// Indented puts the lines after the first under it.
+func Indented(s string) string { return strings.ReplaceAll(strings.TrimSpace(s), "\n", "\n    ") }
+
+// Folded breaks a line between words into at most most lines of width runes; what is left over is
+// cut.
+func Folded(s string, width, most int) []string {
+	var out []string
+	r := []rune(s)
+	for len(r) > width && len(out) < most-1 {
+		n := width
+		for n > width/2 && r[n] != ' ' {
+			n--
+		}
+		if r[n] != ' ' {
+			n = width
+		}
+		out = append(out, strings.TrimRight(string(r[:n]), " "))
+		r = []rune(strings.TrimLeft(string(r[n:]), " "))
+	}
+	return append(out, Line(string(r), width))
+}
+
+// Short writes a duration for people.
+func Short(d time.Duration) string {
+	switch {
+	case d <= 0:
+		return "0 ms"
+	case d < 10*time.Millisecond:
+		return fmt.Sprintf("%.1f ms", float64(d)/float64(time.Millisecond))
+	case d < time.Second:
+		return fmt.Sprintf("%d ms", d.Milliseconds())
+	case d < time.Minute:
+		return fmt.Sprintf("%.1f s", d.Seconds())
+	}
+	return d.Round(time.Second).String()
+}
+
+// Totals says in a line what a run used.
+func Totals(s pawl.Spent, took time.Duration) string {
+	u := s.Usage
+	t := fmt.Sprintf("%s, %s, %s", Count(s.Requests, "request"), Count(s.Rounds, "round"), Count(s.Calls, "call"))
+	if u.Total() > 0 {
+		t += fmt.Sprintf(", %s tokens in, %s out", Grouped(u.Input), Grouped(u.Output))
+	}
+	if u.Cost > 0 {
+		t += ", " + Dollars(u.Cost)
+	}
+	return t + ", " + Short(took)
+}
+
+// Dollars writes an amount with cents, or with the two digits that say something of a smaller one.
+func Dollars(c float64) string {
+	digits := 2
+	for least := 0.1; c < least && digits < 8; least /= 10 {
+		digits++
+	}
+	return "$" + strconv.FormatFloat(c, 'f', digits, 64)
+}
+
+// QuotedWord writes a word so that a shell reads it as one.
+func QuotedWord(s string) string {
+	if s != "" && !strings.ContainsFunc(s, func(r rune) bool {
+		return r != '_' && r != '-' && r != '.' && r != '/' && !unicode.IsLetter(r) && !unicode.IsDigit(r)
+	}) {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}
+
+// Visible makes text harmless for a terminal: what a model or a tool says is shown, never carried
+// out.
+func Visible(s string) string { return term.Visible(s) }
+
+// Line returns s as one line of at most width columns, control characters made visible.
+func Line(s string, width int) string {
+	s, width = strings.TrimSpace(s), max(width, 1)
+	if len(s) > 8*width { // so that a megabyte is not gone through for a line
+		n := 8 * width
+		for !utf8.RuneStart(s[n]) {
+			n--
+		}
+		s = s[:n]
+	}
+	return term.Cut(strings.NewReplacer("\n", "↵", "\t", " ").Replace(Visible(s)), width)
+}
+
+// Style colours text; the zero style leaves it as it is.
+type Style struct{ On bool }
+
+func (s Style) paint(code, text string) string {
+	if !s.On || text == "" {
+		return text
+	}
+	return "\x1b[" + code + "m" + text + "\x1b[0m"
+}
+
+// Bold returns t in bold.
+func (s Style) Bold(t string) string { return s.paint("1", t) }
+
+// Dim returns t dimmed.
+func (s Style) Dim(t string) string { return s.paint("2", t) }
+
+// Red returns t in red.
+func (s Style) Red(t string) string { return s.paint("31", t) }
+
+// Green returns t in green.
+func (s Style) Green(t string) string { return s.paint("32", t) }
+
+// Yellow returns t in yellow.
+func (s Style) Yellow(t string) string { return s.paint("33", t) }
+
+// Grouped writes n with a comma between thousands.
+func Grouped(n int) string {
+	s := fmt.Sprint(n)
+	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
+
+// Count writes "1 call", "2 calls".
+func Count(n int, what string) string {
+	if n != 1 {
+		what += "s"
+	}
+	return Grouped(n) + " " + what
+}
+
+// FirstSentence returns the first sentence of s, cut to width columns.
+func FirstSentence(s string, width int) string {
+	s, _, _ = strings.Cut(s, "\n")
+	if i := strings.IndexAny(s, ".:"); i > 0 {
+		s = s[:i]
+	}
+	return Line(s, width)
+}

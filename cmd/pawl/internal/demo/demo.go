@@ -1,0 +1,228 @@
+package demo
+
+import (
+	"context"
+	"embed"
+	"fmt"
+	"io/fs"
+	"iter"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/cmd/pawl/internal/assemble"
+	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
+	"github.com/pawl-go/pawl/cmd/pawl/internal/tui"
+	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/pawltest"
+	"github.com/pawl-go/pawl/provider/openai"
+	"github.com/pawl-go/pawl/script"
+	"github.com/pawl-go/pawl/tools/data"
+	"github.com/pawl-go/pawl/tools/file"
+)
+
+// samples are the orders, returns and shipments of a month in a small shop, with the dirt that such
+// files have.
+//
+//go:embed samples
+var samples embed.FS
+
+// Cmd shows an agent at work.
+type Cmd struct {
+	Data string `placeholder:"DIR" help:"${demo_data}"`
+	Out  string `placeholder:"DIR" help:"${demo_out}"`
+	API  string `name:"api" enum:"openai,openai-chat" default:"openai" help:"${demo_api}"`
+}
+
+// Help says what is to be seen.
+func (*Cmd) Help() string {
+	return `An agent reads data files, adds them up and writes a report. The model is a script, played by a provider simulator inside this program; all else is real: HTTP requests and event streams over loopback, the tools, the checks, the files. No key is needed and nothing leaves the machine.`
+}
+
+const (
+	demoTask  = "Add up what is in the data files here, by group and in all, and write what you find to report.md."
+	demoFiles = 8         // at most
+	demoBytes = 512 << 10 // of one file
+)
+
+// Run starts the simulator, sets an agent to work against it, and shows every step.
+func (c *Cmd) Run(sys *cli.System) error {
+	ctx, stop := cli.Interruptible(context.Background(), sys.Err)
+	defer stop()
+	dir, names, skipped, err := c.prepare()
+	if err != nil {
+		return err
+	}
+	pace := time.Duration(0)
+	if sys.OutTerm {
+		pace = 15 * time.Millisecond // about as fast as a model writes, so that one can read along
+	}
+	sim, err := pawltest.NewSimulator(paced{script.New(script.Loop(script.Func(analyst))), pace}, nil)
+	if err != nil {
+		return err
+	}
+	defer sim.Close()
+	files, err := file.New(dir, nil)
+	if err != nil {
+		return err
+	}
+	defer files.Close()
+	options := &openai.Options{BaseURL: sim.URL, Key: "none-needed"}
+	model := openai.New("script", options)
+	if c.API == "openai-chat" {
+		model = openai.NewChat("script", options)
+	}
+	agent := &pawl.Agent{Name: "analyst", Instructions: "Work only with what the tools tell you.", Model: model,
+		Tools: []pawl.Toolset{files, data.New(nil)}}
+
+	s := sys.Colours(sys.OutTerm)
+	fmt.Fprintf(sys.Out, `%s
+
+The model is a script: no key is needed, and nothing leaves this machine. All
+else is real: HTTP requests and event streams over loopback, tools that read and
+write files, the check of every call, and the answer to a wrong one.
+
+  model   a script behind %s
+  files   %s
+          in %s
+  task    %s
+`, s.Bold("pawl demo: an agent at work"), sim.URL, strings.Join(cli.Folded(cli.Visible(strings.Join(names, ", ")),
+		sys.Width-10, 5), "\n          "), cli.Visible(dir), strings.Join(cli.Folded(demoTask, sys.Width-10, 3), "\n          "))
+	for _, note := range skipped {
+		fmt.Fprintf(sys.Out, "  note    %s\n", s.Yellow(cli.Visible(note)))
+	}
+	r := tui.NewRenderer(sys, sys.Out, s, true)
+	started := time.Now()
+	res, err := assemble.Follow(agent.Stream(ctx, llm.User(demoTask)), r.Event)
+	if res == nil {
+		return cli.NotBegun(err)
+	}
+	fmt.Fprintf(sys.Out, "\n%s\n%s\n", s.Dim(strings.Repeat("─", sys.Width)),
+		cli.Totals(res.Spent, time.Since(started)))
+	f := assemble.AgentFlags{}
+	if end := f.Ended(res, err, ""); end != nil {
+		return end
+	}
+	report := filepath.Join(dir, reportName)
+	if _, err := os.Stat(report); err != nil {
+		return fmt.Errorf("the run ended without a report: %s", cli.Plain(err))
+	}
+	_, err = fmt.Fprintf(sys.Out, `
+  report  %s
+
+Next:
+  your own files                   %[2]s demo --data DIR
+  one call, checked like a model's %[2]s tools call file_read '{"path":7}'
+  a real model, OPENAI_API_KEY set %[2]s run --model openai:gpt-5-mini \
+                                     --tools file,data "What is in here?"
+`, s.Bold(cli.Visible(report)), sys.Self())
+	return err
+}
+
+// prepare copies the data files into the directory that the agent will see. skipped says which ones
+// were left out, and why.
+func (c *Cmd) prepare() (dir string, names, skipped []string, err error) {
+	var from fs.FS
+	if c.Data == "" {
+		if from, err = fs.Sub(samples, "samples"); err != nil {
+			return "", nil, nil, err
+		}
+	} else {
+		from = os.DirFS(c.Data)
+	}
+	entries, err := fs.ReadDir(from, ".")
+	if err != nil {
+		return "", nil, nil, cli.Usage("--data takes a directory with .csv, .json or .jsonl files", "--data %s: %s",
+			c.Data, cli.Cause(err))
+	}
+	content := map[string][]byte{}
+	for _, e := range entries {
+		name := e.Name()
+		if !isData(name) {
+			continue
+		}
+		info, err := fs.Stat(from, name)
+		switch {
+		case err != nil:
+			skipped = append(skipped, fmt.Sprintf("left out %s: %s", name, cli.Cause(err)))
+		case info.IsDir():
+		case !info.Mode().IsRegular():
+			skipped = append(skipped, fmt.Sprintf("left out %s: it is no ordinary file", name))
+		case info.Size() > demoBytes:
+			skipped = append(skipped, fmt.Sprintf("left out %s: %s KiB is more than a demo takes", name,
+				cli.Grouped(int(info.Size()>>10))))
+		case len(names) == demoFiles:
+			skipped = append(skipped, fmt.Sprintf("left out %s: %d files are enough for a demo", name, demoFiles))
+		default:
+			if content[name], err = fs.ReadFile(from, name); err != nil {
+				skipped = append(skipped, fmt.Sprintf("left out %s: %s", name, cli.Cause(err)))
+				continue
+			}
+			names = append(names, name)
+		}
+	}
+	if len(names) == 0 {
+		hint := "--data takes a directory with .csv, .json or .jsonl files; without it there are samples"
+		if len(skipped) > 0 {
+			hint = strings.Join(skipped, "\n")
+		}
+		return "", nil, nil, cli.Usage(hint, "--data %s: there is no data file that could be used", c.Data)
+	}
+	slices.Sort(names)
+	if dir = c.Out; dir == "" {
+		dir, err = os.MkdirTemp("", "pawl-demo-")
+	} else {
+		err = os.MkdirAll(dir, 0o755)
+	}
+	if err != nil {
+		return "", nil, nil, cli.Usage("--out takes a directory that can be written to", "--out %s", cli.Plain(err))
+	}
+	if dir, err = filepath.Abs(dir); err != nil {
+		return "", nil, nil, err
+	}
+	if taken, err := os.ReadDir(dir); err != nil {
+		return "", nil, nil, cli.Usage("", "--out %s", cli.Plain(err))
+	} else if len(taken) > 0 {
+		return "", nil, nil, cli.Usage("so that nothing of yours is overwritten",
+			"--out %s: the directory is not empty", dir)
+	}
+	for _, name := range names {
+		if err := os.WriteFile(filepath.Join(dir, name), content[name], 0o644); err != nil {
+			return "", nil, nil, cli.Usage("", "--out %s", cli.Plain(err))
+		}
+	}
+	return dir, names, skipped, nil
+}
+
+// paced writes text as slowly as a model does.
+type paced struct {
+	model llm.Model
+	pause time.Duration // before each fragment of text; 0: none
+}
+
+var _ llm.Model = paced{}
+
+// Stream waits before each fragment of text.
+func (p paced) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
+	if p.pause == 0 {
+		return p.model.Stream(ctx, req)
+	}
+	return func(yield func(llm.Delta, error) bool) {
+		for d, err := range p.model.Stream(ctx, req) {
+			if _, text := d.Part.(llm.Text); text {
+				t := time.NewTimer(p.pause)
+				select {
+				case <-t.C:
+				case <-ctx.Done():
+					t.Stop()
+				}
+			}
+			if !yield(d, err) {
+				return
+			}
+		}
+	}
+}

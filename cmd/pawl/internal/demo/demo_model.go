@@ -1,0 +1,400 @@
+package demo
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
+	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/script"
+)
+
+// analyst plays the model of the demo: it decides, from the conversation in the request and from
+// nothing else, what a model might do next. It knows no file and no figure but those that tools
+// told it.
+//
+//	list ▶ read (on, where a file is long) ▶ parse, for the columns ▶ aggregate, one call with a mistake ▶ mend it ▶ write ▶ answer
+func analyst(req *llm.Request) script.Turn {
+	past := exchanges(req)
+	listing := past.last("file_list")
+	if listing == nil {
+		return script.Together(script.Say("I will look at what there is.\n"), script.Call("file_list", nil))
+	}
+	tables := tablesIn(listing.result)
+	for _, t := range tables {
+		t.take(past)
+	}
+	for _, next := range []func([]*table) (string, []script.Turn){reads, parses, aggregates, corrections} {
+		if words, calls := next(tables); len(calls) > 0 {
+			return script.Together(append([]script.Turn{script.Say(words)}, calls...)...)
+		}
+	}
+	if past.last("file_write") == nil {
+		return script.Together(script.Say("That is all the figures. I write the report.\n"),
+			script.Call("file_write", map[string]string{"path": reportName, "content": report(tables)}))
+	}
+	return script.Say(conclusion(tables, past.last("file_write")))
+}
+
+const reportName = "report.md"
+
+// isData reports whether a file is one for the demo.
+func isData(name string) bool {
+	switch strings.ToLower(path.Ext(name)) {
+	case ".csv", ".json", ".jsonl":
+		return true
+	}
+	return false
+}
+
+// exchange is a call with what came of it, as the request tells it.
+type exchange struct {
+	name   string
+	args   map[string]json.RawMessage
+	result string
+	failed bool
+}
+
+func (e *exchange) text(arg string) string {
+	var s string
+	_ = json.Unmarshal(e.args[arg], &s) // another kind of argument is no text
+	return s
+}
+
+type exchangeList []*exchange
+
+// exchanges pairs the calls in a conversation with their results, in call order.
+func exchanges(req *llm.Request) exchangeList {
+	var all exchangeList
+	open := map[string]*exchange{}
+	for _, m := range req.Messages {
+		for _, p := range m.Parts {
+			switch p := p.(type) {
+			case llm.ToolCall:
+				e := &exchange{name: p.Name}
+				_ = json.Unmarshal(p.Args, &e.args) // the script wrote it
+				open[p.ID] = e
+				all = append(all, e)
+			case llm.ToolResult:
+				if e := open[p.CallID]; e != nil {
+					e.result = p.Text()
+					e.failed = p.IsError || strings.HasPrefix(e.result, "Error")
+				}
+			}
+		}
+	}
+	return all
+}
+
+func (h exchangeList) last(name string) *exchange {
+	for _, e := range slices.Backward(h) {
+		if e.name == name {
+			return e
+		}
+	}
+	return nil
+}
+
+// table is what the model knows of one file.
+type table struct {
+	file    string
+	content string
+	next    json.RawMessage // how to read on; nil: all is read, or nothing
+	trouble string          // why the file is left out
+
+	parsed  bool
+	rows    int
+	columns []string
+	sample  []map[string]any
+
+	group   string // the column to group by; "": none fits
+	numbers []string
+	grouped *figures // by group
+	all     *figures // over all rows
+	wrong   *exchange
+}
+
+// figures is an answer of data_aggregate.
+type figures struct {
+	Groups  []map[string]any `json:"groups"`
+	Skipped map[string]int   `json:"skipped"`
+	Notes   []string         `json:"notes"`
+	Cut     bool             `json:"truncated"`
+}
+
+// tablesIn finds the data files in a listing: a type, a tab and a name a line.
+func tablesIn(listing string) []*table {
+	var all []*table
+	for l := range strings.Lines(listing) {
+		kind, name, _ := strings.Cut(strings.TrimSpace(l), "\t")
+		name, _, _ = strings.Cut(name, "\t")
+		if kind == "file" && isData(name) {
+			all = append(all, &table{file: name})
+		}
+	}
+	return all
+}
+
+// pageNote is what file_read says after a page that is not the whole file.
+var pageNote = regexp.MustCompile(`\n?\[lines \d+-\d+, bytes [^\n]*\]$`)
+
+// take learns from what was done with the file so far.
+func (t *table) take(past exchangeList) {
+	for _, e := range past {
+		switch e.name {
+		case "file_read":
+			if e.text("path") == t.file {
+				t.read(e)
+			}
+		case "data_parse":
+			if t.content != "" && e.text("content") == t.content {
+				t.parse(e)
+			}
+		case "data_aggregate":
+			if t.content != "" && e.text("records") == t.content {
+				t.aggregate(e)
+			}
+		}
+	}
+}
+
+func (t *table) read(e *exchange) {
+	if e.failed {
+		t.trouble = e.result
+		return
+	}
+	t.next = nil
+	page := e.result
+	if note := pageNote.FindString(page); note != "" {
+		page = strings.TrimSuffix(page, note)
+		if strings.HasPrefix(note, "\n") {
+			page += "\n"
+		}
+		if _, args, more := strings.Cut(note, "read on with "); more {
+			d := json.NewDecoder(strings.NewReader(args))
+			_ = d.Decode(&t.next) // it is what file_read wants to be called with
+		}
+	}
+	t.content += page
+}
+
+func (t *table) parse(e *exchange) {
+	t.parsed = true
+	if e.failed {
+		t.trouble = e.result
+		return
+	}
+	var a struct {
+		Count   int              `json:"count"`
+		Columns []string         `json:"columns"`
+		Records []map[string]any `json:"records"`
+	}
+	d := json.NewDecoder(strings.NewReader(e.result))
+	d.UseNumber()
+	if err := d.Decode(&a); err != nil {
+		t.trouble = "the answer of data_parse could not be read: " + err.Error()
+		return
+	}
+	t.rows, t.columns, t.sample = a.Count, a.Columns, a.Records
+	if a.Count == 0 || len(a.Columns) == 0 {
+		t.trouble = "there is nothing in it"
+		return
+	}
+	t.choose()
+}
+
+var (
+	notAFigure = regexp.MustCompile(`(?i)(^|[_ ])(id|no|nr|number|code|zip|phone|year|month|day|date|time)$|[a-z](Id|ID|No|Code|Date)$`)
+	numeric    = regexp.MustCompile(`^-?\d+(\.\d+)?$`)
+)
+
+// choose finds a column to group by, the one with the fewest different texts, and up to three
+// columns of numbers to add up.
+func (t *table) choose() {
+	fewest := 0
+	for _, c := range t.columns {
+		texts, numbers, other := map[string]bool{}, 0, 0
+		filled := 0
+		for _, r := range t.sample {
+			switch v := r[c].(type) {
+			case json.Number:
+				numbers++
+				filled++
+			case string:
+				if v == "" {
+					continue
+				}
+				filled++
+				if numeric.MatchString(v) {
+					numbers++
+				}
+				texts[v] = true
+			case nil:
+			default:
+				other++
+			}
+		}
+		switch {
+		case other > 0 || filled == 0:
+		case numbers*2 > filled:
+			if !notAFigure.MatchString(c) && len(t.numbers) < 3 {
+				t.numbers = append(t.numbers, c)
+			}
+		case len(texts) <= 20 && (fewest == 0 || len(texts) < fewest) && (len(texts) > 1 || len(t.sample) == 1):
+			t.group, fewest = c, len(texts)
+		}
+	}
+}
+
+func (t *table) aggregate(e *exchange) {
+	if e.failed {
+		t.wrong = e
+		return
+	}
+	f := new(figures)
+	d := json.NewDecoder(strings.NewReader(e.result))
+	d.UseNumber()
+	if err := d.Decode(f); err != nil {
+		t.trouble = "the answer of data_aggregate could not be read: " + err.Error()
+		return
+	}
+	if _, by := e.args["group_by"]; by {
+		t.grouped = f
+	} else {
+		t.all = f
+	}
+	if t.wrong != nil && bytes.Equal(t.wrong.args["group_by"], e.args["group_by"]) {
+		t.wrong = nil // this call mended it
+	}
+}
+
+// reads reads what is not read yet, all files in one reply.
+func reads(tables []*table) (string, []script.Turn) {
+	var calls []script.Turn
+	on := false
+	for _, t := range tables {
+		switch {
+		case t.trouble != "":
+		case t.next != nil:
+			calls = append(calls, script.Call("file_read", t.next))
+			on = true
+		case t.content == "":
+			calls = append(calls, script.Call("file_read", map[string]string{"path": t.file}))
+		}
+	}
+	if on {
+		return "There is more of it.\n", calls
+	}
+	return fmt.Sprintf("%s with data. I read %s.\n", cli.Count(len(calls), "file"), itOrAll(len(calls))), calls
+}
+
+func itOrAll(n int) string {
+	if n == 1 {
+		return "it"
+	}
+	return "them all at once"
+}
+
+// parses learns the columns.
+func parses(tables []*table) (string, []script.Turn) {
+	var calls []script.Turn
+	for _, t := range tables {
+		if t.trouble == "" && !t.parsed {
+			calls = append(calls, script.Call("data_parse", map[string]any{"content": t.content, "limit": 40}))
+		}
+	}
+	return "Which columns are there, and what is in them?\n", calls
+}
+
+// aggregates asks for the figures: of each table by group, and over all its rows. Its first call
+// asks for an op that there is not, as models do.
+func aggregates(tables []*table) (string, []script.Turn) {
+	var calls []script.Turn
+	var what []string
+	for _, t := range tables {
+		if t.trouble != "" || t.grouped != nil || t.all != nil || t.wrong != nil {
+			continue
+		}
+		if t.group != "" {
+			metrics := t.metrics("sum")
+			if len(calls) == 0 {
+				metrics[len(metrics)-1]["op"] = "total"
+			}
+			calls = append(calls, t.call(metrics, []string{t.group}))
+			what = append(what, fmt.Sprintf("%s by %s", t.file, t.group))
+		} else {
+			what = append(what, t.file+" as a whole")
+		}
+		metrics := t.metrics("sum")
+		if len(calls) == 0 {
+			metrics[len(metrics)-1]["op"] = "total"
+		}
+		calls = append(calls, t.call(metrics, nil))
+	}
+	return "I add up " + strings.Join(what, ",\n") + ".\n", calls
+}
+
+func (t *table) metrics(op string) []map[string]string {
+	counted := t.group
+	if counted == "" {
+		counted = t.columns[0]
+	}
+	all := []map[string]string{{"column": counted, "op": "count"}}
+	for _, c := range t.numbers {
+		all = append(all, map[string]string{"column": c, "op": op})
+	}
+	return all
+}
+
+func (t *table) call(metrics any, groupBy []string) script.Turn {
+	args := map[string]any{"records": t.content, "metrics": metrics}
+	if groupBy != nil {
+		args["group_by"] = groupBy
+	}
+	return script.Call("data_aggregate", args)
+}
+
+// corrections repeats a call that was refused, with what the refusal says there is instead.
+func corrections(tables []*table) (string, []script.Turn) {
+	for _, t := range tables {
+		if t.wrong == nil || t.trouble != "" {
+			continue
+		}
+		var metrics []map[string]string
+		if err := json.Unmarshal(t.wrong.args["metrics"], &metrics); err != nil {
+			continue
+		}
+		offered := quoted.FindAllString(t.wrong.result, -1)
+		mended := ""
+		for i := range metrics {
+			if metrics[i]["op"] != "total" {
+				continue
+			}
+			for _, op := range []string{`"sum"`, `"count"`} {
+				if slices.Contains(offered, op) && mended == "" {
+					mended = strings.Trim(op, `"`)
+				}
+			}
+			if mended == "sum" && len(t.numbers) == 0 {
+				mended = "count"
+			}
+			metrics[i]["op"] = mended
+		}
+		if mended == "" {
+			t.trouble = t.wrong.result // nothing offered that would do
+			continue
+		}
+		var groupBy []string
+		_ = json.Unmarshal(t.wrong.args["group_by"], &groupBy) // left out is nil
+		return fmt.Sprintf("One call was wrong: there is no op \"total\". It is called %q here.\n", mended),
+			[]script.Turn{t.call(metrics, groupBy)}
+	}
+	return "", nil
+}
+
+var quoted = regexp.MustCompile(`"\w+"`)

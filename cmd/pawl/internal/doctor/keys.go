@@ -1,0 +1,259 @@
+package doctor
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
+	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/provider"
+)
+
+// setting is a variable that providers and tools look at. Its value is not shown: it may be a key.
+type setting struct {
+	Name string `json:"name"`
+	For  string `json:"for"`
+	Set  bool   `json:"set"`
+}
+
+// otherSettings are the variables that are no key of a provider of models.
+var otherSettings = []setting{
+	{Name: "BRAVE_API_KEY", For: "--tools search"},
+	{Name: "TAVILY_API_KEY", For: "--tools search"},
+	{Name: "SEARXNG_URL", For: "--tools search"},
+	{Name: "OPENAI_BASE_URL", For: "an address of another server for openai: and openai-chat:"},
+	{Name: "ANTHROPIC_BASE_URL", For: "another address for anthropic:"},
+	{Name: "GEMINI_BASE_URL", For: "another address for gemini:"},
+	{Name: "HTTPS_PROXY", For: "requests to providers and pages"},
+}
+
+// keyless are the servers of models that run on one's own machine, and need no key.
+var keyless = map[string]bool{"ollama": true, "vllm": true, "llamacpp": true, "lmstudio": true}
+
+// misnamed are variables that people set for the ones behind them.
+var misnamed = map[string]string{
+	"OPENAI_KEY": "OPENAI_API_KEY", "OPEN_AI_KEY": "OPENAI_API_KEY", "OPENAI_APIKEY": "OPENAI_API_KEY", "OPENAI_TOKEN": "OPENAI_API_KEY", "OPENAI_API_TOKEN": "OPENAI_API_KEY",
+	"ANTHROPIC_KEY": "ANTHROPIC_API_KEY", "ANTHROPIC_APIKEY": "ANTHROPIC_API_KEY", "CLAUDE_API_KEY": "ANTHROPIC_API_KEY", "CLAUDE_KEY": "ANTHROPIC_API_KEY",
+	"GEMINI_KEY": "GEMINI_API_KEY", "GOOGLE_KEY": "GEMINI_API_KEY", "GOOGLE_GEMINI_API_KEY": "GEMINI_API_KEY", "MISTRAL_KEY": "MISTRAL_API_KEY", "GROQ_KEY": "GROQ_API_KEY",
+}
+
+// marks are how keys begin that tell whose they are, the longer ones first.
+var marks = []struct{ begins, variable string }{
+	{"sk-ant-", "ANTHROPIC_API_KEY"}, {"sk-or-", "OPENROUTER_API_KEY"}, {"sk-proj-", "OPENAI_API_KEY"}, {"gsk_",
+		"GROQ_API_KEY"}, {"xai-", "XAI_API_KEY"},
+	{"AIza", "GEMINI_API_KEY"}, {"tvly-", "TAVILY_API_KEY"},
+}
+
+// keys says which variables are set, and what is wrong with their values.
+func (x *examination) keys() []setting {
+	x.in("keys")
+	var all []setting
+	owners := map[string][]string{}
+	for _, p := range provider.Names() {
+		for _, v := range provider.KeyVariables(p) {
+			if owners[v] == nil {
+				all = append(all, setting{Name: v})
+			}
+			owners[v] = append(owners[v], p+":…")
+		}
+	}
+	for i := range all {
+		all[i].For = "models " + strings.Join(owners[all[i].Name], " and ")
+	}
+	keys := len(all)
+	all = append(all, otherSettings...)
+	some := false
+	for i := range all {
+		s := &all[i]
+		value := x.sys.Env(s.Name)
+		if s.Set = value != ""; !s.Set {
+			continue
+		}
+		some = some || i < keys
+		if wrong, next := x.misshapen(s.Name, value); wrong != "" {
+			x.say(checkFail, next, "%s %s", s.Name, wrong)
+		} else {
+			x.ok("%s: %s", s.Name, s.For)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(misnamed)) {
+		if right := misnamed[name]; x.sys.Env(name) != "" && x.sys.Env(right) == "" {
+			x.say(checkWarn, "export "+right+`="$`+name+`"`, "%s is set, which nobody reads; the key belongs in %s", name, right)
+		}
+	}
+	if !some {
+		x.say(checkWarn, "export OPENAI_API_KEY=… (or ANTHROPIC_API_KEY, GEMINI_API_KEY); a model on this machine needs none: --model ollama:NAME", "no key of a provider of models is set")
+	}
+	return all
+}
+
+// misshapen says what is wrong with a value, without showing it.
+func (x *examination) misshapen(name, value string) (wrong, next string) {
+	if strings.HasSuffix(name, "_URL") || strings.HasSuffix(name, "_PROXY") {
+		if u, err := url.Parse(value); err != nil || u.Host == "" || u.Scheme == "" {
+			return "is no address", "write it whole, with http:// or https:// in front"
+		}
+		return "", ""
+	}
+	low := strings.ToLower(value)
+	switch {
+	case strings.TrimSpace(value) != value || strings.ContainsAny(value, " \t\r\n"):
+		return "has white space in it", "set it again, in one line, without spaces around it"
+	case strings.ContainsAny(value, "\"'“”‘’"):
+		return "has quotes in it", "set it again: the quotes of a shell are not part of it, those of an .env file may have become so"
+	case strings.HasPrefix(low, "your") || strings.HasPrefix(low, "<") || strings.Contains(low, "changeme") ||
+		strings.HasSuffix(value, "...") || strings.HasSuffix(value, "…"):
+		return "stands for a key, and is none", "put the key itself there"
+	}
+	if name == "OPENAI_API_KEY" && x.sys.Env("OPENAI_BASE_URL") != "" {
+		return "", "" // it is of whoever is there
+	}
+	for _, m := range marks {
+		if strings.HasPrefix(value, m.begins) && name != m.variable && !(name == "GOOGLE_API_KEY" &&
+			m.variable == "GEMINI_API_KEY") {
+			return "has a key that looks like that of another provider", "export " + m.variable + "=… instead"
+		}
+	}
+	return "", ""
+}
+
+// endpoints asks the servers of models on this machine, and with --online the providers whose keys
+// are set.
+func (x *examination) endpoints(ctx context.Context) {
+	x.in("models")
+	for _, p := range provider.Names() {
+		set := slices.ContainsFunc(provider.KeyVariables(p), func(v string) bool { return x.sys.Env(v) != "" })
+		switch {
+		// those that have a port of their own; on the others anything may listen
+		case p == "ollama" || p == "lmstudio":
+			if l, err := reach(ctx, p, time.Second/2); err == nil {
+				x.ok("%s is on this machine: %s", p, l.models())
+			}
+		case keyless[p] || !set || p == "openai-chat":
+		case !x.online:
+			x.ok("%s: its key is set; --online asks whether it is taken", p)
+		default:
+			l, err := reach(ctx, p, patience)
+			x.answered(p, l, err)
+		}
+	}
+}
+
+// answered says what came of asking a provider.
+func (x *examination) answered(p string, l *lister, err error) {
+	switch {
+	case err == nil:
+		x.ok("%s takes the key: %s", p, l.models())
+	case l.status == http.StatusUnauthorized || l.status == http.StatusForbidden:
+		x.say(checkFail, "put a key that is good into "+strings.Join(provider.KeyVariables(p), " or "),
+			"%s refuses the key: %v", p, err)
+	case l.status == http.StatusNotFound:
+		x.say(checkWarn, "pawl run --model "+p+":NAME tries it", "%s has no list of models to ask for", p)
+	default:
+		x.say(checkFail, "is the address right, and the network there?", "%s cannot be reached: %v", p, err)
+	}
+	if d := time.Since(l.date).Abs(); !l.date.IsZero() && d > 5*time.Minute {
+		x.say(checkWarn, "set the clock: approvals, leases and schedules go by it",
+			"the clock differs from that of %s by %s", p, d.Round(time.Minute))
+	}
+}
+
+// reach asks a provider for its list of models. The adapter itself says where that is and sends its
+// key: what it would send to a model becomes a question for the list.
+func reach(ctx context.Context, name string, wait time.Duration) (*lister, error) {
+	ctx, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
+	l := &lister{next: provider.Transport()}
+	m, err := provider.Open(name+":x", &provider.Options{HTTP: l, Retries: -1})
+	if err != nil {
+		return l, err
+	}
+	_, err = llm.Complete(ctx, m, &llm.Request{Messages: []llm.Message{llm.User("x")}, Whole: true})
+	switch {
+	case l.failed != nil:
+		return l, l.failed
+	case l.status == 0: // it was not asked at all
+		return l, err
+	case l.status != http.StatusOK:
+		return l, fmt.Errorf("status %d %s", l.status, http.StatusText(l.status))
+	}
+	return l, nil
+}
+
+// lister is a RoundTripper that asks for the list of models whatever it is given.
+type lister struct {
+	next   http.RoundTripper
+	status int // 0: there was no answer
+	date   time.Time
+	body   []byte
+	failed error
+}
+
+var errListed = errors.New("only the list of models was wanted")
+
+// mostList bounds how much of a list is read.
+const mostList = 4 << 20
+
+// RoundTrip always fails, so that nobody reads the list as an answer.
+func (l *lister) RoundTrip(req *http.Request) (*http.Response, error) {
+	u := *req.URL
+	for _, last := range []string{"/chat/completions", "/responses", "/messages"} {
+		if before, found := strings.CutSuffix(u.Path, last); found {
+			u.Path = before + "/models"
+		}
+	}
+	if before, _, found := strings.Cut(u.Path, "/models/"); found {
+		u.Path = before + "/models"
+	}
+	query := u.Query()
+	query.Del("alt")
+	u.RawPath, u.RawQuery = "", query.Encode()
+	ask, err := http.NewRequestWithContext(req.Context(), http.MethodGet, u.String(), nil)
+	if err != nil {
+		l.failed = err
+		return nil, errListed
+	}
+	ask.Header = req.Header.Clone()
+	ask.Header.Del("Content-Type")
+	res, err := l.next.RoundTrip(ask)
+	if err != nil {
+		l.failed = err
+		return nil, errListed
+	}
+	defer res.Body.Close()
+	l.status = res.StatusCode
+	l.date, _ = http.ParseTime(res.Header.Get("Date"))
+	l.body, l.failed = io.ReadAll(io.LimitReader(res.Body, mostList))
+	return nil, errListed
+}
+
+// models says which there are, as far as that fits a line.
+func (l *lister) models() string {
+	var list struct {
+		Data   []struct{ ID string }   `json:"data"`
+		Models []struct{ Name string } `json:"models"`
+	}
+	if err := json.Unmarshal(l.body, &list); err != nil {
+		return "it answers"
+	}
+	var names []string
+	for _, m := range list.Data {
+		names = append(names, m.ID)
+	}
+	for _, m := range list.Models {
+		names = append(names, strings.TrimPrefix(m.Name, "models/"))
+	}
+	if len(names) == 0 {
+		return "no model is there yet"
+	}
+	return fmt.Sprintf("%s, %s", cli.Count(len(names), "model"), cli.Line(strings.Join(names, ", "), 60))
+}

@@ -1,0 +1,94 @@
+package runs
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/cmd/pawl/internal/assemble"
+	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
+	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/store"
+)
+
+type runsCancelCmd struct {
+	runArg
+	assemble.StoreFlags
+	assemble.EngineFlags
+}
+
+// Help says when.
+func (*runsCancelCmd) Help() string {
+	return `A process that is at work on the run ends it within a third of its lease. If none is, the run is ended here: calls that wait get a result that says so. It cannot be resumed then.`
+}
+
+// Run gives the run up.
+func (c *runsCancelCmd) Run(sys *cli.System) error {
+	if err := c.EngineFlags.Check(&c.StoreFlags); err != nil {
+		return err
+	}
+	if c.Away() {
+		return remote{&c.ClusterFlags}.cancel(sys, c.ID)
+	}
+	ctx, stop := cli.InterruptibleBy(context.Background(), sys.Err, cli.ErrStopped)
+	defer stop()
+	j, r, err := c.OpenRun(ctx, sys, c.ID)
+	if err != nil {
+		return err
+	}
+	defer j.Close()
+	id := cli.Visible(r.ID)
+	if r.State == store.JournalOver {
+		return cli.Fail(cli.StatusFailed, fmt.Errorf("run %s is over: %s", id, j.StateOf(r)),
+			j.Command("runs", "show", id))
+	}
+	if err := j.Cancel(j.Scoped(ctx), r.ID); err != nil {
+		return err
+	}
+	if j.StateOf(r) == "running" {
+		_, err := fmt.Fprintf(sys.Out, "%s is told to stop\n", id)
+		return err
+	}
+	if err := c.end(ctx, sys, j, r.ID); err != nil {
+		sys.Notice(err.Error())
+		_, err := fmt.Fprintf(sys.Out, "%s is given up when it is resumed: its agent could not be made\n", id)
+		return err
+	}
+	_, err = fmt.Fprintf(sys.Out, "cancelled %s\n", id)
+	return err
+}
+
+// end has the run write its end, which asks and runs nothing.
+func (c *runsCancelCmd) end(ctx context.Context, sys *cli.System, j *assemble.Journal, id string) error {
+	again := remade{AgentFlags: assemble.AgentFlags{ToolFlags: assemble.ToolFlags{StoreFlags: c.StoreFlags}}}
+	again.CarryBy(offline{}, true)
+	if err := again.remember(ctx, sys, j, id); err != nil {
+		return err
+	}
+	s, err := again.Setup(ctx, sys, again.File)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	s.Agent.Middleware = append(s.Agent.Middleware, s.Rules.Middleware())
+	res, err := j.Runner(id, s.Agent).Run(j.Scoped(ctx))
+	switch {
+	case err != nil:
+		return err
+	case res.Stop != pawl.StopCancelled:
+		return fmt.Errorf("it ended otherwise: %s", res.Stop)
+	}
+	return nil
+}
+
+// offline is for models that are not asked.
+type offline struct{}
+
+// RoundTrip sends nothing.
+func (offline) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.Body != nil {
+		r.Body.Close()
+	}
+	return nil, &llm.ProviderError{Code: llm.CodeInvalidRequest, Message: "nothing is sent here"}
+}

@@ -1,0 +1,203 @@
+package runs
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/pawl-go/pawl/cmd/pawl/internal/assemble"
+	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
+	"github.com/pawl-go/pawl/durable"
+	"github.com/pawl-go/pawl/durable/temporal"
+	"github.com/pawl-go/pawl/llm"
+)
+
+// Commands about durable runs, for those on a Temporal cluster.
+
+// saysWithin is how long a worker may take to say how a run stands.
+const saysWithin = 15 * time.Second
+
+// there calls do with what speaks to the runs of the cluster.
+func (f remote) there(sys *cli.System, do func(context.Context, *temporal.Engine) error) error {
+	ctx, stop := cli.InterruptibleBy(context.Background(), sys.Err, cli.ErrStopped)
+	defer stop()
+	e, err := f.Dial(ctx, sys)
+	if err != nil {
+		return err
+	}
+	defer e.Client.Close()
+	ctx, cancel := context.WithTimeout(ctx, saysWithin)
+	defer cancel()
+	return do(ctx, e)
+}
+
+// list lists the runs of the namespace.
+func (f remote) list(sys *cli.System, state string, asJSON bool) error {
+	return f.there(sys, func(ctx context.Context, e *temporal.Engine) error {
+		all, err := e.Runs(ctx, 0)
+		if err != nil {
+			return f.Failed(err)
+		}
+		runs := []temporal.Listed{}
+		for _, r := range all {
+			if state == "" || r.State == state {
+				runs = append(runs, r)
+			}
+		}
+		if asJSON {
+			return cli.PrintJSON(sys.Out, runs)
+		}
+		w := tabwriter.NewWriter(sys.Out, 0, 0, 2, ' ', 0)
+		fmt.Fprintln(w, "RUN\tSTATE\tBEGAN\tENDED\tAGENT")
+		for _, r := range runs {
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", cli.Visible(r.ID), r.State, cli.Moment(r.Began, ""),
+				cli.Moment(r.Ended, ""), cli.Visible(r.Agent))
+		}
+		return w.Flush()
+	})
+}
+
+// show shows a run.
+func (f remote) show(sys *cli.System, id string, asJSON bool) error {
+	return f.there(sys, func(ctx context.Context, e *temporal.Engine) error {
+		x, err := e.Export(ctx, id)
+		if err != nil {
+			return f.Failed(err)
+		}
+		hide := assemble.Secrets(sys.Env, nil)
+		x = x.Redacted(hide)
+		if asJSON {
+			b, err := x.JSON()
+			if err != nil {
+				return err
+			}
+			_, err = sys.Out.Write(b)
+			return err
+		}
+		s, err := e.State(ctx, id)
+		if err != nil {
+			return f.Failed(err)
+		}
+		state := "running"
+		switch {
+		case s.Over:
+			state = string(s.Result.Stop)
+		case s.Waits:
+			state = "waiting"
+		}
+		v := &runView{w: sys.Out, export: x, secrets: hide, width: sys.Width}
+		return v.print([][2]string{{"run", id}, {"state", state}, {"cause", endOf(x)}, {"task", taskOf(x)},
+			{"agent", x.Agent}, {"spent", spentLine(s.Spent)}})
+	})
+}
+
+// taskOf is what the run was asked first.
+func taskOf(x *durable.Export) string {
+	for _, m := range x.Messages {
+		if m.Role == llm.RoleUser {
+			return m.Text()
+		}
+	}
+	return ""
+}
+
+// endOf is why the run stopped.
+func endOf(x *durable.Export) string {
+	if x.End == nil {
+		return ""
+	}
+	return cmp.Or(x.End.Error, x.End.Cause)
+}
+
+// settle gives answers to calls that wait. done is what happened, for the person: approved.
+func (f remote) settle(sys *cli.System, id, by, done string, flags assemble.SettleFlags) error {
+	return f.there(sys, func(ctx context.Context, e *temporal.Engine) error {
+		left, err := f.decide(ctx, e, id, by, flags)
+		if err != nil {
+			return withoutFlags(err)
+		}
+		next := "the run goes on"
+		if len(left) > 0 {
+			next = fmt.Sprintf("%s: %s", assemble.Waits(len(left)), assemble.Keys(left))
+		}
+		_, err = fmt.Fprintf(sys.Out, "%s in %s; %s\n", done, cli.Visible(id), cli.Visible(next))
+		return err
+	})
+}
+
+// decide says what the flags say of the calls that wait, and returns those of which nothing was
+// said.
+func (f remote) decide(ctx context.Context, e *temporal.Engine, id, by string,
+	flags assemble.SettleFlags) (left []assemble.OpenCall, err error) {
+	s, err := e.State(ctx, id)
+	if err != nil {
+		return nil, f.Failed(err)
+	}
+	open := assemble.WaitingCalls(s.Pending)
+	if len(open) == 0 {
+		return nil, cli.Fail(cli.StatusFailed, fmt.Errorf("no call of run %s waits for an answer", cli.Visible(id)),
+			f.Command("runs", "show", id))
+	}
+	words, err := flags.Words(open)
+	if err != nil {
+		return nil, err
+	}
+	if err := e.Decide(ctx, id, assemble.Decisions(open, words, by)...); err != nil {
+		return nil, f.Failed(err)
+	}
+	for i := range open {
+		if words[i].Flag == "" {
+			left = append(left, open[i])
+		}
+	}
+	return left, nil
+}
+
+// resume watches a run until it is over, or waits for an answer.
+func (f remote) resume(sys *cli.System, id string, flags assemble.SettleFlags, asJSON bool) error {
+	ctx, stop := cli.InterruptibleBy(context.Background(), sys.Err, cli.ErrStopped)
+	defer stop()
+	ctx, sys = cli.Attended(ctx, sys, cli.ErrStopped)
+	w, err := f.open(ctx, sys, id, "", asJSON, "")
+	if err != nil {
+		return err
+	}
+	defer w.engine.Client.Close()
+	if !flags.Empty() {
+		if _, err := f.decide(ctx, w.engine, id, assemble.WhoSays(sys), flags); err != nil {
+			return err
+		}
+	}
+	return w.do(ctx, nil)
+}
+
+// cancel has a run given up.
+func (f remote) cancel(sys *cli.System, id string) error {
+	return f.there(sys, func(ctx context.Context, e *temporal.Engine) error {
+		if err := e.Cancel(ctx, id); errors.Is(err, temporal.ErrUnknownRun) {
+			return cli.Fail(cli.StatusFailed, fmt.Errorf("there is no run %s, or it is over", cli.Visible(id)),
+				f.Command("runs", "list"))
+		} else if err != nil {
+			return f.Failed(err)
+		}
+		_, err := fmt.Fprintf(sys.Out, "%s is told to stop\n", cli.Visible(id))
+		return err
+	})
+}
+
+// withoutFlags words an error about keys that are arguments, and no flags.
+func withoutFlags(err error) error {
+	var e *cli.Failure
+	if errors.As(err, &e) && e.Err != nil {
+		text := e.Err.Error()
+		for _, flag := range []string{"--approve ", "--deny ", "--answer "} {
+			text = strings.Replace(text, flag, "", 1)
+		}
+		e.Err = errors.New(text)
+	}
+	return err
+}

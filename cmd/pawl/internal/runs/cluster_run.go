@@ -1,0 +1,150 @@
+package runs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/cmd/pawl/internal/assemble"
+	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
+	"github.com/pawl-go/pawl/cmd/pawl/internal/tui"
+	"github.com/pawl-go/pawl/durable/temporal"
+	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/redact"
+)
+
+// remote is the runs of a Temporal cluster.
+type remote struct{ *assemble.ClusterFlags }
+
+// far is a run on a cluster, seen from here.
+type far struct {
+	flags  remote
+	engine *temporal.Engine
+	runner *temporal.Runner
+	sys    *cli.System
+	out    *tui.Screen
+	json   bool
+	saved  string
+}
+
+// RemoteRun is a run to start on a Temporal cluster.
+type RemoteRun struct {
+	ID, Agent string
+	JSON      bool   // events are printed as JSON, and nothing else is
+	Save      string // the file that the result is written to; "" means none
+}
+
+// Do starts the run, and watches it until it ends or the person stops watching.
+func (r RemoteRun) Do(ctx context.Context, sys *cli.System, f *assemble.ClusterFlags, msgs []llm.Message) error {
+	w, err := remote{f}.open(ctx, sys, r.ID, r.Agent, r.JSON, r.Save)
+	if err != nil {
+		return err
+	}
+	defer w.engine.Client.Close()
+	sys.Notice("run " + w.runner.ID)
+	w.attended(ctx)
+	return w.do(ctx, msgs)
+}
+
+// open connects with a run; agent may be "" for one that is there.
+func (f remote) open(ctx context.Context, sys *cli.System, id, agent string, json bool, saved string) (*far, error) {
+	e, err := f.Dial(ctx, sys)
+	if err != nil {
+		return nil, err
+	}
+	e.TaskQueue = f.QueueOf(agent)
+	return &far{f, e, e.Runner(id, agent), sys, tui.NewScreen(sys.Err), json, saved}, nil
+}
+
+// attended says so when nobody is there to do the work.
+func (w *far) attended(ctx context.Context) {
+	if there, err := w.engine.Attended(ctx); err == nil && !there {
+		w.sys.Notice("no worker is at work on task queue " + w.engine.TaskQueue +
+			"; the run waits for one: pawl worker FILE.yaml")
+	}
+}
+
+// do begins the run, or goes on waiting for it, asks the person at the terminal what it asks, and
+// turns what came of it into the exit status.
+func (w *far) do(ctx context.Context, msgs []llm.Message) error {
+	sys := w.sys
+	r := tui.NewRenderer(sys, w.out, sys.Colours(sys.ErrTerm), false)
+	show := r.Event
+	var unwritten error
+	if w.json {
+		show = assemble.EventLines(sys.Out, &unwritten)
+	}
+	hide, started, told := assemble.Secrets(sys.Env, nil), time.Now(), map[string]bool{}
+	a := tui.NewAsker(sys, w.out, cli.NewLines(sys.In), hide)
+	for {
+		res, err := assemble.Follow(redact.Runner(w.runner, hide).Stream(ctx, msgs...), func(e pawl.Event) {
+			// each wait is told from the beginning
+			if name := string(e.Kind) + string(e.Path); e.Kind == pawl.EventRunEnded &&
+				e.Result.Stop != pawl.StopPending || !told[name] {
+				told[name] = true
+				show(e)
+			}
+		})
+		if ctx.Err() != nil && (res == nil || res.Stop == pawl.StopPending) {
+			return cli.Fail(cli.StatusInterrupted, errors.New("not watched any more: the run goes on"),
+				w.flags.Command("runs", "resume", w.runner.ID)+" watches again, "+w.flags.Command("runs", "cancel",
+					w.runner.ID)+" gives it up")
+		}
+		if res == nil {
+			return w.flags.Failed(err)
+		}
+		if res.Stop == pawl.StopPending && !w.json && sys.InTerm && sys.ErrTerm {
+			if msgs = a.DecideOn(ctx, res.Pending, assemble.WhoSays(sys)); len(msgs) > 0 {
+				continue
+			}
+		}
+		return w.end(res, err, r, started, unwritten)
+	}
+}
+
+// end prints what came of the run.
+func (w *far) end(res *pawl.Result, err error, r *tui.Renderer, started time.Time, unwritten error) error {
+	sys, open := w.sys, assemble.WaitingCalls(res.Pending)
+	saved := assemble.Save(w.saved, res)
+	if !w.json {
+		if res.Spent.Requests > 0 {
+			r.Totals(res.Spent, time.Since(started))
+		}
+		if err := assemble.PrintEnd(sys, res, open, false); err != nil {
+			return err
+		}
+	}
+	if saved != nil {
+		return saved
+	}
+	if res.Stop == pawl.StopPending {
+		return cli.Fail(cli.StatusPending, fmt.Errorf("%s for an answer: %s", assemble.Waits(len(open)),
+			assemble.Keys(open)), w.flags.settling(w.runner.ID, open))
+	}
+	if end := (&assemble.AgentFlags{}).Ended(res, err, w.saved); end != nil {
+		return end
+	}
+	return unwritten
+}
+
+// settling says how open calls of a run are settled.
+func (f remote) settling(id string, open []assemble.OpenCall) string {
+	ways := map[string]bool{}
+	for _, o := range open {
+		switch {
+		case o.Question().Outcome == pawl.OutcomeUnknown:
+			ways["nobody knows whether it happened: "+f.Command("runs", "answer", id, "KEY=RESULT")+" if it did, "+
+				f.Command("runs", "approve", id, "KEY")+" to run it again, or deny"] = true
+		case o.Question().Passive:
+			ways[f.Command("runs", "answer", id, "KEY=TEXT")] = true
+		default:
+			ways[f.Command("runs", "approve|deny", id, "KEY")] = true
+		}
+	}
+	return strings.Join(slices.Sorted(maps.Keys(ways)), "; ")
+}

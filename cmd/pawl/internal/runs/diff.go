@@ -1,0 +1,193 @@
+package runs
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"text/tabwriter"
+	"unicode/utf8"
+
+	"github.com/pawl-go/pawl/cmd/pawl/internal/assemble"
+	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
+	"github.com/pawl-go/pawl/durable"
+	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/redact"
+)
+
+type runsDiffCmd struct {
+	A    string `arg:"" name:"A" help:"${runs_diff_a}"`
+	B    string `arg:"" name:"B" help:"The other one."`
+	JSON bool   `name:"json" help:"${runs_diff_json}"`
+	assemble.StoreFlags
+}
+
+// Help says what is compared.
+func (*runsDiffCmd) Help() string {
+	return `Replies, calls, results, messages on the way and the end are compared by their place in the run (run/1/0 is the first call of the first step); then what each cost. Times and attempts are not, and secrets are not shown. The status is 1 where something differs.`
+}
+
+// Run compares the runs.
+func (c *runsDiffCmd) Run(sys *cli.System) error {
+	j, err := c.OpenRuns(sys)
+	if err != nil {
+		return err
+	}
+	defer j.Close()
+	ctx := context.Background()
+	var sides [2]side
+	var hide *redact.Redactor
+	for i, name := range []string{c.A, c.B} {
+		r, err := j.Find(ctx, name)
+		if err != nil {
+			return err
+		}
+		x, err := j.Export(j.Scoped(ctx), r.ID)
+		if err != nil {
+			return j.Failed(r.ID, err)
+		}
+		sides[i] = newSide(r.ID, j.StateOf(r), x)
+		if hide, err = j.Hide(ctx, sys, r.ID, hide); err != nil {
+			return err
+		}
+	}
+	return compareRuns(sys, sides, hide, c.JSON)
+}
+
+// side is one of two runs that are compared, with what it came to.
+type side struct {
+	Run      string    `json:"run"`
+	State    string    `json:"state"`
+	Steps    int       `json:"steps"`
+	Requests int       `json:"requests"` // those inside calls too
+	Calls    int       `json:"calls"`
+	Usage    llm.Usage `json:"usage"`
+
+	export *durable.Export
+}
+
+func newSide(id, state string, x *durable.Export) side {
+	s := side{Run: id, State: state, Steps: stepsOf(x), Requests: len(x.Replies), Calls: len(x.Calls), export: x}
+	for _, r := range x.Replies {
+		s.Usage.Add(r.Response.Usage)
+	}
+	s.Usage.Raw = nil // a provider's own words for one reply
+	return s
+}
+
+// stepsOf is how many replies a run has, those inside calls left out.
+func stepsOf(x *durable.Export) (n int) {
+	for _, r := range x.Replies {
+		if strings.Count(string(r.Key), "/") == 2 {
+			n++
+		}
+	}
+	return n
+}
+
+// compareRuns shows where two runs differ.
+func compareRuns(sys *cli.System, sides [2]side, hide *redact.Redactor, asJSON bool) error {
+	ds, err := durable.Diff(sides[0].export, sides[1].export, hide)
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		if ds == nil {
+			ds = []durable.Difference{}
+		}
+		err = cli.PrintJSON(sys.Out, map[string]any{"a": sides[0], "b": sides[1], "differences": ds})
+	} else {
+		err = printDiff(sys, sides, ds)
+	}
+	if err == nil && len(ds) > 0 {
+		return cli.Silent(cli.StatusFailed)
+	}
+	return err
+}
+
+func printDiff(sys *cli.System, sides [2]side, ds []durable.Difference) error {
+	w := tabwriter.NewWriter(sys.Out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "\tRUN\tSTATE\tSTEPS\tREQUESTS\tCALLS\tTOKENS\tCOST")
+	for i, s := range sides {
+		cost := "-"
+		if s.Usage.Cost > 0 {
+			cost = cli.Dollars(s.Usage.Cost)
+		}
+		fmt.Fprintf(w, "%c\t%s\t%s\t%d\t%d\t%d\t%s\t%s\n", 'A'+i, cli.Visible(s.Run), s.State, s.Steps, s.Requests,
+			s.Calls, cli.Grouped(s.Usage.Total()), cost)
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	if len(ds) == 0 {
+		_, err := fmt.Fprintln(sys.Out, "\nthey do not differ")
+		return err
+	}
+	for _, d := range ds {
+		where := d.What
+		if d.Key != "" {
+			where = fmt.Sprintf("%s %s", d.Key, d.What)
+		}
+		a, b := parting(words(d.What, d.A), words(d.What, d.B), max(40, sys.Width-6))
+		if bytes.Equal(d.A, d.B) {
+			where += ", in what is hidden here"
+		}
+		if _, err := fmt.Fprintf(sys.Out, "\n%s\n  A  %s\n  B  %s\n", where, a, b); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// words tells one side of a difference as a person would.
+func words(what string, form json.RawMessage) string {
+	if form == nil {
+		return "-"
+	}
+	switch what {
+	case "reply":
+		var r durable.ExportedReply
+		if json.Unmarshal(form, &r) == nil {
+			text := r.Response.Message.Text()
+			for _, c := range r.Response.Message.Calls() {
+				text += fmt.Sprintf(" [%s %s]", c.Name, c.Args)
+			}
+			return strings.TrimSpace(text) + fmt.Sprintf(" (%s, %s)", r.Response.Model,
+				cli.Count(r.Response.Usage.Total(), "token"))
+		}
+	case "call":
+		var c durable.ExportedCall
+		if json.Unmarshal(form, &c) == nil {
+			return fmt.Sprintf("%s %s: %s, %s", c.Call.Name, c.Call.Args, c.Execution.Outcome,
+				c.Execution.Result.Text())
+		}
+	case "end":
+		var e durable.ExportedEnd
+		if json.Unmarshal(form, &e) == nil {
+			text := strings.TrimSpace(string(e.Stop) + " " + e.Cause + " " + e.Error)
+			return fmt.Sprintf("%s; %s, %s, %s", text, cli.Count(e.Spent.Requests, "request"),
+				cli.Count(e.Spent.Calls, "call"), cli.Count(e.Spent.Usage.Total(), "token"))
+		}
+	}
+	return string(form)
+}
+
+// parting cuts two texts to a line each, so that where they part can be seen.
+func parting(a, b string, width int) (string, string) {
+	if utf8.RuneCountInString(a) <= width && utf8.RuneCountInString(b) <= width {
+		return cli.Line(a, width), cli.Line(b, width)
+	}
+	at := 0
+	for at < min(len(a), len(b)) && a[at] == b[at] {
+		at++
+	}
+	from := max(0, at-width/3)
+	for from > 0 && from < len(a) && !utf8.RuneStart(a[from]) {
+		from--
+	}
+	if from == 0 {
+		return cli.Line(a, width), cli.Line(b, width)
+	}
+	return "…" + cli.Line(a[from:], width-1), "…" + cli.Line(b[from:], width-1)
+}

@@ -1,0 +1,243 @@
+package runs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"text/tabwriter"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/cmd/pawl/internal/assemble"
+	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
+	"github.com/pawl-go/pawl/durable"
+	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/store"
+)
+
+// EffectsCmd is the ledger of what runs did.
+type EffectsCmd struct {
+	List      effectsListCmd      `cmd:"" help:"${effects_list}"`
+	Show      effectsShowCmd      `cmd:"" help:"Show one."`
+	Reconcile effectsReconcileCmd `cmd:"" help:"${effects_reconcile}"`
+}
+
+// effectOf is an entry of the ledger with its run.
+type effectOf struct {
+	Run string `json:"run"`
+	durable.Effect
+}
+
+type effectsListCmd struct {
+	Of    string `arg:"" optional:"" name:"RUN" help:"${effects_list_of}"`
+	State string `enum:"intended,started,completed,failed,unknown," default:"" placeholder:"STATE" help:"${effects_list_state}"`
+	JSON  bool   `name:"json" help:"Print a JSON list."`
+	assemble.StoreFlags
+}
+
+// Help says what the states are.
+func (*effectsListCmd) Help() string {
+	return `intended: it waits to be allowed, and has not begun; started: its process is alive; completed: it did what was asked; failed: it told of a failure; unknown: its process died, or was ended, while it ran, and nobody knows what came of it. Without a run, the intended, started and unknown ones of all runs that are not over are listed.`
+}
+
+// Run lists the ledger.
+func (c *effectsListCmd) Run(sys *cli.System) error {
+	j, err := c.OpenRuns(sys)
+	if err != nil {
+		return err
+	}
+	defer j.Close()
+	ctx := context.Background()
+	var runs []store.JournalRun
+	if c.Of != "" {
+		r, err := j.Find(ctx, c.Of)
+		if err != nil {
+			return err
+		}
+		runs = []store.JournalRun{r}
+	} else if runs, err = j.All(ctx, ""); err != nil {
+		return err
+	}
+	all := []effectOf{}
+	for _, r := range runs {
+		if c.Of == "" && r.State == store.JournalOver {
+			continue
+		}
+		effects, err := j.Effects(j.Scoped(ctx), r.ID)
+		if err != nil {
+			return j.Failed(r.ID, err)
+		}
+		hide, err := j.Hide(ctx, sys, r.ID, nil)
+		if err != nil {
+			return err
+		}
+		for _, f := range effects {
+			settled := f.State == durable.EffectCompleted || f.State == durable.EffectFailed
+			if c.State != "" && string(f.State) != c.State || c.State == "" && c.Of == "" && settled {
+				continue
+			}
+			all = append(all, effectOf{r.ID, f.Redacted(hide)})
+		}
+	}
+	if c.JSON {
+		return cli.PrintJSON(sys.Out, all)
+	}
+	w := tabwriter.NewWriter(sys.Out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "RUN\tKEY\tSTATE\tEFFECT\tTOOL\tBEGAN\tARGUMENTS")
+	for _, f := range all {
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", cli.Visible(f.Run), f.Key, f.State, f.Effect.Effect,
+			cli.Visible(f.Tool), cli.Moment(f.Began, ""), cli.Line(string(f.Call.Args), 60))
+	}
+	return w.Flush()
+}
+
+// effectArg is a call of a run.
+type effectArg struct {
+	runArg
+	Key string `arg:"" name:"KEY" help:"The call's key, as pawl effects list shows it."`
+}
+
+// effect finds it in the run.
+func (a *effectArg) effect(ctx context.Context, j *assemble.Journal, run string) (durable.Effect, error) {
+	effects, err := j.Effects(j.Scoped(ctx), run)
+	if err != nil {
+		return durable.Effect{}, j.Failed(run, err)
+	}
+	i := slices.IndexFunc(effects, func(f durable.Effect) bool { return string(f.Key) == a.Key })
+	if i < 0 {
+		keys := cli.Names(effects, func(f durable.Effect) string { return string(f.Key) })
+		return durable.Effect{}, cli.Unknown("effect", a.Key, keys, j.Command("effects", "list", run))
+	}
+	return effects[i], nil
+}
+
+type effectsShowCmd struct {
+	effectArg
+	JSON bool `name:"json" help:"Print a JSON object."`
+	assemble.StoreFlags
+}
+
+// Run shows an entry.
+func (c *effectsShowCmd) Run(sys *cli.System) error {
+	ctx := context.Background()
+	j, r, err := c.OpenRun(ctx, sys, c.ID)
+	if err != nil {
+		return err
+	}
+	defer j.Close()
+	id := r.ID
+	f, err := c.effect(ctx, j, id)
+	if err != nil {
+		return err
+	}
+	hide, err := j.Hide(ctx, sys, id, nil)
+	if err != nil {
+		return err
+	}
+	if f = f.Redacted(hide); c.JSON {
+		return cli.PrintJSON(sys.Out, effectOf{id, f})
+	}
+	w := tabwriter.NewWriter(sys.Out, 0, 0, 2, ' ', 0)
+	row := func(what, text string) {
+		if text != "" {
+			fmt.Fprintf(w, "%s\t%s\n", what, cli.Indented(cli.Visible(hide.String(text))))
+		}
+	}
+	row("run", id)
+	row("key", string(f.Key))
+	row("tool", f.Tool)
+	row("effect", f.Effect.String())
+	row("state", string(f.State))
+	row("arguments", string(f.Call.Args))
+	row("attempts", fmt.Sprint(f.Attempts))
+	row("began", cli.Moment(f.Began, ""))
+	row("ended", cli.Moment(f.Ended, ""))
+	row("outcome", string(f.Outcome))
+	row("error", f.Error)
+	row("idempotency key", f.IdempotencyKey)
+	switch {
+	case f.Question != nil:
+		row("waits", j.Settling(id, assemble.WaitingCalls([]pawl.Waiting{*f.Question})))
+	case f.Answer != nil:
+		row("answered", answered(f.Answer)+"; go on: "+j.Command("runs", "resume", id))
+	case f.State == durable.EffectUnknown:
+		row("waits", "for "+j.Command("runs", "resume", id)+", which asks the tool, or puts the question")
+	}
+	return w.Flush()
+}
+
+// answered words an answer.
+func answered(d *llm.Decision) string {
+	by := cli.Visible(d.By)
+	if by == "" {
+		by = "somebody"
+	}
+	switch {
+	case d.Result != nil:
+		return by + " gave its result"
+	case d.Approve:
+		return by + " let it run"
+	}
+	return by + " refused it"
+}
+
+type effectsReconcileCmd struct {
+	effectArg
+	Happened *string `xor:"what" placeholder:"RESULT" help:"${effects_reconcile_happened}"`
+	Again    bool    `xor:"what" help:"It did not happen, and is to run (again)."`
+	Never    *string `xor:"what" placeholder:"REASON" help:"${effects_reconcile_never}"`
+	byFlag
+	assemble.StoreFlags
+}
+
+// Help says when.
+func (*effectsReconcileCmd) Help() string {
+	return `A call that may change the world, and was interrupted, is not repeated: nobody knows whether it happened. A tool that can find out is asked when the run is resumed. For others somebody looks (pawl effects show has the idempotency key, which HTTP tools send) and says it here. It is kept who said so.`
+}
+
+// Run settles the effect.
+func (c *effectsReconcileCmd) Run(sys *cli.System) error {
+	ctx := context.Background()
+	j, r, err := c.OpenRun(ctx, sys, c.ID)
+	if err != nil {
+		return err
+	}
+	defer j.Close()
+	id := r.ID
+	f, err := c.effect(ctx, j, id)
+	if err != nil {
+		return err
+	}
+	switch {
+	case f.State != durable.EffectUnknown:
+		return cli.Fail(cli.StatusFailed, fmt.Errorf("%s of run %s is %s: it is known what became of it", f.Key, id,
+			f.State), j.Command("effects", "list", id))
+	case c.Happened == nil && !c.Again && c.Never == nil:
+		return cli.Usage("--happened RESULT, --again or --never REASON", "what became of %s (%s) is missing", f.Key,
+			f.Tool)
+	case f.Answer != nil:
+		return cli.Fail(cli.StatusFailed, fmt.Errorf("%s of run %s is settled: %s", f.Key, id, answered(f.Answer)),
+			j.Command("runs", "resume", id))
+	case f.Question == nil:
+		return cli.Fail(cli.StatusFailed, errors.New("the run was not resumed since, so its tool was not asked yet"),
+			"first "+j.Command("runs", "resume", id)+", then this again")
+	}
+	var said llm.Decision
+	by := c.who(sys)
+	switch {
+	case c.Again:
+		said = f.Question.Approve(by)
+	case c.Happened != nil:
+		said = f.Question.Answer(by, llm.TextResult(*c.Happened))
+	default:
+		said = f.Question.Deny(by, *c.Never)
+	}
+	if err := j.Decide(j.Scoped(ctx), id, said); errors.Is(err, store.ErrConflict) {
+		return cli.Fail(cli.StatusFailed, err, "somebody was faster; "+j.Command("effects", "show", id, string(f.Key)))
+	} else if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(sys.Out, "%s in %s is settled; go on: %s\n", f.Key, cli.Visible(id),
+		cli.Visible(j.Command("runs", "resume", id)))
+	return err
+}

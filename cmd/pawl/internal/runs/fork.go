@@ -1,0 +1,137 @@
+package runs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/cmd/pawl/internal/assemble"
+	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
+	"github.com/pawl-go/pawl/durable"
+	"github.com/pawl-go/pawl/internal/nearest"
+	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/store"
+)
+
+type runsForkCmd struct {
+	runArg
+	At     int               `name:"at" required:"" placeholder:"STEP" help:"${runs_fork_at}"`
+	Called string            `name:"as" placeholder:"ID" help:"${runs_fork_called}"`
+	Tool   map[string]string `name:"tool" mapsep:"none" placeholder:"NAME=RESULT" help:"${runs_fork_tool}"`
+	remade
+}
+
+// Help says what can differ.
+func (*runsForkCmd) Help() string {
+	return `The new run begins with the steps that are copied and goes on from there when it is resumed: pawl runs resume $(pawl runs fork last --at 2 --model …). It is made as the one it comes from, with the flags that are given here over that: another --model, other instructions (--system), other tools (--tools, --tool-file, --rehearse). What was copied is not compared with them.
+
+A call that may change the world is not done again for having been copied. --tool changes what the model is told of it, and nothing that it did.`
+}
+
+// Run begins the other run.
+func (c *runsForkCmd) Run(sys *cli.System) error {
+	ctx, stop := cli.Interruptible(context.Background(), sys.Err)
+	defer stop()
+	if err := (&assemble.DurableFlags{Durable: true, Run: c.Called}).Check(); err != nil {
+		var f *cli.Failure
+		errors.As(err, &f)
+		return cli.Usage(f.Hint, "%s", "--as"+f.Error()[len("--run"):])
+	}
+	j, r, err := c.OpenRun(ctx, sys, c.ID)
+	if err != nil {
+		return err
+	}
+	defer j.Close()
+	if err := c.copiable(ctx, j, r.ID); err != nil {
+		return err
+	}
+	if err := c.remember(ctx, sys, j, r.ID); err != nil {
+		return err
+	}
+	s, err := c.Setup(ctx, sys, c.File) // what is wrong with it is found before there is a run
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	o := &durable.ForkOptions{Results: c.result}
+	if o.Meta, err = assemble.NewRecipe(c.File, &c.AgentFlags, s); err != nil {
+		return err
+	}
+	id := c.Called
+	if id == "" {
+		id = assemble.NewRunID()
+	}
+	switch err := j.Fork(j.Scoped(ctx), r.ID, id, c.At, o); {
+	case errors.Is(err, store.ErrConflict):
+		return cli.Usage("--as ANOTHER", "--as: there is a run %s", id)
+	case err != nil:
+		return err
+	}
+	sys.Notice("go on with it: " + j.Command("runs", "resume", id))
+	_, err = fmt.Fprintln(sys.Out, id)
+	return err
+}
+
+// result gives the copied calls that --tool names their other results.
+func (c *runsForkCmd) result(key llm.Key, x pawl.Execution) (llm.ToolResult, bool) {
+	for _, name := range []string{string(key), x.Call.Name} {
+		if text, ok := c.Tool[name]; ok {
+			return llm.TextResult(text), true
+		}
+	}
+	return llm.ToolResult{}, false
+}
+
+// copiable reports what is wrong with --at and --tool.
+func (c *runsForkCmd) copiable(ctx context.Context, j *assemble.Journal, id string) error {
+	x, err := j.Export(j.Scoped(ctx), id)
+	if err != nil {
+		return j.Failed(id, err)
+	}
+	if n := stepsOf(x); c.At < 0 || c.At > n {
+		return cli.Usage(fmt.Sprintf("--at 0 to --at %d", n), "--at %d: the run %s has %s", c.At, id,
+			cli.Count(n, "step"))
+	}
+	begun := 0 // the replies that the run was begun with
+	for _, m := range x.Messages {
+		if m.Role == llm.RoleAssistant {
+			begun++
+		}
+	}
+	var known []string
+	for _, call := range x.Calls {
+		if depth(call.Key) <= begun+c.At {
+			known = append(known, call.Call.Name, string(call.Key))
+		}
+	}
+	slices.Sort(known)
+	known = slices.Compact(known)
+	for name := range c.Tool {
+		if !slices.Contains(known, name) {
+			return notCopied(name, known)
+		}
+	}
+	return nil
+}
+
+// depth is the step that a call is of: 1 for those of the first reply, and for what is inside of
+// them.
+func depth(key llm.Key) int {
+	n, _ := strconv.Atoi(strings.Split(string(key)+"//", "/")[1])
+	return n
+}
+
+func notCopied(name string, known []string) error {
+	hint := "no call is copied"
+	if len(known) > 0 {
+		hint = "copied are: " + strings.Join(known, ", ")
+	}
+	if near := nearest.Word(name, known); near != "" {
+		return cli.Usage(hint, "--tool %s: no call of this name or key is copied; did you mean %s?", name, near)
+	}
+	return cli.Usage(hint, "--tool %s: no call of this name or key is copied", name)
+}

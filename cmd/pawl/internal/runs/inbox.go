@@ -1,0 +1,158 @@
+package runs
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/pawl-go/pawl/cmd/pawl/internal/assemble"
+	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
+)
+
+// InboxCmd is what waits for a person, over all runs.
+type InboxCmd struct {
+	List    inboxListCmd   `cmd:"" default:"withargs" help:"${inbox_list}"`
+	Approve runsApproveCmd `cmd:"" help:"Let calls run that wait for it."`
+	Deny    runsDenyCmd    `cmd:"" help:"Refuse calls that wait."`
+	Answer  runsAnswerCmd  `cmd:"" help:"Give calls that wait their results."`
+}
+
+type inboxListCmd struct {
+	JSON bool `name:"json" help:"Print a JSON list."`
+	assemble.StoreFlags
+}
+
+// Help says what to do with it.
+func (*inboxListCmd) Help() string {
+	return `Each call has its run and its key: pawl inbox approve RUN KEY lets it run, KEY='{"path":"b.txt"}' with other arguments; deny RUN KEY=REASON refuses it; answer RUN KEY=TEXT gives its result. Whether an interrupted call happened is said with pawl effects reconcile. Then pawl runs resume RUN goes on.`
+}
+
+// Run lists what waits.
+func (c *inboxListCmd) Run(sys *cli.System) error {
+	j, err := c.OpenRuns(sys)
+	if err != nil {
+		return err
+	}
+	defer j.Close()
+	items, err := j.Inbox(context.Background(), sys)
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		return cli.PrintJSON(sys.Out, items)
+	}
+	if len(items) == 0 {
+		_, err := fmt.Fprintln(sys.Out, "nothing waits")
+		return err
+	}
+	for i, item := range items {
+		if i == 0 || items[i-1].Run != item.Run {
+			fmt.Fprintf(sys.Out, "%s  %s\n", cli.Visible(item.Run), cli.Line(item.Task, max(40, sys.Width-12)))
+		}
+		wants := map[string]string{"approval": "may it run?", "result": "what is its result?",
+			"word": "did it happen?"}[item.Wants]
+		fmt.Fprintf(sys.Out, "  %-10s %s %s %s", item.Key, wants, cli.Visible(item.Tool), cli.Line(string(item.Args),
+			max(40, sys.Width-40)))
+		if !item.Expires.IsZero() {
+			fmt.Fprintf(sys.Out, " (until %s)", cli.Moment(item.Expires, ""))
+		}
+		fmt.Fprintln(sys.Out)
+		if item.Why != "" {
+			fmt.Fprintf(sys.Out, "  %-10s %s\n", "", cli.Line(item.Why, max(40, sys.Width-14)))
+		}
+	}
+	return nil
+}
+
+// byFlag says who decides.
+type byFlag struct {
+	By string `name:"by" placeholder:"NAME" help:"${by_flag_by}"`
+}
+
+func (f *byFlag) who(sys *cli.System) string {
+	if f.By != "" {
+		return f.By
+	}
+	return assemble.WhoSays(sys)
+}
+
+// settle keeps answers, and says what is left to do. done is what happened, for the person:
+// approved.
+func settle(sys *cli.System, f *assemble.StoreFlags, at *assemble.EngineFlags, name, by, done string,
+	flags assemble.SettleFlags) error {
+	if err := at.Check(f); err != nil {
+		return err
+	}
+	if at.Away() {
+		return remote{&at.ClusterFlags}.settle(sys, name, by, done, flags)
+	}
+	ctx := context.Background()
+	j, r, err := f.OpenRun(ctx, sys, name)
+	if err != nil {
+		return err
+	}
+	defer j.Close()
+	if err := flags.Decide(ctx, j, r.ID, by); err != nil {
+		return withoutFlags(err)
+	}
+	left, err := j.Pending(j.Scoped(ctx), r.ID)
+	if err != nil {
+		return err
+	}
+	id := cli.Visible(r.ID)
+	next := "go on: " + j.Command("runs", "resume", id)
+	if len(left) > 0 {
+		next = fmt.Sprintf("%s: %s", assemble.Waits(len(left)), assemble.Keys(assemble.WaitingCalls(left)))
+	}
+	_, err = fmt.Fprintf(sys.Out, "%s in %s; %s\n", done, id, cli.Visible(next))
+	return err
+}
+
+type runsApproveCmd struct {
+	runArg
+	Keys []string `arg:"" name:"KEY[=ARGS]" sep:"none" help:"${runs_approve_keys}"`
+	byFlag
+	assemble.StoreFlags
+	assemble.EngineFlags
+}
+
+// Run lets calls run.
+func (c *runsApproveCmd) Run(sys *cli.System) error {
+	return settle(sys, &c.StoreFlags, &c.EngineFlags, c.ID, c.who(sys), "approved",
+		assemble.SettleFlags{Approve: c.Keys})
+}
+
+type runsDenyCmd struct {
+	runArg
+	Keys []string `arg:"" name:"KEY[=REASON]" sep:"none" help:"${runs_deny_keys}"`
+	byFlag
+	assemble.StoreFlags
+	assemble.EngineFlags
+}
+
+// Run refuses calls.
+func (c *runsDenyCmd) Run(sys *cli.System) error {
+	return settle(sys, &c.StoreFlags, &c.EngineFlags, c.ID, c.who(sys), "denied", assemble.SettleFlags{Deny: c.Keys})
+}
+
+type runsAnswerCmd struct {
+	runArg
+	Answers []string `arg:"" name:"KEY=TEXT" sep:"none" help:"${runs_answer_answers}"`
+	byFlag
+	assemble.StoreFlags
+	assemble.EngineFlags
+}
+
+// Run gives calls their results.
+func (c *runsAnswerCmd) Run(sys *cli.System) error {
+	answers := map[string]string{}
+	for _, a := range c.Answers {
+		key, text, ok := strings.Cut(a, "=")
+		if !ok {
+			return cli.Usage(key+"=TEXT", "%s: the result is missing", key)
+		}
+		answers[key] = text
+	}
+	return settle(sys, &c.StoreFlags, &c.EngineFlags, c.ID, c.who(sys), "answered",
+		assemble.SettleFlags{Answer: answers})
+}

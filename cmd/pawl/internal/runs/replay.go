@@ -1,0 +1,109 @@
+package runs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
+	"github.com/pawl-go/pawl/durable"
+	"github.com/pawl-go/pawl/llm"
+)
+
+type runsReplayCmd struct {
+	runArg
+	remade
+	JSON bool `name:"json" help:"${runs_replay_json}"`
+}
+
+// Help says what is compared with what.
+func (*runsReplayCmd) Help() string {
+	return `The run is played back with its agent, from what was kept. Nothing is sent, run or written. Each request is made again, by this program, and compared with the one that was sent, byte for byte; the first difference is shown, and the status is 1. So a change of the agent, of a tool or of pawl itself shows before a run is resumed with it. Flags given here stand over what the run was begun with: pawl runs replay last --system "Be brief."
+
+Models that send nothing over the network (script:) are compared by the digests of their requests.`
+}
+
+// replayed is what --json prints.
+type replayed struct {
+	Run        string      `json:"run"`
+	Requests   int         `json:"requests"` // that were compared
+	Bytes      int         `json:"bytes"`    // of them as bytes
+	Calls      int         `json:"calls"`
+	Same       bool        `json:"same"`
+	Error      string      `json:"error,omitempty"`
+	Difference *difference `json:"difference,omitempty"`
+}
+
+type difference struct {
+	Key llm.Key `json:"key"`
+	At  int     `json:"at"` // the first byte that differs
+	Was string  `json:"was"`
+	Is  string  `json:"is"`
+}
+
+// Run plays the run back.
+func (c *runsReplayCmd) Run(sys *cli.System) error {
+	ctx, stop := cli.Interruptible(context.Background(), sys.Err)
+	defer stop()
+	j, r, err := c.OpenRun(ctx, sys, c.ID)
+	if err != nil {
+		return err
+	}
+	defer j.Close()
+	if err := c.remember(ctx, sys, j, r.ID); err != nil {
+		return err
+	}
+	c.CarryBy(durable.Transport(offline{}), true)
+	s, err := c.Setup(ctx, sys, c.File)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	s.Agent.Middleware = append(s.Agent.Middleware, s.Rules.Middleware())
+	p, err := j.Replay(j.Scoped(ctx), r.ID, s.Agent)
+	hide, hideErr := j.Hide(ctx, sys, r.ID, s.Secrets)
+	if hideErr != nil {
+		return j.Failed(r.ID, hideErr)
+	}
+	var m *durable.Mismatch
+	if errors.As(err, &m) {
+		err = m.Redacted(hide)
+	}
+	if err != nil && !errors.Is(err, durable.ErrChanged) {
+		return j.Failed(r.ID, err)
+	}
+	if c.JSON {
+		return c.report(sys, r.ID, p, hide.Error(err))
+	}
+	if err != nil {
+		return cli.Fail(cli.StatusFailed, hide.Error(err), "")
+	}
+	how := " byte for byte"
+	switch {
+	case p.Bytes == 0:
+		how = " (compared by digest)"
+	case p.Bytes < p.Requests:
+		how = fmt.Sprintf(" (%s of them byte for byte)", cli.Grouped(p.Bytes))
+	}
+	_, err = fmt.Fprintf(sys.Out, "%s: %s made again%s, %s played back: the same\n", cli.Visible(r.ID),
+		cli.Count(p.Requests, "request"), how, cli.Count(p.Calls, "call"))
+	return err
+}
+
+func (c *runsReplayCmd) report(sys *cli.System, id string, p durable.Played, err error) error {
+	out := replayed{Run: id, Requests: p.Requests, Bytes: p.Bytes, Calls: p.Calls, Same: err == nil}
+	var m *durable.Mismatch
+	if errors.As(err, &m) {
+		out.Difference = &difference{m.Key, m.At(), string(m.Was), string(m.Is)}
+	}
+	if err != nil {
+		out.Error = err.Error()
+	}
+	if err := cli.PrintJSON(sys.Out, out); err != nil {
+		return err
+	}
+	if err != nil {
+		return cli.Silent(cli.StatusFailed)
+	}
+	return nil
+}

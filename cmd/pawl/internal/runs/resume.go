@@ -1,0 +1,128 @@
+package runs
+
+import (
+	"context"
+	"time"
+
+	"github.com/pawl-go/pawl/cmd/pawl/internal/assemble"
+	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
+	"github.com/pawl-go/pawl/cmd/pawl/internal/tui"
+	"github.com/pawl-go/pawl/store"
+)
+
+// remade makes the agent of a run again: of what the run keeps of it, with flags over it.
+type remade struct {
+	File string `name:"file" placeholder:"FILE.yaml" help:"${remade_file}"`
+	assemble.AgentFlags
+}
+
+// remember puts what the run was begun with under the flags, and goes to where that was. own is
+// whether what changed since is told.
+func (c *remade) remember(ctx context.Context, sys *cli.System, j *assemble.Journal, id string) error {
+	meta, err := j.Meta(j.Scoped(ctx), id)
+	if err != nil {
+		return j.Failed(id, err)
+	}
+	n := assemble.ReadRecipe(meta)
+	if n == nil {
+		if c.File == "" && c.Model == "" {
+			return cli.Usage("--file FILE.yaml, or --model and the other flags of pawl run",
+				"the run %s was not begun by pawl run, so it is not known what its agent is", id)
+		}
+		return nil
+	}
+	if err := n.Enter(&c.AgentFlags, &c.File); err != nil {
+		return err
+	}
+	if c.File == "" {
+		c.File = n.File
+	}
+	if err := n.Over(&c.AgentFlags); err != nil {
+		return err
+	}
+	if n.Changed(c.File) {
+		sys.Notice(c.File + " is not what it was when the run was begun")
+	}
+	return nil
+}
+
+type runsResumeCmd struct {
+	runArg
+	remade
+	assemble.SettleFlags
+	assemble.TelemetryFlags
+	Accept []string       `name:"accept-changed-tool" placeholder:"TOOL" help:"${runs_resume_accept}"`
+	Lease  *time.Duration `name:"lease" placeholder:"TIME" help:"${runs_resume_lease}"`
+	JSON   bool           `name:"json" help:"${runs_resume_json}"`
+	assemble.EngineFlags
+}
+
+// Help says how the agent is found.
+func (*runsResumeCmd) Help() string {
+	return `The agent is made again from what the run keeps of the command that began it: its file and flags, and the folder they were given in; never a key. Flags given here stand over those. What a run was begun with must not change: an agent with other instructions, settings or tools is refused, except for tools of --accept-changed-tool; pawl runs fork goes another way from here.
+
+What happened before is told again, from the database; nothing of it is asked or run again. Calls that wait are answered here with --approve, --deny and --answer, or before with pawl inbox. A call that may change the world and was interrupted is not repeated: it is unknown, and waits for pawl effects reconcile.
+
+If another process had the run and died, its lease ends first: half a minute at most, unless --lease said otherwise.
+
+On a cluster (--engine temporal) a run goes on by itself: there this watches it, from its beginning.`
+}
+
+// Run goes on with the run.
+func (c *runsResumeCmd) Run(sys *cli.System) error {
+	if err := c.EngineFlags.Check(&c.StoreFlags); err != nil {
+		return err
+	}
+	if c.Away() {
+		if c.File != "" || len(assemble.Given(&c.AgentFlags)) > 0 || len(c.Accept) > 0 || c.Lease != nil {
+			return cli.Usage("say it in the agent's file, which pawl worker is given",
+				"on Temporal the agent is the worker's, and so is what the run is made with")
+		}
+		return remote{&c.ClusterFlags}.resume(sys, c.ID, c.SettleFlags, c.JSON)
+	}
+	ctx, stop := cli.InterruptibleBy(context.Background(), sys.Err, cli.ErrStopped)
+	defer stop()
+	ctx, sys = cli.Attended(ctx, sys, cli.ErrStopped)
+	if err := (&assemble.DurableFlags{Durable: true, Lease: c.Lease}).Check(); err != nil {
+		return err
+	}
+	j, r, err := c.OpenRun(ctx, sys, c.ID)
+	if err != nil {
+		return err
+	}
+	defer j.Close()
+	j.AcceptChangedTools = c.Accept
+	if c.Lease != nil {
+		j.Engine.Lease = *c.Lease
+	}
+	return c.goOn(ctx, sys, j, r)
+}
+
+func (c *runsResumeCmd) goOn(ctx context.Context, sys *cli.System, j *assemble.Journal, r store.JournalRun) error {
+	if err := c.remember(ctx, sys, j, r.ID); err != nil {
+		return err
+	}
+	if !c.SettleFlags.Empty() {
+		if err := c.SettleFlags.Decide(ctx, j, r.ID, assemble.WhoSays(sys)); err != nil {
+			return err
+		}
+	}
+	c.Durably()
+	s, err := c.Setup(ctx, sys, c.File)
+	if err != nil {
+		return err
+	}
+	defer func() { s.Close() }()
+	out := tui.NewScreen(sys.Err)
+	tui.AskPerson(s, sys, out, nil, nil, false)
+	if err := c.TelemetryFlags.Open(sys, s); err != nil {
+		return err
+	}
+	if r.State != store.JournalOver {
+		if err := j.Free(ctx, sys, r.ID); err != nil {
+			return err
+		}
+	}
+	return (&tui.DurableRun{Journal: j, Runner: j.Runner(r.ID, s.Agent), Setup: s, Sys: sys, Out: out,
+		JSON: c.JSON}).Do(ctx, nil)
+}

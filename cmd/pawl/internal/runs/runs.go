@@ -1,0 +1,138 @@
+package runs
+
+import (
+	"context"
+	"fmt"
+	"text/tabwriter"
+
+	"github.com/pawl-go/pawl/cmd/pawl/internal/assemble"
+	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
+)
+
+// Cmd is about durable runs.
+type Cmd struct {
+	List    runsListCmd    `cmd:"" help:"List runs, the last one first."`
+	Show    runsShowCmd    `cmd:"" help:"Show what happened in one."`
+	Resume  runsResumeCmd  `cmd:"" help:"${runs_resume}"`
+	Cancel  runsCancelCmd  `cmd:"" help:"${runs_cancel}"`
+	Approve runsApproveCmd `cmd:"" help:"Let calls run that wait for it."`
+	Deny    runsDenyCmd    `cmd:"" help:"Refuse calls that wait."`
+	Answer  runsAnswerCmd  `cmd:"" help:"Give calls that wait their results."`
+	Verify  runsVerifyCmd  `cmd:"" help:"Check that nobody changed what was kept."`
+	Replay  runsReplayCmd  `cmd:"" help:"${runs_replay}"`
+	Fork    runsForkCmd    `cmd:"" help:"Begin another run with the first steps of one."`
+	Diff    runsDiffCmd    `cmd:"" help:"Show where two runs differ."`
+	Delete  runsDeleteCmd  `cmd:"" help:"Remove runs with all that was kept of them."`
+}
+
+// runArg is a run, as a person types it.
+type runArg struct {
+	ID string `arg:"" name:"RUN" help:"${run_arg_id}"`
+}
+
+type runsListCmd struct {
+	State string `enum:"open,waiting,failed,over," default:"" placeholder:"STATE" help:"${runs_list_state}"`
+	JSON  bool   `name:"json" help:"Print a JSON list."`
+	assemble.StoreFlags
+	assemble.EngineFlags
+}
+
+// Help says what the states are.
+func (*runsListCmd) Help() string {
+	return `running: a process is at work on it; interrupted: none is, and pawl runs resume goes on with it; waiting: for an answer, see pawl inbox; failed: by a fault that may pass; else why it is over: answer, finished, limit, stalled, cancelled. With --engine temporal: open, over, or how the cluster ended it.`
+}
+
+// Run lists the runs of the user.
+func (c *runsListCmd) Run(sys *cli.System) error {
+	if err := c.EngineFlags.Check(&c.StoreFlags); err != nil {
+		return err
+	}
+	if c.Away() {
+		return remote{&c.ClusterFlags}.list(sys, c.State, c.JSON)
+	}
+	j, err := c.OpenRuns(sys)
+	if err != nil {
+		return err
+	}
+	defer j.Close()
+	runs, err := j.All(context.Background(), c.State)
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		return cli.PrintJSON(sys.Out, runs)
+	}
+	w := tabwriter.NewWriter(sys.Out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "RUN\tSTATE\tREQUESTS\tCOST\tLAST\tTASK")
+	for _, r := range runs {
+		s, requests, cost := assemble.SummaryOf(r), "", ""
+		if s.Spent.Requests > 0 {
+			requests = cli.Grouped(s.Spent.Requests)
+		}
+		if s.Spent.Usage.Cost > 0 {
+			cost = cli.Dollars(s.Spent.Usage.Cost)
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", cli.Visible(r.ID), j.StateOf(r), requests, cost,
+			cli.Moment(r.Updated, ""), cli.Line(assemble.Secrets(sys.Env, nil).String(r.Task), 50))
+	}
+	return w.Flush()
+}
+
+type runsDeleteCmd struct {
+	IDs []string `arg:"" name:"RUN" help:"As pawl runs list shows them, whole."`
+	assemble.StoreFlags
+}
+
+// Run removes what it can, and tells of the first that is not there.
+func (c *runsDeleteCmd) Run(sys *cli.System) error {
+	j, err := c.OpenRuns(sys)
+	if err != nil {
+		return err
+	}
+	defer j.Close()
+	ctx := context.Background()
+	return cli.Deleted(sys.Out, c.IDs, func(id string) error {
+		r, err := j.Journal.JournalRun(ctx, j.Scope(), id)
+		if err != nil {
+			return err
+		}
+		if j.StateOf(r) == "running" {
+			return fmt.Errorf("run %s: a process is at work on it; %s first", id, j.Command("runs", "cancel", id))
+		}
+		return j.Journal.DeleteJournal(ctx, j.Scope(), id)
+	}, func(id string) error {
+		runs, err := j.All(ctx, "")
+		if err != nil {
+			return err
+		}
+		return cli.Unknown("run", id, cli.Names(runs, assemble.RunID), j.Command("runs", "list"))
+	})
+}
+
+type runsVerifyCmd struct {
+	runArg
+	Heads []string `name:"head" sep:"none" placeholder:"HASH" help:"${runs_verify_heads}"`
+	assemble.StoreFlags
+}
+
+// Help says what is checked.
+func (*runsVerifyCmd) Help() string {
+	return `Each record of a run has a hash of itself and of all before it. Whoever keeps the last one elsewhere can tell later, with --head, that nothing was taken away at the end either.`
+}
+
+// Run checks the chain.
+func (c *runsVerifyCmd) Run(sys *cli.System) error {
+	ctx := context.Background()
+	j, r, err := c.OpenRun(ctx, sys, c.ID)
+	if err != nil {
+		return err
+	}
+	defer j.Close()
+	v, err := j.Verify(j.Scoped(ctx), r.ID, c.Heads...)
+	if err != nil {
+		return cli.Fail(cli.StatusFailed, err, "what is kept of the run is not what was written; do not resume it")
+	}
+	_, err = fmt.Fprintf(sys.Out, "%s: %s in order, head %s\n", cli.Visible(r.ID), cli.Count(int(v.Records),
+		"record"), v.Head)
+	return err
+}

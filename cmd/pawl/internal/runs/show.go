@@ -1,0 +1,183 @@
+package runs
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/cmd/pawl/internal/assemble"
+	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
+	"github.com/pawl-go/pawl/durable"
+	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/redact"
+)
+
+type runsShowCmd struct {
+	runArg
+	JSON bool `name:"json" help:"${runs_show_json}"`
+	assemble.StoreFlags
+	assemble.EngineFlags
+}
+
+// Help says what is hidden.
+func (*runsShowCmd) Help() string {
+	return `Arguments that a tool marks as secret, and the keys of this environment, are hidden here and wherever else runs are shown, also without the agent: a run keeps which arguments those are. The database has them as they were.`
+}
+
+// Run shows a run.
+func (c *runsShowCmd) Run(sys *cli.System) error {
+	if err := c.EngineFlags.Check(&c.StoreFlags); err != nil {
+		return err
+	}
+	if c.Away() {
+		return remote{&c.ClusterFlags}.show(sys, c.ID, c.JSON)
+	}
+	ctx := context.Background()
+	j, r, err := c.OpenRun(ctx, sys, c.ID)
+	if err != nil {
+		return err
+	}
+	defer j.Close()
+	x, err := j.Export(j.Scoped(ctx), r.ID)
+	if err != nil {
+		return j.Failed(r.ID, err)
+	}
+	hide, err := j.Hide(ctx, sys, r.ID, nil)
+	if err != nil {
+		return err
+	}
+	x = x.Redacted(hide)
+	if c.JSON {
+		b, err := x.JSON()
+		if err != nil {
+			return err
+		}
+		_, err = sys.Out.Write(b)
+		return err
+	}
+	effects, err := j.Effects(j.Scoped(ctx), r.ID)
+	if err != nil {
+		return err
+	}
+	for i := range effects {
+		effects[i] = effects[i].Redacted(hide)
+	}
+	v := &runView{w: sys.Out, export: x, effects: effects, secrets: hide, width: sys.Width}
+	made := ""
+	if meta, err := j.Meta(j.Scoped(ctx), r.ID); err == nil {
+		if n := assemble.ReadRecipe(meta); n != nil {
+			made = n.Command()
+		}
+	}
+	return v.print([][2]string{{"run", r.ID}, {"state", j.StateOf(r)}, {"cause", endOf(x)}, {"task", r.Task},
+		{"agent", r.Agent}, {"forked", forkedFrom(x)}, {"made of", made}, {"began",
+			cli.Moment(r.Created, "")}, {"last", cli.Moment(r.Updated, "")},
+		{"spent", spentLine(assemble.SummaryOf(r).Spent)}, {"kept",
+			fmt.Sprintf("%s, %s", cli.Count(int(r.Records), "record"), cli.Count(int(r.Fence), "attempt"))}})
+}
+
+// runView is a run as it is shown to a person.
+type runView struct {
+	w       io.Writer
+	export  *durable.Export
+	effects []durable.Effect
+	secrets *redact.Redactor
+	width   int
+}
+
+// forkedFrom is where the run was forked; "": nowhere.
+func forkedFrom(x *durable.Export) string {
+	if x.Forked == nil {
+		return ""
+	}
+	return fmt.Sprintf("from %s after %s", x.Forked.Run, cli.Count(x.Forked.Steps, "step"))
+}
+
+// spentLine is what a run has used; "": nothing yet.
+func spentLine(s pawl.Spent) string {
+	if s.Requests == 0 {
+		return ""
+	}
+	cost := ""
+	if s.Usage.Cost > 0 {
+		cost = ", " + cli.Dollars(s.Usage.Cost)
+	}
+	return fmt.Sprintf("%s, %s, %s%s", cli.Count(s.Requests, "request"), cli.Count(s.Calls, "call"),
+		cli.Count(s.Usage.Total(), "token"), cost)
+}
+
+// print shows the rows that have something in them, and what happened.
+func (v *runView) print(rows [][2]string) error {
+	var out bytes.Buffer
+	w := tabwriter.NewWriter(&out, 0, 0, 2, ' ', 0)
+	for _, r := range rows {
+		if r[1] != "" {
+			fmt.Fprintf(w, "%s\t%s\n", r[0], v.line(r[1], v.width-12))
+		}
+	}
+	_ = w.Flush()
+	fmt.Fprintln(&out)
+	v.steps(&out)
+	for _, q := range v.export.Pending {
+		what := "may it run?"
+		switch {
+		case q.Outcome == pawl.OutcomeUnknown:
+			what = "did it happen?"
+		case q.Passive:
+			what = "what is its result?"
+		}
+		fmt.Fprintf(&out, "%-14s waits: %s %s %s\n", q.Key, what, cli.Visible(q.Call.Name),
+			v.line(string(q.Call.Args), v.width))
+		if q.Why != "" {
+			fmt.Fprintf(&out, "%-14s %s\n", "", v.line(q.Why, v.width))
+		}
+	}
+	_, err := v.w.Write(out.Bytes())
+	return err
+}
+
+// steps shows replies and calls in the order of their keys.
+func (v *runView) steps(w io.Writer) {
+	type entry struct {
+		key  llm.Key
+		text string
+	}
+	var all []entry
+	for _, r := range v.export.Replies {
+		text := r.Response.Message.Text()
+		for _, c := range r.Response.Message.Calls() {
+			text += fmt.Sprintf(" [%s %s]", c.Name, c.Args)
+		}
+		all = append(all, entry{r.Key, "reply: " + strings.TrimSpace(text)})
+	}
+	for _, c := range v.export.Calls {
+		all = append(all, entry{c.Key, fmt.Sprintf("%s %s: %s", c.Execution.Outcome, c.Call.Name,
+			c.Execution.Result.Text())})
+	}
+	for _, m := range v.export.Steered {
+		text := ""
+		for _, one := range m.Messages {
+			text += one.Text() + " "
+		}
+		all = append(all, entry{m.Key, "told on the way: " + text})
+	}
+	for _, f := range v.effects {
+		if f.State == durable.EffectUnknown || f.State == durable.EffectStarted {
+			all = append(all, entry{f.Key, fmt.Sprintf("%s %s %s", f.State, f.Tool, f.Call.Args)})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b entry) int { return durable.CompareKeys(a.key, b.key) })
+	for _, e := range all {
+		fmt.Fprintf(w, "%-14s %s\n", e.key, v.line(e.text, v.width-15))
+	}
+}
+
+// line is a text of the run in a line, without secrets.
+func (v *runView) line(text string, width int) string {
+	return cli.Line(v.secrets.String(text), max(width, 40))
+}

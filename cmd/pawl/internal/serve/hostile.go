@@ -1,0 +1,196 @@
+package serve
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
+	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/pawltest"
+	"github.com/pawl-go/pawl/pawltest/hostile"
+	"github.com/pawl-go/pawl/provider/anthropic"
+	"github.com/pawl-go/pawl/provider/gemini"
+	"github.com/pawl-go/pawl/provider/openai"
+)
+
+// HostileCmd plays models that behave badly.
+type HostileCmd struct {
+	Run   hostileRunCmd   `cmd:"" help:"${hostile_run}"`
+	Serve hostileServeCmd `cmd:"" help:"Offer them on a port, to any runtime in any language."`
+}
+
+// Help says what it is for.
+func (*HostileCmd) Help() string {
+	return `Models that invent tools, cut their JSON, break schemas, call 300 tools at once and never stop, and servers that cut streams and answer pages: played by a simulator over four APIs. No key is needed, and nothing leaves the machine. docs/hostile.md has the table.`
+}
+
+type hostileRunCmd struct {
+	API     string `name:"api" default:"all" placeholder:"API" help:"${hostile_run_api}"`
+	Only    string `placeholder:"REGEXP" help:"Play only the behaviours whose id has a match."`
+	JSON    bool   `name:"json" help:"Print the rows as a list in JSON."`
+	Verbose bool   `help:"Print all that was wrong, and what each behaviour stands for."`
+}
+
+// Help has examples.
+func (*hostileRunCmd) Help() string {
+	return `Prints a line for each behaviour: its id, how each API did (ok, fail, the one mode that failed, or - where the API cannot express it), and what the model does, or what was wrong. The status is 1 when something failed.
+
+  pawl hostile run
+  pawl hostile run --only '^args-' --api anthropic-messages
+  pawl hostile run --only unknown-tool --verbose`
+}
+
+// Run plays the behaviours and prints the table as it grows.
+func (c *hostileRunCmd) Run(sys *cli.System) error {
+	ctx, stop := cli.Interruptible(context.Background(), sys.Err)
+	defer stop()
+	apis, err := hostileAPIs(c.API)
+	if err != nil {
+		return err
+	}
+	only, err := regexp.Compile(c.Only)
+	if err != nil {
+		return cli.Usage("such as '^args-'", "--only: %v", err)
+	}
+	all := hostile.Behaviours()
+	all = slices.DeleteFunc(all, func(b hostile.Behaviour) bool { return !only.MatchString(b.ID) })
+	if len(all) == 0 {
+		return cli.Usage("pawl hostile run prints all ids", "--only %s: no behaviour has such an id", c.Only)
+	}
+	if !c.JSON {
+		hostile.WriteHead(sys.Out, apis)
+	}
+	begun := time.Now()
+	rows, err := hostile.Play(ctx, hostile.Agent(hostileModels), all, &hostile.PlayOptions{APIs: apis,
+		Done: c.printer(sys.Out, apis, all)})
+	if err != nil {
+		return cli.Fail(cli.StatusInterrupted, nil, "")
+	}
+	plays, failed := hostile.Count(rows)
+	if c.JSON {
+		e := json.NewEncoder(sys.Out)
+		e.SetIndent("", " ")
+		if err := e.Encode(rows); err != nil {
+			return err
+		}
+	} else {
+		fmt.Fprintf(sys.Out, "\nbehaviours: %d; plays: %d in %.0f s; failed: %d\n", len(rows), plays,
+			time.Since(begun).Seconds(), failed)
+	}
+	if failed > 0 {
+		return cli.Fail(cli.StatusFailed, fmt.Errorf("%d of %d plays failed", failed, plays),
+			"pawl hostile run --only ID --verbose says all of what was wrong")
+	}
+	return nil
+}
+
+// printer prints rows in order, each as soon as those before it are there.
+func (c *hostileRunCmd) printer(w io.Writer, apis []string, all []hostile.Behaviour) func(hostile.Row) {
+	if c.JSON {
+		return nil
+	}
+	done := map[string]hostile.Row{}
+	next := 0
+	return func(r hostile.Row) {
+		done[r.ID] = r
+		for ; next < len(all); next++ {
+			r, ok := done[all[next].ID]
+			if !ok {
+				return
+			}
+			hostile.WriteRow(w, &r, apis)
+			if c.Verbose {
+				fmt.Fprintf(w, "    stands for %s\n", strings.Join(r.Meets, " "))
+				for _, s := range r.Scores {
+					for _, wrong := range s.Wrong {
+						fmt.Fprintf(w, "    %s, %s: %s\n", s.API, s.Mode, cli.Visible(wrong))
+					}
+				}
+			}
+		}
+	}
+}
+
+// hostileAPIs reads a list of APIs.
+func hostileAPIs(list string) ([]string, error) {
+	if list == "all" || list == "" {
+		return pawltest.APIs(), nil
+	}
+	apis := strings.Split(list, ",")
+	for _, api := range apis {
+		if !slices.Contains(pawltest.APIs(), api) {
+			return nil, cli.Usage("there are: "+strings.Join(pawltest.APIs(), ", "), "--api: no API is named %q", api)
+		}
+	}
+	return apis, nil
+}
+
+// hostileModels opens the adapters that are put to the test.
+func hostileModels(api, base string, silence time.Duration) (llm.Model, error) {
+	const name, key = "hostile", "none-needed"
+	switch api {
+	case pawltest.Chat:
+		return openai.NewChat(name, &openai.Options{BaseURL: base, Key: key, FirstByteTimeout: silence,
+			SilenceTimeout: silence}), nil
+	case pawltest.Responses:
+		return openai.New(name, &openai.Options{BaseURL: base, Key: key, FirstByteTimeout: silence,
+			SilenceTimeout: silence}), nil
+	case pawltest.Anthropic:
+		return anthropic.New(name, &anthropic.Options{BaseURL: base, Key: key, FirstByteTimeout: silence,
+			SilenceTimeout: silence}), nil
+	case pawltest.Gemini:
+		return gemini.New(name, &gemini.Options{BaseURL: base, Key: key, FirstByteTimeout: silence,
+			SilenceTimeout: silence}), nil
+	}
+	return nil, fmt.Errorf("unknown API %q", api)
+}
+
+type hostileServeCmd struct {
+	Addr string `default:"127.0.0.1:0" placeholder:"HOST:PORT" help:"${hostile_serve_addr}"`
+	API  string `name:"api" default:"all" placeholder:"API" help:"${hostile_serve_api}"`
+}
+
+// Help has an example.
+func (*hostileServeCmd) Help() string {
+	return `Prints the address, and serves until Ctrl-C. The behaviour is chosen by the path or by the model's name (hostile/ID):
+
+  pawl hostile serve --addr 127.0.0.1:4010
+  curl -s http://127.0.0.1:4010/b/unknown-tool
+  OPENAI_BASE_URL=http://127.0.0.1:4010/b/unknown-tool/v1 your-agent …
+  curl -s http://127.0.0.1:4010/b/unknown-tool/verdict
+
+/ lists the behaviours, /index.json has the tools to define and what must come of each. /b/ID/verdict says what your runtime did, as far as the wire shows it.`
+}
+
+// Run serves until it is interrupted.
+func (c *hostileServeCmd) Run(sys *cli.System) error {
+	ctx, stop := cli.Interruptible(context.Background(), io.Discard)
+	defer stop()
+	return c.serve(ctx, sys)
+}
+
+func (c *hostileServeCmd) serve(ctx context.Context, sys *cli.System) error {
+	apis, err := hostileAPIs(c.API)
+	if err != nil {
+		return err
+	}
+	all := hostile.Behaviours()
+	server, err := hostile.NewServer(all, &hostile.ServerOptions{Addr: c.Addr, APIs: apis})
+	if err != nil {
+		return cli.Usage("--addr takes HOST:PORT; port 0 is a free one", "--addr %s: %s", c.Addr,
+			strings.TrimPrefix(err.Error(), "pawltest: "))
+	}
+	fmt.Fprintf(sys.Out, "%s\n", server.Root)
+	fmt.Fprintf(sys.Err, "%d behaviours over %s. %s/ lists them; Ctrl-C ends.\n", len(all), strings.Join(apis, ", "),
+		server.Root)
+	<-ctx.Done()
+	err = server.Close()
+	fmt.Fprintln(sys.Err, "stopped")
+	return err
+}

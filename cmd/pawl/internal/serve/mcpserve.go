@@ -1,0 +1,96 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/pawl-go/pawl/cmd/pawl/internal/assemble"
+	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
+	"github.com/pawl-go/pawl/mcp"
+)
+
+// MCPCmd is the command mcp serve: tools and agents for MCP clients.
+type MCPCmd struct {
+	File     string   `arg:"" optional:"" name:"FILE.yaml" help:"${mcp_file}"`
+	Stdio    bool     `help:"Serve one client on standard input and output. The default."`
+	HTTP     string   `name:"http" placeholder:"ADDR" help:"${mcp_http}"`
+	TokenEnv string   `name:"token-env" placeholder:"NAME" help:"${mcp_tokenenv}"`
+	Host     []string `placeholder:"HOST" help:"${mcp_host}"`
+	Origin   []string `placeholder:"ORIGIN" help:"${mcp_origin}"`
+	assemble.AgentFlags
+}
+
+// Help says what is served.
+func (*MCPCmd) Help() string {
+	return `Each call is checked, approved and bounded like a model's. One that may change the world is asked about through the client; a client that cannot ask (it has no elicitation) is refused. --yes and --allow-tool let calls run without asking.
+
+    pawl mcp serve --tools file,data --root .
+    pawl mcp serve analyst.yaml --http 127.0.0.1:8080`
+}
+
+// Run serves until the client goes, or the program is told to end.
+func (c *MCPCmd) Run(sys *cli.System) error {
+	ctx, stop := cli.Interruptible(context.Background(), sys.Err)
+	defer stop()
+	if c.Stdio && c.HTTP != "" {
+		return cli.Usage("", "--stdio and --http are two ways, of which one is taken")
+	}
+	token := ""
+	if c.TokenEnv != "" {
+		if token = sys.Env(c.TokenEnv); token == "" {
+			return cli.Usage("export "+c.TokenEnv+"=…", "--token-env: the variable %s is empty", c.TokenEnv)
+		}
+	}
+	if c.Model == "" && c.File == "" && len(c.Tools) == 0 && len(c.ToolFile) == 0 && len(c.MCP) == 0 {
+		return cli.Usage("--tools file,data, or a file with an agent", "there is nothing to serve")
+	}
+	s, err := c.Build(ctx, sys, c.File, true, false)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	service := &mcp.Service{Name: "pawl", Approve: s.Rules.Approve}
+	if s.Agent.Model != nil {
+		service.Agents = []mcp.Offer{{Agent: s.Agent,
+			Description: "Carries out a task, with tools of its own, and gives the answer."}}
+	} else {
+		service.Tools, service.Middleware = s.Agent.Tools, s.Agent.Middleware
+	}
+	if c.HTTP == "" {
+		if err := service.ServeStdio(ctx, sys.In, sys.Out); err != nil {
+			return cli.Fail(cli.StatusFailed, err, "")
+		}
+		return nil
+	}
+	return c.serveHTTP(ctx, sys, service, token)
+}
+
+func (c *MCPCmd) serveHTTP(ctx context.Context, sys *cli.System, service *mcp.Service, token string) error {
+	addr, local, err := listenOn("--http", c.HTTP)
+	if err != nil {
+		return err
+	}
+	if !local && token == "" {
+		return cli.Usage("--token-env NAME",
+			"--http %s: others than this machine could reach it, so it needs a token", c.HTTP)
+	}
+	handler, err := service.Handler(ctx, &mcp.HTTPOptions{Token: token, Hosts: c.Host, Origins: c.Origin})
+	if err != nil {
+		return cli.Fail(cli.StatusUsage, err, "")
+	}
+	l, err := net.Listen("tcp", addr)
+	if err != nil {
+		return cli.Usage("", "--http: %v", err)
+	}
+	srv := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second, MaxHeaderBytes: 64 << 10}
+	fmt.Fprintf(sys.Err, "pawl: serving MCP on http://%s/mcp\n", l.Addr())
+	defer context.AfterFunc(ctx, func() { srv.Close() })()
+	if err := srv.Serve(l); err != nil && !errors.Is(err, http.ErrServerClosed) {
+		return cli.Fail(cli.StatusFailed, err, "")
+	}
+	return nil
+}

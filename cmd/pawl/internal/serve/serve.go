@@ -1,0 +1,263 @@
+package serve
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/cmd/pawl/internal/assemble"
+	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
+	"github.com/pawl-go/pawl/config"
+	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/mcp"
+	"github.com/pawl-go/pawl/redact"
+	"github.com/pawl-go/pawl/server"
+	"github.com/pawl-go/pawl/store"
+	"github.com/pawl-go/pawl/tools/schedule"
+	"github.com/pawl-go/pawl/viewer"
+)
+
+// Cmd is the command serve: agents over HTTP.
+type Cmd struct {
+	Files       []string `arg:"" name:"FILE.yaml" help:"${serve_files}"`
+	HTTP        string   `name:"http" default:"127.0.0.1:8080" placeholder:"ADDR" help:"${serve_http}"`
+	TokenEnv    string   `name:"token-env" placeholder:"NAME" help:"${serve_tokenenv}"`
+	Tokens      string   `placeholder:"FILE" help:"${serve_tokens}"`
+	Host        []string `placeholder:"HOST" help:"${serve_host}"`
+	Origin      []string `placeholder:"ORIGIN" help:"${serve_origin}"`
+	MaxRuns     int      `name:"max-runs" default:"200" placeholder:"N" help:"${serve_maxruns}"`
+	OTel        string   `name:"otel" placeholder:"URL" help:"${serve_otel}"`
+	TellContent bool     `name:"tell-content" help:"${serve_tellcontent}"`
+	Schedules   bool     `default:"true" negatable:"" help:"${serve_schedules}"`
+	DB          string   `name:"db" placeholder:"FILE" help:"${serve_db}"`
+}
+
+// Help says what is served.
+func (*Cmd) Help() string {
+	return `JSON and streams of events at /v1/runs, /v1/tools and so on; for clients of OpenAI, /v1/chat/completions, /v1/responses and /v1/models, where an agent is a model; for MCP clients, /mcp. GET /openapi.json has all of it, docs/server.md the story. A browser finds pages at the address that is printed: the runs as they go, what waits for a person, a place to try agents and tools.
+
+Runs are kept in the database (--db, or what the first file says), so they outlive the process: the first Ctrl-C ends it well, and the next pawl serve goes on. A call that has to be approved waits for POST /v1/runs/ID/approve.
+
+    pawl serve analyst.yaml
+    PAWL_TOKEN=$(openssl rand -hex 32) pawl serve a.yaml b.yaml --http 0.0.0.0:8080 --token-env PAWL_TOKEN --host agents.example.com`
+}
+
+// Run serves until it is told to end.
+func (c *Cmd) Run(sys *cli.System) error {
+	ctx, stop := cli.Interruptible(context.Background(), sys.Err)
+	defer stop()
+	addr, local, err := listenOn("--http", c.HTTP)
+	if err != nil {
+		return err
+	}
+	tokens, err := c.tokens(sys)
+	if err != nil {
+		return err
+	}
+	if !local && len(tokens) == 0 {
+		return cli.Usage("--token-env NAME, or --tokens FILE",
+			"--http %s: others than this machine could reach it, so it needs tokens", c.HTTP)
+	}
+	all, err := buildAll(ctx, sys, c.Files, c.DB)
+	if err != nil {
+		return err
+	}
+	defer all.close()
+	db, err := all.db.Create()
+	if err != nil {
+		return assemble.Misconfigured(err)
+	}
+	o := server.Options{Agents: all.agents, Journal: db, Secrets: all.secrets, Tokens: tokens, Hosts: c.Host,
+		Origins: c.Origin, Schedules: db, MaxRuns: c.MaxRuns, Pages: viewer.Handler(),
+		Log: slog.New(slog.NewTextHandler(sys.Err, &slog.HandlerOptions{Level: slog.LevelWarn}))}
+	mcpCtx, endMCP := context.WithCancel(context.Background())
+	defer endMCP()
+	// the agents have rules of their own
+	service := &mcp.Service{Name: "pawl", Approve: func(context.Context, llm.ToolCall, *pawl.Tool) (pawl.Approval,
+		error) {
+		return pawl.Approval{Verdict: pawl.Allow}, nil
+	}}
+	var s *server.Server // made below: it has the handler of the service
+	for _, a := range all.agents {
+		service.Agents = append(service.Agents,
+			mcp.Offer{Agent: a, Description: "Carries out a task, with tools of its own, and gives the answer.",
+				Runner: func() pawl.Runner {
+					return s.Runner("mcp_"+strings.ToLower(rand.Text()[:20]), a.Name, "the MCP client's person")
+				}})
+	}
+	if o.MCP, err = service.Handler(mcpCtx, &mcp.HTTPOptions{Hosts: c.Host, Origins: c.Origin,
+		User: func(r *http.Request) string {
+			who, _ := store.ScopeFrom(r.Context())
+			return who.Tenant + "\x00" + who.User
+		}}); err != nil {
+		return cli.Fail(cli.StatusUsage, err, "")
+	}
+	if err := c.tell(sys, all, &o); err != nil {
+		return err
+	}
+	if s, err = server.New(o); err != nil {
+		return cli.Fail(cli.StatusUsage, err, "")
+	}
+	if err := c.keep(ctx, sys, all, db); err != nil {
+		return cli.Fail(cli.StatusFailed, err, "")
+	}
+	l, err := net.Listen("tcp", addr)
+	if err != nil {
+		return cli.Usage("", "--http: %v", err)
+	}
+	fmt.Fprintf(sys.Err, "pawl: serving %s on http://%s\n", strings.Join(all.names(), ", "), l.Addr())
+	due := make(chan error, 1)
+	go func() { due <- c.due(ctx, sys, all, s, db) }()
+	context.AfterFunc(ctx, endMCP)
+	err = s.Serve(ctx, l)
+	stop()
+	if err = errors.Join(err, <-due); err != nil {
+		return cli.Fail(cli.StatusFailed, err, "")
+	}
+	return nil
+}
+
+// tokens are those of the flags.
+func (c *Cmd) tokens(sys *cli.System) ([]server.Token, error) {
+	var all []server.Token
+	if c.TokenEnv != "" {
+		token := sys.Env(c.TokenEnv)
+		if len(token) < 16 {
+			return nil, cli.Usage("export "+c.TokenEnv+"=$(openssl rand -hex 32)",
+				"--token-env: the variable %s is empty, or so short that it could be guessed", c.TokenEnv)
+		}
+		all = append(all, server.Token{Name: c.TokenEnv, Token: token, Scopes: []server.Scope{server.ScopeAll}})
+	}
+	if c.Tokens != "" {
+		f, err := os.Open(c.Tokens)
+		if err != nil {
+			return nil, cli.Usage("", "--tokens: %s", cli.Plain(err))
+		}
+		defer f.Close()
+		list, err := server.ReadTokens(f)
+		if err != nil {
+			return nil, cli.Usage("docs/server.md has the form", "--tokens %s: %v", c.Tokens, err)
+		}
+		all = append(all, list...)
+	}
+	return all, nil
+}
+
+// served is what is served, or worked for.
+type served struct {
+	agents  []*pawl.Agent // what has to be approved waits
+	files   []*config.Agent
+	works   []*schedule.Work // what each does of schedules
+	secrets *redact.Redactor
+	db      *config.Database
+	closers []func()
+}
+
+func (s *served) close() {
+	for _, f := range slices.Backward(s.closers) {
+		f()
+	}
+}
+
+func (s *served) names() (names []string) {
+	for _, a := range s.agents {
+		names = append(names, cli.Visible(a.Name))
+	}
+	return names
+}
+
+// buildAll makes the agents of all files, for all users; what has to be approved waits. db stands
+// over the database that the files name.
+func buildAll(ctx context.Context, sys *cli.System, files []string, db string) (_ *served, err error) {
+	s := new(served)
+	defer func() {
+		if err != nil {
+			s.close()
+		}
+	}()
+	var tools []*pawl.Tool
+	var hidden []string
+	for _, name := range files {
+		file, err := config.Load(name, &config.LoadOptions{Getenv: sys.Env})
+		if err != nil {
+			return nil, assemble.Misconfigured(err)
+		}
+		for _, a := range file.Agents {
+			for _, w := range a.Warnings() {
+				sys.Notice(w.Error())
+			}
+			assemble.Set(a, "store.db", &a.Store.DB, db)
+			built, err := a.Build(ctx, &config.Options{Getenv: sys.Env, Tell: sys.Notice, ForAll: true})
+			if err != nil {
+				return nil, assemble.Misconfigured(err)
+			}
+			s.closers = append(s.closers, built.Close)
+			if s.agents == nil {
+				s.db = built.DB
+			}
+			s.files, s.works = append(s.files, a), append(s.works,
+				&schedule.Work{Tools: assemble.Held(a.Rules(), built.Tools)})
+			s.agents = append(s.agents, built.Agent)
+			tools, hidden = append(tools, built.Tools...), append(hidden, built.Hidden...)
+		}
+	}
+	s.secrets = assemble.Secrets(sys.Env, tools, hidden...)
+	return s, nil
+}
+
+// keep has db keep the schedules of the files.
+func (c *Cmd) keep(ctx context.Context, sys *cli.System, all *served, db store.Store) error {
+	for i, a := range all.files {
+		if !c.Schedules {
+			break
+		}
+		if err := a.KeepSchedules(ctx, db, sys.Env, time.Now()); err != nil {
+			return fmt.Errorf("the schedules of %s: %w", cli.Visible(all.agents[i].Name), err)
+		}
+	}
+	return nil
+}
+
+// due does what is due until ctx ends.
+func (c *Cmd) due(ctx context.Context, sys *cli.System, all *served, s *server.Server, db store.Store) error {
+	if !c.Schedules {
+		return nil
+	}
+	for i, w := range all.works {
+		w.Run = func(id string) pawl.Runner { return s.Runner(id, all.agents[i].Name, "") }
+	}
+	do := func(ctx context.Context, d store.Due, at time.Time) (schedule.Done, error) {
+		for i, a := range all.files { // what stands in a file is for its agent, the rest for the first
+			if a.HasSchedule(d.Schedule.ID) {
+				return all.works[i].Do(ctx, d, at)
+			}
+		}
+		return all.works[0].Do(ctx, d, at)
+	}
+	r := &schedule.Runner{DB: db, Poll: 10 * time.Second, Stop: ctx.Done(), Do: do,
+		Report: func(err error) { cli.Report(sys.Err, all.secrets.Error(err)) }}
+	return r.Run(context.Background())
+}
+
+// listenOn reads an address to listen on, and whether only this machine reaches it.
+func listenOn(flag, addr string) (_ string, local bool, err error) {
+	host, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		return "", false, cli.Usage(flag+" 127.0.0.1:8080", "%s %s: want an address with a port", flag, addr)
+	}
+	if host == "" || host == "localhost" {
+		host = "127.0.0.1"
+	}
+	a, err := netip.ParseAddr(host)
+	return net.JoinHostPort(host, port), err == nil && a.IsLoopback(), nil
+}

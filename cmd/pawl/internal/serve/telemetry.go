@@ -1,0 +1,64 @@
+package serve
+
+import (
+	"context"
+	"iter"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/cmd/pawl/internal/assemble"
+	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
+	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/observe"
+	"github.com/pawl-go/pawl/server"
+	"github.com/pawl-go/pawl/telemetry"
+	"github.com/pawl-go/pawl/telemetry/export"
+)
+
+// tell has the runs of all agents measured, at /metrics of the server, and told to a collector
+// where --otel says so, until closed. It stands after all that changes the agents.
+func (c *Cmd) tell(sys *cli.System, all *served, o *server.Options) error {
+	page := export.NewPrometheus()
+	told := &telemetry.Options{Content: c.TellContent, Redactor: all.secrets}
+	switch {
+	case c.OTel != "":
+		p, err := assemble.Pipeline(c.OTel, sys, page)
+		if err != nil {
+			return err
+		}
+		told.Tracer, told.Meter = p.Tracer, p.Meter
+		all.closers = append(all.closers, func() {
+			if err := p.Close(context.Background()); err != nil {
+				cli.Report(sys.Err, err)
+			}
+		})
+	case c.TellContent:
+		return cli.Usage("--otel URL", "--tell-content says what is told, and nobody is told")
+	default:
+		told.Meter = page.Meter()
+	}
+	tells := map[string]*telemetry.Telemetry{}
+	for i, a := range all.agents {
+		one := *told
+		if models := all.files[i].Model; len(models) > 0 {
+			one.Provider, one.Model = assemble.Named(models[0].Name)
+		}
+		tel, err := telemetry.New(&one)
+		if err != nil {
+			return err
+		}
+		a.Middleware = append(a.Middleware, tel.Middleware())
+		tells[a.Name] = tel
+	}
+	o.Metrics = page
+	o.Around = func(id, agent string, r pawl.Runner) pawl.Runner {
+		tel := tells[agent]
+		if tel == nil {
+			return r
+		}
+		told := tel.Runner(r)
+		return observe.RunnerFunc(func(ctx context.Context, msgs ...llm.Message) iter.Seq2[pawl.Event, error] {
+			return told.Stream(telemetry.WithRunID(ctx, id), msgs...)
+		})
+	}
+	return nil
+}

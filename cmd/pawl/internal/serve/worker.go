@@ -1,0 +1,113 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/pawl-go/pawl/cmd/pawl/internal/assemble"
+	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
+	"github.com/pawl-go/pawl/durable/temporal"
+)
+
+// WorkerCmd is the command worker: it executes runs of a Temporal cluster.
+type WorkerCmd struct {
+	Files      []string      `arg:"" name:"FILE.yaml" help:"${worker_files}"`
+	Activities int           `default:"100" placeholder:"N" help:"${worker_activities}"`
+	Stop       time.Duration `default:"10s" placeholder:"TIME" help:"${worker_stop}"`
+	Heartbeat  time.Duration `default:"30s" placeholder:"TIME" help:"${worker_heartbeat}"`
+	BuildID    string        `name:"build-id" placeholder:"ID" help:"${worker_buildid}"`
+	DB         string        `name:"db" placeholder:"FILE" help:"${worker_db}"`
+	assemble.ClusterFlags
+}
+
+// Help says how workers and runs find each other.
+func (*WorkerCmd) Help() string {
+	return `Runs live on the cluster, and any worker of their task queue goes on with them: start as many as there is work for, on as many machines as you like, and stop them as you like. Each agent has a task queue of its own, pawl.NAME, unless --task-queue gives all of these one; all workers of a queue are started with the same files.
+
+Keys of providers, tools, their sandbox and their files are the worker's; who starts runs needs none of them. A call that has to be approved waits, however long: pawl runs approve RUN KEY --engine temporal.
+
+The first Ctrl-C ends it in order: what is under way has --stop to end, other workers go on with the rest. The second one ends it at once, as a crash does: what had begun to change the world is unknown then, and waits for somebody who knows; the rest is done again.`
+}
+
+// Run works until it is told to end.
+func (c *WorkerCmd) Run(sys *cli.System) error {
+	ctx, stop := cli.Interruptible(context.Background(), sys.Err)
+	defer stop()
+	switch {
+	case c.Activities < 1:
+		return cli.Usage("", "--activities %d: want one or more", c.Activities)
+	case c.Heartbeat < time.Second:
+		return cli.Usage("a second and more, such as 30s", "--heartbeat %v is too short", c.Heartbeat)
+	case c.Stop < 0:
+		return cli.Usage("", "--stop %v: want no time, or some", c.Stop)
+	}
+	all, err := buildAll(ctx, sys, c.Files, c.DB)
+	if err != nil {
+		return err
+	}
+	defer all.close()
+	at, err := c.Dial(ctx, sys)
+	if err != nil {
+		return err
+	}
+	defer at.Client.Close()
+	workers, err := c.workers(ctx, at, all)
+	if err != nil {
+		return err
+	}
+	ctx, end := context.WithCancel(ctx)
+	defer end()
+	ended := make(chan error, len(workers))
+	for queue, w := range workers {
+		sys.Notice(fmt.Sprintf("working for %s on task queue %s", strings.Join(w.names, ", "), cli.Visible(queue)))
+		go func() { ended <- w.Run(ctx) }()
+	}
+	for range workers {
+		if one := <-ended; one != nil {
+			err = errors.Join(err, one)
+			end()
+		}
+	}
+	if err != nil {
+		return cli.Fail(cli.StatusFailed, all.secrets.Error(err), "")
+	}
+	return nil
+}
+
+// queueWorker is what works on one task queue.
+type queueWorker struct {
+	*temporal.Worker
+	names []string
+}
+
+// workers are those of the task queues of all agents.
+func (c *WorkerCmd) workers(ctx context.Context, at *temporal.Engine, all *served) (map[string]*queueWorker, error) {
+	workers := map[string]*queueWorker{}
+	stop := c.Stop
+	if stop == 0 {
+		stop = time.Millisecond // 0 is the default there
+	}
+	for _, a := range all.agents {
+		queue := c.QueueOf(a.Name)
+		w := workers[queue]
+		if w == nil {
+			e := *at
+			e.TaskQueue, e.Heartbeat = queue, c.Heartbeat
+			w = &queueWorker{Worker: e.Worker(&temporal.WorkerOptions{Activities: c.Activities, Stop: stop,
+				BuildID: c.BuildID})}
+			workers[queue] = w
+		}
+		if err := w.Add(ctx, a.Name, a); err != nil {
+			return nil, cli.Fail(cli.StatusUsage, err,
+				"each agent has a name of its own; docs/temporal.md says what cannot run on Temporal")
+		}
+		w.names = append(w.names, cli.Visible(a.Name))
+	}
+	if len(workers) == 0 {
+		return nil, cli.Fail(cli.StatusUsage, errors.New("the files have no agent"), "")
+	}
+	return workers, nil
+}

@@ -1,0 +1,284 @@
+package term
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/rivo/uniseg"
+)
+
+// Editor is a text that somebody types: several lines, a history, and completion. It knows keys and
+// lines and no terminal. The zero value is an empty one without completion. It may be used by one
+// goroutine at a time.
+type Editor struct {
+	// Complete returns what the text before the cursor could become, each as the whole of it; nil:
+	// nothing is completed.
+	Complete func(before string) []string
+
+	text    string
+	at      int // in bytes
+	history []string
+	past    int    // where in the history; len(history): in the draft
+	draft   string // what was typed before somebody went into the history
+	choices []string
+}
+
+// Text returns what was typed.
+func (e *Editor) Text() string { return e.text }
+
+// Set replaces the text. The cursor goes behind it.
+func (e *Editor) Set(text string) {
+	e.text, e.at, e.choices = text, len(text), nil
+}
+
+// Take returns the text, keeps it in the history, and is empty then.
+func (e *Editor) Take() string {
+	text := e.text
+	e.Remember(text)
+	e.Set("")
+	return text
+}
+
+// Remember puts text into the history, if it is not the last one there.
+func (e *Editor) Remember(text string) {
+	if strings.TrimSpace(text) != "" && (len(e.history) == 0 || e.history[len(e.history)-1] != text) {
+		e.history = append(e.history, text)
+	}
+	e.past, e.draft = len(e.history), ""
+}
+
+// Key takes a key, and reports whether it was one of an editor's. Enter is not: what it means is
+// for the caller to say.
+func (e *Editor) Key(k Key) bool {
+	if k.Name != "tab" {
+		e.choices = nil
+	}
+	before, after := e.text[:e.at], e.text[e.at:]
+	start := strings.LastIndexByte(before, '\n') + 1
+	end := len(e.text)
+	if i := strings.IndexByte(after, '\n'); i >= 0 {
+		end = e.at + i
+	}
+	switch k.Name {
+	case "text", "paste":
+		e.insert(k.Text)
+	case "newline":
+		e.insert("\n")
+	case "backspace":
+		e.remove(lastLetter(before), e.at)
+	case "delete", "ctrl-d":
+		letter, _, _ := first(after)
+		e.remove(e.at, e.at+len(letter))
+	case "left", "ctrl-b":
+		e.at = lastLetter(before)
+	case "right", "ctrl-f":
+		letter, _, _ := first(after)
+		e.at += len(letter)
+	case "home", "ctrl-a":
+		e.at = start
+	case "end", "ctrl-e":
+		e.at = end
+	case "word-left":
+		e.at = wordLeft(e.text, e.at)
+	case "word-right":
+		e.at = wordRight(e.text, e.at)
+	case "delete-word", "ctrl-w":
+		e.remove(wordLeft(e.text, e.at), e.at)
+	case "delete-word-right":
+		e.remove(e.at, wordRight(e.text, e.at))
+	case "ctrl-u":
+		e.remove(start, e.at)
+	case "ctrl-k":
+		if end == e.at && end < len(e.text) {
+			end++ // the line break itself
+		}
+		e.remove(e.at, end)
+	case "up", "ctrl-p":
+		e.up(start)
+	case "down", "ctrl-n":
+		e.down(start, end)
+	case "tab":
+		e.complete()
+	default:
+		return false
+	}
+	return true
+}
+
+func (e *Editor) insert(text string) {
+	e.text = e.text[:e.at] + text + e.text[e.at:]
+	e.at += len(text)
+}
+
+func (e *Editor) remove(from, to int) {
+	e.text = e.text[:from] + e.text[to:]
+	e.at = from
+}
+
+// lastLetter returns where the last letter of s begins.
+func lastLetter(s string) int {
+	from := max(0, strings.LastIndexByte(s, '\n')) // a line break is a letter of its own
+	last := from
+	for rest, state := s[from:], -1; rest != ""; {
+		last = len(s) - len(rest)
+		_, rest, _, state = uniseg.FirstGraphemeClusterInString(rest, state)
+	}
+	return last
+}
+
+func wordLeft(s string, at int) int {
+	letters := false
+	for at > 0 {
+		r, n := utf8.DecodeLastRuneInString(s[:at])
+		if unicode.IsSpace(r) && letters {
+			break
+		}
+		letters = letters || !unicode.IsSpace(r)
+		at -= n
+	}
+	return at
+}
+
+func wordRight(s string, at int) int {
+	letters := false
+	for at < len(s) {
+		r, n := utf8.DecodeRuneInString(s[at:])
+		if unicode.IsSpace(r) && letters {
+			break
+		}
+		letters = letters || !unicode.IsSpace(r)
+		at += n
+	}
+	return at
+}
+
+// up goes a line up, and from the first one into the past.
+func (e *Editor) up(start int) {
+	if start > 0 {
+		above := strings.LastIndexByte(e.text[:start-1], '\n') + 1
+		e.at = column(e.text[above:start-1], Width(e.text[start:e.at])) + above
+		return
+	}
+	if e.past > 0 && len(e.history) > 0 {
+		if e.past >= len(e.history) {
+			e.past, e.draft = len(e.history), e.text
+		}
+		e.past--
+		e.Set(e.history[e.past])
+	}
+}
+
+// down goes a line down, and from the last one back towards the draft.
+func (e *Editor) down(start, end int) {
+	if end < len(e.text) {
+		below := e.text[end+1:]
+		if i := strings.IndexByte(below, '\n'); i >= 0 {
+			below = below[:i]
+		}
+		e.at = end + 1 + column(below, Width(e.text[start:e.at]))
+		return
+	}
+	switch {
+	case e.past < len(e.history)-1:
+		e.past++
+		e.Set(e.history[e.past])
+	case e.past == len(e.history)-1:
+		e.past++
+		e.Set(e.draft)
+	}
+}
+
+// column returns the byte of a line at a column.
+func column(line string, col int) int {
+	rest := line
+	for rest != "" && col > 0 {
+		_, more, w := first(rest)
+		col -= max(w, 1)
+		rest = more
+	}
+	return len(line) - len(rest)
+}
+
+// complete puts in what all completions have in common, and shows them when there are several.
+func (e *Editor) complete() {
+	if e.Complete == nil {
+		return
+	}
+	all := e.Complete(e.text[:e.at])
+	if len(all) == 0 {
+		e.choices = nil
+		return
+	}
+	common := all[0]
+	for _, a := range all[1:] {
+		n := 0
+		for n < len(common) && n < len(a) && common[n] == a[n] {
+			n++
+		}
+		common = common[:n]
+	}
+	if len(common) > e.at {
+		rest := e.text[e.at:]
+		e.text, e.at = common+rest, len(common)
+	}
+	e.choices = nil
+	if len(all) > 1 {
+		e.choices = slices.Clone(all)
+	}
+}
+
+// View returns the text as lines of a screen with prompt before the first, at most rows of them
+// around the cursor, and where the cursor stands. Completions stand under it.
+func (e *Editor) View(prompt Line, width, rows int) ([]Line, Cursor) {
+	indent := prompt.Width()
+	room := max(width-indent, 4)
+	var lines []Line
+	var at Cursor
+	pos := 0
+	for _, logical := range strings.Split(e.text, "\n") {
+		row, used := "", 0
+		flush := func() {
+			lines = append(lines, Text(0, row))
+			row, used = "", 0
+		}
+		for rest := logical; ; {
+			if pos == e.at {
+				if used >= room { // at the end of a full row
+					flush()
+				}
+				at = Cursor{len(lines), indent + used}
+			}
+			if rest == "" {
+				break
+			}
+			letter, more, w := first(rest)
+			if letter == "\t" {
+				w = 4
+			}
+			if used+w > room {
+				flush()
+				if pos == e.at {
+					at = Cursor{len(lines), indent}
+				}
+			}
+			row += letter
+			used += w
+			pos += len(letter)
+			rest = more
+		}
+		flush()
+		pos++ // the newline
+	}
+	if rows = max(rows, 1); len(lines) > rows {
+		from := min(max(0, at.Row-rows+1), len(lines)-rows)
+		lines = lines[from : from+rows]
+		at.Row -= from
+	}
+	lines = Indent(lines, prompt, Text(0, strings.Repeat(" ", indent)))
+	if len(e.choices) > 0 {
+		lines = append(lines, Text(Dim, strings.Repeat(" ", indent)+strings.Join(e.choices, "  ")))
+	}
+	return lines, at
+}

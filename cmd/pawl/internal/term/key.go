@@ -1,0 +1,116 @@
+package term
+
+import (
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// Key is something that was typed. Name is "text" (what was typed is in Text), "paste" (so), or one
+// of enter, newline, tab, backtab, backspace, delete, esc, up, down, left, right, home, end,
+// pageup, pagedown, word-left, word-right, delete-word, ctrl-a … ctrl-z, alt-a …. "" is a key that
+// nobody knows.
+type Key struct{ Name, Text string }
+
+const pasteEnd = "\x1b[201~"
+
+// DecodeKey reads the first key of what a terminal sent, and says how many bytes it took. 0 bytes:
+// more has to come. With last nothing more will, so that an escape is the key of that name. Pasted
+// text is one key, with line ends as newlines; what stands in it is never a key.
+func DecodeKey(in string, last bool) (k Key, n int) {
+	if in == "" {
+		return Key{}, 0
+	}
+	switch c := in[0]; {
+	case c == 0x1b:
+		return decodeEscape(in, last)
+	case c == '\r':
+		return Key{Name: "enter"}, 1
+	case c == '\n':
+		return Key{Name: "newline"}, 1
+	case c == '\t':
+		return Key{Name: "tab"}, 1
+	case c == 0x7f || c == 0x08:
+		return Key{Name: "backspace"}, 1
+	case c == 0:
+		return Key{}, 1
+	case c < 0x1b:
+		return Key{Name: "ctrl-" + string('a'+rune(c)-1)}, 1
+	case c < 0x20:
+		return Key{}, 1
+	}
+	end := 0
+	for end < len(in) && in[end] >= 0x20 && in[end] != 0x7f {
+		if !utf8.FullRuneInString(in[end:]) && !last {
+			break
+		}
+		_, size := utf8.DecodeRuneInString(in[end:])
+		end += size
+	}
+	if end == 0 {
+		return Key{}, 0
+	}
+	return Key{"text", Visible(in[:end])}, end
+}
+
+// sequences are the keys that terminals write as an escape, a bracket or an O, and this.
+var sequences = map[string]string{
+	"A": "up", "B": "down", "C": "right", "D": "left", "H": "home", "F": "end", "Z": "backtab",
+	"1~": "home", "3~": "delete", "4~": "end", "5~": "pageup", "6~": "pagedown", "7~": "home", "8~": "end",
+	"1;5C": "word-right", "1;5D": "word-left", "1;3C": "word-right", "1;3D": "word-left", "13;2u": "newline", "13;3u": "newline", "13;5u": "newline", "27;2;13~": "newline", "3;5~": "delete-word-right",
+	"M": "enter", // of the keypad
+}
+
+func decodeEscape(in string, last bool) (Key, int) {
+	if strings.HasPrefix(in, "\x1b[200~") {
+		text, _, ended := strings.Cut(in[6:], pasteEnd)
+		if !ended {
+			return Key{}, 0
+		}
+		whole := len("\x1b[200~") + len(text) + len(pasteEnd)
+		text = strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(text)
+		return Key{"paste", Visible(text)}, whole
+	}
+	if len(in) == 1 {
+		if last {
+			return Key{Name: "esc"}, 1
+		}
+		return Key{}, 0
+	}
+	switch c := in[1]; {
+	case c == '[' || c == 'O':
+		for i := 2; i < len(in); i++ {
+			if in[i] >= 0x40 && in[i] <= 0x7e {
+				return Key{Name: sequences[in[2:i+1]]}, i + 1
+			}
+			if in[i] < 0x20 {
+				return Key{}, i // cut by another key
+			}
+		}
+		if last {
+			return Key{}, len(in)
+		}
+		return Key{}, 0
+	case c == '\r' || c == '\n':
+		return Key{Name: "newline"}, 2
+	case c == 0x7f || c == 0x08:
+		return Key{Name: "delete-word"}, 2
+	case c == 'b':
+		return Key{Name: "word-left"}, 2
+	case c == 'f':
+		return Key{Name: "word-right"}, 2
+	case c == 'd':
+		return Key{Name: "delete-word-right"}, 2
+	case c > 0x20 && c < 0x7f:
+		return Key{Name: "alt-" + string(rune(c))}, 2
+	}
+	return Key{Name: "esc"}, 1
+}
+
+// String writes a key for people.
+func (k Key) String() string {
+	if k.Text != "" {
+		return k.Name + " " + strconv.Quote(k.Text)
+	}
+	return k.Name
+}

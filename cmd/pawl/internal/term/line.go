@@ -1,0 +1,234 @@
+package term
+
+import (
+	"strings"
+)
+
+// Style is how a piece of a line looks. Attributes and one colour are put together with |. The zero
+// value is plain.
+type Style uint16
+
+// The attributes.
+const (
+	Bold Style = 1 << iota
+	Dim
+	Italic
+	Underline
+	Strike
+	Reverse
+)
+
+// The colours: those of the person's own terminal, so that they fit its background.
+const (
+	Red Style = (iota + 1) << 8
+	Green
+	Yellow
+	Blue
+	Magenta
+	Cyan
+)
+
+const colours = 0xff00
+
+// codes are the attributes as a terminal takes them, in the order of their bits.
+var codes = [...]string{"1", "2", "3", "4", "9", "7"}
+
+// write writes text in the style. Whatever stands in text is shown and never obeyed.
+func (s Style) write(b *strings.Builder, text string, on bool) {
+	text = oneLine(Visible(text))
+	if !on || s == 0 || text == "" {
+		b.WriteString(text)
+		return
+	}
+	b.WriteString("\x1b[")
+	sep := ""
+	for i, c := range codes {
+		if s&(1<<i) != 0 {
+			b.WriteString(sep + c)
+			sep = ";"
+		}
+	}
+	if c := s & colours >> 8; c != 0 {
+		b.WriteString(sep + "3" + string('0'+rune(c)))
+	}
+	b.WriteString("m" + text + "\x1b[0m")
+}
+
+func oneLine(s string) string {
+	if strings.ContainsAny(s, "\n\t") {
+		return strings.NewReplacer("\n", " ", "\t", "    ").Replace(s)
+	}
+	return s
+}
+
+// Span is a piece of a line. Its text may be anything: it is made harmless when it is written.
+type Span struct {
+	Text  string
+	Style Style
+}
+
+// Line is a line of a screen, without an end. The zero value is an empty one. Lines are values:
+// their methods return new ones.
+type Line []Span
+
+// Text returns a line of one piece.
+func Text(style Style, text string) Line { return Line{{text, style}} }
+
+// Add returns l with text behind it.
+func (l Line) Add(style Style, text string) Line { return append(l[:len(l):len(l)], Span{text, style}) }
+
+// With returns l with more behind it.
+func (l Line) With(more ...Span) Line { return append(l[:len(l):len(l)], more...) }
+
+// Styled returns l with style added to each piece.
+func (l Line) Styled(style Style) Line {
+	out := make(Line, len(l))
+	for i, s := range l {
+		if s.Style&colours != 0 {
+			s.Style |= style &^ colours
+		} else {
+			s.Style |= style
+		}
+		out[i] = s
+	}
+	return out
+}
+
+// Width returns how many columns l takes.
+func (l Line) Width() int {
+	n := 0
+	for _, s := range l {
+		n += Width(oneLine(Visible(s.Text)))
+	}
+	return n
+}
+
+// String returns the text of l, made harmless, without its styles.
+func (l Line) String() string { return l.Render(false) }
+
+// Render returns l as it is written to a terminal, with colours or without.
+func (l Line) Render(colours bool) string {
+	var b strings.Builder
+	for _, s := range l {
+		s.Style.write(&b, s.Text, colours)
+	}
+	return b.String()
+}
+
+// Cut returns l with at most width columns: what is longer ends in "…".
+func (l Line) Cut(width int) Line {
+	if l.Width() <= width {
+		return l
+	}
+	var out Line
+	for _, s := range l {
+		text := oneLine(Visible(s.Text))
+		w := Width(text)
+		if w < width {
+			out, width = append(out, Span{text, s.Style}), width-w
+			continue
+		}
+		return append(out, Span{Cut(text+"…", width), s.Style})
+	}
+	return out
+}
+
+// cell is a letter as people see it.
+type cell struct {
+	text  string
+	width int
+	style Style
+}
+
+func (l Line) cells() []cell {
+	var out []cell
+	for _, s := range l {
+		rest := oneLine(Visible(s.Text))
+		for rest != "" {
+			var c cell
+			c.text, rest, c.width = first(rest)
+			c.style = s.Style
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+func joined(cells []cell) Line {
+	var out Line
+	var b strings.Builder
+	for i := 0; i < len(cells); {
+		style := cells[i].style
+		b.Reset()
+		for ; i < len(cells) && cells[i].style == style; i++ {
+			b.WriteString(cells[i].text)
+		}
+		out = append(out, Span{b.String(), style})
+	}
+	return out
+}
+
+// Wrap breaks l between words, or between wide letters, into lines of at most width columns, at
+// least one. A word that is longer is broken.
+func (l Line) Wrap(width int) []Line {
+	width = max(width, 1)
+	if l.Width() <= width {
+		return []Line{l}
+	}
+	cells := l.cells()
+	var out []Line
+	for start := 0; start < len(cells); {
+		used, end, breakAt, next := 0, start, -1, -1
+		for end < len(cells) && (used+cells[end].width <= width || end == start) {
+			used += cells[end].width
+			if cells[end].text == " " {
+				breakAt, next = end, end+1
+			} else if cells[end].width == 2 {
+				breakAt, next = end+1, end+1
+			}
+			end++
+		}
+		switch {
+		case end == len(cells):
+			breakAt, next = end, end
+		case cells[end].text == " ": // it stood at the very end
+			breakAt, next = end, end+1
+		case cells[end].width == 2 || breakAt <= start:
+			breakAt, next = end, end
+		}
+		last := breakAt
+		for next < len(cells) && last > start && cells[last-1].text == " " {
+			last--
+		}
+		out = append(out, joined(cells[start:last]))
+		for next < len(cells) && next > start && cells[next].text == " " {
+			next++
+		}
+		start = next
+	}
+	return out
+}
+
+// Indent puts first before the first of lines and rest before the others.
+func Indent(lines []Line, first, rest Line) []Line {
+	out := make([]Line, len(lines))
+	for i, l := range lines {
+		head := rest
+		if i == 0 {
+			head = first
+		}
+		out[i] = head.With(l...)
+	}
+	return out
+}
+
+// Split cuts l behind at most width columns, at least one letter.
+func (l Line) Split(width int) (head, rest Line) {
+	cells := l.cells()
+	used, n := 0, 0
+	for n < len(cells) && (used+cells[n].width <= width || n == 0) {
+		used += cells[n].width
+		n++
+	}
+	return joined(cells[:n]), joined(cells[n:])
+}

@@ -1,0 +1,96 @@
+package term
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/rivo/uniseg"
+)
+
+// Visible returns s with everything a terminal might obey written out: control characters other
+// than newline and tab, marks that turn the direction of text, and bytes that are no UTF-8. What a
+// model or a tool says is shown, never carried out.
+func Visible(s string) string {
+	clean := true
+	for i, r := range s {
+		if r == utf8.RuneError || Hidden(r) {
+			clean = clean && r == utf8.RuneError && strings.HasPrefix(s[i:], "\uFFFD")
+		}
+	}
+	if clean {
+		return s
+	}
+	var b strings.Builder
+	for len(s) > 0 {
+		r, n := utf8.DecodeRuneInString(s)
+		switch {
+		case r == '\r' && strings.HasPrefix(s[n:], "\n"): // the line end of other systems
+		case r == utf8.RuneError && n == 1:
+			fmt.Fprintf(&b, `\x%02x`, s[0])
+		case Hidden(r) && r < 0x100:
+			fmt.Fprintf(&b, `\x%02x`, r)
+		case Hidden(r):
+			fmt.Fprintf(&b, `\u%04x`, r)
+		default:
+			b.WriteString(s[:n])
+		}
+		s = s[n:]
+	}
+	return b.String()
+}
+
+// Hidden reports whether a terminal would not simply show r. A newline and a tab are not hidden.
+func Hidden(r rune) bool {
+	switch {
+	case r == '\n' || r == '\t':
+		return false
+	case unicode.IsControl(r):
+		return true
+	case r == 0x061C || r == 0x200E || r == 0x200F || r >= 0x202A && r <= 0x202E || r >= 0x2066 && r <= 0x2069:
+		return true // direction
+	case r == 0x2028 || r == 0x2029 || r == 0xFEFF || r >= 0xE0000 && r <= 0xE007F:
+		return true // other line ends, and letters nobody sees
+	}
+	return false
+}
+
+// Width returns how many columns plain text takes, as terminals count them: two for a letter of
+// Chinese or an emoji, none for a mark that is put on the letter before it.
+func Width(s string) int {
+	for i := 0; i < len(s); i++ {
+		if s[i] >= utf8.RuneSelf {
+			return uniseg.StringWidth(s)
+		}
+	}
+	return len(s)
+}
+
+// first cuts off the first letter as people see it, with its marks, and says how wide it is.
+func first(s string) (letter, rest string, width int) {
+	if len(s) > 0 && s[0] < utf8.RuneSelf && (len(s) == 1 || s[1] < utf8.RuneSelf) {
+		return s[:1], s[1:], 1
+	}
+	letter, rest, width, _ = uniseg.FirstGraphemeClusterInString(s, -1)
+	return letter, rest, width
+}
+
+// Cut returns plain text of at most width columns: what is longer ends in "…".
+func Cut(s string, width int) string {
+	if len(s) <= width || Width(s) <= width {
+		return s
+	}
+	if width <= 0 {
+		return ""
+	}
+	used, rest := 0, s
+	for rest != "" {
+		_, more, w := first(rest)
+		if used+w > width-1 {
+			break
+		}
+		used, rest = used+w, more
+	}
+	return s[:len(s)-len(rest)] + "…"
+}

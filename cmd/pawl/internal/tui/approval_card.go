@@ -1,0 +1,463 @@
+package tui
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
+	"github.com/pawl-go/pawl/cmd/pawl/internal/term"
+	"github.com/pawl-go/pawl/cmd/pawl/internal/tui/markdown"
+	"github.com/pawl-go/pawl/internal/diff"
+	"github.com/pawl-go/pawl/llm"
+)
+
+// card is a question to the person at the terminal, in its place: what a call would do, and the
+// keys that answer.
+//
+//	┃ file_write asks: it may change the world
+//	┃ path  note.txt
+//	┃     1 - old
+//	┃     1 + new
+//	┃ y allow  a allow file_write from now on  e edit  n deny
+type card struct {
+	title    term.Line
+	body     []term.Line
+	name     string // of the tool; "": what is asked is a line of text
+	args     json.RawMessage
+	editable bool
+
+	asked  time.Time
+	more   bool
+	scroll int
+	input  *term.Editor // a reason, or the line that is asked for
+	label  string       // before it
+	trial  string       // what was edited and could not be used
+	fault  string
+	answer chan decision
+}
+
+// decision is what the person answers.
+type decision struct {
+	verdict pawl.Verdict    // 0: nobody answered
+	always  bool            // for all calls of the tool
+	args    json.RawMessage // to run it with, in place of the model's
+	text    string          // the reason, or the line that was asked for
+}
+
+// change is what a call would make of a file.
+type change struct {
+	path          string
+	before, after string
+	exists        bool
+}
+
+// newCard makes the question about a call. of is what it would do to a file; nil: nothing that is
+// known.
+func newCard(call llm.ToolCall, why string, of *change, editable bool) *card {
+	q := &card{name: call.Name, args: call.Args, editable: editable, answer: make(chan decision, 1)}
+	q.title = term.Text(term.Bold|term.Yellow, call.Name).Add(term.Yellow, " asks").Add(0, ": "+
+		strings.TrimSuffix(why, "."))
+	fields, err := argFields(call.Args)
+	switch {
+	case of != nil:
+		q.body = of.lines()
+	case err != nil:
+		q.body = textLines(string(call.Args))
+	default:
+		for _, f := range fields {
+			q.body = append(q.body, argumentLines(f)...)
+		}
+	}
+	return q
+}
+
+// argumentLines shows an argument: on the line of its name where it is short, else under it.
+func argumentLines(f argument) []term.Line {
+	var text string
+	if json.Unmarshal(f.value, &text) != nil {
+		text = string(f.value)
+		var v any
+		if json.Unmarshal(f.value, &v) == nil {
+			if b, err := json.MarshalIndent(v, "", "  "); err == nil && len(b) > 60 {
+				text = string(b)
+			}
+		}
+	}
+	name := term.Text(term.Cyan, f.name)
+	if !strings.Contains(text, "\n") && len(text) <= 200 {
+		return []term.Line{name.Add(0, "  "+text)}
+	}
+	return append([]term.Line{name}, term.Indent(textLines(text), term.Text(0, "  "), term.Text(0, "  "))...)
+}
+
+func textLines(text string) (out []term.Line) {
+	for _, l := range strings.Split(strings.TrimSuffix(text, "\n"), "\n") {
+		out = append(out, term.Text(0, l))
+	}
+	return out
+}
+
+// lines shows a change as a diff.
+func (d *change) lines() []term.Line {
+	head := term.Text(term.Cyan, "path").Add(0, "  "+d.path)
+	if !d.exists {
+		head = head.Add(term.Dim, "  (a new file)")
+	}
+	out := []term.Line{head}
+	lines := diff.Lines(split(d.before), split(d.after), 2)
+	if len(lines) == 0 {
+		return append(out, term.Text(term.Dim, "nothing in it would change"))
+	}
+	for _, l := range lines {
+		switch l.Op {
+		case diff.Gap:
+			out = append(out, term.Text(term.Dim, fmt.Sprintf("     ⋮ %s", cli.Count(l.A, "line"))))
+		case diff.Same:
+			out = append(out, term.Text(term.Dim, fmt.Sprintf("%4d   ", l.B)).Add(0, l.Text))
+		case diff.Gone:
+			out = append(out, term.Text(term.Dim, fmt.Sprintf("%4d ", l.A)).Add(term.Red, "- "+l.Text))
+		case diff.Come:
+			out = append(out, term.Text(term.Dim, fmt.Sprintf("%4d ", l.B)).Add(term.Green, "+ "+l.Text))
+		}
+	}
+	return out
+}
+
+func split(text string) []string {
+	if text == "" {
+		return nil
+	}
+	return strings.Split(strings.TrimSuffix(text, "\n"), "\n")
+}
+
+// newPrompt makes the question for a line of text.
+func newPrompt(label string) *card {
+	return &card{label: label, input: new(term.Editor), answer: make(chan decision, 1)}
+}
+
+// early reports whether a key came while the person was still typing something else, and so is no
+// answer.
+func (q *card) early(before, now time.Time) bool {
+	const still = 400 * time.Millisecond
+	return q.name != "" && q.input == nil && !before.IsZero() && q.asked.Sub(before) < still &&
+		before.Before(q.asked) && now.Sub(q.asked) < still
+}
+
+// show shows the card in so many columns and rows, and where the cursor stands in it.
+func (q *card) show(width, rows int) (lines []term.Line, at *term.Cursor) {
+	bar := term.Text(term.Yellow, "┃ ")
+	room := width - 2
+	if q.name == "" {
+		lines, cursor := q.input.View(term.Text(term.Cyan, cli.Line(q.label, room*2/3)+" > "), width-1, rows)
+		return lines, &cursor
+	}
+	var body []term.Line
+	for _, l := range q.body {
+		body = append(body, l.Wrap(room)...)
+	}
+	if len(body) == 0 {
+		body = []term.Line{term.Text(term.Dim, "without arguments")}
+	}
+	lines = q.title.Wrap(room)
+	var foot []term.Line
+	switch {
+	case q.input != nil:
+		in, cursor := q.input.View(term.Text(term.Cyan, cli.Line(q.label, room*2/3)+" > "), room-1, 4)
+		foot = in
+		at = &cursor
+	default:
+		foot = q.keys().Wrap(room)
+	}
+	if q.fault != "" {
+		foot = append(term.Text(term.Red, q.fault).Wrap(room), foot...)
+	}
+	space := max(1, rows-len(lines)-len(foot)-1)
+	if !q.more {
+		space = min(space, 16)
+	}
+	if len(body) > space {
+		q.scroll = max(0, min(q.scroll, len(body)-space))
+		note := fmt.Sprintf("… %s more: m", cli.Count(len(body)-space, "line"))
+		if q.more {
+			note = fmt.Sprintf("lines %d to %d of %d: up, down", q.scroll+1, q.scroll+space, len(body))
+		}
+		body = append(body[q.scroll:q.scroll+space:q.scroll+space], term.Text(term.Dim, note))
+	}
+	lines = append(lines, body...)
+	if at != nil {
+		at.Row += len(lines)
+		at.Column += 2
+	}
+	return term.Indent(append(lines, foot...), bar, bar), at
+}
+
+// keys says what can be answered.
+func (q *card) keys() term.Line {
+	var l term.Line
+	for _, k := range []struct{ key, what string }{{"y", "allow"}, {"a", "allow " + cli.Line(q.name, 30) +
+		" from now on"}, {"e", "edit"}, {"n", "deny"}} {
+		if k.key == "e" && !q.editable {
+			continue
+		}
+		if l != nil {
+			l = l.Add(0, "  ")
+		}
+		l = l.Add(term.Bold|term.Green, k.key).Add(term.Dim, " "+k.what)
+	}
+	return l
+}
+
+// key takes a key, and reports whether the question is answered.
+func (q *card) key(k term.Key, c *console) (done bool) {
+	if q.input != nil {
+		return q.typed(k)
+	}
+	if k.Name == "text" {
+		switch strings.ToLower(k.Text) {
+		case "y":
+			return q.say(decision{verdict: pawl.Allow})
+		case "a":
+			return q.say(decision{verdict: pawl.Allow, always: true})
+		case "n":
+			q.input, q.label = new(term.Editor), "why not? (Enter: no reason, Esc: back)"
+		case "e":
+			if q.editable {
+				return q.edit(c)
+			}
+		case "m":
+			q.more = !q.more
+			q.scroll = 0
+		}
+		return false
+	}
+	switch k.Name {
+	case "up":
+		q.scroll--
+	case "down":
+		q.scroll++
+		q.more = true
+	case "pageup":
+		q.scroll -= 10
+	case "pagedown":
+		q.scroll += 10
+		q.more = true
+	}
+	return false
+}
+
+// typed takes a key for a line of text.
+func (q *card) typed(k term.Key) (done bool) {
+	switch {
+	case k.Name == "enter":
+		verdict := pawl.Allow
+		if q.name != "" {
+			verdict = pawl.Deny
+		}
+		return q.say(decision{verdict: verdict, text: strings.TrimSpace(q.input.Text())})
+	case k.Name == "esc" && q.name != "":
+		q.input = nil
+	case k.Name == "ctrl-d" && q.name == "" && q.input.Text() == "":
+		return q.say(decision{})
+	default:
+		q.input.Key(k)
+	}
+	return false
+}
+
+// edit lets the person change the arguments, and allows the call with them.
+func (q *card) edit(c *console) (done bool) {
+	text := q.trial
+	if text == "" {
+		text = string(q.args)
+		var v any
+		if json.Unmarshal(q.args, &v) == nil {
+			if b, err := json.MarshalIndent(v, "", "  "); err == nil {
+				text = string(b)
+			}
+		}
+	}
+	c.mu.Unlock()
+	edited, err := c.edit(text, "arguments.json")
+	c.mu.Lock()
+	edited = strings.TrimSpace(edited)
+	switch {
+	case err != nil:
+		q.fault = err.Error()
+	case !json.Valid([]byte(edited)):
+		q.fault, q.trial = "that is no JSON; e goes on with it", edited
+	case edited == strings.TrimSpace(text) && q.trial == "":
+		q.fault = "nothing was changed; y allows it as it is"
+	default:
+		return q.say(decision{verdict: pawl.Allow, args: json.RawMessage(edited)})
+	}
+	return false
+}
+
+func (q *card) say(s decision) bool {
+	q.answer <- s
+	return true
+}
+
+func (q *card) cancel() { q.answer <- decision{} }
+
+// put shows a question and waits for what is said. Questions come one at a time: the asker sees to
+// it.
+func (c *console) put(ctx context.Context, q *card, path llm.Key) decision {
+	var before callState
+	c.update(func() {
+		q.asked = time.Now()
+		c.ask = q
+		if it := c.view.calls[path]; it != nil {
+			before, it.state = it.state, callAsking
+		}
+	})
+	var s decision
+	select {
+	case s = <-q.answer:
+	case <-ctx.Done():
+	}
+	c.update(func() {
+		if c.ask == q {
+			c.ask = nil
+		}
+		if it := c.view.calls[path]; it != nil && it.state == callAsking {
+			it.state = before
+		}
+	})
+	return s
+}
+
+// record keeps in sight what a person saw and said of a call.
+func (c *console) record(path llm.Key, call llm.ToolCall, q *card, s decision) {
+	c.update(func() {
+		it := c.view.at(path, &call)
+		const most = 12
+		var lines []term.Line
+		for _, l := range q.body {
+			lines = append(lines, l.Wrap(c.view.width-4)...)
+		}
+		if len(lines) > most {
+			lines = append(lines[:most:most],
+				term.Text(term.Dim, fmt.Sprintf("… %s more", cli.Count(len(lines)-most, "line"))))
+		}
+		it.detail = term.Indent(lines, term.Text(term.Yellow, "  ┃ "), term.Text(term.Yellow, "  ┃ "))
+		word, style := "allowed", term.Green
+		switch {
+		case s.verdict == pawl.Deny:
+			word, style = "denied", term.Yellow
+		case s.verdict == 0:
+			word, style = "not answered", term.Yellow
+		case s.args != nil:
+			word = "allowed with other arguments"
+			it.held = true
+		case s.always:
+			word = "allowed from now on"
+		}
+		it.detail = append(it.detail, term.Text(term.Yellow, "  ┃ ").Add(style, word))
+	})
+}
+
+// panel shows a result whole, until it is closed.
+type panel struct {
+	number int // of the call
+	scroll int
+	rows   int
+	closed bool
+}
+
+func newPanel(v *view) *panel { return &panel{number: len(v.kept)} }
+
+// content is what the panel shows.
+func (p *panel) content(v *view, width int) (title term.Line, body []term.Line) {
+	if p.number == 0 {
+		return term.Text(term.Bold, "no call has ended yet"), nil
+	}
+	c := v.kept[p.number-1]
+	title = term.Text(term.Cyan|term.Bold, fmt.Sprintf("#%d ", p.number)).Add(term.Bold, c.call.Name).Add(0, " "+
+		plainArgs(c.call.Args))
+	for _, l := range c.whole() {
+		body = append(body, l.Wrap(width)...)
+	}
+	return title, body
+}
+
+// whole is all that is known of a call: what it was given, and what it gave.
+func (c *callItem) whole() []term.Line {
+	if c.exec == nil {
+		return textLines("it has not ended")
+	}
+	var out []term.Line
+	fields, err := argFields(c.call.Args)
+	if err != nil {
+		out = textLines(string(c.call.Args))
+	}
+	for _, f := range fields {
+		out = append(out, argumentLines(f)...)
+	}
+	for _, r := range c.exec.Repairs {
+		out = append(out, term.Text(term.Yellow, "repaired: "+r))
+	}
+	out = append(out, nil)
+	text := c.exec.Result.Text()
+	if json.Valid([]byte(text)) {
+		for _, l := range split(text) {
+			out = append(out, markdown.Highlight(l, "json"))
+		}
+		return out
+	}
+	return append(out, textLines(text)...)
+}
+
+// show shows the panel in so many columns and rows.
+func (p *panel) show(v *view, width, rows int) []term.Line {
+	bar := term.Text(term.Cyan, "│ ")
+	title, body := p.content(v, width-3)
+	p.rows = max(1, rows-3)
+	p.scroll = max(0, min(p.scroll, len(body)-p.rows))
+	last := min(len(body), p.scroll+p.rows)
+	lines := append([]term.Line{title}, body[p.scroll:last]...)
+	where := ""
+	if len(body) > p.rows {
+		where = fmt.Sprintf("lines %d to %d of %d  ", p.scroll+1, last, len(body))
+	}
+	if width >= 60 {
+		where += "up, down  left, right: another  "
+	}
+	lines = append(lines, term.Text(term.Dim, where+"Esc closes"))
+	return append([]term.Line{nil}, term.Indent(lines, bar, bar)...)
+}
+
+// key takes a key, and reports whether it was one of the panel's.
+func (p *panel) key(k term.Key, v *view, _ int) bool {
+	switch k.Name {
+	case "esc", "ctrl-o":
+		p.closed = true
+	case "up":
+		p.scroll--
+	case "down":
+		p.scroll++
+	case "pageup":
+		p.scroll -= p.rows
+	case "pagedown":
+		p.scroll += p.rows
+	case "home":
+		p.scroll = 0
+	case "end":
+		p.scroll = 1 << 30
+	case "left":
+		if p.number > 1 {
+			p.number, p.scroll = p.number-1, 0
+		}
+	case "right":
+		if p.number < len(v.kept) {
+			p.number, p.scroll = p.number+1, 0
+		}
+	default:
+		return false
+	}
+	return true
+}

@@ -1,0 +1,277 @@
+package tui
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"unicode/utf8"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/cmd/pawl/internal/assemble"
+	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
+	"github.com/pawl-go/pawl/config"
+	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/redact"
+	"github.com/pawl-go/pawl/tools/file"
+)
+
+// asker asks a person where a policy says Ask. Calls that run together ask one after another.
+type asker struct {
+	policy  pawl.Approver
+	decided map[llm.Key]bool // calls that flags say something of
+	in      *cli.Lines
+	out     *Screen
+	style   cli.Style
+	width   int
+	secrets *redact.Redactor // hides them in what is shown
+	console *console         // where it can be asked in place; nil: line by line
+	setup   *assemble.Setup  // whose calls are asked about; nil means that no change of a file is shown
+	resumes bool             // the run is resumed with edited calls: see run
+
+	mu     sync.Mutex
+	always map[string]bool // tools that were allowed once and for all
+	edits  map[llm.Key]json.RawMessage
+}
+
+var _ pawl.Approver = (*asker)(nil).approve
+
+// NewAsker returns an asker that asks line by line: it reads from in, writes to out, and hides
+// secrets.
+func NewAsker(sys *cli.System, out *Screen, in *cli.Lines, secrets *redact.Redactor) *asker {
+	return &asker{in: in, out: out, style: sys.Colours(sys.ErrTerm), width: sys.Width, always: map[string]bool{},
+		secrets: secrets}
+}
+
+// DecideOn asks about each of open that waits for an approval, and returns the decisions as
+// messages by the person called by.
+func (a *asker) DecideOn(ctx context.Context, open []pawl.Waiting, by string) (msgs []llm.Message) {
+	for _, q := range open {
+		if q.Passive || q.Outcome != pawl.OutcomePending {
+			continue
+		}
+		var d llm.Decision
+		if a.always[q.Call.Name] {
+			d = q.Approve(by)
+		} else {
+			switch said := a.ask(ctx, q.Call, q.Why); said.Verdict {
+			case pawl.Allow:
+				d = q.Approve(by)
+			case pawl.Deny:
+				d = q.Deny(by, said.Reason)
+			default:
+				continue
+			}
+		}
+		if ctx.Err() == nil {
+			msgs = append(msgs, llm.Message{Role: llm.RoleUser, Parts: []llm.Part{d}})
+		}
+	}
+	return msgs
+}
+
+// approve asks about the calls that the policy wants asked about. A call to a passive tool takes no
+// answer, and one that was decided on by a flag needs none.
+func (a *asker) approve(ctx context.Context, call llm.ToolCall, tool *pawl.Tool) (pawl.Approval, error) {
+	return a.under(ctx, a.policy, call, tool)
+}
+
+// under is approve for a policy of others: that of a worker.
+func (a *asker) under(ctx context.Context, policy pawl.Approver, call llm.ToolCall, tool *pawl.Tool) (pawl.Approval,
+	error) {
+	said, err := policy(ctx, call, tool)
+	if err != nil || said.Verdict != pawl.Ask || tool.Passive {
+		return said, err
+	}
+	if v := pawl.InvocationFrom(ctx); v != nil && (a.decided[v.Key] || !v.Certain()) {
+		return said, nil
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.always[tool.Name] {
+		return pawl.Approval{Verdict: pawl.Allow}, nil
+	}
+	return a.ask(ctx, call, said.Reason), nil
+}
+
+// ask asks the person at the terminal.
+func (a *asker) ask(ctx context.Context, call llm.ToolCall, why string) pawl.Approval {
+	if a.console != nil {
+		return a.askInPlace(ctx, call, why)
+	}
+	call = a.secrets.Call(call)
+	done := a.out.hold() // what the run tells meanwhile waits, so that the question stays in sight
+	defer done()
+	fmt.Fprintf(a.out.w, "\n%s\n", a.style.Yellow("  may "+cli.Line(call.Name, 60)+" run? "+cli.Line(why, 200)+":"))
+	for _, l := range wholeArgs(string(call.Args), a.width-6) {
+		fmt.Fprintf(a.out.w, "      %s\n", l)
+	}
+	for range 3 {
+		fmt.Fprint(a.out.w, "  y: yes, n: no, a: yes, always for this tool > ")
+		answer, err := a.in.Next(ctx)
+		if err != nil {
+			fmt.Fprintln(a.out.w)
+			if ctx.Err() != nil {
+				return pawl.Approval{Verdict: pawl.Deny, Reason: "The run was interrupted before anybody answered."}
+			}
+			return pawl.Approval{Verdict: pawl.Ask, Reason: "nobody answered"}
+		}
+		switch strings.ToLower(strings.TrimSpace(answer)) {
+		case "y", "yes":
+			return pawl.Approval{Verdict: pawl.Allow}
+		case "a", "always":
+			a.always[call.Name] = true
+			return pawl.Approval{Verdict: pawl.Allow}
+		case "n", "no":
+			return pawl.Approval{Verdict: pawl.Deny, Reason: "The person at the terminal said no."}
+		}
+	}
+	return pawl.Approval{Verdict: pawl.Ask, Reason: "the question was not answered"}
+}
+
+// askInPlace asks on a card: what the call would do, and the keys that answer.
+func (a *asker) askInPlace(ctx context.Context, call llm.ToolCall, why string) pawl.Approval {
+	var path llm.Key
+	if v := pawl.InvocationFrom(ctx); v != nil {
+		path = v.Key
+	}
+	var of *change
+	if a.setup != nil {
+		of = changeOf(ctx, a.setup, call)
+	}
+	shown := a.secrets.Call(call)
+	q := newCard(shown, why, of, a.resumes && direct(path) && bytes.Equal(shown.Args, call.Args))
+	s := a.console.put(ctx, q, path)
+	a.console.record(path, shown, q, s)
+	switch {
+	case ctx.Err() != nil:
+		return pawl.Approval{Verdict: pawl.Deny, Reason: "The run was interrupted before anybody answered."}
+	// a yes to other arguments is a decision, with which the run goes on
+	case s.verdict == pawl.Allow && s.args != nil:
+		if a.edits == nil {
+			a.edits = map[llm.Key]json.RawMessage{}
+		}
+		a.edits[path] = s.args
+		return pawl.Approval{Verdict: pawl.Ask, Reason: why}
+	case s.verdict == pawl.Allow:
+		a.always[call.Name] = a.always[call.Name] || s.always
+		return pawl.Approval{Verdict: pawl.Allow}
+	case s.verdict == pawl.Deny && s.text != "":
+		return pawl.Approval{Verdict: pawl.Deny, Reason: "The person at the terminal said no: " + s.text}
+	case s.verdict == pawl.Deny:
+		return pawl.Approval{Verdict: pawl.Deny, Reason: "The person at the terminal said no."}
+	}
+	return pawl.Approval{Verdict: pawl.Ask, Reason: "the question was not answered"}
+}
+
+// Run lets the agent go on from from with msgs as follow does, and goes on once more with each call
+// that the person allowed with other arguments. a may be nil.
+func (a *asker) Run(ctx context.Context, s *assemble.Setup, from *pawl.Result, msgs []llm.Message,
+	show func(pawl.Event)) (told, truth *pawl.Result, err error) {
+	for {
+		told, truth, err = s.Follow(ctx, s.Resumed(from), msgs, show)
+		if told == nil || a == nil || ctx.Err() != nil {
+			return told, truth, err
+		}
+		edits := a.edited(truth)
+		if len(edits) == 0 {
+			return told, truth, err
+		}
+		from, msgs = truth, []llm.Message{llm.Decide(edits...)}
+	}
+}
+
+// edited returns the decisions on calls that were allowed with other arguments; nil: there is none.
+func (a *asker) edited(res *pawl.Result) []llm.Decision {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	var out []llm.Decision
+	for _, w := range res.Pending {
+		if args, ok := a.edits[w.Key]; ok {
+			out = append(out, w.Edit("the person at the terminal", args))
+			a.decided[w.Key] = true
+			delete(a.edits, w.Key)
+		}
+	}
+	return out
+}
+
+// changeOf is what a call of the file tools would make of its file; nil: it is none of theirs, or
+// its file has no text.
+func changeOf(ctx context.Context, s *assemble.Setup, call llm.ToolCall) *change {
+	ours := slices.ContainsFunc(s.File.Tools, func(t config.Tool) bool { return t.Set == "file" })
+	if !ours || !strings.HasPrefix(call.Name, "file_") {
+		return nil
+	}
+	set, err := file.New(s.File.Directory(), nil)
+	if err != nil {
+		return nil
+	}
+	defer set.Close()
+	p, err := set.Preview(ctx, call)
+	if p == nil || err != nil {
+		return nil
+	}
+	return &change{s.Secrets.String(p.Path), s.Secrets.String(p.Before), s.Secrets.String(p.After), p.Exists}
+}
+
+// wholeArgs shows arguments to the person who decides on them: all of them, made harmless, or a
+// head and how much is left out.
+func wholeArgs(args string, width int) []string {
+	const most = 40
+	var out []string
+	rest := cli.Visible(args)
+	for rest != "" && len(out) < most {
+		l, more, _ := strings.Cut(rest, "\n")
+		if utf8.RuneCountInString(l) > width {
+			r := []rune(l)
+			out = append(out, string(r[:width]))
+			rest = rest[len(string(r[:width])):]
+			continue
+		}
+		out = append(out, l)
+		rest = more
+	}
+	if rest != "" {
+		out = append(out, fmt.Sprintf("… %d bytes more: say n to see the call whole with --save", len(rest)))
+	}
+	return out
+}
+
+// Write waits while the screen is held.
+func (s *Screen) Write(b []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.w.Write(b)
+}
+
+// hold keeps others from writing until the returned function is called.
+func (s *Screen) hold() func() {
+	s.mu.Lock()
+	return s.mu.Unlock
+}
+
+// AskPerson has the calls of s decided by its rules, and where they ask, by the person at the
+// terminal. It returns nil without a terminal: such calls are pending then. in may be nil; decided
+// are the calls that flags decide. resumes says that the caller resumes the run with edited calls:
+// see asker.run.
+func AskPerson(s *assemble.Setup, sys *cli.System, out *Screen, in *cli.Lines, decided map[llm.Key]bool,
+	resumes bool) *asker {
+	rules := s.Rules
+	if !sys.InTerm || !sys.ErrTerm {
+		s.Agent.Middleware = append(s.Agent.Middleware, rules.Middleware())
+		return nil
+	}
+	if in == nil && sys.Console == nil {
+		in = cli.NewLines(sys.In)
+	}
+	a := NewAsker(sys, out, in, s.Secrets)
+	a.policy, a.decided, a.console, a.setup, a.resumes = rules.Approve, decided, consoleOf(sys), s, resumes
+	s.Agent.Middleware = append(s.Agent.Middleware, pawl.Approve(a.approve))
+	s.Ask = a.under
+	s.Asks.Set(a.question)
+	return a
+}

@@ -1,0 +1,123 @@
+package tui
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/cmd/pawl/internal/assemble"
+	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
+	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/script"
+)
+
+// typing is what a person sees and types.
+func typing(t *testing.T, typed string) (*asker, *bytes.Buffer) {
+	var shown bytes.Buffer
+	in := cli.NewLines(strings.NewReader(typed))
+	t.Cleanup(in.Stop)
+	return &asker{policy: pawl.AskBeforeWrites, in: in, out: &Screen{w: &shown}, width: 60,
+		always: map[string]bool{}}, &shown
+}
+
+func TestAsking(t *testing.T) {
+	write := &pawl.Tool{Name: "write", Effect: pawl.Write}
+	for typed, want := range map[string]pawl.Verdict{
+		"y\n": pawl.Allow, "Yes\n": pawl.Allow, " y \n": pawl.Allow, "a\n": pawl.Allow,
+		"n\n": pawl.Deny, "no\n": pawl.Deny,
+		"hm\ny\n":      pawl.Allow, // asked again
+		"x\nx\nx\ny\n": pawl.Ask,   // three times, and no more
+		"":             pawl.Ask,   // nobody there
+		"y":            pawl.Allow, // the last line may lack its end
+	} {
+		a, shown := typing(t, typed)
+		if got, _ := a.approve(t.Context(), call("c", "write", `{"text":"hello"}`), write); got.Verdict != want {
+			t.Errorf("typed %q: got verdict %d (%s), want %d", typed, got.Verdict, got.Reason, want)
+		}
+		if !strings.Contains(shown.String(), `{"text":"hello"}`) || !strings.Contains(shown.String(), "may write run?") {
+			t.Errorf("the person saw %q, want tool and arguments", shown)
+		}
+	}
+}
+
+func TestAskingOnce(t *testing.T) {
+	a, shown := typing(t, "a\nn\n")
+	one, two := &pawl.Tool{Name: "one"}, &pawl.Tool{Name: "two"}
+	for _, test := range []struct {
+		tool *pawl.Tool
+		want pawl.Verdict
+	}{
+		{&pawl.Tool{Name: "look", Effect: pawl.Read}, pawl.Allow}, // takes no answer
+		{one, pawl.Allow}, {one, pawl.Allow}, {two, pawl.Deny}, // always is of one tool
+	} {
+		if got, _ := a.approve(t.Context(), call("c", test.tool.Name, `{}`), test.tool); got.Verdict != test.want {
+			t.Errorf("%s: got %v, want verdict %d", test.tool.Name, got, test.want)
+		}
+	}
+	if n := strings.Count(shown.String(), "run?"); n != 2 {
+		t.Errorf("asked %d times, want 2", n)
+	}
+}
+
+// What is shown to the person who decides cannot be used to deceive: nothing is obeyed, and long
+// arguments say how much is not shown.
+func TestAskingHarmless(t *testing.T) {
+	a, shown := typing(t, "n\n")
+	_, _ = a.approve(t.Context(), call("c", "wri\x1b[2Jte", `{"text":"`+"\x1b[1A\u202e"+strings.Repeat("long", 5000)+`"}`), &pawl.Tool{Name: "x"})
+	if strings.ContainsAny(shown.String(), "\x1b\u202e") {
+		t.Errorf("got %q", shown)
+	}
+	if !strings.Contains(shown.String(), "bytes more") {
+		t.Error("nothing says that the arguments go on")
+	}
+}
+
+func TestAskingInterrupted(t *testing.T) {
+	in, typing := io.Pipe()
+	defer typing.Close()
+	a := &asker{policy: pawl.AskBeforeWrites, in: cli.NewLines(in), out: &Screen{w: io.Discard}, width: 60,
+		always: map[string]bool{}}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	done := make(chan pawl.Approval)
+	go func() {
+		got, _ := a.approve(ctx, call("c", "write", `{}`), &pawl.Tool{Name: "write"})
+		done <- got
+	}()
+	cancel(pawl.ErrCancelled)
+	if got := <-done; got.Verdict == pawl.Allow {
+		t.Errorf("got %v for a question that was interrupted", got)
+	}
+	// What is typed afterwards is the next question's.
+	go io.WriteString(typing, "later\n")
+	if got, err := a.in.Next(t.Context()); got != "later" || err != nil {
+		t.Errorf("got %q, %v, want the line that was typed later", got, err)
+	}
+}
+
+// Two calls of one step ask one after the other, and what the run tells meanwhile does not come
+// between question and answer.
+func TestAskingInARun(t *testing.T) {
+	a, shown := typing(t, "y\nn\n")
+	ran := 0
+	tool := &pawl.Tool{Name: "write", Run: func(context.Context, llm.ToolCall) (llm.ToolResult, error) {
+		ran++
+		return llm.TextResult("written"), nil
+	}}
+	agent := &pawl.Agent{Model: script.New(script.Together(script.Call("write", nil), script.Call("write", nil)),
+		script.Say("ok")),
+		Tools: []pawl.Toolset{tool}, Middleware: []pawl.Middleware{pawl.Approve(a.approve)}}
+	r := &Renderer{w: a.out, width: 60, live: true}
+	res, err := assemble.Follow(agent.Stream(t.Context(), llm.User("go")), r.Event)
+	if err != nil || res.Stop != pawl.StopAnswer || ran != 1 {
+		t.Fatalf("got %v, %v, and %d calls ran, want an answer and 1", res, err, ran)
+	}
+	for _, q := range strings.Split(shown.String(), "may write run?")[1:] {
+		if _, after, _ := strings.Cut(q, "> "); !strings.Contains(q, "> ") || strings.Contains(q[:len(q)-len(after)],
+			"✓") {
+			t.Errorf("something came between question and answer: %q", q)
+		}
+	}
+}

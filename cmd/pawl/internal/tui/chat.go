@@ -1,0 +1,357 @@
+package tui
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"strings"
+	"time"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/cmd/pawl/internal/assemble"
+	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
+	"github.com/pawl-go/pawl/cmd/pawl/internal/term"
+	"github.com/pawl-go/pawl/history"
+	"github.com/pawl-go/pawl/llm"
+)
+
+// ChatCmd is a conversation, line by line.
+type ChatCmd struct {
+	File string `arg:"" optional:"" name:"FILE" help:"${chat_file}"`
+	assemble.AgentFlags
+	assemble.TranscriptFlags
+	assemble.RecordFlags
+	assemble.TelemetryFlags
+	Thread string `placeholder:"NAME" help:"${chat_thread}"`
+	Resume bool   `help:"${chat_resume}"`
+	Keep   int    `placeholder:"N" help:"${chat_keep}"`
+}
+
+// Help says what can be typed.
+func (*ChatCmd) Help() string {
+	return `Each line is a message; a line that ends in a backslash goes on in the next one (at a terminal Alt-Enter does it, too). Lines that begin with a slash are commands:
+
+` + slashHelp() + `
+At a terminal the answer is shown as it comes, each call has its line, and what asks is answered with a key. What is typed while the model is at work goes to it as a message of yours. docs/chat.md has all keys.
+
+Ctrl-C ends what the model is doing; at the prompt it ends the chat. At a terminal the conversation is kept in the database (--thread none: it is not), and pawl chat --resume goes on with it. Elsewhere --thread NAME or --db FILE keep it; a model finds it again (--tools knowledge). With --save it is kept in a file after each turn, too. The status is that of the last turn.`
+}
+
+// chat is a conversation under way.
+type chat struct {
+	*ChatCmd
+	sys     *cli.System
+	in      *cli.Lines // nil: at the console
+	out     *Screen    // for what is not the model's
+	console *console   // nil: plain lines
+	setup   *assemble.Setup
+	person  *asker           // who is asked about calls; nil without a terminal
+	kept    *assemble.Thread // where it is kept in the database; nil: it is not
+	res     *pawl.Result     // how the last turn ended; empty at first
+	last    error            // what the last turn came to
+	decided map[llm.Key]bool // calls that were approved or denied
+	spent   pawl.Spent       // by all turns
+}
+
+// Run reads lines until the input ends.
+func (c *ChatCmd) Run(sys *cli.System) error {
+	con, sys := openConsole(sys, true)
+	defer con.Close()
+	err := c.RecordFlags.Keep(sys, c.run(sys))
+	if con != nil { // what is told from now on is told below
+		cli.Report(sys.Err, err)
+		err = quiet(err)
+	}
+	return err
+}
+
+// quiet is err after it was told.
+func quiet(err error) error {
+	if err == nil {
+		return nil
+	}
+	return cli.Silent(statusOf(err))
+}
+
+func (c *ChatCmd) run(sys *cli.System) error {
+	from := new(pawl.Result)
+	if c.Messages != "" {
+		var err error
+		if from, err = assemble.LoadTranscript(c.Messages); err != nil {
+			return err
+		}
+	}
+	if c.Keep < 0 {
+		return cli.Usage("without the flag all turns are sent", "--keep %d is less than 0", c.Keep)
+	}
+	if err := cli.Savable("--save", c.Save); err != nil {
+		return err
+	}
+	if err := c.Carrier(sys, &c.AgentFlags); err != nil {
+		return err
+	}
+	t := &chat{ChatCmd: c, sys: sys, out: NewScreen(sys.Err), console: consoleOf(sys), res: from,
+		decided: map[llm.Key]bool{}}
+	if t.console == nil {
+		t.in = cli.NewLines(sys.In)
+		defer t.in.Stop()
+	}
+	if err := t.open(); err != nil {
+		return err
+	}
+	defer func() { t.setup.Close() }()
+	if err := t.find(); err != nil {
+		return err
+	}
+	return t.talk()
+}
+
+// open makes the agent, and sets who decides about its calls.
+func (t *chat) open() error {
+	s, err := t.ChatCmd.Setup(context.Background(), t.sys, t.File)
+	if err != nil {
+		return err
+	}
+	t.Hide(s.Secrets)
+	if t.Keep > 0 {
+		s.Agent.Middleware = append(s.Agent.Middleware, history.LastTurns(t.Keep))
+	}
+	person := AskPerson(s, t.sys, t.out, t.in, t.decided, true)
+	if err := t.TelemetryFlags.Open(t.sys, s); err != nil {
+		s.Close()
+		return err
+	}
+	t.setup, t.person = s, person
+	return nil
+}
+
+// find finds where the conversation goes on, and says what there is to begin with.
+func (t *chat) find() error {
+	nobodyAsked := t.console != nil && t.DB == "" && t.Thread == "" && !t.Resume
+	if nobodyAsked {
+		t.Thread = assemble.NewThread
+	}
+	kept, from, err := t.thread(t.sys, t.setup, t.res)
+	switch {
+	case err != nil && nobodyAsked: // a chat goes without it
+		t.say("the conversation is not kept: %v", err)
+		kept, from = nil, t.res
+	case err != nil:
+		return err
+	}
+	t.kept, t.res = kept, from
+	if t.console != nil {
+		t.greet()
+		return nil
+	}
+	if t.sys.InTerm {
+		fmt.Fprintf(t.out, "%s with %s; /quit ends, /help lists what else there is\n", cli.Visible(t.setup.Model),
+			cli.Count(len(t.setup.Tools), "tool"))
+	}
+	if kept != nil {
+		t.say("the conversation is kept: --thread %s goes on with it%s", kept.ID, since(kept))
+	}
+	return nil
+}
+
+// talk takes messages until there are no more.
+func (t *chat) talk() error {
+	for {
+		text, err := t.read()
+		switch {
+		case errors.Is(err, io.EOF):
+			if t.sys.InTerm && t.console == nil {
+				fmt.Fprintln(t.out)
+			}
+			return t.last
+		case errors.Is(err, pawl.ErrCancelled):
+			return cli.Silent(cli.StatusInterrupted)
+		case err != nil:
+			return cli.Usage("", "standard input: %v", err)
+		case strings.TrimSpace(text) == "":
+		case strings.HasPrefix(text, "/"):
+			if t.console != nil {
+				t.console.print("said", term.Text(term.Cyan|term.Bold, "> ").Add(term.Cyan, text))
+			}
+			if done := t.command(text); done {
+				return t.last
+			}
+		case len(t.waiting()) > 0:
+			t.say("calls wait: %s; /approve or /deny REASON comes first", assemble.Keys(t.waiting()))
+		default:
+			t.message(text)
+		}
+	}
+}
+
+// message sends a message, and what was typed too late for its run after it.
+func (t *chat) message(text string) {
+	for {
+		if t.console != nil {
+			t.console.update(func() { t.console.view.said(text) })
+		}
+		fresh := *t.res
+		fresh.Spent = pawl.Spent{} // a message has a budget of its own
+		t.turn(&fresh, llm.User(text))
+		if t.console == nil {
+			return
+		}
+		late := t.console.unqueue()
+		if len(late) == 0 {
+			return
+		}
+		text = strings.Join(late, "\n")
+		if t.res.Stop != pawl.StopAnswer && t.res.Stop != pawl.StopFinished {
+			// it was meant for a run that went otherwise
+			t.console.update(func() { t.console.editor.Set(text) })
+			return
+		}
+	}
+}
+
+// thread finds where the conversation is kept, and where it goes on: in the database or in a file,
+// but not in both.
+func (c *ChatCmd) thread(sys *cli.System, s *assemble.Setup, from *pawl.Result) (*assemble.Thread, *pawl.Result,
+	error) {
+	switch {
+	case c.Resume && (c.Thread != "" || c.Messages != ""):
+		return nil, nil, cli.Usage("pawl chat --resume chooses; pawl chat --thread NAME names",
+			"--resume, --thread and --messages each say where the conversation goes on")
+	case c.Thread == assemble.NoThread, c.Thread == "" && c.DB == "" && !c.Resume:
+		return nil, from, nil
+	}
+	if c.Messages != "" && c.Thread != "" && c.Thread != assemble.NewThread {
+		return nil, nil, cli.Usage("--thread new keeps under another name what --messages goes on from",
+			"--thread and --messages both say where the conversation goes on")
+	}
+	db, err := s.DB.Create()
+	if err != nil {
+		return nil, nil, assemble.Misconfigured(err)
+	}
+	if c.Resume {
+		if c.Thread, err = choose(sys, db, c.Scope()); err != nil {
+			return nil, nil, err
+		}
+	}
+	kept, past, err := assemble.OpenThread(context.Background(), db, c.Scope(), c.Thread, time.Now())
+	if err != nil {
+		return nil, nil, err
+	}
+	s.DB.Thread = kept.ID
+	if c.Messages != "" {
+		past = from
+	}
+	return kept, past, nil
+}
+
+// since says how far a conversation has come.
+func since(t *assemble.Thread) string {
+	if t.Thread.Messages == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; it has %s: %s", cli.Count(t.Thread.Messages, "message"), cli.Line(t.Title, 60))
+}
+
+// read reads a message, which may go over several lines.
+func (t *chat) read() (string, error) {
+	if t.console != nil {
+		return t.console.next()
+	}
+	ctx, stop := cli.Interruptible(context.Background(), io.Discard)
+	defer stop()
+	var text strings.Builder
+	prompt := "> "
+	for {
+		if t.sys.InTerm {
+			fmt.Fprint(t.out, prompt)
+		}
+		l, err := t.in.Next(ctx)
+		if err != nil {
+			if err == io.EOF && text.Len() > 0 {
+				return text.String(), nil
+			}
+			return "", err
+		}
+		more := strings.HasSuffix(l, `\`)
+		text.WriteString(strings.TrimSuffix(l, `\`))
+		if !more {
+			return text.String(), nil
+		}
+		text.WriteByte('\n')
+		prompt = "… "
+	}
+}
+
+// turn lets the agent go on from from with msgs.
+func (t *chat) turn(from *pawl.Result, msgs ...llm.Message) {
+	d := NewDisplay(t.sys, t.out)
+	ctx, stop := t.attended()
+	defer stop()
+	maps.Copy(t.decided, assemble.Decided(msgs))
+	started := time.Now()
+	res, truth, err := t.person.Run(ctx, t.setup, from, msgs, d.Show)
+	stop()
+	if res == nil {
+		t.last = cli.NotBegun(err)
+		cli.Report(t.sys.Err, t.last)
+		return
+	}
+	t.res = truth
+	t.spent.Rounds += res.Spent.Rounds
+	t.spent.Add(res.Spent)
+	if t.console != nil {
+		d.Totals(res.Spent, time.Since(started))
+	}
+	if t.last = t.Ended(res, err, t.Save); t.last != nil {
+		var f *cli.Failure
+		if errors.As(t.last, &f) && f.Status == cli.StatusPending {
+			f.Hint = "/approve, or /deny REASON"
+		}
+		cli.Report(t.sys.Err, t.last)
+		t.last = quiet(t.last)
+	}
+	if err := assemble.PrintAnswer(t.sys, res, d.Live); err != nil {
+		t.last = err
+	}
+	err = assemble.Save(t.Save, res)
+	if t.kept != nil { // what was interrupted is kept, too
+		err = errors.Join(err, t.kept.Save(context.Background(), res))
+	}
+	if err != nil {
+		t.last = cli.Silent(cli.StatusFailed)
+		cli.Report(t.sys.Err, err)
+	}
+}
+
+// attended returns the context of a turn, which ends when the person stops it. stop may be called
+// again.
+func (t *chat) attended() (ctx context.Context, stop func()) {
+	if t.console != nil {
+		return t.console.follow(context.Background(), pawl.ErrCancelled, new(pawl.Steering))
+	}
+	return cli.Interruptible(context.Background(), t.sys.Err)
+}
+
+func statusOf(err error) int {
+	var f *cli.Failure
+	if errors.As(err, &f) {
+		return f.Status
+	}
+	return cli.StatusFailed
+}
+
+func (t *chat) waiting() []assemble.OpenCall {
+	var open []assemble.OpenCall
+	for _, o := range assemble.OpenCalls(t.res) {
+		if o.Question() != nil {
+			open = append(open, o)
+		}
+	}
+	return open
+}
+
+func (t *chat) say(format string, args ...any) {
+	fmt.Fprintf(t.out, "pawl: %s\n", cli.Visible(fmt.Sprintf(format, args...)))
+}

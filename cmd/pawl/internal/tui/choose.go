@@ -1,0 +1,96 @@
+package tui
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/cmd/pawl/internal/assemble"
+	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
+	"github.com/pawl-go/pawl/cmd/pawl/internal/term"
+	"github.com/pawl-go/pawl/store"
+)
+
+// picker is a list of which the person at the terminal chooses one.
+type picker struct {
+	title  string
+	rows   []string
+	at     int
+	answer chan int // -1: none of them
+}
+
+// pick has the person choose one of rows. The error is pawl.ErrCancelled.
+func (c *console) pick(title string, rows []string) (int, error) {
+	p := &picker{title: title, rows: rows, answer: make(chan int, 1)}
+	c.update(func() { c.picker = p })
+	n := <-p.answer
+	c.update(func() { c.picker = nil })
+	if n < 0 {
+		return 0, pawl.ErrCancelled
+	}
+	return n, nil
+}
+
+// show shows the rows around the chosen one.
+func (p *picker) show(width, rows int) []term.Line {
+	out := []term.Line{term.Text(term.Bold, p.title).Add(term.Dim, "  up, down, Enter, Esc")}
+	rows = max(rows-1, 3)
+	from := max(0, min(p.at-rows/2, len(p.rows)-rows))
+	for i := from; i < min(len(p.rows), from+rows); i++ {
+		if i == p.at {
+			out = append(out, term.Text(term.Cyan|term.Bold, "> "+p.rows[i]))
+		} else {
+			out = append(out, term.Text(0, "  "+p.rows[i]))
+		}
+	}
+	return out
+}
+
+func (p *picker) key(k term.Key) {
+	switch k.Name {
+	case "up", "ctrl-p":
+		p.at = max(0, p.at-1)
+	case "down", "ctrl-n", "tab":
+		p.at = min(len(p.rows)-1, p.at+1)
+	case "pageup":
+		p.at = max(0, p.at-10)
+	case "pagedown":
+		p.at = min(len(p.rows)-1, p.at+10)
+	case "enter":
+		p.say(p.at)
+	case "esc", "ctrl-d":
+		p.say(-1)
+	}
+}
+
+func (p *picker) say(n int) {
+	select {
+	case p.answer <- n:
+	default: // it is answered
+	}
+}
+
+// choose finds the conversation to go on with: the one that the person chooses, or the last where
+// nobody can.
+func choose(sys *cli.System, db store.Threads, s store.Scope) (string, error) {
+	all, err := assemble.Threads(context.Background(), db, s)
+	switch {
+	case err != nil:
+		return "", err
+	case len(all) == 0:
+		return "", cli.Usage("pawl chat begins one", "--resume: there is no conversation yet")
+	case len(all) == 1 || consoleOf(sys) == nil:
+		return all[0].ID, nil
+	}
+	rows := make([]string, len(all))
+	for i, t := range all {
+		rows[i] = fmt.Sprintf("%s %4d  %s", ago(time.Since(t.Updated)), t.Messages,
+			cli.Line(t.Title, max(sys.Width-20, 20)))
+	}
+	n, err := consoleOf(sys).pick("Go on with", rows)
+	if err != nil {
+		return "", cli.Silent(cli.StatusInterrupted)
+	}
+	return all[n].ID, nil
+}

@@ -1,0 +1,413 @@
+package tui
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"os/signal"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
+	"github.com/pawl-go/pawl/cmd/pawl/internal/term"
+	"github.com/pawl-go/pawl/llm"
+)
+
+// console is the terminal that a person sits at while agents run: what happens, what is asked, and
+// what the person types, all at once.
+//
+// One goroutine takes keys and paints; whoever else has something to show leaves it under the lock.
+// Lines that are printed stay in the terminal's own scrollback, which is never painted again.
+type console struct {
+	dev    *term.Device
+	colour bool
+	done   chan struct{} // closed: no more is painted
+	ended  chan struct{}
+	dirty  chan struct{}
+
+	mu       sync.Mutex
+	screen   *term.Screen
+	view     *view
+	partial  string // of a line that was written
+	editor   term.Editor
+	keys     bool // somebody types
+	typing   bool // the editor is shown when nothing runs, too
+	greeting term.Line
+	queue    []string // messages that were sent to the run and not taken yet
+	lines    []string // that were entered, for next
+	wake     chan struct{}
+	eof      error // what next returns when the lines are used up
+	ask      *card
+	panel    *panel
+	picker   *picker
+	steer    func(text string) bool // while a run is under way; nil: it cannot be steered
+	// while a run is under way: whether the line was a command that could be carried out
+	command   func(text string) bool
+	interrupt func()    // while a run is under way
+	pressed   int       // how often that was asked for
+	typed     time.Time // when a letter was, if nothing else came since
+	failed    bool      // the terminal is gone
+}
+
+// openConsole takes the terminal, and returns it with a system whose output goes there. nil: there
+// is none that could, and all is as it was. typing: somebody is to type at a prompt.
+func openConsole(sys *cli.System, typing bool) (*console, *cli.System) {
+	if !sys.Interactive() || typing && !(sys.InTerm && sys.OutTerm) {
+		return nil, sys
+	}
+	var in *os.File
+	if sys.InTerm {
+		in = sys.InFile
+	}
+	dev, err := term.Open(in, sys.ErrFile)
+	if err != nil {
+		return nil, sys
+	}
+	w, h := dev.Size()
+	c := &console{dev: dev, colour: sys.Colours(true).On, keys: in != nil, typing: typing, done: make(chan struct{}),
+		ended: make(chan struct{}), dirty: make(chan struct{}, 1), wake: make(chan struct{}, 1)}
+	c.screen = term.NewScreen(sys.ErrFile, w, h, c.colour)
+	c.greeting = term.Text(term.Dim, "getting ready")
+	c.view = newView(c.screen.Width(), sys.OutTerm)
+	go c.loop()
+	own := *sys
+	own.Err, own.Console, own.Under = c, c, sys
+	if sys.OutTerm {
+		own.Out = c
+	}
+	own.Width = min(c.screen.Width(), 120)
+	return c, &own
+}
+
+// consoleOf returns the console that sys writes to. nil means plain streams.
+func consoleOf(sys *cli.System) *console {
+	c, _ := sys.Console.(*console)
+	return c
+}
+
+// Attend opens the console for one run, if there is a terminal for it, and returns a context that
+// ends with cause when the person stops the run. Call stop at the end; it may be called again.
+func Attend(ctx context.Context, sys *cli.System, cause error, plain bool) (_ context.Context, _ *cli.System,
+	stop func()) {
+	if !plain {
+		if c, own := openConsole(sys, false); c != nil {
+			ctx, stop := c.follow(ctx, cause, new(pawl.Steering))
+			ctx, own.Under = cli.Attended(ctx, sys, cause)
+			if !sys.OutTerm {
+				own.Out = own.Under.Out
+			}
+			return ctx, own, func() { stop(); c.Close() }
+		}
+	}
+	ctx, stop = cli.InterruptibleBy(ctx, sys.Err, cause)
+	ctx, sys = cli.Attended(ctx, sys, cause)
+	return ctx, sys, stop
+}
+
+// Write shows what others print, line by line.
+func (c *console) Write(b []byte) (int, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.partial += string(b)
+	for {
+		l, rest, more := strings.Cut(c.partial, "\n")
+		if !more {
+			break
+		}
+		c.partial = rest
+		c.view.put("told", told(l).Wrap(c.view.width)...)
+	}
+	c.touch()
+	return len(b), nil
+}
+
+// told gives the lines of the command itself their colours.
+func told(l string) term.Line {
+	for _, p := range []struct {
+		prefix string
+		style  term.Style
+	}{{"pawl: error: ", term.Red | term.Bold}, {"pawl: hint: ", term.Cyan}, {"pawl: ", term.Dim}} {
+		if rest, ok := strings.CutPrefix(l, p.prefix); ok {
+			return term.Text(p.style, p.prefix).Add(0, rest)
+		}
+	}
+	return term.Text(0, l)
+}
+
+// print shows lines.
+func (c *console) print(what string, lines ...term.Line) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.view.put(what, lines...)
+	c.touch()
+}
+
+// wrapped shows a line that may be too long.
+func (c *console) wrapped(what string, l term.Line) {
+	c.update(func() { c.view.put(what, l.Wrap(c.view.width)...) })
+}
+
+// touch says that there is something to paint. The lock is held.
+func (c *console) touch() {
+	select {
+	case c.dirty <- struct{}{}:
+	default:
+	}
+}
+
+// update changes something under the lock, and has it painted.
+func (c *console) update(change func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	change()
+	c.touch()
+}
+
+const fps = 25 * time.Millisecond // between frames
+
+func (c *console) loop() {
+	defer close(c.ended)
+	tick := time.NewTicker(frame)
+	defer tick.Stop()
+	var soon <-chan time.Time
+	var painted time.Time
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	defer signal.Stop(signals)
+	c.paint()
+	for {
+		select {
+		case <-c.done:
+			return
+		case k := <-c.dev.Keys():
+			c.key(k)
+			c.paint()
+			continue
+		case <-signals:
+			c.key(term.Key{Name: "stop"})
+		case <-c.dev.Resized():
+			w, h := c.dev.Size()
+			c.update(func() {
+				c.screen.Resize(w, h)
+				c.view.width = c.screen.Width()
+			})
+		case <-c.dirty:
+			if wait := fps - time.Since(painted); wait > 0 {
+				if soon == nil {
+					soon = time.After(wait)
+				}
+				continue
+			}
+			c.paint()
+		case <-soon:
+			c.paint()
+		case <-tick.C:
+			c.mu.Lock()
+			active := c.view.active
+			c.mu.Unlock()
+			if !active {
+				continue
+			}
+			c.paint()
+		}
+		soon, painted = nil, time.Now()
+	}
+}
+
+// paint paints a frame.
+func (c *console) paint() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.failed {
+		return
+	}
+	now := time.Now()
+	print := c.view.drain(now)
+	live, at := c.below(now)
+	if c.screen.Paint(print, live, at) != nil {
+		c.failed = true // nobody reads any more
+		c.gone()
+	}
+}
+
+// below are the live lines, and where the cursor stands in them.
+func (c *console) below(now time.Time) (live []term.Line, at *term.Cursor) {
+	width, height := c.screen.Width(), c.screen.Height()
+	var foot []term.Line
+	add := func(lines ...term.Line) { foot = append(foot, lines...) }
+	switch {
+	case c.ask != nil:
+		lines, cursor := c.ask.show(width, max(4, height-4))
+		if cursor != nil {
+			at = &term.Cursor{Row: cursor.Row, Column: cursor.Column}
+		}
+		add(lines...)
+	case c.picker != nil:
+		return c.picker.show(width, height-3), nil
+	case c.panel != nil:
+		add(c.panel.show(c.view, width, max(4, height/2))...)
+	}
+	if c.ask == nil {
+		if l := c.view.status(now, c.hint()); l != nil {
+			add(nil, l)
+		} else if c.typing {
+			add(nil)
+		}
+		for _, q := range c.queue {
+			add(term.Text(term.Dim, "↳ queued: "+cli.Line(q, width-10)))
+		}
+		if c.typing || c.steer != nil && c.editor.Text() != "" {
+			lines, cursor := c.editor.View(term.Text(term.Cyan|term.Bold, "> "), width-1, 8)
+			at = &term.Cursor{Row: len(foot) + cursor.Row, Column: cursor.Column}
+			add(lines...)
+			if c.greeting != nil && c.editor.Text() == "" && !c.view.active {
+				add(c.greeting)
+			}
+		}
+	}
+	live = c.view.live(now, max(1, height-1-len(foot)))
+	if c.ask != nil && len(live) > 0 {
+		live = append(live, nil)
+	}
+	if at != nil {
+		at.Row += len(live)
+	}
+	if len(live) == 0 && len(foot) > 0 && len(foot[0]) == 0 && c.view.last == "" {
+		foot = foot[1:]
+		if at != nil {
+			at.Row--
+		}
+	}
+	return append(live, foot...), at
+}
+
+func (c *console) hint() string {
+	switch {
+	case c.pressed > 0:
+		return "stopping; Ctrl-C ends at once"
+	case c.steer != nil && c.screen.Width() >= 60:
+		return "Ctrl-C stops, type to steer"
+	}
+	return "Ctrl-C stops"
+}
+
+// follow shows a run. The context ends with cause when the person stops it; messages that are typed
+// go to inbox, nil: nowhere. Call stop when it has ended.
+func (c *console) follow(ctx context.Context, cause error, inbox *pawl.Steering) (_ context.Context, stop func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	if !c.keys {
+		inbox = nil // nobody types
+	}
+	c.update(func() {
+		c.view.begin(time.Now())
+		c.interrupt, c.pressed = func() { cancel(cause) }, 0
+		if inbox != nil {
+			c.steer = func(text string) bool { return inbox.Steer(ctx, llm.User(text)) == nil }
+		}
+	})
+	if inbox != nil {
+		ctx = pawl.WithInbox(ctx, inbox)
+	}
+	return ctx, func() {
+		cancel(nil)
+		c.update(func() { c.interrupt, c.steer, c.pressed, c.view.active = nil, nil, 0, false })
+	}
+}
+
+// show shows an event of the run.
+func (c *console) show(e pawl.Event) {
+	c.update(func() {
+		if e.Kind == pawl.EventSteered && len(c.queue) > 0 {
+			c.queue = c.queue[1:]
+		}
+		c.view.event(e, time.Now())
+	})
+}
+
+// unqueue returns what was typed for a run that has ended without it.
+func (c *console) unqueue() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	q := c.queue
+	c.queue = nil
+	return q
+}
+
+// suspend lets something else have the terminal.
+func (c *console) suspend(do func()) {
+	c.mu.Lock()
+	_ = c.screen.Close()
+	c.mu.Unlock()
+	do()
+	w, h := c.dev.Size()
+	c.update(func() {
+		c.screen.Resize(w, h)
+		c.view.width = c.screen.Width()
+	})
+}
+
+// edit lets the person change text in the editor of EDITOR. It is called from the loop, which
+// paints nothing meanwhile.
+func (c *console) edit(text, name string) (edited string, err error) {
+	editor := os.Getenv("VISUAL")
+	if editor == "" {
+		editor = os.Getenv("EDITOR")
+	}
+	if editor == "" {
+		return "", errors.New("no editor: EDITOR names one")
+	}
+	dir, err := os.MkdirTemp("", "pawl-edit-")
+	if err != nil {
+		return "", err
+	}
+	defer os.RemoveAll(dir)
+	path := dir + "/" + name
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		return "", err
+	}
+	c.suspend(func() {
+		c.dev.Release()
+		words := strings.Fields(editor)
+		cmd := exec.Command(words[0], append(slices.Clone(words[1:]), path)...)
+		cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stderr, os.Stderr
+		err = cmd.Run()
+		if seized := c.dev.Seize(); err == nil {
+			err = seized
+		}
+	})
+	if err != nil {
+		return "", err
+	}
+	b, err := os.ReadFile(path)
+	return string(b), err
+}
+
+// Close prints what is left, and gives the terminal back as it was. It may be called more than
+// once.
+func (c *console) Close() {
+	if c == nil {
+		return
+	}
+	select {
+	case <-c.done:
+		return
+	default:
+	}
+	close(c.done)
+	<-c.ended
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now := time.Now()
+	c.view.endProse()
+	if c.partial != "" {
+		c.view.put("told", told(c.partial))
+	}
+	_ = c.screen.Paint(append(c.view.drain(now), c.view.live(now, 0)...), nil, nil)
+	_ = c.screen.Close()
+	c.dev.Close()
+}

@@ -1,0 +1,203 @@
+package tui
+
+import (
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
+	"github.com/pawl-go/pawl/cmd/pawl/internal/term"
+)
+
+// key takes a key.
+func (c *console) key(k term.Key) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	defer c.touch()
+	switch k.Name {
+	case "":
+		return
+	case "ctrl-c", "stop":
+		c.stop(k.Name == "stop")
+		return
+	case "hangup":
+		c.gone()
+		return
+	case "ctrl-z":
+		c.mu.Unlock()
+		c.suspend(func() { _ = c.dev.Suspend() })
+		c.mu.Lock()
+		return
+	case "ctrl-l":
+		w, h := c.screen.Width()+1, c.screen.Height()
+		c.screen.Resize(w+1, h)
+		c.screen.Resize(w, h)
+		return
+	}
+	switch {
+	case c.picker != nil:
+		c.picker.key(k)
+	case c.ask != nil:
+		if c.ask.early(c.typed, time.Now()) {
+			return // it was meant for something else
+		}
+		if done := c.ask.key(k, c); done {
+			c.ask = nil
+		}
+	case c.panel != nil && c.panel.key(k, c.view, c.screen.Height()/2):
+		if c.panel.closed {
+			c.panel = nil
+		}
+	case k.Name == "ctrl-o":
+		c.panel = newPanel(c.view)
+	default:
+		c.edited(k)
+	}
+}
+
+// edited takes a key for the editor.
+func (c *console) edited(k term.Key) {
+	if !c.typing && c.steer == nil {
+		return
+	}
+	c.typed = time.Time{}
+	switch k.Name {
+	case "text":
+		c.typed = time.Now()
+		c.editor.Key(k)
+	case "enter":
+		if strings.HasSuffix(c.editor.Text(), `\`) {
+			text := strings.TrimSuffix(c.editor.Text(), `\`)
+			c.editor.Set(text + "\n")
+			return
+		}
+		c.enter()
+	case "ctrl-d":
+		if c.editor.Text() == "" && c.interrupt == nil {
+			c.eof = io.EOF
+			c.awake()
+			return
+		}
+		c.editor.Key(k)
+	case "ctrl-g", "ctrl-x":
+		text := c.editor.Text()
+		c.mu.Unlock()
+		edited, err := c.edit(text, "message.md")
+		c.mu.Lock()
+		if err == nil {
+			c.editor.Set(strings.TrimRight(edited, "\n"))
+		} else {
+			c.view.put("told", told("pawl: "+err.Error()))
+		}
+	case "esc":
+	default:
+		c.editor.Key(k)
+	}
+}
+
+// enter takes the line that was typed: a message for the run that is under way, or a line for next.
+func (c *console) enter() {
+	text := c.editor.Text()
+	if strings.TrimSpace(text) == "" {
+		return
+	}
+	if c.interrupt == nil {
+		c.editor.Take()
+		c.lines = append(c.lines, text)
+		c.awake()
+		return
+	}
+	if c.command != nil && strings.HasPrefix(text, "/") {
+		c.editor.Take()
+		c.mu.Unlock() // it prints
+		known := c.command(text)
+		c.mu.Lock()
+		if !known {
+			c.view.put("told", told("pawl: "+strings.Fields(text)[0]+" has to wait until the run has ended"))
+			c.editor.Set(text)
+		}
+		return
+	}
+	if c.steer != nil && c.steer(text) {
+		c.editor.Take()
+		c.queue = append(c.queue, text)
+	}
+}
+
+func (c *console) awake() {
+	select {
+	case c.wake <- struct{}{}:
+	default:
+	}
+}
+
+// stop is Ctrl-C: it ends the run well, and the second time the program. At the prompt it takes
+// away what was typed; where nothing was, it ends the chat.
+func (c *console) stop(signal bool) {
+	switch {
+	case c.picker != nil:
+		c.picker.say(-1)
+	case c.interrupt != nil:
+		c.pressed++
+		if c.pressed > 1 {
+			c.leave(cli.StatusInterrupted)
+		}
+		if c.ask != nil {
+			c.ask.cancel()
+			c.ask = nil
+		}
+		c.interrupt()
+	case c.ask != nil:
+		c.ask.cancel()
+		c.ask = nil
+	case !signal && c.editor.Text() != "":
+		c.editor.Set("")
+	default:
+		c.eof = pawl.ErrCancelled
+		c.awake()
+	}
+}
+
+// gone says that nobody sits at the terminal any more.
+func (c *console) gone() {
+	c.eof = io.EOF
+	c.awake()
+	if c.picker != nil {
+		c.picker.say(-1)
+	}
+	if c.interrupt != nil {
+		c.interrupt()
+	}
+	if c.ask != nil {
+		c.ask.cancel()
+		c.ask = nil
+	}
+}
+
+// leave gives the terminal back and ends the program.
+func (c *console) leave(status int) {
+	_ = c.screen.Close()
+	c.dev.Close()
+	os.Exit(status)
+}
+
+// next returns the next line that is entered. The error is io.EOF at the end, or pawl.ErrCancelled.
+func (c *console) next() (string, error) {
+	for {
+		c.mu.Lock()
+		if len(c.lines) > 0 {
+			l := c.lines[0]
+			c.lines = c.lines[1:]
+			c.mu.Unlock()
+			return l, nil
+		}
+		if err := c.eof; err != nil {
+			c.mu.Unlock()
+			return "", err
+		}
+		c.mu.Unlock()
+		<-c.wake
+	}
+}

@@ -1,0 +1,98 @@
+package tui
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/cmd/pawl/internal/assemble"
+	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
+	"github.com/pawl-go/pawl/durable"
+	"github.com/pawl-go/pawl/llm"
+)
+
+// DurableRun is a durable run on its way through this process.
+type DurableRun struct {
+	Journal *assemble.Journal
+	Runner  *durable.Runner
+	Setup   *assemble.Setup
+	Sys     *cli.System
+	Out     *Screen
+	JSON    bool   // events are printed as JSON, and nothing else is
+	Save    string // the file that the result is written to as well; "" means none
+}
+
+// Do runs it, prints what came of it, and turns that into the exit status.
+func (w *DurableRun) Do(ctx context.Context, msgs []llm.Message) error {
+	sys := w.Sys
+	d := NewDisplay(sys, w.Out)
+	var unwritten error
+	if w.JSON {
+		d.Show = assemble.EventLines(sys.Out, &unwritten)
+	}
+	started := time.Now()
+	run := pawl.Runner(w.Runner)
+	if w.Setup.Around != nil {
+		run = w.Setup.Around(run)
+	}
+	res, truth, err := w.Setup.Follow(w.Journal.Scoped(ctx), run, msgs, d.Show)
+	if res == nil {
+		if known := w.Journal.Known(w.Runner.ID, err); known != nil {
+			return known
+		}
+		return cli.NotBegun(err)
+	}
+	saved := assemble.Save(w.Save, res)
+	if !w.JSON {
+		d.Totals(res.Spent, time.Since(started))
+		sys = sys.Plain()
+		open := w.Setup.Shown(assemble.WaitingCalls(truth.Pending))
+		if len(open) == 0 {
+			open = w.Setup.Handed(truth)
+		}
+		if err := assemble.PrintEnd(sys, res, open, d.Live); err != nil {
+			return errors.Join(err, saved)
+		}
+	}
+	if saved != nil {
+		cli.Report(sys.Err, saved)
+	}
+	if end := w.ended(res, err); end != nil {
+		return end
+	}
+	if saved != nil {
+		return cli.Silent(cli.StatusFailed)
+	}
+	return unwritten
+}
+
+// ended turns how the run stopped into the exit status and what there is to say about it.
+func (w *DurableRun) ended(res *pawl.Result, err error) error {
+	id := cli.Visible(w.Runner.ID)
+	resume := w.Journal.Command("runs", "resume", id)
+	if known := w.Journal.Known(w.Runner.ID, err); known != nil {
+		return known // this is why the run was left
+	}
+	switch res.Stop {
+	case pawl.StopPending:
+		open := assemble.WaitingCalls(res.Pending)
+		return cli.Fail(cli.StatusPending, fmt.Errorf("%s for an answer: %s", assemble.Waits(len(open)),
+			assemble.Keys(open)), w.Journal.Settling(id, open))
+	case pawl.StopCancelled:
+		if err == nil {
+			return cli.Fail(cli.StatusInterrupted, errors.New(res.Cause), "")
+		}
+		return cli.Fail(cli.StatusInterrupted, errors.New(res.Cause), resume+" goes on with it, "+
+			w.Journal.Command("runs", "cancel", id)+" gives it up")
+	case pawl.StopFailed:
+		var f *cli.Failure
+		if end := w.Journal.Failed(w.Runner.ID, err); err != nil && errors.As(end, &f) && f.Status == cli.StatusFailed {
+			f.Hint = strings.TrimPrefix(f.Hint+"; "+resume+" tries again from there", "; ")
+			return f
+		}
+	}
+	return (&assemble.AgentFlags{}).Ended(res, err, "")
+}

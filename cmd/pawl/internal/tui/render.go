@@ -1,0 +1,332 @@
+package tui
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
+	"github.com/pawl-go/pawl/cmd/pawl/internal/term"
+	"github.com/pawl-go/pawl/config"
+	"github.com/pawl-go/pawl/llm"
+)
+
+// Renderer makes the events of a run readable, one after another. Nothing that a model or a tool
+// says reaches the writer but through visible, so no control character does.
+//
+//	step 2 ──────────────────────────
+//	I read both files.
+//	  → 2.1 file_read {"path":"a.csv"}
+//	  → 2.2 file_read {"path":"b.csv"}
+//	  ✓ 2.2 file_read  0.2 ms  id,amount (+11 lines)
+//	  ✗ 2.1 file_read  0.3 ms  error
+//	      a.csv: no such file; did you mean "A.csv"?
+type Renderer struct {
+	w     io.Writer
+	style cli.Style
+	width int
+	// write the text of a reply as it comes; otherwise only the text beside calls, once it is whole
+	live bool
+
+	open   bool // the last line is not ended
+	dim    bool // the open line is reasoning
+	step   int
+	told   int               // the step whose header is written
+	calls  int               // announced in this step
+	labels map[string]string // of this step's calls, by id
+	// when the tools of this step began; a call's own time counts the wait for a person too
+	begun   map[llm.Key]time.Time
+	pending []pawl.Waiting
+}
+
+// NewRenderer returns a renderer that writes to w as sys wants it. live says that the text of a
+// reply is written as it arrives.
+func NewRenderer(sys *cli.System, w io.Writer, style cli.Style, live bool) *Renderer {
+	return &Renderer{w: w, style: style, width: sys.Width, live: live}
+}
+
+// display is where a run is shown: in place at the console, or as plain lines.
+type display struct {
+	Show    func(pawl.Event)
+	Live    bool // the answer is told as it comes: what shows it, and where it goes to, is one terminal
+	plain   *Renderer
+	console *console // nil: plain lines
+}
+
+// NewDisplay returns the console of sys as a display, or plain lines on out.
+func NewDisplay(sys *cli.System, out *Screen) *display {
+	d := &display{Live: sys.OutTerm && sys.ErrTerm, console: consoleOf(sys)}
+	if d.console != nil {
+		d.Show = d.console.show
+		return d
+	}
+	d.plain = NewRenderer(sys, out, sys.Colours(sys.ErrTerm), d.Live)
+	d.Show = d.plain.Event
+	return d
+}
+
+// Totals shows what a run used.
+func (d *display) Totals(s pawl.Spent, took time.Duration) {
+	switch {
+	case s.Requests == 0:
+	case d.console != nil:
+		d.console.wrapped("totals", term.Text(term.Dim, cli.Totals(s, took)))
+	default:
+		d.plain.Totals(s, took)
+	}
+}
+
+// Totals writes what a run used.
+func (r *Renderer) Totals(s pawl.Spent, took time.Duration) {
+	fmt.Fprintf(r.w, "\n%s\n", r.style.Dim(cli.Totals(s, took)))
+}
+
+// Event writes what there is to see of e.
+func (r *Renderer) Event(e pawl.Event) {
+	if e.Run != "" && strings.Contains(string(e.Run), "/") && e.Kind != pawl.EventCallCompleted {
+		return // of a run inside a call: only what its calls came to is shown
+	}
+	switch e.Kind {
+	case pawl.EventStepStarted:
+		r.begin(e.Step)
+	case pawl.EventText:
+		if r.live {
+			r.text(e.Text, false)
+		}
+	case pawl.EventReasoning:
+		if r.live {
+			r.text(e.Text, true)
+		}
+	case pawl.EventTextRetracted:
+		if r.live {
+			r.line(r.style.Dim("(forget that: it was no answer but a call written as text)"))
+		}
+	case pawl.EventCallReady:
+		if r.live {
+			r.announce(e.Step, e.Call, "")
+		}
+	case pawl.EventResponseReceived:
+		if !r.live {
+			r.whole(e)
+		}
+		r.end()
+	case pawl.EventCallStarted:
+		if r.labels[e.Call.ID] == "" && direct(e.Path) {
+			r.announce(e.Step, e.Call, e.Path)
+		}
+		if _, again := r.begun[e.Path]; !again && r.begun != nil {
+			r.begun[e.Path] = time.Now()
+		}
+		if e.Attempt > 1 {
+			r.line(fmt.Sprintf("  → %s again, attempt %d", r.label(e.Path, e.Call), e.Attempt))
+		}
+	case pawl.EventProgress:
+		r.line("      " + r.style.Dim(cli.Line(e.Text, r.width-6)))
+	case pawl.EventNotice:
+		if e.Code == config.NoticeDriver {
+			return // it was told when the command began
+		}
+		mark := "  ! "
+		for _, l := range cli.Folded(cli.Visible(e.Code+": "+e.Text), r.width-len(mark), 3) {
+			r.line(r.style.Yellow(mark + l))
+			mark = "    "
+		}
+	case pawl.EventCallCompleted:
+		r.completed(e)
+	case pawl.EventRunEnded:
+		r.end()
+	}
+}
+
+func (r *Renderer) begin(step int) {
+	if step != r.step {
+		r.step, r.calls, r.labels, r.begun = step, 0, map[string]string{}, map[llm.Key]time.Time{}
+	}
+}
+
+// header writes the head of the step, once there is something to put under it.
+func (r *Renderer) header() {
+	if r.told == r.step {
+		return
+	}
+	r.told = r.step
+	r.end()
+	title := "step " + strconv.Itoa(r.step) + " "
+	fmt.Fprintf(r.w, "\n%s%s\n", r.style.Bold(title), r.style.Dim(strings.Repeat("─", max(0, r.width-len(title)))))
+}
+
+// text writes a fragment. The line stays open.
+func (r *Renderer) text(s string, dim bool) {
+	if r.open && r.dim != dim {
+		r.end()
+	}
+	s = cli.Visible(s)
+	if s == "" {
+		return
+	}
+	r.header()
+	r.open, r.dim = !strings.HasSuffix(s, "\n"), dim
+	if dim {
+		s = r.style.Dim(s)
+	}
+	io.WriteString(r.w, s)
+}
+
+// whole shows a reply that was not shown as it came. An answer is left to whoever prints it.
+func (r *Renderer) whole(e pawl.Event) {
+	calls := e.Response.Message.Calls()
+	if len(calls) == 0 {
+		return
+	}
+	r.begin(e.Step)
+	if t := strings.TrimSpace(e.Response.Message.Text()); t != "" {
+		r.line(cli.Visible(t))
+	}
+	for i := range calls {
+		r.announce(e.Step, &calls[i], "")
+	}
+}
+
+// end ends an open line.
+func (r *Renderer) end() {
+	if r.open {
+		io.WriteString(r.w, "\n")
+		r.open = false
+	}
+}
+
+func (r *Renderer) line(s string) {
+	r.header()
+	r.end()
+	io.WriteString(r.w, s+"\n")
+}
+
+// announce shows that the model wants a call. Its label counts the calls of the reply from 1; of a
+// call that an earlier run left open, path says which it was.
+func (r *Renderer) announce(step int, c *llm.ToolCall, path llm.Key) {
+	r.begin(step)
+	r.calls++
+	label := fmt.Sprintf("%d.%d", step, r.calls)
+	if _, place, ok := strings.Cut(strings.TrimPrefix(string(path), "run/"), "/"); ok {
+		if n, err := strconv.Atoi(place); err == nil {
+			label = fmt.Sprintf("%d.%d", step, n+1)
+		}
+	}
+	if r.labels == nil {
+		r.labels = map[string]string{}
+	}
+	r.labels[c.ID] = label
+	head := "  → " + label + " " + cli.Line(c.Name, 40) + " "
+	args := cli.Line(shortArgs(c.Args), r.width-utf8.RuneCountInString(head))
+	r.line(head + r.style.Dim(args))
+}
+
+// longText is a JSON string of more than 32 bytes, escapes included.
+var longText = regexp.MustCompile(`"(?:[^"\\]|\\.){33,}"`)
+
+// shortArgs writes arguments on a line, with long texts cut so that what stands beside them can be
+// seen. Arguments that are no JSON stay as they are.
+func shortArgs(args json.RawMessage) string {
+	var b bytes.Buffer
+	if json.Compact(&b, args) != nil {
+		return string(args)
+	}
+	return longText.ReplaceAllStringFunc(b.String(), func(s string) string {
+		n := 24
+		for n > 0 && (!utf8.RuneStart(s[n]) || s[n-1] == '\\') {
+			n--
+		}
+		return s[:n] + `…"`
+	})
+}
+
+// direct reports whether the call at path was made by the run that is shown, and not inside another
+// call.
+func direct(path llm.Key) bool { return strings.Count(string(path), "/") == 2 }
+
+func (r *Renderer) label(path llm.Key, c *llm.ToolCall) string {
+	if l := r.labels[c.ID]; l != "" && direct(path) {
+		return l + " " + cli.Line(c.Name, 40)
+	}
+	return strings.TrimPrefix(string(path), "run/") + " " + cli.Line(c.Name, 40)
+}
+
+// completed shows what a call came to.
+func (r *Renderer) completed(e pawl.Event) {
+	x := e.Execution
+	// refused before it began, and not of a reply that was shown
+	if _, known := r.labels[x.Call.ID]; !known && direct(x.Key) {
+		r.announce(e.Step, &x.Call, x.Key)
+	}
+	mark, note := r.style.Green("✓"), ""
+	switch x.Outcome {
+	case pawl.OutcomeOK:
+		if x.Cached {
+			note = "  " + r.style.Dim("cached")
+		}
+	case pawl.OutcomePending, pawl.OutcomeUnknown:
+		mark, note = r.style.Yellow("?"), "  "+r.style.Yellow(string(x.Outcome))
+		r.pending = append(r.pending, x.Waiting...)
+	case pawl.OutcomeSkipped, pawl.OutcomeCancelled, pawl.OutcomeDenied, pawl.OutcomeBlocked:
+		mark, note = r.style.Yellow("–"), "  "+r.style.Yellow(string(x.Outcome))
+	default:
+		mark, note = r.style.Red("✗"), "  "+r.style.Red(string(x.Outcome))
+	}
+	label := r.label(x.Key, &x.Call)
+	took := ""
+	if !x.Started.IsZero() { // it is not told of runs on a cluster
+		took = cli.Short(x.Ended.Sub(x.Started))
+	}
+	if begun, ok := r.begun[x.Key]; ok && begun.Before(x.Ended) && begun.After(x.Started) {
+		took = cli.Short(x.Ended.Sub(begun))
+	}
+	head := fmt.Sprintf("  %s %s", mark, label)
+	used := 4 + utf8.RuneCountInString(label)
+	if took != "" {
+		head += "  " + r.style.Dim(took)
+		used += 2 + utf8.RuneCountInString(took)
+	}
+	head += note
+	text := strings.TrimSpace(x.Result.Text())
+	if x.Outcome == pawl.OutcomeOK {
+		if x.Cached {
+			used += len("  cached")
+		}
+		if text != "" {
+			head += "  " + summary(text, max(20, r.width-used-2))
+		}
+		r.line(head)
+		return
+	}
+	r.line(head)
+	const most = 8
+	lines := strings.Split(text, "\n")
+	for i, l := range lines {
+		if i == most {
+			r.line(r.style.Dim(fmt.Sprintf("      … %s more", cli.Count(len(lines)-most, "line"))))
+			break
+		}
+		for _, l := range cli.Folded(cli.Visible(l), r.width-6, 3) {
+			if l != "" {
+				r.line("      " + l)
+			}
+		}
+	}
+}
+
+// summary shows the head of a result in width runes, and how much more there is.
+func summary(text string, width int) string {
+	first, rest, more := strings.Cut(text, "\n")
+	if !more {
+		return cli.Line(first, width)
+	}
+	tail := fmt.Sprintf(" (+%s)", cli.Count(strings.Count(rest, "\n")+1, "line"))
+	return cli.Line(first, width-utf8.RuneCountInString(tail)) + tail
+}

@@ -1,0 +1,405 @@
+package tui
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/cmd/pawl/internal/assemble"
+	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
+	"github.com/pawl-go/pawl/cmd/pawl/internal/term"
+	"github.com/pawl-go/pawl/cmd/pawl/internal/tui/markdown"
+	"github.com/pawl-go/pawl/internal/nearest"
+	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/store"
+)
+
+// slash is a command of a chat.
+type slash struct {
+	name, args, help string
+	shows            bool // it only shows something, so it may be said while a run is under way
+	do               func(t *chat, rest string) (quit bool)
+}
+
+// slashes are the commands, in the order in which /help lists them.
+func slashes() []slash {
+	return []slash{
+		{"/help", "", "what can be typed", true, (*chat).help},
+		{"/tools", "", "what the model may call", true, (*chat).tools},
+		{"/show", "[N]", "a result whole: that of call #N, or the last", true, (*chat).show},
+		{"/cost", "", "what the conversation has used", true, (*chat).cost},
+		{"/model", "[NAME]", "which model it is; with a name, another one", false, (*chat).model},
+		{"/thread", "[NAME]", "the conversations that are kept; with a name, go on with that one", false,
+			(*chat).threads},
+		{"/clear", "", "begin a new conversation", false, (*chat).clear},
+		{"/save", "FILE", "keep the conversation in a file", false, (*chat).save},
+		{"/runs", "", "durable runs", true, (*chat).runs},
+		{"/approve", "", "let the calls that wait run", false, (*chat).settle},
+		{"/deny", "REASON", "refuse them; the model is told the reason", false, (*chat).refuse},
+		{"/quit", "", "end, as does the end of the input", false, func(*chat, string) bool { return true }},
+	}
+}
+
+// slashHelp lists the commands.
+func slashHelp() string {
+	var b strings.Builder
+	for _, s := range slashes() {
+		fmt.Fprintf(&b, "    %-18s %s\n", strings.TrimSpace(s.name+" "+s.args), s.help)
+	}
+	return b.String()
+}
+
+// command carries out a line that begins with a slash, and reports whether the chat is over.
+func (t *chat) command(text string) (done bool) {
+	name, rest, _ := strings.Cut(strings.TrimSpace(text), " ")
+	if name == "/exit" {
+		name = "/quit"
+	}
+	all := slashes()
+	var names []string
+	for _, s := range all {
+		if s.name == name {
+			return s.do(t, strings.TrimSpace(rest))
+		}
+		names = append(names, s.name)
+	}
+	near := ""
+	if n := nearest.Word(name, names); n != "" {
+		near = "; did you mean " + n + "?"
+	}
+	t.say("there is no %s%s; there are %s", name, near, strings.Join(names, ", "))
+	return false
+}
+
+// meanwhile carries out a command while a run is under way, and reports whether it is one that can
+// be.
+func (t *chat) meanwhile(text string) bool {
+	name, _, _ := strings.Cut(strings.TrimSpace(text), " ")
+	if !slices.ContainsFunc(slashes(), func(s slash) bool { return s.name == name && s.shows }) {
+		return false
+	}
+	t.command(text)
+	return true
+}
+
+// complete returns what a line that begins with a slash could become.
+func (t *chat) complete(before string) (out []string) {
+	name, rest, args := strings.Cut(before, " ")
+	if !strings.HasPrefix(before, "/") || strings.Contains(before, "\n") {
+		return nil
+	}
+	if !args {
+		for _, s := range slashes() {
+			if strings.HasPrefix(s.name, before) {
+				if s.args != "" {
+					s.name += " "
+				}
+				out = append(out, s.name)
+			}
+		}
+		return out
+	}
+	var words []string
+	switch name {
+	case "/thread":
+		for _, k := range t.known() {
+			words = append(words, k.ID)
+		}
+	case "/save":
+		words, _ = filepath.Glob(rest + "*")
+		for i, w := range words {
+			if info, err := os.Stat(w); err == nil && info.IsDir() {
+				words[i] += "/"
+			}
+		}
+	}
+	for _, w := range words {
+		if strings.HasPrefix(w, rest) {
+			out = append(out, name+" "+w)
+		}
+	}
+	return out
+}
+
+func (t *chat) help(string) bool {
+	fmt.Fprint(t.out, slashHelp())
+	if t.console != nil {
+		fmt.Fprint(t.out, "\n"+keyHelp)
+	}
+	return false
+}
+
+const keyHelp = `    Enter              send; while the model is at work: a message to it
+    Alt-Enter, \Enter  a new line
+    up, down           what was typed before
+    Tab                complete a command
+    Ctrl-O             open a result, close it; left and right: another
+    Ctrl-G             write in $EDITOR
+    Ctrl-C             stop the model; twice: end at once; at the prompt: end
+`
+
+func (t *chat) tools(string) bool {
+	for _, tool := range t.setup.Tools {
+		fmt.Fprintf(t.out, "  %-18s %-10s %s\n", cli.Line(tool.Name, 40), tool.Effect,
+			cli.FirstSentence(tool.Description, max(t.sys.Width-32, 48)))
+	}
+	if len(t.setup.Tools) == 0 {
+		t.say("no tools; --tools file,data offers the built-in ones")
+	}
+	return false
+}
+
+func (t *chat) save(rest string) bool {
+	if rest == "" {
+		t.say("where to? /save FILE")
+	} else if err := assemble.SaveTranscript(rest, t.setup.Secrets.Result(t.res)); err != nil {
+		t.say("%v", err)
+	} else {
+		t.say("saved %s", rest)
+	}
+	return false
+}
+
+func (t *chat) settle(string) bool {
+	return t.decide(assemble.SettleFlags{Approve: []string{assemble.All}})
+}
+
+func (t *chat) refuse(rest string) bool {
+	return t.decide(assemble.SettleFlags{Deny: []string{assemble.All + "=" + rest}})
+}
+
+// decide answers all calls that wait.
+func (t *chat) decide(f assemble.SettleFlags) bool {
+	msgs, _, err := f.Settle(t.res)
+	if err != nil {
+		t.say("%v", err)
+	} else {
+		t.turn(t.res, msgs...)
+	}
+	return false
+}
+
+// show shows what a call gave.
+func (t *chat) show(rest string) bool {
+	if t.console != nil {
+		t.console.showCall(rest)
+		return false
+	}
+	var all []llm.ToolResult
+	for _, m := range t.res.Messages {
+		for _, p := range m.Parts {
+			if r, ok := p.(llm.ToolResult); ok {
+				all = append(all, r)
+			}
+		}
+	}
+	n, err := strconv.Atoi(strings.TrimPrefix(rest, "#"))
+	if rest == "" {
+		n, err = len(all), nil
+	}
+	if err != nil || n < 1 || n > len(all) {
+		t.say("there is no result %q; there are %s", rest, cli.Count(len(all), "result"))
+		return false
+	}
+	fmt.Fprintln(t.out, cli.Visible(t.setup.Secrets.String(all[n-1].Text())))
+	return false
+}
+
+// showCall prints what is known of a call, for good.
+func (c *console) showCall(rest string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	defer c.touch()
+	kept := c.view.kept
+	n, err := strconv.Atoi(strings.TrimPrefix(rest, "#"))
+	if rest == "" {
+		n, err = len(kept), nil
+	}
+	if err != nil || n < 1 || n > len(kept) {
+		c.view.put("told", told(fmt.Sprintf("pawl: there is no result %q; there are %s", rest,
+			cli.Count(len(kept), "result"))))
+		return
+	}
+	p := &panel{number: n}
+	title, body := p.content(c.view, c.view.width-2)
+	c.view.put("shown", append([]term.Line{title}, term.Indent(body, term.Text(0, "  "), term.Text(0, "  "))...)...)
+}
+
+func (t *chat) cost(string) bool {
+	fmt.Fprintf(t.out, "  %s\n", cli.Totals(t.spent, 0))
+	return false
+}
+
+// model says which model answers, or sets another one.
+func (t *chat) model(rest string) bool {
+	if rest == "" {
+		t.say("%s; /model NAME sets another", t.setup.Model)
+		return false
+	}
+	before, old, person := t.Model, t.setup, t.person
+	t.Model = rest
+	if err := t.open(); err != nil {
+		t.Model, t.setup, t.person = before, old, person
+		cli.Report(t.sys.Err, err)
+		return false
+	}
+	old.Close()
+	if t.kept != nil {
+		if db, err := t.setup.DB.Create(); err == nil {
+			t.kept.DB = db
+			t.setup.DB.Thread = t.kept.ID
+		}
+	}
+	t.say("the model is %s from now on", t.setup.Model)
+	return false
+}
+
+// clear begins a new conversation. What was said is kept where it was.
+func (t *chat) clear(string) bool {
+	t.goOn(assemble.NewThread, new(pawl.Result))
+	if t.last = nil; t.console != nil {
+		t.console.update(func() { t.console.view.kept = nil })
+	}
+	return false
+}
+
+// goOn goes on with the conversation of that name, if conversations are kept at all.
+func (t *chat) goOn(name string, from *pawl.Result) {
+	t.spent = pawl.Spent{}
+	if t.kept == nil {
+		t.res = from
+		t.say("a new conversation")
+		return
+	}
+	kept, past, err := assemble.OpenThread(context.Background(), t.kept.DB, t.kept.Scope, name, time.Now())
+	if err != nil {
+		cli.Report(t.sys.Err, err)
+		return
+	}
+	t.kept, t.res, t.setup.DB.Thread = kept, past, kept.ID
+	t.say("the conversation is %s%s", kept.ID, since(kept))
+	t.recall()
+}
+
+// known are the conversations that are kept.
+func (t *chat) known() []store.Thread {
+	if t.kept == nil {
+		return nil
+	}
+	all, err := assemble.Threads(context.Background(), t.kept.DB, t.kept.Scope)
+	if err != nil {
+		t.say("%v", err)
+	}
+	return all
+}
+
+func (t *chat) threads(rest string) bool {
+	switch {
+	case t.kept == nil:
+		t.say("conversations are not kept; --thread NAME keeps them")
+	case rest != "":
+		t.goOn(rest, nil)
+	default:
+		all := t.known()
+		for _, k := range all[:min(len(all), 15)] {
+			mark := "  "
+			if k.ID == t.kept.ID {
+				mark = "* "
+			}
+			fmt.Fprintf(t.out, "%s%-20s %4d  %s  %s\n", mark, cli.Visible(k.ID), k.Messages,
+				ago(time.Since(k.Updated)), cli.Line(k.Title, max(t.sys.Width-40, 10)))
+		}
+		if len(all) == 0 {
+			t.say("no conversation is kept yet; this one is %s", t.kept.ID)
+		}
+	}
+	return false
+}
+
+// ago writes how long ago something was, in a column.
+func ago(d time.Duration) string {
+	switch {
+	case d < time.Minute:
+		return "     now"
+	case d < time.Hour:
+		return fmt.Sprintf("%3d min ", int(d.Minutes()))
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%3d h   ", int(d.Hours()))
+	}
+	return fmt.Sprintf("%3d days", int(d.Hours()/24))
+}
+
+// runs lists durable runs.
+func (t *chat) runs(string) bool {
+	db, err := t.setup.DB.Create()
+	if err != nil {
+		cli.Report(t.sys.Err, assemble.Misconfigured(err))
+		return false
+	}
+	all, err := db.JournalRuns(context.Background(), t.Scope(), "", store.Page{Limit: 15})
+	if err != nil {
+		t.say("%v", err)
+	}
+	for _, r := range all {
+		fmt.Fprintf(t.out, "  %-24s %-10s %s\n", cli.Visible(r.ID), r.State, ago(time.Since(r.Updated)))
+	}
+	if len(all) == 0 {
+		t.say("there is no durable run; pawl run --durable begins one")
+	}
+	return false
+}
+
+// greet says what there is to begin with, at the console.
+func (t *chat) greet() {
+	c := t.console
+	c.update(func() {
+		c.editor.Complete = t.complete
+		c.command = t.meanwhile
+		head := term.Text(term.Bold, "pawl").Add(0, "  "+t.setup.Model).Add(term.Dim, "  "+
+			cli.Count(len(t.setup.Tools), "tool"))
+		if t.kept != nil {
+			head = head.Add(term.Dim, "  thread "+t.kept.ID)
+		}
+		c.view.put("head", head.Wrap(c.view.width)...)
+		c.greeting = term.Text(term.Dim, "Enter sends, Alt-Enter: new line, /help")
+	})
+	t.recall()
+}
+
+// recall shows how a conversation that goes on ended, and remembers what was typed in it.
+func (t *chat) recall() {
+	if t.console == nil || len(t.res.Messages) == 0 {
+		return
+	}
+	c := t.console
+	c.update(func() {
+		asked := -1
+		for i, m := range t.res.Messages {
+			if m.Role == llm.RoleUser && m.Text() != "" {
+				c.editor.Remember(m.Text())
+				asked = i
+			}
+		}
+		if asked < 0 {
+			return
+		}
+		if asked > 0 {
+			c.view.put("told", term.Text(term.Dim, fmt.Sprintf("… %s before", cli.Count(asked, "message"))))
+		}
+		c.view.put("past", c.view.quoted(t.res.Messages[asked].Text())...)
+		for _, m := range t.res.Messages[asked+1:] {
+			if text := m.Text(); m.Role == llm.RoleAssistant && strings.TrimSpace(text) != "" {
+				c.view.put("text", markdown.Render(t.setup.Secrets.String(text), c.view.width)...)
+			}
+		}
+	})
+	if open := t.waiting(); len(open) > 0 {
+		t.say("calls wait: %s; /approve, or /deny REASON", assemble.Keys(open))
+	}
+}

@@ -1,0 +1,376 @@
+package tui
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
+	"github.com/pawl-go/pawl/cmd/pawl/internal/term"
+	"github.com/pawl-go/pawl/cmd/pawl/internal/tui/markdown"
+	"github.com/pawl-go/pawl/config"
+	"github.com/pawl-go/pawl/llm"
+)
+
+// view makes the events of runs into lines of a terminal: those that are done, which are printed
+// once and stay, and live ones under them, which are painted again.
+//
+//	I look at both files.
+//
+//	✓ file_read a.csv  12 ms  #1
+//	  ⎿ id,amount (+11 lines)
+//	⠹ file_read b.csv  1.2 s
+//
+// What comes first stays above: a call that is done waits for one before it that is not. The view
+// reads no clock and knows no terminal. It may be used by one goroutine at a time.
+type view struct {
+	width  int
+	answer bool // show the text of answers; otherwise only what stands beside calls
+
+	items  []shownItem
+	prose  *prose
+	calls  map[llm.Key]*callItem // by path
+	byID   map[string]*callItem  // of the step, by run and id
+	kept   []*callItem           // all calls, by number - 1
+	last   string                // what was printed last
+	active bool                  // a run is under way
+	phase  string                // what it does
+	began  time.Time             // when it did that first
+	step   int
+	tokens int // written so far, in fragments
+	ended  *pawl.Result
+}
+
+// shownItem is something that is shown, from top to bottom.
+type shownItem interface {
+	// kind tells things apart that an empty line stands between.
+	kind() string
+	// done reports whether it stays as it is.
+	done() bool
+	// lines shows it.
+	lines(v *view, now time.Time) []term.Line
+}
+
+// prose is text of the model.
+type prose struct {
+	stream   *markdown.Stream
+	ready    []term.Line // done and not yet printed
+	thinking bool
+	closed   bool
+	raw      strings.Builder
+}
+
+func (p *prose) kind() string {
+	if p.thinking {
+		return "thinking"
+	}
+	return "text"
+}
+
+func (p *prose) done() bool { return p.closed }
+
+func (p *prose) lines(v *view, _ time.Time) []term.Line {
+	all := p.ready
+	if !p.closed {
+		all = append(all[:len(all):len(all)], p.stream.Open()...)
+	}
+	return p.look(all)
+}
+
+func (p *prose) look(lines []term.Line) []term.Line {
+	if !p.thinking {
+		return lines
+	}
+	out := make([]term.Line, len(lines))
+	for i, l := range lines {
+		out[i] = term.Text(term.Dim, "∴ ").With(l.Styled(term.Dim | term.Italic)...)
+	}
+	return out
+}
+
+// fixed are lines that stay as they are.
+type fixed struct {
+	what string
+	text []term.Line
+}
+
+func (f fixed) kind() string { return f.what }
+
+func (f fixed) done() bool { return true }
+
+func (f fixed) lines(*view, time.Time) []term.Line { return f.text }
+
+func newView(width int, answer bool) *view {
+	v := &view{width: width, answer: answer}
+	v.begin(time.Time{})
+	v.active = false
+	return v
+}
+
+// begin makes ready for a run.
+func (v *view) begin(now time.Time) {
+	held := v.calls
+	v.calls, v.byID = map[llm.Key]*callItem{}, map[string]*callItem{}
+	for path, c := range held {
+		if c.held {
+			v.calls[path] = c
+		}
+	}
+	v.active, v.phase, v.began, v.ended, v.step, v.tokens = true, "starting", now, nil, 0, 0
+}
+
+// put adds lines that stay.
+func (v *view) put(what string, lines ...term.Line) {
+	v.endProse()
+	v.items = append(v.items, fixed{what, lines})
+}
+
+// event takes what happened.
+func (v *view) event(e pawl.Event, now time.Time) {
+	inner := strings.Contains(string(e.Run), "/")
+	switch e.Kind {
+	case pawl.EventStepStarted:
+		if !inner {
+			v.step = e.Step
+			v.byID = map[string]*callItem{}
+		}
+	case pawl.EventRequestStarted:
+		if !inner {
+			v.phase = "waiting for the model"
+		}
+	case pawl.EventText, pawl.EventReasoning:
+		if !inner {
+			v.phase = "writing"
+			if e.Kind == pawl.EventReasoning {
+				v.phase = "thinking"
+			}
+			v.tokens++
+			if v.answer {
+				v.text(e.Text, e.Kind == pawl.EventReasoning)
+			}
+		}
+	case pawl.EventTextRetracted:
+		if !inner && v.answer {
+			v.retract()
+		}
+	case pawl.EventCallDelta:
+		if !inner {
+			v.phase = "writing a call"
+			c := v.announced(e)
+			c.bytes += len(e.Text)
+		}
+	case pawl.EventCallReady:
+		if !inner {
+			c := v.announced(e)
+			c.call, c.state = *e.Call, callReady
+		}
+	case pawl.EventResponseReceived:
+		if !inner {
+			v.reply(e)
+		}
+	case pawl.EventCallStarted:
+		v.phase = "running calls"
+		c := v.at(e.Path, e.Call)
+		c.call = *e.Call
+		c.start(e.Attempt, v.step == e.Step && !c.replied, now)
+	case pawl.EventProgress:
+		if c := v.calls[e.Path]; c != nil {
+			c.progress = e.Text
+		}
+	case pawl.EventNotice:
+		v.notice(e)
+	case pawl.EventCallCompleted:
+		v.at(e.Path, &e.Execution.Call).complete(v, e.Execution, now)
+	case pawl.EventSteered:
+		if !inner && e.Message != nil {
+			v.said(e.Message.Text())
+		}
+	case pawl.EventRunEnded:
+		if !inner {
+			v.end(e.Result)
+		}
+	}
+}
+
+// text takes a fragment of an answer, or of what the model thinks.
+func (v *view) text(s string, thinking bool) {
+	if v.prose != nil && v.prose.thinking != thinking {
+		v.endProse()
+	}
+	if v.prose == nil {
+		if strings.TrimSpace(s) == "" {
+			return
+		}
+		width := v.width
+		if thinking {
+			width -= 2
+		}
+		v.prose = &prose{stream: markdown.New(width), thinking: thinking}
+		v.items = append(v.items, v.prose)
+	}
+	v.prose.raw.WriteString(s)
+	v.prose.ready = append(v.prose.ready, v.prose.stream.Write(s)...)
+}
+
+func (v *view) endProse() {
+	if p := v.prose; p != nil {
+		p.ready = append(p.ready, p.stream.Close()...)
+		p.closed = true
+		v.prose = nil
+	}
+}
+
+// retract takes text back that was no answer, as far as it can be.
+func (v *view) retract() {
+	for i, it := range v.items {
+		if p, ok := it.(*prose); ok && p == v.prose {
+			v.items = append(v.items[:i], v.items[i+1:]...)
+		}
+	}
+	v.prose = nil
+	if v.last == "text" {
+		v.put("note", term.Text(term.Dim, "(forget that: it was no answer but a call written as text)"))
+	}
+}
+
+// reply shows of a whole reply what was not shown as it came.
+func (v *view) reply(e pawl.Event) {
+	v.endProse()
+	calls := e.Response.Message.Calls()
+	if text := strings.TrimSpace(e.Response.Message.Text()); !v.answer && len(calls) > 0 && text != "" {
+		v.text(text, false)
+		v.endProse()
+	}
+	for i := range calls {
+		id := string(e.Run) + " " + calls[i].ID
+		c := v.byID[id]
+		if c == nil {
+			c = v.add(nil)
+			c.call, c.state = calls[i], callReady
+			v.byID[id] = c
+		}
+		c.replied = true
+	}
+	if len(calls) > 0 {
+		v.phase = "running calls"
+	}
+}
+
+func (v *view) notice(e pawl.Event) {
+	if e.Code == config.NoticeDriver {
+		return // it was told when the command began
+	}
+	text := fmt.Sprintf("%s: %s", e.Code, e.Text)
+	if c := v.calls[e.Path]; c != nil && !c.done() {
+		c.notes = append(c.notes, text)
+		return
+	}
+	lines := term.Text(term.Yellow, text).Wrap(v.width - 2)
+	v.put("note", term.Indent(lines[:min(len(lines), 3)], term.Text(term.Yellow, "! "), term.Text(0, "  "))...)
+}
+
+// said shows a message of the person.
+func (v *view) said(text string) { v.put("said", v.quoted(text)...) }
+
+// quoted are the lines of a message of the person.
+func (v *view) quoted(text string) []term.Line {
+	var lines []term.Line
+	for _, l := range strings.Split(strings.TrimRight(text, "\n"), "\n") {
+		lines = append(lines, term.Text(term.Bold, l).Wrap(v.width-2)...)
+	}
+	const most = 40
+	if len(lines) > most {
+		more := len(lines) - most
+		lines = append(lines[:most], term.Text(term.Dim, "… "+cli.Count(more, "line")+" more"))
+	}
+	return term.Indent(lines, term.Text(term.Cyan|term.Bold, "> "), term.Text(0, "  "))
+}
+
+// end closes what is open. A call that waits for a word stays as it is.
+func (v *view) end(res *pawl.Result) {
+	v.endProse()
+	v.active, v.ended = false, res
+	for _, it := range v.items {
+		if c, ok := it.(*callItem); ok && !c.held {
+			c.giveUp()
+		}
+	}
+}
+
+// drain returns the lines that are done, each once.
+func (v *view) drain(now time.Time) (out []term.Line) {
+	for len(v.items) > 0 {
+		it := v.items[0]
+		if p, ok := it.(*prose); ok {
+			if len(p.ready) > 0 {
+				out = append(out, v.apart(it)...)
+				out = append(out, p.look(p.ready)...)
+				p.ready = nil
+			}
+			if !p.closed {
+				return out
+			}
+		} else {
+			if !it.done() {
+				return out
+			}
+			out = append(append(out, v.apart(it)...), it.lines(v, now)...)
+		}
+		v.items = v.items[1:]
+	}
+	return out
+}
+
+// apart is the empty line between things of different kinds.
+func (v *view) apart(it shownItem) []term.Line {
+	differs := v.last != "" && v.last != it.kind()
+	v.last = it.kind()
+	if differs {
+		return []term.Line{nil}
+	}
+	return nil
+}
+
+// live returns what is not done, as it looks now, the last rows of it at most. It is called after
+// drain.
+func (v *view) live(now time.Time, rows int) []term.Line {
+	var out []term.Line
+	last := v.last
+	for _, it := range v.items {
+		lines := it.lines(v, now)
+		if len(lines) == 0 {
+			continue
+		}
+		if last != "" && last != it.kind() {
+			out = append(out, nil)
+		}
+		last = it.kind()
+		out = append(out, lines...)
+	}
+	if over := len(out) - rows; over > 0 && rows > 0 {
+		out = append([]term.Line{term.Text(term.Dim, fmt.Sprintf("… %s above", cli.Count(over+1, "line")))},
+			out[over+1:]...)
+	}
+	return out
+}
+
+// status says in a line what the run does.
+func (v *view) status(now time.Time, hint string) term.Line {
+	if !v.active {
+		return nil
+	}
+	l := term.Text(term.Cyan, spinner(now.Sub(v.began))).Add(0, " "+v.phase).Add(term.Dim, "  "+
+		cli.Short(now.Sub(v.began)))
+	if v.step > 1 && v.width >= 60 {
+		l = l.Add(term.Dim, fmt.Sprintf("  step %d", v.step))
+	}
+	return l.Add(term.Dim, "  "+hint)
+}
+
+var frames = []string{"⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"}
+
+// frame is how long a picture of the spinner stands.
+const frame = 100 * time.Millisecond
+
+func spinner(d time.Duration) string { return frames[int(max(d, 0)/frame)%len(frames)] }

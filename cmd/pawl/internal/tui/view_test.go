@@ -1,0 +1,162 @@
+package tui
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/cmd/pawl/internal/term"
+	"github.com/pawl-go/pawl/llm"
+	"pgregory.net/rapid"
+)
+
+// viewed shows events in a view of 60 columns, a second apart: what is printed, then what is live.
+func viewed(events ...pawl.Event) (printed, live string) {
+	v := newView(60, true)
+	now := time.Unix(0, 0)
+	v.begin(now)
+	var out []term.Line
+	for _, e := range events {
+		now = now.Add(time.Second)
+		if e.Run == "" {
+			e.Run = "run"
+		}
+		v.event(e, now)
+		out = append(out, v.drain(now)...)
+	}
+	return plainLines(out), plainLines(v.live(now, 20))
+}
+
+func plainLines(lines []term.Line) string {
+	var b strings.Builder
+	for _, l := range lines {
+		b.WriteString(strings.TrimRight(l.String(), " ") + "\n")
+	}
+	return b.String()
+}
+
+func ready(index int, c llm.ToolCall) pawl.Event {
+	return pawl.Event{Kind: pawl.EventCallReady, Step: 1, Index: index, Call: &c}
+}
+
+func startedAt(path llm.Key, c llm.ToolCall) pawl.Event {
+	return pawl.Event{Kind: pawl.EventCallStarted, Step: 1, Path: path, Call: &c, Attempt: 1}
+}
+
+func replied(calls ...llm.ToolCall) pawl.Event {
+	m := llm.Assistant()
+	for _, c := range calls {
+		m.Parts = append(m.Parts, c)
+	}
+	return pawl.Event{Kind: pawl.EventResponseReceived, Step: 1, Response: &llm.Response{Message: m}}
+}
+
+// Calls stand in the order of the reply: one that is done waits for the one before it. One that
+// began while the model still wrote says so, and so does one that was mended.
+func TestViewOrder(t *testing.T) {
+	a, b := call("a", "file_read", `{"path":"a.csv"}`), call("b", "fetch", `{"url":"x","depth":2}`)
+	begin := []pawl.Event{{Kind: pawl.EventStepStarted, Step: 1}, {Kind: pawl.EventText, Step: 1, Text: "I **look**"},
+		ready(1, a), startedAt("run/1/0", a), ready(2, b), replied(a, b), startedAt("run/1/1", b)}
+	mended := completed("run/1/1", b, pawl.OutcomeOK, "one\ntwo")
+	mended.Execution.Repairs = []string{"a comma"}
+	printed, live := viewed(append(begin, mended)...)
+	if diff := cmp.Diff("I look\n", printed); diff != "" {
+		t.Errorf("printed, want -, got +\n%s", diff)
+	}
+	if diff := cmp.Diff("\n⠋ file_read a.csv  4.0 s  early\n✓ fetch url=x depth=2  repaired  1.0 s  #2\n  ⎿ one (+1 line)\n", live); diff != "" {
+		t.Errorf("live, want -, got +\n%s", diff)
+	}
+	printed, live = viewed(append(begin, mended, completed("run/1/0", a, pawl.OutcomeError, "no such file"))...)
+	want := "I look\n\n✗ file_read a.csv  error  5.0 s  early  #1\n  ⎿ no such file\n✓ fetch url=x depth=2  repaired  1.0 s  #2\n  ⎿ one (+1 line)\n"
+	if diff := cmp.Diff(want, printed); diff != "" || live != "" {
+		t.Errorf("want -, got +\n%s%q", diff, live)
+	}
+}
+
+// Runs inside calls stand under the call that they belong to, with what they call.
+func TestViewNested(t *testing.T) {
+	clerk, inner := call("c", "clerk", `{"task":"add"}`), call("i", "sum", `{"of":"[1,2]"}`)
+	events := []pawl.Event{{Kind: pawl.EventStepStarted, Step: 1}, ready(0, clerk), replied(clerk),
+		startedAt("run/1/0", clerk),
+		{Kind: pawl.EventStepStarted, Run: "run/1/0/clerk", Step: 1}, {Kind: pawl.EventText, Run: "run/1/0/clerk",
+			Step: 1, Text: "not the answer"},
+		{Kind: pawl.EventCallStarted, Run: "run/1/0/clerk", Step: 1, Path: "run/1/0/clerk/1/0", Call: &inner,
+			Attempt: 1},
+		{Kind: pawl.EventProgress, Run: "run/1/0/clerk", Step: 1, Path: "run/1/0/clerk/1/0", Text: "half\nway"}}
+	_, live := viewed(events...)
+	if diff := cmp.Diff("⠋ clerk add  4.0 s\n  ⠋ sum [1,2]  1.0 s\n    ⎿ way\n", live); diff != "" {
+		t.Errorf("live, want -, got +\n%s", diff)
+	}
+	done := completed("run/1/0/clerk/1/0", inner, pawl.OutcomeOK, "3")
+	done.Run = "run/1/0/clerk"
+	printed, _ := viewed(append(events, done, completed("run/1/0", clerk, pawl.OutcomeOK, "It is 3."))...)
+	if diff := cmp.Diff("✓ clerk add  6.0 s  #1\n  ✓ sum [1,2]  2.0 s  #2\n    ⎿ 3\n  ⎿ It is 3.\n",
+		printed); diff != "" {
+		t.Errorf("printed, want -, got +\n%s", diff)
+	}
+}
+
+// Text that was no answer goes, as long as it was not printed.
+func TestViewRetracted(t *testing.T) {
+	printed, live := viewed(pawl.Event{Kind: pawl.EventText, Text: `{"x":1}`}, pawl.Event{Kind: pawl.EventTextRetracted, Text: `{"x":1}`}, pawl.Event{Kind: pawl.EventText, Text: "Yes."})
+	if printed != "" || live != "Yes.\n" {
+		t.Errorf("got %q and %q", printed, live)
+	}
+}
+
+// ours are the sequences that a view writes itself.
+var ours = regexp.MustCompile("\x1b\\[[0-9;]*m")
+
+// Whatever is said by a model, a tool or a person, and whenever: the view neither fails nor lets
+// anything through that a terminal obeys, and at the end everything is printed.
+func TestViewHarmless(t *testing.T) {
+	const evil = "a\x1b[2Jb\x07c\rd\u009b31me\u202ef\x7f\xff\u2028g\x00"
+	names := []string{"run/1/0", "run/1/1", "run/1/0/s1", "run/1/0/clerk/1/0", "run/2/0", ""}
+	kinds := []pawl.EventKind{pawl.EventStepStarted, pawl.EventRequestStarted, pawl.EventText,
+		pawl.EventTextRetracted, pawl.EventReasoning, pawl.EventCallDelta, pawl.EventCallReady,
+		pawl.EventResponseReceived, pawl.EventCallStarted, pawl.EventProgress, pawl.EventCallCompleted, pawl.EventNotice, pawl.EventSteered, pawl.EventRunEnded}
+	outcomes := []pawl.Outcome{pawl.OutcomeOK, pawl.OutcomeError, pawl.OutcomeDenied, pawl.OutcomePending,
+		pawl.OutcomeUnknownTool}
+	rapid.Check(t, func(t *rapid.T) {
+		v := newView(rapid.IntRange(10, 80).Draw(t, "width"), rapid.Bool().Draw(t, "answer"))
+		now := time.Unix(0, 0)
+		v.begin(now)
+		check := func(lines []term.Line) {
+			for _, l := range lines {
+				text := ours.ReplaceAllString(l.Render(true), "")
+				if strings.ContainsFunc(text, func(r rune) bool { return r == '\n' || term.Hidden(r) }) {
+					t.Fatalf("%q reached the terminal", text)
+				}
+			}
+		}
+		for range rapid.IntRange(1, 30).Draw(t, "events") {
+			c := call(rapid.SampledFrom([]string{"a", "b"}).Draw(t, "id"), evil, rapid.SampledFrom([]string{`{"x":"` + "a\\u001bb" + `"}`, evil, `{"a":[1,{"b":"c"}],"d":""}`, ``}).Draw(t, "args"))
+			path := llm.Key(rapid.SampledFrom(names).Draw(t, "path"))
+			e := pawl.Event{Kind: rapid.SampledFrom(kinds).Draw(t, "kind"), Run: "run", Step: 1, Path: path, Call: &c,
+				Text: evil, Code: evil, Index: len(c.ID),
+				Response: &llm.Response{Message: llm.Assistant(llm.Text{Text: evil}, c)}, Result: new(pawl.Result)}
+			user := llm.User(evil)
+			e.Message = &user
+			x := completed(path, c, rapid.SampledFrom(outcomes).Draw(t, "outcome"), evil+"\n"+evil)
+			e.Execution = x.Execution
+			now = now.Add(time.Second)
+			v.event(e, now)
+			check(v.drain(now))
+			check(v.live(now, 5))
+			check([]term.Line{v.status(now, "hint")})
+			if len(v.kept) > 0 {
+				check((&panel{number: 1}).show(v, 40, 10))
+			}
+			lines, _ := newCard(c, evil, &change{evil, evil, evil + "\nmore", true}, true).show(40, 12)
+			check(lines)
+		}
+		v.end(nil)
+		check(v.drain(now))
+		if len(v.items) > 0 {
+			t.Fatalf("%d things are left when the run is over", len(v.items))
+		}
+	})
+}

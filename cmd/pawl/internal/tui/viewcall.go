@@ -1,0 +1,359 @@
+package tui
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
+	"github.com/pawl-go/pawl/cmd/pawl/internal/term"
+	"github.com/pawl-go/pawl/llm"
+)
+
+// callState is how far a call is.
+type callState int
+
+const (
+	callWriting callState = iota // the model writes its arguments
+	callReady                    // it is whole and has not begun
+	callAsking                   // a person is asked about it
+	callRunning
+	callDone
+)
+
+// callItem is a call, with those that were made inside of it.
+type callItem struct {
+	call     llm.ToolCall
+	state    callState
+	bytes    int  // of arguments, so far
+	replied  bool // its reply is whole
+	early    bool // it was begun before that
+	attempt  int
+	began    time.Time
+	took     time.Duration
+	progress string
+	notes    []string
+	detail   []term.Line // what a person saw and said of it
+	outcome  pawl.Outcome
+	exec     *pawl.Execution
+	number   int // from 1
+	held     bool
+	inner    []*callItem
+	parent   *callItem
+}
+
+func (c *callItem) kind() string { return "call" }
+
+func (c *callItem) done() bool { return c.state == callDone && !c.held }
+
+// add adds a call, under parent or by itself.
+func (v *view) add(parent *callItem) *callItem {
+	c := &callItem{parent: parent}
+	v.kept = append(v.kept, c)
+	c.number = len(v.kept)
+	if parent != nil {
+		parent.inner = append(parent.inner, c)
+		return c
+	}
+	v.endProse()
+	v.items = append(v.items, c)
+	return c
+}
+
+// announced finds the call of a reply that is being written.
+func (v *view) announced(e pawl.Event) *callItem {
+	place := fmt.Sprintf("%s #%d", e.Run, e.Index)
+	c := v.byID[place]
+	if c == nil {
+		c = v.add(nil)
+		v.byID[place] = c
+	}
+	c.call.ID, c.call.Name = e.Call.ID, e.Call.Name
+	v.byID[string(e.Run)+" "+e.Call.ID] = c
+	return c
+}
+
+// at finds the call at a path, or adds it: one of an earlier run that was left open, one made
+// inside another.
+func (v *view) at(path llm.Key, call *llm.ToolCall) *callItem {
+	if c := v.calls[path]; c != nil {
+		return c
+	}
+	var c *callItem
+	if direct(path) {
+		if c = v.byID["run "+call.ID]; c == nil {
+			c = v.add(nil)
+		}
+	} else {
+		var parent *callItem
+		for p := string(path); parent == nil; {
+			i := strings.LastIndexByte(p, '/')
+			if i < 0 {
+				break
+			}
+			p = p[:i]
+			parent = v.calls[llm.Key(p)]
+		}
+		if parent != nil && parent.state == callDone {
+			parent = nil
+		}
+		c = v.add(parent)
+	}
+	c.call = *call
+	v.calls[path] = c
+	return c
+}
+
+// start says that the tool begins.
+func (c *callItem) start(attempt int, early bool, now time.Time) {
+	if c.state == callDone && !c.held {
+		return
+	}
+	if c.state != callRunning {
+		c.began = now
+	}
+	c.state, c.attempt = callRunning, attempt
+	c.early = c.early || early && c.parent == nil
+	if attempt > 1 {
+		c.notes = append(c.notes, fmt.Sprintf("attempt %d", attempt))
+	}
+}
+
+// complete says how it ended.
+func (c *callItem) complete(v *view, x *pawl.Execution, now time.Time) {
+	c.state, c.outcome, c.exec, c.call = callDone, x.Outcome, x, x.Call
+	c.took = x.Ended.Sub(x.Started)
+	if !c.began.IsZero() {
+		c.took = now.Sub(c.began)
+	}
+	if c.held && x.Outcome == pawl.OutcomePending {
+		return
+	}
+	c.held = false
+	for _, in := range c.inner {
+		in.giveUp()
+	}
+}
+
+// giveUp closes a call of which nothing more will come.
+func (c *callItem) giveUp() {
+	if c.state != callDone {
+		c.state, c.outcome = callDone, pawl.OutcomeSkipped
+	}
+	for _, in := range c.inner {
+		in.giveUp()
+	}
+}
+
+const mostInner = 8 // lines of calls inside a call, while it runs
+
+// lines shows the call, what came of it, and the calls inside.
+func (c *callItem) lines(v *view, now time.Time) []term.Line {
+	out := []term.Line{c.head(v.width, now)}
+	under := func(first string, style term.Style, text string, most int) {
+		var lines []term.Line
+		for _, l := range strings.Split(text, "\n") {
+			lines = append(lines, term.Text(style, l).Wrap(v.width-4)...)
+		}
+		if len(lines) > most {
+			more := len(lines) - most
+			lines = append(lines[:most:most], term.Text(term.Dim, fmt.Sprintf("… %s more: /show %d",
+				cli.Count(more, "line"), c.number)))
+		}
+		out = append(out, term.Indent(lines, term.Text(term.Dim, first), term.Text(0, "    "))...)
+	}
+	out = append(out, c.detail...)
+	for _, n := range c.notes {
+		under("  ! ", term.Yellow, n, 3)
+	}
+	inner := c.inner
+	if c.state != callDone && len(inner) > mostInner {
+		out = append(out, term.Text(term.Dim, fmt.Sprintf("  … %s before", cli.Count(len(inner)-mostInner, "call"))))
+		inner = inner[len(inner)-mostInner:]
+	}
+	for _, in := range inner {
+		sub := *v
+		sub.width -= 2
+		out = append(out, term.Indent(in.lines(&sub, now), term.Text(0, "  "), term.Text(0, "  "))...)
+	}
+	switch {
+	case c.state == callRunning && c.progress != "":
+		under("  ⎿ ", term.Dim, lastLine(c.progress), 1)
+	case c.state != callDone || c.exec == nil:
+	case c.outcome == pawl.OutcomeOK:
+		if text := strings.TrimSpace(c.exec.Result.Text()); text != "" {
+			out = append(out, term.Text(term.Dim, "  ⎿ ").Add(term.Dim, summary(text, v.width-4)))
+		}
+	default:
+		if text := strings.TrimSpace(c.exec.Result.Text()); text != "" {
+			under("  ⎿ ", 0, text, 6)
+		}
+	}
+	return out
+}
+
+func lastLine(s string) string {
+	s = strings.TrimSpace(s)
+	return s[strings.LastIndexByte(s, '\n')+1:]
+}
+
+// head is the line with the name of the call, what it was given, and how it stands.
+func (c *callItem) head(width int, now time.Time) term.Line {
+	mark, tail, took := c.mark(now)
+	name := cli.Line(c.call.Name, 40)
+	l := mark.Add(0, " ").Add(term.Bold, name)
+	room := width - l.Width() - 1 - tail.Width()
+	if took != "" {
+		room -= max(0, 6-len(took)) // so that the time does not move what stands before it
+	}
+	if args := c.args(room); args != "" {
+		l = l.Add(0, " "+args)
+	}
+	return l.With(tail...)
+}
+
+// args are the arguments in so many columns, or how much of them there is.
+func (c *callItem) args(room int) string {
+	if c.state == callWriting {
+		if c.bytes < 1024 {
+			return ""
+		}
+		return fmt.Sprintf("(%d KB)", c.bytes>>10)
+	}
+	args := plainArgs(c.call.Args)
+	// the rest was shown to the person
+	if fields, err := argFields(c.call.Args); c.detail != nil && err == nil && len(fields) > 0 {
+		slices.SortStableFunc(fields, func(a, b argument) int { return first(a.name) - first(b.name) })
+		args = plainValue(fields[0].value, 200)
+	}
+	return term.Cut(args, max(room, 0))
+}
+
+// plainArgs writes arguments on a line for people: the value alone where there is one, else names
+// with values.
+func plainArgs(args json.RawMessage) string {
+	fields, err := argFields(args)
+	if err != nil {
+		return cli.Line(string(args), 200)
+	}
+	if len(fields) == 1 {
+		return plainValue(fields[0].value, 200)
+	}
+	slices.SortStableFunc(fields, func(a, b argument) int { return first(a.name) - first(b.name) })
+	var all []string
+	for _, f := range fields {
+		all = append(all, cli.Line(f.name, 40)+"="+plainValue(f.value, 28))
+	}
+	return strings.Join(all, " ")
+}
+
+// plainValue writes a value on a line, a text without its quotes.
+func plainValue(v json.RawMessage, most int) string {
+	var s string
+	if json.Unmarshal(v, &s) != nil {
+		s = string(v)
+	}
+	return cli.Line(s, most)
+}
+
+// telling are the names of arguments that say most of a call.
+var telling = []string{"path", "url", "command", "query", "name", "id"}
+
+// first is where an argument stands.
+func first(name string) int {
+	if i := slices.Index(telling, name); i >= 0 {
+		return i
+	}
+	return len(telling)
+}
+
+// argument is an argument.
+type argument struct {
+	name  string
+	value json.RawMessage
+}
+
+// argFields returns arguments in the order in which they stand. The error says that they are no
+// JSON object.
+func argFields(args json.RawMessage) ([]argument, error) {
+	d := json.NewDecoder(bytes.NewReader(args))
+	if len(bytes.TrimSpace(args)) == 0 {
+		return nil, nil
+	}
+	if t, err := d.Token(); err != nil || t != json.Delim('{') {
+		return nil, fmt.Errorf("no object: %w", err)
+	}
+	var out []argument
+	for d.More() {
+		name, err := d.Token()
+		if err != nil {
+			return nil, err
+		}
+		var v json.RawMessage
+		if err := d.Decode(&v); err != nil {
+			return nil, err
+		}
+		out = append(out, argument{name.(string), v})
+	}
+	_, err := d.Token()
+	return out, err
+}
+
+// mark is what stands before the name, and what stands behind the arguments, with the time in it.
+func (c *callItem) mark(now time.Time) (mark, tail term.Line, took string) {
+	mark = term.Text(term.Dim, "·")
+	note := func(style term.Style, text string) { tail = tail.Add(style, "  "+text) }
+	switch c.state {
+	case callWriting:
+		note(term.Dim, "being written")
+		return mark, tail, took
+	case callReady:
+		note(term.Dim, "waits")
+		return mark, tail, took
+	case callAsking:
+		note(term.Yellow, "asks")
+		return term.Text(term.Yellow, "?"), tail, took
+	case callRunning:
+		mark = term.Text(term.Cyan, spinner(now.Sub(c.began)))
+		took = cli.Short(now.Sub(c.began))
+		note(term.Dim, took)
+		if c.early {
+			note(term.Dim, "early")
+		}
+		return mark, tail, took
+	}
+	switch c.outcome {
+	case pawl.OutcomeOK:
+		mark = term.Text(term.Green, "✓")
+	case pawl.OutcomePending, pawl.OutcomeUnknown:
+		mark = term.Text(term.Yellow, "?")
+		note(term.Yellow, string(c.outcome))
+	case pawl.OutcomeSkipped, pawl.OutcomeCancelled, pawl.OutcomeDenied, pawl.OutcomeBlocked:
+		mark = term.Text(term.Yellow, "–")
+		note(term.Yellow, string(c.outcome))
+	default:
+		mark = term.Text(term.Red, "✗")
+		note(term.Red, strings.ReplaceAll(string(c.outcome), "_", " "))
+	}
+	if c.exec == nil {
+		return mark, tail, took
+	}
+	if len(c.exec.Repairs) > 0 {
+		note(term.Yellow, "repaired")
+	}
+	if c.exec.Cached {
+		note(term.Dim, "cached")
+	} else if c.attempt > 0 {
+		took = cli.Short(c.took)
+		note(term.Dim, took)
+	}
+	if c.early {
+		note(term.Dim, "early")
+	}
+	note(term.Dim, fmt.Sprintf("#%d", c.number))
+	return mark, tail, took
+}

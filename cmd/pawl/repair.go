@@ -1,0 +1,69 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
+	"github.com/pawl-go/pawl/llm"
+)
+
+// mendFlags are about how what a model wrote becomes arguments.
+type mendFlags struct {
+	Repair bool `help:"${mend_repair}"`
+	DryRun bool `name:"dry-run" help:"${mend_dryrun}"`
+}
+
+// Help says what comes of a text.
+func (*toolsCallCmd) Help() string {
+	return `With --repair the text is taken as a model's: fences and prose around it, commas and quotes out of place, numbers as text. What is mended is shown, then the call runs. What cannot be mended to one meaning is refused: the text that a model would read goes to standard error, nothing runs, and the status is 1.
+
+    pawl tools call --repair --dry-run file_read "{path: 'go.mod',}"`
+}
+
+// mend shows what a model's text becomes. over says that nothing is to be run: x is how the call
+// would end.
+func (c *toolsCallCmd) mend(ctx context.Context, sys *cli.System, registry *pawl.Registry,
+	args []byte) (x pawl.Execution, over bool, err error) {
+	if !c.Repair {
+		if c.DryRun {
+			return x, false, cli.Usage("--repair --dry-run", "--dry-run is about --repair")
+		}
+		return x, false, nil
+	}
+	tools, err := registry.Tools(ctx)
+	if err != nil {
+		return x, false, err
+	}
+	dry := make(pawl.Toolsets, len(tools))
+	for i, t := range tools {
+		look := t.Clone()
+		look.Run = func(context.Context, llm.ToolCall) (llm.ToolResult, error) { return llm.TextResult(""), nil }
+		dry[i] = look
+	}
+	x = pawl.Execute(ctx, dry, llm.ToolCall{Name: c.Name, Args: args})
+	if x.Outcome != pawl.OutcomeOK {
+		return x, true, nil
+	}
+	if c.DryRun && c.JSON {
+		return x, true, cli.PrintJSON(sys.Out, x)
+	}
+	for i, r := range x.Repairs {
+		fmt.Fprintf(sys.Err, "repair %d: %s\n", i+1, cli.Visible(r))
+	}
+	if len(x.Repairs) == 0 {
+		fmt.Fprintln(sys.Err, "nothing to repair")
+	}
+	if !c.DryRun {
+		fmt.Fprintf(sys.Err, "arguments: %s\n", cli.Visible(string(x.Call.Args)))
+		return x, false, nil
+	}
+	text := string(x.Call.Args)
+	if sys.OutTerm {
+		text = cli.Visible(text)
+	}
+	_, err = io.WriteString(sys.Out, text+"\n")
+	return x, true, err
+}

@@ -1,0 +1,46 @@
+package main
+
+import (
+	"encoding/json"
+	"io"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
+	"github.com/pawl-go/pawl/llm"
+)
+
+type wireCheckCmd struct {
+	API string `required:"" name:"api" enum:"openai-responses,openai-chat,anthropic-messages,anthropic,gemini" placeholder:"API" help:"${wire_check_api}"`
+}
+
+// Help says what comes out.
+func (*wireCheckCmd) Help() string {
+	return `Reads a list of messages, or what --save wrote, from standard input, and prints one line of JSON: {"faults":[{"code","message","part","text"}],"mends":[{"code","message","part","text","did"}],"messages":[…]}.
+
+The messages are the mended ones, as a request to the API wants them: calls of the last reply that have no result count as faults, too. Models do the
+same before each request. What cannot be read as messages (an unknown role, a part of an unknown type) is an error, status 2.`
+}
+
+// Run prints what is wrong with a history, and the history without it.
+func (c *wireCheckCmd) Run(sys *cli.System) error {
+	in, err := io.ReadAll(sys.In)
+	if err != nil {
+		return cli.Usage("", "the messages could not be read from standard input: %v", err)
+	}
+	var from pawl.Result
+	if err := cli.Decode(in, &from.Messages); err != nil {
+		if cli.Decode(in, &from) != nil || from.Messages == nil {
+			return cli.Usage(`a list like [{"role":"user","parts":[{"type":"text","text":"…"}]}], or what --save wrote`, "the messages on standard input: %s", cli.JSONFault(in, err))
+		}
+	}
+	rules := llm.RulesOf(c.API)
+	faults := rules.Check(from.Messages)
+	healed, mends := rules.Heal(from.Messages)
+	e := json.NewEncoder(sys.Out)
+	e.SetEscapeHTML(false)
+	return e.Encode(struct {
+		Faults   []llm.Fault   `json:"faults"`
+		Mends    []llm.Mend    `json:"mends"`
+		Messages []llm.Message `json:"messages"`
+	}{append([]llm.Fault{}, faults...), append([]llm.Mend{}, mends...), append([]llm.Message{}, healed...)})
+}
