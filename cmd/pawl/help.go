@@ -71,8 +71,6 @@ var examples = map[string][]string{
 	"effects list":      {`pawl effects list`, `pawl effects list invoice-7 --state unknown`},
 	"effects show":      {`pawl effects show invoice-7 run/1/0`},
 	"effects reconcile": {`pawl effects reconcile invoice-7 run/1/0 --happened "paid, reference 4711"`, `pawl effects reconcile invoice-7 run/1/0 --again`},
-	"record":            {`pawl record import cassette.yaml rec.json`},
-	"record import":     {`pawl record import cassette.yaml rec.json`},
 	"check":             {`pawl check agent.yaml`, `pawl check --explain agent.yaml`},
 	"serve":             {`pawl serve agent.yaml`, `pawl serve --token-env PAWL_TOKEN --http 0.0.0.0:8080 clerk.yaml desk.yaml`},
 	"worker":            {`pawl worker analyst.yaml`, `pawl worker analyst.yaml --address temporal.example.com:7233 --tls-cert me.pem --tls-key me.key --blobs /mnt/blobs`},

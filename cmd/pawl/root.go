@@ -23,7 +23,6 @@ type grammar struct {
 	Runs       runs.Cmd          `cmd:"" help:"Durable runs: list, show, resume, replay, fork."`
 	Inbox      runs.InboxCmd     `cmd:"" help:"What waits for a person, over all runs."`
 	Effects    runs.EffectsCmd   `cmd:"" help:"${grammar_effects}"`
-	Record     recordCmd         `cmd:"" help:"Recordings of what providers said: import."`
 	Check      checkCmd          `cmd:"" help:"${grammar_check}"`
 	Serve      serve.Cmd         `cmd:"" help:"Serve agents over HTTP."`
 	Worker     serve.WorkerCmd   `cmd:"" help:"Do the work of runs on a Temporal cluster."`

@@ -37,7 +37,7 @@ func (f *RecordFlags) Carrier(sys *cli.System, a *AgentFlags) error {
 		}
 		r, err := recording.Parse(b)
 		if err != nil {
-			return cli.Usage("what --record wrote; pawl record import reads cassettes of go-vcr and VCR",
+			return cli.Usage("what --record wrote; docs/recordings.md has a script for cassettes of go-vcr and VCR",
 				"--replay %s: %v", f.Replay, err)
 		}
 		f.player = recording.Play(r)
