@@ -46,7 +46,7 @@ func (s *Set) delete(ctx context.Context, a deleteArgs) (pawl.ToolResult, error)
 	if err := ctx.Err(); err != nil {
 		return pawl.ToolResult{}, err
 	}
-	info, err := s.root.Lstat(name) // of a link, the link itself is deleted
+	info, err := s.root.Lstat(name) // a link itself is deleted, not its target
 	if err != nil {
 		return pawl.ToolResult{}, s.explain(name, err)
 	}
@@ -64,7 +64,7 @@ func (s *Set) delete(ctx context.Context, a deleteArgs) (pawl.ToolResult, error)
 	return toolrun.Result(fmt.Sprintf("Deleted %s", name), deleteArgs{Path: name})
 }
 
-// some joins the first names.
+// some joins the first few names.
 func some(names []string) string {
 	if len(names) > 5 {
 		return strings.Join(names[:5], ", ") + ", …"
