@@ -31,7 +31,7 @@ func (s *Set) updateTool() *pawl.Tool {
 	}
 }
 
-// updateArgs has nil for what stays as it is.
+// updateArgs holds the new values. Nil means unchanged.
 type updateArgs struct {
 	ID                                     string
 	Name, Description, Instructions, Model *string
