@@ -11,7 +11,8 @@ import (
 	"github.com/pawl-go/pawl"
 )
 
-// extras are the tools by which a model gets at the server's resources and prompts, where somebody wants that.
+// extras returns the tools with which a model reads the server's resources and prompts, if the
+// configuration enables them.
 func (c *Client) extras(v *view) []*pawl.Tool {
 	caps := v.caps
 	var tools []*pawl.Tool
@@ -25,7 +26,7 @@ func (c *Client) extras(v *view) []*pawl.Tool {
 		}
 		t := &pawl.Tool{Name: as, Description: description, Input: json.RawMessage(schema), Effect: pawl.Read, Timeout: c.server.callTime(), Run: run}
 		if !c.server.Trust {
-			t.Effect = pawl.Write // who knows what reading does there
+			t.Effect = pawl.Write // the effect of reading is unknown there
 		}
 		c.more[as] = t
 		tools = append(tools, t)
@@ -45,7 +46,7 @@ func (c *Client) extras(v *view) []*pawl.Tool {
 	return tools
 }
 
-// maxListed is how many resources or prompts are listed.
+// maxListed is the maximum number of resources or prompts listed.
 const maxListed = 200
 
 func (c *Client) listResources(ctx context.Context, _ pawl.ToolCall) (pawl.ToolResult, error) {
@@ -66,7 +67,7 @@ func (c *Client) listResources(ctx context.Context, _ pawl.ToolCall) (pawl.ToolR
 			}
 		}
 		for r, err := range s.conn.ResourceTemplates(ctx, nil) {
-			if err != nil { // many servers have none and say so by an error
+			if err != nil { // many servers have none and return an error
 				break
 			}
 			if !entry(r.URITemplate, r.Name, r.MIMEType, r.Description) {
@@ -152,7 +153,7 @@ func (c *Client) readPrompt(ctx context.Context, call pawl.ToolCall) (pawl.ToolR
 	})
 }
 
-// over does something on the connection, as a call does.
+// over runs do with the connection, as a call does.
 func (c *Client) over(ctx context.Context, do func(*session) (pawl.ToolResult, error)) (pawl.ToolResult, error) {
 	s, _, err := c.ready(ctx, "", "")
 	if err != nil {
