@@ -14,7 +14,7 @@ import (
 	"github.com/pawl-go/pawl/store"
 )
 
-// cancel answers POST /v1/runs/{id}/cancel.
+// cancel handles POST /v1/runs/{id}/cancel.
 func (c *call) cancel() error {
 	id, err := c.id()
 	if err != nil {
@@ -28,7 +28,8 @@ func (c *call) cancel() error {
 	return c.tell(http.StatusOK, id)
 }
 
-// giveUp has a run given up; the live one is nil where it is too late, or another process has it.
+// giveUp cancels a run. It returns a nil live if the run has ended, or if another process executes
+// it.
 func (c *call) giveUp(id string) (*live, error) {
 	p := place{c.client.scope(), id}
 	head, err := c.s.o.Journal.JournalRun(c.ctx(), p.who, id)
@@ -43,13 +44,14 @@ func (c *call) giveUp(id string) (*live, error) {
 		l.cancel(pawl.ErrCancelled)
 		return l, nil
 	}
-	if l, err = c.takeUp(p, head.Agent); errors.Is(err, durable.ErrLost) { // who has it will see
+	// the process that executes it will see the cancellation
+	if l, err = c.takeUp(p, head.Agent); errors.Is(err, durable.ErrLost) {
 		return nil, nil
 	}
 	return l, err
 }
 
-// settle waits until a run has stopped, but not long.
+// settle waits until a run has stopped, up to a time limit.
 func (c *call) settle(l *live) {
 	if l == nil {
 		return
@@ -62,13 +64,13 @@ func (c *call) settle(l *live) {
 	}
 }
 
-// Say is words for a run under way.
+// Say is a message for a run in progress.
 type Say struct {
 	Input    string         `json:"input,omitzero" doc:"Short for one message of the user."`
 	Messages []pawl.Message `json:"messages,omitzero" doc:"Messages of the user."`
 }
 
-// steer answers POST /v1/runs/{id}/steer.
+// steer handles POST /v1/runs/{id}/steer.
 func (c *call) steer() error {
 	id, err := c.id()
 	if err != nil {
@@ -97,13 +99,13 @@ func (c *call) steer() error {
 	return c.tell(http.StatusOK, id)
 }
 
-// Fork is how a run is forked.
+// Fork describes a fork of a run.
 type Fork struct {
 	ID    string `json:"id,omitzero" doc:"The new run's id. Default: one is made."`
 	Steps int    `json:"steps" doc:"After how many of the replies."`
 }
 
-// fork answers POST /v1/runs/{id}/fork.
+// fork handles POST /v1/runs/{id}/fork.
 func (c *call) fork() error {
 	id, err := c.id()
 	if err != nil {

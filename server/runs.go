@@ -15,7 +15,7 @@ import (
 	"github.com/pawl-go/pawl/store"
 )
 
-// Start is what a run is begun with, or gone on with.
+// Start is the request that starts or resumes a run.
 type Start struct {
 	ID       string         `json:"id,omitzero" doc:"The run's own id. The same request with the same id again is the same run, so a client that does not know whether he got through repeats it. Default: one is made."`
 	Agent    string         `json:"agent,omitzero" doc:"Which agent. Default: the only one."`
@@ -24,7 +24,7 @@ type Start struct {
 	Wait     bool           `json:"wait,omitzero" doc:"Answer when the run has stopped. A client that goes away does not end the run."`
 }
 
-// Run is how a run stands.
+// Run is the state of a run.
 type Run struct {
 	ID      string          `json:"id"`
 	Agent   string          `json:"agent,omitzero"`
@@ -42,13 +42,13 @@ type Run struct {
 	Updated time.Time       `json:"updated,omitzero"`
 }
 
-// Runs is a part of a list.
+// Runs is a page of a list.
 type Runs struct {
 	Runs  []Run  `json:"runs"`
 	After string `json:"after,omitzero" doc:"Ask again with this for what follows; left out at the end."`
 }
 
-// start answers POST /v1/runs.
+// start handles POST /v1/runs.
 func (c *call) start() error {
 	var in Start
 	if err := c.read(&in); err != nil {
@@ -104,7 +104,8 @@ func (in *Start) messages() ([]pawl.Message, error) {
 	return []pawl.Message{pawl.User(in.Input)}, nil
 }
 
-// begin begins the run, goes on with it, or finds that it was begun just so. The live run is nil where nothing is to be done.
+// begin starts the run, resumes it, or finds that an identical request has started it. It returns a
+// nil live if nothing is to be done.
 func (c *call) begin(in Start, msgs []pawl.Message) (l *live, created bool, err error) {
 	p := place{c.client.scope(), in.ID}
 	head, err := c.s.o.Journal.JournalRun(c.ctx(), p.who, p.id)
@@ -123,7 +124,8 @@ func (c *call) begin(in Start, msgs []pawl.Message) (l *live, created bool, err 
 		case err != nil && !errors.Is(err, store.ErrConflict):
 			return nil, false, err
 		}
-		if head, err = c.s.o.Journal.JournalRun(c.ctx(), p.who, p.id); err != nil { // somebody was faster
+		// another request was faster
+		if head, err = c.s.o.Journal.JournalRun(c.ctx(), p.who, p.id); err != nil {
 			return nil, false, err
 		}
 	} else if err != nil {
@@ -143,7 +145,7 @@ func (c *call) begin(in Start, msgs []pawl.Message) (l *live, created bool, err 
 	return c.goOn(p, head, msgs)
 }
 
-// goOn answers a run that is there and sets it to work, where there is something to do.
+// goOn answers an existing run and executes it if there is work to do.
 func (c *call) goOn(p place, head store.JournalRun, msgs []pawl.Message) (*live, bool, error) {
 	again := len(msgs) == 0
 	switch {
@@ -169,7 +171,7 @@ func (c *call) goOn(p place, head store.JournalRun, msgs []pawl.Message) (*live,
 	return l, false, err
 }
 
-// takeUp sets a run that is there to work.
+// takeUp executes an existing run.
 func (c *call) takeUp(p place, agent string) (*live, error) {
 	j, err := c.s.jobOf(c.ctx(), p, agent)
 	if err != nil {
@@ -179,7 +181,8 @@ func (c *call) takeUp(p place, agent string) (*live, error) {
 	return l, err
 }
 
-// look finds a run for somebody who only looks: nothing begins because of him. One that was left in the middle goes on anyway, so it may as well now.
+// look finds a run for a reader, which never starts a run. An interrupted run would be resumed
+// anyway, so look resumes it at once.
 func (c *call) look(p place) (*live, error) {
 	if l := c.s.hub.find(p); l != nil {
 		return l, l.wait(c.r.Context())
@@ -197,7 +200,7 @@ func (c *call) look(p place) (*live, error) {
 	return l, err
 }
 
-// same reports a run that was begun with other messages.
+// same returns an error for a run that was started with other messages.
 func (c *call) same(id string, msgs []pawl.Message) error {
 	x, err := c.s.engine.Export(c.ctx(), id)
 	if err != nil {
@@ -214,7 +217,7 @@ func (c *call) same(id string, msgs []pawl.Message) error {
 	return nil
 }
 
-// answers reports whether msgs answer open calls of a run that is there, and are no conversation.
+// answers reports whether msgs answer open calls of an existing run and are not a conversation.
 func answers(msgs []pawl.Message) bool {
 	for _, m := range msgs {
 		for _, p := range m.Parts {
@@ -222,14 +225,16 @@ func answers(msgs []pawl.Message) bool {
 			case pawl.Decision:
 				return true
 			case pawl.ToolResult:
-				return !slices.ContainsFunc(msgs, pawl.Message.HasCalls) // else they are part of a conversation
+				// otherwise they are part of a conversation
+				return !slices.ContainsFunc(msgs, pawl.Message.HasCalls)
 			}
 		}
 	}
 	return false
 }
 
-// decisions are what msgs say of the open calls of a run, in the name of the client, who must be allowed to.
+// decisions converts msgs to decisions on the open calls of a run, in the name of the client. The
+// client needs the permission to decide.
 func (c *call) decisions(id string, msgs []pawl.Message) ([]pawl.Decision, error) {
 	open, err := c.s.engine.Pending(c.ctx(), id)
 	if err != nil {
@@ -255,7 +260,8 @@ func (c *call) decisions(id string, msgs []pawl.Message) ([]pawl.Decision, error
 	return out, c.may(open, out)
 }
 
-// may puts the client's name under decisions; one who may not decide can only give passive calls their results.
+// may sets the client's name in decisions. A client without the permission to decide can only give
+// passive calls their results.
 func (c *call) may(open []pawl.Waiting, ds []pawl.Decision) error {
 	for i := range ds {
 		d := &ds[i]
@@ -269,7 +275,7 @@ func (c *call) may(open []pawl.Waiting, ds []pawl.Decision) error {
 	return nil
 }
 
-// tell answers with how a run stands.
+// tell answers with the state of a run.
 func (c *call) tell(status int, id string) error {
 	head, err := c.s.o.Journal.JournalRun(c.ctx(), c.client.scope(), id)
 	if err != nil {
@@ -297,7 +303,7 @@ func (c *call) tell(status int, id string) error {
 	return c.write(status, run)
 }
 
-// toRun makes a Run of a head.
+// toRun converts a journal entry to a Run.
 func (s *Server) toRun(head store.JournalRun) Run {
 	run := Run{ID: head.ID, Agent: head.Agent, Task: head.Task, State: head.State, Created: head.Created, Updated: head.Updated}
 	var sum durable.Summary
@@ -313,7 +319,7 @@ func (s *Server) toRun(head store.JournalRun) Run {
 	return run
 }
 
-// answerOf is the last word of a run.
+// answerOf returns the final answer of a run.
 func answerOf(x *durable.Export) string {
 	if x.End != nil && x.End.Stop == pawl.StopFinished {
 		for _, call := range slices.Backward(x.Calls) {
@@ -323,14 +329,14 @@ func answerOf(x *durable.Export) string {
 		}
 	}
 	for _, r := range slices.Backward(x.Replies) {
-		if strings.Count(string(r.Key), "/") == 2 { // of the run itself: run/3/model
+		if strings.Count(string(r.Key), "/") == 2 { // a reply of the run itself: run/3/model
 			return r.Response.Message.Text()
 		}
 	}
 	return ""
 }
 
-// list answers GET /v1/runs.
+// list handles GET /v1/runs.
 func (c *call) list() error {
 	q, err := c.params("state", "after", "limit")
 	if err != nil {
@@ -361,7 +367,7 @@ func (c *call) list() error {
 	return c.write(http.StatusOK, out)
 }
 
-// show answers GET /v1/runs/{id}.
+// show handles GET /v1/runs/{id}.
 func (c *call) show() error {
 	id, err := c.id()
 	if err != nil {
@@ -370,8 +376,8 @@ func (c *call) show() error {
 	return c.tell(http.StatusOK, id)
 }
 
-// eventsOf answers GET /v1/runs/{id}/events: from the place that the client has seen, or from the beginning, until nothing more will come. A run that nobody works on is told as
-// it was kept.
+// eventsOf handles GET /v1/runs/{id}/events: from the client's position or from the beginning,
+// until no event can follow. For a run that no process executes, the stored events are replayed.
 func (c *call) eventsOf() error {
 	id, err := c.id()
 	if err != nil {
@@ -383,13 +389,13 @@ func (c *call) eventsOf() error {
 	}
 	after := l.feed.place(c.r.Header.Get("Last-Event-ID"))
 	if _, ended, _ := l.feed.read(after, 0); ended && after > 0 && !l.waits {
-		c.w.WriteHeader(http.StatusNoContent) // which tells a browser not to come again
+		c.w.WriteHeader(http.StatusNoContent) // prevents a browser from reconnecting
 		return nil
 	}
 	return c.stream(l, after, true)
 }
 
-// watch streams what happens in a run until it stops.
+// watch streams the events of a run until it stops.
 func (c *call) watch(l *live, id string) error {
 	if l == nil {
 		head, err := c.s.o.Journal.JournalRun(c.ctx(), c.client.scope(), id)

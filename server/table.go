@@ -8,7 +8,7 @@ import (
 	"github.com/pawl-go/pawl/store"
 )
 
-// table has all endpoints of the API.
+// table returns all endpoints of the API.
 func (s *Server) table() []route {
 	paging := []param{{"after", "the id that the part before ended with"}, {"limit", "how many at most, up to 1000; default 100"}}
 	return []route{
@@ -45,7 +45,7 @@ func (s *Server) table() []route {
 	}
 }
 
-// Health says that the server is there.
+// Health reports that the server is running.
 type Health struct {
 	Status string `json:"status" doc:"ok, or closing: it is about to end."`
 }
@@ -59,13 +59,13 @@ func (c *call) health() error {
 	}
 }
 
-// Schedules are what is done at which times.
+// Schedules lists the schedules.
 type Schedules struct {
 	Schedules []store.Schedule `json:"schedules"`
 	After     string           `json:"after,omitzero" doc:"Ask again with this for what follows; left out at the end."`
 }
 
-// schedules answers GET /v1/schedules.
+// schedules handles GET /v1/schedules.
 func (c *call) schedules() error {
 	q, err := c.params("after", "limit")
 	if err != nil {
