@@ -25,7 +25,7 @@ type toldPart struct {
 	MIME      string          `json:"mime_type,omitzero"`
 }
 
-// content is what was said in a request and its reply, without secrets; req may be nil, and resp.
+// content returns the content of a request and its reply without secrets. req and resp may be nil.
 func (t *Telemetry) content(req *pawl.Request, resp *pawl.Response) (set []attribute.KeyValue) {
 	var all pawl.Result
 	if req != nil {
@@ -35,7 +35,8 @@ func (t *Telemetry) content(req *pawl.Request, resp *pawl.Response) (set []attri
 	if resp != nil {
 		all.Messages = append(all.Messages, resp.Message)
 	}
-	msgs := t.o.Redactor.Result(&all).Messages // together: a secret argument is hidden wherever else it stands
+	// redacted together, because a secret argument may occur elsewhere
+	msgs := t.o.Redactor.Result(&all).Messages
 	var system []toldPart
 	var in []told
 	for _, m := range msgs[:asked] {
@@ -53,7 +54,7 @@ func (t *Telemetry) content(req *pawl.Request, resp *pawl.Response) (set []attri
 	return set
 }
 
-// callContent is the arguments and the result of a call, without secrets.
+// callContent returns the arguments and the result of a call without secrets.
 func (t *Telemetry) callContent(c pawl.ToolCall, res pawl.ToolResult) []attribute.KeyValue {
 	msgs := t.o.Redactor.Result(&pawl.Result{Messages: []pawl.Message{
 		{Role: pawl.RoleAssistant, Parts: []pawl.Part{c}}, {Role: pawl.RoleTool, Parts: []pawl.Part{res}}}}).Messages
@@ -68,7 +69,7 @@ func appendJSON[T any](set []attribute.KeyValue, key attribute.Key, v []T) []att
 	}
 	b, err := json.Marshal(v)
 	if err != nil {
-		return set // arguments that are no JSON: they were quoted, so it is none of those
+		return set // arguments that are not JSON: they were quoted, so this is not the case
 	}
 	return append(set, key.String(string(b)))
 }
@@ -83,13 +84,14 @@ func partsOf(m pawl.Message) (parts []toldPart) {
 		case pawl.ToolCall:
 			args := p.Args
 			if !json.Valid(args) {
-				args, _ = json.Marshal(string(args)) // what the model wrote
+				args, _ = json.Marshal(string(args)) // the model's text
 			}
 			parts = append(parts, toldPart{Type: "tool_call", ID: p.ID, Name: p.Name, Arguments: args})
 		case pawl.ToolResult:
 			parts = append(parts, toldPart{Type: "tool_call_response", ID: p.CallID, Response: p.Text()})
 		case pawl.Media:
-			parts = append(parts, toldPart{Type: "blob", MIME: p.MIME}) // that there was one; its bytes have no place in a trace
+			// only its presence; the bytes do not belong into a trace
+			parts = append(parts, toldPart{Type: "blob", MIME: p.MIME})
 		}
 	}
 	return parts

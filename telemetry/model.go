@@ -13,7 +13,7 @@ import (
 	"github.com/pawl-go/pawl"
 )
 
-// model makes a span of each request.
+// model creates a span for each request.
 type model struct {
 	t     *Telemetry
 	inner pawl.Model
@@ -24,13 +24,13 @@ var (
 	_ pawl.OutputHolder = (*model)(nil)
 )
 
-// HoldsOutput passes the question on.
+// HoldsOutput asks the wrapped model.
 func (m *model) HoldsOutput(req *pawl.Request) bool {
 	h, ok := m.inner.(pawl.OutputHolder)
 	return ok && h.HoldsOutput(req)
 }
 
-// Stream asks the model inside, whose context has the span.
+// Stream calls the wrapped model with a context that contains the span.
 func (m *model) Stream(ctx context.Context, req *pawl.Request) iter.Seq2[pawl.Delta, error] {
 	return func(yield func(pawl.Delta, error) bool) {
 		q, ctx := m.t.ask(ctx, req)
@@ -44,28 +44,28 @@ func (m *model) Stream(ctx context.Context, req *pawl.Request) iter.Seq2[pawl.De
 	}
 }
 
-// request is one under way.
+// request is a request in progress.
 type request struct {
 	t        *Telemetry
-	tree     *tree // nil: none
+	tree     *tree // nil means none
 	req      *pawl.Request
 	span     trace.Span
 	model    string
 	start    time.Time
-	last     time.Time // when the attempt under way began
+	last     time.Time // start of the current attempt
 	attempts int
 	replied  reply
-	whole    *pawl.Response // with content; nil: none
+	whole    *pawl.Response // only with content; otherwise nil
 	err      error
 }
 
-// reply is what is told of one.
+// reply holds the recorded properties of a reply.
 type reply struct {
 	model, id string
 	finish    pawl.FinishReason
 	usage     *pawl.Usage
-	calls     bool          // it has some
-	first     time.Duration // until the first fragment; 0: it came whole
+	calls     bool          // it contains calls
+	first     time.Duration // time until the first fragment; 0 means that it arrived in one piece
 }
 
 // ask begins the span of a request.
@@ -97,7 +97,7 @@ func (t *Telemetry) ask(ctx context.Context, req *pawl.Request) (*request, conte
 	return q, ctx
 }
 
-// startRequest begins the span of a request to model; "": it is not known.
+// startRequest begins the span of a request to model. An empty model means unknown.
 func (t *Telemetry) startRequest(ctx context.Context, key pawl.Key, model string, start time.Time) (context.Context, trace.Span) {
 	name := chat
 	set := []attribute.KeyValue{operationName.String(chat), providerName.String(t.o.Provider)}
@@ -114,7 +114,7 @@ func (t *Telemetry) startRequest(ctx context.Context, key pawl.Key, model string
 	return t.tracer.Start(ctx, name, trace.WithSpanKind(trace.SpanKindClient), trace.WithTimestamp(start), trace.WithAttributes(set...))
 }
 
-// settings is what a request asks for.
+// settings returns the settings of a request.
 func settings(req *pawl.Request) []attribute.KeyValue {
 	set := []attribute.KeyValue{requestStream.Bool(!req.Whole)}
 	s := &req.Settings
@@ -136,7 +136,7 @@ func settings(req *pawl.Request) []attribute.KeyValue {
 	return set
 }
 
-// see takes a fragment.
+// see processes a fragment.
 func (q *request) see(d pawl.Delta, err error) {
 	if err != nil {
 		q.err = err
@@ -156,7 +156,7 @@ func (q *request) see(d pawl.Delta, err error) {
 		q.replied.first = time.Since(q.start)
 	}
 	if q.whole != nil && q.whole.Add(d) != nil {
-		q.whole = nil // the run finds the same fault
+		q.whole = nil // the run detects the same fault
 	}
 	r := &q.replied
 	r.model, r.id, r.finish = cmp.Or(d.Model, r.model), cmp.Or(d.ID, r.id), cmp.Or(d.Finish, r.finish)
@@ -165,7 +165,7 @@ func (q *request) see(d pawl.Delta, err error) {
 	}
 }
 
-// end ends the span. A request that nobody read to its end was given up.
+// end ends the span. A request that was not read to its end was cancelled.
 func (q *request) end() {
 	fault, text := faultOf(q.err), textOf(q.err)
 	if fault == "" && q.replied.finish == "" {
@@ -182,7 +182,7 @@ func (q *request) end() {
 	}
 }
 
-// endRequest ends the span of a request with what is known of its reply.
+// endRequest ends the span of a request with the properties of its reply.
 func (t *Telemetry) endRequest(span trace.Span, model string, r *reply, start, end time.Time, fault, text string) {
 	var set []attribute.KeyValue
 	if r.model != "" {
@@ -192,7 +192,7 @@ func (t *Telemetry) endRequest(span trace.Span, model string, r *reply, start, e
 		set = append(set, responseID.String(r.id))
 	}
 	if r.finish == pawl.FinishStop && r.calls {
-		r.finish = pawl.FinishToolCalls // as Response.Add has it: calls decide
+		r.finish = pawl.FinishToolCalls // calls determine the finish reason, as in Response.Add
 	}
 	if r.finish != "" {
 		set = append(set, responseFinish.StringSlice([]string{string(r.finish)}))
