@@ -144,7 +144,7 @@ func TestRefuses(t *testing.T) {
 	}
 }
 
-// However a text was written, a part of it from its beginning is refused, and said to be cut.
+// The beginning of any text is refused as cut off, however the text was written.
 func TestNeverMendsWhatIsCut(t *testing.T) {
 	for _, whole := range []string{
 		`{"path":"a.txt","lines":[1,-2.5e3,{"x":null}],"on":true,"text":"a\n\u00e9\"b"}`,
