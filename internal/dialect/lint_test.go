@@ -56,7 +56,7 @@ func TestLintWarns(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
 		tools []dialect.Tool
-		want  []string // parts, in order; nil: no warning
+		want  []string // parts, in order; nil means no warning
 	}{
 		{"good", []dialect.Tool{tool("read_file", told), tool("write_file", "Writes text to a file, which is made when it is not there.")}, nil},
 		{"schema alone", []dialect.Tool{{Input: json.RawMessage(`{"properties":{"a":{"type":"string","description":"d"}}}`)}}, nil},
@@ -151,7 +151,7 @@ func must(b []byte, err error) []byte {
 	return b
 }
 
-// TestCorpusServers lints what MCP servers list.
+// TestCorpusServers checks the tools that MCP servers list.
 func TestCorpusServers(t *testing.T) {
 	servers := corpus[struct {
 		Server string
