@@ -18,10 +18,11 @@ type Question struct {
 	Server  string // name of the server
 	Call    string // tool that is executing, by the model's name for it; empty means unknown
 	Message string // the server's text, without invisible characters
-	// schema of the answer: an object whose fields are texts, numbers, booleans or lists of words;
-	// nil means yes or no
+	// Schema is the schema of the answer: an object whose fields are texts, numbers, booleans or
+	// lists of words. Nil means yes or no.
 	Schema json.RawMessage
-	// page that the person should open (https); the answer is then yes or no without content
+	// URL is a page that the person should open (https). The answer is then yes or no without
+	// content.
 	URL string
 }
 

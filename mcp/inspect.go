@@ -19,15 +19,16 @@ type Verdict string
 const (
 	Accepted Verdict = "accepted" // a tool is offered unchanged
 	Cleaned  Verdict = "cleaned"  // invisible characters were removed; the rest is accepted
-	// a text that is too long was shortened with a mark; the rest is accepted
+	// Cut: a text that is too long was shortened with a mark; the rest is accepted.
 	Cut Verdict = "cut"
-	// a tool is left out until it is accepted: its text instructs the model beyond the tool
+	// Suspect: a tool is left out until it is accepted, because its text instructs the model beyond
+	// the tool.
 	Suspect     Verdict = "suspect"
 	Quarantined Verdict = "quarantined" // a tool is left out, and no lock admits it
-	// a tool differs from tools.lock; it is left out until it is accepted
+	// Drifted: a tool differs from tools.lock; it is left out until it is accepted.
 	Drifted Verdict = "drifted"
 	Refused Verdict = "refused" // a call, a question or a request is refused
-	// part of a result is not trusted and left out; the rest is accepted
+	// Dropped: part of a result is not trusted and left out; the rest is accepted.
 	Dropped Verdict = "dropped"
 	Ignored Verdict = "ignored" // it is not read
 	Ended   Verdict = "ended"   // the connection is closed

@@ -23,7 +23,8 @@ type Lock struct {
 
 // Pinned is the entry of a server in a Lock.
 type Pinned struct {
-	// the command line or the URL; a different one under the same name is a different server
+	// Identity is the command line or the URL. A different one under the same name is a different
+	// server.
 	Identity string       `json:"identity"`
 	Tools    []Definition `json:"tools"` // sorted by name
 }

@@ -30,7 +30,8 @@ type Sampling struct {
 type SampleRequest struct {
 	Server string
 	Call   string // tool that is executing, by the model's name for it; empty means unknown
-	// system prompt that the server wants; it is sent as the server's words, in the user message
+	// System is the system prompt that the server wants. It is sent as the server's words, in the
+	// user message.
 	System   string
 	Messages []pawl.Message
 	Tokens   int

@@ -18,11 +18,11 @@ const maxBody = 4 << 20
 // machine, and no web page of another origin.
 type HTTPOptions struct {
 	Token string // required as Authorization: Bearer; empty means no token
-	// valid names in the Host header, in addition to this machine's own; any other Host is refused,
-	// so that a web page cannot rebind its name to this address
+	// Hosts lists the valid names in the Host header, in addition to this machine's own. Any other
+	// Host is refused, so that a web page cannot rebind its name to this address.
 	Hosts []string
-	// valid values of the Origin header, in addition to this machine's own, such as
-	// https://app.example.com
+	// Origins lists the valid values of the Origin header, in addition to this machine's own, such
+	// as https://app.example.com.
 	Origins []string
 
 	// User returns the user of a request, if clients were authenticated before. A session is

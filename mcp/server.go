@@ -12,8 +12,8 @@ import (
 // Server describes how to reach an MCP server and which of its features are used. It is plain data
 // for configurations. Either Command or URL is set.
 type Server struct {
-	// local name: letters, digits, _ and -, beginning with a letter; in YAML it is the key of the
-	// entry
+	// Name is the local name: letters, digits, _ and -, beginning with a letter. In YAML it is the
+	// key of the entry.
 	Name string `json:"name,omitempty" yaml:"-"`
 
 	Command string   `json:"command,omitempty" yaml:"command" doc:"A program that speaks MCP on standard input and output."`

@@ -25,7 +25,7 @@ type Service struct {
 	Tools  []pawl.Toolset // evaluated when serving begins
 	Agents []Offer        // each is a tool whose argument is a task
 
-	// decides which calls need approval; nil means policy.AskBeforeWrites
+	// Approve decides which calls need approval. Nil means policy.AskBeforeWrites.
 	Approve    pawl.Approver
 	Middleware []pawl.Middleware // wraps the calls of Tools; agents have their own
 }

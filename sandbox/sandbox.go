@@ -84,7 +84,7 @@ var ErrUnenforced = errors.New("the sandbox cannot be enforced here")
 type Spec struct {
 	Level Level
 
-	// the program, looked up in the PATH of Env if it contains no slash, and its arguments
+	// Args is the program, looked up in the PATH of Env if it contains no slash, and its arguments.
 	Args []string
 	Dir  string   // working directory; empty means the first of Write, or else its temporary folder
 	Env  []string // NAME=value; PATH, HOME, TMPDIR and LANG have defaults, and nothing else is set

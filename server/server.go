@@ -29,12 +29,12 @@ type Options struct {
 
 	Tokens []Token  // permissions of clients; empty means that every client has all permissions
 	Hosts  []string // valid names in the Host header, in addition to this machine's own
-	// origins of web pages that may be clients, in addition to this machine's own, such as
-	// https://app.example.com
+	// Origins lists the origins of web pages that may be clients, in addition to this machine's
+	// own, such as https://app.example.com.
 	Origins []string
 
 	Schedules store.Schedules // schedules to list; nil means none
-	// handles /mcp, behind authentication with the scope tools; nil means not found
+	// MCP handles /mcp, behind authentication with the scope tools. Nil means not found.
 	MCP     http.Handler
 	Metrics http.Handler // handles GET /metrics, with the scope read; nil means not found
 	// Pages handles GET requests outside the API without a token. It serves pages for people, which
@@ -43,13 +43,15 @@ type Options struct {
 
 	MaxBody  int64 // limit for a request in bytes; 0 means 4 MiB
 	MaxConns int   // limit for concurrent connections; further ones wait; 0 means 4096
-	// limit for concurrent streams of all clients; further ones are refused; 0 means 2000
+	// MaxStreams limits the concurrent streams of all clients. Further ones are refused. 0 means
+	// 2000.
 	MaxStreams int
 	// MaxRuns limits the runs that execute concurrently. Further requests are refused, and runs of
 	// other processes are not resumed. 0 means 1000.
 	MaxRuns   int
 	Fragments int // bytes of fragments stored of each run for slow readers; 0 means 256 KiB
-	// bytes of stopped runs held in memory, so that watching them needs no journal; 0 means 64 MiB
+	// Idle is the number of bytes of stopped runs held in memory, so that watching them needs no
+	// journal. 0 means 64 MiB.
 	Idle    int
 	Wait    time.Duration // time for a client to send its body, or to receive data; 0 means 30 s
 	Beat    time.Duration // interval of heartbeats in silent streams; 0 means 15 s
@@ -61,7 +63,7 @@ type Options struct {
 	Around func(id, agent string, r pawl.Runner) pawl.Runner
 
 	Lease time.Duration // durable.Engine.Lease
-	// receives errors that belong to no request; nil means that they are dropped
+	// Log receives errors that belong to no request. Nil means that they are dropped.
 	Log *slog.Logger
 	Now func() time.Time
 }

@@ -23,9 +23,10 @@ type Scope string
 // The scopes. A token has the scopes that it names. ScopeAll includes all of them.
 const (
 	ScopeRead Scope = "read" // see runs, tools and schedules, and watch them
-	// start runs, give their passive calls results, steer and cancel them; the OpenAI endpoints
+	// ScopeRun: start runs, give their passive calls results, steer and cancel them; the OpenAI
+	// endpoints.
 	ScopeRun Scope = "run"
-	// approve and reject calls, and state the outcome of interrupted ones
+	// ScopeDecide: approve and reject calls, and state the outcome of interrupted ones.
 	ScopeDecide Scope = "decide"
 	ScopeTools  Scope = "tools" // call tools; MCP
 	ScopeAll    Scope = "all"
@@ -37,7 +38,7 @@ var scopes = []Scope{ScopeRead, ScopeRun, ScopeDecide, ScopeTools, ScopeAll}
 type Token struct {
 	Name  string `json:"name"`           // name of the client, recorded with its decisions
 	Token string `json:"token,omitzero"` // the secret; alternatively:
-	// hex SHA-256 of the secret, so that the file contains no secret
+	// SHA256 is the hex SHA-256 of the secret, so that the file contains no secret.
 	SHA256 string  `json:"sha256,omitzero"`
 	Scopes []Scope `json:"scopes"`
 	// Tenant is the tenant whose runs the client sees. The empty name is a tenant like any other.
@@ -45,7 +46,8 @@ type Token struct {
 	User   string `json:"user,omitzero"`
 
 	Runs int `json:"runs,omitzero"` // concurrent runs; 0 means no limit for this token
-	// concurrent streams of events; 0 means no limit for this token
+	// Streams is the maximum number of concurrent streams of events. 0 means no limit for this
+	// token.
 	Streams   int `json:"streams,omitzero"`
 	PerMinute int `json:"per_minute,omitzero"` // requests; 0 means no limit
 }

@@ -100,7 +100,7 @@ type Record struct {
 	At      time.Time       `json:"at"`               // by the clock of the writer
 	Elapsed time.Duration   `json:"elapsed,omitzero"` // time since the writer acquired the lease
 	Body    json.RawMessage `json:"body"`
-	// hash of this record and all before it: see Chain; set by the journal
+	// Hash is the hash of this record and all before it: see Chain. The journal sets it.
 	Hash string `json:"hash"`
 }
 

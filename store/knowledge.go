@@ -16,7 +16,7 @@ type Document struct {
 	Title  string `json:"title,omitzero"`
 	Source string `json:"source,omitzero"` // origin: an address or a path
 	Kind   string `json:"kind,omitzero"`   // media type
-	// digest of its source: a document with the same digest need not be added again
+	// Digest is the digest of its source. A document with the same digest need not be added again.
 	Digest  string          `json:"digest,omitzero"`
 	Meta    json.RawMessage `json:"meta,omitzero"` // a JSON value of the program; nil means none
 	Chunks  int             `json:"chunks"`        // number of chunks; set by the store
@@ -92,7 +92,7 @@ type ChunkHit struct {
 	Title  string  `json:"title,omitzero"` // title of its document
 	Source string  `json:"source,omitzero"`
 	Score  float64 `json:"score"` // see Fuse
-	// its document is stored under Scope.Shared and was found from another scope
+	// Shared says that its document is stored under Scope.Shared and was found from another scope.
 	Shared bool `json:"shared,omitzero"`
 }
 

@@ -36,7 +36,7 @@ type Claim struct {
 	Due      time.Time
 	Owner    string
 	Fence    int64
-	// after this time another runner may claim the occurrence, unless it has begun
+	// Until is the time after which another runner may claim the occurrence, unless it has begun.
 	Until time.Time
 }
 

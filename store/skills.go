@@ -15,7 +15,7 @@ type Skill struct {
 	Model       string   `json:"model,omitzero"`      // the most suitable model
 	References  []string `json:"references,omitzero"` // related skills
 	By          string   `json:"by,omitzero"`         // author
-	// from 1; each change creates a new version, and the old ones stay
+	// Version counts from 1. Each change creates a new version, and the old ones stay.
 	Version int       `json:"version"`
 	Created time.Time `json:"created,omitzero"`
 	Updated time.Time `json:"updated,omitzero"`

@@ -28,7 +28,7 @@ import (
 type Scope struct {
 	Tenant string `json:"tenant,omitzero"`
 	User   string `json:"user,omitzero"`
-	// in a search, empty means all threads of the user; no other empty field means all
+	// In a search, an empty Thread means all threads of the user. No other empty field means all.
 	Thread string `json:"thread,omitzero"`
 }
 
@@ -90,7 +90,8 @@ var (
 
 // Page is a part of a list. The zero Page is its beginning.
 type Page struct {
-	// last ID (for skills, last name) of the previous page; empty means from the beginning
+	// After is the last ID (for skills, the last name) of the previous page. Empty means from the
+	// beginning.
 	After string
 	Limit int // 0 means 100; at most 1000
 }

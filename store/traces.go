@@ -14,7 +14,7 @@ type Run struct {
 	Model   string    `json:"model,omitzero"`
 	Task    string    `json:"task,omitzero"` // the beginning of the user's request
 	Started time.Time `json:"started,omitzero"`
-	// zero means that it is running, or that its end is unknown
+	// A zero Ended means that the run is executing, or that its end is unknown.
 	Ended time.Time  `json:"ended,omitzero"`
 	Stop  pawl.Stop  `json:"stop,omitzero"`
 	Cause string     `json:"cause,omitzero"`

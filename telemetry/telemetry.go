@@ -53,14 +53,14 @@ import (
 type Options struct {
 	Tracer trace.TracerProvider // nil means no spans
 	Meter  metric.MeterProvider // nil means no metrics
-	// gen_ai.provider.name: "openai", "anthropic", "gcp.gemini"; empty means _OTHER
+	// Provider is gen_ai.provider.name: "openai", "anthropic", "gcp.gemini". Empty means _OTHER.
 	Provider string
 	Model    string // gen_ai.request.model if the request names none; empty means not reported
 
 	// Content also records messages, arguments, results and the text of errors. They may contain
 	// private information that readers of traces should not see.
 	Content bool
-	// redacts content; nil means that it redacts the arguments that tools mark as secret
+	// Redactor redacts content. Nil means a Redactor for the arguments that tools mark as secret.
 	Redactor *pawl.Redactor
 }
 

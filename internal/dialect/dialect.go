@@ -53,7 +53,7 @@ type Trait string
 const (
 	RootObject  Trait = "root-object"  // the root has type object, and properties
 	RootWithout Trait = "root-without" // keywords that the root must not have
-	// the only accepted keywords; without this rule, all of JSON Schema
+	// Keywords lists the only accepted keywords; without this rule, all of JSON Schema is accepted.
 	Keywords         Trait = "keywords"
 	Formats          Trait = "formats"           // the only accepted formats, as type:format
 	TypeNeeded       Trait = "type-needed"       // every schema states one type, or is an anyOf
@@ -65,7 +65,7 @@ const (
 	PropertyNames    Trait = "property-names"    // a pattern for the names of properties
 	RefsTop          Trait = "refs-top"          // $ref points only to $defs at the root
 	RefAlone         Trait = "ref-alone"         // a $ref has no siblings
-	// non-recursive schemas are preferably sent without $ref
+	// RefsInlined: non-recursive schemas are preferably sent without $ref.
 	RefsInlined Trait = "refs-inlined"
 	// $ref is not supported: recursion ends after some levels
 	RecursionCut  Trait = "recursion-cut"
@@ -79,9 +79,9 @@ const (
 	MaxDepth      Trait = "max-depth"      // levels of objects and arrays
 	MaxProperties Trait = "max-properties" // properties of all objects together
 	MaxEnum       Trait = "max-enum"       // values of all enums together
-	// characters of all names, enum values and constants together
+	// MaxText is the number of characters of all names, enum values and constants together.
 	MaxText Trait = "max-text"
-	// characters of the values of one enum of more than 250 strings
+	// MaxEnumText is the number of characters of the values of one enum of more than 250 strings.
 	MaxEnumText Trait = "max-enum-text"
 )
 
@@ -125,7 +125,8 @@ func (d *Dialect) takes(keyword string) bool {
 
 // Compiled is a schema in the form of one dialect.
 type Compiled struct {
-	// on one line, in the order of the original; equal schemas give equal bytes
+	// Schema is the output on one line, in the order of the original. Equal schemas give equal
+	// bytes.
 	Schema json.RawMessage
 	Losses []Loss // in the order of the schema; nil means no losses
 
@@ -138,7 +139,8 @@ type Kind string
 
 // The kinds of losses.
 const (
-	// the provider accepts values that the original refuses; such a call is refused locally
+	// Looser: the provider accepts values that the original refuses; such a call is refused
+	// locally.
 	Looser   Kind = "looser"
 	Stricter Kind = "stricter" // the model cannot express a value that the original accepts
 	Reshaped Kind = "reshaped" // the model expresses it in another form; Restore converts it back

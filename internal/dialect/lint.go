@@ -34,7 +34,7 @@ type ToolReport struct {
 // Verdict is the result for a tool's schema in one dialect.
 type Verdict struct {
 	Dialect string `json:"dialect"`
-	// why the schema cannot be expressed; the other fields are then empty
+	// Error says why the schema cannot be expressed. The other fields are then empty.
 	Error  string          `json:"error,omitempty"`
 	Source string          `json:"source,omitempty"`
 	Losses []Loss          `json:"losses,omitempty"`

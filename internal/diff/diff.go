@@ -16,8 +16,8 @@ const (
 type Line struct {
 	Op   Op
 	Text string
-	// line numbers in the first and in the second text, from 1; 0 means that the line is not in
-	// that text; for a Gap, A is the number of lines left out
+	// A and B are the line numbers in the first and in the second text, from 1. 0 means that the
+	// line is not in that text. For a Gap, A is the number of lines left out.
 	A, B int
 }
 

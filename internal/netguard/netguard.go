@@ -43,11 +43,11 @@ type Options struct {
 	// Deny lists, in the same forms, what is never reached. It takes precedence over Allow.
 	Deny []string
 
-	// nil means http.ProxyFromEnvironment
+	// A nil Proxy means http.ProxyFromEnvironment.
 	Proxy func(*http.Request) (*url.URL, error)
-	// nil means the system's resolver
+	// A nil Lookup means the system's resolver.
 	Lookup func(ctx context.Context, host string) ([]netip.Addr, error)
-	// connects to a checked address; nil means a net.Dialer
+	// Dial connects to a checked address. Nil means a net.Dialer.
 	Dial    func(ctx context.Context, network, addr string) (net.Conn, error)
 	Timeout time.Duration // limit for a connection; 0 means 10 s
 }

@@ -42,7 +42,7 @@ type Options struct {
 	// Deny lists, in the same forms, what is never reached. It takes precedence over Allow.
 	Deny []string
 
-	// nil means the system's resolver
+	// A nil Lookup means the system's resolver.
 	Lookup func(ctx context.Context, host string) ([]netip.Addr, error)
 }
 

@@ -24,10 +24,10 @@ import (
 type Options struct {
 	Token string            // sent as Authorization: Bearer; empty means none
 	HTTP  http.RoundTripper // sends the requests; nil means http.DefaultTransport
-	// how often a broken stream is reopened without an event in between; 0 means 5, negative means
-	// never
+	// Retries is the number of times that a broken stream is reopened without an event in between.
+	// 0 means 5, negative means never.
 	Retries int
-	// pause before the first retry, doubled for each further one; 0 means 200 ms
+	// Pause is the time before the first retry, doubled for each further one. 0 means 200 ms.
 	Pause time.Duration
 }
 

@@ -52,7 +52,7 @@ var (
 // Options are the options of Open. Nil and the zero value take the defaults.
 type Options struct {
 	Now func() time.Time // clock for Created and Updated; nil means time.Now
-	// do not create missing tables: Open then fails with store.ErrNotFound
+	// NoCreate does not create missing tables: Open then fails with store.ErrNotFound.
 	NoCreate bool
 }
 

@@ -30,11 +30,11 @@ import (
 
 // Options define the destination. The zero value uses the environment.
 type Options struct {
-	// address of a collector without /v1/traces; empty means OTEL_EXPORTER_OTLP_ENDPOINT, or else
-	// http://localhost:4318
+	// Endpoint is the address of a collector without /v1/traces. Empty means
+	// OTEL_EXPORTER_OTLP_ENDPOINT, or else http://localhost:4318.
 	Endpoint string
-	// service.name; empty means pawl; OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES take
-	// precedence
+	// Service is service.name. Empty means pawl. OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES
+	// take precedence.
 	Service string
 	Readers []metric.Reader     // additional readers of the metrics, such as Prometheus
 	HTTP    http.RoundTripper   // nil means a copy of http.DefaultTransport

@@ -37,11 +37,11 @@ import (
 
 // Options are the options of New. Nil and the zero value take the defaults.
 type Options struct {
-	// limit for a program that names no timeout, without the time of its calls; 0 means 30 s; at
-	// most 300 s
+	// Time limits a program that names no timeout, without the time of its calls. 0 means 30 s; the
+	// maximum is 300 s.
 	Time time.Duration
-	// limit in bytes for the result as JSON, and for all text that the model gets of a program; 0
-	// means 64 KiB
+	// Output limits, in bytes, the result as JSON, and all text that the model gets of a program. 0
+	// means 64 KiB.
 	Output int
 	Calls  int // limit for the number of calls of a program; 0 means 200
 }

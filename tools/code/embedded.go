@@ -21,8 +21,8 @@ import (
 // defaults.
 type EmbeddedOptions struct {
 	Steps int64 // steps of the interpreter; 0 means 4 million, about half a second
-	// limit in bytes for all text, lists and numbers that operators, methods and functions
-	// allocate, including released ones; 0 means 64 MiB
+	// Memory limits the bytes of all text, lists and numbers that operators, methods and functions
+	// allocate, including released ones. 0 means 64 MiB.
 	Memory int64
 }
 

@@ -23,7 +23,8 @@ type PythonOptions struct {
 	Path   string
 	Level  sandbox.Level // how strictly the limits are enforced; empty means strict
 	Memory int64         // bytes of address space; 0 means 512 MiB
-	// children that are started before programs need them; 0 means 1, negative means none
+	// Warm is the number of children that are started before programs need them. 0 means 1,
+	// negative means none.
 	Warm int
 	Idle time.Duration // maximum waiting time of such a child; 0 means 1 min
 }

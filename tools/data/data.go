@@ -101,8 +101,8 @@ type Options struct {
 	// argument, and a nil Create that there is no data_export.
 	Open   func(ctx context.Context, path string) (io.ReadCloser, error)
 	Create func(ctx context.Context, path string, content func(io.Writer) error) error
-	// limit in bytes for the stored tables of all runs together, and for one table that is read; 0
-	// means 256 MiB
+	// Limit is the maximum size, in bytes, of the stored tables of all runs together, and of one
+	// table that is read. 0 means 256 MiB.
 	Limit int
 }
 

@@ -43,16 +43,16 @@ type Options struct {
 
 	Methods    []string // nil means GET and HEAD
 	Idempotent bool     // the servers honour Idempotency-Key, so calls that write may be repeated
-	// sent only with requests to the hosts that Allow names; credentials belong here
+	// Header is sent only with requests to the hosts that Allow names. Credentials belong here.
 	Header    nethttp.Header
 	UserAgent string // empty means pawl's user agent
 
 	Timeout time.Duration // limit for a whole fetch; 0 means 15 s
 	MaxBody int64         // limit for a body in bytes, after decompression; 0 means 1 MiB
 
-	// nil means HTTP_PROXY, HTTPS_PROXY and NO_PROXY of the environment
+	// A nil Proxy means HTTP_PROXY, HTTPS_PROXY and NO_PROXY of the environment.
 	Proxy func(*nethttp.Request) (*url.URL, error)
-	// nil means the system's resolver
+	// A nil Lookup means the system's resolver.
 	Lookup func(ctx context.Context, host string) ([]netip.Addr, error)
 }
 

@@ -24,8 +24,8 @@ import (
 // Source is a document to add: text, Markdown, HTML, CSV, JSON, JSON lines, PDF or DOCX. The
 // content determines the format. Name is used only to choose between formats that look alike.
 type Source struct {
-	// origin of the document, a path or an address; empty means none, and the ID is derived from
-	// the text
+	// Name is the origin of the document, a path or an address. Empty means none; the ID is then
+	// derived from the text.
 	Name string
 	Data []byte // at most 32 MiB
 	// ID under which the document is stored; empty means Name; an existing document with this ID is

@@ -48,8 +48,8 @@ type Options struct {
 	Scope    *store.Scope   // owner of the documents in every run; nil means store.ScopeFrom
 	Threads  store.Threads  // past conversations; nil means that they are not searched
 	Embedder store.Embedder // nil means that only words are searched
-	// also search the documents that the user's tenant shares, which were added under
-	// store.Scope.Shared
+	// Shared also searches the documents that the user's tenant shares, which were added under
+	// store.Scope.Shared.
 	Shared bool
 
 	// Allow lists hosts that AddPage may reach although they are not public: "localhost:8080",

@@ -25,20 +25,22 @@ type Command struct {
 	Description string `json:"description" yaml:"description"` // for the model
 	// JSON Schema of the arguments; empty means no arguments
 	Input JSON `json:"input,omitempty" yaml:"input"`
-	// the program and its arguments, used literally: no shell, no placeholders
+	// Run is the program and its arguments, used literally: no shell, no placeholders.
 	Run []string `json:"run" yaml:"run"`
-	// working directory; empty means the folder of the definitions
+	// Dir is the working directory. Empty means the folder of the definitions.
 	Dir string `json:"dir,omitempty" yaml:"dir"`
-	// variables in addition to PATH: NAME copies the current value, NAME=value sets one
+	// Env lists variables in addition to PATH: NAME copies the current value, NAME=value sets one.
 	Env []string `json:"env,omitempty" yaml:"env"`
-	// readable paths in a sandbox, in addition to its own file and the working directory
+	// Read lists readable paths in a sandbox, in addition to its own file and the working
+	// directory.
 	Read  []string `json:"read,omitempty" yaml:"read"`
 	Write []string `json:"write,omitempty" yaml:"write"` // readable and writable paths in a sandbox
-	// the program needs the network; in a sandbox it reaches the hosts that are named for it
+	// Network says that the program needs the network. In a sandbox it reaches the hosts that are
+	// named for it.
 	Network bool         `json:"network,omitempty" yaml:"network"`
 	Effect  *pawl.Effect `json:"effect,omitempty" yaml:"effect"`   // nil means write
 	Timeout Duration     `json:"timeout,omitempty" yaml:"timeout"` // 0 means 60 s
-	// bytes of standard output to return; 0 means 256 KiB
+	// MaxOutput is the number of bytes of standard output to return. 0 means 256 KiB.
 	MaxOutput int `json:"max_output,omitempty" yaml:"max_output"`
 }
 
@@ -49,41 +51,41 @@ type HTTP struct {
 	Description string `json:"description" yaml:"description"` // for the model
 	// JSON Schema of the arguments; empty means that each {name} is a required string
 	Input JSON `json:"input,omitempty" yaml:"input"`
-	// empty means GET, or POST if there is a body
+	// An empty Method means GET, or POST if there is a body.
 	Method string `json:"method,omitempty" yaml:"method"`
-	// arguments may occur in its path and in the values of its query
+	// URL may contain arguments in its path and in the values of its query.
 	URL string `json:"url" yaml:"url"`
-	// added to the query of the URL; a field without its argument is left out
+	// Query is added to the query of the URL. A field without its argument is left out.
 	Query map[string]string `json:"query,omitempty" yaml:"query"`
 	// ${NAME} stands for an environment variable
 	Headers map[string]string `json:"headers,omitempty" yaml:"headers"`
-	// sent as JSON; a string that consists of {name} keeps the argument's type
+	// Body is sent as JSON. A string that consists of {name} has the argument's type.
 	Body JSON `json:"body,omitempty" yaml:"body"`
 	// JSON Pointer to the part of a JSON response to return; empty means all of it
 	Result string `json:"result,omitempty" yaml:"result"`
-	// nil means read for GET and HEAD, idempotent for PUT and DELETE, otherwise write
+	// A nil Effect means read for GET and HEAD, idempotent for PUT and DELETE, otherwise write.
 	Effect  *pawl.Effect `json:"effect,omitempty" yaml:"effect"`
 	Timeout Duration     `json:"timeout,omitempty" yaml:"timeout"` // 0 means 30 s
-	// hosts that may be reached although they are not public
+	// Allow lists hosts that may be reached although they are not public.
 	Allow []string `json:"allow,omitempty" yaml:"allow"`
 }
 
 // OpenAPI defines tools, one for each operation of an OpenAPI document (3.0, 3.1). The operationId
 // is the name of a tool. Its arguments are the parameters, by name, and the request body as body.
 type OpenAPI struct {
-	// file of the document, JSON or YAML, at most 32 MiB
+	// Spec is the file of the document, JSON or YAML, at most 32 MiB.
 	Spec string `json:"spec" yaml:"spec"`
-	// empty means the document's first server
+	// An empty BaseURL means the document's first server.
 	BaseURL string `json:"base_url,omitempty" yaml:"base_url"`
-	// names or "GET /pets", with * as wildcard; empty means all
+	// Include lists names or "GET /pets", with * as wildcard. Empty means all.
 	Include []string `json:"include,omitempty" yaml:"include"`
-	// the same forms; takes precedence over Include
+	// Exclude has the same forms and takes precedence over Include.
 	Exclude []string `json:"exclude,omitempty" yaml:"exclude"`
 	Prefix  string   `json:"prefix,omitempty" yaml:"prefix"` // prefix of each tool's name
-	// sent with each request; ${NAME} stands for an environment variable
+	// Headers are sent with each request. ${NAME} stands for an environment variable.
 	Headers map[string]string `json:"headers,omitempty" yaml:"headers"`
 	Timeout Duration          `json:"timeout,omitempty" yaml:"timeout"` // 0 means 30 s
-	// hosts that may be reached although they are not public
+	// Allow lists hosts that may be reached although they are not public.
 	Allow []string `json:"allow,omitempty" yaml:"allow"`
 }
 

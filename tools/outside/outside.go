@@ -49,14 +49,14 @@ type Options struct {
 	Run Runner
 	Dir string // base of relative paths in definitions; empty means the current directory
 
-	// hosts that may be reached although they are not public, in addition to those in definitions;
-	// the forms of tools/http
+	// Allow lists hosts that may be reached although they are not public, in addition to those in
+	// definitions. The forms are those of tools/http.
 	Allow []string
 
 	Getenv func(string) string // nil means os.Getenv
-	// nil means HTTP_PROXY, HTTPS_PROXY and NO_PROXY of the environment
+	// A nil Proxy means HTTP_PROXY, HTTPS_PROXY and NO_PROXY of the environment.
 	Proxy func(*http.Request) (*url.URL, error)
-	// nil means the system's resolver
+	// A nil Lookup means the system's resolver.
 	Lookup func(ctx context.Context, host string) ([]netip.Addr, error)
 }
 

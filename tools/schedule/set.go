@@ -55,7 +55,8 @@ var _ pawl.Toolset = (*Set)(nil)
 type Options struct {
 	Scope *store.Scope // owner of the schedules in every run; nil means store.ScopeFrom
 	Zone  string       // the IANA zone of times without a zone; empty means UTC
-	// tools that a schedule may call; nil means none, so that schedules have prompts only
+	// Tools are the tools that a schedule may call. Nil means none, so that schedules have prompts
+	// only.
 	Tools pawl.Toolset
 	Now   func() time.Time // nil means time.Now
 }

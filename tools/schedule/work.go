@@ -29,8 +29,8 @@ type Call struct {
 type Work struct {
 	Tools pawl.Toolset
 	Agent pawl.Runner
-	// where the agent's runs are stored, in the scope of their schedules; nil means that they are
-	// not stored
+	// Traces stores the agent's runs, in the scope of their schedules. Nil means that they are not
+	// stored.
 	Traces store.Traces
 
 	// Run creates the run of an occurrence, for programs that store runs themselves. id is the same

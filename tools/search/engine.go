@@ -27,7 +27,8 @@ const (
 // address without a key.
 type Service struct {
 	Key string // for Brave and Tavily; SearXNG uses no key
-	// empty means the service's own address; required for SearXNG, which has none
+	// BaseURL is the address of the service. Empty means its own address. It is required for
+	// SearXNG, which has none.
 	BaseURL string
 	HTTP    http.RoundTripper // nil means http.DefaultTransport
 }

@@ -51,7 +51,7 @@ type Hit struct {
 	URL     string
 	Title   string
 	Snippet string // the engine's summary as plain text
-	// the whole page as text, if the engine provides it; the page is then not fetched
+	// Text is the whole page as text, if the engine provides it. The page is then not fetched.
 	Text string
 }
 
@@ -65,9 +65,9 @@ type Options struct {
 
 	Timeout time.Duration // limit for one page; 0 means 8 s
 
-	// nil means HTTP_PROXY, HTTPS_PROXY and NO_PROXY of the environment
+	// A nil Proxy means HTTP_PROXY, HTTPS_PROXY and NO_PROXY of the environment.
 	Proxy func(*http.Request) (*url.URL, error)
-	// nil means the system's resolver
+	// A nil Lookup means the system's resolver.
 	Lookup func(ctx context.Context, host string) ([]netip.Addr, error)
 }
 

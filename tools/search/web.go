@@ -65,7 +65,7 @@ type source struct {
 	URL      string   `json:"url"`
 	Title    string   `json:"title,omitempty"`
 	Passages []string `json:"passages,omitempty"`
-	// why the page could not be read; the passages then contain the engine's summary
+	// Unread says why the page could not be read. The passages then contain the engine's summary.
 	Unread string `json:"unread,omitempty"`
 }
 

@@ -15,8 +15,8 @@ const (
 type Chunk struct {
 	Heading string // the headings above it
 	Text    string
-	// number of bytes at the beginning of Text that are repeated from the chunk before, or from the
-	// head of its table
+	// Overlap is the number of bytes at the beginning of Text that are repeated from the chunk
+	// before, or from the head of its table.
 	Overlap int
 }
 

@@ -39,7 +39,7 @@ const (
 // safe for concurrent use.
 type Fetcher struct {
 	Transport http.RoundTripper // decides which hosts are reached, and how
-	// limit for a whole fetch, including redirects and body; 0 means 15 s
+	// Timeout limits a whole fetch, including redirects and body. 0 means 15 s.
 	Timeout   time.Duration
 	MaxBody   int64  // limit in bytes for a body after decompression; 0 means 1 MiB
 	UserAgent string // empty means pawl's user agent
@@ -48,7 +48,8 @@ type Fetcher struct {
 // Request is the request of a fetch.
 type Request struct {
 	Method string // empty means GET
-	// http or https; a host name with letters beyond ASCII is converted to its ASCII form
+	// URL has the scheme http or https. A host name with letters beyond ASCII is converted to its
+	// ASCII form.
 	URL    string
 	Header http.Header
 	Body   string
@@ -59,7 +60,8 @@ type Response struct {
 	URL    string // final address, after redirects
 	Status int
 	Header http.Header
-	// media type without parameters; detected if the server sends none or application/octet-stream
+	// Type is the media type without parameters. It is detected if the server sends none or
+	// application/octet-stream.
 	Type      string
 	Charset   string // as stated by the server; empty means not stated
 	Body      []byte
