@@ -1,7 +1,8 @@
 // Package mcp connects pawl with the Model Context Protocol: a server is a toolset, and toolsets
 // are offered as a server.
 //
-//	files, err := mcp.New(mcp.Server{Name: "files", Command: "mcp-server-filesystem", Args: []string{"."}}, nil)
+//	server := mcp.Server{Name: "files", Command: "mcp-server-filesystem", Args: []string{"."}}
+//	files, err := mcp.New(server, nil)
 //	defer files.Close()
 //	agent := &pawl.Agent{Model: model, Tools: []pawl.Toolset{files}}
 //

@@ -115,7 +115,7 @@ func (c *child) check() error {
 
 // alone checks that the namespaces that the next steps change belong to this process only. A
 // process outside its own namespaces with the order to build a new root would destroy the
-// machine's. Such a process does nothing, whatever sent the order.
+// machine's. Such a process refuses every order.
 func (c *child) alone() error {
 	if c.order.Level != Strict {
 		return nil
@@ -164,7 +164,7 @@ func namespaces() ([]string, error) {
 }
 
 // descriptors ensures that only the standard three descriptors and the Spec's files are open in the
-// program, whatever the parent had inherited.
+// program, even if the parent had inherited others.
 func (c *child) descriptors() error {
 	return unix.CloseRange(uint(c.conn.Fd()), ^uint(0)>>1&0xffffffff, unix.CLOSE_RANGE_CLOEXEC)
 }

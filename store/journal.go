@@ -16,7 +16,7 @@ import (
 // safe for concurrent use, also by several processes.
 //
 // A lease is fenced: its Fence grows with each claim. A holder with an older Fence is refused with
-// ErrConflict, whatever its clock shows.
+// ErrConflict, independent of its clock.
 type Journal interface {
 	// BeginJournal creates a run with its first records and a lease for owner until the time until.
 	// It returns ErrConflict if the ID exists.

@@ -2,10 +2,13 @@
 // conventions for generative AI, and lines of log/slog. The core does not depend on it, and
 // programs that do not import it have no cost.
 //
-//	tel, err := telemetry.New(&telemetry.Options{Tracer: tp, Meter: mp, Provider: "openai", Model: "gpt-5-mini"})
+//	tel, err := telemetry.New(&telemetry.Options{
+//		Tracer: tp, Meter: mp, Provider: "openai", Model: "gpt-5-mini",
+//	})
 //	…
 //	agent.Middleware = append(agent.Middleware, tel.Middleware()) // last, so innermost
-//	for e, err := range tel.Runner(agent).Stream(ctx, pawl.User("Do I need an umbrella in Oslo?")) { … }
+//	question := pawl.User("Do I need an umbrella in Oslo?")
+//	for e, err := range tel.Runner(agent).Stream(ctx, question) { … }
 //
 // The two parts see different things, and each can end spans that the other created:
 //

@@ -1,6 +1,8 @@
 // Package proxy lets a program in a sandbox reach named hosts, and no others.
 //
-//	hosts, err := proxy.New(proxy.Options{Allow: []string{"api.example.com:443", "*.example.org:443"}})
+//	hosts, err := proxy.New(proxy.Options{
+//		Allow: []string{"api.example.com:443", "*.example.org:443"},
+//	})
 //	res, err := sandbox.Run(ctx, sandbox.Spec{Args: args, Proxy: hosts.Serve})
 //
 // The program's own network has only a loopback device. A socket of this process listens on it, and

@@ -65,7 +65,7 @@ func (db *DB) lead() {
 	t.mu.Unlock()
 	for _, c := range batch {
 		if err != nil {
-			c.err = errors.Join(c.err, err) // whatever its own result, it is not on disk
+			c.err = errors.Join(c.err, err) // even without an error of its own it is not on disk
 		}
 		close(c.done)
 	}

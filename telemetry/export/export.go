@@ -1,7 +1,8 @@
 // Package export sends spans and metrics to an OTLP collector, and serves metrics to Prometheus. It
 // is for programs without an OpenTelemetry setup:
 //
-//	out, err := export.Open(&export.Options{Service: "forecaster"}) // to OTEL_EXPORTER_OTLP_ENDPOINT, or this machine
+//	// to OTEL_EXPORTER_OTLP_ENDPOINT, or this machine
+//	out, err := export.Open(&export.Options{Service: "forecaster"})
 //	…
 //	tel, err := telemetry.New(&telemetry.Options{Tracer: out.Tracer, Meter: out.Meter})
 //	…

@@ -167,7 +167,7 @@ func refused(said []byte) error {
 		} `json:"partialSuccess"`
 	}
 	if json.Unmarshal(said, &reply) != nil {
-		return nil // the batch was accepted, whatever the response contains
+		return nil // the batch was accepted, even if the response is not JSON
 	}
 	if n := cmp.Or(reply.Partial.Spans, reply.Partial.Points, "0"); n != "0" {
 		return fmt.Errorf("telemetry: the collector refused %s of a batch: %s", n, reply.Partial.Why)

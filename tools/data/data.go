@@ -50,19 +50,19 @@
 //
 // The answers follow the rules of SQLite, except where other rules serve a model better:
 //
-//   - == and != are IS and IS NOT: null is equal to null, and a null is != 5. A record that lacks the
-//     column meets == null only.
-//   - A text that is written like a number is a number, also next to a number, except in groups; in SQL a
-//     column's affinity decides.
-//   - < and similar operators hold between two numbers, or two texts; SQLite orders every number below
-//     every text.
+//   - == and != are IS and IS NOT: null is equal to null, and a null is != 5. A record that lacks
+//     the column meets == null only.
+//   - A text that is written like a number is a number, also next to a number, except in groups; in
+//     SQL a column's affinity decides.
+//   - < and similar operators hold between two numbers, or two texts; SQLite orders every number
+//     below every text.
 //   - contains ignores case for all letters; LIKE does so for ASCII letters.
-//   - Sorting puts numbers first, then texts, booleans, the rest, and empty values (null, "") last, in
-//     either direction; SQL sorts null first, and "" with the texts.
-//   - Sums and averages are decimal and exact: 0.1 plus 0.2 is 0.3, and there is no overflow. An average
-//     has ten decimals more than the sum.
-//   - count counts records, as count(*). The sum of nothing is 0, as total(). sum, avg, min and max skip
-//     values that are not numeric.
+//   - Sorting puts numbers first, then texts, booleans, the rest, and empty values (null, "") last,
+//     in either direction; SQL sorts null first, and "" with the texts.
+//   - Sums and averages are decimal and exact: 0.1 plus 0.2 is 0.3, and there is no overflow. An
+//     average has ten decimals more than the sum.
+//   - count counts records, as count(*). The sum of nothing is 0, as total(). sum, avg, min and max
+//     skip values that are not numeric.
 package data
 
 import (

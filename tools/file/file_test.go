@@ -167,7 +167,7 @@ func TestOutside(t *testing.T) {
 	}
 }
 
-// Reading all pages of a file returns its bytes, whatever its lines are. No page exceeds its limits
+// Reading all pages of a file returns its bytes, for lines of any length. No page exceeds its limits
 // or splits a rune.
 func TestPages(t *testing.T) {
 	// 10 bytes per repetition: a line of 400 kB, whose pages would end within a rune

@@ -146,7 +146,7 @@ type page struct {
 func (p *page) empty() bool { return len(p.text) == 0 }
 
 // readPage reads up to limit lines or pageBytes bytes, starting at byte column of line offset. It
-// holds only the page and the reader's buffer in memory, whatever the size of the file.
+// holds only the page and the reader's buffer in memory, for a file of any size.
 func readPage(ctx context.Context, r *bufio.Reader, offset, column, limit int) (*page, error) {
 	p := &page{first: offset, last: offset - 1}
 	var (

@@ -125,7 +125,7 @@ func TestSearchPages(t *testing.T) {
 	})
 }
 
-// The size of an answer is bounded, whatever matches.
+// The size of an answer is bounded, for any number of matches.
 func TestSearchIsBounded(t *testing.T) {
 	_, set := root(t, map[string]string{"f": strings.Repeat(strings.Repeat("x", 1000)+"\n", 5000)})
 	for _, context := range []int{0, 20} {

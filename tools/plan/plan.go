@@ -15,7 +15,8 @@
 //
 //	{"steps":[
 //		{"tool":"file_list","args":{"path":"."}},
-//		{"tool":"file_read","each":{"$from":"0/entries"},"when":{"$from":"item/type","equals":"file"},"args":{"path":{"$from":"item/name"}}}
+//		{"tool":"file_read","each":{"$from":"0/entries"},
+//		 "when":{"$from":"item/type","equals":"file"},"args":{"path":{"$from":"item/name"}}}
 //	]}
 //
 // Such a plan is checked before anything runs: steps, cycles, tools, and types as far as the tools'

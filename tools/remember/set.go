@@ -4,12 +4,13 @@
 //	db, err := sqlite.Open("pawl.db", nil)
 //	memory := remember.New(db, nil)
 //	agent := &pawl.Agent{Model: model, Tools: []pawl.Toolset{memory}}
-//	res, err := agent.Run(store.WithScope(ctx, store.Scope{User: "alice"}), pawl.User("I like tea."))
+//	ctx = store.WithScope(ctx, store.Scope{User: "alice"})
+//	res, err := agent.Run(ctx, pawl.User("I like tea."))
 //
 // A Set is a pawl.Toolset of three tools. Each of them can also be offered alone:
 //
 //	remember       EffectIdempotent  stores a sentence; an existing one is not stored twice
-//	memory_list    EffectRead        lists the memories, or those that match a question
+//	memory_list    EffectRead        lists all memories, or the memories that match a question
 //	memory_forget  EffectIdempotent  deletes one
 //
 // The program decides whose memory it is, never the model: by Options.Scope, or by the context of

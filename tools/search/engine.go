@@ -165,7 +165,7 @@ func (c *client) said(body []byte) string {
 	return ": " + text
 }
 
-// message finds the text in an error body, whatever the service calls its field.
+// message finds the text in an error body, in a field of any name.
 func message(v any, depth int) string {
 	m, ok := v.(map[string]any)
 	if s, text := v.(string); text {

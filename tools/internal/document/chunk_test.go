@@ -119,7 +119,7 @@ func TestTables(t *testing.T) {
 	}
 }
 
-// Twice the text takes about twice the time, whatever it consists of.
+// Twice the text takes about twice the time, for any kind of content.
 func TestChunksLinear(t *testing.T) {
 	for _, unit := range []string{"x", "word ", "A. ", "。", "a\n\n", "|", "é", ". "} {
 		run := func(n int) time.Duration {

@@ -3,7 +3,8 @@
 //
 //	func (s *Set) delete(ctx context.Context, a deleteArgs) (pawl.ToolResult, error) {
 //		if a.Path == "." {
-//			return pawl.ToolResult{}, toolrun.Refuse("the root itself cannot be deleted; give the path of something in it")
+//			return pawl.ToolResult{}, toolrun.Refuse("the root itself cannot be deleted; " +
+//				"give the path of something in it")
 //		}
 //		…
 //	}

@@ -85,7 +85,7 @@ func failed(err error, format string, args ...any) error {
 	return &Error{fmt.Sprintf(format, args...), err}
 }
 
-// Fetch sends the request and reads the response, whatever its status. The error is an *Error or,
+// Fetch sends the request and reads the response of any status. The error is an *Error or,
 // if ctx has ended, the error of ctx.
 func (f *Fetcher) Fetch(ctx context.Context, q Request) (*Response, error) {
 	target, err := parse(q.URL)

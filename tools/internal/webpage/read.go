@@ -39,7 +39,7 @@ func Read(r *Response) Page {
 	return Page{}
 }
 
-// Source returns the body as text, whatever its type. It returns "" if the body is not text.
+// Source returns the body as text, for any content type. It returns "" if the body is not text.
 func Source(r *Response) string {
 	if !textual(r.Type) && r.Type != "text/html" && r.Type != "application/xhtml+xml" {
 		return ""
