@@ -18,25 +18,25 @@ type Server struct {
 
 	Command string   `json:"command,omitempty" yaml:"command" doc:"A program that speaks MCP on standard input and output."`
 	Args    []string `json:"args,omitempty" yaml:"args" doc:"Its arguments."`
-	Dir     string   `json:"dir,omitempty" yaml:"dir" doc:"Where it runs. Default: the current directory; of a server in a file, the folder of the file."`
-	Env     []string `json:"env,omitempty" yaml:"env" doc:"Variables it gets beside PATH, HOME and the like: NAME hands one on, NAME=value sets one."`
+	Dir     string   `json:"dir,omitempty" yaml:"dir" doc:"Working directory. Default: the current directory or, for a server in a file, the folder of the file."`
+	Env     []string `json:"env,omitempty" yaml:"env" doc:"Variables in addition to PATH, HOME and similar ones: NAME copies one, NAME=value sets one."`
 
-	URL       string            `json:"url,omitempty" yaml:"url" doc:"Instead of command: where it is."`
-	Transport string            `json:"transport,omitempty" yaml:"transport" enum:"http,sse" doc:"Of url: http (streamable) or sse. Default: http."`
+	URL       string            `json:"url,omitempty" yaml:"url" doc:"Address of the server, instead of command."`
+	Transport string            `json:"transport,omitempty" yaml:"transport" enum:"http,sse" doc:"For url: http (streamable) or sse. Default: http."`
 	Headers   map[string]string `json:"headers,omitempty" yaml:"headers" doc:"Sent with each request to url."`
-	Allow     []string          `json:"allow,omitempty" yaml:"allow" doc:"Hosts that may be reached although they are not public, as http_allow has them. An address or localhost in url is allowed by being there."`
-	OAuth     *OAuth            `json:"oauth,omitempty" yaml:"oauth" doc:"How a token is got. Default: a server that wants a login is an error."`
+	Allow     []string          `json:"allow,omitempty" yaml:"allow" doc:"Hosts that may be reached although they are not public, in the form of http_allow. An IP address or localhost in url is allowed without an entry."`
+	OAuth     *OAuth            `json:"oauth,omitempty" yaml:"oauth" doc:"How to obtain a token. Default: a server that requires a login is an error."`
 
-	Trust     bool     `json:"trust,omitempty" yaml:"trust" doc:"Believe its annotations: what it calls read-only is not asked about."`
-	Prefix    string   `json:"prefix,omitempty" yaml:"prefix" doc:"Before the names of its tools; - for nothing. Default: its name and an underscore."`
-	Include   []string `json:"include,omitempty" yaml:"include" doc:"Names or patterns (read_*) of the tools that are taken, as the server calls them. Default: all."`
-	Exclude   []string `json:"exclude,omitempty" yaml:"exclude" doc:"Of those that are not; wins."`
+	Trust     bool     `json:"trust,omitempty" yaml:"trust" doc:"Trust its annotations: tools that it calls read-only need no approval."`
+	Prefix    string   `json:"prefix,omitempty" yaml:"prefix" doc:"Prefix of the names of its tools; - means none. Default: its name and an underscore."`
+	Include   []string `json:"include,omitempty" yaml:"include" doc:"Names or patterns (read_*) of the tools to use, in the server's spelling. Default: all."`
+	Exclude   []string `json:"exclude,omitempty" yaml:"exclude" doc:"Tools not to use. Takes precedence over include."`
 	Resources bool     `json:"resources,omitempty" yaml:"resources" doc:"Offer its resources, as tools that list and read them."`
 	Prompts   bool     `json:"prompts,omitempty" yaml:"prompts" doc:"Offer its prompts, as tools that list and read them."`
-	Optional  bool     `json:"optional,omitempty" yaml:"optional" doc:"A run goes on without it when it cannot be reached."`
+	Optional  bool     `json:"optional,omitempty" yaml:"optional" doc:"A run continues without it if it cannot be reached."`
 
-	StartSeconds int `json:"start_seconds,omitempty" yaml:"start_seconds" min:"0" doc:"For starting, and for listing. Default: 30."`
-	CallSeconds  int `json:"call_seconds,omitempty" yaml:"call_seconds" doc:"For a call; -1: as long as it takes. Default: 60."`
+	StartSeconds int `json:"start_seconds,omitempty" yaml:"start_seconds" min:"0" doc:"Limit for starting, and for listing. Default: 30."`
+	CallSeconds  int `json:"call_seconds,omitempty" yaml:"call_seconds" doc:"Limit for a call; -1 means no limit. Default: 60."`
 }
 
 // OAuth describes how to obtain a token for a server. With ClientID and SecretEnv the program
@@ -44,9 +44,9 @@ type Server struct {
 // ClientID, which is a name or the https address of a document that describes the client. If
 // ClientID is empty, the client registers dynamically. Tokens are held in memory only.
 type OAuth struct {
-	ClientID  string `json:"client_id,omitempty" yaml:"client_id" doc:"Who the client is, or the https address of a document that says so."`
+	ClientID  string `json:"client_id,omitempty" yaml:"client_id" doc:"ID of the client, or the https address of a document that describes it."`
 	SecretEnv string `json:"secret_env,omitempty" yaml:"secret_env" doc:"The environment variable that holds the client's secret."`
-	Redirect  string `json:"redirect,omitempty" yaml:"redirect" doc:"Where the login of a person leads back to; in Go alone."`
+	Redirect  string `json:"redirect,omitempty" yaml:"redirect" doc:"Address to which a person's login redirects; only in Go."`
 }
 
 var serverName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]{0,31}$`)

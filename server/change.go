@@ -66,8 +66,8 @@ func (c *call) settle(l *live) {
 
 // Say is a message for a run in progress.
 type Say struct {
-	Input    string         `json:"input,omitzero" doc:"Short for one message of the user."`
-	Messages []pawl.Message `json:"messages,omitzero" doc:"Messages of the user."`
+	Input    string         `json:"input,omitzero" doc:"One user message, as text."`
+	Messages []pawl.Message `json:"messages,omitzero" doc:"User messages."`
 }
 
 // steer handles POST /v1/runs/{id}/steer.
@@ -101,8 +101,8 @@ func (c *call) steer() error {
 
 // Fork describes a fork of a run.
 type Fork struct {
-	ID    string `json:"id,omitzero" doc:"The new run's id. Default: one is made."`
-	Steps int    `json:"steps" doc:"After how many of the replies."`
+	ID    string `json:"id,omitzero" doc:"ID of the new run. Default: a generated one."`
+	Steps int    `json:"steps" doc:"Number of replies to copy."`
 }
 
 // fork handles POST /v1/runs/{id}/fork.

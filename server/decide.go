@@ -15,16 +15,16 @@ import (
 type Verdict struct {
 	Key    pawl.Key        `json:"key"`
 	Digest string          `json:"digest"`
-	Args   json.RawMessage `json:"args,omitzero" doc:"approve: run it with these arguments in place of the model's."`
-	Reason string          `json:"reason,omitzero" doc:"deny: why, for the model."`
+	Args   json.RawMessage `json:"args,omitzero" doc:"approve: arguments that replace the model's."`
+	Reason string          `json:"reason,omitzero" doc:"deny: the reason, for the model."`
 }
 
 // Given is the result of an open call.
 type Given struct {
 	Key     pawl.Key        `json:"key"`
 	Digest  string          `json:"digest"`
-	Text    string          `json:"text" doc:"What the model is told."`
-	IsError bool            `json:"is_error,omitzero" doc:"The call did not do what was asked."`
+	Text    string          `json:"text" doc:"The text for the model."`
+	IsError bool            `json:"is_error,omitzero" doc:"The call failed."`
 	Data    json.RawMessage `json:"data,omitzero" doc:"The result as JSON, for programs."`
 }
 
@@ -111,7 +111,7 @@ func (c *call) answered(id string, key pawl.Key) string {
 // Inbox lists the calls that wait for a decision or a result.
 type Inbox struct {
 	Waiting []Asked `json:"waiting"`
-	After   string  `json:"after,omitzero" doc:"Ask again with this for what follows; left out at the end."`
+	After   string  `json:"after,omitzero" doc:"Value of after for the next page. Absent on the last page."`
 }
 
 // Asked is a run with its pending calls.

@@ -17,27 +17,27 @@ import (
 
 // Start is the request that starts or resumes a run.
 type Start struct {
-	ID       string         `json:"id,omitzero" doc:"The run's own id. The same request with the same id again is the same run, so a client that does not know whether he got through repeats it. Default: one is made."`
-	Agent    string         `json:"agent,omitzero" doc:"Which agent. Default: the only one."`
-	Input    string         `json:"input,omitzero" doc:"What is asked: short for one message of the user."`
-	Messages []pawl.Message `json:"messages,omitzero" doc:"The conversation so far. For a run that is there: decisions on its open calls, and results of passive ones; or none, to go on with it."`
-	Wait     bool           `json:"wait,omitzero" doc:"Answer when the run has stopped. A client that goes away does not end the run."`
+	ID       string         `json:"id,omitzero" doc:"ID of the run. A repeated request with the same ID is the same run, so a client can repeat it safely. Default: a generated ID."`
+	Agent    string         `json:"agent,omitzero" doc:"Name of the agent. Default: the only one."`
+	Input    string         `json:"input,omitzero" doc:"The request, as the text of one user message."`
+	Messages []pawl.Message `json:"messages,omitzero" doc:"The conversation so far. For an existing run: decisions on its open calls and results of passive ones, or none to resume it."`
+	Wait     bool           `json:"wait,omitzero" doc:"Respond when the run has stopped. The run continues if the client disconnects."`
 }
 
 // Run is the state of a run.
 type Run struct {
 	ID      string          `json:"id"`
 	Agent   string          `json:"agent,omitzero"`
-	Task    string          `json:"task,omitzero" doc:"The beginning of what was asked."`
-	State   string          `json:"state" doc:"running: it works here. open: it works elsewhere, or waits to be taken up. waiting: for decisions or results. failed: by a fault that may pass; it can be gone on with. over: nothing more will happen."`
-	Stop    pawl.Stop       `json:"stop,omitzero" doc:"Why it stopped last; answer and finished are success."`
+	Task    string          `json:"task,omitzero" doc:"The beginning of the request."`
+	State   string          `json:"state" doc:"running: executing here. open: executing in another process, or waiting to be resumed. waiting: pending. failed: stopped by an error that may be temporary; it can be resumed. over: ended."`
+	Stop    pawl.Stop       `json:"stop,omitzero" doc:"Why it stopped last. answer and finished mean success."`
 	Cause   string          `json:"cause,omitzero"`
-	Answer  string          `json:"answer,omitzero" doc:"Left out of lists."`
-	Output  json.RawMessage `json:"output,omitzero" doc:"The answer as JSON, where the agent has an output. Left out of lists."`
+	Answer  string          `json:"answer,omitzero" doc:"Absent in lists."`
+	Output  json.RawMessage `json:"output,omitzero" doc:"The answer as JSON if the agent has an output. Absent in lists."`
 	Spent   *pawl.Spent     `json:"spent,omitzero"`
-	Forked  *durable.Origin `json:"forked_from,omitzero" doc:"The run that it was forked from, and after how many steps. Left out of lists."`
-	Waits   int             `json:"waits,omitzero" doc:"How many calls wait."`
-	Pending []pawl.Waiting  `json:"pending,omitzero" doc:"The questions that nobody has answered. Left out of lists."`
+	Forked  *durable.Origin `json:"forked_from,omitzero" doc:"The run that it was forked from, and the number of steps. Absent in lists."`
+	Waits   int             `json:"waits,omitzero" doc:"Number of pending calls."`
+	Pending []pawl.Waiting  `json:"pending,omitzero" doc:"The pending calls. Absent in lists."`
 	Created time.Time       `json:"created,omitzero"`
 	Updated time.Time       `json:"updated,omitzero"`
 }
@@ -45,7 +45,7 @@ type Run struct {
 // Runs is a page of a list.
 type Runs struct {
 	Runs  []Run  `json:"runs"`
-	After string `json:"after,omitzero" doc:"Ask again with this for what follows; left out at the end."`
+	After string `json:"after,omitzero" doc:"Value of after for the next page. Absent on the last page."`
 }
 
 // start handles POST /v1/runs.

@@ -89,14 +89,14 @@ func (c *call) tools() error {
 
 // ToolStart is a client's request to call a tool.
 type ToolStart struct {
-	ID    string          `json:"id,omitzero" doc:"The call's own id: the same request again is the same call. Default: one is made."`
-	Agent string          `json:"agent,omitzero" doc:"Whose tool. Default: that of the only agent."`
+	ID    string          `json:"id,omitzero" doc:"ID of the call. A repeated request with the same ID is the same call. Default: a generated ID."`
+	Agent string          `json:"agent,omitzero" doc:"Agent that has the tool. Default: the only agent."`
 	Args  json.RawMessage `json:"args,omitzero" doc:"Default: {}."`
 }
 
 // ToolCalled is the outcome of the call. The call is its own run, and durable like any other.
 type ToolCalled struct {
-	Run     string           `json:"run" doc:"The run that the call is; where it waits, decide there."`
+	Run     string           `json:"run" doc:"The run of the call. If it is pending, decide there."`
 	Outcome pawl.Outcome     `json:"outcome"`
 	Result  *pawl.ToolResult `json:"result,omitzero"`
 	Pending []pawl.Waiting   `json:"pending,omitzero"`
