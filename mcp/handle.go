@@ -130,7 +130,7 @@ func unaskable(r *sdk.CallToolRequest, waiting []pawl.Waiting) string {
 	var names []string
 	for _, w := range waiting {
 		if w.Passive {
-			return w.Call.Name + " is to be carried out by the caller, which MCP has no form for."
+			return w.Call.Name + " must be executed by the caller, which MCP does not support."
 		}
 		names = append(names, w.Call.Name)
 	}

@@ -220,7 +220,7 @@ func (a *OAuth) handler(o *Options, client *http.Client) (auth.OAuthHandler, err
 	}
 	if o.Login == nil {
 		if known == nil || known.ClientSecretAuth == nil {
-			return nil, errors.New("nobody can log in here, and there is no client_id with secret_env")
+			return nil, errors.New("no person can log in here, and there is no client_id with secret_env")
 		}
 		return extauth.NewClientCredentialsHandler(&extauth.ClientCredentialsHandlerConfig{Credentials: known, HTTPClient: client})
 	}

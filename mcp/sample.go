@@ -91,7 +91,7 @@ func (c *Client) createMessage(ctx context.Context, r *sdk.CreateMessageRequest)
 	case size > 64<<10 || len(req.Messages) == 0 || len(req.Messages) > 50:
 		return no("it is empty or too long")
 	case s.Approve == nil:
-		return no("nobody can be asked")
+		return no("no person can be asked")
 	}
 	if err := s.Approve(ctx, req); err != nil {
 		return no(err.Error())

@@ -78,7 +78,7 @@ func (s *Service) host(ctx context.Context) (*host, error) {
 	taken := map[string]bool{}
 	for _, t := range h.tools {
 		if t.Passive {
-			return nil, fmt.Errorf("tool %s is passive: there is nobody to carry it out", t.Name)
+			return nil, fmt.Errorf("tool %s is passive: no client can execute it", t.Name)
 		}
 		taken[t.Name] = true
 		if err := h.add(t, h.toolCall(t)); err != nil {

@@ -85,7 +85,7 @@ func (c *call) steer() error {
 		return err
 	}
 	if len(msgs) == 0 || answers(msgs) {
-		return badRequest("there is nothing to tell the run", "give input, or messages of the user")
+		return badRequest("there is no message for the run", "give input, or messages of the user")
 	}
 	if _, err := c.s.o.Journal.JournalRun(c.ctx(), c.client.scope(), id); err != nil {
 		return err

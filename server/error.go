@@ -34,15 +34,15 @@ var errorCodes = []struct {
 }{
 	{"bad_request", 400, "the request is not what the endpoint takes"},
 	{"no_token", 401, "a token is needed"},
-	{"wrong_token", 401, "nobody has this token"},
+	{"wrong_token", 401, "the token is unknown"},
 	{"wrong_scope", 403, "the token may not do this"},
 	{"wrong_host", 403, "the Host header names another machine"},
 	{"wrong_origin", 403, "web pages of this origin are not let in"},
-	{"not_found", 404, "there is no such thing, or it is somebody else's"},
+	{"not_found", 404, "it does not exist, or it belongs to another user"},
 	{"method_not_allowed", 405, "the address is there, but not for this method"},
 	{"timeout", 408, "the request did not come in time"},
-	{"conflict", 409, "it was begun, or answered, otherwise"},
-	{"changed", 409, "the agent or its tools are not what they were when the run was kept"},
+	{"conflict", 409, "it was started, or answered, differently"},
+	{"changed", 409, "the agent or its tools have changed since the run was stored"},
 	{"elsewhere", 409, "another process works on the run"},
 	{"expired", 409, "the yes came too late; the question is asked anew"},
 	{"needs_decision", 409, "a call waits for a person, and this endpoint has no way to ask"},
@@ -89,7 +89,7 @@ func toError(err error) *Error {
 	case errors.As(err, &provider):
 		return fault("model_failed", err.Error(), "")
 	case errors.Is(err, errParked), errors.Is(err, context.Canceled):
-		return fault("busy", "the server is about to end", "the run goes on with the next one")
+		return fault("busy", "the server is about to end", "the next one resumes the run")
 	}
 	return fault("failed", err.Error(), "")
 }

@@ -247,7 +247,7 @@ func (h *hub) erase(ctx context.Context, l *live) {
 		h.drop(l.place)
 	}
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
-		h.s.o.Log.Error("a run that was not to be kept", "run", l.id, "error", err)
+		h.s.o.Log.Error("a run that must not be stored", "run", l.id, "error", err)
 	}
 }
 
@@ -350,7 +350,7 @@ func (h *hub) takeUp(ctx context.Context) {
 	runs, err := h.s.o.Journal.AbandonedRuns(ctx, h.s.o.Now(), 1000)
 	if err != nil {
 		if ctx.Err() == nil {
-			h.s.o.Log.Error("looking for runs that nobody works on", "error", err)
+			h.s.o.Log.Error("looking for abandoned runs", "error", err)
 		}
 		return
 	}

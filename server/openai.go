@@ -402,7 +402,7 @@ func (c *call) follow(t *turn, say func(text string)) (told, error) {
 			}
 		}
 		if ended {
-			return out, fault("busy", "the server is about to end", "the run "+t.id+" goes on with the next one")
+			return out, fault("busy", "the server is about to end", "the run "+t.id+" is resumed by the next one")
 		}
 		if len(batch) > 0 {
 			continue

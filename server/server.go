@@ -255,7 +255,7 @@ func (s *Server) who(r *http.Request, scope Scope, or ...Scope) (*client, *Error
 			return nil, fault("no_token", "a token is needed", "send Authorization: Bearer TOKEN")
 		}
 		if c = find(s.clients, token); c == nil {
-			return nil, fault("wrong_token", "nobody has this token", "")
+			return nil, fault("wrong_token", "the token is unknown", "")
 		}
 	}
 	if !c.may(scope) && !slices.ContainsFunc(or, func(o Scope) bool { return o != "" && c.may(o) }) {

@@ -71,7 +71,7 @@ func ReadTokens(r io.Reader) ([]Token, error) {
 		return nil, errors.New("there is more than a list of tokens")
 	}
 	if len(list) == 0 {
-		return nil, errors.New("there is no token in it: nobody would be let in")
+		return nil, errors.New("it contains no token, so every client would be refused")
 	}
 	for i, t := range list {
 		if err := t.check(); err != nil {

@@ -34,7 +34,7 @@ type kept struct {
 	scope *Scope
 }
 
-var errNoScope = errors.New("nobody said whose it is: see store.WithScope")
+var errNoScope = errors.New("there is no scope: see store.WithScope")
 
 // Put stores a.
 func (k kept) Put(ctx context.Context, run string, a pawl.Artifact) error {

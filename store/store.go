@@ -82,7 +82,7 @@ var (
 	ErrNotFound = errors.New("not found")
 	// ErrConflict is wrapped by errors about data that was changed concurrently. Read the data
 	// again and decide anew.
-	ErrConflict = errors.New("changed meanwhile")
+	ErrConflict = errors.New("changed concurrently")
 	// ErrOver is wrapped by errors about a claim to an occurrence that has ended, successfully or
 	// not.
 	ErrOver = errors.New("over")

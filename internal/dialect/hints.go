@@ -24,7 +24,7 @@ func (c *compiler) lost(o *object, keywords []string, t Trait) (hints []string) 
 			c.lose(o.ptr, k, Looser, t, "not enforced")
 			continue
 		}
-		c.lose(o.ptr, k, Looser, t, "not enforced, but told: %s", h)
+		c.lose(o.ptr, k, Looser, t, "not enforced, but described: %s", h)
 		hints = append(hints, h)
 	}
 	return hints
@@ -174,14 +174,14 @@ func (c *compiler) annotate(w *object, hints []string) (text, title string) {
 		title = ""
 	}
 	if w.has("default") && !c.d.takes("default") {
-		c.lose(w.ptr, "default", Note, Keywords, "told in the description")
+		c.lose(w.ptr, "default", Note, Keywords, "stated in the description")
 		if v := w.get("default"); v != nil && !strings.Contains(strings.ToLower(text), "default") {
 			hints = append(hints, "default: "+clip(show(v), 80))
 		}
 	}
 	for _, k := range []string{"examples", "example"} {
 		if w.has(k) && !c.d.takes(k) {
-			c.lose(w.ptr, k, Note, Keywords, "told in the description")
+			c.lose(w.ptr, k, Note, Keywords, "stated in the description")
 			v := w.get(k)
 			if list, ok := v.([]any); ok && k == "examples" {
 				if len(list) == 0 {
@@ -193,7 +193,7 @@ func (c *compiler) annotate(w *object, hints []string) (text, title string) {
 		}
 	}
 	if w.get("deprecated") == true && !c.d.takes("deprecated") {
-		c.lose(w.ptr, "deprecated", Note, Keywords, "told in the description")
+		c.lose(w.ptr, "deprecated", Note, Keywords, "stated in the description")
 		hints = append(hints, "deprecated")
 	}
 	return withHints(text, hints), title

@@ -279,7 +279,7 @@ func (r *Report) Text(w io.Writer, verbose bool) error {
 			case len(shown) == 0 && notes == 0:
 				fmt.Fprintf(&b, "  %-16s ok\n", v.Dialect)
 			case len(shown) == 0:
-				fmt.Fprintf(&b, "  %-16s ok; %d explanation%s told in another way\n", v.Dialect, notes, plural(notes))
+				fmt.Fprintf(&b, "  %-16s ok; %d explanation%s expressed in another way\n", v.Dialect, notes, plural(notes))
 			default:
 				fmt.Fprintf(&b, "  %-16s with losses\n", v.Dialect)
 			}

@@ -107,14 +107,14 @@ func TestLintReport(t *testing.T) {
   no JSON Schema: /: type "dict" is read as object
   openai           ok
   openai-strict    with losses
-    looser   minLength: not enforced, but told: at least 1 character: /text
+    looser   minLength: not enforced, but described: at least 1 character: /text
     reshaped required: null stands for leaving the field out: /at
     stricter additionalProperties: only the named fields can be sent: /
   anthropic        ok
   anthropic-strict with losses
-    looser   minLength: not enforced, but told: at least 1 character: /text
+    looser   minLength: not enforced, but described: at least 1 character: /text
     stricter additionalProperties: only the named fields can be sent: /
-  gemini           ok; 1 explanation told in another way
+  gemini           ok; 1 explanation expressed in another way
   gemini-json      ok
 call
   openai           ok
@@ -131,7 +131,7 @@ call
 	if err := r.Text(&b, true); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"https://", "default: told in the description"} {
+	for _, want := range []string{"https://", "default: stated in the description"} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("the long report has no %q:\n%s", want, &b)
 		}

@@ -165,7 +165,7 @@ func (c *compiler) array(w *object, hints []string) (*object, *back) {
 		if c.d.takes("maxItems") {
 			out.set("maxItems", 0)
 		} else {
-			c.lose(w.ptr, "items", Looser, Keywords, "not enforced, but told: always empty")
+			c.lose(w.ptr, "items", Looser, Keywords, "not enforced, but described: always empty")
 			hints = append(hints, "always empty")
 		}
 	}

@@ -129,7 +129,7 @@ func (n *normalizer) drafts(o *object) {
 		o.remove("$schema")
 	}
 	if n.old && o.text("$ref") != "" && !onlyAnnotated(o, "$ref") {
-		n.change(o.ptr, "what stands beside $ref has no meaning in this draft and is left out")
+		n.change(o.ptr, "keywords next to $ref have no meaning in this draft and are left out")
 		for _, k := range slices.Clone(o.keys) {
 			if k != "$ref" && slices.Contains(vocabulary, k) {
 				o.remove(k)

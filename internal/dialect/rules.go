@@ -75,7 +75,7 @@ var OpenAI = &Dialect{Name: "openai", Title: "OpenAI", Rules: []Rule{
 	{Trait: RootWithout, Words: []string{"anyOf", "oneOf", "allOf", "enum", "const", "not"},
 		Says: "the root has no alternatives, no enum and no not", Source: openAIRoot},
 	{Trait: PropertiesNeeded, Says: "an object has properties", Source: openAIProps},
-	{Trait: ItemsNeeded, Says: "an array has items, beside prefixItems too", Source: openAIItems},
+	{Trait: ItemsNeeded, Says: "an array has items, also next to prefixItems", Source: openAIItems},
 	{Trait: RefsTop, Says: "a $ref points to a definition at the top level", Source: openAIRefTop},
 	{Trait: RefsInlined, Says: "servers behind the same interface do not all resolve $ref", Source: openAIRelay},
 }}
@@ -98,7 +98,7 @@ var OpenAIStrict = &Dialect{Name: "openai-strict", Title: "OpenAI, strict", Rule
 	{Trait: Closed, Says: "additionalProperties is false in every object", Source: openAIGuide},
 	{Trait: RequiredDefined, Says: "what is required is among the properties", Source: openAIGuide},
 	{Trait: RefsTop, Says: "a $ref points to a definition at the top level", Source: openAIRefTop},
-	{Trait: RefAlone, Says: "nothing stands beside a $ref", Source: openAIRefAlone},
+	{Trait: RefAlone, Says: "nothing stands next to a $ref", Source: openAIRefAlone},
 	{Trait: PlainPatterns, Says: "a pattern does not look around", Source: openAIPattern},
 	{Trait: MaxDepth, Limit: 10, Says: "at most 10 levels of nesting", Source: openAIGuide},
 	{Trait: MaxProperties, Limit: 5000, Says: "at most 5,000 properties", Source: openAIGuide},
@@ -152,7 +152,7 @@ var Gemini = &Dialect{Name: "gemini", Title: "Gemini", Rules: []Rule{
 	{Trait: ItemsNeeded, Says: "an array has items", Source: geminiItems},
 	{Trait: RequiredDefined, Says: "what is required is among the properties", Source: geminiNeeded},
 	{Trait: RecursionCut, Says: "there is no $ref", Source: geminiRef},
-	{Trait: AnyOfAlone, Says: "nothing stands beside anyOf", Source: geminiAnyOf},
+	{Trait: AnyOfAlone, Says: "nothing stands next to anyOf", Source: geminiAnyOf},
 	{Trait: NullableFlag, Says: "null is allowed by nullable", Source: geminiList},
 	{Trait: UpperTypes, Says: "types are written in capitals", Source: geminiSchema},
 	{Trait: StringEnums, Says: "an enum is of strings", Source: geminiEnum},
@@ -165,5 +165,5 @@ var GeminiJSON = &Dialect{Name: "gemini-json", Title: "Gemini, JSON Schema", Rul
 	{Trait: RootObject, Says: "the root is an object", Source: geminiDeclare},
 	{Trait: ItemsNeeded, Says: "an array has items", Source: geminiItems},
 	{Trait: RefsTop, Says: "definitions stand at the root", Source: geminiJSON},
-	{Trait: RefsInlined, Says: "what stands beside a $ref is refused, so definitions are better inlined", Source: geminiJSON},
+	{Trait: RefsInlined, Says: "keywords next to a $ref are refused, so definitions are better inlined", Source: geminiJSON},
 }}

@@ -100,7 +100,7 @@ func (p *parser) rest() bool {
 			p.note("removed a comma after the end")
 			p.i++
 			if p.space(); p.at(p.i) != end && p.at(p.i) != '{' && !p.has(p.i, "```") {
-				return p.fail("it goes on after its end")
+				return p.fail("more text follows after its end")
 			}
 			continue
 		case p.has(p.i, "```"):
@@ -112,13 +112,13 @@ func (p *parser) rest() bool {
 			}
 			continue
 		case !object || closing(p.first()) != 0 || c == ':' || c == '[':
-			return p.fail("it goes on after its end")
+			return p.fail("more text follows after its end")
 		default:
 			start := p.i
 			found := p.brace()
 			p.steps += p.i - start
 			if after := p.text[start:p.i]; !found && p.i < len(p.text) || bytes.Contains(after, []byte(`":`)) {
-				return p.fail("it goes on after its end")
+				return p.fail("more text follows after its end")
 			}
 			p.note("removed the text after the object")
 			continue

@@ -102,7 +102,7 @@ func (p *parser) note(format string, args ...any) {
 	case len(p.notes) < maxNotes:
 		p.notes = append(p.notes, s)
 	case len(p.notes) == maxNotes:
-		p.notes = append(p.notes, "mended more of the kind")
+		p.notes = append(p.notes, "repaired more of the kind")
 	}
 }
 

@@ -172,7 +172,7 @@ func TestManyRepairsAreNotAllNamed(t *testing.T) {
 	for i := range 100 {
 		text += fmt.Sprintf("name%d: 1,", i)
 	}
-	if _, repairs, err := jsonrepair.Repair([]byte(text + "}")); err != nil || len(repairs) != 17 || repairs[16] != "mended more of the kind" {
+	if _, repairs, err := jsonrepair.Repair([]byte(text + "}")); err != nil || len(repairs) != 17 || repairs[16] != "repaired more of the kind" {
 		t.Errorf("%d repairs, error %v: %q", len(repairs), err, repairs)
 	}
 }

@@ -96,7 +96,7 @@ func (c *Client) send(ctx context.Context, method, path string, body []byte, acc
 	var said struct{ Error Error }
 	b, err := io.ReadAll(io.LimitReader(res.Body, 64<<10))
 	if err != nil || json.Unmarshal(b, &said) != nil || said.Error.Code == "" {
-		return nil, &Error{Status: res.StatusCode, Code: "unreadable", Message: fmt.Sprintf("status %s, and no word why", res.Status)}
+		return nil, &Error{Status: res.StatusCode, Code: "unreadable", Message: fmt.Sprintf("status %s, without an explanation", res.Status)}
 	}
 	said.Error.Status = res.StatusCode
 	return nil, &said.Error

@@ -30,7 +30,7 @@ func parse(address string) (*pgxpool.Config, error) {
 		var bad *pgconn.ParseConfigError
 		if inner := err; errors.As(err, &bad) { // its text begins with the address
 			if inner = errors.Unwrap(bad); inner == nil {
-				inner = errors.New("it is none of libpq's")
+				inner = errors.New("it has no form of libpq")
 			}
 			err = inner
 		}

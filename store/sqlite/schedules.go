@@ -163,10 +163,10 @@ func (db *DB) ClaimOccurrence(ctx context.Context, s store.Scope, id string, due
 		case state != store.OccurrenceClaimed && state != store.OccurrenceBegun:
 			return over
 		case ends > stamp(now):
-			return fmt.Errorf("schedule %s at %s is somebody else's: %w", id, at, store.ErrConflict)
+			return fmt.Errorf("schedule %s at %s is claimed by another runner: %w", id, at, store.ErrConflict)
 		case state == store.OccurrenceBegun:
 			lost = over
-			_, err = tx.ExecContext(ctx, "update occurrences set state = ?, text = ? where schedule = ? and due = ?", store.OccurrenceUnknown, "it was begun, and whoever did it is gone: it may have happened", n, stamp(due))
+			_, err = tx.ExecContext(ctx, "update occurrences set state = ?, text = ? where schedule = ? and due = ?", store.OccurrenceUnknown, "its runner disappeared after it had begun: it may have happened", n, stamp(due))
 			return err
 		}
 		c.Fence++

@@ -221,7 +221,7 @@ func setResult(r *embeddedRun, _ *starlark.Thread, args starlark.Tuple, kwargs [
 	}
 	if len(b) > r.prog.output {
 		r.why = tooLarge
-		return nil, fmt.Errorf("the result has %d bytes as JSON, and at most %d are told; set what matters of it", len(b), r.prog.output)
+		return nil, fmt.Errorf("the result has %d bytes as JSON, and at most %d are returned; set what matters of it", len(b), r.prog.output)
 	}
 	if r.result = b; args[0] == starlark.None {
 		r.result = nil

@@ -127,7 +127,7 @@ func quoted(text string) json.RawMessage {
 func (h *host) ended() (ended, bool) {
 	switch {
 	case errors.Is(h.fatal, pawl.ErrDiverged):
-		return ended{outcome: diverged, message: fmt.Sprintf("The program was run again after an interruption, and asked for another call than before (%v). Nothing more was done. It must make the same calls each time: what is "+
+		return ended{outcome: diverged, message: fmt.Sprintf("The program was run again after an interruption, and made a different call than before (%v). Nothing more was done. It must make the same calls each time: what is "+
 			"read outside of calls must not decide on them.", h.fatal)}, true
 	case h.spent:
 		return ended{outcome: tooMany, message: fmt.Sprintf("The program was ended: it asked for more than %d calls. Ask for less at once, or do the rest in another program.", h.most)}, true

@@ -216,7 +216,7 @@ func (c *child) serve(ctx context.Context, p program, h *host) (e ended) {
 }
 
 func resultTooLarge(n, most int) string {
-	return fmt.Sprintf("The program's result has %d bytes as JSON, and at most %d are told. Set what matters of it: fewer items, fewer fields, or counts.", n, most)
+	return fmt.Sprintf("The program's result has %d bytes as JSON, and at most %d are returned. Set what matters of it: fewer items, fewer fields, or counts.", n, most)
 }
 
 // vanished explains how a child ended that did not report the end of its program.

@@ -228,7 +228,7 @@ func TestDiverged(t *testing.T) {
 			}
 			res = untilStopped(t, a, res, 0)
 			x := res.Steps[0].Executions[0]
-			if got := resultOf(t, res); !strings.HasPrefix(got, "diverged") || !x.Result.IsError || !strings.Contains(x.Result.Text(), "asked for another call than before") {
+			if got := resultOf(t, res); !strings.HasPrefix(got, "diverged") || !x.Result.IsError || !strings.Contains(x.Result.Text(), "made a different call than before") {
 				t.Errorf("%s, %s: got %s: %s", in.Name(), name, got, x.Result.Text())
 			}
 			if w.state() != before {

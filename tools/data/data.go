@@ -136,7 +136,7 @@ func (s *Set) Tools(context.Context) ([]*pawl.Tool, error) {
 
 // recordsSchema is the schema of the records argument.
 const recordsSchema = `{"type":["array","string"],"items":{"type":"object"},` +
-	`"description":"The records: an array of objects, or the text of a CSV, JSON or JSONL file as it is."}`
+	`"description":"The records: an array of objects, or the text of a CSV, JSON or JSONL file, unchanged."}`
 
 // recordsOutput and the constants below are parts of the output schemas.
 const (

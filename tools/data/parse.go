@@ -30,7 +30,7 @@ func (s *Set) parseTool() *pawl.Tool {
 		Name:        "data_parse",
 		Description: strings.TrimSpace(parseText),
 		Input: json.RawMessage(`{"type":"object","properties":{` +
-			`"content":{"type":"string","description":"The text of the file as it is."},` +
+			`"content":{"type":"string","description":"The text of the file, unchanged."},` +
 			`"format":{"type":"string","enum":["csv","json","jsonl"],"description":"Default: found out. Text that begins with [ or { is json or jsonl, any other csv."},` +
 			`"limit":{"type":"integer","minimum":0,"description":"The most records to return. Default 1000; with save_as, 5."},` +
 			`"offset":{"type":"integer","minimum":0,"description":"How many records to skip: to go on after a truncated answer. Default 0."},` +

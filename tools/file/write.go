@@ -31,7 +31,7 @@ func (s *Set) writeTool() *pawl.Tool {
 		Input: json.RawMessage(`{"type":"object","properties":{` +
 			`"path":{"type":"string","description":"The file, relative to the root."},` +
 			`"content":{"type":"string","description":"All of the file's new content."},` +
-			`"expect":{"type":"string","pattern":"^([0-9a-fA-F]{64})?$","description":"Write only if the file's present content has this SHA-256 (in hexadecimal, as file_stat tells it). The empty string: only if there is no such file. Leave it out to write in any case."}` +
+			`"expect":{"type":"string","pattern":"^([0-9a-fA-F]{64})?$","description":"Write only if the file's present content has this SHA-256 (in hexadecimal, as file_stat reports it). The empty string: only if there is no such file. Leave it out to write in any case."}` +
 			`},"required":["path","content"],"additionalProperties":false}`),
 		Output: json.RawMessage(`{"type":"object","properties":{` +
 			`"path":{"type":"string"},"bytes":{"type":"integer"},"sha256":{"type":"string"},"created":{"type":"boolean"}` +

@@ -141,7 +141,7 @@ func safeInPath(name, s string) error {
 		}
 		s = next
 	}
-	return fmt.Errorf("%s is escaped again and again: give it as it is", name)
+	return fmt.Errorf("%s is escaped more than once: give it without escapes", name)
 }
 
 // inHeader converts a value to a part of a header value.

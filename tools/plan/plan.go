@@ -71,11 +71,11 @@ func counted(v *pawl.Invocation, steps []step) error {
 	case n == 0:
 		return toolrun.Refuse("The plan has no steps: give 1 to %d.", maxCalls)
 	case n > maxCalls:
-		return toolrun.Refuse("The plan has %d steps, and at most %d are carried out in one. Nothing was run: send it in parts.", n, maxCalls)
+		return toolrun.Refuse("The plan has %d steps, and at most %d are executed in one. Nothing was run: send it in parts.", n, maxCalls)
 	}
 	for i, s := range steps {
 		if s.Tool == v.Tool().Name {
-			return toolrun.Refuse("Step %d is a plan itself, and a plan has none inside of it. Nothing was run: put its steps into this one.", i)
+			return toolrun.Refuse("Step %d is a plan itself, and a plan cannot contain a plan. Nothing was run: put its steps into this one.", i)
 		}
 	}
 	return nil

@@ -129,8 +129,8 @@ func TestHostilePlans(t *testing.T) {
 	}
 	for _, test := range []struct{ name, args, want string }{
 		{"no steps", `{"steps":[]}`, "The plan has no steps: give 1 to 50."},
-		{"51 steps", many(51), "The plan has 51 steps, and at most 50 are carried out in one. Nothing was run: send it in parts."},
-		{"nested", `{"steps":[{"tool":"echo","args":{"query":"x"}},{"tool":"execute_plan","args":{"steps":[]}}]}`, "Step 1 is a plan itself, and a plan has none inside of it. Nothing was run: put its steps into this one."},
+		{"51 steps", many(51), "The plan has 51 steps, and at most 50 are executed in one. Nothing was run: send it in parts."},
+		{"nested", `{"steps":[{"tool":"echo","args":{"query":"x"}},{"tool":"execute_plan","args":{"steps":[]}}]}`, "Step 1 is a plan itself, and a plan cannot contain a plan. Nothing was run: put its steps into this one."},
 		{"steps missing", `{}`, `missing required field "steps"`},
 		{"steps of another kind", `{"steps":"echo"}`, "steps"},
 		{"a step without a tool", `{"steps":[{"args":{"query":"x"}}]}`, `missing required field "tool"`},

@@ -76,7 +76,7 @@ func (s *Set) update(ctx context.Context, a updateArgs) (pawl.ToolResult, error)
 	}
 	v, err = s.db.PutSchedule(ctx, scope, v)
 	if errors.Is(err, store.ErrConflict) {
-		return pawl.ToolResult{}, toolrun.Refuse("The schedule was changed meanwhile. Look at it again with schedule_list, then decide.")
+		return pawl.ToolResult{}, toolrun.Refuse("The schedule was changed concurrently. Look at it again with schedule_list, then decide.")
 	}
 	if err != nil {
 		return pawl.ToolResult{}, err

@@ -96,7 +96,7 @@ func (w *Work) ask(ctx context.Context, scope store.Scope, id, prompt string) (d
 		return err
 	}
 	if err := keep(); err != nil {
-		return done, fmt.Errorf("the run cannot be kept: %w", err)
+		return done, fmt.Errorf("the run cannot be stored: %w", err)
 	}
 	if traces != nil {
 		done.Run = id
@@ -117,7 +117,7 @@ func (w *Work) ask(ctx context.Context, scope store.Scope, id, prompt string) (d
 			res = e.Result
 		case e.Kind == pawl.EventStep:
 			if err := keep(); err != nil {
-				return done, fmt.Errorf("the run cannot be kept: %w", err)
+				return done, fmt.Errorf("the run cannot be stored: %w", err)
 			}
 		}
 	}
@@ -126,7 +126,7 @@ func (w *Work) ask(ctx context.Context, scope store.Scope, id, prompt string) (d
 		head.Stop, head.Cause, head.Spent = res.Stop, res.Cause, res.Spent
 	}
 	if unkept := keep(); err == nil && unkept != nil {
-		err = fmt.Errorf("the run cannot be kept: %w", unkept)
+		err = fmt.Errorf("the run cannot be stored: %w", unkept)
 	}
 	switch {
 	case err != nil:

@@ -87,7 +87,7 @@ func (s *shell) exec(ctx context.Context, a execArgs) (pawl.ToolResult, error) {
 	case errors.Is(err, sandbox.ErrUnenforced):
 		return pawl.ErrorResult(fmt.Sprintf("The command was not run. %v. The level asked for is %s. Calling again will not help.", err, s.opts.Level)), nil
 	case err != nil:
-		return pawl.ErrorResult("The command was not run: the workspace cannot be used as it is now. Calling again will not help."), nil
+		return pawl.ErrorResult("The command was not run: the workspace cannot be used in its current state. Calling again will not help."), nil
 	}
 	return told(res, limits)
 }

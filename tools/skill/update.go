@@ -91,7 +91,7 @@ func (s *Set) update(ctx context.Context, a updateArgs) (pawl.ToolResult, error)
 	}
 	k, err = s.db.PutSkill(ctx, scope, k)
 	if errors.Is(err, store.ErrConflict) {
-		return pawl.ErrorResult("The skill was changed meanwhile. Load it again, then decide."), nil
+		return pawl.ErrorResult("The skill was changed concurrently. Load it again, then decide."), nil
 	}
 	if err != nil {
 		return pawl.ToolResult{}, err
