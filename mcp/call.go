@@ -16,19 +16,20 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // runner returns the function that executes the calls of a tool.
 func (c *Client) runner(d Definition) pawl.ToolFunc {
 	digest := d.Digest()
-	return func(ctx context.Context, call pawl.ToolCall) (pawl.ToolResult, error) {
+	return func(ctx context.Context, call llm.ToolCall) (llm.ToolResult, error) {
 		s, refusal, err := c.ready(ctx, d.Name, digest)
 		if err != nil {
-			return pawl.ToolResult{}, notMade(ctx, c.server.Name, err)
+			return llm.ToolResult{}, notMade(ctx, c.server.Name, err)
 		}
 		if refusal != "" {
 			c.notice(Refused, d.Name, refusal)
-			return pawl.ErrorResult("Not run: " + refusal), nil
+			return llm.ErrorResult("Not run: " + refusal), nil
 		}
 		defer s.use.Done()
 		ctx, work := c.begin(ctx, call.Name)
@@ -176,17 +177,17 @@ func (c *Client) progress(_ context.Context, r *sdk.ProgressNotificationClientRe
 }
 
 // failure returns the result of a call that ended without one.
-func (c *Client) failure(ctx context.Context, s *session, err error) (pawl.ToolResult, error) {
+func (c *Client) failure(ctx context.Context, s *session, err error) (llm.ToolResult, error) {
 	if ctx.Err() != nil {
 		s.cancels.add(1)
-		return pawl.ToolResult{}, context.Cause(ctx)
+		return llm.ToolResult{}, context.Cause(ctx)
 	}
 	var said *jsonrpc.Error
 	if errors.As(err, &said) && !lost(err) {
-		return pawl.ErrorResult(fmt.Sprintf("The MCP server %s refused the call: %s (code %d)", c.server.Name, clip(clean(said.Message), 2000), said.Code)), nil
+		return llm.ErrorResult(fmt.Sprintf("The MCP server %s refused the call: %s (code %d)", c.server.Name, clip(clean(said.Message), 2000), said.Code)), nil
 	}
 	if !lost(err) && s.alive() {
-		return pawl.ErrorResult(fmt.Sprintf("The MCP server %s gave no result that can be read: %s. What the call does may have happened.", c.server.Name, clip(clean(err.Error()), 500))), nil
+		return llm.ErrorResult(fmt.Sprintf("The MCP server %s gave no result that can be read: %s. What the call does may have happened.", c.server.Name, clip(clean(err.Error()), 500))), nil
 	}
 	c.drop(s)
 	if words := s.proc.waitWords(ctx); words != "" {
@@ -194,7 +195,7 @@ func (c *Client) failure(ctx context.Context, s *session, err error) (pawl.ToolR
 	}
 	// The pipeline retries the call if its effect permits, and otherwise shows this text to the
 	// model.
-	return pawl.ToolResult{}, pawl.Retryable(fmt.Errorf("the MCP server %s was lost while it was at work on the call. What the call does may have happened: "+
+	return llm.ToolResult{}, pawl.Retryable(fmt.Errorf("the MCP server %s was lost while it was at work on the call. What the call does may have happened: "+
 		"it was not repeated. Find out before you call it again", c.server.Name))
 }
 

@@ -9,6 +9,7 @@ import (
 	"fmt"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // Definition is a server's definition of a tool. The parts that a model sees are kept byte for
@@ -119,8 +120,8 @@ func Inspect(s Server, list []byte, o *Options) ([]Listed, error) {
 		defs = append(defs, d)
 	}
 	none := func(Definition) pawl.ToolFunc {
-		return func(context.Context, pawl.ToolCall) (pawl.ToolResult, error) {
-			return pawl.ErrorResult("The tool was only looked at and cannot be called."), nil
+		return func(context.Context, llm.ToolCall) (llm.ToolResult, error) {
+			return llm.ErrorResult("The tool was only looked at and cannot be called."), nil
 		}
 	}
 	return append(s.inspect(defs, o, none), m.take()...), nil

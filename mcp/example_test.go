@@ -9,6 +9,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/mcp"
 	"github.com/pawl-go/pawl/script"
 )
@@ -26,10 +27,10 @@ func Example() {
 	defer server.Close()
 	model := script.New(
 		script.Call("demo_echo", `{"text":"over there"}`),
-		script.Func(func(req *pawl.Request) script.Turn { return script.Say("It says: " + script.Results(req)[0].Text()) }),
+		script.Func(func(req *llm.Request) script.Turn { return script.Say("It says: " + script.Results(req)[0].Text()) }),
 	)
 	agent := &pawl.Agent{Model: model, Tools: []pawl.Toolset{server}}
-	res, err := agent.Run(context.Background(), pawl.User("What does it say?"))
+	res, err := agent.Run(context.Background(), llm.User("What does it say?"))
 	fmt.Println(res.Text(), err)
 	// Output: It says: over there <nil>
 }

@@ -9,6 +9,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // extras returns the tools with which a model reads the server's resources and prompts, if the
@@ -49,8 +50,8 @@ func (c *Client) extras(v *view) []*pawl.Tool {
 // maxListed is the maximum number of resources or prompts listed.
 const maxListed = 200
 
-func (c *Client) listResources(ctx context.Context, _ pawl.ToolCall) (pawl.ToolResult, error) {
-	return c.over(ctx, func(s *session) (pawl.ToolResult, error) {
+func (c *Client) listResources(ctx context.Context, _ llm.ToolCall) (llm.ToolResult, error) {
+	return c.over(ctx, func(s *session) (llm.ToolResult, error) {
 		var b strings.Builder
 		n := 0
 		entry := func(uri, name, mime, description string) bool {
@@ -78,27 +79,27 @@ func (c *Client) listResources(ctx context.Context, _ pawl.ToolCall) (pawl.ToolR
 	})
 }
 
-func listing(text string, n int) pawl.ToolResult {
+func listing(text string, n int) llm.ToolResult {
 	switch {
 	case n == 0:
 		text = "There are none."
 	case n >= maxListed:
 		text += fmt.Sprintf("(%d are listed; there are more)", n)
 	}
-	return pawl.TextResult(text)
+	return llm.TextResult(text)
 }
 
-func (c *Client) readResource(ctx context.Context, call pawl.ToolCall) (pawl.ToolResult, error) {
+func (c *Client) readResource(ctx context.Context, call llm.ToolCall) (llm.ToolResult, error) {
 	var args struct{ URI string }
 	if err := json.Unmarshal(call.Args, &args); err != nil {
-		return pawl.ToolResult{}, err
+		return llm.ToolResult{}, err
 	}
-	return c.over(ctx, func(s *session) (pawl.ToolResult, error) {
+	return c.over(ctx, func(s *session) (llm.ToolResult, error) {
 		res, err := s.conn.ReadResource(ctx, &sdk.ReadResourceParams{URI: args.URI})
 		if err != nil {
 			return c.failure(ctx, s, err)
 		}
-		out := pawl.ToolResult{}
+		out := llm.ToolResult{}
 		for _, r := range res.Contents {
 			out.Parts = append(out.Parts, c.resource("read_resource", r)...)
 		}
@@ -106,8 +107,8 @@ func (c *Client) readResource(ctx context.Context, call pawl.ToolCall) (pawl.Too
 	})
 }
 
-func (c *Client) listPrompts(ctx context.Context, _ pawl.ToolCall) (pawl.ToolResult, error) {
-	return c.over(ctx, func(s *session) (pawl.ToolResult, error) {
+func (c *Client) listPrompts(ctx context.Context, _ llm.ToolCall) (llm.ToolResult, error) {
+	return c.over(ctx, func(s *session) (llm.ToolResult, error) {
 		var b strings.Builder
 		n := 0
 		for p, err := range s.conn.Prompts(ctx, nil) {
@@ -130,34 +131,34 @@ func (c *Client) listPrompts(ctx context.Context, _ pawl.ToolCall) (pawl.ToolRes
 	})
 }
 
-func (c *Client) readPrompt(ctx context.Context, call pawl.ToolCall) (pawl.ToolResult, error) {
+func (c *Client) readPrompt(ctx context.Context, call llm.ToolCall) (llm.ToolResult, error) {
 	var args struct {
 		Name      string
 		Arguments map[string]string
 	}
 	if err := json.Unmarshal(call.Args, &args); err != nil {
-		return pawl.ToolResult{}, err
+		return llm.ToolResult{}, err
 	}
-	return c.over(ctx, func(s *session) (pawl.ToolResult, error) {
+	return c.over(ctx, func(s *session) (llm.ToolResult, error) {
 		res, err := s.conn.GetPrompt(ctx, &sdk.GetPromptParams{Name: args.Name, Arguments: args.Arguments})
 		if err != nil {
 			return c.failure(ctx, s, err)
 		}
-		out := pawl.ToolResult{}
+		out := llm.ToolResult{}
 		for _, m := range res.Messages {
-			out.Parts = append(out.Parts, pawl.Text{Text: string(m.Role) + ":\n"})
+			out.Parts = append(out.Parts, llm.Text{Text: string(m.Role) + ":\n"})
 			out.Parts = append(out.Parts, c.parts("read_prompt", []sdk.Content{m.Content})...)
-			out.Parts = append(out.Parts, pawl.Text{Text: "\n"})
+			out.Parts = append(out.Parts, llm.Text{Text: "\n"})
 		}
 		return out, nil
 	})
 }
 
 // over runs do with the connection, as a call does.
-func (c *Client) over(ctx context.Context, do func(*session) (pawl.ToolResult, error)) (pawl.ToolResult, error) {
+func (c *Client) over(ctx context.Context, do func(*session) (llm.ToolResult, error)) (llm.ToolResult, error) {
 	s, _, err := c.ready(ctx, "", "")
 	if err != nil {
-		return pawl.ToolResult{}, notMade(ctx, c.server.Name, err)
+		return llm.ToolResult{}, notMade(ctx, c.server.Name, err)
 	}
 	defer s.use.Done()
 	_, work := c.begin(ctx, "")

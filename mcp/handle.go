@@ -12,6 +12,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // roundTrips is the first protocol version in which a server asks through a result, and the client
@@ -48,7 +49,7 @@ func (h *host) handle(ctx context.Context, r *sdk.CallToolRequest, b begun) (out
 		}
 		from := asked.res
 		run = asked.run
-		events = b.resume(life, run, from, pawl.Decide(decisions(from.Pending, r.Params.InputResponses)...))
+		events = b.resume(life, run, from, llm.Decide(decisions(from.Pending, r.Params.InputResponses)...))
 	}
 	for range maxRounds {
 		res, err := h.follow(life, r, events)
@@ -78,7 +79,7 @@ func (h *host) handle(ctx context.Context, r *sdk.CallToolRequest, b begun) (out
 			}
 			answers[string(w.Key)] = a
 		}
-		events = b.resume(life, run, res, pawl.Decide(decisions(res.Pending, answers)...))
+		events = b.resume(life, run, res, llm.Decide(decisions(res.Pending, answers)...))
 	}
 	return told(fmt.Sprintf("Given up: it asked more than %d times.", maxRounds)), nil
 }
@@ -158,15 +159,15 @@ func question(w pawl.Waiting) *sdk.ElicitParams {
 }
 
 // decisions converts a person's answers. Any answer but a clear yes is a rejection.
-func decisions(waiting []pawl.Waiting, answers sdk.InputResponseMap) []pawl.Decision {
-	var out []pawl.Decision
+func decisions(waiting []pawl.Waiting, answers sdk.InputResponseMap) []llm.Decision {
+	var out []llm.Decision
 	for _, w := range waiting {
 		a, _ := answers[string(w.Key)].(*sdk.ElicitResult)
 		if a != nil && a.Action == "accept" && a.Content["approve"] == true {
 			out = append(out, w.Approve("the MCP client's person"))
 			continue
 		}
-		d := pawl.Decision{Key: w.Key, Digest: w.Digest, By: "the MCP client's person", Reason: "The person said no."}
+		d := llm.Decision{Key: w.Key, Digest: w.Digest, By: "the MCP client's person", Reason: "The person said no."}
 		if a == nil || a.Action == "cancel" {
 			d.Reason = "Nobody said yes."
 		}

@@ -15,6 +15,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/mcp"
 	"github.com/pawl-go/pawl/script"
 )
@@ -105,7 +106,7 @@ func live(o mcp.Options, tool func(ctx context.Context, r *sdk.CallToolRequest) 
 			t.Fatal(err)
 		}
 		defer c.Close()
-		x := pawl.Execute(t.Context(), c, pawl.ToolCall{ID: "1", Name: "evil_do", Args: []byte(`{}`)})
+		x := pawl.Execute(t.Context(), c, llm.ToolCall{ID: "1", Name: "evil_do", Args: []byte(`{}`)})
 		mu.Lock()
 		defer mu.Unlock()
 		if check != nil {
@@ -313,19 +314,19 @@ func behaviours() []behaviour {
 		}
 		defer c.Close()
 		bank := pawl.Func("bank_pay", "Pays.", func(context.Context, struct{}) (string, error) { return "paid", nil })
-		a := &pawl.Agent{Instructions: "Be good.", Model: model, Tools: []pawl.Toolset{c, bank}, Middleware: []pawl.Middleware{pawl.Approve(func(_ context.Context, call pawl.ToolCall, _ *pawl.Tool) (pawl.Approval, error) {
+		a := &pawl.Agent{Instructions: "Be good.", Model: model, Tools: []pawl.Toolset{c, bank}, Middleware: []pawl.Middleware{pawl.Approve(func(_ context.Context, call llm.ToolCall, _ *pawl.Tool) (pawl.Approval, error) {
 			if call.Name == "bank_pay" {
 				return pawl.Approval{Verdict: pawl.Ask, Reason: "money"}, nil
 			}
 			return pawl.Approval{Verdict: pawl.Allow}, nil
 		})}}
-		res, err := a.Run(t.Context(), pawl.User("go"))
+		res, err := a.Run(t.Context(), llm.User("go"))
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, r := range model.Requests() {
 			for _, m := range r.Messages {
-				if m.Role != pawl.RoleTool && strings.Contains(m.Text(), "Ignore all") {
+				if m.Role != llm.RoleTool && strings.Contains(m.Text(), "Ignore all") {
 					return "the model reads the server's words with the voice of " + string(m.Role)
 				}
 			}

@@ -10,14 +10,15 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // maxMedia is the maximum size of an image, a sound or a document in a result.
 const maxMedia = 5 << 20
 
 // result converts the server's result to parts for the model and data for programs.
-func (c *Client) result(ctx context.Context, d *Definition, res *sdk.CallToolResult) pawl.ToolResult {
-	out := pawl.ToolResult{IsError: res.IsError}
+func (c *Client) result(ctx context.Context, d *Definition, res *sdk.CallToolResult) llm.ToolResult {
+	out := llm.ToolResult{IsError: res.IsError}
 	out.Parts = c.parts(d.Name, res.Content)
 	if exact, ok := res.Meta[structuredKey].(string); ok && res.StructuredContent != nil {
 		out.Data = json.RawMessage(exact)
@@ -31,10 +32,10 @@ func (c *Client) result(ctx context.Context, d *Definition, res *sdk.CallToolRes
 		}
 	}
 	if len(out.Parts) == 0 && out.Data != nil {
-		out.Parts = []pawl.Part{pawl.Text{Text: clean(string(out.Data))}}
+		out.Parts = []llm.Part{llm.Text{Text: clean(string(out.Data))}}
 	}
 	if len(out.Parts) == 0 && out.IsError {
-		out.Parts = []pawl.Part{pawl.Text{Text: "The tool failed and did not say why."}}
+		out.Parts = []llm.Part{llm.Text{Text: "The tool failed and did not say why."}}
 	}
 	return out
 }
@@ -45,13 +46,13 @@ func unfit(ctx context.Context, d *Definition, data json.RawMessage) string {
 	if len(d.Output) == 0 || len(data) == 0 || data[0] != '{' {
 		return ""
 	}
-	check := &pawl.Tool{Name: "result", Input: d.Output, NoRepair: true, Run: func(context.Context, pawl.ToolCall) (pawl.ToolResult, error) {
-		return pawl.ToolResult{}, nil
+	check := &pawl.Tool{Name: "result", Input: d.Output, NoRepair: true, Run: func(context.Context, llm.ToolCall) (llm.ToolResult, error) {
+		return llm.ToolResult{}, nil
 	}}
 	if check.Check() != nil {
 		return ""
 	}
-	x := pawl.Execute(ctx, check, pawl.ToolCall{ID: "result", Name: "result", Args: data})
+	x := pawl.Execute(ctx, check, llm.ToolCall{ID: "result", Name: "result", Args: data})
 	if x.Outcome != pawl.OutcomeInvalid {
 		return ""
 	}
@@ -62,18 +63,18 @@ func unfit(ctx context.Context, d *Definition, data json.RawMessage) string {
 
 // parts converts the contents of a result for a model. Invisible characters are removed from texts;
 // their meaning is not checked.
-func (c *Client) parts(tool string, contents []sdk.Content) []pawl.Part {
-	var parts []pawl.Part
+func (c *Client) parts(tool string, contents []sdk.Content) []llm.Part {
+	var parts []llm.Part
 	hid := false
 	text := func(s string) {
 		t := clean(s)
 		hid = hid || smuggles(s)
-		parts = append(parts, pawl.Text{Text: t})
+		parts = append(parts, llm.Text{Text: t})
 	}
 	for _, content := range contents {
 		if len(parts) > 0 {
-			if last, ok := parts[len(parts)-1].(pawl.Text); ok && !strings.HasSuffix(last.Text, "\n") {
-				parts[len(parts)-1] = pawl.Text{Text: last.Text + "\n"}
+			if last, ok := parts[len(parts)-1].(llm.Text); ok && !strings.HasSuffix(last.Text, "\n") {
+				parts[len(parts)-1] = llm.Text{Text: last.Text + "\n"}
 			}
 		}
 		switch x := content.(type) {
@@ -98,20 +99,20 @@ func (c *Client) parts(tool string, contents []sdk.Content) []pawl.Part {
 }
 
 // media returns an image or a sound if the bytes match the type that the server states.
-func (c *Client) media(tool, kind, mime string, data []byte) pawl.Part {
+func (c *Client) media(tool, kind, mime string, data []byte) llm.Part {
 	switch is := http.DetectContentType(data); {
 	case len(data) == 0 || len(data) > maxMedia:
 		c.notice(Dropped, tool, fmt.Sprintf("%s of %d bytes", clip(clean(mime), 60), len(data)))
-		return pawl.Text{Text: fmt.Sprintf("[%s of %d bytes is left out]", clip(clean(mime), 60), len(data))}
+		return llm.Text{Text: fmt.Sprintf("[%s of %d bytes is left out]", clip(clean(mime), 60), len(data))}
 	case !strings.HasPrefix(mime, kind), kind == "image/" && is != mime && !strings.HasPrefix(is, "image/") && is != "application/octet-stream":
 		c.notice(Dropped, tool, fmt.Sprintf("what it calls %s is %s", clip(clean(mime), 60), is))
-		return pawl.Text{Text: fmt.Sprintf("[%s is left out: the bytes are %s]", clip(clean(mime), 60), is)}
+		return llm.Text{Text: fmt.Sprintf("[%s is left out: the bytes are %s]", clip(clean(mime), 60), is)}
 	}
-	return pawl.Media{MIME: mime, Data: data}
+	return llm.Media{MIME: mime, Data: data}
 }
 
 // resource returns the content of a resource under its address.
-func (c *Client) resource(tool string, r *sdk.ResourceContents) []pawl.Part {
+func (c *Client) resource(tool string, r *sdk.ResourceContents) []llm.Part {
 	if r == nil {
 		return nil
 	}
@@ -124,14 +125,14 @@ func (c *Client) resource(tool string, r *sdk.ResourceContents) []pawl.Part {
 		if smuggles(r.Text) {
 			c.notice(Cleaned, tool, "a resource had text that a reader does not see")
 		}
-		return []pawl.Part{pawl.Text{Text: head + clean(r.Text)}}
+		return []llm.Part{llm.Text{Text: head + clean(r.Text)}}
 	}
 	kind, _, _ := strings.Cut(r.MIMEType, "/")
 	switch {
 	case kind == "image" || kind == "audio":
-		return []pawl.Part{pawl.Text{Text: head}, c.media(tool, kind+"/", r.MIMEType, r.Blob)}
+		return []llm.Part{llm.Text{Text: head}, c.media(tool, kind+"/", r.MIMEType, r.Blob)}
 	case r.MIMEType == "application/pdf" && len(r.Blob) <= maxMedia:
-		return []pawl.Part{pawl.Text{Text: head}, pawl.Media{MIME: r.MIMEType, Data: r.Blob}}
+		return []llm.Part{llm.Text{Text: head}, llm.Media{MIME: r.MIMEType, Data: r.Blob}}
 	}
-	return []pawl.Part{pawl.Text{Text: head + fmt.Sprintf("[%d bytes that are no text]", len(r.Blob))}}
+	return []llm.Part{llm.Text{Text: head + fmt.Sprintf("[%d bytes that are no text]", len(r.Blob))}}
 }

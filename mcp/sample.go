@@ -8,7 +8,7 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // Sampling gives a server access to the model, within limits. The specification deprecates it since
@@ -17,7 +17,7 @@ import (
 // The server gets the model's answer and nothing else of the run: neither its conversation nor its
 // tools.
 type Sampling struct {
-	Model    pawl.Model
+	Model    llm.Model
 	Requests int // limit for the lifetime of the Client; 0 means 10
 	Tokens   int // limit for one answer; 0 means 1,024
 
@@ -33,7 +33,7 @@ type SampleRequest struct {
 	// System is the system prompt that the server wants. It is sent as the server's words, in the
 	// user message.
 	System   string
-	Messages []pawl.Message
+	Messages []llm.Message
 	Tokens   int
 }
 
@@ -77,9 +77,9 @@ func (c *Client) createMessage(ctx context.Context, r *sdk.CreateMessageRequest)
 			return no("only text is passed on")
 		}
 		size += len(t.Text)
-		msg := pawl.User(clean(t.Text))
+		msg := llm.User(clean(t.Text))
 		if m.Role == "assistant" {
-			msg = pawl.Assistant(pawl.Text{Text: clean(t.Text)})
+			msg = llm.Assistant(llm.Text{Text: clean(t.Text)})
 		}
 		req.Messages = append(req.Messages, msg)
 	}
@@ -108,8 +108,8 @@ func (c *Client) lend(ctx context.Context, s *Sampling, req SampleRequest) (*sdk
 	if req.System != "" {
 		system += "\nIt wants you to keep to this:\n" + "> " + strings.ReplaceAll(req.System, "\n", "\n> ")
 	}
-	msgs := append([]pawl.Message{pawl.System(system)}, req.Messages...)
-	res, err := pawl.Complete(ctx, s.Model, &pawl.Request{Key: "mcp/sample", Messages: msgs, Settings: pawl.Settings{MaxTokens: req.Tokens}, Whole: true})
+	msgs := append([]llm.Message{llm.System(system)}, req.Messages...)
+	res, err := llm.Complete(ctx, s.Model, &llm.Request{Key: "mcp/sample", Messages: msgs, Settings: llm.Settings{MaxTokens: req.Tokens}, Whole: true})
 	if err != nil {
 		c.notice(Refused, "", "a request for the model: "+err.Error())
 		// the server must not learn what went wrong

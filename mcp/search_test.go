@@ -9,8 +9,10 @@ import (
 	"testing"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/mcp"
 	"github.com/pawl-go/pawl/provider/openai"
+	"github.com/pawl-go/pawl/tools/find"
 )
 
 // The size of a request with 400 tools, and its size with tools that are found on demand.
@@ -41,9 +43,9 @@ func TestRequestBytes(t *testing.T) {
 			tools = append(tools, listed[0].Tool)
 		}
 	}
-	for _, set := range []pawl.Toolset{tools, pawl.Search(tools, nil), tools[:20], pawl.Search(tools[:20], nil)} {
+	for _, set := range []pawl.Toolset{tools, find.OnDemand(tools, nil), tools[:20], find.OnDemand(tools[:20], nil)} {
 		a := &pawl.Agent{Model: openai.New("gpt-5-mini", &openai.Options{BaseURL: web.URL, Key: "k"}), Tools: []pawl.Toolset{set}}
-		if _, err := a.Run(t.Context(), pawl.User("What is in the file?")); err == nil {
+		if _, err := a.Run(t.Context(), llm.User("What is in the file?")); err == nil {
 			t.Fatal("the server answers")
 		}
 	}

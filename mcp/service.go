@@ -12,6 +12,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // Service offers toolsets and agents to MCP clients. Each call goes through pawl's pipeline like a
@@ -47,7 +48,7 @@ type Offer struct {
 type begun struct {
 	runner func() pawl.Runner
 	start  func(ctx context.Context, run pawl.Runner) iter.Seq2[pawl.Event, error]
-	resume func(ctx context.Context, run pawl.Runner, from *pawl.Result, decisions pawl.Message) iter.Seq2[pawl.Event, error]
+	resume func(ctx context.Context, run pawl.Runner, from *pawl.Result, decisions llm.Message) iter.Seq2[pawl.Event, error]
 	answer func(res *pawl.Result, err error) *sdk.CallToolResult
 }
 
@@ -183,18 +184,18 @@ func (s *Service) approver() pawl.Middleware {
 func (h *host) toolCall(t *pawl.Tool) func(json.RawMessage) begun {
 	return func(args json.RawMessage) begun {
 		a := &pawl.Agent{Name: "mcp", Model: silent{}, Tools: []pawl.Toolset{pawl.Toolsets{set(h.tools)}}, Middleware: append([]pawl.Middleware{h.service.approver()}, h.service.Middleware...)}
-		call := pawl.ToolCall{ID: "call", Name: t.Name, Args: args}
+		call := llm.ToolCall{ID: "call", Name: t.Name, Args: args}
 		return begun{
 			start: func(ctx context.Context, _ pawl.Runner) iter.Seq2[pawl.Event, error] {
-				return a.Stream(ctx, pawl.User("An MCP client calls "+t.Name+"."), pawl.Assistant(call))
+				return a.Stream(ctx, llm.User("An MCP client calls "+t.Name+"."), llm.Assistant(call))
 			},
-			resume: func(ctx context.Context, _ pawl.Runner, from *pawl.Result, d pawl.Message) iter.Seq2[pawl.Event, error] {
+			resume: func(ctx context.Context, _ pawl.Runner, from *pawl.Result, d llm.Message) iter.Seq2[pawl.Event, error] {
 				return a.ResumeStream(ctx, from, d)
 			},
 			answer: func(res *pawl.Result, err error) *sdk.CallToolResult {
 				for _, m := range res.Messages {
 					for _, p := range m.Parts {
-						if r, ok := p.(pawl.ToolResult); ok && r.CallID == call.ID {
+						if r, ok := p.(llm.ToolResult); ok && r.CallID == call.ID {
 							return toResult(r)
 						}
 					}
@@ -221,11 +222,11 @@ func (h *host) agentCall(o Offer) func(json.RawMessage) begun {
 					}
 				}
 				if run != nil {
-					return run.Stream(ctx, pawl.User(in.Task))
+					return run.Stream(ctx, llm.User(in.Task))
 				}
-				return a.Stream(ctx, pawl.User(in.Task))
+				return a.Stream(ctx, llm.User(in.Task))
 			},
-			resume: func(ctx context.Context, run pawl.Runner, from *pawl.Result, d pawl.Message) iter.Seq2[pawl.Event, error] {
+			resume: func(ctx context.Context, run pawl.Runner, from *pawl.Result, d llm.Message) iter.Seq2[pawl.Event, error] {
 				if run != nil {
 					return run.Stream(ctx, d)
 				}
@@ -239,7 +240,7 @@ func (h *host) agentCall(o Offer) func(json.RawMessage) begun {
 					}
 					return told(text)
 				}
-				r := pawl.TextResult(res.Text())
+				r := llm.TextResult(res.Text())
 				r.Data = res.Output
 				return toResult(r)
 			},
@@ -264,8 +265,8 @@ func (s set) Tools(context.Context) ([]*pawl.Tool, error) { return s, nil }
 // silent is a model with empty answers.
 type silent struct{}
 
-func (silent) Stream(context.Context, *pawl.Request) iter.Seq2[pawl.Delta, error] {
-	return func(yield func(pawl.Delta, error) bool) { yield(pawl.Delta{Finish: pawl.FinishStop}, nil) }
+func (silent) Stream(context.Context, *llm.Request) iter.Seq2[llm.Delta, error] {
+	return func(yield func(llm.Delta, error) bool) { yield(llm.Delta{Finish: llm.FinishStop}, nil) }
 }
 
 // told returns a result that describes a failure.
@@ -274,13 +275,13 @@ func told(text string) *sdk.CallToolResult {
 }
 
 // toResult converts a result for clients.
-func toResult(r pawl.ToolResult) *sdk.CallToolResult {
+func toResult(r llm.ToolResult) *sdk.CallToolResult {
 	out := &sdk.CallToolResult{IsError: r.IsError, Content: []sdk.Content{}}
 	for _, p := range r.Parts {
 		switch p := p.(type) {
-		case pawl.Text:
+		case llm.Text:
 			out.Content = append(out.Content, &sdk.TextContent{Text: p.Text})
-		case pawl.Media:
+		case llm.Media:
 			kind, _, _ := strings.Cut(p.MIME, "/")
 			switch {
 			case p.URL != "":

@@ -14,6 +14,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/mcp"
 	"github.com/pawl-go/pawl/script"
 )
@@ -45,7 +46,7 @@ func service(opened *atomic.Int32) *mcp.Service {
 	crash := pawl.Func("crash", "Panics.", func(context.Context, struct{}) (string, error) { panic("at the wall") })
 	crash.Effect = pawl.Read
 	clerk := &pawl.Agent{Name: "clerk", Tools: []pawl.Toolset{unlock, look}, Model: script.New(script.Call("unlock", `{"name":"front"}`),
-		script.Func(func(r *pawl.Request) script.Turn { return script.Say("I was told: " + script.Results(r)[0].Text()) }))}
+		script.Func(func(r *llm.Request) script.Turn { return script.Say("I was told: " + script.Results(r)[0].Text()) }))}
 	return &mcp.Service{Name: "doors", Version: "1", Tools: []pawl.Toolset{look, unlock, work, crash}, Agents: []mcp.Offer{{Agent: clerk, Description: "Opens doors."}}}
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/durable"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/store"
 )
 
@@ -66,8 +67,8 @@ func (c *call) settle(l *live) {
 
 // Say is a message for a run in progress.
 type Say struct {
-	Input    string         `json:"input,omitzero" doc:"One user message, as text."`
-	Messages []pawl.Message `json:"messages,omitzero" doc:"User messages."`
+	Input    string        `json:"input,omitzero" doc:"One user message, as text."`
+	Messages []llm.Message `json:"messages,omitzero" doc:"User messages."`
 }
 
 // steer handles POST /v1/runs/{id}/steer.

@@ -6,7 +6,7 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // chatRequest holds the supported fields of a request to /v1/chat/completions. Other fields are
@@ -78,7 +78,7 @@ func (r *chatRequest) asked() (in asked, err error) {
 		return in, badRequest("audio: there is none", "leave audio out")
 	}
 	in.model, in.stream, in.dress.Forget = r.Model, r.Stream, !r.kept()
-	in.dress.Settings = pawl.Settings{MaxTokens: max(r.MaxTokens, r.MaxCompletionTokens), Temperature: r.Temperature, TopP: r.TopP, Effort: r.ReasoningEffort, Parallel: r.Parallel}
+	in.dress.Settings = llm.Settings{MaxTokens: max(r.MaxTokens, r.MaxCompletionTokens), Temperature: r.Temperature, TopP: r.TopP, Effort: r.ReasoningEffort, Parallel: r.Parallel}
 	if in.dress.Settings.Stop, err = stopsOf(r.Stop); err != nil {
 		return in, err
 	}
@@ -112,14 +112,14 @@ func (m *chatMessage) add(in *asked) error {
 	case "system", "developer":
 		in.system(parts)
 	case "user":
-		in.messages = append(in.messages, pawl.Message{Role: pawl.RoleUser, Parts: parts})
+		in.messages = append(in.messages, llm.Message{Role: llm.RoleUser, Parts: parts})
 	case "assistant":
 		for _, c := range m.ToolCalls {
-			parts = append(parts, pawl.ToolCall{ID: c.ID, Name: c.Function.Name, Args: json.RawMessage(c.Function.Arguments)})
+			parts = append(parts, llm.ToolCall{ID: c.ID, Name: c.Function.Name, Args: json.RawMessage(c.Function.Arguments)})
 		}
-		in.messages = append(in.messages, pawl.Message{Role: pawl.RoleAssistant, Parts: parts})
+		in.messages = append(in.messages, llm.Message{Role: llm.RoleAssistant, Parts: parts})
 	case "tool":
-		in.result(pawl.ToolResult{CallID: m.ToolCallID, Parts: parts})
+		in.result(llm.ToolResult{CallID: m.ToolCallID, Parts: parts})
 	default:
 		return badRequest("there is no role "+m.Role, "system, developer, user, assistant and tool")
 	}
@@ -127,20 +127,20 @@ func (m *chatMessage) add(in *asked) error {
 }
 
 // system adds to the system prompt.
-func (in *asked) system(parts []pawl.Part) {
+func (in *asked) system(parts []llm.Part) {
 	if in.dress.System != "" {
 		in.dress.System += "\n\n"
 	}
-	in.dress.System += pawl.Message{Parts: parts}.Text()
+	in.dress.System += llm.Message{Parts: parts}.Text()
 }
 
 // result adds a tool result to the message with the results of the same reply.
-func (in *asked) result(r pawl.ToolResult) {
-	if n := len(in.messages); n > 0 && in.messages[n-1].Role == pawl.RoleTool {
+func (in *asked) result(r llm.ToolResult) {
+	if n := len(in.messages); n > 0 && in.messages[n-1].Role == llm.RoleTool {
 		in.messages[n-1].Parts = append(in.messages[n-1].Parts, r)
 		return
 	}
-	in.messages = append(in.messages, pawl.Results(r))
+	in.messages = append(in.messages, llm.Results(r))
 }
 
 func stopsOf(raw json.RawMessage) (all []string, err error) {
@@ -157,7 +157,7 @@ func stopsOf(raw json.RawMessage) (all []string, err error) {
 }
 
 // choiceOf parses tool_choice in either form.
-func choiceOf(raw json.RawMessage) (*pawl.ToolChoice, error) {
+func choiceOf(raw json.RawMessage) (*llm.ToolChoice, error) {
 	var word string
 	var named struct {
 		Type     string `json:"type"`
@@ -170,12 +170,12 @@ func choiceOf(raw json.RawMessage) (*pawl.ToolChoice, error) {
 	case len(raw) == 0 || string(raw) == "null":
 		return nil, nil
 	case json.Unmarshal(raw, &word) == nil:
-		modes := map[string]pawl.ToolMode{"auto": pawl.ToolAuto, "none": pawl.ToolNone, "required": pawl.ToolRequired}
+		modes := map[string]llm.ToolMode{"auto": llm.ToolAuto, "none": llm.ToolNone, "required": llm.ToolRequired}
 		if mode, ok := modes[word]; ok {
-			return &pawl.ToolChoice{Mode: mode}, nil
+			return &llm.ToolChoice{Mode: mode}, nil
 		}
 	case json.Unmarshal(raw, &named) == nil && named.Type == "function":
-		c := pawl.Named(named.Name + named.Function.Name)
+		c := llm.Named(named.Name + named.Function.Name)
 		return &c, nil
 	}
 	return nil, badRequest("tool_choice is not understood", "auto, none, required, or a function")
@@ -198,7 +198,7 @@ func outputOf(kind string, schema json.RawMessage) (json.RawMessage, error) {
 }
 
 // imageOf parses an image: a URL, alone or in an object.
-func imageOf(raw json.RawMessage) (m pawl.Media, err error) {
+func imageOf(raw json.RawMessage) (m llm.Media, err error) {
 	var at struct {
 		URL string `json:"url"`
 	}
@@ -207,14 +207,14 @@ func imageOf(raw json.RawMessage) (m pawl.Media, err error) {
 	}
 	data, ok := strings.CutPrefix(at.URL, "data:")
 	if !ok {
-		return pawl.Media{URL: at.URL}, nil
+		return llm.Media{URL: at.URL}, nil
 	}
 	kind, text, ok := strings.Cut(data, ";base64,")
 	b, err := base64.StdEncoding.DecodeString(text)
 	if !ok || err != nil {
 		return m, badRequest("the data of an image is not base64", "")
 	}
-	return pawl.Media{MIME: kind, Data: b}, nil
+	return llm.Media{MIME: kind, Data: b}, nil
 }
 
 // accept decodes a request into r and opens its turn, which of converts. A streaming request is
@@ -310,7 +310,7 @@ func (c *call) json(v any) []byte {
 	return b
 }
 
-func chatCalls(calls []pawl.ToolCall, numbered bool) (out []chatCall) {
+func chatCalls(calls []llm.ToolCall, numbered bool) (out []chatCall) {
 	for i, call := range calls {
 		v := chatCall{ID: call.ID, Type: "function"}
 		v.Function.Name, v.Function.Arguments = call.Name, string(call.Args)
@@ -322,7 +322,7 @@ func chatCalls(calls []pawl.ToolCall, numbered bool) (out []chatCall) {
 	return out
 }
 
-func chatUsage(u pawl.Usage) map[string]any {
+func chatUsage(u llm.Usage) map[string]any {
 	return map[string]any{"prompt_tokens": u.Input, "completion_tokens": u.Output, "total_tokens": u.Total(),
 		"prompt_tokens_details": map[string]any{"cached_tokens": u.CacheRead}, "completion_tokens_details": map[string]any{"reasoning_tokens": u.Reasoning}}
 }

@@ -7,13 +7,15 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/durable"
+	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/redact"
 	"github.com/pawl-go/pawl/store"
 )
 
 // Verdict is a decision on an open call. Key and Digest are copied from the pending call and bind
 // the decision to it.
 type Verdict struct {
-	Key    pawl.Key        `json:"key"`
+	Key    llm.Key         `json:"key"`
 	Digest string          `json:"digest"`
 	Args   json.RawMessage `json:"args,omitzero" doc:"approve: arguments that replace the model's."`
 	Reason string          `json:"reason,omitzero" doc:"deny: the reason, for the model."`
@@ -21,7 +23,7 @@ type Verdict struct {
 
 // Given is the result of an open call.
 type Given struct {
-	Key     pawl.Key        `json:"key"`
+	Key     llm.Key         `json:"key"`
 	Digest  string          `json:"digest"`
 	Text    string          `json:"text" doc:"The text for the model."`
 	IsError bool            `json:"is_error,omitzero" doc:"The call failed."`
@@ -40,7 +42,7 @@ func (c *call) verdict(approve bool) error {
 	case !approve && len(in.Args) > 0:
 		return badRequest("a no has no arguments", "leave args out")
 	}
-	return c.decide(pawl.Decision{Key: in.Key, Digest: in.Digest, Approve: approve, Args: in.Args, Reason: in.Reason})
+	return c.decide(llm.Decision{Key: in.Key, Digest: in.Digest, Approve: approve, Args: in.Args, Reason: in.Reason})
 }
 
 // give handles POST …/answer.
@@ -49,13 +51,13 @@ func (c *call) give() error {
 	if err := c.read(&in); err != nil {
 		return err
 	}
-	r := pawl.TextResult(in.Text)
+	r := llm.TextResult(in.Text)
 	r.IsError, r.Data = in.IsError, in.Data
-	return c.decide(pawl.Decision{Key: in.Key, Digest: in.Digest, Result: &r})
+	return c.decide(llm.Decision{Key: in.Key, Digest: in.Digest, Result: &r})
 }
 
 // decide stores the decision and resumes the run.
-func (c *call) decide(d pawl.Decision) error {
+func (c *call) decide(d llm.Decision) error {
 	id, err := c.id()
 	if err != nil {
 		return err
@@ -73,7 +75,7 @@ func (c *call) decide(d pawl.Decision) error {
 	} else if d.Result != nil {
 		d.Result.CallID = c.answered(id, d.Key)
 	}
-	ds := []pawl.Decision{d}
+	ds := []llm.Decision{d}
 	if err := c.may(open, ds); err != nil {
 		return err
 	}
@@ -90,7 +92,7 @@ func (c *call) decide(d pawl.Decision) error {
 }
 
 // answered returns the ID of a call that was pending, for a client that repeats its answer.
-func (c *call) answered(id string, key pawl.Key) string {
+func (c *call) answered(id string, key llm.Key) string {
 	x, err := c.s.engine.Export(c.ctx(), id)
 	if err != nil {
 		return ""
@@ -172,7 +174,7 @@ func (c *call) export() error {
 
 // hides returns the Redactor for the secrets of the server and of a run, whose tools may no longer
 // be configured. Nil redacts nothing.
-func (c *call) hides(id string) (*pawl.Redactor, error) {
+func (c *call) hides(id string) (*redact.Redactor, error) {
 	if c.s.o.Secrets == nil {
 		return nil, nil
 	}

@@ -7,8 +7,8 @@ import (
 	"net/http"
 	"strconv"
 
-	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/durable"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/store"
 )
 
@@ -70,7 +70,7 @@ func badRequest(message, hint string) *Error { return fault("bad_request", messa
 func toError(err error) *Error {
 	var e *Error
 	var tooLarge *http.MaxBytesError
-	var provider *pawl.ProviderError
+	var provider *llm.ProviderError
 	switch {
 	case errors.As(err, &e):
 		return e

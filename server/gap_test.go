@@ -8,13 +8,14 @@ import (
 	"time"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/script"
 	"github.com/pawl-go/pawl/server"
 )
 
 // talker returns an agent that emits much text once gate is closed.
 func talker(words int, gate <-chan struct{}) *pawl.Agent {
-	return &pawl.Agent{Name: "talker", Model: script.New(script.Func(func(*pawl.Request) script.Turn {
+	return &pawl.Agent{Name: "talker", Model: script.New(script.Func(func(*llm.Request) script.Turn {
 		<-gate
 		return script.Say(strings.Repeat("A word, and another one. ", words))
 	}))}

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/redact"
 	"github.com/pawl-go/pawl/store"
 )
 
@@ -130,7 +132,7 @@ func (h *hub) find(p place) *live {
 
 // run starts or resumes a run, and returns when that is in the journal. It returns false with a run
 // that is already executing. A nil by means the server itself.
-func (h *hub) run(ctx context.Context, p place, j job, by *client, msgs ...pawl.Message) (*live, bool, error) {
+func (h *hub) run(ctx context.Context, p place, j job, by *client, msgs ...llm.Message) (*live, bool, error) {
 	h.mu.Lock()
 	if l := h.runs[p]; l.works() || l != nil && j.story {
 		h.mu.Unlock()
@@ -184,7 +186,7 @@ func (l *live) wait(ctx context.Context) error {
 }
 
 // work is the goroutine of a run.
-func (h *hub) work(ctx context.Context, l *live, j job, msgs []pawl.Message) {
+func (h *hub) work(ctx context.Context, l *live, j job, msgs []llm.Message) {
 	defer l.cancel(nil)
 	begun, ended := false, false
 	runner := h.s.engine.Story(l.id, j.agent)
@@ -195,7 +197,7 @@ func (h *hub) work(ctx context.Context, l *live, j job, msgs []pawl.Message) {
 			runner = h.s.o.Around(l.id, strings.TrimSuffix(l.agent, callSuffix), r)
 		}
 	}
-	for e, err := range pawl.Redact(runner, h.s.o.Secrets).Stream(ctx, msgs...) {
+	for e, err := range redact.Runner(runner, h.s.o.Secrets).Stream(ctx, msgs...) {
 		parked := context.Cause(ctx) == errParked
 		switch root := e.Run == "run"; {
 		case err != nil && !begun:

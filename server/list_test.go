@@ -9,10 +9,9 @@ import (
 	"testing"
 
 	"github.com/pawl-go/pawl/durable"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/server"
 	"github.com/pawl-go/pawl/store"
-
-	"github.com/pawl-go/pawl"
 )
 
 // watchList reads the stream of the list, one line per event: its name, and for a run the ID, the
@@ -86,7 +85,7 @@ func TestWatchTheList(t *testing.T) {
 	until(t, next, "w over answer")
 
 	elsewhere := &durable.Engine{Journal: journal}
-	if _, err := elsewhere.Runner("far", clerk(v.world)).Run(t.Context(), pawl.User("pay 5")); err != nil {
+	if _, err := elsewhere.Runner("far", clerk(v.world)).Run(t.Context(), llm.User("pay 5")); err != nil {
 		t.Fatal(err)
 	}
 	until(t, next, "far waiting pending")

@@ -14,6 +14,8 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/durable"
+	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/redact"
 	"github.com/pawl-go/pawl/store"
 )
 
@@ -36,7 +38,7 @@ func (c *call) openAIError(e *Error) {
 	writeBytes(c.w, e.Status, openAIFault(e, kind, c.s.o.Secrets))
 }
 
-func openAIFault(e *Error, kind string, secrets *pawl.Redactor) []byte {
+func openAIFault(e *Error, kind string, secrets *redact.Redactor) []byte {
 	message := e.Message
 	if e.Hint != "" {
 		message += " (" + e.Hint + ")"
@@ -72,12 +74,12 @@ func (c *call) models() error {
 // dress is what a client of OpenAI's API adds to an agent for its run. It is stored with the run
 // for the process that resumes it.
 type dress struct {
-	System   string           `json:"system,omitzero"` // follows the agent's system prompt
-	Tools    []clientTool     `json:"tools,omitzero"`
-	Choice   *pawl.ToolChoice `json:"choice,omitzero"`
-	Settings pawl.Settings    `json:"settings,omitzero"`
-	Output   json.RawMessage  `json:"output,omitzero"`
-	Forget   bool             `json:"forget,omitzero"` // store: false
+	System   string          `json:"system,omitzero"` // follows the agent's system prompt
+	Tools    []clientTool    `json:"tools,omitzero"`
+	Choice   *llm.ToolChoice `json:"choice,omitzero"`
+	Settings llm.Settings    `json:"settings,omitzero"`
+	Output   json.RawMessage `json:"output,omitzero"`
+	Forget   bool            `json:"forget,omitzero"` // store: false
 }
 
 // clientTool is a tool that the client executes.
@@ -162,7 +164,7 @@ func (s *Server) dressOf(ctx context.Context, p place) (*dress, error) {
 type asked struct {
 	model    string
 	dress    dress
-	messages []pawl.Message
+	messages []llm.Message
 	previous string // run whose conversation precedes messages
 	stream   bool
 }
@@ -177,7 +179,7 @@ type turn struct {
 }
 
 // callID returns the ID of a run's open call for clients. It contains the ID of the run.
-func callID(run string, key pawl.Key) string {
+func callID(run string, key llm.Key) string {
 	return "call_" + run + "_" + strings.ReplaceAll(strings.TrimPrefix(string(key), "run/"), "/", "-")
 }
 
@@ -228,18 +230,18 @@ func (c *call) open(prefix string, in asked) (*turn, error) {
 
 // trailing returns the run of the results at the end of a conversation, and the messages after
 // them. An empty ID means that they belong to no run of this server.
-func trailing(msgs []pawl.Message) (id string, results []pawl.ToolResult, more []pawl.Message) {
+func trailing(msgs []llm.Message) (id string, results []llm.ToolResult, more []llm.Message) {
 	for i := len(msgs) - 1; i >= 0; i-- {
 		m := msgs[i]
-		if m.Role == pawl.RoleUser && results == nil {
-			more = append([]pawl.Message{m}, more...)
+		if m.Role == llm.RoleUser && results == nil {
+			more = append([]llm.Message{m}, more...)
 			continue
 		}
-		if m.Role != pawl.RoleTool {
+		if m.Role != llm.RoleTool {
 			break
 		}
 		for _, p := range m.Parts {
-			if r, ok := p.(pawl.ToolResult); ok {
+			if r, ok := p.(llm.ToolResult); ok {
 				if run := runOf(r.CallID); run != "" {
 					id = run
 				}
@@ -251,7 +253,7 @@ func trailing(msgs []pawl.Message) (id string, results []pawl.ToolResult, more [
 }
 
 // resume resumes a run whose passive calls got their results.
-func (c *call) resume(id string, results []pawl.ToolResult, more []pawl.Message) (*turn, error) {
+func (c *call) resume(id string, results []llm.ToolResult, more []llm.Message) (*turn, error) {
 	p := place{c.client.scope(), id}
 	head, err := c.s.o.Journal.JournalRun(c.ctx(), p.who, id)
 	if err != nil {
@@ -270,7 +272,7 @@ func (c *call) resume(id string, results []pawl.ToolResult, more []pawl.Message)
 	if len(head.Summary) > 0 && json.Unmarshal(head.Summary, &sum) == nil {
 		t.spent = sum.Spent
 	}
-	var ds []pawl.Decision
+	var ds []llm.Decision
 	for _, r := range results {
 		i := slices.IndexFunc(open, func(w pawl.Waiting) bool { return callID(id, w.Key) == r.CallID })
 		if i < 0 {
@@ -305,7 +307,7 @@ func replies(x *durable.Export) (n int) {
 }
 
 // transcript returns the conversation of a run that has ended.
-func (c *call) transcript(id string) ([]pawl.Message, error) {
+func (c *call) transcript(id string) ([]llm.Message, error) {
 	p := place{c.client.scope(), id}
 	head, err := c.s.o.Journal.JournalRun(c.ctx(), p.who, id)
 	if err != nil {
@@ -332,9 +334,9 @@ func (c *call) transcript(id string) ([]pawl.Message, error) {
 // told is the outcome of a turn.
 type told struct {
 	text   string
-	calls  []pawl.ToolCall // calls for the client to execute, with IDs made by callID
-	finish string          // stop, length, content_filter or tool_calls
-	usage  pawl.Usage
+	calls  []llm.ToolCall // calls for the client to execute, with IDs made by callID
+	finish string         // stop, length, content_filter or tool_calls
+	usage  llm.Usage
 }
 
 // follow sends text as it arrives and returns the outcome. An error is meant for the client.
@@ -415,9 +417,9 @@ func (c *call) follow(t *turn, say func(text string)) (told, error) {
 	}
 }
 
-func finishOf(f pawl.FinishReason) string {
+func finishOf(f llm.FinishReason) string {
 	switch f {
-	case pawl.FinishLength, pawl.FinishContentFilter:
+	case llm.FinishLength, llm.FinishContentFilter:
 		return string(f)
 	}
 	return "stop"
@@ -450,7 +452,7 @@ func (c *call) stopped(t *turn, e pawl.Event, out *told) error {
 }
 
 // contentOf parses content: a string, or parts of text and images.
-func contentOf(raw json.RawMessage) ([]pawl.Part, error) {
+func contentOf(raw json.RawMessage) ([]llm.Part, error) {
 	raw = bytes.TrimSpace(raw)
 	if len(raw) == 0 || string(raw) == "null" {
 		return nil, nil
@@ -460,7 +462,7 @@ func contentOf(raw json.RawMessage) ([]pawl.Part, error) {
 		if err := json.Unmarshal(raw, &text); err != nil {
 			return nil, badRequest(err.Error(), "")
 		}
-		return []pawl.Part{pawl.Text{Text: text}}, nil
+		return []llm.Part{llm.Text{Text: text}}, nil
 	}
 	var list []struct {
 		Type     string          `json:"type"`
@@ -471,13 +473,13 @@ func contentOf(raw json.RawMessage) ([]pawl.Part, error) {
 	if err := json.Unmarshal(raw, &list); err != nil {
 		return nil, badRequest("content is neither text nor a list of parts", "")
 	}
-	var parts []pawl.Part
+	var parts []llm.Part
 	for _, p := range list {
 		switch p.Type {
 		case "text", "input_text", "output_text":
-			parts = append(parts, pawl.Text{Text: p.Text})
+			parts = append(parts, llm.Text{Text: p.Text})
 		case "refusal":
-			parts = append(parts, pawl.Text{Text: p.Refusal})
+			parts = append(parts, llm.Text{Text: p.Refusal})
 		case "image_url", "input_image":
 			m, err := imageOf(p.ImageURL)
 			if err != nil {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/provider/openai"
 	"github.com/pawl-go/pawl/server"
 	"github.com/pawl-go/pawl/store"
@@ -20,17 +21,17 @@ func TestAnAgentOfAnAgent(t *testing.T) {
 			v := serve(t, nil)
 			options := &openai.Options{BaseURL: v.url + "/v1", Key: "none"}
 			ran := 0
-			locate := &pawl.Tool{Name: "locate", Description: "Where the user is.", Input: json.RawMessage(`{"type":"object"}`), Run: func(_ context.Context, call pawl.ToolCall) (pawl.ToolResult, error) {
+			locate := &pawl.Tool{Name: "locate", Description: "Where the user is.", Input: json.RawMessage(`{"type":"object"}`), Run: func(_ context.Context, call llm.ToolCall) (llm.ToolResult, error) {
 				ran++
-				return pawl.TextResult("Rome"), nil
+				return llm.TextResult("Rome"), nil
 			}}
 			near := &pawl.Agent{Model: open("clerk", options), Tools: []pawl.Toolset{locate}}
-			res, err := near.Run(t.Context(), pawl.User("locate me"))
+			res, err := near.Run(t.Context(), llm.User("locate me"))
 			if err != nil || res.Text() != "Done: Rome" || ran != 1 {
 				t.Errorf("got %q, %v; the tool ran %d times", res.Text(), err, ran)
 			}
 			var text strings.Builder
-			for e, err := range near.Stream(t.Context(), pawl.User("look here")) {
+			for e, err := range near.Stream(t.Context(), llm.User("look here")) {
 				if err != nil {
 					t.Fatal(err)
 				}

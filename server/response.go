@@ -10,6 +10,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/durable"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/store"
 )
 
@@ -103,16 +104,16 @@ func (c *call) item(id string) (inputItem, error) {
 }
 
 // has reports whether the client executes a call. d may be nil.
-func (d *dress) has(c pawl.ToolCall) bool {
+func (d *dress) has(c llm.ToolCall) bool {
 	return d != nil && slices.ContainsFunc(d.Tools, func(t clientTool) bool { return t.Name == c.Name })
 }
 
 // callKey returns the key of call i of the reply to a request: run/1/0 for the first call of
 // run/0/model.
-func callKey(request pawl.Key, i int) pawl.Key {
+func callKey(request llm.Key, i int) llm.Key {
 	run, n, _ := strings.Cut(strings.TrimSuffix(string(request), "/model"), "/")
 	step, _ := strconv.Atoi(n) // a key of the run itself; otherwise no call is found
-	return pawl.Key(run + "/" + strconv.Itoa(step+1) + "/" + strconv.Itoa(i))
+	return llm.Key(run + "/" + strconv.Itoa(step+1) + "/" + strconv.Itoa(i))
 }
 
 // responseRun finds the run of a response.

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // responsesRequest holds the supported fields of a request to /v1/responses: see chatRequest.
@@ -53,7 +53,7 @@ func (r *responsesRequest) asked(item func(id string) (inputItem, error)) (in as
 	}
 	in.model, in.stream, in.dress.System, in.dress.Forget = r.Model, r.Stream, r.Instructions, !r.kept()
 	in.previous, _ = runOfResponse(r.Previous)
-	in.dress.Settings = pawl.Settings{MaxTokens: r.MaxTokens, Temperature: r.Temperature, TopP: r.TopP, Effort: r.Reasoning.Effort, Parallel: r.Parallel}
+	in.dress.Settings = llm.Settings{MaxTokens: r.MaxTokens, Temperature: r.Temperature, TopP: r.TopP, Effort: r.Reasoning.Effort, Parallel: r.Parallel}
 	for _, t := range r.Tools {
 		if t.Type != "function" {
 			return in, badRequest("tools of the type "+t.Type+" are not taken", "functions are")
@@ -68,7 +68,7 @@ func (r *responsesRequest) asked(item func(id string) (inputItem, error)) (in as
 	}
 	var text string
 	if json.Unmarshal(r.Input, &text) == nil {
-		in.messages = []pawl.Message{pawl.User(text)}
+		in.messages = []llm.Message{llm.User(text)}
 		return in, nil
 	}
 	var items []inputItem
@@ -105,13 +105,13 @@ func (i *inputItem) add(in *asked) error {
 		}
 		in.said(parts...)
 	case "function_call":
-		in.said(pawl.ToolCall{ID: i.CallID, Name: i.Name, Args: json.RawMessage(i.Arguments)})
+		in.said(llm.ToolCall{ID: i.CallID, Name: i.Name, Args: json.RawMessage(i.Arguments)})
 	case "function_call_output":
 		parts, err := contentOf(i.Output)
 		if err != nil {
 			return err
 		}
-		in.result(pawl.ToolResult{CallID: i.CallID, Parts: parts})
+		in.result(llm.ToolResult{CallID: i.CallID, Parts: parts})
 	case "reasoning": // the agent stores its own reasoning
 	default:
 		return badRequest("items of the type "+i.Type+" are not taken", "message, function_call, function_call_output, item_reference and reasoning")
@@ -120,12 +120,12 @@ func (i *inputItem) add(in *asked) error {
 }
 
 // said adds to the assistant's message.
-func (in *asked) said(parts ...pawl.Part) {
-	if n := len(in.messages); n > 0 && in.messages[n-1].Role == pawl.RoleAssistant {
+func (in *asked) said(parts ...llm.Part) {
+	if n := len(in.messages); n > 0 && in.messages[n-1].Role == llm.RoleAssistant {
 		in.messages[n-1].Parts = append(in.messages[n-1].Parts, parts...)
 		return
 	}
-	in.messages = append(in.messages, pawl.Assistant(parts...))
+	in.messages = append(in.messages, llm.Assistant(parts...))
 }
 
 // responses handles POST /v1/responses.
@@ -215,13 +215,13 @@ func (v *response) messageID() string { return messageID(v.id) }
 
 func messageID(response string) string { return "msg_" + strings.TrimPrefix(response, "resp_") }
 
-func itemID(call pawl.ToolCall) string { return "fc_" + strings.TrimPrefix(call.ID, "call_") }
+func itemID(call llm.ToolCall) string { return "fc_" + strings.TrimPrefix(call.ID, "call_") }
 
 func part(text string) object {
 	return object{"type": "output_text", "text": text, "annotations": []any{}}
 }
 
-func item(call pawl.ToolCall, status, args string) object {
+func item(call llm.ToolCall, status, args string) object {
 	return object{"id": itemID(call), "type": "function_call", "status": status, "call_id": call.ID, "name": call.Name, "arguments": args}
 }
 

@@ -9,6 +9,7 @@ import (
 	"net/http"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/store"
 )
 
@@ -37,7 +38,7 @@ func (s *Server) Runner(id, agent, by string) *Runner {
 // when the run has stopped. If the caller breaks out of the range or cancels ctx, the run
 // continues. If the cause is pawl.ErrCancelled, the run is cancelled and its events are yielded to
 // the end. Errors are *Error.
-func (r *Runner) Stream(ctx context.Context, msgs ...pawl.Message) iter.Seq2[pawl.Event, error] {
+func (r *Runner) Stream(ctx context.Context, msgs ...llm.Message) iter.Seq2[pawl.Event, error] {
 	return func(yield func(pawl.Event, error) bool) {
 		c := r.call(context.WithoutCancel(ctx))
 		fail := func(err error) {

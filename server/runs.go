@@ -12,16 +12,17 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/durable"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/store"
 )
 
 // Start is the request that starts or resumes a run.
 type Start struct {
-	ID       string         `json:"id,omitzero" doc:"ID of the run. A repeated request with the same ID is the same run, so a client can repeat it safely. Default: a generated ID."`
-	Agent    string         `json:"agent,omitzero" doc:"Name of the agent. Default: the only one."`
-	Input    string         `json:"input,omitzero" doc:"The request, as the text of one user message."`
-	Messages []pawl.Message `json:"messages,omitzero" doc:"The conversation so far. For an existing run: decisions on its open calls and results of passive ones, or none to resume it."`
-	Wait     bool           `json:"wait,omitzero" doc:"Respond when the run has stopped. The run continues if the client disconnects."`
+	ID       string        `json:"id,omitzero" doc:"ID of the run. A repeated request with the same ID is the same run, so a client can repeat it safely. Default: a generated ID."`
+	Agent    string        `json:"agent,omitzero" doc:"Name of the agent. Default: the only one."`
+	Input    string        `json:"input,omitzero" doc:"The request, as the text of one user message."`
+	Messages []llm.Message `json:"messages,omitzero" doc:"The conversation so far. For an existing run: decisions on its open calls and results of passive ones, or none to resume it."`
+	Wait     bool          `json:"wait,omitzero" doc:"Respond when the run has stopped. The run continues if the client disconnects."`
 }
 
 // Run is the state of a run.
@@ -94,19 +95,19 @@ func (c *call) start() error {
 	return c.tell(status, in.ID)
 }
 
-func (in *Start) messages() ([]pawl.Message, error) {
+func (in *Start) messages() ([]llm.Message, error) {
 	if in.Input == "" {
 		return in.Messages, nil
 	}
 	if len(in.Messages) > 0 {
 		return nil, badRequest("input and messages are two ways of saying what is asked", "give one")
 	}
-	return []pawl.Message{pawl.User(in.Input)}, nil
+	return []llm.Message{llm.User(in.Input)}, nil
 }
 
 // begin starts the run, resumes it, or finds that an identical request has started it. It returns a
 // nil live if nothing is to be done.
-func (c *call) begin(in Start, msgs []pawl.Message) (l *live, created bool, err error) {
+func (c *call) begin(in Start, msgs []llm.Message) (l *live, created bool, err error) {
 	p := place{c.client.scope(), in.ID}
 	head, err := c.s.o.Journal.JournalRun(c.ctx(), p.who, p.id)
 	if errors.Is(err, store.ErrNotFound) && len(msgs) > 0 {
@@ -146,7 +147,7 @@ func (c *call) begin(in Start, msgs []pawl.Message) (l *live, created bool, err 
 }
 
 // goOn answers an existing run and executes it if there is work to do.
-func (c *call) goOn(p place, head store.JournalRun, msgs []pawl.Message) (*live, bool, error) {
+func (c *call) goOn(p place, head store.JournalRun, msgs []llm.Message) (*live, bool, error) {
 	again := len(msgs) == 0
 	switch {
 	case again:
@@ -201,7 +202,7 @@ func (c *call) look(p place) (*live, error) {
 }
 
 // same returns an error for a run that was started with other messages.
-func (c *call) same(id string, msgs []pawl.Message) error {
+func (c *call) same(id string, msgs []llm.Message) error {
 	x, err := c.s.engine.Export(c.ctx(), id)
 	if err != nil {
 		return err
@@ -218,15 +219,15 @@ func (c *call) same(id string, msgs []pawl.Message) error {
 }
 
 // answers reports whether msgs answer open calls of an existing run and are not a conversation.
-func answers(msgs []pawl.Message) bool {
+func answers(msgs []llm.Message) bool {
 	for _, m := range msgs {
 		for _, p := range m.Parts {
 			switch p.(type) {
-			case pawl.Decision:
+			case llm.Decision:
 				return true
-			case pawl.ToolResult:
+			case llm.ToolResult:
 				// otherwise they are part of a conversation
-				return !slices.ContainsFunc(msgs, pawl.Message.HasCalls)
+				return !slices.ContainsFunc(msgs, llm.Message.HasCalls)
 			}
 		}
 	}
@@ -235,18 +236,18 @@ func answers(msgs []pawl.Message) bool {
 
 // decisions converts msgs to decisions on the open calls of a run, in the name of the client. The
 // client needs the permission to decide.
-func (c *call) decisions(id string, msgs []pawl.Message) ([]pawl.Decision, error) {
+func (c *call) decisions(id string, msgs []llm.Message) ([]llm.Decision, error) {
 	open, err := c.s.engine.Pending(c.ctx(), id)
 	if err != nil {
 		return nil, err
 	}
-	var out []pawl.Decision
+	var out []llm.Decision
 	for _, m := range msgs {
 		for _, p := range m.Parts {
 			switch p := p.(type) {
-			case pawl.Decision:
+			case llm.Decision:
 				out = append(out, p)
-			case pawl.ToolResult:
+			case llm.ToolResult:
 				i := slices.IndexFunc(open, func(w pawl.Waiting) bool { return w.Call.ID == p.CallID })
 				if i < 0 {
 					return nil, fault("conflict", "no call "+p.CallID+" of the run waits for a result", "GET the run to see which do")
@@ -262,7 +263,7 @@ func (c *call) decisions(id string, msgs []pawl.Message) ([]pawl.Decision, error
 
 // may sets the client's name in decisions. A client without the permission to decide can only give
 // passive calls their results.
-func (c *call) may(open []pawl.Waiting, ds []pawl.Decision) error {
+func (c *call) may(open []pawl.Waiting, ds []llm.Decision) error {
 	for i := range ds {
 		d := &ds[i]
 		d.By = c.client.Name

@@ -16,6 +16,7 @@ import (
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/durable"
 	"github.com/pawl-go/pawl/internal/gate"
+	"github.com/pawl-go/pawl/redact"
 	"github.com/pawl-go/pawl/store"
 )
 
@@ -24,8 +25,8 @@ type Options struct {
 	// Agents are the agents to serve; each has a unique name. Their middleware decides which calls
 	// need approval, and these calls are then pending.
 	Agents  []*pawl.Agent
-	Journal store.Journal  // stores the runs
-	Secrets *pawl.Redactor // redacted in everything that is sent; nil means none
+	Journal store.Journal    // stores the runs
+	Secrets *redact.Redactor // redacted in everything that is sent; nil means none
 
 	Tokens []Token  // permissions of clients; empty means that every client has all permissions
 	Hosts  []string // valid names in the Host header, in addition to this machine's own

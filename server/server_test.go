@@ -17,6 +17,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/script"
 	"github.com/pawl-go/pawl/server"
 	"github.com/pawl-go/pawl/store"
@@ -58,9 +59,9 @@ func clerk(w *world) *pawl.Agent {
 		Middleware: []pawl.Middleware{pawl.Approve(pawl.AskBeforeWrites)}}
 }
 
-var usage = &pawl.Usage{Input: 30, Output: 12}
+var usage = &llm.Usage{Input: 30, Output: 12}
 
-func clerkTurn(req *pawl.Request) script.Turn {
+func clerkTurn(req *llm.Request) script.Turn {
 	if res := script.Results(req); res != nil {
 		turn := script.Say("Done: " + res[0].Text())
 		turn.Usage = usage
@@ -81,7 +82,7 @@ func clerkTurn(req *pawl.Request) script.Turn {
 	case "ask":
 		return script.Call("ask", `{}`)
 	case "fail":
-		return script.Fail(&pawl.ProviderError{Provider: "test", Code: pawl.CodeServer, Message: "no"})
+		return script.Fail(&llm.ProviderError{Provider: "test", Code: llm.CodeServer, Message: "no"})
 	}
 	turn := script.Say("You said: " + word + " " + rest)
 	turn.Usage = usage

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/store"
 )
 
@@ -96,10 +97,10 @@ type ToolStart struct {
 
 // ToolCalled is the outcome of the call. The call is its own run, and durable like any other.
 type ToolCalled struct {
-	Run     string           `json:"run" doc:"The run of the call. If it is pending, decide there."`
-	Outcome pawl.Outcome     `json:"outcome"`
-	Result  *pawl.ToolResult `json:"result,omitzero"`
-	Pending []pawl.Waiting   `json:"pending,omitzero"`
+	Run     string          `json:"run" doc:"The run of the call. If it is pending, decide there."`
+	Outcome pawl.Outcome    `json:"outcome"`
+	Result  *llm.ToolResult `json:"result,omitzero"`
+	Pending []pawl.Waiting  `json:"pending,omitzero"`
 }
 
 // callSuffix marks the agents of runs that consist of a single call.
@@ -109,14 +110,14 @@ const callSuffix = "/call"
 // model.
 func toolAgent(a *pawl.Agent) *pawl.Agent {
 	b := *a
-	b.Name, b.Model, b.Instructions, b.Output, b.Choice = a.Name+callSuffix, silent{}, "", nil, pawl.ToolChoice{}
+	b.Name, b.Model, b.Instructions, b.Output, b.Choice = a.Name+callSuffix, silent{}, "", nil, llm.ToolChoice{}
 	return &b
 }
 
 type silent struct{}
 
-func (silent) Stream(context.Context, *pawl.Request) iter.Seq2[pawl.Delta, error] {
-	return func(yield func(pawl.Delta, error) bool) { yield(pawl.Delta{Finish: pawl.FinishStop}, nil) }
+func (silent) Stream(context.Context, *llm.Request) iter.Seq2[llm.Delta, error] {
+	return func(yield func(llm.Delta, error) bool) { yield(llm.Delta{Finish: llm.FinishStop}, nil) }
 }
 
 // callTool handles POST /v1/tools/{name}/call.
@@ -145,7 +146,7 @@ func (c *call) callTool() error {
 	if err := store.CheckID(id); err != nil {
 		return badRequest(err.Error(), "")
 	}
-	msgs := []pawl.Message{pawl.User(c.client.Name + " calls " + name + "."), pawl.Assistant(pawl.ToolCall{ID: "call", Name: name, Args: args})}
+	msgs := []llm.Message{llm.User(c.client.Name + " calls " + name + "."), llm.Assistant(llm.ToolCall{ID: "call", Name: name, Args: args})}
 	l, _, err := c.begin(Start{ID: id, Agent: a.Name + callSuffix}, msgs)
 	if err != nil {
 		return err

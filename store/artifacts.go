@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // MaxArtifacts is the number of bytes of artifacts that a scope can hold.
@@ -20,7 +21,7 @@ type Artifacts interface {
 	// larger is an error.
 	PutArtifact(ctx context.Context, s Scope, run string, a pawl.Artifact) error
 	// Artifact returns a stored artifact.
-	Artifact(ctx context.Context, s Scope, run string, key pawl.Key) (pawl.Artifact, error)
+	Artifact(ctx context.Context, s Scope, run string, key llm.Key) (pawl.Artifact, error)
 	// DeleteArtifacts deletes the artifacts of a run. It is not an error if there are none.
 	DeleteArtifacts(ctx context.Context, s Scope, run string) error
 }
@@ -46,7 +47,7 @@ func (k kept) Put(ctx context.Context, run string, a pawl.Artifact) error {
 }
 
 // Get returns a stored artifact.
-func (k kept) Get(ctx context.Context, run string, key pawl.Key) (pawl.Artifact, error) {
+func (k kept) Get(ctx context.Context, run string, key llm.Key) (pawl.Artifact, error) {
 	s, ok := ActingScope(ctx, k.scope)
 	if !ok {
 		return pawl.Artifact{}, fmt.Errorf("artifact %s: %w", key, errNoScope)

@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"time"
 
-	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // Thread is a conversation.
@@ -20,10 +20,10 @@ type Thread struct {
 
 // Message is a message of a thread.
 type Message struct {
-	Thread  string       `json:"thread"`
-	Seq     int          `json:"seq"` // position, from 0
-	Message pawl.Message `json:"message"`
-	Time    time.Time    `json:"time"`
+	Thread  string      `json:"thread"`
+	Seq     int         `json:"seq"` // position, from 0
+	Message llm.Message `json:"message"`
+	Time    time.Time   `json:"time"`
 }
 
 // MessageHit is a message found by a search.
@@ -46,7 +46,7 @@ type Threads interface {
 	DeleteThread(ctx context.Context, s Scope, id string) error
 	// AppendMessages adds all messages or none to a thread that has have messages. It returns
 	// ErrConflict if the thread has another number of messages.
-	AppendMessages(ctx context.Context, s Scope, id string, have int, msgs ...pawl.Message) error
+	AppendMessages(ctx context.Context, s Scope, id string, have int, msgs ...llm.Message) error
 	// Messages returns up to limit messages of a thread, in order, beginning with Seq from. Limit 0
 	// means all.
 	Messages(ctx context.Context, s Scope, id string, from, limit int) ([]Message, error)

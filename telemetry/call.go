@@ -8,12 +8,13 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // aroundCall creates the span of a call that is permitted to run, and adds it to the tool's
 // context. If there are events, the span ends with call_completed, which contains the outcome.
 func (t *Telemetry) aroundCall(next pawl.ToolFunc) pawl.ToolFunc {
-	return func(ctx context.Context, c pawl.ToolCall) (res pawl.ToolResult, err error) {
+	return func(ctx context.Context, c llm.ToolCall) (res llm.ToolResult, err error) {
 		inv := pawl.InvocationFrom(ctx)
 		if inv == nil {
 			return next(ctx, c)
@@ -28,7 +29,7 @@ func (t *Telemetry) aroundCall(next pawl.ToolFunc) pawl.ToolFunc {
 
 // enter begins the span. If a middleware repeats the call, enter is called again, and the earlier
 // execution counts as an attempt.
-func (t *Telemetry) enter(ctx context.Context, tr *tree, key pawl.Key, c pawl.ToolCall) *node {
+func (t *Telemetry) enter(ctx context.Context, tr *tree, key llm.Key, c llm.ToolCall) *node {
 	now := time.Now()
 	if tr == nil {
 		return t.startCall(ctx, key, c, now)
@@ -55,7 +56,7 @@ func (t *Telemetry) enter(ctx context.Context, tr *tree, key pawl.Key, c pawl.To
 }
 
 // left records that the call has ended, as far as the middleware sees.
-func (t *Telemetry) left(tr *tree, n *node, inv *pawl.Invocation, res pawl.ToolResult, err error) {
+func (t *Telemetry) left(tr *tree, n *node, inv *pawl.Invocation, res llm.ToolResult, err error) {
 	now := time.Now()
 	if tr != nil {
 		tr.mu.Lock()

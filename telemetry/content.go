@@ -6,6 +6,7 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // told is a message in the form of the conventions.
@@ -26,7 +27,7 @@ type toldPart struct {
 }
 
 // content returns the content of a request and its reply without secrets. req and resp may be nil.
-func (t *Telemetry) content(req *pawl.Request, resp *pawl.Response) (set []attribute.KeyValue) {
+func (t *Telemetry) content(req *llm.Request, resp *llm.Response) (set []attribute.KeyValue) {
 	var all pawl.Result
 	if req != nil {
 		all.Messages = append(all.Messages, req.Messages...)
@@ -40,7 +41,7 @@ func (t *Telemetry) content(req *pawl.Request, resp *pawl.Response) (set []attri
 	var system []toldPart
 	var in []told
 	for _, m := range msgs[:asked] {
-		if m.Role == pawl.RoleSystem || m.Role == pawl.RoleDeveloper {
+		if m.Role == llm.RoleSystem || m.Role == llm.RoleDeveloper {
 			system = append(system, partsOf(m)...)
 		} else {
 			in = append(in, told{Role: string(m.Role), Parts: partsOf(m)})
@@ -49,17 +50,17 @@ func (t *Telemetry) content(req *pawl.Request, resp *pawl.Response) (set []attri
 	set = appendJSON(set, systemInstructions, system)
 	set = appendJSON(set, inputMessages, in)
 	if resp != nil {
-		set = appendJSON(set, outputMessages, []told{{Role: string(pawl.RoleAssistant), Parts: partsOf(msgs[asked]), Finish: string(resp.Finish)}})
+		set = appendJSON(set, outputMessages, []told{{Role: string(llm.RoleAssistant), Parts: partsOf(msgs[asked]), Finish: string(resp.Finish)}})
 	}
 	return set
 }
 
 // callContent returns the arguments and the result of a call without secrets.
-func (t *Telemetry) callContent(c pawl.ToolCall, res pawl.ToolResult) []attribute.KeyValue {
-	msgs := t.o.Redactor.Result(&pawl.Result{Messages: []pawl.Message{
-		{Role: pawl.RoleAssistant, Parts: []pawl.Part{c}}, {Role: pawl.RoleTool, Parts: []pawl.Part{res}}}}).Messages
-	c, _ = msgs[0].Parts[0].(pawl.ToolCall)
-	res, _ = msgs[1].Parts[0].(pawl.ToolResult)
+func (t *Telemetry) callContent(c llm.ToolCall, res llm.ToolResult) []attribute.KeyValue {
+	msgs := t.o.Redactor.Result(&pawl.Result{Messages: []llm.Message{
+		{Role: llm.RoleAssistant, Parts: []llm.Part{c}}, {Role: llm.RoleTool, Parts: []llm.Part{res}}}}).Messages
+	c, _ = msgs[0].Parts[0].(llm.ToolCall)
+	res, _ = msgs[1].Parts[0].(llm.ToolResult)
 	return []attribute.KeyValue{toolArguments.String(string(c.Args)), toolResult.String(res.Text())}
 }
 
@@ -74,22 +75,22 @@ func appendJSON[T any](set []attribute.KeyValue, key attribute.Key, v []T) []att
 	return append(set, key.String(string(b)))
 }
 
-func partsOf(m pawl.Message) (parts []toldPart) {
+func partsOf(m llm.Message) (parts []toldPart) {
 	for _, p := range m.Parts {
 		switch p := p.(type) {
-		case pawl.Text:
+		case llm.Text:
 			parts = append(parts, toldPart{Type: "text", Content: p.Text})
-		case pawl.Reasoning:
+		case llm.Reasoning:
 			parts = append(parts, toldPart{Type: "reasoning", Content: p.Text})
-		case pawl.ToolCall:
+		case llm.ToolCall:
 			args := p.Args
 			if !json.Valid(args) {
 				args, _ = json.Marshal(string(args)) // the model's text
 			}
 			parts = append(parts, toldPart{Type: "tool_call", ID: p.ID, Name: p.Name, Arguments: args})
-		case pawl.ToolResult:
+		case llm.ToolResult:
 			parts = append(parts, toldPart{Type: "tool_call_response", ID: p.CallID, Response: p.Text()})
-		case pawl.Media:
+		case llm.Media:
 			// only its presence; the bytes do not belong into a trace
 			parts = append(parts, toldPart{Type: "blob", MIME: p.MIME})
 		}

@@ -8,6 +8,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/script"
 	"github.com/pawl-go/pawl/telemetry"
 )
@@ -31,7 +32,7 @@ func Example() {
 	}
 	agent.Middleware = append(agent.Middleware, tel.Middleware()) // last, so innermost
 	var res *pawl.Result
-	for e, err := range tel.Runner(agent).Stream(ctx, pawl.User("Do I need an umbrella in Oslo?")) {
+	for e, err := range tel.Runner(agent).Stream(ctx, llm.User("Do I need an umbrella in Oslo?")) {
 		if err != nil {
 			panic(err)
 		}
@@ -43,7 +44,7 @@ func Example() {
 	// res may have been stored
 	ctx = telemetry.LinkTo(ctx, telemetry.Resumed, telemetry.Traceparent(res))
 	// end link
-	for _, err := range tel.Runner(agent).Stream(ctx, append(res.Messages, pawl.User("Thanks."))...) {
+	for _, err := range tel.Runner(agent).Stream(ctx, append(res.Messages, llm.User("Thanks."))...) {
 		if err != nil {
 			panic(err)
 		}

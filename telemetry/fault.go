@@ -8,6 +8,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 )
 
 const (
@@ -19,7 +20,7 @@ const (
 // outcomes of a call, cancelled, timeout, transcript, output and _OTHER. It returns "" for nil.
 func faultOf(err error) string {
 	var (
-		pe *pawl.ProviderError
+		pe *llm.ProviderError
 		te *pawl.ToolError
 		tr *pawl.TranscriptError
 		oe *pawl.OutputError

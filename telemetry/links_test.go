@@ -12,6 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/observe"
 	"github.com/pawl-go/pawl/script"
 	"github.com/pawl-go/pawl/telemetry"
 )
@@ -24,16 +26,16 @@ func TestEarlyStartsHaveTheirTimes(t *testing.T) {
 			b := newBench(t, telemetry.Options{Model: "m"})
 			start := time.Now()
 			slow := tool("slow", pawl.Read, func(context.Context) (string, error) { time.Sleep(100 * time.Millisecond); return "done", nil })
-			m := modelFunc(func(_ context.Context, req *pawl.Request) iter.Seq2[pawl.Delta, error] {
-				return func(yield func(pawl.Delta, error) bool) {
+			m := modelFunc(func(_ context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
+				return func(yield func(llm.Delta, error) bool) {
 					if len(req.Messages) > 1 {
-						yield(pawl.Delta{Part: pawl.Text{Text: "done"}, Done: true, Finish: pawl.FinishStop}, nil)
+						yield(llm.Delta{Part: llm.Text{Text: "done"}, Done: true, Finish: llm.FinishStop}, nil)
 						return
 					}
 					time.Sleep(50 * time.Millisecond)
-					if yield(pawl.Delta{Part: pawl.ToolCall{ID: "1", Name: "slow", Args: []byte(`{}`)}, Done: true}, nil) {
+					if yield(llm.Delta{Part: llm.ToolCall{ID: "1", Name: "slow", Args: []byte(`{}`)}, Done: true}, nil) {
 						time.Sleep(time.Second)
-						yield(pawl.Delta{Finish: pawl.FinishToolCalls}, nil)
+						yield(llm.Delta{Finish: llm.FinishToolCalls}, nil)
 					}
 				}
 			})
@@ -63,10 +65,10 @@ func TestResumedAndForkedRunsAreLinked(t *testing.T) {
 	at := telemetry.Traceparent(first)
 	for _, is := range []telemetry.Relation{telemetry.Resumed, telemetry.Forked} {
 		ctx := telemetry.LinkTo(t.Context(), is, at)
-		r := pawl.RunnerFunc(func(ctx context.Context, msgs ...pawl.Message) iter.Seq2[pawl.Event, error] {
+		r := observe.RunnerFunc(func(ctx context.Context, msgs ...llm.Message) iter.Seq2[pawl.Event, error] {
 			return a.ResumeStream(ctx, first, msgs...)
 		})
-		if _, err := run(ctx, b.Runner(r), pawl.Message{Role: pawl.RoleUser, Parts: []pawl.Part{first.Pending[0].Answer("me", pawl.TextResult("7"))}}); err != nil {
+		if _, err := run(ctx, b.Runner(r), llm.Message{Role: llm.RoleUser, Parts: []llm.Part{first.Pending[0].Answer("me", llm.TextResult("7"))}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -98,7 +100,7 @@ func TestAttemptsAreLinked(t *testing.T) {
 		b := newBench(t, telemetry.Options{Model: "m"})
 		a := b.agent("a", true, script.New(script.Say("done")))
 		stands := ""
-		r := pawl.RunnerFunc(func(ctx context.Context, msgs ...pawl.Message) iter.Seq2[pawl.Event, error] {
+		r := observe.RunnerFunc(func(ctx context.Context, msgs ...llm.Message) iter.Seq2[pawl.Event, error] {
 			stands = pawl.TraceOf(ctx)
 			return func(yield func(pawl.Event, error) bool) {
 				if !yield(pawl.Event{Kind: pawl.EventNotice, Run: "run", Code: "attempt", Data: json.RawMessage(data)}, nil) {
@@ -111,7 +113,7 @@ func TestAttemptsAreLinked(t *testing.T) {
 				}
 			}
 		})
-		res, err := run(t.Context(), b.Runner(r), pawl.User("go"))
+		res, err := run(t.Context(), b.Runner(r), llm.User("go"))
 		if err != nil || stands == "" || stands != telemetry.Traceparent(res) {
 			t.Errorf("%s: it stands at %q, and is told to stand at %q; %v", data, stands, telemetry.Traceparent(res), err)
 		}

@@ -9,6 +9,8 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/observe"
 )
 
 // Log returns a Runner that calls r and writes log lines for its runs, including nested ones: start
@@ -20,8 +22,8 @@ import (
 // Failed calls and notices are warnings. Failed runs are errors. If r is an OutputRunner, so is the
 // result.
 func (t *Telemetry) Log(r pawl.Runner, l *slog.Logger) pawl.Runner {
-	return pawl.Around(r, func(r pawl.Runner) pawl.RunnerFunc {
-		return func(ctx context.Context, msgs ...pawl.Message) iter.Seq2[pawl.Event, error] {
+	return observe.Wrap(r, func(r pawl.Runner) observe.RunnerFunc {
+		return func(ctx context.Context, msgs ...llm.Message) iter.Seq2[pawl.Event, error] {
 			id := RunID(ctx)
 			if id == "" {
 				id = rand.Text()

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/script"
 	"github.com/pawl-go/pawl/telemetry"
 )
@@ -26,7 +27,7 @@ func TestLines(t *testing.T) {
 		broken := tool("broken", pawl.Write, func(context.Context) (string, error) { return "", errors.New("canary") })
 		a := b.agent("a", true, script.New(script.Call("broken", `{}`), script.Call("canary", `{}`), script.Fail(errors.New("canary"))), broken)
 		ctx := telemetry.WithRunID(t.Context(), "r7")
-		if _, err := run(ctx, b.Runner(b.Log(a, slog.New(slog.NewJSONHandler(&out, nil)))), pawl.User("canary")); err == nil {
+		if _, err := run(ctx, b.Runner(b.Log(a, slog.New(slog.NewJSONHandler(&out, nil)))), llm.User("canary")); err == nil {
 			t.Fatal("the run has not failed")
 		}
 		if has := strings.Contains(out.String(), "canary"); has != content {

@@ -11,28 +11,29 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // model creates a span for each request.
 type model struct {
 	t     *Telemetry
-	inner pawl.Model
+	inner llm.Model
 }
 
 var (
-	_ pawl.Model        = (*model)(nil)
-	_ pawl.OutputHolder = (*model)(nil)
+	_ llm.Model        = (*model)(nil)
+	_ llm.OutputHolder = (*model)(nil)
 )
 
 // HoldsOutput asks the wrapped model.
-func (m *model) HoldsOutput(req *pawl.Request) bool {
-	h, ok := m.inner.(pawl.OutputHolder)
+func (m *model) HoldsOutput(req *llm.Request) bool {
+	h, ok := m.inner.(llm.OutputHolder)
 	return ok && h.HoldsOutput(req)
 }
 
 // Stream calls the wrapped model with a context that contains the span.
-func (m *model) Stream(ctx context.Context, req *pawl.Request) iter.Seq2[pawl.Delta, error] {
-	return func(yield func(pawl.Delta, error) bool) {
+func (m *model) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
+	return func(yield func(llm.Delta, error) bool) {
 		q, ctx := m.t.ask(ctx, req)
 		defer q.end()
 		for d, err := range m.inner.Stream(ctx, req) {
@@ -48,28 +49,28 @@ func (m *model) Stream(ctx context.Context, req *pawl.Request) iter.Seq2[pawl.De
 type request struct {
 	t        *Telemetry
 	tree     *tree // nil means none
-	req      *pawl.Request
+	req      *llm.Request
 	span     trace.Span
 	model    string
 	start    time.Time
 	last     time.Time // start of the current attempt
 	attempts int
 	replied  reply
-	whole    *pawl.Response // only with content; otherwise nil
+	whole    *llm.Response // only with content; otherwise nil
 	err      error
 }
 
 // reply holds the recorded properties of a reply.
 type reply struct {
 	model, id string
-	finish    pawl.FinishReason
-	usage     *pawl.Usage
+	finish    llm.FinishReason
+	usage     *llm.Usage
 	calls     bool          // it contains calls
 	first     time.Duration // time until the first fragment; 0 means that it arrived in one piece
 }
 
 // ask begins the span of a request.
-func (t *Telemetry) ask(ctx context.Context, req *pawl.Request) (*request, context.Context) {
+func (t *Telemetry) ask(ctx context.Context, req *llm.Request) (*request, context.Context) {
 	q := &request{t: t, req: req, model: cmp.Or(req.Model, t.o.Model), start: time.Now(), attempts: 1}
 	q.last = q.start
 	parent := ctx
@@ -91,14 +92,14 @@ func (t *Telemetry) ask(ctx context.Context, req *pawl.Request) (*request, conte
 	if q.span.IsRecording() {
 		q.span.SetAttributes(settings(req)...)
 		if t.o.Content {
-			q.whole = new(pawl.Response)
+			q.whole = new(llm.Response)
 		}
 	}
 	return q, ctx
 }
 
 // startRequest begins the span of a request to model. An empty model means unknown.
-func (t *Telemetry) startRequest(ctx context.Context, key pawl.Key, model string, start time.Time) (context.Context, trace.Span) {
+func (t *Telemetry) startRequest(ctx context.Context, key llm.Key, model string, start time.Time) (context.Context, trace.Span) {
 	name := chat
 	set := []attribute.KeyValue{operationName.String(chat), providerName.String(t.o.Provider)}
 	if model != "" {
@@ -115,7 +116,7 @@ func (t *Telemetry) startRequest(ctx context.Context, key pawl.Key, model string
 }
 
 // settings returns the settings of a request.
-func settings(req *pawl.Request) []attribute.KeyValue {
+func settings(req *llm.Request) []attribute.KeyValue {
 	set := []attribute.KeyValue{requestStream.Bool(!req.Whole)}
 	s := &req.Settings
 	if s.MaxTokens > 0 {
@@ -137,7 +138,7 @@ func settings(req *pawl.Request) []attribute.KeyValue {
 }
 
 // see processes a fragment.
-func (q *request) see(d pawl.Delta, err error) {
+func (q *request) see(d llm.Delta, err error) {
 	if err != nil {
 		q.err = err
 		return
@@ -149,7 +150,7 @@ func (q *request) see(d pawl.Delta, err error) {
 		q.last = now
 		return
 	}
-	if _, call := d.Part.(pawl.ToolCall); call {
+	if _, call := d.Part.(llm.ToolCall); call {
 		q.replied.calls = true
 	}
 	if d.Part != nil && q.replied.first == 0 && !q.req.Whole {
@@ -191,8 +192,8 @@ func (t *Telemetry) endRequest(span trace.Span, model string, r *reply, start, e
 	if r.id != "" {
 		set = append(set, responseID.String(r.id))
 	}
-	if r.finish == pawl.FinishStop && r.calls {
-		r.finish = pawl.FinishToolCalls // calls determine the finish reason, as in Response.Add
+	if r.finish == llm.FinishStop && r.calls {
+		r.finish = llm.FinishToolCalls // calls determine the finish reason, as in Response.Add
 	}
 	if r.finish != "" {
 		set = append(set, responseFinish.StringSlice([]string{string(r.finish)}))

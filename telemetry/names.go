@@ -45,7 +45,7 @@ const (
 
 // Attributes that are not part of the conventions.
 const (
-	pawlKey      = attribute.Key("pawl.key")           // the pawl.Key of a run, request or call
+	pawlKey      = attribute.Key("pawl.key")           // the llm.Key of a run, request or call
 	pawlStop     = attribute.Key("pawl.run.stop")      // how a run ended
 	pawlOutcome  = attribute.Key("pawl.call.outcome")  // how a call ended
 	pawlAttempts = attribute.Key("pawl.call.attempts") // number of times its tool was started

@@ -18,6 +18,8 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/observe"
 	"github.com/pawl-go/pawl/script"
 	"github.com/pawl-go/pawl/telemetry"
 )
@@ -41,17 +43,17 @@ func (b *bench) metrics(t *testing.T) map[string]metricdata.Aggregation {
 func TestNamesAreThoseOfTheConventions(t *testing.T) {
 	b := newBench(t, telemetry.Options{Model: "m", Provider: "openai", Content: true})
 	warm := 0.5
-	m := script.New(script.Call("look", `{}`), script.Turn{Parts: []pawl.Part{pawl.Text{Text: `{}`}}, Usage: &pawl.Usage{Input: 5, Output: 4, Reasoning: 1, CacheRead: 2, CacheWrite: 1}})
-	named := modelFunc(func(ctx context.Context, req *pawl.Request) iter.Seq2[pawl.Delta, error] {
-		return func(yield func(pawl.Delta, error) bool) {
-			if yield(pawl.Delta{Model: "m-1", ID: "id"}, nil) {
+	m := script.New(script.Call("look", `{}`), script.Turn{Parts: []llm.Part{llm.Text{Text: `{}`}}, Usage: &llm.Usage{Input: 5, Output: 4, Reasoning: 1, CacheRead: 2, CacheWrite: 1}})
+	named := modelFunc(func(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
+		return func(yield func(llm.Delta, error) bool) {
+			if yield(llm.Delta{Model: "m-1", ID: "id"}, nil) {
 				m.Stream(ctx, req)(yield)
 			}
 		}
 	})
 	a := b.agent("a", true, named, ok("look"))
 	a.Instructions, a.Output = "be brief", []byte(`{"type":"object"}`)
-	a.Settings = pawl.Settings{MaxTokens: 9, Temperature: &warm, TopP: &warm, Stop: []string{"x"}}
+	a.Settings = llm.Settings{MaxTokens: 9, Temperature: &warm, TopP: &warm, Stop: []string{"x"}}
 	a.Limits.Corrections = -1
 	ctx := telemetry.WithRunID(t.Context(), "run-7")
 	if _, err := run(ctx, b.Runner(a)); err != nil {
@@ -119,7 +121,7 @@ func TestSpansAreRunsRequestsAndCalls(t *testing.T) {
 		b := newBench(t, telemetry.Options{Model: "m"})
 		a := b.random(rnd, 2)
 		runs, requests, calls := 0, 0, 0
-		r := pawl.Tap(b.Runner(a), func(e pawl.Event) {
+		r := observe.Sync(b.Runner(a), func(e pawl.Event) {
 			switch e.Kind {
 			case pawl.EventRunStarted:
 				runs++

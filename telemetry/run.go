@@ -9,6 +9,8 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/observe"
 )
 
 // Runner returns a Runner that calls r and creates a span for each run, which the contexts of
@@ -19,15 +21,15 @@ import (
 // Put it innermost, directly around the run, because it needs the original errors. It records no
 // content itself.
 func (t *Telemetry) Runner(r pawl.Runner) pawl.Runner {
-	return pawl.Around(r, func(r pawl.Runner) pawl.RunnerFunc {
-		return func(ctx context.Context, msgs ...pawl.Message) iter.Seq2[pawl.Event, error] {
+	return observe.Wrap(r, func(r pawl.Runner) observe.RunnerFunc {
+		return func(ctx context.Context, msgs ...llm.Message) iter.Seq2[pawl.Event, error] {
 			return func(yield func(pawl.Event, error) bool) { t.follow(ctx, r, msgs, yield) }
 		}
 	})
 }
 
 // follow executes a run.
-func (t *Telemetry) follow(ctx context.Context, r pawl.Runner, msgs []pawl.Message, yield func(pawl.Event, error) bool) {
+func (t *Telemetry) follow(ctx context.Context, r pawl.Runner, msgs []llm.Message, yield func(pawl.Event, error) bool) {
 	ctx, root := t.startRun(ctx, linksOf(ctx)...)
 	tr := newTree(t, root)
 	var res *pawl.Result
@@ -112,7 +114,7 @@ func (tr *tree) started(e pawl.Event) {
 
 // replied creates the span of a request that the middleware did not see. resp is nil if there was
 // no reply.
-func (tr *tree) replied(run pawl.Key, resp *pawl.Response) {
+func (tr *tree) replied(run llm.Key, resp *llm.Response) {
 	a := tr.asks[run]
 	if a == nil {
 		return

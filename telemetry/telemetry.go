@@ -7,7 +7,7 @@
 //	})
 //	…
 //	agent.Middleware = append(agent.Middleware, tel.Middleware()) // last, so innermost
-//	question := pawl.User("Do I need an umbrella in Oslo?")
+//	question := llm.User("Do I need an umbrella in Oslo?")
 //	for e, err := range tel.Runner(agent).Stream(ctx, question) { … }
 //
 // The two parts see different things, and each can end spans that the other created:
@@ -50,6 +50,8 @@ import (
 	notrace "go.opentelemetry.io/otel/trace/noop"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/redact"
 )
 
 // Options define where spans and metrics go. The zero value creates none.
@@ -64,7 +66,7 @@ type Options struct {
 	// private information that readers of traces should not see.
 	Content bool
 	// Redactor redacts content. Nil means a Redactor for the arguments that tools mark as secret.
-	Redactor *pawl.Redactor
+	Redactor *redact.Redactor
 }
 
 // Telemetry creates spans and metrics for runs. It is safe for concurrent use by many runs and
@@ -93,7 +95,7 @@ func New(o *Options) (*Telemetry, error) {
 		t.o.Meter = nometer.NewMeterProvider()
 	}
 	if t.o.Redactor == nil {
-		t.o.Redactor = new(pawl.Redactor)
+		t.o.Redactor = new(redact.Redactor)
 	}
 	t.o.Provider = cmp.Or(t.o.Provider, other)
 	t.tracer = t.o.Tracer.Tracer(scopeName, trace.WithSchemaURL("https://opentelemetry.io/schemas/"+Conventions))
@@ -113,7 +115,7 @@ func New(o *Options) (*Telemetry, error) {
 // sent, without fallbacks and answers from a cache around it.
 func (t *Telemetry) Middleware() pawl.Middleware {
 	return pawl.Middleware{
-		Model:    func(m pawl.Model) pawl.Model { return &model{t, m} },
+		Model:    func(m llm.Model) llm.Model { return &model{t, m} },
 		Approved: t.aroundCall,
 		Check: func(tools []*pawl.Tool) error {
 			t.o.Redactor.AddTools(tools...)
@@ -143,7 +145,7 @@ func (t *Telemetry) metricSet(operation, model, response string) []attribute.Key
 }
 
 // used records the tokens of a request.
-func (t *Telemetry) used(model, response string, u pawl.Usage) {
+func (t *Telemetry) used(model, response string, u llm.Usage) {
 	for _, n := range [...]struct {
 		kind  string
 		count int

@@ -21,6 +21,8 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/redact"
 	"github.com/pawl-go/pawl/script"
 	"github.com/pawl-go/pawl/telemetry"
 )
@@ -48,7 +50,7 @@ func newBench(t *testing.T, o telemetry.Options) *bench {
 }
 
 // agent creates an agent; with seen it has the middleware.
-func (b *bench) agent(name string, seen bool, m pawl.Model, tools ...pawl.Toolset) *pawl.Agent {
+func (b *bench) agent(name string, seen bool, m llm.Model, tools ...pawl.Toolset) *pawl.Agent {
 	a := &pawl.Agent{Name: name, Model: m, Tools: tools}
 	if seen {
 		a.Middleware = append(a.Middleware, b.Middleware())
@@ -57,9 +59,9 @@ func (b *bench) agent(name string, seen bool, m pawl.Model, tools ...pawl.Toolse
 }
 
 // run executes r.
-func run(ctx context.Context, r pawl.Runner, msgs ...pawl.Message) (res *pawl.Result, err error) {
+func run(ctx context.Context, r pawl.Runner, msgs ...llm.Message) (res *pawl.Result, err error) {
 	if len(msgs) == 0 {
-		msgs = []pawl.Message{pawl.User("go")}
+		msgs = []llm.Message{llm.User("go")}
 	}
 	for e, failed := range r.Stream(ctx, msgs...) {
 		if err = failed; e.Kind == pawl.EventRunEnded && !strings.Contains(string(e.Run), "/") {
@@ -180,7 +182,7 @@ func TestContextsHaveTheSpans(t *testing.T) {
 		return ""
 	}
 	m := script.New(script.Call("look", `{}`), script.Say("done"))
-	spy := modelFunc(func(ctx context.Context, req *pawl.Request) iter.Seq2[pawl.Delta, error] {
+	spy := modelFunc(func(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
 		seen["model"] = at(ctx)
 		return m.Stream(ctx, req)
 	})
@@ -193,9 +195,9 @@ func TestContextsHaveTheSpans(t *testing.T) {
 	}
 }
 
-type modelFunc func(ctx context.Context, req *pawl.Request) iter.Seq2[pawl.Delta, error]
+type modelFunc func(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error]
 
-func (f modelFunc) Stream(ctx context.Context, req *pawl.Request) iter.Seq2[pawl.Delta, error] {
+func (f modelFunc) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
 	return f(ctx, req)
 }
 
@@ -203,11 +205,11 @@ func (f modelFunc) Stream(ctx context.Context, req *pawl.Request) iter.Seq2[pawl
 func TestErrorsHaveATypeAndAStatus(t *testing.T) {
 	for _, c := range []struct {
 		name string
-		m    pawl.Model
+		m    llm.Model
 		tool *pawl.Tool
 		want string
 	}{
-		{"a provider", script.New(script.Fail(&pawl.ProviderError{Provider: "p", Code: pawl.CodeRateLimit, Message: "canary"})), nil,
+		{"a provider", script.New(script.Fail(&llm.ProviderError{Provider: "p", Code: llm.CodeRateLimit, Message: "canary"})), nil,
 			"invoke_agent a !rate_limit|  chat m !rate_limit"},
 		{"what has no name", script.New(script.Fail(errors.New("canary"))), nil, "invoke_agent a !_OTHER|  chat m !_OTHER"},
 		{"a tool that aborts", script.New(script.Call("t", `{}`)), tool("t", pawl.Write, func(context.Context) (string, error) {
@@ -247,9 +249,9 @@ func TestASpanForEachRetry(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			b := newBench(t, telemetry.Options{Model: "m"})
 			m := script.New(script.Call("flaky", `{}`), script.Say("done"))
-			again := modelFunc(func(ctx context.Context, req *pawl.Request) iter.Seq2[pawl.Delta, error] {
-				return func(yield func(pawl.Delta, error) bool) {
-					if !yield(pawl.Delta{Notice: &pawl.Notice{Code: "retry", Text: "attempt 2 of 3"}}, nil) {
+			again := modelFunc(func(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
+				return func(yield func(llm.Delta, error) bool) {
+					if !yield(llm.Delta{Notice: &llm.Notice{Code: "retry", Text: "attempt 2 of 3"}}, nil) {
 						return
 					}
 					m.Stream(ctx, req)(yield)
@@ -278,7 +280,7 @@ func TestContentIsOptIn(t *testing.T) {
 	const secret = "canary-key-73519"
 	for _, content := range []bool{false, true} {
 		for _, seen := range []bool{true, false} {
-			red := new(pawl.Redactor)
+			red := new(redact.Redactor)
 			if err := red.Add(secret); err != nil {
 				t.Fatal(err)
 			}
@@ -293,7 +295,7 @@ func TestContentIsOptIn(t *testing.T) {
 			a := b.agent("a", seen, script.New(script.Call("echo", `{"text":"canary `+secret+`","token":"canary-token-5"}`),
 				script.Call("canary_name", `{}`), script.Fail(errors.New("canary "+secret))), echo)
 			a.Instructions = "canary instructions"
-			_, _ = run(t.Context(), b.Runner(a), pawl.User("canary question "+secret))
+			_, _ = run(t.Context(), b.Runner(a), llm.User("canary question "+secret))
 			var all strings.Builder
 			for _, s := range b.spans.Ended() {
 				fmt.Fprintln(&all, s.Name(), s.Attributes(), s.Events(), s.Status())
@@ -317,7 +319,7 @@ func TestContentIsOptIn(t *testing.T) {
 func TestARunThatIsBrokenOff(t *testing.T) {
 	b := newBench(t, telemetry.Options{Model: "m"})
 	a := b.agent("a", true, script.New(script.Call("look", `{}`), script.Say("done")), ok("look"))
-	for e := range b.Runner(a).Stream(t.Context(), pawl.User("go")) {
+	for e := range b.Runner(a).Stream(t.Context(), llm.User("go")) {
 		if e.Kind == pawl.EventRequestStarted {
 			break
 		}
@@ -331,7 +333,7 @@ func TestARunThatIsBrokenOff(t *testing.T) {
 func TestMiddlewareAlone(t *testing.T) {
 	b := newBench(t, telemetry.Options{Model: "m"})
 	a := b.agent("a", true, script.New(script.Call("look", `{}`), script.Say("done")), ok("look"))
-	if _, err := a.Run(t.Context(), pawl.User("go")); err != nil {
+	if _, err := a.Run(t.Context(), llm.User("go")); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(sorted(b.shape(t)), []string{"chat m", "chat m", "execute_tool look"}); diff != "" {
@@ -344,7 +346,7 @@ func TestMiddlewareAlone(t *testing.T) {
 func TestARunInsideOfATool(t *testing.T) {
 	b := newBench(t, telemetry.Options{Model: "m"})
 	inner := b.agent("inner", true, script.New(script.Call("look", `{}`), script.Say("done")), ok("look"))
-	quiet := tool("quiet", pawl.Write, func(ctx context.Context) (string, error) { _, err := inner.Run(ctx, pawl.User("go")); return "", err })
+	quiet := tool("quiet", pawl.Write, func(ctx context.Context) (string, error) { _, err := inner.Run(ctx, llm.User("go")); return "", err })
 	told := tool("told", pawl.Write, func(ctx context.Context) (string, error) { _, err := run(ctx, b.Runner(inner)); return "", err })
 	a := b.agent("a", true, script.New(script.Together(script.Call("quiet", `{}`), script.Call("told", `{}`)), script.Say("done")), quiet, told)
 	if _, err := run(t.Context(), b.Runner(a)); err != nil {

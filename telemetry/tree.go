@@ -10,6 +10,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // tree holds the spans of an outermost run by their keys. It combines what the middleware sees
@@ -17,14 +18,14 @@ import (
 type tree struct {
 	t    *Telemetry
 	root *node
-	key  pawl.Key // key of the outermost run; empty before it started
+	key  llm.Key // key of the outermost run; empty before it started
 
 	mu    sync.Mutex
-	nodes map[pawl.Key]*node   // runs and calls in progress
-	begun map[pawl.Key]*timing // calls whose tool was started, according to the events
-	asks  map[pawl.Key]*asking // current request of each run, according to the events
-	mine  map[pawl.Key]bool    // requests for which the middleware creates the spans
-	fault map[pawl.Key]string  // error.type of the last failed request of each run
+	nodes map[llm.Key]*node   // runs and calls in progress
+	begun map[llm.Key]*timing // calls whose tool was started, according to the events
+	asks  map[llm.Key]*asking // current request of each run, according to the events
+	mine  map[llm.Key]bool    // requests for which the middleware creates the spans
+	fault map[llm.Key]string  // error.type of the last failed request of each run
 	// the events are a replay by an engine, so no request is sent that the middleware does not see
 	again bool
 	over  bool
@@ -42,14 +43,14 @@ type node struct {
 
 // timing holds the times of a call in progress, according to the events.
 type timing struct {
-	call  pawl.ToolCall
+	call  llm.ToolCall
 	start time.Time // start of the first attempt
 	last  time.Time // start of the current attempt
 }
 
 // asking describes a request in progress, according to the events.
 type asking struct {
-	key         pawl.Key
+	key         llm.Key
 	model       string
 	start, last time.Time
 	attempts    int
@@ -60,7 +61,7 @@ type asking struct {
 // the outermost run.
 type place struct {
 	tree *tree
-	key  pawl.Key
+	key  llm.Key
 	call *pawl.Invocation // invocation of the context at that time; nil means none
 }
 
@@ -68,7 +69,7 @@ type placeKey struct{}
 
 // placeOf returns the tree of the run or call with this key. It returns nil if there is none, or if
 // ctx is in a tree of another run, because a tool can start a run itself whose keys begin anew.
-func placeOf(ctx context.Context, key pawl.Key) *tree {
+func placeOf(ctx context.Context, key llm.Key) *tree {
 	at, ok := ctx.Value(placeKey{}).(place)
 	if !ok || !under(key, at.key) {
 		return nil
@@ -76,25 +77,25 @@ func placeOf(ctx context.Context, key pawl.Key) *tree {
 	return at.tree
 }
 
-func under(key, outer pawl.Key) bool {
+func under(key, outer llm.Key) bool {
 	return outer == "" || len(key) > len(outer) && key[len(outer)] == '/' && strings.HasPrefix(string(key), string(outer))
 }
 
 // up returns the key without its last segment. It returns "" for an empty key.
-func up(key pawl.Key) pawl.Key {
+func up(key llm.Key) llm.Key {
 	return key[:max(0, strings.LastIndexByte(string(key), '/'))]
 }
 
 // runOf returns the run of the request with that key.
-func runOf(request pawl.Key) pawl.Key { return up(up(request)) }
+func runOf(request llm.Key) llm.Key { return up(up(request)) }
 
 func newTree(t *Telemetry, root *node) *tree {
-	return &tree{t: t, root: root, nodes: map[pawl.Key]*node{}, begun: map[pawl.Key]*timing{}, asks: map[pawl.Key]*asking{}, mine: map[pawl.Key]bool{},
-		fault: map[pawl.Key]string{}}
+	return &tree{t: t, root: root, nodes: map[llm.Key]*node{}, begun: map[llm.Key]*timing{}, asks: map[llm.Key]*asking{}, mine: map[llm.Key]bool{},
+		fault: map[llm.Key]string{}}
 }
 
 // parent returns the node above the run or call with that key. The caller holds mu.
-func (tr *tree) parent(key pawl.Key) *node {
+func (tr *tree) parent(key llm.Key) *node {
 	for k := up(key); k != ""; k = up(k) {
 		if n := tr.nodes[k]; n != nil {
 			return n
@@ -107,14 +108,14 @@ func (tr *tree) parent(key pawl.Key) *node {
 }
 
 // call creates the span of a call. The caller holds mu.
-func (tr *tree) call(key pawl.Key, c pawl.ToolCall, start time.Time) *node {
+func (tr *tree) call(key llm.Key, c llm.ToolCall, start time.Time) *node {
 	n := tr.t.startCall(trace.ContextWithSpan(context.Background(), tr.parent(key).span), key, c, start)
 	tr.nodes[key] = n
 	return n
 }
 
 // run returns the span of a nested run and creates it if needed. The caller holds mu.
-func (tr *tree) run(key pawl.Key) *node {
+func (tr *tree) run(key llm.Key) *node {
 	n := tr.nodes[key]
 	if n == nil {
 		_, n = tr.t.startRun(trace.ContextWithSpan(context.Background(), tr.parent(key).span))
@@ -136,7 +137,7 @@ func (t *Telemetry) startRun(ctx context.Context, links ...trace.Link) (context.
 }
 
 // startCall begins the span of a call.
-func (t *Telemetry) startCall(ctx context.Context, key pawl.Key, c pawl.ToolCall, start time.Time) *node {
+func (t *Telemetry) startCall(ctx context.Context, key llm.Key, c llm.ToolCall, start time.Time) *node {
 	_, span := t.tracer.Start(ctx, executeTool+" "+c.Name, trace.WithTimestamp(start), trace.WithAttributes(
 		operationName.String(executeTool), toolName.String(c.Name), toolType.String("function"), toolCallID.String(c.ID), pawlKey.String(string(key))))
 	return &node{span: span, name: c.Name, start: start}
@@ -170,7 +171,7 @@ func (t *Telemetry) endRun(n *node, res *pawl.Result, fault, text string) {
 	t.measured(set, fault, end.Sub(n.start))
 }
 
-func usageOf(u *pawl.Usage) (set []attribute.KeyValue) {
+func usageOf(u *llm.Usage) (set []attribute.KeyValue) {
 	for _, n := range [...]struct {
 		key   attribute.Key
 		count int

@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/test/browser"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/server"
 )
 
@@ -193,8 +193,8 @@ func TestBigResult(t *testing.T) {
 	w.hostile = []hostile{{"", strings.Repeat("A line of a long result, as programs write them.\n", 30_000)}}
 	body := struct {
 		ID, Agent string
-		Messages  []pawl.Message
-	}{"big", "support", []pawl.Message{pawl.User("say " + w.hostile[0].text)}}
+		Messages  []llm.Message
+	}{"big", "support", []llm.Message{llm.User("say " + w.hostile[0].text)}}
 	b, err := json.Marshal(map[string]any{"id": body.ID, "agent": body.Agent, "messages": body.Messages, "wait": true})
 	must(t, err)
 	w.post("/v1/runs", string(b))

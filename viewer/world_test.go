@@ -20,6 +20,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/test/browser"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/pawltest"
 	"github.com/pawl-go/pawl/provider/openai"
 	"github.com/pawl-go/pawl/script"
@@ -90,7 +91,7 @@ func open(t *testing.T, change func(*server.Options)) *shop {
 	t.Helper()
 	w := &shop{t: t, gate: make(chan struct{})}
 	var worlds []*pawltest.Simulator
-	model := func(f func(*pawl.Request) script.Turn) pawl.Model {
+	model := func(f func(*llm.Request) script.Turn) llm.Model {
 		sim, err := pawltest.NewSimulator(&script.Model{Turns: []script.Turn{script.Loop(script.Func(f))}, Quiet: true}, &pawltest.SimulatorOptions{Quiet: true})
 		if err != nil {
 			t.Fatal(err)
@@ -134,30 +135,30 @@ func open(t *testing.T, change func(*server.Options)) *shop {
 }
 
 func (w *shop) tool(name string, effect pawl.Effect, schema string) *pawl.Tool {
-	return &pawl.Tool{Name: name, Description: "Does " + name + ".", Effect: effect, Input: json.RawMessage(schema), Run: func(ctx context.Context, call pawl.ToolCall) (pawl.ToolResult, error) {
+	return &pawl.Tool{Name: name, Description: "Does " + name + ".", Effect: effect, Input: json.RawMessage(schema), Run: func(ctx context.Context, call llm.ToolCall) (llm.ToolResult, error) {
 		switch name {
 		case "lookup_order":
-			return pawl.TextResult(`{"order":1042,"state":"delivered","price":49.9,"account":12345678901234567890}`), nil
+			return llm.TextResult(`{"order":1042,"state":"delivered","price":49.9,"account":12345678901234567890}`), nil
 		case "read_policy":
 			select {
 			case <-w.gate:
-				return pawl.TextResult("Damaged goods are refunded at once."), nil
+				return llm.TextResult("Damaged goods are refunded at once."), nil
 			case <-ctx.Done():
-				return pawl.ToolResult{}, ctx.Err()
+				return llm.ToolResult{}, ctx.Err()
 			}
 		case "refund":
 			w.mu.Lock()
 			w.refunded = append(w.refunded, string(call.Args))
 			w.mu.Unlock()
-			return pawl.TextResult("refunded"), nil
+			return llm.TextResult("refunded"), nil
 		case "surprise":
 			var in struct{ N int }
 			if err := json.Unmarshal(call.Args, &in); err != nil {
-				return pawl.ToolResult{}, err
+				return llm.ToolResult{}, err
 			}
-			return pawl.TextResult(w.hostile[in.N].text), nil
+			return llm.TextResult(w.hostile[in.N].text), nil
 		}
-		return pawl.TextResult("49.9"), nil
+		return llm.TextResult("49.9"), nil
 	}}
 }
 
@@ -169,17 +170,17 @@ func (w *shop) refunds() []string {
 }
 
 func used(t script.Turn, in, cached int) script.Turn {
-	t.Usage = &pawl.Usage{Input: in, Output: 40, CacheRead: cached}
+	t.Usage = &llm.Usage{Input: in, Output: 40, CacheRead: cached}
 	return t
 }
 
 // asked returns the first user message, and the number of replies since.
-func asked(req *pawl.Request) (text string, replies int) {
+func asked(req *llm.Request) (text string, replies int) {
 	for _, m := range req.Messages {
 		switch {
-		case m.Role == pawl.RoleUser && text == "":
+		case m.Role == llm.RoleUser && text == "":
 			text = m.Text()
-		case m.Role == pawl.RoleAssistant:
+		case m.Role == llm.RoleAssistant:
 			replies++
 		}
 	}
@@ -187,7 +188,7 @@ func asked(req *pawl.Request) (text string, replies int) {
 }
 
 // help returns the reply of the support agent's model.
-func (w *shop) help(req *pawl.Request) script.Turn {
+func (w *shop) help(req *llm.Request) script.Turn {
 	text, n := asked(req)
 	if rest, ok := strings.CutPrefix(text, "surprise "); ok {
 		if n == 0 {
@@ -203,7 +204,7 @@ func (w *shop) help(req *pawl.Request) script.Turn {
 	}
 	if text == "fail" {
 		w.failed.Add(1)
-		return script.Fail(&pawl.ProviderError{Code: pawl.CodeAuthentication, Status: 401, Message: "the key is not known"})
+		return script.Fail(&llm.ProviderError{Code: llm.CodeAuthentication, Status: 401, Message: "the key is not known"})
 	}
 	if strings.HasPrefix(text, "say ") {
 		return script.Say(text[4:])
@@ -219,7 +220,7 @@ func (w *shop) help(req *pawl.Request) script.Turn {
 	return used(script.Say("## Done\n\nOrder **1042** is refunded."), 1800, 1700)
 }
 
-func audit(req *pawl.Request) script.Turn {
+func audit(req *llm.Request) script.Turn {
 	if _, n := asked(req); n == 0 {
 		return used(script.Call("add_up", `{"numbers":[49.9]}`), 300, 0)
 	}

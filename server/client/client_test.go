@@ -16,6 +16,7 @@ import (
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/durable"
 	"github.com/pawl-go/pawl/durable/durabletest"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/script"
 	"github.com/pawl-go/pawl/server"
 	"github.com/pawl-go/pawl/server/client"
@@ -83,7 +84,7 @@ func TestConformance(t *testing.T) {
 }
 
 // drive executes a run and answers its pending calls.
-func drive(ctx context.Context, run pawl.Runner, msgs []pawl.Message, w durabletest.World) error {
+func drive(ctx context.Context, run pawl.Runner, msgs []llm.Message, w durabletest.World) error {
 	for range 50 {
 		var res *pawl.Result
 		for e, err := range run.Stream(ctx, msgs...) {
@@ -108,7 +109,7 @@ func drive(ctx context.Context, run pawl.Runner, msgs []pawl.Message, w durablet
 	return errors.New("it asks for ever")
 }
 
-func collect(run pawl.Runner, ctx context.Context, msgs ...pawl.Message) (all []pawl.Event, err error) {
+func collect(run pawl.Runner, ctx context.Context, msgs ...llm.Message) (all []pawl.Event, err error) {
 	for e, err := range run.Stream(ctx, msgs...) {
 		if err != nil {
 			return all, err
@@ -127,9 +128,9 @@ func kinds(all []pawl.Event) string {
 }
 
 func talker() *pawl.Agent {
-	return &pawl.Agent{Name: "talker", Model: &script.Model{Turns: []script.Turn{script.Loop(script.Func(func(req *pawl.Request) script.Turn {
+	return &pawl.Agent{Name: "talker", Model: &script.Model{Turns: []script.Turn{script.Loop(script.Func(func(req *llm.Request) script.Turn {
 		if strings.HasPrefix(req.Messages[len(req.Messages)-1].Text(), "fail") {
-			return script.Fail(&pawl.ProviderError{Provider: "test", Code: pawl.CodeServer, Message: "no"})
+			return script.Fail(&llm.ProviderError{Provider: "test", Code: llm.CodeServer, Message: "no"})
 		}
 		return script.Say(strings.Repeat("One word after the other. ", 100))
 	}))}}}
@@ -137,12 +138,12 @@ func talker() *pawl.Agent {
 
 // An agent emits the same events through a server as in this process, with the same positions.
 func TestTheSameEvents(t *testing.T) {
-	near, err := collect(talker(), t.Context(), pawl.User("hello"))
+	near, err := collect(talker(), t.Context(), llm.User("hello"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	c, _ := serve(t, talker(), nil)
-	far, err := collect(c.Runner("r", ""), t.Context(), pawl.User("hello"))
+	far, err := collect(c.Runner("r", ""), t.Context(), llm.User("hello"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -163,7 +164,7 @@ func TestTheSameEvents(t *testing.T) {
 // A connection that breaks after every few bytes is reopened, and no event is lost or repeated.
 func TestABrokenStreamIsTakenUp(t *testing.T) {
 	whole, _ := serve(t, talker(), nil)
-	want, err := collect(whole.Runner("r", "talker"), t.Context(), pawl.User("hello"))
+	want, err := collect(whole.Runner("r", "talker"), t.Context(), llm.User("hello"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -173,7 +174,7 @@ func TestABrokenStreamIsTakenUp(t *testing.T) {
 			next.ServeHTTP(&breaking{ResponseWriter: w, broken: &broken}, r)
 		})
 	})
-	got, err := collect(c.Runner("r", "talker"), t.Context(), pawl.User("hello"))
+	got, err := collect(c.Runner("r", "talker"), t.Context(), llm.User("hello"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -210,21 +211,21 @@ func (b *breaking) Unwrap() http.ResponseWriter { return b.ResponseWriter }
 
 func TestErrorsOfTheServer(t *testing.T) {
 	c, _ := serve(t, talker(), nil)
-	_, err := collect(c.Runner("f", "talker"), t.Context(), pawl.User("fail"))
+	_, err := collect(c.Runner("f", "talker"), t.Context(), llm.User("fail"))
 	var said *client.Error
 	if !errors.As(err, &said) || said.Code != "model_failed" {
 		t.Errorf("got %v", err)
 	}
-	if _, err = collect(c.Runner("x", "nobody"), t.Context(), pawl.User("hi")); !errors.As(err, &said) || said.Code != "not_found" || said.Status != 404 {
+	if _, err = collect(c.Runner("x", "nobody"), t.Context(), llm.User("hi")); !errors.As(err, &said) || said.Code != "not_found" || said.Status != 404 {
 		t.Errorf("got %v", err)
 	}
 	if _, err = collect(c.Runner("x", "talker"), t.Context()); !errors.As(err, &said) || said.Code != "not_found" {
 		t.Errorf("got %v", err)
 	}
-	if _, err = collect(c.Runner("", "talker"), t.Context(), pawl.User("hi")); err == nil {
+	if _, err = collect(c.Runner("", "talker"), t.Context(), llm.User("hi")); err == nil {
 		t.Error("a run without an id")
 	}
-	if _, err = collect(client.New("http://127.0.0.1:1", &client.Options{Retries: -1}).Runner("x", ""), t.Context(), pawl.User("hi")); err == nil {
+	if _, err = collect(client.New("http://127.0.0.1:1", &client.Options{Retries: -1}).Runner("x", ""), t.Context(), llm.User("hi")); err == nil {
 		t.Error("nobody is there")
 	}
 }
@@ -246,7 +247,7 @@ func TestCancelling(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	defer cancel(nil)
 	var res *pawl.Result
-	for e, err := range c.Runner("c", "").Stream(ctx, pawl.User("wait")) {
+	for e, err := range c.Runner("c", "").Stream(ctx, llm.User("wait")) {
 		if err != nil {
 			break
 		}
@@ -264,7 +265,7 @@ func TestCancelling(t *testing.T) {
 	ctx, leave := context.WithCancelCause(t.Context())
 	defer leave(nil)
 	var last error
-	for e, err := range c.Runner("l", "").Stream(ctx, pawl.User("wait")) {
+	for e, err := range c.Runner("l", "").Stream(ctx, llm.User("wait")) {
 		if err != nil {
 			last = err
 		} else if e.Kind == pawl.EventCallStarted {
@@ -295,7 +296,7 @@ func Example() {
 	defer h.Close()
 
 	c := client.New(h.URL, &client.Options{HTTP: h.Client().Transport})
-	for e, err := range c.Runner("oslo", "clerk").Stream(context.Background(), pawl.User("How is the weather in Oslo?")) {
+	for e, err := range c.Runner("oslo", "clerk").Stream(context.Background(), llm.User("How is the weather in Oslo?")) {
 		if err != nil {
 			panic(err)
 		}

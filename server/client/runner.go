@@ -12,6 +12,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/sse"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // Runner is a run on a server: see Client.Runner. It is safe for concurrent use.
@@ -35,7 +36,7 @@ func (c *Client) Runner(id, agent string) *Runner { return &Runner{ID: id, Agent
 // arrived too fast. If the caller breaks out of the range or cancels ctx, the run continues. If the
 // cause is pawl.ErrCancelled, the run is cancelled and its events are yielded to the end. Errors of
 // the server are *Error.
-func (r *Runner) Stream(ctx context.Context, msgs ...pawl.Message) iter.Seq2[pawl.Event, error] {
+func (r *Runner) Stream(ctx context.Context, msgs ...llm.Message) iter.Seq2[pawl.Event, error] {
 	return func(yield func(pawl.Event, error) bool) {
 		w := watch{runner: r, yield: yield}
 		if err := w.start(msgs); err != nil {
@@ -75,7 +76,7 @@ func (r *Runner) Cancel(ctx context.Context) error {
 }
 
 // Steer sends user messages to the run, which adds them to its next request.
-func (r *Runner) Steer(ctx context.Context, msgs ...pawl.Message) error {
+func (r *Runner) Steer(ctx context.Context, msgs ...llm.Message) error {
 	body, err := json.Marshal(map[string]any{"messages": msgs})
 	if err != nil {
 		return err
@@ -95,7 +96,7 @@ type watch struct {
 	ended  bool   // its end was yielded
 }
 
-func (w *watch) start(msgs []pawl.Message) (err error) {
+func (w *watch) start(msgs []llm.Message) (err error) {
 	if w.runner.ID == "" {
 		return errors.New("pawl server: the run has no id")
 	}

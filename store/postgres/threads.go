@@ -8,7 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/store"
 )
 
@@ -75,7 +75,7 @@ func (db *DB) DeleteThread(ctx context.Context, s store.Scope, id string) error 
 }
 
 // AppendMessages adds messages to a thread that has have messages.
-func (db *DB) AppendMessages(ctx context.Context, s store.Scope, id string, have int, msgs ...pawl.Message) error {
+func (db *DB) AppendMessages(ctx context.Context, s store.Scope, id string, have int, msgs ...llm.Message) error {
 	if err := threadScope(s, id); err != nil {
 		return err
 	}
@@ -102,7 +102,7 @@ func (db *DB) AppendMessages(ctx context.Context, s store.Scope, id string, have
 			var seq int
 			err = r.Scan(&n, &seq)
 			m := msgs[seq-have]
-			if text := m.Text(); text != "" && (m.Role == pawl.RoleUser || m.Role == pawl.RoleAssistant) {
+			if text := m.Text(); text != "" && (m.Role == llm.RoleUser || m.Role == llm.RoleAssistant) {
 				found, said = append(found, n), append(said, text)
 			}
 			return n, err

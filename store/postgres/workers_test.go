@@ -17,6 +17,7 @@ import (
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/durable"
 	"github.com/pawl-go/pawl/durable/durabletest"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/script"
 	"github.com/pawl-go/pawl/store"
 	"github.com/pawl-go/pawl/store/postgres"
@@ -73,7 +74,7 @@ func answer(ctx context.Context, eng *durable.Engine, w durabletest.World, id st
 		return err
 	}
 	for _, m := range msgs {
-		if err := eng.Decide(ctx, id, m.Parts[0].(pawl.Decision)); err != nil && !errors.Is(err, store.ErrConflict) {
+		if err := eng.Decide(ctx, id, m.Parts[0].(llm.Decision)); err != nil && !errors.Is(err, store.ErrConflict) {
 			return err
 		}
 	}
@@ -150,7 +151,7 @@ func TestWorkersAreKilled(t *testing.T) {
 			mux.Handle("/"+id+"/", http.StripPrefix("/"+id, durabletest.Serve(worlds[id], c.tick)))
 			ctx, leave := context.WithCancel(t.Context())
 			a := kase.Agent(worlds[id])
-			a.Model = script.New(script.Func(func(*pawl.Request) script.Turn { leave(); return script.Fail(ctx.Err()) }))
+			a.Model = script.New(script.Func(func(*llm.Request) script.Turn { leave(); return script.Fail(ctx.Err()) }))
 			// started, and abandoned
 			if _, err := eng.Runner(id, a).Run(ctx, kase.Messages()...); !errors.Is(err, context.Canceled) {
 				t.Fatal(err)

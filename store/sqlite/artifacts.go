@@ -5,6 +5,7 @@ import (
 	"database/sql"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/store"
 )
 
@@ -34,7 +35,7 @@ func (db *DB) PutArtifact(ctx context.Context, s store.Scope, run string, a pawl
 }
 
 // Artifact returns a stored artifact.
-func (db *DB) Artifact(ctx context.Context, s store.Scope, run string, key pawl.Key) (pawl.Artifact, error) {
+func (db *DB) Artifact(ctx context.Context, s store.Scope, run string, key llm.Key) (pawl.Artifact, error) {
 	if err := valid(s, run, string(key)); err != nil {
 		return pawl.Artifact{}, err
 	}

@@ -7,7 +7,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/store"
 	"github.com/pawl-go/pawl/store/internal/words"
 )
@@ -80,7 +80,7 @@ func (db *DB) DeleteThread(ctx context.Context, s store.Scope, id string) error 
 }
 
 // AppendMessages adds messages to a thread that has have messages.
-func (db *DB) AppendMessages(ctx context.Context, s store.Scope, id string, have int, msgs ...pawl.Message) error {
+func (db *DB) AppendMessages(ctx context.Context, s store.Scope, id string, have int, msgs ...llm.Message) error {
 	if err := threadScope(s, id); err != nil {
 		return err
 	}
@@ -107,7 +107,7 @@ func (db *DB) AppendMessages(ctx context.Context, s store.Scope, id string, have
 				return err
 			}
 			said := m.Text()
-			if said == "" || m.Role != pawl.RoleUser && m.Role != pawl.RoleAssistant {
+			if said == "" || m.Role != llm.RoleUser && m.Role != llm.RoleAssistant {
 				continue
 			}
 			n, err := res.LastInsertId()

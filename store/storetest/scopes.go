@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/store"
 )
 
@@ -42,7 +43,7 @@ func (s *suite) scopes() {
 			id = "none"
 		}
 		must(s.db.PutThread(s.ctx, user, store.Thread{ID: id}))
-		s.ok(s.db.AppendMessages(s.ctx, user, id, 0, pawl.User(mark)))
+		s.ok(s.db.AppendMessages(s.ctx, user, id, 0, llm.User(mark)))
 	}
 	for _, sc := range all {
 		var want []string

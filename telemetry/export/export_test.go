@@ -25,6 +25,7 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/script"
 	"github.com/pawl-go/pawl/telemetry"
 	"github.com/pawl-go/pawl/telemetry/export"
@@ -131,7 +132,7 @@ func carryOut(t *testing.T, o *export.Options) error {
 	look := pawl.Func("look", "looks", func(context.Context, struct{}) (string, error) { return "", fmt.Errorf("no") })
 	a := &pawl.Agent{Name: "a", Model: script.New(script.Call("look", `{}`), script.Say("done")), Tools: []pawl.Toolset{look}, Middleware: []pawl.Middleware{tel.Middleware()}}
 	ctx := telemetry.LinkTo(t.Context(), telemetry.Forked, "00-0102030405060708090a0b0c0d0e0f10-0102030405060708-01")
-	for _, err := range tel.Runner(a).Stream(ctx, pawl.User("go")) {
+	for _, err := range tel.Runner(a).Stream(ctx, llm.User("go")) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -317,7 +318,7 @@ func TestPrometheus(t *testing.T) {
 		t.Fatal(err)
 	}
 	a := &pawl.Agent{Model: script.New(script.Say("done")), Middleware: []pawl.Middleware{tel.Middleware()}}
-	if _, err := a.Run(t.Context(), pawl.User("go")); err != nil {
+	if _, err := a.Run(t.Context(), llm.User("go")); err != nil {
 		t.Fatal(err)
 	}
 	w := httptest.NewRecorder()
@@ -358,7 +359,7 @@ func Example() {
 	}
 	// end open
 	agent := &pawl.Agent{Model: script.New(script.Say("Hello.")), Middleware: []pawl.Middleware{tel.Middleware()}}
-	if _, err := agent.Run(ctx, pawl.User("Hi.")); err != nil {
+	if _, err := agent.Run(ctx, llm.User("Hi.")); err != nil {
 		panic(err)
 	}
 	if err := out.Close(ctx); err != nil { // sends what is left, and says what did not arrive

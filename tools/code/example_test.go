@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/tools/code"
 )
 
@@ -29,7 +30,7 @@ for item in ["pawl", "ratchet"]:
 print("two items")
 set_result({"total": total})
 `})
-	x := pawl.Execute(context.Background(), pawl.Toolsets{price, run}, pawl.ToolCall{Name: "execute_code", Args: args})
+	x := pawl.Execute(context.Background(), pawl.Toolsets{price, run}, llm.ToolCall{Name: "execute_code", Args: args})
 	fmt.Println(x.Result.Text())
 	// Output:
 	// {"total":11}

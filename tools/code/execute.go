@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 )
 
 //go:embed execute.md
@@ -58,22 +59,22 @@ func described(name string) string {
 	return strings.TrimSpace(text)
 }
 
-func (t *executor) execute(ctx context.Context, call pawl.ToolCall) (pawl.ToolResult, error) {
+func (t *executor) execute(ctx context.Context, call llm.ToolCall) (llm.ToolResult, error) {
 	var a struct {
 		Code    string  `json:"code"`
 		Timeout float64 `json:"timeout"`
 	}
 	if err := json.Unmarshal(call.Args, &a); err != nil {
-		return pawl.ErrorResult("invalid args: " + err.Error()), nil
+		return llm.ErrorResult("invalid args: " + err.Error()), nil
 	}
 	v := pawl.InvocationFrom(ctx)
 	switch {
 	case v == nil:
-		return pawl.ErrorResult("execute_code calls tools, so it can only be called in a run."), nil
+		return llm.ErrorResult("execute_code calls tools, so it can only be called in a run."), nil
 	case ctx.Value(insideKey{}) != nil: // called through a plan or an agent
-		return pawl.ErrorResult(refusedInside), nil
+		return llm.ErrorResult(refusedInside), nil
 	case len(a.Code) > maxCode:
-		return pawl.ErrorResult(fmt.Sprintf("The program has %d bytes, at most %d are run.", len(a.Code), maxCode)), nil
+		return llm.ErrorResult(fmt.Sprintf("The program has %d bytes, at most %d are run.", len(a.Code), maxCode)), nil
 	}
 	p := program{code: a.Code, seed: seed(v), since: v.Since(), time: t.opts.Time, output: t.opts.Output}
 	if a.Timeout > 0 {
@@ -85,10 +86,10 @@ func (t *executor) execute(ctx context.Context, call pawl.ToolCall) (pawl.ToolRe
 		own.logs, own.result = e.logs, e.result
 		e = own
 	} else if h.fatal != nil {
-		return pawl.ToolResult{}, h.fatal // the call is pending, or has ended
+		return llm.ToolResult{}, h.fatal // the call is pending, or has ended
 	}
 	if e.outcome == cancelled {
-		return pawl.ToolResult{}, context.Cause(ctx)
+		return llm.ToolResult{}, context.Cause(ctx)
 	}
 	return e.told(h, p), nil
 }

@@ -8,14 +8,15 @@ import (
 	"testing"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // A program gets what the model would get: text, or parsed JSON. The tool's data replaces the text
 // only if both are the same JSON and the text was shortened for the model.
 func TestWhatACallGives(t *testing.T) {
 	gives := func(name, text, data string) *pawl.Tool {
-		return &pawl.Tool{Name: name, Effect: pawl.Read, Input: json.RawMessage(`{"type":"object"}`), Run: func(context.Context, pawl.ToolCall) (pawl.ToolResult, error) {
-			res := pawl.TextResult(text)
+		return &pawl.Tool{Name: name, Effect: pawl.Read, Input: json.RawMessage(`{"type":"object"}`), Run: func(context.Context, llm.ToolCall) (llm.ToolResult, error) {
+			res := llm.TextResult(text)
 			if data != "" {
 				res.Data = json.RawMessage(data)
 			}
@@ -38,7 +39,7 @@ func TestWhatACallGives(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		x := pawl.Execute(t.Context(), append(set, newTool(t, in, nil)), pawl.ToolCall{Name: "execute_code", Args: args})
+		x := pawl.Execute(t.Context(), append(set, newTool(t, in, nil)), llm.ToolCall{Name: "execute_code", Args: args})
 		if got, want := strings.ReplaceAll(x.Result.Text(), ", ", ","), `["line 1\nline 2\n",{"a":1},20000,"{\"items\": "]`; strings.ReplaceAll(got, `": `, `":`) != strings.ReplaceAll(want, `": `, `":`) {
 			t.Errorf("%s: got %s, want %s", in.Name(), got, want)
 		}

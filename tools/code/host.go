@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // maxReply is the maximum size of a result that a program gets, in bytes.
@@ -56,14 +57,14 @@ func (h *host) do(ctx context.Context, calls []request) ([]reply, bool) {
 		return nil, false
 	}
 	replies := make([]reply, len(calls))
-	var asked []pawl.ToolCall
+	var asked []llm.ToolCall
 	var places []int
 	for i, c := range calls {
 		if c.Name == toolName {
 			replies[i] = reply{Error: refusedInside, Tool: c.Name, Outcome: pawl.OutcomeDenied}
 			continue
 		}
-		asked, places = append(asked, pawl.ToolCall{Name: c.Name, Args: c.Args}), append(places, i)
+		asked, places = append(asked, llm.ToolCall{Name: c.Name, Args: c.Args}), append(places, i)
 	}
 	h.watch.pause()
 	xs, err := h.inv.Do(ctx, asked...)

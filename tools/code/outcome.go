@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // outcome is the way in which a program ended, from a closed list that docs/code.md repeats.
@@ -58,7 +58,7 @@ type endedData struct {
 
 // told returns the text for the model: how the program ended if it failed, its result, and its
 // logs.
-func (e ended) told(h *host, p program) pawl.ToolResult {
+func (e ended) told(h *host, p program) llm.ToolResult {
 	if e.outcome == ok && e.result == nil {
 		e.outcome, e.message = noResult, "The program ended and set no result. Call set_result(x) with what you want to know."
 	}
@@ -82,9 +82,9 @@ func (e ended) told(h *host, p program) pawl.ToolResult {
 	if shown != "" {
 		text += "\n--- logs ---\n" + shown
 	}
-	res := pawl.TextResult(text)
+	res := llm.TextResult(text)
 	if bad {
-		res = pawl.ErrorResult(text)
+		res = llm.ErrorResult(text)
 	}
 	d := endedData{Outcome: e.outcome, Result: e.result, Error: e.message, Line: e.line, Logs: shown, Bytes: e.logs.bytes, Calls: h.made}
 	if d.Calls == nil {

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // testdata/programs contains thirty programs with their results and calls. Each has the same effect
@@ -39,7 +40,7 @@ func TestPrograms(t *testing.T) {
 		for line := range strings.Lines(part["calls"]) {
 			name, args, _ := strings.Cut(strings.TrimSpace(line), " ")
 			want = append(want, name+" "+args)
-			if x := pawl.Execute(t.Context(), oneByOne.tools(), pawl.ToolCall{Name: name, Args: json.RawMessage(args)}); !x.Outcome.Settled() {
+			if x := pawl.Execute(t.Context(), oneByOne.tools(), llm.ToolCall{Name: name, Args: json.RawMessage(args)}); !x.Outcome.Settled() {
 				t.Errorf("%s: %s: %s", file, line, x.Outcome)
 			}
 		}

@@ -13,6 +13,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/tools/code"
 )
 
@@ -56,23 +57,23 @@ func (w *world) tools() pawl.Toolsets {
 	var all pawl.Toolsets
 	add := func(name string, effect pawl.Effect, required string, run func(a object) (any, error)) {
 		t := &pawl.Tool{Name: name, Effect: effect, Input: json.RawMessage(`{"type":"object","properties":{` + required + `},"required":[` + names(required) + `],"additionalProperties":false}`)}
-		t.Run = func(_ context.Context, c pawl.ToolCall) (pawl.ToolResult, error) {
+		t.Run = func(_ context.Context, c llm.ToolCall) (llm.ToolResult, error) {
 			var a object
 			if err := json.Unmarshal(c.Args, &a); err != nil {
-				return pawl.ToolResult{}, err
+				return llm.ToolResult{}, err
 			}
 			w.mu.Lock()
 			defer w.mu.Unlock()
 			w.calls = append(w.calls, name+" "+string(c.Args))
 			v, err := run(a)
 			if err != nil {
-				return pawl.ErrorResult(err.Error()), nil
+				return llm.ErrorResult(err.Error()), nil
 			}
 			if s, ok := v.(string); ok {
-				return pawl.TextResult(s), nil
+				return llm.TextResult(s), nil
 			}
 			b, err := json.Marshal(v)
-			return pawl.ToolResult{Parts: []pawl.Part{pawl.Text{Text: string(b)}}, Data: b}, err
+			return llm.ToolResult{Parts: []llm.Part{llm.Text{Text: string(b)}}, Data: b}, err
 		}
 		all = append(all, t)
 	}
@@ -197,7 +198,7 @@ func run(t *testing.T, tool *pawl.Tool, w *world, args object) (pawl.Execution, 
 	if err != nil {
 		t.Fatal(err)
 	}
-	x := pawl.Execute(t.Context(), append(w.tools(), tool), pawl.ToolCall{Name: "execute_code", Args: b})
+	x := pawl.Execute(t.Context(), append(w.tools(), tool), llm.ToolCall{Name: "execute_code", Args: b})
 	var d data
 	if x.Result.Data != nil {
 		if err := json.Unmarshal(x.Result.Data, &d); err != nil {

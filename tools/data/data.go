@@ -74,6 +74,7 @@ import (
 	"strings"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/tools/internal/toolrun"
 )
 
@@ -147,15 +148,15 @@ const (
 
 // run converts fn, which returns JSON, to a ToolFunc.
 func run[Args any](fn func(context.Context, Args) ([]byte, error)) pawl.ToolFunc {
-	return toolrun.Func(func(ctx context.Context, args Args) (pawl.ToolResult, error) {
+	return toolrun.Func(func(ctx context.Context, args Args) (llm.ToolResult, error) {
 		b, err := fn(ctx, args)
 		if err == nil {
 			err = ctx.Err()
 		}
 		if err != nil {
-			return pawl.ToolResult{}, err
+			return llm.ToolResult{}, err
 		}
-		return pawl.ToolResult{Parts: []pawl.Part{pawl.Text{Text: string(b)}}, Data: b}, nil
+		return llm.ToolResult{Parts: []llm.Part{llm.Text{Text: string(b)}}, Data: b}, nil
 	})
 }
 

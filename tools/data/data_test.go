@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/test/tooltest"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/tools/data"
 	"github.com/rogpeppe/go-internal/txtar"
 )
@@ -144,7 +145,7 @@ func TestCancelled(t *testing.T) {
 	cancel()
 	for name, tool := range byName(t) {
 		args := `{"content":"a\n1","records":"a\n1","where":[{"column":"a","op":"==","value":1}],"metrics":[{"column":"a","op":"sum"}]}`
-		if _, err := tool.Run(ctx, pawl.ToolCall{Args: json.RawMessage(args)}); err != context.Canceled {
+		if _, err := tool.Run(ctx, llm.ToolCall{Args: json.RawMessage(args)}); err != context.Canceled {
 			t.Errorf("%s: %v; want %v", name, err, context.Canceled)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/tools/internal/toolrun"
 )
 
@@ -54,10 +55,10 @@ type exportData struct {
 	Bytes int64  `json:"bytes"`
 }
 
-func (s *Set) export(ctx context.Context, a exportArgs) (pawl.ToolResult, error) {
+func (s *Set) export(ctx context.Context, a exportArgs) (llm.ToolResult, error) {
 	t, err := s.input(ctx, a.Records, a.Table)
 	if err != nil {
-		return pawl.ToolResult{}, err
+		return llm.ToolResult{}, err
 	}
 	if a.Format == "" {
 		a.Format = formats[strings.ToLower(path.Ext(a.Path))]
@@ -70,7 +71,7 @@ func (s *Set) export(ctx context.Context, a exportArgs) (pawl.ToolResult, error)
 	case "jsonl":
 		write = func(w *bufio.Writer) error { return t.writeJSON(w, "", "\n", "\n") }
 	default:
-		return pawl.ToolResult{}, toolrun.Refuse("unknown format: %s (use csv, json, or jsonl)", clip(a.Format))
+		return llm.ToolResult{}, toolrun.Refuse("unknown format: %s (use csv, json, or jsonl)", clip(a.Format))
 	}
 	data := exportData{Path: a.Path, Count: len(t.rows)}
 	err = s.create(ctx, a.Path, func(to io.Writer) error {
@@ -84,7 +85,7 @@ func (s *Set) export(ctx context.Context, a exportArgs) (pawl.ToolResult, error)
 		return err
 	})
 	if err != nil {
-		return pawl.ToolResult{}, err
+		return llm.ToolResult{}, err
 	}
 	return toolrun.Result(fmt.Sprintf("Written %d records (%d bytes) to %s", data.Count, data.Bytes, a.Path), data)
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/test/tooltest"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/script"
 	"github.com/pawl-go/pawl/tools/data"
 )
@@ -38,7 +39,7 @@ func within(dir string, limit int) *data.Set {
 // calling returns a reply with calls, each a name and arguments.
 func calling(calls ...[2]string) (turn script.Turn) {
 	for _, c := range calls {
-		turn.Parts = append(turn.Parts, pawl.ToolCall{Name: c[0], Args: json.RawMessage(c[1])})
+		turn.Parts = append(turn.Parts, llm.ToolCall{Name: c[0], Args: json.RawMessage(c[1])})
 	}
 	return turn
 }
@@ -51,7 +52,7 @@ func asked(t testing.TB, set pawl.Toolset, calls ...[2]string) []string {
 		turns = append(turns, calling(c))
 	}
 	agent := &pawl.Agent{Model: script.New(append(turns, script.Say("done"))...), Tools: []pawl.Toolset{set}}
-	res, err := agent.Run(t.Context(), pawl.User("go"))
+	res, err := agent.Run(t.Context(), llm.User("go"))
 	tooltest.Must(t, err)
 	var told []string
 	for _, s := range res.Steps {
@@ -118,7 +119,7 @@ func TestTablesAreKept(t *testing.T) {
 		calling([2]string{"data_parse", `{"content":"a\n1","save_as":"one"}`}, [2]string{"data_parse", `{"content":"a\n2","save_as":"two"}`}),
 		calling([2]string{"data_transform", `{"table":"one"}`}, [2]string{"data_transform", `{"table":"two"}`}),
 		script.Say("done")), Tools: []pawl.Toolset{set}}
-	res, err := agent.Run(t.Context(), pawl.User("go"))
+	res, err := agent.Run(t.Context(), llm.User("go"))
 	tooltest.Must(t, err)
 	for i, want := range []string{`{"count":1,"records":[{"a":"1"}]}`, `{"count":1,"records":[{"a":"2"}]}`} {
 		if got := res.Steps[1].Executions[i].Result.Text(); got != want {

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/tools/internal/toolrun"
 )
 
@@ -67,28 +68,28 @@ type editData struct {
 	Changes  []change `json:"changes"` // the first changes
 }
 
-func (s *Set) edit(ctx context.Context, a editArgs) (pawl.ToolResult, error) {
+func (s *Set) edit(ctx context.Context, a editArgs) (llm.ToolResult, error) {
 	name, err := clean(a.Path)
 	if err != nil {
-		return pawl.ToolResult{}, err
+		return llm.ToolResult{}, err
 	}
 	if len(a.Edits) == 0 || len(a.Edits) > mostEdits {
-		return pawl.ToolResult{}, toolrun.Refuse("edits has %d edits; give 1 to %d", len(a.Edits), mostEdits)
+		return llm.ToolResult{}, toolrun.Refuse("edits has %d edits; give 1 to %d", len(a.Edits), mostEdits)
 	}
 	old, err := s.whole(ctx, name)
 	if err != nil {
-		return pawl.ToolResult{}, err
+		return llm.ToolResult{}, err
 	}
 	sum := hexSum(old)
 	if a.Expect != nil && !strings.EqualFold(sum, *a.Expect) {
-		return pawl.ToolResult{}, toolrun.Refuse("not edited: %q has changed; its SHA-256 is %s, expect says %s. Read it again before you edit", name, sum, strings.ToLower(*a.Expect))
+		return llm.ToolResult{}, toolrun.Refuse("not edited: %q has changed; its SHA-256 is %s, expect says %s. Read it again before you edit", name, sum, strings.ToLower(*a.Expect))
 	}
 	e, err := edited(ctx, name, old, a.Edits)
 	if err != nil {
-		return pawl.ToolResult{}, err
+		return llm.ToolResult{}, err
 	}
 	if bytes.Equal(e.text, old) {
-		return pawl.ToolResult{}, toolrun.Refuse("not edited: the edits undo each other, so %s would stay as it is", shown(name))
+		return llm.ToolResult{}, toolrun.Refuse("not edited: the edits undo each other, so %s would stay as it is", shown(name))
 	}
 	// Another program may write between the read and the rename. The content is then not the
 	// content that the edits refer to.
@@ -97,7 +98,7 @@ func (s *Set) edit(ctx context.Context, a editArgs) (pawl.ToolResult, error) {
 		return err
 	})
 	if err != nil {
-		return pawl.ToolResult{}, err
+		return llm.ToolResult{}, err
 	}
 	return e.result()
 }
@@ -227,7 +228,7 @@ func (e *editor) lines(old []byte, most int) string {
 	}
 }
 
-func (e *editor) result() (pawl.ToolResult, error) {
+func (e *editor) result() (llm.ToolResult, error) {
 	var text strings.Builder
 	places := "1 place"
 	if e.replaced != 1 {

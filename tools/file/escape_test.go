@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/test/tooltest"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/tools/file"
 	"pgregory.net/rapid"
 )
@@ -87,7 +88,7 @@ func TestNoPathEscapes(t *testing.T) {
 		path := paths.Draw(rt, "path")
 		args := everyArgs(path)
 		for _, tool := range inOrder(set) {
-			res, err := tool.Run(t.Context(), pawl.ToolCall{Name: tool.Name, Args: json.RawMessage(args)})
+			res, err := tool.Run(t.Context(), llm.ToolCall{Name: tool.Name, Args: json.RawMessage(args)})
 			if err != nil {
 				rt.Fatalf("%s %q: %v", tool.Name, path, err)
 			}

@@ -7,6 +7,7 @@ import (
 	"os"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/tools/file"
 )
 
@@ -33,7 +34,7 @@ func Example() {
 		{files.Read, `{"path":"notes/todya.txt"}`},
 		{files.Read, `{"path":"../../etc/passwd"}`},
 	} {
-		res := pawl.Execute(context.Background(), c.tool, pawl.ToolCall{ID: "1", Name: c.tool.Name, Args: json.RawMessage(c.args)}).Result
+		res := pawl.Execute(context.Background(), c.tool, llm.ToolCall{ID: "1", Name: c.tool.Name, Args: json.RawMessage(c.args)}).Result
 		fmt.Println(res.Text())
 	}
 	// Output:

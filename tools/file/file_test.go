@@ -17,6 +17,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/test/tooltest"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/tools/file"
 )
 
@@ -196,7 +197,7 @@ func TestPages(t *testing.T) {
 				if res.IsError {
 					t.Fatalf("%s: %s: %s", name, next, res.Text())
 				}
-				text := res.Parts[0].(pawl.Text).Text
+				text := res.Parts[0].(llm.Text).Text
 				if len(text) > 64<<10 || strings.Count(text, "\n") > 2000 || limit > 0 && strings.Count(text, "\n") > limit {
 					t.Errorf("%s: a page of %d bytes and %d lines", name, len(text), strings.Count(text, "\n"))
 				}
@@ -228,7 +229,7 @@ func TestColumnWithinRune(t *testing.T) {
 		{`{"path":"f","column":11}`, "z"},
 		{`{"path":"g","column":65538}`, "😀z"}, // a rune across the end of the reader's buffer
 	} {
-		if got := tooltest.Run(t, set.Read, tt.args).Parts[0].(pawl.Text).Text; got != tt.want {
+		if got := tooltest.Run(t, set.Read, tt.args).Parts[0].(llm.Text).Text; got != tt.want {
 			t.Errorf("%s: got %q, want %q", tt.args, got, tt.want)
 		}
 	}
@@ -334,9 +335,9 @@ func TestCancelled(t *testing.T) {
 	tools, err := set.Tools(ctx)
 	tooltest.Must(t, err)
 	for _, tool := range tools {
-		res, err := tool.Run(ctx, pawl.ToolCall{Args: json.RawMessage(everyArgs("f"))})
+		res, err := tool.Run(ctx, llm.ToolCall{Args: json.RawMessage(everyArgs("f"))})
 		if tool == set.List {
-			res, err = tool.Run(ctx, pawl.ToolCall{Args: json.RawMessage(`{}`)})
+			res, err = tool.Run(ctx, llm.ToolCall{Args: json.RawMessage(`{}`)})
 		}
 		if err != context.Canceled {
 			t.Errorf("%s: %v, %v; want %v", tool.Name, res.Text(), err, context.Canceled)

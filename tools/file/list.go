@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/tools/internal/toolrun"
 )
 
@@ -61,25 +62,25 @@ type entry struct {
 	Note string `json:"note,omitempty"`
 }
 
-func (s *Set) list(ctx context.Context, a listArgs) (pawl.ToolResult, error) {
+func (s *Set) list(ctx context.Context, a listArgs) (llm.ToolResult, error) {
 	name, err := clean(a.Path)
 	if err != nil {
-		return pawl.ToolResult{}, err
+		return llm.ToolResult{}, err
 	}
 	info, err := s.root.Stat(name)
 	if err != nil {
-		return pawl.ToolResult{}, s.explain(name, err)
+		return llm.ToolResult{}, s.explain(name, err)
 	}
 	if !info.IsDir() {
 		what := "file; file_read reads it"
 		if !info.Mode().IsRegular() {
 			what = special(info.Mode())
 		}
-		return pawl.ToolResult{}, toolrun.Refuse("%s is not a directory but a %s", shown(name), what)
+		return llm.ToolResult{}, toolrun.Refuse("%s is not a directory but a %s", shown(name), what)
 	}
 	found, total, err := s.entries(ctx, name, a.After, listEntries+1)
 	if err != nil {
-		return pawl.ToolResult{}, s.explain(name, err)
+		return llm.ToolResult{}, s.explain(name, err)
 	}
 	data := listData{Path: name, Total: total, Entries: []entry{}}
 	var text strings.Builder

@@ -6,7 +6,7 @@ import (
 	"errors"
 	"io/fs"
 
-	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // Preview is the effect that a call would have on a file, for the person who approves the call.
@@ -19,7 +19,7 @@ type Preview struct {
 // Preview returns the effect that a call of file_write, file_edit or file_delete would have on its
 // file now. It changes nothing. It returns nil for other calls. It returns an error if the effect
 // is unknown: the call would fail as well, or the file is not text that can be shown.
-func (s *Set) Preview(ctx context.Context, call pawl.ToolCall) (*Preview, error) {
+func (s *Set) Preview(ctx context.Context, call llm.ToolCall) (*Preview, error) {
 	switch call.Name {
 	case "file_write":
 		var a writeArgs

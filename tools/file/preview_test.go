@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/tools/file"
 )
 
@@ -43,7 +43,7 @@ func TestPreview(t *testing.T) {
 		{"file_read", `{"path":"a.txt"}`, nil, false},
 		{"other", `{}`, nil, false},
 	} {
-		call := pawl.ToolCall{ID: "c", Name: tt.tool, Args: json.RawMessage(tt.args)}
+		call := llm.ToolCall{ID: "c", Name: tt.tool, Args: json.RawMessage(tt.args)}
 		got, err := set.Preview(t.Context(), call)
 		if (err != nil) != tt.fails {
 			t.Errorf("%s %s: got %v", tt.tool, tt.args, err)
@@ -59,7 +59,7 @@ func TestPreview(t *testing.T) {
 	if b, err := os.ReadFile(filepath.Join(dir, "a.txt")); string(b) != "one\r\ntwo\r\n" {
 		t.Errorf("the file is %q now, %v", b, err)
 	}
-	if _, err := set.Edit.Run(t.Context(), pawl.ToolCall{Name: "file_edit", Args: json.RawMessage(`{"path":"a.txt","edits":[{"old":"one\ntwo","new":"1"}]}`)}); err != nil {
+	if _, err := set.Edit.Run(t.Context(), llm.ToolCall{Name: "file_edit", Args: json.RawMessage(`{"path":"a.txt","edits":[{"old":"one\ntwo","new":"1"}]}`)}); err != nil {
 		t.Fatal(err)
 	}
 	if b, _ := os.ReadFile(filepath.Join(dir, "a.txt")); string(b) != "1\r\n" {

@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/tools/internal/toolrun"
 )
 
@@ -63,23 +64,23 @@ type readData struct {
 	Next   *readArgs `json:"next,omitempty"`
 }
 
-func (s *Set) read(ctx context.Context, a readArgs) (pawl.ToolResult, error) {
+func (s *Set) read(ctx context.Context, a readArgs) (llm.ToolResult, error) {
 	name, err := clean(a.Path)
 	if err != nil {
-		return pawl.ToolResult{}, err
+		return llm.ToolResult{}, err
 	}
 	f, info, err := s.open(name)
 	if err != nil {
-		return pawl.ToolResult{}, err
+		return llm.ToolResult{}, err
 	}
 	defer f.Close()
 	r := bufio.NewReaderSize(f, pageBytes)
 	head, err := r.Peek(headBytes)
 	if err != nil && err != io.EOF {
-		return pawl.ToolResult{}, s.explain(name, err)
+		return llm.ToolResult{}, s.explain(name, err)
 	}
 	if kind := binary(head); kind != "" {
-		return pawl.ToolResult{}, toolrun.Refuse("%s is not text: it is %s, %d bytes", shown(name), kind, info.Size())
+		return llm.ToolResult{}, toolrun.Refuse("%s is not text: it is %s, %d bytes", shown(name), kind, info.Size())
 	}
 	limit := int(a.Limit)
 	if limit <= 0 || limit > pageLines {
@@ -87,17 +88,17 @@ func (s *Set) read(ctx context.Context, a readArgs) (pawl.ToolResult, error) {
 	}
 	p, err := readPage(ctx, r, max(int(a.Offset), 1), max(int(a.Column), 1), limit)
 	if err != nil {
-		return pawl.ToolResult{}, s.explain(name, err)
+		return llm.ToolResult{}, s.explain(name, err)
 	}
 	switch {
 	case p.empty() && p.total == 0 && a.Offset <= 1 && a.Column <= 1:
 		return toolrun.Result(fmt.Sprintf("[%s is empty]", name), readData{Path: name, Offset: 1})
 	case p.empty() && p.short > 0:
-		return pawl.ToolResult{}, toolrun.Refuse("column %d is past the end: line %d of %s has %d bytes", a.Column, a.Offset, shown(name), p.short-1)
+		return llm.ToolResult{}, toolrun.Refuse("column %d is past the end: line %d of %s has %d bytes", a.Column, a.Offset, shown(name), p.short-1)
 	case p.empty():
-		return pawl.ToolResult{}, toolrun.Refuse("offset %d is past the end: %s has %d lines", a.Offset, shown(name), p.total)
+		return llm.ToolResult{}, toolrun.Refuse("offset %d is past the end: %s has %d lines", a.Offset, shown(name), p.total)
 	case bytes.IndexByte(p.text, 0) >= 0:
-		return pawl.ToolResult{}, toolrun.Refuse("%s is not text: lines %d-%d have NUL bytes; %d bytes in all", shown(name), p.first, p.last, info.Size())
+		return llm.ToolResult{}, toolrun.Refuse("%s is not text: lines %d-%d have NUL bytes; %d bytes in all", shown(name), p.first, p.last, info.Size())
 	}
 	data := readData{Path: name, Size: info.Size(), Offset: p.first, Lines: p.last - p.first + 1}
 	var note strings.Builder
@@ -125,7 +126,7 @@ func (s *Set) read(ctx context.Context, a readArgs) (pawl.ToolResult, error) {
 		if text[len(text)-1] == '\n' {
 			sep = ""
 		}
-		res.Parts = append(res.Parts, pawl.Text{Text: sep + "[" + note.String() + "]"})
+		res.Parts = append(res.Parts, llm.Text{Text: sep + "[" + note.String() + "]"})
 	}
 	return res, err
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/tools/internal/toolrun"
 )
 
@@ -82,15 +83,15 @@ type match struct {
 // errFull ends a search whose answer has reached its limit.
 var errFull = errors.New("the answer is full")
 
-func (s *Set) search(ctx context.Context, a searchArgs) (pawl.ToolResult, error) {
+func (s *Set) search(ctx context.Context, a searchArgs) (llm.ToolResult, error) {
 	q, err := s.newSearch(a)
 	if err != nil {
-		return pawl.ToolResult{}, err
+		return llm.ToolResult{}, err
 	}
 	info, err := s.root.Stat(q.base)
 	switch {
 	case err != nil:
-		return pawl.ToolResult{}, s.explain(q.base, err)
+		return llm.ToolResult{}, s.explain(q.base, err)
 	case info.IsDir():
 		err = s.walk(ctx, q.base, q.from, q.exclude, q.visit)
 	default:
@@ -100,7 +101,7 @@ func (s *Set) search(ctx context.Context, a searchArgs) (pawl.ToolResult, error)
 		}
 	}
 	if err != nil && !errors.Is(err, errFull) {
-		return pawl.ToolResult{}, s.explain(q.base, err)
+		return llm.ToolResult{}, s.explain(q.base, err)
 	}
 	return q.result()
 }
@@ -222,7 +223,7 @@ func (q *searching) full(after string, line int) error {
 	return errFull
 }
 
-func (q *searching) result() (pawl.ToolResult, error) {
+func (q *searching) result() (llm.ToolResult, error) {
 	if q.data.Matches == nil {
 		q.data.Matches = []match{}
 	}

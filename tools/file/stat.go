@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/tools/internal/toolrun"
 )
 
@@ -48,18 +49,18 @@ type statData struct {
 	Link     bool   `json:"link,omitempty"`
 }
 
-func (s *Set) stat(ctx context.Context, a statArgs) (pawl.ToolResult, error) {
+func (s *Set) stat(ctx context.Context, a statArgs) (llm.ToolResult, error) {
 	name, err := clean(a.Path)
 	if err != nil {
-		return pawl.ToolResult{}, err
+		return llm.ToolResult{}, err
 	}
 	link, err := s.root.Lstat(name)
 	if err != nil {
-		return pawl.ToolResult{}, s.explain(name, err)
+		return llm.ToolResult{}, s.explain(name, err)
 	}
 	info, err := s.root.Stat(name)
 	if err != nil {
-		return pawl.ToolResult{}, s.explain(name, err)
+		return llm.ToolResult{}, s.explain(name, err)
 	}
 	data := statData{Name: path.Base(name), Size: info.Size(), Modified: info.ModTime().UTC().Format(time.RFC3339),
 		Link: link.Mode()&fs.ModeSymlink != 0}
@@ -71,12 +72,12 @@ func (s *Set) stat(ctx context.Context, a statArgs) (pawl.ToolResult, error) {
 		if info.Size() <= hashedBytes {
 			// A file that cannot be read but can be inspected still has the other properties.
 			if data.SHA256, err = s.hash(ctx, name); err != nil && ctx.Err() != nil {
-				return pawl.ToolResult{}, err
+				return llm.ToolResult{}, err
 			}
 		}
 	default:
 		data.Type = special(info.Mode())
 	}
 	b, err := toolrun.Marshal(data)
-	return pawl.ToolResult{Parts: []pawl.Part{pawl.Text{Text: string(b)}}, Data: b}, err
+	return llm.ToolResult{Parts: []llm.Part{llm.Text{Text: string(b)}}, Data: b}, err
 }

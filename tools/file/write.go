@@ -18,6 +18,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/tools/internal/toolrun"
 )
 
@@ -55,10 +56,10 @@ type writeData struct {
 	Created bool   `json:"created"`
 }
 
-func (s *Set) write(ctx context.Context, a writeArgs) (pawl.ToolResult, error) {
+func (s *Set) write(ctx context.Context, a writeArgs) (llm.ToolResult, error) {
 	if strings.ContainsRune(a.Content, utf8.RuneError) {
 		if err := s.keepsBytes(ctx, a.Path); err != nil {
-			return pawl.ToolResult{}, err
+			return llm.ToolResult{}, err
 		}
 	}
 	name, created, err := s.put(ctx, a.Path, a.Expect, func(w io.Writer) error {
@@ -66,7 +67,7 @@ func (s *Set) write(ctx context.Context, a writeArgs) (pawl.ToolResult, error) {
 		return err
 	})
 	if err != nil {
-		return pawl.ToolResult{}, err
+		return llm.ToolResult{}, err
 	}
 	return toolrun.Result(fmt.Sprintf("Written %d bytes to %s", len(a.Content), name),
 		writeData{Path: name, Bytes: len(a.Content), SHA256: hexSum([]byte(a.Content)), Created: created})

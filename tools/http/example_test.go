@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/tools/http"
 )
 
@@ -17,7 +18,7 @@ func ExampleNew() {
 		fmt.Println(err)
 		return
 	}
-	x := pawl.Execute(context.Background(), web, pawl.ToolCall{Name: "http_fetch", Args: json.RawMessage(`{"url":"http://169.254.169.254/latest/meta-data/"}`)})
+	x := pawl.Execute(context.Background(), web, llm.ToolCall{Name: "http_fetch", Args: json.RawMessage(`{"url":"http://169.254.169.254/latest/meta-data/"}`)})
 	fmt.Println(x.Result.Text())
 	// Output: 169.254.169.254 is refused: it is the metadata service of a cloud
 }

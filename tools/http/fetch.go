@@ -13,6 +13,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/netguard"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/tools/internal/toolrun"
 	"github.com/pawl-go/pawl/tools/internal/webpage"
 )
@@ -100,18 +101,18 @@ type fetchData struct {
 	Next      int    `json:"next_offset,omitempty"`
 }
 
-func (f *fetcher) run(ctx context.Context, a fetchArgs) (pawl.ToolResult, error) {
+func (f *fetcher) run(ctx context.Context, a fetchArgs) (llm.ToolResult, error) {
 	header, err := f.header(ctx, &a)
 	if err != nil {
-		return pawl.ErrorResult(err.Error()), nil
+		return llm.ErrorResult(err.Error()), nil
 	}
 	res, err := f.page.Fetch(ctx, webpage.Request{Method: a.Method, URL: a.URL, Header: header, Body: a.Body})
 	var failed *webpage.Error
 	switch {
 	case errors.As(err, &failed):
-		return pawl.ErrorResult(failed.Text), nil
+		return llm.ErrorResult(failed.Text), nil
 	case err != nil:
-		return pawl.ToolResult{}, err
+		return llm.ToolResult{}, err
 	}
 	return answer(res, a), nil
 }
@@ -164,7 +165,7 @@ func token(s string) bool {
 }
 
 // answer converts the response into a tool result.
-func answer(res *webpage.Response, a fetchArgs) pawl.ToolResult {
+func answer(res *webpage.Response, a fetchArgs) llm.ToolResult {
 	data := fetchData{URL: res.URL, Status: res.Status, Type: res.Type, Bytes: len(res.Body), Truncated: res.Truncated}
 	page := webpage.Read(res)
 	if a.Raw {
@@ -179,23 +180,23 @@ func answer(res *webpage.Response, a fetchArgs) pawl.ToolResult {
 	if page.Title != "" {
 		fmt.Fprintf(&head, "\n%s", page.Title)
 	}
-	out := pawl.ToolResult{IsError: res.Status >= 400}
+	out := llm.ToolResult{IsError: res.Status >= 400}
 	switch {
 	case page.Image && !out.IsError:
-		out.Parts = []pawl.Part{pawl.Text{Text: head.String()}, pawl.Media{MIME: res.Type, Data: res.Body}}
+		out.Parts = []llm.Part{llm.Text{Text: head.String()}, llm.Media{MIME: res.Type, Data: res.Body}}
 	case page.Text != "":
 		text, note := part(page.Text, a, &data)
 		if res.Truncated {
 			note += fmt.Sprintf("[only the first %d bytes were read]", len(res.Body))
 		}
-		out.Parts = []pawl.Part{pawl.Text{Text: head.String() + "\n\n" + text}}
+		out.Parts = []llm.Part{llm.Text{Text: head.String() + "\n\n" + text}}
 		if note != "" {
-			out.Parts = append(out.Parts, pawl.Text{Text: "\n" + note})
+			out.Parts = append(out.Parts, llm.Text{Text: "\n" + note})
 		}
 	case len(res.Body) == 0:
-		out.Parts = []pawl.Part{pawl.Text{Text: head.String() + "\n[the body is empty]"}}
+		out.Parts = []llm.Part{llm.Text{Text: head.String() + "\n[the body is empty]"}}
 	default:
-		out.Parts = []pawl.Part{pawl.Text{Text: fmt.Sprintf("%s\n[not text: %d bytes%s of %s are not shown]", head.String(), len(res.Body), more(res.Truncated), res.Type)}}
+		out.Parts = []llm.Part{llm.Text{Text: fmt.Sprintf("%s\n[not text: %d bytes%s of %s are not shown]", head.String(), len(res.Body), more(res.Truncated), res.Type)}}
 	}
 	out.Data, _ = json.Marshal(data) // strings and numbers always marshal
 	return out

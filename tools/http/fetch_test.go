@@ -19,6 +19,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/tools/http"
 	"go.uber.org/goleak"
 )
@@ -45,7 +46,7 @@ func fetch(t *testing.T, o *http.Options, args string) pawl.Execution {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return pawl.Execute(t.Context(), tool, pawl.ToolCall{ID: "c1", Name: "http_fetch", Args: json.RawMessage(args)})
+	return pawl.Execute(t.Context(), tool, llm.ToolCall{ID: "c1", Name: "http_fetch", Args: json.RawMessage(args)})
 }
 
 func want(t *testing.T, x pawl.Execution, outcome pawl.Outcome, texts ...string) {
@@ -97,7 +98,7 @@ func TestKinds(t *testing.T) {
 	want(t, get("/sniff"), pawl.OutcomeOK, "just words")
 	want(t, get("/bad"), pawl.OutcomeOK, "a\uFFFDb")
 	x := get("/png")
-	if media, ok := x.Result.Parts[1].(pawl.Media); !ok || media.MIME != "image/png" || string(media.Data) != png {
+	if media, ok := x.Result.Parts[1].(llm.Media); !ok || media.MIME != "image/png" || string(media.Data) != png {
 		t.Errorf("the image is %+v", x.Result.Parts)
 	}
 }
@@ -115,7 +116,7 @@ func TestPages(t *testing.T) {
 		if err := json.Unmarshal(x.Result.Data, &data); err != nil || data.Chars != 1000 {
 			t.Fatalf("data %s: %v", x.Result.Data, err)
 		}
-		_, text, _ := strings.Cut(x.Result.Parts[0].(pawl.Text).Text, "\n\n")
+		_, text, _ := strings.Cut(x.Result.Parts[0].(llm.Text).Text, "\n\n")
 		whole += text
 		if offset = data.Next; offset == 0 {
 			break
@@ -324,7 +325,7 @@ func TestBounds(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(pawl.ErrCancelled)
 	tool, _ := http.New(o)
-	if x := pawl.Execute(ctx, tool, pawl.ToolCall{Name: "http_fetch", Args: json.RawMessage(`{"url":"http://` + host + `/slow"}`)}); x.Outcome != pawl.OutcomeCancelled {
+	if x := pawl.Execute(ctx, tool, llm.ToolCall{Name: "http_fetch", Args: json.RawMessage(`{"url":"http://` + host + `/slow"}`)}); x.Outcome != pawl.OutcomeCancelled {
 		t.Errorf("after a cancel: %s", x.Outcome)
 	}
 }

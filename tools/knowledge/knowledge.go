@@ -6,7 +6,7 @@
 //	added, err := set.AddFile(ctx, alice, "handbook.pdf")
 //	agent := &pawl.Agent{Model: model, Tools: []pawl.Toolset{set}}
 //	ctx = store.WithScope(ctx, alice)
-//	res, err := agent.Run(ctx, pawl.User("How many days of leave do I have?"))
+//	res, err := agent.Run(ctx, llm.User("How many days of leave do I have?"))
 //
 // A Set is a pawl.Toolset of one tool, knowledge_search, whose effect is EffectRead. Documents are
 // added by the program or by the command pawl knowledge add, never by the model.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/store"
 	"github.com/pawl-go/pawl/tools/internal/toolrun"
 )
@@ -69,24 +70,24 @@ type searchArgs struct {
 	Limit float64
 }
 
-func (s *Set) search(ctx context.Context, a searchArgs) (pawl.ToolResult, error) {
+func (s *Set) search(ctx context.Context, a searchArgs) (llm.ToolResult, error) {
 	if strings.TrimSpace(a.Query) == "" {
-		return pawl.ErrorResult("query is empty. Write what to look for: a question, or words."), nil
+		return llm.ErrorResult("query is empty. Write what to look for: a question, or words."), nil
 	}
 	scope, err := s.whose(ctx)
 	if err != nil {
-		return pawl.ToolResult{}, err
+		return llm.ToolResult{}, err
 	}
 	found, err := s.Find(ctx, scope, a.Query, int(min(a.Limit, mostHits)))
 	if err != nil {
-		return pawl.ToolResult{}, err
+		return llm.ToolResult{}, err
 	}
 	text, data := found.shown(a.Query)
 	b, err := json.Marshal(data)
 	if err != nil {
-		return pawl.ToolResult{}, err
+		return llm.ToolResult{}, err
 	}
-	return pawl.ToolResult{Parts: []pawl.Part{pawl.Text{Text: text}}, Data: b}, nil
+	return llm.ToolResult{Parts: []llm.Part{llm.Text{Text: text}}, Data: b}, nil
 }
 
 // Text returns the hits for query as the text for a model: quoted, with sources.

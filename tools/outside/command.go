@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/sandbox"
 )
 
@@ -97,7 +98,7 @@ func (m *maker) command(d *Command) (*pawl.Tool, error) {
 		t.Effect = *d.Effect
 	}
 	run := m.opts.Run
-	t.Run = func(ctx context.Context, call pawl.ToolCall) (pawl.ToolResult, error) {
+	t.Run = func(ctx context.Context, call llm.ToolCall) (llm.ToolResult, error) {
 		p := p
 		if p.Stdin = call.Args; len(p.Stdin) == 0 {
 			p.Stdin = []byte("{}")
@@ -105,9 +106,9 @@ func (m *maker) command(d *Command) (*pawl.Tool, error) {
 		x, err := run(ctx, p)
 		switch {
 		case ctx.Err() != nil:
-			return pawl.ToolResult{}, context.Cause(ctx)
+			return llm.ToolResult{}, context.Cause(ctx)
 		case err != nil:
-			return pawl.ErrorResult("the program of this tool could not be run: " + reason(err) + ". Calling it again will not help"), nil
+			return llm.ErrorResult("the program of this tool could not be run: " + reason(err) + ". Calling it again will not help"), nil
 		}
 		return told(x), nil
 	}
@@ -153,7 +154,7 @@ func (m *maker) environment(list []string) ([]string, error) {
 }
 
 // told returns the result for a program that ended.
-func told(x Exit) pawl.ToolResult {
+func told(x Exit) llm.ToolResult {
 	text := strings.ToValidUTF8(string(x.Stdout), "\uFFFD")
 	if x.Dropped > 0 {
 		text += fmt.Sprintf("\n[%d more bytes were left out]", x.Dropped)
@@ -176,11 +177,11 @@ func told(x Exit) pawl.ToolResult {
 		if len(x.Refused) > 0 {
 			said += "\n" + strings.Join(x.Refused, "\n")
 		}
-		return pawl.ErrorResult(strings.TrimSpace(head + "\n" + said))
+		return llm.ErrorResult(strings.TrimSpace(head + "\n" + said))
 	}
-	out := pawl.TextResult(strings.TrimSuffix(text, "\n"))
+	out := llm.TextResult(strings.TrimSuffix(text, "\n"))
 	if text == "" {
-		out = pawl.TextResult("(no output)")
+		out = llm.TextResult("(no output)")
 	}
 	if x.Dropped == 0 && json.Valid(x.Stdout) {
 		out.Data = json.RawMessage(x.Stdout)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/tools/outside"
 	"pgregory.net/rapid"
 )
@@ -131,7 +132,7 @@ func TestShapeIsKept(t *testing.T) {
 		if err != nil {
 			rt.Skip()
 		}
-		x := pawl.Execute(t.Context(), tools[0], pawl.ToolCall{Name: "a", Args: args})
+		x := pawl.Execute(t.Context(), tools[0], llm.ToolCall{Name: "a", Args: args})
 		if x.Outcome == pawl.OutcomeError && last.uri == "" {
 			return // refused
 		}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/netguard"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/tools/internal/webpage"
 )
 
@@ -147,19 +148,19 @@ func (t template) args() []string {
 }
 
 // run executes a call.
-func (r *request) run(ctx context.Context, call pawl.ToolCall) (pawl.ToolResult, error) {
+func (r *request) run(ctx context.Context, call llm.ToolCall) (llm.ToolResult, error) {
 	args, err := arguments(call.Args)
 	if err != nil {
-		return pawl.ErrorResult(err.Error()), nil
+		return llm.ErrorResult(err.Error()), nil
 	}
 	q := webpage.Request{Method: r.method, Header: http.Header{}}
 	if q.URL, err = r.address(args); err != nil {
-		return pawl.ErrorResult(err.Error()), nil
+		return llm.ErrorResult(err.Error()), nil
 	}
 	if r.body != nil {
 		text, kind, err := r.body(args)
 		if err != nil {
-			return pawl.ErrorResult(err.Error()), nil
+			return llm.ErrorResult(err.Error()), nil
 		}
 		if q.Body = text; text != "" {
 			q.Header.Set("Content-Type", kind)
@@ -172,7 +173,7 @@ func (r *request) run(ctx context.Context, call pawl.ToolCall) (pawl.ToolResult,
 	for _, f := range r.headers {
 		s, ok, err := f.value.fill(args, inHeader)
 		if err != nil {
-			return pawl.ErrorResult(err.Error()), nil
+			return llm.ErrorResult(err.Error()), nil
 		}
 		if ok {
 			q.Header.Set(f.name, s)
@@ -182,9 +183,9 @@ func (r *request) run(ctx context.Context, call pawl.ToolCall) (pawl.ToolResult,
 	var failed *webpage.Error
 	switch {
 	case errors.As(err, &failed):
-		return pawl.ErrorResult(failed.Text), nil
+		return llm.ErrorResult(failed.Text), nil
 	case err != nil:
-		return pawl.ToolResult{}, err
+		return llm.ToolResult{}, err
 	}
 	return r.answer(res), nil
 }
@@ -205,19 +206,19 @@ func arguments(b json.RawMessage) (map[string]any, error) {
 
 // answer converts the response to a result: the part of a JSON response that the definition points
 // to, the text of a page, other text unchanged.
-func (r *request) answer(res *webpage.Response) pawl.ToolResult {
+func (r *request) answer(res *webpage.Response) llm.ToolResult {
 	status := strings.TrimSpace(fmt.Sprintf("HTTP %d %s", res.Status, http.StatusText(res.Status)))
 	note := ""
 	if res.Truncated {
 		note = fmt.Sprintf("\n[only the first %d bytes of the answer were read]", len(res.Body))
 	}
-	var out pawl.ToolResult
+	var out llm.ToolResult
 	text := ""
 	switch value, isJSON := decoded(res); {
 	case isJSON && res.Status < 400:
 		part, err := r.result.find(value)
 		if err != nil {
-			return pawl.ErrorResult(status + ", but " + err.Error())
+			return llm.ErrorResult(status + ", but " + err.Error())
 		}
 		text, out.Data = plainText(part), mustJSON(part)
 	default:
@@ -226,17 +227,17 @@ func (r *request) answer(res *webpage.Response) pawl.ToolResult {
 		case len(res.Body) == 0:
 			text = status
 		case text == "" && page.Image:
-			return pawl.ToolResult{Parts: []pawl.Part{pawl.Text{Text: status + " " + res.Type}, pawl.Media{MIME: res.Type, Data: res.Body}}, IsError: res.Status >= 400}
+			return llm.ToolResult{Parts: []llm.Part{llm.Text{Text: status + " " + res.Type}, llm.Media{MIME: res.Type, Data: res.Body}}, IsError: res.Status >= 400}
 		case text == "":
 			text = fmt.Sprintf("%s\n[not text: %d bytes of %s are not shown]", status, len(res.Body), res.Type)
 		case res.Status >= 300:
 			text = status + "\n\n" + text
 		case r.result != nil:
-			return pawl.ErrorResult(status + ", but the answer is no JSON, so that " + r.result.String() + " cannot be found in it:\n\n" + text + note)
+			return llm.ErrorResult(status + ", but the answer is no JSON, so that " + r.result.String() + " cannot be found in it:\n\n" + text + note)
 		}
 	}
 	out.IsError = res.Status >= 400
-	out.Parts = []pawl.Part{pawl.Text{Text: text + note}}
+	out.Parts = []llm.Part{llm.Text{Text: text + note}}
 	return out
 }
 

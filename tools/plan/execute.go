@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/tools/internal/toolrun"
 )
 
@@ -28,13 +29,13 @@ func plainTool() *pawl.Tool {
 		Inline:    true,
 		Timeout:   -1, // the steps have their own timeouts
 		MaxResult: -1, // report limits the result in a way that keeps it valid JSON
-		Run: toolrun.Func(func(ctx context.Context, a args) (pawl.ToolResult, error) {
+		Run: toolrun.Func(func(ctx context.Context, a args) (llm.ToolResult, error) {
 			v, err := inRun(ctx)
 			if err != nil {
-				return pawl.ToolResult{}, err
+				return llm.ToolResult{}, err
 			}
 			if err := counted(v, a.Steps); err != nil {
-				return pawl.ToolResult{}, err
+				return llm.ToolResult{}, err
 			}
 			return run(ctx, v, newFlow(a.Steps))
 		}),

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/tools/internal/toolrun"
 )
 
@@ -31,20 +32,20 @@ func flowTool() *pawl.Tool {
 		Inline:    true,
 		Timeout:   -1,
 		MaxResult: -1,
-		Run: toolrun.Func(func(ctx context.Context, a args) (pawl.ToolResult, error) {
+		Run: toolrun.Func(func(ctx context.Context, a args) (llm.ToolResult, error) {
 			v, err := inRun(ctx)
 			if err != nil {
-				return pawl.ToolResult{}, err
+				return llm.ToolResult{}, err
 			}
 			if err := counted(v, a.Steps); err != nil {
-				return pawl.ToolResult{}, err
+				return llm.ToolResult{}, err
 			}
 			p, faults := readFlow(a.Steps)
 			if len(faults) == 0 {
 				faults = p.check(v)
 			}
 			if len(faults) > 0 {
-				return pawl.ToolResult{}, toolrun.Refuse("Nothing of the plan was run:\n- %s", strings.Join(faults, "\n- "))
+				return llm.ToolResult{}, toolrun.Refuse("Nothing of the plan was run:\n- %s", strings.Join(faults, "\n- "))
 			}
 			p.announce(v)
 			return run(ctx, v, p)
@@ -74,7 +75,7 @@ type node struct {
 type runOf struct {
 	item    any
 	index   int
-	call    pawl.ToolCall
+	call    llm.ToolCall
 	skipped string // why the call was not made; empty means that it was made
 	failed  string // why the call could not be made
 	x       *pawl.Execution
@@ -108,8 +109,8 @@ func (p *flow) waves() [][]*node {
 }
 
 // calls returns the calls of a wave. A call that cannot be made is recorded in its step.
-func (p *flow) calls(wave []*node) []pawl.ToolCall {
-	var calls []pawl.ToolCall
+func (p *flow) calls(wave []*node) []llm.ToolCall {
+	var calls []llm.ToolCall
 	for _, n := range wave {
 		p.expand(n)
 		for i := range n.runs {
@@ -195,7 +196,7 @@ func (p *flow) list(n *node) ([]any, string) {
 
 // make creates one call of a step.
 func (p *flow) make(n *node, item any, index int) runOf {
-	r := runOf{item: item, index: index, call: pawl.ToolCall{Name: n.Tool, Args: n.Args}}
+	r := runOf{item: item, index: index, call: llm.ToolCall{Name: n.Tool, Args: n.Args}}
 	if n.When != nil {
 		holds, err := p.holds(n.When, &r)
 		switch {

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/pawltest"
 	"github.com/pawl-go/pawl/script"
 	"github.com/pawl-go/pawl/tools/file"
@@ -22,11 +23,11 @@ import (
 )
 
 type slowModel struct {
-	pawl.Model
+	llm.Model
 	by time.Duration
 }
 
-func (m slowModel) Stream(ctx context.Context, req *pawl.Request) iter.Seq2[pawl.Delta, error] {
+func (m slowModel) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
 	time.Sleep(m.by)
 	return m.Model.Stream(ctx, req)
 }
@@ -187,7 +188,7 @@ func TestDataFlowIsCheckedFirst(t *testing.T) {
 // its first wave starts the second wave once, after the decision.
 func TestWaves(t *testing.T) {
 	tools, done := world()
-	ask := pawl.Approve(func(_ context.Context, c pawl.ToolCall, tool *pawl.Tool) (pawl.Approval, error) {
+	ask := pawl.Approve(func(_ context.Context, c llm.ToolCall, tool *pawl.Tool) (pawl.Approval, error) {
 		if tool.Name == "get" && strings.Contains(string(c.Args), "t1") {
 			return pawl.Approval{Verdict: pawl.Ask}, nil
 		}
@@ -196,11 +197,11 @@ func TestWaves(t *testing.T) {
 	var said []string
 	a := &pawl.Agent{Executor: new(pawltest.Kept), Middleware: []pawl.Middleware{ask}, Tools: []pawl.Toolset{tools, plan.New(&plan.Options{DataFlow: true})}, Model: script.New(script.Call("execute_plan",
 		json.RawMessage(`{"steps":[{"tool":"list","args":{"n":2}},{"tool":"raw","args":{"text":"free"}},{"tool":"get","each":{"$from":"0/items"},"args":{"id":{"$from":"item/id"}}},{"tool":"raw","args":{"text":{"$from":"2/1"}}}]}`)), script.Say("done"))}
-	res, err := a.Run(t.Context(), pawl.User("go"))
+	res, err := a.Run(t.Context(), llm.User("go"))
 	if err != nil || len(res.Pending) != 1 || strings.Join(done(), "|") != "get t0|list 2|raw free" {
 		t.Fatalf("%+v, %v, did %q", res.Pending, err, done())
 	}
-	for e, err := range a.ResumeStream(t.Context(), res, pawl.Decide(res.Pending[0].Approve("tom"))) {
+	for e, err := range a.ResumeStream(t.Context(), res, llm.Decide(res.Pending[0].Approve("tom"))) {
 		if err != nil {
 			t.Fatal(err)
 		}

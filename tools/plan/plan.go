@@ -31,6 +31,7 @@ import (
 	"fmt"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/tools/internal/toolrun"
 )
 
@@ -89,7 +90,7 @@ func outputSchema(statuses string) json.RawMessage {
 }
 
 // run executes the steps wave by wave.
-func run(ctx context.Context, v *pawl.Invocation, p *flow) (pawl.ToolResult, error) {
+func run(ctx context.Context, v *pawl.Invocation, p *flow) (llm.ToolResult, error) {
 	for _, wave := range p.waves() {
 		calls := p.calls(wave)
 		if len(calls) == 0 {
@@ -97,7 +98,7 @@ func run(ctx context.Context, v *pawl.Invocation, p *flow) (pawl.ToolResult, err
 		}
 		xs, err := v.Do(ctx, calls...)
 		if err != nil {
-			return pawl.ToolResult{}, err // the plan is pending, or the run ends
+			return llm.ToolResult{}, err // the plan is pending, or the run ends
 		}
 		p.take(wave, xs)
 	}

@@ -17,6 +17,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/pawltest"
 	"github.com/pawl-go/pawl/script"
 	"github.com/pawl-go/pawl/tools/plan"
@@ -48,7 +49,7 @@ func echo() *pawl.Tool {
 func carry(t testing.TB, opts *plan.Options, args string, tools ...pawl.Toolset) pawl.Execution {
 	t.Helper()
 	a := &pawl.Agent{Model: script.New(script.Call("execute_plan", json.RawMessage(args)), script.Say("done")), Tools: append([]pawl.Toolset{plan.New(opts)}, tools...)}
-	res, err := a.Run(context.Background(), pawl.User("go"))
+	res, err := a.Run(context.Background(), llm.User("go"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,8 +87,8 @@ func TestPlan(t *testing.T) {
 // Data is part of a step's entry for programs. The model gets the text alone. Parts that are not
 // text follow the array.
 func TestPlanKeepsDataAndMedia(t *testing.T) {
-	look := &pawl.Tool{Name: "look", Effect: pawl.Read, Run: func(context.Context, pawl.ToolCall) (pawl.ToolResult, error) {
-		return pawl.ToolResult{Parts: []pawl.Part{pawl.Text{Text: "a cat"}, pawl.Media{MIME: "image/png", Data: []byte("x")}}, Data: json.RawMessage(`{"n":1}`)}, nil
+	look := &pawl.Tool{Name: "look", Effect: pawl.Read, Run: func(context.Context, llm.ToolCall) (llm.ToolResult, error) {
+		return llm.ToolResult{Parts: []llm.Part{llm.Text{Text: "a cat"}, llm.Media{MIME: "image/png", Data: []byte("x")}}, Data: json.RawMessage(`{"n":1}`)}, nil
 	}}
 	x := carry(t, nil, `{"steps":[{"tool":"look","args":{}}]}`, look)
 	if got, want := string(x.Result.Data), `[{"step":0,"tool":"look","status":"ok","result":"a cat","data":{"n":1}}]`; got != want {
@@ -184,7 +185,7 @@ func TestPlansShareTheRunsSlots(t *testing.T) {
 				}
 				a := &pawl.Agent{Model: script.New(script.Together(turns...), script.Say("done")), Tools: []pawl.Toolset{plan.New(opts), work}, Executor: pawl.Parallel{Limit: limit}}
 				began := time.Now()
-				res, err := a.Run(t.Context(), pawl.User("go"))
+				res, err := a.Run(t.Context(), llm.User("go"))
 				if err != nil || res.Spent.Calls != 110 || all.Load() != 100 {
 					t.Fatalf("limit %d: %d calls, %d ran, %v", limit, res.Spent.Calls, all.Load(), err)
 				}
@@ -202,7 +203,7 @@ func TestPlansShareTheRunsSlots(t *testing.T) {
 // A pending step makes the plan pending. The other steps have run, their results are stored, and
 // after the decision each step has run once. Without an engine the step is refused.
 func TestAStepThatWaits(t *testing.T) {
-	ask := pawl.Approve(func(_ context.Context, _ pawl.ToolCall, tool *pawl.Tool) (pawl.Approval, error) {
+	ask := pawl.Approve(func(_ context.Context, _ llm.ToolCall, tool *pawl.Tool) (pawl.Approval, error) {
 		if tool.Name == "pay" {
 			return pawl.Approval{Verdict: pawl.Ask, Reason: "it costs"}, nil
 		}
@@ -221,17 +222,17 @@ func TestAStepThatWaits(t *testing.T) {
 		}
 		a := &pawl.Agent{Model: script.New(script.Call("execute_plan", json.RawMessage(`{"steps":[{"tool":"a","args":{"query":"x"}},{"tool":"pay","args":{"query":"x"}},{"tool":"b","args":{"query":"x"}}]}`)), script.Say("done")),
 			Tools: []pawl.Toolset{plan.New(opts), count("a"), count("b"), count("pay")}, Middleware: []pawl.Middleware{ask}}
-		res, err := a.Run(t.Context(), pawl.User("go"))
+		res, err := a.Run(t.Context(), llm.User("go"))
 		if err != nil || !strings.Contains(res.Steps[0].Executions[0].Result.Text(), `"status":"error","error":"Not run: pay needs an answer from outside`) || ran["pay"] != 0 || ran["a"] != 1 || ran["b"] != 1 {
 			t.Fatalf("in memory: %v %v", ran, err)
 		}
 		clear(ran)
 		a.Executor = new(pawltest.Kept)
-		res, err = a.Run(t.Context(), pawl.User("go"))
+		res, err = a.Run(t.Context(), llm.User("go"))
 		if err != nil || res.Stop != pawl.StopPending || len(res.Pending) != 1 || res.Pending[0].Key != "run/1/0/s1" || res.Pending[0].Why != "it costs" || ran["a"] != 1 || ran["b"] != 1 {
 			t.Fatalf("%+v, %v, ran %v", res, err, ran)
 		}
-		res, err = a.Resume(t.Context(), res, pawl.Decide(res.Pending[0].Approve("tom")))
+		res, err = a.Resume(t.Context(), res, llm.Decide(res.Pending[0].Approve("tom")))
 		want := `[{"step":0,"tool":"a","status":"ok","result":"a"},{"step":1,"tool":"pay","status":"ok","result":"pay"},{"step":2,"tool":"b","status":"ok","result":"b"}]`
 		if err != nil || res.Steps[0].Executions[0].Result.Text() != want || len(ran) != 3 || ran["a"]+ran["b"]+ran["pay"] != 3 {
 			t.Errorf("%v, %v, %s", err, ran, res.Steps[0].Executions[0].Result.Text())
@@ -282,7 +283,7 @@ func TestAPlanIsItsCalls(t *testing.T) {
 		effects = nil
 		all := pawl.Toolsets{plan.New(nil), tools} // so that error texts name the same tools
 		for i, s := range steps {
-			one := pawl.Execute(context.Background(), all, pawl.ToolCall{ID: "c", Name: s.Tool, Args: s.Args})
+			one := pawl.Execute(context.Background(), all, llm.ToolCall{ID: "c", Name: s.Tool, Args: s.Args})
 			text := one.Result.Text()
 			if one.Outcome == pawl.OutcomeOK != (got[i].Status == "ok") || text != got[i].Result+got[i].Error {
 				r.Errorf("step %d: %+v, alone %s %q", i, got[i], one.Outcome, text)
@@ -312,11 +313,11 @@ func TestAPlanSavesRounds(t *testing.T) {
 			return q, nil
 		})
 		one := func(q string) script.Turn { return script.Call("web_search", query{q}) }
-		slow := pawl.Middleware{Model: func(m pawl.Model) pawl.Model { return slowModel{m, thinks} }}
+		slow := pawl.Middleware{Model: func(m llm.Model) llm.Model { return slowModel{m, thinks} }}
 		run := func(turns ...script.Turn) (int, time.Duration) {
 			a := &pawl.Agent{Model: script.New(append(turns, script.Say("done"))...), Tools: []pawl.Toolset{plan.New(nil), search}, Middleware: []pawl.Middleware{slow}}
 			began := time.Now()
-			res, err := a.Run(t.Context(), pawl.User("go"))
+			res, err := a.Run(t.Context(), llm.User("go"))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -344,7 +345,7 @@ func BenchmarkPlanOfThree(b *testing.B) {
 			a := &pawl.Agent{Model: script.New(append(turns, script.Say("done"))...), Tools: []pawl.Toolset{plan.New(nil), search}}
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := a.Run(b.Context(), pawl.User("go")); err != nil {
+				if _, err := a.Run(b.Context(), llm.User("go")); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -364,7 +365,7 @@ func FuzzPlan(f *testing.F) {
 	f.Fuzz(func(t *testing.T, args string, flow bool) {
 		var ran atomic.Int64
 		tool := add("echo", pawl.Read, func(s string) (string, error) { ran.Add(1); return s, nil })
-		x := pawl.Execute(t.Context(), pawl.Toolsets{plan.New(&plan.Options{DataFlow: flow}), tool}, pawl.ToolCall{ID: "c", Name: "execute_plan", Args: json.RawMessage(args)})
+		x := pawl.Execute(t.Context(), pawl.Toolsets{plan.New(&plan.Options{DataFlow: flow}), tool}, llm.ToolCall{ID: "c", Name: "execute_plan", Args: json.RawMessage(args)})
 		if x.Outcome == pawl.OutcomePanicked || x.Outcome == pawl.OutcomeOK && !json.Valid([]byte(x.Result.Text())) || ran.Load() > 50 {
 			t.Errorf("%s %s: %s", x.Outcome, x.Error, x.Result.Text())
 		}
@@ -380,7 +381,7 @@ func ExampleNew() {
 	agent := &pawl.Agent{Tools: []pawl.Toolset{double, plan.New(nil)}, Model: script.New(
 		script.Call("execute_plan", json.RawMessage(`{"steps":[{"tool":"double","args":{"n":2}},{"tool":"double","args":{"n":21}}]}`)),
 		script.Say("4 and 42"))}
-	res, err := agent.Run(context.Background(), pawl.User("Double 2 and 21."))
+	res, err := agent.Run(context.Background(), llm.User("Double 2 and 21."))
 	if err != nil {
 		fmt.Println(err)
 		return

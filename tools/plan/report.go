@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/tools/internal/toolrun"
 )
 
@@ -29,9 +30,9 @@ type came struct {
 
 // report returns the result of the plan: the JSON array, followed by the parts of the step results
 // that are not text.
-func (p *flow) report() (pawl.ToolResult, error) {
+func (p *flow) report() (llm.ToolResult, error) {
 	entries := make([]entry, len(p.steps))
-	var media []pawl.Part
+	var media []llm.Part
 	for i, n := range p.steps {
 		e := entry{Step: i, Tool: n.Tool}
 		status := n.settled()
@@ -57,13 +58,13 @@ func (p *flow) report() (pawl.ToolResult, error) {
 	}
 	data, err := toolrun.Marshal(entries)
 	if err != nil {
-		return pawl.ToolResult{}, err
+		return llm.ToolResult{}, err
 	}
 	text, err := told(entries)
 	if err != nil {
-		return pawl.ToolResult{}, err
+		return llm.ToolResult{}, err
 	}
-	return pawl.ToolResult{Parts: append([]pawl.Part{pawl.Text{Text: text}}, media...), Data: data}, nil
+	return llm.ToolResult{Parts: append([]llm.Part{llm.Text{Text: text}}, media...), Data: data}, nil
 }
 
 func note(status, text string) came {
@@ -73,7 +74,7 @@ func note(status, text string) came {
 	return came{Status: status, Error: text}
 }
 
-func (r *runOf) came(media *[]pawl.Part) came {
+func (r *runOf) came(media *[]llm.Part) came {
 	switch {
 	case r.skipped != "":
 		return note(statusSkipped, r.skipped)
@@ -82,7 +83,7 @@ func (r *runOf) came(media *[]pawl.Part) came {
 	}
 	text := r.x.Result.Text()
 	for _, part := range r.x.Result.Parts {
-		if m, ok := part.(pawl.Media); ok {
+		if m, ok := part.(llm.Media); ok {
 			*media = append(*media, m)
 		}
 	}

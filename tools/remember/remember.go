@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/store"
 	"github.com/pawl-go/pawl/tools/internal/toolrun"
 )
@@ -33,14 +34,14 @@ func (s *Set) rememberTool() *pawl.Tool {
 
 type rememberArgs struct{ Content string }
 
-func (s *Set) remember(ctx context.Context, a rememberArgs) (pawl.ToolResult, error) {
+func (s *Set) remember(ctx context.Context, a rememberArgs) (llm.ToolResult, error) {
 	text := strings.TrimSpace(a.Content)
 	if text == "" || len(text) > 4*maxContent {
-		return pawl.ErrorResult("content must be one sentence that says something"), nil
+		return llm.ErrorResult("content must be one sentence that says something"), nil
 	}
 	scope, err := s.whose(ctx)
 	if err != nil {
-		return pawl.ToolResult{}, err
+		return llm.ToolResult{}, err
 	}
 	source := "said in a conversation"
 	if v := pawl.InvocationFrom(ctx); v != nil {
@@ -48,12 +49,12 @@ func (s *Set) remember(ctx context.Context, a rememberArgs) (pawl.ToolResult, er
 	}
 	m, added, err := s.db.AddMemory(ctx, scope, store.Memory{Text: text, Source: source})
 	if err != nil {
-		return pawl.ToolResult{}, err
+		return llm.ToolResult{}, err
 	}
 	words := "Remembered as %s."
 	if !added {
 		words = "That is known already, as %s."
 	}
 	data, err := json.Marshal(map[string]any{"id": m.ID, "new": added})
-	return pawl.ToolResult{Parts: []pawl.Part{pawl.Text{Text: fmt.Sprintf(words, m.ID)}}, Data: data}, err
+	return llm.ToolResult{Parts: []llm.Part{llm.Text{Text: fmt.Sprintf(words, m.ID)}}, Data: data}, err
 }

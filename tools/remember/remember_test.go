@@ -11,13 +11,14 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/test/tooltest"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/store"
 	"github.com/pawl-go/pawl/store/sqlite"
 	"github.com/pawl-go/pawl/tools/remember"
 )
 
 func call(ctx context.Context, set pawl.Toolset, name, args string) pawl.Execution {
-	return pawl.Execute(ctx, set, pawl.ToolCall{ID: "c", Name: name, Args: json.RawMessage(args)})
+	return pawl.Execute(ctx, set, llm.ToolCall{ID: "c", Name: name, Args: json.RawMessage(args)})
 }
 
 func TestRemember(t *testing.T) {

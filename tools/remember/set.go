@@ -5,7 +5,7 @@
 //	memory := remember.New(db, nil)
 //	agent := &pawl.Agent{Model: model, Tools: []pawl.Toolset{memory}}
 //	ctx = store.WithScope(ctx, store.Scope{User: "alice"})
-//	res, err := agent.Run(ctx, pawl.User("I like tea."))
+//	res, err := agent.Run(ctx, llm.User("I like tea."))
 //
 // A Set is a pawl.Toolset of three tools. Each of them can also be offered alone:
 //

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/store"
 	"github.com/pawl-go/pawl/tools/internal/toolrun"
 )
@@ -68,10 +69,10 @@ type createArgs struct {
 	}
 }
 
-func (s *Set) create(ctx context.Context, a createArgs) (pawl.ToolResult, error) {
+func (s *Set) create(ctx context.Context, a createArgs) (llm.ToolResult, error) {
 	scope, err := s.whose(ctx)
 	if err != nil {
-		return pawl.ToolResult{}, err
+		return llm.ToolResult{}, err
 	}
 	task := Task{Prompt: strings.TrimSpace(a.Prompt)}
 	if task.Prompt == "" {
@@ -84,10 +85,10 @@ func (s *Set) create(ctx context.Context, a createArgs) (pawl.ToolResult, error)
 		task.Calls = append(task.Calls, Call{Tool: c.Tool, Args: c.Params})
 	}
 	if task.Prompt == "" && len(task.Calls) == 0 {
-		return pawl.ToolResult{}, toolrun.Refuse("Say what is to be done: give a prompt, or tools to call.")
+		return llm.ToolResult{}, toolrun.Refuse("Say what is to be done: give a prompt, or tools to call.")
 	}
 	if err := s.checkCalls(ctx, task.Calls); err != nil {
-		return pawl.ToolResult{}, err
+		return llm.ToolResult{}, err
 	}
 	v := store.Schedule{Description: strings.TrimSpace(a.Description), Zone: s.opts.Zone, Misfire: str(a.Misfire), Enabled: true}
 	if a.Zone != nil {
@@ -95,13 +96,13 @@ func (s *Set) create(ctx context.Context, a createArgs) (pawl.ToolResult, error)
 	}
 	when, err := s.settle(&v, &a.times)
 	if err != nil {
-		return pawl.ToolResult{}, err
+		return llm.ToolResult{}, err
 	}
 	if v.Task, err = json.Marshal(task); err != nil {
-		return pawl.ToolResult{}, err
+		return llm.ToolResult{}, err
 	}
 	if v, err = s.db.PutSchedule(ctx, scope, v); err != nil {
-		return pawl.ToolResult{}, err
+		return llm.ToolResult{}, err
 	}
 	return s.shown("Scheduled as "+v.ID, v, when)
 }
@@ -188,7 +189,7 @@ func (s *Set) checkCalls(ctx context.Context, calls []Call) error {
 	}
 	idle := Idle(tools)
 	for i, c := range calls {
-		if x := pawl.Execute(ctx, idle, pawl.ToolCall{Name: c.Tool, Args: c.Args}); x.Outcome != pawl.OutcomeOK {
+		if x := pawl.Execute(ctx, idle, llm.ToolCall{Name: c.Tool, Args: c.Args}); x.Outcome != pawl.OutcomeOK {
 			return toolrun.Refuse("tools/%d: %s", i, x.Result.Text())
 		}
 	}
@@ -205,14 +206,14 @@ func Idle(tools []*pawl.Tool) pawl.Toolset {
 			continue
 		}
 		c := t.Clone()
-		c.Effect, c.Run = pawl.Pure, func(context.Context, pawl.ToolCall) (pawl.ToolResult, error) { return pawl.TextResult(""), nil }
+		c.Effect, c.Run = pawl.Pure, func(context.Context, llm.ToolCall) (llm.ToolResult, error) { return llm.TextResult(""), nil }
 		idle = append(idle, c)
 	}
 	return idle
 }
 
 // shown returns a result with the next times of a schedule.
-func (s *Set) shown(head string, v store.Schedule, when When) (pawl.ToolResult, error) {
+func (s *Set) shown(head string, v store.Schedule, when When) (llm.ToolResult, error) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %s\n%s", head, v.Description, v.When)
 	if !when.Once() {
@@ -234,5 +235,5 @@ func (s *Set) shown(head string, v store.Schedule, when When) (pawl.ToolResult, 
 		}
 	}
 	body, err := json.Marshal(data)
-	return pawl.ToolResult{Parts: []pawl.Part{pawl.Text{Text: b.String()}}, Data: body}, err
+	return llm.ToolResult{Parts: []llm.Part{llm.Text{Text: b.String()}}, Data: body}, err
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/store"
 	"github.com/pawl-go/pawl/tools/internal/toolrun"
 )
@@ -42,17 +43,17 @@ type updateArgs struct {
 	Description      *string
 }
 
-func (s *Set) update(ctx context.Context, a updateArgs) (pawl.ToolResult, error) {
+func (s *Set) update(ctx context.Context, a updateArgs) (llm.ToolResult, error) {
 	scope, err := s.whose(ctx)
 	if err != nil {
-		return pawl.ToolResult{}, err
+		return llm.ToolResult{}, err
 	}
 	v, err := s.one(ctx, scope, a.ID, a.DescriptionQuery)
 	if err != nil {
-		return pawl.ToolResult{}, err
+		return llm.ToolResult{}, err
 	}
 	if a.Enabled == nil && a.Description == nil && a.Zone == nil && a.Misfire == nil && !a.given() {
-		return pawl.ToolResult{}, toolrun.Refuse("Nothing would change: give enabled, description, or a new time.")
+		return llm.ToolResult{}, toolrun.Refuse("Nothing would change: give enabled, description, or a new time.")
 	}
 	if a.Enabled != nil {
 		v.Enabled = *a.Enabled
@@ -67,19 +68,19 @@ func (s *Set) update(ctx context.Context, a updateArgs) (pawl.ToolResult, error)
 		v.Misfire = str(a.Misfire)
 	}
 	if err := a.times.rest(v.When); err != nil {
-		return pawl.ToolResult{}, err
+		return llm.ToolResult{}, err
 	}
 	// The next time is computed again: times missed while the schedule was off do not run.
 	when, err := s.settle(&v, &a.times)
 	if err != nil && (v.Enabled || a.given()) {
-		return pawl.ToolResult{}, err
+		return llm.ToolResult{}, err
 	}
 	v, err = s.db.PutSchedule(ctx, scope, v)
 	if errors.Is(err, store.ErrConflict) {
-		return pawl.ToolResult{}, toolrun.Refuse("The schedule was changed concurrently. Look at it again with schedule_list, then decide.")
+		return llm.ToolResult{}, toolrun.Refuse("The schedule was changed concurrently. Look at it again with schedule_list, then decide.")
 	}
 	if err != nil {
-		return pawl.ToolResult{}, err
+		return llm.ToolResult{}, err
 	}
 	return s.shown("Changed "+v.ID, v, when)
 }

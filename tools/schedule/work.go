@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/store"
 )
 
@@ -56,7 +57,7 @@ func (w *Work) Do(ctx context.Context, d store.Due, at time.Time) (Done, error) 
 		if w.Tools == nil {
 			return Done{}, errors.New("there are no tools to call here")
 		}
-		x := pawl.Execute(ctx, w.Tools, pawl.ToolCall{ID: fmt.Sprintf("%s-%d", id, i), Name: c.Tool, Args: c.Args})
+		x := pawl.Execute(ctx, w.Tools, llm.ToolCall{ID: fmt.Sprintf("%s-%d", id, i), Name: c.Tool, Args: c.Args})
 		text += fmt.Sprintf("%s: %s\n", c.Tool, x.Result.Text())
 		if x.Outcome != pawl.OutcomeOK {
 			return Done{}, errors.New(text)
@@ -102,7 +103,7 @@ func (w *Work) ask(ctx context.Context, scope store.Scope, id, prompt string) (d
 		done.Run = id
 	}
 	var res *pawl.Result
-	for e, failed := range agent.Stream(ctx, pawl.User(prompt)) {
+	for e, failed := range agent.Stream(ctx, llm.User(prompt)) {
 		if failed != nil {
 			err = failed
 			break

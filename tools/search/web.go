@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/store"
 	"github.com/pawl-go/pawl/tools/internal/toolrun"
 	"github.com/pawl-go/pawl/tools/internal/webpage"
@@ -74,10 +75,10 @@ type webArgs struct {
 	Limit float64 `json:"limit"`
 }
 
-func (s *searcher) run(ctx context.Context, a webArgs) (pawl.ToolResult, error) {
+func (s *searcher) run(ctx context.Context, a webArgs) (llm.ToolResult, error) {
 	query := oneLine(a.Query, mostQuery)
 	if query == "" {
-		return pawl.ErrorResult("query is empty: say in a few words what to look for"), nil
+		return llm.ErrorResult("query is empty: say in a few words what to look for"), nil
 	}
 	limit := defaultLimit
 	if a.Limit >= 1 {
@@ -87,17 +88,17 @@ func (s *searcher) run(ctx context.Context, a webArgs) (pawl.ToolResult, error) 
 	var told *Error
 	switch {
 	case err != nil && ctx.Err() != nil, pawl.IsRetryable(err):
-		return pawl.ToolResult{}, err
+		return llm.ToolResult{}, err
 	case errors.As(err, &told):
-		return pawl.ErrorResult(told.Text), nil
+		return llm.ErrorResult(told.Text), nil
 	case err != nil:
-		return pawl.ToolResult{}, err
+		return llm.ToolResult{}, err
 	}
 	data, err := json.Marshal(out)
 	if err != nil {
-		return pawl.ToolResult{}, err
+		return llm.ToolResult{}, err
 	}
-	return pawl.ToolResult{Parts: []pawl.Part{pawl.Text{Text: render(out)}}, Data: data}, nil
+	return llm.ToolResult{Parts: []llm.Part{llm.Text{Text: render(out)}}, Data: data}, nil
 }
 
 // search queries the engine, reads the pages and ranks their passages. If nothing fits well, it

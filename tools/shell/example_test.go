@@ -7,6 +7,7 @@ import (
 	"os"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/sandbox"
 	"github.com/pawl-go/pawl/tools/shell"
 )
@@ -24,7 +25,7 @@ func ExampleNew() {
 		fmt.Println(err)
 		return
 	}
-	x := pawl.Execute(context.Background(), run, pawl.ToolCall{Name: "shell_exec", Args: json.RawMessage(`{"command":"echo 6 7 | tr ' ' '*'; ls nothing"}`)})
+	x := pawl.Execute(context.Background(), run, llm.ToolCall{Name: "shell_exec", Args: json.RawMessage(`{"command":"echo 6 7 | tr ' ' '*'; ls nothing"}`)})
 	fmt.Println(x.Result.Text())
 	// Output:
 	// exit status 2

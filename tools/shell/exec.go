@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/sandbox"
 	"github.com/pawl-go/pawl/tools/internal/toolrun"
 )
@@ -72,9 +73,9 @@ type execArgs struct {
 	Timeout float64 `json:"timeout"`
 }
 
-func (s *shell) exec(ctx context.Context, a execArgs) (pawl.ToolResult, error) {
+func (s *shell) exec(ctx context.Context, a execArgs) (llm.ToolResult, error) {
 	if strings.ContainsRune(a.Command, 0) {
-		return pawl.ErrorResult("the command has a zero byte in it; leave it out"), nil
+		return llm.ErrorResult("the command has a zero byte in it; leave it out"), nil
 	}
 	limits := s.opts.Limits
 	if a.Timeout > 0 {
@@ -83,23 +84,23 @@ func (s *shell) exec(ctx context.Context, a execArgs) (pawl.ToolResult, error) {
 	res, err := sandbox.Run(ctx, sandbox.Spec{Level: s.opts.Level, Args: []string{"/bin/sh", "-c", a.Command}, Dir: s.dir, Env: s.opts.Env, Read: s.read, Write: []string{s.dir}, Proxy: s.proxy, Limits: limits})
 	switch {
 	case ctx.Err() != nil:
-		return pawl.ToolResult{}, context.Cause(ctx)
+		return llm.ToolResult{}, context.Cause(ctx)
 	case errors.Is(err, sandbox.ErrUnenforced):
-		return pawl.ErrorResult(fmt.Sprintf("The command was not run. %v. The level asked for is %s. Calling again will not help.", err, s.opts.Level)), nil
+		return llm.ErrorResult(fmt.Sprintf("The command was not run. %v. The level asked for is %s. Calling again will not help.", err, s.opts.Level)), nil
 	case err != nil:
-		return pawl.ErrorResult("The command was not run: the workspace cannot be used in its current state. Calling again will not help."), nil
+		return llm.ErrorResult("The command was not run: the workspace cannot be used in its current state. Calling again will not help."), nil
 	}
 	return told(res, limits)
 }
 
 // told returns the text that a model gets for a command that ended: stdout, then stderr under its
 // own line, and the exit status if the command failed.
-func told(res *sandbox.Result, limits sandbox.Limits) (pawl.ToolResult, error) {
+func told(res *sandbox.Result, limits sandbox.Limits) (llm.ToolResult, error) {
 	d := execData{Exit: res.Exit, End: res.End, Signal: res.Signal, Stdout: res.Stdout.String(), Stderr: res.Stderr.String(),
 		StdoutBytes: res.Stdout.Bytes, StderrBytes: res.Stderr.Bytes, Truncated: res.Stdout.Truncated() || res.Stderr.Truncated(), Millis: res.Time.Milliseconds()}
 	data, err := json.Marshal(d)
 	if err != nil {
-		return pawl.ToolResult{}, err
+		return llm.ToolResult{}, err
 	}
 	text := strings.TrimSuffix(d.Stdout, "\n")
 	if d.Stderr != "" {
@@ -122,9 +123,9 @@ func told(res *sandbox.Result, limits sandbox.Limits) (pawl.ToolResult, error) {
 	if len(res.Refused) > 0 {
 		text += "\n[" + strings.Join(res.Refused, "; ") + "]"
 	}
-	out := pawl.TextResult(text)
+	out := llm.TextResult(text)
 	if head != "" {
-		out = pawl.ErrorResult(head + "\n" + text)
+		out = llm.ErrorResult(head + "\n" + text)
 	}
 	out.Data = data
 	return out, nil

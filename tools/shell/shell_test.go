@@ -16,6 +16,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/sandbox"
 	"github.com/pawl-go/pawl/tools/shell"
 )
@@ -42,7 +43,7 @@ func call(tool *pawl.Tool, args any) pawl.Execution {
 	if err != nil {
 		panic(err)
 	}
-	return pawl.Execute(context.Background(), tool, pawl.ToolCall{Name: "shell_exec", Args: b})
+	return pawl.Execute(context.Background(), tool, llm.ToolCall{Name: "shell_exec", Args: b})
 }
 
 type data struct {
@@ -156,7 +157,7 @@ func TestCancel(t *testing.T) {
 	stop := errors.New("stop")
 	go cancel(stop)
 	begun := time.Now()
-	_, err := tool.Run(ctx, pawl.ToolCall{Name: "shell_exec", Args: json.RawMessage(`{"command":"sleep 600"}`)})
+	_, err := tool.Run(ctx, llm.ToolCall{Name: "shell_exec", Args: json.RawMessage(`{"command":"sleep 600"}`)})
 	if !errors.Is(err, stop) || time.Since(begun) > 30*time.Second {
 		t.Errorf("got %v after %s", err, time.Since(begun))
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/store"
 	"github.com/pawl-go/pawl/tools/internal/toolrun"
 )
@@ -47,10 +48,10 @@ type createArgs struct {
 	Tags, Tools, References                []string
 }
 
-func (s *Set) create(ctx context.Context, a createArgs) (pawl.ToolResult, error) {
+func (s *Set) create(ctx context.Context, a createArgs) (llm.ToolResult, error) {
 	scope, err := s.whose(ctx)
 	if err != nil {
-		return pawl.ToolResult{}, err
+		return llm.ToolResult{}, err
 	}
 	if s.folders.find(a.Name) != nil {
 		return taken(a.Name), nil
@@ -64,16 +65,16 @@ func (s *Set) create(ctx context.Context, a createArgs) (pawl.ToolResult, error)
 		return taken(a.Name), nil
 	}
 	if err != nil {
-		return pawl.ToolResult{}, err
+		return llm.ToolResult{}, err
 	}
 	return kept(k, "Kept as the skill %s, version %d.")
 }
 
-func taken(name string) pawl.ToolResult {
-	return pawl.ErrorResult(fmt.Sprintf("There is a skill %s already. Load it; improve it with skill_update, or choose another name.", name))
+func taken(name string) llm.ToolResult {
+	return llm.ErrorResult(fmt.Sprintf("There is a skill %s already. Load it; improve it with skill_update, or choose another name.", name))
 }
 
-func kept(k store.Skill, words string) (pawl.ToolResult, error) {
+func kept(k store.Skill, words string) (llm.ToolResult, error) {
 	data, err := json.Marshal(map[string]any{"id": k.Name, "version": k.Version})
-	return pawl.ToolResult{Parts: []pawl.Part{pawl.Text{Text: fmt.Sprintf(words, k.Name, k.Version)}}, Data: data}, err
+	return llm.ToolResult{Parts: []llm.Part{llm.Text{Text: fmt.Sprintf(words, k.Name, k.Version)}}, Data: data}, err
 }

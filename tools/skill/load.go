@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/store"
 	"github.com/pawl-go/pawl/tools/internal/toolrun"
 )
@@ -34,7 +35,7 @@ func (s *Set) loadTool() *pawl.Tool {
 
 type loadArgs struct{ Name, File string }
 
-func (s *Set) load(ctx context.Context, a loadArgs) (pawl.ToolResult, error) {
+func (s *Set) load(ctx context.Context, a loadArgs) (llm.ToolResult, error) {
 	if f := s.folders.find(a.Name); f != nil {
 		return f.load(a.File), nil
 	}
@@ -46,16 +47,16 @@ func (s *Set) load(ctx context.Context, a loadArgs) (pawl.ToolResult, error) {
 		return missing(a.Name), nil
 	}
 	if err != nil {
-		return pawl.ToolResult{}, err
+		return llm.ToolResult{}, err
 	}
 	k, err := s.db.Skill(ctx, scope, a.Name, 0)
 	switch {
 	case errors.Is(err, store.ErrNotFound):
 		return missing(a.Name), nil
 	case err != nil:
-		return pawl.ToolResult{}, err
+		return llm.ToolResult{}, err
 	case a.File != "":
-		return pawl.ErrorResult(fmt.Sprintf("The skill %s has no files; leave file out.", a.Name)), nil
+		return llm.ErrorResult(fmt.Sprintf("The skill %s has no files; leave file out.", a.Name)), nil
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s, version %d\n\n%s", k.Name, k.Version, k.Text)
@@ -67,31 +68,31 @@ func (s *Set) load(ctx context.Context, a loadArgs) (pawl.ToolResult, error) {
 			fmt.Fprintf(&b, "\n\n%s: %s", l.what, strings.Join(l.list, ", "))
 		}
 	}
-	return pawl.TextResult(b.String()), nil
+	return llm.TextResult(b.String()), nil
 }
 
 // load returns the text of a skill, or one of its files.
-func (f *folder) load(file string) pawl.ToolResult {
+func (f *folder) load(file string) llm.ToolResult {
 	if file == "" {
 		text := f.Name + "\n\n" + f.Text
 		if len(f.files) > 0 {
 			text += "\n\nFiles: " + strings.Join(f.files[:min(len(f.files), 100)], ", ")
 		}
-		return pawl.TextResult(text)
+		return llm.TextResult(text)
 	}
 	if !slices.Contains(f.files, file) {
-		return pawl.ErrorResult(fmt.Sprintf("The skill %s has no file %q. It has: %s", f.Name, file, strings.Join(f.files[:min(len(f.files), 100)], ", ")))
+		return llm.ErrorResult(fmt.Sprintf("The skill %s has no file %q. It has: %s", f.Name, file, strings.Join(f.files[:min(len(f.files), 100)], ", ")))
 	}
 	text, err := readFile(f.root, path.Join(f.dir, file))
 	if err != nil {
-		return pawl.ErrorResult(fmt.Sprintf("The file %s cannot be read: it is larger than %d bytes, or gone.", file, maxFile))
+		return llm.ErrorResult(fmt.Sprintf("The file %s cannot be read: it is larger than %d bytes, or gone.", file, maxFile))
 	}
 	if strings.ContainsRune(text, 0) {
-		return pawl.ErrorResult(fmt.Sprintf("The file %s is not text.", file))
+		return llm.ErrorResult(fmt.Sprintf("The file %s is not text.", file))
 	}
-	return pawl.TextResult(text)
+	return llm.TextResult(text)
 }
 
-func missing(name string) pawl.ToolResult {
-	return pawl.ErrorResult(fmt.Sprintf("There is no skill %q. skill_search finds what there is.", name))
+func missing(name string) llm.ToolResult {
+	return llm.ErrorResult(fmt.Sprintf("There is no skill %q. skill_search finds what there is.", name))
 }

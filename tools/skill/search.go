@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/store"
 	"github.com/pawl-go/pawl/tools/internal/toolrun"
 )
@@ -34,7 +35,7 @@ type searchArgs struct {
 	Limit float64
 }
 
-func (s *Set) search(ctx context.Context, a searchArgs) (pawl.ToolResult, error) {
+func (s *Set) search(ctx context.Context, a searchArgs) (llm.ToolResult, error) {
 	limit := 5
 	if a.Limit >= 1 {
 		limit = int(min(a.Limit, 50))
@@ -44,12 +45,12 @@ func (s *Set) search(ctx context.Context, a searchArgs) (pawl.ToolResult, error)
 	if s.db != nil {
 		scope, err := s.whose(ctx)
 		if err != nil && (!errors.Is(err, errNoScope) || len(s.folders.list) == 0) {
-			return pawl.ToolResult{}, err
+			return llm.ToolResult{}, err
 		}
 		if err == nil {
 			hits, err := s.db.SearchSkills(ctx, scope, store.Query{Text: a.Query, Limit: limit})
 			if err != nil {
-				return pawl.ToolResult{}, err
+				return llm.ToolResult{}, err
 			}
 			for _, h := range hits {
 				found[h.Name] = h.Skill
@@ -63,7 +64,7 @@ func (s *Set) search(ctx context.Context, a searchArgs) (pawl.ToolResult, error)
 	}
 	ranked := store.Fuse(stored, inFolders)
 	if len(ranked) == 0 {
-		return pawl.TextResult(fmt.Sprintf("No skill has words of %q.", a.Query)), nil
+		return llm.TextResult(fmt.Sprintf("No skill has words of %q.", a.Query)), nil
 	}
 	var b strings.Builder
 	for _, r := range ranked[:min(limit, len(ranked))] {
@@ -77,5 +78,5 @@ func (s *Set) search(ctx context.Context, a searchArgs) (pawl.ToolResult, error)
 		}
 		b.WriteByte('\n')
 	}
-	return pawl.TextResult(strings.TrimSuffix(b.String(), "\n")), nil
+	return llm.TextResult(strings.TrimSuffix(b.String(), "\n")), nil
 }

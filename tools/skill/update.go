@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/store"
 	"github.com/pawl-go/pawl/tools/internal/toolrun"
 )
@@ -38,20 +39,20 @@ type updateArgs struct {
 	Tags, Tools, References                *[]string
 }
 
-func (s *Set) update(ctx context.Context, a updateArgs) (pawl.ToolResult, error) {
+func (s *Set) update(ctx context.Context, a updateArgs) (llm.ToolResult, error) {
 	if s.folders.find(a.ID) != nil {
-		return pawl.ErrorResult(fmt.Sprintf("The skill %s comes with the program and cannot be changed. Make one of your own under another name.", a.ID)), nil
+		return llm.ErrorResult(fmt.Sprintf("The skill %s comes with the program and cannot be changed. Make one of your own under another name.", a.ID)), nil
 	}
 	scope, err := s.whose(ctx)
 	if err != nil {
-		return pawl.ToolResult{}, err
+		return llm.ToolResult{}, err
 	}
 	k, err := s.db.Skill(ctx, scope, a.ID, 0)
 	if errors.Is(err, store.ErrNotFound) {
 		return missing(a.ID), nil
 	}
 	if err != nil {
-		return pawl.ToolResult{}, err
+		return llm.ToolResult{}, err
 	}
 	var changed []string
 	for _, f := range []struct {
@@ -78,7 +79,7 @@ func (s *Set) update(ctx context.Context, a updateArgs) (pawl.ToolResult, error)
 			return taken(*a.Name), nil
 		}
 		if err != nil {
-			return pawl.ToolResult{}, err
+			return llm.ToolResult{}, err
 		}
 		k.Name = *a.Name
 		if len(changed) == 0 {
@@ -87,14 +88,14 @@ func (s *Set) update(ctx context.Context, a updateArgs) (pawl.ToolResult, error)
 		changed = append(changed, "name")
 	}
 	if len(changed) == 0 {
-		return pawl.ErrorResult("Nothing would change: give at least one field that differs."), nil
+		return llm.ErrorResult("Nothing would change: give at least one field that differs."), nil
 	}
 	k, err = s.db.PutSkill(ctx, scope, k)
 	if errors.Is(err, store.ErrConflict) {
-		return pawl.ErrorResult("The skill was changed concurrently. Load it again, then decide."), nil
+		return llm.ErrorResult("The skill was changed concurrently. Load it again, then decide."), nil
 	}
 	if err != nil {
-		return pawl.ToolResult{}, err
+		return llm.ToolResult{}, err
 	}
 	return kept(k, "Changed "+strings.Join(changed, ", ")+". The skill %s has version %d now.")
 }

@@ -1,9 +1,9 @@
 // Package toolrun creates the function of a built-in tool from a function that takes its arguments
 // as a Go value, and provides refusals, which are errors for the model.
 //
-//	func (s *Set) delete(ctx context.Context, a deleteArgs) (pawl.ToolResult, error) {
+//	func (s *Set) delete(ctx context.Context, a deleteArgs) (llm.ToolResult, error) {
 //		if a.Path == "." {
-//			return pawl.ToolResult{}, toolrun.Refuse("the root itself cannot be deleted; " +
+//			return llm.ToolResult{}, toolrun.Refuse("the root itself cannot be deleted; " +
 //				"give the path of something in it")
 //		}
 //		…
@@ -25,6 +25,7 @@ import (
 	"strconv"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // Refusal is an error for the model: what was wrong, and what would be right.
@@ -38,25 +39,25 @@ func Refuse(format string, args ...any) error { return Refusal(fmt.Sprintf(forma
 
 // Func returns a ToolFunc that calls fn. It may be called concurrently if fn may. A Refusal,
 // wrapped or not, becomes a result for the model. Any other error is returned.
-func Func[Args any](fn func(context.Context, Args) (pawl.ToolResult, error)) pawl.ToolFunc {
-	return func(ctx context.Context, call pawl.ToolCall) (pawl.ToolResult, error) {
+func Func[Args any](fn func(context.Context, Args) (llm.ToolResult, error)) pawl.ToolFunc {
+	return func(ctx context.Context, call llm.ToolCall) (llm.ToolResult, error) {
 		var args Args
 		if err := json.Unmarshal(call.Args, &args); err != nil {
-			return pawl.ErrorResult("invalid args: " + err.Error()), nil
+			return llm.ErrorResult("invalid args: " + err.Error()), nil
 		}
 		res, err := fn(ctx, args)
 		var r Refusal
 		if errors.As(err, &r) {
-			return pawl.ErrorResult(string(r)), nil
+			return llm.ErrorResult(string(r)), nil
 		}
 		return res, err
 	}
 }
 
 // Result returns a result with text for the model and data, as JSON, for programs.
-func Result(text string, data any) (pawl.ToolResult, error) {
+func Result(text string, data any) (llm.ToolResult, error) {
 	b, err := Marshal(data)
-	return pawl.ToolResult{Parts: []pawl.Part{pawl.Text{Text: text}}, Data: b}, err
+	return llm.ToolResult{Parts: []llm.Part{llm.Text{Text: text}}, Data: b}, err
 }
 
 // Marshal writes compact JSON. It does not escape <, > and &, because the text is not put into
